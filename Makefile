@@ -1,0 +1,60 @@
+# The front door. Meson does the work; this file gives it names.
+#   make           build everything into build/
+#   make check     the tests that need no cluster            (about two minutes)
+#   make test      everything, with a real API server        (the first run builds one)
+#   make help      the rest
+BUILD ?= build
+ASAN  ?= build-asan
+export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
+MESON_FLAGS ?=
+
+.PHONY: all setup check asan test demo bench fuzz install format format-check lint clean help
+
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+
+setup:
+	@tools/setup
+
+$(BUILD)/build.ninja: | setup
+	meson setup $(BUILD) $(MESON_FLAGS) >/dev/null
+
+$(ASAN)/build.ninja: | setup
+	meson setup $(ASAN) -Db_sanitize=address,undefined -Db_lundef=false $(MESON_FLAGS) >/dev/null
+
+check: all
+	@meson test -C $(BUILD) --no-suite slow --print-errorlogs
+
+asan: $(ASAN)/build.ninja
+	@ninja -C $(ASAN)
+	@meson test -C $(ASAN) --no-suite slow --print-errorlogs
+
+test: check asan format-check
+
+demo: all
+	@tools/demo
+
+bench: all
+	@bench/run
+
+fuzz: | setup
+	@tools/fuzz
+
+install: all
+	meson install -C $(BUILD)
+
+format: | setup
+	@git ls-files '*.c' '*.h' | xargs -r clang-format-19 -i
+
+format-check: | setup
+	@git ls-files '*.c' '*.h' | xargs -r clang-format-19 --dry-run -Werror
+
+lint: all
+	@tools/layers
+	@git ls-files 'src/*.c' | xargs -r clang-tidy-19 -quiet -p $(BUILD)
+
+clean:
+	rm -rf $(BUILD) $(ASAN) build-fuzz
+
+help:
+	@sed -n 's/^#   //p' Makefile

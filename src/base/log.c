@@ -1,0 +1,111 @@
+#include "base/log.h"
+#include "base/buf.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 16384
+
+static _Atomic int least_level = SLU_INFO;
+static _Atomic int line_format = SLU_LOG_TEXT;
+static _Atomic int log_fd = STDERR_FILENO;
+static const char *const level_name[] = { "debug", "info", "warn", "error" };
+
+void slu_log_setup(enum slu_log_level least, enum slu_log_format format, int fd)
+{
+	least_level = least;
+	line_format = format;
+	log_fd = fd;
+}
+
+bool slu_log_enabled(enum slu_log_level level)
+{
+	return (int)level >= least_level;
+}
+
+int slu_log_level_parse(const char *s, enum slu_log_level *out)
+{
+	for (size_t i = 0; i < SLU_LEN(level_name); i++)
+		if (strcmp(s, level_name[i]) == 0) {
+			*out = (enum slu_log_level)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static void quoted(struct slu_buf *b, const char *s)
+{
+	slu_buf_putc(b, '"');
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '"' || c == '\\') {
+			slu_buf_putc(b, '\\');
+			slu_buf_putc(b, *s);
+		} else if (c < 0x20) {
+			slu_buf_printf(b, "\\u%04x", c);
+		} else {
+			slu_buf_putc(b, *s);
+		}
+	}
+	slu_buf_putc(b, '"');
+}
+
+static bool is_plain(const char *s)
+{
+	if (!*s)
+		return false;
+	for (; *s; s++)
+		if (*s <= ' ' || *s == '"' || *s == '=' || *s == '\\')
+			return false;
+	return true;
+}
+
+void slu_log_fields(enum slu_log_level level, const char *msg, const struct slu_log_field *f,
+		    size_t n)
+{
+	struct slu_buf b = SLU_BUF_INIT(LINE_MAX_BYTES);
+	bool json = line_format == SLU_LOG_JSON;
+	struct timespec ts;
+	struct tm tm;
+	char when[40];
+	size_t k;
+	ssize_t w;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	gmtime_r(&ts.tv_sec, &tm);
+	k = strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(when + k, sizeof when - k, ".%06ldZ", ts.tv_nsec / 1000);
+	if (json) {
+		slu_buf_printf(&b, "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", when,
+			       level_name[level]);
+		quoted(&b, msg);
+	} else {
+		slu_buf_printf(&b, "%s %-5s %s", when, level_name[level], msg);
+	}
+	for (size_t i = 0; i < n; i++) {
+		slu_buf_puts(&b, json ? "," : " ");
+		if (json)
+			quoted(&b, f[i].key);
+		else
+			slu_buf_puts(&b, f[i].key);
+		slu_buf_putc(&b, json ? ':' : '=');
+		if (!f[i].str)
+			slu_buf_i64(&b, f[i].num);
+		else if (json || !is_plain(f[i].str))
+			quoted(&b, f[i].str);
+		else
+			slu_buf_puts(&b, f[i].str);
+	}
+	slu_buf_puts(&b, json ? "}\n" : "\n");
+	/* One write per line keeps lines whole when several threads log. A lost line is not fatal.
+	 */
+	if (!b.error)
+		w = write(log_fd, b.p, b.n);
+	else
+		w = write(log_fd, "log line too long\n", 18);
+	(void)w;
+	slu_buf_done(&b);
+}

@@ -1,0 +1,29 @@
+/* map.h — hash maps from a 64-bit key, or from bytes, to a 64-bit value.  Entries lie densely in
+ * order of insertion (a removed one is filled by the last), so iteration is a plain array walk and
+ * deterministic. */
+#pragma once
+#include "base/base.h"
+
+struct slu_map_entry {
+	uint64_t key;
+	uint64_t val;
+};
+
+/* Zero-initialise. */
+struct slu_map {
+	struct slu_map_entry *e;
+	uint32_t *slot; /* open addressing: entry index + 1, 0 = empty */
+	uint32_t n, cap, mask;
+};
+
+/* Pointer to the value, valid until the next put or del; NULL if absent. */
+uint64_t *slu_map_get(const struct slu_map *m, uint64_t key);
+/* 0, or -ENOMEM with the map unchanged.  An existing key gets the new value. */
+int slu_map_put(struct slu_map *m, uint64_t key, uint64_t val);
+/* Whether it was there. */
+bool slu_map_del(struct slu_map *m, uint64_t key);
+void slu_map_clear(struct slu_map *m);
+void slu_map_done(struct slu_map *m);
+
+uint64_t slu_hash_u64(uint64_t x);
+uint64_t slu_hash_bytes(const void *p, size_t n);
