@@ -29,7 +29,7 @@ asan: $(ASAN)/build.ninja
 	@ninja -C $(ASAN)
 	@meson test -C $(ASAN) --no-suite slow --print-errorlogs
 
-test: check asan format-check
+test: format-check check asan
 
 demo: all
 	@tools/demo
