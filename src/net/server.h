@@ -1,0 +1,111 @@
+/* server.h — HTTP/1.1 and HTTP/2 server on the loop, with and without TLS, on TCP and unix sockets.
+ *
+ * A handler is called once a request is complete (head and whole body).  From then on the exchange
+ * is the handler's: it answers at once or later, but exactly once, by slu_http_reply() or by
+ * begin ... end; after that the pointer is dead.  If the peer leaves in between, the exchange stays
+ * valid and the answer goes nowhere.  All calls on the loop's thread; another thread hands its
+ * answer over with slu_loop_post().
+ *
+ *	static void hello(struct slu_exchange *x, void *arg)
+ *	{
+ *		slu_http_reply(x, 200, "text/plain", "hello\n", 6);
+ *	}
+ */
+#pragma once
+#include "net/http.h"
+#include "net/loop.h"
+#include "net/tls.h"
+
+#include <sys/types.h>
+
+struct slu_server;
+struct slu_exchange;
+
+typedef void slu_http_handler(struct slu_exchange *x, void *arg);
+
+struct slu_server_options {
+	slu_http_handler *handler;
+	void *arg;
+	size_t max_body;           /* 0: 4 MiB; larger requests get 413 */
+	uint32_t max_header_bytes; /* 0: 64 KiB; 431 */
+	uint32_t max_connections;  /* 0: 1024; the oldest idle one makes room, else refused */
+	uint32_t max_streams;      /* per HTTP/2 connection; 0: 128 */
+	int64_t request_ns;        /* head and body must arrive within; 0: 30 s */
+	int64_t idle_ns;           /* silent connections close after; 0: 120 s */
+};
+
+/* A server without listeners.  NULL: no memory. */
+struct slu_server *slu_server_new(struct slu_loop *l, const struct slu_server_options *o);
+/* Listen on an address; with `tls` (a reference is taken) or in the clear.  Several listeners per
+ * server are fine.  Port 0 takes a free one.  A unix socket file left over by a dead process is
+ * replaced, one that answers is not (-EADDRINUSE); `mode` is its permission (0: 0600).
+ * Returns the listener's number (from 0) or a negative errno. */
+int slu_server_listen(struct slu_server *s, const struct slu_addr *a, struct slu_tls *tls,
+		      unsigned mode, struct slu_error *err);
+/* The port a TCP listener got. */
+uint16_t slu_server_port(const struct slu_server *s, int listener);
+/* New connections of a listener use this certificate from now on. */
+void slu_server_tls(struct slu_server *s, int listener, struct slu_tls *tls);
+/* Stop accepting, answer what is under way, close idle connections (GOAWAY), then call fn once
+ * nothing is left or `grace_ns` passed. */
+void slu_server_drain(struct slu_server *s, int64_t grace_ns, slu_call_fn *fn, void *arg);
+/* Close everything now.  Open exchanges remain valid until answered.  NULL is fine. */
+void slu_server_free(struct slu_server *s);
+
+struct slu_server_stats {
+	uint64_t accepted, refused, tls_failed, requests, bad_requests, bytes_in, bytes_out;
+	uint32_t connections, exchanges; /* now */
+};
+void slu_server_stats(const struct slu_server *s, struct slu_server_stats *out);
+
+/* ---- the request; everything borrowed until the exchange is answered ---- */
+
+struct slu_http_request {
+	enum slu_http_method method;
+	const char *method_text;
+	const char *path;  /* as sent, starts with '/' */
+	const char *query; /* without '?'; "" if none */
+	const char *authority;
+	const struct slu_headers *headers;
+	const char *body; /* NUL behind the last byte */
+	size_t body_len;
+	int version; /* 1 or 2 */
+	int listener;
+	bool tls;
+	const char *peer;      /* "127.0.0.1:40312" or "unix" */
+	uid_t uid;             /* of the process behind a unix socket; (uid_t)-1 otherwise */
+	const char *client_cn; /* subject of a verified client certificate; NULL */
+};
+
+const struct slu_http_request *slu_exchange_request(const struct slu_exchange *x);
+/* A place for the handler's own data. */
+void slu_exchange_set_user(struct slu_exchange *x, void *user);
+void *slu_exchange_user(const struct slu_exchange *x);
+/* Call fn(arg) if the peer leaves before the answer is complete.  The exchange still has to be
+ * answered. */
+void slu_exchange_on_gone(struct slu_exchange *x, slu_call_fn *fn, void *arg);
+bool slu_exchange_gone(const struct slu_exchange *x);
+
+/* ---- the answer ---- */
+
+/* Before reply or begin: a further header (copied).  0, -ENOMEM, -EINVAL, -EMSGSIZE. */
+int slu_http_reply_header(struct slu_exchange *x, const char *name, const char *value);
+/* The whole answer (copied).  content_type NULL: none.  Ends the exchange. */
+void slu_http_reply(struct slu_exchange *x, int status, const char *content_type, const void *body,
+		    size_t n);
+/* {"error": "..."} style helper: status and a plain-text sentence. */
+void slu_http_reply_text(struct slu_exchange *x, int status, const char *fmt, ...) SLU_PRINTF(3, 4);
+
+/* In pieces: begin, any number of writes, trailers (HTTP/2 and chunked HTTP/1.1), end. */
+int slu_http_reply_begin(struct slu_exchange *x, int status, const char *content_type);
+/* 0; -EPIPE once the peer is gone; -EMSGSIZE above 16 MiB unsent; -ENOMEM. */
+int slu_http_reply_write(struct slu_exchange *x, const void *p, size_t n);
+/* Bytes written but not yet sent. */
+size_t slu_http_reply_pending(const struct slu_exchange *x);
+/* Call fn(arg) whenever everything written so far has been sent. */
+void slu_http_reply_on_drain(struct slu_exchange *x, slu_call_fn *fn, void *arg);
+int slu_http_reply_trailer(struct slu_exchange *x, const char *name, const char *value);
+/* Ends the exchange. */
+void slu_http_reply_end(struct slu_exchange *x);
+/* Give up: resets the stream (HTTP/2) or closes the connection.  Ends the exchange. */
+void slu_http_reply_abort(struct slu_exchange *x);
