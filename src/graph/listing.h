@@ -1,0 +1,53 @@
+/* listing.h — a set of vertices and edges as some file names them, before anyone looks for them in
+ * a graph: what `update` and `partial-cancel` work from.  Readers of JGF and R fill it
+ * (slu_jgf_listing, slu_rv1_listing in read_jgf.h, read_rv1.h); strings live in its arena. */
+#pragma once
+#include "base/arena.h"
+#include "base/vec.h"
+
+struct slu_listing_path {
+	const char *subsystem, *path;
+};
+
+struct slu_listing_vertex {
+	const char *ref; /* the file's own id ("12"); R: NULL */
+	const char *type, *basename, *name;
+	int64_t id, uniq_id;
+	int64_t rank;
+	int64_t size;
+	bool exclusive;
+	uint32_t path, npaths; /* in `paths` */
+};
+
+struct slu_listing_edge {
+	uint32_t src, dst; /* positions in `v` */
+	const char *subsystem;
+};
+
+enum slu_listing_kind {
+	SLU_LISTING_JGF,
+	SLU_LISTING_JGF_SHORTHAND, /* an exclusive vertex stands for its containment subtree */
+	SLU_LISTING_RV1,
+};
+
+/* Zero-initialise, end with slu_listing_done.
+ *
+ * R is listed as the graph it describes: cluster0, per rank (in the order of section "R version 1")
+ * the node and right after it its children; edges accordingly; `exclusive` is unused.
+ *
+ * A file that is broken at entry k does not fail at once: the k entries before it are listed and
+ * `error` holds the rest of the story (the reference works entry by entry, so an earlier entry that
+ * does not exist in the graph is reported first).  `broken` says after which part it stops. */
+struct slu_listing {
+	struct slu_arena text;
+	enum slu_listing_kind kind;
+	SLU_VEC(struct slu_listing_vertex) v;
+	SLU_VEC(struct slu_listing_edge) e;
+	SLU_VEC(struct slu_listing_path) paths;
+	SLU_VEC(int64_t) ranks;      /* R: ranks of R_lite in order; a rank may occur twice */
+	SLU_VEC(int64_t) free_ranks; /* JGF: ascending */
+	bool broken;                 /* stop with `error` after what is listed */
+	const char *error;           /* message, or "" */
+};
+
+void slu_listing_done(struct slu_listing *l);
