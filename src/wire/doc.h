@@ -1,0 +1,30 @@
+/* doc.h — what a parsed document is made of; for the readers in wire/ only. */
+#pragma once
+#include "base/arena.h"
+#include "wire/json.h"
+
+/* Kind bits as yyjson lays them out, and one of ours. */
+#define TAG_NULL  2u
+#define TAG_FALSE 3u
+#define TAG_TRUE  (3u | 8u)
+#define TAG_UINT  4u
+#define TAG_SINT  (4u | 8u)
+#define TAG_REAL  (4u | 16u)
+#define TAG_STR   5u
+#define TAG_ARR   6u
+#define TAG_OBJ   7u
+#define TAG_PLAIN 32u
+
+struct mark {
+	uint32_t line, col;
+};
+
+struct yyjson_doc;
+
+struct slu_json_doc {
+	struct yyjson_doc *yy; /* JSON: owns everything */
+	struct slu_json *val;  /* the values, flat, in text order; the first is the root */
+	uint32_t n;
+	struct mark *mark;     /* YAML: one per value */
+	struct slu_arena text; /* YAML: the strings */
+};

@@ -1,0 +1,208 @@
+/* JSON and YAML into one tree, and the writer. */
+#include <string.h>
+
+#include "tap.h"
+#include "wire/json.h"
+#include "wire/jsonw.h"
+#include "wire/yaml.h"
+
+/* Parse and write back compactly, or the error text. */
+static const char *again(const char *text, bool yaml, unsigned flags)
+{
+	static struct slu_buf b = { .max = 1 << 20 };
+	static struct slu_error err;
+	struct slu_json_doc *doc = NULL;
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	int rc;
+
+	err.text[0] = '\0';
+	slu_buf_reset(&b);
+	rc = yaml ? slu_yaml_parse(text, strlen(text), flags, NULL, &doc, &err)
+		  : slu_json_parse(text, strlen(text), NULL, &doc, &err);
+	if (rc < 0)
+		return err.text;
+	slu_jsonw_value(&w, slu_json_root(doc));
+	slu_json_free(doc);
+	return slu_buf_str(&b);
+}
+
+static const struct {
+	const char *in, *out;
+} json_row[] = {
+	{ "{\"a\": [1, -2, 3.5, true, null, \"x\"]}", "{\"a\":[1,-2,3.5,true,null,\"x\"]}" },
+	{ " [] ", "[]" },
+	{ "18446744073709551615", "18446744073709551615" },
+	{ "-9223372036854775808", "-9223372036854775808" },
+	{ "\"\\u00e9\\n\\u0001\\\"\"", "\"\xc3\xa9\\n\\u0001\\\"\"" },
+	{ "\"\\\\u0000\"", "\"\\\\u0000\"" },
+	{ "", "line 1, column 1: empty text" },
+	{ "{\"a\":\n  1,}", "line 2, column 4: trailing comma is not allowed" },
+	{ "[1] 2", "line 1, column 5: unexpected content after document" },
+	{ "\"a\\u0000b\"", "line 1, column 3: a NUL character in a string" },
+};
+
+static const struct {
+	const char *in, *out;
+	unsigned flags;
+} yaml_row[] = {
+	{ "a: 1\nb: [x, 'y', \"z\"]\n", "{\"a\":1,\"b\":[\"x\",\"y\",\"z\"]}", 0 },
+	{ "- 0x1f\n- 010\n- 0o10\n- +7\n- -7\n- 1_000\n", "[31,8,8,7,-7,1000]", 0 },
+	{ "[yes, No, on, ~, null, '', 1e3, .5, 1.2.3]",
+	  "[true,false,true,null,null,\"\",1000.0,0.5,\"1.2.3\"]", 0 },
+	{ "[yes, 1, ~]", "[\"yes\",\"1\",\"~\"]", SLU_YAML_TEXT },
+	{ "yes: 1\n2: b\n", "{\"yes\":1,\"2\":\"b\"}", 0 },
+	{ "a: &x {k: [1]}\nb: *x\nc: &y 5\nd: *y\n",
+	  "{\"a\":{\"k\":[1]},\"b\":{\"k\":[1]},\"c\":5,\"d\":5}", 0 },
+	{ "a: !!str 5\n", "{\"a\":\"5\"}", 0 },
+	{ "", "null", 0 },
+	{ "---\na\n---\nb\n", "\"a\"", 0 },
+	{ "---\na\n---\nb\n", "[\"a\",\"b\"]", SLU_YAML_STREAM },
+	{ "t: |\n  one\n  two\n", "{\"t\":\"one\\ntwo\\n\"}", 0 },
+	{ "a: *nope\n", "line 1, column 4: unknown alias", 0 },
+	{ "a: &x [*x]\n", "line 1, column 8: an alias inside its own anchor", 0 },
+	{ "? [a]\n: b\n", "line 1, column 3: a mapping key must be a scalar", 0 },
+	{ "a: [1\nb: 2\n", "line 2, column 2: did not find expected ',' or ']'", 0 },
+	{ "a: \"x\\0y\"\n", "line 1, column 4: a NUL character in a string", 0 },
+};
+
+static void test_lookup(void)
+{
+	static const char text[] =
+		"{\"a\":1,\"b\":{\"c\":[10,{\"d\":\"e\"},[]]},\"a\":2,\"n\":9223372036854775808}";
+	struct slu_json_doc *doc = NULL;
+	const struct slu_json *root, *c;
+	int64_t i = 0;
+	uint64_t u = 0;
+	char keys[64] = "";
+
+	if (!ok(slu_json_parse(text, strlen(text), NULL, &doc, NULL) == 0, "parse"))
+		return;
+	root = slu_json_root(doc);
+	ok(slu_json_i64(slu_json_get(root, "a"), &i) == 0 && i == 2,
+	   "of two equal keys the last wins");
+	c = slu_json_dig(root, "b", "c", NULL);
+	ok(slu_json_count(c) == 3 && slu_json_i64_or(slu_json_item(c, 0), 0) == 10, "array item");
+	ok(!strcmp(slu_json_str_or(slu_json_dig(slu_json_item(c, 1), "d", NULL), ""), "e"), "dig");
+	ok(!slu_json_item(c, 3) && !slu_json_dig(root, "b", "x", "y", NULL), "absent is NULL");
+	ok(slu_json_i64(slu_json_get(root, "n"), &i) == -ERANGE, "too large for int64");
+	ok(slu_json_u64(slu_json_get(root, "n"), &u) == 0 && u == 9223372036854775808ull, "uint64");
+	ok(slu_json_i64(root, &i) == -EINVAL && i == 2, "no number: unchanged");
+	slu_json_each (root, it)
+		strcat(keys, it.key);
+	ok(!strcmp(keys, "aban"), "iteration in text order: %s", keys);
+	slu_json_free(doc);
+}
+
+static void test_marks(void)
+{
+	static const char text[] = "a: 1\nbc:\n  - x\n  - 'y'\n";
+	struct slu_json_doc *doc = NULL;
+	const struct slu_json *bc;
+
+	if (!ok(slu_yaml_parse(text, strlen(text), 0, NULL, &doc, NULL) == 0, "parse"))
+		return;
+	bc = slu_json_get(slu_json_root(doc), "bc");
+	ok(slu_json_line(doc, bc) == 3 && slu_json_col(doc, bc) == 3, "place of a list");
+	ok(slu_json_line(doc, slu_json_item(bc, 1)) == 4 &&
+		   slu_json_col(doc, slu_json_item(bc, 1)) == 5,
+	   "place of a scalar");
+	ok(slu_json_is_plain(slu_json_item(bc, 0)) && !slu_json_is_plain(slu_json_item(bc, 1)),
+	   "quotes are remembered");
+	slu_json_free(doc);
+}
+
+static void test_limits(void)
+{
+	static char deep[2000];
+	struct slu_json_limits jl = { .max_bytes = 10 };
+	struct slu_yaml_limits yl = { .max_values = 100 };
+	struct slu_json_doc *doc = NULL;
+	struct slu_error err = { 0 };
+	static const char bomb[] =
+		"a: &a [1,2,3,4,5,6,7,8]\nb: &b [*a,*a,*a,*a]\nc: [*b,*b,*b,*b]\n";
+
+	memset(deep, '[', 1000);
+	memset(deep + 1000, ']', 999);
+	ok(slu_json_parse(deep, 1999, NULL, &doc, &err) == -EINVAL, "unclosed: %s", err.text);
+	deep[1999] = ']';
+	ok(slu_json_parse(deep, 2000, NULL, &doc, &err) == -EMSGSIZE, "deep: %s", err.text);
+	ok(slu_yaml_parse(deep, 2000, 0, NULL, &doc, &err) == -EMSGSIZE, "deep YAML: %s", err.text);
+	ok(slu_json_parse("[1,2,3,4,5,6]", 13, &jl, &doc, &err) == -EMSGSIZE, "long: %s", err.text);
+	ok(slu_yaml_parse(bomb, strlen(bomb), 0, &yl, &doc, &err) == -EMSGSIZE, "aliases: %s",
+	   err.text);
+	ok(!doc, "nothing was handed out");
+}
+
+static void test_writer(void)
+{
+	struct slu_buf b = SLU_BUF_INIT(200);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_SPACED);
+
+	slu_jsonw_obj(&w);
+	slu_jsonw_kstr(&w, "a", "x");
+	slu_jsonw_key(&w, "b");
+	slu_jsonw_arr(&w);
+	slu_jsonw_i64(&w, 1);
+	slu_jsonw_f64(&w, 0.1);
+	slu_jsonw_obj(&w);
+	slu_jsonw_end_obj(&w);
+	slu_jsonw_str(&w, NULL);
+	slu_jsonw_end_arr(&w);
+	slu_jsonw_kbool(&w, "c", false);
+	slu_jsonw_end_obj(&w);
+	ok(!strcmp(slu_buf_str(&b), "{\"a\": \"x\", \"b\": [1, 0.1, {}, null], \"c\": false}"),
+	   "%s", slu_buf_str(&b));
+	slu_buf_reset(&b);
+	w = slu_jsonw(&b, SLU_JSONW_INDENT);
+	slu_jsonw_obj(&w);
+	slu_jsonw_ki64(&w, "a", 1);
+	slu_jsonw_key(&w, "b");
+	slu_jsonw_arr(&w);
+	slu_jsonw_end_arr(&w);
+	slu_jsonw_end_obj(&w);
+	ok(!strcmp(slu_buf_str(&b), "{\n  \"a\": 1,\n  \"b\": []\n}"), "indented");
+	slu_buf_done(&b);
+}
+
+static void test_memory(void)
+{
+	static const char text[] = "{\"a\": [1, 2, {\"b\": \"cd\"}]}";
+
+	for (int yaml = 0; yaml < 2; yaml++) {
+		for (long k = 0;; k++) {
+			struct slu_json_doc *doc = NULL;
+			int rc;
+
+			slu_fault_arm(k);
+			rc = yaml ? slu_yaml_parse(text, strlen(text), 0, NULL, &doc, NULL)
+				  : slu_json_parse(text, strlen(text), NULL, &doc, NULL);
+			slu_json_free(doc);
+			if (!slu_fault_disarm()) {
+				ok(rc == 0 && k > 1, "clean after %ld faults", k);
+				break;
+			}
+			if (rc != -ENOMEM)
+				ok(false, "allocation %ld fails cleanly (%d)", k, rc);
+		}
+	}
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < SLU_LEN(json_row); i++) {
+		const char *out = again(json_row[i].in, false, 0);
+
+		ok(!strcmp(out, json_row[i].out), "json %zu: %s", i, out);
+	}
+	for (size_t i = 0; i < SLU_LEN(yaml_row); i++) {
+		const char *out = again(yaml_row[i].in, true, yaml_row[i].flags);
+
+		ok(!strcmp(out, yaml_row[i].out), "yaml %zu: %s", i, out);
+	}
+	test_lookup();
+	test_marks();
+	test_limits();
+	test_writer();
+	test_memory();
+	return tap_done();
+}
