@@ -71,6 +71,7 @@ struct slu_path {
 	uint32_t text;   /* string when not derived, else SLU_NONE */
 	uint32_t hash;
 	uint8_t subsystem;
+	uint8_t dead; /* out of the index; still names the paths below it */
 };
 
 struct slu_prop {
@@ -210,7 +211,7 @@ int slu_graph_counts(struct slu_graph *g, struct slu_graph_counts *out);
 int slu_graph_rank_counts(struct slu_graph *g, void (*fn)(void *arg, int64_t rank, uint32_t n),
 			  void *arg);
 
-#define slu_graph_each_out(g, v, e) \
-	for (uint32_t e = (g)->v.p[v].out_first; e != SLU_NONE; e = (g)->e.p[e].next_out)
-#define slu_graph_each_in(g, v, e) \
-	for (uint32_t e = (g)->v.p[v].in_first; e != SLU_NONE; e = (g)->e.p[e].next_in)
+#define slu_graph_each_out(G, V, E) \
+	for (uint32_t E = (G)->v.p[V].out_first; E != SLU_NONE; E = (G)->e.p[E].next_out)
+#define slu_graph_each_in(G, V, E) \
+	for (uint32_t E = (G)->v.p[V].in_first; E != SLU_NONE; E = (G)->e.p[E].next_in)
