@@ -126,7 +126,10 @@ struct slu_job_spec {
 	 * minimum and maximum; planned ahead by the minimum.  With grow set, a running job is
 	 * filled up to its maximum with room that no plan needs (SLU_DEC_RESIZED). */
 	bool grow;
-	const struct slu_gang_request *req; /* copied */
+	/* What it asks for.  Copied; node sets are shared by reference.  Only roles, min, max,
+	 * level, flags and policy count: times, the queue's nodes and blocks are filled in here,
+	 * and SLU_GANG_TIME_FIT is always set. */
+	const struct slu_gang_req *req;
 };
 
 enum slu_result { SLU_RESULT_OK, SLU_RESULT_FAILED, SLU_RESULT_CANCELLED };
@@ -135,7 +138,7 @@ enum slu_result { SLU_RESULT_OK, SLU_RESULT_FAILED, SLU_RESULT_CANCELLED };
 
 enum slu_event_kind {
 	SLU_EV_SUBMIT,    /* spec */
-	SLU_EV_RUNNING,   /* spec + slots + start_s: it runs already (after a restart) */
+	SLU_EV_RUNNING,   /* spec, part, start_s: it runs already (after a restart) */
 	SLU_EV_CANCEL,    /* job: in any state.  Running: counts as ended, cancelled */
 	SLU_EV_HOLD,      /* job: waiting only; a running job is left alone */
 	SLU_EV_RELEASE,   /* job */
@@ -143,16 +146,16 @@ enum slu_event_kind {
 	SLU_EV_LIMIT,     /* job, limit_s: new time limit, waiting or running */
 	SLU_EV_REQUEST,   /* job, spec->req: what a waiting job asks for changed; keeps its place */
 	SLU_EV_END,       /* job, result: all of it is gone */
-	SLU_EV_END_SLOTS, /* job, slots: these ended, the rest runs on */
+	SLU_EV_END_SLOTS, /* job, part: these slots ended, the rest runs on */
 	SLU_EV_TAKE_BACK, /* job: the start was not carried out; waits again at its old place.
-			     slots: nodes it must avoid until until_s (may be none) */
+			     part: nodes it must avoid until until_s (may be none) */
 	SLU_EV_RESIZE,    /* job, size: wanted slots in role `role`; answered by SLU_DEC_RESIZED (or
 			     _REFUSED).  0 is a cancel.  Waiting: changes the request */
-	SLU_EV_NODE_ADD,  /* node: new, or all of its description changed (resize, properties) */
-	SLU_EV_NODE_REMOVE,    /* node_id */
-	SLU_EV_NODE_UP,        /* node_id */
-	SLU_EV_NODE_DOWN,      /* node_id: nothing new is placed there */
-	SLU_EV_FOREIGN_ADD,    /* foreign, slots, start_s, until_s: somebody else uses this */
+	SLU_EV_NODE_ADD,  /* node_spec, property: new, or new description of a node of that name */
+	SLU_EV_NODE_REMOVE, /* node */
+	SLU_EV_NODE_UP,     /* node */
+	SLU_EV_NODE_DOWN, /* node: nothing new is placed there; what runs is told by SLU_DEC_LOST */
+	SLU_EV_FOREIGN_ADD,    /* foreign, node, amount, until_s: somebody else uses this */
 	SLU_EV_FOREIGN_REMOVE, /* foreign */
 	SLU_EV_SPAN_ADD,       /* span: advance reservation or drain */
 	SLU_EV_SPAN_REMOVE,    /* span->name */
@@ -182,12 +185,19 @@ struct slu_span {
 struct slu_event {
 	enum slu_event_kind kind;
 	slu_job_id job;
-	uint64_t foreign; /* the caller's key of a piece of foreign work */
 	const struct slu_job_spec *spec;
-	const struct slu_gang_slot *slot; /* (role, node, count) triples */
-	uint32_t nslot;
-	uint32_t node_id;
-	const struct slu_gang_node *node;
+	const struct slu_gang_part *part;
+	uint32_t n_part;
+	slu_node node;
+	/* NODE_ADD: kinds and levels in it by number, as slu_queue_kind() and _level() gave them.
+	 */
+	const struct slu_node_spec *node_spec;
+	const char *const *property; /* NODE_ADD: what queues choose nodes by */
+	uint32_t n_property;
+	uint64_t foreign; /* the caller's key of a piece of foreign work, below 2^62 */
+	const struct slu_amount *amount; /* FOREIGN_ADD: what it holds of `node` */
+	uint32_t n_amount;
+	bool background; /* FOREIGN_ADD: does not count against whole nodes */
 	const struct slu_span *span;
 	const struct slu_queue_conf *conf;
 	int64_t priority, limit_s, start_s, until_s, size;
@@ -198,13 +208,14 @@ struct slu_event {
 /* --------------------------------------------------------------------------- decisions -- */
 
 enum slu_decision_kind {
-	SLU_DEC_START,   /* start job on slots; carry it out or answer with TAKE_BACK */
-	SLU_DEC_PLAN,    /* planned start changed: was_s -> start_s, cause, slots if reserved */
+	SLU_DEC_START,   /* start job on parts; carry it out or answer with TAKE_BACK */
+	SLU_DEC_PLAN,    /* planned start changed: was_s -> start_s, cause, parts if reserved */
 	SLU_DEC_STATE,   /* state or reason changed (held, blocked, waiting again): text */
 	SLU_DEC_NEVER,   /* can never run: text says which part exceeds what */
 	SLU_DEC_REFUSED, /* the event was refused (limits, cycle, unknown queue): text */
-	SLU_DEC_RESIZED, /* running job has grown by `slots` (size > 0) or must give up `slots` */
-	SLU_DEC_LOST,    /* running job lost these slots: their node went away */
+	SLU_DEC_RESIZED, /* running job has grown by parts (size > 0), or is to give up parts (size
+			    < 0): they count until END_SLOTS reports them */
+	SLU_DEC_LOST,    /* the node under these parts of a running job went down or away */
 	SLU_DEC_EXPIRED, /* deadline cannot be met any more, or dependency cannot come true */
 	SLU_DEC_OVERRUN, /* running job outlived its limit; the plan counts on it no more */
 };
@@ -232,9 +243,9 @@ struct slu_decision {
 	int64_t was_s;          /* PLAN: what was planned before; SLU_TIME_NONE */
 	enum slu_how how;
 	enum slu_cause cause;
-	slu_job_id cause_job; /* 0 if none */
-	uint32_t cause_node;  /* UINT32_MAX if none */
-	uint32_t slot, nslot; /* range in slu_decisions.slot */
+	slu_job_id cause_job;  /* 0 if none */
+	slu_node cause_node;   /* SLU_NODE_NONE if none */
+	uint32_t part, n_part; /* range in slu_decisions.part */
 	int64_t size;
 	uint32_t text; /* offset in slu_decisions.text, NUL-terminated; UINT32_MAX: none */
 };
@@ -242,7 +253,7 @@ struct slu_decision {
 /* Zero-initialise; appended to by apply and schedule.  Nothing in it points elsewhere. */
 struct slu_decisions {
 	SLU_VEC(struct slu_decision) v;
-	SLU_VEC(struct slu_gang_slot) slot;
+	SLU_VEC(struct slu_gang_part) part;
 	SLU_VEC(char) text;
 };
 void slu_decisions_clear(struct slu_decisions *d); /* keeps the memory */
@@ -289,6 +300,13 @@ int64_t slu_queue_wake_s(const struct slu_queue *q);
 
 /* The machine, to read (node names, free amounts).  Changes go through events. */
 const struct slu_machine *slu_queue_machine(const struct slu_queue *q);
+/* Numbers of resource kinds and topology levels, for requests and node descriptions; as
+ * slu_machine_kind() and slu_machine_level(). */
+int slu_queue_kind(struct slu_queue *q, const char *name);
+int slu_queue_level(struct slu_queue *q, const char *name);
+/* Bookings of the machine that are not jobs: what foreign work and spans are called there. */
+#define SLU_BOOKING_SPAN    (UINT64_C(1) << 62)
+#define SLU_BOOKING_FOREIGN (UINT64_C(1) << 63)
 
 /* ------------------------------------------------------------------------------ reading -- */
 
@@ -311,9 +329,8 @@ struct slu_job_view {
 	int64_t planned_s;      /* reservation (a promise); SLU_TIME_NONE */
 	int64_t promised_s;     /* first promise made; SLU_TIME_NONE */
 	uint32_t position;      /* from 1 among the waiting of its queue; 0: not in line */
-	uint32_t nslot;         /* slots it runs on or is planned on */
-	const struct slu_gang_slot *slot;
-	const struct slu_gang_request *req;
+	uint32_t slots;         /* it runs or is planned on; parts: slu_gang_info(machine, id) */
+	const struct slu_gang_req *req;
 };
 
 /* -ENOENT if unknown.  position costs O(shapes log n). */
@@ -342,7 +359,7 @@ struct slu_why {
 	char *reason;      /* "needs 8 slots of 4 cpu at once; 5 fit now; job b holds 3 nodes until
 			      …" */
 	char *remedy;      /* smallest change that would let it start now; NULL: none found */
-	SLU_VEC(struct slu_gang_slot) slot; /* where it is planned */
+	struct slu_gang_place place; /* where it is planned; n = 0: not planned */
 };
 int slu_queue_why(const struct slu_queue *q, int64_t now_s, slu_job_id id, struct slu_why *out,
 		  struct slu_error *err);
