@@ -1,0 +1,322 @@
+#include "store/journal.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+#define MAX_WAITING   4096
+#define GROUP_MAX     256 /* batches in one transaction */
+#define BACKOFF_MIN_S 0.05
+#define BACKOFF_MAX_S 5.0
+
+struct slu_journal {
+	char *url, *cluster, *holder;
+	int64_t term;
+	void (*wake)(void *);
+	void *arg;
+
+	pthread_t thread;
+	pthread_mutex_t lock; /* guards everything below but `durable` */
+	pthread_cond_t more, drained;
+	struct slu_batch **line; /* ring of `cap` */
+	uint32_t head, n, cap;
+	uint64_t last_ticket;
+	bool stop;
+	struct slu_journal_health health;
+
+	_Atomic uint64_t durable;
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static struct timespec in(double s)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_sec += (time_t)s;
+	ts.tv_nsec += (long)((s - (double)(time_t)s) * 1e9);
+	if (ts.tv_nsec >= 1000000000) {
+		ts.tv_nsec -= 1000000000;
+		ts.tv_sec++;
+	}
+	return ts;
+}
+
+static enum slu_journal_state state_of(int rc)
+{
+	switch (rc) {
+	case 0:
+		return SLU_JOURNAL_OK;
+	case -ESTALE:
+		return SLU_JOURNAL_FENCED;
+	case -EBADMSG:
+	case -EPROTO:
+	case -EXDEV:
+	case -EINVAL:
+		return SLU_JOURNAL_BROKEN;
+	default:
+		return SLU_JOURNAL_AWAY;
+	}
+}
+
+static int open_store(const char *url, const char *cluster, int64_t term, const char *holder,
+		      struct slu_store **out, struct slu_error *err)
+{
+	slu_cleanup(slu_store_closep) struct slu_store *s = NULL;
+	int rc = slu_store_open(url, SLU_STORE_MIGRATE, &s, err);
+
+	if (!rc)
+		rc = slu_store_bind_cluster(s, cluster, err);
+	if (!rc && term)
+		rc = slu_store_take_term(s, term, holder, err);
+	if (!rc)
+		*out = slu_take(s);
+	return rc;
+}
+
+static void publish(struct slu_journal *j, int rc, const struct slu_error *err)
+{
+	pthread_mutex_lock(&j->lock);
+	j->health.state = state_of(rc);
+	snprintf(j->health.why, sizeof j->health.why, "%s", rc ? err->text : "");
+	if (rc)
+		j->health.failures++;
+	pthread_mutex_unlock(&j->lock);
+	if (j->wake)
+		j->wake(j->arg);
+}
+
+/* Wait for work. Returns how many batches to take (copied to `group`), 0 to stop. */
+static uint32_t next_group(struct slu_journal *j, struct slu_batch **group)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&j->lock);
+	while (!j->n && !j->stop)
+		pthread_cond_wait(&j->more, &j->lock);
+	n = SLU_MIN(j->n, (uint32_t)GROUP_MAX);
+	for (uint32_t i = 0; i < n; i++)
+		group[i] = j->line[(j->head + i) % j->cap];
+	pthread_mutex_unlock(&j->lock);
+	return n;
+}
+
+/* Sleep unless told to stop; whether to go on. */
+static bool rest(struct slu_journal *j, double s)
+{
+	struct timespec until = in(s);
+	bool go_on;
+
+	pthread_mutex_lock(&j->lock);
+	while (!j->stop && pthread_cond_timedwait(&j->more, &j->lock, &until) != ETIMEDOUT)
+		;
+	go_on = !j->stop;
+	pthread_mutex_unlock(&j->lock);
+	return go_on;
+}
+
+static void settle(struct slu_journal *j, struct slu_batch **group, uint32_t n, int64_t took_ns)
+{
+	uint64_t ops = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		ops += slu_batch_size(group[i]);
+		slu_batch_free(group[i]);
+	}
+	pthread_mutex_lock(&j->lock);
+	j->head = (j->head + n) % j->cap;
+	j->n -= n;
+	j->health.commits++;
+	j->health.ops += ops;
+	j->health.last_commit_ns = took_ns;
+	atomic_fetch_add(&j->durable, n);
+	if (!j->n)
+		pthread_cond_broadcast(&j->drained);
+	pthread_mutex_unlock(&j->lock);
+}
+
+/* Open if need be, commit what waits.  1 when told to stop, 0, or the failure. */
+static int one_round(struct slu_journal *j, struct slu_store **s, struct slu_error *err)
+{
+	struct slu_batch *group[GROUP_MAX];
+	int64_t began;
+	uint32_t n;
+	int rc;
+
+	if (!*s) {
+		rc = open_store(j->url, j->cluster, j->term, j->holder, s, err);
+		if (rc < 0)
+			return rc;
+		publish(j, 0, err);
+	}
+	n = next_group(j, group);
+	if (!n)
+		return 1;
+	began = now_ns();
+	rc = slu_store_commit(*s, j->term, group, n, err);
+	if (rc < 0) {
+		/* Whatever broke may have broken the connection too: begin afresh. */
+		slu_store_close(slu_take(*s));
+		return rc;
+	}
+	settle(j, group, n, now_ns() - began);
+	publish(j, 0, err);
+	return 0;
+}
+
+static void *work(void *arg)
+{
+	struct slu_journal *j = arg;
+	struct slu_store *s = NULL;
+	double pause = BACKOFF_MIN_S;
+
+	for (;;) {
+		struct slu_error err = { 0 };
+		int rc = one_round(j, &s, &err);
+
+		if (rc > 0)
+			break;
+		if (!rc) {
+			pause = BACKOFF_MIN_S;
+			continue;
+		}
+		publish(j, rc, &err);
+		/* A fenced or damaged store does not heal by trying hard; look now and then, a
+		 * person may have moved the file away. */
+		if (state_of(rc) != SLU_JOURNAL_AWAY)
+			pause = BACKOFF_MAX_S;
+		if (!rest(j, pause))
+			break;
+		pause = SLU_MIN(pause * 2, BACKOFF_MAX_S);
+	}
+	slu_store_close(s);
+	return NULL;
+}
+
+static void free_fields(struct slu_journal *j)
+{
+	for (uint32_t i = 0; i < j->n; i++)
+		slu_batch_free(j->line[(j->head + i) % j->cap]);
+	slu_free(j->line);
+	slu_free(j->url);
+	slu_free(j->cluster);
+	slu_free(j->holder);
+	slu_free(j);
+}
+
+int slu_journal_new(const struct slu_journal_setup *setup, struct slu_journal **out)
+{
+	struct slu_journal *j = slu_calloc(1, sizeof *j);
+	pthread_condattr_t clock;
+	int rc;
+
+	if (!j)
+		return -ENOMEM;
+	j->cap = setup->max_waiting ? setup->max_waiting : MAX_WAITING;
+	j->url = slu_strdup(setup->url);
+	j->cluster = slu_strdup(setup->cluster);
+	j->holder = slu_strdup(setup->holder);
+	j->line = slu_calloc(j->cap, sizeof(struct slu_batch *));
+	if (!j->url || !j->cluster || !j->holder || !j->line) {
+		free_fields(j);
+		return -ENOMEM;
+	}
+	j->term = setup->term;
+	j->wake = setup->wake;
+	j->arg = setup->arg;
+	pthread_mutex_init(&j->lock, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&j->more, &clock);
+	pthread_cond_init(&j->drained, &clock);
+	pthread_condattr_destroy(&clock);
+	rc = pthread_create(&j->thread, NULL, work, j);
+	if (rc) {
+		free_fields(j);
+		return -rc;
+	}
+	*out = j;
+	return 0;
+}
+
+uint32_t slu_journal_free(struct slu_journal *j, int wait_ms)
+{
+	struct timespec until;
+	uint32_t left;
+
+	if (!j)
+		return 0;
+	until = in(wait_ms / 1e3);
+	pthread_mutex_lock(&j->lock);
+	while (j->n && pthread_cond_timedwait(&j->drained, &j->lock, &until) != ETIMEDOUT)
+		;
+	left = j->n;
+	j->stop = true;
+	pthread_cond_broadcast(&j->more);
+	pthread_mutex_unlock(&j->lock);
+	pthread_join(j->thread, NULL);
+	pthread_mutex_destroy(&j->lock);
+	pthread_cond_destroy(&j->more);
+	pthread_cond_destroy(&j->drained);
+	free_fields(j);
+	return left;
+}
+
+int slu_journal_submit(struct slu_journal *j, struct slu_batch *b, uint64_t *ticket)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&j->lock);
+	if (j->health.state == SLU_JOURNAL_FENCED)
+		rc = -ESTALE;
+	else if (j->health.state == SLU_JOURNAL_BROKEN)
+		rc = -EIO;
+	else if (j->n == j->cap)
+		rc = -EAGAIN;
+	if (!rc) {
+		j->line[(j->head + j->n++) % j->cap] = b;
+		*ticket = ++j->last_ticket;
+		pthread_cond_signal(&j->more);
+	}
+	pthread_mutex_unlock(&j->lock);
+	if (rc)
+		slu_batch_free(b);
+	return rc;
+}
+
+uint64_t slu_journal_durable(const struct slu_journal *j)
+{
+	return atomic_load(&j->durable);
+}
+
+void slu_journal_health(struct slu_journal *j, struct slu_journal_health *out)
+{
+	pthread_mutex_lock(&j->lock);
+	*out = j->health;
+	out->waiting = j->n;
+	pthread_mutex_unlock(&j->lock);
+}
+
+void slu_journal_lost(struct slu_journal *j, bool lost)
+{
+	pthread_mutex_lock(&j->lock);
+	j->health.lost = lost;
+	pthread_mutex_unlock(&j->lock);
+}
+
+int slu_journal_recover(const struct slu_journal_setup *setup, const struct slu_store_reader *r,
+			struct slu_error *err)
+{
+	slu_cleanup(slu_store_closep) struct slu_store *s = NULL;
+	int rc = open_store(setup->url, setup->cluster, setup->term, setup->holder, &s, err);
+
+	return rc ? rc : slu_store_load(s, r, err);
+}

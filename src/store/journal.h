@@ -1,0 +1,64 @@
+/* journal.h — the store behind a thread of its own, so that a slow disk never delays a decision.
+ *
+ * The core hands over batches and goes on; the thread commits whatever has gathered in one
+ *transaction (group commit) and publishes how far it got.  Placement waits only for the ticket of
+ *its own intent.
+ *
+ *	core   submit(batch) -> ticket 17 ...            durable() >= 17: the intent may be carried
+ *out store        [take all] [one transaction] [publish] [wake]
+ *
+ * A database that is away is tried again, for ever, with growing pauses; the batches wait in order.
+ *The line is bounded: when it is full submit says -EAGAIN, and the caller holds back (or, told to
+ *go on with the cluster as its only memory, drops the batch and calls slu_journal_lost()). */
+#pragma once
+#include "store/store.h"
+
+struct slu_journal;
+
+enum slu_journal_state {
+	SLU_JOURNAL_STARTING, /* not opened yet */
+	SLU_JOURNAL_OK,
+	SLU_JOURNAL_AWAY,   /* cannot write just now; trying again */
+	SLU_JOURNAL_FENCED, /* a newer leader has it: this process must stop deciding */
+	SLU_JOURNAL_BROKEN, /* damaged, another cluster's, or a newer schema: needs a person */
+};
+
+struct slu_journal_health {
+	enum slu_journal_state state;
+	char why[SLU_ERROR_MAX]; /* the last failure, "" when all is well */
+	uint32_t waiting;        /* batches not yet durable */
+	uint64_t commits, ops, failures;
+	int64_t last_commit_ns; /* how long the last transaction took */
+	bool lost; /* batches were dropped: write everything anew once the state is OK */
+};
+
+struct slu_journal_setup {
+	const char *url;      /* copied */
+	const char *cluster;  /* copied; checked when the store opens */
+	const char *holder;   /* copied; name of this replica */
+	int64_t term;         /* 0 = not fenced */
+	uint32_t max_waiting; /* batches; 0 = 4096 */
+	/* Called from the store thread after each commit and each change of state; must not block.
+	 */
+	void (*wake)(void *arg);
+	void *arg;
+};
+
+/* Start the thread.  An unreachable database is no failure here: see health. */
+int slu_journal_new(const struct slu_journal_setup *setup, struct slu_journal **out);
+/* Wait up to `wait_ms` for what is waiting, then stop. Returns the number of batches given up. */
+uint32_t slu_journal_free(struct slu_journal *j, int wait_ms);
+
+/* Take over the batch (also on failure it is freed).  0 with the ticket, -EAGAIN when the line is
+ * full, -ESTALE when fenced, -EIO when broken. */
+int slu_journal_submit(struct slu_journal *j, struct slu_batch *b, uint64_t *ticket);
+/* The highest ticket that is on disk. Any thread. */
+uint64_t slu_journal_durable(const struct slu_journal *j);
+void slu_journal_health(struct slu_journal *j, struct slu_journal_health *out);
+/* Note that a batch was dropped, and forget it once everything has been written anew. */
+void slu_journal_lost(struct slu_journal *j, bool lost);
+
+/* Read the store at start, on the caller's thread, before anything is submitted.  Opens its own
+ * connection, migrates, binds to the cluster, takes the term. */
+int slu_journal_recover(const struct slu_journal_setup *setup, const struct slu_store_reader *r,
+			struct slu_error *err);

@@ -1,0 +1,7 @@
+/* schema.h — the tables, as numbered steps that are only ever added to. */
+#pragma once
+#include "store/sql.h"
+
+/* Bring an open database to the newest version (under a lock), or refuse: see store.h for the
+ * codes. */
+int slu_schema_settle(struct slu_sql *q, bool migrate, struct slu_error *err);

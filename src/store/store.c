@@ -1,0 +1,649 @@
+#include "store/schema.h"
+#include "store/statement.h"
+
+#include <stdio.h>
+
+struct slu_store {
+	struct slu_sql *q;
+};
+
+static bool is_pg(const char *url)
+{
+	return strncmp(url, "postgres://", 11) == 0 || strncmp(url, "postgresql://", 13) == 0;
+}
+
+int slu_store_open(const char *url, unsigned flags, struct slu_store **out, struct slu_error *err)
+{
+	bool readonly = flags & SLU_STORE_READONLY;
+	struct slu_store *s = slu_calloc(1, sizeof *s);
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	if (is_pg(url))
+		rc = slu_pg_open(url, readonly, slu_store_stmts, ST_COUNT, &s->q, err);
+	else
+		rc = slu_sqlite_open(strncmp(url, "sqlite:", 7) == 0 ? url + 7 : url, readonly,
+				     slu_store_stmts, ST_COUNT, &s->q, err);
+	if (!rc)
+		rc = slu_schema_settle(s->q, flags & SLU_STORE_MIGRATE, err);
+	if (rc < 0) {
+		slu_store_close(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void slu_store_close(struct slu_store *s)
+{
+	if (!s)
+		return;
+	if (s->q)
+		s->q->ops->close(s->q);
+	slu_free(s);
+}
+
+const char *slu_store_backend(const struct slu_store *s)
+{
+	return s->q->ops->name;
+}
+
+struct slu_sql *slu_store_sql(struct slu_store *s)
+{
+	return s->q;
+}
+
+void slu_store_url_shown(const char *url, char *out, size_t size)
+{
+	const char *host = strstr(url, "://"), *at, *colon, *query;
+
+	if (!is_pg(url) || !host) {
+		snprintf(out, size, "%s", url);
+		return;
+	}
+	host += 3;
+	/* Everything behind '?' may hold a password as well; it is not worth showing. */
+	query = strchr(host, '?');
+	at = memchr(host, '@', query ? (size_t)(query - host) : strlen(host));
+	colon = at ? memchr(host, ':', (size_t)(at - host)) : NULL;
+	if (colon)
+		snprintf(out, size, "%.*s:***%.*s", (int)(colon - url), url,
+			 (int)(query ? query - at : (long)strlen(at)), at);
+	else
+		snprintf(out, size, "%.*s", (int)(query ? query - url : (long)strlen(url)), url);
+}
+
+/* ---- one row out ---- */
+
+static int first_int(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	*(int64_t *)arg = v[0].i;
+	return 0;
+}
+
+struct meta {
+	char cluster[256];
+	int64_t term;
+	bool seen;
+};
+
+static int read_meta(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	struct meta *m = arg;
+
+	snprintf(m->cluster, sizeof m->cluster, "%s", v[0].p ? (const char *)v[0].p : "");
+	m->term = v[1].i;
+	m->seen = true;
+	return 0;
+}
+
+static int meta(struct slu_store *s, struct meta *m, struct slu_error *err)
+{
+	int rc = s->q->ops->query(s->q, ST_META, NULL, 0, read_meta, m, NULL, err);
+
+	if (!rc && !m->seen)
+		return slu_fail(err, -EBADMSG,
+				"the store has lost its head row (table meta is empty)");
+	return rc;
+}
+
+int slu_store_bind_cluster(struct slu_store *s, const char *cluster, struct slu_error *err)
+{
+	struct slu_sql_val v = slu_sql_text(cluster);
+	struct meta m = { 0 };
+	int rc = meta(s, &m, err);
+
+	if (rc < 0)
+		return rc;
+	if (!*m.cluster) {
+		int64_t changed = 0;
+
+		rc = s->q->ops->query(s->q, ST_SET_CLUSTER, &v, 1, NULL, NULL, &changed, err);
+		if (!rc)
+			rc = meta(s, &m, err);
+		if (rc < 0)
+			return rc;
+	}
+	if (strcmp(m.cluster, cluster) != 0)
+		return slu_fail(
+			err, -EXDEV,
+			"this store belongs to cluster %s, not to %s: give each cluster its own store",
+			m.cluster, cluster);
+	return 0;
+}
+
+int slu_store_take_term(struct slu_store *s, int64_t term, const char *holder,
+			struct slu_error *err)
+{
+	struct slu_sql_val v[] = { slu_sql_int(term), slu_sql_text(holder) };
+	int64_t changed = 0;
+	int rc = s->q->ops->query(s->q, ST_TAKE_TERM, v, 2, NULL, NULL, &changed, err);
+
+	if (!rc && changed != 1)
+		return slu_fail(err, -ESTALE,
+				"a leader with term %" PRId64 " or newer has taken the store",
+				term);
+	return rc;
+}
+
+int slu_store_term(struct slu_store *s, int64_t *term, struct slu_error *err)
+{
+	struct meta m = { 0 };
+	int rc = meta(s, &m, err);
+
+	if (!rc)
+		*term = m.term;
+	return rc;
+}
+
+/* ---- batches ---- */
+
+struct op {
+	enum slu_store_stmt stmt;
+	uint32_t n;
+	struct slu_sql_val *v;
+};
+
+struct slu_batch {
+	struct slu_arena mem;
+	SLU_VEC(struct op) ops;
+};
+
+struct slu_batch *slu_batch_new(void)
+{
+	return slu_calloc(1, sizeof(struct slu_batch));
+}
+
+void slu_batch_free(struct slu_batch *b)
+{
+	if (!b)
+		return;
+	slu_arena_done(&b->mem);
+	slu_vec_done(&b->ops);
+	slu_free(b);
+}
+
+uint32_t slu_batch_size(const struct slu_batch *b)
+{
+	return b->ops.n;
+}
+
+/* Copy the values (and their check sum behind them) and queue the statement. */
+static int add(struct slu_batch *b, enum slu_store_stmt stmt, const struct slu_sql_val *v,
+	       uint32_t n, bool sum)
+{
+	uint32_t total = n + (sum ? 1 : 0);
+	struct slu_sql_val *copy = slu_arena_alloc(&b->mem, total * sizeof *copy);
+
+	if (!copy)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		copy[i] = v[i];
+		if (v[i].type != SLU_SQL_INT) {
+			copy[i].p = slu_arena_strndup(&b->mem, v[i].n ? v[i].p : "", v[i].n);
+			if (!copy[i].p)
+				return -ENOMEM;
+		}
+	}
+	if (sum)
+		copy[n] = slu_sql_int(slu_store_sum(v, n));
+	return slu_vec_push(&b->ops, (struct op){ stmt, total, copy });
+}
+
+#define I(x) slu_sql_int((int64_t)(x))
+#define T(x) slu_sql_text((x) ? (x) : "")
+
+int slu_batch_put_job(struct slu_batch *b, const struct slu_store_job *j)
+{
+	const struct slu_sql_val v[] = {
+		I(j->id),       T(j->key),           T(j->space),        T(j->name),
+		T(j->object),   T(j->kind),          T(j->user),         T(j->queue),
+		I(j->priority), I(j->first_seen_us), I(j->state),        I(j->size),
+		I(j->min_size), I(j->max_size),      I(j->current_size), I(j->limit_s),
+		I(j->begin_s),  I(j->deadline_s),    I(j->planned_s),    I(j->promised_s),
+		I(j->start_s),  I(j->end_s),         T(j->cause),        T(j->spec),
+	};
+
+	return add(b, ST_PUT_JOB, v, SLU_LEN(v), true);
+}
+
+int slu_batch_put_pod(struct slu_batch *b, const struct slu_store_pod *p)
+{
+	const struct slu_sql_val v[] = { I(p->job),  T(p->uid),  T(p->space),  T(p->name),
+					 T(p->node), I(p->role), I(p->seen_us) };
+
+	return add(b, ST_PUT_POD, v, SLU_LEN(v), true);
+}
+
+int slu_batch_put_plan(struct slu_batch *b, const struct slu_store_plan *p)
+{
+	const struct slu_sql_val v[] = { I(p->job), I(p->seq), I(p->at_us), I(p->planned_s),
+					 T(p->cause) };
+
+	return add(b, ST_PUT_PLAN, v, SLU_LEN(v), true);
+}
+
+int slu_batch_put_span(struct slu_batch *b, const struct slu_store_span *s)
+{
+	const struct slu_sql_val v[] = { I(s->id),     T(s->kind), T(s->name),
+					 I(s->from_s), I(s->to_s), T(s->spec) };
+
+	return add(b, ST_PUT_SPAN, v, SLU_LEN(v), true);
+}
+
+int slu_batch_put_intent(struct slu_batch *b, const struct slu_store_intent *i)
+{
+	const struct slu_sql_val v[] = { I(i->id),      I(i->job),   I(i->term),
+					 I(i->made_us), I(i->state), T(i->verb) };
+
+	return add(b, ST_PUT_INTENT, v, SLU_LEN(v), true);
+}
+
+int slu_batch_put_intent_pod(struct slu_batch *b, const struct slu_store_intent_pod *p)
+{
+	const struct slu_sql_val v[] = { I(p->intent), T(p->uid), T(p->space), T(p->name),
+					 T(p->node) };
+
+	return add(b, ST_PUT_INTENT_POD, v, SLU_LEN(v), true);
+}
+
+int slu_batch_put_result(struct slu_batch *b, const struct slu_store_result *r)
+{
+	const struct slu_sql_val v[] = { I(r->job),           T(r->key),     T(r->name),
+					 T(r->user),          T(r->queue),   T(r->outcome),
+					 I(r->first_seen_us), I(r->start_s), I(r->end_s),
+					 I(r->size),          I(r->usage) };
+
+	return add(b, ST_PUT_RESULT, v, SLU_LEN(v), true);
+}
+
+int slu_batch_put_event(struct slu_batch *b, const struct slu_store_event *e)
+{
+	const struct slu_sql_val v[] = { I(e->seq), I(e->at_us), I(e->kind),
+					 slu_sql_blob(e->data, e->size) };
+
+	return add(b, ST_PUT_EVENT, v, SLU_LEN(v), true);
+}
+
+int slu_batch_del_pod(struct slu_batch *b, uint64_t job, const char *uid)
+{
+	const struct slu_sql_val v[] = { I(job), T(uid) };
+
+	return add(b, ST_DEL_POD, v, 2, false);
+}
+
+int slu_batch_del_span(struct slu_batch *b, uint64_t id)
+{
+	const struct slu_sql_val v = I(id);
+
+	return add(b, ST_DEL_SPAN, &v, 1, false);
+}
+
+int slu_batch_del_job(struct slu_batch *b, uint64_t id)
+{
+	const struct slu_sql_val v = I(id);
+	uint32_t n = b->ops.n;
+	int rc = add(b, ST_DEL_JOB_PODS, &v, 1, false);
+
+	if (!rc)
+		rc = add(b, ST_DEL_JOB_PLANS, &v, 1, false);
+	if (!rc)
+		rc = add(b, ST_DEL_JOB, &v, 1, false);
+	if (rc < 0)
+		b->ops.n = n;
+	return rc;
+}
+
+static int commit_ops(struct slu_sql *q, int64_t term, struct slu_batch *const *b, uint32_t n,
+		      struct slu_error *err)
+{
+	struct slu_sql_val fence = I(term);
+	int rc = 0;
+
+	/* The check of the term and what it protects are one transaction: a deposed leader cannot
+	 * slip a write in between. */
+	if (term)
+		rc = q->ops->run(q, ST_FENCE, &fence, 1, true, err);
+	for (uint32_t i = 0; i < n && !rc; i++)
+		for (uint32_t k = 0; k < b[i]->ops.n && !rc; k++) {
+			const struct op *op = &b[i]->ops.p[k];
+
+			rc = q->ops->run(q, op->stmt, op->v, op->n, false, err);
+		}
+	return rc ? rc : q->ops->commit(q, err);
+}
+
+int slu_store_commit(struct slu_store *s, int64_t term, struct slu_batch *const *b, uint32_t n,
+		     struct slu_error *err)
+{
+	int rc = s->q->ops->begin(s->q, err);
+
+	if (rc < 0)
+		return rc;
+	rc = commit_ops(s->q, term, b, n, err);
+	if (rc < 0)
+		s->q->ops->rollback(s->q);
+	return rc;
+}
+
+/* ---- reading ---- */
+
+/* The check sum of a row, its columns and then the sum itself. */
+static int proven(const char *table, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (v[i].type == SLU_SQL_NULL)
+			return slu_fail(err, -EBADMSG, "table %s: a row with an empty column",
+					table);
+	if (v[n - 1].i != slu_store_sum(v, n - 1))
+		return slu_fail(
+			err, -EBADMSG,
+			"table %s: row %" PRId64
+			" is damaged (check sum); move the store away and start again: the cluster is enough to go on",
+			table, v[0].i);
+	return 0;
+}
+
+struct load {
+	const struct slu_store_reader *r;
+};
+
+static int load_job(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	const struct slu_store_reader *r = ((struct load *)arg)->r;
+	struct slu_store_job j;
+	int rc = proven("jobs", v, n, err);
+
+	if (rc < 0)
+		return rc;
+	j = (struct slu_store_job){
+		.id = (uint64_t)v[0].i,
+		.key = v[1].p,
+		.space = v[2].p,
+		.name = v[3].p,
+		.object = v[4].p,
+		.kind = v[5].p,
+		.user = v[6].p,
+		.queue = v[7].p,
+		.priority = v[8].i,
+		.first_seen_us = v[9].i,
+		.state = v[10].i,
+		.size = v[11].i,
+		.min_size = v[12].i,
+		.max_size = v[13].i,
+		.current_size = v[14].i,
+		.limit_s = v[15].i,
+		.begin_s = v[16].i,
+		.deadline_s = v[17].i,
+		.planned_s = v[18].i,
+		.promised_s = v[19].i,
+		.start_s = v[20].i,
+		.end_s = v[21].i,
+		.cause = v[22].p,
+		.spec = v[23].p,
+	};
+	return r->job(r->arg, &j);
+}
+
+static int load_pod(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	const struct slu_store_reader *r = ((struct load *)arg)->r;
+	int rc = proven("pods", v, n, err);
+
+	return rc ? rc
+		  : r->pod(r->arg, &(struct slu_store_pod){ (uint64_t)v[0].i, v[1].p, v[2].p,
+							    v[3].p, v[4].p, v[5].i, v[6].i });
+}
+
+static int load_span(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	const struct slu_store_reader *r = ((struct load *)arg)->r;
+	int rc = proven("spans", v, n, err);
+
+	return rc ? rc
+		  : r->span(r->arg, &(struct slu_store_span){ (uint64_t)v[0].i, v[1].p, v[2].p,
+							      v[3].i, v[4].i, v[5].p });
+}
+
+static int load_intent(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	const struct slu_store_reader *r = ((struct load *)arg)->r;
+	int rc = proven("intents", v, n, err);
+
+	return rc ? rc
+		  : r->intent(r->arg,
+			      &(struct slu_store_intent){ (uint64_t)v[0].i, (uint64_t)v[1].i,
+							  v[2].i, v[3].i, v[4].i, v[5].p });
+}
+
+static int load_intent_pod(void *arg, const struct slu_sql_val *v, uint32_t n,
+			   struct slu_error *err)
+{
+	const struct slu_store_reader *r = ((struct load *)arg)->r;
+	int rc = proven("intent_pods", v, n, err);
+
+	return rc ? rc
+		  : r->intent_pod(r->arg, &(struct slu_store_intent_pod){ (uint64_t)v[0].i, v[1].p,
+									  v[2].p, v[3].p, v[4].p });
+}
+
+int slu_store_load(struct slu_store *s, const struct slu_store_reader *r, struct slu_error *err)
+{
+	const struct {
+		bool wanted;
+		enum slu_store_stmt stmt;
+		slu_sql_row_fn *fn;
+	} part[] = {
+		{ r->job, ST_LIVE_JOBS, load_job },
+		{ r->pod, ST_LIVE_PODS, load_pod },
+		{ r->span, ST_ALL_SPANS, load_span },
+		{ r->intent, ST_OPEN_INTENTS, load_intent },
+		{ r->intent_pod, ST_OPEN_INTENT_PODS, load_intent_pod },
+	};
+	struct load l = { r };
+	int rc = s->q->ops->begin(s->q, err);
+
+	/* One transaction: jobs, pods and intents of the same moment. */
+	for (size_t i = 0; i < SLU_LEN(part) && !rc; i++)
+		if (part[i].wanted)
+			rc = s->q->ops->query(s->q, part[i].stmt, NULL, 0, part[i].fn, &l, NULL,
+					      err);
+	s->q->ops->rollback(s->q);
+	return rc;
+}
+
+struct events {
+	slu_store_event_fn *fn;
+	void *arg;
+};
+
+static int load_event(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	struct events *e = arg;
+	int rc = proven("events", v, n, err);
+
+	return rc ? rc
+		  : e->fn(e->arg, &(struct slu_store_event){ (uint64_t)v[0].i, v[1].i, v[2].i,
+							     v[3].p, v[3].n });
+}
+
+int slu_store_events(struct slu_store *s, uint64_t from, slu_store_event_fn *fn, void *arg,
+		     struct slu_error *err)
+{
+	struct slu_sql_val v = I(from);
+	struct events e = { fn, arg };
+
+	return s->q->ops->query(s->q, ST_EVENTS_FROM, &v, 1, load_event, &e, NULL, err);
+}
+
+struct plans {
+	slu_store_plan_fn *fn;
+	void *arg;
+};
+
+static int load_plan(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	struct plans *p = arg;
+	int rc = proven("plans", v, n, err);
+
+	return rc ? rc
+		  : p->fn(p->arg, &(struct slu_store_plan){ (uint64_t)v[0].i, v[1].i, v[2].i,
+							    v[3].i, v[4].p });
+}
+
+int slu_store_plans(struct slu_store *s, uint64_t job, slu_store_plan_fn *fn, void *arg,
+		    struct slu_error *err)
+{
+	struct slu_sql_val v = I(job);
+	struct plans p = { fn, arg };
+
+	return s->q->ops->query(s->q, ST_PLANS_OF, &v, 1, load_plan, &p, NULL, err);
+}
+
+struct results {
+	slu_store_result_fn *fn;
+	void *arg;
+};
+
+static int load_result(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	struct results *p = arg;
+	int rc = proven("results", v, n, err);
+
+	return rc ? rc
+		  : p->fn(p->arg, &(struct slu_store_result){ .job = (uint64_t)v[0].i,
+							      .key = v[1].p,
+							      .name = v[2].p,
+							      .user = v[3].p,
+							      .queue = v[4].p,
+							      .outcome = v[5].p,
+							      .first_seen_us = v[6].i,
+							      .start_s = v[7].i,
+							      .end_s = v[8].i,
+							      .size = v[9].i,
+							      .usage = v[10].i });
+}
+
+int slu_store_results(struct slu_store *s, int64_t ended_after_s, slu_store_result_fn *fn,
+		      void *arg, struct slu_error *err)
+{
+	struct slu_sql_val v = I(ended_after_s);
+	struct results p = { fn, arg };
+
+	return s->q->ops->query(s->q, ST_RESULTS_AFTER, &v, 1, load_result, &p, NULL, err);
+}
+
+int slu_store_last_event(struct slu_store *s, uint64_t *seq, struct slu_error *err)
+{
+	int64_t v = 0;
+	int rc = s->q->ops->query(s->q, ST_LAST_EVENT, NULL, 0, first_int, &v, NULL, err);
+
+	if (!rc)
+		*seq = (uint64_t)v;
+	return rc;
+}
+
+/* ---- keeping house ---- */
+
+struct checking {
+	const char *table;
+	bool sum;
+	uint64_t rows;
+};
+
+static int check_row(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	struct checking *c = arg;
+
+	c->rows++;
+	return c->sum ? proven(c->table, v, n, err) : 0;
+}
+
+static int check_orphans(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	static const char *const what[] = { "pods without a job", "intent pods without an intent",
+					    "plans without a job" };
+
+	for (uint32_t i = 0; i < n; i++)
+		if (v[i].i)
+			return slu_fail(err, -EBADMSG, "%" PRId64 " %s", v[i].i, what[i]);
+	return 0;
+}
+
+int slu_store_check(struct slu_store *s, uint64_t *rows, struct slu_error *err)
+{
+	struct checking c = { 0 };
+	int rc = s->q->ops->check(s->q, err);
+
+	for (uint32_t i = 0; i < SLU_STORE_TABLES && !rc; i++) {
+		c.table = slu_store_tables[i].name;
+		c.sum = slu_store_tables[i].sum;
+		rc = s->q->ops->query(s->q, slu_store_tables[i].all, NULL, 0, check_row, &c, NULL,
+				      err);
+	}
+	if (!rc)
+		rc = s->q->ops->query(s->q, ST_ORPHANS, NULL, 0, check_orphans, NULL, NULL, err);
+	if (!rc && rows)
+		*rows = c.rows;
+	return rc;
+}
+
+int slu_store_prune(struct slu_store *s, int64_t before_us, uint32_t step, struct slu_error *err)
+{
+	const struct {
+		enum slu_store_stmt stmt;
+		bool seconds, counts;
+	} part[] = {
+		{ ST_PRUNE_EVENTS, false, true },
+		{ ST_PRUNE_PLANS, false, true },
+		{ ST_PRUNE_INTENT_PODS, false, false },
+		{ ST_PRUNE_INTENTS, false, true },
+		{ ST_ROLL_UP, true, false },
+		{ ST_PRUNE_RESULTS, true, true },
+	};
+	int64_t gone = 0;
+	int rc = s->q->ops->begin(s->q, err);
+
+	for (size_t i = 0; i < SLU_LEN(part) && !rc; i++) {
+		struct slu_sql_val v[] = { I(part[i].seconds ? before_us / 1000000 : before_us),
+					   I(step) };
+		int64_t changed = 0;
+
+		rc = s->q->ops->query(s->q, part[i].stmt, v, 2, NULL, NULL, &changed, err);
+		if (part[i].counts)
+			gone += changed;
+	}
+	if (!rc)
+		rc = s->q->ops->commit(s->q, err);
+	if (rc < 0) {
+		s->q->ops->rollback(s->q);
+		return rc;
+	}
+	return (int)SLU_MIN(gone, (int64_t)INT32_MAX);
+}
+
+int slu_store_bytes(struct slu_store *s, int64_t *bytes, struct slu_error *err)
+{
+	return s->q->ops->query(s->q, ST_BYTES, NULL, 0, first_int, bytes, NULL, err);
+}

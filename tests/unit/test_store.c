@@ -1,0 +1,638 @@
+/* The same tests on SQLite (always) and on PostgreSQL (when DATABASE_URL is set; see
+ * tests/store/with-postgres). */
+#include "base/buf.h"
+#include "store/dump.h"
+#include "store/journal.h"
+#include "tap.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/sluice-store.XXXXXX";
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static void remove_dir(void)
+{
+	nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *fresh_sqlite(void)
+{
+	static char path[128];
+	static int n;
+
+	snprintf(path, sizeof path, "%s/store-%d.db", dir, n++);
+	return path;
+}
+
+static struct slu_store_job job(uint64_t id, int64_t priority, int64_t seen, const char *name)
+{
+	static char key[64];
+
+	snprintf(key, sizeof key, "uid-%" PRIu64, id);
+	return (struct slu_store_job){
+		.id = id,
+		.key = key,
+		.space = "default",
+		.name = name,
+		.object = "",
+		.kind = "Job",
+		.user = "ada",
+		.queue = "batch",
+		.priority = priority,
+		.first_seen_us = seen,
+		.state = SLU_STORE_WAITING,
+		.size = 4,
+		.limit_s = 60,
+		.cause = "",
+		.spec = "{\"roles\":[\"größe\"]}",
+	};
+}
+
+static struct slu_store *must_open(const char *url, unsigned flags)
+{
+	struct slu_error err = { 0 };
+	struct slu_store *s = NULL;
+	int rc = slu_store_open(url, flags, &s, &err);
+
+	if (rc < 0)
+		printf("# open %s: %d %s\n", url, rc, err.text);
+	return s;
+}
+
+static int commit1(struct slu_store *s, int64_t term, struct slu_batch *b, struct slu_error *err)
+{
+	int rc = slu_store_commit(s, term, &b, 1, err);
+
+	slu_batch_free(b);
+	return rc;
+}
+
+struct seen {
+	char order[256];
+	int jobs, pods, spans, intents, intent_pods;
+	int64_t size, seen_us;
+	char spec[64], node[32];
+};
+
+static int see_job(void *arg, const struct slu_store_job *j)
+{
+	struct seen *s = arg;
+
+	s->jobs++;
+	if (strlen(s->order) < 200) {
+		strcat(s->order, j->name);
+		strcat(s->order, " ");
+	}
+	s->size = j->size;
+	s->seen_us = j->first_seen_us;
+	snprintf(s->spec, sizeof s->spec, "%s", j->spec);
+	return 0;
+}
+
+static int see_pod(void *arg, const struct slu_store_pod *p)
+{
+	struct seen *s = arg;
+
+	s->pods++;
+	snprintf(s->node, sizeof s->node, "%s", p->node);
+	return 0;
+}
+
+static int see_span(void *arg, const struct slu_store_span *p)
+{
+	((struct seen *)arg)->spans++;
+	return 0;
+}
+
+static int see_intent(void *arg, const struct slu_store_intent *p)
+{
+	((struct seen *)arg)->intents++;
+	return 0;
+}
+
+static int see_intent_pod(void *arg, const struct slu_store_intent_pod *p)
+{
+	((struct seen *)arg)->intent_pods++;
+	return 0;
+}
+
+static int load(struct slu_store *s, struct seen *seen, struct slu_error *err)
+{
+	const struct slu_store_reader r = { see_job,    see_pod,        see_span,
+					    see_intent, see_intent_pod, seen };
+
+	*seen = (struct seen){ .jobs = 0 };
+	return slu_store_load(s, &r, err);
+}
+
+static void put_life(struct slu_batch *b)
+{
+	struct slu_store_job j;
+
+	j = job(1, 0, 2000, "late");
+	slu_batch_put_job(b, &j);
+	j = job(2, 0, 1000, "early");
+	slu_batch_put_job(b, &j);
+	j = job(3, 9, 3000, "urgent");
+	slu_batch_put_job(b, &j);
+	j = job(4, 0, 1000, "also-early");
+	slu_batch_put_job(b, &j);
+	for (int i = 0; i < 4; i++) {
+		char uid[16];
+
+		snprintf(uid, sizeof uid, "pod-%d", i);
+		slu_batch_put_pod(b, &(struct slu_store_pod){ 1, uid, "default", uid, "", 0, 5 });
+	}
+	slu_batch_put_plan(b, &(struct slu_store_plan){ 1, 1, 10, 500, "submitted" });
+	slu_batch_put_plan(b, &(struct slu_store_plan){ 1, 2, 20, 400, "job 7 ended early" });
+	slu_batch_put_span(b, &(struct slu_store_span){ 1, "drain", "node-3", 100, 200, "{}" });
+	slu_batch_put_intent(b, &(struct slu_store_intent){ 1, 3, 1, 30, SLU_INTENT_OPEN, "bind" });
+	slu_batch_put_intent_pod(
+		b, &(struct slu_store_intent_pod){ 1, "p", "default", "p", "node-1" });
+	slu_batch_put_intent_pod(
+		b, &(struct slu_store_intent_pod){ 1, "q", "default", "q", "node-2" });
+	slu_batch_put_event(b, &(struct slu_store_event){ 1, 10, 3, "a\0b", 3 });
+	slu_batch_put_event(b, &(struct slu_store_event){ 2, 20, 4, "", 0 });
+}
+
+static int count_event(void *arg, const struct slu_store_event *e)
+{
+	int *n = arg;
+
+	if (e->seq == 1 && (e->size != 3 || memcmp(e->data, "a\0b", 3) != 0))
+		return -EILSEQ;
+	(*n)++;
+	return 0;
+}
+
+static int last_plan(void *arg, const struct slu_store_plan *p)
+{
+	snprintf(arg, 64, "%" PRId64 " %s", p->planned_s, p->cause);
+	return 0;
+}
+
+static int count_result(void *arg, const struct slu_store_result *r)
+{
+	(*(int *)arg)++;
+	return 0;
+}
+
+static void test_life(const char *url, const char *backend)
+{
+	struct slu_error err = { 0 };
+	struct slu_store *s = must_open(url, SLU_STORE_MIGRATE);
+	struct slu_batch *b = slu_batch_new();
+	struct slu_store_job j;
+	struct seen seen;
+	uint64_t seq = 0, rows = 0;
+	int64_t bytes = 0;
+	char plan[64] = "";
+	int n = 0, rc;
+
+	if (!ok(s != NULL, "%s: opens and migrates", backend))
+		return;
+	put_life(b);
+	ok(commit1(s, 0, b, &err) == 0, "%s: one transaction for everything (%s)", backend,
+	   err.text);
+	rc = load(s, &seen, &err);
+	ok(rc == 0 && strcmp(seen.order, "urgent also-early early late ") == 0,
+	   "%s: jobs come back in queue order: %s(%s)", backend, seen.order, err.text);
+	ok(seen.jobs == 4 && seen.pods == 4 && seen.spans == 1 && seen.intents == 1 &&
+		   seen.intent_pods == 2,
+	   "%s: pods, spans and open intents come back", backend);
+	ok(strcmp(seen.spec, "{\"roles\":[\"größe\"]}") == 0 && seen.seen_us == 2000,
+	   "%s: specification and microseconds are exact", backend);
+	ok(slu_store_events(s, 1, count_event, &n, &err) == 0 && n == 2,
+	   "%s: events with their bytes", backend);
+	ok(slu_store_last_event(s, &seq, &err) == 0 && seq == 2, "%s: the last event number",
+	   backend);
+	ok(slu_store_plans(s, 1, last_plan, plan, &err) == 0 &&
+		   strcmp(plan, "400 job 7 ended early") == 0,
+	   "%s: the history of a planned start ends in \"%s\"", backend, plan);
+
+	/* A put again replaces, a settled intent is no longer open, a deleted job takes its pods
+	 * along. */
+	b = slu_batch_new();
+	j = job(2, 0, 1000, "early");
+	j.size = 8;
+	slu_batch_put_job(b, &j);
+	slu_batch_put_pod(b, &(struct slu_store_pod){ 2, "x", "default", "x", "node-9", 0, 5 });
+	slu_batch_put_intent(b, &(struct slu_store_intent){ 1, 3, 1, 30, SLU_INTENT_DONE, "bind" });
+	slu_batch_del_job(b, 1);
+	slu_batch_del_span(b, 1);
+	slu_batch_put_result(b,
+			     &(struct slu_store_result){ 1, "uid-1", "late", "ada", "batch",
+							 "completed", 2000, 100, 160, 4, 240000 });
+	ok(commit1(s, 0, b, &err) == 0, "%s: second batch", backend);
+	load(s, &seen, &err);
+	ok(seen.jobs == 3 && seen.pods == 1 && seen.intents == 0 && seen.spans == 0 &&
+		   seen.size == 8 && strcmp(seen.node, "node-9") == 0,
+	   "%s: replaced, settled, deleted", backend);
+	n = 0;
+	ok(slu_store_results(s, 0, count_result, &n, &err) == 0 && n == 1, "%s: the result is kept",
+	   backend);
+	ok(slu_store_check(s, &rows, &err) == 0 && rows == 3 + 1 + 1 + 2 + 1 + 2,
+	   "%s: check passes over %" PRIu64 " rows (%s)", backend, rows, err.text);
+
+	/* Pruned in steps; the result leaves its sum. */
+	ok(slu_store_prune(s, INT64_C(1000000000), 1, &err) == 1 + 1 + 1,
+	   "%s: a step prunes one of each", backend);
+	ok(slu_store_prune(s, INT64_C(1000000000), 100, &err) == 1 &&
+		   slu_store_prune(s, INT64_C(1000000000), 100, &err) == 0,
+	   "%s: then the rest, then nothing", backend);
+	ok(slu_store_bytes(s, &bytes, &err) == 0 && bytes > 4096, "%s: occupies %" PRId64 " bytes",
+	   backend, bytes);
+	slu_store_close(s);
+}
+
+static void test_fence(const char *url, const char *backend)
+{
+	struct slu_error err = { 0 };
+	struct slu_store *s = must_open(url, SLU_STORE_MIGRATE), *t;
+	struct slu_store_job j = job(50, 0, 1, "fenced");
+	struct slu_batch *b = slu_batch_new();
+	struct seen seen;
+	int64_t term = 0;
+
+	ok(slu_store_take_term(s, 5, "one", &err) == 0, "%s: term 5 is taken", backend);
+	ok(slu_store_take_term(s, 5, "one", &err) == 0, "%s: and again by the same holder",
+	   backend);
+	ok(slu_store_take_term(s, 5, "two", &err) == -ESTALE, "%s: not by another", backend);
+	t = must_open(url, 0);
+	ok(slu_store_take_term(t, 6, "two", &err) == 0 && slu_store_term(s, &term, &err) == 0 &&
+		   term == 6,
+	   "%s: a newer leader takes term 6", backend);
+	slu_batch_put_job(b, &j);
+	ok(commit1(s, 5, b, &err) == -ESTALE, "%s: the deposed leader cannot write (%s)", backend,
+	   err.text);
+	load(t, &seen, &err);
+	ok(strstr(seen.order, "fenced") == NULL, "%s: and nothing of it is there", backend);
+	b = slu_batch_new();
+	slu_batch_put_job(b, &j);
+	slu_batch_del_job(b, 50);
+	ok(commit1(t, 6, b, &err) == 0, "%s: the new one can", backend);
+	slu_store_close(t);
+
+	ok(slu_store_bind_cluster(s, "cluster-a", &err) == 0, "%s: bound to a cluster", backend);
+	ok(slu_store_bind_cluster(s, "cluster-a", &err) == 0, "%s: the same one again", backend);
+	ok(slu_store_bind_cluster(s, "cluster-b", &err) == -EXDEV && strstr(err.text, "cluster-a"),
+	   "%s: another is refused: %s", backend, err.text);
+	slu_store_close(s);
+}
+
+static struct slu_buf dumped = { .max = 1 << 20 };
+
+static int collect(void *arg, const char *line, size_t n)
+{
+	return slu_buf_add(arg, line, n);
+}
+
+static int import(struct slu_store *s, const char *text, struct slu_error *err)
+{
+	slu_cleanup(slu_import_freep) struct slu_import *im = NULL;
+	int rc = slu_import_new(s, &im, err);
+
+	while (!rc && *text) {
+		size_t n = strcspn(text, "\n");
+
+		rc = slu_import_line(im, text, n, err);
+		text += n + (text[n] == '\n');
+	}
+	return rc ? rc : slu_import_commit(im, NULL, err);
+}
+
+static void test_dump(void)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{ "", "empty" },
+		{ "{}\n", "not an export" },
+		{ "{\"sluice\":\"export\",\"schema\":99,\"cluster\":\"c\"}\n",
+		  "schema version 99" },
+		{ "{\"sluice\":\"export\",\"schema\":1,\"cluster\":\"c\"}\n{\"table\":\"spoons\"}\n",
+		  "line 2: unknown table \"spoons\"" },
+		{ "{\"sluice\":\"export\",\"schema\":1,\"cluster\":\"c\"}\n{\"table\":\"plans\",\"job\":1,"
+		  "\"seq\":\"x\"}\n",
+		  "line 2: table plans: column seq" },
+		{ "{\"sluice\":\"export\",\"schema\":1,\"cluster\":\"c\"}\n{\"table\":\"events\",\"seq\":1,"
+		  "\"at_us\":1,\"kind\":1,\"data\":\"0g\"}\n",
+		  "column data" },
+		{ "{\"sluice\":\"export\",\"schema\":1,\"cluster\":\"c\"}\n{\"table\":",
+		  "line 2: line 1, column" },
+	};
+	struct slu_error err = { 0 };
+	struct slu_store *s = must_open(fresh_sqlite(), SLU_STORE_MIGRATE), *t;
+	struct slu_batch *b = slu_batch_new();
+	struct slu_buf again = SLU_BUF_INIT(1 << 20);
+	uint64_t rows = 0;
+
+	put_life(b);
+	commit1(s, 0, b, &err);
+	slu_store_bind_cluster(s, "cluster-a", &err);
+	ok(slu_dump_export(s, collect, &dumped, &rows, &err) == 0 &&
+		   rows == 4 + 4 + 2 + 1 + 1 + 2 + 2,
+	   "export writes %" PRIu64 " rows", rows);
+	ok(import(s, slu_buf_str(&dumped), &err) == -EEXIST,
+	   "a store that holds rows is not overwritten");
+	slu_store_close(s);
+	t = must_open(fresh_sqlite(), SLU_STORE_MIGRATE);
+	ok(import(t, slu_buf_str(&dumped), &err) == 0, "import into a new one (%s)", err.text);
+	slu_dump_export(t, collect, &again, &rows, &err);
+	ok(again.n == dumped.n && memcmp(again.p, dumped.p, dumped.n) == 0,
+	   "export of the import is the same text");
+	slu_store_close(t);
+	slu_buf_done(&again);
+	for (size_t i = 0; i < SLU_LEN(bad); i++) {
+		int rc;
+
+		t = must_open(fresh_sqlite(), SLU_STORE_MIGRATE);
+		rc = import(t, bad[i].text, &err);
+		ok(rc < 0 && strstr(err.text, bad[i].says), "refused: %s", err.text);
+		ok(slu_store_check(t, &rows, &err) == 0 && rows == 0, "and nothing of it stays");
+		slu_store_close(t);
+	}
+}
+
+/* Flip bytes all over the file, one at a time: whatever is loaded afterwards is right or refused.
+ */
+static void test_damage(void)
+{
+	struct slu_error err = { 0 };
+	char good_path[128];
+	struct slu_store *s;
+	struct slu_batch *b = slu_batch_new();
+	struct seen seen;
+	struct stat st;
+	char *image;
+	int fd, refused = 0, right = 0, wrong = 0;
+
+	snprintf(good_path, sizeof good_path, "%s", fresh_sqlite());
+	s = must_open(good_path, SLU_STORE_MIGRATE);
+	put_life(b);
+	commit1(s, 0, b, &err);
+	slu_store_close(s); /* the last connection folds the log into the file */
+	fd = open(good_path, O_RDONLY);
+	fstat(fd, &st);
+	image = malloc((size_t)st.st_size);
+	ok(read(fd, image, (size_t)st.st_size) == st.st_size, "the store is one file of %ld bytes",
+	   (long)st.st_size);
+	close(fd);
+	for (off_t at = 0; at < st.st_size; at += 61) {
+		const char *path = fresh_sqlite();
+		ssize_t w;
+		int rc;
+
+		fd = open(path, O_CREAT | O_WRONLY, 0600);
+		image[at] ^= 0x10;
+		w = write(fd, image, (size_t)st.st_size);
+		image[at] ^= 0x10;
+		close(fd);
+		s = NULL;
+		rc = w == st.st_size ? slu_store_open(path, SLU_STORE_MIGRATE, &s, &err) : -EIO;
+		if (!rc)
+			rc = load(s, &seen, &err);
+		if (rc < 0)
+			refused++;
+		else if (strcmp(seen.order, "urgent also-early early late ") == 0 &&
+			 seen.pods == 4 && seen.spans == 1 && seen.intents == 1 &&
+			 seen.intent_pods == 2)
+			right++;
+		else
+			wrong++;
+		slu_store_close(s);
+		unlink(path);
+	}
+	ok(wrong == 0 && refused > 0 && right > 0,
+	   "flipped bytes: %d refused, %d harmless, %d loaded wrongly", refused, right, wrong);
+	for (off_t keep = 0; keep < st.st_size; keep += 4096 + 700) {
+		const char *path = fresh_sqlite();
+		bool good;
+		int rc;
+
+		fd = open(path, O_CREAT | O_WRONLY, 0600);
+		good = write(fd, image, (size_t)keep) == keep;
+		close(fd);
+		s = NULL;
+		rc = slu_store_open(path, SLU_STORE_MIGRATE, &s, &err);
+		if (!rc)
+			rc = load(s, &seen, &err);
+		good &= keep ? rc < 0 : rc == 0 && seen.jobs == 0;
+		ok(good, "cut to %ld bytes: %s", (long)keep, rc ? err.text : "a new store");
+		slu_store_close(s);
+		unlink(path);
+	}
+	free(image);
+}
+
+static void test_open_errors(void)
+{
+	struct slu_error err = { 0 };
+	struct slu_store *s = NULL;
+	char shown[128], path[128];
+	FILE *f;
+
+	ok(slu_store_open("/nowhere/at/all.db", SLU_STORE_MIGRATE, &s, &err) == -EAGAIN &&
+		   strstr(err.text, "/nowhere"),
+	   "missing folder: %s", err.text);
+	snprintf(path, sizeof path, "%s", fresh_sqlite());
+	f = fopen(path, "w");
+	for (int i = 0; i < 500; i++)
+		fputs("this is a letter, not a database\n", f);
+	fclose(f);
+	ok(slu_store_open(path, SLU_STORE_MIGRATE, &s, &err) == -EBADMSG, "not a database: %s",
+	   err.text);
+	ok(slu_store_open(fresh_sqlite(), 0, &s, &err) == -EPROTO &&
+		   strstr(err.text, "sluice store migrate"),
+	   "no migration without leave: %s", err.text);
+	slu_store_url_shown("postgres://ada:secret@db:5432/x?password=secret", shown, sizeof shown);
+	ok(strcmp(shown, "postgres://ada:***@db:5432/x") == 0, "no secret in a shown URL: %s",
+	   shown);
+	slu_store_url_shown("postgres://db/x", shown, sizeof shown);
+	ok(strcmp(shown, "postgres://db/x") == 0, "a plain one is as it is");
+}
+
+struct waiter {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	int wakes;
+};
+
+static void wake(void *arg)
+{
+	struct waiter *w = arg;
+
+	pthread_mutex_lock(&w->lock);
+	w->wakes++;
+	pthread_cond_broadcast(&w->cond);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* Wait until the journal reports the state (and the ticket); false after ten seconds. */
+static bool await(struct waiter *w, struct slu_journal *j, enum slu_journal_state state,
+		  uint64_t ticket)
+{
+	struct slu_journal_health h;
+	struct timespec until;
+	bool there;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 10;
+	pthread_mutex_lock(&w->lock);
+	for (;;) {
+		slu_journal_health(j, &h);
+		there = h.state == state && slu_journal_durable(j) >= ticket;
+		if (there || pthread_cond_timedwait(&w->cond, &w->lock, &until) == ETIMEDOUT)
+			break;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return there;
+}
+
+static struct slu_batch *one_job(uint64_t id)
+{
+	struct slu_batch *b = slu_batch_new();
+	struct slu_store_job j = job(id, 0, (int64_t)id, "queued");
+
+	slu_batch_put_job(b, &j);
+	return b;
+}
+
+static void test_journal(const char *url, const char *backend)
+{
+	struct waiter w = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
+	struct slu_journal_setup setup = { .url = url,
+					   .cluster = "cluster-a",
+					   .holder = "me",
+					   .term = 100,
+					   .wake = wake,
+					   .arg = &w };
+	struct seen seen = { .jobs = 0 };
+	const struct slu_store_reader r = { .job = see_job, .arg = &seen };
+	struct slu_journal_health h;
+	struct slu_error err = { 0 };
+	struct slu_journal *j = NULL;
+	struct slu_store *other;
+	uint64_t ticket = 0;
+	bool good = true;
+
+	ok(slu_journal_new(&setup, &j) == 0, "%s: journal starts", backend);
+	for (uint64_t i = 0; i < 500; i++)
+		good &= slu_journal_submit(j, one_job(1000 + i), &ticket) == 0 && ticket == i + 1;
+	ok(good && await(&w, j, SLU_JOURNAL_OK, 500), "%s: 500 batches become durable", backend);
+	slu_journal_health(j, &h);
+	ok(h.ops == 500 && h.commits < 500 && h.waiting == 0, "%s: in %" PRIu64 " transactions",
+	   backend, h.commits);
+
+	other = must_open(url, 0);
+	ok(slu_store_take_term(other, 101, "you", &err) == 0, "%s: another leader appears",
+	   backend);
+	slu_store_close(other);
+	slu_journal_submit(j, one_job(5000), &ticket);
+	ok(await(&w, j, SLU_JOURNAL_FENCED, 0), "%s: the old one finds itself fenced", backend);
+	ok(slu_journal_submit(j, one_job(5001), &ticket) == -ESTALE, "%s: and takes nothing more",
+	   backend);
+	ok(slu_journal_free(j, 10) == 1, "%s: one batch given up", backend);
+	setup.term = 102;
+	ok(slu_journal_recover(&setup, &r, &err) == 0 && seen.jobs >= 500,
+	   "%s: recovery reads them back (%s)", backend, err.text);
+}
+
+/* The folder appears only later: the journal starts all the same, holds back, and catches up. */
+static void test_journal_outage(void)
+{
+	struct waiter w = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
+	char sub[96], url[128];
+	struct slu_journal_setup setup = { .url = url,
+					   .cluster = "c",
+					   .holder = "me",
+					   .term = 1,
+					   .max_waiting = 3,
+					   .wake = wake,
+					   .arg = &w };
+	struct slu_journal_health h;
+	struct slu_journal *j = NULL;
+	uint64_t ticket = 0;
+
+	snprintf(sub, sizeof sub, "%s/later", dir);
+	snprintf(url, sizeof url, "%s/store.db", sub);
+	slu_journal_new(&setup, &j);
+	ok(await(&w, j, SLU_JOURNAL_AWAY, 0), "a database that is not there yet is waited for");
+	slu_journal_health(j, &h);
+	ok(strstr(h.why, "later/store.db") != NULL, "and named: %s", h.why);
+	for (uint64_t i = 0; i < 3; i++)
+		slu_journal_submit(j, one_job(i + 1), &ticket);
+	ok(slu_journal_submit(j, one_job(9), &ticket) == -EAGAIN, "the line is bounded");
+	ok(slu_journal_durable(j) == 0, "nothing is called durable meanwhile");
+	mkdir(sub, 0700);
+	ok(await(&w, j, SLU_JOURNAL_OK, 3), "when it comes, the journal catches up");
+	ok(slu_journal_free(j, 1000) == 0, "nothing given up");
+}
+
+static int fault_scenario(void)
+{
+	struct slu_batch *b = slu_batch_new();
+	struct slu_store_job j = job(1, 0, 1, "x");
+	int rc = -ENOMEM;
+
+	if (b)
+		rc = slu_batch_put_job(b, &j);
+	if (!rc)
+		rc = slu_batch_del_job(b, 1);
+	slu_batch_free(b);
+	return rc;
+}
+
+static void test_faults(void)
+{
+	for (long k = 0;; k++) {
+		int rc;
+
+		slu_fault_arm(k);
+		rc = fault_scenario();
+		if (!slu_fault_disarm()) {
+			ok(rc == 0, "clean after %ld failing allocations", k);
+			break;
+		}
+		if (rc != -ENOMEM)
+			ok(false, "allocation %ld: %d", k, rc);
+	}
+}
+
+int main(void)
+{
+	const char *pg = getenv("DATABASE_URL");
+
+	if (!mkdtemp(dir))
+		return 1;
+	if (pg) {
+		test_life(pg, "postgresql");
+		test_fence(pg, "postgresql");
+		test_journal(pg, "postgresql");
+	} else {
+		const char *path = fresh_sqlite();
+		char copy[128];
+
+		snprintf(copy, sizeof copy, "%s", path);
+		test_life(copy, "sqlite");
+		test_fence(copy, "sqlite");
+		test_journal(copy, "sqlite");
+		test_journal_outage();
+		test_dump();
+		test_damage();
+		test_open_errors();
+		test_faults();
+	}
+	slu_buf_done(&dumped);
+	remove_dir();
+	return tap_done();
+}
