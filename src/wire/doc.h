@@ -28,3 +28,10 @@ struct slu_json_doc {
 	struct mark *mark;     /* YAML: one per value */
 	struct slu_arena text; /* YAML: the strings */
 };
+
+/* A plain scalar by the rules of YAML 1.1; false: it is a string, *v is undefined. */
+bool slu_yaml_resolve(const char *s, struct slu_json *v);
+
+/* The quick reader: 1 done, 0 not its kind of text (the document holds nothing), -ENOMEM. */
+int slu_yaml_plain(struct slu_json_doc *doc, const char *text, size_t n, unsigned flags,
+		   uint32_t max_depth, uint32_t max_values);

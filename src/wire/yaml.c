@@ -160,7 +160,7 @@ static bool parse_real(const char *s, struct slu_json *v)
 }
 
 /* YAML 1.1 as Kubernetes reads it.  False: it is a string. */
-static bool resolve(const char *s, struct slu_json *v)
+bool slu_yaml_resolve(const char *s, struct slu_json *v)
 {
 	static const char *const null[] = { "", "~", "null", "Null", "NULL", NULL };
 	static const char *const yes[] = { "true", "True", "TRUE", "yes", "Yes", "YES",
@@ -235,7 +235,7 @@ static int on_scalar(struct reader *r, const yaml_event_t *e)
 	    (rc = add_anchor(r, e->data.scalar.anchor, false)) < 0)
 		return rc;
 	if (!plain || is_key(r) || (r->flags & SLU_YAML_TEXT) ||
-	    (tag && !strcmp(tag, YAML_STR_TAG)) || !resolve(s, &v)) {
+	    (tag && !strcmp(tag, YAML_STR_TAG)) || !slu_yaml_resolve(s, &v)) {
 		v.tag = TAG_STR | (uint64_t)n << 8;
 		v.u.str = slu_arena_strndup(&r->doc->text, s, n);
 		if (!v.u.str)
@@ -405,7 +405,18 @@ int slu_yaml_parse(const char *text, size_t n, unsigned flags, const struct slu_
 	if (n > (lim && lim->max_bytes ? lim->max_bytes : MAX_BYTES))
 		return slu_fail(err, -EMSGSIZE, "the text is too large");
 	doc = slu_calloc(1, sizeof *doc);
-	if (!doc || !yaml_parser_initialize(&r.parser))
+	if (!doc)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	rc = flags & SLU_YAML_LIBYAML
+		     ? 0
+		     : slu_yaml_plain(doc, text, n, flags, r.max_depth, r.max_values);
+	if (rc < 0)
+		return slu_fail(err, rc, "out of memory");
+	if (rc) {
+		*out = slu_take(doc);
+		return 0;
+	}
+	if (!yaml_parser_initialize(&r.parser))
 		return slu_fail(err, -ENOMEM, "out of memory");
 	r.doc = doc;
 	rc = run(&r, text, n);

@@ -1,0 +1,216 @@
+#include "base/hostlist.h"
+
+#include <stdio.h>
+
+#define NAME_MAX_LEN 1024u
+#define DIGITS_MAX   18u /* more are no number but text */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_sep(char c)
+{
+	return c == ',' || c == ' ' || c == '\t' || c == '\n';
+}
+
+static int add_n(struct slu_hostlist *l, const char *s, size_t n)
+{
+	char *p;
+
+	if (l->h.n >= SLU_HOSTLIST_MAX)
+		return -EOVERFLOW;
+	if (slu_vec_reserve(&l->h, l->h.n + 1) < 0)
+		return -ENOMEM;
+	p = slu_arena_strndup(&l->text, s, n);
+	if (!p)
+		return -ENOMEM;
+	l->h.p[l->h.n++] = p;
+	return 0;
+}
+
+int slu_hostlist_add(struct slu_hostlist *l, const char *host)
+{
+	return add_n(l, host, strlen(host));
+}
+
+/* Digits; *width is how many were written. */
+static int number(const char **s, uint64_t *out, int *width)
+{
+	const char *p = *s;
+	uint64_t v = 0;
+
+	for (; is_digit(*p); p++)
+		v = v * 10 + (uint64_t)(*p - '0');
+	*width = (int)(p - *s);
+	if (!*width || p - *s > (ptrdiff_t)DIGITS_MAX)
+		return -EINVAL;
+	*s = p;
+	*out = v;
+	return 0;
+}
+
+/* "pre[1-3,07]suf": p stands after the bracket, end after the word. */
+static int expand(struct slu_hostlist *l, const char *pre, size_t npre, const char *p,
+		  const char *end)
+{
+	const char *close = memchr(p, ']', (size_t)(end - p));
+	char name[2 * NAME_MAX_LEN + 32];
+
+	if (!close)
+		return -EINVAL;
+	for (;;) {
+		uint64_t lo, hi;
+		int width, w2, rc = number(&p, &lo, &width);
+
+		if (rc < 0)
+			return rc;
+		hi = lo;
+		if (*p == '-') {
+			p++;
+			rc = number(&p, &hi, &w2);
+			if (rc < 0)
+				return rc;
+		}
+		if (hi < lo || (*p != ',' && *p != ']'))
+			return -EINVAL;
+		if (hi - lo >= SLU_HOSTLIST_MAX)
+			return -EOVERFLOW;
+		for (uint64_t i = lo; i <= hi; i++) {
+			int n = snprintf(name, sizeof name, "%.*s%0*" PRIu64 "%.*s", (int)npre, pre,
+					 width, i, (int)(end - close - 1), close + 1);
+
+			rc = add_n(l, name, (size_t)n);
+			if (rc < 0)
+				return rc;
+		}
+		if (p++ == close)
+			return 0;
+	}
+}
+
+int slu_hostlist_parse(struct slu_hostlist *l, const char *text)
+{
+	uint32_t before = l->h.n;
+
+	while (*text) {
+		const char *end = text, *open;
+		int level = 0, rc;
+
+		if (is_sep(*text)) {
+			text++;
+			continue;
+		}
+		for (; *end && (level || !is_sep(*end)); end++)
+			level += (*end == '[') - (*end == ']');
+		if (level || end - text > (ptrdiff_t)NAME_MAX_LEN)
+			return -EINVAL;
+		open = memchr(text, '[', (size_t)(end - text));
+		if (!open && memchr(text, ']', (size_t)(end - text)))
+			return -EINVAL;
+		rc = open ? expand(l, text, (size_t)(open - text), open + 1, end)
+			  : add_n(l, text, (size_t)(end - text));
+		if (rc < 0)
+			return rc;
+		text = end;
+	}
+	return l->h.n > before ? 0 : -EINVAL;
+}
+
+int64_t slu_hostlist_find(const struct slu_hostlist *l, const char *host)
+{
+	for (uint32_t i = 0; i < l->h.n; i++)
+		if (!strcmp(l->h.p[i], host))
+			return i;
+	return -1;
+}
+
+/* A name as prefix and trailing number. */
+struct part {
+	const char *s;
+	size_t prefix, digits; /* digits 0: no number */
+	uint64_t num;
+};
+
+static struct part split(const char *s)
+{
+	struct part p = { .s = s };
+	size_t n = strlen(s);
+
+	while (p.digits < n && is_digit(s[n - 1 - p.digits]))
+		p.digits++;
+	if (p.digits > DIGITS_MAX)
+		p.digits = 0;
+	p.prefix = n - p.digits;
+	for (size_t i = p.prefix; i < n; i++)
+		p.num = p.num * 10 + (uint64_t)(s[i] - '0');
+	return p;
+}
+
+static bool padded(const struct part *p)
+{
+	return p->digits > 1 && p->s[p->prefix] == '0';
+}
+
+/* Is b the successor of a in a range?  Either nobody is padded or both have the same width. */
+static bool follows(const struct part *a, const struct part *b)
+{
+	return b->num == a->num + 1 && (a->digits == b->digits || (!padded(a) && !padded(b)));
+}
+
+static bool same_group(const struct part *a, const struct part *b)
+{
+	return a->digits && b->digits && a->prefix == b->prefix && !memcmp(a->s, b->s, a->prefix);
+}
+
+int slu_hostlist_put_names(const char *const *name, uint32_t n, struct slu_buf *out)
+{
+	for (uint32_t i = 0; i < n;) {
+		struct part first = split(name[i]), prev = first, cur;
+		uint32_t j = i + 1;
+
+		if (i)
+			slu_buf_putc(out, ',');
+		while (j < n && (cur = split(name[j]), same_group(&first, &cur)))
+			j++;
+		if (j == i + 1) {
+			slu_buf_puts(out, name[i++]);
+			continue;
+		}
+		slu_buf_add(out, first.s, first.prefix);
+		slu_buf_putc(out, '[');
+		for (uint32_t k = i; k < j;) {
+			uint32_t last = k;
+
+			prev = split(name[k]);
+			if (k > i)
+				slu_buf_putc(out, ',');
+			slu_buf_add(out, prev.s + prev.prefix, prev.digits);
+			while (last + 1 < j &&
+			       (cur = split(name[last + 1]), follows(&prev, &cur))) {
+				prev = cur;
+				last++;
+			}
+			if (last > k) {
+				slu_buf_putc(out, '-');
+				slu_buf_add(out, prev.s + prev.prefix, prev.digits);
+			}
+			k = last + 1;
+		}
+		slu_buf_putc(out, ']');
+		i = j;
+	}
+	return out->error;
+}
+
+int slu_hostlist_put(const struct slu_hostlist *l, struct slu_buf *out)
+{
+	return slu_hostlist_put_names(l->h.p, l->h.n, out);
+}
+
+void slu_hostlist_done(struct slu_hostlist *l)
+{
+	slu_vec_done(&l->h);
+	slu_arena_done(&l->text);
+}

@@ -1,0 +1,249 @@
+#include "match/constraint.h"
+
+#include "base/hostlist.h"
+#include "base/idset.h"
+#include "match/scalar.h"
+#include "wire/json.h"
+
+enum op { OP_PROPERTIES, OP_HOSTLIST, OP_RANKS, OP_AND, OP_OR, OP_NOT };
+
+struct property {
+	bool negate;
+	const char *key;
+};
+
+struct slu_constraint {
+	enum op op;
+	uint32_t n;
+	union {
+		struct property *prop;
+		const char **host; /* sorted by bytes */
+		struct slu_id_range *rank;
+		struct slu_constraint **sub;
+	};
+};
+
+static int no_memory(struct slu_error *err)
+{
+	return slu_fail(err, -ENOMEM, "out of memory");
+}
+
+static int parse_properties(const struct slu_json *v, struct slu_arena *mem,
+			    struct slu_constraint *c, struct slu_error *err)
+{
+	c->prop = slu_arena_alloc(mem, (slu_json_count(v) + 1) * sizeof *c->prop);
+	if (!c->prop)
+		return no_memory(err);
+	slu_json_each (v, it) {
+		const char *s = slu_json_str(it.val);
+		bool negate;
+
+		if (!s || slu_json_is_plain(it.val))
+			return slu_fail(err, -EINVAL, "non-string property specified");
+		negate = *s == '^';
+		if (strpbrk(s + negate, "!&'\"^`|()"))
+			return slu_fail(err, -EINVAL, "%s is invalid", s);
+		s = slu_arena_strndup(mem, s + negate, strlen(s + negate));
+		if (!s)
+			return no_memory(err);
+		c->prop[c->n++] = (struct property){ negate, s };
+	}
+	return 0;
+}
+
+/* A list item as text, or NULL: what cannot be converted carries the YAML library's words. */
+static const char *item_text(const struct slu_json *v, struct slu_error *err)
+{
+	if (slu_scalar_is_null(v))
+		return "null";
+	if (!slu_json_is_str(v))
+		slu_fail(err, -EINVAL, "yaml-cpp: bad conversion");
+	return slu_json_str(v);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int parse_hostlist(const struct slu_json *v, struct slu_arena *mem, struct slu_constraint *c,
+			  struct slu_error *err)
+{
+	struct slu_hostlist l = { 0 };
+	int rc = 0;
+
+	slu_json_each (v, it) {
+		const char *s = item_text(it.val, err);
+
+		if (!s) {
+			rc = -EINVAL;
+			break;
+		}
+		rc = slu_hostlist_parse(&l, s);
+		if (rc == -ENOMEM)
+			no_memory(err);
+		else if (rc < 0)
+			rc = slu_fail(err, -EINVAL, "Invalid hostlist `%s'", s);
+		if (rc < 0)
+			break;
+	}
+	if (!rc) {
+		c->host = slu_arena_alloc(mem, (l.h.n + 1) * sizeof *c->host);
+		for (; c->host && c->n < l.h.n; c->n++) {
+			c->host[c->n] = slu_arena_strndup(mem, l.h.p[c->n], strlen(l.h.p[c->n]));
+			if (!c->host[c->n])
+				break;
+		}
+		rc = !c->host || c->n < l.h.n ? no_memory(err) : 0;
+	}
+	if (!rc)
+		qsort(c->host, c->n, sizeof *c->host, by_bytes);
+	slu_hostlist_done(&l);
+	return rc;
+}
+
+static int parse_ranks(const struct slu_json *v, struct slu_arena *mem, struct slu_constraint *c,
+		       struct slu_error *err)
+{
+	SLU_VEC(struct slu_id_range) all = { 0 };
+	struct slu_idset s = { 0 };
+	int rc = 0;
+
+	slu_json_each (v, it) {
+		const char *text = item_text(it.val, err);
+
+		rc = text ? slu_idset_parse(&s, text) : -EINVAL;
+		if (text && rc < 0 && rc != -ENOMEM)
+			slu_fail(err, rc, "Invalid idset `%s'", text);
+		for (uint32_t i = 0; !rc && i < s.r.n; i++)
+			rc = slu_vec_push(&all, s.r.p[i]);
+		if (rc < 0)
+			break;
+	}
+	if (!rc) {
+		c->n = all.n;
+		c->rank = slu_arena_alloc(mem, (all.n + 1) * sizeof *c->rank);
+		rc = c->rank ? 0 : -ENOMEM;
+		if (!rc && all.n)
+			memcpy(c->rank, all.p, all.n * sizeof *c->rank);
+	}
+	slu_idset_done(&s);
+	slu_vec_done(&all);
+	return rc == -ENOMEM ? no_memory(err) : rc < 0 ? -EINVAL : 0;
+}
+
+static int parse_list(const struct slu_json *v, struct slu_arena *mem, struct slu_constraint *c,
+		      struct slu_error *err)
+{
+	c->sub = slu_arena_alloc(mem, (slu_json_count(v) + 1) * sizeof(struct slu_constraint *));
+	if (!c->sub)
+		return no_memory(err);
+	slu_json_each (v, it) {
+		int rc = slu_constraint_parse(it.val, mem, &c->sub[c->n], err);
+
+		if (rc < 0)
+			return rc;
+		c->n++;
+	}
+	return 0;
+}
+
+int slu_constraint_parse(const struct slu_json *v, struct slu_arena *mem,
+			 struct slu_constraint **out, struct slu_error *err)
+{
+	static const struct {
+		const char *name;
+		enum op op;
+		int (*parse)(const struct slu_json *, struct slu_arena *, struct slu_constraint *,
+			     struct slu_error *);
+	} ops[] = {
+		{ "properties", OP_PROPERTIES, parse_properties },
+		{ "hostlist", OP_HOSTLIST, parse_hostlist },
+		{ "ranks", OP_RANKS, parse_ranks },
+		{ "and", OP_AND, parse_list },
+		{ "or", OP_OR, parse_list },
+		{ "not", OP_NOT, parse_list },
+	};
+	struct slu_json_it it = slu_json_first(v);
+	struct slu_constraint *c;
+
+	if (!slu_json_is_obj(v))
+		return slu_fail(err, -EINVAL, "constraint is not a mapping");
+	if (slu_json_count(v) > 1)
+		return slu_fail(err, -EINVAL, "constraint map may not contain > 1 operation");
+	*out = NULL;
+	if (!it.val)
+		return 0;
+	if (!slu_json_is_arr(it.val))
+		return slu_fail(err, -EINVAL, "%s operator value must be an array", it.key);
+	c = slu_arena_zalloc(mem, sizeof *c);
+	if (!c)
+		return no_memory(err);
+	for (size_t i = 0; i < SLU_LEN(ops); i++) {
+		if (strcmp(it.key, ops[i].name) != 0)
+			continue;
+		c->op = ops[i].op;
+		*out = c;
+		return ops[i].parse(it.val, mem, c, err);
+	}
+	return slu_fail(err, -EINVAL, "unknown constraint operator: %s", it.key);
+}
+
+static bool match_properties(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (!!slu_graph_property(g, v, c->prop[i].key) == c->prop[i].negate)
+			return false;
+	return true;
+}
+
+static bool match_host(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v)
+{
+	struct slu_buf scratch = SLU_BUF_INIT(1 << 16);
+	const char *name = slu_graph_name(g, v, &scratch);
+	bool found = bsearch(&name, c->host, c->n, sizeof *c->host, by_bytes);
+
+	slu_buf_done(&scratch);
+	return found;
+}
+
+static bool match_rank(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v)
+{
+	int64_t rank = slu_graph_vertex(g, v)->rank;
+
+	for (uint32_t i = 0; i < c->n; i++)
+		if (rank >= c->rank[i].lo && rank <= c->rank[i].hi)
+			return true;
+	return false;
+}
+
+/* All of them, or any of them. */
+static bool match_list(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v,
+		       bool any)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (slu_constraint_match(c->sub[i], g, v) == any)
+			return any;
+	return !any;
+}
+
+bool slu_constraint_match(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v)
+{
+	if (!c)
+		return true;
+	switch (c->op) {
+	case OP_PROPERTIES:
+		return match_properties(c, g, v);
+	case OP_HOSTLIST:
+		return match_host(c, g, v);
+	case OP_RANKS:
+		return match_rank(c, g, v);
+	case OP_AND:
+		return match_list(c, g, v, false);
+	case OP_OR:
+		return match_list(c, g, v, true);
+	case OP_NOT:
+		return !match_list(c, g, v, false);
+	}
+	return false;
+}
