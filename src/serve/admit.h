@@ -1,0 +1,40 @@
+/* admit.h — what the webhook answers: an AdmissionReview in, an AdmissionReview out, nothing else.
+ *
+ * A pure function of its input, so that every replica may serve it and a test needs no server.  It
+ *  - notes who submitted and when, to the microsecond, on work that asks for Sluice (the API keeps
+ *    neither), as annotations that nobody can forge: they are always overwritten at creation;
+ *  - refuses what is plainly wrong (a group size that is no number), with a message;
+ *  - in namespaces that are switched to it, holds everything: pods get a gate, Jobs are suspended.
+ * Whatever it does not understand it lets pass unchanged: the webhook fails open. */
+#pragma once
+#include "base/buf.h"
+
+#define SLU_ADMIT_USER "sluice.sh/user"
+#define SLU_ADMIT_SEEN "sluice.sh/seen-us"
+/* On a Job: "yes" if we suspended it, "user" if it came suspended. */
+#define SLU_ADMIT_HELD "sluice.sh/held"
+#define SLU_ADMIT_GATE "fluxqueue"
+
+struct slu_admit_rules {
+	/* schedulerNames that are ours. */
+	const char *const *scheduler;
+	uint32_t n_scheduler;
+	/* Hold everything in this namespace (the caller looks the namespace up). */
+	bool hold;
+	/* Held work goes to this scheduler ("FluxionScheduler"), as Fluxqueue did; NULL: left as it
+	 * is. */
+	const char *held_scheduler;
+	/* Is `value` right for `key`?  -EINVAL with the sentence for the user; keys it does not
+	 * know are 0. */
+	int (*check)(const char *key, const char *value, struct slu_error *err);
+};
+
+/* The namespace a review is about, copied to `out` (empty if there is none). 0, or -EINVAL if this
+ * is no AdmissionReview of admission.k8s.io/v1. */
+int slu_admit_namespace(const char *review, size_t n, char *out, size_t size,
+			struct slu_error *err);
+
+/* Append the answer. 0; -EINVAL if `review` is no AdmissionReview (answer with HTTP 400), -ENOMEM.
+ */
+int slu_admit(const char *review, size_t n, const struct slu_admit_rules *rules, int64_t now_us,
+	      struct slu_buf *answer, struct slu_error *err);

@@ -1,0 +1,291 @@
+#include "serve/admit.h"
+#include "serve/certs.h"
+#include "tap.h"
+#include "wire/json.h"
+
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+/* ---- the webhook's answers ---- */
+
+static int check_size(const char *key, const char *value, struct slu_error *err)
+{
+	if (strcmp(key, "sluice.sh/size") == 0 && strspn(value, "0123456789") != strlen(value))
+		return slu_fail(err, -EINVAL, "sluice.sh/size: \"%s\" is not a number", value);
+	return 0;
+}
+
+static const char *const schedulers[] = { "sluice", "fluence" };
+
+static int digit(char c)
+{
+	static const char all[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *p = strchr(all, c);
+
+	return p && c ? (int)(p - all) : -1;
+}
+
+static void unbase64(const char *s, char *out)
+{
+	for (; digit(s[0]) >= 0 && digit(s[1]) >= 0; s += 4) {
+		int v = digit(s[0]) << 18 | digit(s[1]) << 12 | (digit(s[2]) & 63) << 6 |
+			(digit(s[3]) & 63);
+
+		*out++ = (char)(v >> 16);
+		if (s[2] == '=')
+			break;
+		*out++ = (char)(v >> 8);
+		if (s[3] == '=')
+			break;
+		*out++ = (char)v;
+	}
+	*out = '\0';
+}
+
+/* The answer in short: "no: message", "as it is", or the patch. */
+static const char *admit(const char *kind, const char *operation, const char *object, bool hold,
+			 const char *held_scheduler)
+{
+	static char short_answer[8192];
+	const struct slu_admit_rules rules = { schedulers, 2, hold, held_scheduler, check_size };
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	const struct slu_json *response;
+	struct slu_buf in = SLU_BUF_INIT(1 << 20), out = SLU_BUF_INIT(1 << 20);
+	struct slu_error err = { 0 };
+	const char *patch;
+	bool allowed = false;
+	int rc;
+
+	slu_buf_printf(
+		&in,
+		"{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":{"
+		"\"uid\":\"u-1\",\"kind\":{\"kind\":\"%s\"},\"operation\":\"%s\",\"namespace\":\"lab\","
+		"\"userInfo\":{\"username\":\"ada\"},\"object\":%s}}",
+		kind, operation, object);
+	rc = slu_admit(in.p, in.n, &rules, 1234567, &out, &err);
+	slu_buf_done(&in);
+	if (rc < 0) {
+		snprintf(short_answer, sizeof short_answer, "error %d %s", rc, err.text);
+		slu_buf_done(&out);
+		return short_answer;
+	}
+	slu_json_parse(out.p, out.n, NULL, &doc, &err);
+	slu_buf_done(&out);
+	response = slu_json_get(slu_json_root(doc), "response");
+	slu_json_bool(slu_json_get(response, "allowed"), &allowed);
+	patch = slu_json_str(slu_json_get(response, "patch"));
+	if (strcmp(slu_json_str_or(slu_json_get(response, "uid"), ""), "u-1") != 0)
+		return "wrong uid";
+	if (!allowed)
+		snprintf(short_answer, sizeof short_answer, "no: %s",
+			 slu_json_str_or(slu_json_dig(response, "status", "message", NULL), ""));
+	else if (patch)
+		unbase64(patch, short_answer);
+	else
+		strcpy(short_answer, "as it is");
+	return short_answer;
+}
+
+#define NOTE                                                                                     \
+	"{\"op\":\"add\",\"path\":\"/metadata/annotations/sluice.sh~1user\",\"value\":\"ada\"}," \
+	"{\"op\":\"add\",\"path\":\"/metadata/annotations/sluice.sh~1seen-us\",\"value\":\"1234567\"}"
+#define NEW_ANNOTATIONS "{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":{}},"
+
+static void test_admit(void)
+{
+	static const struct {
+		const char *what, *kind, *operation, *object, *want;
+		bool hold;
+		const char *scheduler;
+	} row[] = {
+		{ "a pod that does not ask for us", "Pod", "CREATE",
+		  "{\"metadata\":{},\"spec\":{}}", "as it is", false, NULL },
+		{ "a pod for another scheduler", "Pod", "CREATE",
+		  "{\"metadata\":{},\"spec\":{\"schedulerName\":\"volcano\"}}", "as it is", false,
+		  NULL },
+		{ "a pod that asks", "Pod", "CREATE",
+		  "{\"metadata\":{},\"spec\":{\"schedulerName\":\"sluice\"}}",
+		  "[" NEW_ANNOTATIONS NOTE "]", false, NULL },
+		{ "forged notes are overwritten", "Pod", "CREATE",
+		  "{\"metadata\":{\"annotations\":{\"sluice.sh/user\":\"root\"}},"
+		  "\"spec\":{\"schedulerName\":\"sluice\"}}",
+		  "[" NOTE "]", false, NULL },
+		{ "a Job that asks in its template", "Job", "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"template\":{\"spec\":{\"schedulerName\":"
+		  "\"fluence\"}}}}",
+		  "[" NOTE "]", false, NULL },
+		{ "an update is left alone", "Pod", "UPDATE",
+		  "{\"metadata\":{},\"spec\":{\"schedulerName\":\"sluice\"}}", "as it is", false,
+		  NULL },
+		{ "a pod some controller makes", "Pod", "CREATE",
+		  "{\"metadata\":{\"ownerReferences\":[{\"controller\":true}]},\"spec\":{\"schedulerName\":"
+		  "\"sluice\"}}",
+		  "as it is", false, NULL },
+		{ "a size that is no number", "Pod", "CREATE",
+		  "{\"metadata\":{\"labels\":{\"sluice.sh/size\":\"many\"}},\"spec\":{\"schedulerName\":"
+		  "\"sluice\"}}",
+		  "no: sluice.sh/size: \"many\" is not a number", false, NULL },
+		{ "the same in a template", "Job", "CREATE",
+		  "{\"metadata\":{},\"spec\":{\"template\":{\"metadata\":{\"annotations\":{\"sluice.sh/size\":"
+		  "\"-\"}},\"spec\":{\"schedulerName\":\"sluice\"}}}}",
+		  "no: sluice.sh/size: \"-\" is not a number", false, NULL },
+		{ "a wrong size of somebody else's pod", "Pod", "CREATE",
+		  "{\"metadata\":{\"labels\":{\"sluice.sh/size\":\"many\"}},\"spec\":{}}",
+		  "as it is", false, NULL },
+		{ "a kind we do not know", "ConfigMap", "CREATE", "{\"metadata\":{},\"spec\":{}}",
+		  "as it is", true, NULL },
+		{ "no object at all (a deletion)", "Pod", "DELETE", "null", "as it is", true,
+		  NULL },
+		{ "a held pod, other gates kept", "Pod", "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"schedulingGates\":[{\"name\":\"x/y\"}]}}",
+		  "[" NOTE
+		  ",{\"op\":\"add\",\"path\":\"/spec/schedulingGates/-\",\"value\":{\"name\":"
+		  "\"fluxqueue\"}},{\"op\":\"add\",\"path\":\"/metadata/annotations/sluice.sh~1held\",\"value\":"
+		  "\"yes\"}]",
+		  true, NULL },
+		{ "a pod that is held already", "Pod", "CREATE",
+		  "{\"metadata\":{\"ownerReferences\":[{\"controller\":true}]},\"spec\":{\"schedulingGates\":["
+		  "{\"name\":\"fluxqueue\"}]}}",
+		  "as it is", true, NULL },
+		{ "a held Job is suspended and gated", "Job", "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"template\":{\"spec\":{}}}}",
+		  "[" NOTE
+		  ",{\"op\":\"add\",\"path\":\"/spec/template/spec/schedulingGates\",\"value\":[{\"name\":"
+		  "\"fluxqueue\"}]},{\"op\":\"add\",\"path\":\"/spec/suspend\",\"value\":true},{\"op\":\"add\","
+		  "\"path\":\"/metadata/annotations/sluice.sh~1held\",\"value\":\"yes\"}]",
+		  true, NULL },
+		{ "a Job its user suspended is remembered as such", "Job", "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"suspend\":true,\"template\":{\"spec\":{}}}}",
+		  "[" NOTE
+		  ",{\"op\":\"add\",\"path\":\"/spec/template/spec/schedulingGates\",\"value\":[{\"name\":"
+		  "\"fluxqueue\"}]},{\"op\":\"add\",\"path\":\"/spec/suspend\",\"value\":true},{\"op\":\"add\","
+		  "\"path\":\"/metadata/annotations/sluice.sh~1held\",\"value\":\"user\"}]",
+		  true, NULL },
+		{ "a Deployment as Fluxqueue held it", "Deployment", "CREATE",
+		  "{\"metadata\":{\"name\":\"web\",\"annotations\":{},\"labels\":{}},\"spec\":{\"template\":{"
+		  "\"metadata\":{\"labels\":{}},\"spec\":{}}}}",
+		  "[" NOTE
+		  ",{\"op\":\"add\",\"path\":\"/spec/template/metadata/labels/fluxqueue.seen\",\"value\":"
+		  "\"yes\"},{\"op\":\"add\",\"path\":\"/spec/template/metadata/labels/fluxqueue.selector\","
+		  "\"value\":\"deployment-web-lab\"},{\"op\":\"add\",\"path\":\"/spec/template/spec/"
+		  "schedulerName\",\"value\":\"FluxionScheduler\"},{\"op\":\"add\",\"path\":\"/spec/template/spec/"
+		  "schedulingGates\",\"value\":[{\"name\":\"fluxqueue\"}]},{\"op\":\"add\",\"path\":\"/metadata/"
+		  "annotations/sluice.sh~1held\",\"value\":\"yes\"},{\"op\":\"add\",\"path\":\"/metadata/labels/"
+		  "fluxqueue.seen\",\"value\":\"yes\"}]",
+		  true, "FluxionScheduler" },
+		{ "what Fluxqueue has seen", "Job", "CREATE",
+		  "{\"metadata\":{\"labels\":{\"fluxqueue.seen\":\"yes\"},\"annotations\":{}},\"spec\":{\"template\":"
+		  "{\"spec\":{}}}}",
+		  "[" NOTE "]", true, "FluxionScheduler" },
+	};
+	struct slu_buf out = SLU_BUF_INIT(1 << 16);
+	const struct slu_admit_rules rules = { schedulers, 2, true, NULL, check_size };
+	static const char *const bad[] = {
+		"", "{", "[]", "{\"apiVersion\":\"admission.k8s.io/v1beta1\"}",
+		"{\"apiVersion\":\"admission.k8s.io/v1\",\"request\":{}}"
+	};
+	static const char named[] =
+		"{\"apiVersion\":\"admission.k8s.io/v1\",\"request\":{\"uid\":\"1\","
+		"\"namespace\":\"lab\"}}";
+	struct slu_error err = { 0 };
+	char space[64];
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		const char *got = admit(row[i].kind, row[i].operation, row[i].object, row[i].hold,
+					row[i].scheduler);
+
+		if (!ok(strcmp(got, row[i].want) == 0, "%s", row[i].what))
+			printf("# got  %s\n# want %s\n", got, row[i].want);
+	}
+	for (size_t i = 0; i < SLU_LEN(bad); i++)
+		ok(slu_admit(bad[i], strlen(bad[i]), &rules, 1, &out, &err) == -EINVAL &&
+			   out.n == 0,
+		   "not a review: %s", err.text);
+	ok(slu_admit_namespace(named, strlen(named), space, sizeof space, &err) == 0 &&
+		   strcmp(space, "lab") == 0,
+	   "the namespace of a review");
+	slu_buf_done(&out);
+}
+
+/* ---- certificates ---- */
+
+#define NOW INT64_C(1800000000)
+
+/* Verify as the API server would: chain, purpose, host name, strictly. */
+static bool verifies(const struct slu_certs *c, const char *host, int64_t at_s)
+{
+	BIO *a = BIO_new_mem_buf(c->ca_cert, -1), *b = BIO_new_mem_buf(c->cert, -1);
+	X509 *ca = PEM_read_bio_X509(a, NULL, NULL, NULL),
+	     *leaf = PEM_read_bio_X509(b, NULL, NULL, NULL);
+	X509_STORE *store = X509_STORE_new();
+	X509_STORE_CTX *ctx = X509_STORE_CTX_new();
+	X509_VERIFY_PARAM *param;
+	bool good;
+
+	X509_STORE_add_cert(store, ca);
+	X509_STORE_CTX_init(ctx, store, leaf, NULL);
+	param = X509_STORE_CTX_get0_param(ctx);
+	X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_X509_STRICT);
+	X509_VERIFY_PARAM_set_purpose(param, X509_PURPOSE_SSL_SERVER);
+	X509_VERIFY_PARAM_set_time(param, (time_t)at_s);
+	X509_VERIFY_PARAM_set1_host(param, host, 0);
+	good = X509_verify_cert(ctx) == 1;
+	X509_STORE_CTX_free(ctx);
+	X509_STORE_free(store);
+	X509_free(ca);
+	X509_free(leaf);
+	BIO_free(a);
+	BIO_free(b);
+	return good;
+}
+
+static void test_certs(void)
+{
+	static const char *const dns[] = { "sluice.sluice-system.svc",
+					   "sluice.sluice-system.svc.cluster.local" };
+	static const char *const more[] = { "sluice.sluice-system.svc", "elsewhere.svc" };
+	static const char *const odd[] = { "a,DNS:evil.example" };
+	const int64_t day = 86400;
+	struct slu_certs c = { 0 }, d = { 0 };
+	struct slu_error err = { 0 };
+	char *ca;
+
+	ok(slu_certs_make(&c, dns, 2, NOW, &err) == 0, "a CA and a leaf are made (%s)", err.text);
+	ok(verifies(&c, dns[0], NOW) && verifies(&c, dns[1], NOW), "they verify for both names");
+	ok(!verifies(&c, "elsewhere.svc", NOW), "and for no other");
+	ok(!verifies(&c, dns[0], NOW + 366 * day), "and not after a year");
+	ok(slu_certs_check(&c, dns, 2, NOW, &err) == SLU_CERTS_GOOD, "nothing to do today");
+	ok(slu_certs_check(&c, dns, 2, NOW + 276 * day, &err) == SLU_CERTS_LEAF_DUE,
+	   "90 days before the end: %s", err.text);
+	ok(slu_certs_check(&c, more, 2, NOW, &err) == SLU_CERTS_LEAF_DUE, "another name: %s",
+	   err.text);
+	ok(slu_certs_check(&c, dns, 2, NOW + 3300 * day, &err) == SLU_CERTS_UNUSABLE,
+	   "after nine years: %s", err.text);
+	ca = slu_strdup(c.ca_cert);
+	ok(slu_certs_renew(&c, more, 2, NOW + 276 * day, &err) == 0 && strcmp(ca, c.ca_cert) == 0,
+	   "renewed under the same CA");
+	ok(verifies(&c, "elsewhere.svc", NOW + 600 * day), "the new leaf verifies, later");
+	slu_free(ca);
+	slu_certs_make(&d, dns, 2, NOW, &err);
+	slu_free(d.ca_key);
+	d.ca_key = slu_strdup(c.ca_key);
+	ok(slu_certs_check(&d, dns, 2, NOW, &err) == SLU_CERTS_UNUSABLE, "a foreign key: %s",
+	   err.text);
+	d.ca_cert[60] ^= 1;
+	ok(slu_certs_check(&d, dns, 2, NOW, &err) == SLU_CERTS_UNUSABLE, "a damaged CA: %s",
+	   err.text);
+	slu_certs_done(&d);
+	ok(slu_certs_check(&d, dns, 2, NOW, &err) == SLU_CERTS_UNUSABLE, "an empty bundle: %s",
+	   err.text);
+	ok(slu_certs_make(&d, odd, 1, NOW, &err) == -EINVAL, "no smuggling of names: %s", err.text);
+	ok(slu_certs_make(&d, odd, 0, NOW, &err) == -EINVAL, "no name: %s", err.text);
+	slu_certs_done(&c);
+}
+
+int main(void)
+{
+	test_admit();
+	test_certs();
+	return tap_done();
+}
