@@ -2,13 +2,14 @@
 #   make           build everything into build/
 #   make check     the tests that need no cluster            (about two minutes)
 #   make test      everything, with a real API server        (the first run builds one)
+#   make cluster   a Kubernetes of its own to try things on; cluster-down ends it   (docs/cluster.md)
 #   make help      the rest
 BUILD ?= build
 ASAN  ?= build-asan
 export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
 MESON_FLAGS ?=
 
-.PHONY: all setup check asan test demo bench fuzz install format format-check lint clean help
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo bench fuzz install format format-check lint clean help
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -29,7 +30,19 @@ asan: $(ASAN)/build.ninja
 	@ninja -C $(ASAN)
 	@meson test -C $(ASAN) --no-suite slow --print-errorlogs
 
-test: format-check check asan
+test: format-check check asan cluster-test
+
+# NAME=... several at once; NODES=file.yaml their nodes; GANG=1 native gang scheduling on
+NAME ?= dev
+cluster:
+	@hack/cluster/python -m cluster up --name $(NAME) $(if $(NODES),--nodes $(NODES)) $(if $(GANG),--gang)
+
+cluster-down:
+	@hack/cluster/python -m cluster down --name $(NAME)
+
+cluster-test: all
+	@hack/cluster/build >/dev/null
+	@hack/cluster/python -m pytest -q tests/cluster
 
 demo: all
 	@tools/demo

@@ -1,0 +1,42 @@
+/* inbox.h — the bounded queue of plain records between two threads.
+ *
+ * Any thread puts, one thread takes.  Nothing is held across a call: a record is moved in and moved
+ * out, and the one who has it owns it.  A record with a key stands for the newest state of one
+ * object: while an older one with the same key and kind still waits, the newer takes its place (and
+ * the older is freed), so a burst of updates of one pod costs one slot.  A full inbox refuses, it
+ * never grows: the reader of a watch then stops reading. */
+#pragma once
+#include "base/base.h"
+
+struct slu_record {
+	uint32_t kind;
+	uint64_t key; /* 0: never merged */
+	void (*free)(struct slu_record *r);
+};
+
+struct slu_inbox;
+
+/* `wake` is called (on the putting thread, outside the lock) when the first record enters an empty
+ * inbox; NULL when the taker blocks in slu_inbox_wait(). */
+struct slu_inbox *slu_inbox_new(uint32_t max, void (*wake)(void *arg), void *arg);
+/* Frees the records that still wait. */
+void slu_inbox_free(struct slu_inbox *q);
+SLU_DEFINE_CLEANUP(struct slu_inbox, slu_inbox_free)
+
+/* 0: moved in.  -EAGAIN: full; -ENOMEM; -ESHUTDOWN after close; then the caller keeps the record.
+ */
+int SLU_MUST_CHECK slu_inbox_put(struct slu_inbox *q, struct slu_record *r);
+/* As put, for what must not be lost (answers to our own requests): may exceed the bound, since
+ * their number is bounded by the requests in flight.  0 or -ENOMEM, -ESHUTDOWN. */
+int SLU_MUST_CHECK slu_inbox_put_answer(struct slu_inbox *q, struct slu_record *r);
+/* Move out up to `max` records in order of arrival; the number. */
+uint32_t slu_inbox_take(struct slu_inbox *q, struct slu_record **out, uint32_t max);
+/* Block until something waits, `timeout_ns` have passed (negative: no limit) or the inbox is
+ * closed.  Number waiting. */
+uint32_t slu_inbox_wait(struct slu_inbox *q, int64_t timeout_ns);
+/* How many wait, and how many slots are left before put refuses. */
+uint32_t slu_inbox_waiting(struct slu_inbox *q);
+uint32_t slu_inbox_room(struct slu_inbox *q);
+/* Refuse further records, wake the taker.  What waits can still be taken. */
+void slu_inbox_close(struct slu_inbox *q);
+bool slu_inbox_closed(struct slu_inbox *q);

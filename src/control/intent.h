@@ -1,0 +1,50 @@
+/* intent.h — the one door between a decision and the cluster.
+ *
+ * The core decides a whole gang; before anything of it is written to the cluster the decision is an
+ * intent in the store.  The changes of one cycle are gathered in one batch (slu_intents_batch(),
+ * slu_intent_propose(), slu_intent_settle()), handed over (slu_intents_send()), and the core goes
+ * on; the journal's thread commits, and once slu_intents_durable() says so for the batch's ticket
+ * the gang is placed:
+ *
+ *	core                     journal                      core, later
+ *	propose(job 7) ──┐
+ *	put_plan(job 9) ─┼─ send ─► one transaction ─► wake ─► durable(ticket): place job 7
+ *	settle(job 3) ───┘
+ *
+ * While the store cannot write nothing becomes durable and so nothing new is placed; health says so
+ * and the core catches up by itself.  Without a store (url "memory:") the cluster is the only
+ * memory and every intent counts at once. */
+#pragma once
+#include "store/journal.h"
+
+struct slu_intents;
+
+/* url NULL or "memory:" in the setup: no journal. */
+int slu_intents_new(const struct slu_journal_setup *setup, struct slu_intents **out,
+		    struct slu_error *err);
+/* Send what is gathered, wait up to `wait_ms` for it, stop.  NULL is fine. */
+void slu_intents_free(struct slu_intents *d, int wait_ms);
+
+/* The batch of this cycle, for jobs, pods, plans, results; owned by the door. */
+struct slu_batch *slu_intents_batch(struct slu_intents *d);
+
+/* Where each pod of a gang shall go. */
+struct slu_intent_pod {
+	const char *uid, *space, *name, *node;
+};
+
+/* Note the decision.  Returns 0 or -ENOMEM (then nothing of it may be carried out). */
+int SLU_MUST_CHECK slu_intent_propose(struct slu_intents *d, uint64_t intent, uint64_t job,
+				      int64_t now_us, const char *verb,
+				      const struct slu_intent_pod *pod, uint32_t n);
+/* Note how it went: SLU_INTENT_DONE or SLU_INTENT_UNDONE. */
+int SLU_MUST_CHECK slu_intent_settle(struct slu_intents *d, uint64_t intent, uint64_t job,
+				     int64_t made_us, enum slu_store_intent_state how);
+
+/* Hand the batch over.  *ticket: what to ask durable() for; an empty batch has the ticket of the
+ * one before.  0; -EAGAIN: the line is full, the batch stays open and goes with the next send;
+ * -ESTALE: fenced; -EIO: the store needs a person; -ENOMEM. */
+int SLU_MUST_CHECK slu_intents_send(struct slu_intents *d, uint64_t *ticket);
+bool slu_intents_durable(const struct slu_intents *d, uint64_t ticket);
+/* Of the journal; state OK without one. */
+void slu_intents_health(struct slu_intents *d, struct slu_journal_health *out);

@@ -1,0 +1,63 @@
+/* keys.h — every label and annotation key that means something to Sluice, in one table.
+ *
+ * All keys are read as label and as annotation, on the pod, the template and the owners.  Rows of
+ * one meaning stand in order of precedence: the first that is there counts. */
+#pragma once
+#include "kube/object.h"
+
+enum slu_key {
+	SLU_KEY_GROUP,     /* name of the group, in the namespace of the pod */
+	SLU_KEY_SIZE,      /* members that start together */
+	SLU_KEY_MIN_SIZE,  /* elastic: start with at least so many ... */
+	SLU_KEY_MAX_SIZE,  /* ... and never more than these */
+	SLU_KEY_QUEUE,     /* queue it waits in */
+	SLU_KEY_DURATION,  /* how long it runs: 90, 90s, 15m, 12h, 7d */
+	SLU_KEY_BEGIN,     /* not before: RFC 3339 or seconds since the epoch */
+	SLU_KEY_TOPOLOGY,  /* "rack", "required:rack", "preferred:rack": all members in one */
+	SLU_KEY_EXCLUSIVE, /* "true": whole nodes; "false" */
+	SLU_KEY_AFTER,     /* groups that must have ended: "a", "ok:a", "failed:a,start:b" */
+	SLU_KEY_IGNORED,   /* known, without effect on purpose */
+	/* written by Sluice, never read as a wish */
+	SLU_KEY_OUTPUT,
+	SLU_KEYS,
+};
+
+/* What Sluice writes. */
+#define SLU_OUT_START    "sluice.sh/start-estimate"
+#define SLU_OUT_POSITION "sluice.sh/position"
+#define SLU_OUT_REASON   "sluice.sh/reason"
+
+struct slu_key_row {
+	const char *key;
+	enum slu_key means;
+	bool podgroup; /* SLU_KEY_GROUP: the value names a PodGroup object */
+	const char *help;
+};
+
+extern const struct slu_key_row slu_key_table[];
+extern const uint32_t slu_key_rows;
+
+/* Two lists of pairs where a key may stand. */
+struct slu_key_place {
+	const struct slu_kpair *labels, *annotations;
+	uint16_t nlabels, nannotations;
+};
+
+static inline struct slu_key_place slu_key_place_meta(const struct slu_kmeta *m)
+{
+	return (struct slu_key_place){ m->labels, m->annotations, m->nlabels, m->nannotations };
+}
+
+static inline struct slu_key_place slu_key_place_template(const struct slu_ktemplate *t)
+{
+	return (struct slu_key_place){ t->labels, t->annotations, t->nlabels, t->nannotations };
+}
+
+/* The value that counts for a meaning, or NULL; *row (may be NULL) tells which key it was.  Empty
+ * values count as absent. */
+const char *slu_key_value(const struct slu_key_place *p, enum slu_key k,
+			  const struct slu_key_row **row);
+
+/* Some label's key contains "jobspec" and its value is `value` (compat: "zone" asks for one zone).
+ */
+bool slu_key_jobspec(const struct slu_key_place *p, const char *value);

@@ -1,0 +1,39 @@
+/* predicate.h — may this pod run on that node, and how much would it like to?
+ *
+ * What Sluice decides itself: node selectors, required node affinity, taints, the affinity of bound
+ * volumes.  (Cordon, readiness, amounts, pod slots are in the machine; host ports are added by the
+ * mirror, which knows who uses them.)  Pure functions over objects. */
+#pragma once
+#include "kube/object.h"
+
+enum slu_no {
+	SLU_NO_NOT,      /* nothing speaks against it */
+	SLU_NO_SELECTOR, /* node selector */
+	SLU_NO_AFFINITY, /* required node affinity */
+	SLU_NO_TAINT,    /* an untolerated taint */
+	SLU_NO_VOLUME,   /* a bound volume cannot be reached from there */
+	SLU_NO_PORT,     /* a host port is taken */
+	SLU_NO_COUNT,
+};
+/* "node selector", ... for sentences. */
+const char *slu_no_text(enum slu_no n);
+
+/* First thing that speaks against the node. */
+enum slu_no slu_predicate_node(const struct slu_kpodspec *spec, const struct slu_knode *node);
+/* Any of the terms matches the node; no terms: false. */
+bool slu_predicate_terms(const struct slu_kterm *t, uint16_t n, const struct slu_knode *node);
+/* The node's taint is tolerated (PreferNoSchedule always is). */
+bool slu_predicate_tolerates(const struct slu_ktoleration *t, uint16_t n,
+			     const struct slu_ktaint *taint);
+/* Sum of the weights of preferred terms that match, minus one for each untolerated
+ * PreferNoSchedule taint: a tie-breaker among fitting nodes. */
+int32_t slu_predicate_score(const struct slu_kpodspec *spec, const struct slu_knode *node);
+/* Whether any node could score other than 0. */
+bool slu_predicate_scores(const struct slu_kpodspec *spec);
+
+/* Host ports of two pods collide on one node. */
+bool slu_predicate_ports_collide(const struct slu_kpodspec *a, const struct slu_kpodspec *b);
+
+/* What such a pod asks for that only the default scheduler decides (required pod affinity, hard
+ * spread, resource claims ...): the words for a sentence, or NULL. */
+const char *slu_predicate_foreign(const struct slu_kpodspec *spec);

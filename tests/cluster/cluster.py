@@ -1,0 +1,437 @@
+"""One test cluster: a folder, five processes, three ports."""
+
+import json
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import yaml
+
+from . import nodes, pki
+from .api import Api, ApiError
+from .process import Process
+
+TREE = Path(__file__).resolve().parents[2]
+HACK = TREE / "hack" / "cluster"
+DEPLOY = TREE / "deploy"
+
+#: In the order of starting.
+COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+SHORT = {"apiserver": "kube-apiserver", "controller-manager": "kube-controller-manager", "scheduler": "kube-scheduler"}
+
+GANG_GATES = {"GenericWorkload": True, "GangScheduling": True}
+GANG_API = "scheduling.k8s.io/v1alpha2=true"
+A_YEAR = "8760h"
+
+
+def cache():
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sluice"
+    return Path(os.environ.get("SLUICE_CACHE") or default)
+
+
+def default_root():
+    return Path(os.environ.get("SLUICE_CLUSTERS") or cache() / "clusters")
+
+
+def binaries():
+    """The folder with the programs; builds them first where they are missing."""
+    out = subprocess.run([HACK / "build"], stdout=subprocess.PIPE, text=True)
+    if out.returncode:
+        raise RuntimeError("the programs of the cluster could not be built")
+    return Path(out.stdout.strip())
+
+
+def kubectl():
+    """The kubectl to use: the installed one, else our own."""
+    return shutil.which("kubectl") or str(binaries() / "kubectl")
+
+
+def free_ports(count):
+    """Ports that nobody listens on, from below the range the system gives to outgoing connections."""
+    held, ports = [], []
+    try:
+        while len(ports) < count:
+            s = socket.socket()
+            held.append(s)
+            port = random.randrange(20000, 32000)
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            ports.append(port)
+    finally:
+        for s in held:
+            s.close()
+    return ports
+
+
+class Cluster(nodes.NodeActions):
+    """A cluster by name.  Options of a new one:
+
+    node_list      node file, or list of entries as in one; None: hack/cluster/nodes.yaml
+    gang           native gang scheduling on (feature gates and scheduling.k8s.io/v1alpha2)
+    feature_gates  {name: bool} for all Kubernetes programs
+    runtime_config list of "group/version=true" for the API server
+    args           {component: [flag, ...]}: more flags, after ours
+    without        components not started, for example {"kube-scheduler"}
+    fairness       the API server's priority and fairness (off: more speed, as tests want it)
+    """
+
+    def __init__(self, name="dev", root=None, node_list=None, gang=False, feature_gates=None, runtime_config=(),
+                 args=None, without=(), fairness=False):  # fmt: skip
+        self.name = name
+        self.folder = Path(root or default_root()) / name
+        self.node_list = HACK / "nodes.yaml" if node_list is None else node_list
+        self.feature_gates = {**(GANG_GATES if gang else {}), **(feature_gates or {})}
+        self.runtime_config = ([GANG_API] if gang else []) + list(runtime_config)
+        self.args = {SHORT.get(k, k): list(v) for k, v in (args or {}).items()}
+        self.without = {SHORT.get(c, c) for c in without}
+        self.fairness = fairness
+        self.ports = {}
+        self.bin = None
+        self.processes = {c: Process(c, self.folder) for c in COMPONENTS}
+        self._admin = self._sluice = None
+
+    # -- files ---------------------------------------------------------------------------------
+
+    @property
+    def pki(self):
+        return self.folder / "pki"
+
+    @property
+    def server(self):
+        return f"https://127.0.0.1:{self.ports['apiserver']}"
+
+    @property
+    def kubeconfig(self):
+        """The administrator's kubeconfig (client certificate)."""
+        return self.folder / "admin.kubeconfig"
+
+    @property
+    def sluice_kubeconfig(self):
+        """The kubeconfig of the user with exactly the rules of deploy/rbac.yaml (client certificate)."""
+        return self.folder / "sluice.kubeconfig"
+
+    @property
+    def sluice_token_kubeconfig(self):
+        """The same user, signing in with a token read from a file."""
+        return self.folder / "sluice-token.kubeconfig"
+
+    @property
+    def audit_log(self):
+        return self.folder / "audit.log"
+
+    @property
+    def admin(self):
+        if self._admin is None:
+            self._admin = Api.from_kubeconfig(self.kubeconfig)
+        return self._admin
+
+    @property
+    def sluice(self):
+        if self._sluice is None:
+            self._sluice = Api.from_kubeconfig(self.sluice_kubeconfig)
+        return self._sluice
+
+    def env(self, user="admin"):
+        """Environment for a program that talks to this cluster."""
+        return {**os.environ, "KUBECONFIG": str(self.folder / f"{user}.kubeconfig")}
+
+    def kubectl(self, *args, user="admin", check=True):
+        """Run kubectl; returns what it printed."""
+        done = subprocess.run([kubectl(), *map(str, args)], env=self.env(user), capture_output=True, text=True)
+        if check and done.returncode:
+            raise RuntimeError(f"kubectl {' '.join(map(str, args))}: {done.stderr.strip()}")
+        return done.stdout
+
+    def _write_kubeconfig(self, path, user):
+        conf = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {"name": self.name, "cluster": {"server": self.server, "certificate-authority": f"{self.pki}/ca.crt"}}
+            ],
+            "users": [{"name": path.stem, "user": user}],
+            "contexts": [{"name": self.name, "context": {"cluster": self.name, "user": path.stem}}],
+            "current-context": self.name,
+        }
+        path.write_text(yaml.safe_dump(conf, sort_keys=False))
+        path.chmod(0o600)
+
+    def _write_files(self):
+        for name in pki.USERS:
+            if name != "etcd-client":
+                self._write_kubeconfig(
+                    self.folder / f"{name}.kubeconfig",
+                    {"client-certificate": f"{self.pki}/{name}.crt", "client-key": f"{self.pki}/{name}.key"},
+                )
+        self._write_kubeconfig(self.sluice_token_kubeconfig, {"tokenFile": f"{self.pki}/sluice.token"})
+        scheduler = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "leaderElection": {"leaderElect": False},
+            "clientConnection": {"kubeconfig": f"{self.folder}/scheduler.kubeconfig", "qps": 5000, "burst": 10000},
+        }
+        (self.folder / "scheduler.yaml").write_text(yaml.safe_dump(scheduler))
+        kwok = {
+            "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
+            "kind": "KwokConfiguration",
+            "options": {"podPlayStageParallelism": 16, "nodePlayStageParallelism": 4},
+        }
+        (self.folder / "kwok.yaml").write_text(yaml.safe_dump(kwok))
+
+    def _save(self):
+        state = {
+            "ports": self.ports,
+            "feature_gates": self.feature_gates,
+            "runtime_config": self.runtime_config,
+            "args": self.args,
+            "without": sorted(self.without),
+            "fairness": self.fairness,
+            "bin": str(self.bin),
+        }
+        (self.folder / "cluster.json").write_text(json.dumps(state, indent=1))
+
+    @classmethod
+    def load(cls, name="dev", root=None):
+        """A cluster that exists already; LookupError when it does not."""
+        self = cls(name, root)
+        try:
+            state = json.loads((self.folder / "cluster.json").read_text())
+        except OSError:
+            raise LookupError(f"there is no cluster {name!r} in {self.folder.parent}") from None
+        self.ports, self.feature_gates, self.args = state["ports"], state["feature_gates"], state["args"]
+        self.runtime_config, self.fairness = state["runtime_config"], state["fairness"]
+        self.without, self.bin = set(state["without"]), Path(state["bin"])
+        return self
+
+    # -- command lines -------------------------------------------------------------------------
+
+    def _command(self, component):
+        f, p = self.folder, self.pki
+        etcd_url = f"https://127.0.0.1:{self.ports.get('etcd')}"
+        gates = ",".join(f"{k}={str(v).lower()}" for k, v in self.feature_gates.items())
+        gate_flag = [f"--feature-gates={gates}"] if gates else []
+        if component == "etcd":
+            peer = f"https://127.0.0.1:{self.ports['etcd-peer']}"
+            flags = [
+                "--name=sluice", f"--data-dir={f}/etcd",
+                f"--listen-client-urls={etcd_url}", f"--advertise-client-urls={etcd_url}",
+                f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+                f"--initial-cluster=sluice={peer}",
+                f"--cert-file={p}/etcd.crt", f"--key-file={p}/etcd.key",
+                f"--trusted-ca-file={p}/ca.crt", "--client-cert-auth",
+                f"--peer-cert-file={p}/etcd.crt", f"--peer-key-file={p}/etcd.key",
+                f"--peer-trusted-ca-file={p}/ca.crt", "--peer-client-cert-auth",
+                # Nothing here must survive the machine; a killed process loses nothing.
+                "--unsafe-no-fsync", "--quota-backend-bytes=8589934592", "--max-txn-ops=2048",
+                "--max-request-bytes=16777216", "--log-level=warn",
+            ]  # fmt: skip
+        elif component == "kube-apiserver":
+            flags = [
+                "--bind-address=127.0.0.1", f"--secure-port={self.ports['apiserver']}",
+                "--advertise-address=10.0.0.1", "--endpoint-reconciler-type=none",
+                "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true",
+                f"--etcd-servers={etcd_url}", f"--etcd-cafile={p}/ca.crt",
+                f"--etcd-certfile={p}/etcd-client.crt", f"--etcd-keyfile={p}/etcd-client.key",
+                f"--tls-cert-file={p}/apiserver.crt", f"--tls-private-key-file={p}/apiserver.key",
+                f"--client-ca-file={p}/ca.crt", f"--token-auth-file={p}/tokens.csv",
+                "--service-account-issuer=https://kubernetes.default.svc",
+                f"--service-account-key-file={p}/serviceaccount.pub",
+                f"--service-account-signing-key-file={p}/serviceaccount.key",
+                "--authorization-mode=RBAC",
+                # A new node is ready when it is made; nobody has to take a taint off first.
+                "--disable-admission-plugins=TaintNodesByCondition",
+                f"--audit-policy-file={HACK}/audit-policy.yaml", f"--audit-log-path={self.audit_log}",
+                "--audit-log-maxsize=4000", "--profiling=false",
+                *(f"--runtime-config={r}" for r in self.runtime_config), *gate_flag,
+            ]  # fmt: skip
+            if not self.fairness:
+                flags += ["--enable-priority-and-fairness=false", "--max-requests-inflight=4000",
+                          "--max-mutating-requests-inflight=2000"]  # fmt: skip
+        elif component == "kube-controller-manager":
+            flags = [
+                f"--kubeconfig={f}/controller-manager.kubeconfig", "--leader-elect=false", "--secure-port=0",
+                f"--service-account-private-key-file={p}/serviceaccount.key", f"--root-ca-file={p}/ca.crt",
+                "--kube-api-qps=5000", "--kube-api-burst=10000", "--concurrent-job-syncs=20",
+                "--concurrent-gc-syncs=20", "--concurrent-deployment-syncs=10", "--concurrent-replicaset-syncs=10",
+                "--concurrent-statefulset-syncs=10", "--profiling=false",
+                # Simulated nodes send no heartbeats (thousands of them would keep the machine busy):
+                # a node is what its Ready condition says, until a test says otherwise.
+                f"--node-monitor-grace-period={A_YEAR}", f"--node-startup-grace-period={A_YEAR}",
+                "--node-monitor-period=1s", "--node-eviction-rate=100", "--secondary-node-eviction-rate=100",
+                *gate_flag,
+            ]  # fmt: skip
+        elif component == "kube-scheduler":
+            flags = [f"--config={f}/scheduler.yaml", "--secure-port=0", *gate_flag]
+        else:
+            flags = [
+                f"--kubeconfig={f}/kwok.kubeconfig", f"--config={f}/kwok.yaml", f"--config={HACK}/stages.yaml",
+                f"--manage-nodes-with-label-selector={nodes.SIMULATED}=true", "--node-lease-duration-seconds=0",
+                "--cidr=10.128.0.0/9", "--node-ip=127.0.0.1", "--v=WARN",
+            ]  # fmt: skip
+        return [self.bin / component, *flags, *self.args.get(component, [])]
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def up(self, timeout=120):
+        """Start everything and return when pods can be scheduled and run."""
+        if (self.folder / "cluster.json").exists():
+            raise RuntimeError(f"cluster {self.name!r} exists already in {self.folder}")
+        node_objects = nodes.load(self.node_list)
+        self.bin = binaries()
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            pki.make(self.pki)
+            for attempt in range(3):
+                if self._start_server(timeout, last=attempt == 2):
+                    break
+            for component in COMPONENTS[2:]:
+                if component not in self.without:
+                    self.start(component, wait=False)
+            for path in sorted((DEPLOY / "crds").glob("*.yaml")):
+                self.admin.apply_file(path)
+            self.admin.apply_file(DEPLOY / "rbac.yaml")
+            self.admin.create_many(node_objects)
+            self._wait_settled(timeout)
+        except BaseException:
+            self.down(keep=os.environ.get("SLUICE_CLUSTER_KEEP"))
+            raise
+        return self
+
+    def _start_server(self, timeout, last):
+        """etcd and API server on fresh ports; False when somebody else took one of them meanwhile."""
+        ports = free_ports(3)
+        self.ports = dict(zip(("etcd", "etcd-peer", "apiserver"), ports, strict=True))
+        self._write_files()
+        self._save()
+        self.start("etcd", wait=False)
+        self.start("kube-apiserver", wait=False)
+        try:
+            self.wait_ready(timeout)
+        except RuntimeError:
+            logs = self.processes["etcd"].tail() + self.processes["kube-apiserver"].tail()
+            if last or "address already in use" not in logs:
+                raise
+            for c in ("kube-apiserver", "etcd"):
+                self.processes[c].kill()
+            shutil.rmtree(self.folder / "etcd", ignore_errors=True)
+            self._admin = self._sluice = None
+            return False
+        return True
+
+    def wait_ready(self, timeout=60):
+        """Until the API server says it is ready."""
+        end = time.monotonic() + timeout
+        while True:
+            for c in ("etcd", "kube-apiserver"):
+                if not self.processes[c].pid:
+                    raise RuntimeError(f"{c} ended:\n{self.processes[c].tail()}")
+            try:
+                self.admin.request("GET", "/readyz")
+                return
+            except (OSError, ApiError) as e:
+                if time.monotonic() > end:
+                    raise TimeoutError(f"the API server is not ready after {timeout} s: {e}") from e
+            time.sleep(0.05)
+
+    def _wait_settled(self, timeout):
+        if "kube-controller-manager" not in self.without:
+            self.admin.wait("serviceaccounts", "default", bool, timeout=timeout)
+        for path in (DEPLOY / "crds").glob("*.yaml"):
+            self.admin.wait(
+                "customresourcedefinitions", path.stem,
+                lambda o: any(c["type"] == "Established" and c["status"] == "True"
+                              for c in o.get("status", {}).get("conditions", [])),
+                None, timeout,
+            )  # fmt: skip
+        for c in COMPONENTS:
+            if c not in self.without and not self.processes[c].pid:
+                raise RuntimeError(f"{c} ended:\n{self.processes[c].tail()}")
+
+    def start(self, component, wait=True):
+        """Start one component (after stop or kill); with `wait`, until the API server is ready again."""
+        component = SHORT.get(component, component)
+        env = {**os.environ, "HOME": str(self.folder), "GOGC": os.environ.get("GOGC", "200")}
+        env.pop("KUBECONFIG", None)
+        self.processes[component].start(self._command(component), env)
+        if wait and component in ("etcd", "kube-apiserver"):
+            self.wait_ready()
+
+    def stop(self, component):
+        """End one component in good order."""
+        self.processes[SHORT.get(component, component)].stop()
+
+    def kill(self, component):
+        """kill -9 one component."""
+        self.processes[SHORT.get(component, component)].kill()
+
+    def restart(self, component, hard=True):
+        """kill -9 (or, with hard=False, a polite stop) and start again."""
+        (self.kill if hard else self.stop)(component)
+        self.start(component)
+
+    def running(self):
+        """The components that run."""
+        return [c for c in COMPONENTS if self.processes[c].pid]
+
+    def down(self, keep=False):
+        """End all processes and remove the folder (unless `keep`)."""
+        for c in reversed(COMPONENTS):
+            self.processes[c].kill()
+        for api in (self._admin, self._sluice):
+            if api:
+                api.close()
+        self._admin = self._sluice = None
+        if not keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            try:
+                self.folder.parent.rmdir()
+            except OSError:
+                pass  # other clusters live there
+
+    def own(self):
+        """Let this cluster end with the calling process, however that ends."""
+        read, write = os.pipe()
+        env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+        self._guard = subprocess.Popen(
+            [sys.executable, "-m", "cluster", "guard", "--name", self.name, "--root", str(self.folder.parent)],
+            stdin=read, start_new_session=True, env=env,
+        )  # fmt: skip
+        os.close(read)
+        self._guard_pipe = write  # not inherited by children; closed when this process ends
+        return self
+
+    def __enter__(self):
+        self.up()
+        return self.own()
+
+    def __exit__(self, *_):
+        self.down()
+        self._release_guard()
+
+    def _release_guard(self):
+        if getattr(self, "_guard", None):
+            os.close(self._guard_pipe)
+            self._guard.wait()
+            self._guard = None
+
+    # -- namespaces ----------------------------------------------------------------------------
+
+    def namespace(self, name, labels=None):
+        """A namespace that takes pods at once: its default service account is made with it."""
+        meta = {"name": name, **({"labels": labels} if labels else {})}
+        self.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+        try:
+            self.admin.create(
+                {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}}
+            )
+        except ApiError as e:
+            if e.status != 409:
+                raise
+        return name

@@ -1,0 +1,149 @@
+#include "control/config.h"
+#include "tap.h"
+#include "wire/json.h"
+
+static void test_defaults(void)
+{
+	struct slu_error err = { 0 };
+	slu_cleanup(slu_config_freep) struct slu_config *c = NULL;
+
+	ok(slu_config_default(&c, &err) == 0, "defaults are sound (%s)", err.text);
+	ok(c->scheduler_names.n == 6 && !strcmp(c->scheduler_names.p[1], "fluence"),
+	   "the compatible scheduler names are there");
+	ok(c->n_queues == 1 && !strcmp(c->queue[0].name, "default") &&
+		   !strcmp(c->queue[0].policy, "easy"),
+	   "one queue, EASY");
+	ok(c->nodes.n_levels == 3 && !strcmp(c->nodes.level[2].label, "sluice.sh/rack"),
+	   "three levels of closeness");
+	ok(c->jobs.default_duration_s == 3600 && c->place.parallel == 64, "numbers and durations");
+}
+
+static void test_messages(void)
+{
+	static const struct {
+		const char *yaml;
+		int rc;
+		const char *text;
+	} row[] = {
+		{ "jobs:\n  defaultDuration: 2h\n", 0, "" },
+		{ "", 0, "" },
+		{ "jobs: {defaultDuration: 15x}", -EINVAL,
+		  "f.yaml:1: jobs.defaultDuration: expected a duration such as 90s, 15m, 12h, 7d" },
+		{ "place:\n  paralel: 3\n", -EINVAL,
+		  "f.yaml:2: place: no setting \"paralel\"; did you mean \"parallel\"?" },
+		{ "place:\n  parallel: 0\n", -ERANGE,
+		  "f.yaml:2: place.parallel: 0 is outside 1..1000" },
+		{ "queues:\n- name: a\n- name: b\n  policy: best\n", -EINVAL,
+		  "f.yaml:4: queues[1].policy: expected one of fcfs, easy, hybrid, conservative, first-fit" },
+		{ "queues:\n- policy: easy\n", -EINVAL, "f.yaml: queues[0].name: is missing" },
+		{ "queues:\n- name: a\n- name: a\n", -EINVAL,
+		  "f.yaml: queues: two queues are called \"a\"" },
+		{ "queues: []\n", -EINVAL, "f.yaml: queues: at least one queue is needed" },
+		{ "- a\n", -EINVAL, "f.yaml:1: : expected settings, \"name: value\"" },
+		{ "nodes: {controlPlane: perhaps}\n", -EINVAL,
+		  "f.yaml:1: nodes.controlPlane: expected true or false" },
+		{ "schedulerNames: []\n", -EINVAL,
+		  "f.yaml:1: schedulerNames: expected a list of 1 to 1024 strings" },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		struct slu_error err = { 0 };
+		slu_cleanup(slu_config_freep) struct slu_config *c = NULL;
+		int rc = slu_config_parse("f.yaml", row[i].yaml, strlen(row[i].yaml), &c, &err);
+
+		ok(rc == row[i].rc && !strcmp(err.text, row[i].text), "row %zu: \"%s\"", i,
+		   err.text);
+	}
+}
+
+static void test_seconds(void)
+{
+	static const struct {
+		const char *in;
+		int rc;
+		int64_t s;
+	} row[] = {
+		{ "90", 0, 90 },
+		{ "90s", 0, 90 },
+		{ "15m", 0, 900 },
+		{ "12h", 0, 43200 },
+		{ "7d", 0, 604800 },
+		{ "", -EINVAL, -1 },
+		{ "s", -EINVAL, -1 },
+		{ "1hh", -EINVAL, -1 },
+		{ "-1", -EINVAL, -1 },
+		{ "99999999999999999999", -ERANGE, -1 },
+		{ "9223372036854775807d", -ERANGE, -1 },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		int64_t s = -1;
+		int rc = slu_config_seconds(row[i].in, &s);
+
+		ok(rc == row[i].rc && s == row[i].s, "duration \"%s\"", row[i].in);
+	}
+}
+
+static void test_visible(void)
+{
+	struct slu_buf b = SLU_BUF_INIT(1 << 20), diff = SLU_BUF_INIT(1000);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	const char *text = "log: {level: debug}\nserve: {health: \":9\"}\n";
+	slu_cleanup(slu_config_freep) struct slu_config *a = NULL, *c = NULL;
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+
+	ok(!slu_config_default(&a, NULL) && !slu_config_parse("f", text, strlen(text), &c, NULL),
+	   "two configurations");
+	slu_config_write(c, &w);
+	ok(!slu_json_parse(b.p, b.n, NULL, &doc, NULL), "the printed form is JSON");
+	ok(!strcmp(slu_json_str_or(slu_json_dig(slu_json_root(doc), "log", "level", NULL), ""),
+		   "debug") &&
+		   slu_json_i64_or(slu_json_dig(slu_json_root(doc), "status", "interval", NULL),
+				   0) == 5,
+	   "values in force are visible, defaults too");
+	slu_config_needs_restart(a, c, &diff);
+	ok(!strcmp(slu_buf_str(&diff), "health"), "a reload names what needs a restart (%s)",
+	   slu_buf_str(&diff));
+	slu_buf_reset(&b);
+	w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	slu_config_schema(&w);
+	slu_json_free(slu_take(doc));
+	ok(!slu_json_parse(b.p, b.n, NULL, &doc, NULL) &&
+		   slu_json_dig(slu_json_root(doc), "properties", "queues", "items", "properties",
+				"policy", "enum", NULL),
+	   "the schema is JSON and goes down to the policies");
+	slu_buf_done(&b);
+	slu_buf_done(&diff);
+}
+
+static void test_memory(void)
+{
+	const char *text = "queues:\n- {name: a, policy: fcfs}\nschedulerNames: [one, two]\n";
+
+	for (long k = 0;; k++) {
+		struct slu_config *c = NULL;
+		int rc;
+
+		slu_fault_arm(k);
+		rc = slu_config_parse("f", text, strlen(text), &c, NULL);
+		if (!slu_fault_disarm()) {
+			ok(rc == 0, "clean after %ld faults", k);
+			slu_config_free(c);
+			return;
+		}
+		if (rc != -ENOMEM || c) {
+			ok(false, "allocation %ld: rc %d", k, rc);
+			return;
+		}
+	}
+}
+
+int main(void)
+{
+	test_defaults();
+	test_messages();
+	test_seconds();
+	test_visible();
+	test_memory();
+	return tap_done();
+}
