@@ -1,0 +1,444 @@
+/* attempt.c — one try to place a whole gang in one window of time.
+ *
+ * Slots of one role are independent of each other, so taking nodes in the policy's order until
+ * there are enough is exact.  Several roles compete for the same nodes; they are placed one after
+ * the other, in the order given, and if that fails once more with the most demanding first. */
+#include "gang/impl.h"
+
+/* ---- how many fit where ---- */
+
+static void copy_caps(struct plan *p, uint32_t r)
+{
+	struct slu_machine *m = p->m;
+	struct caps *c = &p->caps[r];
+
+	memcpy(m->s.cap[r], c->cap, m->n_pos * sizeof *c->cap);
+	memcpy(m->s.bits[r], c->bits, (m->n_pos / 64 + 1) * sizeof *c->bits);
+	c->cap = m->s.cap[r];
+	c->bits = m->s.bits[r];
+}
+
+void slu_caps_set(struct plan *p, uint32_t r, uint32_t pos, int32_t cap)
+{
+	struct caps *c = &p->caps[r];
+	int32_t *own = p->m->s.cap[r], was = own[pos];
+
+	if (cap == was)
+		return;
+	own[pos] = cap;
+	c->sum += cap - was;
+	c->nodes += (uint32_t)(cap > 0) - (uint32_t)(was > 0);
+	if (cap)
+		bit_set(p->m->s.bits[r], pos);
+	else
+		bit_clear(p->m->s.bits[r], pos);
+}
+
+/* Slots of role r at a position in the window in hand. */
+int32_t slu_caps_at(struct plan *p, uint32_t r, uint32_t pos)
+{
+	struct slu_machine *m = p->m;
+	uint32_t node = m->order[pos];
+	int64_t row[SLU_KINDS_MAX];
+
+	if (m->node[node].down || m->node[node].cordoned || !bit(p->role[r].shape->elig, pos))
+		return 0;
+	slu_window(m, node, p->t, p->end, p->req->use, p->req->n_use, row);
+	return need_fits(p->role[r].need, row, p->role[r].flags);
+}
+
+static void from_shape(struct caps *c, const struct shape *s, bool least)
+{
+	*c = (struct caps){ .cap = least ? s->least : s->now,
+			    .bits = least ? s->least_bits : s->now_bits,
+			    .sum = least ? s->least_sum : s->now_sum,
+			    .nodes = least ? s->least_nodes : s->now_nodes };
+}
+
+int slu_caps_now(struct plan *p)
+{
+	struct slu_machine *m = p->m;
+	uint32_t words = m->n_pos / 64 + 1;
+	bool some = m->starts.n > 0, now_only, least_only;
+
+	p->t = m->now;
+	p->end = later(m->now, p->duration);
+	/* Before the first start nobody comes; beyond the last one only ends follow. */
+	now_only = !some || p->end <= m->starts.p[0].t;
+	least_only = some && p->end > m->starts.p[m->starts.n - 1].t;
+	for (uint32_t r = 0; r < p->n_role; r++) {
+		const struct shape *s = p->role[r].shape;
+		bool exact = (now_only || least_only) && !p->req->n_use;
+
+		from_shape(&p->caps[r], s, exact && !now_only);
+		p->before[r] = some && !(exact && !now_only) ? s->least : NULL;
+		if (p->caps[r].sum < p->role[r].min && !p->req->n_use)
+			return 0;
+		if (!exact || p->n_role > 1)
+			copy_caps(p, r);
+		if (exact)
+			continue;
+		for (uint32_t w = 0; w < words; w++) {
+			for (uint64_t b = m->future_bits[w] & s->now_bits[w]; b; b &= b - 1) {
+				uint32_t pos = w * 64 + (uint32_t)__builtin_ctzll(b);
+
+				slu_caps_set(p, r, pos, slu_caps_at(p, r, pos));
+			}
+		}
+		for (uint32_t pos = 0; p->req->n_use && pos < m->n_pos; pos++) {
+			if (m->node[m->order[pos]].blocks)
+				slu_caps_set(p, r, pos, slu_caps_at(p, r, pos));
+		}
+		if (p->caps[r].sum < p->role[r].min)
+			return 0;
+	}
+	return 1;
+}
+
+int slu_caps_empty(struct plan *p)
+{
+	struct slu_machine *m = p->m;
+
+	p->empty = true;
+	for (uint32_t r = 0; r < p->n_role; r++) {
+		struct shape *s = p->role[r].shape;
+
+		slu_shape_satisfy(m, s);
+		if (s->sat_sum < p->role[r].min)
+			return 0;
+		memset(m->s.cap[r], 0, m->n_pos * sizeof **m->s.cap);
+		memset(m->s.bits[r], 0, (m->n_pos / 64 + 1) * sizeof **m->s.bits);
+		p->caps[r] = (struct caps){ .cap = m->s.cap[r], .bits = m->s.bits[r] };
+		p->before[r] = NULL;
+		for (uint32_t pos = 0; pos < m->n_pos; pos++) {
+			const int64_t *row = m->total + (size_t)m->order[pos] * m->stride;
+
+			if (bit(s->elig, pos))
+				slu_caps_set(p, r, pos,
+					     need_fits(p->role[r].need, row, p->role[r].flags));
+		}
+	}
+	return 1;
+}
+
+/* ---- several roles ---- */
+
+/* Book the parts from `from` on in what is left of their nodes. */
+static int leave_less(struct plan *p, uint32_t from)
+{
+	struct slu_machine *m = p->m;
+	struct scratch *s = &m->s;
+
+	if (slu_vec_reserve(&s->touched, s->touched.n + s->out.n - from) < 0)
+		return -ENOMEM;
+	for (uint32_t i = from; i < s->out.n; i++) {
+		uint32_t pos = s->out.p[i].node, node = m->order[pos];
+		int64_t *left = s->left + (size_t)pos * m->stride;
+
+		if (s->mark[pos] != s->attempt) {
+			s->mark[pos] = s->attempt;
+			s->touched.p[s->touched.n++] = pos;
+			if (p->empty)
+				memcpy(left, m->total + (size_t)node * m->stride,
+				       m->kind.n * sizeof *left);
+			else
+				slu_window(m, node, p->t, p->end, p->req->use, p->req->n_use, left);
+		}
+		need_take(p->role[s->out.p[i].role].need, s->out.p[i].slots, left);
+	}
+	return 0;
+}
+
+/* Lower the caps of a role where others have been. */
+static int lower_caps(struct plan *p, uint32_t r)
+{
+	struct slu_machine *m = p->m;
+	struct scratch *s = &m->s;
+
+	if (slu_vec_reserve(&s->undo, s->undo.n + s->touched.n) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->touched.n; i++) {
+		uint32_t pos = s->touched.p[i];
+		int32_t cap = s->cap[r][pos];
+
+		if (!cap)
+			continue;
+		s->undo.p[s->undo.n++] = (struct undo){ r, pos, cap };
+		slu_caps_set(p, r, pos,
+			     need_fits(p->role[r].need, s->left + (size_t)pos * m->stride,
+				       p->role[r].flags));
+	}
+	return 0;
+}
+
+/* The same for slots beyond the minimum: a role may go on where it is already, if it may have
+ * several on a node; whole nodes it has are its own. */
+static int lower_caps_more(struct plan *p, uint32_t r)
+{
+	struct slu_machine *m = p->m;
+	struct scratch *s = &m->s;
+	int rc = lower_caps(p, r);
+
+	for (uint32_t i = 0; i < s->out.n && !rc; i++) {
+		uint32_t pos = s->out.p[i].node;
+		int64_t *left = s->left + (size_t)pos * m->stride;
+		int32_t cap = 0;
+
+		if (s->out.p[i].role != r)
+			continue;
+		if (!(p->role[r].flags & SLU_ROLE_ALONE)) {
+			left[0] += p->role[r].need->per_part;
+			cap = need_fits(p->role[r].need, left, p->role[r].flags);
+			left[0] -= p->role[r].need->per_part;
+		}
+		slu_caps_set(p, r, pos, cap);
+	}
+	return rc;
+}
+
+static void restore_caps(struct plan *p)
+{
+	struct scratch *s = &p->m->s;
+
+	while (s->undo.n) {
+		struct undo u = s->undo.p[--s->undo.n];
+
+		slu_caps_set(p, u.role, u.pos, u.cap);
+	}
+	s->touched.n = 0;
+}
+
+/* How much of a typical node one slot is, in millionths; whole nodes are most. */
+static int64_t weight(const struct plan *p, uint32_t r)
+{
+	const struct need *n = p->role[r].need;
+	int64_t w = n->per_part ? 1000000 : 0;
+
+	for (uint32_t i = 0; i < n->n && p->m->n_pos; i++) {
+		const int64_t *row = p->m->total + (size_t)p->m->order[0] * p->m->stride;
+		int64_t have = SLU_MAX(row[n->a[i].kind], (int64_t)1);
+
+		w = SLU_MAX(w, (int64_t)SLU_MIN((double)n->a[i].n / (double)have * 1e6, 1e6));
+	}
+	return w;
+}
+
+static int room_for(struct plan *p, uint32_t want)
+{
+	return slu_vec_reserve(&p->m->s.out, p->m->s.out.n + 2 * SLU_MIN(want, p->m->n_pos) + 1);
+}
+
+static uint32_t pick_role(struct plan *p, uint32_t r, uint32_t want, const uint32_t *list,
+			  uint32_t n_list)
+{
+	struct pick q = { .c = &p->caps[r],
+			  .before = p->req->flags & SLU_GANG_TIME_FIT ? p->before[r] : NULL,
+			  .list = list,
+			  .n_list = n_list,
+			  .role = r,
+			  .want = want,
+			  .spec = &p->req->role[r],
+			  .policy = p->policy };
+
+	return want ? slu_pick(p->m, &q) : 0;
+}
+
+/* Parts by role, one per node and role. */
+static int tidy(struct plan *p)
+{
+	struct slu_machine *m = p->m;
+	struct scratch *s = &m->s;
+	uint32_t n = s->out.n, k = n;
+
+	if (slu_vec_reserve(&s->out, n * 2) < 0)
+		return -ENOMEM;
+	for (uint32_t r = 0; r < p->n_role; r++) {
+		uint32_t from = k;
+
+		for (uint32_t i = 0; i < n; i++) {
+			struct part x = s->out.p[i];
+
+			if (x.role != r)
+				continue;
+			if (s->taken[x.node]) {
+				s->out.p[s->taken[x.node] - 1].slots += x.slots;
+			} else {
+				s->out.p[k] = x;
+				s->taken[x.node] = ++k;
+			}
+		}
+		for (uint32_t i = from; i < k; i++)
+			s->taken[s->out.p[i].node] = 0;
+	}
+	memmove(s->out.p, s->out.p + n, (k - n) * sizeof *s->out.p);
+	s->out.n = k - n;
+	return 0;
+}
+
+static int place_mixed(struct plan *p, const uint32_t *order, const uint32_t *list, uint32_t n_list)
+{
+	struct scratch *s = &p->m->s;
+	uint32_t total = 0;
+	int rc = 0;
+
+	s->attempt++;
+	s->out.n = s->touched.n = s->undo.n = 0;
+	for (uint32_t i = 0; i < p->n_role && !rc; i++) {
+		uint32_t r = order[i], from = s->out.n, want = p->role[r].min;
+
+		rc = i ? lower_caps(p, r) : 0;
+		if (!rc)
+			rc = room_for(p, want);
+		if (!rc && pick_role(p, r, want, list, n_list) < want) {
+			restore_caps(p);
+			return 0;
+		}
+		if (!rc)
+			rc = leave_less(p, from);
+		total += want;
+	}
+	for (uint32_t r = 0; r < p->n_role && !rc && total < p->max; r++) {
+		uint32_t from = s->out.n;
+		uint32_t want = SLU_MIN(p->role[r].max - p->role[r].min, p->max - total);
+
+		if (!want)
+			continue;
+		rc = lower_caps_more(p, r);
+		if (!rc)
+			rc = room_for(p, want);
+		if (rc)
+			break;
+		total += pick_role(p, r, want, list, n_list);
+		rc = leave_less(p, from);
+	}
+	restore_caps(p);
+	if (rc < 0)
+		return rc;
+	if (total < p->min)
+		return 0;
+	rc = tidy(p);
+	return rc < 0 ? rc : 1;
+}
+
+static int place(struct plan *p, const uint32_t *list, uint32_t n_list)
+{
+	uint32_t order[SLU_ROLES_MAX];
+	int64_t w[SLU_ROLES_MAX];
+	bool other = false;
+	int rc;
+
+	if (p->n_role == 1) {
+		p->m->s.out.n = 0;
+		if (room_for(p, p->max) < 0)
+			return -ENOMEM;
+		return pick_role(p, 0, p->max, list, n_list) >= p->min;
+	}
+	for (uint32_t r = 0; r < p->n_role; r++)
+		order[r] = r;
+	rc = place_mixed(p, order, list, n_list);
+	if (rc)
+		return rc;
+	for (uint32_t r = 0; r < p->n_role; r++) {
+		uint32_t k = r;
+
+		w[r] = weight(p, r);
+		for (; k && w[order[k - 1]] < w[r]; k--)
+			order[k] = order[k - 1];
+		order[k] = r;
+		other |= k != r;
+	}
+	return other ? place_mixed(p, order, list, n_list) : 0;
+}
+
+/* ---- closeness ---- */
+
+/* Slots a domain has for the gang, or -1 if some role lacks its minimum there. */
+static int64_t domain_room(const struct plan *p, const struct level *l, uint32_t d)
+{
+	int64_t all = 0;
+
+	for (uint32_t r = 0; r < p->n_role; r++) {
+		int64_t sum = 0;
+
+		if (p->caps[r].dom && p->caps[r].dom[d] < p->role[r].min)
+			return -1;
+		for (uint32_t i = l->first[d]; i < l->first[d + 1]; i++)
+			sum += p->caps[r].cap[l->list[i]];
+		if (sum < p->role[r].min)
+			return -1;
+		all += sum;
+	}
+	return all;
+}
+
+static int place_close(struct plan *p)
+{
+	const struct level *l = &p->m->level[p->req->level];
+	bool tight = p->policy == SLU_GANG_PACK || p->policy == SLU_GANG_LOCALITY;
+	bool wide = p->policy == SLU_GANG_SPREAD;
+	bool down = p->policy == SLU_GANG_HIGH || p->policy == SLU_GANG_HINODE ||
+		    p->policy == SLU_GANG_HINODEX;
+	int64_t bound = -1;
+	uint32_t bound_at = 0;
+
+	if (!tight && !wide) {
+		for (uint32_t i = 0; i < l->n_by_pos; i++) {
+			uint32_t d = l->by_pos[down ? l->n_by_pos - 1 - i : i];
+			int rc;
+
+			if (domain_room(p, l, d) < p->min)
+				continue;
+			rc = place(p, l->list + l->first[d], l->first[d + 1] - l->first[d]);
+			if (rc)
+				return rc;
+		}
+		return 0;
+	}
+	/* By room, then by position; each round finds the next after the last one tried. */
+	for (;;) {
+		int64_t best = -1;
+		uint32_t best_at = 0;
+		int rc;
+
+		for (uint32_t i = 0; i < l->n_by_pos; i++) {
+			int64_t room = domain_room(p, l, l->by_pos[i]);
+
+			if (room < p->min)
+				continue;
+			if (wide)
+				room = SLU_FOREVER - room;
+			if (bound >= 0 && (room < bound || (room == bound && i <= bound_at)))
+				continue;
+			if (best < 0 || room < best) {
+				best = room;
+				best_at = i;
+			}
+		}
+		if (best < 0)
+			return 0;
+		rc = place(p, l->list + l->first[l->by_pos[best_at]],
+			   l->first[l->by_pos[best_at] + 1] - l->first[l->by_pos[best_at]]);
+		if (rc)
+			return rc;
+		bound = best;
+		bound_at = best_at;
+	}
+}
+
+int slu_attempt(struct plan *p)
+{
+	int rc;
+
+	p->close = false;
+	for (uint32_t r = 0; r < p->n_role; r++) {
+		if (p->caps[r].sum < p->role[r].min)
+			return 0;
+	}
+	if (p->req->level >= 0) {
+		rc = place_close(p);
+		p->close = rc > 0;
+		if (rc || p->req->flags & SLU_GANG_CLOSE_REQUIRED)
+			return rc;
+	}
+	return place(p, NULL, 0);
+}

@@ -1,0 +1,268 @@
+/* match.c — the operations on gangs: answer, then book. */
+#include "gang/impl.h"
+
+/* The parts found (positions) as the caller's placement. */
+static int hand_out(const struct plan *p, int64_t start, int64_t end, struct slu_gang_place *place)
+{
+	const struct slu_machine *m = p->m;
+	const struct scratch *s = &m->s;
+
+	if (place->cap < s->out.n &&
+	    slu_vec_grow((void **)&place->part, &place->cap, s->out.n, sizeof *place->part) < 0)
+		return -ENOMEM;
+	place->start_s = start;
+	place->end_s = end;
+	place->close = p->close;
+	place->slots = 0;
+	place->n = s->out.n;
+	for (uint32_t i = 0; i < s->out.n; i++) {
+		uint32_t node = m->order[s->out.p[i].node];
+
+		place->part[i] = (struct slu_gang_part){ .node = (slu_node)m->node[node].gen << 32 |
+								 node,
+							 .role = s->out.p[i].role,
+							 .slots = s->out.p[i].slots };
+		place->slots += s->out.p[i].slots;
+	}
+	return 0;
+}
+
+static void to_nodes(struct slu_machine *m)
+{
+	for (uint32_t i = 0; i < m->s.out.n; i++)
+		m->s.out.p[i].node = m->order[m->s.out.p[i].node];
+}
+
+static int book(struct plan *p, uint64_t id, enum slu_gang_state state, int64_t start, int64_t end)
+{
+	struct slu_machine *m = p->m;
+	struct need *need[SLU_ROLES_MAX];
+	struct job *j;
+	int rc;
+
+	for (uint32_t r = 0; r < p->n_role; r++)
+		need[r] = p->role[r].need;
+	rc = slu_job_make(m, id, p->n_role, need, p->req->use, p->req->n_use, &j);
+	if (rc < 0)
+		return rc;
+	to_nodes(m);
+	rc = slu_job_book(m, j, state, start, end, m->s.out.p, m->s.out.n);
+	if (rc < 0)
+		return rc;
+	p->n_role = 0; /* the needs are the job's now */
+	return 0;
+}
+
+/* Could it run on the empty machine?  1, 0 or -ENOMEM. */
+static int possible(struct plan *p)
+{
+	int rc;
+
+	/* One role anywhere: the sum is kept with the shape. */
+	if (p->n_role == 1 && (p->req->level < 0 || !(p->req->flags & SLU_GANG_CLOSE_REQUIRED))) {
+		slu_shape_satisfy(p->m, p->role[0].shape);
+		return p->role[0].shape->sat_sum >= p->min;
+	}
+	rc = slu_caps_empty(p);
+	if (rc > 0)
+		rc = slu_attempt(p);
+	p->empty = false;
+	return rc;
+}
+
+int slu_gang_match(struct slu_machine *m, enum slu_gang_op op, int64_t now_s, uint64_t job,
+		   const struct slu_gang_req *req, struct slu_gang_place *place,
+		   struct slu_error *err)
+{
+	bool books = op != SLU_GANG_TRY && op != SLU_GANG_TRY_LATER;
+	bool waits = op == SLU_GANG_ALLOCATE_OR_RESERVE || op == SLU_GANG_TRY_LATER;
+	int64_t latest = SLU_FOREVER, start, end;
+	int rc, answer = SLU_GANG_BUSY;
+	struct plan p;
+
+	rc = slu_plan_make(m, req, &p, err);
+	if (rc < 0)
+		goto out;
+	if (books && slu_map_get(&m->by_id, job)) {
+		rc = slu_fail(err, -EEXIST, "job %" PRIu64 " is booked already", job);
+		goto out;
+	}
+	slu_machine_advance(m, now_s);
+	rc = slu_plan_shapes(&p);
+	if (rc < 0)
+		goto out;
+	start = SLU_MAX(m->now, req->begin_s);
+	if (req->deadline_s)
+		latest = req->deadline_s - req->duration_s;
+	rc = 0;
+	if (start == m->now && start <= latest) {
+		rc = slu_caps_now(&p);
+		if (rc > 0)
+			rc = slu_attempt(&p);
+		if (rc < 0)
+			goto out;
+		if (rc)
+			answer = SLU_GANG_NOW;
+	}
+	if (!rc && (waits || op == SLU_GANG_ALLOCATE_SAT)) {
+		rc = possible(&p);
+		if (rc < 0)
+			goto out;
+		if (!rc) {
+			answer = SLU_GANG_NEVER;
+		} else {
+			rc = 0;
+			if (waits && start <= latest)
+				rc = slu_later(&p, start, start == m->now, latest);
+			if (rc < 0)
+				goto out;
+			if (rc)
+				answer = SLU_GANG_LATER;
+		}
+	}
+	if (answer != SLU_GANG_NOW && answer != SLU_GANG_LATER) {
+		rc = answer;
+		goto out;
+	}
+	start = p.t;
+	end = p.end;
+	rc = place ? hand_out(&p, start, end, place) : 0;
+	if (!rc && books)
+		rc = book(&p, job, answer == SLU_GANG_NOW ? SLU_GANG_RUNNING : SLU_GANG_RESERVED,
+			  start, end);
+	if (!rc)
+		rc = answer;
+out:
+	slu_plan_done(&p);
+	return rc;
+}
+
+/* ---- the empty machine ---- */
+
+static const char *role_name(const struct slu_gang_req *q, uint32_t r, char buf[32])
+{
+	if (q->role[r].name)
+		return q->role[r].name;
+	snprintf(buf, 32, "%u", r);
+	return buf;
+}
+
+/* Say why a role does not fit the empty machine by itself; 0 if it does. */
+static int never_role(const struct plan *p, uint32_t r, struct slu_error *err)
+{
+	const struct slu_machine *m = p->m;
+	const struct shape *s = p->role[r].shape;
+	const struct need *n = p->role[r].need;
+	uint32_t nodes = 0;
+	char buf[32];
+	const char *name = role_name(p->req, r, buf);
+
+	if (s->sat_sum >= p->role[r].min)
+		return 0;
+	for (uint32_t w = 0; w < m->n_pos / 64 + 1; w++)
+		nodes += (uint32_t)__builtin_popcountll(s->elig[w]);
+	if (!nodes)
+		return slu_fail(err, SLU_GANG_NEVER, "role %s: none of the %u nodes is eligible",
+				name, m->n_pos);
+	for (uint32_t i = 0; i < n->n && !s->sat_sum; i++) {
+		int64_t most = 0;
+		uint32_t k = n->a[i].kind;
+
+		for (uint32_t pos = 0; pos < m->n_pos; pos++) {
+			if (bit(s->elig, pos))
+				most = SLU_MAX(most,
+					       m->total[(size_t)m->order[pos] * m->stride + k]);
+		}
+		if (most < n->a[i].n)
+			return slu_fail(err, SLU_GANG_NEVER,
+					"role %s: one slot needs %s %" PRId64
+					", the largest of %u eligible nodes has %" PRId64,
+					name, m->kind.p[k], n->a[i].n, nodes, most);
+	}
+	if (!s->sat_sum)
+		return slu_fail(err, SLU_GANG_NEVER,
+				"role %s: none of %u eligible nodes has all that a slot needs",
+				name, nodes);
+	return slu_fail(err, SLU_GANG_NEVER,
+			"role %s: %u slots asked, %" PRId64
+			" fit on %u eligible nodes when empty%s",
+			name, p->role[r].min, s->sat_sum, nodes,
+			p->role[r].flags & SLU_ROLE_ALONE ? ", one per node" : "");
+}
+
+int slu_gang_satisfiable(struct slu_machine *m, const struct slu_gang_req *req,
+			 struct slu_error *err)
+{
+	struct plan p;
+	int rc = slu_plan_make(m, req, &p, err);
+
+	if (!rc)
+		rc = slu_plan_shapes(&p);
+	if (!rc)
+		rc = possible(&p);
+	if (rc > 0) {
+		rc = SLU_GANG_NOW;
+	} else if (!rc) {
+		for (uint32_t r = 0; r < p.n_role && !rc; r++) {
+			slu_shape_satisfy(m, p.role[r].shape);
+			rc = never_role(&p, r, err);
+		}
+		if (!rc && req->level >= 0 && req->flags & SLU_GANG_CLOSE_REQUIRED)
+			rc = slu_fail(err, SLU_GANG_NEVER, "no %s holds the gang, even when empty",
+				      m->level_name.p[req->level]);
+		if (!rc)
+			rc = slu_fail(err, SLU_GANG_NEVER,
+				      "each role fits the empty machine, all together do not");
+	}
+	slu_plan_done(&p);
+	return rc;
+}
+
+/* ---- more slots ---- */
+
+int slu_gang_grow(struct slu_machine *m, int64_t now_s, uint64_t job,
+		  const struct slu_gang_req *req, struct slu_gang_place *place,
+		  struct slu_error *err)
+{
+	struct slu_gang_req q = *req;
+	struct job *j = slu_job_find(m, job);
+	struct plan p;
+	int rc;
+
+	if (!j)
+		return slu_fail(err, -ENOENT, "there is no job %" PRIu64, job);
+	if (j->state != SLU_GANG_RUNNING)
+		return slu_fail(err, -EINVAL, "job %" PRIu64 " does not run", job);
+	if (q.n_role != j->n_role)
+		return slu_fail(err, -EINVAL, "job %" PRIu64 " has %u roles, not %u", job,
+				j->n_role, q.n_role);
+	slu_machine_advance(m, now_s);
+	q.begin_s = q.deadline_s = 0;
+	q.duration_s = j->end == SLU_FOREVER ? 0 : SLU_MAX(j->end - m->now, (int64_t)1);
+	q.use = j->use;
+	q.n_use = j->n_use;
+	rc = slu_plan_make(m, &q, &p, err);
+	for (uint32_t r = 0; r < p.n_role && !rc; r++) {
+		if (p.role[r].need != j->need[r])
+			rc = slu_fail(err, -EINVAL,
+				      "role %u of job %" PRIu64 " needs other amounts", r, job);
+	}
+	if (!rc)
+		rc = slu_plan_shapes(&p);
+	if (!rc)
+		rc = slu_caps_now(&p);
+	if (rc > 0)
+		rc = slu_attempt(&p);
+	if (rc > 0) {
+		rc = place ? hand_out(&p, m->now, j->end, place) : 0;
+		to_nodes(m);
+		if (!rc)
+			rc = slu_job_extend(m, j, m->s.out.p, m->s.out.n);
+		if (!rc)
+			rc = SLU_GANG_NOW;
+	} else if (!rc) {
+		rc = SLU_GANG_BUSY;
+	}
+	slu_plan_done(&p);
+	return rc;
+}

@@ -1,0 +1,181 @@
+/* window.c — how much of a node is free during a stretch of time.
+ *
+ * Free amounts fall only where something begins, so the least over [t, end) is the least of the
+ * values at t and at every later start in between. */
+#include "gang/impl.h"
+
+static bool named(uint64_t id, const uint64_t *use, uint32_t n_use)
+{
+	for (uint32_t i = 0; i < n_use; i++) {
+		if (use[i] == id)
+			return true;
+	}
+	return false;
+}
+
+static bool holds_at(const struct slu_machine *m, const struct job *j, int64_t t)
+{
+	return (j->counted ? t >= m->now : j->start <= t) && t < planned_end(m, j);
+}
+
+/* The block on this node whose room a job lives in: the first of those it names, or NULL. */
+static const struct job *home_block(const struct slu_machine *m, const struct node *v,
+				    const struct job *j)
+{
+	for (uint32_t u = 0; u < j->n_use; u++) {
+		for (uint32_t i = 0; i < v->share.n; i++) {
+			const struct job *b = &m->job[v->share.p[i].job];
+
+			if (b->state == SLU_GANG_BLOCK && b->id == j->use[u])
+				return b;
+		}
+	}
+	return NULL;
+}
+
+/* Free at time t from scratch, on a node with blocks.  A block and the work that lives in it take
+ * together what the larger of the two takes. */
+static void at_with_blocks(const struct slu_machine *m, uint32_t node, int64_t t,
+			   const uint64_t *use, uint32_t n_use, int64_t *out)
+{
+	const struct node *v = &m->node[node];
+	uint32_t kinds = m->kind.n;
+
+	memcpy(out, m->total + (size_t)node * m->stride, kinds * sizeof *out);
+	for (uint32_t i = 0; i < v->share.n; i++) {
+		const struct job *j = &m->job[v->share.p[i].job];
+		const struct part *p = &j->part[v->share.p[i].part];
+		int64_t block[SLU_KINDS_MAX] = { 0 }, guest[SLU_KINDS_MAX] = { 0 };
+
+		if (j->state != SLU_GANG_BLOCK) {
+			const struct job *b = j->n_use ? home_block(m, v, j) : NULL;
+
+			if (holds_at(m, j, t) &&
+			    (!b || !holds_at(m, b, t) || named(b->id, use, n_use)))
+				need_take(j->need[p->role], p->slots, out);
+			continue;
+		}
+		if (!holds_at(m, j, t) || named(j->id, use, n_use))
+			continue;
+		need_take(j->need[p->role], p->slots, block);
+		for (uint32_t k = 0; k < v->share.n; k++) {
+			const struct job *g = &m->job[v->share.p[k].job];
+			const struct part *q = &g->part[v->share.p[k].part];
+
+			if (g->n_use && g->state != SLU_GANG_BLOCK && holds_at(m, g, t) &&
+			    home_block(m, v, g) == j)
+				need_take(g->need[q->role], q->slots, guest);
+		}
+		for (uint32_t k = 0; k < kinds; k++)
+			out[k] += SLU_MIN(block[k], guest[k]);
+	}
+}
+
+static void at(const struct slu_machine *m, uint32_t node, int64_t t, int64_t *out)
+{
+	const struct node *v = &m->node[node];
+
+	memcpy(out, row_free(m, node), m->kind.n * sizeof *out);
+	for (uint32_t i = 0; i < v->share.n; i++) {
+		const struct job *j = &m->job[v->share.p[i].job];
+		const struct part *p = &j->part[v->share.p[i].part];
+
+		if (j->counted) {
+			if (planned_end(m, j) <= t)
+				need_give(j->need[p->role], p->slots, out);
+		} else if (j->start <= t && t < j->end) {
+			need_take(j->need[p->role], p->slots, out);
+		}
+	}
+}
+
+static void least_of(int64_t *out, const int64_t *v, uint32_t kinds)
+{
+	for (uint32_t k = 0; k < kinds; k++)
+		out[k] = SLU_MIN(out[k], v[k]);
+}
+
+/* Many starts: walk the events in order of time instead of counting anew at each. */
+static void walk(const struct slu_machine *m, uint32_t node, int64_t t, int64_t end, int64_t *out)
+{
+	const struct node *v = &m->node[node];
+	struct when *ev = m->s.ev.p; /* room for two per share: slu_job_book() sees to it */
+	int64_t row[SLU_KINDS_MAX];
+	uint32_t n = 0;
+
+	at(m, node, t, row);
+	memcpy(out, row, m->kind.n * sizeof *out);
+	for (uint32_t i = 0; i < v->share.n; i++) {
+		const struct job *j = &m->job[v->share.p[i].job];
+		int64_t e = planned_end(m, j);
+
+		if (!j->counted && j->start > t && j->start < end)
+			ev[n++] = (struct when){ j->start, i * 2 + 1 };
+		if (e > t && e < end)
+			ev[n++] = (struct when){ e, i * 2 };
+	}
+	slu_when_sort(ev, n);
+	for (uint32_t i = 0; i < n;) {
+		int64_t now = ev[i].t;
+
+		for (; i < n && ev[i].t == now; i++) {
+			const struct share *s = &v->share.p[ev[i].job / 2];
+			const struct job *j = &m->job[s->job];
+			const struct part *p = &j->part[s->part];
+
+			if (ev[i].job & 1)
+				need_take(j->need[p->role], p->slots, row);
+			else
+				need_give(j->need[p->role], p->slots, row);
+		}
+		least_of(out, row, m->kind.n);
+	}
+}
+
+void slu_window(const struct slu_machine *m, uint32_t node, int64_t t, int64_t end,
+		const uint64_t *use, uint32_t n_use, int64_t *out)
+{
+	const struct node *v = &m->node[node];
+	int64_t row[SLU_KINDS_MAX];
+
+	if (v->blocks)
+		at_with_blocks(m, node, t, use, n_use, out);
+	else if (!v->future && t <= m->now)
+		memcpy(out, row_free(m, node), m->kind.n * sizeof *out);
+	else if (v->future > 3)
+		walk(m, node, t, end, out);
+	else
+		at(m, node, t, out);
+	if (!v->future || (!v->blocks && v->future > 3))
+		return;
+	for (uint32_t i = 0; i < v->share.n; i++) {
+		const struct job *j = &m->job[v->share.p[i].job];
+
+		if (j->counted || j->start <= t || j->start >= end)
+			continue;
+		if (v->blocks)
+			at_with_blocks(m, node, j->start, use, n_use, row);
+		else
+			at(m, node, j->start, row);
+		least_of(out, row, m->kind.n);
+	}
+}
+
+const int64_t *slu_window_least(struct slu_machine *m, uint32_t node)
+{
+	struct node *v = &m->node[node];
+	int64_t *row = m->least + (size_t)node * m->stride;
+
+	if (!v->future)
+		return row_free(m, node);
+	if (!v->least_ok) {
+		slu_window(m, node, m->now, SLU_FOREVER, NULL, 0, row);
+		v->least_ok = true;
+	}
+	return row;
+}
+
+void slu_node_recount(struct slu_machine *m, uint32_t node)
+{
+	at_with_blocks(m, node, m->now, NULL, 0, row_free(m, node));
+}
