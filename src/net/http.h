@@ -21,10 +21,14 @@ const char *slu_http_status_text(int status);
 
 /* ---- header lists ---- */
 
+struct slu_header_at {
+	uint32_t name, value; /* offsets into the text */
+};
+
 /* Zero-initialise for the default ceilings.  Names are kept in lower case. */
 struct slu_headers {
 	struct slu_buf text; /* "name\0value\0" one after the other */
-	SLU_VEC(struct slu_header_at { uint32_t name, value; }) at;
+	SLU_VEC(struct slu_header_at) at;
 	uint32_t max_bytes; /* 0: 64 KiB */
 	uint32_t max_count; /* 0: 128 */
 };

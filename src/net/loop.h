@@ -66,6 +66,7 @@ static inline bool slu_timer_armed(const struct slu_timer *t)
 /* ---- tasks: run once at the end of the current round, before the loop waits again ---- */
 struct slu_task {
 	struct slu_task *next, **link; /* link: set while queued */
+	struct slu_loop *loop;
 	slu_call_fn *fn;
 	void *arg;
 };

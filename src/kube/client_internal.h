@@ -1,0 +1,136 @@
+/* client_internal.h — the client's insides, shared by client.c (requests) and pool.c (connections).
+ *
+ *	queued ──start──► in flight ──answer──► done
+ *	  ▲                  │ 429, 5xx, cut off, refused
+ *	  └──── waiting ◄────┘
+ */
+#pragma once
+#include "base/rng.h"
+#include "kube/auth.h"
+#include "kube/client.h"
+#include "net/link.h"
+
+#define KUBE_PRIORITIES 8
+
+enum kube_call_state { CALL_QUEUED, CALL_WAITING, CALL_INFLIGHT, CALL_DONE };
+
+struct kube_list {
+	struct slu_kube_call *first, *last;
+};
+
+/* One connection of a lane. */
+struct kube_conn {
+	struct kube_lane *lane;
+	struct slu_link *link;
+	struct kube_conn *next, *prev;
+	struct slu_timer rotate;
+	uint32_t generation; /* of the credentials it was opened with */
+	bool up;             /* was usable */
+	bool answered;       /* brought at least one answer */
+	bool draining;       /* GOAWAY or rotation: old answers only */
+};
+
+struct kube_lane {
+	struct slu_kube_client *c;
+	enum slu_kube_lane id;
+	struct kube_list queue[KUBE_PRIORITIES];
+	struct kube_list waiting, inflight;
+	uint32_t n_queued, n_inflight;
+	struct kube_conn *conns;
+	uint32_t n_conns, max_conns; /* draining ones not counted */
+	unsigned rotate, fails;
+	struct slu_timer again; /* pause before the next connect */
+	struct slu_task dispatch;
+};
+
+struct slu_kube_client {
+	struct slu_loop *loop;
+	struct slu_kube_config *cfg;
+	struct kube_auth *auth;
+	struct slu_kube_client_options o;
+	char *user_agent;
+	char authority[300];
+	struct kube_lane lane[SLU_KUBE_LANES];
+	struct slu_kube_stats st;
+	struct slu_rng rng;
+	double tokens; /* of the rate limit */
+	int64_t tokens_ns;
+	struct slu_timer rate;
+	bool closing;
+};
+
+struct slu_kube_call {
+	struct kube_lane *lane;
+	enum kube_call_state state;
+	struct kube_list *list;
+	struct slu_kube_call *next, *prev;
+	struct slu_timer deadline, pause, idle;
+	enum slu_http_method method;
+	uint8_t priority;
+	bool repeatable, once, stream_wanted;
+	char *text; /* path and query, accept, content type, one after the other */
+	const char *path, *accept, *content_type;
+	char *body;
+	size_t body_len, max_body;
+	int64_t idle_ns, timeout_ns, started_ns, sent_ns;
+	slu_kube_data_fn *data;
+	slu_kube_done_fn *done;
+	void *arg;
+	/* the current try */
+	struct kube_conn *conn;
+	struct slu_h2_stream *stream;
+	struct kube_inflate *gz;
+	struct slu_buf answer, held;
+	int status;
+	bool head_seen, streaming, paused, in_data, cancel_asked;
+	/* over all tries */
+	unsigned tries;
+	bool reauthed, may_be_done;
+	struct slu_error last; /* why the last try failed */
+};
+
+/* ---- client.c ---- */
+
+/* Put a queued request on a connection that has room. */
+void kube_call_start(struct slu_kube_call *q, struct kube_conn *k, const char *authorization);
+/* It cannot be sent at all: ends the call. */
+void kube_call_fail(struct slu_kube_call *q, enum slu_kube_outcome o, const struct slu_error *err);
+/* Its connection could not be opened: counts as a try, may end the call. */
+void kube_call_unreached(struct slu_kube_call *q, const struct slu_error *err);
+void kube_call_head(struct slu_kube_call *q, struct slu_h2_stream *s);
+void kube_call_data(struct slu_kube_call *q, const uint8_t *p, size_t n);
+void kube_call_end(struct slu_kube_call *q);
+void kube_call_cut(struct slu_kube_call *q, uint32_t code, bool refused);
+
+void kube_list_add(struct kube_list *l, struct slu_kube_call *q);
+void kube_list_del(struct slu_kube_call *q);
+int64_t kube_backoff(struct slu_kube_client *c, unsigned n);
+
+/* ---- pool.c ---- */
+
+void kube_lane_init(struct slu_kube_client *c, enum slu_kube_lane id, uint32_t max_conns);
+/* Send what can be sent, at the end of this round. */
+void kube_lane_wake(struct kube_lane *l);
+void kube_lane_close(struct kube_lane *l);
+
+/* ---- inflate.c ---- */
+
+struct kube_inflate;
+typedef int kube_inflate_fn(void *arg, const void *p, size_t n);
+struct kube_inflate *kube_inflate_new(void);
+void kube_inflate_free(struct kube_inflate *z);
+/* Decompress and hand on; a negative return of fn stops and is returned.  -EPROTO: not gzip. */
+int kube_inflate_feed(struct kube_inflate *z, const uint8_t *p, size_t n, kube_inflate_fn *fn,
+		      void *arg);
+/* Whether the stream ended where it should. */
+bool kube_inflate_complete(const struct kube_inflate *z);
+
+/* ---- status.c ---- */
+
+/* "create pods/binding \"web-0\" in namespace \"default\"" from a request. */
+void kube_describe(enum slu_http_method m, const char *path, char *out, size_t size);
+/* Message and reason of a Status in JSON or protobuf; "" where it has none. */
+void kube_status_read(const char *content_type, const char *body, size_t n, char *message,
+		      size_t message_size, char *reason, size_t reason_size);
+/* What an HTTP status means. */
+enum slu_kube_outcome kube_outcome_of(int status, const char *reason);

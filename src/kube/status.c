@@ -1,0 +1,261 @@
+#include "kube/client_internal.h"
+#include "wire/json.h"
+
+#include <stdio.h>
+
+const char *slu_kube_outcome_name(enum slu_kube_outcome o)
+{
+	static const char *const name[] = {
+		[SLU_KUBE_OK] = "ok",
+		[SLU_KUBE_RETRYABLE] = "retryable",
+		[SLU_KUBE_CONFLICT] = "conflict",
+		[SLU_KUBE_EXISTS] = "exists",
+		[SLU_KUBE_GONE] = "gone",
+		[SLU_KUBE_NOT_FOUND] = "not_found",
+		[SLU_KUBE_REFUSED] = "refused",
+		[SLU_KUBE_INVALID] = "invalid",
+		[SLU_KUBE_FAILED] = "failed",
+		[SLU_KUBE_CANCELLED] = "cancelled",
+	};
+
+	return name[o];
+}
+
+enum slu_kube_outcome kube_outcome_of(int status, const char *reason)
+{
+	if (status >= 200 && status < 300)
+		return SLU_KUBE_OK;
+	switch (status) {
+	case 400:
+	case 405:
+	case 406:
+	case 413:
+	case 414:
+	case 415:
+	case 422:
+	case 431:
+		return SLU_KUBE_INVALID;
+	case 401:
+	case 403:
+		return SLU_KUBE_REFUSED;
+	case 404:
+		return SLU_KUBE_NOT_FOUND;
+	case 409:
+		return strcmp(reason, "AlreadyExists") ? SLU_KUBE_CONFLICT : SLU_KUBE_EXISTS;
+	case 410:
+		return SLU_KUBE_GONE;
+	case 408:
+	case 429:
+		return SLU_KUBE_RETRYABLE;
+	default:
+		return status >= 500 ? SLU_KUBE_RETRYABLE : SLU_KUBE_FAILED;
+	}
+}
+
+/* The next part of a path, unescaped for people; false at the end. */
+static bool part(const char **s, char *out, size_t size)
+{
+	size_t n = strcspn(*s, "/?");
+	struct slu_buf b = SLU_BUF_INIT(4096);
+
+	if (!n)
+		return false;
+	if (slu_http_unescape(&b, *s, n) < 0)
+		slu_buf_reset(&b);
+	snprintf(out, size, "%s", b.n ? b.p : "?");
+	slu_buf_done(&b);
+	*s += n;
+	if (**s == '/')
+		(*s)++;
+	return true;
+}
+
+void kube_describe(enum slu_http_method m, const char *path, char *out, size_t size)
+{
+	static const char *const verbs[] = {
+		[SLU_HTTP_GET] = "get",         [SLU_HTTP_HEAD] = "head",
+		[SLU_HTTP_POST] = "create",     [SLU_HTTP_PUT] = "update",
+		[SLU_HTTP_PATCH] = "patch",     [SLU_HTTP_DELETE] = "delete",
+		[SLU_HTTP_OPTIONS] = "options", [SLU_HTTP_OTHER] = "request",
+	};
+	const char *verb = verbs[m], *query = strchr(path, '?'), *s = path;
+	char skip[256], group[256] = "", ns[256] = "", plural[256] = "", name[256] = "",
+			sub[256] = "", quoted[300] = "", in[300] = "";
+	bool core = !strncmp(s, "/api/", 5), named = !strncmp(s, "/apis/", 6);
+
+	if (core || named) {
+		s += core ? 5 : 6;
+		if (named)
+			part(&s, group, sizeof group);
+		part(&s, skip, sizeof skip); /* version */
+		if (part(&s, plural, sizeof plural) && !strcmp(plural, "namespaces")) {
+			const char *ahead = s;
+
+			/* ".../namespaces/NS/pods" is about pods, ".../namespaces/NS" about NS. */
+			if (part(&ahead, ns, sizeof ns) && part(&ahead, plural, sizeof plural) &&
+			    strcmp(plural, "status") && strcmp(plural, "finalize")) {
+				s = ahead;
+			} else {
+				snprintf(plural, sizeof plural, "namespaces");
+				ns[0] = '\0';
+			}
+		}
+		if (part(&s, name, sizeof name))
+			part(&s, sub, sizeof sub);
+	}
+	if (!*plural) {
+		snprintf(out, size, "%s %.*s", verb, (int)strcspn(path, "?"), path);
+		return;
+	}
+	if (m == SLU_HTTP_GET && query && strstr(query, "watch="))
+		verb = "watch";
+	else if (m == SLU_HTTP_GET && !*name)
+		verb = "list";
+	else if (m == SLU_HTTP_DELETE && !*name)
+		verb = "deletecollection";
+	if (*name)
+		snprintf(quoted, sizeof quoted, " \"%s\"", name);
+	if (*ns)
+		snprintf(in, sizeof in, " in namespace \"%s\"", ns);
+	snprintf(out, size, "%s %s%s%s%s%s%s%s", verb, plural, *group ? "." : "", group,
+		 *sub ? "/" : "", sub, quoted, in);
+}
+
+/* ---- Status ---- */
+
+static void json_status(const char *body, size_t n, char *message, size_t message_size,
+			char *reason, size_t reason_size)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	struct slu_json_limits lim = { .max_bytes = 8 << 20, .max_depth = 64 };
+	const struct slu_json *root;
+
+	if (slu_json_parse(body, n, &lim, &doc, NULL) < 0)
+		return;
+	root = slu_json_root(doc);
+	snprintf(message, message_size, "%s", slu_json_str_or(slu_json_get(root, "message"), ""));
+	snprintf(reason, reason_size, "%s", slu_json_str_or(slu_json_get(root, "reason"), ""));
+}
+
+/* The few steps of protobuf an error answer needs: a varint, and a length-delimited field by
+ * number.  (The codecs for objects live with the kinds they decode.) */
+static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	for (int shift = 0; shift < 64 && *p < end; shift += 7) {
+		uint8_t b = *(*p)++;
+
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80)) {
+			*out = v;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Last field `want` of a message; false if absent or broken. */
+static bool field(const uint8_t *p, size_t n, uint32_t want, const uint8_t **at, size_t *len)
+{
+	const uint8_t *end = p + n;
+	bool found = false;
+
+	while (p < end) {
+		uint64_t tag, v;
+
+		if (!varint(&p, end, &tag))
+			return false;
+		switch (tag & 7) {
+		case 0:
+			if (!varint(&p, end, &v))
+				return false;
+			break;
+		case 1:
+			v = 8;
+			goto skip;
+		case 5:
+			v = 4;
+			goto skip;
+		case 2:
+			if (!varint(&p, end, &v))
+				return false;
+			if (tag >> 3 == want && v <= (uint64_t)(end - p)) {
+				*at = p;
+				*len = (size_t)v;
+				found = true;
+			}
+		skip:
+			if (v > (uint64_t)(end - p))
+				return false;
+			p += v;
+			break;
+		default:
+			return false;
+		}
+	}
+	return found;
+}
+
+static void copy(char *out, size_t size, const uint8_t *p, size_t n)
+{
+	n = SLU_MIN(n, size - 1);
+	memcpy(out, p, n);
+	out[n] = '\0';
+}
+
+/* "k8s\0" + Unknown{2 raw}; raw = Status{3 message, 4 reason}. */
+static void pb_status(const uint8_t *p, size_t n, char *message, size_t message_size, char *reason,
+		      size_t reason_size)
+{
+	const uint8_t *raw, *s;
+	size_t raw_len, len;
+
+	if (n < 4 || memcmp(p, "k8s\0", 4) || !field(p + 4, n - 4, 2, &raw, &raw_len))
+		return;
+	if (field(raw, raw_len, 3, &s, &len))
+		copy(message, message_size, s, len);
+	if (field(raw, raw_len, 4, &s, &len))
+		copy(reason, reason_size, s, len);
+}
+
+void kube_status_read(const char *content_type, const char *body, size_t n, char *message,
+		      size_t message_size, char *reason, size_t reason_size)
+{
+	message[0] = reason[0] = '\0';
+	if (!strncmp(content_type, "application/vnd.kubernetes.protobuf", 35))
+		pb_status((const uint8_t *)body, n, message, message_size, reason, reason_size);
+	else if (!strncmp(content_type, "application/json", 16))
+		json_status(body, n, message, message_size, reason, reason_size);
+	if (!*message && n && !strncmp(content_type, "text/plain", 10))
+		copy(message, message_size, (const uint8_t *)body,
+		     strcspn(body, "\r\n") < n ? strcspn(body, "\r\n") : n);
+}
+
+int slu_kube_path(struct slu_buf *b, const char *group, const char *version, const char *ns,
+		  const char *plural, const char *name, const char *sub)
+{
+	bool core = !group || !*group;
+
+	slu_buf_puts(b, core ? "/api/" : "/apis/");
+	if (!core) {
+		slu_http_escape(b, group, strlen(group));
+		slu_buf_putc(b, '/');
+	}
+	slu_http_escape(b, version, strlen(version));
+	if (ns && *ns) {
+		slu_buf_puts(b, "/namespaces/");
+		slu_http_escape(b, ns, strlen(ns));
+	}
+	slu_buf_putc(b, '/');
+	slu_http_escape(b, plural, strlen(plural));
+	if (name && *name) {
+		slu_buf_putc(b, '/');
+		slu_http_escape(b, name, strlen(name));
+	}
+	if (sub && *sub) {
+		slu_buf_putc(b, '/');
+		slu_http_escape(b, sub, strlen(sub));
+	}
+	return b->error;
+}
