@@ -1,0 +1,36 @@
+/* jgf.h — one JGF document taken apart, with the checks and messages that loading and updating
+ * share. */
+#pragma once
+#include "base/idset.h"
+#include "graph/graph.h"
+#include "wire/json.h"
+
+struct slu_jgf {
+	struct slu_json_doc *doc;
+	const struct slu_json *nodes, *edges;
+	bool has_free; /* "free_ranks" is there */
+	struct slu_idset free_ranks;
+};
+
+/* One entry of "nodes", defaults filled in.  Strings are borrowed from the document. */
+struct slu_jgf_node {
+	const char *ref; /* the file's id */
+	const char *type, *basename;
+	const char *name; /* NULL: basename + id */
+	int64_t id, uniq_id, rank, size;
+	bool down, exclusive;
+	const struct slu_json *paths, *properties; /* NULL or an object (paths: anything) */
+};
+
+struct slu_jgf_edge {
+	const char *src, *dst;
+	const struct slu_json *el;
+};
+
+/* Each: 0, -EINVAL with the message appended, -ENOMEM. */
+int slu_jgf_open(struct slu_jgf *j, const char *text, size_t n, struct slu_buf *msg);
+void slu_jgf_close(struct slu_jgf *j);
+int slu_jgf_node(const struct slu_json *el, struct slu_jgf_node *out, struct slu_buf *msg);
+/* Source and target only; the subsystem comes after the ends were found. */
+int slu_jgf_edge(const struct slu_json *el, struct slu_jgf_edge *out, struct slu_buf *msg);
+int slu_jgf_edge_subsystem(const struct slu_json *el, const char **out, struct slu_buf *msg);

@@ -1,0 +1,260 @@
+/* listing_read.c — JGF and R as listings: what `update` and `partial-cancel` work from. */
+#include "graph/jgf.h"
+#include "graph/read.h"
+#include "graph/rv1.h"
+
+#define MSG_MAX ((size_t)1 << 20)
+
+static const char *keep(struct slu_listing *l, const char *s)
+{
+	return slu_arena_strndup(&l->text, s, strlen(s));
+}
+
+/* End the listing here with what was said. */
+static int broken(struct slu_listing *l, int rc, struct slu_buf *msg)
+{
+	if (rc == -ENOMEM || msg->error) {
+		slu_buf_done(msg);
+		return -ENOMEM;
+	}
+	l->error = keep(l, slu_buf_str(msg));
+	l->broken = rc < 0;
+	slu_buf_done(msg);
+	return l->error ? 0 : -ENOMEM;
+}
+
+/* --- JGF --- */
+
+static bool is_free(const struct slu_listing *l, int64_t rank)
+{
+	for (uint32_t i = 0; i < l->free_ranks.n; i++)
+		if (l->free_ranks.p[i] == rank)
+			return true;
+	return false;
+}
+
+static const char *default_name(struct slu_listing *l, const struct slu_jgf_node *x)
+{
+	struct slu_buf b = SLU_BUF_INIT(MSG_MAX);
+	const char *s;
+
+	slu_buf_puts(&b, x->basename);
+	slu_buf_i64(&b, x->id);
+	s = b.error ? NULL : keep(l, slu_buf_str(&b));
+	slu_buf_done(&b);
+	return s;
+}
+
+static int list_node(struct slu_listing *l, const struct slu_json *el, struct slu_intern *ids,
+		     uint32_t *at, struct slu_buf *msg)
+{
+	struct slu_listing_vertex v = { .path = l->paths.n };
+	struct slu_jgf_node x;
+	int rc = slu_jgf_node(el, &x, msg);
+
+	if (rc < 0)
+		return rc;
+	*at = SLU_NONE;
+	if (slu_intern_find(ids, x.ref) != SLU_INTERN_NONE) {
+		slu_buf_puts(msg, "find_vtx: found duplicate JGF node id for ");
+		slu_buf_puts(msg, x.ref);
+		slu_buf_puts(msg, ".\n");
+		return -EINVAL;
+	}
+	v.ref = keep(l, x.ref);
+	v.type = keep(l, x.type);
+	v.basename = keep(l, x.basename);
+	v.name = x.name ? keep(l, x.name) : default_name(l, &x);
+	v.id = x.id;
+	v.uniq_id = x.uniq_id;
+	v.rank = x.rank;
+	v.size = x.size;
+	v.exclusive = x.exclusive;
+	if (!v.ref || !v.type || !v.basename || !v.name)
+		return -ENOMEM;
+	slu_json_each (x.paths, it) {
+		struct slu_listing_path p;
+
+		if (!it.obj || !slu_json_is_str(it.val))
+			continue;
+		p.subsystem = keep(l, it.key);
+		p.path = keep(l, slu_json_str(it.val));
+		if (!p.subsystem || !p.path || slu_vec_push(&l->paths, p) < 0)
+			return -ENOMEM;
+	}
+	v.npaths = l->paths.n - v.path;
+	if (slu_vec_push(&l->v, v) < 0)
+		return -ENOMEM;
+	if (!is_free(l, x.rank)) {
+		*at = l->v.n - 1;
+		if (slu_intern(ids, x.ref) == SLU_INTERN_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int list_edge(struct slu_listing *l, const struct slu_json *el, const struct slu_intern *ids,
+		     const uint32_t *vertex, bool skip, struct slu_buf *msg)
+{
+	struct slu_listing_edge e;
+	struct slu_jgf_edge x;
+	uint32_t src, dst;
+	int rc = slu_jgf_edge(el, &x, msg);
+
+	if (rc < 0)
+		return rc;
+	src = slu_intern_find(ids, x.src);
+	dst = slu_intern_find(ids, x.dst);
+	if (src == SLU_INTERN_NONE || dst == SLU_INTERN_NONE) {
+		if (skip)
+			return 0;
+		slu_buf_puts(msg, "unpack_edge: source and/or target vertex not found");
+		slu_buf_puts(msg, x.src);
+		slu_buf_puts(msg, " -> ");
+		slu_buf_puts(msg, x.dst);
+		slu_buf_puts(msg, ".\n");
+		return -EINVAL;
+	}
+	rc = slu_jgf_edge_subsystem(el, &e.subsystem, msg);
+	if (rc < 0)
+		return rc;
+	e.src = vertex[src];
+	e.dst = vertex[dst];
+	e.subsystem = keep(l, e.subsystem);
+	return e.subsystem ? slu_vec_push(&l->e, e) : -ENOMEM;
+}
+
+int slu_jgf_listing(struct slu_listing *l, const char *text, size_t n, bool shorthand, bool edges)
+{
+	struct slu_buf msg = SLU_BUF_INIT(MSG_MAX);
+	SLU_VEC(uint32_t) vertex = { 0 };
+	struct slu_intern ids = { 0 };
+	struct slu_jgf j;
+	int rc = slu_jgf_open(&j, text, n, &msg);
+
+	l->kind = shorthand ? SLU_LISTING_JGF_SHORTHAND : SLU_LISTING_JGF;
+	slu_idset_each (&j.free_ranks, id)
+		rc = rc ? rc : slu_vec_push(&l->free_ranks, (int64_t)id);
+	if (!rc && slu_json_is_arr(j.nodes)) {
+		slu_json_each (j.nodes, it) {
+			uint32_t at = SLU_NONE;
+
+			rc = list_node(l, it.val, &ids, &at, &msg);
+			if (!rc && at != SLU_NONE)
+				rc = slu_vec_push(&vertex, at);
+			if (rc < 0)
+				break;
+		}
+	}
+	if (!rc && edges && slu_json_is_arr(j.edges)) {
+		slu_json_each (j.edges, it) {
+			rc = list_edge(l, it.val, &ids, vertex.p, j.has_free, &msg);
+			if (rc < 0)
+				break;
+		}
+	}
+	slu_jgf_close(&j);
+	slu_vec_done(&vertex);
+	slu_intern_done(&ids);
+	return broken(l, rc, &msg);
+}
+
+/* --- R --- */
+
+struct lister {
+	struct slu_listing *l;
+	uint32_t node; /* position of the node visited last */
+	struct slu_buf path;
+};
+
+static int push_vertex(struct lister *r, struct slu_listing_vertex v)
+{
+	struct slu_listing *l = r->l;
+	struct slu_listing_path p = { .subsystem = "containment" };
+
+	v.size = 1;
+	v.path = l->paths.n;
+	v.npaths = 1;
+	p.path = r->path.error ? NULL : keep(l, slu_buf_str(&r->path));
+	if (!p.path || !v.type || !v.basename || !v.name || slu_vec_push(&l->paths, p) < 0 ||
+	    slu_vec_push(&l->v, v) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int push_edge(struct lister *r, uint32_t src)
+{
+	return slu_vec_push(&r->l->e,
+			    (struct slu_listing_edge){ src, r->l->v.n - 1, "containment" });
+}
+
+static int list_rank(void *arg, const struct slu_rv1_node *x)
+{
+	struct lister *r = arg;
+	struct slu_listing_vertex v = {
+		.type = "node", .name = keep(r->l, x->host), .id = x->id, .rank = x->rank
+	};
+	int rc;
+
+	v.basename = slu_arena_strndup(&r->l->text, x->host, x->basename);
+	slu_buf_reset(&r->path);
+	slu_buf_puts(&r->path, "/cluster0/");
+	slu_buf_puts(&r->path, x->host);
+	rc = push_vertex(r, v);
+	r->node = r->l->v.n - 1;
+	if (!rc)
+		rc = push_edge(r, 0);
+	return rc ? rc : slu_vec_push(&r->l->ranks, (int64_t)x->rank);
+}
+
+static int list_child(void *arg, const char *type, uint32_t id, uint32_t rank)
+{
+	struct lister *r = arg;
+	struct slu_listing_vertex v = { .type = keep(r->l, type), .id = id, .rank = rank };
+	size_t name;
+	int rc;
+
+	slu_buf_reset(&r->path);
+	slu_buf_puts(&r->path, "/cluster0/");
+	slu_buf_puts(&r->path, r->l->v.p[r->node].name);
+	slu_buf_putc(&r->path, '/');
+	name = r->path.n;
+	slu_buf_puts(&r->path, type);
+	slu_buf_i64(&r->path, id);
+	v.basename = v.type;
+	v.name = r->path.error ? NULL : keep(r->l, r->path.p + name);
+	rc = push_vertex(r, v);
+	return rc ? rc : push_edge(r, r->node);
+}
+
+int slu_rv1_listing(struct slu_listing *l, const char *text, size_t n)
+{
+	struct slu_buf msg = SLU_BUF_INIT(MSG_MAX);
+	struct lister r = { .l = l, .path = SLU_BUF_INIT(MSG_MAX) };
+	struct slu_rv1_visitor v = { list_rank, list_child, NULL, &r };
+	struct slu_listing_vertex cluster = {
+		.type = "cluster", .basename = "cluster", .name = "cluster0", .rank = -1
+	};
+	int rc;
+
+	l->kind = SLU_LISTING_RV1;
+	slu_buf_puts(&r.path, "/cluster0");
+	rc = push_vertex(&r, cluster);
+	if (!rc)
+		rc = slu_rv1_walk(text, n, &v, &msg);
+	slu_buf_done(&r.path);
+	return broken(l, rc, &msg);
+}
+
+int slu_rv1_rank_listing(struct slu_listing *l, const char *text, size_t n)
+{
+	struct slu_buf msg = SLU_BUF_INIT(MSG_MAX);
+	struct slu_idset s = { 0 };
+	int rc = slu_rv1_ranks(text, n, &s);
+
+	l->kind = SLU_LISTING_RV1;
+	slu_idset_each (&s, id)
+		rc = rc ? rc : slu_vec_push(&l->ranks, (int64_t)id);
+	slu_idset_done(&s);
+	return broken(l, rc, &msg);
+}

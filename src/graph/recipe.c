@@ -1,0 +1,449 @@
+#include "graph/recipe.h"
+
+#include <expat.h>
+
+#define MAX_RECIPE (1u << 16) /* vertices, edges, keys of a recipe */
+#define MAX_TEXT   4096u      /* of one value */
+#define MAX_XML    ((size_t)64 << 20)
+
+enum kind { KIND_STRING, KIND_INT, KIND_LONG, KIND_OTHER };
+
+enum attr {
+	A_ROOT,
+	A_TYPE,
+	A_BASENAME,
+	A_SIZE,
+	A_UNIT,
+	A_SUBSYSTEM,
+	A_E_SUBSYSTEM,
+	A_RELATION,
+	A_RRELATION,
+	A_GEN_METHOD,
+	A_ID_SCOPE,
+	A_ID_START,
+	A_ID_STRIDE,
+	A_MULTI_SCALE,
+	A_AS_TGT_SUBSYSTEM,
+	A_AS_TGT_UPLVL,
+	A_AS_SRC_UPLVL,
+	A_UNKNOWN,
+};
+
+static const struct {
+	const char *name;
+	enum kind kind;
+} attrs[] = {
+	[A_ROOT] = { "root", KIND_INT },
+	[A_TYPE] = { "type", KIND_STRING },
+	[A_BASENAME] = { "basename", KIND_STRING },
+	[A_SIZE] = { "size", KIND_LONG },
+	[A_UNIT] = { "unit", KIND_STRING },
+	[A_SUBSYSTEM] = { "subsystem", KIND_STRING },
+	[A_E_SUBSYSTEM] = { "e_subsystem", KIND_STRING },
+	[A_RELATION] = { "relation", KIND_STRING },
+	[A_RRELATION] = { "rrelation", KIND_STRING },
+	[A_GEN_METHOD] = { "gen_method", KIND_STRING },
+	[A_ID_SCOPE] = { "id_scope", KIND_INT },
+	[A_ID_START] = { "id_start", KIND_INT },
+	[A_ID_STRIDE] = { "id_stride", KIND_INT },
+	[A_MULTI_SCALE] = { "multi_scale", KIND_INT },
+	[A_AS_TGT_SUBSYSTEM] = { "as_tgt_subsystem", KIND_STRING },
+	[A_AS_TGT_UPLVL] = { "as_tgt_uplvl", KIND_INT },
+	[A_AS_SRC_UPLVL] = { "as_src_uplvl", KIND_INT },
+};
+
+struct key {
+	enum attr attr;
+	enum kind kind;
+	bool for_node, for_edge, has_default;
+	const char *dflt;
+};
+
+enum where { IN_NOTHING, IN_KEY, IN_DEFAULT, IN_NODE, IN_EDGE, IN_DATA };
+
+struct reader {
+	struct slu_recipe *r;
+	XML_Parser xml;
+	int rc;
+	enum where in, outer; /* outer: what a <data> belongs to */
+	bool graph;           /* <graphml> was seen */
+	struct slu_intern key_ids, node_ids;
+	SLU_VEC(struct key) keys;
+	struct slu_map node_of; /* id -> vertex: the last of equal ids */
+	uint32_t key;           /* of the <data> or <key> we are in */
+	struct slu_buf text;
+};
+
+static void stop(struct reader *x, int rc)
+{
+	if (!x->rc)
+		x->rc = rc;
+	XML_StopParser(x->xml, XML_FALSE);
+}
+
+static const char *attribute(const XML_Char **a, const char *name)
+{
+	for (; a[0]; a += 2)
+		if (!strcmp(a[0], name))
+			return a[1];
+	return NULL;
+}
+
+static char *keep(struct reader *x, const char *s, size_t n)
+{
+	char *p = slu_arena_strndup(&x->r->text, s, n);
+
+	if (!p)
+		stop(x, -ENOMEM);
+	return p;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* A whole decimal number, no blanks. */
+static bool parse_number(const char *s, int64_t lo, int64_t hi, int64_t *out)
+{
+	char *end;
+	long long v;
+
+	if (!*s || is_blank(*s))
+		return false;
+	errno = 0;
+	v = strtoll(s, &end, 10);
+	if (errno || *end || v < lo || v > hi)
+		return false;
+	*out = v;
+	return true;
+}
+
+static enum slu_gen_method method(const char *s)
+{
+	if (!strcmp(s, "MULTIPLY"))
+		return SLU_GEN_MULTIPLY;
+	if (!strcmp(s, "ASSOCIATE_IN"))
+		return SLU_GEN_ASSOCIATE_IN;
+	if (!strcmp(s, "ASSOCIATE_BY_PATH_IN"))
+		return SLU_GEN_ASSOCIATE_BY_PATH_IN;
+	return SLU_GEN_UNKNOWN;
+}
+
+/* Types and subsystems end at a blank. */
+static const char *first_word(struct reader *x, const char *s)
+{
+	size_t n = 0;
+
+	while (is_blank(*s))
+		s++;
+	while (s[n] && !is_blank(s[n]))
+		n++;
+	return keep(x, s, n);
+}
+
+static bool set_vertex(struct reader *x, struct slu_recipe_vertex *v, enum attr a, const char *s,
+		       int64_t num)
+{
+	switch (a) {
+	case A_ROOT:
+		v->root = num != 0;
+		return true;
+	case A_TYPE:
+		return (v->type = first_word(x, s));
+	case A_BASENAME:
+		return (v->basename = keep(x, s, strlen(s)));
+	case A_SIZE:
+		v->size = num;
+		return true;
+	case A_UNIT:
+		return (v->unit = keep(x, s, strlen(s)));
+	case A_SUBSYSTEM:
+		return (v->subsystem = first_word(x, s));
+	default:
+		return false;
+	}
+}
+
+static bool set_edge(struct reader *x, struct slu_recipe_edge *e, enum attr a, const char *s,
+		     int64_t num)
+{
+	switch (a) {
+	case A_E_SUBSYSTEM:
+		return (e->subsystem = first_word(x, s));
+	case A_RELATION:
+	case A_RRELATION:
+		return true;
+	case A_GEN_METHOD:
+		e->method = method(s);
+		return true;
+	case A_ID_SCOPE:
+		e->scope = (int32_t)num;
+		return true;
+	case A_ID_START:
+		e->start = (int32_t)num;
+		return true;
+	case A_ID_STRIDE:
+		e->stride = (int32_t)num;
+		return true;
+	case A_MULTI_SCALE:
+		e->scale = (int32_t)num;
+		return true;
+	case A_AS_TGT_SUBSYSTEM:
+		return (e->tgt_subsystem = first_word(x, s));
+	case A_AS_TGT_UPLVL:
+		e->tgt_uplevel = (int32_t)num;
+		return true;
+	case A_AS_SRC_UPLVL:
+		e->src_uplevel = (int32_t)num;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* One value for the newest vertex or edge.  The kind a key declares must be the attribute's; a
+ * string is converted. */
+static void set_value(struct reader *x, const struct key *k, const char *s, bool edge)
+{
+	enum kind want = k->attr == A_UNKNOWN ? KIND_OTHER : attrs[k->attr].kind;
+	int64_t num = 0;
+	bool good;
+
+	good = want != KIND_OTHER && (k->kind == want || k->kind == KIND_STRING);
+	if (good && want != KIND_STRING && !(k->kind == KIND_STRING && !*s))
+		good = want == KIND_INT ? parse_number(s, INT32_MIN, INT32_MAX, &num)
+					: parse_number(s, INT64_MIN, INT64_MAX, &num);
+	if (good)
+		good = edge ? set_edge(x, &x->r->e.p[x->r->e.n - 1], k->attr, s, num)
+			    : set_vertex(x, &x->r->v.p[x->r->v.n - 1], k->attr, s, num);
+	if (!good)
+		stop(x, -EINVAL);
+}
+
+static void set_defaults(struct reader *x, bool edge)
+{
+	for (uint32_t i = 0; i < x->keys.n && !x->rc; i++) {
+		const struct key *k = &x->keys.p[i];
+
+		if (k->has_default && (edge ? k->for_edge : k->for_node))
+			set_value(x, k, k->dflt, edge);
+	}
+}
+
+static enum kind kind_of(const char *s)
+{
+	if (!s || !strcmp(s, "string"))
+		return KIND_STRING;
+	if (!strcmp(s, "int"))
+		return KIND_INT;
+	return !strcmp(s, "long") ? KIND_LONG : KIND_OTHER;
+}
+
+static void on_key(struct reader *x, const XML_Char **a)
+{
+	const char *id = attribute(a, "id"), *to = attribute(a, "for");
+	const char *name = attribute(a, "attr.name");
+	struct key k = { .attr = A_UNKNOWN, .kind = kind_of(attribute(a, "attr.type")) };
+
+	if (!id) {
+		stop(x, -EINVAL);
+		return;
+	}
+	k.for_node = !to || !strcmp(to, "node") || !strcmp(to, "all");
+	k.for_edge = !to || !strcmp(to, "edge") || !strcmp(to, "all");
+	for (size_t i = 0; name && i < SLU_LEN(attrs); i++)
+		if (!strcmp(name, attrs[i].name))
+			k.attr = (enum attr)i;
+	x->key = slu_intern(&x->key_ids, id);
+	if (x->key == SLU_INTERN_NONE)
+		stop(x, -ENOMEM);
+	else if (x->key >= MAX_RECIPE)
+		stop(x, -EFBIG);
+	else if (x->key < x->keys.n)
+		x->keys.p[x->key] = k;
+	else if (slu_vec_push(&x->keys, k) < 0)
+		stop(x, -ENOMEM);
+}
+
+static void on_node(struct reader *x, const XML_Char **a)
+{
+	struct slu_recipe_vertex v = {
+		"", "", "", "", .first_edge = SLU_NONE, .last_edge = SLU_NONE
+	};
+	const char *id = attribute(a, "id");
+	uint32_t key;
+
+	if (!id) {
+		stop(x, -EINVAL);
+		return;
+	}
+	if (x->r->v.n >= MAX_RECIPE) {
+		stop(x, -EFBIG);
+		return;
+	}
+	key = slu_intern(&x->node_ids, id);
+	if (key == SLU_INTERN_NONE || slu_map_put(&x->node_of, key, x->r->v.n) < 0 ||
+	    slu_vec_push(&x->r->v, v) < 0)
+		stop(x, -ENOMEM);
+	else
+		set_defaults(x, false);
+}
+
+static void on_edge(struct reader *x, const XML_Char **a)
+{
+	const char *src = attribute(a, "source"), *dst = attribute(a, "target");
+	uint32_t s = src ? slu_intern_find(&x->node_ids, src) : SLU_INTERN_NONE;
+	uint32_t d = dst ? slu_intern_find(&x->node_ids, dst) : SLU_INTERN_NONE;
+	struct slu_recipe_edge e = {
+		.next = SLU_NONE, .subsystem = "", .tgt_subsystem = "", .method = SLU_GEN_UNKNOWN
+	};
+	struct slu_recipe_vertex *v;
+
+	if (s == SLU_INTERN_NONE || d == SLU_INTERN_NONE) {
+		stop(x, -EINVAL);
+		return;
+	}
+	if (x->r->e.n >= MAX_RECIPE) {
+		stop(x, -EFBIG);
+		return;
+	}
+	e.src = (uint32_t)*slu_map_get(&x->node_of, s);
+	e.dst = (uint32_t)*slu_map_get(&x->node_of, d);
+	if (slu_vec_push(&x->r->e, e) < 0) {
+		stop(x, -ENOMEM);
+		return;
+	}
+	v = &x->r->v.p[e.src];
+	if (v->last_edge == SLU_NONE)
+		v->first_edge = x->r->e.n - 1;
+	else
+		x->r->e.p[v->last_edge].next = x->r->e.n - 1;
+	v->last_edge = x->r->e.n - 1;
+	set_defaults(x, true);
+}
+
+static void on_data(struct reader *x, const XML_Char **a)
+{
+	const char *key = attribute(a, "key");
+
+	x->key = key ? slu_intern_find(&x->key_ids, key) : SLU_INTERN_NONE;
+	if (x->key == SLU_INTERN_NONE)
+		stop(x, -EINVAL);
+}
+
+static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a)
+{
+	struct reader *x = arg;
+
+	slu_buf_reset(&x->text);
+	if (x->rc)
+		return;
+	if (!x->graph && strcmp(name, "graphml") != 0) {
+		stop(x, -EINVAL);
+		return;
+	}
+	x->graph = true;
+	if (!strcmp(name, "key")) {
+		x->in = IN_KEY;
+		on_key(x, a);
+	} else if (!strcmp(name, "default") && x->in == IN_KEY) {
+		x->in = IN_DEFAULT;
+	} else if (!strcmp(name, "node")) {
+		x->in = IN_NODE;
+		on_node(x, a);
+	} else if (!strcmp(name, "edge")) {
+		x->in = IN_EDGE;
+		on_edge(x, a);
+	} else if (!strcmp(name, "data")) {
+		x->outer = x->in;
+		x->in = IN_DATA;
+		if (x->outer == IN_NODE || x->outer == IN_EDGE)
+			on_data(x, a);
+	}
+}
+
+/* The collected text without the blanks around it. */
+static const char *trimmed(struct reader *x)
+{
+	struct slu_buf *b = &x->text;
+	const char *s;
+
+	while (b->n && is_blank(b->p[b->n - 1]))
+		b->p[--b->n] = '\0';
+	for (s = slu_buf_str(b); is_blank(*s);)
+		s++;
+	return s;
+}
+
+static void XMLCALL on_end(void *arg, const XML_Char *name)
+{
+	struct reader *x = arg;
+
+	if (x->rc)
+		return;
+	switch (x->in) {
+	case IN_DEFAULT: {
+		const char *s = trimmed(x);
+
+		x->keys.p[x->key].has_default = true;
+		x->keys.p[x->key].dflt = keep(x, s, strlen(s));
+		x->in = IN_KEY;
+		break;
+	}
+	case IN_DATA:
+		if (x->outer == IN_NODE || x->outer == IN_EDGE)
+			set_value(x, &x->keys.p[x->key], trimmed(x), x->outer == IN_EDGE);
+		x->in = x->outer;
+		break;
+	case IN_KEY:
+	case IN_NODE:
+	case IN_EDGE:
+		if (!strcmp(name, "key") || !strcmp(name, "node") || !strcmp(name, "edge"))
+			x->in = IN_NOTHING;
+		break;
+	case IN_NOTHING:
+		break;
+	}
+}
+
+static void XMLCALL on_text(void *arg, const XML_Char *s, int n)
+{
+	struct reader *x = arg;
+
+	if (x->rc || (x->in != IN_DATA && x->in != IN_DEFAULT))
+		return;
+	if (slu_buf_add(&x->text, s, (size_t)n) < 0)
+		stop(x, x->text.error == -ENOMEM ? -ENOMEM : -EFBIG);
+}
+
+int slu_recipe_parse(struct slu_recipe *r, const char *text, size_t n)
+{
+	static const XML_Memory_Handling_Suite memory = { slu_malloc, slu_realloc, slu_free };
+	struct reader x = { .r = r, .text = SLU_BUF_INIT(MAX_TEXT) };
+
+	if (n > MAX_XML)
+		return -EFBIG;
+	x.xml = XML_ParserCreate_MM(NULL, &memory, NULL);
+	if (!x.xml)
+		return -ENOMEM;
+	XML_SetUserData(x.xml, &x);
+	XML_SetElementHandler(x.xml, on_start, on_end);
+	XML_SetCharacterDataHandler(x.xml, on_text);
+	if (XML_Parse(x.xml, text, (int)n, XML_TRUE) != XML_STATUS_OK && !x.rc)
+		x.rc = XML_GetErrorCode(x.xml) == XML_ERROR_NO_MEMORY ? -ENOMEM : -EINVAL;
+	XML_ParserFree(x.xml);
+	slu_intern_done(&x.key_ids);
+	slu_intern_done(&x.node_ids);
+	slu_map_done(&x.node_of);
+	slu_vec_done(&x.keys);
+	slu_buf_done(&x.text);
+	return x.rc;
+}
+
+void slu_recipe_done(struct slu_recipe *r)
+{
+	slu_vec_done(&r->v);
+	slu_vec_done(&r->e);
+	slu_arena_done(&r->text);
+}
