@@ -1,3 +1,4 @@
+#include "base/crash.h"
 #include "store/schema.h"
 #include "store/statement.h"
 
@@ -329,9 +330,15 @@ static int commit_ops(struct slu_sql *q, int64_t term, struct slu_batch *const *
 		for (uint32_t k = 0; k < b[i]->ops.n && !rc; k++) {
 			const struct op *op = &b[i]->ops.p[k];
 
+			slu_crash_point("store write");
 			rc = q->ops->run(q, op->stmt, op->v, op->n, false, err);
 		}
-	return rc ? rc : q->ops->commit(q, err);
+	if (rc < 0)
+		return rc;
+	slu_crash_point("store before commit");
+	rc = q->ops->commit(q, err);
+	slu_crash_point("store after commit");
+	return rc;
 }
 
 int slu_store_commit(struct slu_store *s, int64_t term, struct slu_batch *const *b, uint32_t n,
