@@ -61,8 +61,8 @@ static const struct row nodes_rows[] = {
 	{ "excludeLabel", STR, AT(nodes.exclude_label), "", .restart = true,
 	  .help = "leave out nodes with this label (key, or key=value)" },
 	{ "topology", LIST, AT(nodes.level),
-	  "[{name: zone, label: topology.kubernetes.io/zone}, {name: block, label: sluice.sh/block}, "
-	  "{name: rack, label: sluice.sh/rack}]",
+	  "[{name: zone, label: topology.kubernetes.io/zone}, {name: block, label: topology.sluice.sh/block}, "
+	  "{name: rack, label: topology.sluice.sh/rack}]",
 	  .sub = level_rows, .size = sizeof(struct slu_config_level), .n_off = AT(nodes.n_levels),
 	  .restart = true, .help = "levels of closeness, coarsest first" },
 	{ 0 },

@@ -13,7 +13,7 @@ static void test_defaults(void)
 	ok(c->n_queues == 1 && !strcmp(c->queue[0].name, "default") &&
 		   !strcmp(c->queue[0].policy, "easy"),
 	   "one queue, EASY");
-	ok(c->nodes.n_levels == 3 && !strcmp(c->nodes.level[2].label, "sluice.sh/rack"),
+	ok(c->nodes.n_levels == 3 && !strcmp(c->nodes.level[2].label, "topology.sluice.sh/rack"),
 	   "three levels of closeness");
 	ok(c->jobs.default_duration_s == 3600 && c->place.parallel == 64, "numbers and durations");
 }

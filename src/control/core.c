@@ -1,0 +1,412 @@
+#include "control/core.h"
+
+#include <time.h>
+
+#include "control/core_i.h"
+
+#define INBOX_MAX 65536u
+#define BATCH     4096u
+
+/* Kinds that must have been listed before the first decision. */
+static const enum slu_kkind needed[] = { SLU_KIND_NODE,          SLU_KIND_POD,
+					 SLU_KIND_JOB,           SLU_KIND_REPLICASET,
+					 SLU_KIND_STATEFULSET,   SLU_KIND_PODGROUP_X,
+					 SLU_KIND_PODGROUP_SIGS, SLU_KIND_PODGROUP,
+					 SLU_KIND_PVC,           SLU_KIND_PV };
+
+int core_apply(struct slu_core *c, struct slu_event *ev)
+{
+	struct slu_error err = { 0 };
+	int rc = slu_queue_apply(c->q, c->now_s, ev, &c->dec, &err);
+
+	if (rc < 0)
+		slu_log(SLU_ERROR, "queue refuses an event", SLU_I64("kind", ev->kind),
+			SLU_I64("job", ev->job), SLU_I64("rc", rc), SLU_STR("err", err.text));
+	return rc;
+}
+
+void core_write(struct slu_core *c, const struct slu_rec_write *like)
+{
+	struct slu_rec_write *w = slu_rec_write_new(like);
+
+	if (w && slu_inbox_put_answer(c->out, &w->base) == 0) {
+		c->count.writes[like->verb]++;
+		return;
+	}
+	if (w)
+		w->base.free(&w->base);
+	slu_log(SLU_ERROR, "no memory for a write", SLU_STR("name", like->name));
+}
+
+static int set_queues(struct slu_core *c, struct slu_error *err)
+{
+	for (uint32_t i = 0; i < c->cfg->n_queues; i++) {
+		const struct slu_config_queue *q = &c->cfg->queue[i];
+		struct slu_queue_conf conf = {
+			.name = q->name,
+			.queue_depth = q->depth,
+			.reservation_depth = q->reservation_depth,
+			.priority = q->priority,
+			.default_duration = q->default_duration_s ? q->default_duration_s
+								  : c->cfg->jobs.default_duration_s,
+			.property = q->node_label,
+			.limit = { .max_slots = q->max_size,
+				   .max_duration = q->max_duration_s,
+				   .max_running = q->max_running,
+				   .max_waiting = q->max_waiting,
+				   .max_running_user = q->max_running_per_user,
+				   .max_waiting_user = q->max_waiting_per_user },
+		};
+		struct slu_event ev = { .kind = SLU_EV_QUEUE_SET, .conf = &conf };
+		int rc = slu_policy_parse(q->policy, &conf.policy, err);
+
+		if (!rc)
+			rc = slu_queue_apply(c->q, c->now_s, &ev, &c->dec, err);
+		if (rc < 0)
+			return slu_fail_prefix(err, rc, "queue \"%s\"", q->name);
+	}
+	return 0;
+}
+
+int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, struct slu_error *err)
+{
+	struct slu_queue_opts opts = { .verify = setup->verify };
+	slu_cleanup(slu_core_freep) struct slu_core *c = slu_calloc(1, sizeof *c);
+	int rc;
+
+	if (!c)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	c->cfg = setup->config;
+	c->door = setup->door;
+	c->out = setup->out;
+	c->verify = setup->verify;
+	c->leader = true;
+	c->next_vacancy_us = INT64_MAX;
+	pthread_mutex_init(&c->snap_lock, NULL);
+	c->in = slu_inbox_new(setup->inbox_max ? setup->inbox_max : INBOX_MAX, NULL, NULL);
+	if (!c->in)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	rc = slu_queue_new(&opts, &c->q, err);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < c->cfg->nodes.n_levels; i++) {
+		rc = slu_queue_level(c->q, c->cfg->nodes.level[i].name);
+		if (rc < 0)
+			return slu_fail(err, rc, "nodes.topology: at most %u levels",
+					SLU_LEVELS_MAX);
+	}
+	/* The kinds everybody has come first, so that others cannot crowd them out. */
+	c->kind_pods = slu_queue_kind(c->q, "pods");
+	if (c->kind_pods < 0 || slu_queue_kind(c->q, "cpu") < 0 ||
+	    slu_queue_kind(c->q, "memory") < 0)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	rc = set_queues(c, err);
+	if (rc < 0)
+		return rc;
+	*out = slu_take(c);
+	return 0;
+}
+
+void slu_core_free(struct slu_core *c)
+{
+	if (!c)
+		return;
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->groups, e);
+		core_group_free(c, group_of(e));
+	}
+	slu_table_done(&c->groups);
+	core_pods_done(c);
+	core_nodes_done(c);
+	slu_table_done(&c->runs);
+	slu_table_done(&c->wheres);
+	slu_table_done(&c->shapes);
+	slu_vec_done(&c->dirty);
+	slu_vec_done(&c->open);
+	slu_decisions_done(&c->dec);
+	slu_queue_free(c->q);
+	slu_inbox_free(c->in);
+	slu_snapshot_unref(c->snap);
+	pthread_mutex_destroy(&c->snap_lock);
+	slu_free(c);
+}
+
+struct slu_inbox *slu_core_inbox(struct slu_core *c)
+{
+	return c->in;
+}
+
+bool slu_core_synced(const struct slu_core *c)
+{
+	for (size_t i = 0; i < SLU_LEN(needed); i++)
+		if (!(c->synced & 1u << needed[i]))
+			return false;
+	return true;
+}
+
+/* ---- records ---- */
+
+static void set_now(struct slu_core *c, int64_t now_us)
+{
+	c->now_us = SLU_MAX(c->now_us, now_us); /* the clock may be set back; the plan may not */
+	c->now_s = c->now_us / 1000000;
+}
+
+static void object_changed(struct slu_core *c, const struct slu_rec_object *r)
+{
+	c->count.objects++;
+	switch (r->obj->kind) {
+	case SLU_KIND_NODE:
+		core_node_changed(c, r->obj, r->gone);
+		break;
+	case SLU_KIND_POD:
+		core_pod_changed(c, r->obj, r->gone);
+		break;
+	case SLU_KIND_JOB:
+	case SLU_KIND_REPLICASET:
+	case SLU_KIND_STATEFULSET:
+	case SLU_KIND_DEPLOYMENT:
+		core_owner_changed(c, r->obj, r->gone);
+		break;
+	default:
+		core_thing_changed(c, r->obj, r->gone);
+	}
+}
+
+static struct group *find_group(struct slu_core *c, const char *ns, const char *name)
+{
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
+	     e = slu_table_next(&c->groups, e)) {
+		struct group *g = group_of(e);
+
+		if (!strcmp(g->ns, ns) &&
+		    (!strcmp(g->id.name, name) || !strcmp(g->id.key + 2, name)))
+			return g;
+	}
+	return NULL;
+}
+
+static int ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err)
+{
+	struct group *g = find_group(c, a->ns, a->name);
+	int n = 0;
+
+	if (!g)
+		return slu_fail(err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
+	if (a->what == SLU_ASK_CANCEL)
+		g->cancelled = true;
+	else
+		g->held = a->what == SLU_ASK_HOLD;
+	if (a->what == SLU_ASK_RELEASE)
+		g->cancelled = false;
+	for (uint32_t i = g->run.n; i-- > 0;) {
+		struct run *r = g->run.p[i];
+		struct slu_event ev = { .kind = g->held ? SLU_EV_HOLD : SLU_EV_RELEASE,
+					.job = r->id };
+
+		if (r->state != RUN_QUEUED)
+			continue;
+		n++;
+		if (a->what == SLU_ASK_CANCEL)
+			core_run_end(c, r, SLU_RESULT_CANCELLED);
+		else
+			core_apply(c, &ev);
+	}
+	core_group_dirty(c, g);
+	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
+		slu_fail(err, 0, "%s runs already; delete its object to end it", a->name);
+	else
+		slu_fail(err, 0, "%s %s", a->name,
+			 a->what == SLU_ASK_CANCEL
+				 ? "is out of the queue; its objects are untouched"
+			 : g->held ? "is held"
+				   : "waits again");
+	return 0;
+}
+
+static int ask_node(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err)
+{
+	struct node *n = node_of(slu_table_finds(&c->nodes, a->name));
+	char span[300] = "drain:";
+	const char *name = a->name;
+	struct slu_span s = { .kind = SLU_SPAN_DRAIN,
+			      .name = span,
+			      .from_s = c->now_s,
+			      .to_s = SLU_TIME_EVER,
+			      .node = &name,
+			      .nnode = 1 };
+	struct slu_event ev = { .kind = a->what == SLU_ASK_DRAIN ? SLU_EV_SPAN_ADD
+								 : SLU_EV_SPAN_REMOVE,
+				.span = &s };
+
+	if (!n || n->handle == SLU_NODE_NONE)
+		return slu_fail(err, -ENOENT, "no node \"%s\"", a->name);
+	if (n->drained == (a->what == SLU_ASK_DRAIN))
+		return slu_fail(err, 0, "%s is %s already", a->name,
+				n->drained ? "drained" : "in use");
+	strncat(span, a->name, sizeof span - 8);
+	if (core_apply(c, &ev) < 0)
+		return slu_fail(err, -EIO, "the queue refuses");
+	n->drained = a->what == SLU_ASK_DRAIN;
+	slu_fail(err, 0,
+		 n->drained ? "%s takes no new work; what runs there runs on"
+			    : "%s takes work again",
+		 a->name);
+	return 0;
+}
+
+static void asked(struct slu_core *c, struct slu_rec_ask *a)
+{
+	struct slu_error err = { 0 };
+	int rc = a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN ? ask_node(c, a, &err)
+									: ask_group(c, a, &err);
+
+	slu_log(SLU_INFO, "asked", SLU_I64("what", a->what), SLU_STR("name", a->name),
+		SLU_STR("answer", err.text));
+	if (a->answer)
+		a->answer(a->arg, rc, err.text);
+	a->answer = NULL;
+}
+
+void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
+{
+	set_now(c, now_us);
+	switch (r->kind) {
+	case SLU_REC_OBJECT:
+		object_changed(c, (struct slu_rec_object *)r);
+		break;
+	case SLU_REC_SYNCED:
+		c->synced |= 1u << ((struct slu_rec_synced *)r)->kind;
+		if (slu_core_synced(c))
+			slu_log(SLU_INFO, "mirror complete", SLU_I64("nodes", c->nodes.n),
+				SLU_I64("pods", c->pods.n));
+		break;
+	case SLU_REC_WRITTEN:
+		core_written(c, (struct slu_rec_written *)r);
+		break;
+	case SLU_REC_ASK:
+		asked(c, (struct slu_rec_ask *)r);
+		break;
+	default:
+		break; /* SLU_REC_WAKE: the cycle is all it wants */
+	}
+	r->free(r);
+}
+
+/* ---- the cycle ---- */
+
+static void send_intents(struct slu_core *c)
+{
+	uint64_t ticket = 0;
+	int rc = slu_intents_send(c->door, &ticket);
+
+	for (uint32_t i = 0; !rc && i < c->open.n; i++)
+		if (c->open.p[i]->ticket == UINT64_MAX)
+			c->open.p[i]->ticket = ticket;
+}
+
+int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
+{
+	struct timespec t0, t1;
+	uint64_t ns;
+	int rc;
+
+	set_now(c, now_us);
+	if (!slu_core_synced(c)) {
+		core_snapshot_publish(c);
+		return 0;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &t0);
+	core_vacancies(c);
+	core_groups_settle(c);
+	rc = slu_queue_schedule(c->q, c->now_s, &c->dec, err);
+	core_decisions(c);
+	core_groups_settle(c); /* members that found no place follow at once */
+	if (!rc)
+		rc = slu_queue_schedule(c->q, c->now_s, &c->dec, err);
+	core_decisions(c);
+	send_intents(c);
+	core_place_durable(c);
+	core_status(c);
+	if (!rc && c->verify)
+		rc = slu_queue_check(c->q, c->now_s, err);
+	clock_gettime(CLOCK_MONOTONIC, &t1);
+	ns = (uint64_t)((t1.tv_sec - t0.tv_sec) * 1000000000 + t1.tv_nsec - t0.tv_nsec);
+	c->count.cycles++;
+	c->count.cycle_ns += ns;
+	c->count.cycle_ns_max = SLU_MAX(c->count.cycle_ns_max, ns);
+	core_snapshot_publish(c);
+	return rc;
+}
+
+int64_t slu_core_wake_us(const struct slu_core *c)
+{
+	int64_t at = c->next_vacancy_us, s = slu_queue_wake_s(c->q);
+
+	if (!slu_core_synced(c))
+		return INT64_MAX;
+	if (s != SLU_TIME_EVER && s < INT64_MAX / 1000000)
+		at = SLU_MIN(at, SLU_MAX(s * 1000000, c->now_us + 1000));
+	if (c->groups.n)
+		at = SLU_MIN(at, c->next_status_us);
+	if (atomic_load(&c->snapshot_wanted))
+		at = SLU_MIN(at, c->snap_us + 200000);
+	return at;
+}
+
+/* ---- the thread ---- */
+
+static int64_t wall_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void *run(void *arg)
+{
+	struct slu_core *c = arg;
+	struct slu_record **r = slu_reallocarray(NULL, BATCH, sizeof(struct slu_record *));
+
+	while (r && !atomic_load(&c->stop)) {
+		struct slu_error err = { 0 };
+		int64_t now = wall_us(), wake = slu_core_wake_us(c);
+		uint32_t n;
+
+		if (wake > now)
+			slu_inbox_wait(c->in, wake == INT64_MAX ? -1 : (wake - now) * 1000);
+		n = slu_inbox_take(c->in, r, BATCH);
+		now = wall_us();
+		for (uint32_t i = 0; i < n; i++)
+			slu_core_take(c, r[i], now);
+		if (n == BATCH && !slu_core_synced(c))
+			continue; /* the first lists: take all of them before looking around */
+		if (slu_core_cycle(c, now, &err) < 0) {
+			slu_log(SLU_ERROR, "cycle failed", SLU_STR("err", err.text));
+			nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+		}
+	}
+	slu_free(r);
+	return NULL;
+}
+
+int slu_core_start(struct slu_core *c, struct slu_error *err)
+{
+	int rc = pthread_create(&c->thread, NULL, run, c);
+
+	if (rc)
+		return slu_fail(err, -rc, "cannot start the core thread");
+	c->running = true;
+	return 0;
+}
+
+void slu_core_stop(struct slu_core *c)
+{
+	if (!c->running)
+		return;
+	atomic_store(&c->stop, true);
+	slu_inbox_close(c->in);
+	pthread_join(c->thread, NULL);
+	c->running = false;
+}

@@ -1,0 +1,372 @@
+/* From the queue's decisions to intents, from durable intents to bindings, and what came of them.
+ */
+#include "control/core_i.h"
+
+#include <stdio.h>
+
+/* ---- decisions ---- */
+
+/* The next member of a role that has no place yet. */
+static struct pod *next_wanted(struct run *r, uint32_t role, uint32_t *from)
+{
+	for (uint32_t i = *from; i < r->want.n; i++) {
+		struct pod *p = r->want.p[i];
+
+		if (p && p->shape == r->role.p[role].shape) {
+			r->want.p[i] = NULL;
+			*from = i + 1;
+			return p;
+		}
+	}
+	*from = r->want.n;
+	return NULL;
+}
+
+static void start(struct slu_core *c, struct run *r, const struct slu_decision *d)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	slu_cleanup(slu_freep) uint32_t *from = slu_calloc(r->role.n + 1u, sizeof *from);
+	uint32_t slots = 0;
+
+	for (uint32_t i = 0; i < d->n_part; i++)
+		slots += c->dec.part.p[d->part + i].slots;
+	if (!from || slu_vec_reserve(&r->slot, slots) < 0) {
+		struct slu_event ev = { .kind = SLU_EV_TAKE_BACK, .job = r->id };
+
+		core_apply(c, &ev); /* no memory: waits again at its old place */
+		return;
+	}
+	for (uint32_t i = 0; i < d->n_part; i++) {
+		const struct slu_gang_part *part = &c->dec.part.p[d->part + i];
+		struct node *n = (struct node *)(uintptr_t)slu_machine_node_tag(m, part->node);
+
+		for (uint32_t k = 0; k < part->slots; k++) {
+			struct pod *p = next_wanted(r, part->role, &from[part->role]);
+
+			r->slot.p[r->slot.n++] = (struct slot){ .node = part->node,
+								.role = part->role,
+								.pod = p,
+								.state = p ? SLOT_CHOSEN
+									   : SLOT_VACANT };
+			if (p)
+				core_node_enter(c, n, p);
+		}
+	}
+	for (uint32_t i = 0; i < r->want.n; i++)
+		if (r->want.p[i])
+			r->want.p[i]->run = NULL; /* more than fitted: they follow */
+	r->want.n = 0;
+	r->state = RUN_INTENT;
+	r->start_s = d->start_s;
+	r->end_s = d->end_s;
+	r->decided_us = c->now_us;
+	core_run_reason(r, NULL);
+	if (r->gang)
+		c->count.gangs_started++;
+	slu_log(SLU_INFO, "gang decided", SLU_STR("job", r->g->id.name), SLU_STR("ns", r->g->ns),
+		SLU_I64("pods", r->slot.n), SLU_STR("how", slu_how_name(d->how)),
+		SLU_I64("waited_ms", (c->now_us - r->g->first_seen_us) / 1000));
+	core_run_intend(c, r);
+	core_group_dirty(c, r->g);
+}
+
+static void plan_changed(struct slu_core *c, struct run *r, const struct slu_decision *d)
+{
+	struct slu_store_plan p = { .job = r->id,
+				    .seq = (int64_t)++c->serial,
+				    .at_us = c->now_us,
+				    .planned_s = d->start_s == SLU_TIME_NONE ? 0 : d->start_s,
+				    .cause = slu_cause_name(d->cause) };
+
+	r->planned_s = d->start_s;
+	if (r->gang && slu_batch_put_plan(slu_intents_batch(c->door), &p) < 0)
+		slu_log(SLU_WARN, "plan not kept", SLU_STR("job", r->g->id.name));
+}
+
+static void decided(struct slu_core *c, const struct slu_decision *d)
+{
+	struct run *r = run_of(slu_table_find(&c->runs, &d->job, sizeof d->job));
+	const char *text = d->text == UINT32_MAX ? "" : slu_decision_text(&c->dec, d);
+
+	if (!r)
+		return;
+	switch (d->kind) {
+	case SLU_DEC_START:
+		start(c, r, d);
+		break;
+	case SLU_DEC_PLAN:
+		plan_changed(c, r, d);
+		break;
+	case SLU_DEC_NEVER:
+	case SLU_DEC_REFUSED:
+	case SLU_DEC_EXPIRED:
+		r->never = d->kind != SLU_DEC_REFUSED;
+		r->refused = d->kind == SLU_DEC_REFUSED;
+		core_run_reason(r, text);
+		r->g->told_us = 0; /* say it at once */
+		slu_log(SLU_INFO, "gang cannot run", SLU_STR("job", r->g->id.name),
+			SLU_STR("ns", r->g->ns), SLU_STR("why", text));
+		break;
+	case SLU_DEC_STATE:
+		r->never = r->refused = false;
+		core_run_reason(r, text);
+		break;
+	case SLU_DEC_OVERRUN:
+		slu_log(SLU_INFO, "gang runs longer than it said", SLU_STR("job", r->g->id.name),
+			SLU_STR("ns", r->g->ns));
+		break;
+	case SLU_DEC_RESIZED:
+	case SLU_DEC_LOST:
+		break; /* the cluster tells which pods are gone */
+	}
+}
+
+void core_decisions(struct slu_core *c)
+{
+	for (uint32_t i = 0; i < c->dec.v.n; i++) { /* carrying one out may append others */
+		struct slu_decision d = c->dec.v.p[i];
+
+		decided(c, &d);
+	}
+	slu_decisions_clear(&c->dec);
+}
+
+/* ---- intents ---- */
+
+static int put_job(struct slu_core *c, const struct run *r, enum slu_store_job_state state)
+{
+	const struct group *g = r->g;
+	struct slu_store_job j = { .id = r->id,
+				   .key = g->key,
+				   .space = g->ns,
+				   .name = g->id.name,
+				   .object = "",
+				   .kind = "",
+				   .user = g->ns,
+				   .queue = g->wish.queue,
+				   .priority = g->wish.priority,
+				   .first_seen_us = g->first_seen_us,
+				   .state = state,
+				   .size = g->wish.min,
+				   .min_size = g->wish.min,
+				   .max_size = g->wish.max,
+				   .current_size = g->pod.n,
+				   .limit_s = g->wish.duration_s,
+				   .begin_s = g->wish.begin_s,
+				   .planned_s = r->planned_s == SLU_TIME_NONE ? 0 : r->planned_s,
+				   .start_s = r->start_s,
+				   .cause = "",
+				   .spec = "{}" };
+
+	return slu_batch_put_job(slu_intents_batch(c->door), &j);
+}
+
+void core_run_intend(struct slu_core *c, struct run *r)
+{
+	slu_cleanup(slu_freep) struct slu_intent_pod *ip = slu_reallocarray(NULL, r->slot.n + 1u,
+									    sizeof *ip);
+	uint64_t id = c->next_intent + 1;
+	uint32_t n = 0;
+
+	if (!ip || slu_vec_reserve(&r->intent, r->intent.n + 1) < 0 ||
+	    slu_vec_reserve(&c->open, c->open.n + 1) < 0)
+		goto broke;
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		const struct slot *s = &r->slot.p[i];
+
+		if (s->state == SLOT_CHOSEN)
+			ip[n++] = (struct slu_intent_pod){ s->pod->k->o.meta.uid, r->g->ns,
+							   s->pod->k->o.meta.name,
+							   core_node_name(c, s->node) };
+	}
+	if ((r->gang && put_job(c, r, SLU_STORE_STARTING) < 0) ||
+	    slu_intent_propose(c->door, id, r->id, c->now_us, "bind", ip, n) < 0)
+		goto broke;
+	c->next_intent = id;
+	r->intent.p[r->intent.n++] = id;
+	r->ticket = UINT64_MAX;
+	if (!r->waits)
+		c->open.p[c->open.n++] = r;
+	r->waits = true;
+	return;
+broke:
+	/* No memory for the intent: nothing of it may be written.  The next cycle tries again. */
+	slu_log(SLU_ERROR, "no memory for an intent", SLU_STR("job", r->g->id.name));
+	core_group_dirty(c, r->g);
+}
+
+static void bind(struct slu_core *c, struct run *r, struct slot *s)
+{
+	const struct slu_kmeta *m = &s->pod->k->o.meta;
+	struct slu_rec_write w = { .verb = SLU_WRITE_BIND,
+				   .kind = SLU_KIND_POD,
+				   .run = r->id,
+				   .serial = s->pod->serial,
+				   .ns = m->ns,
+				   .name = m->name,
+				   .uid = m->uid,
+				   .node = core_node_name(c, s->node),
+				   .reporter = s->pod->k->spec.scheduler,
+				   .limit_ns = c->cfg->place.retry_s * 1000000000 };
+
+	s->state = SLOT_BINDING;
+	core_write(c, &w);
+}
+
+void core_place_durable(struct slu_core *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < c->open.n; i++) {
+		struct run *r = c->open.p[i];
+
+		if (r->ticket == UINT64_MAX || !slu_intents_durable(c->door, r->ticket)) {
+			c->open.p[kept++] = r;
+			continue;
+		}
+		r->waits = false;
+		if (r->state == RUN_INTENT)
+			r->state = RUN_PLACING;
+		for (uint32_t k = 0; k < r->slot.n; k++)
+			if (r->slot.p[k].state == SLOT_CHOSEN)
+				bind(c, r, &r->slot.p[k]);
+		core_run_settled(c, r);
+	}
+	c->open.n = kept;
+}
+
+/* ---- answers ---- */
+
+static void settle_intents(struct slu_core *c, struct run *r, enum slu_store_intent_state how)
+{
+	for (uint32_t i = 0; i < r->intent.n; i++)
+		if (slu_intent_settle(c->door, r->intent.p[i], r->id, r->decided_us, how) < 0)
+			slu_log(SLU_WARN, "intent not settled", SLU_STR("job", r->g->id.name));
+	r->intent.n = 0;
+}
+
+/* Nothing of it is bound: it waits again, at its old place, and looks elsewhere for a while. */
+static void take_back(struct slu_core *c, struct run *r)
+{
+	struct slu_gang_part *part = slu_reallocarray(NULL, r->slot.n + 1u, sizeof *part);
+	struct slu_event ev = {
+		.kind = SLU_EV_TAKE_BACK, .job = r->id, .part = part, .until_s = c->now_s + 30
+	};
+	struct group *g = r->g;
+
+	c->count.taken_back++;
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		struct slot *s = &r->slot.p[i];
+
+		if (part && s->state == SLOT_FAILED)
+			part[ev.n_part++] = (struct slu_gang_part){ s->node, s->role, 1 };
+		if (s->pod) {
+			s->pod->run = NULL;
+			core_node_leave(c, s->pod);
+		}
+	}
+	r->slot.n = 0;
+	r->state = RUN_QUEUED;
+	settle_intents(c, r, SLU_INTENT_UNDONE);
+	core_apply(c, &ev);
+	slu_free(part);
+	slu_log(SLU_WARN, "gang taken back", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
+	core_group_dirty(c, g);
+}
+
+/* Some of it is bound: those are evicted, so that their controller makes them anew. */
+static void undo(struct slu_core *c, struct run *r)
+{
+	r->state = RUN_UNDOING;
+	settle_intents(c, r, SLU_INTENT_UNDONE);
+	for (uint32_t i = r->slot.n; i-- > 0;) {
+		struct slot *s = &r->slot.p[i];
+		const struct slu_kmeta *m;
+
+		if (s->state != SLOT_BOUND) {
+			core_slot_drop(c, r, i);
+			continue;
+		}
+		m = &s->pod->k->o.meta;
+		if (slu_kmeta_controller(m))
+			core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVICT,
+							       .kind = SLU_KIND_POD,
+							       .ns = m->ns,
+							       .name = m->name,
+							       .uid = m->uid });
+	}
+}
+
+void core_run_settled(struct slu_core *c, struct run *r)
+{
+	uint32_t failed = 0, bound = 0;
+
+	if (r->state == RUN_QUEUED || r->state == RUN_INTENT || r->state == RUN_UNDOING)
+		return;
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		enum slot_state s = r->slot.p[i].state;
+
+		if (s == SLOT_CHOSEN || s == SLOT_BINDING)
+			return;
+		failed += s == SLOT_FAILED;
+		bound += s == SLOT_BOUND;
+	}
+	if (failed && r->state == RUN_PLACING) {
+		if (bound)
+			undo(c, r);
+		else
+			take_back(c, r);
+		return;
+	}
+	for (uint32_t i = r->slot.n; failed && i-- > 0;) /* a replacement that cannot be bound */
+		if (r->slot.p[i].state == SLOT_FAILED) {
+			bool last = r->slot.n == 1;
+
+			core_slot_drop(c, r, i);
+			core_group_dirty(c, r->g);
+			if (last)
+				return;
+		}
+	if (r->state == RUN_PLACING) {
+		r->state = RUN_RUNNING;
+		slu_log(SLU_INFO, "gang placed", SLU_STR("job", r->g->id.name),
+			SLU_STR("ns", r->g->ns), SLU_I64("pods", bound),
+			SLU_I64("took_us", c->now_us - r->decided_us));
+		if (r->gang && put_job(c, r, SLU_STORE_RUNNING) < 0)
+			slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
+	}
+	settle_intents(c, r, SLU_INTENT_DONE);
+}
+
+void core_written(struct slu_core *c, const struct slu_rec_written *w)
+{
+	struct run *r = run_of(slu_table_find(&c->runs, &w->run, sizeof w->run));
+	struct slot *s = NULL;
+
+	if (w->verb != SLU_WRITE_BIND)
+		return;
+	for (uint32_t i = 0; r && i < r->slot.n; i++)
+		if (r->slot.p[i].pod && r->slot.p[i].pod->serial == w->serial)
+			s = &r->slot.p[i];
+	if (w->outcome == SLU_KUBE_OK)
+		c->count.pods_bound++;
+	if (!s || s->state != SLOT_BINDING)
+		return; /* gone, or seen bound in the meantime */
+	switch (w->outcome) {
+	case SLU_KUBE_OK:
+	case SLU_KUBE_CONFLICT: /* bound already: the watch says where */
+	case SLU_KUBE_EXISTS:
+		s->state = SLOT_BOUND;
+		break;
+	case SLU_KUBE_NOT_FOUND: /* deleted: the watch says so */
+		s->state = SLOT_BOUND;
+		break;
+	default:
+		c->count.bind_failures++;
+		s->state = SLOT_FAILED;
+		slu_log(SLU_WARN, "binding failed", SLU_STR("pod", s->pod->k->o.meta.name),
+			SLU_STR("ns", r->g->ns), SLU_STR("err", w->text));
+		core_tell(c, s->pod, "FailedScheduling", true, "binding failed: %s", w->text);
+	}
+	core_run_settled(c, r);
+}

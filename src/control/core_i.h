@@ -1,0 +1,271 @@
+/* core_i.h — the core's own structs; included by core*.c only.
+ *
+ * Who points at whom:
+ *
+ *	group ──► pods (members in the mirror)          node ──► pods (whoever sits there)
+ *	  └─────► runs (jobs of the queue) ─► slots ─► pod or vacant
+ *
+ * Invariant (books): every pod that occupies a node of the machine is counted there exactly once,
+ * either by the slot of its run or as foreign work under its own key. */
+#pragma once
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "control/core.h"
+#include "control/group.h"
+#include "control/predicate.h"
+#include "control/request.h"
+#include "control/table.h"
+#include "queue/queue.h"
+
+struct pod;
+struct group;
+struct run;
+
+struct node {
+	struct slu_entry e;        /* key: name */
+	char *name;                /* own copy: pods may name a node nobody has seen */
+	const struct slu_knode *k; /* NULL: not (or no longer) in the mirror */
+	slu_node handle;           /* SLU_NODE_NONE: not in the machine */
+	SLU_VEC(struct pod *) pod; /* bound here, or about to be */
+	bool drained;
+};
+
+/* Which nodes a pod may use: shared by all pods with the same wishes. */
+struct where {
+	struct slu_entry e; /* key: signature */
+	struct slu_nodeset *set;
+	struct slu_nodeset *prefer; /* those it would like best; NULL when nothing is preferred */
+	const struct slu_kobj *pod; /* an example, holds the specification */
+	bool ports, volumes;
+	uint32_t refs;
+};
+
+/* Amounts and nodes: pods of one shape are interchangeable slots. */
+struct shape {
+	struct slu_entry e;
+	struct where *where;
+	struct slu_amount *need;
+	uint32_t n_need;
+	bool alone; /* host ports: one per node */
+	uint32_t refs;
+};
+
+struct pod {
+	struct slu_entry e; /* key: uid */
+	const struct slu_kpod *k;
+	struct group *group; /* NULL: not ours to place, or over */
+	struct run *run;     /* that holds a slot for it, or queues for it */
+	struct node *node;   /* on whose list it stands */
+	struct shape *shape; /* ours only */
+	uint64_t serial;     /* unique for the life of the process; key of foreign work */
+	bool managed;        /* names one of our scheduler names */
+	bool foreign;        /* booked as foreign work */
+	uint32_t said_size;  /* on its own labels; 0: nothing */
+	bool told;           /* PodScheduled=False was written */
+};
+
+enum slot_state {
+	SLOT_VACANT,  /* kept for a member to come */
+	SLOT_CHOSEN,  /* decided, nothing written yet */
+	SLOT_BINDING, /* binding on its way */
+	SLOT_BOUND,
+	SLOT_FAILED, /* cannot be bound */
+};
+
+struct slot {
+	slu_node node;
+	uint32_t role;
+	struct pod *pod;
+	enum slot_state state;
+	int64_t vacant_us; /* since when; 0: never had a member */
+};
+
+enum run_state {
+	RUN_QUEUED,
+	RUN_INTENT, /* decided; waits until the intent is durable */
+	RUN_PLACING,
+	RUN_RUNNING,
+	RUN_UNDOING, /* could not be bound as a whole: what was is being evicted */
+};
+
+struct role {
+	struct shape *shape;
+	uint32_t min, max;
+};
+
+struct run {
+	struct slu_entry e; /* key: id */
+	uint64_t id;
+	struct group *g;
+	enum run_state state;
+	bool gang; /* the group's own gang, not a follower */
+	bool submitted;
+	SLU_VEC(struct role) role;
+	SLU_VEC(struct pod *) want; /* QUEUED: pods it will take, by role */
+	SLU_VEC(struct slot) slot;
+	SLU_VEC(uint64_t) intent; /* not settled yet */
+	uint64_t ticket;          /* of the newest; UINT64_MAX: its batch is still open */
+	bool waits;               /* is on the list `open` */
+	int64_t decided_us, start_s, end_s;
+	uint32_t failures;
+	/* what people are told */
+	int64_t planned_s; /* SLU_TIME_NONE */
+	bool never, refused;
+	char *reason;
+};
+
+struct group {
+	struct slu_entry e; /* key: ns '\0' id.key */
+	char *key;
+	char *ns;
+	struct slu_group_id id;
+	struct slu_group_wish wish;
+	SLU_VEC(struct pod *) pod;
+	SLU_VEC(struct run *) run;
+	int64_t first_seen_us;
+	uint64_t job;   /* id of the gang's run, also when it is over */
+	uint64_t reuse; /* id a store remembers for the gang; 0: take a new one */
+	char *owner;    /* uid of the controller of its members; NULL */
+	bool dirty;
+	bool held, cancelled;
+	uint32_t ended_ok, ended_bad;
+	char *wrong; /* what is wrong with its objects; NULL */
+	char *scheduler;
+	/* status last written */
+	int64_t told_us, told_start_s, waiting_us, status_us;
+	uint32_t told_position;
+	const char *told_phase;
+	char *told_text;
+};
+
+/* Objects that are only looked up: owners by uid, the others by kind and name. */
+struct thing {
+	struct slu_entry e;
+	char *key;
+	const struct slu_kobj *obj;
+};
+
+struct slu_core {
+	const struct slu_config *cfg;
+	struct slu_intents *door;
+	struct slu_inbox *in, *out;
+	struct slu_queue *q;
+	bool verify, leader;
+	uint32_t synced; /* bit per kind */
+
+	struct slu_table nodes, pods, owners, things, groups, runs, wheres, shapes;
+	SLU_VEC(struct group *) dirty;
+	SLU_VEC(struct run *) open; /* wait for the ticket of an intent */
+	struct slu_decisions dec;
+	uint64_t serial, next_job, next_intent;
+	int64_t now_us, now_s, last_seen_us;
+	int64_t next_vacancy_us; /* earliest end of a vacancy */
+	int64_t next_audit_us, next_status_us;
+	int kind_pods;
+	struct slu_counters count;
+	struct slu_buf scratch;
+
+	pthread_t thread;
+	bool running;
+	_Atomic bool stop, snapshot_wanted;
+	pthread_mutex_t snap_lock;
+	struct slu_snapshot *snap;
+	int64_t snap_us;
+};
+
+static inline struct pod *pod_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct pod, e) : NULL;
+}
+static inline struct node *node_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct node, e) : NULL;
+}
+static inline struct group *group_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct group, e) : NULL;
+}
+static inline struct run *run_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct run, e) : NULL;
+}
+static inline struct where *where_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct where, e) : NULL;
+}
+
+/* Apply one event to the queue; a failure is logged (it means a mistake of ours or no memory). */
+int core_apply(struct slu_core *c, struct slu_event *ev);
+/* Hand a write to the io thread. */
+void core_write(struct slu_core *c, const struct slu_rec_write *w);
+
+/* core_nodes.c */
+struct node *core_node(struct slu_core *c, const char *name); /* made if need be; NULL: no memory */
+void core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+void core_node_enter(struct slu_core *c, struct node *n, struct pod *p);
+void core_node_leave(struct slu_core *c, struct pod *p);
+void core_node_describe(struct slu_core *c, struct node *n); /* (again) to the queue */
+void core_foreign_add(struct slu_core *c, struct pod *p);
+void core_foreign_remove(struct slu_core *c, struct pod *p);
+const char *core_node_name(struct slu_core *c, slu_node n);
+int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_amount **out,
+		 uint32_t *n);
+void core_nodes_done(struct slu_core *c);
+
+/* core_shapes.c */
+struct shape *core_shape_get(struct slu_core *c, struct pod *p); /* a reference; NULL: no memory */
+void core_shape_put(struct slu_core *c, struct shape *s);
+void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */
+void core_shapes_thing(struct slu_core *c);                /* a volume changed: look again */
+
+/* core_pods.c */
+void core_pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+void core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+void core_thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+const struct slu_kobj *core_thing(struct slu_core *c, enum slu_kkind kind, const char *ns,
+				  const char *name);
+void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_source *out);
+const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group *g);
+void core_pods_done(struct slu_core *c);
+
+/* core_groups.c */
+struct group *core_group_find(struct slu_core *c, const char *ns, const char *key);
+struct group *core_group_join(struct slu_core *c, struct pod *p);
+void core_group_leave(struct slu_core *c, struct pod *p, bool ended);
+void core_group_dirty(struct slu_core *c, struct group *g);
+void core_groups_settle(struct slu_core *c); /* look at every dirty group */
+bool core_pod_startable(const struct pod *p);
+void core_group_free(struct slu_core *c, struct group *g);
+void core_vacancies(struct slu_core *c); /* let those go whose time is over */
+
+/* core_runs.c */
+struct run *core_run_new(struct slu_core *c, struct group *g, bool gang);
+void core_run_free(struct slu_core *c, struct run *r);
+int core_run_submit(struct slu_core *c, struct run *r); /* or tell the queue what changed */
+void core_run_register(struct slu_core *c, struct run *r, int64_t start_s); /* it runs already */
+void core_run_end(struct slu_core *c, struct run *r, enum slu_result how);
+void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep);
+void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i);
+/* Give a vacant place to a member, which may leave its own queued run for it. */
+bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p);
+struct slot *core_slot_of(struct pod *p);
+
+/* core_decide.c */
+void core_decisions(struct slu_core *c);                 /* carry out what the queue decided */
+void core_run_intend(struct slu_core *c, struct run *r); /* what was chosen becomes an intent */
+void core_place_durable(struct slu_core *c); /* and is carried out once that is durable */
+void core_written(struct slu_core *c, const struct slu_rec_written *w);
+void core_run_settled(struct slu_core *c, struct run *r);
+
+/* core_status.c */
+void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,
+	       ...) SLU_PRINTF(5, 6);
+void core_status(struct slu_core *c); /* write what waiting work is told */
+void core_run_reason(struct run *r, const char *text);
+
+/* core_snapshot.c */
+void core_snapshot_publish(struct slu_core *c);

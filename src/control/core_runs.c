@@ -1,0 +1,309 @@
+/* Runs: the jobs of the queue.  A group's gang is one, each later member another. */
+#include "control/core_i.h"
+
+#include <stdio.h>
+
+struct run *core_run_new(struct slu_core *c, struct group *g, bool gang)
+{
+	struct run *r = slu_calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->id = gang && g->reuse ? g->reuse : ++c->next_job;
+	g->reuse = gang ? 0 : g->reuse;
+	r->g = g;
+	r->gang = gang;
+	r->planned_s = SLU_TIME_NONE;
+	r->e.key = &r->id;
+	r->e.n = sizeof r->id;
+	if (slu_vec_reserve(&g->run, g->run.n + 1) < 0 || slu_table_add(&c->runs, &r->e) < 0) {
+		slu_free(r);
+		return NULL;
+	}
+	g->run.p[g->run.n++] = r;
+	if (gang)
+		g->job = r->id;
+	return r;
+}
+
+static void forget_roles(struct slu_core *c, struct run *r)
+{
+	for (uint32_t i = 0; i < r->role.n; i++)
+		core_shape_put(c, r->role.p[i].shape);
+	r->role.n = 0;
+}
+
+void core_run_free(struct slu_core *c, struct run *r)
+{
+	struct group *g = r->g;
+
+	for (uint32_t i = 0; i < r->want.n; i++)
+		if (r->want.p[i]->run == r)
+			r->want.p[i]->run = NULL;
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		if (r->slot.p[i].pod && r->slot.p[i].pod->run == r)
+			r->slot.p[i].pod->run = NULL;
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i] == r) {
+			memmove(&g->run.p[i], &g->run.p[i + 1],
+				(--g->run.n - i) * sizeof(struct run *));
+			break;
+		}
+	for (uint32_t i = 0; i < c->open.n; i++)
+		if (c->open.p[i] == r) {
+			c->open.p[i] = c->open.p[--c->open.n];
+			break;
+		}
+	slu_table_del(&c->runs, &r->e);
+	forget_roles(c, r);
+	slu_vec_done(&r->role);
+	slu_vec_done(&r->want);
+	slu_vec_done(&r->slot);
+	slu_vec_done(&r->intent);
+	slu_free(r->reason);
+	slu_free(r);
+}
+
+/* ---- what the queue is told ---- */
+
+struct asked {
+	struct slu_gang_role role[SLU_ROLES_MAX];
+	struct slu_gang_req req;
+	struct slu_dep dep[SLU_GROUP_AFTER_MAX];
+	struct slu_job_spec spec;
+	char name[400];
+};
+
+static int find_dep(struct slu_core *c, const struct group *g, const char *name, uint64_t *job)
+{
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
+	     e = slu_table_next(&c->groups, e)) {
+		struct group *x = group_of(e);
+
+		if (!strcmp(x->ns, g->ns) && x != g &&
+		    (!strcmp(x->id.name, name) || !strcmp(x->id.key + 2, name))) {
+			*job = x->job;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static void ask(struct slu_core *c, struct run *r, struct asked *a)
+{
+	static const enum slu_dep_kind dep[] = { [SLU_AFTER_END] = SLU_DEP_AFTER,
+						 [SLU_AFTER_OK] = SLU_DEP_AFTER_OK,
+						 [SLU_AFTER_FAILED] = SLU_DEP_AFTER_NOTOK,
+						 [SLU_AFTER_START] = SLU_DEP_AFTER_START };
+	struct group *g = r->g;
+	const struct slu_group_wish *w = &g->wish;
+	int policy = slu_gang_policy_find(c->cfg->match.policy);
+
+	*a = (struct asked){ 0 };
+	for (uint32_t i = 0; i < r->role.n; i++) {
+		const struct role *from = &r->role.p[i];
+
+		a->role[i] = (struct slu_gang_role){
+			.min = from->min,
+			.max = from->max,
+			.need = from->shape->need,
+			.n_need = from->shape->n_need,
+			.nodes = from->shape->where->set,
+			.prefer = from->shape->where->prefer,
+			.flags = (from->shape->alone ? SLU_ROLE_ALONE : 0u) |
+				 (w->exclusive ? SLU_ROLE_EXCLUSIVE : 0u),
+		};
+	}
+	a->req = (struct slu_gang_req){ .role = a->role,
+					.n_role = r->role.n,
+					.level = -1,
+					.policy = policy < 0 ? SLU_GANG_FIRST
+							     : (enum slu_gang_policy)policy };
+	if (*w->level && r->gang) {
+		a->req.level = slu_machine_level_find(slu_queue_machine(c->q), w->level);
+		if (w->level_required)
+			a->req.flags |= SLU_GANG_CLOSE_REQUIRED;
+	}
+	snprintf(a->name, sizeof a->name, "%s/%s", g->ns, g->id.name);
+	a->spec = (struct slu_job_spec){
+		.id = r->id,
+		.name = a->name,
+		.user = g->ns,
+		.queue = w->queue,
+		.priority = w->priority,
+		.first_seen_us = g->first_seen_us,
+		.limit_s = w->duration_s,
+		.begin_s = w->begin_s ? w->begin_s : SLU_TIME_NONE,
+		.deadline_s = SLU_TIME_NONE,
+		.dep = a->dep,
+		.held = g->held,
+		.req = &a->req,
+	};
+	for (uint32_t i = 0; r->gang && i < w->n_after; i++)
+		if (!find_dep(c, g, w->after[i].name, &a->dep[a->spec.ndep].job))
+			a->dep[a->spec.ndep++].kind = dep[w->after[i].kind];
+}
+
+int core_run_submit(struct slu_core *c, struct run *r)
+{
+	struct slu_event ev = { .kind = r->submitted ? SLU_EV_REQUEST : SLU_EV_SUBMIT,
+				.job = r->id };
+	struct asked a;
+	int rc;
+
+	ask(c, r, &a);
+	ev.spec = &a.spec;
+	rc = core_apply(c, &ev);
+	if (!rc)
+		r->submitted = true;
+	return rc;
+}
+
+void core_run_register(struct slu_core *c, struct run *r, int64_t start_s)
+{
+	slu_cleanup(slu_freep) struct slu_gang_part *part = slu_reallocarray(NULL, r->slot.n + 1u,
+									     sizeof *part);
+	struct slu_event ev = { .kind = SLU_EV_RUNNING, .job = r->id, .start_s = start_s };
+	struct asked a;
+
+	if (!part)
+		return;
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		part[i] = (struct slu_gang_part){ r->slot.p[i].node, r->slot.p[i].role, 1 };
+	ask(c, r, &a);
+	ev.spec = &a.spec;
+	ev.part = part;
+	ev.n_part = r->slot.n;
+	if (core_apply(c, &ev) < 0)
+		return;
+	r->submitted = true;
+	r->state = RUN_RUNNING;
+	r->start_s = start_s;
+}
+
+void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
+{
+	struct slu_event ev = { .kind = r->state == RUN_QUEUED ? SLU_EV_CANCEL : SLU_EV_END,
+				.job = r->id,
+				.result = how };
+	struct group *g = r->g;
+	struct slu_store_result res = { .job = r->id,
+					.key = g->id.key,
+					.name = g->id.name,
+					.user = g->ns,
+					.queue = g->wish.queue,
+					.outcome = how == SLU_RESULT_OK       ? "ok"
+						   : how == SLU_RESULT_FAILED ? "failed"
+									      : "cancelled",
+					.first_seen_us = g->first_seen_us,
+					.start_s = r->start_s,
+					.end_s = c->now_s,
+					.size = g->wish.min };
+
+	if (r->submitted)
+		core_apply(c, &ev);
+	if (r->gang && r->state != RUN_QUEUED) {
+		c->count.gangs_ended++;
+		slu_log(SLU_INFO, "gang ended", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns),
+			SLU_STR("result", res.outcome), SLU_I64("ran_s", c->now_s - r->start_s));
+		if (slu_batch_put_result(slu_intents_batch(c->door), &res) < 0)
+			slu_log(SLU_WARN, "result not kept", SLU_STR("job", g->id.name));
+	}
+	if (r->gang && slu_batch_del_job(slu_intents_batch(c->door), r->id) < 0)
+		slu_log(SLU_WARN, "job not removed from the store", SLU_STR("job", g->id.name));
+	core_run_free(c, r);
+	core_group_dirty(c, g);
+}
+
+/* ---- slots ---- */
+
+struct slot *core_slot_of(struct pod *p)
+{
+	if (!p->run)
+		return NULL;
+	for (uint32_t i = 0; i < p->run->slot.n; i++)
+		if (p->run->slot.p[i].pod == p)
+			return &p->run->slot.p[i];
+	return NULL;
+}
+
+void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i)
+{
+	struct slot s = r->slot.p[i];
+	struct slu_gang_part part = { s.node, s.role, 1 };
+	struct slu_event ev = {
+		.kind = SLU_EV_END_SLOTS, .job = r->id, .part = &part, .n_part = 1
+	};
+	struct group *g = r->g;
+
+	if (s.pod) {
+		s.pod->run = NULL;
+		core_node_leave(c, s.pod);
+	}
+	if (r->slot.n == 1) { /* the last one: the whole run is over */
+		r->slot.n = 0;
+		core_run_end(c, r, g->ended_bad ? SLU_RESULT_FAILED : SLU_RESULT_OK);
+		return;
+	}
+	core_apply(c, &ev);
+	memmove(&r->slot.p[i], &r->slot.p[i + 1], (--r->slot.n - i) * sizeof s);
+	core_run_settled(c, r);
+}
+
+void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep)
+{
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		struct slot *s = &r->slot.p[i];
+
+		if (s->pod != p)
+			continue;
+		if (!keep) {
+			core_slot_drop(c, r, i);
+			return;
+		}
+		s->pod = NULL;
+		s->state = SLOT_VACANT;
+		s->vacant_us = c->now_us;
+		p->run = NULL;
+		core_node_leave(c, p);
+		c->next_vacancy_us = SLU_MIN(c->next_vacancy_us,
+					     c->now_us + c->cfg->jobs.hold_vacant_s * 1000000);
+		core_run_settled(c, r);
+		return;
+	}
+}
+
+static bool fill(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
+{
+	struct slot *s = &r->slot.p[i];
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	struct node *n;
+
+	if (s->state != SLOT_VACANT || !slu_machine_node_is(m, s->node) ||
+	    slu_machine_node_is_down(m, s->node) || slu_machine_node_is_cordoned(m, s->node))
+		return false;
+	if (r->role.p[s->role].shape != p->shape)
+		return false;
+	n = (struct node *)(uintptr_t)slu_machine_node_tag(m, s->node);
+	s->pod = p;
+	s->state = SLOT_CHOSEN;
+	p->run = r;
+	core_node_enter(c, n, p);
+	return true;
+}
+
+bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
+{
+	struct run *old = p->run;
+
+	if (!fill(c, r, i, p))
+		return false;
+	for (uint32_t k = 0; old && k < old->want.n; k++)
+		if (old->want.p[k] == p) {
+			old->want.p[k] = old->want.p[--old->want.n];
+			break;
+		}
+	if (old && !old->want.n)
+		core_run_end(c, old, SLU_RESULT_CANCELLED);
+	return true;
+}

@@ -1,0 +1,176 @@
+/* What pods ask for, shared: amounts and eligible nodes. */
+#include "control/core_i.h"
+
+static bool ports_taken(const struct node *n, const struct slu_kpodspec *s)
+{
+	for (uint32_t i = 0; i < n->pod.n; i++)
+		if (slu_predicate_ports_collide(s, &n->pod.p[i]->k->spec))
+			return true;
+	return false;
+}
+
+static bool volumes_reach(struct slu_core *c, const struct slu_kpod *p, const struct slu_knode *k)
+{
+	for (uint16_t i = 0; i < p->spec.nclaims; i++) {
+		const struct slu_kobj *o = core_thing(c, SLU_KIND_PVC, p->o.meta.ns,
+						      p->spec.claims[i]);
+		const struct slu_kpvc *claim = o ? slu_kpvc(o) : NULL;
+
+		o = claim && *claim->volume ? core_thing(c, SLU_KIND_PV, "", claim->volume) : NULL;
+		if (!o)
+			return false;
+		if (slu_kpv(o)->nrequired &&
+		    !slu_predicate_terms(slu_kpv(o)->required, slu_kpv(o)->nrequired, k))
+			return false;
+	}
+	return true;
+}
+
+/* Without memory a node stays out; it is looked at again when it changes. */
+static void set_to(struct slu_nodeset *set, uint32_t at, bool in)
+{
+	if (in == slu_nodeset_has(set, at))
+		return;
+	if (!in)
+		slu_nodeset_del(set, at);
+	else
+		(void)(slu_nodeset_add(set, at) < 0);
+}
+
+static void look(struct slu_core *c, struct where *w, const struct node *n)
+{
+	const struct slu_kpod *p = slu_kpod(w->pod);
+	uint32_t at = slu_node_index(n->handle);
+	bool good = n->k && slu_predicate_node(&p->spec, n->k) == SLU_NO_NOT &&
+		    (!w->volumes || volumes_reach(c, p, n->k)) &&
+		    (!w->ports || !ports_taken(n, &p->spec));
+
+	set_to(w->set, at, good);
+	if (w->prefer)
+		set_to(w->prefer, at, good && slu_predicate_score(&p->spec, n->k) > 0);
+}
+
+void core_shapes_node(struct slu_core *c, struct node *n)
+{
+	if (n->handle == SLU_NODE_NONE)
+		return;
+	for (struct slu_entry *e = slu_table_next(&c->wheres, NULL); e;
+	     e = slu_table_next(&c->wheres, e))
+		look(c, where_of(e), n);
+}
+
+static void look_everywhere(struct slu_core *c, struct where *w)
+{
+	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
+	     e = slu_table_next(&c->nodes, e))
+		if (node_of(e)->handle != SLU_NODE_NONE)
+			look(c, w, node_of(e));
+}
+
+void core_shapes_thing(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->wheres, NULL); e;
+	     e = slu_table_next(&c->wheres, e))
+		if (where_of(e)->volumes)
+			look_everywhere(c, where_of(e));
+}
+
+static void where_free(struct where *w)
+{
+	slu_nodeset_unref(w->set);
+	slu_kobj_unref(w->pod);
+	slu_nodeset_unref(w->prefer);
+	slu_free((void *)(uintptr_t)w->e.key);
+	slu_free(w);
+}
+
+static struct where *where_get(struct slu_core *c, const struct slu_kpod *k)
+{
+	struct slu_buf b = SLU_BUF_INIT(SLU_REQUEST_MAX);
+	struct where *w = NULL;
+
+	if (slu_request_where(k->o.meta.ns, &k->spec, &b) < 0)
+		goto out;
+	w = where_of(slu_table_find(&c->wheres, b.p, b.n));
+	if (w) {
+		w->refs++;
+		goto out;
+	}
+	w = slu_calloc(1, sizeof *w);
+	if (!w)
+		goto out;
+	w->refs = 1;
+	w->e.n = b.n;
+	w->e.key = slu_buf_take(&b);
+	w->set = slu_nodeset_new(c->nodes.n);
+	w->pod = slu_kobj_ref(&k->o);
+	w->ports = k->spec.nhost_ports;
+	w->volumes = k->spec.nclaims;
+	if (slu_predicate_scores(&k->spec))
+		w->prefer = slu_nodeset_new(c->nodes.n);
+	if (!w->e.key || !w->set || slu_table_add(&c->wheres, &w->e) < 0) {
+		where_free(w);
+		w = NULL;
+		goto out;
+	}
+	look_everywhere(c, w);
+out:
+	slu_buf_done(&b);
+	return w;
+}
+
+static void where_put(struct slu_core *c, struct where *w)
+{
+	if (--w->refs)
+		return;
+	slu_table_del(&c->wheres, &w->e);
+	where_free(w);
+}
+
+struct shape *core_shape_get(struct slu_core *c, struct pod *p)
+{
+	struct slu_buf b = SLU_BUF_INIT(2 * SLU_REQUEST_MAX);
+	struct slu_entry *e;
+	struct shape *s = NULL;
+
+	if (slu_request_need(&p->k->spec, &b) < 0 ||
+	    slu_request_where(p->k->o.meta.ns, &p->k->spec, &b) < 0)
+		goto out;
+	e = slu_table_find(&c->shapes, b.p, b.n);
+	if (e) {
+		s = slu_entry_of(e, struct shape, e);
+		s->refs++;
+		goto out;
+	}
+	s = slu_calloc(1, sizeof *s);
+	if (!s)
+		goto out;
+	s->refs = 1;
+	s->alone = p->k->spec.nhost_ports;
+	s->e.n = b.n;
+	s->e.key = slu_buf_take(&b);
+	s->where = where_get(c, p->k);
+	if (!s->e.key || !s->where || core_amounts(c, &p->k->spec, &s->need, &s->n_need) < 0 ||
+	    slu_table_add(&c->shapes, &s->e) < 0) {
+		if (s->where)
+			where_put(c, s->where);
+		slu_free(s->need);
+		slu_free((void *)(uintptr_t)s->e.key);
+		slu_free(s);
+		s = NULL;
+	}
+out:
+	slu_buf_done(&b);
+	return s;
+}
+
+void core_shape_put(struct slu_core *c, struct shape *s)
+{
+	if (!s || --s->refs)
+		return;
+	slu_table_del(&c->shapes, &s->e);
+	where_put(c, s->where);
+	slu_free(s->need);
+	slu_free((void *)(uintptr_t)s->e.key);
+	slu_free(s);
+}

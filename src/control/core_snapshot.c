@@ -1,0 +1,239 @@
+/* The picture of the last cycle. */
+#include "control/core_i.h"
+
+struct slu_snapshot *slu_snapshot_ref(struct slu_snapshot *s)
+{
+	if (s)
+		atomic_fetch_add(&s->refs, 1);
+	return s;
+}
+
+void slu_snapshot_unref(struct slu_snapshot *s)
+{
+	if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
+		return;
+	slu_arena_done(&s->arena);
+	slu_free(s);
+}
+
+/* Text in the arena; "" when memory runs out, which a picture survives. */
+static const char *text(struct slu_snapshot *s, const char *t)
+{
+	const char *k = t && *t ? slu_arena_strndup(&s->arena, t, strlen(t)) : "";
+
+	return k ? k : "";
+}
+
+static const char *run_state(const struct group *g, const struct run *r)
+{
+	static const char *const name[] = { [RUN_QUEUED] = "waiting",
+					    [RUN_INTENT] = "placing",
+					    [RUN_PLACING] = "placing",
+					    [RUN_RUNNING] = "running",
+					    [RUN_UNDOING] = "undoing" };
+
+	if (g->wrong && (!r || r->state == RUN_QUEUED))
+		return "refused";
+	if (!r)
+		return g->cancelled ? "cancelled" : "gathering";
+	if (r->state == RUN_QUEUED && r->refused)
+		return "refused";
+	if (r->state == RUN_QUEUED && r->never)
+		return "never";
+	if (r->state == RUN_QUEUED && g->held)
+		return "held";
+	return name[r->state];
+}
+
+static void snap_pods(struct slu_core *c, struct slu_snapshot *s, struct group *g,
+		      struct slu_snap_job *j)
+{
+	static const char *const phase[] = { "unknown", "pending", "running", "succeeded",
+					     "failed" };
+
+	j->pod = slu_arena_zalloc(&s->arena, g->pod.n * sizeof *j->pod + 1);
+	for (uint32_t i = 0; j->pod && i < g->pod.n; i++) {
+		struct pod *p = g->pod.p[i];
+		struct slot *sl = core_slot_of(p);
+
+		j->pod[i].name = text(s, p->k->o.meta.name);
+		j->pod[i].node = text(s, *p->k->spec.node ? p->k->spec.node
+					 : sl             ? core_node_name(c, sl->node)
+							  : "");
+		j->pod[i].state = p->k->phase <= SLU_PHASE_FAILED ? phase[p->k->phase] : "?";
+		j->n_pods++;
+		j->ready += core_pod_startable(p);
+		j->bound += *p->k->spec.node != 0;
+	}
+}
+
+static struct run *first_run(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->gang)
+			return g->run.p[i];
+	return g->run.n ? g->run.p[0] : NULL;
+}
+
+static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group *g,
+		       struct slu_snap_job *j)
+{
+	struct run *r = first_run(g);
+	struct slu_job_view v;
+
+	*j = (struct slu_snap_job){
+		.id = r ? r->id : g->job,
+		.ns = text(s, g->ns),
+		.name = text(s, g->id.name),
+		.queue = text(s, *g->wish.queue ? g->wish.queue : c->cfg->queue[0].name),
+		.state = run_state(g, r),
+		.scheduler = text(s, g->scheduler),
+		.remedy = "",
+		.size = SLU_MAX(g->pod.n, g->wish.min),
+		.min = g->wish.min,
+		.priority = g->wish.priority,
+		.first_seen_us = g->first_seen_us,
+		.limit_s = g->wish.duration_s,
+	};
+	snap_pods(c, s, g, j);
+	j->reason = text(s, g->wrong ? g->wrong : r && r->reason ? r->reason : g->told_text);
+	if (r && r->state != RUN_QUEUED) {
+		j->start_s = r->start_s;
+		j->end_s = r->end_s;
+		j->reason = "";
+	} else if (r && slu_queue_job(c->q, r->id, &v) == 0) {
+		j->position = v.position;
+		j->promised = v.planned_s != SLU_TIME_NONE;
+		j->estimate_s = j->promised                        ? v.planned_s
+				: g->told_start_s != SLU_TIME_NONE ? g->told_start_s
+								   : 0;
+	}
+}
+
+static int older(const void *a, const void *b)
+{
+	const struct slu_snap_job *x = a, *y = b;
+
+	if (x->first_seen_us != y->first_seen_us)
+		return x->first_seen_us < y->first_seen_us ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static void snap_node(struct slu_core *c, struct slu_snapshot *s, struct node *n,
+		      struct slu_snap_node *out)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	uint32_t kinds = slu_machine_kinds(m);
+
+	*out = (struct slu_snap_node){ .name = text(s, n->name),
+				       .state = n->drained                    ? "drained"
+						: n->k->unschedulable         ? "cordoned"
+						: n->k->ready != SLU_TRI_TRUE ? "down"
+									      : "up" };
+	out->amount = slu_arena_zalloc(&s->arena, kinds * sizeof *out->amount + 1);
+	for (uint32_t i = 0; out->amount && i < kinds; i++) {
+		int64_t total = slu_machine_node_total(m, n->handle, i);
+
+		if (!total)
+			continue;
+		out->amount[out->n_amounts++] =
+			(struct slu_snap_amount){ text(s, slu_machine_kind_name(m, i)), total,
+						  slu_machine_node_free(m, n->handle, i) };
+	}
+	for (uint32_t i = 0; i < n->pod.n; i++) {
+		out->jobs += n->pod.p[i]->run != NULL;
+		out->foreign += n->pod.p[i]->foreign;
+	}
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct slu_snap_node *)a)->name,
+		      ((const struct slu_snap_node *)b)->name);
+}
+
+static void fill(struct slu_core *c, struct slu_snapshot *s)
+{
+	struct slu_journal_health h;
+
+	s->at_us = c->now_us;
+	s->synced = slu_core_synced(c);
+	slu_intents_health(c->door, &h);
+	s->store = text(s, h.state == SLU_JOURNAL_OK ? "ok" : *h.why ? h.why : "starting");
+	s->pods = c->pods.n;
+	s->groups = c->groups.n;
+	s->count = c->count;
+	s->job = slu_arena_alloc(&s->arena, c->groups.n * sizeof *s->job + 1);
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e && s->job;
+	     e = slu_table_next(&c->groups, e))
+		snap_group(c, s, group_of(e), &s->job[s->n_jobs++]);
+	if (s->job)
+		qsort(s->job, s->n_jobs, sizeof *s->job, older);
+	s->node = slu_arena_alloc(&s->arena, c->nodes.n * sizeof *s->node + 1);
+	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e && s->node;
+	     e = slu_table_next(&c->nodes, e))
+		if (node_of(e)->handle != SLU_NODE_NONE && node_of(e)->k) {
+			snap_node(c, s, node_of(e), &s->node[s->n_nodes]);
+			s->pods_foreign += s->node[s->n_nodes++].foreign;
+		}
+	if (s->node)
+		qsort(s->node, s->n_nodes, sizeof *s->node, by_name);
+	s->queue = slu_arena_alloc(&s->arena, slu_queue_count(c->q) * sizeof *s->queue + 1);
+	for (uint32_t i = 0; s->queue && i < slu_queue_count(c->q); i++) {
+		struct slu_queue_view v;
+
+		if (slu_queue_view(c->q, i, &v) < 0)
+			continue;
+		s->queue[s->n_queues++] = (struct slu_snap_queue){ .name = text(s, v.conf->name),
+								   .policy = slu_policy_name(
+									   v.conf->policy),
+								   .waiting = v.waiting,
+								   .held = v.held,
+								   .blocked = v.blocked,
+								   .never = v.never,
+								   .running = v.running,
+								   .started = v.started,
+								   .ended = v.ended,
+								   .backfilled = v.backfilled };
+	}
+}
+
+void core_snapshot_publish(struct slu_core *c)
+{
+	bool wanted = atomic_exchange(&c->snapshot_wanted, false);
+	struct slu_snapshot *s, *old;
+
+	/* Somebody reads: at most five a second.  Nobody does: one every ten seconds. */
+	if (c->snap && c->now_us - c->snap_us < (wanted ? 200000 : 10000000)) {
+		if (wanted)
+			atomic_store(&c->snapshot_wanted, true);
+		return;
+	}
+	s = slu_calloc(1, sizeof *s);
+	if (!s)
+		return;
+	s->refs = 1;
+	fill(c, s);
+	c->snap_us = c->now_us;
+	pthread_mutex_lock(&c->snap_lock);
+	old = c->snap;
+	c->snap = s;
+	pthread_mutex_unlock(&c->snap_lock);
+	slu_snapshot_unref(old);
+}
+
+struct slu_snapshot *slu_core_snapshot(struct slu_core *c)
+{
+	struct slu_snapshot *s;
+
+	pthread_mutex_lock(&c->snap_lock);
+	s = slu_snapshot_ref(c->snap);
+	pthread_mutex_unlock(&c->snap_lock);
+	if (!atomic_exchange(&c->snapshot_wanted, true)) {
+		struct slu_record *r = slu_rec_wake_new();
+
+		if (r && slu_inbox_put(c->in, r) < 0)
+			r->free(r);
+	}
+	return s;
+}

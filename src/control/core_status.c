@@ -1,0 +1,257 @@
+/* What people are told: events, the PodScheduled condition, start estimates, PodGroup status.
+ *
+ * Words cost writes, and writes compete with bindings.  So what starts soon is told nothing but its
+ * Scheduled event; a gang that has waited for status.interval gets its estimate and reason on its
+ * PodGroup (or its first pod), its members get the condition once per kind of reason, and nothing
+ * is repeated before it changed and the interval has passed. */
+#include "control/core_i.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "wire/jsonw.h"
+
+void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,
+	       ...)
+{
+	const struct slu_kmeta *m = &p->k->o.meta;
+	char text[900];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVENT,
+					       .kind = SLU_KIND_POD,
+					       .ns = m->ns,
+					       .name = m->name,
+					       .uid = m->uid,
+					       .reporter = p->k->spec.scheduler,
+					       .reason = reason,
+					       .text = text,
+					       .warning = warning });
+}
+
+void core_run_reason(struct run *r, const char *text)
+{
+	slu_free(r->reason);
+	r->reason = text && *text ? slu_strdup(text) : NULL;
+}
+
+static void stamp(char out[32], int64_t s)
+{
+	time_t t = (time_t)s;
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static struct run *waiting_run(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state == RUN_QUEUED)
+			return g->run.p[i];
+	return NULL;
+}
+
+/* Why the group does not run, in one sentence; `why` is filled if its run is in the queue. */
+static void sentence(struct slu_core *c, struct group *g, struct run *r, struct slu_why *why,
+		     struct slu_buf *b)
+{
+	uint32_t have = 0, gated = 0;
+
+	if (g->wrong) {
+		slu_buf_puts(b, g->wrong);
+		return;
+	}
+	if (r) {
+		if (r->reason && (r->never || r->refused))
+			slu_buf_puts(b, r->reason);
+		else if (slu_queue_why(c->q, c->now_s, r->id, why, NULL) == 0 && why->reason)
+			slu_buf_puts(b, why->reason);
+		else if (r->reason)
+			slu_buf_puts(b, r->reason);
+		return;
+	}
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		have += core_pod_startable(g->pod.p[i]);
+		gated += g->pod.p[i]->k->spec.ngates > 0;
+	}
+	slu_buf_printf(b, "group %s has %u of %u members", g->id.name, have, g->wish.min);
+	if (gated)
+		slu_buf_printf(b, ", %u more are held by scheduling gates", gated);
+}
+
+static void annotate(struct slu_core *c, struct group *g, const struct slu_why *why,
+		     const char *text)
+{
+	const struct slu_kpodgroup *pg = core_podgroup(c, g);
+	const struct slu_kmeta *m = pg ? &pg->o.meta : &g->pod.p[0]->k->o.meta;
+	struct slu_buf b = SLU_BUF_INIT(8192);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	char at[32] = "";
+
+	if (why->planned_s != SLU_TIME_NONE)
+		stamp(at, why->planned_s);
+	slu_jsonw_obj(&w);
+	slu_jsonw_key(&w, SLU_OUT_START);
+	slu_jsonw_str(&w, *at ? at : NULL);
+	slu_jsonw_key(&w, SLU_OUT_POSITION);
+	if (why->position) {
+		char n[16];
+
+		snprintf(n, sizeof n, "%u", why->position);
+		slu_jsonw_str(&w, n);
+	} else {
+		slu_jsonw_null(&w);
+	}
+	slu_jsonw_kstr(&w, SLU_OUT_REASON, text);
+	slu_jsonw_end_obj(&w);
+	if (!b.error)
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_ANNOTATE,
+						       .kind = pg ? pg->o.kind : SLU_KIND_POD,
+						       .ns = m->ns,
+						       .name = m->name,
+						       .uid = m->uid,
+						       .text = b.p });
+	slu_buf_done(&b);
+}
+
+static void tell_waiting(struct slu_core *c, struct group *g)
+{
+	struct run *r = waiting_run(g);
+	struct slu_why why = { .planned_s = SLU_TIME_NONE };
+	struct slu_buf b = SLU_BUF_INIT(1000);
+	bool grave = g->wrong || (r && (r->never || r->refused)), news;
+	int64_t slack = 10;
+
+	sentence(c, g, r, &why, &b);
+	if (!b.n)
+		slu_buf_puts(&b, "waits for its turn");
+	news = !g->told_text || strcmp(g->told_text, slu_buf_str(&b));
+	if (why.planned_s != SLU_TIME_NONE && g->told_start_s != SLU_TIME_NONE)
+		slack = llabs(why.planned_s - g->told_start_s);
+	if (news || slack >= 10 || why.position != g->told_position) {
+		if (c->cfg->status.annotate)
+			annotate(c, g, &why, slu_buf_str(&b));
+		g->told_start_s = why.planned_s;
+		g->told_position = why.position;
+	}
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		struct pod *p = g->pod.p[i];
+		const struct slu_kmeta *m = &p->k->o.meta;
+
+		if (!core_pod_startable(p) || (p->told && !(grave && news)))
+			continue;
+		p->told = true;
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_CONDITION,
+						       .kind = SLU_KIND_POD,
+						       .ns = m->ns,
+						       .name = m->name,
+						       .uid = m->uid,
+						       .reason = "Unschedulable",
+						       .text = slu_buf_str(&b) });
+	}
+	if (news && g->pod.n && !g->wrong)
+		core_tell(c, g->pod.p[0], "FailedScheduling", true, "%s", slu_buf_str(&b));
+	if (news) {
+		slu_free(g->told_text);
+		g->told_text = slu_buf_take(&b);
+	}
+	slu_buf_done(&b);
+	slu_why_done(&why);
+	g->told_us = c->now_us;
+}
+
+/* ---- PodGroup status ---- */
+
+static void count_pods(const struct group *g, uint32_t *running, uint32_t *bound)
+{
+	*running = *bound = 0;
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		*running += g->pod.p[i]->k->phase == SLU_PHASE_RUNNING;
+		*bound += *g->pod.p[i]->k->spec.node != 0;
+	}
+}
+
+static const char *phase_of(const struct group *g, uint32_t running)
+{
+	if (g->pod.n + g->ended_ok + g->ended_bad < g->wish.min)
+		return "Pending";
+	if (g->ended_bad && running + g->ended_ok + g->ended_bad >= g->wish.min)
+		return "Failed";
+	if (g->ended_ok >= g->wish.min)
+		return "Finished";
+	return running + g->ended_ok >= g->wish.min ? "Running" : "Scheduling";
+}
+
+static void podgroup_status(struct slu_core *c, struct group *g)
+{
+	const struct slu_kpodgroup *pg = core_podgroup(c, g);
+	struct slu_buf b = SLU_BUF_INIT(1024);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	uint32_t running, bound;
+	const char *phase;
+	char at[32];
+
+	if (!pg || pg->o.kind == SLU_KIND_PODGROUP)
+		return;
+	count_pods(g, &running, &bound);
+	phase = phase_of(g, running);
+	if (!strcmp(pg->phase, phase) && pg->running == (int32_t)running &&
+	    pg->succeeded == (int32_t)g->ended_ok && pg->failed == (int32_t)g->ended_bad)
+		return;
+	if (g->told_phase == phase && g->told_us && c->now_us - g->status_us < 1000000)
+		return;
+	g->told_phase = phase;
+	g->status_us = c->now_us;
+	slu_jsonw_obj(&w);
+	slu_jsonw_kstr(&w, "phase", phase);
+	slu_jsonw_ki64(&w, "running", running);
+	slu_jsonw_ki64(&w, "succeeded", g->ended_ok);
+	slu_jsonw_ki64(&w, "failed", g->ended_bad);
+	if (pg->o.kind == SLU_KIND_PODGROUP_SIGS)
+		slu_jsonw_ki64(&w, "scheduled", bound);
+	if (!pg->schedule_start_us) {
+		stamp(at, g->first_seen_us / 1000000);
+		slu_jsonw_kstr(&w, "scheduleStartTime", at);
+	}
+	slu_jsonw_end_obj(&w);
+	if (!b.error)
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_STATUS,
+						       .kind = pg->o.kind,
+						       .ns = g->ns,
+						       .name = pg->o.meta.name,
+						       .text = b.p });
+	slu_buf_done(&b);
+}
+
+void core_status(struct slu_core *c)
+{
+	int64_t interval = c->cfg->status.interval_s * 1000000;
+
+	if (c->now_us < c->next_status_us)
+		return;
+	c->next_status_us = c->now_us + 500000;
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
+	     e = slu_table_next(&c->groups, e)) {
+		struct group *g = group_of(e);
+		struct run *r = waiting_run(g);
+		bool waits = g->pod.n && (r || g->wrong || !g->run.n);
+		bool grave = r && (r->never || r->refused);
+
+		if (g->id.explicit)
+			podgroup_status(c, g);
+		if (!waits) {
+			g->waiting_us = 0;
+			continue;
+		}
+		if (!g->waiting_us)
+			g->waiting_us = c->now_us;
+		if (g->told_us ? c->now_us - g->told_us >= interval
+			       : grave || c->now_us - g->waiting_us >= interval)
+			tell_waiting(c, g);
+	}
+}

@@ -1,0 +1,22 @@
+/* feed.h — the io side of the mirror: reflectors in, records out to the core's inbox.
+ *
+ * When the inbox is full the watches are paused (the API server is slowed down by flow control) and
+ * go on once half of it is free.  All calls on the loop's thread. */
+#pragma once
+#include "control/inbox.h"
+#include "kube/reflector.h"
+
+struct slu_feed;
+
+struct slu_feed_stats {
+	uint64_t changes, pauses;
+	struct slu_mirror_stats kind[SLU_KIND_COUNT];
+	bool synced; /* every kind has been listed once */
+	char trouble[SLU_ERROR_MAX];
+};
+
+int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct slu_feed **out,
+		 struct slu_error *err);
+void slu_feed_free(struct slu_feed *f);
+SLU_DEFINE_CLEANUP(struct slu_feed, slu_feed_free)
+void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out);

@@ -1,0 +1,126 @@
+#include "control/record.h"
+
+#include <stdio.h>
+
+#include "base/map.h"
+
+static void plain_free(struct slu_record *r)
+{
+	slu_free(r);
+}
+
+static void object_free(struct slu_record *r)
+{
+	slu_kobj_unref(((struct slu_rec_object *)r)->obj);
+	slu_free(r);
+}
+
+/* Newer states of one object take the place of older ones that still wait. */
+static uint64_t object_key(const struct slu_kobj *o)
+{
+	const struct slu_kmeta *m = &o->meta;
+	uint64_t h = *m->uid ? slu_hash_bytes(m->uid, strlen(m->uid))
+			     : slu_hash_bytes(m->ns, strlen(m->ns)) * 31 +
+				       slu_hash_bytes(m->name, strlen(m->name));
+
+	h = slu_hash_u64(h + o->kind);
+	return h ? h : 1;
+}
+
+struct slu_record *slu_rec_object_new(const struct slu_kobj *obj, bool gone)
+{
+	struct slu_rec_object *r = slu_calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->base = (struct slu_record){ .kind = SLU_REC_OBJECT,
+				       .key = object_key(obj),
+				       .free = object_free };
+	r->obj = slu_kobj_ref(obj);
+	r->gone = gone;
+	return &r->base;
+}
+
+struct slu_record *slu_rec_synced_new(enum slu_kkind kind)
+{
+	struct slu_rec_synced *r = slu_calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->base = (struct slu_record){ .kind = SLU_REC_SYNCED, .free = plain_free };
+	r->kind = kind;
+	return &r->base;
+}
+
+struct slu_record *slu_rec_wake_new(void)
+{
+	struct slu_record *r = slu_calloc(1, sizeof *r);
+
+	if (r)
+		*r = (struct slu_record){ .kind = SLU_REC_WAKE, .key = 1, .free = plain_free };
+	return r;
+}
+
+const char *slu_write_name(enum slu_write w)
+{
+	static const char *const name[SLU_WRITE_COUNT] = {
+		[SLU_WRITE_BIND] = "bind",           [SLU_WRITE_EVENT] = "event",
+		[SLU_WRITE_CONDITION] = "condition", [SLU_WRITE_ANNOTATE] = "annotate",
+		[SLU_WRITE_STATUS] = "status",       [SLU_WRITE_EVICT] = "evict",
+	};
+
+	return w < SLU_WRITE_COUNT ? name[w] : "?";
+}
+
+static void write_free(struct slu_record *r)
+{
+	struct slu_rec_write *w = (struct slu_rec_write *)r;
+
+	slu_arena_done(&w->arena);
+	slu_free(w);
+}
+
+static bool keep(struct slu_arena *a, const char **s)
+{
+	if (!*s) {
+		*s = "";
+		return true;
+	}
+	*s = slu_arena_strndup(a, *s, strlen(*s));
+	return *s;
+}
+
+struct slu_rec_write *slu_rec_write_new(const struct slu_rec_write *like)
+{
+	struct slu_rec_write *w = slu_malloc(sizeof *w);
+
+	if (!w)
+		return NULL;
+	*w = *like;
+	w->arena = (struct slu_arena){ 0 };
+	w->base = (struct slu_record){ .kind = SLU_REC_WRITE, .free = write_free };
+	if (!keep(&w->arena, &w->ns) || !keep(&w->arena, &w->name) || !keep(&w->arena, &w->uid) ||
+	    !keep(&w->arena, &w->node) || !keep(&w->arena, &w->reporter) ||
+	    !keep(&w->arena, &w->reason) || !keep(&w->arena, &w->text)) {
+		write_free(&w->base);
+		return NULL;
+	}
+	return w;
+}
+
+struct slu_record *slu_rec_written_new(const struct slu_rec_write *w, enum slu_kube_outcome outcome,
+				       bool uncertain, const char *text)
+{
+	struct slu_rec_written *r = slu_calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->base = (struct slu_record){ .kind = SLU_REC_WRITTEN, .free = plain_free };
+	r->verb = w->verb;
+	r->run = w->run;
+	r->serial = w->serial;
+	r->outcome = outcome;
+	r->uncertain = uncertain;
+	snprintf(r->text, sizeof r->text, "%s", text ? text : "");
+	return &r->base;
+}
