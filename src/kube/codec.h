@@ -29,9 +29,8 @@ enum slu_kencoding {
 /* What a Content-Type says; JSON for anything unknown. */
 enum slu_kencoding slu_kencoding_of(const char *content_type);
 
-/* Ceilings; beyond them -EMSGSIZE. */
-#define SLU_KCODEC_MAX_DEPTH 32         /* nested messages we look into */
-#define SLU_KCODEC_MAX_ITEMS 65535      /* elements of one array inside an object */
+/* Ceiling of one watch frame (etcd's own limit is far below): beyond it -EMSGSIZE.  Arrays inside
+ * an object end at 65535 elements: what is more is left out and SLU_KOBJ_CUT is set. */
 #define SLU_KCODEC_MAX_FRAME (16 << 20) /* one watch frame; etcd's own limit is far below */
 
 /* Decode one object (protobuf: with or without the "k8s\0" envelope).  0 with *out owned by the

@@ -14,6 +14,8 @@
  * Amounts are millicores for "cpu" and plain units for everything else (qty.h); an amount that does
  * not fit 64 bits is INT64_MAX and SLU_KOBJ_BAD_AMOUNT is set in the object's flags. */
 #pragma once
+#include <stdatomic.h>
+
 #include "base/base.h"
 #include "kube/strpool.h"
 
@@ -241,6 +243,7 @@ struct slu_ktemplate {
 
 enum {
 	SLU_KOBJ_BAD_AMOUNT = 1 << 0, /* an amount was no quantity, negative, or beyond 64 bits */
+	SLU_KOBJ_CUT = 1 << 1,        /* an array had more than 65535 elements */
 };
 
 /* Head of every object. */
@@ -357,8 +360,8 @@ struct slu_kstatefulset {
 	int32_t replicas; /* or SLU_KNONE */
 	int32_t start;    /* first ordinal */
 	int32_t now, ready;
-	bool parallel;                      /* podManagementPolicy Parallel, else one by one */
-	uint16_t ntemplates;                /* volumeClaimTemplates */
+	bool parallel; /* podManagementPolicy Parallel, else one by one */
+	uint16_t nclaim_templates;
 	const char *const *claim_templates; /* names; pod claims are "<template>-<pod>" */
 };
 
@@ -434,7 +437,6 @@ struct slu_kfluxjob {
 
 struct slu_kpartial {
 	struct slu_kobj o;
-	const char *api_version, *kind; /* where the answer says so (JSON), else "" */
 };
 
 /* ---- using them -------------------------------------------------------------------------------

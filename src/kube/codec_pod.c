@@ -1,0 +1,480 @@
+/* Pods and templates of pods: what is decoded is longer than what is kept.
+ *
+ * Field numbers: k8s.io/api core/v1 generated.proto, v0.36. */
+#include "base/qty.h"
+#include "kube/codec_int.h"
+
+#define SEEN_PRIORITY 1u
+
+struct kraw_port {
+	const char *ip;
+	int32_t host;
+	uint8_t proto;
+};
+
+struct kraw_volume {
+	struct kslice name;
+	const char *claim;
+	uint32_t bits; /* SLU_POD_EPHEMERAL_CLAIM, SLU_POD_INLINE_DISK */
+};
+
+struct kraw_spread {
+	uint8_t soft;
+};
+
+struct kraw_cond {
+	struct kslice type, reason, message;
+	int64_t since_us;
+	uint8_t status;
+};
+
+struct kraw_cstatus {
+	struct kslice name;
+	const struct slu_kamount *allocated, *requests;
+	int64_t finished_us;
+	int32_t restarts, exit_code;
+	uint16_t nallocated, nrequests;
+	uint32_t terminated;
+};
+
+static const struct kword restart_words[] = {
+	{ "Always", SLU_RESTART_ALWAYS },
+	{ "OnFailure", SLU_RESTART_ON_FAILURE },
+	{ "Never", SLU_RESTART_NEVER },
+	{ NULL, SLU_RESTART_ALWAYS },
+};
+static const struct kword sidecar_words[] = { { "Always", 1 }, { NULL, 0 } };
+static const struct kword soft_words[] = { { "ScheduleAnyway", 1 }, { NULL, 0 } };
+static const struct kword never_words[] = { { "Never", 1 }, { NULL, 0 } };
+static const struct kword proto_words[] = {
+	{ "TCP", SLU_PROTO_TCP }, { "UDP", SLU_PROTO_UDP },  { "SCTP", SLU_PROTO_SCTP },
+	{ "", SLU_PROTO_TCP },    { NULL, SLU_PROTO_OTHER },
+};
+static const struct kword tolop_words[] = {
+	{ "Equal", SLU_TOL_EQUAL }, { "", SLU_TOL_EQUAL }, { "Exists", SLU_TOL_EXISTS },
+	{ "Lt", SLU_TOL_LT },       { "Gt", SLU_TOL_GT },  { NULL, SLU_TOL_OTHER },
+};
+static const struct kword phase_words[] = {
+	{ "Running", SLU_PHASE_RUNNING },     { "Pending", SLU_PHASE_PENDING },
+	{ "Succeeded", SLU_PHASE_SUCCEEDED }, { "Failed", SLU_PHASE_FAILED },
+	{ NULL, SLU_PHASE_UNKNOWN },
+};
+
+/* A struct of one string is an array of strings. */
+struct named {
+	const char *name;
+};
+KMSG(gate_msg, "PodSchedulingGate", named, [1] = K_STR("name", named, name));
+
+KMSG_MAPS(container_res_msg, "ResourceRequirements",
+	  kraw_container, [2] = K_AMOUNTS("requests", kraw_container, requests));
+KMSG(port_msg, "ContainerPort", kraw_port, [2] = K_I32("hostPort", kraw_port, host),
+     [4] = K_WORD("protocol", kraw_port, proto, proto_words), [5] = K_STR("hostIP", kraw_port, ip));
+KMSG(container_msg, "Container", kraw_container, [1] = K_SLICE("name", kraw_container, name),
+     [6] = K_MSGS("ports", kraw_container, ports, port_msg),
+     [8] = K_PART("resources", container_res_msg),
+     [24] = K_WORD("restartPolicy", kraw_container, sidecar, sidecar_words));
+
+KMSG(claim_msg, "PersistentVolumeClaimVolumeSource",
+     kraw_volume, [1] = K_STR("claimName", kraw_volume, claim));
+#define DISK(j) K_HAS(j, kraw_volume, bits, SLU_POD_INLINE_DISK)
+KMSG(source_msg, "VolumeSource", kraw_volume, [3] = DISK("gcePersistentDisk"),
+     [4] = DISK("awsElasticBlockStore"), [8] = DISK("iscsi"),
+     [10] = K_PART("persistentVolumeClaim", claim_msg), [11] = DISK("rbd"), [13] = DISK("cinder"),
+     [17] = DISK("fc"), [20] = DISK("vsphereVolume"), [22] = DISK("azureDisk"),
+     [29] = K_HAS("ephemeral", kraw_volume, bits, SLU_POD_EPHEMERAL_CLAIM));
+KMSG(volume_msg, "Volume",
+     kraw_volume, [1] = K_SLICE("name", kraw_volume, name), [2] = K_INLINE(source_msg));
+
+static const struct slu_ktoleration toleration_defaults = { .seconds = SLU_KNONE };
+KMSG_DEF(toleration_msg, "Toleration", slu_ktoleration,
+	 toleration_defaults, [1] = K_STR("key", slu_ktoleration, key),
+	 [2] = K_WORD("operator", slu_ktoleration, op, tolop_words),
+	 [3] = K_STR("value", slu_ktoleration, value),
+	 [4] = K_WORD("effect", slu_ktoleration, effect, slu_keffect_words),
+	 [5] = K_I64("tolerationSeconds", slu_ktoleration, seconds));
+
+KMSG(spread_msg, "TopologySpreadConstraint",
+     kraw_spread, [3] = K_WORD("whenUnsatisfiable", kraw_spread, soft, soft_words));
+
+#define REQUIRED  "requiredDuringSchedulingIgnoredDuringExecution"
+#define PREFERRED "preferredDuringSchedulingIgnoredDuringExecution"
+KMSG(selector_msg, "NodeSelector",
+     kraw_podspec, [1] = K_MSGS("nodeSelectorTerms", slu_kpodspec, required, slu_kterm_msg));
+KMSG(preferred_msg, "PreferredSchedulingTerm",
+     slu_kpreferred, [1] = K_I32("weight", slu_kpreferred, weight),
+     [2] = K_MSG("preference", slu_kpreferred, term, slu_kterm_msg));
+KMSG(node_affinity_msg, "NodeAffinity", kraw_podspec,
+     [1] = { .json = REQUIRED,
+	     .type = KF_MSG,
+	     .sub = &selector_msg,
+	     .noff = offsetof(struct slu_kpodspec, flags),
+	     .bit = SLU_POD_NODE_AFFINITY },
+     [2] = K_MSGS(PREFERRED, slu_kpodspec, preferred, preferred_msg));
+KMSG(pod_affinity_msg, "PodAffinity",
+     kraw_podspec, [1] = K_HAS(REQUIRED, slu_kpodspec, flags, SLU_POD_AFFINITY_REQUIRED),
+     [2] = K_HAS(PREFERRED, slu_kpodspec, flags, SLU_POD_AFFINITY_PREFERRED));
+KMSG(pod_anti_msg, "PodAntiAffinity",
+     kraw_podspec, [1] = K_HAS(REQUIRED, slu_kpodspec, flags, SLU_POD_ANTI_REQUIRED),
+     [2] = K_HAS(PREFERRED, slu_kpodspec, flags, SLU_POD_ANTI_PREFERRED));
+KMSG(affinity_msg, "Affinity", kraw_podspec, [1] = K_PART("nodeAffinity", node_affinity_msg),
+     [2] = K_PART("podAffinity", pod_affinity_msg), [3] = K_PART("podAntiAffinity", pod_anti_msg));
+KMSG(group_msg, "PodSchedulingGroup",
+     kraw_podspec, [1] = K_STR("podGroupName", slu_kpodspec, scheduling_group));
+KMSG_MAPS(pod_res_msg, "ResourceRequirements",
+	  kraw_podspec, [2] = K_AMOUNTS("requests", kraw_podspec, pod_requests));
+
+/* kraw_podspec begins with slu_kpodspec, so offsets in either are the same. */
+KMSG_MAPS(podspec_msg, "PodSpec",
+	  kraw_podspec, [1] = K_MSGS("volumes", kraw_podspec, volumes, volume_msg),
+	  [2] = K_MSGS("containers", kraw_podspec, containers, container_msg),
+	  [3] = K_WORD("restartPolicy", slu_kpodspec, restart, restart_words),
+	  [4] = K_I64("terminationGracePeriodSeconds", slu_kpodspec, grace_s),
+	  [5] = K_I64("activeDeadlineSeconds", slu_kpodspec, active_deadline_s),
+	  [7] = K_PAIRS("nodeSelector", slu_kpodspec, node_selector),
+	  [10] = K_STR("nodeName", slu_kpodspec, node),
+	  [11] = K_BOOL("hostNetwork", kraw_podspec, host_network),
+	  [18] = K_PART("affinity", affinity_msg),
+	  [19] = K_STR("schedulerName", slu_kpodspec, scheduler),
+	  [20] = K_MSGS("initContainers", kraw_podspec, inits, container_msg),
+	  [22] = K_MSGS("tolerations", slu_kpodspec, tolerations, toleration_msg),
+	  [24] = K_STR("priorityClassName", slu_kpodspec, priority_class),
+	  [25] = { .json = "priority",
+		   .type = KF_I32,
+		   KAT(slu_kpodspec, priority),
+		   .noff = offsetof(struct kraw_podspec, seen),
+		   .bit = SEEN_PRIORITY },
+	  [31] = K_WORD("preemptionPolicy", kraw_podspec, never_preempts, never_words),
+	  [32] = K_AMOUNTS("overhead", kraw_podspec, overhead),
+	  [33] = K_MSGS("topologySpreadConstraints", kraw_podspec, spreads, spread_msg),
+	  [38] = K_MSGS("schedulingGates", slu_kpodspec, gates, gate_msg),
+	  [39] = K_HAS("resourceClaims", slu_kpodspec, flags, SLU_POD_RESOURCE_CLAIMS),
+	  [40] = K_PART("resources", pod_res_msg), [43] = K_PART("schedulingGroup", group_msg));
+
+KMSG_PUB(slu_ktemplate_msg, "PodTemplateSpec",
+	 kraw_template, [1] = K_MSG("metadata", kraw_template, meta, slu_kmeta_msg),
+	 [2] = K_MSG("spec", kraw_template, spec, podspec_msg));
+
+KMSG(cond_msg, "PodCondition", kraw_cond, [1] = K_SLICE("type", kraw_cond, type),
+     [2] = K_WORD("status", kraw_cond, status, slu_ktri_words),
+     [4] = K_TIME("lastTransitionTime", kraw_cond, since_us),
+     [5] = K_SLICE("reason", kraw_cond, reason), [6] = K_SLICE("message", kraw_cond, message));
+KMSG(terminated_msg, "ContainerStateTerminated",
+     kraw_cstatus, [1] = K_I32("exitCode", kraw_cstatus, exit_code),
+     [6] = K_TIME("finishedAt", kraw_cstatus, finished_us));
+KMSG(state_msg, "ContainerState", kraw_cstatus,
+     [3] = { .json = "terminated",
+	     .type = KF_MSG,
+	     .sub = &terminated_msg,
+	     .noff = offsetof(struct kraw_cstatus, terminated),
+	     .bit = 1 });
+KMSG_MAPS(status_res_msg, "ResourceRequirements",
+	  kraw_cstatus, [2] = K_AMOUNTS("requests", kraw_cstatus, requests));
+KMSG_MAPS(cstatus_msg, "ContainerStatus", kraw_cstatus, [1] = K_SLICE("name", kraw_cstatus, name),
+	  [2] = K_PART("state", state_msg), [5] = K_I32("restartCount", kraw_cstatus, restarts),
+	  [10] = K_AMOUNTS("allocatedResources", kraw_cstatus, allocated),
+	  [11] = K_PART("resources", status_res_msg));
+KMSG(status_msg, "PodStatus", kraw_pod, [1] = K_WORD("phase", slu_kpod, phase, phase_words),
+     [2] = K_MSGS("conditions", kraw_pod, conds, cond_msg), [4] = K_STR("reason", slu_kpod, reason),
+     [7] = K_TIME("startTime", slu_kpod, start_us),
+     [8] = K_MSGS("containerStatuses", kraw_pod, cstatus, cstatus_msg),
+     [10] = K_MSGS("initContainerStatuses", kraw_pod, istatus, cstatus_msg),
+     [11] = K_STR("nominatedNodeName", slu_kpod, nominated_node));
+KMSG_PUB(slu_kpod_msg, "Pod", kraw_pod, [1] = K_MSG("metadata", slu_kobj, meta, slu_kmeta_msg),
+	 [2] = K_MSG("spec", kraw_pod, spec, podspec_msg), [3] = K_PART("status", status_msg));
+
+const struct kraw_pod slu_kraw_pod_defaults = {
+	.spec = KRAW_PODSPEC_DEFAULTS,
+	.p = { .scheduled = SLU_TRI_ABSENT, .ready = SLU_TRI_ABSENT, .disrupted = SLU_TRI_ABSENT },
+};
+
+/* ---- sums -------------------------------------------------------------------------------------
+ */
+
+/* More kinds of resources than this in one pod are not counted, but flagged. */
+#define SUM_MAX 256
+
+struct sum {
+	struct slu_kamount a[SUM_MAX];
+	uint16_t n;
+};
+
+static struct slu_kamount *slot(struct slu_kcodec *c, struct sum *s, const char *name)
+{
+	for (uint16_t i = 0; i < s->n; i++) {
+		if (s->a[i].name == name)
+			return &s->a[i];
+	}
+	if (s->n == SUM_MAX) {
+		c->flags |= SLU_KOBJ_BAD_AMOUNT;
+		return NULL;
+	}
+	s->a[s->n] = (struct slu_kamount){ .name = name };
+	return &s->a[s->n++];
+}
+
+static void add(struct slu_kcodec *c, struct sum *s, const struct slu_kamount *a, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		struct slu_kamount *t = slot(c, s, a[i].name);
+
+		if (t && slu_add_i64(t->amount, a[i].amount, &t->amount) < 0) {
+			t->amount = INT64_MAX;
+			c->flags |= SLU_KOBJ_BAD_AMOUNT;
+		}
+	}
+}
+
+static void raise_to(struct slu_kcodec *c, struct sum *s, const struct slu_kamount *a, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		struct slu_kamount *t = slot(c, s, a[i].name);
+
+		if (t)
+			t->amount = SLU_MAX(t->amount, a[i].amount);
+	}
+}
+
+/* The status of a container by its name.  The kubelet keeps them in order of name, so with many of
+ * them only the same place is looked at. */
+static const struct kraw_cstatus *status_of(const struct kraw_container *k, uint16_t at,
+					    const struct kraw_cstatus *st, uint16_t n)
+{
+	if (n > 64) {
+		st += SLU_MIN(at, n - 1);
+		n = 1;
+	}
+	for (uint16_t i = 0; i < n; i++) {
+		if (st[i].name.n == k->name.n && memcmp(st[i].name.p, k->name.p, k->name.n) == 0)
+			return &st[i];
+	}
+	return NULL;
+}
+
+/* What a container holds: what it asks for, or what the kubelet has given it if that is more. */
+static void held(struct slu_kcodec *c, const struct kraw_container *k,
+		 const struct kraw_cstatus *st, struct sum *out)
+{
+	out->n = 0;
+	raise_to(c, out, k->requests, k->nrequests);
+	if (st) {
+		raise_to(c, out, st->allocated, st->nallocated);
+		raise_to(c, out, st->requests, st->nrequests);
+	}
+}
+
+static bool pod_level(const char *name)
+{
+	return strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 ||
+	       strncmp(name, "hugepages-", 10) == 0;
+}
+
+/* The rules of Kubernetes (component-helpers, resource.PodRequests):
+ *	max(sum of containers + sum of sidecars,
+ *	    for each init container: itself + sidecars started before it),
+ * pod-level amounts replace it for cpu, memory and huge pages, overhead comes on top. */
+static int sum_requests(struct slu_kcodec *c, struct kraw_podspec *raw, const struct kraw_pod *pod)
+{
+	struct sum *all = slu_arena_alloc(&c->scratch, 4 * sizeof *all);
+	struct sum *init = all + 1, *side = all + 2, *one = all + 3;
+	struct slu_kamount *out;
+	uint16_t n = 0;
+
+	if (!all)
+		return -ENOMEM;
+	all->n = init->n = side->n = 0;
+	for (uint16_t i = 0; i < raw->ncontainers; i++) {
+		const struct kraw_container *k = &raw->containers[i];
+
+		held(c, k, pod ? status_of(k, i, pod->cstatus, pod->ncstatus) : NULL, one);
+		add(c, all, one->a, one->n);
+		for (uint16_t r = 0; r < k->nrequests; r++) {
+			const struct slu_kamount *a = &k->requests[r];
+
+			if (strcmp(a->name, "cpu") == 0 &&
+			    slu_add_i64(raw->s.whole_cpus, a->amount / 1000 + !!(a->amount % 1000),
+					&raw->s.whole_cpus) < 0)
+				raw->s.whole_cpus = INT64_MAX;
+		}
+	}
+	for (uint16_t i = 0; i < raw->ninits; i++) {
+		const struct kraw_container *k = &raw->inits[i];
+
+		held(c, k, pod ? status_of(k, i, pod->istatus, pod->nistatus) : NULL, one);
+		if (k->sidecar) {
+			add(c, all, one->a, one->n);
+			add(c, side, one->a, one->n);
+			raise_to(c, init, side->a, side->n);
+		} else {
+			add(c, one, side->a, side->n);
+			raise_to(c, init, one->a, one->n);
+		}
+	}
+	raise_to(c, all, init->a, init->n);
+	for (uint16_t i = 0; i < raw->npod_requests; i++) {
+		const struct slu_kamount *a = &raw->pod_requests[i];
+		struct slu_kamount *t = pod_level(a->name) ? slot(c, all, a->name) : NULL;
+
+		if (t) {
+			t->amount = a->amount;
+			raw->s.flags |= SLU_POD_LEVEL_RESOURCES;
+		}
+	}
+	add(c, all, raw->overhead, raw->noverhead);
+	out = slu_arena_alloc(&c->scratch, (all->n + 1u) * sizeof *out);
+	if (!out)
+		return -ENOMEM;
+	for (uint16_t i = 0; i < all->n; i++) {
+		uint16_t k = n;
+
+		if (!all->a[i].amount)
+			continue;
+		for (; k && strcmp(out[k - 1].name, all->a[i].name) > 0; k--)
+			out[k] = out[k - 1];
+		out[k] = all->a[i];
+		n++;
+	}
+	raw->s.requests = out;
+	raw->s.nrequests = n;
+	return 0;
+}
+
+/* ---- the rest of a specification --------------------------------------------------------------
+ */
+
+static int add_ports(struct slu_kcodec *c, struct kraw_podspec *raw, const struct kraw_container *k)
+{
+	for (uint16_t i = 0; i < k->nports; i++) {
+		struct slu_khostport *e;
+		bool full = false;
+
+		if (k->ports[i].host <= 0)
+			continue;
+		e = slu_kdec_push(c, &raw->s.host_ports, &raw->s.nhost_ports, sizeof *e, &full);
+		if (!e)
+			return full ? 0 : -ENOMEM;
+		*e = (struct slu_khostport){ k->ports[i].ip, k->ports[i].host, k->ports[i].proto };
+	}
+	return 0;
+}
+
+/* An ephemeral volume's claim is named after pod and volume. */
+static int add_claims(struct slu_kcodec *c, struct kraw_podspec *raw, const char *pod)
+{
+	for (uint16_t i = 0; i < raw->nvolumes; i++) {
+		const struct kraw_volume *v = &raw->volumes[i];
+		const char *claim = v->claim, **e;
+		bool full = false;
+
+		raw->s.flags |= v->bits;
+		if (v->bits & SLU_POD_EPHEMERAL_CLAIM && pod) {
+			size_t n = strlen(pod) + 1 + v->name.n;
+			char *name = slu_arena_alloc(&c->scratch, n + 1);
+
+			if (!name)
+				return -ENOMEM;
+			memcpy(mempcpy(mempcpy(name, pod, strlen(pod)), "-", 1), v->name.p,
+			       v->name.n);
+			claim = slu_kdec_str(c, name, n);
+			if (!claim)
+				return -ENOMEM;
+		}
+		if (!claim)
+			continue;
+		e = slu_kdec_push(c, &raw->s.claims, &raw->s.nclaims, sizeof *e, &full);
+		if (!e)
+			return full ? 0 : -ENOMEM;
+		*e = claim;
+	}
+	return 0;
+}
+
+static int finish_spec(struct slu_kcodec *c, struct kraw_podspec *raw, const struct kraw_pod *pod)
+{
+	int rc = 0;
+
+	for (uint16_t i = 0; i < raw->nspreads; i++)
+		raw->s.flags |= raw->spreads[i].soft ? SLU_POD_SPREAD_SOFT : SLU_POD_SPREAD_HARD;
+	if (raw->host_network)
+		raw->s.flags |= SLU_POD_HOST_NETWORK;
+	if (raw->never_preempts)
+		raw->s.flags |= SLU_POD_NEVER_PREEMPTS;
+	raw->s.has_priority = raw->seen & SEEN_PRIORITY;
+	for (uint16_t i = 0; rc == 0 && i < raw->ncontainers; i++)
+		rc = add_ports(c, raw, &raw->containers[i]);
+	for (uint16_t i = 0; rc == 0 && i < raw->ninits; i++) {
+		if (raw->inits[i].sidecar)
+			rc = add_ports(c, raw, &raw->inits[i]);
+	}
+	if (rc == 0)
+		rc = add_claims(c, raw, pod && pod->p.o.meta.name ? pod->p.o.meta.name : NULL);
+	return rc < 0 ? rc : sum_requests(c, raw, pod);
+}
+
+int slu_kdec_finish_template(struct slu_kcodec *c, struct kraw_template *raw,
+			     struct slu_ktemplate *out)
+{
+	int rc = finish_spec(c, &raw->spec, NULL);
+
+	if (rc < 0)
+		return rc;
+	*out = (struct slu_ktemplate){
+		.labels = raw->meta.labels,
+		.nlabels = raw->meta.nlabels,
+		.annotations = raw->meta.annotations,
+		.nannotations = raw->meta.nannotations,
+		.spec = raw->spec.s,
+	};
+	return 0;
+}
+
+static int finish_conditions(struct slu_kcodec *c, struct kraw_pod *raw)
+{
+	struct slu_kpod *p = &raw->p;
+
+	for (uint16_t i = 0; i < raw->nconds; i++) {
+		const struct kraw_cond *k = &raw->conds[i];
+
+		if (kslice_is(k->type, "Ready")) {
+			p->ready = k->status;
+		} else if (kslice_is(k->type, "DisruptionTarget")) {
+			p->disrupted = k->status;
+		} else if (kslice_is(k->type, "PodScheduled")) {
+			p->scheduled = k->status;
+			p->sched_us = k->since_us;
+			if (k->status == SLU_TRI_TRUE)
+				continue;
+			p->sched_reason = slu_kdec_str(c, k->reason.p, k->reason.n);
+			p->sched_message = slu_kdec_str(c, k->message.p, k->message.n);
+			if (!p->sched_reason || !p->sched_message)
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+int slu_kdec_finish_pod(struct slu_kcodec *c, void *raw_pod)
+{
+	struct kraw_pod *raw = raw_pod;
+	struct slu_kpod *p = &raw->p;
+	int64_t last = 0, restarts = 0;
+	bool all = raw->ncstatus > 0;
+	int rc;
+
+	for (uint16_t i = 0; i < raw->ncstatus; i++) {
+		const struct kraw_cstatus *s = &raw->cstatus[i];
+
+		restarts += s->restarts;
+		all &= s->terminated;
+		last = SLU_MAX(last, s->finished_us);
+		if (s->terminated && s->exit_code && !p->exit_code)
+			p->exit_code = s->exit_code;
+	}
+	p->restarts = (int32_t)SLU_MIN(SLU_MAX(restarts, (int64_t)0), (int64_t)INT32_MAX);
+	p->finish_us = all ? last : 0;
+	rc = finish_conditions(c, raw);
+	if (rc == 0)
+		rc = finish_spec(c, &raw->spec, raw);
+	p->spec = raw->spec.s;
+	return rc;
+}

@@ -1,0 +1,426 @@
+/* The fields we read, by kind: JSON name and protobuf number side by side.
+ *
+ * Numbers: generated.proto of k8s.io/apimachinery pkg/apis/meta/v1 (ObjectMeta, ListMeta, Status,
+ * Condition) and k8s.io/api core/v1, batch/v1, apps/v1, scheduling/v1, scheduling/v1alpha2,
+ * storage/v1, coordination/v1, all v0.36.  Pods are in codec_pod.c. */
+#include "kube/codec_int.h"
+
+const struct kword slu_ktri_words[] = {
+	{ "True", SLU_TRI_TRUE },
+	{ "False", SLU_TRI_FALSE },
+	{ NULL, SLU_TRI_UNKNOWN },
+};
+const struct kword slu_keffect_words[] = {
+	{ "NoSchedule", SLU_EFFECT_NO_SCHEDULE },
+	{ "NoExecute", SLU_EFFECT_NO_EXECUTE },
+	{ "PreferNoSchedule", SLU_EFFECT_PREFER_NO_SCHEDULE },
+	{ "", SLU_EFFECT_ANY },
+	{ NULL, SLU_EFFECT_OTHER },
+};
+
+/* ---- metadata ---- */
+
+KMSG(owner_msg, "OwnerReference",
+     slu_kowner, [1] = K_STR("kind", slu_kowner, kind), [3] = K_STR("name", slu_kowner, name),
+     [4] = K_STR("uid", slu_kowner, uid), [5] = K_STR("apiVersion", slu_kowner, api_version),
+     [6] = K_BOOL("controller", slu_kowner, controller));
+KMSG_PUB_MAPS(slu_kmeta_msg, "ObjectMeta", slu_kmeta, [1] = K_STR("name", slu_kmeta, name),
+	      [2] = K_STR("generateName", slu_kmeta, generate_name),
+	      [3] = K_STR("namespace", slu_kmeta, ns), [5] = K_STR("uid", slu_kmeta, uid),
+	      [6] = K_RV("resourceVersion", slu_kmeta, rv),
+	      [7] = K_I64("generation", slu_kmeta, generation),
+	      [8] = K_TIME("creationTimestamp", slu_kmeta, created_us),
+	      [9] = K_TIME("deletionTimestamp", slu_kmeta, deleted_us),
+	      [11] = K_PAIRS("labels", slu_kmeta, labels),
+	      [12] = K_NOTES("annotations", slu_kmeta, annotations),
+	      [13] = K_MSGS("ownerReferences", slu_kmeta, owners, owner_msg),
+	      [14] = K_STRS("finalizers", slu_kmeta, finalizers));
+#define METADATA [1] = K_MSG("metadata", slu_kobj, meta, slu_kmeta_msg)
+
+KMSG_PUB(slu_klistmeta_msg, "ListMeta",
+	 kraw_listmeta, [2] = K_SLICE("resourceVersion", kraw_listmeta, rv),
+	 [3] = K_SLICE("continue", kraw_listmeta, cont),
+	 [4] = K_I64("remainingItemCount", kraw_listmeta, remain));
+
+KMSG_MAPS(bookmark_meta_msg, "ObjectMeta",
+	  kraw_bookmark, [6] = K_RV("resourceVersion", kraw_bookmark, rv),
+	  [12] = K_PAIRS("annotations", kraw_bookmark, annotations));
+KMSG_PUB(slu_kbookmark_msg, "bookmark", kraw_bookmark, [1] = K_PART("metadata", bookmark_meta_msg));
+
+KMSG(details_msg, "StatusDetails",
+     kraw_status, [5] = K_I32("retryAfterSeconds", kraw_status, retry_after));
+KMSG_PUB(slu_kstatus_msg, "Status", kraw_status, [3] = K_SLICE("message", kraw_status, message),
+	 [4] = K_SLICE("reason", kraw_status, reason), [5] = K_PART("details", details_msg),
+	 [6] = K_I32("code", kraw_status, code));
+
+/* ---- selectors of nodes ---- */
+
+static const struct kword sel_words[] = {
+	{ "In", SLU_SEL_IN },         { "NotIn", SLU_SEL_NOT_IN },
+	{ "Exists", SLU_SEL_EXISTS }, { "DoesNotExist", SLU_SEL_DOES_NOT_EXIST },
+	{ "Gt", SLU_SEL_GT },         { "Lt", SLU_SEL_LT },
+	{ NULL, SLU_SEL_OTHER },
+};
+KMSG(expr_msg, "NodeSelectorRequirement", slu_kexpr, [1] = K_STR("key", slu_kexpr, key),
+     [2] = K_WORD("operator", slu_kexpr, op, sel_words), [3] = K_STRS("values", slu_kexpr, values));
+KMSG_PUB(slu_kterm_msg, "NodeSelectorTerm",
+	 slu_kterm, [1] = K_MSGS("matchExpressions", slu_kterm, exprs, expr_msg),
+	 [2] = K_MSGS("matchFields", slu_kterm, fields, expr_msg));
+
+/* ---- core/v1 Node ---- */
+
+KMSG(taint_msg, "Taint",
+     slu_ktaint, [1] = K_STR("key", slu_ktaint, key), [2] = K_STR("value", slu_ktaint, value),
+     [3] = K_WORD("effect", slu_ktaint, effect, slu_keffect_words));
+KMSG(node_cond_msg, "NodeCondition", slu_kcond, [1] = K_STR("type", slu_kcond, type),
+     [2] = K_WORD("status", slu_kcond, status, slu_ktri_words),
+     [4] = K_TIME("lastTransitionTime", slu_kcond, since_us),
+     [5] = K_STR("reason", slu_kcond, reason));
+KMSG(node_spec_msg, "NodeSpec", slu_knode, [4] = K_BOOL("unschedulable", slu_knode, unschedulable),
+     [5] = K_MSGS("taints", slu_knode, taints, taint_msg));
+KMSG_MAPS(node_status_msg, "NodeStatus",
+	  slu_knode, [1] = K_AMOUNTS("capacity", slu_knode, capacity),
+	  [2] = K_AMOUNTS("allocatable", slu_knode, allocatable),
+	  [4] = K_MSGS("conditions", slu_knode, conds, node_cond_msg));
+KMSG(node_msg, "Node", slu_knode,
+     METADATA, [2] = K_PART("spec", node_spec_msg), [3] = K_PART("status", node_status_msg));
+
+static uint8_t tri_of(const struct slu_kcond *c, uint16_t n, const char *type)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		if (c[i].type && strcmp(c[i].type, type) == 0)
+			return c[i].status;
+	}
+	return SLU_TRI_ABSENT;
+}
+
+static int finish_node(struct slu_kcodec *c, void *raw)
+{
+	struct slu_knode *n = raw;
+
+	n->ready = tri_of(n->conds, n->nconds, "Ready");
+	return 0;
+}
+
+/* ---- core/v1 Namespace, PersistentVolumeClaim, PersistentVolume ---- */
+
+static const struct kword ns_words[] = { { "Terminating", 1 }, { NULL, 0 } };
+KMSG(ns_status_msg, "NamespaceStatus",
+     slu_knamespace, [1] = K_WORD("phase", slu_knamespace, terminating, ns_words));
+KMSG(ns_msg, "Namespace", slu_knamespace, METADATA, [3] = K_PART("status", ns_status_msg));
+
+static const struct kword claim_words[] = {
+	{ "Pending", SLU_CLAIM_PENDING },   { "Bound", SLU_CLAIM_BOUND },
+	{ "Lost", SLU_CLAIM_LOST },         { "Available", SLU_CLAIM_AVAILABLE },
+	{ "Released", SLU_CLAIM_RELEASED }, { "Failed", SLU_CLAIM_FAILED },
+	{ NULL, SLU_CLAIM_UNKNOWN },
+};
+KMSG(pvc_spec_msg, "PersistentVolumeClaimSpec",
+     slu_kpvc, [1] = K_STRS("accessModes", slu_kpvc, access_modes),
+     [3] = K_STR("volumeName", slu_kpvc, volume),
+     [5] = K_STR("storageClassName", slu_kpvc, storage_class));
+KMSG(pvc_status_msg, "PersistentVolumeClaimStatus",
+     slu_kpvc, [1] = K_WORD("phase", slu_kpvc, phase, claim_words));
+KMSG(pvc_msg, "PersistentVolumeClaim", slu_kpvc,
+     METADATA, [2] = K_PART("spec", pvc_spec_msg), [3] = K_PART("status", pvc_status_msg));
+
+KMSG(pv_selector_msg, "NodeSelector",
+     slu_kpv, [1] = K_MSGS("nodeSelectorTerms", slu_kpv, required, slu_kterm_msg));
+KMSG(pv_affinity_msg, "VolumeNodeAffinity", slu_kpv, [1] = K_PART("required", pv_selector_msg));
+KMSG(pv_claim_msg, "ObjectReference", slu_kpv, [2] = K_STR("namespace", slu_kpv, claim_ns),
+     [3] = K_STR("name", slu_kpv, claim_name), [4] = K_STR("uid", slu_kpv, claim_uid));
+KMSG(pv_spec_msg, "PersistentVolumeSpec", slu_kpv,
+     [3] = K_STRS("accessModes", slu_kpv, access_modes), [4] = K_PART("claimRef", pv_claim_msg),
+     [6] = K_STR("storageClassName", slu_kpv, storage_class),
+     [9] = K_PART("nodeAffinity", pv_affinity_msg));
+KMSG(pv_status_msg, "PersistentVolumeStatus",
+     slu_kpv, [1] = K_WORD("phase", slu_kpv, phase, claim_words));
+KMSG(pv_msg, "PersistentVolume", slu_kpv,
+     METADATA, [2] = K_PART("spec", pv_spec_msg), [3] = K_PART("status", pv_status_msg));
+
+/* ---- batch/v1 Job ---- */
+
+struct raw_job {
+	struct slu_kjob j;
+	struct kraw_template tmpl;
+};
+static const struct kword indexed_words[] = { { "Indexed", 1 }, { NULL, 0 } };
+KMSG(job_cond_msg, "JobCondition", slu_kcond, [1] = K_STR("type", slu_kcond, type),
+     [2] = K_WORD("status", slu_kcond, status, slu_ktri_words),
+     [4] = K_TIME("lastTransitionTime", slu_kcond, since_us),
+     [5] = K_STR("reason", slu_kcond, reason), [6] = K_STR("message", slu_kcond, message));
+KMSG(job_spec_msg, "JobSpec", raw_job, [1] = K_I32("parallelism", slu_kjob, parallelism),
+     [2] = K_I32("completions", slu_kjob, completions),
+     [3] = K_I64("activeDeadlineSeconds", slu_kjob, active_deadline_s),
+     [6] = K_MSG("template", raw_job, tmpl, slu_ktemplate_msg),
+     [7] = K_I32("backoffLimit", slu_kjob, backoff_limit),
+     [9] = K_WORD("completionMode", slu_kjob, indexed, indexed_words),
+     [10] = K_BOOL("suspend", slu_kjob, suspend), [15] = K_STR("managedBy", slu_kjob, managed_by));
+KMSG(job_status_msg, "JobStatus",
+     raw_job, [1] = K_MSGS("conditions", slu_kjob, conds, job_cond_msg),
+     [2] = K_TIME("startTime", slu_kjob, start_us),
+     [3] = K_TIME("completionTime", slu_kjob, completion_us),
+     [4] = K_I32("active", slu_kjob, active), [5] = K_I32("succeeded", slu_kjob, succeeded),
+     [6] = K_I32("failed", slu_kjob, failed),
+     [7] = K_STR("completedIndexes", slu_kjob, completed_indexes),
+     [9] = K_I32("ready", slu_kjob, ready), [11] = K_I32("terminating", slu_kjob, terminating));
+KMSG(job_msg, "Job", raw_job,
+     METADATA, [2] = K_PART("spec", job_spec_msg), [3] = K_PART("status", job_status_msg));
+static const struct raw_job job_defaults = {
+	.j = { .active_deadline_s = SLU_KNONE,
+	       .parallelism = SLU_KNONE,
+	       .completions = SLU_KNONE,
+	       .backoff_limit = SLU_KNONE },
+	.tmpl = { .spec = KRAW_PODSPEC_DEFAULTS },
+};
+
+static int finish_job(struct slu_kcodec *c, void *raw)
+{
+	struct raw_job *r = raw;
+	struct slu_kjob *j = &r->j;
+
+	j->complete = tri_of(j->conds, j->nconds, "Complete");
+	j->failed_cond = tri_of(j->conds, j->nconds, "Failed");
+	j->suspended = tri_of(j->conds, j->nconds, "Suspended");
+	return slu_kdec_finish_template(c, &r->tmpl, &j->tmpl);
+}
+
+/* ---- apps/v1 ReplicaSet, StatefulSet, Deployment ---- */
+
+struct raw_rs {
+	struct slu_kreplicaset r;
+	struct kraw_template tmpl;
+};
+KMSG(rs_spec_msg, "ReplicaSetSpec", raw_rs, [1] = K_I32("replicas", slu_kreplicaset, replicas),
+     [3] = K_MSG("template", raw_rs, tmpl, slu_ktemplate_msg));
+KMSG(rs_status_msg, "ReplicaSetStatus", raw_rs, [1] = K_I32("replicas", slu_kreplicaset, now),
+     [4] = K_I32("readyReplicas", slu_kreplicaset, ready));
+KMSG(rs_msg, "ReplicaSet", raw_rs,
+     METADATA, [2] = K_PART("spec", rs_spec_msg), [3] = K_PART("status", rs_status_msg));
+static const struct raw_rs rs_defaults = { .r = { .replicas = SLU_KNONE },
+					   .tmpl = { .spec = KRAW_PODSPEC_DEFAULTS } };
+
+static int finish_rs(struct slu_kcodec *c, void *raw)
+{
+	struct raw_rs *r = raw;
+
+	return slu_kdec_finish_template(c, &r->tmpl, &r->r.tmpl);
+}
+
+struct raw_sts {
+	struct slu_kstatefulset s;
+	struct kraw_template tmpl;
+};
+struct named { /* an array of these is an array of strings */
+	const char *name;
+};
+KMSG(named_meta_msg, "ObjectMeta", named, [1] = K_STR("name", named, name));
+KMSG(named_msg, "PersistentVolumeClaim", named, [1] = K_PART("metadata", named_meta_msg));
+static const struct kword parallel_words[] = { { "Parallel", 1 }, { NULL, 0 } };
+KMSG(ordinals_msg, "StatefulSetOrdinals", raw_sts, [1] = K_I32("start", slu_kstatefulset, start));
+KMSG(sts_spec_msg, "StatefulSetSpec", raw_sts, [1] = K_I32("replicas", slu_kstatefulset, replicas),
+     [3] = K_MSG("template", raw_sts, tmpl, slu_ktemplate_msg),
+     [4] = K_MSGS("volumeClaimTemplates", slu_kstatefulset, claim_templates, named_msg),
+     [5] = K_STR("serviceName", slu_kstatefulset, service),
+     [6] = K_WORD("podManagementPolicy", slu_kstatefulset, parallel, parallel_words),
+     [11] = K_PART("ordinals", ordinals_msg));
+KMSG(sts_status_msg, "StatefulSetStatus", raw_sts, [2] = K_I32("replicas", slu_kstatefulset, now),
+     [3] = K_I32("readyReplicas", slu_kstatefulset, ready));
+KMSG(sts_msg, "StatefulSet", raw_sts,
+     METADATA, [2] = K_PART("spec", sts_spec_msg), [3] = K_PART("status", sts_status_msg));
+static const struct raw_sts sts_defaults = { .s = { .replicas = SLU_KNONE },
+					     .tmpl = { .spec = KRAW_PODSPEC_DEFAULTS } };
+
+static int finish_sts(struct slu_kcodec *c, void *raw)
+{
+	struct raw_sts *r = raw;
+
+	return slu_kdec_finish_template(c, &r->tmpl, &r->s.tmpl);
+}
+
+struct raw_deploy {
+	struct slu_kdeployment d;
+	struct kraw_template tmpl;
+};
+KMSG(deploy_spec_msg, "DeploymentSpec",
+     raw_deploy, [1] = K_I32("replicas", slu_kdeployment, replicas),
+     [3] = K_MSG("template", raw_deploy, tmpl, slu_ktemplate_msg),
+     [7] = K_BOOL("paused", slu_kdeployment, paused));
+KMSG(deploy_status_msg, "DeploymentStatus",
+     raw_deploy, [2] = K_I32("replicas", slu_kdeployment, now),
+     [3] = K_I32("updatedReplicas", slu_kdeployment, updated),
+     [4] = K_I32("availableReplicas", slu_kdeployment, available),
+     [7] = K_I32("readyReplicas", slu_kdeployment, ready));
+KMSG(deploy_msg, "Deployment", raw_deploy,
+     METADATA, [2] = K_PART("spec", deploy_spec_msg), [3] = K_PART("status", deploy_status_msg));
+static const struct raw_deploy deploy_defaults = { .d = { .replicas = SLU_KNONE },
+						   .tmpl = { .spec = KRAW_PODSPEC_DEFAULTS } };
+
+static int finish_deploy(struct slu_kcodec *c, void *raw)
+{
+	struct raw_deploy *r = raw;
+
+	return slu_kdec_finish_template(c, &r->tmpl, &r->d.tmpl);
+}
+
+/* ---- scheduling.k8s.io/v1 PriorityClass, storage.k8s.io/v1 StorageClass, coordination Lease ----
+ */
+
+static const struct kword never_words[] = { { "Never", 1 }, { NULL, 0 } };
+KMSG(pc_msg, "PriorityClass", slu_kpriorityclass,
+     METADATA, [2] = K_I32("value", slu_kpriorityclass, value),
+     [3] = K_BOOL("globalDefault", slu_kpriorityclass, global_default),
+     [5] = K_WORD("preemptionPolicy", slu_kpriorityclass, never_preempts, never_words));
+
+static const struct kword wait_words[] = { { "WaitForFirstConsumer", 1 }, { NULL, 0 } };
+KMSG(sc_msg, "StorageClass", slu_kstorageclass,
+     METADATA, [2] = K_STR("provisioner", slu_kstorageclass, provisioner),
+     [7] = K_WORD("volumeBindingMode", slu_kstorageclass, wait_for_consumer, wait_words));
+
+KMSG(lease_spec_msg, "LeaseSpec", slu_klease, [1] = K_STR("holderIdentity", slu_klease, holder),
+     [2] = K_I32("leaseDurationSeconds", slu_klease, duration_s),
+     [3] = K_TIME("acquireTime", slu_klease, acquire_us),
+     [4] = K_TIME("renewTime", slu_klease, renew_us),
+     [5] = K_I32("leaseTransitions", slu_klease, transitions));
+KMSG(lease_msg, "Lease", slu_klease, METADATA, [2] = K_PART("spec", lease_spec_msg));
+
+/* ---- scheduling.k8s.io/v1alpha2 PodGroup ---- */
+
+struct raw_pg {
+	struct slu_kpodgroup g;
+	uint32_t bits;
+};
+#define PG_GANG     1u
+#define PG_PRIORITY 2u
+#define PG_CLAIMS   4u
+KMSG(pg_cond_msg, "Condition", slu_kcond, [1] = K_STR("type", slu_kcond, type),
+     [2] = K_WORD("status", slu_kcond, status, slu_ktri_words),
+     [3] = K_I64("observedGeneration", slu_kcond, observed),
+     [4] = K_TIME("lastTransitionTime", slu_kcond, since_us),
+     [5] = K_STR("reason", slu_kcond, reason), [6] = K_STR("message", slu_kcond, message));
+KMSG(pg_topology_msg, "TopologyConstraint", named, [1] = K_STR("key", named, name));
+KMSG(pg_constraints_msg, "PodGroupSchedulingConstraints",
+     raw_pg, [1] = K_MSGS("topology", slu_kpodgroup, topology, pg_topology_msg));
+KMSG(pg_gang_msg, "GangSchedulingPolicy",
+     raw_pg, [1] = K_I32("minCount", slu_kpodgroup, min_member));
+KMSG(pg_policy_msg, "PodGroupSchedulingPolicy", raw_pg,
+     [2] = { .json = "gang",
+	     .type = KF_MSG,
+	     .sub = &pg_gang_msg,
+	     .noff = offsetof(struct raw_pg, bits),
+	     .bit = PG_GANG });
+KMSG(pg_workload_msg, "WorkloadPodGroupTemplateReference",
+     raw_pg, [1] = K_STR("workloadName", slu_kpodgroup, workload),
+     [2] = K_STR("podGroupTemplateName", slu_kpodgroup, workload_template));
+KMSG(pg_ref_msg, "PodGroupTemplateReference", raw_pg, [1] = K_PART("workload", pg_workload_msg));
+KMSG(pg_spec_msg, "PodGroupSpec", raw_pg, [1] = K_PART("podGroupTemplateRef", pg_ref_msg),
+     [2] = K_PART("schedulingPolicy", pg_policy_msg),
+     [3] = K_PART("schedulingConstraints", pg_constraints_msg),
+     [4] = K_HAS("resourceClaims", raw_pg, bits, PG_CLAIMS),
+     [5] = K_STR("disruptionMode", slu_kpodgroup, disruption_mode),
+     [6] = K_STR("priorityClassName", slu_kpodgroup, priority_class),
+     [7] = { .json = "priority",
+	     .type = KF_I32,
+	     .off = offsetof(struct slu_kpodgroup, priority),
+	     .noff = offsetof(struct raw_pg, bits),
+	     .bit = PG_PRIORITY });
+KMSG(pg_status_msg, "PodGroupStatus",
+     raw_pg, [1] = K_MSGS("conditions", slu_kpodgroup, conds, pg_cond_msg));
+KMSG(pg_msg, "PodGroup", raw_pg,
+     METADATA, [2] = K_PART("spec", pg_spec_msg), [3] = K_PART("status", pg_status_msg));
+static const struct raw_pg pg_defaults = { .g = { .min_member = SLU_KNONE,
+						  .schedule_timeout_s = SLU_KNONE } };
+
+static int finish_pg(struct slu_kcodec *c, void *raw)
+{
+	struct raw_pg *r = raw;
+
+	r->g.gang = r->bits & PG_GANG;
+	r->g.has_priority = r->bits & PG_PRIORITY;
+	r->g.resource_claims = r->bits & PG_CLAIMS;
+	return 0;
+}
+
+/* ---- scheduling.x-k8s.io and scheduling.sigs.k8s.io PodGroup: JSON only, own numbers ---- */
+
+KMSG_MAPS(pgx_spec_msg, "PodGroupSpec", raw_pg, [1] = K_I32("minMember", slu_kpodgroup, min_member),
+	  [2] = K_AMOUNTS("minResources", slu_kpodgroup, min_resources),
+	  [3] = K_I32("scheduleTimeoutSeconds", slu_kpodgroup, schedule_timeout_s));
+KMSG(pgx_status_msg, "PodGroupStatus", raw_pg, [1] = K_STR("phase", slu_kpodgroup, phase),
+     [2] = K_STR("occupiedBy", slu_kpodgroup, occupied_by),
+     [3] = K_I32("running", slu_kpodgroup, running),
+     [4] = K_I32("succeeded", slu_kpodgroup, succeeded),
+     [5] = K_I32("failed", slu_kpodgroup, failed),
+     [6] = K_I32("scheduled", slu_kpodgroup, scheduled),
+     [7] = K_TIME("scheduleStartTime", slu_kpodgroup, schedule_start_us),
+     [8] = K_TIME("creationTime", slu_kpodgroup, creation_us),
+     [9] = K_MSGS("conditions", slu_kpodgroup, conds, pg_cond_msg));
+KMSG(pgx_msg, "PodGroup", raw_pg,
+     METADATA, [2] = K_PART("spec", pgx_spec_msg), [3] = K_PART("status", pgx_status_msg));
+
+/* ---- jobs.converged-computing.org/v1alpha1 FluxJob: JSON only, own numbers ---- */
+
+KMSG(fj_res_msg, "Resources", slu_kfluxjob, [1] = K_STRS("nodes", slu_kfluxjob, nodes));
+KMSG(fj_spec_msg, "FluxJobSpec", slu_kfluxjob, [1] = K_STR("jobspec", slu_kfluxjob, jobspec),
+     [2] = K_I32("type", slu_kfluxjob, type), [3] = K_STR("name", slu_kfluxjob, name),
+     [4] = K_I32("duration", slu_kfluxjob, duration_s),
+     [5] = K_BOOL("reservation", slu_kfluxjob, reservation),
+     [6] = K_I32("nodes", slu_kfluxjob, count), [7] = K_I32("cores", slu_kfluxjob, cores),
+     [8] = K_PART("resources", fj_res_msg));
+KMSG(fj_status_msg, "FluxJobStatus",
+     slu_kfluxjob, [1] = K_STR("submitStatus", slu_kfluxjob, submit_status),
+     [2] = K_STR("state", slu_kfluxjob, state), [3] = K_STR("reason", slu_kfluxjob, reason),
+     [4] = K_I64("jobid", slu_kfluxjob, job_id));
+KMSG(fj_msg, "FluxJob", slu_kfluxjob,
+     METADATA, [2] = K_PART("spec", fj_spec_msg), [3] = K_PART("status", fj_status_msg));
+static const struct slu_kfluxjob fj_defaults = { .job_id = SLU_KNONE };
+
+/* ---- meta.k8s.io/v1 PartialObjectMetadata ---- */
+
+KMSG(partial_msg, "PartialObjectMetadata", slu_kpartial, METADATA);
+
+#define KIND(g, v, r, k, ns, js, m, T, def, fin) \
+	{ { g, v, r, k, ns, js }, &m, sizeof(struct T), def, fin }
+const struct kkind slu_kkinds[SLU_KIND_COUNT] = {
+	[SLU_KIND_NODE] = KIND("", "v1", "nodes", "Node", false, false, node_msg, slu_knode, NULL,
+			       finish_node),
+	[SLU_KIND_POD] = KIND("", "v1", "pods", "Pod", true, false, slu_kpod_msg, kraw_pod,
+			      &slu_kraw_pod_defaults, slu_kdec_finish_pod),
+	[SLU_KIND_NAMESPACE] = KIND("", "v1", "namespaces", "Namespace", false, false, ns_msg,
+				    slu_knamespace, NULL, NULL),
+	[SLU_KIND_PVC] = KIND("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true,
+			      false, pvc_msg, slu_kpvc, NULL, NULL),
+	[SLU_KIND_PV] = KIND("", "v1", "persistentvolumes", "PersistentVolume", false, false,
+			     pv_msg, slu_kpv, NULL, NULL),
+	[SLU_KIND_JOB] = KIND("batch", "v1", "jobs", "Job", true, false, job_msg, raw_job,
+			      &job_defaults, finish_job),
+	[SLU_KIND_REPLICASET] = KIND("apps", "v1", "replicasets", "ReplicaSet", true, false, rs_msg,
+				     raw_rs, &rs_defaults, finish_rs),
+	[SLU_KIND_STATEFULSET] = KIND("apps", "v1", "statefulsets", "StatefulSet", true, false,
+				      sts_msg, raw_sts, &sts_defaults, finish_sts),
+	[SLU_KIND_DEPLOYMENT] = KIND("apps", "v1", "deployments", "Deployment", true, false,
+				     deploy_msg, raw_deploy, &deploy_defaults, finish_deploy),
+	[SLU_KIND_PRIORITYCLASS] = KIND("scheduling.k8s.io", "v1", "priorityclasses",
+					"PriorityClass", false, false, pc_msg, slu_kpriorityclass,
+					NULL, NULL),
+	[SLU_KIND_STORAGECLASS] = KIND("storage.k8s.io", "v1", "storageclasses", "StorageClass",
+				       false, false, sc_msg, slu_kstorageclass, NULL, NULL),
+	[SLU_KIND_LEASE] = KIND("coordination.k8s.io", "v1", "leases", "Lease", true, false,
+				lease_msg, slu_klease, NULL, NULL),
+	[SLU_KIND_PODGROUP_X] = KIND("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup",
+				     true, true, pgx_msg, raw_pg, &pg_defaults, NULL),
+	[SLU_KIND_PODGROUP_SIGS] = KIND("scheduling.sigs.k8s.io", "v1alpha1", "podgroups",
+					"PodGroup", true, true, pgx_msg, raw_pg, &pg_defaults,
+					NULL),
+	[SLU_KIND_PODGROUP] = KIND("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", true,
+				   false, pg_msg, raw_pg, &pg_defaults, finish_pg),
+	[SLU_KIND_FLUXJOB] = KIND("jobs.converged-computing.org", "v1alpha1", "fluxjobs", "FluxJob",
+				  true, true, fj_msg, slu_kfluxjob, &fj_defaults, NULL),
+	[SLU_KIND_PARTIAL] = KIND("", "", "", "PartialObjectMetadata", true, false, partial_msg,
+				  slu_kpartial, NULL, NULL),
+};
+
+const struct slu_kkind_info *slu_kkind_info(enum slu_kkind k)
+{
+	return (size_t)k < SLU_LEN(slu_kkinds) ? &slu_kkinds[k].info : NULL;
+}

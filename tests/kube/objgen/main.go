@@ -1,0 +1,99 @@
+// objgen writes Kubernetes objects in both encodings of the real libraries, so that the decoders in
+// src/kube can be compared with them: NAME.json and NAME.pb for each object, and lists on request.
+//
+//	objgen fixtures DIR
+//	objgen pods N FILE       a protobuf PodList of N realistic running pods
+//	objgen nodes N FILE      a protobuf NodeList
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+)
+
+func protobufOf(obj runtime.Object) []byte {
+	var b bytes.Buffer
+	if err := protobuf.NewSerializer(nil, nil).Encode(obj, &b); err != nil {
+		log.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func write(path string, b []byte) {
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// frame is one event of a protobuf watch: length, WatchEvent, and inside it the enveloped object.
+func frame(kind string, obj runtime.Object) []byte {
+	ev := metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: protobufOf(obj)}}
+	raw, err := ev.Marshal()
+	if err != nil {
+		log.Fatal(err)
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(raw))), raw...)
+}
+
+func line(kind string, obj runtime.Object) []byte {
+	raw, err := json.Marshal(obj)
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := json.Marshal(metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: raw}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return append(b, '\n')
+}
+
+func main() {
+	if len(os.Args) < 3 {
+		log.Fatal("usage: objgen fixtures DIR | pods N FILE | nodes N FILE")
+	}
+	switch os.Args[1] {
+	case "fixtures":
+		dir := os.Args[2]
+		for _, f := range fixtures() {
+			j, err := json.MarshalIndent(f.obj, "", " ")
+			if err != nil {
+				log.Fatal(err)
+			}
+			write(filepath.Join(dir, f.name+".json"), append(j, '\n'))
+			write(filepath.Join(dir, f.name+".pb"), protobufOf(f.obj))
+		}
+		var pb, js []byte
+		for _, e := range events() {
+			pb = append(pb, frame(e.kind, e.obj)...)
+			js = append(js, line(e.kind, e.obj)...)
+		}
+		write(filepath.Join(dir, "events.watch.pb"), pb)
+		write(filepath.Join(dir, "events.watch.json"), js)
+	case "pods", "nodes":
+		n, err := strconv.Atoi(os.Args[2])
+		if err != nil || len(os.Args) < 4 {
+			log.Fatal("usage: objgen pods N FILE")
+		}
+		var obj runtime.Object
+		if os.Args[1] == "pods" {
+			obj = podList(n)
+		} else {
+			obj = nodeList(n)
+		}
+		b := protobufOf(obj)
+		write(os.Args[3], b)
+		fmt.Printf("%s: %d objects, %d bytes\n", os.Args[3], n, len(b))
+	default:
+		log.Fatalf("unknown command %q", os.Args[1])
+	}
+}
