@@ -93,7 +93,7 @@ class Api:
                 conn.request(method, path, body=data, headers=headers)
                 answer = conn.getresponse()
                 text = answer.read()
-            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError):
                 conn.close()
                 if used:  # the server closed an idle connection; a fresh one decides
                     continue

@@ -96,6 +96,7 @@ class Cluster(nodes.NodeActions):
         self.bin = None
         self.processes = {c: Process(c, self.folder) for c in COMPONENTS}
         self._admin = self._sluice = None
+        self._guard = self._guard_pipe = None
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -297,6 +298,8 @@ class Cluster(nodes.NodeActions):
             for path in sorted((DEPLOY / "crds").glob("*.yaml")):
                 self.admin.apply_file(path)
             self.admin.apply_file(DEPLOY / "rbac.yaml")
+            self.admin.wait("namespaces", "default", bool, None)
+            self._service_account("default")
             self.admin.create_many(node_objects)
             self._wait_settled(timeout)
         except BaseException:
@@ -321,19 +324,21 @@ class Cluster(nodes.NodeActions):
             for c in ("kube-apiserver", "etcd"):
                 self.processes[c].kill()
             shutil.rmtree(self.folder / "etcd", ignore_errors=True)
-            self._admin = self._sluice = None
+            self._forget()
             return False
         return True
 
     def wait_ready(self, timeout=60):
         """Until the API server says it is ready."""
         end = time.monotonic() + timeout
+        probe = Api.from_kubeconfig(self.kubeconfig, timeout=2)
         while True:
             for c in ("etcd", "kube-apiserver"):
                 if not self.processes[c].pid:
                     raise RuntimeError(f"{c} ended:\n{self.processes[c].tail()}")
             try:
-                self.admin.request("GET", "/readyz")
+                probe.request("GET", "/readyz")
+                probe.close()
                 return
             except (OSError, ApiError) as e:
                 if time.monotonic() > end:
@@ -341,8 +346,6 @@ class Cluster(nodes.NodeActions):
             time.sleep(0.05)
 
     def _wait_settled(self, timeout):
-        if "kube-controller-manager" not in self.without:
-            self.admin.wait("serviceaccounts", "default", bool, timeout=timeout)
         for path in (DEPLOY / "crds").glob("*.yaml"):
             self.admin.wait(
                 "customresourcedefinitions", path.stem,
@@ -384,16 +387,20 @@ class Cluster(nodes.NodeActions):
         """End all processes and remove the folder (unless `keep`)."""
         for c in reversed(COMPONENTS):
             self.processes[c].kill()
-        for api in (self._admin, self._sluice):
-            if api:
-                api.close()
-        self._admin = self._sluice = None
+        self._forget()
         if not keep:
             shutil.rmtree(self.folder, ignore_errors=True)
             try:
                 self.folder.parent.rmdir()
             except OSError:
                 pass  # other clusters live there
+
+    def _forget(self):
+        """Drop the connections to a server that is gone."""
+        for api in (self._admin, self._sluice):
+            if api:
+                api.close()
+        self._admin = self._sluice = None
 
     def own(self):
         """Let this cluster end with the calling process, however that ends."""
@@ -411,15 +418,17 @@ class Cluster(nodes.NodeActions):
         self.up()
         return self.own()
 
-    def __exit__(self, *_):
-        self.down()
-        self._release_guard()
-
-    def _release_guard(self):
-        if getattr(self, "_guard", None):
-            os.close(self._guard_pipe)
+    def close(self):
+        """down(), and no more guard."""
+        self.down(keep=os.environ.get("SLUICE_CLUSTER_KEEP"))
+        if self._guard:
+            self._guard.kill()
             self._guard.wait()
+            os.close(self._guard_pipe)
             self._guard = None
+
+    def __exit__(self, *_):
+        self.close()
 
     # -- namespaces ----------------------------------------------------------------------------
 
@@ -427,11 +436,14 @@ class Cluster(nodes.NodeActions):
         """A namespace that takes pods at once: its default service account is made with it."""
         meta = {"name": name, **({"labels": labels} if labels else {})}
         self.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+        self._service_account(name)
+        return name
+
+    def _service_account(self, namespace):
+        """Pods are refused without it; the controller manager makes it too, but later."""
+        meta = {"name": "default", "namespace": namespace}
         try:
-            self.admin.create(
-                {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}}
-            )
+            self.admin.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
         except ApiError as e:
             if e.status != 409:
                 raise
-        return name

@@ -7,14 +7,21 @@ import time
 from pathlib import Path
 
 
-def _stat(pid):
-    """(state, start time) of a process, None when there is none."""
+def process_state(pid):
+    """(state, start time) of a process, None when there is none or nothing of it runs any more."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        fields = _fields(f"/proc/{pid}/stat")
+        # The first thread may have ended before the others, which still hold files and ports.
+        if fields[0] == "Z" and all(_fields(t / "stat")[0] in "ZX" for t in Path(f"/proc/{pid}/task").iterdir()):
+            return None
     except OSError:
         return None
-    fields = text[text.rindex(")") + 2 :].split()
     return fields[0], fields[19]
+
+
+def _fields(path):
+    text = Path(path).read_text()
+    return text[text.rindex(")") + 2 :].split()
 
 
 class Process:
@@ -37,8 +44,8 @@ class Process:
             return None
         if self._child is not None and self._child.pid == int(pid):
             self._child.poll()  # reaps it when it has ended
-        now = _stat(pid)
-        return int(pid) if now and now[0] != "Z" and now[1] == started else None
+        now = process_state(pid)
+        return int(pid) if now and now[1] == started else None
 
     def start(self, args, env=None):
         if self.pid:
@@ -53,7 +60,7 @@ class Process:
                 env=env,
                 start_new_session=True,
             )
-        stat = _stat(self._child.pid)
+        stat = process_state(self._child.pid)
         self.pid_file.write_text(f"{self._child.pid} {stat[1] if stat else 0}\n")
 
     def signal(self, number):
@@ -71,6 +78,8 @@ class Process:
             if time.monotonic() > end:
                 return False
             time.sleep(0.01)
+        if self._child is not None:
+            self._child.poll()
         return True
 
     def kill(self):
