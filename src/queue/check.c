@@ -1,0 +1,152 @@
+/* The invariants, proven from the books: for verification and tests, not for speed. */
+#include "queue/state.h"
+
+static int check_job(const struct slu_queue *q, uint32_t j, struct slu_error *err)
+{
+	const struct job *job = &q->job.p[j];
+	struct slu_gang_info info;
+	int rc = slu_gang_info(q->m, job->id, &info, NULL);
+	const char *state = slu_job_state_name((enum slu_job_state)job->state);
+
+	if (job_find(q, job->id) != j)
+		return slu_fail(err, -EUCLEAN, "job %" PRIu64 " is not found by its id", job->id);
+	if (job->state == SLU_JOB_RUNNING) {
+		if (rc < 0)
+			return job->flags & JOB_PARTIAL
+				       ? 0
+				       : slu_fail(err, -EUCLEAN, "job %" PRIu64 " runs on nothing",
+						  job->id);
+		if (info.state != SLU_GANG_RUNNING)
+			return slu_fail(err, -EUCLEAN, "job %" PRIu64 " runs but is not booked so",
+					job->id);
+		if (!(job->flags & JOB_PARTIAL) && info.slots < q->shape.p[job->shape].slots)
+			return slu_fail(err, -EUCLEAN,
+					"job %" PRIu64 " runs with %u slots, it needs %" PRId64,
+					job->id, info.slots, q->shape.p[job->shape].slots);
+	} else if (job->state == SLU_JOB_WAITING && job->planned_s != SLU_TIME_NONE) {
+		if (rc < 0 || info.state != SLU_GANG_RESERVED ||
+		    (info.start_s != job->planned_s && job->planned_s != q->now_s))
+			return slu_fail(err, -EUCLEAN,
+					"job %" PRIu64 " is planned for %" PRId64
+					" but the books do not say so",
+					job->id, job->planned_s);
+		if (info.slots < q->shape.p[job->shape].slots)
+			return slu_fail(err, -EUCLEAN, "job %" PRIu64 " is planned in part",
+					job->id);
+	} else if (!rc) {
+		return slu_fail(err, -EUCLEAN, "job %" PRIu64 " is %s but holds room", job->id,
+				state);
+	}
+	return 0;
+}
+
+/* One node, over all times: at the start of every share, what lies over it must fit. */
+static int check_node(const struct slu_queue *q, slu_node node, struct slu_error *err)
+{
+	uint32_t n = slu_machine_node_shares(q->m, node);
+
+	for (uint32_t a = 0; a < n; a++) {
+		int64_t sum[SLU_KINDS_MAX] = { 0 };
+		struct slu_node_share at, s;
+
+		slu_machine_node_share(q->m, node, a, &at);
+		if (at.job >= SLU_JOB_ID_MAX)
+			continue;
+		int64_t t = SLU_MAX(at.start_s, q->now_s);
+		bool jobs_only = true;
+
+		for (uint32_t b = 0; b < n; b++) {
+			slu_machine_node_share(q->m, node, b, &s);
+			if (s.job >= SLU_JOB_ID_MAX) {
+				jobs_only = false;
+				continue;
+			}
+			uint32_t j = job_find(q, s.job);
+
+			if (j == SLU_NIL)
+				return slu_fail(err, -EUCLEAN,
+						"node %s is held by job %" PRIu64
+						", which does not exist",
+						slu_machine_node_name(q->m, node), s.job);
+			/* What runs beyond its end is about to say so. */
+			if (s.start_s > t || s.end_s <= t)
+				continue;
+			const struct slu_gang_role *r =
+				&q->shape.p[q->job.p[j].shape].req.role[s.role];
+
+			for (uint32_t k = 0; k < r->n_need; k++)
+				sum[r->need[k].kind] += r->need[k].n * s.slots;
+		}
+		for (uint32_t k = 0; jobs_only && k < slu_machine_kinds(q->m); k++)
+			if (sum[k] > slu_machine_node_total(q->m, node, k))
+				return slu_fail(err, -EUCLEAN,
+						"node %s: %" PRId64 " of %s booked at %" PRId64
+						", it has %" PRId64,
+						slu_machine_node_name(q->m, node), sum[k],
+						slu_machine_kind_name(q->m, k), t,
+						slu_machine_node_total(q->m, node, k));
+	}
+	return 0;
+}
+
+/* A tree is in order and its sums are right; returns its size, or -1. */
+static int64_t check_tree(const struct slu_queue *q, uint32_t root)
+{
+	if (root == SLU_NIL)
+		return 0;
+	const struct order_node *n = &q->job.p[root].ord;
+	int64_t l = check_tree(q, n->left), r = check_tree(q, n->right);
+
+	if (l < 0 || r < 0 || l + r + 1 != n->size)
+		return -1;
+	if ((n->left != SLU_NIL && !order_before(&q->job.p[n->left], &q->job.p[root])) ||
+	    (n->right != SLU_NIL && !order_before(&q->job.p[root], &q->job.p[n->right])))
+		return -1;
+	return l + r + 1;
+}
+
+int slu_queue_check(const struct slu_queue *q, int64_t now_s, struct slu_error *err)
+{
+	uint64_t living = 0;
+
+	for (uint32_t j = 0; j < q->job.n; j++) {
+		if (!q->job.p[j].used)
+			continue;
+		living++;
+		int rc = check_job(q, j, err);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (living != q->job_of.n)
+		return slu_fail(err, -EUCLEAN, "%" PRIu64 " jobs in the table, %u by id", living,
+				q->job_of.n);
+	for (uint32_t i = 0; i < q->sub.n; i++) {
+		const struct subqueue *s = &q->sub.p[i];
+		int64_t n = check_tree(q, s->reserved);
+
+		if (n != s->n_reserved)
+			return slu_fail(err, -EUCLEAN, "queue %s: the reserved tree is broken",
+					s->conf.name);
+		for (uint32_t k = 0; k < s->active.n; k++) {
+			int64_t more = check_tree(q, q->bucket.p[s->active.p[k]].root);
+
+			if (more < 1)
+				return slu_fail(err, -EUCLEAN, "queue %s: a bucket is broken",
+						s->conf.name);
+			n += more;
+		}
+		if (n != s->n[SLU_JOB_WAITING])
+			return slu_fail(err, -EUCLEAN,
+					"queue %s: %" PRId64 " in the trees, %u waiting",
+					s->conf.name, n, s->n[SLU_JOB_WAITING]);
+	}
+	for (uint32_t i = 0; i < slu_machine_node_slots(q->m); i++) {
+		slu_node node = slu_machine_node_at(q->m, i);
+		int rc = node == SLU_NODE_NONE ? 0 : check_node(q, node, err);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}

@@ -1,0 +1,97 @@
+#include "queue/queue.h"
+
+static const char *const policy_name[] = {
+	[SLU_POLICY_FCFS] = "fcfs",           [SLU_POLICY_EASY] = "easy",
+	[SLU_POLICY_HYBRID] = "hybrid",       [SLU_POLICY_CONSERVATIVE] = "conservative",
+	[SLU_POLICY_FIRST_FIT] = "first-fit",
+};
+
+static const char *const backfill_name[] = {
+	[SLU_BACKFILL_SUBMISSION] = "submission",
+	[SLU_BACKFILL_SHORTEST] = "shortest",
+};
+
+int slu_policy_parse(const char *s, enum slu_policy *out, struct slu_error *err)
+{
+	for (unsigned i = 0; i < SLU_LEN(policy_name); i++)
+		if (!strcmp(s, policy_name[i])) {
+			*out = (enum slu_policy)i;
+			return 0;
+		}
+	return slu_fail(err, -EINVAL,
+			"unknown policy \"%s\"; there are fcfs, easy, hybrid, conservative, "
+			"first-fit",
+			s);
+}
+
+const char *slu_policy_name(enum slu_policy p)
+{
+	return (unsigned)p < SLU_LEN(policy_name) ? policy_name[p] : "?";
+}
+
+int slu_backfill_parse(const char *s, enum slu_backfill *out, struct slu_error *err)
+{
+	for (unsigned i = 0; i < SLU_LEN(backfill_name); i++)
+		if (!strcmp(s, backfill_name[i])) {
+			*out = (enum slu_backfill)i;
+			return 0;
+		}
+	return slu_fail(err, -EINVAL,
+			"unknown backfill order \"%s\"; there are submission, shortest", s);
+}
+
+const char *slu_backfill_name(enum slu_backfill b)
+{
+	return (unsigned)b < SLU_LEN(backfill_name) ? backfill_name[b] : "?";
+}
+
+/* Decimal >= 1, no sign, no blanks. */
+static int depth(const char *key, const char *s, size_t n, uint32_t *out, struct slu_error *err)
+{
+	uint64_t v = 0;
+
+	if (!n)
+		return slu_fail(err, -EINVAL, "%s: no value", key);
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return slu_fail(err, -EINVAL, "%s: \"%.*s\" is not a decimal number", key,
+					(int)SLU_MIN(n, (size_t)32), s);
+		v = v * 10 + (uint64_t)(s[i] - '0');
+		if (v > UINT32_MAX)
+			return slu_fail(err, -ERANGE, "%s: too large", key);
+	}
+	if (v < 1)
+		return slu_fail(err, -ERANGE, "%s: must be 1 or more", key);
+	*out = (uint32_t)v;
+	return 0;
+}
+
+int slu_queue_conf_params(struct slu_queue_conf *c, const char *params, struct slu_error *err)
+{
+	static const char *const key[] = { "queue-depth", "reservation-depth", "max-queue-depth",
+					   "max-reservation-depth" };
+	uint32_t val[4] = { c->queue_depth, c->reservation_depth, 1000000, 100000 };
+
+	for (const char *p = params; *p;) {
+		size_t n = strcspn(p, ","), eq = strcspn(p, "=,");
+		unsigned k = 0;
+
+		while (k < 4 && (strlen(key[k]) != eq || memcmp(key[k], p, eq)))
+			k++;
+		if (k == 4 || p[eq] != '=')
+			return slu_fail(err, -EINVAL,
+					"unknown parameter \"%.*s\"; there are queue-depth, "
+					"reservation-depth, max-queue-depth, max-reservation-depth",
+					(int)SLU_MIN(n, (size_t)64), p);
+		int rc = depth(key[k], p + eq + 1, n - eq - 1, &val[k], err);
+
+		if (rc < 0)
+			return rc;
+		p += n + (p[n] == ',');
+	}
+	c->queue_depth = SLU_MIN(val[0], val[2]);
+	/* As in Fluxion: a depth that is not below the maximum leaves the old value. */
+	if (val[1] < val[3])
+		c->reservation_depth = val[1];
+	return 0;
+}

@@ -1,0 +1,417 @@
+/* Events about jobs. */
+#include "queue/state.h"
+
+static int find(struct slu_queue *q, slu_job_id id, uint32_t *j, struct slu_error *err)
+{
+	*j = job_find(q, id);
+	return *j == SLU_NIL ? slu_fail(err, -ENOENT, "no job %" PRIu64, id) : 0;
+}
+
+/* Limits and names of the queue.  0; 1: refused, the decision is in `out`; or an error. */
+static int admit(struct slu_queue *q, const struct slu_job_spec *s, bool running, uint32_t *queue,
+		 int64_t *limit_s, struct slu_decisions *out)
+{
+	struct slu_error why = { 0 };
+	uint32_t i = 0;
+
+	if (s->queue && *s->queue)
+		while (i < q->sub.n && strcmp(q->sub.p[i].conf.name, s->queue))
+			i++;
+	if (i >= q->sub.n) {
+		int rc = decide_text(out, SLU_DEC_REFUSED, s->id, "queue (%s) doesn't exist",
+				     s->queue ? s->queue : "default");
+
+		return rc < 0 ? rc : 1;
+	}
+	const struct slu_queue_conf *c = &q->sub.p[i].conf;
+	const struct slu_queue_limits *l = &c->limit;
+	uint32_t user = slu_intern_find(&q->str, s->user ? s->user : "");
+	uint64_t *at = user == SLU_INTERN_NONE
+			       ? NULL
+			       : slu_map_get(&q->usage_of, ((uint64_t)i << 32) | user);
+	uint32_t mine = at ? q->usage.p[*at].waiting : 0;
+	const uint32_t *n = q->sub.p[i].n;
+	uint32_t waiting = n[SLU_JOB_WAITING] + n[SLU_JOB_HELD] + n[SLU_JOB_BLOCKED] +
+			   n[SLU_JOB_NEVER];
+	int64_t slots = 0;
+
+	*limit_s = s->limit_s ? s->limit_s : c->default_duration;
+	for (uint32_t r = 0; r < s->req->n_role; r++)
+		slots += s->req->role[r].min;
+	slots = SLU_MAX(slots, (int64_t)s->req->min);
+	if (!running && l->max_slots && slots > l->max_slots)
+		slu_fail(&why, -1, "asks for %" PRId64 " slots; queue \"%s\" allows %" PRId64,
+			 slots, c->name, l->max_slots);
+	else if (!running && l->max_duration && *limit_s > l->max_duration)
+		slu_fail(&why, -1,
+			 "asks for %" PRId64 " s; queue \"%s\" allows %" PRId64
+			 " s; give a shorter limit",
+			 *limit_s, c->name, l->max_duration);
+	else if (!running && l->max_waiting && waiting >= l->max_waiting)
+		slu_fail(&why, -1, "queue \"%s\" is full: %u jobs wait", c->name, waiting);
+	else if (!running && l->max_waiting_user && mine >= l->max_waiting_user)
+		slu_fail(&why, -1,
+			 "user \"%s\" has %u jobs waiting in queue \"%s\", as many as allowed",
+			 s->user ? s->user : "", mine, c->name);
+	else if (dep_check(q, s, &why) == 0) {
+		*queue = i;
+		return 0;
+	}
+	int rc = decide_text(out, SLU_DEC_REFUSED, s->id, "%s", why.text);
+
+	return rc < 0 ? rc : 1;
+}
+
+static int running_add(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
+		       struct slu_error *err)
+{
+	struct job *job = &q->job.p[j];
+	const struct slu_gang_req *req = &q->shape.p[job->shape].req;
+	int64_t end;
+
+	if (slu_add_i64(ev->start_s, job->limit_s, &end) < 0)
+		return slu_fail(err, -EINVAL, "job %" PRIu64 ": its end is beyond all time",
+				job->id);
+	/* An end in the past is only a wrong estimate. */
+	struct slu_gang_booking b = { .job = job->id,
+				      .start_s = SLU_MIN(ev->start_s, q->now_s),
+				      .end_s = SLU_MAX(end, q->now_s + 1),
+				      .role = req->role,
+				      .n_role = req->n_role,
+				      .part = ev->part,
+				      .n_part = ev->n_part };
+	int rc = timer_add(q, b.end_s + 1, j);
+
+	if (rc < 0)
+		return rc;
+	rc = slu_gang_register(q->m, q->now_s, &b, err);
+	if (rc < 0)
+		return rc;
+	job->start_s = ev->start_s;
+	job->end_s = b.end_s;
+	job->how = SLU_HOW_IMMEDIATE;
+	job_set_state(q, j, SLU_JOB_RUNNING);
+	q->grow_any |= (job->flags & JOB_GROW) && q->shape.p[job->shape].elastic;
+	plan_lost(q, SLU_CAUSE_FOREIGN, job->id, SLU_NODE_NONE);
+	return 0;
+}
+
+int ev_submit(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+	      struct slu_error *err)
+{
+	const struct slu_job_spec *s = ev->spec;
+	bool running = ev->kind == SLU_EV_RUNNING;
+	uint32_t queue, j;
+	int64_t limit_s;
+
+	if (!s || !s->req || !s->id || s->id >= SLU_JOB_ID_MAX)
+		return slu_fail(err, -EINVAL, "a job needs an id below 2^62 and a request");
+	if (job_find(q, s->id) != SLU_NIL)
+		return slu_fail(err, -EEXIST, "job %" PRIu64 " exists", s->id);
+	if (s->limit_s < 0 || s->limit_s > SLU_LIMIT_MAX)
+		return slu_fail(err, -EINVAL,
+				"job %" PRIu64 ": a limit of %" PRId64 " s is outside 0..%" PRId64,
+				s->id, s->limit_s, SLU_LIMIT_MAX);
+	if (!s->req->n_role || s->req->n_role > SLU_ROLES_MAX)
+		return slu_fail(err, -EINVAL, "job %" PRIu64 ": %u roles; must be 1 to %u", s->id,
+				s->req->n_role, SLU_ROLES_MAX);
+	int rc = admit(q, s, running, &queue, &limit_s, out);
+
+	if (rc)
+		return rc < 0 ? rc : 0;
+	rc = job_make(q, s, queue, limit_s, &j);
+	if (rc < 0)
+		return rc;
+	rc = running ? running_add(q, j, ev, err) : job_settle(q, j, out);
+	if (rc == -EINVAL && !running) {
+		/* The matcher does not understand the request: the job's fault, not the caller's.
+		 */
+		struct slu_gang_req r = job_req(q, j);
+		struct slu_error why = { 0 };
+
+		if (slu_gang_satisfiable(q->m, &r, &why) == -EINVAL)
+			rc = decide_text(out, SLU_DEC_REFUSED, s->id, "%s", why.text);
+		job_unmake(q, j);
+		return rc;
+	}
+	if (rc < 0)
+		job_unmake(q, j);
+	return rc;
+}
+
+/* Take a waiting job out of line, change it, settle it again; its old promise is void. */
+static int relocate(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
+{
+	int64_t was = q->job.p[j].planned_s;
+
+	if (was != SLU_TIME_NONE) {
+		plan_freed(q, SLU_CAUSE_REPLAN, q->job.p[j].id, SLU_NODE_NONE);
+		int rc = plan_told(q, j, was, SLU_CAUSE_OWN, out);
+
+		if (rc < 0)
+			return rc;
+	}
+	job_leave_line(q, j);
+	return 0;
+}
+
+static int set_priority(struct slu_queue *q, uint32_t j, int64_t priority,
+			struct slu_decisions *out)
+{
+	struct job *job = &q->job.p[j];
+
+	if (job->priority == priority)
+		return 0;
+	if (job->bucket == SLU_NIL) {
+		job->priority = priority;
+		return 0;
+	}
+	/* A promise made is kept: only the place in the tree changes. */
+	if (job->planned_s != SLU_TIME_NONE) {
+		uint32_t *root = &q->sub.p[job->queue].reserved;
+
+		order_remove(q->job.p, root, j);
+		job->priority = priority;
+		order_insert(q->job.p, root, j);
+		return 0;
+	}
+	bucket_leave(q, j);
+	job->priority = priority;
+	bucket_enter(q, j);
+	if (!(job->flags & JOB_FRESH)) {
+		job->flags |= JOB_FRESH;
+		q->fresh.p[q->fresh.n++] = j;
+	}
+	return 0;
+}
+
+static int set_limit(struct slu_queue *q, uint32_t j, int64_t limit_s, struct slu_decisions *out,
+		     struct slu_error *err)
+{
+	struct job *job = &q->job.p[j];
+
+	if (limit_s < 1 || limit_s > SLU_LIMIT_MAX)
+		return slu_fail(err, -EINVAL,
+				"job %" PRIu64 ": a limit of %" PRId64 " s is outside 1..%" PRId64,
+				job->id, limit_s, SLU_LIMIT_MAX);
+	if (job->state == SLU_JOB_RUNNING) {
+		int64_t end = SLU_MAX(job->start_s + limit_s, q->now_s + 1);
+		int rc = timer_add(q, end + 1, j);
+
+		if (rc < 0)
+			return rc;
+		if (end < job->end_s)
+			plan_freed(q, SLU_CAUSE_EARLY_END, job->id, SLU_NODE_NONE);
+		else
+			plan_lost(q, SLU_CAUSE_OVERRUN, job->id, SLU_NODE_NONE);
+		job->limit_s = limit_s;
+		job->end_s = end;
+		return slu_gang_set_end(q->m, job->id, end);
+	}
+	if (job->bucket == SLU_NIL) {
+		job->limit_s = limit_s;
+		if (job->block == BLOCK_DEADLINE) {
+			job->block = BLOCK_NONE;
+			return job_settle(q, j, out);
+		}
+		return 0;
+	}
+	int rc = relocate(q, j, out);
+
+	job->limit_s = limit_s;
+	return rc < 0 ? rc : job_settle(q, j, out);
+}
+
+static int set_request(struct slu_queue *q, uint32_t j, const struct slu_gang_req *req,
+		       struct slu_decisions *out, struct slu_error *err)
+{
+	struct job *job = &q->job.p[j];
+
+	if (job->state == SLU_JOB_RUNNING)
+		return slu_fail(err, -EINVAL, "job %" PRIu64 " runs; resize it instead", job->id);
+	if (!req || !req->n_role || req->n_role > SLU_ROLES_MAX)
+		return slu_fail(err, -EINVAL, "job %" PRIu64 ": no roles", job->id);
+	int64_t shape = shape_get(q, req);
+
+	if (shape < 0)
+		return -ENOMEM;
+	int rc = relocate(q, j, out);
+
+	if (rc < 0) {
+		shape_put(q, (uint32_t)shape);
+		return rc;
+	}
+	shape_put(q, job->shape);
+	if (job->asked != SLU_NIL)
+		shape_put(q, job->asked);
+	job->asked = SLU_NIL;
+	job->flags &= (uint8_t)~JOB_AVOIDS;
+	job->shape = (uint32_t)shape;
+	if (job->block == BLOCK_NEVER)
+		job->block = BLOCK_NONE;
+	rc = job_settle(q, j, out);
+	if (rc == -EINVAL) {
+		rc = decide_text(out, SLU_DEC_NEVER, job->id, "the request makes no sense");
+		job->block = BLOCK_NEVER;
+		job_set_state(q, j, SLU_JOB_NEVER);
+	}
+	return rc;
+}
+
+int ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+	      struct slu_error *err)
+{
+	uint32_t j;
+	int rc = find(q, ev->job, &j, err);
+
+	if (rc < 0)
+		return rc;
+	struct job *job = &q->job.p[j];
+
+	switch (ev->kind) {
+	case SLU_EV_HOLD:
+		job->flags |= JOB_HELD;
+		if (job->state == SLU_JOB_RUNNING || job->state == SLU_JOB_HELD)
+			return 0;
+		rc = relocate(q, j, out);
+		return rc < 0 ? rc : job_settle(q, j, out);
+	case SLU_EV_RELEASE:
+		if (!(job->flags & JOB_HELD))
+			return 0;
+		job->flags &= (uint8_t)~JOB_HELD;
+		return job->state == SLU_JOB_HELD ? job_settle(q, j, out) : 0;
+	case SLU_EV_PRIORITY:
+		return set_priority(q, j, ev->priority, out);
+	case SLU_EV_LIMIT:
+		return set_limit(q, j, ev->limit_s, out, err);
+	case SLU_EV_REQUEST:
+		return set_request(q, j, ev->spec ? ev->spec->req : NULL, out, err);
+	default:
+		return slu_fail(err, -EINVAL, "event %d is not one of a job", (int)ev->kind);
+	}
+}
+
+/* The same request without some nodes.  Index of the shape or an error. */
+static int64_t shape_without(struct slu_queue *q, uint32_t shape, const struct slu_gang_part *part,
+			     uint32_t n)
+{
+	struct slu_gang_req req = q->shape.p[shape].req;
+	struct slu_gang_role *role = slu_reallocarray(NULL, req.n_role, sizeof *role);
+	uint32_t made = 0;
+	int64_t rc = role ? 0 : -ENOMEM;
+
+	for (; !rc && made < req.n_role; made++) {
+		struct slu_nodeset *set;
+
+		role[made] = req.role[made];
+		if (role[made].nodes) {
+			set = slu_nodeset_clone(role[made].nodes);
+		} else {
+			set = slu_nodeset_new(slu_machine_node_slots(q->m));
+			for (uint32_t i = 0; set && i < slu_machine_node_slots(q->m); i++)
+				if (slu_nodeset_add(set, i) < 0) {
+					slu_nodeset_unref(set);
+					set = NULL;
+				}
+		}
+		role[made].nodes = set;
+		if (!set) {
+			rc = -ENOMEM;
+			break;
+		}
+		for (uint32_t k = 0; k < n; k++)
+			slu_nodeset_del(set, slu_node_index(part[k].node));
+	}
+	if (!rc) {
+		req.role = role;
+		rc = shape_get(q, &req);
+	}
+	for (uint32_t i = 0; i < made; i++)
+		slu_nodeset_unref((struct slu_nodeset *)role[i].nodes);
+	slu_free(role);
+	return rc;
+}
+
+static int take_back(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
+		     struct slu_decisions *out, struct slu_error *err)
+{
+	struct job *job = &q->job.p[j];
+	int64_t shape = -1;
+	int rc;
+
+	if (job->state != SLU_JOB_RUNNING)
+		return slu_fail(err, -EINVAL, "job %" PRIu64 " was not started", job->id);
+	if (ev->n_part) {
+		shape = shape_without(q, job->asked == SLU_NIL ? job->shape : job->asked, ev->part,
+				      ev->n_part);
+		if (shape < 0)
+			return (int)shape;
+		rc = timer_add(q, ev->until_s, j);
+		if (rc < 0) {
+			shape_put(q, (uint32_t)shape);
+			return rc;
+		}
+	}
+	slu_gang_cancel(q->m, job->id);
+	plan_freed(q, SLU_CAUSE_EARLY_END, job->id, SLU_NODE_NONE);
+	if (shape >= 0) {
+		if (job->asked == SLU_NIL)
+			job->asked = job->shape;
+		else
+			shape_put(q, job->shape);
+		job->shape = (uint32_t)shape;
+		job->flags |= JOB_AVOIDS;
+	}
+	job->start_s = job->end_s = SLU_TIME_NONE;
+	job->promised_s = SLU_TIME_NONE;
+	job->flags &= (uint8_t)~(JOB_OVERRUN | JOB_NOPLAN);
+	job_set_state(q, j, SLU_JOB_BLOCKED);
+	return job_settle(q, j, out);
+}
+
+static int end_slots(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
+		     struct slu_decisions *out, struct slu_error *err)
+{
+	slu_job_id id = q->job.p[j].id;
+	int64_t left = 1;
+
+	if (q->job.p[j].state != SLU_JOB_RUNNING)
+		return slu_fail(err, -EINVAL, "job %" PRIu64 " does not run", id);
+	for (uint32_t i = 0; i < ev->n_part && left; i++) {
+		left = slu_gang_release(q->m, id, ev->part[i].role, ev->part[i].node,
+					ev->part[i].slots);
+		if (left < 0)
+			return slu_fail(err, (int)left,
+					"job %" PRIu64
+					" does not hold %u slots of role %u on node %s",
+					id, ev->part[i].slots, ev->part[i].role,
+					slu_machine_node_is(q->m, ev->part[i].node)
+						? slu_machine_node_name(q->m, ev->part[i].node)
+						: "(gone)");
+	}
+	if (!left)
+		return job_gone(q, j, ev->result, out);
+	q->job.p[j].flags |= JOB_PARTIAL;
+	plan_freed(q, SLU_CAUSE_EARLY_END, id, SLU_NODE_NONE);
+	return 0;
+}
+
+int ev_end(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+	   struct slu_error *err)
+{
+	uint32_t j;
+	int rc = find(q, ev->job, &j, err);
+
+	if (rc < 0)
+		return rc;
+	switch (ev->kind) {
+	case SLU_EV_CANCEL:
+		return job_gone(q, j, SLU_RESULT_CANCELLED, out);
+	case SLU_EV_END_SLOTS:
+		return end_slots(q, j, ev, out, err);
+	case SLU_EV_TAKE_BACK:
+		return take_back(q, j, ev, out, err);
+	default:
+		return job_gone(q, j, ev->result, out);
+	}
+}

@@ -1,0 +1,178 @@
+#include "queue/state.h"
+
+bool order_before(const struct job *a, const struct job *b)
+{
+	if (a->priority != b->priority)
+		return a->priority > b->priority;
+	if (a->first_seen_us != b->first_seen_us)
+		return a->first_seen_us < b->first_seen_us;
+	int c = a->name == b->name ? 0 : strcmp(job_name(a), job_name(b));
+
+	return c ? c < 0 : a->id < b->id;
+}
+
+bool order_shorter(const struct job *a, const struct job *b)
+{
+	return a->limit_s != b->limit_s ? a->limit_s < b->limit_s : order_before(a, b);
+}
+
+static void pull(struct job *t, uint32_t i)
+{
+	struct order_node *n = &t[i].ord;
+
+	n->size = 1;
+	n->shortest = i;
+	for (int side = 0; side < 2; side++) {
+		uint32_t c = side ? n->right : n->left;
+
+		if (c == SLU_NIL)
+			continue;
+		n->size += t[c].ord.size;
+		if (order_shorter(&t[t[c].ord.shortest], &t[n->shortest]))
+			n->shortest = t[c].ord.shortest;
+	}
+}
+
+/* Everything before j goes left, the rest right. */
+static void split(struct job *t, uint32_t root, const struct job *j, uint32_t *left,
+		  uint32_t *right)
+{
+	if (root == SLU_NIL) {
+		*left = *right = SLU_NIL;
+	} else if (order_before(&t[root], j)) {
+		*left = root;
+		split(t, t[root].ord.right, j, &t[root].ord.right, right);
+		pull(t, root);
+	} else {
+		*right = root;
+		split(t, t[root].ord.left, j, left, &t[root].ord.left);
+		pull(t, root);
+	}
+}
+
+static uint32_t merge(struct job *t, uint32_t a, uint32_t b)
+{
+	if (a == SLU_NIL)
+		return b;
+	if (b == SLU_NIL)
+		return a;
+	if (t[a].ord.heap > t[b].ord.heap) {
+		t[a].ord.right = merge(t, t[a].ord.right, b);
+		pull(t, a);
+		return a;
+	}
+	t[b].ord.left = merge(t, a, t[b].ord.left);
+	pull(t, b);
+	return b;
+}
+
+static void insert(struct job *t, uint32_t *root, uint32_t j)
+{
+	if (*root != SLU_NIL && t[*root].ord.heap >= t[j].ord.heap) {
+		insert(t, order_before(&t[j], &t[*root]) ? &t[*root].ord.left : &t[*root].ord.right,
+		       j);
+		pull(t, *root);
+		return;
+	}
+	split(t, *root, &t[j], &t[j].ord.left, &t[j].ord.right);
+	*root = j;
+	pull(t, j);
+}
+
+void order_insert(struct job *t, uint32_t *root, uint32_t j)
+{
+	t[j].ord = (struct order_node){ .left = SLU_NIL,
+					.right = SLU_NIL,
+					.heap = (uint32_t)slu_hash_u64(t[j].id) };
+	insert(t, root, j);
+}
+
+void order_remove(struct job *t, uint32_t *root, uint32_t j)
+{
+	if (*root == j) {
+		*root = merge(t, t[j].ord.left, t[j].ord.right);
+		return;
+	}
+	assert(*root != SLU_NIL);
+	order_remove(t, order_before(&t[j], &t[*root]) ? &t[*root].ord.left : &t[*root].ord.right,
+		     j);
+	pull(t, *root);
+}
+
+uint32_t order_first(const struct job *t, uint32_t root)
+{
+	while (root != SLU_NIL && t[root].ord.left != SLU_NIL)
+		root = t[root].ord.left;
+	return root;
+}
+
+uint32_t order_first_below(const struct job *t, uint32_t root, int64_t below)
+{
+	while (root != SLU_NIL) {
+		uint32_t l = t[root].ord.left;
+
+		if (l != SLU_NIL && t[t[l].ord.shortest].limit_s < below)
+			root = l;
+		else if (t[root].limit_s < below)
+			return root;
+		else if (t[t[root].ord.shortest].limit_s < below)
+			root = t[root].ord.right;
+		else
+			return SLU_NIL;
+	}
+	return SLU_NIL;
+}
+
+uint32_t order_shortest(const struct job *t, uint32_t root, const struct job *last)
+{
+	uint32_t best = SLU_NIL;
+
+	if (!last)
+		return root == SLU_NIL ? SLU_NIL : t[root].ord.shortest;
+	while (root != SLU_NIL) {
+		if (order_before(last, &t[root])) {
+			root = t[root].ord.left;
+			continue;
+		}
+		uint32_t l = t[root].ord.left;
+
+		if (best == SLU_NIL || order_shorter(&t[root], &t[best]))
+			best = root;
+		if (l != SLU_NIL && order_shorter(&t[t[l].ord.shortest], &t[best]))
+			best = t[l].ord.shortest;
+		root = t[root].ord.right;
+	}
+	return best;
+}
+
+uint32_t order_next(const struct job *t, uint32_t root, const struct job *j)
+{
+	uint32_t best = SLU_NIL;
+
+	while (root != SLU_NIL) {
+		if (order_before(j, &t[root])) {
+			best = root;
+			root = t[root].ord.left;
+		} else {
+			root = t[root].ord.right;
+		}
+	}
+	return best;
+}
+
+uint32_t order_rank(const struct job *t, uint32_t root, const struct job *j)
+{
+	uint32_t before = 0;
+
+	while (root != SLU_NIL) {
+		uint32_t l = t[root].ord.left;
+
+		if (order_before(&t[root], j)) {
+			before += 1 + (l == SLU_NIL ? 0 : t[l].ord.size);
+			root = t[root].ord.right;
+		} else {
+			root = l;
+		}
+	}
+	return before;
+}

@@ -1,0 +1,34 @@
+/* order.h — jobs of one bucket in queue order: a treap over the job table, linked by index so that
+ * a table can be copied as it stands.  Each node knows the size of its subtree and its shortest
+ * job, so position, "first in order with a limit below L" and "shortest" cost O(log n). */
+#pragma once
+#include "base/base.h"
+
+#define SLU_NIL UINT32_MAX
+
+struct job;
+
+struct order_node {
+	uint32_t left, right;
+	uint32_t heap;     /* a hash of the slot: balances, and is the same in every run */
+	uint32_t size;     /* of the subtree */
+	uint32_t shortest; /* job of the subtree with the least (limit, order) */
+};
+
+/* Queue order: priority, first seen, name, id. */
+bool order_before(const struct job *a, const struct job *b);
+/* Limit, then queue order. */
+bool order_shorter(const struct job *a, const struct job *b);
+
+/* All take the job table and return or change the root (an index or SLU_NIL). */
+void order_insert(struct job *t, uint32_t *root, uint32_t j);
+void order_remove(struct job *t, uint32_t *root, uint32_t j);
+uint32_t order_first(const struct job *t, uint32_t root);
+/* First in order with limit < below, or SLU_NIL. */
+uint32_t order_first_below(const struct job *t, uint32_t root, int64_t below);
+/* Shortest job not after `last` in order (SLU_NIL: no bound), or SLU_NIL. */
+uint32_t order_shortest(const struct job *t, uint32_t root, const struct job *last);
+/* The next in order after j in this tree, or SLU_NIL. */
+uint32_t order_next(const struct job *t, uint32_t root, const struct job *j);
+/* How many come before j (which need not be in this tree). */
+uint32_t order_rank(const struct job *t, uint32_t root, const struct job *j);

@@ -1,0 +1,271 @@
+/* state.h — what a queue is made of; for the files of src/queue only.
+ *
+ * Everything lies in tables and refers to each other by index, so a clone is a copy of tables.
+ *
+ * Waiting jobs that could run now or later (state WAITING) are in exactly one tree each: the tree
+ * of their *bucket* (same queue, same request, same user where that matters), or, once they have a
+ * reservation, the queue's `reserved` tree.  All jobs of a bucket ask for the same thing, so one
+ * failed match speaks for every job of the bucket with the same or a longer limit.
+ *
+ * `freed` counts the moments at which room may have appeared.  A pass looks at all buckets only if
+ * it changed since the last one; otherwise at `fresh` jobs alone: for the others nothing changed
+ * (time alone never makes room: what ends by plan is reported, and counted, as an event). */
+#pragma once
+#include "base/intern.h"
+#include "base/map.h"
+#include "queue/order.h"
+#include "queue/queue.h"
+
+/* Why a job is not in line (BLOCKED, NEVER). */
+enum block {
+	BLOCK_NONE,
+	BLOCK_BEGIN,
+	BLOCK_DEP,
+	BLOCK_NEVER,    /* the request does not fit the machine */
+	BLOCK_DEADLINE, /* too late */
+	BLOCK_DEP_DEAD, /* dependency cannot come true */
+};
+
+enum {
+	JOB_HELD = 1,
+	JOB_GROW = 2,
+	JOB_FRESH = 4,    /* in q->fresh */
+	JOB_NOPLAN = 8,   /* no time was found for it: nodes are down, or endless work */
+	JOB_OVERRUN = 16, /* outlived its limit */
+	JOB_AVOIDS = 32,  /* `asked` is its own request, `shape` leaves out nodes for a while */
+	JOB_PARTIAL = 64, /* some of its slots ended or were lost */
+};
+
+struct job {
+	struct order_node ord;
+	slu_job_id id;
+	char *name; /* own; NULL: "" */
+	uint32_t user, queue;
+	uint32_t shape, asked;
+	uint32_t bucket; /* WAITING only */
+	uint32_t tag;    /* interned reservation name or SLU_INTERN_NONE */
+	int64_t priority, first_seen_us, limit_s, begin_s, deadline_s;
+	int64_t start_s, end_s;        /* RUNNING: end as the plan believes */
+	int64_t planned_s, promised_s; /* reservation; first promise */
+	uint32_t dep, ndep;            /* list in q->dep (linked by next), how many are open */
+	uint32_t prev, next;           /* list by state */
+	uint32_t gen;
+	uint8_t state, block, flags, how;
+	bool used; /* the table slot is taken */
+};
+
+static inline const char *job_name(const struct job *j)
+{
+	return j->name ? j->name : "";
+}
+
+struct shape {
+	struct slu_gang_req req; /* own copies of roles, needs, scores; node sets by reference */
+	uint64_t hash;
+	uint32_t refs, chain;
+	int64_t slots;                    /* at minimum */
+	uint32_t sat_topology, sat_queue; /* known to be satisfiable: q->topology + 1, where */
+	bool elastic;
+	bool used;
+};
+
+struct bucket {
+	uint32_t queue, shape, user, tag; /* user SLU_INTERN_NONE: any */
+	uint32_t root, chain;
+	uint32_t active; /* place in queue->active, SLU_NIL when empty */
+	uint32_t refs;   /* jobs attached, in its tree or reserved */
+	uint32_t generation;
+	/* Shortest limit that failed since room was last freed (failed_at == q->freed). */
+	int64_t failed_limit;
+	uint64_t failed_at;
+	uint32_t after; /* pass: where a walk over this bucket stands; SLU_NIL: at its start */
+	bool closed;    /* pass: its user is at a limit */
+	uint32_t n_use; /* advance reservations its jobs may use */
+	uint64_t *use;
+	bool used;
+};
+
+struct usage {
+	uint32_t waiting, running, reserved;
+};
+
+struct subqueue {
+	struct slu_queue_conf conf; /* strings interned */
+	struct slu_nodeset *nodes;  /* by property; NULL: all */
+	uint32_t reserved;          /* tree */
+	SLU_VEC(uint32_t) active;   /* buckets with waiting jobs */
+	uint32_t n[5];              /* by state */
+	uint32_t n_reserved;
+	uint32_t n_noplan; /* waiting, but no time was found for them */
+	uint64_t started, ended, backfilled;
+};
+
+struct dep {
+	uint32_t next;     /* of the same waiting job */
+	uint32_t next_for; /* of the same job waited for */
+	uint32_t job;
+	slu_job_id on;
+	uint8_t kind;
+	bool open;
+};
+
+struct span {
+	enum slu_span_kind kind;
+	uint32_t name;
+	uint64_t id;
+	int64_t from_s, to_s;
+	struct slu_nodeset *nodes;
+	SLU_VEC(uint32_t) user;
+};
+
+/* Properties of a node, by index. */
+struct node_props {
+	SLU_VEC(uint32_t) p;
+};
+
+struct timer {
+	int64_t at_s;
+	uint32_t job, gen;
+};
+
+struct cause {
+	enum slu_cause cause;
+	slu_job_id job;
+	slu_node node;
+};
+
+struct slu_queue {
+	struct slu_queue_opts opts;
+	struct slu_machine *m;
+	struct slu_intern str; /* users, queues, properties, reservation names */
+	int64_t now_s;
+
+	SLU_VEC(struct job) job;
+	SLU_VEC(uint32_t) job_free;
+	struct slu_map job_of; /* id -> index */
+	uint32_t list[5];      /* heads of the lists by state (not WAITING) */
+	uint32_t list_end[5];
+	SLU_VEC(uint32_t) fresh;
+
+	SLU_VEC(struct shape) shape;
+	SLU_VEC(uint32_t) shape_free;
+	struct slu_map shape_of; /* hash -> index + 1, chained */
+
+	SLU_VEC(struct bucket) bucket;
+	SLU_VEC(uint32_t) bucket_free;
+	struct slu_map bucket_of;
+	uint32_t bucket_gen;
+
+	SLU_VEC(struct subqueue) sub;
+	SLU_VEC(uint32_t) sub_order; /* by priority */
+	SLU_VEC(struct usage) usage;
+	struct slu_map usage_of; /* queue << 32 | user -> index */
+
+	SLU_VEC(struct dep) dep;
+	uint32_t dep_free;
+	struct slu_map dep_on; /* id waited for -> index of the first dep + 1 */
+	struct slu_map result; /* id -> result + 1, of ended jobs */
+	SLU_VEC(uint64_t) result_ring;
+	uint32_t result_next;
+
+	SLU_VEC(struct span) span;
+	uint64_t span_seq;
+	SLU_VEC(struct node_props) props;
+	SLU_VEC(struct timer) timer; /* binary heap */
+
+	uint64_t freed, seen_freed; /* see above */
+	uint32_t topology;          /* counts changes of nodes */
+	uint32_t topology_seen;
+	bool user_matters; /* buckets are per user: limits or spans name users */
+	bool grow_any;     /* some running job wants to grow */
+	struct cause later, earlier;
+
+	struct slu_gang_place place, due; /* scratch */
+	SLU_VEC(uint32_t) heap;           /* scratch: candidates of a pass */
+	SLU_VEC(uint32_t) todo;           /* scratch */
+};
+
+/* decision.c */
+struct slu_decision *decide(struct slu_decisions *out, enum slu_decision_kind kind, slu_job_id job);
+int decide_parts(struct slu_decisions *out, struct slu_decision *d, const struct slu_gang_part *p,
+		 uint32_t n);
+/* A whole decision with a sentence; 0 or -ENOMEM with nothing added. */
+int decide_text(struct slu_decisions *out, enum slu_decision_kind kind, slu_job_id job,
+		const char *fmt, ...) SLU_PRINTF(4, 5);
+
+/* shape.c */
+/* Index of an equal request (counted), or -ENOMEM. */
+int64_t shape_get(struct slu_queue *q, const struct slu_gang_req *req);
+void shape_put(struct slu_queue *q, uint32_t shape);
+void shape_done(struct shape *s);
+/* Own copy of a request; 0 or -ENOMEM. */
+int shape_copy(struct shape *s, const struct slu_gang_req *req);
+/* The request of a job, ready for the matcher.  Borrowed until shapes or buckets change. */
+struct slu_gang_req job_req(const struct slu_queue *q, uint32_t j);
+/* Bucket for a job; made if need be.  -ENOMEM. */
+int64_t bucket_get(struct slu_queue *q, uint32_t j);
+int bucket_attach(struct slu_queue *q, uint32_t j);  /* job->bucket = its bucket */
+void bucket_detach(struct slu_queue *q, uint32_t j); /* the last one takes the bucket along */
+void bucket_enter(struct slu_queue *q, uint32_t j);  /* into the tree of its bucket */
+void bucket_leave(struct slu_queue *q, uint32_t j);
+/* Spans or settings changed: sort every waiting job anew. */
+int bucket_rebuild(struct slu_queue *q);
+
+/* job.c */
+uint32_t job_find(const struct slu_queue *q, slu_job_id id);                /* SLU_NIL */
+struct usage *usage_of(struct slu_queue *q, uint32_t queue, uint32_t user); /* exists */
+int usage_make(struct slu_queue *q, uint32_t queue, uint32_t user);
+void job_set_state(struct slu_queue *q, uint32_t j, enum slu_job_state s);
+/* A new job in no tree, BLOCKED; settle or register it next. */
+int job_make(struct slu_queue *q, const struct slu_job_spec *s, uint32_t queue, int64_t limit_s,
+	     uint32_t *out_j);
+void job_unmake(struct slu_queue *q, uint32_t j);
+/* Out of its tree and, if it was reserved, out of the machine's books. */
+void job_leave_line(struct slu_queue *q, uint32_t j);
+/* Put a job where it belongs now: in line, or aside with a reason.  Not in any tree before. */
+int job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out);
+/* It is gone: books, tables, dependents. */
+int job_gone(struct slu_queue *q, uint32_t j, enum slu_result r, struct slu_decisions *out);
+/* Tell that a planned start is no more, unless there was none. */
+int plan_told(struct slu_queue *q, uint32_t j, int64_t was_s, enum slu_cause cause,
+	      struct slu_decisions *out);
+int dep_check(struct slu_queue *q, const struct slu_job_spec *s, struct slu_error *err);
+int dep_fire(struct slu_queue *q, slu_job_id on, bool started, enum slu_result r,
+	     struct slu_decisions *out);
+int timer_add(struct slu_queue *q, int64_t at_s, uint32_t j);
+void timer_pop(struct slu_queue *q);
+bool timer_stale(const struct slu_queue *q, const struct timer *t);
+
+/* event.c */
+int ev_submit(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+	      struct slu_error *err);
+int ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+	      struct slu_error *err);
+int ev_end(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+	   struct slu_error *err);
+int ev_resize(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+	      struct slu_error *err);
+
+/* node.c */
+int ev_node(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+	    struct slu_error *err);
+int ev_foreign(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err);
+int ev_span(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err);
+int ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err);
+int sub_nodes(struct slu_queue *q, uint32_t sub); /* rebuild the node set of a queue */
+void span_drop(struct slu_queue *q, uint32_t i);
+
+/* view.c */
+uint32_t job_position(const struct slu_queue *q, uint32_t j); /* 0: not in line */
+/* The waiting jobs of a queue in order; free the array. */
+int line_of(const struct slu_queue *q, uint32_t sub, uint32_t **out, uint32_t *n);
+
+/* resize.c */
+int grow_all(struct slu_queue *q, struct slu_decisions *out);
+
+/* plan.c */
+int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err);
+void plan_freed(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node);
+void plan_lost(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node);
+bool plan_user_free(struct slu_queue *q, uint32_t j); /* running limits leave it a place */
+uint32_t plan_depth(const struct slu_queue_conf *c);  /* reservations of the policy */

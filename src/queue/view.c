@@ -1,0 +1,133 @@
+/* Reading: jobs, queues, lists. */
+#include "queue/state.h"
+
+static void view(const struct slu_queue *q, uint32_t j, uint32_t position, struct slu_job_view *out)
+{
+	const struct job *job = &q->job.p[j];
+	struct slu_gang_info info = { 0 };
+
+	if (job->state == SLU_JOB_RUNNING || job->planned_s != SLU_TIME_NONE)
+		slu_gang_info(q->m, job->id, &info, NULL);
+	*out = (struct slu_job_view){
+		.id = job->id,
+		.name = job_name(job),
+		.user = slu_intern_str(&q->str, job->user),
+		.queue = q->sub.p[job->queue].conf.name,
+		.state = (enum slu_job_state)job->state,
+		.priority = job->priority,
+		.first_seen_us = job->first_seen_us,
+		.limit_s = job->limit_s,
+		.begin_s = job->begin_s,
+		.deadline_s = job->deadline_s,
+		.start_s = job->start_s,
+		.end_s = job->end_s,
+		.planned_s = job->planned_s,
+		.promised_s = job->promised_s,
+		.position = position,
+		.slots = info.slots,
+		.req = &q->shape.p[job->asked == SLU_NIL ? job->shape : job->asked].req,
+	};
+}
+
+uint32_t job_position(const struct slu_queue *q, uint32_t j)
+{
+	const struct job *job = &q->job.p[j];
+	const struct subqueue *sub = &q->sub.p[job->queue];
+
+	if (job->state != SLU_JOB_WAITING)
+		return 0;
+	uint32_t n = 1 + order_rank(q->job.p, sub->reserved, job);
+
+	for (uint32_t i = 0; i < sub->active.n; i++)
+		n += order_rank(q->job.p, q->bucket.p[sub->active.p[i]].root, job);
+	return n;
+}
+
+int slu_queue_job(const struct slu_queue *q, slu_job_id id, struct slu_job_view *out)
+{
+	uint32_t j = job_find(q, id);
+
+	if (j == SLU_NIL)
+		return -ENOENT;
+	view(q, j, job_position(q, j), out);
+	return 0;
+}
+
+static int in_order(const void *a, const void *b, void *arg)
+{
+	const struct job *t = arg;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x == y ? 0 : order_before(&t[x], &t[y]) ? -1 : 1;
+}
+
+int line_of(const struct slu_queue *q, uint32_t sub, uint32_t **out, uint32_t *n)
+{
+	const struct subqueue *s = &q->sub.p[sub];
+	uint32_t *v = slu_reallocarray(NULL, SLU_MAX(s->n[SLU_JOB_WAITING], 1u), sizeof *v);
+	uint32_t k = 0;
+
+	if (!v)
+		return -ENOMEM;
+	for (uint32_t j = q->list[SLU_JOB_WAITING]; j != SLU_NIL; j = q->job.p[j].next)
+		if (q->job.p[j].queue == sub)
+			v[k++] = j;
+	qsort_r(v, k, sizeof *v, in_order, q->job.p);
+	*out = v;
+	*n = k;
+	return 0;
+}
+
+int slu_queue_each(const struct slu_queue *q, int (*fn)(const struct slu_job_view *, void *),
+		   void *arg)
+{
+	static const enum slu_job_state aside[] = { SLU_JOB_HELD, SLU_JOB_BLOCKED, SLU_JOB_NEVER };
+	struct slu_job_view v;
+	int rc = 0;
+
+	for (uint32_t j = q->list[SLU_JOB_RUNNING]; j != SLU_NIL && !rc; j = q->job.p[j].next) {
+		view(q, j, 0, &v);
+		rc = fn(&v, arg);
+	}
+	for (uint32_t o = 0; o < q->sub_order.n && !rc; o++) {
+		uint32_t *line, n;
+
+		rc = line_of(q, q->sub_order.p[o], &line, &n);
+		if (rc < 0)
+			return rc;
+		for (uint32_t i = 0; i < n && !rc; i++) {
+			view(q, line[i], i + 1, &v);
+			rc = fn(&v, arg);
+		}
+		slu_free(line);
+	}
+	for (size_t s = 0; s < SLU_LEN(aside); s++)
+		for (uint32_t j = q->list[aside[s]]; j != SLU_NIL && !rc; j = q->job.p[j].next) {
+			view(q, j, 0, &v);
+			rc = fn(&v, arg);
+		}
+	return rc;
+}
+
+uint32_t slu_queue_count(const struct slu_queue *q)
+{
+	return q->sub.n;
+}
+
+int slu_queue_view(const struct slu_queue *q, uint32_t i, struct slu_queue_view *out)
+{
+	if (i >= q->sub.n)
+		return -ENOENT;
+	const struct subqueue *s = &q->sub.p[i];
+
+	*out = (struct slu_queue_view){ .conf = &s->conf,
+					.waiting = s->n[SLU_JOB_WAITING],
+					.held = s->n[SLU_JOB_HELD],
+					.blocked = s->n[SLU_JOB_BLOCKED],
+					.never = s->n[SLU_JOB_NEVER],
+					.running = s->n[SLU_JOB_RUNNING],
+					.started = s->started,
+					.ended = s->ended,
+					.backfilled = s->backfilled };
+	return 0;
+}

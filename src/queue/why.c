@@ -1,0 +1,350 @@
+/* Why is it not running?  From the plan itself. */
+#include "base/buf.h"
+#include "queue/state.h"
+
+#define SHADOW_MAX 2000u
+
+/* Plan this job on a copy of the machine as it stands; start or SLU_TIME_NONE. */
+static int shadow(struct slu_queue *q, struct slu_machine *m, int64_t now_s, uint32_t j,
+		  struct slu_gang_place *place, int64_t *start_s)
+{
+	struct slu_gang_req req = job_req(q, j);
+	struct slu_gang_role role[SLU_ROLES_MAX];
+
+	if (q->job.p[j].planned_s != SLU_TIME_NONE) {
+		*start_s = q->job.p[j].planned_s;
+		return 0;
+	}
+	for (uint32_t i = 0; i < req.n_role; i++) {
+		role[i] = req.role[i];
+		role[i].max = role[i].min;
+	}
+	req.role = role;
+	req.max = req.min;
+	int ans = slu_gang_match(m, SLU_GANG_ALLOCATE_OR_RESERVE, now_s, q->job.p[j].id, &req,
+				 place, NULL);
+
+	if (ans < 0)
+		return ans;
+	*start_s = ans == SLU_GANG_NOW || ans == SLU_GANG_LATER ? place->start_s : SLU_TIME_NONE;
+	return 0;
+}
+
+int slu_queue_estimate(const struct slu_queue *cq, int64_t now_s, uint32_t depth,
+		       int (*fn)(slu_job_id id, int64_t start_s, void *), void *arg,
+		       struct slu_error *err)
+{
+	struct slu_queue *q = (struct slu_queue *)cq; /* only its machine is asked, on a copy */
+	slu_cleanup(slu_machine_freep) struct slu_machine *m = slu_machine_clone(q->m);
+	struct slu_gang_place place = { 0 };
+	int rc = m ? 0 : -ENOMEM;
+
+	for (uint32_t o = 0; o < q->sub_order.n && !rc; o++) {
+		uint32_t *line = NULL, n = 0;
+
+		rc = line_of(q, q->sub_order.p[o], &line, &n);
+		for (uint32_t i = 0; !rc && i < n && (!depth || i < depth); i++) {
+			int64_t start_s = SLU_TIME_NONE;
+
+			rc = shadow(q, m, now_s, line[i], &place, &start_s);
+			if (!rc)
+				rc = fn(q->job.p[line[i]].id, start_s, arg);
+		}
+		slu_free(line);
+	}
+	slu_gang_place_done(&place);
+	return rc == -ENOMEM ? slu_fail(err, rc, "out of memory") : rc;
+}
+
+/* Estimate for one job: those before it in its queue are booked first. */
+static int estimate_one(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_why *out)
+{
+	slu_cleanup(slu_machine_freep) struct slu_machine *m = slu_machine_clone(q->m);
+	uint32_t *line = NULL, n = 0;
+	int rc = m ? line_of(q, q->job.p[j].queue, &line, &n) : -ENOMEM;
+
+	for (uint32_t i = 0; !rc && i < n && i < SHADOW_MAX; i++) {
+		int64_t start_s = SLU_TIME_NONE;
+
+		rc = shadow(q, m, now_s, line[i], &out->place, &start_s);
+		if (line[i] == j) {
+			out->planned_s = start_s;
+			if (start_s == SLU_TIME_NONE)
+				out->place.n = 0;
+			slu_free(line);
+			return rc;
+		}
+	}
+	out->place.n = 0;
+	slu_free(line);
+	return rc;
+}
+
+static void put_amounts(const struct slu_queue *q, const struct slu_gang_role *r, struct slu_buf *b)
+{
+	for (uint32_t k = 0; k < r->n_need; k++)
+		slu_buf_printf(b, "%s%" PRId64 " %s", k ? ", " : "", r->need[k].n,
+			       slu_machine_kind_name(q->m, r->need[k].kind));
+}
+
+static void put_job(const struct slu_queue *q, uint64_t id, struct slu_buf *b)
+{
+	uint32_t j = id < SLU_JOB_ID_MAX ? job_find(q, id) : SLU_NIL;
+
+	if (id & SLU_BOOKING_FOREIGN) {
+		slu_buf_puts(b, "work of others");
+	} else if (id & SLU_BOOKING_SPAN) {
+		for (uint32_t i = 0; i < q->span.n; i++)
+			if (q->span.p[i].id == id)
+				slu_buf_printf(b, "%s \"%s\"",
+					       q->span.p[i].kind == SLU_SPAN_DRAIN ? "drain"
+										   : "reservation",
+					       slu_intern_str(&q->str, q->span.p[i].name));
+	} else if (j != SLU_NIL && q->job.p[j].name) {
+		slu_buf_printf(b, "%s %s",
+			       q->job.p[j].state == SLU_JOB_RUNNING ? "job" : "waiting job",
+			       job_name(&q->job.p[j]));
+	} else {
+		slu_buf_printf(b, "%s %" PRIu64,
+			       j != SLU_NIL && q->job.p[j].state != SLU_JOB_RUNNING ? "waiting job"
+										    : "job",
+			       id);
+	}
+}
+
+static void put_lack(const struct slu_queue *q, const struct slu_gang_req *req,
+		     const struct slu_gang_why *w, struct slu_buf *b)
+{
+	const struct slu_gang_role *r = &req->role[w->role < req->n_role ? w->role : 0];
+
+	slu_buf_printf(b, "needs %" PRId64 " slots", w->want);
+	if (r->name && *r->name)
+		slu_buf_printf(b, " for %s", r->name);
+	if (r->n_need) {
+		slu_buf_puts(b, " of ");
+		put_amounts(q, r, b);
+	}
+	slu_buf_puts(b, " at once; ");
+	switch (w->limit) {
+	case SLU_LIMIT_KIND:
+		slu_buf_printf(b, "%" PRId64 " fit now for lack of %s", w->have,
+			       slu_machine_kind_name(q->m, w->kind));
+		break;
+	case SLU_LIMIT_NODES:
+		slu_buf_printf(b, "%" PRId64 " fit: too few of the nodes it may use are up",
+			       w->have);
+		break;
+	case SLU_LIMIT_ALONE:
+		slu_buf_printf(b, "%" PRId64 " fit now, each on a node of its own", w->have);
+		break;
+	case SLU_LIMIT_EXCLUSIVE:
+		slu_buf_printf(b, "%" PRId64 " fit now: too few nodes are empty", w->have);
+		break;
+	case SLU_LIMIT_CLOSE:
+		slu_buf_printf(b, "there is room, but not within one %s",
+			       req->level >= 0 ? slu_machine_level_name(q->m, (uint32_t)req->level)
+					       : "domain");
+		break;
+	case SLU_LIMIT_TIME:
+		slu_buf_puts(b, "there is room now, but it is promised to others before this "
+				"would end");
+		break;
+	case SLU_LIMIT_MIX:
+		slu_buf_puts(b, "each role fits now, but not all together");
+		break;
+	case SLU_LIMIT_BEGIN:
+		slu_buf_puts(b, "it may not begin yet");
+		break;
+	case SLU_LIMIT_DEADLINE:
+		slu_buf_puts(b, "it could not end before its deadline");
+		break;
+	case SLU_LIMIT_NONE:
+		slu_buf_puts(b, "it fits now");
+		break;
+	}
+	for (uint32_t i = 0; i < w->n_holder && i < 4; i++) {
+		slu_buf_puts(b, i ? ", " : "; held by ");
+		put_job(q, w->holder[i].job, b);
+		if (w->holder[i].start_s > q->now_s)
+			slu_buf_printf(b, " from %" PRId64, w->holder[i].start_s);
+		if (w->holder[i].end_s != SLU_FOREVER)
+			slu_buf_printf(b, " until %" PRId64, w->holder[i].end_s);
+	}
+}
+
+static void put_remedy(const struct slu_gang_why *w, struct slu_buf *b)
+{
+	const char *sep = "would start now with ";
+
+	if (w->fewer_slots) {
+		slu_buf_printf(b, "%s%u slots", sep, w->fewer_slots);
+		sep = ", or with ";
+	}
+	if (w->shorter_s) {
+		slu_buf_printf(b, "%sa limit of %" PRId64 " s", sep, w->shorter_s);
+		sep = ", or with ";
+	}
+	if (w->without_close)
+		slu_buf_printf(b, "%slooser closeness", sep);
+}
+
+/* Ask the matcher, without the job's own reservation in the way. */
+static int explain(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_buf *reason,
+		   struct slu_buf *remedy, struct slu_error *err)
+{
+	slu_cleanup(slu_machine_freep) struct slu_machine *copy = NULL;
+	struct slu_machine *m = q->m;
+	struct slu_gang_req req = job_req(q, j);
+	struct slu_gang_why *w = slu_calloc(1, sizeof *w);
+	int rc = w ? 0 : -ENOMEM;
+
+	if (!rc && q->job.p[j].planned_s != SLU_TIME_NONE) {
+		m = copy = slu_machine_clone(q->m);
+		rc = m ? 0 : -ENOMEM;
+		if (m)
+			slu_gang_cancel(m, q->job.p[j].id);
+	}
+	if (!rc)
+		rc = slu_gang_explain(m, now_s, &req, w, err);
+	if (!rc && w->answer == SLU_GANG_NOW) {
+		slu_buf_puts(reason, "it fits now");
+	} else if (!rc) {
+		put_lack(q, &req, w, reason);
+		put_remedy(w, remedy);
+	}
+	slu_free(w);
+	return rc;
+}
+
+static int why_waiting(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_why *out,
+		       struct slu_buf *reason, struct slu_buf *remedy, struct slu_error *err)
+{
+	const struct job *job = &q->job.p[j];
+	const struct slu_queue_conf *c = &q->sub.p[job->queue].conf;
+	int rc = 0;
+
+	out->position = job_position(q, j);
+	if (job->planned_s != SLU_TIME_NONE) {
+		struct slu_gang_info info;
+
+		out->planned_s = job->planned_s;
+		out->promised = true;
+		slu_gang_info(q->m, job->id, &info, &out->place);
+	} else {
+		rc = estimate_one(q, now_s, j, out);
+	}
+	if (rc < 0)
+		return rc;
+	if (c->stopped)
+		slu_buf_printf(reason, "queue \"%s\" is stopped; ", c->name);
+	else if (job->planned_s == SLU_TIME_NONE && !plan_user_free(q, j))
+		slu_buf_printf(reason, "the running limit of queue \"%s\" is reached; ", c->name);
+	else if (c->policy == SLU_POLICY_FCFS && out->position > 1)
+		slu_buf_printf(reason,
+			       "%u jobs are before it and nobody overtakes in queue \"%s\"; ",
+			       out->position - 1, c->name);
+	else if (c->queue_depth && out->position > c->queue_depth)
+		slu_buf_printf(reason, "place %u, and only the first %u jobs are looked at; ",
+			       out->position, c->queue_depth);
+	return explain(q, now_s, j, reason, remedy, err);
+}
+
+static void why_dep(const struct slu_queue *q, uint32_t j, struct slu_buf *b)
+{
+	static const char *const verb[] = { "end", "succeed", "fail", "start" };
+	uint32_t n = 0;
+
+	slu_buf_puts(b, "waits for ");
+	for (uint32_t d = q->job.p[j].dep; d != SLU_NIL; d = q->dep.p[d].next) {
+		if (!q->dep.p[d].open)
+			continue;
+		if (n++ == 4) {
+			slu_buf_puts(b, " and others");
+			break;
+		}
+		slu_buf_puts(b, n > 1 ? ", " : "");
+		put_job(q, q->dep.p[d].on, b);
+		slu_buf_printf(b, " to %s", verb[q->dep.p[d].kind]);
+		if (job_find(q, q->dep.p[d].on) == SLU_NIL)
+			slu_buf_puts(b, " (not seen yet)");
+	}
+}
+
+static int why_aside(struct slu_queue *q, uint32_t j, struct slu_buf *b)
+{
+	const struct job *job = &q->job.p[j];
+
+	switch (job->block) {
+	case BLOCK_BEGIN:
+		slu_buf_printf(b, "may not begin before %" PRId64, job->begin_s);
+		break;
+	case BLOCK_DEP:
+		why_dep(q, j, b);
+		break;
+	case BLOCK_DEADLINE:
+		slu_buf_printf(b,
+			       "needs %" PRId64 " s and must have ended by %" PRId64
+			       ": too late to start",
+			       job->limit_s, job->deadline_s);
+		break;
+	case BLOCK_DEP_DEAD:
+		slu_buf_puts(b, "waits for something that cannot happen any more");
+		break;
+	case BLOCK_NEVER: {
+		struct slu_gang_req r = job_req(q, j);
+		struct slu_error e = { 0 };
+		int rc = slu_gang_satisfiable(q->m, &r, &e);
+
+		if (rc < 0 && rc != -EINVAL)
+			return rc;
+		slu_buf_printf(b, "can never run: %s", e.text);
+		break;
+	}
+	default:
+		slu_buf_puts(b, "held");
+		break;
+	}
+	return 0;
+}
+
+int slu_queue_why(const struct slu_queue *cq, int64_t now_s, slu_job_id id, struct slu_why *out,
+		  struct slu_error *err)
+{
+	struct slu_queue *q = (struct slu_queue *)cq; /* asking changes caches, not answers */
+	uint32_t j = job_find(q, id);
+	struct slu_buf reason = SLU_BUF_INIT(64 << 10), remedy = SLU_BUF_INIT(4 << 10);
+	int rc = 0;
+
+	if (j == SLU_NIL)
+		return slu_fail(err, -ENOENT, "no job %" PRIu64, id);
+	*out = (struct slu_why){ .state = (enum slu_job_state)q->job.p[j].state,
+				 .planned_s = SLU_TIME_NONE };
+	if (out->state == SLU_JOB_RUNNING)
+		slu_buf_printf(&reason, "runs since %" PRId64 " (%s)", q->job.p[j].start_s,
+			       slu_how_name((enum slu_how)q->job.p[j].how));
+	else if (out->state == SLU_JOB_WAITING)
+		rc = why_waiting(q, now_s, j, out, &reason, &remedy, err);
+	else
+		rc = why_aside(q, j, &reason);
+	if (!rc)
+		rc = reason.error ? reason.error : remedy.error;
+	if (!rc) {
+		out->reason = slu_buf_take(&reason);
+		out->remedy = remedy.n ? slu_buf_take(&remedy) : NULL;
+		if (!out->reason)
+			rc = -ENOMEM;
+	}
+	slu_buf_done(&reason);
+	slu_buf_done(&remedy);
+	if (rc < 0)
+		slu_why_done(out);
+	return rc;
+}
+
+void slu_why_done(struct slu_why *w)
+{
+	slu_free(w->reason);
+	slu_free(w->remedy);
+	slu_gang_place_done(&w->place);
+	memset(w, 0, sizeof *w);
+}
