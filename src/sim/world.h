@@ -1,0 +1,42 @@
+/* world.h — the played world of one run; for run.c, decide.c and verify.c only. */
+#pragma once
+#include "sim/sim.h"
+
+struct end {
+	int64_t at_s;
+	uint32_t job, gen;
+};
+
+struct world {
+	const struct slu_trace *t;
+	const struct slu_sim_opts *o;
+	struct slu_sim *s;
+	struct slu_queue *q;
+	struct slu_decisions out;
+	SLU_VEC(struct end) end; /* heap */
+	uint32_t *gen;           /* per job: which of its ends is the true one */
+	int64_t *left;           /* per job: slot-seconds of work still to do at `since` */
+	int64_t *since;
+	SLU_VEC(uint32_t) killed;
+	int kind_cpu, kind_mem, kind_gpu, level[3];
+	SLU_VEC(struct slu_gang_req) req; /* by request of the trace, roles in `role` */
+	SLU_VEC(struct slu_gang_role) role;
+	SLU_VEC(struct slu_amount) need;
+	SLU_VEC(struct slu_nodeset *) set; /* by interned property, made when needed */
+	struct verify *verify;
+	uint64_t ended;
+	int64_t now_s;
+};
+
+/* machine.c: nodes, queues and requests of the trace as the queue wants them. */
+int world_build(struct world *w, struct slu_error *err);
+void world_done(struct world *w);
+
+/* verify.c: an independent ledger, fed with decisions and ends alone. */
+struct verify;
+int verify_new(struct world *w, struct verify **out);
+void verify_free(struct verify *v);
+/* Look at the decisions of a step; -EUCLEAN with a sentence. */
+int verify_step(struct verify *v, const struct world *w, struct slu_error *err);
+int verify_submit(struct verify *v, const struct world *w, uint32_t job);
+void verify_end(struct verify *v, const struct world *w, uint32_t job);
