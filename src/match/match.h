@@ -34,6 +34,7 @@ struct slu_match_options {
 };
 
 /* -EINVAL with the reference's text in err (the part after "ERROR: "): "can't create matcher",
+ * "can't initialize traverser", "can't set pruning filters". */
 int slu_match_new(struct slu_graph *g, const struct slu_match_options *o, struct slu_match **out,
 		  struct slu_error *err);
 void slu_match_free(struct slu_match *m);

@@ -1,0 +1,212 @@
+/* book.c — marks become bookings and output: down along the marked edges, everything below an
+ * exclusive vertex included, then on the way back book, count and emit. */
+#include "match/core.h"
+
+struct row {
+	int64_t *sum; /* by position in prune */
+	bool any;
+};
+
+struct rows {
+	SLU_VEC(struct row) r; /* by depth */
+};
+
+/* --- labels --- */
+
+int label_set(struct slu_match *m, uint32_t v, const char *text)
+{
+	uint32_t word = slu_intern(&m->words, text);
+
+	if (word == SLU_INTERN_NONE)
+		return -ENOMEM;
+	return slu_map_put(&m->labels, v, (uint64_t)m->gen << 32 | word);
+}
+
+const char *label_of(const struct slu_match *m, uint32_t v)
+{
+	uint64_t *at = slu_map_get(&m->labels, v);
+
+	return at ? slu_intern_str(&m->words, (uint32_t)*at) : NULL;
+}
+
+void label_clean(struct slu_match *m, uint32_t v)
+{
+	uint64_t *at = slu_map_get(&m->labels, v);
+
+	if (at && *at >> 32 != m->gen)
+		slu_map_del(&m->labels, v);
+}
+
+/* --- the walk --- */
+
+static void update_weight(struct booking *b, uint32_t u, uint32_t e, uint32_t v)
+{
+	const struct slu_multi *mu = b->m->multi[v];
+	int64_t left;
+
+	if (!mu || !mu->n)
+		return;
+	left = slu_planner_at(&mu->p[mu->n - 1], b->now);
+	if (left == 0 && !mu->spans)
+		return;
+	order_move(b->m, u, e, left < 0 ? 0 : (uint64_t)left);
+}
+
+/* Steps 3 and 4 at u: 0, or -EINVAL when something refuses. */
+static int book_here(struct booking *b, uint32_t u, int64_t needs, bool x, const struct row *below)
+{
+	struct slu_match *m = b->m;
+	const struct slu_vertex *v = &m->g->v.p[u];
+	struct slu_multi *mu = m->multi[u];
+	const struct led_job *j = &m->led.job.p[b->job];
+	uint32_t flags = LED_SHARED | LED_TAGGED;
+	int rc;
+
+	if (x && b->plans)
+		flags |= b->flag;
+	rc = led_put(&m->led, u, v->size, b->job, flags, (uint32_t)needs);
+	if (rc < 0)
+		return rc;
+	if (slu_vec_push(&m->led.info.p[b->job].at, u) < 0)
+		return -ENOMEM;
+	if (mu && mu->n && below->any) {
+		int64_t small[16], *want = small;
+
+		if (mu->n > SLU_LEN(small))
+			want = slu_arena_alloc(&m->tmp, mu->n * sizeof *want);
+		if (!want)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < mu->n; i++)
+			want[i] = below->sum[m->prune_at[mu->type[i]]];
+		rc = slu_multi_add(mu, b->job, j->start, j->end - j->start, want);
+		if (rc < 0)
+			return rc;
+		m->led.info.p[b->job].refs++;
+	}
+	return 0;
+}
+
+static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32_t u, int64_t needs,
+		    bool x, bool shadow, bool parent_x, struct row *up)
+{
+	struct slu_match *m = b->m;
+	const struct slu_graph *g = m->g;
+	const struct slu_vertex *v = &g->v.p[u];
+	const struct slu_writer_ops *ops = b->sink ? b->sink->ops : NULL;
+	bool mod = shadow || b->excl_types[v->type];
+	bool leaf = m->kid_off[u] == m->kid_off[u + 1];
+	struct row none = { 0 }, *own = &none;
+	int64_t n = 0;
+	uint16_t at;
+
+	if (depth > m->depth)
+		return 0;
+	x = x || mod;
+	m->level++;
+	if (m->colour)
+		m->colour[u] = b->gen;
+	if (!leaf && !b->dry) {
+		own = &rows->r.p[depth];
+		own->any = false;
+		memset(own->sum, 0, m->prune.n * sizeof *own->sum);
+	}
+	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1]; k++) {
+		uint32_t e = m->kid[k], c = g->e.p[e].dst;
+		const struct mark mark = m->mark[e];
+		bool marked = mark.gen == b->gen;
+		int64_t sub, want = mod ? (int64_t)g->v.p[c].size : (int64_t)mark.needs;
+		bool cx = (marked && mark.excl) || mod;
+
+		if ((!marked && !mod) || (m->colour && m->colour[c] == b->gen))
+			continue;
+		sub = book(b, rows, depth + 1, c, want, cx, mod, x, own);
+		if (b->error)
+			return -1;
+		if (sub <= 0)
+			continue;
+		if (b->weights)
+			update_weight(b, u, e, c);
+		if (ops && ops->edge) {
+			struct slu_emit_edge out = { u, c, m->sub[0], x, want, cx };
+
+			b->error = ops->edge(b->sink->w, g, &out);
+			if (b->error)
+				return -1;
+		}
+		n += sub;
+	}
+	n += x;
+	if (!n) {
+		m->level--;
+		return 0;
+	}
+	if (!b->dry) {
+		int rc = book_here(b, u, needs, x, own);
+
+		if (rc == -ENOMEM) {
+			b->error = rc;
+			return -1;
+		}
+		if (rc < 0) {
+			/* Not printed, not handed up, and the level stays: as in the reference. */
+			b->refused = true;
+			return n;
+		}
+		at = v->type < m->ntypes ? m->prune_at[v->type] : NO_PRUNE;
+		if (up && at != NO_PRUNE) {
+			up->sum[at] += x ? (int64_t)v->size : (int64_t)v->size - needs;
+			up->any = true;
+		}
+		if (up && own->any) {
+			for (uint32_t t = 0; t < m->prune.n; t++)
+				up->sum[t] += own->sum[t];
+			up->any = true;
+		}
+	}
+	if (ops && ops->vertex) {
+		struct slu_emit_vertex out = {
+			.v = u,
+			.level = m->level,
+			.needs = needs,
+			.exclusive = x,
+			.parent_exclusive = parent_x,
+			.label = m->labels.n ? label_of(m, u) : NULL,
+		};
+
+		b->error = ops->vertex(b->sink->w, g, &out);
+		if (b->error)
+			return -1;
+	}
+	m->level--;
+	return n;
+}
+
+int64_t book_run(struct booking *b, uint32_t root, int64_t needs, bool excl)
+{
+	struct slu_match *m = b->m;
+	struct rows rows = { 0 };
+	int64_t *sums, n = -ENOMEM;
+	uint32_t deep = m->depth + 2;
+
+	b->gen = m->gen;
+	b->error = 0;
+	b->refused = false;
+	if (m->colour) {
+		/* The walk's colours are in the way: start a generation for them alone. */
+		for (uint32_t v = 0; v < m->nv; v++)
+			m->colour[v] = 0;
+	}
+	sums = slu_arena_alloc(&m->tmp, (size_t)deep * (m->prune.n + 1) * sizeof *sums);
+	if (!sums || slu_vec_reserve(&rows.r, deep) < 0)
+		goto out;
+	for (uint32_t i = 0; i < deep; i++)
+		rows.r.p[i].sum = sums + (size_t)i * (m->prune.n + 1);
+	n = book(b, &rows, 0, root, needs, excl, false, false, NULL);
+	if (b->error)
+		n = b->error;
+	if (!b->dry && (b->refused || !m->tree))
+		m->led.info.p[b->job].plain = false;
+out:
+	slu_vec_done(&rows.r);
+	return n;
+}

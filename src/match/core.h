@@ -1,0 +1,232 @@
+/* core.h — what the files of the matcher share.  Not for others.
+ *
+ *	filter.c  pruning filters, aggregates per vertex, order of children
+ *	policy.c  policy names, scores          sort.c   the order among equals
+ *	walk.c    one attempt: which vertices   flex.c   or-slots and xor-slots
+ *	book.c    marks become bookings and output
+ *	ops.c     operations and time           fast.c   the same answers with less work
+ *	update.c  cancel.c  find.c  elastic.c   one operation each
+ */
+#pragma once
+#include "graph/graph.h"
+#include "match/jobspec.h"
+#include "match/ledger.h"
+#include "match/match.h"
+#include "planner/multi.h"
+
+enum scorer { SCORE_HIGH, SCORE_LOW, SCORE_LOCALITY, SCORE_VARIATION };
+
+struct policy {
+	enum scorer scorer;
+	bool node_centric, node_exclusive, stop;
+};
+
+/* 0 or -EINVAL. */
+int policy_parse(const char *text, struct policy *out);
+
+enum mode { MODE_ALLOCATE, MODE_RESERVE, MODE_SATISFY, MODE_WITHOUT };
+
+#define SUBSYSTEMS_MAX 5 /* of one matcher */
+#define NO_PRUNE       0xffff
+#define DEPTH_MAX      1000 /* levels of a graph */
+
+/* A registered pair HIGH:LOW; high SLU_NONE = ALL. */
+struct filter {
+	uint32_t high;
+	uint16_t low;
+};
+
+struct mark {
+	uint32_t needs;
+	uint32_t gen : 31;
+	uint32_t excl : 1;
+};
+
+struct slu_match {
+	struct slu_graph *g;
+	struct policy policy;
+	bool flexible, count_visits;
+	int64_t end_s;
+	uint8_t sub[SUBSYSTEMS_MAX]; /* sub[0] is dominant */
+	uint32_t nsub;
+
+	/* Filters and aggregates. */
+	SLU_VEC(struct filter) filters;
+	SLU_VEC(uint16_t) prune; /* pruning types, in order of registration */
+	uint16_t *prune_at;      /* by type: position in prune, NO_PRUNE = no pruning type */
+	uint32_t ntypes;         /* length of prune_at */
+	/* Per vertex and subsystem of the matcher: multi[s * nv + v]; NULL = none. */
+	struct slu_multi **multi;
+	uint32_t nv; /* vertices the arrays are made for */
+
+	/* Shape of the dominant subsystem. */
+	bool tree;         /* nobody has two parents in it */
+	uint32_t depth;    /* levels below the root */
+	uint32_t *kid_off; /* nv + 1 */
+	uint32_t *kid;     /* edges, in order of insertion */
+	uint32_t *ord;     /* the same edges in order of exploration (stop policies) */
+	uint64_t *weight;  /* by edge (stop policies) */
+	uint32_t ne;
+	uint32_t *up;       /* edge to the parent, SLU_NONE */
+	uint64_t *kidtypes; /* types among the targets of all out-edges; bit 63: some type >= 63 */
+	struct mark *mark;  /* by edge */
+	uint32_t *colour;   /* by vertex: generation it was visited in; only if !tree */
+
+	struct ledger led;
+	uint64_t nodes_up;
+	uint32_t gen; /* of attempts */
+	struct slu_intern words;
+	struct slu_map labels; /* vertex -> generation << 32 | word */
+	uint32_t level;        /* of output; see writer.h */
+	uint64_t pre, post;    /* sums over attempts, kept between operations */
+	struct slu_buf msg;
+	struct slu_arena req; /* one operation */
+	struct slu_arena tmp; /* one attempt */
+	struct fast *fast;
+	uint64_t change; /* grows with every change of bookings, status or properties */
+};
+
+static inline struct slu_multi *multi_of(const struct slu_match *m, uint32_t v)
+{
+	return m->multi[v];
+}
+
+/* --- filter.c --- */
+int filter_parse(struct slu_match *m, const char *text);
+/* Shape arrays, aggregates, order.  Called after loading, attach, remove. */
+int filter_prime(struct slu_match *m);
+void filter_done(struct slu_match *m);
+/* Put edge e of vertex u to its place after its weight changed. */
+void order_move(struct slu_match *m, uint32_t u, uint32_t e, uint64_t weight);
+
+/* --- candidates --- */
+struct pick { /* one edge of a candidate */
+	uint32_t edge;
+	uint32_t needs;
+	bool excl;
+};
+
+struct cand {
+	struct cand *next;
+	int64_t score;
+	uint32_t count;
+	uint32_t n; /* edges; 0: the root itself */
+	union {
+		struct pick one;
+		struct pick *many; /* n > 1 */
+	};
+};
+
+static inline const struct pick *cand_picks(const struct cand *c)
+{
+	return c->n > 1 ? c->many : &c->one;
+}
+
+/* Candidates of one type in one subsystem. */
+struct kind {
+	uint16_t type;
+	uint8_t sub;
+	bool chosen;
+	uint32_t n;
+	uint32_t best; /* so many from the front are chosen */
+	int64_t total, qualified;
+	struct cand *head, *tail;
+};
+
+struct pool {
+	struct kind *k;
+	uint32_t n, cap;
+};
+
+/* --- sort.c --- */
+enum order { ORDER_GREATER, ORDER_LESS };
+struct key {
+	int64_t key;
+	struct cand *c;
+};
+/* Exactly the order std::sort of GNU libstdc++ gives. */
+void sort_keys(struct key *k, uint32_t n, bool greater);
+
+/* --- walk.c --- */
+struct reqinfo {
+	int64_t *needs; /* by position in prune */
+	bool any;       /* some pruning type is mentioned below */
+	uint32_t emax;
+};
+
+struct attempt {
+	struct slu_match *m;
+	const struct slu_jobspec *spec;
+	const struct slu_request *list; /* top level (xor-slots: a variant) */
+	uint32_t nlist;
+	const struct slu_constraint *constraint;
+	struct reqinfo *info; /* by request index */
+	int64_t *top_needs;
+	bool top_any;
+	enum mode mode;
+	int64_t now, at, duration, end; /* end = at + duration */
+	int64_t centre;                 /* F of node_centric */
+	uint64_t pre, post;
+	int error; /* of the last refused vertex */
+	int64_t root_needs;
+	bool root_excl;
+	int64_t aux_score; /* what auxiliary subsystems report */
+	int64_t aux_count;
+	uint32_t depth;                     /* of the vertex whose slots flex.c makes */
+	const struct slu_request **variant; /* xor-slots: the lists to try */
+	uint32_t *variant_n, variants;
+	bool no_memory;
+};
+
+/* Requests' aggregates; everything in m->req. */
+int attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_jobspec *spec);
+/* One attempt at a->at in a->mode: 0, or a negative errno (-ENOMEM for lack of memory). */
+int attempt_run(struct attempt *a);
+int attempt_needs(struct attempt *a, const struct slu_request *list, uint32_t n);
+int visit_children(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+		   bool pristine, bool x, uint32_t shares, struct pool *into);
+struct kind *pool_kind(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub, bool make);
+void pool_add(struct kind *k, struct cand *c);
+/* Sort and choose the best n units; false: not possible. */
+bool choose(struct attempt *a, struct kind *k, uint32_t n, bool greater);
+/* all: as for slot members */
+void choose_all(struct attempt *a, struct pool *p, bool slot);
+struct cand *cand_new(struct attempt *a, uint32_t npicks);
+bool is_slot(const struct attempt *a, const struct slu_request *r);
+bool kid_types_fit(const struct slu_match *m, uint32_t u, const struct slu_request *slot);
+
+/* --- flex.c --- */
+int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+	       struct pool *into);
+/* Fill in a->variant: the request once per choice among its xor-slots; one if it has none.
+ * 0, -EOVERFLOW, -ENOMEM. */
+int flex_variants(struct attempt *a);
+
+/* --- book.c --- */
+struct booking {
+	struct slu_match *m;
+	const struct slu_sink *sink;
+	const uint8_t *excl_types; /* by type */
+	int64_t now;
+	uint32_t job;
+	uint32_t flag; /* LED_HELD, LED_PLANNED */
+	bool dry;      /* match without allocating */
+	bool plans;    /* book units (not for update, which has done so) */
+	bool weights;
+	bool refused; /* some span could not be added */
+	int error;    /* of the writer, or -ENOMEM */
+	uint32_t gen;
+};
+/* Number of bookings from the root on, or a negative errno. */
+int64_t book_run(struct booking *b, uint32_t root, int64_t needs, bool excl);
+const char *label_of(const struct slu_match *m, uint32_t v);
+int label_set(struct slu_match *m, uint32_t v, const char *text);
+void label_clean(struct slu_match *m, uint32_t v);
+
+/* --- cancel.c --- */
+void cancel_job(struct slu_match *m, uint32_t job);
+/* Free all bookings of all jobs on these vertices, and their share above. */
+int cancel_at(struct slu_match *m, const uint32_t *v, uint32_t n);
+
+/* Tell the fast paths that something at or below v changed. */
+void fast_touch(struct slu_match *m, uint32_t v);

@@ -1,0 +1,413 @@
+/* filter.c — pruning filters: which types are counted at which vertices, and the planners that
+ * count them; and the shape of the dominant subsystem as flat arrays. */
+#include "match/core.h"
+
+static int type_room(struct slu_match *m)
+{
+	uint32_t n = m->g->types.n;
+	uint16_t *at;
+
+	if (n <= m->ntypes)
+		return 0;
+	at = slu_reallocarray(m->prune_at, n, sizeof *at);
+	if (!at)
+		return -ENOMEM;
+	for (uint32_t i = m->ntypes; i < n; i++)
+		at[i] = NO_PRUNE;
+	m->prune_at = at;
+	m->ntypes = n;
+	return 0;
+}
+
+static int add_prune(struct slu_match *m, uint16_t type)
+{
+	if (type_room(m) < 0)
+		return -ENOMEM;
+	if (m->prune_at[type] != NO_PRUNE)
+		return 0;
+	if (slu_vec_push(&m->prune, type) < 0)
+		return -ENOMEM;
+	m->prune_at[type] = (uint16_t)(m->prune.n - 1);
+	return 0;
+}
+
+static bool has(const struct slu_match *m, uint32_t high, uint16_t low)
+{
+	for (uint32_t i = 0; i < m->filters.n; i++)
+		if (m->filters.p[i].high == high && m->filters.p[i].low == low)
+			return true;
+	return false;
+}
+
+static int add_filter(struct slu_match *m, uint32_t high, uint16_t low)
+{
+	uint32_t n = 0;
+
+	if (add_prune(m, low) < 0)
+		return -ENOMEM;
+	if (has(m, high, low) || (high != SLU_NONE && has(m, SLU_NONE, low)))
+		return 0;
+	if (high == SLU_NONE) {
+		for (uint32_t i = 0; i < m->filters.n; i++)
+			if (m->filters.p[i].low != low)
+				m->filters.p[n++] = m->filters.p[i];
+		m->filters.n = n;
+	}
+	return slu_vec_push(&m->filters, (struct filter){ high, low });
+}
+
+static int parse_part(struct slu_match *m, const char *s, size_t n)
+{
+	const char *colon = memchr(s, ':', n);
+	uint32_t high, low;
+	char *word;
+	int rc = -EINVAL;
+
+	if (!colon || colon == s || colon == s + n - 1)
+		return -EINVAL;
+	word = slu_strndup(s, n);
+	if (!word)
+		return -ENOMEM;
+	word[colon - s] = '\0';
+	high = strcmp(word, "ALL") == 0 ? SLU_NONE : slu_graph_type(m->g, word);
+	low = slu_graph_type(m->g, word + (colon - s) + 1);
+	if (low != SLU_NONE && (high != SLU_NONE || strcmp(word, "ALL") == 0))
+		rc = add_filter(m, high, (uint16_t)low);
+	slu_free(word);
+	return rc;
+}
+
+int filter_parse(struct slu_match *m, const char *text)
+{
+	char *s = slu_strdup(text ? text : "");
+	size_t n = 0, at = 0;
+	int rc = 0;
+
+	if (!s)
+		return -ENOMEM;
+	for (const char *c = s; *c; c++)
+		if (!strchr(" \t\n\v\f\r", *c))
+			s[n++] = *c;
+	s[n] = '\0';
+	if (!n) {
+		slu_free(s);
+		return filter_parse(m, "ALL:core,ALL:node");
+	}
+	while (!rc && at <= n) {
+		size_t len = strcspn(s + at, ",");
+
+		/* A comma at the very end begins no part. */
+		if (at == n && at > 0)
+			break;
+		rc = parse_part(m, s + at, len);
+		at += len + 1;
+	}
+	slu_free(s);
+	return rc;
+}
+
+/* --- shape --- */
+
+static int64_t order_key_cmp(const struct slu_match *m, uint32_t a, uint32_t b)
+{
+	int64_t ua = m->g->v.p[m->g->e.p[a].dst].uniq_id, ub = m->g->v.p[m->g->e.p[b].dst].uniq_id;
+
+	if (m->weight[a] != m->weight[b])
+		return m->weight[a] > m->weight[b] ? -1 : 1;
+	return ua > ub ? -1 : ua < ub;
+}
+
+static int order_cmp(const void *a, const void *b, void *m)
+{
+	return (int)order_key_cmp(m, *(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+void order_move(struct slu_match *m, uint32_t u, uint32_t e, uint64_t weight)
+{
+	uint32_t *o = m->ord + m->kid_off[u], n = m->kid_off[u + 1] - m->kid_off[u], i, lo, hi;
+
+	if (m->weight[e] == weight)
+		return;
+	/* Where it is now: binary search, its key is unique unless uniq_ids repeat. */
+	for (lo = 0, hi = n; lo < hi;) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (order_key_cmp(m, o[mid], e) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (i = lo; i < n && o[i] != e; i++)
+		;
+	if (i == n)
+		for (i = 0; o[i] != e; i++)
+			;
+	m->weight[e] = weight;
+	memmove(o + i, o + i + 1, (n - i - 1) * sizeof *o);
+	for (lo = 0, hi = n - 1; lo < hi;) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (order_key_cmp(m, o[mid], e) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	memmove(o + lo + 1, o + lo, (n - 1 - lo) * sizeof *o);
+	o[lo] = e;
+}
+
+#define fresh(p, n) ((p) = slu_reallocarray(p, (size_t)(n) + 1, sizeof *(p)))
+
+static int make_shape(struct slu_match *m)
+{
+	const struct slu_graph *g = m->g;
+	uint32_t nv = g->v.n, ne = g->e.n, n = 0, old = m->ne;
+	uint8_t dom = m->sub[0];
+
+	if (!fresh(m->kid_off, nv) || !fresh(m->kid, ne) || !fresh(m->up, nv) ||
+	    !fresh(m->kidtypes, nv) || !fresh(m->mark, ne))
+		return -ENOMEM;
+	memset(m->mark, 0, ne * sizeof *m->mark);
+	m->tree = true;
+	m->depth = 0;
+	for (uint32_t v = 0; v < nv; v++) {
+		m->kid_off[v] = n;
+		m->kidtypes[v] = 0;
+		slu_graph_each_out(g, v, e)
+		{
+			uint16_t t = g->v.p[g->e.p[e].dst].type;
+
+			m->kidtypes[v] |= 1ull << (t < 63 ? t : 63);
+			if (g->e.p[e].subsystem == dom)
+				m->kid[n++] = e;
+		}
+		m->up[v] = SLU_NONE;
+		slu_graph_each_in(g, v, e)
+		{
+			if (g->e.p[e].subsystem != dom)
+				continue;
+			if (m->up[v] == SLU_NONE)
+				m->up[v] = e;
+			else
+				m->tree = false;
+		}
+	}
+	m->kid_off[nv] = n;
+	if (m->up[g->root[dom]] != SLU_NONE)
+		m->tree = false;
+	if (!m->tree) {
+		if (!fresh(m->colour, nv))
+			return -ENOMEM;
+		memset(m->colour, 0, nv * sizeof *m->colour);
+	}
+	if (m->policy.stop) {
+		if (!fresh(m->weight, ne) || !fresh(m->ord, n))
+			return -ENOMEM;
+		for (uint32_t e = old; e < ne; e++)
+			m->weight[e] = UINT64_MAX;
+		memcpy(m->ord, m->kid, n * sizeof *m->ord);
+		for (uint32_t v = 0; v < nv; v++) {
+			uint32_t a = m->kid_off[v], b = m->kid_off[v + 1];
+			bool rising = true;
+
+			for (uint32_t i = a + 1; rising && i < b; i++)
+				rising = order_key_cmp(m, m->ord[i], m->ord[i - 1]) < 0;
+			if (rising)
+				for (uint32_t i = a, j = b; i + 1 < j; i++) {
+					uint32_t t = m->ord[--j];
+
+					m->ord[j] = m->ord[i];
+					m->ord[i] = t;
+				}
+			else
+				qsort_r(m->ord + a, b - a, sizeof *m->ord, order_cmp, m);
+		}
+	}
+	m->ne = ne;
+	return 0;
+}
+
+/* --- aggregates --- */
+
+struct prime {
+	struct slu_match *m;
+	uint32_t s; /* subsystem, as position in m->sub */
+	uint8_t *seen;
+	SLU_VEC(int64_t *) row; /* by depth: aggregates by type */
+	uint32_t width;
+};
+
+static int row_at(struct prime *p, uint32_t depth)
+{
+	while (p->row.n <= depth) {
+		int64_t *r = slu_calloc(p->width, sizeof *r);
+
+		if (!r || slu_vec_push(&p->row, r) < 0) {
+			slu_free(r);
+			return -ENOMEM;
+		}
+	}
+	memset(p->row.p[depth], 0, p->width * sizeof(int64_t));
+	return 0;
+}
+
+static int cmp_type(const void *a, const void *b)
+{
+	return (int)*(const uint16_t *)a - (int)*(const uint16_t *)b;
+}
+
+/* Types counted at a vertex of type t: its own, then those of ALL without t itself. */
+static uint32_t types_at(const struct slu_match *m, uint16_t t, uint16_t *out)
+{
+	uint32_t n = 0, own;
+
+	for (uint32_t i = 0; i < m->filters.n; i++)
+		if (m->filters.p[i].high == t)
+			out[n++] = m->filters.p[i].low;
+	qsort(out, n, sizeof *out, cmp_type);
+	own = n;
+	for (uint32_t i = 0; i < m->filters.n; i++)
+		if (m->filters.p[i].high == SLU_NONE && m->filters.p[i].low != t)
+			out[n++] = m->filters.p[i].low;
+	qsort(out + own, n - own, sizeof *out, cmp_type);
+	return n;
+}
+
+static int give_multi(struct prime *p, uint32_t u, const int64_t *sum)
+{
+	struct slu_match *m = p->m;
+	struct slu_multi **at = &m->multi[(size_t)p->s * m->nv + u];
+	uint16_t stack[32], *type = stack;
+	int64_t amounts[32], *total = amounts;
+	uint32_t n;
+	int rc = 0;
+
+	if (m->filters.n > SLU_LEN(stack)) {
+		type = slu_reallocarray(NULL, m->filters.n, sizeof *type);
+		total = slu_reallocarray(NULL, m->filters.n, sizeof *total);
+	}
+	if (!type || !total) {
+		rc = -ENOMEM;
+		goto out;
+	}
+	n = types_at(m, m->g->v.p[u].type, type);
+	for (uint32_t i = 0; i < n; i++)
+		total[i] = type[i] < p->width ? sum[type[i]] : 0;
+	if (*at)
+		rc = slu_multi_reshape(*at, type, total, n);
+	else if (n && !(*at = slu_multi_new(type, total, n)))
+		rc = -ENOMEM;
+out:
+	if (type != stack) {
+		slu_free(type);
+		slu_free(total);
+	}
+	return rc;
+}
+
+static int prime(struct prime *p, uint32_t u, uint32_t depth, int64_t *parent)
+{
+	struct slu_match *m = p->m;
+	const struct slu_graph *g = m->g;
+	const struct slu_vertex *x = &g->v.p[u];
+	uint16_t t = x->type;
+	int64_t *sum;
+
+	p->seen[u] = 1;
+	if (depth >= DEPTH_MAX)
+		return -ELOOP;
+	if (p->s == 0 && depth > m->depth)
+		m->depth = depth;
+	if (t < m->ntypes && m->prune_at[t] != NO_PRUNE) {
+		if (parent)
+			parent[t] += x->size;
+	} else if (x->out_first == SLU_NONE) {
+		if (add_filter(m, SLU_TYPE_CLUSTER, t) < 0)
+			return -ENOMEM;
+		if (parent)
+			parent[t] += x->size;
+	}
+	if (x->out_first == SLU_NONE)
+		return 0;
+	if (row_at(p, depth) < 0)
+		return -ENOMEM;
+	sum = p->row.p[depth];
+	slu_graph_each_out(g, u, e)
+	{
+		uint32_t v = g->e.p[e].dst;
+		int rc;
+
+		if (g->e.p[e].subsystem != m->sub[p->s] || p->seen[v])
+			continue;
+		rc = prime(p, v, depth + 1, sum);
+		if (rc < 0)
+			return rc;
+	}
+	if (parent)
+		for (uint32_t i = 0; i < m->prune.n; i++)
+			parent[m->prune.p[i]] += sum[m->prune.p[i]];
+	return give_multi(p, u, sum);
+}
+
+static int grow_multi(struct slu_match *m)
+{
+	uint32_t nv = m->g->v.n;
+	struct slu_multi **fresh_multi;
+
+	if (m->multi && nv == m->nv)
+		return 0;
+	fresh_multi = slu_calloc((size_t)nv * m->nsub + 1, sizeof *fresh_multi);
+	if (!fresh_multi)
+		return -ENOMEM;
+	for (uint32_t s = 0; m->multi && s < m->nsub; s++)
+		memcpy(fresh_multi + (size_t)s * nv, m->multi + (size_t)s * m->nv,
+		       m->nv * sizeof *fresh_multi);
+	slu_free(m->multi);
+	m->multi = fresh_multi;
+	m->nv = nv;
+	return led_grow(&m->led, nv);
+}
+
+int filter_prime(struct slu_match *m)
+{
+	struct prime p = { .m = m, .width = m->g->types.n };
+	int rc = grow_multi(m);
+
+	if (!rc)
+		rc = make_shape(m);
+	if (rc < 0)
+		return rc;
+	p.seen = slu_malloc(m->nv + 1);
+	if (!p.seen)
+		return -ENOMEM;
+	rc = type_room(m);
+	for (p.s = 0; p.s < m->nsub && !rc; p.s++) {
+		memset(p.seen, 0, m->nv);
+		rc = prime(&p, m->g->root[m->sub[p.s]], 0, NULL);
+	}
+	if (!m->tree)
+		m->depth = DEPTH_MAX;
+	for (uint32_t i = 0; i < p.row.n; i++)
+		slu_free(p.row.p[i]);
+	slu_vec_done(&p.row);
+	slu_free(p.seen);
+	return rc;
+}
+
+void filter_done(struct slu_match *m)
+{
+	for (size_t i = 0; m->multi && i < (size_t)m->nv * m->nsub; i++)
+		slu_multi_free(m->multi[i]);
+	slu_free(m->multi);
+	slu_vec_done(&m->filters);
+	slu_vec_done(&m->prune);
+	slu_free(m->prune_at);
+	slu_free(m->kid_off);
+	slu_free(m->kid);
+	slu_free(m->ord);
+	slu_free(m->weight);
+	slu_free(m->up);
+	slu_free(m->kidtypes);
+	slu_free(m->mark);
+	slu_free(m->colour);
+}

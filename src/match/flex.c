@@ -1,0 +1,371 @@
+/* flex.c — the flexible traverser: sibling slots are alternatives ("or"), xor-slots exclude each
+ * other for the whole job. */
+#include "match/core.h"
+
+#define VARIANTS_MAX 1000
+#define STATES_MAX   (1u << 18) /* of one search for the best mix of alternatives */
+
+/* --- or-slots --- */
+
+struct alt {
+	const struct slu_request *slot;
+	uint32_t *type; /* by child: position in the state */
+};
+
+struct mix {
+	struct attempt *a;
+	struct alt *alt;
+	uint32_t nalt;
+	uint32_t ntypes;
+	uint32_t nslots;
+	/* Memo: states one after another, by hash. */
+	struct slu_map seen; /* hash of the state -> best << 32 | alternative + 1 */
+	uint32_t depth;
+	bool full;
+};
+
+static uint32_t units_of(uint32_t n, const struct slu_request *c)
+{
+	return slu_count_select(&c->count, n);
+}
+
+/* One alternative alone: how often it fits. */
+static uint32_t fits(const struct mix *x, const struct alt *alt, const uint32_t *state)
+{
+	uint32_t best = x->nslots;
+
+	for (uint32_t k = 0; k < alt->slot->nwith; k++) {
+		uint32_t have = state[alt->type[k]], n = units_of(have, &alt->slot->with[k]);
+
+		best = SLU_MIN(best, n ? have / n : 0);
+	}
+	return best;
+}
+
+static bool take(const struct alt *alt, const uint32_t *state, uint32_t *rest, uint32_t ntypes)
+{
+	memcpy(rest, state, ntypes * sizeof *rest);
+	for (uint32_t k = 0; k < alt->slot->nwith; k++) {
+		uint32_t t = alt->type[k], n = units_of(state[t], &alt->slot->with[k]);
+
+		if (!n || rest[t] < n)
+			return false;
+		rest[t] -= n;
+	}
+	return true;
+}
+
+/* Most slots from this state on; the first step in *first (alternative, or nalt). */
+static uint32_t best_from(struct mix *x, const uint32_t *state, uint32_t *first)
+{
+	uint64_t hash = slu_hash_bytes(state, x->ntypes * sizeof *state), *at;
+	uint32_t best = 0, *rest;
+
+	*first = x->nalt;
+	at = slu_map_get(&x->seen, hash);
+	if (at) {
+		*first = (uint32_t)*at - 1;
+		return (uint32_t)(*at >> 32);
+	}
+	if (x->seen.n >= STATES_MAX || x->depth >= 20000) {
+		x->full = true;
+		return 0;
+	}
+	rest = slu_arena_alloc(&x->a->m->tmp, x->ntypes * sizeof *rest);
+	if (!rest) {
+		x->a->no_memory = true;
+		return 0;
+	}
+	x->depth++;
+	for (uint32_t i = 0; i < x->nalt; i++) {
+		uint32_t n, step;
+
+		if (!take(&x->alt[i], state, rest, x->ntypes))
+			continue;
+		n = 1 + best_from(x, rest, &step);
+		if (n > best) {
+			best = n;
+			*first = i;
+		}
+	}
+	x->depth--;
+	if (slu_map_put(&x->seen, hash, (uint64_t)best << 32 | (*first + 1)) < 0)
+		x->a->no_memory = true;
+	return best;
+}
+
+/* One slot out of the next candidates; false when they run out. */
+static bool make_slot(struct attempt *a, const struct alt *alt, const uint32_t *want,
+		      struct cand **next, struct kind *out)
+{
+	const struct slu_request *slot = alt->slot;
+	uint32_t picks = 0, p = 0;
+	struct cand *c, *s;
+
+	for (uint32_t k = 0; k < slot->nwith; k++) {
+		int64_t units = 0;
+
+		for (c = next[alt->type[k]]; units < want[k]; c = c->next) {
+			if (!c)
+				return false;
+			units += c->count;
+			picks += c->n;
+		}
+	}
+	s = cand_new(a, picks);
+	if (!s)
+		return false;
+	s->score = 1;
+	s->count = 1;
+	for (uint32_t k = 0; k < slot->nwith; k++) {
+		int64_t units = 0;
+
+		for (c = next[alt->type[k]]; units < want[k]; c = c->next) {
+			const struct pick *from = cand_picks(c);
+
+			units += c->count;
+			s->score += c->score;
+			for (uint32_t j = 0; j < c->n; j++, p++) {
+				struct pick *to = s->n > 1 ? &s->many[p] : &s->one;
+
+				*to = from[j];
+				to->excl = true;
+			}
+		}
+		next[alt->type[k]] = c;
+	}
+	pool_add(out, s);
+	return true;
+}
+
+static int cmp_request(const void *a, const void *b)
+{
+	return (int)((const struct slu_request *)a)->type -
+	       (int)((const struct slu_request *)b)->type;
+}
+
+/* All children of all alternatives, one per type (the one with the largest min). */
+static uint32_t all_children(const struct attempt *a, const struct slu_request *list, uint32_t n,
+			     struct slu_request *out)
+{
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = 0; is_slot(a, &list[i]) && j < list[i].nwith; j++) {
+			const struct slu_request *c = &list[i].with[j];
+			uint32_t t = 0;
+
+			while (t < k && out[t].type != c->type)
+				t++;
+			if (t == k)
+				out[k++] = *c;
+			else if (c->count.min > out[t].count.min)
+				out[t] = *c;
+		}
+	qsort(out, k, sizeof *out, cmp_request);
+	return k;
+}
+
+int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+	       struct pool *into)
+{
+	struct slu_arena *tmp = &a->m->tmp;
+	struct pool own = { 0 };
+	struct mix x = { .a = a };
+	struct slu_request *kids;
+	uint32_t nkids = 0, *state, *want, *rest, left;
+	struct cand **next;
+	struct kind *out;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (is_slot(a, &list[i])) {
+			x.nalt++;
+			nkids += list[i].nwith;
+			x.nslots = a->info[list[i].index].emax;
+		}
+	kids = slu_arena_alloc(tmp, (nkids + 1) * sizeof *kids);
+	x.alt = slu_arena_zalloc(tmp, (x.nalt + 1) * sizeof *x.alt);
+	want = slu_arena_alloc(tmp, (nkids + 1) * sizeof *want);
+	if (!kids || !x.alt || !want)
+		goto fail;
+	x.ntypes = all_children(a, list, n, kids);
+	if (visit_children(a, u, kids, x.ntypes, false, true, x.nslots, &own) < 0)
+		return -ENOMEM;
+	choose_all(a, &own, true);
+	state = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *state);
+	rest = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *rest);
+	next = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *next);
+	if (!state || !rest || !next)
+		goto fail;
+	for (uint32_t t = 0; t < x.ntypes; t++) {
+		struct kind *k = pool_kind(a, &own, kids[t].type, a->m->sub[0], false);
+
+		state[t] = k ? (uint32_t)SLU_MIN(k->qualified, (int64_t)UINT32_MAX) : 0;
+		next[t] = k ? k->head : NULL;
+	}
+	x.nalt = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct alt *alt = &x.alt[x.nalt];
+
+		if (!is_slot(a, &list[i]))
+			continue;
+		alt->slot = &list[i];
+		alt->type = slu_arena_alloc(tmp, (list[i].nwith + 1) * sizeof *alt->type);
+		if (!alt->type)
+			goto fail;
+		for (uint32_t k = 0; k < list[i].nwith; k++)
+			for (uint32_t t = 0; t < x.ntypes; t++)
+				if (kids[t].type == list[i].with[k].type)
+					alt->type[k] = t;
+		x.nalt++;
+	}
+	out = pool_kind(a, into, SLU_TYPE_SLOT, a->m->sub[0], true);
+	if (!out)
+		return -ENOMEM;
+	if (x.nalt == 1) {
+		left = fits(&x, &x.alt[0], state);
+		for (uint32_t k = 0; k < x.alt[0].slot->nwith; k++)
+			want[k] = units_of(state[x.alt[0].type[k]], &x.alt[0].slot->with[k]);
+		while (left-- && make_slot(a, &x.alt[0], want, next, out))
+			;
+	} else {
+		for (;;) {
+			const struct alt *alt;
+			uint32_t first;
+
+			if (!best_from(&x, state, &first) || first >= x.nalt)
+				break;
+			alt = &x.alt[first];
+			for (uint32_t k = 0; k < alt->slot->nwith; k++)
+				want[k] = units_of(state[alt->type[k]], &alt->slot->with[k]);
+			if (!make_slot(a, alt, want, next, out) ||
+			    !take(alt, state, rest, x.ntypes))
+				break;
+			memcpy(state, rest, x.ntypes * sizeof *state);
+		}
+		slu_map_done(&x.seen);
+	}
+	if (!out->n) /* as if the type had not been met */
+		into->n--;
+	return a->no_memory ? -ENOMEM : 0;
+fail:
+	a->no_memory = true;
+	return -ENOMEM;
+}
+
+/* --- xor-slots --- */
+
+struct variants {
+	SLU_VEC(struct slu_request *) list;
+	SLU_VEC(uint32_t) n;
+};
+
+static void variants_done(struct variants *v)
+{
+	slu_vec_done(&v->list);
+	slu_vec_done(&v->n);
+}
+
+static bool has_xor(const struct slu_request *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (list[i].type == SLU_TYPE_XOR_SLOT || has_xor(list[i].with, list[i].nwith))
+			return true;
+	return false;
+}
+
+static int expand(struct attempt *a, const struct slu_request *list, uint32_t n,
+		  struct variants *out);
+
+/* All combinations of the variants of the elements kept (keep = NONE: all, else the only slot). */
+static int combine(struct attempt *a, const struct slu_request *list, uint32_t n, uint32_t keep,
+		   struct variants *out)
+{
+	struct variants *of = slu_calloc(n + 1, sizeof *of);
+	uint32_t *at = slu_calloc(n + 1, sizeof *at), *pos = slu_calloc(n + 1, sizeof *pos);
+	uint32_t kept = 0, i;
+	int rc = of && at && pos ? 0 : -ENOMEM;
+
+	for (i = 0; i < n && !rc; i++) {
+		if (keep != SLU_NONE && is_slot(a, &list[i]) && i != keep)
+			continue;
+		pos[kept] = i;
+		rc = expand(a, list[i].with, list[i].nwith, &of[kept++]);
+	}
+	while (!rc) {
+		struct slu_request *l = slu_arena_alloc(&a->m->req, (kept + 1) * sizeof *l);
+
+		if (!l || slu_vec_push(&out->list, l) < 0 || slu_vec_push(&out->n, kept) < 0) {
+			rc = -ENOMEM;
+			break;
+		}
+		if (out->list.n > VARIANTS_MAX) {
+			rc = -EOVERFLOW;
+			break;
+		}
+		for (i = 0; i < kept; i++) {
+			l[i] = list[pos[i]];
+			l[i].with = of[i].list.p[at[i]];
+			l[i].nwith = of[i].n.p[at[i]];
+			if (l[i].type == SLU_TYPE_XOR_SLOT)
+				l[i].type = SLU_TYPE_SLOT;
+		}
+		for (i = kept; i > 0 && ++at[i - 1] == of[i - 1].list.n; i--)
+			at[i - 1] = 0;
+		if (!i)
+			break;
+	}
+	for (i = 0; of && i < n; i++)
+		variants_done(&of[i]);
+	slu_free(of);
+	slu_free(at);
+	slu_free(pos);
+	return rc;
+}
+
+static int expand(struct attempt *a, const struct slu_request *list, uint32_t n,
+		  struct variants *out)
+{
+	bool any = false;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < n && !rc; i++)
+		if (list[i].type == SLU_TYPE_XOR_SLOT) {
+			any = true;
+			rc = combine(a, list, n, i, out);
+		}
+	return any || rc ? rc : combine(a, list, n, SLU_NONE, out);
+}
+
+int flex_variants(struct attempt *a)
+{
+	struct variants v = { 0 };
+	int rc = 0;
+
+	if (a->variants)
+		return 0;
+	if (!has_xor(a->spec->resources, a->spec->nresources)) {
+		a->variant = slu_arena_alloc(&a->m->req, sizeof *a->variant);
+		a->variant_n = slu_arena_alloc(&a->m->req, sizeof *a->variant_n);
+		if (!a->variant || !a->variant_n)
+			return -ENOMEM;
+		a->variant[0] = a->spec->resources;
+		a->variant_n[0] = a->spec->nresources;
+		a->variants = 1;
+		return 0;
+	}
+	rc = expand(a, a->spec->resources, a->spec->nresources, &v);
+	if (!rc) {
+		a->variant = slu_arena_alloc(&a->m->req, v.list.n * sizeof *a->variant);
+		a->variant_n = slu_arena_alloc(&a->m->req, v.list.n * sizeof *a->variant_n);
+		rc = a->variant && a->variant_n ? 0 : -ENOMEM;
+	}
+	for (uint32_t i = 0; i < v.list.n && !rc; i++) {
+		a->variant[i] = v.list.p[i];
+		a->variant_n[i] = v.n.p[i];
+	}
+	if (!rc)
+		a->variants = v.list.n;
+	variants_done(&v);
+	return rc;
+}

@@ -1,0 +1,8 @@
+/* listed.h — finding the vertices a listing names in the graph.  Not for others. */
+#pragma once
+#include "match/core.h"
+
+/* The vertex with all the paths and the rank the file gives; everything else it says must agree.
+ * 0, or -EINVAL with the reference's text in m->msg. */
+int listed_find(struct slu_match *m, const struct slu_listing *l,
+		const struct slu_listing_vertex *x, uint32_t *out);

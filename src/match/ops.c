@@ -1,0 +1,397 @@
+/* ops.c — the operations: allocate now, reserve later, or say that it can never be. */
+#include "match/constraint.h"
+#include "match/core.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* --- life --- */
+
+static const struct {
+	const char *upper, *lower, *subs;
+} matchers[] = {
+	{ "CA", "ca", "containment" },
+	{ "IBA", "iba", "ibnet" },
+	{ "IBBA", "ibba", "ibnetbw" },
+	{ "PA", "pa", "power" },
+	{ "PFS1BA", "pfs1ba", "pfs1bw" },
+	{ "C+IBA", "c+iba", "containment ibnet" },
+	{ "C+IBBA", "c+ibba", "containment ibnetbw" },
+	{ "C+PA", "c+pa", "containment power" },
+	{ "C+PFS1BA", "c+pfs1ba", "containment pfs1bw" },
+	{ "IB+IBBA", "ib+ibba", "ibnet ibnetbw" },
+	{ "C+P+IBA", "c+p+iba", "containment power ibnet" },
+	{ "V+PFS1BA", "v+pfs1ba", "virtual1 pfs1bw" },
+	{ "VA", "va", "virtual1" },
+	{ "ALL", "all", "containment ibnet ibnetbw pfs1bw power" },
+};
+
+static int choose_subsystems(struct slu_match *m, const char *name)
+{
+	const char *s = NULL;
+
+	for (size_t i = 0; i < SLU_LEN(matchers); i++)
+		if (strcmp(name, matchers[i].upper) == 0 || strcmp(name, matchers[i].lower) == 0)
+			s = matchers[i].subs;
+	if (!s)
+		return -EINVAL;
+	while (*s) {
+		size_t n = strcspn(s, " ");
+		uint32_t id = slu_intern_find_n(&m->g->subsystems, s, n);
+
+		if (id == SLU_INTERN_NONE || m->g->root[id] == SLU_NONE)
+			return -EINVAL;
+		m->sub[m->nsub++] = (uint8_t)id;
+		s += n;
+		s += *s == ' ';
+	}
+	return 0;
+}
+
+static void count_nodes_up(struct slu_match *m)
+{
+	m->nodes_up = 0;
+	slu_vec_each (&m->g->v, struct slu_vertex, v)
+		if (!v->dead && v->type == SLU_TYPE_NODE && v->status == SLU_UP)
+			m->nodes_up++;
+}
+
+int slu_match_new(struct slu_graph *g, const struct slu_match_options *o, struct slu_match **out,
+		  struct slu_error *err)
+{
+	slu_cleanup(slu_match_freep) struct slu_match *m = slu_calloc(1, sizeof *m);
+	const char *traverser = o->traverser ? o->traverser : "simple";
+	int rc;
+
+	if (!m)
+		return -ENOMEM;
+	m->g = g;
+	m->end_s = o->end_s ? o->end_s : SLU_GRAPH_END;
+	m->count_visits = o->count_visits;
+	m->msg = SLU_BUF_INIT(64 << 20);
+	m->flexible = strcmp(traverser, "flexible") == 0;
+	if (policy_parse(o->policy ? o->policy : "first", &m->policy) < 0)
+		return slu_fail(err, -EINVAL, "can't create matcher");
+	if (!m->flexible && strcmp(traverser, "simple") != 0)
+		return slu_fail(err, -EINVAL, "can't create traverser");
+	rc = filter_parse(m, o->filters);
+	if (rc < 0)
+		return rc == -ENOMEM ? rc : slu_fail(err, rc, "can't set pruning filters");
+	if (choose_subsystems(m, o->subsystems ? o->subsystems : "CA") < 0)
+		return slu_fail(err, -EINVAL, "can't initialize traverser");
+	rc = filter_prime(m);
+	if (rc < 0)
+		return rc == -ENOMEM ? rc : slu_fail(err, rc, "can't initialize traverser");
+	count_nodes_up(m);
+	*out = slu_take(m);
+	return 0;
+}
+
+void slu_match_free(struct slu_match *m)
+{
+	if (!m)
+		return;
+	filter_done(m);
+	led_done(&m->led);
+	slu_intern_done(&m->words);
+	slu_map_done(&m->labels);
+	slu_buf_done(&m->msg);
+	slu_arena_done(&m->req);
+	slu_arena_done(&m->tmp);
+	slu_free(m);
+}
+
+struct slu_graph *slu_match_graph(struct slu_match *m)
+{
+	return m->g;
+}
+
+size_t slu_match_memory(const struct slu_match *m)
+{
+	size_t bytes = led_memory(&m->led);
+
+	for (size_t i = 0; i < (size_t)m->nv * m->nsub; i++)
+		if (m->multi[i])
+			bytes += slu_multi_memory(m->multi[i]);
+	return bytes;
+}
+
+/* --- jobs --- */
+
+bool slu_match_has_job(const struct slu_match *m, int64_t jobid)
+{
+	return led_job_find(&m->led, jobid) >= 0;
+}
+
+/* Types of which a touched vertex is taken whole. */
+static void exclusive_types(const struct slu_request *list, uint32_t n, uint8_t *types)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (list[i].excl == SLU_EXCL_TRUE)
+			types[list[i].type] = 1;
+		exclusive_types(list[i].with, list[i].nwith, types);
+	}
+}
+
+static int duration_of(const struct slu_match *m, const struct slu_jobspec *spec, int64_t now,
+		       int64_t *out)
+{
+	double d = spec->duration;
+	int64_t whole;
+
+	if (isnan(d) || d < 0 || d > (double)m->end_s)
+		return -EINVAL;
+	whole = d == 0 ? m->end_s : (int64_t)ceil(d);
+	if (now > m->end_s - whole)
+		whole = m->end_s - now;
+	if (whole < 1)
+		return -EINVAL;
+	*out = whole;
+	return 0;
+}
+
+static uint64_t nodes_needed(const struct attempt *a)
+{
+	const struct slu_match *m = a->m;
+	uint16_t at = SLU_TYPE_NODE < m->ntypes ? m->prune_at[SLU_TYPE_NODE] : NO_PRUNE;
+
+	return at == NO_PRUNE ? 0 : (uint64_t)a->top_needs[at];
+}
+
+/* 9.2: are there nodes enough at all? */
+static bool feasible(const struct attempt *a, enum slu_match_op op)
+{
+	const struct slu_match *m = a->m;
+	uint64_t need = nodes_needed(a), have = 0;
+	bool now = op == SLU_MATCH_ALLOCATE || op == SLU_MATCH_WITHOUT_ALLOCATING;
+	int64_t at = now ? a->now : m->end_s - 1;
+
+	if (need > m->nodes_up)
+		return false;
+	if (!a->constraint)
+		return true;
+	for (uint32_t v = 0; v < m->g->v.n && have < need; v++) {
+		const struct slu_vertex *x = &m->g->v.p[v];
+
+		if (x->dead || x->type != SLU_TYPE_NODE ||
+		    !slu_constraint_match(a->constraint, m->g, v) ||
+		    (x->status == SLU_DOWN && op != SLU_MATCH_ALLOCATE_SATISFIABILITY) ||
+		    led_avail(&m->led, v, x->size, at, at + a->duration) < x->size)
+			continue;
+		have++;
+	}
+	return have >= need;
+}
+
+static int try_at(struct attempt *a, enum mode mode, int64_t at)
+{
+	uint64_t pre = 0, post = 0;
+	int rc;
+
+	a->mode = mode;
+	a->at = at;
+	if (!a->m->flexible)
+		return attempt_run(a);
+	rc = flex_variants(a);
+	if (rc == -EOVERFLOW) {
+		slu_buf_printf(&a->m->msg, "select: split_xor_slots failed.\n%s\n",
+			       strerror(EOVERFLOW));
+		a->error = EOVERFLOW;
+	}
+	if (rc < 0)
+		return rc;
+	rc = -EBUSY;
+	for (uint32_t i = 0; i < a->variants && rc < 0; i++) {
+		a->list = a->variant[i];
+		a->nlist = a->variant_n[i];
+		rc = a->variants > 1 ? attempt_needs(a, a->list, a->nlist) : 0;
+		if (!rc)
+			rc = attempt_run(a);
+		pre += a->pre;
+		post += a->post;
+		if (rc == -ENOMEM)
+			return rc;
+	}
+	a->pre = pre;
+	a->post = post;
+	return rc;
+}
+
+static int satisfiable(struct attempt *a)
+{
+	return try_at(a, MODE_SATISFY, INT64_MAX - a->duration - 1);
+}
+
+/* Attempt after attempt until one works: 0 with a->at and a->mode set, or the errno (positive). */
+static int search(struct attempt *a, enum slu_match_op op, bool dry)
+{
+	struct slu_match *m = a->m;
+	struct slu_multi *mu = m->multi[m->g->root[m->sub[0]]];
+	bool later = op == SLU_MATCH_ALLOCATE_ORELSE_RESERVE ||
+		     op == SLU_MATCH_WITHOUT_ALLOCATING_FUTURE;
+	int64_t *want, t;
+	int rc;
+
+	if (!feasible(a, op))
+		return op == SLU_MATCH_ALLOCATE_SATISFIABILITY ? ENODEV : EBUSY;
+	rc = try_at(a, dry ? MODE_WITHOUT : MODE_ALLOCATE, a->now);
+	if (rc == -ENOMEM)
+		return ENOMEM;
+	if (!rc) {
+		m->pre = a->pre;
+		m->post = a->post;
+		return 0;
+	}
+	m->pre += a->pre;
+	m->post += a->post;
+	if (op == SLU_MATCH_ALLOCATE || op == SLU_MATCH_WITHOUT_ALLOCATING)
+		return EBUSY;
+	if (later && mu && mu->n) {
+		want = slu_arena_alloc(&m->req, mu->n * sizeof *want);
+		if (!want)
+			return ENOMEM;
+		for (uint32_t i = 0; i < mu->n; i++)
+			want[i] = a->top_needs[m->prune_at[mu->type[i]]];
+		rc = -EBUSY;
+		t = slu_multi_first(mu, a->now + 1, a->duration, want);
+		while (t >= 0 && rc < 0) {
+			rc = try_at(a, dry ? MODE_WITHOUT : MODE_RESERVE, t);
+			if (rc == -ENOMEM)
+				return ENOMEM;
+			m->pre += a->pre;
+			m->post += a->post;
+			t = slu_multi_next(mu, want);
+		}
+		if (!rc) {
+			/* What a walk without bookings reports then (9.4). */
+			if (t < 0)
+				a->error = ENOENT;
+			return 0;
+		}
+	}
+	rc = satisfiable(a);
+	if (rc == -ENOMEM)
+		return ENOMEM;
+	m->pre += a->pre;
+	m->post += a->post;
+	return rc < 0 ? ENODEV : EBUSY;
+}
+
+/* Turn the marks of a successful attempt into bookings and output. */
+static int commit(struct attempt *a, bool dry, int64_t jobid, const struct slu_sink *sink,
+		  struct slu_match_result *out)
+{
+	struct slu_match *m = a->m;
+	uint8_t *types = slu_arena_zalloc(&m->tmp, m->g->types.n + 1);
+	struct booking b = {
+		.m = m,
+		.sink = sink,
+		.excl_types = types,
+		.now = a->now,
+		.flag = a->mode == MODE_RESERVE ? LED_PLANNED : LED_HELD,
+		.dry = dry,
+		.plans = true,
+		.weights = m->policy.stop,
+	};
+	int64_t job = 0, n;
+	int rc = 0;
+
+	if (!types)
+		return -ENOMEM;
+	if (m->policy.node_exclusive)
+		types[SLU_TYPE_NODE] = 1;
+	exclusive_types(a->list, a->nlist, types);
+	if (!dry) {
+		job = led_job_new(&m->led, jobid, a->at, a->duration);
+		if (job < 0)
+			return (int)job;
+	}
+	b.job = (uint32_t)job;
+	n = book_run(&b, m->g->root[m->sub[0]], a->root_needs, a->root_excl);
+	if (n < 0)
+		cancel_job(m, b.job);
+	if (n <= 0) {
+		if (!dry)
+			led_job_drop(&m->led, b.job);
+		if (!n)
+			out->code = a->error;
+		return (int)n;
+	}
+	out->at_s = a->at;
+	out->end_s = a->at + a->duration;
+	out->reserved = a->at > a->now;
+	if (sink && sink->ops && sink->ops->times)
+		rc = sink->ops->times(sink->w, out->at_s, out->end_s);
+	if (!rc && a->spec->queue && sink && sink->ops && sink->ops->queue)
+		rc = sink->ops->queue(sink->w, a->spec->queue);
+	return rc;
+}
+
+int slu_match_run(struct slu_match *m, enum slu_match_op op, const struct slu_jobspec *spec,
+		  int64_t jobid, int64_t now_s, const struct slu_sink *sink,
+		  struct slu_match_result *out)
+{
+	bool dry = op == SLU_MATCH_WITHOUT_ALLOCATING || op == SLU_MATCH_WITHOUT_ALLOCATING_FUTURE;
+	struct attempt a;
+	int rc;
+
+	*out = (struct slu_match_result){ .messages = "" };
+	slu_buf_reset(&m->msg);
+	rc = attempt_prepare(&a, m, spec);
+	if (rc < 0)
+		return rc;
+	a.now = now_s;
+	if (!spec->nresources || duration_of(m, spec, now_s, &a.duration) < 0) {
+		out->code = EINVAL;
+		return 0;
+	}
+	if (op == SLU_MATCH_SATISFIABILITY) {
+		rc = satisfiable(&a);
+		m->pre = a.pre;
+		m->post = a.post;
+		out->code = !rc ? 0 : a.error == EBUSY || a.error == ERANGE ? ENODEV : a.error;
+		rc = rc == -ENOMEM ? rc : 0;
+	} else {
+		out->code = search(&a, op, dry);
+		if (out->code == ENOMEM)
+			return -ENOMEM;
+		if (!out->code && a.at == m->end_s)
+			out->code = EBUSY;
+		if (!out->code)
+			rc = commit(&a, dry, jobid, sink, out);
+	}
+	out->preorder = m->pre;
+	out->postorder = m->post;
+	out->messages = slu_buf_str(&m->msg);
+	return rc;
+}
+
+/* --- status and properties --- */
+
+static uint64_t nodes_below(const struct slu_match *m, uint32_t u, uint32_t depth)
+{
+	const struct slu_vertex *v = &m->g->v.p[u];
+	uint64_t n = v->type == SLU_TYPE_NODE ? v->size : 0;
+
+	if (depth >= m->depth + 1)
+		return n;
+	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1]; k++)
+		n += nodes_below(m, m->g->e.p[m->kid[k]].dst, depth + 1);
+	return n;
+}
+
+void slu_match_status_set(struct slu_match *m, uint32_t v, enum slu_status status)
+{
+	uint64_t n;
+
+	if (m->g->v.p[v].status == status)
+		return;
+	m->g->v.p[v].status = (uint8_t)status;
+	n = nodes_below(m, v, 0);
+	m->nodes_up = status == SLU_UP ? m->nodes_up + n : m->nodes_up - SLU_MIN(n, m->nodes_up);
+}
+
+int slu_match_property_set(struct slu_match *m, uint32_t v, const char *key, const char *val)
+{
+	return slu_graph_property_set(m->g, v, key, val);
+}

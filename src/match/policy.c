@@ -1,0 +1,87 @@
+/* policy.c — policy names: "first", "lonode", ..., or "policy=high node_centric=true ...". */
+#include "match/core.h"
+
+static const struct {
+	const char *name;
+	struct policy p;
+} named[] = {
+	{ "first", { SCORE_HIGH, true, false, true } },
+	{ "firstnodex", { SCORE_HIGH, true, true, true } },
+	{ "high", { SCORE_HIGH, false, false, false } },
+	{ "low", { SCORE_LOW, false, false, false } },
+	{ "hinode", { SCORE_HIGH, true, false, false } },
+	{ "lonode", { SCORE_LOW, true, false, false } },
+	{ "hinodex", { SCORE_HIGH, true, true, false } },
+	{ "lonodex", { SCORE_LOW, true, true, false } },
+	{ "locality", { SCORE_LOCALITY, false, false, false } },
+	{ "variation", { SCORE_VARIATION, false, false, false } },
+};
+
+static bool word_is(const char *w, size_t n, const char *text)
+{
+	return strlen(text) == n && memcmp(w, text, n) == 0;
+}
+
+static int custom(const char *text, struct policy *out)
+{
+	struct policy p = { 0 };
+	bool high = false, low = false;
+
+	for (const char *s = text; *s;) {
+		size_t n = strcspn(s, " "), k;
+		const char *val;
+		bool *flag = NULL, yes;
+
+		if (n == 0) {
+			s++;
+			continue;
+		}
+		for (k = 0; k < n && s[k] != '='; k++)
+			;
+		if (k == n)
+			return -EINVAL;
+		val = s + k + 1;
+		if (word_is(s, k, "policy")) {
+			if (word_is(val, n - k - 1, "high"))
+				high = true;
+			else if (word_is(val, n - k - 1, "low"))
+				low = true;
+			else
+				return -EINVAL;
+		} else {
+			if (word_is(s, k, "node_centric"))
+				flag = &p.node_centric;
+			else if (word_is(s, k, "node_exclusive"))
+				flag = &p.node_exclusive;
+			else if (word_is(s, k, "stop_on_1_matches"))
+				flag = &p.stop;
+			yes = word_is(val, n - k - 1, "true");
+			if (!flag || (!yes && !word_is(val, n - k - 1, "false")))
+				return -EINVAL;
+			*flag = yes;
+		}
+		s += n;
+	}
+	if (!high && !low)
+		return -EINVAL;
+	p.scorer = high ? SCORE_HIGH : SCORE_LOW;
+	*out = p;
+	return 0;
+}
+
+int policy_parse(const char *text, struct policy *out)
+{
+	for (size_t i = 0; i < SLU_LEN(named); i++)
+		if (strcmp(named[i].name, text) == 0) {
+			*out = named[i].p;
+			return 0;
+		}
+	return custom(text, out);
+}
+
+bool slu_match_policy_valid(const char *policy)
+{
+	struct policy p;
+
+	return policy_parse(policy, &p) == 0;
+}

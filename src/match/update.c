@@ -1,0 +1,429 @@
+/* update.c — register work that runs or is planned already, as a file lists it. */
+#include "match/core.h"
+#include "match/listed.h"
+
+#include <stdio.h>
+
+static bool has_rank(const struct slu_listing *l, int64_t rank)
+{
+	for (uint32_t i = 0; i < l->free_ranks.n; i++)
+		if (l->free_ranks.p[i] == rank)
+			return true;
+	return false;
+}
+
+/* Whether some vertex of the graph has this path and rank; SLU_NONE if not. */
+static uint32_t by_path_and_rank(const struct slu_match *m, const char *path, int64_t rank)
+{
+	uint32_t cursor = 0, v;
+
+	while ((v = slu_graph_by_path(m->g, path, &cursor)) != SLU_NONE)
+		if (m->g->v.p[v].rank == rank)
+			return v;
+	return SLU_NONE;
+}
+
+static void differ(struct slu_match *m, const char *key, const char *graph, const char *file,
+		   bool *same)
+{
+	if (*same)
+		slu_buf_puts(&m->msg, "\n");
+	slu_buf_printf(&m->msg, "%s=(%s, %s)\n", key, graph, file);
+	*same = false;
+}
+
+static void differ_num(struct slu_match *m, const char *key, int64_t graph, int64_t file,
+		       bool *same)
+{
+	char a[24], b[24];
+
+	snprintf(a, sizeof a, "%" PRId64, graph);
+	snprintf(b, sizeof b, "%" PRId64, file);
+	differ(m, key, a, b, same);
+}
+
+/* Everything the file says about the vertex must be so. */
+static bool agrees(struct slu_match *m, const struct slu_listing *l,
+		   const struct slu_listing_vertex *x, uint32_t v)
+{
+	const struct slu_graph *g = m->g;
+	const struct slu_vertex *y = &g->v.p[v];
+	struct slu_buf name = SLU_BUF_INIT(1 << 20);
+	size_t at = m->msg.n;
+	uint32_t paths = 0;
+	bool same = true;
+
+	slu_buf_printf(&m->msg, "find_vtx: inconsistent input vertex for %s.",
+		       x->ref ? x->ref : "");
+	if (strcmp(slu_graph_type_name(g, y->type), x->type) != 0)
+		differ(m, "type", slu_graph_type_name(g, y->type), x->type, &same);
+	if (strcmp(slu_graph_str(g, y->basename), x->basename) != 0)
+		differ(m, "basename", slu_graph_str(g, y->basename), x->basename, &same);
+	if (y->size != x->size)
+		differ_num(m, "size", y->size, x->size, &same);
+	if (y->rank != x->rank)
+		differ_num(m, "rank", y->rank, x->rank, &same);
+	if (y->id != x->id)
+		differ_num(m, "id", y->id, x->id, &same);
+	if (!slu_graph_name_is(g, v, x->name))
+		differ(m, "name", slu_graph_name(g, v, &name), x->name, &same);
+	for (uint32_t p = y->path; p != SLU_NONE; p = g->path.p[p].next)
+		paths++;
+	for (uint32_t i = 0; i < x->npaths; i++) {
+		const struct slu_listing_path *p = &l->paths.p[x->path + i];
+		uint32_t s = slu_intern_find(&g->subsystems, p->subsystem);
+
+		if (s == SLU_INTERN_NONE || !slu_graph_has_path(g, v, (uint8_t)s, p->path))
+			differ(m, "paths", p->subsystem, p->path, &same);
+	}
+	if (paths != x->npaths)
+		differ_num(m, "paths", paths, x->npaths, &same);
+	slu_buf_done(&name);
+	if (same) {
+		m->msg.n = at;
+		if (m->msg.p)
+			m->msg.p[at] = '\0';
+	}
+	return same;
+}
+
+int listed_find(struct slu_match *m, const struct slu_listing *l,
+		const struct slu_listing_vertex *x, uint32_t *out)
+{
+	uint32_t v = SLU_NONE;
+
+	for (uint32_t i = 0; i < x->npaths; i++) {
+		const char *path = l->paths.p[x->path + i].path;
+		uint32_t u = by_path_and_rank(m, path, x->rank);
+
+		if (u == SLU_NONE || (v != SLU_NONE && u != v)) {
+			slu_buf_printf(
+				&m->msg,
+				"exist: inconsistent input vertex: nonexistent path (%s) %s.\n",
+				path, x->ref ? x->ref : "");
+			return -EINVAL;
+		}
+		v = u;
+	}
+	if (v == SLU_NONE || !agrees(m, l, x, v))
+		return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+struct update {
+	struct slu_match *m;
+	const struct slu_listing *l;
+	uint32_t job;
+	uint32_t *v; /* by position in the listing; SLU_NONE = skipped */
+	bool root;   /* the root was marked */
+	int64_t root_needs;
+	bool root_excl;
+};
+
+static void say(struct slu_match *m, const char *before, uint32_t v, const char *after)
+{
+	slu_buf_puts(&m->msg, before);
+	slu_graph_name_put(m->g, v, &m->msg);
+	slu_buf_puts(&m->msg, after);
+}
+
+/* Take the whole vertex for the job. */
+static int hold(struct update *u, uint32_t v)
+{
+	struct slu_match *m = u->m;
+	int rc = led_put(&m->led, v, m->g->v.p[v].size, u->job, LED_HELD, m->g->v.p[v].size);
+
+	if (!rc && slu_vec_push(&m->led.info.p[u->job].at, v) < 0) {
+		led_clear(&m->led, v, u->job, LED_HELD);
+		rc = -ENOMEM;
+	}
+	if (!rc)
+		fast_touch(m, v);
+	return rc;
+}
+
+static bool is_free(const struct update *u, uint32_t v)
+{
+	const struct led_job *j = &u->m->led.job.p[u->job];
+
+	return led_avail(&u->m->led, v, u->m->g->v.p[v].size, j->start, j->end) >=
+	       u->m->g->v.p[v].size;
+}
+
+static void mark(struct update *u, uint32_t e, int64_t needs, bool excl)
+{
+	u->m->mark[e] = (struct mark){ .needs = (uint32_t)needs, .gen = u->m->gen, .excl = excl };
+}
+
+/* Shorthand: all below an exclusive vertex belongs to it. */
+static int hold_below(struct update *u, uint32_t v, uint32_t depth)
+{
+	struct slu_match *m = u->m;
+
+	if (depth > DEPTH_MAX)
+		return -ELOOP;
+	slu_graph_each_out(m->g, v, e)
+	{
+		uint32_t c = m->g->e.p[e].dst;
+		int rc;
+
+		if (m->g->e.p[e].subsystem != 0)
+			continue;
+		mark(u, e, m->g->v.p[c].size, true);
+		if (led_get(&m->led, c, u->job).job & LED_HELD)
+			continue;
+		rc = hold(u, c);
+		if (rc == -EINVAL)
+			say(m, "update_vtx_plan: can't add span into ", c, ".\n");
+		if (!rc)
+			rc = hold_below(u, c, depth + 1);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int jgf_vertices(struct update *u)
+{
+	struct slu_match *m = u->m;
+
+	for (uint32_t i = 0; i < u->l->v.n; i++) {
+		const struct slu_listing_vertex *x = &u->l->v.p[i];
+		int rc;
+
+		u->v[i] = SLU_NONE;
+		if (has_rank(u->l, x->rank))
+			continue;
+		rc = listed_find(m, u->l, x, &u->v[i]);
+		if (rc < 0)
+			return rc;
+		if (x->exclusive) {
+			rc = hold(u, u->v[i]);
+			if (rc == -EINVAL)
+				say(m, "update_vtx_plan: can't add span into ", u->v[i], ".\n");
+			if (rc < 0)
+				return rc;
+		} else if (!is_free(u, u->v[i])) {
+			say(m, "update_vtx_plan: ", u->v[i], " is unavailable.\n");
+			return -EINVAL;
+		}
+	}
+	for (uint32_t i = 0; i < u->l->v.n && u->l->kind == SLU_LISTING_JGF_SHORTHAND; i++)
+		if (u->v[i] != SLU_NONE && u->l->v.p[i].exclusive) {
+			int rc = hold_below(u, u->v[i], 0);
+
+			if (rc < 0)
+				return rc;
+		}
+	return 0;
+}
+
+static int jgf_edges(struct update *u)
+{
+	struct slu_match *m = u->m;
+	uint32_t root = m->g->root[m->sub[0]];
+
+	for (uint32_t i = 0; i < u->l->e.n; i++) {
+		const struct slu_listing_edge *x = &u->l->e.p[i];
+		const struct slu_listing_vertex *src = &u->l->v.p[x->src],
+						*dst = &u->l->v.p[x->dst];
+		uint32_t s = u->v[x->src], t = u->v[x->dst], e;
+
+		if (s == SLU_NONE || t == SLU_NONE)
+			continue;
+		e = slu_graph_edge(m->g, s, t);
+		if (e == SLU_NONE || strcmp(slu_graph_subsystem_name(m->g, m->g->e.p[e].subsystem),
+					    x->subsystem) != 0) {
+			slu_buf_printf(
+				&m->msg,
+				"update_tgt_edge: JGF edge from %s to %s not found in resource graph.\n",
+				src->ref, dst->ref);
+			return -EINVAL;
+		}
+		mark(u, e, dst->size, dst->exclusive);
+		if (s == root) {
+			u->root = true;
+			u->root_needs = src->size;
+			u->root_excl = src->exclusive;
+		}
+	}
+	return 0;
+}
+
+/* --- R --- */
+
+static int rv1_hold(struct update *u, const struct slu_listing_vertex *x, uint32_t *out)
+{
+	struct slu_match *m = u->m;
+	uint32_t v = x->npaths ? by_path_and_rank(m, u->l->paths.p[x->path].path, x->rank)
+			       : SLU_NONE;
+	const struct slu_vertex *y = v == SLU_NONE ? NULL : &m->g->v.p[v];
+
+	*out = SLU_NONE;
+	if (!y || y->id != x->id || y->size != x->size ||
+	    strcmp(slu_graph_type_name(m->g, y->type), x->type) != 0) {
+		slu_buf_printf(&m->msg, "add_or_update: couldn't find vertex in graph for %s.\n",
+			       x->name);
+		return -EINVAL;
+	}
+	if (!is_free(u, v)) {
+		slu_buf_printf(&m->msg, "update_vertex: %s is unavailable.\n", x->name);
+		return -EINVAL;
+	}
+	*out = v;
+	/* Nodes are taken whole at the end if all below them is. */
+	if (strcmp(x->type, "node") == 0 || strcmp(x->type, "cluster") == 0)
+		return 0;
+	return hold(u, v);
+}
+
+static int rv1_vertices(struct update *u)
+{
+	struct slu_match *m = u->m;
+	const char *host = NULL;
+
+	for (uint32_t i = 0; i < u->l->v.n; i++) {
+		const struct slu_listing_vertex *x = &u->l->v.p[i];
+		bool node = strcmp(x->type, "node") == 0;
+		int rc;
+
+		if (node)
+			host = x->name;
+		rc = rv1_hold(u, x, &u->v[i]);
+		if (rc == -EINVAL) {
+			if (!node && host)
+				slu_buf_printf(&m->msg,
+					       "unpack_child: failed unpacking child for %s.\n",
+					       x->name);
+			if (host)
+				slu_buf_printf(&m->msg,
+					       "unpack_rank: failed unpacking rank for %s.\n",
+					       host);
+		}
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int rv1_edges(struct update *u)
+{
+	struct slu_match *m = u->m;
+	const struct slu_listing *l = u->l;
+	uint32_t root = m->g->root[m->sub[0]];
+
+	for (uint32_t i = 0; i < l->e.n; i++) {
+		uint32_t s = u->v[l->e.p[i].src], t = u->v[l->e.p[i].dst];
+		uint32_t e = slu_graph_edge(m->g, s, t);
+		bool excl = true;
+
+		if (e == SLU_NONE)
+			return -EINVAL;
+		if (m->g->v.p[t].type == SLU_TYPE_NODE) {
+			uint32_t all, mine = 0;
+
+			slu_graph_by_rank(m->g, m->g->v.p[t].rank, &all);
+			for (uint32_t k = 0; k < l->v.n; k++)
+				mine += u->v[k] != t && m->g->v.p[u->v[k]].type != SLU_TYPE_NODE &&
+					l->v.p[k].rank == m->g->v.p[t].rank;
+			excl = mine + 1 == all;
+			if (excl) {
+				int rc = hold(u, t);
+
+				if (rc < 0)
+					return rc;
+			}
+		}
+		mark(u, e, m->g->v.p[t].size, excl);
+		if (s == root) {
+			u->root = true;
+			u->root_needs = m->g->v.p[root].size;
+			u->root_excl = false;
+		}
+	}
+	return 0;
+}
+
+static int walk(struct update *u, int64_t now, const struct slu_sink *sink,
+		struct slu_match_result *out)
+{
+	struct slu_match *m = u->m;
+	uint8_t *types = slu_arena_zalloc(&m->tmp, m->g->types.n + 1);
+	const struct led_job *j = &m->led.job.p[u->job];
+	struct booking b = {
+		.m = m,
+		.sink = sink,
+		.excl_types = types,
+		.now = now,
+		.job = u->job,
+		.weights = m->policy.stop,
+	};
+	int64_t n;
+	int rc = 0;
+
+	if (!types)
+		return -ENOMEM;
+	if (m->policy.node_exclusive)
+		types[SLU_TYPE_NODE] = 1;
+	out->at_s = j->start;
+	out->end_s = j->end;
+	out->reserved = j->start > now;
+	if (!u->root)
+		return 0;
+	n = book_run(&b, m->g->root[m->sub[0]], u->root_needs, u->root_excl);
+	if (n < 0)
+		return (int)n;
+	if (sink && sink->ops && sink->ops->times)
+		rc = sink->ops->times(sink->w, j->start, j->end);
+	return rc;
+}
+
+int slu_match_update(struct slu_match *m, const struct slu_listing *l, int64_t jobid, int64_t at_s,
+		     int64_t duration_s, bool reserve, const struct slu_sink *sink,
+		     struct slu_match_result *out)
+{
+	struct update u = { .m = m, .l = l };
+	int64_t end, job;
+	int rc;
+
+	(void)reserve; /* the reference remembers an allocation in either case */
+	*out = (struct slu_match_result){ .messages = "" };
+	slu_buf_reset(&m->msg);
+	slu_arena_reset(&m->tmp);
+	out->messages = slu_buf_str(&m->msg);
+	if (at_s < 0 || duration_s < 1 || __builtin_add_overflow(at_s, duration_s, &end) ||
+	    led_job_find(&m->led, jobid) >= 0) {
+		out->code = EINVAL;
+		return 0;
+	}
+	u.v = slu_arena_alloc(&m->tmp, (l->v.n + 1) * sizeof *u.v);
+	if (!u.v)
+		return -ENOMEM;
+	job = led_job_new(&m->led, jobid, at_s, duration_s);
+	if (job < 0)
+		return (int)job;
+	u.job = (uint32_t)job;
+	m->gen++;
+	rc = l->kind == SLU_LISTING_RV1 ? rv1_vertices(&u) : jgf_vertices(&u);
+	if (!rc && l->broken) {
+		slu_buf_puts(&m->msg, l->error ? l->error : "");
+		rc = -EINVAL;
+	}
+	if (!rc)
+		rc = l->kind == SLU_LISTING_RV1 ? rv1_edges(&u) : jgf_edges(&u);
+	if (!rc)
+		rc = walk(&u, 0, sink, out);
+	if (rc < 0) {
+		cancel_job(m, u.job);
+		led_job_drop(&m->led, u.job);
+	} else if (!m->led.info.p[u.job].refs) {
+		led_job_drop(&m->led, u.job);
+	}
+	out->messages = slu_buf_str(&m->msg);
+	if (rc == -EINVAL || rc == -ELOOP) {
+		out->code = -rc;
+		rc = 0;
+	}
+	return rc;
+}
