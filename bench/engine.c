@@ -1,0 +1,337 @@
+/* engine — how fast the matcher is: the table of operations on a cluster of N nodes with 32 cores.
+ *
+ *	engine [--json] [--nodes N,N] [--policy P,P] [--only WORD] [--count K]
+ *
+ * Every operation includes reading the jobspec (YAML) and writing the result (R); times are CPU
+ * time of this process, per operation. */
+#include "graph/read.h"
+#include "match/jobspec.h"
+#include "match/match.h"
+#include "match/write.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define CORES 32
+
+struct run {
+	struct slu_graph *g;
+	struct slu_match *m;
+	struct slu_writer *w;
+	const char *policy;
+	uint32_t nodes;
+	int64_t next; /* job id */
+};
+
+static bool json, first_row = true;
+static const char *only;
+static uint32_t count_wanted;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "engine: %s\n", what);
+	exit(1);
+}
+
+static double cpu_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static long resident_kb(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long pages = 0, all;
+
+	if (f && fscanf(f, "%ld %ld", &all, &pages) != 2)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return pages * 4;
+}
+
+static void row(uint32_t nodes, const char *policy, const char *what, const char *unit,
+		double value)
+{
+	if (json)
+		printf("%s{\"nodes\": %u, \"policy\": \"%s\", \"what\": \"%s\", \"unit\": \"%s\", \"value\": %.3f}",
+		       first_row ? "[" : ",\n ", nodes, policy, what, unit, value);
+	else
+		printf("%6u  %-10s %-34s %12.1f %s\n", nodes, policy, what, value, unit);
+	first_row = false;
+	fflush(stdout);
+}
+
+static char *recipe(uint32_t nodes)
+{
+	struct slu_buf b = SLU_BUF_INIT(1 << 20);
+
+	slu_buf_puts(&b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+			 "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n");
+	static const char *const key[][4] = {
+		{ "root", "node", "int", "0" },
+		{ "type", "node", "string", NULL },
+		{ "basename", "node", "string", NULL },
+		{ "size", "node", "long", "1" },
+		{ "unit", "node", "string", NULL },
+		{ "subsystem", "node", "string", "containment" },
+		{ "e_subsystem", "edge", "string", "containment" },
+		{ "relation", "edge", "string", "contains" },
+		{ "rrelation", "edge", "string", "in" },
+		{ "id_scope", "edge", "int", "0" },
+		{ "id_start", "edge", "int", "0" },
+		{ "id_stride", "edge", "int", "1" },
+		{ "gen_method", "edge", "string", "MULTIPLY" },
+		{ "multi_scale", "edge", "int", "1" },
+		{ "as_tgt_subsystem", "edge", "string", "containment" },
+		{ "as_tgt_uplvl", "edge", "int", "1" },
+		{ "as_src_uplvl", "edge", "int", "1" },
+	};
+	for (size_t i = 0; i < SLU_LEN(key); i++) {
+		slu_buf_printf(&b, "<key id=\"%s\" for=\"%s\" attr.name=\"%s\" attr.type=\"%s\">",
+			       key[i][0], key[i][1], key[i][0], key[i][2]);
+		if (key[i][3])
+			slu_buf_printf(&b, "<default>%s</default>", key[i][3]);
+		slu_buf_puts(&b, "</key>\n");
+	}
+	slu_buf_puts(
+		&b,
+		"<graph id=\"g\" edgedefault=\"directed\">\n"
+		"<node id=\"cluster\"><data key=\"root\">1</data><data key=\"type\">cluster</data>"
+		"<data key=\"basename\">cluster</data></node>\n"
+		"<node id=\"node\"><data key=\"type\">node</data><data key=\"basename\">node</data></node>\n"
+		"<node id=\"core\"><data key=\"type\">core</data><data key=\"basename\">core</data></node>\n");
+	slu_buf_printf(
+		&b,
+		"<edge id=\"a\" source=\"cluster\" target=\"node\"><data key=\"multi_scale\">%u</data></edge>\n"
+		"<edge id=\"b\" source=\"node\" target=\"core\"><data key=\"multi_scale\">%u</data></edge>\n"
+		"</graph></graphml>\n",
+		nodes, CORES);
+	return slu_buf_take(&b);
+}
+
+static char *node_spec(uint32_t nodes, uint32_t cores)
+{
+	struct slu_buf b = SLU_BUF_INIT(1 << 16);
+
+	slu_buf_printf(
+		&b,
+		"version: 9999\nresources:\n  - type: node\n    count: %u\n    with:\n"
+		"      - type: slot\n        count: 1\n        label: default\n        with:\n"
+		"          - type: core\n            count: %u\n"
+		"attributes:\n  system:\n    duration: 3600\n"
+		"tasks:\n  - command: [ \"app\" ]\n    slot: default\n    count:\n      per_slot: 1\n",
+		nodes, cores);
+	return slu_buf_take(&b);
+}
+
+static char *slot_spec(uint32_t slots, uint32_t cores)
+{
+	struct slu_buf b = SLU_BUF_INIT(1 << 16);
+
+	slu_buf_printf(
+		&b,
+		"version: 9999\nresources:\n  - type: slot\n    count: %u\n    label: default\n    with:\n"
+		"      - type: core\n        count: %u\n"
+		"attributes:\n  system:\n    duration: 3600\n"
+		"tasks:\n  - command: [ \"app\" ]\n    slot: default\n    count:\n      per_slot: 1\n",
+		slots, cores);
+	return slu_buf_take(&b);
+}
+
+static void load(struct run *r, uint32_t nodes, const char *policy)
+{
+	struct slu_match_options o = { .policy = policy };
+	struct slu_buf msg = SLU_BUF_INIT(1 << 16);
+	struct slu_error err = { 0 };
+	char *text = recipe(nodes);
+
+	*r = (struct run){ .policy = policy, .nodes = nodes, .next = 1 };
+	r->g = slu_graph_new();
+	if (!r->g || slu_read_grug(r->g, text, strlen(text), &msg) < 0)
+		die("cannot read the recipe");
+	if (slu_match_new(r->g, &o, &r->m, &err) < 0)
+		die(err.text);
+	r->w = slu_writer_new(SLU_FORMAT_RV1_NOSCHED);
+	slu_buf_done(&msg);
+	slu_free(text);
+}
+
+static void unload(struct run *r)
+{
+	slu_match_free(r->m);
+	slu_graph_free(r->g);
+	slu_writer_free(r->w);
+}
+
+/* One match from text to text; its code. */
+static int match(struct run *r, enum slu_match_op op, const char *text)
+{
+	slu_cleanup(slu_jobspec_freep) struct slu_jobspec *j = NULL;
+	struct slu_sink sink = slu_writer_sink(r->w);
+	struct slu_match_result res;
+	struct slu_buf out = SLU_BUF_INIT(64 << 20);
+	struct slu_error err = { 0 };
+
+	if (slu_jobspec_parse(text, strlen(text), &r->g->types, &j, &err) < 0)
+		die(err.text);
+	if (slu_match_run(r->m, op, j, r->next++, 0, &sink, &res) < 0)
+		die("out of memory");
+	if (!res.code && op != SLU_MATCH_SATISFIABILITY &&
+	    (slu_writer_emit(r->w, &out) < 0 || !out.n))
+		die("no result");
+	slu_buf_done(&out);
+	return res.code;
+}
+
+static void cancel(struct run *r, int64_t job)
+{
+	struct slu_match_result res;
+
+	if (slu_match_cancel(r->m, job, &res) < 0 || res.code)
+		die("cannot cancel");
+}
+
+static bool wanted(const char *what)
+{
+	return !only || strstr(what, only);
+}
+
+/* n times the same request on an empty machine, then cancel them all. */
+static void place(struct run *r, const char *what, const char *spec, uint32_t n, bool also_cancel)
+{
+	int64_t from = r->next;
+	double t;
+	char name[64];
+
+	if (!wanted(what))
+		return;
+	if (count_wanted)
+		n = count_wanted;
+	t = cpu_us();
+	for (uint32_t i = 0; i < n; i++)
+		if (match(r, SLU_MATCH_ALLOCATE, spec))
+			die("does not fit");
+	row(r->nodes, r->policy, what, "us", (cpu_us() - t) / n);
+	t = cpu_us();
+	for (uint32_t i = 0; i < n; i++)
+		cancel(r, from + i);
+	if (also_cancel) {
+		snprintf(name, sizeof name, "cancel of %s", what);
+		row(r->nodes, r->policy, name, "us", (cpu_us() - t) / n);
+	}
+}
+
+static void reserve(struct run *r, const char *what, const char *spec, uint32_t n)
+{
+	char *all = node_spec(r->nodes, CORES);
+	int64_t from = r->next;
+	long before;
+	size_t mem;
+	double t;
+	char name[64];
+
+	if (!wanted(what)) {
+		slu_free(all);
+		return;
+	}
+	if (count_wanted)
+		n = count_wanted;
+	if (match(r, SLU_MATCH_ALLOCATE, all))
+		die("cannot fill the machine");
+	slu_free(all);
+	before = resident_kb();
+	mem = slu_match_memory(r->m);
+	t = cpu_us();
+	for (uint32_t i = 0; i < n; i++)
+		if (match(r, SLU_MATCH_ALLOCATE_ORELSE_RESERVE, spec))
+			die("cannot reserve");
+	row(r->nodes, r->policy, what, "us", (cpu_us() - t) / n);
+	snprintf(name, sizeof name, "  its bookings (%u held)", n);
+	row(r->nodes, r->policy, name, "KB", (double)(slu_match_memory(r->m) - mem) / 1024 / n);
+	snprintf(name, sizeof name, "  its resident memory");
+	row(r->nodes, r->policy, name, "KB", (double)(resident_kb() - before) / n);
+	while (from < r->next)
+		cancel(r, from++);
+}
+
+static void find(struct run *r)
+{
+	struct slu_writer *w = slu_writer_new(SLU_FORMAT_SIMPLE);
+	struct slu_sink sink = slu_writer_sink(w);
+	struct slu_buf out = SLU_BUF_INIT(256 << 20);
+	struct slu_match_result res;
+	double t = cpu_us();
+
+	if (slu_match_find(r->m, "sched-now=free", 0, &sink, &res) < 0 || res.code ||
+	    slu_writer_emit(w, &out) < 0)
+		die("cannot find");
+	row(r->nodes, r->policy, "find sched-now=free", "us", cpu_us() - t);
+	slu_buf_done(&out);
+	slu_writer_free(w);
+}
+
+static void bench(uint32_t nodes, const char *policy)
+{
+	struct run r;
+	char *one = node_spec(1, CORES), *core = node_spec(1, 1), *bare = slot_spec(1, 1);
+	char *eight = node_spec(8, CORES), *many = node_spec(64, CORES),
+	     *all = node_spec(nodes, CORES);
+	long before = resident_kb();
+	double t = cpu_us();
+
+	load(&r, nodes, policy);
+	if (wanted("load")) {
+		row(nodes, policy, "load", "us", cpu_us() - t);
+		row(nodes, policy, "resident memory", "KB", (double)(resident_kb() - before));
+	}
+	place(&r, "one whole node", one, nodes / 2, true);
+	place(&r, "one core of a node", core, nodes / 2, true);
+	place(&r, "one core anywhere", bare, nodes / 10, true);
+	place(&r, "gang of 8 whole nodes", eight, nodes / 16, true);
+	place(&r, "gang of 64 whole nodes", many, nodes / 128, false);
+	reserve(&r, "reservation of 8 whole nodes", eight, 1000);
+	reserve(&r, "reservation of the full machine", all, 100);
+	if (wanted("find"))
+		find(&r);
+	unload(&r);
+	slu_free(one);
+	slu_free(core);
+	slu_free(bare);
+	slu_free(eight);
+	slu_free(many);
+	slu_free(all);
+}
+
+int main(int argc, char **argv)
+{
+	const char *nodes = "1000,10000", *policies = "first,low,high,lonode,hinode,locality";
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--json") == 0)
+			json = true;
+		else if (strcmp(argv[i], "--nodes") == 0 && i + 1 < argc)
+			nodes = argv[++i];
+		else if (strcmp(argv[i], "--policy") == 0 && i + 1 < argc)
+			policies = argv[++i];
+		else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+			only = argv[++i];
+		else if (strcmp(argv[i], "--count") == 0 && i + 1 < argc)
+			count_wanted = (uint32_t)strtoul(argv[++i], NULL, 10);
+		else
+			die("usage: engine [--json] [--nodes N,N] [--policy P,P] [--only WORD] [--count K]");
+	}
+	for (const char *n = nodes; *n; n += strcspn(n, ","), n += *n == ',')
+		for (const char *p = policies; *p; p += strcspn(p, ","), p += *p == ',') {
+			char *policy = slu_strndup(p, strcspn(p, ","));
+
+			bench((uint32_t)strtoul(n, NULL, 10), policy);
+			slu_free(policy);
+		}
+	if (json)
+		printf("]\n");
+	return 0;
+}
