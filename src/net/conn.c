@@ -38,7 +38,7 @@ static void on_closed(uv_handle_t *h)
 	struct slu_conn *c = h->data;
 
 	close(c->fd);
-	SSL_free(c->ssl);
+	slu_tls_session_free(c->ssl);
 	slu_tls_unref(c->tls);
 	slu_buf_done(&c->out);
 	slu_free(c);
@@ -80,6 +80,8 @@ static void set_events(struct slu_conn *c)
 		want |= UV_READABLE;
 	if (c->write_blocked || c->read_wants_write)
 		want |= UV_WRITABLE;
+	if (c->paused)
+		want |= UV_DISCONNECT; /* even then we want to know that the peer left */
 	if (want == c->events)
 		return;
 	c->events = want;
@@ -315,6 +317,10 @@ static void on_poll(uv_poll_t *h, int status, int events)
 		     (slu_fail(&err, status, "connection broke: %s", uv_strerror(status)), &err));
 		return;
 	}
+	if ((events & UV_DISCONNECT) && c->paused) {
+		fail(c, 0, NULL);
+		return;
+	}
 	if (c->handshaking) {
 		handshake(c);
 		if (c->dead || c->handshaking)
@@ -385,7 +391,7 @@ bad:
 	if (rc == -ENOMEM)
 		slu_fail(err, rc, "no memory for a connection");
 	if (c) {
-		SSL_free(c->ssl);
+		slu_tls_session_free(c->ssl);
 		slu_tls_unref(c->tls);
 		slu_free(c);
 	}

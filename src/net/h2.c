@@ -556,6 +556,12 @@ const struct slu_headers *slu_h2_headers(const struct slu_h2_stream *s)
 	return &s->in;
 }
 
+void slu_h2_headers_take(struct slu_h2_stream *s, struct slu_headers *out)
+{
+	*out = s->in;
+	s->in = (struct slu_headers){ .max_bytes = s->h2->max_header_bytes };
+}
+
 bool slu_h2_headers_cut(const struct slu_h2_stream *s)
 {
 	return s->cut;

@@ -79,6 +79,8 @@ void slu_h2_reset(struct slu_h2_stream *s, uint32_t code);
 void slu_h2_consume(struct slu_h2_stream *s, size_t n);
 
 const struct slu_headers *slu_h2_headers(const struct slu_h2_stream *s);
+/* Move them out. */
+void slu_h2_headers_take(struct slu_h2_stream *s, struct slu_headers *out);
 /* Headers above the ceiling were left out. */
 bool slu_h2_headers_cut(const struct slu_h2_stream *s);
 int slu_h2_status(const struct slu_h2_stream *s); /* client; 0 before the head */

@@ -332,6 +332,7 @@ void slu_loop_free(struct slu_loop *l)
 {
 	if (!l)
 		return;
+	run_tasks(l); /* some of them free what was closed last */
 	while (l->timers)
 		slu_timer_stop(l->timers);
 	/* Handles that are closing already free what is around them in their callbacks; requests in

@@ -74,3 +74,7 @@ struct slu_task {
 /* Queue it (once: a queued task stays where it is). */
 void slu_task_defer(struct slu_task *t, struct slu_loop *l, slu_call_fn *fn, void *arg);
 void slu_task_cancel(struct slu_task *t);
+static inline bool slu_task_queued(const struct slu_task *t)
+{
+	return t->link;
+}

@@ -167,6 +167,28 @@ static const char *or_(const char *from, const char *otherwise)
 	return from ? from : otherwise;
 }
 
+/* The certificate that was not accepted is not kept by a failed handshake: remember it. */
+static int rejected_index(void)
+{
+	static int index = -1;
+
+	if (index < 0)
+		index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+	return index;
+}
+
+static int on_verify(int good, X509_STORE_CTX *store)
+{
+	SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+	X509 *x = X509_STORE_CTX_get_current_cert(store);
+
+	if (!good && x && !SSL_get_ex_data(ssl, rejected_index())) {
+		X509_up_ref(x);
+		SSL_set_ex_data(ssl, rejected_index(), x);
+	}
+	return good;
+}
+
 static int client_fill(struct slu_tls *t, const struct slu_tls_client_options *o,
 		       struct slu_error *err)
 {
@@ -178,7 +200,8 @@ static int client_fill(struct slu_tls *t, const struct slu_tls_client_options *o
 		if (!t->server_name)
 			return -ENOMEM;
 	}
-	SSL_CTX_set_verify(t->ctx, o->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+	SSL_CTX_set_verify(t->ctx, o->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,
+			   o->insecure ? NULL : on_verify);
 	if (o->ca.n) {
 		rc = load_roots(t->ctx, o->ca, or_(o->ca_from, "the CA bundle"), err);
 		if (rc < 0)
@@ -320,6 +343,14 @@ SSL *slu_tls_session(struct slu_tls *t, const char *host, struct slu_error *err)
 	return ssl;
 }
 
+void slu_tls_session_free(SSL *ssl)
+{
+	if (!ssl)
+		return;
+	X509_free(SSL_get_ex_data(ssl, rejected_index()));
+	SSL_free(ssl);
+}
+
 /* "DNS:a, IP:10.0.0.1" of a certificate, for the message about a wrong name. */
 static void alt_names(X509 *x, char *out, size_t size)
 {
@@ -355,7 +386,7 @@ static void alt_names(X509 *x, char *out, size_t size)
 /* The server's certificate was not accepted: say which and why. */
 static int explain_verify(SSL *ssl, long v, struct slu_error *err)
 {
-	X509 *x = SSL_get0_peer_certificate(ssl);
+	X509 *x = SSL_get_ex_data(ssl, rejected_index());
 	char subject[160] = "?", detail[200];
 	X509_NAME *name = x ? X509_get_subject_name(x) : NULL;
 

@@ -6,6 +6,7 @@
 
 /* A session for one connection; `host` is what the client verifies (name or literal IP). */
 SSL *slu_tls_session(struct slu_tls *t, const char *host, struct slu_error *err);
+void slu_tls_session_free(SSL *ssl);
 
 /* Turn a failed SSL call into a negative errno and a sentence; clears the error queue.
  * `ret` is what the call returned, `what` "handshake", "read" or "write". */

@@ -1,0 +1,88 @@
+/* server_internal.h — between server.c (connections) and exchange.c (requests and answers). */
+#pragma once
+#include "net/conn.h"
+#include "net/h1.h"
+#include "net/h2.h"
+#include "net/server.h"
+
+enum server_proto { PROTO_UNKNOWN, PROTO_H1, PROTO_H2 };
+
+/* A connection somebody made to us. */
+struct server_peer {
+	struct slu_server *s;
+	struct slu_conn *conn;
+	enum server_proto proto;
+	struct slu_h1 *h1;
+	struct slu_h2 *h2;
+	struct slu_exchange *exchanges; /* not yet answered, or still being received */
+	struct server_peer *next, *prev;
+	struct slu_timer timer; /* idle, or receiving (HTTP/1.1) */
+	struct slu_timer stall; /* the peer does not take our bytes */
+	struct slu_task next_request, reap;
+	struct slu_buf sniff; /* first bytes of a connection without TLS */
+	int depth;            /* inside the protocol machine */
+	int listener;
+	bool tls, dead, finishing, receiving;
+	uid_t uid;
+	char name[64];
+	char *cn;
+};
+
+struct slu_exchange {
+	struct server_peer *peer; /* NULL: gone */
+	struct slu_exchange *next, *prev;
+	struct slu_h2_stream *stream; /* HTTP/2 */
+	struct slu_http_request q;
+	struct slu_headers headers, reply, trailers;
+	struct slu_buf body;
+	char *target;
+	char *name, *cn; /* of the peer */
+	size_t counted;  /* body bytes in the server's account */
+	struct slu_server *server;
+	struct slu_timer late; /* HTTP/2: the request must be whole by then */
+	struct slu_task drained;
+	slu_call_fn *gone_fn, *drain_fn;
+	void *gone_arg, *drain_arg;
+	void *user;
+	bool handed; /* the handler has it */
+	bool begun;
+};
+
+struct slu_server {
+	struct slu_loop *loop;
+	struct slu_server_options o;
+	struct server_listener *listeners;
+	int n_listeners;
+	struct server_peer *peers;
+	struct slu_server_stats st;
+	size_t body_bytes; /* of all requests at hand */
+	uint32_t refs;     /* the owner, and one per exchange */
+	bool draining, closed;
+	struct slu_timer grace;
+	slu_call_fn *drained_fn;
+	void *drained_arg;
+};
+
+#define SERVER_BODY_TOTAL ((size_t)256 << 20)
+
+/* ---- exchange.c ---- */
+
+struct slu_exchange *server_exchange_new(struct server_peer *p);
+/* Fill the request from head and body; -EINVAL: no usable target. */
+int server_exchange_prepare(struct slu_exchange *x, const char *method, const char *target);
+/* Give it to the handler. */
+void server_exchange_hand_over(struct slu_exchange *x);
+/* The peer is gone; frees it unless the handler still has it. */
+void server_exchange_gone(struct slu_exchange *x);
+void server_exchange_free(struct slu_exchange *x);
+/* A plain answer of the server itself on a stream or connection that has no exchange. */
+void server_h1_refuse(struct server_peer *p, int status, const char *text);
+void server_h2_refuse(struct slu_h2_stream *s, int status, const char *text);
+/* Standard headers of every answer. */
+int server_common_headers(struct slu_headers *h);
+
+/* ---- server.c ---- */
+
+/* An exchange of this connection was answered. */
+void server_peer_answered(struct server_peer *p);
+void server_unref(struct slu_server *s);
