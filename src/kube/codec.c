@@ -1,5 +1,8 @@
 #include "kube/codec.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "base/qty.h"
 #include "kube/codec_int.h"
 #include "wire/json.h"
@@ -51,6 +54,11 @@ void slu_kcodec_free(struct slu_kcodec *c)
 	slu_arena_done(&c->scratch);
 	slu_buf_done(&c->clean);
 	slu_free(c);
+}
+
+struct slu_strpool *slu_kcodec_pool(const struct slu_kcodec *c)
+{
+	return c->pool;
 }
 
 int slu_kcodec_keep_annotations(struct slu_kcodec *c, const char *prefix)
@@ -113,22 +121,40 @@ void *slu_kdec_push(struct slu_kcodec *c, void *arr, uint16_t *n, size_t size, b
 	return *p + size * (*n)++;
 }
 
-int slu_kdec_amount(struct slu_kcodec *c, struct slu_kamount **arr, uint16_t *n, const char *key,
-		    size_t klen, const char *text, size_t tlen)
+void slu_kdec_problem(struct slu_kcodec *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (c->problem[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(c->problem, sizeof c->problem, fmt, ap);
+	va_end(ap);
+}
+
+int slu_kdec_amount(struct slu_kcodec *c, struct slu_kamount **arr, uint16_t *n, const char *field,
+		    const char *key, size_t klen, const char *text, size_t tlen)
 {
 	const char *name = slu_kdec_str(c, key, klen);
 	struct slu_kamount *e;
-	bool full = false;
+	bool full = false, bad;
 	int64_t v = 0;
 	int rc;
 
 	if (!name)
 		return -ENOMEM;
 	rc = slu_qty_parse(text, tlen, slu_qty_scale_of(name), &v, NULL);
+	bad = rc < 0 || v < 0;
 	if (rc == -EINVAL || v < 0)
 		v = 0;
-	if (rc < 0 || (v == 0 && tlen && text[0] == '-'))
+	if (bad) {
 		c->flags |= SLU_KOBJ_BAD_AMOUNT;
+		slu_kdec_problem(c, "%s: %s \"%.*s\" is %s", field, name,
+				 (int)SLU_MIN(tlen, (size_t)40), text,
+				 rc == -EINVAL      ? "not a quantity"
+				 : rc == -EOVERFLOW ? "beyond 64 bits"
+						    : "negative");
+	}
 	e = slu_kdec_push(c, arr, n, sizeof *e, &full);
 	if (!e)
 		return full ? 0 : -ENOMEM;
@@ -245,6 +271,9 @@ static int decode(struct slu_kcodec *c, enum slu_kkind kind, const void *p, size
 
 	c->kind = k->info.kind;
 	c->flags = 0;
+	c->problem[0] = '\0';
+	if (v && !slu_json_is_obj(v))
+		return slu_fail(c->err, -EPROTO, "%s is not an object", c->kind);
 	raw = slu_arena_alloc(&c->scratch, k->raw_size);
 	if (!raw)
 		return -ENOMEM;
@@ -256,6 +285,10 @@ static int decode(struct slu_kcodec *c, enum slu_kkind kind, const void *p, size
 	rc = v ? slu_kdec_json(c, k->msg, raw, v) : slu_kdec_pb(c, k->msg, raw, p, n);
 	if (rc == 0 && k->finish)
 		rc = k->finish(c, raw);
+	if (rc == 0 && c->problem[0]) {
+		raw->problem = slu_kdec_str(c, c->problem, strlen(c->problem));
+		rc = raw->problem ? 0 : -ENOMEM;
+	}
 	if (rc == 0) {
 		raw->pool = c->pool;
 		raw->kind = (uint8_t)kind;

@@ -16,6 +16,9 @@ struct slu_kcodec *slu_kcodec_new(struct slu_strpool *pool);
 void slu_kcodec_free(struct slu_kcodec *c);
 SLU_DEFINE_CLEANUP(struct slu_kcodec, slu_kcodec_free)
 
+/* The pool it was made with. */
+struct slu_strpool *slu_kcodec_pool(const struct slu_kcodec *c);
+
 /* Annotations are kept only if their key starts with a prefix on the list.  The list begins with
  * sluice.sh/, fluence, fluxnetes, fluxqueue, scheduling., pod-group.scheduling; this adds one (""
  * keeps everything).  0 or -ENOMEM. */

@@ -69,6 +69,7 @@ struct slu_kcodec {
 	struct slu_buf clean;       /* JSON text with its NUL escapes replaced */
 	const char *kind;           /* for messages */
 	uint8_t flags;              /* SLU_KOBJ_* found on the way */
+	char problem[192];          /* the first one, or "" */
 	struct slu_error *err;
 };
 
@@ -189,9 +190,11 @@ int slu_kdec_finish_template(struct slu_kcodec *c, struct kraw_template *raw,
 const char *slu_kdec_str(struct slu_kcodec *c, const char *p, size_t n);
 /* Room for one more element; NULL without memory.  *full: the array has 65535 already. */
 void *slu_kdec_push(struct slu_kcodec *c, void *arr, uint16_t *n, size_t size, bool *full);
+/* Remember the first thing that cannot be taken; the object lives on without it. */
+void slu_kdec_problem(struct slu_kcodec *c, const char *fmt, ...) SLU_PRINTF(2, 3);
 /* Add one amount; bad ones are flagged. */
-int slu_kdec_amount(struct slu_kcodec *c, struct slu_kamount **arr, uint16_t *n, const char *key,
-		    size_t klen, const char *text, size_t tlen);
+int slu_kdec_amount(struct slu_kcodec *c, struct slu_kamount **arr, uint16_t *n, const char *field,
+		    const char *key, size_t klen, const char *text, size_t tlen);
 /* Sort all maps of a message by key and drop all but the last of equal keys. */
 int slu_kdec_sort_maps(struct slu_kcodec *c, const struct kmsg *m, char *base);
 bool slu_kdec_keeps(const struct slu_kcodec *c, const char *key, size_t n);

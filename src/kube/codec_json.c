@@ -4,10 +4,13 @@
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
+/* A field of another type than it should have is left out, and the object says so: one bad custom
+ * resource must not blind us for all others. */
 static int wrong(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f,
 		 const char *what)
 {
-	return slu_fail(c->err, -EPROTO, "%s: %s.%s is not %s", c->kind, m->name, f->json, what);
+	slu_kdec_problem(c, "%s.%s is not %s", m->name, f->json, what);
+	return 0;
 }
 
 static const char *pooled(struct slu_kcodec *c, const struct slu_json *v)
@@ -27,8 +30,10 @@ static int pairs(struct slu_kcodec *c, const struct kmsg *m, const struct kfield
 		if (f->type == KF_ANNOTATIONS &&
 		    !slu_kdec_keeps(c, it.key, slu_json_count(it.keyval)))
 			continue;
-		if (!slu_json_is_str(it.val) && !slu_json_is_null(it.val))
-			return wrong(c, m, f, "a map of strings");
+		if (!slu_json_is_str(it.val) && !slu_json_is_null(it.val)) {
+			wrong(c, m, f, "a map of strings");
+			continue;
+		}
 		e = slu_kdec_push(c, base + f->off, (uint16_t *)(base + f->noff), sizeof *e, &full);
 		if (!e)
 			return full ? 0 : -ENOMEM;
@@ -55,8 +60,10 @@ static int amounts(struct slu_kcodec *c, const struct kmsg *m, const struct kfie
 			struct slu_jsonw w = slu_jsonw(&num, SLU_JSONW_COMPACT);
 
 			if (slu_json_kind(it.val) != SLU_JSON_INT &&
-			    slu_json_kind(it.val) != SLU_JSON_REAL)
-				return wrong(c, m, f, "a map of quantities");
+			    slu_json_kind(it.val) != SLU_JSON_REAL) {
+				wrong(c, m, f, "a map of quantities");
+				continue;
+			}
 			slu_jsonw_value(&w, it.val);
 			if (num.error)
 				return num.error;
@@ -64,7 +71,7 @@ static int amounts(struct slu_kcodec *c, const struct kmsg *m, const struct kfie
 			n = num.n;
 		}
 		rc = slu_kdec_amount(c, (struct slu_kamount **)(base + f->off),
-				     (uint16_t *)(base + f->noff), it.key,
+				     (uint16_t *)(base + f->noff), f->json, it.key,
 				     slu_json_count(it.keyval), text, n);
 		if (rc < 0)
 			return rc;
@@ -81,15 +88,18 @@ static int array(struct slu_kcodec *c, const struct kmsg *m, const struct kfield
 		return wrong(c, m, f, "an array");
 	slu_json_each (v, it) {
 		bool full = false;
-		void *e = slu_kdec_push(c, base + f->off, (uint16_t *)(base + f->noff), size,
-					&full);
+		void *e;
 		int rc;
+
+		if (f->type == KF_STRS && !slu_json_is_str(it.val)) {
+			wrong(c, m, f, "an array of strings");
+			continue;
+		}
+		e = slu_kdec_push(c, base + f->off, (uint16_t *)(base + f->noff), size, &full);
 
 		if (!e)
 			return full ? 0 : -ENOMEM;
 		if (f->type == KF_STRS) {
-			if (!slu_json_is_str(it.val))
-				return wrong(c, m, f, "an array of strings");
 			*(const char **)e = pooled(c, it.val);
 			if (!*(const char **)e)
 				return -ENOMEM;
@@ -199,8 +209,10 @@ int slu_kdec_json(struct slu_kcodec *c, const struct kmsg *m, void *base, const 
 
 	if (!v || slu_json_is_null(v))
 		return 0;
-	if (!slu_json_is_obj(v))
-		return slu_fail(c->err, -EPROTO, "%s: %s is not an object", c->kind, m->name);
+	if (!slu_json_is_obj(v)) {
+		slu_kdec_problem(c, "%s is not an object", m->name);
+		return 0;
+	}
 	for (const struct kfield *f = m->f; f < m->f + m->nfields; f++) {
 		if (f->type != KF_INLINE)
 			continue;

@@ -97,8 +97,8 @@ static int add_amount(struct slu_kcodec *c, const struct kfield *fd, char *base,
 	if (rc < 0)
 		return rc;
 	return slu_kdec_amount(c, (struct slu_kamount **)(base + fd->off),
-			       (uint16_t *)(base + fd->noff), (const char *)kv[0].p, kv[0].n,
-			       (const char *)text.p, text.n);
+			       (uint16_t *)(base + fd->noff), fd->json, (const char *)kv[0].p,
+			       kv[0].n, (const char *)text.p, text.n);
 }
 
 static int bytes_field(struct slu_kcodec *c, const struct kfield *fd, char *base,

@@ -27,7 +27,8 @@ LAYOUT(meta, slu_kmeta, STR(slu_kmeta, name), STR(slu_kmeta, ns), STR(slu_kmeta,
        I64(slu_kmeta, created_us), I64(slu_kmeta, deleted_us), MSGS(slu_kmeta, labels, pair),
        MSGS(slu_kmeta, annotations, pair), MSGS(slu_kmeta, owners, owner),
        STRS(slu_kmeta, finalizers));
-LAYOUT(obj, slu_kobj, U8(slu_kobj, kind), U8(slu_kobj, flags), MSG(slu_kobj, meta, meta));
+LAYOUT(obj, slu_kobj, U8(slu_kobj, kind), U8(slu_kobj, flags), STR(slu_kobj, problem),
+       MSG(slu_kobj, meta, meta));
 LAYOUT(cond, slu_kcond, STR(slu_kcond, type), U8(slu_kcond, status), STR(slu_kcond, reason),
        STR(slu_kcond, message), I64(slu_kcond, since_us), I64(slu_kcond, observed));
 LAYOUT(taint, slu_ktaint, STR(slu_ktaint, key), STR(slu_ktaint, value), U8(slu_ktaint, effect));

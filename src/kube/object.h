@@ -253,6 +253,10 @@ struct slu_kobj {
 	uint32_t size; /* of the whole block */
 	uint8_t kind;  /* enum slu_kkind */
 	uint8_t flags; /* SLU_KOBJ_* */
+	/* "" or the first thing in it that could not be taken, for an event:
+	 * "PodGroupSpec.minMember is not an integer", "requests: cpu \"x\" is not a quantity". That
+	 * field counts as absent. */
+	const char *problem;
 	struct slu_kmeta meta;
 };
 

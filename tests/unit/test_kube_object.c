@@ -363,30 +363,43 @@ static void check_custom(void)
 static void check_bad_json(void)
 {
 	static const struct {
-		const char *text, *says;
+		const char *text;
+		int rc;
+		const char *says;
 	} row[] = {
-		{ "", "Pod" },
-		{ "[]", "Pod is not an object" },
-		{ "{", "Pod" },
-		{ "{\"spec\":7}", "PodSpec is not an object" },
-		{ "{\"spec\":{\"nodeName\":7}}", "PodSpec.nodeName is not a string" },
-		{ "{\"spec\":{\"containers\":{}}}", "PodSpec.containers is not an array" },
-		{ "{\"spec\":{\"priority\":4294967296}}",
+		{ "", -EPROTO, "Pod" },
+		{ "[]", -EPROTO, "Pod is not an object" },
+		{ "{", -EPROTO, "Pod" },
+		{ "{\"spec\":7}", 0, "PodSpec is not an object" },
+		{ "{\"spec\":{\"nodeName\":7}}", 0, "PodSpec.nodeName is not a string" },
+		{ "{\"spec\":{\"containers\":{}}}", 0, "PodSpec.containers is not an array" },
+		{ "{\"spec\":{\"priority\":4294967296}}", 0,
 		  "PodSpec.priority is not a 32-bit integer" },
-		{ "{\"spec\":{\"priority\":1.5}}", "PodSpec.priority is not an integer" },
-		{ "{\"metadata\":{\"labels\":{\"a\":1}}}",
+		{ "{\"spec\":{\"priority\":1.5}}", 0, "PodSpec.priority is not an integer" },
+		{ "{\"spec\":{\"hostNetwork\":1}}", 0, "PodSpec.hostNetwork is not a boolean" },
+		{ "{\"metadata\":{\"finalizers\":[1]}}", 0,
+		  "ObjectMeta.finalizers is not an array of strings" },
+		{ "{\"metadata\":{\"labels\":{\"a\":1}}}", 0,
 		  "ObjectMeta.labels is not a map of strings" },
-		{ "{\"metadata\":{\"creationTimestamp\":\"x\"}}",
+		{ "{\"metadata\":{\"creationTimestamp\":\"x\"}}", 0,
 		  "ObjectMeta.creationTimestamp is not a time" },
+		{ "{\"spec\":{\"overhead\":{\"cpu\":\"x\"}}}", 0,
+		  "overhead: cpu \"x\" is not a quantity" },
+		{ "{\"spec\":{\"overhead\":{\"cpu\":\"-1\"}}}", 0,
+		  "overhead: cpu \"-1\" is negative" },
+		{ "{\"spec\":{\"overhead\":{\"cpu\":\"1Ei\"}}}", 0,
+		  "overhead: cpu \"1Ei\" is beyond 64 bits" },
 	};
 
 	for (size_t i = 0; i < SLU_LEN(row); i++) {
 		struct slu_error err = { 0 };
 		int rc;
 		const struct slu_kobj *o = json(SLU_KIND_POD, row[i].text, &rc, &err);
+		const char *said = o ? o->problem : err.text;
 
-		ok(rc == -EPROTO && !o && strstr(err.text, row[i].says), "%s: %s", row[i].text,
-		   err.text);
+		ok(rc == row[i].rc && !o == (rc < 0) && strstr(said, row[i].says), "%s: %s",
+		   row[i].text, said);
+		slu_kobj_unref(o);
 	}
 }
 
