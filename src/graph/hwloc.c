@@ -1,0 +1,447 @@
+#include "graph/hwloc.h"
+
+#include <expat.h>
+
+#define MAX_XML     ((size_t)256 << 20)
+#define MAX_OBJECTS (1u << 20)
+#define MAX_DEPTH   256u
+
+struct reader {
+	struct slu_hwloc *h;
+	XML_Parser xml;
+	int rc;
+	bool topology; /* the first element was <topology> */
+	uint32_t open[MAX_DEPTH], depth;
+	uint32_t skip; /* elements below an object of a kind that is left out */
+};
+
+static void stop(struct reader *x, int rc)
+{
+	if (!x->rc)
+		x->rc = rc;
+	XML_StopParser(x->xml, XML_FALSE);
+}
+
+static const char *attribute(const XML_Char **a, const char *name)
+{
+	for (; a[0]; a += 2)
+		if (!strcmp(a[0], name))
+			return a[1];
+	return NULL;
+}
+
+static const char *keep(struct reader *x, const char *s)
+{
+	const char *p = s ? slu_arena_strndup(&x->h->text, s, strlen(s)) : "";
+
+	if (!p)
+		stop(x, -ENOMEM);
+	return p;
+}
+
+static enum slu_hwloc_kind cache_kind(int depth, bool icache)
+{
+	if (icache)
+		return SLU_HWLOC_OTHER;
+	switch (depth) {
+	case 1:
+		return SLU_HWLOC_L1;
+	case 2:
+		return SLU_HWLOC_L2;
+	case 3:
+		return SLU_HWLOC_L3;
+	default:
+		return SLU_HWLOC_OTHER;
+	}
+}
+
+/* False: a kind that is not kept (Misc). */
+static bool set_kind(struct slu_hwloc_obj *o, const char *type, const XML_Char **a)
+{
+	static const struct {
+		const char *name;
+		enum slu_hwloc_kind kind;
+	} kinds[] = {
+		{ "Machine", SLU_HWLOC_MACHINE },   { "System", SLU_HWLOC_MACHINE },
+		{ "Group", SLU_HWLOC_GROUP },       { "Package", SLU_HWLOC_PACKAGE },
+		{ "Socket", SLU_HWLOC_PACKAGE },    { "L3Cache", SLU_HWLOC_L3 },
+		{ "L2Cache", SLU_HWLOC_L2 },        { "L1Cache", SLU_HWLOC_L1 },
+		{ "Core", SLU_HWLOC_CORE },         { "PU", SLU_HWLOC_PU },
+		{ "NUMANode", SLU_HWLOC_NUMANODE }, { "OSDev", SLU_HWLOC_OSDEV },
+		{ "Bridge", SLU_HWLOC_OTHER_IO },   { "PCIDev", SLU_HWLOC_OTHER_IO },
+	};
+	const char *s = attribute(a, "osdev_type"), *depth = attribute(a, "depth");
+	const char *cache = attribute(a, "cache_type"), *size = attribute(a, "cache_size");
+
+	o->osdev = s ? atoi(s) : -1;
+	o->cache_size = size ? strtoull(size, NULL, 10) : 0;
+	o->kind = SLU_HWLOC_OTHER;
+	if (!strcmp(type, "Misc"))
+		return false;
+	if (!strcmp(type, "Cache")) {
+		o->icache = cache && !strcmp(cache, "2");
+		o->kind = cache_kind(depth ? atoi(depth) : 0, o->icache);
+		return true;
+	}
+	for (size_t i = 0; i < SLU_LEN(kinds); i++)
+		if (!strcmp(type, kinds[i].name))
+			o->kind = kinds[i].kind;
+	return true;
+}
+
+static void append(struct slu_hwloc *h, uint32_t *first, uint32_t *last, uint32_t i)
+{
+	h->o.p[i].next = SLU_NONE;
+	if (*first == SLU_NONE)
+		*first = i;
+	else
+		h->o.p[*last].next = i;
+	*last = i;
+}
+
+/* Put a chain in front of a list (what a removed parent leaves to its child). */
+static void prepend_chain(struct slu_hwloc *h, uint32_t *first, uint32_t *last, uint32_t cf,
+			  uint32_t cl)
+{
+	if (cf == SLU_NONE)
+		return;
+	h->o.p[cl].next = *first;
+	if (*first == SLU_NONE)
+		*last = cl;
+	*first = cf;
+}
+
+static void append_chain(struct slu_hwloc *h, uint32_t *first, uint32_t *last, uint32_t cf,
+			 uint32_t cl)
+{
+	if (cf == SLU_NONE)
+		return;
+	if (*first == SLU_NONE)
+		*first = cf;
+	else
+		h->o.p[*last].next = cf;
+	*last = cl;
+}
+
+static void attach(struct slu_hwloc *h, uint32_t parent, uint32_t i)
+{
+	struct slu_hwloc_obj *p = &h->o.p[parent];
+
+	switch (h->o.p[i].kind) {
+	case SLU_HWLOC_NUMANODE:
+		append(h, &p->mem_first, &p->mem_last, i);
+		break;
+	case SLU_HWLOC_OSDEV:
+	case SLU_HWLOC_OTHER_IO:
+		append(h, &p->io_first, &p->io_last, i);
+		break;
+	default:
+		append(h, &p->first, &p->last, i);
+	}
+}
+
+static void on_object(struct reader *x, const XML_Char **a)
+{
+	struct slu_hwloc_obj o = { .first = SLU_NONE,
+				   .last = SLU_NONE,
+				   .mem_first = SLU_NONE,
+				   .mem_last = SLU_NONE,
+				   .io_first = SLU_NONE,
+				   .io_last = SLU_NONE,
+				   .next = SLU_NONE };
+	const char *type = attribute(a, "type");
+
+	if (!type) {
+		stop(x, -EINVAL);
+		return;
+	}
+	if (!set_kind(&o, type, a)) {
+		x->skip = 1;
+		return;
+	}
+	o.name = keep(x, attribute(a, "name"));
+	o.cpuset = keep(x, attribute(a, "cpuset"));
+	if (x->depth >= MAX_DEPTH || x->h->o.n >= MAX_OBJECTS)
+		stop(x, -EFBIG);
+	else if (slu_vec_push(&x->h->o, o) < 0)
+		stop(x, -ENOMEM);
+	else
+		x->open[x->depth++] = x->h->o.n - 1;
+}
+
+static void on_info(struct reader *x, const XML_Char **a)
+{
+	const char *name = attribute(a, "name"), *value = attribute(a, "value");
+	struct slu_hwloc_obj *o = x->depth ? &x->h->o.p[x->open[x->depth - 1]] : NULL;
+	const char **slot;
+
+	if (!o || !name || !value)
+		return;
+	slot = !strcmp(name, "HostName")        ? &o->host
+	       : !strcmp(name, "Size")          ? &o->size
+	       : !strcmp(name, "LinuxDeviceID") ? &o->device
+						: NULL;
+	if (slot && !*slot)
+		*slot = keep(x, value);
+}
+
+static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a)
+{
+	struct reader *x = arg;
+
+	if (x->rc)
+		return;
+	if (x->skip) {
+		x->skip++;
+		return;
+	}
+	if (!x->topology) {
+		if (strcmp(name, "topology") != 0)
+			stop(x, -EINVAL);
+		x->topology = true;
+		return;
+	}
+	if (!strcmp(name, "object"))
+		on_object(x, a);
+	else if (!strcmp(name, "info"))
+		on_info(x, a);
+}
+
+/* Version 1 has the processors below their memory.  The memory moves aside; what lies below it
+ * hangs in a group, or in the parent where that is the same set of processors. */
+static void place_numanode(struct reader *x, uint32_t parent, uint32_t i)
+{
+	struct slu_hwloc *h = x->h;
+	struct slu_hwloc_obj *o = &h->o.p[i], *p = &h->o.p[parent], group = *o;
+
+	if (o->first != SLU_NONE || o->io_first != SLU_NONE || o->mem_first != SLU_NONE) {
+		o->first = o->last = o->io_first = o->io_last = SLU_NONE;
+		o->mem_first = o->mem_last = SLU_NONE;
+		if (*group.cpuset && !strcmp(group.cpuset, p->cpuset)) {
+			append_chain(h, &p->first, &p->last, group.first, group.last);
+			append_chain(h, &p->io_first, &p->io_last, group.io_first, group.io_last);
+			append_chain(h, &p->mem_first, &p->mem_last, group.mem_first,
+				     group.mem_last);
+		} else {
+			group.kind = SLU_HWLOC_GROUP;
+			group.name = "";
+			if (slu_vec_push(&h->o, group) < 0) {
+				stop(x, -ENOMEM);
+				return;
+			}
+			attach(h, parent, h->o.n - 1);
+			parent = h->o.n - 1;
+		}
+	}
+	attach(h, parent, i);
+}
+
+static void XMLCALL on_end(void *arg, const XML_Char *name)
+{
+	struct reader *x = arg;
+	uint32_t i, parent;
+
+	if (x->rc)
+		return;
+	if (x->skip) {
+		x->skip--;
+		return;
+	}
+	if (strcmp(name, "object") != 0 || !x->depth)
+		return;
+	i = x->open[--x->depth];
+	if (!x->depth) {
+		if (x->h->root == SLU_NONE)
+			x->h->root = i;
+		return;
+	}
+	parent = x->open[x->depth - 1];
+	if (x->h->o.p[i].kind == SLU_HWLOC_NUMANODE)
+		place_numanode(x, parent, i);
+	else
+		attach(x->h, parent, i);
+}
+
+/* --- levels without structure --- */
+
+static bool only_child(const struct slu_hwloc *h, uint32_t i)
+{
+	const struct slu_hwloc_obj *o = &h->o.p[i];
+
+	return o->first != SLU_NONE && o->first == o->last;
+}
+
+struct census {
+	uint32_t count[SLU_HWLOC_KINDS];     /* objects of a kind in the tree */
+	uint32_t one_child[SLU_HWLOC_KINDS]; /* ... that have one child, of kind `below` */
+	enum slu_hwloc_kind below[SLU_HWLOC_KINDS];
+	uint32_t only[SLU_HWLOC_KINDS]; /* ... that are the only child of a kind `above` */
+	enum slu_hwloc_kind above[SLU_HWLOC_KINDS];
+};
+
+static void take_census(const struct slu_hwloc *h, uint32_t i, struct census *c)
+{
+	const struct slu_hwloc_obj *o = &h->o.p[i];
+
+	c->count[o->kind]++;
+	if (only_child(h, i)) {
+		enum slu_hwloc_kind k = h->o.p[o->first].kind;
+
+		c->one_child[o->kind]++;
+		c->below[o->kind] = c->one_child[o->kind] == 1 || c->below[o->kind] == k
+					    ? k
+					    : SLU_HWLOC_KINDS;
+		c->only[k]++;
+		c->above[k] = c->only[k] == 1 || c->above[k] == o->kind ? o->kind : SLU_HWLOC_KINDS;
+	}
+	for (uint32_t k = o->first; k != SLU_NONE; k = h->o.p[k].next)
+		take_census(h, k, c);
+}
+
+static bool is_structure(enum slu_hwloc_kind k)
+{
+	return k == SLU_HWLOC_GROUP || k == SLU_HWLOC_L1 || k == SLU_HWLOC_L2 || k == SLU_HWLOC_L3;
+}
+
+/* Take objects of a kind out where they are 1:1 with what is above (or below) them. */
+static void remove_kind(struct slu_hwloc *h, uint32_t *link, enum slu_hwloc_kind kind)
+{
+	while (*link != SLU_NONE) {
+		uint32_t i = *link;
+		struct slu_hwloc_obj *o = &h->o.p[i], *c;
+
+		remove_kind(h, &o->first, kind);
+		if (o->kind == kind && only_child(h, i)) {
+			c = &h->o.p[o->first];
+			prepend_chain(h, &c->io_first, &c->io_last, o->io_first, o->io_last);
+			prepend_chain(h, &c->mem_first, &c->mem_last, o->mem_first, o->mem_last);
+			c->next = o->next;
+			*link = o->first;
+		}
+		link = &h->o.p[*link].next;
+	}
+}
+
+static void fix_last(struct slu_hwloc *h, uint32_t i)
+{
+	struct slu_hwloc_obj *o = &h->o.p[i];
+
+	o->last = SLU_NONE;
+	for (uint32_t k = o->first; k != SLU_NONE; k = h->o.p[k].next) {
+		fix_last(h, k);
+		o->last = k;
+	}
+}
+
+/* A structure level goes when all its objects have exactly one child of one kind, unless that child
+ * is a weaker structure level itself (a group below a cache). */
+static bool drop_level(struct slu_hwloc *h)
+{
+	static const enum slu_hwloc_kind order[] = { SLU_HWLOC_L1, SLU_HWLOC_L2, SLU_HWLOC_L3,
+						     SLU_HWLOC_GROUP };
+	struct census c = { 0 };
+
+	take_census(h, h->root, &c);
+	for (size_t k = 0; k < SLU_LEN(order); k++) {
+		enum slu_hwloc_kind kind = order[k], below = c.below[kind], above = c.above[kind];
+
+		if (c.count[kind] && c.one_child[kind] == c.count[kind] &&
+		    below != SLU_HWLOC_KINDS && c.count[below] == c.count[kind] &&
+		    !(below == SLU_HWLOC_GROUP)) {
+			remove_kind(h, &h->root, kind);
+			fix_last(h, h->root);
+			return true;
+		}
+		/* 1:1 with a level above that is kept: its children move up. */
+		if (c.count[kind] && c.only[kind] == c.count[kind] && above != SLU_HWLOC_KINDS &&
+		    c.count[above] == c.count[kind] &&
+		    (!is_structure(above) || kind == SLU_HWLOC_GROUP)) {
+			for (uint32_t i = 0; i < h->o.n; i++) {
+				struct slu_hwloc_obj *o = &h->o.p[i], *x;
+
+				if (o->kind != above || !only_child(h, i) ||
+				    h->o.p[o->first].kind != kind)
+					continue;
+				x = &h->o.p[o->first];
+				append_chain(h, &o->io_first, &o->io_last, x->io_first, x->io_last);
+				append_chain(h, &o->mem_first, &o->mem_last, x->mem_first,
+					     x->mem_last);
+				o->first = x->first;
+				o->last = x->last;
+			}
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- logical indexes, in the order libhwloc lists objects --- */
+
+static void number(struct slu_hwloc *h, uint32_t i, uint32_t *count)
+{
+	struct slu_hwloc_obj *o = &h->o.p[i];
+
+	o->logical = count[o->kind]++;
+	for (uint32_t k = o->first; k != SLU_NONE; k = h->o.p[k].next)
+		number(h, k, count);
+	for (uint32_t k = o->mem_first; k != SLU_NONE; k = h->o.p[k].next)
+		number(h, k, count);
+	for (uint32_t k = o->io_first; k != SLU_NONE; k = h->o.p[k].next)
+		number(h, k, count);
+}
+
+/* Devices of no importance (DMA engines) are not there at all. */
+static void drop_dma(struct slu_hwloc *h, uint32_t i)
+{
+	struct slu_hwloc_obj *o = &h->o.p[i];
+	uint32_t *link = &o->io_first;
+
+	o->io_last = SLU_NONE;
+	while (*link != SLU_NONE) {
+		struct slu_hwloc_obj *d = &h->o.p[*link];
+
+		if (d->kind == SLU_HWLOC_OSDEV && d->osdev == SLU_OSDEV_DMA) {
+			*link = d->next;
+			continue;
+		}
+		drop_dma(h, *link);
+		o->io_last = *link;
+		link = &d->next;
+	}
+	for (uint32_t k = o->first; k != SLU_NONE; k = h->o.p[k].next)
+		drop_dma(h, k);
+}
+
+int slu_hwloc_parse(struct slu_hwloc *h, const char *text, size_t n)
+{
+	static const XML_Memory_Handling_Suite memory = { slu_malloc, slu_realloc, slu_free };
+	struct reader x = { .h = h };
+	uint32_t count[SLU_HWLOC_KINDS] = { 0 };
+
+	h->root = SLU_NONE;
+	if (n > MAX_XML)
+		return -EFBIG;
+	x.xml = XML_ParserCreate_MM(NULL, &memory, NULL);
+	if (!x.xml)
+		return -ENOMEM;
+	XML_SetUserData(x.xml, &x);
+	XML_SetElementHandler(x.xml, on_start, on_end);
+	if (XML_Parse(x.xml, text, (int)n, XML_TRUE) != XML_STATUS_OK && !x.rc)
+		x.rc = XML_GetErrorCode(x.xml) == XML_ERROR_NO_MEMORY ? -ENOMEM : -EINVAL;
+	XML_ParserFree(x.xml);
+	if (!x.rc && h->root == SLU_NONE)
+		x.rc = -EINVAL;
+	if (x.rc < 0)
+		return x.rc;
+	drop_dma(h, h->root);
+	while (drop_level(h))
+		;
+	number(h, h->root, count);
+	return 0;
+}
+
+void slu_hwloc_done(struct slu_hwloc *h)
+{
+	slu_vec_done(&h->o);
+	slu_arena_done(&h->text);
+}
