@@ -1,0 +1,47 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int slu_file_read(const char *path, struct slu_buf *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
+	size_t step = 4096;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+		rc = -EISDIR;
+	else if (st.st_size > 0 && (uint64_t)st.st_size < out->max)
+		step = (size_t)st.st_size + 1;
+	while (!rc) {
+		ssize_t n;
+
+		/* The last step may go up to the ceiling, not beyond. */
+		if (step > out->max - out->n)
+			step = out->max - out->n;
+		if (!step) {
+			char c;
+
+			rc = read(fd, &c, 1) > 0 ? -EMSGSIZE : 0;
+			break;
+		}
+		rc = slu_buf_room(out, step);
+		if (rc < 0)
+			break;
+		n = read(fd, out->p + out->n, step);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			rc = -errno;
+		if (n <= 0)
+			break;
+		out->n += (size_t)n;
+		out->p[out->n] = '\0';
+		step = SLU_MAX((size_t)4096, out->n);
+	}
+	close(fd);
+	return rc;
+}

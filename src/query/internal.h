@@ -1,0 +1,67 @@
+/* internal.h — what the files of query/ share. */
+#pragma once
+#include "base/map.h"
+#include "base/vec.h"
+#include "match/match.h"
+#include "match/write.h"
+#include "query/session.h"
+
+enum job_state { JOB_ALLOCATED, JOB_RESERVED, JOB_CANCELED };
+
+struct job {
+	int64_t id;
+	enum job_state state;
+	bool allocated, reserved; /* known to cancel and update */
+	int64_t at_s;
+	char *file;
+	double overhead_s;
+};
+
+struct slu_session {
+	struct slu_query_options o;
+	struct slu_session_io io;
+	FILE *own_out; /* closed at the end; NULL = none */
+	struct slu_graph *g;
+	struct slu_match *m;
+	struct slu_writer *w;
+	struct slu_buf text;          /* the file of the current command */
+	struct slu_buf result;        /* the text of the current result */
+	SLU_VEC(struct job) jobs;     /* by id */
+	int64_t counter;              /* id of the next job */
+	uint64_t preorder, postorder; /* of the last operation that counts */
+	double min_s, max_s, sum_s;
+	double load_s;
+};
+
+#define WORDS_MAX 4096
+
+struct words {
+	uint32_t n;
+	char *w[WORDS_MAX];
+};
+
+typedef int command_fn(struct slu_session *s, const struct words *a);
+
+command_fn slu_cmd_match, slu_cmd_multi_match, slu_cmd_update, slu_cmd_attach, slu_cmd_remove,
+	slu_cmd_find, slu_cmd_cancel, slu_cmd_partial_cancel, slu_cmd_set_property,
+	slu_cmd_get_property, slu_cmd_set_status, slu_cmd_get_status, slu_cmd_list, slu_cmd_info,
+	slu_cmd_stat, slu_cmd_cat, slu_cmd_help, slu_cmd_quit;
+
+struct command {
+	const char *name, *abbr;
+	command_fn *run;
+	const char *text;
+};
+/* Ends with a NULL name. */
+extern const struct command slu_commands[];
+
+struct job *slu_session_job(struct slu_session *s, int64_t id);
+/* Add or replace; -ENOMEM. */
+int slu_session_job_set(struct slu_session *s, int64_t id, int64_t at_s, const char *file,
+			double overhead_s);
+/* The file into s->text; prints "can't open" and returns a negative errno if it cannot. */
+int slu_session_read(struct slu_session *s, const char *path);
+int64_t slu_session_clock(const struct slu_session *s);
+/* Messages on err, in step with out. */
+void slu_session_err(struct slu_session *s, const char *fmt, ...) SLU_PRINTF(2, 3);
+void slu_session_line(FILE *f);
