@@ -29,14 +29,6 @@ const char *label_of(const struct slu_match *m, uint32_t v)
 	return at ? slu_intern_str(&m->words, (uint32_t)*at) : NULL;
 }
 
-void label_clean(struct slu_match *m, uint32_t v)
-{
-	uint64_t *at = slu_map_get(&m->labels, v);
-
-	if (at && *at >> 32 != m->gen)
-		slu_map_del(&m->labels, v);
-}
-
 /* --- the walk --- */
 
 static void update_weight(struct booking *b, uint32_t u, uint32_t e, uint32_t v)
@@ -65,6 +57,9 @@ static int book_here(struct booking *b, uint32_t u, int64_t needs, bool x, const
 	if (x && b->plans)
 		flags |= b->flag;
 	rc = led_put(&m->led, u, v->size, b->job, flags, (uint32_t)needs);
+	if (rc == -EINVAL)
+		slu_buf_printf(&m->msg, "upd_plan: planner_add_span returned -1.\n%s\n",
+			       strerror(EINVAL));
 	if (rc < 0)
 		return rc;
 	if (slu_vec_push(&m->led.info.p[b->job].at, u) < 0)
@@ -79,6 +74,10 @@ static int book_here(struct booking *b, uint32_t u, int64_t needs, bool x, const
 		for (uint32_t i = 0; i < mu->n; i++)
 			want[i] = below->sum[m->prune_at[mu->type[i]]];
 		rc = slu_multi_add(mu, b->job, j->start, j->end - j->start, want);
+		if (rc == -EINVAL)
+			slu_buf_printf(&m->msg,
+				       "upd_agfilter: planner_multi_add_span returned -1.\n%s\n",
+				       strerror(EINVAL));
 		if (rc < 0)
 			return rc;
 		m->led.info.p[b->job].refs++;

@@ -26,6 +26,16 @@ void cancel_job(struct slu_match *m, uint32_t job)
 		free_vertex(m, i->at.p[k], job);
 }
 
+/* The job cannot be found from the root: look everywhere, give back its units only. */
+static void free_units(struct slu_match *m, uint32_t job)
+{
+	for (uint32_t v = 0; v < m->nv; v++)
+		if (m->led.v[v].n && led_get(&m->led, v, job).job & LED_UNITS) {
+			led_clear(&m->led, v, job, LED_UNITS);
+			fast_touch(m, v);
+		}
+}
+
 struct counts {
 	uint64_t pre, post;
 };
@@ -65,9 +75,7 @@ int slu_match_cancel(struct slu_match *m, int64_t jobid, struct slu_match_result
 	}
 	i = &m->led.info.p[job];
 	if (!(led_get(&m->led, root, (uint32_t)job).job & LED_TAGGED)) {
-		for (uint32_t v = 0; v < m->nv; v++)
-			if (m->led.v[v].n)
-				led_clear(&m->led, v, (uint32_t)job, LED_UNITS);
+		free_units(m, (uint32_t)job);
 		out->code = EINVAL;
 	} else if (i->plain) {
 		/* On a tree the depth-first walk meets every tagged vertex, and each of their
@@ -98,141 +106,212 @@ int slu_match_cancel(struct slu_match *m, int64_t jobid, struct slu_match_result
 /* What is freed of one rank. */
 struct freed {
 	int64_t rank;
-	uint32_t top; /* the shallowest vertex */
-	uint32_t top_depth;
-	int64_t *units; /* by position in prune */
+	uint32_t top;    /* the vertex with the shortest path */
+	size_t top_path; /* its length */
+	bool any;        /* some units were held */
+	int64_t *units;  /* by position in prune */
 };
 
 struct partial {
 	struct slu_match *m;
 	uint32_t job;
 	SLU_VEC(struct freed) f;
+	struct slu_buf path;
 };
 
-static uint32_t depth_of(const struct slu_match *m, uint32_t v)
+static struct freed *freed_of(struct partial *p, int64_t rank)
 {
-	uint32_t d = 0;
+	struct freed fresh = { rank, SLU_NONE, SIZE_MAX, false, NULL };
 
-	for (uint32_t e = m->up[v]; e != SLU_NONE && d < DEPTH_MAX; e = m->up[m->g->e.p[e].src])
-		d++;
-	return d;
+	for (uint32_t i = p->f.n; i-- > 0;)
+		if (p->f.p[i].rank == rank)
+			return &p->f.p[i];
+	fresh.units = slu_arena_zalloc(&p->m->tmp, (p->m->prune.n + 1) * sizeof *fresh.units);
+	if (!fresh.units || slu_vec_push(&p->f, fresh) < 0)
+		return NULL;
+	return &p->f.p[p->f.n - 1];
 }
 
-static int free_part(struct partial *p, uint32_t v)
+/* The shortest path names the top of a rank's vertices. */
+static void note_top(struct partial *p, struct freed *f, uint32_t v)
 {
-	struct slu_match *m = p->m;
-	const struct slu_vertex *x = &m->g->v.p[v];
-	struct led_rec r = led_get(&m->led, v, p->job);
-	uint32_t d = depth_of(m, v), i = 0;
-	uint16_t at = x->type < m->ntypes ? m->prune_at[x->type] : NO_PRUNE;
-	struct freed *f;
-
-	while (i < p->f.n && p->f.p[i].rank != x->rank)
-		i++;
-	if (i == p->f.n) {
-		struct freed fresh = { x->rank, v, d, NULL };
-
-		fresh.units = slu_arena_zalloc(&m->tmp, (m->prune.n + 1) * sizeof *fresh.units);
-		if (!fresh.units || slu_vec_push(&p->f, fresh) < 0)
-			return -ENOMEM;
-	}
-	f = &p->f.p[i];
-	if (d < f->top_depth) {
+	slu_buf_reset(&p->path);
+	if (slu_graph_path_put(p->m->g, v, p->m->sub[0], &p->path) && p->path.n < f->top_path) {
+		f->top_path = p->path.n;
 		f->top = v;
-		f->top_depth = d;
 	}
-	if (at != NO_PRUNE && (r.job & LED_UNITS))
-		f->units[at] += x->size;
-	free_vertex(m, v, p->job);
-	return 0;
 }
 
-static int reduce_ancestors(struct partial *p, const struct freed *f)
+static void note_units(struct partial *p, struct freed *f, uint32_t v, struct led_rec r)
 {
-	struct slu_match *m = p->m;
-	const struct led_job *j = &m->led.job.p[p->job];
-	uint32_t left = DEPTH_MAX;
+	uint16_t type = p->m->g->v.p[v].type;
+	uint16_t at = type < p->m->ntypes ? p->m->prune_at[type] : NO_PRUNE;
 
-	for (uint32_t e = m->up[f->top]; e != SLU_NONE && left; left--) {
-		uint32_t v = m->g->e.p[e].src;
-		struct slu_multi *mu = m->multi[v];
-		int rc = 1;
-
-		e = m->up[v];
-		if (!(led_get(&m->led, v, p->job).job & (LED_TAGGED | LED_SHARED)))
-			continue;
-		led_clear(&m->led, v, p->job, LED_SHARED);
-		fast_touch(m, v);
-		if (mu && slu_multi_span(mu, p->job)) {
-			int64_t *less = slu_arena_alloc(&m->tmp, (mu->n + 1) * sizeof *less);
-
-			if (!less)
-				return -ENOMEM;
-			for (uint32_t i = 0; i < mu->n; i++)
-				less[i] = f->units[m->prune_at[mu->type[i]]];
-			rc = slu_multi_reduce(mu, p->job, j->start, j->end - j->start, less);
-			if (rc < 0)
-				return rc;
-			if (rc == 1)
-				m->led.info.p[p->job].refs--;
-		} else {
-			rc = 0;
-		}
-		if (rc == 1)
-			led_clear(&m->led, v, p->job, LED_TAGGED);
-	}
-	return 0;
+	if (!(r.job & LED_UNITS))
+		return;
+	f->any = true;
+	if (at != NO_PRUNE)
+		f->units[at] += r.units;
 }
 
 static int free_ranks(struct partial *p, const struct slu_listing *l)
 {
 	struct slu_match *m = p->m;
-	uint32_t n;
-	int rc = 0;
 
 	for (uint32_t i = 0; i < l->ranks.n; i++) {
-		slu_graph_by_rank(m->g, l->ranks.p[i], &n);
+		uint32_t n;
+		const uint32_t *v = slu_graph_by_rank(m->g, l->ranks.p[i], &n);
+		struct freed *f;
+
 		if (!n) {
 			slu_buf_printf(&m->msg, "remove%" PRId64 " not found in by_rank map.\n",
 				       l->ranks.p[i]);
 			return -ENOENT;
 		}
-	}
-	for (uint32_t i = 0; i < l->ranks.n && !rc; i++) {
-		const uint32_t *v = slu_graph_by_rank(m->g, l->ranks.p[i], &n);
+		f = freed_of(p, l->ranks.p[i]);
+		if (!f)
+			return -ENOMEM;
+		for (uint32_t k = 0; k < n; k++) {
+			struct led_rec r = led_get(&m->led, v[k], p->job);
 
-		for (uint32_t k = 0; k < n && !rc; k++)
-			if (led_get(&m->led, v[k], p->job).job & LED_TAGGED)
-				rc = free_part(p, v[k]);
+			note_top(p, f, v[k]);
+			if (!(r.job & LED_TAGGED))
+				continue;
+			note_units(p, f, v[k], r);
+			free_vertex(m, v[k], p->job);
+		}
 	}
-	return rc;
+	return 0;
+}
+
+static void missing(struct slu_match *m, const char *what, int64_t job, uint32_t v)
+{
+	slu_buf_printf(&m->msg, "cancel_vtx: can't find %s span for job %" PRId64 " in ", what,
+		       job);
+	slu_graph_name_put(m->g, v, &m->msg);
+	slu_buf_puts(&m->msg, ".\n");
 }
 
 static int free_listed(struct partial *p, const struct slu_listing *l)
 {
 	struct slu_match *m = p->m;
-	uint32_t *v = slu_arena_alloc(&m->tmp, (l->v.n + 1) * sizeof *v);
-	int rc = v ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; i < l->v.n && !rc; i++) {
-		rc = listed_find(m, l, &l->v.p[i], &v[i]);
-		if (!rc && !(led_get(&m->led, v[i], p->job).job & LED_TAGGED))
-			rc = -EINVAL;
+	for (uint32_t i = 0; i < l->v.n; i++) {
+		struct led_rec r;
+		struct freed *f;
+		uint32_t v;
+		int rc = listed_find(m, l, &l->v.p[i], &v);
+
+		if (rc < 0)
+			return rc;
+		r = led_get(&m->led, v, p->job);
+		drop_span(m, v, p->job);
+		fast_touch(m, v);
+		if (!(r.job & LED_SHARED)) {
+			missing(m, "x_checker", m->led.info.p[p->job].id, v);
+			return -EINVAL;
+		}
+		led_clear(&m->led, v, p->job, LED_TAGGED | LED_SHARED);
+		if (!(r.job & LED_HELD)) {
+			missing(m, "allocation", m->led.info.p[p->job].id, v);
+			return -EINVAL;
+		}
+		led_clear(&m->led, v, p->job, LED_HELD);
+		f = freed_of(p, m->g->v.p[v].rank);
+		if (!f)
+			return -ENOMEM;
+		note_units(p, f, v, r);
+		note_top(p, f, v);
 	}
-	if (!rc && l->broken) {
+	if (l->broken) {
 		slu_buf_puts(&m->msg, l->error ? l->error : "");
-		rc = -EINVAL;
+		return -EINVAL;
 	}
-	for (uint32_t i = 0; i < l->v.n && !rc; i++)
-		rc = free_part(p, v[i]);
+	return 0;
+}
+
+/* Take `less` (by position in prune) off the job's share at an ancestor. */
+static int reduce_at(struct slu_match *m, uint32_t v, uint32_t job, const int64_t *less)
+{
+	const struct led_job *j = &m->led.job.p[job];
+	struct slu_multi *mu = m->multi[v];
+	int64_t *by_index;
+	int rc;
+
+	if (!mu || !slu_multi_span(mu, job) || !(led_get(&m->led, v, job).job & LED_TAGGED))
+		return 0;
+	by_index = slu_arena_alloc(&m->tmp, (mu->n + 1) * sizeof *by_index);
+	if (!by_index)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < mu->n; i++)
+		by_index[i] = less[m->prune_at[mu->type[i]]];
+	rc = slu_multi_reduce(mu, job, j->start, j->end - j->start, by_index);
+	fast_touch(m, v);
+	if (rc < 0)
+		return rc;
+	if (rc == 1)
+		m->led.info.p[job].refs--;
+	led_clear(&m->led, v, job, rc == 1 ? LED_TAGGED | LED_SHARED : LED_SHARED);
+	return 0;
+}
+
+/* Ancestors of the tops, each with the sum over the ranks below it. */
+static int reduce_ancestors(struct partial *p, const uint32_t *jobs, uint32_t njobs)
+{
+	struct slu_match *m = p->m;
+	struct slu_map at = { 0 }; /* vertex -> its sums */
+	int rc = 0;
+
+	for (uint32_t i = 0; i < p->f.n && !rc; i++) {
+		const struct freed *f = &p->f.p[i];
+		uint32_t left = DEPTH_MAX;
+
+		for (uint32_t e = m->up[f->top]; e != SLU_NONE && left-- && !rc;) {
+			uint32_t v = m->g->e.p[e].src;
+			uint64_t *have = slu_map_get(&at, v);
+			int64_t *sum = have ? (int64_t *)(uintptr_t)*have : NULL;
+
+			if (!sum) {
+				sum = slu_arena_zalloc(&m->tmp, (m->prune.n + 1) * sizeof *sum);
+				rc = sum ? slu_map_put(&at, v, (uint64_t)(uintptr_t)sum) : -ENOMEM;
+			}
+			for (uint32_t t = 0; t < m->prune.n && !rc; t++)
+				sum[t] += f->units[t];
+			e = m->up[v];
+		}
+	}
+	for (uint32_t i = 0; i < at.n && !rc; i++)
+		for (uint32_t k = 0; k < njobs && !rc; k++)
+			rc = reduce_at(m, (uint32_t)at.e[i].key, jobs[k],
+				       (const int64_t *)(uintptr_t)at.e[i].val);
+	slu_map_done(&at);
 	return rc;
+}
+
+static int check_freed(struct partial *p)
+{
+	struct slu_match *m = p->m;
+
+	if (!p->f.n) {
+		slu_buf_puts(&m->msg, "remove: rank_to_root is empty.\n");
+		return -EINVAL;
+	}
+	for (uint32_t i = 0; i < p->f.n; i++)
+		if (!p->f.p[i].any) {
+			slu_buf_printf(&m->msg,
+				       "remove: %" PRId64 " not found in rank_to_counts.\n",
+				       p->f.p[i].rank);
+			return -EINVAL;
+		}
+	return 0;
 }
 
 int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct slu_listing *l,
 			     bool *full, struct slu_match_result *out)
 {
 	int64_t job = led_job_find(&m->led, jobid);
-	struct partial p = { .m = m, .job = (uint32_t)job };
+	struct partial p = { .m = m, .job = (uint32_t)job, .path = SLU_BUF_INIT(1 << 20) };
+	uint32_t root = m->g->root[m->sub[0]];
 	int rc;
 
 	*full = false;
@@ -244,47 +323,63 @@ int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct sl
 		return 0;
 	}
 	rc = l->kind == SLU_LISTING_RV1 ? free_ranks(&p, l) : free_listed(&p, l);
-	if (!rc && !p.f.n) {
-		slu_buf_puts(&m->msg, "remove: rank_to_root is empty.\n");
-		rc = -EINVAL;
+	if (rc < 0 && rc != -ENOMEM && l->kind != SLU_LISTING_RV1)
+		slu_buf_puts(&m->msg, "remove: partial_cancel returned error.\n");
+	if (!rc)
+		rc = check_freed(&p);
+	if (!rc && led_get(&m->led, root, p.job).job & LED_TAGGED) {
+		rc = reduce_ancestors(&p, &p.job, 1);
+		*full = !rc && !(led_get(&m->led, root, p.job).job & LED_TAGGED);
+	} else if (!rc) {
+		free_units(m, p.job);
 	}
-	for (uint32_t i = 0; i < p.f.n && !rc; i++)
-		rc = reduce_ancestors(&p, &p.f.p[i]);
+	m->led.info.p[p.job].plain = false;
 	slu_vec_done(&p.f);
-	if (rc == -ENOMEM)
-		return rc;
-	if (rc < 0)
-		out->code = -rc;
-	else
-		*full = !(led_get(&m->led, m->g->root[m->sub[0]], p.job).job & LED_TAGGED);
+	slu_buf_done(&p.path);
 	led_job_drop(&m->led, p.job);
 	out->messages = slu_buf_str(&m->msg);
-	return 0;
+	if (rc < 0 && rc != -ENOMEM) {
+		out->code = -rc;
+		rc = 0;
+	}
+	return rc;
 }
 
-int cancel_at(struct slu_match *m, const uint32_t *v, uint32_t n)
+/* All bookings on vertices that leave the graph.  As in the reference every job seen there is
+ * reduced by the units of all of them. */
+int cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n)
 {
+	struct partial p = { .m = m, .path = SLU_BUF_INIT(1 << 20) };
+	struct slu_map jobs = { 0 };
+	SLU_VEC(uint32_t) list = { 0 };
 	int rc = 0;
 
-	/* Job after job: each pass takes one that is still there and frees all of it here. */
-	for (uint32_t i = 0; i < n && !rc;) {
-		struct partial p = { .m = m };
-		uint32_t k;
-		const struct led_rec *r = led_records(&m->led, v[i], &k);
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		uint32_t nv;
+		const uint32_t *v = slu_graph_by_rank(m->g, ranks[i], &nv);
+		struct freed *f = freed_of(&p, ranks[i]);
 
-		if (!k) {
-			i++;
-			continue;
+		rc = f ? 0 : -ENOMEM;
+		for (uint32_t k = 0; k < nv && !rc; k++) {
+			uint32_t nr;
+			const struct led_rec *r = led_records(&m->led, v[k], &nr);
+
+			note_top(&p, f, v[k]);
+			for (uint32_t j = 0; j < nr && !rc; j++) {
+				if (r[j].job & LED_TAGGED && !slu_map_get(&jobs, led_job(r[j])))
+					rc = slu_vec_push(&list, led_job(r[j]));
+				if (!rc)
+					rc = slu_map_put(&jobs, led_job(r[j]), 1);
+				if (r[j].job & LED_HELD)
+					note_units(&p, f, v[k], r[j]);
+			}
 		}
-		p.job = led_job(r[0]);
-		for (uint32_t j = i; j < n && !rc; j++)
-			if (led_get(&m->led, v[j], p.job).job)
-				rc = free_part(&p, v[j]);
-		for (uint32_t j = 0; j < p.f.n && rc >= 0; j++)
-			rc = reduce_ancestors(&p, &p.f.p[j]);
-		rc = rc == -ENOMEM ? rc : 0;
-		slu_vec_done(&p.f);
-		led_job_drop(&m->led, p.job);
 	}
+	if (!rc && list.n)
+		rc = reduce_ancestors(&p, list.p, list.n);
+	slu_map_done(&jobs);
+	slu_vec_done(&list);
+	slu_vec_done(&p.f);
+	slu_buf_done(&p.path);
 	return rc;
 }

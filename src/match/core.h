@@ -221,12 +221,11 @@ struct booking {
 int64_t book_run(struct booking *b, uint32_t root, int64_t needs, bool excl);
 const char *label_of(const struct slu_match *m, uint32_t v);
 int label_set(struct slu_match *m, uint32_t v, const char *text);
-void label_clean(struct slu_match *m, uint32_t v);
 
 /* --- cancel.c --- */
 void cancel_job(struct slu_match *m, uint32_t job);
-/* Free all bookings of all jobs on these vertices, and their share above. */
-int cancel_at(struct slu_match *m, const uint32_t *v, uint32_t n);
+/* Take the share of everything booked on these ranks off the vertices above. */
+int cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n);
 
 /* Tell the fast paths that something at or below v changed. */
 void fast_touch(struct slu_match *m, uint32_t v);

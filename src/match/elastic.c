@@ -1,6 +1,5 @@
 /* elastic.c — the live graph grows and shrinks. */
 #include "match/core.h"
-#include "match/listed.h"
 
 int slu_match_attached(struct slu_match *m)
 {
@@ -41,39 +40,38 @@ static void cut(struct slu_match *m, uint32_t v)
 	slu_graph_remove(m->g, v);
 }
 
-/* Cut out the vertices given and all below them, then prime. */
-static int cut_all(struct slu_match *m, const uint32_t *v, uint32_t n)
+/* Cut these vertices out, then prime. */
+static int cut_all(struct slu_match *m, const uint32_t *list, uint32_t n)
 {
-	uint8_t *seen = slu_calloc(m->nv + 1, 1);
-	uint32_t *list = slu_reallocarray(NULL, m->nv + 1, sizeof *list), k = 0;
-	int rc = seen && list ? 0 : -ENOMEM;
-
-	for (uint32_t i = 0; i < n && !rc; i++)
-		rc = collect(m, v[i], seen, 0, list, &k);
-	for (uint32_t i = 0; i < k && !rc; i++)
+	for (uint32_t i = 0; i < n; i++)
 		cut(m, list[i]);
-	slu_free(seen);
-	slu_free(list);
 	/* Jobs that lost their last booking with the vertices. */
-	for (uint32_t j = 0; j < m->led.info.n && !rc; j++)
+	for (uint32_t j = 0; j < m->led.info.n; j++)
 		led_job_drop(&m->led, j);
-	return rc ? rc : filter_prime(m);
+	return filter_prime(m);
 }
 
 int slu_match_remove_path(struct slu_match *m, const char *path, struct slu_match_result *out)
 {
-	uint32_t cursor = 0, v = slu_graph_by_path(m->g, path, &cursor);
+	uint32_t cursor = 0, v, target = SLU_NONE, *list, n = 0;
+	uint8_t *seen;
 	int rc;
 
 	*out = (struct slu_match_result){ .messages = "" };
 	slu_buf_reset(&m->msg);
-	if (v == SLU_NONE || v == m->g->root[m->sub[0]]) {
-		slu_buf_printf(&m->msg, "remove_subgraph: can't find vertex for path %s.\n", path);
+	while ((v = slu_graph_by_path(m->g, path, &cursor)) != SLU_NONE)
+		target = v;
+	if (target == SLU_NONE || m->up[target] == SLU_NONE) {
 		out->code = EINVAL;
-		out->messages = slu_buf_str(&m->msg);
 		return 0;
 	}
-	rc = cut_all(m, &v, 1);
+	seen = slu_calloc(m->nv + 1, 1);
+	list = slu_reallocarray(NULL, m->nv + 1, sizeof *list);
+	rc = seen && list ? collect(m, target, seen, 0, list, &n) : -ENOMEM;
+	if (!rc)
+		rc = cut_all(m, list, n);
+	slu_free(seen);
+	slu_free(list);
 	return rc;
 }
 
@@ -91,23 +89,31 @@ int slu_match_remove_ranks(struct slu_match *m, const int64_t *ranks, uint32_t n
 		const uint32_t *v = slu_graph_by_rank(m->g, ranks[i], &k);
 
 		if (!k) {
-			slu_buf_printf(&m->msg, "remove_subgraph: rank %" PRId64 " not found.\n",
+			slu_buf_printf(&m->msg, "remove: %" PRId64 " not found in by_rank map.\n",
 				       ranks[i]);
 			out->code = EINVAL;
-			out->messages = slu_buf_str(&m->msg);
-			slu_vec_done(&all);
-			return 0;
+			goto done;
 		}
 		for (uint32_t j = 0; j < k && !rc; j++) {
 			if (v[j] == m->g->root[m->sub[0]])
-				continue;
+				out->code = EINVAL;
 			rc = slu_vec_push(&all, v[j]);
 		}
 	}
+	if (out->code)
+		goto done;
 	if (!rc)
-		rc = cancel_at(m, all.p, all.n);
+		rc = cancel_at(m, ranks, n);
+	if (rc == -EINVAL) {
+		slu_buf_puts(&m->msg, "remove: cancel_vertex failed.\n");
+		out->code = EINVAL;
+		rc = 0;
+		goto done;
+	}
 	if (!rc)
 		rc = cut_all(m, all.p, all.n);
+done:
 	slu_vec_done(&all);
+	out->messages = slu_buf_str(&m->msg);
 	return rc;
 }

@@ -388,8 +388,6 @@ static int find_at(struct find *f, uint32_t u, struct seen s, uint32_t depth, st
 		return 0;
 	if (m->colour)
 		m->colour[u] = m->gen;
-	if (m->labels.n)
-		label_clean(m, u);
 	s.down = s.down || v->status == SLU_DOWN;
 	s.allocated = s.allocated || led_any(&m->led, u, LED_HELD);
 	s.reserved = s.reserved || led_any(&m->led, u, LED_PLANNED);
@@ -416,13 +414,15 @@ static int find_at(struct find *f, uint32_t u, struct seen s, uint32_t depth, st
 			rc = any ? aggregates(f, u, &ag, &nag) : 0;
 		}
 	}
+	/* A label is what the last match left here: printed by nobody, and forgotten. */
+	if (rc >= 0 && any && m->labels.n)
+		slu_map_del(&m->labels, u);
 	if (rc >= 0 && any && ops && ops->vertex) {
 		struct slu_emit_vertex x = {
 			.v = u,
 			.level = m->level,
 			.needs = v->size,
 			.exclusive = true,
-			.label = m->labels.n ? label_of(m, u) : NULL,
 			.ag = ag,
 			.nag = nag,
 		};

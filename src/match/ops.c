@@ -176,7 +176,7 @@ static bool feasible(const struct attempt *a, enum slu_match_op op)
 		if (x->dead || x->type != SLU_TYPE_NODE ||
 		    !slu_constraint_match(a->constraint, m->g, v) ||
 		    (x->status == SLU_DOWN && op != SLU_MATCH_ALLOCATE_SATISFIABILITY) ||
-		    led_avail(&m->led, v, x->size, at, at + a->duration) < x->size)
+		    led_avail(&m->led, v, x->size, at, at + a->duration) != 1)
 			continue;
 		have++;
 	}
@@ -222,6 +222,12 @@ static int satisfiable(struct attempt *a)
 	return try_at(a, MODE_SATISFY, INT64_MAX - a->duration - 1);
 }
 
+/* What a failing attempt in the far future means. */
+static int never(const struct attempt *a)
+{
+	return a->error == EBUSY || a->error == ERANGE ? ENODEV : a->error;
+}
+
 /* Attempt after attempt until one works: 0 with a->at and a->mode set, or the errno (positive). */
 static int search(struct attempt *a, enum slu_match_op op, bool dry)
 {
@@ -242,8 +248,6 @@ static int search(struct attempt *a, enum slu_match_op op, bool dry)
 		m->post = a->post;
 		return 0;
 	}
-	m->pre += a->pre;
-	m->post += a->post;
 	if (op == SLU_MATCH_ALLOCATE || op == SLU_MATCH_WITHOUT_ALLOCATING)
 		return EBUSY;
 	if (later && mu && mu->n) {
@@ -272,9 +276,11 @@ static int search(struct attempt *a, enum slu_match_op op, bool dry)
 	rc = satisfiable(a);
 	if (rc == -ENOMEM)
 		return ENOMEM;
-	m->pre += a->pre;
-	m->post += a->post;
-	return rc < 0 ? ENODEV : EBUSY;
+	if (!later) {
+		m->pre += a->pre;
+		m->post += a->post;
+	}
+	return rc < 0 ? never(a) : EBUSY;
 }
 
 /* Turn the marks of a successful attempt into bookings and output. */
@@ -349,14 +355,16 @@ int slu_match_run(struct slu_match *m, enum slu_match_op op, const struct slu_jo
 		rc = satisfiable(&a);
 		m->pre = a.pre;
 		m->post = a.post;
-		out->code = !rc ? 0 : a.error == EBUSY || a.error == ERANGE ? ENODEV : a.error;
+		out->code = !rc ? 0 : never(&a);
 		rc = rc == -ENOMEM ? rc : 0;
 	} else {
 		out->code = search(&a, op, dry);
 		if (out->code == ENOMEM)
 			return -ENOMEM;
-		if (!out->code && a.at == m->end_s)
-			out->code = EBUSY;
+		if (!out->code && a.at >= m->end_s)
+			out->code = a.at == m->end_s ? EBUSY : EINVAL;
+		if (!out->code && a.at > m->end_s - a.duration)
+			a.duration = m->end_s - a.at; /* the job ends with the graph */
 		if (!out->code)
 			rc = commit(&a, dry, jobid, sink, out);
 	}

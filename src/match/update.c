@@ -253,95 +253,98 @@ static int jgf_edges(struct update *u)
 
 /* --- R --- */
 
-static int rv1_hold(struct update *u, const struct slu_listing_vertex *x, uint32_t *out)
+static int rv1_find(struct update *u, const struct slu_listing_vertex *x, uint32_t *out)
 {
 	struct slu_match *m = u->m;
 	uint32_t v = x->npaths ? by_path_and_rank(m, u->l->paths.p[x->path].path, x->rank)
 			       : SLU_NONE;
 	const struct slu_vertex *y = v == SLU_NONE ? NULL : &m->g->v.p[v];
 
-	*out = SLU_NONE;
+	*out = v;
 	if (!y || y->id != x->id || y->size != x->size ||
 	    strcmp(slu_graph_type_name(m->g, y->type), x->type) != 0) {
 		slu_buf_printf(&m->msg, "add_or_update: couldn't find vertex in graph for %s.\n",
 			       x->name);
 		return -EINVAL;
 	}
-	if (!is_free(u, v)) {
-		slu_buf_printf(&m->msg, "update_vertex: %s is unavailable.\n", x->name);
+	return 0;
+}
+
+/* A node whose vertices are all booked is booked itself. */
+static int rv1_node(struct update *u, uint32_t node, uint32_t booked)
+{
+	struct slu_match *m = u->m;
+	uint32_t all;
+
+	slu_graph_by_rank(m->g, m->g->v.p[node].rank, &all);
+	if (!booked) {
+		slu_buf_puts(&m->msg, "update_exclusivity: rank not found in agfilters map.\n");
 		return -EINVAL;
 	}
-	*out = v;
-	/* Nodes are taken whole at the end if all below them is. */
-	if (strcmp(x->type, "node") == 0 || strcmp(x->type, "cluster") == 0)
-		return 0;
-	return hold(u, v);
+	return booked + 1 == all ? hold(u, node) : 0;
 }
 
 static int rv1_vertices(struct update *u)
 {
 	struct slu_match *m = u->m;
 	const char *host = NULL;
+	uint32_t node = SLU_NONE, booked = 0;
+	int rc = 0;
 
-	for (uint32_t i = 0; i < u->l->v.n; i++) {
+	for (uint32_t i = 0; i < u->l->v.n && !rc; i++) {
 		const struct slu_listing_vertex *x = &u->l->v.p[i];
-		bool node = strcmp(x->type, "node") == 0;
-		int rc;
+		bool is_node = strcmp(x->type, "node") == 0;
 
-		if (node)
+		if (is_node) {
+			if (node != SLU_NONE)
+				rc = rv1_node(u, node, booked);
+			if (rc < 0)
+				break;
+			booked = 0;
 			host = x->name;
-		rc = rv1_hold(u, x, &u->v[i]);
-		if (rc == -EINVAL) {
-			if (!node && host)
-				slu_buf_printf(&m->msg,
-					       "unpack_child: failed unpacking child for %s.\n",
-					       x->name);
-			if (host)
-				slu_buf_printf(&m->msg,
-					       "unpack_rank: failed unpacking rank for %s.\n",
-					       host);
 		}
-		if (rc < 0)
-			return rc;
+		rc = rv1_find(u, x, &u->v[i]);
+		if (!host && !rc)
+			continue; /* the cluster */
+		if (!rc && !is_free(u, u->v[i])) {
+			slu_buf_printf(&m->msg, "update_vertex: %s is unavailable.\n", x->name);
+			rc = -EINVAL;
+		}
+		if (is_node)
+			node = u->v[i];
+		else if (!rc)
+			rc = hold(u, u->v[i]);
+		booked += !is_node;
+		if (rc == -EINVAL && !is_node)
+			slu_buf_printf(&m->msg, "unpack_child: failed unpacking child for %s.\n",
+				       x->name);
 	}
-	return 0;
+	if (!rc && node != SLU_NONE)
+		rc = rv1_node(u, node, booked);
+	if (rc == -EINVAL && host)
+		slu_buf_printf(&m->msg, "unpack_rank: failed unpacking rank for %s.\n", host);
+	return rc;
 }
 
 static int rv1_edges(struct update *u)
 {
 	struct slu_match *m = u->m;
 	const struct slu_listing *l = u->l;
-	uint32_t root = m->g->root[m->sub[0]];
 
 	for (uint32_t i = 0; i < l->e.n; i++) {
 		uint32_t s = u->v[l->e.p[i].src], t = u->v[l->e.p[i].dst];
 		uint32_t e = slu_graph_edge(m->g, s, t);
-		bool excl = true;
 
-		if (e == SLU_NONE)
+		if (e == SLU_NONE) {
+			slu_buf_puts(&m->msg,
+				     "update_edges: rv1exec edge not found in resource graph.\n");
 			return -EINVAL;
-		if (m->g->v.p[t].type == SLU_TYPE_NODE) {
-			uint32_t all, mine = 0;
-
-			slu_graph_by_rank(m->g, m->g->v.p[t].rank, &all);
-			for (uint32_t k = 0; k < l->v.n; k++)
-				mine += u->v[k] != t && m->g->v.p[u->v[k]].type != SLU_TYPE_NODE &&
-					l->v.p[k].rank == m->g->v.p[t].rank;
-			excl = mine + 1 == all;
-			if (excl) {
-				int rc = hold(u, t);
-
-				if (rc < 0)
-					return rc;
-			}
 		}
-		mark(u, e, m->g->v.p[t].size, excl);
-		if (s == root) {
-			u->root = true;
-			u->root_needs = m->g->v.p[root].size;
-			u->root_excl = false;
-		}
+		mark(u, e, m->g->v.p[t].size, true);
 	}
+	u->root = true;
+	u->root_needs = 1;
+	u->root_excl = false;
 	return 0;
 }
 

@@ -568,6 +568,7 @@ struct tally {
 	uint32_t share;
 	int64_t before, sum;
 	uint32_t shares;
+	bool done;
 };
 
 static int64_t total_of(struct attempt *a, struct pool *p, uint16_t type)
@@ -583,7 +584,6 @@ static void explore_some(struct attempt *a, uint32_t u, const struct slu_request
 {
 	const struct slu_match *m = a->m;
 	struct tally small[8], *t = small;
-	uint32_t open = 0;
 
 	if (n > SLU_LEN(small))
 		t = slu_arena_alloc(&a->m->tmp, n * sizeof *t);
@@ -591,20 +591,15 @@ static void explore_some(struct attempt *a, uint32_t u, const struct slu_request
 		a->no_memory = true;
 		return;
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		t[i] = (struct tally){ list[i].type, a->info[list[i].index].emax,
-				       total_of(a, into, list[i].type), 0, 0 };
-		if (!t[i].share)
-			t[i].shares = shares;
-		open += t[i].shares < shares;
-	}
-	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1] && open; k++) {
+	for (uint32_t i = 0; i < n; i++)
+		t[i] = (struct tally){ .type = list[i].type, .share = a->info[list[i].index].emax };
+	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1]; k++) {
 		uint32_t e = m->ord[k];
 		uint16_t type = m->g->v.p[m->g->e.p[e].dst].type;
-		bool skip = false;
+		bool skip = false, enough = true;
 
 		for (uint32_t i = 0; i < n && !skip; i++)
-			skip = t[i].type == type && t[i].shares >= shares;
+			skip = t[i].type == type && t[i].done;
 		if (skip || visit_edge(a, e, list, n, pristine, x, depth, into) < 0) {
 			if (a->no_memory)
 				return;
@@ -613,16 +608,19 @@ static void explore_some(struct attempt *a, uint32_t u, const struct slu_request
 		for (uint32_t i = 0; i < n; i++) {
 			int64_t now = total_of(a, into, t[i].type);
 
-			if (t[i].shares >= shares)
-				continue;
-			t[i].sum += now - t[i].before;
-			t[i].before = now;
-			if (t[i].sum >= t[i].share) {
-				t[i].sum = 0;
-				if (++t[i].shares == shares)
-					open--;
+			if (now > t[i].before) {
+				t[i].sum += now - t[i].before;
+				t[i].before = now;
+				if (t[i].share && t[i].sum >= t[i].share) {
+					t[i].sum = 0;
+					t[i].shares++;
+				}
 			}
+			t[i].done = !t[i].share || t[i].shares >= shares;
+			enough = enough && t[i].done;
 		}
+		if (enough)
+			return;
 	}
 }
 
@@ -791,7 +789,7 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 	class = classify(a, u, list, n, pristine);
 	a->pre++;
 	if (class.fit == FIT_NONE || depth >= DEPTH_MAX)
-		return -EBUSY;
+		return refuse(a, EBUSY);
 	rc = prune(a, u, 0, list, n, x, &avail);
 	if (rc < 0)
 		return rc;
