@@ -333,6 +333,51 @@ static void fix_last(struct slu_hwloc *h, uint32_t i)
 	}
 }
 
+static bool same_set(const struct slu_hwloc_obj *a, const struct slu_hwloc_obj *b)
+{
+	return *a->cpuset && !strcmp(a->cpuset, b->cpuset);
+}
+
+/* A group is nothing of its own where it is the same set of processors as its only child or as its
+ * parent, or holds no processors at all. */
+static void merge_groups(struct slu_hwloc *h, uint32_t parent)
+{
+	uint32_t *link = &h->o.p[parent].first;
+
+	while (*link != SLU_NONE) {
+		uint32_t i = *link;
+		struct slu_hwloc_obj *o = &h->o.p[i], *p = &h->o.p[parent];
+
+		merge_groups(h, i);
+		if (o->kind != SLU_HWLOC_GROUP) {
+			link = &o->next;
+		} else if (only_child(h, i) && same_set(o, &h->o.p[o->first])) {
+			struct slu_hwloc_obj *c = &h->o.p[o->first];
+
+			prepend_chain(h, &c->io_first, &c->io_last, o->io_first, o->io_last);
+			prepend_chain(h, &c->mem_first, &c->mem_last, o->mem_first, o->mem_last);
+			c->next = o->next;
+			*link = o->first;
+			link = &c->next;
+		} else if (o->first == SLU_NONE || same_set(o, p)) {
+			append_chain(h, &p->io_first, &p->io_last, o->io_first, o->io_last);
+			append_chain(h, &p->mem_first, &p->mem_last, o->mem_first, o->mem_last);
+			if (o->first == SLU_NONE) {
+				*link = o->next;
+			} else {
+				h->o.p[o->last].next = o->next;
+				*link = o->first;
+				link = &h->o.p[o->last].next;
+			}
+		} else {
+			link = &o->next;
+		}
+	}
+	h->o.p[parent].last = SLU_NONE;
+	for (uint32_t k = h->o.p[parent].first; k != SLU_NONE; k = h->o.p[k].next)
+		h->o.p[parent].last = k;
+}
+
 /* A structure level goes when all its objects have exactly one child of one kind, unless that child
  * is a weaker structure level itself (a group below a cache). */
 static bool drop_level(struct slu_hwloc *h)
@@ -434,6 +479,7 @@ int slu_hwloc_parse(struct slu_hwloc *h, const char *text, size_t n)
 	if (x.rc < 0)
 		return x.rc;
 	drop_dma(h, h->root);
+	merge_groups(h, h->root);
 	while (drop_level(h))
 		;
 	number(h, h->root, count);

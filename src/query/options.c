@@ -45,8 +45,9 @@ static const struct {
 void slu_query_usage(FILE *f, const char *program)
 {
 	fprintf(f,
-		"usage: %s [OPTION...]\n"
+		"usage: resource-query [OPTIONS...]\n"
 		"\n"
+		"This is %s, a stand-in for Fluxion's resource-query.\n"
 		"Match resource requests (jobspecs) against a resource graph, interactively or from a\n"
 		"file of commands on standard input.  Type \"help\" for the commands, \"quit\" to end.\n"
 		"\n"
