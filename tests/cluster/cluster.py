@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from . import nodes, pki
+from . import nodes, pki, seed
 from .api import Api, ApiError
 from .process import Process
 
@@ -182,7 +182,8 @@ class Cluster(nodes.NodeActions):
         kwok = {
             "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
             "kind": "KwokConfiguration",
-            "options": {"podPlayStageParallelism": 16, "nodePlayStageParallelism": 4},
+            # A new node makes kwok list the pods on it; one worker is busy with 1000 nodes for minutes.
+            "options": {"podPlayStageParallelism": 16, "nodePlayStageParallelism": 4, "podsOnNodeSyncParallelism": 64},
         }
         (self.folder / "kwok.yaml").write_text(yaml.safe_dump(kwok))
 
@@ -262,6 +263,7 @@ class Cluster(nodes.NodeActions):
                 "--kube-api-qps=5000", "--kube-api-burst=10000", "--concurrent-job-syncs=20",
                 "--concurrent-gc-syncs=20", "--concurrent-deployment-syncs=10", "--concurrent-replicaset-syncs=10",
                 "--concurrent-statefulset-syncs=10", "--profiling=false",
+                "--controllers=*,-ttl-controller",  # it writes to every node whenever their number changes much
                 # Simulated nodes send no heartbeats (thousands of them would keep the machine busy):
                 # a node is what its Ready condition says, until a test says otherwise.
                 f"--node-monitor-grace-period={A_YEAR}", f"--node-startup-grace-period={A_YEAR}",
@@ -300,7 +302,10 @@ class Cluster(nodes.NodeActions):
             self.admin.apply_file(DEPLOY / "rbac.yaml")
             self.admin.wait("namespaces", "default", bool, None)
             self._service_account("default")
-            self.admin.create_many(node_objects)
+            if len(node_objects) > 64:
+                seed.seed(self, node_objects)
+            else:
+                self.admin.create_many(node_objects)
             self._wait_settled(timeout)
         except BaseException:
             self.down(keep=os.environ.get("SLUICE_CLUSTER_KEEP"))
@@ -362,6 +367,10 @@ class Cluster(nodes.NodeActions):
         component = SHORT.get(component, component)
         env = {**os.environ, "HOME": str(self.folder), "GOGC": os.environ.get("GOGC", "200")}
         env.pop("KUBECONFIG", None)
+        if component == "kwok":
+            # With many writes on the connection of its pod watch the server ends the watch, and kwok
+            # then goes through all pods again.  HTTP/1.1 gives the watch a connection of its own.
+            env["DISABLE_HTTP2"] = "true"
         self.processes[component].start(self._command(component), env)
         if wait and component in ("etcd", "kube-apiserver"):
             self.wait_ready()

@@ -62,7 +62,9 @@ def expand(entry):
         capacity[GPU] = str(entry["gpu"])
     allocatable = {**capacity, **{k: str(v) for k, v in entry.get("reserved", {}).items()}}
     taints = [taint(t) for t in entry.get("taints", [])]
-    labels = {SIMULATED: "true", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", **entry.get("labels", {})}
+    labels = {SIMULATED: "true", **entry.get("labels", {})}
+    for old in ("", "beta."):  # the controller manager adds the old spelling to each node that lacks it
+        labels |= {f"{old}kubernetes.io/os": "linux", f"{old}kubernetes.io/arch": "amd64"}
     if entry.get("control-plane"):
         labels[CONTROL_PLANE] = ""
         taints.append(taint(f"{CONTROL_PLANE}:NoSchedule"))
