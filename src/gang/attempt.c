@@ -41,7 +41,7 @@ int32_t slu_caps_at(struct plan *p, uint32_t r, uint32_t pos)
 	uint32_t node = m->order[pos];
 	int64_t row[SLU_KINDS_MAX];
 
-	if (m->node[node].down || m->node[node].cordoned || !bit(p->role[r].shape->elig, pos))
+	if (!node_up(&m->node[node]) || !bit(p->role[r].shape->elig, pos))
 		return 0;
 	slu_window(m, node, p->t, p->end, p->req->use, p->req->n_use, row);
 	return need_fits(p->role[r].need, row, p->role[r].flags);
@@ -119,6 +119,52 @@ int slu_caps_empty(struct plan *p)
 		}
 	}
 	return 1;
+}
+
+/* ---- a shape nobody asked for lately ---- */
+
+#define SCAN_MOST 2048u
+
+int slu_scan(struct plan *p)
+{
+	struct slu_machine *m = p->m;
+	const struct slu_gang_req *q = p->req;
+	const struct slu_gang_role *r = q->role;
+	bool down = p->policy == SLU_GANG_HIGH || p->policy == SLU_GANG_HINODE ||
+		    p->policy == SLU_GANG_HINODEX;
+	uint32_t got = 0, most = SLU_MIN(m->n_pos, SCAN_MOST);
+
+	if (p->n_role > 1 || q->level >= 0 || q->n_use || r->prefer || r->score ||
+	    p->policy >= SLU_GANG_LOCALITY || (m->starts.n && q->flags & SLU_GANG_TIME_FIT) ||
+	    p->max > SCAN_MOST ||
+	    slu_shape_known(m, p->role[0].need, p->role[0].flags, r->nodes, q->nodes))
+		return 0;
+	if (slu_vec_reserve(&m->s.out, p->max) < 0)
+		return -ENOMEM;
+	p->t = m->now;
+	p->end = later(m->now, p->duration);
+	m->s.out.n = 0;
+	for (uint32_t i = 0; i < most && got < p->max; i++) {
+		uint32_t pos = down ? m->n_pos - 1 - i : i, node = m->order[pos], n;
+		int64_t row[SLU_KINDS_MAX];
+		int32_t cap;
+
+		cap = need_fits(p->role[0].need, row_free(m, node), p->role[0].flags);
+		if (!cap || !node_up(&m->node[node]) ||
+		    (r->nodes && !slu_nodeset_has(r->nodes, node)) ||
+		    (q->nodes && !slu_nodeset_has(q->nodes, node)))
+			continue;
+		if (m->node[node].future) {
+			slu_window(m, node, p->t, p->end, NULL, 0, row);
+			cap = need_fits(p->role[0].need, row, p->role[0].flags);
+			if (!cap)
+				continue;
+		}
+		n = SLU_MIN((uint32_t)cap, p->max - got);
+		m->s.out.p[m->s.out.n++] = (struct part){ .node = pos, .slots = n };
+		got += n;
+	}
+	return got == p->max;
 }
 
 /* ---- several roles ---- */

@@ -90,6 +90,39 @@ static void future_less(struct slu_machine *m, uint32_t node)
 		bit_clear(m->future_bits, m->node[node].pos);
 }
 
+void slu_sum_out(struct slu_machine *m, uint32_t node)
+{
+	const int64_t *row = row_free(m, node);
+
+	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->kind.n; k++)
+		m->sum[k] -= SLU_MAX(row[k], (int64_t)0);
+}
+
+void slu_sum_in(struct slu_machine *m, uint32_t node)
+{
+	const int64_t *row = row_free(m, node);
+
+	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->kind.n; k++)
+		m->sum[k] += SLU_MAX(row[k], (int64_t)0);
+}
+
+/* The row of a node without blocks changes by `slots` slots, negative ones taken. */
+static void row_add(struct slu_machine *m, uint32_t node, const struct need *n, int64_t slots)
+{
+	int64_t *row = row_free(m, node);
+	bool up = node_up(&m->node[node]);
+
+	row[0] += n->per_part ? (slots < 0 ? -n->per_part : n->per_part) : n->per_slot * slots;
+	for (uint32_t i = 0; i < n->n; i++) {
+		uint32_t k = n->a[i].kind;
+		int64_t old = row[k];
+
+		row[k] += n->a[i].n * slots;
+		if (up)
+			m->sum[k] += SLU_MAX(row[k], (int64_t)0) - SLU_MAX(old, (int64_t)0);
+	}
+}
+
 /* A part begins or ceases to count: books, then journal. */
 static void part_enter(struct slu_machine *m, const struct job *j, const struct part *p,
 		       uint32_t slots)
@@ -101,7 +134,7 @@ static void part_enter(struct slu_machine *m, const struct job *j, const struct 
 	else if (v->blocks)
 		slu_node_recount(m, p->node);
 	else
-		need_take(j->need[p->role], slots, row_free(m, p->node));
+		row_add(m, p->node, j->need[p->role], -(int64_t)slots);
 	slu_touch(m, p->node);
 }
 
@@ -115,7 +148,7 @@ static void part_leave(struct slu_machine *m, const struct job *j, const struct 
 	else if (v->blocks)
 		slu_node_recount(m, p->node);
 	else
-		need_give(j->need[p->role], slots, row_free(m, p->node));
+		row_add(m, p->node, j->need[p->role], slots);
 	slu_touch(m, p->node);
 }
 
@@ -244,6 +277,8 @@ int slu_job_book(struct slu_machine *m, struct job *j, enum slu_gang_state state
 	j->counted = state == SLU_GANG_RUNNING || start <= m->now;
 	if (end != SLU_FOREVER)
 		when_add(&m->ends, end, id);
+	if (!m->starts.n)
+		m->odd = false;
 	if (!j->counted)
 		when_add(&m->starts, start, id);
 	if (state == SLU_GANG_BLOCK) {
@@ -402,6 +437,7 @@ int slu_gang_start(struct slu_machine *m, int64_t now_s, uint64_t job)
 	if (j->state != SLU_GANG_RESERVED)
 		return -EINVAL;
 	slu_machine_advance(m, now_s);
+	m->odd = true;
 	id = (uint32_t)(j - m->job);
 	if (j->end != SLU_FOREVER) {
 		int64_t end = later(m->now, j->end - j->start);
@@ -435,6 +471,7 @@ int slu_gang_set_end(struct slu_machine *m, uint64_t job, int64_t end_s)
 		return -ENOENT;
 	if (end_s <= j->start)
 		return -EINVAL;
+	m->odd = true;
 	id = (uint32_t)(j - m->job);
 	if (end_s != SLU_FOREVER && slu_vec_reserve(&m->ends, m->ends.n + 1) < 0)
 		return -ENOMEM;

@@ -162,6 +162,9 @@ struct slu_machine *slu_machine_clone(const struct slu_machine *m)
 	c->n_reserved = m->n_reserved;
 	c->n_block = m->n_block;
 	c->n_share = m->n_share;
+	c->odd = m->odd;
+	c->n_unfit = m->n_unfit;
+	memcpy(c->sum, m->sum, sizeof c->sum);
 	if (!c->journal || copy_names(&c->kind, &m->kind) < 0 ||
 	    copy_names(&c->level_name, &m->level_name) < 0)
 		return NULL;

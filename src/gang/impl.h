@@ -163,6 +163,11 @@ struct slu_machine {
 	SLU_VEC(uint32_t) empty; /* slots to use again */
 	struct slu_map by_name;
 	int64_t *total, *free, *least;
+	int64_t sum[SLU_KINDS_MAX]; /* free now on all nodes that are up, negative ones as 0 */
+	/* Something may have been booked later than now beyond what is there (see later.c). Cleared
+	 * when nothing begins later. */
+	bool odd;
+	uint32_t n_unfit; /* nodes down or cordoned */
 
 	uint32_t *order;       /* position -> index */
 	uint64_t *future_bits; /* by position */
@@ -254,6 +259,12 @@ static inline int32_t need_fits(const struct need *n, const int64_t *row, unsign
 	return flags & SLU_ROLE_ALONE ? 1 : (int32_t)cap;
 }
 
+/* Whether new slots may be placed there. */
+static inline bool node_up(const struct node *v)
+{
+	return !v->down && !v->cordoned;
+}
+
 static inline void need_take(const struct need *n, uint32_t slots, int64_t *row)
 {
 	row[0] -= need_whole(n, slots);
@@ -305,7 +316,13 @@ void slu_job_reduce(struct slu_machine *m, struct job *j, uint32_t i, uint32_t s
 /* Recompute what is free now from scratch (nodes with blocks). */
 void slu_node_recount(struct slu_machine *m, uint32_t node);
 
+/* Take a row out of m->sum before changing it, put it in after. */
+void slu_sum_out(struct slu_machine *m, uint32_t node);
+void slu_sum_in(struct slu_machine *m, uint32_t node);
+
 /* shape.c: the cached shape, up to date; NULL when memory runs out. */
+bool slu_shape_known(const struct slu_machine *m, const struct need *need, unsigned flags,
+		     const struct slu_nodeset *nodes, const struct slu_nodeset *part);
 struct shape *slu_shape_get(struct slu_machine *m, struct need *need, unsigned flags,
 			    const struct slu_nodeset *nodes, const struct slu_nodeset *part);
 void slu_shape_free(struct slu_machine *m, struct shape *s);
@@ -347,6 +364,9 @@ int slu_plan_shapes(struct plan *p);
 /* attempt.c: place the gang in p's window with p's caps.  1 (m->s.out holds the parts, by role,
  * node = position), 0, or -ENOMEM. */
 int slu_attempt(struct plan *p);
+/* Without shapes: first fit over the nodes themselves, for what was not asked for lately.  1, or 0
+ * if the long way must decide, or -ENOMEM. */
+int slu_scan(struct plan *p);
 /* Caps for [now, now + duration).  1, or 0 if a role lacks slots anyway, or -ENOMEM. */
 int slu_caps_now(struct plan *p);
 /* Caps on the empty machine, likewise. */

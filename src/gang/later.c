@@ -6,6 +6,20 @@
  * only when every role has slots enough in all. */
 #include "gang/impl.h"
 
+/* The machine as one pool: at no time can a gang fit where not even the sum of what is free would
+ * do.  Looking ahead in that sum skips most candidates without looking at any node.
+ *
+ * The sum must never be too small.  Ends of what counts now only add to it.  Later starts are taken
+ * off as long as everything planned fits (m->odd: it may not, then starts do not count); blocks and
+ * the guests in them share, so they are never taken off. */
+struct ahead {
+	bool used, starts;
+	uint32_t end_at, start_at;
+	uint32_t n_kind, kind[SLU_KINDS_MAX];
+	int64_t want[SLU_KINDS_MAX], have[SLU_KINDS_MAX]; /* by place in kind[] */
+	int64_t t;                                        /* have is the sum at t */
+};
+
 struct sweep {
 	struct plan *p;
 	uint32_t end_at, start_at; /* next entries of m->ends, m->starts */
@@ -97,11 +111,115 @@ static void move_to(struct sweep *w, int64_t t)
 	}
 }
 
+/* ---- the sum ---- */
+
+static void ahead_init(struct ahead *a, const struct plan *p)
+{
+	const struct slu_machine *m = p->m;
+	int64_t want[SLU_KINDS_MAX] = { 0 };
+
+	*a = (struct ahead){ .used = !p->req->n_use, .starts = !m->odd && !m->n_unfit };
+	for (uint32_t r = 0; r < p->n_role; r++) {
+		const struct need *n = p->role[r].need;
+
+		for (uint32_t i = 0; i < n->n; i++)
+			want[n->a[i].kind] += n->a[i].n * p->role[r].min;
+	}
+	for (uint32_t k = 1; k < m->kind.n; k++) {
+		if (!want[k])
+			continue;
+		a->kind[a->n_kind] = k;
+		a->want[a->n_kind] = want[k];
+		a->have[a->n_kind++] = m->sum[k];
+	}
+	a->t = m->now;
+}
+
+static void ahead_add(struct ahead *a, const struct job *j, int sign)
+{
+	for (uint32_t r = 0; r < j->n_role; r++) {
+		const struct need *n = j->need[r];
+		int64_t slots = j->slots;
+
+		if (j->n_role > 1) {
+			slots = 0;
+			for (uint32_t i = 0; i < j->n_part; i++)
+				slots += j->part[i].role == r ? j->part[i].slots : 0;
+		}
+		for (uint32_t i = 0, k = 0; i < n->n; i++) {
+			while (k < a->n_kind && a->kind[k] < n->a[i].kind)
+				k++;
+			if (k < a->n_kind && a->kind[k] == n->a[i].kind)
+				a->have[k] += sign * slots * n->a[i].n;
+		}
+	}
+}
+
+static bool ahead_counts(const struct ahead *a, const struct job *j)
+{
+	return j->counted || (a->starts && !j->n_use && j->state != SLU_GANG_BLOCK);
+}
+
+/* Let everything happen up to and at time t. */
+static void ahead_to(struct ahead *a, const struct slu_machine *m, int64_t t)
+{
+	for (; a->end_at < m->ends.n; a->end_at++) {
+		const struct job *j = &m->job[m->ends.p[a->end_at].job];
+
+		if (planned_end(m, j) > t)
+			break;
+		if (ahead_counts(a, j))
+			ahead_add(a, j, 1);
+	}
+	for (; a->start_at < m->starts.n && m->starts.p[a->start_at].t <= t; a->start_at++) {
+		const struct job *j = &m->job[m->starts.p[a->start_at].job];
+
+		if (ahead_counts(a, j))
+			ahead_add(a, j, -1);
+	}
+	a->t = t;
+}
+
+static bool ahead_enough(const struct ahead *a)
+{
+	for (uint32_t k = 0; k < a->n_kind; k++) {
+		if (a->have[k] < a->want[k])
+			return false;
+	}
+	return true;
+}
+
+/* The first candidate from t on (t is one) that the sum does not rule out; SLU_FOREVER: none. */
+static int64_t ahead_next(struct ahead *a, const struct plan *p, int64_t t)
+{
+	const struct slu_machine *m = p->m;
+
+	if (!a->used)
+		return t;
+	if (t > a->t)
+		ahead_to(a, m, t);
+	for (;;) {
+		if (!ahead_enough(a)) {
+			if (a->end_at == m->ends.n)
+				return SLU_FOREVER;
+			t = planned_end(m, &m->job[m->ends.p[a->end_at].job]);
+			ahead_to(a, m, t);
+		} else if (!a->starts || a->start_at == m->starts.n ||
+			   m->starts.p[a->start_at].t >= later(t, p->duration)) {
+			return t;
+		} else {
+			ahead_to(a, m, m->starts.p[a->start_at].t);
+		}
+	}
+}
+
 int slu_later(struct plan *p, int64_t t, bool tried, int64_t latest)
 {
 	struct slu_machine *m = p->m;
 	struct sweep w = { .p = p };
+	struct ahead a;
 
+	ahead_init(&a, p);
 	if (!++m->s.epoch) {
 		memset(m->s.stamp, 0, m->s.n * sizeof *m->s.stamp);
 		m->s.epoch = 1;
@@ -125,16 +243,23 @@ int slu_later(struct plan *p, int64_t t, bool tried, int64_t latest)
 		for (uint32_t r = 0; r < p->n_role; r++)
 			slu_caps_set(p, r, pos, slu_caps_at(p, r, pos));
 	}
-	for (;; tried = false) {
-		int rc = tried ? 0 : slu_attempt(p);
+	if (!tried && ahead_next(&a, p, t) == t) {
+		int rc = slu_attempt(p);
 
 		if (rc)
 			return rc;
+	}
+	for (;;) {
+		int rc;
+
 		if (w.end_at == m->ends.n)
 			return 0;
-		t = planned_end(m, &m->job[m->ends.p[w.end_at].job]);
-		if (t > latest)
+		t = ahead_next(&a, p, planned_end(m, &m->job[m->ends.p[w.end_at].job]));
+		if (t == SLU_FOREVER || t > latest)
 			return 0;
 		move_to(&w, t);
+		rc = slu_attempt(p);
+		if (rc)
+			return rc;
 	}
 }

@@ -346,6 +346,8 @@ int slu_machine_node_add(struct slu_machine *m, const struct slu_node_spec *spec
 	memcpy(v->domain, domain, sizeof domain);
 	total_set(m, i, spec->total, spec->n_total);
 	memcpy(row_free(m, i), m->total + (size_t)i * m->stride, m->stride * sizeof *m->free);
+	slu_sum_in(m, i);
+	m->n_unfit += !node_up(v);
 	m->n_node++;
 	m->order_ok = false;
 	m->size_gen++;
@@ -370,6 +372,8 @@ int slu_machine_node_remove(struct slu_machine *m, slu_node node)
 
 		slu_job_reduce(m, j, s.part, j->part[s.part].slots);
 	}
+	slu_sum_out(m, (uint32_t)i);
+	m->n_unfit -= !node_up(v);
 	hash = slu_hash_bytes(v->name, strlen(v->name));
 	head = slu_map_get(&m->by_name, hash);
 	if (*head == (uint64_t)i && v->same_hash == NONE) {
@@ -407,13 +411,32 @@ int slu_machine_node_resize(struct slu_machine *m, slu_node node, const struct s
 		return rc;
 	t = m->total + (size_t)i * m->stride;
 	f = row_free(m, (uint32_t)i);
+	slu_sum_out(m, (uint32_t)i);
 	for (uint32_t k = 0; k < m->stride; k++)
 		used[k] = t[k] - f[k];
 	total_set(m, (uint32_t)i, total, n_total);
 	for (uint32_t k = 0; k < m->stride; k++)
 		f[k] = t[k] - used[k];
+	slu_sum_in(m, (uint32_t)i);
+	m->odd = true;
 	m->size_gen++;
 	slu_touch(m, (uint32_t)i);
+	return 0;
+}
+
+static int set_fit(struct slu_machine *m, slu_node node, bool down, bool cordoned)
+{
+	uint32_t i = slu_node_index(node);
+	struct node *v = &m->node[i];
+
+	slu_sum_out(m, i);
+	m->n_unfit -= !node_up(v);
+	v->down = down;
+	v->cordoned = cordoned;
+	m->n_unfit += !node_up(v);
+	slu_sum_in(m, i);
+	m->odd = true; /* what is planned there is not in the sum any more, or again */
+	slu_touch(m, i);
 	return 0;
 }
 
@@ -421,22 +444,14 @@ int slu_machine_node_set_down(struct slu_machine *m, slu_node node, bool down)
 {
 	int i = slu_node_slot(m, node);
 
-	if (i < 0)
-		return i;
-	m->node[i].down = down;
-	slu_touch(m, (uint32_t)i);
-	return 0;
+	return i < 0 ? i : set_fit(m, node, down, m->node[i].cordoned);
 }
 
 int slu_machine_node_set_cordoned(struct slu_machine *m, slu_node node, bool cordoned)
 {
 	int i = slu_node_slot(m, node);
 
-	if (i < 0)
-		return i;
-	m->node[i].cordoned = cordoned;
-	slu_touch(m, (uint32_t)i);
-	return 0;
+	return i < 0 ? i : set_fit(m, node, m->node[i].down, cordoned);
 }
 
 int slu_machine_node_set_rank(struct slu_machine *m, slu_node node, int64_t rank)

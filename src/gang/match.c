@@ -88,14 +88,21 @@ int slu_gang_match(struct slu_machine *m, enum slu_gang_op op, int64_t now_s, ui
 		goto out;
 	}
 	slu_machine_advance(m, now_s);
-	rc = slu_plan_shapes(&p);
-	if (rc < 0)
-		goto out;
 	start = SLU_MAX(m->now, req->begin_s);
 	if (req->deadline_s)
 		latest = req->deadline_s - req->duration_s;
-	rc = 0;
 	if (start == m->now && start <= latest) {
+		rc = slu_scan(&p);
+		if (rc < 0)
+			goto out;
+		if (rc)
+			answer = SLU_GANG_NOW;
+	}
+	if (!rc)
+		rc = slu_plan_shapes(&p);
+	if (rc < 0)
+		goto out;
+	if (!rc && start == m->now && start <= latest) {
 		rc = slu_caps_now(&p);
 		if (rc > 0)
 			rc = slu_attempt(&p);

@@ -36,7 +36,7 @@ static void refresh(struct slu_machine *m, struct shape *s, uint32_t node)
 	uint32_t p = v->pos;
 	int32_t now = 0, least, was = s->now[p], was_least = s->least[p];
 
-	if (!v->down && !v->cordoned && bit(s->elig, p))
+	if (node_up(v) && bit(s->elig, p))
 		now = need_fits(s->need, row_free(m, node), s->flags);
 	least = now;
 	if (now && v->future)
@@ -82,10 +82,28 @@ static void rebuild(struct slu_machine *m, struct shape *s)
 		s->dom[l] = NULL;
 	}
 	for (uint32_t p = 0; p < m->n_pos; p++) {
-		if (eligible(s, m->order[p])) {
-			bit_set(s->elig, p);
-			refresh(m, s, m->order[p]);
-		}
+		uint32_t i = m->order[p];
+		int32_t now, least;
+
+		if (!eligible(s, i))
+			continue;
+		bit_set(s->elig, p);
+		now = need_fits(s->need, row_free(m, i), s->flags);
+		if (!now || !node_up(&m->node[i]))
+			continue;
+		least = now;
+		if (bit(m->future_bits, p))
+			least = need_fits(s->need, slu_window_least(m, i), s->flags);
+		s->now[p] = now;
+		s->now_sum += now;
+		s->now_nodes++;
+		bit_set(s->now_bits, p);
+		if (!least)
+			continue;
+		s->least[p] = least;
+		s->least_sum += least;
+		s->least_nodes++;
+		bit_set(s->least_bits, p);
 	}
 	s->order_gen = m->order_gen;
 	s->nodes_version = s->nodes ? s->nodes->version : 0;
@@ -139,6 +157,19 @@ static int catch_up(struct slu_machine *m, struct shape *s)
 	}
 	s->seen = m->changes;
 	return 0;
+}
+
+bool slu_shape_known(const struct slu_machine *m, const struct need *need, unsigned flags,
+		     const struct slu_nodeset *nodes, const struct slu_nodeset *part)
+{
+	flags &= SLU_ROLE_ALONE;
+	for (uint32_t i = 0; i < m->n_shape; i++) {
+		const struct shape *t = m->shape[i];
+
+		if (t->need == need && t->flags == flags && t->nodes == nodes && t->part == part)
+			return true;
+	}
+	return false;
 }
 
 struct shape *slu_shape_get(struct slu_machine *m, struct need *need, unsigned flags,

@@ -177,5 +177,7 @@ const int64_t *slu_window_least(struct slu_machine *m, uint32_t node)
 
 void slu_node_recount(struct slu_machine *m, uint32_t node)
 {
+	slu_sum_out(m, node);
 	at_with_blocks(m, node, m->now, NULL, 0, row_free(m, node));
+	slu_sum_in(m, node);
 }
