@@ -185,6 +185,134 @@ static void reservations(struct slu_machine *m, struct slu_gang_req *q, int time
 	slu_gang_place_done(&p);
 }
 
+/* ---- a small EASY loop: all of a scheduler's traffic, nothing of its bookkeeping ---- */
+
+struct sim_job {
+	uint32_t n;
+	int64_t limit, run, arrive;
+};
+struct sim_end {
+	int64_t t;
+	uint32_t job;
+};
+static struct sim_end *heap;
+static uint32_t n_heap;
+
+static void heap_push(struct sim_end e)
+{
+	uint32_t k = n_heap++;
+
+	for (; k && heap[(k - 1) / 2].t > e.t; k = (k - 1) / 2)
+		heap[k] = heap[(k - 1) / 2];
+	heap[k] = e;
+}
+
+static struct sim_end heap_pop(void)
+{
+	struct sim_end top = heap[0], e = heap[--n_heap];
+	uint32_t k = 0;
+
+	for (;;) {
+		uint32_t c = 2 * k + 1;
+
+		if (c + 1 < n_heap && heap[c + 1].t < heap[c].t)
+			c++;
+		if (c >= n_heap || heap[c].t >= e.t)
+			break;
+		heap[k] = heap[c];
+		k = c;
+	}
+	heap[k] = e;
+	return top;
+}
+
+/* Jobs of 1 to n * 8 slots of one core, estimates twice the truth, backfill among 100 waiting. */
+static void easy(uint32_t n, uint32_t jobs)
+{
+	struct slu_machine *m = slu_machine_new();
+	struct slu_rng r = { 11 };
+	struct sim_job *job = calloc(jobs, sizeof *job);
+	uint32_t *wait = malloc(jobs * sizeof *wait), n_wait = 0, next = 0, left = jobs;
+	struct slu_amount need = { 1, 1 };
+	struct slu_gang_role role = { .need = &need, .n_need = 1 };
+	struct slu_gang_req q = {
+		.role = &role, .n_role = 1, .level = -1, .flags = SLU_GANG_TIME_FIT
+	};
+	struct slu_gang_place p = { 0 };
+	const uint64_t shadow = UINT64_MAX - 1;
+	long cycles = 0, probes = 0;
+	int64_t t = 0, t0, last = 0;
+
+	slu_machine_kind(m, "core");
+	for (uint32_t i = 0; i < n; i++) {
+		char name[32];
+		struct slu_amount total = { 1, 32 };
+		struct slu_node_spec s = { .name = name, .rank = i, .total = &total, .n_total = 1 };
+
+		snprintf(name, sizeof name, "n%u", i);
+		slu_machine_node_add(m, &s, NULL, NULL);
+	}
+	for (uint32_t i = 0; i < jobs; i++) {
+		uint32_t slots = 1u << slu_rng_below(&r, 13);
+
+		slots = 1 + (uint32_t)slu_rng_below(&r, slots);
+		job[i].n = slots < n * 32 ? slots : n * 32;
+		job[i].run = 10 + (int64_t)slu_rng_below(&r, 3600);
+		job[i].limit = job[i].run * (1 + (int64_t)slu_rng_below(&r, 3));
+		last += (int64_t)slu_rng_below(&r, 2 * (uint64_t)(310 * 1800 / (n * 32)) + 1);
+		job[i].arrive = last;
+	}
+	heap = malloc(jobs * sizeof *heap);
+	n_heap = 0;
+	t0 = cpu_ns();
+	while (left) {
+		uint32_t kept = 0;
+		bool head = true;
+
+		t = n_heap && (next == jobs || heap[0].t <= job[next].arrive) ? heap[0].t
+									      : job[next].arrive;
+		while (n_heap && heap[0].t == t) {
+			slu_gang_cancel(m, heap_pop().job);
+			left--;
+		}
+		while (next < jobs && job[next].arrive == t)
+			wait[n_wait++] = next++;
+		slu_gang_cancel(m, shadow);
+		cycles++;
+		for (uint32_t i = 0; i < n_wait; i++) {
+			uint32_t id = wait[i];
+			int rc;
+
+			if (!head && i > 100) {
+				wait[kept++] = id;
+				continue;
+			}
+			role.min = job[id].n;
+			q.duration_s = job[id].limit;
+			rc = slu_gang_match(m, SLU_GANG_ALLOCATE, t, id, &q, &p, NULL);
+			probes++;
+			if (rc == SLU_GANG_NOW) {
+				heap_push((struct sim_end){ t + job[id].run, id });
+				continue;
+			}
+			wait[kept++] = id;
+			if (head && slu_gang_match(m, SLU_GANG_ALLOCATE_OR_RESERVE, t, shadow, &q,
+						   &p, NULL) != SLU_GANG_LATER)
+				abort();
+			head = false;
+		}
+		n_wait = kept;
+	}
+	note("EASY, all matching per job", (double)(cpu_ns() - t0) / jobs / 1000);
+	note("  its cycles per job", (double)cycles / jobs);
+	note("  its probes per job", (double)probes / jobs);
+	slu_gang_place_done(&p);
+	slu_machine_free(m);
+	free(job);
+	free(wait);
+	free(heap);
+}
+
 static void bench(uint32_t n)
 {
 	int64_t t0 = cpu_ns();
@@ -258,6 +386,7 @@ static void bench(uint32_t n)
 	slu_machine_stats(m, &st);
 	note("memory half full, KB", (double)st.bytes / 1024);
 	slu_machine_free(m);
+	easy(n, 20000);
 }
 
 int main(int argc, char **argv)

@@ -1,8 +1,11 @@
 /* attempt.c — one try to place a whole gang in one window of time.
  *
  * Slots of one role are independent of each other, so taking nodes in the policy's order until
- * there are enough is exact.  Several roles compete for the same nodes; they are placed one after
- * the other, in the order given, and if that fails once more with the most demanding first. */
+ * there are enough is exact.  Several roles compete for the same nodes, and finding the one way in
+ * which they fit together is as hard as packing bins.  They are placed one after the other, in the
+ * order given; if that fails, with the most demanding first; if that fails too, everything is
+ * tried, up to a number of steps per request: enough to be exact for a handful of nodes, and never
+ * long. */
 #include "gang/impl.h"
 
 /* ---- how many fit where ---- */
@@ -321,49 +324,139 @@ static int tidy(struct plan *p)
 	return 0;
 }
 
-static int place_mixed(struct plan *p, const uint32_t *order, const uint32_t *list, uint32_t n_list)
+/* One role after the other, each as the policy likes it.  1, 0 or -ENOMEM. */
+static int by_turns(struct plan *p, const uint32_t *order, const uint32_t *list, uint32_t n_list)
 {
 	struct scratch *s = &p->m->s;
-	uint32_t total = 0;
 	int rc = 0;
 
-	s->attempt++;
-	s->out.n = s->touched.n = s->undo.n = 0;
 	for (uint32_t i = 0; i < p->n_role && !rc; i++) {
 		uint32_t r = order[i], from = s->out.n, want = p->role[r].min;
 
 		rc = i ? lower_caps(p, r) : 0;
 		if (!rc)
 			rc = room_for(p, want);
-		if (!rc && pick_role(p, r, want, list, n_list) < want) {
-			restore_caps(p);
+		if (!rc && pick_role(p, r, want, list, n_list) < want)
 			return 0;
-		}
 		if (!rc)
 			rc = leave_less(p, from);
-		total += want;
 	}
-	for (uint32_t r = 0; r < p->n_role && !rc && total < p->max; r++) {
+	return rc < 0 ? rc : 1;
+}
+
+/* ---- trying everything ---- */
+
+struct search {
+	struct plan *p;
+	const uint32_t *list; /* positions; NULL: all */
+	uint32_t n;
+};
+
+static int64_t *left_of(struct plan *p, uint32_t pos)
+{
+	struct slu_machine *m = p->m;
+	int64_t *left = m->s.left + (size_t)pos * m->stride;
+	uint32_t node = m->order[pos];
+
+	if (m->s.mark[pos] == m->s.attempt)
+		return left;
+	m->s.mark[pos] = m->s.attempt;
+	m->s.touched.p[m->s.touched.n++] = pos; /* room was made for all */
+	if (p->empty)
+		memcpy(left, m->total + (size_t)node * m->stride, m->kind.n * sizeof *left);
+	else
+		slu_window(m, node, p->t, p->end, p->req->use, p->req->n_use, left);
+	return left;
+}
+
+/* Place `todo` slots of role r on nodes from the i-th on, then the roles after it. */
+static bool search(struct search *x, uint32_t r, uint32_t i, uint32_t todo)
+{
+	struct plan *p = x->p;
+	struct scratch *s = &p->m->s;
+
+	while (!todo) {
+		if (++r == p->n_role)
+			return true;
+		todo = p->role[r].min;
+		i = 0;
+	}
+	for (; i < x->n; i++) {
+		uint32_t pos = x->list ? x->list[i] : i;
+		const struct need *need = p->role[r].need;
+		int64_t *left;
+		uint32_t k;
+
+		if (!p->caps[r].cap[pos])
+			continue;
+		left = left_of(p, pos);
+		k = SLU_MIN((uint32_t)need_fits(need, left, p->role[r].flags), todo);
+		for (; k; k--) {
+			if (!p->steps)
+				return false;
+			p->steps--;
+			s->out.p[s->out.n++] = (struct part){ .node = pos, .role = r, .slots = k };
+			need_take(need, k, left);
+			if (search(x, r, i + 1, todo - k))
+				return true;
+			need_give(need, k, left);
+			s->out.n--;
+		}
+	}
+	return false;
+}
+
+#define SEARCH_SLOTS_MAX 256 /* as deep as it may go */
+
+static int by_search(struct plan *p, const uint32_t *list, uint32_t n_list)
+{
+	struct search x = { p, list, list ? n_list : p->m->n_pos };
+	struct scratch *s = &p->m->s;
+	uint32_t slots = 0;
+
+	for (uint32_t r = 0; r < p->n_role; r++)
+		slots += p->role[r].min;
+	if (slots > SEARCH_SLOTS_MAX || !p->steps)
+		return 0;
+	if (slu_vec_reserve(&s->touched, p->m->n_pos) < 0 ||
+	    slu_vec_reserve(&s->out, slots + 1) < 0)
+		return -ENOMEM;
+	return search(&x, 0, 0, p->role[0].min);
+}
+
+/* All roles with their minimum, in the order given or (NULL) by search; then more, as far as they
+ * may. */
+static int place_mixed(struct plan *p, const uint32_t *order, const uint32_t *list, uint32_t n_list)
+{
+	struct scratch *s = &p->m->s;
+	uint32_t total = 0;
+	int rc;
+
+	s->attempt++;
+	s->out.n = s->touched.n = s->undo.n = 0;
+	rc = order ? by_turns(p, order, list, n_list) : by_search(p, list, n_list);
+	for (uint32_t i = 0; rc > 0 && i < s->out.n; i++)
+		total += s->out.p[i].slots;
+	for (uint32_t r = 0; r < p->n_role && rc > 0 && total < p->max; r++) {
 		uint32_t from = s->out.n;
 		uint32_t want = SLU_MIN(p->role[r].max - p->role[r].min, p->max - total);
 
 		if (!want)
 			continue;
-		rc = lower_caps_more(p, r);
-		if (!rc)
-			rc = room_for(p, want);
-		if (rc)
+		if (lower_caps_more(p, r) < 0 || room_for(p, want) < 0) {
+			rc = -ENOMEM;
 			break;
+		}
 		total += pick_role(p, r, want, list, n_list);
-		rc = leave_less(p, from);
+		if (leave_less(p, from) < 0)
+			rc = -ENOMEM;
 	}
 	restore_caps(p);
-	if (rc < 0)
-		return rc;
-	if (total < p->min)
-		return 0;
-	rc = tidy(p);
-	return rc < 0 ? rc : 1;
+	if (rc > 0 && total < p->min)
+		rc = 0;
+	if (rc > 0 && tidy(p) < 0)
+		rc = -ENOMEM;
+	return rc;
 }
 
 static int place(struct plan *p, const uint32_t *list, uint32_t n_list)
@@ -393,7 +486,8 @@ static int place(struct plan *p, const uint32_t *list, uint32_t n_list)
 		order[k] = r;
 		other |= k != r;
 	}
-	return other ? place_mixed(p, order, list, n_list) : 0;
+	rc = other ? place_mixed(p, order, list, n_list) : 0;
+	return rc ? rc : place_mixed(p, NULL, list, n_list);
 }
 
 /* ---- closeness ---- */

@@ -14,7 +14,8 @@
  * holds.
  *
  * Plans assume that running work ends at its end.  "Earliest" is exact: no second before the answer
- * would do, for the given bookings.
+ * would do, for the given bookings.  Gangs of several roles that fit together only in an intricate
+ * way are searched for with bounded effort: on large machines such a one may be told a later time.
  *
  * Ownership: requests and everything they point to are borrowed for the call (node sets the machine
  * keeps for its caches are ref-counted).  Results are filled into a struct the caller owns. */
@@ -58,8 +59,9 @@ struct slu_gang_role {
 	uint32_t min, max; /* slots; max 0: exactly min */
 	const struct slu_amount *need;
 	uint32_t n_need;
-	const struct slu_nodeset *nodes;  /* eligible; NULL: all */
-	const struct slu_nodeset *prefer; /* tried first; NULL: no preference */
+	const struct slu_nodeset *nodes; /* eligible; NULL: all */
+	/* Tried first; NULL: no preference.  LOCALITY and SPREAD look at neither this nor score. */
+	const struct slu_nodeset *prefer;
 	const int32_t
 		*score;   /* by node index: higher first, before the policy's order; may be NULL */
 	uint32_t n_score; /* nodes beyond it score 0 */

@@ -345,6 +345,7 @@ struct plan {
 		uint32_t min, max;
 		unsigned flags;
 	} role[SLU_ROLES_MAX];
+	uint32_t steps; /* of searching that are left */
 	bool empty;     /* the machine is thought to be empty and up */
 	bool close;     /* the last attempt put all in one domain */
 	int64_t t, end; /* the window in hand */
@@ -377,6 +378,9 @@ int32_t slu_caps_at(struct plan *p, uint32_t r, uint32_t pos);
 
 /* later.c: the earliest start from t on (tried: t itself is known not to do).  As slu_attempt(). */
 int slu_later(struct plan *p, int64_t t, bool tried, int64_t latest);
+
+/* match.c: the name or number of a role, for messages. */
+const char *slu_role_name(const struct slu_gang_req *q, uint32_t r, char buf[32]);
 
 /* pick.c: choose up to `want` slots among `c`, append them to m->s.out as (position, role, slots);
  * returns how many.  `before`: slots that were there anyway, for SLU_GANG_TIME_FIT; may be NULL.

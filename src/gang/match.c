@@ -146,7 +146,7 @@ out:
 
 /* ---- the empty machine ---- */
 
-static const char *role_name(const struct slu_gang_req *q, uint32_t r, char buf[32])
+const char *slu_role_name(const struct slu_gang_req *q, uint32_t r, char buf[32])
 {
 	if (q->role[r].name)
 		return q->role[r].name;
@@ -162,7 +162,7 @@ static int never_role(const struct plan *p, uint32_t r, struct slu_error *err)
 	const struct need *n = p->role[r].need;
 	uint32_t nodes = 0;
 	char buf[32];
-	const char *name = role_name(p->req, r, buf);
+	const char *name = slu_role_name(p->req, r, buf);
 
 	if (s->sat_sum >= p->role[r].min)
 		return 0;

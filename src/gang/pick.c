@@ -45,28 +45,54 @@ static uint32_t first_fit(struct slu_machine *m, const struct pick *p)
 	return got;
 }
 
-/* ---- the candidates as a list ---- */
+/* ---- one walk over the nodes that have room, by position ---- */
+
+struct walk {
+	const struct pick *p;
+	uint32_t i, words;
+	uint64_t b;
+};
+
+static inline struct walk walk_from(const struct slu_machine *m, const struct pick *p)
+{
+	struct walk w = { .p = p, .words = m->n_pos / 64 + 1 };
+
+	if (!p->list)
+		w.b = p->c->bits[0];
+	return w;
+}
+
+static inline bool walk_next(struct walk *w, uint32_t *pos)
+{
+	const struct pick *p = w->p;
+
+	if (p->list) {
+		while (w->i < p->n_list) {
+			*pos = p->list[w->i++];
+			if (p->c->cap[*pos])
+				return true;
+		}
+		return false;
+	}
+	while (!w->b) {
+		if (++w->i >= w->words)
+			return false;
+		w->b = p->c->bits[w->i];
+	}
+	*pos = w->i * 64 + (uint32_t)__builtin_ctzll(w->b);
+	w->b &= w->b - 1;
+	return true;
+}
+
+/* ---- by keys: scores, preferences ---- */
 
 static uint32_t gather(struct slu_machine *m, const struct pick *p)
 {
-	struct cand *out = m->s.cand;
-	uint32_t n = 0, words = m->n_pos / 64 + 1;
+	struct walk w = walk_from(m, p);
+	uint32_t n = 0, pos;
 
-	if (p->list) {
-		for (uint32_t i = 0; i < p->n_list; i++) {
-			if (p->c->cap[p->list[i]])
-				out[n++] = (struct cand){ .pos = p->list[i],
-							  .cap = p->c->cap[p->list[i]] };
-		}
-		return n;
-	}
-	for (uint32_t w = 0; w < words; w++) {
-		for (uint64_t b = p->c->bits[w]; b; b &= b - 1) {
-			uint32_t pos = w * 64 + (uint32_t)__builtin_ctzll(b);
-
-			out[n++] = (struct cand){ .pos = pos, .cap = p->c->cap[pos] };
-		}
-	}
+	while (walk_next(&w, &pos))
+		m->s.cand[n++] = (struct cand){ .pos = pos, .cap = p->c->cap[pos] };
 	return n;
 }
 
@@ -131,7 +157,7 @@ static uint32_t smallest(struct slu_machine *m, uint32_t n, uint32_t want)
 }
 
 /* Key: score (higher first), preference, the policy's measure, position. 24 + 1 + 14 + 25 bits. */
-static void give_keys(struct slu_machine *m, const struct pick *p, uint32_t n, bool roomy_first)
+static void give_keys(struct slu_machine *m, const struct pick *p, uint32_t n)
 {
 	const struct slu_gang_role *r = p->spec;
 	bool down = downwards(p->policy);
@@ -148,8 +174,6 @@ static void give_keys(struct slu_machine *m, const struct pick *p, uint32_t n, b
 			k |= UINT64_C(1) << 39;
 		if (p->policy == SLU_GANG_PACK)
 			k |= (uint64_t)room << 25;
-		else if (roomy_first)
-			k |= (uint64_t)(16383 - room) << 25;
 		c->key = k | (down ? (1u << 25) - 1 - c->pos : c->pos);
 	}
 }
@@ -158,7 +182,7 @@ static uint32_t in_order(struct slu_machine *m, const struct pick *p)
 {
 	uint32_t n = gather(m, p), got = 0;
 
-	give_keys(m, p, n, false);
+	give_keys(m, p, n);
 	n = smallest(m, n, p->want);
 	for (uint32_t i = 0; i < n && got < p->want; i++)
 		got += take(m, p, m->s.cand[i].pos,
@@ -166,66 +190,150 @@ static uint32_t in_order(struct slu_machine *m, const struct pick *p)
 	return got;
 }
 
-/* Every node gets up to `even` slots, then the ones with most room one more each. */
+/* ---- by room, counted ---- */
+
+/* Nodes with more room than this count as if they had this much. */
+#define ROOM_MAX 1023
+
+struct rooms {
+	uint32_t nodes[ROOM_MAX + 1]; /* with exactly so much room */
+	uint64_t sum;                 /* of the room, each at most ROOM_MAX */
+};
+
+static inline uint32_t room_of(const struct pick *p, uint32_t pos)
+{
+	return SLU_MIN((uint32_t)p->c->cap[pos], (uint32_t)ROOM_MAX);
+}
+
+static void count_rooms(struct slu_machine *m, const struct pick *p, struct rooms *r)
+{
+	struct walk w = walk_from(m, p);
+	uint32_t pos;
+
+	memset(r, 0, sizeof *r);
+	while (walk_next(&w, &pos)) {
+		uint32_t room = room_of(p, pos);
+
+		r->nodes[room]++;
+		r->sum += room;
+	}
+}
+
+/* Least room first: everything below a certain room, and of those with just that room the first few
+ * in order. */
+static uint32_t pack(struct slu_machine *m, const struct pick *p)
+{
+	struct walk w = walk_from(m, p);
+	uint32_t edge = 0, n = 0, at_edge, got = 0, pos;
+	uint64_t sum = 0;
+	struct rooms r;
+
+	count_rooms(m, p, &r);
+	while (edge < ROOM_MAX && sum + (uint64_t)r.nodes[edge] * edge < p->want) {
+		sum += (uint64_t)r.nodes[edge] * edge;
+		edge++;
+	}
+	at_edge = edge ? (uint32_t)((p->want - sum + edge - 1) / edge) : 0;
+	while (walk_next(&w, &pos)) {
+		uint32_t room = room_of(p, pos);
+
+		if (room > edge || (room == edge && !at_edge))
+			continue;
+		at_edge -= room == edge;
+		m->s.cand[n++] = (struct cand){ .key = (uint64_t)room << 32 | pos,
+						.pos = pos,
+						.cap = p->c->cap[pos] };
+	}
+	sort_cands(m->s.cand, m->s.cand2, n);
+	for (uint32_t i = 0; i < n && got < p->want; i++)
+		got += take(m, p, m->s.cand[i].pos,
+			    SLU_MIN((uint32_t)m->s.cand[i].cap, p->want - got));
+	return got;
+}
+
+/* Every node gets up to `even` slots, then those with most room one more each. */
 static uint32_t spread(struct slu_machine *m, const struct pick *p)
 {
-	uint32_t n = gather(m, p), even = 0, got = 0, rest;
-	uint64_t lo = 0, hi = p->want, sum = 0;
+	struct walk w = walk_from(m, p);
+	uint32_t even = 0, n = 0, got = 0, above = 0, edge = ROOM_MAX, at_edge, pos;
+	uint64_t rest, more;
+	struct rooms r;
 
-	for (uint32_t i = 0; i < n; i++)
-		sum += (uint32_t)m->s.cand[i].cap;
-	rest = (uint32_t)SLU_MIN(sum, (uint64_t)p->want);
-	/* The largest height that still stays within what is wanted. */
-	while (lo < hi) {
-		uint64_t mid = (lo + hi + 1) / 2, s = 0;
-
-		for (uint32_t i = 0; i < n; i++)
-			s += SLU_MIN((uint64_t)m->s.cand[i].cap, mid);
-		if (s <= rest)
-			lo = mid;
-		else
-			hi = mid - 1;
+	count_rooms(m, p, &r);
+	rest = SLU_MIN(r.sum, (uint64_t)p->want);
+	for (uint32_t k = 1; k <= ROOM_MAX; k++)
+		above += r.nodes[k];
+	/* One layer over all that have room for it, as long as it is wanted whole. */
+	for (more = above; more && more <= rest && even < ROOM_MAX; more = above) {
+		rest -= more;
+		above -= r.nodes[++even];
 	}
-	even = (uint32_t)lo;
-	give_keys(m, p, n, true);
-	sort_cands(m->s.cand, m->s.cand2, n);
-	for (uint32_t i = 0; i < n; i++)
-		rest -= SLU_MIN((uint32_t)m->s.cand[i].cap, even);
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t cap = (uint32_t)m->s.cand[i].cap, k = SLU_MIN(cap, even);
+	/* `rest` nodes with more room than `even` get one more: all above the edge, some at it. */
+	for (more = 0; edge > even && more + r.nodes[edge] < rest; edge--)
+		more += r.nodes[edge];
+	at_edge = (uint32_t)(rest - more);
+	while (walk_next(&w, &pos)) {
+		uint32_t room = room_of(p, pos), k = SLU_MIN(room, even);
 
-		if (cap > even && rest) {
+		if (rest && room > even && (room > edge || (room == edge && at_edge))) {
+			at_edge -= room == edge;
 			k++;
-			rest--;
 		}
 		if (k)
-			got += take(m, p, m->s.cand[i].pos, k);
+			m->s.cand[n++] = (struct cand){ .key = (uint64_t)(ROOM_MAX - room) << 32 |
+							       pos,
+							.pos = pos,
+							.cap = (int32_t)k };
+	}
+	sort_cands(m->s.cand, m->s.cand2, n);
+	for (uint32_t i = 0; i < n; i++)
+		got += take(m, p, m->s.cand[i].pos, (uint32_t)m->s.cand[i].cap);
+	/* Only where a thousand and more share a node: fill up. */
+	for (uint32_t i = m->s.out.n - n; i < m->s.out.n && got < p->want; i++) {
+		struct part *x = &m->s.out.p[i];
+		uint32_t k = SLU_MIN((uint32_t)p->c->cap[x->node] - x->slots, p->want - got);
+
+		x->slots += k;
+		got += k;
 	}
 	return got;
 }
 
+/* ---- by neighbourhood ---- */
+
 /* The shortest stretch of neighbours that holds what is wanted (or all there is). */
 static uint32_t stretch(struct slu_machine *m, const struct pick *p)
 {
-	uint32_t n = gather(m, p), best = 0, best_len = UINT32_MAX, lo = 0, got = 0;
-	uint64_t sum = 0, want = p->want;
-	struct cand *c = m->s.cand;
+	struct walk front = walk_from(m, p), back = front, best = front, before = front;
+	const int32_t *cap = p->c->cap;
+	uint64_t sum = 0, want = 0;
+	uint32_t hi, lo = 0, len = UINT32_MAX, got = 0, pos;
 
-	for (uint32_t i = 0; i < n; i++)
-		sum += (uint32_t)c[i].cap;
-	want = SLU_MIN(want, sum);
-	sum = 0;
-	for (uint32_t hi = 0; hi < n; hi++) {
-		sum += (uint32_t)c[hi].cap;
-		while (sum - (uint32_t)c[lo].cap >= want)
-			sum -= (uint32_t)c[lo++].cap;
-		if (sum >= want && c[hi].pos - c[lo].pos < best_len) {
-			best_len = c[hi].pos - c[lo].pos;
-			best = lo;
+	if (p->list) {
+		for (uint32_t i = 0; i < p->n_list && want < p->want; i++)
+			want += (uint32_t)cap[p->list[i]];
+	} else {
+		while (want < p->want && walk_next(&back, &pos))
+			want += (uint32_t)cap[pos];
+		back = front;
+	}
+	want = SLU_MIN(want, (uint64_t)p->want);
+	if (!want || !walk_next(&back, &lo))
+		return 0;
+	while (len && walk_next(&front, &hi)) {
+		sum += (uint32_t)cap[hi];
+		while (sum - (uint32_t)cap[lo] >= want) {
+			sum -= (uint32_t)cap[lo];
+			before = back;
+			walk_next(&back, &lo);
+		}
+		if (sum >= want && hi - lo < len) {
+			len = hi - lo;
+			best = before;
 		}
 	}
-	for (uint32_t i = best; i < n && got < want; i++)
-		got += take(m, p, c[i].pos, SLU_MIN((uint32_t)c[i].cap, (uint32_t)want - got));
+	while (got < want && walk_next(&best, &pos))
+		got += take(m, p, pos, SLU_MIN((uint32_t)cap[pos], (uint32_t)want - got));
 	return got;
 }
 
@@ -235,8 +343,10 @@ static uint32_t by_policy(struct slu_machine *m, const struct pick *p)
 		return stretch(m, p);
 	if (p->policy == SLU_GANG_SPREAD)
 		return spread(m, p);
-	if (p->policy == SLU_GANG_PACK || p->spec->prefer || p->spec->score)
+	if (p->spec->prefer || p->spec->score)
 		return in_order(m, p);
+	if (p->policy == SLU_GANG_PACK)
+		return pack(m, p);
 	return first_fit(m, p);
 }
 

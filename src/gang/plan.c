@@ -1,6 +1,9 @@
 /* plan.c — requests checked and put into the machine's terms. */
 #include "gang/impl.h"
 
+/* Of the search for a way to fit several roles together, per request: some milliseconds. */
+#define SEARCH_STEPS 100000
+
 static const char *const policy_names[SLU_GANG_POLICIES] = {
 	[SLU_GANG_FIRST] = "first",       [SLU_GANG_LOW] = "low",
 	[SLU_GANG_HIGH] = "high",         [SLU_GANG_LONODE] = "lonode",
@@ -135,6 +138,7 @@ int slu_plan_make(struct slu_machine *m, const struct slu_gang_req *q, struct pl
 	p->req = q;
 	p->n_role = 0;
 	p->empty = p->close = false;
+	p->steps = SEARCH_STEPS;
 	if (!q->n_role || q->n_role > SLU_ROLES_MAX)
 		return slu_fail(err, -EINVAL, "a gang has 1 to %u roles, not %u", SLU_ROLES_MAX,
 				q->n_role);
