@@ -18,9 +18,11 @@ struct slu_mirror {
 	bool listing, synced;
 	uint32_t pass;    /* number of the list under way or last done */
 	uint64_t rv;      /* the version we are at */
+	uint64_t safe;    /* everything up to here was handed over */
 	uint64_t list_rv; /* of the list under way, 0 before its first page */
 	char *token;      /* of the next page */
-	char text[24];    /* rv for people and queries */
+	char text[24];    /* rv for people */
+	char resume[24];  /* safe for queries */
 	uint32_t bad_row;
 	struct slu_kframes frames;
 	struct slu_error *err; /* of the call under way */
@@ -194,10 +196,14 @@ static void sweep(struct slu_mirror *m)
 		(void)!resize(m, (m->mask + 1) / 4); /* failing to shrink is harmless */
 }
 
-static void set_rv(struct slu_mirror *m, uint64_t rv)
+/* One transaction may change several objects, whose events then share a version: only when a later
+ * version shows up is the one before it known to be complete. */
+static void set_rv(struct slu_mirror *m, uint64_t rv, uint64_t safe)
 {
 	m->rv = rv;
+	m->safe = safe;
 	snprintf(m->text, sizeof m->text, "%" PRIu64, rv);
+	snprintf(m->resume, sizeof m->resume, "%" PRIu64, safe);
 }
 
 static void set_synced(struct slu_mirror *m)
@@ -279,7 +285,7 @@ int slu_mirror_page(struct slu_mirror *m, enum slu_kencoding enc, const void *p,
 	m->token = l.cont;
 	if (m->token)
 		return 0;
-	set_rv(m, rv);
+	set_rv(m, rv, rv);
 	m->listing = false;
 	m->bad_row = 0;
 	sweep(m);
@@ -341,7 +347,7 @@ static int apply(struct slu_mirror *m, struct slu_kevent *ev)
 		rc = store(m, o);
 	}
 	if (rc == 0 && ev->rv > m->rv)
-		set_rv(m, ev->rv);
+		set_rv(m, ev->rv, m->rv);
 	return rc;
 }
 
@@ -362,8 +368,8 @@ static int one_frame(void *arg, const void *p, size_t n)
 		break;
 	case SLU_KEVENT_BOOKMARK:
 		m->stats.bookmarks++;
-		if (ev.rv > m->rv)
-			set_rv(m, ev.rv);
+		if (ev.rv >= m->rv)
+			set_rv(m, ev.rv, ev.rv);
 		break;
 	case SLU_KEVENT_ERROR:
 		slu_fail(m->err, -EAGAIN, "watch of %s: %s (%d %s)",
@@ -418,6 +424,11 @@ const char *slu_mirror_token(const struct slu_mirror *m)
 const char *slu_mirror_rv(const struct slu_mirror *m)
 {
 	return m->text;
+}
+
+const char *slu_mirror_resume(const struct slu_mirror *m)
+{
+	return m->resume;
 }
 
 bool slu_mirror_synced(const struct slu_mirror *m)

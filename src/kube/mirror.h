@@ -50,7 +50,7 @@ SLU_DEFINE_CLEANUP(struct slu_mirror, slu_mirror_free)
 /* What to ask the server for next. */
 enum slu_mirror_want {
 	SLU_MIRROR_LIST,  /* the page after slu_mirror_token(), without resourceVersion */
-	SLU_MIRROR_WATCH, /* a watch with bookmarks from slu_mirror_rv() */
+	SLU_MIRROR_WATCH, /* a watch with bookmarks from slu_mirror_resume() */
 };
 enum slu_mirror_want slu_mirror_wants(const struct slu_mirror *m);
 /* The continue token of the page wanted, NULL for the first one; borrowed until that page. */
@@ -75,6 +75,8 @@ void slu_mirror_watch_end(struct slu_mirror *m);
 
 /* The version the mirror is at, "" before the first list. */
 const char *slu_mirror_rv(const struct slu_mirror *m);
+/* The version to watch from: at or just before rv, as events may share a version. */
+const char *slu_mirror_resume(const struct slu_mirror *m);
 bool slu_mirror_synced(const struct slu_mirror *m);
 uint32_t slu_mirror_count(const struct slu_mirror *m);
 /* Borrowed until the next change; NULL if absent.  ns "" for cluster-wide kinds. */

@@ -19,7 +19,8 @@ struct slu_reflector_options {
 	 * then an empty mirror, synced, looked at again every `absent_ns` (0: 60 s). */
 	bool optional;
 	int64_t absent_ns;
-	/* Trouble and recovery, for logs and health: a sentence, or NULL when all is well again. */
+	/* Trouble (from the second failure in a row) and recovery, for logs and health: a sentence,
+	 * or NULL when a page, event or bookmark has come again. */
 	void (*trouble)(void *arg, const char *sentence);
 };
 
@@ -27,7 +28,7 @@ struct slu_reflector_options {
 int slu_reflector_new(struct slu_kube_client *c, enum slu_kkind kind, struct slu_kcodec *codec,
 		      const struct slu_mirror_handler *h, const struct slu_reflector_options *o,
 		      struct slu_reflector **out, struct slu_error *err);
-/* Stops; no handler call after this returns. */
+/* Stops; no handler call after this returns.  Free it before its client. */
 void slu_reflector_free(struct slu_reflector *r);
 SLU_DEFINE_CLEANUP(struct slu_reflector, slu_reflector_free)
 
