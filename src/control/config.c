@@ -147,6 +147,12 @@ static const struct row serve_rows[] = {
 	{ 0 },
 };
 
+static const struct row store_rows[] = {
+	{ "url", STR, AT(store.url), "/var/lib/sluice/sluice.db", .restart = true,
+	  .help = "SQLite file, postgres:// URL (also from DATABASE_URL), or memory: for none" },
+	{ 0 },
+};
+
 static const struct row log_rows[] = {
 	{ "level", CHOICE, AT(log.level), "info", .choice = log_levels,
 	  .help = "least important line that is written" },
@@ -169,6 +175,7 @@ static const struct row top_rows[] = {
 	{ "place", SECTION, .sub = place_rows, .help = "writing decisions to the cluster" },
 	{ "status", SECTION, .sub = status_rows, .help = "what is told about waiting work" },
 	{ "serve", SECTION, .sub = serve_rows, .help = "where the daemon listens" },
+	{ "store", SECTION, .sub = store_rows, .help = "what outlives the daemon" },
 	{ "log", SECTION, .sub = log_rows, .help = "its own log" },
 	{ 0 },
 };

@@ -75,6 +75,9 @@ struct slu_config {
 		const char *socket, *https, *health;
 	} serve;
 	struct {
+		const char *url;
+	} store;
+	struct {
 		const char *level, *format;
 	} log;
 

@@ -124,6 +124,9 @@ void slu_core_free(struct slu_core *c)
 	slu_vec_done(&c->dirty);
 	slu_vec_done(&c->open);
 	slu_decisions_done(&c->dec);
+	for (uint32_t i = 0; i < c->viewer.n; i++)
+		c->viewer.p[i]->base.free(&c->viewer.p[i]->base);
+	slu_vec_done(&c->viewer);
 	slu_queue_free(c->q);
 	slu_inbox_free(c->in);
 	slu_snapshot_unref(c->snap);
@@ -258,14 +261,25 @@ static int ask_node(struct slu_core *c, const struct slu_rec_ask *a, struct slu_
 static void asked(struct slu_core *c, struct slu_rec_ask *a)
 {
 	struct slu_error err = { 0 };
-	int rc = a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN ? ask_node(c, a, &err)
-									: ask_group(c, a, &err);
+	int rc = a->what == SLU_ASK_PICTURE                               ? -ENOMEM
+		 : a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN ? ask_node(c, a, &err)
+									  : ask_group(c, a, &err);
 
 	slu_log(SLU_INFO, "asked", SLU_I64("what", a->what), SLU_STR("name", a->name),
 		SLU_STR("answer", err.text));
 	if (a->answer)
 		a->answer(a->arg, rc, err.text);
 	a->answer = NULL;
+}
+
+/* What needs a restart is read once, at start; the rest counts from now on. */
+static void new_config(struct slu_core *c, const struct slu_config *cfg)
+{
+	struct slu_error err = { 0 };
+
+	c->cfg = cfg;
+	if (set_queues(c, &err) < 0)
+		slu_log(SLU_ERROR, "queues not changed", SLU_STR("err", err.text));
 }
 
 void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
@@ -284,7 +298,13 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 	case SLU_REC_WRITTEN:
 		core_written(c, (struct slu_rec_written *)r);
 		break;
+	case SLU_REC_CONFIG:
+		new_config(c, ((struct slu_rec_config *)r)->config);
+		break;
 	case SLU_REC_ASK:
+		if (((struct slu_rec_ask *)r)->what == SLU_ASK_PICTURE &&
+		    slu_vec_push(&c->viewer, (struct slu_rec_ask *)r) == 0)
+			return;
 		asked(c, (struct slu_rec_ask *)r);
 		break;
 	default:
@@ -349,8 +369,6 @@ int64_t slu_core_wake_us(const struct slu_core *c)
 		at = SLU_MIN(at, SLU_MAX(s * 1000000, c->now_us + 1000));
 	if (c->groups.n)
 		at = SLU_MIN(at, c->next_status_us);
-	if (atomic_load(&c->snapshot_wanted))
-		at = SLU_MIN(at, c->snap_us + 200000);
 	return at;
 }
 

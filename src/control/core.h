@@ -46,6 +46,7 @@ int slu_core_start(struct slu_core *c, struct slu_error *err);
 /* Finish the cycle under way and join. */
 void slu_core_stop(struct slu_core *c);
 
-/* The picture of the last cycle, from any thread; never NULL once a cycle ran.  Give it back with
- * slu_snapshot_unref().  Asking makes the next cycle publish a fresh one. */
+/* The newest published picture, from any thread; NULL before the first cycle.  Give it back with
+ * slu_snapshot_unref().  It may be some seconds old; who needs the last cycle's asks for it with
+ * SLU_ASK_PICTURE first. */
 struct slu_snapshot *slu_core_snapshot(struct slu_core *c);

@@ -261,8 +261,9 @@ static void take_back(struct slu_core *c, struct run *r)
 		if (part && s->state == SLOT_FAILED)
 			part[ev.n_part++] = (struct slu_gang_part){ s->node, s->role, 1 };
 		if (s->pod) {
-			s->pod->run = NULL;
 			core_node_leave(c, s->pod);
+			if (slu_vec_push(&r->want, s->pod) < 0)
+				s->pod->run = NULL;
 		}
 	}
 	r->slot.n = 0;

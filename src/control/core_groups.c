@@ -431,6 +431,9 @@ static void gather(struct slu_core *c, struct group *g)
 
 	if (!pod)
 		return;
+	for (uint32_t i = g->run.n; i-- > 0;) /* nobody follows a gang that was taken back */
+		if (!g->run.p[i]->gang && g->run.p[i]->state == RUN_QUEUED)
+			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		if (core_pod_startable(g->pod.p[i]))
 			pod[n++] = g->pod.p[i];
@@ -552,9 +555,10 @@ static void fill_vacancies(struct slu_core *c, struct group *g)
 
 static void settle(struct slu_core *c, struct group *g)
 {
-	if (!g->pod.n)
+	if (!g->pod.n) {
 		cancel_queued(c, g);
-	trim(c, g);
+		trim(c, g);
+	}
 	/* A follower whose pod went waits for nothing. */
 	for (uint32_t i = g->run.n; i-- > 0;)
 		if (g->run.p[i]->state == RUN_QUEUED && !g->run.p[i]->want.n)
@@ -567,11 +571,13 @@ static void settle(struct slu_core *c, struct group *g)
 	adopt(c, g);
 	if (!read_wish(c, g)) {
 		cancel_queued(c, g);
+		trim(c, g);
 		return;
 	}
+	fill_vacancies(c, g);
+	trim(c, g);
 	if (g->cancelled)
 		return;
-	fill_vacancies(c, g);
 	if (started(g))
 		follow(c, g);
 	else

@@ -161,6 +161,7 @@ struct slu_core {
 	SLU_VEC(struct group *) dirty;
 	SLU_VEC(struct run *) open; /* wait for the ticket of an intent */
 	struct slu_decisions dec;
+	SLU_VEC(struct slu_rec_ask *) viewer; /* wait for a fresh snapshot */
 	uint64_t serial, next_job, next_intent;
 	int64_t now_us, now_s, last_seen_us;
 	int64_t next_vacancy_us; /* earliest end of a vacancy */
@@ -171,7 +172,7 @@ struct slu_core {
 
 	pthread_t thread;
 	bool running;
-	_Atomic bool stop, snapshot_wanted;
+	_Atomic bool stop;
 	pthread_mutex_t snap_lock;
 	struct slu_snapshot *snap;
 	int64_t snap_us;
@@ -268,4 +269,5 @@ void core_status(struct slu_core *c); /* write what waiting work is told */
 void core_run_reason(struct run *r, const char *text);
 
 /* core_snapshot.c */
+/* Publish if somebody waits for it or the last one is old. */
 void core_snapshot_publish(struct slu_core *c);

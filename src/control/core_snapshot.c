@@ -198,28 +198,34 @@ static void fill(struct slu_core *c, struct slu_snapshot *s)
 	}
 }
 
+#define IDLE_US 5000000
+
 void core_snapshot_publish(struct slu_core *c)
 {
-	bool wanted = atomic_exchange(&c->snapshot_wanted, false);
 	struct slu_snapshot *s, *old;
 
-	/* Somebody reads: at most five a second.  Nobody does: one every ten seconds. */
-	if (c->snap && c->now_us - c->snap_us < (wanted ? 200000 : 10000000)) {
-		if (wanted)
-			atomic_store(&c->snapshot_wanted, true);
+	if (c->snap && !c->viewer.n && c->now_us - c->snap_us < IDLE_US &&
+	    c->snap->synced == slu_core_synced(c))
 		return;
-	}
 	s = slu_calloc(1, sizeof *s);
-	if (!s)
-		return;
-	s->refs = 1;
-	fill(c, s);
-	c->snap_us = c->now_us;
-	pthread_mutex_lock(&c->snap_lock);
-	old = c->snap;
-	c->snap = s;
-	pthread_mutex_unlock(&c->snap_lock);
-	slu_snapshot_unref(old);
+	if (s) {
+		s->refs = 1;
+		fill(c, s);
+		c->snap_us = c->now_us;
+		pthread_mutex_lock(&c->snap_lock);
+		old = c->snap;
+		c->snap = s;
+		pthread_mutex_unlock(&c->snap_lock);
+		slu_snapshot_unref(old);
+	}
+	for (uint32_t i = 0; i < c->viewer.n; i++) {
+		struct slu_rec_ask *a = c->viewer.p[i];
+
+		a->answer(a->arg, s ? 0 : -ENOMEM, "");
+		a->answer = NULL;
+		a->base.free(&a->base);
+	}
+	c->viewer.n = 0;
 }
 
 struct slu_snapshot *slu_core_snapshot(struct slu_core *c)
@@ -229,11 +235,5 @@ struct slu_snapshot *slu_core_snapshot(struct slu_core *c)
 	pthread_mutex_lock(&c->snap_lock);
 	s = slu_snapshot_ref(c->snap);
 	pthread_mutex_unlock(&c->snap_lock);
-	if (!atomic_exchange(&c->snapshot_wanted, true)) {
-		struct slu_record *r = slu_rec_wake_new();
-
-		if (r && slu_inbox_put(c->in, r) < 0)
-			r->free(r);
-	}
 	return s;
 }

@@ -101,6 +101,10 @@ static void event_body(struct slu_place *p, const struct slu_rec_write *w, const
 
 static void condition_body(const struct slu_rec_write *w, struct slu_jsonw *j)
 {
+	char at[40];
+
+	stamp_us(at);
+	strcpy(at + strlen("2026-01-01T00:00:00"), "Z"); /* whole seconds */
 	slu_jsonw_obj(j);
 	slu_jsonw_key(j, "metadata");
 	slu_jsonw_obj(j);
@@ -115,6 +119,7 @@ static void condition_body(const struct slu_rec_write *w, struct slu_jsonw *j)
 	slu_jsonw_kstr(j, "status", "False");
 	slu_jsonw_kstr(j, "reason", w->reason);
 	slu_jsonw_kstr(j, "message", w->text);
+	slu_jsonw_kstr(j, "lastTransitionTime", at);
 	slu_jsonw_end_obj(j);
 	slu_jsonw_end_arr(j);
 	slu_jsonw_end_obj(j);

@@ -61,6 +61,17 @@ struct slu_record *slu_rec_wake_new(void)
 	return r;
 }
 
+struct slu_record *slu_rec_config_new(const struct slu_config *config)
+{
+	struct slu_rec_config *r = slu_calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->base = (struct slu_record){ .kind = SLU_REC_CONFIG, .free = plain_free };
+	r->config = config;
+	return &r->base;
+}
+
 const char *slu_write_name(enum slu_write w)
 {
 	static const char *const name[SLU_WRITE_COUNT] = {

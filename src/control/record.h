@@ -35,6 +35,13 @@ struct slu_record *slu_rec_synced_new(enum slu_kkind kind);
 
 struct slu_record *slu_rec_wake_new(void);
 
+struct slu_config;
+struct slu_rec_config {
+	struct slu_record base;
+	const struct slu_config *config; /* must outlive the core, or the next of these */
+};
+struct slu_record *slu_rec_config_new(const struct slu_config *config);
+
 enum slu_write {
 	SLU_WRITE_BIND,      /* pod -> node; a Scheduled event follows by itself */
 	SLU_WRITE_EVENT,     /* reason, message about the object */
@@ -74,7 +81,14 @@ struct slu_rec_written {
 struct slu_record *slu_rec_written_new(const struct slu_rec_write *w, enum slu_kube_outcome outcome,
 				       bool uncertain, const char *text);
 
-enum slu_ask { SLU_ASK_CANCEL, SLU_ASK_HOLD, SLU_ASK_RELEASE, SLU_ASK_DRAIN, SLU_ASK_UNDRAIN };
+enum slu_ask {
+	SLU_ASK_CANCEL,
+	SLU_ASK_HOLD,
+	SLU_ASK_RELEASE,
+	SLU_ASK_DRAIN,
+	SLU_ASK_UNDRAIN,
+	SLU_ASK_PICTURE, /* nothing but a fresh snapshot; answered once it is published */
+};
 
 struct slu_rec_ask {
 	struct slu_record base;

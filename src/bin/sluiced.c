@@ -1,0 +1,425 @@
+/* sluiced — the daemon.  This file only ties the parts together: options, threads, start and stop.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "control/core.h"
+#include "control/feed.h"
+#include "control/keys.h"
+#include "control/place.h"
+#include "serve/api.h"
+#include "wire/json.h"
+
+#define RELOAD_NS (5 * SLU_NS_PER_S)
+
+struct options {
+	const char *config, *kubeconfig, *context, *store, *level, *policy, *label, *socket;
+	bool verify;
+};
+
+struct daemon {
+	struct options o;
+	struct slu_config *cfg, *old; /* old: kept until the process ends, readers may hold it */
+	struct slu_loop *loop;
+	struct slu_kube_config *kube;
+	struct slu_kube_client *client;
+	struct slu_intents *door;
+	struct slu_place *place;
+	struct slu_core *core;
+	struct slu_feed *feed;
+	struct slu_api *api;
+	struct slu_timer reload;
+	struct timespec config_time;
+	char cluster[64];
+};
+
+/* ---- options ---- */
+
+static const char usage[] =
+	"usage: sluiced [OPTIONS]\n"
+	"\n"
+	"Gang scheduling with time, for Kubernetes.\n"
+	"\n"
+	"  -c, --config FILE      settings (YAML); without it the defaults\n"
+	"      --kubeconfig FILE  cluster to work for; without it $KUBECONFIG, ~/.kube/config,\n"
+	"                         or the pod's own account\n"
+	"      --context NAME     context of the kubeconfig\n"
+	"      --store URL        SQLite file, postgres://..., or memory: (default: store.url)\n"
+	"      --socket PATH      unix socket of the read API (default: serve.socket)\n"
+	"      --policy NAME      match policy (default: match.policy)\n"
+	"      --label LABEL      leave out nodes with this label (default: nodes.excludeLabel)\n"
+	"      --log-level LEVEL  debug, info, warn, error (default: log.level)\n"
+	"      --verify           prove the queue's invariants after each cycle\n"
+	"      --print-config     print every setting with its value as JSON, and stop\n"
+	"      --print-schema     print a JSON schema of the file, and stop\n"
+	"      --print-keys       print the table of labels and annotations, and stop\n"
+	"      --version\n"
+	"  -h, --help\n";
+
+enum {
+	OPT_KUBECONFIG = 256,
+	OPT_CONTEXT,
+	OPT_STORE,
+	OPT_SOCKET,
+	OPT_POLICY,
+	OPT_LABEL,
+	OPT_LEVEL,
+	OPT_VERIFY,
+	OPT_PRINT_CONFIG,
+	OPT_PRINT_SCHEMA,
+	OPT_PRINT_KEYS,
+	OPT_VERSION
+};
+
+static const struct option long_options[] = {
+	{ "config", required_argument, NULL, 'c' },
+	{ "kubeconfig", required_argument, NULL, OPT_KUBECONFIG },
+	{ "context", required_argument, NULL, OPT_CONTEXT },
+	{ "store", required_argument, NULL, OPT_STORE },
+	{ "socket", required_argument, NULL, OPT_SOCKET },
+	{ "policy", required_argument, NULL, OPT_POLICY },
+	{ "label", required_argument, NULL, OPT_LABEL },
+	{ "log-level", required_argument, NULL, OPT_LEVEL },
+	{ "verify", no_argument, NULL, OPT_VERIFY },
+	{ "print-config", no_argument, NULL, OPT_PRINT_CONFIG },
+	{ "print-schema", no_argument, NULL, OPT_PRINT_SCHEMA },
+	{ "print-keys", no_argument, NULL, OPT_PRINT_KEYS },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static void print_keys(void)
+{
+	static const char *const means[SLU_KEYS] = {
+		[SLU_KEY_GROUP] = "group",         [SLU_KEY_SIZE] = "size",
+		[SLU_KEY_MIN_SIZE] = "min-size",   [SLU_KEY_MAX_SIZE] = "max-size",
+		[SLU_KEY_QUEUE] = "queue",         [SLU_KEY_DURATION] = "duration",
+		[SLU_KEY_BEGIN] = "begin",         [SLU_KEY_TOPOLOGY] = "topology",
+		[SLU_KEY_EXCLUSIVE] = "exclusive", [SLU_KEY_AFTER] = "after",
+		[SLU_KEY_IGNORED] = "ignored",     [SLU_KEY_OUTPUT] = "written",
+	};
+
+	for (uint32_t i = 0; i < slu_key_rows; i++)
+		printf("%-40s %-10s %s\n", slu_key_table[i].key, means[slu_key_table[i].means],
+		       slu_key_table[i].help);
+}
+
+static int print_config(const struct slu_config *c)
+{
+	struct slu_buf b = SLU_BUF_INIT(1 << 20);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_INDENT);
+
+	if (c)
+		slu_config_write(c, &w);
+	else
+		slu_config_schema(&w);
+	puts(slu_buf_str(&b));
+	slu_buf_done(&b);
+	return 0;
+}
+
+/* ---- configuration ---- */
+
+/* Flags and variables win over the file. */
+static int read_config(const struct options *o, struct slu_config **out, struct slu_error *err)
+{
+	const char *url = getenv("DATABASE_URL");
+	int rc = o->config ? slu_config_read(o->config, out, err) : slu_config_default(out, err);
+	struct slu_config *c = *out;
+
+	if (rc < 0)
+		return rc;
+	if (url && *url)
+		c->store.url = url;
+	if (o->store)
+		c->store.url = o->store;
+	if (o->socket)
+		c->serve.socket = o->socket;
+	if (o->policy)
+		c->match.policy = o->policy;
+	if (o->label)
+		c->nodes.exclude_label = o->label;
+	if (o->level)
+		c->log.level = o->level;
+	return 0;
+}
+
+static int set_log(const struct slu_config *c, struct slu_error *err)
+{
+	enum slu_log_level level;
+
+	if (slu_log_level_parse(c->log.level, &level) < 0)
+		return slu_fail(err, -EINVAL, "no log level \"%s\"", c->log.level);
+	slu_log_setup(level, !strcmp(c->log.format, "json") ? SLU_LOG_JSON : SLU_LOG_TEXT, 2);
+	return 0;
+}
+
+static void reload(struct daemon *d)
+{
+	struct slu_buf late = SLU_BUF_INIT(4096);
+	struct slu_error err = { 0 };
+	struct slu_config *c = NULL;
+	struct slu_record *r;
+
+	if (read_config(&d->o, &c, &err) < 0 || set_log(c, &err) < 0) {
+		slu_log(SLU_ERROR, "configuration not reloaded", SLU_STR("err", err.text));
+		slu_config_free(c);
+		return;
+	}
+	slu_config_needs_restart(d->cfg, c, &late);
+	slu_log(SLU_INFO, "configuration reloaded", SLU_STR("after_restart", slu_buf_str(&late)));
+	slu_buf_done(&late);
+	slu_kube_client_rate(d->client, c->kube.qps, c->kube.burst);
+	slu_api_config(d->api, c);
+	r = slu_rec_config_new(c);
+	if (r && slu_inbox_put(slu_core_inbox(d->core), r) < 0)
+		r->free(r);
+	/* The core goes on with the old one until it takes the record. */
+	slu_config_free(d->old);
+	d->old = d->cfg;
+	d->cfg = c;
+}
+
+static bool config_changed(struct daemon *d)
+{
+	struct stat st;
+	bool changed;
+
+	if (!d->o.config || stat(d->o.config, &st) < 0)
+		return false;
+	changed = st.st_mtim.tv_sec != d->config_time.tv_sec ||
+		  st.st_mtim.tv_nsec != d->config_time.tv_nsec;
+	d->config_time = st.st_mtim;
+	return changed;
+}
+
+static void look_at_config(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (config_changed(d))
+		reload(d);
+	slu_timer_start(&d->reload, d->loop, RELOAD_NS, look_at_config, d);
+}
+
+static void on_hangup(void *arg)
+{
+	struct daemon *d = arg;
+
+	config_changed(d);
+	reload(d);
+}
+
+static void on_stop(void *arg)
+{
+	struct daemon *d = arg;
+
+	slu_log(SLU_INFO, "stopping");
+	slu_loop_stop(d->loop);
+}
+
+/* ---- start ---- */
+
+/* On the journal's thread. */
+static void journal_wake(void *arg)
+{
+	struct daemon *d = arg;
+	struct slu_record *r = slu_rec_wake_new();
+
+	if (r && (!d->core || slu_inbox_put_answer(slu_core_inbox(d->core), r) < 0))
+		r->free(r);
+}
+
+/* The uid of kube-system names the cluster: a store of another one is refused. */
+static int find_cluster(struct daemon *d, struct slu_error *err)
+{
+	struct slu_kube_request q = { .path = "/api/v1/namespaces/kube-system" };
+	struct slu_kube_answer a = { 0 };
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	int rc = slu_kube_do(d->client, &q, &a, err);
+
+	if (!rc)
+		rc = slu_json_parse(a.body, a.body_len, NULL, &doc, err);
+	if (!rc)
+		snprintf(d->cluster, sizeof d->cluster, "%s",
+			 slu_json_str_or(slu_json_dig(slu_json_root(doc), "metadata", "uid", NULL),
+					 ""));
+	slu_kube_answer_done(&a);
+	return rc;
+}
+
+static int start(struct daemon *d, struct slu_error *err)
+{
+	struct slu_kube_config_options ko = { .path = d->o.kubeconfig, .context = d->o.context };
+	struct slu_kube_client_options co = { .qps = d->cfg->kube.qps,
+					      .burst = d->cfg->kube.burst,
+					      .max_inflight = (d->cfg->place.parallel + 1) / 2 };
+	struct slu_journal_setup js = {
+		.url = d->cfg->store.url, .cluster = d->cluster, .wake = journal_wake, .arg = d
+	};
+	struct slu_core_setup cs = { .config = d->cfg, .verify = d->o.verify };
+	struct slu_api_setup as;
+	char host[100] = "sluiced";
+	int rc;
+
+	gethostname(host, sizeof host - 1);
+	js.holder = host;
+	d->loop = slu_loop_new();
+	if (!d->loop)
+		return slu_fail(err, -ENOMEM, "cannot make an event loop");
+	rc = slu_kube_config_load(&ko, &d->kube, err);
+	if (!rc)
+		rc = slu_kube_client_new(d->loop, d->kube, &co, &d->client, err);
+	if (!rc)
+		rc = find_cluster(d, err);
+	if (rc < 0)
+		return rc;
+	d->place = slu_place_new(d->client, host);
+	if (!d->place)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	rc = slu_intents_new(&js, &d->door, err);
+	if (rc < 0)
+		return rc;
+	cs.door = d->door;
+	cs.out = slu_place_inbox(d->place);
+	rc = slu_core_new(&cs, &d->core, err);
+	if (rc < 0)
+		return rc;
+	slu_place_answers(d->place, slu_core_inbox(d->core));
+	rc = slu_feed_new(d->client, slu_core_inbox(d->core), &d->feed, err);
+	if (rc < 0)
+		return rc;
+	as = (struct slu_api_setup){ .loop = d->loop,
+				     .core = d->core,
+				     .feed = d->feed,
+				     .place = d->place,
+				     .client = d->client,
+				     .config = d->cfg };
+	rc = slu_api_new(&as, &d->api, err);
+	if (!rc)
+		rc = slu_core_start(d->core, err);
+	return rc;
+}
+
+static void stop(struct daemon *d)
+{
+	slu_timer_stop(&d->reload);
+	slu_api_free(d->api);
+	slu_feed_free(d->feed);
+	if (d->core)
+		slu_core_stop(d->core);
+	slu_intents_free(d->door, 2000);
+	if (d->place)
+		slu_place_close(d->place);
+	slu_kube_client_free(d->client);
+	slu_core_free(d->core);
+	slu_place_free(d->place);
+	slu_kube_config_unref(d->kube);
+	slu_loop_free(d->loop);
+	slu_config_free(d->old);
+	slu_config_free(d->cfg);
+}
+
+static int run(struct daemon *d)
+{
+	struct slu_error err = { 0 };
+	int rc = set_log(d->cfg, &err);
+
+	if (!rc)
+		rc = start(d, &err);
+	if (rc < 0) {
+		slu_log(SLU_ERROR, "cannot start", SLU_STR("err", err.text));
+		stop(d);
+		return 1;
+	}
+	slu_loop_signal(d->loop, SIGTERM, on_stop, d);
+	slu_loop_signal(d->loop, SIGINT, on_stop, d);
+	slu_loop_signal(d->loop, SIGHUP, on_hangup, d);
+	config_changed(d);
+	slu_timer_start(&d->reload, d->loop, RELOAD_NS, look_at_config, d);
+	slu_log(SLU_INFO, "sluiced runs", SLU_STR("version", SLU_VERSION),
+		SLU_STR("server", slu_kube_config_server(d->kube)),
+		SLU_STR("store", d->cfg->store.url),
+		SLU_I64("health_port", slu_api_health_port(d->api)),
+		SLU_I64("https_port", slu_api_https_port(d->api)));
+	slu_loop_run(d->loop);
+	stop(d);
+	slu_log(SLU_INFO, "stopped");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct daemon d = { 0 };
+	struct slu_error err = { 0 };
+	bool show = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			d.o.config = optarg;
+			break;
+		case OPT_KUBECONFIG:
+			d.o.kubeconfig = optarg;
+			break;
+		case OPT_CONTEXT:
+			d.o.context = optarg;
+			break;
+		case OPT_STORE:
+			d.o.store = optarg;
+			break;
+		case OPT_SOCKET:
+			d.o.socket = optarg;
+			break;
+		case OPT_POLICY:
+			d.o.policy = optarg;
+			break;
+		case OPT_LABEL:
+			d.o.label = optarg;
+			break;
+		case OPT_LEVEL:
+			d.o.level = optarg;
+			break;
+		case OPT_VERIFY:
+			d.o.verify = true;
+			break;
+		case OPT_PRINT_CONFIG:
+			show = true;
+			break;
+		case OPT_PRINT_SCHEMA:
+			return print_config(NULL);
+		case OPT_PRINT_KEYS:
+			print_keys();
+			return 0;
+		case OPT_VERSION:
+			puts("sluiced " SLU_VERSION);
+			return 0;
+		case 'h':
+			fputs(usage, stdout);
+			return 0;
+		default:
+			fputs("sluiced --help tells the options\n", stderr);
+			return 2;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "sluiced: \"%s\" is no option\n", argv[optind]);
+		return 2;
+	}
+	if (read_config(&d.o, &d.cfg, &err) < 0) {
+		fprintf(stderr, "sluiced: %s\n", err.text);
+		return 2;
+	}
+	if (show) {
+		print_config(d.cfg);
+		slu_config_free(d.cfg);
+		return 0;
+	}
+	return run(&d);
+}

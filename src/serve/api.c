@@ -1,0 +1,389 @@
+#include "serve/api.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "serve/auth.h"
+#include "serve/certs.h"
+#include "serve/metrics.h"
+#include "serve/view.h"
+
+#define BODY_MAX (256u << 20)
+
+enum door { DOOR_SOCKET, DOOR_HTTPS, DOOR_HEALTH, DOORS };
+
+struct slu_api {
+	struct slu_api_setup s;
+	struct slu_server *server;
+	struct slu_auth *auth;
+	int listener[DOORS]; /* -1: not open */
+};
+
+static enum door door_of(const struct slu_api *a, const struct slu_http_request *q)
+{
+	for (int i = 0; i < DOORS; i++)
+		if (a->listener[i] == q->listener)
+			return (enum door)i;
+	return DOOR_HEALTH;
+}
+
+/* ---- health and metrics ---- */
+
+static void health(struct slu_api *a, struct slu_exchange *x, bool ready)
+{
+	struct slu_snapshot *s = slu_core_snapshot(a->s.core);
+	struct slu_feed_stats f;
+	bool good;
+
+	slu_feed_stats(a->s.feed, &f);
+	good = !ready || (s && s->synced);
+	slu_http_reply_text(x, good ? 200 : 503, "%s\nmirror: %s\nstore: %s\nwatch: %s\n",
+			    good ? "ok" : "not ready", s && s->synced ? "complete" : "filling",
+			    s ? s->store : "starting", *f.trouble ? f.trouble : "ok");
+	slu_snapshot_unref(s);
+}
+
+static void metrics(struct slu_api *a, struct slu_exchange *x)
+{
+	struct slu_buf b = SLU_BUF_INIT(BODY_MAX);
+	struct slu_snapshot *s = slu_core_snapshot(a->s.core);
+	struct slu_metrics_from from = { .snap = s,
+					 .feed = a->s.feed,
+					 .place = a->s.place,
+					 .client = a->s.client,
+					 .loop = a->s.loop };
+
+	slu_metrics_write(&from, &b);
+	slu_http_reply(x, b.error ? 500 : 200, "text/plain; version=0.0.4", slu_buf_str(&b), b.n);
+	slu_buf_done(&b);
+	slu_snapshot_unref(s);
+}
+
+/* ---- reading ---- */
+
+static void reply_json(struct slu_exchange *x, struct slu_buf *b)
+{
+	slu_buf_putc(b, '\n');
+	if (b->error)
+		slu_http_reply_text(x, 500, "the answer is too large\n");
+	else
+		slu_http_reply(x, 200, "application/json", b->p, b->n);
+	slu_buf_done(b);
+}
+
+/* ---- asking ---- */
+
+struct question {
+	struct slu_api *a;
+	struct slu_exchange *x;
+	slu_call_fn *then; /* on the loop's thread; frees the question */
+	int rc;
+	char text[SLU_ERROR_MAX];
+};
+
+static void question_reply(void *arg)
+{
+	struct question *q = arg;
+	struct slu_buf b = SLU_BUF_INIT(8192);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	int status = !q->rc ? 200 : q->rc == -ENOENT ? 404 : 500;
+
+	slu_jsonw_obj(&w);
+	slu_jsonw_kstr(&w, q->rc ? "error" : "message", q->text);
+	slu_jsonw_end_obj(&w);
+	slu_buf_putc(&b, '\n');
+	slu_http_reply(q->x, status, "application/json", slu_buf_str(&b), b.n);
+	slu_buf_done(&b);
+	slu_free(q);
+}
+
+/* On the core thread. */
+static void question_answer(void *arg, int rc, const char *text)
+{
+	struct question *q = arg;
+
+	q->rc = rc;
+	snprintf(q->text, sizeof q->text, "%s", text);
+	if (slu_loop_post(q->a->s.loop, q->then, q) < 0)
+		slu_log(SLU_ERROR, "an answer was lost");
+}
+
+static void ask_free(struct slu_record *r)
+{
+	struct slu_rec_ask *a = (struct slu_rec_ask *)r;
+
+	if (a->answer)
+		a->answer(a->arg, -ESHUTDOWN, "the daemon is stopping");
+	slu_free(r);
+}
+
+static void ask(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, const char *ns,
+		const char *name, slu_call_fn *then)
+{
+	struct slu_rec_ask *r = slu_calloc(1, sizeof *r);
+	struct question *q = slu_calloc(1, sizeof *q);
+
+	if (!r || !q || strlen(ns) >= sizeof r->ns || strlen(name) >= sizeof r->name) {
+		slu_free(r);
+		slu_free(q);
+		slu_http_reply_text(x, 400, "no such name\n");
+		return;
+	}
+	*q = (struct question){ .a = a, .x = x, .then = then };
+	r->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = ask_free };
+	r->what = what;
+	strcpy(r->ns, ns);
+	strcpy(r->name, name);
+	r->answer = question_answer;
+	r->arg = q;
+	if (slu_inbox_put(slu_core_inbox(a->s.core), &r->base) < 0)
+		ask_free(&r->base);
+}
+
+/* ---- routes ---- */
+
+#define PARTS 6
+
+/* "/v1/jobs/ns/name" into decoded parts; the number, or -1 when something is wrong with it. */
+static int split(const char *path, char part[PARTS][256])
+{
+	int n = 0;
+
+	while (*path == '/') {
+		size_t len = strcspn(++path, "/");
+		struct slu_buf b = SLU_BUF_INIT(255);
+		int rc = slu_http_unescape(&b, path, len);
+
+		if (!len && !path[0])
+			return n;
+		if (rc < 0 || n == PARTS) {
+			slu_buf_done(&b);
+			return -1;
+		}
+		snprintf(part[n++], 256, "%s", slu_buf_str(&b));
+		slu_buf_done(&b);
+		path += len;
+	}
+	return *path ? -1 : n;
+}
+
+static bool read_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS][256], int n)
+{
+	struct slu_buf b = SLU_BUF_INIT(BODY_MAX);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	slu_cleanup(slu_snapshot_unrefp) struct slu_snapshot *s = slu_core_snapshot(a->s.core);
+
+	if (n == 2 && !strcmp(part[1], "config")) {
+		slu_config_write(a->s.config, &w);
+		reply_json(x, &b);
+		return true;
+	}
+	if (!s) {
+		slu_http_reply_text(x, 503, "starting\n");
+		return true;
+	}
+	if (n == 2 && !strcmp(part[1], "jobs")) {
+		slu_view_jobs(s, &w);
+	} else if (n == 2 && !strcmp(part[1], "nodes")) {
+		slu_view_nodes(s, &w);
+	} else if (n == 2 && !strcmp(part[1], "queues")) {
+		slu_view_queues(s, &w);
+	} else if (n == 4 && !strcmp(part[1], "jobs")) {
+		if (slu_view_job(s, part[2], part[3], &w) < 0) {
+			slu_http_reply_text(x, 404, "no job \"%s\" in namespace %s\n", part[3],
+					    part[2]);
+			return true;
+		}
+	} else {
+		return false;
+	}
+	reply_json(x, &b);
+	return true;
+}
+
+static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS][256], int n)
+{
+	static const struct {
+		const char *of, *verb;
+		enum slu_ask what;
+	} row[] = { { "jobs", "cancel", SLU_ASK_CANCEL },
+		    { "jobs", "hold", SLU_ASK_HOLD },
+		    { "jobs", "release", SLU_ASK_RELEASE },
+		    { "nodes", "drain", SLU_ASK_DRAIN },
+		    { "nodes", "undrain", SLU_ASK_UNDRAIN } };
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		bool job = row[i].of[0] == 'j';
+
+		if (n != (job ? 5 : 4) || strcmp(part[1], row[i].of) ||
+		    strcmp(part[n - 1], row[i].verb))
+			continue;
+		ask(a, x, row[i].what, job ? part[2] : "", job ? part[3] : part[2], question_reply);
+		return true;
+	}
+	return false;
+}
+
+/* The fresh picture is there (or will not come): answer from what there is. */
+static void read_reply(void *arg)
+{
+	struct question *q = arg;
+	const struct slu_http_request *req = slu_exchange_request(q->x);
+	char part[PARTS][256];
+	int n = split(req->path, part);
+
+	if (n < 2 || !read_route(q->a, q->x, part, n))
+		slu_http_reply_text(q->x, 404, "nothing here: %s\n", req->path);
+	slu_free(q);
+}
+
+static void serve(struct slu_api *a, struct slu_exchange *x)
+{
+	const struct slu_http_request *q = slu_exchange_request(x);
+	char part[PARTS][256];
+	int n = split(q->path, part);
+
+	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_GET) {
+		ask(a, x, SLU_ASK_PICTURE, "", "", read_reply);
+		return;
+	}
+	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_POST &&
+	    ask_route(a, x, part, n))
+		return;
+	slu_http_reply_text(x, 404, "nothing here: %s\n", q->path);
+}
+
+static void allowed(void *arg, struct slu_exchange *x, int status, const char *why)
+{
+	if (status == 200)
+		serve(arg, x);
+	else
+		slu_http_reply_text(x, status, "%s\n", why);
+}
+
+static void handle(struct slu_exchange *x, void *arg)
+{
+	struct slu_api *a = arg;
+	const struct slu_http_request *q = slu_exchange_request(x);
+	enum door door = door_of(a, q);
+
+	if (q->method == SLU_HTTP_GET) {
+		if (!strcmp(q->path, "/healthz") || !strcmp(q->path, "/livez")) {
+			health(a, x, false);
+			return;
+		}
+		if (!strcmp(q->path, "/readyz")) {
+			health(a, x, true);
+			return;
+		}
+		if (!strcmp(q->path, "/metrics") && door != DOOR_HTTPS) {
+			metrics(a, x);
+			return;
+		}
+	}
+	if (door == DOOR_SOCKET)
+		serve(a, x);
+	else if (door == DOOR_HTTPS)
+		slu_auth_check(a->auth, x, allowed, a);
+	else
+		slu_http_reply_text(x, 404, "nothing here: %s\n", q->path);
+}
+
+/* ---- opening ---- */
+
+static int open_door(struct slu_api *a, enum door d, const char *where, struct slu_tls *tls,
+		     struct slu_error *err)
+{
+	char text[200];
+	struct slu_addr addr;
+	int rc;
+
+	a->listener[d] = -1;
+	if (!*where)
+		return 0;
+	snprintf(text, sizeof text, "%s%s", d == DOOR_SOCKET ? "unix:" : "", where);
+	rc = slu_addr_parse(text, &addr, err);
+	if (rc == 0)
+		rc = slu_server_listen(a->server, &addr, tls, 0600, err);
+	if (rc < 0)
+		return slu_fail_prefix(err, rc, "serve: %s", where);
+	a->listener[d] = rc;
+	return 0;
+}
+
+static int make_tls(struct slu_tls **out, struct slu_error *err)
+{
+	static const char *const dns[] = { "localhost", "sluice", "sluice.sluice-system.svc" };
+	struct slu_certs c = { 0 };
+	struct slu_tls_server_options o = { .cert_from = "own certificate", .key_from = "own key" };
+	int rc = slu_certs_make(&c, dns, SLU_LEN(dns), time(NULL), err);
+
+	if (rc < 0)
+		return rc;
+	o.cert = (struct slu_pem){ c.cert, strlen(c.cert) };
+	o.key = (struct slu_pem){ c.key, strlen(c.key) };
+	rc = slu_tls_server_new(&o, out, err);
+	slu_certs_done(&c);
+	return rc;
+}
+
+int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct slu_error *err)
+{
+	slu_cleanup(slu_api_freep) struct slu_api *a = slu_calloc(1, sizeof *a);
+	slu_cleanup(slu_tls_unrefp) struct slu_tls *tls = NULL;
+	const struct slu_config *cfg = setup->config;
+	int rc;
+
+	if (!a)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	a->s = *setup;
+	a->server = slu_server_new(setup->loop,
+				   &(struct slu_server_options){ .handler = handle, .arg = a });
+	a->auth = slu_auth_new(setup->client);
+	if (!a->server || !a->auth)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	if (*cfg->serve.https) {
+		rc = make_tls(&tls, err);
+		if (rc < 0)
+			return rc;
+	}
+	rc = open_door(a, DOOR_SOCKET, cfg->serve.socket, NULL, err);
+	if (!rc)
+		rc = open_door(a, DOOR_HTTPS, cfg->serve.https, tls, err);
+	if (!rc)
+		rc = open_door(a, DOOR_HEALTH, cfg->serve.health, NULL, err);
+	if (rc < 0)
+		return rc;
+	*out = slu_take(a);
+	return 0;
+}
+
+void slu_api_free(struct slu_api *a)
+{
+	if (!a)
+		return;
+	slu_server_free(a->server);
+	slu_auth_free(a->auth);
+	slu_free(a);
+}
+
+void slu_api_config(struct slu_api *a, const struct slu_config *config)
+{
+	a->s.config = config;
+}
+
+static uint16_t port_of(const struct slu_api *a, enum door d)
+{
+	return a->listener[d] < 0 ? 0 : slu_server_port(a->server, a->listener[d]);
+}
+
+uint16_t slu_api_health_port(const struct slu_api *a)
+{
+	return port_of(a, DOOR_HEALTH);
+}
+
+uint16_t slu_api_https_port(const struct slu_api *a)
+{
+	return port_of(a, DOOR_HTTPS);
+}

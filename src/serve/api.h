@@ -1,0 +1,37 @@
+/* api.h — the daemon's own HTTP: health, metrics, and the read API that the command speaks.
+ *
+ *	GET  /healthz /readyz /livez          alive; ready once the mirror is complete
+ *	GET  /metrics                         Prometheus text
+ *	GET  /v1/jobs  /v1/jobs/NS/NAME       the picture of the last cycle, as JSON
+ *	GET  /v1/nodes /v1/queues /v1/config
+ *	POST /v1/jobs/NS/NAME/(cancel|hold|release)    /v1/nodes/NAME/(drain|undrain)
+ *
+ * Three doors: the unix socket (file permissions decide), HTTPS (a Kubernetes bearer token, checked
+ * by TokenReview and, for each request, SubjectAccessReview), and the plain health port, which
+ * answers health and metrics only.  All on the io loop's thread; nothing here decides. */
+#pragma once
+#include "control/core.h"
+#include "control/feed.h"
+#include "control/place.h"
+#include "net/server.h"
+
+struct slu_api;
+
+struct slu_api_setup {
+	struct slu_loop *loop;
+	struct slu_core *core;
+	struct slu_feed *feed;
+	struct slu_place *place;
+	struct slu_kube_client *client;
+	const struct slu_config *config;
+};
+
+/* Listens where the configuration says.  A door that cannot be opened is an error. */
+int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct slu_error *err);
+void slu_api_free(struct slu_api *a);
+SLU_DEFINE_CLEANUP(struct slu_api, slu_api_free)
+/* A reloaded configuration is shown from now on. */
+void slu_api_config(struct slu_api *a, const struct slu_config *config);
+/* Ports that were taken (0 in the configuration means any); 0: not open. */
+uint16_t slu_api_health_port(const struct slu_api *a);
+uint16_t slu_api_https_port(const struct slu_api *a);

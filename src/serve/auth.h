@@ -1,0 +1,16 @@
+/* auth.h — may this caller ask that?  The bearer token is checked by TokenReview; whether its owner
+ * may is asked for each request by SubjectAccessReview, as a non-resource URL with the verb of the
+ * request.  Answers are kept for a short while, so that a scraper does not cost two requests a
+ * scrape. */
+#pragma once
+#include "kube/client.h"
+#include "net/server.h"
+
+struct slu_auth;
+
+/* Called once: 200, 401, 403 or 503 with a sentence. */
+typedef void slu_auth_fn(void *arg, struct slu_exchange *x, int status, const char *why);
+
+struct slu_auth *slu_auth_new(struct slu_kube_client *client);
+void slu_auth_free(struct slu_auth *a);
+void slu_auth_check(struct slu_auth *a, struct slu_exchange *x, slu_auth_fn *fn, void *arg);

@@ -1,0 +1,139 @@
+#include "serve/view.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static void when(struct slu_jsonw *w, const char *key, int64_t us)
+{
+	char text[40];
+	time_t s = (time_t)(us / 1000000);
+	struct tm tm;
+	size_t n;
+
+	slu_jsonw_key(w, key);
+	if (!us) {
+		slu_jsonw_null(w);
+		return;
+	}
+	gmtime_r(&s, &tm);
+	n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, sizeof text - n, us % 1000000 ? ".%06dZ" : "Z", (int)(us % 1000000));
+	slu_jsonw_str(w, text);
+}
+
+static void job(const struct slu_snap_job *j, bool members, struct slu_jsonw *w)
+{
+	slu_jsonw_obj(w);
+	slu_jsonw_ki64(w, "id", (int64_t)j->id);
+	slu_jsonw_kstr(w, "namespace", j->ns);
+	slu_jsonw_kstr(w, "name", j->name);
+	slu_jsonw_kstr(w, "state", j->state);
+	slu_jsonw_kstr(w, "queue", j->queue);
+	slu_jsonw_kstr(w, "scheduler", j->scheduler);
+	slu_jsonw_ki64(w, "priority", j->priority);
+	slu_jsonw_ki64(w, "size", j->size);
+	slu_jsonw_ki64(w, "minSize", j->min);
+	slu_jsonw_ki64(w, "ready", j->ready);
+	slu_jsonw_ki64(w, "bound", j->bound);
+	slu_jsonw_ki64(w, "position", j->position);
+	when(w, "firstSeen", j->first_seen_us);
+	when(w, "start", j->start_s * 1000000);
+	when(w, "end", j->end_s == INT64_MAX ? 0 : j->end_s * 1000000);
+	when(w, "estimate", j->estimate_s * 1000000);
+	slu_jsonw_kbool(w, "promised", j->promised);
+	slu_jsonw_ki64(w, "limitSeconds", j->limit_s);
+	slu_jsonw_kstr(w, "reason", j->reason);
+	slu_jsonw_kstr(w, "remedy", j->remedy);
+	if (members) {
+		slu_jsonw_key(w, "pods");
+		slu_jsonw_arr(w);
+		for (uint32_t i = 0; i < j->n_pods; i++) {
+			slu_jsonw_obj(w);
+			slu_jsonw_kstr(w, "name", j->pod[i].name);
+			slu_jsonw_kstr(w, "state", j->pod[i].state);
+			slu_jsonw_kstr(w, "node", j->pod[i].node);
+			slu_jsonw_end_obj(w);
+		}
+		slu_jsonw_end_arr(w);
+	}
+	slu_jsonw_end_obj(w);
+}
+
+void slu_view_jobs(const struct slu_snapshot *s, struct slu_jsonw *w)
+{
+	slu_jsonw_obj(w);
+	when(w, "at", s->at_us);
+	slu_jsonw_key(w, "jobs");
+	slu_jsonw_arr(w);
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		job(&s->job[i], false, w);
+	slu_jsonw_end_arr(w);
+	slu_jsonw_end_obj(w);
+}
+
+int slu_view_job(const struct slu_snapshot *s, const char *ns, const char *name,
+		 struct slu_jsonw *w)
+{
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (!strcmp(s->job[i].ns, ns) && !strcmp(s->job[i].name, name)) {
+			job(&s->job[i], true, w);
+			return 0;
+		}
+	return -ENOENT;
+}
+
+void slu_view_nodes(const struct slu_snapshot *s, struct slu_jsonw *w)
+{
+	slu_jsonw_obj(w);
+	when(w, "at", s->at_us);
+	slu_jsonw_key(w, "nodes");
+	slu_jsonw_arr(w);
+	for (uint32_t i = 0; i < s->n_nodes; i++) {
+		const struct slu_snap_node *n = &s->node[i];
+
+		slu_jsonw_obj(w);
+		slu_jsonw_kstr(w, "name", n->name);
+		slu_jsonw_kstr(w, "state", n->state);
+		slu_jsonw_ki64(w, "gangPods", n->jobs);
+		slu_jsonw_ki64(w, "foreignPods", n->foreign);
+		slu_jsonw_key(w, "resources");
+		slu_jsonw_obj(w);
+		for (uint32_t k = 0; k < n->n_amounts; k++) {
+			slu_jsonw_key(w, n->amount[k].name);
+			slu_jsonw_obj(w);
+			slu_jsonw_ki64(w, "total", n->amount[k].total);
+			slu_jsonw_ki64(w, "free", n->amount[k].free);
+			slu_jsonw_end_obj(w);
+		}
+		slu_jsonw_end_obj(w);
+		slu_jsonw_end_obj(w);
+	}
+	slu_jsonw_end_arr(w);
+	slu_jsonw_end_obj(w);
+}
+
+void slu_view_queues(const struct slu_snapshot *s, struct slu_jsonw *w)
+{
+	slu_jsonw_obj(w);
+	when(w, "at", s->at_us);
+	slu_jsonw_key(w, "queues");
+	slu_jsonw_arr(w);
+	for (uint32_t i = 0; i < s->n_queues; i++) {
+		const struct slu_snap_queue *q = &s->queue[i];
+
+		slu_jsonw_obj(w);
+		slu_jsonw_kstr(w, "name", q->name);
+		slu_jsonw_kstr(w, "policy", q->policy);
+		slu_jsonw_ki64(w, "waiting", q->waiting);
+		slu_jsonw_ki64(w, "running", q->running);
+		slu_jsonw_ki64(w, "held", q->held);
+		slu_jsonw_ki64(w, "blocked", q->blocked);
+		slu_jsonw_ki64(w, "never", q->never);
+		slu_jsonw_ki64(w, "started", (int64_t)q->started);
+		slu_jsonw_ki64(w, "ended", (int64_t)q->ended);
+		slu_jsonw_ki64(w, "backfilled", (int64_t)q->backfilled);
+		slu_jsonw_end_obj(w);
+	}
+	slu_jsonw_end_arr(w);
+	slu_jsonw_end_obj(w);
+}

@@ -1,0 +1,570 @@
+/* The core against a cluster of a few lines: objects go in as JSON, writes come out, and what was
+ * bound is fed back as the API server would. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "control/core.h"
+#include "kube/codec.h"
+#include "tap.h"
+
+#define MAX_PODS 256
+
+struct fpod {
+	char name[64], uid[80], node[32], phase[16], spec[1000], meta[1000];
+	bool there;
+};
+
+struct world {
+	struct slu_strpool *pool;
+	struct slu_kcodec *codec;
+	struct slu_config *cfg;
+	struct slu_intents *door;
+	struct slu_inbox *out;
+	struct slu_core *core;
+	int64_t now_us;
+	uint64_t rv;
+	struct fpod pod[MAX_PODS];
+	int n_pods, binds, events, conditions, evictions, statuses;
+	enum slu_kube_outcome bind_outcome;
+	char last_event[1000], last_annotation[2000], last_status[500];
+};
+
+static void feed(struct world *w, enum slu_kkind kind, bool gone, const char *fmt, ...)
+	SLU_PRINTF(4, 5);
+static void feed(struct world *w, enum slu_kkind kind, bool gone, const char *fmt, ...)
+{
+	const struct slu_kobj *o = NULL;
+	struct slu_error err = { 0 };
+	char text[8192];
+	va_list ap;
+	int n, rc;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	rc = slu_kcodec_object(w->codec, kind, SLU_ENC_JSON, text, (size_t)n, &o, &err);
+	if (rc < 0) {
+		ok(false, "object: %s: %s", err.text, text);
+		return;
+	}
+	slu_core_take(w->core, slu_rec_object_new(o, gone), w->now_us);
+	slu_kobj_unref(o);
+}
+
+static void feed_node(struct world *w, const char *name, int cpu, const char *labels,
+		      const char *spec, const char *ready)
+{
+	feed(w, SLU_KIND_NODE, false,
+	     "{\"metadata\":{\"name\":\"%s\",\"uid\":\"node-%s\",\"resourceVersion\":\"%" PRIu64
+	     "\",\"labels\":{%s}},\"spec\":{%s},\"status\":{\"allocatable\":{\"cpu\":\"%d\","
+	     "\"memory\":\"16Gi\",\"pods\":\"110\"},\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\"}]}}",
+	     name, name, ++w->rv, labels, spec, cpu, ready);
+}
+
+static void feed_pod(struct world *w, struct fpod *p, bool gone)
+{
+	feed(w, SLU_KIND_POD, gone,
+	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"%s\","
+	     "\"resourceVersion\":\"%" PRIu64
+	     "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"%s%s},"
+	     "\"spec\":{%s%s%s%s%s},\"status\":{\"phase\":\"%s\"}}",
+	     p->name, p->uid, ++w->rv, *p->meta ? "," : "", p->meta, p->spec,
+	     *p->node ? ",\"nodeName\":\"" : "", p->node, *p->node ? "\"" : "", "", p->phase);
+}
+
+static struct fpod *add_pod(struct world *w, const char *name, const char *scheduler,
+			    const char *cpu, const char *meta)
+{
+	struct fpod *p = &w->pod[w->n_pods++];
+
+	snprintf(p->name, sizeof p->name, "%s", name);
+	snprintf(p->uid, sizeof p->uid, "uid-%s-%d", name, w->n_pods);
+	snprintf(p->phase, sizeof p->phase, "Pending");
+	snprintf(p->meta, sizeof p->meta, "%s", meta);
+	snprintf(p->spec, sizeof p->spec,
+		 "\"schedulerName\":\"%s\",\"containers\":[{\"name\":\"c\",\"resources\":{"
+		 "\"requests\":{\"cpu\":\"%s\"}}}]",
+		 scheduler, cpu);
+	p->there = true;
+	feed_pod(w, p, false);
+	return p;
+}
+
+static void end_pod(struct world *w, struct fpod *p, const char *phase)
+{
+	snprintf(p->phase, sizeof p->phase, "%s", phase);
+	feed_pod(w, p, false);
+}
+
+static void delete_pod(struct world *w, struct fpod *p)
+{
+	p->there = false;
+	feed_pod(w, p, true);
+}
+
+static void carry_out(struct world *w, struct slu_rec_write *x)
+{
+	switch (x->verb) {
+	case SLU_WRITE_BIND: {
+		enum slu_kube_outcome o = w->bind_outcome;
+
+		w->binds++;
+		for (int i = 0; i < w->n_pods && o == SLU_KUBE_OK; i++)
+			if (!strcmp(w->pod[i].uid, x->uid) && w->pod[i].there) {
+				snprintf(w->pod[i].node, sizeof w->pod[i].node, "%s", x->node);
+				snprintf(w->pod[i].phase, sizeof w->pod[i].phase, "Running");
+				feed_pod(w, &w->pod[i], false);
+			}
+		slu_core_take(w->core, slu_rec_written_new(x, o, false, "so it is"), w->now_us);
+		break;
+	}
+	case SLU_WRITE_EVENT:
+		w->events++;
+		snprintf(w->last_event, sizeof w->last_event, "%s", x->text);
+		break;
+	case SLU_WRITE_CONDITION:
+		w->conditions++;
+		break;
+	case SLU_WRITE_EVICT:
+		w->evictions++;
+		break;
+	case SLU_WRITE_ANNOTATE:
+		snprintf(w->last_annotation, sizeof w->last_annotation, "%s", x->text);
+		break;
+	case SLU_WRITE_STATUS:
+		w->statuses++;
+		snprintf(w->last_status, sizeof w->last_status, "%s", x->text);
+		break;
+	case SLU_WRITE_COUNT:
+		break;
+	}
+}
+
+/* Cycles until nothing is written any more. */
+static void turn(struct world *w)
+{
+	for (int round = 0; round < 20; round++) {
+		struct slu_error err = { 0 };
+		struct slu_record *r;
+		bool any = false;
+
+		w->now_us += 1000;
+		if (slu_core_cycle(w->core, w->now_us, &err) < 0)
+			ok(false, "cycle: %s", err.text);
+		while (slu_inbox_take(w->out, &r, 1)) {
+			carry_out(w, (struct slu_rec_write *)r);
+			r->free(r);
+			any = true;
+		}
+		if (!any)
+			return;
+	}
+}
+
+static void later(struct world *w, int seconds)
+{
+	w->now_us += (int64_t)seconds * 1000000;
+	turn(w);
+}
+
+static int bound(const struct world *w, const char *prefix)
+{
+	int n = 0;
+
+	for (int i = 0; i < w->n_pods; i++)
+		n += w->pod[i].there && *w->pod[i].node && !strcmp(w->pod[i].phase, "Running") &&
+		     !strncmp(w->pod[i].name, prefix, strlen(prefix));
+	return n;
+}
+
+static void open_world(struct world *w, int nodes, int cpu, const char *yaml)
+{
+	struct slu_journal_setup js = { .url = "memory:" };
+	struct slu_core_setup cs = { .verify = true };
+	struct slu_error err = { 0 };
+
+	*w = (struct world){ .now_us = INT64_C(1767225600000000) + 10000000 };
+	w->bind_outcome = SLU_KUBE_OK;
+	w->pool = slu_strpool_new();
+	w->codec = slu_kcodec_new(w->pool);
+	w->out = slu_inbox_new(UINT32_MAX, NULL, NULL);
+	if (slu_config_parse("test", yaml, strlen(yaml), &w->cfg, &err) < 0 ||
+	    slu_intents_new(&js, &w->door, &err) < 0)
+		ok(false, "start: %s", err.text);
+	cs.config = w->cfg;
+	cs.door = w->door;
+	cs.out = w->out;
+	if (slu_core_new(&cs, &w->core, &err) < 0)
+		ok(false, "core: %s", err.text);
+	for (int i = 0; i < nodes; i++) {
+		char name[16], labels[100];
+
+		snprintf(name, sizeof name, "n%d", i);
+		snprintf(labels, sizeof labels,
+			 "\"topology.sluice.sh/rack\":\"r%d\",\"kubernetes.io/hostname\":\"%s\"",
+			 i / 2, name);
+		feed_node(w, name, cpu, labels, "", "True");
+	}
+	for (int k = 0; k < SLU_KIND_COUNT; k++)
+		slu_core_take(w->core, slu_rec_synced_new((enum slu_kkind)k), w->now_us);
+}
+
+static void close_world(struct world *w)
+{
+	slu_core_free(w->core);
+	slu_intents_free(w->door, 0);
+	slu_inbox_free(w->out);
+	slu_config_free(w->cfg);
+	slu_kcodec_free(w->codec);
+	slu_strpool_free(w->pool);
+}
+
+#define GROUP(name, size) \
+	"\"labels\":{\"fluence.pod-group\":\"" name "\",\"fluence.group-size\":\"" size "\"}"
+#define OWNED(kind, uid, name)                                                              \
+	"\"ownerReferences\":[{\"apiVersion\":\"x\",\"kind\":\"" kind "\",\"name\":\"" name \
+	"\",\"uid\":\"" uid "\",\"controller\":true}]"
+
+static void job(struct world *w, const char *uid, const char *name, const char *spec,
+		const char *status)
+{
+	feed(w, SLU_KIND_JOB, false,
+	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"%s\",\"resourceVersion\":\"%" PRIu64
+	     "\",\"generation\":1},\"spec\":{%s,\"template\":{}},\"status\":{%s}}",
+	     name, uid, ++w->rv, spec, status);
+}
+
+/* ---- scenarios ---- */
+
+static void test_gang_waits_for_all(void)
+{
+	struct world w;
+	char name[16];
+
+	open_world(&w, 4, 2, "");
+	for (int i = 0; i < 3; i++) {
+		snprintf(name, sizeof name, "g-%d", i);
+		add_pod(&w, name, "fluence", "2", GROUP("g", "4"));
+	}
+	turn(&w);
+	ok(w.binds == 0, "three of four members: nothing is bound");
+	add_pod(&w, "g-3", "fluence", "2", GROUP("g", "4"));
+	turn(&w);
+	ok(w.binds == 4 && bound(&w, "g-") == 4, "the fourth arrives: all four are bound");
+	ok(strcmp(w.pod[0].node, w.pod[1].node) && strcmp(w.pod[2].node, w.pod[3].node),
+	   "whole-node members are on different nodes");
+	close_world(&w);
+}
+
+static void test_all_or_nothing(void)
+{
+	struct world w;
+	struct fpod *other;
+	char name[16];
+
+	open_world(&w, 4, 2, "");
+	other = add_pod(&w, "other", "default-scheduler", "1", "");
+	snprintf(other->node, sizeof other->node, "n2");
+	snprintf(other->phase, sizeof other->phase, "Running");
+	feed_pod(&w, other, false);
+	for (int i = 0; i < 4; i++) {
+		snprintf(name, sizeof name, "g-%d", i);
+		add_pod(&w, name, "fluence", "2", GROUP("g", "4"));
+	}
+	turn(&w);
+	ok(w.binds == 0, "a foreign pod holds half a node: the gang of four waits as a whole");
+	later(&w, 10);
+	ok(w.conditions == 4, "after a while its members are told (%d)", w.conditions);
+	ok(strstr(w.last_annotation, "sluice.sh/reason"), "and the reason is on the first pod: %s",
+	   w.last_annotation);
+	delete_pod(&w, other);
+	turn(&w);
+	ok(bound(&w, "g-") == 4, "the foreign pod goes: the gang starts at once");
+	close_world(&w);
+}
+
+static void test_release_and_next(void)
+{
+	struct world w;
+	char name[16];
+
+	open_world(&w, 2, 2, "");
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof name, "a-%d", i);
+		add_pod(&w, name, "sluice", "2", GROUP("a", "2"));
+		snprintf(name, sizeof name, "b-%d", i);
+		add_pod(&w, name, "fluxnetes", "2", GROUP("b", "2"));
+	}
+	turn(&w);
+	ok(bound(&w, "a-") == 2 && bound(&w, "b-") == 0, "a runs, b waits");
+	end_pod(&w, &w.pod[0], "Succeeded");
+	turn(&w);
+	ok(bound(&w, "b-") == 0, "one member of a ended: b still lacks a node");
+	end_pod(&w, &w.pod[2], "Succeeded");
+	turn(&w);
+	ok(bound(&w, "b-") == 2, "the second ended: b starts");
+	close_world(&w);
+}
+
+static void test_job_waves(void)
+{
+	struct world w;
+	const char *meta = OWNED("Job", "job-1", "pi");
+
+	open_world(&w, 1, 2, "");
+	job(&w, "job-1", "pi", "\"parallelism\":2,\"completions\":4", "");
+	add_pod(&w, "pi-a", "fluence", "1", meta);
+	turn(&w);
+	ok(w.binds == 0, "a Job of parallelism 2 is a gang of 2");
+	add_pod(&w, "pi-b", "fluence", "1", meta);
+	turn(&w);
+	ok(bound(&w, "pi-") == 2, "both start");
+	/* Somebody else would take the room the moment it is free. */
+	add_pod(&w, "x", "sluice", "1", "");
+	turn(&w);
+	end_pod(&w, &w.pod[0], "Succeeded");
+	turn(&w);
+	ok(!*w.pod[2].node, "the place of an ended member is kept for its successor");
+	add_pod(&w, "pi-c", "fluence", "1", meta);
+	turn(&w);
+	ok(*w.pod[3].node && !*w.pod[2].node, "the next wave takes it");
+	job(&w, "job-1", "pi", "\"parallelism\":2,\"completions\":4", "\"succeeded\":1");
+	end_pod(&w, &w.pod[1], "Succeeded");
+	add_pod(&w, "pi-d", "fluence", "1", meta);
+	turn(&w);
+	ok(*w.pod[4].node, "and the one after");
+	end_pod(&w, &w.pod[3], "Succeeded");
+	turn(&w);
+	ok(*w.pod[2].node, "nothing is left to come: the place goes to who waits");
+	close_world(&w);
+}
+
+static void test_size_below_pods(void)
+{
+	struct world w;
+	char name[16];
+
+	open_world(&w, 3, 1, "");
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof name, "g-%d", i);
+		add_pod(&w, name, "fluence", "1", GROUP("g", "2"));
+	}
+	turn(&w);
+	ok(bound(&w, "g-") == 3, "size 2 of 5 pods on 3 nodes: starts with what fits (%d)",
+	   bound(&w, "g-"));
+	for (int i = 0; i < 5; i++)
+		if (*w.pod[i].node) {
+			end_pod(&w, &w.pod[i], "Succeeded");
+			break;
+		}
+	turn(&w);
+	ok(bound(&w, "g-") == 3, "the rest follow as room allows");
+	close_world(&w);
+}
+
+static void test_statefulset(void)
+{
+	struct world w;
+	const char *meta = OWNED("StatefulSet", "ss-1", "db");
+
+	open_world(&w, 3, 1, "");
+	feed(&w, SLU_KIND_STATEFULSET, false,
+	     "{\"metadata\":{\"name\":\"db\",\"namespace\":\"ns\",\"uid\":\"ss-1\",\"resourceVersion\":\"1\"},"
+	     "\"spec\":{\"replicas\":3,\"template\":{}}}");
+	add_pod(&w, "db-0", "fluence", "1", meta);
+	turn(&w);
+	ok(bound(&w, "db-") == 1, "the first of an OrderedReady StatefulSet starts alone");
+	add_pod(&w, "x-0", "sluice", "1", "");
+	turn(&w);
+	ok(bound(&w, "x-") == 0, "but the places of the others are held");
+	add_pod(&w, "db-1", "fluence", "1", meta);
+	turn(&w);
+	add_pod(&w, "db-2", "fluence", "1", meta);
+	turn(&w);
+	ok(bound(&w, "db-") == 3, "one by one they come");
+	close_world(&w);
+}
+
+static void test_constraints(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 2, 4, "");
+	feed_node(&w, "special", 4, "\"disk\":\"ssd\"",
+		  "\"taints\":[{\"key\":\"only\",\"value\":\"me\",\"effect\":\"NoSchedule\"}]",
+		  "True");
+	feed_node(&w, "dead", 64, "", "", "False");
+	feed_node(&w, "cordoned", 64, "", "\"unschedulable\":true", "True");
+	feed_node(&w, "master", 64, "\"node-role.kubernetes.io/control-plane\":\"\"", "", "True");
+	p = &w.pod[w.n_pods++];
+	*p = (struct fpod){ .name = "sel", .uid = "u-sel", .phase = "Pending", .there = true };
+	snprintf(
+		p->spec, sizeof p->spec,
+		"\"schedulerName\":\"sluice\",\"nodeSelector\":{\"disk\":\"ssd\"},\"containers\":[]");
+	feed_pod(&w, p, false);
+	turn(&w);
+	ok(!*p->node, "selected, but tainted: waits");
+	p = &w.pod[w.n_pods++];
+	*p = (struct fpod){ .name = "tol", .uid = "u-tol", .phase = "Pending", .there = true };
+	snprintf(
+		p->spec, sizeof p->spec,
+		"\"schedulerName\":\"sluice\",\"nodeSelector\":{\"disk\":\"ssd\"},\"tolerations\":[{\"key\":\"only\",\"operator\":\"Exists\"}],\"containers\":[]");
+	feed_pod(&w, p, false);
+	turn(&w);
+	ok(!strcmp(p->node, "special"), "tolerated: runs there");
+	p = add_pod(&w, "big", "sluice", "8", "");
+	turn(&w);
+	ok(!*p->node, "down, cordoned and control-plane nodes are not used");
+	feed_node(&w, "cordoned", 64, "", "", "True");
+	turn(&w);
+	ok(!strcmp(p->node, "cordoned"), "uncordoned: used at once");
+	close_world(&w);
+}
+
+static void test_never_and_grow(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 2, 4, "");
+	p = add_pod(&w, "huge", "fluxnetes", "20", "");
+	turn(&w);
+	later(&w, 1);
+	ok(w.events > 0 && w.conditions == 1, "what can never run is told within a second: %s",
+	   w.last_event);
+	feed_node(&w, "large", 32, "", "", "True");
+	turn(&w);
+	ok(!strcmp(p->node, "large"), "and looked at again when a node comes");
+	close_world(&w);
+}
+
+static void test_bind_fails(void)
+{
+	struct world w;
+
+	open_world(&w, 2, 1, "");
+	w.bind_outcome = SLU_KUBE_INVALID;
+	add_pod(&w, "g-0", "fluence", "1", GROUP("g", "2"));
+	add_pod(&w, "g-1", "fluence", "1", GROUP("g", "2"));
+	turn(&w);
+	ok(w.binds == 2 && bound(&w, "g-") == 0, "both bindings are refused for good (%d, %d)",
+	   w.binds, bound(&w, "g-"));
+	w.bind_outcome = SLU_KUBE_OK;
+	later(&w, 40);
+	ok(w.binds == 4 && bound(&w, "g-") == 2, "the gang was taken back whole and planned again");
+	close_world(&w);
+}
+
+static void test_restart(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	/* Two members run already, a third waits: the first cycle of a new process. */
+	open_world(&w, 3, 2, "");
+	for (int i = 0; i < 2; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "g-%d", i);
+		p = &w.pod[w.n_pods++];
+		*p = (struct fpod){ .phase = "Running", .there = true };
+		snprintf(p->name, sizeof p->name, "%s", name);
+		snprintf(p->uid, sizeof p->uid, "u-%s", name);
+		snprintf(p->node, sizeof p->node, "n%d", i);
+		snprintf(p->meta, sizeof p->meta, GROUP("g", "3"));
+		snprintf(
+			p->spec, sizeof p->spec,
+			"\"schedulerName\":\"fluence\",\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"2\"}}}]");
+		feed_pod(&w, p, false);
+	}
+	add_pod(&w, "g-2", "fluence", "2", GROUP("g", "3"));
+	add_pod(&w, "x", "sluice", "2", "");
+	turn(&w);
+	ok(bound(&w, "g-") == 3 && bound(&w, "x") == 0,
+	   "the rest of a gang that runs already is completed before anybody else");
+	close_world(&w);
+}
+
+static void test_bad_objects(void)
+{
+	struct world w;
+	struct fpod *good;
+
+	open_world(&w, 2, 4, "");
+	add_pod(&w, "b1", "fluence", "1", GROUP("b1", "many"));
+	add_pod(&w, "b2", "fluence", "1", GROUP("b2", "99999999999"));
+	add_pod(&w, "b3", "fluence", "1", "\"annotations\":{\"sluice.sh/duration\":\"a while\"}");
+	add_pod(&w, "b4", "fluence", "1", "\"annotations\":{\"sluice.sh/topology\":\"moon\"}");
+	good = add_pod(&w, "good", "fluence", "1",
+		       "\"annotations\":{\"fluence.note\":\"caf\\u00e9 ' \\\" ; --\"}");
+	turn(&w);
+	ok(w.events >= 4, "each bad object is named in an event (%d)", w.events);
+	ok(*good->node && w.binds == 1, "and hurts nobody else");
+	close_world(&w);
+}
+
+static void test_topology(void)
+{
+	struct world w;
+	char name[16];
+
+	open_world(&w, 6, 1, "");
+	add_pod(&w, "x", "sluice", "1", ""); /* takes a node of rack r0 */
+	turn(&w);
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof name, "t-%d", i);
+		add_pod(&w, name, "sluice", "1",
+			"\"labels\":{\"sluice.sh/group\":\"t\",\"sluice.sh/size\":\"2\"},"
+			"\"annotations\":{\"sluice.sh/topology\":\"rack\"}");
+	}
+	turn(&w);
+	ok(bound(&w, "t-") == 2 && (w.pod[1].node[1] - '0') / 2 == (w.pod[2].node[1] - '0') / 2,
+	   "both members are in one rack (%s, %s)", w.pod[1].node, w.pod[2].node);
+	close_world(&w);
+}
+
+static void test_namespaces_and_podgroup(void)
+{
+	struct world w;
+
+	open_world(&w, 4, 1, "");
+	feed(&w, SLU_KIND_PODGROUP_X, false,
+	     "{\"metadata\":{\"name\":\"pg\",\"namespace\":\"ns\",\"uid\":\"pg-1\",\"resourceVersion\":\"1\"},\"spec\":{\"minMember\":3}}");
+	for (int i = 0; i < 2; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "p-%d", i);
+		add_pod(&w, name, "fluence", "1",
+			"\"labels\":{\"scheduling.x-k8s.io/pod-group\":\"pg\",\"fluence.group-size\":\"2\"}");
+	}
+	turn(&w);
+	ok(bound(&w, "p-") == 0, "a PodGroup's minMember wins over the size label");
+	add_pod(&w, "p-2", "fluence", "1", "\"labels\":{\"scheduling.x-k8s.io/pod-group\":\"pg\"}");
+	turn(&w);
+	later(&w, 1);
+	ok(bound(&w, "p-") == 3 && strstr(w.last_status, "\"phase\":\"Running\""),
+	   "with three members it runs, and its status says so: %s", w.last_status);
+	close_world(&w);
+}
+
+int main(void)
+{
+	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
+	test_gang_waits_for_all();
+	test_all_or_nothing();
+	test_release_and_next();
+	test_job_waves();
+	test_size_below_pods();
+	test_statefulset();
+	test_constraints();
+	test_never_and_grow();
+	test_bind_fails();
+	test_restart();
+	test_bad_objects();
+	test_topology();
+	test_namespaces_and_podgroup();
+	return tap_done();
+}
