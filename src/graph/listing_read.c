@@ -3,7 +3,8 @@
 #include "graph/read.h"
 #include "graph/rv1.h"
 
-#define MSG_MAX ((size_t)1 << 20)
+#define MSG_MAX      ((size_t)1 << 20)
+#define VERTICES_MAX (1u << 22)
 
 static const char *keep(struct slu_listing *l, const char *s)
 {
@@ -172,6 +173,8 @@ static int push_vertex(struct lister *r, struct slu_listing_vertex v)
 	struct slu_listing *l = r->l;
 	struct slu_listing_path p = { .subsystem = "containment" };
 
+	if (l->v.n >= VERTICES_MAX)
+		return -EFBIG;
 	v.size = 1;
 	v.path = l->paths.n;
 	v.npaths = 1;

@@ -9,6 +9,7 @@ struct generator {
 	vertex_list *made;       /* per recipe vertex: what was generated for it */
 	SLU_VEC(int32_t) scales; /* the reference's front is the end here */
 	uint32_t start;          /* vertices in the graph before us */
+	uint32_t max;            /* and at most this many more */
 	int32_t rank;
 };
 
@@ -57,7 +58,7 @@ static int make_vertex(struct generator *m, uint32_t u, uint32_t parent, int64_t
 
 	if (rc < 0)
 		return rc;
-	if (m->g->v.n - m->start >= SLU_READ_MAX)
+	if (m->g->v.n - m->start >= m->max)
 		return -EFBIG;
 	if (rv->size < 0 || rv->size > UINT32_MAX)
 		return -ERANGE;
@@ -102,7 +103,7 @@ static int multiply(struct generator *m, const struct slu_recipe_edge *e)
 
 	if (rc < 0)
 		return rc;
-	if (total > SLU_READ_MAX)
+	if (total > m->max)
 		return -EFBIG;
 	if (slu_vec_reserve(to, (uint32_t)total) < 0 ||
 	    slu_graph_reserve(m->g, m->g->v.n + (uint32_t)total) < 0)
@@ -132,7 +133,7 @@ static int associate(struct generator *m, const struct slu_recipe_edge *e, uint8
 		rc = slu_graph_path_under(m->g, dst, sub, SLU_NONE);
 	if (!rc)
 		rc = slu_graph_link(m->g, src, dst, sub);
-	if (!rc && m->made[e->dst].n >= SLU_READ_MAX)
+	if (!rc && m->made[e->dst].n >= m->max)
 		rc = -EFBIG;
 	return rc < 0 ? rc : slu_vec_push(&m->made[e->dst], dst);
 }
@@ -337,11 +338,12 @@ static int generate(struct generator *m)
 	return rc;
 }
 
-int slu_read_grug(struct slu_graph *g, const char *text, size_t n, struct slu_buf *msg)
+int slu_read_grug_max(struct slu_graph *g, const char *text, size_t n, uint32_t max,
+		      struct slu_buf *msg)
 {
 	struct slu_graph_mark mark = slu_graph_mark(g);
 	struct slu_recipe r = { 0 };
-	struct generator m = { .g = g, .r = &r, .start = g->v.n };
+	struct generator m = { .g = g, .r = &r, .start = g->v.n, .max = max };
 	int rc = slu_recipe_parse(&r, text, n);
 
 	if (rc == -EINVAL)
@@ -357,4 +359,9 @@ int slu_read_grug(struct slu_graph *g, const char *text, size_t n, struct slu_bu
 		slu_buf_puts(msg, "the size of a resource is outside 0..4294967295; ");
 	slu_recipe_done(&r);
 	return rc == -ERANGE ? -EINVAL : rc;
+}
+
+int slu_read_grug(struct slu_graph *g, const char *text, size_t n, struct slu_buf *msg)
+{
+	return slu_read_grug_max(g, text, n, SLU_READ_MAX, msg);
 }

@@ -1,0 +1,88 @@
+/* session.h — a small session without files and without output, for targets that run commands. */
+#pragma once
+#include "fuzz.h"
+#include "query/session.h"
+
+/* Files a command may name: `f` is the fuzzed text, the others are fixed. */
+struct fuzz_files {
+	const char *text;
+	size_t n;
+};
+
+static const char fuzz_grug[] =
+	"<graphml>"
+	"<key id='root' for='node' attr.name='root' attr.type='int'><default>0</default></key>"
+	"<key id='type' for='node' attr.name='type' attr.type='string'/>"
+	"<key id='basename' for='node' attr.name='basename' attr.type='string'/>"
+	"<key id='size' for='node' attr.name='size' attr.type='long'><default>1</default></key>"
+	"<key id='unit' for='node' attr.name='unit' attr.type='string'/>"
+	"<key id='subsystem' for='node' attr.name='subsystem' attr.type='string'>"
+	"<default>containment</default></key>"
+	"<key id='e_subsystem' for='edge' attr.name='e_subsystem' attr.type='string'>"
+	"<default>containment</default></key>"
+	"<key id='gen_method' for='edge' attr.name='gen_method' attr.type='string'>"
+	"<default>MULTIPLY</default></key>"
+	"<key id='id_scope' for='edge' attr.name='id_scope' attr.type='int'><default>0</default></key>"
+	"<key id='id_start' for='edge' attr.name='id_start' attr.type='int'><default>0</default></key>"
+	"<key id='id_stride' for='edge' attr.name='id_stride' attr.type='int'><default>1</default></key>"
+	"<key id='multi_scale' for='edge' attr.name='multi_scale' attr.type='int'>"
+	"<default>1</default></key>"
+	"<graph edgedefault='directed'>"
+	"<node id='c'><data key='root'>1</data><data key='type'>cluster</data>"
+	"<data key='basename'>c</data></node>"
+	"<node id='n'><data key='type'>node</data><data key='basename'>n</data></node>"
+	"<node id='k'><data key='type'>core</data><data key='basename'>core</data></node>"
+	"<node id='m'><data key='type'>memory</data><data key='basename'>memory</data>"
+	"<data key='size'>4</data></node>"
+	"<edge id='a' source='c' target='n'><data key='multi_scale'>3</data></edge>"
+	"<edge id='b' source='n' target='k'><data key='multi_scale'>4</data></edge>"
+	"<edge id='d' source='n' target='m'><data key='multi_scale'>2</data></edge>"
+	"</graph></graphml>";
+
+static const char fuzz_job[] = "version: 1\n"
+			       "resources:\n"
+			       "- {type: node, count: 1, with: [{type: slot, count: 1, label: s, "
+			       "with: [{type: core, count: 2}]}]}\n"
+			       "tasks: [{command: [a], slot: s, count: {per_slot: 1}}]\n"
+			       "attributes: {system: {duration: 100}}\n";
+
+static const char fuzz_r[] = "{\"version\": 1, \"execution\": {\"R_lite\": [{\"rank\": \"0\", "
+			     "\"children\": {\"core\": \"0-1\"}}], \"nodelist\": [\"n0\"]}}";
+
+static int fuzz_read(void *arg, const char *path, struct slu_buf *out)
+{
+	const struct fuzz_files *f = arg;
+
+	if (!strcmp(path, "graph"))
+		return slu_buf_puts(out, fuzz_grug);
+	if (!strcmp(path, "job"))
+		return slu_buf_puts(out, fuzz_job);
+	if (!strcmp(path, "r"))
+		return slu_buf_puts(out, fuzz_r);
+	if (!strcmp(path, "f") && f)
+		return slu_buf_add(out, f->text, f->n);
+	return -ENOENT;
+}
+
+static struct slu_session *fuzz_session(struct fuzz_files *files, const char *policy,
+					enum slu_format format)
+{
+	static FILE *nowhere;
+	struct slu_query_options o = { .load_file = "graph",
+				       .load_format = "grug",
+				       .subsystems = "CA",
+				       .policy = policy,
+				       .traverser = "simple",
+				       .format = format };
+	struct slu_session_io io = { .read = fuzz_read, .arg = files };
+	struct slu_buf msg = SLU_BUF_INIT(4096);
+	struct slu_session *s = NULL;
+
+	if (!nowhere)
+		nowhere = fopen("/dev/null", "w");
+	must(nowhere);
+	io.out = io.std = io.err = nowhere;
+	must(slu_session_new(&o, &io, &s, &msg) == 0);
+	slu_buf_done(&msg);
+	return s;
+}
