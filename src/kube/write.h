@@ -1,0 +1,108 @@
+/* write.h — what we do to objects: create, get, patch, replace, delete, bind, evict, review.
+ *
+ * Each call sends one request and is answered by exactly one call of `done` (client.h), on the
+ * loop's thread, never from inside.  0, -ENOMEM, -ENOBUFS, -ESHUTDOWN from the sending itself; then
+ * `done` is not called.  Texts and bodies are copied. */
+#pragma once
+#include "base/buf.h"
+#include "kube/client.h"
+#include "kube/object.h"
+
+/* Which object, or which collection if name is NULL. */
+struct slu_ktarget {
+	const char *group, *version, *resource;
+	const char *ns; /* NULL: not in a namespace */
+	const char *name;
+	const char *sub; /* "status", "binding", ...; NULL */
+};
+
+/* A target of a known kind.  ns "" counts as none. */
+struct slu_ktarget slu_ktarget(enum slu_kkind kind, const char *ns, const char *name,
+			       const char *sub);
+
+/* Who gets the answer. */
+struct slu_kdone {
+	slu_kube_done_fn *fn;
+	void *arg;
+};
+
+/* Read one object; `accept` as in client.h, NULL: JSON. */
+int slu_kube_get(struct slu_kube_client *c, const struct slu_ktarget *t, const char *accept,
+		 struct slu_kdone done);
+/* POST a JSON body to the collection (or to a subresource, with name and sub given). */
+int slu_kube_create(struct slu_kube_client *c, const struct slu_ktarget *t, const void *json,
+		    size_t n, struct slu_kdone done);
+/* PUT; conflicts if the body's resourceVersion is not the current one. */
+int slu_kube_replace(struct slu_kube_client *c, const struct slu_ktarget *t, const void *json,
+		     size_t n, struct slu_kdone done);
+
+enum slu_kpatch {
+	SLU_KPATCH_JSON,      /* RFC 6902 */
+	SLU_KPATCH_MERGE,     /* RFC 7386 */
+	SLU_KPATCH_STRATEGIC, /* lists merged by key; built-in kinds only */
+	SLU_KPATCH_APPLY,     /* server-side apply; needs a field manager */
+};
+struct slu_kpatch_options {
+	const char *field_manager; /* NULL: "sluice" for APPLY, else none */
+	bool force;                /* APPLY: take fields over from other managers */
+	uint8_t priority;          /* as in client.h */
+};
+/* A patch that names metadata.resourceVersion or tests values conflicts instead of overwriting.
+ * Patches are sent again when their fate is unknown unless they are JSON patches (which may not be
+ * repeatable). */
+int slu_kube_patch(struct slu_kube_client *c, const struct slu_ktarget *t, enum slu_kpatch type,
+		   const void *body, size_t n, const struct slu_kpatch_options *o,
+		   struct slu_kdone done);
+
+struct slu_kdelete_options {
+	const char *uid;         /* delete only this one; NULL: whoever has the name */
+	uint64_t rv;             /* and only in this version; 0: any */
+	int64_t grace_s;         /* SLU_KNONE: the object's own */
+	const char *propagation; /* "Foreground", "Background", "Orphan"; NULL: the kind's */
+};
+int slu_kube_delete(struct slu_kube_client *c, const struct slu_ktarget *t,
+		    const struct slu_kdelete_options *o, struct slu_kdone done);
+
+/* Bind a pod to a node.  With the uid another pod under the same name is never bound.  Sent again
+ * when its fate is unknown: the repetition of one that was carried out is a CONFLICT, and the pod's
+ * nodeName tells which of the two it was. */
+int slu_kube_bind(struct slu_kube_client *c, const char *ns, const char *pod, const char *uid,
+		  const char *node, struct slu_kdone done);
+/* Ask for a pod's eviction; a disruption budget may refuse (RETRYABLE, 429).  uid NULL: whoever has
+ * the name. */
+int slu_kube_evict(struct slu_kube_client *c, const char *ns, const char *pod, const char *uid,
+		   int64_t grace_s, struct slu_kdone done);
+
+/* ---- read, change, write; again on conflict ---- */
+
+struct slu_json;
+/* Given the object as it is (JSON), write the whole changed object into `body` and return 1; 0
+ * leaves it as it is (done is then called with OK and the object); negative ends it with INVALID.
+ */
+typedef int slu_kchange_fn(void *arg, const struct slu_json *now, struct slu_buf *body);
+/* At most `tries` rounds (0: 5), with short pauses; then the last outcome. */
+int slu_kube_update(struct slu_kube_client *c, const struct slu_ktarget *t, unsigned tries,
+		    slu_kchange_fn *change, void *arg, struct slu_kdone done);
+
+/* ---- who is calling, and may they ---- */
+
+struct slu_kuser {
+	const char *name, *uid;
+	const char *const *groups;
+	uint32_t ngroups;
+};
+/* user NULL: the token is nobody's, `error` says why ("" if the server did not).  Borrowed. */
+typedef void slu_ktoken_fn(void *arg, const struct slu_kuser *user, const char *error);
+/* TokenReview.  audience NULL: the server's own. */
+int slu_kube_token_review(struct slu_kube_client *c, const char *token, const char *audience,
+			  slu_ktoken_fn *fn, void *arg);
+
+struct slu_kaccess {
+	const char *verb, *group, *resource, *sub, *ns, *name; /* of a resource; NULL: not given */
+	const char *path;                                      /* or of a URL path */
+};
+/* allowed: 1 yes, 0 no, negative: could not be asked. */
+typedef void slu_kaccess_fn(void *arg, int allowed, const char *reason);
+/* SubjectAccessReview. */
+int slu_kube_access_review(struct slu_kube_client *c, const struct slu_kuser *user,
+			   const struct slu_kaccess *what, slu_kaccess_fn *fn, void *arg);
