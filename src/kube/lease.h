@@ -14,7 +14,7 @@
  *fence it.
  *
  * slu_elector is the pure half (results in, requests out, the caller's clock), slu_lease drives it.
-*/
+ */
 #pragma once
 #include "kube/client.h"
 #include "kube/codec.h"
