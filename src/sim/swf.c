@@ -117,12 +117,13 @@ static int keep(struct slu_swf *s, const int64_t *f, struct slu_error *err)
 {
 	struct slu_trace *t = s->trace;
 	int64_t alloc = f[F_PROCS], procs = f[F_REQ_PROCS] > 0 ? f[F_REQ_PROCS] : f[F_PROCS];
+	int64_t size = s->procs ? s->procs : t->machine_procs;
 	char name[24];
 
 	if (alloc <= 0)
 		alloc = procs;
 	if (procs <= 0 || f[F_RUN] <= 0 || f[F_REQ_TIME] <= 0 || f[F_SUBMIT] < 0 ||
-	    procs > SLU_TRACE_MAX_SLOTS || (s->procs && (procs > s->procs || alloc > s->procs))) {
+	    procs > SLU_TRACE_MAX_SLOTS || (size && (procs > size || alloc > size))) {
 		t->dropped++;
 		return 0;
 	}

@@ -21,7 +21,7 @@ struct slu_swf_note {
 /* Zero-initialise with the fields of the first block set. */
 struct slu_swf {
 	struct slu_trace *trace;
-	int64_t procs; /* size of the machine; 0: not known yet, nothing is dropped for its size */
+	int64_t procs; /* size of the machine; 0: what the header says */
 	bool strict;   /* a malformed line is an error */
 
 	uint64_t line; /* lines seen */

@@ -2,7 +2,8 @@
  *
  *   - no node over its size: starts and ends alone are counted here, per node and resource
  *   - no gang in part: a start names at least the minimum of every role
- *   - FCFS is never overtaken: whoever starts is the first in line
+ *   - FCFS is never overtaken: whoever starts is the first in line (but a promise stands against
+ *     those who came in front of it afterwards)
  *   - promises: a told start moves later only for lack of capacity, and a job starts no later than
  *     it was told last.  EASY's head and everybody under CONSERVATIVE are covered by this, for
  *     every delay of theirs would be a broken promise.
@@ -21,6 +22,7 @@ struct verify {
 	int64_t *told;          /* last told start, per job */
 	SLU_VEC(uint32_t) line; /* jobs in line, in order of submission (a heap by order) */
 	uint8_t *in_line;
+	uint64_t *entered, *promised; /* step at which a job came in line, was promised a start */
 	uint64_t steps;
 };
 
@@ -35,8 +37,10 @@ int verify_new(struct world *w, struct verify **out)
 	v->held = slu_calloc(jobs, sizeof *v->held);
 	v->told = slu_calloc(jobs, sizeof *v->told);
 	v->in_line = slu_calloc(jobs, 1);
+	v->entered = slu_calloc(jobs, sizeof *v->entered);
+	v->promised = slu_calloc(jobs, sizeof *v->promised);
 	w->verify = v;
-	if (!v->used || !v->held || !v->told || !v->in_line)
+	if (!v->entered || !v->promised || !v->used || !v->held || !v->told || !v->in_line)
 		return -ENOMEM;
 	for (uint32_t j = 0; j < w->t->job.n; j++)
 		v->told[j] = SLU_TIME_NONE;
@@ -52,6 +56,8 @@ void verify_free(struct verify *v)
 	slu_free(v->held);
 	slu_free(v->told);
 	slu_free(v->in_line);
+	slu_free(v->entered);
+	slu_free(v->promised);
 	slu_vec_done(&v->line);
 	slu_free(v);
 }
@@ -155,6 +161,8 @@ static bool is_fcfs(const struct world *w)
 int verify_submit(struct verify *v, const struct world *w, uint32_t j)
 {
 	v->in_line[j] = 1;
+	v->entered[j] = v->steps + 1;
+	v->promised[j] = UINT64_MAX;
 	v->told[j] = SLU_TIME_NONE;
 	if (!is_fcfs(w))
 		return 0;
@@ -183,7 +191,8 @@ static int check_fcfs(struct verify *v, const struct world *w, uint32_t j, struc
 		if (v->in_line[top]) {
 			/* Held, blocked or impossible jobs are not in line. */
 			if (slu_queue_job(w->q, top + 1, &view) == 0 &&
-			    view.state == SLU_JOB_WAITING && before(w, top, j))
+			    view.state == SLU_JOB_WAITING && before(w, top, j) &&
+			    v->promised[j] >= v->entered[top])
 				return slu_fail(err, -EUCLEAN,
 						"verify: at %" PRId64
 						" job %u overtakes job %u under fcfs",
@@ -255,6 +264,8 @@ static int on_plan(struct verify *v, const struct world *w, const struct slu_dec
 				"verify: at %" PRId64 " job %" PRIu64 " is moved from %" PRId64
 				" to %" PRId64 " (%s)",
 				w->now_s, d->job, v->told[j], d->start_s, slu_cause_name(d->cause));
+	if (v->told[j] == SLU_TIME_NONE)
+		v->promised[j] = v->steps;
 	v->told[j] = d->start_s;
 	return 0;
 }
