@@ -478,7 +478,7 @@ void kube_call_cut(struct slu_kube_call *q, uint32_t code, bool refused)
 
 	q->stream = NULL;
 	q->conn = NULL;
-	if (code == SLU_H2_INTERNAL_ERROR)
+	if (code == SLU_H2_LOST)
 		slu_fail(&q->last, 0, "the connection was lost before the answer was complete");
 	else
 		slu_fail(&q->last, 0, "the server ended the stream: %s", slu_h2_code_name(code));

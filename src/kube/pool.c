@@ -68,16 +68,6 @@ static void on_room(void *arg)
 		kube_lane_wake(k->lane);
 }
 
-static void on_goaway(void *arg, uint32_t code, const char *text)
-{
-	struct kube_conn *k = arg;
-
-	(void)code, (void)text;
-	k->lane->c->st.goaways++;
-	retire(k);
-	kube_lane_wake(k->lane); /* a new one first, old answers second */
-}
-
 /* Errors that another try will not cure. */
 static bool hopeless(int code)
 {
@@ -139,6 +129,24 @@ static void lane_unreached(struct kube_lane *l, int code, const struct slu_error
 		else
 			kube_call_unreached(q, &why);
 	}
+}
+
+static void on_goaway(void *arg, uint32_t code, const char *text)
+{
+	struct kube_conn *k = arg;
+	struct kube_lane *l = k->lane;
+	struct slu_error err = { 0 };
+
+	l->c->st.goaways++;
+	retire(k);
+	if (!k->answered) {
+		/* A server that turns everybody away is not to be stormed. */
+		slu_fail(&err, 0, "the server says goodbye at once: %s%s%s", slu_h2_code_name(code),
+			 *text ? ": " : "", text);
+		slu_timer_start(&l->again, l->c->loop, kube_backoff(l->c, ++l->fails), again, l);
+		lane_unreached(l, -ECONNREFUSED, &err);
+	}
+	kube_lane_wake(l); /* a new one first, old answers second */
 }
 
 static void on_down(void *arg, int code, const struct slu_error *err)
@@ -405,7 +413,7 @@ void slu_kube_client_cut(struct slu_kube_client *c, enum slu_kube_lane lane)
 				;
 			if (!q)
 				break;
-			kube_call_cut(q, SLU_H2_INTERNAL_ERROR, false);
+			kube_call_cut(q, SLU_H2_LOST, false);
 		}
 		c->st.resets++;
 		conn_free(k);

@@ -305,16 +305,38 @@ static void flush(void *arg)
 	}
 }
 
+static int socket_error(int fd, int otherwise)
+{
+	socklen_t len = sizeof(int);
+	int e = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &len) < 0 || !e)
+		return otherwise;
+	return -e;
+}
+
 static void on_poll(uv_poll_t *h, int status, int events)
 {
 	struct slu_conn *c = h->data;
 	struct slu_error err = { 0 };
+	int rc;
 
 	if (c->dead)
 		return;
 	if (status < 0) {
-		fail(c, status,
-		     (slu_fail(&err, status, "connection broke: %s", uv_strerror(status)), &err));
+		/* libuv stopped polling and says EBADF for every error of the socket.  What
+		 * arrived before the error is still to be had. */
+		c->events = 0;
+		c->write_blocked = false;
+		if (c->handshaking)
+			handshake(c);
+		else if (c->open)
+			read_all(c);
+		if (c->dead)
+			return;
+		rc = socket_error(c->fd, status);
+		slu_fail(&err, rc, "connection broke: %s", strerror(-rc));
+		fail(c, rc, &err);
 		return;
 	}
 	if ((events & UV_DISCONNECT) && c->paused) {

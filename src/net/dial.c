@@ -125,10 +125,10 @@ static void on_writable(uv_poll_t *h, int status, int events)
 	socklen_t len = sizeof e;
 
 	(void)events;
-	if (status < 0)
-		e = -status;
-	else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &len) < 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &len) < 0)
 		e = errno;
+	if (!e && status < 0) /* libuv says EBADF for every error of the socket */
+		e = -status;
 	if (e) {
 		d->last = e;
 		try_next(d);

@@ -358,7 +358,7 @@ void slu_h2_free(struct slu_h2 *h)
 		struct slu_h2_stream *s = h->streams;
 
 		nghttp2_session_set_stream_user_data(h->ng, s->id, NULL);
-		h->ops->closed(h->arg, s, SLU_H2_INTERNAL_ERROR, !s->sent);
+		h->ops->closed(h->arg, s, SLU_H2_LOST, !s->sent);
 		stream_free(s);
 	}
 	nghttp2_session_del(h->ng);

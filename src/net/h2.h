@@ -38,7 +38,7 @@ struct slu_h2_options {
 
 /* NULL: no memory.  The connection preface and SETTINGS are ready to be sent. */
 struct slu_h2 *slu_h2_new(const struct slu_h2_options *o, const struct slu_h2_ops *ops, void *arg);
-/* Frees all streams; closed is called for each with code INTERNAL_ERROR first. */
+/* Frees all streams; closed is called for each with code SLU_H2_LOST first. */
 void slu_h2_free(struct slu_h2 *h);
 
 /* 0, or -EPROTO / -ENOMEM with a sentence: send what slu_h2_send() gives, then close. */
@@ -96,3 +96,4 @@ const char *slu_h2_code_name(uint32_t code);
 #define SLU_H2_INTERNAL_ERROR 0x2u
 #define SLU_H2_REFUSED_STREAM 0x7u
 #define SLU_H2_CANCEL         0x8u
+#define SLU_H2_LOST           UINT32_MAX /* not on the wire: the connection went away */

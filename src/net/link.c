@@ -64,13 +64,22 @@ static void go_down(struct slu_link *k, int code, const struct slu_error *err)
 	k->conn = NULL;
 	/* Streams hear of it before the owner does. */
 	if (!k->depth && k->h2) {
-		slu_h2_free(k->h2);
+		struct slu_h2 *h2 = k->h2;
+
 		k->h2 = NULL;
+		k->depth++;
+		slu_h2_free(h2);
+		k->depth--;
 	}
 	if (k->dead) /* the owner closed us from a stream's callback */
 		return;
-	slu_link_close(k);
+	k->dead = true;
+	slu_timer_stop(&k->timer);
 	ops->down(arg, code, &copy);
+	if (k->depth)
+		slu_task_defer(&k->reap, k->loop, link_free, k);
+	else
+		link_free(k);
 }
 
 /* ---- from the HTTP/2 machine ---- */
@@ -107,12 +116,21 @@ static void on_closed(void *arg, struct slu_h2_stream *s, uint32_t code, bool re
 		k->ops->closed(k->arg, s, code, refused);
 }
 
-static void on_room(void *arg)
+static void arm_ping(struct slu_link *k);
+
+/* SETTINGS arrived.  Only the first ones make the link usable: before them we would not know how
+ * many streams the server takes. */
+static void on_settings(void *arg)
 {
 	struct slu_link *k = arg;
 
-	k->ping_out = false;
-	if (!k->dead && k->ready)
+	if (k->dead)
+		return;
+	if (!k->ready && !k->draining) {
+		k->ready = true;
+		arm_ping(k);
+	}
+	if (k->ready)
 		k->ops->room(k->arg);
 }
 
@@ -139,7 +157,7 @@ static const struct slu_h2_ops h2_ops = {
 	.end = on_end,
 	.closed = on_closed,
 	.goaway = on_goaway,
-	.settings = on_room,
+	.settings = on_settings,
 	.pong = on_pong,
 };
 
@@ -197,12 +215,7 @@ static void conn_open(void *arg, const char *alpn)
 		go_down(k, slu_fail(&err, -ENOMEM, "no memory for a connection"), &err);
 		return;
 	}
-	k->ready = true;
-	arm_ping(k);
 	slu_conn_kick(k->conn);
-	k->depth++;
-	k->ops->room(k->arg);
-	k->depth--;
 }
 
 static void drained(struct slu_link *k)
@@ -243,6 +256,8 @@ static int conn_fill(void *arg, struct slu_buf *out, struct slu_error *err)
 			k->ops->room(k->arg);
 		if (!out->n)
 			drained(k);
+		if (!k->dead && !out->n && slu_h2_is_over(k->h2))
+			rc = slu_fail(err, -EPROTO, "the server broke the HTTP/2 protocol");
 	}
 	k->depth--;
 	return rc;
@@ -293,7 +308,7 @@ static void connect_late(void *arg)
 	char where[300];
 
 	slu_addr_text(&k->o.addr, where, sizeof where);
-	go_down(k, slu_fail(&err, -ETIMEDOUT, "%s does not complete the TLS handshake", where),
+	go_down(k, slu_fail(&err, -ETIMEDOUT, "%s accepts connections but does not answer", where),
 		&err);
 }
 

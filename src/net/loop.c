@@ -31,6 +31,8 @@ struct slu_loop {
 	SLU_VEC(struct post)
 	running; /* swapped with posts, so that posting never waits for a call */
 	struct watch_signal *signals;
+	const bool *until; /* slu_loop_run_until() */
+	bool late;
 	bool stop;
 };
 
@@ -217,7 +219,12 @@ static void run_tasks(struct slu_loop *l)
 
 static void on_prepare(uv_prepare_t *h)
 {
-	run_tasks(h->data);
+	struct slu_loop *l = h->data;
+
+	run_tasks(l);
+	/* A timer or task may have brought what run_until waits for: do not poll for more. */
+	if (l->until && (*l->until || l->late))
+		uv_stop(&l->uv);
 }
 
 static void on_check(uv_check_t *h)
@@ -368,14 +375,18 @@ static void set_true(void *arg)
 bool slu_loop_run_until(struct slu_loop *l, const bool *done, int64_t timeout_ns)
 {
 	struct slu_timer t = { 0 };
-	bool late = false;
+	const bool *outer = l->until;
 
 	uv_update_time(&l->uv);
+	l->until = done;
+	l->late = false;
 	if (timeout_ns >= 0)
-		slu_timer_start(&t, l, timeout_ns, set_true, &late);
-	while (!*done && !late)
+		slu_timer_start(&t, l, timeout_ns, set_true, &l->late);
+	while (!*done && !l->late)
 		uv_run(&l->uv, UV_RUN_ONCE);
 	slu_timer_stop(&t);
+	l->until = outer;
+	l->late = false;
 	return *done;
 }
 

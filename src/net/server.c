@@ -262,9 +262,11 @@ static int start_h2(struct server_peer *p, struct slu_error *err)
 				    .max_streams = p->s->o.max_streams,
 				    .max_header_bytes = p->s->o.max_header_bytes };
 
-	p->proto = PROTO_H2;
 	p->h2 = slu_h2_new(&o, &h2_ops, p);
-	return p->h2 ? 0 : slu_fail(err, -ENOMEM, "no memory for HTTP/2");
+	if (!p->h2)
+		return slu_fail(err, -ENOMEM, "no memory for HTTP/2");
+	p->proto = PROTO_H2;
+	return 0;
 }
 
 /* ---- HTTP/1.1 ---- */
@@ -274,9 +276,11 @@ static int start_h1(struct server_peer *p, struct slu_error *err)
 	struct slu_h1_options o = { .max_body = p->s->o.max_body,
 				    .max_header_bytes = p->s->o.max_header_bytes };
 
-	p->proto = PROTO_H1;
 	p->h1 = slu_h1_new(&o);
-	return p->h1 ? 0 : slu_fail(err, -ENOMEM, "no memory for HTTP/1.1");
+	if (!p->h1)
+		return slu_fail(err, -ENOMEM, "no memory for HTTP/1.1");
+	p->proto = PROTO_H1;
+	return 0;
 }
 
 /* A request may have become complete, or broken. */
