@@ -34,7 +34,7 @@ test: format-check check asan cluster-test
 
 # NAME=... several at once; NODES=file.yaml their nodes; GANG=1 native gang scheduling on
 NAME ?= dev
-cluster:
+cluster: | setup
 	@hack/cluster/python -m cluster up --name $(NAME) $(if $(NODES),--nodes $(NODES)) $(if $(GANG),--gang)
 
 cluster-down:

@@ -4,8 +4,9 @@ from .api import Api, ApiError
 from .audit import Audit, Binding
 from .cluster import COMPONENTS, Cluster, kubectl
 from .gangs import GangWatch
+from .proxy import Proxy
 from .seed import compact, etcd, seed
 
 __all__ = [
-    "COMPONENTS", "Api", "ApiError", "Audit", "Binding", "Cluster", "GangWatch", "compact", "etcd", "kubectl", "seed",
-]  # fmt: skip
+    "COMPONENTS", "Api", "ApiError", "Audit", "Binding", "Cluster", "GangWatch", "Proxy", "compact", "etcd", "kubectl", "seed",
+]

@@ -23,7 +23,7 @@ def _up(o):
         c = Cluster(
             o.name, o.root, o.nodes, o.gang, dict(_gate(g) for g in o.feature_gate), o.runtime_config,
             without=o.without, fairness=o.fairness,
-        ).up()  # fmt: skip
+        ).up()
         count = len(c.admin.list("nodes"))
         print(f"cluster {o.name}: {count} nodes, up in {time.monotonic() - start:.1f} s", file=sys.stderr)
     print(f"export KUBECONFIG={c.kubeconfig}")

@@ -98,6 +98,9 @@ class Api:
                 if used:  # the server closed an idle connection; a fresh one decides
                     continue
                 raise
+            except http.client.HTTPException as e:
+                conn.close()
+                raise ConnectionError(f"{method} {path}: {e!r}") from e
             except BaseException:
                 conn.close()
                 raise
@@ -270,6 +273,8 @@ class Api:
                     line = answer.readline()
                 except TimeoutError:
                     return
+                except http.client.HTTPException as e:
+                    raise ConnectionError(f"watch {path}: {e!r}") from e
                 if not line.endswith(b"\n"):
                     return
                 event = json.loads(line)

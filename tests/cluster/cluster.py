@@ -83,7 +83,7 @@ class Cluster(nodes.NodeActions):
     """
 
     def __init__(self, name="dev", root=None, node_list=None, gang=False, feature_gates=None, runtime_config=(),
-                 args=None, without=(), fairness=False):  # fmt: skip
+                 args=None, without=(), fairness=False):
         self.name = name
         self.folder = Path(root or default_root()) / name
         self.node_list = HACK / "nodes.yaml" if node_list is None else node_list
@@ -150,6 +150,16 @@ class Cluster(nodes.NodeActions):
             raise RuntimeError(f"kubectl {' '.join(map(str, args))}: {done.stderr.strip()}")
         return done.stdout
 
+    def sign_in(self, name, user, groups=(), expired=False):
+        """The kubeconfig of one more user with a client certificate, which may be an expired one."""
+        pki.issue_user(self.pki, name, user, groups, expired)
+        path = self.folder / f"{name}.kubeconfig"
+        self._write_kubeconfig(path, self._certificate(name))
+        return path
+
+    def _certificate(self, name):
+        return {"client-certificate": f"{self.pki}/{name}.crt", "client-key": f"{self.pki}/{name}.key"}
+
     def _write_kubeconfig(self, path, user):
         conf = {
             "apiVersion": "v1",
@@ -167,10 +177,7 @@ class Cluster(nodes.NodeActions):
     def _write_files(self):
         for name in pki.USERS:
             if name != "etcd-client":
-                self._write_kubeconfig(
-                    self.folder / f"{name}.kubeconfig",
-                    {"client-certificate": f"{self.pki}/{name}.crt", "client-key": f"{self.pki}/{name}.key"},
-                )
+                self._write_kubeconfig(self.folder / f"{name}.kubeconfig", self._certificate(name))
         self._write_kubeconfig(self.sluice_token_kubeconfig, {"tokenFile": f"{self.pki}/sluice.token"})
         scheduler = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -233,7 +240,7 @@ class Cluster(nodes.NodeActions):
                 # Nothing here must survive the machine; a killed process loses nothing.
                 "--unsafe-no-fsync", "--quota-backend-bytes=8589934592", "--max-txn-ops=2048",
                 "--max-request-bytes=16777216", "--log-level=warn",
-            ]  # fmt: skip
+            ]
         elif component == "kube-apiserver":
             flags = [
                 "--bind-address=127.0.0.1", f"--secure-port={self.ports['apiserver']}",
@@ -252,10 +259,10 @@ class Cluster(nodes.NodeActions):
                 f"--audit-policy-file={HACK}/audit-policy.yaml", f"--audit-log-path={self.audit_log}",
                 "--audit-log-maxsize=4000", "--profiling=false",
                 *(f"--runtime-config={r}" for r in self.runtime_config), *gate_flag,
-            ]  # fmt: skip
+            ]
             if not self.fairness:
                 flags += ["--enable-priority-and-fairness=false", "--max-requests-inflight=4000",
-                          "--max-mutating-requests-inflight=2000"]  # fmt: skip
+                          "--max-mutating-requests-inflight=2000"]
         elif component == "kube-controller-manager":
             flags = [
                 f"--kubeconfig={f}/controller-manager.kubeconfig", "--leader-elect=false", "--secure-port=0",
@@ -269,7 +276,7 @@ class Cluster(nodes.NodeActions):
                 f"--node-monitor-grace-period={A_YEAR}", f"--node-startup-grace-period={A_YEAR}",
                 "--node-monitor-period=1s", "--node-eviction-rate=100", "--secondary-node-eviction-rate=100",
                 *gate_flag,
-            ]  # fmt: skip
+            ]
         elif component == "kube-scheduler":
             flags = [f"--config={f}/scheduler.yaml", "--secure-port=0", *gate_flag]
         else:
@@ -277,7 +284,7 @@ class Cluster(nodes.NodeActions):
                 f"--kubeconfig={f}/kwok.kubeconfig", f"--config={f}/kwok.yaml", f"--config={HACK}/stages.yaml",
                 f"--manage-nodes-with-label-selector={nodes.SIMULATED}=true", "--node-lease-duration-seconds=0",
                 "--cidr=10.128.0.0/9", "--node-ip=127.0.0.1", "--v=WARN",
-            ]  # fmt: skip
+            ]
         return [self.bin / component, *flags, *self.args.get(component, [])]
 
     # -- life ----------------------------------------------------------------------------------
@@ -357,7 +364,7 @@ class Cluster(nodes.NodeActions):
                 lambda o: any(c["type"] == "Established" and c["status"] == "True"
                               for c in o.get("status", {}).get("conditions", [])),
                 None, timeout,
-            )  # fmt: skip
+            )
         for c in COMPONENTS:
             if c not in self.without and not self.processes[c].pid:
                 raise RuntimeError(f"{c} ended:\n{self.processes[c].tail()}")
@@ -418,7 +425,7 @@ class Cluster(nodes.NodeActions):
         self._guard = subprocess.Popen(
             [sys.executable, "-m", "cluster", "guard", "--name", self.name, "--root", str(self.folder.parent)],
             stdin=read, start_new_session=True, env=env,
-        )  # fmt: skip
+        )
         os.close(read)
         self._guard_pipe = write  # not inherited by children; closed when this process ends
         return self

@@ -18,7 +18,7 @@ SIMULATED = "sluice.test/simulated"
 _KEYS = {
     "name", "count", "first", "cpu", "memory", "gpu", "pods", "storage", "labels", "annotations", "taints",
     "per", "control-plane", "unschedulable", "reserved", "capacity",
-}  # fmt: skip
+}
 
 
 def now():
@@ -30,7 +30,7 @@ def ready_condition(status="True", reason="KubeletReady", message="simulated"):
     return {
         "type": "Ready", "status": status, "reason": reason, "message": message,
         "lastHeartbeatTime": t, "lastTransitionTime": t,
-    }  # fmt: skip
+    }
 
 
 def taint(text):
@@ -47,7 +47,7 @@ def expand(entry):
     unknown = set(entry) - _KEYS
     if unknown or "name" not in entry:
         raise ValueError(f"node entry {entry.get('name')!r}: unknown key {sorted(unknown)}" if unknown
-                         else f"node entry without a name: {entry}")  # fmt: skip
+                         else f"node entry without a name: {entry}")
     for level in entry.get("per", {}):
         if level not in LEVELS:
             raise ValueError(f"node entry {entry['name']!r}: per: {level!r} is not one of {', '.join(LEVELS)}")
@@ -94,7 +94,7 @@ def expand(entry):
                     "machineID": "", "operatingSystem": "linux", "osImage": "simulated", "systemUUID": "",
                 },
             },
-        }  # fmt: skip
+        }
         if taints:
             node["spec"]["taints"] = copy.deepcopy(taints)
         if entry.get("unschedulable"):

@@ -18,6 +18,7 @@ USERS = {
     ),
 }
 
+NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-sha256")
 LOCAL_NAMES = (
     "DNS:localhost,IP:127.0.0.1,IP:10.96.0.1,DNS:kubernetes,DNS:kubernetes.default,"
     "DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local"
@@ -37,22 +38,32 @@ def _finish(*procs):
             raise RuntimeError(f"{' '.join(p.args[:3])} failed: {out.decode(errors='replace')}")
 
 
-def issue(folder, name, user, groups=(), days=365, extra=()):
+def _subject(user, groups):
+    return "".join(f"/O={g}" for g in groups) + f"/CN={user}"
+
+
+def issue(folder, name, user, groups=(), extra=()):
     """Start making NAME.key and NAME.crt in `folder`, signed by its ca.crt; returns the process."""
-    subject = "".join(f"/O={g}" for g in groups) + f"/CN={user}"
     return _openssl(
-        "req", "-x509", "-CA", f"{folder}/ca.crt", "-CAkey", f"{folder}/ca.key",
-        "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-sha256", "-days", str(days),
-        "-subj", subject, "-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.crt",
+        "req", "-x509", "-CA", f"{folder}/ca.crt", "-CAkey", f"{folder}/ca.key", *NEW_KEY,
+        "-days", "365", "-subj", _subject(user, groups),
+        "-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.crt",
         "-addext", "basicConstraints=critical,CA:FALSE",
         "-addext", "keyUsage=critical,digitalSignature",
         "-addext", "extendedKeyUsage=serverAuth,clientAuth", *extra,
-    )  # fmt: skip
+    )
 
 
-def issue_now(folder, name, user, groups=(), days=365, extra=()):
-    """Like issue(), finished when it returns.  `days` may be negative: an expired certificate."""
-    _finish(issue(folder, name, user, groups, days, extra))
+def issue_user(folder, name, user, groups=(), expired=False):
+    """NAME.key and NAME.crt for one more user, or with a certificate that was valid until yesterday."""
+    if not expired:
+        _finish(issue(folder, name, user, groups))
+        return
+    request = f"{folder}/{name}.csr"
+    _finish(_openssl("req", "-new", *NEW_KEY, "-subj", _subject(user, groups),
+                     "-keyout", f"{folder}/{name}.key", "-out", request))
+    _finish(_openssl("x509", "-req", "-in", request, "-CA", f"{folder}/ca.crt", "-CAkey", f"{folder}/ca.key",
+                     "-CAcreateserial", "-days", "-1", "-out", f"{folder}/{name}.crt"))
 
 
 def make(folder: Path):
@@ -60,13 +71,12 @@ def make(folder: Path):
     folder.mkdir(mode=0o700, parents=True)
     _finish(
         _openssl(
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-sha256",
-            "-days", "365", "-subj", "/CN=sluice-test-ca", "-keyout", f"{folder}/ca.key",
+            "req", "-x509", *NEW_KEY, "-days", "365", "-subj", "/CN=sluice-test-ca", "-keyout", f"{folder}/ca.key",
             "-out", f"{folder}/ca.crt", "-addext", "keyUsage=critical,keyCertSign,cRLSign",
         ),
         _openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256",
                  "-out", f"{folder}/serviceaccount.key"),
-    )  # fmt: skip
+    )
     names = ("-addext", f"subjectAltName={LOCAL_NAMES}")
     _finish(
         *(issue(folder, name, user, groups) for name, (user, groups) in USERS.items()),

@@ -8,7 +8,7 @@ _SUFFIX = {
     "": 1, "n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "k": 10**3, "M": 10**6, "G": 10**9,
     "T": 10**12, "P": 10**15, "E": 10**18, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50,
     "Ei": 2**60,
-}  # fmt: skip
+}
 
 
 def quantity(text):
@@ -18,7 +18,7 @@ def quantity(text):
 
 
 def pod(name, cpu=1, memory="64Mi", gpu=0, namespace="default", run=None, scheduler=None, labels=None,
-        annotations=None, restart="Never", node=None, **spec):  # fmt: skip
+        annotations=None, restart="Never", node=None, **spec):
     """A Pod.  `run` is sluice.test/run-seconds; further keywords go into the spec."""
     notes = dict(annotations or {})
     if run is not None:
@@ -63,6 +63,16 @@ def gang(name, size, pods=None, namespace="default", labels=None, **template):
     return [
         pod(f"{name}-{i}", namespace=namespace, labels=keys, **template) for i in range(pods if pods else size)
     ]
+
+
+def phase_is(phase):
+    """A test for Api.wait(): the pod is there and in this phase."""
+    return lambda p: p is not None and p["status"].get("phase") == phase
+
+
+def condition(obj, kind):
+    """The condition of that type in an object's status, {} when it has none."""
+    return next((c for c in obj["status"].get("conditions", []) if c["type"] == kind), {})
 
 
 def wait_phase(api, names, phase, namespace="default", timeout=30):
