@@ -62,6 +62,8 @@ static int book_here(struct booking *b, uint32_t u, int64_t needs, bool x, const
 			       strerror(EINVAL));
 	if (rc < 0)
 		return rc;
+	if (m->fast)
+		fast_touch(m, u, flags & LED_UNITS);
 	if (slu_vec_push(&m->led.info.p[b->job].at, u) < 0)
 		return -ENOMEM;
 	if (mu && mu->n && below->any) {
@@ -205,6 +207,8 @@ int64_t book_run(struct booking *b, uint32_t root, int64_t needs, bool excl)
 		n = b->error;
 	if (!b->dry && (b->refused || !m->tree))
 		m->led.info.p[b->job].plain = false;
+	if (b->refused)
+		m->odd = true;
 out:
 	slu_vec_done(&rows.r);
 	return n;

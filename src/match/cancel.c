@@ -13,9 +13,10 @@ static void drop_span(struct slu_match *m, uint32_t v, uint32_t job)
 
 static void free_vertex(struct slu_match *m, uint32_t v, uint32_t job)
 {
+	if (m->fast)
+		fast_touch(m, v, led_get(&m->led, v, job).job & LED_UNITS);
 	led_clear(&m->led, v, job, LED_TAGGED | LED_SHARED | LED_UNITS);
 	drop_span(m, v, job);
-	fast_touch(m, v);
 }
 
 void cancel_job(struct slu_match *m, uint32_t job)
@@ -32,7 +33,7 @@ static void free_units(struct slu_match *m, uint32_t job)
 	for (uint32_t v = 0; v < m->nv; v++)
 		if (m->led.v[v].n && led_get(&m->led, v, job).job & LED_UNITS) {
 			led_clear(&m->led, v, job, LED_UNITS);
-			fast_touch(m, v);
+			fast_touch(m, v, true);
 		}
 }
 
@@ -206,7 +207,7 @@ static int free_listed(struct partial *p, const struct slu_listing *l)
 			return rc;
 		r = led_get(&m->led, v, p->job);
 		drop_span(m, v, p->job);
-		fast_touch(m, v);
+		fast_touch(m, v, true);
 		if (!(r.job & LED_SHARED)) {
 			missing(m, "x_checker", m->led.info.p[p->job].id, v);
 			return -EINVAL;
@@ -246,7 +247,7 @@ static int reduce_at(struct slu_match *m, uint32_t v, uint32_t job, const int64_
 	for (uint32_t i = 0; i < mu->n; i++)
 		by_index[i] = less[m->prune_at[mu->type[i]]];
 	rc = slu_multi_reduce(mu, job, j->start, j->end - j->start, by_index);
-	fast_touch(m, v);
+	fast_touch(m, v, true);
 	if (rc < 0)
 		return rc;
 	if (rc == 1)

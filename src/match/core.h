@@ -83,7 +83,7 @@ struct slu_match {
 	struct slu_arena req; /* one operation */
 	struct slu_arena tmp; /* one attempt */
 	struct fast *fast;
-	uint64_t change; /* grows with every change of bookings, status or properties */
+	bool odd; /* some bookings cannot be seen from above: only the plain walk will do */
 };
 
 static inline struct slu_multi *multi_of(const struct slu_match *m, uint32_t v)
@@ -146,6 +146,8 @@ struct key {
 };
 /* Exactly the order std::sort of GNU libstdc++ gives. */
 void sort_keys(struct key *k, uint32_t n, bool greater);
+/* The same for the first `need` of them; the rest is in any order. */
+void sort_first(struct key *k, uint32_t n, uint32_t need, bool greater);
 
 /* --- walk.c --- */
 struct reqinfo {
@@ -227,5 +229,15 @@ void cancel_job(struct slu_match *m, uint32_t job);
 /* Take the share of everything booked on these ranks off the vertices above. */
 int cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n);
 
-/* Tell the fast paths that something at or below v changed. */
-void fast_touch(struct slu_match *m, uint32_t v);
+/* --- fast.c --- */
+/* Something at or below v changed; `units`: v itself was taken, freed, marked up or down. */
+void fast_touch(struct slu_match *m, uint32_t v, bool units);
+/* Forget everything (the graph changed). */
+void fast_drop(struct slu_match *m);
+/* As attempt_run, or -EAGAIN where the plain walk is needed. */
+int fast_attempt(struct attempt *a);
+/* For it: the plain visit of one vertex of the front, whether the vertices above it let one pass,
+ * and the score it would have. */
+bool walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count);
+bool walk_above(struct attempt *a, uint32_t v);
+bool walk_score(struct slu_match *m, uint32_t v, int64_t centre, int64_t *score);

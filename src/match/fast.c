@@ -1,8 +1,602 @@
-/* fast.c — the same answers with less work. */
+/* fast.c — the same answers with less work.
+ *
+ * The policies that score every candidate make the plain walk visit the whole graph for one core.
+ * But for a request of one top-level type T ("node -> slot -> core") on a tree
+ *
+ *  - the candidates are the topmost vertices of type T, the "front"; whether one can serve the
+ *    request depends on its own subtree (and on its ancestors being up and not taken), and its
+ *    score on its id alone;
+ *  - the order among the chosen does not matter, only which ones are chosen.
+ *
+ * So the front is kept in order of score, and per kind of request a bitmap of the vertices that
+ * might serve it: not known yet, or known to.  An attempt takes them in order and asks only those
+ * it does not know (by the plain visit, which also marks the edges below).  A booking or release
+ * makes the vertex unknown again.  If the last one chosen ties with one left out, the real sort
+ * decides (it looks at all of them, but only as far as needed).
+ *
+ * Where any of this does not hold, fast_attempt says -EAGAIN and the plain walk is taken. */
 #include "match/core.h"
 
-void fast_touch(struct slu_match *m, uint32_t v)
+#define FRONTS_MAX 4
+#define MEMOS_MAX  16
+#define SIG_MAX    512
+
+struct front {
+	uint16_t type;
+	bool bad; /* ids or shapes the rules above do not cover */
+	uint32_t n;
+	uint32_t *v; /* in order of score, best first; equals in order of discovery */
+	int64_t *score;
+	int64_t *centre; /* F of node_centric above the vertex; NULL = 0 for all */
+	uint32_t *found; /* by position: order of discovery */
+	uint32_t *at;    /* by vertex: position, SLU_NONE */
+	bool distinct;   /* no two scores are equal */
+};
+
+struct memo {
+	uint32_t front;
+	uint64_t used; /* for throwing out the oldest */
+	enum mode mode;
+	int64_t at, now, duration;
+	uint32_t nsig;
+	uint8_t sig[SIG_MAX];
+	uint64_t *maybe; /* not known, or serves */
+	uint64_t *known;
+	uint64_t *later;  /* has bookings that start later: the answer depends on the duration */
+	uint32_t *count;  /* units, of those that serve */
+	uint32_t *marked; /* generation its edges were marked in */
+};
+
+struct fast {
+	struct front front[FRONTS_MAX];
+	uint32_t nfront;
+	struct memo *memo[MEMOS_MAX];
+	uint32_t nmemo;
+	uint64_t clock;
+};
+
+/* --- life --- */
+
+static void memo_free(struct memo *x)
 {
-	(void)v;
-	m->change++;
+	if (!x)
+		return;
+	slu_free(x->maybe);
+	slu_free(x->known);
+	slu_free(x->later);
+	slu_free(x->count);
+	slu_free(x->marked);
+	slu_free(x);
+}
+
+static void front_done(struct front *f)
+{
+	slu_free(f->v);
+	slu_free(f->score);
+	slu_free(f->centre);
+	slu_free(f->found);
+	slu_free(f->at);
+	*f = (struct front){ 0 };
+}
+
+void fast_drop(struct slu_match *m)
+{
+	struct fast *f = m->fast;
+
+	if (!f)
+		return;
+	for (uint32_t i = 0; i < f->nmemo; i++)
+		memo_free(f->memo[i]);
+	for (uint32_t i = 0; i < f->nfront; i++)
+		front_done(&f->front[i]);
+	slu_free(f);
+	m->fast = NULL;
+}
+
+static uint32_t words(uint32_t n)
+{
+	return n / 64 + 1;
+}
+
+static void forget_all(const struct front *f, struct memo *x)
+{
+	memset(x->known, 0, words(f->n) * sizeof *x->known);
+	memset(x->later, 0, words(f->n) * sizeof *x->later);
+	memset(x->maybe, 0, words(f->n) * sizeof *x->maybe);
+	for (uint32_t i = 0; i < f->n; i++)
+		x->maybe[i / 64] |= 1ull << i % 64;
+}
+
+void fast_touch(struct slu_match *m, uint32_t v, bool units)
+{
+	struct fast *f = m->fast;
+
+	if (!f)
+		return;
+	for (uint32_t k = 0; k < f->nfront; k++) {
+		const struct front *fr = &f->front[k];
+		uint32_t w = v, p = SLU_NONE;
+
+		for (;;) {
+			p = fr->at[w];
+			if (p != SLU_NONE || m->up[w] == SLU_NONE)
+				break;
+			w = m->g->e.p[m->up[w]].src;
+		}
+		if (p == SLU_NONE && !units)
+			continue; /* above the front, and still passable */
+		for (uint32_t i = 0; i < f->nmemo; i++) {
+			struct memo *x = f->memo[i];
+
+			if (x->front != k)
+				continue;
+			if (p == SLU_NONE) {
+				forget_all(fr, x);
+				continue;
+			}
+			x->known[p / 64] &= ~(1ull << p % 64);
+			x->maybe[p / 64] |= 1ull << p % 64;
+		}
+	}
+}
+
+/* --- fronts --- */
+
+struct building {
+	struct slu_match *m;
+	struct front *f;
+	SLU_VEC(uint32_t) v;
+	SLU_VEC(int64_t) centre;
+};
+
+static bool centre_of(const struct slu_vertex *v, int64_t *f)
+{
+	return v->id >= -1 && !__builtin_add_overflow(v->id, 2, f) &&
+	       !__builtin_mul_overflow(*f, 10000, f) &&
+	       !__builtin_add_overflow(*f, llabs(v->uniq_id % 10000 - 1), f);
+}
+
+static int gather(struct building *b, uint32_t u, int64_t centre)
+{
+	struct slu_match *m = b->m;
+	const struct slu_vertex *v = &m->g->v.p[u];
+	int64_t own = 0;
+
+	/* Every score must be above 0. */
+	if (v->id < -1)
+		b->f->bad = true;
+	if (v->type == b->f->type) {
+		if (slu_vec_push(&b->v, u) < 0)
+			return -ENOMEM;
+		return slu_vec_push(&b->centre, centre);
+	}
+	if (m->policy.node_centric && v->type == SLU_TYPE_NODE &&
+	    (!centre_of(v, &own) || __builtin_add_overflow(centre, own, &centre)))
+		b->f->bad = true;
+	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1] && !b->f->bad; k++) {
+		int rc = gather(b, m->g->e.p[m->kid[k]].dst, centre);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+struct by_score {
+	int64_t score;
+	uint32_t i;
+};
+
+static int cmp_less(const void *a, const void *b)
+{
+	const struct by_score *x = a, *y = b;
+
+	if (x->score != y->score)
+		return x->score < y->score ? -1 : 1;
+	return x->i < y->i ? -1 : 1;
+}
+
+static int cmp_greater(const void *a, const void *b)
+{
+	const struct by_score *x = a, *y = b;
+
+	if (x->score != y->score)
+		return x->score > y->score ? -1 : 1;
+	return x->i < y->i ? -1 : 1;
+}
+
+static bool greater_first(const struct slu_match *m)
+{
+	return m->policy.scorer == SCORE_HIGH || m->policy.scorer == SCORE_LOCALITY;
+}
+
+static int arrange(struct building *b)
+{
+	struct slu_match *m = b->m;
+	struct front *f = b->f;
+	uint32_t n = b->v.n;
+	struct by_score *s = slu_reallocarray(NULL, n + 1, sizeof *s);
+
+	f->n = n;
+	f->v = slu_reallocarray(NULL, n + 1, sizeof *f->v);
+	f->score = slu_reallocarray(NULL, n + 1, sizeof *f->score);
+	f->centre = slu_reallocarray(NULL, n + 1, sizeof *f->centre);
+	f->found = slu_reallocarray(NULL, n + 1, sizeof *f->found);
+	f->at = slu_reallocarray(NULL, m->nv + 1, sizeof *f->at);
+	if (!s || !f->v || !f->score || !f->centre || !f->found || !f->at) {
+		slu_free(s);
+		return -ENOMEM;
+	}
+	memset(f->at, 0xff, m->nv * sizeof *f->at);
+	f->distinct = true;
+	for (uint32_t i = 0; i < n && !f->bad; i++) {
+		s[i].i = i;
+		f->bad = !walk_score(m, b->v.p[i], b->centre.p[i], &s[i].score) || s[i].score <= 0;
+	}
+	if (!f->bad) {
+		qsort(s, n, sizeof *s, greater_first(m) ? cmp_greater : cmp_less);
+		for (uint32_t i = 0; i < n; i++) {
+			f->v[i] = b->v.p[s[i].i];
+			f->score[i] = s[i].score;
+			f->centre[i] = b->centre.p[s[i].i];
+			f->found[i] = s[i].i;
+			f->at[f->v[i]] = i;
+			if (i && s[i].score == s[i - 1].score)
+				f->distinct = false;
+		}
+	}
+	slu_free(s);
+	return 0;
+}
+
+static struct front *front_for(struct slu_match *m, uint16_t type)
+{
+	struct fast *f = m->fast;
+	struct building b = { .m = m };
+	uint32_t root = m->g->root[m->sub[0]];
+	int rc;
+
+	if (!f) {
+		f = m->fast = slu_calloc(1, sizeof *f);
+		if (!f)
+			return NULL;
+	}
+	for (uint32_t i = 0; i < f->nfront; i++)
+		if (f->front[i].type == type)
+			return &f->front[i];
+	if (f->nfront == FRONTS_MAX)
+		return NULL;
+	b.f = &f->front[f->nfront];
+	*b.f = (struct front){ .type = type };
+	if (m->g->v.p[root].type == type)
+		b.f->bad = true;
+	rc = gather(&b, root, 0);
+	if (!rc)
+		rc = arrange(&b);
+	slu_vec_done(&b.v);
+	slu_vec_done(&b.centre);
+	if (rc < 0) {
+		front_done(b.f);
+		return NULL;
+	}
+	f->nfront++;
+	return b.f;
+}
+
+/* --- requests --- */
+
+/* Whether the rules cover it, and what it is, as bytes. */
+static bool sign(const struct slu_request *list, uint32_t n, bool top, uint8_t *sig, uint32_t *at)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct slu_request *r = &list[i];
+		uint32_t words_[6] = { r->type,          r->excl,
+				       r->count.min,     r->count.max,
+				       r->count.operand, (uint32_t)r->count.op << 16 | r->nwith };
+
+		/* Labels stick to visited vertices; conflicts and twins are worth a message. */
+		if (r->excl == SLU_EXCL_FALSE || (r->type != SLU_TYPE_SLOT && r->label[0]))
+			return false;
+		if (r->type == SLU_TYPE_SLOT ? top || n > 1 || !r->nwith
+					     : r->type == SLU_TYPE_XOR_SLOT)
+			return false;
+		for (uint32_t k = 0; k < i; k++)
+			if (list[k].type == r->type)
+				return false;
+		if (*at + sizeof words_ > SIG_MAX)
+			return false;
+		memcpy(sig + *at, words_, sizeof words_);
+		*at += sizeof words_;
+		if (!sign(r->with, r->nwith, false, sig, at))
+			return false;
+	}
+	return true;
+}
+
+static struct memo *memo_new(const struct front *f)
+{
+	struct memo *x = slu_calloc(1, sizeof *x);
+
+	if (!x)
+		return NULL;
+	x->maybe = slu_calloc(words(f->n), sizeof *x->maybe);
+	x->known = slu_calloc(words(f->n), sizeof *x->known);
+	x->later = slu_calloc(words(f->n), sizeof *x->later);
+	x->count = slu_calloc(f->n + 1, sizeof *x->count);
+	x->marked = slu_calloc(f->n + 1, sizeof *x->marked);
+	if (!x->maybe || !x->known || !x->later || !x->count || !x->marked) {
+		memo_free(x);
+		return NULL;
+	}
+	forget_all(f, x);
+	return x;
+}
+
+static struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig)
+{
+	struct fast *f = a->m->fast;
+	const struct front *fr = &f->front[front];
+	enum mode mode = a->mode == MODE_WITHOUT && a->at == a->now ? MODE_ALLOCATE
+			 : a->mode == MODE_WITHOUT                  ? MODE_RESERVE
+								    : a->mode;
+	struct memo *x = NULL;
+	uint32_t old = 0;
+
+	for (uint32_t i = 0; i < f->nmemo; i++) {
+		struct memo *y = f->memo[i];
+
+		if (y->front == front && y->mode == mode && y->at == a->at && y->nsig == nsig &&
+		    memcmp(y->sig, sig, nsig) == 0)
+			x = y;
+		if (y->used < f->memo[old]->used)
+			old = i;
+	}
+	if (!x) {
+		x = memo_new(fr);
+		if (!x)
+			return NULL;
+		if (f->nmemo == MEMOS_MAX) {
+			memo_free(f->memo[old]);
+			f->memo[old] = x;
+		} else {
+			f->memo[f->nmemo++] = x;
+		}
+		x->front = front;
+		x->mode = mode;
+		x->at = a->at;
+		x->now = a->now;
+		x->duration = a->duration;
+		x->nsig = nsig;
+		memcpy(x->sig, sig, nsig);
+	}
+	x->used = ++f->clock;
+	if (x->now != a->now || a->constraint) {
+		forget_all(fr, x);
+		x->now = a->now;
+	} else if (x->duration != a->duration) {
+		for (uint32_t w = 0; w < words(fr->n); w++) {
+			x->known[w] &= ~x->later[w];
+			x->maybe[w] |= x->later[w];
+			x->later[w] = 0;
+		}
+	}
+	x->duration = a->duration;
+	return x;
+}
+
+/* --- an attempt --- */
+
+/* Ask the vertex at position p; true if it serves. */
+static bool ask(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
+{
+	struct slu_match *m = a->m;
+	uint64_t bit = 1ull << p % 64;
+	uint32_t v = f->v[p];
+	int64_t count = 0;
+	bool good = walk_above(a, v) && walk_visit(a, v, f->centre[p], &count);
+
+	x->known[p / 64] |= bit;
+	if (led_starts_after(&m->led, v, a->at))
+		x->later[p / 64] |= bit;
+	else
+		x->later[p / 64] &= ~bit;
+	if (good) {
+		x->count[p] = (uint32_t)count;
+		x->marked[p] = m->gen;
+		x->maybe[p / 64] |= bit;
+	} else {
+		x->maybe[p / 64] &= ~bit;
+	}
+	return good;
+}
+
+static bool serves(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
+{
+	return x->known[p / 64] >> p % 64 & 1 ? true : ask(a, f, x, p);
+}
+
+/* First position from p on that may serve; n at the end. */
+static uint32_t next_maybe(const struct memo *x, uint32_t n, uint32_t p)
+{
+	for (uint32_t w = p / 64; p < n; p = ++w * 64) {
+		uint64_t bits = x->maybe[w] >> p % 64;
+
+		if (bits) {
+			p += (uint32_t)__builtin_ctzll(bits);
+			return p < n ? p : n;
+		}
+	}
+	return n;
+}
+
+static uint32_t next_serving(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
+{
+	for (p = next_maybe(x, f->n, p); p < f->n; p = next_maybe(x, f->n, p + 1))
+		if (serves(a, f, x, p) || a->no_memory)
+			return p;
+	return f->n;
+}
+
+/* Mark vertex p and all above it. */
+static bool take(struct attempt *a, const struct front *f, struct memo *x, uint32_t p, bool excl)
+{
+	struct slu_match *m = a->m;
+	uint32_t v = f->v[p], e = m->up[v];
+
+	if (x->marked[p] != m->gen && !ask(a, f, x, p))
+		return false;
+	m->mark[e] = (struct mark){ .needs = x->count[p], .gen = m->gen, .excl = excl };
+	for (v = m->g->e.p[e].src; (e = m->up[v]) != SLU_NONE && m->mark[e].gen != m->gen;
+	     v = m->g->e.p[e].src)
+		m->mark[e] = (struct mark){ .needs = m->g->v.p[v].size, .gen = m->gen };
+	return true;
+}
+
+struct pickable {
+	const struct front *f;
+	SLU_VEC(uint32_t) p; /* positions, in order of discovery */
+};
+
+/* Where the run of neighbouring scores starts, for positions in order of score (falling). */
+static void run_keys(const struct front *f, const uint32_t *serving, uint32_t n, int64_t *key)
+{
+	for (uint32_t i = n; i-- > 0;) {
+		int64_t s = f->score[serving[i]];
+
+		key[i] = s;
+		if (i + 1 < n && f->score[serving[i + 1]] == s)
+			key[i] = key[i + 1];
+		else if (i + 1 < n && f->score[serving[i + 1]] == s - 1)
+			key[i] = key[i + 1];
+	}
+}
+
+/* Decide among equals as the reference's sort does. */
+static int by_sorting(struct attempt *a, const struct front *f, struct memo *x, uint32_t want,
+		      bool excl)
+{
+	struct slu_match *m = a->m;
+	uint32_t *serving, n = 0;
+	struct key *keys;
+	int64_t *run, units = 0;
+
+	serving = slu_arena_alloc(&m->tmp, (f->n + 1) * sizeof *serving);
+	keys = slu_arena_alloc(&m->tmp, (f->n + 1) * sizeof *keys);
+	run = slu_arena_alloc(&m->tmp, (f->n + 1) * sizeof *run);
+	if (!serving || !keys || !run)
+		return -ENOMEM;
+	for (uint32_t p = next_serving(a, f, x, 0); p < f->n; p = next_serving(a, f, x, p + 1))
+		serving[n++] = p;
+	if (a->no_memory)
+		return -ENOMEM;
+	if (m->policy.scorer == SCORE_LOCALITY)
+		run_keys(f, serving, n, run);
+	else
+		for (uint32_t i = 0; i < n; i++)
+			run[i] = f->score[serving[i]];
+	/* In order of discovery: `found` is a permutation, so put each to its place. */
+	{
+		uint32_t *slot = slu_arena_alloc(&m->tmp, (f->n + 1) * sizeof *slot), k = 0;
+
+		if (!slot)
+			return -ENOMEM;
+		memset(slot, 0xff, f->n * sizeof *slot);
+		for (uint32_t i = 0; i < n; i++)
+			slot[f->found[serving[i]]] = i;
+		for (uint32_t d = 0; d < f->n; d++)
+			if (slot[d] != SLU_NONE)
+				keys[k++] = (struct key){ run[slot[d]],
+							  (void *)(uintptr_t)serving[slot[d]] };
+	}
+	sort_first(keys, n, want, greater_first(m));
+	for (uint32_t i = 0; i < n && units < want; i++) {
+		uint32_t p = (uint32_t)(uintptr_t)keys[i].c;
+
+		units += x->count[p];
+		if (!take(a, f, x, p, excl))
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+/* The best `want` units when no two scores are equal: simply in order. */
+static int in_order(struct attempt *a, const struct front *f, struct memo *x, uint32_t want,
+		    bool excl)
+{
+	uint32_t p = 0;
+	int64_t units = 0;
+
+	for (;;) {
+		p = next_serving(a, f, x, p);
+		if (a->no_memory)
+			return -ENOMEM;
+		if (p == f->n)
+			return -ENODEV;
+		if (!take(a, f, x, p, excl))
+			return -EAGAIN;
+		units += x->count[p];
+		if (units >= want)
+			break;
+		p++;
+	}
+	return 0;
+}
+
+/* Units that serve, up to `enough`. */
+static int64_t units_serving(struct attempt *a, const struct front *f, struct memo *x,
+			     int64_t enough)
+{
+	int64_t units = 0;
+
+	for (uint32_t p = next_serving(a, f, x, 0); p < f->n && units < enough;
+	     p = next_serving(a, f, x, p + 1))
+		units += x->count[p];
+	return units;
+}
+
+int fast_attempt(struct attempt *a)
+{
+	struct slu_match *m = a->m;
+	const struct slu_request *r = a->list;
+	uint8_t sig[SIG_MAX];
+	uint32_t nsig = 0, want;
+	struct front *f;
+	struct memo *x;
+	bool excl;
+	int rc;
+
+	if (m->count_visits || !m->tree || m->flexible || m->nsub > 1 || m->policy.stop || m->odd ||
+	    a->nlist != 1 || !sign(r, 1, true, sig, &nsig))
+		return -EAGAIN;
+	f = front_for(m, r->type);
+	if (!f || f->bad)
+		return -EAGAIN;
+	x = memo_for(a, (uint32_t)(f - m->fast->front), sig, nsig);
+	if (!x)
+		return -EAGAIN;
+	excl = r->excl == SLU_EXCL_TRUE;
+	a->root_needs = 1;
+	a->root_excl = false;
+	if (r->count.min == r->count.max) {
+		want = slu_count_select(&r->count, r->count.min);
+		if (!want)
+			return -EAGAIN;
+	} else {
+		int64_t q = units_serving(a, f, x, UINT32_MAX);
+
+		want = slu_count_select(&r->count, (uint32_t)SLU_MIN(q, (int64_t)UINT32_MAX));
+	}
+	rc = -ENODEV;
+	if (want && f->distinct && m->policy.scorer != SCORE_LOCALITY)
+		rc = in_order(a, f, x, want, excl);
+	else if (want && units_serving(a, f, x, want) >= want)
+		rc = by_sorting(a, f, x, want, excl);
+	if (a->no_memory)
+		return -ENOMEM;
+	if (rc == -EAGAIN) {
+		forget_all(f, x);
+		return rc;
+	}
+	a->error = rc == -ENODEV ? ENODEV : EBUSY;
+	return rc;
 }

@@ -371,7 +371,10 @@ static int grow_multi(struct slu_match *m)
 int filter_prime(struct slu_match *m)
 {
 	struct prime p = { .m = m, .width = m->g->types.n };
-	int rc = grow_multi(m);
+	int rc;
+
+	fast_drop(m);
+	rc = grow_multi(m);
 
 	if (!rc)
 		rc = make_shape(m);
@@ -398,6 +401,7 @@ void filter_done(struct slu_match *m)
 {
 	for (size_t i = 0; m->multi && i < (size_t)m->nv * m->nsub; i++)
 		slu_multi_free(m->multi[i]);
+	fast_drop(m);
 	slu_free(m->multi);
 	slu_vec_done(&m->filters);
 	slu_vec_done(&m->prune);

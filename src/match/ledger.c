@@ -9,6 +9,7 @@ struct led_heavy {
 	SLU_VEC(struct led_rec) r;
 	struct slu_map where; /* job -> position in r */
 	uint32_t held, planned;
+	int64_t last_start; /* not before any start */
 };
 
 static void heavy_free(struct led_heavy *h)
@@ -72,6 +73,7 @@ static struct led_heavy *heavy_copy(const struct led_heavy *h)
 		return NULL;
 	c->held = h->held;
 	c->planned = h->planned;
+	c->last_start = h->last_start;
 	if (slu_planner_copy(&c->taken, &h->taken) < 0 ||
 	    slu_planner_copy(&c->touch, &h->touch) < 0 || slu_vec_reserve(&c->r, h->r.n) < 0)
 		goto fail;
@@ -313,6 +315,18 @@ bool led_untouched(const struct ledger *l, uint32_t v, int64_t at, int64_t end)
 	return true;
 }
 
+bool led_starts_after(const struct ledger *l, uint32_t v, int64_t at)
+{
+	const struct led_vertex *x = &l->v[v];
+
+	if (!x->n)
+		return false;
+	if (x->heavy)
+		return x->h->last_start > at;
+	/* Sorted by start. */
+	return l->job.p[led_job(x->cap ? x->p[x->n - 1] : x->one)].start > at;
+}
+
 bool led_any(const struct ledger *l, uint32_t v, uint32_t flag)
 {
 	const struct led_vertex *x = &l->v[v];
@@ -363,6 +377,7 @@ struct led_rec led_get(const struct ledger *l, uint32_t v, uint32_t job)
 
 static int heavy_note(struct led_heavy *h, const struct led_job *j, uint32_t flags, uint32_t units)
 {
+	h->last_start = SLU_MAX(h->last_start, j->start);
 	if (flags & LED_UNITS) {
 		if (slu_planner_add(&h->taken, j->start, j->end - j->start, units) < 0)
 			return -ENOMEM;

@@ -89,6 +89,8 @@ void led_job_drop(struct ledger *l, uint32_t job);
 int64_t led_avail(const struct ledger *l, uint32_t v, uint32_t size, int64_t at, int64_t end);
 /* Whether no job is at or below v during the window. */
 bool led_untouched(const struct ledger *l, uint32_t v, int64_t at, int64_t end);
+/* Whether some booking here starts after `at` (may say yes for one that is gone already). */
+bool led_starts_after(const struct ledger *l, uint32_t v, int64_t at);
 /* Whether any job has LED_HELD (LED_PLANNED) here, at any time. */
 bool led_any(const struct ledger *l, uint32_t v, uint32_t flag);
 /* The job's record here, flags and units; .job == 0 and units == 0 when it has none (flags are

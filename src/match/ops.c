@@ -395,11 +395,14 @@ void slu_match_status_set(struct slu_match *m, uint32_t v, enum slu_status statu
 	if (m->g->v.p[v].status == status)
 		return;
 	m->g->v.p[v].status = (uint8_t)status;
+	fast_touch(m, v, true);
 	n = nodes_below(m, v, 0);
 	m->nodes_up = status == SLU_UP ? m->nodes_up + n : m->nodes_up - SLU_MIN(n, m->nodes_up);
 }
 
 int slu_match_property_set(struct slu_match *m, uint32_t v, const char *key, const char *val)
 {
+	/* Scores may come from properties, and constraints ask for them. */
+	fast_drop(m);
 	return slu_graph_property_set(m->g, v, key, val);
 }

@@ -89,6 +89,29 @@ static void loop(struct key *first, struct key *last, int depth, bool greater)
 	}
 }
 
+/* Of the right parts only those that reach below `need` matter; returns where the others begin. */
+static struct key *loop_first(struct key *first, struct key *last, const struct key *need,
+			      int depth, bool greater)
+{
+	struct key *end = last;
+
+	while (last - first > RUN) {
+		struct key *cut;
+
+		if (depth-- == 0) {
+			heap_sort(first, last - first, greater);
+			return end;
+		}
+		cut = partition(first, last, greater);
+		if (cut < need)
+			end = loop_first(cut, last, need, depth, greater);
+		else
+			end = cut;
+		last = cut;
+	}
+	return end;
+}
+
 static void move_left(struct key *k, bool greater)
 {
 	struct key v = *k;
@@ -120,6 +143,21 @@ void sort_keys(struct key *k, uint32_t n, bool greater)
 	}
 	loop(k, k + n, 2 * (31 - __builtin_clz(n)), greater);
 	insertion(k, RUN, greater);
+	for (uint32_t i = RUN; i < n; i++)
+		move_left(&k[i], greater);
+}
+
+void sort_first(struct key *k, uint32_t n, uint32_t need, bool greater)
+{
+	const struct key *end;
+
+	if (n <= RUN || need >= n) {
+		sort_keys(k, n, greater);
+		return;
+	}
+	end = loop_first(k, k + n, k + need, 2 * (31 - __builtin_clz(n)), greater);
+	n = (uint32_t)(end - k);
+	insertion(k, SLU_MIN(n, (uint32_t)RUN), greater);
 	for (uint32_t i = RUN; i < n; i++)
 		move_left(&k[i], greater);
 }

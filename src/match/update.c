@@ -139,7 +139,7 @@ static int hold(struct update *u, uint32_t v)
 		rc = -ENOMEM;
 	}
 	if (!rc)
-		fast_touch(m, v);
+		fast_touch(m, v, true);
 	return rc;
 }
 
@@ -375,8 +375,8 @@ static int walk(struct update *u, int64_t now, const struct slu_sink *sink,
 	if (!u->root)
 		return 0;
 	n = book_run(&b, m->g->root[m->sub[0]], u->root_needs, u->root_excl);
-	if (n < 0)
-		return (int)n;
+	if (n <= 0)
+		return n ? (int)n : -EINVAL; /* nothing in it is taken */
 	if (sink && sink->ops && sink->ops->times)
 		rc = sink->ops->times(sink->w, j->start, j->end);
 	return rc;
@@ -407,6 +407,7 @@ int slu_match_update(struct slu_match *m, const struct slu_listing *l, int64_t j
 	if (job < 0)
 		return (int)job;
 	u.job = (uint32_t)job;
+	m->odd = true;
 	m->gen++;
 	rc = l->kind == SLU_LISTING_RV1 ? rv1_vertices(&u) : jgf_vertices(&u);
 	if (!rc && l->broken) {

@@ -223,11 +223,6 @@ int attempt_needs(struct attempt *a, const struct slu_request *list, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		if (request_info(a, &list[i]) < 0)
 			return -ENOMEM;
-	a->top_needs = slu_arena_zalloc(&a->m->req, (a->m->prune.n + 1) * sizeof(int64_t));
-	if (!a->top_needs)
-		return -ENOMEM;
-	a->top_any = false;
-	add_needs(a, list, n, a->top_needs, &a->top_any);
 	return 0;
 }
 
@@ -245,7 +240,11 @@ int attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_job
 	a->info = slu_arena_zalloc(&m->req, (spec->nrequests + 1) * sizeof *a->info);
 	if (!a->info)
 		return -ENOMEM;
-	return attempt_needs(a, a->list, a->nlist);
+	a->top_needs = slu_arena_zalloc(&m->req, (m->prune.n + 1) * sizeof(int64_t));
+	if (!a->top_needs || attempt_needs(a, a->list, a->nlist) < 0)
+		return -ENOMEM;
+	add_needs(a, a->list, a->nlist, a->top_needs, &a->top_any);
+	return 0;
 }
 
 /* --- step 2: what is this vertex to the request? --- */
@@ -468,19 +467,19 @@ static int64_t perf_class(const struct slu_graph *g, uint32_t u)
 	return end == s || errno || n < 0 || n > 9999 ? 9999 : n;
 }
 
-static bool own_score(struct attempt *a, uint32_t u, int64_t *out)
+bool walk_score(struct slu_match *m, uint32_t u, int64_t centre, int64_t *out)
 {
-	int64_t id = a->m->g->v.p[u].id;
+	int64_t id = m->g->v.p[u].id;
 
-	switch (a->m->policy.scorer) {
+	switch (m->policy.scorer) {
 	case SCORE_VARIATION:
-		*out = 1 + perf_class(a->m->g, u);
+		*out = 1 + perf_class(m->g, u);
 		return true;
 	case SCORE_LOCALITY:
 		return !__builtin_add_overflow(id, 2, out);
 	default:
 		return !__builtin_add_overflow(id, 2, out) &&
-		       !__builtin_add_overflow(*out, a->centre, out);
+		       !__builtin_add_overflow(*out, centre, out);
 	}
 }
 
@@ -505,7 +504,7 @@ static int finish(struct attempt *a, uint32_t u, const struct slu_request *list,
 				return refuse(a, EBUSY);
 		}
 	}
-	return own_score(a, u, score) ? 0 : refuse(a, EBUSY);
+	return walk_score(a->m, u, a->centre, score) ? 0 : refuse(a, EBUSY);
 }
 
 static void mark_edge(struct attempt *a, const struct pick *p)
@@ -964,6 +963,32 @@ static int decide(struct attempt *a, uint32_t root, struct pool *own, int64_t ro
 	return 0;
 }
 
+bool walk_above(struct attempt *a, uint32_t v)
+{
+	struct slu_match *m = a->m;
+
+	for (uint32_t e = m->up[v]; e != SLU_NONE; e = m->up[v]) {
+		int64_t avail;
+
+		v = m->g->e.p[e].src;
+		if (prune(a, v, 0, a->list, a->nlist, false, &avail) < 0)
+			return false;
+	}
+	return true;
+}
+
+bool walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count)
+{
+	struct pool none = { 0 };
+	struct answer got;
+
+	a->centre = centre;
+	if (visit(a, v, a->list, a->nlist, true, false, 1, &none, &got) < 0)
+		return false;
+	*count = got.count;
+	return true;
+}
+
 int attempt_run(struct attempt *a)
 {
 	struct slu_match *m = a->m;
@@ -986,6 +1011,10 @@ int attempt_run(struct attempt *a)
 	a->centre = 0;
 	if (__builtin_add_overflow(a->at, a->duration, &a->end))
 		a->end = INT64_MIN;
+	rc = fast_attempt(a);
+	if (rc != -EAGAIN)
+		return rc;
+	a->centre = 0;
 	for (uint32_t i = 0; i < a->nlist; i++)
 		x = x ||
 		    (a->list[i].type == m->g->v.p[root].type && a->list[i].excl == SLU_EXCL_TRUE);
