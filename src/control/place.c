@@ -233,7 +233,9 @@ static int send(struct slu_place *p, struct slu_kube_request *q, const char *gro
 		q->path = path.p;
 		q->body = body->p;
 		q->body_len = body->n;
-		q->accept = SLU_KUBE_PROTOBUF; /* the answer is not read: the small form will do */
+		/* The answer is not read: the small form will do, where there is one. */
+		if (!q->accept)
+			q->accept = SLU_KUBE_PROTOBUF;
 		rc = slu_kube_send(p->client, q, NULL);
 	}
 	slu_buf_done(&path);
@@ -311,6 +313,7 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 			q.method = SLU_HTTP_PATCH;
 			q.content_type = SLU_KUBE_MERGE_PATCH;
 			part_body(w, &j);
+			q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
 			rc = send(p, &q, i->group, i->version, w->ns, i->resource, w->name,
 				  w->verb == SLU_WRITE_STATUS && w->kind != SLU_KIND_PODGROUP_SIGS
 					  ? "status"

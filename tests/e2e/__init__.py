@@ -1,0 +1,1 @@
+"""sluiced on a real API server with simulated nodes."""

@@ -1,0 +1,80 @@
+import itertools
+import os
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from .daemon import ROOT, Sluiced
+
+_number = itertools.count(1)
+MANIFESTS = Path(__file__).parent / "manifests"
+
+
+def crds(cluster):
+    """Install the CustomResourceDefinitions of deploy/crds and wait until they are served."""
+    kinds = []
+    for file in sorted((ROOT / "deploy" / "crds").glob("*.yaml")):
+        for crd in yaml.safe_load_all(file.read_text()):
+            cluster.admin.apply(crd)
+            kinds.append(crd["metadata"]["name"])
+    for name in kinds:
+        cluster.admin.wait(
+            "customresourcedefinitions", name,
+            lambda c: any(x["type"] == "Established" and x["status"] == "True" for x in c.get("status", {}).get("conditions", [])),
+            namespace=None,
+        )  # fmt: skip
+    if kinds:
+        cluster.admin.resources = None
+
+
+@pytest.fixture(scope="module")
+def sluiced(module_cluster):
+    crds(module_cluster)
+    with Sluiced(module_cluster) as d:
+        yield d
+        if d.process.poll() is not None:
+            pytest.fail(f"sluiced ended by itself:\n{d.tail(40)}")
+
+
+@pytest.fixture
+def space(module_cluster):
+    """A fresh namespace of the module's cluster."""
+    name = f"t{next(_number)}-{os.getpid()}"
+    module_cluster.namespace(name)
+    yield name
+    for kind in ("jobs", "deployments", "replicasets", "statefulsets"):
+        for obj in module_cluster.admin.list(kind, name):
+            module_cluster.admin.delete(kind, obj["metadata"]["name"], name, propagation="Background", missing_ok=True)
+    module_cluster.admin.delete_all("pods", name, grace=0)
+    module_cluster.admin.delete("namespaces", name, None)
+
+
+@pytest.fixture
+def apply(module_cluster, space):
+    """apply("file.yaml", KEY="value"): the objects of a manifest in the test's namespace."""
+
+    def run(file, namespace=None, **words):
+        text = (MANIFESTS / file).read_text()
+        for key, value in words.items():
+            text = text.replace("$" + key, str(value))
+        objects = [o for o in yaml.safe_load_all(text) if o]
+        for obj in objects:
+            obj["metadata"]["namespace"] = namespace or space
+            module_cluster.admin.create(obj)
+        return objects
+
+    return run
+
+
+def until(test, timeout=20, message=""):
+    """The first true value of test(); TimeoutError otherwise."""
+    end = time.monotonic() + timeout
+    while True:
+        value = test()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise TimeoutError(f"{message or test} not within {timeout} s")
+        time.sleep(0.05)
