@@ -80,7 +80,7 @@ struct slu_json;
  * leaves it as it is (done is then called with OK and the object); negative ends it with INVALID.
  */
 typedef int slu_kchange_fn(void *arg, const struct slu_json *now, struct slu_buf *body);
-/* At most `tries` rounds (0: 5), with short pauses; then the last outcome. */
+/* At most `tries` rounds (0: 5); then the last outcome. */
 int slu_kube_update(struct slu_kube_client *c, const struct slu_ktarget *t, unsigned tries,
 		    slu_kchange_fn *change, void *arg, struct slu_kdone done);
 

@@ -1,0 +1,174 @@
+#include "kube/lease.h"
+
+#include <time.h>
+
+#include "kube/write.h"
+
+#define TIMEOUT_NS (5 * SLU_NS_PER_S)
+
+struct slu_lease {
+	struct slu_kube_client *client;
+	struct slu_kcodec *codec;
+	struct slu_elector *elector;
+	char *ns, *name;
+	struct slu_kube_call *call;
+	struct slu_timer timer;
+	bool stopping, releasing;
+	slu_call_fn *released;
+	void *released_arg;
+};
+
+static int64_t wall_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void step(void *arg);
+
+static void answered(void *arg, const struct slu_kube_reply *r)
+{
+	struct slu_lease *l = arg;
+	const struct slu_kobj *o = NULL;
+	enum slu_kube_outcome outcome = r->outcome;
+
+	l->call = NULL;
+	if (l->stopping || (outcome == SLU_KUBE_CANCELLED && !l->releasing))
+		return;
+	if (outcome == SLU_KUBE_OK &&
+	    slu_kcodec_object(l->codec, SLU_KIND_LEASE, slu_kencoding_of(r->content_type), r->body,
+			      r->body_len, &o, NULL) < 0)
+		outcome = SLU_KUBE_FAILED;
+	if (l->releasing) {
+		slu_kobj_unref(o);
+		if (l->released)
+			l->released(l->released_arg);
+		return;
+	}
+	slu_elector_answer(l->elector, slu_clock_ns(), outcome, slu_klease(o));
+	slu_kobj_unref(o);
+	step(l);
+}
+
+static int ask(struct slu_lease *l, enum slu_elector_ask what, const struct slu_buf *body)
+{
+	slu_cleanup(slu_buf_done) struct slu_buf path = SLU_BUF_INIT(2048);
+	const struct slu_kkind_info *k = slu_kkind_info(SLU_KIND_LEASE);
+	struct slu_kube_request q = {
+		.accept = SLU_KUBE_PROTOBUF,
+		.once = true, /* the election has its own rounds */
+		.priority = 7,
+		.timeout_ns = TIMEOUT_NS,
+		.lane = SLU_KUBE_LANE_WRITE,
+		.body = body->p,
+		.body_len = body->n,
+		.done = answered,
+		.arg = l,
+	};
+	int rc = slu_kube_path(&path, k->group, k->version, l->ns, k->resource,
+			       what == SLU_ELECTOR_CREATE ? NULL : l->name, NULL);
+
+	if (rc < 0)
+		return rc;
+	q.path = slu_buf_str(&path);
+	q.method = what == SLU_ELECTOR_GET      ? SLU_HTTP_GET
+		   : what == SLU_ELECTOR_CREATE ? SLU_HTTP_POST
+						: SLU_HTTP_PATCH;
+	if (what == SLU_ELECTOR_PATCH)
+		q.content_type = SLU_KUBE_MERGE_PATCH;
+	return slu_kube_send(l->client, &q, &l->call);
+}
+
+static void step(void *arg)
+{
+	struct slu_lease *l = arg;
+	slu_cleanup(slu_buf_done) struct slu_buf body = SLU_BUF_INIT(4096);
+	int64_t now = slu_clock_ns(), wake;
+	enum slu_elector_ask what = slu_elector_step(l->elector, now, wall_us(), &body, &wake);
+
+	if (what != SLU_ELECTOR_WAIT && ask(l, what, &body) < 0) {
+		l->call = NULL;
+		slu_elector_answer(l->elector, now, SLU_KUBE_RETRYABLE, NULL);
+		wake = now + SLU_NS_PER_S;
+	}
+	if (wake != INT64_MAX)
+		slu_timer_start(&l->timer, slu_kube_client_loop(l->client), SLU_MAX(wake - now, 0),
+				step, l);
+	else
+		slu_timer_stop(&l->timer);
+}
+
+int slu_lease_new(struct slu_kube_client *c, struct slu_kcodec *codec,
+		  const struct slu_lease_options *o, const struct slu_lease_handler *h,
+		  struct slu_lease **out, struct slu_error *err)
+{
+	slu_cleanup(slu_lease_freep) struct slu_lease *l = slu_calloc(1, sizeof *l);
+	int rc;
+
+	if (!l)
+		return slu_fail(err, -ENOMEM, "no memory for an election");
+	rc = slu_elector_new(o, h, (uint64_t)slu_clock_ns(), &l->elector, err);
+	if (rc < 0)
+		return rc;
+	l->client = c;
+	l->codec = codec;
+	l->ns = slu_strdup(o->ns);
+	l->name = slu_strdup(o->name);
+	if (!l->ns || !l->name)
+		return slu_fail(err, -ENOMEM, "no memory for an election");
+	slu_timer_start(&l->timer, slu_kube_client_loop(c), 0, step, l);
+	*out = slu_take(l);
+	return 0;
+}
+
+void slu_lease_free(struct slu_lease *l)
+{
+	if (!l)
+		return;
+	l->stopping = true;
+	slu_timer_stop(&l->timer);
+	if (l->call)
+		slu_kube_cancel(l->call);
+	slu_elector_free(l->elector);
+	slu_free(l->ns);
+	slu_free(l->name);
+	slu_free(l);
+}
+
+void slu_lease_release(struct slu_lease *l, slu_call_fn *done, void *arg)
+{
+	slu_cleanup(slu_buf_done) struct slu_buf body = SLU_BUF_INIT(4096);
+	bool send;
+
+	slu_timer_stop(&l->timer);
+	if (l->call) {
+		l->stopping = true;
+		slu_kube_cancel(l->call);
+		l->stopping = false;
+	}
+	l->releasing = true;
+	l->released = done;
+	l->released_arg = arg;
+	send = slu_elector_release(l->elector, wall_us(), &body);
+	if (send && ask(l, SLU_ELECTOR_PATCH, &body) == 0)
+		return;
+	if (done)
+		done(arg);
+}
+
+bool slu_lease_held(const struct slu_lease *l)
+{
+	return slu_elector_held(l->elector, slu_clock_ns());
+}
+
+int32_t slu_lease_term(const struct slu_lease *l)
+{
+	return slu_elector_term(l->elector);
+}
+
+const char *slu_lease_holder(const struct slu_lease *l)
+{
+	return slu_elector_holder(l->elector);
+}
