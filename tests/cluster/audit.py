@@ -45,7 +45,8 @@ class Audit:
         end = data.rfind(b"\n") + 1
         self._offset += end
         for line in data[:end].splitlines():
-            event = json.loads(line)
+            # A server killed while it wrote leaves half a line, and the next one begins right behind it.
+            event = json.loads(line[max(line.rfind(b'{"kind":"Event"'), 0) :])
             if event.get("stage") not in ("ResponseComplete", "Panic"):
                 continue
             ref = event.get("objectRef", {})

@@ -38,6 +38,26 @@ def pod(name, cpu=1, memory="64Mi", gpu=0, namespace="default", run=None, schedu
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": body}
 
 
+def running(p):
+    """The same pod as it looks a moment after its start: for seed(), where thousands must not be started
+    one by one.  It needs a node."""
+    now = time.time()
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+    state = {"running": {"startedAt": stamp}}
+    common = {"imageID": "", "containerID": f"sim://{int(now * 1000)}", "ready": True, "started": True, "restartCount": 0}
+    kinds = ("PodScheduled", "PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
+    status = {
+        "phase": "Running",
+        "qosClass": "Burstable",
+        "startTime": stamp,
+        "conditions": [{"type": k, "status": "True", "lastTransitionTime": stamp} for k in kinds],
+        "containerStatuses": [
+            {"name": c["name"], "image": c["image"], "state": state, **common} for c in p["spec"]["containers"]
+        ],
+    }
+    return {**p, "status": status}
+
+
 def job(name, pods=1, completions=None, namespace="default", backoff=0, labels=None, indexed=False, **template):
     """A Job whose template is pod(**template)."""
     inner = pod(name, namespace=namespace, labels=labels, **template)
