@@ -2,8 +2,8 @@
  * the gaps with the rest.
  *
  * A pass over a queue, when room may have appeared:
- *   1. every reserved job, in order, is taken out of the plan and put back at its earliest time.
- *      Its old place is free while it looks, so it never moves later unless capacity was lost.
+ *   1. every reserved job, by planned start, is taken out of the plan and put back at its earliest
+ * time. Its old place is free while it looks, so it never moves later unless capacity was lost.
  *   2. the others in order, while fewer reservations than the policy wants lie before them: start
  *      or reserve.
  *   3. the rest may start, if that disturbs no reservation (they are bookings like any other).
@@ -270,6 +270,18 @@ static int replan(struct slu_queue *q, uint32_t j, struct slu_decisions *out, st
 
 /* ---- one queue ---- */
 
+/* By planned start: who is planned earlier leaves room to who is planned later, so one sweep goes a
+ * long way. */
+static int by_plan(const void *a, const void *b, void *arg)
+{
+	const struct job *x = (const struct job *)arg + *(const uint32_t *)a;
+	const struct job *y = (const struct job *)arg + *(const uint32_t *)b;
+
+	if (x->planned_s != y->planned_s)
+		return x->planned_s < y->planned_s ? -1 : 1;
+	return x == y ? 0 : order_before(x, y) ? -1 : 1;
+}
+
 static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
 		  struct slu_error *err)
 {
@@ -279,6 +291,8 @@ static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decision
 	for (uint32_t j = order_first(q->job.p, sub->reserved); j != SLU_NIL;
 	     j = order_next(q->job.p, sub->reserved, &q->job.p[j]))
 		q->todo.p[q->todo.n++] = j;
+	if (q->todo.n > 1)
+		qsort_r(q->todo.p, q->todo.n, sizeof *q->todo.p, by_plan, q->job.p);
 	for (uint32_t i = 0; i < q->todo.n; i++) {
 		int rc;
 

@@ -1,0 +1,529 @@
+/* The rules of the queue one by one, each worked out by hand. */
+#include "queue_kit.h"
+
+/* Priority first, then first seen (microseconds), then name, then id. */
+static void order(void)
+{
+	struct kit k;
+
+	kit_new(&k, 1, 1, SLU_POLICY_FCFS);
+	kit_job(&k, 1, 1, 10, NULL);
+	kit_at(&k, 0);
+	kit_job(&k, 2, 1, 10, KIT_SPEC(.first_seen_us = 900, .name = "b"));
+	kit_job(&k, 3, 1, 10, KIT_SPEC(.first_seen_us = 900, .name = "a"));
+	kit_job(&k, 4, 1, 10, KIT_SPEC(.first_seen_us = 899, .name = "z"));
+	kit_job(&k, 5, 1, 10, KIT_SPEC(.first_seen_us = 2000, .priority = 7));
+	kit_job(&k, 6, 1, 10, KIT_SPEC(.first_seen_us = 900, .name = "a"));
+	kit_at(&k, 0);
+	/* 5 is most urgent; 4 was seen first; then "a" (3 before 6 by id), then "b". */
+	static const slu_job_id want[] = { 5, 4, 3, 6, 2 };
+
+	for (unsigned i = 0; i < SLU_LEN(want); i++) {
+		struct slu_job_view v;
+
+		slu_queue_job(k.q, want[i], &v);
+		is(v.position, i + 1, "order: job %d is number %u", (int)want[i], i + 1);
+	}
+	/* Raised at time 1, 2 goes to the front of those who were not promised anything.  1 ends at
+	 * 10; 5 was promised 10 and keeps it, the others follow. */
+	struct slu_event up = { .kind = SLU_EV_PRIORITY, .job = 2, .priority = 9 };
+
+	k.now = 1;
+	kit_apply(&k, &up);
+	kit_at(&k, 1);
+	static const slu_job_id then[] = { 1, 5, 2, 4, 3, 6 };
+
+	for (unsigned i = 0; i < SLU_LEN(then); i++) {
+		is(k.start[then[i]], i * 10, "order: job %d starts at %u", (int)then[i], i * 10);
+		k.now = (i + 1) * 10;
+		kit_do(&k, SLU_EV_END, then[i]);
+		kit_at(&k, k.now);
+	}
+	kit_done(&k);
+}
+
+static void hold_release_cancel(void)
+{
+	struct kit k;
+	struct slu_job_view v;
+
+	kit_new(&k, 2, 1, SLU_POLICY_EASY);
+	kit_job(&k, 1, 2, 10, NULL);
+	kit_job(&k, 2, 2, 10, NULL);
+	kit_job(&k, 3, 2, 10, KIT_SPEC(.held = true));
+	kit_at(&k, 0);
+	is(k.planned[2], 10, "hold: 2 is promised 10");
+	slu_queue_job(k.q, 3, &v);
+	ok(v.state == SLU_JOB_HELD && v.position == 0, "hold: 3 is held and not in line");
+	k.now = 2;
+	kit_do(&k, SLU_EV_HOLD, 2);
+	kit_do(&k, SLU_EV_RELEASE, 3);
+	kit_at(&k, 2);
+	ok(k.planned[2] == SLU_TIME_NONE && k.cause[2] == SLU_CAUSE_OWN,
+	   "hold: 2 loses its promise by its own change");
+	is(k.planned[3], 10, "hold: 3 takes its place");
+	k.now = 4;
+	kit_do(&k, SLU_EV_CANCEL, 1);
+	kit_at(&k, 4);
+	is(k.start[3], 4, "cancel: a running job's room is free at once");
+	is(kit_do(&k, SLU_EV_CANCEL, 1), -ENOENT, "cancel: twice is an error");
+	is(kit_do(&k, SLU_EV_CANCEL, 2), 0, "cancel: a held job");
+	kit_do(&k, SLU_EV_END, 3);
+	kit_at(&k, 5);
+	is(slu_queue_each(k.q, NULL, NULL), 0, "cancel: nothing is left");
+	kit_done(&k);
+}
+
+/* A promise never moves later for a new job, whatever its priority. */
+static void promise(void)
+{
+	struct kit k;
+
+	kit_new(&k, 4, 1, SLU_POLICY_EASY);
+	kit_job(&k, 1, 2, 10, NULL);
+	kit_job(&k, 2, 4, 10, NULL);
+	kit_at(&k, 0);
+	is(k.planned[2], 10, "promise: 2 at 10");
+	ok(k.cause[2] == SLU_CAUSE_NEW && k.was[2] == SLU_TIME_NONE, "promise: it is new");
+	k.now = 1;
+	kit_job(&k, 3, 4, 100, KIT_SPEC(.priority = 99));
+	kit_at(&k, 1);
+	is(k.nplan[2], 1, "promise: not touched by a more urgent job");
+	is(k.planned[3], 20, "promise: who is planned behind it");
+	/* 2 ends early: 3 moves forward, and says why. */
+	kit_do(&k, SLU_EV_END, 1);
+	kit_at(&k, 1);
+	is(k.start[2], 1, "promise: 2 starts as soon as it can");
+	ok(k.how[2] == SLU_HOW_RESERVED, "promise: from its reservation");
+	ok(k.planned[3] == 11 && k.was[3] == 20 && k.cause[3] == SLU_CAUSE_EARLY_END,
+	   "promise: 3 moves from 20 to 11 because of an early end");
+	/* A node goes down: the machine shrank, and 3 cannot run at all until it is back. */
+	k.now = 5;
+	kit_node_do(&k, SLU_EV_NODE_DOWN, "n3");
+	kit_at(&k, 5);
+	ok(k.planned[3] == SLU_TIME_NONE && k.cause[3] == SLU_CAUSE_NODE_LOST,
+	   "promise: 3 has no time while a node is down, and that is the cause");
+	is(k.lost[2], 1, "promise: the running job on the node is told");
+	k.now = 8;
+	kit_node_do(&k, SLU_EV_NODE_UP, "n3");
+	kit_at(&k, 8);
+	is(k.planned[3], 11, "promise: back as soon as the node is");
+	kit_done(&k);
+}
+
+static void overrun(void)
+{
+	struct kit k;
+
+	kit_new(&k, 1, 1, SLU_POLICY_EASY);
+	kit_job(&k, 1, 1, 10, NULL);
+	kit_job(&k, 2, 1, 10, NULL);
+	kit_at(&k, 0);
+	kit_at(&k, 10);
+	ok(k.nplan[2] == 1 && k.start[2] == SLU_TIME_NONE, "overrun: at 10 nothing is said yet");
+	kit_at(&k, 11);
+	ok(k.overrun[1] == 1 && k.cause[2] == SLU_CAUSE_OVERRUN,
+	   "overrun: at 11 job 1 is late and 2 moves because of it");
+	is(k.planned[2], 11 + 60, "overrun: by the minute that is expected");
+	k.now = 15;
+	kit_do(&k, SLU_EV_END, 1);
+	kit_at(&k, 15);
+	is(k.start[2], 15, "overrun: 2 starts when 1 has gone");
+	kit_done(&k);
+}
+
+static void begin_and_deadline(void)
+{
+	struct kit k;
+	struct slu_job_view v;
+
+	kit_new(&k, 1, 1, SLU_POLICY_EASY);
+	kit_job(&k, 1, 1, 5, KIT_SPEC(.begin_s = 20));
+	kit_job(&k, 2, 1, 30, NULL);
+	kit_at(&k, 0);
+	slu_queue_job(k.q, 1, &v);
+	ok(v.state == SLU_JOB_BLOCKED && k.start[2] == 0, "begin: 1 waits aside, 2 runs");
+	is(slu_queue_wake_s(k.q), 20, "begin: the queue wants to be woken then");
+	kit_at(&k, 20);
+	is(k.planned[1], 30, "begin: in line from 20 on");
+	/* Must end by 34: with 5 s to run it must start by 29, and 2 runs until 30. */
+	k.now = 21;
+	kit_job(&k, 3, 1, 5, KIT_SPEC(.deadline_s = 34));
+	kit_job(&k, 4, 1, 5, KIT_SPEC(.deadline_s = 25));
+	kit_at(&k, 21);
+	is(k.expired[4], 1, "deadline: hopeless from the start");
+	kit_at(&k, 29);
+	is(k.expired[3], 0, "deadline: at 29 there is hope");
+	kit_at(&k, 30);
+	is(k.expired[3], 1, "deadline: at 30 there is none");
+	kit_done(&k);
+}
+
+static void dependencies(void)
+{
+	struct kit k;
+	struct slu_dep ok1 = { SLU_DEP_AFTER_OK, 1 }, bad1 = { SLU_DEP_AFTER_NOTOK, 1 },
+		       any9 = { SLU_DEP_AFTER, 9 }, begun1 = { SLU_DEP_AFTER_START, 1 },
+		       on5 = { SLU_DEP_AFTER, 5 };
+
+	kit_new(&k, 4, 1, SLU_POLICY_EASY);
+	kit_job(&k, 1, 1, 10, KIT_SPEC(.begin_s = 5));
+	kit_job(&k, 2, 1, 10, KIT_SPEC(.dep = &ok1, .ndep = 1));
+	kit_job(&k, 3, 1, 10, KIT_SPEC(.dep = &bad1, .ndep = 1));
+	kit_job(&k, 4, 1, 10, KIT_SPEC(.dep = &begun1, .ndep = 1));
+	kit_job(&k, 5, 1, 10, KIT_SPEC(.dep = &any9, .ndep = 1));
+	kit_at(&k, 0);
+	ok(k.start[2] == SLU_TIME_NONE && k.start[4] == SLU_TIME_NONE, "after: all wait");
+	kit_job(&k, 9, 1, 10, KIT_SPEC(.dep = &on5, .ndep = 1));
+	ok(k.refused[9] == 1 && strstr(k.text[9], "cyclic"), "after: a cycle is refused (%s)",
+	   k.text[9]);
+	kit_at(&k, 5);
+	ok(k.start[1] == 5 && k.start[4] == 5, "after: 4 starts when 1 has started");
+	k.now = 8;
+	kit_do(&k, SLU_EV_END, 1);
+	kit_at(&k, 8);
+	is(k.start[2], 8, "after: 2 starts when 1 has ended well");
+	is(k.expired[3], 1, "after: 3 waited for a failure that cannot come");
+	kit_job(&k, 6, 1, 10, KIT_SPEC(.dep = &ok1, .ndep = 1));
+	kit_at(&k, 8);
+	is(k.start[6], 8, "after: results are remembered");
+	kit_job(&k, 9, 1, 10, NULL);
+	kit_do(&k, SLU_EV_CANCEL, 9);
+	kit_at(&k, 9);
+	is(k.start[5], 9, "after: a cancelled job has ended too");
+	kit_done(&k);
+}
+
+static void limits(void)
+{
+	struct kit k;
+	struct slu_queue_conf c = { .name = "batch",
+				    .policy = SLU_POLICY_EASY,
+				    .default_duration = 7,
+				    .limit = { .max_slots = 3,
+					       .max_duration = 100,
+					       .max_running_user = 1,
+					       .max_waiting_user = 2,
+					       .max_running = 2 } };
+	struct slu_job_view v;
+
+	kit_new(&k, 8, 1, SLU_POLICY_EASY);
+	kit_queue(&k, &c);
+	kit_job(&k, 1, 4, 10, NULL);
+	ok(k.refused[1] == 1 && strstr(k.text[1], "allows 3"), "limit: size (%s)", k.text[1]);
+	kit_job(&k, 1, 3, 101, NULL);
+	is(k.refused[1], 2, "limit: duration");
+	kit_job(&k, 1, 1, 10, KIT_SPEC(.queue = "nosuch"));
+	ok(k.refused[1] == 3 && strstr(k.text[1], "nosuch"), "limit: unknown queue");
+	kit_job(&k, 1, 1, 0, KIT_SPEC(.user = "ann"));
+	kit_at(&k, 0);
+	slu_queue_job(k.q, 1, &v);
+	is(v.limit_s, 7, "limit: the default duration");
+	kit_job(&k, 2, 1, 10, KIT_SPEC(.user = "ann"));
+	kit_job(&k, 3, 1, 10, KIT_SPEC(.user = "ann"));
+	kit_job(&k, 4, 1, 10, KIT_SPEC(.user = "ann"));
+	is(k.refused[4], 1, "limit: ann has two waiting, as many as allowed");
+	kit_job(&k, 5, 1, 10, KIT_SPEC(.user = "bob"));
+	kit_job(&k, 6, 1, 10, KIT_SPEC(.user = "cat"));
+	kit_at(&k, 0);
+	ok(k.start[2] == SLU_TIME_NONE && k.start[5] == 0,
+	   "limit: ann runs one at a time and does not hold up bob");
+	is(k.start[6], SLU_TIME_NONE, "limit: two at a time in the queue");
+	k.now = 3;
+	kit_do(&k, SLU_EV_END, 5);
+	kit_at(&k, 3);
+	is(k.start[6], 3, "limit: cat's turn when bob has gone");
+	kit_do(&k, SLU_EV_END, 1);
+	kit_at(&k, 4);
+	ok(k.start[2] == 4 && k.start[3] == SLU_TIME_NONE, "limit: then ann's next");
+	kit_done(&k);
+}
+
+/* Two queues on one machine: each keeps its own head's promise; a property fences off nodes. */
+static void queues(void)
+{
+	struct kit k;
+	struct slu_queue_conf gpu = {
+		.name = "gpu", .policy = SLU_POLICY_EASY, .property = "gpu", .priority = 5
+	};
+	struct slu_queue_conf low = { .name = "low", .policy = SLU_POLICY_FCFS, .priority = -5 };
+
+	kit_new(&k, 3, 1, SLU_POLICY_EASY);
+	kit_node(&k, "g0", 1, NULL, "gpu");
+	kit_queue(&k, &gpu);
+	kit_queue(&k, &low);
+	kit_job(&k, 1, 1, 10, KIT_SPEC(.queue = "gpu"));
+	kit_job(&k, 2, 1, 10, KIT_SPEC(.queue = "gpu"));
+	kit_at(&k, 0);
+	ok(k.start[1] == 0 && k.nnode[1] == 1 && k.node[1][0] == 3, "queues: on the gpu node");
+	is(k.planned[2], 10, "queues: the second waits, three other nodes are free");
+	kit_job(&k, 3, 2, 10, KIT_SPEC(.queue = "gpu"));
+	ok(k.never[3] == 1, "queues: two gpu nodes there are not (%s)", k.text[3]);
+	/* low: needs all four; batch sends a stream of one-node jobs that would starve it. */
+	kit_job(&k, 4, 4, 5, KIT_SPEC(.queue = "low"));
+	kit_at(&k, 0);
+	is(k.planned[4], 20, "queues: low is promised the time after gpu");
+	for (slu_job_id j = 10; j < 20; j++) {
+		k.now = (int64_t)(j - 10);
+		kit_job(&k, j, 1, 15, KIT_SPEC(.queue = "batch"));
+		kit_at(&k, k.now);
+	}
+	is(k.planned[4], 20, "queues: and keeps it");
+	/* By 5 none could start that would not end before 20. */
+	ok(k.start[10] == 0 && k.start[12] == 2 && k.start[16] == SLU_TIME_NONE,
+	   "queues: batch fills the gap in front of it and no more");
+	kit_done(&k);
+}
+
+static void spans(void)
+{
+	struct kit k;
+	const char *n0 = "n0", *ann = "ann";
+	struct slu_span drain = { .kind = SLU_SPAN_DRAIN,
+				  .name = "fix",
+				  .from_s = 10,
+				  .to_s = 20,
+				  .node = &n0,
+				  .nnode = 1 };
+	struct slu_span res = { .kind = SLU_SPAN_RESERVATION,
+				.name = "class",
+				.from_s = 30,
+				.to_s = 40,
+				.count = 2,
+				.user = &ann,
+				.nuser = 1 };
+	struct slu_event add = { .kind = SLU_EV_SPAN_ADD, .span = &drain };
+
+	kit_new(&k, 2, 1, SLU_POLICY_EASY);
+	kit_job(&k, 1, 2, 15, NULL);
+	kit_at(&k, 0);
+	is(kit_apply(&k, &add), 0, "spans: a drain");
+	kit_at(&k, 0);
+	ok(k.start[1] == 0 && k.lost[1] == 0, "spans: what runs there runs on");
+	k.now = 1;
+	kit_do(&k, SLU_EV_END, 1);
+	/* Both nodes for 9 s fit before 10; for 10 s they do not: after the drain. */
+	kit_job(&k, 2, 2, 10, NULL);
+	kit_at(&k, 1);
+	is(k.planned[2], 20, "spans: planned around the drain");
+	kit_job(&k, 3, 2, 9, NULL);
+	kit_at(&k, 1);
+	is(k.start[3], 1, "spans: what fits in front of it starts");
+	kit_at(&k, 10);
+	kit_do(&k, SLU_EV_END, 3);
+	kit_at(&k, 20);
+	is(k.start[2], 20, "spans: woken when the drain ends, without any event");
+	add.span = &res;
+	is(kit_apply(&k, &add), 0, "spans: two nodes for ann from 30 to 40");
+	k.now = 30;
+	kit_do(&k, SLU_EV_END, 2);
+	kit_job(&k, 4, 1, 5, KIT_SPEC(.user = "bob"));
+	kit_job(&k, 5, 1, 5, KIT_SPEC(.user = "ann"));
+	kit_job(&k, 6, 1, 5, KIT_SPEC(.user = "bob", .reservation = "class"));
+	kit_at(&k, 30);
+	ok(k.start[5] == 30 && k.start[6] == 30, "spans: ann, and who names the reservation, may");
+	is(k.planned[4], 40, "spans: bob waits until it is over");
+	is(kit_apply(&k, &add), -EEXIST, "spans: a name is taken once");
+	add.kind = SLU_EV_SPAN_REMOVE;
+	is(kit_apply(&k, &add), 0, "spans: lifted");
+	k.now = 35;
+	kit_do(&k, SLU_EV_END, 5);
+	kit_at(&k, 35);
+	is(k.start[4], 35, "spans: then bob may");
+	kit_done(&k);
+}
+
+static void foreign_and_take_back(void)
+{
+	struct kit k;
+	struct slu_amount one = { 0, 1 };
+	struct slu_event pod = { .kind = SLU_EV_FOREIGN_ADD,
+				 .foreign = 77,
+				 .amount = &one,
+				 .n_amount = 1,
+				 .until_s = SLU_TIME_EVER };
+	struct slu_gang_part avoid = { 0 };
+	struct slu_event back = {
+		.kind = SLU_EV_TAKE_BACK, .job = 1, .part = &avoid, .n_part = 1, .until_s = 50
+	};
+
+	kit_new(&k, 2, 1, SLU_POLICY_EASY);
+	one.kind = (uint32_t)k.cpu;
+	kit_job(&k, 1, 1, 10, NULL);
+	kit_job(&k, 2, 2, 10, NULL);
+	kit_at(&k, 0);
+	is(k.planned[2], 10, "foreign: before");
+	uint32_t other = 1 - k.node[1][0];
+
+	pod.node = slu_machine_node_at(slu_queue_machine(k.q), other);
+	is(kit_apply(&k, &pod), 0, "foreign: somebody's pod on the other node");
+	kit_at(&k, 1);
+	ok(k.planned[2] == SLU_TIME_NONE && k.cause[2] == SLU_CAUSE_FOREIGN,
+	   "foreign: no time for 2 while it is there");
+	is(kit_apply(&k, &pod), -EEXIST, "foreign: the same key twice");
+	pod.kind = SLU_EV_FOREIGN_REMOVE;
+	is(kit_apply(&k, &pod), 0, "foreign: gone");
+	kit_at(&k, 2);
+	is(k.planned[2], 10, "foreign: planned again");
+	/* The start of 1 was refused by its node: it waits again.  On the other node it would run
+	 * until 13 and break the promise to 2, who can start now: so 2 goes first, and 1 is planned
+	 * behind it, away from the node that refused it. */
+	avoid.node = slu_machine_node_at(slu_queue_machine(k.q), k.node[1][0]);
+	k.start[1] = SLU_TIME_NONE;
+	k.now = 3;
+	is(kit_apply(&k, &back), 0, "take back");
+	kit_at(&k, 3);
+	ok(k.start[2] == 3 && k.start[1] == SLU_TIME_NONE, "take back: 2 starts");
+	ok(k.planned[1] == 13 && k.nnode[1] == 1 && k.node[1][0] == other,
+	   "take back: 1 follows on the other node");
+	kit_done(&k);
+}
+
+static void elastic(void)
+{
+	struct kit k;
+
+	kit_new(&k, 4, 1, SLU_POLICY_EASY);
+	struct slu_amount need = { (uint32_t)k.cpu, 1 };
+	struct slu_gang_role role = { .min = 1, .max = 3, .need = &need, .n_need = 1 };
+	struct slu_gang_req req = { .role = &role, .n_role = 1, .level = -1 };
+
+	kit_job(&k, 1, 2, 10, NULL);
+	kit_job(&k, 2, 0, 20, KIT_SPEC(.req = &req, .grow = true));
+	kit_at(&k, 0);
+	ok(k.start[2] == 0 && k.nnode[2] == 2, "elastic: starts with the two that are there");
+	k.now = 5;
+	kit_do(&k, SLU_EV_END, 1);
+	kit_at(&k, 5);
+	is(k.resized[2], 1, "elastic: grows to three when there is room");
+	struct slu_event ev = { .kind = SLU_EV_RESIZE, .job = 2, .size = 4 };
+
+	kit_apply(&k, &ev);
+	is(k.resized[2], 1, "elastic: one more on request");
+	ev.size = 5;
+	kit_apply(&k, &ev);
+	is(k.refused[2], 1, "elastic: there is no fifth");
+	ev.size = 2;
+	kit_apply(&k, &ev);
+	is(k.resized[2], -2, "elastic: is to give up two");
+	struct slu_gang_place place = { 0 };
+	struct slu_gang_info info;
+
+	slu_gang_info(slu_queue_machine(k.q), 2, &info, &place);
+	is(info.slots, 4, "elastic: they count until they are gone");
+	struct slu_event gone = {
+		.kind = SLU_EV_END_SLOTS, .job = 2, .part = place.part + place.n - 2, .n_part = 2
+	};
+
+	is(kit_apply(&k, &gone), 0, "elastic: two slots ended");
+	kit_job(&k, 3, 2, 5, NULL);
+	kit_at(&k, 6);
+	is(k.start[3], 6, "elastic: their room is used");
+	slu_gang_place_done(&place);
+	kit_done(&k);
+}
+
+static void never_until_grown(void)
+{
+	struct kit k;
+	struct slu_job_view v;
+
+	kit_new(&k, 2, 4, SLU_POLICY_EASY);
+	kit_job(&k, 1, 9, 10, NULL);
+	kit_at(&k, 0);
+	ok(k.never[1] == 1 && k.text[1][0], "never: nine slots on eight cores (%s)", k.text[1]);
+	kit_job(&k, 2, 8, 10, NULL);
+	kit_at(&k, 0);
+	is(k.start[2], 0, "never: who can, does not wait for who cannot");
+	kit_node(&k, "extra", 4, NULL, NULL);
+	kit_at(&k, 1);
+	is(k.planned[1], 10, "never: looked at again when the machine grows");
+	kit_node_do(&k, SLU_EV_NODE_REMOVE, "extra");
+	kit_at(&k, 2);
+	slu_queue_job(k.q, 1, &v);
+	ok(v.state == SLU_JOB_NEVER || v.planned_s == SLU_TIME_NONE,
+	   "never: and again when it shrinks");
+	kit_done(&k);
+}
+
+static void bad_records(void)
+{
+	struct kit k;
+
+	kit_new(&k, 1, 1, SLU_POLICY_EASY);
+	is(kit_job(&k, 0, 1, 10, NULL), -EINVAL, "bad: id 0");
+	is(kit_job(&k, 1, 1, -1, NULL), -EINVAL, "bad: negative limit");
+	is(kit_job(&k, 1, 1, 10, NULL), 0, "bad: a good one");
+	is(kit_job(&k, 1, 1, 10, NULL), -EEXIST, "bad: the same again");
+	is(kit_do(&k, SLU_EV_END, 5), -ENOENT, "bad: end of nobody");
+	is(kit_do(&k, SLU_EV_END_SLOTS, 1), -EINVAL, "bad: slots of a waiting job");
+	is(kit_do(&k, SLU_EV_TAKE_BACK, 1), -EINVAL, "bad: take back what was not given");
+	struct slu_event node = { .kind = SLU_EV_NODE_DOWN, .node = 12345 };
+
+	is(kit_apply(&k, &node), -ENOENT, "bad: no such node");
+	kit_at(&k, 10);
+	k.now = 9;
+	is(kit_do(&k, SLU_EV_TICK, 0), -EINVAL, "bad: time runs backwards");
+	kit_done(&k);
+}
+
+/* A clone goes its own way, and replaying the same events gives the same decisions. */
+static void clone_and_replay(void)
+{
+	struct kit a, b;
+
+	kit_new(&a, 4, 2, SLU_POLICY_CONSERVATIVE);
+	kit_new(&b, 4, 2, SLU_POLICY_CONSERVATIVE);
+	for (slu_job_id j = 1; j < 30; j++) {
+		uint32_t slots = (uint32_t)(j * 7 % 8 + 1);
+
+		a.now = b.now = (int64_t)j;
+		kit_job(&a, j, slots, (int64_t)(j * 5 % 17 + 3), NULL);
+		kit_job(&b, j, slots, (int64_t)(j * 5 % 17 + 3), NULL);
+		kit_at(&a, a.now);
+		kit_at(&b, b.now);
+	}
+	ok(!memcmp(a.planned, b.planned, sizeof a.planned) &&
+		   !memcmp(a.start, b.start, sizeof a.start) &&
+		   !memcmp(a.node, b.node, sizeof a.node),
+	   "replay: same events, same decisions");
+	struct slu_queue *c = slu_queue_clone(a.q);
+	struct slu_decisions out = { 0 };
+	struct slu_event end = { .kind = SLU_EV_CANCEL, .job = 1 };
+
+	ok(c && !slu_queue_check(c, a.now, &a.err), "clone: whole (%s)", a.err.text);
+	while (end.job < 30) {
+		slu_queue_apply(c, 40, &end, &out, NULL);
+		is(slu_queue_schedule(c, 40, &out, &a.err), 0, "clone: without job %d (%s)",
+		   (int)end.job, a.err.text);
+		end.job++;
+	}
+	struct slu_job_view v;
+
+	ok(slu_queue_job(c, 7, &v) == -ENOENT && slu_queue_job(a.q, 7, &v) == 0,
+	   "clone: empty, the original is untouched");
+	ok(!slu_queue_check(a.q, a.now, &a.err), "clone: and whole (%s)", a.err.text);
+	slu_queue_free(c);
+	slu_decisions_done(&out);
+	kit_done(&a);
+	kit_done(&b);
+}
+
+int main(void)
+{
+	order();
+	hold_release_cancel();
+	promise();
+	overrun();
+	begin_and_deadline();
+	dependencies();
+	limits();
+	queues();
+	spans();
+	foreign_and_take_back();
+	elastic();
+	never_until_grown();
+	bad_records();
+	clone_and_replay();
+	return tap_done();
+}
