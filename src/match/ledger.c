@@ -129,9 +129,11 @@ int led_copy(struct ledger *to, const struct ledger *from)
 			memcpy(to->info.p[i].at.p, from->info.p[i].at.p,
 			       from->info.p[i].at.n * sizeof(uint32_t));
 	}
+	/* Room for every job there is, as led_job_new() promises to led_job_drop(). */
+	if (slu_vec_reserve(&to->unused, from->job.n) < 0)
+		goto fail;
 	for (uint32_t i = 0; i < from->unused.n; i++)
-		if (slu_vec_push(&to->unused, from->unused.p[i]) < 0)
-			goto fail;
+		to->unused.p[to->unused.n++] = from->unused.p[i];
 	for (uint32_t i = 0; i < from->by_id.n; i++)
 		if (slu_map_put(&to->by_id, from->by_id.e[i].key, from->by_id.e[i].val) < 0)
 			goto fail;
