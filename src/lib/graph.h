@@ -1,0 +1,48 @@
+/* graph.h — the inside of a sluice_graph, for the files of this directory. */
+#pragma once
+#include "base/map.h"
+#include "base/vec.h"
+#include "match/match.h"
+#include "match/write.h"
+#include "sluice/sluice.h"
+
+struct lib_job {
+	uint64_t id;
+	enum sluice_job_state state;
+	int64_t start_s, end_s;
+};
+
+struct sluice_graph {
+	struct slu_graph *g;
+	struct slu_match *m;
+	struct slu_writer *w;
+	enum slu_format format;
+	char load_format[16];
+	uint64_t next; /* number of the next job */
+	struct slu_map by_id;
+	SLU_VEC(struct lib_job) job; /* in order of arrival, cancelled ones too */
+	uint64_t allocated, reserved;
+	struct slu_buf messages;
+};
+
+#define LIB_TEXT_MAX ((size_t)1 << 31)
+
+_Static_assert(sizeof(struct sluice_error) == sizeof(struct slu_error), "one error, two names");
+static inline struct slu_error *lib_err(struct sluice_error *e)
+{
+	return (struct slu_error *)e;
+}
+
+/* Add to the messages, and say it in err; returns `code`. */
+int lib_fail(struct sluice_graph *g, struct sluice_error *err, int code, const char *what,
+	     const char *fmt, ...) SLU_PRINTF(5, 6);
+/* NULL if unknown. */
+struct lib_job *lib_job_find(const struct sluice_graph *g, uint64_t id);
+/* Room for one more, so that lib_job_put() cannot fail. */
+int lib_job_room(struct sluice_graph *g, uint64_t id);
+void lib_job_put(struct sluice_graph *g, uint64_t id, enum sluice_job_state state, int64_t start_s,
+		 int64_t end_s);
+/* It holds nothing any more. */
+void lib_job_end(struct sluice_graph *g, struct lib_job *j);
+/* What the writer collected, without the last newline; *text NULL if nothing. */
+int lib_text(struct slu_writer *w, char **text);
