@@ -29,6 +29,55 @@ const char *label_of(const struct slu_match *m, uint32_t v)
 	return at ? slu_intern_str(&m->words, (uint32_t)*at) : NULL;
 }
 
+/* --- marks --- */
+
+void mark_put(struct slu_match *m, uint32_t e, uint32_t needs, bool excl)
+{
+	uint32_t u = m->g->e.p[e].src;
+
+	if (m->kid_off[u + 1] - m->kid_off[u] > WIDE && m->mark[e].gen != m->gen &&
+	    slu_vec_push(&m->wide, (uint64_t)u << 32 | e) < 0)
+		m->wide_lost = true;
+	m->mark[e] = (struct mark){ .needs = needs, .gen = m->gen, .excl = excl };
+}
+
+void mark_tick(struct slu_match *m)
+{
+	if (++m->gen >= 1u << 30) {
+		memset(m->mark, 0, m->ne * sizeof *m->mark);
+		if (m->colour)
+			memset(m->colour, 0, m->nv * sizeof *m->colour);
+		m->gen = 1;
+	}
+	m->wide.n = 0;
+	m->wide_lost = false;
+}
+
+static int cmp_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The marked edges among u's many children: first and end in m->wide (sorted). */
+static void wide_range(const struct slu_match *m, uint32_t u, uint32_t *first, uint32_t *end)
+{
+	uint32_t lo = 0, hi = m->wide.n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (m->wide.p[mid] >> 32 < u)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (*first = lo; lo < m->wide.n && m->wide.p[lo] >> 32 == u;)
+		lo++;
+	*end = lo;
+}
+
 /* --- the walk --- */
 
 static void update_weight(struct booking *b, uint32_t u, uint32_t e, uint32_t v)
@@ -97,8 +146,10 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 	bool mod = shadow || b->excl_types[v->type];
 	bool leaf = m->kid_off[u] == m->kid_off[u + 1];
 	struct row none = { 0 }, *own = &none;
+	uint32_t k = m->kid_off[u], end = m->kid_off[u + 1];
 	int64_t n = 0;
 	uint16_t at;
+	bool wide;
 
 	if (depth > m->depth)
 		return 0;
@@ -111,8 +162,12 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 		own->any = false;
 		memset(own->sum, 0, m->prune.n * sizeof *own->sum);
 	}
-	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1]; k++) {
-		uint32_t e = m->kid[k], c = g->e.p[e].dst;
+	wide = !mod && !m->wide_lost && m->kid_off[u + 1] - m->kid_off[u] > WIDE;
+	if (wide)
+		wide_range(m, u, &k, &end);
+	for (; k < end; k++) {
+		/* Edges are numbered in order of insertion, so both are in that order. */
+		uint32_t e = wide ? (uint32_t)m->wide.p[k] : m->kid[k], c = g->e.p[e].dst;
 		const struct mark mark = m->mark[e];
 		bool marked = mark.gen == b->gen;
 		int64_t sub, want = mod ? (int64_t)g->v.p[c].size : (int64_t)mark.needs;
@@ -202,6 +257,8 @@ int64_t book_run(struct booking *b, uint32_t root, int64_t needs, bool excl)
 		goto out;
 	for (uint32_t i = 0; i < deep; i++)
 		rows.r.p[i].sum = sums + (size_t)i * (m->prune.n + 1);
+	if (m->wide.n > 1)
+		qsort(m->wide.p, m->wide.n, sizeof *m->wide.p, cmp_u64);
 	n = book(b, &rows, 0, root, needs, excl, false, false, NULL);
 	if (b->error)
 		n = b->error;

@@ -92,7 +92,7 @@ int slu_match_cancel(struct slu_match *m, int64_t jobid, struct slu_match_result
 			free_vertex(m, v, (uint32_t)job);
 		}
 	} else {
-		m->gen++;
+		mark_tick(m);
 		cancel_from(m, root, (uint32_t)job, 0, &c);
 	}
 	led_job_drop(&m->led, (uint32_t)job);

@@ -70,7 +70,11 @@ struct slu_match {
 	uint32_t *up;       /* edge to the parent, SLU_NONE */
 	uint64_t *kidtypes; /* types among the targets of all out-edges; bit 63: some type >= 63 */
 	struct mark *mark;  /* by edge */
-	uint32_t *colour;   /* by vertex: generation it was visited in; only if !tree */
+	/* Marked edges of vertices with many children, as source << 32 | edge, so that booking does
+	 * not look at all of them; `lost`: memory ran out, look at all. */
+	SLU_VEC(uint64_t) wide;
+	bool wide_lost;
+	uint32_t *colour; /* by vertex: generation it was visited in; only if !tree */
 
 	struct ledger led;
 	uint64_t nodes_up;
@@ -90,6 +94,13 @@ static inline struct slu_multi *multi_of(const struct slu_match *m, uint32_t v)
 {
 	return m->multi[v];
 }
+
+#define WIDE 64 /* children that are looked at one by one */
+
+/* Mark an edge for the current generation. */
+void mark_put(struct slu_match *m, uint32_t e, uint32_t needs, bool excl);
+/* Start a generation. */
+void mark_tick(struct slu_match *m);
 
 /* --- filter.c --- */
 int filter_parse(struct slu_match *m, const char *text);

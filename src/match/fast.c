@@ -445,10 +445,10 @@ static bool take(struct attempt *a, const struct front *f, struct memo *x, uint3
 
 	if (x->marked[p] != m->gen && !ask(a, f, x, p))
 		return false;
-	m->mark[e] = (struct mark){ .needs = x->count[p], .gen = m->gen, .excl = excl };
+	mark_put(m, e, x->count[p], excl);
 	for (v = m->g->e.p[e].src; (e = m->up[v]) != SLU_NONE && m->mark[e].gen != m->gen;
 	     v = m->g->e.p[e].src)
-		m->mark[e] = (struct mark){ .needs = m->g->v.p[v].size, .gen = m->gen };
+		mark_put(m, e, m->g->v.p[v].size, false);
 	return true;
 }
 

@@ -413,5 +413,6 @@ void filter_done(struct slu_match *m)
 	slu_free(m->up);
 	slu_free(m->kidtypes);
 	slu_free(m->mark);
+	slu_vec_done(&m->wide);
 	slu_free(m->colour);
 }

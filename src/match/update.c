@@ -153,7 +153,7 @@ static bool is_free(const struct update *u, uint32_t v)
 
 static void mark(struct update *u, uint32_t e, int64_t needs, bool excl)
 {
-	u->m->mark[e] = (struct mark){ .needs = (uint32_t)needs, .gen = u->m->gen, .excl = excl };
+	mark_put(u->m, e, (uint32_t)needs, excl);
 }
 
 /* Shorthand: all below an exclusive vertex belongs to it. */
@@ -408,7 +408,7 @@ int slu_match_update(struct slu_match *m, const struct slu_listing *l, int64_t j
 		return (int)job;
 	u.job = (uint32_t)job;
 	m->odd = true;
-	m->gen++;
+	mark_tick(m);
 	rc = l->kind == SLU_LISTING_RV1 ? rv1_vertices(&u) : jgf_vertices(&u);
 	if (!rc && l->broken) {
 		slu_buf_puts(&m->msg, l->error ? l->error : "");

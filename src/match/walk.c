@@ -509,7 +509,7 @@ static int finish(struct attempt *a, uint32_t u, const struct slu_request *list,
 
 static void mark_edge(struct attempt *a, const struct pick *p)
 {
-	a->m->mark[p->edge] = (struct mark){ .needs = p->needs, .gen = a->m->gen, .excl = p->excl };
+	mark_put(a->m, p->edge, p->needs, p->excl);
 }
 
 /* Mark what was chosen; false if nothing was. */
@@ -903,7 +903,7 @@ static void complete_upwards(struct attempt *a, struct pool *own, uint32_t edge)
 			return;
 		k = pool_kind(a, own, m->g->v.p[v].type, m->sub[0], false);
 		if (k && !k->chosen)
-			m->mark[e] = (struct mark){ .needs = m->g->v.p[v].size, .gen = m->gen };
+			mark_put(m, e, m->g->v.p[v].size, false);
 		v = m->g->e.p[e].src;
 	}
 }
@@ -1000,12 +1000,7 @@ int attempt_run(struct attempt *a)
 	bool x = false;
 	int rc;
 
-	if (++m->gen >= 1u << 30) {
-		memset(m->mark, 0, m->ne * sizeof *m->mark);
-		if (m->colour)
-			memset(m->colour, 0, m->nv * sizeof *m->colour);
-		m->gen = 1;
-	}
+	mark_tick(m);
 	slu_arena_reset(&m->tmp);
 	a->pre = a->post = 0;
 	a->centre = 0;
