@@ -58,7 +58,7 @@ static int expand(struct slu_hostlist *l, const char *pre, size_t npre, const ch
 	const char *close = memchr(p, ']', (size_t)(end - p));
 	char name[2 * NAME_MAX_LEN + 32];
 
-	if (!close)
+	if (!close || npre > NAME_MAX_LEN || end - close > (ptrdiff_t)NAME_MAX_LEN)
 		return -EINVAL;
 	for (;;) {
 		uint64_t lo, hi;
@@ -104,10 +104,9 @@ int slu_hostlist_parse(struct slu_hostlist *l, const char *text)
 		}
 		for (; *end && (level || !is_sep(*end)); end++)
 			level += (*end == '[') - (*end == ']');
-		if (level || end - text > (ptrdiff_t)NAME_MAX_LEN)
-			return -EINVAL;
 		open = memchr(text, '[', (size_t)(end - text));
-		if (!open && memchr(text, ']', (size_t)(end - text)))
+		if (level || (!open && (memchr(text, ']', (size_t)(end - text)) ||
+					end - text > (ptrdiff_t)NAME_MAX_LEN)))
 			return -EINVAL;
 		rc = open ? expand(l, text, (size_t)(open - text), open + 1, end)
 			  : add_n(l, text, (size_t)(end - text));

@@ -31,4 +31,4 @@ int slu_vec_grow(void **p, uint32_t *cap, uint32_t want, size_t size);
 		(v)->p = NULL;         \
 		(v)->n = (v)->cap = 0; \
 	} while (0)
-#define slu_vec_each(v, T, it) for (T *it = (v)->p; it < (v)->p + (v)->n; it++)
+#define slu_vec_each(v, T, it) for (T *it = (v)->p; it && it < (v)->p + (v)->n; it++)
