@@ -251,6 +251,33 @@ bool kube_auth_rejected(struct kube_auth *a)
 	return false;
 }
 
+void kube_auth_describe(const struct kube_auth *a, char *out, size_t size)
+{
+	const struct slu_kube_config *c = a->cfg;
+	int64_t end_s = a->tls ? slu_tls_not_after_s(a->tls) : INT64_MAX;
+	char when[64] = "";
+
+	if (end_s <= (int64_t)time(NULL)) {
+		time_t t = (time_t)end_s;
+		struct tm tm;
+
+		gmtime_r(&t, &tm);
+		strftime(when, sizeof when, ", which expired on %Y-%m-%dT%H:%M:%SZ", &tm);
+	}
+	if (c->exec.command)
+		snprintf(out, size, "plug-in %s%s", c->exec.from, when);
+	else if (c->token.from)
+		snprintf(out, size, "token %s", c->token.from);
+	else if (c->username)
+		snprintf(out, size, "user name \"%s\" of users[\"%s\"] in %s", c->username, c->user,
+			 c->source);
+	else if (c->cert.from)
+		snprintf(out, size, "client certificate %s%s", c->cert.from, when);
+	else
+		snprintf(out, size, "none; users[\"%s\"] in %s has no credentials", c->user,
+			 c->source);
+}
+
 /* ---- TLS ---- */
 
 static int blob_text(const struct kube_blob *b, struct slu_buf *file, struct slu_pem *out,

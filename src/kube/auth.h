@@ -23,6 +23,10 @@ uint32_t kube_auth_generation(const struct kube_auth *a);
 /* The server said 401.  Whether another try may go with other credentials. */
 bool kube_auth_rejected(struct kube_auth *a);
 
+/* "token of FILE: users[...]", "client certificate FILE, which expired on ...": where the
+ * credentials in use come from, for the message about a 401. */
+void kube_auth_describe(const struct kube_auth *a, char *out, size_t size);
+
 /* ---- exec.c: one run of a plug-in ---- */
 
 struct kube_exec_result {

@@ -160,6 +160,13 @@ static void finish(struct slu_kube_call *q, enum slu_kube_outcome o, const char 
 		else
 			snprintf(text, sizeof text, "cannot %s: %s", what, cause);
 	}
+	if (r.status == 401) {
+		size_t n = strlen(text);
+		char who[400];
+
+		kube_auth_describe(q->lane->c->auth, who, sizeof who);
+		snprintf(text + n, sizeof text - n, " [credentials: %s]", who);
+	}
 	r.error = text;
 	r.uncertain = !r.status && q->may_be_done;
 	if (!r.status)

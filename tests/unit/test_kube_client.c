@@ -926,7 +926,8 @@ static void test_tokens(void)
 	   g.tries);
 	w.token = "Bearer third";
 	g = ask(c, GET("/api/v1/auth"));
-	ok(g.outcome == SLU_KUBE_REFUSED && g.status == 401 && g.tries == 1,
+	ok(g.outcome == SLU_KUBE_REFUSED && g.status == 401 && g.tries == 1 &&
+		   strstr(g.error, "/config: users[\"u\"].user.tokenFile]"),
 	   "a wrong one is not tried for ever: %s", g.error);
 	slu_kube_client_free(c);
 	slu_kube_config_unref(cfg);
