@@ -22,7 +22,7 @@ struct kit {
 	uint32_t node[KIT_JOBS][16], nnode[KIT_JOBS]; /* where it started or is planned */
 };
 
-static void kit_read(struct kit *k)
+__attribute__((unused)) static void kit_read(struct kit *k)
 {
 	for (uint32_t i = 0; i < k->out.v.n; i++) {
 		const struct slu_decision *d = &k->out.v.p[i];
@@ -73,7 +73,7 @@ static void kit_read(struct kit *k)
 	slu_decisions_clear(&k->out);
 }
 
-static int kit_apply(struct kit *k, const struct slu_event *ev)
+__attribute__((unused)) static int kit_apply(struct kit *k, const struct slu_event *ev)
 {
 	memset(&k->err, 0, sizeof k->err);
 	int rc = slu_queue_apply(k->q, k->now, ev, &k->out, &k->err);
@@ -83,7 +83,7 @@ static int kit_apply(struct kit *k, const struct slu_event *ev)
 }
 
 /* One pass at time t; timers in between are kept. */
-static int kit_at(struct kit *k, int64_t t)
+__attribute__((unused)) static int kit_at(struct kit *k, int64_t t)
 {
 	int rc = 0;
 
@@ -101,15 +101,15 @@ static int kit_at(struct kit *k, int64_t t)
 	return rc;
 }
 
-static int kit_queue(struct kit *k, const struct slu_queue_conf *c)
+__attribute__((unused)) static int kit_queue(struct kit *k, const struct slu_queue_conf *c)
 {
 	struct slu_event ev = { .kind = SLU_EV_QUEUE_SET, .conf = c };
 
 	return kit_apply(k, &ev);
 }
 
-static int kit_node(struct kit *k, const char *name, int64_t cores, const char *rack,
-		    const char *prop)
+__attribute__((unused)) static int kit_node(struct kit *k, const char *name, int64_t cores,
+					    const char *rack, const char *prop)
 {
 	struct slu_amount total = { (uint32_t)k->cpu, cores };
 	struct slu_node_spec spec = {
@@ -124,7 +124,8 @@ static int kit_node(struct kit *k, const char *name, int64_t cores, const char *
 }
 
 /* `n` nodes n0, n1 ... of `cores`, one queue; invariants are checked at every step. */
-static int kit_new(struct kit *k, int n, int64_t cores, enum slu_policy policy)
+__attribute__((unused)) static int kit_new(struct kit *k, int n, int64_t cores,
+					   enum slu_policy policy)
 {
 	struct slu_queue_opts o = { .verify = true };
 	struct slu_queue_conf c = { .name = "batch", .policy = policy };
@@ -148,15 +149,15 @@ static int kit_new(struct kit *k, int n, int64_t cores, enum slu_policy policy)
 	return rc;
 }
 
-static void kit_done(struct kit *k)
+__attribute__((unused)) static void kit_done(struct kit *k)
 {
 	slu_queue_free(k->q);
 	slu_decisions_done(&k->out);
 }
 
 /* Submit `slots` slots of one core; the rest from *more (may be NULL). */
-static int kit_job(struct kit *k, slu_job_id id, uint32_t slots, int64_t limit,
-		   const struct slu_job_spec *more)
+__attribute__((unused)) static int kit_job(struct kit *k, slu_job_id id, uint32_t slots,
+					   int64_t limit, const struct slu_job_spec *more)
 {
 	struct slu_amount need = { (uint32_t)k->cpu, 1 };
 	struct slu_gang_role role = { .min = slots, .need = &need, .n_need = 1 };
@@ -177,14 +178,15 @@ static int kit_job(struct kit *k, slu_job_id id, uint32_t slots, int64_t limit,
 	return kit_apply(k, &ev);
 }
 
-static int kit_do(struct kit *k, enum slu_event_kind kind, slu_job_id id)
+__attribute__((unused)) static int kit_do(struct kit *k, enum slu_event_kind kind, slu_job_id id)
 {
 	struct slu_event ev = { .kind = kind, .job = id };
 
 	return kit_apply(k, &ev);
 }
 
-static int kit_node_do(struct kit *k, enum slu_event_kind kind, const char *name)
+__attribute__((unused)) static int kit_node_do(struct kit *k, enum slu_event_kind kind,
+					       const char *name)
 {
 	struct slu_event ev = { .kind = kind,
 				.node = slu_machine_node_find(slu_queue_machine(k->q), name) };
