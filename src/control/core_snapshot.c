@@ -75,6 +75,24 @@ static struct run *first_run(const struct group *g)
 	return g->run.n ? g->run.p[0] : NULL;
 }
 
+/* The front of the queue is explained from the plan as it is; the rest as it was last told. */
+#define EXPLAINED 50
+
+static void explain(struct slu_core *c, struct slu_snapshot *s, const struct run *r,
+		    struct slu_snap_job *j)
+{
+	struct slu_why why = { 0 };
+
+	if (slu_queue_why(c->q, c->now_s, r->id, &why, NULL) < 0)
+		return;
+	if (why.reason)
+		j->reason = text(s, why.reason);
+	j->remedy = text(s, why.remedy);
+	j->promised = why.promised;
+	j->estimate_s = why.planned_s != SLU_TIME_NONE ? why.planned_s : 0;
+	slu_why_done(&why);
+}
+
 static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group *g,
 		       struct slu_snap_job *j)
 {
@@ -107,6 +125,8 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 		j->estimate_s = j->promised                        ? v.planned_s
 				: g->told_start_s != SLU_TIME_NONE ? g->told_start_s
 								   : 0;
+		if (v.position && v.position <= EXPLAINED)
+			explain(c, s, r, j);
 	}
 }
 

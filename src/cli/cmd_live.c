@@ -1,0 +1,485 @@
+/* The commands that speak with a running sluiced: jobs, job, why, nodes, queues, cancel, hold,
+ * release, drain, undrain. */
+#include <stdio.h>
+#include <time.h>
+
+#include "cli/commands.h"
+#include "cli/daemon.h"
+#include "cli/term.h"
+#include "wire/json.h"
+#include "wire/jsonw.h"
+
+#define ANSWER_MAX (256u << 20)
+
+struct conf {
+	struct slu_daemon d;
+	const char *ns, *output;
+	bool all;
+};
+
+#define COMMON                                                                              \
+	{ "server",                                                                         \
+	  's',                                                                              \
+	  SLU_OPT_STRING,                                                                   \
+	  "URL",                                                                            \
+	  "unix:PATH or https://HOST:PORT ($SLUICE_SERVER, unix:/run/sluice/sluiced.sock)", \
+	  offsetof(struct conf, d.server) },                                                \
+		{ "token",                                                                  \
+		  0,                                                                        \
+		  SLU_OPT_STRING,                                                           \
+		  "FILE",                                                                   \
+		  "Kubernetes token for HTTPS ($SLUICE_TOKEN_FILE)",                        \
+		  offsetof(struct conf, d.token) },                                         \
+		{ "ca",                                                                     \
+		  0,                                                                        \
+		  SLU_OPT_STRING,                                                           \
+		  "FILE",                                                                   \
+		  "certificate to trust",                                                   \
+		  offsetof(struct conf, d.ca) },                                            \
+		{ "insecure",                                                               \
+		  0,                                                                        \
+		  SLU_OPT_FLAG,                                                             \
+		  NULL,                                                                     \
+		  "trust any certificate",                                                  \
+		  offsetof(struct conf, d.insecure) },                                      \
+	{                                                                                   \
+		"output", 'o', SLU_OPT_STRING, "FORM", "table or json (table)",             \
+			offsetof(struct conf, output)                                       \
+	}
+#define SPACE                               \
+	{ "namespace",                      \
+	  'n',                              \
+	  SLU_OPT_STRING,                   \
+	  "NS",                             \
+	  "namespace of the job (default)", \
+	  offsetof(struct conf, ns) }
+
+static const struct slu_option plain_option[] = { COMMON, { 0 } };
+static const struct slu_option space_option[] = { COMMON, SPACE, { 0 } };
+static const struct slu_option jobs_option[] = {
+	COMMON,
+	{ "namespace", 'n', SLU_OPT_STRING, "NS", "only of this namespace",
+	  offsetof(struct conf, ns) },
+	{ 0 },
+};
+
+/* ---- asking ---- */
+
+static int is_json(const struct conf *c, bool *out, struct slu_error *err)
+{
+	*out = c->output && !strcmp(c->output, "json");
+	if (c->output && !*out && strcmp(c->output, "table"))
+		return slu_fail(err, -EINVAL, "--output is table or json, not \"%s\"", c->output);
+	return 0;
+}
+
+/* One question; the answer as a document, or printed as it is with -o json (then *doc is NULL). */
+static int ask(const struct conf *c, enum slu_http_method method, const char *path,
+	       struct slu_json_doc **doc, struct slu_error *err)
+{
+	struct slu_buf body = SLU_BUF_INIT(ANSWER_MAX);
+	bool json;
+	int status = 0, rc = is_json(c, &json, err);
+
+	*doc = NULL;
+	if (!rc)
+		rc = slu_daemon_ask(&c->d, method, path, &body, &status, err);
+	if (!rc && status != 200) {
+		slu_cleanup(slu_json_freep) struct slu_json_doc *why = NULL;
+		const char *text = slu_buf_str(&body);
+
+		if (slu_json_parse(text, body.n, NULL, &why, NULL) == 0)
+			text = slu_json_str_or(slu_json_get(slu_json_root(why), "error"), text);
+		rc = slu_fail(err, status == 404 ? -ENOENT : -EACCES, "%.*s",
+			      (int)strcspn(text, "\n"), text);
+	} else if (!rc && json) {
+		fwrite(body.p, 1, body.n, stdout);
+	} else if (!rc) {
+		rc = slu_json_parse(slu_buf_str(&body), body.n, NULL, doc, err);
+	}
+	slu_buf_done(&body);
+	return rc;
+}
+
+static int job_path(const struct conf *c, const char *name, const char *verb, struct slu_buf *b)
+{
+	const char *slash = strchr(name, '/');
+	const char *ns = c->ns ? c->ns : "default";
+
+	slu_buf_puts(b, "/v1/jobs/");
+	if (slash) { /* NAMESPACE/NAME, as the table prints it */
+		slu_http_escape(b, name, (size_t)(slash - name));
+		name = slash + 1;
+	} else {
+		slu_http_escape(b, ns, strlen(ns));
+	}
+	slu_buf_putc(b, '/');
+	slu_http_escape(b, name, strlen(name));
+	if (verb)
+		slu_buf_printf(b, "/%s", verb);
+	return b->error;
+}
+
+/* ---- tables ---- */
+
+#define COLUMNS_MAX 12
+
+struct table {
+	char *cell;
+	uint32_t rows, columns, cap;
+};
+
+static void cell(struct table *t, const char *text)
+{
+	uint32_t n = t->rows;
+
+	if (n == t->cap) {
+		uint32_t cap = t->cap ? t->cap * 2 : 256;
+		char *p = slu_reallocarray(t->cell, cap, 96);
+
+		if (!p)
+			return;
+		t->cell = p;
+		t->cap = cap;
+	}
+	snprintf(t->cell + (size_t)n * 96, 96, "%s", text && *text ? text : "-");
+	t->rows++;
+}
+
+static void print(struct table *t)
+{
+	int width[COLUMNS_MAX] = { 0 };
+
+	for (uint32_t i = 0; i < t->rows; i++) {
+		int n = (int)strlen(t->cell + (size_t)i * 96);
+
+		width[i % t->columns] = SLU_MAX(width[i % t->columns], n);
+	}
+	for (uint32_t i = 0; i < t->rows; i++) {
+		bool last = i % t->columns == t->columns - 1;
+
+		printf("%-*s%s", last ? 0 : width[i % t->columns], t->cell + (size_t)i * 96,
+		       last ? "\n" : "  ");
+	}
+	slu_free(t->cell);
+}
+
+static const char *field(const struct slu_json *o, const char *key)
+{
+	return slu_json_str_or(slu_json_get(o, key), "");
+}
+
+/* "in 4m", "2h ago" style from the stamp of the daemon. */
+static const char *when(const char *stamp, char out[32])
+{
+	struct tm tm = { 0 };
+	char span[32];
+	int64_t d;
+
+	if (!*stamp || !strptime(stamp, "%Y-%m-%dT%H:%M:%S", &tm))
+		return "";
+	d = (int64_t)timegm(&tm) - (int64_t)time(NULL);
+	if (llabs(d) < 120)
+		snprintf(span, sizeof span, "%" PRId64 "s", (int64_t)llabs(d));
+	else if (llabs(d) < 7200)
+		snprintf(span, sizeof span, "%" PRId64 "m", (int64_t)llabs(d) / 60);
+	else if (llabs(d) < 172800)
+		snprintf(span, sizeof span, "%" PRId64 "h", (int64_t)llabs(d) / 3600);
+	else
+		snprintf(span, sizeof span, "%" PRId64 "d", (int64_t)llabs(d) / 86400);
+	snprintf(out, 32, d >= 0 ? "in %s" : "%s ago", span);
+	return out;
+}
+
+static void number(struct table *t, const struct slu_json *o, const char *key)
+{
+	char text[32];
+	int64_t v = slu_json_i64_or(slu_json_get(o, key), 0);
+
+	snprintf(text, sizeof text, "%" PRId64, v);
+	cell(t, text);
+}
+
+/* ---- jobs ---- */
+
+static int run_jobs(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	struct conf *c = conf;
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	struct table t = { .columns = 9 };
+	static const char *const head[] = { "NAMESPACE", "JOB",   "STATE", "SIZE", "BOUND",
+					    "PLACE",     "START", "QUEUE", "WHY" };
+	int rc = ask(c, SLU_HTTP_GET, "/v1/jobs", &doc, err);
+
+	if (rc < 0 || !doc)
+		return rc;
+	for (size_t i = 0; i < SLU_LEN(head); i++)
+		cell(&t, head[i]);
+	slu_json_each (slu_json_get(slu_json_root(doc), "jobs"), it) {
+		const struct slu_json *j = it.val;
+		char at[32] = "", about[34];
+		const char *start = field(j, "start");
+
+		if (c->ns && strcmp(field(j, "namespace"), c->ns))
+			continue;
+		cell(&t, field(j, "namespace"));
+		cell(&t, field(j, "name"));
+		cell(&t, field(j, "state"));
+		number(&t, j, "size");
+		number(&t, j, "bound");
+		if (slu_json_i64_or(slu_json_get(j, "position"), 0))
+			number(&t, j, "position");
+		else
+			cell(&t, "");
+		if (*start) {
+			cell(&t, when(start, at));
+		} else {
+			snprintf(about, sizeof about, "%s%s",
+				 slu_json_bool_or(slu_json_get(j, "promised"), false) ? "" : "~",
+				 when(field(j, "estimate"), at));
+			cell(&t, *at ? about : "");
+		}
+		cell(&t, field(j, "queue"));
+		cell(&t, field(j, "reason"));
+	}
+	print(&t);
+	return 0;
+}
+
+static void line(const char *name, const char *value)
+{
+	if (value && *value)
+		printf("%-12s %s\n", name, value);
+}
+
+static int run_job(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	struct slu_buf path = SLU_BUF_INIT(2048);
+	struct table t = { .columns = 3 };
+	const struct slu_json *j;
+	char at[32], text[64];
+	int rc = job_path(conf, argv[0], NULL, &path);
+
+	if (!rc)
+		rc = ask(conf, SLU_HTTP_GET, path.p, &doc, err);
+	slu_buf_done(&path);
+	if (rc < 0 || !doc)
+		return rc;
+	j = slu_json_root(doc);
+	snprintf(text, sizeof text, "%" PRId64 " (at least %" PRId64 ", %" PRId64 " bound)",
+		 slu_json_i64_or(slu_json_get(j, "size"), 0),
+		 slu_json_i64_or(slu_json_get(j, "minSize"), 0),
+		 slu_json_i64_or(slu_json_get(j, "bound"), 0));
+	line("Job", field(j, "name"));
+	line("Namespace", field(j, "namespace"));
+	line("State", field(j, "state"));
+	line("Queue", field(j, "queue"));
+	line("Scheduler", field(j, "scheduler"));
+	line("Size", text);
+	line("First seen", when(field(j, "firstSeen"), at));
+	line("Started", when(field(j, "start"), at));
+	line("Estimate", when(field(j, "estimate"), at));
+	line("Reason", field(j, "reason"));
+	line("Remedy", field(j, "remedy"));
+	cell(&t, "POD");
+	cell(&t, "STATE");
+	cell(&t, "NODE");
+	slu_json_each (slu_json_get(j, "pods"), it) {
+		cell(&t, field(it.val, "name"));
+		cell(&t, field(it.val, "state"));
+		cell(&t, field(it.val, "node"));
+	}
+	printf("\n");
+	print(&t);
+	return 0;
+}
+
+static int run_why(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	struct slu_buf path = SLU_BUF_INIT(2048);
+	const struct slu_json *j;
+	const char *state, *reason, *start;
+	char at[32];
+	int64_t place;
+	int rc = job_path(conf, argv[0], NULL, &path);
+
+	if (!rc)
+		rc = ask(conf, SLU_HTTP_GET, path.p, &doc, err);
+	slu_buf_done(&path);
+	if (rc < 0 || !doc)
+		return rc;
+	j = slu_json_root(doc);
+	state = field(j, "state");
+	reason = field(j, "reason");
+	start = when(field(j, "estimate"), at);
+	place = slu_json_i64_or(slu_json_get(j, "position"), 0);
+	if (!strcmp(state, "running") || !strcmp(state, "placing")) {
+		printf("%s is %s", argv[0], state);
+		printf(*field(j, "start") ? ", since %s\n" : "\n", when(field(j, "start"), at));
+		return 0;
+	}
+	printf("%s is %s", argv[0], state);
+	if (place)
+		printf(", place %" PRId64, place);
+	if (*start)
+		printf(", %s %s",
+		       slu_json_bool_or(slu_json_get(j, "promised"), false) ? "starts"
+									    : "should start",
+		       start);
+	printf("\n");
+	line("because", *reason ? reason : "it waits for its turn");
+	line("would help", field(j, "remedy"));
+	return 0;
+}
+
+/* ---- nodes, queues ---- */
+
+static int run_nodes(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	static const char *const head[] = {
+		"NODE", "STATE", "CPU", "MEMORY", "GANG-PODS", "OTHERS"
+	};
+	struct table t = { .columns = SLU_LEN(head) };
+	int rc = ask(conf, SLU_HTTP_GET, "/v1/nodes", &doc, err);
+
+	if (rc < 0 || !doc)
+		return rc;
+	for (size_t i = 0; i < SLU_LEN(head); i++)
+		cell(&t, head[i]);
+	slu_json_each (slu_json_get(slu_json_root(doc), "nodes"), it) {
+		const struct slu_json *r = slu_json_get(it.val, "resources");
+		const struct slu_json *cpu = slu_json_get(r, "cpu"),
+				      *mem = slu_json_get(r, "memory");
+		char text[64];
+
+		cell(&t, field(it.val, "name"));
+		cell(&t, field(it.val, "state"));
+		snprintf(text, sizeof text, "%.4g of %.4g free",
+			 (double)slu_json_i64_or(slu_json_get(cpu, "free"), 0) / 1000,
+			 (double)slu_json_i64_or(slu_json_get(cpu, "total"), 0) / 1000);
+		cell(&t, text);
+		snprintf(text, sizeof text, "%.4g of %.4g Gi free",
+			 (double)slu_json_i64_or(slu_json_get(mem, "free"), 0) / (1 << 30),
+			 (double)slu_json_i64_or(slu_json_get(mem, "total"), 0) / (1 << 30));
+		cell(&t, text);
+		number(&t, it.val, "gangPods");
+		number(&t, it.val, "foreignPods");
+	}
+	print(&t);
+	return 0;
+}
+
+static int run_queues(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	static const char *const head[] = { "QUEUE",   "POLICY", "WAITING", "RUNNING",   "HELD",
+					    "BLOCKED", "NEVER",  "STARTED", "BACKFILLED" };
+	static const char *const key[] = { "waiting", "running", "held",      "blocked",
+					   "never",   "started", "backfilled" };
+	struct table t = { .columns = SLU_LEN(head) };
+	int rc = ask(conf, SLU_HTTP_GET, "/v1/queues", &doc, err);
+
+	if (rc < 0 || !doc)
+		return rc;
+	for (size_t i = 0; i < SLU_LEN(head); i++)
+		cell(&t, head[i]);
+	slu_json_each (slu_json_get(slu_json_root(doc), "queues"), it) {
+		cell(&t, field(it.val, "name"));
+		cell(&t, field(it.val, "policy"));
+		for (size_t i = 0; i < SLU_LEN(key); i++)
+			number(&t, it.val, key[i]);
+	}
+	print(&t);
+	return 0;
+}
+
+/* ---- doing ---- */
+
+static int post(void *conf, const char *path, struct slu_error *err)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	int rc = ask(conf, SLU_HTTP_POST, path, &doc, err);
+
+	if (!rc && doc)
+		printf("%s\n", field(slu_json_root(doc), "message"));
+	return rc;
+}
+
+static int post_job(void *conf, const char *name, const char *verb, struct slu_error *err)
+{
+	struct slu_buf path = SLU_BUF_INIT(2048);
+	int rc = job_path(conf, name, verb, &path);
+
+	if (!rc)
+		rc = post(conf, path.p, err);
+	slu_buf_done(&path);
+	return rc;
+}
+
+static int post_node(void *conf, const char *name, const char *verb, struct slu_error *err)
+{
+	struct slu_buf path = SLU_BUF_INIT(2048);
+	int rc;
+
+	slu_buf_puts(&path, "/v1/nodes/");
+	slu_http_escape(&path, name, strlen(name));
+	slu_buf_printf(&path, "/%s", verb);
+	rc = path.error ? path.error : post(conf, path.p, err);
+	slu_buf_done(&path);
+	return rc;
+}
+
+static int run_cancel(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	return post_job(conf, argv[0], "cancel", err);
+}
+
+static int run_hold(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	return post_job(conf, argv[0], "hold", err);
+}
+
+static int run_release(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	return post_job(conf, argv[0], "release", err);
+}
+
+static int run_drain(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	return post_node(conf, argv[0], "drain", err);
+}
+
+static int run_undrain(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	return post_node(conf, argv[0], "undrain", err);
+}
+
+#define COMMAND(id, words, text, longer, options, least, most)                      \
+	const struct slu_command slu_cmd_##id = { .name = #id,                      \
+						  .args = words,                    \
+						  .summary = text,                  \
+						  .details = longer,                \
+						  .option = options,                \
+						  .conf_size = sizeof(struct conf), \
+						  .min_args = least,                \
+						  .max_args = most,                 \
+						  .run = run_##id }
+
+COMMAND(jobs, "", "every gang: state, place in the queue, start", NULL, jobs_option, 0, 0);
+COMMAND(job, "NAME", "one gang with its pods", "NAME is the group's, or NAMESPACE/NAME.",
+	space_option, 1, 1);
+COMMAND(why, "NAME", "why a gang does not run yet, and what would help", NULL, space_option, 1, 1);
+COMMAND(nodes, "", "the nodes as the plan sees them", NULL, plain_option, 0, 0);
+COMMAND(queues, "", "the queues and what is in them", NULL, plain_option, 0, 0);
+COMMAND(cancel, "NAME", "take a waiting gang out of the queue",
+	"Its objects stay as they are; release puts it back. What runs is ended by deleting its object.",
+	space_option, 1, 1);
+COMMAND(hold, "NAME", "keep a gang waiting", NULL, space_option, 1, 1);
+COMMAND(release, "NAME", "let a held or cancelled gang wait for its turn again", NULL, space_option,
+	1, 1);
+COMMAND(drain, "NODE", "plan nothing new on a node; what runs there runs on", NULL, plain_option, 1,
+	1);
+COMMAND(undrain, "NODE", "use a drained node again", NULL, plain_option, 1, 1);

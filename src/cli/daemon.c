@@ -1,0 +1,189 @@
+#include "cli/daemon.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "net/link.h"
+
+#define SOCKET     "unix:/run/sluice/sluiced.sock"
+#define ANSWER_NS  (20 * SLU_NS_PER_S)
+#define SECRET_MAX 65536
+
+struct exchange {
+	struct slu_link *link;
+	struct slu_buf *body;
+	const struct slu_h2_header *hdr;
+	size_t n_hdr;
+	int status, rc;
+	bool asked, done;
+	struct slu_error err;
+};
+
+static void finish(struct exchange *x, int rc, const char *why)
+{
+	if (x->done)
+		return;
+	x->rc = rc;
+	x->done = true;
+	if (why)
+		slu_fail(&x->err, rc, "%s", why);
+}
+
+static void on_room(void *arg)
+{
+	struct exchange *x = arg;
+	struct slu_h2_stream *s;
+
+	if (x->asked || !slu_link_room(x->link))
+		return;
+	x->asked = true;
+	if (slu_link_request(x->link, x->hdr, x->n_hdr, NULL, 0, x, &s) < 0)
+		finish(x, -EIO, "the request could not be sent");
+}
+
+static void on_head(void *arg, struct slu_h2_stream *s)
+{
+	((struct exchange *)arg)->status = slu_h2_status(s);
+}
+
+static void on_data(void *arg, struct slu_h2_stream *s, const uint8_t *p, size_t n)
+{
+	struct exchange *x = arg;
+
+	slu_buf_add(x->body, p, n);
+	slu_link_consume(x->link, s, n);
+}
+
+static void on_end(void *arg, struct slu_h2_stream *s)
+{
+	struct exchange *x = arg;
+
+	finish(x, x->body->error, x->body->error ? "the answer is too large" : NULL);
+}
+
+static void on_closed(void *arg, struct slu_h2_stream *s, uint32_t code, bool refused)
+{
+	finish(arg, -EIO, "the answer was cut off");
+}
+
+static void on_down(void *arg, int code, const struct slu_error *err)
+{
+	struct exchange *x = arg;
+
+	x->link = NULL;
+	finish(x, code ? code : -EIO, err ? err->text : "the connection was closed");
+}
+
+static void on_goaway(void *arg, uint32_t code, const char *text)
+{
+}
+
+static int read_secret(const char *file, char **out, size_t *n, struct slu_error *err)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	char *p = fd < 0 ? NULL : slu_malloc(SECRET_MAX);
+	ssize_t got = p ? read(fd, p, SECRET_MAX - 1) : -1;
+	int why = errno;
+
+	if (fd >= 0)
+		close(fd);
+	if (got <= 0) {
+		slu_free(p);
+		return slu_fail(err, -EINVAL, "%s: %s", file, got ? strerror(why) : "is empty");
+	}
+	while (got && (p[got - 1] == '\n' || p[got - 1] == '\r'))
+		got--;
+	p[got] = 0;
+	*out = p;
+	*n = (size_t)got;
+	return 0;
+}
+
+static int make_tls(const struct slu_daemon *d, struct slu_tls **out, struct slu_error *err)
+{
+	slu_cleanup(slu_freep) char *ca = NULL;
+	struct slu_tls_client_options o = { .insecure = d->insecure,
+					    .alpn = "h2",
+					    .ca_from = d->ca };
+	size_t n = 0;
+	int rc = d->ca ? read_secret(d->ca, &ca, &n, err) : 0;
+
+	if (rc < 0)
+		return rc;
+	o.ca = (struct slu_pem){ ca, n };
+	return slu_tls_client_new(&o, out, err);
+}
+
+static int exchange(const struct slu_daemon *d, const struct slu_addr *addr, struct exchange *x,
+		    struct slu_error *err)
+{
+	static const struct slu_link_ops ops = { .room = on_room,
+						 .goaway = on_goaway,
+						 .down = on_down,
+						 .head = on_head,
+						 .data = on_data,
+						 .end = on_end,
+						 .closed = on_closed };
+	slu_cleanup(slu_tls_unrefp) struct slu_tls *tls = NULL;
+	struct slu_link_options o = { .addr = *addr };
+	struct slu_loop *loop = slu_loop_new();
+	int rc = loop ? 0 : slu_fail(err, -ENOMEM, "out of memory");
+
+	if (!rc && addr->tls)
+		rc = make_tls(d, &tls, err);
+	o.tls = tls;
+	if (!rc)
+		rc = slu_link_open(loop, &o, &ops, x, &x->link);
+	if (!rc && !slu_loop_run_until(loop, &x->done, ANSWER_NS))
+		rc = slu_fail(err, -ETIMEDOUT, "no answer");
+	if (!rc && x->rc) {
+		rc = x->rc;
+		*err = x->err;
+	}
+	if (x->link)
+		slu_link_close(x->link);
+	slu_loop_free(loop);
+	return rc;
+}
+
+int slu_daemon_ask(const struct slu_daemon *d, enum slu_http_method method, const char *path,
+		   struct slu_buf *body, int *status, struct slu_error *err)
+{
+	const char *server = d->server ? d->server : getenv("SLUICE_SERVER");
+	const char *token = d->token ? d->token : getenv("SLUICE_TOKEN_FILE");
+	slu_cleanup(slu_freep) char *secret = NULL, *bearer = NULL;
+	struct slu_error local = { 0 };
+	struct slu_addr addr;
+	struct slu_buf b = SLU_BUF_INIT(SECRET_MAX + 16);
+	struct exchange x = { .body = body };
+	const char *verb = slu_http_method_name(method);
+	size_t n;
+	int rc;
+
+	server = server && *server ? server : SOCKET;
+	rc = slu_addr_parse(server, &addr, err);
+	if (rc < 0)
+		return rc;
+	if (token && *token && addr.tls) {
+		rc = read_secret(token, &secret, &n, err);
+		if (rc < 0)
+			return rc;
+		slu_buf_printf(&b, "Bearer %s", secret);
+		bearer = slu_buf_take(&b);
+	}
+	struct slu_h2_header hdr[] = {
+		{ ":method", verb, strlen(verb), false },
+		{ ":scheme", addr.tls ? "https" : "http", addr.tls ? 5 : 4, false },
+		{ ":authority", "sluice", 6, false },
+		{ ":path", path, strlen(path), false },
+		{ "authorization", bearer, bearer ? strlen(bearer) : 0, true },
+	};
+	x.hdr = hdr;
+	x.n_hdr = SLU_LEN(hdr) - !bearer;
+	rc = exchange(d, &addr, &x, &local);
+	if (rc < 0)
+		return slu_fail(err, rc, "%s: %s", server, local.text);
+	*status = x.status;
+	return 0;
+}
