@@ -253,14 +253,27 @@ static int jgf_edges(struct update *u)
 
 /* --- R --- */
 
-static int rv1_find(struct update *u, const struct slu_listing_vertex *x, uint32_t *out)
+/* R names no paths: what it lists hangs below the graph's own root, whatever that is called. */
+static int rv1_find(struct update *u, const struct slu_listing_vertex *x, uint32_t parent,
+		    uint32_t *out)
 {
 	struct slu_match *m = u->m;
-	uint32_t v = x->npaths ? by_path_and_rank(m, u->l->paths.p[x->path].path, x->rank)
-			       : SLU_NONE;
-	const struct slu_vertex *y = v == SLU_NONE ? NULL : &m->g->v.p[v];
+	struct slu_buf path = SLU_BUF_INIT((size_t)1 << 20);
+	const struct slu_vertex *y = NULL;
+	uint32_t v = SLU_NONE;
+	int rc;
 
+	slu_graph_path_put(m->g, parent, 0, &path);
+	slu_buf_putc(&path, '/');
+	rc = slu_buf_puts(&path, x->name);
+	if (!rc)
+		v = by_path_and_rank(m, slu_buf_str(&path), x->rank);
+	slu_buf_done(&path);
+	if (rc < 0)
+		return rc;
 	*out = v;
+	if (v != SLU_NONE)
+		y = &m->g->v.p[v];
 	if (!y || y->id != x->id || y->size != x->size ||
 	    strcmp(slu_graph_type_name(m->g, y->type), x->type) != 0) {
 		slu_buf_printf(&m->msg, "add_or_update: couldn't find vertex in graph for %s.\n",
@@ -279,33 +292,36 @@ static int rv1_node(struct update *u, uint32_t node, uint32_t booked)
 	slu_graph_by_rank(m->g, m->g->v.p[node].rank, &all);
 	if (!booked) {
 		slu_buf_puts(&m->msg, "update_exclusivity: rank not found in agfilters map.\n");
+		say(m, "unpack_rank: exclusive filter update failed for ", node, ".\n");
 		return -EINVAL;
 	}
 	return booked + 1 == all ? hold(u, node) : 0;
 }
 
+/* The listing has the cluster first, then every node followed by what is in it; edge i - 1 leads to
+ * vertex i. */
 static int rv1_vertices(struct update *u)
 {
+	const struct slu_listing *l = u->l;
 	struct slu_match *m = u->m;
-	const char *host = NULL;
 	uint32_t node = SLU_NONE, booked = 0;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < u->l->v.n && !rc; i++) {
-		const struct slu_listing_vertex *x = &u->l->v.p[i];
-		bool is_node = strcmp(x->type, "node") == 0;
+	if (!l->v.n || m->g->root[0] == SLU_NONE)
+		return -EINVAL;
+	u->v[0] = m->g->root[0];
+	for (uint32_t i = 1; i < l->v.n && !rc; i++) {
+		const struct slu_listing_vertex *x = &l->v.p[i];
+		bool is_node = l->e.p[i - 1].src == 0;
 
 		if (is_node) {
 			if (node != SLU_NONE)
 				rc = rv1_node(u, node, booked);
 			if (rc < 0)
-				break;
+				return rc;
 			booked = 0;
-			host = x->name;
 		}
-		rc = rv1_find(u, x, &u->v[i]);
-		if (!host && !rc)
-			continue; /* the cluster */
+		rc = rv1_find(u, x, u->v[l->e.p[i - 1].src], &u->v[i]);
 		if (!rc && !is_free(u, u->v[i])) {
 			slu_buf_printf(&m->msg, "update_vertex: %s is unavailable.\n", x->name);
 			rc = -EINVAL;
@@ -315,14 +331,14 @@ static int rv1_vertices(struct update *u)
 		else if (!rc)
 			rc = hold(u, u->v[i]);
 		booked += !is_node;
-		if (rc == -EINVAL && !is_node)
-			slu_buf_printf(&m->msg, "unpack_child: failed unpacking child for %s.\n",
+		if (rc == -EINVAL)
+			slu_buf_printf(&m->msg,
+				       is_node ? "unpack_rank: failed unpacking rank for %s.\n"
+					       : "unpack_child: failed unpacking child for %s.\n",
 				       x->name);
 	}
 	if (!rc && node != SLU_NONE)
 		rc = rv1_node(u, node, booked);
-	if (rc == -EINVAL && host)
-		slu_buf_printf(&m->msg, "unpack_rank: failed unpacking rank for %s.\n", host);
 	return rc;
 }
 
