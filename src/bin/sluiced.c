@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -262,11 +263,16 @@ static int start(struct daemon *d, struct slu_error *err)
 	struct slu_journal_setup js = {
 		.url = d->cfg->store.url, .cluster = d->cluster, .wake = journal_wake, .arg = d
 	};
+	/* Milliseconds: unique over restarts as long as fewer than 1000 jobs a second arrive. */
+	struct timespec now;
 	struct slu_core_setup cs = { .config = d->cfg, .verify = d->o.verify };
 	struct slu_api_setup as;
 	char host[100] = "sluiced";
 	int rc;
 
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (strcmp(js.url, "memory:"))
+		cs.first_id = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 	gethostname(host, sizeof host - 1);
 	js.holder = host;
 	d->loop = slu_loop_new();
@@ -282,14 +288,20 @@ static int start(struct daemon *d, struct slu_error *err)
 	d->place = slu_place_new(d->client, host);
 	if (!d->place)
 		return slu_fail(err, -ENOMEM, "out of memory");
-	rc = slu_intents_new(&js, &d->door, err);
-	if (rc < 0)
-		return rc;
-	cs.door = d->door;
 	cs.out = slu_place_inbox(d->place);
 	rc = slu_core_new(&cs, &d->core, err);
 	if (rc < 0)
 		return rc;
+	if (strcmp(js.url, "memory:"))
+		rc = slu_core_recover(d->core, &js, err);
+	if (rc < 0 && rc != -EAGAIN)
+		return slu_fail_prefix(err, rc, "store");
+	if (rc < 0) /* not there: the cluster is enough to go on, the journal keeps trying */
+		slu_log(SLU_WARN, "store not read", SLU_STR("err", err->text));
+	rc = slu_intents_new(&js, &d->door, err);
+	if (rc < 0)
+		return rc;
+	slu_core_door(d->core, d->door);
 	slu_place_answers(d->place, slu_core_inbox(d->core));
 	rc = slu_feed_new(d->client, slu_core_inbox(d->core), &d->feed, err);
 	if (rc < 0)

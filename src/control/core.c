@@ -82,6 +82,8 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	c->verify = setup->verify;
 	c->leader = true;
 	c->next_vacancy_us = INT64_MAX;
+	c->next_job = setup->first_id;
+	c->next_intent = setup->first_id;
 	pthread_mutex_init(&c->snap_lock, NULL);
 	c->in = slu_inbox_new(setup->inbox_max ? setup->inbox_max : INBOX_MAX, NULL, NULL);
 	if (!c->in)
@@ -116,6 +118,7 @@ void slu_core_free(struct slu_core *c)
 		core_group_free(c, group_of(e));
 	}
 	slu_table_done(&c->groups);
+	core_forget(c);
 	core_pods_done(c);
 	core_nodes_done(c);
 	slu_table_done(&c->runs);
@@ -132,6 +135,11 @@ void slu_core_free(struct slu_core *c)
 	slu_snapshot_unref(c->snap);
 	pthread_mutex_destroy(&c->snap_lock);
 	slu_free(c);
+}
+
+void slu_core_door(struct slu_core *c, struct slu_intents *door)
+{
+	c->door = door;
 }
 
 struct slu_inbox *slu_core_inbox(struct slu_core *c)
@@ -339,6 +347,10 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	clock_gettime(CLOCK_MONOTONIC, &t0);
 	core_vacancies(c);
 	core_groups_settle(c);
+	if (!c->recovered) {
+		core_recovered(c);
+		c->recovered = true;
+	}
 	rc = slu_queue_schedule(c->q, c->now_s, &c->dec, err);
 	core_decisions(c);
 	core_groups_settle(c); /* members that found no place follow at once */

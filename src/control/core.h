@@ -15,16 +15,25 @@ struct slu_core;
 
 struct slu_core_setup {
 	const struct slu_config *config; /* must outlive the core */
-	struct slu_intents *door;        /* borrowed */
-	struct slu_inbox *out;           /* writes for the io thread; borrowed */
-	uint32_t inbox_max;              /* records that may wait; 0: 65536 */
-	bool verify;                     /* check the queue's invariants after each cycle */
+	struct slu_intents
+		*door;         /* borrowed; or NULL, and slu_core_door() before the first cycle */
+	struct slu_inbox *out; /* writes for the io thread; borrowed */
+	uint64_t first_id;     /* numbers of jobs and intents begin above it */
+	uint32_t inbox_max;    /* records that may wait; 0: 65536 */
+	bool verify;           /* check the queue's invariants after each cycle */
 };
 
 int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, struct slu_error *err);
 /* The thread must have been stopped.  NULL is fine. */
 void slu_core_free(struct slu_core *c);
 SLU_DEFINE_CLEANUP(struct slu_core, slu_core_free)
+
+/* Read the store, before anything else: order and open intents count when the cluster shows the
+ * same groups.  Failures as slu_journal_recover(). */
+int slu_core_recover(struct slu_core *c, const struct slu_journal_setup *setup,
+		     struct slu_error *err);
+
+void slu_core_door(struct slu_core *c, struct slu_intents *door);
 
 /* Where its events go; any thread may put. */
 struct slu_inbox *slu_core_inbox(struct slu_core *c);

@@ -133,7 +133,7 @@ void core_decisions(struct slu_core *c)
 
 /* ---- intents ---- */
 
-static int put_job(struct slu_core *c, const struct run *r, enum slu_store_job_state state)
+int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state)
 {
 	const struct group *g = r->g;
 	struct slu_store_job j = { .id = r->id,
@@ -179,7 +179,9 @@ void core_run_intend(struct slu_core *c, struct run *r)
 							   s->pod->k->o.meta.name,
 							   core_node_name(c, s->node) };
 	}
-	if ((r->gang && put_job(c, r, SLU_STORE_STARTING) < 0) ||
+	if (!n)
+		return;
+	if ((r->gang && core_run_keep(c, r, SLU_STORE_STARTING) < 0) ||
 	    slu_intent_propose(c->door, id, r->id, c->now_us, "bind", ip, n) < 0)
 		goto broke;
 	c->next_intent = id;
@@ -333,7 +335,7 @@ void core_run_settled(struct slu_core *c, struct run *r)
 		slu_log(SLU_INFO, "gang placed", SLU_STR("job", r->g->id.name),
 			SLU_STR("ns", r->g->ns), SLU_I64("pods", bound),
 			SLU_I64("took_us", c->now_us - r->decided_us));
-		if (r->gang && put_job(c, r, SLU_STORE_RUNNING) < 0)
+		if (r->gang && core_run_keep(c, r, SLU_STORE_RUNNING) < 0)
 			slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
 	}
 	settle_intents(c, r, SLU_INTENT_DONE);

@@ -55,6 +55,7 @@ static struct group *group_new(struct slu_core *c, struct pod *p, const struct s
 		slu_free(g);
 		return NULL;
 	}
+	core_recall(c, g);
 	return g;
 }
 
@@ -481,6 +482,47 @@ static void follow(struct slu_core *c, struct group *g)
 
 /* ---- members that run already (after a restart, or bound by somebody else) ---- */
 
+static int add_slot(struct run *r, struct pod *p, slu_node node, enum slot_state state)
+{
+	int role = add_role(r, p->shape);
+
+	if (role < 0 || slu_vec_push(&r->slot, ((struct slot){ .node = node,
+							       .role = (uint32_t)role,
+							       .pod = p,
+							       .state = state })) < 0)
+		return -ENOMEM;
+	r->role.p[role].min++;
+	r->role.p[role].max++;
+	p->run = r;
+	return 0;
+}
+
+/* A member of a gang that was being bound when we stopped: to the node it was meant for, if there
+ * still is room. */
+static void complete(struct slu_core *c, struct group *g, struct run *r, struct pod *p)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	const char *name = p->run || !core_pod_startable(p) ? NULL : core_recall_node(c, g, p);
+	struct node *n = name ? core_node(c, name) : NULL;
+
+	if (!n || n->handle == SLU_NODE_NONE || !p->shape ||
+	    slu_machine_node_is_down(m, n->handle) || slu_machine_node_is_cordoned(m, n->handle))
+		return;
+	for (uint32_t i = 0; i < p->shape->n_need; i++) {
+		int64_t need = p->shape->need[i].n;
+
+		for (uint32_t k = 0; k < r->slot.n; k++) /* not booked yet */
+			if (r->slot.p[k].node == n->handle)
+				need += r->role.p[r->slot.p[k].role].shape == p->shape
+						? p->shape->need[i].n
+						: 0;
+		if (slu_machine_node_free(m, n->handle, p->shape->need[i].kind) < need)
+			return;
+	}
+	if (add_slot(r, p, n->handle, SLOT_CHOSEN) == 0)
+		core_node_enter(c, n, p);
+}
+
 static void adopt(struct slu_core *c, struct group *g)
 {
 	struct run *r = NULL;
@@ -490,38 +532,37 @@ static void adopt(struct slu_core *c, struct group *g)
 		return;
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		struct pod *p = g->pod.p[i];
-		int role;
 
-		if (!*p->k->spec.node || !p->node || p->node->handle == SLU_NODE_NONE ||
-		    p->foreign || !p->shape)
+		if (!*p->k->spec.node || !p->node || p->node->handle == SLU_NODE_NONE || !p->shape)
 			continue;
 		if (!r)
 			r = core_run_new(c, g, true);
-		role = r ? add_role(r, p->shape) : -ENOMEM;
-		if (role < 0 ||
-		    slu_vec_push(&r->slot, ((struct slot){ .node = p->node->handle,
-							   .role = (uint32_t)role,
-							   .pod = p,
-							   .state = SLOT_BOUND })) < 0) {
+		core_foreign_remove(c,
+				    p); /* counted as somebody else's until the group was known */
+		if (!r || add_slot(r, p, p->node->handle, SLOT_BOUND) < 0) {
 			core_foreign_add(c, p);
 			continue;
 		}
-		r->role.p[role].min++;
-		r->role.p[role].max++;
-		p->run = r;
 		if (p->k->start_us)
 			start_us = SLU_MIN(start_us, p->k->start_us);
 	}
+	for (uint32_t i = 0; r && i < g->pod.n; i++)
+		complete(c, g, r, g->pod.p[i]);
 	if (!r)
 		return;
 	core_run_register(c, r, start_us / 1000000);
-	if (r->state == RUN_RUNNING)
+	if (r->state == RUN_RUNNING) {
+		core_run_intend(c, r);
 		return;
+	}
 	while (r->slot.n) {
 		struct pod *p = r->slot.p[--r->slot.n].pod;
 
 		p->run = NULL;
-		core_foreign_add(c, p);
+		if (*p->k->spec.node)
+			core_foreign_add(c, p);
+		else
+			core_node_leave(c, p);
 	}
 	core_run_free(c, r);
 }

@@ -158,6 +158,8 @@ struct slu_core {
 	uint32_t synced; /* bit per kind */
 
 	struct slu_table nodes, pods, owners, things, groups, runs, wheres, shapes;
+	struct slu_table known; /* what the store remembers, until the first cycle is over */
+	bool recovered;
 	SLU_VEC(struct group *) dirty;
 	SLU_VEC(struct run *) open; /* wait for the ticket of an intent */
 	struct slu_decisions dec;
@@ -261,6 +263,14 @@ void core_run_intend(struct slu_core *c, struct run *r); /* what was chosen beco
 void core_place_durable(struct slu_core *c); /* and is carried out once that is durable */
 void core_written(struct slu_core *c, const struct slu_rec_written *w);
 void core_run_settled(struct slu_core *c, struct run *r);
+int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
+
+/* core_recover.c */
+void core_recall(struct slu_core *c, struct group *g); /* what the store knows of a new group */
+/* Node an open intent of the store has chosen for the pod; NULL. */
+const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p);
+void core_recovered(struct slu_core *c); /* settle what is left, forget the rest */
+void core_forget(struct slu_core *c);
 
 /* core_status.c */
 void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,

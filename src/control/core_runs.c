@@ -154,6 +154,8 @@ int core_run_submit(struct slu_core *c, struct run *r)
 	ask(c, r, &a);
 	ev.spec = &a.spec;
 	rc = core_apply(c, &ev);
+	if (!rc && r->gang && core_run_keep(c, r, SLU_STORE_WAITING) < 0)
+		slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
 	if (!rc)
 		r->submitted = true;
 	return rc;
