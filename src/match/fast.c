@@ -53,6 +53,7 @@ struct fast {
 	struct memo *memo[MEMOS_MAX];
 	uint32_t nmemo;
 	uint64_t clock;
+	uint32_t last[FRONTS_MAX]; /* position made unknown last, if nothing was asked since */
 };
 
 /* --- life --- */
@@ -123,8 +124,9 @@ void fast_touch(struct slu_match *m, uint32_t v, bool units)
 				break;
 			w = m->g->e.p[m->up[w]].src;
 		}
-		if (p == SLU_NONE && !units)
-			continue; /* above the front, and still passable */
+		if (p == SLU_NONE ? !units : p == f->last[k])
+			continue; /* above the front and still passable; or done already */
+		f->last[k] = p;
 		for (uint32_t i = 0; i < f->nmemo; i++) {
 			struct memo *x = f->memo[i];
 
@@ -279,7 +281,7 @@ static struct front *front_for(struct slu_match *m, uint16_t type)
 		front_done(b.f);
 		return NULL;
 	}
-	f->nfront++;
+	f->last[f->nfront++] = SLU_NONE;
 	return b.f;
 }
 
@@ -395,6 +397,7 @@ static bool ask(struct attempt *a, const struct front *f, struct memo *x, uint32
 	int64_t count = 0;
 	bool good = walk_above(a, v) && walk_visit(a, v, f->centre[p], &count);
 
+	m->fast->last[x->front] = SLU_NONE;
 	x->known[p / 64] |= bit;
 	if (led_starts_after(&m->led, v, a->at))
 		x->later[p / 64] |= bit;

@@ -115,6 +115,7 @@ int led_copy(struct ledger *to, const struct ledger *from)
 			b->one = a->one;
 		}
 		b->n = a->n;
+		b->last_end = a->last_end;
 	}
 	for (uint32_t i = 0; i < from->job.n; i++) {
 		struct led_jobinfo c = from->info.p[i];
@@ -244,14 +245,19 @@ static uint32_t lower(const struct ledger *l, const struct led_rec *r, uint32_t 
 static void window(const struct ledger *l, const struct led_vertex *x, const struct led_rec *r,
 		   int64_t at, int64_t end, uint32_t *a, uint32_t *b)
 {
+	uint32_t n = x->n;
+
 	*a = 0;
-	*b = x->n;
-	if (x->n <= FEW || x->overlap)
+	*b = n;
+	if (x->overlap)
 		return;
-	*a = lower(l, r, x->n, at);
-	if (*a && l->job.p[led_job(r[*a - 1])].end > at)
-		--*a;
-	*b = lower(l, r, x->n, end);
+	if (n > FEW) {
+		*a = lower(l, r, n, at);
+		if (*a && l->job.p[led_job(r[*a - 1])].end > at)
+			--*a;
+	}
+	for (*b = *a; *b < n && l->job.p[led_job(r[*b])].start < end;)
+		++*b;
 }
 
 int64_t led_avail(const struct ledger *l, uint32_t v, uint32_t size, int64_t at, int64_t end)
@@ -261,7 +267,7 @@ int64_t led_avail(const struct ledger *l, uint32_t v, uint32_t size, int64_t at,
 	uint32_t a, b, hits = 0;
 	int64_t most = 0;
 
-	if (!x->n)
+	if (!x->n || (!x->heavy && x->last_end <= at))
 		return size;
 	if (x->heavy)
 		return (int64_t)size -
@@ -302,7 +308,7 @@ bool led_untouched(const struct ledger *l, uint32_t v, int64_t at, int64_t end)
 	const struct led_rec *r;
 	uint32_t a, b;
 
-	if (!x->n)
+	if (!x->n || (!x->heavy && x->last_end <= at))
 		return true;
 	if (x->heavy)
 		return slu_planner_during(&x->h->touch, at, end - at) == TOUCH_TOTAL;
@@ -350,6 +356,8 @@ static uint32_t find(const struct ledger *l, const struct led_vertex *x, uint32_
 {
 	const struct led_rec *r = x->cap ? x->p : &x->one;
 
+	if (x->last_end <= l->job.p[job].start)
+		return x->n;
 	if (x->n > FEW && !x->overlap) {
 		uint32_t i = lower(l, r, x->n, l->job.p[job].start);
 
@@ -430,6 +438,7 @@ static int light_insert(struct ledger *l, struct led_vertex *x, uint32_t job, ui
 	if (!x->n && !x->cap) {
 		x->one = (struct led_rec){ job, units };
 		x->n = 1;
+		x->last_end = j->end;
 		return 0;
 	}
 	if (x->n >= (x->cap ? x->cap : 1)) {
@@ -445,6 +454,12 @@ static int light_insert(struct ledger *l, struct led_vertex *x, uint32_t job, ui
 	}
 	r = x->p;
 	i = x->n;
+	if (x->last_end <= j->start) {
+		r[i] = (struct led_rec){ job, units };
+		x->n++;
+		x->last_end = j->end;
+		return 0;
+	}
 	while (i && l->job.p[led_job(r[i - 1])].start > j->start)
 		i--;
 	if ((i && l->job.p[led_job(r[i - 1])].end > j->start) ||
@@ -453,6 +468,7 @@ static int light_insert(struct ledger *l, struct led_vertex *x, uint32_t job, ui
 	memmove(r + i + 1, r + i, (x->n - i) * sizeof *r);
 	r[i] = (struct led_rec){ job, units };
 	x->n++;
+	x->last_end = SLU_MAX(x->last_end, j->end);
 	return 0;
 }
 
@@ -567,10 +583,18 @@ void led_clear(struct ledger *l, uint32_t v, uint32_t job, uint32_t flags)
 	x->n--;
 	if (x->cap)
 		memmove(r, r + 1, (x->n - i) * sizeof *r);
-	if (!x->n)
+	if (!x->n) {
 		vertex_done(x);
-	else if (x->n == 1)
+		return;
+	}
+	if (x->n == 1)
 		x->overlap = 0;
+	if (l->job.p[job].end < x->last_end)
+		return;
+	/* The one with the latest end is gone. */
+	x->last_end = l->job.p[led_job(x->p[x->n - 1])].end;
+	for (i = 0; x->overlap && i < x->n; i++)
+		x->last_end = SLU_MAX(x->last_end, l->job.p[led_job(x->p[i])].end);
 }
 
 void led_clear_all(struct ledger *l, uint32_t v)

@@ -48,6 +48,7 @@ struct led_vertex {
 	uint32_t cap : 30;
 	uint32_t overlap : 1; /* some two bookings overlap in time */
 	uint32_t heavy : 1;
+	int64_t last_end; /* the latest end of all (not heavy): most questions are about later */
 };
 
 struct led_job {
