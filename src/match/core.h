@@ -249,6 +249,6 @@ void fast_drop(struct slu_match *m);
 int fast_attempt(struct attempt *a);
 /* For it: the plain visit of one vertex of the front, whether the vertices above it let one pass,
  * and the score it would have. */
-bool walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count);
+bool walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count, struct pool *up);
 bool walk_above(struct attempt *a, uint32_t v);
 bool walk_score(struct slu_match *m, uint32_t v, int64_t centre, int64_t *score);

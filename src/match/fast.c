@@ -15,53 +15,15 @@
  * decides (it looks at all of them, but only as far as needed).
  *
  * Where any of this does not hold, fast_attempt says -EAGAIN and the plain walk is taken. */
-#include "match/core.h"
-
-#define FRONTS_MAX 4
-#define MEMOS_MAX  16
-#define SIG_MAX    512
-
-struct front {
-	uint16_t type;
-	bool bad; /* ids or shapes the rules above do not cover */
-	uint32_t n;
-	uint32_t *v; /* in order of score, best first; equals in order of discovery */
-	int64_t *score;
-	int64_t *centre; /* F of node_centric above the vertex; NULL = 0 for all */
-	uint32_t *found; /* by position: order of discovery */
-	uint32_t *at;    /* by vertex: position, SLU_NONE */
-	bool distinct;   /* no two scores are equal */
-};
-
-struct memo {
-	uint32_t front;
-	uint64_t used; /* for throwing out the oldest */
-	enum mode mode;
-	int64_t at, now, duration;
-	uint32_t nsig;
-	uint8_t sig[SIG_MAX];
-	uint64_t *maybe; /* not known, or serves */
-	uint64_t *known;
-	uint64_t *later;  /* has bookings that start later: the answer depends on the duration */
-	uint32_t *count;  /* units, of those that serve */
-	uint32_t *marked; /* generation its edges were marked in */
-};
-
-struct fast {
-	struct front front[FRONTS_MAX];
-	uint32_t nfront;
-	struct memo *memo[MEMOS_MAX];
-	uint32_t nmemo;
-	uint64_t clock;
-	uint32_t last[FRONTS_MAX]; /* position made unknown last, if nothing was asked since */
-};
+#include "match/fast.h"
 
 /* --- life --- */
 
-static void memo_free(struct memo *x)
+static void memo_free(struct memo *x, uint32_t n)
 {
 	if (!x)
 		return;
+	memo_slots_done(x, n);
 	slu_free(x->maybe);
 	slu_free(x->known);
 	slu_free(x->later);
@@ -87,23 +49,23 @@ void fast_drop(struct slu_match *m)
 	if (!f)
 		return;
 	for (uint32_t i = 0; i < f->nmemo; i++)
-		memo_free(f->memo[i]);
+		memo_free(f->memo[i], f->front[f->memo[i]->front].n);
 	for (uint32_t i = 0; i < f->nfront; i++)
 		front_done(&f->front[i]);
 	slu_free(f);
 	m->fast = NULL;
 }
 
-static uint32_t words(uint32_t n)
+uint32_t memo_words(uint32_t n)
 {
 	return n / 64 + 1;
 }
 
-static void forget_all(const struct front *f, struct memo *x)
+void memo_forget(const struct front *f, struct memo *x)
 {
-	memset(x->known, 0, words(f->n) * sizeof *x->known);
-	memset(x->later, 0, words(f->n) * sizeof *x->later);
-	memset(x->maybe, 0, words(f->n) * sizeof *x->maybe);
+	memset(x->known, 0, memo_words(f->n) * sizeof *x->known);
+	memset(x->later, 0, memo_words(f->n) * sizeof *x->later);
+	memset(x->maybe, 0, memo_words(f->n) * sizeof *x->maybe);
 	for (uint32_t i = 0; i < f->n; i++)
 		x->maybe[i / 64] |= 1ull << i % 64;
 }
@@ -133,7 +95,7 @@ void fast_touch(struct slu_match *m, uint32_t v, bool units)
 			if (x->front != k)
 				continue;
 			if (p == SLU_NONE) {
-				forget_all(fr, x);
+				memo_forget(fr, x);
 				continue;
 			}
 			x->known[p / 64] &= ~(1ull << p % 64);
@@ -147,6 +109,7 @@ void fast_touch(struct slu_match *m, uint32_t v, bool units)
 struct building {
 	struct slu_match *m;
 	struct front *f;
+	const struct slu_request *slot; /* NULL: by type */
 	SLU_VEC(uint32_t) v;
 	SLU_VEC(int64_t) centre;
 };
@@ -167,7 +130,7 @@ static int gather(struct building *b, uint32_t u, int64_t centre)
 	/* Every score must be above 0. */
 	if (v->id < -1)
 		b->f->bad = true;
-	if (v->type == b->f->type) {
+	if (b->slot ? kid_types_fit(m, u, b->slot) : v->type == b->f->type) {
 		if (slu_vec_push(&b->v, u) < 0)
 			return -ENOMEM;
 		return slu_vec_push(&b->centre, centre);
@@ -207,7 +170,7 @@ static int cmp_greater(const void *a, const void *b)
 	return x->i < y->i ? -1 : 1;
 }
 
-static bool greater_first(const struct slu_match *m)
+bool greater_first(const struct slu_match *m)
 {
 	return m->policy.scorer == SCORE_HIGH || m->policy.scorer == SCORE_LOCALITY;
 }
@@ -233,6 +196,9 @@ static int arrange(struct building *b)
 	f->distinct = true;
 	for (uint32_t i = 0; i < n && !f->bad; i++) {
 		s[i].i = i;
+		s[i].score = 1;
+		if (b->slot)
+			continue; /* the slots have scores, not the vertex */
 		f->bad = !walk_score(m, b->v.p[i], b->centre.p[i], &s[i].score) || s[i].score <= 0;
 	}
 	if (!f->bad) {
@@ -251,10 +217,24 @@ static int arrange(struct building *b)
 	return 0;
 }
 
-static struct front *front_for(struct slu_match *m, uint16_t type)
+static bool is_front(const struct front *f, const struct slu_request *r)
+{
+	if (f->type != r->type)
+		return false;
+	if (r->type != SLU_TYPE_SLOT)
+		return true;
+	if (f->nkids != r->nwith)
+		return false;
+	for (uint32_t i = 0; i < r->nwith; i++)
+		if (f->kids[i] != r->with[i].type)
+			return false;
+	return true;
+}
+
+struct front *front_for(struct slu_match *m, const struct slu_request *r)
 {
 	struct fast *f = m->fast;
-	struct building b = { .m = m };
+	struct building b = { .m = m, .slot = r->type == SLU_TYPE_SLOT ? r : NULL };
 	uint32_t root = m->g->root[m->sub[0]];
 	int rc;
 
@@ -264,15 +244,17 @@ static struct front *front_for(struct slu_match *m, uint16_t type)
 			return NULL;
 	}
 	for (uint32_t i = 0; i < f->nfront; i++)
-		if (f->front[i].type == type)
+		if (is_front(&f->front[i], r))
 			return &f->front[i];
-	if (f->nfront == FRONTS_MAX)
+	if (f->nfront == FRONTS_MAX || (b.slot && r->nwith > SLOT_KIDS_MAX))
 		return NULL;
 	b.f = &f->front[f->nfront];
-	*b.f = (struct front){ .type = type };
-	if (m->g->v.p[root].type == type)
-		b.f->bad = true;
+	*b.f = (struct front){ .type = r->type };
+	for (uint32_t i = 0; b.slot && i < r->nwith; i++)
+		b.f->kids[b.f->nkids++] = r->with[i].type;
 	rc = gather(&b, root, 0);
+	if (b.v.n && b.v.p[0] == root)
+		b.f->bad = true;
 	if (!rc)
 		rc = arrange(&b);
 	slu_vec_done(&b.v);
@@ -288,7 +270,7 @@ static struct front *front_for(struct slu_match *m, uint16_t type)
 /* --- requests --- */
 
 /* Whether the rules cover it, and what it is, as bytes. */
-static bool sign(const struct slu_request *list, uint32_t n, bool top, uint8_t *sig, uint32_t *at)
+static bool sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint32_t *at)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const struct slu_request *r = &list[i];
@@ -299,8 +281,7 @@ static bool sign(const struct slu_request *list, uint32_t n, bool top, uint8_t *
 		/* Labels stick to visited vertices; conflicts and twins are worth a message. */
 		if (r->excl == SLU_EXCL_FALSE || (r->type != SLU_TYPE_SLOT && r->label[0]))
 			return false;
-		if (r->type == SLU_TYPE_SLOT ? top || n > 1 || !r->nwith
-					     : r->type == SLU_TYPE_XOR_SLOT)
+		if (r->type == SLU_TYPE_SLOT ? n > 1 || !r->nwith : r->type == SLU_TYPE_XOR_SLOT)
 			return false;
 		for (uint32_t k = 0; k < i; k++)
 			if (list[k].type == r->type)
@@ -309,7 +290,7 @@ static bool sign(const struct slu_request *list, uint32_t n, bool top, uint8_t *
 			return false;
 		memcpy(sig + *at, words_, sizeof words_);
 		*at += sizeof words_;
-		if (!sign(r->with, r->nwith, false, sig, at))
+		if (!sign(r->with, r->nwith, sig, at))
 			return false;
 	}
 	return true;
@@ -321,20 +302,20 @@ static struct memo *memo_new(const struct front *f)
 
 	if (!x)
 		return NULL;
-	x->maybe = slu_calloc(words(f->n), sizeof *x->maybe);
-	x->known = slu_calloc(words(f->n), sizeof *x->known);
-	x->later = slu_calloc(words(f->n), sizeof *x->later);
+	x->maybe = slu_calloc(memo_words(f->n), sizeof *x->maybe);
+	x->known = slu_calloc(memo_words(f->n), sizeof *x->known);
+	x->later = slu_calloc(memo_words(f->n), sizeof *x->later);
 	x->count = slu_calloc(f->n + 1, sizeof *x->count);
 	x->marked = slu_calloc(f->n + 1, sizeof *x->marked);
 	if (!x->maybe || !x->known || !x->later || !x->count || !x->marked) {
-		memo_free(x);
+		memo_free(x, f->n);
 		return NULL;
 	}
-	forget_all(f, x);
+	memo_forget(f, x);
 	return x;
 }
 
-static struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig)
+struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig)
 {
 	struct fast *f = a->m->fast;
 	const struct front *fr = &f->front[front];
@@ -358,7 +339,7 @@ static struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *s
 		if (!x)
 			return NULL;
 		if (f->nmemo == MEMOS_MAX) {
-			memo_free(f->memo[old]);
+			memo_free(f->memo[old], f->front[f->memo[old]->front].n);
 			f->memo[old] = x;
 		} else {
 			f->memo[f->nmemo++] = x;
@@ -373,10 +354,10 @@ static struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *s
 	}
 	x->used = ++f->clock;
 	if (x->now != a->now || a->constraint) {
-		forget_all(fr, x);
+		memo_forget(fr, x);
 		x->now = a->now;
 	} else if (x->duration != a->duration) {
-		for (uint32_t w = 0; w < words(fr->n); w++) {
+		for (uint32_t w = 0; w < memo_words(fr->n); w++) {
 			x->known[w] &= ~x->later[w];
 			x->maybe[w] |= x->later[w];
 			x->later[w] = 0;
@@ -395,7 +376,7 @@ static bool ask(struct attempt *a, const struct front *f, struct memo *x, uint32
 	uint64_t bit = 1ull << p % 64;
 	uint32_t v = f->v[p];
 	int64_t count = 0;
-	bool good = walk_above(a, v) && walk_visit(a, v, f->centre[p], &count);
+	bool good = walk_above(a, v) && walk_visit(a, v, f->centre[p], &count, NULL);
 
 	m->fast->last[x->front] = SLU_NONE;
 	x->known[p / 64] |= bit;
@@ -440,6 +421,14 @@ static uint32_t next_serving(struct attempt *a, const struct front *f, struct me
 	return f->n;
 }
 
+void mark_above(struct slu_match *m, uint32_t v)
+{
+	for (uint32_t e = m->up[v]; e != SLU_NONE && m->mark[e].gen != m->gen; e = m->up[v]) {
+		mark_put(m, e, m->g->v.p[v].size, false);
+		v = m->g->e.p[e].src;
+	}
+}
+
 /* Mark vertex p and all above it. */
 static bool take(struct attempt *a, const struct front *f, struct memo *x, uint32_t p, bool excl)
 {
@@ -449,16 +438,9 @@ static bool take(struct attempt *a, const struct front *f, struct memo *x, uint3
 	if (x->marked[p] != m->gen && !ask(a, f, x, p))
 		return false;
 	mark_put(m, e, x->count[p], excl);
-	for (v = m->g->e.p[e].src; (e = m->up[v]) != SLU_NONE && m->mark[e].gen != m->gen;
-	     v = m->g->e.p[e].src)
-		mark_put(m, e, m->g->v.p[v].size, false);
+	mark_above(m, m->g->e.p[e].src);
 	return true;
 }
-
-struct pickable {
-	const struct front *f;
-	SLU_VEC(uint32_t) p; /* positions, in order of discovery */
-};
 
 /* Where the run of neighbouring scores starts, for positions in order of score (falling). */
 static void run_keys(const struct front *f, const uint32_t *serving, uint32_t n, int64_t *key)
@@ -569,9 +551,9 @@ int fast_attempt(struct attempt *a)
 	int rc;
 
 	if (m->count_visits || !m->tree || m->flexible || m->nsub > 1 || m->policy.stop || m->odd ||
-	    a->nlist != 1 || !sign(r, 1, true, sig, &nsig))
+	    a->nlist != 1 || !sign(r, 1, sig, &nsig))
 		return -EAGAIN;
-	f = front_for(m, r->type);
+	f = front_for(m, r);
 	if (!f || f->bad)
 		return -EAGAIN;
 	x = memo_for(a, (uint32_t)(f - m->fast->front), sig, nsig);
@@ -580,6 +562,8 @@ int fast_attempt(struct attempt *a)
 	excl = r->excl == SLU_EXCL_TRUE;
 	a->root_needs = 1;
 	a->root_excl = false;
+	if (r->type == SLU_TYPE_SLOT)
+		return fast_slots(a, r, f, x);
 	if (r->count.min == r->count.max) {
 		want = slu_count_select(&r->count, r->count.min);
 		if (!want)
@@ -597,7 +581,7 @@ int fast_attempt(struct attempt *a)
 	if (a->no_memory)
 		return -ENOMEM;
 	if (rc == -EAGAIN) {
-		forget_all(f, x);
+		memo_forget(f, x);
 		return rc;
 	}
 	a->error = rc == -ENODEV ? ENODEV : EBUSY;

@@ -977,13 +977,13 @@ bool walk_above(struct attempt *a, uint32_t v)
 	return true;
 }
 
-bool walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count)
+bool walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count, struct pool *up)
 {
 	struct pool none = { 0 };
 	struct answer got;
 
 	a->centre = centre;
-	if (visit(a, v, a->list, a->nlist, true, false, 1, &none, &got) < 0)
+	if (visit(a, v, a->list, a->nlist, true, false, 1, up ? up : &none, &got) < 0)
 		return false;
 	*count = got.count;
 	return true;

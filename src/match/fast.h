@@ -1,0 +1,74 @@
+/* fast.h — what the fast paths share.  Not for others; see fast.c. */
+#pragma once
+#include "match/core.h"
+
+#define FRONTS_MAX    4
+#define MEMOS_MAX     16
+#define SIG_MAX       512
+#define SLOT_KIDS_MAX 4
+
+struct front {
+	uint16_t type;
+	bool bad; /* ids or shapes the rules above do not cover */
+	uint32_t n;
+	uint32_t *v; /* in order of score, best first; equals in order of discovery */
+	int64_t *score;
+	int64_t *centre; /* F of node_centric above the vertex; NULL = 0 for all */
+	uint32_t *found; /* by position: order of discovery */
+	uint32_t *at;    /* by vertex: position, SLU_NONE */
+	bool distinct;   /* no two scores are equal */
+	/* Fronts of top-level slots: vertices whose children have all these types. */
+	uint16_t kids[SLOT_KIDS_MAX];
+	uint32_t nkids;
+};
+
+/* Slots that one vertex offers. */
+struct offer {
+	int64_t *score;
+	uint32_t n, cap;
+	uint32_t next;     /* of those, the first not taken by the search under way */
+	struct cand *head; /* as candidates, if `marked` says this generation */
+};
+
+struct memo {
+	uint32_t front;
+	uint64_t used; /* for throwing out the oldest */
+	enum mode mode;
+	int64_t at, now, duration;
+	uint32_t nsig;
+	uint8_t sig[SIG_MAX];
+	uint64_t *maybe; /* not known, or serves */
+	uint64_t *known;
+	uint64_t *later;  /* has bookings that start later: the answer depends on the duration */
+	uint32_t *count;  /* units, of those that serve */
+	uint32_t *marked; /* generation its edges were marked in */
+	/* Top-level slots: the scores of all slots a vertex offers, in order. */
+	struct offer *offer;
+	int64_t slots;  /* offered in all */
+	uint32_t *tree; /* tournament: the position with the best first slot */
+	uint32_t leaves;
+};
+
+struct fast {
+	struct front front[FRONTS_MAX];
+	uint32_t nfront;
+	struct memo *memo[MEMOS_MAX];
+	uint32_t nmemo;
+	uint64_t clock;
+	uint32_t last[FRONTS_MAX]; /* position made unknown last, if nothing was asked since */
+};
+
+/* --- fast.c --- */
+uint32_t memo_words(uint32_t n);
+void memo_forget(const struct front *f, struct memo *x);
+/* The front for a request's type, or for its slot; NULL when there is no room. */
+struct front *front_for(struct slu_match *m, const struct slu_request *r);
+struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig);
+/* Put the greater score first? */
+bool greater_first(const struct slu_match *m);
+/* Mark all edges above v that are not marked yet. */
+void mark_above(struct slu_match *m, uint32_t v);
+
+/* --- fast_slot.c: a top-level slot that fits in vertices below the root --- */
+int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, struct memo *x);
+void memo_slots_done(struct memo *x, uint32_t n);

@@ -1,0 +1,276 @@
+/* fast_slot.c — a top-level slot ("slot -> core", anywhere): every vertex whose children have the
+ * slot's types offers slots, each with its score; the best of all offers are chosen.
+ *
+ * Offers are remembered per vertex until something below it changes, and a tournament over the
+ * vertices finds the best first slot.  When the last slot chosen ties with one left out, all offers
+ * go through the reference's sort. */
+#include "match/fast.h"
+
+void memo_slots_done(struct memo *x, uint32_t n)
+{
+	for (uint32_t i = 0; x->offer && i < n; i++)
+		slu_free(x->offer[i].score);
+	slu_free(x->offer);
+	slu_free(x->tree);
+	x->offer = NULL;
+	x->tree = NULL;
+}
+
+static int make_room(const struct front *f, struct memo *x)
+{
+	if (x->offer)
+		return 0;
+	for (x->leaves = 1; x->leaves < f->n; x->leaves *= 2)
+		;
+	x->offer = slu_calloc(f->n + 1, sizeof *x->offer);
+	x->tree = slu_reallocarray(NULL, 2 * (size_t)x->leaves, sizeof *x->tree);
+	if (!x->offer || !x->tree) {
+		memo_slots_done(x, f->n);
+		return -ENOMEM;
+	}
+	memset(x->tree, 0xff, 2 * (size_t)x->leaves * sizeof *x->tree);
+	return 0;
+}
+
+/* The better of two positions by their next slot. */
+static uint32_t better(const struct memo *x, uint32_t a, uint32_t b, bool greater)
+{
+	int64_t s, t;
+
+	if (a == SLU_NONE || b == SLU_NONE)
+		return a == SLU_NONE ? b : a;
+	s = x->offer[a].score[x->offer[a].next];
+	t = x->offer[b].score[x->offer[b].next];
+	return (greater ? t > s : t < s) ? b : a;
+}
+
+/* The offer at p changed: play its matches again. */
+static void replay(struct memo *x, uint32_t p, bool greater)
+{
+	const struct offer *o = &x->offer[p];
+	uint32_t i = x->leaves + p;
+
+	x->tree[i] = o->next < o->n ? p : SLU_NONE;
+	for (i /= 2; i; i /= 2)
+		x->tree[i] = better(x, x->tree[2 * i], x->tree[2 * i + 1], greater);
+}
+
+/* What vertex p offers now. */
+static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
+{
+	struct slu_match *m = a->m;
+	struct pool up = { 0 };
+	struct offer *o = &x->offer[p];
+	struct kind *k = NULL;
+	uint32_t v = f->v[p], n = 0;
+	uint64_t bit = 1ull << p % 64;
+	int64_t count;
+
+	/* Above it the sum of what is free is asked too, and that changes with others: where it
+	 * says no, take the plain walk rather than remember it. */
+	if (!walk_above(a, v))
+		return -EAGAIN;
+	if (walk_visit(a, v, f->centre[p], &count, &up))
+		k = pool_kind(a, &up, SLU_TYPE_SLOT, m->sub[0], false);
+	if (a->no_memory)
+		return -ENOMEM;
+	if (k && k->n > o->cap) {
+		int64_t *s = slu_reallocarray(o->score, k->n, sizeof *s);
+
+		if (!s)
+			return -ENOMEM;
+		o->score = s;
+		o->cap = k->n;
+	}
+	for (struct cand *c = k ? k->head : NULL; c; c = c->next) {
+		if (c->score <= 0)
+			f->bad = true;
+		o->score[n++] = c->score;
+	}
+	if (f->bad)
+		return -EAGAIN;
+	x->slots += (int64_t)n - o->n;
+	o->n = n;
+	o->next = 0;
+	o->head = k ? k->head : NULL;
+	x->marked[p] = m->gen;
+	x->known[p / 64] |= bit;
+	if (led_starts_after(&m->led, v, a->at))
+		x->later[p / 64] |= bit;
+	else
+		x->later[p / 64] &= ~bit;
+	replay(x, p, greater_first(m));
+	m->fast->last[x->front] = SLU_NONE;
+	return 0;
+}
+
+static int ask_unknown(struct attempt *a, struct front *f, struct memo *x)
+{
+	for (uint32_t w = 0; w < memo_words(f->n); w++) {
+		uint64_t bits = ~x->known[w];
+
+		while (bits) {
+			uint32_t p = w * 64 + (uint32_t)__builtin_ctzll(bits);
+			int rc;
+
+			bits &= bits - 1;
+			if (p >= f->n)
+				return 0;
+			rc = ask(a, f, x, p);
+			if (rc < 0)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+/* Mark slot number i of vertex p. */
+static int take(struct attempt *a, struct front *f, struct memo *x, uint32_t p, uint32_t i)
+{
+	struct slu_match *m = a->m;
+	const struct pick *picks;
+	const struct cand *c;
+
+	if (x->marked[p] != m->gen) {
+		uint32_t next = x->offer[p].next, n = x->offer[p].n;
+		int rc = ask(a, f, x, p);
+
+		if (rc < 0)
+			return rc;
+		if (x->offer[p].n != n)
+			return -EAGAIN;
+		x->offer[p].next = next;
+	}
+	for (c = x->offer[p].head; c && i; i--)
+		c = c->next;
+	if (!c)
+		return -EAGAIN;
+	picks = cand_picks(c);
+	for (uint32_t k = 0; k < c->n; k++)
+		mark_put(m, picks[k].edge, picks[k].needs, picks[k].excl);
+	mark_above(m, f->v[p]);
+	return 0;
+}
+
+struct chosen {
+	uint32_t p, i;
+};
+
+/* The best `want` slots by the tournament; -EAGAIN if equals are left out. */
+static int by_tournament(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
+			 struct chosen *out)
+{
+	bool greater = greater_first(a->m), tie = false;
+	int64_t last = 0;
+
+	for (uint32_t n = 0; n < want; n++) {
+		uint32_t p = x->tree[1];
+		struct offer *o = &x->offer[p];
+
+		last = o->score[o->next];
+		out[n] = (struct chosen){ p, o->next };
+		o->next++;
+		/* Slots of one vertex come in the order of the policy; check rather than trust. */
+		if (o->next < o->n &&
+		    (greater ? o->score[o->next] > last : o->score[o->next] < last))
+			tie = true;
+		replay(x, p, greater);
+	}
+	if (x->tree[1] != SLU_NONE) {
+		const struct offer *o = &x->offer[x->tree[1]];
+
+		tie = tie || o->score[o->next] == last;
+	}
+	for (uint32_t n = 0; n < want; n++) {
+		x->offer[out[n].p].next = 0;
+		replay(x, out[n].p, greater);
+	}
+	return tie ? -EAGAIN : 0;
+}
+
+/* Scores become the starts of the runs of neighbours they are in. */
+static int to_runs(struct attempt *a, struct key *k, uint32_t n)
+{
+	int64_t low = INT64_MAX, high = INT64_MIN, *start;
+
+	for (uint32_t i = 0; i < n; i++) {
+		low = SLU_MIN(low, k[i].key);
+		high = SLU_MAX(high, k[i].key);
+	}
+	if (high - low > (int64_t)n * 64 + 4096)
+		return -EAGAIN;
+	start = slu_arena_zalloc(&a->m->tmp, (size_t)(high - low + 1) * sizeof *start);
+	if (!start)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		start[k[i].key - low] = 1;
+	for (int64_t s = low, run = low; s <= high; s++) {
+		if (!start[s - low])
+			run = s + 1;
+		else
+			start[s - low] = run;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		k[i].key = start[k[i].key - low];
+	return 0;
+}
+
+static int by_sorting(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
+		      struct chosen *out)
+{
+	struct slu_match *m = a->m;
+	uint32_t n = 0;
+	struct key *k;
+	int rc;
+
+	if (x->slots > UINT32_MAX / 2)
+		return -EAGAIN;
+	k = slu_arena_alloc(&m->tmp, ((size_t)x->slots + 1) * sizeof *k);
+	if (!k)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < f->n; p++)
+		for (uint32_t i = 0; i < x->offer[p].n; i++)
+			k[n++] = (struct key){ x->offer[p].score[i],
+					       (void *)(uintptr_t)((uint64_t)p << 32 | i) };
+	if (m->policy.scorer == SCORE_LOCALITY) {
+		rc = to_runs(a, k, n);
+		if (rc < 0)
+			return rc;
+	}
+	sort_first(k, n, want, greater_first(m));
+	for (uint32_t i = 0; i < want; i++) {
+		uint64_t c = (uint64_t)(uintptr_t)k[i].c;
+
+		out[i] = (struct chosen){ (uint32_t)(c >> 32), (uint32_t)c };
+	}
+	return 0;
+}
+
+int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, struct memo *x)
+{
+	struct slu_match *m = a->m;
+	struct chosen *list;
+	uint32_t want;
+	int rc;
+
+	if (make_room(f, x) < 0)
+		return -ENOMEM;
+	rc = ask_unknown(a, f, x);
+	if (rc < 0)
+		return rc;
+	want = slu_count_select(&r->count, (uint32_t)SLU_MIN(x->slots, (int64_t)UINT32_MAX));
+	if (!want || want > x->slots) {
+		a->error = ENODEV;
+		return -ENODEV;
+	}
+	list = slu_arena_alloc(&m->tmp, want * sizeof *list);
+	if (!list)
+		return -ENOMEM;
+	rc = m->policy.scorer == SCORE_LOCALITY ? -EAGAIN : by_tournament(a, f, x, want, list);
+	if (rc == -EAGAIN)
+		rc = by_sorting(a, f, x, want, list);
+	for (uint32_t i = 0; i < want && !rc; i++)
+		rc = take(a, f, x, list[i].p, list[i].i);
+	a->error = EBUSY;
+	return rc;
+}
