@@ -28,8 +28,9 @@ static int check_job(const struct slu_queue *q, uint32_t j, struct slu_error *er
 		    (info.start_s != job->planned_s && job->planned_s != q->now_s))
 			return slu_fail(err, -EUCLEAN,
 					"job %" PRIu64 " is planned for %" PRId64
-					" but the books do not say so",
-					job->id, job->planned_s);
+					" but the books say %" PRId64,
+					job->id, job->planned_s,
+					rc < 0 ? (int64_t)-1 : info.start_s);
 		if (info.slots < q->shape.p[job->shape].slots)
 			return slu_fail(err, -EUCLEAN, "job %" PRIu64 " is planned in part",
 					job->id);

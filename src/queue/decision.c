@@ -40,8 +40,8 @@ const char *slu_cause_name(enum slu_cause c)
 		[SLU_CAUSE_EARLY_END] = "early-end", [SLU_CAUSE_REPLAN] = "replan",
 		[SLU_CAUSE_GREW] = "machine-grew",   [SLU_CAUSE_NODE_LOST] = "node-lost",
 		[SLU_CAUSE_FOREIGN] = "foreign",     [SLU_CAUSE_OVERRUN] = "overrun",
-		[SLU_CAUSE_OWN] = "own-change",      [SLU_CAUSE_STARTED] = "started",
-		[SLU_CAUSE_DROPPED] = "dropped",
+		[SLU_CAUSE_LATE] = "late-pass",      [SLU_CAUSE_OWN] = "own-change",
+		[SLU_CAUSE_STARTED] = "started",     [SLU_CAUSE_DROPPED] = "dropped",
 	};
 
 	return (unsigned)c < SLU_LEN(name) ? name[c] : "?";

@@ -138,6 +138,7 @@ static int planned(struct slu_queue *q, uint32_t j, int64_t was_s, struct slu_de
 		d->size = q->place.slots;
 		d->cause = was_s == SLU_TIME_NONE ? SLU_CAUSE_NEW
 			   : c->cause             ? c->cause
+			   : was_s < q->now_s     ? SLU_CAUSE_LATE
 						  : SLU_CAUSE_REPLAN;
 		if (was_s != SLU_TIME_NONE) {
 			d->cause_job = c->job;
@@ -237,7 +238,7 @@ static int replan(struct slu_queue *q, uint32_t j, struct slu_decisions *out, st
 {
 	struct job *job = &q->job.p[j];
 	int64_t was = job->planned_s;
-	bool due = was <= q->now_s && q->later.cause == SLU_CAUSE_NONE;
+	bool due = was == q->now_s && q->later.cause == SLU_CAUSE_NONE;
 	struct slu_gang_info info;
 	int rc = due ? slu_gang_info(q->m, job->id, &info, &q->due) : 0;
 
@@ -746,7 +747,8 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 		}
 		for (uint32_t i = 0; i < n; i++)
 			q->job.p[q->fresh.p[i]].flags &= (uint8_t)~JOB_FRESH;
-		memmove(q->fresh.p, q->fresh.p + n, (q->fresh.n - n) * sizeof *q->fresh.p);
+		if (n && n < q->fresh.n)
+			memmove(q->fresh.p, q->fresh.p + n, (q->fresh.n - n) * sizeof *q->fresh.p);
 		q->fresh.n -= n;
 		full = q->fresh.n > 64;
 	}

@@ -180,18 +180,18 @@ int slu_queue_level(struct slu_queue *q, const char *name)
 
 /* ---- copies ---- */
 
-#define COPY_VEC(to, from)                                                           \
-	({                                                                           \
-		int slu_rc_ = 0;                                                     \
-		memset(&(to), 0, sizeof(to));                                        \
-		if ((from).n) {                                                      \
-			slu_rc_ = slu_vec_reserve(&(to), (from).cap);                \
-			if (!slu_rc_) {                                              \
-				memcpy((to).p, (from).p, (from).n * sizeof *(to).p); \
-				(to).n = (from).n;                                   \
-			}                                                            \
-		}                                                                    \
-		slu_rc_;                                                             \
+/* Same elements, same room: what was reserved there is reserved here. */
+#define COPY_VEC(to, from)                                                   \
+	({                                                                   \
+		int slu_rc_ = 0;                                             \
+		memset(&(to), 0, sizeof(to));                                \
+		if ((from).cap)                                              \
+			slu_rc_ = slu_vec_reserve(&(to), (from).cap);        \
+		if (!slu_rc_ && (from).n) {                                  \
+			memcpy((to).p, (from).p, (from).n * sizeof *(to).p); \
+			(to).n = (from).n;                                   \
+		}                                                            \
+		slu_rc_;                                                     \
 	})
 
 static int copy_map(struct slu_map *to, const struct slu_map *from)
@@ -296,13 +296,9 @@ static int copy_tables(struct slu_queue *c, const struct slu_queue *q)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < c->props.n; i++)
 		memset(&c->props.p[i], 0, sizeof c->props.p[i]);
-	if (COPY_VEC(c->fresh, q->fresh) < 0 || slu_vec_reserve(&c->fresh, q->fresh.cap) < 0 ||
-	    COPY_VEC(c->job_free, q->job_free) < 0 ||
-	    slu_vec_reserve(&c->job_free, q->job_free.cap) < 0 ||
+	if (COPY_VEC(c->fresh, q->fresh) < 0 || COPY_VEC(c->job_free, q->job_free) < 0 ||
 	    COPY_VEC(c->shape_free, q->shape_free) < 0 ||
-	    slu_vec_reserve(&c->shape_free, q->shape_free.cap) < 0 ||
 	    COPY_VEC(c->bucket_free, q->bucket_free) < 0 ||
-	    slu_vec_reserve(&c->bucket_free, q->bucket_free.cap) < 0 ||
 	    COPY_VEC(c->sub_order, q->sub_order) < 0 || COPY_VEC(c->usage, q->usage) < 0 ||
 	    COPY_VEC(c->dep, q->dep) < 0 || COPY_VEC(c->result_ring, q->result_ring) < 0 ||
 	    COPY_VEC(c->timer, q->timer) < 0)

@@ -231,6 +231,7 @@ enum slu_cause {
 	SLU_CAUSE_NODE_LOST, /* node went down, was removed, drained or shrank: later */
 	SLU_CAUSE_FOREIGN,   /* foreign work took the room: later */
 	SLU_CAUSE_OVERRUN,   /* cause_job outlived its limit: later */
+	SLU_CAUSE_LATE,      /* schedule was called too late to keep the promised second */
 	SLU_CAUSE_OWN,       /* the job itself was changed (priority, limit, request, hold) */
 	SLU_CAUSE_STARTED,   /* it starts */
 	SLU_CAUSE_DROPPED,   /* no reservation any more (held, cancelled, policy changed) */
