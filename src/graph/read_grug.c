@@ -18,7 +18,7 @@ static int subsystem(struct generator *m, const char *name, uint8_t *out)
 	uint32_t s = slu_graph_subsystem(m->g, name);
 
 	if (s == SLU_NONE)
-		return -EFBIG;
+		return slu_read_full(m->g);
 	*out = (uint8_t)s;
 	return 0;
 }
@@ -65,7 +65,9 @@ static int make_vertex(struct generator *m, uint32_t u, uint32_t parent, int64_t
 	d.type = slu_graph_type(m->g, rv->type);
 	d.basename = slu_graph_string(m->g, rv->basename);
 	d.unit = slu_graph_string(m->g, rv->unit);
-	if (d.type == SLU_NONE || d.basename == SLU_NONE || d.unit == SLU_NONE)
+	if (d.type == SLU_NONE)
+		return slu_read_full(m->g);
+	if (d.basename == SLU_NONE || d.unit == SLU_NONE)
 		return -ENOMEM;
 	if (d.type == SLU_TYPE_NODE)
 		d.rank = m->rank++;
@@ -309,7 +311,7 @@ static int intern_types(struct generator *m)
 
 		if (slu_graph_type(m->g, m->r->v.p[i].type) == SLU_NONE ||
 		    subsystem(m, m->r->v.p[i].subsystem, &sub) < 0)
-			return -EFBIG;
+			return slu_read_full(m->g);
 	}
 	return 0;
 }

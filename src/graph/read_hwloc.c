@@ -156,7 +156,9 @@ static int add(struct reader *r, const struct vertex *v, uint32_t parent, uint32
 	d.basename = slu_graph_string_n(r->g, v->basename, v->nbasename);
 	if (v->name)
 		d.name = slu_graph_string(r->g, v->name);
-	if (d.type == SLU_NONE || d.basename == SLU_NONE || (v->name && d.name == SLU_NONE))
+	if (d.type == SLU_NONE)
+		return slu_read_full(r->g);
+	if (d.basename == SLU_NONE || (v->name && d.name == SLU_NONE))
 		return -ENOMEM;
 	if (d.type == SLU_TYPE_NODE)
 		d.rank = r->rank++;

@@ -19,7 +19,9 @@ static int add(struct reader *r, struct slu_vertex_desc *d, uint32_t parent, uin
 	d->size = 1;
 	if (r->g->v.n - r->start >= SLU_READ_MAX)
 		return -EFBIG;
-	if (d->type == SLU_NONE || d->basename == SLU_NONE)
+	if (d->type == SLU_NONE)
+		return slu_read_full(r->g);
+	if (d->basename == SLU_NONE)
 		return -ENOMEM;
 	*out = slu_graph_add(r->g, d);
 	if (*out == SLU_NONE)
