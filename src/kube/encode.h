@@ -11,8 +11,8 @@ int slu_kenc_eviction(struct slu_buf *b, const char *ns, const char *pod, const 
 		      int64_t grace_s);
 
 /* Strategic merge patch of pods/status: one condition, and nominatedNodeName if not NULL ("" clears
- * it). The time is set by the caller: lastTransitionTime of a status that did not change must be
- * kept. */
+ * it). A uid that is not the pod's makes it INVALID.  The time is set by the caller:
+ * lastTransitionTime of a status that did not change must be kept. */
 struct slu_kenc_condition {
 	const char *type, *status, *reason, *message;
 	int64_t since_us;

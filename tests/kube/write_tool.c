@@ -1,0 +1,435 @@
+/* write_tool — every kind of write against a live API server, checked by its answers.  TAP.
+ *
+ *	write_tool KUBECONFIG NAMESPACE NODE TOKENFILE
+ * The namespace is empty and takes pods; nobody schedules "sluice-test" pods but us. */
+#include <stdio.h>
+
+#include "../tap.h"
+#include "kube/events.h"
+#include "kube/lease.h"
+#include "kube/write.h"
+#include "wire/json.h"
+#include "wire/jsonw.h"
+
+static struct slu_loop *loop;
+static struct slu_kube_client *client;
+static const char *ns;
+
+/* The last answer, kept. */
+static struct {
+	bool here;
+	enum slu_kube_outcome outcome;
+	int status;
+	char error[512];
+	struct slu_json_doc *doc;
+} last;
+
+static void keep(void *arg, const struct slu_kube_reply *r)
+{
+	slu_json_free(last.doc);
+	last.doc = NULL;
+	last.outcome = r->outcome;
+	last.status = r->status;
+	snprintf(last.error, sizeof last.error, "%s", r->error);
+	if (r->body_len && strstr(r->content_type, "json") &&
+	    slu_json_parse(r->body, r->body_len, NULL, &last.doc, NULL) < 0)
+		last.doc = NULL;
+	last.here = true;
+}
+
+static const struct slu_kdone done = { keep, NULL };
+
+/* Wait for the answer to what was just sent. */
+static enum slu_kube_outcome answer(int rc)
+{
+	if (rc < 0) {
+		printf("# not sent: %d\n", rc);
+		return SLU_KUBE_FAILED;
+	}
+	if (!slu_loop_run_until(loop, &last.here, 30 * SLU_NS_PER_S))
+		printf("# no answer\n");
+	last.here = false;
+	return last.outcome;
+}
+
+static const char *field(const char *a, const char *b)
+{
+	const char *s = slu_json_str(slu_json_dig(slu_json_root(last.doc), a, b, NULL));
+
+	return s ? s : "";
+}
+
+static void make_pod(const char *name, char uid[64])
+{
+	struct slu_buf b = SLU_BUF_INIT(4096);
+	struct slu_ktarget t = slu_ktarget(SLU_KIND_POD, ns, NULL, NULL);
+
+	slu_buf_printf(
+		&b,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\"},\"spec\":"
+		"{\"schedulerName\":\"sluice-test\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}",
+		name);
+	ok(answer(slu_kube_create(client, &t, b.p, b.n, done)) == SLU_KUBE_OK, "create %s %s", name,
+	   last.error);
+	snprintf(uid, 64, "%s", field("metadata", "uid"));
+	slu_buf_done(&b);
+}
+
+static enum slu_kube_outcome patch(const char *pod, const char *sub, enum slu_kpatch type,
+				   const char *text, const struct slu_kpatch_options *o)
+{
+	struct slu_ktarget t = slu_ktarget(SLU_KIND_POD, ns, pod, sub);
+
+	return answer(slu_kube_patch(client, &t, type, text, strlen(text), o, done));
+}
+
+static const char *label(const char *key)
+{
+	const char *s = slu_json_str(
+		slu_json_dig(slu_json_root(last.doc), "metadata", "labels", key, NULL));
+
+	return s ? s : "";
+}
+
+static void check_patches(const char *uid)
+{
+	struct slu_ktarget t = slu_ktarget(SLU_KIND_POD, ns, "a", NULL);
+	struct slu_kpatch_options o = { .field_manager = "write-tool", .force = true };
+	struct slu_kenc_condition c = { "PodScheduled",
+					"False",
+					"Unschedulable",
+					"waiting \"here\"",
+					INT64_C(1794781020000000),
+					0 };
+	struct slu_buf b = SLU_BUF_INIT(4096);
+
+	ok(answer(slu_kube_get(client, &t, NULL, done)) == SLU_KUBE_OK &&
+		   strcmp(field("metadata", "uid"), uid) == 0,
+	   "get");
+	ok(patch("a", NULL, SLU_KPATCH_MERGE, "{\"metadata\":{\"labels\":{\"m\":\"1\"}}}", NULL) ==
+			   SLU_KUBE_OK &&
+		   strcmp(label("m"), "1") == 0,
+	   "merge patch %s", last.error);
+	ok(patch("a", NULL, SLU_KPATCH_JSON,
+		 "[{\"op\":\"test\",\"path\":\"/metadata/labels/m\",\"value\":\"1\"},"
+		 "{\"op\":\"add\",\"path\":\"/metadata/labels/j\",\"value\":\"2\"}]",
+		 NULL) == SLU_KUBE_OK &&
+		   strcmp(label("j"), "2") == 0,
+	   "JSON patch %s", last.error);
+	ok(patch("a", NULL, SLU_KPATCH_JSON,
+		 "[{\"op\":\"test\",\"path\":\"/metadata/labels/m\",\"value\":\"no\"}]",
+		 NULL) == SLU_KUBE_INVALID,
+	   "a JSON patch whose test fails is refused: %s", last.error);
+	ok(patch("a", NULL, SLU_KPATCH_STRATEGIC,
+		 "{\"spec\":{\"tolerations\":[{\"key\":\"x\",\"operator\":\"Exists\"}]}}",
+		 NULL) == SLU_KUBE_OK,
+	   "strategic merge patch %s", last.error);
+	ok(patch("a", NULL, SLU_KPATCH_APPLY,
+		 "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"labels\":{\"s\":\"3\"}}}",
+		 &o) == SLU_KUBE_OK &&
+		   strcmp(label("s"), "3") == 0,
+	   "server-side apply %s", last.error);
+	ok(patch("a", NULL, SLU_KPATCH_MERGE,
+		 "{\"metadata\":{\"resourceVersion\":\"1\",\"labels\":{\"m\":\"9\"}}}",
+		 NULL) == SLU_KUBE_CONFLICT,
+	   "a patch of an old version conflicts: %s", last.error);
+	slu_kenc_pod_condition(&b, uid, &c, "");
+	ok(patch("a", "status", SLU_KPATCH_STRATEGIC, slu_buf_str(&b), NULL) == SLU_KUBE_OK &&
+		   strstr(slu_json_str_or(
+				  slu_json_get(
+					  slu_json_item(slu_json_dig(slu_json_root(last.doc),
+								     "status", "conditions", NULL),
+							0),
+					  "message"),
+				  ""),
+			  "waiting \"here\""),
+	   "the condition PodScheduled %s", last.error);
+	slu_buf_reset(&b);
+	slu_kenc_pod_condition(&b, "00000000-0000-0000-0000-000000000000", &c, NULL);
+	ok(patch("a", "status", SLU_KPATCH_STRATEGIC, slu_buf_str(&b), NULL) == SLU_KUBE_INVALID,
+	   "of another pod is refused: %s", last.error);
+	ok(patch("none", NULL, SLU_KPATCH_MERGE, "{}", NULL) == SLU_KUBE_NOT_FOUND,
+	   "a patch of nobody: %s", last.error);
+	slu_buf_done(&b);
+}
+
+static void check_binding(const char *node, const char *uid)
+{
+	struct slu_ktarget t = slu_ktarget(SLU_KIND_POD, ns, "a", NULL);
+
+	ok(answer(slu_kube_bind(client, ns, "a", "00000000-0000-0000-0000-000000000000", node,
+				done)) == SLU_KUBE_CONFLICT,
+	   "binding a pod of another uid: %s", last.error);
+	ok(answer(slu_kube_bind(client, ns, "a", uid, node, done)) == SLU_KUBE_OK, "bind %s",
+	   last.error);
+	ok(answer(slu_kube_get(client, &t, NULL, done)) == SLU_KUBE_OK &&
+		   strcmp(field("spec", "nodeName"), node) == 0,
+	   "bound");
+	ok(answer(slu_kube_bind(client, ns, "a", uid, node, done)) == SLU_KUBE_CONFLICT,
+	   "a second time: %s", last.error);
+	ok(answer(slu_kube_bind(client, ns, "none", NULL, node, done)) == SLU_KUBE_NOT_FOUND,
+	   "nobody: %s", last.error);
+}
+
+/* Sets generateName; the first time somebody else changes the object in between. */
+static unsigned rounds;
+static int change(void *arg, const struct slu_json *now, struct slu_buf *body)
+{
+	static const char between[] = "{\"metadata\":{\"labels\":{\"between\":\"1\"}}}";
+	const char *text, *at;
+	struct slu_buf b = SLU_BUF_INIT(1 << 20);
+	struct slu_kube_answer a = { 0 };
+	char path[256];
+
+	if (rounds++ == 0) {
+		struct slu_kube_request q = {
+			.method = SLU_HTTP_PATCH,
+			.content_type = SLU_KUBE_MERGE_PATCH,
+			.body = between,
+			.body_len = sizeof between - 1,
+		};
+
+		snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods/b", ns);
+		q.path = path;
+		if (slu_kube_do(arg, &q, &a, NULL) < 0)
+			printf("# the change in between failed\n");
+		slu_kube_answer_done(&a);
+	}
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+
+	slu_jsonw_value(&w, now);
+	text = slu_buf_str(&b);
+	at = strstr(text, "\"metadata\":{");
+	slu_buf_add(body, text, (size_t)(at - text) + 12);
+	slu_buf_puts(body, "\"generateName\":\"g-\",");
+	slu_buf_puts(body, at + 12);
+	slu_buf_done(&b);
+	return 1;
+}
+
+static void check_update(void)
+{
+	struct slu_ktarget t = slu_ktarget(SLU_KIND_POD, ns, "b", NULL);
+
+	/* the other change needs the loop, too: a second client */
+	struct slu_loop *other_loop = slu_loop_new();
+	struct slu_kube_client *other = NULL;
+
+	if (slu_kube_client_new(other_loop, slu_kube_client_config(client), NULL, &other, NULL) < 0)
+		return;
+	bool good = answer(slu_kube_update(client, &t, 0, change, other, done)) == SLU_KUBE_OK;
+
+	ok(good && rounds == 2 && strcmp(label("between"), "1") == 0 &&
+		   strcmp(field("metadata", "generateName"), "g-") == 0,
+	   "read, change, write: again after a conflict, %u rounds %s", rounds, last.error);
+	slu_kube_client_free(other);
+	slu_loop_free(other_loop);
+}
+
+static void check_removal(const char *uid_b)
+{
+	struct slu_ktarget t = slu_ktarget(SLU_KIND_POD, ns, "b", NULL);
+	struct slu_kdelete_options o = { .uid = "00000000-0000-0000-0000-000000000000",
+					 .grace_s = 0 };
+
+	ok(answer(slu_kube_delete(client, &t, &o, done)) == SLU_KUBE_CONFLICT,
+	   "deleting another uid conflicts: %s", last.error);
+	ok(answer(slu_kube_evict(client, ns, "a", NULL, 0, done)) == SLU_KUBE_OK, "evict %s",
+	   last.error);
+	o.uid = uid_b;
+	ok(answer(slu_kube_delete(client, &t, &o, done)) == SLU_KUBE_OK, "delete %s", last.error);
+	ok(answer(slu_kube_get(client, &t, NULL, done)) == SLU_KUBE_NOT_FOUND, "gone");
+}
+
+static bool asked;
+static char who[128];
+static uint32_t groups;
+static int allowed;
+
+static void token(void *arg, const struct slu_kuser *u, const char *error)
+{
+	snprintf(who, sizeof who, "%s", u ? u->name : error);
+	groups = u ? u->ngroups : 0;
+	asked = true;
+}
+
+static void access_(void *arg, int yes, const char *reason)
+{
+	allowed = yes;
+	asked = true;
+}
+
+static void check_reviews(const char *file)
+{
+	struct slu_kuser nobody = { .name = "nobody" };
+	const char *const masters[] = { "system:masters" };
+	struct slu_kuser root = { .name = "root", .groups = masters, .ngroups = 1 };
+	struct slu_kaccess what = { .verb = "list", .resource = "pods", .ns = ns };
+	char text[4096] = "";
+	FILE *f = fopen(file, "r");
+
+	if (f) {
+		text[fread(text, 1, sizeof text - 1, f)] = '\0';
+		text[strcspn(text, "\n")] = '\0';
+		fclose(f);
+	}
+	if (slu_kube_token_review(client, text, NULL, token, NULL) == 0)
+		slu_loop_run_until(loop, &asked, 30 * SLU_NS_PER_S);
+	ok(asked && strcmp(who, "system:serviceaccount:sluice-system:sluice") == 0 && groups > 0,
+	   "the token is %s's, in %u groups", who, groups);
+	asked = false;
+	if (slu_kube_token_review(client, "rubbish", NULL, token, NULL) == 0)
+		slu_loop_run_until(loop, &asked, 30 * SLU_NS_PER_S);
+	ok(asked && !groups, "rubbish is nobody's: %s", who);
+	asked = false;
+	if (slu_kube_access_review(client, &nobody, &what, access_, NULL) == 0)
+		slu_loop_run_until(loop, &asked, 30 * SLU_NS_PER_S);
+	ok(asked && allowed == 0, "nobody may not list pods");
+	asked = false;
+	if (slu_kube_access_review(client, &root, &what, access_, NULL) == 0)
+		slu_loop_run_until(loop, &asked, 30 * SLU_NS_PER_S);
+	ok(asked && allowed == 1, "an administrator may");
+}
+
+static bool never;
+
+static void check_events(const char *uid)
+{
+	struct slu_kevents_options o = { .instance = "0" };
+	struct slu_kevents_stats s = { 0 };
+	struct slu_kevents *e = NULL;
+	struct slu_knote n = { .regarding = { "v1", "Pod", ns, "a", uid, 0 },
+			       .type = "Normal",
+			       .reason = "Scheduled",
+			       .action = "Binding",
+			       .note = "placed \"here\"",
+			       .controller = "fluence" };
+
+	if (slu_kevents_new(client, &o, &e) < 0)
+		return;
+	slu_kevents_say(e, &n);
+	slu_loop_run_until(loop, &never, SLU_NS_PER_S / 2);
+	for (int i = 0; i < 4; i++)
+		slu_kevents_say(e, &n);
+	n.regarding = (struct slu_kregarding){ "v1", "Node", "", "some-node", "some-node", 0 };
+	n.reason = "Drained";
+	n.controller = NULL;
+	slu_kevents_say(e, &n);
+	slu_loop_run_until(loop, &never, SLU_NS_PER_S / 2);
+	slu_kevents_flush(e);
+	slu_loop_run_until(loop, &never, SLU_NS_PER_S);
+	slu_kevents_stats(e, &s);
+	ok(s.said == 6 && s.created == 2 && s.patched == 2 && s.counted == 3 && !s.failed &&
+		   !s.dropped,
+	   "six said: %d created, %d patched, %d counted, %d failed", (int)s.created,
+	   (int)s.patched, (int)s.counted, (int)s.failed);
+	slu_kevents_free(e);
+}
+
+struct side {
+	struct slu_lease *l;
+	bool leads, lost;
+	int32_t term;
+};
+
+static void leads(void *arg, int32_t term)
+{
+	struct side *s = arg;
+
+	s->leads = true;
+	s->term = term;
+}
+
+static void loses(void *arg)
+{
+	struct side *s = arg;
+
+	s->lost = true;
+	s->leads = false;
+}
+
+static void released(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static void check_lease(void)
+{
+	struct slu_strpool *pool = slu_strpool_new();
+	struct slu_kcodec *codec = slu_kcodec_new(pool);
+	struct slu_lease_options o = { .ns = ns,
+				       .name = "leader",
+				       .id = "one",
+				       .duration_s = 3,
+				       .renew_s = 2,
+				       .retry_ns = SLU_NS_PER_S / 2 };
+	struct side a = { 0 }, b = { 0 };
+	struct slu_lease_handler ha = { leads, loses, NULL, &a }, hb = { leads, loses, NULL, &b };
+	struct slu_error err = { 0 };
+	bool gone = false;
+	int64_t t;
+
+	if (slu_lease_new(client, codec, &o, &ha, &a.l, &err) < 0)
+		printf("# %s\n", err.text);
+	ok(slu_loop_run_until(loop, &a.leads, 5 * SLU_NS_PER_S) && a.term == 0, "one leads");
+	o.id = "two";
+	if (slu_lease_new(client, codec, &o, &hb, &b.l, &err) < 0)
+		printf("# %s\n", err.text);
+	ok(!slu_loop_run_until(loop, &b.leads, 5 * SLU_NS_PER_S) && slu_lease_held(a.l) &&
+		   strcmp(slu_lease_holder(b.l), "one") == 0,
+	   "two waits for longer than the lease lasts, one renews");
+	slu_lease_release(a.l, released, &gone);
+	t = slu_clock_ns();
+	slu_loop_run_until(loop, &b.leads, 5 * SLU_NS_PER_S);
+	ok(b.leads && gone && a.lost && b.term == 1 && !slu_lease_held(a.l) && slu_lease_held(b.l),
+	   "given up, two leads within %d ms in term %d",
+	   (int)((slu_clock_ns() - t) / SLU_NS_PER_MS), b.term);
+	slu_lease_free(a.l);
+	/* two dies without a word */
+	slu_lease_free(b.l);
+	a = (struct side){ 0 };
+	o.id = "three";
+	if (slu_lease_new(client, codec, &o, &ha, &a.l, &err) < 0)
+		printf("# %s\n", err.text);
+	t = slu_clock_ns();
+	slu_loop_run_until(loop, &a.leads, 10 * SLU_NS_PER_S);
+	ok(a.leads && a.term == 2 && slu_clock_ns() - t > 2 * SLU_NS_PER_S,
+	   "two died, three leads after %d ms", (int)((slu_clock_ns() - t) / SLU_NS_PER_MS));
+	slu_lease_free(a.l);
+	slu_kcodec_free(codec);
+	slu_strpool_free(pool);
+}
+
+int main(int argc, char **argv)
+{
+	struct slu_kube_config_options co = { .path = argc > 1 ? argv[1] : NULL };
+	struct slu_kube_config *cfg = NULL;
+	struct slu_error err = { 0 };
+	char uid_a[64], uid_b[64];
+
+	if (argc != 5) {
+		fprintf(stderr, "usage: write_tool KUBECONFIG NAMESPACE NODE TOKENFILE\n");
+		return 2;
+	}
+	ns = argv[2];
+	loop = slu_loop_new();
+	if (slu_kube_config_load(&co, &cfg, &err) < 0 ||
+	    slu_kube_client_new(loop, cfg, NULL, &client, &err) < 0) {
+		fprintf(stderr, "write_tool: %s\n", err.text);
+		return 1;
+	}
+	make_pod("a", uid_a);
+	make_pod("b", uid_b);
+	check_patches(uid_a);
+	check_binding(argv[3], uid_a);
+	check_update();
+	check_events(uid_a);
+	check_removal(uid_b);
+	check_reviews(argv[4]);
+	check_lease();
+	slu_json_free(last.doc);
+	slu_kube_client_free(client);
+	slu_kube_config_unref(cfg);
+	slu_loop_free(loop);
+	return tap_done();
+}
