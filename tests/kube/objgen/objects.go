@@ -153,7 +153,7 @@ func template() v1.PodTemplateSpec {
 	return v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.Labels, Annotations: p.Annotations}, Spec: p.Spec}
 }
 
-func meta(name, ns string, n int) metav1.ObjectMeta {
+func objectMeta(name, ns string, n int) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: ns, UID: uid(n), ResourceVersion: fmt.Sprint(1000 + n),
 		Generation: int64(n), CreationTimestamp: at(n), Labels: map[string]string{"b": "2", "a": "1"},
 		ManagedFields: managed("kubectl", n)}
@@ -162,7 +162,7 @@ func meta(name, ns string, n int) metav1.ObjectMeta {
 func tm(group, kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: group, Kind: kind} }
 
 func node() *v1.Node {
-	return &v1.Node{TypeMeta: tm("v1", "Node"), ObjectMeta: meta("node-17", "", 17),
+	return &v1.Node{TypeMeta: tm("v1", "Node"), ObjectMeta: objectMeta("node-17", "", 17),
 		Spec: v1.NodeSpec{Unschedulable: true, PodCIDR: "10.0.0.0/24", Taints: []v1.Taint{
 			{Key: "worker", Value: "true", Effect: v1.TaintEffectNoSchedule},
 			{Key: "node.kubernetes.io/unschedulable", Effect: v1.TaintEffectNoSchedule, TimeAdded: ptr(at(1))},
@@ -191,19 +191,19 @@ func fixtures() []fixture {
 		{"pod-empty", &v1.Pod{TypeMeta: tm("v1", "Pod")}},
 		{"node", node()},
 		{"podlist", pl},
-		{"namespace", &v1.Namespace{TypeMeta: tm("v1", "Namespace"), ObjectMeta: meta("team-a", "", 2),
+		{"namespace", &v1.Namespace{TypeMeta: tm("v1", "Namespace"), ObjectMeta: objectMeta("team-a", "", 2),
 			Status: v1.NamespaceStatus{Phase: v1.NamespaceTerminating}}},
-		{"pvc", &v1.PersistentVolumeClaim{TypeMeta: tm("v1", "PersistentVolumeClaim"), ObjectMeta: meta("data", "team-a", 3),
+		{"pvc", &v1.PersistentVolumeClaim{TypeMeta: tm("v1", "PersistentVolumeClaim"), ObjectMeta: objectMeta("data", "team-a", 3),
 			Spec: v1.PersistentVolumeClaimSpec{VolumeName: "pv-1", StorageClassName: ptr("fast"),
 				AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod, v1.ReadOnlyMany}},
 			Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound}}},
-		{"pv", &v1.PersistentVolume{TypeMeta: tm("v1", "PersistentVolume"), ObjectMeta: meta("pv-1", "", 4),
+		{"pv", &v1.PersistentVolume{TypeMeta: tm("v1", "PersistentVolume"), ObjectMeta: objectMeta("pv-1", "", 4),
 			Spec: v1.PersistentVolumeSpec{StorageClassName: "fast", AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
 				ClaimRef: &v1.ObjectReference{Namespace: "team-a", Name: "data", UID: uid(3)},
 				NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
 					{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpIn, Values: []string{"z1"}}}}}}}},
 			Status: v1.PersistentVolumeStatus{Phase: v1.VolumeReleased}}},
-		{"job", &batchv1.Job{TypeMeta: tm("batch/v1", "Job"), ObjectMeta: meta("solver", "team-a", 5),
+		{"job", &batchv1.Job{TypeMeta: tm("batch/v1", "Job"), ObjectMeta: objectMeta("solver", "team-a", 5),
 			Spec: batchv1.JobSpec{Parallelism: ptr(int32(4)), Completions: ptr(int32(8)), BackoffLimit: ptr(int32(0)),
 				ActiveDeadlineSeconds: ptr(int64(1800)), CompletionMode: ptr(batchv1.IndexedCompletion), Suspend: ptr(true),
 				ManagedBy: ptr("example.com/mgr"), Template: template(),
@@ -214,24 +214,24 @@ func fixtures() []fixture {
 					{Type: batchv1.JobSuspended, Status: v1.ConditionFalse, LastTransitionTime: at(21), Reason: "JobResumed"},
 					{Type: batchv1.JobComplete, Status: v1.ConditionTrue, LastTransitionTime: at(40), Message: "done"}}}}},
 		{"job-empty", &batchv1.Job{TypeMeta: tm("batch/v1", "Job")}},
-		{"replicaset", &appsv1.ReplicaSet{TypeMeta: tm("apps/v1", "ReplicaSet"), ObjectMeta: meta("rs", "team-a", 6),
+		{"replicaset", &appsv1.ReplicaSet{TypeMeta: tm("apps/v1", "ReplicaSet"), ObjectMeta: objectMeta("rs", "team-a", 6),
 			Spec: appsv1.ReplicaSetSpec{Replicas: ptr(int32(0)), Template: template()}, Status: appsv1.ReplicaSetStatus{Replicas: 3, ReadyReplicas: 2}}},
-		{"statefulset", &appsv1.StatefulSet{TypeMeta: tm("apps/v1", "StatefulSet"), ObjectMeta: meta("sts", "team-a", 7),
+		{"statefulset", &appsv1.StatefulSet{TypeMeta: tm("apps/v1", "StatefulSet"), ObjectMeta: objectMeta("sts", "team-a", 7),
 			Spec: appsv1.StatefulSetSpec{Replicas: ptr(int32(3)), Template: template(), ServiceName: "svc",
 				PodManagementPolicy: appsv1.ParallelPodManagement, Ordinals: &appsv1.StatefulSetOrdinals{Start: 2},
 				VolumeClaimTemplates: []v1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "www"}}, {ObjectMeta: metav1.ObjectMeta{Name: "db"}}}},
 			Status: appsv1.StatefulSetStatus{Replicas: 2, ReadyReplicas: 1}}},
-		{"deployment", &appsv1.Deployment{TypeMeta: tm("apps/v1", "Deployment"), ObjectMeta: meta("web", "team-a", 8),
+		{"deployment", &appsv1.Deployment{TypeMeta: tm("apps/v1", "Deployment"), ObjectMeta: objectMeta("web", "team-a", 8),
 			Spec:   appsv1.DeploymentSpec{Replicas: ptr(int32(5)), Template: template(), Paused: true},
 			Status: appsv1.DeploymentStatus{Replicas: 4, UpdatedReplicas: 3, ReadyReplicas: 2, AvailableReplicas: 1}}},
-		{"priorityclass", &schedv1.PriorityClass{TypeMeta: tm("scheduling.k8s.io/v1", "PriorityClass"), ObjectMeta: meta("high", "", 9),
+		{"priorityclass", &schedv1.PriorityClass{TypeMeta: tm("scheduling.k8s.io/v1", "PriorityClass"), ObjectMeta: objectMeta("high", "", 9),
 			Value: -10, GlobalDefault: true, Description: "d", PreemptionPolicy: ptr(v1.PreemptNever)}},
-		{"storageclass", &storagev1.StorageClass{TypeMeta: tm("storage.k8s.io/v1", "StorageClass"), ObjectMeta: meta("fast", "", 10),
+		{"storageclass", &storagev1.StorageClass{TypeMeta: tm("storage.k8s.io/v1", "StorageClass"), ObjectMeta: objectMeta("fast", "", 10),
 			Provisioner: "example.com/p", VolumeBindingMode: ptr(storagev1.VolumeBindingWaitForFirstConsumer)}},
-		{"lease", &coordv1.Lease{TypeMeta: tm("coordination.k8s.io/v1", "Lease"), ObjectMeta: meta("sluice", "sluice-system", 11),
+		{"lease", &coordv1.Lease{TypeMeta: tm("coordination.k8s.io/v1", "Lease"), ObjectMeta: objectMeta("sluice", "sluice-system", 11),
 			Spec: coordv1.LeaseSpec{HolderIdentity: ptr("me"), LeaseDurationSeconds: ptr(int32(15)), AcquireTime: &tr, RenewTime: &tr,
 				LeaseTransitions: ptr(int32(3))}}},
-		{"podgroup", &schedv1alpha2.PodGroup{TypeMeta: tm("scheduling.k8s.io/v1alpha2", "PodGroup"), ObjectMeta: meta("pg", "team-a", 12),
+		{"podgroup", &schedv1alpha2.PodGroup{TypeMeta: tm("scheduling.k8s.io/v1alpha2", "PodGroup"), ObjectMeta: objectMeta("pg", "team-a", 12),
 			Spec: schedv1alpha2.PodGroupSpec{
 				PodGroupTemplateRef:   &schedv1alpha2.PodGroupTemplateReference{Workload: &schedv1alpha2.WorkloadPodGroupTemplateReference{WorkloadName: "w", PodGroupTemplateName: "t"}},
 				SchedulingPolicy:      schedv1alpha2.PodGroupSchedulingPolicy{Gang: &schedv1alpha2.GangSchedulingPolicy{MinCount: 4}},
@@ -240,7 +240,7 @@ func fixtures() []fixture {
 				DisruptionMode:        ptr(schedv1alpha2.DisruptionModePodGroup), PriorityClassName: "high", Priority: ptr(int32(0))},
 			Status: schedv1alpha2.PodGroupStatus{Conditions: []metav1.Condition{{Type: "PodGroupScheduled", Status: metav1.ConditionTrue,
 				ObservedGeneration: 7, LastTransitionTime: at(30), Reason: "Scheduled", Message: "all"}}}}},
-		{"partial", &metav1.PartialObjectMetadata{TypeMeta: tm("meta.k8s.io/v1", "PartialObjectMetadata"), ObjectMeta: meta("any", "team-a", 13)}},
+		{"partial", &metav1.PartialObjectMetadata{TypeMeta: tm("meta.k8s.io/v1", "PartialObjectMetadata"), ObjectMeta: objectMeta("any", "team-a", 13)}},
 		{"status", &metav1.Status{TypeMeta: tm("v1", "Status"), Status: "Failure", Code: 410, Reason: metav1.StatusReasonExpired,
 			Message: "too old resource version: 5 (900)", Details: &metav1.StatusDetails{RetryAfterSeconds: 3}}},
 	}
