@@ -12,6 +12,7 @@
 #include "control/feed.h"
 #include "control/keys.h"
 #include "control/place.h"
+#include "gang/gang.h"
 #include "serve/api.h"
 #include "wire/json.h"
 
@@ -141,6 +142,8 @@ static int read_config(const struct options *o, struct slu_config **out, struct 
 		c->store.url = o->store;
 	if (o->socket)
 		c->serve.socket = o->socket;
+	if (o->policy && slu_gang_policy_find(o->policy) < 0)
+		return slu_fail(err, -EINVAL, "--policy: no match policy \"%s\"", o->policy);
 	if (o->policy)
 		c->match.policy = o->policy;
 	if (o->label)

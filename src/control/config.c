@@ -113,7 +113,7 @@ static const struct row jobs_rows[] = {
 	{ "holdVacant", SECONDS, AT(jobs.hold_vacant_s), "30s", 0, 86400,
 	  .help = "how long the place of an ended member is kept for its successor" },
 	{ "enforceDeadlines", BOOL, AT(jobs.enforce_deadlines), "false",
-	  .help = "evict members that run longer than their sluice.sh/duration" },
+	  .help = "evict members that run longer than the duration they named" },
 	{ 0 },
 };
 
@@ -122,8 +122,6 @@ static const struct row place_rows[] = {
 	  .help = "bindings in flight at once" },
 	{ "retryFor", SECONDS, AT(place.retry_s), "30s", 0, 3600,
 	  .help = "how long a failing binding is tried before the gang is taken back" },
-	{ "refusedAfter", SECONDS, AT(place.refused_s), "60s", 1, 86400,
-	  .help = "a pinned pod its scheduler has not bound by then is planned anew" },
 	{ 0 },
 };
 

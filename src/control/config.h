@@ -64,7 +64,6 @@ struct slu_config {
 	struct {
 		uint32_t parallel;
 		int64_t retry_s;
-		int64_t refused_s;
 	} place;
 	struct {
 		bool annotate;

@@ -359,7 +359,9 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	core_decisions(c);
 	send_intents(c);
 	core_place_durable(c);
+	core_deadlines(c);
 	core_status(c);
+	core_audit(c);
 	if (!rc && c->verify)
 		rc = slu_queue_check(c->q, c->now_s, err);
 	clock_gettime(CLOCK_MONOTONIC, &t1);
@@ -379,6 +381,7 @@ int64_t slu_core_wake_us(const struct slu_core *c)
 		return INT64_MAX;
 	if (s != SLU_TIME_EVER && s < INT64_MAX / 1000000)
 		at = SLU_MIN(at, SLU_MAX(s * 1000000, c->now_us + 1000));
+	at = SLU_MIN(at, c->next_audit_us);
 	if (c->groups.n)
 		at = SLU_MIN(at, c->next_status_us);
 	return at;

@@ -277,26 +277,56 @@ static void take_back(struct slu_core *c, struct run *r)
 	core_group_dirty(c, g);
 }
 
-/* Some of it is bound: those are evicted, so that their controller makes them anew. */
-static void undo(struct slu_core *c, struct run *r)
+static void evict(struct slu_core *c, const struct pod *p)
+{
+	const struct slu_kmeta *m = &p->k->o.meta;
+
+	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVICT,
+					       .kind = SLU_KIND_POD,
+					       .ns = m->ns,
+					       .name = m->name,
+					       .uid = m->uid });
+}
+
+/* Some of it is bound: those are evicted, so that their controller makes them anew.  A pod without
+ * a controller would be lost: it keeps its place. */
+void core_run_undo(struct slu_core *c, struct run *r)
 {
 	r->state = RUN_UNDOING;
 	settle_intents(c, r, SLU_INTENT_UNDONE);
 	for (uint32_t i = r->slot.n; i-- > 0;) {
 		struct slot *s = &r->slot.p[i];
-		const struct slu_kmeta *m;
+		bool last = r->slot.n == 1;
 
-		if (s->state != SLOT_BOUND) {
+		if (s->state != SLOT_BOUND || !s->pod) {
 			core_slot_drop(c, r, i);
-			continue;
+			if (last)
+				return;
+		} else if (slu_kmeta_controller(&s->pod->k->o.meta)) {
+			evict(c, s->pod);
 		}
-		m = &s->pod->k->o.meta;
-		if (slu_kmeta_controller(m))
-			core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVICT,
-							       .kind = SLU_KIND_POD,
-							       .ns = m->ns,
-							       .name = m->name,
-							       .uid = m->uid });
+	}
+}
+
+void core_deadlines(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->runs, NULL);
+	     e && c->cfg->jobs.enforce_deadlines; e = slu_table_next(&c->runs, e)) {
+		struct run *r = run_of(e);
+		int64_t limit = r->g->wish.duration_s;
+
+		if (r->state != RUN_RUNNING || r->overdue || !limit ||
+		    c->now_s < r->start_s + limit)
+			continue;
+		r->overdue = true;
+		slu_log(SLU_INFO, "gang ends at its limit", SLU_STR("job", r->g->id.name),
+			SLU_STR("ns", r->g->ns), SLU_I64("limit_s", limit));
+		for (uint32_t i = 0; i < r->slot.n; i++)
+			if (r->slot.p[i].pod) {
+				core_tell(c, r->slot.p[i].pod, "DeadlineExceeded", true,
+					  "runs longer than its %" PRId64 " s", limit);
+				evict(c, r->slot.p[i].pod);
+			}
 	}
 }
 
@@ -316,7 +346,7 @@ void core_run_settled(struct slu_core *c, struct run *r)
 	}
 	if (failed && r->state == RUN_PLACING) {
 		if (bound)
-			undo(c, r);
+			core_run_undo(c, r);
 		else
 			take_back(c, r);
 		return;

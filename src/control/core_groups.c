@@ -233,10 +233,19 @@ static bool keeps_place(struct slu_core *c, const struct pod *p)
 	return wanted(c, g) > (int64_t)g->pod.n + vacant(g);
 }
 
+/* A member of a running gang failed or was taken away, and the gang is told to start again then. */
+static bool lost_member(struct slu_core *c, const struct pod *p, bool ended)
+{
+	return !strcmp(c->cfg->jobs.on_member_failure, "restart") && p->run->gang &&
+	       p->run->state == RUN_RUNNING && wanted(c, p->group) > 0 &&
+	       !(ended && p->k->phase == SLU_PHASE_SUCCEEDED);
+}
+
 void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 {
 	struct group *g = p->group;
 	struct run *r = p->run;
+	uint64_t id = r ? r->id : 0;
 
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		if (g->pod.p[i] == p) {
@@ -248,7 +257,14 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 	else if (ended)
 		g->ended_bad++;
 	if (r && core_slot_of(p)) {
-		core_slot_vacate(c, r, p, keeps_place(c, p));
+		bool again = lost_member(c, p, ended);
+
+		core_slot_vacate(c, r, p, !again && r->state != RUN_UNDOING && keeps_place(c, p));
+		if (again && slu_table_find(&c->runs, &id, sizeof id)) {
+			slu_log(SLU_INFO, "gang lost a member, starts again",
+				SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
+			core_run_undo(c, r);
+		}
 	} else if (r) {
 		for (uint32_t i = 0; i < r->want.n; i++)
 			if (r->want.p[i] == p) {
@@ -594,6 +610,15 @@ static void fill_vacancies(struct slu_core *c, struct group *g)
 	}
 }
 
+/* Nobody starts while the rest of the old gang is on its way out. */
+static bool is_undoing(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state == RUN_UNDOING)
+			return true;
+	return false;
+}
+
 static void settle(struct slu_core *c, struct group *g)
 {
 	if (!g->pod.n) {
@@ -617,7 +642,7 @@ static void settle(struct slu_core *c, struct group *g)
 	}
 	fill_vacancies(c, g);
 	trim(c, g);
-	if (g->cancelled)
+	if (g->cancelled || is_undoing(g))
 		return;
 	if (started(g))
 		follow(c, g);

@@ -111,7 +111,7 @@ struct run {
 	uint64_t ticket;          /* of the newest; UINT64_MAX: its batch is still open */
 	bool waits;               /* is on the list `open` */
 	int64_t decided_us, start_s, end_s;
-	uint32_t failures;
+	bool overdue; /* was ended for running too long */
 	/* what people are told */
 	int64_t planned_s; /* SLU_TIME_NONE */
 	bool never, refused;
@@ -263,6 +263,8 @@ void core_run_intend(struct slu_core *c, struct run *r); /* what was chosen beco
 void core_place_durable(struct slu_core *c); /* and is carried out once that is durable */
 void core_written(struct slu_core *c, const struct slu_rec_written *w);
 void core_run_settled(struct slu_core *c, struct run *r);
+void core_run_undo(struct slu_core *c, struct run *r); /* evict what is bound, then gather anew */
+void core_deadlines(struct slu_core *c);               /* end what runs too long, where told to */
 int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
 
 /* core_recover.c */
@@ -277,6 +279,9 @@ void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warni
 	       ...) SLU_PRINTF(5, 6);
 void core_status(struct slu_core *c); /* write what waiting work is told */
 void core_run_reason(struct run *r, const char *text);
+
+/* core_audit.c */
+void core_audit(struct slu_core *c);
 
 /* core_snapshot.c */
 /* Publish if somebody waits for it or the last one is old. */

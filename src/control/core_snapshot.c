@@ -154,8 +154,8 @@ static void snap_node(struct slu_core *c, struct slu_snapshot *s, struct node *n
 	for (uint32_t i = 0; out->amount && i < kinds; i++) {
 		int64_t total = slu_machine_node_total(m, n->handle, i);
 
-		if (!total)
-			continue;
+		if (!total || !strcmp(slu_machine_kind_name(m, i), "node"))
+			continue; /* the machine's own kind, for whole nodes */
 		out->amount[out->n_amounts++] =
 			(struct slu_snap_amount){ text(s, slu_machine_kind_name(m, i)), total,
 						  slu_machine_node_free(m, n->handle, i) };

@@ -163,6 +163,20 @@ static void turn(struct world *w)
 	}
 }
 
+static uint64_t differences(struct world *w)
+{
+	struct slu_snapshot *s;
+	uint64_t n;
+
+	w->now_us += 61000000; /* the next audit, and a fresh picture */
+	turn(w);
+	s = slu_core_snapshot(w->core);
+	n = s->count.audit_differences;
+	ok(s->count.audits > 0, "the books were compared");
+	slu_snapshot_unref(s);
+	return n;
+}
+
 static void later(struct world *w, int seconds)
 {
 	w->now_us += (int64_t)seconds * 1000000;
@@ -338,6 +352,7 @@ static void test_job_waves(void)
 	end_pod(&w, &w.pod[3], "Succeeded");
 	turn(&w);
 	ok(*w.pod[2].node, "nothing is left to come: the place goes to who waits");
+	ok(differences(&w) == 0, "and the books agree with the pods");
 	close_world(&w);
 }
 
@@ -488,6 +503,49 @@ static void test_restart(void)
 	close_world(&w);
 }
 
+static void test_restart_policy(void)
+{
+	struct world w;
+	const char *meta = OWNED("Job", "job-1", "mpi");
+
+	open_world(&w, 2, 1, "jobs: {onMemberFailure: restart}");
+	job(&w, "job-1", "mpi", "\"parallelism\":2,\"completions\":2", "");
+	add_pod(&w, "m-a", "fluence", "1", meta);
+	add_pod(&w, "m-b", "fluence", "1", meta);
+	turn(&w);
+	ok(bound(&w, "m-") == 2, "the gang runs");
+	end_pod(&w, &w.pod[0], "Failed");
+	add_pod(&w, "m-c", "fluence", "1", meta);
+	turn(&w);
+	ok(w.evictions == 1 && !*w.pod[2].node,
+	   "a member failed: the other is evicted, its successor waits (%d)", w.evictions);
+	delete_pod(&w, &w.pod[1]);
+	turn(&w);
+	ok(!*w.pod[2].node, "one of two does not start alone");
+	add_pod(&w, "m-d", "fluence", "1", meta);
+	turn(&w);
+	ok(*w.pod[2].node && *w.pod[3].node, "whole again, it starts again");
+	ok(differences(&w) == 0, "and the books agree with the pods");
+	close_world(&w);
+}
+
+static void test_deadline(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 2, "jobs: {enforceDeadlines: true}");
+	add_pod(&w, "long", "sluice", "1", "\"annotations\":{\"sluice.sh/duration\":\"60\"}");
+	add_pod(&w, "free", "sluice", "1", "");
+	turn(&w);
+	later(&w, 30);
+	ok(w.evictions == 0, "within its limit it is left alone");
+	later(&w, 40);
+	ok(w.evictions == 1, "beyond it, it is evicted once (%d)", w.evictions);
+	later(&w, 40);
+	ok(w.evictions == 1, "and what named no limit is never");
+	close_world(&w);
+}
+
 static void test_bad_objects(void)
 {
 	struct world w;
@@ -563,6 +621,8 @@ int main(void)
 	test_never_and_grow();
 	test_bind_fails();
 	test_restart();
+	test_restart_policy();
+	test_deadline();
 	test_bad_objects();
 	test_topology();
 	test_namespaces_and_podgroup();
