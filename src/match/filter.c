@@ -156,7 +156,15 @@ void order_move(struct slu_match *m, uint32_t u, uint32_t e, uint64_t weight)
 	o[lo] = e;
 }
 
-#define fresh(p, n) ((p) = slu_reallocarray(p, (size_t)(n) + 1, sizeof *(p)))
+/* Room for n + 1 elements; the old array stays when there is none. */
+#define fresh(p, n)                                                               \
+	({                                                                        \
+		void *fresh_ = slu_reallocarray(p, (size_t)(n) + 1, sizeof *(p)); \
+                                                                                  \
+		if (fresh_)                                                       \
+			(p) = fresh_;                                             \
+		fresh_ != NULL;                                                   \
+	})
 
 static int make_shape(struct slu_match *m)
 {
