@@ -7,14 +7,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
-	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
@@ -22,9 +18,6 @@ import (
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
-	"sigs.k8s.io/kwok/pkg/config"
-	kwok "sigs.k8s.io/kwok/pkg/kwok/cmd"
-	"sigs.k8s.io/kwok/pkg/log"
 )
 
 var programs = map[string]func() int{
@@ -47,31 +40,4 @@ func main() {
 		os.Exit(2)
 	}
 	os.Exit(run())
-}
-
-// runKwok reads kwok's configuration (its stages) from the files named by --config before the
-// command itself parses its flags, as kwok wants it.
-func runKwok() int {
-	// Kubernetes puts a --version of its own kind among the global flags, where cobra finds it and
-	// takes it for kwok's.
-	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ContinueOnError)
-
-	flags := pflag.NewFlagSet("kwok", pflag.ContinueOnError)
-	flags.ParseErrorsAllowlist.UnknownFlags = true
-	flags.Usage = func() {}
-
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	ctx, _ = log.InitFlags(ctx, flags)
-	ctx, err := config.InitFlags(ctx, flags)
-	if err == nil {
-		command := kwok.NewCommand(ctx)
-		command.PersistentFlags().AddFlagSet(flags)
-		err = command.ExecuteContext(ctx)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "kwok:", err)
-		return 1
-	}
-	return 0
 }
