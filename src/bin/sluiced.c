@@ -13,6 +13,7 @@
 #include "control/keys.h"
 #include "control/place.h"
 #include "gang/gang.h"
+#include "kube/lease.h"
 #include "serve/api.h"
 #include "wire/json.h"
 
@@ -29,14 +30,18 @@ struct daemon {
 	struct slu_loop *loop;
 	struct slu_kube_config *kube;
 	struct slu_kube_client *client;
-	struct slu_intents *door;
+	struct slu_journal_setup journal;
+	struct slu_strpool *pool; /* of the lease */
+	struct slu_kcodec *codec;
+	struct slu_lease *lease;
+	int status;
 	struct slu_place *place;
 	struct slu_core *core;
 	struct slu_feed *feed;
 	struct slu_api *api;
 	struct slu_timer reload;
 	struct timespec config_time;
-	char cluster[64];
+	char cluster[64], host[100], id[160];
 };
 
 /* ---- options ---- */
@@ -257,15 +262,64 @@ static int find_cluster(struct daemon *d, struct slu_error *err)
 	return rc;
 }
 
+/* ---- one of several ---- */
+
+static void on_leading(void *arg, int32_t term)
+{
+	struct daemon *d = arg;
+	struct slu_record *r;
+
+	d->journal.term = term + 1; /* 0 would mean not fenced */
+	r = slu_rec_leader_new(&d->journal);
+	if (r && slu_inbox_put_answer(slu_core_inbox(d->core), r) < 0)
+		r->free(r);
+}
+
+/* Whoever lost the lease starts over as a standby, with a mirror that is surely right. */
+static void on_lost(void *arg)
+{
+	struct daemon *d = arg;
+
+	slu_log(SLU_ERROR, "the lease is lost");
+	d->status = 1;
+	slu_loop_stop(d->loop);
+}
+
+static bool may_write(void *arg)
+{
+	return slu_lease_held(((struct daemon *)arg)->lease);
+}
+
+static int stand_for_election(struct daemon *d, const char *host, struct slu_error *err)
+{
+	struct slu_lease_options o = { .ns = d->cfg->leader.ns,
+				       .name = d->cfg->leader.name,
+				       .id = d->id,
+				       .duration_s = (int32_t)d->cfg->leader.lease_s,
+				       .renew_s = (int32_t)(d->cfg->leader.lease_s * 2 / 3),
+				       .retry_ns = d->cfg->leader.lease_s * SLU_NS_PER_S / 8 };
+	struct slu_lease_handler h = { .leading = on_leading, .lost = on_lost, .arg = d };
+	bool sqlite = strcmp(d->cfg->store.url, "memory:") && !strstr(d->cfg->store.url, "://");
+
+	if (sqlite)
+		return slu_fail(err, -EINVAL,
+				"leader.elect needs a store all replicas share: give store.url a "
+				"postgres:// URL (a SQLite file serves one replica)");
+	snprintf(d->id, sizeof d->id, "%s_%d_%" PRId64, host, (int)getpid(), slu_clock_ns());
+	d->pool = slu_strpool_new();
+	d->codec = d->pool ? slu_kcodec_new(d->pool) : NULL;
+	if (!d->codec)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	slu_place_fence(d->place, may_write, d);
+	return slu_lease_new(d->client, d->codec, &o, &h, &d->lease, err);
+}
+
 static int start(struct daemon *d, struct slu_error *err)
 {
 	struct slu_kube_config_options ko = { .path = d->o.kubeconfig, .context = d->o.context };
 	struct slu_kube_client_options co = { .qps = d->cfg->kube.qps,
 					      .burst = d->cfg->kube.burst,
 					      .max_inflight = (d->cfg->place.parallel + 1) / 2 };
-	struct slu_journal_setup js = {
-		.url = d->cfg->store.url, .cluster = d->cluster, .wake = journal_wake, .arg = d
-	};
 	/* Milliseconds: unique over restarts as long as fewer than 1000 jobs a second arrive. */
 	struct timespec now;
 	struct slu_core_setup cs = { .config = d->cfg, .verify = d->o.verify };
@@ -274,10 +328,15 @@ static int start(struct daemon *d, struct slu_error *err)
 	int rc;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	if (strcmp(js.url, "memory:"))
+	if (strcmp(d->cfg->store.url, "memory:"))
 		cs.first_id = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 	gethostname(host, sizeof host - 1);
-	js.holder = host;
+	snprintf(d->host, sizeof d->host, "%s", host);
+	d->journal = (struct slu_journal_setup){ .url = d->cfg->store.url,
+						 .cluster = d->cluster,
+						 .holder = d->host,
+						 .wake = journal_wake,
+						 .arg = d };
 	d->loop = slu_loop_new();
 	if (!d->loop)
 		return slu_fail(err, -ENOMEM, "cannot make an event loop");
@@ -295,16 +354,12 @@ static int start(struct daemon *d, struct slu_error *err)
 	rc = slu_core_new(&cs, &d->core, err);
 	if (rc < 0)
 		return rc;
-	if (strcmp(js.url, "memory:"))
-		rc = slu_core_recover(d->core, &js, err);
-	if (rc < 0 && rc != -EAGAIN)
-		return slu_fail_prefix(err, rc, "store");
-	if (rc < 0) /* not there: the cluster is enough to go on, the journal keeps trying */
-		slu_log(SLU_WARN, "store not read", SLU_STR("err", err->text));
-	rc = slu_intents_new(&js, &d->door, err);
+	if (!d->cfg->leader.elect)
+		rc = slu_core_lead(d->core, &d->journal, err);
+	else
+		rc = stand_for_election(d, host, err);
 	if (rc < 0)
 		return rc;
-	slu_core_door(d->core, d->door);
 	slu_place_answers(d->place, slu_core_inbox(d->core));
 	rc = slu_feed_new(d->client, slu_core_inbox(d->core), &d->feed, err);
 	if (rc < 0)
@@ -325,15 +380,17 @@ static void stop(struct daemon *d)
 {
 	slu_timer_stop(&d->reload);
 	slu_api_free(d->api);
+	slu_lease_free(d->lease);
 	slu_feed_free(d->feed);
 	if (d->core)
 		slu_core_stop(d->core);
-	slu_intents_free(d->door, 2000);
 	if (d->place)
 		slu_place_close(d->place);
 	slu_kube_client_free(d->client);
 	slu_core_free(d->core);
 	slu_place_free(d->place);
+	slu_kcodec_free(d->codec);
+	slu_strpool_free(d->pool);
 	slu_kube_config_unref(d->kube);
 	slu_loop_free(d->loop);
 	slu_config_free(d->old);
@@ -365,7 +422,7 @@ static int run(struct daemon *d)
 	slu_loop_run(d->loop);
 	stop(d);
 	slu_log(SLU_INFO, "stopped");
-	return 0;
+	return d->status;
 }
 
 int main(int argc, char **argv)

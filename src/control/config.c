@@ -151,6 +151,17 @@ static const struct row store_rows[] = {
 	{ 0 },
 };
 
+static const struct row leader_rows[] = {
+	{ "elect", BOOL, AT(leader.elect), "false", .restart = true,
+	  .help = "several replicas: one decides, the others stand by" },
+	{ "namespace", STR, AT(leader.ns), "sluice-system", .restart = true,
+	  .help = "of the lease" },
+	{ "name", STR, AT(leader.name), "sluice", .restart = true, .help = "of the lease" },
+	{ "lease", SECONDS, AT(leader.lease_s), "15s", 3, 3600, .restart = true,
+	  .help = "a leader that was silent for so long is replaced" },
+	{ 0 },
+};
+
 static const struct row log_rows[] = {
 	{ "level", CHOICE, AT(log.level), "info", .choice = log_levels,
 	  .help = "least important line that is written" },
@@ -174,6 +185,7 @@ static const struct row top_rows[] = {
 	{ "status", SECTION, .sub = status_rows, .help = "what is told about waiting work" },
 	{ "serve", SECTION, .sub = serve_rows, .help = "where the daemon listens" },
 	{ "store", SECTION, .sub = store_rows, .help = "what outlives the daemon" },
+	{ "leader", SECTION, .sub = leader_rows, .help = "high availability" },
 	{ "log", SECTION, .sub = log_rows, .help = "its own log" },
 	{ 0 },
 };

@@ -77,6 +77,11 @@ struct slu_config {
 		const char *url;
 	} store;
 	struct {
+		bool elect;
+		const char *ns, *name;
+		int64_t lease_s;
+	} leader;
+	struct {
 		const char *level, *format;
 	} log;
 

@@ -27,8 +27,11 @@ int core_apply(struct slu_core *c, struct slu_event *ev)
 
 void core_write(struct slu_core *c, const struct slu_rec_write *like)
 {
-	struct slu_rec_write *w = slu_rec_write_new(like);
+	struct slu_rec_write *w;
 
+	if (!c->door)
+		return; /* a standby says nothing */
+	w = slu_rec_write_new(like);
 	if (w && slu_inbox_put_answer(c->out, &w->base) == 0) {
 		c->count.writes[like->verb]++;
 		return;
@@ -80,7 +83,6 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	c->door = setup->door;
 	c->out = setup->out;
 	c->verify = setup->verify;
-	c->leader = true;
 	c->next_vacancy_us = INT64_MAX;
 	c->next_job = setup->first_id;
 	c->next_intent = setup->first_id;
@@ -113,6 +115,7 @@ void slu_core_free(struct slu_core *c)
 {
 	if (!c)
 		return;
+	slu_intents_free(c->own_door, 0);
 	for (struct slu_entry *e = slu_table_next(&c->groups, NULL), *next; e; e = next) {
 		next = slu_table_next(&c->groups, e);
 		core_group_free(c, group_of(e));
@@ -135,11 +138,6 @@ void slu_core_free(struct slu_core *c)
 	slu_snapshot_unref(c->snap);
 	pthread_mutex_destroy(&c->snap_lock);
 	slu_free(c);
-}
-
-void slu_core_door(struct slu_core *c, struct slu_intents *door)
-{
-	c->door = door;
 }
 
 struct slu_inbox *slu_core_inbox(struct slu_core *c)
@@ -306,6 +304,13 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 	case SLU_REC_WRITTEN:
 		core_written(c, (struct slu_rec_written *)r);
 		break;
+	case SLU_REC_LEADER: {
+		struct slu_error err = { 0 };
+
+		if (!c->door && slu_core_lead(c, ((struct slu_rec_leader *)r)->setup, &err) < 0)
+			slu_log(SLU_ERROR, "cannot lead", SLU_STR("err", err.text));
+		break;
+	}
 	case SLU_REC_CONFIG:
 		new_config(c, ((struct slu_rec_config *)r)->config);
 		break;
@@ -340,7 +345,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	int rc;
 
 	set_now(c, now_us);
-	if (!slu_core_synced(c)) {
+	if (!slu_core_synced(c) || !c->door) {
 		core_snapshot_publish(c);
 		return 0;
 	}
@@ -377,7 +382,7 @@ int64_t slu_core_wake_us(const struct slu_core *c)
 {
 	int64_t at = c->next_vacancy_us, s = slu_queue_wake_s(c->q);
 
-	if (!slu_core_synced(c))
+	if (!slu_core_synced(c) || !c->door)
 		return INT64_MAX;
 	if (s != SLU_TIME_EVER && s < INT64_MAX / 1000000)
 		at = SLU_MIN(at, SLU_MAX(s * 1000000, c->now_us + 1000));
@@ -442,4 +447,6 @@ void slu_core_stop(struct slu_core *c)
 	slu_inbox_close(c->in);
 	pthread_join(c->thread, NULL);
 	c->running = false;
+	slu_intents_free(c->own_door, 2000);
+	c->own_door = c->door = NULL;
 }

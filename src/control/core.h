@@ -15,8 +15,9 @@ struct slu_core;
 
 struct slu_core_setup {
 	const struct slu_config *config; /* must outlive the core */
-	struct slu_intents
-		*door;         /* borrowed; or NULL, and slu_core_door() before the first cycle */
+	/* Borrowed.  NULL: this is a standby, which keeps its mirror warm and decides nothing until
+	 * an SLU_REC_LEADER names the store. */
+	struct slu_intents *door;
 	struct slu_inbox *out; /* writes for the io thread; borrowed */
 	uint64_t first_id;     /* numbers of jobs and intents begin above it */
 	uint32_t inbox_max;    /* records that may wait; 0: 65536 */
@@ -28,12 +29,11 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 void slu_core_free(struct slu_core *c);
 SLU_DEFINE_CLEANUP(struct slu_core, slu_core_free)
 
-/* Read the store, before anything else: order and open intents count when the cluster shows the
- * same groups.  Failures as slu_journal_recover(). */
-int slu_core_recover(struct slu_core *c, const struct slu_journal_setup *setup,
-		     struct slu_error *err);
-
-void slu_core_door(struct slu_core *c, struct slu_intents *door);
+/* Read the store and decide from now on: order and open intents count where the cluster shows the
+ * same groups.  For a core without a door; before its thread starts, or by record.  A store that is
+ * away (-EAGAIN) is no failure: the cluster is enough to go on.  -EBADMSG, -EPROTO, -EXDEV, -ESTALE
+ * as slu_journal_recover(). */
+int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err);
 
 /* Where its events go; any thread may put. */
 struct slu_inbox *slu_core_inbox(struct slu_core *c);
@@ -52,7 +52,7 @@ bool slu_core_synced(const struct slu_core *c);
 /* ---- as a thread ---- */
 
 int slu_core_start(struct slu_core *c, struct slu_error *err);
-/* Finish the cycle under way and join. */
+/* Finish the cycle under way and join; the store gets what is on its way. */
 void slu_core_stop(struct slu_core *c);
 
 /* The newest published picture, from any thread; NULL before the first cycle.  Give it back with

@@ -151,10 +151,10 @@ struct thing {
 
 struct slu_core {
 	const struct slu_config *cfg;
-	struct slu_intents *door;
+	struct slu_intents *door, *own_door; /* own: made by slu_core_lead() */
 	struct slu_inbox *in, *out;
 	struct slu_queue *q;
-	bool verify, leader;
+	bool verify;
 	uint32_t synced; /* bit per kind */
 
 	struct slu_table nodes, pods, owners, things, groups, runs, wheres, shapes;

@@ -100,8 +100,7 @@ static int read_pod(void *arg, const struct slu_store_intent_pod *p)
 	return 0;
 }
 
-int slu_core_recover(struct slu_core *c, const struct slu_journal_setup *setup,
-		     struct slu_error *err)
+static int recover(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err)
 {
 	struct loading l = { .c = c };
 	struct slu_store_reader r = {
@@ -114,6 +113,27 @@ int slu_core_recover(struct slu_core *c, const struct slu_journal_setup *setup,
 	if (!rc)
 		slu_log(SLU_INFO, "store read", SLU_I64("jobs", c->known.n));
 	return rc;
+}
+
+int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err)
+{
+	int rc = 0;
+
+	if (strcmp(setup->url, "memory:"))
+		rc = recover(c, setup, err);
+	if (rc < 0 && rc != -EAGAIN)
+		return slu_fail_prefix(err, rc, "store");
+	if (rc < 0)
+		slu_log(SLU_WARN, "store not read", SLU_STR("err", err->text));
+	rc = slu_intents_new(setup, &c->own_door, err);
+	if (rc < 0)
+		return rc;
+	c->door = c->own_door;
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
+	     e = slu_table_next(&c->groups, e))
+		core_recall(c, group_of(e)); /* seen while standing by */
+	slu_log(SLU_INFO, "leading", SLU_I64("term", setup->term));
+	return 0;
 }
 
 void core_recall(struct slu_core *c, struct group *g)

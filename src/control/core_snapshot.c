@@ -178,8 +178,12 @@ static void fill(struct slu_core *c, struct slu_snapshot *s)
 
 	s->at_us = c->now_us;
 	s->synced = slu_core_synced(c);
-	slu_intents_health(c->door, &h);
-	s->store = text(s, h.state == SLU_JOURNAL_OK ? "ok" : *h.why ? h.why : "starting");
+	s->leader = c->door;
+	s->store = "standing by";
+	if (c->door) {
+		slu_intents_health(c->door, &h);
+		s->store = text(s, h.state == SLU_JOURNAL_OK ? "ok" : *h.why ? h.why : "starting");
+	}
 	s->pods = c->pods.n;
 	s->groups = c->groups.n;
 	s->count = c->count;
@@ -225,7 +229,7 @@ void core_snapshot_publish(struct slu_core *c)
 	struct slu_snapshot *s, *old;
 
 	if (c->snap && !c->viewer.n && c->now_us - c->snap_us < IDLE_US &&
-	    c->snap->synced == slu_core_synced(c))
+	    c->snap->synced == slu_core_synced(c) && c->snap->leader == !!c->door)
 		return;
 	s = slu_calloc(1, sizeof *s);
 	if (s) {

@@ -20,6 +20,8 @@ struct slu_place {
 	struct slu_place_stats stats;
 	struct call *first; /* under way */
 	bool closing;
+	bool (*held)(void *arg);
+	void *held_arg;
 };
 
 struct call {
@@ -287,8 +289,11 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 	int rc = k ? 0 : -ENOMEM;
 
 	q.arg = k;
-	p->stats.sent[w->verb]++;
-	if (k) {
+	if (p->held && !p->held(p->held_arg))
+		rc = -EPERM;
+	else
+		p->stats.sent[w->verb]++;
+	if (!rc) {
 		switch (w->verb) {
 		case SLU_WRITE_BIND:
 			/* Twice is harmless: the second finds it bound. */
@@ -331,7 +336,8 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 	slu_buf_done(&b);
 	if (rc == 0)
 		return;
-	answer(p, w, SLU_KUBE_RETRYABLE, false, "could not be sent");
+	answer(p, w, SLU_KUBE_RETRYABLE, false,
+	       rc == -EPERM ? "this replica leads no more" : "could not be sent");
 	if (k)
 		call_free(k);
 	else
@@ -394,6 +400,12 @@ struct slu_inbox *slu_place_inbox(struct slu_place *p)
 void slu_place_answers(struct slu_place *p, struct slu_inbox *core)
 {
 	p->core = core;
+}
+
+void slu_place_fence(struct slu_place *p, bool (*held)(void *arg), void *arg)
+{
+	p->held = held;
+	p->held_arg = arg;
 }
 
 void slu_place_close(struct slu_place *p)

@@ -25,4 +25,6 @@ SLU_DEFINE_CLEANUP(struct slu_place, slu_place_free)
 struct slu_inbox *slu_place_inbox(struct slu_place *p);
 /* Where answers go; before the first write. */
 void slu_place_answers(struct slu_place *p, struct slu_inbox *core);
+/* Ask before each write whether we still may; a deposed leader must not write. */
+void slu_place_fence(struct slu_place *p, bool (*held)(void *arg), void *arg);
 void slu_place_stats(const struct slu_place *p, struct slu_place_stats *out);

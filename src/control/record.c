@@ -72,6 +72,17 @@ struct slu_record *slu_rec_config_new(const struct slu_config *config)
 	return &r->base;
 }
 
+struct slu_record *slu_rec_leader_new(const struct slu_journal_setup *setup)
+{
+	struct slu_rec_leader *r = slu_calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->base = (struct slu_record){ .kind = SLU_REC_LEADER, .free = plain_free };
+	r->setup = setup;
+	return &r->base;
+}
+
 const char *slu_write_name(enum slu_write w)
 {
 	static const char *const name[SLU_WRITE_COUNT] = {

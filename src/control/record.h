@@ -12,7 +12,7 @@ enum slu_record_kind {
 	SLU_REC_WRITTEN,    /* a write to the cluster was answered */
 	SLU_REC_ASK,        /* a person asks for something: cancel, drain, hold */
 	SLU_REC_CONFIG,     /* a new configuration */
-	SLU_REC_LEADER,     /* leadership won or lost */
+	SLU_REC_LEADER,     /* leadership was won */
 	/* journal -> core */
 	SLU_REC_WAKE, /* something became durable, or a snapshot is wanted: run a cycle */
 	/* core -> io */
@@ -41,6 +41,13 @@ struct slu_rec_config {
 	const struct slu_config *config; /* must outlive the core, or the next of these */
 };
 struct slu_record *slu_rec_config_new(const struct slu_config *config);
+
+struct slu_journal_setup;
+struct slu_rec_leader {
+	struct slu_record base;
+	const struct slu_journal_setup *setup; /* store and term; must outlive the core */
+};
+struct slu_record *slu_rec_leader_new(const struct slu_journal_setup *setup);
 
 enum slu_write {
 	SLU_WRITE_BIND,      /* pod -> node; a Scheduled event follows by itself */

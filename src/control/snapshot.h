@@ -53,6 +53,7 @@ struct slu_snapshot {
 	_Atomic uint32_t refs;
 	int64_t at_us;
 	bool synced;
+	bool leader;       /* decides; otherwise it stands by */
 	const char *store; /* "ok" or what is wrong */
 	struct slu_snap_job *job;
 	uint32_t n_jobs;

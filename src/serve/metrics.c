@@ -128,6 +128,7 @@ static void from_core(const struct slu_snapshot *s, struct slu_buf *b)
 	    (double)c->cycle_ns / 1e9);
 	one(b, "sluice_cycle_seconds_max", "gauge", "The longest cycle so far.",
 	    (double)c->cycle_ns_max / 1e9);
+	one(b, "sluice_leader", "gauge", "1 while this replica decides.", s->leader);
 	one(b, "sluice_store_up", "gauge", "1 while the store takes changes.",
 	    !strcmp(s->store, "ok"));
 }
