@@ -1,4 +1,5 @@
 #include "kube/auth.h"
+#include "base/file.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -118,7 +119,7 @@ static int look_at_token_file(struct kube_auth *a, struct slu_error *err)
 	a->token_look_ns = now + LOOK_EVERY;
 	if (!take_stamp(t->file, &a->token_stamp) && a->authorization)
 		return 0;
-	rc = kube_read_file(t->file, TOKEN_MAX, &b);
+	rc = slu_file_read(t->file, &b);
 	if (rc < 0) {
 		slu_buf_done(&b);
 		a->token_stamp = (struct stamp){ 0 };
@@ -289,7 +290,8 @@ static int blob_text(const struct kube_blob *b, struct slu_buf *file, struct slu
 		*out = (struct slu_pem){ b->data, b->n };
 		return 0;
 	}
-	rc = kube_read_file(b->file, PEM_MAX, file);
+	file->max = PEM_MAX;
+	rc = slu_file_read(b->file, file);
 	if (!rc && !file->n)
 		return slu_fail(err, -EINVAL, "%s is empty", b->from);
 	if (rc < 0)

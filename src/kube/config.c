@@ -1,4 +1,5 @@
 #include "kube/config_internal.h"
+#include "base/file.h"
 #include "wire/yaml.h"
 
 #include <limits.h>
@@ -184,7 +185,7 @@ static int load_file(struct loader *l, const char *path, bool must_exist)
 
 	if (l->n == MAX_FILES)
 		return slu_fail(l->err, -EINVAL, "KUBECONFIG lists more than %d files", MAX_FILES);
-	rc = kube_read_file(path, MAX_FILE, &text);
+	rc = slu_file_read(path, &text);
 	if (rc < 0) {
 		slu_buf_done(&text);
 		if (rc == -ENOENT && !must_exist)
@@ -553,6 +554,7 @@ static int in_cluster(struct loader *l, const struct slu_kube_config_options *o)
 	struct slu_kube_config *c = l->c;
 	struct slu_buf ns = SLU_BUF_INIT(4096);
 	struct slu_error why = { 0 };
+	const char *ns_file;
 
 	if (!host || !*host || !port || !*port)
 		return slu_fail(
@@ -568,7 +570,8 @@ static int in_cluster(struct loader *l, const struct slu_kube_config_options *o)
 	c->token.from = c->token.file;
 	c->ca.file = keepf(l, "%s/ca.crt", dir);
 	c->ca.from = c->ca.file;
-	if (!c->server || !c->token.file || !c->ca.file)
+	ns_file = keepf(l, "%s/namespace", dir);
+	if (!c->server || !c->token.file || !c->ca.file || !ns_file)
 		return -ENOMEM;
 	if (slu_addr_parse(c->server, &c->addr, &why) < 0)
 		return slu_fail(l->err, -EINVAL, "%s: %s", c->server_from, why.text);
@@ -580,7 +583,7 @@ static int in_cluster(struct loader *l, const struct slu_kube_config_options *o)
 		return slu_fail(l->err, -EINVAL, "cannot read %s: %s", c->ca.file, strerror(errno));
 	if (o->namespace_)
 		c->namespace_ = keep(l, o->namespace_);
-	else if (kube_read_file(keepf(l, "%s/namespace", dir), 256, &ns) == 0 && ns.n)
+	else if (slu_file_read(ns_file, &ns) == 0 && ns.n)
 		c->namespace_ = slu_arena_strndup(&c->mem, ns.p, strcspn(ns.p, "\r\n "));
 	else
 		c->namespace_ = "default";

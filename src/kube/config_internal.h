@@ -45,10 +45,6 @@ struct slu_kube_config {
 	struct kube_exec exec;
 };
 
-/* Read a whole file.  -ENOENT, -EMSGSIZE above max, or another negative errno; no message. */
-int kube_read_file(const char *path, size_t max, struct slu_buf *out);
 /* Append decoded bytes; white space is skipped.  -EINVAL. */
 int kube_base64_decode(const char *s, size_t n, struct slu_buf *out);
 int kube_base64_encode(const void *p, size_t n, struct slu_buf *out);
-/* "2026-11-15T22:19:18Z", with fraction and offset: 0 or -EINVAL. */
-int kube_parse_time(const char *s, int64_t *out_s);

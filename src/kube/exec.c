@@ -1,5 +1,7 @@
 /* exec.c — credential plug-ins: a program prints an ExecCredential.  No shell is involved. */
+#include "base/file.h"
 #include "kube/auth.h"
+#include "kube/time.h"
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
@@ -92,8 +94,15 @@ int kube_exec_parse(const char *text, size_t n, const char *api_version,
 	if (!rc && r.token && strpbrk(r.token, "\r\n"))
 		rc = slu_fail(err, -EINVAL, "its token has a line break");
 	s = slu_json_str(slu_json_get(status, "expirationTimestamp"));
-	if (!rc && s && kube_parse_time(s, &r.expires_s) < 0)
-		rc = slu_fail(err, -EINVAL, "its expirationTimestamp \"%.60s\" is not a time", s);
+	if (!rc && s) {
+		int64_t us;
+
+		if (slu_ktime_parse(s, strlen(s), &us) < 0)
+			rc = slu_fail(err, -EINVAL,
+				      "its expirationTimestamp \"%.60s\" is not a time", s);
+		else
+			r.expires_s = us / 1000000;
+	}
 	if (rc < 0) {
 		kube_exec_result_done(&r);
 		return rc;
@@ -251,7 +260,7 @@ static char *exec_info(const struct slu_kube_config *c, bool interactive)
 		} else if (c->ca.file) {
 			struct slu_buf file = SLU_BUF_INIT(4u << 20);
 
-			if (!kube_read_file(c->ca.file, 4u << 20, &file))
+			if (!slu_file_read(c->ca.file, &file))
 				kube_base64_encode(file.p, file.n, &ca);
 			slu_buf_done(&file);
 		}

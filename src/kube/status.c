@@ -1,5 +1,6 @@
 #include "kube/client_internal.h"
 #include "wire/json.h"
+#include "wire/pb.h"
 
 #include <stdio.h>
 
@@ -137,64 +138,21 @@ static void json_status(const char *body, size_t n, char *message, size_t messag
 	snprintf(reason, reason_size, "%s", slu_json_str_or(slu_json_get(root, "reason"), ""));
 }
 
-/* The few steps of protobuf an error answer needs: a varint, and a length-delimited field by
- * number.  (The codecs for objects live with the kinds they decode.) */
-static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *out)
+/* The last field `want` of a message; false if absent or broken. */
+static bool field(const uint8_t *p, size_t n, uint32_t want, struct slu_pb_field *out)
 {
-	uint64_t v = 0;
-
-	for (int shift = 0; shift < 64 && *p < end; shift += 7) {
-		uint8_t b = *(*p)++;
-
-		v |= (uint64_t)(b & 0x7f) << shift;
-		if (!(b & 0x80)) {
-			*out = v;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Last field `want` of a message; false if absent or broken. */
-static bool field(const uint8_t *p, size_t n, uint32_t want, const uint8_t **at, size_t *len)
-{
-	const uint8_t *end = p + n;
+	struct slu_pb r = slu_pb(p, n);
+	struct slu_pb_field f;
 	bool found = false;
+	int rc;
 
-	while (p < end) {
-		uint64_t tag, v;
-
-		if (!varint(&p, end, &tag))
-			return false;
-		switch (tag & 7) {
-		case 0:
-			if (!varint(&p, end, &v))
-				return false;
-			break;
-		case 1:
-			v = 8;
-			goto skip;
-		case 5:
-			v = 4;
-			goto skip;
-		case 2:
-			if (!varint(&p, end, &v))
-				return false;
-			if (tag >> 3 == want && v <= (uint64_t)(end - p)) {
-				*at = p;
-				*len = (size_t)v;
-				found = true;
-			}
-		skip:
-			if (v > (uint64_t)(end - p))
-				return false;
-			p += v;
-			break;
-		default:
-			return false;
+	while ((rc = slu_pb_next(&r, &f)) > 0) {
+		if (f.num == want && f.wire == SLU_PB_BYTES) {
+			*out = f;
+			found = true;
 		}
 	}
-	return found;
+	return !rc && found;
 }
 
 static void copy(char *out, size_t size, const uint8_t *p, size_t n)
@@ -208,15 +166,14 @@ static void copy(char *out, size_t size, const uint8_t *p, size_t n)
 static void pb_status(const uint8_t *p, size_t n, char *message, size_t message_size, char *reason,
 		      size_t reason_size)
 {
-	const uint8_t *raw, *s;
-	size_t raw_len, len;
+	struct slu_pb_field raw, f;
 
-	if (n < 4 || memcmp(p, "k8s\0", 4) || !field(p + 4, n - 4, 2, &raw, &raw_len))
+	if (n < 4 || memcmp(p, "k8s\0", 4) || !field(p + 4, n - 4, 2, &raw))
 		return;
-	if (field(raw, raw_len, 3, &s, &len))
-		copy(message, message_size, s, len);
-	if (field(raw, raw_len, 4, &s, &len))
-		copy(reason, reason_size, s, len);
+	if (field(raw.p, raw.n, 3, &f))
+		copy(message, message_size, f.p, f.n);
+	if (field(raw.p, raw.n, 4, &f))
+		copy(reason, reason_size, f.p, f.n);
 }
 
 void kube_status_read(const char *content_type, const char *body, size_t n, char *message,

@@ -1,41 +1,5 @@
-/* text.c — small conversions the configuration needs: files, base64, times. */
+/* base64.c — base64, for certificates inside a kubeconfig. */
 #include "kube/config_internal.h"
-
-#include <fcntl.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-
-int kube_read_file(const char *path, size_t max, struct slu_buf *out)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0;
-
-	if (fd < 0)
-		return -errno;
-	out->max = max;
-	for (;;) {
-		ssize_t r;
-
-		rc = slu_buf_room(out, out->n < max ? SLU_MIN((size_t)8192, max - out->n) : 1);
-		if (rc < 0)
-			break;
-		r = read(fd, out->p + out->n, out->cap - out->n - 1);
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			rc = -errno;
-		if (r <= 0)
-			break;
-		out->n += (size_t)r;
-		out->p[out->n] = '\0';
-		if (out->n > max) {
-			rc = -EMSGSIZE;
-			break;
-		}
-	}
-	close(fd);
-	return rc;
-}
 
 static int digit64(char c)
 {
@@ -102,36 +66,4 @@ int kube_base64_encode(const void *p, size_t n, struct slu_buf *out)
 		rc = slu_buf_add(out, t, 4);
 	}
 	return rc;
-}
-
-int kube_parse_time(const char *s, int64_t *out_s)
-{
-	struct tm tm = { 0 };
-	int n = 0, oh = 0, om = 0;
-	int64_t t;
-
-	if (sscanf(s, "%4d-%2d-%2d%*1[Tt ]%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
-		   &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &n) != 6 ||
-	    !n)
-		return -EINVAL;
-	if (tm.tm_year < 1900 || tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 ||
-	    tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60)
-		return -EINVAL;
-	s += n;
-	if (*s == '.')
-		s += 1 + strspn(s + 1, "0123456789");
-	tm.tm_year -= 1900;
-	tm.tm_mon -= 1;
-	t = (int64_t)timegm(&tm);
-	if (*s == '+' || *s == '-') {
-		int sign = *s == '+' ? 1 : -1;
-
-		if (sscanf(s + 1, "%2d:%2d%n", &oh, &om, &n) != 2 || s[1 + n])
-			return -EINVAL;
-		t -= sign * (oh * 3600 + om * 60);
-	} else if ((*s != 'Z' && *s != 'z') || s[1]) {
-		return -EINVAL;
-	}
-	*out_s = t;
-	return 0;
 }
