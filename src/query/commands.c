@@ -407,8 +407,8 @@ int slu_cmd_cat(struct slu_session *s, const struct words *a)
 
 	if (a->n < 2)
 		return malformed(s);
-	slu_buf_reset(&s->text);
-	if (slu_session_read(s, a->w[1]) == -ENOMEM)
+	/* A file that cannot be read is shown as an empty one. */
+	if (slu_session_read_quiet(s, a->w[1]) == -ENOMEM)
 		return -ENOMEM;
 	fwrite(slu_buf_str(&s->text), 1, s->text.n, f);
 	if (s->text.n && s->text.p[s->text.n - 1] != '\n')

@@ -168,6 +168,8 @@ static int edit_loop(struct slu_session *s, const char *prompt)
 		rc = slu_session_command(s, line);
 		free(line);
 	}
+	if (!rc) /* the end of input leaves the cursor behind the prompt */
+		fputc('\n', stdout);
 	return rc < 0 ? rc : 0;
 }
 #endif

@@ -61,6 +61,8 @@ int slu_session_job_set(struct slu_session *s, int64_t id, int64_t at_s, const c
 			double overhead_s);
 /* The file into s->text; prints "can't open" and returns a negative errno if it cannot. */
 int slu_session_read(struct slu_session *s, const char *path);
+/* The same without a word. */
+int slu_session_read_quiet(struct slu_session *s, const char *path);
 int64_t slu_session_clock(const struct slu_session *s);
 /* Messages on err, in step with out. */
 void slu_session_err(struct slu_session *s, const char *fmt, ...) SLU_PRINTF(2, 3);

@@ -24,7 +24,7 @@ int64_t slu_session_clock(const struct slu_session *s)
 	return s->io.clock_ns ? s->io.clock_ns() : system_clock_ns();
 }
 
-static int read_text(struct slu_session *s, const char *path)
+int slu_session_read_quiet(struct slu_session *s, const char *path)
 {
 	slu_buf_reset(&s->text);
 	return s->io.read ? s->io.read(s->io.arg, path, &s->text) : slu_file_read(path, &s->text);
@@ -32,7 +32,7 @@ static int read_text(struct slu_session *s, const char *path)
 
 int slu_session_read(struct slu_session *s, const char *path)
 {
-	int rc = read_text(s, path);
+	int rc = slu_session_read_quiet(s, path);
 
 	if (rc == -EMSGSIZE)
 		slu_session_err(s, "ERROR: %s is too large\n", path);
@@ -67,7 +67,7 @@ static int fail(struct slu_buf *msg, int rc, const char *text)
 static int load(struct slu_session *s, struct slu_buf *msg)
 {
 	struct slu_buf why = SLU_BUF_INIT(RESULT_MAX);
-	int rc = read_text(s, s->o.load_file);
+	int rc = slu_session_read_quiet(s, s->o.load_file);
 
 	if (rc == -ENOMEM)
 		return rc;
