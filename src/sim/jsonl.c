@@ -93,12 +93,13 @@ static int64_t amount(struct rd *d, const struct slu_json *o, const char *key,
 static void only(struct rd *d, const struct slu_json *o, const char *keys)
 {
 	slu_json_each (o, it) {
-		const char *p = keys;
+		const char *p = keys + 1; /* a blank before and after each key */
 		size_t n = strlen(it.key);
+		bool known = n && !strchr(it.key, ' ');
 
-		while ((p = strstr(p, it.key)) && !(p[-1] == ' ' && p[n] == ' '))
+		while (known && (p = strstr(p, it.key)) && !(p[-1] == ' ' && p[n] == ' '))
 			p++;
-		if (!p || !n || strchr(it.key, ' ')) {
+		if (!known || !p) {
 			bad(d, -EINVAL, n && n < 64 ? it.key : "?", "unknown key");
 			return;
 		}
@@ -129,8 +130,7 @@ static void read_node(struct rd *d)
 {
 	struct slu_trace *t = d->r->trace;
 
-	only(d, d->o,
-	     " kind name count cores memory gpus pods rack block zone per_rack properties ");
+	only(d, d->o, " kind name count cores memory gpus rack block zone per_rack properties ");
 	uint32_t base = text(d, d->o, "name");
 	int64_t count = num(d, d->o, "count", 1, SLU_TRACE_MAX_NODES, 1);
 	int64_t per_rack = num(d, d->o, "per_rack", 1, SLU_TRACE_MAX_NODES, 0);
@@ -141,7 +141,6 @@ static void read_node(struct rd *d)
 		.millicores = amount(d, d->o, "cores", SLU_QTY_MILLI, 1000),
 		.memory = amount(d, d->o, "memory", SLU_QTY_UNIT, 0),
 		.gpus = (uint32_t)num(d, d->o, "gpus", 0, 1000000, 0),
-		.pods = (uint32_t)num(d, d->o, "pods", 0, 1000000, 0),
 		.prop = t->prop.n,
 	};
 

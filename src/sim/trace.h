@@ -63,7 +63,7 @@ struct slu_trace_job {
 struct slu_trace_node {
 	uint32_t name, zone, block, rack; /* interned; SLU_INTERN_NONE */
 	int64_t millicores, memory;
-	uint32_t gpus, pods;
+	uint32_t gpus;
 	uint32_t prop, nprop; /* range in slu_trace.prop */
 };
 

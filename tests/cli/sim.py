@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""sluice sim and sluice generate as they are typed: what is printed, where, and the exit code."""
+import csv
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+SLUICE = str(Path(sys.argv[1]).resolve())
+DIR = Path(tempfile.mkdtemp(prefix="sluice-cli-"))
+count = failed = 0
+
+
+def ok(good, what, detail=""):
+    global count, failed
+    count += 1
+    if not good:
+        failed += 1
+    print(f"{'' if good else 'not '}ok {count} - {what}")
+    if not good:
+        print("\n".join("# " + line for line in str(detail).splitlines()[:20]))
+
+
+def run(*args, stdin=None):
+    p = subprocess.run([SLUICE, *args], cwd=DIR, input=stdin, capture_output=True, text=True, timeout=60)
+    return p.returncode, p.stdout, p.stderr
+
+
+def fails(code, says, *args, stdin=None):
+    rc, out, err = run(*args, stdin=stdin)
+    ok(rc == code and says in err and err.count("\n") == 1 and not out, f"sluice {' '.join(args)}: {says}", (rc, out, err))
+
+
+# Four processors. a (2 of them, 10 s), b (4), c (2 for 8 s): EASY fills the gap in front of b.
+LOG = """; MaxProcs: 4
+1 0 -1 10 2 -1 -1 2 10 -1 1 1 1 -1 1 -1 -1 -1
+2 1 -1 10 4 -1 -1 4 10 -1 1 2 1 -1 1 -1 -1 -1
+3 2 -1 8 2 -1 -1 2 8 -1 1 1 1 -1 1 -1 -1 -1
+"""
+(DIR / "log.swf").write_text(LOG)
+(DIR / "bad.swf").write_text(LOG + "4 x y\n5 1 2\n")
+(DIR / "empty.swf").write_text("; nothing\n")
+(DIR / "cycle.jsonl").write_text(
+    '{"kind":"node","name":"n"}\n{"kind":"job","id":1,"run":1,"after":[2]}\n{"kind":"job","id":2,"run":1,"after":[1]}\n'
+)
+
+rc, out, err = run("sim", "log.swf", "--nodes", "4", "--cores", "1", "--policy", "easy,fcfs", "--json")
+res = json.loads(out) if rc == 0 else []
+ok(rc == 0 and not err and [r["policy"] for r in res] == ["easy", "fcfs"], "one JSON array, one object per policy", (rc, out, err))
+keys = "policy jobs avg_bounded_slowdown max_bounded_slowdown mean_flow max_flow mean_wait makespan utilisation seconds"
+ok(all(k in r for r in res for k in keys.split()), "with the promised keys", out)
+# EASY: waits 0, 9, 0; flows 10, 19, 8. FCFS: c starts at 20: waits 0, 9, 18.
+ok(res[0]["jobs"] == 3 and res[0]["mean_wait"] == 3 and res[0]["max_flow"] == 19, "EASY: as worked out", res[0])
+ok(res[1]["mean_wait"] == 9 and res[1]["makespan"] == 28, "FCFS: as worked out", res[1])
+ok(res[0]["utilisation"] == (20 + 40 + 16) / (4 * 20), "utilisation", res[0])
+
+rc, out, err = run("sim", "log.swf", "-p", "easy/shortest,hybrid:2,conservative,first-fit", "--verify", "--csv", "o.csv", "--html", "o.html", "--svg", "o")
+ok(rc == 0 and "average bounded slowdown" in out and "page: o.html" in out, "a table, and where the page is", (rc, out, err))
+rows = list(csv.DictReader(io.StringIO((DIR / "o.csv").read_text())))
+ok(len(rows) == 12 and rows[1]["start"] == "10" and rows[1]["how"] == "reserved", "one CSV line per job and policy", rows[:3])
+page = (DIR / "o.html").read_text()
+ok(page.startswith("<!DOCTYPE html>") and page.count("<svg") == 6 and "<script src" not in page, "one self-contained page")
+for name in ("o-load.svg", "o-compare.svg", "o-gantt-hybrid-2.svg", "o-gantt-easy-shortest.svg"):
+    ok(xml.parse(DIR / name).getroot().tag.endswith("svg"), f"{name} is XML")
+
+rc, out, err = run("sim", "-", "--json", stdin=LOG)
+ok(rc == 0 and json.loads(out)[0]["jobs"] == 3, "standard input, the size from the header", err)
+rc, out, err = run("sim", "bad.swf", "--json")
+ok(rc == 0 and json.loads(out)[0]["malformed"] == 2 and "line 5: submit time: not a number" in err, "malformed lines are counted and named", err)
+rc, out, err = run("sim", "log.swf", "--json", "--until", "5")
+ok(rc == 0 and json.loads(out)[0]["unfinished"] == 3, "--until", out)
+# Half the load: submissions at 0, 2, 4. From 4 on c would run until 12, into b's start: it waits until 20.
+rc, out, err = run("sim", "log.swf", "--json", "--scale", "0.5")
+ok(rc == 0 and json.loads(out)[0]["mean_wait"] == (0 + 8 + 16) / 3, "--scale", out)
+
+fails(1, "line 5", "sim", "bad.swf", "--strict", "--quiet")
+fails(1, "no jobs in it", "sim", "empty.swf", "-n", "4")
+fails(1, "No such file", "sim", "nosuch.swf")
+fails(1, "cyclic dependency", "sim", "cycle.jsonl")
+fails(1, 'unknown policy "sjf"', "sim", "log.swf", "--policy", "easy,sjf")
+fails(1, "only hybrid:N", "sim", "log.swf", "--policy", "easy:3")
+fails(1, "unknown backfill order", "sim", "log.swf", "--backfill", "longest")
+fails(1, "user, perfect, factor", "sim", "log.swf", "--estimates", "best")
+fails(1, "must be above 0", "sim", "log.swf", "--scale", "0")
+fails(2, "outside 1..1000000", "sim", "log.swf", "--nodes", "0")
+fails(2, "not a whole number", "sim", "log.swf", "--nodes", "many")
+fails(2, "no such option", "sim", "log.swf", "--nodez", "4")
+fails(2, "needs a value", "sim", "log.swf", "--nodes")
+fails(2, "too few arguments", "sim")
+fails(2, "did you mean sim?", "simulate")
+fails(1, "there are swf, jsonl", "generate", "--format", "csv")
+fails(1, "do not fit", "generate", "--nodes", "2", "--max-size", "3")
+fails(1, "SWF cannot say", "generate", "--elastic", "0.5", "--format", "swf")
+
+rc, out, err = run("sim", "--help")
+ok(rc == 0 and "usage: sluice sim [OPTION]... LOG" in out and "--estimates E" in out, "help of a command", out)
+rc, out, err = run("--help")
+ok(rc == 0 and "  generate " in out, "help", out)
+rc, out, err = run("--version")
+ok(rc == 0 and out.startswith("sluice "), "version", out)
+
+rc, a, err = run("generate", "--jobs", "50", "--nodes", "8", "--cores", "2", "--seed", "5")
+rc2, b, _ = run("generate", "--jobs", "50", "--nodes", "8", "--cores", "2", "--seed", "5")
+rc3, c, _ = run("generate", "--jobs", "50", "--nodes", "8", "--cores", "2", "--seed", "6")
+ok(rc == rc2 == rc3 == 0 and a == b != c and a.count("\n") == 55, "generate: the seed decides", err)
+rc, out, err = run("generate", "--jobs", "200", "--nodes", "8", "--cores", "4", "--per-rack", "4", "--elastic", "0.2", "--close", "0.2", "--failures", "300", "-o", "g.jsonl")
+ok(rc == 0 and not out, "generate: JSON lines by the name of the file", err)
+rc, out, err = run("sim", "g.jsonl", "--policy", "fcfs,easy,hybrid:3,conservative,first-fit", "--verify", "--json")
+ok(rc == 0 and all(r["jobs"] == 200 and r["verified"] for r in json.loads(out)), "gangs, racks, elastic sizes and failures, verified", (out, err))
+
+
+def steady(text):
+    return [{k: v for k, v in r.items() if k != "seconds"} for r in json.loads(text)]
+
+
+rc, again, err = run("sim", "g.jsonl", "--policy", "fcfs,easy,hybrid:3,conservative,first-fit", "--verify", "--json")
+ok(rc == 0 and steady(again) == steady(out), "the same result again")
+print(f"1..{count}")
+sys.exit(1 if failed else 0)
