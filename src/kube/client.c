@@ -193,6 +193,11 @@ static bool safe_to_repeat(const struct slu_kube_call *q)
 	return q->method == SLU_HTTP_GET || q->method == SLU_HTTP_HEAD || q->repeatable;
 }
 
+static bool is_write(const struct slu_kube_call *q)
+{
+	return q->method != SLU_HTTP_GET && q->method != SLU_HTTP_HEAD;
+}
+
 static void try_again(void *arg)
 {
 	struct slu_kube_call *q = arg;
@@ -247,8 +252,7 @@ static void on_deadline(void *arg)
 	char cause[SLU_ERROR_MAX + 100];
 
 	q->lane->c->st.timeouts++;
-	if (q->state == CALL_INFLIGHT && !safe_to_repeat(q))
-		q->may_be_done = true;
+	q->may_be_done |= q->state == CALL_INFLIGHT && is_write(q);
 	snprintf(cause, sizeof cause, "no answer within %.1f s%s%s", (double)q->timeout_ns / 1e9,
 		 *q->last.text ? "; last try: " : "", q->last.text);
 	q->head_seen = false; /* half an answer is none */
@@ -442,8 +446,7 @@ void kube_call_end(struct slu_kube_call *q)
 	if (q->gz && !kube_inflate_complete(q->gz)) {
 		slu_fail(&q->last, -EPROTO, "the compressed answer is cut short");
 		q->head_seen = false;
-		if (!safe_to_repeat(q))
-			q->may_be_done = true;
+		q->may_be_done |= is_write(q);
 		if (q->streaming || !safe_to_repeat(q) || !retry(q, kube_backoff(c, q->tries)))
 			finish(q, SLU_KUBE_RETRYABLE, NULL, q->last.text, 0);
 		return;
@@ -493,13 +496,11 @@ void kube_call_cut(struct slu_kube_call *q, uint32_t code, bool refused)
 		finish(q, SLU_KUBE_RETRYABLE, NULL, q->last.text, 0);
 		return;
 	}
+	q->may_be_done |= !refused && is_write(q);
 	if (!refused && !safe_to_repeat(q)) {
-		q->may_be_done = true;
 		finish(q, SLU_KUBE_RETRYABLE, NULL, q->last.text, 0);
 		return;
 	}
-	if (!refused)
-		q->may_be_done |= q->method != SLU_HTTP_GET && q->method != SLU_HTTP_HEAD;
 	/* A stream refused by a connection that says goodbye goes to the next one at once. */
 	if (!retry(q, refused && q->tries == 1 ? 0 : kube_backoff(c, q->tries)))
 		finish(q, SLU_KUBE_RETRYABLE, NULL, q->last.text, 0);
@@ -609,6 +610,7 @@ void slu_kube_cancel(struct slu_kube_call *q)
 		return;
 	}
 	q->head_seen = false;
+	q->may_be_done |= q->state == CALL_INFLIGHT && is_write(q);
 	finish(q, SLU_KUBE_CANCELLED, NULL, "cancelled", 0);
 }
 

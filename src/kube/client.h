@@ -136,7 +136,8 @@ struct slu_kube_client_options {
 int slu_kube_client_new(struct slu_loop *l, struct slu_kube_config *cfg,
 			const struct slu_kube_client_options *o, struct slu_kube_client **out,
 			struct slu_error *err);
-/* Ends all requests with CANCELLED, closes all connections.  NULL is fine. */
+/* Ends all requests with CANCELLED, closes all connections.  Not from inside a callback.  NULL is
+ * fine. */
 void slu_kube_client_free(struct slu_kube_client *c);
 SLU_DEFINE_CLEANUP(struct slu_kube_client, slu_kube_client_free)
 

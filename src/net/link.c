@@ -13,7 +13,7 @@ struct slu_link {
 	struct slu_conn *conn;
 	struct slu_h2 *h2;
 	struct slu_timer timer; /* connect, then PING */
-	struct slu_task reap;
+	struct slu_task reap, drain;
 	int depth; /* inside slu_h2_recv or slu_h2_send */
 	bool ready, draining, dead;
 	bool ping_out; /* a PING waits for its answer */
@@ -27,6 +27,7 @@ static void link_free(void *arg)
 
 	slu_timer_stop(&k->timer);
 	slu_task_cancel(&k->reap);
+	slu_task_cancel(&k->drain);
 	slu_dial_cancel(k->dial);
 	slu_conn_close(k->conn);
 	slu_h2_free(k->h2);
@@ -344,16 +345,18 @@ int slu_link_open(struct slu_loop *l, const struct slu_link_options *o,
 
 static void close_if_drained(void *arg)
 {
-	drained(arg);
+	struct slu_link *k = arg;
+
+	if (k->ready)
+		drained(k);
+	else
+		go_down(k, 0, NULL);
 }
 
 void slu_link_drain(struct slu_link *k)
 {
 	k->draining = true;
-	if (!k->ready)
-		slu_link_close(k);
-	else
-		slu_task_defer(&k->reap, k->loop, close_if_drained, k);
+	slu_task_defer(&k->drain, k->loop, close_if_drained, k);
 }
 
 bool slu_link_ready(const struct slu_link *k)

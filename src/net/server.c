@@ -340,7 +340,7 @@ static void h1_next(void *arg)
 	p->depth--;
 	if (!p->dead) {
 		arm_timer(p);
-		slu_conn_pause(p->conn, false);
+		slu_conn_pause(p->conn, p->exchanges);
 		slu_conn_kick(p->conn);
 	}
 }

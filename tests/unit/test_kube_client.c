@@ -65,6 +65,8 @@ static void serve(struct slu_exchange *x, void *arg)
 	}
 	if (!strcmp(p, "ok")) {
 		slu_http_reply(x, 200, "application/json", "{\"a\":1}", 7);
+	} else if (!strcmp(p, "cn")) {
+		slu_http_reply_text(x, 200, "%s", q->client_cn ? q->client_cn : "-");
 	} else if (!strcmp(p, "echo")) {
 		slu_http_reply(x, 201, "application/json", q->body, q->body_len);
 	} else if (!strcmp(p, "busy")) {
@@ -228,7 +230,7 @@ static void done(void *arg, const struct slu_kube_reply *r)
 	g->uncertain = r->uncertain;
 	snprintf(g->error, sizeof g->error, "%s", r->error);
 	snprintf(g->reason, sizeof g->reason, "%s", r->reason);
-	snprintf(g->body, sizeof g->body, "%s", r->body);
+	snprintf(g->body, sizeof g->body, "%.*s", (int)strcspn(r->body, "\n"), r->body);
 	g->body_len = r->body_len;
 	g->took_ns = r->took_ns;
 	g->call = NULL;
@@ -545,6 +547,54 @@ static void test_timeouts(void)
 	ok(g.outcome == SLU_KUBE_RETRYABLE && !g.uncertain, "a read is not");
 	slu_kube_client_stats(c, &st);
 	ok(st.timeouts == 2 && st.inflight == 0, "time-outs are counted");
+	end(&w, c);
+}
+
+/* A body that begins and does not end. */
+static void test_slow_body(void)
+{
+	struct world w;
+	struct slu_kube_client *c = begin(&w, 0, NULL);
+	struct slu_kube_request q = GET("/stream"); /* not asked for as a stream */
+	struct got g;
+
+	q.timeout_ns = 60 * SLU_NS_PER_MS;
+	g = ask(c, q);
+	ok(g.outcome == SLU_KUBE_RETRYABLE && g.status == 0 && g.body_len == 0,
+	   "half an answer is none: %s", g.error);
+	end(&w, c);
+}
+
+/* Connections are replaced by age, with requests under way. */
+static void test_rotation(void)
+{
+	struct world w;
+	struct slu_kube_client_options o = quick;
+	struct slu_kube_client *c;
+	struct slu_kube_stats st;
+	struct got hold = { 0 };
+	struct slu_kube_request q = GET("/x/hold");
+	int good = 0;
+
+	o.rotate_ns = 20 * SLU_NS_PER_MS;
+	c = begin(&w, 0, &o);
+	q.done = done;
+	q.arg = &hold;
+	slu_kube_send(c, &q, NULL);
+	for (int i = 0; i < 60; i++) {
+		struct got g = ask(c, GET("/ok"));
+		bool no = false;
+
+		good += g.outcome == SLU_KUBE_OK && g.tries == 1;
+		wait_for(&w.f, &no, 2);
+	}
+	slu_kube_client_stats(c, &st);
+	ok(good == 60 && st.connects >= 4 && !hold.done,
+	   "%d of 60 requests over %llu connections, an old one still waits on its own", good,
+	   (unsigned long long)st.connects);
+	release(&w, true);
+	wait_for(&w.f, &hold.done, 1000);
+	ok(hold.outcome == SLU_KUBE_OK && hold.tries == 1, "and is answered there");
 	end(&w, c);
 }
 
@@ -934,6 +984,60 @@ static void test_tokens(void)
 	fake_end(&w.f);
 }
 
+/* A client certificate that is renewed on disk is used by the next connection. */
+static void test_renewed_certificate(void)
+{
+	struct pki_pair ca = pki_make("CA", NULL, -100, 1000, NULL);
+	struct pki_pair api = pki_make("api", "IP:127.0.0.1", -100, 1000, &ca);
+	struct pki_pair old = pki_make("old me", NULL, -100, 1000, &ca);
+	struct pki_pair new = pki_make("new me", NULL, -100, 1000, &ca);
+	struct slu_tls_server_options so = {
+		.cert = { api.cert_pem, strlen(api.cert_pem) },
+		.key = { api.key_pem, strlen(api.key_pem) },
+		.client_ca = { ca.cert_pem, strlen(ca.cert_pem) },
+	};
+	struct world w = { 0 };
+	struct slu_tls *t = NULL;
+	struct slu_kube_config *cfg;
+	struct slu_kube_client *c;
+	struct got g;
+	char cert[128], key[128], root[128];
+	bool no = false;
+
+	slu_tls_server_new(&so, &t, NULL);
+	fake_begin(&w.f);
+	fake_serve(&w.f, serve, &w, t, 0);
+	snprintf(root, sizeof root, "%s/ca.pem", w.f.dir);
+	snprintf(cert, sizeof cert, "%s/cert.pem", w.f.dir);
+	snprintf(key, sizeof key, "%s/key.pem", w.f.dir);
+	fake_write(root, ca.cert_pem);
+	fake_write(cert, old.cert_pem);
+	fake_write(key, old.key_pem);
+	cfg = fake_config(&w.f, "https", "    certificate-authority: ca.pem\n",
+			  "    client-certificate: cert.pem\n    client-key: key.pem\n");
+	c = client(&w.f, cfg, NULL);
+	g = ask(c, GET("/cn"));
+	ok(!strcmp(g.body, "old me"), "signed in as \"%s\" %s", g.body, g.error);
+	fake_write(cert, new.cert_pem); /* for a moment the two do not belong together */
+	wait_for(&w.f, &no, 1100);
+	slu_kube_client_cut(c, SLU_KUBE_LANE_READ);
+	g = ask(c, GET("/cn"));
+	ok(!strcmp(g.body, "old me"), "half a renewal changes nothing (%s) %s", g.body, g.error);
+	fake_write(key, new.key_pem);
+	wait_for(&w.f, &no, 1100);
+	slu_kube_client_cut(c, SLU_KUBE_LANE_READ);
+	g = ask(c, GET("/cn"));
+	ok(!strcmp(g.body, "new me"), "then as \"%s\" %s", g.body, g.error);
+	slu_kube_client_free(c);
+	slu_kube_config_unref(cfg);
+	slu_tls_unref(t);
+	fake_end(&w.f);
+	pki_free(&ca);
+	pki_free(&api);
+	pki_free(&old);
+	pki_free(&new);
+}
+
 static void plugin(struct world *w, const char *body)
 {
 	char path[128];
@@ -1164,6 +1268,8 @@ int main(void)
 	test_bodies();
 	test_streams();
 	test_timeouts();
+	test_slow_body();
+	test_rotation();
 	test_order();
 	test_rate();
 	test_unreachable();
@@ -1172,6 +1278,7 @@ int main(void)
 	test_endless_headers();
 	test_ping();
 	test_tokens();
+	test_renewed_certificate();
 	test_exec();
 	test_many();
 	test_goaway();
