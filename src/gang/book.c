@@ -123,15 +123,44 @@ static void row_add(struct slu_machine *m, uint32_t node, const struct need *n, 
 	}
 }
 
+/* Where nothing is left of anything, what comes later changes no answer about now: plans put
+ * large jobs on busy nodes again and again, and nobody needs to hear of it. */
+static bool nobody_cares(const struct slu_machine *m, uint32_t node, const struct need *n)
+{
+	const int64_t *row = row_free(m, node);
+
+	if (n->per_part && row[0] > 0)
+		return false;
+	for (uint32_t k = 1; k < m->kind.n; k++) {
+		if (row[k] > 0)
+			return false;
+	}
+	return true;
+}
+
+/* A part that begins later comes or goes. */
+static void touch_later(struct slu_machine *m, uint32_t node, const struct need *n)
+{
+	if (nobody_cares(m, node, n)) {
+		m->node[node].least_ok = false;
+		m->version++;
+	} else {
+		slu_touch(m, node);
+	}
+}
+
 /* A part begins or ceases to count: books, then journal. */
 static void part_enter(struct slu_machine *m, const struct job *j, const struct part *p,
 		       uint32_t slots)
 {
 	struct node *v = &m->node[p->node];
 
-	if (!j->counted)
+	if (!j->counted) {
 		future_more(m, p->node);
-	else if (v->blocks)
+		touch_later(m, p->node, j->need[p->role]);
+		return;
+	}
+	if (v->blocks)
 		slu_node_recount(m, p->node);
 	else
 		row_add(m, p->node, j->need[p->role], -(int64_t)slots);
@@ -143,9 +172,12 @@ static void part_leave(struct slu_machine *m, const struct job *j, const struct 
 {
 	struct node *v = &m->node[p->node];
 
-	if (!j->counted)
+	if (!j->counted) {
 		future_less(m, p->node);
-	else if (v->blocks)
+		touch_later(m, p->node, j->need[p->role]);
+		return;
+	}
+	if (v->blocks)
 		slu_node_recount(m, p->node);
 	else
 		row_add(m, p->node, j->need[p->role], slots);
@@ -328,8 +360,10 @@ static void part_unhook(struct slu_machine *m, struct job *j, uint32_t i)
 	struct node *v = &m->node[p->node];
 	struct share *last = &v->share.p[v->share.n - 1];
 
-	m->job[last->job].part[last->part].pos = p->pos;
-	v->share.p[p->pos] = *last;
+	if (p->pos != v->share.n - 1) {
+		m->job[last->job].part[last->part].pos = p->pos;
+		v->share.p[p->pos] = *last;
+	}
 	v->share.n--;
 	m->n_share--;
 	if (j->state == SLU_GANG_BLOCK) {

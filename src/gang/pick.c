@@ -350,6 +350,53 @@ static uint32_t by_policy(struct slu_machine *m, const struct pick *p)
 	return first_fit(m, p);
 }
 
+/* The same as below for first fit, in place.  taken[] holds the number of the part, plus one. */
+static uint32_t first_fit_in_time(struct slu_machine *m, const struct pick *p)
+{
+	uint32_t begin = m->s.out.n, got = 0, words = m->n_pos / 64 + 1, mid;
+	const struct caps *c = p->c;
+	bool down = downwards(p->policy);
+
+	for (uint32_t i = 0; i < words && got < p->want; i++) {
+		uint32_t w = down ? words - 1 - i : i;
+
+		for (uint64_t b = c->bits[w]; b && got < p->want;) {
+			uint32_t k = down ? 63 - (uint32_t)__builtin_clzll(b)
+					  : (uint32_t)__builtin_ctzll(b);
+			uint32_t pos = w * 64 + k;
+			int32_t more = c->cap[pos] - p->before[pos];
+
+			b &= ~(UINT64_C(1) << k);
+			if (more > 0) {
+				got += take(m, p, pos, SLU_MIN((uint32_t)more, p->want - got));
+				m->s.taken[pos] = m->s.out.n;
+			}
+		}
+	}
+	mid = m->s.out.n;
+	for (uint32_t i = 0; i < words && got < p->want; i++) {
+		uint32_t w = down ? words - 1 - i : i;
+
+		for (uint64_t b = c->bits[w]; b && got < p->want;) {
+			uint32_t k = down ? 63 - (uint32_t)__builtin_clzll(b)
+					  : (uint32_t)__builtin_ctzll(b);
+			uint32_t pos = w * 64 + k, at = m->s.taken[pos];
+			uint32_t room = (uint32_t)c->cap[pos] - (at ? m->s.out.p[at - 1].slots : 0);
+
+			b &= ~(UINT64_C(1) << k);
+			room = SLU_MIN(room, p->want - got);
+			if (room && at)
+				m->s.out.p[at - 1].slots += room;
+			else if (room)
+				take(m, p, pos, room);
+			got += room;
+		}
+	}
+	for (uint32_t i = begin; i < mid; i++)
+		m->s.taken[m->s.out.p[i].node] = 0;
+	return got;
+}
+
 /* Two rounds: first only the room that `before` has not, then the rest.  The answer of the first
  * round is folded into the second. */
 static uint32_t fit_in_time(struct slu_machine *m, const struct pick *p)
@@ -420,7 +467,10 @@ static uint32_t fit_in_time(struct slu_machine *m, const struct pick *p)
 
 uint32_t slu_pick(struct slu_machine *m, const struct pick *p)
 {
-	if (p->before && p->policy != SLU_GANG_LOCALITY && p->policy != SLU_GANG_SPREAD)
+	if (p->before && p->policy != SLU_GANG_LOCALITY && p->policy != SLU_GANG_SPREAD) {
+		if (!p->list && !p->spec->prefer && !p->spec->score && p->policy != SLU_GANG_PACK)
+			return first_fit_in_time(m, p);
 		return fit_in_time(m, p);
+	}
 	return by_policy(m, p);
 }
