@@ -46,6 +46,8 @@ int32_t slu_caps_at(struct plan *p, uint32_t r, uint32_t pos)
 
 	if (!node_up(&m->node[node]) || !bit(p->role[r].shape->elig, pos))
 		return 0;
+	if (!m->node[node].blocks)
+		return slu_window_fits(m, node, p->t, p->end, p->role[r].need, p->role[r].flags);
 	slu_window(m, node, p->t, p->end, p->req->use, p->req->n_use, row);
 	return need_fits(p->role[r].need, row, p->role[r].flags);
 }

@@ -149,6 +149,22 @@ static void touch_later(struct slu_machine *m, uint32_t node, const struct need 
 	}
 }
 
+static struct share *share_of(struct slu_machine *m, const struct part *p)
+{
+	return &m->node[p->node].share.p[p->pos];
+}
+
+/* The job's times, or whether it counts, have changed. */
+static void shares_follow(struct slu_machine *m, const struct job *j)
+{
+	for (uint32_t i = 0; i < j->n_part; i++) {
+		struct share *s = share_of(m, &j->part[i]);
+
+		s->start = j->counted ? COUNTED : j->start;
+		s->end = j->end;
+	}
+}
+
 /* A part begins or ceases to count: books, then journal. */
 static void part_enter(struct slu_machine *m, const struct job *j, const struct part *p,
 		       uint32_t slots)
@@ -282,7 +298,12 @@ static void parts_add(struct slu_machine *m, struct job *j, const struct part *p
 
 		*p = part[i];
 		p->pos = v->share.n;
-		v->share.p[v->share.n++] = (struct share){ id, j->n_part++ };
+		v->share.p[v->share.n++] = (struct share){ .start = j->counted ? COUNTED : j->start,
+							   .end = j->end,
+							   .need = j->need[p->role],
+							   .slots = p->slots,
+							   .job = id,
+							   .part = j->n_part++ };
 		j->slots += p->slots;
 		if (j->state == SLU_GANG_BLOCK)
 			v->blocks++;
@@ -344,6 +365,7 @@ int slu_job_extend(struct slu_machine *m, struct job *j, const struct part *part
 
 			part_leave(m, j, p, old);
 			p->slots += part[i].slots;
+			share_of(m, p)->slots = p->slots;
 			j->slots += part[i].slots;
 			part_enter(m, j, p, p->slots);
 		} else {
@@ -407,6 +429,7 @@ void slu_job_reduce(struct slu_machine *m, struct job *j, uint32_t i, uint32_t s
 	if (slots < p->slots) {
 		part_leave(m, j, p, p->slots);
 		p->slots -= slots;
+		share_of(m, p)->slots = p->slots;
 		part_enter(m, j, p, p->slots);
 		return;
 	}
@@ -431,6 +454,7 @@ void slu_machine_advance(struct slu_machine *m, int64_t now_s)
 		memmove(m->starts.p, m->starts.p + 1, (m->starts.n - 1) * sizeof *m->starts.p);
 		m->starts.n--;
 		j->counted = true;
+		shares_follow(m, j);
 		for (uint32_t i = 0; i < j->n_part; i++) {
 			future_less(m, j->part[i].node);
 			part_enter(m, j, &j->part[i], j->part[i].slots);
@@ -485,10 +509,12 @@ int slu_gang_start(struct slu_machine *m, int64_t now_s, uint64_t job)
 		for (uint32_t i = 0; i < j->n_part; i++)
 			future_less(m, j->part[i].node);
 		j->counted = true;
+		shares_follow(m, j);
 		for (uint32_t i = 0; i < j->n_part; i++)
 			part_enter(m, j, &j->part[i], j->part[i].slots);
 	}
 	j->start = m->now;
+	shares_follow(m, j);
 	j->state = SLU_GANG_RUNNING;
 	m->n_reserved--;
 	m->n_running++;
@@ -516,6 +542,7 @@ int slu_gang_set_end(struct slu_machine *m, uint64_t job, int64_t end_s)
 		when_add(&m->ends, end_s, id);
 	if (j->state == SLU_GANG_BLOCK)
 		m->block_end = SLU_MIN(m->block_end, end_s);
+	shares_follow(m, j);
 	for (uint32_t i = 0; i < j->n_part; i++)
 		slu_touch(m, j->part[i].node);
 	m->version++;

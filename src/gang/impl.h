@@ -52,9 +52,14 @@ struct job {
 	bool live, counted; /* counted: in m->free, else in m->starts */
 };
 
+/* A part as its node sees it, with all that is needed to tell what is free when. */
 struct share {
-	uint32_t job, part;
+	int64_t start; /* COUNTED: it is in m->free */
+	int64_t end;
+	struct need *need; /* borrowed from the job */
+	uint32_t slots, job, part;
 };
+#define COUNTED INT64_MIN
 
 struct node {
 	char *name; /* NULL: empty slot */
@@ -226,6 +231,12 @@ static inline int64_t planned_end(const struct slu_machine *m, const struct job 
 	return j->end;
 }
 
+/* The same for a share; not for blocks, which end when they say. */
+static inline int64_t share_end(const struct slu_machine *m, const struct share *s)
+{
+	return s->start == COUNTED && s->end <= m->now ? m->now + 1 : s->end;
+}
+
 static inline int64_t later(int64_t t, int64_t d)
 {
 	return d > SLU_FOREVER - t ? SLU_FOREVER : t + d;
@@ -295,6 +306,9 @@ void slu_need_put(struct slu_machine *m, struct need *n);
  * blocks named; t not before now. */
 void slu_window(const struct slu_machine *m, uint32_t node, int64_t t, int64_t end,
 		const uint64_t *use, uint32_t n_use, int64_t *out);
+/* Slots that fit all the time, on a node without blocks. */
+int32_t slu_window_fits(const struct slu_machine *m, uint32_t node, int64_t t, int64_t end,
+			const struct need *need, unsigned flags);
 /* The same for [now, for ever), kept. */
 const int64_t *slu_window_least(struct slu_machine *m, uint32_t node);
 

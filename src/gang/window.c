@@ -76,15 +76,12 @@ static void at(const struct slu_machine *m, uint32_t node, int64_t t, int64_t *o
 	const struct node *v = &m->node[node];
 
 	memcpy(out, row_free(m, node), m->kind.n * sizeof *out);
-	for (uint32_t i = 0; i < v->share.n; i++) {
-		const struct job *j = &m->job[v->share.p[i].job];
-		const struct part *p = &j->part[v->share.p[i].part];
-
-		if (j->counted) {
-			if (planned_end(m, j) <= t)
-				need_give(j->need[p->role], p->slots, out);
-		} else if (j->start <= t && t < j->end) {
-			need_take(j->need[p->role], p->slots, out);
+	for (const struct share *s = v->share.p, *e = s + v->share.n; s < e; s++) {
+		if (s->start == COUNTED) {
+			if (share_end(m, s) <= t)
+				need_give(s->need, s->slots, out);
+		} else if (s->start <= t && t < s->end) {
+			need_take(s->need, s->slots, out);
 		}
 	}
 }
@@ -106,11 +103,11 @@ static void walk(const struct slu_machine *m, uint32_t node, int64_t t, int64_t 
 	at(m, node, t, row);
 	memcpy(out, row, m->kind.n * sizeof *out);
 	for (uint32_t i = 0; i < v->share.n; i++) {
-		const struct job *j = &m->job[v->share.p[i].job];
-		int64_t e = planned_end(m, j);
+		const struct share *x = &v->share.p[i];
+		int64_t e = share_end(m, x);
 
-		if (!j->counted && j->start > t && j->start < end)
-			ev[n++] = (struct when){ j->start, i * 2 + 1 };
+		if (x->start > t && x->start < end)
+			ev[n++] = (struct when){ x->start, i * 2 + 1 };
 		if (e > t && e < end)
 			ev[n++] = (struct when){ e, i * 2 };
 	}
@@ -120,13 +117,11 @@ static void walk(const struct slu_machine *m, uint32_t node, int64_t t, int64_t 
 
 		for (; i < n && ev[i].t == now; i++) {
 			const struct share *s = &v->share.p[ev[i].job / 2];
-			const struct job *j = &m->job[s->job];
-			const struct part *p = &j->part[s->part];
 
 			if (ev[i].job & 1)
-				need_take(j->need[p->role], p->slots, row);
+				need_take(s->need, s->slots, row);
 			else
-				need_give(j->need[p->role], p->slots, row);
+				need_give(s->need, s->slots, row);
 		}
 		least_of(out, row, m->kind.n);
 	}
@@ -149,16 +144,44 @@ void slu_window(const struct slu_machine *m, uint32_t node, int64_t t, int64_t e
 	if (!v->future || (!v->blocks && v->future > 3))
 		return;
 	for (uint32_t i = 0; i < v->share.n; i++) {
-		const struct job *j = &m->job[v->share.p[i].job];
+		int64_t start = v->share.p[i].start;
 
-		if (j->counted || j->start <= t || j->start >= end)
+		if (start <= t || start >= end)
 			continue;
 		if (v->blocks)
-			at_with_blocks(m, node, j->start, use, n_use, row);
+			at_with_blocks(m, node, start, use, n_use, row);
 		else
-			at(m, node, j->start, row);
+			at(m, node, start, row);
 		least_of(out, row, m->kind.n);
 	}
+}
+
+/* Starts to look at one by one before the whole walk is worth its while. */
+#define STARTS_FEW 6
+
+int32_t slu_window_fits(const struct slu_machine *m, uint32_t node, int64_t t, int64_t end,
+			const struct need *need, unsigned flags)
+{
+	const struct node *v = &m->node[node];
+	int64_t row[SLU_KINDS_MAX];
+	int32_t cap, c;
+	uint32_t seen = 0;
+
+	at(m, node, t, row);
+	cap = need_fits(need, row, flags);
+	/* Mostly it is "no" at the first look. */
+	for (const struct share *s = v->share.p, *e = s + v->share.n; cap && s < e; s++) {
+		if (s->start <= t || s->start >= end)
+			continue;
+		if (++seen > STARTS_FEW) {
+			walk(m, node, t, end, row);
+			return need_fits(need, row, flags);
+		}
+		at(m, node, s->start, row);
+		c = need_fits(need, row, flags);
+		cap = SLU_MIN(cap, c);
+	}
+	return cap;
 }
 
 const int64_t *slu_window_least(struct slu_machine *m, uint32_t node)
