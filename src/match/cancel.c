@@ -96,8 +96,9 @@ int slu_match_cancel(struct slu_match *m, int64_t jobid, struct slu_match_result
 		cancel_from(m, root, (uint32_t)job, 0, &c);
 	}
 	led_job_drop(&m->led, (uint32_t)job);
-	out->preorder = c.pre;
-	out->postorder = c.post;
+	/* Later sums start from these (9.4). */
+	out->preorder = m->pre = c.pre;
+	out->postorder = m->post = c.post;
 	out->messages = slu_buf_str(&m->msg);
 	return 0;
 }
@@ -323,6 +324,7 @@ int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct sl
 		out->code = ENOENT;
 		return 0;
 	}
+	m->pre = m->post = 0;
 	rc = l->kind == SLU_LISTING_RV1 ? free_ranks(&p, l) : free_listed(&p, l);
 	if (rc < 0 && rc != -ENOMEM && l->kind != SLU_LISTING_RV1)
 		slu_buf_puts(&m->msg, "remove: partial_cancel returned error.\n");

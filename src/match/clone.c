@@ -78,6 +78,7 @@ struct slu_match *slu_match_clone(const struct slu_match *m, struct slu_graph *g
 	c->level = m->level;
 	c->pre = m->pre;
 	c->post = m->post;
+	c->stale = m->stale;
 	c->msg = SLU_BUF_INIT(64 << 20);
 	if (!copy_arrays(c, m) || !copy_rest(c, m))
 		return NULL;

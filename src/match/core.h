@@ -83,6 +83,7 @@ struct slu_match {
 	struct slu_map labels; /* vertex -> generation << 32 | word */
 	uint32_t level;        /* of output; see writer.h */
 	uint64_t pre, post;    /* sums over attempts, kept between operations */
+	int stale;             /* see stale_error in match.h */
 	struct slu_buf msg;
 	struct slu_arena req; /* one operation */
 	struct slu_arena tmp; /* one attempt */
@@ -180,7 +181,8 @@ struct attempt {
 	int64_t now, at, duration, end; /* end = at + duration */
 	int64_t centre;                 /* F of node_centric */
 	uint64_t pre, post;
-	int error; /* of the last refused vertex */
+	int error;        /* of the last refused vertex */
+	bool plain, fast; /* take the plain walk only; the short one was taken */
 	int64_t root_needs;
 	bool root_excl;
 	int64_t aux_score; /* what auxiliary subsystems report */

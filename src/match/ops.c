@@ -68,6 +68,7 @@ int slu_match_new(struct slu_graph *g, const struct slu_match_options *o, struct
 	m->g = g;
 	m->end_s = o->end_s ? o->end_s : SLU_GRAPH_END;
 	m->count_visits = o->count_visits;
+	m->stale = o->stale_error ? o->stale_error : EBUSY;
 	m->msg = SLU_BUF_INIT(64 << 20);
 	m->flexible = strcmp(traverser, "flexible") == 0;
 	if (policy_parse(o->policy ? o->policy : "first", &m->policy) < 0)
@@ -283,6 +284,18 @@ static int search(struct attempt *a, enum slu_match_op op, bool dry)
 	return rc < 0 ? never(a) : EBUSY;
 }
 
+/* A walk that succeeded and books nothing reports the error of the last vertex it refused on the
+ * way. The short walk does not look at vertices that cannot serve: ask the plain one. */
+static int error_of_nothing(struct attempt *a)
+{
+	if (a->fast && a->error == EBUSY) {
+		a->plain = true;
+		a->error = a->m->stale;
+		attempt_run(a);
+	}
+	return a->error;
+}
+
 /* Turn the marks of a successful attempt into bookings and output. */
 static int commit(struct attempt *a, bool dry, int64_t jobid, const struct slu_sink *sink,
 		  struct slu_match_result *out)
@@ -320,7 +333,7 @@ static int commit(struct attempt *a, bool dry, int64_t jobid, const struct slu_s
 		if (!dry)
 			led_job_drop(&m->led, b.job);
 		if (!n)
-			out->code = a->error;
+			out->code = error_of_nothing(a);
 		return (int)n;
 	}
 	out->at_s = a->at;

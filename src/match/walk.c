@@ -234,7 +234,7 @@ int attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_job
 		.list = spec->resources,
 		.nlist = spec->nresources,
 		.constraint = spec->constraint,
-		.error = EBUSY,
+		.error = m->stale,
 	};
 	slu_arena_reset(&m->req);
 	a->info = slu_arena_zalloc(&m->req, (spec->nrequests + 1) * sizeof *a->info);
@@ -1006,8 +1006,9 @@ int attempt_run(struct attempt *a)
 	a->centre = 0;
 	if (__builtin_add_overflow(a->at, a->duration, &a->end))
 		a->end = INT64_MIN;
-	rc = fast_attempt(a);
-	if (rc != -EAGAIN)
+	rc = a->plain ? -EAGAIN : fast_attempt(a);
+	a->fast = rc != -EAGAIN;
+	if (a->fast)
 		return rc;
 	a->centre = 0;
 	for (uint32_t i = 0; i < a->nlist; i++)

@@ -1,5 +1,6 @@
 #include "query/session.h"
 
+#include <unistd.h>
 #include <float.h>
 #include <stdarg.h>
 #include <time.h>
@@ -96,7 +97,10 @@ static int make_matcher(struct slu_session *s, struct slu_buf *msg)
 					.policy = s->o.policy,
 					.traverser = s->o.traverser,
 					.filters = s->o.filters_twice ? ":" : s->o.filters,
-					.count_visits = s->o.elapse };
+					.count_visits = s->o.elapse,
+					/* The reference asks before each command whether a
+					 * pipe is a terminal. */
+					.stale_error = isatty(STDIN_FILENO) ? 0 : ENOTTY };
 	struct slu_error err = { 0 };
 	int rc = slu_match_new(s->g, &mo, &s->m, &err);
 
