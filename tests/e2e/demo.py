@@ -1,0 +1,201 @@
+"""make demo: gangs clog under the default scheduler and flow through Sluice; live table, summary, picture."""
+
+import argparse
+import html
+import random
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from cluster import Cluster, work  # noqa: E402
+from cluster.gangs import GangWatch  # noqa: E402
+from e2e.daemon import ROOT, Sluiced  # noqa: E402
+
+NODES = 12
+CPU = 8
+
+
+def gangs(count, seed):
+    rng = random.Random(seed)
+    return [(f"gang-{i:02}", rng.choice([2, 3, 4, 6]), rng.randint(2, 5)) for i in range(count)]
+
+
+class Recorder(GangWatch):
+    """Also notes when which pod was on which node, for the picture."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.bars = {}  # uid -> [gang, node, from, to]
+        self.began = {}  # gang -> {pod: when it ran}
+
+    def _event(self, kind, pod):
+        super()._event(kind, pod)
+        meta, node = pod["metadata"], pod["spec"].get("nodeName")
+        group = self.group_of(pod)
+        if not node or not group:
+            return
+        if pod["status"].get("phase") == "Running":
+            self.began.setdefault(group[0][1], {}).setdefault(meta["name"], time.time())
+        bar = self.bars.setdefault(meta["uid"], [group[0][1], node, time.time(), None])
+        if bar[3] is None and (kind == "DELETED" or pod["status"].get("phase") in ("Succeeded", "Failed")):
+            bar[3] = time.time()
+
+
+def let_go(admin, space, watch, runs, released):
+    """A gang computes only while all of it runs: its time begins when it is whole."""
+    for (_, name), gang in watch.snapshot().items():
+        if gang.running_at is None or name in released:
+            continue
+        released.add(name)
+        members = list(watch.began.get(name, {}).items())
+
+        def free(member, run=runs[name]):
+            pod, began = member
+            notes = {"sluice.test/hang": None, "sluice.test/run-seconds": f"{time.time() - began + run:.1f}"}
+            admin.patch("pods", pod, {"metadata": {"annotations": notes}}, space)
+
+        admin.map(free, members)
+
+
+class Screen:
+    """A table that is redrawn in place on a terminal, printed once in a while elsewhere."""
+
+    def __init__(self):
+        self.live = sys.stdout.isatty()
+        self.lines = 0
+        self.last = 0
+
+    def draw(self, lines, final=False):
+        if not self.live and not final and time.monotonic() - self.last < 5:
+            return
+        self.last = time.monotonic()
+        if self.live and self.lines:
+            print(f"\x1b[{self.lines}A\x1b[J", end="")
+        print("\n".join(lines), flush=True)
+        self.lines = 0 if final else len(lines)
+
+
+def bar(part, whole, width=30):
+    full = round(width * part / whole) if whole else 0
+    return "█" * full + "·" * (width - full)
+
+
+def table(title, watch, wanted, begun, limit):
+    seen = watch.snapshot().values()
+    done = sum(g.done_at is not None for g in seen)
+    whole = sum(g.running_at is not None and g.done_at is None for g in seen)
+    half = sum(g.half_started for g in seen)
+    held = sum(len(g.bound) for g in seen if g.half_started)
+    passed = time.time() - begun
+    return [
+        f"  {title:<18} {bar(done, wanted)} {done:>2} of {wanted} gangs done   {passed:5.1f} s"
+        + (f" (stops at {limit:.0f} s)" if limit else ""),
+        f"  {'':<18} whole and running {whole:>2}    half-started {half:>2}, holding {held:>2} nodes that do nothing",
+    ]
+
+
+def play(cluster, scheduler, title, work_list, limit, screen):
+    """Submit all gangs at once and watch until they are done, or nothing has moved for a while."""
+    admin = cluster.admin
+    space = f"demo-{scheduler}"
+    cluster.namespace(space)
+    pods = [p for name, size, run in work_list
+            for p in work.gang(name, size, cpu=CPU, namespace=space, run=run, scheduler=scheduler,
+                               annotations={"sluice.sh/duration": str(run + 1), "sluice.test/hang": "end"})]  # fmt: skip
+    # Pods of different gangs arrive interleaved, as they do when users submit at once.
+    random.Random(3).shuffle(pods)
+    runs, released = {name: run for name, _, run in work_list}, set()
+    with Recorder(admin, space) as watch:
+        begun = time.time()
+        moved, last = time.time(), None
+        admin.create_many(pods)
+        while True:
+            let_go(admin, space, watch, runs, released)
+            finished = len(watch.finished())
+            state = (finished, sum(len(g.bound) for g in watch.snapshot().values()))
+            if state != last:
+                moved, last = time.time(), state
+            screen.draw(table(title, watch, len(work_list), begun, limit))
+            over = finished == len(work_list)
+            stuck = time.time() - moved > 8 and not over
+            if over or stuck or (limit and time.time() - begun > limit):
+                break
+            time.sleep(0.1)
+        screen.draw(table(title, watch, len(work_list), begun, limit), final=True)
+        end = time.time()
+    admin.delete_all("pods", space, grace=0)
+    seen = watch.snapshot().values()
+    return {
+        "title": title, "finished": len(watch.finished()), "half": len(watch.half_started()),
+        "stuck": stuck, "makespan": max((g.done_at for g in seen if g.done_at), default=end) - begun,
+        "clogged": watch.clogged(), "partial": watch.longest_partial(), "bars": list(watch.bars.values()),
+        "begun": begun, "end": end,
+    }  # fmt: skip
+
+
+def picture(results, wanted, file):
+    """One page with a lane per node and a bar per pod, grey where a gang was never whole."""
+    width, lane, left = 900, 14, 90
+    parts = []
+    longest = max(r["end"] - r["begun"] for r in results)
+    names = sorted({b[1] for r in results for b in r["bars"]})
+    for r in results:
+        svg = [f'<svg viewBox="0 0 {left + width + 10} {lane * len(names) + 30}" role="img">']
+        for i, n in enumerate(names):
+            svg.append(f'<text x="0" y="{i * lane + 11}" class="n">{html.escape(n)}</text>')
+        for gang, node, start, stop in sorted(r["bars"], key=lambda b: b[2]):
+            x = left + (start - r["begun"]) / longest * width
+            w = max(1.0, ((stop or r["end"]) - start) / longest * width)
+            hue = (int(gang.rpartition("-")[2]) * 47) % 360
+            colour = f"hsl({hue} 60% 55%)" if stop else "#b5b5b5"
+            svg.append(
+                f'<rect x="{x:.1f}" y="{names.index(node) * lane + 2}" width="{w:.1f}" height="{lane - 3}" '
+                f'fill="{colour}"><title>{html.escape(gang)}</title></rect>'
+            )
+        for s in range(0, int(longest) + 1, 10):
+            x = left + s / longest * width
+            svg.append(f'<text x="{x:.0f}" y="{lane * len(names) + 20}" class="n">{s} s</text>')
+        svg.append("</svg>")
+        note = "stands still for ever" if r["stuck"] else f'makespan {r["makespan"]:.1f} s'
+        parts.append(
+            f'<h2>{html.escape(r["title"])}: {r["finished"]} of {wanted} gangs, {note}</h2>' + "".join(svg)
+        )
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(
+        "<!doctype html><meta charset=utf-8><title>Sluice: the clogging demonstration</title>"
+        "<style>body{font:15px sans-serif;margin:2em;max-width:1050px}svg{width:100%}.n{font-size:10px;fill:#555}</style>"
+        "<h1>The same gangs, twice</h1><p>A lane is a node, a bar is a pod, a colour is a gang; grey pods hold their node "
+        "for a gang that never became whole.</p>" + "".join(parts)
+    )
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__)
+    args.add_argument("--gangs", type=int, default=24)
+    args.add_argument("--seed", type=int, default=1)
+    args.add_argument("--picture", type=Path, default=ROOT / "build" / "demo.html")
+    o = args.parse_args()
+    todo = gangs(o.gangs, o.seed)
+    perfect = sum(size * run for _, size, run in todo) / NODES
+    screen = Screen()
+    print(f"Starting a Kubernetes with {NODES} simulated nodes ...", flush=True)
+    with Cluster("demo", node_list=[{"name": "node", "count": NODES, "cpu": CPU}]) as cluster:
+        print(f"{len(todo)} gangs of 2 to 6 whole-node pods, {sum(s for _, s, _ in todo)} pods; "
+              f"perfect packing would need {perfect:.0f} s.\n", flush=True)  # fmt: skip
+        results = [play(cluster, "default-scheduler", "default scheduler", todo, 40, screen)]
+        print()
+        with Sluiced(cluster, user="admin"):
+            results.append(play(cluster, "sluice", "Sluice", todo, None, screen))
+    print(f"\n  {'':<18} {'finished':>9} {'half-started':>13} {'makespan':>10} {'clogged pod-seconds':>20}")
+    for r in results:
+        span = "never ends" if r["stuck"] or r["finished"] < len(todo) else f"{r['makespan']:.1f} s"
+        print(f"  {r['title']:<18} {r['finished']:>5} / {len(todo)} {r['half']:>13} {span:>10} {r['clogged']:>20.1f}")
+    picture(results, len(todo), o.picture)
+    print(f"\n  Picture: {o.picture}")
+    return 0 if results[-1]["finished"] == len(todo) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
