@@ -187,7 +187,8 @@ struct attempt {
 	bool root_excl;
 	int64_t aux_score; /* what auxiliary subsystems report */
 	int64_t aux_count;
-	uint32_t depth;                     /* of the vertex whose slots flex.c makes */
+	uint32_t depth;    /* of the vertex whose slots flex.c makes */
+	struct memo *skip; /* stop policies: vertices known to fail at this time; see fast.c */
 	const struct slu_request **variant; /* xor-slots: the lists to try */
 	uint32_t *variant_n, variants;
 	bool no_memory;
@@ -249,6 +250,11 @@ void fast_touch(struct slu_match *m, uint32_t v, bool units);
 void fast_drop(struct slu_match *m);
 /* As attempt_run, or -EAGAIN where the plain walk is needed. */
 int fast_attempt(struct attempt *a);
+/* Policies that stop early walk plainly, but need not ask again who failed at the same time: set
+ * a->skip if the request allows it; then whether v is known to fail, and that it did. */
+void fast_skip_begin(struct attempt *a);
+bool fast_fails(const struct attempt *a, uint32_t v);
+void fast_failed(struct attempt *a, uint32_t v);
 /* For it: the plain visit of one vertex of the front, whether the vertices above it let one pass,
  * and the score it would have. */
 bool walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count, struct pool *up);

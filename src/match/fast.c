@@ -539,6 +539,46 @@ static int64_t units_serving(struct attempt *a, const struct front *f, struct me
 	return units;
 }
 
+void fast_skip_begin(struct attempt *a)
+{
+	struct slu_match *m = a->m;
+	uint8_t sig[SIG_MAX];
+	uint32_t nsig = 0;
+	struct front *f;
+
+	a->skip = NULL;
+	if (m->count_visits || !m->tree || m->flexible || m->nsub > 1 || m->odd || a->nlist != 1 ||
+	    a->list->type == SLU_TYPE_SLOT || a->constraint || !sign(a->list, 1, sig, &nsig))
+		return;
+	f = front_for(m, a->list);
+	if (f && !f->bad)
+		a->skip = memo_for(a, (uint32_t)(f - m->fast->front), sig, nsig);
+}
+
+bool fast_fails(const struct attempt *a, uint32_t v)
+{
+	uint32_t p = a->m->fast->front[a->skip->front].at[v];
+
+	return p != SLU_NONE && a->skip->known[p / 64] >> p % 64 & 1;
+}
+
+void fast_failed(struct attempt *a, uint32_t v)
+{
+	struct slu_match *m = a->m;
+	struct memo *x = a->skip;
+	uint32_t p = m->fast->front[x->front].at[v];
+	uint64_t bit = 1ull << p % 64;
+
+	if (p == SLU_NONE)
+		return;
+	x->known[p / 64] |= bit;
+	if (led_starts_after(&m->led, v, a->at))
+		x->later[p / 64] |= bit;
+	else
+		x->later[p / 64] &= ~bit;
+	m->fast->last[x->front] = SLU_NONE;
+}
+
 int fast_attempt(struct attempt *a)
 {
 	struct slu_match *m = a->m;

@@ -544,11 +544,18 @@ static int visit_edge(struct attempt *a, uint32_t e, const struct slu_request *l
 	struct answer got;
 	struct kind *k;
 	struct cand *c;
+	bool front;
 
 	if (a->m->colour && a->m->colour[v] == a->m->gen)
 		return -EBUSY;
-	if (visit(a, v, list, n, pristine, x, depth, into, &got) < 0 || a->no_memory)
+	front = a->skip && pristine;
+	if (front && fast_fails(a, v))
+		return refuse(a, EBUSY);
+	if (visit(a, v, list, n, pristine, x, depth, into, &got) < 0 || a->no_memory) {
+		if (front && !a->no_memory)
+			fast_failed(a, v);
 		return -EBUSY;
+	}
 	c = cand_new(a, 1);
 	k = c ? pool_kind(a, into, g->v.p[v].type, a->m->sub[0], true) : NULL;
 	if (!k)
@@ -797,6 +804,14 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 		return rc;
 	if (m->colour)
 		m->colour[u] = m->gen;
+	if (class.fit == FIT_RESOURCE && !class.n && m->kid_off[u] == m->kid_off[u + 1] &&
+	    m->nsub == 1) {
+		/* A leaf of graph and request: nothing to explore, nothing to choose. */
+		a->centre -= mine;
+		if (!walk_score(m, u, a->centre, &out->score))
+			return refuse(a, EBUSY);
+		goto good;
+	}
 	if (class.fit == FIT_SLOT && m->flexible) {
 		a->depth = depth + 1;
 		rc = flex_slots(a, u, class.slot, class.nslot, &own);
@@ -815,6 +830,7 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 		return rc;
 	if (!mark_chosen(a, &own))
 		pool_append(a, up, &own);
+good:
 	out->count = avail;
 	out->excl = x;
 	rc = put_label(a, u, list, n);
@@ -1010,6 +1026,9 @@ int attempt_run(struct attempt *a)
 	a->fast = rc != -EAGAIN;
 	if (a->fast)
 		return rc;
+	a->skip = NULL;
+	if (m->policy.stop)
+		fast_skip_begin(a);
 	a->centre = 0;
 	for (uint32_t i = 0; i < a->nlist; i++)
 		x = x ||
