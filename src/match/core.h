@@ -164,7 +164,8 @@ void sort_first(struct key *k, uint32_t n, uint32_t need, bool greater);
 /* --- walk.c --- */
 struct reqinfo {
 	int64_t *needs; /* by position in prune */
-	bool any;       /* some pruning type is mentioned below */
+	bool *has;      /* whether the type is mentioned below at all */
+	bool any;       /* some is */
 	uint32_t emax;
 };
 
@@ -176,7 +177,6 @@ struct attempt {
 	const struct slu_constraint *constraint;
 	struct reqinfo *info; /* by request index */
 	int64_t *top_needs;
-	bool top_any;
 	enum mode mode;
 	int64_t now, at, duration, end; /* end = at + duration */
 	int64_t centre;                 /* F of node_centric */
@@ -198,7 +198,6 @@ struct attempt {
 int attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_jobspec *spec);
 /* One attempt at a->at in a->mode: 0, or a negative errno (-ENOMEM for lack of memory). */
 int attempt_run(struct attempt *a);
-int attempt_needs(struct attempt *a, const struct slu_request *list, uint32_t n);
 int visit_children(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
 		   bool pristine, bool x, uint32_t shares, struct pool *into);
 struct kind *pool_kind(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub, bool make);

@@ -108,8 +108,8 @@ static bool make_slot(struct attempt *a, const struct alt *alt, const uint32_t *
 		for (c = next[alt->type[k]]; units < want[k]; c = c->next) {
 			if (!c)
 				return false;
-			units += c->count;
-			picks += c->n;
+			units += cand_picks(c)->needs;
+			picks++;
 		}
 	}
 	s = cand_new(a, picks);
@@ -121,16 +121,12 @@ static bool make_slot(struct attempt *a, const struct alt *alt, const uint32_t *
 		int64_t units = 0;
 
 		for (c = next[alt->type[k]]; units < want[k]; c = c->next) {
-			const struct pick *from = cand_picks(c);
+			struct pick *to = s->n > 1 ? &s->many[p++] : &s->one;
 
-			units += c->count;
+			*to = *cand_picks(c);
+			to->excl = true;
+			units += to->needs;
 			s->score += c->score;
-			for (uint32_t j = 0; j < c->n; j++, p++) {
-				struct pick *to = s->n > 1 ? &s->many[p] : &s->one;
-
-				*to = from[j];
-				to->excl = true;
-			}
 		}
 		next[alt->type[k]] = c;
 	}
@@ -173,9 +169,9 @@ int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, ui
 	struct pool own = { 0 };
 	struct mix x = { .a = a };
 	struct slu_request *kids;
-	uint32_t nkids = 0, *state, *want, *rest, left;
+	uint32_t nkids = 0, *state, *want, *rest, *spare, left, first = 0;
+	struct kind made = { 0 }, *out;
 	struct cand **next;
-	struct kind *out;
 
 	for (uint32_t i = 0; i < n; i++)
 		if (is_slot(a, &list[i])) {
@@ -194,8 +190,9 @@ int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, ui
 	choose_all(a, &own, true);
 	state = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *state);
 	rest = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *rest);
+	spare = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *spare);
 	next = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *next);
-	if (!state || !rest || !next)
+	if (!state || !rest || !spare || !next)
 		goto fail;
 	for (uint32_t t = 0; t < x.ntypes; t++) {
 		struct kind *k = pool_kind(a, &own, kids[t].type, a->m->sub[0], false);
@@ -219,35 +216,41 @@ int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, ui
 					alt->type[k] = t;
 		x.nalt++;
 	}
+	left = x.nalt == 1 ? fits(&x, &x.alt[0], state) : best_from(&x, state, &first);
+	memcpy(rest, state, x.ntypes * sizeof *rest);
+	for (; left && !a->no_memory; left--) {
+		const struct alt *alt;
+
+		if (x.nalt > 1 && (!best_from(&x, rest, &first) || first >= x.nalt))
+			break;
+		alt = &x.alt[x.nalt > 1 ? first : 0];
+		/* Shares are measured by all there is, the path by what is left. */
+		for (uint32_t k = 0; k < alt->slot->nwith; k++)
+			want[k] = units_of(state[alt->type[k]], &alt->slot->with[k]);
+		if (!make_slot(a, alt, want, next, &made)) {
+			slu_buf_puts(&a->m->msg, "dom_slot: not enough slots.\n");
+			made = (struct kind){ 0 };
+			break;
+		}
+		if (x.nalt > 1) {
+			if (!take(alt, rest, spare, x.ntypes))
+				break;
+			memcpy(rest, spare, x.ntypes * sizeof *rest);
+		}
+	}
+	slu_map_done(&x.seen);
+	if (a->no_memory)
+		return -ENOMEM;
+	if (!made.n)
+		return 0;
 	out = pool_kind(a, into, SLU_TYPE_SLOT, a->m->sub[0], true);
 	if (!out)
 		return -ENOMEM;
-	if (x.nalt == 1) {
-		left = fits(&x, &x.alt[0], state);
-		for (uint32_t k = 0; k < x.alt[0].slot->nwith; k++)
-			want[k] = units_of(state[x.alt[0].type[k]], &x.alt[0].slot->with[k]);
-		while (left-- && make_slot(a, &x.alt[0], want, next, out))
-			;
-	} else {
-		for (;;) {
-			const struct alt *alt;
-			uint32_t first;
-
-			if (!best_from(&x, state, &first) || first >= x.nalt)
-				break;
-			alt = &x.alt[first];
-			for (uint32_t k = 0; k < alt->slot->nwith; k++)
-				want[k] = units_of(state[alt->type[k]], &alt->slot->with[k]);
-			if (!make_slot(a, alt, want, next, out) ||
-			    !take(alt, state, rest, x.ntypes))
-				break;
-			memcpy(state, rest, x.ntypes * sizeof *state);
-		}
-		slu_map_done(&x.seen);
+	for (struct cand *c = made.head, *after; c; c = after) {
+		after = c->next;
+		pool_add(out, c);
 	}
-	if (!out->n) /* as if the type had not been met */
-		into->n--;
-	return a->no_memory ? -ENOMEM : 0;
+	return 0;
 fail:
 	a->no_memory = true;
 	return -ENOMEM;
@@ -274,67 +277,97 @@ static bool has_xor(const struct slu_request *list, uint32_t n)
 	return false;
 }
 
-static int expand(struct attempt *a, const struct slu_request *list, uint32_t n,
-		  struct variants *out);
-
-/* All combinations of the variants of the elements kept (keep = NONE: all, else the only slot). */
-static int combine(struct attempt *a, const struct slu_request *list, uint32_t n, uint32_t keep,
-		   struct variants *out)
+static int push_variant(struct variants *v, struct slu_request *l, uint32_t n)
 {
-	struct variants *of = slu_calloc(n + 1, sizeof *of);
-	uint32_t *at = slu_calloc(n + 1, sizeof *at), *pos = slu_calloc(n + 1, sizeof *pos);
-	uint32_t kept = 0, i;
-	int rc = of && at && pos ? 0 : -ENOMEM;
+	if (slu_vec_push(&v->list, l) < 0 || slu_vec_push(&v->n, n) < 0)
+		return -ENOMEM;
+	return v->list.n > VARIANTS_MAX ? -EOVERFLOW : 0;
+}
 
-	for (i = 0; i < n && !rc; i++) {
-		if (keep != SLU_NONE && is_slot(a, &list[i]) && i != keep)
-			continue;
-		pos[kept] = i;
-		rc = expand(a, list[i].with, list[i].nwith, &of[kept++]);
-	}
-	while (!rc) {
-		struct slu_request *l = slu_arena_alloc(&a->m->req, (kept + 1) * sizeof *l);
+/* Every list of `base` with each variant of `r` behind it. */
+static int append_each(struct attempt *a, struct variants *base, const struct slu_request *r,
+		       const struct variants *of)
+{
+	struct variants next = { 0 };
+	int rc = 0;
 
-		if (!l || slu_vec_push(&out->list, l) < 0 || slu_vec_push(&out->n, kept) < 0) {
-			rc = -ENOMEM;
-			break;
+	for (uint32_t i = 0; i < base->list.n && !rc; i++)
+		for (uint32_t k = 0; k < of->list.n && !rc; k++) {
+			uint32_t n = base->n.p[i];
+			struct slu_request *l = slu_arena_alloc(&a->m->req, (n + 1) * sizeof *l);
+
+			if (!l) {
+				rc = -ENOMEM;
+				break;
+			}
+			if (n)
+				memcpy(l, base->list.p[i], n * sizeof *l);
+			l[n] = *r;
+			l[n].with = of->list.p[k];
+			l[n].nwith = of->n.p[k];
+			rc = push_variant(&next, l, n + 1);
 		}
-		if (out->list.n > VARIANTS_MAX) {
-			rc = -EOVERFLOW;
-			break;
-		}
-		for (i = 0; i < kept; i++) {
-			l[i] = list[pos[i]];
-			l[i].with = of[i].list.p[at[i]];
-			l[i].nwith = of[i].n.p[at[i]];
-			if (l[i].type == SLU_TYPE_XOR_SLOT)
-				l[i].type = SLU_TYPE_SLOT;
-		}
-		for (i = kept; i > 0 && ++at[i - 1] == of[i - 1].list.n; i--)
-			at[i - 1] = 0;
-		if (!i)
-			break;
-	}
-	for (i = 0; of && i < n; i++)
-		variants_done(&of[i]);
-	slu_free(of);
-	slu_free(at);
-	slu_free(pos);
+	variants_done(base);
+	*base = next;
 	return rc;
 }
 
+/* Every list of `base` with one of the choices behind it. */
+static int append_choice(struct attempt *a, struct variants *base, const struct slu_request *choice,
+			 uint32_t nchoice)
+{
+	struct variants next = { 0 };
+	int rc = 0;
+
+	for (uint32_t i = 0; i < base->list.n && !rc; i++)
+		for (uint32_t k = 0; k < nchoice && !rc; k++) {
+			uint32_t n = base->n.p[i];
+			struct slu_request *l = slu_arena_alloc(&a->m->req, (n + 1) * sizeof *l);
+
+			if (!l) {
+				rc = -ENOMEM;
+				break;
+			}
+			if (n)
+				memcpy(l, base->list.p[i], n * sizeof *l);
+			l[n] = choice[k];
+			rc = push_variant(&next, l, n + 1);
+		}
+	variants_done(base);
+	*base = next;
+	return rc;
+}
+
+/* Nested ones first; the rest of the siblings is needed together, of the xor-slots one. */
 static int expand(struct attempt *a, const struct slu_request *list, uint32_t n,
 		  struct variants *out)
 {
-	bool any = false;
-	int rc = 0;
+	SLU_VEC(struct slu_request) choice = { 0 };
+	int rc = push_variant(out, NULL, 0);
 
-	for (uint32_t i = 0; i < n && !rc; i++)
-		if (list[i].type == SLU_TYPE_XOR_SLOT) {
-			any = true;
-			rc = combine(a, list, n, i, out);
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		struct variants of = { 0 };
+
+		rc = expand(a, list[i].with, list[i].nwith, &of);
+		if (!rc && list[i].type != SLU_TYPE_XOR_SLOT)
+			rc = append_each(a, out, &list[i], &of);
+		for (uint32_t k = 0; k < of.list.n && !rc && list[i].type == SLU_TYPE_XOR_SLOT;
+		     k++) {
+			struct slu_request c = list[i];
+
+			c.type = SLU_TYPE_SLOT;
+			c.with = of.list.p[k];
+			c.nwith = of.n.p[k];
+			rc = slu_vec_push(&choice, c);
+			if (!rc && choice.n > VARIANTS_MAX)
+				rc = -EOVERFLOW;
 		}
-	return any || rc ? rc : combine(a, list, n, SLU_NONE, out);
+		variants_done(&of);
+	}
+	if (!rc && choice.n)
+		rc = append_choice(a, out, choice.p, choice.n);
+	slu_vec_done(&choice);
+	return rc;
 }
 
 int flex_variants(struct attempt *a)

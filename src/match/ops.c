@@ -186,7 +186,6 @@ static bool feasible(const struct attempt *a, enum slu_match_op op)
 
 static int try_at(struct attempt *a, enum mode mode, int64_t at)
 {
-	uint64_t pre = 0, post = 0;
 	int rc;
 
 	a->mode = mode;
@@ -202,19 +201,11 @@ static int try_at(struct attempt *a, enum mode mode, int64_t at)
 	if (rc < 0)
 		return rc;
 	rc = -EBUSY;
-	for (uint32_t i = 0; i < a->variants && rc < 0; i++) {
+	for (uint32_t i = 0; i < a->variants && rc < 0 && rc != -ENOMEM; i++) {
 		a->list = a->variant[i];
 		a->nlist = a->variant_n[i];
-		rc = a->variants > 1 ? attempt_needs(a, a->list, a->nlist) : 0;
-		if (!rc)
-			rc = attempt_run(a);
-		pre += a->pre;
-		post += a->post;
-		if (rc == -ENOMEM)
-			return rc;
+		rc = attempt_run(a);
 	}
-	a->pre = pre;
-	a->post = post;
 	return rc;
 }
 
@@ -319,7 +310,7 @@ static int commit(struct attempt *a, bool dry, int64_t jobid, const struct slu_s
 		return -ENOMEM;
 	if (m->policy.node_exclusive)
 		types[SLU_TYPE_NODE] = 1;
-	exclusive_types(a->list, a->nlist, types);
+	exclusive_types(a->spec->resources, a->spec->nresources, types);
 	if (!dry) {
 		job = led_job_new(&m->led, jobid, a->at, a->duration);
 		if (job < 0)

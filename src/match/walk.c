@@ -160,46 +160,56 @@ bool is_slot(const struct attempt *a, const struct slu_request *r)
 	return r->type == SLU_TYPE_SLOT || (a->m->flexible && r->type == SLU_TYPE_XOR_SLOT);
 }
 
-static void add_needs(struct attempt *a, const struct slu_request *list, uint32_t n, int64_t *sum,
-		      bool *any)
+static void add_need(struct reqinfo *to, uint32_t type, int64_t n)
+{
+	to->needs[type] += n;
+	to->has[type] = to->any = true;
+}
+
+/* What the alternatives have in common (flexible): the least of them, and nothing of a type that
+ * one of them does not have. */
+static void least_needs(const struct slu_match *m, struct reqinfo *to, const struct reqinfo *from,
+			int64_t times)
+{
+	for (uint32_t t = 0; t < m->prune.n; t++) {
+		int64_t n = from->has[t] ? times * from->needs[t] : 0;
+
+		if (!from->has[t] && !to->has[t])
+			continue;
+		to->needs[t] = to->has[t] ? SLU_MIN(to->needs[t], n) : n;
+		to->has[t] = to->any = true;
+	}
+}
+
+static void add_needs(struct attempt *a, const struct slu_request *list, uint32_t n,
+		      struct reqinfo *to)
 {
 	const struct slu_match *m = a->m;
-	uint32_t alts;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct slu_request *c = &list[i];
-		const struct reqinfo *ci = &a->info[c->index];
+		const struct reqinfo *from = &a->info[c->index];
 
-		if (c->type < m->ntypes && m->prune_at[c->type] != NO_PRUNE) {
-			sum[m->prune_at[c->type]] += c->count.min;
-			*any = true;
+		if (c->type < m->ntypes && m->prune_at[c->type] != NO_PRUNE)
+			add_need(to, m->prune_at[c->type], c->count.min);
+		if (m->flexible && is_slot(a, c)) {
+			least_needs(m, to, from, c->count.min);
+			continue;
 		}
-		if (!ci->any)
-			continue;
-		if (m->flexible && is_slot(a, c))
-			continue;
-		*any = true;
 		for (uint32_t t = 0; t < m->prune.n; t++)
-			sum[t] += (int64_t)c->count.min * ci->needs[t];
+			if (from->has[t])
+				add_need(to, t, (int64_t)c->count.min * from->needs[t]);
 	}
-	if (!m->flexible)
-		return;
-	/* Alternatives: what every one of them needs at least, beside the rest. */
-	for (uint32_t t = 0; t < m->prune.n; t++) {
-		int64_t least = 0;
+}
 
-		alts = 0;
-		for (uint32_t i = 0; i < n; i++) {
-			int64_t w;
+static int info_init(struct attempt *a, struct reqinfo *i)
+{
+	uint32_t n = a->m->prune.n + 1;
 
-			if (!is_slot(a, &list[i]))
-				continue;
-			w = (int64_t)list[i].count.min * a->info[list[i].index].needs[t];
-			least = alts++ ? SLU_MIN(least, w) : w;
-			*any = *any || a->info[list[i].index].any;
-		}
-		sum[t] += least;
-	}
+	i->needs = slu_arena_zalloc(&a->m->req, n * sizeof *i->needs);
+	i->has = slu_arena_zalloc(&a->m->req, n * sizeof *i->has);
+	i->any = false;
+	return i->needs && i->has ? 0 : -ENOMEM;
 }
 
 static int request_info(struct attempt *a, const struct slu_request *r)
@@ -209,25 +219,17 @@ static int request_info(struct attempt *a, const struct slu_request *r)
 	for (uint32_t k = 0; k < r->nwith; k++)
 		if (request_info(a, &r->with[k]) < 0)
 			return -ENOMEM;
-	i->needs = slu_arena_zalloc(&a->m->req, (a->m->prune.n + 1) * sizeof *i->needs);
-	if (!i->needs)
+	if (info_init(a, i) < 0)
 		return -ENOMEM;
-	i->any = false;
 	i->emax = slu_count_max(&r->count);
-	add_needs(a, r->with, r->nwith, i->needs, &i->any);
-	return 0;
-}
-
-int attempt_needs(struct attempt *a, const struct slu_request *list, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (request_info(a, &list[i]) < 0)
-			return -ENOMEM;
+	add_needs(a, r->with, r->nwith, i);
 	return 0;
 }
 
 int attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_jobspec *spec)
 {
+	struct reqinfo top;
+
 	*a = (struct attempt){
 		.m = m,
 		.spec = spec,
@@ -238,12 +240,13 @@ int attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_job
 	};
 	slu_arena_reset(&m->req);
 	a->info = slu_arena_zalloc(&m->req, (spec->nrequests + 1) * sizeof *a->info);
-	if (!a->info)
+	if (!a->info || info_init(a, &top) < 0)
 		return -ENOMEM;
-	a->top_needs = slu_arena_zalloc(&m->req, (m->prune.n + 1) * sizeof(int64_t));
-	if (!a->top_needs || attempt_needs(a, a->list, a->nlist) < 0)
-		return -ENOMEM;
-	add_needs(a, a->list, a->nlist, a->top_needs, &a->top_any);
+	for (uint32_t i = 0; i < a->nlist; i++)
+		if (request_info(a, &a->list[i]) < 0)
+			return -ENOMEM;
+	add_needs(a, a->list, a->nlist, &top);
+	a->top_needs = top.needs;
 	return 0;
 }
 
@@ -423,12 +426,12 @@ static int prune(struct attempt *a, uint32_t u, uint32_t s, const struct slu_req
 			if (rc < 0)
 				return rc;
 		}
-		if (!mu || !info->any)
-			continue;
 		if (m->flexible && slot) {
-			slots_fit = aggregate_fits(a, mu, info);
+			slots_fit = !mu || !info->any || aggregate_fits(a, mu, info);
 			continue;
 		}
+		if (!mu || !info->any)
+			continue;
 		if (!aggregate_fits(a, mu, info))
 			return refuse(a, EBUSY);
 	}
@@ -690,7 +693,7 @@ static uint32_t count_shares(const struct kind *k, uint32_t n)
 	if (!n)
 		return 0;
 	for (const struct cand *c = k->head; c; c = c->next) {
-		units += c->count;
+		units += cand_picks(c)->needs;
 		if (units >= n) {
 			shares++;
 			units = 0;
@@ -739,8 +742,8 @@ static void slots(struct attempt *a, uint32_t u, const struct slu_request *slot,
 			int64_t units = 0;
 
 			for (c = next[k]; units < want[k]; c = c->next) {
-				units += c->count;
-				picks += c->n;
+				units += cand_picks(c)->needs;
+				picks++;
 			}
 		}
 		s = cand_new(a, picks);
@@ -750,16 +753,12 @@ static void slots(struct attempt *a, uint32_t u, const struct slu_request *slot,
 			int64_t units = 0;
 
 			for (c = next[k]; units < want[k]; c = c->next) {
-				const struct pick *from = cand_picks(c);
+				struct pick *to = s->n > 1 ? &s->many[p++] : &s->one;
 
-				units += c->count;
+				*to = *cand_picks(c);
+				to->excl = true;
+				units += to->needs;
 				score += c->score;
-				for (uint32_t j = 0; j < c->n; j++, p++) {
-					struct pick *to = s->n > 1 ? &s->many[p] : &s->one;
-
-					*to = from[j];
-					to->excl = true;
-				}
 			}
 			next[k] = c;
 		}
@@ -828,7 +827,8 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 	rc = finish(a, u, list, n, &own, &out->score);
 	if (rc < 0)
 		return rc;
-	if (!mark_chosen(a, &own))
+	/* Below a score of 0 nothing counts. */
+	if (out->score > 0 && !mark_chosen(a, &own))
 		pool_append(a, up, &own);
 good:
 	out->count = avail;
