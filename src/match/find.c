@@ -47,7 +47,6 @@ struct find {
 	int64_t job;
 	int64_t now;
 	uint32_t terms;
-	int code;
 };
 
 /* --- reading the criteria --- */
@@ -337,6 +336,7 @@ static int cmp_ag(const void *a, const void *b, void *g)
 		      slu_graph_type_name(g, ((const struct slu_agfilter *)b)->type));
 }
 
+/* 1 with the numbers, 0 to leave the vertex out. */
 static int aggregates(struct find *f, uint32_t v, struct slu_agfilter **out, uint32_t *n)
 {
 	struct slu_match *m = f->m;
@@ -347,18 +347,17 @@ static int aggregates(struct find *f, uint32_t v, struct slu_agfilter **out, uin
 
 	if (!ag)
 		return -ENOMEM;
-	if (f->has_job && !span) {
-		slu_buf_puts(&m->msg, "dom_find_dfv: span missing in job2span  for vertex: ");
-		slu_graph_name_put(m->g, v, &m->msg);
-		slu_buf_putc(&m->msg, '\n');
-		f->code = EINVAL;
-		return -EINVAL;
-	}
+	/* Without the job's share a vertex is left out, and what hangs below it does not count. */
+	for (uint32_t i = 0; span && i < mu->n; i++)
+		if (span[i] < 0)
+			return 0;
+	if (f->has_job && !span)
+		return 0;
 	for (uint32_t i = 0; i < mu->n; i++) {
 		int64_t total = mu->p[i].total, used;
 
 		if (span) {
-			used = SLU_MAX(span[i], (int64_t)0);
+			used = span[i];
 		} else {
 			used = total - slu_planner_at(&mu->p[i], f->now);
 			if (!used)
@@ -369,7 +368,7 @@ static int aggregates(struct find *f, uint32_t v, struct slu_agfilter **out, uin
 	qsort_r(ag, mu->n, sizeof *ag, cmp_ag, m->g);
 	*out = ag;
 	*n = mu->n;
-	return 0;
+	return 1;
 }
 
 /* 1 if printed, 0 if not, negative errno. */
@@ -410,8 +409,8 @@ static int find_at(struct find *f, uint32_t u, struct seen s, uint32_t depth, st
 	if (rc >= 0) {
 		any = any || holds(f, f->first, u, &s, name);
 		if (any && f->agfilter) {
-			any = m->multi[u] != NULL;
-			rc = any ? aggregates(f, u, &ag, &nag) : 0;
+			rc = m->multi[u] ? aggregates(f, u, &ag, &nag) : 0;
+			any = rc > 0;
 		}
 	}
 	/* A label is what the last match left here: printed by nobody, and forgotten. */
@@ -454,10 +453,6 @@ int slu_match_find(struct slu_match *m, const char *criteria, int64_t now_s,
 			memset(m->colour, 0, m->nv * sizeof *m->colour);
 		}
 		rc = find_at(&f, m->g->root[m->sub[0]], (struct seen){ 0 }, 0, &name);
-		if (f.code) {
-			out->code = f.code;
-			rc = 0;
-		}
 	} else if (rc == -EINVAL) {
 		slu_buf_printf(&m->msg, "find: invalid criteria: %s.\n", criteria);
 		out->code = EINVAL;
