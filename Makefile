@@ -42,7 +42,7 @@ cluster-down:
 
 cluster-test: all
 	@hack/cluster/build >/dev/null
-	@hack/cluster/python -m pytest -q tests/cluster tests/e2e
+	@hack/cluster/python -m pytest -q tests/cluster tests/kube tests/e2e
 
 demo: all
 	@tools/demo
