@@ -160,19 +160,34 @@ bool is_slot(const struct attempt *a, const struct slu_request *r)
 	return r->type == SLU_TYPE_SLOT || (a->m->flexible && r->type == SLU_TYPE_XOR_SLOT);
 }
 
+/* Sums of needs stop at the largest number: nobody has that much. */
+static int64_t plus(int64_t a, int64_t b)
+{
+	int64_t r;
+
+	return __builtin_add_overflow(a, b, &r) ? INT64_MAX : r;
+}
+
+static int64_t times(uint32_t n, int64_t x)
+{
+	int64_t r;
+
+	return __builtin_mul_overflow((int64_t)n, x, &r) ? INT64_MAX : r;
+}
+
 static void add_need(struct reqinfo *to, uint32_t type, int64_t n)
 {
-	to->needs[type] += n;
+	to->needs[type] = plus(to->needs[type], n);
 	to->has[type] = to->any = true;
 }
 
 /* What the alternatives have in common (flexible): the least of them, and nothing of a type that
  * one of them does not have. */
 static void least_needs(const struct slu_match *m, struct reqinfo *to, const struct reqinfo *from,
-			int64_t times)
+			uint32_t count)
 {
 	for (uint32_t t = 0; t < m->prune.n; t++) {
-		int64_t n = from->has[t] ? times * from->needs[t] : 0;
+		int64_t n = from->has[t] ? times(count, from->needs[t]) : 0;
 
 		if (!from->has[t] && !to->has[t])
 			continue;
@@ -198,7 +213,7 @@ static void add_needs(struct attempt *a, const struct slu_request *list, uint32_
 		}
 		for (uint32_t t = 0; t < m->prune.n; t++)
 			if (from->has[t])
-				add_need(to, t, (int64_t)c->count.min * from->needs[t]);
+				add_need(to, t, times(c->count.min, from->needs[t]));
 	}
 }
 
