@@ -4,7 +4,7 @@
  *
  * A full machine of nodes with 32 cores, EASY, jobs of 64 sizes and many limits.  Then cycles: one
  * job ends, one is submitted, one pass after each; whoever fits starts.  CPU time of this thread.
-*/
+ */
 #include "base/rng.h"
 #include "queue/queue.h"
 

@@ -270,6 +270,9 @@ struct slu_queue_opts {
 	/* Seconds a running job that outlived its limit is expected to go on; the plan is moved
 	 * by that much each time.  0: 60. */
 	int64_t overrun_s;
+	/* Repair the reservation of EASY and FCFS only when somebody could start.  The starts are
+	 * the same, but a planned start that could move earlier is told later.  For simulations. */
+	bool lazy;
 	/* Check every invariant after each step; a broken one is -EUCLEAN with the sentence. */
 	bool verify;
 	/* Results of ended jobs kept for dependents; 0: 1 000 000. */

@@ -96,6 +96,7 @@ struct subqueue {
 	SLU_VEC(uint32_t) active;   /* buckets with waiting jobs */
 	uint32_t n[5];              /* by state */
 	uint32_t n_reserved;
+	bool stale;        /* its reservation was not repaired: nobody could start (opts.lazy) */
 	uint32_t n_noplan; /* waiting, but no time was found for them */
 	uint64_t started, ended, backfilled;
 };
@@ -263,8 +264,24 @@ int line_of(const struct slu_queue *q, uint32_t sub, uint32_t **out, uint32_t *n
 /* resize.c */
 int grow_all(struct slu_queue *q, struct slu_decisions *out);
 
-/* plan.c */
+/* step.c */
 int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err);
+
+/* pass.c */
+/* A whole look at one queue, and a look at the fresh jobs of all. */
+int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
+	      struct slu_error *err);
+int pass_fresh(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err);
+
+/* plan.c */
+/* An unreserved job in line: start it, or reserve for it if asked to.
+ * SLU_GANG_NOW, _LATER (it has moved to the reserved tree) or _BUSY. */
+int try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_decisions *out,
+	    struct slu_error *err);
+/* Take a reserved job out of the plan and put it back at its earliest time. */
+int replan(struct slu_queue *q, uint32_t j, struct slu_decisions *out, struct slu_error *err);
+/* Out of the reserved tree; the booking is gone already.  In no tree after. */
+void unreserve(struct slu_queue *q, uint32_t j);
 void plan_freed(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node);
 void plan_lost(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node);
 bool plan_user_free(struct slu_queue *q, uint32_t j); /* running limits leave it a place */

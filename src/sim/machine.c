@@ -149,7 +149,7 @@ static int build_requests(struct world *w)
 int world_build(struct world *w, struct slu_error *err)
 {
 	static const char *const level[3] = { "zone", "block", "rack" };
-	struct slu_queue_opts qo = { 0 };
+	struct slu_queue_opts qo = { .lazy = true };
 	int rc = slu_queue_new(&qo, &w->q, err);
 
 	if (rc < 0)

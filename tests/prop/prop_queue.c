@@ -179,7 +179,7 @@ static int rig_apply(struct rig *r, int64_t now, const struct slu_event *ev)
 static int rig_new(struct rig *r, int nodes, int64_t cores, enum slu_policy policy,
 		   enum slu_backfill backfill, bool full)
 {
-	struct slu_queue_opts o = { .verify = true };
+	struct slu_queue_opts o = { .verify = true, .lazy = !full };
 	int rc;
 
 	memset(r, 0, sizeof *r);

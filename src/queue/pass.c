@@ -1,0 +1,396 @@
+/* One look at the plan: repair the promises, start what can start, promise to those in front, fill
+ * the gaps with the rest.
+ *
+ * A pass over a queue, when room may have appeared:
+ *   1. every reserved job, by planned start, is taken out of the plan and put back at its earliest
+ * time. Its old place is free while it looks, so it never moves later unless capacity was lost.
+ *   2. the others in order, while fewer reservations than the policy wants lie before them: start
+ *      or reserve.
+ *   3. the rest may start, if that disturbs no reservation (they are bookings like any other).
+ *      Bucket by bucket: what fails for the shortest job of a bucket fails for all.
+ * When no room appeared, only fresh jobs are looked at: for the others the answer is known. */
+#include "queue/state.h"
+
+/* By planned start: who is planned earlier leaves room to who is planned later, so one sweep goes a
+ * long way. */
+static int by_plan(const void *a, const void *b, void *arg)
+{
+	const struct job *x = (const struct job *)arg + *(const uint32_t *)a;
+	const struct job *y = (const struct job *)arg + *(const uint32_t *)b;
+
+	if (x->planned_s != y->planned_s)
+		return x->planned_s < y->planned_s ? -1 : 1;
+	return x == y ? 0 : order_before(x, y) ? -1 : 1;
+}
+
+static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
+		  struct slu_error *err)
+{
+	q->todo.n = 0;
+	if (slu_vec_reserve(&q->todo, sub->n_reserved) < 0)
+		return -ENOMEM;
+	for (uint32_t j = order_first(q->job.p, sub->reserved); j != SLU_NIL;
+	     j = order_next(q->job.p, sub->reserved, &q->job.p[j]))
+		q->todo.p[q->todo.n++] = j;
+	if (q->todo.n > 1)
+		qsort_r(q->todo.p, q->todo.n, sizeof *q->todo.p, by_plan, q->job.p);
+	for (uint32_t i = 0; i < q->todo.n; i++) {
+		int rc;
+
+		if (sub->conf.stopped) {
+			uint32_t j = q->todo.p[i];
+			int64_t was = q->job.p[j].planned_s;
+
+			slu_gang_cancel(q->m, q->job.p[j].id);
+			unreserve(q, j);
+			bucket_enter(q, j);
+			rc = plan_told(q, j, was, SLU_CAUSE_DROPPED, out);
+		} else {
+			rc = replan(q, q->todo.p[i], out, err);
+		}
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* First unreserved job in order of all buckets that are not `closed` this time. */
+static uint32_t first_in_line(const struct slu_queue *q, const struct subqueue *sub)
+{
+	uint32_t best = SLU_NIL;
+
+	for (uint32_t i = 0; i < sub->active.n; i++) {
+		const struct bucket *b = &q->bucket.p[sub->active.p[i]];
+
+		if (b->closed)
+			continue;
+		uint32_t j = b->after == SLU_NIL
+				     ? order_first(q->job.p, b->root)
+				     : order_next(q->job.p, b->root, &q->job.p[b->after]);
+
+		if (j != SLU_NIL &&
+		    (best == SLU_NIL || order_before(&q->job.p[j], &q->job.p[best])))
+			best = j;
+	}
+	return best;
+}
+
+/* Candidate of a bucket for the gaps: limit below what failed, not after `last`. */
+static uint32_t candidate(const struct slu_queue *q, const struct subqueue *sub,
+			  const struct bucket *b, const struct job *last)
+{
+	uint32_t j;
+
+	if (sub->conf.backfill == SLU_BACKFILL_SHORTEST) {
+		j = order_shortest(q->job.p, b->root, last);
+		return j == SLU_NIL || q->job.p[j].limit_s >= b->failed_limit ? SLU_NIL : j;
+	}
+	j = order_first_below(q->job.p, b->root, b->failed_limit);
+	return j == SLU_NIL || (last && order_before(last, &q->job.p[j])) ? SLU_NIL : j;
+}
+
+static bool heap_before(const struct slu_queue *q, const struct subqueue *sub, uint32_t a,
+			uint32_t b)
+{
+	return sub->conf.backfill == SLU_BACKFILL_SHORTEST
+		       ? order_shorter(&q->job.p[a], &q->job.p[b])
+		       : order_before(&q->job.p[a], &q->job.p[b]);
+}
+
+static void heap_down(struct slu_queue *q, const struct subqueue *sub, uint32_t i)
+{
+	uint32_t *h = q->heap.p, n = q->heap.n;
+
+	for (;;) {
+		uint32_t c = 2 * i + 1;
+
+		if (c >= n)
+			return;
+		if (c + 1 < n && heap_before(q, sub, h[c + 1], h[c]))
+			c++;
+		if (!heap_before(q, sub, h[c], h[i]))
+			return;
+		uint32_t tmp = h[i];
+
+		h[i] = h[c];
+		h[c] = tmp;
+		i = c;
+	}
+}
+
+/* Could the shortest job of this bucket start now?  Remembers a no. */
+static int bucket_fits(struct slu_queue *q, struct bucket *b, struct slu_error *err)
+{
+	uint32_t j = order_shortest(q->job.p, b->root, NULL);
+
+	if (q->job.p[j].limit_s >= b->failed_limit)
+		return 0;
+	struct slu_gang_req req = job_req(q, j);
+	int ans = slu_gang_match(q->m, SLU_GANG_TRY, q->now_s, 0, &req, NULL, err);
+
+	if (ans < 0)
+		return ans;
+	if (ans == SLU_GANG_NOW)
+		return 1;
+	b->failed_limit = q->job.p[j].limit_s;
+	return 0;
+}
+
+/* The job at `depth` in order (reserved ones included), or NULL if the line is shorter. */
+static const struct job *depth_bound(struct slu_queue *q, struct subqueue *sub, uint32_t depth)
+{
+	uint32_t at = order_first(q->job.p, sub->reserved), last = SLU_NIL;
+
+	if (!depth || sub->n[SLU_JOB_WAITING] <= depth)
+		return NULL;
+	/* A merge of the buckets; `after` is where each one stands. */
+	for (uint32_t k = 0; k < depth; k++) {
+		uint32_t j = first_in_line(q, sub);
+
+		if (j != SLU_NIL && (at == SLU_NIL || order_before(&q->job.p[j], &q->job.p[at]))) {
+			q->bucket.p[q->job.p[j].bucket].after = j;
+			last = j;
+		} else {
+			last = at;
+			at = order_next(q->job.p, sub->reserved, &q->job.p[at]);
+		}
+	}
+	for (uint32_t i = 0; i < sub->active.n; i++)
+		q->bucket.p[sub->active.p[i]].after = SLU_NIL;
+	return &q->job.p[last];
+}
+
+static void open_buckets(struct slu_queue *q, struct subqueue *sub)
+{
+	for (uint32_t i = 0; i < sub->active.n; i++) {
+		struct bucket *b = &q->bucket.p[sub->active.p[i]];
+
+		b->closed = false;
+		b->after = SLU_NIL;
+		if (b->failed_at != q->freed) {
+			b->failed_at = q->freed;
+			b->failed_limit = INT64_MAX;
+		}
+	}
+}
+
+/* Fill the gaps.  *started counts. */
+static int backfill(struct slu_queue *q, struct subqueue *sub, const struct job *last,
+		    uint32_t *started, struct slu_decisions *out, struct slu_error *err)
+{
+	q->heap.n = 0;
+	if (slu_vec_reserve(&q->heap, sub->active.n) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < sub->active.n; i++) {
+		struct bucket *b = &q->bucket.p[sub->active.p[i]];
+		uint32_t j = b->closed ? SLU_NIL : candidate(q, sub, b, last);
+
+		if (j == SLU_NIL)
+			continue;
+		/* One question for the whole bucket, where there is more than one job in it. */
+		if (q->job.p[b->root].ord.size > 1) {
+			int fits = bucket_fits(q, b, err);
+
+			if (fits < 0)
+				return fits;
+			if (!fits)
+				continue;
+		}
+		q->heap.p[q->heap.n++] = j;
+	}
+	for (uint32_t i = q->heap.n / 2; i-- > 0;)
+		heap_down(q, sub, i);
+	while (q->heap.n) {
+		uint32_t j = q->heap.p[0], bi = q->job.p[j].bucket;
+		bool limited = !plan_user_free(q, j);
+		int64_t limit_s = q->job.p[j].limit_s;
+		int ans = limited ? SLU_GANG_BUSY : try_job(q, j, false, out, err);
+		uint32_t next = SLU_NIL;
+
+		if (ans < 0)
+			return ans;
+		if (ans == SLU_GANG_NOW)
+			++*started;
+		if (ans == SLU_GANG_BUSY && !limited)
+			q->bucket.p[bi].failed_limit = limit_s;
+		/* The bucket may have gone with its last job. */
+		if (!limited && q->bucket.p[bi].used && q->bucket.p[bi].root != SLU_NIL &&
+		    q->bucket.p[bi].queue == (uint32_t)(sub - q->sub.p))
+			next = candidate(q, sub, &q->bucket.p[bi], last);
+		if (next != SLU_NIL)
+			q->heap.p[0] = next;
+		else
+			q->heap.p[0] = q->heap.p[--q->heap.n];
+		heap_down(q, sub, 0);
+	}
+	return 0;
+}
+
+/* Is there room at this moment for this job, whatever comes later? */
+static int room_now(struct slu_queue *q, uint32_t j, struct slu_error *err)
+{
+	struct slu_gang_req req = job_req(q, j);
+
+	req.duration_s = 1;
+	req.deadline_s = 0;
+	int ans = slu_gang_match(q->m, SLU_GANG_TRY, q->now_s, 0, &req, NULL, err);
+
+	return ans < 0 ? ans : ans == SLU_GANG_NOW;
+}
+
+/* Could a pass start anybody at all?  If not, the plan of a policy with one reservation may stay as
+ * it is until somebody could start (opts.lazy): no start depends on it before. */
+static int nobody(struct slu_queue *q, struct subqueue *sub, struct slu_error *err)
+{
+	uint32_t head = order_first(q->job.p, sub->reserved);
+	int rc;
+
+	if (!q->opts.lazy || sub->n_reserved != 1 || plan_depth(&sub->conf) != 1 ||
+	    q->later.cause || q->job.p[head].planned_s <= q->now_s)
+		return 0;
+	/* The head is first in line, or else a more urgent one wants a reservation of its own. */
+	uint32_t first = first_in_line(q, sub);
+
+	if (first != SLU_NIL && order_before(&q->job.p[first], &q->job.p[head]))
+		return 0;
+	rc = room_now(q, head, err);
+	for (uint32_t i = 0; !rc && i < sub->active.n && sub->conf.policy != SLU_POLICY_FCFS; i++)
+		rc = room_now(q, q->bucket.p[sub->active.p[i]].root, err);
+	return rc < 0 ? rc : !rc;
+}
+
+int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
+	      struct slu_error *err)
+{
+	uint32_t depth = plan_depth(&sub->conf), started;
+
+	open_buckets(q, sub);
+	int rc = nobody(q, sub, err);
+
+	if (rc < 0)
+		return rc;
+	sub->stale = rc;
+	if (rc)
+		return 0;
+	rc = repair(q, sub, out, err);
+
+	if (rc < 0 || sub->conf.stopped)
+		return rc;
+	do {
+		started = 0;
+		open_buckets(q, sub);
+		const struct job *last = depth_bound(q, sub, sub->conf.queue_depth);
+
+		for (bool stop = false; depth && !stop;) {
+			uint32_t j = first_in_line(q, sub);
+
+			if (j == SLU_NIL || (last && order_before(last, &q->job.p[j])))
+				break;
+			if (order_rank(q->job.p, sub->reserved, &q->job.p[j]) >= depth)
+				break;
+			if (!plan_user_free(q, j)) {
+				q->bucket.p[q->job.p[j].bucket].closed = true;
+				continue;
+			}
+			int ans = try_job(q, j, true, out, err);
+
+			if (ans < 0)
+				return ans;
+			started += ans == SLU_GANG_NOW;
+			/* No time found for it: the next one is the first then, but for FCFS. */
+			if (ans == SLU_GANG_BUSY) {
+				q->bucket.p[q->job.p[j].bucket].after = j;
+				stop = sub->conf.policy == SLU_POLICY_FCFS;
+			}
+		}
+		for (uint32_t i = 0; i < sub->active.n; i++)
+			q->bucket.p[sub->active.p[i]].after = SLU_NIL;
+		if (sub->conf.policy != SLU_POLICY_FCFS) {
+			rc = backfill(q, sub, last, &started, out, err);
+			if (rc < 0)
+				return rc;
+		}
+	} while (started && sub->conf.queue_depth &&
+		 sub->n[SLU_JOB_WAITING] > sub->conf.queue_depth);
+	return 0;
+}
+
+/* How many are before it in line, counted up to `enough`. */
+static uint32_t ahead(const struct slu_queue *q, const struct subqueue *sub, uint32_t j,
+		      uint32_t enough)
+{
+	const struct job *job = &q->job.p[j];
+	uint32_t n = order_rank(q->job.p, sub->reserved, job);
+
+	for (uint32_t i = 0; i < sub->active.n && n < enough; i++)
+		n += order_rank(q->job.p, q->bucket.p[sub->active.p[i]].root, job);
+	return n;
+}
+
+/* No room has appeared: only this new job needs a look. */
+static int pass_one(struct slu_queue *q, struct subqueue *sub, uint32_t j,
+		    struct slu_decisions *out, struct slu_error *err)
+{
+	const struct slu_queue_conf *c = &sub->conf;
+	uint32_t depth = plan_depth(c);
+	uint32_t enough = c->queue_depth ? c->queue_depth : depth;
+	uint32_t n = enough == UINT32_MAX ? 0 : ahead(q, sub, j, enough);
+	struct bucket *b = &q->bucket.p[q->job.p[j].bucket];
+
+	if ((c->queue_depth && n >= c->queue_depth) || (c->policy == SLU_POLICY_FCFS && n))
+		return 0;
+	if (!plan_user_free(q, j))
+		return 0;
+	/* The reservation in front may be better than it says: make it true before it is relied on.
+	 */
+	if (sub->stale) {
+		int room = room_now(q, j, err);
+
+		return room <= 0 && n ? room : pass_full(q, sub, out, err);
+	}
+	bool reserve = n < depth;
+	int64_t limit_s = q->job.p[j].limit_s;
+
+	if (b->failed_at != q->freed) {
+		b->failed_at = q->freed;
+		b->failed_limit = INT64_MAX;
+	}
+	if (!reserve && limit_s >= b->failed_limit)
+		return 0;
+	uint32_t bi = q->job.p[j].bucket;
+	int ans = try_job(q, j, reserve, out, err);
+
+	if (ans == SLU_GANG_BUSY && q->bucket.p[bi].failed_limit > limit_s)
+		q->bucket.p[bi].failed_limit = limit_s;
+	return ans < 0 ? ans : 0;
+}
+
+int pass_fresh(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err)
+{
+	/* A handful at most; in queue order, as a full pass would take them. */
+	for (uint32_t i = 1; i < q->fresh.n; i++)
+		for (uint32_t k = i;
+		     k && order_before(&q->job.p[q->fresh.p[k]], &q->job.p[q->fresh.p[k - 1]]);
+		     k--) {
+			uint32_t tmp = q->fresh.p[k];
+
+			q->fresh.p[k] = q->fresh.p[k - 1];
+			q->fresh.p[k - 1] = tmp;
+		}
+	for (uint32_t o = 0; o < q->sub_order.n; o++) {
+		uint32_t s = q->sub_order.p[o];
+
+		for (uint32_t i = 0; i < q->fresh.n; i++) {
+			uint32_t j = q->fresh.p[i];
+			int rc;
+
+			if (q->job.p[j].queue != s || q->job.p[j].state != SLU_JOB_WAITING ||
+			    q->job.p[j].planned_s != SLU_TIME_NONE || q->sub.p[s].conf.stopped)
+				continue;
+			rc = pass_one(q, &q->sub.p[s], j, out, err);
+			if (rc < 0)
+				return rc;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,154 @@
+/* One step: timers first, then what the machine's changes mean, then the passes. */
+#include "queue/state.h"
+
+static int on_timer(struct slu_queue *q, const struct timer *t, struct slu_decisions *out)
+{
+	uint32_t j = t->job;
+	struct job *job = j == SLU_NIL ? NULL : &q->job.p[j];
+	int rc;
+
+	if (!job) {
+		uint32_t before = q->span.n;
+
+		for (uint32_t i = q->span.n; i-- > 0;)
+			if (q->span.p[i].to_s <= q->now_s)
+				span_drop(q, i);
+		return before == q->span.n ? 0 : bucket_rebuild(q);
+	}
+	if ((job->flags & JOB_AVOIDS) && job->state != SLU_JOB_RUNNING) {
+		int64_t was = job->planned_s;
+
+		job_leave_line(q, j);
+		shape_put(q, job->shape);
+		job->shape = job->asked;
+		job->asked = SLU_NIL;
+		job->flags &= (uint8_t)~JOB_AVOIDS;
+		rc = plan_told(q, j, was, SLU_CAUSE_OWN, out);
+		return rc < 0 ? rc : job_settle(q, j, out);
+	}
+	switch (job->state) {
+	case SLU_JOB_RUNNING:
+		if (job->end_s >= q->now_s || job->end_s == SLU_FOREVER)
+			return 0;
+		rc = timer_add(q, q->now_s + q->opts.overrun_s + 1, j);
+		if (rc < 0)
+			return rc;
+		if (!(job->flags & JOB_OVERRUN)) {
+			rc = decide_text(out, SLU_DEC_OVERRUN, job->id,
+					 "outlived its limit of %" PRId64 " s", job->limit_s);
+			if (rc < 0)
+				return rc;
+		}
+		job->flags |= JOB_OVERRUN;
+		job->end_s = q->now_s + q->opts.overrun_s;
+		plan_lost(q, SLU_CAUSE_OVERRUN, job->id, SLU_NODE_NONE);
+		return slu_gang_set_end(q->m, job->id, job->end_s);
+	case SLU_JOB_BLOCKED:
+		return job->block == BLOCK_BEGIN ? job_settle(q, j, out) : 0;
+	case SLU_JOB_WAITING:
+		if (job->deadline_s == SLU_TIME_NONE || q->now_s <= job->deadline_s - job->limit_s)
+			return 0;
+		if (job->planned_s != SLU_TIME_NONE)
+			plan_freed(q, SLU_CAUSE_EARLY_END, job->id, SLU_NODE_NONE);
+		job_leave_line(q, j);
+		return job_settle(q, j, out);
+	default:
+		return 0;
+	}
+}
+
+/* Nodes came or went for good: who could never run may now, and the other way round. */
+static int look_again(struct slu_queue *q, struct slu_decisions *out)
+{
+	q->topology_seen = q->topology;
+	q->todo.n = 0;
+	for (uint32_t j = q->list[SLU_JOB_NEVER]; j != SLU_NIL; j = q->job.p[j].next)
+		if (q->job.p[j].block == BLOCK_NEVER && slu_vec_push(&q->todo, j) < 0)
+			return -ENOMEM;
+	for (uint32_t i = 0; i < q->todo.n; i++) {
+		uint32_t text = out->v.n;
+		int rc = job_settle(q, q->todo.p[i], out);
+
+		if (rc < 0)
+			return rc;
+		/* "Never" was said before; once is enough. */
+		if (q->job.p[q->todo.p[i]].state == SLU_JOB_NEVER && out->v.n > text)
+			out->v.n = text;
+	}
+	q->todo.n = 0;
+	for (uint32_t b = 0; b < q->bucket.n; b++) {
+		uint32_t j = q->bucket.p[b].used ? q->bucket.p[b].root : SLU_NIL;
+
+		if (j == SLU_NIL)
+			continue;
+		struct slu_gang_req r = job_req(q, j);
+		int rc = slu_gang_satisfiable(q->m, &r, NULL);
+
+		if (rc < 0)
+			return rc;
+		if (rc == SLU_GANG_NEVER)
+			for (j = order_first(q->job.p, q->bucket.p[b].root); j != SLU_NIL;
+			     j = order_next(q->job.p, q->bucket.p[b].root, &q->job.p[j]))
+				if (slu_vec_push(&q->todo, j) < 0)
+					return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < q->todo.n; i++) {
+		job_leave_line(q, q->todo.p[i]);
+		int rc = job_settle(q, q->todo.p[i], out);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err)
+{
+	int rc = 0;
+
+	while (q->timer.n && q->timer.p[0].at_s <= q->now_s) {
+		struct timer t = q->timer.p[0];
+
+		timer_pop(q);
+		if (!timer_stale(q, &t)) {
+			rc = on_timer(q, &t, out);
+			if (rc < 0)
+				return rc;
+		}
+	}
+	if (q->topology_seen != q->topology) {
+		rc = look_again(q, out);
+		if (rc < 0)
+			return rc;
+	}
+	bool full = q->freed != q->seen_freed || q->fresh.n > 64, grow = full;
+
+	for (uint32_t i = 0; i < q->sub.n; i++)
+		full |= q->sub.p[i].n_noplan > 0 && q->fresh.n;
+	q->seen_freed = q->freed;
+	while (full || q->fresh.n) {
+		/* Starting a job may put those who waited for that in line: another round. */
+		uint32_t n = q->fresh.n;
+
+		for (uint32_t o = 0; full && !rc && o < q->sub_order.n; o++)
+			rc = pass_full(q, &q->sub.p[q->sub_order.p[o]], out, err);
+		if (!full)
+			rc = pass_fresh(q, out, err);
+		if (rc < 0) {
+			q->seen_freed = q->freed - 1; /* look again next time */
+			return rc;
+		}
+		for (uint32_t i = 0; i < n; i++)
+			q->job.p[q->fresh.p[i]].flags &= (uint8_t)~JOB_FRESH;
+		if (n && n < q->fresh.n)
+			memmove(q->fresh.p, q->fresh.p + n, (q->fresh.n - n) * sizeof *q->fresh.p);
+		q->fresh.n -= n;
+		full = q->fresh.n > 64;
+	}
+	if (grow)
+		rc = grow_all(q, out);
+	while (q->timer.n && timer_stale(q, &q->timer.p[0]))
+		timer_pop(q);
+	q->later = q->earlier = (struct cause){ .node = SLU_NODE_NONE };
+	return rc;
+}
