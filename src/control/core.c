@@ -34,6 +34,8 @@ void core_write(struct slu_core *c, const struct slu_rec_write *like)
 	w = slu_rec_write_new(like);
 	if (w && slu_inbox_put_answer(c->out, &w->base) == 0) {
 		c->count.writes[like->verb]++;
+		c->count.writes_all++;
+		c->binding += like->verb == SLU_WRITE_BIND;
 		return;
 	}
 	if (w)

@@ -378,6 +378,7 @@ void core_written(struct slu_core *c, const struct slu_rec_written *w)
 
 	if (w->verb != SLU_WRITE_BIND)
 		return;
+	c->binding -= c->binding > 0;
 	for (uint32_t i = 0; r && i < r->slot.n; i++)
 		if (r->slot.p[i].pod && r->slot.p[i].pod->serial == w->serial)
 			s = &r->slot.p[i];

@@ -168,6 +168,8 @@ struct slu_core {
 	int64_t now_us, now_s, last_seen_us;
 	int64_t next_vacancy_us; /* earliest end of a vacancy */
 	int64_t next_audit_us, next_status_us;
+	uint32_t binding; /* bindings under way */
+	uint32_t waiting; /* groups, as of the last status pass */
 	int kind_pods;
 	struct slu_counters count;
 	struct slu_buf scratch;

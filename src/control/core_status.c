@@ -228,13 +228,23 @@ static void podgroup_status(struct slu_core *c, struct group *g)
 	slu_buf_done(&b);
 }
 
+/* News for people yield to bindings: so many writes a pass, and the more wait the rarer each is
+ * told again. */
+#define PASS_US    500000
+#define BUDGET     100
+#define BUSY       10
+#define TOLD_A_SEC 40
+
 void core_status(struct slu_core *c)
 {
-	int64_t interval = c->cfg->status.interval_s * 1000000;
+	int64_t interval = c->cfg->status.interval_s * 1000000, again;
+	uint64_t limit = c->count.writes_all + (c->binding ? BUSY : BUDGET);
+	uint32_t waiting = 0;
 
 	if (c->now_us < c->next_status_us)
 		return;
-	c->next_status_us = c->now_us + 500000;
+	c->next_status_us = c->now_us + PASS_US;
+	again = SLU_MAX(interval, (int64_t)c->waiting * 1000000 / TOLD_A_SEC);
 	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
 	     e = slu_table_next(&c->groups, e)) {
 		struct group *g = group_of(e);
@@ -242,6 +252,9 @@ void core_status(struct slu_core *c)
 		bool waits = g->pod.n && (r || g->wrong || !g->run.n);
 		bool grave = r && (r->never || r->refused);
 
+		waiting += waits;
+		if (c->count.writes_all >= limit && !grave)
+			continue;
 		if (g->id.explicit)
 			podgroup_status(c, g);
 		if (!waits) {
@@ -250,8 +263,9 @@ void core_status(struct slu_core *c)
 		}
 		if (!g->waiting_us)
 			g->waiting_us = c->now_us;
-		if (g->told_us ? c->now_us - g->told_us >= interval
+		if (g->told_us ? c->now_us - g->told_us >= again
 			       : grave || c->now_us - g->waiting_us >= interval)
 			tell_waiting(c, g);
 	}
+	c->waiting = waiting;
 }
