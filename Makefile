@@ -9,7 +9,7 @@ ASAN  ?= build-asan
 export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
 MESON_FLAGS ?=
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo bench fuzz install format format-check lint clean help
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo demo-sim bench fuzz install format format-check lint clean help
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -46,6 +46,10 @@ cluster-test: all
 
 demo: all
 	@tools/demo
+
+# The simulator alone: no cluster, a few seconds, ends with a page to look at.
+demo-sim: all
+	@tools/demo-sim
 
 bench: all
 	@bench/run
