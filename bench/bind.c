@@ -2,7 +2,7 @@
  *
  *	bench-bind KUBECONFIG NAMESPACE PREFIX COUNT INFLIGHT NODE
  */
-#include "kube/client.h"
+#include "kube/write.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -47,27 +47,13 @@ static void bound(void *arg, const struct slu_kube_reply *r)
 static void bind_next(struct one *o)
 {
 	struct bench *b = o->b;
-	char path[512], body[512];
-	struct slu_kube_request q = { .method = SLU_HTTP_POST,
-				      .path = path,
-				      .body = body,
-				      .accept = SLU_KUBE_PROTOBUF,
-				      .done = bound,
-				      .arg = o };
-	int n;
+	char pod[256];
 
 	if (b->next >= b->count)
 		return;
 	o->i = b->next++;
-	snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods/%s%ld/binding", b->ns, b->prefix,
-		 o->i);
-	n = snprintf(
-		body, sizeof body,
-		"{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"%s%ld\"},"
-		"\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"%s\"}}",
-		b->prefix, o->i, b->node);
-	q.body_len = (size_t)n;
-	if (slu_kube_send(b->c, &q, NULL) < 0)
+	snprintf(pod, sizeof pod, "%s%ld", b->prefix, o->i);
+	if (slu_kube_bind(b->c, b->ns, pod, NULL, b->node, (struct slu_kdone){ bound, o }) < 0)
 		abort();
 }
 
