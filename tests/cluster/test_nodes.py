@@ -2,6 +2,7 @@
 
 import time
 from contextlib import suppress
+from threading import Thread
 
 import pytest
 
@@ -232,3 +233,23 @@ def test_wire_is_cut_frozen_and_refused(lab):
         path = wire.kubeconfig("admin")
     assert not path.exists()
     lab.admin.delete("pods", "seen", grace=0)
+
+
+def test_simulation_survives_cut_wires(make_cluster):
+    """kwok's connections are reset while it works: no pod is forgotten, whether an event or a write was lost."""
+    c = make_cluster("cut", node_list=[{"name": "n", "count": 5, "cpu": 64}], without=["kwok"])
+    names = [f"p-{i}" for i in range(90)]
+    with Proxy(c) as wire:
+        c.args["kwok"] = [f"--kubeconfig={wire.kubeconfig('kwok')}"]
+        c.start("kwok")
+        cuts = 0
+        for batch in range(3):
+            done = Thread(target=c.admin.create_many, args=([pod(n, cpu="100m", run=1) for n in names[batch::3]],))
+            done.start()
+            while done.is_alive():
+                time.sleep(0.1)
+                cuts += wire.cut()
+            time.sleep(2)  # time to connect again
+        assert cuts > 3
+        wait_phase(c.admin, names, "Succeeded", timeout=90)
+        c.kill("kwok")

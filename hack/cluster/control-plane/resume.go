@@ -24,8 +24,9 @@ import (
 // position is how far one kind has been read.
 type position struct {
 	mu   sync.Mutex
-	last string // resourceVersion of the last event or list; "" before the first
-	lost bool   // a write failed without an answer
+	last string          // resourceVersion of the last event; "" before the first
+	lost bool            // a write failed without an answer
+	open watch.Interface // the watch that runs
 }
 
 func (p *position) seen(obj runtime.Object) {
@@ -36,13 +37,19 @@ func (p *position) seen(obj runtime.Object) {
 	}
 }
 
-// wrote takes note of the result of a write.
+// wrote takes note of the result of a write. A lost one ends the watch; the next shows all objects.
 func (p *position) wrote(err error) {
 	var answer apierrors.APIStatus
-	if err != nil && !errors.As(err, &answer) {
-		p.mu.Lock()
-		p.lost = true
-		p.mu.Unlock()
+	if err == nil || errors.As(err, &answer) {
+		return
+	}
+	p.mu.Lock()
+	p.lost = true
+	w := p.open
+	p.open = nil
+	p.mu.Unlock()
+	if w != nil {
+		w.Stop()
 	}
 }
 
@@ -62,19 +69,27 @@ func (p *position) watch(ctx context.Context, opts metav1.ListOptions, open open
 		}
 		return nil, err
 	}
-	if all {
-		p.mu.Lock()
-		p.lost = false
-		p.mu.Unlock()
-	}
-	return watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
-		if e.Type == watch.Error {
+	// A watch from the beginning first adds all objects, in no order of versions. Only an event of
+	// another kind says that they have all been seen; until then there is no version to go on from.
+	w = watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
+		switch {
+		case e.Type == watch.Error:
 			p.forget() // too old, or worse: begin anew
-		} else {
+		case !all:
+			p.seen(e.Object)
+		case e.Type != watch.Added:
+			all = false
+			p.mu.Lock()
+			p.lost = false
+			p.mu.Unlock()
 			p.seen(e.Object)
 		}
 		return e, true
-	}), nil
+	})
+	p.mu.Lock()
+	p.open = w
+	p.mu.Unlock()
+	return w, nil
 }
 
 func (p *position) forget() {
