@@ -1,5 +1,7 @@
 /* Objects of the real Kubernetes libraries (tests/kube/objgen) in both encodings through our
  * decoders: the two must agree, and the values must be the ones that were put in. */
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "kube/codec.h"
@@ -660,6 +662,77 @@ static void check_faults(void)
 	}
 }
 
+/* One thread decodes, another reads and lets go, a third decodes with a codec of its own: one pool.
+ */
+#define HANDOVERS 4000
+static _Atomic(const struct slu_kobj *) door;
+static char *bytes_pod;
+static size_t len_pod;
+
+static void *taker(void *arg)
+{
+	uintptr_t good = 0;
+
+	for (int i = 0; i < HANDOVERS;) {
+		const struct slu_kobj *o = atomic_exchange(&door, NULL);
+
+		if (!o) {
+			sched_yield();
+			continue;
+		}
+		good += slu_kstr_is(o->meta.name, "solver-0-x7k2p") &&
+			slu_kmeta_label(&o->meta, "app") &&
+			slu_kpod(o)->spec.requests[0].amount == 3050;
+		slu_kobj_unref(o);
+		i++;
+	}
+	return (void *)good;
+}
+
+static void *bystander(void *arg)
+{
+	struct slu_kcodec *c = slu_kcodec_new(pool);
+	uintptr_t good = 0;
+
+	for (int i = 0; i < HANDOVERS / 4; i++) {
+		const struct slu_kobj *o = NULL;
+
+		if (slu_kcodec_object(c, SLU_KIND_POD, SLU_ENC_PROTOBUF, bytes_pod, len_pod, &o,
+				      NULL) == 0)
+			good++;
+		slu_kobj_unref(o);
+	}
+	slu_kcodec_free(c);
+	return (void *)good;
+}
+
+static void check_threads(void)
+{
+	pthread_t t[2];
+	void *good[2];
+	bool made = true;
+
+	bytes_pod = load("pod-full", "pb", &len_pod);
+	if (pthread_create(&t[0], NULL, taker, NULL) ||
+	    pthread_create(&t[1], NULL, bystander, NULL))
+		exit(1);
+	for (int i = 0; i < HANDOVERS; i++) {
+		const struct slu_kobj *o = NULL, *none = NULL;
+
+		made &= slu_kcodec_object(codec, SLU_KIND_POD, SLU_ENC_PROTOBUF, bytes_pod, len_pod,
+					  &o, NULL) == 0;
+		while (!atomic_compare_exchange_weak(&door, &none, o)) {
+			none = NULL;
+			sched_yield();
+		}
+	}
+	pthread_join(t[0], &good[0]);
+	pthread_join(t[1], &good[1]);
+	ok(made && (uintptr_t)good[0] == HANDOVERS && (uintptr_t)good[1] == HANDOVERS / 4,
+	   "%d objects made on one thread were read and let go on another", HANDOVERS);
+	free(bytes_pod);
+}
+
 int main(void)
 {
 	const struct slu_kobj *o;
@@ -682,6 +755,7 @@ int main(void)
 	check_mutilated();
 	check_cut();
 	check_faults();
+	check_threads();
 	slu_strpool_stat(pool, &strings, &bytes);
 	ok(strings == 0, "no string is left in the pool (%u)", strings);
 	slu_kcodec_free(codec);
