@@ -300,8 +300,6 @@ static void parts_add(struct slu_machine *m, struct job *j, const struct part *p
 		p->pos = v->share.n;
 		v->share.p[v->share.n++] = (struct share){ .start = j->counted ? COUNTED : j->start,
 							   .end = j->end,
-							   .need = j->need[p->role],
-							   .slots = p->slots,
 							   .job = id,
 							   .part = j->n_part++ };
 		j->slots += p->slots;
@@ -365,7 +363,6 @@ int slu_job_extend(struct slu_machine *m, struct job *j, const struct part *part
 
 			part_leave(m, j, p, old);
 			p->slots += part[i].slots;
-			share_of(m, p)->slots = p->slots;
 			j->slots += part[i].slots;
 			part_enter(m, j, p, p->slots);
 		} else {
@@ -429,7 +426,6 @@ void slu_job_reduce(struct slu_machine *m, struct job *j, uint32_t i, uint32_t s
 	if (slots < p->slots) {
 		part_leave(m, j, p, p->slots);
 		p->slots -= slots;
-		share_of(m, p)->slots = p->slots;
 		part_enter(m, j, p, p->slots);
 		return;
 	}

@@ -141,10 +141,6 @@ static int copy_jobs(struct slu_machine *c, const struct slu_machine *m)
 				return -ENOMEM;
 		}
 	}
-	for (uint32_t i = 0; i < c->n_slot; i++) {
-		slu_vec_each (&c->node[i].share, struct share, x)
-			x->need = c->job[x->job].need[c->job[x->job].part[x->part].role];
-	}
 	if (copy_map(&c->by_id, &m->by_id) < 0 || COPY_VEC(c, m, job_empty) < 0 ||
 	    COPY_VEC(c, m, ends) < 0 || COPY_VEC(c, m, starts) < 0)
 		return -ENOMEM;

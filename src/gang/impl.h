@@ -52,12 +52,12 @@ struct job {
 	bool live, counted; /* counted: in m->free, else in m->starts */
 };
 
-/* A part as its node sees it, with all that is needed to tell what is free when. */
+/* A part as its node sees it, with its times, so that a look at a moment opens only the jobs that
+ * matter then. */
 struct share {
 	int64_t start; /* COUNTED: it is in m->free */
 	int64_t end;
-	struct need *need; /* borrowed from the job */
-	uint32_t slots, job, part;
+	uint32_t job, part;
 };
 #define COUNTED INT64_MIN
 
@@ -287,6 +287,19 @@ static inline void need_give(const struct need *n, uint32_t slots, int64_t *row)
 	row[0] += need_whole(n, slots);
 	for (uint32_t i = 0; i < n->n; i++)
 		row[n->a[i].kind] += n->a[i].n * slots;
+}
+
+static inline void share_take(const struct slu_machine *m, const struct share *s, int64_t *row)
+{
+	const struct job *j = &m->job[s->job];
+
+	need_take(j->need[j->part[s->part].role], j->part[s->part].slots, row);
+}
+static inline void share_give(const struct slu_machine *m, const struct share *s, int64_t *row)
+{
+	const struct job *j = &m->job[s->job];
+
+	need_give(j->need[j->part[s->part].role], j->part[s->part].slots, row);
 }
 
 /* machine.c */

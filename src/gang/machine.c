@@ -129,7 +129,7 @@ int slu_machine_kind(struct slu_machine *m, const char *name)
 		return k;
 	if (m->kind.n == SLU_KINDS_MAX)
 		return -ENOSPC;
-	if (m->kind.n == m->stride && restride(m, m->stride * 2) < 0)
+	if (m->kind.n == m->stride && restride(m, m->stride + 2) < 0)
 		return -ENOMEM;
 	return names_add(&m->kind, name);
 }
@@ -253,7 +253,7 @@ static int check_total(const struct slu_machine *m, const char *name, const stru
 
 static int nodes_room(struct slu_machine *m)
 {
-	uint32_t cap = m->cap_slot ? m->cap_slot * 2 : 16;
+	uint32_t cap = m->cap_slot + m->cap_slot / 4 + 16;
 	int64_t **col[] = { &m->total, &m->free, &m->least };
 	struct node *v;
 

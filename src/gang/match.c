@@ -1,22 +1,29 @@
 /* match.c — the operations on gangs: answer, then book. */
 #include "gang/impl.h"
 
-/* The parts found (positions) as the caller's placement. */
-static int hand_out(const struct plan *p, int64_t start, int64_t end, struct slu_gang_place *place)
+/* Room in the caller's placement for the parts found, so that hand_out() cannot fail. */
+static int place_room(const struct slu_machine *m, struct slu_gang_place *place)
+{
+	if (!place || place->cap >= m->s.out.n)
+		return 0;
+	return slu_vec_grow((void **)&place->part, &place->cap, m->s.out.n, sizeof *place->part);
+}
+
+/* The parts found (nodes by now) as the caller's placement. */
+static void hand_out(const struct plan *p, int64_t start, int64_t end, struct slu_gang_place *place)
 {
 	const struct slu_machine *m = p->m;
 	const struct scratch *s = &m->s;
 
-	if (place->cap < s->out.n &&
-	    slu_vec_grow((void **)&place->part, &place->cap, s->out.n, sizeof *place->part) < 0)
-		return -ENOMEM;
+	if (!place)
+		return;
 	place->start_s = start;
 	place->end_s = end;
 	place->close = p->close;
 	place->slots = 0;
 	place->n = s->out.n;
 	for (uint32_t i = 0; i < s->out.n; i++) {
-		uint32_t node = m->order[s->out.p[i].node];
+		uint32_t node = s->out.p[i].node;
 
 		place->part[i] = (struct slu_gang_part){ .node = (slu_node)m->node[node].gen << 32 |
 								 node,
@@ -24,7 +31,6 @@ static int hand_out(const struct plan *p, int64_t start, int64_t end, struct slu
 							 .slots = s->out.p[i].slots };
 		place->slots += s->out.p[i].slots;
 	}
-	return 0;
 }
 
 static void to_nodes(struct slu_machine *m)
@@ -45,7 +51,6 @@ static int book(struct plan *p, uint64_t id, enum slu_gang_state state, int64_t 
 	rc = slu_job_make(m, id, p->n_role, need, p->req->use, p->req->n_use, &j);
 	if (rc < 0)
 		return rc;
-	to_nodes(m);
 	rc = slu_job_book(m, j, state, start, end, m->s.out.p, m->s.out.n);
 	if (rc < 0)
 		return rc;
@@ -133,12 +138,15 @@ int slu_gang_match(struct slu_machine *m, enum slu_gang_op op, int64_t now_s, ui
 	}
 	start = p.t;
 	end = p.end;
-	rc = place ? hand_out(&p, start, end, place) : 0;
+	to_nodes(m);
+	rc = place_room(m, place);
 	if (!rc && books)
 		rc = book(&p, job, answer == SLU_GANG_NOW ? SLU_GANG_RUNNING : SLU_GANG_RESERVED,
 			  start, end);
-	if (!rc)
+	if (!rc) {
+		hand_out(&p, start, end, place);
 		rc = answer;
+	}
 out:
 	slu_plan_done(&p);
 	return rc;
@@ -261,12 +269,14 @@ int slu_gang_grow(struct slu_machine *m, int64_t now_s, uint64_t job,
 	if (rc > 0)
 		rc = slu_attempt(&p);
 	if (rc > 0) {
-		rc = place ? hand_out(&p, m->now, j->end, place) : 0;
 		to_nodes(m);
+		rc = place_room(m, place);
 		if (!rc)
 			rc = slu_job_extend(m, j, m->s.out.p, m->s.out.n);
-		if (!rc)
+		if (!rc) {
+			hand_out(&p, m->now, j->end, place);
 			rc = SLU_GANG_NOW;
+		}
 	} else if (!rc) {
 		rc = SLU_GANG_BUSY;
 	}

@@ -79,9 +79,9 @@ static void at(const struct slu_machine *m, uint32_t node, int64_t t, int64_t *o
 	for (const struct share *s = v->share.p, *e = s + v->share.n; s < e; s++) {
 		if (s->start == COUNTED) {
 			if (share_end(m, s) <= t)
-				need_give(s->need, s->slots, out);
+				share_give(m, s, out);
 		} else if (s->start <= t && t < s->end) {
-			need_take(s->need, s->slots, out);
+			share_take(m, s, out);
 		}
 	}
 }
@@ -119,9 +119,9 @@ static void walk(const struct slu_machine *m, uint32_t node, int64_t t, int64_t 
 			const struct share *s = &v->share.p[ev[i].job / 2];
 
 			if (ev[i].job & 1)
-				need_take(s->need, s->slots, row);
+				share_take(m, s, row);
 			else
-				need_give(s->need, s->slots, row);
+				share_give(m, s, row);
 		}
 		least_of(out, row, m->kind.n);
 	}

@@ -453,18 +453,19 @@ int sluice_graph_set_rank_status(struct sluice_graph *g, const char *ranks, enum
 
 	if ((s != SLUICE_UP && s != SLUICE_DOWN) || !*ranks)
 		return -EINVAL;
-	if (!strcmp(ranks, "all")) {
-		rc = slu_graph_rank_counts(g->g, note_rank, &all);
-		rc = rc ? rc : all.rc;
-	} else {
+	if (strcmp(ranks, "all") != 0) {
 		rc = slu_idset_parse(&set, ranks);
-		if (rc < 0 && rc != -ENOMEM)
-			rc = -EINVAL;
-		slu_idset_each (&set, rank)
-			rc = rc ? rc : slu_vec_push(&all.r, (int64_t)rank);
+		if (rc < 0)
+			return rc == -ENOMEM ? rc : -EINVAL;
 	}
-	for (uint32_t i = 0; i < all.r.n && !rc; i++)
-		rc = set_rank(g, all.r.p[i], status);
+	/* Those that exist, so that "0-16777215" costs no more than they do. */
+	rc = slu_graph_rank_counts(g->g, note_rank, &all);
+	rc = rc ? rc : all.rc;
+	for (uint32_t i = 0; i < all.r.n && !rc; i++) {
+		if (!strcmp(ranks, "all") ||
+		    (all.r.p[i] <= UINT32_MAX && slu_idset_has(&set, (uint32_t)all.r.p[i])))
+			rc = set_rank(g, all.r.p[i], status);
+	}
 	slu_idset_done(&set);
 	slu_vec_done(&all.r);
 	return rc;
@@ -472,9 +473,16 @@ int sluice_graph_set_rank_status(struct sluice_graph *g, const char *ranks, enum
 
 int sluice_graph_rank_status(struct sluice_graph *g, uint32_t rank, enum sluice_status *out)
 {
+	struct ranks all = { 0 };
+	const uint32_t *v;
 	uint32_t n;
-	const uint32_t *v = slu_graph_by_rank(g->g, rank, &n);
+	int rc = slu_graph_rank_counts(g->g, note_rank,
+				       &all); /* makes the index, or says why not */
 
+	slu_vec_done(&all.r);
+	if (rc < 0 || all.rc < 0)
+		return -ENOMEM;
+	v = slu_graph_by_rank(g->g, rank, &n);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct slu_vertex *x = slu_graph_vertex(g->g, v[i]);
 
