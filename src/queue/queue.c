@@ -325,6 +325,7 @@ struct slu_queue *slu_queue_clone(const struct slu_queue *q)
 	c->result_next = q->result_next;
 	c->span_seq = q->span_seq;
 	c->bucket_gen = q->bucket_gen;
+	c->rebuild = q->rebuild;
 	c->freed = q->freed;
 	c->seen_freed = q->seen_freed;
 	c->topology = q->topology;

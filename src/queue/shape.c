@@ -352,6 +352,7 @@ void bucket_detach(struct slu_queue *q, uint32_t j)
 
 int bucket_rebuild(struct slu_queue *q)
 {
+	q->rebuild = true; /* until it has come to its end */
 	/* Buckets of older generations are not found again: their spans may be others now. */
 	q->bucket_gen++;
 	/* Bucket by bucket would move jobs twice; the table is the simplest list of all jobs. */
@@ -378,5 +379,6 @@ int bucket_rebuild(struct slu_queue *q)
 		if (in_tree)
 			bucket_enter(q, j);
 	}
+	q->rebuild = false;
 	return 0;
 }

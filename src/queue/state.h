@@ -156,6 +156,7 @@ struct slu_queue {
 	SLU_VEC(uint32_t) bucket_free;
 	struct slu_map bucket_of;
 	uint32_t bucket_gen;
+	bool rebuild; /* buckets do not fit the spans or queues any more */
 
 	SLU_VEC(struct subqueue) sub;
 	SLU_VEC(uint32_t) sub_order; /* by priority */

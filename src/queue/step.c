@@ -13,7 +13,8 @@ static int on_timer(struct slu_queue *q, const struct timer *t, struct slu_decis
 		for (uint32_t i = q->span.n; i-- > 0;)
 			if (q->span.p[i].to_s <= q->now_s)
 				span_drop(q, i);
-		return before == q->span.n ? 0 : bucket_rebuild(q);
+		q->rebuild |= before != q->span.n;
+		return 0;
 	}
 	if ((job->flags & JOB_AVOIDS) && job->state != SLU_JOB_RUNNING) {
 		int64_t was = job->planned_s;
@@ -115,6 +116,11 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 			if (rc < 0)
 				return rc;
 		}
+	}
+	if (q->rebuild) {
+		rc = bucket_rebuild(q);
+		if (rc < 0)
+			return rc;
 	}
 	if (q->topology_seen != q->topology) {
 		rc = look_again(q, out);
