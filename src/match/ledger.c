@@ -479,6 +479,15 @@ int led_put(struct ledger *l, uint32_t v, uint32_t size, uint32_t job, uint32_t 
 	const struct led_job *j = &l->job.p[job];
 	uint32_t i;
 
+	if (!x->heavy && (!x->n || x->last_end <= j->start)) {
+		/* After everything that is there: nothing to compare with. */
+		if ((flags & LED_UNITS) && units > size)
+			return -EINVAL;
+		if (light_insert(l, x, job | flags, flags & LED_UNITS ? units : 0) < 0)
+			return -ENOMEM;
+		l->info.p[job].refs++;
+		return 0;
+	}
 	if ((flags & LED_UNITS) && led_avail(l, v, size, j->start, j->end) < (int64_t)units)
 		return -EINVAL;
 	if (!x->heavy && x->n >= FEW && x->overlap && make_heavy(l, x) < 0)

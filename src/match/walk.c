@@ -97,6 +97,7 @@ static bool sort_kind(struct attempt *a, struct kind *k, bool greater,
 		      int64_t (*key)(void *, int64_t), void *arg)
 {
 	struct key small[64], *keys = small;
+	bool in_order = true, reversed = true;
 	uint32_t n = 0;
 
 	if (k->n < 2)
@@ -107,9 +108,27 @@ static bool sort_kind(struct attempt *a, struct kind *k, bool greater,
 		a->no_memory = true;
 		return false;
 	}
-	for (struct cand *c = k->head; c; c = c->next, n++)
+	for (struct cand *c = k->head; c; c = c->next, n++) {
 		keys[n] = (struct key){ key ? key(arg, c->score) : c->score, c };
-	sort_keys(keys, n, greater);
+		if (n) {
+			in_order &= greater ? keys[n - 1].key > keys[n].key
+					    : keys[n - 1].key < keys[n].key;
+			reversed &= greater ? keys[n - 1].key < keys[n].key
+					    : keys[n - 1].key > keys[n].key;
+		}
+	}
+	/* No two are equal and they are in order, or in reverse: that is the only answer. */
+	if (in_order)
+		return true;
+	if (reversed)
+		for (uint32_t i = 0, j = n - 1; i < j; i++, j--) {
+			struct key t = keys[i];
+
+			keys[i] = keys[j];
+			keys[j] = t;
+		}
+	else
+		sort_keys(keys, n, greater);
 	for (uint32_t i = 0; i + 1 < n; i++)
 		keys[i].c->next = keys[i + 1].c;
 	keys[n - 1].c->next = NULL;
@@ -554,6 +573,34 @@ static bool mark_chosen(struct attempt *a, struct pool *own)
 
 /* --- step 6: the children --- */
 
+/* A leaf of the graph against a leaf of the request, most of all visits: what visit() would do,
+ * without its preparations.  1: serves, 0: does not, -EAGAIN: not such a case. */
+static int visit_leaf(struct attempt *a, uint32_t v, const struct slu_request *r, bool x,
+		      struct answer *out)
+{
+	struct slu_match *m = a->m;
+	const struct slu_vertex *y = &m->g->v.p[v];
+	int64_t avail;
+
+	if (y->type != r->type || r->nwith || r->label[0] || m->kid_off[v] != m->kid_off[v + 1] ||
+	    m->nsub > 1 || m->multi[v] || y->type == SLU_TYPE_NODE || is_slot(a, r))
+		return -EAGAIN;
+	a->pre++;
+	x = x || r->excl == SLU_EXCL_TRUE;
+	if (prune(a, v, 0, r, 1, x, &avail) < 0)
+		return 0;
+	if (m->colour)
+		m->colour[v] = m->gen;
+	if (!walk_score(m, v, a->centre, &out->score)) {
+		refuse(a, EBUSY);
+		return 0;
+	}
+	out->count = avail;
+	out->excl = x;
+	a->post++;
+	return 1;
+}
+
 static int visit_edge(struct attempt *a, uint32_t e, const struct slu_request *list, uint32_t n,
 		      bool pristine, bool x, uint32_t depth, struct pool *into)
 {
@@ -563,13 +610,17 @@ static int visit_edge(struct attempt *a, uint32_t e, const struct slu_request *l
 	struct kind *k;
 	struct cand *c;
 	bool front;
+	int rc;
 
 	if (a->m->colour && a->m->colour[v] == a->m->gen)
 		return -EBUSY;
 	front = a->skip && pristine;
 	if (front && fast_fails(a, v))
 		return refuse(a, EBUSY);
-	if (visit(a, v, list, n, pristine, x, depth, into, &got) < 0 || a->no_memory) {
+	rc = n == 1 && !pristine ? visit_leaf(a, v, list, x, &got) : -EAGAIN;
+	if (!rc)
+		return -EBUSY;
+	if (rc < 0 && (visit(a, v, list, n, pristine, x, depth, into, &got) < 0 || a->no_memory)) {
 		if (front && !a->no_memory)
 			fast_failed(a, v);
 		return -EBUSY;
