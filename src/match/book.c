@@ -80,8 +80,9 @@ static void wide_range(const struct slu_match *m, uint32_t u, uint32_t *first, u
 
 /* --- the walk --- */
 
-static void update_weight(struct booking *b, uint32_t u, uint32_t e, uint32_t v)
+static void update_weight(struct booking *b, uint32_t e)
 {
+	uint32_t u = b->m->g->e.p[e].src, v = b->m->g->e.p[e].dst;
 	const struct slu_multi *mu = b->m->multi[v];
 	int64_t left;
 
@@ -105,6 +106,9 @@ static int book_here(struct booking *b, uint32_t u, int64_t needs, bool x, const
 
 	if (x && b->plans)
 		flags |= b->flag;
+	/* First the place to remember it, so that it can be undone. */
+	if (slu_vec_push(&m->led.info.p[b->job].at, u) < 0)
+		return -ENOMEM;
 	rc = led_put(&m->led, u, v->size, b->job, flags, (uint32_t)needs);
 	if (rc == -EINVAL)
 		slu_buf_printf(&m->msg, "upd_plan: planner_add_span returned -1.\n%s\n",
@@ -113,8 +117,6 @@ static int book_here(struct booking *b, uint32_t u, int64_t needs, bool x, const
 		return rc;
 	if (m->fast)
 		fast_touch(m, u, flags & LED_UNITS);
-	if (slu_vec_push(&m->led.info.p[b->job].at, u) < 0)
-		return -ENOMEM;
 	if (mu && mu->n && below->any) {
 		int64_t small[16], *want = small;
 
@@ -180,8 +182,11 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 			return -1;
 		if (sub <= 0)
 			continue;
-		if (b->weights)
-			update_weight(b, u, e, c);
+		/* Weights change when all is booked: what v has left is the same then. */
+		if (b->weights && slu_vec_push(&b->moved, e) < 0)
+			b->error = -ENOMEM;
+		if (b->error)
+			return -1;
 		if (ops && ops->edge) {
 			struct slu_emit_edge out = { u, c, m->sub[0], x, want, cx };
 
@@ -242,7 +247,7 @@ int64_t book_run(struct booking *b, uint32_t root, int64_t needs, bool excl)
 	struct slu_match *m = b->m;
 	struct rows rows = { 0 };
 	int64_t *sums, n = -ENOMEM;
-	uint32_t deep = m->depth + 2;
+	uint32_t deep = m->depth + 2, level = m->level;
 
 	b->gen = m->gen;
 	b->error = 0;
@@ -260,13 +265,18 @@ int64_t book_run(struct booking *b, uint32_t root, int64_t needs, bool excl)
 	if (m->wide.n > 1)
 		qsort(m->wide.p, m->wide.n, sizeof *m->wide.p, cmp_u64);
 	n = book(b, &rows, 0, root, needs, excl, false, false, NULL);
-	if (b->error)
+	for (uint32_t i = 0; i < b->moved.n && !b->error; i++)
+		update_weight(b, b->moved.p[i]);
+	if (b->error) {
+		m->level = level;
 		n = b->error;
+	}
 	if (!b->dry && (b->refused || !m->tree))
 		m->led.info.p[b->job].plain = false;
 	if (b->refused)
 		m->odd = true;
 out:
 	slu_vec_done(&rows.r);
+	slu_vec_done(&b->moved);
 	return n;
 }

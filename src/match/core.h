@@ -231,6 +231,7 @@ struct booking {
 	bool refused; /* some span could not be added */
 	int error;    /* of the writer, or -ENOMEM */
 	uint32_t gen;
+	SLU_VEC(uint32_t) moved; /* edges whose weight changes */
 };
 /* Number of bookings from the root on, or a negative errno. */
 int64_t book_run(struct booking *b, uint32_t root, int64_t needs, bool excl);

@@ -319,7 +319,7 @@ static int commit(struct attempt *a, bool dry, int64_t jobid, const struct slu_s
 	}
 	b.job = (uint32_t)job;
 	n = book_run(&b, m->g->root[m->sub[0]], a->root_needs, a->root_excl);
-	if (n < 0)
+	if (n < 0 && !dry)
 		cancel_job(m, b.job);
 	if (n <= 0) {
 		if (!dry)
@@ -381,15 +381,21 @@ int slu_match_run(struct slu_match *m, enum slu_match_op op, const struct slu_jo
 
 /* --- status and properties --- */
 
-static uint64_t nodes_below(const struct slu_match *m, uint32_t u, uint32_t depth)
+static uint64_t nodes_below(struct slu_match *m, uint32_t u, uint32_t depth)
 {
 	const struct slu_vertex *v = &m->g->v.p[u];
 	uint64_t n = v->type == SLU_TYPE_NODE ? v->size : 0;
 
-	if (depth >= m->depth + 1)
+	if (depth > m->depth)
 		return n;
-	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1]; k++)
-		n += nodes_below(m, m->g->e.p[m->kid[k]].dst, depth + 1);
+	if (m->colour)
+		m->colour[u] = m->gen;
+	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1]; k++) {
+		uint32_t c = m->g->e.p[m->kid[k]].dst;
+
+		if (!m->colour || m->colour[c] != m->gen)
+			n += nodes_below(m, c, depth + 1);
+	}
 	return n;
 }
 
@@ -401,6 +407,7 @@ void slu_match_status_set(struct slu_match *m, uint32_t v, enum slu_status statu
 		return;
 	m->g->v.p[v].status = (uint8_t)status;
 	fast_touch(m, v, true);
+	mark_tick(m);
 	n = nodes_below(m, v, 0);
 	m->nodes_up = status == SLU_UP ? m->nodes_up + n : m->nodes_up - SLU_MIN(n, m->nodes_up);
 }

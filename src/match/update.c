@@ -132,12 +132,10 @@ static void say(struct slu_match *m, const char *before, uint32_t v, const char 
 static int hold(struct update *u, uint32_t v)
 {
 	struct slu_match *m = u->m;
-	int rc = led_put(&m->led, v, m->g->v.p[v].size, u->job, LED_HELD, m->g->v.p[v].size);
+	int rc = slu_vec_push(&m->led.info.p[u->job].at, v);
 
-	if (!rc && slu_vec_push(&m->led.info.p[u->job].at, v) < 0) {
-		led_clear(&m->led, v, u->job, LED_HELD);
-		rc = -ENOMEM;
-	}
+	if (!rc)
+		rc = led_put(&m->led, v, m->g->v.p[v].size, u->job, LED_HELD, m->g->v.p[v].size);
 	if (!rc)
 		fast_touch(m, v, true);
 	return rc;
