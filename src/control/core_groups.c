@@ -513,6 +513,20 @@ static int add_slot(struct run *r, struct pod *p, slu_node node, enum slot_state
 	return 0;
 }
 
+/* What the slots of a run that is not registered yet will take of a node. */
+static int64_t unbooked(const struct run *r, slu_node node, uint32_t kind)
+{
+	int64_t sum = 0;
+
+	for (uint32_t k = 0; k < r->slot.n; k++) {
+		const struct shape *s = r->role.p[r->slot.p[k].role].shape;
+
+		for (uint32_t i = 0; r->slot.p[k].node == node && i < s->n_need; i++)
+			sum += s->need[i].kind == kind ? s->need[i].n : 0;
+	}
+	return sum;
+}
+
 /* A member of a gang that was being bound when we stopped: to the node it was meant for, if there
  * still is room. */
 static void complete(struct slu_core *c, struct group *g, struct run *r, struct pod *p)
@@ -525,14 +539,10 @@ static void complete(struct slu_core *c, struct group *g, struct run *r, struct 
 	    slu_machine_node_is_down(m, n->handle) || slu_machine_node_is_cordoned(m, n->handle))
 		return;
 	for (uint32_t i = 0; i < p->shape->n_need; i++) {
-		int64_t need = p->shape->need[i].n;
+		uint32_t kind = p->shape->need[i].kind;
 
-		for (uint32_t k = 0; k < r->slot.n; k++) /* not booked yet */
-			if (r->slot.p[k].node == n->handle)
-				need += r->role.p[r->slot.p[k].role].shape == p->shape
-						? p->shape->need[i].n
-						: 0;
-		if (slu_machine_node_free(m, n->handle, p->shape->need[i].kind) < need)
+		if (slu_machine_node_free(m, n->handle, kind) <
+		    p->shape->need[i].n + unbooked(r, n->handle, kind))
 			return;
 	}
 	if (add_slot(r, p, n->handle, SLOT_CHOSEN) == 0)
@@ -543,6 +553,7 @@ static void adopt(struct slu_core *c, struct group *g)
 {
 	struct run *r = NULL;
 	int64_t start_us = c->now_us;
+	bool bound;
 
 	if (g->run.n)
 		return;
@@ -562,8 +573,23 @@ static void adopt(struct slu_core *c, struct group *g)
 		if (p->k->start_us)
 			start_us = SLU_MIN(start_us, p->k->start_us);
 	}
+	/* A binding we sent before we stopped may still arrive: an open intent is carried out again
+	 * rather than planned anew, so that it can only go where it was meant to. */
+	bound = r;
+	if (!r && core_recall_open(c, g))
+		r = core_run_new(c, g, true);
 	for (uint32_t i = 0; r && i < g->pod.n; i++)
 		complete(c, g, r, g->pod.p[i]);
+	if (r && !bound && r->slot.n < core_recall_open(c, g)) { /* no longer as a whole */
+		while (r->slot.n) {
+			struct pod *p = r->slot.p[--r->slot.n].pod;
+
+			p->run = NULL;
+			core_node_leave(c, p);
+		}
+		core_run_free(c, r);
+		return;
+	}
 	if (!r)
 		return;
 	core_run_register(c, r, start_us / 1000000);

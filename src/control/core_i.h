@@ -273,6 +273,8 @@ int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_st
 void core_recall(struct slu_core *c, struct group *g); /* what the store knows of a new group */
 /* Node an open intent of the store has chosen for the pod; NULL. */
 const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p);
+/* Members of an open intent that are still there and wait; 0: none is open. */
+uint32_t core_recall_open(struct slu_core *c, const struct group *g);
 void core_recovered(struct slu_core *c); /* settle what is left, forget the rest */
 void core_forget(struct slu_core *c);
 

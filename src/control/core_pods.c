@@ -254,8 +254,7 @@ static void seen_on_node(struct slu_core *c, struct pod *p)
 	if (s) /* bound elsewhere behind our back: what is so counts */
 		core_slot_vacate(c, p->run, p, false);
 	core_node_enter(c, n, p);
-	if (!p->group || p->group->run.n)
-		core_foreign_add(c, p);
+	core_foreign_add(c, p); /* until its group takes it over */
 	if (p->group)
 		core_group_dirty(c, p->group);
 }

@@ -1,9 +1,9 @@
 /* What the store remembers, brought together with what the cluster shows.
  *
  * The cluster is the truth about what runs, the store about order and intents.  So a group that is
- * still there gets back its first-seen time and its number; an intent that was carried out in part
- * is completed on the same nodes where that is still possible; one of which nothing was carried out
- * is forgotten and planned anew; and what the cluster no longer has leaves the store. */
+ * still there gets back its first-seen time and its number; an open intent is carried out on the
+ * same nodes where that is still possible, whoever does not fit there any more is planned anew; and
+ * what the cluster no longer has leaves the store. */
 #include "control/core_i.h"
 
 struct memory_pod {
@@ -145,6 +145,16 @@ void core_recall(struct slu_core *c, struct group *g)
 	m->met = true;
 	g->first_seen_us = m->first_seen_us;
 	g->reuse = m->job;
+}
+
+uint32_t core_recall_open(struct slu_core *c, const struct group *g)
+{
+	struct memory *m = memory_of(slu_table_find(&c->known, g->key, g->e.n));
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; m && m->intent && i < g->pod.n; i++)
+		n += core_pod_startable(g->pod.p[i]) && core_recall_node(c, g, g->pod.p[i]);
+	return n;
 }
 
 const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p)
