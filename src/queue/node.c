@@ -322,9 +322,12 @@ static int span_add(struct slu_queue *q, const struct slu_span *s, struct slu_er
 		}
 		own.user.p[own.user.n++] = user;
 	}
-	struct slu_gang_block b = {
-		.id = own.id, .from_s = s->from_s, .to_s = s->to_s, .nodes = set
-	};
+	struct slu_gang_block b = { .id = own.id,
+				    .from_s = s->from_s,
+				    .to_s = s->to_s,
+				    .nodes = set,
+				    .amount = s->amount,
+				    .n_amount = s->n_amount };
 
 	rc = timer_add(q, s->to_s, SLU_NIL);
 	if (!rc)

@@ -168,7 +168,7 @@ enum slu_span_kind {
 	SLU_SPAN_DRAIN,       /* nobody may be; what runs there already runs on */
 };
 
-/* A span in the plan: [from, to) on given nodes, whole. */
+/* A span in the plan: [from, to) on given nodes, whole or so much of each. */
 struct slu_span {
 	enum slu_span_kind kind;
 	const char *name;
@@ -177,7 +177,9 @@ struct slu_span {
 		*node; /* names; or, with nnode 0, `count` whole nodes chosen when the span
 			  is added: those that are free of plans, as far as possible */
 	uint32_t nnode, count;
-	const char *property;    /* with count: only nodes with this property */
+	const char *property;            /* with count: only nodes with this property */
+	const struct slu_amount *amount; /* so much of each node; none: the whole node */
+	uint32_t n_amount;
 	const char *const *user; /* reservation: these users, or jobs naming the reservation */
 	uint32_t nuser;
 };

@@ -353,8 +353,8 @@ static void read_span(struct rd *d, bool drain)
 	struct slu_trace *t = d->r->trace;
 
 	only(d, d->o,
-	     drain ? " kind at name from to nodes count "
-		   : " kind at name from to nodes count users ");
+	     drain ? " kind at name from to nodes count cores memory gpus "
+		   : " kind at name from to nodes count users cores memory gpus ");
 	struct slu_trace_span s = {
 		.drain = drain,
 		.name = text(d, d->o, "name"),
@@ -363,6 +363,9 @@ static void read_span(struct rd *d, bool drain)
 		.count = (uint32_t)num(d, d->o, "count", 1, SLU_TRACE_MAX_NODES, 0),
 		.node = t->span_node.n,
 		.user = t->span_user.n,
+		.millicores = amount(d, d->o, "cores", SLU_QTY_MILLI, 0),
+		.memory = amount(d, d->o, "memory", SLU_QTY_UNIT, 0),
+		.gpus = (uint32_t)num(d, d->o, "gpus", 0, 1000000, 0),
 	};
 	struct slu_trace_event e = { .kind = SLU_TRACE_SPAN,
 				     .at_s = num(d, d->o, "at", 0, SLU_TRACE_MAX_TIME, 0),

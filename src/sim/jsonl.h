@@ -20,6 +20,7 @@
  *role)
  *   {"kind":"drain","at":0,"name":"d","from":10,"to":20,"nodes":["n1"],"count":0}
  *   {"kind":"reserve","at":0,"name":"r","from":10,"to":20,"nodes":["n1"],"users":["u"]}
+ *	with "cores", "memory", "gpus": only so much of each node
  *   {"kind":"lift","at":15,"name":"d"}		takes a drain or reservation away
  *
  * Unknown keys are errors: a misspelt "limit" must not become a default.  Empty lines and lines

@@ -286,6 +286,7 @@ static int span_event(struct world *w, const struct slu_trace_event *e, struct s
 {
 	const struct slu_trace_span *ts = &w->t->span.p[e->span];
 	const char **name = slu_reallocarray(NULL, ts->nnode + ts->nuser + 1, sizeof *name);
+	struct slu_amount amount[3];
 	struct slu_span span = { .kind = ts->drain ? SLU_SPAN_DRAIN : SLU_SPAN_RESERVATION,
 				 .name = slu_intern_str(&w->t->str, ts->name),
 				 .from_s = ts->from_s,
@@ -303,6 +304,14 @@ static int span_event(struct world *w, const struct slu_trace_event *e, struct s
 		name[i] = slu_intern_str(&w->t->str, w->t->span_node.p[ts->node + i]);
 	for (uint32_t i = 0; i < ts->nuser; i++)
 		name[ts->nnode + i] = slu_intern_str(&w->t->str, w->t->span_user.p[ts->user + i]);
+	if (ts->millicores)
+		amount[span.n_amount++] = (struct slu_amount){ (uint32_t)w->kind_cpu,
+							       ts->millicores };
+	if (ts->memory)
+		amount[span.n_amount++] = (struct slu_amount){ (uint32_t)w->kind_mem, ts->memory };
+	if (ts->gpus)
+		amount[span.n_amount++] = (struct slu_amount){ (uint32_t)w->kind_gpu, ts->gpus };
+	span.amount = amount;
 	span.node = name;
 	span.user = name + ts->nnode;
 	int rc = step(w, &ev, err);

@@ -95,7 +95,9 @@ struct slu_trace_span {
 	int64_t from_s, to_s;
 	uint32_t node, nnode; /* range in slu_trace.span_node (interned names) */
 	uint32_t count;
-	uint32_t user, nuser; /* range in slu_trace.span_user */
+	uint32_t user, nuser;       /* range in slu_trace.span_user */
+	int64_t millicores, memory; /* of each node; all 0: the whole node */
+	uint32_t gpus;
 };
 
 struct slu_trace_queue {

@@ -43,20 +43,24 @@ int slu_trace_write_swf(const struct slu_trace *t, const char *note, FILE *f, st
 	return done(f, err);
 }
 
+static void put_cores(struct slu_jsonw *w, int64_t millicores)
+{
+	char text[32];
+
+	slu_jsonw_key(w, "cores");
+	snprintf(text, sizeof text, "%" PRId64 "m", millicores);
+	if (millicores % 1000)
+		slu_jsonw_str(w, text);
+	else
+		slu_jsonw_i64(w, millicores / 1000);
+}
+
 static void put_role(struct slu_jsonw *w, const struct slu_trace *t, const struct slu_trace_role *r)
 {
 	slu_jsonw_ki64(w, "slots", r->slots);
 	if (r->max_slots != r->slots)
 		slu_jsonw_ki64(w, "max_slots", r->max_slots);
-	slu_jsonw_key(w, "cores");
-	if (r->millicores % 1000) {
-		char text[32];
-
-		snprintf(text, sizeof text, "%" PRId64 "m", r->millicores);
-		slu_jsonw_str(w, text);
-	} else {
-		slu_jsonw_i64(w, r->millicores / 1000);
-	}
+	put_cores(w, r->millicores);
 	if (r->memory)
 		slu_jsonw_ki64(w, "memory", r->memory);
 	if (r->gpus)
@@ -154,7 +158,7 @@ static void put_node(struct slu_jsonw *w, const struct slu_trace *t, const struc
 {
 	slu_jsonw_kstr(w, "kind", "node");
 	put_text(w, t, "name", n->name);
-	slu_jsonw_ki64(w, "cores", n->millicores / 1000);
+	put_cores(w, n->millicores);
 	if (n->memory)
 		slu_jsonw_ki64(w, "memory", n->memory);
 	if (n->gpus)
@@ -203,6 +207,12 @@ static void put_event(struct slu_jsonw *w, const struct slu_trace *t,
 			slu_jsonw_ki64(w, "to", s->to_s);
 		if (s->count)
 			slu_jsonw_ki64(w, "count", s->count);
+		if (s->millicores)
+			put_cores(w, s->millicores);
+		if (s->memory)
+			slu_jsonw_ki64(w, "memory", s->memory);
+		if (s->gpus)
+			slu_jsonw_ki64(w, "gpus", s->gpus);
 		put_names(w, t, "nodes", t->span_node.p + s->node, s->nnode);
 		put_names(w, t, "users", t->span_user.p + s->user, s->nuser);
 		return;

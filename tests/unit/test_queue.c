@@ -333,6 +333,34 @@ static void spans(void)
 	kit_done(&k);
 }
 
+/* One core of each of two nodes of two cores is kept for the class from 10 to 20. */
+static void span_amounts(void)
+{
+	struct kit k;
+	struct slu_amount one;
+	struct slu_span res = { .kind = SLU_SPAN_RESERVATION,
+				.name = "class",
+				.from_s = 10,
+				.to_s = 20,
+				.count = 2,
+				.amount = &one,
+				.n_amount = 1 };
+	struct slu_event add = { .kind = SLU_EV_SPAN_ADD, .span = &res };
+
+	kit_new(&k, 2, 2, SLU_POLICY_EASY);
+	one = (struct slu_amount){ (uint32_t)k.cpu, 1 };
+	is(kit_apply(&k, &add), 0, "amounts: half of two nodes");
+	k.now = 5;
+	kit_job(&k, 1, 2, 15, NULL);
+	kit_job(&k, 2, 1, 15, NULL);
+	kit_job(&k, 3, 2, 7, KIT_SPEC(.reservation = "class"));
+	kit_at(&k, 5);
+	is(k.start[1], 5, "amounts: the other half is free for all");
+	is(k.planned[2], 20, "amounts: what is kept is kept");
+	is(k.start[3], 5, "amounts: and used by those it is for");
+	kit_done(&k);
+}
+
 static void foreign_and_take_back(void)
 {
 	struct kit k;
@@ -520,6 +548,7 @@ int main(void)
 	limits();
 	queues();
 	spans();
+	span_amounts();
 	foreign_and_take_back();
 	elastic();
 	never_until_grown();
