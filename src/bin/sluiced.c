@@ -15,6 +15,7 @@
 #include "gang/gang.h"
 #include "kube/lease.h"
 #include "serve/api.h"
+#include "serve/webhook.h"
 #include "wire/json.h"
 
 #define RELOAD_NS (5 * SLU_NS_PER_S)
@@ -39,6 +40,7 @@ struct daemon {
 	struct slu_core *core;
 	struct slu_feed *feed;
 	struct slu_api *api;
+	struct slu_webhook *webhook;
 	struct slu_timer reload;
 	struct timespec config_time;
 	char cluster[64], host[100], id[160];
@@ -371,6 +373,8 @@ static int start(struct daemon *d, struct slu_error *err)
 				     .client = d->client,
 				     .config = d->cfg };
 	rc = slu_api_new(&as, &d->api, err);
+	if (!rc && d->cfg->webhook.enabled)
+		rc = slu_webhook_new(d->loop, d->client, d->cfg, &d->webhook, err);
 	if (!rc)
 		rc = slu_core_start(d->core, err);
 	return rc;
@@ -379,6 +383,7 @@ static int start(struct daemon *d, struct slu_error *err)
 static void stop(struct daemon *d)
 {
 	slu_timer_stop(&d->reload);
+	slu_webhook_free(d->webhook);
 	slu_api_free(d->api);
 	slu_lease_free(d->lease);
 	slu_feed_free(d->feed);

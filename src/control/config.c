@@ -145,6 +145,22 @@ static const struct row serve_rows[] = {
 	{ 0 },
 };
 
+static const struct row webhook_rows[] = {
+	{ "enabled", BOOL, AT(webhook.enabled), "false", .restart = true,
+	  .help = "note who submits what when, and refuse what is plainly wrong (deploy/webhook.yaml)" },
+	{ "listen", STR, AT(webhook.listen), ":9443", .restart = true,
+	  .help = "address it answers on" },
+	{ "names", STRS, AT(webhook.names), "[sluice-webhook.sluice-system.svc]", .restart = true,
+	  .help = "DNS names the API server may call it by" },
+	{ "namespace", STR, AT(webhook.ns), "sluice-system", .restart = true,
+	  .help = "of the Secret" },
+	{ "secret", STR, AT(webhook.secret), "sluice-webhook", .restart = true,
+	  .help = "Secret that keeps its authority and certificate; made when missing" },
+	{ "configuration", STR, AT(webhook.configuration), "sluice", .restart = true,
+	  .help = "MutatingWebhookConfiguration that is told the authority" },
+	{ 0 },
+};
+
 static const struct row store_rows[] = {
 	{ "url", STR, AT(store.url), "/var/lib/sluice/sluice.db", .restart = true,
 	  .help = "SQLite file, postgres:// URL (also from DATABASE_URL), or memory: for none" },
@@ -184,6 +200,7 @@ static const struct row top_rows[] = {
 	{ "place", SECTION, .sub = place_rows, .help = "writing decisions to the cluster" },
 	{ "status", SECTION, .sub = status_rows, .help = "what is told about waiting work" },
 	{ "serve", SECTION, .sub = serve_rows, .help = "where the daemon listens" },
+	{ "webhook", SECTION, .sub = webhook_rows, .help = "admission" },
 	{ "store", SECTION, .sub = store_rows, .help = "what outlives the daemon" },
 	{ "leader", SECTION, .sub = leader_rows, .help = "high availability" },
 	{ "log", SECTION, .sub = log_rows, .help = "its own log" },

@@ -74,6 +74,11 @@ struct slu_config {
 		const char *socket, *https, *health;
 	} serve;
 	struct {
+		bool enabled;
+		const char *listen, *ns, *secret, *configuration;
+		struct slu_config_strs names;
+	} webhook;
+	struct {
 		const char *url;
 	} store;
 	struct {

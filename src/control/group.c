@@ -122,6 +122,40 @@ int slu_group_identify(const struct slu_group_source *s, struct slu_group_id *ou
 
 /* ---- wishes ---- */
 
+int slu_group_check_pair(const char *key, const char *value, struct slu_error *err)
+{
+	const struct slu_key_row *row = NULL;
+	uint32_t size;
+	int64_t s;
+
+	for (uint32_t i = 0; i < slu_key_rows && !row; i++)
+		if (strcmp(slu_key_table[i].key, key) == 0)
+			row = &slu_key_table[i];
+	if (!row || !*value)
+		return 0;
+	switch (row->means) {
+	case SLU_KEY_SIZE:
+	case SLU_KEY_MIN_SIZE:
+	case SLU_KEY_MAX_SIZE:
+		return slu_group_parse_size(key, value, INT32_MAX, &size, err);
+	case SLU_KEY_DURATION:
+		if (slu_config_seconds(value, &s) < 0)
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no duration", key, value);
+		return 0;
+	case SLU_KEY_BEGIN:
+		if (slu_group_parse_time(value, &s) < 0)
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no time", key, value);
+		return 0;
+	case SLU_KEY_EXCLUSIVE:
+		if (strcmp(value, "true") && strcmp(value, "false"))
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is neither true nor false",
+					key, value);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
 int slu_group_parse_size(const char *key, const char *s, uint32_t max, uint32_t *out,
 			 struct slu_error *err)
 {

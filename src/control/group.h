@@ -66,6 +66,9 @@ int64_t slu_group_owner_wants(const struct slu_kobj *owner);
 
 /* "2026-11-15T22:00:00Z", "+01:00" too, or seconds since the epoch.  0 or -EINVAL. */
 int slu_group_parse_time(const char *s, int64_t *out_s);
+/* Can `value` be meant by `key`?  What the webhook refuses early: sizes, times and switches that
+ * are none.  Keys that are not ours are 0.  -EINVAL, -ERANGE with a sentence. */
+int slu_group_check_pair(const char *key, const char *value, struct slu_error *err);
 /* A positive whole number.  0, -EINVAL, -ERANGE, with a sentence that names the key. */
 int slu_group_parse_size(const char *key, const char *s, uint32_t max, uint32_t *out,
 			 struct slu_error *err);

@@ -1,4 +1,5 @@
 #include "kube/auth.h"
+#include "base/base64.h"
 #include "base/file.h"
 
 #include <stdio.h>
@@ -156,7 +157,7 @@ static int fixed_authorization(struct kube_auth *a)
 	if (!c->username)
 		return 0;
 	slu_buf_printf(&plain, "%s:%s", c->username, c->password ? c->password : "");
-	rc = plain.error ? plain.error : kube_base64_encode(plain.p, plain.n, &b64);
+	rc = plain.error ? plain.error : slu_base64_encode(plain.p, plain.n, &b64);
 	if (!rc)
 		rc = set_authorization(a, "Basic", b64.p, b64.n);
 	slu_buf_done(&plain);

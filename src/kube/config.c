@@ -1,4 +1,5 @@
 #include "kube/config_internal.h"
+#include "base/base64.h"
 #include "base/file.h"
 #include "wire/yaml.h"
 
@@ -114,7 +115,7 @@ static int blob_field(struct loader *l, const struct entry *e, const char *field
 	if (s) {
 		struct slu_buf t = SLU_BUF_INIT(MAX_FILE);
 
-		rc = kube_base64_decode(s, strlen(s), &t);
+		rc = slu_base64_decode(s, strlen(s), &t);
 		if (!rc && !t.n)
 			rc = -EINVAL;
 		b->data = rc ? NULL : slu_arena_strndup(&l->c->mem, t.p, t.n);

@@ -44,7 +44,3 @@ struct slu_kube_config {
 	uint32_t n_as_extra;
 	struct kube_exec exec;
 };
-
-/* Append decoded bytes; white space is skipped.  -EINVAL. */
-int kube_base64_decode(const char *s, size_t n, struct slu_buf *out);
-int kube_base64_encode(const void *p, size_t n, struct slu_buf *out);

@@ -1,5 +1,6 @@
 /* exec.c — credential plug-ins: a program prints an ExecCredential.  No shell is involved. */
 #include "base/file.h"
+#include "base/base64.h"
 #include "kube/auth.h"
 #include "kube/time.h"
 #include "wire/json.h"
@@ -256,12 +257,12 @@ static char *exec_info(const struct slu_kube_config *c, bool interactive)
 		if (c->insecure)
 			slu_jsonw_kbool(&w, "insecure-skip-tls-verify", true);
 		if (c->ca.data) {
-			kube_base64_encode(c->ca.data, c->ca.n, &ca);
+			slu_base64_encode(c->ca.data, c->ca.n, &ca);
 		} else if (c->ca.file) {
 			struct slu_buf file = SLU_BUF_INIT(4u << 20);
 
 			if (!slu_file_read(c->ca.file, &file))
-				kube_base64_encode(file.p, file.n, &ca);
+				slu_base64_encode(file.p, file.n, &ca);
 			slu_buf_done(&file);
 		}
 		if (ca.n && !ca.error)

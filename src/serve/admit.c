@@ -1,4 +1,5 @@
 #include "serve/admit.h"
+#include "base/base64.h"
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
@@ -322,24 +323,6 @@ static bool is_held(const struct review *r)
 	return has_gate(r->pod);
 }
 
-static int base64(struct slu_buf *out, const char *s, size_t n)
-{
-	static const char digit[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *p = (const unsigned char *)s;
-
-	for (size_t i = 0; i < n; i += 3) {
-		uint32_t v = (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) |
-			     (i + 2 < n ? p[i + 2] : 0);
-		char q[4] = { digit[v >> 18], digit[v >> 12 & 63],
-			      i + 1 < n ? digit[v >> 6 & 63] : '=',
-			      i + 2 < n ? digit[v & 63] : '=' };
-
-		slu_buf_add(out, q, 4);
-	}
-	return out->error;
-}
-
 static int answer_review(struct slu_buf *out, const char *uid, const char *refusal,
 			 const struct patch *p)
 {
@@ -361,7 +344,7 @@ static int answer_review(struct slu_buf *out, const char *uid, const char *refus
 		slu_jsonw_kstr(&w, "message", refusal);
 		slu_jsonw_end_obj(&w);
 	} else if (p->ops) {
-		base64(&b, p->text.p, p->text.n);
+		slu_base64_encode(p->text.p, p->text.n, &b);
 		slu_jsonw_kstr(&w, "patchType", "JSONPatch");
 		slu_jsonw_kstr(&w, "patch", slu_buf_str(&b));
 	}

@@ -1,5 +1,4 @@
-/* base64.c — base64, for certificates inside a kubeconfig. */
-#include "kube/config_internal.h"
+#include "base/base64.h"
 
 static int digit64(char c)
 {
@@ -12,7 +11,7 @@ static int digit64(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-int kube_base64_decode(const char *s, size_t n, struct slu_buf *out)
+int slu_base64_decode(const char *s, size_t n, struct slu_buf *out)
 {
 	uint32_t acc = 0;
 	int have = 0, pad = 0, rc = 0;
@@ -49,7 +48,7 @@ int kube_base64_decode(const char *s, size_t n, struct slu_buf *out)
 	return rc < 0 ? rc : have ? -EINVAL : 0;
 }
 
-int kube_base64_encode(const void *p, size_t n, struct slu_buf *out)
+int slu_base64_encode(const void *p, size_t n, struct slu_buf *out)
 {
 	static const char abc[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,0 +1,26 @@
+/* webhook.h — the admission webhook: certificate, port, answers.
+ *
+ * Its certificate authority is made here and kept in a Secret that all replicas share; the leaf is
+ * renewed three months before its end.  The authority is patched into the
+ * MutatingWebhookConfiguration (deploy/webhook.yaml), which the operator installs and which fails
+ * open: nothing depends on this port but the notes it makes.
+ *
+ * All on the io loop's thread.  The port opens once the certificate is there. */
+#pragma once
+#include "control/config.h"
+#include "kube/client.h"
+#include "net/loop.h"
+
+struct slu_webhook;
+
+/* Starts at once; what goes wrong later is logged and tried again.  -EINVAL for an address or name
+ * that cannot be used. */
+int slu_webhook_new(struct slu_loop *loop, struct slu_kube_client *client,
+		    const struct slu_config *config, struct slu_webhook **out,
+		    struct slu_error *err);
+/* Before the client is freed. */
+void slu_webhook_free(struct slu_webhook *w);
+SLU_DEFINE_CLEANUP(struct slu_webhook, slu_webhook_free)
+
+/* The port, 0 while it is not open. */
+uint16_t slu_webhook_port(const struct slu_webhook *w);
