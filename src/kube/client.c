@@ -176,8 +176,8 @@ static void finish(struct slu_kube_call *q, enum slu_kube_outcome o, const char 
 	slu_timer_stop(&q->pause);
 	slu_timer_stop(&q->idle);
 	move(q, CALL_DONE);
+	detach(q); /* the callback may cut connections; the stream's headers outlive it */
 	q->done(q->arg, &r);
-	detach(q);
 	call_free(q);
 }
 

@@ -321,7 +321,7 @@ static int read_exec(struct loader *l, const struct entry *user)
 	struct kube_exec *x = &l->c->exec;
 	struct entry e = *user;
 	const struct slu_json *env;
-	const char *mode;
+	const char *mode = NULL;
 	int rc;
 
 	e.obj = slu_json_get(user->obj, "exec");
@@ -425,7 +425,7 @@ static int read_extra(struct loader *l, const struct entry *e)
 static int read_user(struct loader *l, const struct entry *e)
 {
 	struct slu_kube_config *c = l->c;
-	const char *token, *file;
+	const char *token = NULL, *file = NULL;
 	int rc;
 
 	if (slu_json_is_obj(slu_json_get(e->obj, "auth-provider")))
@@ -483,7 +483,7 @@ static int pick(struct loader *l, const struct slu_kube_config_options *o)
 {
 	struct slu_kube_config *c = l->c;
 	const char *cluster = o->cluster, *user = o->user, *ns = o->namespace_, *ctx = o->context;
-	struct entry e;
+	struct entry e = { 0 };
 	int rc;
 
 	for (uint32_t i = 0; i < l->n && !ctx; i++) {
