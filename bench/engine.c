@@ -53,12 +53,54 @@ static long resident_kb(void)
 	return pages * 4;
 }
 
+/* What the reference (Fluxion 0.54, release build) needs on a machine like ours, us. */
+static const struct {
+	const char *what, *policy; /* policy NULL: all but first */
+	double small, large;       /* at 1 000 and 10 000 nodes; 0 = not measured */
+} reference[] = {
+	{ "load", "first", 280000, 3000000 },
+	{ "load", NULL, 280000, 3000000 },
+	{ "resident memory", "first", 135000, 1027000 },
+	{ "one whole node", "first", 300, 500 },
+	{ "one whole node", NULL, 11000, 257000 },
+	{ "one core of a node", "first", 200, 400 },
+	{ "one core of a node", NULL, 31000, 495000 },
+	{ "gang of 8 whole nodes", "first", 1000, 1200 },
+	{ "gang of 8 whole nodes", NULL, 10000, 235000 },
+	{ "gang of 64 whole nodes", "first", 13000, 8000 },
+	{ "gang of 64 whole nodes", NULL, 22000, 237000 },
+	{ "cancel of one whole node", "first", 70, 0 },
+	{ "cancel of gang of 8 whole nodes", "first", 300, 0 },
+	{ "reservation of 8 whole nodes", "first", 1400, 0 },
+	{ "reservation of 8 whole nodes", NULL, 19000, 0 },
+	{ "reservation of the full machine", "first", 400000, 0 },
+	{ "  its resident memory", "first", 25000, 0 },
+	{ "find sched-now=free", "first", 42000, 250000 },
+};
+
+static double reference_of(const char *what, const char *policy, uint32_t nodes)
+{
+	bool first = strncmp(policy, "first", 5) == 0;
+
+	for (size_t i = 0; i < SLU_LEN(reference); i++)
+		if (strcmp(reference[i].what, what) == 0 && (reference[i].policy != NULL) == first)
+			return nodes == 1000    ? reference[i].small
+			       : nodes == 10000 ? reference[i].large
+						: 0;
+	return 0;
+}
+
 static void row(uint32_t nodes, const char *policy, const char *what, const char *unit,
 		double value)
 {
+	double ref = reference_of(what, policy, nodes);
+
 	if (json)
-		printf("%s{\"nodes\": %u, \"policy\": \"%s\", \"what\": \"%s\", \"unit\": \"%s\", \"value\": %.3f}",
-		       first_row ? "[" : ",\n ", nodes, policy, what, unit, value);
+		printf("%s{\"nodes\": %u, \"policy\": \"%s\", \"what\": \"%s\", \"unit\": \"%s\", \"value\": %.3f, \"reference\": %.0f}",
+		       first_row ? "[" : ",\n ", nodes, policy, what, unit, value, ref);
+	else if (ref > 0 && value > 0)
+		printf("%6u  %-10s %-34s %12.1f %-2s  %10.0f  %8.1fx\n", nodes, policy, what, value,
+		       unit, ref, ref / value);
 	else
 		printf("%6u  %-10s %-34s %12.1f %s\n", nodes, policy, what, value, unit);
 	first_row = false;
@@ -225,6 +267,20 @@ static void place(struct run *r, const char *what, const char *spec, uint32_t n,
 	}
 }
 
+static void satisfy(struct run *r, const char *what, const char *spec, uint32_t n)
+{
+	double t = cpu_us();
+
+	if (!wanted(what))
+		return;
+	if (count_wanted)
+		n = count_wanted;
+	for (uint32_t i = 0; i < n; i++)
+		if (match(r, SLU_MATCH_SATISFIABILITY, spec))
+			die("cannot be");
+	row(r->nodes, r->policy, what, "us", (cpu_us() - t) / n);
+}
+
 static void reserve(struct run *r, const char *what, const char *spec, uint32_t n)
 {
 	char *all = node_spec(r->nodes, CORES);
@@ -293,8 +349,9 @@ static void bench(uint32_t nodes, const char *policy)
 	place(&r, "one core anywhere", bare, nodes / 10, true);
 	place(&r, "gang of 8 whole nodes", eight, nodes / 16, true);
 	place(&r, "gang of 64 whole nodes", many, nodes / 128, false);
+	satisfy(&r, "satisfiability of 8 whole nodes", eight, 100);
 	reserve(&r, "reservation of 8 whole nodes", eight, 1000);
-	reserve(&r, "reservation of the full machine", all, 100);
+	reserve(&r, "reservation of the full machine", all, nodes > 2000 ? 10 : 100);
 	if (wanted("find"))
 		find(&r);
 	unload(&r);
@@ -324,6 +381,8 @@ int main(int argc, char **argv)
 		else
 			die("usage: engine [--json] [--nodes N,N] [--policy P,P] [--only WORD] [--count K]");
 	}
+	if (!json)
+		printf(" nodes  policy     operation                               this engine     reference    faster\n");
 	for (const char *n = nodes; *n; n += strcspn(n, ","), n += *n == ',')
 		for (const char *p = policies; *p; p += strcspn(p, ","), p += *p == ',') {
 			char *policy = slu_strndup(p, strcspn(p, ","));

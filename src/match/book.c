@@ -138,6 +138,12 @@ static int book_here(struct booking *b, uint32_t u, int64_t needs, bool x, const
 	return 0;
 }
 
+static inline void prefetch(const struct slu_match *m, uint32_t v)
+{
+	__builtin_prefetch(&m->g->v.p[v].size);
+	led_prefetch(&m->led, v);
+}
+
 static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32_t u, int64_t needs,
 		    bool x, bool shadow, bool parent_x, struct row *up)
 {
@@ -175,6 +181,8 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 		int64_t sub, want = mod ? (int64_t)g->v.p[c].size : (int64_t)mark.needs;
 		bool cx = (marked && mark.excl) || mod;
 
+		if (!wide && k + 6 < end)
+			prefetch(m, g->e.p[m->kid[k + 6]].dst);
 		if ((!marked && !mod) || (m->colour && m->colour[c] == b->gen))
 			continue;
 		sub = book(b, rows, depth + 1, c, want, cx, mod, x, own);

@@ -85,6 +85,9 @@ int slu_match_cancel(struct slu_match *m, int64_t jobid, struct slu_match_result
 		for (uint32_t k = 0; k < i->at.n; k++) {
 			uint32_t v = i->at.p[k];
 
+			if (k + 6 < i->at.n)
+				led_prefetch(&m->led, i->at.p[k + 6]);
+
 			if (!(led_get(&m->led, v, (uint32_t)job).job & LED_TAGGED))
 				continue;
 			c.pre += m->kid_off[v + 1] - m->kid_off[v];
@@ -337,6 +340,9 @@ int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct sl
 		free_units(m, p.job);
 	}
 	m->led.info.p[p.job].plain = false;
+	m->inexact = true;
+	if (l->kind != SLU_LISTING_RV1)
+		m->odd = true;
 	slu_vec_done(&p.f);
 	slu_buf_done(&p.path);
 	led_job_drop(&m->led, p.job);

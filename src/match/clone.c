@@ -75,6 +75,7 @@ struct slu_match *slu_match_clone(const struct slu_match *m, struct slu_graph *g
 	c->nodes_up = m->nodes_up;
 	c->gen = m->gen;
 	c->odd = m->odd;
+	c->inexact = m->inexact;
 	c->level = m->level;
 	c->pre = m->pre;
 	c->post = m->post;

@@ -88,7 +88,8 @@ struct slu_match {
 	struct slu_arena req; /* one operation */
 	struct slu_arena tmp; /* one attempt */
 	struct fast *fast;
-	bool odd; /* some bookings cannot be seen from above: only the plain walk will do */
+	bool odd;     /* some bookings cannot be seen from above: only the plain walk will do */
+	bool inexact; /* sums above may count more than is taken (updates from R do that) */
 };
 
 static inline struct slu_multi *multi_of(const struct slu_match *m, uint32_t v)

@@ -593,6 +593,8 @@ int fast_attempt(struct attempt *a)
 	if (m->count_visits || !m->tree || m->flexible || m->nsub > 1 || m->policy.stop || m->odd ||
 	    a->nlist != 1 || !sign(r, 1, sig, &nsig))
 		return -EAGAIN;
+	if (r->type == SLU_TYPE_SLOT && m->inexact)
+		return -EAGAIN; /* above a slot the sums are asked */
 	f = front_for(m, r);
 	if (!f || f->bad)
 		return -EAGAIN;

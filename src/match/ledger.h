@@ -74,6 +74,14 @@ struct ledger {
 
 int led_init(struct ledger *l, uint32_t nv);
 void led_done(struct ledger *l);
+/* The records of v are wanted soon. */
+static inline void led_prefetch(const struct ledger *l, uint32_t v)
+{
+	const struct led_vertex *x = &l->v[v];
+
+	if (x->cap)
+		__builtin_prefetch(x->p + x->n, 1);
+}
 /* More vertices.  0 or -ENOMEM. */
 int led_grow(struct ledger *l, uint32_t nv);
 int led_copy(struct ledger *to, const struct ledger *from);

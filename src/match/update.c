@@ -421,7 +421,6 @@ int slu_match_update(struct slu_match *m, const struct slu_listing *l, int64_t j
 	if (job < 0)
 		return (int)job;
 	u.job = (uint32_t)job;
-	m->odd = true;
 	mark_tick(m);
 	rc = l->kind == SLU_LISTING_RV1 ? rv1_vertices(&u) : jgf_vertices(&u);
 	if (!rc && l->broken) {
@@ -432,6 +431,9 @@ int slu_match_update(struct slu_match *m, const struct slu_listing *l, int64_t j
 		rc = l->kind == SLU_LISTING_RV1 ? rv1_edges(&u) : jgf_edges(&u);
 	if (!rc)
 		rc = walk(&u, 0, sink, out);
+	m->inexact = true;
+	for (uint32_t i = 0; i < m->led.info.p[u.job].at.n && !rc && !m->odd; i++)
+		m->odd = !(led_get(&m->led, m->led.info.p[u.job].at.p[i], u.job).job & LED_TAGGED);
 	if (rc < 0) {
 		cancel_job(m, u.job);
 		led_job_drop(&m->led, u.job);
