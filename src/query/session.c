@@ -85,6 +85,9 @@ static int load(struct slu_session *s, struct slu_buf *msg)
 		slu_buf_puts(msg, "\nERROR: error generating resources\n");
 		rc = -EINVAL;
 	}
+	/* The empty word is a type that the reference knows from the start and no vertex has. */
+	if (!rc && slu_graph_type(s->g, "") == SLU_NONE)
+		rc = -ENOMEM;
 	slu_buf_done(&why);
 	/* Graphs may be large and are not read again. */
 	slu_buf_done(&s->text);
