@@ -9,6 +9,10 @@ struct slu_listing_path {
 	const char *subsystem, *path;
 };
 
+struct slu_listing_prop {
+	const char *key, *val;
+};
+
 struct slu_listing_vertex {
 	const char *ref; /* the file's own id ("12"); R: NULL */
 	const char *type, *basename, *name;
@@ -17,6 +21,7 @@ struct slu_listing_vertex {
 	int64_t size;
 	bool exclusive;
 	uint32_t path, npaths; /* in `paths` */
+	uint32_t prop, nprops; /* in `props`, sorted by key */
 };
 
 struct slu_listing_edge {
@@ -44,6 +49,7 @@ struct slu_listing {
 	SLU_VEC(struct slu_listing_vertex) v;
 	SLU_VEC(struct slu_listing_edge) e;
 	SLU_VEC(struct slu_listing_path) paths;
+	SLU_VEC(struct slu_listing_prop) props;
 	SLU_VEC(int64_t) ranks;      /* R: ranks of R_lite in order; a rank may occur twice */
 	SLU_VEC(int64_t) free_ranks; /* JGF: ascending */
 	bool broken;                 /* stop with `error` after what is listed */

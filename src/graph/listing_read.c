@@ -46,6 +46,29 @@ static const char *default_name(struct slu_listing *l, const struct slu_jgf_node
 	return s;
 }
 
+static int by_key(const void *a, const void *b)
+{
+	return strcmp(((const struct slu_listing_prop *)a)->key,
+		      ((const struct slu_listing_prop *)b)->key);
+}
+
+static int list_properties(struct slu_listing *l, const struct slu_json *props,
+			   struct slu_listing_vertex *v)
+{
+	v->prop = l->props.n;
+	slu_json_each (props, it) {
+		struct slu_listing_prop p = { .key = keep(l, it.key) };
+
+		p.val = slu_json_is_str(it.val) ? keep(l, slu_json_str(it.val)) : "";
+		if (!p.key || !p.val || slu_vec_push(&l->props, p) < 0)
+			return -ENOMEM;
+	}
+	v->nprops = l->props.n - v->prop;
+	if (v->nprops > 1)
+		qsort(l->props.p + v->prop, v->nprops, sizeof *l->props.p, by_key);
+	return 0;
+}
+
 static int list_node(struct slu_listing *l, const struct slu_json *el, struct slu_intern *ids,
 		     uint32_t *at, struct slu_buf *msg)
 {
@@ -84,7 +107,7 @@ static int list_node(struct slu_listing *l, const struct slu_json *el, struct sl
 			return -ENOMEM;
 	}
 	v.npaths = l->paths.n - v.path;
-	if (slu_vec_push(&l->v, v) < 0)
+	if (list_properties(l, x.properties, &v) < 0 || slu_vec_push(&l->v, v) < 0)
 		return -ENOMEM;
 	if (!is_free(l, x.rank)) {
 		*at = l->v.n - 1;

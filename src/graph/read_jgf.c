@@ -10,6 +10,8 @@ struct reader {
 	struct slu_map uniq;      /* uniq_id -> seen */
 	struct slu_map out;       /* (source, uniq_id of target), once uniq_ids repeat */
 	bool repeats;
+	bool clash; /* the last vertex's id stands for another one */
+	bool known; /* a vertex that was there already was seen */
 	uint32_t start;
 };
 
@@ -143,11 +145,18 @@ static int read_node(struct reader *r, const struct slu_json *el)
 	id = slu_intern(&r->ids, x.ref);
 	if (id == SLU_INTERN_NONE)
 		return -ENOMEM;
+	r->clash = id < r->vertex.n && !fresh;
 	if (id < r->vertex.n)
 		return fresh ? fail(r, "add_vtx: found duplicate JGF node id for ", x.ref, ".\n")
 			     : fail(r, "update_vmap: can't insert into vmap for ", x.ref, ".\n");
-	if (fresh)
+	r->known |= !fresh;
+	if (fresh) {
+		struct slu_graph_mark mark = slu_graph_mark(r->g);
+
 		rc = make_vertex(r, &x, &v);
+		if (rc < 0)
+			slu_graph_rollback(r->g, &mark);
+	}
 	if (!rc)
 		rc = slu_vec_push(&r->vertex, v);
 	return rc ? rc : slu_vec_push(&r->fresh, fresh);
@@ -155,7 +164,9 @@ static int read_node(struct reader *r, const struct slu_json *el)
 
 static uint32_t find_id(const struct reader *r, const char *id)
 {
-	return slu_intern_find(&r->ids, id);
+	uint32_t i = slu_intern_find(&r->ids, id);
+
+	return i < r->vertex.n ? i : SLU_INTERN_NONE;
 }
 
 /* The reference keeps the out-edges of a vertex by the target's uniq_id: two alike are refused. */
@@ -217,6 +228,10 @@ int slu_read_jgf(struct slu_graph *g, const char *text, size_t n, struct slu_buf
 			rc = slu_graph_reserve(g, g->v.n + (uint32_t)count);
 		slu_json_each (j.nodes, it)
 			rc = rc || it.obj ? rc : read_node(&r, it.val);
+		/* In the reference a vertex that cannot be read only ends the list of vertices once
+		 * one was found that is in the graph already; the edges decide then. */
+		if (rc == -EINVAL && r.known && !r.clash)
+			rc = 0;
 		slu_json_each (j.edges, it)
 			rc = rc || it.obj ? rc : read_edge(&r, it.val);
 		if (rc < 0)

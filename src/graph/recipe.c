@@ -71,6 +71,7 @@ struct reader {
 	SLU_VEC(struct key) keys;
 	struct slu_map node_of; /* id -> vertex: the last of equal ids */
 	uint32_t key;           /* of the <data> or <key> we are in */
+	uint32_t vertex;        /* the <node> we are in */
 	struct slu_buf text;
 };
 
@@ -216,7 +217,7 @@ static void set_value(struct reader *x, const struct key *k, const char *s, bool
 					: parse_number(s, INT64_MIN, INT64_MAX, &num);
 	if (good)
 		good = edge ? set_edge(x, &x->r->e.p[x->r->e.n - 1], k->attr, s, num)
-			    : set_vertex(x, &x->r->v.p[x->r->v.n - 1], k->attr, s, num);
+			    : set_vertex(x, &x->r->v.p[x->vertex], k->attr, s, num);
 	if (!good)
 		stop(x, -EINVAL);
 }
@@ -233,25 +234,39 @@ static void set_defaults(struct reader *x, bool edge)
 
 static enum kind kind_of(const char *s)
 {
-	if (!s || !strcmp(s, "string"))
+	if (!strcmp(s, "string"))
 		return KIND_STRING;
 	if (!strcmp(s, "int"))
 		return KIND_INT;
 	return !strcmp(s, "long") ? KIND_LONG : KIND_OTHER;
 }
 
+/* What GraphML lets a key be for. */
+static bool known_target(const char *s)
+{
+	static const char *const known[] = { "graph", "node",     "edge", "hyperedge",
+					     "port",  "endpoint", "all" };
+
+	for (size_t i = 0; i < SLU_LEN(known); i++)
+		if (!strcmp(s, known[i]))
+			return true;
+	return false;
+}
+
 static void on_key(struct reader *x, const XML_Char **a)
 {
 	const char *id = attribute(a, "id"), *to = attribute(a, "for");
 	const char *name = attribute(a, "attr.name");
-	struct key k = { .attr = A_UNKNOWN, .kind = kind_of(attribute(a, "attr.type")) };
+	const char *type = attribute(a, "attr.type");
+	struct key k = { .attr = A_UNKNOWN };
 
-	if (!id) {
+	if (!id || !to || !name || !type || !known_target(to)) {
 		stop(x, -EINVAL);
 		return;
 	}
-	k.for_node = !to || !strcmp(to, "node") || !strcmp(to, "all");
-	k.for_edge = !to || !strcmp(to, "edge") || !strcmp(to, "all");
+	k.kind = kind_of(type);
+	k.for_node = !strcmp(to, "node") || !strcmp(to, "all");
+	k.for_edge = !strcmp(to, "edge") || !strcmp(to, "all");
 	for (size_t i = 0; name && i < SLU_LEN(attrs); i++)
 		if (!strcmp(name, attrs[i].name))
 			k.attr = (enum attr)i;
@@ -266,41 +281,55 @@ static void on_key(struct reader *x, const XML_Char **a)
 		stop(x, -ENOMEM);
 }
 
-static void on_node(struct reader *x, const XML_Char **a)
+/* The vertex of an id, made if it is new: a later <node> with the same id speaks of the same one,
+ * and one that only an edge names exists all the same. */
+static void open_vertex(struct reader *x, const char *id)
 {
 	struct slu_recipe_vertex v = {
 		"", "", "", "", .first_edge = SLU_NONE, .last_edge = SLU_NONE
 	};
-	const char *id = attribute(a, "id");
-	uint32_t key;
+	uint32_t key = slu_intern(&x->node_ids, id);
+	uint64_t *known;
 
-	if (!id) {
-		stop(x, -EINVAL);
+	if (key == SLU_INTERN_NONE) {
+		stop(x, -ENOMEM);
+		return;
+	}
+	known = slu_map_get(&x->node_of, key);
+	if (known) {
+		x->vertex = (uint32_t)*known;
 		return;
 	}
 	if (x->r->v.n >= MAX_RECIPE) {
 		stop(x, -EFBIG);
 		return;
 	}
-	key = slu_intern(&x->node_ids, id);
-	if (key == SLU_INTERN_NONE || slu_map_put(&x->node_of, key, x->r->v.n) < 0 ||
-	    slu_vec_push(&x->r->v, v) < 0)
+	x->vertex = x->r->v.n;
+	if (slu_map_put(&x->node_of, key, x->r->v.n) < 0 || slu_vec_push(&x->r->v, v) < 0)
 		stop(x, -ENOMEM);
 	else
 		set_defaults(x, false);
 }
 
+static void on_node(struct reader *x, const XML_Char **a)
+{
+	const char *id = attribute(a, "id");
+
+	if (id)
+		open_vertex(x, id);
+	else
+		stop(x, -EINVAL);
+}
+
+/* The ends are kept as ids until all vertices are there. */
 static void on_edge(struct reader *x, const XML_Char **a)
 {
 	const char *src = attribute(a, "source"), *dst = attribute(a, "target");
-	uint32_t s = src ? slu_intern_find(&x->node_ids, src) : SLU_INTERN_NONE;
-	uint32_t d = dst ? slu_intern_find(&x->node_ids, dst) : SLU_INTERN_NONE;
 	struct slu_recipe_edge e = {
 		.next = SLU_NONE, .subsystem = "", .tgt_subsystem = "", .method = SLU_GEN_UNKNOWN
 	};
-	struct slu_recipe_vertex *v;
 
-	if (s == SLU_INTERN_NONE || d == SLU_INTERN_NONE) {
+	if (!src || !dst) {
 		stop(x, -EINVAL);
 		return;
 	}
@@ -308,19 +337,34 @@ static void on_edge(struct reader *x, const XML_Char **a)
 		stop(x, -EFBIG);
 		return;
 	}
-	e.src = (uint32_t)*slu_map_get(&x->node_of, s);
-	e.dst = (uint32_t)*slu_map_get(&x->node_of, d);
-	if (slu_vec_push(&x->r->e, e) < 0) {
+	e.src = slu_intern(&x->node_ids, src);
+	e.dst = slu_intern(&x->node_ids, dst);
+	if (e.src == SLU_INTERN_NONE || e.dst == SLU_INTERN_NONE || slu_vec_push(&x->r->e, e) < 0) {
 		stop(x, -ENOMEM);
 		return;
 	}
-	v = &x->r->v.p[e.src];
-	if (v->last_edge == SLU_NONE)
-		v->first_edge = x->r->e.n - 1;
-	else
-		x->r->e.p[v->last_edge].next = x->r->e.n - 1;
-	v->last_edge = x->r->e.n - 1;
 	set_defaults(x, true);
+}
+
+static void link_edges(struct reader *x)
+{
+	for (uint32_t i = 0; i < x->r->e.n && !x->rc; i++) {
+		struct slu_recipe_edge *e = &x->r->e.p[i];
+		struct slu_recipe_vertex *v;
+
+		open_vertex(x, slu_intern_str(&x->node_ids, e->src));
+		e->src = x->vertex;
+		open_vertex(x, slu_intern_str(&x->node_ids, e->dst));
+		e->dst = x->vertex;
+		if (x->rc)
+			break;
+		v = &x->r->v.p[e->src];
+		if (v->last_edge == SLU_NONE)
+			v->first_edge = i;
+		else
+			x->r->e.p[v->last_edge].next = i;
+		v->last_edge = i;
+	}
 }
 
 static void on_data(struct reader *x, const XML_Char **a)
@@ -344,7 +388,12 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 		return;
 	}
 	x->graph = true;
-	if (!strcmp(name, "key")) {
+	if (!strcmp(name, "graph")) {
+		const char *edges = attribute(a, "edgedefault");
+
+		if (!edges || strcmp(edges, "directed") != 0)
+			stop(x, -EINVAL);
+	} else if (!strcmp(name, "key")) {
 		x->in = IN_KEY;
 		on_key(x, a);
 	} else if (!strcmp(name, "default") && x->in == IN_KEY) {
@@ -432,6 +481,8 @@ int slu_recipe_parse(struct slu_recipe *r, const char *text, size_t n)
 	XML_SetCharacterDataHandler(x.xml, on_text);
 	if (XML_Parse(x.xml, text, (int)n, XML_TRUE) != XML_STATUS_OK && !x.rc)
 		x.rc = XML_GetErrorCode(x.xml) == XML_ERROR_NO_MEMORY ? -ENOMEM : -EINVAL;
+	if (!x.rc)
+		link_edges(&x);
 	XML_ParserFree(x.xml);
 	slu_intern_done(&x.key_ids);
 	slu_intern_done(&x.node_ids);

@@ -163,7 +163,9 @@ static int free_ranks(struct partial *p, const struct slu_listing *l)
 {
 	struct slu_match *m = p->m;
 
-	for (uint32_t i = 0; i < l->ranks.n; i++) {
+	/* From the last to the first, which shows when one of them does not exist: the reference
+	 * keeps them in a hash set. */
+	for (uint32_t i = l->ranks.n; i-- > 0;) {
 		uint32_t n;
 		const uint32_t *v = slu_graph_by_rank(m->g, l->ranks.p[i], &n);
 		struct freed *f;
@@ -301,7 +303,7 @@ static int check_freed(struct partial *p)
 		slu_buf_puts(&m->msg, "remove: rank_to_root is empty.\n");
 		return -EINVAL;
 	}
-	for (uint32_t i = 0; i < p->f.n; i++)
+	for (uint32_t i = p->f.n; i-- > 0;)
 		if (!p->f.p[i].any) {
 			slu_buf_printf(&m->msg,
 				       "remove: %" PRId64 " not found in rank_to_counts.\n",
@@ -328,9 +330,15 @@ int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct sl
 		return 0;
 	}
 	m->pre = m->post = 0;
-	rc = l->kind == SLU_LISTING_RV1 ? free_ranks(&p, l) : free_listed(&p, l);
-	if (rc < 0 && rc != -ENOMEM && l->kind != SLU_LISTING_RV1)
+	if (l->kind == SLU_LISTING_RV1)
+		rc = l->broken ? -EINVAL : free_ranks(&p, l);
+	else
+		rc = free_listed(&p, l);
+	if (rc < 0 && rc != -ENOMEM && (l->broken || l->kind != SLU_LISTING_RV1)) {
+		/* What the reader had to say is not passed on. */
+		slu_buf_reset(&m->msg);
 		slu_buf_puts(&m->msg, "remove: partial_cancel returned error.\n");
+	}
 	if (!rc)
 		rc = check_freed(&p);
 	if (!rc && led_get(&m->led, root, p.job).job & LED_TAGGED) {

@@ -103,8 +103,6 @@ static void put_paths(struct slu_jgf_part *j, const struct slu_graph *g, const s
 	}
 	if (last >= 0)
 		slu_buf_putc(b, '}');
-	else
-		slu_buf_puts(b, ", \"paths\": {}");
 }
 
 static void put_agfilter(struct slu_buf *b, const struct slu_graph *g,

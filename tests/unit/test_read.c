@@ -88,17 +88,22 @@ static const struct {
 	  "rank for a.\n" },
 	{ "grug", "", "error in reading grug string; " },
 	{ "grug", "<xml/>", "error in reading grug string; " },
-	{ "grug", "<graphml><graph><node id='a'><data key='x'>1</data></node></graph></graphml>",
+	{ "grug", "<graphml><graph edgedefault='undirected'/></graphml>",
+	  "error in reading grug string; " },
+	{ "grug", "<graphml><key id='s' for='ship' attr.name='size' attr.type='long'/></graphml>",
 	  "error in reading grug string; " },
 	{ "grug",
-	  "<graphml><key id='s' attr.name='size' attr.type='int'/><graph><node id='a'><data "
+	  "<graphml><graph edgedefault='directed'><node id='a'><data key='x'>1</data></node></graph></graphml>",
+	  "error in reading grug string; " },
+	{ "grug",
+	  "<graphml><key id='s' for='node' attr.name='size' attr.type='int'/><graph edgedefault='directed'><node id='a'><data "
 	  "key='s'>1</data></node></graph></graphml>",
 	  "error in reading grug string; " },
 	{ "grug",
-	  "<graphml><key id='s' for='node' attr.name='size' attr.type='long'/><graph><node "
+	  "<graphml><key id='s' for='node' attr.name='size' attr.type='long'/><graph edgedefault='directed'><node "
 	  "id='a'><data key='s'>many</data></node></graph></graphml>",
 	  "error in reading grug string; " },
-	{ "grug", "<graphml><graph><edge source='a' target='b'/></graph></graphml>",
+	{ "grug", "<graphml><graph edgedefault='directed'><edge source='a'/></graph></graphml>",
 	  "error in reading grug string; " },
 	{ "hwloc", "<machine/>", "Error setting xmlbuffer; " },
 	{ "hwloc", "<topology></topology>", "Error setting xmlbuffer; " },
@@ -138,7 +143,7 @@ static const char recipe[] =
 	"<key id='gen' for='edge' attr.name='gen_method' attr.type='string'>"
 	"<default>MULTIPLY</default></key>"
 	"<key id='n' for='edge' attr.name='multi_scale' attr.type='int'><default>1</default></key>"
-	"<graph>"
+	"<graph edgedefault='directed'>"
 	"<node id='c'><data key='root'>1</data><data key='type'>cluster</data>"
 	"<data key='base'>c</data></node>"
 	"<node id='n'><data key='type'>node</data><data key='base'>n</data></node>"
