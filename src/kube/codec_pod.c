@@ -391,6 +391,7 @@ static int add_claims(struct slu_kcodec *c, struct kraw_podspec *raw, const char
 
 static int finish_spec(struct slu_kcodec *c, struct kraw_podspec *raw, const struct kraw_pod *pod)
 {
+	const char *name = pod ? pod->p.o.meta.name : NULL;
 	int rc = 0;
 
 	for (uint16_t i = 0; i < raw->nspreads; i++)
@@ -407,7 +408,7 @@ static int finish_spec(struct slu_kcodec *c, struct kraw_podspec *raw, const str
 			rc = add_ports(c, raw, &raw->inits[i]);
 	}
 	if (rc == 0)
-		rc = add_claims(c, raw, pod && pod->p.o.meta.name ? pod->p.o.meta.name : NULL);
+		rc = add_claims(c, raw, name && name[0] ? name : NULL);
 	return rc < 0 ? rc : sum_requests(c, raw, pod);
 }
 

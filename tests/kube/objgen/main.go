@@ -4,6 +4,7 @@
 //	objgen fixtures DIR
 //	objgen pods N FILE       a protobuf PodList of N realistic running pods
 //	objgen nodes N FILE      a protobuf NodeList
+//	objgen random SEED N DIR N random objects of each kind in both encodings
 //	objgen decode RUNS FILE  read a list with the decoder client-go uses, and say how long it took
 package main
 
@@ -101,7 +102,7 @@ func decode(runs int, path string) {
 
 func main() {
 	if len(os.Args) < 3 {
-		log.Fatal("usage: objgen fixtures DIR | pods N FILE | nodes N FILE | decode RUNS FILE")
+		log.Fatal("usage: objgen fixtures DIR | pods N FILE | nodes N FILE | random SEED N DIR | decode RUNS FILE")
 	}
 	switch os.Args[1] {
 	case "fixtures":
@@ -135,6 +136,19 @@ func main() {
 		b := protobufOf(obj)
 		write(os.Args[3], b)
 		fmt.Printf("%s: %d objects, %d bytes\n", os.Args[3], n, len(b))
+	case "random":
+		if len(os.Args) < 5 {
+			log.Fatal("usage: objgen random SEED N DIR")
+		}
+		seed, err := strconv.ParseInt(os.Args[2], 10, 64)
+		if err != nil {
+			log.Fatal(err)
+		}
+		n, err := strconv.Atoi(os.Args[3])
+		if err != nil {
+			log.Fatal(err)
+		}
+		random(seed, n, os.Args[4])
 	case "decode":
 		runs, err := strconv.Atoi(os.Args[2])
 		if err != nil || len(os.Args) < 4 {
