@@ -118,9 +118,17 @@ struct held {
 	int64_t needs;
 };
 
+struct shown {
+	uint32_t v;
+	int64_t needs;
+	bool exclusive;
+};
+
 struct out {
 	struct slu_buf text;
-	SLU_VEC(struct held) now; /* exclusive vertices of this match */
+	SLU_VEC(struct shown) all; /* everything of this match */
+	SLU_VEC(uint32_t) ends;    /* its edges: source, target, ... */
+	SLU_VEC(struct held) now;  /* exclusive vertices of this match */
 };
 
 static int on_vertex(void *w, const struct slu_graph *g, const struct slu_emit_vertex *x)
@@ -129,6 +137,7 @@ static int on_vertex(void *w, const struct slu_graph *g, const struct slu_emit_v
 
 	slu_buf_printf(&o->text, "%u/%u:%" PRId64 "%c%c ", x->v, x->level, x->needs,
 		       x->exclusive ? 'x' : 's', x->parent_exclusive ? 'x' : 's');
+	slu_vec_push(&o->all, (struct shown){ x->v, x->needs, x->exclusive });
 	if (x->exclusive)
 		return slu_vec_push(&o->now, (struct held){ .v = x->v, .needs = x->needs });
 	return 0;
@@ -138,6 +147,8 @@ static int on_edge(void *w, const struct slu_graph *g, const struct slu_emit_edg
 {
 	struct out *o = w;
 
+	slu_vec_push(&o->ends, x->src);
+	slu_vec_push(&o->ends, x->dst);
 	return slu_buf_printf(&o->text, "%u-%u ", x->src, x->dst);
 }
 
@@ -166,6 +177,14 @@ static void close_side(struct side *s)
 	slu_graph_free(s->g);
 	slu_buf_done(&s->o.text);
 	slu_vec_done(&s->o.now);
+	slu_vec_done(&s->o.all);
+	slu_vec_done(&s->o.ends);
+}
+
+static void forget(struct side *s)
+{
+	slu_buf_reset(&s->o.text);
+	s->o.now.n = s->o.all.n = s->o.ends.n = 0;
 }
 
 static struct slu_match_result run(struct side *s, enum slu_match_op op, const char *text,
@@ -176,12 +195,67 @@ static struct slu_match_result run(struct side *s, enum slu_match_op op, const c
 	struct slu_match_result res = { .code = -1 };
 	struct slu_error err = { 0 };
 
-	slu_buf_reset(&s->o.text);
-	s->o.now.n = 0;
+	forget(s);
 	if (slu_jobspec_parse(text, strlen(text), &s->g->types, &j, &err) < 0)
 		return res; /* a type this machine does not have */
 	if (slu_match_run(s->m, op, j, job, 0, &sink, &res) < 0)
 		ok(false, "match failed");
+	return res;
+}
+
+/* The last match as a file would list it. */
+static void list(const struct side *s, struct slu_listing *l)
+{
+	const struct slu_graph *g = s->g;
+	struct slu_map at = { 0 };
+	struct slu_buf b = SLU_BUF_INIT(4096);
+
+	*l = (struct slu_listing){ .kind = SLU_LISTING_JGF };
+	for (uint32_t i = 0; i < s->o.all.n; i++) {
+		const struct shown *x = &s->o.all.p[i];
+		const struct slu_vertex *v = &g->v.p[x->v];
+		struct slu_listing_vertex y = {
+			.ref = "0",
+			.type = slu_graph_type_name(g, v->type),
+			.basename = slu_graph_str(g, v->basename),
+			.id = v->id,
+			.rank = v->rank,
+			.size = v->size,
+			.exclusive = x->exclusive,
+			.path = l->paths.n,
+			.npaths = 1,
+		};
+
+		slu_buf_reset(&b);
+		slu_graph_name_put(g, x->v, &b);
+		y.name = slu_arena_strndup(&l->text, b.p, b.n);
+		slu_buf_reset(&b);
+		slu_graph_path_put(g, x->v, 0, &b);
+		slu_vec_push(&l->paths,
+			     (struct slu_listing_path){ "containment",
+							slu_arena_strndup(&l->text, b.p, b.n) });
+		slu_map_put(&at, x->v, l->v.n);
+		slu_vec_push(&l->v, y);
+	}
+	for (uint32_t i = 0; i < s->o.ends.n; i += 2)
+		slu_vec_push(&l->e, (struct slu_listing_edge){
+					    (uint32_t)*slu_map_get(&at, s->o.ends.p[i]),
+					    (uint32_t)*slu_map_get(&at, s->o.ends.p[i + 1]),
+					    "containment" });
+	slu_map_done(&at);
+	slu_buf_done(&b);
+}
+
+static struct slu_match_result update(struct side *s, const struct slu_listing *l, int64_t job,
+				      const struct slu_match_result *when)
+{
+	struct slu_sink sink = { &ops, &s->o };
+	struct slu_match_result res = { .code = -1 };
+
+	forget(s);
+	if (slu_match_update(s->m, l, job, when->at_s, when->end_s - when->at_s, false, &sink,
+			     &res) < 0)
+		ok(false, "update failed");
 	return res;
 }
 
@@ -283,6 +357,25 @@ static bool history(uint64_t seed)
 					h.from = a.at_s;
 					h.until = a.end_s;
 					slu_vec_push(&all, h);
+				}
+				if (slu_rng_below(&r, 6) == 0) {
+					/* Forget it and register it again, as after a restart. */
+					struct slu_listing l;
+					struct slu_match_result ra, rb;
+
+					list(&fast, &l);
+					slu_match_cancel(fast.m, step, &ra);
+					slu_match_cancel(plain.m, step, &rb);
+					ra = update(&fast, &l, step, &a);
+					rb = update(&plain, &l, step, &a);
+					good = same(&fast, &ra, &plain, &rb);
+					if (!good || ra.code)
+						printf("# step %d policy %s: update %d %s%s\n# and %d %s\n",
+						       step, policy, ra.code, ra.messages,
+						       slu_buf_str(&fast.o.text), rb.code,
+						       slu_buf_str(&plain.o.text));
+					good = good && !ra.code;
+					slu_listing_done(&l);
 				}
 				if (over(&all, g, from)) {
 					printf("# step %d policy %s: a vertex is over its size\n",
