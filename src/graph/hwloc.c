@@ -73,6 +73,9 @@ static bool set_kind(struct slu_hwloc_obj *o, const char *type, const XML_Char *
 	const char *s = attribute(a, "osdev_type"), *depth = attribute(a, "depth");
 	const char *cache = attribute(a, "cache_type"), *size = attribute(a, "cache_size");
 
+	const char *nodeset = attribute(a, "nodeset");
+
+	o->no_memory = nodeset && !nodeset[strspn(nodeset, "0x,")];
 	o->osdev = s ? atoi(s) : -1;
 	o->cache_size = size ? strtoull(size, NULL, 10) : 0;
 	o->kind = SLU_HWLOC_OTHER;
@@ -233,7 +236,8 @@ static void place_numanode(struct reader *x, uint32_t parent, uint32_t i)
 			parent = h->o.n - 1;
 		}
 	}
-	attach(h, parent, i);
+	if (!group.no_memory)
+		attach(h, parent, i);
 }
 
 static void XMLCALL on_end(void *arg, const XML_Char *name)

@@ -25,6 +25,7 @@ enum { SLU_OSDEV_BLOCK, SLU_OSDEV_GPU, SLU_OSDEV_DMA = 4, SLU_OSDEV_COPROC = 5 }
 struct slu_hwloc_obj {
 	enum slu_hwloc_kind kind;
 	bool icache;
+	bool no_memory;       /* a NUMA node that is not to be used: its nodeset is empty */
 	int osdev;            /* SLU_OSDEV_..., -1 = none */
 	uint32_t logical;     /* among its kind */
 	uint64_t cache_size;  /* bytes */

@@ -1,5 +1,6 @@
 /* commands.c — everything but matching: jobs, the graph, help. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/idset.h"
 #include "graph/read.h"
@@ -417,14 +418,17 @@ int slu_cmd_cat(struct slu_session *s, const struct words *a)
 	return 0;
 }
 
-/* Lines after the first are indented: the table above is wrapped for reading. */
+/* One line per command, as the reference prints it; wrapped and indented where a person reads. */
 static void print_help(FILE *f, const struct command *c)
 {
+	bool person = isatty(fileno(f));
+
 	fprintf(f, "INFO: %s (%s) -- ", c->name, c->abbr);
 	for (const char *p = c->text; *p; p++) {
-		fputc(*p, f);
-		if (*p == '\n')
-			fputs("        ", f);
+		if (*p != '\n')
+			fputc(*p, f);
+		else
+			fputs(person ? "\n        " : " ", f);
 	}
 	fputc('\n', f);
 }
