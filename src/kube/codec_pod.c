@@ -5,6 +5,8 @@
 #include "kube/codec_int.h"
 
 #define SEEN_PRIORITY 1u
+#define CS_TERMINATED 1u
+#define CS_RESOURCES  2u
 
 struct kraw_port {
 	const char *ip;
@@ -34,7 +36,7 @@ struct kraw_cstatus {
 	int64_t finished_us;
 	int32_t restarts, exit_code;
 	uint16_t nallocated, nrequests;
-	uint32_t terminated;
+	uint32_t bits; /* CS_* */
 };
 
 static const struct kword restart_words[] = {
@@ -166,14 +168,18 @@ KMSG(state_msg, "ContainerState", kraw_cstatus,
      [3] = { .json = "terminated",
 	     .type = KF_MSG,
 	     .sub = &terminated_msg,
-	     .noff = offsetof(struct kraw_cstatus, terminated),
-	     .bit = 1 });
+	     .noff = offsetof(struct kraw_cstatus, bits),
+	     .bit = CS_TERMINATED });
 KMSG_MAPS(status_res_msg, "ResourceRequirements",
 	  kraw_cstatus, [2] = K_AMOUNTS("requests", kraw_cstatus, requests));
 KMSG_MAPS(cstatus_msg, "ContainerStatus", kraw_cstatus, [1] = K_SLICE("name", kraw_cstatus, name),
 	  [2] = K_PART("state", state_msg), [5] = K_I32("restartCount", kraw_cstatus, restarts),
 	  [10] = K_AMOUNTS("allocatedResources", kraw_cstatus, allocated),
-	  [11] = K_PART("resources", status_res_msg));
+	  [11] = { .json = "resources",
+		   .type = KF_MSG,
+		   .sub = &status_res_msg,
+		   .noff = offsetof(struct kraw_cstatus, bits),
+		   .bit = CS_RESOURCES });
 KMSG(status_msg, "PodStatus", kraw_pod, [1] = K_WORD("phase", slu_kpod, phase, phase_words),
      [2] = K_MSGS("conditions", kraw_pod, conds, cond_msg), [4] = K_STR("reason", slu_kpod, reason),
      [7] = K_TIME("startTime", slu_kpod, start_us),
@@ -251,16 +257,30 @@ static const struct kraw_cstatus *status_of(const struct kraw_container *k, uint
 	return NULL;
 }
 
-/* What a container holds: what it asks for, or what the kubelet has given it if that is more. */
+/* What a container holds: what it asks for, or what the kubelet has given it if that is more; an
+ * ask that can never be met (`infeasible`) counts for nothing. */
 static void held(struct slu_kcodec *c, const struct kraw_container *k,
-		 const struct kraw_cstatus *st, struct sum *out)
+		 const struct kraw_cstatus *st, bool infeasible, struct sum *out)
 {
+	bool given = st && st->bits & CS_RESOURCES;
+
 	out->n = 0;
-	raise_to(c, out, k->requests, k->nrequests);
-	if (st) {
+	if (!given || !infeasible)
+		raise_to(c, out, k->requests, k->nrequests);
+	if (given) {
 		raise_to(c, out, st->allocated, st->nallocated);
 		raise_to(c, out, st->requests, st->nrequests);
 	}
+}
+
+/* Condition PodResizePending with reason Infeasible. */
+static bool resize_infeasible(const struct kraw_pod *pod)
+{
+	for (uint16_t i = 0; pod && i < pod->nconds; i++) {
+		if (kslice_is(pod->conds[i].type, "PodResizePending"))
+			return kslice_is(pod->conds[i].reason, "Infeasible");
+	}
+	return false;
 }
 
 static bool pod_level(const char *name)
@@ -277,6 +297,7 @@ static int sum_requests(struct slu_kcodec *c, struct kraw_podspec *raw, const st
 {
 	struct sum *all = slu_arena_alloc(&c->scratch, 4 * sizeof *all);
 	struct sum *init = all + 1, *side = all + 2, *one = all + 3;
+	bool infeasible = resize_infeasible(pod);
 	struct slu_kamount *out;
 	uint16_t n = 0;
 
@@ -286,7 +307,8 @@ static int sum_requests(struct slu_kcodec *c, struct kraw_podspec *raw, const st
 	for (uint16_t i = 0; i < raw->ncontainers; i++) {
 		const struct kraw_container *k = &raw->containers[i];
 
-		held(c, k, pod ? status_of(k, i, pod->cstatus, pod->ncstatus) : NULL, one);
+		held(c, k, pod ? status_of(k, i, pod->cstatus, pod->ncstatus) : NULL, infeasible,
+		     one);
 		add(c, all, one->a, one->n);
 		for (uint16_t r = 0; r < k->nrequests; r++) {
 			const struct slu_kamount *a = &k->requests[r];
@@ -300,7 +322,9 @@ static int sum_requests(struct slu_kcodec *c, struct kraw_podspec *raw, const st
 	for (uint16_t i = 0; i < raw->ninits; i++) {
 		const struct kraw_container *k = &raw->inits[i];
 
-		held(c, k, pod ? status_of(k, i, pod->istatus, pod->nistatus) : NULL, one);
+		/* only sidecars live on and can be resized */
+		held(c, k, pod && k->sidecar ? status_of(k, i, pod->istatus, pod->nistatus) : NULL,
+		     infeasible, one);
 		if (k->sidecar) {
 			add(c, all, one->a, one->n);
 			add(c, side, one->a, one->n);
@@ -466,9 +490,9 @@ int slu_kdec_finish_pod(struct slu_kcodec *c, void *raw_pod)
 		const struct kraw_cstatus *s = &raw->cstatus[i];
 
 		restarts += s->restarts;
-		all &= s->terminated;
+		all &= s->bits & CS_TERMINATED;
 		last = SLU_MAX(last, s->finished_us);
-		if (s->terminated && s->exit_code && !p->exit_code)
+		if (s->bits & CS_TERMINATED && s->exit_code && !p->exit_code)
 			p->exit_code = s->exit_code;
 	}
 	p->restarts = (int32_t)SLU_MIN(SLU_MAX(restarts, (int64_t)0), (int64_t)INT32_MAX);

@@ -56,6 +56,26 @@ static struct lines read_all(const char *dir, const char *ext)
 	return l;
 }
 
+/* What the scheduler of Kubernetes counts, line by line. */
+static void check_requests(const char *dir, const struct lines *l)
+{
+	char path[1024], want[65536];
+	uint32_t n = 0, differ = 0;
+	FILE *fp;
+
+	snprintf(path, sizeof path, "%s/pods.requests", dir);
+	fp = fopen(path, "r");
+	for (; fp && n < l->n && fgets(want, sizeof want, fp); n++) {
+		want[strcspn(want, "\n")] = '\0';
+		if (!strstr(l->p[n], want) && differ++ == 0)
+			printf("# want: %s\n# have: %s\n", want, l->p[n]);
+	}
+	if (fp)
+		fclose(fp);
+	ok(n > 0 && n == l->n && !differ,
+	   "requests of %u pods as Kubernetes counts them, %u differ", n, differ);
+}
+
 int main(int argc, char **argv)
 {
 	struct slu_strpool *pool = slu_strpool_new();
@@ -72,6 +92,8 @@ int main(int argc, char **argv)
 		enc = SLU_ENC_PROTOBUF;
 		struct lines b = read_all(argv[1], "frames");
 
+		if (kind == SLU_KIND_POD)
+			check_requests(argv[1], &b);
 		for (uint32_t i = 0; i < a.n && i < b.n; i++) {
 			if (strcmp(a.p[i], b.p[i]) != 0 && differ++ == 0)
 				printf("# json: %s\n# pb:   %s\n", a.p[i], b.p[i]);

@@ -185,10 +185,10 @@ static void check_pod(const struct slu_kpod *p)
 		   slu_kstr_is(s->claims[1], "solver-0-x7k2p-scratch"),
 	   "claims, the ephemeral one by its made-up name");
 	/* cpu: containers max(1500,1800 allotted) + 100, sidecar 250 = 2150; init: first 3000, side
-	 * 250, second 2000+250; so 3000, + 50 overhead.  memory: 3Gi + 64Mi + 10Mi. */
+	 * 250, second 2000+250; so 3000, + 50 overhead.  memory: 4Gi actual + 64Mi + 10Mi. */
 	ok(slu_kamount_get(s->requests, s->nrequests, "cpu") == 3050, "cpu %" PRId64,
 	   slu_kamount_get(s->requests, s->nrequests, "cpu"));
-	ok(slu_kamount_get(s->requests, s->nrequests, "memory") == (3072 + 64 + 10) * 1048576ll,
+	ok(slu_kamount_get(s->requests, s->nrequests, "memory") == (4096 + 64 + 10) * 1048576ll,
 	   "memory");
 	ok(slu_kamount_get(s->requests, s->nrequests, "nvidia.com/gpu") == 1 &&
 		   slu_kamount_get(s->requests, s->nrequests, "ephemeral-storage") == 1000000000 &&

