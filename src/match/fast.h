@@ -45,6 +45,7 @@ struct memo {
 	/* Top-level slots: the scores of all slots a vertex offers, in order. */
 	struct offer *offer;
 	int64_t slots;  /* offered in all */
+	bool unordered; /* some vertex offered a better slot after a worse one */
 	uint32_t *tree; /* tournament: the position with the best first slot */
 	uint32_t leaves;
 };

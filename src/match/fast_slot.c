@@ -85,6 +85,11 @@ static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 	for (struct cand *c = k ? k->head : NULL; c; c = c->next) {
 		if (c->score <= 0)
 			f->bad = true;
+		/* Slots of one vertex mostly come in the order of the policy, but not if they
+		 * differ in the number of their members, nor with variation. */
+		if (n &&
+		    (greater_first(m) ? c->score > o->score[n - 1] : c->score < o->score[n - 1]))
+			x->unordered = true;
 		o->score[n++] = c->score;
 	}
 	if (f->bad)
@@ -170,10 +175,6 @@ static int by_tournament(struct attempt *a, struct front *f, struct memo *x, uin
 		last = o->score[o->next];
 		out[n] = (struct chosen){ p, o->next };
 		o->next++;
-		/* Slots of one vertex come in the order of the policy; check rather than trust. */
-		if (o->next < o->n &&
-		    (greater ? o->score[o->next] > last : o->score[o->next] < last))
-			tie = true;
 		replay(x, p, greater);
 	}
 	if (x->tree[1] != SLU_NONE) {
@@ -266,7 +267,9 @@ int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, 
 	list = slu_arena_alloc(&m->tmp, want * sizeof *list);
 	if (!list)
 		return -ENOMEM;
-	rc = m->policy.scorer == SCORE_LOCALITY ? -EAGAIN : by_tournament(a, f, x, want, list);
+	rc = m->policy.scorer == SCORE_LOCALITY || x->unordered
+		     ? -EAGAIN
+		     : by_tournament(a, f, x, want, list);
 	if (rc == -EAGAIN)
 		rc = by_sorting(a, f, x, want, list);
 	for (uint32_t i = 0; i < want && !rc; i++)
