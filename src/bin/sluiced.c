@@ -384,14 +384,14 @@ static void stop(struct daemon *d)
 {
 	slu_timer_stop(&d->reload);
 	slu_webhook_free(d->webhook);
-	slu_api_free(d->api);
 	slu_lease_free(d->lease);
 	slu_feed_free(d->feed);
 	if (d->core)
 		slu_core_stop(d->core);
 	if (d->place)
 		slu_place_close(d->place);
-	slu_kube_client_free(d->client);
+	slu_kube_client_free(d->client); /* ends what the API has asked about its callers */
+	slu_api_free(d->api);
 	slu_core_free(d->core);
 	slu_place_free(d->place);
 	slu_kcodec_free(d->codec);

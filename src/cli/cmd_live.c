@@ -276,6 +276,7 @@ static int run_job(void *conf, int argc, char **argv, struct slu_error *err)
 	line("State", field(j, "state"));
 	line("Queue", field(j, "queue"));
 	line("Scheduler", field(j, "scheduler"));
+	line("User", field(j, "user"));
 	line("Size", text);
 	line("First seen", when(field(j, "firstSeen"), at));
 	line("Started", when(field(j, "start"), at));

@@ -142,7 +142,7 @@ int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_st
 				   .name = g->id.name,
 				   .object = "",
 				   .kind = "",
-				   .user = g->ns,
+				   .user = g->user,
 				   .queue = g->wish.queue,
 				   .priority = g->wish.priority,
 				   .first_seen_us = g->first_seen_us,

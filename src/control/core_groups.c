@@ -20,16 +20,26 @@ struct group *core_group_find(struct slu_core *c, const char *ns, const char *ke
 }
 
 /* Order of arrival, to the microsecond; what is older than we are is ordered by its creation. */
-static int64_t core_first_seen(struct slu_core *c, const struct slu_kmeta *m)
+static int64_t core_first_seen(struct slu_core *c, const struct slu_group_source *src)
 {
+	const struct slu_kmeta *m = &src->pod->o.meta;
+	const char *noted = slu_group_note(src, SLU_IN_SEEN);
+	char *end = NULL;
+	int64_t at = noted ? strtoll(noted, &end, 10) : 0;
+
+	/* The webhook's note, unless it cannot be true. */
+	if (at > 0 && !*end && at <= c->now_us && at < m->created_us + 2000000)
+		return at;
 	if (m->created_us && m->created_us + 2000000 < c->now_us)
 		return m->created_us;
 	c->last_seen_us = SLU_MAX(c->last_seen_us + 1, c->now_us);
 	return c->last_seen_us;
 }
 
-static struct group *group_new(struct slu_core *c, struct pod *p, const struct slu_group_id *id)
+static struct group *group_new(struct slu_core *c, struct pod *p,
+			       const struct slu_group_source *src, const struct slu_group_id *id)
 {
+	const char *user = slu_group_note(src, SLU_IN_USER);
 	const struct slu_kmeta *m = &p->k->o.meta;
 	const struct slu_kowner *o = slu_kmeta_controller(m);
 	struct slu_buf key = SLU_BUF_INIT(600);
@@ -45,11 +55,14 @@ static struct group *group_new(struct slu_core *c, struct pod *p, const struct s
 	g->scheduler = slu_strdup(p->k->spec.scheduler);
 	g->owner = o ? slu_strdup(o->uid) : NULL;
 	g->id = *id;
-	g->first_seen_us = core_first_seen(c, m);
+	g->first_seen_us = core_first_seen(c, src);
+	g->user = slu_strdup(user && *user ? user : m->ns);
 	g->told_start_s = SLU_TIME_NONE;
-	if (!g->key || !g->ns || !g->scheduler || slu_table_add(&c->groups, &g->e) < 0) {
+	if (!g->key || !g->ns || !g->user || !g->scheduler ||
+	    slu_table_add(&c->groups, &g->e) < 0) {
 		slu_free(g->key);
 		slu_free(g->ns);
+		slu_free(g->user);
 		slu_free(g->scheduler);
 		slu_free(g->owner);
 		slu_free(g);
@@ -71,6 +84,7 @@ void core_group_free(struct slu_core *c, struct group *g)
 	slu_vec_done(&g->run);
 	slu_free(g->key);
 	slu_free(g->ns);
+	slu_free(g->user);
 	slu_free(g->scheduler);
 	slu_free(g->owner);
 	slu_free(g->wrong);
@@ -121,7 +135,7 @@ struct group *core_group_join(struct slu_core *c, struct pod *p)
 	rc = slu_group_identify(&src, &id, &err);
 	g = core_group_find(c, p->k->o.meta.ns, id.key);
 	if (!g)
-		g = group_new(c, p, &id);
+		g = group_new(c, p, &src, &id);
 	if (!g || slu_vec_push(&g->pod, p) < 0)
 		return NULL;
 	if (!p->shape)

@@ -122,6 +122,7 @@ struct group {
 	struct slu_entry e; /* key: ns '\0' id.key */
 	char *key;
 	char *ns;
+	char *user; /* who submitted it, where the webhook noted it; else its namespace */
 	struct slu_group_id id;
 	struct slu_group_wish wish;
 	SLU_VEC(struct pod *) pod;

@@ -128,7 +128,7 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 	a->spec = (struct slu_job_spec){
 		.id = r->id,
 		.name = a->name,
-		.user = g->ns,
+		.user = g->user,
 		.queue = w->queue,
 		.priority = w->priority,
 		.first_seen_us = g->first_seen_us,
@@ -192,7 +192,7 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 	struct slu_store_result res = { .job = r->id,
 					.key = g->id.key,
 					.name = g->id.name,
-					.user = g->ns,
+					.user = g->user,
 					.queue = g->wish.queue,
 					.outcome = how == SLU_RESULT_OK       ? "ok"
 						   : how == SLU_RESULT_FAILED ? "failed"

@@ -106,6 +106,7 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 		.queue = text(s, *g->wish.queue ? g->wish.queue : c->cfg->queue[0].name),
 		.state = run_state(g, r),
 		.scheduler = text(s, g->scheduler),
+		.user = text(s, g->user),
 		.remedy = "",
 		.size = SLU_MAX(g->pod.n, g->wish.min),
 		.min = g->wish.min,

@@ -64,6 +64,15 @@ static const char *find_value(const struct slu_group_source *s, enum slu_key k,
 	return v;
 }
 
+const char *slu_group_note(const struct slu_group_source *s, const char *key)
+{
+	const char *v = NULL;
+
+	for (uint32_t i = s->n_owners; !v && i-- > 0;)
+		v = slu_kmeta_annotation(&s->owner[i]->meta, key);
+	return v ? v : slu_kmeta_annotation(&s->pod->o.meta, key);
+}
+
 static void derive(const struct slu_group_source *s, struct slu_group_id *out)
 {
 	const struct slu_kmeta *m = &s->pod->o.meta;

@@ -58,6 +58,9 @@ int slu_group_wish(const struct slu_group_source *s, const struct slu_group_id *
 		   const struct slu_kpodgroup *pg, uint32_t max_size, struct slu_group_wish *out,
 		   struct slu_error *err);
 
+/* An annotation of what was submitted: the outermost owner that has it, else the pod; NULL. */
+const char *slu_group_note(const struct slu_group_source *s, const char *key);
+
 /* Members a controller makes at once: parallelism bounded by completions left, replicas; -1 when
  * the kind says nothing about it. */
 int64_t slu_group_owner_size(const struct slu_kobj *owner);

@@ -23,6 +23,10 @@ enum slu_key {
 };
 
 /* What Sluice writes. */
+/* Noted by the webhook on what people submit: when, in microseconds, and by whom. */
+#define SLU_IN_SEEN "sluice.sh/seen-us"
+#define SLU_IN_USER "sluice.sh/user"
+
 #define SLU_OUT_START    "sluice.sh/start-estimate"
 #define SLU_OUT_POSITION "sluice.sh/position"
 #define SLU_OUT_REASON   "sluice.sh/reason"

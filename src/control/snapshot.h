@@ -10,7 +10,7 @@ struct slu_snap_pod {
 struct slu_snap_job {
 	uint64_t id;
 	const char *ns, *name, *queue, *state; /* gathering, waiting, placing, running, ... */
-	const char *scheduler;
+	const char *scheduler, *user;
 	const char *reason; /* why it does not run; "" */
 	const char *remedy; /* the smallest change that would help; "" */
 	uint32_t size, min, ready, bound, position;

@@ -30,6 +30,7 @@ static void job(const struct slu_snap_job *j, bool members, struct slu_jsonw *w)
 	slu_jsonw_kstr(w, "state", j->state);
 	slu_jsonw_kstr(w, "queue", j->queue);
 	slu_jsonw_kstr(w, "scheduler", j->scheduler);
+	slu_jsonw_kstr(w, "user", j->user);
 	slu_jsonw_ki64(w, "priority", j->priority);
 	slu_jsonw_ki64(w, "size", j->size);
 	slu_jsonw_ki64(w, "minSize", j->min);
