@@ -76,7 +76,9 @@ static void at(const struct slu_machine *m, uint32_t node, int64_t t, int64_t *o
 	const struct node *v = &m->node[node];
 
 	memcpy(out, row_free(m, node), m->kind.n * sizeof *out);
-	for (const struct share *s = v->share.p, *e = s + v->share.n; s < e; s++) {
+	for (uint32_t i = 0; i < v->share.n; i++) {
+		const struct share *s = &v->share.p[i];
+
 		if (s->start == COUNTED) {
 			if (share_end(m, s) <= t)
 				share_give(m, s, out);
@@ -170,7 +172,9 @@ int32_t slu_window_fits(const struct slu_machine *m, uint32_t node, int64_t t, i
 	at(m, node, t, row);
 	cap = need_fits(need, row, flags);
 	/* Mostly it is "no" at the first look. */
-	for (const struct share *s = v->share.p, *e = s + v->share.n; cap && s < e; s++) {
+	for (uint32_t i = 0; cap && i < v->share.n; i++) {
+		const struct share *s = &v->share.p[i];
+
 		if (s->start <= t || s->start >= end)
 			continue;
 		if (++seen > STARTS_FEW) {
