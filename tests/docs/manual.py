@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""manual.py SOURCE BUILD: what is written is true.
+
+The commands of README.md are run as typed, where no cluster is needed. Every option, command and setting of the manual
+pages is one of the programs, and the other way round.
+"""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+SOURCE, BUILD = (Path(a).resolve() for a in sys.argv[1:3])
+count = failed = 0
+
+
+def ok(good, what, detail=""):
+    global count, failed
+    count += 1
+    failed += not good
+    print(f"{'' if good else 'not '}ok {count} - {what}")
+    if not good:
+        print("\n".join("# " + line for line in str(detail).splitlines()[:30]))
+
+
+def same(a, b, what):
+    ok(a == b, what, f"only written: {sorted(a - b)}\nonly in the program: {sorted(b - a)}")
+
+
+def say(*command):
+    return subprocess.run([BUILD / command[0], *command[1:]], capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def written(text, mark=r"--?[a-z]"):
+    """The options a piece of a page defines: lines such as *-n*, *--nodes* _N_"""
+    found = set()
+    for line in re.findall(rf"^\*{mark}.*$", text, re.M):
+        found |= set(re.findall(r"\*(--?[A-Za-z][\w-]*)\*", line))
+    return found
+
+
+def offered(text):
+    """The options a program's help lists, one on each line."""
+    found = set()
+    for line in re.findall(r"^ +-.*$", text, re.M):
+        found |= set(re.findall(r"(?:^ +|, )(--?[A-Za-z][\w-]*)", line))
+    return found
+
+
+def sections(text, level):
+    parts = re.split(rf"^{'#' * level} (.*)$", text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def commands(text):
+    return set(re.findall(r"^\*([a-z][a-z-]*)\*", text, re.M))
+
+
+def page(name):
+    return (SOURCE / "docs/man" / (name + ".scd")).read_text()
+
+
+def manual_sluice():
+    chapters = sections(page("sluice.1"), 1)
+    live = chapters["COMMANDS THAT ASK THE DAEMON"]
+    parts = sections(live, 2)
+    every = written(parts["Options of all of them"])
+    some_title = next(t for t in parts if t.startswith("Options of jobs"))
+    some = set(some_title.removeprefix("Options of ").split(", "))
+    named = commands(live.partition("## ")[0])
+    listed = set(re.findall(r"^  ([a-z-]+) ", say("sluice", "--help"), re.M))
+    same(named | {"sim", "generate"}, listed, "sluice(1): the commands")
+    for c in sorted(listed):
+        page_options = written(chapters[c.upper()]) if c.upper() in chapters else every | (written(parts[some_title]) if c in some else set())
+        same(page_options, offered(say("sluice", c, "--help")), f"sluice(1): the options of {c}")
+    used = set(re.findall(r"getenv\(\"(SLUICE_\w+)\"\)", "".join(f.read_text() for f in (SOURCE / "src/cli").glob("*.c"))))
+    same(set(re.findall(r"^\*(SLUICE_\w+)\*", chapters["ENVIRONMENT"], re.M)), used, "sluice(1): the variables")
+
+
+def manual_query():
+    chapters = sections(page("sluice-query.1"), 1)
+    p = subprocess.run([BUILD / "sluice-query", "--help"], capture_output=True, text=True, timeout=60)  # to stderr, as the original
+    same(written(chapters["OPTIONS"], "-[A-Za-z-]"), offered(p.stdout + p.stderr), "sluice-query(1): the options")
+    graph = SOURCE / "examples/cluster.graphml"
+    p = subprocess.run([BUILD / "sluice-query", "-d", "-L", graph], input="help\nquit\n", capture_output=True, text=True, timeout=60)
+    same(commands(chapters["COMMANDS"]), set(re.findall(r"INFO: ([a-z-]+) \(", p.stdout + p.stderr)), "sluice-query(1): the commands")
+
+
+def manual_sluiced():
+    chapters = sections(page("sluiced.8"), 1)
+    same(written(chapters["OPTIONS"]), offered(say("sluiced", "--help")), "sluiced(8): the options")
+
+
+def settings(schema, above=""):
+    for key, v in schema["properties"].items():
+        if "properties" in v:
+            yield from settings(v, f"{above}{key}.")
+            continue
+        yield above + key, v
+        if "properties" in v.get("items", {}):
+            yield from settings(v["items"], f"{above}{key}[].")
+
+
+def about(v):
+    """The line of facts that the page must give for a setting."""
+    kind = {"integer": "Whole number", "boolean": "True or false", "array": "List"}.get(str(v["type"]), str(v["type"]).capitalize())
+    if isinstance(v["type"], list):
+        kind = "Duration"
+    if "enum" in v:
+        kind = "One of " + ", ".join(f"*{e}*" for e in v["enum"])
+    if "maximum" in v:
+        kind += f" {v['minimum']}..{v['maximum']}"
+    default = v.get("x-default")
+    kind += "; needed" if default is None else f"; default *{default}*" if default else "; default empty"
+    return kind + ("; read at start" if v["x-restart"] else "")
+
+
+def manual_settings():
+    text = page("sluiced.yaml.5")
+    entries = dict(re.findall(r"^\*([A-Za-z.\[\]]+)\*\n\t(.*)\+\+\n", text, re.M))
+    known = dict(settings(json.loads(say("sluiced", "--print-schema"))))
+    same(set(entries), set(known), "sluiced.yaml(5): the settings")
+    wrong = [f"{k}: written: {entries[k]}\n   program: {about(v)}" for k, v in known.items() if k in entries and entries[k] != about(v)]
+    ok(not wrong, "sluiced.yaml(5): types, ranges, defaults", "\n".join(wrong))
+    example = re.search(r"^# EXAMPLE\n+```\n(.*?)^```", text, re.M | re.S)[1]
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write(example)
+        f.flush()
+        shown = json.loads(say("sluiced", "--config", f.name, "--print-config"))
+    ok(shown["jobs"]["defaultDuration"] == 1800 and shown["queues"][1]["maxDuration"] == 7 * 86400, "sluiced.yaml(5): the example means what it says")
+
+
+def readme():
+    text = (SOURCE / "README.md").read_text()
+    for word in ("make demo", "make test"):
+        ok(word in text, f"README names {word}")
+    blocks = re.findall(r"(<!-- needs a cluster -->\n)?```(\w*)\n(.*?)^```", text, re.M | re.S)
+    with tempfile.TemporaryDirectory(prefix="sluice-readme-") as folder:
+        folder = Path(folder)
+        (folder / "build").symlink_to(BUILD)
+        (folder / "examples").symlink_to(SOURCE / "examples")
+        output = ""
+        for cluster, kind, block in blocks:
+            if kind == "sh" and not cluster:
+                p = subprocess.run(["sh", "-e", "-c", block], cwd=folder, capture_output=True, text=True, timeout=60)
+                output += p.stdout
+                ok(p.returncode == 0, "README: " + block.splitlines()[0], f"{p.returncode}\n{p.stderr}")
+        shown = next(b for _, kind, b in blocks if kind == "text")
+        ok(shown in output, "README: the query shell prints what is shown", output)
+        ok((folder / "week.html").stat().st_size > 1000, "README: the page is written")
+
+
+def links():
+    for f in ("README.md", "docs/README.md"):
+        file = SOURCE / f
+        targets = [t for t in re.findall(r"\]\(([^)#]+)", file.read_text()) if "://" not in t]
+        lost = [t for t in targets if not (file.parent / t).exists()]
+        ok(targets and not lost, f"{f}: no link is dead", lost)
+    for f in sorted((SOURCE / "docs/img").glob("*.svg")):
+        ok(xml.parse(f).getroot().tag.endswith("svg"), f"{f.name} is a picture")
+
+
+for check in (manual_sluice, manual_query, manual_sluiced, manual_settings, readme, links):
+    check()
+print(f"1..{count}")
+sys.exit(1 if failed else 0)
