@@ -86,6 +86,11 @@ static const char *const shapes[] = {
 	"{type: node, count: {min: 1, max: %u, operator: '+', operand: 1}, with: [{type: slot, count: %u, label: a, with: [{type: core, count: %u}]}]}",
 	"{type: slot, count: %u, label: a, with: [{type: core, count: %u}, {type: memory, count: %u}]}",
 	"{type: node, count: %u, with: [{type: socket, count: 1, with: [{type: slot, count: %u, label: a, with: [{type: core, count: %u}, {type: gpu, count: 1}]}]}]}",
+	"{type: rack, count: 1, with: [{type: node, count: %u, with: [{type: slot, count: %u, label: a, with: [{type: core, count: %u}]}]}]}",
+	"{type: node, count: %u, label: b, with: [{type: slot, count: %u, label: a, with: [{type: core, count: %u}]}]}",
+	"{type: node, count: %u, exclusive: false, with: [{type: slot, count: %u, label: a, with: [{type: core, count: %u}]}]}",
+	"{type: node, count: %u, with: [{type: slot, count: %u, label: a, with: [{type: core, count: %u}]}]}, {type: rack, count: 1}",
+	"{type: slot, count: %u, label: a, with: [{type: socket, count: %u, with: [{type: core, count: %u}]}]}",
 	"{type: core, count: %u}%2$.0u%3$.0u",
 	"{type: node, count: %u}%2$.0u%3$.0u",
 };
@@ -160,9 +165,13 @@ struct side {
 	struct out o;
 };
 
-static void open_side(struct side *s, const struct slu_graph *g, const char *policy, bool plain)
+static const char *const filters[] = { NULL, "ALL:core", "ALL:core,ALL:gpu,node:memory",
+				       "rack:node" };
+
+static void open_side(struct side *s, const struct slu_graph *g, const char *policy,
+		      const char *filter, bool plain)
 {
-	struct slu_match_options o = { .policy = policy, .count_visits = plain };
+	struct slu_match_options o = { .policy = policy, .filters = filter, .count_visits = plain };
 	struct slu_error err = { 0 };
 
 	*s = (struct side){ .g = slu_graph_clone(g) };
@@ -197,7 +206,8 @@ static struct slu_match_result run(struct side *s, enum slu_match_op op, const c
 
 	forget(s);
 	if (slu_jobspec_parse(text, strlen(text), &s->g->types, &j, &err) < 0)
-		return res; /* a type this machine does not have */
+		return (struct slu_match_result){ .code = -1,
+						  .messages = "" }; /* no such type here */
 	if (slu_match_run(s->m, op, j, job, 0, &sink, &res) < 0)
 		ok(false, "match failed");
 	return res;
@@ -289,7 +299,8 @@ static bool over(const held_list *all, const struct slu_graph *g, uint32_t from)
 static bool same(const struct side *a, const struct slu_match_result *ra, const struct side *b,
 		 const struct slu_match_result *rb)
 {
-	return ra->code == rb->code && ra->at_s == rb->at_s && ra->end_s == rb->end_s &&
+	return ra->code == rb->code && strcmp(ra->messages, rb->messages) == 0 &&
+	       ra->at_s == rb->at_s && ra->end_s == rb->end_s &&
 	       strcmp(slu_buf_str(&a->o.text), slu_buf_str(&b->o.text)) == 0;
 }
 
@@ -302,11 +313,13 @@ static bool history(uint64_t seed)
 	held_list all = { 0 };
 	SLU_VEC(int64_t) jobs = { 0 };
 	bool good = true, down = false;
+	const char *filter;
 	uint32_t duration;
 	char *s;
 
-	open_side(&fast, g, policy, false);
-	open_side(&plain, g, policy, true);
+	filter = filters[slu_rng_below(&r, SLU_LEN(filters))];
+	open_side(&fast, g, policy, filter, false);
+	open_side(&plain, g, policy, filter, true);
 	for (int step = 1; step <= 60 && good; step++) {
 		uint32_t what = (uint32_t)slu_rng_below(&r, 10);
 		struct slu_match_result a, b;
@@ -393,7 +406,7 @@ static bool history(uint64_t seed)
 		slu_match_cancel(fast.m, jobs.p[i], &a);
 		good = a.code == 0 && !slu_match_has_job(fast.m, jobs.p[i]);
 	}
-	open_side(&fresh, g, policy, true);
+	open_side(&fresh, g, policy, filter, true);
 	for (int i = 0; i < 6 && good && !down && strncmp(policy, "first", 5) != 0; i++) {
 		struct slu_match_result a, b;
 
@@ -434,7 +447,7 @@ static bool earliest(uint64_t seed)
 		add(g, node, "core", 0, 1);
 		add(g, node, "core", 1, 1);
 	}
-	open_side(&s, g, policy, false);
+	open_side(&s, g, policy, NULL, false);
 	for (int job = 1; job <= 14 && good; job++) {
 		uint32_t n = 1 + (uint32_t)slu_rng_below(&r, NODES),
 			 d = 1 + (uint32_t)slu_rng_below(&r, 20);
