@@ -96,6 +96,12 @@ static int running_add(struct slu_queue *q, uint32_t j, const struct slu_event *
 	return 0;
 }
 
+/* None, or far enough from the ends of the scale for sums. */
+static bool time_ok(int64_t t)
+{
+	return t == SLU_TIME_NONE || (t > -(SLU_FOREVER / 4) && t < SLU_FOREVER / 4);
+}
+
 int ev_submit(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
 	      struct slu_error *err)
 {
@@ -115,6 +121,12 @@ int ev_submit(struct slu_queue *q, const struct slu_event *ev, struct slu_decisi
 	if (!s->req->n_role || s->req->n_role > SLU_ROLES_MAX)
 		return slu_fail(err, -EINVAL, "job %" PRIu64 ": %u roles; must be 1 to %u", s->id,
 				s->req->n_role, SLU_ROLES_MAX);
+	if (!time_ok(s->begin_s) || !time_ok(s->deadline_s) ||
+	    (running && (ev->start_s == SLU_TIME_NONE || !time_ok(ev->start_s))))
+		return slu_fail(err, -EINVAL, "job %" PRIu64 ": a time is out of range", s->id);
+	if (running && ev->start_s > q->now_s)
+		return slu_fail(err, -EINVAL, "job %" PRIu64 " runs, but starts in the future",
+				s->id);
 	int rc = admit(q, s, running, &queue, &limit_s, out);
 
 	if (rc)

@@ -142,6 +142,8 @@ int slu_queue_apply(struct slu_queue *q, int64_t now_s, const struct slu_event *
 	}
 	if (rc == -ENOMEM)
 		slu_fail(err, rc, "out of memory");
+	else if (rc < 0 && err && !*err->text)
+		slu_fail(err, rc, "the event makes no sense here: %s", strerror(-rc));
 	return rc;
 }
 

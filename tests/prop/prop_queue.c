@@ -4,14 +4,15 @@
  * whichever.  The dull one recomputes everything at every event by looking at every second; the
  * queue must start each job at the same second.  Then all policies with everything that can
  * happen (cancels, holds, priorities, failures, resizes, spans, foreign work): no answer to compare
- * with, but every invariant after every step.
+ * with, but every invariant after every step; and a twin that is fed the same events from their
+ * encoded form decides the same, to the last node.
  *
  *	prop-queue [rounds [seed]] */
 #include "tap.h"
 
 #include "base/map.h"
 #include "base/rng.h"
-#include "queue/queue.h"
+#include "queue/codec.h"
 
 #define JOBS    20
 #define HORIZON 4000
@@ -167,17 +168,53 @@ struct rig {
 	struct slu_error err;
 	uint32_t cpu;
 	int64_t start[JOBS + 1];
-	bool full; /* make every pass a full one */
+	bool full;              /* make every pass a full one */
+	struct slu_queue *twin; /* replays what is recorded */
+	struct slu_decisions twin_out;
 	struct slu_queue_conf conf;
 };
 
+/* Through the codec to the twin; 0 if it went the same way. */
+static int replay(struct rig *r, int64_t now, const struct slu_event *ev, int rc)
+{
+	struct slu_buf b = SLU_BUF_INIT(1 << 20);
+	struct slu_event_box box = { 0 };
+	int same = -EUCLEAN;
+
+	if (!slu_event_encode(now, ev, &b) && !slu_event_decode(b.p, b.n, &box, &r->err)) {
+		struct slu_error err = { 0 };
+
+		if (slu_queue_apply(r->twin, box.now_s, &box.ev, &r->twin_out, &err) == rc)
+			same = 0;
+		else
+			slu_fail(&r->err, same, "the twin differs: %s", err.text);
+	}
+	slu_event_box_done(&box);
+	slu_buf_done(&b);
+	return same;
+}
+
 static int rig_apply(struct rig *r, int64_t now, const struct slu_event *ev)
 {
-	return slu_queue_apply(r->q, now, ev, &r->out, &r->err);
+	int rc = slu_queue_apply(r->q, now, ev, &r->out, &r->err);
+
+	if (r->twin && replay(r, now, ev, rc) < 0)
+		return -EUCLEAN;
+	return rc;
+}
+
+static int twin_pass(struct rig *r, int64_t now)
+{
+	int rc = slu_queue_schedule(r->twin, now, &r->twin_out, &r->err);
+
+	if (!rc && slu_decisions_digest(&r->out) != slu_decisions_digest(&r->twin_out))
+		rc = slu_fail(&r->err, -EUCLEAN, "at %d the twin decides otherwise", (int)now);
+	slu_decisions_clear(&r->twin_out);
+	return rc;
 }
 
 static int rig_new(struct rig *r, int nodes, int64_t cores, enum slu_policy policy,
-		   enum slu_backfill backfill, bool full)
+		   enum slu_backfill backfill, bool full, bool twin)
 {
 	struct slu_queue_opts o = { .verify = true, .lazy = !full };
 	int rc;
@@ -190,11 +227,15 @@ static int rig_new(struct rig *r, int nodes, int64_t cores, enum slu_policy poli
 	for (int j = 0; j <= JOBS; j++)
 		r->start[j] = SLU_TIME_NONE;
 	rc = slu_queue_new(&o, &r->q, &r->err);
+	if (!rc && twin)
+		rc = slu_queue_new(&o, &r->twin, &r->err);
 	struct slu_event conf = { .kind = SLU_EV_QUEUE_SET, .conf = &r->conf };
 
 	if (rc < 0)
 		return rc;
 	r->cpu = (uint32_t)slu_queue_kind(r->q, "cpu");
+	if (r->twin)
+		slu_queue_kind(r->twin, "cpu");
 	rc = rig_apply(r, 0, &conf);
 	for (int i = 0; i < nodes && !rc; i++) {
 		char name[16];
@@ -216,6 +257,8 @@ static int rig_pass(struct rig *r, int64_t now)
 
 	if (!rc)
 		rc = slu_queue_schedule(r->q, now, &r->out, &r->err);
+	if (!rc && r->twin)
+		rc = twin_pass(r, now);
 	if (getenv("PROP_TRACE"))
 		for (uint32_t i = 0; i < r->out.v.n; i++)
 			printf("# %d: %s job %d at %d was %d cause %s\n", (int)now,
@@ -279,7 +322,9 @@ static int rig_run(struct rig *r, const struct inst *in)
 static void rig_done(struct rig *r)
 {
 	slu_queue_free(r->q);
+	slu_queue_free(r->twin);
 	slu_decisions_done(&r->out);
+	slu_decisions_done(&r->twin_out);
 }
 
 static void draw(struct inst *in, struct slu_rng *g)
@@ -327,7 +372,7 @@ static void against_dull(uint64_t seed, int round)
 		/* Twice: with the short cuts, and with every pass a full one. */
 		for (int full = 0; full < 2; full++) {
 			struct rig r;
-			int rc = rig_new(&r, in.m, 1, way[w].policy, way[w].backfill, full);
+			int rc = rig_new(&r, in.m, 1, way[w].policy, way[w].backfill, full, false);
 
 			if (!rc)
 				rc = rig_run(&r, &in);
@@ -468,7 +513,7 @@ static void everything(uint64_t seed, int round)
 	struct rig r;
 	int rc = rig_new(&r, nodes, 1 + (int64_t)slu_rng_below(&g, 4), policy,
 			 slu_rng_below(&g, 2) ? SLU_BACKFILL_SHORTEST : SLU_BACKFILL_SUBMISSION,
-			 false);
+			 false, true);
 	int steps = 0;
 
 	for (; steps < 150 && !rc; steps++) {

@@ -1,0 +1,33 @@
+/* codec.h — events as bytes and back, for an event log that can be replayed.
+ *
+ * Each event is a frame of its own: no pointer, no table beside it.  Numbers are little-endian
+ * base-128, signed ones zigzag; strings and lists carry their length.  A frame begins with a
+ * version; what a newer program wrote is refused, not guessed at.  Node sets are written as bits:
+ * replaying the same events gives nodes the same indices.
+ *
+ *	slu_event_encode(now_s, &ev, &buf);
+ *	slu_event_decode(p, n, &box, &err);   slu_queue_apply(q, box.now_s, &box.ev, ...);
+ *	slu_event_box_done(&box);
+ */
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "queue/queue.h"
+
+/* A decoded event and everything it points to.  Zero-initialise; may be used again after _done. */
+struct slu_event_box {
+	int64_t now_s;
+	struct slu_event ev;
+	struct slu_arena mem;
+	SLU_VEC(struct slu_nodeset *) set;
+};
+
+/* Append one frame.  0, or the buffer's error. */
+int slu_event_encode(int64_t now_s, const struct slu_event *ev, struct slu_buf *out);
+/* Read one frame of exactly n bytes.  0, -EINVAL (not a frame, cut short, too long), -ENOTSUP (a
+ * newer version), -ENOMEM. */
+int slu_event_decode(const void *p, size_t n, struct slu_event_box *out, struct slu_error *err);
+void slu_event_box_done(struct slu_event_box *b);
+
+/* A number for what was decided: equal decisions, equal number.  For logs that prove a replay. */
+uint64_t slu_decisions_digest(const struct slu_decisions *d);
