@@ -88,7 +88,7 @@ static void update_weight(struct booking *b, uint32_t e)
 
 	if (!mu || !mu->n)
 		return;
-	left = slu_planner_at(&mu->p[mu->n - 1], b->now);
+	left = b->now < 0 ? -1 : slu_planner_at(&mu->p[mu->n - 1], b->now);
 	if (left == 0 && !mu->spans)
 		return;
 	order_move(b->m, u, e, left < 0 ? 0 : (uint64_t)left);

@@ -219,8 +219,18 @@ static void mark(struct update *u, uint32_t e, int64_t needs, bool excl)
 	mark_put(u->m, e, (uint32_t)needs, excl);
 }
 
-/* Shorthand: all below an exclusive vertex belongs to it. */
-static int hold_below(struct update *u, uint32_t v, uint32_t depth)
+/* The file's id of a vertex may stand for one vertex only, whether listed or implied. */
+static int claim(struct update *u, struct slu_intern *seen, const char *ref)
+{
+	if (slu_intern_find(seen, ref) != SLU_INTERN_NONE) {
+		slu_buf_printf(&u->m->msg, "find_vtx: found duplicate JGF node id for %s.\n", ref);
+		return -EINVAL;
+	}
+	return slu_intern(seen, ref) == SLU_INTERN_NONE ? -ENOMEM : 0;
+}
+
+/* Shorthand: an exclusive vertex stands for everything below it in containment. */
+static int hold_below(struct update *u, uint32_t v, uint32_t depth, struct slu_intern *seen)
 {
 	struct slu_match *m = u->m;
 
@@ -229,57 +239,63 @@ static int hold_below(struct update *u, uint32_t v, uint32_t depth)
 	slu_graph_each_out(m->g, v, e)
 	{
 		uint32_t c = m->g->e.p[e].dst;
+		char ref[24];
 		int rc;
 
-		if (m->g->e.p[e].subsystem != 0)
+		if (m->g->e.p[e].subsystem != 0 || has_rank(u->l, m->g->v.p[c].rank))
 			continue;
+		snprintf(ref, sizeof ref, "%" PRId64, m->g->v.p[c].uniq_id);
+		rc = claim(u, seen, ref);
+		if (rc < 0)
+			return rc;
 		mark(u, e, m->g->v.p[c].size, true);
-		if (led_get(&m->led, c, u->job).job & LED_HELD)
-			continue;
 		rc = hold(u, c);
 		if (rc == -EINVAL)
 			say(m, "update_vtx_plan: can't add span into ", c, ".\n");
 		if (!rc)
-			rc = hold_below(u, c, depth + 1);
+			rc = hold_below(u, c, depth + 1, seen);
 		if (rc < 0)
 			return rc;
 	}
 	return 0;
 }
 
+static int jgf_vertex(struct update *u, uint32_t i, struct slu_intern *seen)
+{
+	const struct slu_listing_vertex *x = &u->l->v.p[i];
+	bool shorthand = u->l->kind == SLU_LISTING_JGF_SHORTHAND;
+	struct slu_match *m = u->m;
+	int rc;
+
+	u->v[i] = SLU_NONE;
+	if (has_rank(u->l, x->rank))
+		return 0;
+	rc = shorthand ? claim(u, seen, x->ref) : 0;
+	if (!rc)
+		rc = listed_find(m, u->l, x, &u->v[i]);
+	if (rc < 0)
+		return rc;
+	if (!x->exclusive) {
+		if (is_free(u, u->v[i]))
+			return 0;
+		say(m, "update_vtx_plan: ", u->v[i], " is unavailable.\n");
+		return -EINVAL;
+	}
+	rc = hold(u, u->v[i]);
+	if (rc == -EINVAL)
+		say(m, "update_vtx_plan: can't add span into ", u->v[i], ".\n");
+	return rc || !shorthand ? rc : hold_below(u, u->v[i], 0, seen);
+}
+
 static int jgf_vertices(struct update *u)
 {
-	struct slu_match *m = u->m;
+	struct slu_intern seen = { 0 };
+	int rc = 0;
 
-	for (uint32_t i = 0; i < u->l->v.n; i++) {
-		const struct slu_listing_vertex *x = &u->l->v.p[i];
-		int rc;
-
-		u->v[i] = SLU_NONE;
-		if (has_rank(u->l, x->rank))
-			continue;
-		rc = listed_find(m, u->l, x, &u->v[i]);
-		if (rc < 0)
-			return rc;
-		if (x->exclusive) {
-			rc = hold(u, u->v[i]);
-			if (rc == -EINVAL)
-				say(m, "update_vtx_plan: can't add span into ", u->v[i], ".\n");
-			if (rc < 0)
-				return rc;
-		} else if (!is_free(u, u->v[i])) {
-			say(m, "update_vtx_plan: ", u->v[i], " is unavailable.\n");
-			return -EINVAL;
-		}
-	}
-	for (uint32_t i = 0; i < u->l->v.n && u->l->kind == SLU_LISTING_JGF_SHORTHAND; i++)
-		if (u->v[i] != SLU_NONE && u->l->v.p[i].exclusive) {
-			int rc = hold_below(u, u->v[i], 0);
-
-			if (rc < 0)
-				return rc;
-		}
-	return 0;
+	for (uint32_t i = 0; i < u->l->v.n && !rc; i++)
+		rc = jgf_vertex(u, i, &seen);
+	slu_intern_done(&seen);
+	return rc;
 }
 
 static int jgf_edges(struct update *u)
@@ -437,7 +453,7 @@ static int walk(struct update *u, int64_t now, const struct slu_sink *sink,
 		.m = m,
 		.sink = sink,
 		.excl_types = types,
-		.now = now,
+		.now = -1, /* the reference does not know it here: what is booked weighs nothing */
 		.job = u->job,
 		.weights = m->policy.stop,
 	};
