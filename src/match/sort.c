@@ -103,10 +103,15 @@ static struct key *loop_first(struct key *first, struct key *last, const struct 
 			return end;
 		}
 		cut = partition(first, last, greater);
-		if (cut < need)
-			end = loop_first(cut, last, need, depth, greater);
-		else
+		if (cut >= need) {
 			end = cut;
+		} else {
+			struct key *right = loop_first(cut, last, need, depth, greater);
+
+			/* Ranges wholly before `need` say nothing about where it ends. */
+			if (last >= need)
+				end = right;
+		}
 		last = cut;
 	}
 	return end;
