@@ -130,6 +130,25 @@ int slu_caps_empty(struct plan *p)
 
 #define SCAN_MOST 2048u
 
+#define SCAN_LONG 64u
+
+static uint64_t scan_key(const struct plan *p)
+{
+	uint64_t h = slu_hash_u64((uintptr_t)p->role[0].need ^ p->role[0].flags);
+
+	h = slu_hash_u64(h ^ (uintptr_t)p->req->role[0].nodes);
+	return slu_hash_u64(h ^ (uintptr_t)p->req->nodes) | 1;
+}
+
+static bool scanned_before(const struct slu_machine *m, uint64_t key)
+{
+	for (size_t i = 0; i < SLU_LEN(m->scanned); i++) {
+		if (m->scanned[i] == key)
+			return true;
+	}
+	return false;
+}
+
 int slu_scan(struct plan *p)
 {
 	struct slu_machine *m = p->m;
@@ -137,19 +156,23 @@ int slu_scan(struct plan *p)
 	const struct slu_gang_role *r = q->role;
 	bool down = p->policy == SLU_GANG_HIGH || p->policy == SLU_GANG_HINODE ||
 		    p->policy == SLU_GANG_HINODEX;
-	uint32_t got = 0, most = SLU_MIN(m->n_pos, SCAN_MOST);
+	uint32_t got = 0, most = SLU_MIN(m->n_pos, SCAN_MOST), i = 0;
+	uint64_t key;
 
 	if (p->n_role > 1 || q->level >= 0 || q->n_use || r->prefer || r->score ||
 	    p->policy >= SLU_GANG_LOCALITY || (m->starts.n && q->flags & SLU_GANG_TIME_FIT) ||
 	    p->max > SCAN_MOST ||
 	    slu_shape_known(m, p->role[0].need, p->role[0].flags, r->nodes, q->nodes))
 		return 0;
+	key = scan_key(p);
+	if (scanned_before(m, key))
+		return 0;
 	if (slu_vec_reserve(&m->s.out, p->max) < 0)
 		return -ENOMEM;
 	p->t = m->now;
 	p->end = later(m->now, p->duration);
 	m->s.out.n = 0;
-	for (uint32_t i = 0; i < most && got < p->max; i++) {
+	for (; i < most && got < p->max; i++) {
 		uint32_t pos = down ? m->n_pos - 1 - i : i, node = m->order[pos], n;
 		int64_t row[SLU_KINDS_MAX];
 		int32_t cap;
@@ -169,6 +192,8 @@ int slu_scan(struct plan *p)
 		m->s.out.p[m->s.out.n++] = (struct part){ .node = pos, .slots = n };
 		got += n;
 	}
+	if (i > SCAN_LONG)
+		m->scanned[m->n_scanned++ % SLU_LEN(m->scanned)] = key;
 	return got == p->max;
 }
 

@@ -195,6 +195,8 @@ struct slu_machine {
 
 	struct shape *shape[SHAPES];
 	uint32_t n_shape;
+	uint64_t scanned[8]; /* shapes whose last scan was long: next time they get an index */
+	uint32_t n_scanned;
 	uint64_t clock;
 	uint32_t *journal;
 	uint64_t changes; /* journal entries ever written */

@@ -115,6 +115,22 @@ static void test_time(void)
 	slu_machine_free(m);
 }
 
+/* Behind many full nodes: scanned the first time, indexed the next, the same answer. */
+static void test_full_front(void)
+{
+	struct slu_machine *m = machine(200, 4, 100, 200);
+	struct slu_gang_req q = gang(200, 2, 10);
+
+	ok(slu_gang_match(m, SLU_GANG_ALLOCATE, 0, 1, &q, NULL, NULL) == SLU_GANG_NOW,
+	   "the first hundred nodes are full");
+	q = gang(4, 1, 10);
+	ok(expect(m, SLU_GANG_ALLOCATE, 0, 2, &q, SLU_GANG_NOW, "@0 n100*4") &&
+		   expect(m, SLU_GANG_ALLOCATE, 0, 3, &q, SLU_GANG_NOW, "@0 n101*4") &&
+		   expect(m, SLU_GANG_ALLOCATE, 0, 4, &q, SLU_GANG_NOW, "@0 n102*4"),
+	   "the first free ones come next");
+	slu_machine_free(m);
+}
+
 static void test_overrun(void)
 {
 	struct slu_machine *m = machine(1, 4, 100, 1);
@@ -729,6 +745,7 @@ static void test_unchanged(void)
 int main(void)
 {
 	test_time();
+	test_full_front();
 	test_overrun();
 	test_policies();
 	test_constraints();
