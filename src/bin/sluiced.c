@@ -32,7 +32,7 @@ struct daemon {
 	struct slu_kube_config *kube;
 	struct slu_kube_client *client;
 	struct slu_journal_setup journal;
-	struct slu_strpool *pool; /* of the lease */
+	struct slu_strpool *pool; /* strings of all objects */
 	struct slu_kcodec *codec;
 	struct slu_lease *lease;
 	int status;
@@ -308,8 +308,7 @@ static int stand_for_election(struct daemon *d, const char *host, struct slu_err
 				"leader.elect needs a store all replicas share: give store.url a "
 				"postgres:// URL (a SQLite file serves one replica)");
 	snprintf(d->id, sizeof d->id, "%s_%d_%" PRId64, host, (int)getpid(), slu_clock_ns());
-	d->pool = slu_strpool_new();
-	d->codec = d->pool ? slu_kcodec_new(d->pool) : NULL;
+	d->codec = slu_kcodec_new(d->pool);
 	if (!d->codec)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	slu_place_fence(d->place, may_write, d);
@@ -350,7 +349,8 @@ static int start(struct daemon *d, struct slu_error *err)
 	if (rc < 0)
 		return rc;
 	d->place = slu_place_new(d->client, host);
-	if (!d->place)
+	d->pool = slu_strpool_new();
+	if (!d->place || !d->pool)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	cs.out = slu_place_inbox(d->place);
 	rc = slu_core_new(&cs, &d->core, err);
@@ -363,7 +363,7 @@ static int start(struct daemon *d, struct slu_error *err)
 	if (rc < 0)
 		return rc;
 	slu_place_answers(d->place, slu_core_inbox(d->core));
-	rc = slu_feed_new(d->client, slu_core_inbox(d->core), &d->feed, err);
+	rc = slu_feed_new(d->client, slu_core_inbox(d->core), d->pool, &d->feed, err);
 	if (rc < 0)
 		return rc;
 	as = (struct slu_api_setup){ .loop = d->loop,

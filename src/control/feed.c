@@ -30,7 +30,6 @@ struct source {
 struct slu_feed {
 	struct slu_loop *loop;
 	struct slu_inbox *core;
-	struct slu_strpool *pool;
 	struct slu_kcodec *codec;
 	struct source source[SLU_LEN(watched)];
 	struct slu_timer resume;
@@ -106,8 +105,8 @@ static void trouble(void *arg, const char *sentence)
 	}
 }
 
-int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct slu_feed **out,
-		 struct slu_error *err)
+int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct slu_strpool *pool,
+		 struct slu_feed **out, struct slu_error *err)
 {
 	slu_cleanup(slu_feed_freep) struct slu_feed *f = slu_calloc(1, sizeof *f);
 
@@ -115,8 +114,7 @@ int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct 
 		return slu_fail(err, -ENOMEM, "out of memory");
 	f->loop = slu_kube_client_loop(client);
 	f->core = core;
-	f->pool = slu_strpool_new();
-	f->codec = f->pool ? slu_kcodec_new(f->pool) : NULL;
+	f->codec = slu_kcodec_new(pool);
 	if (!f->codec)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < SLU_LEN(watched); i++) {
@@ -144,7 +142,6 @@ void slu_feed_free(struct slu_feed *f)
 	for (size_t i = 0; i < SLU_LEN(watched); i++)
 		slu_reflector_free(f->source[i].reflector);
 	slu_kcodec_free(f->codec);
-	/* The core may still hold objects: the pool lives as long as the process. */
 	slu_free(f);
 }
 

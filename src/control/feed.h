@@ -15,8 +15,9 @@ struct slu_feed_stats {
 	char trouble[SLU_ERROR_MAX];
 };
 
-int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct slu_feed **out,
-		 struct slu_error *err);
+/* `pool` holds the strings of all objects: it must outlive the core. */
+int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct slu_strpool *pool,
+		 struct slu_feed **out, struct slu_error *err);
 void slu_feed_free(struct slu_feed *f);
 SLU_DEFINE_CLEANUP(struct slu_feed, slu_feed_free)
 void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out);
