@@ -1,4 +1,5 @@
 /* match.c — the operations on gangs: answer, then book. */
+#include "base/qty.h"
 #include "gang/impl.h"
 
 /* Room in the caller's placement for the parts found, so that hand_out() cannot fail. */
@@ -188,11 +189,17 @@ static int never_role(const struct plan *p, uint32_t r, struct slu_error *err)
 				most = SLU_MAX(most,
 					       m->total[(size_t)m->order[pos] * m->stride + k]);
 		}
-		if (most < n->a[i].n)
+		if (most < n->a[i].n) {
+			enum slu_qty_scale scale = slu_qty_scale_of(m->kind.p[k]);
+			char want[SLU_QTY_TEXT], has[SLU_QTY_TEXT];
+
+			slu_qty_format(n->a[i].n, scale, SLU_QTY_BINARY, want);
+			slu_qty_format(most, scale, SLU_QTY_BINARY, has);
 			return slu_fail(err, SLU_GANG_NEVER,
-					"role %s: one slot needs %s %" PRId64
-					", the largest of %u eligible nodes has %" PRId64,
-					name, m->kind.p[k], n->a[i].n, nodes, most);
+					"role %s: one slot needs %s %s, the largest of %u eligible "
+					"nodes has %s",
+					name, m->kind.p[k], want, nodes, has);
+		}
 	}
 	if (!s->sat_sum)
 		return slu_fail(err, SLU_GANG_NEVER,

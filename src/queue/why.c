@@ -1,8 +1,12 @@
 /* Why is it not running?  From the plan itself. */
 #include "base/buf.h"
+#include "base/qty.h"
 #include "queue/state.h"
 
+#include <time.h>
+
 #define SHADOW_MAX 2000u
+#define VIRTUAL_S  1000000000 /* clocks of the world are past it since 2001 */
 
 /* Plan this job on a copy of the machine as it stands; start or SLU_TIME_NONE. */
 static int shadow(struct slu_queue *q, struct slu_machine *m, int64_t now_s, uint32_t j,
@@ -82,9 +86,32 @@ static int estimate_one(struct slu_queue *q, int64_t now_s, uint32_t j, struct s
 
 static void put_amounts(const struct slu_queue *q, const struct slu_gang_role *r, struct slu_buf *b)
 {
-	for (uint32_t k = 0; k < r->n_need; k++)
-		slu_buf_printf(b, "%s%" PRId64 " %s", k ? ", " : "", r->need[k].n,
-			       slu_machine_kind_name(q->m, r->need[k].kind));
+	const char *sep = " of ";
+
+	for (uint32_t k = 0; k < r->n_need; k++) {
+		const char *kind = slu_machine_kind_name(q->m, r->need[k].kind);
+		char text[SLU_QTY_TEXT];
+
+		if (r->need[k].n == 1 && !strcmp(kind, "pods"))
+			continue; /* a slot is a pod: saying so helps nobody */
+		slu_qty_format(r->need[k].n, slu_qty_scale_of(kind), SLU_QTY_BINARY, text);
+		slu_buf_printf(b, "%s%s %s", sep, text, kind);
+		sep = ", ";
+	}
+}
+
+/* A date, or the bare seconds of a clock that began at 0, as those of simulations do. */
+static void put_time(int64_t s, struct slu_buf *b)
+{
+	time_t t = (time_t)s;
+	char text[32];
+	struct tm tm;
+
+	if (s < VIRTUAL_S || !gmtime_r(&t, &tm) ||
+	    !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm))
+		slu_buf_printf(b, "%" PRId64, s);
+	else
+		slu_buf_puts(b, text);
 }
 
 static void put_job(const struct slu_queue *q, uint64_t id, struct slu_buf *b)
@@ -120,10 +147,7 @@ static void put_lack(const struct slu_queue *q, const struct slu_gang_req *req,
 	slu_buf_printf(b, "needs %" PRId64 " slots", w->want);
 	if (r->name && *r->name)
 		slu_buf_printf(b, " for %s", r->name);
-	if (r->n_need) {
-		slu_buf_puts(b, " of ");
-		put_amounts(q, r, b);
-	}
+	put_amounts(q, r, b);
 	slu_buf_puts(b, " at once; ");
 	switch (w->limit) {
 	case SLU_LIMIT_KIND:
@@ -165,10 +189,14 @@ static void put_lack(const struct slu_queue *q, const struct slu_gang_req *req,
 	for (uint32_t i = 0; i < w->n_holder && i < 4; i++) {
 		slu_buf_puts(b, i ? ", " : "; held by ");
 		put_job(q, w->holder[i].job, b);
-		if (w->holder[i].start_s > q->now_s)
-			slu_buf_printf(b, " from %" PRId64, w->holder[i].start_s);
-		if (w->holder[i].end_s != SLU_FOREVER)
-			slu_buf_printf(b, " until %" PRId64, w->holder[i].end_s);
+		if (w->holder[i].start_s > q->now_s) {
+			slu_buf_puts(b, " from ");
+			put_time(w->holder[i].start_s, b);
+		}
+		if (w->holder[i].end_s != SLU_FOREVER) {
+			slu_buf_puts(b, " until ");
+			put_time(w->holder[i].end_s, b);
+		}
 	}
 }
 
@@ -276,16 +304,16 @@ static int why_aside(struct slu_queue *q, uint32_t j, struct slu_buf *b)
 
 	switch (job->block) {
 	case BLOCK_BEGIN:
-		slu_buf_printf(b, "may not begin before %" PRId64, job->begin_s);
+		slu_buf_puts(b, "may not begin before ");
+		put_time(job->begin_s, b);
 		break;
 	case BLOCK_DEP:
 		why_dep(q, j, b);
 		break;
 	case BLOCK_DEADLINE:
-		slu_buf_printf(b,
-			       "needs %" PRId64 " s and must have ended by %" PRId64
-			       ": too late to start",
-			       job->limit_s, job->deadline_s);
+		slu_buf_printf(b, "needs %" PRId64 " s and must have ended by ", job->limit_s);
+		put_time(job->deadline_s, b);
+		slu_buf_puts(b, ": too late to start");
 		break;
 	case BLOCK_DEP_DEAD:
 		slu_buf_puts(b, "waits for something that cannot happen any more");
@@ -319,13 +347,15 @@ int slu_queue_why(const struct slu_queue *cq, int64_t now_s, slu_job_id id, stru
 		return slu_fail(err, -ENOENT, "no job %" PRIu64, id);
 	*out = (struct slu_why){ .state = (enum slu_job_state)q->job.p[j].state,
 				 .planned_s = SLU_TIME_NONE };
-	if (out->state == SLU_JOB_RUNNING)
-		slu_buf_printf(&reason, "runs since %" PRId64 " (%s)", q->job.p[j].start_s,
-			       slu_how_name((enum slu_how)q->job.p[j].how));
-	else if (out->state == SLU_JOB_WAITING)
+	if (out->state == SLU_JOB_RUNNING) {
+		slu_buf_puts(&reason, "runs since ");
+		put_time(q->job.p[j].start_s, &reason);
+		slu_buf_printf(&reason, " (%s)", slu_how_name((enum slu_how)q->job.p[j].how));
+	} else if (out->state == SLU_JOB_WAITING) {
 		rc = why_waiting(q, now_s, j, out, &reason, &remedy, err);
-	else
+	} else {
 		rc = why_aside(q, j, &reason);
+	}
 	if (!rc)
 		rc = reason.error ? reason.error : remedy.error;
 	if (!rc) {

@@ -28,7 +28,7 @@ static void waiting(void)
 	kit_job(&k, 3, 2, 200, KIT_SPEC(.name = "gamma"));
 	kit_at(&k, 0);
 	why_is(&k, 1, "runs since 0", NULL);
-	why_is(&k, 2, "needs 4 slots of 1 cpu at once; 2 fit now", "with 2 slots");
+	why_is(&k, 2, "needs 4 slots of 1m cpu at once; 2 fit now", "with 2 slots");
 	why_is(&k, 2, "job alpha until 100", NULL);
 	why_is(&k, 3, "promised to others", "a limit of 100 s");
 	ok(!slu_queue_why(k.q, 0, 2, &w, NULL) && w.promised && w.planned_s == 100 &&
@@ -142,9 +142,25 @@ static void settings(void)
 	is(slu_policy_parse("sjf", &p, &err), -EINVAL, "no such policy (%s)", err.text);
 }
 
+/* The clock of the world: 1 700 000 000 was 2023-11-14 22:13:20 UTC. */
+static void dates(void)
+{
+	struct kit k;
+
+	kit_new(&k, 1, 1, SLU_POLICY_EASY);
+	kit_at(&k, 1700000000);
+	kit_job(&k, 1, 1, 100, KIT_SPEC(.name = "alpha"));
+	kit_job(&k, 2, 1, 50, KIT_SPEC(.name = "beta"));
+	kit_at(&k, 1700000000);
+	why_is(&k, 1, "runs since 2023-11-14T22:13:20Z", NULL);
+	why_is(&k, 2, "job alpha until 2023-11-14T22:15:00Z", NULL);
+	kit_done(&k);
+}
+
 int main(void)
 {
 	waiting();
+	dates();
 	aside();
 	estimates();
 	settings();
