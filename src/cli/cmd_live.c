@@ -2,6 +2,7 @@
  * release, drain, undrain. */
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/daemon.h"
@@ -125,7 +126,7 @@ static int job_path(const struct conf *c, const char *name, const char *verb, st
 #define COLUMNS_MAX 12
 
 struct table {
-	char *cell;
+	char **cell;
 	uint32_t rows, columns, cap;
 };
 
@@ -135,31 +136,40 @@ static void cell(struct table *t, const char *text)
 
 	if (n == t->cap) {
 		uint32_t cap = t->cap ? t->cap * 2 : 256;
-		char *p = slu_reallocarray(t->cell, cap, 96);
+		char **p = slu_reallocarray(t->cell, cap, sizeof *p);
 
 		if (!p)
 			return;
 		t->cell = p;
 		t->cap = cap;
 	}
-	snprintf(t->cell + (size_t)n * 96, 96, "%s", text && *text ? text : "-");
-	t->rows++;
+	t->cell[n] = slu_strdup(text && *text ? text : "-");
+	if (t->cell[n])
+		t->rows++;
 }
 
+/* The last column is cut at the edge of a terminal; everywhere else, names can be copied. */
 static void print(struct table *t)
 {
-	int width[COLUMNS_MAX] = { 0 };
+	int width[COLUMNS_MAX] = { 0 }, room = isatty(1) ? slu_term_width() : 0;
 
 	for (uint32_t i = 0; i < t->rows; i++) {
-		int n = (int)strlen(t->cell + (size_t)i * 96);
+		int n = (int)strlen(t->cell[i]);
 
 		width[i % t->columns] = SLU_MAX(width[i % t->columns], n);
 	}
+	for (uint32_t c = 0; c + 1 < t->columns; c++)
+		room -= width[c] + 2;
 	for (uint32_t i = 0; i < t->rows; i++) {
-		bool last = i % t->columns == t->columns - 1;
+		const char *s = t->cell[i];
 
-		printf("%-*s%s", last ? 0 : width[i % t->columns], t->cell + (size_t)i * 96,
-		       last ? "\n" : "  ");
+		if (i % t->columns < t->columns - 1)
+			printf("%-*s  ", width[i % t->columns], s);
+		else if (room >= 10 && strlen(s) > (size_t)room)
+			printf("%.*s...\n", room - 3, s);
+		else
+			printf("%s\n", s);
+		slu_free(t->cell[i]);
 	}
 	slu_free(t->cell);
 }
@@ -321,7 +331,10 @@ static int run_why(void *conf, int argc, char **argv, struct slu_error *err)
 		printf(*field(j, "start") ? ", since %s\n" : "\n", when(field(j, "start"), at));
 		return 0;
 	}
-	printf("%s is %s", argv[0], state);
+	if (!strcmp(state, "never"))
+		printf("%s can never run as it is", argv[0]);
+	else
+		printf("%s is %s", argv[0], state);
 	if (place)
 		printf(", place %" PRId64, place);
 	if (*start)

@@ -182,6 +182,10 @@ int slu_daemon_ask(const struct slu_daemon *d, enum slu_http_method method, cons
 	x.hdr = hdr;
 	x.n_hdr = SLU_LEN(hdr) - !bearer;
 	rc = exchange(d, &addr, &x, &local);
+	if (rc == -ENOENT || rc == -ECONNREFUSED)
+		return slu_fail(err, rc,
+				"%s; does sluiced run? --server or $SLUICE_SERVER tells where",
+				local.text);
 	if (rc < 0)
 		return slu_fail(err, rc, "%s: %s", server, local.text);
 	*status = x.status;
