@@ -1,4 +1,5 @@
 /* sluice generate: synthetic traces. */
+#include "base/buf.h"
 #include "cli/commands.h"
 #include "sim/generate.h"
 #include "sim/write.h"
@@ -49,6 +50,25 @@ static void defaults(void *p)
 	c->serial = 0.24;
 }
 
+/* The command that makes this trace again: what differs from the defaults, and the usual five. */
+static void put_note(const struct conf *c, struct slu_buf *b)
+{
+	struct conf d = { 0 };
+
+	defaults(&d);
+	slu_buf_puts(b, "sluice generate");
+	for (const struct slu_option *o = option; o->name; o++) {
+		const char *at = (const char *)c + o->offset, *was = (const char *)&d + o->offset;
+		bool usual = o->offset <= offsetof(struct conf, seed) ||
+			     o->offset == offsetof(struct conf, load);
+
+		if (o->type == SLU_OPT_INT && (usual || memcmp(at, was, sizeof(int64_t))))
+			slu_buf_printf(b, " --%s %" PRId64, o->name, *(const int64_t *)at);
+		else if (o->type == SLU_OPT_REAL && (usual || memcmp(at, was, sizeof(double))))
+			slu_buf_printf(b, " --%s %.15g", o->name, *(const double *)at);
+	}
+}
+
 static int run(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	struct conf *c = conf;
@@ -69,7 +89,7 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 	bool jsonl = c->format ? !strcmp(c->format, "jsonl")
 			       : n > 6 && !strcmp(c->output + n - 6, ".jsonl");
 	struct slu_trace t = { 0 };
-	char note[256];
+	struct slu_buf note = SLU_BUF_INIT(1024);
 
 	if (c->format && strcmp(c->format, "jsonl") && strcmp(c->format, "swf"))
 		return slu_fail(err, -EINVAL, "--format: \"%s\"; there are swf, jsonl", c->format);
@@ -80,12 +100,11 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 
 	if (!rc && !f)
 		rc = slu_fail(err, -errno, "%s: %s", c->output, strerror(errno));
-	snprintf(note, sizeof note,
-		 "sluice generate --jobs %u --nodes %u --cores %u --load %g --seed %" PRIu64,
-		 o.jobs, o.nodes, o.cores, o.load, o.seed);
+	put_note(c, &note);
 	if (!rc)
-		rc = jsonl ? slu_trace_write_jsonl(&t, note, f, err)
-			   : slu_trace_write_swf(&t, note, f, err);
+		rc = jsonl ? slu_trace_write_jsonl(&t, slu_buf_str(&note), f, err)
+			   : slu_trace_write_swf(&t, slu_buf_str(&note), f, err);
+	slu_buf_done(&note);
 	if (f && f != stdout && fclose(f) && !rc)
 		rc = slu_fail(err, -EIO, "%s: cannot write", c->output);
 	slu_trace_done(&t);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sluice sim and sluice generate as they are typed: what is printed, where, and the exit code."""
+"""sluice as it is typed: what is printed, where, and the exit code."""
 import csv
 import io
 import json
@@ -95,6 +95,9 @@ fails(1, "there are swf, jsonl", "generate", "--format", "csv")
 fails(1, "do not fit", "generate", "--nodes", "2", "--max-size", "3")
 fails(1, "SWF cannot say", "generate", "--elastic", "0.5", "--format", "swf")
 
+fails(1, "does sluiced run?", "nodes", "--server", "unix:nosuch.sock")
+fails(1, "table or json", "jobs", "--output", "xml")
+
 rc, out, err = run("sim", "--help")
 ok(rc == 0 and "usage: sluice sim [OPTION]... LOG" in out and "--estimates E" in out, "help of a command", out)
 rc, out, err = run("--help")
@@ -106,6 +109,12 @@ rc, a, err = run("generate", "--jobs", "50", "--nodes", "8", "--cores", "2", "--
 rc2, b, _ = run("generate", "--jobs", "50", "--nodes", "8", "--cores", "2", "--seed", "5")
 rc3, c, _ = run("generate", "--jobs", "50", "--nodes", "8", "--cores", "2", "--seed", "6")
 ok(rc == rc2 == rc3 == 0 and a == b != c and a.count("\n") == 55, "generate: the seed decides", err)
+note = next(line for line in a.splitlines() if line.startswith("; Note: sluice "))
+rc, again, err = run(*note.split()[3:])
+ok(rc == 0 and again == a, "generate: the note makes the same trace again", (note, err))
+rc, d, err = run("generate", "--jobs", "50", "--serial", "0.5", "--max-size", "7", "--max-run", "900", "--users", "3")
+rc, again, err = run(*next(line for line in d.splitlines() if line.startswith("; Note: ")).split()[3:])
+ok(rc == 0 and again == d, "generate: whatever was asked", err)
 rc, out, err = run("generate", "--jobs", "200", "--nodes", "8", "--cores", "4", "--per-rack", "4", "--elastic", "0.2", "--close", "0.2", "--failures", "300", "-o", "g.jsonl")
 ok(rc == 0 and not out, "generate: JSON lines by the name of the file", err)
 rc, out, err = run("sim", "g.jsonl", "--policy", "fcfs,easy,hybrid:3,conservative,first-fit", "--verify", "--json")
