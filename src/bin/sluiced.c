@@ -140,6 +140,7 @@ static int read_config(const struct options *o, struct slu_config **out, struct 
 	const char *url = getenv("DATABASE_URL");
 	int rc = o->config ? slu_config_read(o->config, out, err) : slu_config_default(out, err);
 	struct slu_config *c = *out;
+	enum slu_log_level level;
 
 	if (rc < 0)
 		return rc;
@@ -155,6 +156,8 @@ static int read_config(const struct options *o, struct slu_config **out, struct 
 		c->match.policy = o->policy;
 	if (o->label)
 		c->nodes.exclude_label = o->label;
+	if (o->level && slu_log_level_parse(o->level, &level) < 0)
+		return slu_fail(err, -EINVAL, "--log-level: no log level \"%s\"", o->level);
 	if (o->level)
 		c->log.level = o->level;
 	return 0;

@@ -230,8 +230,9 @@ static int wrong(struct reader *r, const struct slu_json *v, int code, const cha
 	vsnprintf(what, sizeof what, fmt, ap);
 	va_end(ap);
 	if (line)
-		return slu_fail(r->err, code, "%s:%u: %s: %s", r->file, line, r->path, what);
-	return slu_fail(r->err, code, "%s: %s: %s", r->file, r->path, what);
+		return slu_fail(r->err, code, "%s:%u: %s%s%s", r->file, line, r->path,
+				*r->path ? ": " : "", what);
+	return slu_fail(r->err, code, "%s: %s%s%s", r->file, r->path, *r->path ? ": " : "", what);
 }
 
 int slu_config_seconds(const char *s, int64_t *out)

@@ -91,6 +91,11 @@ def manual_query():
 def manual_sluiced():
     chapters = sections(page("sluiced.8"), 1)
     same(written(chapters["OPTIONS"]), offered(say("sluiced", "--help")), "sluiced(8): the options")
+    levels = re.search(r"--log-level.*\n\t(.*?)\. Default", chapters["OPTIONS"])[1]
+    for level in re.findall(r"\*(\w+)\*", levels):
+        ok(json.loads(say("sluiced", "--log-level", level, "--print-config"))["log"]["level"] == level, f"sluiced(8): {level}")
+    p = subprocess.run([BUILD / "sluiced", "--log-level", "loud", "--print-config"], capture_output=True, text=True, timeout=60)
+    ok(p.returncode == 2 and not p.stdout and '"loud"' in p.stderr, "sluiced(8): no other level", p)
 
 
 def settings(schema, above=""):

@@ -39,7 +39,7 @@ static void test_messages(void)
 		{ "queues:\n- name: a\n- name: a\n", -EINVAL,
 		  "f.yaml: queues: two queues are called \"a\"" },
 		{ "queues: []\n", -EINVAL, "f.yaml: queues: at least one queue is needed" },
-		{ "- a\n", -EINVAL, "f.yaml:1: : expected settings, \"name: value\"" },
+		{ "- a\n", -EINVAL, "f.yaml:1: expected settings, \"name: value\"" },
 		{ "nodes: {controlPlane: perhaps}\n", -EINVAL,
 		  "f.yaml:1: nodes.controlPlane: expected true or false" },
 		{ "schedulerNames: []\n", -EINVAL,
