@@ -295,6 +295,9 @@ static void handle(struct slu_exchange *x, void *arg)
 static int open_door(struct slu_api *a, enum door d, const char *where, struct slu_tls *tls,
 		     struct slu_error *err)
 {
+	static const char *const setting[DOORS] = { [DOOR_SOCKET] = "serve.socket (--socket)",
+						    [DOOR_HTTPS] = "serve.https",
+						    [DOOR_HEALTH] = "serve.health" };
 	char text[200];
 	struct slu_addr addr;
 	int rc;
@@ -307,7 +310,7 @@ static int open_door(struct slu_api *a, enum door d, const char *where, struct s
 	if (rc == 0)
 		rc = slu_server_listen(a->server, &addr, tls, 0600, err);
 	if (rc < 0)
-		return slu_fail_prefix(err, rc, "serve: %s", where);
+		return slu_fail_prefix(err, rc, "%s", setting[d]);
 	a->listener[d] = rc;
 	return 0;
 }

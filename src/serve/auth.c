@@ -55,6 +55,18 @@ static const char *verb_of(const struct slu_http_request *q)
 	return q->method == SLU_HTTP_GET ? "get" : q->method == SLU_HTTP_POST ? "post" : "other";
 }
 
+static void refuse(struct check *c)
+{
+	const struct slu_http_request *q = slu_exchange_request(c->x);
+	char why[300];
+
+	snprintf(
+		why, sizeof why,
+		"not allowed; a ClusterRole with nonResourceURLs \"%.150s\" and verb \"%s\" is needed",
+		q->path, verb_of(q));
+	finish(c, 403, why);
+}
+
 static int post(struct check *c, const char *group, const char *plural, struct slu_buf *body,
 		slu_kube_done_fn *done)
 {
@@ -93,8 +105,7 @@ static void access_done(void *arg, const struct slu_kube_reply *r)
 	if (slu_json_bool_or(slu_json_get(st, "allowed"), false))
 		finish(c, 200, "");
 	else
-		finish(c, 403,
-		       "not allowed; a ClusterRole with nonResourceURLs for this path is needed");
+		refuse(c);
 }
 
 static void token_done(void *arg, const struct slu_kube_reply *r)
