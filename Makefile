@@ -3,7 +3,15 @@
 #   make check     the tests that need no cluster            (about two minutes)
 #   make test      everything, with a real API server        (the first run builds one)
 #   make cluster   a Kubernetes of its own to try things on; cluster-down ends it   (docs/cluster.md)
-#   make help      the rest
+#   make demo      the same gangs through the default scheduler and through Sluice, on a cluster of its own
+#   make demo-sim  the simulator in a second; no cluster
+#   make asan      the tests of make check under the address and undefined-behaviour sanitizers
+#   make bench     the tables of figures
+#   make fuzz      every parser on random input
+#   make install   programs, library, manual pages
+#   make format    clang-format over everything; format-check only looks
+#   make lint      layers, clang-tidy
+#   make clean     remove the build directories
 BUILD ?= build
 ASAN  ?= build-asan
 export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice

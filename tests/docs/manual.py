@@ -157,6 +157,19 @@ def readme():
         ok((folder / "week.html").stat().st_size > 1000, "README: the page is written")
 
 
+def makefile():
+    text = (SOURCE / "Makefile").read_text()
+    told = set(re.findall(r"^#   make ?([\w-]*)", text, re.M)) - {""}
+    goals = set(re.search(r"^\.PHONY: (.*)$", text, re.M)[1].split())
+    ok(told <= goals, "Makefile: what help tells is there", told - goals)
+    # all is make alone; the others are told beside their neighbours or called by them
+    untold = goals - told - {"all", "help", "setup", "cluster-down", "cluster-test", "format-check"}
+    ok(not untold, "Makefile: help tells every goal", untold)
+    for file in ("README.md", "CONTRIBUTING.md", "docs/cluster.md", "docs/sim.md"):
+        named = set(re.findall(r"(?:`|^|    )make ([a-z][\w-]*)", (SOURCE / file).read_text(), re.M))
+        ok(named <= goals, f"{file}: every goal named is there", named - goals)
+
+
 def links():
     for f in ("README.md", "docs/README.md"):
         file = SOURCE / f
@@ -167,7 +180,7 @@ def links():
         ok(xml.parse(f).getroot().tag.endswith("svg"), f"{f.name} is a picture")
 
 
-for check in (manual_sluice, manual_query, manual_sluiced, manual_settings, readme, links):
+for check in (manual_sluice, manual_query, manual_sluiced, manual_settings, readme, makefile, links):
     check()
 print(f"1..{count}")
 sys.exit(1 if failed else 0)
