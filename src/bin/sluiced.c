@@ -494,6 +494,7 @@ int main(int argc, char **argv)
 	}
 	if (read_config(&d.o, &d.cfg, &err) < 0) {
 		fprintf(stderr, "sluiced: %s\n", err.text);
+		slu_config_free(d.cfg);
 		return 2;
 	}
 	if (show) {
