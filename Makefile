@@ -5,6 +5,7 @@
 #   make cluster   a Kubernetes of its own to try things on; cluster-down ends it   (docs/cluster.md)
 #   make demo      the same gangs through the default scheduler and through Sluice, on a cluster of its own
 #   make demo-sim  the simulator in a second; no cluster
+#   make soak      half an hour of churn, kills and restarts (SECONDS=180 for less)
 #   make asan      the tests of make check under the address and undefined-behaviour sanitizers
 #   make bench     the tables of figures
 #   make fuzz      every parser on random input
@@ -17,7 +18,7 @@ ASAN  ?= build-asan
 export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
 MESON_FLAGS ?=
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo demo-sim bench fuzz install format format-check lint clean help
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak demo-sim bench fuzz install format format-check lint clean help
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -51,6 +52,10 @@ cluster-down:
 cluster-test: all
 	@hack/cluster/build >/dev/null
 	@hack/cluster/python -m pytest -q tests/cluster tests/kube tests/e2e
+
+soak: all
+	@hack/cluster/build >/dev/null
+	@SLUICE_SOAK=$(or $(SECONDS),1800) hack/cluster/python -m pytest -q tests/e2e/test_trouble.py -k churn
 
 demo: all
 	@tools/demo

@@ -1,5 +1,6 @@
 """Nodes that go, kubelets that refuse, an API server that dies, work that is deleted: the books stay right."""
 
+import os
 import random
 import time
 
@@ -11,6 +12,8 @@ from cluster.gangs import GangWatch
 
 from .conftest import until
 
+#: Seconds of churn; `make soak` gives half an hour, with deaths of the API server in between.
+CHURN = int(os.environ.get("SLUICE_SOAK", "30"))
 CLUSTER = {"node_list": [{"name": "node", "count": 6, "cpu": 4, "per": {"rack": 3}}]}
 
 
@@ -158,6 +161,7 @@ def test_api_server_dies(sluiced, module_cluster, empty):
     assert not Audit(module_cluster.audit_log).bound_twice(empty)
 
 
+@pytest.mark.timeout(CHURN * 2 + 300)
 def test_churn(sluiced, module_cluster, empty):
     """Submissions, deletions, cordons and kills of the daemon at random; at the end nothing is left."""
     admin = module_cluster.admin
@@ -165,7 +169,7 @@ def test_churn(sluiced, module_cluster, empty):
     names = [n["metadata"]["name"] for n in admin.list("nodes")]
     alive = []
     with GangWatch(admin, empty) as watch:
-        end = time.monotonic() + 30
+        end = time.monotonic() + CHURN
         n = 0
         while time.monotonic() < end:
             n += 1
@@ -186,6 +190,9 @@ def test_churn(sluiced, module_cluster, empty):
             elif what < 0.9:
                 sluiced.kill()
                 sluiced.start()
+            elif what < 0.905 and CHURN > 60:
+                module_cluster.kill("apiserver")
+                module_cluster.start("apiserver")
             try:
                 bad = work.overbooked(admin)
             except ApiError:
