@@ -308,7 +308,8 @@ static void test_requests(void)
 		   !slu_predicate_ports_collide(&slu_kpod(c)->spec, &slu_kpod(a)->spec),
 	   "equal host ports collide");
 	slu_request_text(&slu_kpod(a)->spec, &text);
-	ok(!strcmp(text.p, "1500m cpu, 1Gi memory"), "in words: %s", text.p);
+	ok(!strcmp(slu_buf_str(&text), "1500m cpu, 1Gi memory"), "in words: %s",
+	   slu_buf_str(&text));
 	ok(!slu_request_check(slu_kpod(a), INT64_C(1) << 50, &err) &&
 		   slu_request_check(slu_kpod(d), INT64_C(1) << 50, &err) == -EINVAL,
 	   "a negative request is refused: %s", err.text);
