@@ -9,13 +9,17 @@ static int tap_count, tap_failed;
 __attribute__((format(printf, 4, 5), unused)) static bool tap_check(bool good, const char *file,
 								    int line, const char *fmt, ...)
 {
+	char what[4096];
 	va_list ap;
 
-	printf("%sok %d - ", good ? "" : "not ", ++tap_count);
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	vsnprintf(what, sizeof what, fmt, ap);
 	va_end(ap);
-	printf("\n");
+	/* One check, one line, whatever text it speaks of; '#' would begin a directive. */
+	for (char *p = what; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == '#')
+			*p = *p == '#' ? '*' : ' ';
+	printf("%sok %d - %s\n", good ? "" : "not ", ++tap_count, what);
 	if (!good) {
 		tap_failed++;
 		printf("# at %s:%d\n", file, line);
