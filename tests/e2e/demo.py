@@ -1,6 +1,7 @@
 """make demo: gangs clog under the default scheduler and flow through Sluice; live table, summary, picture."""
 
 import argparse
+import colorsys
 import html
 import random
 import sys
@@ -135,39 +136,50 @@ def play(cluster, scheduler, title, work_list, limit, screen):
     }  # fmt: skip
 
 
-def picture(results, wanted, file):
-    """One page with a lane per node and a bar per pod, grey where a gang was never whole."""
+def chart(result, wanted, names, longest, top):
+    """A lane per node, a bar per pod, grey where a gang was never whole; the lines, and where the next one begins."""
     width, lane, left = 900, 14, 90
-    parts = []
+    note = "stands still for ever" if result["stuck"] else f'makespan {result["makespan"]:.1f} s'
+    title = f'{result["title"]}: {result["finished"]} of {wanted} gangs, {note}'
+    yield f'<text x="0" y="{top + 16}" font-size="15" font-weight="bold">{html.escape(title)}</text>'
+    top += 26
+    for i, n in enumerate(names):
+        yield f'<text x="0" y="{top + i * lane + 11}">{html.escape(n)}</text>'
+    for gang, node, start, stop in sorted(result["bars"], key=lambda b: b[2]):
+        x = left + (start - result["begun"]) / longest * width
+        w = max(1.0, ((stop or result["end"]) - start) / longest * width)
+        rgb = colorsys.hls_to_rgb((int(gang.rpartition("-")[2]) * 47) % 360 / 360, 0.55, 0.6)
+        colour = "#" + "".join(f"{round(255 * c):02x}" for c in rgb) if stop else "#b5b5b5"
+        yield (
+            f'<rect x="{x:.1f}" y="{top + names.index(node) * lane + 2}" width="{w:.1f}" height="{lane - 3}" '
+            f'fill="{colour}"><title>{html.escape(gang)}</title></rect>'
+        )
+    for s in range(0, int(longest) + 1, 10):
+        yield f'<text x="{left + s / longest * width:.0f}" y="{top + lane * len(names) + 20}">{s} s</text>'
+
+
+def picture(results, wanted, file):
+    """One page, and the picture in it as a file beside it."""
     longest = max(r["end"] - r["begun"] for r in results)
     names = sorted({b[1] for r in results for b in r["bars"]})
-    for r in results:
-        svg = [f'<svg viewBox="0 0 {left + width + 10} {lane * len(names) + 30}" role="img">']
-        for i, n in enumerate(names):
-            svg.append(f'<text x="0" y="{i * lane + 11}" class="n">{html.escape(n)}</text>')
-        for gang, node, start, stop in sorted(r["bars"], key=lambda b: b[2]):
-            x = left + (start - r["begun"]) / longest * width
-            w = max(1.0, ((stop or r["end"]) - start) / longest * width)
-            hue = (int(gang.rpartition("-")[2]) * 47) % 360
-            colour = f"hsl({hue} 60% 55%)" if stop else "#b5b5b5"
-            svg.append(
-                f'<rect x="{x:.1f}" y="{names.index(node) * lane + 2}" width="{w:.1f}" height="{lane - 3}" '
-                f'fill="{colour}"><title>{html.escape(gang)}</title></rect>'
-            )
-        for s in range(0, int(longest) + 1, 10):
-            x = left + s / longest * width
-            svg.append(f'<text x="{x:.0f}" y="{lane * len(names) + 20}" class="n">{s} s</text>')
-        svg.append("</svg>")
-        note = "stands still for ever" if r["stuck"] else f'makespan {r["makespan"]:.1f} s'
-        parts.append(
-            f'<h2>{html.escape(r["title"])}: {r["finished"]} of {wanted} gangs, {note}</h2>' + "".join(svg)
-        )
+    each = 14 * len(names) + 66
+    svg = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 {each * len(results)}" role="img" '
+        'font-family="system-ui,sans-serif" font-size="10" fill="#777">',
+        f"<title>The same {wanted} gangs on {len(names)} nodes, under each scheduler</title>",
+        "<desc>Drawn by make demo. A lane is a node, a bar is a pod, a colour is a gang; grey pods hold their node for a "
+        "gang that never became whole.</desc>",
+    ]
+    for i, r in enumerate(results):
+        svg += chart(r, wanted, names, longest, i * each)
+    svg = "\n".join([*svg, "</svg>\n"])
     file.parent.mkdir(parents=True, exist_ok=True)
+    file.with_suffix(".svg").write_text(svg)
     file.write_text(
         "<!doctype html><meta charset=utf-8><title>Sluice: the clogging demonstration</title>"
-        "<style>body{font:15px sans-serif;margin:2em;max-width:1050px}svg{width:100%}.n{font-size:10px;fill:#555}</style>"
+        "<style>body{font:15px sans-serif;margin:2em;max-width:1050px}svg{width:100%}</style>"
         "<h1>The same gangs, twice</h1><p>A lane is a node, a bar is a pod, a colour is a gang; grey pods hold their node "
-        "for a gang that never became whole.</p>" + "".join(parts)
+        "for a gang that never became whole.</p>" + svg
     )
 
 
