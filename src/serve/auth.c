@@ -1,17 +1,25 @@
 #include "serve/auth.h"
 
+#include <openssl/evp.h>
 #include <stdio.h>
 
-#include "base/map.h"
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
 #define KEEP_NS  (10 * SLU_NS_PER_S)
 #define KEPT_MAX 1024u
+#define KEY_LEN  32u /* SHA-256 */
+
+/* That a token may ask a path by a method, until then.  The key is a digest nobody can find a
+ * second token for: the answer given to one caller must not serve another. */
+struct kept {
+	unsigned char key[KEY_LEN];
+	int64_t until_ns; /* 0: free */
+};
 
 struct slu_auth {
 	struct slu_kube_client *client;
-	struct slu_map kept; /* hash of (token, method, path) -> until, ns; allowed ones only */
+	struct kept kept[KEPT_MAX]; /* by the first bytes of the key; the newer one stays */
 };
 
 struct check {
@@ -19,7 +27,7 @@ struct check {
 	struct slu_exchange *x;
 	slu_auth_fn *fn;
 	void *arg;
-	uint64_t key;
+	unsigned char key[KEY_LEN];
 };
 
 struct slu_auth *slu_auth_new(struct slu_kube_client *client)
@@ -33,18 +41,36 @@ struct slu_auth *slu_auth_new(struct slu_kube_client *client)
 
 void slu_auth_free(struct slu_auth *a)
 {
-	if (!a)
-		return;
-	slu_map_done(&a->kept);
 	slu_free(a);
+}
+
+/* The digest of the method, the token and the path, each with its end. */
+static int key_of(const struct slu_http_request *q, const char *token, unsigned char key[KEY_LEN])
+{
+	EVP_MD_CTX *md = EVP_MD_CTX_new();
+	unsigned char method = (unsigned char)q->method;
+	bool done = md && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
+		    EVP_DigestUpdate(md, &method, 1) == 1 &&
+		    EVP_DigestUpdate(md, token, strlen(token) + 1) == 1 &&
+		    EVP_DigestUpdate(md, q->path, strlen(q->path) + 1) == 1 &&
+		    EVP_DigestFinal_ex(md, key, NULL) == 1;
+
+	EVP_MD_CTX_free(md);
+	return done ? 0 : -ENOMEM;
+}
+
+static struct kept *place_of(struct slu_auth *a, const unsigned char key[KEY_LEN])
+{
+	return &a->kept[(key[0] | (unsigned)key[1] << 8) % KEPT_MAX];
 }
 
 static void finish(struct check *c, int status, const char *why)
 {
 	if (status == 200) {
-		if (c->a->kept.n >= KEPT_MAX)
-			slu_map_clear(&c->a->kept);
-		(void)(slu_map_put(&c->a->kept, c->key, (uint64_t)(slu_clock_ns() + KEEP_NS)) < 0);
+		struct kept *k = place_of(c->a, c->key);
+
+		memcpy(k->key, c->key, KEY_LEN);
+		k->until_ns = slu_clock_ns() + KEEP_NS;
 	}
 	c->fn(c->arg, c->x, status, why);
 	slu_free(c);
@@ -157,7 +183,7 @@ void slu_auth_check(struct slu_auth *a, struct slu_exchange *x, slu_auth_fn *fn,
 	struct slu_buf b = SLU_BUF_INIT(1 << 20);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
 	struct check *c;
-	uint64_t *until;
+	const struct kept *k;
 
 	if (!token || !*token) {
 		fn(arg, x, 401, "a Kubernetes bearer token is needed");
@@ -169,10 +195,13 @@ void slu_auth_check(struct slu_auth *a, struct slu_exchange *x, slu_auth_fn *fn,
 		return;
 	}
 	*c = (struct check){ .a = a, .x = x, .fn = fn, .arg = arg };
-	c->key = slu_hash_bytes(token, strlen(token)) * 31 ^
-		 slu_hash_bytes(q->path, strlen(q->path)) ^ (uint64_t)q->method;
-	until = slu_map_get(&a->kept, c->key);
-	if (until && (int64_t)*until > slu_clock_ns()) {
+	if (key_of(q, token, c->key) < 0) {
+		fn(arg, x, 503, "out of memory");
+		slu_free(c);
+		return;
+	}
+	k = place_of(a, c->key);
+	if (k->until_ns > slu_clock_ns() && !memcmp(k->key, c->key, KEY_LEN)) {
 		fn(arg, x, 200, "");
 		slu_free(c);
 		return;
