@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gang/gang.h"
 #include "wire/yaml.h"
 
 #define FILE_MAX (1 << 20)
@@ -33,8 +34,6 @@ struct row {
 
 static const char *const queue_policies[] = { "fcfs",         "easy",      "hybrid",
 					      "conservative", "first-fit", NULL };
-static const char *const match_policies[] = { "first",  "low",  "high",     "lonode",
-					      "hinode", "pack", "locality", NULL };
 static const char *const member_failure[] = { "replace", "restart", NULL };
 static const char *const log_levels[] = { "debug", "info", "warn", "error", NULL };
 static const char *const log_formats[] = { "text", "json", NULL };
@@ -69,8 +68,8 @@ static const struct row nodes_rows[] = {
 };
 
 static const struct row match_rows[] = {
-	{ "policy", CHOICE, AT(match.policy), "lonode", .choice = match_policies, .restart = true,
-	  .help = "which of the fitting nodes are taken" },
+	{ "policy", CHOICE, AT(match.policy), "lonode", .choice = slu_gang_policy_names,
+	  .restart = true, .help = "which of the fitting nodes are taken" },
 	{ 0 },
 };
 

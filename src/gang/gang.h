@@ -45,6 +45,8 @@ enum slu_gang_policy {
 			  * first */
 	SLU_GANG_POLICIES
 };
+/* The names of all, in their order; NULL ends them. */
+extern const char *const slu_gang_policy_names[SLU_GANG_POLICIES + 1];
 /* The policy of that name ("first", "low", ... "pack", "spread"), or -EINVAL. */
 int slu_gang_policy_find(const char *name);
 const char *slu_gang_policy_name(enum slu_gang_policy p);

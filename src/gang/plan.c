@@ -4,7 +4,7 @@
 /* Of the search for a way to fit several roles together, per request: some milliseconds. */
 #define SEARCH_STEPS 100000
 
-static const char *const policy_names[SLU_GANG_POLICIES] = {
+const char *const slu_gang_policy_names[SLU_GANG_POLICIES + 1] = {
 	[SLU_GANG_FIRST] = "first",       [SLU_GANG_LOW] = "low",
 	[SLU_GANG_HIGH] = "high",         [SLU_GANG_LONODE] = "lonode",
 	[SLU_GANG_HINODE] = "hinode",     [SLU_GANG_FIRSTNODEX] = "firstnodex",
@@ -16,7 +16,7 @@ static const char *const policy_names[SLU_GANG_POLICIES] = {
 int slu_gang_policy_find(const char *name)
 {
 	for (int i = 0; i < SLU_GANG_POLICIES; i++) {
-		if (!strcmp(policy_names[i], name))
+		if (!strcmp(slu_gang_policy_names[i], name))
 			return i;
 	}
 	return -EINVAL;
@@ -24,7 +24,7 @@ int slu_gang_policy_find(const char *name)
 
 const char *slu_gang_policy_name(enum slu_gang_policy p)
 {
-	return policy_names[p];
+	return slu_gang_policy_names[p];
 }
 
 void slu_gang_place_done(struct slu_gang_place *p)

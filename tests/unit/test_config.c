@@ -39,6 +39,11 @@ static void test_messages(void)
 		{ "queues:\n- name: a\n- name: a\n", -EINVAL,
 		  "f.yaml: queues: two queues are called \"a\"" },
 		{ "queues: []\n", -EINVAL, "f.yaml: queues: at least one queue is needed" },
+		{ "match: {policy: spread}\n", 0, "" },
+		{ "match: {policy: lonodex}\n", 0, "" },
+		{ "match: {policy: best}\n", -EINVAL,
+		  "f.yaml:1: match.policy: expected one of first, low, high, lonode, hinode, "
+		  "firstnodex, lonodex, hinodex, locality, pack, spread" },
 		{ "- a\n", -EINVAL, "f.yaml:1: expected settings, \"name: value\"" },
 		{ "nodes: {controlPlane: perhaps}\n", -EINVAL,
 		  "f.yaml:1: nodes.controlPlane: expected true or false" },
