@@ -18,6 +18,8 @@ struct conf {
 	bool all;
 };
 
+static const char *const forms[] = { "table", "json", NULL };
+
 #define COMMON                                                                              \
 	{ "server",                                                                         \
 	  's',                                                                              \
@@ -45,7 +47,7 @@ struct conf {
 		  offsetof(struct conf, d.insecure) },                                      \
 	{                                                                                   \
 		"output", 'o', SLU_OPT_STRING, "FORM", "table or json (table)",             \
-			offsetof(struct conf, output)                                       \
+			offsetof(struct conf, output), .choice = forms                      \
 	}
 #define SPACE                               \
 	{ "namespace",                      \
@@ -66,25 +68,15 @@ static const struct slu_option jobs_option[] = {
 
 /* ---- asking ---- */
 
-static int is_json(const struct conf *c, bool *out, struct slu_error *err)
-{
-	*out = c->output && !strcmp(c->output, "json");
-	if (c->output && !*out && strcmp(c->output, "table"))
-		return slu_fail(err, -EINVAL, "--output is table or json, not \"%s\"", c->output);
-	return 0;
-}
-
 /* One question; the answer as a document, or printed as it is with -o json (then *doc is NULL). */
 static int ask(const struct conf *c, enum slu_http_method method, const char *path,
 	       struct slu_json_doc **doc, struct slu_error *err)
 {
 	struct slu_buf body = SLU_BUF_INIT(ANSWER_MAX);
-	bool json;
-	int status = 0, rc = is_json(c, &json, err);
+	bool json = c->output && !strcmp(c->output, "json");
+	int status = 0, rc = slu_daemon_ask(&c->d, method, path, &body, &status, err);
 
 	*doc = NULL;
-	if (!rc)
-		rc = slu_daemon_ask(&c->d, method, path, &body, &status, err);
 	if (!rc && status != 200) {
 		slu_cleanup(slu_json_freep) struct slu_json_doc *why = NULL;
 		const char *text = slu_buf_str(&body);

@@ -28,6 +28,22 @@ static const struct slu_option *find_letter(const struct slu_command *c, char le
 	return NULL;
 }
 
+static int check_choice(const struct slu_option *o, const char *value, struct slu_error *err)
+{
+	struct slu_buf list = SLU_BUF_INIT(1024);
+
+	for (const char *const *c = o->choice; *c; c++) {
+		if (!strcmp(*c, value)) {
+			slu_buf_done(&list);
+			return 0;
+		}
+		slu_buf_printf(&list, "%s%s", list.n ? " or " : "", *c);
+	}
+	slu_fail(err, -EINVAL, "--%s is %s, not \"%s\"", o->name, slu_buf_str(&list), value);
+	slu_buf_done(&list);
+	return -EINVAL;
+}
+
 static int set(const struct slu_option *o, void *conf, const char *value, struct slu_error *err)
 {
 	char *at = (char *)conf + o->offset, *end;
@@ -39,7 +55,7 @@ static int set(const struct slu_option *o, void *conf, const char *value, struct
 		return 0;
 	case SLU_OPT_STRING:
 		*(const char **)at = value;
-		return 0;
+		return o->choice ? check_choice(o, value, err) : 0;
 	case SLU_OPT_INT: {
 		long long v = strtoll(value, &end, 10);
 

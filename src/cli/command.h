@@ -28,7 +28,8 @@ struct slu_option {
 	const char *arg; /* what the value is called in the help; NULL for flags */
 	const char *help;
 	size_t offset;
-	int64_t min, max; /* both 0: any */
+	int64_t min, max;          /* both 0: any */
+	const char *const *choice; /* of a string: what it may be, NULL ends it; NULL: any */
 };
 
 struct slu_command {

@@ -96,7 +96,8 @@ fails(1, "do not fit", "generate", "--nodes", "2", "--max-size", "3")
 fails(1, "SWF cannot say", "generate", "--elastic", "0.5", "--format", "swf")
 
 fails(1, "does sluiced run?", "nodes", "--server", "unix:nosuch.sock")
-fails(1, "table or json", "jobs", "--output", "xml")
+fails(2, "table or json", "jobs", "--output", "xml")
+fails(2, "table or json", "nodes", "-o", "")
 
 rc, out, err = run("sim", "--help")
 ok(rc == 0 and "usage: sluice sim [OPTION]... LOG" in out and "--estimates E" in out, "help of a command", out)
