@@ -18,10 +18,15 @@ static int lines(gzFile f, const char *path, size_t max,
 		int got = gzread(f, buf + n, (unsigned)SLU_MIN(cap - n, (size_t)1 << 20));
 
 		if (got < 0) {
-			int code;
-			const char *what = gzerror(f, &code);
+			int broken = errno, code;
+			const char *what = gzerror(f, &code), *name = strchr(what, '>');
 
-			return slu_fail(err, code == Z_ERRNO ? -errno : -EIO, "%s: %s", path, what);
+			if (code == Z_ERRNO)
+				return slu_fail(err, -broken, "%s: %s", path, strerror(broken));
+			/* zlib knows the number of the file only: "<fd:3>: what" */
+			if (!strncmp(what, "<fd:", 4) && name && !strncmp(name, ">: ", 3))
+				what = name + 3;
+			return slu_fail(err, -EIO, "%s: %s", path, what);
 		}
 		size_t end = n + (size_t)got, from = 0;
 
