@@ -268,12 +268,17 @@ static int ask_node(struct slu_core *c, const struct slu_rec_ask *a, struct slu_
 
 static void asked(struct slu_core *c, struct slu_rec_ask *a)
 {
+	static const char *const what[] = {
+		[SLU_ASK_CANCEL] = "cancel",   [SLU_ASK_HOLD] = "hold",
+		[SLU_ASK_RELEASE] = "release", [SLU_ASK_DRAIN] = "drain",
+		[SLU_ASK_UNDRAIN] = "undrain", [SLU_ASK_PICTURE] = "picture",
+	};
 	struct slu_error err = { 0 };
 	int rc = a->what == SLU_ASK_PICTURE                               ? -ENOMEM
 		 : a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN ? ask_node(c, a, &err)
 									  : ask_group(c, a, &err);
 
-	slu_log(SLU_INFO, "asked", SLU_I64("what", a->what), SLU_STR("name", a->name),
+	slu_log(SLU_INFO, "asked", SLU_STR("what", what[a->what]), SLU_STR("name", a->name),
 		SLU_STR("answer", err.text));
 	if (a->answer)
 		a->answer(a->arg, rc, err.text);
