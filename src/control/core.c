@@ -223,6 +223,8 @@ static int ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu
 		else
 			core_apply(c, &ev);
 	}
+	slu_free(g->told_text);
+	g->told_text = NULL;
 	core_group_dirty(c, g);
 	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
 		slu_fail(err, 0, "%s runs already; delete its object to end it", a->name);

@@ -21,6 +21,9 @@
 #include "control/table.h"
 #include "queue/queue.h"
 
+/* Why a group that a user took out of the queue does not run. */
+#define CORE_CANCELLED "it was cancelled; sluice release puts it back into the queue"
+
 struct pod;
 struct group;
 struct run;
@@ -140,7 +143,7 @@ struct group {
 	int64_t told_us, told_start_s, waiting_us, status_us;
 	uint32_t told_position;
 	const char *told_phase;
-	char *told_text;
+	char *told_text; /* dropped when a user cancels, holds or releases the group */
 };
 
 /* Objects that are only looked up: owners by uid, the others by kind and name. */

@@ -115,7 +115,10 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 		.limit_s = g->wish.duration_s,
 	};
 	snap_pods(c, s, g, j);
-	j->reason = text(s, g->wrong ? g->wrong : r && r->reason ? r->reason : g->told_text);
+	j->reason = text(s, g->wrong             ? g->wrong
+			    : r && r->reason     ? r->reason
+			    : !r && g->cancelled ? CORE_CANCELLED
+						 : g->told_text);
 	if (r && r->state != RUN_QUEUED) {
 		j->start_s = r->start_s;
 		j->end_s = r->end_s;

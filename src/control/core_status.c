@@ -75,6 +75,10 @@ static void sentence(struct slu_core *c, struct group *g, struct run *r, struct 
 			slu_buf_puts(b, r->reason);
 		return;
 	}
+	if (g->cancelled) {
+		slu_buf_puts(b, CORE_CANCELLED);
+		return;
+	}
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		have += core_pod_startable(g->pod.p[i]);
 		gated += g->pod.p[i]->k->spec.ngates > 0;

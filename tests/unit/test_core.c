@@ -322,6 +322,55 @@ static void test_release_and_next(void)
 	close_world(&w);
 }
 
+static void free_ask(struct slu_record *r)
+{
+	slu_free(r);
+}
+
+static void user_asks(struct world *w, enum slu_ask what, const char *name)
+{
+	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
+
+	a->base.kind = SLU_REC_ASK;
+	a->base.free = free_ask;
+	a->what = what;
+	snprintf(a->ns, sizeof a->ns, "ns");
+	snprintf(a->name, sizeof a->name, "%s", name);
+	slu_core_take(w->core, &a->base, w->now_us);
+	later(w, 61); /* members are told, and a fresh picture is made */
+}
+
+static void job_is(struct world *w, const char *name, const char *state, const char *reason)
+{
+	struct slu_snapshot *s = slu_core_snapshot(w->core);
+	const struct slu_snap_job *j = NULL;
+
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (!strcmp(s->job[i].name, name))
+			j = &s->job[i];
+	ok(j && !strcmp(j->state, state) && strstr(j->reason, reason), "%s is %s: \"%s\"", name,
+	   j ? j->state : "not there", j ? j->reason : "");
+	slu_snapshot_unref(s);
+}
+
+static void test_cancel_and_release(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 2, "");
+	add_pod(&w, "a-0", "sluice", "2", GROUP("a", "1"));
+	turn(&w);
+	add_pod(&w, "b-0", "sluice", "2", GROUP("b", "1"));
+	later(&w, 61);
+	job_is(&w, "b", "waiting", "cpu");
+	user_asks(&w, SLU_ASK_CANCEL, "b");
+	job_is(&w, "b", "cancelled", "sluice release puts it back");
+	ok(strstr(w.last_annotation, "sluice release"), "and so it is told: %s", w.last_annotation);
+	user_asks(&w, SLU_ASK_RELEASE, "b");
+	job_is(&w, "b", "waiting", "cpu");
+	close_world(&w);
+}
+
 static void test_job_waves(void)
 {
 	struct world w;
@@ -614,6 +663,7 @@ int main(void)
 	test_gang_waits_for_all();
 	test_all_or_nothing();
 	test_release_and_next();
+	test_cancel_and_release();
 	test_job_waves();
 	test_size_below_pods();
 	test_statefulset();
