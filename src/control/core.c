@@ -347,6 +347,25 @@ static void send_intents(struct slu_core *c)
 			c->open.p[i]->ticket = ticket;
 }
 
+/* The journal tries on by itself; a person hears once that it does, and once that it succeeded. */
+static void watch_store(struct slu_core *c)
+{
+	struct slu_journal_health h;
+	bool was_bad = c->store > SLU_JOURNAL_OK;
+
+	if (!c->door)
+		return;
+	slu_intents_health(c->door, &h);
+	if (h.state == c->store)
+		return;
+	c->store = h.state;
+	if (h.state == SLU_JOURNAL_OK && was_bad)
+		slu_log(SLU_INFO, "the store takes changes again");
+	else if (h.state > SLU_JOURNAL_OK)
+		slu_log(SLU_ERROR, "the store cannot be written: no gang starts until it can",
+			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", h.why));
+}
+
 int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 {
 	struct timespec t0, t1;
@@ -354,6 +373,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	int rc;
 
 	set_now(c, now_us);
+	watch_store(c);
 	if (!slu_core_synced(c) || !c->door) {
 		core_snapshot_publish(c);
 		return 0;

@@ -156,6 +156,8 @@ struct thing {
 struct slu_core {
 	const struct slu_config *cfg;
 	struct slu_intents *door, *own_door; /* own: made by slu_core_lead() */
+	enum slu_journal_state store;        /* as last logged */
+	enum slu_journal_state snap_store;   /* as in the last picture */
 	struct slu_inbox *in, *out;
 	struct slu_queue *q;
 	bool verify;

@@ -122,7 +122,7 @@ int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, str
 	if (strcmp(setup->url, "memory:"))
 		rc = recover(c, setup, err);
 	if (rc < 0 && rc != -EAGAIN)
-		return slu_fail_prefix(err, rc, "store");
+		return slu_fail_prefix(err, rc, "store.url (--store)");
 	if (rc < 0)
 		slu_log(SLU_WARN, "store not read", SLU_STR("err", err->text));
 	rc = slu_intents_new(setup, &c->own_door, err);

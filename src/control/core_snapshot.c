@@ -176,6 +176,17 @@ static int by_name(const void *a, const void *b)
 		      ((const struct slu_snap_node *)b)->name);
 }
 
+static const char *trouble(struct slu_snapshot *s, const char *why)
+{
+	struct slu_buf b = SLU_BUF_INIT(1024);
+	const char *t;
+
+	slu_buf_printf(&b, "cannot be written, no gang starts until it can: %s", why);
+	t = text(s, slu_buf_str(&b));
+	slu_buf_done(&b);
+	return *t ? t : "cannot be written";
+}
+
 static void fill(struct slu_core *c, struct slu_snapshot *s)
 {
 	struct slu_journal_health h;
@@ -184,9 +195,13 @@ static void fill(struct slu_core *c, struct slu_snapshot *s)
 	s->synced = slu_core_synced(c);
 	s->leader = c->door;
 	s->store = "standing by";
+	s->store_ok = true;
 	if (c->door) {
 		slu_intents_health(c->door, &h);
-		s->store = text(s, h.state == SLU_JOURNAL_OK ? "ok" : *h.why ? h.why : "starting");
+		s->store_ok = c->store == SLU_JOURNAL_OK;
+		s->store = s->store_ok                        ? "ok"
+			   : c->store == SLU_JOURNAL_STARTING ? "starting"
+							      : trouble(s, h.why);
 	}
 	s->pods = c->pods.n;
 	s->groups = c->groups.n;
@@ -233,13 +248,15 @@ void core_snapshot_publish(struct slu_core *c)
 	struct slu_snapshot *s, *old;
 
 	if (c->snap && !c->viewer.n && c->now_us - c->snap_us < IDLE_US &&
-	    c->snap->synced == slu_core_synced(c) && c->snap->leader == !!c->door)
+	    c->snap->synced == slu_core_synced(c) && c->snap->leader == !!c->door &&
+	    c->snap_store == c->store)
 		return;
 	s = slu_calloc(1, sizeof *s);
 	if (s) {
 		s->refs = 1;
 		fill(c, s);
 		c->snap_us = c->now_us;
+		c->snap_store = c->store;
 		pthread_mutex_lock(&c->snap_lock);
 		old = c->snap;
 		c->snap = s;

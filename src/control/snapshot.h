@@ -55,6 +55,7 @@ struct slu_snapshot {
 	bool synced;
 	bool leader;       /* decides; otherwise it stands by */
 	const char *store; /* "ok" or what is wrong */
+	bool store_ok;     /* also while it stands by: it needs none */
 	struct slu_snap_job *job;
 	uint32_t n_jobs;
 	struct slu_snap_node *node;

@@ -37,7 +37,7 @@ static void health(struct slu_api *a, struct slu_exchange *x, bool ready)
 	bool good;
 
 	slu_feed_stats(a->s.feed, &f);
-	good = !ready || (s && s->synced);
+	good = !ready || (s && s->synced && s->store_ok);
 	slu_http_reply_text(x, good ? 200 : 503, "%s\nmirror: %s\nstore: %s\nwatch: %s\n",
 			    good ? "ok" : "not ready", s && s->synced ? "complete" : "filling",
 			    s ? s->store : "starting", *f.trouble ? f.trouble : "ok");

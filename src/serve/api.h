@@ -1,6 +1,7 @@
 /* api.h — the daemon's own HTTP: health, metrics, and the read API that the command speaks.
  *
- *	GET  /healthz /readyz /livez          alive; ready once the mirror is complete
+ *	GET  /healthz /readyz /livez          alive; ready: the mirror is complete
+ *	                                      and its store, if it leads, can be written
  *	GET  /metrics                         Prometheus text
  *	GET  /v1/jobs  /v1/jobs/NS/NAME       the picture of the last cycle, as JSON
  *	GET  /v1/nodes /v1/queues /v1/config

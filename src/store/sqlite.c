@@ -46,6 +46,9 @@ static int fail(struct sqlite *s, const char *doing, struct slu_error *err)
 			err, code,
 			"%s: the file is damaged (%s); move it away and start again: the cluster is enough to go on",
 			doing, sqlite3_errmsg(s->db));
+	if ((rc & 0xff) == SQLITE_CANTOPEN && sqlite3_system_errno(s->db))
+		return slu_fail(err, code, "%s: %s: %s", doing, sqlite3_errmsg(s->db),
+				strerror(sqlite3_system_errno(s->db)));
 	return slu_fail(err, code, "%s: %s", doing, sqlite3_errmsg(s->db));
 }
 

@@ -2,6 +2,9 @@
  * bound is fed back as the API server would. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/log.h"
@@ -193,9 +196,9 @@ static int bound(const struct world *w, const char *prefix)
 	return n;
 }
 
-static void open_world(struct world *w, int nodes, int cpu, const char *yaml)
+static void open_world_at(struct world *w, const char *store, int nodes, int cpu, const char *yaml)
 {
-	struct slu_journal_setup js = { .url = "memory:" };
+	struct slu_journal_setup js = { .url = store, .cluster = "c", .holder = "test" };
 	struct slu_core_setup cs = { .verify = true };
 	struct slu_error err = { 0 };
 
@@ -223,6 +226,11 @@ static void open_world(struct world *w, int nodes, int cpu, const char *yaml)
 	}
 	for (int k = 0; k < SLU_KIND_COUNT; k++)
 		slu_core_take(w->core, slu_rec_synced_new((enum slu_kkind)k), w->now_us);
+}
+
+static void open_world(struct world *w, int nodes, int cpu, const char *yaml)
+{
+	open_world_at(w, "memory:", nodes, cpu, yaml);
 }
 
 static void close_world(struct world *w)
@@ -369,6 +377,59 @@ static void test_cancel_and_release(void)
 	user_asks(&w, SLU_ASK_RELEASE, "b");
 	job_is(&w, "b", "waiting", "cpu");
 	close_world(&w);
+}
+
+/* Cycles until the store is told so, for some seconds of the journal's own thread. */
+static bool store_becomes(struct world *w, const char *text, bool good)
+{
+	bool so = false;
+
+	for (int i = 0; i < 500 && !so; i++) {
+		struct slu_snapshot *s;
+
+		turn(w);
+		s = slu_core_snapshot(w->core);
+		so = s && s->store_ok == good && strstr(s->store, text);
+		slu_snapshot_unref(s);
+		if (!so)
+			nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	}
+	return so;
+}
+
+static void test_store_away(void)
+{
+	struct world w;
+	char dir[] = "/tmp/sluice-core-XXXXXX", sub[64], file[80], other[100];
+
+	if (!mkdtemp(dir)) {
+		ok(false, "a directory for the store");
+		return;
+	}
+	snprintf(sub, sizeof sub, "%s/store", dir);
+	snprintf(file, sizeof file, "%s/x.db", sub);
+	open_world_at(&w, file, 1, 2, "");
+	ok(store_becomes(&w, "cannot be written, no gang starts until it can", false),
+	   "a store without a directory is told");
+	add_pod(&w, "a-0", "sluice", "2", GROUP("a", "1"));
+	turn(&w);
+	ok(w.binds == 0, "and nothing is bound");
+	mkdir(sub, 0700);
+	ok(store_becomes(&w, "ok", true), "the directory is made: it is well");
+	for (int i = 0; i < 500 && !w.binds; i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+		turn(&w);
+	}
+	ok(w.binds == 1, "and the pod is bound");
+	close_world(&w);
+	for (int i = 0; i < 3; i++) {
+		static const char *const end[] = { "", "-wal", "-shm" };
+
+		snprintf(other, sizeof other, "%s%s", file, end[i]);
+		unlink(other);
+	}
+	rmdir(sub);
+	rmdir(dir);
 }
 
 static void test_job_waves(void)
@@ -664,6 +725,7 @@ int main(void)
 	test_all_or_nothing();
 	test_release_and_next();
 	test_cancel_and_release();
+	test_store_away();
 	test_job_waves();
 	test_size_below_pods();
 	test_statefulset();
