@@ -309,6 +309,14 @@ static int open_door(struct slu_api *a, enum door d, const char *where, struct s
 	rc = slu_addr_parse(text, &addr, err);
 	if (rc == 0)
 		rc = slu_server_listen(a->server, &addr, tls, 0600, err);
+	if (err && d == DOOR_SOCKET && (rc == -ENOENT || rc == -EACCES || rc == -EROFS)) {
+		char why[sizeof err->text];
+
+		snprintf(why, sizeof why, "%s", err->text);
+		slu_fail(err, rc,
+			 "%s; make its directory and let sluiced write there, or name another path",
+			 why);
+	}
 	if (rc < 0)
 		return slu_fail_prefix(err, rc, "%s", setting[d]);
 	a->listener[d] = rc;
