@@ -22,9 +22,9 @@ def daemon(request, module_cluster, tmp_path):
         yield d
 
 
+# Without a store only the cluster remembers, to the second: this promise is the store's.
+@pytest.mark.parametrize("daemon", ["sqlite"], indirect=True)
 def test_order_survives(daemon, module_cluster, space):
-    if daemon.store == "memory:":
-        pytest.skip("without a store only the cluster remembers, to the second")
     admin = module_cluster.admin
     for p in work.gang("all", 8, cpu=4, namespace=space, run=300, scheduler="sluice"):
         admin.create(p)
