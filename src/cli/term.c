@@ -60,9 +60,15 @@ void slu_progress_show(struct slu_progress *p, uint64_t done, uint64_t total, co
 {
 	double now = p->on ? slu_now_s() : 0;
 
-	if (!p->on || now - p->shown_s < 0.1 || !total)
+	if (!p->on || now - p->shown_s < 0.1)
 		return;
 	p->shown_s = now;
+	if (!total) { /* nobody knows how much there is */
+		fprintf(stderr, "\r\033[K%-14.14s %" PRIu64 " %s, %.0f s", p->label, done, unit,
+			now - p->began_s);
+		fflush(stderr);
+		return;
+	}
 	double share = (double)done / (double)total, took = now - p->began_s;
 	double rate = took > 0 ? (double)done / took : 0;
 	int64_t left = rate > 0 ? (int64_t)((double)(total - done) / rate) : 0;

@@ -15,7 +15,8 @@ struct slu_progress {
 	bool on;
 };
 void slu_progress_start(struct slu_progress *p, const char *label, bool wanted);
-/* At most ten times a second something is drawn: bar, share, rate, time left. */
+/* At most ten times a second something is drawn: bar, share, rate, time left; with total 0, what is
+ * done and how long it took. */
 void slu_progress_show(struct slu_progress *p, uint64_t done, uint64_t total, const char *unit);
 void slu_progress_end(struct slu_progress *p);
 

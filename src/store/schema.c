@@ -166,14 +166,17 @@ static int refuse(int have, struct slu_error *err)
 		have, know);
 }
 
-int slu_schema_settle(struct slu_sql *q, bool migrate, struct slu_error *err)
+int slu_schema_settle(struct slu_sql *q, bool migrate, int *found, struct slu_error *err)
 {
 	bool pg = strcmp(q->ops->name, "postgresql") == 0;
 	int know = slu_store_schema_version(), have, rc;
 
 	rc = q->ops->version(q, &have, err);
-	if (rc < 0 || have == know)
+	if (rc < 0)
 		return rc;
+	*found = have;
+	if (have == know)
+		return 0;
 	if (have > know || !migrate)
 		return refuse(have, err);
 	rc = q->ops->begin(q, err);

@@ -3,5 +3,5 @@
 #include "store/sql.h"
 
 /* Bring an open database to the newest version (under a lock), or refuse: see store.h for the
- * codes. */
-int slu_schema_settle(struct slu_sql *q, bool migrate, struct slu_error *err);
+ * codes.  *found: the version it had. */
+int slu_schema_settle(struct slu_sql *q, bool migrate, int *found, struct slu_error *err);

@@ -14,6 +14,8 @@
 	"job, key, name, usr, queue, outcome, first_seen_us, start_s, end_s, size, used, sum"
 #define EVENT_COLUMNS "seq, at_us, kind, data, sum"
 
+/* Where rows are ordered by a text, PostgreSQL is told to compare bytes, as SQLite does: an export
+ * is the same from both. */
 const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 	[ST_PUT_JOB] = { "INSERT INTO jobs (" JOB_COLUMNS
 			 ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
@@ -67,16 +69,23 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 	[ST_DEL_JOB_PODS] = { "DELETE FROM pods WHERE job = $1" },
 	[ST_DEL_JOB_PLANS] = { "DELETE FROM plans WHERE job = $1" },
 	[ST_ALL_JOBS] = { "SELECT " JOB_COLUMNS " FROM jobs ORDER BY id" },
-	[ST_ALL_PODS] = { "SELECT " POD_COLUMNS " FROM pods ORDER BY job, uid" },
+	[ST_ALL_PODS] = { "SELECT " POD_COLUMNS " FROM pods ORDER BY job, uid",
+			  "SELECT " POD_COLUMNS " FROM pods ORDER BY job, uid COLLATE \"C\"" },
 	[ST_ALL_PLANS] = { "SELECT " PLAN_COLUMNS " FROM plans ORDER BY job, seq" },
 	[ST_ALL_SPANS] = { "SELECT " SPAN_COLUMNS " FROM spans ORDER BY id" },
 	[ST_ALL_INTENTS] = { "SELECT " INTENT_COLUMNS " FROM intents ORDER BY id" },
-	[ST_ALL_INTENT_PODS] = { "SELECT " IPOD_COLUMNS " FROM intent_pods ORDER BY intent, uid" },
+	[ST_ALL_INTENT_PODS] = { "SELECT " IPOD_COLUMNS " FROM intent_pods ORDER BY intent, uid",
+				 "SELECT " IPOD_COLUMNS
+				 " FROM intent_pods ORDER BY intent, uid COLLATE \"C\"" },
 	[ST_ALL_RESULTS] = { "SELECT " RESULT_COLUMNS " FROM results ORDER BY job" },
 	[ST_ALL_EVENTS] = { "SELECT " EVENT_COLUMNS " FROM events ORDER BY seq" },
-	[ST_ALL_PAST_USAGE] = { "SELECT usr, queue, jobs, used FROM past_usage ORDER BY usr, queue" },
+	[ST_ALL_PAST_USAGE] = { "SELECT usr, queue, jobs, used FROM past_usage ORDER BY usr, queue",
+				"SELECT usr, queue, jobs, used FROM past_usage"
+				" ORDER BY usr COLLATE \"C\", queue COLLATE \"C\"" },
 	[ST_LIVE_JOBS] = { "SELECT " JOB_COLUMNS " FROM jobs"
-			   " ORDER BY priority DESC, first_seen_us, name, id" },
+			   " ORDER BY priority DESC, first_seen_us, name, id",
+			   "SELECT " JOB_COLUMNS " FROM jobs"
+			   " ORDER BY priority DESC, first_seen_us, name COLLATE \"C\", id" },
 	[ST_LIVE_PODS] = { "SELECT " POD_COLUMNS " FROM pods ORDER BY job, seen_us, uid" },
 	[ST_OPEN_INTENTS] = { "SELECT " INTENT_COLUMNS
 			      " FROM intents WHERE state = 0 ORDER BY id" },
@@ -113,6 +122,11 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 			 " jobs = past_usage.jobs + excluded.jobs, used = past_usage.used + excluded.used" },
 	[ST_PRUNE_RESULTS] = { "DELETE FROM results WHERE job IN (SELECT job FROM results"
 			       " WHERE end_s < $1 ORDER BY end_s, job LIMIT $2)" },
+	[ST_ROWS] = { "SELECT (SELECT COUNT(*) FROM jobs) + (SELECT COUNT(*) FROM pods)"
+		      " + (SELECT COUNT(*) FROM plans) + (SELECT COUNT(*) FROM spans)"
+		      " + (SELECT COUNT(*) FROM intents) + (SELECT COUNT(*) FROM intent_pods)"
+		      " + (SELECT COUNT(*) FROM results) + (SELECT COUNT(*) FROM events)"
+		      " + (SELECT COUNT(*) FROM past_usage)" },
 	[ST_BYTES] = { "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
 		       "SELECT pg_database_size(current_database())" },
 };

@@ -46,6 +46,7 @@ enum slu_store_stmt {
 	ST_PRUNE_INTENTS,
 	ST_ROLL_UP,
 	ST_PRUNE_RESULTS,
+	ST_ROWS,
 	ST_BYTES,
 	ST_COUNT
 };

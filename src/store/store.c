@@ -6,6 +6,7 @@
 
 struct slu_store {
 	struct slu_sql *q;
+	int found; /* schema version at opening */
 };
 
 static bool is_pg(const char *url)
@@ -27,7 +28,7 @@ int slu_store_open(const char *url, unsigned flags, struct slu_store **out, stru
 		rc = slu_sqlite_open(strncmp(url, "sqlite:", 7) == 0 ? url + 7 : url, readonly,
 				     slu_store_stmts, ST_COUNT, &s->q, err);
 	if (!rc)
-		rc = slu_schema_settle(s->q, flags & SLU_STORE_MIGRATE, err);
+		rc = slu_schema_settle(s->q, flags & SLU_STORE_MIGRATE, &s->found, err);
 	if (rc < 0) {
 		slu_store_close(s);
 		return rc;
@@ -48,6 +49,11 @@ void slu_store_close(struct slu_store *s)
 const char *slu_store_backend(const struct slu_store *s)
 {
 	return s->q->ops->name;
+}
+
+int slu_store_found_version(const struct slu_store *s)
+{
+	return s->found;
 }
 
 struct slu_sql *slu_store_sql(struct slu_store *s)
@@ -648,6 +654,16 @@ int slu_store_prune(struct slu_store *s, int64_t before_us, uint32_t step, struc
 		return rc;
 	}
 	return (int)SLU_MIN(gone, (int64_t)INT32_MAX);
+}
+
+int slu_store_rows(struct slu_store *s, uint64_t *rows, struct slu_error *err)
+{
+	int64_t n = 0;
+	int rc = s->q->ops->query(s->q, ST_ROWS, NULL, 0, first_int, &n, NULL, err);
+
+	if (!rc)
+		*rows = (uint64_t)n;
+	return rc;
 }
 
 int slu_store_bytes(struct slu_store *s, int64_t *bytes, struct slu_error *err)

@@ -120,6 +120,8 @@ SLU_DEFINE_CLEANUP(struct slu_store, slu_store_close)
 const char *slu_store_backend(const struct slu_store *s);
 /* The newest schema this program knows. */
 int slu_store_schema_version(void);
+/* The schema it had before it was opened (and brought up to date); 0: it was empty. */
+int slu_store_found_version(const struct slu_store *s);
 /* A URL fit for a log line: the password, if there is one, reads ***.  Truncated to fit. */
 void slu_store_url_shown(const char *url, char *out, size_t size);
 
@@ -198,5 +200,7 @@ int slu_store_check(struct slu_store *s, uint64_t *rows, struct slu_error *err);
  * `before_us`; results leave their sum in the usage table.  Returns how many rows went (0 = nothing
  * left). */
 int slu_store_prune(struct slu_store *s, int64_t before_us, uint32_t step, struct slu_error *err);
+/* Rows in all tables. */
+int slu_store_rows(struct slu_store *s, uint64_t *rows, struct slu_error *err);
 /* Bytes the store occupies. */
 int slu_store_bytes(struct slu_store *s, int64_t *bytes, struct slu_error *err);
