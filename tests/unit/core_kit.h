@@ -1,0 +1,270 @@
+/* core_kit.h — a cluster of a few lines around a core: objects go in as JSON, writes come out, and
+ * what was bound is fed back as the API server would. */
+#pragma once
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "control/core.h"
+#include "kube/codec.h"
+#include "tap.h"
+
+#define MAX_PODS 256
+
+struct fpod {
+	char name[64], uid[80], node[32], phase[16], spec[1000], meta[1000];
+	char status[200]; /* more of it: ",\"key\":value" */
+	bool there;
+};
+
+struct world {
+	struct slu_strpool *pool;
+	struct slu_kcodec *codec;
+	struct slu_config *cfg;
+	struct slu_intents *door;
+	struct slu_inbox *out;
+	struct slu_core *core;
+	int64_t now_us;
+	uint64_t rv;
+	struct fpod pod[MAX_PODS];
+	int n_pods, binds, events, conditions, evictions, statuses;
+	enum slu_kube_outcome bind_outcome;
+	char last_event[1000], last_annotation[2000], last_status[500];
+};
+
+static inline void feed(struct world *w, enum slu_kkind kind, bool gone, const char *fmt, ...)
+	SLU_PRINTF(4, 5);
+static inline void feed(struct world *w, enum slu_kkind kind, bool gone, const char *fmt, ...)
+{
+	const struct slu_kobj *o = NULL;
+	struct slu_error err = { 0 };
+	char text[8192];
+	va_list ap;
+	int n, rc;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	rc = slu_kcodec_object(w->codec, kind, SLU_ENC_JSON, text, (size_t)n, &o, &err);
+	if (rc < 0) {
+		ok(false, "object: %s: %s", err.text, text);
+		return;
+	}
+	slu_core_take(w->core, slu_rec_object_new(o, gone), w->now_us);
+	slu_kobj_unref(o);
+}
+
+static inline void feed_node(struct world *w, const char *name, int cpu, const char *labels,
+			     const char *spec, const char *ready)
+{
+	feed(w, SLU_KIND_NODE, false,
+	     "{\"metadata\":{\"name\":\"%s\",\"uid\":\"node-%s\",\"resourceVersion\":\"%" PRIu64
+	     "\",\"labels\":{%s}},\"spec\":{%s},\"status\":{\"allocatable\":{\"cpu\":\"%d\","
+	     "\"memory\":\"16Gi\",\"pods\":\"110\"},\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\"}]}}",
+	     name, name, ++w->rv, labels, spec, cpu, ready);
+}
+
+static inline void feed_pod(struct world *w, struct fpod *p, bool gone)
+{
+	feed(w, SLU_KIND_POD, gone,
+	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"%s\","
+	     "\"resourceVersion\":\"%" PRIu64
+	     "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"%s%s},"
+	     "\"spec\":{%s%s%s%s},\"status\":{\"phase\":\"%s\"%s}}",
+	     p->name, p->uid, ++w->rv, *p->meta ? "," : "", p->meta, p->spec,
+	     *p->node ? ",\"nodeName\":\"" : "", p->node, *p->node ? "\"" : "", p->phase,
+	     p->status);
+}
+
+/* A pod nobody has seen yet; feed_pod() shows it. */
+static inline struct fpod *make_pod(struct world *w, const char *name, const char *scheduler,
+				    const char *cpu, const char *meta)
+{
+	struct fpod *p = &w->pod[w->n_pods++];
+
+	snprintf(p->name, sizeof p->name, "%s", name);
+	snprintf(p->uid, sizeof p->uid, "uid-%s-%d", name, w->n_pods);
+	snprintf(p->phase, sizeof p->phase, "Pending");
+	snprintf(p->meta, sizeof p->meta, "%s", meta);
+	snprintf(p->spec, sizeof p->spec,
+		 "\"schedulerName\":\"%s\",\"containers\":[{\"name\":\"c\",\"resources\":{"
+		 "\"requests\":{\"cpu\":\"%s\"}}}]",
+		 scheduler, cpu);
+	p->there = true;
+	return p;
+}
+
+static inline struct fpod *add_pod(struct world *w, const char *name, const char *scheduler,
+				   const char *cpu, const char *meta)
+{
+	struct fpod *p = make_pod(w, name, scheduler, cpu, meta);
+
+	feed_pod(w, p, false);
+	return p;
+}
+
+static inline void end_pod(struct world *w, struct fpod *p, const char *phase)
+{
+	snprintf(p->phase, sizeof p->phase, "%s", phase);
+	feed_pod(w, p, false);
+}
+
+static inline void delete_pod(struct world *w, struct fpod *p)
+{
+	p->there = false;
+	feed_pod(w, p, true);
+}
+
+static inline void carry_out(struct world *w, struct slu_rec_write *x)
+{
+	switch (x->verb) {
+	case SLU_WRITE_BIND: {
+		enum slu_kube_outcome o = w->bind_outcome;
+
+		w->binds++;
+		for (int i = 0; i < w->n_pods && o == SLU_KUBE_OK; i++)
+			if (!strcmp(w->pod[i].uid, x->uid) && w->pod[i].there) {
+				snprintf(w->pod[i].node, sizeof w->pod[i].node, "%s", x->node);
+				snprintf(w->pod[i].phase, sizeof w->pod[i].phase, "Running");
+				feed_pod(w, &w->pod[i], false);
+			}
+		slu_core_take(w->core, slu_rec_written_new(x, o, false, "so it is"), w->now_us);
+		break;
+	}
+	case SLU_WRITE_EVENT:
+		w->events++;
+		snprintf(w->last_event, sizeof w->last_event, "%s", x->text);
+		break;
+	case SLU_WRITE_CONDITION:
+		w->conditions++;
+		break;
+	case SLU_WRITE_EVICT:
+		w->evictions++;
+		break;
+	case SLU_WRITE_ANNOTATE:
+		snprintf(w->last_annotation, sizeof w->last_annotation, "%s", x->text);
+		break;
+	case SLU_WRITE_STATUS:
+		w->statuses++;
+		snprintf(w->last_status, sizeof w->last_status, "%s", x->text);
+		break;
+	case SLU_WRITE_COUNT:
+		break;
+	}
+}
+
+/* Cycles until nothing is written any more. */
+static inline void turn(struct world *w)
+{
+	for (int round = 0; round < 20; round++) {
+		struct slu_error err = { 0 };
+		struct slu_record *r;
+		bool any = false;
+
+		w->now_us += 1000;
+		if (slu_core_cycle(w->core, w->now_us, &err) < 0)
+			ok(false, "cycle: %s", err.text);
+		while (slu_inbox_take(w->out, &r, 1)) {
+			carry_out(w, (struct slu_rec_write *)r);
+			r->free(r);
+			any = true;
+		}
+		if (!any)
+			return;
+	}
+}
+
+static inline uint64_t differences(struct world *w)
+{
+	struct slu_snapshot *s;
+	uint64_t n;
+
+	w->now_us += 61000000; /* the next audit, and a fresh picture */
+	turn(w);
+	s = slu_core_snapshot(w->core);
+	n = s->count.audit_differences;
+	ok(s->count.audits > 0, "the books were compared");
+	slu_snapshot_unref(s);
+	return n;
+}
+
+static inline void later(struct world *w, int seconds)
+{
+	w->now_us += (int64_t)seconds * 1000000;
+	turn(w);
+}
+
+static inline int bound(const struct world *w, const char *prefix)
+{
+	int n = 0;
+
+	for (int i = 0; i < w->n_pods; i++)
+		n += w->pod[i].there && *w->pod[i].node && !strcmp(w->pod[i].phase, "Running") &&
+		     !strncmp(w->pod[i].name, prefix, strlen(prefix));
+	return n;
+}
+
+static inline void open_world_at(struct world *w, const char *store, int nodes, int cpu,
+				 const char *yaml)
+{
+	struct slu_journal_setup js = { .url = store, .cluster = "c", .holder = "test" };
+	struct slu_core_setup cs = { .verify = true };
+	struct slu_error err = { 0 };
+
+	*w = (struct world){ .now_us = INT64_C(1767225600000000) + 10000000 };
+	w->bind_outcome = SLU_KUBE_OK;
+	w->pool = slu_strpool_new();
+	w->codec = slu_kcodec_new(w->pool);
+	w->out = slu_inbox_new(UINT32_MAX, NULL, NULL);
+	if (slu_config_parse("test", yaml, strlen(yaml), &w->cfg, &err) < 0 ||
+	    slu_intents_new(&js, &w->door, &err) < 0)
+		ok(false, "start: %s", err.text);
+	cs.config = w->cfg;
+	cs.door = w->door;
+	cs.out = w->out;
+	if (slu_core_new(&cs, &w->core, &err) < 0)
+		ok(false, "core: %s", err.text);
+	for (int i = 0; i < nodes; i++) {
+		char name[16], labels[100];
+
+		snprintf(name, sizeof name, "n%d", i);
+		snprintf(labels, sizeof labels,
+			 "\"topology.sluice.sh/rack\":\"r%d\",\"kubernetes.io/hostname\":\"%s\"",
+			 i / 2, name);
+		feed_node(w, name, cpu, labels, "", "True");
+	}
+	for (int k = 0; k < SLU_KIND_COUNT; k++)
+		slu_core_take(w->core, slu_rec_synced_new((enum slu_kkind)k), w->now_us);
+}
+
+static inline void open_world(struct world *w, int nodes, int cpu, const char *yaml)
+{
+	open_world_at(w, "memory:", nodes, cpu, yaml);
+}
+
+static inline void close_world(struct world *w)
+{
+	slu_core_free(w->core);
+	slu_intents_free(w->door, 0);
+	slu_inbox_free(w->out);
+	slu_config_free(w->cfg);
+	slu_kcodec_free(w->codec);
+	slu_strpool_free(w->pool);
+}
+
+#define GROUP(name, size) \
+	"\"labels\":{\"fluence.pod-group\":\"" name "\",\"fluence.group-size\":\"" size "\"}"
+#define OWNED(kind, uid, name)                                                              \
+	"\"ownerReferences\":[{\"apiVersion\":\"x\",\"kind\":\"" kind "\",\"name\":\"" name \
+	"\",\"uid\":\"" uid "\",\"controller\":true}]"
+
+static inline void job(struct world *w, const char *uid, const char *name, const char *spec,
+		       const char *status)
+{
+	feed(w, SLU_KIND_JOB, false,
+	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"%s\",\"resourceVersion\":\"%" PRIu64
+	     "\",\"generation\":1},\"spec\":{%s,\"template\":{}},\"status\":{%s}}",
+	     name, uid, ++w->rv, spec, status);
+}
