@@ -250,8 +250,10 @@ static bool keeps_place(struct slu_core *c, const struct pod *p)
 /* A member of a running gang failed or was taken away, and the gang is told to start again then. */
 static bool lost_member(struct slu_core *c, const struct pod *p, bool ended)
 {
-	return !strcmp(c->cfg->jobs.on_member_failure, "restart") && p->run->gang &&
-	       p->run->state == RUN_RUNNING && wanted(c, p->group) > 0 &&
+	bool told = !strcmp(c->cfg->jobs.on_member_failure, "restart") ||
+		    core_native_together(c, p);
+
+	return told && p->run->gang && p->run->state == RUN_RUNNING && wanted(c, p->group) > 0 &&
 	       !(ended && p->k->phase == SLU_PHASE_SUCCEEDED);
 }
 
@@ -277,6 +279,7 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 		if (again && slu_table_find(&c->runs, &id, sizeof id)) {
 			slu_log(SLU_INFO, "gang lost a member, starts again",
 				SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
+			g->disrupted = p->k->disrupted == SLU_TRI_TRUE;
 			core_run_undo(c, r);
 		}
 	} else if (r) {
@@ -348,7 +351,13 @@ static bool read_wish(struct slu_core *c, struct group *g)
 	uint32_t said = 0;
 
 	core_source(c, g->pod.p[0]->k, &src);
-	if (slu_group_wish(&src, &g->id, pg, c->cfg->jobs.max_size, &g->wish, &err) < 0) {
+	if (core_native_lacks(c, g)) { /* not wrong: it may be on its way */
+		slu_free(g->wrong);
+		g->wrong = NULL;
+		return false;
+	}
+	if (slu_group_wish(&src, &g->id, pg, c->cfg->jobs.max_size, &g->wish, &err) < 0 ||
+	    core_native_wish(c, pg, &g->wish, &err) < 0) {
 		set_wrong(c, g, "%s", err.text);
 		return false;
 	}

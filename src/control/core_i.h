@@ -114,7 +114,8 @@ struct run {
 	uint64_t ticket;          /* of the newest; UINT64_MAX: its batch is still open */
 	bool waits;               /* is on the list `open` */
 	int64_t decided_us, start_s, end_s;
-	bool overdue; /* was ended for running too long */
+	bool overdue;             /* was ended for running too long */
+	struct slu_nodeset *near; /* a follower that must be close to its gang; NULL */
 	/* what people are told */
 	int64_t planned_s; /* SLU_TIME_NONE */
 	bool never, refused;
@@ -137,7 +138,8 @@ struct group {
 	bool dirty;
 	bool held, cancelled;
 	uint32_t ended_ok, ended_bad;
-	char *wrong; /* what is wrong with its objects; NULL */
+	bool disrupted; /* it starts again because somebody took a member away */
+	char *wrong;    /* what is wrong with its objects; NULL */
 	char *scheduler;
 	/* status last written */
 	int64_t told_us, told_start_s, waiting_us, status_us;
@@ -176,6 +178,7 @@ struct slu_core {
 	int64_t next_audit_us, next_status_us;
 	uint32_t binding; /* bindings under way */
 	uint32_t waiting; /* groups, as of the last status pass */
+	uint32_t near;    /* runs with a set `near` */
 	int kind_pods;
 	struct slu_counters count;
 	struct slu_buf scratch;
@@ -289,6 +292,20 @@ void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warni
 	       ...) SLU_PRINTF(5, 6);
 void core_status(struct slu_core *c); /* write what waiting work is told */
 void core_run_reason(struct run *r, const char *text);
+
+/* core_native.c: PodGroups of scheduling.k8s.io */
+bool core_native_lacks(struct slu_core *c, const struct group *g); /* its PodGroup is not there */
+/* What its PodGroup asks for beyond slu_group_wish(); pg may be NULL or of another kind. */
+int core_native_wish(struct slu_core *c, const struct slu_kpodgroup *pg, struct slu_group_wish *w,
+		     struct slu_error *err);
+/* The member was disrupted, and its group can only be disrupted as a whole. */
+bool core_native_together(struct slu_core *c, const struct pod *p);
+void core_native_status(struct slu_core *c, struct group *g, const struct slu_kpodgroup *pg);
+
+/* core_near.c: members that come later stay in the gang's rack, where that was required */
+int core_near_set(struct slu_core *c, struct run *r); /* before it is submitted */
+void core_near_free(struct slu_core *c, struct run *r);
+void core_near_node(struct slu_core *c); /* some node changed: look again */
 
 /* core_audit.c */
 void core_audit(struct slu_core *c);

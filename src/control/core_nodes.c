@@ -274,6 +274,7 @@ void core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone
 		core_node_describe(c, n);
 		set_down(c, n, was_down, now->ready != SLU_TRI_TRUE);
 	}
+	core_near_node(c);
 	if (old)
 		slu_kobj_unref(&old->o);
 }

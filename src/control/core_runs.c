@@ -55,6 +55,7 @@ void core_run_free(struct slu_core *c, struct run *r)
 			break;
 		}
 	slu_table_del(&c->runs, &r->e);
+	core_near_free(c, r);
 	forget_roles(c, r);
 	slu_vec_done(&r->role);
 	slu_vec_done(&r->want);
@@ -108,7 +109,7 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 			.max = from->max,
 			.need = from->shape->need,
 			.n_need = from->shape->n_need,
-			.nodes = from->shape->where->set,
+			.nodes = r->near ? r->near : from->shape->where->set,
 			.prefer = from->shape->where->prefer,
 			.flags = (from->shape->alone ? SLU_ROLE_ALONE : 0u) |
 				 (w->exclusive ? SLU_ROLE_EXCLUSIVE : 0u),
@@ -149,8 +150,10 @@ int core_run_submit(struct slu_core *c, struct run *r)
 	struct slu_event ev = { .kind = r->submitted ? SLU_EV_REQUEST : SLU_EV_SUBMIT,
 				.job = r->id };
 	struct asked a;
-	int rc;
+	int rc = core_near_set(c, r);
 
+	if (rc < 0)
+		return rc;
 	ask(c, r, &a);
 	ev.spec = &a.spec;
 	rc = core_apply(c, &ev);

@@ -79,6 +79,10 @@ static void sentence(struct slu_core *c, struct group *g, struct run *r, struct 
 		slu_buf_puts(b, CORE_CANCELLED);
 		return;
 	}
+	if (core_native_lacks(c, g)) {
+		slu_buf_printf(b, "PodGroup %s does not exist", g->id.key + 2);
+		return;
+	}
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		have += core_pod_startable(g->pod.p[i]);
 		gated += g->pod.p[i]->k->spec.ngates > 0;
@@ -200,8 +204,12 @@ static void podgroup_status(struct slu_core *c, struct group *g)
 	const char *phase;
 	char at[32];
 
-	if (!pg || pg->o.kind == SLU_KIND_PODGROUP)
+	if (!pg)
 		return;
+	if (pg->o.kind == SLU_KIND_PODGROUP) {
+		core_native_status(c, g, pg);
+		return;
+	}
 	count_pods(g, &running, &bound);
 	phase = phase_of(g, running);
 	if (!strcmp(pg->phase, phase) && pg->running == (int32_t)running &&

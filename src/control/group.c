@@ -293,9 +293,13 @@ static int read_sizes(const struct slu_group_source *s, const struct slu_group_i
 	w->max = hi ? hi : UINT32_MAX;
 	if (pg && pg->min_member > 0) {
 		if ((uint32_t)pg->min_member > max_size)
-			return slu_fail(err, -ERANGE, "PodGroup %s: minMember %d is above %u",
-					pg->o.meta.name, pg->min_member, max_size);
+			return slu_fail(err, -ERANGE, "PodGroup %s: %s %d is above %u",
+					pg->o.meta.name,
+					pg->o.kind == SLU_KIND_PODGROUP ? "minCount" : "minMember",
+					pg->min_member, max_size);
 		w->min = (uint32_t)pg->min_member;
+	} else if (pg && pg->o.kind == SLU_KIND_PODGROUP) {
+		w->min = 1; /* the basic policy: each member for itself */
 	} else if (lo) {
 		w->min = lo;
 	} else if (size) {

@@ -316,7 +316,11 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 		case SLU_WRITE_ANNOTATE:
 		case SLU_WRITE_STATUS:
 			q.method = SLU_HTTP_PATCH;
-			q.content_type = SLU_KUBE_MERGE_PATCH;
+			/* Conditions of a built-in kind are merged by type; others have only one
+			 * writer. */
+			q.content_type = w->verb == SLU_WRITE_STATUS && w->kind == SLU_KIND_PODGROUP
+						 ? SLU_KUBE_STRATEGIC_PATCH
+						 : SLU_KUBE_MERGE_PATCH;
 			part_body(w, &j);
 			q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
 			rc = send(p, &q, i->group, i->version, w->ns, i->resource, w->name,
