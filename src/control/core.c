@@ -131,6 +131,7 @@ void slu_core_free(struct slu_core *c)
 	slu_table_done(&c->shapes);
 	slu_vec_done(&c->dirty);
 	slu_vec_done(&c->open);
+	slu_vec_done(&c->port);
 	slu_decisions_done(&c->dec);
 	for (uint32_t i = 0; i < c->viewer.n; i++)
 		c->viewer.p[i]->base.free(&c->viewer.p[i]->base);

@@ -47,13 +47,18 @@ struct where {
 	uint32_t refs;
 };
 
+/* A host port that is counted: see core_ports.c. */
+struct port {
+	uint32_t key, kind;
+};
+
 /* Amounts and nodes: pods of one shape are interchangeable slots. */
 struct shape {
 	struct slu_entry e;
 	struct where *where;
 	struct slu_amount *need;
 	uint32_t n_need;
-	bool alone; /* host ports: one per node */
+	bool alone; /* host ports that are not counted: one per node */
 	uint32_t refs;
 };
 
@@ -180,6 +185,7 @@ struct slu_core {
 	uint32_t waiting; /* groups, as of the last status pass */
 	uint32_t near;    /* runs with a set `near` */
 	int kind_pods;
+	SLU_VEC(struct port) port;
 	struct slu_counters count;
 	struct slu_buf scratch;
 
@@ -235,6 +241,14 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p); /* a reference;
 void core_shape_put(struct slu_core *c, struct shape *s);
 void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */
 void core_shapes_thing(struct slu_core *c);                /* a volume changed: look again */
+
+/* core_ports.c */
+int core_port_kind(const struct slu_core *c, const struct slu_khostport *p); /* or -ENOENT */
+void core_ports_want(struct slu_core *c, const struct slu_kpodspec *s); /* count them from now on */
+bool core_ports_counted(const struct slu_core *c, const struct slu_kpodspec *s); /* all of them */
+/* At most nhost_ports amounts. */
+uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec *s,
+			    struct slu_amount *out);
 
 /* core_pods.c */
 void core_pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);

@@ -65,7 +65,8 @@ static bool is_used(const struct slu_core *c, const struct slu_knode *k)
 int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_amount **out,
 		 uint32_t *n)
 {
-	struct slu_amount *a = slu_reallocarray(NULL, s->nrequests + 1u, sizeof *a);
+	struct slu_amount *a = slu_reallocarray(NULL, (size_t)s->nrequests + s->nhost_ports + 1u,
+						sizeof *a);
 	uint32_t k = 0;
 	int rc = 0;
 
@@ -85,6 +86,7 @@ int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_am
 					      SLU_MIN(s->requests[i].amount, SLU_AMOUNT_MAX) };
 	}
 	a[k++] = (struct slu_amount){ (uint32_t)c->kind_pods, 1 };
+	k += core_ports_amounts(c, s, a + k);
 	*out = a;
 	*n = k;
 	return rc;
@@ -131,7 +133,7 @@ void core_node_enter(struct slu_core *c, struct node *n, struct pod *p)
 	if (slu_vec_push(&n->pod, p) < 0)
 		return;
 	p->node = n;
-	if (p->k->spec.nhost_ports)
+	if (!core_ports_counted(c, &p->k->spec))
 		core_shapes_node(c, n);
 }
 
@@ -148,7 +150,7 @@ void core_node_leave(struct slu_core *c, struct pod *p)
 			break;
 		}
 	p->node = NULL;
-	if (p->k->spec.nhost_ports && n->handle != SLU_NODE_NONE) {
+	if (!core_ports_counted(c, &p->k->spec) && n->handle != SLU_NODE_NONE) {
 		core_shapes_node(c, n);
 		core_node_describe(c, n); /* a freed port is news for who waits for it */
 	}
@@ -178,6 +180,8 @@ void core_node_describe(struct slu_core *c, struct node *n)
 				(uint32_t)kind, SLU_MIN(k->allocatable[i].amount, SLU_AMOUNT_MAX)
 			};
 	}
+	for (uint32_t i = 0; i < c->port.n && spec.n_total < AMOUNTS_MAX; i++)
+		total[spec.n_total++] = (struct slu_amount){ c->port.p[i].kind, 1 };
 	spec.n_domain = SLU_MIN(cfg->nodes.n_levels, SLU_LEVELS_MAX);
 	for (uint32_t i = 0; i < spec.n_domain; i++) {
 		domain[i] = slu_kmeta_label(&k->o.meta, cfg->nodes.level[i].label);

@@ -1,6 +1,7 @@
 /* What pods ask for, shared: amounts and eligible nodes. */
 #include "control/core_i.h"
 
+/* Of the ports that are not counted (core_ports.c). */
 static bool ports_taken(const struct node *n, const struct slu_kpodspec *s)
 {
 	for (uint32_t i = 0; i < n->pod.n; i++)
@@ -104,7 +105,7 @@ static struct where *where_get(struct slu_core *c, const struct slu_kpod *k)
 	w->e.key = slu_buf_take(&b);
 	w->set = slu_nodeset_new(c->nodes.n);
 	w->pod = slu_kobj_ref(&k->o);
-	w->ports = k->spec.nhost_ports;
+	w->ports = !core_ports_counted(c, &k->spec);
 	w->volumes = k->spec.nclaims;
 	if (slu_predicate_scores(&k->spec))
 		w->prefer = slu_nodeset_new(c->nodes.n);
@@ -146,7 +147,8 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p)
 	if (!s)
 		goto out;
 	s->refs = 1;
-	s->alone = p->k->spec.nhost_ports;
+	core_ports_want(c, &p->k->spec);
+	s->alone = !core_ports_counted(c, &p->k->spec);
 	s->e.n = b.n;
 	s->e.key = slu_buf_take(&b);
 	s->where = where_get(c, p->k);

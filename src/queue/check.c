@@ -54,7 +54,7 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 		if (at.job >= SLU_JOB_ID_MAX)
 			continue;
 		int64_t t = SLU_MAX(at.start_s, q->now_s);
-		bool jobs_only = true;
+		bool jobs_only = true, ours = false; /* something there begins now or later */
 
 		for (uint32_t b = 0; b < n; b++) {
 			slu_machine_node_share(q->m, node, b, &s);
@@ -72,13 +72,15 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 			/* What runs beyond its end is about to say so. */
 			if (s.start_s > t || s.end_s <= t)
 				continue;
+			ours |= s.start_s >= q->now_s;
 			const struct slu_gang_role *r =
 				&q->shape.p[q->job.p[j].shape].req.role[s.role];
 
 			for (uint32_t k = 0; k < r->n_need; k++)
 				sum[r->need[k].kind] += r->need[k].n * s.slots;
 		}
-		for (uint32_t k = 0; jobs_only && k < slu_machine_kinds(q->m); k++)
+		/* What runs since long may need more than the node has: it was made smaller. */
+		for (uint32_t k = 0; jobs_only && ours && k < slu_machine_kinds(q->m); k++)
 			if (sum[k] > slu_machine_node_total(q->m, node, k))
 				return slu_fail(err, -EUCLEAN,
 						"node %s: %" PRId64 " of %s booked at %" PRId64

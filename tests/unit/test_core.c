@@ -464,6 +464,72 @@ static void test_namespaces_and_podgroup(void)
 	close_world(&w);
 }
 
+/* A busy host port is waited for like anything else that is busy: planned, not refused. */
+static void test_host_ports(void)
+{
+	static const char ports[] =
+		"\"schedulerName\":\"%s\",\"activeDeadlineSeconds\":%d,\"containers\":[{\"name\":\"c\","
+		"\"ports\":[{\"containerPort\":80,\"hostPort\":%d}],"
+		"\"resources\":{\"requests\":{\"cpu\":\"1\"}}}]";
+	struct world w;
+	struct fpod *other, *p[16];
+
+	open_world(&w, 2, 8, "");
+	other = add_pod(&w, "other", "default-scheduler", "1", "");
+	snprintf(other->spec, sizeof other->spec, ports, "default-scheduler", 600, 8080);
+	strcpy(other->node, "n0");
+	strcpy(other->phase, "Running");
+	feed_pod(&w, other, false);
+	for (int i = 0; i < 3; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "p%d", i);
+		p[i] = &w.pod[w.n_pods++];
+		*p[i] = (struct fpod){ .there = true, .phase = "Pending" };
+		snprintf(p[i]->name, sizeof p[i]->name, "%s", name);
+		snprintf(p[i]->uid, sizeof p[i]->uid, "uid-%s", name);
+		snprintf(p[i]->spec, sizeof p[i]->spec, ports, "sluice", 300, 8080);
+		feed_pod(&w, p[i], false);
+	}
+	turn(&w);
+	ok(bound(&w, "p") == 1 && !strcmp(p[0]->node, "n1"),
+	   "one pod with the port on the node where it is free");
+	later(&w, 6);
+	ok(strstr(w.last_annotation, "sluice.sh/start-estimate\":\"2026-01-01T00:"),
+	   "the next ones have a time: %s", w.last_annotation);
+	ok(!strstr(w.last_event, "never") && !strstr(w.last_event, "No node"),
+	   "and are not refused: %s", w.last_event);
+	delete_pod(&w, other);
+	turn(&w);
+	ok(bound(&w, "p") == 2, "a freed port is taken at once");
+	end_pod(&w, p[0], "Succeeded");
+	turn(&w);
+	ok(bound(&w, "p") == 2 && *p[2]->node, "and the next");
+	/* More ports than are counted: each still once per node. */
+	for (int i = 0; i < 13; i++) {
+		p[i] = &w.pod[w.n_pods++];
+		*p[i] = (struct fpod){ .there = true, .phase = "Pending" };
+		snprintf(p[i]->name, sizeof p[i]->name, "q%d", i);
+		snprintf(p[i]->uid, sizeof p[i]->uid, "uid-q%d", i);
+		snprintf(p[i]->spec, sizeof p[i]->spec, ports, "sluice", 300, 9000 + i);
+		feed_pod(&w, p[i], false);
+	}
+	turn(&w);
+	ok(bound(&w, "q") == 13, "thirteen more ports, each free: %d", bound(&w, "q"));
+	for (int i = 0; i < 2; i++) {
+		p[i] = &w.pod[w.n_pods++];
+		*p[i] = (struct fpod){ .there = true, .phase = "Pending" };
+		snprintf(p[i]->name, sizeof p[i]->name, "r%d", i);
+		snprintf(p[i]->uid, sizeof p[i]->uid, "uid-r%d", i);
+		snprintf(p[i]->spec, sizeof p[i]->spec, ports, "sluice", 300, 9012);
+		feed_pod(&w, p[i], false);
+	}
+	turn(&w);
+	ok(bound(&w, "r") == 1, "of a port that is not counted the second node takes one");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -482,6 +548,7 @@ int main(void)
 	test_restart_policy();
 	test_deadline();
 	test_bad_objects();
+	test_host_ports();
 	test_topology();
 	test_namespaces_and_podgroup();
 	return tap_done();
