@@ -1,9 +1,15 @@
 /* crash.h — named places at which a test can kill the process, to prove that any moment will do.
  *
  * They stand before and after every write to the store and to the cluster.  In an ordinary build
- * they are nothing; with the Meson option crash_points, the process kills itself (SIGKILL: no
- * handler, no flush) at the point whose number, counted from 1, is in SLUICE_CRASH_AT, and appends
- * each point's name to the file named in SLUICE_CRASH_LOG. */
+ * they are nothing.  With the Meson option crash_points the process kills itself (SIGKILL: no
+ * handler, no flush) at the point told in the environment, read once:
+ *
+ *	SLUICE_CRASH_AT=12                    the twelfth point passed, whichever it is
+ *	SLUICE_CRASH_AT='store after commit#3' the third time this one is passed
+ *	SLUICE_CRASH_LOG=FILE                 append a line "COUNT NAME" for each point passed; the
+ *	                                      one that kills ends in " KILLED"
+ *
+ * With a log alone the points are counted and nobody dies.  Any thread. */
 #pragma once
 
 #ifdef SLU_CRASH_POINTS

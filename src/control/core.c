@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "base/crash.h"
 #include "control/core_i.h"
 
 #define INBOX_MAX 65536u
@@ -312,7 +313,9 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 				SLU_I64("pods", c->pods.n));
 		break;
 	case SLU_REC_WRITTEN:
+		slu_crash_point("core answer: before");
 		core_written(c, (struct slu_rec_written *)r);
+		slu_crash_point("core answer: after");
 		break;
 	case SLU_REC_LEADER: {
 		struct slu_error err = { 0 };

@@ -1,5 +1,7 @@
 #include "control/intent.h"
 
+#include "base/crash.h"
+
 struct slu_intents {
 	struct slu_journal *journal; /* NULL: the cluster is the only memory */
 	struct slu_batch *batch;
@@ -115,7 +117,9 @@ int slu_intents_send(struct slu_intents *d, uint64_t *ticket)
 		       : h.state == SLU_JOURNAL_BROKEN ? -EIO
 						       : -EAGAIN;
 	}
+	slu_crash_point("journal submit: before");
 	rc = slu_journal_submit(d->journal, d->batch, &d->last);
+	slu_crash_point("journal submit: after");
 	d->batch = next;
 	if (rc < 0) {
 		slu_journal_lost(d->journal, true);

@@ -238,6 +238,8 @@ static int send(struct slu_place *p, struct slu_kube_request *q, const char *gro
 		/* The answer is not read: the small form will do, where there is one. */
 		if (!q->accept)
 			q->accept = SLU_KUBE_PROTOBUF;
+		q->guard = p->held; /* it may wait for its turn longer than we lead */
+		q->guard_arg = p->held_arg;
 		rc = slu_kube_send(p->client, q, NULL);
 	}
 	slu_buf_done(&path);

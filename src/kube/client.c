@@ -111,6 +111,9 @@ static void call_free(struct slu_kube_call *q)
 	slu_timer_stop(&q->deadline);
 	slu_timer_stop(&q->pause);
 	slu_timer_stop(&q->idle);
+#ifdef SLU_CRASH_POINTS
+	slu_timer_stop(&q->crash);
+#endif
 	kube_inflate_free(q->gz);
 	slu_buf_done(&q->answer);
 	slu_buf_done(&q->held);
@@ -177,7 +180,9 @@ static void finish(struct slu_kube_call *q, enum slu_kube_outcome o, const char 
 	slu_timer_stop(&q->idle);
 	move(q, CALL_DONE);
 	detach(q); /* the callback may cut connections; the stream's headers outlive it */
+	kube_crash_point(q, "answered");
 	q->done(q->arg, &r);
+	kube_crash_point(q, "told");
 	call_free(q);
 }
 
@@ -285,6 +290,11 @@ void kube_call_start(struct slu_kube_call *q, struct kube_conn *k, const char *a
 	char length[24];
 	int rc;
 
+	if (q->guard && !q->guard(q->guard_arg)) {
+		finish(q, SLU_KUBE_RETRYABLE, NULL, "not allowed to write any more", 0);
+		return;
+	}
+	kube_crash_point(q, "before");
 	h[n++] = hdr(":method", slu_http_method_name(q->method));
 	h[n++] = hdr(":scheme", cfg->addr.tls ? "https" : "http");
 	h[n++] = hdr(":authority", c->authority);
@@ -321,6 +331,7 @@ void kube_call_start(struct slu_kube_call *q, struct kube_conn *k, const char *a
 	q->sent_ns = slu_clock_ns();
 	c->st.sent[q->lane->id]++;
 	move(q, CALL_INFLIGHT);
+	kube_crash_sent(q);
 }
 
 static int take_bytes(void *arg, const void *p, size_t n)
@@ -584,6 +595,8 @@ int slu_kube_send(struct slu_kube_client *c, const struct slu_kube_request *r,
 	q->priority = r->priority;
 	q->repeatable = r->repeatable;
 	q->once = r->once;
+	q->guard = r->guard;
+	q->guard_arg = r->guard_arg;
 	q->stream_wanted = r->data;
 	q->data = r->data;
 	q->done = r->done;

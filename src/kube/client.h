@@ -87,10 +87,14 @@ struct slu_kube_request {
 	size_t body_len;
 	enum slu_kube_lane lane; /* AUTO: watch if `data` is set, read for GET, else write */
 	uint8_t priority;        /* higher goes first when requests queue up; 0..7 */
-	bool repeatable;    /* a write that may be sent again when its fate is unknown (GETs always
-			     * are)
-			     */
-	bool once;          /* no retries at all */
+	bool repeatable; /* a write that may be sent again when its fate is unknown (GETs always
+			  * are)
+			  */
+	bool once;       /* no retries at all */
+	/* Asked each time it is about to be put on the wire, however long it waited for its turn;
+	 * false: it ends there, RETRYABLE, and nothing is sent. */
+	bool (*guard)(void *arg);
+	void *guard_arg;
 	int64_t timeout_ns; /* retries included; 0: the client's.  Streams: until the head arrives
 			     */
 	int64_t idle_ns;    /* streams: longest silence; 0: none (PINGs watch the connection) */

@@ -87,6 +87,11 @@ struct slu_kube_call {
 	unsigned tries;
 	bool reauthed, may_be_done;
 	struct slu_error last; /* why the last try failed */
+	bool (*guard)(void *arg);
+	void *guard_arg;
+#ifdef SLU_CRASH_POINTS
+	struct slu_timer crash;
+#endif
 };
 
 /* ---- client.c ---- */
@@ -112,6 +117,17 @@ void kube_lane_init(struct slu_kube_client *c, enum slu_kube_lane id, uint32_t m
 /* Send what can be sent, at the end of this round. */
 void kube_lane_wake(struct kube_lane *l);
 void kube_lane_close(struct kube_lane *l);
+
+/* ---- points.c ---- */
+
+#ifdef SLU_CRASH_POINTS
+void kube_crash_point(const struct slu_kube_call *q, const char *when);
+/* "sent" once the bytes have left. */
+void kube_crash_sent(struct slu_kube_call *q);
+#else
+#define kube_crash_point(q, when) ((void)0)
+#define kube_crash_sent(q)        ((void)0)
+#endif
 
 /* ---- inflate.c ---- */
 

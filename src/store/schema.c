@@ -1,3 +1,4 @@
+#include "base/crash.h"
 #include "store/schema.h"
 
 struct step {
@@ -187,6 +188,7 @@ int slu_schema_settle(struct slu_sql *q, bool migrate, int *found, struct slu_er
 	if (!rc)
 		rc = q->ops->version(q, &have, err);
 	for (; !rc && have < know; have++) {
+		slu_crash_point("store migrate: step");
 		rc = q->ops->script(q, pg ? steps[have].pg : steps[have].sqlite, err);
 		if (!rc)
 			rc = q->ops->script(q, pg ? set_version_pg[have] : set_version_sqlite[have],
@@ -194,8 +196,10 @@ int slu_schema_settle(struct slu_sql *q, bool migrate, int *found, struct slu_er
 	}
 	if (!rc && have > know)
 		rc = refuse(have, err);
+	slu_crash_point("store migrate: before commit");
 	if (!rc)
 		rc = q->ops->commit(q, err);
+	slu_crash_point("store migrate: after commit");
 	if (rc < 0)
 		q->ops->rollback(q);
 	return rc;

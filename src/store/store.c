@@ -126,7 +126,9 @@ int slu_store_bind_cluster(struct slu_store *s, const char *cluster, struct slu_
 	if (!*m.cluster) {
 		int64_t changed = 0;
 
+		slu_crash_point("store cluster: before");
 		rc = s->q->ops->query(s->q, ST_SET_CLUSTER, &v, 1, NULL, NULL, &changed, err);
+		slu_crash_point("store cluster: after");
 		if (!rc)
 			rc = meta(s, &m, err);
 		if (rc < 0)
@@ -145,8 +147,11 @@ int slu_store_take_term(struct slu_store *s, int64_t term, const char *holder,
 {
 	struct slu_sql_val v[] = { slu_sql_int(term), slu_sql_text(holder) };
 	int64_t changed = 0;
-	int rc = s->q->ops->query(s->q, ST_TAKE_TERM, v, 2, NULL, NULL, &changed, err);
+	int rc;
 
+	slu_crash_point("store term: before");
+	rc = s->q->ops->query(s->q, ST_TAKE_TERM, v, 2, NULL, NULL, &changed, err);
+	slu_crash_point("store term: after");
 	if (!rc && changed != 1)
 		return slu_fail(err, -ESTALE,
 				"a leader with term %" PRId64 " or newer has taken the store",
@@ -350,8 +355,10 @@ static int commit_ops(struct slu_sql *q, int64_t term, struct slu_batch *const *
 int slu_store_commit(struct slu_store *s, int64_t term, struct slu_batch *const *b, uint32_t n,
 		     struct slu_error *err)
 {
-	int rc = s->q->ops->begin(s->q, err);
+	int rc;
 
+	slu_crash_point("store begin");
+	rc = s->q->ops->begin(s->q, err);
 	if (rc < 0)
 		return rc;
 	rc = commit_ops(s->q, term, b, n, err);
@@ -647,8 +654,10 @@ int slu_store_prune(struct slu_store *s, int64_t before_us, uint32_t step, struc
 		if (part[i].counts)
 			gone += changed;
 	}
+	slu_crash_point("store prune: before commit");
 	if (!rc)
 		rc = s->q->ops->commit(s->q, err);
+	slu_crash_point("store prune: after commit");
 	if (rc < 0) {
 		s->q->ops->rollback(s->q);
 		return rc;

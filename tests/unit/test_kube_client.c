@@ -632,6 +632,48 @@ static void test_order(void)
 	end(&w, c);
 }
 
+static bool allowed(void *arg)
+{
+	return *(bool *)arg;
+}
+
+/* A leader is deposed while its writes wait for their turn. */
+static void test_guard(void)
+{
+	struct world w;
+	struct slu_kube_client_options o = quick;
+	struct slu_kube_client *c;
+	struct got g[3] = { 0 };
+	bool may = true, no = false;
+	int left = 3;
+
+	o.connections[SLU_KUBE_LANE_WRITE] = 1;
+	c = begin(&w, 1, &o); /* the server takes one at a time */
+	for (int i = 0; i < 3; i++) {
+		struct slu_kube_request q = { .method = SLU_HTTP_POST,
+					      .path = "/x/hold",
+					      .done = done,
+					      .arg = &g[i],
+					      .guard = allowed,
+					      .guard_arg = &may };
+
+		g[i].left = &left;
+		slu_kube_send(c, &q, NULL);
+		if (i == 0)
+			wait_for(&w.f, &no, 50);
+	}
+	may = false;
+	for (int k = 0; k < 200 && left; k++) {
+		release(&w, true);
+		wait_for(&w.f, &no, 5);
+	}
+	ok(!left && g[0].outcome == SLU_KUBE_OK && g[1].outcome == SLU_KUBE_RETRYABLE &&
+		   g[2].outcome == SLU_KUBE_RETRYABLE && !g[1].uncertain && !g[1].tries,
+	   "what still waited when the right to write was lost is not sent: %s", g[1].error);
+	ok(!strcmp(w.order, "hold "), "the server saw one: %s", w.order);
+	end(&w, c);
+}
+
 static void test_rate(void)
 {
 	struct world w;
@@ -1271,6 +1313,7 @@ int main(void)
 	test_slow_body();
 	test_rotation();
 	test_order();
+	test_guard();
 	test_rate();
 	test_unreachable();
 	test_tls_errors();
