@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "control/census.h"
 #include "control/core.h"
 #include "control/feed.h"
 #include "control/keys.h"
@@ -39,6 +40,7 @@ struct daemon {
 	struct slu_place *place;
 	struct slu_core *core;
 	struct slu_feed *feed;
+	struct slu_census *census;
 	struct slu_api *api;
 	struct slu_webhook *webhook;
 	struct slu_timer reload;
@@ -190,6 +192,7 @@ static void reload(struct daemon *d)
 	slu_buf_done(&late);
 	slu_kube_client_rate(d->client, c->kube.qps, c->kube.burst);
 	slu_api_config(d->api, c);
+	slu_census_period(d->census, c->status.audit_s);
 	r = slu_rec_config_new(c);
 	if (r && slu_inbox_put(slu_core_inbox(d->core), r) < 0)
 		r->free(r);
@@ -265,6 +268,16 @@ static int find_cluster(struct daemon *d, struct slu_error *err)
 					 ""));
 	slu_kube_answer_done(&a);
 	return rc;
+}
+
+static void look_again(void *arg, enum slu_kkind kind, bool again)
+{
+	struct daemon *d = arg;
+
+	if (again)
+		slu_feed_again(d->feed, kind);
+	else
+		slu_census_now(d->census);
 }
 
 /* ---- one of several ---- */
@@ -367,8 +380,12 @@ static int start(struct daemon *d, struct slu_error *err)
 		return rc;
 	slu_place_answers(d->place, slu_core_inbox(d->core));
 	rc = slu_feed_new(d->client, slu_core_inbox(d->core), d->pool, &d->feed, err);
+	if (!rc)
+		rc = slu_census_new(d->client, slu_core_inbox(d->core), d->pool,
+				    d->cfg->status.audit_s, &d->census, err);
 	if (rc < 0)
 		return rc;
+	slu_place_look(d->place, look_again, d);
 	as = (struct slu_api_setup){ .loop = d->loop,
 				     .core = d->core,
 				     .feed = d->feed,
@@ -388,6 +405,7 @@ static void stop(struct daemon *d)
 	slu_timer_stop(&d->reload);
 	slu_webhook_free(d->webhook);
 	slu_lease_free(d->lease);
+	slu_census_free(d->census);
 	slu_feed_free(d->feed);
 	if (d->core)
 		slu_core_stop(d->core);

@@ -9,11 +9,11 @@
 #define BATCH     4096u
 
 /* Kinds that must have been listed before the first decision. */
-static const enum slu_kkind needed[] = { SLU_KIND_NODE,          SLU_KIND_POD,
-					 SLU_KIND_JOB,           SLU_KIND_REPLICASET,
-					 SLU_KIND_STATEFULSET,   SLU_KIND_PODGROUP_X,
-					 SLU_KIND_PODGROUP_SIGS, SLU_KIND_PODGROUP,
-					 SLU_KIND_PVC,           SLU_KIND_PV };
+static const enum slu_kkind needed[] = {
+	SLU_KIND_NODE,        SLU_KIND_POD,        SLU_KIND_JOB,           SLU_KIND_REPLICASET,
+	SLU_KIND_STATEFULSET, SLU_KIND_PODGROUP_X, SLU_KIND_PODGROUP_SIGS, SLU_KIND_PODGROUP,
+	SLU_KIND_PVC,         SLU_KIND_PV,         SLU_KIND_DEPLOYMENT
+};
 
 int core_apply(struct slu_core *c, struct slu_event *ev)
 {
@@ -131,8 +131,11 @@ void slu_core_free(struct slu_core *c)
 	slu_table_done(&c->wheres);
 	slu_table_done(&c->shapes);
 	slu_vec_done(&c->dirty);
+	slu_vec_done(&c->unowned);
 	slu_vec_done(&c->open);
 	slu_vec_done(&c->port);
+	slu_map_done(&c->audit.suspect[0]);
+	slu_map_done(&c->audit.suspect[1]);
 	slu_decisions_done(&c->dec);
 	for (uint32_t i = 0; i < c->viewer.n; i++)
 		c->viewer.p[i]->base.free(&c->viewer.p[i]->base);
@@ -165,24 +168,26 @@ static void set_now(struct slu_core *c, int64_t now_us)
 	c->now_s = c->now_us / 1000000;
 }
 
-static void object_changed(struct slu_core *c, const struct slu_rec_object *r)
+void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	c->count.objects++;
-	switch (r->obj->kind) {
+	if (gone)
+		core_census_gone(c, obj);
+	switch (obj->kind) {
 	case SLU_KIND_NODE:
-		core_node_changed(c, r->obj, r->gone);
+		core_node_changed(c, obj, gone);
 		break;
 	case SLU_KIND_POD:
-		core_pod_changed(c, r->obj, r->gone);
+		core_pod_changed(c, obj, gone);
 		break;
 	case SLU_KIND_JOB:
 	case SLU_KIND_REPLICASET:
 	case SLU_KIND_STATEFULSET:
 	case SLU_KIND_DEPLOYMENT:
-		core_owner_changed(c, r->obj, r->gone);
+		core_owner_changed(c, obj, gone);
 		break;
 	default:
-		core_thing_changed(c, r->obj, r->gone);
+		core_thing_changed(c, obj, gone);
 	}
 }
 
@@ -304,7 +309,8 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 	set_now(c, now_us);
 	switch (r->kind) {
 	case SLU_REC_OBJECT:
-		object_changed(c, (struct slu_rec_object *)r);
+		core_object_changed(c, ((struct slu_rec_object *)r)->obj,
+				    ((struct slu_rec_object *)r)->gone);
 		break;
 	case SLU_REC_SYNCED:
 		c->synced |= 1u << ((struct slu_rec_synced *)r)->kind;
@@ -324,6 +330,12 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 			slu_log(SLU_ERROR, "cannot lead", SLU_STR("err", err.text));
 		break;
 	}
+	case SLU_REC_CENSUS:
+		core_census(c, (struct slu_rec_census *)r);
+		break;
+	case SLU_REC_RESENT:
+		core_resent(c, (struct slu_rec_resent *)r);
+		break;
 	case SLU_REC_CONFIG:
 		new_config(c, ((struct slu_rec_config *)r)->config);
 		break;
@@ -384,6 +396,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	}
 	clock_gettime(CLOCK_MONOTONIC, &t0);
 	core_vacancies(c);
+	core_members_join(c);
 	core_groups_settle(c);
 	if (!c->recovered) {
 		core_recovered(c);
@@ -400,6 +413,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	core_deadlines(c);
 	core_status(c);
 	core_audit(c);
+	core_census_settle(c);
 	if (!rc && c->verify)
 		rc = slu_queue_check(c->q, c->now_s, err);
 	clock_gettime(CLOCK_MONOTONIC, &t1);
@@ -420,6 +434,8 @@ int64_t slu_core_wake_us(const struct slu_core *c)
 	if (s != SLU_TIME_EVER && s < INT64_MAX / 1000000)
 		at = SLU_MIN(at, SLU_MAX(s * 1000000, c->now_us + 1000));
 	at = SLU_MIN(at, c->next_audit_us);
+	at = SLU_MIN(at, core_census_wake_us(c));
+	at = SLU_MIN(at, core_members_wake_us(c));
 	if (c->groups.n)
 		at = SLU_MIN(at, c->next_status_us);
 	return at;

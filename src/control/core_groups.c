@@ -465,7 +465,7 @@ static void gather(struct slu_core *c, struct group *g)
 	struct run *r = queued_gang(g);
 	slu_cleanup(slu_freep) struct pod **pod = slu_reallocarray(NULL, g->pod.n + 1u,
 								   sizeof *pod);
-	uint32_t n = 0, need = g->wish.min;
+	uint32_t n = 0, need = g->wish.min, done = core_members_done(c, g);
 	uint64_t was = r ? fingerprint(r) : 0;
 	int rc;
 
@@ -477,6 +477,8 @@ static void gather(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		if (core_pod_startable(g->pod.p[i]))
 			pod[n++] = g->pod.p[i];
+	/* Some have done their part already: the rest need not wait for them. */
+	need -= SLU_MIN(done, need - 1);
 	if (n < need && !(g->wish.one_by_one && n)) {
 		if (r)
 			core_run_end(c, r, SLU_RESULT_CANCELLED);

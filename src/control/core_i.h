@@ -74,6 +74,7 @@ struct pod {
 	bool foreign;        /* booked as foreign work */
 	uint32_t said_size;  /* on its own labels; 0: nothing */
 	bool told;           /* PodScheduled=False was written */
+	int64_t met_us; /* since when it waits for its controllers to be seen; 0: it does not */
 };
 
 enum slot_state {
@@ -174,7 +175,8 @@ struct slu_core {
 	struct slu_table known; /* what the store remembers, until the first cycle is over */
 	bool recovered;
 	SLU_VEC(struct group *) dirty;
-	SLU_VEC(struct run *) open; /* wait for the ticket of an intent */
+	SLU_VEC(struct pod *) unowned; /* wait for their controllers: core_members.c */
+	SLU_VEC(struct run *) open;    /* wait for the ticket of an intent */
 	struct slu_decisions dec;
 	SLU_VEC(struct slu_rec_ask *) viewer; /* wait for a fresh snapshot */
 	uint64_t serial, next_job, next_intent;
@@ -186,6 +188,12 @@ struct slu_core {
 	uint32_t near;    /* runs with a set `near` */
 	int kind_pods;
 	SLU_VEC(struct port) port;
+	struct { /* core_census.c; [0]: nodes, [1]: pods */
+		struct slu_map suspect[2];
+		bool second[2];                  /* a second list is asked for */
+		int64_t since_us[2];             /* of the suspicion, or of the asking */
+		uint64_t lately[4096], n_lately; /* what went: a list may be older */
+	} audit;
 	struct slu_counters count;
 	struct slu_buf scratch;
 
@@ -220,6 +228,7 @@ static inline struct where *where_of(struct slu_entry *e)
 
 /* Apply one event to the queue; a failure is logged (it means a mistake of ours or no memory). */
 int core_apply(struct slu_core *c, struct slu_event *ev);
+void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 /* Hand a write to the io thread. */
 void core_write(struct slu_core *c, const struct slu_rec_write *w);
 
@@ -256,9 +265,18 @@ void core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 void core_thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 const struct slu_kobj *core_thing(struct slu_core *c, enum slu_kkind kind, const char *ns,
 				  const char *name);
+const struct slu_kobj *core_owner(struct slu_core *c, const char *uid); /* NULL: not seen */
 void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_source *out);
 const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group *g);
 void core_pods_done(struct slu_core *c);
+
+/* core_members.c */
+void core_member_meet(struct slu_core *c, struct pod *p); /* ours and alive: joins, or waits to */
+void core_member_forget(struct slu_core *c, struct pod *p);
+void core_members_join(struct slu_core *c); /* who has waited long enough */
+int64_t core_members_wake_us(const struct slu_core *c);
+/* Members that have done their part, as their Jobs say. */
+uint32_t core_members_done(struct slu_core *c, const struct group *g);
 
 /* core_groups.c */
 struct group *core_group_find(struct slu_core *c, const char *ns, const char *key);
@@ -323,6 +341,13 @@ void core_near_node(struct slu_core *c); /* some node changed: look again */
 
 /* core_audit.c */
 void core_audit(struct slu_core *c);
+
+/* core_census.c */
+void core_census(struct slu_core *c, const struct slu_rec_census *r);
+void core_census_gone(struct slu_core *c, const struct slu_kobj *o);
+void core_census_settle(struct slu_core *c);
+int64_t core_census_wake_us(const struct slu_core *c);
+void core_resent(struct slu_core *c, const struct slu_rec_resent *r);
 
 /* core_snapshot.c */
 /* Publish if somebody waits for it or the last one is old. */

@@ -143,6 +143,11 @@ void core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 		touch_owned(c, obj);
 }
 
+const struct slu_kobj *core_owner(struct slu_core *c, const char *uid)
+{
+	return find(&c->owners, uid);
+}
+
 /* ---- what a pod's group is read from ---- */
 
 void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_source *out)
@@ -217,6 +222,7 @@ static struct pod *pod_new(struct slu_core *c, const struct slu_kpod *k)
 
 static void pod_free(struct slu_core *c, struct pod *p)
 {
+	core_member_forget(c, p);
 	slu_table_del(&c->pods, &p->e);
 	core_shape_put(c, p->shape);
 	slu_kobj_unref(&p->k->o);
@@ -291,9 +297,7 @@ void core_pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 		return;
 	}
 	if (p->managed && !p->group) {
-		p->group = core_group_join(c, p);
-		if (!p->group)
-			slu_log(SLU_ERROR, "no memory for a pod", SLU_STR("pod", k->o.meta.name));
+		core_member_meet(c, p);
 	} else if (p->group && was_startable != core_pod_startable(p)) {
 		core_group_dirty(c, p->group);
 	}

@@ -24,7 +24,7 @@ struct source {
 	struct slu_feed *feed;
 	enum slu_kkind kind;
 	struct slu_reflector *reflector;
-	bool synced, troubled;
+	bool synced, troubled, again; /* again: hand over everything after the next list */
 };
 
 struct slu_feed {
@@ -81,10 +81,28 @@ static void changed(void *arg, const struct slu_kobj *old, const struct slu_kobj
 	put(s->feed, slu_rec_object_new(now ? now : old, !now));
 }
 
+static void send_all(struct source *s)
+{
+	const struct slu_mirror *m = slu_reflector_mirror(s->reflector);
+	struct slu_rec_resent *r = slu_rec_resent_new(s->kind);
+	const struct slu_kobj *o;
+	uint32_t i = 0;
+
+	s->again = false;
+	while (r && (o = slu_mirror_next(m, &i)) && slu_vec_push(&r->obj, o) == 0)
+		slu_kobj_ref(o);
+	if (r && r->obj.n == slu_mirror_count(m))
+		put(s->feed, &r->base);
+	else if (r)
+		r->base.free(&r->base); /* no memory: the next census finds it again */
+}
+
 static void synced(void *arg, bool first)
 {
 	struct source *s = arg;
 
+	if (!first && s->again)
+		send_all(s);
 	if (!first)
 		return;
 	s->synced = true;
@@ -132,6 +150,15 @@ int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct 
 	}
 	*out = slu_take(f);
 	return 0;
+}
+
+void slu_feed_again(struct slu_feed *f, enum slu_kkind kind)
+{
+	for (size_t i = 0; i < SLU_LEN(watched); i++)
+		if (f->source[i].kind == kind && f->source[i].synced) {
+			f->source[i].again = true;
+			slu_reflector_relist(f->source[i].reflector);
+		}
 }
 
 void slu_feed_free(struct slu_feed *f)

@@ -20,4 +20,6 @@ int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct 
 		 struct slu_feed **out, struct slu_error *err);
 void slu_feed_free(struct slu_feed *f);
 SLU_DEFINE_CLEANUP(struct slu_feed, slu_feed_free)
+/* List the kind anew and hand over all of it. */
+void slu_feed_again(struct slu_feed *f, enum slu_kkind kind);
 void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out);

@@ -106,6 +106,8 @@ static int put_locked(struct slu_inbox *q, struct slu_record *r, bool bounded,
 	rc = grow(q);
 	if (rc < 0)
 		return rc;
+	if (r->barrier)
+		slu_map_clear(&q->at);
 	if (r->key) {
 		rc = slu_map_put(&q->at, merge_key(r), q->tail);
 		if (rc < 0)

@@ -11,6 +11,7 @@
 struct slu_record {
 	uint32_t kind;
 	uint64_t key; /* 0: never merged */
+	bool barrier; /* what comes later is not merged into what waits before it */
 	void (*free)(struct slu_record *r);
 };
 

@@ -22,6 +22,8 @@ struct slu_place {
 	bool closing;
 	bool (*held)(void *arg);
 	void *held_arg;
+	void (*look)(void *arg, enum slu_kkind kind, bool again);
+	void *look_arg;
 };
 
 struct call {
@@ -350,6 +352,15 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 		w->base.free(&w->base);
 }
 
+static void look_for(struct slu_place *p, struct slu_record *r)
+{
+	const struct slu_rec_look *l = (struct slu_rec_look *)r;
+
+	if (p->look)
+		p->look(p->look_arg, l->kind, l->again);
+	r->free(r);
+}
+
 static void drain(void *arg)
 {
 	struct slu_place *p = arg;
@@ -358,7 +369,10 @@ static void drain(void *arg)
 
 	while ((n = slu_inbox_take(p->in, r, SLU_LEN(r))))
 		for (uint32_t i = 0; i < n; i++)
-			carry_out(p, (struct slu_rec_write *)r[i]);
+			if (r[i]->kind == SLU_REC_LOOK)
+				look_for(p, r[i]);
+			else
+				carry_out(p, (struct slu_rec_write *)r[i]);
 }
 
 /* On the core thread. */
@@ -406,6 +420,13 @@ struct slu_inbox *slu_place_inbox(struct slu_place *p)
 void slu_place_answers(struct slu_place *p, struct slu_inbox *core)
 {
 	p->core = core;
+}
+
+void slu_place_look(struct slu_place *p, void (*fn)(void *arg, enum slu_kkind kind, bool again),
+		    void *arg)
+{
+	p->look = fn;
+	p->look_arg = arg;
 }
 
 void slu_place_fence(struct slu_place *p, bool (*held)(void *arg), void *arg)

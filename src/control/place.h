@@ -27,4 +27,7 @@ struct slu_inbox *slu_place_inbox(struct slu_place *p);
 void slu_place_answers(struct slu_place *p, struct slu_inbox *core);
 /* Ask before each write whether we still may; a deposed leader must not write. */
 void slu_place_fence(struct slu_place *p, bool (*held)(void *arg), void *arg);
+/* Who lists again when the core asks for it (SLU_REC_LOOK); io thread. */
+void slu_place_look(struct slu_place *p, void (*fn)(void *arg, enum slu_kkind kind, bool again),
+		    void *arg);
 void slu_place_stats(const struct slu_place *p, struct slu_place_stats *out);

@@ -83,6 +83,58 @@ struct slu_record *slu_rec_leader_new(const struct slu_journal_setup *setup)
 	return &r->base;
 }
 
+static void census_free(struct slu_record *r)
+{
+	slu_vec_done(&((struct slu_rec_census *)r)->row);
+	slu_free(r);
+}
+
+struct slu_rec_census *slu_rec_census_new(enum slu_kkind kind)
+{
+	struct slu_rec_census *r = slu_calloc(1, sizeof *r);
+
+	if (r)
+		*r = (struct slu_rec_census){
+			.base = { .kind = SLU_REC_CENSUS, .barrier = true, .free = census_free },
+			.kind = kind
+		};
+	return r;
+}
+
+static void resent_free(struct slu_record *r)
+{
+	struct slu_rec_resent *s = (struct slu_rec_resent *)r;
+
+	for (uint32_t i = 0; i < s->obj.n; i++)
+		slu_kobj_unref(s->obj.p[i]);
+	slu_vec_done(&s->obj);
+	slu_free(s);
+}
+
+struct slu_rec_resent *slu_rec_resent_new(enum slu_kkind kind)
+{
+	struct slu_rec_resent *r = slu_calloc(1, sizeof *r);
+
+	if (r)
+		*r = (struct slu_rec_resent){
+			.base = { .kind = SLU_REC_RESENT, .barrier = true, .free = resent_free },
+			.kind = kind
+		};
+	return r;
+}
+
+struct slu_record *slu_rec_look_new(enum slu_kkind kind, bool again)
+{
+	struct slu_rec_look *r = slu_calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	*r = (struct slu_rec_look){ .base = { .kind = SLU_REC_LOOK, .free = plain_free },
+				    .kind = kind,
+				    .again = again };
+	return &r->base;
+}
+
 const char *slu_write_name(enum slu_write w)
 {
 	static const char *const name[SLU_WRITE_COUNT] = {

@@ -1,6 +1,7 @@
 /* record.h — the records that travel between the threads, in one place (see inbox.h). */
 #pragma once
 #include "base/arena.h"
+#include "base/vec.h"
 #include "control/inbox.h"
 #include "kube/client.h"
 #include "kube/object.h"
@@ -13,10 +14,13 @@ enum slu_record_kind {
 	SLU_REC_ASK,        /* a person asks for something: cancel, drain, hold */
 	SLU_REC_CONFIG,     /* a new configuration */
 	SLU_REC_LEADER,     /* leadership was won */
+	SLU_REC_CENSUS,     /* what a fresh list holds */
+	SLU_REC_RESENT,     /* everything the mirror holds of a kind */
 	/* journal -> core */
 	SLU_REC_WAKE, /* something became durable, or a snapshot is wanted: run a cycle */
 	/* core -> io */
 	SLU_REC_WRITE, /* write this to the cluster */
+	SLU_REC_LOOK,  /* list again (see census.h) */
 };
 
 struct slu_rec_object {
@@ -48,6 +52,33 @@ struct slu_rec_leader {
 	const struct slu_journal_setup *setup; /* store and term; must outlive the core */
 };
 struct slu_record *slu_rec_leader_new(const struct slu_journal_setup *setup);
+
+/* An object of a fresh list: a hash of its uid, and its version. */
+struct slu_census_row {
+	uint64_t uid, rv;
+};
+struct slu_rec_census {
+	struct slu_record base;
+	enum slu_kkind kind;
+	uint64_t rv; /* of the list */
+	SLU_VEC(struct slu_census_row) row;
+};
+struct slu_rec_census *slu_rec_census_new(enum slu_kkind kind);
+
+/* Nothing that comes later may be handed over before it. */
+struct slu_rec_resent {
+	struct slu_record base;
+	enum slu_kkind kind;
+	SLU_VEC(const struct slu_kobj *) obj; /* references */
+};
+struct slu_rec_resent *slu_rec_resent_new(enum slu_kkind kind);
+
+struct slu_rec_look {
+	struct slu_record base;
+	enum slu_kkind kind;
+	bool again; /* list the mirror anew and send all of it; else a census */
+};
+struct slu_record *slu_rec_look_new(enum slu_kkind kind, bool again);
 
 enum slu_write {
 	SLU_WRITE_BIND,      /* pod -> node; a Scheduled event follows by itself */

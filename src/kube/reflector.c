@@ -303,6 +303,18 @@ const struct slu_mirror *slu_reflector_mirror(const struct slu_reflector *r)
 	return r->mirror;
 }
 
+void slu_reflector_relist(struct slu_reflector *r)
+{
+	if (r->call && !r->watching)
+		return; /* one is under way */
+	slu_mirror_expired(r->mirror);
+	if (!r->call)
+		return; /* a pause: the list comes after it */
+	r->broken = true;
+	snprintf(r->sentence, sizeof r->sentence, "a fresh list was asked for");
+	slu_kube_cancel(r->call);
+}
+
 void slu_reflector_pause(struct slu_reflector *r)
 {
 	if (r->paused)

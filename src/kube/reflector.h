@@ -33,6 +33,8 @@ void slu_reflector_free(struct slu_reflector *r);
 SLU_DEFINE_CLEANUP(struct slu_reflector, slu_reflector_free)
 
 const struct slu_mirror *slu_reflector_mirror(const struct slu_reflector *r);
+/* A fresh list now, as after 410: what differs is handed over, then `synced` is called. */
+void slu_reflector_relist(struct slu_reflector *r);
 /* Hold back the watch while the receiver cannot take more, and go on. */
 void slu_reflector_pause(struct slu_reflector *r);
 void slu_reflector_resume(struct slu_reflector *r);

@@ -121,6 +121,8 @@ static void from_core(const struct slu_snapshot *s, struct slu_buf *b)
 	    (double)c->refused_objects);
 	one(b, "sluice_audits_total", "counter", "Comparisons of the books with the cluster.",
 	    (double)c->audits);
+	one(b, "sluice_audit_lists_total", "counter",
+	    "Fresh lists of pods or nodes compared with what is known.", (double)c->audit_lists);
 	one(b, "sluice_audit_differences_total", "counter", "Differences found by them.",
 	    (double)c->audit_differences);
 	one(b, "sluice_cycles_total", "counter", "Scheduling cycles.", (double)c->cycles);

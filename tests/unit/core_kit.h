@@ -17,6 +17,7 @@ struct fpod {
 	char name[64], uid[80], node[32], phase[16], spec[1000], meta[1000];
 	char status[200]; /* more of it: ",\"key\":value" */
 	bool there;
+	uint64_t rv;
 };
 
 struct world {
@@ -29,6 +30,7 @@ struct world {
 	int64_t now_us;
 	uint64_t rv;
 	struct fpod pod[MAX_PODS];
+	int recounts, resends; /* asked for */
 	int n_pods, binds, events, conditions, evictions, statuses;
 	enum slu_kube_outcome bind_outcome;
 	char last_event[1000], last_annotation[2000], last_status[500];
@@ -66,16 +68,25 @@ static inline void feed_node(struct world *w, const char *name, int cpu, const c
 	     name, name, ++w->rv, labels, spec, cpu, ready);
 }
 
+static inline void pod_text(const struct fpod *p, char out[4096])
+{
+	snprintf(out, 4096,
+		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"%s\","
+		 "\"resourceVersion\":\"%" PRIu64
+		 "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"%s%s},"
+		 "\"spec\":{%s%s%s%s},\"status\":{\"phase\":\"%s\"%s}}",
+		 p->name, p->uid, p->rv, *p->meta ? "," : "", p->meta, p->spec,
+		 *p->node ? ",\"nodeName\":\"" : "", p->node, *p->node ? "\"" : "", p->phase,
+		 p->status);
+}
+
 static inline void feed_pod(struct world *w, struct fpod *p, bool gone)
 {
-	feed(w, SLU_KIND_POD, gone,
-	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"%s\","
-	     "\"resourceVersion\":\"%" PRIu64
-	     "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"%s%s},"
-	     "\"spec\":{%s%s%s%s},\"status\":{\"phase\":\"%s\"%s}}",
-	     p->name, p->uid, ++w->rv, *p->meta ? "," : "", p->meta, p->spec,
-	     *p->node ? ",\"nodeName\":\"" : "", p->node, *p->node ? "\"" : "", p->phase,
-	     p->status);
+	char text[4096];
+
+	p->rv = ++w->rv;
+	pod_text(p, text);
+	feed(w, SLU_KIND_POD, gone, "%s", text);
 }
 
 /* A pod nobody has seen yet; feed_pod() shows it. */
@@ -167,7 +178,11 @@ static inline void turn(struct world *w)
 		if (slu_core_cycle(w->core, w->now_us, &err) < 0)
 			ok(false, "cycle: %s", err.text);
 		while (slu_inbox_take(w->out, &r, 1)) {
-			carry_out(w, (struct slu_rec_write *)r);
+			if (r->kind == SLU_REC_LOOK)
+				(*(((struct slu_rec_look *)r)->again ? &w->resends
+								     : &w->recounts))++;
+			else
+				carry_out(w, (struct slu_rec_write *)r);
 			r->free(r);
 			any = true;
 		}

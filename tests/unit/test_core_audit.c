@@ -1,0 +1,258 @@
+/* The audit against fresh lists, and members that come in an awkward order. */
+#include "base/map.h"
+#include "core_kit.h"
+
+/* What a list of the world's pods holds. */
+static struct slu_rec_census *census(const struct world *w)
+{
+	struct slu_rec_census *r = slu_rec_census_new(SLU_KIND_POD);
+
+	r->rv = w->rv;
+	for (int i = 0; i < w->n_pods; i++) {
+		const struct fpod *p = &w->pod[i];
+		struct slu_census_row row = { slu_hash_bytes(p->uid, strlen(p->uid)), p->rv };
+
+		if (p->there && strcmp(p->phase, "Succeeded") && strcmp(p->phase, "Failed") &&
+		    slu_vec_push(&r->row, row) < 0)
+			ok(false, "memory");
+	}
+	return r;
+}
+
+static void count(struct world *w)
+{
+	slu_core_take(w->core, &census(w)->base, w->now_us);
+	turn(w);
+}
+
+/* What the mirror sends when it is told to send everything. */
+static void resend(struct world *w)
+{
+	struct slu_rec_resent *r = slu_rec_resent_new(SLU_KIND_POD);
+
+	for (int i = 0; i < w->n_pods; i++) {
+		const struct slu_kobj *o = NULL;
+		struct slu_error err = { 0 };
+		char text[4096];
+
+		if (!w->pod[i].there)
+			continue;
+		pod_text(&w->pod[i], text);
+		if (slu_kcodec_object(w->codec, SLU_KIND_POD, SLU_ENC_JSON, text, strlen(text), &o,
+				      &err) < 0 ||
+		    slu_vec_push(&r->obj, o) < 0)
+			ok(false, "object: %s", err.text);
+	}
+	slu_core_take(w->core, &r->base, w->now_us);
+	turn(w);
+}
+
+static uint64_t found(struct world *w, int64_t *free_cpu)
+{
+	struct slu_snapshot *s;
+	uint64_t n;
+
+	w->now_us += 10000000;
+	turn(w);
+	s = slu_core_snapshot(w->core);
+	n = s->count.audit_differences;
+	*free_cpu = 0;
+	for (uint32_t i = 0; i < s->n_nodes; i++)
+		for (uint32_t k = 0; k < s->node[i].n_amounts; k++)
+			if (!strcmp(s->node[i].amount[k].name, "cpu"))
+				*free_cpu += s->node[i].amount[k].free;
+	slu_snapshot_unref(s);
+	return n;
+}
+
+static void test_equal(void)
+{
+	struct world w;
+	int64_t cpu;
+
+	open_world(&w, 2, 4, "");
+	add_pod(&w, "a", "sluice", "1", "");
+	turn(&w);
+	count(&w);
+	later(&w, 5);
+	count(&w);
+	later(&w, 5);
+	ok(w.recounts == 0 && w.resends == 0 && found(&w, &cpu) == 0, "nothing is suspected");
+	close_world(&w);
+}
+
+/* A change that is on its way is no difference. */
+static void test_late(void)
+{
+	struct world w;
+	struct fpod *a, *b;
+	int64_t cpu;
+
+	open_world(&w, 2, 4, "");
+	a = add_pod(&w, "a", "sluice", "1", "");
+	turn(&w);
+	a->rv = ++w.rv; /* the list has a newer one, and one that is not here yet */
+	b = make_pod(&w, "b", "sluice", "1", "");
+	b->there = true;
+	b->rv = ++w.rv;
+	count(&w);
+	feed_pod(&w, a, false);
+	feed_pod(&w, b, false);
+	later(&w, 5);
+	ok(w.recounts == 0, "both arrived meanwhile");
+	count(&w);
+	delete_pod(&w, b);
+	later(&w, 5);
+	ok(w.recounts == 0 && w.resends == 0, "and what went is not missed");
+	/* A list that is older than a deletion we have seen. */
+	b->there = true;
+	b->rv = w.rv;
+	count(&w);
+	later(&w, 5);
+	ok(w.recounts == 0 && found(&w, &cpu) == 0, "nor in a list from before it");
+	close_world(&w);
+}
+
+/* The watch has lost an event: an end, a deletion, an arrival. */
+static void test_lost(void)
+{
+	struct world w;
+	struct fpod *a, *b, *c, *d;
+	int64_t cpu;
+
+	open_world(&w, 2, 4, "");
+	a = add_pod(&w, "a", "sluice", "1", "");
+	b = add_pod(&w, "b", "sluice", "1", "");
+	c = add_pod(&w, "c", "default-scheduler", "1", "");
+	strcpy(c->node, "n0");
+	feed_pod(&w, c, false);
+	turn(&w);
+	found(&w, &cpu);
+	ok(cpu == 5000, "three of eight processors are in use: %d are free", (int)cpu);
+	strcpy(a->phase, "Succeeded");
+	a->rv = ++w.rv;
+	b->there = false;
+	w.rv++;
+	d = make_pod(&w, "d", "default-scheduler", "2", "");
+	strcpy(d->node, "n1");
+	d->there = true;
+	d->rv = ++w.rv;
+	count(&w);
+	ok(w.recounts == 0, "a suspicion waits a moment");
+	later(&w, 4);
+	ok(w.recounts == 1 && w.resends == 0, "then a second list is asked for");
+	count(&w);
+	ok(w.resends == 1, "which confirms it");
+	ok(found(&w, &cpu) == 3, "three differences are counted");
+	resend(&w);
+	found(&w, &cpu);
+	ok(cpu == 5000, "one of others stays, one of two processors came: %d are free", (int)cpu);
+	count(&w);
+	later(&w, 5);
+	ok(w.recounts == 1 && w.resends == 1 && found(&w, &cpu) == 3, "and all is well");
+	ok(differences(&w) == 3, "the books, too");
+	close_world(&w);
+}
+
+static void test_node_lost(void)
+{
+	struct slu_rec_census *r;
+	struct world w;
+
+	open_world(&w, 3, 4, "");
+	turn(&w);
+	for (int i = 0; i < 2; i++) {
+		r = slu_rec_census_new(SLU_KIND_NODE);
+		r->rv = w.rv;
+		for (uint64_t k = 0; k < 2; k++) { /* n2 is gone and nobody said so */
+			char uid[20];
+
+			snprintf(uid, sizeof uid, "node-n%d", (int)k);
+			if (slu_vec_push(&r->row,
+					 ((struct slu_census_row){ slu_hash_bytes(uid, strlen(uid)),
+								   k + 1 })) < 0)
+				ok(false, "memory");
+		}
+		slu_core_take(w.core, &r->base, w.now_us);
+		turn(&w);
+		later(&w, 4);
+	}
+	ok(w.resends == 1, "a node that is gone is noticed");
+	close_world(&w);
+}
+
+#define OWNED_BY_JOB OWNED("Job", "uid-job", "j")
+
+/* The pods of a Job come before the Job: the group's name stands on the Job. */
+static void test_pods_before_their_job(void)
+{
+	struct slu_snapshot *s;
+	struct world w;
+
+	open_world(&w, 4, 4, "");
+	for (int i = 0; i < 2; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "p%d", i);
+		add_pod(&w, name, "sluice", "1", OWNED_BY_JOB);
+	}
+	turn(&w);
+	ok(bound(&w, "p") == 0, "pods wait until their controller is seen");
+	feed(&w, SLU_KIND_JOB, false,
+	     "{\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"uid-job\","
+	     "\"resourceVersion\":\"%" PRIu64 "\",\"labels\":{\"sluice.sh/group\":\"crew\","
+	     "\"sluice.sh/size\":\"3\"}},\"spec\":{\"parallelism\":3,\"completions\":3,"
+	     "\"template\":{}},\"status\":{}}",
+	     ++w.rv);
+	turn(&w);
+	ok(bound(&w, "p") == 0, "the gang is one of three, as the Job's labels say");
+	add_pod(&w, "p2", "sluice", "1", OWNED_BY_JOB);
+	turn(&w);
+	ok(bound(&w, "p") == 3, "and starts with the third");
+	later(&w, 10);
+	s = slu_core_snapshot(w.core);
+	ok(s->n_jobs == 1 && !strcmp(s->job[0].name, "crew"), "under the name on the Job");
+	slu_snapshot_unref(s);
+	/* A controller that never comes. */
+	add_pod(&w, "lone", "sluice", "1", OWNED("Job", "uid-never", "never"));
+	turn(&w);
+	ok(bound(&w, "lone") == 0, "one that is never seen is waited for");
+	later(&w, 4);
+	ok(bound(&w, "lone") == 1, "but not for ever");
+	close_world(&w);
+}
+
+/* Four of six have ended well, two were taken away, and nobody remembers the gang. */
+static void test_rest_of_a_job(void)
+{
+	struct world w;
+
+	open_world(&w, 4, 4, "");
+	job(&w, "uid-job", "j", "\"parallelism\":6,\"completions\":6", "\"succeeded\":4");
+	for (int i = 0; i < 2; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "p%d", i);
+		add_pod(&w, name, "sluice", "1", OWNED_BY_JOB "," GROUP("crew", "6"));
+	}
+	turn(&w);
+	ok(bound(&w, "p") == 2, "the rest of a gang does not wait for who is done");
+	/* The same name and size, a new Job: a new gang. */
+	job(&w, "uid-next", "k", "\"parallelism\":2,\"completions\":2", "");
+	add_pod(&w, "q0", "sluice", "1", OWNED("Job", "uid-next", "k") "," GROUP("other", "2"));
+	turn(&w);
+	ok(bound(&w, "q") == 0, "one of two of a new gang waits");
+	close_world(&w);
+}
+
+int main(void)
+{
+	slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
+	test_equal();
+	test_late();
+	test_lost();
+	test_node_lost();
+	test_pods_before_their_job();
+	test_rest_of_a_job();
+	return tap_done();
+}
