@@ -193,6 +193,7 @@ static void reload(struct daemon *d)
 	slu_kube_client_rate(d->client, c->kube.qps, c->kube.burst);
 	slu_api_config(d->api, c);
 	slu_census_period(d->census, c->status.audit_s);
+	slu_webhook_config(d->webhook, c);
 	r = slu_rec_config_new(c);
 	if (r && slu_inbox_put(slu_core_inbox(d->core), r) < 0)
 		r->free(r);
@@ -394,7 +395,7 @@ static int start(struct daemon *d, struct slu_error *err)
 				     .config = d->cfg };
 	rc = slu_api_new(&as, &d->api, err);
 	if (!rc && d->cfg->webhook.enabled)
-		rc = slu_webhook_new(d->loop, d->client, d->cfg, &d->webhook, err);
+		rc = slu_webhook_new(d->loop, d->client, d->cfg, d->feed, &d->webhook, err);
 	if (!rc)
 		rc = slu_core_start(d->core, err);
 	return rc;

@@ -35,6 +35,7 @@ struct row {
 static const char *const queue_policies[] = { "fcfs",         "easy",      "hybrid",
 					      "conservative", "first-fit", NULL };
 static const char *const member_failure[] = { "replace", "restart", NULL };
+static const char *const held_modes[] = { "own", "compatible", NULL };
 static const char *const log_levels[] = { "debug", "info", "warn", "error", NULL };
 static const char *const log_formats[] = { "text", "json", NULL };
 
@@ -160,6 +161,19 @@ static const struct row webhook_rows[] = {
 	{ 0 },
 };
 
+static const struct row held_rows[] = {
+	{ "selector", STR, AT(held.selector), "",
+	  .help = "hold everything in namespaces with this label (key, or key=value), besides those labelled sluice.sh/hold" },
+	{ "mode", CHOICE, AT(held.mode), "own", .choice = held_modes,
+	  .help = "own: held work keeps its schedulerName; compatible: it gets FluxionScheduler, as Fluxqueue did" },
+	{ "never", STRS, AT(held.never),
+	  "[kube-system, kube-public, kube-node-lease, sluice-system]",
+	  .help = "namespaces in which nothing is ever held" },
+	{ "refusedFor", SECONDS, AT(held.refused_s), "60s", 1, 86400,
+	  .help = "a released pod that its scheduler refuses for so long gets another place" },
+	{ 0 },
+};
+
 static const struct row store_rows[] = {
 	{ "url", STR, AT(store.url), "/var/lib/sluice/sluice.db", .restart = true,
 	  .help = "SQLite file, postgres:// URL (also from DATABASE_URL), or memory: for none" },
@@ -200,6 +214,7 @@ static const struct row top_rows[] = {
 	{ "status", SECTION, .sub = status_rows, .help = "what is told about waiting work" },
 	{ "serve", SECTION, .sub = serve_rows, .help = "where the daemon listens" },
 	{ "webhook", SECTION, .sub = webhook_rows, .help = "admission" },
+	{ "held", SECTION, .sub = held_rows, .help = "work held at the door" },
 	{ "store", SECTION, .sub = store_rows, .help = "what outlives the daemon" },
 	{ "leader", SECTION, .sub = leader_rows, .help = "high availability" },
 	{ "log", SECTION, .sub = log_rows, .help = "its own log" },

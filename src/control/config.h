@@ -79,6 +79,11 @@ struct slu_config {
 		struct slu_config_strs names;
 	} webhook;
 	struct {
+		const char *selector, *mode; /* mode: "own" or "compatible" */
+		struct slu_config_strs never;
+		int64_t refused_s;
+	} held;
+	struct {
 		const char *url;
 	} store;
 	struct {

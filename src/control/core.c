@@ -10,9 +10,10 @@
 
 /* Kinds that must have been listed before the first decision. */
 static const enum slu_kkind needed[] = {
-	SLU_KIND_NODE,        SLU_KIND_POD,        SLU_KIND_JOB,           SLU_KIND_REPLICASET,
-	SLU_KIND_STATEFULSET, SLU_KIND_PODGROUP_X, SLU_KIND_PODGROUP_SIGS, SLU_KIND_PODGROUP,
-	SLU_KIND_PVC,         SLU_KIND_PV,         SLU_KIND_DEPLOYMENT
+	SLU_KIND_NODE,          SLU_KIND_POD,         SLU_KIND_JOB,           SLU_KIND_REPLICASET,
+	SLU_KIND_STATEFULSET,   SLU_KIND_PODGROUP_X,  SLU_KIND_PODGROUP_SIGS, SLU_KIND_PODGROUP,
+	SLU_KIND_PVC,           SLU_KIND_PV,          SLU_KIND_DEPLOYMENT,    SLU_KIND_NAMESPACE,
+	SLU_KIND_PRIORITYCLASS, SLU_KIND_STORAGECLASS
 };
 
 int core_apply(struct slu_core *c, struct slu_event *ev)
@@ -36,7 +37,7 @@ void core_write(struct slu_core *c, const struct slu_rec_write *like)
 	if (w && slu_inbox_put_answer(c->out, &w->base) == 0) {
 		c->count.writes[like->verb]++;
 		c->count.writes_all++;
-		c->binding += like->verb == SLU_WRITE_BIND;
+		c->binding += like->run != 0;
 		return;
 	}
 	if (w)
@@ -86,7 +87,7 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	c->door = setup->door;
 	c->out = setup->out;
 	c->verify = setup->verify;
-	c->next_vacancy_us = INT64_MAX;
+	c->next_vacancy_us = c->next_held_us = INT64_MAX;
 	c->next_job = setup->first_id;
 	c->next_intent = setup->first_id;
 	pthread_mutex_init(&c->snap_lock, NULL);
@@ -119,6 +120,7 @@ void slu_core_free(struct slu_core *c)
 	if (!c)
 		return;
 	slu_intents_free(c->own_door, 0);
+	core_held_done(c);
 	for (struct slu_entry *e = slu_table_next(&c->groups, NULL), *next; e; e = next) {
 		next = slu_table_next(&c->groups, e);
 		core_group_free(c, group_of(e));
@@ -185,6 +187,7 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 	case SLU_KIND_STATEFULSET:
 	case SLU_KIND_DEPLOYMENT:
 		core_owner_changed(c, obj, gone);
+		core_held_owner(c, obj, gone);
 		break;
 	default:
 		core_thing_changed(c, obj, gone);
@@ -395,6 +398,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 		return 0;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &t0);
+	core_held_look(c);
 	core_vacancies(c);
 	core_members_join(c);
 	core_groups_settle(c);
@@ -411,6 +415,8 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	send_intents(c);
 	core_place_durable(c);
 	core_deadlines(c);
+	core_held_watch(c);
+	core_held_report(c);
 	core_status(c);
 	core_audit(c);
 	core_census_settle(c);
@@ -436,6 +442,7 @@ int64_t slu_core_wake_us(const struct slu_core *c)
 	at = SLU_MIN(at, c->next_audit_us);
 	at = SLU_MIN(at, core_census_wake_us(c));
 	at = SLU_MIN(at, core_members_wake_us(c));
+	at = SLU_MIN(at, c->next_held_us);
 	if (c->groups.n)
 		at = SLU_MIN(at, c->next_status_us);
 	return at;

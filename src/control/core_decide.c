@@ -175,7 +175,7 @@ void core_run_intend(struct slu_core *c, struct run *r)
 		const struct slot *s = &r->slot.p[i];
 
 		if (s->state == SLOT_CHOSEN)
-			ip[n++] = (struct slu_intent_pod){ s->pod->k->o.meta.uid, r->g->ns,
+			ip[n++] = (struct slu_intent_pod){ core_pod_uid(s->pod), r->g->ns,
 							   s->pod->k->o.meta.name,
 							   core_node_name(c, s->node) };
 	}
@@ -229,9 +229,15 @@ void core_place_durable(struct slu_core *c)
 		r->waits = false;
 		if (r->state == RUN_INTENT)
 			r->state = RUN_PLACING;
-		for (uint32_t k = 0; k < r->slot.n; k++)
-			if (r->slot.p[k].state == SLOT_CHOSEN)
-				bind(c, r, &r->slot.p[k]);
+		core_held_resume(c, r);
+		for (uint32_t k = 0; k < r->slot.n; k++) {
+			struct slot *s = &r->slot.p[k];
+
+			if (s->state == SLOT_CHOSEN && slu_held_gated(&s->pod->k->spec))
+				core_held_release(c, r, s);
+			else if (s->state == SLOT_CHOSEN)
+				bind(c, r, s);
+		}
 		core_run_settled(c, r);
 	}
 	c->open.n = kept;
@@ -269,6 +275,8 @@ static void take_back(struct slu_core *c, struct run *r)
 		}
 	}
 	r->slot.n = 0;
+	slu_free(r->nodes);
+	r->nodes = NULL;
 	r->state = RUN_QUEUED;
 	settle_intents(c, r, SLU_INTENT_UNDONE);
 	core_apply(c, &ev);
@@ -376,9 +384,11 @@ void core_written(struct slu_core *c, const struct slu_rec_written *w)
 	struct run *r = run_of(slu_table_find(&c->runs, &w->run, sizeof w->run));
 	struct slot *s = NULL;
 
+	c->binding -= c->binding > 0;
+	if (w->verb == SLU_WRITE_PATCH)
+		core_held_written(c, w);
 	if (w->verb != SLU_WRITE_BIND)
 		return;
-	c->binding -= c->binding > 0;
 	for (uint32_t i = 0; r && i < r->slot.n; i++)
 		if (r->slot.p[i].pod && r->slot.p[i].pod->serial == w->serial)
 			s = &r->slot.p[i];

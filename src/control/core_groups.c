@@ -80,6 +80,7 @@ void core_group_free(struct slu_core *c, struct group *g)
 		if (c->dirty.p[i] == g)
 			c->dirty.p[i] = NULL;
 	slu_table_del(&c->groups, &g->e);
+	core_held_unlink(g);
 	slu_vec_done(&g->pod);
 	slu_vec_done(&g->run);
 	slu_free(g->key);
@@ -146,6 +147,8 @@ struct group *core_group_join(struct slu_core *c, struct pod *p)
 	if (rc < 0)
 		core_tell(c, p, "BadGroup", true, "%s", err.text);
 	core_group_dirty(c, g);
+	if (!p->stand)
+		core_held_pod(c, p, false);
 	return g;
 }
 
@@ -166,8 +169,10 @@ static int64_t wanted(struct slu_core *c, const struct group *g)
 {
 	struct slu_entry *e = g->owner ? slu_table_finds(&c->owners, g->owner) : NULL;
 	const struct slu_kobj *o = e ? slu_entry_of(e, struct thing, e)->obj : NULL;
-	int64_t n;
+	int64_t n = core_held_wanted(g);
 
+	if (n >= 0)
+		return n;
 	if (!o)
 		return 0;
 	n = slu_group_owner_wants(o);
@@ -309,11 +314,21 @@ static int by_age(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+static bool waits_for_consumer(struct slu_core *c, const struct slu_kpvc *claim)
+{
+	const struct slu_kobj *o = core_thing(c, SLU_KIND_STORAGECLASS, "", claim->storage_class);
+
+	return o && slu_kstorageclass(o)->wait_for_consumer;
+}
+
 static bool claims_bound(struct slu_core *c, struct group *g, const struct pod *p)
 {
 	for (uint16_t i = 0; i < p->k->spec.nclaims; i++) {
 		const struct slu_kobj *o = core_thing(c, SLU_KIND_PVC, g->ns, p->k->spec.claims[i]);
 
+		/* The scheduler that binds the pod chooses the volume too. */
+		if (o && !p->binds && waits_for_consumer(c, slu_kpvc(o)))
+			continue;
 		if (!o || !*slu_kpvc(o)->volume) {
 			set_wrong(c, g, "pod %s: volume claim \"%s\" %s", p->k->o.meta.name,
 				  p->k->spec.claims[i], o ? "is not bound" : "does not exist");
@@ -330,7 +345,7 @@ static bool sound(struct slu_core *c, struct group *g, struct pod *p)
 
 	if (slu_request_check(p->k, SLU_AMOUNT_MAX, &err) < 0)
 		set_wrong(c, g, "pod %s: %s", p->k->o.meta.name, err.text);
-	else if (foreign)
+	else if (foreign && p->binds)
 		set_wrong(c, g,
 			  "pod %s asks for %s, which only the default scheduler decides; give it "
 			  "schedulerName default-scheduler and hold it with the gate instead",
@@ -400,7 +415,7 @@ static bool started(const struct group *g)
 		if (g->run.p[i]->state != RUN_QUEUED)
 			return true;
 	for (uint32_t i = 0; i < g->pod.n; i++)
-		if (*g->pod.p[i]->k->spec.node)
+		if (core_pod_at(g->pod.p[i]))
 			return true;
 	return false;
 }
@@ -505,7 +520,7 @@ static void follow(struct slu_core *c, struct group *g)
 	uint32_t alive = 0;
 
 	for (uint32_t i = 0; i < g->pod.n; i++)
-		alive += g->pod.p[i]->run || *g->pod.p[i]->k->spec.node;
+		alive += g->pod.p[i]->run || core_pod_at(g->pod.p[i]);
 	for (uint32_t i = 0; i < g->pod.n && alive < g->wish.max; i++) {
 		struct pod *p = g->pod.p[i];
 		struct run *r;
@@ -552,26 +567,69 @@ static int64_t unbooked(const struct run *r, slu_node node, uint32_t kind)
 	return sum;
 }
 
-/* A member of a gang that was being bound when we stopped: to the node it was meant for, if there
+static bool has_room(struct slu_core *c, const struct run *r, const struct node *n,
+		     const struct shape *s)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+
+	if (!n || n->handle == SLU_NODE_NONE || !s || slu_machine_node_is_down(m, n->handle) ||
+	    slu_machine_node_is_cordoned(m, n->handle))
+		return false;
+	for (uint32_t i = 0; i < s->n_need; i++) {
+		uint32_t kind = s->need[i].kind;
+
+		if (slu_machine_node_free(m, n->handle, kind) <
+		    s->need[i].n + unbooked(r, n->handle, kind))
+			return false;
+	}
+	return true;
+}
+
+/* A member of a gang that was being placed when we stopped: to the node it was meant for, if there
  * still is room. */
 static void complete(struct slu_core *c, struct group *g, struct run *r, struct pod *p)
 {
-	const struct slu_machine *m = slu_queue_machine(c->q);
-	const char *name = p->run || !core_pod_startable(p) ? NULL : core_recall_node(c, g, p);
-	struct node *n = name ? core_node(c, name) : NULL;
+	const char *name;
+	struct node *n;
 
-	if (!n || n->handle == SLU_NODE_NONE || !p->shape ||
-	    slu_machine_node_is_down(m, n->handle) || slu_machine_node_is_cordoned(m, n->handle))
+	if (p->run || !core_pod_startable(p))
 		return;
-	for (uint32_t i = 0; i < p->shape->n_need; i++) {
-		uint32_t kind = p->shape->need[i].kind;
-
-		if (slu_machine_node_free(m, n->handle, kind) <
-		    p->shape->need[i].n + unbooked(r, n->handle, kind))
-			return;
-	}
-	if (add_slot(r, p, n->handle, SLOT_CHOSEN) == 0)
+	name = core_recall_node(c, g, p);
+	if (!name && slu_held_gated(&p->k->spec) && !p->stand)
+		name = core_held_place(c, g, r);
+	n = name ? core_node(c, name) : NULL;
+	if (has_room(c, r, n, p->shape) && add_slot(r, p, n->handle, SLOT_CHOSEN) == 0)
 		core_node_enter(c, n, p);
+}
+
+/* The places of a resumed Job whose pods have not been seen yet. */
+static void complete_vacant(struct slu_core *c, struct group *g, struct run *r)
+{
+	const char *name;
+
+	while (r->slot.n && (int64_t)r->slot.n < wanted(c, g) &&
+	       (name = core_held_place(c, g, r))) {
+		struct node *n = core_node(c, name);
+		uint32_t role = r->slot.p[0].role;
+
+		if (!has_room(c, r, n, r->role.p[role].shape) ||
+		    slu_vec_push(&r->slot, ((struct slot){ .node = n->handle, .role = role })) < 0)
+			return;
+		r->role.p[role].min++;
+		r->role.p[role].max++;
+	}
+}
+
+/* Members that wait although the gang was decided before we stopped; 0: it was not. */
+static uint32_t decided_before(struct slu_core *c, const struct group *g)
+{
+	uint32_t n = 0;
+
+	if (!core_held_place(c, g, NULL))
+		return core_recall_open(c, g);
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		n += core_pod_startable(g->pod.p[i]);
+	return n;
 }
 
 static void adopt(struct slu_core *c, struct group *g)
@@ -585,7 +643,7 @@ static void adopt(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		struct pod *p = g->pod.p[i];
 
-		if (!*p->k->spec.node || !p->node || p->node->handle == SLU_NODE_NONE || !p->shape)
+		if (!core_pod_at(p) || !p->node || p->node->handle == SLU_NODE_NONE || !p->shape)
 			continue;
 		if (!r)
 			r = core_run_new(c, g, true);
@@ -601,11 +659,11 @@ static void adopt(struct slu_core *c, struct group *g)
 	/* A binding we sent before we stopped may still arrive: an open intent is carried out again
 	 * rather than planned anew, so that it can only go where it was meant to. */
 	bound = r;
-	if (!r && core_recall_open(c, g))
+	if (!r && decided_before(c, g))
 		r = core_run_new(c, g, true);
 	for (uint32_t i = 0; r && i < g->pod.n; i++)
 		complete(c, g, r, g->pod.p[i]);
-	if (r && !bound && r->slot.n < core_recall_open(c, g)) { /* no longer as a whole */
+	if (r && !bound && r->slot.n < decided_before(c, g)) { /* no longer as a whole */
 		while (r->slot.n) {
 			struct pod *p = r->slot.p[--r->slot.n].pod;
 
@@ -617,6 +675,7 @@ static void adopt(struct slu_core *c, struct group *g)
 	}
 	if (!r)
 		return;
+	complete_vacant(c, g, r);
 	core_run_register(c, r, start_us / 1000000);
 	if (r->state == RUN_RUNNING) {
 		core_run_intend(c, r);
@@ -625,8 +684,10 @@ static void adopt(struct slu_core *c, struct group *g)
 	while (r->slot.n) {
 		struct pod *p = r->slot.p[--r->slot.n].pod;
 
+		if (!p)
+			continue;
 		p->run = NULL;
-		if (*p->k->spec.node)
+		if (core_pod_at(p))
 			core_foreign_add(c, p);
 		else
 			core_node_leave(c, p);

@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "control/core.h"
 #include "control/group.h"
+#include "control/held.h"
 #include "control/predicate.h"
 #include "control/request.h"
 #include "control/table.h"
@@ -25,6 +26,7 @@
 #define CORE_CANCELLED "it was cancelled; sluice release puts it back into the queue"
 
 struct pod;
+struct held;
 struct group;
 struct run;
 
@@ -70,11 +72,15 @@ struct pod {
 	struct node *node;   /* on whose list it stands */
 	struct shape *shape; /* ours only */
 	uint64_t serial;     /* unique for the life of the process; key of foreign work */
-	bool managed;        /* names one of our scheduler names */
-	bool foreign;        /* booked as foreign work */
-	uint32_t said_size;  /* on its own labels; 0: nothing */
-	bool told;           /* PodScheduled=False was written */
-	int64_t met_us; /* since when it waits for its controllers to be seen; 0: it does not */
+	struct held *stand; /* it only stands for a pod this held Job will make; not in the table */
+	char *stand_key;    /* ... under this name in intents */
+	bool managed;       /* ours to place: by its schedulerName, or held */
+	bool binds;         /* its schedulerName is one of ours: we bind it */
+	bool foreign;       /* booked as foreign work */
+	uint32_t said_size; /* on its own labels; 0: nothing */
+	bool told;          /* PodScheduled=False was written */
+	int64_t met_us;     /* since when it waits for its controllers to be seen; 0: it does not */
+	int64_t released_us; /* released, but its scheduler has not bound it yet; 0: not so */
 };
 
 enum slot_state {
@@ -120,6 +126,7 @@ struct run {
 	uint64_t ticket;          /* of the newest; UINT64_MAX: its batch is still open */
 	bool waits;               /* is on the list `open` */
 	int64_t decided_us, start_s, end_s;
+	char *nodes;              /* of all its slots, for people; NULL: not asked for yet */
 	bool overdue;             /* was ended for running too long */
 	struct slu_nodeset *near; /* a follower that must be close to its gang; NULL */
 	/* what people are told */
@@ -137,6 +144,7 @@ struct group {
 	struct slu_group_wish wish;
 	SLU_VEC(struct pod *) pod;
 	SLU_VEC(struct run *) run;
+	SLU_VEC(struct held *) owned; /* held objects its members come from */
 	int64_t first_seen_us;
 	uint64_t job;   /* id of the gang's run, also when it is over */
 	uint64_t reuse; /* id a store remembers for the gang; 0: take a new one */
@@ -161,6 +169,28 @@ struct thing {
 	const struct slu_kobj *obj;
 };
 
+/* An object that is held, or was: the outermost of a kind we know (held.h). */
+struct held {
+	struct slu_entry e; /* key: uid */
+	const struct slu_kobj *obj;
+	uint64_t serial;
+	struct group *group;         /* of its members; NULL */
+	SLU_VEC(struct pod *) stand; /* for the pods of a suspended Job */
+	bool anew;                   /* its template may have changed */
+	bool looks;                  /* is on the list `held_look` */
+	bool resumed;                /* a resume is on its way, the mirror has not seen it yet */
+	bool failed;                 /* ... and failed: again at again_us */
+	char *resume;                /* the patch */
+	uint64_t run;                /* for which it was resumed */
+	int64_t again_us;
+	bool asked; /* a patch that holds it was sent for this generation */
+	int64_t asked_generation;
+	/* as last told */
+	int64_t told_us;
+	uint64_t told;
+	int told_state;
+};
+
 struct slu_core {
 	const struct slu_config *cfg;
 	struct slu_intents *door, *own_door; /* own: made by slu_core_lead() */
@@ -172,6 +202,12 @@ struct slu_core {
 	uint32_t synced; /* bit per kind */
 
 	struct slu_table nodes, pods, owners, things, groups, runs, wheres, shapes;
+	struct slu_table held;
+	struct slu_held_sink held_sink;
+	SLU_VEC(struct held *) held_look; /* changed: may have to be held */
+	SLU_VEC(struct pod *) released;   /* wait for the scheduler they name */
+	int64_t next_held_us, next_report_us;
+	int32_t default_priority;
 	struct slu_table known; /* what the store remembers, until the first cycle is over */
 	bool recovered;
 	SLU_VEC(struct group *) dirty;
@@ -268,6 +304,7 @@ const struct slu_kobj *core_thing(struct slu_core *c, enum slu_kkind kind, const
 const struct slu_kobj *core_owner(struct slu_core *c, const char *uid); /* NULL: not seen */
 void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_source *out);
 const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group *g);
+bool core_binds(const struct slu_core *c, const struct slu_kpod *k); /* we, not another */
 void core_pods_done(struct slu_core *c);
 
 /* core_members.c */
@@ -309,6 +346,34 @@ void core_run_settled(struct slu_core *c, struct run *r);
 void core_run_undo(struct slu_core *c, struct run *r); /* evict what is bound, then gather anew */
 void core_deadlines(struct slu_core *c);               /* end what runs too long, where told to */
 int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
+
+/* core_held.c */
+void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+void core_held_space(struct slu_core *c, const struct slu_kobj *ns); /* look at all of it again */
+void core_held_pod(struct slu_core *c, struct pod *p, bool gone);
+void core_held_look(struct slu_core *c); /* hold what the webhook did not see */
+void core_held_unlink(struct group *g);  /* the group goes */
+void core_held_done(struct slu_core *c);
+/* Members its held Jobs want alive; -1: none of its members comes from one. */
+int64_t core_held_wanted(const struct group *g);
+void core_held_leave(struct slu_core *c, struct held *h); /* let go of its stand-ins */
+
+/* core_release.c */
+/* Where a pod is or must go: its node, or the one it was released to; NULL: undecided. */
+const char *core_pod_at(const struct pod *p);
+const char *core_pod_uid(const struct pod *p);            /* in intents */
+void core_held_resume(struct slu_core *c, struct run *r); /* Jobs whose stand-ins have a slot */
+void core_held_release(struct slu_core *c, struct run *r, struct slot *s);
+void core_held_written(struct slu_core *c, const struct slu_rec_written *w);
+void core_held_watch(struct slu_core *c); /* released pods that are refused, resumes that failed */
+void core_held_released(struct slu_core *c, struct pod *p); /* (or not any more) */
+void core_held_gone(struct slu_core *c, struct pod *p);
+/* After a start: a place a released Job of the group had that `r` does not hold; NULL.  Borrowed
+ * until the next call. */
+const char *core_held_place(struct slu_core *c, const struct group *g, const struct run *r);
+
+/* core_held_view.c */
+void core_held_report(struct slu_core *c);
 
 /* core_recover.c */
 void core_recall(struct slu_core *c, struct group *g); /* what the store knows of a new group */

@@ -117,6 +117,10 @@ void core_thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 	keep(&c->things, key, obj, gone);
 	if (obj->kind == SLU_KIND_PVC || obj->kind == SLU_KIND_PV)
 		core_shapes_thing(c);
+	if (obj->kind == SLU_KIND_NAMESPACE && !gone)
+		core_held_space(c, obj);
+	if (obj->kind == SLU_KIND_PRIORITYCLASS && slu_kpriorityclass(obj)->global_default)
+		c->default_priority = gone ? 0 : slu_kpriorityclass(obj)->value;
 	if (obj->kind == SLU_KIND_PVC)
 		touch_space(c, obj->meta.ns);
 	else if (obj->kind == SLU_KIND_PODGROUP)
@@ -187,7 +191,7 @@ const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group
 
 /* ---- pods ---- */
 
-static bool is_managed(const struct slu_core *c, const struct slu_kpod *k)
+bool core_binds(const struct slu_core *c, const struct slu_kpod *k)
 {
 	for (uint32_t i = 0; i < c->cfg->scheduler_names.n; i++)
 		if (!strcmp(k->spec.scheduler, c->cfg->scheduler_names.p[i]))
@@ -197,8 +201,8 @@ static bool is_managed(const struct slu_core *c, const struct slu_kpod *k)
 
 bool core_pod_startable(const struct pod *p)
 {
-	return !*p->k->spec.node && !p->k->spec.ngates && !p->k->o.meta.deleted_us &&
-	       !slu_kpod_ended(p->k);
+	return !*p->k->spec.node && slu_held_free(&p->k->spec) && !p->k->o.meta.deleted_us &&
+	       !slu_kpod_ended(p->k) && (p->binds || slu_held_gated(&p->k->spec));
 }
 
 static struct pod *pod_new(struct slu_core *c, const struct slu_kpod *k)
@@ -209,7 +213,8 @@ static struct pod *pod_new(struct slu_core *c, const struct slu_kpod *k)
 		return NULL;
 	p->k = slu_kpod(slu_kobj_ref(&k->o));
 	p->serial = ++c->serial;
-	p->managed = is_managed(c, k);
+	p->binds = core_binds(c, k);
+	p->managed = p->binds || slu_held_gated(&k->spec) || slu_held_node(k);
 	p->e.key = k->o.meta.uid; /* pooled: the same text as long as a version of it is held */
 	p->e.n = strlen(k->o.meta.uid);
 	if (slu_table_add(&c->pods, &p->e) < 0) {
@@ -223,6 +228,7 @@ static struct pod *pod_new(struct slu_core *c, const struct slu_kpod *k)
 static void pod_free(struct slu_core *c, struct pod *p)
 {
 	core_member_forget(c, p);
+	core_held_gone(c, p);
 	slu_table_del(&c->pods, &p->e);
 	core_shape_put(c, p->shape);
 	slu_kobj_unref(&p->k->o);
@@ -242,9 +248,9 @@ static void release(struct slu_core *c, struct pod *p, bool ended)
 }
 
 /* It is on a node: where we put it, or where somebody else did. */
-static void seen_on_node(struct slu_core *c, struct pod *p)
+static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
 {
-	struct node *n = core_node(c, p->k->spec.node);
+	struct node *n = core_node(c, at);
 	struct slot *s = core_slot_of(p);
 
 	if (!n)
@@ -274,6 +280,7 @@ void core_pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 	if (gone) {
 		if (!p)
 			return;
+		core_held_pod(c, p, true);
 		release(c, p, slu_kpod_ended(p->k));
 		pod_free(c, p);
 		return;
@@ -294,6 +301,8 @@ void core_pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 	if (slu_kpod_ended(k)) {
 		if (!was_ended)
 			release(c, p, true);
+		core_held_released(c, p);
+		core_held_pod(c, p, false);
 		return;
 	}
 	if (p->managed && !p->group) {
@@ -301,8 +310,10 @@ void core_pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 	} else if (p->group && was_startable != core_pod_startable(p)) {
 		core_group_dirty(c, p->group);
 	}
-	if (*k->spec.node)
-		seen_on_node(c, p);
+	if (core_pod_at(p))
+		seen_on_node(c, p, core_pod_at(p));
+	core_held_released(c, p);
+	core_held_pod(c, p, false);
 }
 
 void core_pods_done(struct slu_core *c)

@@ -61,6 +61,7 @@ void core_run_free(struct slu_core *c, struct run *r)
 	slu_vec_done(&r->want);
 	slu_vec_done(&r->slot);
 	slu_vec_done(&r->intent);
+	slu_free(r->nodes);
 	slu_free(r->reason);
 	slu_free(r);
 }
@@ -278,6 +279,21 @@ void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool kee
 	}
 }
 
+/* Equal amounts, and the node is one the pod may use.  A pod differs from the stand-in that was
+ * planned for it by what admission adds (tolerations). */
+static bool fits_slot(const struct shape *have, const struct shape *want, slu_node node)
+{
+	if (have == want)
+		return true;
+	if (!want || have->n_need != want->n_need || have->alone != want->alone ||
+	    !slu_nodeset_has(want->where->set, slu_node_index(node)))
+		return false;
+	for (uint32_t i = 0; i < have->n_need; i++)
+		if (have->need[i].kind != want->need[i].kind || have->need[i].n != want->need[i].n)
+			return false;
+	return true;
+}
+
 static bool fill(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
 {
 	struct slot *s = &r->slot.p[i];
@@ -287,7 +303,7 @@ static bool fill(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
 	if (s->state != SLOT_VACANT || !slu_machine_node_is(m, s->node) ||
 	    slu_machine_node_is_down(m, s->node) || slu_machine_node_is_cordoned(m, s->node))
 		return false;
-	if (r->role.p[s->role].shape != p->shape)
+	if (!fits_slot(r->role.p[s->role].shape, p->shape, s->node))
 		return false;
 	n = (struct node *)(uintptr_t)slu_machine_node_tag(m, s->node);
 	s->pod = p;

@@ -17,6 +17,8 @@ static bool volumes_reach(struct slu_core *c, const struct slu_kpod *p, const st
 						      p->spec.claims[i]);
 		const struct slu_kpvc *claim = o ? slu_kpvc(o) : NULL;
 
+		if (claim && !*claim->volume)
+			continue; /* a group with one that must be bound first is not planned */
 		o = claim && *claim->volume ? core_thing(c, SLU_KIND_PV, "", claim->volume) : NULL;
 		if (!o)
 			return false;

@@ -23,7 +23,7 @@ void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warni
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVENT,
-					       .kind = SLU_KIND_POD,
+					       .kind = p->stand ? SLU_KIND_JOB : SLU_KIND_POD,
 					       .ns = m->ns,
 					       .name = m->name,
 					       .uid = m->uid,
@@ -85,7 +85,7 @@ static void sentence(struct slu_core *c, struct group *g, struct run *r, struct 
 	}
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		have += core_pod_startable(g->pod.p[i]);
-		gated += g->pod.p[i]->k->spec.ngates > 0;
+		gated += !slu_held_free(&g->pod.p[i]->k->spec);
 	}
 	slu_buf_printf(b, "group %s has %u of %u members", g->id.name, have, g->wish.min);
 	if (gated)
@@ -119,7 +119,9 @@ static void annotate(struct slu_core *c, struct group *g, const struct slu_why *
 	slu_jsonw_end_obj(&w);
 	if (!b.error)
 		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_ANNOTATE,
-						       .kind = pg ? pg->o.kind : SLU_KIND_POD,
+						       .kind = pg                   ? pg->o.kind
+							       : g->pod.p[0]->stand ? SLU_KIND_JOB
+										    : SLU_KIND_POD,
 						       .ns = m->ns,
 						       .name = m->name,
 						       .uid = m->uid,
@@ -151,7 +153,9 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 		struct pod *p = g->pod.p[i];
 		const struct slu_kmeta *m = &p->k->o.meta;
 
-		if (!core_pod_startable(p) || (p->told && !(grave && news)))
+		/* The server says of gated pods that they are; that stays true. */
+		if (!core_pod_startable(p) || (p->told && !(grave && news)) ||
+		    slu_held_gated(&p->k->spec))
 			continue;
 		p->told = true;
 		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_CONDITION,

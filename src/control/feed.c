@@ -12,12 +12,13 @@ static const struct {
 	enum slu_kkind kind;
 	bool optional;
 } watched[] = {
-	{ SLU_KIND_NODE, false },        { SLU_KIND_POD, false },
-	{ SLU_KIND_JOB, false },         { SLU_KIND_REPLICASET, false },
-	{ SLU_KIND_STATEFULSET, false }, { SLU_KIND_DEPLOYMENT, false },
-	{ SLU_KIND_PVC, false },         { SLU_KIND_PV, false },
-	{ SLU_KIND_PODGROUP_X, true },   { SLU_KIND_PODGROUP_SIGS, true },
-	{ SLU_KIND_PODGROUP, true },
+	{ SLU_KIND_NODE, false },          { SLU_KIND_POD, false },
+	{ SLU_KIND_JOB, false },           { SLU_KIND_REPLICASET, false },
+	{ SLU_KIND_STATEFULSET, false },   { SLU_KIND_DEPLOYMENT, false },
+	{ SLU_KIND_PVC, false },           { SLU_KIND_PV, false },
+	{ SLU_KIND_PODGROUP_X, true },     { SLU_KIND_PODGROUP_SIGS, true },
+	{ SLU_KIND_PODGROUP, true },       { SLU_KIND_NAMESPACE, false },
+	{ SLU_KIND_PRIORITYCLASS, false }, { SLU_KIND_STORAGECLASS, false },
 };
 
 struct source {
@@ -185,4 +186,14 @@ void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out)
 		if (s->troubled)
 			memcpy(out->trouble, f->trouble, sizeof out->trouble);
 	}
+}
+
+const struct slu_kobj *slu_feed_find(const struct slu_feed *f, enum slu_kkind kind, const char *ns,
+				     const char *name)
+{
+	for (size_t i = 0; i < SLU_LEN(watched); i++)
+		if (watched[i].kind == kind)
+			return slu_mirror_get(slu_reflector_mirror(f->source[i].reflector), ns,
+					      name);
+	return NULL;
 }

@@ -337,6 +337,16 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 			evict_body(w, &j);
 			rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "eviction", &b);
 			break;
+		case SLU_WRITE_PATCH:
+			/* Names the uid and the values as they shall be: twice is once. */
+			q.method = SLU_HTTP_PATCH;
+			q.content_type = SLU_KUBE_STRATEGIC_PATCH;
+			q.priority = PRIORITY_BIND;
+			q.repeatable = true;
+			slu_buf_puts(&b, w->text);
+			rc = send(p, &q, i->group, i->version, w->ns, i->resource, w->name, NULL,
+				  &b);
+			break;
 		case SLU_WRITE_COUNT:
 			rc = -EINVAL;
 		}

@@ -141,6 +141,7 @@ const char *slu_write_name(enum slu_write w)
 		[SLU_WRITE_BIND] = "bind",           [SLU_WRITE_EVENT] = "event",
 		[SLU_WRITE_CONDITION] = "condition", [SLU_WRITE_ANNOTATE] = "annotate",
 		[SLU_WRITE_STATUS] = "status",       [SLU_WRITE_EVICT] = "evict",
+		[SLU_WRITE_PATCH] = "patch",
 	};
 
 	return w < SLU_WRITE_COUNT ? name[w] : "?";
@@ -191,6 +192,7 @@ struct slu_record *slu_rec_written_new(const struct slu_rec_write *w, enum slu_k
 		return NULL;
 	r->base = (struct slu_record){ .kind = SLU_REC_WRITTEN, .free = plain_free };
 	r->verb = w->verb;
+	r->kind = w->kind;
 	r->run = w->run;
 	r->serial = w->serial;
 	r->outcome = outcome;

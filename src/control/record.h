@@ -87,6 +87,7 @@ enum slu_write {
 	SLU_WRITE_ANNOTATE,  /* merge `text` (a JSON object) into metadata.annotations */
 	SLU_WRITE_STATUS,    /* merge `text` into status (PodGroups) */
 	SLU_WRITE_EVICT,     /* pod */
+	SLU_WRITE_PATCH,     /* strategic merge patch `text` of the object (built-in kinds) */
 	SLU_WRITE_COUNT,
 };
 const char *slu_write_name(enum slu_write w);
@@ -111,6 +112,7 @@ struct slu_rec_write *slu_rec_write_new(const struct slu_rec_write *like);
 struct slu_rec_written {
 	struct slu_record base;
 	enum slu_write verb;
+	enum slu_kkind kind;
 	uint64_t run, serial;
 	enum slu_kube_outcome outcome;
 	bool uncertain;

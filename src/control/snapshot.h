@@ -45,7 +45,8 @@ struct slu_snap_queue {
 struct slu_counters {
 	uint64_t cycles, cycle_ns, cycle_ns_max;
 	uint64_t objects, gangs_started, gangs_ended, pods_bound, bind_failures, taken_back;
-	uint64_t writes[8], writes_all;
+	uint64_t writes[16], writes_all;
+	uint64_t pods_released, pods_refused;
 	uint64_t audits, audit_lists, audit_differences, refused_objects;
 };
 

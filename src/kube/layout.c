@@ -222,6 +222,39 @@ const struct slu_kobj *slu_klay_pack(const struct slu_kobj *raw)
 	return o;
 }
 
+const struct slu_kobj *slu_kpod_stand_in(const struct slu_kobj *from, const struct slu_ktemplate *t,
+					 int32_t priority)
+{
+	const struct slu_kowner maker = { .name = from->meta.name,
+					  .uid = from->meta.uid,
+					  .controller = true };
+	struct slu_kpod raw = { .o = { .pool = from->pool,
+				       .kind = SLU_KIND_POD,
+				       .flags = from->flags & SLU_KOBJ_BAD_AMOUNT,
+				       .problem = from->problem,
+				       .meta = from->meta },
+				.spec = t->spec,
+				.phase = SLU_PHASE_PENDING,
+				.scheduled = SLU_TRI_ABSENT,
+				.ready = SLU_TRI_ABSENT,
+				.disrupted = SLU_TRI_ABSENT };
+	const struct slu_kobj *o;
+
+	raw.o.meta.labels = t->labels;
+	raw.o.meta.nlabels = t->nlabels;
+	raw.o.meta.annotations = t->annotations;
+	raw.o.meta.nannotations = t->nannotations;
+	raw.o.meta.owners = &maker;
+	raw.o.meta.nowners = 1;
+	raw.o.meta.nfinalizers = 0;
+	if (!raw.spec.has_priority)
+		raw.spec.priority = priority;
+	slu_strpool_lock(from->pool);
+	o = slu_klay_pack(&raw.o);
+	slu_strpool_unlock(from->pool);
+	return o;
+}
+
 static void put_strings(struct slu_strpool *p, const struct slu_klay *l, const char *base)
 {
 	for (const struct slu_klay_field *f = l->f; f->name; f++) {

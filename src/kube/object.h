@@ -505,6 +505,11 @@ static inline bool slu_kstr_is(const char *s, const char *literal)
 	return strcmp(s, literal) == 0;
 }
 
+/* A pod as `from` would make it from its template: named and numbered (uid) as the owner, pending,
+ * with the owner as its controller.  NULL: no memory. */
+const struct slu_kobj *slu_kpod_stand_in(const struct slu_kobj *from, const struct slu_ktemplate *t,
+					 int32_t priority);
+
 /* One JSON object with every field that is kept, keys in a fixed order: for tests, logs, debugging.
  */
 struct slu_buf;

@@ -4,8 +4,10 @@
  *  - notes who submitted and when, to the microsecond, on work that asks for Sluice (the API keeps
  *    neither), as annotations that nobody can forge: they are always overwritten at creation;
  *  - refuses what is plainly wrong (a group size that is no number), with a message;
- *  - in namespaces that are switched to it, holds everything: pods get a gate, Jobs are suspended.
- * Whatever it does not understand it lets pass unchanged: the webhook fails open. */
+ *  - in namespaces that are switched to it, holds everything: pods get a gate, Jobs are suspended;
+ *  - gives work that names Sluice but needs what only the default scheduler decides (unbound
+ * claims, pod affinity, hard spread, resource claims) to that one, gated: Sluice says when and
+ * where. Whatever it does not understand it lets pass unchanged: the webhook fails open. */
 #pragma once
 #include "base/buf.h"
 
@@ -24,6 +26,9 @@ struct slu_admit_rules {
 	/* Held work goes to this scheduler ("FluxionScheduler"), as Fluxqueue did; NULL: left as it
 	 * is. */
 	const char *held_scheduler;
+	/* Is the claim bound to a volume?  NULL: nobody knows, so it counts as not. */
+	bool (*claim_bound)(void *arg, const char *ns, const char *claim);
+	void *arg;
 	/* Is `value` right for `key`?  -EINVAL with the sentence for the user; keys it does not
 	 * know are 0. */
 	int (*check)(const char *key, const char *value, struct slu_error *err);

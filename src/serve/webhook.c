@@ -4,7 +4,9 @@
 
 #include "base/base64.h"
 #include "base/log.h"
+#include "control/feed.h"
 #include "control/group.h"
+#include "control/held.h"
 #include "kube/write.h"
 #include "net/server.h"
 #include "serve/admit.h"
@@ -12,10 +14,10 @@
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
-#define WEBHOOK_NAME "admit.sluice.sh"
-#define BODY_MAX     (8u << 20)
-#define RETRY_NS     (10 * SLU_NS_PER_S)
-#define LOOK_NS      (6 * 3600 * SLU_NS_PER_S)
+#define HOLD_PATH "/hold-v1-sluice" /* asked only about namespaces that are held */
+#define BODY_MAX  (8u << 20)
+#define RETRY_NS  (10 * SLU_NS_PER_S)
+#define LOOK_NS   (6 * 3600 * SLU_NS_PER_S)
 
 /* The Secret's keys, in the order of struct slu_certs. */
 static const char *const secret_key[] = { "ca.crt", "ca.key", "tls.crt", "tls.key" };
@@ -24,6 +26,7 @@ struct slu_webhook {
 	struct slu_loop *loop;
 	struct slu_kube_client *client;
 	const struct slu_config *config;
+	const struct slu_feed *feed;
 	struct slu_server *server;
 	struct slu_addr addr;
 	int listener; /* -1: not open yet */
@@ -81,13 +84,39 @@ static void sent(struct slu_webhook *w, int rc, const char *doing)
 
 /* ---- the answers ---- */
 
-static void answer(struct slu_exchange *x, void *arg)
+static bool claim_bound(void *arg, const char *ns, const char *claim)
 {
 	const struct slu_webhook *w = arg;
+	const struct slu_kobj *o = slu_feed_find(w->feed, SLU_KIND_PVC, ns, claim);
+
+	return o && *slu_kpvc(o)->volume;
+}
+
+/* How work of the namespace is treated.  The API server asks at the held path only about namespaces
+ * it knows to be held, perhaps before our mirror does. */
+static enum slu_held_mode mode_of(const struct slu_webhook *w, const char *space, bool asked)
+{
+	const struct slu_kobj *o = slu_feed_find(w->feed, SLU_KIND_NAMESPACE, "", space);
+	enum slu_held_mode m = o ? slu_held_space(w->config, &o->meta) : SLU_HELD_OFF;
+	struct slu_kpair said = { SLU_HELD_SPACE, "true" };
+	struct slu_kmeta fresh = { .name = space, .labels = &said, .nlabels = 1 };
+
+	if (m == SLU_HELD_OFF && asked && *space)
+		m = slu_held_space(w->config, &fresh);
+	return m;
+}
+
+static void answer(struct slu_exchange *x, void *arg)
+{
+	struct slu_webhook *w = arg;
 	const struct slu_http_request *q = slu_exchange_request(x);
-	const struct slu_admit_rules rules = { .scheduler = w->config->scheduler_names.p,
-					       .n_scheduler = w->config->scheduler_names.n,
-					       .check = slu_group_check_pair };
+	struct slu_admit_rules rules = { .scheduler = w->config->scheduler_names.p,
+					 .n_scheduler = w->config->scheduler_names.n,
+					 .claim_bound = claim_bound,
+					 .arg = w,
+					 .check = slu_group_check_pair };
+	char space[256] = "";
+	enum slu_held_mode mode;
 	struct slu_buf b = SLU_BUF_INIT(BODY_MAX);
 	struct slu_error err = { 0 };
 	int rc;
@@ -96,6 +125,11 @@ static void answer(struct slu_exchange *x, void *arg)
 		slu_http_reply_text(x, 405, "post an AdmissionReview\n");
 		return;
 	}
+	/* What cannot be read is answered by slu_admit(). */
+	(void)(slu_admit_namespace(q->body, q->body_len, space, sizeof space, &err) < 0);
+	mode = mode_of(w, space, strcmp(q->path, HOLD_PATH) == 0);
+	rules.hold = mode != SLU_HELD_OFF;
+	rules.held_scheduler = mode == SLU_HELD_COMPATIBLE ? SLU_HELD_SCHEDULER : NULL;
 	rc = slu_admit(q->body, q->body_len, &rules, now_us(), &b, &err);
 	if (!rc)
 		slu_http_reply(x, 200, "application/json", b.p, b.n);
@@ -124,7 +158,8 @@ static void told(void *arg, const struct slu_kube_reply *r)
 	}
 }
 
-static void tell(struct slu_webhook *w)
+/* The authority goes into every webhook of the configuration that was read. */
+static void tell(struct slu_webhook *w, const struct slu_json *hooks)
 {
 	const struct slu_ktarget t = { .group = "admissionregistration.k8s.io",
 				       .version = "v1",
@@ -137,13 +172,15 @@ static void tell(struct slu_webhook *w)
 	slu_jsonw_obj(&j);
 	slu_jsonw_key(&j, "webhooks");
 	slu_jsonw_arr(&j);
-	slu_jsonw_obj(&j);
-	slu_jsonw_kstr(&j, "name", WEBHOOK_NAME);
-	slu_jsonw_key(&j, "clientConfig");
-	slu_jsonw_obj(&j);
-	slu_jsonw_kstr(&j, "caBundle", slu_buf_str(&ca));
-	slu_jsonw_end_obj(&j);
-	slu_jsonw_end_obj(&j);
+	slu_json_each (hooks, it) {
+		slu_jsonw_obj(&j);
+		slu_jsonw_kstr(&j, "name", slu_json_str_or(slu_json_get(it.val, "name"), ""));
+		slu_jsonw_key(&j, "clientConfig");
+		slu_jsonw_obj(&j);
+		slu_jsonw_kstr(&j, "caBundle", slu_buf_str(&ca));
+		slu_jsonw_end_obj(&j);
+		slu_jsonw_end_obj(&j);
+	}
 	slu_jsonw_end_arr(&j);
 	slu_jsonw_end_obj(&j);
 	if (!rc)
@@ -155,6 +192,33 @@ static void tell(struct slu_webhook *w)
 	sent(w, rc, "telling the authority");
 	slu_buf_done(&b);
 	slu_buf_done(&ca);
+}
+
+static void found(void *arg, const struct slu_kube_reply *r)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	struct slu_webhook *w = arg;
+	struct slu_error err = { 0 };
+
+	if (r->outcome != SLU_KUBE_OK)
+		told(arg, r);
+	else if (!alive(w))
+		return;
+	else if (slu_json_parse(r->body, r->body_len, NULL, &doc, &err) < 0)
+		retry(w, "telling the authority", err.text);
+	else
+		tell(w, slu_json_get(slu_json_root(doc), "webhooks"));
+}
+
+static void find_hooks(struct slu_webhook *w)
+{
+	const struct slu_ktarget t = { .group = "admissionregistration.k8s.io",
+				       .version = "v1",
+				       .resource = "mutatingwebhookconfigurations",
+				       .name = w->config->webhook.configuration };
+
+	sent(w, slu_kube_get(w->client, &t, NULL, (struct slu_kdone){ found, w }),
+	     "reading the configuration");
 }
 
 /* ---- the port ---- */
@@ -190,7 +254,7 @@ static void use(struct slu_webhook *w)
 	if (open_port(w, &err) < 0)
 		retry(w, "opening the port", err.text);
 	else
-		tell(w);
+		find_hooks(w);
 }
 
 /* ---- the certificate in its Secret ---- */
@@ -346,8 +410,8 @@ static void look(void *arg)
 /* ---- the whole ---- */
 
 int slu_webhook_new(struct slu_loop *loop, struct slu_kube_client *client,
-		    const struct slu_config *config, struct slu_webhook **out,
-		    struct slu_error *err)
+		    const struct slu_config *config, const struct slu_feed *feed,
+		    struct slu_webhook **out, struct slu_error *err)
 {
 	struct slu_webhook *w = slu_calloc(1, sizeof *w);
 	struct slu_certs probe = { 0 };
@@ -358,6 +422,7 @@ int slu_webhook_new(struct slu_loop *loop, struct slu_kube_client *client,
 	w->loop = loop;
 	w->client = client;
 	w->config = config;
+	w->feed = feed;
 	w->listener = -1;
 	rc = slu_addr_parse(config->webhook.listen, &w->addr, err);
 	if (rc < 0)
@@ -397,4 +462,10 @@ void slu_webhook_free(struct slu_webhook *w)
 uint16_t slu_webhook_port(const struct slu_webhook *w)
 {
 	return w && w->listener >= 0 ? slu_server_port(w->server, w->listener) : 0;
+}
+
+void slu_webhook_config(struct slu_webhook *w, const struct slu_config *config)
+{
+	if (w)
+		w->config = config;
 }

@@ -13,12 +13,15 @@
 
 struct slu_webhook;
 
-/* Starts at once; what goes wrong later is logged and tried again.  -EINVAL for an address or name
- * that cannot be used. */
+struct slu_feed;
+/* Starts at once; `feed` tells which namespaces are held and which claims bound.  What goes wrong
+ * later is logged and tried again.  -EINVAL for an address or name that cannot be used. */
 int slu_webhook_new(struct slu_loop *loop, struct slu_kube_client *client,
-		    const struct slu_config *config, struct slu_webhook **out,
-		    struct slu_error *err);
-/* Before the client is freed. */
+		    const struct slu_config *config, const struct slu_feed *feed,
+		    struct slu_webhook **out, struct slu_error *err);
+/* A new configuration is in force; what needs a restart is not looked at. */
+void slu_webhook_config(struct slu_webhook *w, const struct slu_config *config);
+/* Before the client and the feed are freed. */
 void slu_webhook_free(struct slu_webhook *w);
 SLU_DEFINE_CLEANUP(struct slu_webhook, slu_webhook_free)
 

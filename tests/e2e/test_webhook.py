@@ -29,7 +29,8 @@ def webhook(module_cluster):
     admin, port = module_cluster.admin, free_port()
     objects = list(yaml.safe_load_all((ROOT / "deploy" / "webhook.yaml").read_text()))
     hook = next(o for o in objects if o["kind"] == "MutatingWebhookConfiguration")
-    hook["webhooks"][0]["clientConfig"] = {"url": f"https://localhost:{port}/mutate-v1-sluice"}
+    for h in hook["webhooks"]:
+        h["clientConfig"] = {"url": f"https://localhost:{port}{h['clientConfig']['service']['path']}"}
     admin.apply(hook)
     settings = {"webhook": {"enabled": True, "listen": f"127.0.0.1:{port}", "names": ["localhost"]}}
     with Sluiced(module_cluster, config=settings) as d:

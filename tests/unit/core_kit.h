@@ -161,6 +161,7 @@ static inline void carry_out(struct world *w, struct slu_rec_write *x)
 		w->statuses++;
 		snprintf(w->last_status, sizeof w->last_status, "%s", x->text);
 		break;
+	case SLU_WRITE_PATCH:
 	case SLU_WRITE_COUNT:
 		break;
 	}

@@ -48,7 +48,11 @@ static const char *admit(const char *kind, const char *operation, const char *ob
 			 const char *held_scheduler)
 {
 	static char short_answer[8192];
-	const struct slu_admit_rules rules = { schedulers, 2, hold, held_scheduler, check_size };
+	const struct slu_admit_rules rules = { .scheduler = schedulers,
+					       .n_scheduler = 2,
+					       .hold = hold,
+					       .held_scheduler = held_scheduler,
+					       .check = check_size };
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	const struct slu_json *response;
 	struct slu_buf in = SLU_BUF_INIT(1 << 20), out = SLU_BUF_INIT(1 << 20);
@@ -174,13 +178,55 @@ static void test_admit(void)
 		  "annotations/sluice.sh~1held\",\"value\":\"yes\"},{\"op\":\"add\",\"path\":\"/metadata/labels/"
 		  "fluxqueue.seen\",\"value\":\"yes\"}]",
 		  true, "FluxionScheduler" },
-		{ "what Fluxqueue has seen", "Job", "CREATE",
-		  "{\"metadata\":{\"labels\":{\"fluxqueue.seen\":\"yes\"},\"annotations\":{}},\"spec\":{\"template\":"
-		  "{\"spec\":{}}}}",
-		  "[" NOTE "]", true, "FluxionScheduler" },
+		{ "a label alone is no way around the door", "Pod", "CREATE",
+		  "{\"metadata\":{\"labels\":{\"fluxqueue.seen\":\"yes\"},\"annotations\":{}},\"spec\":{}}",
+		  "[" NOTE
+		  ",{\"op\":\"add\",\"path\":\"/spec/schedulingGates\",\"value\":[{\"name\":\"fluxqueue\"}]},"
+		  "{\"op\":\"add\",\"path\":\"/metadata/annotations/sluice.sh~1held\",\"value\":\"yes\"}]",
+		  true, NULL },
+		{ "a DaemonSet's pod is made for its node", "Pod", "CREATE",
+		  "{\"metadata\":{\"annotations\":{},\"ownerReferences\":[{\"kind\":\"DaemonSet\",\"controller\":"
+		  "true}]},\"spec\":{}}",
+		  "as it is", true, NULL },
+		{ "a pod that has its node", "Pod", "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"nodeName\":\"n1\"}}",
+		  "[" NOTE "]", true, NULL },
+		{ "a Deployment's own ReplicaSet is not changed behind its back", "ReplicaSet",
+		  "CREATE",
+		  "{\"metadata\":{\"annotations\":{},\"ownerReferences\":[{\"kind\":\"Deployment\",\"controller\":"
+		  "true}]},\"spec\":{\"template\":{\"spec\":{}}}}",
+		  "as it is", true, NULL },
+		{ "a CronJob's Job is held", "Job", "CREATE",
+		  "{\"metadata\":{\"annotations\":{},\"ownerReferences\":[{\"kind\":\"CronJob\",\"controller\":"
+		  "true}]},\"spec\":{\"template\":{\"spec\":{}}}}",
+		  "[{\"op\":\"add\",\"path\":\"/spec/template/spec/schedulingGates\",\"value\":[{\"name\":"
+		  "\"fluxqueue\"}]},{\"op\":\"add\",\"path\":\"/spec/suspend\",\"value\":true},{\"op\":\"add\","
+		  "\"path\":\"/metadata/annotations/sluice.sh~1held\",\"value\":\"yes\"}]",
+		  true, NULL },
+		{ "pod anti-affinity goes to the default scheduler, gated", "Pod", "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"schedulerName\":\"sluice\",\"affinity\":{"
+		  "\"podAntiAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[{}]}}}}",
+		  "[" NOTE ",{\"op\":\"add\",\"path\":\"/spec/schedulerName\",\"value\":"
+		  "\"default-scheduler\"},{\"op\":\"add\",\"path\":\"/spec/schedulingGates\",\"value\":[{"
+		  "\"name\":\"fluxqueue\"}]}]",
+		  false, NULL },
+		{ "a soft spread stays with Sluice", "Pod", "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"schedulerName\":\"sluice\","
+		  "\"topologySpreadConstraints\":[{\"whenUnsatisfiable\":\"ScheduleAnyway\"}]}}",
+		  "[" NOTE "]", false, NULL },
+		{ "an unbound claim in a template", "Job", "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"template\":{\"spec\":{\"schedulerName\":"
+		  "\"sluice\",\"volumes\":[{\"persistentVolumeClaim\":{\"claimName\":\"data\"}}]}}}}",
+		  "[" NOTE
+		  ",{\"op\":\"add\",\"path\":\"/spec/template/spec/schedulerName\",\"value\":"
+		  "\"default-scheduler\"},{\"op\":\"add\",\"path\":\"/spec/template/spec/schedulingGates\","
+		  "\"value\":[{\"name\":\"fluxqueue\"}]}]",
+		  false, NULL },
 	};
 	struct slu_buf out = SLU_BUF_INIT(1 << 16);
-	const struct slu_admit_rules rules = { schedulers, 2, true, NULL, check_size };
+	const struct slu_admit_rules rules = {
+		.scheduler = schedulers, .n_scheduler = 2, .hold = true, .check = check_size
+	};
 	static const char *const bad[] = {
 		"", "{", "[]", "{\"apiVersion\":\"admission.k8s.io/v1beta1\"}",
 		"{\"apiVersion\":\"admission.k8s.io/v1\",\"request\":{}}"

@@ -1,0 +1,242 @@
+/* Held at the door: the gate into pods and templates, Jobs suspended; and what only the default
+ * scheduler can decide handed to it, gated so that Sluice still says when and where. */
+#include "serve/admit_i.h"
+
+#define LABEL_MAX  63
+#define KEY_SEEN   "fluxqueue.seen"
+#define KEY_SELECT "fluxqueue.selector"
+#define DEFAULT    "default-scheduler"
+
+/* ---- the gate ---- */
+
+static bool has_gate(const struct slu_json *spec)
+{
+	slu_json_each (slu_json_get(spec, "schedulingGates"), it) {
+		const char *name = slu_json_str(slu_json_get(it.val, "name"));
+
+		if (name && strcmp(name, SLU_ADMIT_GATE) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Add the gate to a pod spec found at `path`, unless it is there; other gates stay. */
+static void set_gate(struct slu_admit_patch *p, const struct slu_json *spec, const char *path)
+{
+	bool list = slu_json_is_arr(slu_json_get(spec, "schedulingGates"));
+	struct slu_buf at = SLU_BUF_INIT(256);
+
+	if (has_gate(spec))
+		return;
+	slu_buf_puts(&at, path);
+	slu_buf_puts(&at, list ? "/schedulingGates/-" : "/schedulingGates");
+	slu_admit_op(p, "add", slu_buf_str(&at), NULL);
+	if (!list)
+		slu_jsonw_arr(&p->w);
+	slu_jsonw_obj(&p->w);
+	slu_jsonw_kstr(&p->w, "name", SLU_ADMIT_GATE);
+	slu_jsonw_end_obj(&p->w);
+	if (!list)
+		slu_jsonw_end_arr(&p->w);
+	slu_admit_op_end(p);
+	slu_buf_done(&at);
+}
+
+/* ---- what Sluice does not decide ---- */
+
+static bool has_terms(const struct slu_json *spec, const char *which)
+{
+	return slu_json_count(slu_json_dig(spec, "affinity", which,
+					   "requiredDuringSchedulingIgnoredDuringExecution",
+					   NULL)) > 0;
+}
+
+static bool spreads_hard(const struct slu_json *spec)
+{
+	slu_json_each (slu_json_get(spec, "topologySpreadConstraints"), it) {
+		const char *how = slu_json_str(slu_json_get(it.val, "whenUnsatisfiable"));
+
+		if (!how || strcmp(how, "ScheduleAnyway") != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Disks that only some nodes reach, or claims that are not bound yet. */
+static bool needs_volumes(const struct slu_admit_review *r, const struct slu_admit_rules *rules)
+{
+	static const char *const disk[] = { "ephemeral",
+					    "awsElasticBlockStore",
+					    "gcePersistentDisk",
+					    "azureDisk",
+					    "cinder",
+					    "iscsi",
+					    "rbd",
+					    "fc",
+					    "vsphereVolume",
+					    "portworxVolume" };
+
+	if (slu_json_count(slu_json_get(r->spec, "volumeClaimTemplates")) > 0 && r->template)
+		return true;
+	slu_json_each (slu_json_get(r->pod, "volumes"), it) {
+		const char *claim = slu_json_str(
+			slu_json_dig(it.val, "persistentVolumeClaim", "claimName", NULL));
+
+		for (size_t i = 0; i < SLU_LEN(disk); i++)
+			if (slu_json_is_obj(slu_json_get(it.val, disk[i])))
+				return true;
+		if (claim &&
+		    !(rules->claim_bound && rules->claim_bound(rules->arg, r->space, claim)))
+			return true;
+	}
+	return false;
+}
+
+static bool needs_default(const struct slu_admit_review *r, const struct slu_admit_rules *rules)
+{
+	return has_terms(r->pod, "podAffinity") || has_terms(r->pod, "podAntiAffinity") ||
+	       spreads_hard(r->pod) || slu_json_count(slu_json_get(r->pod, "resourceClaims")) > 0 ||
+	       needs_volumes(r, rules);
+}
+
+static bool names_ours(const struct slu_admit_review *r, const struct slu_admit_rules *rules)
+{
+	const char *name = slu_json_str(slu_json_get(r->pod, "schedulerName"));
+
+	for (uint32_t i = 0; name && i < rules->n_scheduler; i++)
+		if (strcmp(name, rules->scheduler[i]) == 0)
+			return true;
+	return false;
+}
+
+/* ---- whom ---- */
+
+static const struct slu_json *controller(const struct slu_admit_review *r)
+{
+	slu_json_each (slu_json_get(r->meta, "ownerReferences"), it)
+		if (slu_json_bool_or(slu_json_get(it.val, "controller"), false))
+			return it.val;
+	return NULL;
+}
+
+/* Pods that must run where they are made for. */
+static bool is_bound(const struct slu_admit_review *r)
+{
+	const char *kind = slu_json_str(slu_json_get(controller(r), "kind"));
+	const char *node = slu_json_str(slu_json_get(r->pod, "nodeName"));
+
+	return (node && *node) || (kind && (!strcmp(kind, "DaemonSet") || !strcmp(kind, "Node")));
+}
+
+/* A template is changed where a person wrote it (and in Jobs, whoever makes them): a controller
+ * that finds its own work changed may make it again and again.  Their pods are held one by one. */
+static bool may_change(const struct slu_admit_review *r)
+{
+	if (!r->template)
+		return !is_bound(r);
+	return strcmp(r->kind, "Job") == 0 || !controller(r);
+}
+
+/* ---- holding ---- */
+
+/* "<kind>-<name>-<namespace>", if that can be a label's value. */
+static bool selector(const struct slu_admit_review *r, char out[static LABEL_MAX + 1])
+{
+	struct slu_buf b = SLU_BUF_INIT(LABEL_MAX);
+	bool fits;
+
+	slu_buf_puts(&b, slu_admit_kind(r->kind));
+	slu_buf_putc(&b, '-');
+	slu_buf_puts(&b, r->name);
+	slu_buf_putc(&b, '-');
+	slu_buf_puts(&b, r->space);
+	fits = !b.error && *r->name;
+	if (fits)
+		memcpy(out, b.p, b.n + 1);
+	slu_buf_done(&b);
+	return fits;
+}
+
+static void seen_template(const struct slu_admit_review *r, struct slu_admit_patch *p, bool job)
+{
+	char select[LABEL_MAX + 1];
+	const char *pair[2][2] = { { KEY_SEEN, "yes" }, { KEY_SELECT, select } };
+	uint32_t n = !job && selector(r, select) ? 2 : 1;
+
+	if (!slu_json_is_obj(slu_json_get(r->template, "metadata"))) {
+		slu_admit_op(p, "add", "/spec/template/metadata", NULL);
+		slu_jsonw_obj(&p->w);
+		slu_jsonw_end_obj(&p->w);
+		slu_admit_op_end(p);
+	}
+	slu_admit_pairs(p, slu_json_dig(r->template, "metadata", "labels", NULL),
+			"/spec/template/metadata/labels", (const char *const(*)[2])pair, n);
+}
+
+static void mark(const struct slu_admit_review *r, struct slu_admit_patch *p, const char *value,
+		 bool noted)
+{
+	const char *held[1][2] = { { SLU_ADMIT_HELD, value } };
+
+	/* note_submission() has made the map of annotations if it was missing. */
+	if (noted)
+		slu_admit_set(p, "/metadata/annotations", held[0][0], held[0][1]);
+	else
+		slu_admit_pairs(p, slu_json_get(r->meta, "annotations"), "/metadata/annotations",
+				(const char *const(*)[2])held, 1);
+}
+
+static void hold(const struct slu_admit_review *r, const char *scheduler, bool compatible,
+		 struct slu_admit_patch *p, bool noted)
+{
+	bool job = strcmp(r->kind, "Job") == 0;
+	bool by_user = slu_json_bool_or(slu_json_get(r->spec, "suspend"), false);
+	const char *seen[1][2] = { { KEY_SEEN, "yes" } };
+
+	if (r->template && compatible)
+		seen_template(r, p, job);
+	if (scheduler)
+		slu_admit_set(p,
+			      r->template ? "/spec/template/spec/schedulerName"
+					  : "/spec/schedulerName",
+			      NULL, scheduler);
+	set_gate(p, r->pod, r->template ? "/spec/template/spec" : "/spec");
+	if (job) {
+		slu_admit_op(p, "add", "/spec/suspend", NULL);
+		slu_jsonw_bool(&p->w, true);
+		slu_admit_op_end(p);
+	}
+	mark(r, p, job && by_user ? "user" : "yes", noted);
+	if (compatible)
+		slu_admit_pairs(p, slu_json_get(r->meta, "labels"), "/metadata/labels",
+				(const char *const(*)[2])seen, 1);
+}
+
+/* Held already: by an earlier pass, or because its template was.  A Job counts only when suspended
+ * too. */
+static bool is_held(const struct slu_admit_review *r)
+{
+	if (strcmp(r->kind, "Job") == 0 &&
+	    !slu_json_bool_or(slu_json_get(r->spec, "suspend"), false))
+		return false;
+	return has_gate(r->pod);
+}
+
+void slu_admit_hold(const struct slu_admit_review *r, const struct slu_admit_rules *rules,
+		    struct slu_admit_patch *p, bool noted)
+{
+	bool compatible = rules->hold && rules->held_scheduler;
+	bool other = (names_ours(r, rules) || compatible) && needs_default(r, rules);
+
+	if (!may_change(r))
+		return;
+	if (rules->hold && !is_held(r)) {
+		hold(r, other ? DEFAULT : rules->held_scheduler, compatible, p, noted);
+	} else if (!rules->hold && other && !has_gate(r->pod)) {
+		slu_admit_set(p,
+			      r->template ? "/spec/template/spec/schedulerName"
+					  : "/spec/schedulerName",
+			      NULL, DEFAULT);
+		set_gate(p, r->pod, r->template ? "/spec/template/spec" : "/spec");
+	}
+}

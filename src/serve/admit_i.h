@@ -1,0 +1,34 @@
+/* admit_i.h — private to admit*.c: the review that came in, the patch that goes out. */
+#pragma once
+#include "serve/admit.h"
+#include "wire/json.h"
+#include "wire/jsonw.h"
+
+struct slu_admit_patch {
+	struct slu_buf text;
+	struct slu_jsonw w;
+	uint32_t ops;
+};
+
+struct slu_admit_review {
+	const struct slu_json *request, *object, *meta, *spec,
+		*template;          /* template: NULL for a Pod */
+	const struct slu_json *pod; /* the pod spec, wherever it is */
+	const char *uid, *kind, *space, *name;
+};
+
+/* "pod", "job", ...; NULL: a kind we know nothing about. */
+const char *slu_admit_kind(const char *kind);
+/* Set a string, at `path` (a ready JSON pointer) or at `key` below it. */
+void slu_admit_set(struct slu_admit_patch *p, const char *path, const char *key, const char *value);
+/* Pairs of a string map that may not be there yet. */
+void slu_admit_pairs(struct slu_admit_patch *p, const struct slu_json *map, const char *path,
+		     const char *const (*pair)[2], uint32_t n);
+/* An operation up to its value, which the caller writes to p->w, and its end. */
+void slu_admit_op(struct slu_admit_patch *p, const char *what, const char *path, const char *key);
+void slu_admit_op_end(struct slu_admit_patch *p);
+
+/* admit_hold.c: hold it, or hand it to the default scheduler, if the rules say so.  `noted`: the
+ * map of annotations has been made by an earlier operation. */
+void slu_admit_hold(const struct slu_admit_review *r, const struct slu_admit_rules *rules,
+		    struct slu_admit_patch *p, bool noted);
