@@ -63,8 +63,8 @@ static const struct {
 	{ "resident memory", "first", 135000, 1027000 },
 	{ "one whole node", "first", 300, 500 },
 	{ "one whole node", NULL, 11000, 257000 },
-	{ "one core of a node", "first", 200, 400 },
-	{ "one core of a node", NULL, 31000, 495000 },
+	{ "one core anywhere", "first", 200, 400 },
+	{ "one core anywhere", NULL, 31000, 495000 },
 	{ "gang of 8 whole nodes", "first", 1000, 1200 },
 	{ "gang of 8 whole nodes", NULL, 10000, 235000 },
 	{ "gang of 64 whole nodes", "first", 13000, 8000 },
@@ -90,19 +90,45 @@ static double reference_of(const char *what, const char *policy, uint32_t nodes)
 	return 0;
 }
 
+/* Times of the smallest machine, to compare the others with. */
+static struct seen {
+	char policy[16], what[40];
+	double us;
+} seen[256];
+static uint32_t nseen, smallest;
+
+/* How many times slower than on the smallest machine; 0 = not known. */
+static double growth(uint32_t nodes, const char *policy, const char *what, double us)
+{
+	for (uint32_t i = 0; i < nseen; i++)
+		if (strcmp(seen[i].policy, policy) == 0 && strcmp(seen[i].what, what) == 0)
+			return us / seen[i].us;
+	if ((!smallest || nodes == smallest) && nseen < SLU_LEN(seen)) {
+		smallest = nodes;
+		snprintf(seen[nseen].policy, sizeof seen->policy, "%s", policy);
+		snprintf(seen[nseen].what, sizeof seen->what, "%s", what);
+		seen[nseen++].us = us;
+	}
+	return 0;
+}
+
 static void row(uint32_t nodes, const char *policy, const char *what, const char *unit,
 		double value)
 {
 	double ref = reference_of(what, policy, nodes);
+	double more = strcmp(unit, "us") == 0 ? growth(nodes, policy, what, value) : 0;
 
-	if (json)
-		printf("%s{\"nodes\": %u, \"policy\": \"%s\", \"what\": \"%s\", \"unit\": \"%s\", \"value\": %.3f, \"reference\": %.0f}",
-		       first_row ? "[" : ",\n ", nodes, policy, what, unit, value, ref);
-	else if (ref > 0 && value > 0)
-		printf("%6u  %-10s %-34s %12.1f %-2s  %10.0f  %8.1fx\n", nodes, policy, what, value,
-		       unit, ref, ref / value);
-	else
-		printf("%6u  %-10s %-34s %12.1f %s\n", nodes, policy, what, value, unit);
+	if (json) {
+		printf("%s{\"nodes\": %u, \"policy\": \"%s\", \"what\": \"%s\", \"unit\": \"%s\", \"value\": %.3f, \"reference\": %.0f, \"growth\": %.3f}",
+		       first_row ? "[" : ",\n ", nodes, policy, what, unit, value, ref, more);
+	} else {
+		printf("%6u  %-10s %-34s %12.1f %-2s", nodes, policy, what, value, unit);
+		if (ref > 0 && value > 0)
+			printf("  %10.0f  %8.1fx", ref, ref / value);
+		if (more > 0)
+			printf("%*s %6.2f", ref > 0 && value > 0 ? 0 : 23, "", more);
+		printf("\n");
+	}
 	first_row = false;
 	fflush(stdout);
 }
@@ -382,7 +408,7 @@ int main(int argc, char **argv)
 			die("usage: engine [--json] [--nodes N,N] [--policy P,P] [--only WORD] [--count K]");
 	}
 	if (!json)
-		printf(" nodes  policy     operation                               this engine     reference    faster\n");
+		printf(" nodes  policy     operation                               this engine     reference    faster  growth\n");
 	for (const char *n = nodes; *n; n += strcspn(n, ","), n += *n == ',')
 		for (const char *p = policies; *p; p += strcspn(p, ","), p += *p == ',') {
 			char *policy = slu_strndup(p, strcspn(p, ","));

@@ -1,7 +1,7 @@
 /* core.h — what the files of the matcher share.  Not for others.
  *
  *	filter.c  pruning filters, aggregates per vertex, order of children
- *	policy.c  policy names, scores          sort.c   the order among equals
+ *	policy.c  policy names, scores          sort.c   the order among equals; sort_runs.c
  *	walk.c    one attempt: which vertices   flex.c   or-slots and xor-slots
  *	book.c    marks become bookings and output
  *	ops.c     operations and time           fast.c   the same answers with less work
@@ -161,6 +161,13 @@ struct key {
 void sort_keys(struct key *k, uint32_t n, bool greater);
 /* The same for the first `need` of them; the rest is in any order. */
 void sort_first(struct key *k, uint32_t n, uint32_t need, bool greater);
+/* The same in the middle of a sort that may split `depth` times more. */
+void sort_deeper(struct key *k, uint32_t n, uint32_t need, int depth, bool greater);
+/* The interval of numbers that are equal to i; lower intervals come first. */
+typedef void run_fn(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi);
+/* The first `need` of the numbers below n, given as they are or in reverse.  0, -ENOMEM. */
+int sort_runs(struct slu_arena *mem, uint32_t n, bool reversed, uint32_t need, run_fn *run_of,
+	      void *arg, uint32_t *out);
 
 /* --- walk.c --- */
 struct reqinfo {

@@ -38,6 +38,7 @@ static void front_done(struct front *f)
 	slu_free(f->score);
 	slu_free(f->centre);
 	slu_free(f->found);
+	slu_free(f->gap);
 	slu_free(f->at);
 	*f = (struct front){ 0 };
 }
@@ -187,13 +188,14 @@ static int arrange(struct building *b)
 	f->score = slu_reallocarray(NULL, n + 1, sizeof *f->score);
 	f->centre = slu_reallocarray(NULL, n + 1, sizeof *f->centre);
 	f->found = slu_reallocarray(NULL, n + 1, sizeof *f->found);
+	f->gap = slu_calloc(memo_words(n), sizeof *f->gap);
 	f->at = slu_reallocarray(NULL, m->nv + 1, sizeof *f->at);
-	if (!s || !f->v || !f->score || !f->centre || !f->found || !f->at) {
+	if (!s || !f->v || !f->score || !f->centre || !f->found || !f->gap || !f->at) {
 		slu_free(s);
 		return -ENOMEM;
 	}
 	memset(f->at, 0xff, m->nv * sizeof *f->at);
-	f->distinct = true;
+	f->distinct = f->falling = f->rising = true;
 	for (uint32_t i = 0; i < n && !f->bad; i++) {
 		s[i].i = i;
 		s[i].score = 1;
@@ -209,8 +211,12 @@ static int arrange(struct building *b)
 			f->centre[i] = b->centre.p[s[i].i];
 			f->found[i] = s[i].i;
 			f->at[f->v[i]] = i;
+			f->falling &= s[i].i == i;
+			f->rising &= s[i].i == n - 1 - i;
 			if (i && s[i].score == s[i - 1].score)
 				f->distinct = false;
+			if (i + 1 == n || llabs(s[i].score - s[i + 1].score) != 1)
+				f->gap[i / 64] |= 1ull << i % 64;
 		}
 	}
 	slu_free(s);
@@ -269,8 +275,7 @@ struct front *front_for(struct slu_match *m, const struct slu_request *r)
 
 /* --- requests --- */
 
-/* Whether the rules cover it, and what it is, as bytes. */
-static bool sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint32_t *at)
+bool request_sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint32_t *at)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const struct slu_request *r = &list[i];
@@ -290,7 +295,7 @@ static bool sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint3
 			return false;
 		memcpy(sig + *at, words_, sizeof words_);
 		*at += sizeof words_;
-		if (!sign(r->with, r->nwith, sig, at))
+		if (!request_sign(r->with, r->nwith, sig, at))
 			return false;
 	}
 	return true;
@@ -365,269 +370,4 @@ struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uin
 	}
 	x->duration = a->duration;
 	return x;
-}
-
-/* --- an attempt --- */
-
-/* Ask the vertex at position p; true if it serves. */
-static bool ask(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
-{
-	struct slu_match *m = a->m;
-	uint64_t bit = 1ull << p % 64;
-	uint32_t v = f->v[p];
-	int64_t count = 0;
-	bool good = walk_above(a, v) && walk_visit(a, v, f->centre[p], &count, NULL);
-
-	m->fast->last[x->front] = SLU_NONE;
-	x->known[p / 64] |= bit;
-	if (led_starts_after(&m->led, v, a->at))
-		x->later[p / 64] |= bit;
-	else
-		x->later[p / 64] &= ~bit;
-	if (good) {
-		x->count[p] = (uint32_t)count;
-		x->marked[p] = m->gen;
-		x->maybe[p / 64] |= bit;
-	} else {
-		x->maybe[p / 64] &= ~bit;
-	}
-	return good;
-}
-
-static bool serves(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
-{
-	return x->known[p / 64] >> p % 64 & 1 ? true : ask(a, f, x, p);
-}
-
-/* First position from p on that may serve; n at the end. */
-static uint32_t next_maybe(const struct memo *x, uint32_t n, uint32_t p)
-{
-	for (uint32_t w = p / 64; p < n; p = ++w * 64) {
-		uint64_t bits = x->maybe[w] >> p % 64;
-
-		if (bits) {
-			p += (uint32_t)__builtin_ctzll(bits);
-			return p < n ? p : n;
-		}
-	}
-	return n;
-}
-
-static uint32_t next_serving(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
-{
-	for (p = next_maybe(x, f->n, p); p < f->n; p = next_maybe(x, f->n, p + 1))
-		if (serves(a, f, x, p) || a->no_memory)
-			return p;
-	return f->n;
-}
-
-void mark_above(struct slu_match *m, uint32_t v)
-{
-	for (uint32_t e = m->up[v]; e != SLU_NONE && m->mark[e].gen != m->gen; e = m->up[v]) {
-		mark_put(m, e, m->g->v.p[v].size, false);
-		v = m->g->e.p[e].src;
-	}
-}
-
-/* Mark vertex p and all above it. */
-static bool take(struct attempt *a, const struct front *f, struct memo *x, uint32_t p, bool excl)
-{
-	struct slu_match *m = a->m;
-	uint32_t v = f->v[p], e = m->up[v];
-
-	if (a->mode == MODE_SATISFY)
-		return true; /* nobody will follow the marks */
-	if (x->marked[p] != m->gen && !ask(a, f, x, p))
-		return false;
-	mark_put(m, e, x->count[p], excl);
-	mark_above(m, m->g->e.p[e].src);
-	return true;
-}
-
-/* Where the run of neighbouring scores starts, for positions in order of score (falling). */
-static void run_keys(const struct front *f, const uint32_t *serving, uint32_t n, int64_t *key)
-{
-	for (uint32_t i = n; i-- > 0;) {
-		int64_t s = f->score[serving[i]];
-
-		key[i] = s;
-		if (i + 1 < n && f->score[serving[i + 1]] == s)
-			key[i] = key[i + 1];
-		else if (i + 1 < n && f->score[serving[i + 1]] == s - 1)
-			key[i] = key[i + 1];
-	}
-}
-
-/* Decide among equals as the reference's sort does. */
-static int by_sorting(struct attempt *a, const struct front *f, struct memo *x, uint32_t want,
-		      bool excl)
-{
-	struct slu_match *m = a->m;
-	uint32_t *serving, n = 0;
-	struct key *keys;
-	int64_t *run, units = 0;
-
-	serving = slu_arena_alloc(&m->tmp, (f->n + 1) * sizeof *serving);
-	keys = slu_arena_alloc(&m->tmp, (f->n + 1) * sizeof *keys);
-	run = slu_arena_alloc(&m->tmp, (f->n + 1) * sizeof *run);
-	if (!serving || !keys || !run)
-		return -ENOMEM;
-	for (uint32_t p = next_serving(a, f, x, 0); p < f->n; p = next_serving(a, f, x, p + 1))
-		serving[n++] = p;
-	if (a->no_memory)
-		return -ENOMEM;
-	if (m->policy.scorer == SCORE_LOCALITY)
-		run_keys(f, serving, n, run);
-	else
-		for (uint32_t i = 0; i < n; i++)
-			run[i] = f->score[serving[i]];
-	/* In order of discovery: `found` is a permutation, so put each to its place. */
-	{
-		uint32_t *slot = slu_arena_alloc(&m->tmp, (f->n + 1) * sizeof *slot), k = 0;
-
-		if (!slot)
-			return -ENOMEM;
-		memset(slot, 0xff, f->n * sizeof *slot);
-		for (uint32_t i = 0; i < n; i++)
-			slot[f->found[serving[i]]] = i;
-		for (uint32_t d = 0; d < f->n; d++)
-			if (slot[d] != SLU_NONE)
-				keys[k++] = (struct key){ run[slot[d]],
-							  (void *)(uintptr_t)serving[slot[d]] };
-	}
-	sort_first(keys, n, want, greater_first(m));
-	for (uint32_t i = 0; i < n && units < want; i++) {
-		uint32_t p = (uint32_t)(uintptr_t)keys[i].c;
-
-		units += x->count[p];
-		if (!take(a, f, x, p, excl))
-			return -EAGAIN;
-	}
-	return 0;
-}
-
-/* The best `want` units when no two scores are equal: simply in order. */
-static int in_order(struct attempt *a, const struct front *f, struct memo *x, uint32_t want,
-		    bool excl)
-{
-	uint32_t p = 0;
-	int64_t units = 0;
-
-	for (;;) {
-		p = next_serving(a, f, x, p);
-		if (a->no_memory)
-			return -ENOMEM;
-		if (p == f->n)
-			return -ENODEV;
-		if (!take(a, f, x, p, excl))
-			return -EAGAIN;
-		units += x->count[p];
-		if (units >= want)
-			break;
-		p++;
-	}
-	return 0;
-}
-
-/* Units that serve, up to `enough`. */
-static int64_t units_serving(struct attempt *a, const struct front *f, struct memo *x,
-			     int64_t enough)
-{
-	int64_t units = 0;
-
-	for (uint32_t p = next_serving(a, f, x, 0); p < f->n && units < enough;
-	     p = next_serving(a, f, x, p + 1))
-		units += x->count[p];
-	return units;
-}
-
-void fast_skip_begin(struct attempt *a)
-{
-	struct slu_match *m = a->m;
-	uint8_t sig[SIG_MAX];
-	uint32_t nsig = 0;
-	struct front *f;
-
-	a->skip = NULL;
-	if (m->count_visits || !m->tree || m->flexible || m->nsub > 1 || m->odd || a->nlist != 1 ||
-	    a->list->type == SLU_TYPE_SLOT || a->constraint || !sign(a->list, 1, sig, &nsig))
-		return;
-	f = front_for(m, a->list);
-	if (f && !f->bad)
-		a->skip = memo_for(a, (uint32_t)(f - m->fast->front), sig, nsig);
-}
-
-bool fast_fails(const struct attempt *a, uint32_t v)
-{
-	uint32_t p = a->m->fast->front[a->skip->front].at[v];
-
-	return p != SLU_NONE && a->skip->known[p / 64] >> p % 64 & 1;
-}
-
-void fast_failed(struct attempt *a, uint32_t v)
-{
-	struct slu_match *m = a->m;
-	struct memo *x = a->skip;
-	uint32_t p = m->fast->front[x->front].at[v];
-	uint64_t bit = 1ull << p % 64;
-
-	if (p == SLU_NONE)
-		return;
-	x->known[p / 64] |= bit;
-	if (led_starts_after(&m->led, v, a->at))
-		x->later[p / 64] |= bit;
-	else
-		x->later[p / 64] &= ~bit;
-	m->fast->last[x->front] = SLU_NONE;
-}
-
-int fast_attempt(struct attempt *a)
-{
-	struct slu_match *m = a->m;
-	const struct slu_request *r = a->list;
-	uint8_t sig[SIG_MAX];
-	uint32_t nsig = 0, want;
-	struct front *f;
-	struct memo *x;
-	bool excl;
-	int rc;
-
-	if (m->count_visits || !m->tree || m->flexible || m->nsub > 1 || m->policy.stop || m->odd ||
-	    a->nlist != 1 || !sign(r, 1, sig, &nsig))
-		return -EAGAIN;
-	if (r->type == SLU_TYPE_SLOT && m->inexact)
-		return -EAGAIN; /* above a slot the sums are asked */
-	f = front_for(m, r);
-	if (!f || f->bad)
-		return -EAGAIN;
-	x = memo_for(a, (uint32_t)(f - m->fast->front), sig, nsig);
-	if (!x)
-		return -EAGAIN;
-	excl = r->excl == SLU_EXCL_TRUE;
-	a->root_needs = 1;
-	a->root_excl = false;
-	if (r->type == SLU_TYPE_SLOT)
-		return fast_slots(a, r, f, x);
-	if (r->count.min == r->count.max) {
-		want = slu_count_select(&r->count, r->count.min);
-		if (!want)
-			return -EAGAIN;
-	} else {
-		int64_t q = units_serving(a, f, x, UINT32_MAX);
-
-		want = slu_count_select(&r->count, (uint32_t)SLU_MIN(q, (int64_t)UINT32_MAX));
-	}
-	rc = -ENODEV;
-	if (want && f->distinct && m->policy.scorer != SCORE_LOCALITY)
-		rc = in_order(a, f, x, want, excl);
-	else if (want && units_serving(a, f, x, want) >= want)
-		rc = by_sorting(a, f, x, want, excl);
-	if (a->no_memory)
-		return -ENOMEM;
-	if (rc == -EAGAIN) {
-		memo_forget(f, x);
-		return rc;
-	}
-	a->error = rc == -ENODEV ? ENODEV : EBUSY;
-	return rc;
 }

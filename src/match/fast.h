@@ -17,6 +17,9 @@ struct front {
 	uint32_t *found; /* by position: order of discovery */
 	uint32_t *at;    /* by vertex: position, SLU_NONE */
 	bool distinct;   /* no two scores are equal */
+	/* Discovered in order of score, best first or best last. */
+	bool falling, rising;
+	uint64_t *gap; /* by position, as bits: the next score is not the neighbour of this */
 	/* Fronts of top-level slots: vertices whose children have all these types. */
 	uint16_t kids[SLOT_KIDS_MAX];
 	uint32_t nkids;
@@ -48,6 +51,11 @@ struct memo {
 	bool unordered; /* some vertex offered a better slot after a worse one */
 	uint32_t *tree; /* tournament: the position with the best first slot */
 	uint32_t leaves;
+	uint32_t *sums;  /* Fenwick tree over positions: slots offered */
+	uint32_t *level; /* how many slots have score base + i */
+	int64_t base;
+	uint32_t nlevel, filled; /* entries; those above 0 */
+	bool spread;             /* no `level`: scores too far apart, or no memory */
 };
 
 struct fast {
@@ -65,8 +73,12 @@ void memo_forget(const struct front *f, struct memo *x);
 /* The front for a request's type, or for its slot; NULL when there is no room. */
 struct front *front_for(struct slu_match *m, const struct slu_request *r);
 struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig);
+/* Whether the rules cover a request, and what it is, as bytes. */
+bool request_sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint32_t *at);
 /* Put the greater score first? */
 bool greater_first(const struct slu_match *m);
+
+/* --- fast_front.c --- */
 /* Mark all edges above v that are not marked yet. */
 void mark_above(struct slu_match *m, uint32_t v);
 

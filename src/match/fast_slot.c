@@ -3,8 +3,15 @@
  *
  * Offers are remembered per vertex until something below it changes, and a tournament over the
  * vertices finds the best first slot.  When the last slot chosen ties with one left out, all offers
- * go through the reference's sort. */
+ * go through the reference's sort: piece by piece if all of them are equal to it, else one by one.
+ */
 #include "match/fast.h"
+
+#define LEVELS_MAX 4096
+
+struct chosen {
+	uint32_t p, i; /* position of the vertex, number of its slot */
+};
 
 void memo_slots_done(struct memo *x, uint32_t n)
 {
@@ -12,8 +19,10 @@ void memo_slots_done(struct memo *x, uint32_t n)
 		slu_free(x->offer[i].score);
 	slu_free(x->offer);
 	slu_free(x->tree);
+	slu_free(x->sums);
+	slu_free(x->level);
 	x->offer = NULL;
-	x->tree = NULL;
+	x->tree = x->sums = x->level = NULL;
 }
 
 static int make_room(const struct front *f, struct memo *x)
@@ -24,7 +33,8 @@ static int make_room(const struct front *f, struct memo *x)
 		;
 	x->offer = slu_calloc(f->n + 1, sizeof *x->offer);
 	x->tree = slu_reallocarray(NULL, 2 * (size_t)x->leaves, sizeof *x->tree);
-	if (!x->offer || !x->tree) {
+	x->sums = slu_calloc(f->n + 1, sizeof *x->sums);
+	if (!x->offer || !x->tree || !x->sums) {
 		memo_slots_done(x, f->n);
 		return -ENOMEM;
 	}
@@ -55,6 +65,85 @@ static void replay(struct memo *x, uint32_t p, bool greater)
 		x->tree[i] = better(x, x->tree[2 * i], x->tree[2 * i + 1], greater);
 }
 
+/* --- how many slots, and of which scores --- */
+
+static void sums_add(const struct front *f, struct memo *x, uint32_t p, uint32_t more)
+{
+	for (uint32_t i = p + 1; i <= f->n; i += i & -i)
+		x->sums[i] += more; /* modulo 2^32: also takes away */
+}
+
+/* The vertex that offers slot number i of all, and which of its own that is. */
+static struct chosen sums_find(const struct front *f, const struct memo *x, uint32_t i)
+{
+	uint32_t p = 0;
+
+	for (uint32_t step = x->leaves; step; step /= 2)
+		if (p + step <= f->n && x->sums[p + step] <= i) {
+			p += step;
+			i -= x->sums[p];
+		}
+	return (struct chosen){ p, i };
+}
+
+/* Make room for this score, or note that there is none. */
+static void level_reach(struct memo *x, int64_t score)
+{
+	int64_t low = x->nlevel ? SLU_MIN(x->base, score) : score;
+	int64_t high = x->nlevel ? SLU_MAX(x->base + x->nlevel - 1, score) : score;
+	uint32_t *more, n;
+
+	if (x->nlevel && low == x->base && high == x->base + x->nlevel - 1)
+		return;
+	n = (uint32_t)SLU_MIN(high - low + 1, (int64_t)LEVELS_MAX + 1);
+	more = n <= LEVELS_MAX ? slu_calloc(n, sizeof *more) : NULL;
+	if (!more) {
+		x->spread = true;
+		return;
+	}
+	if (x->nlevel)
+		memcpy(more + (x->base - low), x->level, x->nlevel * sizeof *more);
+	slu_free(x->level);
+	x->level = more;
+	x->base = low;
+	x->nlevel = n;
+}
+
+/* Count the slots of an offer in (1) or out (-1). */
+static void levels_count(struct memo *x, const struct offer *o, int by)
+{
+	for (uint32_t i = 0; i < o->n && !x->spread; i++) {
+		uint32_t *n;
+
+		if (by > 0)
+			level_reach(x, o->score[i]);
+		if (x->spread)
+			break;
+		n = &x->level[o->score[i] - x->base];
+		x->filled += by > 0 && !*n;
+		*n += (uint32_t)by;
+		x->filled -= by < 0 && !*n;
+	}
+}
+
+/* Whether the sort would find no two slots different. */
+static bool all_equal(const struct slu_match *m, const struct memo *x)
+{
+	uint32_t low = 0, high = x->nlevel;
+
+	if (x->spread || !x->filled)
+		return false;
+	if (m->policy.scorer != SCORE_LOCALITY)
+		return x->filled == 1;
+	while (!x->level[low])
+		low++;
+	while (!x->level[high - 1])
+		high--;
+	return high - low == x->filled;
+}
+
+/* --- offers --- */
+
 /* What vertex p offers now. */
 static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
@@ -82,6 +171,7 @@ static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 		o->score = s;
 		o->cap = k->n;
 	}
+	levels_count(x, o, -1);
 	for (struct cand *c = k ? k->head : NULL; c; c = c->next) {
 		if (c->score <= 0)
 			f->bad = true;
@@ -95,7 +185,9 @@ static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 	if (f->bad)
 		return -EAGAIN;
 	x->slots += (int64_t)n - o->n;
+	sums_add(f, x, p, n - o->n);
 	o->n = n;
+	levels_count(x, o, 1);
 	o->next = 0;
 	o->head = k ? k->head : NULL;
 	x->marked[p] = m->gen;
@@ -156,10 +248,6 @@ static int take(struct attempt *a, struct front *f, struct memo *x, uint32_t p, 
 	mark_above(m, f->v[p]);
 	return 0;
 }
-
-struct chosen {
-	uint32_t p, i;
-};
 
 /* The best `want` slots by the tournament; -EAGAIN if equals are left out. */
 static int by_tournament(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
@@ -247,6 +335,29 @@ static int by_sorting(struct attempt *a, struct front *f, struct memo *x, uint32
 	return 0;
 }
 
+static void one_run(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi)
+{
+	*lo = 0;
+	*hi = *(uint32_t *)arg;
+}
+
+/* All slots are equal to the sort. */
+static int by_place(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
+		    struct chosen *out)
+{
+	struct slu_match *m = a->m;
+	uint32_t n = (uint32_t)x->slots, *number;
+	int rc;
+
+	number = slu_arena_alloc(&m->tmp, want * sizeof *number);
+	if (!number)
+		return -ENOMEM;
+	rc = sort_runs(&m->tmp, n, false, want, one_run, &n, number);
+	for (uint32_t i = 0; i < want && !rc; i++)
+		out[i] = sums_find(f, x, number[i]);
+	return rc;
+}
+
 int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, struct memo *x)
 {
 	struct slu_match *m = a->m;
@@ -267,9 +378,11 @@ int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, 
 	list = slu_arena_alloc(&m->tmp, want * sizeof *list);
 	if (!list)
 		return -ENOMEM;
-	rc = m->policy.scorer == SCORE_LOCALITY || x->unordered
-		     ? -EAGAIN
-		     : by_tournament(a, f, x, want, list);
+	rc = -EAGAIN;
+	if (x->slots <= UINT32_MAX / 2 && all_equal(m, x))
+		rc = by_place(a, f, x, want, list);
+	else if (m->policy.scorer != SCORE_LOCALITY && !x->unordered)
+		rc = by_tournament(a, f, x, want, list);
 	if (rc == -EAGAIN)
 		rc = by_sorting(a, f, x, want, list);
 	for (uint32_t i = 0; i < want && !rc; i++)

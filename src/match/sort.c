@@ -152,17 +152,18 @@ void sort_keys(struct key *k, uint32_t n, bool greater)
 		move_left(&k[i], greater);
 }
 
-void sort_first(struct key *k, uint32_t n, uint32_t need, bool greater)
+void sort_deeper(struct key *k, uint32_t n, uint32_t need, int depth, bool greater)
 {
-	const struct key *end;
-
-	if (n <= RUN || need >= n) {
-		sort_keys(k, n, greater);
-		return;
-	}
-	end = loop_first(k, k + n, k + need, 2 * (31 - __builtin_clz(n)), greater);
-	n = (uint32_t)(end - k);
+	n = (uint32_t)(loop_first(k, k + n, k + need, depth, greater) - k);
 	insertion(k, SLU_MIN(n, (uint32_t)RUN), greater);
 	for (uint32_t i = RUN; i < n; i++)
 		move_left(&k[i], greater);
+}
+
+void sort_first(struct key *k, uint32_t n, uint32_t need, bool greater)
+{
+	if (n <= RUN || need >= n)
+		sort_keys(k, n, greater);
+	else
+		sort_deeper(k, n, need, 2 * (31 - __builtin_clz(n)), greater);
 }

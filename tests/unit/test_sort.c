@@ -22,10 +22,48 @@ static void fill(struct slu_rng *r, uint32_t n, uint32_t scores, int shape)
 	}
 }
 
+static uint32_t run_lo[MAX], run_hi[MAX];
+
+static void run_of(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi)
+{
+	(void)arg;
+	*lo = run_lo[i];
+	*hi = run_hi[i];
+}
+
+/* Numbers in runs, rising or falling, sorted both ways. */
+static bool same_runs(struct slu_rng *r, struct slu_arena *mem, uint32_t longest)
+{
+	uint32_t n = 1 + (uint32_t)slu_rng_below(r, MAX), out[MAX];
+	uint32_t need = 1 + (uint32_t)slu_rng_below(r, slu_rng_below(r, 3) ? SLU_MIN(n, 9u) : n);
+	bool reversed = slu_rng_below(r, 2), same = true;
+
+	for (uint32_t lo = 0, hi; lo < n; lo = hi) {
+		hi = SLU_MIN(n, lo + 1 + (uint32_t)slu_rng_below(r, longest));
+		for (uint32_t i = lo; i < hi; i++) {
+			run_lo[i] = lo;
+			run_hi[i] = hi;
+		}
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t v = reversed ? n - 1 - i : i;
+
+		whole[i] = (struct key){ run_lo[v], (void *)(uintptr_t)v };
+	}
+	sort_keys(whole, n, false);
+	slu_arena_reset(mem);
+	if (sort_runs(mem, n, reversed, need, run_of, NULL, out) < 0)
+		return false;
+	for (uint32_t i = 0; i < need; i++)
+		same &= out[i] == (uint32_t)(uintptr_t)whole[i].c;
+	return same;
+}
+
 int main(void)
 {
 	struct slu_rng r = { 11 };
-	bool sorted = true, prefix = true;
+	bool sorted = true, prefix = true, runs = true;
+	struct slu_arena mem = { 0 };
 
 	for (int round = 0; round < 4000; round++) {
 		uint32_t n = 1 + (uint32_t)slu_rng_below(&r, MAX);
@@ -44,5 +82,9 @@ int main(void)
 	}
 	ok(sorted, "4000 random arrays are sorted (seed 11)");
 	ok(prefix, "the first few of each are those of the whole sort, equals included");
+	for (int round = 0; round < 20000; round++)
+		runs &= same_runs(&r, &mem, round % 3 ? 1 + (uint32_t)round % 50 : MAX);
+	ok(runs, "20000 sequences of runs sort piece by piece as they do one by one");
+	slu_arena_done(&mem);
 	return tap_done();
 }
