@@ -1,6 +1,7 @@
 /* bench-bind — bind pods with our client, many in flight.  bench/bind runs it beside client-go.
  *
  *	bench-bind KUBECONFIG NAMESPACE PREFIX COUNT INFLIGHT NODE
+ *	bench-bind KUBECONFIG NAMESPACE - COUNT INFLIGHT -	a line "POD NODE" each on its input
  */
 #include "kube/write.h"
 
@@ -10,6 +11,7 @@
 struct bench {
 	struct slu_kube_client *c;
 	const char *ns, *prefix, *node;
+	bool listed; /* pods and nodes come as lines */
 	long count, next, left, failed;
 	int64_t *took_ns;
 	bool done;
@@ -47,13 +49,16 @@ static void bound(void *arg, const struct slu_kube_reply *r)
 static void bind_next(struct one *o)
 {
 	struct bench *b = o->b;
-	char pod[256];
+	char pod[256], node[256];
 
 	if (b->next >= b->count)
 		return;
 	o->i = b->next++;
 	snprintf(pod, sizeof pod, "%s%ld", b->prefix, o->i);
-	if (slu_kube_bind(b->c, b->ns, pod, NULL, b->node, (struct slu_kdone){ bound, o }) < 0)
+	snprintf(node, sizeof node, "%s", b->node);
+	if (b->listed && scanf("%255s %255s", pod, node) != 2)
+		abort();
+	if (slu_kube_bind(b->c, b->ns, pod, NULL, node, (struct slu_kdone){ bound, o }) < 0)
 		abort();
 }
 
@@ -87,6 +92,7 @@ int main(int argc, char **argv)
 	b.count = b.left = atol(argv[4]);
 	inflight = atol(argv[5]);
 	b.node = argv[6];
+	b.listed = !strcmp(argv[6], "-");
 	if (slu_kube_config_load(&co, &cfg, &err) < 0 ||
 	    slu_kube_client_new(l, cfg, NULL, &b.c, &err) < 0) {
 		fprintf(stderr, "bench-bind: %s\n", err.text);

@@ -365,7 +365,7 @@ static int start(struct daemon *d, struct slu_error *err)
 		rc = find_cluster(d, err);
 	if (rc < 0)
 		return rc;
-	d->place = slu_place_new(d->client, host);
+	d->place = slu_place_new(d->client, host, d->cfg->place.parallel);
 	d->pool = slu_strpool_new();
 	if (!d->place || !d->pool)
 		return slu_fail(err, -ENOMEM, "out of memory");

@@ -4,11 +4,26 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "control/throttle.h"
+#include "kube/encode.h"
+#include "wire/json.h"
 #include "wire/jsonw.h"
 
-#define BODY_MAX (1u << 20)
+#define BODY_MAX   (1u << 20)
+#define EVENTS_MAX 100000u /* Scheduled events that wait to be written */
+#define SENT_AGAIN 3u      /* times an event or a binding of unknown fate is sent again */
+#define PAUSE_NS   SLU_NS_PER_S
 
 enum { PRIORITY_LOW, PRIORITY_EVENT, PRIORITY_SCHEDULED, PRIORITY_BIND = 7 };
+
+/* What waits to be sent.  Decisions go first; of the rest at least one is always on its way, so
+ * that a flood of bindings silences nobody. */
+enum { LINE_DECISIONS, LINE_NEWS, LINE_SCHEDULED, LINE_PAUSED, LINES };
+
+struct line {
+	struct slu_rec_write *first, *last;
+	uint32_t n;
+};
 
 struct slu_place {
 	struct slu_kube_client *client;
@@ -19,6 +34,10 @@ struct slu_place {
 	uint64_t born_us;
 	struct slu_place_stats stats;
 	struct call *first; /* under way */
+	struct slu_throttle window;
+	struct line line[LINES];
+	uint32_t news; /* under way and no decision */
+	struct slu_timer pause;
 	bool closing;
 	bool (*held)(void *arg);
 	void *held_arg;
@@ -30,7 +49,17 @@ struct call {
 	struct call *next, **link;
 	struct slu_place *p;
 	struct slu_rec_write *w;
+	int64_t sent_ns;
+	bool news;
 };
+
+static int64_t wall_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
 
 static void stamp_us(char out[40])
 {
@@ -46,61 +75,58 @@ static void stamp_us(char out[40])
 
 /* ---- bodies ---- */
 
-static void bind_body(const struct slu_rec_write *w, struct slu_jsonw *j)
+/* As much as fits, up to the end of a character; a stray byte becomes '?'. */
+static void cut_text(char *out, size_t size, const char *s)
 {
-	slu_jsonw_obj(j);
-	slu_jsonw_kstr(j, "apiVersion", "v1");
-	slu_jsonw_kstr(j, "kind", "Binding");
-	slu_jsonw_key(j, "metadata");
-	slu_jsonw_obj(j);
-	slu_jsonw_kstr(j, "name", w->name);
-	slu_jsonw_kstr(j, "namespace", w->ns);
-	slu_jsonw_kstr(j, "uid", w->uid); /* never a later pod of the same name */
-	slu_jsonw_end_obj(j);
-	slu_jsonw_key(j, "target");
-	slu_jsonw_obj(j);
-	slu_jsonw_kstr(j, "kind", "Node");
-	slu_jsonw_kstr(j, "name", w->node);
-	slu_jsonw_end_obj(j);
-	slu_jsonw_end_obj(j);
+	size_t n = 0;
+
+	while (*s) {
+		const unsigned char *u = (const unsigned char *)s;
+		size_t len = *u < 0x80                 ? 1
+			     : *u >= 0xC2 && *u < 0xE0 ? 2
+			     : *u >= 0xE0 && *u < 0xF0 ? 3
+			     : *u >= 0xF0 && *u < 0xF5 ? 4
+						       : 0;
+		size_t have = 1;
+
+		while (have < len && (u[have] & 0xC0) == 0x80)
+			have++;
+		if (n + SLU_MAX(len, (size_t)1) >= size)
+			break;
+		if (have == len) {
+			memcpy(out + n, s, len);
+			n += len;
+		} else {
+			out[n++] = '?';
+		}
+		s += have;
+	}
+	out[n] = '\0';
 }
 
-static void event_body(struct slu_place *p, const struct slu_rec_write *w, const char *reason,
-		       const char *action, const char *note, struct slu_jsonw *j)
+static int event_body(struct slu_place *p, const struct slu_rec_write *w, const char *reason,
+		      const char *action, const char *note, int64_t at_us, struct slu_buf *b)
 {
 	const struct slu_kkind_info *k = slu_kkind_info(w->kind);
-	char name[320], at[40], api[128], instance[256];
+	char name[320], api[128], instance[129], cut[1001];
 
 	snprintf(name, sizeof name, "%.230s.%" PRIx64 "%04" PRIx64, w->name, p->born_us,
 		 ++p->serial);
 	snprintf(api, sizeof api, "%s%s%s", k->group, *k->group ? "/" : "", k->version);
-	snprintf(instance, sizeof instance, "%.100s-%.120s", w->reporter, p->instance);
-	stamp_us(at);
-	slu_jsonw_obj(j);
-	slu_jsonw_kstr(j, "apiVersion", "events.k8s.io/v1");
-	slu_jsonw_kstr(j, "kind", "Event");
-	slu_jsonw_key(j, "metadata");
-	slu_jsonw_obj(j);
-	slu_jsonw_kstr(j, "name", name);
-	slu_jsonw_kstr(j, "namespace", w->ns);
-	slu_jsonw_end_obj(j);
-	slu_jsonw_kstr(j, "eventTime", at);
-	slu_jsonw_kstr(j, "type", w->warning ? "Warning" : "Normal");
-	slu_jsonw_kstr(j, "reason", reason);
-	slu_jsonw_kstr(j, "action", action);
-	slu_jsonw_key(j, "note");
-	slu_jsonw_strn(j, note, strnlen(note, 1000)); /* the server refuses more than 1 kB */
-	slu_jsonw_kstr(j, "reportingController", w->reporter);
-	slu_jsonw_kstr(j, "reportingInstance", instance);
-	slu_jsonw_key(j, "regarding");
-	slu_jsonw_obj(j);
-	slu_jsonw_kstr(j, "apiVersion", api);
-	slu_jsonw_kstr(j, "kind", k->kind);
-	slu_jsonw_kstr(j, "name", w->name);
-	slu_jsonw_kstr(j, "namespace", w->ns);
-	slu_jsonw_kstr(j, "uid", w->uid);
-	slu_jsonw_end_obj(j);
-	slu_jsonw_end_obj(j);
+	/* The server refuses an instance of more than 128 bytes, a note of more than 1024. */
+	snprintf(instance, sizeof instance, "%.60s-%.60s", w->reporter, p->instance);
+	cut_text(cut, sizeof cut, note);
+	return slu_kenc_event_pb(
+		b,
+		&(struct slu_kenc_event){ .name = name,
+					  .regarding = { api, k->kind, w->ns, w->name, w->uid, 0 },
+					  .type = w->warning ? "Warning" : "Normal",
+					  .reason = reason,
+					  .action = action,
+					  .note = cut,
+					  .controller = w->reporter,
+					  .instance = instance,
+					  .time_us = at_us });
 }
 
 static void condition_body(const struct slu_rec_write *w, struct slu_jsonw *j)
@@ -167,7 +193,48 @@ static void evict_body(const struct slu_rec_write *w, struct slu_jsonw *j)
 	slu_jsonw_end_obj(j);
 }
 
+/* ---- what waits ---- */
+
+static void line_put(struct line *l, struct slu_rec_write *w)
+{
+	w->next = NULL;
+	if (l->last)
+		l->last->next = w;
+	else
+		l->first = w;
+	l->last = w;
+	l->n++;
+}
+
+static struct slu_rec_write *line_take(struct line *l)
+{
+	struct slu_rec_write *w = l->first;
+
+	if (!w)
+		return NULL;
+	l->first = w->next;
+	if (!l->first)
+		l->last = NULL;
+	l->n--;
+	return w;
+}
+
+static uint32_t line_of(const struct slu_rec_write *w)
+{
+	switch (w->verb) {
+	case SLU_WRITE_EVENT:
+	case SLU_WRITE_CONDITION:
+	case SLU_WRITE_ANNOTATE:
+	case SLU_WRITE_STATUS:
+		return LINE_NEWS;
+	default:
+		return LINE_DECISIONS;
+	}
+}
+
 /* ---- sending ---- */
+
+static void pump(struct slu_place *p);
 
 static void call_free(struct call *k)
 {
@@ -175,12 +242,13 @@ static void call_free(struct call *k)
 	if (k->next)
 		k->next->link = k->link;
 	k->p->stats.under_way--;
+	k->p->news -= k->news;
 	if (k->w)
 		k->w->base.free(&k->w->base);
 	slu_free(k);
 }
 
-static struct call *call_new(struct slu_place *p, struct slu_rec_write *w)
+static struct call *call_new(struct slu_place *p, struct slu_rec_write *w, bool news)
 {
 	struct call *k = slu_calloc(1, sizeof *k);
 
@@ -188,13 +256,43 @@ static struct call *call_new(struct slu_place *p, struct slu_rec_write *w)
 		return NULL;
 	k->p = p;
 	k->w = w;
+	k->news = news;
+	k->sent_ns = slu_clock_ns();
 	k->next = p->first;
 	k->link = &p->first;
 	if (k->next)
 		k->next->link = &k->next;
 	p->first = k;
 	p->stats.under_way++;
+	p->news += news;
+	slu_throttle_sent(&p->window);
 	return k;
+}
+
+/* The server has answered, or will not. */
+static void landed(struct call *k, const struct slu_kube_reply *r)
+{
+	bool strained = r && (r->outcome == SLU_KUBE_RETRYABLE || r->tries > 1);
+
+	slu_throttle_answered(&k->p->window, r ? slu_clock_ns() : k->sent_ns, k->sent_ns, strained);
+}
+
+static void pause_over(void *arg)
+{
+	struct slu_place *p = arg;
+	struct slu_rec_write *w;
+
+	while ((w = line_take(&p->line[LINE_PAUSED])))
+		line_put(&p->line[w->done_us ? LINE_SCHEDULED : LINE_DECISIONS], w);
+	pump(p);
+}
+
+/* Once more, when the server had time to breathe. */
+static void send_later(struct slu_place *p, struct slu_rec_write *w)
+{
+	line_put(&p->line[LINE_PAUSED], w);
+	if (!slu_timer_armed(&p->pause))
+		slu_timer_start(&p->pause, p->loop, PAUSE_NS, pause_over, p);
 }
 
 static void answer(struct slu_place *p, const struct slu_rec_write *w, enum slu_kube_outcome o,
@@ -205,23 +303,15 @@ static void answer(struct slu_place *p, const struct slu_rec_write *w, enum slu_
 	if (o != SLU_KUBE_OK) {
 		p->stats.failed[w->verb]++;
 		if (o != SLU_KUBE_NOT_FOUND && o != SLU_KUBE_CANCELLED)
-			slu_log(w->run ? SLU_WARN : SLU_DEBUG, "write failed",
-				SLU_STR("verb", slu_write_name(w->verb)), SLU_STR("err", text));
+			slu_log(w->run && o != SLU_KUBE_CONFLICT ? SLU_WARN : SLU_DEBUG,
+				"write failed", SLU_STR("verb", slu_write_name(w->verb)),
+				SLU_STR("err", text));
 	}
 	if (!w->run)
 		return;
 	r = slu_rec_written_new(w, o, uncertain, text);
 	if (r && slu_inbox_put_answer(p->core, r) < 0)
 		r->free(r);
-}
-
-static void event_done(void *arg, const struct slu_kube_reply *r)
-{
-	struct call *k = arg;
-
-	if (r->outcome != SLU_KUBE_OK)
-		slu_log(SLU_DEBUG, "event not written", SLU_STR("err", r->error));
-	call_free(k);
 }
 
 static int send(struct slu_place *p, struct slu_kube_request *q, const char *group,
@@ -248,25 +338,141 @@ static int send(struct slu_place *p, struct slu_kube_request *q, const char *gro
 	return rc;
 }
 
-static void scheduled_event(struct slu_place *p, const struct slu_rec_write *w)
+/* ---- the event of a pod that was bound ---- */
+
+static void event_done(void *arg, const struct slu_kube_reply *r)
+{
+	struct call *k = arg;
+	struct slu_place *p = k->p;
+	struct slu_rec_write *w = k->w;
+
+	landed(k, r);
+	if (r->outcome == SLU_KUBE_RETRYABLE && !p->closing && w->looked++ < SENT_AGAIN) {
+		k->w = NULL;
+		send_later(p, w);
+	} else if (r->outcome != SLU_KUBE_OK) {
+		p->stats.events_lost++;
+		slu_log(SLU_DEBUG, "event not written", SLU_STR("err", r->error));
+	}
+	call_free(k);
+	pump(p);
+}
+
+static void scheduled_event(struct slu_place *p, struct slu_rec_write *w)
 {
 	struct slu_buf b = SLU_BUF_INIT(BODY_MAX);
-	struct slu_jsonw j = slu_jsonw(&b, SLU_JSONW_COMPACT);
 	struct slu_kube_request q = { .method = SLU_HTTP_POST,
 				      .priority = PRIORITY_SCHEDULED,
+				      .content_type = SLU_KUBE_PROTOBUF,
 				      .done = event_done };
 	char note[700];
-	struct call *k = call_new(p, NULL);
+	struct call *k = call_new(p, w, true);
 
-	if (!k)
+	if (!k) {
+		p->stats.events_lost++;
+		w->base.free(&w->base);
 		return;
+	}
 	q.arg = k;
 	snprintf(note, sizeof note, "Successfully assigned %s/%s to %s", w->ns, w->name, w->node);
-	event_body(p, w, "Scheduled", "Binding", note, &j);
+	event_body(p, w, "Scheduled", "Binding", note, w->done_us, &b);
 	p->stats.scheduled_events++;
-	if (send(p, &q, "events.k8s.io", "v1", w->ns, "events", NULL, NULL, &b) < 0)
+	if (send(p, &q, "events.k8s.io", "v1", w->ns, "events", NULL, NULL, &b) < 0) {
+		p->stats.events_lost++;
+		landed(k, NULL);
 		call_free(k);
+	}
 	slu_buf_done(&b);
+}
+
+/* It is bound: say so when nothing more important waits. */
+static void bound(struct slu_place *p, struct slu_rec_write *w)
+{
+	w->done_us = wall_us();
+	w->looked = 0;
+	if (p->line[LINE_SCHEDULED].n < EVENTS_MAX && !p->closing) {
+		line_put(&p->line[LINE_SCHEDULED], w);
+		return;
+	}
+	if (!p->stats.events_lost++)
+		slu_log(SLU_WARN, "Scheduled events are lost: too many wait to be written");
+	w->base.free(&w->base);
+}
+
+/* ---- a binding nobody knows the fate of ---- */
+
+static void looked(void *arg, const struct slu_kube_reply *r);
+
+static void look(struct slu_place *p, struct slu_rec_write *w)
+{
+	struct slu_buf none = SLU_BUF_INIT(16);
+	struct slu_kube_request q = { .path = "", .accept = SLU_KUBE_JSON, .done = looked };
+	struct call *k = call_new(p, w, false);
+
+	p->stats.looked++;
+	if (k) {
+		q.arg = k;
+		if (send(p, &q, "", "v1", w->ns, "pods", w->name, NULL, &none) == 0)
+			return;
+		landed(k, NULL);
+		k->w = NULL;
+		call_free(k);
+	}
+	send_later(p, w);
+}
+
+/* Bound as wanted, elsewhere (the watch says where), not at all, or another pod by now. */
+static enum slu_kube_outcome fate(const struct slu_rec_write *w, const struct slu_kube_reply *r)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	const struct slu_json *pod;
+	const char *node;
+
+	if (r->outcome != SLU_KUBE_OK)
+		return r->outcome;
+	if (slu_json_parse(r->body, r->body_len, NULL, &doc, NULL) < 0)
+		return SLU_KUBE_RETRYABLE;
+	pod = slu_json_root(doc);
+	if (strcmp(slu_json_str_or(slu_json_dig(pod, "metadata", "uid", NULL), ""), w->uid) != 0)
+		return SLU_KUBE_NOT_FOUND;
+	node = slu_json_str_or(slu_json_dig(pod, "spec", "nodeName", NULL), "");
+	if (!*node)
+		return SLU_KUBE_RETRYABLE;
+	return strcmp(node, w->node) == 0 ? SLU_KUBE_OK : SLU_KUBE_CONFLICT;
+}
+
+static void finish(struct call *k, enum slu_kube_outcome o, bool uncertain, const char *text)
+{
+	struct slu_place *p = k->p;
+
+	answer(p, k->w, o, uncertain, text);
+	if (k->w->verb == SLU_WRITE_BIND && o == SLU_KUBE_OK) {
+		bound(p, k->w);
+		k->w = NULL;
+	}
+	call_free(k);
+	pump(p);
+}
+
+static void looked(void *arg, const struct slu_kube_reply *r)
+{
+	struct call *k = arg;
+	struct slu_place *p = k->p;
+	struct slu_rec_write *w = k->w;
+	enum slu_kube_outcome o = fate(w, r);
+
+	landed(k, r);
+	if (o == SLU_KUBE_RETRYABLE && !p->closing &&
+	    (r->outcome != SLU_KUBE_OK || w->looked < SENT_AGAIN)) {
+		/* Not bound: once more.  No answer: once more, as long as there is none. */
+		w->looked += r->outcome == SLU_KUBE_OK;
+		k->w = NULL;
+		send_later(p, w);
+		call_free(k);
+		pump(p);
+		return;
+	}
+	finish(k, o, false, o == SLU_KUBE_OK ? "" : "the pod is not bound");
 }
 
 static void done(void *arg, const struct slu_kube_reply *r)
@@ -274,10 +480,20 @@ static void done(void *arg, const struct slu_kube_reply *r)
 	struct call *k = arg;
 	struct slu_place *p = k->p;
 
-	if (k->w->verb == SLU_WRITE_BIND && r->outcome == SLU_KUBE_OK && !p->closing)
-		scheduled_event(p, k->w);
-	answer(p, k->w, r->outcome, r->uncertain, r->error);
-	call_free(k);
+	landed(k, r);
+	if (k->w->verb == SLU_WRITE_BIND && r->outcome == SLU_KUBE_RETRYABLE && !p->closing &&
+	    (r->uncertain || !r->status) && (!p->held || p->held(p->held_arg))) {
+		struct slu_rec_write *w = k->w;
+
+		slu_log(SLU_DEBUG, "binding of unknown fate", SLU_STR("pod", w->name),
+			SLU_STR("ns", w->ns), SLU_STR("err", r->error));
+		k->w = NULL;
+		call_free(k);
+		look(p, w);
+		pump(p);
+		return;
+	}
+	finish(k, r->outcome, r->uncertain, r->error);
 }
 
 static void carry_out(struct slu_place *p, struct slu_rec_write *w)
@@ -289,7 +505,7 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 				      .priority = PRIORITY_LOW,
 				      .done = done,
 				      .timeout_ns = w->limit_ns };
-	struct call *k = call_new(p, w);
+	struct call *k = call_new(p, w, line_of(w) == LINE_NEWS);
 	int rc = k ? 0 : -ENOMEM;
 
 	q.arg = k;
@@ -303,12 +519,14 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 			/* Twice is harmless: the second finds it bound. */
 			q.priority = PRIORITY_BIND;
 			q.repeatable = true;
-			bind_body(w, &j);
+			q.content_type = SLU_KUBE_PROTOBUF;
+			slu_kenc_binding(&b, w->ns, w->name, w->uid, w->node);
 			rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "binding", &b);
 			break;
 		case SLU_WRITE_EVENT:
 			q.priority = PRIORITY_EVENT;
-			event_body(p, w, w->reason, "Scheduling", w->text, &j);
+			q.content_type = SLU_KUBE_PROTOBUF;
+			event_body(p, w, w->reason, "Scheduling", w->text, wall_us(), &b);
 			rc = send(p, &q, "events.k8s.io", "v1", w->ns, "events", NULL, NULL, &b);
 			break;
 		case SLU_WRITE_CONDITION:
@@ -356,10 +574,37 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 		return;
 	answer(p, w, SLU_KUBE_RETRYABLE, false,
 	       rc == -EPERM ? "this replica leads no more" : "could not be sent");
-	if (k)
+	if (k) {
+		landed(k, NULL);
 		call_free(k);
-	else
+	} else {
 		w->base.free(&w->base);
+	}
+}
+
+static struct slu_rec_write *next_write(struct slu_place *p)
+{
+	uint32_t from = p->news ? LINE_DECISIONS : LINE_NEWS;
+
+	for (uint32_t i = 0; i < LINE_PAUSED; i++) {
+		struct slu_rec_write *w = line_take(&p->line[(from + i) % LINE_PAUSED]);
+
+		if (w)
+			return w;
+	}
+	return NULL;
+}
+
+static void pump(struct slu_place *p)
+{
+	struct slu_rec_write *w;
+
+	while (!p->closing && slu_throttle_room(&p->window) && (w = next_write(p))) {
+		if (w->done_us)
+			scheduled_event(p, w);
+		else
+			carry_out(p, w);
+	}
 }
 
 static void look_for(struct slu_place *p, struct slu_record *r)
@@ -382,7 +627,9 @@ static void drain(void *arg)
 			if (r[i]->kind == SLU_REC_LOOK)
 				look_for(p, r[i]);
 			else
-				carry_out(p, (struct slu_rec_write *)r[i]);
+				line_put(&p->line[line_of((struct slu_rec_write *)r[i])],
+					 (struct slu_rec_write *)r[i]);
+	pump(p);
 }
 
 /* On the core thread. */
@@ -394,15 +641,15 @@ static void wake(void *arg)
 		slu_log(SLU_ERROR, "cannot wake the io thread");
 }
 
-struct slu_place *slu_place_new(struct slu_kube_client *client, const char *instance)
+struct slu_place *slu_place_new(struct slu_kube_client *client, const char *instance,
+				uint32_t parallel)
 {
 	struct slu_place *p = slu_calloc(1, sizeof *p);
-	struct timespec t;
 
 	if (!p)
 		return NULL;
-	clock_gettime(CLOCK_REALTIME, &t);
-	p->born_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+	p->born_us = (uint64_t)wall_us();
+	p->window = slu_throttle(parallel);
 	p->client = client;
 	p->loop = slu_kube_client_loop(client);
 	snprintf(p->instance, sizeof p->instance, "%s", instance);
@@ -418,6 +665,9 @@ void slu_place_free(struct slu_place *p)
 {
 	if (!p)
 		return;
+	for (uint32_t i = 0; i < LINES; i++)
+		for (struct slu_rec_write *w; (w = line_take(&p->line[i]));)
+			w->base.free(&w->base);
 	slu_inbox_free(p->in);
 	slu_free(p);
 }
@@ -447,10 +697,19 @@ void slu_place_fence(struct slu_place *p, bool (*held)(void *arg), void *arg)
 
 void slu_place_close(struct slu_place *p)
 {
+	uint32_t left = p->line[LINE_SCHEDULED].n;
+
 	p->closing = true;
+	slu_timer_stop(&p->pause);
+	if (left)
+		slu_log(SLU_WARN, "Scheduled events not written", SLU_I64("events", left));
 }
 
 void slu_place_stats(const struct slu_place *p, struct slu_place_stats *out)
 {
 	*out = p->stats;
+	out->waiting = p->line[LINE_DECISIONS].n + p->line[LINE_NEWS].n + p->line[LINE_PAUSED].n;
+	out->events_waiting = p->line[LINE_SCHEDULED].n;
+	out->window = p->window.limit;
+	out->halvings = p->window.halvings;
 }

@@ -147,38 +147,37 @@ const char *slu_write_name(enum slu_write w)
 	return w < SLU_WRITE_COUNT ? name[w] : "?";
 }
 
-static void write_free(struct slu_record *r)
+/* The strings of a write, which travel with it. */
+static const char **write_string(struct slu_rec_write *w, uint32_t i)
 {
-	struct slu_rec_write *w = (struct slu_rec_write *)r;
+	const char **all[] = { &w->ns,       &w->name,   &w->uid, &w->node,
+			       &w->reporter, &w->reason, &w->text };
 
-	slu_arena_done(&w->arena);
-	slu_free(w);
-}
-
-static bool keep(struct slu_arena *a, const char **s)
-{
-	if (!*s) {
-		*s = "";
-		return true;
-	}
-	*s = slu_arena_strndup(a, *s, strlen(*s));
-	return *s;
+	return i < SLU_LEN(all) ? all[i] : NULL;
 }
 
 struct slu_rec_write *slu_rec_write_new(const struct slu_rec_write *like)
 {
-	struct slu_rec_write *w = slu_malloc(sizeof *w);
+	struct slu_rec_write from = *like, *w;
+	size_t size = sizeof *w;
+	const char **s;
+	char *to;
 
+	for (uint32_t i = 0; (s = write_string(&from, i)); i++)
+		size += *s && **s ? strlen(*s) + 1 : 0;
+	w = slu_malloc(size);
 	if (!w)
 		return NULL;
 	*w = *like;
-	w->arena = (struct slu_arena){ 0 };
-	w->base = (struct slu_record){ .kind = SLU_REC_WRITE, .free = write_free };
-	if (!keep(&w->arena, &w->ns) || !keep(&w->arena, &w->name) || !keep(&w->arena, &w->uid) ||
-	    !keep(&w->arena, &w->node) || !keep(&w->arena, &w->reporter) ||
-	    !keep(&w->arena, &w->reason) || !keep(&w->arena, &w->text)) {
-		write_free(&w->base);
-		return NULL;
+	w->base = (struct slu_record){ .kind = SLU_REC_WRITE, .free = plain_free };
+	to = (char *)(w + 1);
+	for (uint32_t i = 0; (s = write_string(w, i)); i++) {
+		size_t n = *s && **s ? strlen(*s) + 1 : 0;
+
+		if (n)
+			memcpy(to, *s, n);
+		*s = n ? to : "";
+		to += n;
 	}
 	return w;
 }

@@ -1,6 +1,5 @@
 /* record.h — the records that travel between the threads, in one place (see inbox.h). */
 #pragma once
-#include "base/arena.h"
 #include "base/vec.h"
 #include "control/inbox.h"
 #include "kube/client.h"
@@ -98,15 +97,18 @@ struct slu_rec_write {
 	enum slu_kkind kind;  /* of the object */
 	uint64_t run, serial; /* come back in the answer; run 0: no answer wanted */
 	const char *ns, *name, *uid;
-	const char *node;       /* BIND */
-	const char *reporter;   /* BIND, EVENT: schedulerName */
-	const char *reason;     /* EVENT, CONDITION */
-	const char *text;       /* message or JSON */
-	bool warning;           /* EVENT: type Warning */
-	int64_t limit_ns;       /* give up after this long; 0: the client's */
-	struct slu_arena arena; /* owns the strings */
+	const char *node;     /* BIND */
+	const char *reporter; /* BIND, EVENT: schedulerName */
+	const char *reason;   /* EVENT, CONDITION */
+	const char *text;     /* message or JSON */
+	bool warning;         /* EVENT: type Warning */
+	int64_t limit_ns;     /* give up after this long; 0: the client's */
+	/* while it waits on the io side */
+	struct slu_rec_write *next;
+	int64_t done_us; /* BIND: when it was done, wall clock */
+	uint32_t looked; /* BIND: times its fate was looked up; EVENT: times it was sent again */
 };
-/* All strings are copied; NULL becomes "".  NULL: no memory. */
+/* All strings are copied, in the same piece of memory; NULL becomes "".  NULL: no memory. */
 struct slu_rec_write *slu_rec_write_new(const struct slu_rec_write *like);
 
 struct slu_rec_written {

@@ -171,7 +171,9 @@ static void finish(struct slu_kube_call *q, enum slu_kube_outcome o, const char 
 		snprintf(text + n, sizeof text - n, " [credentials: %s]", who);
 	}
 	r.error = text;
-	r.uncertain = !r.status && q->may_be_done;
+	/* 4xx is a word; silence and most of 5xx are none */
+	r.uncertain = q->may_be_done &&
+		      (o == SLU_KUBE_RETRYABLE || o == SLU_KUBE_FAILED || o == SLU_KUBE_CANCELLED);
 	if (!r.status)
 		q->lane->c->st.answers[0]++;
 	count_done(q, o, r.took_ns);
@@ -477,6 +479,7 @@ void kube_call_end(struct slu_kube_call *q)
 		c->st.throttled += q->status == 429;
 		again = true;
 	} else if (o == SLU_KUBE_RETRYABLE) {
+		q->may_be_done |= is_write(q); /* 504: it gave up waiting for its own store */
 		again = safe_to_repeat(q);
 	} else if (q->status == 401 && !q->reauthed && kube_auth_rejected(c->auth)) {
 		q->reauthed = true;

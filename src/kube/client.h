@@ -67,7 +67,8 @@ struct slu_kube_reply {
 	const char *reason;                /* Status.reason, e.g. "AlreadyExists"; "" */
 	const char *error;      /* a sentence with verb, resource and cause; "" when OK */
 	int64_t retry_after_ns; /* what the server asked for; 0 */
-	bool uncertain; /* a write was sent and no answer came: it may have been carried out */
+	bool uncertain; /* a write that may have been carried out: it was sent, and no answer came
+			 * or one like 504 */
 	unsigned tries;
 	int64_t took_ns; /* from send to done, waits included */
 };

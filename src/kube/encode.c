@@ -6,18 +6,27 @@
 #include "wire/jsonw.h"
 #include "wire/pb.h"
 
+/* The head of runtime.Unknown: 1 typeMeta {1 apiVersion, 2 kind}, 2 raw, which the caller fills and
+ * ends. */
+static size_t envelope(struct slu_buf *b, const char *api, const char *kind)
+{
+	size_t at;
+
+	slu_buf_add(b, "k8s\0", 4);
+	at = slu_pb_begin(b, 1);
+	slu_pb_put_str(b, 1, api);
+	slu_pb_put_str(b, 2, kind);
+	slu_pb_end(b, at);
+	return slu_pb_begin(b, 2);
+}
+
 int slu_kenc_binding(struct slu_buf *b, const char *ns, const char *pod, const char *uid,
 		     const char *node)
 {
-	size_t at, raw, in;
+	size_t raw, in;
 
-	slu_buf_add(b, "k8s\0", 4);
-	at = slu_pb_begin(b, 1); /* runtime.Unknown: 1 typeMeta {1 apiVersion, 2 kind} */
-	slu_pb_put_str(b, 1, "v1");
-	slu_pb_put_str(b, 2, "Binding");
-	slu_pb_end(b, at);
-	raw = slu_pb_begin(b, 2); /* 2 raw: Binding {1 metadata, 2 target} */
-	in = slu_pb_begin(b, 1);  /* ObjectMeta: 1 name, 3 namespace, 5 uid */
+	raw = envelope(b, "v1", "Binding"); /* {1 metadata, 2 target} */
+	in = slu_pb_begin(b, 1);            /* ObjectMeta: 1 name, 3 namespace, 5 uid */
 	slu_pb_put_str(b, 1, pod);
 	slu_pb_put_str(b, 3, ns);
 	slu_pb_put_str(b, 5, uid);
@@ -205,6 +214,37 @@ int slu_kenc_event(struct slu_buf *b, const struct slu_kenc_event *e)
 	if (e->count > 1)
 		series(&w, e->count, e->last_us);
 	slu_jsonw_end_obj(&w);
+	return b->error;
+}
+
+int slu_kenc_event_pb(struct slu_buf *b, const struct slu_kenc_event *e)
+{
+	const struct slu_kregarding *r = &e->regarding;
+	size_t raw = envelope(b, "events.k8s.io/v1", "Event"), in;
+
+	in = slu_pb_begin(b, 1); /* ObjectMeta: 1 name, 3 namespace */
+	slu_pb_put_str(b, 1, e->name);
+	slu_pb_put_str(b, 3, r->ns && r->ns[0] ? r->ns : "default");
+	slu_pb_end(b, in);
+	in = slu_pb_begin(b, 2); /* MicroTime: 1 seconds, 2 nanos */
+	slu_pb_put_i64(b, 1, e->time_us / 1000000);
+	slu_pb_put_i64(b, 2, e->time_us % 1000000 * 1000);
+	slu_pb_end(b, in);
+	slu_pb_put_str(b, 4, e->controller);
+	slu_pb_put_str(b, 5, e->instance);
+	slu_pb_put_str(b, 6, e->action);
+	slu_pb_put_str(b, 7, e->reason);
+	in = slu_pb_begin(
+		b, 8); /* ObjectReference: 1 kind, 2 namespace, 3 name, 4 uid, 5 apiVersion */
+	slu_pb_put_str(b, 1, r->kind);
+	slu_pb_put_str(b, 2, r->ns);
+	slu_pb_put_str(b, 3, r->name);
+	slu_pb_put_str(b, 4, r->uid);
+	slu_pb_put_str(b, 5, r->api_version);
+	slu_pb_end(b, in);
+	slu_pb_put_str(b, 10, e->note);
+	slu_pb_put_str(b, 11, e->type);
+	slu_pb_end(b, raw);
 	return b->error;
 }
 

@@ -39,6 +39,9 @@ struct slu_kenc_event {
 	int64_t last_us; /* of the series */
 };
 int slu_kenc_event(struct slu_buf *b, const struct slu_kenc_event *e);
+/* The same in Kubernetes protobuf, envelope included, which costs the server less; without series.
+ */
+int slu_kenc_event_pb(struct slu_buf *b, const struct slu_kenc_event *e);
 /* Merge patch of its series. */
 int slu_kenc_event_series(struct slu_buf *b, int32_t count, int64_t last_us);
 

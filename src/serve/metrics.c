@@ -155,6 +155,17 @@ static void from_io(const struct slu_metrics_from *f, struct slu_buf *b)
 		slu_buf_printf(b, "sluice_write_failures_total{verb=\"%s\"} %" PRIu64 "\n",
 			       slu_write_name((enum slu_write)i), p.failed[i]);
 	one(b, "sluice_writes_under_way", "gauge", "Writes not answered yet.", p.under_way);
+	one(b, "sluice_writes_waiting", "gauge", "Writes not sent yet, Scheduled events left out.",
+	    p.waiting);
+	one(b, "sluice_writes_window", "gauge", "Writes that may be under way at once.", p.window);
+	one(b, "sluice_writes_window_halved_total", "counter",
+	    "Times it was halved to spare the API server.", (double)p.halvings);
+	one(b, "sluice_scheduled_events_waiting", "gauge", "Scheduled events not sent yet.",
+	    p.events_waiting);
+	one(b, "sluice_scheduled_events_lost_total", "counter",
+	    "Scheduled events that could not be written.", (double)p.events_lost);
+	one(b, "sluice_bindings_looked_up_total", "counter",
+	    "Bindings of unknown fate that were looked up.", (double)p.looked);
 	one(b, "sluice_watch_changes_total", "counter", "Changes of objects seen.",
 	    (double)feed.changes);
 	one(b, "sluice_watch_pauses_total", "counter", "Times the watches were held back.",

@@ -72,9 +72,10 @@ class GangWatch:
     what matters is how long it lasts and whether it ends.
     """
 
-    def __init__(self, api, namespace=None, group_of=group_of):
+    def __init__(self, api, namespace=None, group_of=group_of, labels=None):
         self.api = api
         self.namespace = namespace
+        self.labels = labels  # selector: look at these pods only
         self.group_of = group_of
         self.gangs = {}
         self.events = 0
@@ -104,12 +105,14 @@ class GangWatch:
     def _run(self):
         while not self._stop.is_set():
             try:
-                pods = self.api.list_full("pods", self.namespace)
+                pods = self.api.list_full("pods", self.namespace, self.labels)
                 self._relist(pods["items"])
                 version = pods["metadata"]["resourceVersion"]
                 self._ready.set()
                 while not self._stop.is_set():
-                    for kind, pod in self.api.watch("pods", self.namespace, version, timeout=0.5, bookmarks=True):
+                    for kind, pod in self.api.watch(
+                        "pods", self.namespace, version, self.labels, timeout=0.5, bookmarks=True
+                    ):
                         version = pod["metadata"]["resourceVersion"]
                         if kind != "BOOKMARK":
                             self._event(kind, pod)

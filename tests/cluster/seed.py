@@ -58,6 +58,18 @@ def seed(cluster, objects, batch=500, workers=4):
     return len(objects)
 
 
+def unseed(cluster, namespace):
+    """Remove all pods and events of a namespace from etcd, at once; clients get ordinary DELETED events."""
+    client = etcd(cluster)
+    try:
+        for folder in ("pods", "events"):
+            key = f"/registry/{folder}/{namespace}/".encode()
+            end = key[:-1] + bytes([key[-1] + 1])
+            client.request("POST", "/v3/kv/deleterange", {"key": _b64(key), "range_end": _b64(end)})
+    finally:
+        client.close()
+
+
 def compact(cluster):
     """Forget all history in etcd: a watch that resumes from an older version gets 410 Gone."""
     client = etcd(cluster)

@@ -161,6 +161,51 @@ static bool is(const struct slu_json *v, const char *want)
 	return slu_json_str(v) && strcmp(slu_json_str(v), want) == 0;
 }
 
+/* Field numbers as in k8s.io/api/events/v1/generated.proto. */
+static void check_event_pb(const struct slu_kenc_event *ev)
+{
+	struct slu_buf b = SLU_BUF_INIT(1 << 16);
+	struct slu_pb_field f, g, h;
+	struct slu_pb p, q, in;
+	uint32_t seen = 0;
+
+	ok(slu_kenc_event_pb(&b, ev) == 0 && memcmp(b.p, "k8s\0", 4) == 0,
+	   "an Event in protobuf, in its envelope");
+	p = slu_pb(b.p + 4, b.n - 4);
+	while (slu_pb_next(&p, &f) > 0 && f.num != 2)
+		;
+	q = slu_pb_sub(&f);
+	while (slu_pb_next(&q, &g) > 0) {
+		char *s = slu_pb_dup(&g);
+
+		seen |= g.num == 4 && !strcmp(s, "fluence") ? 1u : 0;
+		seen |= g.num == 5 && !strcmp(s, "fluence-0") ? 2u : 0;
+		seen |= g.num == 6 && !strcmp(s, "Binding") ? 4u : 0;
+		seen |= g.num == 7 && !strcmp(s, "Scheduled") ? 8u : 0;
+		seen |= g.num == 10 && !strcmp(s, "a \"quoted\" note\n") ? 16u : 0;
+		seen |= g.num == 11 && !strcmp(s, "Normal") ? 32u : 0;
+		slu_free(s);
+		if (g.num > 2 && g.num != 8)
+			continue;
+		in = slu_pb_sub(&g);
+		while (slu_pb_next(&in, &h) > 0) {
+			s = h.wire == SLU_PB_BYTES ? slu_pb_dup(&h) : NULL;
+			seen |= g.num == 1 && h.num == 1 && !strcmp(s, "p.1") ? 64u : 0;
+			seen |= g.num == 1 && h.num == 3 && !strcmp(s, "team-a") ? 128u : 0;
+			seen |= g.num == 2 && h.num == 1 && h.u == 1794781020 ? 256u : 0;
+			seen |= g.num == 2 && h.num == 2 && h.u == 42000 ? 512u : 0;
+			seen |= g.num == 8 && h.num == 1 && !strcmp(s, "Pod") ? 1024u : 0;
+			seen |= g.num == 8 && h.num == 2 && !strcmp(s, "team-a") ? 2048u : 0;
+			seen |= g.num == 8 && h.num == 3 && !strcmp(s, "p") ? 4096u : 0;
+			seen |= g.num == 8 && h.num == 4 && !strcmp(s, "u-1") ? 8192u : 0;
+			seen |= g.num == 8 && h.num == 5 && !strcmp(s, "v1") ? 16384u : 0;
+			slu_free(s);
+		}
+	}
+	ok(seen == 0x7fff, "with what was put in: %x", seen);
+	slu_buf_done(&b);
+}
+
 static void check_bodies(void)
 {
 	struct slu_buf b = SLU_BUF_INIT(1 << 16);
@@ -190,6 +235,8 @@ static void check_bodies(void)
 		   is(slu_json_dig(r, "metadata", "namespace", NULL), "team-a") &&
 		   slu_json_i64_or(slu_json_dig(r, "series", "count", NULL), 0) == 2,
 	   "with what was put in");
+
+	check_event_pb(&ev);
 
 	/* the binding, read back: envelope, then Binding {1 metadata, 2 target} */
 	struct slu_pb_field f, g;

@@ -1,0 +1,38 @@
+/* throttle.h — how many writes may be under way at once.
+ *
+ * A server that is asked for more than it can do does not get faster, only later, and at last gives
+ * up on requests it has worked on.  So the number grows by one with each full round of answers, up
+ * to a ceiling, and halves when the server shows that it is overloaded: 429, 5xx, no answer, or an
+ * answer that took too long.  Answers to what was sent before the last halving are no news.
+ *
+ *	while (slu_throttle_room(&w) && (x = next()))
+ *		slu_throttle_sent(&w), send(x);
+ *	on answer: slu_throttle_answered(&w, now_ns, sent_ns, strained);
+ *
+ * Pure: no clock, no input or output. */
+#pragma once
+#include "base/base.h"
+
+#define SLU_THROTTLE_MIN     4u
+#define SLU_THROTTLE_SLOW_NS INT64_C(3000000000)
+
+struct slu_throttle {
+	uint32_t max;      /* ceiling, at least 1 */
+	uint32_t limit;    /* now */
+	uint32_t flying;   /* sent, not answered */
+	uint32_t answered; /* since the limit grew */
+	int64_t halved_ns; /* when it was halved last */
+	uint64_t halvings;
+};
+
+struct slu_throttle slu_throttle(uint32_t max);
+static inline bool slu_throttle_room(const struct slu_throttle *w)
+{
+	return w->flying < w->limit;
+}
+static inline void slu_throttle_sent(struct slu_throttle *w)
+{
+	w->flying++;
+}
+/* `strained`: the server said or showed that it has too much to do. */
+void slu_throttle_answered(struct slu_throttle *w, int64_t now_ns, int64_t sent_ns, bool strained);
