@@ -55,7 +55,7 @@ cluster-test: all
 
 soak: all
 	@hack/cluster/build >/dev/null
-	@SLUICE_SOAK=$(or $(SECONDS),1800) hack/cluster/python -m pytest -q tests/e2e/test_trouble.py -k churn
+	@hack/cluster/python -m e2e.soak --seconds $(or $(SECONDS),1800) $(if $(SEED),--seed $(SEED))
 
 demo: all
 	@tools/demo

@@ -72,6 +72,9 @@ struct slu_config {
 	} status;
 	struct {
 		const char *socket, *https, *health;
+		const char *certificate, *key; /* files; "": our own */
+		const char *ns, *secret;
+		struct slu_config_strs names;
 	} serve;
 	struct {
 		bool enabled;

@@ -1,11 +1,10 @@
 #include "serve/api.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "serve/auth.h"
-#include "serve/certs.h"
+#include "serve/https.h"
 #include "serve/metrics.h"
 #include "serve/view.h"
 
@@ -17,7 +16,8 @@ struct slu_api {
 	struct slu_api_setup s;
 	struct slu_server *server;
 	struct slu_auth *auth;
-	int listener[DOORS]; /* -1: not open */
+	struct slu_https *https; /* NULL: that door is shut */
+	int listener[DOORS];     /* -1: not open */
 };
 
 static enum door door_of(const struct slu_api *a, const struct slu_http_request *q)
@@ -323,22 +323,6 @@ static int open_door(struct slu_api *a, enum door d, const char *where, struct s
 	return 0;
 }
 
-static int make_tls(struct slu_tls **out, struct slu_error *err)
-{
-	static const char *const dns[] = { "localhost", "sluice", "sluice.sluice-system.svc" };
-	struct slu_certs c = { 0 };
-	struct slu_tls_server_options o = { .cert_from = "own certificate", .key_from = "own key" };
-	int rc = slu_certs_make(&c, dns, SLU_LEN(dns), time(NULL), err);
-
-	if (rc < 0)
-		return rc;
-	o.cert = (struct slu_pem){ c.cert, strlen(c.cert) };
-	o.key = (struct slu_pem){ c.key, strlen(c.key) };
-	rc = slu_tls_server_new(&o, out, err);
-	slu_certs_done(&c);
-	return rc;
-}
-
 int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct slu_error *err)
 {
 	slu_cleanup(slu_api_freep) struct slu_api *a = slu_calloc(1, sizeof *a);
@@ -355,7 +339,7 @@ int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct 
 	if (!a->server || !a->auth)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	if (*cfg->serve.https) {
-		rc = make_tls(&tls, err);
+		rc = slu_https_first(cfg, &tls, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -364,6 +348,9 @@ int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct 
 		rc = open_door(a, DOOR_HTTPS, cfg->serve.https, tls, err);
 	if (!rc)
 		rc = open_door(a, DOOR_HEALTH, cfg->serve.health, NULL, err);
+	if (!rc && a->listener[DOOR_HTTPS] >= 0)
+		rc = slu_https_new(setup->loop, setup->client, a->server, a->listener[DOOR_HTTPS],
+				   cfg, &a->https, err);
 	if (rc < 0)
 		return rc;
 	*out = slu_take(a);
@@ -374,6 +361,7 @@ void slu_api_free(struct slu_api *a)
 {
 	if (!a)
 		return;
+	slu_https_free(a->https);
 	slu_server_free(a->server);
 	slu_auth_free(a->auth);
 	slu_free(a);

@@ -1,0 +1,183 @@
+#include "serve/https.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "serve/keeper.h"
+
+#define PEM_MAX (1u << 20)
+#define LOOK_NS (5 * SLU_NS_PER_S)
+
+struct slu_https {
+	struct slu_loop *loop;
+	struct slu_server *server;
+	int listener;
+	const struct slu_config *config;
+	struct slu_keeper *keeper;
+	struct slu_timer look;
+	struct timespec cert_time, key_time;
+};
+
+/* ---- files ---- */
+
+static int read_file(const char *path, struct slu_buf *b, struct slu_error *err)
+{
+	FILE *f = fopen(path, "re");
+	char part[4096];
+	size_t n;
+
+	if (!f)
+		return slu_fail(err, -errno, "%s: %s", path, strerror(errno));
+	while ((n = fread(part, 1, sizeof part, f)))
+		slu_buf_add(b, part, n);
+	n = ferror(f);
+	fclose(f);
+	return n || b->error ? slu_fail(err, -EIO, "%s cannot be read", path) : 0;
+}
+
+static int from_files(const struct slu_config *c, struct slu_tls **out, struct slu_error *err)
+{
+	slu_cleanup(slu_buf_done) struct slu_buf cert = SLU_BUF_INIT(PEM_MAX);
+	slu_cleanup(slu_buf_done) struct slu_buf key = SLU_BUF_INIT(PEM_MAX);
+	struct slu_tls_server_options o = { .cert_from = c->serve.certificate,
+					    .key_from = c->serve.key };
+	int rc = read_file(c->serve.certificate, &cert, err);
+
+	if (!rc)
+		rc = read_file(c->serve.key, &key, err);
+	if (rc < 0)
+		return rc;
+	o.cert = (struct slu_pem){ slu_buf_str(&cert), cert.n };
+	o.key = (struct slu_pem){ slu_buf_str(&key), key.n };
+	return slu_tls_server_new(&o, out, err);
+}
+
+static bool newer(const char *path, struct timespec *seen)
+{
+	struct stat st;
+	bool is;
+
+	if (stat(path, &st) < 0)
+		return false;
+	is = st.st_mtim.tv_sec != seen->tv_sec || st.st_mtim.tv_nsec != seen->tv_nsec;
+	*seen = st.st_mtim;
+	return is;
+}
+
+static bool files_changed(struct slu_https *h)
+{
+	bool cert = newer(h->config->serve.certificate, &h->cert_time);
+
+	return newer(h->config->serve.key, &h->key_time) || cert;
+}
+
+static void look(void *arg)
+{
+	struct slu_https *h = arg;
+	slu_cleanup(slu_tls_unrefp) struct slu_tls *tls = NULL;
+	struct slu_error err = { 0 };
+
+	slu_timer_start(&h->look, h->loop, LOOK_NS, look, h);
+	if (!files_changed(h))
+		return;
+	if (from_files(h->config, &tls, &err) < 0) { /* one of the two may be on its way */
+		slu_log(SLU_WARN, "certificate of serve.https not reloaded",
+			SLU_STR("err", err.text));
+		h->cert_time = (struct timespec){ 0 };
+		return;
+	}
+	slu_server_tls(h->server, h->listener, tls);
+	slu_log(SLU_INFO, "certificate of serve.https reloaded");
+}
+
+/* ---- our own ---- */
+
+static int from_bundle(const struct slu_certs *c, struct slu_tls **out, struct slu_error *err)
+{
+	struct slu_tls_server_options o = { .cert = { c->cert, strlen(c->cert) },
+					    .key = { c->key, strlen(c->key) },
+					    .cert_from = "own certificate",
+					    .key_from = "own key" };
+
+	return slu_tls_server_new(&o, out, err);
+}
+
+static void have(void *arg, const struct slu_certs *c)
+{
+	struct slu_https *h = arg;
+	slu_cleanup(slu_tls_unrefp) struct slu_tls *tls = NULL;
+	struct slu_error err = { 0 };
+
+	if (from_bundle(c, &tls, &err) < 0) {
+		slu_log(SLU_ERROR, "certificate of serve.https", SLU_STR("err", err.text));
+		return;
+	}
+	slu_server_tls(h->server, h->listener, tls);
+	slu_log(SLU_INFO, "certificate of serve.https is that of its Secret",
+		SLU_STR("secret", h->config->serve.secret));
+}
+
+int slu_https_first(const struct slu_config *config, struct slu_tls **out, struct slu_error *err)
+{
+	struct slu_certs c = { 0 };
+	int rc;
+
+	if (!*config->serve.certificate != !*config->serve.key)
+		return slu_fail(err, -EINVAL,
+				"serve.certificate and serve.key must be given together");
+	if (*config->serve.certificate) {
+		rc = from_files(config, out, err);
+		return rc < 0 ? slu_fail_prefix(err, rc, "serve.certificate") : 0;
+	}
+	rc = slu_certs_make(&c, config->serve.names.p, config->serve.names.n, time(NULL), err);
+	if (rc < 0)
+		return slu_fail_prefix(err, rc, "serve.names");
+	rc = from_bundle(&c, out, err);
+	slu_certs_done(&c);
+	return rc;
+}
+
+int slu_https_new(struct slu_loop *loop, struct slu_kube_client *client, struct slu_server *server,
+		  int listener, const struct slu_config *config, struct slu_https **out,
+		  struct slu_error *err)
+{
+	slu_cleanup(slu_https_freep) struct slu_https *h = slu_calloc(1, sizeof *h);
+	int rc = 0;
+
+	if (!h)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	h->loop = loop;
+	h->server = server;
+	h->listener = listener;
+	h->config = config;
+	if (*config->serve.certificate) {
+		files_changed(h);
+		slu_timer_start(&h->look, loop, LOOK_NS, look, h);
+	} else if (*config->serve.secret) {
+		rc = slu_keeper_new(&(struct slu_keeper_setup){ .loop = loop,
+								.client = client,
+								.ns = config->serve.ns,
+								.secret = config->serve.secret,
+								.dns = config->serve.names.p,
+								.n_dns = config->serve.names.n,
+								.what = "serve.https",
+								.have = have,
+								.arg = h },
+				    &h->keeper, err);
+	}
+	if (rc < 0)
+		return rc;
+	*out = slu_take(h);
+	return 0;
+}
+
+void slu_https_free(struct slu_https *h)
+{
+	if (!h)
+		return;
+	slu_timer_stop(&h->look);
+	slu_keeper_free(h->keeper);
+	slu_free(h);
+}

@@ -1,0 +1,23 @@
+/* https.h — who the HTTPS port is: a certificate from files, or one of our own kept in a Secret.
+ *
+ * With files (serve.certificate, serve.key) what is in them counts, also after they changed.
+ * Otherwise an authority of our own signs it, and both stand in the Secret serve.secret, so that
+ * callers can trust its ca.crt over restarts and replicas.  Until the Secret was read, and where it
+ * may not be, a certificate that lasts as long as the process is used. */
+#pragma once
+#include "control/config.h"
+#include "kube/client.h"
+#include "net/server.h"
+
+struct slu_https;
+
+/* The identity to open the port with.  -EINVAL with the place named when a file is unusable. */
+int slu_https_first(const struct slu_config *config, struct slu_tls **out, struct slu_error *err);
+
+/* Keep the identity of a listener current.  The configuration must outlive it. */
+int slu_https_new(struct slu_loop *loop, struct slu_kube_client *client, struct slu_server *server,
+		  int listener, const struct slu_config *config, struct slu_https **out,
+		  struct slu_error *err);
+/* Before server and client are freed.  NULL is fine. */
+void slu_https_free(struct slu_https *h);
+SLU_DEFINE_CLEANUP(struct slu_https, slu_https_free)

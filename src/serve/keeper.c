@@ -1,0 +1,243 @@
+#include "serve/keeper.h"
+
+#include <time.h>
+
+#include "base/base64.h"
+#include "base/log.h"
+#include "kube/write.h"
+#include "wire/json.h"
+#include "wire/jsonw.h"
+
+#define RETRY_NS     (10 * SLU_NS_PER_S)
+#define RETRY_MAX_NS (600 * SLU_NS_PER_S)
+#define LOOK_NS      (6 * 3600 * SLU_NS_PER_S)
+
+/* The Secret's keys, in the order of struct slu_certs. */
+static const char *const secret_key[] = { "ca.crt", "ca.key", "tls.crt", "tls.key" };
+
+struct slu_keeper {
+	struct slu_keeper_setup s;
+	struct slu_certs certs;
+	struct slu_timer again;
+	int64_t pause_ns; /* before the next try; doubles */
+	bool busy;        /* a request is under way: its answer will find us */
+	bool dead;        /* freed meanwhile: the answer frees the rest */
+};
+
+static void look(void *arg);
+
+static void destroy(struct slu_keeper *k)
+{
+	slu_certs_done(&k->certs);
+	slu_free(k);
+}
+
+static void retry(struct slu_keeper *k, const char *doing, const char *why)
+{
+	slu_log(SLU_WARN, "certificate is not kept", SLU_STR("of", k->s.what),
+		SLU_STR("doing", doing), SLU_STR("secret", k->s.secret), SLU_STR("ns", k->s.ns),
+		SLU_STR("err", why));
+	slu_timer_start(&k->again, k->s.loop, k->pause_ns, look, k);
+	k->pause_ns = SLU_MIN(k->pause_ns * 2, RETRY_MAX_NS);
+}
+
+/* Every answer begins here. */
+static bool alive(struct slu_keeper *k)
+{
+	k->busy = false;
+	if (k->dead)
+		destroy(k);
+	return !k->dead;
+}
+
+/* Every request ends here: rc as the sending returned it. */
+static void sent(struct slu_keeper *k, int rc, const char *doing)
+{
+	if (!rc)
+		k->busy = true;
+	else
+		retry(k, doing, strerror(-rc));
+}
+
+static void use(struct slu_keeper *k)
+{
+	k->pause_ns = RETRY_NS;
+	slu_timer_start(&k->again, k->s.loop, LOOK_NS, look, k);
+	k->s.have(k->s.arg, &k->certs);
+}
+
+static void kept(void *arg, const struct slu_kube_reply *r)
+{
+	struct slu_keeper *k = arg;
+
+	if (!alive(k))
+		return;
+	if (r->outcome == SLU_KUBE_OK)
+		use(k);
+	else if (r->outcome == SLU_KUBE_EXISTS || r->outcome == SLU_KUBE_CONFLICT)
+		look(k); /* another replica was faster: take its bundle */
+	else
+		retry(k, "writing", r->error);
+}
+
+/* A new Secret, or (with the version it was read in) in place of the old one. */
+static void keep(struct slu_keeper *k, const char *version)
+{
+	const char *const pem[] = { k->certs.ca_cert, k->certs.ca_key, k->certs.cert,
+				    k->certs.key };
+	struct slu_ktarget t = { .version = "v1", .resource = "secrets", .ns = k->s.ns };
+	struct slu_buf b = SLU_BUF_INIT(1 << 20), v = SLU_BUF_INIT(1 << 18);
+	struct slu_jsonw j = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	struct slu_kdone done = { kept, k };
+	int rc = 0;
+
+	slu_jsonw_obj(&j);
+	slu_jsonw_kstr(&j, "apiVersion", "v1");
+	slu_jsonw_kstr(&j, "kind", "Secret");
+	slu_jsonw_key(&j, "metadata");
+	slu_jsonw_obj(&j);
+	slu_jsonw_kstr(&j, "name", k->s.secret);
+	slu_jsonw_kstr(&j, "namespace", k->s.ns);
+	if (version)
+		slu_jsonw_kstr(&j, "resourceVersion", version);
+	slu_jsonw_end_obj(&j);
+	slu_jsonw_kstr(&j, "type", "Opaque");
+	slu_jsonw_key(&j, "data");
+	slu_jsonw_obj(&j);
+	for (size_t i = 0; i < SLU_LEN(pem) && !rc; i++) {
+		slu_buf_reset(&v);
+		rc = slu_base64_encode(pem[i], strlen(pem[i]), &v);
+		slu_jsonw_kstr(&j, secret_key[i], slu_buf_str(&v));
+	}
+	slu_jsonw_end_obj(&j);
+	slu_jsonw_end_obj(&j);
+	if (!rc)
+		rc = b.error;
+	if (!rc && !version)
+		rc = slu_kube_create(k->s.client, &t, b.p, b.n, done);
+	t.name = k->s.secret;
+	if (!rc && version)
+		rc = slu_kube_replace(k->s.client, &t, b.p, b.n, done);
+	sent(k, rc, "writing");
+	slu_buf_done(&b);
+	slu_buf_done(&v);
+}
+
+static int read_secret(const struct slu_json *secret, struct slu_certs *out)
+{
+	char **const field[] = { &out->ca_cert, &out->ca_key, &out->cert, &out->key };
+
+	for (size_t i = 0; i < SLU_LEN(field); i++) {
+		const struct slu_json *v = slu_json_dig(secret, "data", secret_key[i], NULL);
+		struct slu_buf b = SLU_BUF_INIT(1 << 18);
+		int rc = slu_json_is_str(v)
+				 ? slu_base64_decode(slu_json_str(v), slu_json_count(v), &b)
+				 : 0;
+
+		/* What cannot be read is as good as missing: it is made anew. */
+		if (rc == -EINVAL)
+			slu_buf_reset(&b);
+		*field[i] = slu_buf_take(&b);
+		if (!*field[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Bring the bundle into order; version NULL: there is no Secret. */
+static void settle(struct slu_keeper *k, const char *version)
+{
+	struct slu_error err = { 0 };
+	int64_t now_s = time(NULL);
+	int rc = 0;
+
+	switch (slu_certs_check(&k->certs, k->s.dns, k->s.n_dns, now_s, &err)) {
+	case SLU_CERTS_GOOD:
+		use(k);
+		return;
+	case SLU_CERTS_LEAF_DUE:
+		rc = slu_certs_renew(&k->certs, k->s.dns, k->s.n_dns, now_s, &err);
+		break;
+	case SLU_CERTS_UNUSABLE:
+		slu_certs_done(&k->certs);
+		rc = slu_certs_make(&k->certs, k->s.dns, k->s.n_dns, now_s, &err);
+		break;
+	}
+	if (rc < 0)
+		retry(k, "making", err.text);
+	else
+		keep(k, version);
+}
+
+static void read_back(void *arg, const struct slu_kube_reply *r)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	struct slu_keeper *k = arg;
+	struct slu_error err = { 0 };
+	const struct slu_json *root;
+	int rc;
+
+	if (!alive(k))
+		return;
+	slu_certs_done(&k->certs);
+	if (r->outcome == SLU_KUBE_NOT_FOUND) {
+		settle(k, NULL);
+		return;
+	}
+	if (r->outcome != SLU_KUBE_OK) {
+		retry(k, "reading", r->error);
+		return;
+	}
+	rc = slu_json_parse(r->body, r->body_len, NULL, &doc, &err);
+	root = slu_json_root(doc);
+	if (!rc)
+		rc = read_secret(root, &k->certs);
+	if (rc < 0)
+		retry(k, "reading", *err.text ? err.text : strerror(-rc));
+	else
+		settle(k, slu_json_str_or(slu_json_dig(root, "metadata", "resourceVersion", NULL),
+					  ""));
+}
+
+static void look(void *arg)
+{
+	struct slu_keeper *k = arg;
+	const struct slu_ktarget t = {
+		.version = "v1", .resource = "secrets", .ns = k->s.ns, .name = k->s.secret
+	};
+
+	sent(k, slu_kube_get(k->s.client, &t, NULL, (struct slu_kdone){ read_back, k }), "reading");
+}
+
+int slu_keeper_new(const struct slu_keeper_setup *setup, struct slu_keeper **out,
+		   struct slu_error *err)
+{
+	struct slu_keeper *k = slu_calloc(1, sizeof *k);
+	struct slu_certs probe = { 0 };
+	int rc;
+
+	if (!k)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	k->s = *setup;
+	k->pause_ns = RETRY_NS;
+	/* Names that no certificate can carry are told at start, not in the log later. */
+	rc = slu_certs_make(&probe, setup->dns, setup->n_dns, time(NULL), err);
+	slu_certs_done(&probe);
+	if (rc < 0) {
+		destroy(k);
+		return rc;
+	}
+	look(k);
+	*out = k;
+	return 0;
+}
+
+void slu_keeper_free(struct slu_keeper *k)
+{
+	if (!k)
+		return;
+	slu_timer_stop(&k->again);
+	k->dead = true;
+	if (!k->busy)
+		destroy(k);
+}

@@ -1,0 +1,25 @@
+"""Three minutes of what `make soak` does for thirty (soak.py tells what that is)."""
+
+import json
+import os
+
+import pytest
+
+from .daemon import Sluiced
+from .soak import NODES, SETTINGS, Soak
+
+SECONDS = int(os.environ.get("SLUICE_SOAK", "180"))
+CLUSTER = {"node_list": NODES}
+
+
+@pytest.mark.timeout(SECONDS + 600)
+def test_soak(module_cluster, tmp_path):
+    module_cluster.namespace("soak")
+    with Sluiced(module_cluster, SETTINGS, store=str(tmp_path / "sluice.db")) as d:
+        soak = Soak(module_cluster, d, "soak", seed=7, api_deaths_s=90)
+        figures = soak.run(SECONDS)
+        assert not soak.bad, json.dumps(figures, indent=1) + d.tail(30)
+        assert figures["kills"] >= SECONDS // 45 and figures["api_deaths"] >= 1
+        assert figures["submitted"] >= SECONDS // 4, "little was asked of it"
+        assert soak.memory_flat(), soak.memory
+        print(json.dumps(figures))
