@@ -1,5 +1,5 @@
 /* The commands that speak with a running sluiced: jobs, job, why, nodes, queues, cancel, hold,
- * release, drain, undrain. */
+ * release, resize, drain, undrain. */
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -453,6 +453,17 @@ static int run_release(void *conf, int argc, char **argv, struct slu_error *err)
 	return post_job(conf, argv[0], "release", err);
 }
 
+static int run_resize(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	char verb[40];
+	size_t n = strspn(argv[1], "0123456789");
+
+	if (!n || n > 9 || argv[1][n])
+		return slu_fail(err, -EINVAL, "\"%s\" is no number of members", argv[1]);
+	snprintf(verb, sizeof verb, "resize/%.20s", argv[1]);
+	return post_job(conf, argv[0], verb, err);
+}
+
 static int run_drain(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	return post_node(conf, argv[0], "drain", err);
@@ -486,6 +497,9 @@ COMMAND(cancel, "NAME", "take a waiting gang out of the queue",
 COMMAND(hold, "NAME", "keep a gang waiting", NULL, space_option, 1, 1);
 COMMAND(release, "NAME", "let a held or cancelled gang wait for its turn again", NULL, space_option,
 	1, 1);
+COMMAND(resize, "NAME N", "give a gang another number of members",
+	"Sets the size of the Job, Deployment, ReplicaSet or StatefulSet that makes them; of pods that nobody makes, the newest are evicted. 0 is a cancel.",
+	space_option, 2, 2);
 COMMAND(drain, "NODE", "plan nothing new on a node; what runs there runs on", NULL, plain_option, 1,
 	1);
 COMMAND(undrain, "NODE", "use a drained node again", NULL, plain_option, 1, 1);

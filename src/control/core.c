@@ -142,6 +142,8 @@ void slu_core_free(struct slu_core *c)
 	for (uint32_t i = 0; i < c->viewer.n; i++)
 		c->viewer.p[i]->base.free(&c->viewer.p[i]->base);
 	slu_vec_done(&c->viewer);
+	core_resize_done(c);
+	slu_vec_done(&c->fill);
 	slu_queue_free(c->q);
 	slu_inbox_free(c->in);
 	slu_snapshot_unref(c->snap);
@@ -194,7 +196,7 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 	}
 }
 
-static struct group *find_group(struct slu_core *c, const char *ns, const char *name)
+struct group *core_group_named(struct slu_core *c, const char *ns, const char *name)
 {
 	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
 	     e = slu_table_next(&c->groups, e)) {
@@ -207,9 +209,9 @@ static struct group *find_group(struct slu_core *c, const char *ns, const char *
 	return NULL;
 }
 
-static int ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err)
+int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err)
 {
-	struct group *g = find_group(c, a->ns, a->name);
+	struct group *g = core_group_named(c, a->ns, a->name);
 	int n = 0;
 
 	if (!g)
@@ -283,12 +285,14 @@ static void asked(struct slu_core *c, struct slu_rec_ask *a)
 	static const char *const what[] = {
 		[SLU_ASK_CANCEL] = "cancel",   [SLU_ASK_HOLD] = "hold",
 		[SLU_ASK_RELEASE] = "release", [SLU_ASK_DRAIN] = "drain",
-		[SLU_ASK_UNDRAIN] = "undrain", [SLU_ASK_PICTURE] = "picture",
+		[SLU_ASK_UNDRAIN] = "undrain", [SLU_ASK_RESIZE] = "resize",
+		[SLU_ASK_PICTURE] = "picture",
 	};
 	struct slu_error err = { 0 };
-	int rc = a->what == SLU_ASK_PICTURE                               ? -ENOMEM
-		 : a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN ? ask_node(c, a, &err)
-									  : ask_group(c, a, &err);
+	int rc = a->what == SLU_ASK_PICTURE ? -ENOMEM
+		 : a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN
+			 ? ask_node(c, a, &err)
+			 : core_ask_group(c, a, &err);
 
 	slu_log(SLU_INFO, "asked", SLU_STR("what", what[a->what]), SLU_STR("name", a->name),
 		SLU_STR("answer", err.text));
@@ -346,6 +350,10 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 		if (((struct slu_rec_ask *)r)->what == SLU_ASK_PICTURE &&
 		    slu_vec_push(&c->viewer, (struct slu_rec_ask *)r) == 0)
 			return;
+		if (((struct slu_rec_ask *)r)->what == SLU_ASK_RESIZE) {
+			core_resize(c, (struct slu_rec_ask *)r);
+			return;
+		}
 		asked(c, (struct slu_rec_ask *)r);
 		break;
 	default:
@@ -412,6 +420,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	if (!rc)
 		rc = slu_queue_schedule(c->q, c->now_s, &c->dec, err);
 	core_decisions(c);
+	core_elastic(c);
 	send_intents(c);
 	core_place_durable(c);
 	core_deadlines(c);

@@ -90,6 +90,8 @@ static void decided(struct slu_core *c, const struct slu_decision *d)
 
 	if (!r)
 		return;
+	if (d->kind == SLU_DEC_REFUSED && r->state != RUN_QUEUED)
+		return; /* no room to grow now; it runs on as it is */
 	switch (d->kind) {
 	case SLU_DEC_START:
 		start(c, r, d);
@@ -116,6 +118,8 @@ static void decided(struct slu_core *c, const struct slu_decision *d)
 			SLU_STR("ns", r->g->ns));
 		break;
 	case SLU_DEC_RESIZED:
+		core_elastic_grown(c, r, d);
+		break;
 	case SLU_DEC_LOST:
 		break; /* the cluster tells which pods are gone */
 	}
@@ -285,7 +289,7 @@ static void take_back(struct slu_core *c, struct run *r)
 	core_group_dirty(c, g);
 }
 
-static void evict(struct slu_core *c, const struct pod *p)
+void core_evict(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kmeta *m = &p->k->o.meta;
 
@@ -311,7 +315,7 @@ void core_run_undo(struct slu_core *c, struct run *r)
 			if (last)
 				return;
 		} else if (slu_kmeta_controller(&s->pod->k->o.meta)) {
-			evict(c, s->pod);
+			core_evict(c, s->pod);
 		}
 	}
 }
@@ -333,7 +337,7 @@ void core_deadlines(struct slu_core *c)
 			if (r->slot.p[i].pod) {
 				core_tell(c, r->slot.p[i].pod, "DeadlineExceeded", true,
 					  "runs longer than its %" PRId64 " s", limit);
-				evict(c, r->slot.p[i].pod);
+				core_evict(c, r->slot.p[i].pod);
 			}
 	}
 }
@@ -387,6 +391,8 @@ void core_written(struct slu_core *c, const struct slu_rec_written *w)
 	c->binding -= c->binding > 0;
 	if (w->verb == SLU_WRITE_PATCH)
 		core_held_written(c, w);
+	if (w->verb == SLU_WRITE_SPEC)
+		core_resize_written(c, w);
 	if (w->verb != SLU_WRITE_BIND)
 		return;
 	for (uint32_t i = 0; r && i < r->slot.n; i++)

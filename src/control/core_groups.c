@@ -79,6 +79,7 @@ void core_group_free(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; g->dirty && i < c->dirty.n; i++)
 		if (c->dirty.p[i] == g)
 			c->dirty.p[i] = NULL;
+	core_elastic_forget(c, g);
 	slu_table_del(&c->groups, &g->e);
 	core_held_unlink(g);
 	slu_vec_done(&g->pod);
@@ -527,6 +528,10 @@ static void follow(struct slu_core *c, struct group *g)
 
 		if (p->run || !core_pod_startable(p))
 			continue;
+		if (core_elastic_takes(g, p)) {
+			core_elastic_wait(c, g);
+			continue;
+		}
 		r = core_run_new(c, g, false);
 		if (!r)
 			return;

@@ -152,6 +152,7 @@ struct group {
 	bool dirty;
 	bool held, cancelled;
 	uint32_t ended_ok, ended_bad;
+	bool fills;     /* is on the list `fill` */
 	bool disrupted; /* it starts again because somebody took a member away */
 	char *wrong;    /* what is wrong with its objects; NULL */
 	char *scheduler;
@@ -191,6 +192,13 @@ struct held {
 	int told_state;
 };
 
+/* Somebody asked for another size, and the owner was patched. */
+struct resize {
+	uint64_t serial;
+	struct slu_rec_ask *ask;
+	char text[256]; /* what it did, once the server says yes */
+};
+
 struct slu_core {
 	const struct slu_config *cfg;
 	struct slu_intents *door, *own_door; /* own: made by slu_core_lead() */
@@ -215,6 +223,9 @@ struct slu_core {
 	SLU_VEC(struct run *) open;    /* wait for the ticket of an intent */
 	struct slu_decisions dec;
 	SLU_VEC(struct slu_rec_ask *) viewer; /* wait for a fresh snapshot */
+	SLU_VEC(struct group *) fill;         /* elastic groups with members without a place */
+	int64_t filled_us;
+	SLU_VEC(struct resize) resize; /* wait for the API server */
 	uint64_t serial, next_job, next_intent;
 	int64_t now_us, now_s, last_seen_us;
 	int64_t next_vacancy_us; /* earliest end of a vacancy */
@@ -343,6 +354,7 @@ void core_run_intend(struct slu_core *c, struct run *r); /* what was chosen beco
 void core_place_durable(struct slu_core *c); /* and is carried out once that is durable */
 void core_written(struct slu_core *c, const struct slu_rec_written *w);
 void core_run_settled(struct slu_core *c, struct run *r);
+void core_evict(struct slu_core *c, const struct pod *p);
 void core_run_undo(struct slu_core *c, struct run *r); /* evict what is bound, then gather anew */
 void core_deadlines(struct slu_core *c);               /* end what runs too long, where told to */
 int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
@@ -389,6 +401,22 @@ void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warni
 	       ...) SLU_PRINTF(5, 6);
 void core_status(struct slu_core *c); /* write what waiting work is told */
 void core_run_reason(struct run *r, const char *text);
+
+/* core.c */
+struct group *core_group_named(struct slu_core *c, const char *ns, const char *name);
+int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err);
+
+/* core_elastic.c: members beyond the minimum, with room that is left */
+bool core_elastic_takes(const struct group *g, const struct pod *p); /* it follows no other way */
+void core_elastic_wait(struct slu_core *c, struct group *g);         /* some member has no place */
+void core_elastic_forget(struct slu_core *c, struct group *g);
+void core_elastic(struct slu_core *c); /* after the queue had its turn */
+void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_decision *d);
+
+/* core_resize.c */
+void core_resize(struct slu_core *c, struct slu_rec_ask *a); /* takes it over */
+void core_resize_written(struct slu_core *c, const struct slu_rec_written *w);
+void core_resize_done(struct slu_core *c);
 
 /* core_native.c: PodGroups of scheduling.k8s.io */
 bool core_native_lacks(struct slu_core *c, const struct group *g); /* its PodGroup is not there */

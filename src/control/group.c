@@ -291,6 +291,7 @@ static int read_sizes(const struct slu_group_source *s, const struct slu_group_i
 		return slu_fail(err, -EINVAL,
 				"sluice.sh/min-size %u is above sluice.sh/max-size %u", lo, hi);
 	w->max = hi ? hi : UINT32_MAX;
+	w->elastic = lo || hi;
 	if (pg && pg->min_member > 0) {
 		if ((uint32_t)pg->min_member > max_size)
 			return slu_fail(err, -ERANGE, "PodGroup %s: %s %d is above %u",
@@ -307,6 +308,7 @@ static int read_sizes(const struct slu_group_source *s, const struct slu_group_i
 	} else {
 		w->min = owner > 0 ? (uint32_t)SLU_MIN(owner, (int64_t)max_size) : 1;
 	}
+	w->named_min = (pg && pg->min_member > 0) || lo || size ? w->min : 0;
 	/* A derived group is one object: it can never have more members than that makes. */
 	if (w->can_exist != UINT32_MAX && w->can_exist > 0)
 		w->min = SLU_MIN(w->min, w->can_exist);

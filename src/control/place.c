@@ -162,6 +162,13 @@ static void part_body(const struct slu_rec_write *w, struct slu_jsonw *j)
 	if (w->verb == SLU_WRITE_STATUS) {
 		slu_jsonw_key(j, "status");
 		slu_jsonw_raw(j, w->text, strlen(w->text));
+	} else if (w->verb == SLU_WRITE_SPEC) {
+		slu_jsonw_key(j, "metadata");
+		slu_jsonw_obj(j);
+		slu_jsonw_kstr(j, "uid", w->uid);
+		slu_jsonw_end_obj(j);
+		slu_jsonw_key(j, "spec");
+		slu_jsonw_raw(j, w->text, strlen(w->text));
 	} else {
 		slu_jsonw_key(j, "metadata");
 		slu_jsonw_obj(j);
@@ -537,6 +544,7 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 			break;
 		case SLU_WRITE_ANNOTATE:
 		case SLU_WRITE_STATUS:
+		case SLU_WRITE_SPEC:
 			q.method = SLU_HTTP_PATCH;
 			/* Conditions of a built-in kind are merged by type; others have only one
 			 * writer. */

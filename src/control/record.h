@@ -87,6 +87,7 @@ enum slu_write {
 	SLU_WRITE_STATUS,    /* merge `text` into status (PodGroups) */
 	SLU_WRITE_EVICT,     /* pod */
 	SLU_WRITE_PATCH,     /* strategic merge patch `text` of the object (built-in kinds) */
+	SLU_WRITE_SPEC,      /* merge `text` into spec */
 	SLU_WRITE_COUNT,
 };
 const char *slu_write_name(enum slu_write w);
@@ -129,6 +130,7 @@ enum slu_ask {
 	SLU_ASK_RELEASE,
 	SLU_ASK_DRAIN,
 	SLU_ASK_UNDRAIN,
+	SLU_ASK_RESIZE,  /* of a job: to `size` members */
 	SLU_ASK_PICTURE, /* nothing but a fresh snapshot; answered once it is published */
 };
 
@@ -136,6 +138,7 @@ struct slu_rec_ask {
 	struct slu_record base;
 	enum slu_ask what;
 	char ns[64], name[256];
+	uint32_t size; /* RESIZE */
 	/* Called on the core thread, exactly once, with a sentence; must not block. */
 	void (*answer)(void *arg, int rc, const char *text);
 	void *arg;

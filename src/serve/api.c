@@ -87,7 +87,7 @@ static void question_reply(void *arg)
 	struct question *q = arg;
 	struct slu_buf b = SLU_BUF_INIT(8192);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
-	int status = !q->rc ? 200 : q->rc == -ENOENT ? 404 : 500;
+	int status = !q->rc ? 200 : q->rc == -ENOENT ? 404 : q->rc == -EINVAL ? 400 : 500;
 
 	slu_jsonw_obj(&w);
 	slu_jsonw_kstr(&w, q->rc ? "error" : "message", q->text);
@@ -119,7 +119,7 @@ static void ask_free(struct slu_record *r)
 }
 
 static void ask(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, const char *ns,
-		const char *name, slu_call_fn *then)
+		const char *name, uint32_t size, slu_call_fn *then)
 {
 	struct slu_rec_ask *r = slu_calloc(1, sizeof *r);
 	struct question *q = slu_calloc(1, sizeof *q);
@@ -133,6 +133,7 @@ static void ask(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, co
 	*q = (struct question){ .a = a, .x = x, .then = then };
 	r->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = ask_free };
 	r->what = what;
+	r->size = size;
 	strcpy(r->ns, ns);
 	strcpy(r->name, name);
 	r->answer = question_answer;
@@ -202,6 +203,19 @@ static bool read_route(struct slu_api *a, struct slu_exchange *x, char part[PART
 	return true;
 }
 
+static void resize(struct slu_api *a, struct slu_exchange *x, const char *ns, const char *name,
+		   const char *size)
+{
+	char *end = NULL;
+	unsigned long n = strtoul(size, &end, 10);
+
+	if (size[0] < '0' || size[0] > '9' || *end || n > INT32_MAX) {
+		slu_http_reply_text(x, 400, "%.20s is no number of members\n", size);
+		return;
+	}
+	ask(a, x, SLU_ASK_RESIZE, ns, name, (uint32_t)n, question_reply);
+}
+
 static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS][256], int n)
 {
 	static const struct {
@@ -213,13 +227,18 @@ static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS
 		    { "nodes", "drain", SLU_ASK_DRAIN },
 		    { "nodes", "undrain", SLU_ASK_UNDRAIN } };
 
+	if (n == 6 && !strcmp(part[1], "jobs") && !strcmp(part[4], "resize")) {
+		resize(a, x, part[2], part[3], part[5]);
+		return true;
+	}
 	for (size_t i = 0; i < SLU_LEN(row); i++) {
 		bool job = row[i].of[0] == 'j';
 
 		if (n != (job ? 5 : 4) || strcmp(part[1], row[i].of) ||
 		    strcmp(part[n - 1], row[i].verb))
 			continue;
-		ask(a, x, row[i].what, job ? part[2] : "", job ? part[3] : part[2], question_reply);
+		ask(a, x, row[i].what, job ? part[2] : "", job ? part[3] : part[2], 0,
+		    question_reply);
 		return true;
 	}
 	return false;
@@ -245,7 +264,7 @@ static void serve(struct slu_api *a, struct slu_exchange *x)
 	int n = split(q->path, part);
 
 	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_GET) {
-		ask(a, x, SLU_ASK_PICTURE, "", "", read_reply);
+		ask(a, x, SLU_ASK_PICTURE, "", "", 0, read_reply);
 		return;
 	}
 	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_POST &&

@@ -33,7 +33,7 @@ struct world {
 	int recounts, resends; /* asked for */
 	int n_pods, binds, events, conditions, evictions, statuses;
 	enum slu_kube_outcome bind_outcome;
-	char last_event[1000], last_annotation[2000], last_status[500];
+	char last_event[1000], last_annotation[2000], last_status[500], last_spec[300];
 };
 
 static inline void feed(struct world *w, enum slu_kkind kind, bool gone, const char *fmt, ...)
@@ -160,6 +160,11 @@ static inline void carry_out(struct world *w, struct slu_rec_write *x)
 	case SLU_WRITE_STATUS:
 		w->statuses++;
 		snprintf(w->last_status, sizeof w->last_status, "%s", x->text);
+		break;
+	case SLU_WRITE_SPEC:
+		snprintf(w->last_spec, sizeof w->last_spec, "%s %s", x->name, x->text);
+		slu_core_take(w->core, slu_rec_written_new(x, w->bind_outcome, false, "so it is"),
+			      w->now_us);
 		break;
 	case SLU_WRITE_PATCH:
 	case SLU_WRITE_COUNT:
