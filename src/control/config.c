@@ -184,9 +184,19 @@ static const struct row held_rows[] = {
 	{ 0 },
 };
 
+static const char *const store_outage[] = { "hold", "continue", NULL };
+
 static const struct row store_rows[] = {
 	{ "url", STR, AT(store.url), "/var/lib/sluice/sluice.db", .restart = true,
 	  .help = "SQLite file, postgres:// URL (also from DATABASE_URL), or memory: for none" },
+	{ "outage", CHOICE, AT(store.outage), "hold", .choice = store_outage,
+	  .help = "a store that cannot be written: hold new placements back, or continue with the cluster as the only memory" },
+	{ "log", BOOL, AT(store.log), "true", .restart = true,
+	  .help = "keep every event and decision, for sluice replay" },
+	{ "keepFor", SECONDS, AT(store.keep_s), "30d", 3600, INT32_MAX,
+	  .help = "history that is older is removed" },
+	{ "keepMegabytes", U32, AT(store.keep_mb), "4096", 16, 1000000000,
+	  .help = "history is removed, the oldest first, while the store is larger" },
 	{ 0 },
 };
 

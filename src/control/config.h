@@ -88,6 +88,10 @@ struct slu_config {
 	} held;
 	struct {
 		const char *url;
+		const char *outage; /* hold, continue */
+		bool log;
+		int64_t keep_s;
+		uint32_t keep_mb;
 	} store;
 	struct {
 		bool elect;

@@ -16,17 +16,6 @@ static const enum slu_kkind needed[] = {
 	SLU_KIND_PRIORITYCLASS, SLU_KIND_STORAGECLASS
 };
 
-int core_apply(struct slu_core *c, struct slu_event *ev)
-{
-	struct slu_error err = { 0 };
-	int rc = slu_queue_apply(c->q, c->now_s, ev, &c->dec, &err);
-
-	if (rc < 0)
-		slu_log(SLU_ERROR, "queue refuses an event", SLU_I64("kind", ev->kind),
-			SLU_I64("job", ev->job), SLU_I64("rc", rc), SLU_STR("err", err.text));
-	return rc;
-}
-
 void core_write(struct slu_core *c, const struct slu_rec_write *like)
 {
 	struct slu_rec_write *w;
@@ -45,7 +34,7 @@ void core_write(struct slu_core *c, const struct slu_rec_write *like)
 	slu_log(SLU_ERROR, "no memory for a write", SLU_STR("name", like->name));
 }
 
-static int set_queues(struct slu_core *c, struct slu_error *err)
+int core_set_queues(struct slu_core *c, struct slu_error *err)
 {
 	for (uint32_t i = 0; i < c->cfg->n_queues; i++) {
 		const struct slu_config_queue *q = &c->cfg->queue[i];
@@ -68,7 +57,7 @@ static int set_queues(struct slu_core *c, struct slu_error *err)
 		int rc = slu_policy_parse(q->policy, &conf.policy, err);
 
 		if (!rc)
-			rc = slu_queue_apply(c->q, c->now_s, &ev, &c->dec, err);
+			rc = slu_qlog_apply(c->log, c->q, c->now_s, &ev, &c->dec, err);
 		if (rc < 0)
 			return slu_fail_prefix(err, rc, "queue \"%s\"", q->name);
 	}
@@ -92,7 +81,8 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	c->next_intent = setup->first_id;
 	pthread_mutex_init(&c->snap_lock, NULL);
 	c->in = slu_inbox_new(setup->inbox_max ? setup->inbox_max : INBOX_MAX, NULL, NULL);
-	if (!c->in)
+	c->log = slu_qlog_new();
+	if (!c->in || !c->log)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	rc = slu_queue_new(&opts, &c->q, err);
 	if (rc < 0)
@@ -108,7 +98,7 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	if (c->kind_pods < 0 || slu_queue_kind(c->q, "cpu") < 0 ||
 	    slu_queue_kind(c->q, "memory") < 0)
 		return slu_fail(err, -ENOMEM, "out of memory");
-	rc = set_queues(c, err);
+	rc = c->door ? core_log_begin(c, err) : core_set_queues(c, err);
 	if (rc < 0)
 		return rc;
 	*out = slu_take(c);
@@ -145,6 +135,7 @@ void slu_core_free(struct slu_core *c)
 	core_resize_done(c);
 	slu_vec_done(&c->fill);
 	slu_queue_free(c->q);
+	slu_qlog_free(c->log);
 	slu_inbox_free(c->in);
 	slu_snapshot_unref(c->snap);
 	pthread_mutex_destroy(&c->snap_lock);
@@ -249,37 +240,6 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	return 0;
 }
 
-static int ask_node(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err)
-{
-	struct node *n = node_of(slu_table_finds(&c->nodes, a->name));
-	char span[300] = "drain:";
-	const char *name = a->name;
-	struct slu_span s = { .kind = SLU_SPAN_DRAIN,
-			      .name = span,
-			      .from_s = c->now_s,
-			      .to_s = SLU_TIME_EVER,
-			      .node = &name,
-			      .nnode = 1 };
-	struct slu_event ev = { .kind = a->what == SLU_ASK_DRAIN ? SLU_EV_SPAN_ADD
-								 : SLU_EV_SPAN_REMOVE,
-				.span = &s };
-
-	if (!n || n->handle == SLU_NODE_NONE)
-		return slu_fail(err, -ENOENT, "no node \"%s\"", a->name);
-	if (n->drained == (a->what == SLU_ASK_DRAIN))
-		return slu_fail(err, 0, "%s is %s already", a->name,
-				n->drained ? "drained" : "in use");
-	strncat(span, a->name, sizeof span - 8);
-	if (core_apply(c, &ev) < 0)
-		return slu_fail(err, -EIO, "the queue refuses");
-	n->drained = a->what == SLU_ASK_DRAIN;
-	slu_fail(err, 0,
-		 n->drained ? "%s takes no new work; what runs there runs on"
-			    : "%s takes work again",
-		 a->name);
-	return 0;
-}
-
 static void asked(struct slu_core *c, struct slu_rec_ask *a)
 {
 	static const char *const what[] = {
@@ -291,7 +251,7 @@ static void asked(struct slu_core *c, struct slu_rec_ask *a)
 	struct slu_error err = { 0 };
 	int rc = a->what == SLU_ASK_PICTURE ? -ENOMEM
 		 : a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN
-			 ? ask_node(c, a, &err)
+			 ? core_drain_ask(c, a->name, a->what == SLU_ASK_DRAIN, &err)
 			 : core_ask_group(c, a, &err);
 
 	slu_log(SLU_INFO, "asked", SLU_STR("what", what[a->what]), SLU_STR("name", a->name),
@@ -307,7 +267,7 @@ static void new_config(struct slu_core *c, const struct slu_config *cfg)
 	struct slu_error err = { 0 };
 
 	c->cfg = cfg;
-	if (set_queues(c, &err) < 0)
+	if (core_set_queues(c, &err) < 0)
 		slu_log(SLU_ERROR, "queues not changed", SLU_STR("err", err.text));
 }
 
@@ -367,7 +327,12 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 static void send_intents(struct slu_core *c)
 {
 	uint64_t ticket = 0;
-	int rc = slu_intents_send(c->door, &ticket);
+	int rc;
+
+	core_log_flush(c, false);
+	rc = slu_intents_send(c->door, &ticket);
+	if (!rc)
+		c->log_ticket = ticket;
 
 	for (uint32_t i = 0; !rc && i < c->open.n; i++)
 		if (c->open.p[i]->ticket == UINT64_MAX)
@@ -414,11 +379,11 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 		core_recovered(c);
 		c->recovered = true;
 	}
-	rc = slu_queue_schedule(c->q, c->now_s, &c->dec, err);
+	rc = slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
 	core_decisions(c);
 	core_groups_settle(c); /* members that found no place follow at once */
 	if (!rc)
-		rc = slu_queue_schedule(c->q, c->now_s, &c->dec, err);
+		rc = slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
 	core_decisions(c);
 	core_elastic(c);
 	send_intents(c);
@@ -512,6 +477,7 @@ void slu_core_stop(struct slu_core *c)
 	slu_inbox_close(c->in);
 	pthread_join(c->thread, NULL);
 	c->running = false;
+	core_log_flush(c, true);
 	slu_intents_free(c->own_door, 2000);
 	c->own_door = c->door = NULL;
 }

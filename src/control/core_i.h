@@ -20,6 +20,7 @@
 #include "control/predicate.h"
 #include "control/request.h"
 #include "control/table.h"
+#include "queue/log.h"
 #include "queue/queue.h"
 
 /* Why a group that a user took out of the queue does not run. */
@@ -36,7 +37,9 @@ struct node {
 	const struct slu_knode *k; /* NULL: not (or no longer) in the mirror */
 	slu_node handle;           /* SLU_NODE_NONE: not in the machine */
 	SLU_VEC(struct pod *) pod; /* bound here, or about to be */
-	bool drained;
+	bool drained;              /* the queue knows that it takes no new work */
+	uint64_t
+		drain_id; /* of the drain in the store, whether the node is there or not; 0: none */
 };
 
 /* Which nodes a pod may use: shared by all pods with the same wishes. */
@@ -206,6 +209,12 @@ struct slu_core {
 	enum slu_journal_state snap_store;   /* as in the last picture */
 	struct slu_inbox *in, *out;
 	struct slu_queue *q;
+	struct slu_qlog *log; /* stands in front of the queue */
+	uint64_t log_seq;     /* of the last row kept */
+	int64_t log_since_us; /* what was noted is so old at most */
+	/* bytes of the log: kept so far, at the mark, known to be durable; tickets */
+	int64_t log_bytes, log_marked, log_durable;
+	uint64_t log_ticket, log_mark;
 	bool verify;
 	uint32_t synced; /* bit per kind */
 
@@ -273,9 +282,24 @@ static inline struct where *where_of(struct slu_entry *e)
 	return e ? slu_entry_of(e, struct where, e) : NULL;
 }
 
-/* Apply one event to the queue; a failure is logged (it means a mistake of ours or no memory). */
+int core_set_queues(struct slu_core *c, struct slu_error *err);
+
+/* core_log.c */
+/* Apply one event to the queue and note it; a failure is logged (it means a mistake of ours or no
+ * memory). */
 int core_apply(struct slu_core *c, struct slu_event *ev);
 void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+/* A new queue, told again what the mirror holds, and with it a new log.  No run may be there. */
+int core_log_begin(struct slu_core *c, struct slu_error *err);
+/* What was noted goes into the batch if it matters (or if `all`). */
+void core_log_flush(struct slu_core *c, bool all);
+
+/* core_drains.c */
+int core_node_drain(struct slu_core *c, struct node *n, bool drain); /* tell the queue */
+int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_error *err);
+int core_drain_recall(struct slu_core *c, const struct slu_store_span *s); /* from the store */
+void core_drain_back(struct slu_core *c, struct node *n); /* the node is (again) in the machine */
+
 /* Hand a write to the io thread. */
 void core_write(struct slu_core *c, const struct slu_rec_write *w);
 
@@ -297,6 +321,7 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p); /* a reference;
 void core_shape_put(struct slu_core *c, struct shape *s);
 void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */
 void core_shapes_thing(struct slu_core *c);                /* a volume changed: look again */
+void core_shapes_anew(struct slu_core *c);                 /* nodes have new indices */
 
 /* core_ports.c */
 int core_port_kind(const struct slu_core *c, const struct slu_khostport *p); /* or -ENOENT */

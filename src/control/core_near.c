@@ -34,10 +34,14 @@ static int fill(struct slu_core *c, struct run *r, const char *domain, uint32_t 
 			continue;
 		d = slu_machine_node_domain(m, n->handle, level);
 		if (slu_nodeset_has(may, i) && d && !strcmp(d, domain)) {
-			if (!slu_nodeset_has(r->near, i) && slu_nodeset_add(r->near, i) < 0)
+			if (slu_nodeset_has(r->near, i))
+				continue;
+			if (slu_nodeset_add(r->near, i) < 0)
 				return -ENOMEM;
+			slu_qlog_set(c->log, r->near, i, true);
 		} else if (slu_nodeset_has(r->near, i)) {
 			slu_nodeset_del(r->near, i);
+			slu_qlog_set(c->log, r->near, i, false);
 		}
 	}
 	return 0;

@@ -194,6 +194,7 @@ void core_node_describe(struct slu_core *c, struct node *n)
 	if (core_apply(c, &ev) < 0)
 		return;
 	n->handle = slu_machine_node_find(slu_queue_machine(c->q), n->name);
+	core_drain_back(c, n);
 }
 
 static void remove_from_machine(struct slu_core *c, struct node *n)
@@ -204,6 +205,9 @@ static void remove_from_machine(struct slu_core *c, struct node *n)
 		return;
 	for (uint32_t i = 0; i < n->pod.n; i++)
 		core_foreign_remove(c, n->pod.p[i]);
+	if (n->drained)
+		core_node_drain(c, n, false);
+	n->drained = false;
 	core_apply(c, &ev);
 	n->handle = SLU_NODE_NONE;
 }

@@ -100,12 +100,26 @@ static int read_pod(void *arg, const struct slu_store_intent_pod *p)
 	return 0;
 }
 
+static int read_span(void *arg, const struct slu_store_span *s)
+{
+	return core_drain_recall(((struct loading *)arg)->c, s);
+}
+
+static int read_last_event(void *arg, uint64_t seq)
+{
+	((struct loading *)arg)->c->log_seq = seq;
+	return 0;
+}
+
 static int recover(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err)
 {
 	struct loading l = { .c = c };
-	struct slu_store_reader r = {
-		.job = read_job, .intent = read_intent, .intent_pod = read_pod, .arg = &l
-	};
+	struct slu_store_reader r = { .job = read_job,
+				      .span = read_span,
+				      .intent = read_intent,
+				      .intent_pod = read_pod,
+				      .arg = &l,
+				      .last_event = read_last_event };
 	int rc = slu_journal_recover(setup, &r, err);
 
 	slu_map_done(&l.by_job);
@@ -123,12 +137,17 @@ int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, str
 		rc = recover(c, setup, err);
 	if (rc < 0 && rc != -EAGAIN)
 		return slu_fail_prefix(err, rc, "store.url (--store)");
-	if (rc < 0)
+	if (rc < 0) {
 		slu_log(SLU_WARN, "store not read", SLU_STR("err", err->text));
+		c->log_seq = SLU_MAX(c->log_seq, c->next_job); /* above what is in it */
+	}
 	rc = slu_intents_new(setup, &c->own_door, err);
 	if (rc < 0)
 		return rc;
 	c->door = c->own_door;
+	rc = core_log_begin(c, err);
+	if (rc < 0)
+		return rc;
 	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
 	     e = slu_table_next(&c->groups, e))
 		core_recall(c, group_of(e)); /* seen while standing by */

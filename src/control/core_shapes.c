@@ -30,14 +30,15 @@ static bool volumes_reach(struct slu_core *c, const struct slu_kpod *p, const st
 }
 
 /* Without memory a node stays out; it is looked at again when it changes. */
-static void set_to(struct slu_nodeset *set, uint32_t at, bool in)
+static void set_to(struct slu_core *c, struct slu_nodeset *set, uint32_t at, bool in)
 {
 	if (in == slu_nodeset_has(set, at))
 		return;
 	if (!in)
 		slu_nodeset_del(set, at);
-	else
-		(void)(slu_nodeset_add(set, at) < 0);
+	else if (slu_nodeset_add(set, at) < 0)
+		return;
+	slu_qlog_set(c->log, set, at, in);
 }
 
 static void look(struct slu_core *c, struct where *w, const struct node *n)
@@ -48,9 +49,9 @@ static void look(struct slu_core *c, struct where *w, const struct node *n)
 		    (!w->volumes || volumes_reach(c, p, n->k)) &&
 		    (!w->ports || !ports_taken(n, &p->spec));
 
-	set_to(w->set, at, good);
+	set_to(c, w->set, at, good);
 	if (w->prefer)
-		set_to(w->prefer, at, good && slu_predicate_score(&p->spec, n->k) > 0);
+		set_to(c, w->prefer, at, good && slu_predicate_score(&p->spec, n->k) > 0);
 }
 
 void core_shapes_node(struct slu_core *c, struct node *n)
@@ -68,6 +69,23 @@ static void look_everywhere(struct slu_core *c, struct where *w)
 	     e = slu_table_next(&c->nodes, e))
 		if (node_of(e)->handle != SLU_NODE_NONE)
 			look(c, w, node_of(e));
+}
+
+static void empty(struct slu_nodeset *s)
+{
+	for (uint32_t i = 0; s && i < s->n_word * 64; i++)
+		if (slu_nodeset_has(s, i))
+			slu_nodeset_del(s, i);
+}
+
+void core_shapes_anew(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->wheres, NULL); e;
+	     e = slu_table_next(&c->wheres, e)) {
+		empty(where_of(e)->set);
+		empty(where_of(e)->prefer);
+		look_everywhere(c, where_of(e));
+	}
 }
 
 void core_shapes_thing(struct slu_core *c)

@@ -49,6 +49,11 @@ void slu_intents_free(struct slu_intents *d, int wait_ms)
 	slu_free(d);
 }
 
+bool slu_intents_kept(const struct slu_intents *d)
+{
+	return d && d->journal;
+}
+
 struct slu_batch *slu_intents_batch(struct slu_intents *d)
 {
 	return d->batch;

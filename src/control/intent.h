@@ -25,6 +25,9 @@ int slu_intents_new(const struct slu_journal_setup *setup, struct slu_intents **
 /* Send what is gathered, wait up to `wait_ms` for it, stop.  NULL is fine. */
 void slu_intents_free(struct slu_intents *d, int wait_ms);
 
+/* There is a store behind it. */
+bool slu_intents_kept(const struct slu_intents *d);
+
 /* The batch of this cycle, for jobs, pods, plans, results; owned by the door. */
 struct slu_batch *slu_intents_batch(struct slu_intents *d);
 

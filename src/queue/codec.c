@@ -1,38 +1,27 @@
 #include "queue/codec.h"
 
 #include "base/map.h"
+#include "queue/bytes.h"
 
 #define VERSION  1
+#define NAMED    2 /* node sets by number */
 #define LIST_MAX (1u << 20)
 
 /* ---- out ---- */
 
-static void put_u(struct slu_buf *b, uint64_t v)
-{
-	while (v >= 128) {
-		slu_buf_putc(b, (char)(v | 128));
-		v >>= 7;
-	}
-	slu_buf_putc(b, (char)v);
-}
+#define put_u bytes_put_u
+#define put_i bytes_put_i
+#define put_s bytes_put_s
 
-static void put_i(struct slu_buf *b, int64_t v)
-{
-	put_u(b, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
-}
-
-/* Length + 1, so that NULL and "" differ. */
-static void put_s(struct slu_buf *b, const char *s)
-{
-	size_t n = s ? strlen(s) : 0;
-
-	put_u(b, s ? n + 1 : 0);
-	slu_buf_add(b, s, n);
-}
-
-static void put_set(struct slu_buf *b, const struct slu_nodeset *s)
+static void put_set(struct slu_buf *b, const struct slu_set_names *names,
+		    const struct slu_nodeset *s)
 {
 	uint32_t n = s ? s->n_word : 0;
+
+	if (names) {
+		put_u(b, s ? names->id(names->arg, s) + 1 : 0);
+		return;
+	}
 
 	while (n && !s->word[n - 1])
 		n--;
@@ -57,7 +46,8 @@ static void put_strings(struct slu_buf *b, const char *const *s, uint32_t n)
 		put_s(b, s[i]);
 }
 
-static void put_req(struct slu_buf *b, const struct slu_gang_req *r)
+static void put_req(struct slu_buf *b, const struct slu_set_names *names,
+		    const struct slu_gang_req *r)
 {
 	put_u(b, r != NULL);
 	if (!r)
@@ -76,15 +66,16 @@ static void put_req(struct slu_buf *b, const struct slu_gang_req *r)
 		put_u(b, a->max);
 		put_u(b, a->flags);
 		put_amounts(b, a->need, a->n_need);
-		put_set(b, a->nodes);
-		put_set(b, a->prefer);
+		put_set(b, names, a->nodes);
+		put_set(b, names, a->prefer);
 		put_u(b, a->n_score);
 		for (uint32_t k = 0; k < a->n_score; k++)
 			put_i(b, a->score[k]);
 	}
 }
 
-static void put_spec(struct slu_buf *b, const struct slu_job_spec *s)
+static void put_spec(struct slu_buf *b, const struct slu_set_names *names,
+		     const struct slu_job_spec *s)
 {
 	put_u(b, s != NULL);
 	if (!s)
@@ -105,7 +96,7 @@ static void put_spec(struct slu_buf *b, const struct slu_job_spec *s)
 		put_u(b, s->dep[i].job);
 	}
 	put_u(b, (s->held ? 1u : 0u) | (s->grow ? 2u : 0u));
-	put_req(b, s->req);
+	put_req(b, names, s->req);
 }
 
 static void put_node(struct slu_buf *b, const struct slu_node_spec *n)
@@ -159,9 +150,10 @@ static void put_conf(struct slu_buf *b, const struct slu_queue_conf *c)
 	put_u(b, c->stopped);
 }
 
-int slu_event_encode(int64_t now_s, const struct slu_event *ev, struct slu_buf *b)
+int slu_event_encode(int64_t now_s, const struct slu_event *ev, const struct slu_set_names *names,
+		     struct slu_buf *b)
 {
-	put_u(b, VERSION);
+	put_u(b, names ? NAMED : VERSION);
 	put_i(b, now_s);
 	put_u(b, ev->kind);
 	put_u(b, ev->job);
@@ -183,51 +175,34 @@ int slu_event_encode(int64_t now_s, const struct slu_event *ev, struct slu_buf *
 	put_i(b, ev->size);
 	put_u(b, ev->role);
 	put_u(b, ev->result);
-	put_spec(b, ev->spec);
+	put_spec(b, names, ev->spec);
 	put_node(b, ev->node_spec);
 	put_span(b, ev->span);
 	put_conf(b, ev->conf);
 	return b->error;
 }
 
-/* ---- in: a cursor that remembers the first thing that went wrong ---- */
+/* ---- in ---- */
 
 struct in {
-	const uint8_t *p, *end;
+	struct bytes_in b;
 	struct slu_event_box *box;
-	int rc;
+	const struct slu_set_names *names; /* NULL: sets are written as bits */
 };
 
 static uint64_t get_u(struct in *r)
 {
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; shift < 64 && r->p < r->end; shift += 7) {
-		uint8_t c = *r->p++;
-
-		v |= (uint64_t)(c & 127) << shift;
-		if (!(c & 128))
-			return v;
-	}
-	if (!r->rc)
-		r->rc = -EINVAL;
-	return 0;
+	return bytes_get_u(&r->b);
 }
 
 static int64_t get_i(struct in *r)
 {
-	uint64_t v = get_u(r);
-
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+	return bytes_get_i(&r->b);
 }
 
 static uint32_t get_u32(struct in *r)
 {
-	uint64_t v = get_u(r);
-
-	if (v > UINT32_MAX && !r->rc)
-		r->rc = -EINVAL;
-	return r->rc ? 0 : (uint32_t)v;
+	return bytes_get_u32(&r->b);
 }
 
 /* The length of a list whose items take at least one byte each. */
@@ -235,17 +210,17 @@ static uint32_t get_n(struct in *r)
 {
 	uint32_t n = get_u32(r);
 
-	if ((n > LIST_MAX || n > (size_t)(r->end - r->p)) && !r->rc)
-		r->rc = -EINVAL;
-	return r->rc ? 0 : n;
+	if ((n > LIST_MAX || n > (size_t)(r->b.end - r->b.p)) && !r->b.rc)
+		r->b.rc = -EINVAL;
+	return r->b.rc ? 0 : n;
 }
 
 static void *get_mem(struct in *r, size_t n)
 {
-	void *p = r->rc ? NULL : slu_arena_zalloc(&r->box->mem, SLU_MAX(n, (size_t)1));
+	void *p = r->b.rc ? NULL : slu_arena_zalloc(&r->box->mem, SLU_MAX(n, (size_t)1));
 
-	if (!p && !r->rc)
-		r->rc = -ENOMEM;
+	if (!p && !r->b.rc)
+		r->b.rc = -ENOMEM;
 	return p;
 }
 
@@ -253,17 +228,17 @@ static const char *get_s(struct in *r)
 {
 	uint64_t n = get_u(r);
 
-	if (!n || r->rc)
+	if (!n || r->b.rc)
 		return NULL;
-	if (n - 1 > (size_t)(r->end - r->p) || memchr(r->p, 0, n - 1)) {
-		r->rc = -EINVAL;
+	if (n - 1 > (size_t)(r->b.end - r->b.p) || memchr(r->b.p, 0, n - 1)) {
+		r->b.rc = -EINVAL;
 		return NULL;
 	}
-	char *s = slu_arena_strndup(&r->box->mem, (const char *)r->p, n - 1);
+	char *s = slu_arena_strndup(&r->box->mem, (const char *)r->b.p, n - 1);
 
-	r->p += n - 1;
+	r->b.p += n - 1;
 	if (!s)
-		r->rc = -ENOMEM;
+		r->b.rc = -ENOMEM;
 	return s;
 }
 
@@ -271,26 +246,33 @@ static struct slu_nodeset *get_set(struct in *r)
 {
 	uint64_t n = get_u(r);
 
-	if (!n || r->rc)
+	struct slu_nodeset *s;
+
+	if (!n || r->b.rc)
 		return NULL;
-	if ((n - 1) > (size_t)(r->end - r->p) / 8) {
-		r->rc = -EINVAL;
+	if (r->names) {
+		s = r->names->find(r->names->arg, n - 1);
+		if (!s)
+			r->b.rc = -EINVAL;
+		return s;
+	}
+	if ((n - 1) > (size_t)(r->b.end - r->b.p) / 8) {
+		r->b.rc = -EINVAL;
 		return NULL;
 	}
-	struct slu_nodeset *s = slu_nodeset_new((uint32_t)(n - 1) * 64);
-
+	s = slu_nodeset_new((uint32_t)(n - 1) * 64);
 	if (!s || slu_vec_push(&r->box->set, s) < 0) {
 		slu_nodeset_unref(s);
-		r->rc = -ENOMEM;
+		r->b.rc = -ENOMEM;
 		return NULL;
 	}
-	for (uint32_t w = 0; w < n - 1; w++, r->p += 8) {
+	for (uint32_t w = 0; w < n - 1; w++, r->b.p += 8) {
 		uint64_t word;
 
-		memcpy(&word, r->p, sizeof word);
+		memcpy(&word, r->b.p, sizeof word);
 		for (; word; word &= word - 1)
 			if (slu_nodeset_add(s, w * 64 + (uint32_t)__builtin_ctzll(word)) < 0)
-				r->rc = -ENOMEM;
+				r->b.rc = -ENOMEM;
 	}
 	return s;
 }
@@ -332,7 +314,7 @@ static const struct slu_gang_req *get_req(struct in *r)
 	struct slu_gang_role *role = get_mem(r, q->n_role * sizeof *role);
 
 	q->role = role;
-	for (uint32_t i = 0; role && i < q->n_role && !r->rc; i++) {
+	for (uint32_t i = 0; role && i < q->n_role && !r->b.rc; i++) {
 		struct slu_gang_role *a = &role[i];
 
 		a->name = get_s(r);
@@ -444,17 +426,19 @@ static const struct slu_queue_conf *get_conf(struct in *r)
 	return c;
 }
 
-int slu_event_decode(const void *p, size_t n, struct slu_event_box *box, struct slu_error *err)
+int slu_event_decode(const void *p, size_t n, const struct slu_set_names *names,
+		     struct slu_event_box *box, struct slu_error *err)
 {
-	struct in r = { .p = p, .end = (const uint8_t *)p + n, .box = box };
+	struct in r = { .b = { .p = p, .end = (const uint8_t *)p + n }, .box = box };
 	struct slu_event *ev = &box->ev;
 	uint64_t version = get_u(&r);
 
 	memset(ev, 0, sizeof *ev);
-	if (!r.rc && version != VERSION)
-		return slu_fail(err, version > VERSION ? -ENOTSUP : -EINVAL,
+	r.names = version == NAMED ? names : NULL;
+	if (!r.b.rc && version != VERSION && !r.names)
+		return slu_fail(err, version > NAMED ? -ENOTSUP : -EINVAL,
 				"an event of version %" PRIu64 "; this program knows %d", version,
-				VERSION);
+				names ? NAMED : VERSION);
 	box->now_s = get_i(&r);
 	ev->kind = (enum slu_event_kind)get_u32(&r);
 	ev->job = get_u(&r);
@@ -483,11 +467,11 @@ int slu_event_decode(const void *p, size_t n, struct slu_event_box *box, struct 
 	ev->node_spec = get_node(&r);
 	ev->span = get_span(&r);
 	ev->conf = get_conf(&r);
-	if (!r.rc && r.p != r.end)
-		r.rc = -EINVAL;
-	if (r.rc < 0) {
+	if (!r.b.rc && r.b.p != r.b.end)
+		r.b.rc = -EINVAL;
+	if (r.b.rc < 0) {
 		slu_event_box_done(box);
-		return slu_fail(err, r.rc, r.rc == -ENOMEM ? "out of memory" : "not an event");
+		return slu_fail(err, r.b.rc, r.b.rc == -ENOMEM ? "out of memory" : "not an event");
 	}
 	return 0;
 }

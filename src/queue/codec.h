@@ -2,11 +2,11 @@
  *
  * Each event is a frame of its own: no pointer, no table beside it.  Numbers are little-endian
  * base-128, signed ones zigzag; strings and lists carry their length.  A frame begins with a
- * version; what a newer program wrote is refused, not guessed at.  Node sets are written as bits:
- * replaying the same events gives nodes the same indices.
+ * version; what a newer program wrote is refused, not guessed at.  Node sets are written as bits,
+ *or by number where somebody keeps them: replaying the same events gives nodes the same indices.
  *
- *	slu_event_encode(now_s, &ev, &buf);
- *	slu_event_decode(p, n, &box, &err);   slu_queue_apply(q, box.now_s, &box.ev, ...);
+ *	slu_event_encode(now_s, &ev, NULL, &buf);
+ *	slu_event_decode(p, n, NULL, &box, &err);   slu_queue_apply(q, box.now_s, &box.ev, ...);
  *	slu_event_box_done(&box);
  */
 #pragma once
@@ -22,11 +22,21 @@ struct slu_event_box {
 	SLU_VEC(struct slu_nodeset *) set;
 };
 
+/* Who gives node sets a number (id, for encoding) and finds them again (find, for decoding; NULL if
+ * there is none).  Without it a set is written as its bits. */
+struct slu_set_names {
+	uint64_t (*id)(void *arg, const struct slu_nodeset *s);
+	struct slu_nodeset *(*find)(void *arg, uint64_t id);
+	void *arg;
+};
+
 /* Append one frame.  0, or the buffer's error. */
-int slu_event_encode(int64_t now_s, const struct slu_event *ev, struct slu_buf *out);
+int slu_event_encode(int64_t now_s, const struct slu_event *ev, const struct slu_set_names *names,
+		     struct slu_buf *out);
 /* Read one frame of exactly n bytes.  0, -EINVAL (not a frame, cut short, too long), -ENOTSUP (a
  * newer version), -ENOMEM. */
-int slu_event_decode(const void *p, size_t n, struct slu_event_box *out, struct slu_error *err);
+int slu_event_decode(const void *p, size_t n, const struct slu_set_names *names,
+		     struct slu_event_box *out, struct slu_error *err);
 void slu_event_box_done(struct slu_event_box *b);
 
 /* A number for what was decided: equal decisions, equal number.  For logs that prove a replay. */

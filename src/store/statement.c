@@ -95,6 +95,7 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 	[ST_PLANS_OF] = { "SELECT " PLAN_COLUMNS " FROM plans WHERE job = $1 ORDER BY seq" },
 	[ST_RESULTS_AFTER] = { "SELECT " RESULT_COLUMNS " FROM results WHERE end_s > $1"
 			       " ORDER BY end_s, job" },
+	[ST_LOG_BEGIN] = { "SELECT COALESCE(MAX(seq), 0) FROM events WHERE kind = 1 AND at_us <= $1" },
 	[ST_LAST_EVENT] = { "SELECT COALESCE(MAX(seq), 0) FROM events" },
 	[ST_FENCE] = { "UPDATE meta SET commits = commits + 1 WHERE one = 1 AND term = $1" },
 	[ST_TAKE_TERM] = { "UPDATE meta SET term = $1, holder = $2"

@@ -35,6 +35,7 @@ enum slu_store_stmt {
 	ST_PLANS_OF,
 	ST_RESULTS_AFTER,
 	ST_LAST_EVENT,
+	ST_LOG_BEGIN,
 	ST_FENCE,
 	ST_TAKE_TERM,
 	ST_META,

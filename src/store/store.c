@@ -489,6 +489,13 @@ int slu_store_load(struct slu_store *s, const struct slu_store_reader *r, struct
 		if (part[i].wanted)
 			rc = s->q->ops->query(s->q, part[i].stmt, NULL, 0, part[i].fn, &l, NULL,
 					      err);
+	if (!rc && r->last_event) {
+		uint64_t seq = 0;
+
+		rc = slu_store_last_event(s, &seq, err);
+		if (!rc)
+			rc = r->last_event(r->arg, seq);
+	}
 	s->q->ops->rollback(s->q);
 	return rc;
 }
@@ -572,6 +579,17 @@ int slu_store_results(struct slu_store *s, int64_t ended_after_s, slu_store_resu
 	struct results p = { fn, arg };
 
 	return s->q->ops->query(s->q, ST_RESULTS_AFTER, &v, 1, load_result, &p, NULL, err);
+}
+
+int slu_store_log_begin(struct slu_store *s, int64_t at_us, uint64_t *seq, struct slu_error *err)
+{
+	struct slu_sql_val v = I(at_us);
+	int64_t n = 0;
+	int rc = s->q->ops->query(s->q, ST_LOG_BEGIN, &v, 1, first_int, &n, NULL, err);
+
+	if (!rc)
+		*seq = (uint64_t)n;
+	return rc;
 }
 
 int slu_store_last_event(struct slu_store *s, uint64_t *seq, struct slu_error *err)

@@ -95,10 +95,13 @@ struct slu_store_result {
 	int64_t usage; /* millicore seconds */
 };
 
+/* A row that begins a log stands for itself; the others follow from the one before. */
+enum slu_store_event_kind { SLU_STORE_EVENT_BEGIN = 1, SLU_STORE_EVENT_ROW };
+
 struct slu_store_event {
-	uint64_t seq; /* ascending without gaps */
+	uint64_t seq; /* ascending; without gaps from one beginning to the next */
 	int64_t at_us;
-	int64_t kind;
+	int64_t kind; /* enum slu_store_event_kind */
 	const void *data;
 	size_t size;
 };
@@ -172,10 +175,12 @@ struct slu_store_reader {
 	int (*intent)(void *arg, const struct slu_store_intent *i);
 	int (*intent_pod)(void *arg, const struct slu_store_intent_pod *p);
 	void *arg;
+	int (*last_event)(void *arg, uint64_t seq); /* the highest number of an event; 0: none */
 };
 
 /* Everything needed to go on: jobs in order (priority, first seen, name), then pods, spans, open
- * intents with their pods.  Every row's check sum is verified; -EBADMSG names the first bad row. */
+ * intents with their pods, the end of the event log.  Every row's check sum is verified; -EBADMSG
+ * names the first bad row. */
 int slu_store_load(struct slu_store *s, const struct slu_store_reader *r, struct slu_error *err);
 
 typedef int slu_store_event_fn(void *arg, const struct slu_store_event *e);
@@ -188,6 +193,8 @@ int slu_store_plans(struct slu_store *s, uint64_t job, slu_store_plan_fn *fn, vo
 		    struct slu_error *err);
 int slu_store_results(struct slu_store *s, int64_t ended_after_s, slu_store_result_fn *fn,
 		      void *arg, struct slu_error *err);
+/* Number of the last row up to `at_us` that begins a log; 0: none. */
+int slu_store_log_begin(struct slu_store *s, int64_t at_us, uint64_t *seq, struct slu_error *err);
 /* Highest event number, 0 if none. */
 int slu_store_last_event(struct slu_store *s, uint64_t *seq, struct slu_error *err);
 

@@ -71,7 +71,7 @@ def manual_sluice():
     some = set(some_title.removeprefix("Options of ").split(", "))
     named = commands(live.partition("## ")[0])
     listed = set(re.findall(r"^  ([a-z-]+) ", say("sluice", "--help"), re.M))
-    same(named | {"sim", "generate", "store"}, listed, "sluice(1): the commands")
+    same(named | {"sim", "generate", "store", "replay"}, listed, "sluice(1): the commands")
     for c in sorted(listed):
         page_options = written(chapters[c.upper()]) if c.upper() in chapters else every | (written(parts[some_title]) if c in some else set())
         same(page_options, offered(say("sluice", c, "--help")), f"sluice(1): the options of {c}")

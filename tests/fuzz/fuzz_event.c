@@ -40,10 +40,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += 2;
 		size -= 2;
 		n = n > size ? size : n;
-		if (slu_event_decode(data, n, &box, &err) == 0) {
-			must(slu_event_encode(box.now_s, &box.ev, &a) == 0);
-			must(slu_event_decode(a.p, a.n, &back, &err) == 0);
-			must(slu_event_encode(back.now_s, &back.ev, &b) == 0);
+		if (slu_event_decode(data, n, NULL, &box, &err) == 0) {
+			must(slu_event_encode(box.now_s, &box.ev, NULL, &a) == 0);
+			must(slu_event_decode(a.p, a.n, NULL, &back, &err) == 0);
+			must(slu_event_encode(back.now_s, &back.ev, NULL, &b) == 0);
 			must(a.n == b.n && !memcmp(a.p, b.p, a.n));
 			int rc = slu_queue_apply(q, box.now_s, &box.ev, &out, &err);
 

@@ -181,7 +181,8 @@ static int replay(struct rig *r, int64_t now, const struct slu_event *ev, int rc
 	struct slu_event_box box = { 0 };
 	int same = -EUCLEAN;
 
-	if (!slu_event_encode(now, ev, &b) && !slu_event_decode(b.p, b.n, &box, &r->err)) {
+	if (!slu_event_encode(now, ev, NULL, &b) &&
+	    !slu_event_decode(b.p, b.n, NULL, &box, &r->err)) {
 		struct slu_error err = { 0 };
 
 		if (slu_queue_apply(r->twin, box.now_s, &box.ev, &r->twin_out, &err) == rc)
