@@ -365,12 +365,9 @@ void core_run_settled(struct slu_core *c, struct run *r)
 	}
 	for (uint32_t i = r->slot.n; failed && i-- > 0;) /* a replacement that cannot be bound */
 		if (r->slot.p[i].state == SLOT_FAILED) {
-			bool last = r->slot.n == 1;
-
-			core_slot_drop(c, r, i);
 			core_group_dirty(c, r->g);
-			if (last)
-				return;
+			core_slot_drop(c, r, i); /* looks at the others, or ends the run */
+			return;
 		}
 	if (r->state == RUN_PLACING) {
 		r->state = RUN_RUNNING;
