@@ -77,6 +77,7 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	c->out = setup->out;
 	c->verify = setup->verify;
 	c->next_vacancy_us = c->next_held_us = INT64_MAX;
+	c->next_undo_us = INT64_MAX;
 	c->next_job = setup->first_id;
 	c->next_intent = setup->first_id;
 	pthread_mutex_init(&c->snap_lock, NULL);
@@ -116,6 +117,7 @@ void slu_core_free(struct slu_core *c)
 		core_group_free(c, group_of(e));
 	}
 	slu_table_done(&c->groups);
+	core_after_done(c);
 	core_forget(c);
 	core_pods_done(c);
 	core_nodes_done(c);
@@ -374,6 +376,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	core_held_look(c);
 	core_vacancies(c);
 	core_members_join(c);
+	core_after_wake(c);
 	core_groups_settle(c);
 	if (!c->recovered) {
 		core_recovered(c);
@@ -389,6 +392,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	send_intents(c);
 	core_place_durable(c);
 	core_deadlines(c);
+	core_undo_again(c);
 	core_held_watch(c);
 	core_held_report(c);
 	core_status(c);
@@ -416,6 +420,7 @@ int64_t slu_core_wake_us(const struct slu_core *c)
 	at = SLU_MIN(at, c->next_audit_us);
 	at = SLU_MIN(at, core_census_wake_us(c));
 	at = SLU_MIN(at, core_members_wake_us(c));
+	at = SLU_MIN(at, c->next_undo_us);
 	at = SLU_MIN(at, c->next_held_us);
 	if (c->groups.n)
 		at = SLU_MIN(at, c->next_status_us);

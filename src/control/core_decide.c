@@ -61,6 +61,7 @@ static void start(struct slu_core *c, struct run *r, const struct slu_decision *
 	r->end_s = d->end_s;
 	r->decided_us = c->now_us;
 	core_run_reason(r, NULL);
+	c->after.news = true;
 	if (r->gang)
 		c->count.gangs_started++;
 	slu_log(SLU_INFO, "gang decided", SLU_STR("job", r->g->id.name), SLU_STR("ns", r->g->ns),
@@ -249,7 +250,7 @@ void core_place_durable(struct slu_core *c)
 
 /* ---- answers ---- */
 
-static void settle_intents(struct slu_core *c, struct run *r, enum slu_store_intent_state how)
+void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how)
 {
 	for (uint32_t i = 0; i < r->intent.n; i++)
 		if (slu_intent_settle(c->door, r->intent.p[i], r->id, r->decided_us, how) < 0)
@@ -282,7 +283,7 @@ static void take_back(struct slu_core *c, struct run *r)
 	slu_free(r->nodes);
 	r->nodes = NULL;
 	r->state = RUN_QUEUED;
-	settle_intents(c, r, SLU_INTENT_UNDONE);
+	core_intents_settle(c, r, SLU_INTENT_UNDONE);
 	core_apply(c, &ev);
 	slu_free(part);
 	slu_log(SLU_WARN, "gang taken back", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
@@ -298,26 +299,6 @@ void core_evict(struct slu_core *c, const struct pod *p)
 					       .ns = m->ns,
 					       .name = m->name,
 					       .uid = m->uid });
-}
-
-/* Some of it is bound: those are evicted, so that their controller makes them anew.  A pod without
- * a controller would be lost: it keeps its place. */
-void core_run_undo(struct slu_core *c, struct run *r)
-{
-	r->state = RUN_UNDOING;
-	settle_intents(c, r, SLU_INTENT_UNDONE);
-	for (uint32_t i = r->slot.n; i-- > 0;) {
-		struct slot *s = &r->slot.p[i];
-		bool last = r->slot.n == 1;
-
-		if (s->state != SLOT_BOUND || !s->pod) {
-			core_slot_drop(c, r, i);
-			if (last)
-				return;
-		} else if (slu_kmeta_controller(&s->pod->k->o.meta)) {
-			core_evict(c, s->pod);
-		}
-	}
 }
 
 void core_deadlines(struct slu_core *c)
@@ -371,13 +352,14 @@ void core_run_settled(struct slu_core *c, struct run *r)
 		}
 	if (r->state == RUN_PLACING) {
 		r->state = RUN_RUNNING;
+		r->g->undone = 0;
 		slu_log(SLU_INFO, "gang placed", SLU_STR("job", r->g->id.name),
 			SLU_STR("ns", r->g->ns), SLU_I64("pods", bound),
 			SLU_I64("took_us", c->now_us - r->decided_us));
 		if (r->gang && core_run_keep(c, r, SLU_STORE_RUNNING) < 0)
 			slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
 	}
-	settle_intents(c, r, SLU_INTENT_DONE);
+	core_intents_settle(c, r, SLU_INTENT_DONE);
 }
 
 void core_written(struct slu_core *c, const struct slu_rec_written *w)

@@ -68,6 +68,7 @@ static struct group *group_new(struct slu_core *c, struct pod *p,
 		slu_free(g);
 		return NULL;
 	}
+	core_after_born(c, g);
 	core_recall(c, g);
 	return g;
 }
@@ -80,7 +81,9 @@ void core_group_free(struct slu_core *c, struct group *g)
 		if (c->dirty.p[i] == g)
 			c->dirty.p[i] = NULL;
 	core_elastic_forget(c, g);
+	core_after_gone(c, g);
 	slu_table_del(&c->groups, &g->e);
+	slu_free(g->after_text);
 	core_held_unlink(g);
 	slu_vec_done(&g->pod);
 	slu_vec_done(&g->run);
@@ -377,6 +380,11 @@ static bool read_wish(struct slu_core *c, struct group *g)
 		set_wrong(c, g, "%s", err.text);
 		return false;
 	}
+	/* The server fills in the number; where it has not, the class tells it. */
+	if (pg && *pg->priority_class && !pg->has_priority)
+		g->wish.priority = core_priority(c, pg->priority_class);
+	else if (!g->pod.p[0]->k->spec.has_priority && !(pg && pg->has_priority))
+		g->wish.priority = core_priority(c, g->pod.p[0]->k->spec.priority_class);
 	if (*g->wish.level && slu_machine_level_find(slu_queue_machine(c->q), g->wish.level) < 0) {
 		set_wrong(c, g, "no topology level \"%s\" is configured", g->wish.level);
 		return false;
@@ -468,7 +476,7 @@ static int fill_run(struct run *r, struct pod **pod, uint32_t n, uint32_t min, u
 
 static uint64_t fingerprint(const struct run *r)
 {
-	uint64_t h = r->want.n;
+	uint64_t h = r->want.n + ((uint64_t)r->g->n_avoid << 32);
 
 	for (uint32_t i = 0; i < r->role.n; i++)
 		h = slu_hash_u64(h ^ (uintptr_t)r->role.p[i].shape) + r->role.p[i].min * 31u +
@@ -495,7 +503,8 @@ static void gather(struct slu_core *c, struct group *g)
 			pod[n++] = g->pod.p[i];
 	/* Some have done their part already: the rest need not wait for them. */
 	need -= SLU_MIN(done, need - 1);
-	if (n < need && !(g->wish.one_by_one && n)) {
+	if ((n < need && !(g->wish.one_by_one && n)) || core_after_blocks(c, g) ||
+	    c->now_s < g->again_s) {
 		if (r)
 			core_run_end(c, r, SLU_RESULT_CANCELLED);
 		return;

@@ -113,11 +113,7 @@ void core_held_leave(struct slu_core *c, struct held *h)
 
 static int32_t priority_of(struct slu_core *c, const struct slu_kpodspec *s)
 {
-	const struct slu_kobj *o = *s->priority_class ? core_thing(c, SLU_KIND_PRIORITYCLASS, "",
-								   s->priority_class)
-						      : NULL;
-
-	return o ? slu_kpriorityclass(o)->value : c->default_priority;
+	return core_priority(c, s->priority_class);
 }
 
 static struct pod *stand_new(struct slu_core *c, struct held *h, const struct slu_kobj *k)

@@ -155,9 +155,14 @@ struct group {
 	bool dirty;
 	bool held, cancelled;
 	uint32_t ended_ok, ended_bad;
-	bool fills;     /* is on the list `fill` */
-	bool disrupted; /* it starts again because somebody took a member away */
-	char *wrong;    /* what is wrong with its objects; NULL */
+	bool fills;        /* is on the list `fill` */
+	bool disrupted;    /* it starts again because somebody took a member away */
+	char *wrong;       /* what is wrong with its objects; NULL */
+	slu_node avoid[8]; /* nodes that refused a member lately: core_undo.c */
+	uint32_t n_avoid, undone;
+	int64_t avoid_until_s, again_s;
+	bool after_waits; /* for other groups: core_after.c */
+	char *after_text;
 	char *scheduler;
 	/* status last written */
 	int64_t told_us, told_start_s, waiting_us, status_us;
@@ -238,12 +243,17 @@ struct slu_core {
 	uint64_t serial, next_job, next_intent;
 	int64_t now_us, now_s, last_seen_us;
 	int64_t next_vacancy_us; /* earliest end of a vacancy */
-	int64_t next_audit_us, next_status_us;
+	int64_t next_audit_us, next_status_us, next_undo_us;
 	uint32_t binding; /* bindings under way */
 	uint32_t waiting; /* groups, as of the last status pass */
 	uint32_t near;    /* runs with a set `near` */
 	int kind_pods;
 	SLU_VEC(struct port) port;
+	struct {                              /* core_after.c */
+		struct slu_map by_name, past; /* names to live groups; to how the others ended */
+		SLU_VEC(struct group *) waits;
+		bool news; /* a group came, started or ended */
+	} after;
 	struct { /* core_census.c; [0]: nodes, [1]: pods */
 		struct slu_map suspect[2];
 		bool second[2];                  /* a second list is asked for */
@@ -337,6 +347,8 @@ void core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 void core_thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 const struct slu_kobj *core_thing(struct slu_core *c, enum slu_kkind kind, const char *ns,
 				  const char *name);
+/* What a PriorityClass gives; "", or one that is not there: the default. */
+int32_t core_priority(struct slu_core *c, const char *class);
 const struct slu_kobj *core_owner(struct slu_core *c, const char *uid); /* NULL: not seen */
 void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_source *out);
 const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group *g);
@@ -378,10 +390,10 @@ void core_decisions(struct slu_core *c);                 /* carry out what the q
 void core_run_intend(struct slu_core *c, struct run *r); /* what was chosen becomes an intent */
 void core_place_durable(struct slu_core *c); /* and is carried out once that is durable */
 void core_written(struct slu_core *c, const struct slu_rec_written *w);
+void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how);
 void core_run_settled(struct slu_core *c, struct run *r);
 void core_evict(struct slu_core *c, const struct pod *p);
-void core_run_undo(struct slu_core *c, struct run *r); /* evict what is bound, then gather anew */
-void core_deadlines(struct slu_core *c);               /* end what runs too long, where told to */
+void core_deadlines(struct slu_core *c); /* end what runs too long, where told to */
 int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
 
 /* core_held.c */
@@ -459,6 +471,19 @@ void core_near_node(struct slu_core *c); /* some node changed: look again */
 
 /* core_audit.c */
 void core_audit(struct slu_core *c);
+
+/* core_undo.c */
+void core_run_undo(struct slu_core *c, struct run *r); /* evict what is bound, then gather anew */
+void core_undo_again(struct slu_core *c);
+/* The nodes without those that are avoided, a new set; NULL: all of them, or no memory. */
+struct slu_nodeset *core_undo_nodes(const struct group *g, const struct slu_nodeset *all);
+
+/* core_after.c */
+void core_after_born(struct slu_core *c, struct group *g);
+void core_after_gone(struct slu_core *c, struct group *g);
+void core_after_wake(struct slu_core *c);                    /* look again who may start */
+bool core_after_blocks(struct slu_core *c, struct group *g); /* it waits for another group */
+void core_after_done(struct slu_core *c);
 
 /* core_census.c */
 void core_census(struct slu_core *c, const struct slu_rec_census *r);

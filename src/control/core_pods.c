@@ -143,8 +143,16 @@ void core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 	bool same = old && !gone && same_owner(old, obj);
 
 	keep(&c->owners, obj->meta.uid, obj, gone);
+	c->after.news |= obj->kind == SLU_KIND_JOB;
 	if (!same)
 		touch_owned(c, obj);
+}
+
+int32_t core_priority(struct slu_core *c, const char *class)
+{
+	const struct slu_kobj *o = *class ? core_thing(c, SLU_KIND_PRIORITYCLASS, "", class) : NULL;
+
+	return o ? slu_kpriorityclass(o)->value : c->default_priority;
 }
 
 const struct slu_kobj *core_owner(struct slu_core *c, const char *uid)

@@ -71,32 +71,13 @@ void core_run_free(struct slu_core *c, struct run *r)
 struct asked {
 	struct slu_gang_role role[SLU_ROLES_MAX];
 	struct slu_gang_req req;
-	struct slu_dep dep[SLU_GROUP_AFTER_MAX];
 	struct slu_job_spec spec;
+	struct slu_nodeset *nodes[SLU_ROLES_MAX]; /* made for this one question */
 	char name[400];
 };
 
-static int find_dep(struct slu_core *c, const struct group *g, const char *name, uint64_t *job)
-{
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
-	     e = slu_table_next(&c->groups, e)) {
-		struct group *x = group_of(e);
-
-		if (!strcmp(x->ns, g->ns) && x != g &&
-		    (!strcmp(x->id.name, name) || !strcmp(x->id.key + 2, name))) {
-			*job = x->job;
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
-
 static void ask(struct slu_core *c, struct run *r, struct asked *a)
 {
-	static const enum slu_dep_kind dep[] = { [SLU_AFTER_END] = SLU_DEP_AFTER,
-						 [SLU_AFTER_OK] = SLU_DEP_AFTER_OK,
-						 [SLU_AFTER_FAILED] = SLU_DEP_AFTER_NOTOK,
-						 [SLU_AFTER_START] = SLU_DEP_AFTER_START };
 	struct group *g = r->g;
 	const struct slu_group_wish *w = &g->wish;
 	int policy = slu_gang_policy_find(c->cfg->match.policy);
@@ -104,13 +85,15 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 	*a = (struct asked){ 0 };
 	for (uint32_t i = 0; i < r->role.n; i++) {
 		const struct role *from = &r->role.p[i];
+		struct slu_nodeset *all = r->near ? r->near : from->shape->where->set;
 
+		a->nodes[i] = core_undo_nodes(g, all);
 		a->role[i] = (struct slu_gang_role){
 			.min = from->min,
 			.max = from->max,
 			.need = from->shape->need,
 			.n_need = from->shape->n_need,
-			.nodes = r->near ? r->near : from->shape->where->set,
+			.nodes = a->nodes[i] ? a->nodes[i] : all,
 			.prefer = from->shape->where->prefer,
 			.flags = (from->shape->alone ? SLU_ROLE_ALONE : 0u) |
 				 (w->exclusive ? SLU_ROLE_EXCLUSIVE : 0u),
@@ -137,13 +120,15 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 		.limit_s = w->duration_s,
 		.begin_s = w->begin_s ? w->begin_s : SLU_TIME_NONE,
 		.deadline_s = SLU_TIME_NONE,
-		.dep = a->dep,
 		.held = g->held,
 		.req = &a->req,
 	};
-	for (uint32_t i = 0; r->gang && i < w->n_after; i++)
-		if (!find_dep(c, g, w->after[i].name, &a->dep[a->spec.ndep].job))
-			a->dep[a->spec.ndep++].kind = dep[w->after[i].kind];
+}
+
+static void asked_done(struct asked *a)
+{
+	for (uint32_t i = 0; i < SLU_LEN(a->nodes); i++)
+		slu_nodeset_unref(a->nodes[i]);
 }
 
 int core_run_submit(struct slu_core *c, struct run *r)
@@ -158,6 +143,7 @@ int core_run_submit(struct slu_core *c, struct run *r)
 	ask(c, r, &a);
 	ev.spec = &a.spec;
 	rc = core_apply(c, &ev);
+	asked_done(&a);
 	if (!rc && r->gang && core_run_keep(c, r, SLU_STORE_WAITING) < 0)
 		slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
 	if (!rc)
@@ -171,6 +157,7 @@ void core_run_register(struct slu_core *c, struct run *r, int64_t start_s)
 									     sizeof *part);
 	struct slu_event ev = { .kind = SLU_EV_RUNNING, .job = r->id, .start_s = start_s };
 	struct asked a;
+	int rc;
 
 	if (!part)
 		return;
@@ -180,7 +167,9 @@ void core_run_register(struct slu_core *c, struct run *r, int64_t start_s)
 	ev.spec = &a.spec;
 	ev.part = part;
 	ev.n_part = r->slot.n;
-	if (core_apply(c, &ev) < 0)
+	rc = core_apply(c, &ev);
+	asked_done(&a);
+	if (rc < 0)
 		return;
 	r->submitted = true;
 	r->state = RUN_RUNNING;

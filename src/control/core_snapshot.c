@@ -35,7 +35,7 @@ static const char *run_state(const struct group *g, const struct run *r)
 	if (g->wrong && (!r || r->state == RUN_QUEUED))
 		return "refused";
 	if (!r)
-		return g->cancelled ? "cancelled" : "gathering";
+		return g->cancelled ? "cancelled" : g->after_text ? "blocked" : "gathering";
 	if (r->state == RUN_QUEUED && r->refused)
 		return "refused";
 	if (r->state == RUN_QUEUED && r->never)
@@ -115,10 +115,11 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 		.limit_s = g->wish.duration_s,
 	};
 	snap_pods(c, s, g, j);
-	j->reason = text(s, g->wrong             ? g->wrong
-			    : r && r->reason     ? r->reason
-			    : !r && g->cancelled ? CORE_CANCELLED
-						 : g->told_text);
+	j->reason = text(s, g->wrong              ? g->wrong
+			    : r && r->reason      ? r->reason
+			    : !r && g->cancelled  ? CORE_CANCELLED
+			    : !r && g->after_text ? g->after_text
+						  : g->told_text);
 	if (r && r->state != RUN_QUEUED) {
 		j->start_s = r->start_s;
 		j->end_s = r->end_s;

@@ -79,6 +79,16 @@ static void sentence(struct slu_core *c, struct group *g, struct run *r, struct 
 		slu_buf_puts(b, CORE_CANCELLED);
 		return;
 	}
+	if (g->again_s) {
+		slu_buf_printf(
+			b, "its members could not all be bound, %u times; it is tried again soon",
+			g->undone);
+		return;
+	}
+	if (g->after_text) {
+		slu_buf_puts(b, g->after_text);
+		return;
+	}
 	if (core_native_lacks(c, g)) {
 		slu_buf_printf(b, "PodGroup %s does not exist", g->id.key + 2);
 		return;

@@ -80,8 +80,10 @@ int slu_request_check(const struct slu_kpod *pod, int64_t max, struct slu_error 
 	const struct slu_kpodspec *s = &pod->spec;
 
 	if (pod->o.flags & SLU_KOBJ_BAD_AMOUNT)
-		return slu_fail(err, -EINVAL,
-				"a resource amount is negative or too large to count");
+		return slu_fail(err, -EINVAL, "%s",
+				pod->o.problem && *pod->o.problem
+					? pod->o.problem
+					: "a resource amount is negative or too large to count");
 	for (uint16_t i = 0; i < s->nrequests; i++)
 		if (s->requests[i].amount < 0 || s->requests[i].amount > max)
 			return slu_fail(err, -EINVAL,

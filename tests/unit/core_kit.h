@@ -33,6 +33,7 @@ struct world {
 	int recounts, resends; /* asked for */
 	int n_pods, binds, events, conditions, evictions, statuses;
 	enum slu_kube_outcome bind_outcome;
+	char bad_node[32]; /* bindings to it fail */
 	char last_event[1000], last_annotation[2000], last_status[500], last_spec[300];
 };
 
@@ -132,7 +133,8 @@ static inline void carry_out(struct world *w, struct slu_rec_write *x)
 {
 	switch (x->verb) {
 	case SLU_WRITE_BIND: {
-		enum slu_kube_outcome o = w->bind_outcome;
+		enum slu_kube_outcome o = strcmp(x->node, w->bad_node) ? w->bind_outcome
+								       : SLU_KUBE_FAILED;
 
 		w->binds++;
 		for (int i = 0; i < w->n_pods && o == SLU_KUBE_OK; i++)

@@ -1,4 +1,4 @@
-/* The audit against fresh lists, and members that come in an awkward order. */
+/* Audits, members in an awkward order, groups after groups, gangs that are bound in part. */
 #include "base/map.h"
 #include "core_kit.h"
 
@@ -245,6 +245,174 @@ static void test_rest_of_a_job(void)
 	close_world(&w);
 }
 
+/* ---- sluice.sh/after ---- */
+
+static const char *reason_of(struct world *w, const char *name, char out[300])
+{
+	struct slu_snapshot *s;
+
+	later(w, 6);
+	s = slu_core_snapshot(w->core);
+	snprintf(out, 300, "nothing");
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (!strcmp(s->job[i].name, name))
+			snprintf(out, 300, "%s: %s", s->job[i].state,
+				 s->job[i].reason ? s->job[i].reason : "");
+	slu_snapshot_unref(s);
+	return out;
+}
+
+#define AFTER(what) "\"annotations\":{\"sluice.sh/after\":\"" what "\"}"
+
+static void test_after(void)
+{
+	struct world w;
+	struct fpod *a;
+	char why[300];
+
+	open_world(&w, 4, 4, "");
+	add_pod(&w, "b", "sluice", "1", AFTER("a"));
+	add_pod(&w, "s", "sluice", "1", AFTER("start:a"));
+	turn(&w);
+	ok(bound(&w, "b") == 0, "a group that nobody has seen is waited for");
+	ok(!strcmp(reason_of(&w, "b", why),
+		   "blocked: waits for group a, which nobody has submitted yet"),
+	   "and it says so: %s", why);
+	a = add_pod(&w, "a", "sluice", "1", "");
+	turn(&w);
+	turn(&w);
+	ok(bound(&w, "a") == 1 && bound(&w, "s") == 1, "start: waits for the start");
+	ok(bound(&w, "b") == 0, "the other for the end");
+	ok(!strcmp(reason_of(&w, "b", why), "blocked: waits for group a to end"), "%s", why);
+	end_pod(&w, a, "Succeeded");
+	turn(&w);
+	turn(&w);
+	ok(bound(&w, "b") == 1, "which comes");
+	add_pod(&w, "ok", "sluice", "1", AFTER("ok:a"));
+	add_pod(&w, "bad", "sluice", "1", AFTER("failed:a"));
+	add_pod(&w, "self", "sluice", "1", AFTER("self"));
+	add_pod(&w, "both", "sluice", "1", AFTER("ok:a,ok:b"));
+	turn(&w);
+	ok(bound(&w, "ok") == 1, "it has succeeded");
+	ok(bound(&w, "bad") == 0 && strstr(reason_of(&w, "bad", why), "but it has succeeded"),
+	   "and cannot fail any more: %s", why);
+	ok(bound(&w, "self") == 0 && strstr(reason_of(&w, "self", why), "after itself"), "%s", why);
+	ok(bound(&w, "both") == 0 && strstr(reason_of(&w, "both", why), "group b to succeed"), "%s",
+	   why);
+	close_world(&w);
+}
+
+/* What ended before we were there is known by its Job or by its pods. */
+static void test_after_a_restart(void)
+{
+	struct world w;
+	struct fpod *p;
+	char why[300];
+
+	open_world(&w, 4, 4, "");
+	job(&w, "uid-one", "one", "\"parallelism\":1,\"completions\":1",
+	    "\"succeeded\":1,\"conditions\":[{\"type\":\"Complete\",\"status\":\"True\"}]");
+	job(&w, "uid-two", "two", "\"parallelism\":1,\"completions\":1",
+	    "\"failed\":1,\"conditions\":[{\"type\":\"Failed\",\"status\":\"True\"}]");
+	job(&w, "uid-three", "three", "\"parallelism\":1,\"completions\":1", "");
+	p = make_pod(&w, "old", "sluice", "1", "");
+	strcpy(p->phase, "Succeeded");
+	feed_pod(&w, p, false);
+	add_pod(&w, "a", "sluice", "1", AFTER("ok:one,failed:two,ok:old"));
+	add_pod(&w, "b", "sluice", "1", AFTER("ok:two"));
+	add_pod(&w, "c", "sluice", "1", AFTER("three"));
+	turn(&w);
+	ok(bound(&w, "a") == 1, "three that are over");
+	ok(bound(&w, "b") == 0 && strstr(reason_of(&w, "b", why), "but it has failed"), "%s", why);
+	ok(bound(&w, "c") == 0 && strstr(reason_of(&w, "c", why), "three to end"), "%s", why);
+	close_world(&w);
+}
+
+/* ---- bound in part ---- */
+
+static void make_job(struct world *w, int from, int n)
+{
+	for (int i = from; i < from + n; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "p%d", i);
+		add_pod(w, name, "sluice", "4", OWNED_BY_JOB);
+	}
+}
+
+static void test_taken_back_whole(void)
+{
+	struct world w;
+	int was;
+
+	open_world(&w, 4, 4, "");
+	job(&w, "uid-job", "j", "\"parallelism\":3,\"completions\":3", "");
+	strcpy(w.bad_node, "n1");
+	make_job(&w, 0, 3);
+	turn(&w);
+	ok(w.evictions == 2, "what was bound is evicted: %d", w.evictions);
+	ok(bound(&w, "p") == 2, "the evictions are refused for now");
+	was = w.evictions;
+	later(&w, 11);
+	ok(w.evictions == was + 2, "and asked for again");
+	for (int i = 0; i < w.n_pods; i++)
+		if (w.pod[i].there)
+			delete_pod(&w, &w.pod[i]);
+	make_job(&w, 3, 3);
+	turn(&w);
+	ok(bound(&w, "p") == 3, "the gang starts as a whole, elsewhere: %d", bound(&w, "p"));
+	for (int i = 0; i < w.n_pods; i++)
+		if (w.pod[i].there)
+			ok(strcmp(w.pod[i].node, "n1") != 0, "%s is on %s", w.pod[i].name,
+			   w.pod[i].node);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+static void test_without_a_controller(void)
+{
+	struct world w;
+
+	open_world(&w, 4, 4, "");
+	strcpy(w.bad_node, "n1");
+	for (int i = 0; i < 3; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "p%d", i);
+		add_pod(&w, name, "sluice", "4", GROUP("crew", "3"));
+	}
+	turn(&w);
+	ok(w.evictions == 0, "nobody would make these again: none is evicted");
+	ok(bound(&w, "p") == 3, "the rest of the gang goes elsewhere: %d", bound(&w, "p"));
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* ---- priority ---- */
+
+static void test_priority_class(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 4, "");
+	feed(&w, SLU_KIND_PRIORITYCLASS, false,
+	     "{\"metadata\":{\"name\":\"high\",\"uid\":\"pc1\",\"resourceVersion\":\"1\"},"
+	     "\"value\":1000}");
+	add_pod(&w, "first", "sluice", "4", "");
+	turn(&w);
+	add_pod(&w, "low", "sluice", "4", "");
+	struct fpod *p = make_pod(&w, "urgent", "sluice", "4", "");
+	snprintf(p->spec + strlen(p->spec), sizeof p->spec - strlen(p->spec),
+		 ",\"priorityClassName\":\"high\"");
+	feed_pod(&w, p, false);
+	turn(&w);
+	end_pod(&w, &w.pod[0], "Succeeded");
+	turn(&w);
+	ok(bound(&w, "urgent") == 1 && bound(&w, "low") == 0,
+	   "the class of a pod without a number gives its priority");
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
@@ -254,5 +422,10 @@ int main(void)
 	test_node_lost();
 	test_pods_before_their_job();
 	test_rest_of_a_job();
+	test_after();
+	test_after_a_restart();
+	test_taken_back_whole();
+	test_without_a_controller();
+	test_priority_class();
 	return tap_done();
 }
