@@ -1,0 +1,325 @@
+"""One daemon after the other, each told where to die."""
+
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cluster import Audit, Cluster, work
+from e2e.conftest import crds, until
+from e2e.daemon import ROOT, Sluiced
+from store.postgres import Postgres
+
+from .script import CPU, NODES, Script
+from .witness import Witness
+
+STORES = ["sqlite", "postgresql"]
+SPACE = "torture"
+#: A life that does not come to its point is killed from outside.
+LIFE_S = 4.0
+#: No gang may be in part longer than this: some lives.
+PART_S = 30.0
+
+
+class Books:
+    """What the store says, read between two lives."""
+
+    def __init__(self, kind, folder):
+        self.kind = kind
+        self.pg = Postgres().start() if kind == "postgresql" else None
+        self.file = Path(folder) / "sluice.db"
+        self.url = self.pg.url if self.pg else str(self.file)
+
+    def close(self):
+        if self.pg:
+            self.pg.stop()
+
+    def rows(self, query):
+        if self.pg:
+            return [[int(x) if x.lstrip("-").isdigit() else x for x in row] for row in self.pg.rows(query)]
+        if not self.file.exists():
+            return []
+        with sqlite3.connect(self.file, timeout=10) as db:
+            return [list(row) for row in db.execute(query)]
+
+    def look(self):
+        """({key: (id, first seen)}, {id: (planned, written at)}) or None while it cannot be read."""
+        try:
+            jobs = {key: (job, seen) for key, job, seen in self.rows("SELECT key, id, first_seen_us FROM jobs")}
+            plans = {}
+            for job, planned, at in self.rows("SELECT job, planned_s, at_us FROM plans ORDER BY job, at_us, seq"):
+                plans[job] = (planned, at)
+            return jobs, plans
+        except (RuntimeError, sqlite3.OperationalError):
+            return None  # being made, or restarted
+
+
+@dataclass
+class Report:
+    store: str
+    kills: Counter = field(default_factory=Counter)  # by point
+    passed: Counter = field(default_factory=Counter)
+    outside: int = 0
+    early: list = field(default_factory=list)  # lives that ended by themselves
+    restarts: Counter = field(default_factory=Counter)  # of others
+    wrong: list = field(default_factory=list)
+    figures: dict = field(default_factory=dict)
+
+    def as_dict(self):
+        return {**vars(self), "total": sum(self.kills.values())}
+
+    def text(self):
+        lines = [f"{self.store}: {sum(self.kills.values())} kill points at {len(self.kills)} places, {self.outside} kills from outside"]
+        for name in sorted(self.passed):
+            lines.append(f"  {self.kills[name]:5}  of {self.passed[name]:7} passed  {name}")
+        lines.append("  " + ", ".join(f"{k} {v}" for k, v in {**self.restarts, **self.figures}.items()))
+        lines += [f"  WRONG: {w}" for w in self.wrong]
+        return "\n".join(lines)
+
+
+class Chooser:
+    """Where the next life shall die: the place with the fewest kills, or simply the n-th point."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.places = Counter()  # kills; a place that was not reached counts a little, too
+
+    def next(self):
+        if not self.places or self.rng.random() < 0.4:
+            return str(int(2 ** self.rng.uniform(0, 8)))
+        fewest = min(self.places.values())
+        place = self.rng.choice([p for p, n in self.places.items() if n <= fewest + 0.5])
+        return f"{place}#{self.rng.choice([1, 1, 1, 2, 3, 5, 8])}"
+
+    def lived(self, at, kills, passed):
+        for name in passed:
+            self.places.setdefault(name, 0)
+        for name in kills:
+            self.places[name] += 1
+        if "#" in at and not kills:
+            self.places[at.rsplit("#", 1)[0]] += 0.5
+
+
+class Torture:
+    def __init__(self, cluster, kind, seed, folder, say):
+        self.cluster, self.say = cluster, say
+        self.folder = Path(folder)
+        self.rng = random.Random(seed)
+        self.books = Books(kind, folder)
+        self.report = Report(kind)
+        self.chooser = Chooser(self.rng)
+        self.last = None  # (jobs, plans, when) after the life before
+        self.outage = 0.0  # until when somebody else is away
+        settings = {
+            "jobs": {"onMemberFailure": "restart" if kind == "sqlite" else "replace"},
+            "status": {"interval": "1s"},
+        }
+        self.daemon = Sluiced(cluster, settings, store=self.books.url, folder=folder)
+
+    def command(self):
+        build = Path(os.environ.get("SLUICE_BUILD", ROOT / "build-crash"))
+        return [
+            build / "sluiced", "--config", self.daemon.config, "--kubeconfig", self.cluster.sluice_kubeconfig,
+            "--store", self.books.url, "--verify",
+        ]  # fmt: skip
+
+    def spawn(self, at):
+        log = self.folder / "points"
+        log.unlink(missing_ok=True)
+        env = {**os.environ, "SLUICE_CRASH_LOG": str(log), **({"SLUICE_CRASH_AT": at} if at else {})}
+        env.pop("DATABASE_URL", None)
+        with open(self.daemon.log, "ab") as out:
+            out.write(f"---- life, dies at {at or 'no point'}\n".encode())
+            out.flush()
+            return subprocess.Popen([*map(str, self.command())], env=env, stdout=out, stderr=out)
+
+    def points(self):
+        """(killed at, passed) of the life that is over."""
+        log = self.folder / "points"
+        killed, passed = [], Counter()
+        for line in log.read_text().splitlines() if log.exists() else []:
+            name = line.split(" ", 1)[1]
+            if name.endswith(" KILLED"):
+                name = name.removesuffix(" KILLED")
+                killed.append(name)
+            passed[name] += 1
+        return killed, passed
+
+    def life(self, at=None):
+        at = at or self.chooser.next()
+        process = self.spawn(at)
+        outside = self.rng.random() < 0.04
+        try:
+            process.wait(self.rng.uniform(0.3, 1.5) if outside else LIFE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            self.report.outside += 1
+        killed, passed = self.points()
+        self.chooser.lived(at, killed, passed)
+        self.report.kills.update(killed)
+        self.report.passed.update(passed)
+        if process.returncode != -9 and time.time() > self.outage:
+            self.report.early.append(f"status {process.returncode}: {self.daemon.tail(3)}")
+        self.look()
+
+    # -- between lives -------------------------------------------------------------------------
+
+    def look(self):
+        now = time.time()
+        seen = self.books.look()
+        if seen is None:
+            return
+        jobs, plans = seen
+        if self.last:
+            self.compare(jobs, plans, now)
+        self.last = (jobs, plans, now)
+        for sentence in self.witness.wrong:
+            self.wrong(sentence)
+        self.witness.wrong.clear()
+
+    def wrong(self, sentence):
+        self.report.wrong.append(sentence)
+        self.say(f"WRONG: {sentence}")
+
+    def compare(self, jobs, plans, now):
+        """Order and promises of the life before are those of this one."""
+        old_jobs, old_plans, before = self.last
+        for key, (job, seen) in old_jobs.items():
+            gang = self.witness.gangs.get(key.split("/g:")[-1])
+            if key not in jobs:
+                if gang and gang.deleted is None and gang.whole is None and len(self.witness.gangs) and not gang.job:
+                    self.wrong(f"{key}: the store forgot it")
+            elif jobs[key] != (job, seen):
+                self.wrong(f"{key}: was job {job} first seen {seen}, is {jobs[key]}")
+            elif job in old_plans and job in plans and plans[job] != old_plans[job]:
+                (was, was_at), (planned, at) = old_plans[job], plans[job]
+                late = was * 1000000 <= at  # its second came while nobody lived
+                if was and planned > was + 1 and not late and not self.witness.shrank_between(was_at / 1e6, at / 1e6):
+                    self.wrong(f"{key}: was promised {was} at {was_at}, then {planned} at {at}")
+
+    def disturb(self, n):
+        """Others have their troubles, too."""
+        if n % 170 == 169:
+            self.restart("apiserver")
+        if n % 410 == 409:
+            self.restart("etcd")
+        if self.books.pg and n % 60 == 59:
+            self.report.restarts["PostgreSQL killed"] += 1
+            self.outage = time.time() + 15
+            self.books.pg.kill()
+            if self.rng.random() < 0.5:
+                self.life()
+            self.books.pg.start()
+
+    def restart(self, component):
+        self.report.restarts[f"{component} restarted"] += 1
+        self.outage = time.time() + 60
+        process = self.spawn(None)  # one that lives through it
+        time.sleep(1.0)
+        self.cluster.kill(component)
+        time.sleep(self.rng.uniform(0.1, 1.0))
+        self.cluster.start(component)
+        until(lambda: self.alive(), 60, "the API server")
+        time.sleep(1.0)
+        process.kill()
+        process.wait()
+        self.report.passed.update(self.points()[1])
+        self.outage = time.time() + 3
+
+    def alive(self):
+        try:
+            self.cluster.admin.list("namespaces")
+            return True
+        except Exception:
+            return False
+
+    # -- the whole -------------------------------------------------------------------------------
+
+    def run(self, points, seed, minutes=None):
+        begun = time.monotonic()
+        audit = Audit(self.cluster.audit_log)
+        crds(self.cluster)
+        n = 0
+        with Witness(self.cluster.admin, SPACE) as self.witness:
+            script = Script(self.cluster, self.witness, SPACE, seed)
+            script.prepare()
+            with script:
+                while sum(self.report.kills.values()) < points:
+                    if minutes and time.monotonic() - begun > minutes * 60:
+                        break
+                    n += 1
+                    self.disturb(n)
+                    self.life()
+                    if n % 25 == 0:
+                        self.say(self.progress(n, begun))
+                        for name, seconds in self.witness.parts(PART_S):
+                            self.say(f"  in part: {name} for {seconds:.1f} s")
+            script.calm()
+            self.end(script, audit)
+            self.report.figures |= {
+                "lives": n, "seconds": round(time.monotonic() - begun), "gangs": len(self.witness.gangs),
+                "events seen": self.witness.events, "races with the default scheduler": self.witness.races,
+                "longest in part": round(max((g.longest_part for g in self.witness.gangs.values()), default=0), 1),
+                **{f"steps {k}": v for k, v in script.steps.items()},
+            }  # fmt: skip
+        self.books.close()
+        return self.report
+
+    def progress(self, n, begun):
+        r = self.report
+        return (
+            f"{r.store}: life {n}, {sum(r.kills.values())} points at {len(r.kills)} places, {r.outside} from outside, "
+            f"{len(self.witness.gangs)} gangs, {len(self.witness.open())} open, {len(r.wrong)} wrong, "
+            f"{time.monotonic() - begun:.0f} s"
+        )
+
+    def end(self, script, audit):
+        """The last life works undisturbed: all that was submitted ends, and nothing is out of order."""
+        if script.failure:
+            self.wrong(script.failure)
+        process = self.spawn(None)
+        try:
+            until(lambda: script.look_at_jobs() or not self.witness.open(), 120, "the end of everything")
+        except TimeoutError:
+            for g in self.witness.open():
+                self.wrong(f"lost: gang {g.name} of {g.size}: {len(g.bound)} bound, {len(g.ended)} ended")
+        time.sleep(0.5)
+        if process.poll() is not None:
+            self.wrong(f"the last life ended by itself: {self.daemon.tail(5)}")
+        for name, seconds in self.witness.parts(PART_S):
+            self.wrong(f"gang {name} was in part for {seconds:.1f} s")
+        for early, late in self.witness.overtaken():
+            self.wrong(f"{late} overtook {early}, which is of the same shape")
+        over = work.overbooked(self.cluster.admin)
+        if over:
+            self.wrong(f"overbooked at the end: {over}")
+        twice = audit.bound_twice(SPACE)
+        if twice:
+            self.wrong(f"bound twice: {twice}")
+        for name, count in Counter(e.split(":")[0] for e in self.report.early).items():
+            self.wrong(f"{count} lives ended by themselves with {name}: {self.report.early[-1]}")
+        process.terminate()
+        if process.wait(10) != 0:
+            self.wrong(f"the last life ended with {process.returncode}")
+        self.look()
+
+
+def torture(kind, points, seed=1, minutes=None, say=print):
+    """One store's run, on a cluster of its own.  TORTURE_KEEP=1 keeps the daemon's log and store."""
+    folder = tempfile.mkdtemp(prefix="sluice-torture-")
+    say(f"{kind}: log and store in {folder}")
+    try:
+        nodes = [{"name": "node", "count": NODES, "cpu": CPU}]
+        with Cluster(f"torture-{kind}-{os.getpid()}", node_list=nodes) as cluster:
+            report = Torture(cluster, kind, seed, folder, say).run(points, seed, minutes)
+    finally:
+        if not os.environ.get("TORTURE_KEEP"):
+            shutil.rmtree(folder, ignore_errors=True)
+    return report

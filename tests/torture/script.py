@@ -1,0 +1,241 @@
+"""A busy hour of a cluster, compressed: what people, controllers and nodes do while sluiced dies."""
+
+import random
+import threading
+import time
+
+from cluster import work
+from cluster.api import ApiError
+
+from .witness import Gang
+
+NODES = 10
+CPU = 8
+#: Gangs that wait or run at most; more is not busier, only longer.
+CROWD = 30
+
+PRIORITIES = {"torture-high": 1000}
+
+
+class Script:
+    """Runs in a thread of its own, by one seed; `pace` seconds between two steps."""
+
+    def __init__(self, cluster, witness, space, seed=1, pace=0.25):
+        self.cluster, self.admin, self.witness, self.space = cluster, cluster.admin, witness, space
+        self.rng = random.Random(seed)
+        self.pace = pace
+        self.number = 0
+        self.steps = {}
+        self.cordoned = []
+        self.extra, self.leaving = [], {}
+        self.late = []  # pods of gangs that gather slowly
+        self.failure = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def prepare(self):
+        self.cluster.namespace(self.space)
+        for name, value in PRIORITIES.items():
+            self.admin.apply({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                              "metadata": {"name": name}, "value": value})  # fmt: skip
+        self.witness.nodes()
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        self._stop.set()
+        self._thread.join(60)
+
+    def calm(self):
+        """No further steps; everything that was begun is completed, every node is there."""
+        self.stop()
+        for pod in self.late:
+            self._try(lambda pod=pod: self.admin.create(pod))
+        for node in self.cordoned:
+            self._try(lambda node=node: self.cluster.cordon(node, False))
+        self.late, self.cordoned = [], []
+        self.look_at_jobs()
+
+    def _run(self):
+        table = [
+            (30, self.bare), (12, self.job), (4, self.waves), (6, self.podgroup), (5, self.failing_job),
+            (5, self.failing), (6, self.urgent), (10, self.slow), (8, self.ladder), (10, self.delete),
+            (5, self.cordon), (4, self.grow), (8, self.foreign),
+        ]  # fmt: skip
+        weights, steps = [w for w, _ in table], [s for _, s in table]
+        looked = 0.0
+        while not self._stop.wait(self.pace):
+            step = self.rng.choices(steps, weights)[0]
+            makes = step not in (self.delete, self.cordon, self.grow)
+            if makes and len(self.witness.open()) >= CROWD:
+                continue
+            self.steps[step.__name__] = self.steps.get(step.__name__, 0) + self._try(step)
+            if time.monotonic() - looked > 2:
+                self._try(self.look_at_jobs)
+                looked = time.monotonic()
+
+    def _try(self, step):
+        """Whether it was done.  While the API server restarts nobody can do anything."""
+        for _ in range(100):
+            try:
+                step()
+                return 1
+            except (OSError, TimeoutError):
+                if self._stop.wait(0.1):
+                    time.sleep(0.1)
+            except ApiError as e:
+                if e.status not in (429, 500, 503, 504):
+                    return 0
+                time.sleep(0.1)
+        self.failure = f"{step}: the API server does not come back"
+        return 0
+
+    # -- what is submitted -----------------------------------------------------------------------
+
+    def _name(self, kind):
+        self.number += 1
+        return f"{kind}{self.number}"
+
+    def _create(self, objects):
+        for obj in objects:
+            try:
+                self.admin.create(obj)
+            except ApiError as e:
+                if e.reason != "AlreadyExists":  # the answer to the first try was lost
+                    raise
+
+    def _pods(self, name, size, cpu, limit=30, **more):
+        notes = {"sluice.sh/duration": f"{limit}s", **more.pop("annotations", {})}
+        scheduler = self.rng.choice(["sluice", "fluence"])
+        run = more.pop("run", None) or self.rng.choice([1, 1, 2, 3])
+        return work.gang(name, size, cpu=cpu, namespace=self.space, run=run, scheduler=scheduler, annotations=notes, **more)
+
+    def _gang(self, kind, size, cpu, **more):
+        shape = more.pop("shape", ())
+        fails = more.pop("fails", False)
+        name = self._name(kind)
+        pods = self._pods(name, size, cpu, **more)
+        gang = self.witness.expect(Gang(name, size, shape=shape, fails=fails))
+        self._create(pods)
+        gang.asked = time.time()
+        return gang
+
+    def bare(self):
+        self._gang("g", self.rng.choice([1, 2, 3, 4, 6, 8]), self.rng.choice([2, 4, 8]))
+
+    def ladder(self):
+        """All of one shape, most of the machine: they start in order of arrival."""
+        self._gang("ladder", NODES - 2, CPU, shape=("ladder",), run=1)
+
+    def urgent(self):
+        self._gang("urgent", self.rng.choice([2, 4]), 4, priorityClassName="torture-high")
+
+    def failing(self):
+        self._gang("bad", self.rng.choice([1, 3]), 4, fails=True, annotations={"sluice.test/exit-code": "1"})
+
+    def slow(self):
+        """Its last members come later."""
+        name, size = self._name("slow"), self.rng.choice([3, 4, 6])
+        pods = self._pods(name, size, 4)
+        gang = self.witness.expect(Gang(name, size))
+        cut = self.rng.randrange(1, size)
+        self._create(pods[:cut])
+        self.late += pods[cut:]
+        gang.asked = time.time()
+        while len(self.late) > 12:
+            self._create([self.late.pop(0)])
+
+    def _job(self, kind, pods, fails=False, completions=None, **notes):
+        name = self._name(kind)
+        labels = {"torture/gang": name}
+        job = work.job(name, pods, completions, self.space, backoff=1 if fails else 3, labels=labels, cpu=4,
+                       run=self.rng.choice([1, 2]), scheduler="fluence",
+                       annotations={"sluice.sh/duration": "30s", **notes})  # fmt: skip
+        gang = self.witness.expect(Gang(name, pods, job=True, fails=fails))
+        self._create([job])
+        gang.asked = time.time()
+
+    def job(self):
+        self._job("job", self.rng.choice([2, 3, 4, 6]))
+
+    def waves(self):
+        self._job("waves", 2, completions=5)
+
+    def failing_job(self):
+        self._job("badjob", 2, fails=True, **{"sluice.test/exit-code": "1"})
+
+    def podgroup(self):
+        size = self.rng.choice([2, 4])
+        name = self._name("pg")
+        self._create([{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+                       "metadata": {"name": name, "namespace": self.space}, "spec": {"minMember": size}}])  # fmt: skip
+        gang = self.witness.expect(Gang(name, size))
+        self._create(self._pods(name, size, 4))
+        gang.asked = time.time()
+
+    def foreign(self):
+        name = self._name("foreign")
+        self._create([work.pod(name, cpu=1, namespace=self.space, run=self.rng.choice([1, 3]))])
+
+    # -- what happens to it ----------------------------------------------------------------------
+
+    def delete(self):
+        """A gang is deleted by its owner: waiting, placed or running."""
+        gangs = [g for g in self.witness.open() if g.asked]
+        if not gangs:
+            return
+        gang = self.rng.choice(gangs)
+        gang.deleted = time.time()
+        self.late = [p for p in self.late if p["metadata"]["name"].rsplit("-", 1)[0] != gang.name]
+        if gang.job:
+            self.admin.delete("jobs", gang.name, self.space, propagation="Background", missing_ok=True)
+            return
+        for i in range(gang.size):
+            self.admin.delete("pods", f"{gang.name}-{i}", self.space, grace=0, missing_ok=True)
+
+    def cordon(self):
+        if self.cordoned and (len(self.cordoned) > 1 or self.rng.random() < 0.6):
+            self.cluster.cordon(self.cordoned[0], False)
+            self.cordoned.pop(0)
+            return
+        node = f"node-{self.rng.randrange(NODES):03d}"
+        self.witness.shrink()
+        self.cluster.cordon(node)
+        self.cordoned.append(node)
+        self.witness.shrink()
+
+    def grow(self):
+        """A node more, or one of those less: cordoned first, removed when nobody is there any more."""
+        if self.extra and (len(self.extra) > 1 or self.rng.random() < 0.5):
+            node = self.extra[0]
+            self.witness.shrink()
+            if node not in self.leaving:
+                self.cluster.cordon(node)
+                self.leaving[node] = time.time()
+            elif time.time() - self.leaving[node] > 10 and not self._busy(node):
+                self.cluster.remove_node(node)
+                self.extra.pop(0)
+        else:
+            node = self._name("extra-")
+            self.cluster.add_nodes({"name": node, "cpu": CPU})
+            self.extra.append(node)
+        self.witness.nodes()
+        self.witness.shrink()
+
+    def _busy(self, node):
+        return any(
+            p["spec"].get("nodeName") == node and p["status"].get("phase") in ("Pending", "Running")
+            for p in self.admin.list("pods")
+        )
+
+    def look_at_jobs(self):
+        for job in self.admin.list("jobs", self.space):
+            ends = [c["type"] for c in job.get("status", {}).get("conditions", []) if c["status"] == "True"]
+            gang = self.witness.gangs.get(job["metadata"]["name"])
+            if gang and ("Complete" in ends or "Failed" in ends):
+                gang.finished = True

@@ -1,0 +1,239 @@
+"""The cluster seen from outside, event by event: is a node overbooked, a gang in part, the order broken?
+
+Pods are watched in the order in which the API server changed them, so the books are exact at each
+event: a pod holds its requests from the event that shows its node until the one that shows its end.
+"""
+
+import threading
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from cluster.api import ApiError
+from cluster.gangs import group_of
+from cluster.work import quantity, requests
+
+OURS = {"sluice", "fluence"}
+#: Two schedulers cannot see each other's bindings on their way; what was bound so close together is theirs.
+RACE_S = 3.0
+
+
+@dataclass
+class Gang:
+    """One gang as it was submitted, and what was seen of it."""
+
+    name: str
+    size: int
+    shape: tuple = ()  # gangs of equal shape start in order of arrival
+    asked: float = 0.0  # when its last pod was submitted
+    job: bool = False  # made by a Job
+    finished: bool = False  # the Job says so
+    fails: bool = False  # its pods end badly
+    deleted: float = None  # when its objects were deleted by the script
+    touched: bool = False  # nodes it could use changed, or it was replanned: order says nothing
+    bound: set = field(default_factory=set)  # uids that have a node (ended ones too)
+    ended: set = field(default_factory=set)
+    succeeded: set = field(default_factory=set)
+    whole: float = None  # when all were bound
+    part_since: float = None
+    longest_part: float = 0.0
+
+
+class Witness:
+    def __init__(self, api, space):
+        self.api, self.space = api, space
+        self.gangs = {}
+        self.wrong = []  # sentences
+        self.races = 0
+        self.events = self.relists = 0
+        self.shrank = deque(maxlen=4000)  # times at which room was taken from the plan
+        self._nodes, self._books, self._pods = {}, {}, {}
+        self._lock = threading.RLock()
+        self._stop = threading.Event()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        if not self._ready.wait(30):
+            raise TimeoutError("the pods cannot be listed")
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join(10)
+
+    # -- what the script tells -----------------------------------------------------------------
+
+    def expect(self, gang):
+        with self._lock:
+            self.gangs[gang.name] = gang
+        return gang
+
+    def shrink(self):
+        self.shrank.append(time.time())
+        with self._lock:
+            for g in self.gangs.values():
+                if g.whole is None:
+                    g.touched = True
+
+    def shrank_between(self, a, b):
+        return any(a - 2 <= t <= b + 2 for t in self.shrank)
+
+    # -- watching ------------------------------------------------------------------------------
+
+    def _run(self):
+        while not self._stop.is_set():
+            try:
+                pods = self.api.list_full("pods")
+                self._relist(pods["items"])
+                version = pods["metadata"]["resourceVersion"]
+                self._ready.set()
+                while not self._stop.is_set():
+                    for kind, pod in self.api.watch("pods", None, version, timeout=0.5, bookmarks=True):
+                        version = pod["metadata"]["resourceVersion"]
+                        if kind != "BOOKMARK":
+                            self._event(kind, pod)
+                        if self._stop.is_set():
+                            break
+            except (ApiError, OSError, ValueError):
+                self._stop.wait(0.1)
+
+    def _relist(self, items):
+        with self._lock:
+            self.relists += 1
+            there = {p["metadata"]["uid"] for p in items}
+            for uid in set(self._pods) - there:
+                self._gone(uid, time.time())
+            for p in items:
+                self._event("ADDED", p)
+
+    def nodes(self):
+        """Read what nodes offer; called when the script changes them."""
+        try:
+            nodes = {
+                n["metadata"]["name"]: {k: quantity(v) for k, v in n["status"]["allocatable"].items()}
+                for n in self.api.list("nodes")
+            }
+        except (ApiError, OSError):
+            return
+        with self._lock:
+            self._nodes = nodes
+
+    def _event(self, kind, pod):
+        now = time.time()
+        uid = pod["metadata"]["uid"]
+        with self._lock:
+            self.events += 1
+            if kind == "DELETED":
+                self._gone(uid, now)
+                return
+            node = pod["spec"].get("nodeName")
+            phase = pod["status"].get("phase", "Pending")
+            ended = phase in ("Succeeded", "Failed")
+            self._pods.setdefault(uid, None)
+            if node and not ended:
+                self._enter(uid, pod, node, now)
+            elif ended:
+                self._leave(uid)
+            if pod["metadata"]["namespace"] == self.space:
+                self._member(uid, pod, bool(node), phase, now)
+
+    def _gone(self, uid, now):
+        self._leave(uid)
+        gang = self._pods.pop(uid, None)
+        if gang:
+            gang.bound.discard(uid)
+            self._note(gang, now)
+
+    # -- books ---------------------------------------------------------------------------------
+
+    def _enter(self, uid, pod, node, now):
+        book = self._books.setdefault(node, {})
+        if uid in book:
+            return
+        ours = pod["spec"].get("schedulerName") in OURS
+        if not ours:
+            self.shrink()
+        book[uid] = (requests(pod), now, ours, pod["metadata"]["name"])
+        room = self._nodes.get(node)
+        if room is None:
+            return
+        used = Counter()
+        for need, *_ in book.values():
+            used.update(need)
+        over = {k: (str(v), str(room.get(k, 0))) for k, v in used.items() if v > room.get(k, 0)}
+        if not over:
+            return
+        recent = [x for x in book.values() if now - x[1] < RACE_S]
+        if any(not x[2] for x in recent) and any(x[2] for x in recent):
+            self.races += 1  # the default scheduler and ours took the same room in the same moment
+        else:
+            names = [f"{x[3]}{'' if x[2] else ' (foreign)'}" for x in book.values()]
+            self.wrong.append(f"node {node} is overbooked at {now:.3f} by {pod['metadata']['name']}: {over}, holds {names}")
+
+    def _leave(self, uid):
+        for book in self._books.values():
+            book.pop(uid, None)
+
+    # -- gangs ---------------------------------------------------------------------------------
+
+    def _member(self, uid, pod, bound, phase, now):
+        group = group_of(pod)
+        name = group[0][1] if group else pod["metadata"].get("labels", {}).get("torture/gang")
+        gang = self.gangs.get(name)
+        if gang is None:
+            return
+        self._pods[uid] = gang
+        if bound:
+            gang.bound.add(uid)
+        if phase in ("Succeeded", "Failed"):
+            gang.ended.add(uid)
+        if phase == "Succeeded":
+            gang.succeeded.add(uid)
+        self._note(gang, now)
+
+    def _note(self, gang, now):
+        if gang.whole is None and len(gang.bound) >= gang.size:
+            gang.whole = now
+        part = gang.whole is None and 0 < len(gang.bound) and gang.deleted is None
+        if part and gang.part_since is None:
+            gang.part_since = now
+        if gang.part_since is not None:
+            gang.longest_part = max(gang.longest_part, now - gang.part_since)
+            if not part:
+                gang.part_since = None
+
+    # -- questions -----------------------------------------------------------------------------
+
+    def open(self):
+        """Gangs that are expected to end and have not."""
+        with self._lock:
+            return [g for g in self.gangs.values() if g.deleted is None and not self.done(g)]
+
+    @staticmethod
+    def done(g):
+        if g.job:
+            return g.finished
+        return len(g.ended if g.fails else g.succeeded) >= g.size
+
+    def parts(self, longer_than):
+        """(gang, seconds) in part for longer than that, then or now."""
+        now = time.time()
+        with self._lock:
+            for g in self.gangs.values():
+                if g.part_since is not None:
+                    g.longest_part = max(g.longest_part, now - g.part_since)
+            return [(g.name, g.longest_part) for g in self.gangs.values() if g.longest_part > longer_than]
+
+    def overtaken(self, slack=2.0):
+        """Pairs of gangs of one shape in which the later one started clearly before the earlier one."""
+        with self._lock:
+            gangs = [g for g in self.gangs.values() if g.shape and g.deleted is None and not g.touched]
+        pairs = []
+        for g in gangs:
+            for h in gangs:
+                if g.shape == h.shape and g.asked + slack < h.asked and h.whole is not None:
+                    if (g.whole or float("inf")) > h.whole + 1:
+                        pairs.append((g.name, h.name))
+        return pairs
