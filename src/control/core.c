@@ -230,6 +230,7 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	}
 	slu_free(g->told_text);
 	g->told_text = NULL;
+	core_group_keep(c, g);
 	core_group_dirty(c, g);
 	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
 		slu_fail(err, 0, "%s runs already; delete its object to end it", a->name);
@@ -360,6 +361,14 @@ static void watch_store(struct slu_core *c)
 			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", h.why));
 }
 
+int core_schedule(struct slu_core *c, struct slu_error *err)
+{
+	int rc = slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
+
+	core_decisions(c);
+	return rc;
+}
+
 int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 {
 	struct timespec t0, t1;
@@ -377,17 +386,17 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	core_vacancies(c);
 	core_members_join(c);
 	core_after_wake(c);
+	rc = c->recovered ? 0 : core_recover_plan(c, err);
 	core_groups_settle(c);
 	if (!c->recovered) {
 		core_recovered(c);
 		c->recovered = true;
 	}
-	rc = slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
-	core_decisions(c);
+	if (!rc)
+		rc = core_schedule(c, err);
 	core_groups_settle(c); /* members that found no place follow at once */
 	if (!rc)
-		rc = slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
-	core_decisions(c);
+		rc = core_schedule(c, err);
 	core_elastic(c);
 	send_intents(c);
 	core_place_durable(c);
@@ -411,7 +420,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 
 int64_t slu_core_wake_us(const struct slu_core *c)
 {
-	int64_t at = c->next_vacancy_us, s = slu_queue_wake_s(c->q);
+	int64_t at = SLU_MIN(c->next_vacancy_us, c->next_undo_us), s = slu_queue_wake_s(c->q);
 
 	if (!slu_core_synced(c) || !c->door)
 		return INT64_MAX;

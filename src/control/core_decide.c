@@ -74,13 +74,16 @@ static void start(struct slu_core *c, struct run *r, const struct slu_decision *
 static void plan_changed(struct slu_core *c, struct run *r, const struct slu_decision *d)
 {
 	struct slu_store_plan p = { .job = r->id,
-				    .seq = (int64_t)++c->serial,
+				    .seq = c->plan_seq = SLU_MAX(c->plan_seq + 1, c->now_us),
 				    .at_us = c->now_us,
 				    .planned_s = d->start_s == SLU_TIME_NONE ? 0 : d->start_s,
 				    .cause = slu_cause_name(d->cause) };
 
 	r->planned_s = d->start_s;
-	if (r->gang && slu_batch_put_plan(slu_intents_batch(c->door), &p) < 0)
+	if (!r->gang)
+		return;
+	if (slu_batch_put_plan(slu_intents_batch(c->door), &p) < 0 ||
+	    (r->state == RUN_QUEUED && core_run_keep(c, r, SLU_STORE_WAITING) < 0))
 		slu_log(SLU_WARN, "plan not kept", SLU_STR("job", r->g->id.name));
 }
 
@@ -138,10 +141,11 @@ void core_decisions(struct slu_core *c)
 
 /* ---- intents ---- */
 
-int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state)
+static int keep(struct slu_core *c, const struct group *g, const struct run *r, uint64_t id,
+		enum slu_store_job_state state, const char *cause)
 {
-	const struct group *g = r->g;
-	struct slu_store_job j = { .id = r->id,
+	bool planned = r && r->planned_s != SLU_TIME_NONE;
+	struct slu_store_job j = { .id = id,
 				   .key = g->key,
 				   .space = g->ns,
 				   .name = g->id.name,
@@ -158,12 +162,42 @@ int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_st
 				   .current_size = g->pod.n,
 				   .limit_s = g->wish.duration_s,
 				   .begin_s = g->wish.begin_s,
-				   .planned_s = r->planned_s == SLU_TIME_NONE ? 0 : r->planned_s,
-				   .start_s = r->start_s,
-				   .cause = "",
+				   .planned_s = planned ? r->planned_s : 0,
+				   .start_s = r ? r->start_s : 0,
+				   .cause = cause,
 				   .spec = "{}" };
 
 	return slu_batch_put_job(slu_intents_batch(c->door), &j);
+}
+
+int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state)
+{
+	if (state == SLU_STORE_WAITING && r->g->held)
+		state = SLU_STORE_HELD;
+	return keep(c, r->g, r, r->id, state, "");
+}
+
+void core_group_keep(struct slu_core *c, struct group *g)
+{
+	int rc = 0;
+
+	if (!c->door)
+		return;
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->gang) {
+			if (g->run.p[i]->state == RUN_QUEUED)
+				rc = core_run_keep(c, g->run.p[i], SLU_STORE_WAITING);
+			goto out;
+		}
+	if (!g->reuse)
+		g->reuse = ++c->next_job;
+	rc = keep(c, g, NULL, g->reuse,
+		  g->cancelled || g->held ? SLU_STORE_HELD : SLU_STORE_GATHERING,
+		  g->cancelled ? CORE_CAUSE_CANCELLED : "");
+	g->kept = true;
+out:
+	if (rc < 0)
+		slu_log(SLU_WARN, "job not kept", SLU_STR("job", g->id.name));
 }
 
 void core_run_intend(struct slu_core *c, struct run *r)
@@ -190,7 +224,7 @@ void core_run_intend(struct slu_core *c, struct run *r)
 	    slu_intent_propose(c->door, id, r->id, c->now_us, "bind", ip, n) < 0)
 		goto broke;
 	c->next_intent = id;
-	r->intent.p[r->intent.n++] = id;
+	r->intent.p[r->intent.n++] = (struct core_intent){ id, r->id, c->now_us, "bind" };
 	r->ticket = UINT64_MAX;
 	if (!r->waits)
 		c->open.p[c->open.n++] = r;
@@ -232,6 +266,10 @@ void core_place_durable(struct slu_core *c)
 			continue;
 		}
 		r->waits = false;
+		if (r->state == RUN_UNDOING) {
+			core_undo_evict(c, r);
+			continue;
+		}
 		if (r->state == RUN_INTENT)
 			r->state = RUN_PLACING;
 		core_held_resume(c, r);
@@ -253,7 +291,8 @@ void core_place_durable(struct slu_core *c)
 void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how)
 {
 	for (uint32_t i = 0; i < r->intent.n; i++)
-		if (slu_intent_settle(c->door, r->intent.p[i], r->id, r->decided_us, how) < 0)
+		if (slu_intent_settle(c->door, r->intent.p[i].id, r->id, r->intent.p[i].made_us,
+				      r->intent.p[i].verb, how) < 0)
 			slu_log(SLU_WARN, "intent not settled", SLU_STR("job", r->g->id.name));
 	r->intent.n = 0;
 }
@@ -299,6 +338,13 @@ void core_evict(struct slu_core *c, const struct pod *p)
 					       .ns = m->ns,
 					       .name = m->name,
 					       .uid = m->uid });
+}
+
+void core_run_close(struct slu_core *c, struct run *r)
+{
+	core_intents_settle(c, r,
+			    r->state == RUN_RUNNING || r->state == RUN_UNDOING ? SLU_INTENT_DONE
+									       : SLU_INTENT_UNDONE);
 }
 
 void core_deadlines(struct slu_core *c)

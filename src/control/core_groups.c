@@ -507,6 +507,8 @@ static void gather(struct slu_core *c, struct group *g)
 	    c->now_s < g->again_s) {
 		if (r)
 			core_run_end(c, r, SLU_RESULT_CANCELLED);
+		if (!g->kept)
+			core_group_keep(c, g);
 		return;
 	}
 	qsort(pod, n, sizeof *pod, by_age);
@@ -646,6 +648,19 @@ static uint32_t decided_before(struct slu_core *c, const struct group *g)
 	return n;
 }
 
+/* It is in the books: go on with what was intended. */
+static void adopted(struct slu_core *c, struct run *r)
+{
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		if (r->slot.p[i].pod && core_recall_evict(c, r->slot.p[i].pod)) {
+			core_run_undo(c, r);
+			return;
+		}
+	if (core_run_keep(c, r, SLU_STORE_RUNNING) < 0)
+		slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
+	core_run_intend(c, r);
+}
+
 static void adopt(struct slu_core *c, struct group *g)
 {
 	struct run *r = NULL;
@@ -690,9 +705,9 @@ static void adopt(struct slu_core *c, struct group *g)
 	if (!r)
 		return;
 	complete_vacant(c, g, r);
-	core_run_register(c, r, start_us / 1000000);
+	core_run_register(c, r, core_recall_start(c, g, start_us / 1000000));
 	if (r->state == RUN_RUNNING) {
-		core_run_intend(c, r);
+		adopted(c, r);
 		return;
 	}
 	while (r->slot.n) {
@@ -745,8 +760,22 @@ static bool is_undoing(const struct group *g)
 	return false;
 }
 
+/* A member was bound behind our back while its gang waited: the gang runs, then. */
+static void yield_to_bound(struct slu_core *c, struct group *g)
+{
+	struct run *r = queued_gang(g);
+
+	for (uint32_t i = 0; r && i < r->want.n; i++)
+		if (core_pod_at(r->want.p[i])) {
+			core_run_end(c, r, SLU_RESULT_CANCELLED);
+			return;
+		}
+}
+
 static void settle(struct slu_core *c, struct group *g)
 {
+	bool sound;
+
 	if (!g->pod.n) {
 		cancel_queued(c, g);
 		trim(c, g);
@@ -756,12 +785,17 @@ static void settle(struct slu_core *c, struct group *g)
 		if (g->run.p[i]->state == RUN_QUEUED && !g->run.p[i]->want.n)
 			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
 	if (!g->pod.n) {
-		if (!g->run.n)
-			core_group_free(c, g);
+		if (g->run.n)
+			return;
+		if (g->kept && slu_batch_del_job(slu_intents_batch(c->door), g->reuse) < 0)
+			slu_log(SLU_WARN, "job not removed", SLU_STR("job", g->id.name));
+		core_group_free(c, g);
 		return;
 	}
+	yield_to_bound(c, g);
+	sound = read_wish(c, g); /* also of what runs: how long, which queue */
 	adopt(c, g);
-	if (!read_wish(c, g)) {
+	if (!sound) {
 		cancel_queued(c, g);
 		trim(c, g);
 		return;
@@ -776,16 +810,20 @@ static void settle(struct slu_core *c, struct group *g)
 		gather(c, g);
 }
 
+void core_group_settle(struct slu_core *c, uint32_t i)
+{
+	struct group *g = c->dirty.p[i];
+
+	if (!g)
+		return;
+	g->dirty = false;
+	c->dirty.p[i] = NULL;
+	settle(c, g);
+}
+
 void core_groups_settle(struct slu_core *c)
 {
-	for (uint32_t i = 0; i < c->dirty.n; i++) { /* settling may make others dirty */
-		struct group *g = c->dirty.p[i];
-
-		if (!g)
-			continue;
-		g->dirty = false;
-		c->dirty.p[i] = NULL;
-		settle(c, g);
-	}
+	for (uint32_t i = 0; i < c->dirty.n; i++) /* settling may make others dirty */
+		core_group_settle(c, i);
 	c->dirty.n = 0;
 }

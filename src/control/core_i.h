@@ -26,10 +26,20 @@
 /* Why a group that a user took out of the queue does not run. */
 #define CORE_CANCELLED "it was cancelled; sluice release puts it back into the queue"
 
+/* What the store says of such a group (in `cause`). */
+#define CORE_CAUSE_CANCELLED "cancelled"
+
 struct pod;
 struct held;
 struct group;
 struct run;
+
+/* An intent that is not settled yet. */
+struct core_intent {
+	uint64_t id, job;
+	int64_t made_us;
+	const char *verb; /* "bind", "evict" */
+};
 
 struct node {
 	struct slu_entry e;        /* key: name */
@@ -125,9 +135,9 @@ struct run {
 	SLU_VEC(struct role) role;
 	SLU_VEC(struct pod *) want; /* QUEUED: pods it will take, by role */
 	SLU_VEC(struct slot) slot;
-	SLU_VEC(uint64_t) intent; /* not settled yet */
-	uint64_t ticket;          /* of the newest; UINT64_MAX: its batch is still open */
-	bool waits;               /* is on the list `open` */
+	SLU_VEC(struct core_intent) intent; /* not settled yet */
+	uint64_t ticket;                    /* of the newest; UINT64_MAX: its batch is still open */
+	bool waits;                         /* is on the list `open` */
 	int64_t decided_us, start_s, end_s;
 	char *nodes;              /* of all its slots, for people; NULL: not asked for yet */
 	bool overdue;             /* was ended for running too long */
@@ -151,6 +161,7 @@ struct group {
 	int64_t first_seen_us;
 	uint64_t job;   /* id of the gang's run, also when it is over */
 	uint64_t reuse; /* id a store remembers for the gang; 0: take a new one */
+	bool kept;      /* the store has it although it has no run (gathering, cancelled) */
 	char *owner;    /* uid of the controller of its members; NULL */
 	bool dirty;
 	bool held, cancelled;
@@ -230,7 +241,10 @@ struct slu_core {
 	SLU_VEC(struct pod *) released;   /* wait for the scheduler they name */
 	int64_t next_held_us, next_report_us;
 	int32_t default_priority;
-	struct slu_table known; /* what the store remembers, until the first cycle is over */
+	/* What the store remembers, until the first cycle is over: groups, pods of open intents,
+	 * those intents. */
+	struct slu_table known, meant;
+	SLU_VEC(struct core_intent) left;
 	bool recovered;
 	SLU_VEC(struct group *) dirty;
 	SLU_VEC(struct pod *) unowned; /* wait for their controllers: core_members.c */
@@ -242,6 +256,7 @@ struct slu_core {
 	SLU_VEC(struct resize) resize; /* wait for the API server */
 	uint64_t serial, next_job, next_intent;
 	int64_t now_us, now_s, last_seen_us;
+	int64_t plan_seq;        /* of the history of plans: ascends over restarts, too */
 	int64_t next_vacancy_us; /* earliest end of a vacancy */
 	int64_t next_audit_us, next_status_us, next_undo_us;
 	uint32_t binding; /* bindings under way */
@@ -310,6 +325,8 @@ int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_
 int core_drain_recall(struct slu_core *c, const struct slu_store_span *s); /* from the store */
 void core_drain_back(struct slu_core *c, struct node *n); /* the node is (again) in the machine */
 
+/* One look at the plan; what it decided is carried out. */
+int core_schedule(struct slu_core *c, struct slu_error *err);
 /* Hand a write to the io thread. */
 void core_write(struct slu_core *c, const struct slu_rec_write *w);
 
@@ -368,7 +385,8 @@ struct group *core_group_find(struct slu_core *c, const char *ns, const char *ke
 struct group *core_group_join(struct slu_core *c, struct pod *p);
 void core_group_leave(struct slu_core *c, struct pod *p, bool ended);
 void core_group_dirty(struct slu_core *c, struct group *g);
-void core_groups_settle(struct slu_core *c); /* look at every dirty group */
+void core_groups_settle(struct slu_core *c);            /* look at every dirty group */
+void core_group_settle(struct slu_core *c, uint32_t i); /* at the i-th of them */
 bool core_pod_startable(const struct pod *p);
 void core_group_free(struct slu_core *c, struct group *g);
 void core_vacancies(struct slu_core *c); /* let those go whose time is over */
@@ -394,7 +412,11 @@ void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_inten
 void core_run_settled(struct slu_core *c, struct run *r);
 void core_evict(struct slu_core *c, const struct pod *p);
 void core_deadlines(struct slu_core *c); /* end what runs too long, where told to */
+/* The run is over: whatever was intended is settled. */
+void core_run_close(struct slu_core *c, struct run *r);
 int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
+/* A group without a run: its place in the order outlives us, too. */
+void core_group_keep(struct slu_core *c, struct group *g);
 
 /* core_held.c */
 void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone);
@@ -426,10 +448,17 @@ void core_held_report(struct slu_core *c);
 
 /* core_recover.c */
 void core_recall(struct slu_core *c, struct group *g); /* what the store knows of a new group */
+/* When it started, as it was promised to others; `otherwise_s`: the store does not say. */
+int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s);
 /* Node an open intent of the store has chosen for the pod; NULL. */
 const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p);
-/* Members of an open intent that are still there and wait; 0: none is open. */
+/* Whether it was being evicted, to take its gang back. */
+bool core_recall_evict(struct slu_core *c, const struct pod *p);
+/* Members of an open intent that are still there and wait; 0: none is open, or it cannot be carried
+ * out as a whole any more. */
 uint32_t core_recall_open(struct slu_core *c, const struct group *g);
+/* Settle what runs, then what was promised a start; the others come after. */
+int core_recover_plan(struct slu_core *c, struct slu_error *err);
 void core_recovered(struct slu_core *c); /* settle what is left, forget the rest */
 void core_forget(struct slu_core *c);
 
@@ -473,7 +502,8 @@ void core_near_node(struct slu_core *c); /* some node changed: look again */
 void core_audit(struct slu_core *c);
 
 /* core_undo.c */
-void core_run_undo(struct slu_core *c, struct run *r); /* evict what is bound, then gather anew */
+void core_run_undo(struct slu_core *c, struct run *r);   /* evict what is bound, then gather anew */
+void core_undo_evict(struct slu_core *c, struct run *r); /* its intent is durable */
 void core_undo_again(struct slu_core *c);
 /* The nodes without those that are avoided, a new set; NULL: all of them, or no memory. */
 struct slu_nodeset *core_undo_nodes(const struct group *g, const struct slu_nodeset *all);

@@ -6,23 +6,25 @@
  * what the cluster no longer has leaves the store. */
 #include "control/core_i.h"
 
-struct memory_pod {
-	uint64_t intent;
-	char *uid, *node;
-};
-
 struct memory {
 	struct slu_entry e; /* key: the group's */
 	char *key;
-	uint64_t job, intent;
-	int64_t first_seen_us, made_us;
-	SLU_VEC(struct memory_pod) pod;
+	uint64_t job;
+	int64_t first_seen_us, planned_s, start_s, state;
+	bool cancelled;
 	bool met; /* the cluster has it too */
+};
+
+/* A pod of an open intent.  One that was going to be evicted has no node. */
+struct meant {
+	struct slu_entry e; /* key: uid */
+	char *uid, *node;
+	uint64_t intent;
 };
 
 struct loading {
 	struct slu_core *c;
-	struct slu_map by_job, by_intent; /* -> struct memory * */
+	struct slu_map evicts; /* intents that take back */
 };
 
 static struct memory *memory_of(struct slu_entry *e)
@@ -30,14 +32,31 @@ static struct memory *memory_of(struct slu_entry *e)
 	return e ? slu_entry_of(e, struct memory, e) : NULL;
 }
 
+static struct meant *meant_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct meant, e) : NULL;
+}
+
+static struct memory *remembered(struct slu_core *c, const struct group *g)
+{
+	return memory_of(slu_table_find(&c->known, g->key, g->e.n));
+}
+
+static struct meant *meant_for(struct slu_core *c, const struct pod *p)
+{
+	return meant_of(slu_table_finds(&c->meant, core_pod_uid(p)));
+}
+
 static void memory_free(struct memory *m)
 {
-	for (uint32_t i = 0; i < m->pod.n; i++) {
-		slu_free(m->pod.p[i].uid);
-		slu_free(m->pod.p[i].node);
-	}
-	slu_vec_done(&m->pod);
 	slu_free(m->key);
+	slu_free(m);
+}
+
+static void meant_free(struct meant *m)
+{
+	slu_free(m->uid);
+	slu_free(m->node);
 	slu_free(m);
 }
 
@@ -58,45 +77,62 @@ static int read_job(void *arg, const struct slu_store_job *j)
 	}
 	m->job = j->id;
 	m->first_seen_us = j->first_seen_us;
+	m->planned_s = j->planned_s;
+	m->start_s = j->start_s;
+	m->state = j->state;
+	m->cancelled = !strcmp(j->cause, CORE_CAUSE_CANCELLED);
 	m->e.key = m->key;
 	m->e.n = strlen(m->key);
 	if (slu_table_add(&l->c->known, &m->e) < 0) {
 		memory_free(m);
 		return -ENOMEM;
 	}
-	return slu_map_put(&l->by_job, m->job, (uintptr_t)m);
+	return 0;
 }
 
 static int read_intent(void *arg, const struct slu_store_intent *i)
 {
 	struct loading *l = arg;
-	uint64_t *at = slu_map_get(&l->by_job, i->job);
-	struct memory *m = at ? (struct memory *)(uintptr_t)*at : NULL;
+	struct core_intent k = { .id = i->id, .job = i->job, .made_us = i->made_us };
 
 	l->c->next_intent = SLU_MAX(l->c->next_intent, i->id);
-	if (!m || i->state != SLU_INTENT_OPEN)
+	if (i->state != SLU_INTENT_OPEN)
 		return 0;
-	m->intent = i->id;
-	m->made_us = i->made_us;
-	return slu_map_put(&l->by_intent, i->id, (uintptr_t)m);
+	k.verb = !strcmp(i->verb, "evict") ? "evict" : "bind";
+	if (!strcmp(k.verb, "evict") && slu_map_put(&l->evicts, i->id, 1) < 0)
+		return -ENOMEM;
+	return slu_vec_push(&l->c->left, k);
 }
 
+/* Of several intents about one pod the newest counts; they come in order. */
 static int read_pod(void *arg, const struct slu_store_intent_pod *p)
 {
 	struct loading *l = arg;
-	uint64_t *at = slu_map_get(&l->by_intent, p->intent);
-	struct memory *m = at ? (struct memory *)(uintptr_t)*at : NULL;
-	struct memory_pod k = { .intent = p->intent };
+	struct meant *m = meant_of(slu_table_finds(&l->c->meant, p->uid));
+	char *node = slu_map_get(&l->evicts, p->intent) ? NULL : slu_strdup(p->node);
 
-	if (!m)
-		return 0;
-	k.uid = slu_strdup(p->uid);
-	k.node = slu_strdup(p->node);
-	if (!k.uid || !k.node || slu_vec_push(&m->pod, k) < 0) {
-		slu_free(k.uid);
-		slu_free(k.node);
+	if (!node && !slu_map_get(&l->evicts, p->intent))
 		return -ENOMEM;
+	if (!m) {
+		m = slu_calloc(1, sizeof *m);
+		if (m)
+			m->uid = slu_strdup(p->uid);
+		if (!m || !m->uid) {
+			slu_free(m);
+			slu_free(node);
+			return -ENOMEM;
+		}
+		m->e.key = m->uid;
+		m->e.n = strlen(m->uid);
+		if (slu_table_add(&l->c->meant, &m->e) < 0) {
+			meant_free(m);
+			slu_free(node);
+			return -ENOMEM;
+		}
 	}
+	slu_free(m->node);
+	m->node = node;
+	m->intent = p->intent;
 	return 0;
 }
 
@@ -122,8 +158,7 @@ static int recover(struct slu_core *c, const struct slu_journal_setup *setup, st
 				      .last_event = read_last_event };
 	int rc = slu_journal_recover(setup, &r, err);
 
-	slu_map_done(&l.by_job);
-	slu_map_done(&l.by_intent);
+	slu_map_done(&l.evicts);
 	if (!rc)
 		slu_log(SLU_INFO, "store read", SLU_I64("jobs", c->known.n));
 	return rc;
@@ -157,33 +192,139 @@ int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, str
 
 void core_recall(struct slu_core *c, struct group *g)
 {
-	struct memory *m = memory_of(slu_table_find(&c->known, g->key, g->e.n));
+	struct memory *m = remembered(c, g);
 
 	if (!m || m->met)
 		return;
 	m->met = true;
 	g->first_seen_us = m->first_seen_us;
 	g->reuse = m->job;
+	g->kept = m->state == SLU_STORE_GATHERING || m->state == SLU_STORE_HELD;
+	g->held = m->state == SLU_STORE_HELD && !m->cancelled;
+	g->cancelled = m->cancelled;
 }
 
-uint32_t core_recall_open(struct slu_core *c, const struct group *g)
+int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s)
 {
-	struct memory *m = memory_of(slu_table_find(&c->known, g->key, g->e.n));
-	uint32_t n = 0;
+	const struct memory *m = remembered(c, g);
+	bool ran = m && (m->state == SLU_STORE_STARTING || m->state == SLU_STORE_RUNNING);
 
-	for (uint32_t i = 0; m && m->intent && i < g->pod.n; i++)
-		n += core_pod_startable(g->pod.p[i]) && core_recall_node(c, g, g->pod.p[i]);
-	return n;
+	return SLU_MIN(ran && m->start_s ? m->start_s : otherwise_s, c->now_s);
 }
 
 const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p)
 {
-	struct memory *m = memory_of(slu_table_find(&c->known, g->key, g->e.n));
+	const struct meant *m = meant_for(c, p);
 
-	for (uint32_t i = 0; m && i < m->pod.n; i++)
-		if (!strcmp(m->pod.p[i].uid, p->k->o.meta.uid))
-			return m->pod.p[i].node;
-	return NULL;
+	(void)g;
+	return m ? m->node : NULL;
+}
+
+bool core_recall_evict(struct slu_core *c, const struct pod *p)
+{
+	const struct meant *m = meant_for(c, p);
+
+	return m && !m->node;
+}
+
+/* Whether the intent can still be carried out whole: nobody it names is gone, or else some have
+ * started, and the rest belongs to them. */
+static bool still_whole(struct slu_core *c, uint64_t intent)
+{
+	uint32_t gone = 0, started = 0;
+
+	for (struct slu_entry *e = slu_table_next(&c->meant, NULL); e;
+	     e = slu_table_next(&c->meant, e)) {
+		const struct pod *p;
+
+		if (meant_of(e)->intent != intent)
+			continue;
+		p = pod_of(slu_table_finds(&c->pods, meant_of(e)->uid));
+		started += p && (core_pod_at(p) || slu_kpod_ended(p->k));
+		gone += !p || (!core_pod_at(p) && !core_pod_startable(p));
+	}
+	return !gone || started;
+}
+
+uint32_t core_recall_open(struct slu_core *c, const struct group *g)
+{
+	uint64_t sound = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; c->meant.n && i < g->pod.n; i++) {
+		const struct meant *m = meant_for(c, g->pod.p[i]);
+
+		if (!m || !m->node || !core_pod_startable(g->pod.p[i]))
+			continue;
+		if (!g->pod.p[i]->stand && m->intent != sound && !still_whole(c, m->intent))
+			return 0;
+		sound = m->intent;
+		n++;
+	}
+	return n;
+}
+
+/* ---- the first cycle ---- */
+
+static bool was_started(struct slu_core *c, const struct group *g)
+{
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (core_pod_at(g->pod.p[i]) || meant_for(c, g->pod.p[i]))
+			return true;
+	return false;
+}
+
+/* What runs first, then what was promised a start in order of the promises, then the others. */
+static int64_t rank(struct slu_core *c, const struct group *g)
+{
+	const struct memory *m = remembered(c, g);
+
+	if (was_started(c, g))
+		return 0;
+	return m && m->state == SLU_STORE_WAITING && m->planned_s > 0 ? m->planned_s : INT64_MAX;
+}
+
+struct ranked {
+	int64_t rank;
+	uint32_t at; /* keeps the order among equals */
+	struct group *g;
+};
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+int core_recover_plan(struct slu_core *c, struct slu_error *err)
+{
+	slu_cleanup(slu_freep) struct ranked *all = slu_reallocarray(NULL, c->dirty.n + 1u,
+								     sizeof *all);
+	uint32_t i = 0, n = 0;
+	int rc = 0;
+
+	if (!all || !c->known.n)
+		return 0; /* all in one go, then */
+	for (uint32_t k = 0; k < c->dirty.n; k++)
+		if (c->dirty.p[k]) {
+			all[n] = (struct ranked){ rank(c, c->dirty.p[k]), n, c->dirty.p[k] };
+			n++;
+		}
+	qsort(all, n, sizeof *all, by_rank);
+	for (uint32_t k = 0; k < n; k++)
+		c->dirty.p[k] = all[k].g;
+	c->dirty.n = n;
+	for (; i < n && !all[i].rank; i++)
+		core_group_settle(c, i);
+	/* Each takes its place in the plan before the next, as it did when it was promised. */
+	for (; !rc && i < n && all[i].rank != INT64_MAX; i++) {
+		core_group_settle(c, i);
+		rc = core_schedule(c, err);
+	}
+	return rc;
 }
 
 /* The first cycle has met everything the cluster has: settle the rest. */
@@ -191,21 +332,22 @@ void core_recovered(struct slu_core *c)
 {
 	uint32_t gone = 0;
 
-	for (struct slu_entry *e = slu_table_next(&c->known, NULL), *next; e; e = next) {
-		struct memory *m = memory_of(e);
+	for (uint32_t i = 0; i < c->left.n; i++) {
+		const struct core_intent *k = &c->left.p[i];
 
-		next = slu_table_next(&c->known, e);
-		if (m->intent && slu_intent_settle(c->door, m->intent, m->job, m->made_us,
-						   SLU_INTENT_UNDONE) < 0)
-			slu_log(SLU_WARN, "intent not settled", SLU_STR("job", m->key));
-		if (!m->met) {
-			gone++;
-			if (slu_batch_del_job(slu_intents_batch(c->door), m->job) < 0)
-				slu_log(SLU_WARN, "job not removed", SLU_STR("job", m->key));
-		}
-		memory_free(m);
+		if (slu_intent_settle(c->door, k->id, k->job, k->made_us, k->verb,
+				      SLU_INTENT_UNDONE) < 0)
+			slu_log(SLU_WARN, "intent not settled", SLU_I64("intent", k->id));
 	}
-	slu_table_done(&c->known);
+	for (struct slu_entry *e = slu_table_next(&c->known, NULL); e;
+	     e = slu_table_next(&c->known, e)) {
+		if (memory_of(e)->met)
+			continue;
+		gone++;
+		if (slu_batch_del_job(slu_intents_batch(c->door), memory_of(e)->job) < 0)
+			slu_log(SLU_WARN, "job not removed", SLU_STR("job", memory_of(e)->key));
+	}
+	core_forget(c);
 	if (gone)
 		slu_log(SLU_INFO, "jobs of the store that the cluster no longer has",
 			SLU_I64("jobs", gone));
@@ -218,4 +360,10 @@ void core_forget(struct slu_core *c)
 		memory_free(memory_of(e));
 	}
 	slu_table_done(&c->known);
+	for (struct slu_entry *e = slu_table_next(&c->meant, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->meant, e);
+		meant_free(meant_of(e));
+	}
+	slu_table_done(&c->meant);
+	slu_vec_done(&c->left);
 }

@@ -10,7 +10,8 @@ struct run *core_run_new(struct slu_core *c, struct group *g, bool gang)
 	if (!r)
 		return NULL;
 	r->id = gang && g->reuse ? g->reuse : ++c->next_job;
-	g->reuse = gang ? 0 : g->reuse;
+	if (gang)
+		g->reuse = g->kept = 0;
 	r->g = g;
 	r->gang = gang;
 	r->planned_s = SLU_TIME_NONE;
@@ -197,6 +198,7 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 
 	if (r->submitted)
 		core_apply(c, &ev);
+	core_run_close(c, r);
 	if (r->gang && r->state != RUN_QUEUED) {
 		c->count.gangs_ended++;
 		slu_log(SLU_INFO, "gang ended", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns),

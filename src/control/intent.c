@@ -83,14 +83,14 @@ int slu_intent_propose(struct slu_intents *d, uint64_t intent, uint64_t job, int
 }
 
 int slu_intent_settle(struct slu_intents *d, uint64_t intent, uint64_t job, int64_t made_us,
-		      enum slu_store_intent_state how)
+		      const char *verb, enum slu_store_intent_state how)
 {
 	struct slu_store_intent i = { .id = intent,
 				      .job = job,
 				      .term = d->term,
 				      .made_us = made_us,
 				      .state = how,
-				      .verb = "bind" };
+				      .verb = verb };
 
 	return slu_batch_put_intent(d->batch, &i);
 }

@@ -42,7 +42,8 @@ int SLU_MUST_CHECK slu_intent_propose(struct slu_intents *d, uint64_t intent, ui
 				      const struct slu_intent_pod *pod, uint32_t n);
 /* Note how it went: SLU_INTENT_DONE or SLU_INTENT_UNDONE. */
 int SLU_MUST_CHECK slu_intent_settle(struct slu_intents *d, uint64_t intent, uint64_t job,
-				     int64_t made_us, enum slu_store_intent_state how);
+				     int64_t made_us, const char *verb,
+				     enum slu_store_intent_state how);
 
 /* Hand the batch over.  *ticket: what to ask durable() for; an empty batch has the ticket of the
  * one before.  0; -EAGAIN: the line is full, the batch stays open and goes with the next send;

@@ -193,7 +193,7 @@ static void test_door(void)
 	ok(f.intents == 1 && f.pods == 2 && !strcmp(f.node, "n1"),
 	   "after a restart the intent is open, as it was proposed");
 	ok(slu_intents_new(&setup, &d, NULL) == 0 &&
-		   !slu_intent_settle(d, 1, 7, 100, SLU_INTENT_DONE) &&
+		   !slu_intent_settle(d, 1, 7, 100, "bind", SLU_INTENT_DONE) &&
 		   !slu_intents_send(d, &ticket) && wait_durable(d, ticket),
 	   "the intent is settled");
 	slu_intents_free(d, 1000);

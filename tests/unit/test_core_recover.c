@@ -1,0 +1,499 @@
+/* One life of the core after the other on the same store: what was decided is completed or undone,
+ * nobody loses a place, promises stand. */
+#include "core_kit.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "store/store.h"
+
+#define NONE 1000 /* no limit to what is carried out */
+
+static char store[64];
+static struct slu_journal_setup setup;
+
+static void die(struct world *w)
+{
+	slu_core_free(w->core);
+	slu_inbox_free(w->out);
+	w->core = NULL;
+}
+
+/* The next life: lists the nodes and the pods that are there. */
+static void live(struct world *w, int nodes, int cpu)
+{
+	struct slu_core_setup cs = { .config = w->cfg,
+				     .verify = true,
+				     .first_id = (uint64_t)(w->now_us / 1000) };
+	struct slu_error err = { 0 };
+
+	w->now_us += 1000000;
+	w->binds = w->evictions = 0;
+	w->out = slu_inbox_new(UINT32_MAX, NULL, NULL);
+	cs.out = w->out;
+	if (slu_core_new(&cs, &w->core, &err) < 0 || slu_core_lead(w->core, &setup, &err) < 0)
+		ok(false, "start: %s", err.text);
+	for (int i = 0; i < nodes; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "n%d", i);
+		feed_node(w, name, cpu, "", "", "True");
+	}
+	for (int i = 0; i < w->n_pods; i++)
+		if (w->pod[i].there)
+			feed_pod(w, &w->pod[i], false);
+	for (int k = 0; k < SLU_KIND_COUNT; k++)
+		slu_core_take(w->core, slu_rec_synced_new((enum slu_kkind)k), w->now_us);
+}
+
+static void first_life(struct world *w, int nodes, int cpu, const char *yaml)
+{
+	struct slu_error err = { 0 };
+
+	snprintf(store, sizeof store, "/tmp/sluice-recover-%d.db", (int)getpid());
+	unlink(store);
+	setup = (struct slu_journal_setup){ .url = store, .cluster = "c", .holder = "test" };
+	*w = (struct world){ .now_us = INT64_C(1767225600000000) + 10000000,
+			     .bind_outcome = SLU_KUBE_OK };
+	w->pool = slu_strpool_new();
+	w->codec = slu_kcodec_new(w->pool);
+	if (slu_config_parse("test", yaml, strlen(yaml), &w->cfg, &err) < 0)
+		ok(false, "settings: %s", err.text);
+	live(w, nodes, cpu);
+}
+
+static void last_life_over(struct world *w)
+{
+	char name[80];
+
+	die(w);
+	slu_config_free(w->cfg);
+	slu_kcodec_free(w->codec);
+	slu_strpool_free(w->pool);
+	for (int i = 0; i < 3; i++) {
+		static const char *const end[] = { "", "-wal", "-shm" };
+
+		snprintf(name, sizeof name, "%s%s", store, end[i]);
+		unlink(name);
+	}
+}
+
+/* Cycles until the store has everything and nothing is written any more; of the bindings and
+ * evictions only the first `most` reach the API server, the others are noted in `meant`. */
+struct meant {
+	char pod[32], node[32];
+};
+static int go_on(struct world *w, int most, struct meant *meant)
+{
+	int lost = 0;
+
+	for (int quiet = 0; quiet < 40;) {
+		struct slu_error err = { 0 };
+		struct slu_record *r;
+
+		w->now_us += 100;
+		if (slu_core_cycle(w->core, w->now_us, &err) < 0)
+			ok(false, "cycle: %s", err.text);
+		quiet++;
+		while (slu_inbox_take(w->out, &r, 1)) {
+			struct slu_rec_write *x = (struct slu_rec_write *)r;
+			bool place = r->kind == SLU_REC_WRITE &&
+				     (x->verb == SLU_WRITE_BIND || x->verb == SLU_WRITE_EVICT);
+
+			if (r->kind == SLU_REC_WRITE && (!place || most-- > 0)) {
+				carry_out(w, x);
+			} else if (place) {
+				if (meant) {
+					snprintf(meant[lost].pod, 32, "%s", x->name);
+					snprintf(meant[lost].node, 32, "%s", x->node);
+				}
+				lost++;
+			}
+			r->free(r);
+			quiet = 0;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+	}
+	return lost;
+}
+
+static struct fpod *pod(struct world *w, const char *name)
+{
+	for (int i = 0; i < w->n_pods; i++)
+		if (w->pod[i].there && !strcmp(w->pod[i].name, name))
+			return &w->pod[i];
+	return NULL;
+}
+
+static struct slu_snap_job view(struct world *w, const char *name)
+{
+	struct slu_snap_job j = { .state = "", .reason = "" };
+	struct slu_snapshot *s;
+
+	w->now_us += 20000000; /* a fresh picture */
+	go_on(w, NONE, NULL);
+	s = slu_core_snapshot(w->core);
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (!strcmp(s->job[i].name, name)) {
+			j.first_seen_us = s->job[i].first_seen_us;
+			j.estimate_s = s->job[i].estimate_s;
+			j.start_s = s->job[i].start_s;
+			j.state = !strcmp(s->job[i].state, "waiting")     ? "waiting"
+				  : !strcmp(s->job[i].state, "running")   ? "running"
+				  : !strcmp(s->job[i].state, "gathering") ? "gathering"
+				  : !strcmp(s->job[i].state, "held")      ? "held"
+				  : !strcmp(s->job[i].state, "cancelled") ? "cancelled"
+									  : "other";
+		}
+	slu_snapshot_unref(s);
+	return j;
+}
+
+struct found {
+	int intents, jobs;
+	int64_t plans;
+};
+static int count_intent(void *arg, const struct slu_store_intent *i)
+{
+	((struct found *)arg)->intents += i->state == SLU_INTENT_OPEN;
+	return 0;
+}
+static int count_plan(void *arg, const struct slu_store_plan *p)
+{
+	((struct found *)arg)->plans++;
+	return 0;
+}
+static int count_job(void *arg, const struct slu_store_job *j)
+{
+	((struct found *)arg)->jobs++;
+	return 0;
+}
+static struct found look(uint64_t job)
+{
+	struct found f = { 0 };
+	struct slu_store_reader r = { .job = count_job, .intent = count_intent, .arg = &f };
+	struct slu_store *s = NULL;
+
+	if (slu_store_open(store, 0, &s, NULL) < 0 || slu_store_load(s, &r, NULL) < 0 ||
+	    slu_store_plans(s, job, count_plan, &f, NULL) < 0)
+		f.intents = -1;
+	slu_store_close(s);
+	return f;
+}
+
+#define TIMED(name, size, seconds)                                                      \
+	"\"labels\":{\"fluence.pod-group\":\"" name "\",\"fluence.group-size\":\"" size \
+	"\"},\"annotations\":{\"sluice.sh/duration\":\"" seconds "\"}"
+
+static void gang(struct world *w, const char *name, int n, const char *cpu, const char *meta)
+{
+	for (int i = 0; i < n; i++) {
+		char full[32];
+
+		snprintf(full, sizeof full, "%s-%d", name, i);
+		add_pod(w, full, "sluice", cpu, meta);
+	}
+}
+
+static void test_completed_where_meant(void)
+{
+	struct world w;
+	struct meant m[8];
+	int lost, right = 0;
+
+	first_life(&w, 6, 2, "");
+	gang(&w, "g", 4, "2", GROUP("g", "4"));
+	lost = go_on(&w, 1, m);
+	ok(lost == 3 && bound(&w, "g-") == 1, "killed after the first of four bindings");
+	die(&w);
+	live(&w, 6, 2);
+	add_pod(&w, "a", "sluice", "2", ""); /* would like those nodes, too */
+	go_on(&w, NONE, NULL);
+	for (int i = 0; i < lost; i++)
+		right += !strcmp(pod(&w, m[i].pod)->node, m[i].node);
+	ok(bound(&w, "g-") == 4 && right == 3, "the other three follow, where they were meant to");
+	ok(*pod(&w, "a")->node, "and the next one finds another place");
+	ok(look(0).intents == 0, "no intent is left open");
+	last_life_over(&w);
+}
+
+static void test_not_in_part(void)
+{
+	struct world w;
+
+	first_life(&w, 4, 2, "");
+	gang(&w, "g", 3, "2", GROUP("g", "3"));
+	ok(go_on(&w, 0, NULL) == 3, "killed when the intent was durable, before any binding");
+	die(&w);
+	pod(&w, "g-1")->there = false; /* deleted while nobody looked */
+	live(&w, 4, 2);
+	go_on(&w, NONE, NULL);
+	ok(w.binds == 0, "two of three are no gang: nothing is bound");
+	add_pod(&w, "g-1", "sluice", "2", GROUP("g", "3"));
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "g-") == 3, "it is made again: all three start");
+	last_life_over(&w);
+}
+
+static void test_started_in_part(void)
+{
+	struct world w;
+
+	first_life(&w, 4, 2, "");
+	gang(&w, "g", 3, "2", GROUP("g", "3"));
+	go_on(&w, 1, NULL);
+	die(&w);
+	for (int i = 0; i < 3; i++)
+		if (*w.pod[i].node)
+			snprintf(w.pod[i].phase, sizeof w.pod[i].phase, "Succeeded");
+	live(&w, 4, 2);
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "g-") == 2, "one of three has even ended: the other two still start (%d)",
+	   bound(&w, "g-"));
+	last_life_over(&w);
+}
+
+static void test_follower(void)
+{
+	struct world w;
+	struct meant m[4];
+	int lost;
+
+	first_life(&w, 4, 2, "");
+	gang(&w, "g", 2, "2", GROUP("g", "2"));
+	go_on(&w, NONE, NULL);
+	add_pod(&w, "g-2", "sluice", "2", GROUP("g", "2"));
+	lost = go_on(&w, 0, m);
+	ok(lost == 1, "killed before the binding of a member that came later");
+	die(&w);
+	live(&w, 4, 2);
+	go_on(&w, NONE, NULL);
+	ok(lost == 1 && !strcmp(pod(&w, "g-2")->node, m[0].node), "it goes where it was meant to");
+	ok(look(0).intents == 0, "and its intent is settled");
+	last_life_over(&w);
+}
+
+static void test_order_while_gathering(void)
+{
+	struct world w;
+	int64_t seen;
+
+	first_life(&w, 1, 2, "");
+	gang(&w, "x", 1, "2", TIMED("x", "1", "1000s"));
+	go_on(&w, NONE, NULL);
+	w.now_us += 123456;
+	gang(&w, "g", 1, "2", GROUP("g", "2"));
+	seen = view(&w, "g").first_seen_us;
+	die(&w);
+	live(&w, 1, 2);
+	ok(!strcmp(view(&w, "g").state, "gathering") && view(&w, "g").first_seen_us == seen,
+	   "a group that still gathers keeps its place to the microsecond");
+	delete_pod(&w, pod(&w, "g-0"));
+	go_on(&w, NONE, NULL);
+	ok(look(0).jobs == 1, "and leaves the store when its pods go");
+	last_life_over(&w);
+}
+
+static void test_promise_stands(void)
+{
+	struct world w;
+	int64_t promised, started;
+	uint64_t job;
+	int64_t plans;
+
+	first_life(&w, 2, 2, "");
+	gang(&w, "run", 2, "2", TIMED("run", "2", "500s"));
+	go_on(&w, NONE, NULL);
+	gang(&w, "a", 2, "2", TIMED("a", "2", "100s"));
+	promised = view(&w, "a").estimate_s;
+	started = view(&w, "run").start_s;
+	ok(promised == started + 500, "promised at the end of what runs");
+	go_on(&w, NONE, NULL);
+	struct slu_snapshot *s = slu_core_snapshot(w.core);
+	job = 0;
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (!strcmp(s->job[i].name, "a"))
+			job = s->job[i].id;
+	slu_snapshot_unref(s);
+	plans = look(job).plans;
+	die(&w);
+	/* The kubelet says a later start than the one that was planned with, and somebody more
+	 * urgent comes while nobody looks. */
+	for (int i = 0; i < 2; i++)
+		snprintf(w.pod[i].status, sizeof w.pod[i].status,
+			 ",\"startTime\":\"2026-01-01T00:00:19Z\"");
+	for (int i = 0; i < 2; i++) {
+		char name[16];
+		struct fpod *p;
+
+		snprintf(name, sizeof name, "b-%d", i);
+		p = make_pod(&w, name, "sluice", "2", TIMED("b", "2", "100s"));
+		strncat(p->spec, ",\"priority\":1000", sizeof p->spec - strlen(p->spec) - 1);
+	}
+	w.now_us += 9000000;
+	live(&w, 2, 2);
+	ok(view(&w, "a").estimate_s == promised, "after a restart the promise stands (%lld, %lld)",
+	   (long long)view(&w, "a").estimate_s, (long long)promised);
+	ok(view(&w, "run").start_s == started, "what runs began when it began");
+	ok(view(&w, "b").estimate_s >= promised + 100, "the urgent one is planned around it");
+	ok(plans > 0 && look(job).plans > plans, "the history of plans grows over lives (%lld)",
+	   (long long)plans);
+	last_life_over(&w);
+}
+
+static void free_ask(struct slu_record *r)
+{
+	free(r);
+}
+
+static void user_asks(struct world *w, enum slu_ask what, const char *name)
+{
+	struct slu_rec_ask *a = calloc(1, sizeof *a);
+
+	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask };
+	a->what = what;
+	snprintf(a->ns, sizeof a->ns, "ns");
+	snprintf(a->name, sizeof a->name, "%s", name);
+	slu_core_take(w->core, &a->base, w->now_us);
+	go_on(w, NONE, NULL);
+}
+
+static void test_user_said(void)
+{
+	struct world w;
+
+	first_life(&w, 1, 2, "");
+	gang(&w, "x", 1, "2", TIMED("x", "1", "1000s"));
+	go_on(&w, NONE, NULL);
+	gang(&w, "c", 1, "2", GROUP("c", "1"));
+	gang(&w, "h", 1, "2", GROUP("h", "1"));
+	go_on(&w, NONE, NULL);
+	user_asks(&w, SLU_ASK_CANCEL, "c");
+	user_asks(&w, SLU_ASK_HOLD, "h");
+	die(&w);
+	snprintf(pod(&w, "x-0")->phase, 16, "Succeeded");
+	live(&w, 1, 2);
+	go_on(&w, NONE, NULL);
+	ok(!*pod(&w, "c-0")->node, "what was cancelled stays cancelled");
+	ok(!*pod(&w, "h-0")->node, "what was held stays held");
+	user_asks(&w, SLU_ASK_RELEASE, "c");
+	ok(*pod(&w, "c-0")->node, "until it is released");
+	last_life_over(&w);
+}
+
+static void three_of_a_job(struct world *w)
+{
+	for (int i = 0; i < 3; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "m-%d", i);
+		add_pod(w, name, "sluice", "2", OWNED("Job", "job-1", "m"));
+	}
+}
+
+#define MADE "\"parallelism\":3,\"completions\":3"
+
+static void test_half_evicted(void)
+{
+	struct world w;
+	int lost;
+
+	first_life(&w, 3, 2, "jobs: {onMemberFailure: restart}\n");
+	job(&w, "job-1", "m", MADE, "");
+	three_of_a_job(&w);
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "m-") == 3, "a gang of a Job runs");
+	end_pod(&w, pod(&w, "m-0"), "Failed");
+	lost = go_on(&w, 0, NULL);
+	ok(lost == 2, "it lost a member and is to start again; killed before the evictions (%d)",
+	   lost);
+	die(&w);
+	live(&w, 3, 2);
+	job(&w, "job-1", "m", MADE, "\"failed\":1");
+	go_on(&w, NONE, NULL);
+	ok(w.evictions == 2, "the next life carries them out (%d)", w.evictions);
+	w.now_us += 11000000;
+	go_on(&w, NONE, NULL);
+	ok(w.evictions == 4, "and asks again for what is still there (%d)", w.evictions);
+	delete_pod(&w, pod(&w, "m-1"));
+	delete_pod(&w, pod(&w, "m-2"));
+	w.pod[0].there = false;
+	w.evictions = 0;
+	three_of_a_job(&w);
+	w.now_us += 11000000;
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "m-") == 3 && !w.evictions, "made anew, the gang starts whole");
+	ok(look(0).intents == 0, "no intent is left open");
+	last_life_over(&w);
+}
+
+static void test_bare_pods_stay(void)
+{
+	struct world w;
+	struct slu_error err = { 0 };
+	struct slu_record *r;
+	int n = 0;
+
+	first_life(&w, 2, 2, "");
+	gang(&w, "g", 2, "2", GROUP("g", "2"));
+	/* The first binding succeeds, the second is refused for good. */
+	for (int round = 0; round < 20; round++) {
+		w.now_us += 100;
+		slu_core_cycle(w.core, w.now_us, &err);
+		while (slu_inbox_take(w.out, &r, 1)) {
+			struct slu_rec_write *x = (struct slu_rec_write *)r;
+
+			if (x->verb == SLU_WRITE_BIND) {
+				w.bind_outcome = n++ == 1 ? SLU_KUBE_INVALID : SLU_KUBE_OK;
+				carry_out(&w, x);
+			}
+			r->free(r);
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+	}
+	go_on(&w, NONE, NULL);
+	ok(!w.evictions && bound(&w, "g-") == 2,
+	   "a pod nobody would make again is not evicted; the rest of its gang follows");
+	last_life_over(&w);
+}
+
+static void test_bound_behind_our_back(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	first_life(&w, 2, 2, "");
+	gang(&w, "x", 1, "2", TIMED("x", "1", "100s"));
+	go_on(&w, NONE, NULL);
+	gang(&w, "g", 2, "2", GROUP("g", "2"));
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "g-") == 0, "a gang of two waits for the second node");
+	p = pod(&w, "g-1");
+	snprintf(p->node, sizeof p->node, "%s", strcmp(pod(&w, "x-0")->node, "n0") ? "n0" : "n1");
+	snprintf(p->phase, sizeof p->phase, "Running");
+	feed_pod(&w, p, false);
+	go_on(&w, NONE, NULL);
+	end_pod(&w, pod(&w, "x-0"), "Succeeded");
+	w.binds = 0;
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "g-") == 2 && w.binds == 1,
+	   "somebody bound one of them: the other follows, and only it (%d)", w.binds);
+	last_life_over(&w);
+}
+
+int main(void)
+{
+	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
+	test_completed_where_meant();
+	test_not_in_part();
+	test_started_in_part();
+	test_follower();
+	test_order_while_gathering();
+	test_promise_stands();
+	test_user_said();
+	test_half_evicted();
+	test_bare_pods_stay();
+	test_bound_behind_our_back();
+	return tap_done();
+}
