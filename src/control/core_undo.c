@@ -118,6 +118,18 @@ void core_run_undo(struct slu_core *c, struct run *r)
 	}
 }
 
+/* Nodes that refused may be asked again; who waits without them is told. */
+static void forgive(struct slu_core *c, struct group *g)
+{
+	g->n_avoid = 0;
+	core_group_dirty(c, g);
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state == RUN_QUEUED && g->run.p[i]->submitted &&
+		    core_run_submit(c, g->run.p[i]) < 0)
+			slu_log(SLU_WARN, "the nodes of a job are not widened again",
+				SLU_STR("job", g->id.name));
+}
+
 void core_undo_again(struct slu_core *c)
 {
 	int64_t next = INT64_MAX;
@@ -140,10 +152,8 @@ void core_undo_again(struct slu_core *c)
 	     e = slu_table_next(&c->groups, e)) {
 		struct group *g = group_of(e);
 
-		if (g->n_avoid && c->now_s >= g->avoid_until_s) {
-			g->n_avoid = 0;
-			core_group_dirty(c, g);
-		}
+		if (g->n_avoid && c->now_s >= g->avoid_until_s)
+			forgive(c, g);
 		if (g->again_s && c->now_s >= g->again_s) {
 			g->again_s = 0;
 			core_group_dirty(c, g);

@@ -457,6 +457,8 @@ static void test_bare_pods_stay(void)
 	}
 	w.bind_outcome = SLU_KUBE_OK;
 	go_on(&w, NONE, NULL);
+	w.now_us += 31000000; /* the node that refused is avoided for a while */
+	go_on(&w, NONE, NULL);
 	ok(!w.evictions && bound(&w, "g-") == 2,
 	   "a pod nobody would make again is not evicted; the rest of its gang follows");
 	last_life_over(&w);
