@@ -11,6 +11,7 @@
 #include "control/census.h"
 #include "control/core.h"
 #include "control/feed.h"
+#include "control/flags.h"
 #include "control/keys.h"
 #include "control/place.h"
 #include "gang/gang.h"
@@ -24,6 +25,10 @@
 struct options {
 	const char *config, *kubeconfig, *context, *store, *level, *policy, *label, *socket;
 	bool verify;
+	struct {
+		bool given;
+		const char *value;
+	} old[32]; /* by number in slu_flags */
 };
 
 struct daemon {
@@ -69,7 +74,9 @@ static const char usage[] =
 	"      --print-schema     print a JSON schema of the file, and stop\n"
 	"      --print-keys       print the table of labels and annotations, and stop\n"
 	"      --version\n"
-	"  -h, --help\n";
+	"  -h, --help\n"
+	"\n"
+	"Options of the programs it replaces are understood, too: sluiced(8) lists them.\n";
 
 enum {
 	OPT_KUBECONFIG = 256,
@@ -83,7 +90,8 @@ enum {
 	OPT_PRINT_CONFIG,
 	OPT_PRINT_SCHEMA,
 	OPT_PRINT_KEYS,
-	OPT_VERSION
+	OPT_VERSION,
+	OPT_OLD, /* and as many as there are in slu_flags */
 };
 
 static const struct option long_options[] = {
@@ -139,15 +147,18 @@ static int print_config(const struct slu_config *c)
 /* Flags and variables win over the file. */
 static int read_config(const struct options *o, struct slu_config **out, struct slu_error *err)
 {
-	const char *url = getenv("DATABASE_URL");
 	int rc = o->config ? slu_config_read(o->config, out, err) : slu_config_default(out, err);
 	struct slu_config *c = *out;
 	enum slu_log_level level;
 
 	if (rc < 0)
 		return rc;
-	if (url && *url)
-		c->store.url = url;
+	slu_flag_environment(c);
+	for (uint32_t i = 0; i < slu_n_flags; i++) {
+		rc = o->old[i].given ? slu_flag_apply(i, o->old[i].value, c, err) : 0;
+		if (rc < 0)
+			return rc;
+	}
 	if (o->store)
 		c->store.url = o->store;
 	if (o->socket)
@@ -424,6 +435,15 @@ static void stop(struct daemon *d)
 	slu_config_free(d->cfg);
 }
 
+static void say_ignored(const struct options *o)
+{
+	for (uint32_t i = 0; i < slu_n_flags; i++)
+		if (o->old[i].given && !slu_flags[i].sets)
+			slu_log(SLU_WARN, "an option is ignored",
+				SLU_STR("option", slu_flags[i].name),
+				SLU_STR("why", slu_flags[i].help));
+}
+
 static int run(struct daemon *d)
 {
 	struct slu_error err = { 0 };
@@ -439,6 +459,7 @@ static int run(struct daemon *d)
 	slu_loop_signal(d->loop, SIGTERM, on_stop, d);
 	slu_loop_signal(d->loop, SIGINT, on_stop, d);
 	slu_loop_signal(d->loop, SIGHUP, on_hangup, d);
+	say_ignored(&d->o);
 	config_changed(d);
 	slu_timer_start(&d->reload, d->loop, RELOAD_NS, look_at_config, d);
 	slu_log(SLU_INFO, "sluiced runs", SLU_STR("version", SLU_VERSION),
@@ -452,14 +473,41 @@ static int run(struct daemon *d)
 	return d->status;
 }
 
+/* Our own options, then those of the programs it replaces. */
+static void all_options(struct option out[64])
+{
+	uint32_t n = SLU_LEN(long_options) - 1;
+
+	memcpy(out, long_options, n * sizeof *out);
+	for (uint32_t i = 0; i < slu_n_flags; i++)
+		out[n++] = (struct option){ slu_flags[i].name,
+					    slu_flags[i].may ? optional_argument
+							     : required_argument,
+					    NULL, OPT_OLD + (int)i };
+	out[n] = (struct option){ 0 };
+}
+
 int main(int argc, char **argv)
 {
 	struct daemon d = { 0 };
 	struct slu_error err = { 0 };
+	struct option all[64];
 	bool show = false;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1) {
+	_Static_assert(SLU_LEN(long_options) < 32, "all_options() has room for 64");
+	all_options(all);
+	while ((c = getopt_long(argc, argv, "c:hv:", all, NULL)) != -1) {
+		if (c >= OPT_OLD || c == 'v') {
+			uint32_t i = 0;
+
+			while (c == 'v' && strcmp(slu_flags[i].name, "v"))
+				i++;
+			i = c == 'v' ? i : (uint32_t)(c - OPT_OLD);
+			d.o.old[i].given = true;
+			d.o.old[i].value = optarg;
+			continue;
+		}
 		switch (c) {
 		case 'c':
 			d.o.config = optarg;

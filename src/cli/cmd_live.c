@@ -1,5 +1,5 @@
 /* The commands that speak with a running sluiced: jobs, job, why, nodes, queues, cancel, hold,
- * release, resize, drain, undrain. */
+ * release, resize, config, drain, undrain. */
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -474,6 +474,48 @@ static int run_undrain(void *conf, int argc, char **argv, struct slu_error *err)
 	return post_node(conf, argv[0], "undrain", err);
 }
 
+/* "queues[0].policy" and its value, one row for each setting. */
+static void settings(struct table *t, const char *path, const struct slu_json *v)
+{
+	uint32_t i = 0;
+
+	if (!slu_json_is_obj(v) && !slu_json_is_arr(v)) {
+		struct slu_buf b = SLU_BUF_INIT(ANSWER_MAX);
+		struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+
+		if (!slu_json_is_str(v))
+			slu_jsonw_value(&w, v);
+		cell(t, path);
+		cell(t, slu_json_is_str(v) ? slu_json_str(v) : slu_buf_str(&b));
+		slu_buf_done(&b);
+		return;
+	}
+	slu_json_each (v, it) {
+		char below[300];
+
+		if (it.key)
+			snprintf(below, sizeof below, "%s%s%s", path, *path ? "." : "", it.key);
+		else
+			snprintf(below, sizeof below, "%s[%u]", path, i++);
+		settings(t, below, it.val);
+	}
+}
+
+static int run_config(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	struct table t = { .columns = 2 };
+	int rc = ask(conf, SLU_HTTP_GET, "/v1/config", &doc, err);
+
+	if (rc < 0 || !doc)
+		return rc;
+	cell(&t, "SETTING");
+	cell(&t, "VALUE");
+	settings(&t, "", slu_json_root(doc));
+	print(&t);
+	return 0;
+}
+
 #define COMMAND(id, words, text, longer, options, least, most)                      \
 	const struct slu_command slu_cmd_##id = { .name = #id,                      \
 						  .args = words,                    \
@@ -500,6 +542,7 @@ COMMAND(release, "NAME", "let a held or cancelled gang wait for its turn again",
 COMMAND(resize, "NAME N", "give a gang another number of members",
 	"Sets the size of the Job, Deployment, ReplicaSet or StatefulSet that makes them; of pods that nobody makes, the newest are evicted. 0 is a cancel.",
 	space_option, 2, 2);
+COMMAND(config, "", "every setting of the daemon, as it is in force", NULL, plain_option, 0, 0);
 COMMAND(drain, "NODE", "plan nothing new on a node; what runs there runs on", NULL, plain_option, 1,
 	1);
 COMMAND(undrain, "NODE", "use a drained node again", NULL, plain_option, 1, 1);

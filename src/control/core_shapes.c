@@ -41,17 +41,26 @@ static void set_to(struct slu_core *c, struct slu_nodeset *set, uint32_t at, boo
 	slu_qlog_set(c->log, set, at, in);
 }
 
+static void look_everywhere(struct slu_core *c, struct where *w);
+
 static void look(struct slu_core *c, struct where *w, const struct node *n)
 {
 	const struct slu_kpod *p = slu_kpod(w->pod);
+	int32_t score = n->k ? slu_predicate_score(&p->spec, n->k) : 0;
 	uint32_t at = slu_node_index(n->handle);
 	bool good = n->k && slu_predicate_node(&p->spec, n->k) == SLU_NO_NOT &&
 		    (!w->volumes || volumes_reach(c, p, n->k)) &&
 		    (!w->ports || !ports_taken(n, &p->spec));
 
 	set_to(c, w->set, at, good);
+	/* The first taint that says "rather not": from now on the others are preferred. */
+	if (!w->prefer && good && score < 0) {
+		w->prefer = slu_nodeset_new(c->nodes.n);
+		if (w->prefer)
+			look_everywhere(c, w);
+	}
 	if (w->prefer)
-		set_to(c, w->prefer, at, good && slu_predicate_score(&p->spec, n->k) > 0);
+		set_to(c, w->prefer, at, good && (p->spec.npreferred ? score > 0 : score >= 0));
 }
 
 void core_shapes_node(struct slu_core *c, struct node *n)

@@ -263,6 +263,10 @@ static void serve(struct slu_api *a, struct slu_exchange *x)
 	char part[PARTS][256];
 	int n = split(q->path, part);
 
+	if (n == 1 && !strcmp(part[0], "metrics") && q->method == SLU_HTTP_GET) {
+		metrics(a, x);
+		return;
+	}
 	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_GET) {
 		ask(a, x, SLU_ASK_PICTURE, "", "", 0, read_reply);
 		return;

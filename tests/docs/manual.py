@@ -5,6 +5,7 @@ The commands of README.md are run as typed, where no cluster is needed. Every op
 pages is one of the programs, and the other way round.
 """
 import json
+import os
 import re
 import subprocess
 import sys
@@ -98,6 +99,47 @@ def manual_sluiced():
     ok(p.returncode == 2 and not p.stdout and '"loud"' in p.stderr, "sluiced(8): no other level", p)
 
 
+def manual_old_options():
+    """What an old option sets, by the page, is what it changes; an ignored one changes nothing."""
+    values = {"BOOL": "true", "ADDR": "127.0.0.1:1", "SECONDS": "77", "N": "77", "LEVEL": "error", "NAME": "json", "PORT": "4242"}
+    plain = dict(flat(json.loads(say("sluiced", "--print-config"))))
+    rows = re.findall(r"^\*--([\w-]+)\*(?:\[=| )_(\w+)_\]?\n\t(?:Sets \*([\w.]+)\*|Ignored: \w)", sections(page("sluiced.8"), 1)["OLD OPTIONS"], re.M)
+    ok(len(rows) == 18, "sluiced(8): the old options", len(rows))
+    for name, word, sets in rows:
+        now = dict(flat(json.loads(say("sluiced", f"--{name}={values[word]}", "--print-config"))))
+        same({sets} - {""}, {k for k in now if now[k] != plain[k]}, f"sluiced(8): --{name}")
+    same({"log.level"}, {k for k, v in flat(json.loads(say("sluiced", "-v=9", "--print-config"))) if v != plain[k]}, "sluiced(8): -v=9")
+    for wrong in ("--leader-elect=perhaps", "--qps=0", "--burst=many", "--duration=long", "--zap-encoder=xml"):
+        p = subprocess.run([BUILD / "sluiced", wrong, "--print-config"], capture_output=True, text=True, timeout=60)
+        ok(p.returncode == 2 and wrong.partition("=")[0] in p.stderr, f"sluiced(8): {wrong}", p)
+
+
+def manual_variables():
+    plain = dict(flat(json.loads(say("sluiced", "--print-config"))))
+
+    def changes(file="", **variables):
+        args = [BUILD / "sluiced", "--print-config"] + (["-c", file] if file else [])
+        p = subprocess.run(args, env={**os.environ, **variables}, capture_output=True, text=True, timeout=60)
+        return {k: v for k, v in flat(json.loads(p.stdout)) if v != plain[k]}
+
+    same({("store.url", "postgres://h/d")}, set(changes(DATABASE_URL="postgres://h/d", PGHOST="x").items()), "sluiced(8): DATABASE_URL")
+    same({("store.url", "postgres://")}, set(changes(PGHOST="x").items()), "sluiced(8): PGHOST")
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write("webhook: {enabled: true}\n")
+        f.flush()
+        same({("webhook.enabled", True)}, set(changes(f.name, ENABLE_WEBHOOKS="true").items()), "sluiced(8): ENABLE_WEBHOOKS")
+        same(set(), set(changes(f.name, ENABLE_WEBHOOKS="false").items()), "sluiced(8): ENABLE_WEBHOOKS=false")
+
+
+def flat(v, above=""):
+    """Settings by their full names."""
+    for key, x in v.items():
+        if isinstance(x, dict):
+            yield from flat(x, f"{above}{key}.")
+        else:
+            yield above + key, json.dumps(x) if isinstance(x, list) else x
+
+
 def settings(schema, above=""):
     for key, v in schema["properties"].items():
         if "properties" in v:
@@ -180,7 +222,7 @@ def links():
         ok(xml.parse(f).getroot().tag.endswith("svg"), f"{f.name} is a picture")
 
 
-for check in (manual_sluice, manual_query, manual_sluiced, manual_settings, readme, makefile, links):
+for check in (manual_sluice, manual_query, manual_sluiced, manual_old_options, manual_variables, manual_settings, readme, makefile, links):
     check()
 print(f"1..{count}")
 sys.exit(1 if failed else 0)
