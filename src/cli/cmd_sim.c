@@ -30,7 +30,7 @@ static const struct slu_option option[] = {
 	O("machine-format", 0, SLU_OPT_STRING, "F", "its format (guessed)", machine_format),
 	O("policy", 'p', SLU_OPT_STRING, "LIST",
 	  "policies to run, comma separated (easy); see above", policy),
-	O("backfill", 'b', SLU_OPT_STRING, "ORDER", "submission or shortest (submission)",
+	O("backfill", 'b', SLU_OPT_STRING, "ORDER", "submission, shortest or packed (submission)",
 	  backfill),
 	O("queue-depth", 0, SLU_OPT_INT, "N", "jobs looked at per pass (all)", queue_depth, 1,
 	  100000000),

@@ -32,6 +32,7 @@ struct row {
 #define ATQ(field) offsetof(struct slu_config_queue, field)
 #define ATL(field) offsetof(struct slu_config_level, field)
 
+static const char *const backfill_orders[] = { "submission", "shortest", "packed", NULL };
 static const char *const queue_policies[] = { "fcfs",         "easy",      "hybrid",
 					      "conservative", "first-fit", NULL };
 static const char *const member_failure[] = { "replace", "restart", NULL };
@@ -78,6 +79,8 @@ static const struct row queue_rows[] = {
 	{ "name", STR, ATQ(name), NULL, .help = "what sluice.sh/queue names" },
 	{ "policy", CHOICE, ATQ(policy), "easy", .choice = queue_policies,
 	  .help = "order and reservations" },
+	{ "backfill", CHOICE, ATQ(backfill), "packed", .choice = backfill_orders,
+	  .help = "who fills the gaps first" },
 	{ "depth", U32, ATQ(depth), "0", 0, 1000000, .help = "jobs looked at in a cycle; 0: all" },
 	{ "reservationDepth", U32, ATQ(reservation_depth), "4", 1, 1000000,
 	  .help = "jobs that get a reservation under hybrid" },

@@ -23,7 +23,7 @@ struct slu_config_level {
 
 struct slu_config_queue {
 	const char *name;
-	const char *policy;
+	const char *policy, *backfill;
 	uint32_t depth;             /* jobs looked at per cycle; 0: all */
 	uint32_t reservation_depth; /* of hybrid */
 	int32_t priority;           /* added to the jobs' own */

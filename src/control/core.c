@@ -57,6 +57,8 @@ int core_set_queues(struct slu_core *c, struct slu_error *err)
 		int rc = slu_policy_parse(q->policy, &conf.policy, err);
 
 		if (!rc)
+			rc = slu_backfill_parse(q->backfill, &conf.backfill, err);
+		if (!rc)
 			rc = slu_qlog_apply(c->log, c->q, c->now_s, &ev, &c->dec, err);
 		if (rc < 0)
 			return slu_fail_prefix(err, rc, "queue \"%s\"", q->name);

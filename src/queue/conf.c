@@ -9,6 +9,7 @@ static const char *const policy_name[] = {
 static const char *const backfill_name[] = {
 	[SLU_BACKFILL_SUBMISSION] = "submission",
 	[SLU_BACKFILL_SHORTEST] = "shortest",
+	[SLU_BACKFILL_PACKED] = "packed",
 };
 
 int slu_policy_parse(const char *s, enum slu_policy *out, struct slu_error *err)
@@ -37,7 +38,7 @@ int slu_backfill_parse(const char *s, enum slu_backfill *out, struct slu_error *
 			return 0;
 		}
 	return slu_fail(err, -EINVAL,
-			"unknown backfill order \"%s\"; there are submission, shortest", s);
+			"unknown backfill order \"%s\"; there are submission, shortest, packed", s);
 }
 
 const char *slu_backfill_name(enum slu_backfill b)

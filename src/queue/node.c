@@ -406,8 +406,7 @@ int ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_error *e
 	if (!ev->conf || !ev->conf->name || !*ev->conf->name)
 		return slu_fail(err, -EINVAL, "a queue needs a name");
 	c = *ev->conf;
-	if ((unsigned)c.policy > SLU_POLICY_FIRST_FIT ||
-	    (unsigned)c.backfill > SLU_BACKFILL_SHORTEST)
+	if ((unsigned)c.policy > SLU_POLICY_FIRST_FIT || (unsigned)c.backfill > SLU_BACKFILL_PACKED)
 		return slu_fail(err, -EINVAL, "queue \"%s\": unknown policy", c.name);
 	if (c.default_duration < 0 || c.default_duration > SLU_LIMIT_MAX)
 		return slu_fail(err, -EINVAL, "queue \"%s\": default duration out of range",

@@ -71,6 +71,7 @@ void slu_queue_free(struct slu_queue *q)
 	slu_vec_done(&q->timer);
 	slu_vec_done(&q->heap);
 	slu_vec_done(&q->todo);
+	slu_free(q->batch);
 	slu_gang_place_done(&q->place);
 	slu_gang_place_done(&q->due);
 	slu_intern_done(&q->str);

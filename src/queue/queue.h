@@ -59,9 +59,14 @@ enum slu_policy {
 	SLU_POLICY_FIRST_FIT,    /* no reservation: whatever fits starts.  Can starve; to compare */
 };
 
+#define SLU_BATCH_S 60
 enum slu_backfill {
 	SLU_BACKFILL_SUBMISSION, /* in queue order */
 	SLU_BACKFILL_SHORTEST,   /* shortest limit first, then queue order */
+	/* EASY only: jobs of one batch, which came within SLU_BATCH_S after the oldest that waits,
+	 * go in the order that gets all of them done first (batch.h), the others behind them in
+	 * queue order.  Nobody is overtaken by a job that came later than that. */
+	SLU_BACKFILL_PACKED,
 };
 
 /* 0 means "no limit" in all of these. */

@@ -13,6 +13,7 @@
 #pragma once
 #include "base/intern.h"
 #include "base/map.h"
+#include "queue/batch.h"
 #include "queue/order.h"
 #include "queue/queue.h"
 
@@ -185,6 +186,7 @@ struct slu_queue {
 	struct slu_gang_place place, due; /* scratch */
 	SLU_VEC(uint32_t) heap;           /* scratch: candidates of a pass */
 	SLU_VEC(uint32_t) todo;           /* scratch */
+	struct batch *batch;              /* scratch; made when first needed */
 };
 
 /* decision.c */
