@@ -468,6 +468,8 @@ static void looked(void *arg, const struct slu_kube_reply *r)
 	struct slu_rec_write *w = k->w;
 	enum slu_kube_outcome o = fate(w, r);
 
+	if (o == SLU_KUBE_REFUSED)
+		o = SLU_KUBE_RETRYABLE; /* no answer to the question either */
 	landed(k, r);
 	if (o == SLU_KUBE_RETRYABLE && !p->closing &&
 	    (r->outcome != SLU_KUBE_OK || w->looked < SENT_AGAIN)) {
@@ -482,14 +484,22 @@ static void looked(void *arg, const struct slu_kube_reply *r)
 	finish(k, o, false, o == SLU_KUBE_OK ? "" : "the pod is not bound");
 }
 
+/* Whether the binding was made cannot be told from the answer.  A server that has just started
+ * refuses everything for a moment, also what it carried out before it was stopped. */
+static bool unknown_fate(const struct slu_kube_reply *r)
+{
+	return r->uncertain || (r->outcome == SLU_KUBE_RETRYABLE && !r->status) ||
+	       (r->outcome == SLU_KUBE_REFUSED && strstr(r->error, "cannot create resource"));
+}
+
 static void done(void *arg, const struct slu_kube_reply *r)
 {
 	struct call *k = arg;
 	struct slu_place *p = k->p;
 
 	landed(k, r);
-	if (k->w->verb == SLU_WRITE_BIND && r->outcome == SLU_KUBE_RETRYABLE && !p->closing &&
-	    (r->uncertain || !r->status) && (!p->held || p->held(p->held_arg))) {
+	if (k->w->verb == SLU_WRITE_BIND && !p->closing && unknown_fate(r) &&
+	    (!p->held || p->held(p->held_arg))) {
 		struct slu_rec_write *w = k->w;
 
 		slu_log(SLU_DEBUG, "binding of unknown fate", SLU_STR("pod", w->name),

@@ -171,9 +171,10 @@ static void finish(struct slu_kube_call *q, enum slu_kube_outcome o, const char 
 		snprintf(text + n, sizeof text - n, " [credentials: %s]", who);
 	}
 	r.error = text;
-	/* 4xx is a word; silence and most of 5xx are none */
-	r.uncertain = q->may_be_done &&
-		      (o == SLU_KUBE_RETRYABLE || o == SLU_KUBE_FAILED || o == SLU_KUBE_CANCELLED);
+	/* 4xx is a word; silence and most of 5xx are none, and 401 and 403 say nothing of a try
+	 * before */
+	r.uncertain = q->may_be_done && (o == SLU_KUBE_RETRYABLE || o == SLU_KUBE_FAILED ||
+					 o == SLU_KUBE_CANCELLED || o == SLU_KUBE_REFUSED);
 	if (!r.status)
 		q->lane->c->st.answers[0]++;
 	count_done(q, o, r.took_ns);

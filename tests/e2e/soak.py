@@ -27,7 +27,7 @@ PARTIAL_S = 30
 
 
 class Soak:
-    def __init__(self, cluster, sluiced, space, seed=1, api_deaths_s=150, kills_s=30, say=None):
+    def __init__(self, cluster, sluiced, space, seed=1, api_deaths_s=150, kills_s=26, say=None):
         self.cluster, self.sluiced, self.space = cluster, sluiced, space
         self.admin = cluster.admin
         self.rng = random.Random(seed)
@@ -362,6 +362,7 @@ def main():
     p = argparse.ArgumentParser(description="Half an hour of churn.")
     p.add_argument("--seconds", type=int, default=1800)
     p.add_argument("--seed", type=int, default=int(time.time()))
+    p.add_argument("--api-deaths", type=int, default=150, help="seconds between two deaths of the API server")
     p.add_argument("--keep-log", help="copy the daemon's log there at the end")
     o = p.parse_args()
     print(f"seed {o.seed}", flush=True)
@@ -371,7 +372,7 @@ def main():
         folder = cluster.folder / "soak"
         folder.mkdir()
         with Sluiced(cluster, SETTINGS, store=str(folder / "sluice.db"), folder=folder) as d:
-            soak = Soak(cluster, d, "soak", o.seed, say=lambda t: print(t, flush=True))
+            soak = Soak(cluster, d, "soak", o.seed, o.api_deaths, say=lambda t: print(t, flush=True))
             try:
                 figures = soak.run(o.seconds)
             finally:
