@@ -245,7 +245,7 @@ static bool keeps_place(struct slu_core *c, const struct pod *p)
 	const struct group *g = p->group;
 	const struct slu_knode *n = p->node ? p->node->k : NULL;
 
-	if (!n || n->ready != SLU_TRI_TRUE || n->unschedulable)
+	if (!n || n->ready != SLU_TRI_TRUE || n->unschedulable || p->refused)
 		return false;
 	/* A kubelet that refused it would refuse the next one too. */
 	if (p->k->phase == SLU_PHASE_FAILED &&

@@ -144,6 +144,19 @@ static struct pod *stand_new(struct slu_core *c, struct held *h, const struct sl
 	return p;
 }
 
+/* A Job that was suspended again still has pods on their way out. */
+static bool has_pods(const struct held *h)
+{
+	for (uint32_t i = 0; h->group && i < h->group->pod.n; i++) {
+		const struct pod *p = h->group->pod.p[i];
+		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+
+		if (!p->stand && o && !strcmp(o->uid, h->obj->meta.uid))
+			return true;
+	}
+	return false;
+}
+
 /* As many as the Job would make at once. */
 static void stand_in(struct slu_core *c, struct held *h, bool anew)
 {
@@ -347,8 +360,10 @@ static bool job_needs_hold(const struct slu_kjob *j)
 
 	if (j->complete == SLU_TRI_TRUE || j->failed_cond == SLU_TRI_TRUE)
 		return false;
+	/* The template may change once the Job's controller has taken note. */
 	if (mark && !strcmp(mark, "yes"))
-		return j->suspend && !slu_held_gated(&j->tmpl.spec);
+		return j->suspend && !slu_held_gated(&j->tmpl.spec) &&
+		       j->suspended == SLU_TRI_TRUE && !j->start_us;
 	return !mark && !j->suspend;
 }
 
@@ -406,11 +421,18 @@ static void let_through(struct slu_core *c, struct held *h)
 
 void core_held_look(struct slu_core *c)
 {
+	uint32_t kept = 0;
+
 	for (uint32_t i = 0; i < c->held_look.n; i++) {
 		struct held *h = c->held_look.p[i];
 
 		if (!h)
 			continue;
+		if (h->obj->kind == SLU_KIND_JOB && slu_held_waits(slu_kjob(h->obj)) &&
+		    has_pods(h)) {
+			c->held_look.p[kept++] = h;
+			continue;
+		}
 		h->looks = false;
 		if (h->obj->kind == SLU_KIND_JOB)
 			stand_in(c, h, h->anew);
@@ -418,7 +440,7 @@ void core_held_look(struct slu_core *c)
 		hold(c, h);
 		let_through(c, h);
 	}
-	c->held_look.n = 0;
+	c->held_look.n = kept;
 }
 
 void core_held_done(struct slu_core *c)

@@ -93,6 +93,7 @@ struct pod {
 	uint32_t said_size; /* on its own labels; 0: nothing */
 	bool told;          /* PodScheduled=False was written */
 	int64_t met_us;     /* since when it waits for its controllers to be seen; 0: it does not */
+	bool refused;       /* by its scheduler, on the node it was released to */
 	int64_t released_us; /* released, but its scheduler has not bound it yet; 0: not so */
 };
 
@@ -505,6 +506,8 @@ void core_audit(struct slu_core *c);
 void core_run_undo(struct slu_core *c, struct run *r);   /* evict what is bound, then gather anew */
 void core_undo_evict(struct slu_core *c, struct run *r); /* its intent is durable */
 void core_undo_again(struct slu_core *c);
+/* Nobody of the group goes there for so many seconds. */
+void core_undo_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds);
 /* The nodes without those that are avoided, a new set; NULL: all of them, or no memory. */
 struct slu_nodeset *core_undo_nodes(const struct group *g, const struct slu_nodeset *all);
 

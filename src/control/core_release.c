@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-#define HOSTNAME "kubernetes.io/hostname"
-#define LIST_MAX (200u << 10) /* an object may carry 256 kB of annotations */
-#define RETRY_US 5000000
-#define LOOK_US  1000000
+#define HOSTNAME    "kubernetes.io/hostname"
+#define LIST_MAX    (200u << 10) /* an object may carry 256 kB of annotations */
+#define RETRY_US    5000000
+#define AVOID_TIMES 10 /* a node is avoided for so many times held.refusedFor */
 
 const char *core_pod_at(const struct pod *p)
 {
@@ -261,15 +261,48 @@ void core_held_gone(struct slu_core *c, struct pod *p)
 	p->released_us = 0;
 }
 
-/* Its scheduler does not want it there.  The pin cannot be taken off again, so its controller is
- * asked for another pod; one without a controller can only be told about. */
+/* The Job the pod is of, if it can be suspended without ending anything that runs. */
+static struct held *idle_job(struct slu_core *c, const struct pod *p)
+{
+	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+	struct slu_entry *e = o ? slu_table_finds(&c->held, o->uid) : NULL;
+	struct held *h = e ? slu_entry_of(e, struct held, e) : NULL;
+	const struct group *g = p->group;
+
+	if (!h || h->obj->kind != SLU_KIND_JOB || slu_kjob(h->obj)->suspend || !g ||
+	    slu_kjob(h->obj)->succeeded > 0)
+		return NULL;
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (g->pod.p[i]->k->phase == SLU_PHASE_RUNNING)
+			return NULL;
+	return h;
+}
+
+/* A Job counts a pod that is deleted as failed.  So one that does not run yet is suspended again
+ * and planned as a whole; of one that runs, a member is given up only if that does not end it. */
+static bool may_evict(struct slu_core *c, const struct pod *p)
+{
+	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+	const struct slu_kobj *owner = o ? core_owner(c, o->uid) : NULL;
+
+	if (!o)
+		return false;
+	if (!owner || owner->kind != SLU_KIND_JOB)
+		return true;
+	return slu_kjob(owner)->failed < slu_kjob(owner)->backoff_limit;
+}
+
+/* Its scheduler does not want it there.  The pin cannot be taken off again, so another pod must
+ * take its place; where that is impossible it can only be told. */
 static void refused(struct slu_core *c, struct pod *p)
 {
 	const struct slu_kmeta *m = &p->k->o.meta;
 	const char *why = *p->k->sched_message ? p->k->sched_message : "no reason given";
+	struct held *h = idle_job(c, p);
+	struct slu_buf b = SLU_BUF_INIT(4096);
 
 	c->count.pods_refused++;
-	if (!slu_kmeta_controller(m)) {
+	if (!h && !may_evict(c, p)) {
 		core_tell(
 			c, p, "FailedScheduling", true,
 			"scheduler %s refuses it on node %s; delete the pod and make it again to have "
@@ -281,11 +314,23 @@ static void refused(struct slu_core *c, struct pod *p)
 		  p->k->spec.scheduler, core_pod_at(p), why);
 	slu_log(SLU_WARN, "released pod refused, planned anew", SLU_STR("pod", m->name),
 		SLU_STR("ns", m->ns), SLU_STR("node", core_pod_at(p)), SLU_STR("why", why));
-	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVICT,
-					       .kind = SLU_KIND_POD,
-					       .ns = m->ns,
-					       .name = m->name,
-					       .uid = m->uid });
+	p->refused = true;
+	if (p->group && p->node && p->node->handle != SLU_NODE_NONE)
+		core_undo_avoid(c, p->group, p->node->handle, AVOID_TIMES * c->cfg->held.refused_s);
+	if (h && slu_held_again(slu_kjob(h->obj), &b) == 0)
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
+						       .kind = SLU_KIND_JOB,
+						       .ns = m->ns,
+						       .name = h->obj->meta.name,
+						       .uid = h->obj->meta.uid,
+						       .text = b.p });
+	else
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVICT,
+						       .kind = SLU_KIND_POD,
+						       .ns = m->ns,
+						       .name = m->name,
+						       .uid = m->uid });
+	slu_buf_done(&b);
 }
 
 void core_held_watch(struct slu_core *c)
@@ -298,13 +343,14 @@ void core_held_watch(struct slu_core *c)
 	for (uint32_t i = 0; i < c->released.n; i++) {
 		struct pod *p = c->released.p[i];
 
-		if (p->released_us + limit_us <= c->now_us) {
+		if (!p->refused && p->released_us + limit_us <= c->now_us) {
 			if (p->k->scheduled == SLU_TRI_FALSE &&
 			    !strcmp(p->k->sched_reason, "Unschedulable"))
 				refused(c, p);
 			p->released_us = c->now_us; /* said, or nobody has looked at it yet */
 		}
-		c->next_held_us = SLU_MIN(c->next_held_us, p->released_us + limit_us);
+		if (!p->refused)
+			c->next_held_us = SLU_MIN(c->next_held_us, p->released_us + limit_us);
 	}
 	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e;
 	     e = slu_table_next(&c->held, e)) {

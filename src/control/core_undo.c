@@ -20,18 +20,23 @@ static bool lost_if_evicted(const struct run *r)
 	return false;
 }
 
+void core_undo_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds)
+{
+	g->avoid[g->n_avoid % SLU_LEN(g->avoid)] = n;
+	g->n_avoid++;
+	g->avoid_until_s = SLU_MAX(g->avoid_until_s, c->now_s + seconds);
+	c->next_undo_us = SLU_MIN(c->next_undo_us, c->now_us + 1000000);
+}
+
 static void avoid(struct slu_core *c, struct run *r)
 {
 	struct group *g = r->g;
 
 	for (uint32_t i = 0; i < r->slot.n; i++)
-		if (r->slot.p[i].state == SLOT_FAILED) {
-			g->avoid[g->n_avoid % SLU_LEN(g->avoid)] = r->slot.p[i].node;
-			g->n_avoid++;
-		}
+		if (r->slot.p[i].state == SLOT_FAILED)
+			core_undo_avoid(c, g, r->slot.p[i].node, AVOID_S);
 	if (!g->n_avoid)
 		return;
-	g->avoid_until_s = c->now_s + AVOID_S;
 	/* At once the first time, then after 2, 4, 8 ... seconds. */
 	if (g->undone)
 		g->again_s = c->now_s + (g->undone < 9 ? 1 << g->undone : PAUSE_MAX);

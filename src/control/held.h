@@ -119,5 +119,7 @@ int slu_held_release_pod(const struct slu_kpod *p, const struct slu_held_place *
 /* Resume a Job; its pods appear with the gate and get their places one by one. */
 int slu_held_release_job(const struct slu_kjob *j, const struct slu_held_place *at,
 			 struct slu_buf *out);
+/* Suspend a released Job again, of which nothing runs yet: it goes back into the queue. */
+int slu_held_again(const struct slu_kjob *j, struct slu_buf *out);
 /* Hold what the webhook did not see: a Job is suspended, the gate goes into the template. */
 int slu_held_hold(const struct slu_kobj *o, enum slu_held_mode mode, struct slu_buf *out);

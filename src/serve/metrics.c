@@ -115,6 +115,11 @@ static void from_core(const struct slu_snapshot *s, struct slu_buf *b)
 	one(b, "sluice_gangs_taken_back_total", "counter",
 	    "Gangs that could not be bound and wait again.", (double)c->taken_back);
 	one(b, "sluice_pods_bound_total", "counter", "Pods bound.", (double)c->pods_bound);
+	one(b, "sluice_pods_released_total", "counter",
+	    "Held pods pinned to their nodes and freed of the gate.", (double)c->pods_released);
+	one(b, "sluice_pods_refused_total", "counter",
+	    "Released pods that the scheduler they name refused on their nodes.",
+	    (double)c->pods_refused);
 	one(b, "sluice_bind_failures_total", "counter", "Bindings given up.",
 	    (double)c->bind_failures);
 	one(b, "sluice_refused_total", "counter", "Groups refused because their objects are wrong.",

@@ -1,11 +1,16 @@
 """Work held at the door, on a real API server with the default scheduler: gates, suspended Jobs, release
 to planned nodes, every kind of owner, and a webhook that misbehaves."""
 
+import base64
 import copy
+import http.server
 import itertools
 import os
 import socket
+import ssl
+import threading
 import time
+from pathlib import Path
 
 import pytest
 import yaml
@@ -45,7 +50,7 @@ def held(module_cluster):
         "webhook": {"enabled": True, "listen": f"127.0.0.1:{port}", "names": ["localhost"]},
         "held": {"refusedFor": "3s"},
     }
-    with Sluiced(module_cluster, config=settings) as d:
+    with Sluiced(module_cluster, config=settings, folder=os.environ.get("HOLDBG")) as d:
         d.hook_port = port
         until(lambda: "webhook answers" in d.log.read_text())
         time.sleep(1)  # the API server reads a changed configuration a moment later
@@ -101,9 +106,17 @@ def running(cluster, space, count, timeout=20, **labels):
 
     def look():
         found = [p for p in pods(cluster, space, **labels) if p["status"].get("phase") == "Running"]
-        return found if len(found) == count else None
+        return (found,) if len(found) == count else None
 
-    return until(look, timeout, f"{count} pods of {space} running")
+    try:
+        return until(look, timeout, f"{count} pods of {space} running")[0]
+    except TimeoutError as e:
+        seen = [
+            (p["metadata"]["name"], p["status"].get("phase"), p["spec"].get("schedulingGates"), p["spec"].get("nodeName"),
+             p["metadata"]["annotations"].get("sluice.sh/node"), p["status"].get("conditions", [{}])[0].get("message"))
+            for p in pods(cluster, space)
+        ]  # fmt: skip
+        raise TimeoutError(f"{e}: {seen}") from None
 
 
 def test_pod_is_held_and_released(held, module_cluster, door):
@@ -122,3 +135,512 @@ def test_job_is_suspended_and_each_pod_gets_its_place(held, module_cluster, door
     found = running(module_cluster, space, 4)
     nodes = [check_released(p) for p in found]
     assert len(set(nodes)) == 2, "two pods of 2 cpu on each node of 4"
+
+
+# ---- every kind ----
+
+
+def deployment(name, space, replicas, kind="Deployment", cpu=1, labels=None, **spec):
+    inner = work.pod(name, cpu=cpu, labels={"app": name, **(labels or {})}, restart="Always", run=600)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": space},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": inner["metadata"]["labels"], "annotations": inner["metadata"]["annotations"]},
+                "spec": inner["spec"],
+            },
+            **({"serviceName": name} if kind == "StatefulSet" else {}),
+            **spec,
+        },
+    }
+
+
+def scale(cluster, kind, name, space, replicas):
+    cluster.admin.patch(kind, name, {"spec": {"replicas": replicas}}, namespace=space)
+
+
+def used(d):
+    """Millicores in use, as the daemon's books have them."""
+    return sum(a["total"] - a["free"] for n in d.nodes().values() for a in n["resources"] if a["name"] == "cpu")
+
+
+def clean(held, cluster, space):
+    """Everything of the namespace goes, and with it every share."""
+    for kind in ("cronjobs", "jobs", "deployments", "replicasets", "statefulsets"):
+        for obj in cluster.admin.list(kind, space):
+            cluster.admin.delete(kind, obj["metadata"]["name"], space, propagation="Background", missing_ok=True)
+    for p in pods(cluster, space):
+        if not p["metadata"].get("ownerReferences"):
+            cluster.admin.delete("pods", p["metadata"]["name"], space, grace=0, missing_ok=True)
+    until(lambda: not pods(cluster, space), 30, "pods gone")
+    until(lambda: not held.jobs(space), 10, "jobs forgotten")
+
+
+@pytest.mark.parametrize("kind", ["deployments", "replicasets", "statefulsets"])
+def test_scale(held, module_cluster, door, kind):
+    """Up, down, to zero and back: new pods are held and get their own places."""
+    space = door()
+    name = {"deployments": "Deployment", "replicasets": "ReplicaSet", "statefulsets": "StatefulSet"}[kind]
+    made = module_cluster.admin.create(deployment("web", space, 2, kind=name))
+    assert made["spec"]["template"]["spec"]["schedulingGates"] == [{"name": GATE}]
+    for count in (2, 4, 1, 0, 3):
+        scale(module_cluster, kind, "web", space, count)
+        until(lambda: len(pods(module_cluster, space)) == count, 20, f"{count} pods")  # noqa: B023
+        for p in running(module_cluster, space, count):
+            check_released(p)
+    clean(held, module_cluster, space)
+
+
+def test_statefulset_in_parallel(held, module_cluster, door):
+    space = door()
+    module_cluster.admin.create(deployment("db", space, 3, kind="StatefulSet", podManagementPolicy="Parallel"))
+    for p in running(module_cluster, space, 3):
+        check_released(p)
+
+
+def test_rolling_update(held, module_cluster, door):
+    space = door()
+    admin = module_cluster.admin
+    admin.create(deployment("roll", space, 3))
+    before = {p["metadata"]["name"] for p in running(module_cluster, space, 3)}
+    admin.patch("deployments", "roll", {"spec": {"template": {"metadata": {"labels": {"v": "2"}}}}}, namespace=space)
+    until(lambda: len(pods(module_cluster, space, v="2")) == 3 == len(pods(module_cluster, space)), 40, "rolled")
+    for p in running(module_cluster, space, 3, v="2"):
+        check_released(p)
+        assert p["metadata"]["name"] not in before
+    clean(held, module_cluster, space)
+
+
+def test_job_in_waves(held, module_cluster, door):
+    """completions > parallelism: a pod that replaces a finished one takes its place."""
+    space = door()
+    module_cluster.admin.create(work.job("waves", pods=2, completions=6, namespace=space, cpu=1, run=1))
+    job = until(
+        lambda: (lambda j: j if j["status"].get("succeeded") == 6 else None)(module_cluster.admin.get("jobs", "waves", space)),
+        40, "six successes",
+    )  # fmt: skip
+    assert job["metadata"]["annotations"]["sluice.sh/held"] == "released"
+    for p in pods(module_cluster, space):
+        check_released(p)
+    clean(held, module_cluster, space)
+
+
+@pytest.fixture
+def full(held, module_cluster, door):
+    """The whole cluster in use; call it to make room."""
+    space = door(None)
+    names = [f"block-{i}" for i in range(6)]
+    for name in names:
+        module_cluster.admin.create(work.pod(name, cpu=4, namespace=space, run=3600))
+    until(lambda: sum(bool(p["spec"].get("nodeName")) for p in pods(module_cluster, space)) == 6, 20, "full")
+
+    def room(count=6):
+        for name in names[:count]:
+            module_cluster.admin.delete("pods", name, space, grace=0, missing_ok=True)
+        del names[:count]
+
+    yield room
+    room()
+
+
+def state(held, space, name):
+    return held.jobs(space).get(name, {}).get("state")
+
+
+def test_parallelism_changes_while_held(held, module_cluster, door, full):
+    space = door()
+    admin = module_cluster.admin
+    admin.create(work.job("grows", pods=2, namespace=space, cpu=2, run=60))
+    until(lambda: state(held, space, "grows") == "waiting", 20, "queued")
+    assert not pods(module_cluster, space), "a suspended Job has no pods"
+    admin.patch("jobs", "grows", {"spec": {"parallelism": 3}}, namespace=space)
+    admin.patch("jobs", "grows", {"spec": {"parallelism": 1}}, namespace=space)
+    until(lambda: held.jobs(space)["grows"]["size"] == 1, 10, "the plan follows")
+    assert held.jobs(space)["grows"]["position"] == 1
+    full()
+    (p,) = running(module_cluster, space, 1)
+    check_released(p)
+
+
+def test_job_its_user_suspended(held, module_cluster, door):
+    """Not ours to resume; once its user does, its pods are held and placed."""
+    space = door()
+    admin = module_cluster.admin
+    job = work.job("mine", pods=2, namespace=space, cpu=1, run=60)
+    job["spec"]["suspend"] = True
+    assert admin.create(job)["metadata"]["annotations"]["sluice.sh/held"] == "user"
+    time.sleep(1.5)
+    assert admin.get("jobs", "mine", space)["spec"]["suspend"] is True
+    assert not pods(module_cluster, space)
+    admin.patch("jobs", "mine", {"spec": {"suspend": False}}, namespace=space)
+    for p in running(module_cluster, space, 2):
+        check_released(p)
+    admin.patch("jobs", "mine", {"spec": {"suspend": True}}, namespace=space)
+    until(lambda: not pods(module_cluster, space), 20, "suspended again")
+    time.sleep(1)
+    assert admin.get("jobs", "mine", space)["spec"]["suspend"] is True
+    clean(held, module_cluster, space)
+
+
+def test_cronjob(held, module_cluster, door):
+    space = door()
+    job = work.job("tick", pods=2, namespace=space, cpu=1, run=60)
+    module_cluster.admin.create({
+        "apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tick", "namespace": space},
+        "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": job["spec"]}, "suspend": True},
+    })  # fmt: skip
+    owner = module_cluster.admin.get("cronjobs", "tick", space)
+    job["metadata"]["ownerReferences"] = [reference(owner)]
+    assert module_cluster.admin.create(job)["spec"]["suspend"] is True
+    for p in running(module_cluster, space, 2):
+        check_released(p)
+
+
+def reference(owner):
+    meta = owner["metadata"]
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"],
+            "controller": True, "blockOwnerDeletion": False}  # fmt: skip
+
+
+def simulated(cluster, space, name):
+    """An object that stands for a controller's (JobSet, MPIJob, ...): what it would make names it as owner."""
+    return reference(cluster.admin.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": space}}))  # fmt: skip
+
+
+def test_jobs_of_a_jobset(held, module_cluster, door):
+    """Two Jobs of one owner in one group start together."""
+    space = door()
+    owner = simulated(module_cluster, space, "set")
+    for name in ("driver", "workers"):
+        job = work.job(name, pods=1 if name == "driver" else 3, namespace=space, cpu=1, run=60, indexed=True)
+        job["metadata"]["ownerReferences"] = [owner]
+        job["metadata"]["labels"] = {"sluice.sh/group": "set", "sluice.sh/size": "4"}
+        module_cluster.admin.create(job)
+    found = running(module_cluster, space, 4)
+    assert len({p["metadata"]["labels"]["fluxqueue/jobid"] for p in found}) == 1, "one gang"
+    for p in found:
+        check_released(p)
+
+
+def test_resumed_by_somebody_else(held, module_cluster, door, full):
+    """A JobSet controller resumes the Jobs it made: the gate still holds their pods."""
+    space = door()
+    admin = module_cluster.admin
+    admin.create(work.job("eager", pods=2, namespace=space, cpu=2, run=60))
+    until(lambda: state(held, space, "eager") == "waiting", 20, "queued")
+    admin.patch("jobs", "eager", {"spec": {"suspend": False}}, namespace=space)
+    until(lambda: len(pods(module_cluster, space)) == 2, 20, "pods")
+    assert all(p["spec"]["schedulingGates"] == [{"name": GATE}] for p in pods(module_cluster, space))
+    full()
+    for p in running(module_cluster, space, 2):
+        check_released(p)
+
+
+def test_pods_of_an_operator(held, module_cluster, door):
+    """MPIJob: a launcher Job and worker pods of one owner; LeaderWorkerSet: a StatefulSet of one."""
+    space = door()
+    owner = simulated(module_cluster, space, "mpi")
+    launcher = work.job("mpi-launcher", pods=1, namespace=space, cpu=1, run=60)
+    launcher["metadata"]["ownerReferences"] = [owner]
+    module_cluster.admin.create(launcher)
+    for i in range(3):
+        p = work.pod(f"mpi-worker-{i}", cpu=1, namespace=space, run=60)
+        p["metadata"]["ownerReferences"] = [owner]
+        module_cluster.admin.create(p)
+    lws = deployment("leader", space, 2, kind="StatefulSet", podManagementPolicy="Parallel")
+    lws["metadata"]["ownerReferences"] = [simulated(module_cluster, space, "lws")]
+    module_cluster.admin.create(lws)
+    for p in running(module_cluster, space, 6):
+        check_released(p)
+
+
+def test_generated_name(held, module_cluster, door):
+    space = door()
+    p = work.pod("x", cpu=1, namespace=space, run=60)
+    p["metadata"].pop("name")
+    p["metadata"]["generateName"] = "some-"
+    module_cluster.admin.create(p)
+    (p,) = running(module_cluster, space, 1)
+    check_released(p)
+
+
+# ---- what stays as it was ----
+
+
+def test_other_gates_and_terms_are_kept(held, module_cluster, door):
+    space = door()
+    admin = module_cluster.admin
+    terms = [
+        {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]},
+        {"matchExpressions": [{"key": "no-such-label", "operator": "Exists"}]},
+    ]
+    p = work.pod("two-gates", cpu=1, namespace=space, run=60, schedulingGates=[{"name": "example.com/other"}])
+    p["spec"]["affinity"] = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": copy.deepcopy(terms)},
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": terms[0]}],
+        }
+    }
+    made = admin.create(p)
+    assert [g["name"] for g in made["spec"]["schedulingGates"]] == ["example.com/other", GATE]
+    time.sleep(1)
+    assert len(admin.get("pods", "two-gates", space)["spec"]["schedulingGates"]) == 2, "not released before the other"
+    admin.patch("pods", "two-gates", {"spec": {"schedulingGates": [{"name": GATE}]}}, namespace=space)
+    (p,) = running(module_cluster, space, 1)
+    node = check_released(p)
+    affinity = p["spec"]["affinity"]["nodeAffinity"]
+    pin = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    assert affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] == [
+        {"matchExpressions": t["matchExpressions"] + [pin]} for t in terms
+    ]
+    assert len(affinity["preferredDuringSchedulingIgnoredDuringExecution"]) == 1
+
+
+def test_job_with_another_gate(held, module_cluster, door):
+    """Resumed at once, so that whoever owns the other gate sees the pods; placed when that is gone."""
+    space = door()
+    admin = module_cluster.admin
+    admin.create(work.job("two", pods=2, namespace=space, cpu=1, run=60, schedulingGates=[{"name": "example.com/other"}]))
+    until(lambda: len(pods(module_cluster, space)) == 2, 20, "pods")
+    for p in pods(module_cluster, space):
+        admin.patch("pods", p["metadata"]["name"], {"spec": {"schedulingGates": [{"name": GATE}]}}, namespace=space)
+    for p in running(module_cluster, space, 2):
+        check_released(p)
+
+
+def test_other_namespaces_are_untouched(held, module_cluster, door):
+    for mode in (None, "false", "nonsense"):
+        space = door(mode)
+        made = module_cluster.admin.create(work.pod("free", cpu=1, namespace=space, run=60))
+        assert "schedulingGates" not in made["spec"]
+        job = module_cluster.admin.create(work.job("free", pods=1, namespace=space, cpu=1, run=60))
+        assert not job["spec"].get("suspend")
+    module_cluster.admin.patch("namespaces", "kube-system", {"metadata": {"labels": {"sluice.sh/hold": "true"}}}, namespace=None)
+    made = module_cluster.admin.create(work.job("sys", pods=1, namespace="kube-system", cpu=1, run=1))
+    time.sleep(1)
+    assert not module_cluster.admin.get("jobs", "sys", "kube-system")["spec"].get("suspend"), "never the system's"
+
+
+# ---- the published examples of Fluxqueue, unchanged ----
+
+EXAMPLES = Path(os.environ.get("SLUICE_EXAMPLES", ROOT.parent / "shared" / "examples")) / "fluxqueue"
+
+
+def example_files():
+    for file in sorted(EXAMPLES.glob("**/*.yaml")):
+        if all(o["kind"] != "FluxJob" for o in yaml.safe_load_all(file.read_text())):
+            yield pytest.param(file, id=str(file.relative_to(EXAMPLES)))
+
+
+def test_examples_are_there():
+    if not EXAMPLES.is_dir() and not os.environ.get("CI"):
+        pytest.skip("no folder of examples (SLUICE_EXAMPLES)")
+    assert len(list(example_files())) >= 11
+
+
+@pytest.mark.skipif(not EXAMPLES.is_dir() and not os.environ.get("CI"), reason="no folder of examples (SLUICE_EXAMPLES)")
+@pytest.mark.parametrize("file", list(example_files()))
+def test_fluxqueue_example(held, module_cluster, door, file):
+    """As Fluxqueue's users expect: running in seconds under FluxionScheduler, gone after delete."""
+    space = door("compatible")
+    (obj,) = [o for o in yaml.safe_load_all(file.read_text()) if o]
+    obj["metadata"]["namespace"] = space
+    made = module_cluster.admin.create(obj)
+    assert made["metadata"]["labels"]["fluxqueue.seen"] == "yes"
+    count = {"Pod": 1, "Job": obj["spec"].get("parallelism")}.get(obj["kind"]) or obj["spec"].get("replicas")
+    placed = until(
+        lambda: (lambda f: f if len(f) == count else None)([p for p in pods(module_cluster, space) if p["spec"].get("nodeName")]),
+        20, f"{count} pods placed",
+    )  # fmt: skip
+    for p in placed:
+        node = check_released(p, scheduler="FluxionScheduler")
+        assert node in p["metadata"]["labels"]["fluxqueue/fluxion-nodes"].split("__")
+    clean(held, module_cluster, space)
+
+
+# ---- what the webhook did not see ----
+
+
+def hold_space(cluster, space, mode="true"):
+    cluster.admin.patch("namespaces", space, {"metadata": {"labels": {"sluice.sh/hold": mode}}}, namespace=None)
+
+
+def test_objects_that_exist_already(held, module_cluster, door, full):
+    """The namespace is switched later: what waits is taken, what runs is left and counted."""
+    space = door(None)
+    admin = module_cluster.admin
+    full(1)
+    admin.create(work.job("runs", pods=1, namespace=space, cpu=4, run=600))
+    (before,) = running(module_cluster, space, 1)
+    admin.create(work.job("waits", pods=2, namespace=space, cpu=2, run=60))
+    admin.create(deployment("web", space, 1))
+    until(lambda: len(pods(module_cluster, space)) == 4, 20, "pods that wait for the default scheduler")
+    hold_space(module_cluster, space)
+    until(lambda: admin.get("jobs", "waits", space)["spec"]["suspend"], 20, "the Job that waits is suspended")
+    until(lambda: state(held, space, "waits") == "waiting", 20, "and queued")
+    template = lambda: admin.get("deployments", "web", space)["spec"]["template"]["spec"]  # noqa: E731
+    until(lambda: template().get("schedulingGates") == [{"name": GATE}], 20, "the Deployment's template is gated")
+    assert not admin.get("jobs", "runs", space)["spec"].get("suspend"), "what runs is left alone"
+    full()
+    found = running(module_cluster, space, 4, timeout=30)
+    for p in found:
+        if p["metadata"]["name"] == before["metadata"]["name"]:
+            assert p["metadata"]["uid"] == before["metadata"]["uid"]
+        else:
+            check_released(p)
+
+
+def test_made_while_the_webhook_was_down(held, module_cluster, door, full):
+    """Nothing is stopped while it is away; what was made meanwhile and waits is held when it is back."""
+    space = door()
+    admin = module_cluster.admin
+    time.sleep(0.5)
+    held.stop()
+    try:
+        begin = time.monotonic()
+        # The naked pod may take the room one of them was to have; then that one is planned anew.
+        job = admin.create(work.job("alone", pods=2, namespace=space, cpu=2, run=60, backoff=6))
+        admin.create(work.pod("naked", cpu=1, namespace=space, run=600))
+        free = door(None)
+        admin.create(work.pod("free", cpu=1, namespace=free, run=600))
+        assert time.monotonic() - begin < 5, "creation goes on"
+        assert not job["spec"].get("suspend")
+        until(lambda: len(pods(module_cluster, space)) == 3, 20, "pods")
+    finally:
+        held.start()
+    until(lambda: admin.get("jobs", "alone", space)["spec"]["suspend"], 20, "suspended by the controller")
+    until(lambda: state(held, space, "alone") == "waiting", 20, "queued")
+    full()
+    found = {p["metadata"]["name"]: p for p in running(module_cluster, space, 3, timeout=40)}
+    found.pop("naked")  # no gate can be added to a pod that exists: the default scheduler has it
+    for p in found.values():
+        check_released(p)
+
+
+class BadHook:
+    """Something else on the webhook's port: slow, or talking nonsense."""
+
+    def __init__(self, port, folder, answer, delay=0.0):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                time.sleep(delay)
+                try:
+                    self.send_response(200)
+                    self.end_headers()
+                    self.wfile.write(answer)
+                except OSError:
+                    pass
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.mark.parametrize("trouble", ["slow", "garbage"])
+def test_webhook_in_trouble(held, module_cluster, door, tmp_path, trouble):
+    """A webhook that sleeps 10 s or answers nonsense under the right certificate: the cluster goes on, nothing
+    that is not ours is stopped, and what was made meanwhile is taken when the daemon is back."""
+    space, free = door(), door(None)
+    admin = module_cluster.admin
+    secret = admin.get("secrets", "sluice-webhook", "sluice-system")["data"]
+    for key in ("tls.crt", "tls.key"):
+        (tmp_path / key).write_bytes(base64.b64decode(secret[key]))
+    held.stop()
+    try:
+        with BadHook(held.hook_port, tmp_path, b'{"kind": "Pod", "response": 7' * 50, delay=10 if trouble == "slow" else 0):
+            begin = time.monotonic()
+            admin.create(work.pod("free", cpu=1, namespace=free, run=600))
+            assert time.monotonic() - begin < 2, "namespaces that are not held do not even notice"
+            job = work.job("late", pods=2, namespace=space, cpu=1, run=60, backoff=6)
+            job["spec"]["parallelism"] = 0  # so that it has no pods when the daemon comes back
+            admin.create(job)
+            assert time.monotonic() - begin < 8, "5 s are the longest anybody waits"
+            running(module_cluster, free, 1)
+    finally:
+        held.start()
+    until(lambda: admin.get("jobs", "late", space)["metadata"].get("annotations", {}).get("sluice.sh/held"), 20, "held")
+    admin.patch("jobs", "late", {"spec": {"parallelism": 2}}, namespace=space)
+    for p in running(module_cluster, space, 2, timeout=30):
+        check_released(p)
+
+
+def test_restart_in_the_middle(held, module_cluster, door, full):
+    """Held, released and running work is known again from the objects alone."""
+    space = door()
+    admin = module_cluster.admin
+    full(2)
+    admin.create(work.job("runs", pods=2, namespace=space, cpu=3, run=600, backoff=6))
+    before = {p["metadata"]["uid"]: check_released(p) for p in running(module_cluster, space, 2)}
+    admin.create(work.job("waits", pods=4, namespace=space, cpu=3, run=600, backoff=6))
+    until(lambda: state(held, space, "waits") == "waiting", 20, "queued")
+    held.kill()
+    held.start()
+    until(lambda: state(held, space, "runs") == "running", 20, "running again")
+    until(lambda: state(held, space, "waits") == "waiting", 20, "waiting again")
+    assert held.jobs(space)["runs"]["bound"] == 2
+    full()
+    found = running(module_cluster, space, 6, timeout=30)
+    assert before.items() <= {p["metadata"]["uid"]: check_released(p) for p in found}.items()
+    clean(held, module_cluster, space)
+
+
+# ---- the scheduler has the last word ----
+
+
+def anti_affinity(name):
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": {"matchLabels": {"app": name}}, "topologyKey": "kubernetes.io/hostname"}]}}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Job"])
+def test_refused_pods_get_another_place(held, module_cluster, door, kind):
+    """Two pods that may not share a node, which Sluice does not know: the default scheduler refuses one."""
+    space = door()
+    if kind == "Job":
+        obj = work.job("apart", pods=2, namespace=space, cpu="10m", run=60, labels={"app": "apart"}, backoff=6)
+    else:
+        obj = deployment("apart", space, 2, cpu="10m")
+    obj["spec"]["template"]["spec"]["affinity"] = anti_affinity("apart")
+    module_cluster.admin.create(obj)
+    found = running(module_cluster, space, 2, timeout=40)
+    assert len({check_released(p) for p in found}) == 2
+    until(lambda: held.metrics()["sluice_pods_refused_total"] > 0, 10, "it was refused first")
+    clean(held, module_cluster, space)
+
+
+def test_handed_over(held, module_cluster, door):
+    """Pods that name Sluice but need what only the default scheduler decides: gated, pinned, bound by that one."""
+    space = door(None)
+    p = work.pod("affine", cpu=1, namespace=space, run=60, scheduler="sluice", labels={"app": "affine"})
+    p["spec"]["affinity"] = anti_affinity("affine")
+    made = module_cluster.admin.create(p)
+    assert made["spec"]["schedulerName"] == "default-scheduler"
+    assert made["spec"]["schedulingGates"] == [{"name": GATE}]
+    job = work.job("spread", pods=2, namespace=space, cpu=1, run=60, scheduler="fluence", labels={"app": "spread"})
+    job["spec"]["template"]["spec"]["topologySpreadConstraints"] = [{
+        "maxSkew": 2, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "spread"}},
+    }]  # fmt: skip
+    module_cluster.admin.create(job)
+    for p in running(module_cluster, space, 3):
+        check_released(p)
