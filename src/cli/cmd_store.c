@@ -241,6 +241,33 @@ static int import(struct work *w, struct slu_error *err)
 	return rc;
 }
 
+/* ---- usage ---- */
+
+static int put_usage(void *arg, const struct slu_store_usage *u)
+{
+	bool *head = arg;
+
+	if (!*head)
+		printf("%-24s %-16s %10s %16s\n", "USER", "QUEUE", "JOBS", "CPU-SECONDS");
+	*head = true;
+	printf("%-24s %-16s %10" PRId64 " %16.3f\n", u->user, *u->queue ? u->queue : "(first)",
+	       u->jobs, (double)u->used / 1000);
+	return 0;
+}
+
+static int usage(struct work *w, struct slu_error *err)
+{
+	slu_cleanup(slu_store_closep) struct slu_store *s = NULL;
+	bool head = false;
+	int rc = open_store(w, SLU_STORE_READONLY, &s, err);
+
+	if (!rc)
+		rc = slu_store_usage(s, put_usage, &head, err);
+	if (!rc && !head && !w->conf->quiet)
+		printf("%s: nobody has used anything yet\n", w->shown);
+	return rc;
+}
+
 /* ---- the command ---- */
 
 static const struct verb {
@@ -248,10 +275,8 @@ static const struct verb {
 	int (*run)(struct work *w, struct slu_error *err);
 	bool file;
 } verbs[] = {
-	{ "check", check, false },
-	{ "migrate", migrate, false },
-	{ "export", export, true },
-	{ "import", import, true },
+	{ "check", check, false },  { "migrate", migrate, false }, { "export", export, true },
+	{ "import", import, true }, { "usage", usage, false },
 };
 
 static int wrongly(const char *text)
@@ -269,7 +294,8 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 		if (!strcmp(verbs[i].name, argv[0]))
 			v = &verbs[i];
 	if (!v)
-		return wrongly("it is check, migrate, export or import; see sluice store --help");
+		return wrongly(
+			"it is check, migrate, export, import or usage; see sluice store --help");
 	if (argc > 1)
 		w.url = argv[1];
 	if (!w.url || !*w.url)
@@ -285,13 +311,14 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 
 const struct slu_command slu_cmd_store = {
 	.name = "store",
-	.args = "check|migrate|export|import [STORE [FILE]]",
-	.summary = "check, upgrade, export or import a store",
+	.args = "check|migrate|export|import|usage [STORE [FILE]]",
+	.summary = "check, upgrade, export or import a store; usage",
 	.details =
 		"check    read every row and prove its check sum; changes nothing\n"
 		"migrate  bring the schema up to date; makes a store that is not there\n"
 		"export   write all rows of one moment as JSON lines to FILE\n"
-		"import   take them into an empty store, all or nothing\n\n"
+		"import   take them into an empty store, all or nothing\n"
+		"usage    what each user has used of each queue, since ever\n\n"
 		"STORE is a file (SQLite) or postgres://...; default: DATABASE_URL. FILE is - (the default)\n"
 		"for standard output and input. The daemon must not run on a store that is imported into.",
 	.option = option,

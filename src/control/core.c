@@ -140,6 +140,7 @@ void slu_core_free(struct slu_core *c)
 	slu_vec_done(&c->fill);
 	slu_queue_free(c->q);
 	slu_qlog_free(c->log);
+	core_store_done(c);
 	slu_inbox_free(c->in);
 	slu_snapshot_unref(c->snap);
 	pthread_mutex_destroy(&c->snap_lock);
@@ -298,7 +299,8 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 	case SLU_REC_LEADER: {
 		struct slu_error err = { 0 };
 
-		if (!c->door && slu_core_lead(c, ((struct slu_rec_leader *)r)->setup, &err) < 0)
+		if (!c->door && !c->own_door &&
+		    slu_core_lead(c, ((struct slu_rec_leader *)r)->setup, &err) < 0)
 			slu_log(SLU_ERROR, "cannot lead", SLU_STR("err", err.text));
 		break;
 	}
@@ -344,25 +346,6 @@ static void send_intents(struct slu_core *c)
 			c->open.p[i]->ticket = ticket;
 }
 
-/* The journal tries on by itself; a person hears once that it does, and once that it succeeded. */
-static void watch_store(struct slu_core *c)
-{
-	struct slu_journal_health h;
-	bool was_bad = c->store > SLU_JOURNAL_OK;
-
-	if (!c->door)
-		return;
-	slu_intents_health(c->door, &h);
-	if (h.state == c->store)
-		return;
-	c->store = h.state;
-	if (h.state == SLU_JOURNAL_OK && was_bad)
-		slu_log(SLU_INFO, "the store takes changes again");
-	else if (h.state > SLU_JOURNAL_OK)
-		slu_log(SLU_ERROR, "the store cannot be written: no gang starts until it can",
-			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", h.why));
-}
-
 int core_schedule(struct slu_core *c, struct slu_error *err)
 {
 	int rc = slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
@@ -378,7 +361,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	int rc;
 
 	set_now(c, now_us);
-	watch_store(c);
+	core_store_watch(c);
 	if (!slu_core_synced(c) || !c->door) {
 		core_snapshot_publish(c);
 		return 0;

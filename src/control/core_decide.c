@@ -80,10 +80,14 @@ static void plan_changed(struct slu_core *c, struct run *r, const struct slu_dec
 				    .cause = slu_cause_name(d->cause) };
 
 	r->planned_s = d->start_s;
+	r->cause = slu_cause_name(d->cause);
+	if (!r->promised_s && d->start_s != SLU_TIME_NONE)
+		r->promised_s = d->start_s;
 	if (!r->gang)
 		return;
-	if (slu_batch_put_plan(slu_intents_batch(c->door), &p) < 0 ||
-	    (r->state == RUN_QUEUED && core_run_keep(c, r, SLU_STORE_WAITING) < 0))
+	if (d->cause != SLU_CAUSE_STARTED)
+		core_group_keep(c, r->g);
+	if (slu_batch_put_plan(slu_intents_batch(c->door), &p) < 0)
 		slu_log(SLU_WARN, "plan not kept", SLU_STR("job", r->g->id.name));
 }
 
@@ -110,12 +114,16 @@ static void decided(struct slu_core *c, const struct slu_decision *d)
 		r->refused = d->kind == SLU_DEC_REFUSED;
 		core_run_reason(r, text);
 		r->g->told_us = 0; /* say it at once */
+		if (r->gang)
+			core_group_keep(c, r->g);
 		slu_log(SLU_INFO, "gang cannot run", SLU_STR("job", r->g->id.name),
 			SLU_STR("ns", r->g->ns), SLU_STR("why", text));
 		break;
 	case SLU_DEC_STATE:
 		r->never = r->refused = false;
 		core_run_reason(r, text);
+		if (r->gang)
+			core_group_keep(c, r->g);
 		break;
 	case SLU_DEC_OVERRUN:
 		slu_log(SLU_INFO, "gang runs longer than it said", SLU_STR("job", r->g->id.name),
@@ -140,65 +148,6 @@ void core_decisions(struct slu_core *c)
 }
 
 /* ---- intents ---- */
-
-static int keep(struct slu_core *c, const struct group *g, const struct run *r, uint64_t id,
-		enum slu_store_job_state state, const char *cause)
-{
-	bool planned = r && r->planned_s != SLU_TIME_NONE;
-	struct slu_store_job j = { .id = id,
-				   .key = g->key,
-				   .space = g->ns,
-				   .name = g->id.name,
-				   .object = "",
-				   .kind = "",
-				   .user = g->user,
-				   .queue = g->wish.queue,
-				   .priority = g->wish.priority,
-				   .first_seen_us = g->first_seen_us,
-				   .state = state,
-				   .size = g->wish.min,
-				   .min_size = g->wish.min,
-				   .max_size = g->wish.max,
-				   .current_size = g->pod.n,
-				   .limit_s = g->wish.duration_s,
-				   .begin_s = g->wish.begin_s,
-				   .planned_s = planned ? r->planned_s : 0,
-				   .start_s = r ? r->start_s : 0,
-				   .cause = cause,
-				   .spec = "{}" };
-
-	return slu_batch_put_job(slu_intents_batch(c->door), &j);
-}
-
-int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state)
-{
-	if (state == SLU_STORE_WAITING && r->g->held)
-		state = SLU_STORE_HELD;
-	return keep(c, r->g, r, r->id, state, "");
-}
-
-void core_group_keep(struct slu_core *c, struct group *g)
-{
-	int rc = 0;
-
-	if (!c->door)
-		return;
-	for (uint32_t i = 0; i < g->run.n; i++)
-		if (g->run.p[i]->gang) {
-			if (g->run.p[i]->state == RUN_QUEUED)
-				rc = core_run_keep(c, g->run.p[i], SLU_STORE_WAITING);
-			goto out;
-		}
-	if (!g->reuse)
-		g->reuse = ++c->next_job;
-	rc = keep(c, g, NULL, g->reuse,
-		  g->cancelled || g->held ? SLU_STORE_HELD : SLU_STORE_GATHERING,
-		  g->cancelled ? CORE_CAUSE_CANCELLED : "");
-	g->kept = true;
-out:
-	if (rc < 0)
-		slu_log(SLU_WARN, "job not kept", SLU_STR("job", g->id.name));
-}
 
 void core_run_intend(struct slu_core *c, struct run *r)
 {
@@ -261,7 +210,7 @@ void core_place_durable(struct slu_core *c)
 	for (uint32_t i = 0; i < c->open.n; i++) {
 		struct run *r = c->open.p[i];
 
-		if (r->ticket == UINT64_MAX || !slu_intents_durable(c->door, r->ticket)) {
+		if (!core_may_place(c, r)) {
 			c->open.p[kept++] = r;
 			continue;
 		}

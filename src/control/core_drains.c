@@ -44,6 +44,12 @@ static void keep(struct slu_core *c, struct node *n, bool drain)
 		slu_log(SLU_WARN, "drain not kept", SLU_STR("node", n->name));
 }
 
+void core_drain_keep(struct slu_core *c, struct node *n)
+{
+	if (n->drain_id)
+		keep(c, n, true);
+}
+
 int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_error *err)
 {
 	struct node *n = node_of(slu_table_finds(&c->nodes, name));

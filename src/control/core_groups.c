@@ -272,6 +272,7 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 	struct run *r = p->run;
 	uint64_t id = r ? r->id : 0;
 
+	core_pod_unkeep(c, p);
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		if (g->pod.p[i] == p) {
 			memmove(&g->pod.p[i], &g->pod.p[i + 1], (--g->pod.n - i) * sizeof p);
@@ -785,11 +786,10 @@ static void settle(struct slu_core *c, struct group *g)
 		if (g->run.p[i]->state == RUN_QUEUED && !g->run.p[i]->want.n)
 			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
 	if (!g->pod.n) {
-		if (g->run.n)
-			return;
-		if (g->kept && slu_batch_del_job(slu_intents_batch(c->door), g->reuse) < 0)
-			slu_log(SLU_WARN, "job not removed", SLU_STR("job", g->id.name));
-		core_group_free(c, g);
+		if (!g->run.n) {
+			core_group_unkeep(c, g);
+			core_group_free(c, g);
+		}
 		return;
 	}
 	yield_to_bound(c, g);
@@ -808,6 +808,7 @@ static void settle(struct slu_core *c, struct group *g)
 		follow(c, g);
 	else
 		gather(c, g);
+	core_group_keep(c, g);
 }
 
 void core_group_settle(struct slu_core *c, uint32_t i)

@@ -92,6 +92,7 @@ struct pod {
 	bool foreign;       /* booked as foreign work */
 	uint32_t said_size; /* on its own labels; 0: nothing */
 	bool told;          /* PodScheduled=False was written */
+	bool kept;          /* has a row in the store */
 	int64_t met_us;     /* since when it waits for its controllers to be seen; 0: it does not */
 	bool refused;       /* by its scheduler, on the node it was released to */
 	int64_t released_us; /* released, but its scheduler has not bound it yet; 0: not so */
@@ -144,7 +145,10 @@ struct run {
 	bool overdue;             /* was ended for running too long */
 	struct slu_nodeset *near; /* a follower that must be close to its gang; NULL */
 	/* what people are told */
-	int64_t planned_s; /* SLU_TIME_NONE */
+	int64_t planned_s;  /* SLU_TIME_NONE */
+	int64_t promised_s; /* the first promise; 0: none */
+	const char *cause;  /* of the present plan; "" */
+	int64_t used;       /* millicore seconds of slots that were given back */
 	bool never, refused;
 	char *reason;
 };
@@ -160,10 +164,10 @@ struct group {
 	SLU_VEC(struct run *) run;
 	SLU_VEC(struct held *) owned; /* held objects its members come from */
 	int64_t first_seen_us;
-	uint64_t job;   /* id of the gang's run, also when it is over */
-	uint64_t reuse; /* id a store remembers for the gang; 0: take a new one */
-	bool kept;      /* the store has it although it has no run (gathering, cancelled) */
-	char *owner;    /* uid of the controller of its members; NULL */
+	uint64_t job;            /* id of the gang's run, also when it is over */
+	uint64_t reuse;          /* id a store remembers for the gang; 0: take a new one */
+	uint64_t kept, kept_sum; /* id of its row in the store (0: none), and what is in it */
+	char *owner;             /* uid of the controller of its members; NULL */
 	bool dirty;
 	bool held, cancelled;
 	uint32_t ended_ok, ended_bad;
@@ -223,7 +227,12 @@ struct slu_core {
 	const struct slu_config *cfg;
 	struct slu_intents *door, *own_door; /* own: made by slu_core_lead() */
 	enum slu_journal_state store;        /* as last logged */
-	enum slu_journal_state snap_store;   /* as in the last picture */
+	char store_why[SLU_ERROR_MAX];       /* what is wrong with it; "" */
+	struct slu_journal_health store_health;
+	struct slu_journal_setup lead; /* own copies */
+	bool store_waits;   /* it could not be read, and nothing is decided before it is */
+	bool store_rewrite; /* it knows less than we do */
+	enum slu_journal_state snap_store; /* as in the last picture */
 	struct slu_inbox *in, *out;
 	struct slu_queue *q;
 	struct slu_qlog *log; /* stands in front of the queue */
@@ -324,6 +333,7 @@ void core_log_flush(struct slu_core *c, bool all);
 int core_node_drain(struct slu_core *c, struct node *n, bool drain); /* tell the queue */
 int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_error *err);
 int core_drain_recall(struct slu_core *c, const struct slu_store_span *s); /* from the store */
+void core_drain_keep(struct slu_core *c, struct node *n); /* in the store, if it is drained */
 void core_drain_back(struct slu_core *c, struct node *n); /* the node is (again) in the machine */
 
 /* One look at the plan; what it decided is carried out. */
@@ -415,9 +425,6 @@ void core_evict(struct slu_core *c, const struct pod *p);
 void core_deadlines(struct slu_core *c); /* end what runs too long, where told to */
 /* The run is over: whatever was intended is settled. */
 void core_run_close(struct slu_core *c, struct run *r);
-int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
-/* A group without a run: its place in the order outlives us, too. */
-void core_group_keep(struct slu_core *c, struct group *g);
 
 /* core_held.c */
 void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone);
@@ -447,7 +454,25 @@ const char *core_held_place(struct slu_core *c, const struct group *g, const str
 /* core_held_view.c */
 void core_held_report(struct slu_core *c);
 
+/* core_store.c */
+void core_store_watch(struct slu_core *c);
+/* Its intent is durable, or the settings say not to wait for a store that is away. */
+bool core_may_place(const struct slu_core *c, const struct run *r);
+/* In words; `buf` is used if need be. */
+const char *core_store_text(const struct slu_core *c, char *buf, size_t n);
+void core_store_rewrite(struct slu_core *c); /* everything, in place of what is there */
+void core_store_done(struct slu_core *c);
+
+/* core_keep.c: rows of the store */
+int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
+void core_group_keep(struct slu_core *c, struct group *g); /* what changed since the last time */
+int core_group_keep_anew(struct slu_core *c, struct group *g);
+void core_group_unkeep(struct slu_core *c, struct group *g); /* it is gone */
+void core_pod_unkeep(struct slu_core *c, struct pod *p);
+void core_used(struct slu_core *c, struct run *r, const struct slot *s); /* a slot is given back */
+
 /* core_recover.c */
+int core_recover(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err);
 void core_recall(struct slu_core *c, struct group *g); /* what the store knows of a new group */
 /* When it started, as it was promised to others; `otherwise_s`: the store does not say. */
 int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s);

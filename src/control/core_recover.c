@@ -147,7 +147,7 @@ static int read_last_event(void *arg, uint64_t seq)
 	return 0;
 }
 
-static int recover(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err)
+int core_recover(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err)
 {
 	struct loading l = { .c = c };
 	struct slu_store_reader r = { .job = read_job,
@@ -161,33 +161,9 @@ static int recover(struct slu_core *c, const struct slu_journal_setup *setup, st
 	slu_map_done(&l.evicts);
 	if (!rc)
 		slu_log(SLU_INFO, "store read", SLU_I64("jobs", c->known.n));
+	else
+		core_forget(c); /* half a memory is none */
 	return rc;
-}
-
-int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err)
-{
-	int rc = 0;
-
-	if (strcmp(setup->url, "memory:"))
-		rc = recover(c, setup, err);
-	if (rc < 0 && rc != -EAGAIN)
-		return slu_fail_prefix(err, rc, "store.url (--store)");
-	if (rc < 0) {
-		slu_log(SLU_WARN, "store not read", SLU_STR("err", err->text));
-		c->log_seq = SLU_MAX(c->log_seq, c->next_job); /* above what is in it */
-	}
-	rc = slu_intents_new(setup, &c->own_door, err);
-	if (rc < 0)
-		return rc;
-	c->door = c->own_door;
-	rc = core_log_begin(c, err);
-	if (rc < 0)
-		return rc;
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
-	     e = slu_table_next(&c->groups, e))
-		core_recall(c, group_of(e)); /* seen while standing by */
-	slu_log(SLU_INFO, "leading", SLU_I64("term", setup->term));
-	return 0;
 }
 
 void core_recall(struct slu_core *c, struct group *g)
@@ -198,10 +174,12 @@ void core_recall(struct slu_core *c, struct group *g)
 		return;
 	m->met = true;
 	g->first_seen_us = m->first_seen_us;
-	g->reuse = m->job;
-	g->kept = m->state == SLU_STORE_GATHERING || m->state == SLU_STORE_HELD;
+	g->reuse = g->kept = m->job;
 	g->held = m->state == SLU_STORE_HELD && !m->cancelled;
 	g->cancelled = m->cancelled;
+	/* Members may have gone meanwhile; those that are there are noted again. */
+	if (c->door && slu_batch_del_pods(slu_intents_batch(c->door), m->job) < 0)
+		slu_log(SLU_WARN, "members not removed from the store", SLU_STR("job", g->id.name));
 }
 
 int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s)
@@ -366,4 +344,8 @@ void core_forget(struct slu_core *c)
 	}
 	slu_table_done(&c->meant);
 	slu_vec_done(&c->left);
+	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
+	     e = slu_table_next(&c->nodes, e))
+		if (!node_of(e)->drained)
+			node_of(e)->drain_id = 0;
 }

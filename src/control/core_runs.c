@@ -11,7 +11,7 @@ struct run *core_run_new(struct slu_core *c, struct group *g, bool gang)
 		return NULL;
 	r->id = gang && g->reuse ? g->reuse : ++c->next_job;
 	if (gang)
-		g->reuse = g->kept = 0;
+		g->reuse = 0;
 	r->g = g;
 	r->gang = gang;
 	r->planned_s = SLU_TIME_NONE;
@@ -145,8 +145,6 @@ int core_run_submit(struct slu_core *c, struct run *r)
 	ev.spec = &a.spec;
 	rc = core_apply(c, &ev);
 	asked_done(&a);
-	if (!rc && r->gang && core_run_keep(c, r, SLU_STORE_WAITING) < 0)
-		slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
 	if (!rc)
 		r->submitted = true;
 	return rc;
@@ -199,6 +197,9 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 	if (r->submitted)
 		core_apply(c, &ev);
 	core_run_close(c, r);
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		core_used(c, r, &r->slot.p[i]);
+	res.usage = r->used;
 	if (r->gang && r->state != RUN_QUEUED) {
 		c->count.gangs_ended++;
 		slu_log(SLU_INFO, "gang ended", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns),
@@ -206,8 +207,8 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 		if (slu_batch_put_result(slu_intents_batch(c->door), &res) < 0)
 			slu_log(SLU_WARN, "result not kept", SLU_STR("job", g->id.name));
 	}
-	if (r->gang && slu_batch_del_job(slu_intents_batch(c->door), r->id) < 0)
-		slu_log(SLU_WARN, "job not removed from the store", SLU_STR("job", g->id.name));
+	if (r->gang)
+		core_group_unkeep(c, g);
 	core_run_free(c, r);
 	core_group_dirty(c, g);
 }
@@ -233,6 +234,7 @@ void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i)
 	};
 	struct group *g = r->g;
 
+	core_used(c, r, &s);
 	if (s.pod) {
 		s.pod->run = NULL;
 		core_node_leave(c, s.pod);

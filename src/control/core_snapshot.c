@@ -177,33 +177,18 @@ static int by_name(const void *a, const void *b)
 		      ((const struct slu_snap_node *)b)->name);
 }
 
-static const char *trouble(struct slu_snapshot *s, const char *why)
-{
-	struct slu_buf b = SLU_BUF_INIT(1024);
-	const char *t;
-
-	slu_buf_printf(&b, "cannot be written, no gang starts until it can: %s", why);
-	t = text(s, slu_buf_str(&b));
-	slu_buf_done(&b);
-	return *t ? t : "cannot be written";
-}
-
 static void fill(struct slu_core *c, struct slu_snapshot *s)
 {
-	struct slu_journal_health h;
+	char why[SLU_ERROR_MAX + 100];
 
 	s->at_us = c->now_us;
 	s->synced = slu_core_synced(c);
 	s->leader = c->door;
-	s->store = "standing by";
-	s->store_ok = true;
-	if (c->door) {
-		slu_intents_health(c->door, &h);
-		s->store_ok = c->store == SLU_JOURNAL_OK;
-		s->store = s->store_ok                        ? "ok"
-			   : c->store == SLU_JOURNAL_STARTING ? "starting"
-							      : trouble(s, h.why);
-	}
+	s->store = text(s, core_store_text(c, why, sizeof why));
+	s->store_ok = c->door ? c->store == SLU_JOURNAL_OK : !c->store_waits && !*c->store_why;
+	s->store_waiting = c->store_health.waiting;
+	s->store_commits = c->store_health.commits;
+	s->store_failures = c->store_health.failures;
 	s->pods = c->pods.n;
 	s->groups = c->groups.n;
 	s->count = c->count;

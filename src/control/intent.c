@@ -2,6 +2,8 @@
 
 #include "base/crash.h"
 
+#define OPEN_MAX 50000u /* operations of a batch that waits for room in the line */
+
 struct slu_intents {
 	struct slu_journal *journal; /* NULL: the cluster is the only memory */
 	struct slu_batch *batch;
@@ -117,6 +119,12 @@ int slu_intents_send(struct slu_intents *d, uint64_t *ticket)
 	struct slu_journal_health h;
 	slu_journal_health(d->journal, &h);
 	if (h.state == SLU_JOURNAL_FENCED || h.state == SLU_JOURNAL_BROKEN || h.waiting >= 4000) {
+		if (slu_batch_size(d->batch) > OPEN_MAX) {
+			slu_batch_free(d->batch);
+			d->batch = next;
+			next = NULL;
+			slu_journal_lost(d->journal, true);
+		}
 		slu_batch_free(next);
 		return h.state == SLU_JOURNAL_FENCED   ? -ESTALE
 		       : h.state == SLU_JOURNAL_BROKEN ? -EIO
@@ -132,6 +140,12 @@ int slu_intents_send(struct slu_intents *d, uint64_t *ticket)
 	}
 	*ticket = d->last;
 	return 0;
+}
+
+void slu_intents_lost(struct slu_intents *d, bool lost)
+{
+	if (d->journal)
+		slu_journal_lost(d->journal, lost);
 }
 
 bool slu_intents_durable(const struct slu_intents *d, uint64_t ticket)

@@ -49,6 +49,9 @@ int SLU_MUST_CHECK slu_intent_settle(struct slu_intents *d, uint64_t intent, uin
  * one before.  0; -EAGAIN: the line is full, the batch stays open and goes with the next send;
  * -ESTALE: fenced; -EIO: the store needs a person; -ENOMEM. */
 int SLU_MUST_CHECK slu_intents_send(struct slu_intents *d, uint64_t *ticket);
+/* Batches were dropped because the store was away for too long: note it, or forget it once
+ * everything has been written anew. */
+void slu_intents_lost(struct slu_intents *d, bool lost);
 bool slu_intents_durable(const struct slu_intents *d, uint64_t ticket);
 /* Of the journal; state OK without one. */
 void slu_intents_health(struct slu_intents *d, struct slu_journal_health *out);

@@ -54,9 +54,11 @@ struct slu_snapshot {
 	_Atomic uint32_t refs;
 	int64_t at_us;
 	bool synced;
-	bool leader;       /* decides; otherwise it stands by */
-	const char *store; /* "ok" or what is wrong */
-	bool store_ok;     /* also while it stands by: it needs none */
+	bool leader;            /* decides; otherwise it stands by */
+	const char *store;      /* "ok" or what is wrong */
+	bool store_ok;          /* also while it stands by: it needs none */
+	uint32_t store_waiting; /* batches not yet durable */
+	uint64_t store_commits, store_failures;
 	struct slu_snap_job *job;
 	uint32_t n_jobs;
 	struct slu_snap_node *node;

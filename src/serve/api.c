@@ -37,10 +37,14 @@ static void health(struct slu_api *a, struct slu_exchange *x, bool ready)
 	bool good;
 
 	slu_feed_stats(a->s.feed, &f);
-	good = !ready || (s && s->synced && s->store_ok);
+	good = !ready || (s && s->synced);
+	/* A store that is away is no reason to take the webhook out of service or to restart. */
 	slu_http_reply_text(x, good ? 200 : 503, "%s\nmirror: %s\nstore: %s\nwatch: %s\n",
-			    good ? "ok" : "not ready", s && s->synced ? "complete" : "filling",
-			    s ? s->store : "starting", *f.trouble ? f.trouble : "ok");
+			    !good               ? "not ready"
+			    : !s || s->store_ok ? "ok"
+						: "degraded",
+			    s && s->synced ? "complete" : "filling", s ? s->store : "starting",
+			    *f.trouble ? f.trouble : "ok");
 	slu_snapshot_unref(s);
 }
 

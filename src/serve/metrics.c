@@ -138,6 +138,12 @@ static void from_core(const struct slu_snapshot *s, struct slu_buf *b)
 	one(b, "sluice_leader", "gauge", "1 while this replica decides.", s->leader);
 	one(b, "sluice_store_up", "gauge", "1 while the store takes changes.",
 	    !strcmp(s->store, "ok"));
+	one(b, "sluice_store_waiting", "gauge", "Batches of changes that are not durable yet.",
+	    s->store_waiting);
+	one(b, "sluice_store_commits_total", "counter", "Transactions of the store.",
+	    (double)s->store_commits);
+	one(b, "sluice_store_failures_total", "counter", "Transactions that failed.",
+	    (double)s->store_failures);
 }
 
 static void from_io(const struct slu_metrics_from *f, struct slu_buf *b)

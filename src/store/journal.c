@@ -23,6 +23,7 @@ struct slu_journal {
 	uint32_t head, n, cap;
 	uint64_t last_ticket;
 	bool stop;
+	int64_t began_ns; /* of the transaction under way; 0 */
 	struct slu_journal_health health;
 
 	_Atomic uint64_t durable;
@@ -86,6 +87,7 @@ static void publish(struct slu_journal *j, int rc, const struct slu_error *err)
 {
 	pthread_mutex_lock(&j->lock);
 	j->health.state = state_of(rc);
+	j->began_ns = 0;
 	snprintf(j->health.why, sizeof j->health.why, "%s", rc ? err->text : "");
 	if (rc)
 		j->health.failures++;
@@ -103,6 +105,7 @@ static uint32_t next_group(struct slu_journal *j, struct slu_batch **group)
 	while (!j->n && !j->stop)
 		pthread_cond_wait(&j->more, &j->lock);
 	n = SLU_MIN(j->n, (uint32_t)GROUP_MAX);
+	j->began_ns = n ? now_ns() : 0;
 	for (uint32_t i = 0; i < n; i++)
 		group[i] = j->line[(j->head + i) % j->cap];
 	pthread_mutex_unlock(&j->lock);
@@ -302,6 +305,7 @@ void slu_journal_health(struct slu_journal *j, struct slu_journal_health *out)
 	pthread_mutex_lock(&j->lock);
 	*out = j->health;
 	out->waiting = j->n;
+	out->busy_ns = j->began_ns ? now_ns() - j->began_ns : 0;
 	pthread_mutex_unlock(&j->lock);
 }
 

@@ -29,6 +29,7 @@ struct slu_journal_health {
 	uint32_t waiting;        /* batches not yet durable */
 	uint64_t commits, ops, failures;
 	int64_t last_commit_ns; /* how long the last transaction took */
+	int64_t busy_ns;        /* how long the one under way has been; 0: none is */
 	bool lost; /* batches were dropped: write everything anew once the state is OK */
 };
 

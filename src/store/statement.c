@@ -68,6 +68,13 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 	[ST_DEL_JOB] = { "DELETE FROM jobs WHERE id = $1" },
 	[ST_DEL_JOB_PODS] = { "DELETE FROM pods WHERE job = $1" },
 	[ST_DEL_JOB_PLANS] = { "DELETE FROM plans WHERE job = $1" },
+	[ST_CLEAR_OPEN_PODS] = { "DELETE FROM intent_pods WHERE intent IN"
+				 " (SELECT id FROM intents WHERE state = 0)" },
+	[ST_CLEAR_OPEN] = { "DELETE FROM intents WHERE state = 0" },
+	[ST_CLEAR_PODS] = { "DELETE FROM pods" },
+	[ST_CLEAR_PLANS] = { "DELETE FROM plans" },
+	[ST_CLEAR_SPANS] = { "DELETE FROM spans" },
+	[ST_CLEAR_JOBS] = { "DELETE FROM jobs" },
 	[ST_ALL_JOBS] = { "SELECT " JOB_COLUMNS " FROM jobs ORDER BY id" },
 	[ST_ALL_PODS] = { "SELECT " POD_COLUMNS " FROM pods ORDER BY job, uid",
 			  "SELECT " POD_COLUMNS " FROM pods ORDER BY job, uid COLLATE \"C\"" },
@@ -96,6 +103,9 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 	[ST_RESULTS_AFTER] = { "SELECT " RESULT_COLUMNS " FROM results WHERE end_s > $1"
 			       " ORDER BY end_s, job" },
 	[ST_LOG_BEGIN] = { "SELECT COALESCE(MAX(seq), 0) FROM events WHERE kind = 1 AND at_us <= $1" },
+	[ST_USAGE] = { "SELECT user, queue, jobs, used FROM usage ORDER BY user, queue",
+		       "SELECT \"user\", queue, jobs, used FROM usage"
+		       " ORDER BY \"user\" COLLATE \"C\", queue COLLATE \"C\"" },
 	[ST_LAST_EVENT] = { "SELECT COALESCE(MAX(seq), 0) FROM events" },
 	[ST_FENCE] = { "UPDATE meta SET commits = commits + 1 WHERE one = 1 AND term = $1" },
 	[ST_TAKE_TERM] = { "UPDATE meta SET term = $1, holder = $2"

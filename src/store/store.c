@@ -206,7 +206,7 @@ static int add(struct slu_batch *b, enum slu_store_stmt stmt, const struct slu_s
 	       uint32_t n, bool sum)
 {
 	uint32_t total = n + (sum ? 1 : 0);
-	struct slu_sql_val *copy = slu_arena_alloc(&b->mem, total * sizeof *copy);
+	struct slu_sql_val *copy = slu_arena_alloc(&b->mem, (total + 1) * sizeof *copy);
 
 	if (!copy)
 		return -ENOMEM;
@@ -325,6 +325,28 @@ int slu_batch_del_job(struct slu_batch *b, uint64_t id)
 	if (rc < 0)
 		b->ops.n = n;
 	return rc;
+}
+
+int slu_batch_del_pods(struct slu_batch *b, uint64_t job)
+{
+	const struct slu_sql_val v = I(job);
+
+	return add(b, ST_DEL_JOB_PODS, &v, 1, false);
+}
+
+int slu_batch_clear(struct slu_batch *b)
+{
+	static const enum slu_store_stmt stmt[] = { ST_CLEAR_OPEN_PODS, ST_CLEAR_OPEN,
+						    ST_CLEAR_PODS,      ST_CLEAR_PLANS,
+						    ST_CLEAR_SPANS,     ST_CLEAR_JOBS };
+	uint32_t n = b->ops.n;
+
+	for (size_t i = 0; i < SLU_LEN(stmt); i++)
+		if (add(b, stmt[i], NULL, 0, false) < 0) {
+			b->ops.n = n;
+			return -ENOMEM;
+		}
+	return 0;
 }
 
 static int commit_ops(struct slu_sql *q, int64_t term, struct slu_batch *const *b, uint32_t n,
@@ -579,6 +601,25 @@ int slu_store_results(struct slu_store *s, int64_t ended_after_s, slu_store_resu
 	struct results p = { fn, arg };
 
 	return s->q->ops->query(s->q, ST_RESULTS_AFTER, &v, 1, load_result, &p, NULL, err);
+}
+
+struct usages {
+	slu_store_usage_fn *fn;
+	void *arg;
+};
+
+static int load_usage(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	struct usages *u = arg;
+
+	return u->fn(u->arg, &(struct slu_store_usage){ v[0].p, v[1].p, v[2].i, v[3].i });
+}
+
+int slu_store_usage(struct slu_store *s, slu_store_usage_fn *fn, void *arg, struct slu_error *err)
+{
+	struct usages u = { fn, arg };
+
+	return s->q->ops->query(s->q, ST_USAGE, NULL, 0, load_usage, &u, NULL, err);
 }
 
 int slu_store_log_begin(struct slu_store *s, int64_t at_us, uint64_t *seq, struct slu_error *err)

@@ -161,6 +161,10 @@ int slu_batch_del_span(struct slu_batch *b, uint64_t id);
 /* The job with its pods and plans; intents and results stay as history. */
 int slu_batch_del_job(struct slu_batch *b, uint64_t id);
 
+int slu_batch_del_pods(struct slu_batch *b, uint64_t job);
+/* Everything that is needed to go on: jobs, pods, plans, spans, open intents.  History stays. */
+int slu_batch_clear(struct slu_batch *b);
+
 /* All batches in one durable transaction, or nothing.  `term` 0 = not fenced (tools). */
 int slu_store_commit(struct slu_store *s, int64_t term, struct slu_batch *const *b, uint32_t n,
 		     struct slu_error *err);
@@ -193,6 +197,13 @@ int slu_store_plans(struct slu_store *s, uint64_t job, slu_store_plan_fn *fn, vo
 		    struct slu_error *err);
 int slu_store_results(struct slu_store *s, int64_t ended_after_s, slu_store_result_fn *fn,
 		      void *arg, struct slu_error *err);
+struct slu_store_usage {
+	const char *user, *queue;
+	int64_t jobs, used; /* millicore seconds */
+};
+typedef int slu_store_usage_fn(void *arg, const struct slu_store_usage *u);
+/* Per user and queue, also of jobs whose results are no longer kept. */
+int slu_store_usage(struct slu_store *s, slu_store_usage_fn *fn, void *arg, struct slu_error *err);
 /* Number of the last row up to `at_us` that begins a log; 0: none. */
 int slu_store_log_begin(struct slu_store *s, int64_t at_us, uint64_t *seq, struct slu_error *err);
 /* Highest event number, 0 if none. */

@@ -116,9 +116,17 @@ fails(1, "the file is damaged (database disk image is malformed); move it away",
 (DIR / "noise.db").write_bytes(b"not a database, whatever its name says\n" * 200)
 fails(1, "move it away", "check", "noise.db")
 
+# ---- usage
+for store in ("a.db", PG):
+    rc, out, err = run("usage", store)
+    shown = [line.split() for line in out.decode().splitlines()]
+    ok(shown[1:] == [["Ada", "batch", "3", "0.012"], ["Zoë", "(first)", "1", "0.005"], ["ada", "Batch", "1", "0.002"], ["ada", "batch", "1", "0.002"]], "usage per user and queue", (out, err))
+
 # ---- migrate
 rc, out, err = run("migrate", "new.db")
 ok(rc == 0 and out == b"new.db: made, schema 1\n", "migrate makes a store", (rc, out, err))
+rc, out, err = run("usage", "new.db")
+ok(rc == 0 and b"nobody has used anything yet" in out, "usage of nothing", (out, err))
 rc, out, err = run("migrate", "new.db")
 ok(rc == 0 and b"nothing to do" in out, "and does nothing the second time", (rc, out, err))
 with sqlite3.connect(DIR / "newer.db") as db:
@@ -163,7 +171,7 @@ for what, says, data in (
 rc, out, err = run("export", "half.db")
 ok(rc == 0 and out == text([{**ROWS[0], "cluster": ""}]), "and nothing of them stays", out)
 
-fails(2, "check, migrate, export or import", "repair", "a.db")
+fails(2, "check, migrate, export, import or usage", "repair", "a.db")
 fails(2, "which store?", "check")
 fails(2, "only export and import take a file", "check", "a.db", "b.db")
 fails(2, "too few arguments")
