@@ -10,10 +10,10 @@
 
 /* Kinds that must have been listed before the first decision. */
 static const enum slu_kkind needed[] = {
-	SLU_KIND_NODE,          SLU_KIND_POD,         SLU_KIND_JOB,           SLU_KIND_REPLICASET,
-	SLU_KIND_STATEFULSET,   SLU_KIND_PODGROUP_X,  SLU_KIND_PODGROUP_SIGS, SLU_KIND_PODGROUP,
-	SLU_KIND_PVC,           SLU_KIND_PV,          SLU_KIND_DEPLOYMENT,    SLU_KIND_NAMESPACE,
-	SLU_KIND_PRIORITYCLASS, SLU_KIND_STORAGECLASS
+	SLU_KIND_NODE,          SLU_KIND_POD,          SLU_KIND_JOB,           SLU_KIND_REPLICASET,
+	SLU_KIND_STATEFULSET,   SLU_KIND_PODGROUP_X,   SLU_KIND_PODGROUP_SIGS, SLU_KIND_PODGROUP,
+	SLU_KIND_PVC,           SLU_KIND_PV,           SLU_KIND_DEPLOYMENT,    SLU_KIND_NAMESPACE,
+	SLU_KIND_PRIORITYCLASS, SLU_KIND_STORAGECLASS, SLU_KIND_FLUXJOB
 };
 
 void core_write(struct slu_core *c, const struct slu_rec_write *like)
@@ -22,6 +22,10 @@ void core_write(struct slu_core *c, const struct slu_rec_write *like)
 
 	if (!c->door)
 		return; /* a standby says nothing */
+	if (like->kind == SLU_KIND_POD && like->uid && core_phantom_is(like->uid)) {
+		core_phantom_write(c, like);
+		return;
+	}
 	w = slu_rec_write_new(like);
 	if (w && slu_inbox_put_answer(c->out, &w->base) == 0) {
 		c->count.writes[like->verb]++;
@@ -138,6 +142,7 @@ void slu_core_free(struct slu_core *c)
 	slu_vec_done(&c->viewer);
 	core_resize_done(c);
 	slu_vec_done(&c->fill);
+	core_fluxjobs_done(c);
 	slu_queue_free(c->q);
 	slu_qlog_free(c->log);
 	core_store_done(c);
@@ -187,6 +192,9 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		core_owner_changed(c, obj, gone);
 		core_held_owner(c, obj, gone);
 		break;
+	case SLU_KIND_FLUXJOB:
+		core_fluxjob_changed(c, obj, gone);
+		break;
 	default:
 		core_thing_changed(c, obj, gone);
 	}
@@ -208,10 +216,12 @@ struct group *core_group_named(struct slu_core *c, const char *ns, const char *n
 int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err)
 {
 	struct group *g = core_group_named(c, a->ns, a->name);
+	bool was;
 	int n = 0;
 
 	if (!g)
 		return slu_fail(err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
+	was = g->cancelled;
 	if (a->what == SLU_ASK_CANCEL)
 		g->cancelled = true;
 	else
@@ -235,6 +245,10 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	g->told_text = NULL;
 	core_group_keep(c, g);
 	core_group_dirty(c, g);
+	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
+		g->cancelled = was;
+	if (g->cancelled != was)
+		core_cancel_note(c, g);
 	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
 		slu_fail(err, 0, "%s runs already; delete its object to end it", a->name);
 	else
@@ -286,6 +300,8 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 				    ((struct slu_rec_object *)r)->gone);
 		break;
 	case SLU_REC_SYNCED:
+		if (((struct slu_rec_synced *)r)->kind == SLU_KIND_FLUXJOB)
+			core_fluxjob_synced(c, ((struct slu_rec_synced *)r)->absent);
 		c->synced |= 1u << ((struct slu_rec_synced *)r)->kind;
 		if (slu_core_synced(c))
 			slu_log(SLU_INFO, "mirror complete", SLU_I64("nodes", c->nodes.n),
@@ -385,10 +401,12 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	core_elastic(c);
 	send_intents(c);
 	core_place_durable(c);
+	core_phantoms_place(c);
 	core_deadlines(c);
 	core_undo_again(c);
 	core_held_watch(c);
 	core_held_report(c);
+	core_fluxjobs(c);
 	core_status(c);
 	core_audit(c);
 	core_census_settle(c);
@@ -416,6 +434,7 @@ int64_t slu_core_wake_us(const struct slu_core *c)
 	at = SLU_MIN(at, core_members_wake_us(c));
 	at = SLU_MIN(at, c->next_undo_us);
 	at = SLU_MIN(at, c->next_held_us);
+	at = SLU_MIN(at, c->flux.next_us);
 	if (c->groups.n)
 		at = SLU_MIN(at, c->next_status_us);
 	return at;

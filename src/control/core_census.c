@@ -26,7 +26,9 @@ static const struct slu_kobj *held_of(struct slu_entry *e, int k)
 {
 	if (k == 0)
 		return node_of(e)->k ? &node_of(e)->k->o : NULL;
-	return slu_kpod_ended(pod_of(e)->k) ? NULL : &pod_of(e)->k->o;
+	return slu_kpod_ended(pod_of(e)->k) || core_phantom_is(pod_of(e)->k->o.meta.uid)
+		       ? NULL
+		       : &pod_of(e)->k->o;
 }
 
 static struct slu_entry *next_held(struct slu_core *c, int k, struct slu_entry *e,

@@ -56,6 +56,7 @@ static struct group *group_new(struct slu_core *c, struct pod *p,
 	g->owner = o ? slu_strdup(o->uid) : NULL;
 	g->id = *id;
 	g->first_seen_us = core_first_seen(c, src);
+	g->cancelled = core_cancel_noted(src);
 	g->user = slu_strdup(user && *user ? user : m->ns);
 	g->told_start_s = SLU_TIME_NONE;
 	if (!g->key || !g->ns || !g->user || !g->scheduler ||

@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "control/core.h"
+#include "control/fluxjob.h"
 #include "control/group.h"
 #include "control/held.h"
 #include "control/predicate.h"
@@ -223,6 +224,35 @@ struct resize {
 	char text[256]; /* what it did, once the server says yes */
 };
 
+/* A slot of a user's FluxJob was given a node ("": it must go). */
+struct phantom_place {
+	char *uid, *node;
+};
+
+/* A FluxJob: one that wraps held work, or a user's own. */
+struct fluxjob {
+	struct slu_entry e; /* key: ns/name */
+	char *key;
+	const char *name;             /* in key */
+	const struct slu_kfluxjob *k; /* NULL: not in the cluster (yet) */
+	const struct slu_kobj *obj;   /* the held object it wraps; NULL: a user's own */
+	bool own;
+	bool refused, over, lives; /* a user's own: has phantoms */
+	int64_t asked_us;          /* its creation; 0: not asked for */
+	struct slu_fluxjob_ask ask;
+	uint64_t spec; /* hash of what `ask` was read from */
+	/* status: as it should be, and since when it is not so */
+	enum slu_held_state state;
+	bool ok;
+	uint64_t job;
+	uint32_t position;
+	int64_t planned_s, start_s;
+	char *nodes, *places, *message;
+	uint64_t told;
+	enum slu_held_state told_state;
+	int64_t due_us, told_us;
+};
+
 struct slu_core {
 	const struct slu_config *cfg;
 	struct slu_intents *door, *own_door; /* own: made by slu_core_lead() */
@@ -264,6 +294,13 @@ struct slu_core {
 	SLU_VEC(struct group *) fill;         /* elastic groups with members without a place */
 	int64_t filled_us;
 	SLU_VEC(struct resize) resize; /* wait for the API server */
+	struct {
+		struct slu_table job;
+		bool absent, said;
+		int64_t next_us;
+		struct slu_kcodec *codec;          /* makes phantoms */
+		SLU_VEC(struct phantom_place) put; /* decided: shown as bound at the next moment */
+	} flux;
 	uint64_t serial, next_job, next_intent;
 	int64_t now_us, now_s, last_seen_us;
 	int64_t plan_seq;        /* of the history of plans: ascends over restarts, too */
@@ -498,12 +535,37 @@ void core_run_reason(struct run *r, const char *text);
 struct group *core_group_named(struct slu_core *c, const char *ns, const char *name);
 int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err);
 
+/* core_cancel.c */
+void core_cancel_note(struct slu_core *c,
+		      struct group *g); /* its cancelled or not, in the cluster */
+bool core_cancel_noted(const struct slu_group_source *src);
+
 /* core_elastic.c: members beyond the minimum, with room that is left */
 bool core_elastic_takes(const struct group *g, const struct pod *p); /* it follows no other way */
 void core_elastic_wait(struct slu_core *c, struct group *g);         /* some member has no place */
 void core_elastic_forget(struct slu_core *c, struct group *g);
 void core_elastic(struct slu_core *c); /* after the queue had its turn */
 void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_decision *d);
+
+/* core_fluxjob.c */
+void core_fluxjob_synced(struct slu_core *c, bool absent);
+void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+struct fluxjob *core_fluxjob_of(struct slu_core *c, const char *ns, const char *name);
+void core_fluxjobs(struct slu_core *c); /* write what changed, end what is over */
+void core_fluxjobs_done(struct slu_core *c);
+
+/* core_fluxjob_status.c */
+void core_fluxjob_due(struct slu_core *c, struct fluxjob *f); /* it differs: write it, but when? */
+void core_fluxjob_tell(struct slu_core *c, struct fluxjob *f);
+uint64_t core_fluxjob_digest(const struct fluxjob *f);
+
+/* core_phantom.c: pods that exist only here, one for each slot of a user's FluxJob */
+bool core_phantom_is(const char *uid);
+int core_phantoms_make(struct slu_core *c, struct fluxjob *f);
+void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
+		       bool ok);
+void core_phantom_write(struct slu_core *c, const struct slu_rec_write *w);
+void core_phantoms_place(struct slu_core *c);
 
 /* core_resize.c */
 void core_resize(struct slu_core *c, struct slu_rec_ask *a); /* takes it over */

@@ -177,7 +177,7 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p)
 		goto out;
 	s->refs = 1;
 	core_ports_want(c, &p->k->spec);
-	s->alone = !core_ports_counted(c, &p->k->spec);
+	s->alone = !core_ports_counted(c, &p->k->spec) || (p->k->spec.flags & SLU_POD_ALONE);
 	s->e.n = b.n;
 	s->e.key = slu_buf_take(&b);
 	s->where = where_get(c, p->k);

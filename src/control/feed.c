@@ -19,13 +19,15 @@ static const struct {
 	{ SLU_KIND_PODGROUP_X, true },     { SLU_KIND_PODGROUP_SIGS, true },
 	{ SLU_KIND_PODGROUP, true },       { SLU_KIND_NAMESPACE, false },
 	{ SLU_KIND_PRIORITYCLASS, false }, { SLU_KIND_STORAGECLASS, false },
+	{ SLU_KIND_FLUXJOB, true },
 };
 
 struct source {
 	struct slu_feed *feed;
 	enum slu_kkind kind;
 	struct slu_reflector *reflector;
-	bool synced, troubled, again; /* again: hand over everything after the next list */
+	bool synced, absent;
+	bool troubled, again; /* again: hand over everything after the next list */
 };
 
 struct slu_feed {
@@ -102,12 +104,18 @@ static void synced(void *arg, bool first)
 {
 	struct source *s = arg;
 
+	struct slu_record *r;
+
 	if (!first && s->again)
 		send_all(s);
-	if (!first)
+	if (!first && !s->absent)
 		return;
 	s->synced = true;
-	put(s->feed, slu_rec_synced_new(s->kind));
+	s->absent = first && !*slu_mirror_rv(slu_reflector_mirror(s->reflector));
+	r = slu_rec_synced_new(s->kind);
+	if (r)
+		((struct slu_rec_synced *)r)->absent = s->absent;
+	put(s->feed, r);
 }
 
 static void trouble(void *arg, const char *sentence)

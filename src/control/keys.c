@@ -36,6 +36,8 @@ const struct slu_key_row slu_key_table[] = {
 	{ SLU_OUT_START, SLU_KEY_OUTPUT, false, "when the group is expected to start" },
 	{ SLU_OUT_POSITION, SLU_KEY_OUTPUT, false, "its place in the queue" },
 	{ SLU_OUT_REASON, SLU_KEY_OUTPUT, false, "why it does not run yet" },
+	{ SLU_CANCELLED, SLU_KEY_OUTPUT, false,
+	  "\"true\": somebody took it out of the queue (sluice cancel, a deleted FluxJob)" },
 };
 const uint32_t slu_key_rows = SLU_LEN(slu_key_table);
 

@@ -27,6 +27,9 @@ enum slu_key {
 #define SLU_IN_SEEN "sluice.sh/seen-us"
 #define SLU_IN_USER "sluice.sh/user"
 
+/* On what a person took out of the queue: it stays out, also after a restart. */
+#define SLU_CANCELLED "sluice.sh/cancelled"
+
 #define SLU_OUT_START    "sluice.sh/start-estimate"
 #define SLU_OUT_POSITION "sluice.sh/position"
 #define SLU_OUT_REASON   "sluice.sh/reason"

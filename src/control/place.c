@@ -583,6 +583,11 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 			rc = send(p, &q, i->group, i->version, w->ns, i->resource, w->name, NULL,
 				  &b);
 			break;
+		case SLU_WRITE_CREATE:
+			slu_buf_puts(&b, w->text);
+			q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
+			rc = send(p, &q, i->group, i->version, w->ns, i->resource, NULL, NULL, &b);
+			break;
 		case SLU_WRITE_COUNT:
 			rc = -EINVAL;
 		}

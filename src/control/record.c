@@ -142,6 +142,7 @@ const char *slu_write_name(enum slu_write w)
 		[SLU_WRITE_CONDITION] = "condition", [SLU_WRITE_ANNOTATE] = "annotate",
 		[SLU_WRITE_STATUS] = "status",       [SLU_WRITE_EVICT] = "evict",
 		[SLU_WRITE_PATCH] = "patch",         [SLU_WRITE_SPEC] = "spec",
+		[SLU_WRITE_CREATE] = "create",
 	};
 
 	return w < SLU_WRITE_COUNT ? name[w] : "?";

@@ -33,6 +33,7 @@ struct slu_record *slu_rec_object_new(const struct slu_kobj *obj, bool gone);
 struct slu_rec_synced {
 	struct slu_record base;
 	enum slu_kkind kind;
+	bool absent; /* the server does not know the kind; comes again once it does */
 };
 struct slu_record *slu_rec_synced_new(enum slu_kkind kind);
 
@@ -88,6 +89,7 @@ enum slu_write {
 	SLU_WRITE_EVICT,     /* pod */
 	SLU_WRITE_PATCH,     /* strategic merge patch `text` of the object (built-in kinds) */
 	SLU_WRITE_SPEC,      /* merge `text` into spec */
+	SLU_WRITE_CREATE,    /* `text` is the whole object */
 	SLU_WRITE_COUNT,
 };
 const char *slu_write_name(enum slu_write w);

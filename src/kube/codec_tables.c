@@ -369,8 +369,13 @@ KMSG(fj_spec_msg, "FluxJobSpec", slu_kfluxjob, [1] = K_STR("jobspec", slu_kfluxj
      [8] = K_PART("resources", fj_res_msg));
 KMSG(fj_status_msg, "FluxJobStatus",
      slu_kfluxjob, [1] = K_STR("submitStatus", slu_kfluxjob, submit_status),
-     [2] = K_STR("state", slu_kfluxjob, state), [3] = K_STR("reason", slu_kfluxjob, reason),
-     [4] = K_I64("jobid", slu_kfluxjob, job_id));
+     [2] = K_STR("state", slu_kfluxjob, state), [3] = K_STR("message", slu_kfluxjob, message),
+     [4] = K_I64("jobid", slu_kfluxjob, job_id), [5] = K_STR("nodeList", slu_kfluxjob, node_list),
+     [6] = K_STR("places", slu_kfluxjob, places),
+     [7] = K_TIME("startEstimate", slu_kfluxjob, estimate_us),
+     [8] = K_TIME("startTime", slu_kfluxjob, start_us),
+     [9] = K_I32("position", slu_kfluxjob, position),
+     [10] = K_MSGS("conditions", slu_kfluxjob, conds, pg_cond_msg));
 KMSG(fj_msg, "FluxJob", slu_kfluxjob,
      METADATA, [2] = K_PART("spec", fj_spec_msg), [3] = K_PART("status", fj_status_msg));
 static const struct slu_kfluxjob fj_defaults = { .job_id = SLU_KNONE };

@@ -102,7 +102,9 @@ LAYOUT(podgroup, slu_kpodgroup, MSG(slu_kpodgroup, o, obj), I32(slu_kpodgroup, m
        STR(slu_kpodgroup, workload_template), MSGS(slu_kpodgroup, conds, cond));
 LAYOUT(fluxjob, slu_kfluxjob, MSG(slu_kfluxjob, o, obj), STR(slu_kfluxjob, jobspec),
        STR(slu_kfluxjob, name), STRS(slu_kfluxjob, nodes), STR(slu_kfluxjob, submit_status),
-       STR(slu_kfluxjob, state), STR(slu_kfluxjob, reason), I64(slu_kfluxjob, job_id),
+       STR(slu_kfluxjob, state), STR(slu_kfluxjob, message), STR(slu_kfluxjob, node_list),
+       STR(slu_kfluxjob, places), I64(slu_kfluxjob, job_id), I64(slu_kfluxjob, estimate_us),
+       I64(slu_kfluxjob, start_us), I32(slu_kfluxjob, position), MSGS(slu_kfluxjob, conds, cond),
        I32(slu_kfluxjob, type), I32(slu_kfluxjob, duration_s), I32(slu_kfluxjob, count),
        I32(slu_kfluxjob, cores), BOOL(slu_kfluxjob, reservation));
 LAYOUT(partial, slu_kpartial, MSG(slu_kpartial, o, obj));

@@ -194,6 +194,9 @@ enum {
 	SLU_POD_INLINE_DISK = 1 << 11,
 	/* requests come from pod-level resources (spec.resources) at least in part */
 	SLU_POD_LEVEL_RESOURCES = 1 << 12,
+	/* never from the API: no two of its kind on one node (slots of a FluxJob that asks for
+	 * nodes) */
+	SLU_POD_ALONE = 1 << 13,
 };
 
 enum slu_krestart {
@@ -425,17 +428,23 @@ struct slu_kpodgroup {
 
 struct slu_kfluxjob {
 	struct slu_kobj o;
-	const char *jobspec;        /* YAML text */
-	const char *name;           /* of the wrapped object */
-	const char *const *nodes;   /* spec.resources.nodes */
-	const char *submit_status;  /* status.submitStatus: "statusNew", "statusSubmit", ... */
-	const char *state, *reason; /* status.state, status.reason: ours */
-	int64_t job_id;             /* status.jobid or SLU_KNONE: ours */
-	int32_t type;               /* 0 pod, 1 job, 2 deployment, 3 replicaset, 4 statefulset */
-	int32_t duration_s;         /* 0 = unset */
-	int32_t count;              /* spec.nodes: pods wanted */
+	const char *jobspec;       /* YAML text */
+	const char *name;          /* of the wrapped object */
+	const char *const *nodes;  /* spec.resources.nodes */
+	const char *submit_status; /* status.submitStatus: "statusNew", "statusSubmit", ... */
+	/* status, ours */
+	const char *state, *message;
+	const char *node_list, *places; /* distinct names; one for each slot, in order */
+	int64_t job_id;                 /* jobid or SLU_KNONE */
+	int64_t estimate_us, start_us;  /* startEstimate, startTime */
+	int32_t position;               /* 0: none */
+	const struct slu_kcond *conds;
+	/* spec */
+	int32_t type;       /* 0 pod, 1 job, 2 deployment, 3 replicaset, 4 statefulset */
+	int32_t duration_s; /* 0 = unset */
+	int32_t count;      /* spec.nodes: pods wanted */
 	int32_t cores;
-	uint16_t nnodes;
+	uint16_t nnodes, nconds;
 	bool reservation;
 };
 

@@ -34,7 +34,9 @@ struct world {
 	int n_pods, binds, events, conditions, evictions, statuses;
 	enum slu_kube_outcome bind_outcome;
 	char bad_node[32]; /* bindings to it fail */
-	char last_event[1000], last_annotation[2000], last_status[500], last_spec[300];
+	char last_event[1000], last_annotation[2000], last_status[1500], last_spec[300],
+		last_create[4000];
+	int creates, patches;
 };
 
 static inline void feed(struct world *w, enum slu_kkind kind, bool gone, const char *fmt, ...)
@@ -168,7 +170,13 @@ static inline void carry_out(struct world *w, struct slu_rec_write *x)
 		slu_core_take(w->core, slu_rec_written_new(x, w->bind_outcome, false, "so it is"),
 			      w->now_us);
 		break;
+	case SLU_WRITE_CREATE:
+		w->creates++;
+		snprintf(w->last_create, sizeof w->last_create, "%s", x->text);
+		break;
 	case SLU_WRITE_PATCH:
+		w->patches++;
+		break;
 	case SLU_WRITE_COUNT:
 		break;
 	}

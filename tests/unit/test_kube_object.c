@@ -344,13 +344,19 @@ static void check_custom(void)
 		"{\"kind\":\"FluxJob\",\"metadata\":{\"name\":\"j-pod\"},\"spec\":{\"jobspec\":\"v: 1\","
 		"\"type\":1,\"name\":\"j\",\"nodes\":2,\"duration\":60,\"reservation\":true,"
 		"\"resources\":{\"nodes\":[\"n1\",\"n2\"]}},\"status\":{\"submitStatus\":"
-		"\"statusSubmit\"}}",
+		"\"statusSubmit\",\"state\":\"Running\",\"message\":\"m\",\"position\":3,\"jobid\":7,"
+		"\"nodeList\":\"n[1-2]\",\"places\":\"n1,n2\",\"startTime\":\"1970-01-01T00:00:09Z\","
+		"\"conditions\":[{\"type\":\"Scheduled\",\"status\":\"True\"}]}}",
 		&rc, &err);
 	const struct slu_kfluxjob *f = slu_kfluxjob(o);
 
 	ok(rc == 0 && f->type == 1 && f->count == 2 && f->duration_s == 60 && f->reservation &&
 		   f->nnodes == 2 && slu_kstr_is(f->nodes[1], "n2") &&
-		   slu_kstr_is(f->submit_status, "statusSubmit") && f->job_id == SLU_KNONE,
+		   slu_kstr_is(f->submit_status, "statusSubmit") && f->job_id == 7 &&
+		   slu_kstr_is(f->state, "Running") && slu_kstr_is(f->message, "m") &&
+		   f->position == 3 && slu_kstr_is(f->node_list, "n[1-2]") &&
+		   slu_kstr_is(f->places, "n1,n2") && f->start_us == 9000000 && !f->estimate_us &&
+		   f->nconds == 1 && f->conds[0].status == SLU_TRI_TRUE,
 	   "FluxJob %s", err.text);
 	slu_kobj_unref(o);
 

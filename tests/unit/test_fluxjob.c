@@ -1,0 +1,342 @@
+/* FluxJobs: what their jobspecs ask for, how held work is written as one, and their life. */
+#include "control/fluxjob.h"
+#include "core_kit.h"
+
+/* ---- jobspecs ---- */
+
+#define HEAD "version: 1\nresources:\n"
+#define TAIL(d)                                                                                      \
+	"tasks: [{command: [x], slot: s, count: {per_slot: 1}}]\nattributes: {system: {duration: " d \
+	"}}\n"
+
+struct want {
+	const char *text;
+	int rc;
+	const char *roles, *words; /* "min-max cores memory gpus alone;"  words of the error */
+};
+
+static const struct want table[] = {
+	/* the forms of compat 8.4 */
+	{ HEAD "- type: node\n  count: 4\n  with:\n  - type: slot\n    count: 1\n    label: s\n"
+	       "    with: [{type: core, count: 2}]\n" TAIL("0"),
+	  0, "4-4 2 0 0 alone;", NULL },
+	{ "version: 9999\nresources:\n- type: slot\n  count: 4\n  label: s\n  with:\n"
+	  "  - {type: core, count: 2}\n  - {type: memory, count: 3072, unit: MB}\n"
+	  "  - {type: gpu, count: 1}\n" TAIL("1800"),
+	  0, "4-4 2 3221225472 1;", NULL },
+	/* several slots in a node, sockets between, a slot of nodes, ranges, two kinds */
+	{ HEAD "- type: node\n  count: 2\n  with:\n  - type: socket\n    count: 2\n    with:\n"
+	       "    - {type: slot, count: 3, label: s, with: [{type: core, count: 4}]}\n" TAIL("0"),
+	  0, "2-2 24 0 0 alone;", NULL },
+	{ HEAD "- type: slot\n  count: 2\n  label: s\n  with:\n"
+	       "  - {type: node, count: 3, with: [{type: core, count: 1}]}\n" TAIL("0"),
+	  0, "6-6 1 0 0 alone;", NULL },
+	{ HEAD "- type: slot\n  count: {min: 2, max: 5, operator: \"+\", operand: 1}\n  label: s\n"
+	       "  with: [{type: core, count: 1}]\n" TAIL("0"),
+	  0, "2-5 1 0 0;", NULL },
+	{ HEAD "- {type: slot, count: {min: 2}, label: s, with: [{type: core, count: 1}]}\n"
+	       "- {type: slot, count: 1, label: t, with: [{type: gpu, count: 1}]}\n" TAIL("0"),
+	  0, "2-2 1 0 0;1-1 0 0 1;", NULL },
+	{ HEAD "- type: rack\n  count: 1\n  with:\n  - type: slot\n    count: 2\n    label: s\n"
+	       "    with: [{type: core, count: 1}]\n" TAIL("0"),
+	  0, "2-2 1 0 0;@rack", NULL },
+	/* what makes no sense */
+	{ "", -EINVAL, NULL, "spec.jobspec is empty" },
+	{ " \n\t", -EINVAL, NULL, "spec.jobspec is empty" },
+	{ "version: [", -EINVAL, NULL, "spec.jobspec: yaml" },
+	{ "resources: []", -EINVAL, NULL, "Missing key \"version\"" },
+	{ HEAD "- {type: core, count: 2}\n" TAIL("0"), -EINVAL, NULL, "core outside a slot" },
+	{ HEAD
+	  "- type: rack\n  count: 2\n  with:\n  - {type: slot, count: 1, label: s}\n" TAIL("0"),
+	  -EINVAL, NULL, "only one rack" },
+	{ HEAD "- {type: llama, count: 2}\n" TAIL("0"), -EINVAL, NULL, "\"type\"" },
+	{ HEAD
+	  "- {type: slot, count: 4000000000, label: s, with: [{type: core, count: 1}]}\n" TAIL("0"),
+	  -EINVAL, NULL, "outside 1..10000" },
+	{ HEAD
+	  "- {type: slot, count: 1, label: s, with: [{type: socket, count: 4000000000, with: "
+	  "[{type: socket, count: 4000000000, with: [{type: core, count: 4000000000}]}]}]}\n" TAIL(
+		  "0"),
+	  -EINVAL, NULL, "more than can be counted" },
+	{ HEAD
+	  "- {type: slot, count: 1, label: s, with: [{type: memory, count: 1, unit: bushel}]}\n" TAIL(
+		  "0"),
+	  -EINVAL, NULL, "unit \"bushel\"" },
+	{ "version: 1\nresources: []\n" TAIL("0"), -EINVAL, NULL, "asks for nothing" },
+};
+
+static const struct slu_kobj *object(struct world *w, enum slu_kkind kind, const char *json)
+{
+	const struct slu_kobj *o = NULL;
+	struct slu_error err = { 0 };
+
+	if (slu_kcodec_object(w->codec, kind, SLU_ENC_JSON, json, strlen(json), &o, &err) < 0)
+		ok(false, "%s: %s", err.text, json);
+	return o;
+}
+
+static void quote(char *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\n' || *text == '"' || *text == '\t') {
+			*out++ = '\\';
+			*out++ = *text == '\n' ? 'n' : *text == '\t' ? 't' : '"';
+		} else {
+			*out++ = *text;
+		}
+	}
+	*out = 0;
+}
+
+static void test_jobspecs(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 1, "");
+	for (size_t i = 0; i < SLU_LEN(table); i++) {
+		const struct want *t = &table[i];
+		struct slu_fluxjob_ask a;
+		struct slu_error err = { 0 };
+		char text[2000], json[3000], got[300] = "";
+		const struct slu_kobj *o;
+		int rc;
+
+		quote(text, t->text);
+		snprintf(json, sizeof json,
+			 "{\"metadata\":{\"name\":\"f\"},\"spec\":{\"jobspec\":\"%s\"}}", text);
+		o = object(&w, SLU_KIND_FLUXJOB, json);
+		rc = slu_fluxjob_read(slu_kfluxjob(o), w.cfg, &a, &err);
+		for (uint32_t k = 0; !rc && k < a.n_role; k++)
+			snprintf(got + strlen(got), sizeof got - strlen(got),
+				 "%u-%u %" PRId64 " %" PRId64 " %" PRId64 "%s;", a.role[k].min,
+				 a.role[k].max, a.role[k].cores, a.role[k].memory, a.role[k].gpus,
+				 a.role[k].alone ? " alone" : "");
+		if (!rc && *a.level)
+			snprintf(got + strlen(got), sizeof got - strlen(got), "@%s", a.level);
+		ok(rc == t->rc && (rc ? !!strstr(err.text, t->words) : !strcmp(got, t->roles)),
+		   "jobspec %zu: %s%s", i, got, err.text);
+		slu_kobj_unref(o);
+	}
+	close_world(&w);
+}
+
+/* ---- wrapping ---- */
+
+static void test_wrap(void)
+{
+	struct world w;
+	struct slu_buf b = SLU_BUF_INIT(1 << 16);
+	const struct slu_kobj *o, *back;
+	struct slu_held_view v = { .pods = 4 };
+	struct slu_fluxjob_ask a;
+	struct slu_error err = { 0 };
+	char name[SLU_FLUXJOB_NAME], json[1000], at[254];
+
+	open_world(&w, 1, 1, "");
+	o = object(
+		&w, SLU_KIND_JOB,
+		"{\"metadata\":{\"name\":\"solver\",\"namespace\":\"team-a\",\"uid\":\"u1\"},\"spec\":{\"parallelism\":4,"
+		"\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":"
+		"{\"cpu\":\"1500m\",\"memory\":\"3Gi\",\"nvidia.com/gpu\":\"1\"}}}]}}}}");
+	v.obj = o;
+	ok(slu_fluxjob_wrap(&v, 1800, &b) == 0, "a Job is wrapped");
+	back = object(&w, SLU_KIND_FLUXJOB, slu_buf_str(&b));
+	ok(slu_kstr_is(back->meta.name, "solver-job") && slu_kstr_is(back->meta.ns, "team-a") &&
+		   back->meta.nowners == 1 && slu_kstr_is(back->meta.owners[0].uid, "u1") &&
+		   slu_kstr_is(back->meta.owners[0].kind, "Job") && slu_kfluxjob(back)->type == 1 &&
+		   slu_kfluxjob(back)->count == 4 && slu_kfluxjob(back)->cores == 2 &&
+		   slu_fluxjob_is_ours(slu_kfluxjob(back)),
+	   "name, owner, type, size: %s", slu_buf_str(&b));
+	ok(slu_fluxjob_read(slu_kfluxjob(back), w.cfg, &a, &err) == 0 && a.n_role == 1 &&
+		   a.min == 4 && a.role[0].cores == 2 && a.role[0].memory == INT64_C(3) << 30 &&
+		   a.role[0].gpus == 1 && a.duration_s == 1800,
+	   "its jobspec says the same to whoever reads it %s", err.text);
+	slu_kobj_unref(back);
+	slu_kobj_unref(o);
+	slu_buf_done(&b);
+	memset(at, 'x', 253);
+	at[253] = 0;
+	snprintf(json, sizeof json, "{\"metadata\":{\"name\":\"%s\"}}", at);
+	o = object(&w, SLU_KIND_STATEFULSET, json);
+	slu_fluxjob_name(o, name);
+	ok(strlen(name) <= 253 && strstr(name, "-statefulset"), "the longest name still is one: %s",
+	   name + 220);
+	slu_kobj_unref(o);
+	close_world(&w);
+}
+
+/* ---- life ---- */
+
+#define NODES(n, d)                                                                                      \
+	"version: 1\\nresources: [{type: node, count: " n                                                \
+	", with: [{type: slot, count: 1, label: s, "                                                     \
+	"with: [{type: core, count: 1}]}]}]\\ntasks: [{command: [x], slot: s, count: {per_slot: 1}}]\\n" \
+	"attributes: {system: {duration: " d "}}\\n"
+
+static void fluxjob(struct world *w, const char *name, const char *jobspec, const char *status,
+		    bool gone)
+{
+	feed(w, SLU_KIND_FLUXJOB, gone,
+	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"fj-%s\",\"resourceVersion\":\"%" PRIu64
+	     "\",\"generation\":1,\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},\"spec\":{\"jobspec\":\"%s\"},"
+	     "\"status\":{%s}}",
+	     name, name, ++w->rv, jobspec, status);
+}
+
+static bool says(const struct world *w, const char *what)
+{
+	return strstr(w->last_status, what);
+}
+
+static void test_own(void)
+{
+	struct world w;
+
+	open_world(&w, 3, 2, "");
+	fluxjob(&w, "a", NODES("2", "60"), "", false);
+	turn(&w);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Running\"") && says(&w, "\"nodeList\":\"n[0-1]\"") &&
+		   says(&w, "\"places\":\"n0,n1\""),
+	   "a jobspec runs on nodes of its own: %s", w.last_status);
+	ok(says(&w, "\"type\":\"Scheduled\",\"status\":\"True\""), "with conditions");
+	ok(w.binds == 0 && w.events == 0 && w.conditions == 0, "nothing else is written");
+	add_pod(&w, "p", "sluice", "2", "");
+	add_pod(&w, "q", "sluice", "2", "");
+	turn(&w);
+	ok(bound(&w, "p") == 1 && bound(&w, "q") == 0, "what it holds is taken");
+	fluxjob(&w, "z", NODES("3", "60"), "", false);
+	turn(&w);
+	later(&w, 6);
+	ok(says(&w, "\"state\":\"Queued\"") && says(&w, "\"position\":"), "the next one waits: %s",
+	   w.last_status);
+	ok(differences(&w) == 0, "the books are right");
+	ok(bound(&w, "q") == 1, "its time is over: others start");
+	later(&w, 2);
+	fluxjob(&w, "z", NODES("3", "60"), "", true);
+	turn(&w);
+	later(&w, 2);
+	ok(differences(&w) == 0, "deleted while it waits: gone");
+	close_world(&w);
+}
+
+static void test_own_refused(void)
+{
+	struct world w;
+
+	open_world(&w, 3, 2, "");
+	fluxjob(&w, "empty", "", "", false);
+	turn(&w);
+	ok(says(&w, "\"submitStatus\":\"statusError\"") && says(&w, "\"state\":\"Refused\"") &&
+		   says(&w, "spec.jobspec is empty") &&
+		   says(&w, "\"type\":\"Accepted\",\"status\":\"False\""),
+	   "an empty one is refused: %s", w.last_status);
+	fluxjob(&w, "big", NODES("9", "60"), "", false);
+	turn(&w);
+	later(&w, 1);
+	ok(says(&w, "\"state\":\"Refused\"") && !says(&w, "is empty"),
+	   "one that can never run too: %s", w.last_status);
+	feed_node(&w, "n3", 2, "", "", "True");
+	for (int i = 4; i < 9; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "n%d", i);
+		feed_node(&w, name, 2, "", "", "True");
+	}
+	turn(&w);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Running\""), "until the cluster grows: %s", w.last_status);
+	fluxjob(&w, "empty", NODES("1", "60"), "", false);
+	turn(&w);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Running\"") && says(&w, "\"places\":\"n0\""),
+	   "a jobspec that is written later is queued: %s", w.last_status);
+	close_world(&w);
+}
+
+static void test_own_restart(void)
+{
+	struct world w;
+
+	open_world(&w, 3, 1, "");
+	fluxjob(&w, "a", NODES("2", "60"),
+		"\"state\":\"Running\",\"places\":\"n1,n2\",\"nodeList\":\"n[1-2]\","
+		"\"startTime\":\"2026-01-01T00:00:05Z\"",
+		false);
+	fluxjob(&w, "done", NODES("2", "60"), "\"state\":\"Finished\"", false);
+	add_pod(&w, "p", "sluice", "1", "");
+	add_pod(&w, "q", "sluice", "1", "");
+	turn(&w);
+	later(&w, 2);
+	ok(w.statuses == 0, "what its status says already is not written again");
+	ok(bound(&w, "p") == 1 && bound(&w, "q") == 0 && !strcmp(w.pod[0].node, "n0"),
+	   "one that ran before keeps its nodes");
+	later(&w, 54);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Finished\"") && bound(&w, "q") == 1,
+	   "and ends at its time, counted from its start: %s", w.last_status);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* A held Job in a namespace that holds everything. */
+static void test_wrapped(void)
+{
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"j1\",\"resourceVersion\":\"%" PRIu64
+		"\",\"generation\":1,\"annotations\":{\"sluice.sh/held\":\"yes\"%s}},\"spec\":{\"parallelism\":2,"
+		"\"completions\":2,\"suspend\":true,\"template\":{\"spec\":{\"schedulingGates\":[{\"name\":\"fluxqueue\"}],"
+		"\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"1\"}}}]}}}}";
+	struct world w;
+
+	open_world(&w, 1, 1, "");
+	feed(&w, SLU_KIND_NAMESPACE, false,
+	     "{\"metadata\":{\"name\":\"ns\",\"uid\":\"ns1\",\"resourceVersion\":\"1\",\"labels\":{\"sluice.sh/hold\":\"true\"}}}");
+	feed(&w, SLU_KIND_JOB, false, text, ++w.rv, "");
+	turn(&w);
+	later(&w, 1);
+	ok(w.creates == 1 && strstr(w.last_create, "\"name\":\"j-job\"") &&
+		   strstr(w.last_create, "\"uid\":\"j1\""),
+	   "a held Job gets its FluxJob: %s", w.last_create);
+	ok(w.statuses == 0, "whose status waits until it is there");
+	feed(&w, SLU_KIND_FLUXJOB, false,
+	     "{\"metadata\":{\"name\":\"j-job\",\"namespace\":\"ns\",\"uid\":\"f1\",\"resourceVersion\":\"9\","
+	     "\"labels\":{\"app.kubernetes.io/managed-by\":\"sluice\"}},\"spec\":{}}");
+	turn(&w);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Refused\"") && w.statuses == 1, "it can never run: %s",
+	   w.last_status);
+	feed_node(&w, "n1", 1, "", "\"unschedulable\":true", "True");
+	turn(&w);
+	later(&w, 2);
+	feed(&w, SLU_KIND_FLUXJOB, true,
+	     "{\"metadata\":{\"name\":\"j-job\",\"namespace\":\"ns\",\"uid\":\"f1\",\"resourceVersion\":\"10\","
+	     "\"labels\":{\"app.kubernetes.io/managed-by\":\"sluice\"}},\"spec\":{}}");
+	turn(&w);
+	later(&w, 2);
+	ok(strstr(w.last_annotation, "\"sluice.sh/cancelled\":\"true\""),
+	   "deleting it takes the Job out of the queue, for good: %s", w.last_annotation);
+	later(&w, 60);
+	ok(w.creates == 1, "and it is not made again");
+	close_world(&w);
+	open_world(&w, 2, 1, "");
+	feed(&w, SLU_KIND_NAMESPACE, false,
+	     "{\"metadata\":{\"name\":\"ns\",\"uid\":\"ns1\",\"resourceVersion\":\"1\",\"labels\":{\"sluice.sh/hold\":\"true\"}}}");
+	feed(&w, SLU_KIND_JOB, false, text, ++w.rv, ",\"sluice.sh/cancelled\":\"true\"");
+	turn(&w);
+	later(&w, 2);
+	ok(w.creates == 0 && w.patches == 0, "nor by a daemon that starts later");
+	close_world(&w);
+}
+
+int main(void)
+{
+	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
+	test_jobspecs();
+	test_wrap();
+	test_own();
+	test_own_refused();
+	test_own_restart();
+	test_wrapped();
+	return tap_done();
+}
