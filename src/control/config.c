@@ -778,7 +778,8 @@ void slu_config_schema(struct slu_jsonw *w)
 	schema_rows(top_rows, w);
 }
 
-static void diff_rows(const struct row *rows, const void *a, const void *b, struct slu_buf *out)
+static void diff_rows(const struct row *rows, const char *section, const void *a, const void *b,
+		      struct slu_buf *out)
 {
 	for (const struct row *row = rows; row->key; row++) {
 		struct slu_buf x = SLU_BUF_INIT(FILE_MAX), y = SLU_BUF_INIT(FILE_MAX);
@@ -786,7 +787,7 @@ static void diff_rows(const struct row *rows, const void *a, const void *b, stru
 		struct slu_jsonw wy = slu_jsonw(&y, SLU_JSONW_COMPACT);
 
 		if (row->type == SECTION) {
-			diff_rows(row->sub, a, b, out);
+			diff_rows(row->sub, row->key, a, b, out);
 			continue;
 		}
 		if (!row->restart)
@@ -794,7 +795,8 @@ static void diff_rows(const struct row *rows, const void *a, const void *b, stru
 		write_value(row, a, &wx);
 		write_value(row, b, &wy);
 		if (strcmp(slu_buf_str(&x), slu_buf_str(&y)))
-			slu_buf_printf(out, "%s%s", out->n ? ", " : "", row->key);
+			slu_buf_printf(out, "%s%s%s%s", out->n ? ", " : "", section,
+				       *section ? "." : "", row->key);
 		slu_buf_done(&x);
 		slu_buf_done(&y);
 	}
@@ -803,5 +805,5 @@ static void diff_rows(const struct row *rows, const void *a, const void *b, stru
 void slu_config_needs_restart(const struct slu_config *old, const struct slu_config *now,
 			      struct slu_buf *out)
 {
-	diff_rows(top_rows, old, now, out);
+	diff_rows(top_rows, "", old, now, out);
 }

@@ -789,6 +789,8 @@ static void settle(struct slu_core *c, struct group *g)
 	if (!g->pod.n) {
 		if (!g->run.n) {
 			core_group_unkeep(c, g);
+			if (g->id.explicit)
+				core_podgroup_status(c, g); /* how it ended */
 			core_group_free(c, g);
 		}
 		return;

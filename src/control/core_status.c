@@ -209,7 +209,7 @@ static const char *phase_of(const struct group *g, uint32_t running)
 	return running + g->ended_ok >= g->wish.min ? "Running" : "Scheduling";
 }
 
-static void podgroup_status(struct slu_core *c, struct group *g)
+void core_podgroup_status(struct slu_core *c, struct group *g)
 {
 	const struct slu_kpodgroup *pg = core_podgroup(c, g);
 	struct slu_buf b = SLU_BUF_INIT(1024);
@@ -229,7 +229,7 @@ static void podgroup_status(struct slu_core *c, struct group *g)
 	if (!strcmp(pg->phase, phase) && pg->running == (int32_t)running &&
 	    pg->succeeded == (int32_t)g->ended_ok && pg->failed == (int32_t)g->ended_bad)
 		return;
-	if (g->told_phase == phase && g->told_us && c->now_us - g->status_us < 1000000)
+	if (g->pod.n && g->told_phase == phase && g->told_us && c->now_us - g->status_us < 1000000)
 		return;
 	g->told_phase = phase;
 	g->status_us = c->now_us;
@@ -282,7 +282,7 @@ void core_status(struct slu_core *c)
 		if (c->count.writes_all >= limit && !grave)
 			continue;
 		if (g->id.explicit)
-			podgroup_status(c, g);
+			core_podgroup_status(c, g);
 		if (!waits) {
 			g->waiting_us = 0;
 			continue;

@@ -107,7 +107,7 @@ static void test_visible(void)
 				   0) == 5,
 	   "values in force are visible, defaults too");
 	slu_config_needs_restart(a, c, &diff);
-	ok(!strcmp(slu_buf_str(&diff), "health"), "a reload names what needs a restart (%s)",
+	ok(!strcmp(slu_buf_str(&diff), "serve.health"), "a reload names what needs a restart (%s)",
 	   slu_buf_str(&diff));
 	slu_buf_reset(&b);
 	w = slu_jsonw(&b, SLU_JSONW_COMPACT);
