@@ -6,7 +6,6 @@ import copy
 import http.server
 import itertools
 import os
-import socket
 import ssl
 import threading
 import time
@@ -18,42 +17,19 @@ import yaml
 from cluster import work
 
 from .conftest import crds, until
-from .daemon import ROOT, Sluiced
+from .daemon import ROOT
+from .drain import hooked
 
 CLUSTER = {"node_list": [{"name": "node", "count": 6, "cpu": 4}]}
 GATE = "fluxqueue"
 _spaces = itertools.count(1)
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def hooks(port):
-    """deploy/webhook.yaml with its Service replaced by this machine's port."""
-    objects = list(yaml.safe_load_all((ROOT / "deploy" / "webhook.yaml").read_text()))
-    config = next(o for o in objects if o["kind"] == "MutatingWebhookConfiguration")
-    for hook in config["webhooks"]:
-        hook["clientConfig"] = {"url": f"https://localhost:{port}{hook['clientConfig']['service']['path']}"}
-    return config
-
-
 @pytest.fixture(scope="module")
 def held(module_cluster):
     """A daemon with its webhook in force."""
     crds(module_cluster)
-    port = free_port()
-    module_cluster.admin.apply(hooks(port))
-    settings = {
-        "webhook": {"enabled": True, "listen": f"127.0.0.1:{port}", "names": ["localhost"]},
-        "held": {"refusedFor": "3s"},
-    }
-    with Sluiced(module_cluster, config=settings, folder=os.environ.get("HOLDBG")) as d:
-        d.hook_port = port
-        until(lambda: "webhook answers" in d.log.read_text())
-        time.sleep(1)  # the API server reads a changed configuration a moment later
+    with hooked(module_cluster, held={"refusedFor": "3s"}) as d:
         yield d
         if d.process.poll() is not None:
             pytest.fail(f"sluiced ended by itself:\n{d.tail(40)}")
@@ -114,8 +90,8 @@ def running(cluster, space, count, timeout=20, **labels):
         seen = [
             (p["metadata"]["name"], p["status"].get("phase"), p["spec"].get("schedulingGates"), p["spec"].get("nodeName"),
              p["metadata"]["annotations"].get("sluice.sh/node"), p["status"].get("conditions", [{}])[0].get("message"))
-            for p in pods(cluster, space)
-        ]  # fmt: skip
+            for p in pods(cluster, space) if p["status"].get("phase") != "Running"
+        ][:5]  # fmt: skip
         raise TimeoutError(f"{e}: {seen}") from None
 
 
@@ -163,11 +139,6 @@ def scale(cluster, kind, name, space, replicas):
     cluster.admin.patch(kind, name, {"spec": {"replicas": replicas}}, namespace=space)
 
 
-def used(d):
-    """Millicores in use, as the daemon's books have them."""
-    return sum(a["total"] - a["free"] for n in d.nodes().values() for a in n["resources"] if a["name"] == "cpu")
-
-
 def clean(held, cluster, space):
     """Everything of the namespace goes, and with it every share."""
     for kind in ("cronjobs", "jobs", "deployments", "replicasets", "statefulsets"):
@@ -176,8 +147,8 @@ def clean(held, cluster, space):
     for p in pods(cluster, space):
         if not p["metadata"].get("ownerReferences"):
             cluster.admin.delete("pods", p["metadata"]["name"], space, grace=0, missing_ok=True)
-    until(lambda: not pods(cluster, space), 30, "pods gone")
-    until(lambda: not held.jobs(space), 10, "jobs forgotten")
+    until(lambda: not pods(cluster, space), 90, "pods gone")
+    until(lambda: not held.jobs(space), 20, "jobs forgotten")
 
 
 @pytest.mark.parametrize("kind", ["deployments", "replicasets", "statefulsets"])
@@ -644,3 +615,27 @@ def test_handed_over(held, module_cluster, door):
     module_cluster.admin.create(job)
     for p in running(module_cluster, space, 3):
         check_released(p)
+
+
+def test_unbound_claim_is_handed_over(held, module_cluster, door):
+    """A claim that waits for its first consumer: the default scheduler binds it on the planned node."""
+    space = door(None)
+    admin = module_cluster.admin
+    admin.apply({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "late"},
+                 "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"})  # fmt: skip
+    admin.create({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"pv-{space}"},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "late",
+                 "local": {"path": "/data"}, "persistentVolumeReclaimPolicy": "Retain",
+                 "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+                     {"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-003", "node-000"]}]}]}}},
+    })  # fmt: skip
+    admin.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": space},
+                  "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "late",
+                           "resources": {"requests": {"storage": "1Gi"}}}})  # fmt: skip
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+    made = admin.create(work.pod("uses", cpu="10m", namespace=space, run=60, scheduler="sluice", volumes=[volume]))
+    assert made["spec"]["schedulerName"] == "default-scheduler"
+    (p,) = running(module_cluster, space, 1, timeout=30)
+    assert check_released(p) in ("node-000", "node-003")
+    assert admin.get("persistentvolumeclaims", "data", space)["spec"]["volumeName"] == f"pv-{space}"

@@ -33,7 +33,8 @@ struct world {
 	int recounts, resends; /* asked for */
 	int n_pods, binds, events, conditions, evictions, statuses;
 	enum slu_kube_outcome bind_outcome;
-	char bad_node[32]; /* bindings to it fail */
+	void (*patched)(struct world *w, struct slu_rec_write *x); /* who plays the server */
+	char bad_node[32];                                         /* bindings to it fail */
 	char last_event[1000], last_annotation[2000], last_status[1500], last_spec[300],
 		last_create[4000];
 	int creates, patches;
@@ -176,6 +177,8 @@ static inline void carry_out(struct world *w, struct slu_rec_write *x)
 		break;
 	case SLU_WRITE_PATCH:
 		w->patches++;
+		if (w->patched)
+			w->patched(w, x);
 		break;
 	case SLU_WRITE_COUNT:
 		break;

@@ -1,0 +1,160 @@
+"""Many held Jobs through few nodes, against the same Jobs unsuspended at once under the default scheduler.
+
+    hack/cluster/python tests/e2e/drain.py [--jobs 2000] [--size 4] [--nodes 100] [--run 1] [--rounds 1] [--json FILE]
+
+Both get the same Jobs on the same API server in the same run, in turn.  Held: the Jobs are made in a held
+namespace with sluice.sh/begin at one moment in the future, and time runs from that moment to the last Job's
+completion.  Default: the Jobs are made suspended in a free namespace, and time runs from the first request that
+resumes one (16 at a time) to the last completion.  Writes are counted in the API server's audit log.
+"""
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+
+import yaml
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from cluster import Cluster, work  # noqa: E402
+from cluster.audit import Audit  # noqa: E402
+from e2e.conftest import crds  # noqa: E402
+from e2e.daemon import ROOT, Sluiced  # noqa: E402
+
+SLUICE = "system:serviceaccount:sluice-system:sluice"
+WRITES = ("create", "update", "patch", "delete")
+_number = itertools.count(1)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def hooks(port):
+    """deploy/webhook.yaml with its Service replaced by this machine's port."""
+    objects = list(yaml.safe_load_all((ROOT / "deploy" / "webhook.yaml").read_text()))
+    config = next(o for o in objects if o["kind"] == "MutatingWebhookConfiguration")
+    for hook in config["webhooks"]:
+        hook["clientConfig"] = {"url": f"https://localhost:{port}{hook['clientConfig']['service']['path']}"}
+    return config
+
+
+@contextlib.contextmanager
+def hooked(cluster, **settings):
+    """A daemon with its webhook in force."""
+    port = free_port()
+    cluster.admin.apply(hooks(port))
+    settings = {"webhook": {"enabled": True, "listen": f"127.0.0.1:{port}", "names": ["localhost"]}, **settings}
+    with Sluiced(cluster, config=settings, folder=os.environ.get("SLUICE_LOGS")) as d:
+        d.hook_port = port
+        end = time.monotonic() + 20
+        while "webhook answers" not in d.log.read_text():
+            if time.monotonic() > end:
+                raise TimeoutError(f"no webhook:\n{d.tail()}")
+            time.sleep(0.05)
+        time.sleep(1)  # the API server reads a changed configuration a moment later
+        yield d
+
+
+class Drain:
+    def __init__(self, cluster, daemon, jobs, size, run=1, cpu=1):
+        self.cluster, self.daemon, self.jobs, self.size, self.run, self.cpu = cluster, daemon, jobs, size, run, cpu
+
+    def _job(self, i, space, begin=None, suspend=False):
+        job = work.job(f"job-{i}", pods=self.size, namespace=space, cpu=self.cpu, run=self.run, backoff=6)
+        if begin:
+            job["metadata"]["annotations"] = {"sluice.sh/begin": str(begin)}
+        job["spec"]["suspend"] = suspend
+        return job
+
+    def _wait(self, space, timeout):
+        """Until all Jobs are complete; (how many, the last completion as seconds since 1970, most memory seen)."""
+        end, rss = time.monotonic() + timeout, 0
+        while True:
+            found = self.cluster.admin.list("jobs", space)
+            done = [j for j in found if j["status"].get("completionTime")]
+            rss = max(rss, self.daemon.rss())
+            if len(done) == self.jobs or time.monotonic() > end:
+                return len(done), time.time(), rss
+            time.sleep(min(2, max(0.1, self.jobs / 1000)))
+
+    def _finish(self, space):
+        pods = self.cluster.admin.list("pods", space)
+        elsewhere = sum(
+            p["metadata"].get("annotations", {}).get("sluice.sh/node", p["spec"].get("nodeName")) != p["spec"].get("nodeName")
+            for p in pods
+        )
+        self.cluster.admin.delete("namespaces", space, None)
+        return elsewhere
+
+    def held(self, timeout=900):
+        space = f"drain-{next(_number)}"
+        audit = Audit(self.cluster.audit_log).skip()
+        self.cluster.namespace(space, labels={"sluice.sh/hold": "true"})
+        begin = int(time.time() + 3 + self.jobs / 100)
+        self.cluster.admin.create_many([self._job(i, space, begin=begin) for i in range(self.jobs)])
+        late = time.time() > begin
+        done, end, rss = self._wait(space, timeout)
+        time.sleep(1)
+        writes = sum(n for (verb, *_), n in audit.requests(user=SLUICE).items() if verb in WRITES)
+        return {
+            "who": "sluice", "jobs": self.jobs, "done": done, "seconds": round(end - begin, 1), "late": late,
+            "jobs_per_second": round(done / (end - begin), 1), "rss_mb": round(rss / 2**20, 1),
+            "writes_per_pod": round(writes / (self.jobs * self.size), 2), "elsewhere": self._finish(space),
+        }  # fmt: skip
+
+    def default(self, timeout=900):
+        space = f"drain-{next(_number)}"
+        self.cluster.namespace(space)
+        self.cluster.admin.create_many([self._job(i, space, suspend=True) for i in range(self.jobs)])
+        begin = time.time()
+        self.cluster.admin.map(
+            lambda i: self.cluster.admin.patch("jobs", f"job-{i}", {"spec": {"suspend": False}}, namespace=space),
+            range(self.jobs),
+        )
+        done, end, rss = self._wait(space, timeout)
+        self._finish(space)
+        return {
+            "who": "default", "jobs": self.jobs, "done": done, "seconds": round(end - begin, 1),
+            "jobs_per_second": round(done / (end - begin), 1), "rss_mb": round(rss / 2**20, 1),
+        }  # fmt: skip
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--jobs", type=int, default=2000)
+    p.add_argument("--size", type=int, default=4)
+    p.add_argument("--nodes", type=int, default=100)
+    p.add_argument("--cpu", type=int, default=4, help="of a node; pods ask for one")
+    p.add_argument("--run", type=float, default=1, help="seconds a pod runs")
+    p.add_argument("--rounds", type=int, default=1)
+    p.add_argument("--json", type=Path)
+    a = p.parse_args()
+    rows = []
+    with Cluster(f"drain-{os.getpid()}", node_list=[{"name": "node", "count": a.nodes, "cpu": a.cpu}]) as cluster:
+        crds(cluster)
+        with hooked(cluster) as d:
+            drain = Drain(cluster, d, a.jobs, a.size, run=a.run)
+            print(f"{'who':8} {'done':>6} {'seconds':>8} {'jobs/s':>7} {'writes/pod':>10} {'MB':>6}")
+            for i in range(a.rounds):
+                for who in (drain.default, drain.held) if i % 2 == 0 else (drain.held, drain.default):
+                    r = who()
+                    rows.append(r)
+                    print(f"{r['who']:8} {r['done']:6} {r['seconds']:8} {r['jobs_per_second']:7} "
+                          f"{r.get('writes_per_pod', '-'):>10} {r['rss_mb']:6}", flush=True)  # fmt: skip
+    if a.json:
+        a.json.write_text(json.dumps(rows, indent=2))
+    return 0 if all(r["done"] == r["jobs"] and r.get("writes_per_pod", 0) <= 6 for r in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,499 @@
+/* Held work: the rules, the patches, and a core that holds and lets go (core_kit.h). */
+#include "control/held.h"
+
+#include "core_kit.h"
+
+/* ---- rules ---- */
+
+static void test_spaces(void)
+{
+	static const struct {
+		const char *name, *label, *value;
+		enum slu_held_mode own, compatible;
+	} row[] = {
+		{ "lab", "sluice.sh/hold", "true", SLU_HELD_OWN, SLU_HELD_COMPATIBLE },
+		{ "lab", "sluice.sh/hold", "own", SLU_HELD_OWN, SLU_HELD_OWN },
+		{ "lab", "sluice.sh/hold", "compatible", SLU_HELD_COMPATIBLE, SLU_HELD_COMPATIBLE },
+		{ "lab", "sluice.sh/hold", "false", SLU_HELD_OFF, SLU_HELD_OFF },
+		{ "lab", "sluice.sh/hold", "maybe", SLU_HELD_OFF, SLU_HELD_OFF },
+		{ "lab", "team", "hpc", SLU_HELD_OWN, SLU_HELD_COMPATIBLE },
+		{ "lab", "team", "web", SLU_HELD_OFF, SLU_HELD_OFF },
+		{ "lab", "other", "x", SLU_HELD_OFF, SLU_HELD_OFF },
+		{ "kube-system", "sluice.sh/hold", "true", SLU_HELD_OFF, SLU_HELD_OFF },
+		{ "kube-anything", "sluice.sh/hold", "true", SLU_HELD_OFF, SLU_HELD_OFF },
+		{ "sluice-system", "sluice.sh/hold", "true", SLU_HELD_OFF, SLU_HELD_OFF },
+		{ "spared", "sluice.sh/hold", "true", SLU_HELD_OFF, SLU_HELD_OFF },
+	};
+	static const char *const yaml[] = {
+		"held: {selector: team=hpc, never: [spared]}",
+		"held: {selector: team=hpc, never: [spared], mode: compatible}"
+	};
+
+	for (size_t k = 0; k < SLU_LEN(yaml); k++) {
+		struct slu_config *cfg = NULL;
+		struct slu_error err = { 0 };
+
+		ok(slu_config_parse("test", yaml[k], strlen(yaml[k]), &cfg, &err) == 0, "%s",
+		   yaml[k]);
+		for (size_t i = 0; cfg && i < SLU_LEN(row); i++) {
+			struct slu_kpair label = { row[i].label, row[i].value };
+			struct slu_kmeta m = { .name = row[i].name,
+					       .labels = &label,
+					       .nlabels = 1 };
+
+			ok(slu_held_space(cfg, &m) == (k ? row[i].compatible : row[i].own),
+			   "namespace %s with %s=%s", row[i].name, row[i].label, row[i].value);
+		}
+		slu_config_free(cfg);
+	}
+}
+
+/* ---- patches ---- */
+
+static const struct slu_kobj *object(struct slu_kcodec *codec, enum slu_kkind kind,
+				     const char *text)
+{
+	const struct slu_kobj *o = NULL;
+	struct slu_error err = { 0 };
+
+	if (slu_kcodec_object(codec, kind, SLU_ENC_JSON, text, strlen(text), &o, &err) < 0)
+		ok(false, "object: %s", err.text);
+	return o;
+}
+
+#define META "{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u1\"}"
+#define GATES                                                   \
+	"\"schedulingGates\":[{\"$patch\":\"delete\",\"name\":" \
+	"\"fluxqueue\"}]"
+#define PIN "{\"key\":\"kubernetes.io/hostname\",\"operator\":\"In\",\"values\":[\"h1\"]}"
+#define TERMS(x)                                                                  \
+	"\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuring" \
+	"Execution\":{\"nodeSelectorTerms\":[" x "]}}}"
+
+static void test_pod_patch(struct slu_kcodec *codec)
+{
+	static const struct {
+		const char *what, *spec, *want;
+	} row[] = {
+		{ "no affinity: one term with the pin", "{}",
+		  "\"spec\":{" TERMS("{\"matchExpressions\":[" PIN "]}") "," GATES "}" },
+		{ "every term is tightened, in its order, nothing lost",
+		  "{\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{"
+		  "\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"Gt\",\"values\":"
+		  "[\"3\"]},{\"key\":\"b\",\"operator\":\"DoesNotExist\"}]},{\"matchFields\":[{\"key\":"
+		  "\"metadata.name\",\"operator\":\"NotIn\",\"values\":[\"x\",\"y\"]}]}]}}}}",
+		  "\"spec\":{" TERMS(
+			  "{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"Gt\",\"values\":"
+			  "[\"3\"]},{\"key\":\"b\",\"operator\":\"DoesNotExist\"}," PIN
+			  "]},{\"matchExpressions\":[" PIN
+			  "],\"matchFields\":[{\"key\":\"metadata.name\",\"operator\":"
+			  "\"NotIn\",\"values\":[\"x\",\"y\"]}]}") "," GATES "}" },
+	};
+	struct slu_held_place at = { .node = "n1", .host = "h1", .nodes = "n1,n2", .job = 7 };
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		struct slu_buf b = SLU_BUF_INIT(1 << 16), text = SLU_BUF_INIT(1 << 16);
+		const struct slu_kobj *o;
+
+		slu_buf_printf(&text, "{\"metadata\":" META ",\"spec\":%s}", row[i].spec);
+		o = object(codec, SLU_KIND_POD, slu_buf_str(&text));
+		ok(slu_held_release_pod(slu_kpod(o), &at, &b) == 0 &&
+			   strstr(slu_buf_str(&b), row[i].want),
+		   "%s", row[i].what);
+		if (!strstr(slu_buf_str(&b), row[i].want))
+			printf("# got  %s\n# want %s\n", slu_buf_str(&b), row[i].want);
+		slu_kobj_unref(o);
+		slu_buf_done(&b);
+		slu_buf_done(&text);
+	}
+}
+
+static void test_pod_labels(struct slu_kcodec *codec)
+{
+	const struct slu_kobj *o = object(codec, SLU_KIND_POD,
+					  "{\"metadata\":" META ",\"spec\":{}}");
+	struct slu_buf b = SLU_BUF_INIT(1 << 16);
+	char name[254];
+	struct slu_held_place at = { .node = "n1", .host = "h1", .nodes = "n1,n2", .job = 7 };
+
+	slu_held_release_pod(slu_kpod(o), &at, &b);
+	ok(strstr(slu_buf_str(&b),
+		  "{\"metadata\":{\"uid\":\"u1\",\"labels\":{\"sluice.sh/node\":\"n1\",\"fluxqueue/jobid\":\"7\","
+		  "\"fluxqueue/fluxion-nodes\":\"n1__n2\"},\"annotations\":{\"sluice.sh/node\":\"n1\","
+		  "\"sluice.sh/nodes\":\"n1,n2\"}}") == slu_buf_str(&b),
+	   "labels and annotations: %s", slu_buf_str(&b));
+	slu_buf_reset(&b);
+	memset(name, 'x', 63);
+	name[63] = 0;
+	at = (struct slu_held_place){ .node = name, .nodes = name, .job = 7 };
+	slu_held_release_pod(slu_kpod(o), &at, &b);
+	ok(strstr(slu_buf_str(&b), "\"fluxqueue/fluxion-nodes\":\"xxx"),
+	   "63 characters fit a label");
+	ok(strstr(slu_buf_str(&b), "\"matchFields\":[{\"key\":\"metadata.name\""),
+	   "without a host name label the pin is on the node's name");
+	slu_buf_reset(&b);
+	memset(name, 'x', 64);
+	name[64] = 0;
+	slu_held_release_pod(slu_kpod(o), &at, &b);
+	ok(strstr(slu_buf_str(&b), "\"labels\":{\"fluxqueue/jobid\":\"7\"}") &&
+		   strstr(slu_buf_str(&b), "\"annotations\":{\"sluice.sh/node\":\"xxx"),
+	   "64 do not: the annotations have them");
+	slu_buf_done(&b);
+	slu_kobj_unref(o);
+}
+
+/* What no node can satisfy must not be mended by the pin. */
+static void test_never_looser(struct slu_kcodec *codec)
+{
+	static const char *const affinity[] = {
+		"{\"nodeSelectorTerms\":[]}", "{\"nodeSelectorTerms\":[{}]}",
+		"{\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"Newer\"}]}]}"
+	};
+	struct slu_held_place at = { .node = "n1", .host = "h1", .nodes = "n1" };
+
+	for (size_t i = 0; i < SLU_LEN(affinity); i++) {
+		struct slu_buf b = SLU_BUF_INIT(1 << 16), text = SLU_BUF_INIT(1 << 16);
+		const struct slu_kobj *o;
+
+		slu_buf_printf(&text,
+			       "{\"metadata\":" META ",\"spec\":{\"affinity\":{\"nodeAffinity\":{"
+			       "\"requiredDuringSchedulingIgnoredDuringExecution\":%s}}}}",
+			       affinity[i]);
+		o = object(codec, SLU_KIND_POD, slu_buf_str(&text));
+		ok(slu_held_release_pod(slu_kpod(o), &at, &b) == -EINVAL, "refused: %s",
+		   affinity[i]);
+		slu_kobj_unref(o);
+		slu_buf_done(&b);
+		slu_buf_done(&text);
+	}
+}
+
+static void test_hold_patch(struct slu_kcodec *codec)
+{
+	static const struct {
+		const char *what;
+		enum slu_kkind kind;
+		const char *spec, *want;
+	} row[] = {
+		{ "a Job that runs is only suspended: its template may not change yet",
+		  SLU_KIND_JOB, "{\"suspend\":false,\"template\":{\"spec\":{}}}",
+		  "\"spec\":{\"suspend\":true}}" },
+		{ "one that is suspended gets the gate", SLU_KIND_JOB,
+		  "{\"suspend\":true,\"template\":{\"spec\":{}}}",
+		  "\"spec\":{\"suspend\":true,\"template\":{\"spec\":{\"schedulingGates\":[{\"name\":"
+		  "\"fluxqueue\"}]}}}}" },
+		{ "a Deployment as Fluxqueue had it", SLU_KIND_DEPLOYMENT,
+		  "{\"template\":{\"spec\":{}}}",
+		  "\"spec\":{\"template\":{\"spec\":{\"schedulingGates\":[{\"name\":\"fluxqueue\"}],"
+		  "\"schedulerName\":\"FluxionScheduler\"}}}}" },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		struct slu_buf b = SLU_BUF_INIT(1 << 16), text = SLU_BUF_INIT(1 << 16);
+		const struct slu_kobj *o;
+
+		slu_buf_printf(&text, "{\"metadata\":" META ",\"spec\":%s}", row[i].spec);
+		o = object(codec, row[i].kind, slu_buf_str(&text));
+		ok(slu_held_hold(o, SLU_HELD_COMPATIBLE, &b) == 0 &&
+			   strstr(slu_buf_str(&b), row[i].want) &&
+			   strstr(slu_buf_str(&b), "\"sluice.sh/held\":\"yes\""),
+		   "%s: %s", row[i].what, slu_buf_str(&b));
+		slu_kobj_unref(o);
+		slu_buf_done(&b);
+		slu_buf_done(&text);
+	}
+}
+
+/* ---- the core ---- */
+
+static struct {
+	int jobs, pods;
+	char job[4000], pod[4000];
+	enum slu_kube_outcome outcome;
+} seen;
+
+static const char gate[] = "\"schedulingGates\":[{\"name\":\"fluxqueue\"}],";
+
+static void feed_job(struct world *w, const char *name, int pods, bool suspend, const char *mark,
+		     const char *more)
+{
+	w->rv++;
+	feed(w, SLU_KIND_JOB, false,
+	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"job-%s\",\"generation\":%" PRIu64
+	     ",\"resourceVersion\":\"%" PRIu64
+	     "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"annotations\":{\"sluice.sh/held\":\"%s\"%s}},"
+	     "\"spec\":{\"parallelism\":%d,\"completions\":%d,\"suspend\":%s,\"template\":{\"spec\":{"
+	     "\"schedulerName\":\"default-scheduler\",%s\"containers\":[{\"name\":\"c\",\"resources\":{"
+	     "\"requests\":{\"cpu\":\"2\"}}}]}}}}",
+	     name, name, w->rv, w->rv, mark, more, pods, pods, suspend ? "true" : "false", gate);
+}
+
+static struct fpod *gated_pod(struct world *w, const char *name, const char *job)
+{
+	struct fpod *p = make_pod(w, name, "default-scheduler", "2", "");
+
+	if (job)
+		snprintf(
+			p->meta, sizeof p->meta,
+			"\"ownerReferences\":[{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"name\":\"%s\","
+			"\"uid\":\"job-%s\",\"controller\":true}]",
+			job, job);
+	/* What admission adds to every pod, and templates do not have. */
+	snprintf(
+		p->spec, sizeof p->spec,
+		"\"schedulerName\":\"default-scheduler\",%s\"tolerations\":[{\"key\":\"node.kubernetes.io/"
+		"not-ready\",\"operator\":\"Exists\",\"effect\":\"NoExecute\"}],\"containers\":[{\"name\":\"c\","
+		"\"resources\":{\"requests\":{\"cpu\":\"2\"}}}]",
+		gate);
+	feed_pod(w, p, false);
+	return p;
+}
+
+/* The server: Jobs are only noted, pods lose the gate and are pinned as the patch says. */
+static void server(struct world *w, struct slu_rec_write *x)
+{
+	const char *at = strstr(x->text, "\"annotations\":{\"sluice.sh/node\":\"");
+	char node[32] = "", owner[600];
+
+	if (x->kind == SLU_KIND_JOB) {
+		seen.jobs++;
+		snprintf(seen.job, sizeof seen.job, "%s", x->text);
+	} else {
+		seen.pods++;
+		snprintf(seen.pod, sizeof seen.pod, "%s", x->text);
+		if (at)
+			sscanf(at + strlen("\"annotations\":{\"sluice.sh/node\":\""), "%31[^\"]",
+			       node);
+	}
+	for (int i = 0; i < w->n_pods && *node && seen.outcome == SLU_KUBE_OK; i++) {
+		struct fpod *p = &w->pod[i];
+
+		if (strcmp(p->uid, x->uid))
+			continue;
+		snprintf(owner, sizeof owner, "%s%s", p->meta, *p->meta ? "," : "");
+		snprintf(p->meta, sizeof p->meta, "%s\"annotations\":{\"sluice.sh/node\":\"%s\"}",
+			 owner, node);
+		snprintf(
+			p->spec, sizeof p->spec,
+			"\"schedulerName\":\"default-scheduler\",\"affinity\":{\"nodeAffinity\":{"
+			"\"requiredDuringSchedulingIgnoredDuringExecution\":{\"nodeSelectorTerms\":[{"
+			"\"matchExpressions\":[{\"key\":\"kubernetes.io/hostname\",\"operator\":\"In\","
+			"\"values\":[\"%s\"]}]}]}}},\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":"
+			"{\"cpu\":\"2\"}}}]",
+			node);
+		feed_pod(w, p, false);
+	}
+	if (x->run)
+		slu_core_take(w->core, slu_rec_written_new(x, seen.outcome, false, "so it is"),
+			      w->now_us);
+}
+
+static void begin(struct world *w, int nodes)
+{
+	memset(&seen, 0, sizeof seen);
+	seen.outcome = SLU_KUBE_OK;
+	open_world(w, nodes, 4, "");
+	w->patched = server;
+}
+
+/* The default scheduler does its part. */
+static void run_pod(struct world *w, struct fpod *p)
+{
+	const char *at = strstr(p->meta, "\"sluice.sh/node\":\"");
+
+	sscanf(at ? at + strlen("\"sluice.sh/node\":\"") : "", "%31[^\"]", p->node);
+	snprintf(p->phase, sizeof p->phase, "Running");
+	feed_pod(w, p, false);
+}
+
+static void test_core_pod(void)
+{
+	struct world w;
+	struct fpod *p, *q;
+
+	begin(&w, 1);
+	p = gated_pod(&w, "a", NULL);
+	turn(&w);
+	ok(seen.pods == 1 && w.binds == 0, "a gated pod is released, not bound");
+	ok(strstr(seen.pod, "\"sluice.sh/node\":\"n0\""), "to its node");
+	q = gated_pod(&w, "b", NULL);
+	turn(&w);
+	ok(seen.pods == 2, "a second one fits beside it");
+	gated_pod(&w, "c", NULL);
+	turn(&w);
+	ok(seen.pods == 2, "a third waits: released pods count before they are bound");
+	run_pod(&w, p);
+	run_pod(&w, q);
+	turn(&w);
+	ok(differences(&w) == 0, "the books are right");
+	end_pod(&w, p, "Succeeded");
+	turn(&w);
+	ok(seen.pods == 3, "the third takes the place of one that ended");
+	close_world(&w);
+}
+
+static void test_core_job(void)
+{
+	struct world w;
+	struct fpod *p[4];
+
+	begin(&w, 2);
+	feed_job(&w, "j", 4, true, "yes", "");
+	turn(&w);
+	ok(seen.jobs == 1 && seen.pods == 0, "a suspended Job is resumed once");
+	ok(strstr(seen.job, "\"sluice.sh/places\":\"n0*2,n1*2\"") &&
+		   strstr(seen.job, "\"suspend\":false") &&
+		   strstr(seen.job, "\"sluice.sh/held\":\"released\""),
+	   "with its places: %s", seen.job);
+	gated_pod(&w, "x", NULL);
+	turn(&w);
+	ok(seen.pods == 0, "nobody else gets its places meanwhile");
+	feed_job(&w, "j", 4, false, "released", ",\"sluice.sh/places\":\"n0*2,n1*2\"");
+	for (int i = 0; i < 4; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "j-%d", i);
+		p[i] = gated_pod(&w, name, "j");
+		turn(&w);
+	}
+	ok(seen.pods == 4, "each pod is released when it appears");
+	for (int i = 0; i < 4; i++)
+		run_pod(&w, p[i]);
+	turn(&w);
+	ok(bound(&w, "j-") == 4 && differences(&w) == 0, "all run, the books are right");
+	for (int i = 0; i < 4; i++)
+		end_pod(&w, p[i], "Succeeded");
+	turn(&w);
+	ok(seen.pods == 5, "then the other one runs");
+	close_world(&w);
+}
+
+static void test_core_job_gone(void)
+{
+	struct world w;
+
+	begin(&w, 1);
+	feed_job(&w, "big", 3, true, "yes", "");
+	turn(&w);
+	ok(seen.jobs == 0, "three do not fit");
+	feed_job(&w, "big", 2, true, "yes", "");
+	turn(&w);
+	ok(seen.jobs == 1, "two do, after parallelism changed");
+	feed(&w, SLU_KIND_JOB, true,
+	     "{\"metadata\":{\"name\":\"big\",\"namespace\":\"ns\",\"uid\":\"job-big\",\"resourceVersion\":\"%" PRIu64
+	     "\"},\"spec\":{}}",
+	     ++w.rv);
+	gated_pod(&w, "x", NULL);
+	gated_pod(&w, "y", NULL);
+	turn(&w);
+	ok(seen.pods == 2, "a Job deleted after its release gives its places back");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+static void test_core_user(void)
+{
+	struct world w;
+
+	begin(&w, 1);
+	feed_job(&w, "u", 2, true, "user", "");
+	turn(&w);
+	ok(seen.jobs == 0, "a Job its user suspended is not ours to resume");
+	feed_job(&w, "u", 2, false, "user", "");
+	gated_pod(&w, "u-0", "u");
+	turn(&w);
+	ok(seen.pods == 0, "half of its gang waits");
+	gated_pod(&w, "u-1", "u");
+	turn(&w);
+	ok(seen.pods == 2, "the whole is released");
+	feed_job(&w, "r", 1, true, "released", "");
+	turn(&w);
+	ok(seen.jobs == 0, "nor one that was suspended after we resumed it");
+	close_world(&w);
+}
+
+static void test_core_failures(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	begin(&w, 2);
+	seen.outcome = SLU_KUBE_FAILED;
+	feed_job(&w, "j", 1, true, "yes", "");
+	turn(&w);
+	ok(seen.jobs == 1, "a resume that fails");
+	later(&w, 6);
+	ok(seen.jobs == 2, "is tried again");
+	seen.outcome = SLU_KUBE_OK;
+	later(&w, 6);
+	later(&w, 60);
+	ok(seen.jobs == 3, "until it is done");
+	close_world(&w);
+
+	begin(&w, 2);
+	p = gated_pod(&w, "a", NULL);
+	turn(&w);
+	snprintf(
+		p->status, sizeof p->status,
+		",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":\"Unschedulable\","
+		"\"message\":\"no\"}]");
+	feed_pod(&w, p, false);
+	turn(&w);
+	later(&w, 61);
+	ok(w.evictions == 0 && strstr(w.last_event, "delete the pod and make it again"),
+	   "a naked pod that is refused is told about: %s", w.last_event);
+	close_world(&w);
+}
+
+/* A Job was resumed and one of its pods released when the process ended. */
+static void test_core_restart(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	begin(&w, 4);
+	seen.outcome = SLU_KUBE_FAILED; /* keeps the pod as it is */
+	feed_job(&w, "j", 3, false, "released", ",\"sluice.sh/places\":\"n3*2,n1\"");
+	p = gated_pod(&w, "j-0", "j");
+	snprintf(p->node, sizeof p->node, "n3");
+	snprintf(p->phase, sizeof p->phase, "Running");
+	snprintf(
+		p->spec, sizeof p->spec,
+		"\"schedulerName\":\"default-scheduler\",\"containers\":[{\"name\":\"c\",\"resources\":{"
+		"\"requests\":{\"cpu\":\"2\"}}}]");
+	seen.outcome = SLU_KUBE_OK;
+	feed_pod(&w, p, false);
+	gated_pod(&w, "j-1", "j");
+	turn(&w);
+	ok(seen.pods == 1 && (strstr(seen.pod, "\"sluice.sh/node\":\"n3\"") ||
+			      strstr(seen.pod, "\"sluice.sh/node\":\"n1\"")),
+	   "the next goes to one of the places the Job has: %s", seen.pod);
+	gated_pod(&w, "j-2", "j");
+	turn(&w);
+	ok(seen.pods == 2 && (strstr(seen.pod, "\"sluice.sh/node\":\"n3\"") ||
+			      strstr(seen.pod, "\"sluice.sh/node\":\"n1\"")),
+	   "one that appears later too: %s", seen.pod);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+int main(void)
+{
+	struct slu_strpool *pool = slu_strpool_new();
+	struct slu_kcodec *codec = slu_kcodec_new(pool);
+
+	test_spaces();
+	test_pod_patch(codec);
+	test_pod_labels(codec);
+	test_never_looser(codec);
+	test_hold_patch(codec);
+	test_core_pod();
+	test_core_job();
+	test_core_job_gone();
+	test_core_user();
+	test_core_failures();
+	test_core_restart();
+	slu_kcodec_free(codec);
+	slu_strpool_free(pool);
+	return tap_done();
+}
