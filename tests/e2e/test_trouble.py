@@ -82,7 +82,7 @@ def test_kubelet_refuses(sluiced, module_cluster, empty):
 def test_room_taken_by_others(sluiced, module_cluster, empty):
     """A default-scheduler pod takes what the gang was promised: the plan moves, nothing is overbooked."""
     admin = module_cluster.admin
-    for p in work.gang("first", 6, cpu=3, namespace=empty, run=4, scheduler="sluice"):
+    for p in work.gang("first", 6, cpu=3, namespace=empty, run=8, scheduler="sluice"):
         admin.create(p)
     until(lambda: len(placed(module_cluster, empty, "first")) == 6)
     for p in work.gang("second", 6, cpu=3, namespace=empty, run=1, scheduler="sluice"):
@@ -90,7 +90,9 @@ def test_room_taken_by_others(sluiced, module_cluster, empty):
     for i in range(3):
         admin.create(work.pod(f"other-{i}", cpu=1, namespace=empty, run=8))
     until(lambda: len(placed(module_cluster, empty, "other")) == 3)
-    admin.create(work.pod("late", cpu=2, namespace=empty, run=6))
+    # One member goes: its room cannot start the second gang, but another scheduler takes it.
+    admin.delete("pods", "first-0", empty, grace=0)
+    admin.create(work.pod("late", cpu=2, namespace=empty, run=8))
     until(lambda: placed(module_cluster, empty, "late"), 15)
     assert not work.overbooked(admin)
     end = time.monotonic() + 30
