@@ -169,6 +169,8 @@ bool slu_core_synced(const struct slu_core *c)
 
 static void set_now(struct slu_core *c, int64_t now_us)
 {
+	if (!c->first_us)
+		c->first_us = now_us;
 	c->now_us = SLU_MAX(c->now_us, now_us); /* the clock may be set back; the plan may not */
 	c->now_s = c->now_us / 1000000;
 }
@@ -291,6 +293,13 @@ static void new_config(struct slu_core *c, const struct slu_config *cfg)
 		slu_log(SLU_ERROR, "queues not changed", SLU_STR("err", err.text));
 }
 
+static void mirror_complete(struct slu_core *c)
+{
+	c->count.lists_us = c->now_us - c->first_us;
+	slu_log(SLU_INFO, "mirror complete", SLU_I64("nodes", c->nodes.n),
+		SLU_I64("pods", c->pods.n), SLU_I64("lists_ms", c->count.lists_us / 1000));
+}
+
 void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 {
 	set_now(c, now_us);
@@ -304,8 +313,7 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 			core_fluxjob_synced(c, ((struct slu_rec_synced *)r)->absent);
 		c->synced |= 1u << ((struct slu_rec_synced *)r)->kind;
 		if (slu_core_synced(c))
-			slu_log(SLU_INFO, "mirror complete", SLU_I64("nodes", c->nodes.n),
-				SLU_I64("pods", c->pods.n));
+			mirror_complete(c);
 		break;
 	case SLU_REC_WRITTEN:
 		slu_crash_point("core answer: before");
@@ -417,6 +425,12 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	c->count.cycles++;
 	c->count.cycle_ns += ns;
 	c->count.cycle_ns_max = SLU_MAX(c->count.cycle_ns_max, ns);
+	if (c->count.cycles == 1) {
+		c->count.first_cycle_us = (int64_t)ns / 1000;
+		slu_log(SLU_INFO, "first cycle", SLU_I64("groups", c->groups.n),
+			SLU_I64("started", c->count.gangs_started),
+			SLU_I64("took_ms", c->count.first_cycle_us / 1000));
+	}
 	core_snapshot_publish(c);
 	return rc;
 }

@@ -303,6 +303,7 @@ struct slu_core {
 	} flux;
 	uint64_t serial, next_job, next_intent;
 	int64_t now_us, now_s, last_seen_us;
+	int64_t first_us;        /* when the first record came */
 	int64_t plan_seq;        /* of the history of plans: ascends over restarts, too */
 	int64_t next_vacancy_us; /* earliest end of a vacancy */
 	int64_t next_audit_us, next_status_us, next_undo_us;

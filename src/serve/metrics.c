@@ -135,6 +135,11 @@ static void from_core(const struct slu_snapshot *s, struct slu_buf *b)
 	    (double)c->cycle_ns / 1e9);
 	one(b, "sluice_cycle_seconds_max", "gauge", "The longest cycle so far.",
 	    (double)c->cycle_ns_max / 1e9);
+	one(b, "sluice_start_lists_seconds", "gauge",
+	    "From the first object to the end of the last list, at start.",
+	    (double)c->lists_us / 1e6);
+	one(b, "sluice_start_cycle_seconds", "gauge", "The first cycle after that.",
+	    (double)c->first_cycle_us / 1e6);
 	one(b, "sluice_leader", "gauge", "1 while this replica decides.", s->leader);
 	one(b, "sluice_store_up", "gauge", "1 while the store takes changes.",
 	    !strcmp(s->store, "ok"));
