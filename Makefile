@@ -6,6 +6,7 @@
 #   make demo      the same gangs through the default scheduler and through Sluice, on a cluster of its own
 #   make demo-sim  the simulator in a second; no cluster
 #   make soak      half an hour of churn, kills and restarts (SECONDS=180 for less)
+#   make torture   sluiced killed at every write, 2 000 times on both stores (POINTS=100 for less)
 #   make asan      the tests of make check under the address and undefined-behaviour sanitizers
 #   make bench     the tables of figures
 #   make fuzz      every parser on random input
@@ -15,10 +16,11 @@
 #   make clean     remove the build directories
 BUILD ?= build
 ASAN  ?= build-asan
+CRASH ?= build-crash
 export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
 MESON_FLAGS ?=
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak demo-sim bench fuzz install format format-check lint clean help
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak torture crash demo-sim bench fuzz install format format-check lint clean help
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -31,6 +33,12 @@ $(BUILD)/build.ninja: | setup
 
 $(ASAN)/build.ninja: | setup
 	meson setup $(ASAN) -Db_sanitize=address,undefined -Db_lundef=false $(MESON_FLAGS) >/dev/null
+
+$(CRASH)/build.ninja: | setup
+	meson setup $(CRASH) -Dcrash_points=true $(MESON_FLAGS) >/dev/null
+
+crash: $(CRASH)/build.ninja
+	@ninja -C $(CRASH) sluiced sluice
 
 check: all
 	@meson test -C $(BUILD) --no-suite slow --print-errorlogs
@@ -49,13 +57,17 @@ cluster: | setup
 cluster-down:
 	@hack/cluster/python -m cluster down --name $(NAME)
 
-cluster-test: all
+cluster-test: all crash
 	@hack/cluster/build >/dev/null
-	@hack/cluster/python -m pytest -q tests/cluster tests/kube tests/e2e
+	@hack/cluster/python -m pytest -q tests/cluster tests/kube tests/e2e tests/torture
 
 soak: all
 	@hack/cluster/build >/dev/null
 	@hack/cluster/python -m e2e.soak --seconds $(or $(SECONDS),1800) $(if $(SEED),--seed $(SEED))
+
+torture: crash
+	@hack/cluster/build >/dev/null
+	@hack/cluster/python -m torture --points $(or $(POINTS),1000)
 
 demo: all
 	@tools/demo
@@ -84,7 +96,7 @@ lint: all
 	@git ls-files 'src/*.c' | xargs -r clang-tidy-19 -quiet -p $(BUILD)
 
 clean:
-	rm -rf $(BUILD) $(ASAN) build-fuzz
+	rm -rf $(BUILD) $(ASAN) $(CRASH) build-fuzz
 
 help:
 	@sed -n 's/^#   //p' Makefile

@@ -17,7 +17,7 @@ static struct {
 	pthread_mutex_t lock;
 	bool ready;
 	char name[NAME_MAX_LEN]; /* "": any */
-	long at;                 /* 0: nobody dies */
+	long at, last;           /* 0: nobody dies */
 	long points, passed;     /* all of them; those that are `name` */
 	int log;
 } crash = { .lock = PTHREAD_MUTEX_INITIALIZER, .log = -1 };
@@ -25,7 +25,7 @@ static struct {
 static void read_environment(void)
 {
 	const char *at = getenv("SLUICE_CRASH_AT"), *log = getenv("SLUICE_CRASH_LOG");
-	const char *hash = at ? strrchr(at, '#') : NULL;
+	const char *last = getenv("SLUICE_CRASH_LAST"), *hash = at ? strrchr(at, '#') : NULL;
 
 	crash.ready = true;
 	if (log)
@@ -34,6 +34,8 @@ static void read_environment(void)
 		snprintf(crash.name, sizeof crash.name, "%.*s", (int)(hash - at), at);
 	if (at)
 		crash.at = strtol(hash ? hash + 1 : at, NULL, 10);
+	if (last)
+		crash.last = strtol(last, NULL, 10);
 }
 
 void slu_crash_point(const char *name)
@@ -47,7 +49,8 @@ void slu_crash_point(const char *name)
 		read_environment();
 	crash.points++;
 	crash.passed += !*crash.name || !strcmp(name, crash.name);
-	now = crash.at && crash.passed == crash.at && (!*crash.name || !strcmp(name, crash.name));
+	now = crash.points == crash.last;
+	now |= crash.at && crash.passed == crash.at && (!*crash.name || !strcmp(name, crash.name));
 	n = snprintf(line, sizeof line, "%ld %.*s%s\n", crash.points, NAME_MAX_LEN, name,
 		     now ? " KILLED" : "");
 	if (crash.log >= 0 && write(crash.log, line, (size_t)n) < 0)

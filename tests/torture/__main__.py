@@ -2,7 +2,7 @@
 
     hack/cluster/python -m torture --points 1000 --store sqlite --store postgresql
 
-needs a build with -Dcrash_points=true (SLUICE_BUILD, by default build-crash).  Each life of the daemon is
+needs a build with -Dcrash_points=true (make crash; SLUICE_CRASH_BUILD names its folder).  Each life of the daemon is
 told at which crash point to die (base/crash.h); the next one begins at once.  Points are chosen so that
 every place in the program is hit, many times.  Now and then the kill comes from outside, the API server, etcd
 or PostgreSQL is restarted.  Witness and store are looked at after each life; at the end the script stops,

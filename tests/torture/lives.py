@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import socket
 import sqlite3
 import subprocess
 import tempfile
@@ -11,7 +12,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cluster import Audit, Cluster, work
+import yaml
+
+from cluster import ApiError, Audit, Cluster, work
 from e2e.conftest import crds, until
 from e2e.daemon import ROOT, Sluiced
 from store.postgres import Postgres
@@ -22,7 +25,7 @@ from .witness import Witness
 STORES = ["sqlite", "postgresql"]
 SPACE = "torture"
 #: A life that does not come to its point is killed from outside.
-LIFE_S = 4.0
+LIFE_S = 2.5
 #: No gang may be in part longer than this: some lives.
 PART_S = 30.0
 
@@ -90,12 +93,13 @@ class Chooser:
         self.rng = rng
         self.places = Counter()  # kills; a place that was not reached counts a little, too
 
-    def next(self):
-        if not self.places or self.rng.random() < 0.4:
-            return str(int(2 ** self.rng.uniform(0, 8)))
-        fewest = min(self.places.values())
-        place = self.rng.choice([p for p, n in self.places.items() if n <= fewest + 0.5])
-        return f"{place}#{self.rng.choice([1, 1, 1, 2, 3, 5, 8])}"
+    def next(self, *about):
+        places = [p for p in self.places if not about or any(a in p for a in about)]
+        if not places or (not about and self.rng.random() < 0.4):
+            return str(int(2 ** self.rng.uniform(0, 7)))
+        fewest = min(self.places[p] for p in places)
+        place = self.rng.choice([p for p in places if self.places[p] <= fewest + 0.5])
+        return f"{place}#{self.rng.choice([1, 1, 1, 2, 3, 5, 8]) if not about else 1}"
 
     def lived(self, at, kills, passed):
         for name in passed:
@@ -116,23 +120,47 @@ class Torture:
         self.chooser = Chooser(self.rng)
         self.last = None  # (jobs, plans, when) after the life before
         self.outage = 0.0  # until when somebody else is away
-        settings = {
+        common = {
             "jobs": {"onMemberFailure": "restart" if kind == "sqlite" else "replace"},
             "status": {"interval": "1s"},
         }
-        self.daemon = Sluiced(cluster, settings, store=self.books.url, folder=folder)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.hook = s.getsockname()[1]
+        webhook = {"webhook": {"enabled": True, "listen": f"127.0.0.1:{self.hook}", "names": ["localhost"]}}
+        elect = {"leader": {"elect": True, "namespace": "sluice-system", "lease": "3s"}}
+        self.daemons = {
+            name: Sluiced(cluster, {**common, **more}, store=self.books.url, folder=self._folder(name))
+            for name, more in (("plain", {}), ("webhook", webhook), ("elect", elect))
+        }
+        self.daemon = self.daemons["plain"]
+
+    def _folder(self, name):
+        folder = self.folder / name
+        folder.mkdir()
+        return folder
+
+    def prepare(self):
+        crds(self.cluster)
+        for obj in yaml.safe_load_all((ROOT / "deploy" / "webhook.yaml").read_text()):
+            if obj["kind"] == "MutatingWebhookConfiguration":
+                url = f"https://localhost:{self.hook}/mutate-v1-sluice"
+                for hook in obj["webhooks"]:
+                    hook["clientConfig"] = {"url": url}
+                self.cluster.admin.apply(obj)
 
     def command(self):
-        build = Path(os.environ.get("SLUICE_BUILD", ROOT / "build-crash"))
+        build = Path(os.environ.get("SLUICE_CRASH_BUILD", ROOT / "build-crash"))
         return [
             build / "sluiced", "--config", self.daemon.config, "--kubeconfig", self.cluster.sluice_kubeconfig,
             "--store", self.books.url, "--verify",
         ]  # fmt: skip
 
-    def spawn(self, at):
+    def spawn(self, at, last=None):
         log = self.folder / "points"
         log.unlink(missing_ok=True)
-        env = {**os.environ, "SLUICE_CRASH_LOG": str(log), **({"SLUICE_CRASH_AT": at} if at else {})}
+        env = {**os.environ, "SLUICE_CRASH_LOG": str(log), **({"SLUICE_CRASH_AT": at} if at else {}),
+               **({"SLUICE_CRASH_LAST": str(last)} if last else {})}  # fmt: skip
         env.pop("DATABASE_URL", None)
         with open(self.daemon.log, "ab") as out:
             out.write(f"---- life, dies at {at or 'no point'}\n".encode())
@@ -151,12 +179,19 @@ class Torture:
             passed[name] += 1
         return killed, passed
 
-    def life(self, at=None):
-        at = at or self.chooser.next()
-        process = self.spawn(at)
+    def life(self, n=0):
+        at, last, limit = self.chooser.next(), int(2 ** self.rng.uniform(5, 8)), LIFE_S
+        if n % 14 == 5:  # the webhook makes its certificates anew
+            self.daemon = self.daemons["webhook"]
+            self._try(lambda: self.cluster.admin.delete("secrets", "sluice-webhook", "sluice-system", missing_ok=True))
+            at = self.chooser.next("secrets", "webhook")
+        elif n % 14 == 12 and self.books.pg:  # one of several, as far as it knows
+            self.daemon = self.daemons["elect"]
+            at, last, limit = self.chooser.next("leases"), None, 8.0
+        process = self.spawn(at, last)
         outside = self.rng.random() < 0.04
         try:
-            process.wait(self.rng.uniform(0.3, 1.5) if outside else LIFE_S)
+            process.wait(self.rng.uniform(0.3, 1.5) if outside else limit)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -165,9 +200,18 @@ class Torture:
         self.chooser.lived(at, killed, passed)
         self.report.kills.update(killed)
         self.report.passed.update(passed)
-        if process.returncode != -9 and time.time() > self.outage:
+        deposed = self.daemon is self.daemons["elect"] and "the lease is lost" in self.daemon.tail(3)
+        if process.returncode != -9 and time.time() > self.outage and not deposed:
             self.report.early.append(f"status {process.returncode}: {self.daemon.tail(3)}")
+        self.daemon = self.daemons["plain"]
         self.look()
+
+    @staticmethod
+    def _try(step):
+        try:
+            step()
+        except (ApiError, OSError):
+            pass  # the API server restarts
 
     # -- between lives -------------------------------------------------------------------------
 
@@ -192,12 +236,13 @@ class Torture:
         """Order and promises of the life before are those of this one."""
         old_jobs, old_plans, before = self.last
         for key, (job, seen) in old_jobs.items():
-            gang = self.witness.gangs.get(key.split("/g:")[-1])
+            gang = self.witness.gang(key)
+            if gang is None or gang.deleted is not None or gang.whole is not None:
+                continue  # its place in the queue matters no more
             if key not in jobs:
-                if gang and gang.deleted is None and gang.whole is None and len(self.witness.gangs) and not gang.job:
-                    self.wrong(f"{key}: the store forgot it")
-            elif jobs[key] != (job, seen):
-                self.wrong(f"{key}: was job {job} first seen {seen}, is {jobs[key]}")
+                self.wrong(f"{key}: the store forgot it")
+            elif jobs[key][1] != seen:
+                self.wrong(f"{key}: was first seen {seen}, now {jobs[key][1]}")
             elif job in old_plans and job in plans and plans[job] != old_plans[job]:
                 (was, was_at), (planned, at) = old_plans[job], plans[job]
                 late = was * 1000000 <= at  # its second came while nobody lived
@@ -245,7 +290,7 @@ class Torture:
     def run(self, points, seed, minutes=None):
         begun = time.monotonic()
         audit = Audit(self.cluster.audit_log)
-        crds(self.cluster)
+        self.prepare()
         n = 0
         with Witness(self.cluster.admin, SPACE) as self.witness:
             script = Script(self.cluster, self.witness, SPACE, seed)
@@ -256,7 +301,7 @@ class Torture:
                         break
                     n += 1
                     self.disturb(n)
-                    self.life()
+                    self.life(n)
                     if n % 25 == 0:
                         self.say(self.progress(n, begun))
                         for name, seconds in self.witness.parts(PART_S):

@@ -237,5 +237,6 @@ class Script:
         for job in self.admin.list("jobs", self.space):
             ends = [c["type"] for c in job.get("status", {}).get("conditions", []) if c["status"] == "True"]
             gang = self.witness.gangs.get(job["metadata"]["name"])
+            self.witness.jobs[job["metadata"]["uid"]] = gang
             if gang and ("Complete" in ends or "Failed" in ends):
                 gang.finished = True

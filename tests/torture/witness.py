@@ -43,6 +43,7 @@ class Witness:
     def __init__(self, api, space):
         self.api, self.space = api, space
         self.gangs = {}
+        self.jobs = {}  # uid of a Job -> its gang
         self.wrong = []  # sentences
         self.races = 0
         self.events = self.relists = 0
@@ -62,6 +63,11 @@ class Witness:
     def __exit__(self, *_):
         self._stop.set()
         self._thread.join(10)
+
+    def gang(self, key):
+        """The gang that the store calls so: namespace/g:NAME or namespace/u:UID."""
+        name = key.split("/", 1)[1][2:]
+        return self.gangs.get(name) or self.jobs.get(name)
 
     # -- what the script tells -----------------------------------------------------------------
 

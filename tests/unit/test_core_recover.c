@@ -488,6 +488,37 @@ static void test_bound_behind_our_back(void)
 	last_life_over(&w);
 }
 
+/* Limits bound the plan; only its end frees a node. */
+static void test_outlives_its_limit(void)
+{
+	struct world w;
+
+	first_life(&w, 1, 2, "");
+	gang(&w, "a", 1, "2", TIMED("a", "1", "10s"));
+	go_on(&w, NONE, NULL);
+	gang(&w, "b", 1, "2", TIMED("b", "1", "10s"));
+	go_on(&w, NONE, NULL);
+	for (int i = 0; i < 30; i++) {
+		w.now_us += 500000;
+		go_on(&w, NONE, NULL);
+		if (*pod(&w, "b-0")->node)
+			break;
+	}
+	ok(!*pod(&w, "b-0")->node, "the next one does not start on a node that is still in use");
+	die(&w);
+	live(&w, 1, 2);
+	go_on(&w, NONE, NULL);
+	for (int i = 0; i < 5; i++) {
+		w.now_us += 500000;
+		go_on(&w, NONE, NULL);
+	}
+	ok(!*pod(&w, "b-0")->node, "nor after a restart");
+	end_pod(&w, pod(&w, "a-0"), "Succeeded");
+	go_on(&w, NONE, NULL);
+	ok(*pod(&w, "b-0")->node, "but at once when it ends");
+	last_life_over(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -501,5 +532,6 @@ int main(void)
 	test_half_evicted();
 	test_bare_pods_stay();
 	test_bound_behind_our_back();
+	test_outlives_its_limit();
 	return tap_done();
 }
