@@ -7,6 +7,7 @@
 #   make demo-sim  the simulator in a second; no cluster
 #   make soak      half an hour of churn, kills and restarts (SECONDS=180 for less)
 #   make torture   sluiced killed at every write, 2 000 times on both stores (POINTS=100 for less)
+#   make crash     the daemon with crash points (base/crash.h), for make torture
 #   make asan      the tests of make check under the address and undefined-behaviour sanitizers
 #   make bench     the tables of figures
 #   make fuzz      every parser on random input

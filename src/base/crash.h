@@ -5,8 +5,8 @@
  * handler, no flush) at the point told in the environment, read once:
  *
  *	SLUICE_CRASH_AT=12                    the twelfth point passed, whichever it is
- *	SLUICE_CRASH_AT='store after commit#3' the third time this one is passed
- *	SLUICE_CRASH_LAST=200                 this many points at most, whatever SLUICE_CRASH_AT says
+ *	SLUICE_CRASH_AT='store begin#3'       the third time this one is passed
+ *	SLUICE_CRASH_LAST=200                 this many points at most, whatever the other says
  *	SLUICE_CRASH_LOG=FILE                 append a line "COUNT NAME" for each point passed; the
  *	                                      one that kills ends in " KILLED"
  *
