@@ -37,6 +37,7 @@ void slu_graph_free(struct slu_graph *g)
 	slu_vec_done(&g->v);
 	slu_vec_done(&g->e);
 	slu_vec_done(&g->path);
+	slu_vec_done(&g->asked);
 	slu_vec_done(&g->prop);
 	slu_free(g->path_slot);
 	slu_map_done(&g->edge_of);
@@ -70,7 +71,7 @@ struct slu_graph *slu_graph_clone(const struct slu_graph *g)
 	    copy_words(&c->subsystems, &g->subsystems) < 0 ||
 	    copy_words(&c->strings, &g->strings) < 0 || copy_vec(&c->v, &g->v) < 0 ||
 	    copy_vec(&c->e, &g->e) < 0 || copy_vec(&c->path, &g->path) < 0 ||
-	    copy_vec(&c->prop, &g->prop) < 0)
+	    copy_vec(&c->asked, &g->asked) < 0 || copy_vec(&c->prop, &g->prop) < 0)
 		return NULL;
 	for (uint32_t i = 0; i < g->edge_of.n; i++)
 		if (slu_map_put(&c->edge_of, g->edge_of.e[i].key, g->edge_of.e[i].val) < 0)
@@ -408,8 +409,12 @@ static uint32_t find_path(const struct slu_graph *g, const char *text, size_t n,
 
 uint32_t slu_graph_by_path(const struct slu_graph *g, const char *path, uint32_t *cursor)
 {
-	uint32_t p = find_path(g, path, strlen(path), cursor);
+	uint32_t p;
 
+	/* A path that was replaced stays in the index, even if the vertex is gone. */
+	do
+		p = find_path(g, path, strlen(path), cursor);
+	while (p != SLU_NONE && g->v.p[g->path.p[p].vertex].dead);
 	return p == SLU_NONE ? SLU_NONE : g->path.p[p].vertex;
 }
 

@@ -86,6 +86,9 @@ struct slu_graph {
 	SLU_VEC(struct slu_edge) e;
 	SLU_VEC(struct slu_path) path;
 	SLU_VEC(struct slu_prop) prop;
+	/* Types a recipe looked up among the vertices made so far: they count even if no vertex has
+	 * them (slu_graph_counts). */
+	SLU_VEC(uint16_t) asked;
 	uint32_t root[SLU_SUBSYSTEM_MAX]; /* SLU_NONE = none */
 	uint32_t live_v, live_e;
 	uint32_t *path_slot; /* open addressing over path[] */

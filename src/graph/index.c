@@ -94,29 +94,24 @@ int slu_graph_rank_counts(struct slu_graph *g, void (*fn)(void *arg, int64_t ran
 	return 0;
 }
 
-/* Different texts among the hashes of all names or paths; equal hashes of 64 bits count as one. */
+/* Different texts among all names, or all paths that were ever given; equal hashes of 64 bits count
+ * as one. */
 static int distinct(struct slu_graph *g, bool paths, uint32_t *out)
 {
 	struct slu_map seen = { 0 };
 	struct slu_buf text = SLU_BUF_INIT(1 << 20);
 	int rc = 0;
 
-	for (uint32_t v = 0; v < g->v.n && !rc; v++) {
-		uint32_t p = paths ? g->v.p[v].path : 0;
-
-		if (g->v.p[v].dead)
+	for (uint32_t i = 0; i < (paths ? g->path.n : g->v.n) && !rc; i++) {
+		if (paths ? g->path.p[i].dead : g->v.p[i].dead)
 			continue;
-		for (; p != SLU_NONE && !rc; p = paths ? g->path.p[p].next : SLU_NONE) {
-			slu_buf_reset(&text);
-			if (paths)
-				slu_graph_path_text(g, p, &text);
-			else
-				slu_graph_name_put(g, v, &text);
-			rc = text.error
-				     ? text.error
-				     : slu_map_put(&seen,
-						   slu_hash_bytes(slu_buf_str(&text), text.n), 1);
-		}
+		slu_buf_reset(&text);
+		if (paths)
+			slu_graph_path_text(g, i, &text);
+		else
+			slu_graph_name_put(g, i, &text);
+		rc = text.error ? text.error
+				: slu_map_put(&seen, slu_hash_bytes(slu_buf_str(&text), text.n), 1);
 	}
 	*out = seen.n;
 	slu_map_done(&seen);
@@ -140,6 +135,8 @@ int slu_graph_counts(struct slu_graph *g, struct slu_graph_counts *out)
 	for (uint32_t v = 0; v < g->v.n; v++)
 		if (!g->v.p[v].dead)
 			used[g->v.p[v].type] = 1;
+	for (uint32_t i = 0; i < g->asked.n; i++)
+		used[g->asked.p[i]] = 1;
 	for (uint32_t t = 0; t < g->types.n; t++)
 		c.by_type += used[t];
 	slu_free(used);

@@ -22,8 +22,14 @@ int slu_read(struct slu_graph *g, const char *format, const char *text, size_t n
 {
 	if (!strcmp(format, "hwloc"))
 		return slu_read_hwloc(g, text, n, allow, msg);
-	if (!strncmp(format, "jgf", 3))
-		return slu_read_jgf(g, text, n, msg);
+	if (!strncmp(format, "jgf", 3)) {
+		struct slu_graph_mark mark = slu_graph_mark(g);
+		int rc = slu_read_jgf(g, text, n, msg);
+
+		if (rc == -EEXIST)
+			slu_graph_rollback(g, &mark);
+		return rc == -EEXIST ? -EINVAL : rc;
+	}
 	if (!strncmp(format, "rv1exec", 7))
 		return slu_read_rv1(g, text, n, msg);
 	return slu_read_grug(g, text, n, msg);

@@ -16,7 +16,9 @@ int slu_read_grug(struct slu_graph *g, const char *text, size_t n, struct slu_bu
 int slu_read_grug_max(struct slu_graph *g, const char *text, size_t n, uint32_t max,
 		      struct slu_buf *msg);
 /* JGF, for a new graph as for growing one ("attach"): vertices that are there already are
- * recognised by path and rank. */
+ * recognised by path and rank.  -EEXIST: two edges from one vertex lead to the same uniq_id; then
+ * everything up to the second of them is in the graph, as the reference leaves it, and the caller
+ * keeps that or rolls back. */
 int slu_read_jgf(struct slu_graph *g, const char *text, size_t n, struct slu_buf *msg);
 /* R version 1. */
 int slu_read_rv1(struct slu_graph *g, const char *text, size_t n, struct slu_buf *msg);

@@ -175,6 +175,9 @@ static int targets(struct generator *m, const struct slu_recipe_edge *e, vertex_
 {
 	uint32_t type = slu_graph_type(m->g, m->r->v.p[e->dst].type);
 
+	if (type == SLU_NONE ||
+	    (m->made[e->src].n && slu_vec_push(&m->g->asked, (uint16_t)type) < 0))
+		return -ENOMEM;
 	for (uint32_t v = 0; v < m->g->v.n; v++) {
 		const struct slu_vertex *x = slu_graph_vertex(m->g, v);
 

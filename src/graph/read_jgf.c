@@ -9,6 +9,7 @@ struct reader {
 	SLU_VEC(bool) fresh;      /* per id: made by this file */
 	struct slu_map uniq;      /* uniq_id -> seen */
 	struct slu_map out;       /* (source, uniq_id of target), once uniq_ids repeat */
+	struct slu_map primed;    /* sources of before whose edges are in `out` */
 	bool repeats;
 	bool clash; /* the last vertex's id stands for another one */
 	bool known; /* a vertex that was there already was seen */
@@ -169,22 +170,39 @@ static uint32_t find_id(const struct reader *r, const char *id)
 	return i < r->vertex.n ? i : SLU_INTERN_NONE;
 }
 
-/* The reference keeps the out-edges of a vertex by the target's uniq_id: two alike are refused. */
-static int check_parallel(struct reader *r, uint32_t src, uint32_t dst)
+static uint64_t out_key(const struct reader *r, uint32_t src, uint32_t dst)
 {
-	uint64_t key = slu_hash_u64((uint64_t)slu_graph_vertex(r->g, dst)->uniq_id) ^ src;
+	return slu_hash_u64((uint64_t)slu_graph_vertex(r->g, dst)->uniq_id) ^ src;
+}
+
+/* Note the edges that a vertex had before this file. */
+static int prime(struct reader *r, uint32_t src)
+{
+	if (slu_map_get(&r->primed, src))
+		return 0;
+	slu_graph_each_out(r->g, src, e) if (slu_map_put(&r->out, out_key(r, src, r->g->e.p[e].dst),
+							 1) < 0) return -ENOMEM;
+	return slu_map_put(&r->primed, src, 1);
+}
+
+/* The reference keeps the out-edges of a vertex by the target's uniq_id: two alike are refused. */
+static int check_parallel(struct reader *r, uint32_t src, uint32_t dst, bool old)
+{
+	uint64_t key = out_key(r, src, dst);
 	struct slu_buf b = SLU_BUF_INIT(1 << 20);
 
-	if (slu_graph_edge(r->g, src, dst) == SLU_NONE &&
-	    !(r->repeats && slu_map_get(&r->out, key)))
-		return r->repeats ? slu_map_put(&r->out, key, 1) : 0;
+	if (old && prime(r, src) < 0)
+		return -ENOMEM;
+	old |= r->repeats;
+	if (slu_graph_edge(r->g, src, dst) == SLU_NONE && !(old && slu_map_get(&r->out, key)))
+		return old ? slu_map_put(&r->out, key, 1) : 0;
 	slu_buf_puts(r->msg, "error inserting an edge to outedge metadata map: ");
 	slu_buf_puts(r->msg, slu_graph_name(r->g, src, &b));
 	slu_buf_puts(r->msg, " -> ");
 	slu_buf_puts(r->msg, slu_graph_name(r->g, dst, &b));
 	slu_buf_puts(r->msg, "; ");
 	slu_buf_done(&b);
-	return -EINVAL;
+	return -EEXIST;
 }
 
 static int read_edge(struct reader *r, const struct slu_json *el)
@@ -210,8 +228,14 @@ static int read_edge(struct reader *r, const struct slu_json *el)
 	sub = slu_graph_subsystem(r->g, name);
 	if (sub == SLU_NONE)
 		return slu_read_full(r->g);
-	rc = check_parallel(r, r->vertex.p[src], r->vertex.p[dst]);
-	return rc ? rc : slu_graph_link(r->g, r->vertex.p[src], r->vertex.p[dst], (uint8_t)sub);
+	rc = check_parallel(r, r->vertex.p[src], r->vertex.p[dst], !r->fresh.p[src]);
+	if (!rc || (rc == -EEXIST &&
+		    slu_graph_edge(r->g, r->vertex.p[src], r->vertex.p[dst]) == SLU_NONE)) {
+		int linked = slu_graph_link(r->g, r->vertex.p[src], r->vertex.p[dst], (uint8_t)sub);
+
+		rc = linked < 0 ? linked : rc;
+	}
+	return rc;
 }
 
 int slu_read_jgf(struct slu_graph *g, const char *text, size_t n, struct slu_buf *msg)
@@ -234,7 +258,7 @@ int slu_read_jgf(struct slu_graph *g, const char *text, size_t n, struct slu_buf
 			rc = 0;
 		slu_json_each (j.edges, it)
 			rc = rc || it.obj ? rc : read_edge(&r, it.val);
-		if (rc < 0)
+		if (rc < 0 && rc != -EEXIST)
 			slu_graph_rollback(g, &mark);
 	}
 	if (rc == -EFBIG)
@@ -245,5 +269,6 @@ int slu_read_jgf(struct slu_graph *g, const char *text, size_t n, struct slu_buf
 	slu_vec_done(&r.fresh);
 	slu_map_done(&r.uniq);
 	slu_map_done(&r.out);
+	slu_map_done(&r.primed);
 	return rc;
 }

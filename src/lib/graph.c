@@ -345,6 +345,8 @@ int sluice_graph_add_subgraph(struct sluice_graph *g, const char *jgf, size_t n,
 	struct slu_graph_mark mark = slu_graph_mark(g->g);
 	int rc = slu_read_jgf(g->g, jgf, n, &msg);
 
+	if (rc == -EEXIST)
+		slu_graph_rollback(g->g, &mark);
 	if (rc < 0 && rc != -ENOMEM)
 		lib_fail(g, err, rc, "add_subgraph", "%s",
 			 msg.n ? slu_buf_str(&msg) : "the graph cannot be read");

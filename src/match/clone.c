@@ -33,8 +33,11 @@ static bool copy_arrays(struct slu_match *c, const struct slu_match *m)
 static bool copy_rest(struct slu_match *c, const struct slu_match *m)
 {
 	if (slu_vec_reserve(&c->filters, m->filters.n) < 0 ||
-	    slu_vec_reserve(&c->prune, m->prune.n) < 0)
+	    slu_vec_reserve(&c->prune, m->prune.n) < 0 ||
+	    slu_vec_reserve(&c->whole, m->whole.n) < 0)
 		return false;
+	for (uint32_t i = 0; i < m->whole.n; i++)
+		c->whole.p[c->whole.n++] = m->whole.p[i];
 	for (uint32_t i = 0; i < m->filters.n; i++)
 		c->filters.p[c->filters.n++] = m->filters.p[i];
 	for (uint32_t i = 0; i < m->prune.n; i++)

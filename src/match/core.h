@@ -81,9 +81,12 @@ struct slu_match {
 	uint32_t gen; /* of attempts */
 	struct slu_intern words;
 	struct slu_map labels; /* vertex -> generation << 32 | word */
-	uint32_t level;        /* of output; see writer.h */
-	uint64_t pre, post;    /* sums over attempts, kept between operations */
-	int stale;             /* see stale_error in match.h */
+	/* Types taken whole for good: a request refused for its duration leaves behind those it
+	 * named exclusive, as in the reference. */
+	SLU_VEC(uint16_t) whole;
+	uint32_t level;     /* of output; see writer.h */
+	uint64_t pre, post; /* sums over attempts, kept between operations */
+	int stale;          /* see stale_error in match.h */
 	struct slu_buf msg;
 	struct slu_arena req; /* one operation */
 	struct slu_arena tmp; /* one attempt */
@@ -224,6 +227,10 @@ int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, ui
 /* Fill in a->variant: the request once per choice among its xor-slots; one if it has none.
  * 0, -EOVERFLOW, -ENOMEM. */
 int flex_variants(struct attempt *a);
+
+/* --- ops.c --- */
+/* Types of which a touched vertex is taken whole whatever the request says. */
+void exclusive_always(const struct slu_match *m, uint8_t *types);
 
 /* --- book.c --- */
 struct booking {

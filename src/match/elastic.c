@@ -75,33 +75,43 @@ int slu_match_remove_path(struct slu_match *m, const char *path, struct slu_matc
 	return rc;
 }
 
+/* Whether a vertex of this rank was removed before. */
+static bool was_there(const struct slu_graph *g, int64_t rank)
+{
+	for (uint32_t v = 0; v < g->v.n; v++)
+		if (g->v.p[v].dead && g->v.p[v].rank == rank)
+			return true;
+	return false;
+}
+
 int slu_match_remove_ranks(struct slu_match *m, const int64_t *ranks, uint32_t n,
 			   struct slu_match_result *out)
 {
 	SLU_VEC(uint32_t) all = { 0 };
+	bool fails = false; /* after the jobs were taken off, as in the reference */
 	int rc = 0;
 
 	*out = (struct slu_match_result){ .messages = "" };
 	slu_buf_reset(&m->msg);
 	slu_arena_reset(&m->tmp);
+	m->pre = m->post = 0;
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		uint32_t k;
 		const uint32_t *v = slu_graph_by_rank(m->g, ranks[i], &k);
 
-		if (!k) {
+		if (!k && was_there(m->g, ranks[i])) {
+			fails = true;
+		} else if (!k) {
 			slu_buf_printf(&m->msg, "remove: %" PRId64 " not found in by_rank map.\n",
 				       ranks[i]);
 			out->code = EINVAL;
 			goto done;
 		}
 		for (uint32_t j = 0; j < k && !rc; j++) {
-			if (v[j] == m->g->root[m->sub[0]])
-				out->code = EINVAL;
+			fails |= v[j] == m->g->root[m->sub[0]];
 			rc = slu_vec_push(&all, v[j]);
 		}
 	}
-	if (out->code)
-		goto done;
 	if (!rc)
 		rc = cancel_at(m, ranks, n);
 	if (rc == -EINVAL) {
@@ -110,7 +120,9 @@ int slu_match_remove_ranks(struct slu_match *m, const int64_t *ranks, uint32_t n
 		rc = 0;
 		goto done;
 	}
-	if (!rc)
+	if (fails)
+		out->code = EINVAL;
+	else if (!rc)
 		rc = cut_all(m, all.p, all.n);
 done:
 	slu_vec_done(&all);

@@ -29,21 +29,27 @@ static uint32_t units_of(uint32_t n, const struct slu_request *c)
 	return slu_count_select(&c->count, n);
 }
 
-/* One alternative alone: how often it fits. */
+/* One alternative alone: how often it fits.  The reference keeps the most it may be as a signed
+ * number: without an upper limit that is -1, it takes slots until there are none left, and then
+ * has not found enough. */
 static uint32_t fits(const struct mix *x, const struct alt *alt, const uint32_t *state)
 {
-	uint32_t best = x->nslots;
+	int32_t best = (int32_t)x->nslots;
 
 	for (uint32_t k = 0; k < alt->slot->nwith; k++) {
 		uint32_t have = state[alt->type[k]], n = units_of(have, &alt->slot->with[k]);
 
-		best = SLU_MIN(best, n ? have / n : 0);
+		if (!n || have < n)
+			return 0;
+		best = SLU_MIN(best, (int32_t)(have / n));
 	}
-	return best;
+	return (uint32_t)best;
 }
 
 static bool take(const struct alt *alt, const uint32_t *state, uint32_t *rest, uint32_t ntypes)
 {
+	if (!alt->slot->nwith)
+		return false; /* the reference never comes back from here */
 	memcpy(rest, state, ntypes * sizeof *rest);
 	for (uint32_t k = 0; k < alt->slot->nwith; k++) {
 		uint32_t t = alt->type[k], n = units_of(state[t], &alt->slot->with[k]);
@@ -141,13 +147,12 @@ static int cmp_request(const void *a, const void *b)
 }
 
 /* All children of all alternatives, one per type (the one with the largest min). */
-static uint32_t all_children(const struct attempt *a, const struct slu_request *list, uint32_t n,
-			     struct slu_request *out)
+static uint32_t all_children(const struct slu_request *list, uint32_t n, struct slu_request *out)
 {
 	uint32_t k = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t j = 0; is_slot(a, &list[i]) && j < list[i].nwith; j++) {
+		for (uint32_t j = 0; j < list[i].nwith; j++) {
 			const struct slu_request *c = &list[i].with[j];
 			uint32_t t = 0;
 
@@ -173,20 +178,23 @@ int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, ui
 	struct kind made = { 0 }, *out;
 	struct cand **next;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (is_slot(a, &list[i])) {
-			x.nalt++;
-			nkids += list[i].nwith;
+	/* Siblings of the slots that are none are taken for alternatives, too. */
+	for (uint32_t i = 0; i < n; i++) {
+		x.nalt++;
+		nkids += list[i].nwith;
+		if (is_slot(a, &list[i]))
 			x.nslots = a->info[list[i].index].emax;
-		}
+	}
 	kids = slu_arena_alloc(tmp, (nkids + 1) * sizeof *kids);
 	x.alt = slu_arena_zalloc(tmp, (x.nalt + 1) * sizeof *x.alt);
 	want = slu_arena_alloc(tmp, (nkids + 1) * sizeof *want);
 	if (!kids || !x.alt || !want)
 		goto fail;
-	x.ntypes = all_children(a, list, n, kids);
+	x.ntypes = all_children(list, n, kids);
 	if (visit_children(a, u, kids, x.ntypes, false, true, x.nslots, &own) < 0)
 		return -ENOMEM;
+	if (!own.n)
+		return 0;
 	choose_all(a, &own, true);
 	state = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *state);
 	rest = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *rest);
@@ -204,8 +212,6 @@ int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, ui
 	for (uint32_t i = 0; i < n; i++) {
 		struct alt *alt = &x.alt[x.nalt];
 
-		if (!is_slot(a, &list[i]))
-			continue;
 		alt->slot = &list[i];
 		alt->type = slu_arena_alloc(tmp, (list[i].nwith + 1) * sizeof *alt->type);
 		if (!alt->type)

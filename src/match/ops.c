@@ -97,6 +97,7 @@ void slu_match_free(struct slu_match *m)
 	led_done(&m->led);
 	slu_intern_done(&m->words);
 	slu_map_done(&m->labels);
+	slu_vec_done(&m->whole);
 	slu_buf_done(&m->msg);
 	slu_arena_done(&m->req);
 	slu_arena_done(&m->tmp);
@@ -133,6 +134,29 @@ static void exclusive_types(const struct slu_request *list, uint32_t n, uint8_t 
 			types[list[i].type] = 1;
 		exclusive_types(list[i].with, list[i].nwith, types);
 	}
+}
+
+void exclusive_always(const struct slu_match *m, uint8_t *types)
+{
+	if (m->policy.node_exclusive)
+		types[SLU_TYPE_NODE] = 1;
+	for (uint32_t i = 0; i < m->whole.n; i++)
+		types[m->whole.p[i]] = 1;
+}
+
+/* The request's exclusive types stay. */
+static int leave_behind(struct slu_match *m, const struct slu_request *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		bool known = list[i].excl != SLU_EXCL_TRUE;
+
+		for (uint32_t k = 0; k < m->whole.n && !known; k++)
+			known = m->whole.p[k] == list[i].type;
+		if ((!known && slu_vec_push(&m->whole, list[i].type) < 0) ||
+		    leave_behind(m, list[i].with, list[i].nwith) < 0)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static int duration_of(const struct slu_match *m, const struct slu_jobspec *spec, int64_t now,
@@ -309,8 +333,7 @@ static int commit(struct attempt *a, bool dry, int64_t jobid, const struct slu_s
 
 	if (!types)
 		return -ENOMEM;
-	if (m->policy.node_exclusive)
-		types[SLU_TYPE_NODE] = 1;
+	exclusive_always(m, types);
 	exclusive_types(a->spec->resources, a->spec->nresources, types);
 	if (!dry) {
 		job = led_job_new(&m->led, jobid, a->at, a->duration);
@@ -354,7 +377,9 @@ int slu_match_run(struct slu_match *m, enum slu_match_op op, const struct slu_jo
 	a.now = now_s;
 	if (!spec->nresources || duration_of(m, spec, now_s, &a.duration) < 0) {
 		out->code = EINVAL;
-		return 0;
+		out->preorder = m->pre; /* of the operation before */
+		out->postorder = m->post;
+		return leave_behind(m, spec->resources, spec->nresources);
 	}
 	if (op == SLU_MATCH_SATISFIABILITY) {
 		rc = satisfiable(&a);

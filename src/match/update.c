@@ -462,8 +462,7 @@ static int walk(struct update *u, int64_t now, const struct slu_sink *sink,
 
 	if (!types)
 		return -ENOMEM;
-	if (m->policy.node_exclusive)
-		types[SLU_TYPE_NODE] = 1;
+	exclusive_always(m, types);
 	out->at_s = j->start;
 	out->end_s = j->end;
 	out->reserved = j->start > now;

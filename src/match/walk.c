@@ -371,8 +371,9 @@ static struct class classify(struct attempt *a, uint32_t u, const struct slu_req
 	if (slot && !m->flexible && kid_types_fit(m, u, slot))
 		return (struct class){ FIT_SLOT, slot->with, slot->nwith, slot, 1 };
 	if (slot && m->flexible) {
+		/* Any sibling of the slots will do, also one that wants nothing below it. */
 		for (uint32_t i = 0; i < nalts; i++)
-			if (is_slot(a, &alts[i]) && kid_types_fit(m, u, &alts[i]))
+			if (!alts[i].nwith || kid_types_fit(m, u, &alts[i]))
 				return (struct class){ FIT_SLOT, NULL, 0, alts, nalts };
 		match = NULL;
 	}
@@ -659,6 +660,7 @@ static void explore_some(struct attempt *a, uint32_t u, const struct slu_request
 {
 	const struct slu_match *m = a->m;
 	struct tally small[8], *t = small;
+	uint32_t types = 0;
 
 	if (n > SLU_LEN(small))
 		t = slu_arena_alloc(&a->m->tmp, n * sizeof *t);
@@ -666,21 +668,28 @@ static void explore_some(struct attempt *a, uint32_t u, const struct slu_request
 		a->no_memory = true;
 		return;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		t[i] = (struct tally){ .type = list[i].type, .share = a->info[list[i].index].emax };
+	/* One tally per type: of several alike (or-slots) the last one says what a share is. */
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t k = 0;
+
+		while (k < types && t[k].type != list[i].type)
+			k++;
+		types = SLU_MAX(types, k + 1);
+		t[k] = (struct tally){ .type = list[i].type, .share = a->info[list[i].index].emax };
+	}
 	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1]; k++) {
 		uint32_t e = m->ord[k];
 		uint16_t type = m->g->v.p[m->g->e.p[e].dst].type;
 		bool skip = false, enough = true;
 
-		for (uint32_t i = 0; i < n && !skip; i++)
+		for (uint32_t i = 0; i < types && !skip; i++)
 			skip = t[i].type == type && t[i].done;
 		if (skip || visit_edge(a, e, list, n, pristine, x, depth, into) < 0) {
 			if (a->no_memory)
 				return;
 			continue;
 		}
-		for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t i = 0; i < types; i++) {
 			int64_t now = total_of(a, into, t[i].type);
 
 			if (now > t[i].before) {

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <unistd.h>
+
 #include "base/idset.h"
 #include "graph/read.h"
 #include "query/internal.h"
@@ -61,14 +63,15 @@ static int malformed(struct slu_session *s)
 static int attach_text(struct slu_session *s, struct slu_buf *msg)
 {
 	struct slu_graph_mark mark = slu_graph_mark(s->g);
-	int rc = slu_read_jgf(s->g, slu_buf_str(&s->text), s->text.n, msg);
+	int rc = slu_read_jgf(s->g, slu_buf_str(&s->text), s->text.n, msg), primed;
 
-	if (rc < 0)
+	if (rc < 0 && rc != -EEXIST)
 		return rc;
-	rc = slu_match_attached(s->m);
-	if (rc < 0)
+	/* The reference complains about an edge it has already, and keeps what came before. */
+	primed = slu_match_attached(s->m);
+	if (primed < 0)
 		slu_graph_rollback(s->g, &mark);
-	return rc;
+	return primed < 0 ? primed : rc;
 }
 
 int slu_cmd_attach(struct slu_session *s, const struct words *a)
@@ -103,6 +106,10 @@ static int remove_path(struct slu_session *s, const char *path)
 		return rc;
 	if (rc < 0)
 		r.code = -rc;
+	/* A path that is not there leaves errno as it was, and the reference has just asked whether
+	 * a pipe is a terminal. */
+	if (r.code == EINVAL && !isatty(STDIN_FILENO))
+		r.code = ENOTTY;
 	if (r.code) {
 		slu_session_err(s, "ERROR: can't remove subgraph \n");
 		slu_session_err(s,
@@ -135,8 +142,12 @@ static int remove_ranks(struct slu_session *s, const char *text)
 	if (rc < 0)
 		r.code = -rc;
 	if (r.code) {
-		slu_session_err(s, "ERROR: can't remove subgraph \n");
-		slu_session_err(s, "ERROR: %s", r.messages ? r.messages : "");
+		/* Jobs are taken off the ranks first; that fails with words, removing without. */
+		bool cancel = r.messages && r.messages[0];
+
+		slu_session_err(s, "ERROR: can't %s subgraph \n",
+				cancel ? "partial cancel" : "remove");
+		slu_session_err(s, "ERROR: %s", cancel ? r.messages : "");
 	}
 	return 0;
 }

@@ -25,6 +25,28 @@ static bool path_is(const struct slu_graph *g, uint32_t v, uint8_t s, const char
 	return good && slu_graph_has_path(g, v, s, want);
 }
 
+/* A path that is replaced is still counted and found, until its vertex is gone. */
+static void test_replaced(void)
+{
+	slu_cleanup(slu_graph_freep) struct slu_graph *g = slu_graph_new();
+	uint32_t root = add(g, "cluster", 0, NULL), v = add(g, "node", 1, NULL), cursor = 0;
+	struct slu_graph_counts counts;
+
+	slu_graph_path_under(g, root, 0, SLU_NONE);
+	slu_graph_path_set(g, v, 0, "/cluster0/node1");
+	slu_graph_path_set(g, v, 0, "/cluster0/rack0/node1");
+	slu_vec_push(&g->asked, (uint16_t)slu_graph_type(g, "pdu"));
+	ok(slu_graph_counts(g, &counts) == 0 && counts.by_path == 3 && counts.by_type == 3,
+	   "both paths count, and a type that was only asked for: %u %u", counts.by_path,
+	   counts.by_type);
+	ok(slu_graph_by_path(g, "/cluster0/node1", &cursor) == v &&
+		   path_is(g, v, 0, "/cluster0/rack0/node1"),
+	   "the old path finds the vertex, the new one is its own");
+	slu_graph_remove(g, v);
+	cursor = 0;
+	ok(slu_graph_by_path(g, "/cluster0/node1", &cursor) == SLU_NONE, "a dead one is not found");
+}
+
 static void test_build(void)
 {
 	slu_cleanup(slu_graph_freep) struct slu_graph *g = slu_graph_new();
@@ -166,6 +188,7 @@ static int fault_scenario(void)
 int main(void)
 {
 	test_build();
+	test_replaced();
 	test_many_in();
 	for (long k = 0;; k++) {
 		int rc;
