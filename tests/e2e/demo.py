@@ -120,7 +120,11 @@ def play(cluster, scheduler, title, work_list, limit, screen):
                 moved, last = time.time(), state
             screen.draw(table(title, watch, len(work_list), begun, limit))
             over = finished == len(work_list)
-            stuck = time.time() - moved > 8 and not over
+            # Half-started gangs alone never move again; anything else may only be slow.
+            seen = watch.snapshot().values()
+            clogged = any(g.half_started for g in seen) and not any(
+                g.running_at is not None and g.done_at is None for g in seen)
+            stuck = time.time() - moved > (8 if clogged else 60) and not over
             if over or stuck or (limit and time.time() - begun > limit):
                 break
             time.sleep(0.1)
