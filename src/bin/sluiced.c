@@ -33,7 +33,9 @@ struct options {
 
 struct daemon {
 	struct options o;
-	struct slu_config *cfg, *old; /* old: kept until the process ends, readers may hold it */
+	/* first: what is read at start only stands in it for ever; old: until the core has taken
+	 * the newest */
+	struct slu_config *cfg, *old, *first;
 	struct slu_loop *loop;
 	struct slu_kube_config *kube;
 	struct slu_kube_client *client;
@@ -209,7 +211,8 @@ static void reload(struct daemon *d)
 	if (r && slu_inbox_put(slu_core_inbox(d->core), r) < 0)
 		r->free(r);
 	/* The core goes on with the old one until it takes the record. */
-	slu_config_free(d->old);
+	if (d->old != d->first)
+		slu_config_free(d->old);
 	d->old = d->cfg;
 	d->cfg = c;
 }
@@ -431,8 +434,11 @@ static void stop(struct daemon *d)
 	slu_strpool_free(d->pool);
 	slu_kube_config_unref(d->kube);
 	slu_loop_free(d->loop);
-	slu_config_free(d->old);
-	slu_config_free(d->cfg);
+	if (d->old != d->first)
+		slu_config_free(d->old);
+	if (d->cfg != d->first)
+		slu_config_free(d->cfg);
+	slu_config_free(d->first);
 }
 
 static void say_ignored(const struct options *o)
@@ -449,6 +455,7 @@ static int run(struct daemon *d)
 	struct slu_error err = { 0 };
 	int rc = set_log(d->cfg, &err);
 
+	d->first = d->cfg;
 	if (!rc)
 		rc = start(d, &err);
 	if (rc < 0) {
