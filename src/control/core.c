@@ -291,6 +291,7 @@ static void new_config(struct slu_core *c, const struct slu_config *cfg)
 	c->cfg = cfg;
 	if (core_set_queues(c, &err) < 0)
 		slu_log(SLU_ERROR, "queues not changed", SLU_STR("err", err.text));
+	core_store_keep(c);
 }
 
 static void mirror_complete(struct slu_core *c)

@@ -260,8 +260,9 @@ struct slu_core {
 	char store_why[SLU_ERROR_MAX];       /* what is wrong with it; "" */
 	struct slu_journal_health store_health;
 	struct slu_journal_setup lead; /* own copies */
-	bool store_waits;   /* it could not be read, and nothing is decided before it is */
-	bool store_rewrite; /* it knows less than we do */
+	bool store_waits;     /* it could not be read, and nothing is decided before it is */
+	int64_t next_keep_us; /* when to look for old rows */
+	bool store_rewrite;   /* it knows less than we do */
 	enum slu_journal_state snap_store; /* as in the last picture */
 	struct slu_inbox *in, *out;
 	struct slu_queue *q;
@@ -494,6 +495,7 @@ void core_held_report(struct slu_core *c);
 
 /* core_store.c */
 void core_store_watch(struct slu_core *c);
+void core_store_keep(struct slu_core *c); /* how much history stays */
 /* Its intent is durable, or the settings say not to wait for a store that is away. */
 bool core_may_place(const struct slu_core *c, const struct run *r);
 /* In words; `buf` is used if need be. */

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 
+#define KEEP_US 60000000            /* between two looks for old rows */
 #define SLOW_NS INT64_C(5000000000) /* a transaction that takes longer: the store is away */
 
 static bool holds(const struct slu_core *c)
@@ -38,6 +39,7 @@ static int begin(struct slu_core *c, struct slu_error *err)
 	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
 	     e = slu_table_next(&c->groups, e))
 		core_recall(c, group_of(e)); /* seen while standing by */
+	core_store_keep(c);
 	slu_log(SLU_INFO, "leading", SLU_I64("term", c->lead.term));
 	return 0;
 }
@@ -110,6 +112,16 @@ static void read_at_last(struct slu_core *c)
 	}
 }
 
+/* How much history stays. */
+void core_store_keep(struct slu_core *c)
+{
+	c->next_keep_us = c->now_us + KEEP_US;
+	if (c->door)
+		slu_intents_keep(c->door, c->now_us - c->cfg->store.keep_s * 1000000,
+				 (int64_t)c->cfg->store.keep_mb << 20,
+				 slu_intents_kept(c->door) && !slu_qlog_on(c->log));
+}
+
 /* ---- outages ---- */
 
 static void say(struct slu_core *c, bool was_bad)
@@ -158,6 +170,14 @@ void core_store_watch(struct slu_core *c)
 		slu_qlog_stop(c->log);
 		slu_qlog_clear(c->log); /* rows are missing before it: nobody could read on */
 		slu_log(SLU_WARN, "event log interrupted until the next start");
+	}
+	if (c->now_us >= c->next_keep_us)
+		core_store_keep(c);
+	if (h->log_too_large && slu_qlog_on(c->log)) {
+		slu_qlog_stop(c->log);
+		core_store_keep(c);
+		slu_log(SLU_WARN,
+			"event log interrupted until the next start: it fills store.keepMegabytes");
 	}
 	if (c->store == SLU_JOURNAL_OK && slu_core_synced(c) && c->recovered &&
 	    (c->store_rewrite || h->lost || was == SLU_JOURNAL_BROKEN))

@@ -148,6 +148,12 @@ void slu_intents_lost(struct slu_intents *d, bool lost)
 		slu_journal_lost(d->journal, lost);
 }
 
+void slu_intents_keep(struct slu_intents *d, int64_t before_us, int64_t bytes, bool log)
+{
+	if (d->journal)
+		slu_journal_keep(d->journal, before_us, bytes, log);
+}
+
 bool slu_intents_durable(const struct slu_intents *d, uint64_t ticket)
 {
 	return !d->journal || slu_journal_durable(d->journal) >= ticket;

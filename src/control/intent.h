@@ -52,6 +52,8 @@ int SLU_MUST_CHECK slu_intents_send(struct slu_intents *d, uint64_t *ticket);
 /* Batches were dropped because the store was away for too long: note it, or forget it once
  * everything has been written anew. */
 void slu_intents_lost(struct slu_intents *d, bool lost);
+/* As slu_journal_keep(). */
+void slu_intents_keep(struct slu_intents *d, int64_t before_us, int64_t bytes, bool log);
 bool slu_intents_durable(const struct slu_intents *d, uint64_t ticket);
 /* Of the journal; state OK without one. */
 void slu_intents_health(struct slu_intents *d, struct slu_journal_health *out);

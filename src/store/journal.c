@@ -7,6 +7,8 @@
 
 #define MAX_WAITING   4096
 #define GROUP_MAX     256 /* batches in one transaction */
+#define PRUNE_STEP    100
+#define PRUNE_NS      INT64_C(20000000) /* between two steps */
 #define BACKOFF_MIN_S 0.05
 #define BACKOFF_MAX_S 5.0
 
@@ -24,6 +26,9 @@ struct slu_journal {
 	uint64_t last_ticket;
 	bool stop;
 	int64_t began_ns; /* of the transaction under way; 0 */
+	int64_t keep_before_us, keep_bytes;
+	int64_t prune_ns; /* when to remove some; 0: nothing is left to */
+	bool keep_no_log;
 	struct slu_journal_health health;
 
 	_Atomic uint64_t durable;
@@ -96,20 +101,59 @@ static void publish(struct slu_journal *j, int rc, const struct slu_error *err)
 		j->wake(j->arg);
 }
 
-/* Wait for work. Returns how many batches to take (copied to `group`), 0 to stop. */
-static uint32_t next_group(struct slu_journal *j, struct slu_batch **group)
+/* Wait for work.  Returns how many batches to take (copied to `group`), 0 to stop, -1 to keep
+ * house.
+ */
+static int next_group(struct slu_journal *j, struct slu_batch **group)
 {
 	uint32_t n;
 
 	pthread_mutex_lock(&j->lock);
-	while (!j->n && !j->stop)
-		pthread_cond_wait(&j->more, &j->lock);
+	while (!j->n && !j->stop && !(j->prune_ns && now_ns() >= j->prune_ns)) {
+		if (j->prune_ns) {
+			struct timespec until = in((double)(j->prune_ns - now_ns()) / 1e9);
+
+			pthread_cond_timedwait(&j->more, &j->lock, &until);
+		} else {
+			pthread_cond_wait(&j->more, &j->lock);
+		}
+	}
 	n = SLU_MIN(j->n, (uint32_t)GROUP_MAX);
 	j->began_ns = n ? now_ns() : 0;
 	for (uint32_t i = 0; i < n; i++)
 		group[i] = j->line[(j->head + i) % j->cap];
 	pthread_mutex_unlock(&j->lock);
-	return n;
+	return n ? (int)n : j->stop ? 0 : -1;
+}
+
+/* One step of removing what is too old or too much. */
+static int keep_house(struct slu_journal *j, struct slu_store *s, struct slu_error *err)
+{
+	int64_t before_us, limit, used = 0;
+	bool log, large = false;
+	int gone;
+
+	pthread_mutex_lock(&j->lock);
+	before_us = j->keep_before_us;
+	limit = j->keep_bytes;
+	log = j->keep_no_log;
+	pthread_mutex_unlock(&j->lock);
+	gone = slu_store_prune(s, before_us, PRUNE_STEP, log, err);
+	if (!gone && limit) {
+		gone = slu_store_used(s, &used, err);
+		if (!gone && used > limit) {
+			gone = slu_store_prune(s, INT64_MAX, PRUNE_STEP, log, err);
+			large = !gone && !log;
+		}
+	}
+	if (gone < 0)
+		return gone;
+	pthread_mutex_lock(&j->lock);
+	j->health.pruned += (uint64_t)gone;
+	j->health.log_too_large = large;
+	j->prune_ns = gone ? now_ns() + PRUNE_NS : 0;
+	pthread_mutex_unlock(&j->lock);
+	return 0;
 }
 
 /* Sleep unless told to stop; whether to go on. */
@@ -146,13 +190,22 @@ static void settle(struct slu_journal *j, struct slu_batch **group, uint32_t n, 
 	pthread_mutex_unlock(&j->lock);
 }
 
+static bool is_due(struct slu_journal *j)
+{
+	bool due;
+
+	pthread_mutex_lock(&j->lock);
+	due = j->prune_ns && now_ns() >= j->prune_ns;
+	pthread_mutex_unlock(&j->lock);
+	return due;
+}
+
 /* Open if need be, commit what waits.  1 when told to stop, 0, or the failure. */
 static int one_round(struct slu_journal *j, struct slu_store **s, struct slu_error *err)
 {
 	struct slu_batch *group[GROUP_MAX];
 	int64_t began;
-	uint32_t n;
-	int rc;
+	int n, rc;
 
 	if (!*s) {
 		rc = open_store(j->url, j->cluster, j->term, j->holder, s, err);
@@ -164,15 +217,16 @@ static int one_round(struct slu_journal *j, struct slu_store **s, struct slu_err
 	if (!n)
 		return 1;
 	began = now_ns();
-	rc = slu_store_commit(*s, j->term, group, n, err);
-	if (rc < 0) {
-		/* Whatever broke may have broken the connection too: begin afresh. */
-		slu_store_close(slu_take(*s));
-		return rc;
+	rc = n < 0 ? 0 : slu_store_commit(*s, j->term, group, (uint32_t)n, err);
+	if (!rc && n > 0) {
+		settle(j, group, (uint32_t)n, now_ns() - began);
+		publish(j, 0, err);
 	}
-	settle(j, group, n, now_ns() - began);
-	publish(j, 0, err);
-	return 0;
+	if (!rc && (n < 0 || is_due(j)))
+		rc = keep_house(j, *s, err);
+	if (rc < 0) /* whatever broke may have broken the connection too: begin afresh */
+		slu_store_close(slu_take(*s));
+	return rc;
 }
 
 static void *work(void *arg)
@@ -313,6 +367,17 @@ void slu_journal_lost(struct slu_journal *j, bool lost)
 {
 	pthread_mutex_lock(&j->lock);
 	j->health.lost = lost;
+	pthread_mutex_unlock(&j->lock);
+}
+
+void slu_journal_keep(struct slu_journal *j, int64_t before_us, int64_t bytes, bool log)
+{
+	pthread_mutex_lock(&j->lock);
+	j->keep_before_us = before_us;
+	j->keep_bytes = bytes;
+	j->keep_no_log = log;
+	j->prune_ns = now_ns();
+	pthread_cond_signal(&j->more);
 	pthread_mutex_unlock(&j->lock);
 }
 

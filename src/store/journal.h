@@ -30,6 +30,8 @@ struct slu_journal_health {
 	uint64_t commits, ops, failures;
 	int64_t last_commit_ns; /* how long the last transaction took */
 	int64_t busy_ns;        /* how long the one under way has been; 0: none is */
+	uint64_t pruned;        /* rows of history removed */
+	bool log_too_large;     /* without the log under way the store would be small enough */
 	bool lost; /* batches were dropped: write everything anew once the state is OK */
 };
 
@@ -58,6 +60,11 @@ uint64_t slu_journal_durable(const struct slu_journal *j);
 void slu_journal_health(struct slu_journal *j, struct slu_journal_health *out);
 /* Note that a batch was dropped, and forget it once everything has been written anew. */
 void slu_journal_lost(struct slu_journal *j, bool lost);
+
+/* Remove history older than `before_us`, and the oldest while rows need more than `bytes` (0: they
+ * may), once, in small steps between the commits; what is needed to go on stays.  `log`: the event
+ * log under way is worth nothing and may go, too. */
+void slu_journal_keep(struct slu_journal *j, int64_t before_us, int64_t bytes, bool log);
 
 /* Read the store at start, on the caller's thread, before anything is submitted.  Opens its own
  * connection, migrates, binds to the cluster, takes the term. */

@@ -134,14 +134,21 @@ static const struct step steps[] = {
 		"CREATE VIEW reservations AS SELECT name AS group_name, name, id AS flux_id"
 		" FROM jobs WHERE state = 1 AND planned_s > 0;",
 	},
+	{
+		/* Where logs begin: asked for at each look for old rows. */
+		"CREATE INDEX events_begin ON events (seq) WHERE kind = 1;",
+		"CREATE INDEX events_begin ON events (seq) WHERE kind = 1;",
+	},
 };
 
 /* The version itself is kept where a half-made database cannot lie about it: SQLite's user_version,
  * a comment-free one-row table in PostgreSQL. Both change in the transaction of the step. */
-static const char *const set_version_sqlite[] = { "PRAGMA user_version = 1" };
+static const char *const set_version_sqlite[] = { "PRAGMA user_version = 1",
+						  "PRAGMA user_version = 2" };
 static const char *const set_version_pg[] = {
 	"CREATE TABLE IF NOT EXISTS sluice_schema (one INT PRIMARY KEY CHECK (one = 1), version INT NOT NULL);"
 	"INSERT INTO sluice_schema VALUES (1, 1) ON CONFLICT (one) DO UPDATE SET version = 1",
+	"UPDATE sluice_schema SET version = 2",
 };
 
 static_assert(SLU_LEN(set_version_sqlite) == SLU_LEN(steps), "one version text per step");

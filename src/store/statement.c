@@ -118,8 +118,12 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 			 " (SELECT COUNT(*) FROM intent_pods WHERE intent NOT IN"
 			 " (SELECT id FROM intents)), (SELECT COUNT(*) FROM plans WHERE job NOT IN"
 			 " (SELECT id FROM jobs))" },
-	[ST_PRUNE_EVENTS] = { "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at_us < $1"
-			      " ORDER BY at_us, seq LIMIT $2)" },
+	/* A log can be replayed from its beginning only: it goes when the next one is old, too. */
+	[ST_PRUNE_EVENTS] = { "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq <"
+			      " COALESCE((SELECT MAX(seq) FROM events WHERE kind = 1 AND at_us < $1), 0)"
+			      " ORDER BY seq LIMIT $2)" },
+	[ST_PRUNE_LOG] = { "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at_us < $1"
+			   " ORDER BY seq LIMIT $2)" },
 	[ST_PRUNE_PLANS] = { "DELETE FROM plans WHERE (job, seq) IN (SELECT job, seq FROM plans"
 			     " WHERE at_us < $1 ORDER BY at_us, job, seq LIMIT $2)" },
 	[ST_PRUNE_INTENT_PODS] = { "DELETE FROM intent_pods WHERE intent IN (SELECT id FROM intents"
@@ -140,6 +144,12 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 		      " + (SELECT COUNT(*) FROM past_usage)" },
 	[ST_BYTES] = { "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
 		       "SELECT pg_database_size(current_database())" },
+	/* What rows need: neither database gives room back to the system when they go. */
+	[ST_USED] = { "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count(),"
+		      " pragma_freelist_count(), pragma_page_size()",
+		      "SELECT ((SELECT COALESCE(SUM(octet_length(data)), 0) + COUNT(*) * 80 FROM events)"
+		      " + (SELECT COALESCE(SUM(n_live_tup), 0) * 300 FROM pg_stat_user_tables"
+		      " WHERE relname <> 'events'))::BIGINT" },
 };
 
 const struct slu_store_table slu_store_tables[SLU_STORE_TABLES] = {

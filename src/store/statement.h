@@ -49,6 +49,7 @@ enum slu_store_stmt {
 	ST_SET_CLUSTER,
 	ST_ORPHANS,
 	ST_PRUNE_EVENTS,
+	ST_PRUNE_LOG,
 	ST_PRUNE_PLANS,
 	ST_PRUNE_INTENT_PODS,
 	ST_PRUNE_INTENTS,
@@ -56,6 +57,7 @@ enum slu_store_stmt {
 	ST_PRUNE_RESULTS,
 	ST_ROWS,
 	ST_BYTES,
+	ST_USED,
 	ST_COUNT
 };
 

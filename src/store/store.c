@@ -688,13 +688,14 @@ int slu_store_check(struct slu_store *s, uint64_t *rows, struct slu_error *err)
 	return rc;
 }
 
-int slu_store_prune(struct slu_store *s, int64_t before_us, uint32_t step, struct slu_error *err)
+int slu_store_prune(struct slu_store *s, int64_t before_us, uint32_t step, bool log,
+		    struct slu_error *err)
 {
 	const struct {
 		enum slu_store_stmt stmt;
 		bool seconds, counts;
 	} part[] = {
-		{ ST_PRUNE_EVENTS, false, true },
+		{ log ? ST_PRUNE_LOG : ST_PRUNE_EVENTS, false, true },
 		{ ST_PRUNE_PLANS, false, true },
 		{ ST_PRUNE_INTENT_PODS, false, false },
 		{ ST_PRUNE_INTENTS, false, true },
@@ -722,6 +723,11 @@ int slu_store_prune(struct slu_store *s, int64_t before_us, uint32_t step, struc
 		return rc;
 	}
 	return (int)SLU_MIN(gone, (int64_t)INT32_MAX);
+}
+
+int slu_store_used(struct slu_store *s, int64_t *bytes, struct slu_error *err)
+{
+	return s->q->ops->query(s->q, ST_USED, NULL, 0, first_int, bytes, NULL, err);
 }
 
 int slu_store_rows(struct slu_store *s, uint64_t *rows, struct slu_error *err)

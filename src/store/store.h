@@ -215,9 +215,13 @@ int slu_store_last_event(struct slu_store *s, uint64_t *seq, struct slu_error *e
 int slu_store_check(struct slu_store *s, uint64_t *rows, struct slu_error *err);
 
 /* Remove at most `step` events and as many results, plans and settled intents older than
- * `before_us`; results leave their sum in the usage table.  Returns how many rows went (0 = nothing
- * left). */
-int slu_store_prune(struct slu_store *s, int64_t before_us, uint32_t step, struct slu_error *err);
+ * `before_us`; results leave their sum in the usage table.  A log goes as a whole, when the one
+ * after it has begun before then, unless `log` says that it is worth nothing.  Returns how many
+ * rows went (0 = nothing left). */
+int slu_store_prune(struct slu_store *s, int64_t before_us, uint32_t step, bool log,
+		    struct slu_error *err);
+/* Bytes its rows need, about. */
+int slu_store_used(struct slu_store *s, int64_t *bytes, struct slu_error *err);
 /* Rows in all tables. */
 int slu_store_rows(struct slu_store *s, uint64_t *rows, struct slu_error *err);
 /* Bytes the store occupies. */

@@ -352,6 +352,34 @@ def test_views(module_cluster, space, tmp_path, kept):
     assert [space, "(first)", "1", f"{int(used[3]) / 1000:.3f}"] in [line.split() for line in sluice("store", "usage", url).splitlines()]
 
 
+def test_retention(module_cluster, tmp_path):
+    """What is older than store.keepFor goes; its sums and what is needed to go on stay."""
+    old = int(time.time()) - 7200
+    cluster = module_cluster.admin.get("namespaces", "kube-system", None)["metadata"]["uid"]
+    rows = [{"sluice": "export", "schema": 1, "cluster": cluster}]
+    for i in range(350):
+        rows.append({"table": "results", "job": i + 1, "key": f"k{i}", "name": "j", "user": "ada", "queue": "q", "outcome": "ok",
+                     "seen_us": 1, "start_s": old - 10, "end_s": old, "size": 1, "used": 1000})  # fmt: skip
+    for i in range(350):
+        rows.append({"table": "events", "seq": i + 1, "at_us": old * 1000000 + i, "kind": 1 if i % 50 == 0 else 2, "data": "00"})
+    store = tmp_path / "sluice.db"
+    sluice("store", "import", store, write(tmp_path / "old.jsonl", map(json.dumps, rows)))
+
+    def query(text):
+        db = sqlite3.connect(store)
+        try:
+            return db.execute(text).fetchall()
+        finally:
+            db.close()
+
+    with Sluiced(module_cluster, {"store": {"keepFor": "1h"}}, store=str(store), folder=tmp_path) as d:
+        until(lambda: query("SELECT COUNT(*) FROM results") == [(0,)])
+        assert query("SELECT user, queue, jobs, used FROM usage") == [("ada", "q", 350, 350000)]
+        # The last of the old logs is followed by the one of this run, which is young.
+        until(lambda: query("SELECT MIN(seq), COUNT(*) FROM events WHERE seq <= 350") == [(301, 50)])
+        assert d.process.poll() is None
+
+
 def test_drain_stands(module_cluster, space, tmp_path):
     with Sluiced(module_cluster, store=str(tmp_path / "sluice.db"), folder=tmp_path) as d:
         node = d.get("/v1/nodes")["nodes"][0]["name"]
