@@ -1,8 +1,8 @@
 /* The status of FluxJobs: what it says, and when it is worth a write.
  *
  * Work that starts at once passes four states in a second: they are told as one.  A change of state
- * waits a second after the last write, an end not at all; a new position or estimate waits for
- * status.interval (and comes here no more often, see held.h). */
+ * waits a second after the last write, "Released" three (it should soon be "Running"), an end not
+ * at all; a new position or estimate waits for status.interval. */
 #include "control/core_i.h"
 
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "wire/jsonw.h"
 
 #define GATHER_US 1000000
+#define STARTS_US 3000000 /* released pods run within this, or it is worth telling */
 
 static const char *state_name(const struct fluxjob *f)
 {
@@ -68,7 +69,12 @@ void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
 	}
 	if (is_final(f) || !last)
 		at = c->now_us;
-	f->due_us = f->due_us ? SLU_MIN(f->due_us, at) : at;
+	else if (f->state == SLU_HELD_RELEASED)
+		at = SLU_MAX(at, c->now_us + STARTS_US);
+	/* What it was about to say is said with this. */
+	if (!f->due_us || f->state != f->due_state || at < f->due_us)
+		f->due_us = at;
+	f->due_state = f->state;
 	c->flux.next_us = SLU_MIN(c->flux.next_us, f->due_us);
 }
 

@@ -249,7 +249,7 @@ struct fluxjob {
 	int64_t planned_s, start_s;
 	char *nodes, *places, *message;
 	uint64_t told;
-	enum slu_held_state told_state;
+	enum slu_held_state told_state, due_state;
 	int64_t due_us, told_us;
 };
 

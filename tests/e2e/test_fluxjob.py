@@ -1,0 +1,190 @@
+"""FluxJobs on a live cluster: made for held work, written by users, deleted, over a restart, and a server
+that does not know them."""
+
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from cluster import work
+from cluster.audit import Audit
+from cluster.cluster import kubectl
+
+from .conftest import crds, until
+from .daemon import ROOT, Sluiced
+
+CLUSTER = {"node_list": [{"name": "node", "count": 4, "cpu": 4}]}
+CRD = "fluxjobs.jobs.converged-computing.org"
+JOBSPEC = """
+version: 1
+resources:
+- type: node
+  count: {nodes}
+  with:
+  - type: slot
+    count: 1
+    label: main
+    with: [{{type: core, count: {cores}}}]
+tasks: [{{command: [app], slot: main, count: {{per_slot: 1}}}}]
+attributes: {{system: {{duration: {duration}}}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def sluiced(module_cluster, tmp_path_factory):
+    """No webhook: what the controller finds is held by the controller."""
+    crds(module_cluster)
+    folder = tmp_path_factory.mktemp("fluxjob")
+    with Sluiced(module_cluster, store=str(folder / "s.db"), folder=folder, config={"status": {"interval": "5s"}}) as d:
+        yield d
+        if d.process.poll() is not None:
+            pytest.fail(f"sluiced ended by itself:\n{d.tail(40)}")
+
+
+@pytest.fixture
+def hold(module_cluster, space):
+    module_cluster.admin.patch("namespaces", space, {"metadata": {"labels": {"sluice.sh/hold": "true"}}}, None)
+    return space
+
+
+@pytest.fixture
+def fluxjobs(module_cluster, space):
+    """fluxjobs(): those of the test's namespace by name."""
+    return lambda: {f["metadata"]["name"]: f for f in module_cluster.admin.list("fluxjobs", space)}
+
+
+def state(fluxjob):
+    return (fluxjob or {}).get("status", {}).get("state")
+
+
+def write(cluster, space, name, nodes=1, cores=1, duration=0, jobspec=None):
+    meta = {"name": name, "namespace": space}
+    text = JOBSPEC.format(nodes=nodes, cores=cores, duration=duration) if jobspec is None else jobspec
+    return cluster.admin.create(
+        {"apiVersion": "jobs.converged-computing.org/v1alpha1", "kind": "FluxJob", "metadata": meta, "spec": {"jobspec": text}}
+    )
+
+
+def gated(name, space, pods=2, **more):
+    """A Job as the webhook leaves it."""
+    job = work.job(name, pods, namespace=space, schedulingGates=[{"name": "fluxqueue"}], **more)
+    job["spec"]["suspend"] = True
+    job["metadata"]["annotations"] = {"sluice.sh/held": "yes"}
+    return job
+
+
+def test_held_work_has_a_fluxjob(sluiced, module_cluster, hold, fluxjobs):
+    api = module_cluster.admin
+    api.create(gated("solver", hold, cpu=2, run=2))
+    made = until(lambda: fluxjobs().get("solver-job"))
+    job = api.get("jobs", "solver", hold)
+    assert made["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+    assert (made["spec"]["type"], made["spec"]["name"], made["spec"]["nodes"]) == (1, "solver", 2)
+    spec = yaml.safe_load(made["spec"]["jobspec"])
+    assert spec["resources"][0]["count"] == 2 and {"type": "core", "count": 2} in spec["resources"][0]["with"]
+    runs = until(lambda: state(fluxjobs()["solver-job"]) == "Running" and fluxjobs()["solver-job"])
+    nodes = {p["spec"]["nodeName"] for p in api.list("pods", hold)}
+    assert runs["status"]["submitStatus"] == "statusSubmit" and runs["status"]["jobid"] > 0
+    assert all(n.rpartition("-")[2] in runs["status"]["nodeList"] for n in nodes)
+    done = until(lambda: state(fluxjobs()["solver-job"]) == "Finished" and fluxjobs()["solver-job"], 30)
+    assert work.condition(done, "Finished")["reason"] == "Succeeded"
+    assert work.condition(done, "Scheduled")["status"] == "True"
+    # It goes with its owner.
+    api.delete("jobs", "solver", hold, propagation="Background")
+    until(lambda: not fluxjobs(), 30)
+
+
+def test_few_writes(sluiced, module_cluster, hold, fluxjobs):
+    """Create, at most one status before the start, one at the start, one at the end; six writes a pod in all."""
+    audit = Audit(module_cluster.audit_log).skip()
+    names = [f"few-{i}" for i in range(6)]
+    module_cluster.admin.create_many([gated(n, hold, pods=4, cpu=2, run=1) for n in names])
+    until(lambda: len(fluxjobs()) == 6 and all(state(f) == "Finished" for f in fluxjobs().values()), 60)
+    counts = audit.requests("system:serviceaccount:sluice-system:sluice")
+    writes = {what: n for what, n in counts.items() if what[0] not in ("get", "list", "watch") and "leases" not in what[1]}
+    ours = sum(n for (_, resource, _), n in writes.items() if resource.startswith("fluxjobs"))
+    print(writes)
+    assert ours <= 6 * 5  # they wait for longer than status.interval
+    assert sum(writes.values()) <= 6 * 4 * 6
+
+
+def test_position_estimate_and_columns(sluiced, module_cluster, hold, fluxjobs):
+    api = module_cluster.admin
+    api.create(gated("first", hold, pods=4, cpu=4, run=600))
+    until(lambda: state(fluxjobs().get("first-job")) == "Running")
+    api.create(gated("second", hold, pods=4, cpu=4, run=600))
+    waits = until(lambda: state(fluxjobs().get("second-job")) == "Queued" and fluxjobs()["second-job"])
+    until(lambda: fluxjobs()["second-job"]["status"].get("startEstimate"))
+    assert waits["status"]["position"] == 1 and work.condition(waits, "Scheduled")["reason"] == "Waiting"
+    command = [kubectl(), "--kubeconfig", module_cluster.kubeconfig, "-n", hold, "get", CRD]
+    table = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    assert table[0].split() == ["NAME", "STATE", "POSITION", "START", "NODES", "AGE"]
+    assert any(line.startswith("first-job") and "Running" in line and "node-" in line for line in table)
+    # Deleting the FluxJob takes the work out of the queue, and it stays out.
+    api.delete("fluxjobs", "second-job", hold)
+    until(lambda: api.get("jobs", "second", hold)["metadata"]["annotations"].get("sluice.sh/cancelled") == "true")
+    api.delete("jobs", "first", hold, propagation="Background")
+    sluiced.kill()
+    sluiced.start()
+    time.sleep(2)
+    assert api.get("jobs", "second", hold)["spec"]["suspend"] and "second-job" not in fluxjobs()
+    assert sluiced.request("POST", f"/v1/jobs/{hold}/second/release")[0] == 200
+    until(lambda: state(fluxjobs().get("second-job")) == "Running", 20, "released: it is there again")
+    assert "sluice.sh/cancelled" not in api.get("jobs", "second", hold)["metadata"]["annotations"]
+
+
+def test_a_users_jobspec(sluiced, module_cluster, space, fluxjobs):
+    api = module_cluster.admin
+    write(module_cluster, space, "mine", nodes=3, cores=4, duration=6)
+    runs = until(lambda: state(fluxjobs()["mine"]) == "Running" and fluxjobs()["mine"])
+    assert runs["status"]["nodeList"].startswith("node-[") and len(runs["status"]["places"].split(",")) >= 1
+    assert sluiced.jobs(space)["mine"]["state"] == "running"
+    # Its nodes are taken, also for a daemon that starts in the middle.
+    sluiced.kill()
+    sluiced.start()
+    api.create(work.job("other", 2, namespace=space, cpu=4, run=1, scheduler="sluice"))
+    time.sleep(1)
+    assert not [p for p in api.list("pods", space) if p["spec"].get("nodeName")]
+    done = until(lambda: state(fluxjobs()["mine"]) == "Finished" and fluxjobs()["mine"])
+    assert done["status"]["startTime"] == runs["status"]["startTime"]
+    until(lambda: api.get("jobs", "other", space)["status"].get("succeeded") == 2)
+    # One without a duration holds them until it is deleted.
+    write(module_cluster, space, "open", nodes=4, cores=4)
+    until(lambda: state(fluxjobs()["open"]) == "Running")
+    api.create(work.pod("next", cpu=1, namespace=space, run=60, scheduler="sluice"))
+    time.sleep(1)
+    assert not api.get("pods", "next", space)["spec"].get("nodeName")
+    api.delete("fluxjobs", "open", space)
+    until(lambda: api.get("pods", "next", space)["spec"].get("nodeName"))
+    assert sluiced.metrics()["sluice_audit_differences_total"] == 0
+
+
+def test_empty_and_broken(sluiced, module_cluster, space, fluxjobs):
+    sample = ROOT / ".." / "shared" / "examples" / "fluxqueue" / "samples" / "jobs_v1alpha1_fluxjob.yaml"
+    text = sample.read_text() if sample.exists() else "{apiVersion: jobs.converged-computing.org/v1alpha1, kind: FluxJob, metadata: {name: fluxjob-sample}, spec: }"
+    body = yaml.safe_load(text)
+    body["metadata"]["namespace"] = space
+    body["spec"] = body.get("spec") or {}
+    module_cluster.admin.create(body)
+    write(module_cluster, space, "broken", jobspec="version: [")
+    write(module_cluster, space, "huge", nodes=99)
+    for name, word in (("fluxjob-sample", "empty"), ("broken", "spec.jobspec"), ("huge", "99 slots")):
+        refused = until(lambda n=name: state(fluxjobs()[n]) == "Refused" and fluxjobs()[n], message=name)
+        assert refused["status"]["submitStatus"] == "statusError"
+        assert word in refused["status"]["message"] and work.condition(refused, "Accepted")["status"] == "False"
+
+
+def test_a_server_without_the_kind(sluiced, module_cluster, hold):
+    """Everything else works, and the log says once what is missing."""
+    api = module_cluster.admin
+    sluiced.stop()
+    api.delete("customresourcedefinitions", CRD, None)
+    until(lambda: CRD not in [c["metadata"]["name"] for c in api.list("customresourcedefinitions")])
+    with Sluiced(module_cluster) as d:
+        api.create(gated("plain", hold, cpu=2, run=1))
+        until(lambda: api.get("jobs", "plain", hold)["status"].get("succeeded") == 2, 30)
+        lines = d.log.read_text().splitlines()
+    sluiced.start()
+    assert len([line for line in lines if "no FluxJobs" in line]) == 1
+    assert not [line for line in lines if " warn " in line or " error " in line]
