@@ -26,8 +26,8 @@ STORES = ["sqlite", "postgresql"]
 SPACE = "torture"
 #: A life that does not come to its point is killed from outside.
 LIFE_S = 2.5
-#: No gang may be in part longer than this: some lives.
-PART_S = 30.0
+#: No gang may be in part longer than this: many lives, most of which die before they have placed anything.
+PART_S = 45.0
 
 
 class Books:
@@ -95,8 +95,8 @@ class Chooser:
 
     def next(self, *about):
         places = [p for p in self.places if not about or any(a in p for a in about)]
-        if not places or (not about and self.rng.random() < 0.4):
-            return str(int(2 ** self.rng.uniform(0, 7)))
+        if not places or (not about and self.rng.random() < 0.25):
+            return str(int(2 ** self.rng.uniform(0, 9)))
         fewest = min(self.places[p] for p in places)
         place = self.rng.choice([p for p in places if self.places[p] <= fewest + 0.5])
         return f"{place}#{self.rng.choice([1, 1, 1, 2, 3, 5, 8]) if not about else 1}"
@@ -180,7 +180,7 @@ class Torture:
         return killed, passed
 
     def life(self, n=0):
-        at, last, limit = self.chooser.next(), int(2 ** self.rng.uniform(5, 8)), LIFE_S
+        at, last, limit = self.chooser.next(), int(2 ** self.rng.uniform(7, 10.5)), LIFE_S
         if n % 14 == 5:  # the webhook makes its certificates anew
             self.daemon = self.daemons["webhook"]
             self._try(lambda: self.cluster.admin.delete("secrets", "sluice-webhook", "sluice-system", missing_ok=True))

@@ -50,6 +50,17 @@ def test_room_is_used_again():
     assert not w.wrong
 
 
+def test_list_after_a_cut():
+    w = witness()
+    a, b, c = pods("g", 3)
+    event(w, "MODIFIED", a, "a", "Running", "n")
+    event(w, "MODIFIED", b, "b", "Running", "n")
+    for uid, p, phase in (("a", a, "Succeeded"), ("b", b, "Running"), ("c", c, "Running")):
+        p["metadata"]["uid"], p["status"], p["spec"]["nodeName"] = uid, {"phase": phase}, "n"
+    w._relist([c, b, a])
+    assert not w.wrong
+
+
 def test_in_part():
     w = witness()
     gang = w.expect(Gang("g", 2))

@@ -111,7 +111,8 @@ class Witness:
             there = {p["metadata"]["uid"] for p in items}
             for uid in set(self._pods) - there:
                 self._gone(uid, time.time())
-            for p in items:
+            # A list is one moment: what has ended in it makes room for what is bound.
+            for p in sorted(items, key=lambda p: p["status"].get("phase") not in ("Succeeded", "Failed")):
                 self._event("ADDED", p)
 
     def nodes(self):
