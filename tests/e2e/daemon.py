@@ -37,7 +37,7 @@ class Sluiced:
     status interval).  The log is kept in `folder` and printed when a test fails to start it.
     """
 
-    def __init__(self, cluster, config=None, store="memory:", folder=None, user="sluice", args=(), verify=True):
+    def __init__(self, cluster, config=None, store="memory:", folder=None, user="sluice", args=(), verify=True, kubeconfig=None):
         self.cluster = cluster
         self._tmp = None if folder else tempfile.TemporaryDirectory(prefix="sluiced-")
         self.folder = Path(folder or self._tmp.name)
@@ -45,6 +45,7 @@ class Sluiced:
         self.log = self.folder / "sluiced.log"
         self.store = store
         self.user = user
+        self.kubeconfig = kubeconfig
         self.args = ["--verify"] * verify + list(args)
         self.process = None
         settings = {
@@ -60,7 +61,9 @@ class Sluiced:
         self.config.write_text(yaml.safe_dump(settings))
 
     def start(self, timeout=20):
-        kubeconfig = self.cluster.sluice_kubeconfig if self.user == "sluice" else self.cluster.kubeconfig
+        kubeconfig = self.kubeconfig
+        if kubeconfig is None:
+            kubeconfig = self.cluster.sluice_kubeconfig if self.user == "sluice" else self.cluster.kubeconfig
         command = [program(), "--config", self.config, "--kubeconfig", kubeconfig, "--store", self.store]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([*map(str, command), *self.args], stderr=log, stdout=log)
