@@ -111,6 +111,8 @@ void mark_tick(struct slu_match *m);
 int filter_parse(struct slu_match *m, const char *text);
 /* Shape arrays, aggregates, order.  Called after loading, attach, remove. */
 int filter_prime(struct slu_match *m);
+/* The same without the aggregates. */
+int filter_reshape(struct slu_match *m);
 void filter_done(struct slu_match *m);
 /* Put edge e of vertex u to its place after its weight changed. */
 void order_move(struct slu_match *m, uint32_t u, uint32_t e, uint64_t weight);

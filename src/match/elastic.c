@@ -6,6 +6,11 @@ int slu_match_attached(struct slu_match *m)
 	return filter_prime(m);
 }
 
+int slu_match_attached_part(struct slu_match *m)
+{
+	return filter_reshape(m);
+}
+
 static int collect(struct slu_match *m, uint32_t u, uint8_t *seen, uint32_t depth, uint32_t *list,
 		   uint32_t *n)
 {

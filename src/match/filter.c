@@ -376,6 +376,21 @@ static int grow_multi(struct slu_match *m)
 	return led_grow(&m->led, nv);
 }
 
+int filter_reshape(struct slu_match *m)
+{
+	int rc;
+
+	fast_drop(m);
+	rc = grow_multi(m);
+	if (!rc)
+		rc = make_shape(m);
+	if (!rc)
+		rc = type_room(m);
+	m->depth = DEPTH_MAX; /* not counted */
+	m->odd = true;
+	return rc;
+}
+
 int filter_prime(struct slu_match *m)
 {
 	struct prime p = { .m = m, .width = m->g->types.n };
@@ -383,7 +398,6 @@ int filter_prime(struct slu_match *m)
 
 	fast_drop(m);
 	rc = grow_multi(m);
-
 	if (!rc)
 		rc = make_shape(m);
 	if (rc < 0)

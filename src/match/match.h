@@ -102,6 +102,9 @@ int slu_match_property_set(struct slu_match *m, uint32_t v, const char *key, con
 
 /* After a reader added vertices to the live graph ("attach"): prime the filters again. */
 int slu_match_attached(struct slu_match *m);
+/* The same after a reader stopped half-way (-EEXIST) and what it had made is kept: the new vertices
+ * are there, but no sums above them know of it, as in the reference. */
+int slu_match_attached_part(struct slu_match *m);
 /* Cut out vertices and all below them.  out->code, messages as elsewhere. */
 int slu_match_remove_path(struct slu_match *m, const char *path, struct slu_match_result *out);
 int slu_match_remove_ranks(struct slu_match *m, const int64_t *ranks, uint32_t n,

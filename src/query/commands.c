@@ -68,7 +68,7 @@ static int attach_text(struct slu_session *s, struct slu_buf *msg)
 	if (rc < 0 && rc != -EEXIST)
 		return rc;
 	/* The reference complains about an edge it has already, and keeps what came before. */
-	primed = slu_match_attached(s->m);
+	primed = rc ? slu_match_attached_part(s->m) : slu_match_attached(s->m);
 	if (primed < 0)
 		slu_graph_rollback(s->g, &mark);
 	return primed < 0 ? primed : rc;
