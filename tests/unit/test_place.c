@@ -1,0 +1,230 @@
+/* What place does with answers a real server gives only on a bad day. */
+#include "kubefake.h"
+
+#include "base/log.h"
+#include "control/place.h"
+
+#define PODS  64
+#define BURST 40
+
+struct pod {
+	char name[32];
+	int binds, looks, events;
+	int64_t answered; /* slu_kube_outcome + 1; 0: not yet */
+};
+
+struct world {
+	struct fake f;
+	struct slu_place *place;
+	struct slu_inbox *core;
+	struct pod pod[PODS];
+	uint32_t n_pods, left;
+	struct slu_exchange *held[PODS];
+	uint32_t n_held, most_held;
+	struct slu_timer tick;
+	bool done;
+};
+
+static struct pod *pod_named(struct world *w, const char *name, size_t n)
+{
+	for (uint32_t i = 0; i < w->n_pods; i++)
+		if (strlen(w->pod[i].name) == n && !memcmp(w->pod[i].name, name, n))
+			return &w->pod[i];
+	abort();
+}
+
+static void reply(struct slu_exchange *x, int status, const char *text)
+{
+	slu_http_reply(x, status, "application/json", text, strlen(text));
+}
+
+static void take_binding(struct world *w, struct pod *p, struct slu_exchange *x)
+{
+	p->binds++;
+	if (!strncmp(p->name, "burst", 5)) {
+		w->held[w->n_held++] = x;
+		w->most_held = SLU_MAX(w->most_held, w->n_held);
+		return;
+	}
+	if (!strcmp(p->name, "fine") || (!strcmp(p->name, "lost") && p->binds == 2))
+		reply(x, 201, "{}");
+	else if (!strcmp(p->name, "wrong"))
+		reply(x, 422, "{\"kind\":\"Status\",\"reason\":\"Invalid\"}");
+	else
+		reply(x, 504, "{\"kind\":\"Status\",\"reason\":\"Timeout\"}");
+}
+
+static void look(struct pod *p, struct slu_exchange *x)
+{
+	char text[200];
+	const char *node = !strcmp(p->name, "made")        ? "node-1"
+			   : !strcmp(p->name, "elsewhere") ? "node-2"
+							   : "";
+
+	p->looks++;
+	if (!strcmp(p->name, "gone")) {
+		reply(x, 404, "{\"kind\":\"Status\",\"reason\":\"NotFound\"}");
+		return;
+	}
+	snprintf(text, sizeof text,
+		 "{\"metadata\":{\"uid\":\"%s\"},\"spec\":{\"nodeName\":\"%s\"}}",
+		 strcmp(p->name, "another") ? "u-1" : "u-2", node);
+	reply(x, 200, text);
+}
+
+static void serve(struct slu_exchange *x, void *arg)
+{
+	struct world *w = arg;
+	const struct slu_http_request *q = slu_exchange_request(x);
+	const char *pods = strstr(q->path, "/pods/");
+	const char *name = pods ? pods + 6 : NULL;
+	struct pod *p;
+
+	if (name) {
+		p = pod_named(w, name, strcspn(name, "/"));
+		if (q->method == SLU_HTTP_POST)
+			take_binding(w, p, x);
+		else
+			look(p, x);
+		return;
+	}
+	/* An event: the pod's name stands in it, after the note's "assigned ns/". */
+	name = memmem(q->body, q->body_len, "assigned ns/", 12);
+	if (!name)
+		abort();
+	p = pod_named(w, name + 12, strcspn(name + 12, " "));
+	if (++p->events == 1 && !strcmp(p->name, "fine"))
+		reply(x, 503, "{\"kind\":\"Status\"}");
+	else
+		reply(x, 201, "{}");
+}
+
+static void tick(void *arg)
+{
+	struct world *w = arg;
+	struct slu_record *r[16];
+	uint32_t n;
+
+	while (w->n_held)
+		reply(w->held[--w->n_held], 201, "{}");
+	while ((n = slu_inbox_take(w->core, r, SLU_LEN(r))))
+		for (uint32_t i = 0; i < n; i++) {
+			struct slu_rec_written *a = (struct slu_rec_written *)r[i];
+
+			w->pod[a->serial].answered = (int64_t)a->outcome + 1;
+			w->left--;
+			r[i]->free(r[i]);
+		}
+	w->done = !w->left;
+	slu_timer_start(&w->tick, w->f.loop, 5 * SLU_NS_PER_MS, tick, w);
+}
+
+static void ask(struct world *w, const char *name)
+{
+	struct slu_rec_write like = { .verb = SLU_WRITE_BIND,
+				      .kind = SLU_KIND_POD,
+				      .run = 1,
+				      .serial = w->n_pods,
+				      .ns = "ns",
+				      .name = name,
+				      .uid = "u-1",
+				      .node = "node-1",
+				      .reporter = "sluice" };
+	struct slu_rec_write *r = slu_rec_write_new(&like);
+
+	snprintf(w->pod[w->n_pods++].name, sizeof w->pod->name, "%s", name);
+	w->left++;
+	if (slu_inbox_put(slu_place_inbox(w->place), &r->base) < 0)
+		abort();
+}
+
+static const struct pod *find(struct world *w, const char *name)
+{
+	return pod_named(w, name, strlen(name));
+}
+
+static void check(struct world *w, const char *name, enum slu_kube_outcome want, int binds,
+		  int looks, const char *what)
+{
+	const struct pod *p = find(w, name);
+
+	ok(p->answered == (int64_t)want + 1 && p->binds == binds && p->looks == looks,
+	   "%s: %s, %d bindings, %d looks", what,
+	   p->answered ? slu_kube_outcome_name((enum slu_kube_outcome)(p->answered - 1)) : "none",
+	   p->binds, p->looks);
+}
+
+int main(void)
+{
+	static const char *const names[] = { "fine",      "wrong",   "made", "lost",
+					     "elsewhere", "another", "gone", "never" };
+	struct slu_kube_client_options co = { .max_tries = 1 };
+	struct slu_place_stats s;
+	struct slu_kube_config *cfg;
+	struct slu_kube_client *client;
+	struct world w = { 0 };
+	bool quiet = true;
+	char name[32];
+	int events = 0;
+
+	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
+	fake_begin(&w.f);
+	fake_serve(&w.f, serve, &w, NULL, 0);
+	cfg = fake_config(&w.f, "http", "", "");
+	slu_kube_client_new(w.f.loop, cfg, &co, &client, NULL);
+	w.core = slu_inbox_new(1000, NULL, NULL);
+	w.place = slu_place_new(client, "here", 4);
+	slu_place_answers(w.place, w.core);
+	for (size_t i = 0; i < SLU_LEN(names); i++)
+		ask(&w, names[i]);
+	tick(&w);
+	slu_loop_run_until(w.f.loop, &w.done, 20 * SLU_NS_PER_S);
+
+	check(&w, "fine", SLU_KUBE_OK, 1, 0, "a plain binding");
+	check(&w, "wrong", SLU_KUBE_INVALID, 1, 0, "a refusal is a refusal");
+	check(&w, "made", SLU_KUBE_OK, 1, 1, "504 and bound all the same");
+	check(&w, "lost", SLU_KUBE_OK, 2, 1, "504 and not bound: once more");
+	check(&w, "elsewhere", SLU_KUBE_CONFLICT, 1, 1, "504 and bound elsewhere");
+	check(&w, "another", SLU_KUBE_NOT_FOUND, 1, 1, "504 and another pod of that name by now");
+	check(&w, "gone", SLU_KUBE_NOT_FOUND, 1, 1, "504 and gone");
+	check(&w, "never", SLU_KUBE_RETRYABLE, 4, 4, "504 for ever is given up");
+	slu_place_stats(w.place, &s);
+	ok(s.window < 4 || s.halvings > 0, "the server was spared: %u halvings",
+	   (unsigned)s.halvings);
+
+	for (int i = 0; i < BURST; i++) {
+		snprintf(name, sizeof name, "burst-%d", i);
+		ask(&w, name);
+	}
+	w.done = false;
+	slu_loop_run_until(w.f.loop, &w.done, 20 * SLU_NS_PER_S);
+	for (int i = 0; i < BURST; i++) {
+		snprintf(name, sizeof name, "burst-%d", i);
+		quiet &= find(&w, name)->binds == 1 && find(&w, name)->answered == 1;
+	}
+	ok(quiet, "a burst is bound, each once");
+	ok(w.most_held >= 1 && w.most_held <= 4, "never more than allowed at once: %u",
+	   w.most_held);
+	for (int i = 0; i < 400 && !s.events_lost; i++) {
+		bool never = false;
+
+		slu_loop_run_until(w.f.loop, &never, 10 * SLU_NS_PER_MS);
+		slu_place_stats(w.place, &s);
+		if (!s.events_waiting && !s.under_way && !s.waiting)
+			break;
+	}
+	for (uint32_t i = 0; i < w.n_pods; i++)
+		events += w.pod[i].events;
+	ok(events == 1 + 3 + BURST && find(&w, "fine")->events == 2 && !s.events_lost,
+	   "an event for each that was bound, again where the server could not: %d, lost %u",
+	   events, (unsigned)s.events_lost);
+
+	slu_timer_stop(&w.tick);
+	slu_place_close(w.place);
+	slu_kube_client_free(client);
+	slu_place_free(w.place);
+	slu_inbox_free(w.core);
+	slu_kube_config_unref(cfg);
+	fake_end(&w.f);
+	return tap_done();
+}
