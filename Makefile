@@ -8,6 +8,7 @@
 #   make soak      half an hour of churn, kills and restarts (SECONDS=180 for less)
 #   make torture   sluiced killed at every write, 2 000 times on both stores (POINTS=100 for less)
 #   make crash     the daemon with crash points (base/crash.h), for make torture
+#   make churn     ten minutes of held work coming, changing and going (SECONDS=60 for less)
 #   make asan      the tests of make check under the address and undefined-behaviour sanitizers
 #   make bench     the tables of figures
 #   make fuzz      every parser on random input
@@ -21,7 +22,7 @@ CRASH ?= build-crash
 export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
 MESON_FLAGS ?=
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak torture crash demo-sim bench fuzz install format format-check lint clean help
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture crash demo-sim bench fuzz install format format-check lint clean help
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -69,6 +70,10 @@ soak: all
 torture: crash
 	@hack/cluster/build >/dev/null
 	@hack/cluster/python -m torture --points $(or $(POINTS),1000)
+
+churn: all
+	@hack/cluster/build >/dev/null
+	@SLUICE_CHURN=$(or $(SECONDS),600) hack/cluster/python -m pytest -q -s tests/e2e/test_held_many.py -k churn
 
 demo: all
 	@tools/demo

@@ -63,6 +63,8 @@ static const struct slu_option jobs_option[] = {
 	COMMON,
 	{ "namespace", 'n', SLU_OPT_STRING, "NS", "only of this namespace",
 	  offsetof(struct conf, ns) },
+	{ "all", 'a', SLU_OPT_FLAG, NULL, "pods of other schedulers too",
+	  offsetof(struct conf, all) },
 	{ 0 },
 };
 
@@ -204,6 +206,24 @@ static void number(struct table *t, const struct slu_json *o, const char *key)
 
 /* ---- jobs ---- */
 
+/* A pod of somebody else, in the columns of jobs. */
+static void foreign_row(struct table *t, const struct slu_json *f)
+{
+	char what[700];
+
+	snprintf(what, sizeof what, "%s on %s by %s", field(f, "needs"), field(f, "node"),
+		 field(f, "scheduler"));
+	cell(t, field(f, "namespace"));
+	cell(t, field(f, "pod"));
+	cell(t, "foreign");
+	cell(t, "1");
+	cell(t, "1");
+	cell(t, "");
+	cell(t, "");
+	cell(t, "");
+	cell(t, what);
+}
+
 static int run_jobs(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	struct conf *c = conf;
@@ -211,7 +231,7 @@ static int run_jobs(void *conf, int argc, char **argv, struct slu_error *err)
 	struct table t = { .columns = 9 };
 	static const char *const head[] = { "NAMESPACE", "JOB",   "STATE", "SIZE", "BOUND",
 					    "PLACE",     "START", "QUEUE", "WHY" };
-	int rc = ask(c, SLU_HTTP_GET, "/v1/jobs", &doc, err);
+	int rc = ask(c, SLU_HTTP_GET, c->all ? "/v1/jobs?all=true" : "/v1/jobs", &doc, err);
 
 	if (rc < 0 || !doc)
 		return rc;
@@ -244,6 +264,9 @@ static int run_jobs(void *conf, int argc, char **argv, struct slu_error *err)
 		cell(&t, field(j, "queue"));
 		cell(&t, field(j, "reason"));
 	}
+	slu_json_each (slu_json_get(slu_json_root(doc), "foreign"), it)
+		if (!c->ns || !strcmp(field(it.val, "namespace"), c->ns))
+			foreign_row(&t, it.val);
 	print(&t);
 	return 0;
 }

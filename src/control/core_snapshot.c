@@ -177,6 +177,36 @@ static int by_name(const void *a, const void *b)
 		      ((const struct slu_snap_node *)b)->name);
 }
 
+static void snap_foreign(struct slu_core *c, struct slu_snapshot *s)
+{
+	bool asked = false;
+
+	for (uint32_t i = 0; i < c->viewer.n; i++)
+		asked |= !strcmp(c->viewer.p[i]->name, SLU_ASK_ALL);
+	s->foreign = asked ? slu_arena_alloc(&s->arena, s->pods_foreign * sizeof *s->foreign + 1)
+			   : NULL;
+	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e && s->foreign;
+	     e = slu_table_next(&c->pods, e)) {
+		const struct pod *p = pod_of(e);
+		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+		struct slu_buf b = SLU_BUF_INIT(4096);
+
+		if (!p->foreign || s->n_foreign == s->pods_foreign)
+			continue;
+		slu_request_text(&p->k->spec, &b);
+		s->foreign[s->n_foreign++] = (struct slu_snap_foreign){
+			.id = p->serial,
+			.ns = text(s, p->k->o.meta.ns),
+			.name = text(s, p->k->o.meta.name),
+			.node = text(s, p->node ? p->node->name : ""),
+			.scheduler = text(s, p->k->spec.scheduler),
+			.needs = text(s, slu_buf_str(&b)),
+			.background = o && !strcmp(o->kind, "DaemonSet"),
+		};
+		slu_buf_done(&b);
+	}
+}
+
 static void fill(struct slu_core *c, struct slu_snapshot *s)
 {
 	char why[SLU_ERROR_MAX + 100];
@@ -205,6 +235,7 @@ static void fill(struct slu_core *c, struct slu_snapshot *s)
 			snap_node(c, s, node_of(e), &s->node[s->n_nodes]);
 			s->pods_foreign += s->node[s->n_nodes++].foreign;
 		}
+	snap_foreign(c, s);
 	if (s->node)
 		qsort(s->node, s->n_nodes, sizeof *s->node, by_name);
 	s->queue = slu_arena_alloc(&s->arena, slu_queue_count(c->q) * sizeof *s->queue + 1);

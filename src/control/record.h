@@ -126,14 +126,17 @@ struct slu_rec_written {
 struct slu_record *slu_rec_written_new(const struct slu_rec_write *w, enum slu_kube_outcome outcome,
 				       bool uncertain, const char *text);
 
+#define SLU_ASK_ALL "all"
 enum slu_ask {
 	SLU_ASK_CANCEL,
 	SLU_ASK_HOLD,
 	SLU_ASK_RELEASE,
 	SLU_ASK_DRAIN,
 	SLU_ASK_UNDRAIN,
-	SLU_ASK_RESIZE,  /* of a job: to `size` members */
-	SLU_ASK_PICTURE, /* nothing but a fresh snapshot; answered once it is published */
+	SLU_ASK_RESIZE, /* of a job: to `size` members */
+	/* Nothing but a fresh snapshot, answered once it is published; with the foreign pods if the
+	 * name is SLU_ASK_ALL. */
+	SLU_ASK_PICTURE,
 };
 
 struct slu_rec_ask {

@@ -23,6 +23,14 @@ struct slu_snap_job {
 	uint32_t n_pods;
 };
 
+/* A pod of somebody else: running work to the plan, under a number of its own. */
+struct slu_snap_foreign {
+	uint64_t id;
+	const char *ns, *name, *node, *scheduler;
+	const char *needs; /* "2 cpu, 1Gi memory" */
+	bool background;   /* of a DaemonSet: expected on every node */
+};
+
 struct slu_snap_amount {
 	const char *name;
 	int64_t total, free;
@@ -63,6 +71,8 @@ struct slu_snapshot {
 	uint64_t store_commits, store_failures;
 	struct slu_snap_job *job;
 	uint32_t n_jobs;
+	struct slu_snap_foreign *foreign; /* only when it was asked for; else NULL */
+	uint32_t n_foreign;
 	struct slu_snap_node *node;
 	uint32_t n_nodes;
 	struct slu_snap_queue *queue;

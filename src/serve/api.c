@@ -272,7 +272,8 @@ static void serve(struct slu_api *a, struct slu_exchange *x)
 		return;
 	}
 	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_GET) {
-		ask(a, x, SLU_ASK_PICTURE, "", "", 0, read_reply);
+		ask(a, x, SLU_ASK_PICTURE, "", strcmp(q->query, "all=true") ? "" : SLU_ASK_ALL, 0,
+		    read_reply);
 		return;
 	}
 	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_POST &&

@@ -60,6 +60,19 @@ static void job(const struct slu_snap_job *j, bool members, struct slu_jsonw *w)
 	slu_jsonw_end_obj(w);
 }
 
+static void foreign(const struct slu_snap_foreign *f, struct slu_jsonw *w)
+{
+	slu_jsonw_obj(w);
+	slu_jsonw_ki64(w, "id", (int64_t)f->id);
+	slu_jsonw_kstr(w, "namespace", f->ns);
+	slu_jsonw_kstr(w, "pod", f->name);
+	slu_jsonw_kstr(w, "node", f->node);
+	slu_jsonw_kstr(w, "scheduler", f->scheduler);
+	slu_jsonw_kstr(w, "needs", f->needs);
+	slu_jsonw_kbool(w, "background", f->background);
+	slu_jsonw_end_obj(w);
+}
+
 void slu_view_jobs(const struct slu_snapshot *s, struct slu_jsonw *w)
 {
 	slu_jsonw_obj(w);
@@ -69,6 +82,13 @@ void slu_view_jobs(const struct slu_snapshot *s, struct slu_jsonw *w)
 	for (uint32_t i = 0; i < s->n_jobs; i++)
 		job(&s->job[i], false, w);
 	slu_jsonw_end_arr(w);
+	if (s->foreign) {
+		slu_jsonw_key(w, "foreign");
+		slu_jsonw_arr(w);
+		for (uint32_t i = 0; i < s->n_foreign; i++)
+			foreign(&s->foreign[i], w);
+		slu_jsonw_end_arr(w);
+	}
 	slu_jsonw_end_obj(w);
 }
 

@@ -68,13 +68,12 @@ def manual_sluice():
     live = chapters["COMMANDS THAT ASK THE DAEMON"]
     parts = sections(live, 2)
     every = written(parts["Options of all of them"])
-    some_title = next(t for t in parts if t.startswith("Options of jobs"))
-    some = set(some_title.removeprefix("Options of ").split(", "))
+    some = {t: set(t.removeprefix("Options of ").split(", ")) for t in parts if t != "Options of all of them"}
     named = commands(live.partition("## ")[0])
     listed = set(re.findall(r"^  ([a-z-]+) ", say("sluice", "--help"), re.M))
     same(named | {"sim", "generate", "store", "replay"}, listed, "sluice(1): the commands")
     for c in sorted(listed):
-        page_options = written(chapters[c.upper()]) if c.upper() in chapters else every | (written(parts[some_title]) if c in some else set())
+        page_options = written(chapters[c.upper()]) if c.upper() in chapters else every.union(*(written(parts[t]) for t in some if c in some[t]))
         same(page_options, offered(say("sluice", c, "--help")), f"sluice(1): the options of {c}")
     used = set(re.findall(r"getenv\(\"(SLUICE_\w+)\"\)", "".join(f.read_text() for f in (SOURCE / "src/cli").glob("*.c"))))
     same(set(re.findall(r"^\*(SLUICE_\w+)\*", chapters["ENVIRONMENT"], re.M)), used, "sluice(1): the variables")

@@ -7,6 +7,7 @@ import http.server
 import itertools
 import os
 import ssl
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -17,7 +18,7 @@ import yaml
 from cluster import work
 
 from .conftest import crds, until
-from .daemon import ROOT
+from .daemon import ROOT, program
 from .drain import hooked
 
 CLUSTER = {"node_list": [{"name": "node", "count": 6, "cpu": 4}]}
@@ -391,6 +392,14 @@ def test_other_namespaces_are_untouched(held, module_cluster, door):
         assert "schedulingGates" not in made["spec"]
         job = module_cluster.admin.create(work.job("free", pods=1, namespace=space, cpu=1, run=60))
         assert not job["spec"].get("suspend")
+        running(module_cluster, space, 2)
+    # What they use is running work to the plan, visible under numbers of its own.
+    foreign = [f for f in held.get("/v1/jobs?all=true")["foreign"] if f["namespace"] == space]
+    assert len(foreign) == 2 and len({f["id"] for f in foreign}) == 2
+    assert {f["needs"] for f in foreign} == {"1 cpu, 64Mi memory"} and all(f["node"].startswith("node-") for f in foreign)
+    table = subprocess.run([program("sluice"), "jobs", "--all", "-n", space, "-s", f"unix:{held.socket}"],
+                           capture_output=True, text=True, check=True).stdout  # fmt: skip
+    assert sum(" foreign " in line for line in table.splitlines()) == 2
     module_cluster.admin.patch("namespaces", "kube-system", {"metadata": {"labels": {"sluice.sh/hold": "true"}}}, namespace=None)
     made = module_cluster.admin.create(work.job("sys", pods=1, namespace="kube-system", cpu=1, run=1))
     time.sleep(1)
