@@ -9,6 +9,9 @@
 
 #include <stdio.h>
 
+/* How long the pods of a resumed Job may take to appear (a quota may keep them for ever). */
+#define APPEAR_US 600000000
+
 static struct held *held_of(struct slu_entry *e)
 {
 	return e ? slu_entry_of(e, struct held, e) : NULL;
@@ -95,7 +98,9 @@ static void stand_down(struct slu_core *c, struct pod *p, bool keep_slot)
 	if (s) {
 		s->pod = NULL;
 		s->state = SLOT_VACANT;
-		s->vacant_us = 0;
+		/* Vacancies are counted from here on and end after jobs.holdVacant. */
+		s->vacant_us = c->now_us + APPEAR_US - c->cfg->jobs.hold_vacant_s * 1000000;
+		c->next_vacancy_us = SLU_MIN(c->next_vacancy_us, c->now_us + APPEAR_US);
 		p->run = NULL;
 		core_node_leave(c, p);
 	}
@@ -379,12 +384,12 @@ static void hold(struct slu_core *c, struct held *h)
 		return;
 	if (h->asked && h->asked_generation == o->meta.generation)
 		return;
+	h->asked = true;
+	h->asked_generation = o->meta.generation;
 	/* A new template changes nothing about the pods of a ReplicaSet; all others would end what
 	 * runs. */
 	if (o->kind != SLU_KIND_REPLICASET && has_begun(c, o))
 		return;
-	h->asked = true;
-	h->asked_generation = o->meta.generation;
 	if (slu_held_hold(o, mode, &b) == 0) {
 		slu_log(SLU_INFO, "held by the controller",
 			SLU_STR("kind", slu_kkind_info(o->kind)->kind), SLU_STR("ns", o->meta.ns),

@@ -128,6 +128,30 @@ static uint64_t digest(const struct slu_held_view *v)
 	return slu_hash_u64(h ^ v->job ^ (uint64_t)v->ok << 63);
 }
 
+/* Fluxqueue's users look for a label on what can never be placed. */
+static void mark_never(struct slu_core *c, struct held *h, const struct slu_held_view *v)
+{
+	const struct slu_kmeta *m = &h->obj->meta;
+	const struct group *g = h->group;
+	bool never = v->state == SLU_HELD_REFUSED && g && !g->wrong &&
+		     slu_kstr_is(g->scheduler, SLU_HELD_SCHEDULER);
+	const char *is = slu_kmeta_label(m, SLU_HELD_FLUX_NEVER);
+
+	if (never == (is != NULL) || never == h->marked)
+		return;
+	h->marked = never;
+	core_write(c, &(struct slu_rec_write){
+			      .verb = SLU_WRITE_PATCH,
+			      .kind = h->obj->kind,
+			      .ns = m->ns,
+			      .name = m->name,
+			      .uid = m->uid,
+			      .text = never ? "{\"metadata\":{\"labels\":{\"" SLU_HELD_FLUX_NEVER
+					      "\":\"yes\"}}}"
+					    : "{\"metadata\":{\"labels\":{\"" SLU_HELD_FLUX_NEVER
+					      "\":null}}}" });
+}
+
 void core_held_report(struct slu_core *c)
 {
 	int64_t again = SLU_MAX(c->cfg->status.interval_s * 1000000,
@@ -146,6 +170,7 @@ void core_held_report(struct slu_core *c)
 		uint64_t now;
 
 		view(c, h, &nodes, &v);
+		mark_never(c, h, &v);
 		now = digest(&v);
 		if ((int)v.state != h->told_state ||
 		    (now != h->told && budget && c->now_us - h->told_us >= again)) {

@@ -211,6 +211,7 @@ struct held {
 	int64_t again_us;
 	bool asked; /* a patch that holds it was sent for this generation */
 	int64_t asked_generation;
+	bool marked; /* carries the label fluxqueue/unschedulable */
 	/* as last told */
 	int64_t told_us;
 	uint64_t told;

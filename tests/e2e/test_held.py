@@ -443,6 +443,18 @@ def test_fluxqueue_example(held, module_cluster, door, file):
     clean(held, module_cluster, space)
 
 
+def test_unsatisfiable_in_compatible_mode(held, module_cluster, door):
+    """Kept, labelled as Fluxqueue's plugin knew it, and told why."""
+    space = door("compatible")
+    admin = module_cluster.admin
+    admin.create(work.job("vast", pods=2, namespace=space, cpu=64, run=60))
+    label = lambda: admin.get("jobs", "vast", space)["metadata"].get("labels", {}).get("fluxqueue/unschedulable")  # noqa: E731
+    until(lambda: label() == "yes", 20, "labelled")
+    assert state(held, space, "vast") == "never"
+    assert admin.get("jobs", "vast", space)["spec"]["suspend"] is True
+    clean(held, module_cluster, space)
+
+
 # ---- what the webhook did not see ----
 
 
