@@ -56,6 +56,7 @@ static void fluxjob_free(struct slu_core *c, struct fluxjob *f)
 		slu_kobj_unref(&f->k->o);
 	slu_kobj_unref(f->obj);
 	slu_free(f->nodes);
+	slu_free(f->had_nodes);
 	slu_free(f->places);
 	slu_free(f->message);
 	slu_free(f->key);
@@ -107,10 +108,12 @@ static void held_seen(void *arg, const struct slu_held_view *v)
 	f->job = v->job ? v->job : f->job;
 	f->position = v->position;
 	f->planned_s = v->planned_s;
-	if (v->state != SLU_HELD_DONE) { /* what it had is told to the end */
-		f->start_s = v->start_s;
-		set_text(&f->nodes, v->nodes);
+	if (*v->nodes) {
+		set_text(&f->had_nodes, v->nodes);
+		f->had_start_s = v->start_s;
 	}
+	f->start_s = v->state == SLU_HELD_DONE ? f->had_start_s : v->start_s;
+	set_text(&f->nodes, v->state == SLU_HELD_DONE ? f->had_nodes : v->nodes);
 	set_text(&f->message, v->reason);
 	/* Whoever deleted it wanted it gone. */
 	if (!f->k && v->state != SLU_HELD_CANCELLED && v->state != SLU_HELD_DONE &&

@@ -1,8 +1,8 @@
 /* The status of FluxJobs: what it says, and when it is worth a write.
  *
  * Work that starts at once passes four states in a second: they are told as one.  A change of state
- * waits a second after the last write, "Released" three (it should soon be "Running"), an end not
- * at all; a new position or estimate waits for status.interval. */
+ * waits a second after the last write, a state on the way to another three, an end not at all; a
+ * new position or estimate waits for status.interval. */
 #include "control/core_i.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "wire/jsonw.h"
 
 #define GATHER_US 1000000
-#define STARTS_US 3000000 /* released pods run within this, or it is worth telling */
+#define STARTS_US 3000000 /* states that pass within this are not worth telling */
 
 static const char *state_name(const struct fluxjob *f)
 {
@@ -47,7 +47,7 @@ static uint64_t mix(uint64_t h, const char *s)
 
 uint64_t core_fluxjob_digest(const struct fluxjob *f)
 {
-	uint64_t h = slu_hash_u64((uint64_t)f->state << 1 | f->ok);
+	uint64_t h = slu_hash_u64(((uint64_t)f->state + 1) << 1 | f->ok); /* 0: never told */
 
 	h = slu_hash_u64(h ^ f->job);
 	h = slu_hash_u64(h ^ f->position);
@@ -69,8 +69,8 @@ void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
 	}
 	if (is_final(f) || !last)
 		at = c->now_us;
-	else if (f->state == SLU_HELD_RELEASED)
-		at = SLU_MAX(at, c->now_us + STARTS_US);
+	else if (f->state == SLU_HELD_RELEASED || (f->state == SLU_HELD_HELD && f->had_nodes))
+		at = SLU_MAX(at, c->now_us + STARTS_US); /* on its way to another */
 	/* What it was about to say is said with this. */
 	if (!f->due_us || f->state != f->due_state || at < f->due_us)
 		f->due_us = at;

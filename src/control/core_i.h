@@ -249,6 +249,8 @@ struct fluxjob {
 	uint32_t position;
 	int64_t planned_s, start_s;
 	char *nodes, *places, *message;
+	char *had_nodes; /* before it had none: told again at its end */
+	int64_t had_start_s;
 	uint64_t told;
 	enum slu_held_state told_state, due_state;
 	int64_t due_us, told_us;

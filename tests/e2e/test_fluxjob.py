@@ -89,6 +89,7 @@ def test_held_work_has_a_fluxjob(sluiced, module_cluster, hold, fluxjobs):
     assert all(n.rpartition("-")[2] in runs["status"]["nodeList"] for n in nodes)
     done = until(lambda: state(fluxjobs()["solver-job"]) == "Finished" and fluxjobs()["solver-job"], 30)
     assert work.condition(done, "Finished")["reason"] == "Succeeded"
+    assert done["status"]["nodeList"] == runs["status"]["nodeList"] and done["status"]["startTime"]
     assert work.condition(done, "Scheduled")["status"] == "True"
     # It goes with its owner.
     api.delete("jobs", "solver", hold, propagation="Background")

@@ -329,6 +329,72 @@ static void test_wrapped(void)
 	close_world(&w);
 }
 
+/* Held work that is not in the queue yet says so, too. */
+static void test_wrapped_held(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 1, "");
+	feed(&w, SLU_KIND_NAMESPACE, false,
+	     "{\"metadata\":{\"name\":\"ns\",\"uid\":\"ns1\",\"resourceVersion\":\"1\",\"labels\":{\"sluice.sh/hold\":\"true\"}}}");
+	feed(&w, SLU_KIND_REPLICASET, false,
+	     "{\"metadata\":{\"name\":\"r\",\"namespace\":\"ns\",\"uid\":\"r1\",\"resourceVersion\":\"3\"},"
+	     "\"spec\":{\"replicas\":0,\"template\":{\"spec\":{\"schedulingGates\":[{\"name\":\"fluxqueue\"}],"
+	     "\"containers\":[{\"name\":\"c\"}]}}}}");
+	turn(&w);
+	later(&w, 1);
+	feed(&w, SLU_KIND_FLUXJOB, false,
+	     "{\"metadata\":{\"name\":\"r-replicaset\",\"namespace\":\"ns\",\"uid\":\"f1\",\"resourceVersion\":\"9\","
+	     "\"labels\":{\"app.kubernetes.io/managed-by\":\"sluice\"}},\"spec\":{}}");
+	turn(&w);
+	later(&w, 2);
+	ok(w.creates == 1 && says(&w, "\"state\":\"Held\"") &&
+		   says(&w, "\"submitStatus\":\"statusNew\""),
+	   "a set of no pods is held: %s", w.last_status);
+	close_world(&w);
+}
+
+/* Another replica leads: this one follows what it writes, and takes over without moving anything.
+ */
+static void test_standby(void)
+{
+	struct world w;
+	struct slu_journal_setup js = { .url = "memory:", .cluster = "c", .holder = "test" };
+	struct slu_error err = { 0 };
+
+	open_world(&w, 3, 1, "");
+	slu_core_free(w.core);
+	struct slu_core_setup cs = { .verify = true, .config = w.cfg, .out = w.out };
+
+	ok(slu_core_new(&cs, &w.core, &err) == 0, "a standby");
+	for (int i = 0; i < 3; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "n%d", i);
+		feed_node(&w, name, 1, "", "", "True");
+	}
+	for (int k = 0; k < SLU_KIND_COUNT; k++)
+		slu_core_take(w.core, slu_rec_synced_new((enum slu_kkind)k), w.now_us);
+	fluxjob(&w, "a", NODES("2", "60"), "", false);
+	fluxjob(&w, "b", NODES("1", "60"), "", false);
+	turn(&w);
+	fluxjob(&w, "a", NODES("2", "60"),
+		"\"state\":\"Running\",\"places\":\"n2,n0\",\"nodeList\":\"n[2,0]\",\"jobid\":1,"
+		"\"startTime\":\"2026-01-01T00:00:10Z\"",
+		false);
+	fluxjob(&w, "b", NODES("1", "60"), "\"state\":\"Finished\"", false);
+	turn(&w);
+	ok(w.statuses == 0, "which writes nothing");
+	ok(slu_core_lead(w.core, &js, &err) == 0, "leads: %s", err.text);
+	add_pod(&w, "p", "sluice", "1", "");
+	turn(&w);
+	later(&w, 2);
+	ok(w.statuses == 0 && bound(&w, "p") == 1 && !strcmp(w.pod[0].node, "n1"),
+	   "the nodes of the one are kept, those of the other are free: %s %s", w.pod[0].node,
+	   w.last_status);
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -338,5 +404,7 @@ int main(void)
 	test_own_refused();
 	test_own_restart();
 	test_wrapped();
+	test_wrapped_held();
+	test_standby();
 	return tap_done();
 }
