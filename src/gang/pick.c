@@ -219,9 +219,35 @@ static void count_rooms(struct slu_machine *m, const struct pick *p, struct room
 	}
 }
 
+/* Up to so many slots are looked for in one walk that keeps the best nodes so far. */
+#define FEW 32
+
+/* The `want` nodes with least (most) room into cand, in order; fewer if there are not so many. */
+static uint32_t best_few(struct slu_machine *m, const struct pick *p, bool most)
+{
+	struct walk w = walk_from(m, p);
+	struct cand *a = m->s.cand;
+	uint32_t n = 0, worst = UINT32_MAX, pos;
+
+	while (worst > (most ? 0 : 1) && walk_next(&w, &pos)) {
+		uint32_t room = room_of(p, pos), measure = most ? ROOM_MAX - room : room, i;
+
+		if (measure >= worst)
+			continue; /* also if equal: this one comes later */
+		for (i = n < p->want ? n++ : n - 1; i && a[i - 1].key >> 32 > measure; i--)
+			a[i] = a[i - 1];
+		a[i] = (struct cand){ .key = (uint64_t)measure << 32 | pos,
+				      .pos = pos,
+				      .cap = p->c->cap[pos] };
+		if (n == p->want)
+			worst = (uint32_t)(a[n - 1].key >> 32);
+	}
+	return n;
+}
+
 /* Least room first: everything below a certain room, and of those with just that room the first few
  * in order. */
-static uint32_t pack(struct slu_machine *m, const struct pick *p)
+static uint32_t pack_many(struct slu_machine *m, const struct pick *p)
 {
 	struct walk w = walk_from(m, p);
 	uint32_t edge = 0, n = 0, at_edge, got = 0, pos;
@@ -251,8 +277,21 @@ static uint32_t pack(struct slu_machine *m, const struct pick *p)
 	return got;
 }
 
+static uint32_t pack(struct slu_machine *m, const struct pick *p)
+{
+	uint32_t n, got = 0;
+
+	if (p->want > FEW)
+		return pack_many(m, p);
+	n = best_few(m, p, false);
+	for (uint32_t i = 0; i < n && got < p->want; i++)
+		got += take(m, p, m->s.cand[i].pos,
+			    SLU_MIN((uint32_t)m->s.cand[i].cap, p->want - got));
+	return got;
+}
+
 /* Every node gets up to `even` slots, then those with most room one more each. */
-static uint32_t spread(struct slu_machine *m, const struct pick *p)
+static uint32_t spread_many(struct slu_machine *m, const struct pick *p)
 {
 	struct walk w = walk_from(m, p);
 	uint32_t even = 0, n = 0, got = 0, above = 0, edge = ROOM_MAX, at_edge, pos;
@@ -297,6 +336,16 @@ static uint32_t spread(struct slu_machine *m, const struct pick *p)
 		got += k;
 	}
 	return got;
+}
+
+static uint32_t spread(struct slu_machine *m, const struct pick *p)
+{
+	/* No node gets two as long as there are enough nodes. */
+	if (p->want > FEW || best_few(m, p, true) < p->want)
+		return spread_many(m, p);
+	for (uint32_t i = 0; i < p->want; i++)
+		take(m, p, m->s.cand[i].pos, 1);
+	return p->want;
 }
 
 /* ---- by neighbourhood ---- */
