@@ -1,6 +1,6 @@
 #include "graph/hwloc.h"
 
-#include <expat.h>
+#include "graph/xml.h"
 
 #define MAX_XML     ((size_t)256 << 20)
 #define MAX_OBJECTS (1u << 20)
@@ -8,8 +8,7 @@
 
 struct reader {
 	struct slu_hwloc *h;
-	XML_Parser xml;
-	int rc;
+	struct slu_xml xml;
 	bool topology; /* the first element was <topology> */
 	uint32_t open[MAX_DEPTH], depth;
 	uint32_t skip; /* elements below an object of a kind that is left out */
@@ -17,17 +16,7 @@ struct reader {
 
 static void stop(struct reader *x, int rc)
 {
-	if (!x->rc)
-		x->rc = rc;
-	XML_StopParser(x->xml, XML_FALSE);
-}
-
-static const char *attribute(const XML_Char **a, const char *name)
-{
-	for (; a[0]; a += 2)
-		if (!strcmp(a[0], name))
-			return a[1];
-	return NULL;
+	slu_xml_stop(&x->xml, rc);
 }
 
 static const char *keep(struct reader *x, const char *s)
@@ -70,10 +59,11 @@ static bool set_kind(struct slu_hwloc_obj *o, const char *type, const XML_Char *
 		{ "NUMANode", SLU_HWLOC_NUMANODE }, { "OSDev", SLU_HWLOC_OSDEV },
 		{ "Bridge", SLU_HWLOC_OTHER_IO },   { "PCIDev", SLU_HWLOC_OTHER_IO },
 	};
-	const char *s = attribute(a, "osdev_type"), *depth = attribute(a, "depth");
-	const char *cache = attribute(a, "cache_type"), *size = attribute(a, "cache_size");
+	const char *s = slu_xml_attribute(a, "osdev_type"), *depth = slu_xml_attribute(a, "depth");
+	const char *cache = slu_xml_attribute(a, "cache_type"),
+		   *size = slu_xml_attribute(a, "cache_size");
 
-	const char *nodeset = attribute(a, "nodeset");
+	const char *nodeset = slu_xml_attribute(a, "nodeset");
 
 	o->no_memory = nodeset && !nodeset[strspn(nodeset, "0x,")];
 	o->osdev = s ? atoi(s) : -1;
@@ -152,7 +142,7 @@ static void on_object(struct reader *x, const XML_Char **a)
 				   .io_first = SLU_NONE,
 				   .io_last = SLU_NONE,
 				   .next = SLU_NONE };
-	const char *type = attribute(a, "type");
+	const char *type = slu_xml_attribute(a, "type");
 
 	if (!type) {
 		stop(x, -EINVAL);
@@ -162,8 +152,8 @@ static void on_object(struct reader *x, const XML_Char **a)
 		x->skip = 1;
 		return;
 	}
-	o.name = keep(x, attribute(a, "name"));
-	o.cpuset = keep(x, attribute(a, "cpuset"));
+	o.name = keep(x, slu_xml_attribute(a, "name"));
+	o.cpuset = keep(x, slu_xml_attribute(a, "cpuset"));
 	if (x->depth >= MAX_DEPTH || x->h->o.n >= MAX_OBJECTS)
 		stop(x, -EFBIG);
 	else if (slu_vec_push(&x->h->o, o) < 0)
@@ -174,7 +164,7 @@ static void on_object(struct reader *x, const XML_Char **a)
 
 static void on_info(struct reader *x, const XML_Char **a)
 {
-	const char *name = attribute(a, "name"), *value = attribute(a, "value");
+	const char *name = slu_xml_attribute(a, "name"), *value = slu_xml_attribute(a, "value");
 	struct slu_hwloc_obj *o = x->depth ? &x->h->o.p[x->open[x->depth - 1]] : NULL;
 	const char **slot;
 
@@ -192,7 +182,7 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 {
 	struct reader *x = arg;
 
-	if (x->rc)
+	if (x->xml.rc)
 		return;
 	if (x->skip) {
 		x->skip++;
@@ -245,7 +235,7 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 	struct reader *x = arg;
 	uint32_t i, parent;
 
-	if (x->rc)
+	if (x->xml.rc)
 		return;
 	if (x->skip) {
 		x->skip--;
@@ -463,25 +453,15 @@ static void drop_dma(struct slu_hwloc *h, uint32_t i)
 
 int slu_hwloc_parse(struct slu_hwloc *h, const char *text, size_t n)
 {
-	static const XML_Memory_Handling_Suite memory = { slu_malloc, slu_realloc, slu_free };
 	struct reader x = { .h = h };
 	uint32_t count[SLU_HWLOC_KINDS] = { 0 };
 
 	h->root = SLU_NONE;
-	if (n > MAX_XML)
-		return -EFBIG;
-	x.xml = XML_ParserCreate_MM(NULL, &memory, NULL);
-	if (!x.xml)
-		return -ENOMEM;
-	XML_SetUserData(x.xml, &x);
-	XML_SetElementHandler(x.xml, on_start, on_end);
-	if (XML_Parse(x.xml, text, (int)n, XML_TRUE) != XML_STATUS_OK && !x.rc)
-		x.rc = XML_GetErrorCode(x.xml) == XML_ERROR_NO_MEMORY ? -ENOMEM : -EINVAL;
-	XML_ParserFree(x.xml);
-	if (!x.rc && h->root == SLU_NONE)
-		x.rc = -EINVAL;
-	if (x.rc < 0)
-		return x.rc;
+	slu_xml_parse(&x.xml, &x, text, n, MAX_XML, on_start, on_end, NULL);
+	if (!x.xml.rc && h->root == SLU_NONE)
+		x.xml.rc = -EINVAL;
+	if (x.xml.rc < 0)
+		return x.xml.rc;
 	drop_dma(h, h->root);
 	merge_groups(h, h->root);
 	while (drop_level(h))

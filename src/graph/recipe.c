@@ -1,6 +1,6 @@
 #include "graph/recipe.h"
 
-#include <expat.h>
+#include "graph/xml.h"
 
 #define MAX_RECIPE (1u << 16) /* vertices, edges, keys of a recipe */
 #define MAX_TEXT   4096u      /* of one value */
@@ -63,8 +63,7 @@ enum where { IN_NOTHING, IN_KEY, IN_DEFAULT, IN_NODE, IN_EDGE, IN_DATA };
 
 struct reader {
 	struct slu_recipe *r;
-	XML_Parser xml;
-	int rc;
+	struct slu_xml xml;
 	enum where in, outer; /* outer: what a <data> belongs to */
 	bool graph;           /* <graphml> was seen */
 	struct slu_intern key_ids, node_ids;
@@ -77,17 +76,7 @@ struct reader {
 
 static void stop(struct reader *x, int rc)
 {
-	if (!x->rc)
-		x->rc = rc;
-	XML_StopParser(x->xml, XML_FALSE);
-}
-
-static const char *attribute(const XML_Char **a, const char *name)
-{
-	for (; a[0]; a += 2)
-		if (!strcmp(a[0], name))
-			return a[1];
-	return NULL;
+	slu_xml_stop(&x->xml, rc);
 }
 
 static char *keep(struct reader *x, const char *s, size_t n)
@@ -224,7 +213,7 @@ static void set_value(struct reader *x, const struct key *k, const char *s, bool
 
 static void set_defaults(struct reader *x, bool edge)
 {
-	for (uint32_t i = 0; i < x->keys.n && !x->rc; i++) {
+	for (uint32_t i = 0; i < x->keys.n && !x->xml.rc; i++) {
 		const struct key *k = &x->keys.p[i];
 
 		if (k->has_default && (edge ? k->for_edge : k->for_node))
@@ -255,9 +244,9 @@ static bool known_target(const char *s)
 
 static void on_key(struct reader *x, const XML_Char **a)
 {
-	const char *id = attribute(a, "id"), *to = attribute(a, "for");
-	const char *name = attribute(a, "attr.name");
-	const char *type = attribute(a, "attr.type");
+	const char *id = slu_xml_attribute(a, "id"), *to = slu_xml_attribute(a, "for");
+	const char *name = slu_xml_attribute(a, "attr.name");
+	const char *type = slu_xml_attribute(a, "attr.type");
 	struct key k = { .attr = A_UNKNOWN };
 
 	if (!id || !to || !name || !type || !known_target(to)) {
@@ -313,7 +302,7 @@ static void open_vertex(struct reader *x, const char *id)
 
 static void on_node(struct reader *x, const XML_Char **a)
 {
-	const char *id = attribute(a, "id");
+	const char *id = slu_xml_attribute(a, "id");
 
 	if (id)
 		open_vertex(x, id);
@@ -324,7 +313,7 @@ static void on_node(struct reader *x, const XML_Char **a)
 /* The ends are kept as ids until all vertices are there. */
 static void on_edge(struct reader *x, const XML_Char **a)
 {
-	const char *src = attribute(a, "source"), *dst = attribute(a, "target");
+	const char *src = slu_xml_attribute(a, "source"), *dst = slu_xml_attribute(a, "target");
 	struct slu_recipe_edge e = {
 		.next = SLU_NONE, .subsystem = "", .tgt_subsystem = "", .method = SLU_GEN_UNKNOWN
 	};
@@ -348,7 +337,7 @@ static void on_edge(struct reader *x, const XML_Char **a)
 
 static void link_edges(struct reader *x)
 {
-	for (uint32_t i = 0; i < x->r->e.n && !x->rc; i++) {
+	for (uint32_t i = 0; i < x->r->e.n && !x->xml.rc; i++) {
 		struct slu_recipe_edge *e = &x->r->e.p[i];
 		struct slu_recipe_vertex *v;
 
@@ -356,7 +345,7 @@ static void link_edges(struct reader *x)
 		e->src = x->vertex;
 		open_vertex(x, slu_intern_str(&x->node_ids, e->dst));
 		e->dst = x->vertex;
-		if (x->rc)
+		if (x->xml.rc)
 			break;
 		v = &x->r->v.p[e->src];
 		if (v->last_edge == SLU_NONE)
@@ -369,7 +358,7 @@ static void link_edges(struct reader *x)
 
 static void on_data(struct reader *x, const XML_Char **a)
 {
-	const char *key = attribute(a, "key");
+	const char *key = slu_xml_attribute(a, "key");
 
 	x->key = key ? slu_intern_find(&x->key_ids, key) : SLU_INTERN_NONE;
 	if (x->key == SLU_INTERN_NONE)
@@ -381,7 +370,7 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 	struct reader *x = arg;
 
 	slu_buf_reset(&x->text);
-	if (x->rc)
+	if (x->xml.rc)
 		return;
 	if (!x->graph && strcmp(name, "graphml") != 0) {
 		stop(x, -EINVAL);
@@ -389,7 +378,7 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 	}
 	x->graph = true;
 	if (!strcmp(name, "graph")) {
-		const char *edges = attribute(a, "edgedefault");
+		const char *edges = slu_xml_attribute(a, "edgedefault");
 
 		if (!edges || strcmp(edges, "directed") != 0)
 			stop(x, -EINVAL);
@@ -429,7 +418,7 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 {
 	struct reader *x = arg;
 
-	if (x->rc)
+	if (x->xml.rc)
 		return;
 	switch (x->in) {
 	case IN_DEFAULT: {
@@ -460,7 +449,7 @@ static void XMLCALL on_text(void *arg, const XML_Char *s, int n)
 {
 	struct reader *x = arg;
 
-	if (x->rc || (x->in != IN_DATA && x->in != IN_DEFAULT))
+	if (x->xml.rc || (x->in != IN_DATA && x->in != IN_DEFAULT))
 		return;
 	if (slu_buf_add(&x->text, s, (size_t)n) < 0)
 		stop(x, x->text.error == -ENOMEM ? -ENOMEM : -EFBIG);
@@ -468,28 +457,16 @@ static void XMLCALL on_text(void *arg, const XML_Char *s, int n)
 
 int slu_recipe_parse(struct slu_recipe *r, const char *text, size_t n)
 {
-	static const XML_Memory_Handling_Suite memory = { slu_malloc, slu_realloc, slu_free };
 	struct reader x = { .r = r, .text = SLU_BUF_INIT(MAX_TEXT) };
 
-	if (n > MAX_XML)
-		return -EFBIG;
-	x.xml = XML_ParserCreate_MM(NULL, &memory, NULL);
-	if (!x.xml)
-		return -ENOMEM;
-	XML_SetUserData(x.xml, &x);
-	XML_SetElementHandler(x.xml, on_start, on_end);
-	XML_SetCharacterDataHandler(x.xml, on_text);
-	if (XML_Parse(x.xml, text, (int)n, XML_TRUE) != XML_STATUS_OK && !x.rc)
-		x.rc = XML_GetErrorCode(x.xml) == XML_ERROR_NO_MEMORY ? -ENOMEM : -EINVAL;
-	if (!x.rc)
+	if (!slu_xml_parse(&x.xml, &x, text, n, MAX_XML, on_start, on_end, on_text))
 		link_edges(&x);
-	XML_ParserFree(x.xml);
 	slu_intern_done(&x.key_ids);
 	slu_intern_done(&x.node_ids);
 	slu_map_done(&x.node_of);
 	slu_vec_done(&x.keys);
 	slu_buf_done(&x.text);
-	return x.rc;
+	return x.xml.rc;
 }
 
 void slu_recipe_done(struct slu_recipe *r)

@@ -65,7 +65,10 @@ void slu_query_usage(FILE *f, const char *program)
 			s += n + (s[n] == '\n');
 		}
 	}
+	fputs("    --version\n          the program's version\n", f);
 }
+
+#define OPT_VERSION 256 /* no letter */
 
 static bool is_blank(const char *s)
 {
@@ -154,6 +157,9 @@ static int take(struct slu_query_options *o, int c, const char *arg, FILE *err, 
 		return 0;
 	case 'o':
 		return 0;
+	case OPT_VERSION:
+		printf("sluice-query %s\n", SLU_VERSION);
+		return 1;
 	case 'h':
 		slu_query_usage(err, program);
 		return 1;
@@ -164,7 +170,7 @@ static int take(struct slu_query_options *o, int c, const char *arg, FILE *err, 
 
 int slu_query_options_parse(struct slu_query_options *o, int argc, char **argv, FILE *err)
 {
-	struct option longs[SLU_LEN(options) + 1] = { 0 };
+	struct option longs[SLU_LEN(options) + 2] = { 0 };
 	char shorts[2 * SLU_LEN(options) + 1], *s = shorts;
 	const char *program = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
 	int c, rc = 0;
@@ -183,6 +189,7 @@ int slu_query_options_parse(struct slu_query_options *o, int argc, char **argv, 
 			*s++ = ':';
 	}
 	*s = '\0';
+	longs[SLU_LEN(options)] = (struct option){ "version", no_argument, NULL, OPT_VERSION };
 	optind = 1;
 	while (!rc && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
 		rc = take(o, c, optarg, err, program);
