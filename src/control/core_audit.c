@@ -84,6 +84,7 @@ void core_audit(struct slu_core *c)
 	if (!sum)
 		return;
 	c->count.audits++;
+	core_podgroups_audit(c);
 	add_runs(c, sum);
 	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
 	     e = slu_table_next(&c->nodes, e)) {

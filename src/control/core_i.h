@@ -596,6 +596,9 @@ void core_near_node(struct slu_core *c); /* some node changed: look again */
 /* core_audit.c */
 void core_audit(struct slu_core *c);
 
+/* core_podgroups.c */
+void core_podgroups_audit(struct slu_core *c);
+
 /* core_undo.c */
 void core_run_undo(struct slu_core *c, struct run *r);   /* evict what is bound, then gather anew */
 void core_undo_evict(struct slu_core *c, struct run *r); /* its intent is durable */

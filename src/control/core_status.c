@@ -202,11 +202,12 @@ static const char *phase_of(const struct group *g, uint32_t running)
 {
 	if (g->pod.n + g->ended_ok + g->ended_bad < g->wish.min)
 		return "Pending";
-	if (g->ended_bad && running + g->ended_ok + g->ended_bad >= g->wish.min)
-		return "Failed";
 	if (g->ended_ok >= g->wish.min)
 		return "Finished";
-	return running + g->ended_ok >= g->wish.min ? "Running" : "Scheduling";
+	if (running + g->ended_ok >= g->wish.min)
+		return "Running";
+	/* Short of members, and nobody to come in their place. */
+	return g->ended_bad && running == g->pod.n ? "Failed" : "Scheduling";
 }
 
 void core_podgroup_status(struct slu_core *c, struct group *g)

@@ -413,6 +413,83 @@ static void test_priority_class(void)
 	close_world(&w);
 }
 
+/* ---- PodGroups ---- */
+
+static void podgroup(struct world *w, const char *status)
+{
+	feed(w, SLU_KIND_PODGROUP_X, false,
+	     "{\"metadata\":{\"name\":\"crew\",\"namespace\":\"ns\",\"uid\":\"pg\","
+	     "\"resourceVersion\":\"%" PRIu64 "\"},\"spec\":{\"minMember\":2},\"status\":{%s}}",
+	     ++w->rv, status);
+}
+
+/* Its members ended while nobody looked. */
+static void test_podgroup_ended_before(void)
+{
+	struct world w;
+	struct fpod *p[2];
+
+	open_world(&w, 2, 4, "");
+	podgroup(&w, "\"phase\":\"Running\",\"running\":2");
+	for (int i = 0; i < 2; i++) {
+		p[i] = make_pod(&w, i ? "p1" : "p0", "sluice", "1", GROUP("crew", "2"));
+		strcpy(p[i]->phase, i ? "Failed" : "Succeeded");
+		feed_pod(&w, p[i], false);
+	}
+	later(&w, 61);
+	ok(strstr(w.last_status, "\"phase\":\"Failed\"") &&
+		   strstr(w.last_status, "\"succeeded\":1,\"failed\":1"),
+	   "the audit says how it ended: %s", w.last_status);
+	close_world(&w);
+}
+
+/* A member fails and is replaced: the group runs. */
+static void test_podgroup_phases(void)
+{
+	struct world w;
+	struct fpod *a, *b;
+
+	open_world(&w, 2, 4, "");
+	podgroup(&w, "");
+	a = add_pod(&w, "a", "sluice", "1", GROUP("crew", "2"));
+	later(&w, 2);
+	ok(strstr(w.last_status, "\"phase\":\"Pending\""), "%s", w.last_status);
+	b = add_pod(&w, "b", "sluice", "1", GROUP("crew", "2"));
+	later(&w, 2);
+	later(&w, 2);
+	ok(strstr(w.last_status, "\"phase\":\"Running\",\"running\":2"), "%s", w.last_status);
+	end_pod(&w, a, "Failed");
+	later(&w, 2);
+	ok(strstr(w.last_status, "\"phase\":\"Failed\",\"running\":1"), "%s", w.last_status);
+	a = add_pod(&w, "a2", "sluice", "1", GROUP("crew", "2"));
+	later(&w, 2);
+	later(&w, 2);
+	ok(strstr(w.last_status, "\"phase\":\"Running\",\"running\":2"), "%s", w.last_status);
+	end_pod(&w, a, "Succeeded");
+	end_pod(&w, b, "Succeeded");
+	later(&w, 2);
+	ok(strstr(w.last_status, "\"phase\":\"Finished\"") && strstr(w.last_status, "\"failed\":1"),
+	   "%s", w.last_status);
+	close_world(&w);
+}
+
+/* Control-plane nodes are used when asked for. */
+static void test_control_plane(void)
+{
+	struct world w;
+
+	for (int asked = 0; asked < 2; asked++) {
+		open_world(&w, 0, 4, asked ? "nodes: {controlPlane: true}" : "");
+		feed_node(&w, "cp", 4, "\"node-role.kubernetes.io/control-plane\":\"\"", "",
+			  "True");
+		add_pod(&w, "p", "sluice", "1", "");
+		turn(&w);
+		ok(bound(&w, "p") == asked,
+		   asked ? "a control-plane node, asked for" : "is left out unless asked for");
+		close_world(&w);
+	}
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
@@ -427,5 +504,8 @@ int main(void)
 	test_taken_back_whole();
 	test_without_a_controller();
 	test_priority_class();
+	test_podgroup_ended_before();
+	test_podgroup_phases();
+	test_control_plane();
 	return tap_done();
 }
