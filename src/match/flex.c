@@ -105,18 +105,28 @@ static bool make_slot(struct attempt *a, const struct alt *alt, const uint32_t *
 		      struct cand **next, struct kind *out)
 {
 	const struct slu_request *slot = alt->slot;
+	struct cand **from = slu_arena_alloc(&a->m->tmp, (slot->nwith + 1) * sizeof *from);
 	uint32_t picks = 0, p = 0;
 	struct cand *c, *s;
 
+	if (!from) {
+		a->no_memory = true;
+		return false;
+	}
 	for (uint32_t k = 0; k < slot->nwith; k++) {
 		int64_t units = 0;
 
-		for (c = next[alt->type[k]]; units < want[k]; c = c->next) {
+		/* The same type again goes on where it ended. */
+		c = next[alt->type[k]];
+		for (uint32_t j = 0; j < k; j++)
+			c = alt->type[j] == alt->type[k] ? from[j] : c;
+		for (; units < want[k]; c = c->next) {
 			if (!c)
 				return false;
 			units += cand_picks(c)->needs;
 			picks++;
 		}
+		from[k] = c;
 	}
 	s = cand_new(a, picks);
 	if (!s)
@@ -234,6 +244,8 @@ int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, ui
 		for (uint32_t k = 0; k < alt->slot->nwith; k++)
 			want[k] = units_of(state[alt->type[k]], &alt->slot->with[k]);
 		if (!make_slot(a, alt, want, next, &made)) {
+			if (a->no_memory)
+				break;
 			slu_buf_puts(&a->m->msg, "dom_slot: not enough slots.\n");
 			made = (struct kind){ 0 };
 			break;
