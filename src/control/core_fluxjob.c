@@ -73,18 +73,23 @@ static void set_text(char **at, const char *text)
 
 /* ---- held work ---- */
 
-static void create(struct slu_core *c, struct fluxjob *f, const struct slu_held_view *v)
+/* Make it, or tell it the size its object has now. */
+static void write_it(struct slu_core *c, struct fluxjob *f, const struct slu_held_view *v)
 {
 	const struct group *g = core_group_find(c, v->obj->meta.ns, v->group);
+	int64_t duration = g ? g->wish.duration_s : 0;
 	struct slu_buf b = SLU_BUF_INIT(64u << 10);
+	int rc = f->k ? slu_fluxjob_spec(v, duration, &b) : slu_fluxjob_wrap(v, duration, &b);
 
-	if (slu_fluxjob_wrap(v, g ? g->wish.duration_s : 0, &b) == 0)
-		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_CREATE,
+	if (rc == 0)
+		core_write(c, &(struct slu_rec_write){ .verb = f->k ? SLU_WRITE_SPEC
+								    : SLU_WRITE_CREATE,
 						       .kind = SLU_KIND_FLUXJOB,
 						       .ns = v->obj->meta.ns,
 						       .name = f->name,
+						       .uid = f->k ? f->k->o.meta.uid : NULL,
 						       .text = b.p });
-	f->asked_us = c->now_us;
+	f->pods = v->pods;
 	slu_buf_done(&b);
 }
 
@@ -117,8 +122,13 @@ static void held_seen(void *arg, const struct slu_held_view *v)
 	set_text(&f->message, v->reason);
 	/* Whoever deleted it wanted it gone. */
 	if (!f->k && v->state != SLU_HELD_CANCELLED && v->state != SLU_HELD_DONE &&
-	    (!f->asked_us || c->now_us - f->asked_us > AGAIN_US))
-		create(c, f, v);
+	    (!f->asked_us || c->now_us - f->asked_us > AGAIN_US)) {
+		f->asked_us = c->now_us;
+		write_it(c, f, v);
+	} else if (f->k && v->state != SLU_HELD_DONE && f->k->count != (int32_t)v->pods &&
+		   f->pods != v->pods) {
+		write_it(c, f, v);
+	}
 	core_fluxjob_due(c, f);
 }
 

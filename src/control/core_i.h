@@ -240,6 +240,7 @@ struct fluxjob {
 	bool own;
 	bool refused, over, lives; /* a user's own: has phantoms */
 	int64_t asked_us;          /* its creation; 0: not asked for */
+	uint32_t pods;             /* its spec was last written for so many */
 	struct slu_fluxjob_ask ask;
 	uint64_t spec; /* hash of what `ask` was read from */
 	/* status: as it should be, and since when it is not so */

@@ -95,21 +95,46 @@ static void write_owner(const struct slu_kobj *o, const struct wrapped *k, struc
 	slu_jsonw_end_arr(w);
 }
 
-int slu_fluxjob_wrap(const struct slu_held_view *v, int64_t duration_s, struct slu_buf *out)
+int slu_fluxjob_spec(const struct slu_held_view *v, int64_t duration_s, struct slu_buf *out)
 {
 	const struct wrapped *k = find_kind(v->obj);
 	const struct slu_ktemplate *t = k ? slu_held_template(v->obj) : NULL;
 	const struct slu_kpodspec *s = t ? &t->spec : NULL;
-	struct slu_buf spec = SLU_BUF_INIT(8192);
+	struct slu_buf text = SLU_BUF_INIT(8192);
 	struct slu_jsonw w = slu_jsonw(out, SLU_JSONW_COMPACT);
-	char name[SLU_FLUXJOB_NAME];
+	int rc;
 
 	if (k && v->obj->kind == SLU_KIND_POD)
 		s = &slu_kpod(v->obj)->spec;
 	if (!s)
 		return -EINVAL;
+	write_jobspec(v, s, duration_s, &text);
+	slu_jsonw_obj(&w);
+	slu_jsonw_kstr(&w, "jobspec", slu_buf_str(&text));
+	slu_jsonw_ki64(&w, "type", k->type);
+	slu_jsonw_kstr(&w, "name", v->obj->meta.name);
+	slu_jsonw_ki64(&w, "nodes", v->pods);
+	slu_jsonw_ki64(&w, "cores", SLU_MAX(s->whole_cpus, (int64_t)1));
+	slu_jsonw_ki64(&w, "duration", SLU_MIN(duration_s, (int64_t)INT32_MAX));
+	slu_jsonw_end_obj(&w);
+	rc = text.error ? text.error : out->error;
+	slu_buf_done(&text);
+	return rc;
+}
+
+int slu_fluxjob_wrap(const struct slu_held_view *v, int64_t duration_s, struct slu_buf *out)
+{
+	const struct wrapped *k = find_kind(v->obj);
+	struct slu_buf spec = SLU_BUF_INIT(16384);
+	struct slu_jsonw w = slu_jsonw(out, SLU_JSONW_COMPACT);
+	char name[SLU_FLUXJOB_NAME];
+	int rc = slu_fluxjob_spec(v, duration_s, &spec);
+
+	if (rc < 0) {
+		slu_buf_done(&spec);
+		return rc;
+	}
 	slu_fluxjob_name(v->obj, name);
-	write_jobspec(v, s, duration_s, &spec);
 	slu_jsonw_obj(&w);
 	slu_jsonw_kstr(&w, "apiVersion", "jobs.converged-computing.org/v1alpha1");
 	slu_jsonw_kstr(&w, "kind", "FluxJob");
@@ -124,17 +149,10 @@ int slu_fluxjob_wrap(const struct slu_held_view *v, int64_t duration_s, struct s
 	write_owner(v->obj, k, &w);
 	slu_jsonw_end_obj(&w);
 	slu_jsonw_key(&w, "spec");
-	slu_jsonw_obj(&w);
-	slu_jsonw_kstr(&w, "jobspec", slu_buf_str(&spec));
-	slu_jsonw_ki64(&w, "type", k->type);
-	slu_jsonw_kstr(&w, "name", v->obj->meta.name);
-	slu_jsonw_ki64(&w, "nodes", v->pods);
-	slu_jsonw_ki64(&w, "cores", SLU_MAX(s->whole_cpus, (int64_t)1));
-	slu_jsonw_ki64(&w, "duration", SLU_MIN(duration_s, (int64_t)INT32_MAX));
-	slu_jsonw_end_obj(&w);
+	slu_jsonw_raw(&w, spec.p, spec.n);
 	slu_jsonw_end_obj(&w);
 	slu_buf_done(&spec);
-	return spec.error ? spec.error : out->error;
+	return out->error;
 }
 
 /* ---- jobspecs of users ---- */

@@ -61,6 +61,26 @@ def test_starts_small_and_is_filled_up(sluiced, module_cluster, space, placed):
     assert sluiced.jobs(space)["e"]["bound"] == 5
 
 
+def test_held_work_grows_too(sluiced, module_cluster, space, placed):
+    """The same in a namespace that holds everything: pods are released to the room that is left."""
+    api = module_cluster.admin
+    api.create(work.job("wall", 4, namespace=space, cpu=4, run=600, scheduler="sluice"))
+    until(lambda: len(placed("wall")) == 4)
+    api.patch("namespaces", space, {"metadata": {"labels": {"sluice.sh/hold": "true"}}}, None)
+    job = elastic("h", 5, 2, 5, space, completions=50, schedulingGates=[{"name": "fluxqueue"}])
+    job["metadata"]["annotations"] = {"sluice.sh/held": "yes"}
+    job["spec"]["suspend"] = True
+    job["spec"]["template"]["spec"].pop("schedulerName")
+    api.create(job)
+    until(lambda: len(placed("h-")) == 2)
+    api.delete("jobs", "wall", space, propagation="Background")
+    until(lambda: len(placed("h-")) == 5)
+    for p in api.list("pods", space, labels="job-name=h"):
+        assert p["metadata"]["labels"]["sluice.sh/node"] == p["spec"]["nodeName"]
+    assert sluice(sluiced, space, "resize", "h", 3).stdout == "job h: parallelism 5 becomes 3\n"
+    until(lambda: len(placed("h-")) == 3)
+
+
 def test_resize_a_job(sluiced, module_cluster, space, placed):
     module_cluster.admin.create(elastic("j", 2, 2, 5, space, completions=50))
     until(lambda: len(placed()) == 2)

@@ -35,9 +35,9 @@ struct world {
 	enum slu_kube_outcome bind_outcome;
 	void (*patched)(struct world *w, struct slu_rec_write *x); /* who plays the server */
 	char bad_node[32];                                         /* bindings to it fail */
-	char last_event[1000], last_annotation[2000], last_status[1500], last_spec[300],
+	char last_event[1000], last_annotation[2000], last_status[1500], last_spec[1000],
 		last_create[4000];
-	int creates, patches;
+	int creates, patches, specs;
 };
 
 static inline void feed(struct world *w, enum slu_kkind kind, bool gone, const char *fmt, ...)
@@ -167,6 +167,7 @@ static inline void carry_out(struct world *w, struct slu_rec_write *x)
 		snprintf(w->last_status, sizeof w->last_status, "%s", x->text);
 		break;
 	case SLU_WRITE_SPEC:
+		w->specs++;
 		snprintf(w->last_spec, sizeof w->last_spec, "%s %s", x->name, x->text);
 		slu_core_take(w->core, slu_rec_written_new(x, w->bind_outcome, false, "so it is"),
 			      w->now_us);

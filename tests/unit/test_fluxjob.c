@@ -351,6 +351,15 @@ static void test_wrapped_held(void)
 	ok(w.creates == 1 && says(&w, "\"state\":\"Held\"") &&
 		   says(&w, "\"submitStatus\":\"statusNew\""),
 	   "a set of no pods is held: %s", w.last_status);
+	feed(&w, SLU_KIND_REPLICASET, false,
+	     "{\"metadata\":{\"name\":\"r\",\"namespace\":\"ns\",\"uid\":\"r1\",\"resourceVersion\":\"4\"},"
+	     "\"spec\":{\"replicas\":3,\"template\":{\"spec\":{\"schedulingGates\":[{\"name\":\"fluxqueue\"}],"
+	     "\"containers\":[{\"name\":\"c\"}]}}}}");
+	later(&w, 6);
+	later(&w, 6);
+	ok(strstr(w.last_spec, "r-replicaset {") && strstr(w.last_spec, "\"nodes\":3") &&
+		   w.specs == 1,
+	   "a new size is written to its spec, once: %s", w.last_spec);
 	close_world(&w);
 }
 
