@@ -322,7 +322,11 @@ void core_run_settled(struct slu_core *c, struct run *r)
 {
 	uint32_t failed = 0, bound = 0;
 
-	if (r->state == RUN_QUEUED || r->state == RUN_INTENT || r->state == RUN_UNDOING)
+	if (r->state == RUN_UNDOING) {
+		core_undo_answered(c, r);
+		return;
+	}
+	if (r->state == RUN_QUEUED || r->state == RUN_INTENT)
 		return;
 	for (uint32_t i = 0; i < r->slot.n; i++) {
 		enum slot_state s = r->slot.p[i].state;
@@ -348,6 +352,7 @@ void core_run_settled(struct slu_core *c, struct run *r)
 	if (r->state == RUN_PLACING) {
 		r->state = RUN_RUNNING;
 		r->g->undone = 0;
+		r->g->begun |= r->gang;
 		slu_log(SLU_INFO, "gang placed", SLU_STR("job", r->g->id.name),
 			SLU_STR("ns", r->g->ns), SLU_I64("pods", bound),
 			SLU_I64("took_us", c->now_us - r->decided_us));

@@ -486,12 +486,28 @@ static uint64_t fingerprint(const struct run *r)
 	return h;
 }
 
+/* How many it takes to start; those who have done their part already are not waited for. */
+static uint32_t needed(struct slu_core *c, const struct group *g)
+{
+	return g->wish.min - SLU_MIN(core_members_done(c, g), g->wish.min - 1);
+}
+
+/* Fewer are left than a gang would need: the others have started, and ended. */
+static bool few(struct slu_core *c, const struct group *g)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		n += core_pod_startable(g->pod.p[i]);
+	return n < needed(c, g);
+}
+
 static void gather(struct slu_core *c, struct group *g)
 {
 	struct run *r = queued_gang(g);
 	slu_cleanup(slu_freep) struct pod **pod = slu_reallocarray(NULL, g->pod.n + 1u,
 								   sizeof *pod);
-	uint32_t n = 0, need = g->wish.min, done = core_members_done(c, g);
+	uint32_t n = 0, need = needed(c, g);
 	uint64_t was = r ? fingerprint(r) : 0;
 	int rc;
 
@@ -503,8 +519,6 @@ static void gather(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		if (core_pod_startable(g->pod.p[i]))
 			pod[n++] = g->pod.p[i];
-	/* Some have done their part already: the rest need not wait for them. */
-	need -= SLU_MIN(done, need - 1);
 	if ((n < need && !(g->wish.one_by_one && n)) || core_after_blocks(c, g) ||
 	    c->now_s < g->again_s) {
 		if (r)
@@ -653,14 +667,40 @@ static uint32_t decided_before(struct slu_core *c, const struct group *g)
 /* It is in the books: go on with what was intended. */
 static void adopted(struct slu_core *c, struct run *r)
 {
+	bool chosen = false;
+
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		if (r->slot.p[i].pod && core_recall_evict(c, r->slot.p[i].pod)) {
 			core_run_undo(c, r);
 			return;
 		}
-	if (core_run_keep(c, r, SLU_STORE_RUNNING) < 0)
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		chosen |= r->slot.p[i].state == SLOT_CHOSEN;
+		r->g->begun |= r->slot.p[i].state == SLOT_BOUND;
+	}
+	if (chosen && !r->g->begun)
+		r->state = RUN_PLACING; /* as a whole or not at all, as before */
+	if (core_run_keep(c, r, chosen ? SLU_STORE_STARTING : SLU_STORE_RUNNING) < 0)
 		slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
 	core_run_intend(c, r);
+}
+
+/* It cannot be taken over after all. */
+static void disown(struct slu_core *c, struct group *g, struct run *r)
+{
+	while (r->slot.n) {
+		struct pod *p = r->slot.p[--r->slot.n].pod;
+
+		if (!p)
+			continue;
+		p->run = NULL;
+		if (core_pod_at(p))
+			core_foreign_add(c, p);
+		else
+			core_node_leave(c, p);
+	}
+	g->reuse = r->id; /* the same job, in the store too */
+	core_run_free(c, r);
 }
 
 static void adopt(struct slu_core *c, struct group *g)
@@ -690,18 +730,13 @@ static void adopt(struct slu_core *c, struct group *g)
 	/* A binding we sent before we stopped may still arrive: an open intent is carried out again
 	 * rather than planned anew, so that it can only go where it was meant to. */
 	bound = r;
+	g->begun |= core_recall_begun(c, g);
 	if (!r && decided_before(c, g))
 		r = core_run_new(c, g, true);
 	for (uint32_t i = 0; r && i < g->pod.n; i++)
 		complete(c, g, r, g->pod.p[i]);
-	if (r && !bound && r->slot.n < decided_before(c, g)) { /* no longer as a whole */
-		while (r->slot.n) {
-			struct pod *p = r->slot.p[--r->slot.n].pod;
-
-			p->run = NULL;
-			core_node_leave(c, p);
-		}
-		core_run_free(c, r);
+	if (r && !bound && (!r->slot.n || (!g->begun && r->slot.n < decided_before(c, g)))) {
+		disown(c, g, r); /* no longer as a whole */
 		return;
 	}
 	if (!r)
@@ -712,18 +747,7 @@ static void adopt(struct slu_core *c, struct group *g)
 		adopted(c, r);
 		return;
 	}
-	while (r->slot.n) {
-		struct pod *p = r->slot.p[--r->slot.n].pod;
-
-		if (!p)
-			continue;
-		p->run = NULL;
-		if (core_pod_at(p))
-			core_foreign_add(c, p);
-		else
-			core_node_leave(c, p);
-	}
-	core_run_free(c, r);
+	disown(c, g, r);
 }
 
 static void cancel_queued(struct slu_core *c, struct group *g)
@@ -807,7 +831,7 @@ static void settle(struct slu_core *c, struct group *g)
 	trim(c, g);
 	if (g->cancelled || is_undoing(g))
 		return;
-	if (started(g))
+	if (started(g) || (g->begun && few(c, g)))
 		follow(c, g);
 	else
 		gather(c, g);

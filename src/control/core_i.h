@@ -29,6 +29,7 @@
 
 /* What the store says of such a group (in `cause`). */
 #define CORE_CAUSE_CANCELLED "cancelled"
+#define CORE_CAUSE_BEGUN     "begun" /* members have started: the rest belongs to them */
 
 struct pod;
 struct held;
@@ -171,6 +172,7 @@ struct group {
 	char *owner;             /* uid of the controller of its members; NULL */
 	bool dirty;
 	bool held, cancelled;
+	bool begun; /* its gang has started, at least in part: who is left need not wait for all */
 	uint32_t ended_ok, ended_bad;
 	bool fills;        /* is on the list `fill` */
 	bool disrupted;    /* it starts again because somebody took a member away */
@@ -522,6 +524,8 @@ void core_recall(struct slu_core *c, struct group *g); /* what the store knows o
 int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s);
 /* Node an open intent of the store has chosen for the pod; NULL. */
 const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p);
+/* Whether others of the intent that is open for its members have started, or even ended. */
+bool core_recall_begun(struct slu_core *c, const struct group *g);
 /* Whether it was being evicted, to take its gang back. */
 bool core_recall_evict(struct slu_core *c, const struct pod *p);
 /* Members of an open intent that are still there and wait; 0: none is open, or it cannot be carried
@@ -603,6 +607,7 @@ void core_podgroups_audit(struct slu_core *c);
 /* core_undo.c */
 void core_run_undo(struct slu_core *c, struct run *r);   /* evict what is bound, then gather anew */
 void core_undo_evict(struct slu_core *c, struct run *r); /* its intent is durable */
+void core_undo_answered(struct slu_core *c, struct run *r);
 void core_undo_again(struct slu_core *c);
 /* Nobody of the group goes there for so many seconds. */
 void core_undo_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds);

@@ -98,9 +98,14 @@ static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_
 	j.planned_s = r && r->planned_s != SLU_TIME_NONE ? r->planned_s : 0;
 	j.promised_s = r ? r->promised_s : 0;
 	j.start_s = r ? r->start_s : 0;
-	j.cause = r && r->cause ? r->cause : !r && g->cancelled ? CORE_CAUSE_CANCELLED : "";
+	j.cause = !r && g->cancelled                       ? CORE_CAUSE_CANCELLED
+		  : g->begun && state != SLU_STORE_WAITING ? CORE_CAUSE_BEGUN
+		  : r && r->cause                          ? r->cause
+							   : "";
 	sum = sum_of(&j);
-	if (g->kept != id || g->kept_sum != sum)
+	if (g->kept && g->kept != id) /* a group has one row */
+		rc = slu_batch_del_job(slu_intents_batch(c->door), g->kept);
+	if (!rc && (g->kept != id || g->kept_sum != sum))
 		rc = slu_batch_put_job(slu_intents_batch(c->door), &j);
 	if (!rc) {
 		g->kept = id;

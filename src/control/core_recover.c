@@ -11,7 +11,7 @@ struct memory {
 	char *key;
 	uint64_t job;
 	int64_t first_seen_us, planned_s, start_s, state;
-	bool cancelled;
+	bool cancelled, begun;
 	bool met; /* the cluster has it too */
 };
 
@@ -81,6 +81,7 @@ static int read_job(void *arg, const struct slu_store_job *j)
 	m->start_s = j->start_s;
 	m->state = j->state;
 	m->cancelled = !strcmp(j->cause, CORE_CAUSE_CANCELLED);
+	m->begun = j->state == SLU_STORE_RUNNING || !strcmp(j->cause, CORE_CAUSE_BEGUN);
 	m->e.key = m->key;
 	m->e.n = strlen(m->key);
 	if (slu_table_add(&l->c->known, &m->e) < 0) {
@@ -177,6 +178,7 @@ void core_recall(struct slu_core *c, struct group *g)
 	g->reuse = g->kept = m->job;
 	g->held = m->state == SLU_STORE_HELD && !m->cancelled;
 	g->cancelled = m->cancelled;
+	g->begun = m->begun;
 	/* Members may have gone meanwhile; those that are there are noted again. */
 	if (c->door && slu_batch_del_pods(slu_intents_batch(c->door), m->job) < 0)
 		slu_log(SLU_WARN, "members not removed from the store", SLU_STR("job", g->id.name));
@@ -205,11 +207,10 @@ bool core_recall_evict(struct slu_core *c, const struct pod *p)
 	return m && !m->node;
 }
 
-/* Whether the intent can still be carried out whole: nobody it names is gone, or else some have
- * started, and the rest belongs to them. */
-static bool still_whole(struct slu_core *c, uint64_t intent)
+/* What became of those an intent names. */
+static void fate(struct slu_core *c, uint64_t intent, uint32_t *gone, uint32_t *started)
 {
-	uint32_t gone = 0, started = 0;
+	*gone = *started = 0;
 
 	for (struct slu_entry *e = slu_table_next(&c->meant, NULL); e;
 	     e = slu_table_next(&c->meant, e)) {
@@ -218,10 +219,36 @@ static bool still_whole(struct slu_core *c, uint64_t intent)
 		if (meant_of(e)->intent != intent)
 			continue;
 		p = pod_of(slu_table_finds(&c->pods, meant_of(e)->uid));
-		started += p && (core_pod_at(p) || slu_kpod_ended(p->k));
-		gone += !p || (!core_pod_at(p) && !core_pod_startable(p));
+		*started += p && (core_pod_at(p) || slu_kpod_ended(p->k));
+		*gone += !p || (!core_pod_at(p) && !core_pod_startable(p));
 	}
+}
+
+/* Whether the intent can still be carried out whole: nobody it names is gone, or else some have
+ * started, and the rest belongs to them. */
+static bool still_whole(struct slu_core *c, uint64_t intent)
+{
+	uint32_t gone, started;
+
+	fate(c, intent, &gone, &started);
 	return !gone || started;
+}
+
+bool core_recall_begun(struct slu_core *c, const struct group *g)
+{
+	uint64_t seen = 0;
+
+	for (uint32_t i = 0; c->meant.n && i < g->pod.n; i++) {
+		const struct meant *m = meant_for(c, g->pod.p[i]);
+		uint32_t gone, started = 0;
+
+		if (m && m->node && m->intent != seen && !g->pod.p[i]->stand)
+			fate(c, m->intent, &gone, &started);
+		if (started)
+			return true;
+		seen = m ? m->intent : seen;
+	}
+	return false;
 }
 
 uint32_t core_recall_open(struct slu_core *c, const struct group *g)

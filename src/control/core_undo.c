@@ -9,12 +9,18 @@
 #define AGAIN_US  10000000 /* an eviction may be refused by a disruption budget: ask again */
 #define PAUSE_MAX 300      /* seconds */
 
+/* It has its place, or may have it in a moment: a binding on its way cannot be called back. */
+static bool holds(const struct slot *s)
+{
+	return s->pod && (s->state == SLOT_BOUND || s->state == SLOT_BINDING);
+}
+
 static bool lost_if_evicted(const struct run *r)
 {
 	for (uint32_t i = 0; i < r->slot.n; i++) {
 		const struct slot *s = &r->slot.p[i];
 
-		if (s->state == SLOT_BOUND && s->pod && !slu_kmeta_controller(&s->pod->k->o.meta))
+		if (holds(s) && !slu_kmeta_controller(&s->pod->k->o.meta))
 			return true;
 	}
 	return false;
@@ -50,7 +56,7 @@ static bool drop_unbound(struct slu_core *c, struct run *r)
 	for (uint32_t i = r->slot.n; i-- > 0;) {
 		bool last = r->slot.n == 1;
 
-		if (r->slot.p[i].state == SLOT_BOUND && r->slot.p[i].pod)
+		if (holds(&r->slot.p[i]))
 			continue;
 		core_slot_drop(c, r, i);
 		if (last)
@@ -92,9 +98,22 @@ static int intend_eviction(struct slu_core *c, struct run *r)
 void core_undo_evict(struct slu_core *c, struct run *r)
 {
 	for (uint32_t i = 0; i < r->slot.n; i++)
-		if (r->slot.p[i].pod && !r->slot.p[i].pod->k->o.meta.deleted_us)
+		if (r->slot.p[i].state == SLOT_BOUND && r->slot.p[i].pod &&
+		    !r->slot.p[i].pod->k->o.meta.deleted_us)
 			core_evict(c, r->slot.p[i].pod);
 	c->next_undo_us = SLU_MIN(c->next_undo_us, c->now_us + AGAIN_US);
+}
+
+/* A binding that was on its way when the gang was taken back has been answered. */
+void core_undo_answered(struct slu_core *c, struct run *r)
+{
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		if (r->slot.p[i].state == SLOT_FAILED) {
+			core_slot_drop(c, r, i); /* which comes back here for the others */
+			return;
+		}
+	if (!r->waits)
+		c->next_undo_us = c->now_us;
 }
 
 void core_run_undo(struct slu_core *c, struct run *r)
@@ -104,7 +123,7 @@ void core_run_undo(struct slu_core *c, struct run *r)
 
 	c->count.taken_back += !keep;
 	avoid(c, r);
-	r->state = RUN_UNDOING;
+	r->state = RUN_INTENT; /* nobody looks at it meanwhile */
 	core_intents_settle(c, r, SLU_INTENT_UNDONE);
 	slu_log(SLU_WARN,
 		keep ? "gang is bound in part; the rest follows"
@@ -113,10 +132,10 @@ void core_run_undo(struct slu_core *c, struct run *r)
 	core_group_dirty(c, g);
 	if (drop_unbound(c, r))
 		return;
-	if (keep) {
-		r->state = RUN_RUNNING;
+	r->state = keep ? RUN_RUNNING : RUN_UNDOING;
+	g->begun = keep;
+	if (keep)
 		return;
-	}
 	if (intend_eviction(c, r) < 0) {
 		slu_log(SLU_ERROR, "no memory to take a gang back", SLU_STR("job", g->id.name));
 		r->state = RUN_RUNNING; /* stays as it is, and the rest follows */
@@ -149,7 +168,7 @@ void core_undo_again(struct slu_core *c)
 			const struct pod *p = r->slot.p[i].pod;
 
 			next = SLU_MIN(next, c->now_us + AGAIN_US);
-			if (p && !p->k->o.meta.deleted_us)
+			if (p && r->slot.p[i].state == SLOT_BOUND && !p->k->o.meta.deleted_us)
 				core_evict(c, p);
 		}
 	}

@@ -25,7 +25,7 @@ from .witness import Witness
 STORES = ["sqlite", "postgresql"]
 SPACE = "torture"
 #: A life that does not come to its point is killed from outside.
-LIFE_S = 2.5
+LIFE_S = 2.0
 #: No gang may be in part longer than this: many lives, most of which die before they have placed anything.
 PART_S = 45.0
 
@@ -119,6 +119,7 @@ class Torture:
         self.report = Report(kind)
         self.chooser = Chooser(self.rng)
         self.last = None  # (jobs, plans, when) after the life before
+        self.missing = {}  # groups the store has no more, and since when
         self.outage = 0.0  # until when somebody else is away
         common = {
             "jobs": {"onMemberFailure": "restart" if kind == "sqlite" else "replace"},
@@ -180,7 +181,7 @@ class Torture:
         return killed, passed
 
     def life(self, n=0):
-        at, last, limit = self.chooser.next(), int(2 ** self.rng.uniform(7, 10.5)), LIFE_S
+        at, last, limit = self.chooser.next(), int(2 ** self.rng.uniform(7, 9.3)), LIFE_S
         if n % 14 == 5:  # the webhook makes its certificates anew
             self.daemon = self.daemons["webhook"]
             self._try(lambda: self.cluster.admin.delete("secrets", "sluice-webhook", "sluice-system", missing_ok=True))
@@ -224,6 +225,14 @@ class Torture:
         if self.last:
             self.compare(jobs, plans, now)
         self.last = (jobs, plans, now)
+        # It may have been placed and ended, and the witness hears of it a moment later.
+        for key, since in list(self.missing.items()):
+            gang = self.witness.gang(key)
+            if key in jobs or gang.deleted is not None or gang.whole is not None:
+                del self.missing[key]
+            elif now - since > 20:
+                self.wrong(f"{key}: the store forgot it")
+                del self.missing[key]
         for sentence in self.witness.wrong:
             self.wrong(sentence)
         self.witness.wrong.clear()
@@ -240,7 +249,7 @@ class Torture:
             if gang is None or gang.deleted is not None or gang.whole is not None:
                 continue  # its place in the queue matters no more
             if key not in jobs:
-                self.wrong(f"{key}: the store forgot it")
+                self.missing.setdefault(key, now)
             elif jobs[key][1] != seen:
                 self.wrong(f"{key}: was first seen {seen}, now {jobs[key][1]}")
             elif job in old_plans and job in plans and plans[job] != old_plans[job]:

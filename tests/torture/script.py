@@ -77,6 +77,7 @@ class Script:
             self.steps[step.__name__] = self.steps.get(step.__name__, 0) + self._try(step)
             if time.monotonic() - looked > 2:
                 self._try(self.look_at_jobs)
+                self._try(self.sweep)
                 looked = time.monotonic()
 
     def _try(self, step):
@@ -192,6 +193,9 @@ class Script:
         gang = self.rng.choice(gangs)
         gang.deleted = time.time()
         self.late = [p for p in self.late if p["metadata"]["name"].rsplit("-", 1)[0] != gang.name]
+        self._delete(gang)
+
+    def _delete(self, gang):
         if gang.job:
             self.admin.delete("jobs", gang.name, self.space, propagation="Background", missing_ok=True)
             return
@@ -232,6 +236,18 @@ class Script:
             p["spec"].get("nodeName") == node and p["status"].get("phase") in ("Pending", "Running")
             for p in self.admin.list("pods")
         )
+
+    def sweep(self):
+        """What has ended some time ago is deleted, as its owner would."""
+        now = time.time()
+        for gang in list(self.witness.gangs.values()):
+            if gang.deleted is not None or gang.swept or not self.witness.done(gang):
+                continue
+            if gang.over is None:
+                gang.over = now
+            elif now - gang.over > 15:
+                gang.swept = True
+                self._delete(gang)
 
     def look_at_jobs(self):
         for job in self.admin.list("jobs", self.space):

@@ -30,6 +30,8 @@ class Gang:
     finished: bool = False  # the Job says so
     fails: bool = False  # its pods end badly
     deleted: float = None  # when its objects were deleted by the script
+    over: float = None  # when it was first seen to be done
+    swept: bool = False  # and its objects deleted
     touched: bool = False  # nodes it could use changed, or it was replanned: order says nothing
     bound: set = field(default_factory=set)  # uids that have a node (ended ones too)
     ended: set = field(default_factory=set)

@@ -519,6 +519,79 @@ static void test_outlives_its_limit(void)
 	last_life_over(&w);
 }
 
+/* A gang is taken back while the binding of one of its members is on its way. */
+static void test_binding_on_its_way(void)
+{
+	struct world w;
+	struct slu_error err = { 0 };
+	struct slu_rec_write *late = NULL;
+	struct slu_record *r;
+
+	first_life(&w, 2, 2, "jobs: {onMemberFailure: restart}\n");
+	job(&w, "job-1", "m", "\"parallelism\":2,\"completions\":2", "");
+	add_pod(&w, "m-0", "sluice", "2", OWNED("Job", "job-1", "m"));
+	add_pod(&w, "m-1", "sluice", "2", OWNED("Job", "job-1", "m"));
+	go_on(&w, 1, NULL);
+	die(&w);
+	live(&w, 2, 2);
+	job(&w, "job-1", "m", "\"parallelism\":2,\"completions\":2", "");
+	for (int round = 0; round < 5000 && !late; round++) {
+		w.now_us += 100;
+		slu_core_cycle(w.core, w.now_us, &err);
+		while (slu_inbox_take(w.out, &r, 1))
+			if (r->kind == SLU_REC_WRITE &&
+			    ((struct slu_rec_write *)r)->verb == SLU_WRITE_BIND && !late)
+				late = (struct slu_rec_write *)r;
+			else
+				r->free(r);
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+	}
+	ok(late, "the next life sends the binding again");
+	end_pod(&w, *pod(&w, "m-0")->node ? pod(&w, "m-0") : pod(&w, "m-1"), "Failed");
+	gang(&w, "x", 2, "2", GROUP("x", "2"));
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "x-") == 0,
+	   "the first member fails: the place of the other is not given away");
+	if (late) {
+		carry_out(&w, late);
+		late->base.free(&late->base);
+	}
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "x-") == 0 && w.evictions == 1, "it is bound, and evicted (%d)", w.evictions);
+	delete_pod(&w, *pod(&w, "m-0")->node && !strcmp(pod(&w, "m-0")->phase, "Running")
+			       ? pod(&w, "m-0")
+			       : pod(&w, "m-1"));
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "x-") == 2, "when it is gone the next gang starts");
+	ok(look(0).intents == 0, "no intent is left open");
+	last_life_over(&w);
+}
+
+/* Two of three have started and ended; the third one's node is gone when its turn comes. */
+static void test_last_of_a_gang(void)
+{
+	struct world w;
+	struct meant m[4];
+
+	first_life(&w, 3, 2, "");
+	gang(&w, "g", 3, "2", GROUP("g", "3"));
+	ok(go_on(&w, 1, m) == 2, "killed after the first of three bindings");
+	for (int life = 0; life < 2; life++) {
+		die(&w);
+		for (int i = 0; i < 3; i++)
+			if (*w.pod[i].node)
+				snprintf(w.pod[i].phase, sizeof w.pod[i].phase, "Succeeded");
+		live(&w, 3, 2);
+		if (life == 1)
+			break;
+		go_on(&w, 1, m);
+	}
+	feed_node(&w, m[0].node, 2, "", "\"unschedulable\":true", "True");
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "g-") == 1, "the last one starts on another node (%d)", bound(&w, "g-"));
+	last_life_over(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -533,5 +606,7 @@ int main(void)
 	test_bare_pods_stay();
 	test_bound_behind_our_back();
 	test_outlives_its_limit();
+	test_binding_on_its_way();
+	test_last_of_a_gang();
 	return tap_done();
 }
