@@ -21,7 +21,8 @@ uint64_t slu_hash_bytes(const void *p, size_t n)
 		h = slu_hash_u64(h ^ w);
 	}
 	w = 0;
-	memcpy(&w, s, n);
+	if (n) /* nothing may be at NULL */
+		memcpy(&w, s, n);
 	return slu_hash_u64(h ^ w);
 }
 
