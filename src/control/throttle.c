@@ -24,5 +24,5 @@ void slu_throttle_answered(struct slu_throttle *w, int64_t now_ns, int64_t sent_
 	if (!full || w->limit >= w->max || ++w->answered < w->limit)
 		return;
 	w->answered = 0;
-	w->limit++;
+	w->limit = SLU_MIN(w->limit + SLU_MAX(w->limit / 8, 1u), w->max);
 }

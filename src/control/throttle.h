@@ -1,9 +1,10 @@
 /* throttle.h — how many writes may be under way at once.
  *
  * A server that is asked for more than it can do does not get faster, only later, and at last gives
- * up on requests it has worked on.  So the number grows by one with each full round of answers, up
- * to a ceiling, and halves when the server shows that it is overloaded: 429, 5xx, no answer, or an
- * answer that took too long.  Answers to what was sent before the last halving are no news.
+ * up on requests it has worked on.  So the number grows by an eighth with each full round of
+ * answers, up to a ceiling, and halves when the server shows that it is overloaded: 429, 5xx, no
+ * answer, or an answer that took too long.  Answers to what was sent before the last halving are
+ * no news.
  *
  *	while (slu_throttle_room(&w) && (x = next()))
  *		slu_throttle_sent(&w), send(x);
@@ -13,8 +14,9 @@
 #pragma once
 #include "base/base.h"
 
-#define SLU_THROTTLE_MIN     4u
-#define SLU_THROTTLE_SLOW_NS INT64_C(3000000000)
+/* Fewer would keep a gang in part for long on a server that is slow and nothing else. */
+#define SLU_THROTTLE_MIN     16u
+#define SLU_THROTTLE_SLOW_NS INT64_C(5000000000)
 
 struct slu_throttle {
 	uint32_t max;      /* ceiling, at least 1 */
