@@ -169,6 +169,7 @@ struct group {
 	uint64_t job;            /* id of the gang's run, also when it is over */
 	uint64_t reuse;          /* id a store remembers for the gang; 0: take a new one */
 	uint64_t kept, kept_sum; /* id of its row in the store (0: none), and what is in it */
+	int64_t promised_s;      /* recalled: the first promise of its gang; 0 */
 	char *owner;             /* uid of the controller of its members; NULL */
 	bool dirty;
 	bool held, cancelled;
@@ -510,6 +511,7 @@ void core_store_rewrite(struct slu_core *c); /* everything, in place of what is 
 void core_store_done(struct slu_core *c);
 
 /* core_keep.c: rows of the store */
+uint64_t core_keep_sum(const struct slu_store_job *j); /* equal: the row need not be written */
 int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
 void core_group_keep(struct slu_core *c, struct group *g); /* what changed since the last time */
 int core_group_keep_anew(struct slu_core *c, struct group *g);

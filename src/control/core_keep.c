@@ -57,7 +57,7 @@ static const char *kind_of(const struct group *g)
 	return o ? o->kind : "Pod";
 }
 
-static uint64_t sum_of(const struct slu_store_job *j)
+uint64_t core_keep_sum(const struct slu_store_job *j)
 {
 	const int64_t n[] = { (int64_t)j->id, j->priority,  j->first_seen_us, j->state,
 			      j->size,        j->max_size,  j->current_size,  j->limit_s,
@@ -95,14 +95,15 @@ static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_
 
 	put_spec(c, g, r, &spec);
 	j.spec = spec.error ? "{}" : slu_buf_str(&spec);
-	j.planned_s = r && r->planned_s != SLU_TIME_NONE ? r->planned_s : 0;
+	j.planned_s = r && state <= SLU_STORE_NEVER && r->planned_s != SLU_TIME_NONE ? r->planned_s
+										     : 0;
 	j.promised_s = r ? r->promised_s : 0;
 	j.start_s = r ? r->start_s : 0;
 	j.cause = !r && g->cancelled                       ? CORE_CAUSE_CANCELLED
 		  : g->begun && state != SLU_STORE_WAITING ? CORE_CAUSE_BEGUN
 		  : r && r->cause                          ? r->cause
 							   : "";
-	sum = sum_of(&j);
+	sum = core_keep_sum(&j);
 	if (g->kept && g->kept != id) /* a group has one row */
 		rc = slu_batch_del_job(slu_intents_batch(c->door), g->kept);
 	if (!rc && (g->kept != id || g->kept_sum != sum))

@@ -10,7 +10,8 @@ struct memory {
 	struct slu_entry e; /* key: the group's */
 	char *key;
 	uint64_t job;
-	int64_t first_seen_us, planned_s, start_s, state;
+	int64_t first_seen_us, planned_s, promised_s, start_s, state;
+	uint64_t sum;
 	bool cancelled, begun;
 	bool met; /* the cluster has it too */
 };
@@ -78,6 +79,8 @@ static int read_job(void *arg, const struct slu_store_job *j)
 	m->job = j->id;
 	m->first_seen_us = j->first_seen_us;
 	m->planned_s = j->planned_s;
+	m->promised_s = j->promised_s;
+	m->sum = core_keep_sum(j);
 	m->start_s = j->start_s;
 	m->state = j->state;
 	m->cancelled = !strcmp(j->cause, CORE_CAUSE_CANCELLED);
@@ -176,11 +179,14 @@ void core_recall(struct slu_core *c, struct group *g)
 	m->met = true;
 	g->first_seen_us = m->first_seen_us;
 	g->reuse = g->kept = m->job;
+	g->kept_sum = m->sum; /* what has not changed is not written again */
+	g->promised_s = m->promised_s;
 	g->held = m->state == SLU_STORE_HELD && !m->cancelled;
 	g->cancelled = m->cancelled;
 	g->begun = m->begun;
-	/* Members may have gone meanwhile; those that are there are noted again. */
-	if (c->door && slu_batch_del_pods(slu_intents_batch(c->door), m->job) < 0)
+	/* Members may have gone meanwhile; those that are there and wait are noted again. */
+	if (c->door && m->state <= SLU_STORE_NEVER &&
+	    slu_batch_del_pods(slu_intents_batch(c->door), m->job) < 0)
 		slu_log(SLU_WARN, "members not removed from the store", SLU_STR("job", g->id.name));
 }
 

@@ -15,6 +15,10 @@ struct run *core_run_new(struct slu_core *c, struct group *g, bool gang)
 	r->g = g;
 	r->gang = gang;
 	r->planned_s = SLU_TIME_NONE;
+	if (gang) {
+		r->promised_s = g->promised_s;
+		g->promised_s = 0;
+	}
 	r->e.key = &r->id;
 	r->e.n = sizeof r->id;
 	if (slu_vec_reserve(&g->run, g->run.n + 1) < 0 || slu_table_add(&c->runs, &r->e) < 0) {
