@@ -9,6 +9,8 @@ static bool is_mirrored(const struct slu_kowner *o)
 {
 	static const char *const kind[] = { "Job", "ReplicaSet", "StatefulSet", "Deployment" };
 
+	if (strchr(o->api_version, '.'))
+		return false; /* somebody else's Job: batch and apps have no dot */
 	for (size_t i = 0; i < SLU_LEN(kind); i++)
 		if (!strcmp(o->kind, kind[i]))
 			return true;

@@ -219,6 +219,11 @@ static void test_pods_before_their_job(void)
 	ok(bound(&w, "lone") == 0, "one that is never seen is waited for");
 	later(&w, 4);
 	ok(bound(&w, "lone") == 1, "but not for ever");
+	add_pod(&w, "volcano", "sluice", "1",
+		"\"ownerReferences\":[{\"apiVersion\":\"batch.volcano.sh/v1alpha1\",\"kind\":\"Job\","
+		"\"name\":\"v\",\"uid\":\"uid-v\",\"controller\":true}]");
+	turn(&w);
+	ok(bound(&w, "volcano") == 1, "a Job of another API is not waited for");
 	close_world(&w);
 }
 
