@@ -23,7 +23,7 @@ def held(module_cluster):
     # On a busy machine the default scheduler learns of so many nodes late, and refuses what is pinned to them.
     admin, last = module_cluster.admin, sorted(n["metadata"]["name"] for n in module_cluster.admin.list("nodes"))[-1]
     admin.create(work.pod("last", cpu=1, run=1, nodeSelector={"kubernetes.io/hostname": last}))
-    until(lambda: admin.get("pods", "last")["status"].get("phase") == "Succeeded", 90, "the scheduler knows all nodes")
+    until(lambda: admin.get("pods", "last")["spec"].get("nodeName"), 240, "the scheduler knows all nodes")
     with hooked(module_cluster) as d:
         yield d
         if d.process.poll() is not None:
