@@ -29,6 +29,7 @@ class Script:
         self.cordoned = []
         self.extra, self.leaving = [], {}
         self.late = []  # pods of gangs that gather slowly
+        self.broken = []  # objects of gangs that could not be made as a whole
         self.failure = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -59,6 +60,7 @@ class Script:
         for node in self.cordoned:
             self._try(lambda node=node: self.cluster.cordon(node, False))
         self.late, self.cordoned = [], []
+        self._try(self.mend)
         self.look_at_jobs()
 
     def _run(self):
@@ -78,6 +80,7 @@ class Script:
             if time.monotonic() - looked > 2:
                 self._try(self.look_at_jobs)
                 self._try(self.sweep)
+                self._try(self.mend)
                 looked = time.monotonic()
 
     def _try(self, step):
@@ -90,7 +93,7 @@ class Script:
                 if self._stop.wait(0.1):
                     time.sleep(0.1)
             except ApiError as e:
-                if e.status not in (429, 500, 503, 504):
+                if e.status not in (403, 429, 500, 503, 504):  # 403: a server that has just started
                     return 0
                 time.sleep(0.1)
         self.failure = f"{step}: the API server does not come back"
@@ -102,13 +105,25 @@ class Script:
         self.number += 1
         return f"{kind}{self.number}"
 
-    def _create(self, objects):
-        for obj in objects:
-            try:
+    def _create(self, objects, gang=None):
+        """All of them, or none: then the gang is not expected any more, and the next try makes another."""
+        made = []
+        try:
+            for obj in objects:
+                made.append(obj)
                 self.admin.create(obj)
-            except ApiError as e:
-                if e.reason != "AlreadyExists":  # the answer to the first try was lost
-                    raise
+        except (ApiError, OSError):
+            if gang:
+                gang.deleted = time.time()
+                self.broken += made
+            raise
+
+    def mend(self):
+        """What was made of gangs that could not be made whole goes."""
+        while self.broken:
+            meta, kind = self.broken[0]["metadata"], self.broken[0]["kind"]
+            self.admin.delete(kind, meta["name"], self.space, grace=0, propagation="Background", missing_ok=True)
+            self.broken.pop(0)
 
     def _pods(self, name, size, cpu, limit=30, **more):
         notes = {"sluice.sh/duration": f"{limit}s", **more.pop("annotations", {})}
@@ -122,7 +137,7 @@ class Script:
         name = self._name(kind)
         pods = self._pods(name, size, cpu, **more)
         gang = self.witness.expect(Gang(name, size, shape=shape, fails=fails))
-        self._create(pods)
+        self._create(pods, gang)
         gang.asked = time.time()
         return gang
 
@@ -145,11 +160,16 @@ class Script:
         pods = self._pods(name, size, 4)
         gang = self.witness.expect(Gang(name, size))
         cut = self.rng.randrange(1, size)
-        self._create(pods[:cut])
+        self._create(pods[:cut], gang)
         self.late += pods[cut:]
         gang.asked = time.time()
         while len(self.late) > 12:
-            self._create([self.late.pop(0)])
+            try:
+                self.admin.create(self.late[0])
+            except ApiError as e:
+                if e.reason != "AlreadyExists":  # the answer to the first try was lost
+                    raise
+            self.late.pop(0)
 
     def _job(self, kind, pods, fails=False, completions=None, **notes):
         name = self._name(kind)
@@ -158,7 +178,7 @@ class Script:
                        run=self.rng.choice([1, 2]), scheduler="fluence",
                        annotations={"sluice.sh/duration": "30s", **notes})  # fmt: skip
         gang = self.witness.expect(Gang(name, pods, job=True, fails=fails))
-        self._create([job])
+        self._create([job], gang)
         gang.asked = time.time()
 
     def job(self):
@@ -176,7 +196,7 @@ class Script:
         self._create([{"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
                        "metadata": {"name": name, "namespace": self.space}, "spec": {"minMember": size}}])  # fmt: skip
         gang = self.witness.expect(Gang(name, size))
-        self._create(self._pods(name, size, 4))
+        self._create(self._pods(name, size, 4), gang)
         gang.asked = time.time()
 
     def foreign(self):
