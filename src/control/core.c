@@ -396,6 +396,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	core_vacancies(c);
 	core_members_join(c);
 	core_after_wake(c);
+	c->hurry = !c->recovered;
 	rc = c->recovered ? 0 : core_recover_plan(c, err);
 	core_groups_settle(c);
 	if (!c->recovered) {
@@ -416,7 +417,8 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	core_held_watch(c);
 	core_held_report(c);
 	core_fluxjobs(c);
-	core_status(c);
+	if (!core_hurries(c))
+		core_status(c);
 	core_audit(c);
 	core_census_settle(c);
 	if (!rc && c->verify)

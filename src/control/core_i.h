@@ -294,6 +294,7 @@ struct slu_core {
 	struct slu_table known, meant;
 	SLU_VEC(struct core_intent) left;
 	bool recovered;
+	bool hurry; /* the cycle under way is the first */
 	SLU_VEC(struct group *) dirty;
 	SLU_VEC(struct pod *) unowned; /* wait for their controllers: core_members.c */
 	SLU_VEC(struct run *) open;    /* wait for the ticket of an intent */
@@ -381,6 +382,12 @@ int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_
 int core_drain_recall(struct slu_core *c, const struct slu_store_span *s); /* from the store */
 void core_drain_keep(struct slu_core *c, struct node *n); /* in the store, if it is drained */
 void core_drain_back(struct slu_core *c, struct node *n); /* the node is (again) in the machine */
+
+/* The first cycle after a start with a long queue: decisions first, explanations with the next. */
+static inline bool core_hurries(const struct slu_core *c)
+{
+	return c->hurry && c->groups.n > 5000;
+}
 
 /* One look at the plan; what it decided is carried out. */
 int core_schedule(struct slu_core *c, struct slu_error *err);

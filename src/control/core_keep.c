@@ -104,8 +104,10 @@ static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_
 		  : r && r->cause                          ? r->cause
 							   : "";
 	sum = core_keep_sum(&j);
-	if (g->kept && g->kept != id) /* a group has one row */
-		rc = slu_batch_del_job(slu_intents_batch(c->door), g->kept);
+	if (g->kept && g->kept != id)
+		core_group_unkeep(c, g); /* its gang has another number now */
+	if (g->kept != id)
+		rc = slu_batch_claim_key(slu_intents_batch(c->door), g->key, id);
 	if (!rc && (g->kept != id || g->kept_sum != sum))
 		rc = slu_batch_put_job(slu_intents_batch(c->door), &j);
 	if (!rc) {

@@ -130,7 +130,7 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 		j->estimate_s = j->promised                        ? v.planned_s
 				: g->told_start_s != SLU_TIME_NONE ? g->told_start_s
 								   : 0;
-		if (v.position && v.position <= EXPLAINED)
+		if (v.position && v.position <= EXPLAINED && !core_hurries(c))
 			explain(c, s, r, j);
 	}
 }

@@ -66,6 +66,7 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 	[ST_DEL_POD] = { "DELETE FROM pods WHERE job = $1 AND uid = $2" },
 	[ST_DEL_SPAN] = { "DELETE FROM spans WHERE id = $1" },
 	[ST_DEL_JOB] = { "DELETE FROM jobs WHERE id = $1" },
+	[ST_CLAIM_KEY] = { "DELETE FROM jobs WHERE key = $1 AND id <> $2" },
 	[ST_DEL_JOB_PODS] = { "DELETE FROM pods WHERE job = $1" },
 	[ST_DEL_JOB_PLANS] = { "DELETE FROM plans WHERE job = $1" },
 	[ST_CLEAR_OPEN_PODS] = { "DELETE FROM intent_pods WHERE intent IN"

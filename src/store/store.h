@@ -161,6 +161,9 @@ int slu_batch_del_span(struct slu_batch *b, uint64_t id);
 /* The job with its pods and plans; intents and results stay as history. */
 int slu_batch_del_job(struct slu_batch *b, uint64_t id);
 
+/* Before the first row of a job: whoever has its key has it no more.  (Keys are unique; a batch
+ * that meets another row of the same key can never be committed.) */
+int slu_batch_claim_key(struct slu_batch *b, const char *key, uint64_t id);
 int slu_batch_del_pods(struct slu_batch *b, uint64_t job);
 /* Everything that is needed to go on: jobs, pods, plans, spans, open intents.  History stays. */
 int slu_batch_clear(struct slu_batch *b);

@@ -50,6 +50,25 @@ static void settle(struct world *w)
 	}
 }
 
+/* Until the store holds the beginning of this life's log. */
+static void await_begin(struct world *w, uint64_t *last)
+{
+	for (int i = 0; i < 1000; i++) {
+		struct slu_store *s = NULL;
+		uint64_t seq = 0;
+
+		settle(w);
+		if (slu_store_open(file, SLU_STORE_READONLY, &s, NULL) == 0)
+			slu_store_log_begin(s, INT64_MAX, &seq, NULL);
+		slu_store_close(s);
+		if (seq > *last) {
+			*last = seq;
+			return;
+		}
+	}
+	ok(false, "the log begins");
+}
+
 static void free_ask(struct slu_record *r)
 {
 }
@@ -188,7 +207,7 @@ static void test_churn(uint64_t seed)
 	struct world *w = slu_calloc(1, sizeof *w);
 	struct slu_error err = { 0 };
 	struct proof p = { .start = SLU_BUF_INIT(1 << 16) };
-	uint64_t binds = 0;
+	uint64_t binds = 0, begun = 0;
 
 	snprintf(file, sizeof file, "%s/%d.db", dir, (int)seed);
 	w->now_us = INT64_C(1767225600000000);
@@ -207,13 +226,13 @@ static void test_churn(uint64_t seed)
 		if (slu_rng_below(&rng, 4) == 0)
 			later(w, (int)slu_rng_below(&rng, 300));
 		if (step % 40 == 39) { /* restart */
-			for (int i = 0; i < 5; i++)
-				settle(w);
+			await_begin(w, &begun);
 			slu_core_free(w->core);
 			w->n_pods = SLU_MIN(w->n_pods, MAX_PODS / 2);
 			open_core(w, 8);
 		}
 	}
+	await_begin(w, &begun);
 	binds = (uint64_t)w->binds;
 	slu_core_free(w->core);
 	w->core = NULL;

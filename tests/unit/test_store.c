@@ -243,6 +243,20 @@ static void test_life(const char *url, const char *backend)
 	ok(slu_store_check(s, &rows, &err) == 0 && rows == 3 + 1 + 1 + 2 + 1 + 2,
 	   "%s: check passes over %" PRIu64 " rows (%s)", backend, rows, err.text);
 
+	/* Two numbers for one key: the second must claim it first. */
+	b = slu_batch_new();
+	j = job(2, 0, 1000, "early");
+	j.id = 77;
+	slu_batch_put_job(b, &j);
+	ok(commit1(s, 0, b, &err) < 0, "%s: a key is taken (%s)", backend, err.text);
+	b = slu_batch_new();
+	slu_batch_claim_key(b, j.key, 77);
+	slu_batch_put_job(b, &j);
+	ok(commit1(s, 0, b, &err) == 0, "%s: until it is claimed", backend);
+	b = slu_batch_new();
+	slu_batch_del_pods(b, 2);
+	ok(commit1(s, 0, b, &err) == 0, "%s: members go", backend);
+
 	/* Pruned in steps; the result leaves its sum. */
 	ok(slu_store_prune(s, INT64_C(1000000000), 1, true, &err) == 1 + 1 + 1,
 	   "%s: a step prunes one of each", backend);
