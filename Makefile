@@ -43,11 +43,11 @@ crash: $(CRASH)/build.ninja
 	@ninja -C $(CRASH) sluiced sluice
 
 check: all
-	@meson test -C $(BUILD) --no-suite slow --print-errorlogs
+	@meson test -C $(BUILD) -t 4 --no-suite slow --print-errorlogs
 
 asan: $(ASAN)/build.ninja
 	@ninja -C $(ASAN)
-	@meson test -C $(ASAN) --no-suite slow --print-errorlogs
+	@meson test -C $(ASAN) -t 4 --no-suite slow --print-errorlogs
 
 test: format-check check asan cluster-test
 
