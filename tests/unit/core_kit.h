@@ -99,6 +99,7 @@ static inline struct fpod *make_pod(struct world *w, const char *name, const cha
 {
 	struct fpod *p = &w->pod[w->n_pods++];
 
+	*p = (struct fpod){ 0 }; /* the place may have been somebody's before a restart */
 	snprintf(p->name, sizeof p->name, "%s", name);
 	snprintf(p->uid, sizeof p->uid, "uid-%s-%d", name, w->n_pods);
 	snprintf(p->phase, sizeof p->phase, "Pending");

@@ -15,7 +15,7 @@ static char dir[] = "/tmp/sluice-log-XXXXXX", file[64];
 static void open_core(struct world *w, int nodes)
 {
 	struct slu_journal_setup js = { .url = file, .cluster = "c", .holder = "test" };
-	struct slu_core_setup cs = { .config = w->cfg, .out = w->out };
+	struct slu_core_setup cs = { .config = w->cfg, .out = w->out, .verify = true };
 	struct slu_error err = { 0 };
 
 	if (slu_core_new(&cs, &w->core, &err) < 0)
@@ -186,7 +186,7 @@ static int on_row(void *arg, const struct slu_store_event *e)
 
 static int prove(struct proof *p)
 {
-	struct slu_replay_opts o = { .decision = on_decision, .arg = p };
+	struct slu_replay_opts o = { .decision = on_decision, .arg = p, .verify = true };
 	struct slu_error err = { 0 };
 	struct slu_store *s = NULL;
 	int rc = slu_store_open(file, SLU_STORE_READONLY, &s, &err);
