@@ -189,13 +189,14 @@ def test_second_user_has_exactly_its_rules(cluster, namespace):
         ("patch", "pods"), ("patch", "pods", "", "status"), ("create", "pods", "", "eviction"),
         ("patch", "jobs", "batch"), ("patch", "statefulsets", "apps"), ("create", "events"),
         ("create", "events", "events.k8s.io"), ("update", "podgroups", "scheduling.x-k8s.io", "status"),
-        ("create", "podgroups", "scheduling.sigs.k8s.io"), ("delete", "fluxjobs", "jobs.converged-computing.org"),
+        ("create", "podgroups", "scheduling.sigs.k8s.io"), ("create", "fluxjobs", "jobs.converged-computing.org"),
         ("update", "leases", "coordination.k8s.io", "", home), ("create", "secrets", "", "", home),
         ("create", "tokenreviews", "authentication.k8s.io", "", ""),
         ("patch", "mutatingwebhookconfigurations", "admissionregistration.k8s.io", "", "", "sluice"),
     ):
         assert may(*allowed), allowed
     for refused in (
+        ("delete", "fluxjobs", "jobs.converged-computing.org"),
         ("delete", "pods"), ("create", "pods"), ("delete", "jobs", "batch"), ("create", "jobs", "batch"),
         ("patch", "nodes", "", "", ""), ("delete", "nodes", "", "", ""), ("get", "secrets"), ("list", "secrets"),
         ("get", "secrets", "", "", "kube-system"), ("create", "pods", "", "exec"), ("get", "pods", "", "log"),
