@@ -185,7 +185,7 @@ broke:
 	core_group_dirty(c, r->g);
 }
 
-static void bind(struct slu_core *c, struct run *r, struct slot *s)
+void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s)
 {
 	const struct slu_kmeta *m = &s->pod->k->o.meta;
 	struct slu_rec_write w = { .verb = SLU_WRITE_BIND,
@@ -228,7 +228,7 @@ void core_place_durable(struct slu_core *c)
 			if (s->state == SLOT_CHOSEN && slu_held_gated(&s->pod->k->spec))
 				core_held_release(c, r, s);
 			else if (s->state == SLOT_CHOSEN)
-				bind(c, r, s);
+				core_slot_bind(c, r, s);
 		}
 		core_run_settled(c, r);
 	}

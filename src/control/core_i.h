@@ -470,6 +470,7 @@ struct slot *core_slot_of(struct pod *p);
 /* core_decide.c */
 void core_decisions(struct slu_core *c);                 /* carry out what the queue decided */
 void core_run_intend(struct slu_core *c, struct run *r); /* what was chosen becomes an intent */
+void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s);
 void core_place_durable(struct slu_core *c); /* and is carried out once that is durable */
 void core_written(struct slu_core *c, const struct slu_rec_written *w);
 void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how);

@@ -122,22 +122,6 @@ void core_held_resume(struct slu_core *c, struct run *r)
 
 /* ---- pods ---- */
 
-static void bind_released(struct slu_core *c, struct run *r, struct slot *s)
-{
-	const struct slu_kmeta *m = &s->pod->k->o.meta;
-
-	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_BIND,
-					       .kind = SLU_KIND_POD,
-					       .run = r->id,
-					       .serial = s->pod->serial,
-					       .ns = m->ns,
-					       .name = m->name,
-					       .uid = m->uid,
-					       .node = core_node_name(c, s->node),
-					       .reporter = s->pod->k->spec.scheduler,
-					       .limit_ns = c->cfg->place.retry_s * 1000000000 });
-}
-
 void core_held_release(struct slu_core *c, struct run *r, struct slot *s)
 {
 	const struct slu_kmeta *m = &s->pod->k->o.meta;
@@ -215,7 +199,7 @@ void core_held_written(struct slu_core *c, const struct slu_rec_written *w)
 	if (!s || s->state != SLOT_BINDING)
 		return;
 	if (w->outcome == SLU_KUBE_OK && s->pod->binds) {
-		bind_released(c, r, s);
+		core_slot_bind(c, r, s);
 		return;
 	}
 	if (w->outcome == SLU_KUBE_OK || w->outcome == SLU_KUBE_NOT_FOUND ||
