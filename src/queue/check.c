@@ -44,7 +44,8 @@ static int check_job(const struct slu_queue *q, uint32_t j, struct slu_error *er
 /* One node, over all times: at the start of every share, what lies over it must fit. */
 static int check_node(const struct slu_queue *q, slu_node node, struct slu_error *err)
 {
-	uint32_t n = slu_machine_node_shares(q->m, node);
+	uint32_t n = slu_machine_node_shares(q->m, node), index = slu_node_index(node);
+	int64_t changed_s = index < q->props.n ? q->props.p[index].changed_s : INT64_MIN;
 
 	for (uint32_t a = 0; a < n; a++) {
 		int64_t sum[SLU_KINDS_MAX] = { 0 };
@@ -72,14 +73,15 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 			/* What runs beyond its end is about to say so. */
 			if (s.start_s > t || s.end_s <= t)
 				continue;
-			ours |= s.start_s >= q->now_s;
+			ours |= s.start_s >= q->now_s && s.start_s > changed_s;
 			const struct slu_gang_role *r =
 				&q->shape.p[q->job.p[j].shape].req.role[s.role];
 
 			for (uint32_t k = 0; k < r->n_need; k++)
 				sum[r->need[k].kind] += r->need[k].n * s.slots;
 		}
-		/* What runs since long may need more than the node has: it was made smaller. */
+		/* What began before may need more than the node has: it was made smaller, perhaps
+		 * in the very second of the start. */
 		for (uint32_t k = 0; jobs_only && ours && k < slu_machine_kinds(q->m); k++)
 			if (sum[k] > slu_machine_node_total(q->m, node, k))
 				return slu_fail(err, -EUCLEAN,

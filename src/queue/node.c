@@ -95,7 +95,7 @@ static int unplan_node(struct slu_queue *q, slu_node node)
 static int set_props(struct slu_queue *q, uint32_t index, const struct slu_event *ev)
 {
 	while (q->props.n <= index) {
-		struct node_props none = { 0 };
+		struct node_props none = { .changed_s = INT64_MIN };
 
 		if (slu_vec_push(&q->props, none) < 0)
 			return -ENOMEM;
@@ -170,6 +170,7 @@ static int node_add(struct slu_queue *q, const struct slu_event *ev, struct slu_
 	rc = set_props(q, slu_node_index(node), ev);
 	if (rc < 0)
 		return rc;
+	q->props.p[slu_node_index(node)].changed_s = old ? q->now_s : INT64_MIN;
 	/* New room, or less of it: both causes may be needed to explain what moves. */
 	plan_freed(q, SLU_CAUSE_GREW, 0, node);
 	if (old)

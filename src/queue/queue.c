@@ -240,6 +240,8 @@ static int copy_owned(struct slu_queue *c, const struct slu_queue *q)
 			return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < q->props.n; i++)
+		c->props.p[i].changed_s = q->props.p[i].changed_s;
+	for (uint32_t i = 0; i < q->props.n; i++)
 		if (COPY_VEC(c->props.p[i].p, q->props.p[i].p) < 0)
 			return -ENOMEM;
 	return 0;

@@ -123,6 +123,7 @@ struct span {
 /* Properties of a node, by index. */
 struct node_props {
 	SLU_VEC(uint32_t) p;
+	int64_t changed_s; /* when it was last described anew; INT64_MIN: never */
 };
 
 struct timer {

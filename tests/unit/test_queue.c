@@ -474,6 +474,25 @@ static void never_until_grown(void)
 	kit_done(&k);
 }
 
+/* The books are right although more runs than the node has by now. */
+static void smaller_under_work(void)
+{
+	struct kit k;
+
+	kit_new(&k, 1, 8, SLU_POLICY_EASY);
+	kit_node(&k, "small", 8, NULL, NULL);
+	kit_job(&k, 1, 16, 10, NULL);
+	kit_at(&k, 5);
+	is(k.start[1], 5, "smaller: both nodes are full");
+	kit_node(&k, "small", 4, NULL, NULL); /* in the second of the start */
+	ok(!slu_queue_check(k.q, k.now, &k.err), "smaller: nobody's mistake (%s)", k.err.text);
+	kit_job(&k, 2, 4, 10, NULL);
+	kit_at(&k, 6);
+	ok(!slu_queue_check(k.q, k.now, &k.err), "smaller: nor later (%s)", k.err.text);
+	is(k.planned[2], 15, "smaller: nothing is put on top");
+	kit_done(&k);
+}
+
 static void bad_records(void)
 {
 	struct kit k;
@@ -552,6 +571,7 @@ int main(void)
 	foreign_and_take_back();
 	elastic();
 	never_until_grown();
+	smaller_under_work();
 	bad_records();
 	clone_and_replay();
 	return tap_done();
