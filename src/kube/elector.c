@@ -6,6 +6,7 @@
 #define DURATION_S 15
 #define RENEW_S    10
 #define RETRY_NS   (2 * SLU_NS_PER_S)
+#define LOOK_NS    (SLU_NS_PER_S / 2)
 
 struct slu_elector {
 	char *ns, *name, *id;
@@ -101,11 +102,15 @@ static void lose(struct slu_elector *e)
 		e->h.lost(e->h.arg);
 }
 
-/* Up to a fifth more, so that candidates do not march in step. */
+/* Up to a fifth more, so that candidates do not march in step.  A lease counts from the moment its
+ * renewal is seen (clocks differ), so who waits for another's end looks often: what it sees late,
+ * it takes over late. */
 static void rest(struct slu_elector *e, int64_t now_ns)
 {
-	e->wake_ns = now_ns + e->retry_ns +
-		     (int64_t)slu_rng_below(&e->rng, (uint64_t)e->retry_ns / 5 + 1);
+	bool watches = e->known && !mine(e) && e->holder[0];
+	int64_t ns = watches ? SLU_MIN(e->retry_ns, LOOK_NS) : e->retry_ns;
+
+	e->wake_ns = now_ns + ns + (int64_t)slu_rng_below(&e->rng, (uint64_t)ns / 5 + 1);
 }
 
 static struct slu_kenc_lease record(const struct slu_elector *e, int64_t now_us)
