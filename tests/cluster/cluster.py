@@ -27,6 +27,8 @@ SHORT = {"apiserver": "kube-apiserver", "controller-manager": "kube-controller-m
 GANG_GATES = {"GenericWorkload": True, "GangScheduling": True}
 GANG_API = "scheduling.k8s.io/v1alpha2=true"
 A_YEAR = "8760h"
+#: More nodes than these are written into etcd before the API server starts.
+SEED_ABOVE = 64
 
 
 def cache():
@@ -299,7 +301,7 @@ class Cluster(nodes.NodeActions):
         try:
             pki.make(self.pki)
             for attempt in range(3):
-                if self._start_server(timeout, last=attempt == 2):
+                if self._start_server(timeout, node_objects, last=attempt == 2):
                     break
             for component in COMPONENTS[2:]:
                 if component not in self.without:
@@ -309,9 +311,7 @@ class Cluster(nodes.NodeActions):
             self.admin.apply_file(DEPLOY / "rbac.yaml")
             self.admin.wait("namespaces", "default", bool, None)
             self._service_account("default")
-            if len(node_objects) > 64:
-                seed.seed(self, node_objects)
-            else:
+            if len(node_objects) <= SEED_ABOVE:
                 self.admin.create_many(node_objects)
             self._wait_settled(timeout)
         except BaseException:
@@ -319,15 +319,18 @@ class Cluster(nodes.NodeActions):
             raise
         return self
 
-    def _start_server(self, timeout, last):
-        """etcd and API server on fresh ports; False when somebody else took one of them meanwhile."""
+    def _start_server(self, timeout, node_objects, last):
+        """etcd and API server on fresh ports; False when somebody else took one of them meanwhile.  Many nodes are
+        written in between: whoever asks for them gets all."""
         ports = free_ports(3)
         self.ports = dict(zip(("etcd", "etcd-peer", "apiserver"), ports, strict=True))
         self._write_files()
         self._save()
         self.start("etcd", wait=False)
-        self.start("kube-apiserver", wait=False)
         try:
+            if len(node_objects) > SEED_ABOVE:
+                seed.seed(self, node_objects, before=True)
+            self.start("kube-apiserver", wait=False)
             self.wait_ready(timeout)
         except RuntimeError:
             logs = self.processes["etcd"].tail() + self.processes["kube-apiserver"].tail()
