@@ -206,22 +206,84 @@ def makefile():
     # all is make alone; the others are told beside their neighbours or called by them
     untold = goals - told - {"all", "help", "setup", "cluster-down", "cluster-test", "format-check"}
     ok(not untold, "Makefile: help tells every goal", untold)
-    for file in ("README.md", "CONTRIBUTING.md", "docs/cluster.md", "docs/sim.md"):
-        named = set(re.findall(r"(?:`|^|    )make ([a-z][\w-]*)", (SOURCE / file).read_text(), re.M))
-        ok(named <= goals, f"{file}: every goal named is there", named - goals)
+    for name, text in pages().items():
+        named = set(re.findall(r"(?:`|^|    )make ([a-z][\w-]*)", text, re.M))
+        ok(named <= goals, f"{name}: every goal named is there", named - goals)
+
+
+def pages():
+    """{name: text} of everything that is written for readers."""
+    return {str(f.relative_to(SOURCE)): f.read_text() for f in sorted([*SOURCE.glob("*.md"), *SOURCE.glob("docs/*.md")])}
 
 
 def links():
-    for f in ("README.md", "docs/README.md"):
-        file = SOURCE / f
-        targets = [t for t in re.findall(r"\]\(([^)#]+)", file.read_text()) if "://" not in t]
-        lost = [t for t in targets if not (file.parent / t).exists()]
-        ok(targets and not lost, f"{f}: no link is dead", lost)
+    index = (SOURCE / "docs/README.md").read_text()
+    for name, text in pages().items():
+        targets = [t for t in re.findall(r"\]\(([^)#]+)", text) if "://" not in t]
+        lost = [t for t in targets if not (SOURCE / name).parent.joinpath(t).exists()]
+        ok(not lost, f"{name}: no link is dead", lost)
+        if name.startswith("docs/"):
+            ok(name == "docs/README.md" or f"]({Path(name).name})" in index, f"{name} is in the index")
     for f in sorted((SOURCE / "docs/img").glob("*.svg")):
         ok(xml.parse(f).getroot().tag.endswith("svg"), f"{f.name} is a picture")
 
 
-for check in (manual_sluice, manual_query, manual_sluiced, manual_old_options, manual_variables, manual_settings, readme, makefile, links):
+def named_commands():
+    """Each `sluice ...` and `sluiced ...` of the pages, in a block or a sentence, is a command with options it has."""
+    known = {c: offered(say("sluice", c, "--help")) for c in re.findall(r"^  ([a-z-]+) ", say("sluice", "--help"), re.M)}
+    daemon = offered(say("sluiced", "--help")) | written(sections(page("sluiced.8"), 1)["OLD OPTIONS"])
+    for name, text in pages().items():
+        wrong, seen = [], 0
+        places = re.findall(r"`([^`\n]+)`", text) + [line for kind, block in re.findall(r"^```(\w*)\n(.*?)^```", text, re.M | re.S) if kind in ("sh", "") for line in block.splitlines()]
+        for place in places:
+            m = re.match(r"(?:\$ )?(?:kubectl |build/)?(sluiced?)(?: (.*))?$", place.partition("  #")[0].strip())
+            if not m or not m[2]:
+                continue
+            command = re.split(r"[|>&]", m[2])[0]
+            first = command.split()[0]
+            options = set(re.findall(r"(?<!\S)(--?[A-Za-z][\w-]*)", command))
+            seen += 1
+            if m[1] == "sluiced":
+                wrong += [place] if options - daemon else []
+            elif first in known:
+                wrong += [place] if options - known[first] else []
+            elif not first.startswith("-"):
+                wrong.append(place)
+            elif options - set().union(*known.values()) - {"--version"}:
+                wrong.append(place)
+        ok(not wrong, f"{name}: {seen} commands with options they have", "\n".join(wrong))
+
+
+def named_things():
+    """Settings, metrics and files that the pages name exist."""
+    schema = json.loads(say("sluiced", "--print-schema"))
+    known = {k.replace("[]", "") for k, _ in settings(schema)} | set(schema["properties"])
+    groups = {k.split(".")[0] for k in known if "." in k}
+    source = "".join(f.read_text() for f in SOURCE.glob("src/**/*.c"))
+    for name, text in pages().items():
+        words = {w.replace("[]", "") for w in re.findall(r"`([a-z]+(?:\[\])?\.[a-zA-Z.]+)(?::[^`]*)?`", text)}
+        lost = {w for w in words if w.split(".")[0] in groups and not w.endswith((".yaml", ".c", ".h", ".md", ".py", ".sh", ".svg"))} - known
+        ok(not lost, f"{name}: its settings are there", lost)
+        lost = {w for w in re.findall(r"`(sluice_[a-z_]+)`", text) if f'"{w}"' not in source and w not in source}
+        ok(not lost, f"{name}: its metrics are there", lost)
+        files = set(re.findall(r"`((?:src|tests|deploy|hack|tools|examples|bench|docs|base|control|kube|serve|queue)/[\w./-]*\.[a-z]+)", text))
+        lost = {f for f in files if not (SOURCE / f).exists() and not (SOURCE / "src" / f).exists() and not (SOURCE / "docs" / f).exists()}
+        ok(not lost, f"{name}: its files are there", lost)
+    keys = {line.split()[0] for line in say("sluiced", "--print-keys").splitlines()}
+    told = set(re.findall(r"`((?:[a-z0-9.-]+/|fluence\.|fluxnetes\.|fluxqueue\.|pod-group\.)[a-z0-9.-]+)`", pages()["docs/groups.md"].partition("## Elastic")[0]))
+    same(told, keys, "docs/groups.md: the keys")
+
+
+def architecture():
+    text = pages()["ARCHITECTURE.md"]
+    for place in ("src", "tests", "."):
+        folders = {f.name for f in (SOURCE / place).iterdir() if f.is_dir() and not f.name.startswith((".", "build", "__"))}
+        lost = {f for f in folders if not re.search(rf"`(?:{place}/)?{f}[`/]", text)}
+        ok(not lost, f"ARCHITECTURE.md: every folder of {place} is on the map", lost)
+
+
+for check in (manual_sluice, manual_query, manual_sluiced, manual_old_options, manual_variables, manual_settings, readme, makefile, links,
+              named_commands, named_things, architecture):  # fmt: skip
     check()
 print(f"1..{count}")
 sys.exit(1 if failed else 0)
