@@ -67,7 +67,7 @@ static const char usage[] =
 	"                         or the pod's own account\n"
 	"      --context NAME     context of the kubeconfig\n"
 	"      --store URL        SQLite file, postgres://..., or memory: (default: store.url)\n"
-	"      --socket PATH      unix socket of the read API (default: serve.socket)\n"
+	"      --socket PATH      unix socket of the command (default: serve.socket)\n"
 	"      --policy NAME      match policy (default: match.policy)\n"
 	"      --label LABEL      leave out nodes with this label (default: nodes.excludeLabel)\n"
 	"      --log-level LEVEL  debug, info, warn, error (default: log.level)\n"

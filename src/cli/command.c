@@ -130,8 +130,9 @@ int slu_command_parse(const struct slu_command *c, void *conf, int argc, char **
 			return rc;
 	}
 	if (n < c->min_args || (c->max_args >= 0 && n > c->max_args))
-		return slu_fail(err, -EINVAL, "%s arguments; usage: sluice %s [OPTION]... %s",
-				n < c->min_args ? "too few" : "too many", c->name, c->args);
+		return slu_fail(err, -EINVAL, "%s arguments; usage: sluice %s [OPTION]...%s%s",
+				n < c->min_args ? "too few" : "too many", c->name,
+				*c->args ? " " : "", c->args);
 	*argn = n;
 	return 0;
 }

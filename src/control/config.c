@@ -140,9 +140,9 @@ static const struct row status_rows[] = {
 
 static const struct row serve_rows[] = {
 	{ "socket", STR, AT(serve.socket), "/run/sluice/sluiced.sock", .restart = true,
-	  .help = "unix socket of the read API; empty: none" },
+	  .help = "unix socket that the command speaks to; empty: none" },
 	{ "https", STR, AT(serve.https), ":8443", .restart = true,
-	  .help = "address of the HTTPS port (read API, metrics); empty: none" },
+	  .help = "address of the HTTPS port (the command, metrics); empty: none" },
 	{ "certificate", STR, AT(serve.certificate), "", .restart = true,
 	  .help = "PEM file with the certificate of the HTTPS port; empty: one of our own" },
 	{ "key", STR, AT(serve.key), "", .restart = true, .help = "PEM file with its key" },

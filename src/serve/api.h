@@ -1,4 +1,4 @@
-/* api.h — the daemon's own HTTP: health, metrics, and the read API that the command speaks.
+/* api.h — the daemon's own HTTP: health, metrics, and the interface that the command speaks.
  *
  *	GET  /healthz /readyz /livez          alive; ready: the mirror is complete
  *	                                      and its store, if it leads, can be written

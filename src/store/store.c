@@ -17,9 +17,13 @@ static bool is_pg(const char *url)
 int slu_store_open(const char *url, unsigned flags, struct slu_store **out, struct slu_error *err)
 {
 	bool readonly = flags & SLU_STORE_READONLY;
-	struct slu_store *s = slu_calloc(1, sizeof *s);
+	struct slu_store *s;
 	int rc;
 
+	if (!is_pg(url) && strstr(url, "://"))
+		return slu_fail(err, -EINVAL,
+				"store: \"%s\" is neither a file (SQLite) nor postgres://", url);
+	s = slu_calloc(1, sizeof *s);
 	if (!s)
 		return -ENOMEM;
 	if (is_pg(url))
