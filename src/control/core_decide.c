@@ -185,6 +185,11 @@ broke:
 	core_group_dirty(c, r->g);
 }
 
+int64_t core_place_limit_ns(const struct slu_core *c, const struct group *g)
+{
+	return (g->wish.timeout_s ? g->wish.timeout_s : c->cfg->place.retry_s) * 1000000000;
+}
+
 void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s)
 {
 	const struct slu_kmeta *m = &s->pod->k->o.meta;
@@ -197,7 +202,7 @@ void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s)
 				   .uid = m->uid,
 				   .node = core_node_name(c, s->node),
 				   .reporter = s->pod->k->spec.scheduler,
-				   .limit_ns = c->cfg->place.retry_s * 1000000000 };
+				   .limit_ns = core_place_limit_ns(c, r->g) };
 
 	s->state = SLOT_BINDING;
 	core_write(c, &w);

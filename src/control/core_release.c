@@ -148,8 +148,7 @@ void core_held_release(struct slu_core *c, struct run *r, struct slot *s)
 						       .name = m->name,
 						       .uid = m->uid,
 						       .text = b.p,
-						       .limit_ns = c->cfg->place.retry_s *
-								   1000000000 });
+						       .limit_ns = core_place_limit_ns(c, r->g) });
 	}
 	slu_buf_done(&b);
 }

@@ -32,6 +32,7 @@ struct world {
 	struct fpod pod[MAX_PODS];
 	int recounts, resends; /* asked for */
 	int n_pods, binds, events, conditions, evictions, statuses;
+	int64_t last_limit_ns; /* of a binding */
 	enum slu_kube_outcome bind_outcome;
 	void (*patched)(struct world *w, struct slu_rec_write *x); /* who plays the server */
 	char bad_node[32];                                         /* bindings to it fail */
@@ -141,6 +142,7 @@ static inline void carry_out(struct world *w, struct slu_rec_write *x)
 								       : SLU_KUBE_FAILED;
 
 		w->binds++;
+		w->last_limit_ns = x->limit_ns;
 		for (int i = 0; i < w->n_pods && o == SLU_KUBE_OK; i++)
 			if (!strcmp(w->pod[i].uid, x->uid) && w->pod[i].there) {
 				snprintf(w->pod[i].node, sizeof w->pod[i].node, "%s", x->node);

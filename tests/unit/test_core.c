@@ -130,7 +130,7 @@ static bool store_becomes(struct world *w, const char *text, bool good)
 {
 	bool so = false;
 
-	for (int i = 0; i < 500 && !so; i++) {
+	for (int i = 0; i < 6000 && !so; i++) {
 		struct slu_snapshot *s;
 
 		turn(w);
@@ -162,7 +162,7 @@ static void test_store_away(void)
 	ok(w.binds == 0, "and nothing is bound");
 	mkdir(sub, 0700);
 	ok(store_becomes(&w, "ok", true), "the directory is made: it is well");
-	for (int i = 0; i < 500 && !w.binds; i++) {
+	for (int i = 0; i < 6000 && !w.binds; i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 		turn(&w);
 	}
@@ -446,7 +446,7 @@ static void test_namespaces_and_podgroup(void)
 
 	open_world(&w, 4, 1, "");
 	feed(&w, SLU_KIND_PODGROUP_X, false,
-	     "{\"metadata\":{\"name\":\"pg\",\"namespace\":\"ns\",\"uid\":\"pg-1\",\"resourceVersion\":\"1\"},\"spec\":{\"minMember\":3}}");
+	     "{\"metadata\":{\"name\":\"pg\",\"namespace\":\"ns\",\"uid\":\"pg-1\",\"resourceVersion\":\"1\"},\"spec\":{\"minMember\":3,\"scheduleTimeoutSeconds\":7}}");
 	for (int i = 0; i < 2; i++) {
 		char name[16];
 
@@ -461,6 +461,11 @@ static void test_namespaces_and_podgroup(void)
 	later(&w, 1);
 	ok(bound(&w, "p-") == 3 && strstr(w.last_status, "\"phase\":\"Running\""),
 	   "with three members it runs, and its status says so: %s", w.last_status);
+	ok(w.last_limit_ns == 7000000000,
+	   "its scheduleTimeoutSeconds is how long a binding is tried");
+	add_pod(&w, "alone", "fluence", "1", "");
+	turn(&w);
+	ok(w.last_limit_ns == 30000000000, "else place.retryFor");
 	close_world(&w);
 }
 
