@@ -11,6 +11,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import yaml
 
+from .patience import PATIENCE_S
+
 PATCH_TYPES = {
     "json": "application/json-patch+json",
     "merge": "application/merge-patch+json",
@@ -284,9 +286,9 @@ class Api:
         finally:
             conn.close()
 
-    def wait(self, kind, name, test, namespace="default", timeout=30, interval=0.05):
+    def wait(self, kind, name, test, namespace="default", interval=0.05):
         """The object as soon as test(object) holds; test(None) is asked while there is none."""
-        end = time.monotonic() + timeout
+        end = time.monotonic() + PATIENCE_S
         while True:
             try:
                 obj = self.get(kind, name, namespace)
@@ -298,5 +300,5 @@ class Api:
                 return obj
             if time.monotonic() > end:
                 state = obj and {"status": obj.get("status"), "spec.nodeName": obj.get("spec", {}).get("nodeName")}
-                raise TimeoutError(f"{kind} {name}: not as expected after {timeout} s; last seen {json.dumps(state)}")
+                raise TimeoutError(f"{kind} {name}: not as expected after {PATIENCE_S:.0f} s; last seen {json.dumps(state)}")
             time.sleep(interval)

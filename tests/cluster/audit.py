@@ -9,6 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
+from .patience import PATIENCE_S
+
 
 @dataclass(frozen=True)
 class Binding:
@@ -97,12 +99,12 @@ class Audit:
                 counts[tuple(what)] += n
         return counts
 
-    def wait(self, test, timeout=10):
+    def wait(self, test):
         """Read until test(self) holds: the last lines may come a moment after the answer."""
-        end = time.monotonic() + timeout
+        end = time.monotonic() + PATIENCE_S
         while not test(self.read()):
             if time.monotonic() > end:
-                raise TimeoutError(f"{self.path} does not say so after {timeout} s")
+                raise TimeoutError(f"{self.path} does not say so after {PATIENCE_S:.0f} s")
             time.sleep(0.05)
         return self
 

@@ -14,6 +14,7 @@ import yaml
 
 from . import nodes, pki, seed
 from .api import Api, ApiError
+from .patience import PATIENCE_S
 from .process import Process
 
 TREE = Path(__file__).resolve().parents[2]
@@ -291,7 +292,7 @@ class Cluster(nodes.NodeActions):
 
     # -- life ----------------------------------------------------------------------------------
 
-    def up(self, timeout=120):
+    def up(self, timeout=PATIENCE_S):
         """Start everything and return when pods can be scheduled and run."""
         if (self.folder / "cluster.json").exists():
             raise RuntimeError(f"cluster {self.name!r} exists already in {self.folder}")
@@ -313,7 +314,7 @@ class Cluster(nodes.NodeActions):
             self._service_account("default")
             if len(node_objects) <= SEED_ABOVE:
                 self.admin.create_many(node_objects)
-            self._wait_settled(timeout)
+            self._wait_settled()
         except BaseException:
             self.down(keep=os.environ.get("SLUICE_CLUSTER_KEEP"))
             raise
@@ -343,10 +344,10 @@ class Cluster(nodes.NodeActions):
             return False
         return True
 
-    def wait_ready(self, timeout=60):
+    def wait_ready(self, timeout=PATIENCE_S):
         """Until the API server says it is ready."""
         end = time.monotonic() + timeout
-        probe = Api.from_kubeconfig(self.kubeconfig, timeout=2)
+        probe = Api.from_kubeconfig(self.kubeconfig, timeout=5)
         while True:
             for c in ("etcd", "kube-apiserver"):
                 if not self.processes[c].pid:
@@ -360,13 +361,13 @@ class Cluster(nodes.NodeActions):
                     raise TimeoutError(f"the API server is not ready after {timeout} s: {e}") from e
             time.sleep(0.05)
 
-    def _wait_settled(self, timeout):
+    def _wait_settled(self):
         for path in (DEPLOY / "crds").glob("*.yaml"):
             self.admin.wait(
                 "customresourcedefinitions", path.stem,
                 lambda o: any(c["type"] == "Established" and c["status"] == "True"
                               for c in o.get("status", {}).get("conditions", [])),
-                None, timeout,
+                None,
             )
         for c in COMPONENTS:
             if c not in self.without and not self.processes[c].pid:

@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass, field
 
 from .api import ApiError
+from .patience import PATIENCE_S, patient
 
 #: Keys that name a group and its size, as labels or annotations of a pod.
 KEYS = [
@@ -88,7 +89,7 @@ class GangWatch:
 
     def start(self):
         self._thread.start()
-        if not self._ready.wait(30):
+        if not self._ready.wait(PATIENCE_S):
             raise TimeoutError("the pods cannot be listed")
         return self
 
@@ -226,8 +227,9 @@ class GangWatch:
                 total += gang.partly_bound[-1].held * (now - gang._last)
         return total
 
-    def wait(self, test, timeout):
+    def wait(self, test, timeout=0):
         """Until test(self) holds; TimeoutError otherwise."""
+        timeout = patient(timeout)
         end = time.monotonic() + timeout
         while not test(self):
             if time.monotonic() > end:

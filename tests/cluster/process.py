@@ -6,6 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from .patience import PATIENCE_S
+
 
 def process_state(pid):
     """(state, start time) of a process, None when there is none or nothing of it runs any more."""
@@ -85,7 +87,7 @@ class Process:
     def kill(self):
         """kill -9, and wait until it is gone."""
         self.signal(signal.SIGKILL)
-        if not self.wait_gone(10):
+        if not self.wait_gone(PATIENCE_S):
             raise RuntimeError(f"{self.name} (pid {self.pid}) survives SIGKILL")
         self.pid_file.unlink(missing_ok=True)
 

@@ -10,6 +10,8 @@ import threading
 
 import yaml
 
+from .patience import PATIENCE_S
+
 
 class Proxy:
     """Forwards TCP connections to the API server of a cluster.
@@ -97,13 +99,13 @@ class Proxy:
             done.set()
 
         self._loop.call_soon_threadsafe(run)
-        if not done.wait(10):
+        if not done.wait(PATIENCE_S):
             raise TimeoutError("the proxy does not answer")
         return result[0]
 
     def start(self):
         self._thread.start()
-        self._started.wait(10)
+        self._started.wait(PATIENCE_S)
         return self
 
     def stop(self):

@@ -13,6 +13,7 @@ import pytest
 
 from .api import Api, ApiError
 from .cluster import COMPONENTS, Cluster
+from .patience import until
 from .process import process_state
 from .work import phase_is, pod, wait_phase
 
@@ -44,13 +45,13 @@ def test_starts_fast_on_loopback_and_leaves_nothing(tmp_path):
     c.up()
     took = time.monotonic() - start
     try:
-        assert took < 30
+        assert took < 120, "a few seconds on an idle machine"
         assert c.running() == list(COMPONENTS)
         pids = [c.processes[x].pid for x in COMPONENTS]
         # 0100007F is 127.0.0.1 as the kernel prints it
         assert listeners(pids) == {("0100007F", port) for port in c.ports.values()}
         c.admin.create(pod("first", run=0))
-        c.admin.wait("pods", "first", phase_is("Succeeded"), timeout=10)
+        c.admin.wait("pods", "first", phase_is("Succeeded"))
         with pytest.raises(RuntimeError, match="exists already"):
             Cluster("life", root=tmp_path / "clusters").up()
     finally:
@@ -96,17 +97,14 @@ def test_ends_with_its_owner(tmp_path):
     script = (
         "import sys, time\nfrom cluster import Cluster\n"
         f"c = Cluster('owned', root={str(tmp_path / 'c')!r}, node_list=[]); c.up(); c.own()\n"
-        "print(*[p.pid for p in c.processes.values()], flush=True)\ntime.sleep(60)\n"
+        "print(*[p.pid for p in c.processes.values()], flush=True)\ntime.sleep(600)\n"
     )
     owner = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     pids = owner.stdout.readline().split()
     assert len(pids) == len(COMPONENTS)
     owner.send_signal(signal.SIGKILL)
     owner.wait()
-    end = time.monotonic() + 20
-    while (tmp_path / "c").exists() and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not (tmp_path / "c").exists()
+    until(lambda: not (tmp_path / "c").exists())
     assert not [p for p in pids if process_state(p)]
 
 

@@ -7,6 +7,7 @@ import pytest
 from . import nodes
 from .api import ApiError
 from .gangs import GangWatch
+from .patience import until
 from .seed import seed
 from .work import gang, overbooked, pod, quantity, requests, usage, wait_phase
 
@@ -20,7 +21,7 @@ def test_gang_watch_sees_the_default_scheduler_clog(make_cluster):
         for a, b in zip(one, two, strict=True):
             c.admin.create(a)
             c.admin.create(b)
-        watch.wait(lambda w: sum(len(g.running) for g in w.gangs.values()) == 4, 20)
+        watch.wait(lambda w: sum(len(g.running) for g in w.gangs.values()) == 4)
         time.sleep(1)
         half = watch.half_started()
         assert half and set(half) <= {("default", "one"), ("default", "two")}
@@ -31,7 +32,7 @@ def test_gang_watch_sees_the_default_scheduler_clog(make_cluster):
         c.kill("apiserver")
         c.start("apiserver")
         c.add_nodes({"name": "more", "count": 2, "cpu": 4})
-        watch.wait(lambda w: all(g.running_at for g in w.gangs.values()), 30)
+        watch.wait(lambda w: all(g.running_at for g in w.gangs.values()))
         assert watch.half_started() == []
         assert all(i.end for g in watch.partial().values() for i in g)
         assert watch.relists >= 2
@@ -74,17 +75,14 @@ def test_thousands_in_seconds(make_cluster):
         pod(f"p-{i}", node=f"n-{i % 2000:04d}", run=600, labels={"batch": str(i % 10)}) for i in range(10000)
     )
     assert seed(c, shapes) == 2000 and seed(c, pods) == 10000
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 150, "a few seconds on an idle machine"
     seen = 0
-    for kind, _ in c.admin.watch("nodes", version=version, timeout=10):
+    for kind, _ in c.admin.watch("nodes", version=version, timeout=60):
         assert kind == "ADDED"
         seen += 1
         if seen == 2000:
             break
-    end = time.monotonic() + 20
-    while c.admin.list_full("pods", limit=1)["metadata"].get("remainingItemCount") != 9999:
-        assert time.monotonic() < end
-        time.sleep(0.2)
+    until(lambda: c.admin.list_full("pods", limit=1)["metadata"].get("remainingItemCount") == 9999)
     listed = c.admin.list("pods", "default", labels="batch=3")
     assert len(listed) == 1000
     assert listed[0]["metadata"]["uid"] and listed[0]["spec"]["dnsPolicy"] == "ClusterFirst"  # defaults filled in

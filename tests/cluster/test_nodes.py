@@ -70,13 +70,13 @@ def runs_on(c, name, node, **spec):
 
 def kept_off(c, name, node, **spec):
     """The scheduler finds no place for such a pod, once it has heard of the change."""
-    for attempt in range(5):
+    for attempt in range(60):
         c.admin.create(pod(f"{name}-{attempt}", run=600, nodeSelector={"kubernetes.io/hostname": node}, **spec))
         p = c.admin.wait("pods", f"{name}-{attempt}", lambda p: condition(p, "PodScheduled").get("status"))
         c.admin.delete("pods", f"{name}-{attempt}", grace=0)
         if condition(p, "PodScheduled")["status"] == "False":
             return condition(p, "PodScheduled")["reason"] == "Unschedulable"
-        time.sleep(0.2)
+        time.sleep(0.5)
     return False
 
 
@@ -107,10 +107,10 @@ def taints_of(node):
 def test_node_not_ready_and_back(lab):
     lab.set_ready("n-001", False)
     want = ("node.kubernetes.io/not-ready", "NoSchedule")
-    lab.admin.wait("nodes", "n-001", lambda n: want in taints_of(n), None, timeout=10)
+    lab.admin.wait("nodes", "n-001", lambda n: want in taints_of(n), None)
     assert kept_off(lab, "h", "n-001")
     lab.set_ready("n-001")
-    lab.admin.wait("nodes", "n-001", lambda n: not taints_of(n), None, timeout=10)
+    lab.admin.wait("nodes", "n-001", lambda n: not taints_of(n), None)
     assert runs_on(lab, "i", "n-001")
 
 
@@ -120,20 +120,21 @@ def test_node_dies_and_comes_back(lab):
     tolerant = [{"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute",
                  "tolerationSeconds": 600}]
     on = {"nodeSelector": {"kubernetes.io/hostname": "n-002"}, "tolerations": tolerant}
-    api.create(pod("short", run=3, **on))
+    api.create(pod("short", run=600, **on))
     api.create(pod("doomed", run=600, **on))
     wait_phase(api, ["short", "doomed"], "Running")
     lab.kill_node("n-002")
     dead = ("node.kubernetes.io/unreachable", "NoExecute")
-    api.wait("nodes", "n-002", lambda n: dead in taints_of(n), None, timeout=10)
+    api.wait("nodes", "n-002", lambda n: dead in taints_of(n), None)
     api.delete("pods", "doomed")
-    time.sleep(4)
+    api.patch("pods", "short", {"metadata": {"annotations": {"sluice.test/run-seconds": "1"}}})
+    time.sleep(3)
     assert api.get("pods", "short")["status"]["phase"] == "Running"
     assert api.get("pods", "doomed")["metadata"]["deletionTimestamp"]
     lab.revive_node("n-002")
-    api.wait("pods", "short", phase_is("Succeeded"), timeout=10)
-    api.wait("pods", "doomed", lambda p: p is None, timeout=10)
-    api.wait("nodes", "n-002", lambda n: not taints_of(n), None, timeout=10)
+    api.wait("pods", "short", phase_is("Succeeded"))
+    api.wait("pods", "doomed", lambda p: p is None)
+    api.wait("nodes", "n-002", lambda n: not taints_of(n), None)
     api.delete("pods", "short", grace=0)
 
 
@@ -162,7 +163,7 @@ def test_component_killed_and_restarted(lab, component):
     assert lab.processes[component].pid not in (None, before)
     name = f"after-{component}"
     lab.admin.create(job(name, pods=2, run=0))
-    lab.admin.wait("jobs", name, lambda j: j["status"].get("succeeded") == 2, timeout=60)
+    lab.admin.wait("jobs", name, lambda j: j["status"].get("succeeded") == 2)
     lab.admin.delete("jobs", name, propagation="Background")
 
 
@@ -177,7 +178,7 @@ def test_nothing_is_lost_when_etcd_is_killed(lab):
 
 
 def test_paused_server_answers_nothing(lab):
-    impatient = Api.from_kubeconfig(lab.kubeconfig, timeout=1)
+    impatient = Api.from_kubeconfig(lab.kubeconfig, timeout=4)
     assert impatient.request("GET", "/readyz") == "ok"
     lab.processes["kube-apiserver"].pause()
     try:
@@ -195,7 +196,7 @@ def test_compaction_ends_old_watches(lab):
     compact(lab)
     lab.restart("apiserver")  # the server's own memory of events goes with it
     with pytest.raises(ApiError) as e:
-        for _ in lab.admin.watch("pods", version=old, timeout=5):
+        for _ in lab.admin.watch("pods", version=old, timeout=60):
             pass
     assert e.value.status == 410
     lab.admin.delete("pods", "noise", grace=0)
@@ -203,10 +204,10 @@ def test_compaction_ends_old_watches(lab):
 
 def test_wire_is_cut_frozen_and_refused(lab):
     with Proxy(lab) as wire:
-        api = Api.from_kubeconfig(wire.kubeconfig("admin"), timeout=1)
+        api = Api.from_kubeconfig(wire.kubeconfig("admin"), timeout=4)
         assert api.request("GET", "/readyz") == "ok" and wire.opened == 1
         version = api.list_full("pods")["metadata"]["resourceVersion"]
-        watch = api.watch("pods", version=version, timeout=20)
+        watch = api.watch("pods", version=version, timeout=120)
         lab.admin.create(pod("seen", run=600))
         assert next(watch)[1]["metadata"]["name"] == "seen"
         assert wire.cut() >= 1
@@ -214,7 +215,7 @@ def test_wire_is_cut_frozen_and_refused(lab):
         with suppress(OSError):  # with an error or without, it ends long before its time
             for _ in watch:
                 pass
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 60
         assert api.request("GET", "/readyz") == "ok"  # a new connection
         wire.freeze()
         with pytest.raises(OSError):
@@ -251,5 +252,5 @@ def test_simulation_survives_cut_wires(make_cluster):
                 cuts += wire.cut()
             time.sleep(2)  # time to connect again
         assert cuts > 3
-        wait_phase(c.admin, names, "Succeeded", timeout=90)
+        wait_phase(c.admin, names, "Succeeded")
         c.kill("kwok")

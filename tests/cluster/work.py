@@ -4,6 +4,8 @@ import re
 import time
 from decimal import Decimal
 
+from .patience import patient
+
 _SUFFIX = {
     "": 1, "n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "k": 10**3, "M": 10**6, "G": 10**9,
     "T": 10**12, "P": 10**15, "E": 10**18, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50,
@@ -95,17 +97,17 @@ def condition(obj, kind):
     return next((c for c in obj["status"].get("conditions", []) if c["type"] == kind), {})
 
 
-def wait_phase(api, names, phase, namespace="default", timeout=30):
+def wait_phase(api, names, phase, namespace="default", timeout=0):
     """Until all named pods have the phase; returns them."""
     names = set(names)
-    end = time.monotonic() + timeout
+    end = time.monotonic() + patient(timeout)
     while True:
         pods = [p for p in api.list("pods", namespace) if p["metadata"]["name"] in names]
         if len(pods) == len(names) and all(p["status"].get("phase") == phase for p in pods):
             return pods
         if time.monotonic() > end:
             seen = {p["metadata"]["name"]: p["status"].get("phase") for p in pods}
-            raise TimeoutError(f"not all {phase} after {timeout} s: {seen}")
+            raise TimeoutError(f"not all {phase} in time: {seen}")
         time.sleep(0.05)
 
 

@@ -1,10 +1,11 @@
 import itertools
 import os
-import time
 from pathlib import Path
 
 import pytest
 import yaml
+
+from cluster.patience import until  # noqa: F401
 
 from .daemon import ROOT, Sluiced
 
@@ -66,15 +67,3 @@ def apply(module_cluster, space):
         return objects
 
     return run
-
-
-def until(test, timeout=20, message=""):
-    """The first true value of test(); TimeoutError otherwise."""
-    end = time.monotonic() + timeout
-    while True:
-        value = test()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise TimeoutError(f"{message or test} not within {timeout} s")
-        time.sleep(0.05)

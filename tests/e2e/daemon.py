@@ -12,6 +12,8 @@ from pathlib import Path
 
 import yaml
 
+from cluster.patience import PATIENCE_S, patient
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -20,7 +22,7 @@ def program(name="sluiced"):
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path, timeout=10):
+    def __init__(self, path, timeout=60):
         super().__init__("localhost", timeout=timeout)
         self.path = path
 
@@ -60,14 +62,14 @@ class Sluiced:
         self.config = self.folder / "sluiced.yaml"
         self.config.write_text(yaml.safe_dump(settings))
 
-    def start(self, timeout=20):
+    def start(self, timeout=0):
         kubeconfig = self.kubeconfig
         if kubeconfig is None:
             kubeconfig = self.cluster.sluice_kubeconfig if self.user == "sluice" else self.cluster.kubeconfig
         command = [program(), "--config", self.config, "--kubeconfig", kubeconfig, "--store", self.store]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([*map(str, command), *self.args], stderr=log, stdout=log)
-        end = time.monotonic() + timeout
+        end = time.monotonic() + patient(timeout)
         while not self.ready():
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"sluiced does not start:\n{self.tail(30)}")
@@ -80,7 +82,7 @@ class Sluiced:
         except OSError:
             return False
 
-    def stop(self, timeout=10):
+    def stop(self, timeout=PATIENCE_S):
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(timeout)
@@ -88,7 +90,7 @@ class Sluiced:
 
     def kill(self):
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(PATIENCE_S)
 
     __enter__ = start
 

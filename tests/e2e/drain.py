@@ -13,7 +13,6 @@ import contextlib
 import itertools
 import json
 import os
-import socket
 import sys
 import time
 from pathlib import Path
@@ -23,20 +22,15 @@ import yaml
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from cluster import Cluster, work  # noqa: E402
+from cluster import Cluster, until, work  # noqa: E402
 from cluster.audit import Audit  # noqa: E402
+from cluster.cluster import free_ports  # noqa: E402
 from e2e.conftest import crds  # noqa: E402
 from e2e.daemon import ROOT, Sluiced  # noqa: E402
 
 SLUICE = "system:serviceaccount:sluice-system:sluice"
 WRITES = ("create", "update", "patch", "delete")
 _number = itertools.count(1)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def hooks(port):
@@ -48,20 +42,28 @@ def hooks(port):
     return config
 
 
+class Hooked(Sluiced):
+    """Started when the API server asks it about new pods: it reads a changed configuration a moment later."""
+
+    def start(self, timeout=0):
+        super().start(timeout)
+        space = self.cluster.admin.path("pods", namespace="door-probe")
+        probe = work.pod("probe", namespace="door-probe")
+        until(lambda: self.cluster.admin.request("POST", space + "?dryRun=All", probe)["spec"]["schedulingGates"], message="the webhook is asked")
+        return self
+
+    __enter__ = start
+
+
 @contextlib.contextmanager
 def hooked(cluster, **settings):
     """A daemon with its webhook in force."""
-    port = free_port()
+    (port,) = free_ports(1)
+    cluster.namespace("door-probe", labels={"sluice.sh/hold": "true"})
     cluster.admin.apply(hooks(port))
     settings = {"webhook": {"enabled": True, "listen": f"127.0.0.1:{port}", "names": ["localhost"]}, **settings}
-    with Sluiced(cluster, config=settings, folder=os.environ.get("SLUICE_LOGS")) as d:
+    with Hooked(cluster, config=settings, folder=os.environ.get("SLUICE_LOGS")) as d:
         d.hook_port = port
-        end = time.monotonic() + 20
-        while "webhook answers" not in d.log.read_text():
-            if time.monotonic() > end:
-                raise TimeoutError(f"no webhook:\n{d.tail()}")
-            time.sleep(0.05)
-        time.sleep(1)  # the API server reads a changed configuration a moment later
         yield d
 
 

@@ -50,15 +50,15 @@ def test_starts_small_and_is_filled_up(sluiced, module_cluster, space, placed):
     api.delete("jobs", "wall", space, propagation="Background")
     until(lambda: len(placed("e-")) == 5, message="max-size")
     waiting = [p for p in api.list("pods", space) if not p["spec"].get("nodeName")]
-    told = until(lambda: work.condition(api.get("pods", waiting[0]["metadata"]["name"], space), "PodScheduled"))
-    assert "joins when there is room" in told["message"]
+    name = waiting[0]["metadata"]["name"]
+    until(lambda: "joins when there is room" in work.condition(api.get("pods", name, space), "PodScheduled")["message"])
     # A daemon that starts anew goes on where the old one was.
     sluiced.kill()
     name = sorted(placed("e-"))[0]
     api.delete("pods", name, space, grace=0)
     sluiced.start()
-    until(lambda: len(placed("e-")) == 5 and name not in placed("e-"))
-    assert sluiced.jobs(space)["e"]["bound"] == 5
+    until(lambda: len(p := placed("e-")) == 5 and name not in p)
+    until(lambda: sluiced.jobs(space)["e"]["bound"] == 5)
 
 
 def test_held_work_grows_too(sluiced, module_cluster, space, placed):

@@ -79,8 +79,8 @@ def test_gang_starts_whole_at_its_count(sluiced, module_cluster, group, members,
     assert runs["reason"] == "Scheduled" and runs["lastTransitionTime"] >= waits["lastTransitionTime"]
     command = [kubectl(), "--kubeconfig", module_cluster.kubeconfig, "-n", space, "get", f"podgroups.v1alpha2.{API.split('/')[0]}"]
     assert "Scheduled" in subprocess.run(command, capture_output=True, text=True).stdout
-    events = [e for e in module_cluster.admin.list("events", space) if e["reason"] == "Scheduled"]
-    assert len(events) == 3 and {e["reportingComponent"] for e in events} == {scheduler}
+    events = until(lambda: len(found := [e for e in module_cluster.admin.list("events", space) if e["reason"] == "Scheduled"]) == 3 and found)
+    assert {e["reportingComponent"] for e in events} == {scheduler}
 
 
 def test_two_gangs_never_share_the_room(sluiced, group, members, placed):
@@ -92,9 +92,8 @@ def test_two_gangs_never_share_the_room(sluiced, group, members, placed):
     until(lambda: len(placed()) == 4)
     time.sleep(1)
     assert len(placed("one")) == 4 and not placed("two")
-    told = until(lambda: group.condition("two").get("message") and group.get("two"))
-    assert told["metadata"]["annotations"]["sluice.sh/reason"]
-    assert group.condition("two")["reason"] == "Unschedulable"
+    until(lambda: group.get("two")["metadata"]["annotations"]["sluice.sh/reason"])
+    until(lambda: group.condition("two")["reason"] == "Unschedulable")
 
 
 def test_the_basic_policy_starts_what_fits(sluiced, group, members, placed):
@@ -128,6 +127,7 @@ def test_priority(sluiced, module_cluster, group, members, placed, space):
         members(name, range(6))
         until(lambda n=name: n in sluiced.jobs(space))
     until(lambda: len(placed("now")) == 6)
+    until(lambda: sluiced.jobs(space)["next"].get("promised"))
     assert group("urgent", 6, priorityClassName="urgent")["spec"]["priority"] == 1000
     members("urgent", range(6))
     until(lambda: "urgent" in sluiced.jobs(space))
@@ -158,7 +158,7 @@ def test_deletion(sluiced, module_cluster, group, members, placed, space):
     group("gone", 7)
     members("gone", range(7))
     until(lambda: "sluice.sh/reason" in group.get("gone")["metadata"].get("annotations", {}))
-    assert sluiced.jobs(space)["gone"]["size"] == 7
+    until(lambda: sluiced.jobs(space)["gone"]["size"] == 7)
     module_cluster.admin.delete_all("pods", space, grace=0)
     until(lambda: "gone" not in sluiced.jobs(space))
     group.delete("gone")

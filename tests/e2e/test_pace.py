@@ -46,13 +46,16 @@ def test_together(sluiced, module_cluster, space):
     admin = module_cluster.admin
     limit = {"scheduler": "sluice", "namespace": space, "cpu": 100}
     with GangWatch(admin, space) as watch:
-        admin.create_many(work.gang("first", 4, run=4, activeDeadlineSeconds=5, **limit))
+        admin.create_many(work.gang("first", 4, run=600, activeDeadlineSeconds=1200, **limit))
         until(lambda: any(name[1] == "first" and g.whole_at for name, g in watch.snapshot().items()))
         begun = time.time()
         for i in range(12):
             admin.create_many(work.gang(f"short-{i:02d}", 1, run=2, activeDeadlineSeconds=3, **limit))
         admin.create_many(work.gang("long", 1, run=9, activeDeadlineSeconds=10, **limit))
-        watch.wait(lambda w: len(w.finished()) == 14, 60)
+        until(lambda: sum(j["state"] == "waiting" for j in sluiced.jobs(space).values()) == 13, message="all are known")
+        for i in range(4):
+            admin.patch("pods", f"first-{i}", {"metadata": {"annotations": {"sluice.test/run-seconds": "1"}}}, space)
+        watch.wait(lambda w: len(w.finished()) == 14)
         gangs = {name[1]: g for name, g in watch.snapshot().items()}
     # As submitted it would start after the last short one.
     after = [n for n, g in gangs.items() if n.startswith("short") and g.running_at > gangs["long"].running_at]

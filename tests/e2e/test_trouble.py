@@ -46,8 +46,8 @@ def empty(sluiced, module_cluster, space):
     for obj in module_cluster.admin.list("jobs", space):
         module_cluster.admin.delete("jobs", obj["metadata"]["name"], space, propagation="Background", missing_ok=True)
     module_cluster.admin.delete_all("pods", space, grace=0)
-    until(lambda: all_free(sluiced), 30, "no share is leaked")
-    until(lambda: not sluiced.jobs(space), 30, "no job is left")
+    until(lambda: all_free(sluiced), message="no share is leaked")
+    until(lambda: not sluiced.jobs(space), message="no job is left")
 
 
 def test_node_removed(sluiced, module_cluster, empty):
@@ -61,8 +61,8 @@ def test_node_removed(sluiced, module_cluster, empty):
         # Kubernetes collects pods of vanished nodes at its leisure; here the test does it.
         for name, node in placed(module_cluster, empty).items():
             if node == gone:
-                admin.delete("pods", name, empty, grace=0)
-        until(lambda: len(placed(module_cluster, empty)) == 3 and gone not in placed(module_cluster, empty).values())
+                admin.delete("pods", name, empty, grace=0, missing_ok=True)
+        until(lambda: len(p := placed(module_cluster, empty)) == 3 and gone not in p.values())
     finally:
         module_cluster.add_nodes({"name": "again", "count": 1, "cpu": 4})
 
@@ -73,8 +73,8 @@ def test_kubelet_refuses(sluiced, module_cluster, empty):
                    annotations={"sluice.test/refuse": "OutOfcpu"})  # fmt: skip
     admin.create(job)
     failed = lambda: [p for p in admin.list("pods", empty) if p["status"].get("reason") == "OutOfcpu"]  # noqa: E731
-    until(failed, 20, "the kubelet refuses")
-    until(lambda: all_free(sluiced), 20, "what was refused holds nothing")
+    until(failed, message="the kubelet refuses")
+    until(lambda: all_free(sluiced), message="what was refused holds nothing")
     admin.create(work.pod("next", cpu=4, namespace=empty, run=300, scheduler="sluice"))
     until(lambda: placed(module_cluster, empty, "next"))
 
@@ -82,24 +82,27 @@ def test_kubelet_refuses(sluiced, module_cluster, empty):
 def test_room_taken_by_others(sluiced, module_cluster, empty):
     """A default-scheduler pod takes what the gang was promised: the plan moves, nothing is overbooked."""
     admin = module_cluster.admin
-    for p in work.gang("first", 6, cpu=3, namespace=empty, run=8, scheduler="sluice"):
+    for p in work.gang("first", 6, cpu=3, namespace=empty, run=600, scheduler="sluice"):
         admin.create(p)
     until(lambda: len(placed(module_cluster, empty, "first")) == 6)
-    for p in work.gang("second", 6, cpu=3, namespace=empty, run=1, scheduler="sluice"):
+    for p in work.gang("second", 6, cpu=3, namespace=empty, run=600, scheduler="sluice"):
         admin.create(p)
     for i in range(3):
-        admin.create(work.pod(f"other-{i}", cpu=1, namespace=empty, run=8))
+        admin.create(work.pod(f"other-{i}", cpu=1, namespace=empty, run=600))
     until(lambda: len(placed(module_cluster, empty, "other")) == 3)
+    until(lambda: sluiced.jobs(empty)["second"]["state"] == "waiting")
     # One member goes: its room cannot start the second gang, but another scheduler takes it.
     admin.delete("pods", "first-0", empty, grace=0)
-    admin.create(work.pod("late", cpu=2, namespace=empty, run=8))
-    until(lambda: placed(module_cluster, empty, "late"), 15)
-    assert not work.overbooked(admin)
-    end = time.monotonic() + 30
-    while len(placed(module_cluster, empty, "second")) < 6 and time.monotonic() < end:
-        assert len(placed(module_cluster, empty, "second")) in range(7)
-        assert not work.overbooked(admin)
-        time.sleep(0.2)
+    admin.create(work.pod("late", cpu=2, namespace=empty, run=600))
+    until(lambda: placed(module_cluster, empty, "late"))
+    for i in range(1, 6):
+        admin.delete("pods", f"first-{i}", empty, grace=0)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        assert not placed(module_cluster, empty, "second"), "one of its six nodes is taken"
+        time.sleep(0.1)
+    admin.delete("pods", "late", empty, grace=0)
+    until(lambda: len(placed(module_cluster, empty, "second")) == 6)
     assert not work.overbooked(admin)
 
 
@@ -154,6 +157,6 @@ def test_api_server_dies(sluiced, module_cluster, empty):
             if g == 2:
                 module_cluster.kill("apiserver")
                 module_cluster.start("apiserver")
-        watch.wait(lambda w: len(w.finished()) == 6, 90)
+        watch.wait(lambda w: len(w.finished()) == 6)
         assert not watch.half_started()
     assert not Audit(module_cluster.audit_log).bound_twice(empty)

@@ -1,13 +1,13 @@
 """The admission webhook on a real API server: its certificates, its notes, and that it fails open."""
 
 import copy
-import socket
 import time
 
 import pytest
 import yaml
 
 from cluster import ApiError, work
+from cluster.cluster import free_ports
 
 from .conftest import crds, until
 from .daemon import ROOT, Sluiced
@@ -16,17 +16,11 @@ CLUSTER = {"node_list": [{"name": "node", "count": 2, "cpu": 4}]}
 SECRET = ("secrets", "sluice-webhook", "sluice-system")
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def webhook(module_cluster):
     """The shipped configuration, its Service replaced by this machine's port; and a daemon behind it."""
     crds(module_cluster)
-    admin, port = module_cluster.admin, free_port()
+    admin, (port,) = module_cluster.admin, free_ports(1)
     objects = list(yaml.safe_load_all((ROOT / "deploy" / "webhook.yaml").read_text()))
     hook = next(o for o in objects if o["kind"] == "MutatingWebhookConfiguration")
     for h in hook["webhooks"]:

@@ -8,6 +8,8 @@ import threading
 import time
 from pathlib import Path
 
+from cluster.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -50,16 +52,16 @@ class Mirror:
 
     def stats(self):
         self._ask("stats")
-        return json.loads(self.answers.get(timeout=30))
+        return json.loads(self.answers.get(timeout=PATIENCE_S))
 
     def cut(self):
         self._ask("cut")
-        return self.answers.get(timeout=30)
+        return self.answers.get(timeout=PATIENCE_S)
 
     def _lines(self, word):
         self._ask(word)
         lines = []
-        while (line := self.answers.get(timeout=60)) != ".":
+        while (line := self.answers.get(timeout=PATIENCE_S)) != ".":
             lines.append(line)
         return sorted(lines)
 
@@ -69,9 +71,9 @@ class Mirror:
     def fold(self):
         return self._lines("fold")
 
-    def wait_until(self, want, timeout=60):
+    def wait_until(self, want):
         """Until the mirror's state is `want` (sorted lines); returns the last state seen."""
-        end = time.monotonic() + timeout
+        end = time.monotonic() + PATIENCE_S
         while (now := self.state()) != want and time.monotonic() < end:
             time.sleep(0.2)
         return now
@@ -80,7 +82,7 @@ class Mirror:
         if self.process.poll() is None:
             try:
                 self._ask("quit")
-                self.process.wait(20)
+                self.process.wait(PATIENCE_S)
             except (OSError, subprocess.TimeoutExpired):
                 self.process.kill()
                 self.process.wait()

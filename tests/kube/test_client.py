@@ -14,7 +14,7 @@ TOOL = Path(os.environ.get("SLUICE_BUILD", ROOT / "build")) / "tests" / "kube" /
 CLUSTER = {"node_list": [{"name": "node", "count": 2, "cpu": 8}]}
 
 
-def call(kubeconfig, *args, timeout=120, env=None):
+def call(kubeconfig, *args, timeout=400, env=None):
     """Run the tool; its answers and its counters."""
     done = subprocess.run([str(TOOL), *(["--kubeconfig", str(kubeconfig)] if kubeconfig else []), *args],
                           capture_output=True, text=True, timeout=timeout, env=env)
@@ -162,7 +162,7 @@ def test_reads_survive_a_dead_server(make_cluster):
 
     t = threading.Thread(target=murder)
     t.start()
-    lines, stats = call(c.kubeconfig, "--timeout", "60", "--count", "6000", "--inflight", "64", "--qps", "2000",
+    lines, stats = call(c.kubeconfig, "--timeout", "180", "--count", "6000", "--inflight", "64", "--qps", "2000",
                         "GET", "/api/v1/nodes?limit=1")
     t.join()
     assert len(lines) == 6000 and {r["outcome"] for r in lines} == {"ok"}
@@ -183,7 +183,7 @@ def test_writes_tell_the_truth(make_cluster):
 
     t = threading.Thread(target=murder)
     t.start()
-    lines, stats = call(c.kubeconfig, "--timeout", "60", "--count", "1500", "--inflight", "64", "--qps", "1500",
+    lines, stats = call(c.kubeconfig, "--timeout", "180", "--count", "1500", "--inflight", "64", "--qps", "1500",
                         "--body", config_map("w-%d"), "POST", "/api/v1/namespaces/default/configmaps")
     t.join()
     there = {o["metadata"]["name"] for o in c.admin.list("configmaps", "default")}
@@ -198,7 +198,7 @@ def test_writes_tell_the_truth(make_cluster):
 
 def test_goaway_loses_nothing(make_cluster):
     c = make_cluster("goaway", args={"apiserver": ["--goaway-chance=0.02"]}, **CLUSTER)
-    lines, stats = call(c.kubeconfig, "--timeout", "60", "--count", "1500", "--inflight", "64",
+    lines, stats = call(c.kubeconfig, "--timeout", "180", "--count", "1500", "--inflight", "64",
                         "--body", config_map("g-%d"), "POST", "/api/v1/namespaces/default/configmaps")
     assert {r["outcome"] for r in lines} == {"ok"} and stats["goaways"] > 5
     print("goaway:", stats)
@@ -207,7 +207,7 @@ def test_goaway_loses_nothing(make_cluster):
 def test_throttling_is_obeyed(make_cluster):
     c = make_cluster("busy", args={"apiserver": ["--enable-priority-and-fairness=false", "--max-requests-inflight=3",
                                                  "--max-mutating-requests-inflight=1"]}, **CLUSTER)
-    lines, stats = call(c.sluice_kubeconfig, "--timeout", "60", "--count", "200", "--inflight", "32", "GET",
+    lines, stats = call(c.sluice_kubeconfig, "--timeout", "180", "--count", "200", "--inflight", "32", "GET",
                         "/api/v1/nodes")
     assert {r["outcome"] for r in lines} == {"ok"}
     print("throttled:", stats)

@@ -28,7 +28,7 @@ def pod(name, namespace):
 
 def stubborn(call, *args, fine=(404, 409), **kw):
     """Again and again while the server is away; `fine` outcomes mean that an earlier try got through."""
-    end = time.monotonic() + 90
+    end = time.monotonic() + 180
     while True:
         try:
             return call(*args, **kw)
@@ -61,9 +61,9 @@ def every(seconds, action):
         t.join()
 
 
-def check(mirror, api, resource, namespace, timeout=90):
+def check(mirror, api, resource, namespace):
     want = fresh(api, resource, namespace)
-    assert mirror.wait_until(want, timeout) == want
+    assert mirror.wait_until(want) == want
     assert mirror.fold() == want
     s = mirror.stats()
     assert s["doubled"] == 0 and s["lost"] == 0 and s["bad"] == 0, s
@@ -89,7 +89,7 @@ def test_every_event_once_while_the_connection_is_cut(module_cluster, tmp_path):
 
     with Proxy(("127.0.0.1", c.ports["apiserver"])) as proxy:
         with Mirror(through(proxy, c.kubeconfig, tmp_path), "pods", ns, journal=journal) as mirror:
-            assert mirror.synced.wait(20)
+            assert mirror.synced.wait(120)
             version = c.admin.list_full("pods", ns)["metadata"]["resourceVersion"]
             other = threading.Thread(target=watch, args=(version,))
             other.start()
@@ -99,7 +99,7 @@ def test_every_event_once_while_the_connection_is_cut(module_cluster, tmp_path):
                 c.admin.map(lambda n: c.admin.patch("pods", n, {"metadata": {"labels": {"x": n}}}, ns), names[:700])
                 c.admin.map(lambda n: c.admin.delete("pods", n, ns, grace=0), names[300:1100])
             c.admin.create(pod("last", ns))
-            other.join(60)
+            other.join(180)
             stop.set()
             s = check(mirror, c.admin, "pods", ns)
             handed = journal.read_text().splitlines()
@@ -108,7 +108,7 @@ def test_every_event_once_while_the_connection_is_cut(module_cluster, tmp_path):
             print(f"\n{len(seen)} events, {proxy.cuts} cuts, {s['watches']} watches, {s['repeated']} repetitions dropped")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_ten_thousand_pods(module_cluster, tmp_path):
     """Created, changed and deleted while connections are cut, the API server is killed and etcd compacted."""
     c, ns, api = module_cluster, "churn", module_cluster.admin
@@ -116,7 +116,7 @@ def test_ten_thousand_pods(module_cluster, tmp_path):
     names = [f"p-{i:05}" for i in range(10_000)]
     with Proxy(("127.0.0.1", c.ports["apiserver"])) as proxy:
         with Mirror(through(proxy, c.kubeconfig, tmp_path), "pods", ns, page=700) as mirror:
-            assert mirror.synced.wait(20)
+            assert mirror.synced.wait(120)
             with every(0.7, proxy.cut):
                 def create(name):
                     stubborn(api.create, pod(name, ns))
@@ -152,7 +152,7 @@ def test_ten_thousand_pods(module_cluster, tmp_path):
                   f"{s['repeated']} repetitions dropped, {s['rss_kb']} kB resident")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_memory_of_a_large_mirror(make_cluster):
     """50 000 pods and 5 000 nodes in at most 60 MB, both mirrors and the folded copies of the test together."""
     c = make_cluster("large", **CLUSTER)

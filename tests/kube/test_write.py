@@ -9,7 +9,7 @@ def test_writes(cluster, namespace):
     node = next(n["metadata"]["name"] for n in cluster.admin.list("nodes") if "taints" not in n["spec"])
     r = subprocess.run(
         [tool("write_tool"), cluster.kubeconfig, namespace, node, cluster.pki / "sluice.token"],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=400,
     )
     print(r.stdout)
     assert r.returncode == 0 and "not ok" not in r.stdout, r.stdout + r.stderr

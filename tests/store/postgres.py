@@ -3,11 +3,12 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
+
+from cluster.cluster import free_ports
 
 
 def binaries():
@@ -29,9 +30,7 @@ class Postgres:
         if os.getuid() == 0:  # the server refuses to run as root
             shutil.chown(self.dir, "postgres", "postgres")
             self.user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
+        (self.port,) = free_ports(1)
         self.process = None
         self._run("initdb", "-D", self.data, "-U", "sluice", "-A", "trust", "--no-sync")
 
@@ -50,7 +49,7 @@ class Postgres:
             raise RuntimeError(f"{program}: {done.stderr or done.stdout}")
         return done.stdout
 
-    def start(self, timeout=30):
+    def start(self, timeout=120):
         command = [
             *self.user, self.bin / "postgres", "-D", self.data, "-p", self.port, "-k", self.dir,
             "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=30",
@@ -79,7 +78,7 @@ class Postgres:
     def stop(self):
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGQUIT)
-            self.process.wait(20)
+            self.process.wait(120)
         shutil.rmtree(self.dir, ignore_errors=True)
 
     __enter__ = start

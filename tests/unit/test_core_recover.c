@@ -89,7 +89,7 @@ static int go_on(struct world *w, int most, struct meant *meant)
 {
 	int lost = 0;
 
-	for (int quiet = 0, round = 0; quiet < 5 && round < 5000; round++) {
+	for (int quiet = 0, round = 0; quiet < 5 && round < 30000; round++) {
 		struct slu_journal_health h;
 		struct slu_error err = { 0 };
 		struct slu_record *r;
@@ -441,7 +441,7 @@ static void test_bare_pods_stay(void)
 	first_life(&w, 2, 2, "");
 	gang(&w, "g", 2, "2", GROUP("g", "2"));
 	/* The first binding succeeds, the second is refused for good. */
-	for (int round = 0; round < 5000 && n < 2; round++) {
+	for (int round = 0; round < 30000 && n < 2; round++) {
 		w.now_us += 100;
 		slu_core_cycle(w.core, w.now_us, &err);
 		while (slu_inbox_take(w.out, &r, 1)) {
@@ -535,7 +535,7 @@ static void test_binding_on_its_way(void)
 	die(&w);
 	live(&w, 2, 2);
 	job(&w, "job-1", "m", "\"parallelism\":2,\"completions\":2", "");
-	for (int round = 0; round < 5000 && !late; round++) {
+	for (int round = 0; round < 30000 && !late; round++) {
 		w.now_us += 100;
 		slu_core_cycle(w.core, w.now_us, &err);
 		while (slu_inbox_take(w.out, &r, 1))

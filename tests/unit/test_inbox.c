@@ -142,7 +142,7 @@ static int one_pod(void *arg, const struct slu_store_intent_pod *p)
 
 static bool wait_durable(struct slu_intents *d, uint64_t ticket)
 {
-	for (int i = 0; i < 5000 && !slu_intents_durable(d, ticket); i++)
+	for (int i = 0; i < 60000 && !slu_intents_durable(d, ticket); i++)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	return slu_intents_durable(d, ticket);
 }
