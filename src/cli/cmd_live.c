@@ -115,6 +115,18 @@ static int job_path(const struct conf *c, const char *name, const char *verb, st
 	return b->error;
 }
 
+static int ask_job(const struct conf *c, const char *name, struct slu_json_doc **doc,
+		   struct slu_error *err)
+{
+	struct slu_buf path = SLU_BUF_INIT(2048);
+	int rc = job_path(c, name, NULL, &path);
+
+	if (!rc)
+		rc = ask(c, SLU_HTTP_GET, path.p, doc, err);
+	slu_buf_done(&path);
+	return rc;
+}
+
 /* ---- tables ---- */
 
 #define COLUMNS_MAX 12
@@ -280,15 +292,11 @@ static void line(const char *name, const char *value)
 static int run_job(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
-	struct slu_buf path = SLU_BUF_INIT(2048);
 	struct table t = { .columns = 3 };
 	const struct slu_json *j;
 	char at[32], text[64];
-	int rc = job_path(conf, argv[0], NULL, &path);
+	int rc = ask_job(conf, argv[0], &doc, err);
 
-	if (!rc)
-		rc = ask(conf, SLU_HTTP_GET, path.p, &doc, err);
-	slu_buf_done(&path);
 	if (rc < 0 || !doc)
 		return rc;
 	j = slu_json_root(doc);
@@ -324,16 +332,12 @@ static int run_job(void *conf, int argc, char **argv, struct slu_error *err)
 static int run_why(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
-	struct slu_buf path = SLU_BUF_INIT(2048);
 	const struct slu_json *j;
 	const char *state, *reason, *start;
 	char at[32];
 	int64_t place;
-	int rc = job_path(conf, argv[0], NULL, &path);
+	int rc = ask_job(conf, argv[0], &doc, err);
 
-	if (!rc)
-		rc = ask(conf, SLU_HTTP_GET, path.p, &doc, err);
-	slu_buf_done(&path);
 	if (rc < 0 || !doc)
 		return rc;
 	j = slu_json_root(doc);

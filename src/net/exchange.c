@@ -216,6 +216,21 @@ static int head_of(struct slu_exchange *x, int status, const char *content_type)
 	return rc;
 }
 
+/* The whole answer is written, or could not be. */
+static void over(struct slu_exchange *x, int rc)
+{
+	struct server_peer *p = x->peer;
+
+	if (rc < 0) {
+		slu_http_reply_abort(x);
+		return;
+	}
+	if (x->stream)
+		slu_h2_set_user(x->stream, NULL);
+	server_exchange_free(x);
+	server_peer_answered(p);
+}
+
 void slu_http_reply(struct slu_exchange *x, int status, const char *content_type, const void *body,
 		    size_t n)
 {
@@ -243,14 +258,7 @@ void slu_http_reply(struct slu_exchange *x, int status, const char *content_type
 		if (!rc)
 			rc = slu_h1_end(p->h1, NULL);
 	}
-	if (rc < 0) {
-		slu_http_reply_abort(x);
-		return;
-	}
-	if (x->stream)
-		slu_h2_set_user(x->stream, NULL);
-	server_exchange_free(x);
-	server_peer_answered(p);
+	over(x, rc);
 }
 
 void slu_http_reply_text(struct slu_exchange *x, int status, const char *fmt, ...)
@@ -329,14 +337,7 @@ void slu_http_reply_end(struct slu_exchange *x)
 		return;
 	}
 	rc = x->stream ? slu_h2_body_end(x->stream, &x->trailers) : slu_h1_end(p->h1, &x->trailers);
-	if (rc < 0) {
-		slu_http_reply_abort(x);
-		return;
-	}
-	if (x->stream)
-		slu_h2_set_user(x->stream, NULL);
-	server_exchange_free(x);
-	server_peer_answered(p);
+	over(x, rc);
 }
 
 void slu_http_reply_abort(struct slu_exchange *x)
