@@ -36,7 +36,8 @@ struct slu_place {
 	struct call *first; /* under way */
 	struct slu_throttle window;
 	struct line line[LINES];
-	uint32_t news; /* under way and no decision */
+	uint32_t news;  /* under way and no decision */
+	uint64_t begun; /* the gang whose write was sent last */
 	struct slu_timer pause;
 	bool closing;
 	bool (*held)(void *arg);
@@ -213,6 +214,15 @@ static void line_put(struct line *l, struct slu_rec_write *w)
 	l->n++;
 }
 
+static void line_put_first(struct line *l, struct slu_rec_write *w)
+{
+	w->next = l->first;
+	if (!l->first)
+		l->last = w;
+	l->first = w;
+	l->n++;
+}
+
 static struct slu_rec_write *line_take(struct line *l)
 {
 	struct slu_rec_write *w = l->first;
@@ -263,6 +273,7 @@ static struct call *call_new(struct slu_place *p, struct slu_rec_write *w, bool 
 		return NULL;
 	k->p = p;
 	k->w = w;
+	p->begun = news ? p->begun : w->run;
 	k->news = news;
 	k->sent_ns = slu_clock_ns();
 	k->next = p->first;
@@ -289,8 +300,12 @@ static void pause_over(void *arg)
 	struct slu_place *p = arg;
 	struct slu_rec_write *w;
 
+	/* The rest of its gang is bound: it does not wait behind all that was decided since. */
 	while ((w = line_take(&p->line[LINE_PAUSED])))
-		line_put(&p->line[w->done_us ? LINE_SCHEDULED : LINE_DECISIONS], w);
+		if (w->done_us)
+			line_put(&p->line[LINE_SCHEDULED], w);
+		else
+			line_put_first(&p->line[LINE_DECISIONS], w);
 	pump(p);
 }
 
@@ -618,11 +633,23 @@ static struct slu_rec_write *next_write(struct slu_place *p)
 	return NULL;
 }
 
+/* A gang of which something is on its way goes out to the end, also past the window: a server
+ * that is slow would keep it in part for a round of answers more with each window full. */
+static struct slu_rec_write *next_of_gang(struct slu_place *p)
+{
+	const struct slu_rec_write *w = p->line[LINE_DECISIONS].first;
+
+	if (!w || !w->run || w->run != p->begun || !slu_throttle_excess(&p->window))
+		return NULL;
+	return line_take(&p->line[LINE_DECISIONS]);
+}
+
 static void pump(struct slu_place *p)
 {
 	struct slu_rec_write *w;
 
-	while (!p->closing && slu_throttle_room(&p->window) && (w = next_write(p))) {
+	while (!p->closing &&
+	       (w = slu_throttle_room(&p->window) ? next_write(p) : next_of_gang(p))) {
 		if (w->done_us)
 			scheduled_event(p, w);
 		else

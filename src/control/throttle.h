@@ -4,7 +4,7 @@
  * up on requests it has worked on.  So the number grows by an eighth with each full round of
  * answers, up to a ceiling, and halves when the server shows that it is overloaded: 429, 5xx, no
  * answer, or an answer that took too long.  Answers to what was sent before the last halving are
- * no news.
+ * no news.  What belongs to something begun may go past the limit, never past the ceiling.
  *
  *	while (slu_throttle_room(&w) && (x = next()))
  *		slu_throttle_sent(&w), send(x);
@@ -31,6 +31,11 @@ struct slu_throttle slu_throttle(uint32_t max);
 static inline bool slu_throttle_room(const struct slu_throttle *w)
 {
 	return w->flying < w->limit;
+}
+/* Room for what must not wait: up to the ceiling, whatever the server showed. */
+static inline bool slu_throttle_excess(const struct slu_throttle *w)
+{
+	return w->flying < w->max;
 }
 static inline void slu_throttle_sent(struct slu_throttle *w)
 {

@@ -60,12 +60,47 @@ def submit(cluster, gangs, space, native, begun):
         cluster.admin.create_many(pods_of(g, space, native), workers=4)
 
 
+class NodeWatch(GangWatch):
+    """Sees also from when to when each pod had its node."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.stay = {}  # uid -> [node, bound, started, ended, gang]
+
+    def _event(self, kind, pod):
+        super()._event(kind, pod)
+        node, phase = pod["spec"].get("nodeName"), pod.get("status", {}).get("phase")
+        if not node or kind == "DELETED":
+            return
+        s = self.stay.setdefault(pod["metadata"]["uid"], [node, time.time(), None, None, pod["metadata"]["name"]])
+        if phase in ("Running", "Succeeded") and s[2] is None:
+            s[2] = time.time()
+        if phase == "Succeeded" and s[3] is None:
+            s[3] = time.time()
+
+    def idle(self, begun, ended):
+        """Node-seconds nobody had: until a node's first pod, from one to the next within half a second,
+        from one to the next after longer, after the last."""
+        first = quick = hole = last = 0.0
+        nodes = {}
+        for s in self.stay.values():
+            nodes.setdefault(s[0], []).append((s[1], s[3] or ended))
+        for stays in nodes.values():
+            stays.sort()
+            first += stays[0][0] - begun
+            for a, b in zip(stays, stays[1:], strict=False):
+                gap = max(0, b[0] - a[1])
+                quick, hole = (quick + gap, hole) if gap < 0.5 else (quick, hole + gap)
+            last += ended - max(e for _, e in stays)
+        return {"first": first, "handover": quick, "hole": hole, "last": last}
+
+
 def measure(cluster, kind, seed, who, count=60, timeout=400):
     space = f"{kind}-{who}-{seed}"
     cluster.namespace(space)
     gangs = gangs_of(kind, seed, count)
     perfect = sum(size * run for _, size, run, _ in gangs) / NODES
-    with GangWatch(cluster.admin, space) as watch:
+    with NodeWatch(cluster.admin, space) as watch:
         begun = time.time()
         feeder = threading.Thread(target=submit, args=(cluster, gangs, space, who == "native", begun))
         feeder.start()
@@ -89,14 +124,15 @@ def measure(cluster, kind, seed, who, count=60, timeout=400):
             "makespan_s": max(done) - begun, "ratio": (max(done) - begun) / perfect, "mean_wait_s": mean,
             "wait_by_size_s": {k: statistics.mean(v) for k, v in sorted(by_size.items())},
             "widest_wait_ratio": statistics.mean(by_size[max(by_size)]) / mean, "clogged_pod_s": clogged,
-            "longest_part_s": partial, "held_ratio": held / (perfect * NODES), "load": os.getloadavg()[0]}  # fmt: skip
+            "longest_part_s": partial, "held_ratio": held / (perfect * NODES), "idle_node_s": watch.idle(begun, max(done)), "load": os.getloadavg()[0]}  # fmt: skip
 
 
 def show(r):
     sizes = " ".join(f"{k}:{v:.0f}" for k, v in r["wait_by_size_s"].items())
+    idle = " ".join(f"{k} {v:.1f}" for k, v in r["idle_node_s"].items())
     print(f"{r['set']:<8}{r['seed']:>4}  {r['who']:<8}{r['finished']:>4}{r['perfect_s']:>9.1f}{r['makespan_s']:>9.1f}{r['ratio']:>8.3f}"
           f"{r['mean_wait_s']:>8.1f}{r['widest_wait_ratio']:>8.2f}{r['clogged_pod_s']:>9.1f}{r['longest_part_s']:>7.2f}"
-          f"{r['held_ratio']:>7.3f}{r['load']:>6.1f}  {sizes}", flush=True)  # fmt: skip
+          f"{r['held_ratio']:>7.3f}{r['load']:>6.1f}  {sizes}; idle {idle}", flush=True)  # fmt: skip
 
 
 def main():

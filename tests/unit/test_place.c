@@ -4,8 +4,11 @@
 #include "base/log.h"
 #include "control/place.h"
 
-#define PODS  64
-#define BURST 40
+#define PODS    160
+#define BURST   40
+#define GANG    24
+#define CEILING 32
+#define WINDOW  16 /* what is left of it when the server has had enough */
 
 struct pod {
 	char name[32];
@@ -20,7 +23,8 @@ struct world {
 	struct pod pod[PODS];
 	uint32_t n_pods, left;
 	struct slu_exchange *held[PODS];
-	uint32_t n_held, most_held;
+	uint32_t n_held;
+	uint32_t want; /* until so many have come none is answered; 0: all are */
 	struct slu_timer tick;
 	bool done;
 };
@@ -41,9 +45,13 @@ static void reply(struct slu_exchange *x, int status, const char *text)
 static void take_binding(struct world *w, struct pod *p, struct slu_exchange *x)
 {
 	p->binds++;
-	if (!strncmp(p->name, "burst", 5)) {
+	if (!strcmp(p->name, "late") && p->binds == 1) {
+		reply(x, 504, "{\"kind\":\"Status\",\"reason\":\"Timeout\"}");
+		return;
+	}
+	if (!strcmp(p->name, "late") || !strncmp(p->name, "gang", 4) ||
+	    !strncmp(p->name, "behind", 6) || !strncmp(p->name, "burst", 5)) {
 		w->held[w->n_held++] = x;
-		w->most_held = SLU_MAX(w->most_held, w->n_held);
 		return;
 	}
 	if (!strcmp(p->name, "fine") || (!strcmp(p->name, "lost") && p->binds == 2))
@@ -105,7 +113,7 @@ static void tick(void *arg)
 	struct slu_record *r[16];
 	uint32_t n;
 
-	while (w->n_held)
+	while (w->n_held && !w->want)
 		reply(w->held[--w->n_held], 201, "{}");
 	while ((n = slu_inbox_take(w->core, r, SLU_LEN(r))))
 		for (uint32_t i = 0; i < n; i++) {
@@ -115,15 +123,15 @@ static void tick(void *arg)
 			w->left--;
 			r[i]->free(r[i]);
 		}
-	w->done = !w->left;
+	w->done = w->want ? w->n_held >= w->want : !w->left;
 	slu_timer_start(&w->tick, w->f.loop, 5 * SLU_NS_PER_MS, tick, w);
 }
 
-static void ask(struct world *w, const char *name)
+static void ask(struct world *w, const char *name, uint64_t run)
 {
 	struct slu_rec_write like = { .verb = SLU_WRITE_BIND,
 				      .kind = SLU_KIND_POD,
-				      .run = 1,
+				      .run = run,
 				      .serial = w->n_pods,
 				      .ns = "ns",
 				      .name = name,
@@ -154,6 +162,28 @@ static void check(struct world *w, const char *name, enum slu_kube_outcome want,
 	   p->binds, p->looks);
 }
 
+/* So many of that name, each a job of its own if `run` is 0; until `come` of them lie there. */
+static void hold(struct world *w, const char *name, uint32_t n, uint64_t run, uint32_t come)
+{
+	char each[32];
+
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(each, sizeof each, "%s-%u", name, i);
+		ask(w, each, run ? run : 1000 + w->n_pods);
+	}
+	w->want = come;
+	w->done = false;
+	slu_loop_run_until(w->f.loop, &w->done, 20 * SLU_NS_PER_S);
+}
+
+/* Answer all of them, and what follows. */
+static void let_go(struct world *w)
+{
+	w->want = 0;
+	w->done = false;
+	slu_loop_run_until(w->f.loop, &w->done, 20 * SLU_NS_PER_S);
+}
+
 int main(void)
 {
 	static const char *const names[] = { "fine",      "wrong",   "made", "lost",
@@ -163,7 +193,7 @@ int main(void)
 	struct slu_kube_config *cfg;
 	struct slu_kube_client *client;
 	struct world w = { 0 };
-	bool quiet = true;
+	bool quiet = true, never = false;
 	char name[32];
 	int events = 0;
 
@@ -173,10 +203,10 @@ int main(void)
 	cfg = fake_config(&w.f, "http", "", "");
 	slu_kube_client_new(w.f.loop, cfg, &co, &client, NULL);
 	w.core = slu_inbox_new(1000, NULL, NULL);
-	w.place = slu_place_new(client, "here", 4);
+	w.place = slu_place_new(client, "here", CEILING);
 	slu_place_answers(w.place, w.core);
 	for (size_t i = 0; i < SLU_LEN(names); i++)
-		ask(&w, names[i]);
+		ask(&w, names[i], i + 1);
 	tick(&w);
 	slu_loop_run_until(w.f.loop, &w.done, 20 * SLU_NS_PER_S);
 
@@ -189,25 +219,38 @@ int main(void)
 	check(&w, "gone", SLU_KUBE_NOT_FOUND, 1, 1, "504 and gone");
 	check(&w, "never", SLU_KUBE_RETRYABLE, 4, 4, "504 for ever is given up");
 	slu_place_stats(w.place, &s);
-	ok(s.window < 4 || s.halvings > 0, "the server was spared: %u halvings",
-	   (unsigned)s.halvings);
+	ok(s.window == WINDOW && s.halvings > 0, "the server is spared: window %u, %u halvings",
+	   s.window, (unsigned)s.halvings);
 
-	for (int i = 0; i < BURST; i++) {
-		snprintf(name, sizeof name, "burst-%d", i);
-		ask(&w, name);
-	}
-	w.done = false;
-	slu_loop_run_until(w.f.loop, &w.done, 20 * SLU_NS_PER_S);
+	hold(&w, "burst", BURST, 0, WINDOW);
+	slu_place_stats(w.place, &s);
+	ok(w.n_held == WINDOW && s.waiting == BURST - WINDOW,
+	   "never more than allowed at once: %u, %u wait", w.n_held, s.waiting);
+	let_go(&w);
 	for (int i = 0; i < BURST; i++) {
 		snprintf(name, sizeof name, "burst-%d", i);
 		quiet &= find(&w, name)->binds == 1 && find(&w, name)->answered == 1;
 	}
 	ok(quiet, "a burst is bound, each once");
-	ok(w.most_held >= 1 && w.most_held <= 4, "never more than allowed at once: %u",
-	   w.most_held);
-	for (int i = 0; i < 400 && !s.events_lost; i++) {
-		bool never = false;
 
+	hold(&w, "gang", GANG, 99, GANG);
+	slu_place_stats(w.place, &s);
+	ok(w.n_held == GANG && s.window < GANG, "a gang goes out as a whole: %u, window %u",
+	   w.n_held, s.window);
+	let_go(&w);
+
+	ask(&w, "late", 300);
+	hold(&w, "behind", BURST, 0, WINDOW);
+	slu_loop_run_until(w.f.loop, &never, SLU_NS_PER_S + SLU_NS_PER_S / 2);
+	while (find(&w, "late")->binds < 2 && w.n_held) {
+		reply(w.held[--w.n_held], 201, "{}");
+		slu_loop_run_until(w.f.loop, &never, 10 * SLU_NS_PER_MS);
+	}
+	slu_place_stats(w.place, &s);
+	ok(find(&w, "late")->binds == 2 && s.waiting >= BURST - CEILING,
+	   "what is sent again goes before the %u that wait", s.waiting);
+	let_go(&w);
+	for (int i = 0; i < 400 && !s.events_lost; i++) {
 		slu_loop_run_until(w.f.loop, &never, 10 * SLU_NS_PER_MS);
 		slu_place_stats(w.place, &s);
 		if (!s.events_waiting && !s.under_way && !s.waiting)
@@ -215,7 +258,8 @@ int main(void)
 	}
 	for (uint32_t i = 0; i < w.n_pods; i++)
 		events += w.pod[i].events;
-	ok(events == 1 + 3 + BURST && find(&w, "fine")->events == 2 && !s.events_lost,
+	ok(events == 1 + 3 + BURST + GANG + 1 + BURST && find(&w, "fine")->events == 2 &&
+		   !s.events_lost,
 	   "an event for each that was bound, again where the server could not: %d, lost %u",
 	   events, (unsigned)s.events_lost);
 

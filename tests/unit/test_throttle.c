@@ -51,6 +51,14 @@ int main(void)
 
 	w = slu_throttle(64);
 	fill(&w);
+	round_of(&w, 1000 * MS, 10 * MS, true);
+	ok(fill(&w) == 32 && slu_throttle_excess(&w), "what was begun may go past the limit");
+	for (int i = 0; i < 32; i++)
+		slu_throttle_sent(&w);
+	ok(!slu_throttle_excess(&w), "and not past the ceiling");
+
+	w = slu_throttle(64);
+	fill(&w);
 	round_of(&w, 9000 * MS, 6000 * MS, false);
 	ok(w.limit == 32, "an answer after six seconds is a refusal too: %u", w.limit);
 
