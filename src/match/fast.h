@@ -1,6 +1,6 @@
 /* fast.h — what the fast paths share.  Not for others; see fast.c. */
 #pragma once
-#include "match/core.h"
+#include "match/ranks.h"
 
 #define FRONTS_MAX    4
 #define MEMOS_MAX     16
@@ -23,14 +23,6 @@ struct front {
 	/* Fronts of top-level slots: vertices whose children have all these types. */
 	uint16_t kids[SLOT_KIDS_MAX];
 	uint32_t nkids;
-};
-
-/* Slots that one vertex offers. */
-struct offer {
-	int64_t *score;
-	uint32_t n, cap;
-	uint32_t next;     /* of those, the first not taken by the search under way */
-	struct cand *head; /* as candidates, if `marked` says this generation */
 };
 
 struct memo {
@@ -56,6 +48,7 @@ struct memo {
 	int64_t base;
 	uint32_t nlevel, filled; /* entries; those above 0 */
 	bool spread;             /* no `level`: scores too far apart, or no memory */
+	struct ranks ranks;      /* for ties; made when first needed, no `row` if not */
 };
 
 struct fast {

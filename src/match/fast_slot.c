@@ -2,8 +2,9 @@
  * slot's types offers slots, each with its score; the best of all offers are chosen.
  *
  * Offers are remembered per vertex until something below it changes, and a tournament over the
- * vertices finds the best first slot.  When the last slot chosen ties with one left out, all offers
- * go through the reference's sort: piece by piece if all of them are equal to it, else one by one.
+ * vertices finds the best first slot.  When the last slot chosen ties with one left out, the
+ * reference's sort of all offers decides: followed piece by piece if all of them are equal to it,
+ * by counts of the slots of every score if that is cheaper than the sort, else one by one.
  */
 #include "match/fast.h"
 
@@ -21,6 +22,7 @@ void memo_slots_done(struct memo *x, uint32_t n)
 	slu_free(x->tree);
 	slu_free(x->sums);
 	slu_free(x->level);
+	ranks_done(&x->ranks);
 	x->offer = NULL;
 	x->tree = x->sums = x->level = NULL;
 }
@@ -95,6 +97,7 @@ static void level_reach(struct memo *x, int64_t score)
 
 	if (x->nlevel && low == x->base && high == x->base + x->nlevel - 1)
 		return;
+	ranks_done(&x->ranks); /* other values */
 	n = (uint32_t)SLU_MIN(high - low + 1, (int64_t)LEVELS_MAX + 1);
 	more = n <= LEVELS_MAX ? slu_calloc(n, sizeof *more) : NULL;
 	if (!more) {
@@ -144,25 +147,26 @@ static bool all_equal(const struct slu_match *m, const struct memo *x)
 
 /* --- offers --- */
 
-/* What vertex p offers now. */
-static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
+static bool same_offer(const struct offer *o, const struct kind *k)
+{
+	uint32_t n = 0;
+
+	if (o->n != (k ? k->n : 0))
+		return false;
+	for (const struct cand *c = k ? k->head : NULL; c; c = c->next)
+		if (c->score != o->score[n++])
+			return false;
+	return true;
+}
+
+/* Put down what vertex p offers from now on. */
+static int change_offer(struct attempt *a, struct front *f, struct memo *x, uint32_t p,
+			const struct kind *k)
 {
 	struct slu_match *m = a->m;
-	struct pool up = { 0 };
 	struct offer *o = &x->offer[p];
-	struct kind *k = NULL;
-	uint32_t v = f->v[p], n = 0;
-	uint64_t bit = 1ull << p % 64;
-	int64_t count;
+	uint32_t n = 0;
 
-	/* Above it the sum of what is free is asked too, and that changes with others: where it
-	 * says no, take the plain walk rather than remember it. */
-	if (!walk_above(a, v))
-		return -EAGAIN;
-	if (walk_visit(a, v, f->centre[p], &count, &up))
-		k = pool_kind(a, &up, SLU_TYPE_SLOT, m->sub[0], false);
-	if (a->no_memory)
-		return -ENOMEM;
 	if (k && k->n > o->cap) {
 		int64_t *s = slu_reallocarray(o->score, k->n, sizeof *s);
 
@@ -172,6 +176,8 @@ static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 		o->cap = k->n;
 	}
 	levels_count(x, o, -1);
+	if (x->ranks.row)
+		ranks_change(&x->ranks, p, o, -1);
 	for (struct cand *c = k ? k->head : NULL; c; c = c->next) {
 		if (c->score <= 0)
 			f->bad = true;
@@ -188,6 +194,36 @@ static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 	sums_add(f, x, p, n - o->n);
 	o->n = n;
 	levels_count(x, o, 1);
+	if (x->ranks.row)
+		ranks_change(&x->ranks, p, o, 1);
+	return 0;
+}
+
+/* What vertex p offers now. */
+static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
+{
+	struct slu_match *m = a->m;
+	struct pool up = { 0 };
+	struct offer *o = &x->offer[p];
+	struct kind *k = NULL;
+	uint32_t v = f->v[p];
+	uint64_t bit = 1ull << p % 64;
+	int64_t count;
+
+	/* Above it the sum of what is free is asked too, and that changes with others: where it
+	 * says no, take the plain walk rather than remember it. */
+	if (!walk_above(a, v))
+		return -EAGAIN;
+	if (walk_visit(a, v, f->centre[p], &count, &up))
+		k = pool_kind(a, &up, SLU_TYPE_SLOT, m->sub[0], false);
+	if (a->no_memory)
+		return -ENOMEM;
+	if (!same_offer(o, k)) {
+		int rc = change_offer(a, f, x, p, k);
+
+		if (rc < 0)
+			return rc;
+	}
 	o->next = 0;
 	o->head = k ? k->head : NULL;
 	x->marked[p] = m->gen;
@@ -358,6 +394,46 @@ static int by_place(struct attempt *a, struct front *f, struct memo *x, uint32_t
 	return rc;
 }
 
+/* Which levels the sort takes for equal: each its own, or with locality those in a row. */
+static void say_equal(const struct slu_match *m, const struct memo *x, uint32_t *equal)
+{
+	for (uint32_t v = x->nlevel; v-- > 0;) {
+		/* With locality the greatest score has value 0. */
+		bool on = m->policy.scorer == SCORE_LOCALITY && v + 1 < x->nlevel &&
+			  x->level[x->nlevel - 1 - v] && x->level[x->nlevel - 2 - v];
+
+		equal[v] = on ? equal[v + 1] : v;
+	}
+}
+
+/* By counts of all slots, which are kept from one search to the next. */
+static int by_ranks(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
+		    struct chosen *out)
+{
+	struct slu_match *m = a->m;
+	struct ranks *r = &x->ranks;
+	uint32_t *number;
+	int rc;
+
+	if (x->spread || x->unordered || x->slots > UINT32_MAX / 2)
+		return -EAGAIN;
+	r->slots = (uint32_t)x->slots;
+	if (!r->row) {
+		*r = (struct ranks){ x->offer,         x->sums,   f->n, r->slots, x->base,
+				     greater_first(m), x->nlevel, NULL, NULL };
+		if (ranks_make(r) < 0)
+			return -EAGAIN;
+	}
+	say_equal(m, x, r->equal);
+	number = slu_arena_alloc(&m->tmp, want * sizeof *number);
+	if (!number)
+		return -ENOMEM;
+	rc = sort_ranks(&m->tmp, r, want, number);
+	for (uint32_t i = 0; i < want && !rc; i++)
+		out[i] = sums_find(f, x, number[i]);
+	return rc;
+}
+
 int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, struct memo *x)
 {
 	struct slu_match *m = a->m;
@@ -383,6 +459,8 @@ int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, 
 		rc = by_place(a, f, x, want, list);
 	else if (m->policy.scorer != SCORE_LOCALITY && !x->unordered)
 		rc = by_tournament(a, f, x, want, list);
+	if (rc == -EAGAIN)
+		rc = by_ranks(a, f, x, want, list);
 	if (rc == -EAGAIN)
 		rc = by_sorting(a, f, x, want, list);
 	for (uint32_t i = 0; i < want && !rc; i++)

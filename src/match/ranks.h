@@ -1,0 +1,71 @@
+/* ranks.h — a long sequence in blocks, and its sort without writing it down.  Not for others.
+ *
+ * Every block is a vertex with the slots it offers, best first.  For every value a table knows how
+ * many slots up to some block are at least as good, so that "the slot with number i" and "how many
+ * of the first i are better than this" cost a few steps however long the sequence is.
+ *
+ * Values are small numbers, the best is 0. */
+#pragma once
+#include "match/core.h"
+
+/* Slots that one vertex offers. */
+struct offer {
+	int64_t *score;
+	uint32_t n, cap;
+	uint32_t next;     /* of those, the first not taken by the search under way */
+	struct cand *head; /* as candidates, if `marked` says this generation */
+};
+
+struct ranks {
+	const struct offer *block;
+	const uint32_t *sums; /* Fenwick tree over blocks: slots; entry 0 is not used */
+	uint32_t n;           /* blocks */
+	uint32_t slots;       /* in all */
+	int64_t base;         /* the lowest score */
+	bool greater;         /* the greatest score is the best, value 0 */
+	uint32_t width;       /* values */
+	uint32_t *row;   /* Fenwick tree over blocks, `width` a row: slots with at most value v */
+	uint32_t *equal; /* by value: the last value that counts as equal to it */
+};
+
+/* --- ranks.c --- */
+
+/* Make the table for blocks that are all in place.  0, -ENOMEM, -E2BIG. */
+int ranks_make(struct ranks *r);
+void ranks_done(struct ranks *r);
+/* Block p is about to have the slots `o` no more (-1), or has them now (1). */
+void ranks_change(struct ranks *r, uint32_t p, const struct offer *o, int by);
+
+/* Before slot number i of all: the j-th of block p.  At the end p is the number of blocks. */
+struct place {
+	uint32_t i, p, j;
+};
+
+/* How many of the slots before a place are better than a value, and how many are not worse. */
+struct share {
+	uint32_t better, fine;
+};
+
+/* What to count: values below `from` are better, those up to `to` not worse. */
+struct bound {
+	uint32_t from, to;
+};
+
+void ranks_seek(const struct ranks *r, uint32_t i, struct place *at);
+/* Before the slot that has exactly k fine ones before it and is fine; the end if there are no more.
+ */
+void ranks_select(const struct ranks *r, uint32_t to, uint32_t k, struct place *at);
+void ranks_share(const struct ranks *r, const struct place *at, const struct bound *b, uint32_t n,
+		 struct share *out);
+/* The value of the slot behind or before the place, which moves over it. */
+uint32_t ranks_next(const struct ranks *r, struct place *at);
+uint32_t ranks_back(const struct ranks *r, struct place *at);
+/* The same for the next that is at most `to`; there must be one. */
+uint32_t ranks_next_fine(const struct ranks *r, struct place *at, uint32_t to);
+uint32_t ranks_back_fine(const struct ranks *r, struct place *at, uint32_t to);
+
+/* --- sort_ranks.c --- */
+
+/* The numbers of the `need` slots that the sort of sort.c puts first.  0, -ENOMEM; -EAGAIN: this
+ * would cost more than the sort itself. */
+int sort_ranks(struct slu_arena *mem, const struct ranks *r, uint32_t need, uint32_t *out);
