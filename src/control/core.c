@@ -373,7 +373,7 @@ static void send_intents(struct slu_core *c)
 
 int core_schedule(struct slu_core *c, struct slu_error *err)
 {
-	int rc = slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
+	int rc = core_gathers(c) ? 0 : slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
 
 	core_decisions(c);
 	return rc;
@@ -446,6 +446,8 @@ int64_t slu_core_wake_us(const struct slu_core *c)
 		return INT64_MAX;
 	if (s != SLU_TIME_EVER && s < INT64_MAX / 1000000)
 		at = SLU_MIN(at, SLU_MAX(s * 1000000, c->now_us + 1000));
+	if (c->n_ending)
+		at = SLU_MIN(at, c->gather_us);
 	at = SLU_MIN(at, c->next_audit_us);
 	at = SLU_MIN(at, core_census_wake_us(c));
 	at = SLU_MIN(at, core_members_wake_us(c));

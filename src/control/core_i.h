@@ -145,6 +145,7 @@ struct run {
 	int64_t decided_us, start_s, end_s;
 	char *nodes;              /* of all its slots, for people; NULL: not asked for yet */
 	bool overdue;             /* was ended for running too long */
+	uint32_t ending;          /* a member has ended: `gathering` at that time; 0: none has */
 	struct slu_nodeset *near; /* a follower that must be close to its gang; NULL */
 	/* what people are told */
 	int64_t planned_s;  /* SLU_TIME_NONE */
@@ -299,6 +300,9 @@ struct slu_core {
 	SLU_VEC(struct pod *) unowned; /* wait for their controllers: core_members.c */
 	SLU_VEC(struct run *) open;    /* wait for the ticket of an intent */
 	struct slu_decisions dec;
+	/* Gangs whose members are ending, and until when nothing is decided for their sake. */
+	uint32_t gathering, n_ending;
+	int64_t gather_us;
 	SLU_VEC(struct slu_rec_ask *) viewer; /* wait for a fresh snapshot */
 	SLU_VEC(struct group *) fill;         /* elastic groups with members without a place */
 	int64_t filled_us;
@@ -463,6 +467,8 @@ void core_run_register(struct slu_core *c, struct run *r, int64_t start_s); /* i
 void core_run_end(struct slu_core *c, struct run *r, enum slu_result how);
 void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep);
 void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i);
+/* A gang is just ending: no decision before all of it has ended, or the moment has passed. */
+bool core_gathers(struct slu_core *c);
 /* Give a vacant place to a member, which may leave its own queued run for it. */
 bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p);
 struct slot *core_slot_of(struct pod *p);

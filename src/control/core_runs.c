@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#define GATHER_US 200000 /* members of a gang that end together end so close together */
+
 struct run *core_run_new(struct slu_core *c, struct group *g, bool gang)
 {
 	struct run *r = slu_calloc(1, sizeof *r);
@@ -42,6 +44,8 @@ void core_run_free(struct slu_core *c, struct run *r)
 {
 	struct group *g = r->g;
 
+	if (r->ending && r->ending == c->gathering && c->n_ending)
+		c->n_ending--;
 	for (uint32_t i = 0; i < r->want.n; i++)
 		if (r->want.p[i]->run == r)
 			r->want.p[i]->run = NULL;
@@ -229,6 +233,39 @@ struct slot *core_slot_of(struct pod *p)
 	return NULL;
 }
 
+static bool somebody_waits(const struct slu_core *c)
+{
+	struct slu_queue_view v;
+
+	for (uint32_t i = 0; i < slu_queue_count(c->q); i++)
+		if (slu_queue_view(c->q, i, &v) == 0 && v.waiting)
+			return true;
+	return false;
+}
+
+/* The members of a gang end some milliseconds apart.  What the first of them frees would go to
+ * somebody small, and a wide gang that waits for all of them would find too little: so nothing is
+ * decided until the others have ended too, for a moment, once for each gang. */
+static void note_ending(struct slu_core *c, struct run *r)
+{
+	if (r->ending || r->state != RUN_RUNNING || !somebody_waits(c))
+		return;
+	if (!c->n_ending++) {
+		c->gathering++;
+		c->gather_us = c->now_us + GATHER_US;
+	}
+	r->ending = c->gathering;
+}
+
+bool core_gathers(struct slu_core *c)
+{
+	if (c->n_ending && c->now_us >= c->gather_us) {
+		c->n_ending = 0;
+		c->gathering++;
+	}
+	return c->n_ending;
+}
+
 void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i)
 {
 	struct slot s = r->slot.p[i];
@@ -249,6 +286,8 @@ void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i)
 		return;
 	}
 	core_apply(c, &ev);
+	if (s.pod && slu_kpod_ended(s.pod->k))
+		note_ending(c, r);
 	memmove(&r->slot.p[i], &r->slot.p[i + 1], (--r->slot.n - i) * sizeof s);
 	core_run_settled(c, r);
 }

@@ -3,7 +3,8 @@
 enum { AS_SUBMITTED, MOST_WORK, WIDEST, LONGEST, RULES };
 
 struct outcome {
-	int64_t end_s, waited_s;
+	int64_t end_s;
+	double waited; /* share times limit times wait: how late the work gets done */
 };
 
 static int later(const void *x, const void *y)
@@ -73,7 +74,7 @@ static void begin(struct player *p, uint32_t i)
 	run[k] = add;
 	p->free -= it->share;
 	p->out.end_s = SLU_MAX(p->out.end_s, add.end_s);
-	p->out.waited_s += p->now_s - p->b->now_s;
+	p->out.waited += (double)(p->now_s - p->b->now_s) * (double)it->share * (double)it->limit_s;
 }
 
 /* When the reserved one will find room, and what is left beside it then. */
@@ -155,7 +156,7 @@ static struct outcome play(struct batch *b, const uint8_t *order, uint32_t n)
 void batch_choose(struct batch *b)
 {
 	uint8_t order[BATCH_MAX];
-	struct outcome best = { INT64_MAX, INT64_MAX };
+	struct outcome best = { INT64_MAX, 0 };
 
 	if (b->n_busy)
 		qsort(b->busy, b->n_busy, sizeof *b->busy, later);
@@ -163,7 +164,7 @@ void batch_choose(struct batch *b)
 		uint32_t n = sort_by(b, rule, order);
 		struct outcome o = play(b, order, n);
 
-		if (o.end_s > best.end_s || (o.end_s == best.end_s && o.waited_s >= best.waited_s))
+		if (o.end_s > best.end_s || (o.end_s == best.end_s && o.waited >= best.waited))
 			continue;
 		best = o;
 		memcpy(b->order, order, n);

@@ -4,9 +4,9 @@
  * left to the end leaves most of it idle.  Which order is best depends on the set, and no simple
  * rule wins always.  So each of a few rules (as submitted; most work, widest, longest first) is
  * played to the end against the limits of the jobs, with the first that does not fit reserved and
- * the others filling in, and the order that ends first is taken; of equals the one with less
- * waiting.  This is a model with one number per job, its share of the machine; it orders, the
- * matcher decides.
+ * the others filling in, and the order that ends first is taken; of equals the one that does its
+ * work earlier, which leaves more to fill in where a limit was wrong.  This is a model with one
+ * number per job, its share of the machine; it orders, the matcher decides.
  *
  * Pure, without memory of its own, the same answer for the same question. */
 #pragma once

@@ -76,6 +76,50 @@ static void test_release_and_next(void)
 	close_world(&w);
 }
 
+/* Two nodes: a runs on both, wide waits for both, small would fit in front of it on either. */
+static void open_ending(struct world *w)
+{
+	char name[16];
+
+	open_world(w, 2, 2, "");
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof name, "a-%d", i);
+		add_pod(w, name, "sluice", "2",
+			GROUP("a", "2") ",\"annotations\":{\"sluice.sh/duration\":\"600\"}");
+	}
+	turn(w);
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof name, "wide-%d", i);
+		add_pod(w, name, "sluice", "2", GROUP("wide", "2"));
+	}
+	turn(w);
+	add_pod(w, "small", "sluice", "2", "\"annotations\":{\"sluice.sh/duration\":\"60\"}");
+	turn(w);
+	ok(bound(w, "a-") == 2 && bound(w, "wide") + bound(w, "small") == 0, "one runs, two wait");
+	end_pod(w, &w->pod[0], "Succeeded");
+	turn(w);
+}
+
+static void test_members_end_together(void)
+{
+	struct world w;
+
+	open_ending(&w);
+	ok(bound(&w, "small") == 0 && slu_core_wake_us(w.core) <= w.now_us + 200000,
+	   "one of two members ended: for a moment its node goes to nobody");
+	w.now_us += 40000;
+	end_pod(&w, &w.pod[1], "Succeeded");
+	turn(&w);
+	ok(bound(&w, "wide") == 2 && bound(&w, "small") == 0,
+	   "the other one follows: who waits for both gets both");
+	close_world(&w);
+	open_ending(&w);
+	w.now_us += 200000;
+	turn(&w);
+	ok(bound(&w, "small") == 1, "the other one runs on: the moment passes");
+	close_world(&w);
+}
+
 static void free_ask(struct slu_record *r)
 {
 	slu_free(r);
@@ -206,7 +250,7 @@ static void test_job_waves(void)
 	turn(&w);
 	ok(*w.pod[4].node, "and the one after");
 	end_pod(&w, &w.pod[3], "Succeeded");
-	turn(&w);
+	later(&w, 1);
 	ok(*w.pod[2].node, "nothing is left to come: the place goes to who waits");
 	ok(differences(&w) == 0, "and the books agree with the pods");
 	close_world(&w);
@@ -230,7 +274,7 @@ static void test_size_below_pods(void)
 			end_pod(&w, &w.pod[i], "Succeeded");
 			break;
 		}
-	turn(&w);
+	later(&w, 1);
 	ok(bound(&w, "g-") == 3, "the rest follow as room allows");
 	close_world(&w);
 }
@@ -541,6 +585,7 @@ int main(void)
 	test_gang_waits_for_all();
 	test_all_or_nothing();
 	test_release_and_next();
+	test_members_end_together();
 	test_cancel_and_release();
 	test_store_away();
 	test_job_waves();

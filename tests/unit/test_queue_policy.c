@@ -123,6 +123,13 @@ static const struct tcase cases[] = {
 	  { .policy = SLU_POLICY_EASY, .backfill = SLU_BACKFILL_PACKED },
 	  { { 0, 2, 10, 10 }, { 1, 4, 10, 10 }, { 2, 2, 8, 8 }, { 3, 1, 20, 20 } },
 	  { 0, 10, 2, 20 } },
+	/* Both orders end at 40; with the wide one first the idle node is the last, where whoever
+	 * comes by then can still have it. */
+	{ "packed: of equal ends the one with the work done earlier",
+	  2,
+	  { .policy = SLU_POLICY_EASY, .backfill = SLU_BACKFILL_PACKED },
+	  { { 0, 2, 10, 10 }, { 1, 2, 10, 10 }, { 2, 1, 10, 10 }, { 3, 2, 10, 10 } },
+	  { 0, 10, 30, 20 } },
 	/* a ends at 4 instead of 10: the plan moves forward at once. */
 	{ "an early end moves the plan",
 	  4,
