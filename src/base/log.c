@@ -44,8 +44,10 @@ static void quoted(struct slu_buf *b, const char *s)
 		if (c == '"' || c == '\\') {
 			slu_buf_putc(b, '\\');
 			slu_buf_putc(b, *s);
-		} else if (c < 0x20) {
+		} else if (c < 0x20 || c == 0x7f) {
 			slu_buf_printf(b, "\\u%04x", c);
+		} else if (c == 0xc2 && (unsigned char)s[1] < 0xa0 && s[1]) { /* U+0080 to U+009F */
+			slu_buf_printf(b, "\\u%04x", (unsigned char)*++s);
 		} else {
 			slu_buf_putc(b, *s);
 		}

@@ -150,8 +150,20 @@ static void cell(struct table *t, const char *text)
 		t->cap = cap;
 	}
 	t->cell[n] = slu_strdup(text && *text ? text : "-");
-	if (t->cell[n])
+	if (t->cell[n]) {
+		slu_term_tame(t->cell[n]);
 		t->rows++;
+	}
+}
+
+/* How many bytes the first `columns` characters have. */
+static int bytes_of(const char *s, int columns)
+{
+	int n = 0;
+
+	while (s[n] && (columns > 0 || ((unsigned char)s[n] & 0xc0) == 0x80))
+		columns -= ((unsigned char)s[n++] & 0xc0) != 0x80;
+	return n;
 }
 
 /* The last column is cut at the edge of a terminal; everywhere else, names can be copied. */
@@ -160,7 +172,7 @@ static void print(struct table *t)
 	int width[COLUMNS_MAX] = { 0 }, room = isatty(1) ? slu_term_width() : 0;
 
 	for (uint32_t i = 0; i < t->rows; i++) {
-		int n = (int)strlen(t->cell[i]);
+		int n = slu_term_columns(t->cell[i]);
 
 		width[i % t->columns] = SLU_MAX(width[i % t->columns], n);
 	}
@@ -170,9 +182,9 @@ static void print(struct table *t)
 		const char *s = t->cell[i];
 
 		if (i % t->columns < t->columns - 1)
-			printf("%-*s  ", width[i % t->columns], s);
-		else if (room >= 10 && strlen(s) > (size_t)room)
-			printf("%.*s...\n", room - 3, s);
+			printf("%s%*s", s, width[i % t->columns] - slu_term_columns(s) + 2, "");
+		else if (room >= 10 && slu_term_columns(s) > room)
+			printf("%.*s...\n", bytes_of(s, room - 3), s);
 		else
 			printf("%s\n", s);
 		slu_free(t->cell[i]);
@@ -285,8 +297,11 @@ static int run_jobs(void *conf, int argc, char **argv, struct slu_error *err)
 
 static void line(const char *name, const char *value)
 {
-	if (value && *value)
-		printf("%-12s %s\n", name, value);
+	char *text = value && *value ? slu_strdup(value) : NULL;
+
+	if (text)
+		printf("%-12s %s\n", name, slu_term_tame(text));
+	slu_free(text);
 }
 
 static int run_job(void *conf, int argc, char **argv, struct slu_error *err)

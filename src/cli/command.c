@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include "base/buf.h"
+#include "cli/term.h"
 
 #include <stdio.h>
 
@@ -218,7 +219,8 @@ static int run(const struct slu_command *c, int argc, char **argv)
 	if (!rc)
 		rc = c->run(conf, n, argv, &err);
 	if (rc < 0)
-		fprintf(stderr, "sluice %s: %s\n", c->name, *err.text ? err.text : strerror(-rc));
+		fprintf(stderr, "sluice %s: %s\n", c->name,
+			*err.text ? slu_term_tame(err.text) : strerror(-rc));
 	return usage ? 2 : rc < 0 ? 1 : rc;
 }
 

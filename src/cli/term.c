@@ -90,3 +90,40 @@ void slu_progress_end(struct slu_progress *p)
 	if (p->on)
 		fprintf(stderr, "\r\033[K");
 }
+
+/* Bytes of a character at `s` that must not reach a terminal; 0: it may. */
+static size_t unruly(const unsigned char *s)
+{
+	if (*s < 0x20 || *s == 0x7f)
+		return 1;
+	if (s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0) /* U+0080 to U+009F */
+		return 2;
+	if (s[0] != 0xe2)
+		return 0;
+	if (s[1] == 0x80 && (s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xaa && s[2] <= 0xae)))
+		return 3; /* U+200E, U+200F, U+202A to U+202E */
+	return s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9 ? 3 : 0; /* U+2066 to U+2069 */
+}
+
+char *slu_term_tame(char *text)
+{
+	unsigned char *to = (unsigned char *)text, *from = to;
+
+	while (*from) {
+		size_t n = unruly(from);
+
+		*to++ = n ? '?' : *from;
+		from += n ? n : 1;
+	}
+	*to = 0;
+	return text;
+}
+
+int slu_term_columns(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}

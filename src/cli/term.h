@@ -20,6 +20,14 @@ void slu_progress_start(struct slu_progress *p, const char *label, bool wanted);
 void slu_progress_show(struct slu_progress *p, uint64_t done, uint64_t total, const char *unit);
 void slu_progress_end(struct slu_progress *p);
 
+/* Takes out, in place, what a terminal would obey instead of show: control characters, and those
+ * that turn the direction of writing.  Names and annotations come from strangers.  Returns its
+ * argument.
+ */
+char *slu_term_tame(char *text);
+/* Characters, as far as each fills one place. */
+int slu_term_columns(const char *text);
+
 double slu_now_s(void); /* monotonic */
 /* "1d 02:03:04", "02:03:04"; returns buf. */
 char *slu_term_time(int64_t s, char buf[32]);

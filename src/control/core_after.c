@@ -8,7 +8,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define PAST_MAX 65536u
+#define PAST_MAX     65536u
+#define CIRCLE_STEPS 1000
+#define CIRCLE       "which waits for this one"
 
 enum fate { FATE_UNKNOWN, FATE_ALIVE, FATE_OK, FATE_FAILED };
 
@@ -162,6 +164,21 @@ static void say(struct group *g, const char *fmt, ...)
 	g->after_text = slu_strdup(text);
 }
 
+/* Whether what `from` waits for waits for `g`; `steps` bounds the look. */
+static bool leads_back(struct slu_core *c, const struct group *from, const struct group *g,
+		       int depth, int *steps)
+{
+	for (uint32_t i = 0; i < from->wish.n_after && depth > 0 && --*steps > 0; i++) {
+		const struct group *next = alive(c, from->ns, from->wish.after[i].name);
+
+		if (next == g)
+			return true;
+		if (next && !has_started(next) && leads_back(c, next, g, depth - 1, steps))
+			return true;
+	}
+	return false;
+}
+
 static bool blocks(struct slu_core *c, struct group *g, const char *name, enum slu_after kind)
 {
 	static const char *const to[] = { [SLU_AFTER_END] = "end",
@@ -182,6 +199,13 @@ static bool blocks(struct slu_core *c, struct group *g, const char *name, enum s
 	case FATE_ALIVE:
 		if (kind == SLU_AFTER_START && live && has_started(live))
 			return false;
+		if (live && !has_started(live) &&
+		    leads_back(c, live, g, 32, &(int){ CIRCLE_STEPS })) {
+			if (!g->after_text || !strstr(g->after_text, CIRCLE))
+				c->after.news = true; /* the others are in it too */
+			say(g, "waits for group %s, " CIRCLE " (sluice.sh/after)", name);
+			return true;
+		}
 		say(g, "waits for group %s to %s", name, to[kind]);
 		return true;
 	case FATE_OK:

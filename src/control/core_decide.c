@@ -91,6 +91,22 @@ static void plan_changed(struct slu_core *c, struct run *r, const struct slu_dec
 		slu_log(SLU_WARN, "plan not kept", SLU_STR("job", r->g->id.name));
 }
 
+/* The queue's sentence in the words of a user, who has given roles no numbers. */
+static void cannot_run(struct slu_core *c, struct run *r, const char *text)
+{
+	struct slu_buf b = SLU_BUF_INIT(4096);
+
+	if (r->role.n == 1 && !strncmp(text, "role 0: ", 8))
+		text += 8;
+	slu_buf_puts(&b, text);
+	if (r->never)
+		slu_buf_puts(&b, core_nowhere(c, r));
+	core_run_reason(r, b.p ? b.p : text);
+	slu_log(SLU_INFO, "gang cannot run", SLU_STR("job", r->g->id.name), SLU_STR("ns", r->g->ns),
+		SLU_STR("why", b.p ? b.p : text));
+	slu_buf_done(&b);
+}
+
 static void decided(struct slu_core *c, const struct slu_decision *d)
 {
 	struct run *r = run_of(slu_table_find(&c->runs, &d->job, sizeof d->job));
@@ -112,12 +128,10 @@ static void decided(struct slu_core *c, const struct slu_decision *d)
 	case SLU_DEC_EXPIRED:
 		r->never = d->kind != SLU_DEC_REFUSED;
 		r->refused = d->kind == SLU_DEC_REFUSED;
-		core_run_reason(r, text);
+		cannot_run(c, r, text);
 		r->g->told_us = 0; /* say it at once */
 		if (r->gang)
 			core_group_keep(c, r->g);
-		slu_log(SLU_INFO, "gang cannot run", SLU_STR("job", r->g->id.name),
-			SLU_STR("ns", r->g->ns), SLU_STR("why", text));
 		break;
 	case SLU_DEC_STATE:
 		r->never = r->refused = false;

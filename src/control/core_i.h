@@ -62,6 +62,7 @@ struct where {
 	const struct slu_kobj *pod; /* an example, holds the specification */
 	bool ports, volumes;
 	uint32_t refs;
+	char *nowhere; /* why the set is empty, once somebody asked */
 };
 
 /* A host port that is counted: see core_ports.c. */
@@ -482,6 +483,8 @@ void core_written(struct slu_core *c, const struct slu_rec_written *w);
 void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how);
 void core_run_settled(struct slu_core *c, struct run *r);
 void core_evict(struct slu_core *c, const struct pod *p);
+/* Why no node may take pods of one of its roles, where that is so: ": node selector on 16, ...". */
+const char *core_nowhere(struct slu_core *c, const struct run *r);
 /* How long a chosen place may fail before the gang is taken back. */
 int64_t core_place_limit_ns(const struct slu_core *c, const struct group *g);
 void core_deadlines(struct slu_core *c); /* end what runs too long, where told to */

@@ -43,15 +43,28 @@ static void set_to(struct slu_core *c, struct slu_nodeset *set, uint32_t at, boo
 
 static void look_everywhere(struct slu_core *c, struct where *w);
 
+/* The first thing that speaks against the node. */
+static enum slu_no against(struct slu_core *c, const struct where *w, const struct node *n)
+{
+	const struct slu_kpod *p = slu_kpod(w->pod);
+	enum slu_no no = slu_predicate_node(&p->spec, n->k);
+
+	if (no == SLU_NO_NOT && w->volumes && !volumes_reach(c, p, n->k))
+		no = SLU_NO_VOLUME;
+	if (no == SLU_NO_NOT && w->ports && ports_taken(n, &p->spec))
+		no = SLU_NO_PORT;
+	return no;
+}
+
 static void look(struct slu_core *c, struct where *w, const struct node *n)
 {
 	const struct slu_kpod *p = slu_kpod(w->pod);
 	int32_t score = n->k ? slu_predicate_score(&p->spec, n->k) : 0;
 	uint32_t at = slu_node_index(n->handle);
-	bool good = n->k && slu_predicate_node(&p->spec, n->k) == SLU_NO_NOT &&
-		    (!w->volumes || volumes_reach(c, p, n->k)) &&
-		    (!w->ports || !ports_taken(n, &p->spec));
+	bool good = n->k && against(c, w, n) == SLU_NO_NOT;
 
+	slu_free(w->nowhere);
+	w->nowhere = NULL;
 	set_to(c, w->set, at, good);
 	/* The first taint that says "rather not": from now on the others are preferred. */
 	if (!w->prefer && good && score < 0) {
@@ -61,6 +74,67 @@ static void look(struct slu_core *c, struct where *w, const struct node *n)
 	}
 	if (w->prefer)
 		set_to(c, w->prefer, at, good && (p->spec.npreferred ? score > 0 : score >= 0));
+}
+
+/* The first label of the selector that no node carries, if there is one. */
+static const struct slu_kpair *unknown_label(struct slu_core *c, const struct slu_kpodspec *s)
+{
+	for (uint16_t i = 0; i < s->nnode_selector; i++) {
+		bool known = false;
+
+		for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e && !known;
+		     e = slu_table_next(&c->nodes, e)) {
+			const struct slu_knode *k = node_of(e)->k;
+			const char *v = k ? slu_kmeta_label(&k->o.meta, s->node_selector[i].key)
+					  : NULL;
+
+			known = v && !strcmp(v, s->node_selector[i].value);
+		}
+		if (!known)
+			return &s->node_selector[i];
+	}
+	return NULL;
+}
+
+/* Counted once for all that ask for the same, until a node changes. */
+static const char *nowhere(struct slu_core *c, struct where *w)
+{
+	uint32_t count[SLU_NO_COUNT] = { 0 };
+	struct slu_buf b = SLU_BUF_INIT(1024);
+	const char *comma = ": ";
+
+	if (w->nowhere)
+		return w->nowhere;
+	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
+	     e = slu_table_next(&c->nodes, e))
+		if (node_of(e)->handle != SLU_NODE_NONE && node_of(e)->k)
+			count[against(c, w, node_of(e))]++;
+	for (enum slu_no no = SLU_NO_NOT + 1; no < SLU_NO_COUNT; no++) {
+		const struct slu_kpair *l = NULL;
+
+		if (!count[no])
+			continue;
+		if (no == SLU_NO_SELECTOR)
+			l = unknown_label(c, &slu_kpod(w->pod)->spec);
+		slu_buf_printf(&b, "%s%s", comma, slu_no_text(no));
+		if (l)
+			slu_buf_printf(&b, " (nobody has %s=%s)", l->key, l->value);
+		slu_buf_printf(&b, " on %u", count[no]);
+		comma = ", ";
+	}
+	w->nowhere = slu_buf_take(&b);
+	slu_buf_done(&b);
+	return w->nowhere;
+}
+
+const char *core_nowhere(struct slu_core *c, const struct run *r)
+{
+	const char *text = NULL;
+
+	for (uint32_t i = 0; i < r->role.n && !text; i++)
+		if (r->role.p[i].shape && !slu_nodeset_count(r->role.p[i].shape->where->set))
+			text = nowhere(c, r->role.p[i].shape->where);
+	return text ? text : "";
 }
 
 void core_shapes_node(struct slu_core *c, struct node *n)
@@ -110,6 +184,7 @@ static void where_free(struct where *w)
 	slu_nodeset_unref(w->set);
 	slu_kobj_unref(w->pod);
 	slu_nodeset_unref(w->prefer);
+	slu_free(w->nowhere);
 	slu_free((void *)(uintptr_t)w->e.key);
 	slu_free(w);
 }

@@ -292,6 +292,9 @@ static int read_sizes(const struct slu_group_source *s, const struct slu_group_i
 				"sluice.sh/min-size %u is above sluice.sh/max-size %u", lo, hi);
 	w->max = hi ? hi : UINT32_MAX;
 	w->elastic = lo || hi;
+	if (pg && pg->min_member < 0 && pg->min_member != SLU_KNONE)
+		return slu_fail(err, -ERANGE, "PodGroup %s: minMember %d is below 0",
+				pg->o.meta.name, pg->min_member);
 	if (pg && pg->min_member > 0) {
 		if ((uint32_t)pg->min_member > max_size)
 			return slu_fail(err, -ERANGE, "PodGroup %s: %s %d is above %u",

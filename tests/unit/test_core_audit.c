@@ -304,6 +304,13 @@ static void test_after(void)
 	ok(bound(&w, "self") == 0 && strstr(reason_of(&w, "self", why), "after itself"), "%s", why);
 	ok(bound(&w, "both") == 0 && strstr(reason_of(&w, "both", why), "group b to succeed"), "%s",
 	   why);
+	add_pod(&w, "x", "sluice", "1", AFTER("y"));
+	add_pod(&w, "y", "sluice", "1", AFTER("z"));
+	add_pod(&w, "z", "sluice", "1", AFTER("x"));
+	turn(&w);
+	for (const char *name = "x\0y\0z"; *name; name += 2)
+		ok(strstr(reason_of(&w, name, why), "which waits for this one"), "%s: %s", name,
+		   why);
 	close_world(&w);
 }
 
