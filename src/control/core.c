@@ -140,6 +140,7 @@ void slu_core_free(struct slu_core *c)
 	for (uint32_t i = 0; i < c->viewer.n; i++)
 		c->viewer.p[i]->base.free(&c->viewer.p[i]->base);
 	slu_vec_done(&c->viewer);
+	core_answers_done(c);
 	core_resize_done(c);
 	slu_vec_done(&c->fill);
 	core_fluxjobs_done(c);
@@ -262,7 +263,8 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	return 0;
 }
 
-static void asked(struct slu_core *c, struct slu_rec_ask *a)
+/* Whether the record is kept for a later answer. */
+static bool asked(struct slu_core *c, struct slu_rec_ask *a)
 {
 	static const char *const what[] = {
 		[SLU_ASK_CANCEL] = "cancel",   [SLU_ASK_HOLD] = "hold",
@@ -278,9 +280,12 @@ static void asked(struct slu_core *c, struct slu_rec_ask *a)
 
 	slu_log(SLU_INFO, "asked", SLU_STR("what", what[a->what]), SLU_STR("name", a->name),
 		SLU_STR("answer", err.text));
+	if (!rc && core_answer_later(c, a, err.text))
+		return true;
 	if (a->answer)
 		a->answer(a->arg, rc, err.text);
 	a->answer = NULL;
+	return false;
 }
 
 /* What needs a restart is read once, at start; the rest counts from now on. */
@@ -346,7 +351,8 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 			core_resize(c, (struct slu_rec_ask *)r);
 			return;
 		}
-		asked(c, (struct slu_rec_ask *)r);
+		if (asked(c, (struct slu_rec_ask *)r))
+			return;
 		break;
 	default:
 		break; /* SLU_REC_WAKE: the cycle is all it wants */
@@ -363,9 +369,10 @@ static void send_intents(struct slu_core *c)
 
 	core_log_flush(c, false);
 	rc = slu_intents_send(c->door, &ticket);
-	if (!rc)
+	if (!rc) {
 		c->log_ticket = ticket;
-
+		core_answers_sent(c, ticket);
+	}
 	for (uint32_t i = 0; !rc && i < c->open.n; i++)
 		if (c->open.p[i]->ticket == UINT64_MAX)
 			c->open.p[i]->ticket = ticket;
@@ -411,6 +418,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	core_elastic(c);
 	send_intents(c);
 	core_place_durable(c);
+	core_answers(c);
 	core_phantoms_place(c);
 	core_deadlines(c);
 	core_undo_again(c);

@@ -43,6 +43,13 @@ struct core_intent {
 	const char *verb; /* "bind", "evict" */
 };
 
+/* What a person was told to be done, once it is durable. */
+struct core_answer {
+	struct slu_rec_ask *ask;
+	uint64_t ticket; /* UINT64_MAX: not sent yet */
+	char *text;
+};
+
 struct node {
 	struct slu_entry e;        /* key: name */
 	char *name;                /* own copy: pods may name a node nobody has seen */
@@ -305,6 +312,7 @@ struct slu_core {
 	uint32_t gathering, n_ending;
 	int64_t gather_us;
 	SLU_VEC(struct slu_rec_ask *) viewer; /* wait for a fresh snapshot */
+	SLU_VEC(struct core_answer) answer;   /* wait for the store */
 	SLU_VEC(struct group *) fill;         /* elastic groups with members without a place */
 	int64_t filled_us;
 	SLU_VEC(struct resize) resize; /* wait for the API server */
@@ -572,6 +580,11 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 void core_cancel_note(struct slu_core *c,
 		      struct group *g); /* its cancelled or not, in the cluster */
 bool core_cancel_noted(const struct slu_group_source *src);
+/* Answer when it is in the store; true: the record is kept until then. */
+bool core_answer_later(struct slu_core *c, struct slu_rec_ask *a, const char *text);
+void core_answers_sent(struct slu_core *c, uint64_t ticket);
+void core_answers(struct slu_core *c);
+void core_answers_done(struct slu_core *c);
 
 /* core_elastic.c: members beyond the minimum, with room that is left */
 bool core_elastic_takes(const struct group *g, const struct pod *p); /* it follows no other way */

@@ -168,15 +168,18 @@ static int keep(struct slu_core *c, struct group *g)
 	enum slu_store_job_state state = state_of(g, r);
 	int rc;
 
-	if (!c->door || (!r && (g->run.n || !g->pod.n)))
+	if (!c->door || (!r && ((g->run.n && !g->begun) || !g->pod.n)))
 		return 0; /* only members beyond a gang that is over */
 	if (!r) {
 		bool any = g->cancelled;
 
 		for (uint32_t i = 0; i < g->pod.n; i++)
 			any |= core_pod_startable(g->pod.p[i]);
-		if (!any)
+		if (!any) {
+			if (g->begun) /* nobody is left to belong to those who have started */
+				core_group_unkeep(c, g);
 			return 0;
+		}
 		if (!g->reuse)
 			g->reuse = ++c->next_job; /* the gang will have it */
 	}

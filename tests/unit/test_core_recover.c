@@ -154,7 +154,7 @@ static struct slu_snap_job view(struct world *w, const char *name)
 }
 
 struct found {
-	int intents, jobs;
+	int intents, jobs, cancelled;
 	int64_t plans;
 };
 static int count_intent(void *arg, const struct slu_store_intent *i)
@@ -170,6 +170,7 @@ static int count_plan(void *arg, const struct slu_store_plan *p)
 static int count_job(void *arg, const struct slu_store_job *j)
 {
 	((struct found *)arg)->jobs++;
+	((struct found *)arg)->cancelled += !strcmp(j->cause, CORE_CAUSE_CANCELLED);
 	return 0;
 }
 static struct found look(uint64_t job)
@@ -350,10 +351,20 @@ static void free_ask(struct slu_record *r)
 	free(r);
 }
 
+static int answers, answered_early;
+
+static void answered(void *arg, int rc, const char *text)
+{
+	answers++;
+	answered_early += !look(0).cancelled;
+}
+
 static void user_asks(struct world *w, enum slu_ask what, const char *name)
 {
 	struct slu_rec_ask *a = calloc(1, sizeof *a);
 
+	if (what == SLU_ASK_CANCEL)
+		a->answer = answered;
 	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask };
 	a->what = what;
 	snprintf(a->ns, sizeof a->ns, "ns");
@@ -373,6 +384,7 @@ static void test_user_said(void)
 	gang(&w, "h", 1, "2", GROUP("h", "1"));
 	go_on(&w, NONE, NULL);
 	user_asks(&w, SLU_ASK_CANCEL, "c");
+	ok(answers == 1 && !answered_early, "who cancels is answered when it is in the store");
 	user_asks(&w, SLU_ASK_HOLD, "h");
 	die(&w);
 	snprintf(pod(&w, "x-0")->phase, 16, "Succeeded");
@@ -461,6 +473,48 @@ static void test_bare_pods_stay(void)
 	go_on(&w, NONE, NULL);
 	ok(!w.evictions && bound(&w, "g-") == 2,
 	   "a pod nobody would make again is not evicted; the rest of its gang follows");
+	last_life_over(&w);
+}
+
+/* Binds one of the gang's two and refuses the other, for some lives. */
+static void test_rest_of_what_is_over(void)
+{
+	struct world w;
+	struct slu_error err = { 0 };
+	struct slu_record *r;
+
+	first_life(&w, 2, 2, "place: {retryFor: 0s}\n");
+	gang(&w, "g", 2, "2", GROUP("g", "2"));
+	for (int life = 0; life < 3; life++) {
+		for (int round = 0; round < 100; round++) {
+			w.now_us += 100;
+			slu_core_cycle(w.core, w.now_us, &err);
+			while (slu_inbox_take(w.out, &r, 1)) {
+				struct slu_rec_write *x = (struct slu_rec_write *)r;
+
+				w.bind_outcome = !strcmp(x->name, "g-1") ? SLU_KUBE_INVALID
+									 : SLU_KUBE_OK;
+				if (r->kind == SLU_REC_WRITE && x->verb == SLU_WRITE_BIND)
+					carry_out(&w, x);
+				r->free(r);
+			}
+			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		}
+		ok(*pod(&w, "g-0")->node && !*pod(&w, "g-1")->node, "life %d: in part", life);
+		if (!life) {
+			end_pod(&w, pod(&w, "g-0"), "Succeeded");
+			continue; /* its gang is over */
+		}
+		die(&w);
+		live(&w, 2, 2);
+	}
+	w.bind_outcome = SLU_KUBE_OK;
+	w.now_us += 31000000;
+	go_on(&w, NONE, NULL);
+	ok(*pod(&w, "g-1")->node, "the last one of a gang that is over follows, lives later");
+	end_pod(&w, pod(&w, "g-1"), "Succeeded");
+	go_on(&w, NONE, NULL);
+	ok(look(0).jobs == 0, "and nothing of it waits in the store");
 	last_life_over(&w);
 }
 
@@ -604,6 +658,7 @@ int main(void)
 	test_user_said();
 	test_half_evicted();
 	test_bare_pods_stay();
+	test_rest_of_what_is_over();
 	test_bound_behind_our_back();
 	test_outlives_its_limit();
 	test_binding_on_its_way();
