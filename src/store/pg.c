@@ -14,8 +14,8 @@ struct pg {
 	struct slu_sql q;
 	PGconn *c;
 	bool *prepared;
-	uint32_t queued; /* statements sent whose results were not read */
-	bool must_change[PIPELINE_DEPTH];
+	uint32_t queued; /* statements sent whose results were not read, and what they must be */
+	enum expected { ANY, ONE_ROW, COMMITTED } expected[PIPELINE_DEPTH];
 	bool in_transaction;
 };
 
@@ -57,19 +57,22 @@ static void close_db(struct slu_sql *q)
 	slu_free(s);
 }
 
-static int plain(struct pg *s, const char *text, struct slu_error *err)
+/* Whether an answer is what its statement needs. */
+static int judge(struct pg *s, PGresult *r, enum expected expected, struct slu_error *err)
 {
-	PGresult *r = PQexec(s->c, text);
+	const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
 	ExecStatusType st = PQresultStatus(r);
-	int rc = 0;
 
+	/* The fence divides by the number of rows it found: so it fails on the server, before what
+	 * was sent behind it is done. */
+	if (expected == ONE_ROW && state && strcmp(state, "22012") == 0)
+		return slu_fail(err, -ESTALE, "a newer leader has taken the store");
 	if (st != PGRES_COMMAND_OK && st != PGRES_TUPLES_OK)
-		rc = fail(s, r, err);
+		return fail(s, r, err);
 	/* A transaction that failed answers COMMIT with ROLLBACK and calls it a success. */
-	else if (strcmp(text, "COMMIT") == 0 && strcmp(PQcmdStatus(r), "COMMIT") != 0)
-		rc = slu_fail(err, -EAGAIN, "postgresql: the transaction was rolled back");
-	PQclear(r);
-	return rc;
+	if (expected == COMMITTED && strcmp(PQcmdStatus(r), "COMMIT") != 0)
+		return slu_fail(err, -EAGAIN, "postgresql: the transaction was rolled back");
+	return 0;
 }
 
 /* Read the answers of everything queued. */
@@ -98,10 +101,8 @@ static int drain(struct pg *s, struct slu_error *err)
 			PQclear(r);
 			break;
 		}
-		if (!rc && st != PGRES_COMMAND_OK && st != PGRES_TUPLES_OK)
-			rc = fail(s, r, err);
-		if (!rc && s->must_change[got] && strcmp(PQcmdTuples(r), "1") != 0)
-			rc = slu_fail(err, -ESTALE, "a newer leader has taken the store");
+		if (!rc)
+			rc = judge(s, r, s->expected[got], err);
 		got++;
 		PQclear(r);
 	}
@@ -118,6 +119,34 @@ static int leave_pipeline(struct pg *s, struct slu_error *err)
 	return rc;
 }
 
+static int plain(struct pg *s, const char *text, struct slu_error *err)
+{
+	int rc = leave_pipeline(s, err);
+	PGresult *r;
+
+	if (rc < 0)
+		return rc;
+	r = PQexec(s->c, text);
+	rc = judge(s, r, ANY, err);
+	PQclear(r);
+	return rc;
+}
+
+static int enter_pipeline(struct pg *s, struct slu_error *err)
+{
+	if (PQpipelineStatus(s->c) == PQ_PIPELINE_OFF && !PQenterPipelineMode(s->c))
+		return fail(s, NULL, err);
+	return 0;
+}
+
+static int queued(struct pg *s, int sent, enum expected expected, struct slu_error *err)
+{
+	if (!sent)
+		return fail(s, NULL, err);
+	s->expected[s->queued++] = expected;
+	return s->queued == PIPELINE_DEPTH ? drain(s, err) : 0;
+}
+
 static int begin(struct slu_sql *q, struct slu_error *err)
 {
 	struct pg *s = (struct pg *)q;
@@ -131,7 +160,11 @@ static int begin(struct slu_sql *q, struct slu_error *err)
 		if (PQstatus(s->c) != CONNECTION_OK)
 			return fail(s, NULL, err);
 	}
-	rc = plain(s, "BEGIN", err);
+	/* It goes with the first statements: a transaction is one round trip. */
+	rc = enter_pipeline(s, err);
+	if (!rc)
+		rc = queued(s, PQsendQueryParams(s->c, "BEGIN", 0, NULL, NULL, NULL, NULL, 0), ANY,
+			    err);
 	s->in_transaction = rc == 0;
 	return rc;
 }
@@ -139,10 +172,14 @@ static int begin(struct slu_sql *q, struct slu_error *err)
 static int commit(struct slu_sql *q, struct slu_error *err)
 {
 	struct pg *s = (struct pg *)q;
-	int rc = leave_pipeline(s, err);
+	int rc = enter_pipeline(s, err);
 
+	/* Behind a statement that failed the server does nothing up to the end of the pipeline. */
 	if (!rc)
-		rc = plain(s, "COMMIT", err);
+		rc = queued(s, PQsendQueryParams(s->c, "COMMIT", 0, NULL, NULL, NULL, NULL, 0),
+			    COMMITTED, err);
+	if (!rc)
+		rc = drain(s, err);
 	if (!rc)
 		s->in_transaction = false;
 	return rc;
@@ -154,7 +191,7 @@ static void rollback(struct slu_sql *q)
 
 	if (!s->in_transaction)
 		return;
-	leave_pipeline(s, NULL);
+	drain(s, NULL);
 	plain(s, "ROLLBACK", NULL);
 	s->in_transaction = false;
 }
@@ -222,15 +259,13 @@ static int run(struct slu_sql *q, uint32_t stmt, const struct slu_sql_val *v, ui
 	char name[16];
 	int rc = prepare(s, stmt, name, err);
 
+	if (!rc)
+		rc = enter_pipeline(s, err);
 	if (rc < 0)
 		return rc;
-	if (PQpipelineStatus(s->c) == PQ_PIPELINE_OFF && !PQenterPipelineMode(s->c))
-		return fail(s, NULL, err);
 	fill(&a, v, n);
-	if (!PQsendQueryPrepared(s->c, name, (int)n, a.p, a.len, a.format, 0))
-		return fail(s, NULL, err);
-	s->must_change[s->queued++] = must_change;
-	return s->queued == PIPELINE_DEPTH ? drain(s, err) : 0;
+	return queued(s, PQsendQueryPrepared(s->c, name, (int)n, a.p, a.len, a.format, 0),
+		      must_change ? ONE_ROW : ANY, err);
 }
 
 enum { OID_INT8 = 20, OID_INT4 = 23, OID_BYTEA = 17, OID_BOOL = 16 };
@@ -318,9 +353,12 @@ static int lock(struct slu_sql *q, struct slu_error *err)
 static int version(struct slu_sql *q, int *out, struct slu_error *err)
 {
 	struct pg *s = (struct pg *)q;
-	PGresult *r = PQexec(s->c, "SELECT to_regclass('sluice_schema') IS NOT NULL");
-	int rc = 0;
+	int rc = leave_pipeline(s, err);
+	PGresult *r;
 
+	if (rc < 0)
+		return rc;
+	r = PQexec(s->c, "SELECT to_regclass('sluice_schema') IS NOT NULL");
 	if (PQresultStatus(r) != PGRES_TUPLES_OK)
 		rc = fail(s, r, err);
 	else if (strcmp(PQgetvalue(r, 0, 0), "t") != 0)

@@ -35,7 +35,8 @@ struct slu_sql_ops {
 	/* Never fails visibly; a lost connection is a rollback as well. */
 	void (*rollback)(struct slu_sql *q);
 	/* Run a statement without rows.  Inside a transaction it may be queued: its failure can
-	 * then show at commit.  `must_change`: -ESTALE unless exactly one row changed. */
+	 * then show at commit, which then does nothing.  `must_change`, for ST_FENCE alone: -ESTALE
+	 * unless it changed a row. */
 	int (*run)(struct slu_sql *q, uint32_t stmt, const struct slu_sql_val *v, uint32_t n,
 		   bool must_change, struct slu_error *err);
 	int (*query)(struct slu_sql *q, uint32_t stmt, const struct slu_sql_val *v, uint32_t n,

@@ -108,7 +108,12 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 		       "SELECT \"user\", queue, jobs, used FROM usage"
 		       " ORDER BY \"user\" COLLATE \"C\", queue COLLATE \"C\"" },
 	[ST_LAST_EVENT] = { "SELECT COALESCE(MAX(seq), 0) FROM events" },
-	[ST_FENCE] = { "UPDATE meta SET commits = commits + 1 WHERE one = 1 AND term = $1" },
+	/* In PostgreSQL it fails without a row, so that nothing behind it in the pipeline is done.
+	 */
+	[ST_FENCE] = { "UPDATE meta SET commits = commits + 1 WHERE one = 1 AND term = $1",
+		       "WITH done AS (UPDATE meta SET commits = commits + 1"
+		       " WHERE one = 1 AND term = $1::BIGINT RETURNING 1)"
+		       " SELECT 1 / count(*) FROM done" },
 	[ST_TAKE_TERM] = { "UPDATE meta SET term = $1, holder = $2"
 			   " WHERE one = 1 AND (term < $1 OR (term = $1 AND holder = $2))",
 			   "UPDATE meta SET term = $1::BIGINT, holder = $2::TEXT"
