@@ -122,7 +122,8 @@ class Torture:
         self.missing = {}  # groups the store has no more, and since when
         self.outage = 0.0  # until when somebody else is away
         common = {
-            "jobs": {"onMemberFailure": "restart" if kind == "sqlite" else "replace"},
+            "jobs": {"onMemberFailure": "restart" if kind == "sqlite" else "replace", "enforceDeadlines": True},
+            "place": {"retryFor": "1s"},
             "status": {"interval": "1s"},
         }
         with socket.socket() as s:
@@ -302,7 +303,7 @@ class Torture:
         self.prepare()
         n = 0
         with Witness(self.cluster.admin, SPACE) as self.witness:
-            script = Script(self.cluster, self.witness, SPACE, seed)
+            script = Script(self.cluster, self.witness, SPACE, seed, ask=lambda *question: self.daemon.request(*question))
             script.prepare()
             with script:
                 while sum(self.report.kills.values()) < points:

@@ -1,5 +1,6 @@
 """A busy hour of a cluster, compressed: what people, controllers and nodes do while sluiced dies."""
 
+import http.client
 import random
 import threading
 import time
@@ -20,10 +21,12 @@ PRIORITIES = {"torture-high": 1000}
 class Script:
     """Runs in a thread of its own, by one seed; `pace` seconds between two steps."""
 
-    def __init__(self, cluster, witness, space, seed=1, pace=0.25):
+    def __init__(self, cluster, witness, space, seed=1, pace=0.25, ask=None):
         self.cluster, self.admin, self.witness, self.space = cluster, cluster.admin, witness, space
         self.rng = random.Random(seed)
         self.pace = pace
+        self.ask = ask  # (method, path): the read API of whichever daemon lives
+        self.refused = None  # the node to which nobody can be bound
         self.number = 0
         self.steps = {}
         self.cordoned = []
@@ -59,21 +62,24 @@ class Script:
             self._try(lambda pod=pod: self.admin.create(pod))
         for node in self.cordoned:
             self._try(lambda node=node: self.cluster.cordon(node, False))
+        if self.refused:
+            self._try(self.refuse)
         self.late, self.cordoned = [], []
         self._try(self.mend)
         self.look_at_jobs()
 
     def _run(self):
         table = [
-            (30, self.bare), (12, self.job), (4, self.waves), (6, self.podgroup), (5, self.failing_job),
+            (26, self.bare), (12, self.job), (4, self.waves), (6, self.podgroup), (5, self.failing_job),
             (5, self.failing), (6, self.urgent), (10, self.slow), (8, self.ladder), (10, self.delete),
-            (5, self.cordon), (4, self.grow), (8, self.foreign),
+            (5, self.cordon), (4, self.grow), (8, self.foreign), (9, self.held), (6, self.overdue),
+            (7, self.cancel), (6, self.refuse),
         ]  # fmt: skip
         weights, steps = [w for w, _ in table], [s for _, s in table]
         looked = 0.0
         while not self._stop.wait(self.pace):
             step = self.rng.choices(steps, weights)[0]
-            makes = step not in (self.delete, self.cordon, self.grow)
+            makes = step not in (self.delete, self.cordon, self.grow, self.cancel, self.refuse)
             if makes and len(self.witness.open()) >= CROWD:
                 continue
             self.steps[step.__name__] = self.steps.get(step.__name__, 0) + self._try(step)
@@ -190,6 +196,28 @@ class Script:
     def failing_job(self):
         self._job("badjob", 2, fails=True, **{"sluice.test/exit-code": "1"})
 
+    def held(self):
+        """As admission makes it: suspended, with the gate; its places are decided, then it is let go."""
+        name, size = self._name("held"), self.rng.choice([2, 3, 4])
+        job = work.job(name, size, None, self.space, backoff=3, labels={"torture/gang": name}, cpu=4,
+                       run=self.rng.choice([1, 2]), annotations={"sluice.sh/duration": "30s"},
+                       schedulingGates=[{"name": "fluxqueue"}])  # fmt: skip
+        job["metadata"]["annotations"] = {"sluice.sh/held": "yes"}
+        job["spec"]["suspend"] = True
+        gang = self.witness.expect(Gang(name, size, job=True))
+        self._create([job], gang)
+        gang.asked = time.time()
+
+    def overdue(self):
+        """Runs longer than it said: evicted at its end, by the daemon that lives then."""
+        name = self._name("overdue")
+        labels = {"torture/gang": name}
+        job = work.job(name, 2, None, self.space, backoff=0, labels=labels, cpu=2, run=60, scheduler="sluice",
+                       annotations={"sluice.sh/duration": "3s"})  # fmt: skip
+        gang = self.witness.expect(Gang(name, 2, job=True, fails=True))
+        self._create([job], gang)
+        gang.asked = time.time()
+
     def podgroup(self):
         size = self.rng.choice([2, 4])
         name = self._name("pg")
@@ -210,10 +238,50 @@ class Script:
         gangs = [g for g in self.witness.open() if g.asked]
         if not gangs:
             return
-        gang = self.rng.choice(gangs)
+        self._withdraw(self.rng.choice(gangs))
+
+    def _withdraw(self, gang):
         gang.deleted = time.time()
         self.late = [p for p in self.late if p["metadata"]["name"].rsplit("-", 1)[0] != gang.name]
         self._delete(gang)
+
+    def cancel(self):
+        """Somebody takes a gang out of the queue: whatever was answered stands, and its objects are untouched."""
+        gangs = [g for g in self.witness.open() if g.asked and g.whole is None and not g.bound]
+        if not gangs or not self.ask:
+            return
+        gang = self.rng.choice(gangs)
+        try:
+            answer = self.ask("POST", f"/v1/jobs/{self.space}/{gang.name}/cancel")[1]
+        except (ConnectionRefusedError, FileNotFoundError):
+            return  # nobody lives
+        except (OSError, http.client.HTTPException):  # it died over it: either way is right
+            self._withdraw(gang)
+            return
+        if "out of the queue" in answer:
+            gang.cancelled = time.time()
+
+    def refuse(self):
+        """Nobody can be bound to a node, for a while: gangs are bound in part and taken back."""
+        rule = "torture-refuses"
+        if self.refused:
+            self.admin.delete("validatingadmissionpolicybindings", rule, None, missing_ok=True)
+            self.refused = None
+            return
+        node = f"node-{self.rng.randrange(NODES):03d}"
+        group = "admissionregistration.k8s.io"
+        pods = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods/binding"]}
+        self.admin.apply({
+            "apiVersion": f"{group}/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": rule},
+            "spec": {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [pods]},
+                     "validations": [{"expression": f"object.target.name != '{node}'", "message": "not there"}]},
+        })  # fmt: skip
+        self.admin.apply({
+            "apiVersion": f"{group}/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": rule},
+            "spec": {"policyName": rule, "validationActions": ["Deny"]},
+        })  # fmt: skip
+        self.refused = node
+        self.witness.shrink()
 
     def _delete(self, gang):
         if gang.job:
@@ -261,6 +329,8 @@ class Script:
         """What has ended some time ago is deleted, as its owner would."""
         now = time.time()
         for gang in list(self.witness.gangs.values()):
+            if gang.cancelled and gang.deleted is None and now - gang.cancelled > 15:
+                self._withdraw(gang)
             if gang.deleted is not None or gang.swept or not self.witness.done(gang):
                 continue
             if gang.over is None:

@@ -76,6 +76,19 @@ def test_in_part():
     assert not w.open()
 
 
+def test_started_though_cancelled():
+    w = witness()
+    gang = w.expect(Gang("g", 2))
+    a, b = pods("g", 2)
+    gang.cancelled = time.time()
+    event(w, "MODIFIED", a, "a", node="n")  # seen late
+    assert not w.wrong
+    gang.cancelled = time.time() - 60
+    event(w, "MODIFIED", b, "b", node="n")
+    assert len(w.wrong) == 1 and "taken out of the queue" in w.wrong[0]
+    assert not w.open()
+
+
 def test_overtaken():
     w = witness()
     w.expect(Gang("first", 1, shape=("x",), asked=100, whole=200))

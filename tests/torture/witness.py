@@ -16,6 +16,8 @@ from cluster.work import quantity, requests
 OURS = {"sluice", "fluence"}
 #: Two schedulers cannot see each other's bindings on their way; what was bound so close together is theirs.
 RACE_S = 3.0
+#: What happened before it was asked may be seen so much later.
+LAG_S = 5.0
 
 
 @dataclass
@@ -29,6 +31,7 @@ class Gang:
     job: bool = False  # made by a Job
     finished: bool = False  # the Job says so
     fails: bool = False  # its pods end badly
+    cancelled: float = None  # when it was taken out of the queue
     deleted: float = None  # when its objects were deleted by the script
     over: float = None  # when it was first seen to be done
     swept: bool = False  # and its objects deleted
@@ -161,7 +164,7 @@ class Witness:
         book = self._books.setdefault(node, {})
         if uid in book:
             return
-        ours = pod["spec"].get("schedulerName") in OURS
+        ours = pod["spec"].get("schedulerName") in OURS or "sluice.sh/node" in pod["metadata"].get("labels", {})
         if not ours:
             self.shrink()
         book[uid] = (requests(pod), now, ours, pod["metadata"]["name"])
@@ -194,8 +197,11 @@ class Witness:
         if gang is None:
             return
         self._pods[uid] = gang
-        if bound:
+        if bound and uid not in gang.bound:
             gang.bound.add(uid)
+            if gang.cancelled and now > gang.cancelled + LAG_S:
+                late = now - gang.cancelled
+                self.wrong.append(f"{pod['metadata']['name']} was bound {late:.1f} s after it was taken out of the queue")
         if phase in ("Succeeded", "Failed"):
             gang.ended.add(uid)
         if phase == "Succeeded":
@@ -218,7 +224,7 @@ class Witness:
     def open(self):
         """Gangs that are expected to end and have not."""
         with self._lock:
-            return [g for g in self.gangs.values() if g.deleted is None and not self.done(g)]
+            return [g for g in self.gangs.values() if g.deleted is None and g.cancelled is None and not self.done(g)]
 
     @staticmethod
     def done(g):
