@@ -20,7 +20,8 @@
 #include "serve/webhook.h"
 #include "wire/json.h"
 
-#define RELOAD_NS (5 * SLU_NS_PER_S)
+#define RELOAD_NS  (5 * SLU_NS_PER_S)
+#define GIVE_UP_NS (2 * SLU_NS_PER_S)
 
 struct options {
 	const char *config, *kubeconfig, *context, *store, *level, *policy, *label, *socket;
@@ -43,6 +44,7 @@ struct daemon {
 	struct slu_strpool *pool; /* strings of all objects */
 	struct slu_kcodec *codec;
 	struct slu_lease *lease;
+	bool stopping, released;
 	int status;
 	struct slu_place *place;
 	struct slu_core *core;
@@ -313,6 +315,8 @@ static void on_lost(void *arg)
 {
 	struct daemon *d = arg;
 
+	if (d->stopping)
+		return; /* it is given up */
 	slu_log(SLU_ERROR, "the lease is lost");
 	d->status = 1;
 	slu_loop_stop(d->loop);
@@ -339,6 +343,8 @@ static int stand_for_election(struct daemon *d, const char *host, struct slu_err
 				"leader.elect needs a store all replicas share: give store.url a "
 				"postgres:// URL (a SQLite file serves one replica)");
 	snprintf(d->id, sizeof d->id, "%s_%d_%" PRId64, host, (int)getpid(), slu_clock_ns());
+	d->journal.holder = d->id;
+	d->journal.held = may_write;
 	d->codec = slu_kcodec_new(d->pool);
 	if (!d->codec)
 		return slu_fail(err, -ENOMEM, "out of memory");
@@ -415,17 +421,46 @@ static int start(struct daemon *d, struct slu_error *err)
 	return rc;
 }
 
+static void on_released(void *arg)
+{
+	struct daemon *d = arg;
+
+	d->released = true;
+}
+
+/* Everything decided is noted and every write has been answered: the next one may begin at once. */
+static void give_up_lease(struct daemon *d)
+{
+	int64_t end = slu_clock_ns() + GIVE_UP_NS;
+	struct slu_place_stats st;
+	const bool never = false;
+
+	for (;;) {
+		slu_place_stats(d->place, &st);
+		if (!st.under_way || slu_clock_ns() >= end)
+			break;
+		slu_loop_run_until(d->loop, &never, 5 * SLU_NS_PER_MS);
+	}
+	if (st.under_way) /* what is on the wire may still be done: the lease has to run out */
+		return;
+	slu_lease_release(d->lease, on_released, d);
+	slu_loop_run_until(d->loop, &d->released, GIVE_UP_NS);
+}
+
 static void stop(struct daemon *d)
 {
+	d->stopping = true;
 	slu_timer_stop(&d->reload);
 	slu_webhook_free(d->webhook);
-	slu_lease_free(d->lease);
 	slu_census_free(d->census);
 	slu_feed_free(d->feed);
 	if (d->core)
 		slu_core_stop(d->core);
 	if (d->place)
 		slu_place_close(d->place);
+	if (d->lease && slu_lease_held(d->lease))
+		give_up_lease(d);
+	slu_lease_free(d->lease);
 	slu_kube_client_free(d->client); /* ends what the API has asked about its callers */
 	slu_api_free(d->api);
 	slu_core_free(d->core);

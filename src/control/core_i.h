@@ -547,7 +547,7 @@ void core_pod_unkeep(struct slu_core *c, struct pod *p);
 void core_used(struct slu_core *c, struct run *r, const struct slot *s); /* a slot is given back */
 
 /* core_recover.c */
-int core_recover(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err);
+int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu_error *err);
 void core_recall(struct slu_core *c, struct group *g); /* what the store knows of a new group */
 /* When it started, as it was promised to others; `otherwise_s`: the store does not say. */
 int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s);

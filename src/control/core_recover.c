@@ -151,7 +151,7 @@ static int read_last_event(void *arg, uint64_t seq)
 	return 0;
 }
 
-int core_recover(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err)
+int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu_error *err)
 {
 	struct loading l = { .c = c };
 	struct slu_store_reader r = { .job = read_job,

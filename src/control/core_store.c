@@ -98,8 +98,11 @@ int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, str
 static void read_at_last(struct slu_core *c)
 {
 	struct slu_error err = { 0 };
-	int rc = core_recover(c, &c->lead, &err);
+	int rc;
 
+	c->lead.term = c->store_health.term; /* the journal has taken it */
+	c->lead.held = NULL;
+	rc = core_recover(c, &c->lead, &err);
 	if (!rc) {
 		c->store_waits = false;
 		rc = begin(c, &err);

@@ -165,4 +165,6 @@ void slu_intents_health(struct slu_intents *d, struct slu_journal_health *out)
 		slu_journal_health(d->journal, out);
 	else
 		*out = (struct slu_journal_health){ .state = SLU_JOURNAL_OK };
+	if (out->term)
+		d->term = out->term;
 }

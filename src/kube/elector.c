@@ -88,6 +88,13 @@ static bool mine(const struct slu_elector *e)
 	return e->known && strcmp(e->holder, e->id) == 0;
 }
 
+/* Somebody else may still act on it; also if the object is gone, who deletes it deposes nobody. */
+static bool others(const struct slu_elector *e, int64_t now_ns)
+{
+	return e->holder[0] && strcmp(e->holder, e->id) != 0 &&
+	       now_ns < e->seen_ns + (int64_t)e->lease_s * SLU_NS_PER_S;
+}
+
 static int64_t deadline(const struct slu_elector *e)
 {
 	return e->good_ns + (int64_t)e->renew_s * SLU_NS_PER_S;
@@ -107,7 +114,7 @@ static void lose(struct slu_elector *e)
  * it takes over late. */
 static void rest(struct slu_elector *e, int64_t now_ns)
 {
-	bool watches = e->known && !mine(e) && e->holder[0];
+	bool watches = others(e, now_ns) || (e->known && !mine(e) && e->holder[0]);
 	int64_t ns = watches ? SLU_MIN(e->retry_ns, LOOK_NS) : e->retry_ns;
 
 	e->wake_ns = now_ns + ns + (int64_t)slu_rng_below(&e->rng, (uint64_t)ns / 5 + 1);
@@ -115,12 +122,15 @@ static void rest(struct slu_elector *e, int64_t now_ns)
 
 static struct slu_kenc_lease record(const struct slu_elector *e, int64_t now_us)
 {
+	bool first = e->absent && !e->holder[0] && !e->transitions;
+
 	return (struct slu_kenc_lease){
 		.holder = e->id,
 		.duration_s = e->duration_s,
 		.acquire_us = mine(e) ? e->acquire_us : now_us,
 		.renew_us = now_us,
-		.transitions = mine(e) || e->absent ? e->transitions : e->transitions + 1,
+		.transitions = first || strcmp(e->holder, e->id) == 0 ? e->transitions
+								      : e->transitions + 1,
 	};
 }
 
@@ -138,12 +148,13 @@ enum slu_elector_ask slu_elector_step(struct slu_elector *e, int64_t now_ns, int
 		return SLU_ELECTOR_WAIT;
 	}
 	/* Another one's lease is tried at the moment it ends, not at the next round. */
-	if (e->known && !e->look && !mine(e) && e->holder[0] && expires > now_ns)
+	if (!e->look && others(e, now_ns))
 		e->wake_ns = SLU_MIN(e->wake_ns, expires);
 	if (e->under_way == SLU_ELECTOR_WAIT && now_ns >= e->wake_ns) {
 		r = record(e, now_us);
 		if (!e->known) {
-			ask = e->absent ? SLU_ELECTOR_CREATE : SLU_ELECTOR_GET;
+			ask = e->absent && !others(e, now_ns) ? SLU_ELECTOR_CREATE
+							      : SLU_ELECTOR_GET;
 		} else if (!e->look && (mine(e) || !e->holder[0] || now_ns >= expires)) {
 			ask = SLU_ELECTOR_PATCH;
 		} else {
@@ -234,7 +245,8 @@ void slu_elector_answer(struct slu_elector *e, int64_t now_ns, enum slu_kube_out
 	if (outcome == SLU_KUBE_NOT_FOUND) {
 		e->known = false;
 		e->absent = true;
-		e->wake_ns = asked == SLU_ELECTOR_CREATE ? e->wake_ns : now_ns;
+		if (asked != SLU_ELECTOR_CREATE && !others(e, now_ns))
+			e->wake_ns = now_ns;
 	} else if (wrote) {
 		/* Somebody was faster, or its fate is unknown: look before the next write. */
 		e->look = true;
@@ -260,9 +272,14 @@ bool slu_elector_release(struct slu_elector *e, int64_t now_us, struct slu_buf *
 	return slu_kenc_lease_patch(body, e->rv, &r) == 0;
 }
 
+int64_t slu_elector_until(const struct slu_elector *e)
+{
+	return e->leading ? deadline(e) : 0;
+}
+
 bool slu_elector_held(const struct slu_elector *e, int64_t now_ns)
 {
-	return e->leading && now_ns < deadline(e);
+	return now_ns < slu_elector_until(e);
 }
 
 int32_t slu_elector_term(const struct slu_elector *e)

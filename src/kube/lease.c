@@ -1,5 +1,6 @@
 #include "kube/lease.h"
 
+#include <stdatomic.h>
 #include <time.h>
 
 #include "kube/write.h"
@@ -10,10 +11,12 @@ struct slu_lease {
 	struct slu_kube_client *client;
 	struct slu_kcodec *codec;
 	struct slu_elector *elector;
+	_Atomic int64_t until_ns; /* its slu_elector_until(), for other threads */
+	struct slu_lease_handler h;
 	char *ns, *name;
 	struct slu_kube_call *call;
 	struct slu_timer timer;
-	bool stopping, releasing;
+	bool stopping, giving_up, releasing; /* asked to release; the request is on its way */
 	slu_call_fn *released;
 	void *released_arg;
 };
@@ -27,6 +30,33 @@ static int64_t wall_us(void)
 }
 
 static void step(void *arg);
+static void release(struct slu_lease *l);
+
+static void leading(void *arg, int32_t term)
+{
+	struct slu_lease *l = arg;
+
+	atomic_store(&l->until_ns, slu_elector_until(l->elector));
+	if (l->h.leading)
+		l->h.leading(l->h.arg, term);
+}
+
+static void lost(void *arg)
+{
+	struct slu_lease *l = arg;
+
+	atomic_store(&l->until_ns, 0);
+	if (l->h.lost)
+		l->h.lost(l->h.arg);
+}
+
+static void observed(void *arg, const char *holder)
+{
+	struct slu_lease *l = arg;
+
+	if (l->h.observed)
+		l->h.observed(l->h.arg, holder);
+}
 
 static void answered(void *arg, const struct slu_kube_reply *r)
 {
@@ -48,8 +78,12 @@ static void answered(void *arg, const struct slu_kube_reply *r)
 		return;
 	}
 	slu_elector_answer(l->elector, slu_clock_ns(), outcome, slu_klease(o));
+	atomic_store(&l->until_ns, slu_elector_until(l->elector));
 	slu_kobj_unref(o);
-	step(l);
+	if (l->giving_up)
+		release(l);
+	else
+		step(l);
 }
 
 static int ask(struct slu_lease *l, enum slu_elector_ask what, const struct slu_buf *body)
@@ -105,13 +139,16 @@ int slu_lease_new(struct slu_kube_client *c, struct slu_kcodec *codec,
 		  struct slu_lease **out, struct slu_error *err)
 {
 	slu_cleanup(slu_lease_freep) struct slu_lease *l = slu_calloc(1, sizeof *l);
+	struct slu_lease_handler own = { leading, lost, observed, l };
 	int rc;
 
 	if (!l)
 		return slu_fail(err, -ENOMEM, "no memory for an election");
-	rc = slu_elector_new(o, h, (uint64_t)slu_clock_ns(), &l->elector, err);
+	rc = slu_elector_new(o, &own, (uint64_t)slu_clock_ns(), &l->elector, err);
 	if (rc < 0)
 		return rc;
+	if (h)
+		l->h = *h;
 	l->client = c;
 	l->codec = codec;
 	l->ns = slu_strdup(o->ns);
@@ -137,30 +174,31 @@ void slu_lease_free(struct slu_lease *l)
 	slu_free(l);
 }
 
-void slu_lease_release(struct slu_lease *l, slu_call_fn *done, void *arg)
+static void release(struct slu_lease *l)
 {
 	slu_cleanup(slu_buf_done) struct slu_buf body = SLU_BUF_INIT(4096);
-	bool send;
+	bool send = slu_elector_release(l->elector, wall_us(), &body);
 
-	slu_timer_stop(&l->timer);
-	if (l->call) {
-		l->stopping = true;
-		slu_kube_cancel(l->call);
-		l->stopping = false;
-	}
 	l->releasing = true;
-	l->released = done;
-	l->released_arg = arg;
-	send = slu_elector_release(l->elector, wall_us(), &body);
 	if (send && ask(l, SLU_ELECTOR_PATCH, &body) == 0)
 		return;
-	if (done)
-		done(arg);
+	if (l->released)
+		l->released(l->released_arg);
+}
+
+void slu_lease_release(struct slu_lease *l, slu_call_fn *done, void *arg)
+{
+	slu_timer_stop(&l->timer);
+	l->giving_up = true;
+	l->released = done;
+	l->released_arg = arg;
+	if (!l->call) /* else its answer tells which version to write to */
+		release(l);
 }
 
 bool slu_lease_held(const struct slu_lease *l)
 {
-	return slu_elector_held(l->elector, slu_clock_ns());
+	return slu_clock_ns() < atomic_load(&l->until_ns);
 }
 
 int32_t slu_lease_term(const struct slu_lease *l)

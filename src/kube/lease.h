@@ -59,6 +59,8 @@ void slu_elector_answer(struct slu_elector *e, int64_t now_ns, enum slu_kube_out
 /* Give the lease up: returns true if a PATCH (body) should be sent; leading or not, it is over. */
 bool slu_elector_release(struct slu_elector *e, int64_t now_us, struct slu_buf *body);
 bool slu_elector_held(const struct slu_elector *e, int64_t now_ns);
+/* Until when it may act, if nothing more is heard; 0: it does not lead. */
+int64_t slu_elector_until(const struct slu_elector *e);
 int32_t slu_elector_term(const struct slu_elector *e);
 /* Who holds it as far as we know; "" nobody. */
 const char *slu_elector_holder(const struct slu_elector *e);
@@ -76,7 +78,7 @@ SLU_DEFINE_CLEANUP(struct slu_lease, slu_lease_free)
 /* Give it up so that the next one need not wait; `done` once the server has answered (or failed
  * to). */
 void slu_lease_release(struct slu_lease *l, slu_call_fn *done, void *arg);
-/* May the holder act at this moment? */
+/* May the holder act at this moment?  Any thread. */
 bool slu_lease_held(const struct slu_lease *l);
 int32_t slu_lease_term(const struct slu_lease *l);
 const char *slu_lease_holder(const struct slu_lease *l);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/log.h"
+
 #define MAX_WAITING   4096
 #define GROUP_MAX     256 /* batches in one transaction */
 #define PRUNE_STEP    100
@@ -15,6 +17,7 @@
 struct slu_journal {
 	char *url, *cluster, *holder;
 	int64_t term;
+	bool (*held)(void *);
 	void (*wake)(void *);
 	void *arg;
 
@@ -73,16 +76,38 @@ static enum slu_journal_state state_of(int rc)
 	}
 }
 
-static int open_store(const char *url, const char *cluster, int64_t term, const char *holder,
-		      struct slu_store **out, struct slu_error *err)
+/* A Lease that was deleted counts its transitions from zero again: then the store's term is above
+ * that of its rightful leader.  Whoever leads after the term was read has read one of the past,
+ * because a later leader takes the store only after that moment; and if it came in between, the
+ * term is another and nothing happens. */
+static int take_term(struct slu_store *s, const struct slu_journal_setup *w, int64_t *term,
+		     struct slu_error *err)
+{
+	int rc = slu_store_take_term(s, *term, w->holder, err);
+	struct slu_error why = { 0 };
+	int64_t seen;
+
+	if (rc != -ESTALE || !w->held)
+		return rc;
+	if (slu_store_term(s, &seen, &why) < 0 || !w->held(w->arg) ||
+	    slu_store_raise_term(s, seen, w->holder, &why) < 0)
+		return rc;
+	slu_log(SLU_WARN, "the store's term is above the lease's, which has begun anew",
+		SLU_I64("lease", *term), SLU_I64("term", seen + 1));
+	*term = seen + 1;
+	return 0;
+}
+
+static int open_store(const struct slu_journal_setup *w, int64_t *term, struct slu_store **out,
+		      struct slu_error *err)
 {
 	slu_cleanup(slu_store_closep) struct slu_store *s = NULL;
-	int rc = slu_store_open(url, SLU_STORE_MIGRATE, &s, err);
+	int rc = slu_store_open(w->url, SLU_STORE_MIGRATE, &s, err);
 
 	if (!rc)
-		rc = slu_store_bind_cluster(s, cluster, err);
-	if (!rc && term)
-		rc = slu_store_take_term(s, term, holder, err);
+		rc = slu_store_bind_cluster(s, w->cluster, err);
+	if (!rc && *term)
+		rc = take_term(s, w, term, err);
 	if (!rc)
 		*out = slu_take(s);
 	return rc;
@@ -208,9 +233,19 @@ static int one_round(struct slu_journal *j, struct slu_store **s, struct slu_err
 	int n, rc;
 
 	if (!*s) {
-		rc = open_store(j->url, j->cluster, j->term, j->holder, s, err);
+		struct slu_journal_setup w = { .url = j->url,
+					       .cluster = j->cluster,
+					       .holder = j->holder,
+					       /* opened before: who is above us now is newer */
+					       .held = j->health.term ? NULL : j->held,
+					       .arg = j->arg };
+
+		rc = open_store(&w, &j->term, s, err);
 		if (rc < 0)
 			return rc;
+		pthread_mutex_lock(&j->lock);
+		j->health.term = j->term;
+		pthread_mutex_unlock(&j->lock);
 		publish(j, 0, err);
 	}
 	n = next_group(j, group);
@@ -287,6 +322,7 @@ int slu_journal_new(const struct slu_journal_setup *setup, struct slu_journal **
 		return -ENOMEM;
 	}
 	j->term = setup->term;
+	j->held = setup->held;
 	j->wake = setup->wake;
 	j->arg = setup->arg;
 	pthread_mutex_init(&j->lock, NULL);
@@ -381,11 +417,11 @@ void slu_journal_keep(struct slu_journal *j, int64_t before_us, int64_t bytes, b
 	pthread_mutex_unlock(&j->lock);
 }
 
-int slu_journal_recover(const struct slu_journal_setup *setup, const struct slu_store_reader *r,
+int slu_journal_recover(struct slu_journal_setup *setup, const struct slu_store_reader *r,
 			struct slu_error *err)
 {
 	slu_cleanup(slu_store_closep) struct slu_store *s = NULL;
-	int rc = open_store(setup->url, setup->cluster, setup->term, setup->holder, &s, err);
+	int rc = open_store(setup, &setup->term, &s, err);
 
 	return rc ? rc : slu_store_load(s, r, err);
 }

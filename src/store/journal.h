@@ -32,14 +32,20 @@ struct slu_journal_health {
 	int64_t busy_ns;        /* how long the one under way has been; 0: none is */
 	uint64_t pruned;        /* rows of history removed */
 	bool log_too_large;     /* without the log under way the store would be small enough */
+	int64_t term;           /* it was opened with; may be above the one asked for */
 	bool lost; /* batches were dropped: write everything anew once the state is OK */
 };
 
 struct slu_journal_setup {
-	const char *url;      /* copied */
-	const char *cluster;  /* copied; checked when the store opens */
-	const char *holder;   /* copied; name of this replica */
-	int64_t term;         /* 0 = not fenced */
+	const char *url;     /* copied */
+	const char *cluster; /* copied; checked when the store opens */
+	const char *holder;  /* copied; name of this replica */
+	int64_t term;        /* 0 = not fenced */
+	/* Whether this replica leads at this moment, by whatever gave it the term; any thread.  A
+	 * store whose term is not below ours belongs to a newer leader, unless we still lead: then
+	 * whoever counts the terms has begun anew, and ours goes on above the store's.  NULL: it
+	 * never has. */
+	bool (*held)(void *arg);
 	uint32_t max_waiting; /* batches; 0 = 4096 */
 	/* Called from the store thread after each commit and each change of state; must not block.
 	 */
@@ -67,6 +73,7 @@ void slu_journal_lost(struct slu_journal *j, bool lost);
 void slu_journal_keep(struct slu_journal *j, int64_t before_us, int64_t bytes, bool log);
 
 /* Read the store at start, on the caller's thread, before anything is submitted.  Opens its own
- * connection, migrates, binds to the cluster, takes the term. */
-int slu_journal_recover(const struct slu_journal_setup *setup, const struct slu_store_reader *r,
+ * connection, migrates, binds to the cluster, takes the term (and notes it in the setup, if it is
+ * not the one asked for). */
+int slu_journal_recover(struct slu_journal_setup *setup, const struct slu_store_reader *r,
 			struct slu_error *err);

@@ -118,6 +118,9 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 			   " WHERE one = 1 AND (term < $1 OR (term = $1 AND holder = $2))",
 			   "UPDATE meta SET term = $1::BIGINT, holder = $2::TEXT"
 			   " WHERE one = 1 AND (term < $1 OR (term = $1 AND holder = $2))" },
+	[ST_RAISE_TERM] = { "UPDATE meta SET term = $1, holder = $2 WHERE one = 1 AND term = $3",
+			    "UPDATE meta SET term = $1::BIGINT, holder = $2::TEXT"
+			    " WHERE one = 1 AND term = $3::BIGINT" },
 	[ST_META] = { "SELECT cluster, term, holder FROM meta WHERE one = 1" },
 	[ST_SET_CLUSTER] = { "UPDATE meta SET cluster = $1 WHERE one = 1 AND cluster = ''" },
 	[ST_ORPHANS] = { "SELECT (SELECT COUNT(*) FROM pods WHERE job NOT IN (SELECT id FROM jobs)),"

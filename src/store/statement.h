@@ -46,6 +46,7 @@ enum slu_store_stmt {
 	ST_USAGE,
 	ST_FENCE,
 	ST_TAKE_TERM,
+	ST_RAISE_TERM,
 	ST_META,
 	ST_SET_CLUSTER,
 	ST_ORPHANS,

@@ -163,6 +163,21 @@ int slu_store_take_term(struct slu_store *s, int64_t term, const char *holder,
 	return rc;
 }
 
+int slu_store_raise_term(struct slu_store *s, int64_t seen, const char *holder,
+			 struct slu_error *err)
+{
+	struct slu_sql_val v[] = { slu_sql_int(seen + 1), slu_sql_text(holder), slu_sql_int(seen) };
+	int64_t changed = 0;
+	int rc;
+
+	slu_crash_point("store raised term: before");
+	rc = s->q->ops->query(s->q, ST_RAISE_TERM, v, 3, NULL, NULL, &changed, err);
+	slu_crash_point("store raised term: after");
+	if (!rc && changed != 1)
+		return slu_fail(err, -ESTALE, "a newer leader has taken the store");
+	return rc;
+}
+
 int slu_store_term(struct slu_store *s, int64_t *term, struct slu_error *err)
 {
 	struct meta m = { 0 };

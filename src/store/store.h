@@ -136,6 +136,10 @@ int slu_store_bind_cluster(struct slu_store *s, const char *cluster, struct slu_
  * A term that is not above the stored one is -ESTALE here (the same holder may repeat its own). */
 int slu_store_take_term(struct slu_store *s, int64_t term, const char *holder,
 			struct slu_error *err);
+/* Become leader with a term above `seen`, which is the stored one as slu_store_term() gave it;
+ * -ESTALE if it is another by now. */
+int slu_store_raise_term(struct slu_store *s, int64_t seen, const char *holder,
+			 struct slu_error *err);
 int slu_store_term(struct slu_store *s, int64_t *term, struct slu_error *err);
 
 /* ---- writing: a batch is one transaction ---- */

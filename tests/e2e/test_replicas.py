@@ -148,6 +148,33 @@ def test_order_and_promises_cross_over(module_cluster, space, team):
     assert until(lambda: second.jobs(space)["zulu"].get("estimate")) <= promise
 
 
+def test_leader_that_stops_hands_over(module_cluster, space, team, postgres):
+    """In good order: the lease is given up, nobody waits for its end.  Then the Lease is deleted while nobody
+    lives, and counts its transitions from zero again; the store does not."""
+    patient = {"leader": {"elect": True, "lease": "60s"}}
+    replicas = team(2, patient)
+    first = leader(replicas)
+    second = next(d for d in replicas if d is not first)
+    begun = time.monotonic()
+    assert first.stop() == 0
+    until(lambda: second.metrics()["sluice_leader"] == 1, 30)
+    assert time.monotonic() - begun < 40  # far from its end
+    submit(module_cluster, space, "handed", 4, run=1)
+    work.wait_phase(module_cluster.admin, [f"handed-{i}" for i in range(4)], "Succeeded", space)
+    assert "the lease is lost" not in first.log.read_text()
+
+    term = int(postgres.rows("SELECT term FROM meta")[0][0])
+    second.kill()
+    module_cluster.admin.delete("leases", "sluice", "sluice-system")
+    third = team(1, patient)[-1]
+    assert leader([third]) is third
+    submit(module_cluster, space, "anew", 4, run=1)
+    work.wait_phase(module_cluster.admin, [f"anew-{i}" for i in range(4)], "Succeeded", space)
+    assert module_cluster.admin.get("leases", "sluice", "sluice-system")["spec"]["leaseTransitions"] < term
+    assert int(postgres.rows("SELECT term FROM meta")[0][0]) > term
+    third.stop()
+
+
 def test_webhook_of_every_replica(module_cluster, space, team):
     """Leading or not, each answers with a certificate of the same authority."""
     ports = free_ports(2)

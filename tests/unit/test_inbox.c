@@ -147,7 +147,7 @@ static bool wait_durable(struct slu_intents *d, uint64_t ticket)
 	return slu_intents_durable(d, ticket);
 }
 
-static struct found look(const struct slu_journal_setup *setup)
+static struct found look(struct slu_journal_setup *setup)
 {
 	struct found f = { 0 };
 	struct slu_store_reader r = { .intent = one_intent, .intent_pod = one_pod, .arg = &f };

@@ -249,6 +249,41 @@ static void check_takeover(void)
 	slu_buf_done(&body);
 }
 
+/* Somebody deletes the Lease. */
+static void check_deleted(void)
+{
+	struct candidate a = { 0 }, b = { 0 };
+	struct slu_rng rng = { .state = 4 };
+	uint32_t two = 0, asked = 0;
+	int64_t t = 0, died;
+
+	server = (struct record){ .rv = 10 };
+	start(&a, 1, 1);
+	start(&b, 2, 2);
+	for (; t < 120 * S; t += 50 * MS) {
+		moment(&a, t, &rng, 0);
+		moment(&b, t, &rng, 0);
+		if (t % (10 * S) == 0)
+			server.there = false;
+		two += slu_elector_held(a.e, t + a.skew_ns) && slu_elector_held(b.e, t + b.skew_ns);
+	}
+	ok(a.led == 1 && a.lost == 0 && b.led == 0 && two == 0 && server.there,
+	   "the Lease is deleted again and again: its holder makes it anew and leads on");
+	server.there = false;
+	for (died = t; !slu_elector_held(b.e, t + b.skew_ns) && t < died + 60 * S; t += 50 * MS) {
+		moment(&b, t, &rng, 0);
+		two += slu_elector_held(a.e, t + a.skew_ns) && slu_elector_held(b.e, t + b.skew_ns);
+		asked += b.ask != SLU_ELECTOR_WAIT;
+	}
+	ok(t - died > 9 * S && t - died < 20 * S && two == 0 && b.term == a.term + 1 && asked < 40,
+	   "deleted as its holder dies: it has run out before another makes one (%d ms, term %d)",
+	   (int)((t - died) / MS), b.term);
+	slu_elector_free(a.e);
+	slu_elector_free(b.e);
+	slu_buf_done(&a.body);
+	slu_buf_done(&b.body);
+}
+
 static void check_options(void)
 {
 	struct slu_lease_options o = {
@@ -272,6 +307,7 @@ int main(void)
 	codec = slu_kcodec_new(pool);
 	check_options();
 	check_takeover();
+	check_deleted();
 	for (uint64_t seed = 1; seed <= LIFE; seed++)
 		run(seed, 0);
 	for (uint64_t seed = 1; seed <= LIFE; seed++)

@@ -363,6 +363,11 @@ static void test_fence(const char *url, const char *backend)
 	slu_batch_put_job(b, &j);
 	slu_batch_del_job(b, 50);
 	ok(commit1(t, 6, b, &err) == 0, "%s: the new one can", backend);
+	ok(slu_store_raise_term(t, 5, "three", &err) == -ESTALE,
+	   "%s: nobody goes above a term that is not the newest", backend);
+	ok(slu_store_raise_term(t, 6, "three", &err) == 0 && slu_store_term(s, &term, &err) == 0 &&
+		   term == 7,
+	   "%s: but above the newest", backend);
 	slu_store_close(t);
 
 	ok(slu_store_bind_cluster(s, "cluster-a", &err) == 0, "%s: bound to a cluster", backend);
@@ -635,6 +640,57 @@ static void test_journal(const char *url, const char *backend)
 	   "%s: recovery reads them back (%s)", backend, err.text);
 }
 
+static bool leads(void *arg)
+{
+	return true;
+}
+
+static bool deposed(void *arg)
+{
+	return false;
+}
+
+/* A Lease that was deleted counts from zero again; the store remembers the higher terms. */
+static void test_terms_anew(const char *url, const char *backend)
+{
+	struct waiter w = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
+	struct slu_journal_setup setup = { .url = url,
+					   .cluster = "cluster-a",
+					   .holder = "new",
+					   .term = 1,
+					   .held = deposed,
+					   .wake = wake,
+					   .arg = &w };
+	struct slu_store_reader r = { .arg = NULL };
+	struct slu_journal_health h;
+	struct slu_error err = { 0 };
+	struct slu_journal *j = NULL, *k = NULL;
+	uint64_t ticket = 0;
+
+	ok(slu_journal_recover(&setup, &r, &err) == -ESTALE && setup.term == 1,
+	   "%s: a low term of one that does not lead any more is refused", backend);
+	setup.held = leads;
+	ok(slu_journal_recover(&setup, &r, &err) == 0 && setup.term == 103,
+	   "%s: the leader's goes on above the store's (%" PRId64 ")", backend, setup.term);
+	ok(slu_journal_new(&setup, &j) == 0 && slu_journal_submit(j, one_job(7000), &ticket) == 0 &&
+		   await(&w, j, SLU_JOURNAL_OK, 1),
+	   "%s: and it can write", backend);
+	/* the store was away when the next one began: its journal finds out by itself */
+	setup.term = 2;
+	setup.holder = "newer";
+	ok(slu_journal_new(&setup, &k) == 0 && slu_journal_submit(k, one_job(7001), &ticket) == 0 &&
+		   await(&w, k, SLU_JOURNAL_OK, 1),
+	   "%s: the next one, too", backend);
+	slu_journal_health(k, &h);
+	ok(h.term == 104, "%s: with term %" PRId64, backend, h.term);
+	slu_journal_submit(j, one_job(7002), &ticket);
+	ok(await(&w, j, SLU_JOURNAL_FENCED, 0), "%s: whoever was before it is fenced", backend);
+	ok(slu_journal_submit(k, one_job(7003), &ticket) == 0 && await(&w, k, SLU_JOURNAL_OK, 2),
+	   "%s: the new one writes on", backend);
+	slu_journal_free(j, 0);
+	slu_journal_free(k, 1000);
+}
+
 /* The folder appears only later: the journal starts all the same, holds back, and catches up. */
 static void test_journal_outage(void)
 {
@@ -707,6 +763,7 @@ int main(void)
 		test_retention(pg, "postgresql");
 		test_fence(pg, "postgresql");
 		test_journal(pg, "postgresql");
+		test_terms_anew(pg, "postgresql");
 	} else {
 		const char *path = fresh_sqlite();
 		char copy[128];
@@ -716,6 +773,7 @@ int main(void)
 		test_retention(copy, "sqlite");
 		test_fence(copy, "sqlite");
 		test_journal(copy, "sqlite");
+		test_terms_anew(copy, "sqlite");
 		test_journal_outage();
 		test_dump();
 		test_damage();
