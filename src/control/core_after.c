@@ -1,8 +1,9 @@
 /* sluice.sh/after: a group that starts when others have ended, succeeded, failed or started.
  *
  * Decided from what the cluster shows, so that it holds over restarts: a group is over when none of
- * its members is left alive; how it ended is what its Job says, else what became of its pods.  A
- * group that nobody has seen is waited for. */
+ * its members is left alive; how it ended is what its Job says, else what became of its pods.  Of
+ * objects that are deleted the store still knows how they ended.  A group that nobody has seen is
+ * waited for. */
 #include "control/core_i.h"
 
 #include <stdarg.h>
@@ -42,6 +43,22 @@ void core_after_gone(struct slu_core *c, struct group *g)
 		if (c->after.waits.p[i] == g)
 			c->after.waits.p[i--] = c->after.waits.p[--c->after.waits.n];
 	c->after.news = true;
+}
+
+/* Newest first: of several gangs of one name the last one counts. */
+void core_after_recall(struct slu_core *c, const struct slu_store_result *r)
+{
+	size_t n = strcspn(r->key, "/");
+	char ns[64];
+	uint64_t h;
+
+	if (!r->key[n] || n >= sizeof ns)
+		return;
+	snprintf(ns, sizeof ns, "%.*s", (int)n, r->key);
+	h = name_hash(ns, r->name);
+	if (!slu_map_get(&c->after.past, h) && c->after.past.n < PAST_MAX)
+		(void)(slu_map_put(&c->after.past, h,
+				   !strcmp(r->outcome, "ok") ? FATE_OK : FATE_FAILED) < 0);
 }
 
 void core_after_wake(struct slu_core *c)

@@ -650,6 +650,7 @@ struct slu_nodeset *core_undo_nodes(const struct group *g, const struct slu_node
 
 /* core_after.c */
 void core_after_born(struct slu_core *c, struct group *g);
+void core_after_recall(struct slu_core *c, const struct slu_store_result *r);
 void core_after_gone(struct slu_core *c, struct group *g);
 void core_after_wake(struct slu_core *c);                    /* look again who may start */
 bool core_after_blocks(struct slu_core *c, struct group *g); /* it waits for another group */

@@ -145,6 +145,12 @@ static int read_span(void *arg, const struct slu_store_span *s)
 	return core_drain_recall(((struct loading *)arg)->c, s);
 }
 
+static int read_result(void *arg, const struct slu_store_result *r)
+{
+	core_after_recall(((struct loading *)arg)->c, r);
+	return 0;
+}
+
 static int read_last_event(void *arg, uint64_t seq)
 {
 	((struct loading *)arg)->c->log_seq = seq;
@@ -159,7 +165,8 @@ int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu
 				      .intent = read_intent,
 				      .intent_pod = read_pod,
 				      .arg = &l,
-				      .last_event = read_last_event };
+				      .last_event = read_last_event,
+				      .result = read_result };
 	int rc = slu_journal_recover(setup, &r, err);
 
 	slu_map_done(&l.evicts);

@@ -190,7 +190,7 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 				.result = how };
 	struct group *g = r->g;
 	struct slu_store_result res = { .job = r->id,
-					.key = g->id.key,
+					.key = g->key,
 					.name = g->id.name,
 					.user = g->user,
 					.queue = g->wish.queue,

@@ -103,6 +103,8 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 	[ST_PLANS_OF] = { "SELECT " PLAN_COLUMNS " FROM plans WHERE job = $1 ORDER BY seq" },
 	[ST_RESULTS_AFTER] = { "SELECT " RESULT_COLUMNS " FROM results WHERE end_s > $1"
 			       " ORDER BY end_s, job" },
+	[ST_RECENT_RESULTS] = { "SELECT " RESULT_COLUMNS
+				" FROM results ORDER BY end_s DESC, job DESC LIMIT 20000" },
 	[ST_LOG_BEGIN] = { "SELECT COALESCE(MAX(seq), 0) FROM events WHERE kind = 1 AND at_us <= $1" },
 	[ST_USAGE] = { "SELECT user, queue, jobs, used FROM usage ORDER BY user, queue",
 		       "SELECT \"user\", queue, jobs, used FROM usage"

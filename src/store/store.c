@@ -516,6 +516,39 @@ static int load_intent_pod(void *arg, const struct slu_sql_val *v, uint32_t n,
 									  v[2].p, v[3].p, v[4].p });
 }
 
+struct results {
+	slu_store_result_fn *fn;
+	void *arg;
+};
+
+static int load_result(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	struct results *p = arg;
+	int rc = proven("results", v, n, err);
+
+	return rc ? rc
+		  : p->fn(p->arg, &(struct slu_store_result){ .job = (uint64_t)v[0].i,
+							      .key = v[1].p,
+							      .name = v[2].p,
+							      .user = v[3].p,
+							      .queue = v[4].p,
+							      .outcome = v[5].p,
+							      .first_seen_us = v[6].i,
+							      .start_s = v[7].i,
+							      .end_s = v[8].i,
+							      .size = v[9].i,
+							      .usage = v[10].i });
+}
+
+/* History is not worth a refusal to go on. */
+static int load_recent(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	const struct slu_store_reader *r = ((struct load *)arg)->r;
+	struct results p = { r->result, r->arg };
+
+	return proven("results", v, n, NULL) < 0 ? 0 : load_result(&p, v, n, err);
+}
+
 int slu_store_load(struct slu_store *s, const struct slu_store_reader *r, struct slu_error *err)
 {
 	const struct {
@@ -528,6 +561,7 @@ int slu_store_load(struct slu_store *s, const struct slu_store_reader *r, struct
 		{ r->span, ST_ALL_SPANS, load_span },
 		{ r->intent, ST_OPEN_INTENTS, load_intent },
 		{ r->intent_pod, ST_OPEN_INTENT_PODS, load_intent_pod },
+		{ r->result, ST_RECENT_RESULTS, load_recent },
 	};
 	struct load l = { r };
 	int rc = s->q->ops->begin(s->q, err);
@@ -594,30 +628,6 @@ int slu_store_plans(struct slu_store *s, uint64_t job, slu_store_plan_fn *fn, vo
 	struct plans p = { fn, arg };
 
 	return s->q->ops->query(s->q, ST_PLANS_OF, &v, 1, load_plan, &p, NULL, err);
-}
-
-struct results {
-	slu_store_result_fn *fn;
-	void *arg;
-};
-
-static int load_result(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
-{
-	struct results *p = arg;
-	int rc = proven("results", v, n, err);
-
-	return rc ? rc
-		  : p->fn(p->arg, &(struct slu_store_result){ .job = (uint64_t)v[0].i,
-							      .key = v[1].p,
-							      .name = v[2].p,
-							      .user = v[3].p,
-							      .queue = v[4].p,
-							      .outcome = v[5].p,
-							      .first_seen_us = v[6].i,
-							      .start_s = v[7].i,
-							      .end_s = v[8].i,
-							      .size = v[9].i,
-							      .usage = v[10].i });
 }
 
 int slu_store_results(struct slu_store *s, int64_t ended_after_s, slu_store_result_fn *fn,

@@ -187,11 +187,13 @@ struct slu_store_reader {
 	int (*intent_pod)(void *arg, const struct slu_store_intent_pod *p);
 	void *arg;
 	int (*last_event)(void *arg, uint64_t seq); /* the highest number of an event; 0: none */
+	/* The last 20 000 results, newest first; one that is damaged is left out. */
+	int (*result)(void *arg, const struct slu_store_result *r);
 };
 
 /* Everything needed to go on: jobs in order (priority, first seen, name), then pods, spans, open
- * intents with their pods, the end of the event log.  Every row's check sum is verified; -EBADMSG
- * names the first bad row. */
+ * intents with their pods, the end of the event log, recent results.  Every row's check sum is
+ * verified; -EBADMSG names the first bad row. */
 int slu_store_load(struct slu_store *s, const struct slu_store_reader *r, struct slu_error *err);
 
 typedef int slu_store_event_fn(void *arg, const struct slu_store_event *e);

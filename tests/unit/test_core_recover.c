@@ -518,6 +518,38 @@ static void test_rest_of_what_is_over(void)
 	last_life_over(&w);
 }
 
+#define AFTER(what) "\"annotations\":{\"sluice.sh/after\":\"" what "\"}"
+
+/* What the cluster has forgotten the store still knows. */
+static void test_after_those_of_the_past(void)
+{
+	struct world w;
+
+	first_life(&w, 4, 4, "");
+	gang(&w, "good", 2, "1", GROUP("good", "2"));
+	gang(&w, "bad", 2, "1", GROUP("bad", "2"));
+	go_on(&w, NONE, NULL);
+	end_pod(&w, pod(&w, "good-0"), "Succeeded");
+	end_pod(&w, pod(&w, "good-1"), "Succeeded");
+	end_pod(&w, pod(&w, "bad-0"), "Succeeded");
+	end_pod(&w, pod(&w, "bad-1"), "Failed");
+	go_on(&w, NONE, NULL);
+	for (int i = 0; i < w.n_pods; i++)
+		w.pod[i].there = false;
+	die(&w);
+	live(&w, 4, 4);
+	add_pod(&w, "x", "sluice", "1", AFTER("ok:good,failed:bad"));
+	add_pod(&w, "y", "sluice", "1", AFTER("good,bad"));
+	add_pod(&w, "z", "sluice", "1", AFTER("ok:bad"));
+	add_pod(&w, "u", "sluice", "1", AFTER("other"));
+	go_on(&w, NONE, NULL);
+	ok(*pod(&w, "x")->node && *pod(&w, "y")->node,
+	   "who starts after those that ended before the restart starts");
+	ok(!*pod(&w, "z")->node, "but not after a success that was none");
+	ok(!*pod(&w, "u")->node, "nor after somebody unknown");
+	last_life_over(&w);
+}
+
 static void test_bound_behind_our_back(void)
 {
 	struct world w;
@@ -658,6 +690,7 @@ int main(void)
 	test_user_said();
 	test_half_evicted();
 	test_bare_pods_stay();
+	test_after_those_of_the_past();
 	test_rest_of_what_is_over();
 	test_bound_behind_our_back();
 	test_outlives_its_limit();
