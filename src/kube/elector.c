@@ -6,7 +6,7 @@
 #define DURATION_S 15
 #define RENEW_S    10
 #define RETRY_NS   (2 * SLU_NS_PER_S)
-#define LOOK_NS    (SLU_NS_PER_S / 2)
+#define LOOK_NS    (SLU_NS_PER_S / 5)
 
 struct slu_elector {
 	char *ns, *name, *id;

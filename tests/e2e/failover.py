@@ -35,6 +35,17 @@ def cpu(d):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def steps(d, end):
+    """What the new leader said since then: how long after the end of the lease."""
+    said = []
+    for line in d.log.read_text().splitlines():
+        when, _, rest = line.partition("Z ")
+        for what in ("store read", "leading", "first cycle"):
+            if what in rest:
+                said.append((what, datetime.fromisoformat(when + "+00:00").timestamp() - end))
+    return ", ".join(f"{what} {at:.2f}" for what, at in said if at > -1)
+
+
 def leads(d):
     try:
         return d.process.poll() is None and d.metrics()["sluice_leader"] == 1
@@ -79,7 +90,8 @@ def main():
                 until(lambda: audit.bound("full")[("full", name)], o.lease + 60)
                 bound = next(b.time for b in audit.bindings("full") if b.pod == name and b.ok)
                 took.append(bound - end)
-                print(f"round {k + 1}: bound {bound - end:.2f} s after the lease ended; {cpu(other) - used:.2f} s of CPU", flush=True)
+                print(f"round {k + 1}: bound {bound - end:.2f} s after the lease ended ({steps(other, end)}); "
+                      f"{cpu(other) - used:.2f} s of CPU", flush=True)  # fmt: skip
                 leader.start(120)
         finally:
             for d in team:
