@@ -14,7 +14,7 @@
 #define SENT_AGAIN 3u      /* times an event or a binding of unknown fate is sent again */
 #define PAUSE_NS   SLU_NS_PER_S
 
-enum { PRIORITY_LOW, PRIORITY_EVENT, PRIORITY_SCHEDULED, PRIORITY_BIND = 7 };
+enum { PRIORITY_LOW, PRIORITY_EVENT, PRIORITY_SCHEDULED, PRIORITY_BIND = 6 }; /* the lease: 7 */
 
 /* What waits to be sent.  Decisions go first; of the rest at least one is always on its way, so
  * that a flood of bindings silences nobody. */

@@ -87,7 +87,8 @@ struct slu_kube_request {
 	const void *body;         /* copied */
 	size_t body_len;
 	enum slu_kube_lane lane; /* AUTO: watch if `data` is set, read for GET, else write */
-	uint8_t priority;        /* higher goes first when requests queue up; 0..7 */
+	/* higher goes first when requests queue up; 0..7; 7 does not wait for `qps` */
+	uint8_t priority;
 	bool repeatable; /* a write that may be sent again when its fate is unknown (GETs always
 			  * are)
 			  */

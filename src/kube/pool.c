@@ -356,6 +356,7 @@ static void dispatch(void *arg)
 	while (l->n_queued && !c->closing) {
 		struct slu_error err = { 0 };
 		const char *authorization = NULL;
+		struct slu_kube_call *q;
 		struct kube_conn *k;
 		bool connecting;
 		int rc = kube_auth_get(c->auth, &authorization, &err);
@@ -377,9 +378,12 @@ static void dispatch(void *arg)
 		}
 		if (!k)
 			return; /* room, an answer or the pause's end wakes us */
-		if (l->id != SLU_KUBE_LANE_WATCH && !rate_allows(c))
+		/* Who leads must not depend on how much there is to write. */
+		q = first_queued(l);
+		if (l->id != SLU_KUBE_LANE_WATCH && q->priority < KUBE_PRIORITIES - 1 &&
+		    !rate_allows(c))
 			return;
-		kube_call_start(first_queued(l), k, authorization);
+		kube_call_start(q, k, authorization);
 	}
 }
 

@@ -701,6 +701,21 @@ static void test_rate(void)
 	slu_kube_client_stats(c, &st);
 	ok(!left && took >= 190 && took < 1000 && st.rate_waits,
 	   "30 requests at 100/s with a burst of 10 take 200 ms (%lld)", (long long)took);
+	/* one in a thousand seconds, and one that does not wait for it */
+	slu_kube_client_rate(c, 0.001, 1);
+	left = 3;
+	for (int i = 0; i < 3; i++) {
+		struct slu_kube_request q = {
+			.path = "/ok", .priority = i == 2 ? 7 : 6, .done = done, .arg = &g[i]
+		};
+
+		g[i] = (struct got){ .left = &left };
+		slu_kube_send(c, &q, NULL);
+	}
+	for (start = slu_clock_ns(); left > 1 && slu_clock_ns() - start < 20 * SLU_NS_PER_S;)
+		wait_for(&w.f, &no, 5);
+	ok(left == 1 && g[2].outcome == SLU_KUBE_OK && g[2].tries,
+	   "what is most urgent is sent, whatever waits");
 	end(&w, c);
 }
 
