@@ -24,10 +24,12 @@ from .witness import Witness
 
 STORES = ["sqlite", "postgresql"]
 SPACE = "torture"
-#: A life that does not come to its point is killed from outside.
-LIFE_S = 2.0
-#: No gang may be in part longer than this: many lives, most of which die before they have placed anything.
-PART_S = 45.0
+#: A life that does not come to its point is killed from outside, so long after it has looked around.
+LIFE_S = 1.5
+#: No gang may be in part longer than this, and for more lives: most of them die before they have placed anything.
+PART_S, PART_LIVES = 45.0, 40
+#: In the last life something is placed or ends at least so often, until everything has.
+STUCK_S = 90.0
 
 
 class Books:
@@ -167,6 +169,7 @@ class Torture:
         with open(self.daemon.log, "ab") as out:
             out.write(f"---- life, dies at {at or 'no point'}\n".encode())
             out.flush()
+            self.offset = out.tell()
             return subprocess.Popen([*map(str, self.command())], env=env, stdout=out, stderr=out)
 
     def points(self):
@@ -190,11 +193,10 @@ class Torture:
         elif n % 14 == 12 and self.books.pg:  # one of several, as far as it knows
             self.daemon = self.daemons["elect"]
             at, last, limit = self.chooser.next("leases"), None, 8.0
+        self.witness.lives += 1
         process = self.spawn(at, last)
         outside = self.rng.random() < 0.04
-        try:
-            process.wait(self.rng.uniform(0.3, 1.5) if outside else limit)
-        except subprocess.TimeoutExpired:
+        if not self.wait(process, self.rng.uniform(0.0, 1.0) if outside else limit):
             process.kill()
             process.wait()
             self.report.outside += 1
@@ -207,6 +209,25 @@ class Torture:
             self.report.early.append(f"status {process.returncode}: {self.daemon.tail(3)}")
         self.daemon = self.daemons["plain"]
         self.look()
+
+    def wait(self, process, limit):
+        """Whether it has ended by itself, within so many seconds after its first cycle (or half a minute: the
+        machine may be slow, the API server away)."""
+        end, begun = time.monotonic() + 30, None
+        while process.poll() is None:
+            now = time.monotonic()
+            if begun is None and b" first cycle " in self.since():
+                begun = now
+            if now > end or (begun and now > begun + limit):
+                return False
+            time.sleep(0.02)
+        return True
+
+    def since(self):
+        """What this life has logged."""
+        with open(self.daemon.log, "rb") as log:
+            log.seek(self.offset)
+            return log.read()
 
     @staticmethod
     def _try(step):
@@ -231,7 +252,7 @@ class Torture:
             gang = self.witness.gang(key)
             if key in jobs or gang.deleted is not None or gang.whole is not None:
                 del self.missing[key]
-            elif now - since > 20:
+            elif now - since[0] > 20 and self.witness.lives - since[1] > PART_LIVES:
                 self.wrong(f"{key}: the store forgot it")
                 del self.missing[key]
         for sentence in self.witness.wrong:
@@ -250,7 +271,7 @@ class Torture:
             if gang is None or gang.deleted is not None or gang.whole is not None:
                 continue  # its place in the queue matters no more
             if key not in jobs:
-                self.missing.setdefault(key, now)
+                self.missing.setdefault(key, (now, self.witness.lives))
             elif jobs[key][1] != seen:
                 self.wrong(f"{key}: was first seen {seen}, now {jobs[key][1]}")
             elif job in old_plans and job in plans and plans[job] != old_plans[job]:
@@ -314,7 +335,7 @@ class Torture:
                     self.life(n)
                     if n % 25 == 0:
                         self.say(self.progress(n, begun))
-                        for name, seconds in self.witness.parts(PART_S):
+                        for name, seconds in self.witness.parts(PART_S, PART_LIVES):
                             self.say(f"  in part: {name} for {seconds:.1f} s")
             script.calm()
             self.end(script, audit)
@@ -340,15 +361,20 @@ class Torture:
         if script.failure:
             self.wrong(script.failure)
         process = self.spawn(None)
-        try:
-            until(lambda: script.look_at_jobs() or not self.witness.open(), 120, "the end of everything")
-        except TimeoutError:
-            for g in self.witness.open():
-                self.wrong(f"lost: gang {g.name} of {g.size}: {len(g.bound)} bound, {len(g.ended)} ended")
+        seen, since = None, time.monotonic()
+        while self.witness.open():
+            script.look_at_jobs()
+            if self.witness.progress() != seen:
+                seen, since = self.witness.progress(), time.monotonic()
+            if time.monotonic() - since > STUCK_S:
+                for g in self.witness.open():
+                    self.wrong(f"lost: gang {g.name} of {g.size}: {len(g.bound)} bound, {len(g.ended)} ended")
+                break
+            time.sleep(0.1)
         time.sleep(0.5)
         if process.poll() is not None:
             self.wrong(f"the last life ended by itself: {self.daemon.tail(5)}")
-        for name, seconds in self.witness.parts(PART_S):
+        for name, seconds in self.witness.parts(PART_S, PART_LIVES):
             self.wrong(f"gang {name} was in part for {seconds:.1f} s")
         for early, late in self.witness.overtaken():
             self.wrong(f"{late} overtook {early}, which is of the same shape")

@@ -9,7 +9,7 @@ from .lives import STORES, torture
 POINTS = 52
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(600)
 def test_killed_at_every_write():
     with ThreadPoolExecutor(len(STORES)) as pool:
         reports = list(pool.map(lambda store: torture(store, POINTS, seed=7, say=lambda text: None), STORES))

@@ -41,7 +41,9 @@ class Gang:
     succeeded: set = field(default_factory=set)
     whole: float = None  # when all were bound
     part_since: float = None
+    part_life: int = 0  # the life it was in then
     longest_part: float = 0.0
+    longest_lives: int = 0
 
 
 class Witness:
@@ -51,6 +53,7 @@ class Witness:
         self.jobs = {}  # uid of a Job -> its gang
         self.wrong = []  # sentences
         self.races = 0
+        self.lives = 0  # of the daemon, so far
         self.events = self.relists = 0
         self.shrank = deque(maxlen=4000)  # times at which room was taken from the plan
         self._nodes, self._books, self._pods = {}, {}, {}
@@ -213,11 +216,15 @@ class Witness:
             gang.whole = now
         part = gang.whole is None and 0 < len(gang.bound) and gang.deleted is None
         if part and gang.part_since is None:
-            gang.part_since = now
+            gang.part_since, gang.part_life = now, self.lives
         if gang.part_since is not None:
-            gang.longest_part = max(gang.longest_part, now - gang.part_since)
+            self._measure(gang, now)
             if not part:
                 gang.part_since = None
+
+    def _measure(self, gang, now):
+        gang.longest_part = max(gang.longest_part, now - gang.part_since)
+        gang.longest_lives = max(gang.longest_lives, self.lives - gang.part_life)
 
     # -- questions -----------------------------------------------------------------------------
 
@@ -232,14 +239,22 @@ class Witness:
             return g.finished
         return len(g.ended if g.fails else g.succeeded) >= g.size
 
-    def parts(self, longer_than):
-        """(gang, seconds) in part for longer than that, then or now."""
+    def parts(self, seconds, lives=0):
+        """(gang, seconds) in part for longer than that, and for more lives, then or now."""
         now = time.time()
         with self._lock:
             for g in self.gangs.values():
                 if g.part_since is not None:
-                    g.longest_part = max(g.longest_part, now - g.part_since)
-            return [(g.name, g.longest_part) for g in self.gangs.values() if g.longest_part > longer_than]
+                    self._measure(g, now)
+            return [
+                (g.name, g.longest_part) for g in self.gangs.values()
+                if g.longest_part > seconds and g.longest_lives >= lives
+            ]  # fmt: skip
+
+    def progress(self):
+        """Grows as long as anything is placed or ends."""
+        with self._lock:
+            return sum(len(g.bound) + len(g.ended) + g.finished for g in self.gangs.values())
 
     def overtaken(self, slack=2.0):
         """Pairs of gangs of one shape in which the later one started clearly before the earlier one."""
