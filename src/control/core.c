@@ -203,91 +203,6 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 	}
 }
 
-struct group *core_group_named(struct slu_core *c, const char *ns, const char *name)
-{
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
-	     e = slu_table_next(&c->groups, e)) {
-		struct group *g = group_of(e);
-
-		if (!strcmp(g->ns, ns) &&
-		    (!strcmp(g->id.name, name) || !strcmp(g->id.key + 2, name)))
-			return g;
-	}
-	return NULL;
-}
-
-int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err)
-{
-	struct group *g = core_group_named(c, a->ns, a->name);
-	bool was;
-	int n = 0;
-
-	if (!g)
-		return slu_fail(err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
-	was = g->cancelled;
-	if (a->what == SLU_ASK_CANCEL)
-		g->cancelled = true;
-	else
-		g->held = a->what == SLU_ASK_HOLD;
-	if (a->what == SLU_ASK_RELEASE)
-		g->cancelled = false;
-	for (uint32_t i = g->run.n; i-- > 0;) {
-		struct run *r = g->run.p[i];
-		struct slu_event ev = { .kind = g->held ? SLU_EV_HOLD : SLU_EV_RELEASE,
-					.job = r->id };
-
-		if (r->state != RUN_QUEUED)
-			continue;
-		n++;
-		if (a->what == SLU_ASK_CANCEL)
-			core_run_end(c, r, SLU_RESULT_CANCELLED);
-		else
-			core_apply(c, &ev);
-	}
-	slu_free(g->told_text);
-	g->told_text = NULL;
-	core_group_keep(c, g);
-	core_group_dirty(c, g);
-	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
-		g->cancelled = was;
-	if (g->cancelled != was)
-		core_cancel_note(c, g);
-	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
-		slu_fail(err, 0, "%s runs already; delete its object to end it", a->name);
-	else
-		slu_fail(err, 0, "%s %s", a->name,
-			 a->what == SLU_ASK_CANCEL
-				 ? "is out of the queue; its objects are untouched"
-			 : g->held ? "is held"
-				   : "waits again");
-	return 0;
-}
-
-/* Whether the record is kept for a later answer. */
-static bool asked(struct slu_core *c, struct slu_rec_ask *a)
-{
-	static const char *const what[] = {
-		[SLU_ASK_CANCEL] = "cancel",   [SLU_ASK_HOLD] = "hold",
-		[SLU_ASK_RELEASE] = "release", [SLU_ASK_DRAIN] = "drain",
-		[SLU_ASK_UNDRAIN] = "undrain", [SLU_ASK_RESIZE] = "resize",
-		[SLU_ASK_PICTURE] = "picture",
-	};
-	struct slu_error err = { 0 };
-	int rc = a->what == SLU_ASK_PICTURE ? -ENOMEM
-		 : a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN
-			 ? core_drain_ask(c, a->name, a->what == SLU_ASK_DRAIN, &err)
-			 : core_ask_group(c, a, &err);
-
-	slu_log(SLU_INFO, "asked", SLU_STR("what", what[a->what]), SLU_STR("name", a->name),
-		SLU_STR("answer", err.text));
-	if (!rc && core_answer_later(c, a, err.text))
-		return true;
-	if (a->answer)
-		a->answer(a->arg, rc, err.text);
-	a->answer = NULL;
-	return false;
-}
-
 /* What needs a restart is read once, at start; the rest counts from now on. */
 static void new_config(struct slu_core *c, const struct slu_config *cfg)
 {
@@ -347,11 +262,11 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 		if (((struct slu_rec_ask *)r)->what == SLU_ASK_PICTURE &&
 		    slu_vec_push(&c->viewer, (struct slu_rec_ask *)r) == 0)
 			return;
-		if (((struct slu_rec_ask *)r)->what == SLU_ASK_RESIZE) {
+		if (((struct slu_rec_ask *)r)->what == SLU_ASK_RESIZE && c->door) {
 			core_resize(c, (struct slu_rec_ask *)r);
 			return;
 		}
-		if (asked(c, (struct slu_rec_ask *)r))
+		if (core_asked(c, (struct slu_rec_ask *)r))
 			return;
 		break;
 	default:

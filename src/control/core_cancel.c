@@ -1,4 +1,6 @@
-/* What a person took out of the queue stays out: it is noted on the object that makes the members,
+/* What people ask for: cancel, hold, release, drain.
+ *
+ * What a person took out of the queue stays out: it is noted on the object that makes the members,
  * where a restart, another replica and a reader of the manifest find it.  Whoever asks for
  * something is answered when it is in the store: what was answered survives a crash in the next
  * moment. */
@@ -96,4 +98,99 @@ void core_answers_done(struct slu_core *c)
 		slu_free(c->answer.p[i].text);
 	}
 	slu_vec_done(&c->answer);
+}
+
+/* ---- what people ask ---- */
+
+struct group *core_group_named(struct slu_core *c, const char *ns, const char *name)
+{
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
+	     e = slu_table_next(&c->groups, e)) {
+		struct group *g = group_of(e);
+
+		if (!strcmp(g->ns, ns) &&
+		    (!strcmp(g->id.name, name) || !strcmp(g->id.key + 2, name)))
+			return g;
+	}
+	return NULL;
+}
+
+int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err)
+{
+	struct group *g = core_group_named(c, a->ns, a->name);
+	bool was;
+	int n = 0;
+
+	if (!g)
+		return slu_fail(err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
+	was = g->cancelled;
+	if (a->what == SLU_ASK_CANCEL)
+		g->cancelled = true;
+	else
+		g->held = a->what == SLU_ASK_HOLD;
+	if (a->what == SLU_ASK_RELEASE)
+		g->cancelled = false;
+	for (uint32_t i = g->run.n; i-- > 0;) {
+		struct run *r = g->run.p[i];
+		struct slu_event ev = { .kind = g->held ? SLU_EV_HOLD : SLU_EV_RELEASE,
+					.job = r->id };
+
+		if (r->state != RUN_QUEUED)
+			continue;
+		n++;
+		if (a->what == SLU_ASK_CANCEL)
+			core_run_end(c, r, SLU_RESULT_CANCELLED);
+		else
+			core_apply(c, &ev);
+	}
+	slu_free(g->told_text);
+	g->told_text = NULL;
+	core_group_keep(c, g);
+	core_group_dirty(c, g);
+	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
+		g->cancelled = was;
+	if (g->cancelled != was)
+		core_cancel_note(c, g);
+	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
+		slu_fail(err, 0, "%s runs already; delete its object to end it", a->name);
+	else
+		slu_fail(err, 0, "%s %s", a->name,
+			 a->what == SLU_ASK_CANCEL
+				 ? "is out of the queue; its objects are untouched"
+			 : g->held ? "is held"
+				   : "waits again");
+	return 0;
+}
+
+/* Who does not decide cannot promise anything either. */
+static int refuse(struct slu_core *c, struct slu_error *err)
+{
+	return slu_fail(err, -EAGAIN, "%s",
+			c->store_waits ? "the store cannot be read: nothing is decided until it can"
+				       : "this replica stands by; ask the one that leads");
+}
+
+bool core_asked(struct slu_core *c, struct slu_rec_ask *a)
+{
+	static const char *const what[] = {
+		[SLU_ASK_CANCEL] = "cancel",   [SLU_ASK_HOLD] = "hold",
+		[SLU_ASK_RELEASE] = "release", [SLU_ASK_DRAIN] = "drain",
+		[SLU_ASK_UNDRAIN] = "undrain", [SLU_ASK_RESIZE] = "resize",
+		[SLU_ASK_PICTURE] = "picture",
+	};
+	struct slu_error err = { 0 };
+	int rc = a->what == SLU_ASK_PICTURE ? -ENOMEM
+		 : !c->door                 ? refuse(c, &err)
+		 : a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN
+			 ? core_drain_ask(c, a->name, a->what == SLU_ASK_DRAIN, &err)
+			 : core_ask_group(c, a, &err);
+
+	slu_log(SLU_INFO, "asked", SLU_STR("what", what[a->what]), SLU_STR("name", a->name),
+		SLU_STR("answer", err.text));
+	if (!rc && core_answer_later(c, a, err.text))
+		return true;
+	if (a->answer)
+		a->answer(a->arg, rc, err.text);
+	a->answer = NULL;
+	return false;
 }

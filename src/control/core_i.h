@@ -585,6 +585,8 @@ bool core_answer_later(struct slu_core *c, struct slu_rec_ask *a, const char *te
 void core_answers_sent(struct slu_core *c, uint64_t ticket);
 void core_answers(struct slu_core *c);
 void core_answers_done(struct slu_core *c);
+/* Do it and answer; true: the record is kept for the answer. */
+bool core_asked(struct slu_core *c, struct slu_rec_ask *a);
 
 /* core_elastic.c: members beyond the minimum, with room that is left */
 bool core_elastic_takes(const struct group *g, const struct pod *p); /* it follows no other way */

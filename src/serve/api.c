@@ -91,7 +91,11 @@ static void question_reply(void *arg)
 	struct question *q = arg;
 	struct slu_buf b = SLU_BUF_INIT(8192);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
-	int status = !q->rc ? 200 : q->rc == -ENOENT ? 404 : q->rc == -EINVAL ? 400 : 500;
+	int status = !q->rc             ? 200
+		     : q->rc == -ENOENT ? 404
+		     : q->rc == -EINVAL ? 400
+		     : q->rc == -EAGAIN ? 503
+					: 500;
 
 	slu_jsonw_obj(&w);
 	slu_jsonw_kstr(&w, q->rc ? "error" : "message", q->text);
