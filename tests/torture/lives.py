@@ -93,6 +93,7 @@ class Chooser:
 
     def __init__(self, rng):
         self.rng = rng
+        self.most = {}
         self.places = Counter()  # kills; a place that was not reached counts a little, too
 
     def next(self, *about):
@@ -101,11 +102,13 @@ class Chooser:
             return str(int(2 ** self.rng.uniform(0, 9)))
         fewest = min(self.places[p] for p in places)
         place = self.rng.choice([p for p in places if self.places[p] <= fewest + 0.5])
-        return f"{place}#{self.rng.choice([1, 1, 1, 2, 3, 5, 8]) if not about else 1}"
+        most = max(1, self.most.get(place, 1))  # so often in one life
+        return f"{place}#{min(most, self.rng.choice([1, 1, 1, 2, 3, 5, 8])) if not about else 1}"
 
     def lived(self, at, kills, passed):
-        for name in passed:
+        for name, times in passed.items():
             self.places.setdefault(name, 0)
+            self.most[name] = max(times, self.most.get(name, 0))
         for name in kills:
             self.places[name] += 1
         if "#" in at and not kills:
@@ -185,7 +188,7 @@ class Torture:
         return killed, passed
 
     def life(self, n=0):
-        at, last, limit = self.chooser.next(), int(2 ** self.rng.uniform(7, 9.3)), LIFE_S
+        at, last, limit = self.chooser.next(), int(2 ** self.rng.uniform(5.5, 8.5)), LIFE_S
         if n % 14 == 5:  # the webhook makes its certificates anew
             self.daemon = self.daemons["webhook"]
             self._try(lambda: self.cluster.admin.delete("secrets", "sluice-webhook", "sluice-system", missing_ok=True))

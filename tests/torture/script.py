@@ -14,6 +14,8 @@ NODES = 10
 CPU = 8
 #: Gangs that wait or run at most; more is not busier, only longer.
 CROWD = 30
+#: Seconds in which room is taken from the plan, and as many in which it is not: then promises must stand.
+SPELL_S = 15
 
 PRIORITIES = {"torture-high": 1000}
 
@@ -76,9 +78,16 @@ class Script:
             (7, self.cancel), (6, self.refuse),
         ]  # fmt: skip
         weights, steps = [w for w, _ in table], [s for _, s in table]
-        looked = 0.0
+        begun, looked = time.monotonic(), 0.0
         while not self._stop.wait(self.pace):
             step = self.rng.choices(steps, weights)[0]
+            calm = int((time.monotonic() - begun) / SPELL_S) % 2
+            if self.refused and calm:
+                step = self.refuse
+            elif calm and step in (self.foreign, self.cordon, self.grow, self.refuse):
+                continue
+            if self.refused:
+                self.witness.shrink()
             makes = step not in (self.delete, self.cordon, self.grow, self.cancel, self.refuse)
             if makes and len(self.witness.open()) >= CROWD:
                 continue
