@@ -4,6 +4,11 @@
 #include <stdio.h>
 
 #define CONNECT_TIMEOUT_S "5"
+/* A leader that is frozen in the middle of a transaction holds the row of the term: the server ends
+ * it, or nobody could follow. */
+#define WRITER                                                 \
+	"-c synchronous_commit=on -c statement_timeout=30000 " \
+	"-c idle_in_transaction_session_timeout=3000"
 /* Answers are collected after so many queued statements, so that neither side's buffer fills up
  * while both are writing. */
 #define PIPELINE_DEPTH 256
@@ -407,9 +412,7 @@ int slu_pg_open(const char *url, bool readonly, const struct slu_sql_stmt *stmts
 	const char *const val[] = { url,
 				    "sluice",
 				    CONNECT_TIMEOUT_S,
-				    readonly
-					    ? "-c default_transaction_read_only=on"
-					    : "-c synchronous_commit=on -c statement_timeout=30000",
+				    readonly ? "-c default_transaction_read_only=on" : WRITER,
 				    "30",
 				    NULL };
 	struct pg *s = slu_calloc(1, sizeof *s);

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "store/dump.h"
 #include "store/journal.h"
+#include "store/statement.h"
 #include "tap.h"
 
 #include <fcntl.h>
@@ -752,6 +753,24 @@ static void test_faults(void)
 	}
 }
 
+/* A leader that stopped in the middle of a transaction has the row of the term. */
+static void test_frozen(const char *url)
+{
+	struct slu_store *s = must_open(url, 0), *t = must_open(url, 0);
+	struct slu_sql *q = slu_store_sql(s);
+	struct slu_sql_val v[2] = { slu_sql_int(1000), slu_sql_text("frozen") };
+	struct slu_error err = { 0 };
+
+	ok(slu_store_take_term(s, 1000, "frozen", &err) == 0 && q->ops->begin(q, &err) == 0 &&
+		   q->ops->query(q, ST_TAKE_TERM, v, 2, NULL, NULL, NULL, &err) == 0,
+	   "postgresql: a leader is frozen in its transaction");
+	ok(slu_store_take_term(t, 1001, "next", &err) == 0,
+	   "postgresql: the next one is not held up for ever (%s)", err.text);
+	q->ops->rollback(q);
+	slu_store_close(s);
+	slu_store_close(t);
+}
+
 int main(void)
 {
 	const char *pg = getenv("DATABASE_URL");
@@ -764,6 +783,7 @@ int main(void)
 		test_fence(pg, "postgresql");
 		test_journal(pg, "postgresql");
 		test_terms_anew(pg, "postgresql");
+		test_frozen(pg);
 	} else {
 		const char *path = fresh_sqlite();
 		char copy[128];
