@@ -72,6 +72,7 @@ void slu_queue_free(struct slu_queue *q)
 	slu_vec_done(&q->heap);
 	slu_vec_done(&q->todo);
 	slu_free(q->batch);
+	shadow_drop(q);
 	slu_gang_place_done(&q->place);
 	slu_gang_place_done(&q->due);
 	slu_intern_done(&q->str);
@@ -88,6 +89,7 @@ static int advance(struct slu_queue *q, int64_t now_s, struct slu_error *err)
 	if (now_s > SLU_FOREVER / 4 || now_s < -(SLU_FOREVER / 4))
 		return slu_fail(err, -EINVAL, "time %" PRId64 " is out of range", now_s);
 	q->now_s = now_s;
+	shadow_drop(q);
 	return 0;
 }
 

@@ -188,7 +188,11 @@ struct slu_queue {
 	SLU_VEC(uint32_t) heap;           /* scratch: candidates of a pass */
 	SLU_VEC(uint32_t) todo;           /* scratch */
 	struct batch *batch;              /* scratch; made when first needed */
+	struct shadow *shadow;            /* of why.c; gone with the first change */
 };
+
+/* why.c */
+void shadow_drop(struct slu_queue *q);
 
 /* decision.c */
 struct slu_decision *decide(struct slu_decisions *out, enum slu_decision_kind kind, slu_job_id job);

@@ -60,28 +60,79 @@ int slu_queue_estimate(const struct slu_queue *cq, int64_t now_s, uint32_t depth
 	return rc == -ENOMEM ? slu_fail(err, rc, "out of memory") : rc;
 }
 
-/* Estimate for one job: those before it in its queue are booked first. */
+/* ---- estimates for one job after the other ---- */
+
+/* A machine on which the first `done` jobs of a queue's line are booked in their order.  It is kept
+ * until the queue changes: whoever asks for many jobs pays for one walk along the line. */
+struct shadow {
+	uint32_t sub;
+	int64_t now_s;
+	struct slu_machine *m;
+	uint32_t *line, n, done;
+	int64_t *start_s;
+};
+
+void shadow_drop(struct slu_queue *q)
+{
+	struct shadow *s = q->shadow;
+
+	q->shadow = NULL;
+	if (!s)
+		return;
+	slu_machine_free(s->m);
+	slu_free(s->line);
+	slu_free(s->start_s);
+	slu_free(s);
+}
+
+static struct shadow *shadow_of(struct slu_queue *q, int64_t now_s, uint32_t sub)
+{
+	struct shadow *s = q->shadow;
+
+	if (s && s->sub == sub && s->now_s == now_s)
+		return s;
+	shadow_drop(q);
+	s = q->shadow = slu_calloc(1, sizeof *s);
+	if (!s)
+		return NULL;
+	s->sub = sub;
+	s->now_s = now_s;
+	s->m = slu_machine_clone(q->m);
+	if (s->m && line_of(q, sub, &s->line, &s->n) == 0)
+		s->start_s = slu_reallocarray(NULL, SLU_MIN(s->n, SHADOW_MAX) + 1u,
+					      sizeof *s->start_s);
+	if (s->start_s)
+		return s;
+	shadow_drop(q);
+	return NULL;
+}
+
+/* Those before it in its queue are booked first. */
 static int estimate_one(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_why *out)
 {
-	slu_cleanup(slu_machine_freep) struct slu_machine *m = slu_machine_clone(q->m);
-	uint32_t *line = NULL, n = 0;
-	int rc = m ? line_of(q, q->job.p[j].queue, &line, &n) : -ENOMEM;
+	struct shadow *s = shadow_of(q, now_s, q->job.p[j].queue);
+	struct slu_gang_info info;
+	uint32_t i = out->position - 1;
 
-	for (uint32_t i = 0; !rc && i < n && i < SHADOW_MAX; i++) {
-		int64_t start_s = SLU_TIME_NONE;
+	if (!s)
+		return -ENOMEM;
+	if (i >= s->n || s->line[i] != j) /* just submitted: not counted by position yet */
+		for (i = 0; i < s->n && s->line[i] != j;)
+			i++;
+	if (i >= s->n || i >= SHADOW_MAX)
+		return 0;
+	for (; s->done <= i; s->done++) {
+		int rc = shadow(q, s->m, now_s, s->line[s->done], &q->place, &s->start_s[s->done]);
 
-		rc = shadow(q, m, now_s, line[i], &out->place, &start_s);
-		if (line[i] == j) {
-			out->planned_s = start_s;
-			if (start_s == SLU_TIME_NONE)
-				out->place.n = 0;
-			slu_free(line);
+		if (rc < 0) {
+			shadow_drop(q);
 			return rc;
 		}
 	}
-	out->place.n = 0;
-	slu_free(line);
-	return rc;
+	out->planned_s = s->start_s[i];
+	return out->planned_s == SLU_TIME_NONE
+		       ? 0
+		       : slu_gang_info(s->m, q->job.p[j].id, &info, &out->place);
 }
 
 static void put_amounts(const struct slu_queue *q, const struct slu_gang_role *r, struct slu_buf *b)

@@ -157,12 +157,57 @@ static void dates(void)
 	kit_done(&k);
 }
 
+/* The answer does not depend on who was asked for before: a clone has been asked for nobody. */
+static bool same_as_fresh(struct kit *k, slu_job_id id)
+{
+	slu_cleanup(slu_queue_freep) struct slu_queue *fresh = slu_queue_clone(k->q);
+	struct slu_why a = { 0 }, b = { 0 };
+	bool same = fresh && slu_queue_why(k->q, k->now, id, &a, NULL) == 0 &&
+		    slu_queue_why(fresh, k->now, id, &b, NULL) == 0 && a.planned_s == b.planned_s &&
+		    a.position == b.position && a.place.slots == b.place.slots &&
+		    a.place.n == b.place.n && !strcmp(a.reason, b.reason);
+
+	for (uint32_t i = 0; same && i < a.place.n; i++)
+		same = a.place.part[i].node == b.place.part[i].node;
+	slu_why_done(&a);
+	slu_why_done(&b);
+	return same;
+}
+
+static void asked_for_many(void)
+{
+	struct kit k;
+	struct slu_why w;
+	bool same = true;
+
+	kit_new(&k, 4, 2, SLU_POLICY_EASY);
+	for (slu_job_id id = 1; id <= 40; id++)
+		kit_job(&k, id, 1 + (uint32_t)(id * 7 % 8), 10 + (int64_t)(id * 13 % 50), NULL);
+	kit_at(&k, 0);
+	for (uint32_t i = 0; i < 40; i++)
+		same &= same_as_fresh(&k, 1 + (i * 17 + 39) % 40);
+	ok(same, "why: the same for each of forty, in whatever order they are asked for");
+	kit_do(&k, SLU_EV_CANCEL, 20);
+	for (slu_job_id id = 1; id <= 40; id++)
+		same &= id == 20 || same_as_fresh(&k, id);
+	ok(same, "why: and after a change");
+	kit_job(&k, 41, 8, 10, NULL);
+	same = same_as_fresh(&k, 41);
+	kit_at(&k, 5);
+	ok(same && same_as_fresh(&k, 41) && same_as_fresh(&k, 40), "why: and for a new one");
+	ok(slu_queue_why(k.q, 5, 41, &w, NULL) == 0 && w.planned_s > 5 && w.place.slots == 8,
+	   "why: with the nodes it is estimated for");
+	slu_why_done(&w);
+	kit_done(&k);
+}
+
 int main(void)
 {
 	waiting();
 	dates();
 	aside();
 	estimates();
+	asked_for_many();
 	settings();
 	return tap_done();
 }
