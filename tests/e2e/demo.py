@@ -3,6 +3,7 @@
 import argparse
 import colorsys
 import html
+import os
 import random
 import sys
 import time
@@ -120,9 +121,9 @@ def play(cluster, scheduler, title, work_list, limit, screen):
                 moved, last = time.time(), state
             screen.draw(table(title, watch, len(work_list), begun, limit))
             over = finished == len(work_list)
-            # Half-started gangs alone never move again; anything else may only be slow.
+            # Half-started gangs alone never move again under a scheduler that knows no gangs; all else may only be slow.
             seen = watch.snapshot().values()
-            clogged = any(g.half_started for g in seen) and not any(
+            clogged = limit and any(g.half_started for g in seen) and not any(
                 g.running_at is not None and g.done_at is None for g in seen)
             stuck = time.time() - moved > (8 if clogged else 60) and not over
             if over or stuck or (limit and time.time() - begun > limit):
@@ -197,12 +198,12 @@ def main():
     perfect = sum(size * run for _, size, run in todo) / NODES
     screen = Screen()
     print(f"Starting a Kubernetes with {NODES} simulated nodes ...", flush=True)
-    with Cluster("demo", node_list=[{"name": "node", "count": NODES, "cpu": CPU}]) as cluster:
+    with Cluster(f"demo-{os.getpid()}", node_list=[{"name": "node", "count": NODES, "cpu": CPU}]) as cluster:
         print(f"{len(todo)} gangs of 2 to 6 whole-node pods, {sum(s for _, s, _ in todo)} pods; "
               f"perfect packing would need {perfect:.0f} s.\n", flush=True)  # fmt: skip
         results = [play(cluster, "default-scheduler", "default scheduler", todo, 40, screen)]
         print()
-        with Sluiced(cluster, user="admin"):
+        with Sluiced(cluster):
             results.append(play(cluster, "sluice", "Sluice", todo, None, screen))
     print(f"\n  {'':<18} {'finished':>9} {'half-started':>13} {'makespan':>10} {'clogged pod-seconds':>20}")
     for r in results:
@@ -214,4 +215,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("\nstopped; nothing is left behind")
