@@ -254,6 +254,11 @@ static int reduce_at(struct slu_match *m, uint32_t v, uint32_t job, const int64_
 		by_index[i] = less[m->prune_at[mu->type[i]]];
 	rc = slu_multi_reduce(mu, job, j->start, j->end - j->start, by_index);
 	fast_touch(m, v, true);
+	if (rc == -EINVAL) {
+		slu_buf_puts(&m->msg, "mod_agfilter: planner_multi_reduce_span returned -1.\n");
+		slu_graph_name_put(m->g, v, &m->msg);
+		slu_buf_printf(&m->msg, " %s.\n", strerror(EINVAL));
+	}
 	if (rc < 0)
 		return rc;
 	if (rc == 1)
@@ -262,8 +267,10 @@ static int reduce_at(struct slu_match *m, uint32_t v, uint32_t job, const int64_
 	return 0;
 }
 
-/* Ancestors of the tops, each with the sum over the ranks below it. */
-static int reduce_ancestors(struct partial *p, const uint32_t *jobs, uint32_t njobs)
+/* Ancestors of the tops, each with the sum over the ranks below it.  On -EINVAL *failed is the one
+ * that has not as much. */
+static int reduce_ancestors(struct partial *p, const uint32_t *jobs, uint32_t njobs,
+			    uint32_t *failed)
 {
 	struct slu_match *m = p->m;
 	struct slu_map at = { 0 }; /* vertex -> its sums */
@@ -287,10 +294,13 @@ static int reduce_ancestors(struct partial *p, const uint32_t *jobs, uint32_t nj
 			e = m->up[v];
 		}
 	}
-	for (uint32_t i = 0; i < at.n && !rc; i++)
+	/* From the root down: the first that fails ends it. */
+	for (uint32_t i = at.n; i-- > 0 && !rc;) {
+		*failed = (uint32_t)at.e[i].key;
 		for (uint32_t k = 0; k < njobs && !rc; k++)
-			rc = reduce_at(m, (uint32_t)at.e[i].key, jobs[k],
+			rc = reduce_at(m, *failed, jobs[k],
 				       (const int64_t *)(uintptr_t)at.e[i].val);
+	}
 	slu_map_done(&at);
 	return rc;
 }
@@ -318,7 +328,7 @@ int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct sl
 {
 	int64_t job = led_job_find(&m->led, jobid);
 	struct partial p = { .m = m, .job = (uint32_t)job, .path = SLU_BUF_INIT(1 << 20) };
-	uint32_t root = m->g->root[m->sub[0]];
+	uint32_t root = m->g->root[m->sub[0]], failed;
 	int rc;
 
 	*full = false;
@@ -342,7 +352,12 @@ int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct sl
 	if (!rc)
 		rc = check_freed(&p);
 	if (!rc && led_get(&m->led, root, p.job).job & LED_TAGGED) {
-		rc = reduce_ancestors(&p, &p.job, 1);
+		rc = reduce_ancestors(&p, &p.job, 1, &failed);
+		if (rc == -EINVAL) {
+			slu_buf_puts(&m->msg, "remove: cancel_vertex failed\n.");
+			slu_graph_name_put(m->g, failed, &m->msg);
+			slu_buf_puts(&m->msg, ".\n");
+		}
 		*full = !rc && !(led_get(&m->led, root, p.job).job & LED_TAGGED);
 	} else if (!rc) {
 		free_units(m, p.job);
@@ -392,8 +407,16 @@ int cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n)
 			}
 		}
 	}
-	if (!rc && list.n)
-		rc = reduce_ancestors(&p, list.p, list.n);
+	if (!rc && list.n) {
+		uint32_t failed;
+
+		rc = reduce_ancestors(&p, list.p, list.n, &failed);
+		if (rc == -EINVAL) {
+			slu_buf_puts(&m->msg, "remove: ");
+			slu_graph_name_put(m->g, failed, &m->msg);
+			slu_buf_puts(&m->msg, ": cancel_vertex failed.\n");
+		}
+	}
 	slu_map_done(&jobs);
 	slu_vec_done(&list);
 	slu_vec_done(&p.f);

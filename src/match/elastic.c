@@ -89,11 +89,29 @@ static bool was_there(const struct slu_graph *g, int64_t rank)
 	return false;
 }
 
+/* Whether something hangs below these vertices that does not leave with them. */
+static int leaves_orphans(struct slu_match *m, const uint32_t *list, uint32_t n, bool *yes)
+{
+	uint8_t *gone = slu_calloc(m->nv + 1, 1);
+
+	if (!gone)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		gone[list[i]] = 1;
+	*yes = false;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = m->kid_off[list[i]]; k < m->kid_off[list[i] + 1]; k++)
+			*yes |= !gone[m->g->e.p[m->kid[k]].dst];
+	slu_free(gone);
+	return 0;
+}
+
 int slu_match_remove_ranks(struct slu_match *m, const int64_t *ranks, uint32_t n,
 			   struct slu_match_result *out)
 {
 	SLU_VEC(uint32_t) all = { 0 };
 	bool fails = false; /* after the jobs were taken off, as in the reference */
+	bool orphans = false;
 	int rc = 0;
 
 	*out = (struct slu_match_result){ .messages = "" };
@@ -120,11 +138,15 @@ int slu_match_remove_ranks(struct slu_match *m, const int64_t *ranks, uint32_t n
 	if (!rc)
 		rc = cancel_at(m, ranks, n);
 	if (rc == -EINVAL) {
-		slu_buf_puts(&m->msg, "remove: cancel_vertex failed.\n");
 		out->code = EINVAL;
 		rc = 0;
 		goto done;
 	}
+	if (!rc && !fails)
+		rc = leaves_orphans(m, all.p, all.n, &orphans);
+	/* What jobs hold on orphans is not met on the way down from the root. */
+	for (uint32_t j = 0; orphans && j < m->led.info.n; j++)
+		m->led.info.p[j].plain = false;
 	if (fails)
 		out->code = EINVAL;
 	else if (!rc)
