@@ -52,12 +52,6 @@ const struct command slu_commands[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
-static int malformed(struct slu_session *s)
-{
-	slu_session_err(s, "ERROR: malformed command\n");
-	return 0;
-}
-
 /* --- growing and shrinking the graph --- */
 
 static int attach_text(struct slu_session *s, struct slu_buf *msg)
@@ -80,7 +74,7 @@ int slu_cmd_attach(struct slu_session *s, const struct words *a)
 	int rc;
 
 	if (a->n != 2)
-		return malformed(s);
+		return slu_session_malformed(s);
 	rc = slu_session_read(s, a->w[1]);
 	if (rc < 0)
 		return rc == -ENOMEM ? rc : 0;
@@ -137,10 +131,9 @@ static int remove_ranks(struct slu_session *s, const char *text)
 		rc = slu_match_remove_ranks(s->m, ranks.p, ranks.n, &r);
 	slu_idset_done(&set);
 	slu_vec_done(&ranks);
-	if (rc == -ENOMEM)
-		return rc;
+	rc = slu_session_outcome(s, rc, &r);
 	if (rc < 0)
-		r.code = -rc;
+		return rc;
 	if (r.code) {
 		/* Jobs are taken off the ranks first; that fails with words, removing without. */
 		bool cancel = r.messages && r.messages[0];
@@ -155,7 +148,7 @@ static int remove_ranks(struct slu_session *s, const char *text)
 int slu_cmd_remove(struct slu_session *s, const struct words *a)
 {
 	if (a->n != 3)
-		return malformed(s);
+		return slu_session_malformed(s);
 	if (!strcmp(a->w[2], "true"))
 		return remove_path(s, a->w[1]);
 	if (!strcmp(a->w[2], "false"))
@@ -166,7 +159,7 @@ int slu_cmd_remove(struct slu_session *s, const struct words *a)
 
 /* --- jobs --- */
 
-static void print_counts(struct slu_session *s, const char *what)
+void slu_session_counts(struct slu_session *s, const char *what)
 {
 	FILE *f = s->io.out;
 
@@ -184,7 +177,7 @@ int slu_cmd_cancel(struct slu_session *s, const struct words *a)
 	int rc;
 
 	if (a->n < 2 || a->n > 3)
-		return malformed(s);
+		return slu_session_malformed(s);
 	id = strtoll(a->w[1], NULL, 10);
 	j = slu_session_job(s, id);
 	if (!j || !(j->allocated || j->reserved)) {
@@ -208,72 +201,7 @@ int slu_cmd_cancel(struct slu_session *s, const struct words *a)
 	else
 		j->reserved = false;
 	if (a->n == 3 && !strcmp(a->w[2], "stats"))
-		print_counts(s, "");
-	return 0;
-}
-
-static int partial_cancel(struct slu_session *s, struct job *j, const char *reader)
-{
-	struct slu_match_result r = { 0 };
-	struct slu_listing l = { 0 };
-	bool full = false;
-	int rc;
-
-	rc = !strcmp(reader, "rv1exec")
-		     ? slu_rv1_rank_listing(&l, slu_buf_str(&s->text), s->text.n)
-		     : slu_jgf_listing(&l, slu_buf_str(&s->text), s->text.n, false, false);
-	if (!rc)
-		rc = slu_match_partial_cancel(s->m, j->id, &l, &full, &r);
-	slu_listing_done(&l);
-	if (rc == -ENOMEM)
-		return rc;
-	if (rc < 0)
-		r.code = -rc;
-	s->preorder = r.preorder;
-	s->postorder = r.postorder;
-	if (r.code) {
-		fputs(r.messages ? r.messages : "", s->io.std);
-		fflush(s->io.std);
-		slu_session_err(s, "ERROR: error encountered while removing job %" PRIu64 "\n",
-				(uint64_t)j->id);
-	} else if (full) {
-		j->state = JOB_CANCELED;
-		j->allocated = false;
-	}
-	return 0;
-}
-
-int slu_cmd_partial_cancel(struct slu_session *s, const struct words *a)
-{
-	struct job *j;
-	int64_t id;
-	int rc;
-
-	if (a->n < 4 || a->n > 5)
-		return malformed(s);
-	if (strcmp(a->w[2], "jgf") != 0 && strcmp(a->w[2], "rv1exec") != 0) {
-		slu_session_err(s, "ERROR: unsupported reader %s\n", a->w[2]);
-		return 0;
-	}
-	rc = slu_session_read(s, a->w[3]);
-	if (rc < 0)
-		return rc == -ENOMEM ? rc : 0;
-	id = strtoll(a->w[1], NULL, 10);
-	j = slu_session_job(s, id);
-	if (j && j->allocated) {
-		rc = partial_cancel(s, j, a->w[2]);
-		if (rc < 0)
-			return rc;
-	} else if (j && j->reserved) {
-		slu_session_err(s,
-				"ERROR: reservations not currently supported by partial cancel\n");
-		return 0;
-	} else {
-		slu_session_err(s, "ERROR: nonexistent job %" PRIu64 "\n", (uint64_t)id);
-		return 0;
-	}
-	if (a->n == 5 && !strcmp(a->w[4], "stats"))
-		print_counts(s, "PARTIAL ");
+		slu_session_counts(s, "");
 	return 0;
 }
 
@@ -298,7 +226,7 @@ int slu_cmd_info(struct slu_session *s, const struct words *a)
 	int64_t id;
 
 	if (a->n != 2)
-		return malformed(s);
+		return slu_session_malformed(s);
 	id = strtoll(a->w[1], NULL, 10);
 	j = slu_session_job(s, id);
 	if (j)
@@ -313,7 +241,7 @@ int slu_cmd_stat(struct slu_session *s, const struct words *a)
 	FILE *f = s->io.std;
 
 	if (a->n != 1)
-		return malformed(s);
+		return slu_session_malformed(s);
 	fprintf(f, "INFO: Num. of Jobs Matched: %" PRIu32 "\n", s->jobs.n);
 	fprintf(f, "INFO: Min. Match Time: %g\n", s->jobs.n ? s->min_s : 0.0);
 	fprintf(f, "INFO: Max. Match Time: %g\n", s->max_s);
@@ -330,7 +258,7 @@ int slu_cmd_set_property(struct slu_session *s, const struct words *a)
 	char *eq;
 
 	if (a->n != 3)
-		return malformed(s);
+		return slu_session_malformed(s);
 	eq = strchr(a->w[2], '=');
 	if (!eq || eq == a->w[2] || !eq[1]) {
 		fputs("Incorrect input format. \n"
@@ -355,7 +283,7 @@ int slu_cmd_get_property(struct slu_session *s, const struct words *a)
 	bool found = false;
 
 	if (a->n != 2)
-		return malformed(s);
+		return slu_session_malformed(s);
 	while ((v = slu_graph_by_path(s->g, a->w[1], &cursor)) != SLU_NONE) {
 		const struct slu_vertex *x = slu_graph_vertex(s->g, v);
 
@@ -379,7 +307,7 @@ int slu_cmd_set_status(struct slu_session *s, const struct words *a)
 	bool up, first = true;
 
 	if (a->n != 3)
-		return malformed(s);
+		return slu_session_malformed(s);
 	up = !strcmp(a->w[2], "up");
 	while ((v = slu_graph_by_path(s->g, a->w[1], &cursor)) != SLU_NONE) {
 		if (first && !up && strcmp(a->w[2], "down") != 0) {
@@ -400,7 +328,7 @@ int slu_cmd_get_status(struct slu_session *s, const struct words *a)
 	bool found = false;
 
 	if (a->n != 2)
-		return malformed(s);
+		return slu_session_malformed(s);
 	while ((v = slu_graph_by_path(s->g, a->w[1], &cursor)) != SLU_NONE) {
 		found = true;
 		fprintf(s->io.out, "%s is %s\n", a->w[1],
@@ -418,7 +346,7 @@ int slu_cmd_cat(struct slu_session *s, const struct words *a)
 	FILE *f = s->io.std;
 
 	if (a->n < 2)
-		return malformed(s);
+		return slu_session_malformed(s);
 	/* A file that cannot be read is shown as an empty one. */
 	if (slu_session_read_quiet(s, a->w[1]) == -ENOMEM)
 		return -ENOMEM;

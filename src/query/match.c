@@ -1,4 +1,4 @@
-/* match.c — match, multi-match, update, find. */
+/* match.c — match, multi-match, find. */
 #include <stdio.h>
 #include <time.h>
 
@@ -18,7 +18,7 @@ static const struct {
 	{ "without_allocating_future", SLU_MATCH_WITHOUT_ALLOCATING_FUTURE },
 };
 
-static bool find_op(const char *name, enum slu_match_op *out)
+static bool find_op(struct slu_session *s, const char *name, enum slu_match_op *out)
 {
 	for (size_t i = 0; i < SLU_LEN(ops); i++) {
 		if (!strcmp(name, ops[i].name)) {
@@ -26,6 +26,7 @@ static bool find_op(const char *name, enum slu_match_op *out)
 			return true;
 		}
 	}
+	slu_session_err(s, "ERROR: unknown subcmd %s\n", name);
 	return false;
 }
 
@@ -57,8 +58,8 @@ static void print_satisfiability(struct slu_session *s, bool yes, double took_s)
 	print_elapse(s, s->io.std, took_s);
 }
 
-static void print_match(struct slu_session *s, int64_t jobid, bool booked, int64_t at_s,
-			double took_s)
+void slu_session_print_match(struct slu_session *s, int64_t jobid, bool booked, int64_t at_s,
+			     double took_s)
 {
 	FILE *f = s->io.out;
 
@@ -76,7 +77,8 @@ static void print_match(struct slu_session *s, int64_t jobid, bool booked, int64
 	slu_session_line(f);
 }
 
-static void print_no_match(struct slu_session *s, int64_t jobid, bool satisfiable, double took_s)
+void slu_session_print_no_match(struct slu_session *s, int64_t jobid, bool satisfiable,
+				double took_s)
 {
 	FILE *f = s->io.out;
 
@@ -107,12 +109,9 @@ static int match_text(struct slu_session *s, enum slu_match_op op, int64_t *at_s
 		return EINVAL;
 	}
 	rc = slu_match_run(s->m, op, spec, s->counter, 0, &sink, &r);
-	if (rc == -ENOMEM)
-		return rc;
+	rc = slu_session_outcome(s, rc, &r);
 	if (rc < 0)
-		r.code = -rc;
-	s->preorder = r.preorder;
-	s->postorder = r.postorder;
+		return rc;
 	*at_s = r.at_s;
 	if (r.code) {
 		if (r.messages && *r.messages)
@@ -154,9 +153,9 @@ static int run_match(struct slu_session *s, enum slu_match_op op, const char *fi
 	if (op == SLU_MATCH_SATISFIABILITY) {
 		print_satisfiability(s, code != ENODEV && code != ENOENT, took_s);
 	} else if (code) {
-		print_no_match(s, jobid, code != ENODEV && code != ENOENT, took_s);
+		slu_session_print_no_match(s, jobid, code != ENODEV && code != ENOENT, took_s);
 	} else {
-		print_match(s, jobid, books(op), at_s, took_s);
+		slu_session_print_match(s, jobid, books(op), at_s, took_s);
 		if (books(op) && slu_session_job_set(s, jobid, at_s, file, took_s) < 0)
 			return -ENOMEM;
 	}
@@ -168,14 +167,10 @@ int slu_cmd_match(struct slu_session *s, const struct words *a)
 	enum slu_match_op op;
 	int rc;
 
-	if (a->n != 3) {
-		slu_session_err(s, "ERROR: malformed command\n");
+	if (a->n != 3)
+		return slu_session_malformed(s);
+	if (!find_op(s, a->w[1], &op))
 		return 0;
-	}
-	if (!find_op(a->w[1], &op)) {
-		slu_session_err(s, "ERROR: unknown subcmd %s\n", a->w[1]);
-		return 0;
-	}
 	rc = run_match(s, op, a->w[2]);
 	return rc < 0 ? rc : 0;
 }
@@ -184,14 +179,10 @@ int slu_cmd_multi_match(struct slu_session *s, const struct words *a)
 {
 	enum slu_match_op op;
 
-	if (a->n <= 3) {
-		slu_session_err(s, "ERROR: malformed command\n");
+	if (a->n <= 3)
+		return slu_session_malformed(s);
+	if (!find_op(s, a->w[1], &op))
 		return 0;
-	}
-	if (!find_op(a->w[1], &op)) {
-		slu_session_err(s, "ERROR: unknown subcmd %s\n", a->w[1]);
-		return 0;
-	}
 	for (uint32_t i = 2; i < a->n; i++) {
 		int rc = run_match(s, op, a->w[i]);
 
@@ -199,90 +190,6 @@ int slu_cmd_multi_match(struct slu_session *s, const struct words *a)
 			return rc < 0 ? rc : 0;
 	}
 	return 0;
-}
-
-/* --- update --- */
-
-static int run_update(struct slu_session *s, const char *reader, const char *file, int64_t jobid,
-		      int64_t at_s, int64_t duration_s)
-{
-	struct slu_sink sink = slu_writer_sink(s->w);
-	struct slu_match_result r = { 0 };
-	struct slu_listing l = { 0 };
-	int64_t start = slu_session_clock(s);
-	double took_s;
-	int rc;
-
-	rc = !strcmp(reader, "rv1exec") ? slu_rv1_listing(&l, slu_buf_str(&s->text), s->text.n)
-					: slu_jgf_listing(&l, slu_buf_str(&s->text), s->text.n,
-							  !strcmp(reader, "jgf_shorthand"), true);
-	if (!rc)
-		rc = slu_match_update(s->m, &l, jobid, at_s, duration_s, false, &sink, &r);
-	slu_listing_done(&l);
-	if (rc == -ENOMEM)
-		return rc;
-	if (rc < 0)
-		r.code = -rc;
-	if (r.code) {
-		slu_session_err(s, "ERROR: traverser run () returned error \n");
-		if (r.messages && *r.messages)
-			slu_session_err(s, "ERROR: %s", r.messages);
-	}
-	slu_buf_reset(&s->result);
-	if (slu_writer_emit(s->w, &s->result) == -ENOMEM)
-		return -ENOMEM;
-	fwrite(slu_buf_str(&s->result), 1, s->result.n, s->io.out);
-	took_s = (double)(slu_session_clock(s) - start) / 1e9;
-	s->min_s = SLU_MIN(s->min_s, took_s);
-	s->max_s = SLU_MAX(s->max_s, took_s);
-	s->sum_s += took_s;
-	if (r.code)
-		print_no_match(s, jobid, true, took_s);
-	else
-		print_match(s, jobid, true, at_s, took_s);
-	s->counter = jobid < INT64_MAX ? jobid + 1 : jobid;
-	return r.code ? 0 : slu_session_job_set(s, jobid, at_s, file, took_s);
-}
-
-int slu_cmd_update(struct slu_session *s, const struct words *a)
-{
-	int64_t jobid, at_s, duration_s;
-	struct job *j;
-	int rc;
-
-	if (a->n != 7) {
-		slu_session_err(s, "ERROR: malformed command\n");
-		return 0;
-	}
-	if (strcmp(a->w[1], "allocate") != 0 && strcmp(a->w[1], "reserve") != 0) {
-		slu_session_err(s, "ERROR: unknown subcmd %s\n", a->w[1]);
-		return 0;
-	}
-	if (strcmp(a->w[2], "jgf") != 0 && strcmp(a->w[2], "rv1exec") != 0 &&
-	    strcmp(a->w[2], "jgf_shorthand") != 0) {
-		slu_session_err(s, "ERROR: unsupported reader %s\n", a->w[2]);
-		return 0;
-	}
-	rc = slu_session_read(s, a->w[3]);
-	if (rc < 0)
-		return rc == -ENOMEM ? rc : 0;
-	jobid = strtoll(a->w[4], NULL, 10);
-	j = slu_session_job(s, jobid);
-	if (j && (j->allocated || j->reserved)) {
-		slu_session_err(s, "ERROR: existing Jobid \n");
-		return 0;
-	}
-	at_s = strtoll(a->w[5], NULL, 10);
-	duration_s = strtoll(a->w[6], NULL, 10);
-	if (at_s < 0 || duration_s == 0) {
-		slu_session_err(s, "ERROR: invalid time (%" PRId64 ", %" PRIu64 ")\n", at_s,
-				(uint64_t)duration_s);
-		return 0;
-	}
-	/* The reference counts a duration without sign. */
-	if (duration_s < 0)
-		duration_s = INT64_MAX;
-	return run_update(s, a->w[2], a->w[3], jobid, at_s, duration_s);
 }
 
 /* --- find --- */

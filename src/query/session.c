@@ -53,6 +53,23 @@ void slu_session_err(struct slu_session *s, const char *fmt, ...)
 	fflush(s->io.err);
 }
 
+int slu_session_outcome(struct slu_session *s, int rc, struct slu_match_result *r)
+{
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc < 0)
+		r->code = -rc;
+	s->preorder = r->preorder;
+	s->postorder = r->postorder;
+	return 0;
+}
+
+int slu_session_malformed(struct slu_session *s)
+{
+	slu_session_err(s, "ERROR: malformed command\n");
+	return 0;
+}
+
 void slu_session_line(FILE *f)
 {
 	fputs("INFO: =============================\n", f);
