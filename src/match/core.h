@@ -3,6 +3,7 @@
  *	filter.c  pruning filters, aggregates per vertex, order of children
  *	policy.c  policy names, scores          sort.c   the order among equals; sort_runs.c
  *	walk.c    one attempt: which vertices   flex.c   or-slots and xor-slots
+ *	fit.c     whether a vertex can serve    cand.c   candidates, and the choice among them
  *	book.c    marks become bookings and output
  *	ops.c     operations and time           fast.c   the same answers with less work
  *	update.c  cancel.c  find.c  elastic.c   one operation each

@@ -1,4 +1,5 @@
-/* policy.c — policy names: "first", "lonode", ..., or "policy=high node_centric=true ...". */
+/* policy.c — policy names: "first", "lonode", ..., or "policy=high node_centric=true ..."; scores.
+ */
 #include "match/core.h"
 
 static const struct {
@@ -84,4 +85,33 @@ bool slu_match_policy_valid(const char *policy)
 	struct policy p;
 
 	return policy_parse(policy, &p) == 0;
+}
+
+static int64_t perf_class(const struct slu_graph *g, uint32_t u)
+{
+	const char *s = slu_graph_property(g, u, "perf_class");
+	char *end;
+	long long n;
+
+	if (!s)
+		return 9999;
+	errno = 0;
+	n = strtoll(s, &end, 10);
+	return end == s || errno || n < 0 || n > 9999 ? 9999 : n;
+}
+
+bool walk_score(struct slu_match *m, uint32_t u, int64_t centre, int64_t *out)
+{
+	int64_t id = m->g->v.p[u].id;
+
+	switch (m->policy.scorer) {
+	case SCORE_VARIATION:
+		*out = 1 + perf_class(m->g, u);
+		return true;
+	case SCORE_LOCALITY:
+		return !__builtin_add_overflow(id, 2, out);
+	default:
+		return !__builtin_add_overflow(id, 2, out) &&
+		       !__builtin_add_overflow(*out, centre, out);
+	}
 }

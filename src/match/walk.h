@@ -1,0 +1,34 @@
+/* walk.h — what the parts of one attempt share.  Not for others; see walk.c. */
+#pragma once
+#include "match/core.h"
+
+/* --- cand.c --- */
+/* Put all candidates of one pool behind those of another. */
+void pool_append(struct attempt *a, struct pool *to, const struct pool *from);
+/* The order in which most choices are made: the greatest score first? */
+bool usual_order(const struct attempt *a);
+/* Mark what was chosen; false if nothing was. */
+bool mark_chosen(struct attempt *a, struct pool *own);
+/* The choice for the whole request among what came up to the root.  0, -ENODEV, -ENOMEM. */
+int decide(struct attempt *a, uint32_t root, struct pool *own, int64_t root_avail);
+
+/* --- fit.c --- */
+enum fit { FIT_NONE, FIT_SLOT, FIT_RESOURCE, FIT_SKIP };
+
+/* What a vertex is to a request. */
+struct part {
+	enum fit fit;
+	const struct slu_request *list; /* for the level below */
+	uint32_t n;
+	const struct slu_request *slot; /* FIT_SLOT: the slot; flexible: the whole list above */
+	uint32_t nslot;
+};
+
+struct part part_of(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+		    bool pristine);
+/* Note why a vertex was refused; -error. */
+int refuse(struct attempt *a, int error);
+/* Whether vertex u of subsystem number s can serve the list at the attempt's time: 0 and the units
+ * it has, or a negative errno. */
+int prune(struct attempt *a, uint32_t u, uint32_t s, const struct slu_request *list, uint32_t n,
+	  bool x, int64_t *avail);
