@@ -493,7 +493,8 @@ def test_metrics_and_log(sluiced, module_cluster, gang, placed, space):
 
 
 def test_json_log_and_stop(module_cluster, tmp_path):
-    with Sluiced(module_cluster, {"log": {"format": "json"}}, folder=tmp_path) as d:
+    with Sluiced(module_cluster, {"log": {"format": "json"}, "nodes": {"controlPlane": True}}, folder=tmp_path) as d:
+        assert "control-plane" in d.nodes(), "asked for"
         assert d.stop() == 0, "told to stop, it stops well"
         lines = [json.loads(x) for x in d.log.read_text().splitlines()]
     assert lines[-1]["msg"] == "stopped" and all({"time", "level", "msg"} <= set(x) for x in lines)
