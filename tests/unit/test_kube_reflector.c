@@ -157,8 +157,9 @@ static void run(struct world *w, const struct answer *script, size_t n, bool opt
 	if (slu_kube_client_new(w->f.loop, cfg, NULL, &c, &err) < 0 ||
 	    slu_reflector_new(c, SLU_KIND_NODE, codec, &h, &o, &r, &err) < 0)
 		printf("# %s\n", err.text);
-	slu_loop_run_until(w->f.loop, &w->over, 10 * SLU_NS_PER_S);
-	slu_loop_run_until(w->f.loop, &never, SLU_NS_PER_S / 10);
+	slu_loop_run_until(w->f.loop, &w->over, 60 * SLU_NS_PER_S);
+	for (int i = 0; i < 100; i++) /* turns of the loop, however slow the machine is */
+		slu_loop_run_until(w->f.loop, &never, SLU_NS_PER_MS);
 	slu_mirror_stats(slu_reflector_mirror(r), st);
 	slu_reflector_free(r);
 	slu_kube_client_free(c);

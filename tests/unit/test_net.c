@@ -341,8 +341,8 @@ static void raw_talk(struct site *s, struct raw *r, const char *where, const voi
 		r->in = SLU_BUF_INIT(64 << 20);
 		r->out = SLU_BUF_INIT(64 << 20);
 		slu_addr_parse(where, &a, NULL);
-		slu_dial_start(s->loop, &a, SLU_NS_PER_S, 0, raw_dialled, &fd, &d);
-		for (int i = 0; i < 1000 && fd == -12345; i++)
+		slu_dial_start(s->loop, &a, 30 * SLU_NS_PER_S, 0, raw_dialled, &fd, &d);
+		for (int i = 0; i < 30000 && fd == -12345; i++)
 			slu_loop_run_until(s->loop, &no, SLU_NS_PER_MS);
 		if (fd < 0) {
 			r->closed = true;
@@ -357,7 +357,7 @@ static void raw_talk(struct site *s, struct raw *r, const char *where, const voi
 	if (r->conn)
 		slu_conn_kick(r->conn);
 	slu_loop_run_until(s->loop, &r->done,
-			   until && !strcmp(until, "never") ? SLU_NS_PER_S / 20 : 5 * SLU_NS_PER_S);
+			   until && !strcmp(until, "never") ? SLU_NS_PER_S / 5 : 60 * SLU_NS_PER_S);
 }
 
 static void raw_end(struct raw *r)
@@ -383,8 +383,8 @@ static void test_h1(void)
 	struct slu_buf big = SLU_BUF_INIT(1 << 20);
 	struct slu_server_options o = { .max_body = 1000,
 					.max_header_bytes = 4096,
-					.request_ns = 200 * SLU_NS_PER_MS,
-					.idle_ns = 300 * SLU_NS_PER_MS };
+					.request_ns = 800 * SLU_NS_PER_MS,
+					.idle_ns = 1000 * SLU_NS_PER_MS };
 	int port = serve(&s, "127.0.0.1:0", NULL, &o);
 
 	snprintf(where, sizeof where, "127.0.0.1:%d", port);
@@ -557,14 +557,14 @@ static const struct slu_link_ops f_ops = {
 
 static void f_connect(struct fetch *f, struct site *s, const char *where, struct slu_tls *tls)
 {
-	struct slu_link_options o = { .tls = tls, .connect_ns = 2 * SLU_NS_PER_S };
+	struct slu_link_options o = { .tls = tls, .connect_ns = 30 * SLU_NS_PER_S };
 
 	memset(f, 0, sizeof *f);
 	f->s = s;
 	f->body = SLU_BUF_INIT(64 << 20);
 	slu_addr_parse(where, &o.addr, NULL);
 	slu_link_open(s->loop, &o, &f_ops, f, &f->link);
-	slu_loop_run_until(s->loop, &f->room, 5 * SLU_NS_PER_S);
+	slu_loop_run_until(s->loop, &f->room, 60 * SLU_NS_PER_S);
 }
 
 static void f_ask(struct fetch *f, const char *method, const char *path, const void *body, size_t n)
@@ -584,7 +584,7 @@ static void f_ask(struct fetch *f, const char *method, const char *path, const v
 static void f_wait(struct fetch *f)
 {
 	f->done = !f->open;
-	slu_loop_run_until(f->s->loop, &f->done, 5 * SLU_NS_PER_S);
+	slu_loop_run_until(f->s->loop, &f->done, 60 * SLU_NS_PER_S);
 }
 
 static void f_end_all(struct fetch *f)
@@ -678,8 +678,8 @@ static void test_h2(const char *listen_at, bool tls)
 		bool done = false, no = false;
 
 		slu_loop_run_until(s.loop, &no, 5 * SLU_NS_PER_MS);
-		slu_server_drain(s.server, 2 * SLU_NS_PER_S, set, &done);
-		slu_loop_run_until(s.loop, &done, 3 * SLU_NS_PER_S);
+		slu_server_drain(s.server, 30 * SLU_NS_PER_S, set, &done);
+		slu_loop_run_until(s.loop, &done, 60 * SLU_NS_PER_S);
 		ok(done && f.goaway && f.down && !f.code && !f.open,
 		   "drain answers what is under way and says goodbye (%s)", f.why);
 	}
