@@ -169,6 +169,21 @@ void sort_keys(struct key *k, uint32_t n, bool greater);
 void sort_first(struct key *k, uint32_t n, uint32_t need, bool greater);
 /* The same in the middle of a sort that may split `depth` times more. */
 void sort_deeper(struct key *k, uint32_t n, uint32_t need, int depth, bool greater);
+/* The numbers below n, given as they are or in reverse. */
+struct sequence {
+	uint32_t n;
+	bool reversed;
+	void *arg;
+	/* What number i is sorted by, lowest first. */
+	int64_t (*key)(void *arg, uint32_t i);
+	/* How number i compares to a key of the sequence (-1, 0, 1), and the first behind it that
+	 * compares otherwise, or `end`. */
+	uint32_t (*stretch)(void *arg, uint32_t i, uint32_t end, int64_t key, int *cmp);
+};
+/* The first `need` of a sequence; 0, -ENOMEM; -EAGAIN if more than `most` had to be written down.
+ */
+int sort_sequence(struct slu_arena *mem, const struct sequence *s, uint32_t need, uint32_t most,
+		  uint32_t *out);
 /* The interval of numbers that are equal to i; lower intervals come first. */
 typedef void run_fn(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi);
 /* The first `need` of the numbers below n, given as they are or in reverse.  0, -ENOMEM. */

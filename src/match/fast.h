@@ -25,6 +25,15 @@ struct front {
 	uint32_t nkids;
 };
 
+/* The best and the worst of some slots, as keys: lowest first. */
+struct extent {
+	int64_t low, high; /* low > high: none */
+};
+
+struct chosen {
+	uint32_t p, i; /* position of the vertex, number of its slot */
+};
+
 struct memo {
 	uint32_t front;
 	uint64_t used; /* for throwing out the oldest */
@@ -48,6 +57,7 @@ struct memo {
 	int64_t base;
 	uint32_t nlevel, filled; /* entries; those above 0 */
 	bool spread;             /* no `level`: scores too far apart, or no memory */
+	struct extent *extent;   /* for ties: by subtree of `tree`; made when first needed */
 	struct ranks ranks;      /* for ties; made when first needed, no `row` if not */
 };
 
@@ -78,3 +88,10 @@ void mark_above(struct slu_match *m, uint32_t v);
 /* --- fast_slot.c: a top-level slot that fits in vertices below the root --- */
 int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, struct memo *x);
 void memo_slots_done(struct memo *x, uint32_t n);
+
+/* --- fast_tie.c --- */
+/* The slots the reference's sort puts first.  0, -ENOMEM; -EAGAIN: take the plain walk. */
+int tie_decide(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
+	       struct chosen *out);
+/* Vertex p offers other slots. */
+void extent_change(const struct slu_match *m, struct memo *x, uint32_t p);

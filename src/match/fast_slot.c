@@ -2,17 +2,11 @@
  * slot's types offers slots, each with its score; the best of all offers are chosen.
  *
  * Offers are remembered per vertex until something below it changes, and a tournament over the
- * vertices finds the best first slot.  When the last slot chosen ties with one left out, the
- * reference's sort of all offers decides: followed piece by piece if all of them are equal to it,
- * by counts of the slots of every score if that is cheaper than the sort, else one by one.
- */
+ * vertices finds the best first slot.  When the last slot chosen ties with one left out, fast_tie.c
+ * decides. */
 #include "match/fast.h"
 
 #define LEVELS_MAX 4096
-
-struct chosen {
-	uint32_t p, i; /* position of the vertex, number of its slot */
-};
 
 void memo_slots_done(struct memo *x, uint32_t n)
 {
@@ -22,8 +16,10 @@ void memo_slots_done(struct memo *x, uint32_t n)
 	slu_free(x->tree);
 	slu_free(x->sums);
 	slu_free(x->level);
+	slu_free(x->extent);
 	ranks_done(&x->ranks);
 	x->offer = NULL;
+	x->extent = NULL;
 	x->tree = x->sums = x->level = NULL;
 }
 
@@ -75,19 +71,6 @@ static void sums_add(const struct front *f, struct memo *x, uint32_t p, uint32_t
 		x->sums[i] += more; /* modulo 2^32: also takes away */
 }
 
-/* The vertex that offers slot number i of all, and which of its own that is. */
-static struct chosen sums_find(const struct front *f, const struct memo *x, uint32_t i)
-{
-	uint32_t p = 0;
-
-	for (uint32_t step = x->leaves; step; step /= 2)
-		if (p + step <= f->n && x->sums[p + step] <= i) {
-			p += step;
-			i -= x->sums[p];
-		}
-	return (struct chosen){ p, i };
-}
-
 /* Make room for this score, or note that there is none. */
 static void level_reach(struct memo *x, int64_t score)
 {
@@ -127,22 +110,6 @@ static void levels_count(struct memo *x, const struct offer *o, int by)
 		*n += (uint32_t)by;
 		x->filled -= by < 0 && !*n;
 	}
-}
-
-/* Whether the sort would find no two slots different. */
-static bool all_equal(const struct slu_match *m, const struct memo *x)
-{
-	uint32_t low = 0, high = x->nlevel;
-
-	if (x->spread || !x->filled)
-		return false;
-	if (m->policy.scorer != SCORE_LOCALITY)
-		return x->filled == 1;
-	while (!x->level[low])
-		low++;
-	while (!x->level[high - 1])
-		high--;
-	return high - low == x->filled;
 }
 
 /* --- offers --- */
@@ -196,6 +163,7 @@ static int change_offer(struct attempt *a, struct front *f, struct memo *x, uint
 	levels_count(x, o, 1);
 	if (x->ranks.row)
 		ranks_change(&x->ranks, p, o, 1);
+	extent_change(m, x, p);
 	return 0;
 }
 
@@ -313,127 +281,6 @@ static int by_tournament(struct attempt *a, struct front *f, struct memo *x, uin
 	return tie ? -EAGAIN : 0;
 }
 
-/* Scores become the starts of the runs of neighbours they are in. */
-static int to_runs(struct attempt *a, struct key *k, uint32_t n)
-{
-	int64_t low = INT64_MAX, high = INT64_MIN, *start;
-
-	for (uint32_t i = 0; i < n; i++) {
-		low = SLU_MIN(low, k[i].key);
-		high = SLU_MAX(high, k[i].key);
-	}
-	if (high - low > (int64_t)n * 64 + 4096)
-		return -EAGAIN;
-	start = slu_arena_zalloc(&a->m->tmp, (size_t)(high - low + 1) * sizeof *start);
-	if (!start)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		start[k[i].key - low] = 1;
-	for (int64_t s = low, run = low; s <= high; s++) {
-		if (!start[s - low])
-			run = s + 1;
-		else
-			start[s - low] = run;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		k[i].key = start[k[i].key - low];
-	return 0;
-}
-
-static int by_sorting(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
-		      struct chosen *out)
-{
-	struct slu_match *m = a->m;
-	uint32_t n = 0;
-	struct key *k;
-	int rc;
-
-	if (x->slots > UINT32_MAX / 2)
-		return -EAGAIN;
-	k = slu_arena_alloc(&m->tmp, ((size_t)x->slots + 1) * sizeof *k);
-	if (!k)
-		return -ENOMEM;
-	for (uint32_t p = 0; p < f->n; p++)
-		for (uint32_t i = 0; i < x->offer[p].n; i++)
-			k[n++] = (struct key){ x->offer[p].score[i],
-					       (void *)(uintptr_t)((uint64_t)p << 32 | i) };
-	if (m->policy.scorer == SCORE_LOCALITY) {
-		rc = to_runs(a, k, n);
-		if (rc < 0)
-			return rc;
-	}
-	sort_first(k, n, want, greater_first(m));
-	for (uint32_t i = 0; i < want; i++) {
-		uint64_t c = (uint64_t)(uintptr_t)k[i].c;
-
-		out[i] = (struct chosen){ (uint32_t)(c >> 32), (uint32_t)c };
-	}
-	return 0;
-}
-
-static void one_run(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi)
-{
-	*lo = 0;
-	*hi = *(uint32_t *)arg;
-}
-
-/* All slots are equal to the sort. */
-static int by_place(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
-		    struct chosen *out)
-{
-	struct slu_match *m = a->m;
-	uint32_t n = (uint32_t)x->slots, *number;
-	int rc;
-
-	number = slu_arena_alloc(&m->tmp, want * sizeof *number);
-	if (!number)
-		return -ENOMEM;
-	rc = sort_runs(&m->tmp, n, false, want, one_run, &n, number);
-	for (uint32_t i = 0; i < want && !rc; i++)
-		out[i] = sums_find(f, x, number[i]);
-	return rc;
-}
-
-/* Which levels the sort takes for equal: each its own, or with locality those in a row. */
-static void say_equal(const struct slu_match *m, const struct memo *x, uint32_t *equal)
-{
-	for (uint32_t v = x->nlevel; v-- > 0;) {
-		/* With locality the greatest score has value 0. */
-		bool on = m->policy.scorer == SCORE_LOCALITY && v + 1 < x->nlevel &&
-			  x->level[x->nlevel - 1 - v] && x->level[x->nlevel - 2 - v];
-
-		equal[v] = on ? equal[v + 1] : v;
-	}
-}
-
-/* By counts of all slots, which are kept from one search to the next. */
-static int by_ranks(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
-		    struct chosen *out)
-{
-	struct slu_match *m = a->m;
-	struct ranks *r = &x->ranks;
-	uint32_t *number;
-	int rc;
-
-	if (x->spread || x->unordered || x->slots > UINT32_MAX / 2)
-		return -EAGAIN;
-	r->slots = (uint32_t)x->slots;
-	if (!r->row) {
-		*r = (struct ranks){ x->offer,         x->sums,   f->n, r->slots, x->base,
-				     greater_first(m), x->nlevel, NULL, NULL };
-		if (ranks_make(r) < 0)
-			return -EAGAIN;
-	}
-	say_equal(m, x, r->equal);
-	number = slu_arena_alloc(&m->tmp, want * sizeof *number);
-	if (!number)
-		return -ENOMEM;
-	rc = sort_ranks(&m->tmp, r, want, number);
-	for (uint32_t i = 0; i < want && !rc; i++)
-		out[i] = sums_find(f, x, number[i]);
-	return rc;
-}
-
 int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, struct memo *x)
 {
 	struct slu_match *m = a->m;
@@ -455,14 +302,10 @@ int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, 
 	if (!list)
 		return -ENOMEM;
 	rc = -EAGAIN;
-	if (x->slots <= UINT32_MAX / 2 && all_equal(m, x))
-		rc = by_place(a, f, x, want, list);
-	else if (m->policy.scorer != SCORE_LOCALITY && !x->unordered)
+	if (m->policy.scorer != SCORE_LOCALITY && !x->unordered)
 		rc = by_tournament(a, f, x, want, list);
 	if (rc == -EAGAIN)
-		rc = by_ranks(a, f, x, want, list);
-	if (rc == -EAGAIN)
-		rc = by_sorting(a, f, x, want, list);
+		rc = tie_decide(a, f, x, want, list);
 	for (uint32_t i = 0; i < want && !rc; i++)
 		rc = take(a, f, x, list[i].p, list[i].i);
 	a->error = EBUSY;

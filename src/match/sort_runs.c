@@ -1,9 +1,10 @@
 /* sort_runs.c — the start of the sort of sort.c, for a sequence that nobody wrote down.
  *
- * The sequence is 0, 1, ..., n - 1 or its reverse, and numbers are equal in runs: intervals.  Then
- * every step of the introsort moves whole intervals, and what it has made so far is a short list
- * of pieces, each an interval read forwards or backwards.  A partition costs a few steps a piece;
- * only the last few numbers, among which the wanted ones are, are written down and sorted. */
+ * The sequence is 0, 1, ..., n - 1 or its reverse, and long stretches of numbers compare alike to
+ * any pivot.  Then every step of the introsort moves whole intervals, and what it has made so far
+ * is a short list of pieces, each an interval read forwards or backwards.  A partition costs a few
+ * steps a piece; only the last few numbers, among which the wanted ones are, are written down and
+ * sorted. */
 #include "match/core.h"
 
 #define PIECES_MAX 480
@@ -11,6 +12,7 @@
 struct piece {
 	uint32_t lo, n;
 	bool rev;
+	int8_t cmp; /* to the pivot: before (-1), equal, after (1) */
 };
 
 struct pieces {
@@ -18,32 +20,26 @@ struct pieces {
 	uint32_t n;
 };
 
-struct sorting {
-	run_fn *run_of;
-	void *arg;
-	uint32_t lo, hi; /* the run asked for last */
-};
-
-static void run_at(struct sorting *s, uint32_t i, uint32_t *lo, uint32_t *hi)
-{
-	if (i < s->lo || i >= s->hi)
-		s->run_of(s->arg, i, &s->lo, &s->hi);
-	*lo = s->lo;
-	*hi = s->hi;
-}
-
-static bool before(struct sorting *s, uint32_t a, uint32_t b)
-{
-	uint32_t lo, hi;
-
-	run_at(s, a, &lo, &hi);
-	return b >= hi;
-}
-
+/* Put a piece behind the others, or make the last one longer. */
 static bool put(struct pieces *t, struct piece p)
 {
+	struct piece *q = t->n ? &t->p[t->n - 1] : NULL;
+
 	if (!p.n)
 		return true;
+	if (q && q->cmp == p.cmp && (!q->rev || q->n == 1) && (!p.rev || p.n == 1) &&
+	    q->lo + q->n == p.lo) {
+		q->n += p.n;
+		q->rev = false;
+		return true;
+	}
+	if (q && q->cmp == p.cmp && (q->rev || q->n == 1) && (p.rev || p.n == 1) &&
+	    p.lo + p.n == q->lo) {
+		q->lo = p.lo;
+		q->n += p.n;
+		q->rev = true;
+		return true;
+	}
 	if (t->n == PIECES_MAX)
 		return false;
 	t->p[t->n++] = p;
@@ -53,7 +49,7 @@ static bool put(struct pieces *t, struct piece p)
 /* Numbers from..from + n - 1 of a piece, counted as it is read. */
 static struct piece part(const struct piece *p, uint32_t from, uint32_t n)
 {
-	return (struct piece){ p->rev ? p->lo + p->n - from - n : p->lo + from, n, p->rev };
+	return (struct piece){ p->rev ? p->lo + p->n - from - n : p->lo + from, n, p->rev, p->cmp };
 }
 
 static uint32_t at(const struct pieces *t, uint32_t pos)
@@ -65,80 +61,91 @@ static uint32_t at(const struct pieces *t, uint32_t pos)
 	return part(&t->p[k], pos, 1).lo;
 }
 
-/* Everything behind the first, with number `with` at position pos, cut where a run begins or ends
- * so that each piece is before the run, in it, or after it. */
-static bool rest(const struct pieces *t, uint32_t pos, uint32_t with, uint32_t lo, uint32_t hi,
-		 struct pieces *out)
+/* A piece in stretches that compare alike to the pivot. */
+static bool put_cut(const struct sequence *s, int64_t key, const struct piece *p,
+		    struct pieces *out)
+{
+	uint32_t from = out->n;
+
+	for (uint32_t i = p->lo, next; i < p->lo + p->n; i = next) {
+		int cmp;
+
+		next = s->stretch(s->arg, i, p->lo + p->n, key, &cmp);
+		/* Read backwards, the stretches come in reverse: put them down as they are found,
+		 * then turn them around. */
+		if (out->n == PIECES_MAX)
+			return false;
+		out->p[out->n++] = (struct piece){ i, next - i, p->rev, (int8_t)cmp };
+	}
+	for (uint32_t a = from, b = out->n; p->rev && a + 1 < b; a++) {
+		struct piece t = out->p[a];
+
+		out->p[a] = out->p[--b];
+		out->p[b] = t;
+	}
+	return true;
+}
+
+/* Everything behind the first, with number `with` at position pos, in such stretches. */
+static bool rest(const struct sequence *s, const struct pieces *t, uint32_t pos, uint32_t with,
+		 int64_t key, struct pieces *out)
 {
 	uint32_t from = 0;
 
 	out->n = 0;
 	for (uint32_t k = 0; k < t->n; from += t->p[k++].n) {
 		const struct piece *p = &t->p[k];
-		/* Places to cut, rising, in the order the piece is read. */
-		uint32_t cut[6] = { 0 }, n = 1;
-		uint32_t a = SLU_MIN(lo > p->lo ? lo - p->lo : 0, p->n);
-		uint32_t b = SLU_MIN(hi > p->lo ? hi - p->lo : 0, p->n);
-		uint32_t first = p->rev ? p->n - b : a, second = p->rev ? p->n - a : b;
+		uint32_t skip = from ? 0 : 1, here = pos - from;
+		struct piece a, b, c = { 0 };
 
-		cut[n++] = first;
-		cut[n++] = second;
-		cut[n++] = p->n;
-		for (uint32_t i = 0; i + 1 < n; i++) {
-			uint32_t c = from + cut[i], d = from + cut[i + 1];
-
-			if (c == 0 && d)
-				c = 1; /* the first stays where it is */
-			if (c > d || !d)
-				continue;
-			if (pos < c || pos >= d) {
-				if (!put(out, part(p, c - from, d - c)))
-					return false;
-				continue;
-			}
-			if (!put(out, part(p, c - from, pos - c)) ||
-			    !put(out, (struct piece){ with, 1, false }) ||
-			    !put(out, part(p, pos + 1 - from, d - pos - 1)))
-				return false;
+		if (pos < from || here >= p->n) {
+			a = part(p, skip, p->n - skip);
+			b.n = 0;
+		} else {
+			a = part(p, skip, here - skip);
+			b = (struct piece){ with, 1, false, 0 };
+			c = part(p, here + 1, p->n - here - 1);
 		}
+		if ((a.n && !put_cut(s, key, &a, out)) || (b.n && !put_cut(s, key, &b, out)) ||
+		    (c.n && !put_cut(s, key, &c, out)))
+			return false;
 	}
 	return true;
 }
 
 /* One partition of `size` numbers in t: their left part in `out`, its length returned; 0 if there
  * are too many pieces. */
-static uint32_t partition(struct sorting *s, const struct pieces *t, uint32_t size,
-			  struct pieces *out)
+static uint32_t partition(const struct sequence *s, const struct pieces *t, uint32_t size,
+			  struct pieces *mid, struct pieces *out)
 {
-	uint32_t pa = 1, pb = size / 2, pc = size - 1, m, lo, hi, left = 1;
-	uint32_t a = at(t, pa), b = at(t, pb), c = at(t, pc), pivot;
-	struct pieces mid;
+	uint32_t pa = 1, pb = size / 2, pc = size - 1, m, left = 1;
+	uint32_t na = at(t, pa), nb = at(t, pb), nc = at(t, pc), pivot;
+	int64_t a = s->key(s->arg, na), b = s->key(s->arg, nb), c = s->key(s->arg, nc);
 	struct piece *i, *j;
 
-	if (before(s, a, b))
-		m = before(s, b, c) ? pb : before(s, a, c) ? pc : pa;
+	if (a < b)
+		m = b < c ? pb : a < c ? pc : pa;
 	else
-		m = before(s, a, c) ? pa : before(s, b, c) ? pc : pb;
-	pivot = m == pa ? a : m == pb ? b : c;
-	run_at(s, pivot, &lo, &hi);
-	if (!rest(t, m, at(t, 0), lo, hi, &mid))
+		m = a < c ? pa : b < c ? pc : pb;
+	pivot = m == pa ? na : m == pb ? nb : nc;
+	if (!rest(s, t, m, at(t, 0), s->key(s->arg, pivot), mid))
 		return 0;
 	out->n = 0;
-	put(out, (struct piece){ pivot, 1, false });
-	i = mid.p;
-	j = mid.p + mid.n;
+	put(out, (struct piece){ pivot, 1, false, 0 });
+	i = mid->p;
+	j = mid->p + mid->n;
 	for (size--; size;) {
 		uint32_t n;
 
-		if (i->lo < lo) { /* before the pivot: stays */
-			if (!put(out, *i))
+		if (i->cmp < 0) { /* before the pivot: stays */
+			if (!put(out, (struct piece){ i->lo, i->n, i->rev, 0 }))
 				return 0;
 			left += i->n;
 			size -= i->n;
 			i++;
 			continue;
 		}
-		if (j[-1].lo >= hi) { /* after it: stays */
+		if (j[-1].cmp > 0) { /* after it: stays */
 			size -= (--j)->n;
 			continue;
 		}
@@ -148,7 +155,7 @@ static uint32_t partition(struct sorting *s, const struct pieces *t, uint32_t si
 		n = SLU_MIN(i->n, j[-1].n);
 		n = SLU_MIN(n, size / 2);
 		j--;
-		if (!put(out, (struct piece){ part(j, j->n - n, n).lo, n, !j->rev }))
+		if (!put(out, (struct piece){ part(j, j->n - n, n).lo, n, !j->rev, 0 }))
 			return 0;
 		left += n;
 		size -= 2 * n;
@@ -163,20 +170,19 @@ static uint32_t partition(struct sorting *s, const struct pieces *t, uint32_t si
 }
 
 /* Write down what t says and sort it as usual. */
-static int finish(struct sorting *s, struct slu_arena *mem, const struct pieces *t, uint32_t size,
-		  uint32_t need, int depth, uint32_t *out)
+static int finish(const struct sequence *s, struct slu_arena *mem, const struct pieces *t,
+		  uint32_t size, uint32_t need, int depth, uint32_t *out)
 {
 	struct key *k = slu_arena_alloc(mem, (size + 1) * sizeof *k);
-	uint32_t n = 0, hi;
+	uint32_t n = 0;
 
 	if (!k)
 		return -ENOMEM;
 	for (uint32_t p = 0; p < t->n; p++)
 		for (uint32_t i = 0; i < t->p[p].n; i++, n++) {
-			uint32_t v = part(&t->p[p], i, 1).lo, lo;
+			uint32_t v = part(&t->p[p], i, 1).lo;
 
-			run_at(s, v, &lo, &hi);
-			k[n] = (struct key){ lo, (void *)(uintptr_t)v };
+			k[n] = (struct key){ s->key(s->arg, v), (void *)(uintptr_t)v };
 		}
 	sort_deeper(k, n, need, depth, false);
 	for (uint32_t i = 0; i < need; i++)
@@ -184,26 +190,68 @@ static int finish(struct sorting *s, struct slu_arena *mem, const struct pieces 
 	return 0;
 }
 
-int sort_runs(struct slu_arena *mem, uint32_t n, bool reversed, uint32_t need, run_fn *run_of,
-	      void *arg, uint32_t *out)
+int sort_sequence(struct slu_arena *mem, const struct sequence *s, uint32_t need, uint32_t most,
+		  uint32_t *out)
 {
-	struct sorting s = { .run_of = run_of, .arg = arg };
-	struct pieces two[2], *t = &two[0];
-	int depth = n ? 2 * (31 - __builtin_clz(n)) : 0;
-	uint32_t size = n;
+	struct pieces *of = slu_arena_alloc(mem, 3 * sizeof *of), *t = of, *next = of + 1;
+	int depth = s->n ? 2 * (31 - __builtin_clz(s->n)) : 0;
+	uint32_t size = s->n;
 
+	if (!of)
+		return -ENOMEM;
 	t->n = 0;
-	put(t, (struct piece){ 0, n, reversed });
+	put(t, (struct piece){ 0, s->n, s->reversed, 0 });
 	while (size > 64 && size / 4 > need && depth) {
-		struct pieces *next = &two[t == &two[0]];
-		uint32_t cut = partition(&s, t, size, next);
+		uint32_t cut = partition(s, t, size, of + 2, next);
+		struct pieces *last = t;
 
 		/* A pivot so bad that the right part is wanted too is left to the usual way. */
 		if (cut < need)
 			break;
 		depth--;
 		t = next;
+		next = last;
 		size = cut;
 	}
-	return finish(&s, mem, t, size, need, depth, out);
+	return size > most ? -EAGAIN : finish(s, mem, t, size, need, depth, out);
+}
+
+/* --- runs --- */
+
+struct runs {
+	run_fn *run_of;
+	void *arg;
+	uint32_t lo, hi; /* the run asked for last */
+};
+
+static void run_at(struct runs *r, uint32_t i)
+{
+	if (i < r->lo || i >= r->hi)
+		r->run_of(r->arg, i, &r->lo, &r->hi);
+}
+
+static int64_t run_key(void *arg, uint32_t i)
+{
+	struct runs *r = arg;
+
+	run_at(r, i);
+	return r->lo;
+}
+
+static uint32_t run_stretch(void *arg, uint32_t i, uint32_t end, int64_t key, int *cmp)
+{
+	struct runs *r = arg;
+
+	run_at(r, (uint32_t)key);
+	*cmp = i < r->lo ? -1 : i >= r->hi;
+	return *cmp < 0 ? SLU_MIN(r->lo, end) : *cmp ? end : SLU_MIN(r->hi, end);
+}
+
+int sort_runs(struct slu_arena *mem, uint32_t n, bool reversed, uint32_t need, run_fn *run_of,
+	      void *arg, uint32_t *out)
+{
+	struct runs r = { .run_of = run_of, .arg = arg };
+	struct sequence s = { n, reversed, &r, run_key, run_stretch };
+
+	return sort_sequence(mem, &s, need, n, out);
 }

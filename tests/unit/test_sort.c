@@ -59,11 +59,63 @@ static bool same_runs(struct slu_rng *r, struct slu_arena *mem, uint32_t longest
 	return same;
 }
 
+static int64_t given[MAX];
+
+static int64_t given_key(void *arg, uint32_t i)
+{
+	(void)arg;
+	return given[i];
+}
+
+static int compare(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static uint32_t given_stretch(void *arg, uint32_t i, uint32_t end, int64_t key, int *cmp)
+{
+	(void)arg;
+	*cmp = compare(given[i], key);
+	while (++i < end && compare(given[i], key) == *cmp)
+		;
+	return i;
+}
+
+/* Any sequence, followed in stretches; 1 if it was, 0 if it had too many, -1 if it came out wrong.
+ */
+static int same_sequence(struct slu_rng *r, struct slu_arena *mem, int shape)
+{
+	uint32_t n = 1 + (uint32_t)slu_rng_below(r, MAX), out[MAX];
+	uint32_t need = 1 + (uint32_t)slu_rng_below(r, slu_rng_below(r, 3) ? SLU_MIN(n, 9u) : n);
+	uint32_t block = 1 + (uint32_t)slu_rng_below(r, 40);
+	struct sequence s = { n, shape == 3, NULL, given_key, given_stretch };
+	int rc;
+
+	for (uint32_t i = 0; i < n; i++) {
+		given[i] = (int64_t)slu_rng_below(r, 1000);
+		if (shape) /* blocks that rise while their members fall, and overlap a little */
+			given[i] = i / block * (block - shape % 3) + block - i % block;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t v = s.reversed ? n - 1 - i : i;
+
+		whole[i] = (struct key){ given[v], (void *)(uintptr_t)v };
+	}
+	sort_keys(whole, n, false);
+	slu_arena_reset(mem);
+	rc = sort_sequence(mem, &s, need, n / 2 + 64, out);
+	for (uint32_t i = 0; i < need && !rc; i++)
+		if (out[i] != (uint32_t)(uintptr_t)whole[i].c)
+			return -1;
+	return rc == -EAGAIN ? 0 : rc ? -1 : 1;
+}
+
 int main(void)
 {
 	struct slu_rng r = { 11 };
 	bool sorted = true, prefix = true, runs = true;
 	struct slu_arena mem = { 0 };
+	uint32_t wrong = 0, followed = 0;
 
 	for (int round = 0; round < 4000; round++) {
 		uint32_t n = 1 + (uint32_t)slu_rng_below(&r, MAX);
@@ -85,6 +137,14 @@ int main(void)
 	for (int round = 0; round < 20000; round++)
 		runs &= same_runs(&r, &mem, round % 3 ? 1 + (uint32_t)round % 50 : MAX);
 	ok(runs, "20000 sequences of runs sort piece by piece as they do one by one");
+	for (int round = 0; round < 20000; round++) {
+		int rc = same_sequence(&r, &mem, round % 4);
+
+		wrong += rc < 0;
+		followed += rc > 0;
+	}
+	ok(!wrong && followed > 10000, "20000 other sequences in stretches: %u wrong, %u followed",
+	   wrong, followed);
 	slu_arena_done(&mem);
 	return tap_done();
 }
