@@ -414,8 +414,12 @@ int main(int argc, char **argv)
 
 	for (int i = 1; i < argc; i++) {
 		json |= !strcmp(argv[i], "--json");
-		if (!strcmp(argv[i], "--quick"))
+		if (!strcmp(argv[i], "--quick")) {
 			columns = 2;
+		} else if (strcmp(argv[i], "--json")) {
+			fprintf(stderr, "usage: bench-gang [--json] [--quick]\n");
+			return 2;
+		}
 	}
 	for (column = 0; column < columns; column++)
 		bench(size[column]);

@@ -160,9 +160,13 @@ int main(int argc, char **argv)
 {
 	bool json = argc > 1 && !strcmp(argv[1], "--json");
 	uint32_t jobs = argc > 1 + json ? (uint32_t)atoi(argv[1 + json]) : 100000;
-	char path[64], other[80];
+	char path[64] = "", other[80];
 	const char *url = argc > 2 + json ? argv[2 + json] : path;
 
+	if (!jobs || *url == '-') {
+		fprintf(stderr, "usage: bench-restart [--json] [JOBS [STORE]]\n");
+		return 2;
+	}
 	slu_log_setup(SLU_WARN, SLU_LOG_TEXT, 2);
 	snprintf(path, sizeof path, "bench-restart-%d.db", (int)getpid());
 	live(url, jobs, NULL);

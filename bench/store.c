@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 {
 	static const uint32_t per[] = { 1, 10, 100, 1000 };
 	bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
-	char path[64];
+	char path[64] = "";
 	const char *url = argc > 1 + json ? argv[1 + json] : path;
 	struct slu_error err = { 0 };
 	struct slu_store *s = NULL;
@@ -95,6 +95,10 @@ int main(int argc, char **argv)
 	double took, began;
 	int rc;
 
+	if (*url == '-' || argc > 2 + json) {
+		fprintf(stderr, "usage: bench-store [--json] [STORE]\n");
+		return 2;
+	}
 	snprintf(path, sizeof path, "bench-store-%d.db", (int)getpid());
 	rc = slu_store_open(url, SLU_STORE_MIGRATE, &s, &err);
 	if (rc < 0)
