@@ -160,11 +160,6 @@ int slu_idset_put(const struct slu_idset *s, struct slu_buf *out)
 	return out->error;
 }
 
-void slu_idset_clear(struct slu_idset *s)
-{
-	s->r.n = 0;
-}
-
 void slu_idset_done(struct slu_idset *s)
 {
 	slu_vec_done(&s->r);

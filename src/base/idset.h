@@ -24,7 +24,6 @@ bool slu_idset_has(const struct slu_idset *s, uint32_t id);
 uint64_t slu_idset_count(const struct slu_idset *s);
 /* Append the text form, without brackets: ranges for two or more consecutive ids. */
 int slu_idset_put(const struct slu_idset *s, struct slu_buf *out);
-void slu_idset_clear(struct slu_idset *s);
 void slu_idset_done(struct slu_idset *s);
 
 /* for (uint32_t r = 0; ...) over every id: slu_idset_each (&s, id) use(id); */

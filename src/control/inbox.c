@@ -215,13 +215,3 @@ void slu_inbox_close(struct slu_inbox *q)
 	if (q->wake)
 		q->wake(q->arg);
 }
-
-bool slu_inbox_closed(struct slu_inbox *q)
-{
-	bool closed;
-
-	pthread_mutex_lock(&q->lock);
-	closed = q->closed;
-	pthread_mutex_unlock(&q->lock);
-	return closed;
-}

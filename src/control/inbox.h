@@ -40,4 +40,3 @@ uint32_t slu_inbox_waiting(struct slu_inbox *q);
 uint32_t slu_inbox_room(struct slu_inbox *q);
 /* Refuse further records, wake the taker.  What waits can still be taken. */
 void slu_inbox_close(struct slu_inbox *q);
-bool slu_inbox_closed(struct slu_inbox *q);

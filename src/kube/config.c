@@ -666,11 +666,6 @@ const char *slu_kube_config_source(const struct slu_kube_config *c)
 	return c->source;
 }
 
-const char *slu_kube_config_context(const struct slu_kube_config *c)
-{
-	return c->context;
-}
-
 const char *slu_kube_config_user(const struct slu_kube_config *c)
 {
 	return c->user;

@@ -29,5 +29,4 @@ SLU_DEFINE_CLEANUP(struct slu_kube_config, slu_kube_config_unref)
 const char *slu_kube_config_server(const struct slu_kube_config *c);
 const char *slu_kube_config_namespace(const struct slu_kube_config *c);
 const char *slu_kube_config_source(const struct slu_kube_config *c);
-const char *slu_kube_config_context(const struct slu_kube_config *c);
 const char *slu_kube_config_user(const struct slu_kube_config *c);

@@ -129,11 +129,6 @@ static const struct slu_klay *const layouts[SLU_KIND_COUNT] = {
 	[SLU_KIND_PARTIAL] = &partial,
 };
 
-const struct slu_klay *slu_klay_of(enum slu_kkind kind)
-{
-	return (size_t)kind < SLU_LEN(layouts) ? layouts[kind] : NULL;
-}
-
 static uint16_t count_of(const struct slu_klay_field *f, const char *base)
 {
 	return *(const uint16_t *)(base + f->noff);

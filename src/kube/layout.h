@@ -31,7 +31,6 @@ struct slu_klay {
 	const struct slu_klay_field *f;
 };
 
-const struct slu_klay *slu_klay_of(enum slu_kkind kind);
 
 /* Copy a decoded struct with everything it points to into one block and take a reference to each
  * string (NULL becomes "").  The pool is locked by the caller.  NULL when memory runs out. */

@@ -6,6 +6,26 @@
 
 #define BODY_MAX (1u << 20)
 
+/* A review creates nothing: it may be sent again, and is not worth waiting long for. */
+static int ask(struct slu_kube_client *c, const char *group, const char *plural,
+	       const struct slu_buf *body, slu_kube_done_fn *done, void *arg)
+{
+	slu_cleanup(slu_buf_done) struct slu_buf path = SLU_BUF_INIT(256);
+	struct slu_kube_request q = { .method = SLU_HTTP_POST,
+				      .body = body->p,
+				      .body_len = body->n,
+				      .repeatable = true,
+				      .timeout_ns = 5 * SLU_NS_PER_S,
+				      .done = done,
+				      .arg = arg };
+	int rc = body->error;
+
+	if (!rc)
+		rc = slu_kube_path(&path, group, "v1", NULL, plural, NULL, NULL);
+	q.path = path.p;
+	return rc ? rc : slu_kube_send(c, &q, NULL);
+}
+
 struct token_ask {
 	slu_ktoken_fn *fn;
 	void *arg;
@@ -21,17 +41,17 @@ static void token_done(void *arg, const struct slu_kube_reply *r)
 	int rc = 0;
 
 	if (r->outcome != SLU_KUBE_OK) {
-		a->fn(a->arg, NULL, r->error);
+		a->fn(a->arg, -EIO, NULL, r->error);
 		return;
 	}
 	if (slu_json_parse(r->body, r->body_len, NULL, &doc, NULL) < 0) {
-		a->fn(a->arg, NULL, "the answer to a TokenReview is not JSON");
+		a->fn(a->arg, -EPROTO, NULL, "the answer to a TokenReview is not JSON");
 		return;
 	}
 	status = slu_json_get(slu_json_root(doc), "status");
 	user = slu_json_get(status, "user");
 	if (!slu_json_bool_or(slu_json_get(status, "authenticated"), false) || !user) {
-		a->fn(a->arg, NULL, slu_json_str_or(slu_json_get(status, "error"), ""));
+		a->fn(a->arg, 0, NULL, slu_json_str_or(slu_json_get(status, "error"), ""));
 		return;
 	}
 	slu_json_each (slu_json_get(user, "groups"), it) {
@@ -45,18 +65,15 @@ static void token_done(void *arg, const struct slu_kube_reply *r)
 		.ngroups = groups.n,
 	};
 	if (rc < 0)
-		a->fn(a->arg, NULL, "no memory for a TokenReview");
+		a->fn(a->arg, -ENOMEM, NULL, "no memory for a TokenReview");
 	else
-		a->fn(a->arg, &u, "");
+		a->fn(a->arg, 1, &u, "");
 	slu_vec_done(&groups);
 }
 
 int slu_kube_token_review(struct slu_kube_client *c, const char *token, const char *audience,
 			  slu_ktoken_fn *fn, void *arg)
 {
-	static const struct slu_ktarget t = { .group = "authentication.k8s.io",
-					      .version = "v1",
-					      .resource = "tokenreviews" };
 	slu_cleanup(slu_buf_done) struct slu_buf b = SLU_BUF_INIT(BODY_MAX);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
 	struct token_ask *a = slu_malloc(sizeof *a);
@@ -79,9 +96,7 @@ int slu_kube_token_review(struct slu_kube_client *c, const char *token, const ch
 	}
 	slu_jsonw_end_obj(&w);
 	slu_jsonw_end_obj(&w);
-	rc = b.error;
-	if (rc == 0)
-		rc = slu_kube_create(c, &t, b.p, b.n, (struct slu_kdone){ token_done, a });
+	rc = ask(c, "authentication.k8s.io", "tokenreviews", &b, token_done, a);
 	/* the token goes nowhere else */
 	if (b.p)
 		explicit_bzero(b.p, b.n);
@@ -126,9 +141,6 @@ static void opt(struct slu_jsonw *w, const char *key, const char *value)
 int slu_kube_access_review(struct slu_kube_client *c, const struct slu_kuser *user,
 			   const struct slu_kaccess *what, slu_kaccess_fn *fn, void *arg)
 {
-	static const struct slu_ktarget t = { .group = "authorization.k8s.io",
-					      .version = "v1",
-					      .resource = "subjectaccessreviews" };
 	slu_cleanup(slu_buf_done) struct slu_buf b = SLU_BUF_INIT(BODY_MAX);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
 	struct access_ask *a = slu_malloc(sizeof *a);
@@ -164,9 +176,7 @@ int slu_kube_access_review(struct slu_kube_client *c, const struct slu_kuser *us
 	slu_jsonw_end_obj(&w);
 	slu_jsonw_end_obj(&w);
 	slu_jsonw_end_obj(&w);
-	rc = b.error;
-	if (rc == 0)
-		rc = slu_kube_create(c, &t, b.p, b.n, (struct slu_kdone){ access_done, a });
+	rc = ask(c, "authorization.k8s.io", "subjectaccessreviews", &b, access_done, a);
 	if (rc < 0)
 		slu_free(a);
 	return rc;

@@ -91,8 +91,9 @@ struct slu_kuser {
 	const char *const *groups;
 	uint32_t ngroups;
 };
-/* user NULL: the token is nobody's, `error` says why ("" if the server did not).  Borrowed. */
-typedef void slu_ktoken_fn(void *arg, const struct slu_kuser *user, const char *error);
+/* known: 1 yes (`user`, borrowed), 0 the token is nobody's, negative: could not be asked; `why`
+ * says why not ("" if the server did not). */
+typedef void slu_ktoken_fn(void *arg, int known, const struct slu_kuser *user, const char *why);
 /* TokenReview.  audience NULL: the server's own. */
 int slu_kube_token_review(struct slu_kube_client *c, const char *token, const char *audience,
 			  slu_ktoken_fn *fn, void *arg);

@@ -462,8 +462,3 @@ char *slu_conn_peer_cn(const struct slu_conn *c)
 {
 	return c->ssl ? slu_tls_peer_cn(c->ssl) : NULL;
 }
-
-int slu_conn_fd(const struct slu_conn *c)
-{
-	return c->fd;
-}

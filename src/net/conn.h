@@ -41,4 +41,3 @@ uint64_t slu_conn_bytes_in(const struct slu_conn *c);
 uint64_t slu_conn_bytes_out(const struct slu_conn *c);
 /* Subject of the verified peer certificate (owned by the caller) or NULL. */
 char *slu_conn_peer_cn(const struct slu_conn *c);
-int slu_conn_fd(const struct slu_conn *c);

@@ -309,14 +309,6 @@ int slu_http_reply_write(struct slu_exchange *x, const void *p, size_t n)
 	return rc;
 }
 
-size_t slu_http_reply_pending(const struct slu_exchange *x)
-{
-	if (!x->peer)
-		return 0;
-	return x->stream ? slu_h2_unsent(x->stream)
-			 : slu_h1_unsent(x->peer->h1) + slu_conn_unsent(x->peer->conn);
-}
-
 void slu_http_reply_on_drain(struct slu_exchange *x, slu_call_fn *fn, void *arg)
 {
 	x->drain_fn = fn;

@@ -262,13 +262,6 @@ int slu_addr_parse(const char *text, struct slu_addr *out, struct slu_error *err
 	return 0;
 }
 
-bool slu_addr_is_ip(const struct slu_addr *a)
-{
-	unsigned char t[16];
-
-	return inet_pton(AF_INET, a->host, t) == 1 || inet_pton(AF_INET6, a->host, t) == 1;
-}
-
 void slu_addr_text(const struct slu_addr *a, char *out, size_t size)
 {
 	if (a->kind == SLU_ADDR_UNIX)

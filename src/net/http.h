@@ -68,8 +68,6 @@ struct slu_addr {
 int slu_addr_parse(const char *text, struct slu_addr *out, struct slu_error *err);
 /* "host:port", "[::1]:443" or "unix:/path". */
 void slu_addr_text(const struct slu_addr *a, char *out, size_t size);
-/* Whether the host is a literal IPv4 or IPv6 address. */
-bool slu_addr_is_ip(const struct slu_addr *a);
 
 /* ---- paths and queries ---- */
 

@@ -100,8 +100,6 @@ void slu_http_reply_text(struct slu_exchange *x, int status, const char *fmt, ..
 int slu_http_reply_begin(struct slu_exchange *x, int status, const char *content_type);
 /* 0; -EPIPE once the peer is gone; -EMSGSIZE above 16 MiB unsent; -ENOMEM. */
 int slu_http_reply_write(struct slu_exchange *x, const void *p, size_t n);
-/* Bytes written but not yet sent. */
-size_t slu_http_reply_pending(const struct slu_exchange *x);
 /* Call fn(arg) whenever everything written so far has been sent. */
 void slu_http_reply_on_drain(struct slu_exchange *x, slu_call_fn *fn, void *arg);
 int slu_http_reply_trailer(struct slu_exchange *x, const char *name, const char *value);

@@ -59,23 +59,6 @@ void slu_pb_put_i64(struct slu_buf *b, uint32_t num, int64_t v)
 	slu_pb_put_varint(b, num, (uint64_t)v);
 }
 
-void slu_pb_put_bool(struct slu_buf *b, uint32_t num, bool v)
-{
-	slu_pb_put_varint(b, num, v);
-}
-
-void slu_pb_put_double(struct slu_buf *b, uint32_t num, double v)
-{
-	uint8_t t[8];
-	uint64_t u;
-
-	memcpy(&u, &v, sizeof u);
-	for (uint32_t i = 0; i < 8; i++)
-		t[i] = (uint8_t)(u >> (8 * i));
-	put_tag(b, num, SLU_PB_FIXED64);
-	slu_buf_add(b, t, sizeof t);
-}
-
 void slu_pb_put_bytes(struct slu_buf *b, uint32_t num, const void *p, size_t n)
 {
 	put_tag(b, num, SLU_PB_BYTES);

@@ -128,8 +128,6 @@ char *slu_pb_dup(const struct slu_pb_field *f);
 
 void slu_pb_put_varint(struct slu_buf *b, uint32_t num, uint64_t v);
 void slu_pb_put_i64(struct slu_buf *b, uint32_t num, int64_t v); /* int32, int64 */
-void slu_pb_put_bool(struct slu_buf *b, uint32_t num, bool v);
-void slu_pb_put_double(struct slu_buf *b, uint32_t num, double v);
 void slu_pb_put_bytes(struct slu_buf *b, uint32_t num, const void *p, size_t n);
 /* NULL writes nothing. */
 void slu_pb_put_str(struct slu_buf *b, uint32_t num, const char *s);

@@ -246,9 +246,9 @@ static char who[128];
 static uint32_t groups;
 static int allowed;
 
-static void token(void *arg, const struct slu_kuser *u, const char *error)
+static void token(void *arg, int known, const struct slu_kuser *u, const char *why)
 {
-	snprintf(who, sizeof who, "%s", u ? u->name : error);
+	snprintf(who, sizeof who, "%s", known > 0 ? u->name : why);
 	groups = u ? u->ngroups : 0;
 	asked = true;
 }

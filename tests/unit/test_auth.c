@@ -1,0 +1,146 @@
+/* Who may ask what: answers of a pretend API server, and what the caller at our door gets. */
+#include "kubefake.h"
+
+#include "serve/auth.h"
+#include "wire/json.h"
+
+struct world {
+	struct fake api, door; /* one loop, the api's */
+	struct slu_auth *auth;
+	int tokens, accesses; /* asked */
+	char user[64], path[64], verb[16], groups[64];
+};
+
+static void reply(struct slu_exchange *x, const char *json)
+{
+	slu_http_reply(x, 201, "application/json", json, strlen(json));
+}
+
+/* "ada" may get /v1/jobs, "bob" nothing, the others are nobody; "broken" is no answer at all. */
+static void api(struct slu_exchange *x, void *arg)
+{
+	struct world *w = arg;
+	const struct slu_http_request *q = slu_exchange_request(x);
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	const struct slu_json *spec, *what;
+	const char *token;
+	char text[300];
+
+	if (slu_json_parse(q->body, q->body_len, NULL, &doc, NULL) < 0) {
+		slu_http_reply(x, 400, NULL, "", 0);
+		return;
+	}
+	spec = slu_json_get(slu_json_root(doc), "spec");
+	if (strstr(q->path, "/tokenreviews")) {
+		w->tokens++;
+		token = slu_json_str_or(slu_json_get(spec, "token"), "");
+		if (!strcmp(token, "broken")) {
+			reply(x, "no JSON at all");
+			return;
+		}
+		if (!strcmp(token, "refused")) {
+			slu_http_reply(x, 403, "application/json", "{}", 2);
+			return;
+		}
+		snprintf(
+			text, sizeof text,
+			"{\"status\":{\"authenticated\":%s,\"user\":{\"username\":\"%s\",\"groups\":[\"g1\",\"g2\"]}}}",
+			!strcmp(token, "ada") || !strcmp(token, "bob") ? "true" : "false", token);
+		reply(x, text);
+		return;
+	}
+	w->accesses++;
+	what = slu_json_get(spec, "nonResourceAttributes");
+	snprintf(w->user, sizeof w->user, "%s", slu_json_str_or(slu_json_get(spec, "user"), ""));
+	snprintf(w->path, sizeof w->path, "%s", slu_json_str_or(slu_json_get(what, "path"), ""));
+	snprintf(w->verb, sizeof w->verb, "%s", slu_json_str_or(slu_json_get(what, "verb"), ""));
+	w->groups[0] = 0;
+	slu_json_each (slu_json_get(spec, "groups"), it)
+		snprintf(w->groups + strlen(w->groups), sizeof w->groups - strlen(w->groups), "%s ",
+			 slu_json_str_or(it.val, "?"));
+	if (!strcmp(w->path, "/v1/unsure"))
+		reply(x, "{\"status\":");
+	else
+		reply(x, !strcmp(w->user, "ada") && !strcmp(w->path, "/v1/jobs") &&
+					 !strcmp(w->verb, "get")
+				 ? "{\"status\":{\"allowed\":true}}"
+				 : "{\"status\":{\"allowed\":false}}");
+}
+
+static void answered(void *arg, struct slu_exchange *x, int status, const char *why)
+{
+	slu_http_reply_text(x, status, "%s", status == 200 ? "come in" : why);
+}
+
+static void door(struct slu_exchange *x, void *arg)
+{
+	struct world *w = arg;
+
+	slu_auth_check(w->auth, x, answered, NULL);
+}
+
+/* What a caller with this token gets. */
+static void call(struct world *w, const char *token, enum slu_http_method m, const char *path,
+		 int status, const char *text)
+{
+	struct slu_kube_client_options o = { .max_tries = 1 };
+	struct slu_kube_request q = { .method = m, .path = path };
+	struct slu_kube_answer a = { 0 };
+	struct slu_kube_config *cfg;
+	struct slu_kube_client *c = NULL;
+	char user[64] = "";
+
+	if (*token)
+		snprintf(user, sizeof user, "    token: %s\n", token);
+	cfg = fake_config(&w->door, "http", "", user);
+	slu_kube_client_new(w->api.loop, cfg, &o, &c, NULL);
+	(void)(slu_kube_do(c, &q, &a, NULL) < 0);
+	ok(a.status == status && (!*text || (a.body && strstr(a.body, text))), "%s %s %s: %d %.*s",
+	   *token ? token : "nobody", m == SLU_HTTP_GET ? "gets" : "posts", path, a.status,
+	   (int)strcspn(a.body ? a.body : "", "\n"), a.body ? a.body : "");
+	slu_kube_answer_done(&a);
+	slu_kube_client_free(c);
+	slu_kube_config_unref(cfg);
+}
+
+int main(void)
+{
+	struct world w = { 0 };
+	struct slu_kube_client_options o = { .max_tries = 1 };
+	struct slu_kube_config *cfg;
+	struct slu_kube_client *c = NULL;
+
+	fake_begin(&w.api);
+	fake_serve(&w.api, api, &w, NULL, 0);
+	w.door = w.api;
+	fake_serve(&w.door, door, &w, NULL, 0);
+	cfg = fake_config(&w.api, "http", "", "    token: ours\n");
+	slu_kube_client_new(w.api.loop, cfg, &o, &c, NULL);
+	w.auth = slu_auth_new(c);
+
+	call(&w, "", SLU_HTTP_GET, "/v1/jobs", 401, "token is needed");
+	ok(w.tokens == 0, "without a token nobody is asked");
+	call(&w, "eve", SLU_HTTP_GET, "/v1/jobs", 401, "not valid in this cluster");
+	ok(w.accesses == 0, "what a stranger may is not asked");
+	call(&w, "ada", SLU_HTTP_GET, "/v1/jobs", 200, "come in");
+	ok(!strcmp(w.user, "ada") && !strcmp(w.groups, "g1 g2 ") && !strcmp(w.verb, "get"),
+	   "asked for %s in %swith the verb %s", w.user, w.groups, w.verb);
+	call(&w, "ada", SLU_HTTP_GET, "/v1/jobs", 200, "come in");
+	ok(w.tokens == 2 && w.accesses == 1, "the second time nobody is asked");
+	call(&w, "ada", SLU_HTTP_POST, "/v1/jobs", 403, "and verb \"post\" is needed");
+	call(&w, "ada", SLU_HTTP_GET, "/v1/nodes", 403, "\"/v1/nodes\"");
+	call(&w, "bob", SLU_HTTP_GET, "/v1/jobs", 403, "not allowed");
+	ok(w.accesses == 4, "what one may is not what another may, nor by another way");
+	call(&w, "ada", SLU_HTTP_GET, "/v1/nodes", 403, "not allowed");
+	ok(w.accesses == 5, "a refusal is not kept");
+	call(&w, "broken", SLU_HTTP_GET, "/v1/jobs", 503, "whose token");
+	call(&w, "refused", SLU_HTTP_GET, "/v1/jobs", 503, "whose token");
+	call(&w, "ada", SLU_HTTP_GET, "/v1/unsure", 503, "whether this is allowed");
+
+	slu_auth_free(w.auth);
+	slu_kube_client_free(c);
+	slu_kube_config_unref(cfg);
+	slu_server_free(w.door.server);
+	fake_end(&w.api);
+	return tap_done();
+}
