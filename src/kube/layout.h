@@ -31,7 +31,6 @@ struct slu_klay {
 	const struct slu_klay_field *f;
 };
 
-
 /* Copy a decoded struct with everything it points to into one block and take a reference to each
  * string (NULL becomes "").  The pool is locked by the caller.  NULL when memory runs out. */
 const struct slu_kobj *slu_klay_pack(const struct slu_kobj *raw);
