@@ -153,7 +153,21 @@ struct slots {
 	const struct slu_match *m;
 	const struct front *f;
 	const struct memo *x;
+	uint32_t p, start; /* the vertex asked for last, and the number of its first slot */
 };
+
+/* As sums_find; the next is often of the same vertex. */
+static struct chosen find_slot(struct slots *s, uint32_t i)
+{
+	struct chosen c = { s->p, i - s->start };
+
+	if (i < s->start || c.i >= s->x->offer[s->p].n) {
+		c = sums_find(s->f, s->x, i);
+		s->p = c.p;
+		s->start = i - c.i;
+	}
+	return c;
+}
 
 static int compare(int64_t a, int64_t b)
 {
@@ -162,8 +176,8 @@ static int compare(int64_t a, int64_t b)
 
 static int64_t slot_key(void *arg, uint32_t i)
 {
-	const struct slots *s = arg;
-	struct chosen c = sums_find(s->f, s->x, i);
+	struct slots *s = arg;
+	struct chosen c = find_slot(s, i);
 
 	return key_of(s->m, s->x->offer[c.p].score[c.i]);
 }
@@ -218,13 +232,15 @@ static uint32_t alike(const struct slots *s, const struct offer *o, uint32_t j, 
 
 static uint32_t slot_stretch(void *arg, uint32_t i, uint32_t end, int64_t key, int *cmp)
 {
-	const struct slots *s = arg;
+	struct slots *s = arg;
 	const struct memo *x = s->x;
-	struct chosen c = sums_find(s->f, x, i);
+	struct chosen c = find_slot(s, i);
 	const struct offer *o = &x->offer[c.p];
 	uint32_t n, p, before = 0;
 
 	*cmp = compare(key_of(s->m, o->score[c.i]), key);
+	if (i + 1 == end)
+		return end;
 	n = alike(s, o, c.i, key, *cmp);
 	if (c.i + n < o->n || i + n >= end)
 		return SLU_MIN(i + n, end);
@@ -240,7 +256,7 @@ static int by_stretches(struct attempt *a, struct front *f, struct memo *x, uint
 			struct chosen *out)
 {
 	struct slu_match *m = a->m;
-	struct slots s = { m, f, x };
+	struct slots s = { m, f, x, 0, 0 };
 	struct sequence q = { (uint32_t)x->slots, false, &s, slot_key, slot_stretch };
 	uint32_t *number = slu_arena_alloc(&m->tmp, want * sizeof *number);
 	int rc;

@@ -128,7 +128,7 @@ static uint32_t partition(const struct sequence *s, const struct pieces *t, uint
 	else
 		m = a < c ? pa : b < c ? pc : pb;
 	pivot = m == pa ? na : m == pb ? nb : nc;
-	if (!rest(s, t, m, at(t, 0), s->key(s->arg, pivot), mid))
+	if (!rest(s, t, m, at(t, 0), m == pa ? a : m == pb ? b : c, mid))
 		return 0;
 	out->n = 0;
 	put(out, (struct piece){ pivot, 1, false, 0 });
