@@ -57,8 +57,9 @@ def main():
     parser.add_argument("--json", help="where the figures go")
     o = parser.parse_args()
     with Cluster(f"backlog-{os.getpid()}", node_list=[], without=NOTHING_ELSE) as c, tempfile.TemporaryDirectory() as folder:
-        seed(c, expand({"name": "node", "count": o.nodes, "cpu": 16}))
-        names = sorted(n["metadata"]["name"] for n in c.admin.list("nodes"))
+        nodes = list(expand({"name": "node", "count": o.nodes, "cpu": 16}))
+        names = [n["metadata"]["name"] for n in nodes]
+        seed(c, nodes)
         seed(c, [work.running(work.pod(f"full{i}", cpu=16, run=86400, node=n)) for i, n in enumerate(names)])
         seed(c, [work.pod(f"w{i:06d}", cpu=16, run=86400, scheduler="sluice") for i in range(o.jobs)])
         seen(c.admin)
@@ -73,8 +74,8 @@ def main():
             audit = Audit(c.audit_log).skip()
             begun = time.time()
             d.start(240)
-            until(lambda: audit.bindings("default"), 120, "the first binding")
-            bound = audit.bindings("default")[0]
+            until(lambda: any(b.ok and b.time > begun for b in audit.bindings("default")), 120, "the first binding")
+            bound = next(b for b in audit.bindings("default") if b.ok and b.time > begun)
             row = {
                 "jobs": o.jobs, "nodes": o.nodes, "lists_bare_s": lists, "first": bound.pod,
                 "store_read_s": said(d, "store read", begun) - begun,
