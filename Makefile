@@ -61,7 +61,7 @@ cluster-down:
 
 cluster-test: all crash
 	@hack/cluster/build >/dev/null
-	@hack/cluster/python -m pytest -q tests/cluster tests/kube tests/e2e tests/torture
+	@hack/cluster/python -m pytest -q -n 2 --dist loadfile tests/cluster tests/kube tests/e2e tests/torture
 
 soak: all
 	@hack/cluster/build >/dev/null
