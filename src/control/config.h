@@ -84,7 +84,8 @@ struct slu_config {
 	struct {
 		const char *selector, *mode; /* mode: "own" or "compatible" */
 		struct slu_config_strs never;
-		int64_t refused_s;
+		int64_t refused_s, appear_s;
+		uint32_t ahead;
 	} held;
 	struct {
 		const char *url;

@@ -212,6 +212,7 @@ static void new_config(struct slu_core *c, const struct slu_config *cfg)
 	if (core_set_queues(c, &err) < 0)
 		slu_log(SLU_ERROR, "queues not changed", SLU_STR("err", err.text));
 	core_store_keep(c);
+	core_held_space(c, NULL); /* other namespaces may be held now */
 }
 
 static void mirror_complete(struct slu_core *c)
@@ -314,9 +315,9 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 		return 0;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &t0);
+	core_members_join(c);
 	core_held_look(c);
 	core_vacancies(c);
-	core_members_join(c);
 	core_after_wake(c);
 	c->hurry = !c->recovered;
 	rc = c->recovered ? 0 : core_recover_plan(c, err);
@@ -334,6 +335,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	send_intents(c);
 	core_place_durable(c);
 	core_answers(c);
+	core_ahead(c);
 	core_phantoms_place(c);
 	core_deadlines(c);
 	core_undo_again(c);
@@ -376,6 +378,7 @@ int64_t slu_core_wake_us(const struct slu_core *c)
 	at = SLU_MIN(at, core_members_wake_us(c));
 	at = SLU_MIN(at, c->next_undo_us);
 	at = SLU_MIN(at, c->next_held_us);
+	at = SLU_MIN(at, c->next_ahead_us);
 	at = SLU_MIN(at, c->flux.next_us);
 	if (c->groups.n)
 		at = SLU_MIN(at, c->next_status_us);

@@ -2,7 +2,7 @@
  *
  * Work that starts at once passes four states in a second: they are told as one.  A change of state
  * waits a second after the last write, a state on the way to another three, an end not at all; a
- * new position or estimate waits for status.interval. */
+ * new position or estimate waits for status.interval, the next one for twice that, and so on. */
 #include "control/core_i.h"
 
 #include <stdio.h>
@@ -61,7 +61,7 @@ void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
 {
 	bool moved = f->told_us && f->state == f->told_state;
 	int64_t last = SLU_MAX(f->told_us, f->asked_us);
-	int64_t at = last + (moved ? c->cfg->status.interval_s * 1000000 : GATHER_US);
+	int64_t at = last + (moved ? core_patience_us(c, f->told_times) : GATHER_US);
 
 	if (core_fluxjob_digest(f) == f->told) {
 		f->due_us = 0;
@@ -180,6 +180,7 @@ void core_fluxjob_tell(struct slu_core *c, struct fluxjob *f)
 
 	short_list(f->nodes, &nodes);
 	f->told = core_fluxjob_digest(f);
+	f->told_times = f->told_state == f->state ? f->told_times + 1 : 0;
 	f->told_state = f->state;
 	f->due_us = 0;
 	if (says_so(f, slu_buf_str(&nodes)))

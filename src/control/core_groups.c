@@ -819,6 +819,7 @@ static void settle(struct slu_core *c, struct group *g)
 		}
 		return;
 	}
+	g->told_times = 0; /* something about itself has changed */
 	yield_to_bound(c, g);
 	sound = read_wish(c, g); /* also of what runs: how long, which queue */
 	adopt(c, g);

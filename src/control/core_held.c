@@ -9,9 +9,6 @@
 
 #include <stdio.h>
 
-/* How long the pods of a resumed Job may take to appear (a quota may keep them for ever). */
-#define APPEAR_US 600000000
-
 static struct held *held_of(struct slu_entry *e)
 {
 	return e ? slu_entry_of(e, struct held, e) : NULL;
@@ -63,7 +60,8 @@ int64_t core_held_wanted(const struct group *g)
 		if (h->obj->kind != SLU_KIND_JOB)
 			continue;
 		any = true;
-		n += h->resumed ? slu_group_owner_size(h->obj) : slu_group_owner_wants(h->obj);
+		n += h->resumed || h->going ? slu_group_owner_size(h->obj)
+					    : slu_group_owner_wants(h->obj);
 		if (slu_kjob(h->obj)->completions == SLU_KNONE)
 			bounded = false;
 		else
@@ -99,8 +97,10 @@ static void stand_down(struct slu_core *c, struct pod *p, bool keep_slot)
 		s->pod = NULL;
 		s->state = SLOT_VACANT;
 		/* Vacancies are counted from here on and end after jobs.holdVacant. */
-		s->vacant_us = c->now_us + APPEAR_US - c->cfg->jobs.hold_vacant_s * 1000000;
-		c->next_vacancy_us = SLU_MIN(c->next_vacancy_us, c->now_us + APPEAR_US);
+		s->vacant_us = c->now_us +
+			       (c->cfg->held.appear_s - c->cfg->jobs.hold_vacant_s) * 1000000;
+		c->next_vacancy_us = SLU_MIN(c->next_vacancy_us,
+					     c->now_us + c->cfg->held.appear_s * 1000000);
 		p->run = NULL;
 		core_node_leave(c, p);
 	}
@@ -162,19 +162,24 @@ static bool has_pods(const struct held *h)
 	return false;
 }
 
-/* As many as the Job would make at once. */
+/* As many as the Job would make at once; the pods of one that went ahead take their places one by
+ * one. */
 static void stand_in(struct slu_core *c, struct held *h, bool anew)
 {
 	const struct slu_kjob *j = slu_kjob(h->obj);
-	bool wait = slu_held_waits(j) && !h->resumed && slu_held_free(&j->tmpl.spec);
+	bool ahead = core_ahead_is(h), keep;
+	bool wait = (slu_held_waits(j) || ahead) && !h->resumed && slu_held_free(&j->tmpl.spec);
 	int64_t want = wait ? slu_group_owner_size(h->obj) : 0;
 	slu_cleanup(slu_kobj_unrefp) const struct slu_kobj *k = NULL;
 
 	want = SLU_MIN(want, (int64_t)c->cfg->jobs.max_size + 1);
-	while (h->stand.n && (anew || h->stand.n > want))
-		stand_down(c, h->stand.p[--h->stand.n], !wait && !j->suspend);
+	want -= SLU_MIN(want, ahead ? (int64_t)core_ahead_pods(h) : 0);
+	keep = wait ? ahead : !j->suspend;
+	while (h->stand.n && ((anew && !ahead) || h->stand.n > want))
+		stand_down(c, h->stand.p[--h->stand.n], keep);
 	if (h->stand.n >= want)
 		return;
+	c->next_ahead_us = SLU_MIN(c->next_ahead_us, c->now_us);
 	k = slu_kpod_stand_in(h->obj, &j->tmpl, priority_of(c, &j->tmpl.spec));
 	while (k && h->stand.n < want)
 		if (!stand_new(c, h, k))
@@ -244,7 +249,7 @@ static void renew(struct held *h, const struct slu_kobj *obj)
 	h->e.key = obj->meta.uid; /* pooled: equal, but held by the new version */
 }
 
-static void look_at(struct slu_core *c, struct held *h)
+void core_held_again(struct slu_core *c, struct held *h)
 {
 	if (!h->looks && slu_vec_push(&c->held_look, h) == 0)
 		h->looks = true;
@@ -279,13 +284,18 @@ void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 	anew = h->obj->meta.generation != obj->meta.generation;
 	renew(h, obj);
 	if (obj->kind == SLU_KIND_JOB) {
+		/* The mirror has caught up. */
 		if (!slu_held_waits(slu_kjob(obj)))
-			h->resumed = h->failed = false; /* the mirror has caught up */
+			h->going = false;
+		else
+			h->coming = false;
+		if (!slu_held_waits(slu_kjob(obj)) && !slu_held_ahead(slu_kjob(obj)))
+			h->resumed = h->failed = h->coming = false;
 		h->anew |= anew;
 		if (h->group)
 			core_group_dirty(c, h->group);
 	}
-	look_at(c, h);
+	core_held_again(c, h);
 }
 
 void core_held_space(struct slu_core *c, const struct slu_kobj *ns)
@@ -294,7 +304,7 @@ void core_held_space(struct slu_core *c, const struct slu_kobj *ns)
 	     e = slu_table_next(&c->owners, e)) {
 		const struct slu_kobj *o = slu_entry_of(e, struct thing, e)->obj;
 
-		if (!strcmp(o->meta.ns, ns->meta.name))
+		if (!ns || !strcmp(o->meta.ns, ns->meta.name))
 			core_held_owner(c, o, false);
 	}
 }
@@ -324,6 +334,9 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 			link_group(h, p->group);
 		return;
 	}
+	h = find(c, o->uid);
+	if (h && core_ahead_is(h))
+		core_held_again(c, h); /* somebody else need not stand for it (any more) */
 	if (gone || !held || !p->group)
 		return;
 	core_source(c, p->k, &src);

@@ -195,7 +195,7 @@ struct group {
 	char *scheduler;
 	/* status last written */
 	int64_t told_us, told_start_s, waiting_us, status_us;
-	uint32_t told_position;
+	uint32_t told_position, told_times;
 	const char *told_phase;
 	char *told_text; /* dropped when a user cancels, holds or releases the group */
 };
@@ -218,8 +218,9 @@ struct held {
 	bool looks;                  /* is on the list `held_look` */
 	bool resumed;                /* a resume is on its way, the mirror has not seen it yet */
 	bool failed;                 /* ... and failed: again at again_us */
-	char *resume;                /* the patch */
-	uint64_t run;                /* for which it was resumed */
+	bool going, coming; /* a resume ahead of its turn is on its way; so is its taking back */
+	char *resume;       /* the patch */
+	uint64_t run;       /* for which it was resumed */
 	int64_t again_us;
 	bool asked; /* a patch that holds it was sent for this generation */
 	int64_t asked_generation;
@@ -267,6 +268,7 @@ struct fluxjob {
 	uint64_t told;
 	enum slu_held_state told_state, due_state;
 	int64_t due_us, told_us;
+	uint32_t told_times; /* in this state */
 };
 
 struct slu_core {
@@ -296,7 +298,7 @@ struct slu_core {
 	struct slu_held_sink held_sink;
 	SLU_VEC(struct held *) held_look; /* changed: may have to be held */
 	SLU_VEC(struct pod *) released;   /* wait for the scheduler they name */
-	int64_t next_held_us, next_report_us;
+	int64_t next_held_us, next_report_us, next_ahead_us;
 	int32_t default_priority;
 	/* What the store remembers, until the first cycle is over: groups, pods of open intents,
 	 * those intents. */
@@ -402,6 +404,14 @@ static inline bool core_hurries(const struct slu_core *c)
 	return c->hurry && c->groups.n > 5000;
 }
 
+/* How long to wait with the next word about one thing that still waits: its position may change
+ * with every start, and each word costs a write that competes with bindings.  So they come ever
+ * more rarely. */
+static inline int64_t core_patience_us(const struct slu_core *c, uint32_t told)
+{
+	return c->cfg->status.interval_s * 1000000 << SLU_MIN(told, 4u);
+}
+
 /* One look at the plan; what it decided is carried out. */
 int core_schedule(struct slu_core *c, struct slu_error *err);
 /* Hand a write to the io thread. */
@@ -501,7 +511,8 @@ void core_run_close(struct slu_core *c, struct run *r);
 
 /* core_held.c */
 void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone);
-void core_held_space(struct slu_core *c, const struct slu_kobj *ns); /* look at all of it again */
+/* Look again at all objects of the namespace (NULL: of all). */
+void core_held_space(struct slu_core *c, const struct slu_kobj *ns);
 void core_held_pod(struct slu_core *c, struct pod *p, bool gone);
 void core_held_look(struct slu_core *c); /* hold what the webhook did not see */
 void core_held_unlink(struct group *g);  /* the group goes */
@@ -509,6 +520,14 @@ void core_held_done(struct slu_core *c);
 /* Members its held Jobs want alive; -1: none of its members comes from one. */
 int64_t core_held_wanted(const struct group *g);
 void core_held_leave(struct slu_core *c, struct held *h); /* let go of its stand-ins */
+void core_held_again(struct slu_core *c, struct held *h); /* look at it in the next cycle */
+
+/* core_ahead.c: Jobs that are resumed before their turn */
+bool core_ahead_is(const struct held *h);
+uint32_t core_ahead_pods(const struct held *h); /* of its members that exist and may start */
+void core_ahead(struct slu_core *c);            /* who may go, who must come back */
+/* What an answer to a patch of the Job means; true: that was all of it. */
+bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec_written *w);
 
 /* core_release.c */
 /* Where a pod is or must go: its node, or the one it was released to; NULL: undecided. */

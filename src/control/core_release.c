@@ -22,6 +22,13 @@ const char *core_pod_uid(const struct pod *p)
 
 /* ---- lists of nodes ---- */
 
+static bool is_of(const struct pod *p, const struct held *h)
+{
+	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+
+	return p->stand ? p->stand == h : o && !strcmp(o->uid, h->obj->meta.uid);
+}
+
 /* Distinct names in the order of the slots; of `h` alone with counts, if given. */
 static void list_nodes(struct slu_core *c, const struct run *r, const struct held *h,
 		       struct slu_buf *b)
@@ -32,7 +39,7 @@ static void list_nodes(struct slu_core *c, const struct run *r, const struct hel
 		const struct slot *s = &r->slot.p[i];
 		uint64_t *n = slu_map_get(&count, s->node);
 
-		if (h && (!s->pod || s->pod->stand != h))
+		if (h && (!s->pod || !is_of(s->pod, h)))
 			continue;
 		if (n)
 			++*n;
@@ -102,9 +109,15 @@ static void resume(struct slu_core *c, struct run *r, struct held *h)
 		h->run = r->id;
 		h->resumed = true;
 		slu_log(SLU_INFO, "job released", SLU_STR("job", h->obj->meta.name),
-			SLU_STR("ns", h->obj->meta.ns), SLU_I64("pods", h->stand.n));
+			SLU_STR("ns", h->obj->meta.ns),
+			SLU_I64("pods", slu_group_owner_size(h->obj)));
 		if (h->resume)
 			send_resume(c, h);
+		if (h->coming) { /* and may come after this one: say it again */
+			h->failed = true;
+			h->again_us = c->now_us + RETRY_US;
+			c->next_held_us = SLU_MIN(c->next_held_us, h->again_us);
+		}
 	}
 	slu_buf_done(&places);
 	slu_buf_done(&b);
@@ -118,6 +131,10 @@ void core_held_resume(struct slu_core *c, struct run *r)
 		if (r->slot.p[i].state == SLOT_CHOSEN && r->slot.p[i].pod &&
 		    r->slot.p[i].pod->stand)
 			resume(c, r, r->slot.p[i].pod->stand);
+	/* Its pods are all there; what was decided is noted all the same. */
+	for (uint32_t i = 0; i < r->g->owned.n; i++)
+		if (!r->g->owned.p[i]->resumed && core_ahead_is(r->g->owned.p[i]))
+			resume(c, r, r->g->owned.p[i]);
 }
 
 /* ---- pods ---- */
@@ -172,7 +189,7 @@ static void job_written(struct slu_core *c, const struct slu_rec_written *w)
 	    w->outcome == SLU_KUBE_CONFLICT) /* gone: the watch says so */
 		return;
 	h = find_serial(c, w->serial);
-	if (!h || !h->resumed)
+	if (!h || core_ahead_written(c, h, w) || !h->resumed)
 		return;
 	slu_log(SLU_WARN, "job not released, tried again", SLU_STR("job", h->obj->meta.name),
 		SLU_STR("ns", h->obj->meta.ns), SLU_STR("err", w->text));

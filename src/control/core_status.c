@@ -3,7 +3,7 @@
  * Words cost writes, and writes compete with bindings.  So what starts soon is told nothing but its
  * Scheduled event; a gang that has waited for status.interval gets its estimate and reason on its
  * PodGroup (or its first pod), its members get the condition once per kind of reason, and nothing
- * is repeated before it changed and the interval has passed. */
+ * is repeated before it changed and the interval has passed, which grows with each time. */
 #include "control/core_i.h"
 
 #include <stdarg.h>
@@ -185,6 +185,7 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	slu_buf_done(&b);
 	slu_why_done(&why);
 	g->told_us = c->now_us;
+	g->told_times++;
 }
 
 /* ---- PodGroup status ---- */
@@ -286,11 +287,13 @@ void core_status(struct slu_core *c)
 			core_podgroup_status(c, g);
 		if (!waits) {
 			g->waiting_us = 0;
+			g->told_times = 0;
 			continue;
 		}
 		if (!g->waiting_us)
 			g->waiting_us = c->now_us;
-		if (g->told_us ? c->now_us - g->told_us >= again
+		if (g->told_us ? c->now_us - g->told_us >=
+					 SLU_MAX(again, core_patience_us(c, g->told_times))
 			       : grave || c->now_us - g->waiting_us >= interval)
 			tell_waiting(c, g);
 	}

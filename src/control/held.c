@@ -114,12 +114,23 @@ static bool has_ended(const struct slu_kjob *j)
 	return j->complete == SLU_TRI_TRUE || j->failed_cond == SLU_TRI_TRUE;
 }
 
-bool slu_held_waits(const struct slu_kjob *j)
+/* Held by us, and its turn has not come. */
+static bool is_ours(const struct slu_kjob *j)
 {
 	const char *mark = slu_kmeta_annotation(&j->o.meta, SLU_HELD_MARK);
 
-	return j->suspend && mark && !strcmp(mark, "yes") && slu_held_gated(&j->tmpl.spec) &&
-	       !has_ended(j) && !j->o.meta.deleted_us;
+	return mark && !strcmp(mark, "yes") && slu_held_gated(&j->tmpl.spec) && !has_ended(j) &&
+	       !j->o.meta.deleted_us;
+}
+
+bool slu_held_waits(const struct slu_kjob *j)
+{
+	return j->suspend && is_ours(j) && !slu_kmeta_annotation(&j->o.meta, SLU_HELD_AHEAD);
+}
+
+bool slu_held_ahead(const struct slu_kjob *j)
+{
+	return !j->suspend && is_ours(j) && slu_kmeta_annotation(&j->o.meta, SLU_HELD_AHEAD);
 }
 
 const struct slu_ktemplate *slu_held_template(const struct slu_kobj *o)

@@ -25,8 +25,11 @@
 #define SLU_HELD_SPACE "sluice.sh/hold"
 
 /* Annotation of what is held: "yes" (by us), "user" (a Job that came suspended: not ours to
- * resume), "released" (a Job we resumed). */
+ * resume), "released" (a Job whose places are decided). */
 #define SLU_HELD_MARK "sluice.sh/held"
+/* Annotation of a Job that we resumed before its turn: its pods wait at the gate.  (Not a value of
+ * the one above: the patch that releases the Job may overtake this one.) */
+#define SLU_HELD_AHEAD "sluice.sh/ahead"
 /* On released pods: label with the pod's node (left out beyond 63 characters), the same as
  * annotation, annotation with the nodes of the whole group, label with them where it fits. */
 #define SLU_HELD_NODE       "sluice.sh/node"
@@ -99,6 +102,8 @@ bool slu_held_free(const struct slu_kpodspec *s);
 const char *slu_held_node(const struct slu_kpod *p);
 /* A Job that is suspended by us and waits for us. */
 bool slu_held_waits(const struct slu_kjob *j);
+/* A Job that we resumed before its turn, and that has not had its turn yet. */
+bool slu_held_ahead(const struct slu_kjob *j);
 /* The template an object makes its pods from; NULL: it makes none. */
 const struct slu_ktemplate *slu_held_template(const struct slu_kobj *o);
 
@@ -119,7 +124,9 @@ int slu_held_release_pod(const struct slu_kpod *p, const struct slu_held_place *
 /* Resume a Job; its pods appear with the gate and get their places one by one. */
 int slu_held_release_job(const struct slu_kjob *j, const struct slu_held_place *at,
 			 struct slu_buf *out);
-/* Suspend a released Job again, of which nothing runs yet: it goes back into the queue. */
+/* Resume a Job whose turn comes soon: its pods are made, and wait at the gate. */
+int slu_held_go_ahead(const struct slu_kjob *j, struct slu_buf *out);
+/* Suspend a resumed Job again, of which nothing runs yet: it goes back into the queue. */
 int slu_held_again(const struct slu_kjob *j, struct slu_buf *out);
 /* Hold what the webhook did not see: a Job is suspended, the gate goes into the template. */
 int slu_held_hold(const struct slu_kobj *o, enum slu_held_mode mode, struct slu_buf *out);

@@ -228,6 +228,24 @@ int slu_held_release_job(const struct slu_kjob *j, const struct slu_held_place *
 	return out->error;
 }
 
+int slu_held_go_ahead(const struct slu_kjob *j, struct slu_buf *out)
+{
+	struct slu_jsonw w = slu_jsonw(out, SLU_JSONW_COMPACT);
+
+	slu_jsonw_obj(&w);
+	key_obj(&w, "metadata");
+	uid(&w, &j->o.meta);
+	key_obj(&w, "annotations");
+	slu_jsonw_kstr(&w, SLU_HELD_AHEAD, "yes");
+	slu_jsonw_end_obj(&w);
+	slu_jsonw_end_obj(&w);
+	key_obj(&w, "spec");
+	slu_jsonw_kbool(&w, "suspend", false);
+	slu_jsonw_end_obj(&w);
+	slu_jsonw_end_obj(&w);
+	return out->error;
+}
+
 int slu_held_again(const struct slu_kjob *j, struct slu_buf *out)
 {
 	struct slu_jsonw w = slu_jsonw(out, SLU_JSONW_COMPACT);
@@ -237,6 +255,8 @@ int slu_held_again(const struct slu_kjob *j, struct slu_buf *out)
 	uid(&w, &j->o.meta);
 	key_obj(&w, "annotations");
 	slu_jsonw_kstr(&w, SLU_HELD_MARK, "yes");
+	slu_jsonw_key(&w, SLU_HELD_AHEAD);
+	slu_jsonw_null(&w);
 	slu_jsonw_key(&w, SLU_HELD_PLACES);
 	slu_jsonw_null(&w);
 	slu_jsonw_key(&w, SLU_HELD_NODES);

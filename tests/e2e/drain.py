@@ -5,7 +5,9 @@
 Both get the same Jobs on the same API server in the same run, in turn.  Held: the Jobs are made in a held
 namespace with sluice.sh/begin at one moment in the future, and time runs from that moment to the last Job's
 completion.  Default: the Jobs are made suspended in a free namespace, and time runs from the first request that
-resumes one (16 at a time) to the last completion.  Writes are counted in the API server's audit log.
+resumes one (16 at a time) to the last completion.  Writes are counted in the API server's audit log.  "cpu" is what
+all programs of the cluster and the daemon used meanwhile, in seconds: on a machine that does other things too it
+tells more than the time.
 """
 
 import argparse
@@ -30,6 +32,7 @@ from e2e.daemon import ROOT, Sluiced  # noqa: E402
 
 SLUICE = "system:serviceaccount:sluice-system:sluice"
 WRITES = ("create", "update", "patch", "delete")
+TICKS = os.sysconf("SC_CLK_TCK")
 _number = itertools.count(1)
 
 
@@ -56,13 +59,13 @@ class Hooked(Sluiced):
 
 
 @contextlib.contextmanager
-def hooked(cluster, **settings):
+def hooked(cluster, verify=True, **settings):
     """A daemon with its webhook in force."""
     (port,) = free_ports(1)
     cluster.namespace("door-probe", labels={"sluice.sh/hold": "true"})
     cluster.admin.apply(hooks(port))
     settings = {"webhook": {"enabled": True, "listen": f"127.0.0.1:{port}", "names": ["localhost"]}, **settings}
-    with Hooked(cluster, config=settings, folder=os.environ.get("SLUICE_LOGS")) as d:
+    with Hooked(cluster, config=settings, folder=os.environ.get("SLUICE_LOGS"), verify=verify) as d:
         d.hook_port = port
         yield d
 
@@ -77,6 +80,18 @@ class Drain:
             job["metadata"]["annotations"] = {"sluice.sh/begin": str(begin)}
         job["spec"]["suspend"] = suspend
         return job
+
+    def _cpu(self):
+        """Seconds of processor time so far, by program."""
+        pids = {c: p.pid for c, p in self.cluster.processes.items()} | {"sluiced": self.daemon.process.pid}
+        used = {}
+        for name, pid in pids.items():
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            used[name] = (int(fields[11]) + int(fields[12])) / TICKS
+        return used
+
+    def _used(self, before):
+        return {k: round(v - before[k], 1) for k, v in self._cpu().items()}
 
     def _wait(self, space, timeout):
         """Until all Jobs are complete; (how many, the last completion as seconds since 1970, most memory seen)."""
@@ -105,29 +120,35 @@ class Drain:
         begin = int(time.time() + 3 + self.jobs / 100)
         self.cluster.admin.create_many([self._job(i, space, begin=begin) for i in range(self.jobs)])
         late = time.time() > begin
+        time.sleep(max(0, begin - time.time()))
+        before = self._cpu()
         done, end, rss = self._wait(space, timeout)
+        cpu = self._used(before)
         time.sleep(1)
-        writes = sum(n for (verb, *_), n in audit.requests(user=SLUICE).items() if verb in WRITES)
+        asked = {k: n for k, n in audit.requests(user=SLUICE).items() if k[0] in WRITES}
+        writes = sum(asked.values())
         return {
             "who": "sluice", "jobs": self.jobs, "done": done, "seconds": round(end - begin, 1), "late": late,
             "jobs_per_second": round(done / (end - begin), 1), "rss_mb": round(rss / 2**20, 1),
             "writes_per_pod": round(writes / (self.jobs * self.size), 2), "elsewhere": self._finish(space),
+            "cpu": cpu, "writes": {" ".join(filter(None, map(str, k))): n for k, n in asked.items()},
         }  # fmt: skip
 
     def default(self, timeout=900):
         space = f"drain-{next(_number)}"
         self.cluster.namespace(space)
         self.cluster.admin.create_many([self._job(i, space, suspend=True) for i in range(self.jobs)])
-        begin = time.time()
+        begin, before = time.time(), self._cpu()
         self.cluster.admin.map(
             lambda i: self.cluster.admin.patch("jobs", f"job-{i}", {"spec": {"suspend": False}}, namespace=space),
             range(self.jobs),
         )
         done, end, rss = self._wait(space, timeout)
+        cpu = self._used(before)
         self._finish(space)
         return {
             "who": "default", "jobs": self.jobs, "done": done, "seconds": round(end - begin, 1),
-            "jobs_per_second": round(done / (end - begin), 1), "rss_mb": round(rss / 2**20, 1),
+            "jobs_per_second": round(done / (end - begin), 1), "rss_mb": round(rss / 2**20, 1), "cpu": cpu,
         }  # fmt: skip
 
 
@@ -139,20 +160,22 @@ def main():
     p.add_argument("--cpu", type=int, default=4, help="of a node; pods ask for one")
     p.add_argument("--run", type=float, default=1, help="seconds a pod runs")
     p.add_argument("--rounds", type=int, default=1)
+    p.add_argument("--timeout", type=float, default=900, help="seconds for each")
     p.add_argument("--json", type=Path)
     a = p.parse_args()
     rows = []
     with Cluster(f"drain-{os.getpid()}", node_list=[{"name": "node", "count": a.nodes, "cpu": a.cpu}]) as cluster:
         crds(cluster)
-        with hooked(cluster) as d:
+        with hooked(cluster, verify=False, status={"interval": "5s"}) as d:  # as delivered, not as for tests
             drain = Drain(cluster, d, a.jobs, a.size, run=a.run)
-            print(f"{'who':8} {'done':>6} {'seconds':>8} {'jobs/s':>7} {'writes/pod':>10} {'MB':>6}")
+            print(f"{'who':8} {'done':>6} {'seconds':>8} {'jobs/s':>7} {'writes/pod':>10} {'MB':>6} {'cpu':>6}")
             for i in range(a.rounds):
                 for who in (drain.default, drain.held) if i % 2 == 0 else (drain.held, drain.default):
-                    r = who()
+                    r = who(a.timeout)
                     rows.append(r)
                     print(f"{r['who']:8} {r['done']:6} {r['seconds']:8} {r['jobs_per_second']:7} "
-                          f"{r.get('writes_per_pod', '-'):>10} {r['rss_mb']:6}", flush=True)  # fmt: skip
+                          f"{r.get('writes_per_pod', '-'):>10} {r['rss_mb']:6} {sum(r['cpu'].values()):6.1f}",
+                          r["cpu"], r.get("writes", ""), flush=True)  # fmt: skip
     if a.json:
         a.json.write_text(json.dumps(rows, indent=2))
     return 0 if all(r["done"] == r["jobs"] and r.get("writes_per_pod", 0) <= 6 for r in rows) else 1

@@ -130,7 +130,9 @@ def test_position_estimate_and_columns(sluiced, module_cluster, hold, fluxjobs):
     api.delete("jobs", "first", hold, propagation="Background")
     sluiced.kill()
     sluiced.start()
-    time.sleep(2)
+    until(lambda: sluiced.jobs(hold).get("second", {}).get("state") == "cancelled", 20, "known as cancelled")
+    until(lambda: api.get("jobs", "second", hold)["spec"]["suspend"], 20, "suspended again, if it was ahead")
+    time.sleep(1)
     assert api.get("jobs", "second", hold)["spec"]["suspend"] and "second-job" not in fluxjobs()
     assert sluiced.request("POST", f"/v1/jobs/{hold}/second/release")[0] == 200
     until(lambda: state(fluxjobs().get("second-job")) == "Running", 20, "released: it is there again")

@@ -219,6 +219,10 @@ def full(held, module_cluster, door):
     room()
 
 
+def mark(admin, space, name):
+    return admin.get("jobs", name, space)["metadata"].get("annotations", {}).get("sluice.sh/held")
+
+
 def state(held, space, name):
     return held.jobs(space).get(name, {}).get("state")
 
@@ -228,10 +232,12 @@ def test_parallelism_changes_while_held(held, module_cluster, door, full):
     admin = module_cluster.admin
     admin.create(work.job("grows", pods=2, namespace=space, cpu=2, run=60))
     until(lambda: state(held, space, "grows") == "waiting", 20, "queued")
-    assert not pods(module_cluster, space), "a suspended Job has no pods"
+    until(lambda: len(pods(module_cluster, space)) == 2, 20, "it is the next: its pods are made ahead")
+    assert mark(admin, space, "grows") == "yes", "its turn has not come"
     admin.patch("jobs", "grows", {"spec": {"parallelism": 3}}, namespace=space)
     admin.patch("jobs", "grows", {"spec": {"parallelism": 1}}, namespace=space)
     until(lambda: (j := held.jobs(space)["grows"])["size"] == 1 and j["position"] == 1, message="the plan follows")
+    assert all(p["spec"]["schedulingGates"] == [{"name": GATE}] for p in pods(module_cluster, space))
     full()
     (p,) = running(module_cluster, space, 1)
     check_released(p)
@@ -472,7 +478,7 @@ def test_objects_that_exist_already(held, module_cluster, door, full):
     admin.create(deployment("web", space, 1))
     until(lambda: len(pods(module_cluster, space)) == 4, 20, "pods that wait for the default scheduler")
     hold_space(module_cluster, space)
-    until(lambda: admin.get("jobs", "waits", space)["spec"]["suspend"], 20, "the Job that waits is suspended")
+    until(lambda: mark(admin, space, "waits") == "yes", 20, "the Job that waits is held")
     until(lambda: state(held, space, "waits") == "waiting", 20, "and queued")
     template = lambda: admin.get("deployments", "web", space)["spec"]["template"]["spec"]  # noqa: E731
     until(lambda: template().get("schedulingGates") == [{"name": GATE}], 20, "the Deployment's template is gated")
@@ -508,7 +514,7 @@ def test_made_while_the_webhook_was_down(held, module_cluster, door, full):
         until(lambda: len(pods(module_cluster, space)) == 3, 20, "pods")
     finally:
         held.start()
-    until(lambda: admin.get("jobs", "alone", space)["spec"]["suspend"], 20, "suspended by the controller")
+    until(lambda: mark(admin, space, "alone") == "yes", 20, "held by the controller")
     until(lambda: state(held, space, "alone") == "waiting", 20, "queued")
     full()
     found = {p["metadata"]["name"]: p for p in running(module_cluster, space, 3, timeout=40)}
@@ -574,13 +580,14 @@ def test_webhook_in_trouble(held, module_cluster, door, tmp_path, trouble):
             running(module_cluster, free, 1)
     finally:
         held.start()
-    until(lambda: admin.get("jobs", "late", space)["metadata"].get("annotations", {}).get("sluice.sh/held"), 20, "held")
+    until(lambda: mark(admin, space, "late"), 20, "held")
     admin.patch("jobs", "late", {"spec": {"parallelism": 2}}, namespace=space)
     for p in running(module_cluster, space, 2, timeout=30):
         check_released(p)
 
 
-def test_restart_in_the_middle(held, module_cluster, door, full):
+@pytest.mark.parametrize("ahead", [False, True])
+def test_restart_in_the_middle(held, module_cluster, door, full, ahead):
     """Held, released and running work is known again from the objects alone."""
     space = door()
     admin = module_cluster.admin
@@ -589,6 +596,8 @@ def test_restart_in_the_middle(held, module_cluster, door, full):
     before = {p["metadata"]["uid"]: check_released(p) for p in running(module_cluster, space, 2)}
     admin.create(work.job("waits", pods=4, namespace=space, cpu=3, run=600, backoff=6))
     until(lambda: state(held, space, "waits") == "waiting", 20, "queued")
+    if ahead:
+        until(lambda: len(pods(module_cluster, space)) > 2, 20, "its pods appear at the gate")
     held.kill()
     held.start()
     until(lambda: state(held, space, "runs") == "running", 20, "running again")

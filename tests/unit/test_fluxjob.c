@@ -313,7 +313,6 @@ static void test_wrapped(void)
 	     "{\"metadata\":{\"name\":\"j-job\",\"namespace\":\"ns\",\"uid\":\"f1\",\"resourceVersion\":\"10\","
 	     "\"labels\":{\"app.kubernetes.io/managed-by\":\"sluice\"}},\"spec\":{}}");
 	turn(&w);
-	later(&w, 2);
 	ok(strstr(w.last_annotation, "\"sluice.sh/cancelled\":\"true\""),
 	   "deleting it takes the Job out of the queue, for good: %s", w.last_annotation);
 	later(&w, 60);

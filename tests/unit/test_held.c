@@ -1,7 +1,7 @@
-/* Held work: the rules, the patches, and a core that holds and lets go (core_kit.h). */
+/* Held work: the rules, the patches, and a core that holds and lets go (held_kit.h). */
 #include "control/held.h"
 
-#include "core_kit.h"
+#include "held_kit.h"
 
 /* ---- rules ---- */
 
@@ -205,106 +205,6 @@ static void test_hold_patch(struct slu_kcodec *codec)
 }
 
 /* ---- the core ---- */
-
-static struct {
-	int jobs, pods;
-	char job[4000], pod[4000];
-	enum slu_kube_outcome outcome;
-} seen;
-
-static const char gate[] = "\"schedulingGates\":[{\"name\":\"fluxqueue\"}],";
-
-static void feed_job(struct world *w, const char *name, int pods, bool suspend, const char *mark,
-		     const char *more)
-{
-	w->rv++;
-	feed(w, SLU_KIND_JOB, false,
-	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"job-%s\",\"generation\":%" PRIu64
-	     ",\"resourceVersion\":\"%" PRIu64
-	     "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"annotations\":{\"sluice.sh/held\":\"%s\"%s}},"
-	     "\"spec\":{\"parallelism\":%d,\"completions\":%d,\"suspend\":%s,\"template\":{\"spec\":{"
-	     "\"schedulerName\":\"default-scheduler\",%s\"containers\":[{\"name\":\"c\",\"resources\":{"
-	     "\"requests\":{\"cpu\":\"2\"}}}]}}}}",
-	     name, name, w->rv, w->rv, mark, more, pods, pods, suspend ? "true" : "false", gate);
-}
-
-static struct fpod *gated_pod(struct world *w, const char *name, const char *job)
-{
-	struct fpod *p = make_pod(w, name, "default-scheduler", "2", "");
-
-	if (job)
-		snprintf(
-			p->meta, sizeof p->meta,
-			"\"ownerReferences\":[{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"name\":\"%s\","
-			"\"uid\":\"job-%s\",\"controller\":true}]",
-			job, job);
-	/* What admission adds to every pod, and templates do not have. */
-	snprintf(
-		p->spec, sizeof p->spec,
-		"\"schedulerName\":\"default-scheduler\",%s\"tolerations\":[{\"key\":\"node.kubernetes.io/"
-		"not-ready\",\"operator\":\"Exists\",\"effect\":\"NoExecute\"}],\"containers\":[{\"name\":\"c\","
-		"\"resources\":{\"requests\":{\"cpu\":\"2\"}}}]",
-		gate);
-	feed_pod(w, p, false);
-	return p;
-}
-
-/* The server: Jobs are only noted, pods lose the gate and are pinned as the patch says. */
-static void server(struct world *w, struct slu_rec_write *x)
-{
-	const char *at = strstr(x->text, "\"annotations\":{\"sluice.sh/node\":\"");
-	char node[32] = "", owner[600];
-
-	if (x->kind == SLU_KIND_JOB) {
-		seen.jobs++;
-		snprintf(seen.job, sizeof seen.job, "%s", x->text);
-	} else {
-		seen.pods++;
-		snprintf(seen.pod, sizeof seen.pod, "%s", x->text);
-		if (at)
-			sscanf(at + strlen("\"annotations\":{\"sluice.sh/node\":\""), "%31[^\"]",
-			       node);
-	}
-	for (int i = 0; i < w->n_pods && *node && seen.outcome == SLU_KUBE_OK; i++) {
-		struct fpod *p = &w->pod[i];
-
-		if (strcmp(p->uid, x->uid))
-			continue;
-		snprintf(owner, sizeof owner, "%s%s", p->meta, *p->meta ? "," : "");
-		snprintf(p->meta, sizeof p->meta, "%s\"annotations\":{\"sluice.sh/node\":\"%s\"}",
-			 owner, node);
-		snprintf(
-			p->spec, sizeof p->spec,
-			"\"schedulerName\":\"default-scheduler\",\"affinity\":{\"nodeAffinity\":{"
-			"\"requiredDuringSchedulingIgnoredDuringExecution\":{\"nodeSelectorTerms\":[{"
-			"\"matchExpressions\":[{\"key\":\"kubernetes.io/hostname\",\"operator\":\"In\","
-			"\"values\":[\"%s\"]}]}]}}},\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":"
-			"{\"cpu\":\"2\"}}}]",
-			node);
-		feed_pod(w, p, false);
-	}
-	if (x->run)
-		slu_core_take(w->core, slu_rec_written_new(x, seen.outcome, false, "so it is"),
-			      w->now_us);
-}
-
-static void begin(struct world *w, int nodes)
-{
-	memset(&seen, 0, sizeof seen);
-	seen.outcome = SLU_KUBE_OK;
-	open_world(w, nodes, 4, "");
-	w->patched = server;
-}
-
-/* The default scheduler does its part. */
-static void run_pod(struct world *w, struct fpod *p)
-{
-	const char *at = strstr(p->meta, "\"sluice.sh/node\":\"");
-
-	sscanf(at ? at + strlen("\"sluice.sh/node\":\"") : "", "%31[^\"]", p->node);
-	snprintf(p->phase, sizeof p->phase, "Running");
-	feed_pod(w, p, false);
-}
 
 static void test_core_pod(void)
 {

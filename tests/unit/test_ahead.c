@@ -1,0 +1,308 @@
+/* Jobs that are resumed before their turn: their pods wait at the gate (core_ahead.c). */
+#include "held_kit.h"
+
+#define AHEAD ",\"sluice.sh/ahead\":\"yes\""
+
+static void free_ask(struct slu_record *r)
+{
+	slu_free(r);
+}
+
+static void user_asks(struct world *w, enum slu_ask what, const char *name)
+{
+	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
+
+	a->base.kind = SLU_REC_ASK;
+	a->base.free = free_ask;
+	a->what = what;
+	snprintf(a->ns, sizeof a->ns, "ns");
+	snprintf(a->name, sizeof a->name, "%s", name);
+	slu_core_take(w->core, &a->base, w->now_us);
+	turn(w);
+}
+
+/* One node for two pods: the Job runs there, and whatever comes next waits. */
+static void occupy(struct world *w, const char *yaml, struct fpod *p[2])
+{
+	begin_as(w, 1, yaml);
+	feed_job(w, "first", 2, true, "yes", "");
+	turn(w);
+	feed_job(w, "first", 2, false, "released", "");
+	p[0] = gated_pod(w, "first-0", "first");
+	p[1] = gated_pod(w, "first-1", "first");
+	turn(w);
+	run_pod(w, p[0]);
+	run_pod(w, p[1]);
+	turn(w);
+	memset(&seen, 0, sizeof seen);
+}
+
+static void make_room(struct world *w, struct fpod *p[2])
+{
+	end_pod(w, p[0], "Succeeded");
+	end_pod(w, p[1], "Succeeded");
+	later(w, 1);
+}
+
+static bool went_ahead(void)
+{
+	return strstr(seen.job, "\"sluice.sh/ahead\":\"yes\"") &&
+	       strstr(seen.job, "\"suspend\":false") && !strstr(seen.job, "released");
+}
+
+static void test_pods_come_early(int early)
+{
+	struct world w;
+	struct fpod *p[2];
+
+	occupy(&w, "", p);
+	feed_job(&w, "next", 2, true, "yes", "");
+	later(&w, 1);
+	ok(seen.jobs == 1 && went_ahead(), "the next Job is resumed ahead: %s", seen.job);
+	feed_job(&w, "next", 2, false, "yes", AHEAD);
+	for (int i = 0; i < early; i++) {
+		gated_pod(&w, i ? "next-1" : "next-0", "next");
+		later(&w, 1);
+	}
+	ok(seen.pods == 0 && seen.jobs == 1, "%d of its pods wait at the gate", early);
+	make_room(&w, p);
+	ok(seen.jobs == 2 && strstr(seen.job, "\"sluice.sh/places\":\"n0*2\"") &&
+		   strstr(seen.job, "\"sluice.sh/held\":\"released\""),
+	   "once there is room its places are noted: %s", seen.job);
+	ok(seen.pods == early, "and the pods that are there are released");
+	/* An older state of the Job is told meanwhile. */
+	feed_job(&w, "next", 2, false, "yes", AHEAD);
+	turn(&w);
+	gated_pod(&w, "other", NULL);
+	for (int i = early; i < 2; i++)
+		gated_pod(&w, i ? "next-1" : "next-0", "next");
+	later(&w, 1);
+	ok(seen.pods == 2 && seen.jobs == 2, "the others when they appear, nobody else");
+	feed_job(&w, "next", 2, false, "released", AHEAD ",\"sluice.sh/places\":\"n0*2\"");
+	later(&w, 1);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* The room comes while the resume is on its way: nothing is planned twice. */
+static void test_overtaken(void)
+{
+	struct world w;
+	struct fpod *p[2];
+
+	occupy(&w, "", p);
+	feed_job(&w, "next", 2, true, "yes", "");
+	later(&w, 1);
+	make_room(&w, p);
+	ok(seen.jobs == 2 && strstr(seen.job, "released"), "released before the mirror knew");
+	feed_job(&w, "next", 2, false, "yes", AHEAD);
+	turn(&w);
+	feed_job(&w, "next", 2, false, "released", AHEAD ",\"sluice.sh/places\":\"n0*2\"");
+	gated_pod(&w, "next-0", "next");
+	gated_pod(&w, "next-1", "next");
+	later(&w, 1);
+	ok(seen.pods == 2 && seen.jobs == 2, "both pods get their places");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+static void test_bounds(void)
+{
+	struct world w;
+	struct fpod *p[2];
+
+	occupy(&w, "held: {ahead: 3}", p);
+	feed_job(&w, "a", 2, true, "yes", "");
+	feed_job(&w, "b", 2, true, "yes", "");
+	feed_job(&w, "c", 2, true, "yes", "");
+	later(&w, 1);
+	later(&w, 1);
+	ok(seen.jobs == 2, "so many as held.ahead says, and one that begins within: %d", seen.jobs);
+	close_world(&w);
+
+	occupy(&w, "held: {ahead: 0}", p);
+	feed_job(&w, "a", 2, true, "yes", "");
+	later(&w, 1);
+	ok(seen.jobs == 0, "none with 0");
+	close_world(&w);
+
+	occupy(&w, "", p);
+	w.rv++;
+	feed(&w, SLU_KIND_JOB, false,
+	     "{\"metadata\":{\"name\":\"d\",\"namespace\":\"ns\",\"uid\":\"job-d\",\"generation\":1,\"resourceVersion\":"
+	     "\"%" PRIu64
+	     "\",\"annotations\":{\"sluice.sh/held\":\"yes\"}},\"spec\":{\"parallelism\":2,"
+	     "\"activeDeadlineSeconds\":5,\"suspend\":true,\"template\":{\"spec\":{%s\"containers\":[{\"name\":"
+	     "\"c\",\"resources\":{\"requests\":{\"cpu\":\"2\"}}}]}}}}",
+	     w.rv, held_gate);
+	later(&w, 1);
+	ok(seen.jobs == 0, "a Job whose deadline would run meanwhile waits for its turn");
+	make_room(&w, p);
+	ok(seen.jobs == 1 && strstr(seen.job, "released"), "and has it");
+	close_world(&w);
+}
+
+static void test_cancel(void)
+{
+	struct world w;
+	struct fpod *p[2], *q;
+
+	occupy(&w, "", p);
+	feed_job(&w, "next", 2, true, "yes", "");
+	later(&w, 1);
+	feed_job(&w, "next", 2, false, "yes", AHEAD);
+	q = gated_pod(&w, "next-0", "next");
+	turn(&w);
+	user_asks(&w, SLU_ASK_CANCEL, "next");
+	later(&w, 1);
+	ok(seen.jobs == 2 && strstr(seen.job, "\"suspend\":true") &&
+		   strstr(seen.job, "\"sluice.sh/ahead\":null"),
+	   "a Job that is cancelled is suspended again: %s", seen.job);
+	feed_job(&w, "next", 2, true, "yes", "");
+	delete_pod(&w, q);
+	later(&w, 1);
+	make_room(&w, p);
+	ok(seen.jobs == 2 && seen.pods == 0, "and stays so");
+	user_asks(&w, SLU_ASK_RELEASE, "next");
+	later(&w, 1);
+	ok(seen.jobs == 3 && strstr(seen.job, "released"), "until it is put back: %s", seen.job);
+	close_world(&w);
+}
+
+static void test_user_suspends(void)
+{
+	struct world w;
+	struct fpod *p[2], *q;
+
+	occupy(&w, "", p);
+	feed_job(&w, "next", 2, true, "yes", "");
+	later(&w, 1);
+	feed_job(&w, "next", 2, false, "yes", AHEAD);
+	q = gated_pod(&w, "next-0", "next");
+	later(&w, 1);
+	feed_job(&w, "next", 2, true, "yes", AHEAD);
+	delete_pod(&w, q);
+	make_room(&w, p);
+	ok(seen.jobs == 1 && seen.pods == 0, "what its user suspends meanwhile is not resumed");
+	feed_job(&w, "next", 2, false, "yes", AHEAD);
+	gated_pod(&w, "next-2", "next");
+	gated_pod(&w, "next-3", "next");
+	later(&w, 1);
+	ok(seen.pods == 2, "before its user does");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* The head of the queue has a promise; behind it the order may change. */
+static void test_order_changes(void)
+{
+	struct world w;
+	struct fpod *p[2], *q[2];
+
+	occupy(&w, "queues: [{name: default, policy: easy}]", p);
+	feed_job(&w, "next", 2, true, "yes", "");
+	later(&w, 1);
+	feed_job(&w, "second", 2, true, "yes", "");
+	later(&w, 1);
+	ok(seen.jobs == 2 && went_ahead(), "two go ahead");
+	feed_job(&w, "next", 2, false, "yes", AHEAD);
+	feed_job(&w, "second", 2, false, "yes", AHEAD);
+	q[0] = gated_pod(&w, "next-0", "next");
+	q[1] = gated_pod(&w, "next-1", "next");
+	gated_pod(&w, "second-0", "second");
+	gated_pod(&w, "second-1", "second");
+	later(&w, 1);
+	feed(&w, SLU_KIND_PRIORITYCLASS, false,
+	     "{\"metadata\":{\"name\":\"high\",\"uid\":\"high\",\"resourceVersion\":\"9\"},\"value\":1000}");
+	w.rv++;
+	feed(&w, SLU_KIND_JOB, false,
+	     "{\"metadata\":{\"name\":\"urgent\",\"namespace\":\"ns\",\"uid\":\"job-urgent\",\"generation\":1,"
+	     "\"resourceVersion\":\"%" PRIu64
+	     "\",\"annotations\":{\"sluice.sh/held\":\"yes\"}},\"spec\":{\"parallelism\":2,\"suspend\":true,"
+	     "\"template\":{\"spec\":{\"priorityClassName\":\"high\",%s\"containers\":[{\"name\":\"c\",\"resources\":"
+	     "{\"requests\":{\"cpu\":\"2\"}}}]}}}}",
+	     w.rv, held_gate);
+	later(&w, 1);
+	make_room(&w, p);
+	ok(seen.pods == 2, "the first has its turn");
+	feed_job(&w, "next", 2, false, "released", AHEAD);
+	run_pod(&w, q[0]);
+	run_pod(&w, q[1]);
+	turn(&w);
+	make_room(&w, q);
+	ok(seen.pods == 2 && strstr(seen.job, "job-urgent") && strstr(seen.job, "released"),
+	   "then a more urgent one, though the second's pods are there: %s", seen.job);
+	close_world(&w);
+}
+
+/* The process ended while a Job was ahead and one of its pods was not made yet. */
+static void test_restart(void)
+{
+	struct world w;
+
+	begin(&w, 1);
+	feed_job(&w, "j", 2, false, "yes", AHEAD);
+	gated_pod(&w, "j-0", "j");
+	turn(&w);
+	ok(seen.pods == 1 && seen.jobs == 1 && strstr(seen.job, "\"sluice.sh/places\":\"n0*2\""),
+	   "it is planned as a whole: %s", seen.job);
+	gated_pod(&w, "x", NULL);
+	gated_pod(&w, "j-1", "j");
+	later(&w, 1);
+	ok(seen.pods == 2 && strstr(seen.pod, "\"sluice.sh/node\":\"n0\""),
+	   "its other pod follows");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+static void test_refused(void)
+{
+	struct world w;
+	struct fpod *p[2];
+
+	occupy(&w, "", p);
+	seen.outcome = SLU_KUBE_FAILED;
+	feed_job(&w, "next", 2, true, "yes", "");
+	later(&w, 1);
+	ok(seen.jobs == 1, "a resume that fails");
+	later(&w, 6);
+	ok(seen.jobs == 2, "is tried again after a while");
+	seen.outcome = SLU_KUBE_OK;
+	make_room(&w, p);
+	ok(strstr(seen.job, "released"), "and the Job is released in its turn all the same");
+	close_world(&w);
+}
+
+/* Places are kept for pods that a quota keeps from appearing, but not for ever. */
+static void test_timeout(void)
+{
+	struct world w;
+
+	begin_as(&w, 1, "held: {placeTimeout: 90s}");
+	feed_job(&w, "j", 2, true, "yes", "");
+	turn(&w);
+	feed_job(&w, "j", 2, false, "released", ",\"sluice.sh/places\":\"n0*2\"");
+	gated_pod(&w, "x", NULL);
+	later(&w, 80);
+	ok(seen.jobs == 1 && seen.pods == 0, "the places are kept");
+	later(&w, 11);
+	later(&w, 1);
+	ok(seen.pods == 1, "for held.placeTimeout");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+int main(void)
+{
+	for (int early = 0; early <= 2; early++)
+		test_pods_come_early(early);
+	test_overtaken();
+	test_bounds();
+	test_cancel();
+	test_user_suspends();
+	test_order_changes();
+	test_restart();
+	test_refused();
+	test_timeout();
+	return tap_done();
+}
