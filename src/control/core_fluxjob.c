@@ -11,7 +11,8 @@
 #include "kube/codec.h"
 
 #define PASS_US  250000
-#define AGAIN_US 30000000 /* until one that could not be made is tried again */
+#define AWAY_US  300000000 /* so long a node may be away: as pods tolerate it */
+#define AGAIN_US 30000000  /* until one that could not be made is tried again */
 
 static struct fluxjob *fluxjob_of(struct slu_entry *e)
 {
@@ -59,6 +60,7 @@ static void fluxjob_free(struct slu_core *c, struct fluxjob *f)
 	slu_free(f->had_nodes);
 	slu_free(f->places);
 	slu_free(f->message);
+	slu_fluxjob_done(&f->ask);
 	slu_free(f->key);
 	slu_free(f);
 }
@@ -215,6 +217,7 @@ static void own_changed(struct slu_core *c, struct fluxjob *f)
 	core_phantoms_end(c, f, f->k, false);
 	f->spec = spec;
 	f->over = false;
+	slu_fluxjob_done(&f->ask);
 	f->refused = slu_fluxjob_read(f->k, c->cfg, &f->ask, &err) < 0;
 	if (!f->refused && core_phantoms_make(c, f) < 0) {
 		core_phantoms_end(c, f, f->k, false);
@@ -288,12 +291,50 @@ static void own_waits(struct slu_core *c, struct fluxjob *f, const struct group 
 	}
 }
 
+/* A node of it that is gone, or has been away for so long that Kubernetes gives up its pods too;
+ * NULL: none. */
+static const char *lost_node(struct slu_core *c, const struct fluxjob *f)
+{
+	for (uint32_t i = 0; i < f->ask.max; i++) {
+		char uid[256];
+		struct slu_entry *e;
+		const struct slu_kcond *ready;
+		const struct node *n;
+
+		snprintf(uid, sizeof uid, "%.200s#%u", f->k->o.meta.uid, i);
+		e = slu_table_finds(&c->pods, uid);
+		n = e && *pod_of(e)->k->spec.node ? pod_of(e)->node : NULL;
+		if (!n)
+			continue;
+		if (!n->k)
+			return n->name;
+		ready = slu_kcond_get(n->k->conds, n->k->nconds, "Ready");
+		if (n->k->ready == SLU_TRI_TRUE || !ready || !ready->since_us)
+			continue;
+		if (ready->since_us + AWAY_US <= c->now_us)
+			return n->name;
+		c->flux.next_us = SLU_MIN(c->flux.next_us, ready->since_us + AWAY_US);
+	}
+	return NULL;
+}
+
+static void own_end(struct slu_core *c, struct fluxjob *f, bool ok, const char *why)
+{
+	f->state = SLU_HELD_DONE;
+	f->ok = ok;
+	f->over = true;
+	set_text(&f->message, why);
+	set_text(&f->places, NULL);
+	core_phantoms_end(c, f, f->k, true);
+}
+
 static void own_look(struct slu_core *c, struct fluxjob *f)
 {
-	char key[300];
+	char key[300], why[320];
 	const struct group *g;
 	const struct run *r;
 	bool was = f->start_s;
+	const char *lost = NULL;
 
 	snprintf(key, sizeof key, "u:%.250s", f->k->o.meta.uid);
 	g = core_group_find(c, f->k->o.meta.ns, key);
@@ -311,12 +352,10 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 		own_waits(c, f, g, r);
 	}
 	if (was && (!r || (f->ask.duration_s && c->now_s >= f->start_s + f->ask.duration_s))) {
-		f->state = SLU_HELD_DONE;
-		f->ok = r;
-		f->over = true;
-		set_text(&f->message, r ? NULL : "its slots were taken away");
-		set_text(&f->places, NULL);
-		core_phantoms_end(c, f, f->k, true);
+		own_end(c, f, r, r ? NULL : "its slots were taken away");
+	} else if (was && (lost = lost_node(c, f))) {
+		snprintf(why, sizeof why, "node %.253s was lost", lost);
+		own_end(c, f, false, why);
 	} else if (f->start_s && f->ask.duration_s) {
 		c->flux.next_us = SLU_MIN(c->flux.next_us,
 					  (f->start_s + f->ask.duration_s) * 1000000);

@@ -283,6 +283,8 @@ void core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone
 		set_down(c, n, was_down, now->ready != SLU_TRI_TRUE);
 	}
 	core_near_node(c);
+	if (!now || now->ready != SLU_TRI_TRUE)
+		c->flux.next_us = c->now_us; /* one of a user's FluxJob? */
 	if (old)
 		slu_kobj_unref(&old->o);
 }

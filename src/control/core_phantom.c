@@ -114,8 +114,23 @@ static void metadata(const struct fluxjob *f, const struct slu_kfluxjob *k, uint
 	slu_jsonw_end_obj(w);
 }
 
-static void spec(const struct slu_core *c, const struct slu_fluxjob_role *role, const char *node,
-		 struct slu_jsonw *w)
+static void affinity(const char *where, struct slu_jsonw *w)
+{
+	slu_jsonw_key(w, "affinity");
+	slu_jsonw_obj(w);
+	slu_jsonw_key(w, "nodeAffinity");
+	slu_jsonw_obj(w);
+	slu_jsonw_key(w, "requiredDuringSchedulingIgnoredDuringExecution");
+	slu_jsonw_obj(w);
+	slu_jsonw_key(w, "nodeSelectorTerms");
+	slu_jsonw_raw(w, where, strlen(where));
+	slu_jsonw_end_obj(w);
+	slu_jsonw_end_obj(w);
+	slu_jsonw_end_obj(w);
+}
+
+static void spec(const struct slu_core *c, const struct slu_fluxjob_role *role, const char *where,
+		 const char *node, struct slu_jsonw *w)
 {
 	slu_jsonw_key(w, "spec");
 	slu_jsonw_obj(w);
@@ -123,6 +138,8 @@ static void spec(const struct slu_core *c, const struct slu_fluxjob_role *role, 
 		       c->cfg->scheduler_names.n ? c->cfg->scheduler_names.p[0] : "sluice");
 	if (*node)
 		slu_jsonw_kstr(w, "nodeName", node);
+	if (where)
+		affinity(where, w);
 	slu_jsonw_key(w, "containers");
 	slu_jsonw_arr(w);
 	slu_jsonw_obj(w);
@@ -146,7 +163,7 @@ static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob
 		const char *node, const char *phase, bool gone)
 {
 	const struct slu_fluxjob_role *role = role_of(&f->ask, i);
-	struct slu_buf b = SLU_BUF_INIT(64u << 10);
+	struct slu_buf b = SLU_BUF_INIT(8u << 20);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
 	const struct slu_kobj *o = NULL;
 	struct slu_error err = { 0 };
@@ -158,7 +175,7 @@ static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob
 		return -ENOMEM;
 	slu_jsonw_obj(&w);
 	metadata(f, k, i, &w);
-	spec(c, role, node, &w);
+	spec(c, role, f->ask.where, node, &w);
 	slu_jsonw_key(&w, "status");
 	slu_jsonw_obj(&w);
 	slu_jsonw_kstr(&w, "phase", phase);

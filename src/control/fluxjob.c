@@ -1,4 +1,4 @@
-#include "control/fluxjob.h"
+#include "control/fluxjob_i.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -316,9 +316,11 @@ static int read_spec(struct reading *r, const struct slu_kfluxjob *f)
 
 	if (rc < 0)
 		return slu_fail(r->err, rc, "spec.jobspec: %s", why.text);
-	if (j->constraint)
-		return slu_fail(r->err, -EINVAL,
-				"spec.jobspec: constraints are not looked at in a cluster");
+	if (j->constraint) {
+		rc = slu_fluxjob_where(j->constraint, &r->ask->where, r->err);
+		if (rc < 0)
+			return rc;
+	}
 	rc = walk(r, j->resources, j->nresources, 1);
 	if (rc < 0)
 		return rc;
@@ -354,4 +356,10 @@ int slu_fluxjob_read(const struct slu_kfluxjob *f, const struct slu_config *cfg,
 		slu_fail(err, rc, "out of memory");
 	slu_intern_done(&r.type);
 	return rc;
+}
+
+void slu_fluxjob_done(struct slu_fluxjob_ask *a)
+{
+	slu_free(a->where);
+	a->where = NULL;
 }

@@ -40,9 +40,11 @@ struct slu_fluxjob_ask {
 	bool exclusive;
 	int64_t duration_s; /* 0: until it is deleted */
 	char queue[64];
+	char *where; /* nodeSelectorTerms its nodes satisfy, as JSON; NULL: any node */
 };
 
 /* What a FluxJob of a user asks for.  -EINVAL with a sentence when it has no jobspec, a broken one,
  * or one that asks for what nodes of a cluster do not have; -ENOMEM. */
 int slu_fluxjob_read(const struct slu_kfluxjob *f, const struct slu_config *cfg,
 		     struct slu_fluxjob_ask *out, struct slu_error *err);
+void slu_fluxjob_done(struct slu_fluxjob_ask *a); /* after success or failure */

@@ -6,7 +6,7 @@
 
 #define RETRY_NS     (200 * SLU_NS_PER_MS)
 #define RETRY_MAX_NS (30 * SLU_NS_PER_S)
-#define ABSENT_NS    (60 * SLU_NS_PER_S)
+#define ABSENT_NS    (10 * SLU_NS_PER_S)
 #define PAGE         500u
 #define SHORT_NS     SLU_NS_PER_S /* a watch that ends this soon without a word is a failure */
 #define PAGE_MAX     (256u << 20) /* bytes */

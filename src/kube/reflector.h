@@ -16,7 +16,7 @@ struct slu_reflector_options {
 		retry_max_ns; /* pause after a failure, doubling with jitter; 0: 200 ms, 30 s */
 	bool json;            /* ask for JSON even where protobuf exists */
 	/* The kind may be missing on this server (a CRD not installed, an API switched off): 404 is
-	 * then an empty mirror, synced, looked at again every `absent_ns` (0: 60 s). */
+	 * then an empty mirror, synced, looked at again every `absent_ns` (0: 10 s). */
 	bool optional;
 	int64_t absent_ns;
 	/* Trouble (from the second failure in a row) and recovery, for logs and health: a sentence,

@@ -5,15 +5,13 @@
 #include "match/scalar.h"
 #include "wire/json.h"
 
-enum op { OP_PROPERTIES, OP_HOSTLIST, OP_RANKS, OP_AND, OP_OR, OP_NOT };
-
 struct property {
 	bool negate;
 	const char *key;
 };
 
 struct slu_constraint {
-	enum op op;
+	enum slu_constraint_op op;
 	uint32_t n;
 	union {
 		struct property *prop;
@@ -153,16 +151,16 @@ int slu_constraint_parse(const struct slu_json *v, struct slu_arena *mem,
 {
 	static const struct {
 		const char *name;
-		enum op op;
+		enum slu_constraint_op op;
 		int (*parse)(const struct slu_json *, struct slu_arena *, struct slu_constraint *,
 			     struct slu_error *);
 	} ops[] = {
-		{ "properties", OP_PROPERTIES, parse_properties },
-		{ "hostlist", OP_HOSTLIST, parse_hostlist },
-		{ "ranks", OP_RANKS, parse_ranks },
-		{ "and", OP_AND, parse_list },
-		{ "or", OP_OR, parse_list },
-		{ "not", OP_NOT, parse_list },
+		{ "properties", SLU_CONSTRAINT_PROPERTIES, parse_properties },
+		{ "hostlist", SLU_CONSTRAINT_HOSTLIST, parse_hostlist },
+		{ "ranks", SLU_CONSTRAINT_RANKS, parse_ranks },
+		{ "and", SLU_CONSTRAINT_AND, parse_list },
+		{ "or", SLU_CONSTRAINT_OR, parse_list },
+		{ "not", SLU_CONSTRAINT_NOT, parse_list },
 	};
 	struct slu_json_it it = slu_json_first(v);
 	struct slu_constraint *c;
@@ -187,6 +185,27 @@ int slu_constraint_parse(const struct slu_json *v, struct slu_arena *mem,
 		return ops[i].parse(it.val, mem, c, err);
 	}
 	return slu_fail(err, -EINVAL, "unknown constraint operator: %s", it.key);
+}
+
+enum slu_constraint_op slu_constraint_op(const struct slu_constraint *c)
+{
+	return c->op;
+}
+
+uint32_t slu_constraint_count(const struct slu_constraint *c)
+{
+	return c->n;
+}
+
+const char *slu_constraint_word(const struct slu_constraint *c, uint32_t i, bool *negate)
+{
+	*negate = c->op == SLU_CONSTRAINT_PROPERTIES && c->prop[i].negate;
+	return c->op == SLU_CONSTRAINT_PROPERTIES ? c->prop[i].key : c->host[i];
+}
+
+const struct slu_constraint *slu_constraint_sub(const struct slu_constraint *c, uint32_t i)
+{
+	return c->sub[i];
 }
 
 static bool match_properties(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v)
@@ -232,17 +251,17 @@ bool slu_constraint_match(const struct slu_constraint *c, const struct slu_graph
 	if (!c)
 		return true;
 	switch (c->op) {
-	case OP_PROPERTIES:
+	case SLU_CONSTRAINT_PROPERTIES:
 		return match_properties(c, g, v);
-	case OP_HOSTLIST:
+	case SLU_CONSTRAINT_HOSTLIST:
 		return match_host(c, g, v);
-	case OP_RANKS:
+	case SLU_CONSTRAINT_RANKS:
 		return match_rank(c, g, v);
-	case OP_AND:
+	case SLU_CONSTRAINT_AND:
 		return match_list(c, g, v, false);
-	case OP_OR:
+	case SLU_CONSTRAINT_OR:
 		return match_list(c, g, v, true);
-	case OP_NOT:
+	case SLU_CONSTRAINT_NOT:
 		return !match_list(c, g, v, false);
 	}
 	return false;

@@ -11,5 +11,21 @@ struct slu_json;
 int slu_constraint_parse(const struct slu_json *v, struct slu_arena *mem,
 			 struct slu_constraint **out, struct slu_error *err);
 
+/* Reading it, for those who match it against something else than a graph. */
+enum slu_constraint_op {
+	SLU_CONSTRAINT_PROPERTIES, /* all of them */
+	SLU_CONSTRAINT_HOSTLIST,   /* any of them */
+	SLU_CONSTRAINT_RANKS,
+	SLU_CONSTRAINT_AND,
+	SLU_CONSTRAINT_OR,
+	SLU_CONSTRAINT_NOT, /* not all of them */
+};
+enum slu_constraint_op slu_constraint_op(const struct slu_constraint *c);
+uint32_t slu_constraint_count(const struct slu_constraint *c);
+/* The i-th property (*negate: it must not be there) or host. */
+const char *slu_constraint_word(const struct slu_constraint *c, uint32_t i, bool *negate);
+/* The i-th of an operation; NULL: always satisfied. */
+const struct slu_constraint *slu_constraint_sub(const struct slu_constraint *c, uint32_t i);
+
 /* Does vertex v satisfy it?  NULL: yes.  (The caller asks only at nodes and storage nodes.) */
 bool slu_constraint_match(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v);

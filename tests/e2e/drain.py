@@ -117,7 +117,7 @@ class Drain:
         space = f"drain-{next(_number)}"
         audit = Audit(self.cluster.audit_log).skip()
         self.cluster.namespace(space, labels={"sluice.sh/hold": "true"})
-        begin = int(time.time() + 3 + self.jobs / 100)
+        begin = int(time.time() + 3 + self.jobs / 50)
         self.cluster.admin.create_many([self._job(i, space, begin=begin) for i in range(self.jobs)])
         late = time.time() > begin
         time.sleep(max(0, begin - time.time()))

@@ -186,8 +186,8 @@ def test_empty_and_broken(sluiced, module_cluster, space, fluxjobs):
         assert word in refused["status"]["message"] and work.condition(refused, "Accepted")["status"] == "False"
 
 
-def test_a_server_without_the_kind(sluiced, module_cluster, hold):
-    """Everything else works, and the log says once what is missing."""
+def test_a_server_without_the_kind(sluiced, module_cluster, hold, fluxjobs):
+    """Everything else works, the log says once what is missing, and the kind may come later."""
     api = module_cluster.admin
     sluiced.stop()
     api.delete("customresourcedefinitions", CRD, None)
@@ -195,6 +195,11 @@ def test_a_server_without_the_kind(sluiced, module_cluster, hold):
     with Sluiced(module_cluster) as d:
         api.create(gated("plain", hold, cpu=2, run=1))
         until(lambda: api.get("jobs", "plain", hold)["status"].get("succeeded") == 2, 30)
+        crds(module_cluster)
+        api.create(gated("later", hold, cpu=2, run=60))
+        until(lambda: state(fluxjobs().get("later-job")) == "Running", 40, "the kind was installed")
+        write(module_cluster, hold, "mine", duration=60)
+        until(lambda: state(fluxjobs()["mine"]) == "Running", 20, "a user's own")
         lines = d.log.read_text().splitlines()
     sluiced.start()
     assert len([line for line in lines if "no FluxJobs" in line]) == 1

@@ -39,8 +39,8 @@ def test_job_of_200_pods_on_100_nodes(held, module_cluster, door):  # noqa: F811
 
 
 def test_many_held_jobs_drain(held, module_cluster):
-    result = Drain(module_cluster, held, jobs=60, size=4).held()
-    assert result["done"] == 60
+    result = Drain(module_cluster, held, jobs=40, size=4).held()
+    assert result["done"] == 40
     assert result["elsewhere"] == 0, "pods ran where they were not planned"
     assert result["writes_per_pod"] <= 6
 

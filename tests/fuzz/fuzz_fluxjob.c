@@ -10,6 +10,7 @@ static void read(const struct slu_kfluxjob *f, const struct slu_config *cfg)
 	uint32_t min = 0, max = 0;
 	int rc = slu_fluxjob_read(f, cfg, &a, &err);
 
+	slu_fluxjob_done(&a);
 	if (rc < 0) {
 		must(*err.text);
 		return;

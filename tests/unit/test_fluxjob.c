@@ -115,6 +115,7 @@ static void test_jobspecs(void)
 			snprintf(got + strlen(got), sizeof got - strlen(got), "@%s", a.level);
 		ok(rc == t->rc && (rc ? !!strstr(err.text, t->words) : !strcmp(got, t->roles)),
 		   "jobspec %zu: %s%s", i, got, err.text);
+		slu_fluxjob_done(&a);
 		slu_kobj_unref(o);
 	}
 	close_world(&w);
@@ -151,6 +152,7 @@ static void test_wrap(void)
 		   a.min == 4 && a.role[0].cores == 2 && a.role[0].memory == INT64_C(3) << 30 &&
 		   a.role[0].gpus == 1 && a.duration_s == 1800,
 	   "its jobspec says the same to whoever reads it %s", err.text);
+	slu_fluxjob_done(&a);
 	slu_kobj_unref(back);
 	slu_kobj_unref(o);
 	slu_buf_done(&b);
@@ -275,6 +277,112 @@ static void test_own_restart(void)
 	later(&w, 2);
 	ok(says(&w, "\"state\":\"Finished\"") && bound(&w, "q") == 1,
 	   "and ends at its time, counted from its start: %s", w.last_status);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* Constraints choose nodes, alone and in every combination: of n0 (zone a, fast), n1 (a), n2 (b,
+ * fast), n3. */
+static void test_constraints(void)
+{
+	static const struct {
+		const char *constraint,
+			*nodes; /* that satisfy it; otherwise words of the refusal */
+	} row[] = {
+		{ "{properties: [\"fast\"]}", "02" },
+		{ "{properties: [\"^fast\"]}", "13" },
+		{ "{properties: [\"zone=a\", \"^fast\"]}", "1" },
+		{ "{properties: []}", "0123" },
+		{ "{}", "0123" },
+		{ "{hostlist: [\"n[1-2]\", n3]}", "123" },
+		{ "{not: [{hostlist: [n0]}]}", "123" },
+		{ "{not: [{properties: [\"zone=a\", \"fast\"]}]}", "123" },
+		{ "{or: [{properties: [\"zone=b\"]}, {hostlist: [n3]}]}", "23" },
+		{ "{and: [{or: [{properties: [\"zone=a\"]}, {properties: [\"zone=b\"]}]}, {properties: [\"fast\"]}]}",
+		  "02" },
+		{ "{not: [{or: [{properties: [\"zone=a\"]}, {properties: [\"zone=b\"]}]}]}", "3" },
+		{ "{and: [{not: [{and: [{properties: [\"fast\"]}, {properties: [\"zone=a\"]}]}]}, {hostlist: [\"n[0-2]\"]}]}",
+		  "12" },
+		{ "{or: []}", "no node can satisfy" },
+		{ "{ranks: [\"0-3\"]}", "no ranks" },
+		{ "{and: [{or: [{properties: [\"a\"]}, {properties: [\"b\"]}]}, {or: [{properties: [\"c\"]}, {properties: [\"d\"]}]},"
+		  "{or: [{properties: [\"e\"]}, {properties: [\"f\"]}]}, {or: [{properties: [\"g\"]}, {properties: [\"h\"]}]},"
+		  "{or: [{properties: [\"i\"]}, {properties: [\"j\"]}]}, {or: [{properties: [\"k\"]}, {properties: [\"l\"]}]},"
+		  "{or: [{properties: [\"m\"]}, {properties: [\"o\"]}]}]}",
+		  "more than 64 alternatives" },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		char text[1500], quoted[3000], got[8] = "", *to = got;
+		struct world w;
+
+		open_world(&w, 0, 2, "");
+		feed_node(&w, "n0", 1, "\"zone\":\"a\",\"fast\":\"yes\"", "", "True");
+		feed_node(&w, "n1", 1, "\"zone\":\"a\"", "", "True");
+		feed_node(&w, "n2", 1, "\"zone\":\"b\",\"fast\":\"\"", "", "True");
+		feed_node(&w, "n3", 1, "", "", "True");
+		snprintf(
+			text, sizeof text,
+			"version: 1\nresources: [{type: slot, count: {min: 1, max: 4, operator: \"+\", operand: 1}, "
+			"label: s, with: [{type: core, count: 1}]}]\ntasks: [{command: [x], slot: s, count: {per_slot: 1}}]\n"
+			"attributes: {system: {duration: 60, constraints: %s}}\n",
+			row[i].constraint);
+		quote(quoted, text);
+		fluxjob(&w, "f", quoted, "", false);
+		turn(&w);
+		later(&w, 6);
+		later(&w, 6);
+		later(&w, 6);
+		for (int k = 0; k < 4; k++) {
+			char name[16];
+
+			snprintf(name, sizeof name, "n%d", k);
+			if (strstr(w.last_status, "\"places\":\"") &&
+			    strstr(strstr(w.last_status, "\"places\":\""), name))
+				*to++ = (char)('0' + k);
+		}
+		*to = 0;
+		ok(*row[i].nodes <= '9' ? !strcmp(got, row[i].nodes)
+					: !!strstr(w.last_status, row[i].nodes),
+		   "%s: %s %s", row[i].constraint, got, *got ? "" : w.last_status);
+		close_world(&w);
+	}
+}
+
+/* Nobody evicts what exists only here: a node that is lost ends it. */
+static void test_node_lost(void)
+{
+	static const char away[] =
+		"{\"metadata\":{\"name\":\"n0\",\"uid\":\"n0\",\"resourceVersion\":\"77\"},\"status\":{"
+		"\"allocatable\":{\"cpu\":\"2\",\"pods\":\"100\"},\"conditions\":[{\"type\":\"Ready\",\"status\":"
+		"\"Unknown\",\"lastTransitionTime\":\"2026-01-01T00:00:12Z\"}]}}";
+	struct world w;
+
+	open_world(&w, 3, 2, "");
+	fluxjob(&w, "a", NODES("2", "6000"), "", false);
+	turn(&w);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Running\"") && says(&w, "\"places\":\"n0,n1\""), "it runs");
+	feed(&w, SLU_KIND_NODE, false, away);
+	turn(&w);
+	later(&w, 200);
+	ok(says(&w, "\"state\":\"Running\""), "a node that is away may come back");
+	later(&w, 110);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Failed\"") && says(&w, "node n0 was lost"), "but not for ever: %s",
+	   w.last_status);
+	ok(differences(&w) == 0, "the books are right");
+	fluxjob(&w, "b", NODES("2", "6000"), "", false);
+	turn(&w);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Running\"") && says(&w, "\"places\":\"n1,n2\""),
+	   "the others are free again: %s", w.last_status);
+	feed(&w, SLU_KIND_NODE, true,
+	     "{\"metadata\":{\"name\":\"n2\",\"uid\":\"n2\",\"resourceVersion\":\"78\"}}");
+	turn(&w);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Failed\"") && says(&w, "node n2 was lost"),
+	   "one that is deleted is lost at once: %s", w.last_status);
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }
@@ -411,6 +519,8 @@ int main(void)
 	test_own();
 	test_own_refused();
 	test_own_restart();
+	test_constraints();
+	test_node_lost();
 	test_wrapped();
 	test_wrapped_held();
 	test_standby();

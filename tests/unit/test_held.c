@@ -345,6 +345,43 @@ static void test_core_failures(void)
 	close_world(&w);
 }
 
+/* A pod of a Job that runs is refused by its scheduler: whether it may be given up is up to the
+ * Job. */
+static void test_core_refused_beside_running(int backoff)
+{
+	static const char refused[] =
+		",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":\"Unschedulable\","
+		"\"message\":\"no\"}]";
+	struct world w;
+	struct fpod *p[2];
+
+	begin(&w, 1);
+	w.rv++;
+	feed(&w, SLU_KIND_JOB, false,
+	     "{\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"job-j\",\"generation\":1,\"resourceVersion\":"
+	     "\"%" PRIu64
+	     "\",\"annotations\":{\"sluice.sh/held\":\"released\"}},\"spec\":{\"parallelism\":2,"
+	     "\"completions\":2,\"backoffLimit\":%d,\"template\":{\"spec\":{%s\"containers\":[{\"name\":\"c\","
+	     "\"resources\":{\"requests\":{\"cpu\":\"2\"}}}]}}}}",
+	     w.rv, backoff, held_gate);
+	p[0] = gated_pod(&w, "j-0", "j");
+	p[1] = gated_pod(&w, "j-1", "j");
+	turn(&w);
+	run_pod(&w, p[0]);
+	snprintf(p[1]->status, sizeof p[1]->status, "%s", refused);
+	feed_pod(&w, p[1], false);
+	turn(&w);
+	later(&w, 61);
+	if (backoff)
+		ok(w.evictions == 1, "one that the Job makes again is given up");
+	else
+		ok(w.evictions == 0 && strstr(w.last_event, "make it again"),
+		   "with backoffLimit 0 that would end the Job: it is told instead: %s",
+		   w.last_event);
+	ok(bound(&w, "j-0") == 1 && differences(&w) == 0, "the other runs on");
+	close_world(&w);
+}
+
 /* A Job was resumed and one of its pods released when the process ended. */
 static void test_core_restart(void)
 {
@@ -392,6 +429,8 @@ int main(void)
 	test_core_job_gone();
 	test_core_user();
 	test_core_failures();
+	test_core_refused_beside_running(0);
+	test_core_refused_beside_running(6);
 	test_core_restart();
 	slu_kcodec_free(codec);
 	slu_strpool_free(pool);
