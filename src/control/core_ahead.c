@@ -46,13 +46,15 @@ static void patch(struct slu_core *c, const struct held *h, const char *text)
 					       .text = text });
 }
 
-/* The deadline of a Job runs from its resuming on: that one waits for its turn. */
+/* The deadline of a Job runs from its resuming on: that one waits for its turn, and so does one
+ * that is too wide. */
 static bool may_go(const struct slu_core *c, const struct held *h)
 {
 	const struct slu_kjob *j = h->obj->kind == SLU_KIND_JOB ? slu_kjob(h->obj) : NULL;
 
 	return j && slu_held_waits(j) && !h->going && !h->resumed && h->stand.n &&
-	       j->active_deadline_s == SLU_KNONE && c->now_us >= h->again_us;
+	       h->stand.n <= c->cfg->held.ahead && j->active_deadline_s == SLU_KNONE &&
+	       c->now_us >= h->again_us;
 }
 
 static void go(struct slu_core *c, struct held *h)

@@ -120,6 +120,12 @@ static void test_bounds(void)
 	ok(seen.jobs == 2, "so many as held.ahead says, and one that begins within: %d", seen.jobs);
 	close_world(&w);
 
+	occupy(&w, "held: {ahead: 1}", p);
+	feed_job(&w, "a", 2, true, "yes", "");
+	later(&w, 1);
+	ok(seen.jobs == 0, "none that is wider");
+	close_world(&w);
+
 	occupy(&w, "held: {ahead: 0}", p);
 	feed_job(&w, "a", 2, true, "yes", "");
 	later(&w, 1);
