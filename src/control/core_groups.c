@@ -486,10 +486,15 @@ static uint64_t fingerprint(const struct run *r)
 	return h;
 }
 
-/* How many it takes to start; those who have done their part already are not waited for. */
+/* How many it takes to start; those who have done their part already are not waited for, nor those
+ * who run because they came before anything was held. */
 static uint32_t needed(struct slu_core *c, const struct group *g)
 {
-	return g->wish.min - SLU_MIN(core_members_done(c, g), g->wish.min - 1);
+	uint32_t done = core_members_done(c, g);
+
+	if (g->owned.n && g->pod.n < g->wish.min)
+		done += core_held_strangers(c, g);
+	return g->wish.min - SLU_MIN(done, g->wish.min - 1);
 }
 
 /* Fewer are left than a gang would need: the others have started, and ended. */

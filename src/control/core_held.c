@@ -77,6 +77,25 @@ int64_t core_held_wanted(const struct group *g)
 	return SLU_MAX(n, (int64_t)0);
 }
 
+uint32_t core_held_strangers(struct slu_core *c, const struct group *g)
+{
+	uint32_t n = 0;
+
+	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e;
+	     e = slu_table_next(&c->pods, e)) {
+		const struct pod *p = pod_of(e);
+		struct slu_group_source src;
+		struct slu_group_id id;
+
+		if (p->managed || !*p->k->spec.node || strcmp(p->k->o.meta.ns, g->ns) ||
+		    slu_kpod_ended(p->k))
+			continue;
+		core_source(c, p->k, &src);
+		n += slu_group_identify(&src, &id, NULL) == 0 && !strcmp(id.key, g->id.key);
+	}
+	return n;
+}
+
 /* ---- stand-ins ---- */
 
 static void stand_free(struct slu_core *c, struct pod *p)

@@ -3,7 +3,7 @@
 
 #define PASS_US    250000
 #define BUDGET     50 /* news of objects that only moved in the queue, per pass */
-#define TOLD_A_SEC 40
+#define TOLD_A_SEC 10
 
 static struct run *gang_of(const struct group *g)
 {

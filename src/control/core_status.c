@@ -257,21 +257,33 @@ void core_podgroup_status(struct slu_core *c, struct group *g)
 }
 
 /* News for people yield to bindings: so many writes a pass, and the more wait the rarer each is
- * told again. */
+ * told again.  To say when somebody deep in a long queue will start costs a plan of all before him:
+ * a pass ends when it has taken PASS_NS, and the next one waits for REST times as long. */
 #define PASS_US    500000
+#define PASS_NS    20000000
+#define REST       20
 #define BUDGET     100
 #define BUSY       10
-#define TOLD_A_SEC 40
+#define TOLD_A_SEC 10
+
+/* Of this thread: what others do on the machine does not count. */
+static int64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
 
 void core_status(struct slu_core *c)
 {
 	int64_t interval = c->cfg->status.interval_s * 1000000, again;
 	uint64_t limit = c->count.writes_all + (c->binding ? BUSY : BUDGET);
+	int64_t begin = clock_ns(), took = 0;
 	uint32_t waiting = 0;
 
 	if (c->now_us < c->next_status_us)
 		return;
-	c->next_status_us = c->now_us + PASS_US;
 	again = SLU_MAX(interval, (int64_t)c->waiting * 1000000 / TOLD_A_SEC);
 	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
 	     e = slu_table_next(&c->groups, e)) {
@@ -281,7 +293,7 @@ void core_status(struct slu_core *c)
 		bool grave = r && (r->never || r->refused);
 
 		waiting += waits;
-		if (c->count.writes_all >= limit && !grave)
+		if ((c->count.writes_all >= limit || took >= PASS_NS) && !grave)
 			continue;
 		if (g->id.explicit)
 			core_podgroup_status(c, g);
@@ -296,6 +308,8 @@ void core_status(struct slu_core *c)
 					 SLU_MAX(again, core_patience_us(c, g->told_times))
 			       : grave || c->now_us - g->waiting_us >= interval)
 			tell_waiting(c, g);
+		took = clock_ns() - begin;
 	}
 	c->waiting = waiting;
+	c->next_status_us = c->now_us + SLU_MAX((int64_t)PASS_US, took * REST / 1000);
 }

@@ -71,8 +71,9 @@ def hooked(cluster, verify=True, **settings):
 
 
 class Drain:
-    def __init__(self, cluster, daemon, jobs, size, run=1, cpu=1):
+    def __init__(self, cluster, daemon, jobs, size, run=1, cpu=1, progress=False):
         self.cluster, self.daemon, self.jobs, self.size, self.run, self.cpu = cluster, daemon, jobs, size, run, cpu
+        self.progress = progress
 
     def _job(self, i, space, begin=None, suspend=False):
         job = work.job(f"job-{i}", pods=self.size, namespace=space, cpu=self.cpu, run=self.run, backoff=6)
@@ -95,11 +96,16 @@ class Drain:
 
     def _wait(self, space, timeout):
         """Until all Jobs are complete; (how many, the last completion as seconds since 1970, most memory seen)."""
-        end, rss = time.monotonic() + timeout, 0
+        begin = said = time.monotonic()
+        end, rss, before = begin + timeout, 0, self._cpu()
         while True:
             found = self.cluster.admin.list("jobs", space)
             done = [j for j in found if j["status"].get("completionTime")]
             rss = max(rss, self.daemon.rss())
+            if self.progress and time.monotonic() - said > 30:
+                said = time.monotonic()
+                used = sum(self._used(before).values())
+                print(f"  {said - begin:6.0f} s: {len(done)} done, {used:.0f} s of processor", file=sys.stderr, flush=True)
             if len(done) == self.jobs or time.monotonic() > end:
                 return len(done), time.time(), rss
             time.sleep(min(2, max(0.1, self.jobs / 1000)))
@@ -160,17 +166,17 @@ def main():
     p.add_argument("--cpu", type=int, default=4, help="of a node; pods ask for one")
     p.add_argument("--run", type=float, default=1, help="seconds a pod runs")
     p.add_argument("--rounds", type=int, default=1)
-    p.add_argument("--timeout", type=float, default=900, help="seconds for each")
+    p.add_argument("--timeout", type=float, default=1500, help="seconds for each")
     p.add_argument("--json", type=Path)
     a = p.parse_args()
     rows = []
     with Cluster(f"drain-{os.getpid()}", node_list=[{"name": "node", "count": a.nodes, "cpu": a.cpu}]) as cluster:
         crds(cluster)
         with hooked(cluster, verify=False, status={"interval": "5s"}) as d:  # as delivered, not as for tests
-            drain = Drain(cluster, d, a.jobs, a.size, run=a.run)
+            drain = Drain(cluster, d, a.jobs, a.size, run=a.run, progress=True)
             print(f"{'who':8} {'done':>6} {'seconds':>8} {'jobs/s':>7} {'writes/pod':>10} {'MB':>6} {'cpu':>6}")
             for i in range(a.rounds):
-                for who in (drain.default, drain.held) if i % 2 == 0 else (drain.held, drain.default):
+                for who in (drain.held, drain.default) if i % 2 == 0 else (drain.default, drain.held):
                     r = who(a.timeout)
                     rows.append(r)
                     print(f"{r['who']:8} {r['done']:6} {r['seconds']:8} {r['jobs_per_second']:7} "

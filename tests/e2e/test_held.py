@@ -492,7 +492,13 @@ def test_objects_that_exist_already(held, module_cluster, door, full):
         done = [p for p in alive if p["status"].get("phase") == "Running" and "sluice.sh/node" in p["metadata"]["labels"]]
         return done if len(done) == len(alive) == 4 else None
 
-    for p in until(others, 40, "four released pods"):
+    try:
+        found = until(others, 40, "four released pods")
+    except TimeoutError as e:
+        seen = [(p["metadata"]["name"], p["status"].get("phase"), p["spec"].get("schedulingGates"), p["metadata"].get("annotations"))
+                for p in pods(module_cluster, space)]  # fmt: skip
+        raise TimeoutError(f"{e}: {seen} {held.jobs(space)}") from None
+    for p in found:
         check_released(p)
     assert not admin.get("jobs", "runs", space)["spec"].get("suspend") and not gates("old"), "what runs is left alone"
     left = [p for p in pods(module_cluster, space) if p["metadata"]["uid"] in before]

@@ -345,6 +345,44 @@ static void test_core_failures(void)
 	close_world(&w);
 }
 
+/* Some pods of it ran before its namespace was held: those that come later do not wait for them. */
+static void test_core_strangers(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	begin(&w, 2);
+	feed(&w, SLU_KIND_NAMESPACE, false,
+	     "{\"metadata\":{\"name\":\"ns\",\"uid\":\"ns1\",\"resourceVersion\":\"1\",\"labels\":{\"sluice.sh/hold\":\"true\"}}}");
+	w.rv++;
+	feed(&w, SLU_KIND_REPLICASET, false,
+	     "{\"metadata\":{\"name\":\"rs\",\"namespace\":\"ns\",\"uid\":\"rs1\",\"generation\":1,\"resourceVersion\":"
+	     "\"%" PRIu64
+	     "\"},\"spec\":{\"replicas\":3,\"template\":{\"spec\":{%s\"containers\":[{\"name\":\"c\"}]}}}}",
+	     w.rv, held_gate);
+	for (int i = 0; i < 3; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "rs-%d", i);
+		p = make_pod(&w, name, "default-scheduler", "2", OWNED("ReplicaSet", "rs1", "rs"));
+		snprintf(
+			p->spec, sizeof p->spec,
+			"\"schedulerName\":\"default-scheduler\",%s\"containers\":[{\"name\":\"c\",\"resources\":{"
+			"\"requests\":{\"cpu\":\"2\"}}}]",
+			i < 2 ? "" : held_gate);
+		if (i < 2) { /* as the default scheduler left it */
+			snprintf(p->node, sizeof p->node, "n%d", i);
+			snprintf(p->phase, sizeof p->phase, "Running");
+		}
+		feed_pod(&w, p, false);
+	}
+	turn(&w);
+	ok(seen.pods == 1 && strstr(seen.pod, "\"sluice.sh/node\""),
+	   "a third beside two that ran before is let go alone: %d", seen.pods);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
 /* A pod of a Job that runs is refused by its scheduler: whether it may be given up is up to the
  * Job. */
 static void test_core_refused_beside_running(int backoff)
@@ -429,6 +467,7 @@ int main(void)
 	test_core_job_gone();
 	test_core_user();
 	test_core_failures();
+	test_core_strangers();
 	test_core_refused_beside_running(0);
 	test_core_refused_beside_running(6);
 	test_core_restart();
