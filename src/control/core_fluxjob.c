@@ -367,6 +367,10 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 
 void core_fluxjob_synced(struct slu_core *c, bool absent)
 {
+	/* The kind was installed meanwhile: what is held already gets its FluxJobs, too. */
+	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e && c->flux.absent && !absent;
+	     e = slu_table_next(&c->held, e))
+		slu_entry_of(e, struct held, e)->told_state = -1;
 	c->flux.absent = absent;
 	c->held_sink = (struct slu_held_sink){ held_seen, held_gone, c };
 	if (!absent || c->flux.said)

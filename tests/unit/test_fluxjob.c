@@ -436,6 +436,32 @@ static void test_wrapped(void)
 	close_world(&w);
 }
 
+/* The server learns the kind only after the work was held. */
+static void test_kind_comes_later(void)
+{
+	struct world w;
+	struct slu_record *r = slu_rec_synced_new(SLU_KIND_FLUXJOB);
+
+	open_world(&w, 1, 1, "");
+	((struct slu_rec_synced *)r)->absent = true;
+	slu_core_take(w.core, r, w.now_us);
+	feed(&w, SLU_KIND_JOB, false,
+	     "{\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"j1\",\"resourceVersion\":\"%" PRIu64
+	     "\",\"generation\":1,\"annotations\":{\"sluice.sh/held\":\"yes\"}},\"spec\":{\"parallelism\":1,"
+	     "\"completions\":1,\"suspend\":true,\"template\":{\"spec\":{\"schedulingGates\":[{\"name\":\"fluxqueue\"}],"
+	     "\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"1\"}}}]}}}}",
+	     ++w.rv);
+	turn(&w);
+	later(&w, 10);
+	ok(w.creates == 0 && w.patches == 1, "without the kind the Job is released all the same");
+	slu_core_take(w.core, slu_rec_synced_new(SLU_KIND_FLUXJOB), w.now_us);
+	turn(&w);
+	later(&w, 1);
+	ok(w.creates == 1 && strstr(w.last_create, "\"name\":\"j-job\""),
+	   "once the server knows it the Job has its FluxJob: %s", w.last_create);
+	close_world(&w);
+}
+
 /* Held work that is not in the queue yet says so, too. */
 static void test_wrapped_held(void)
 {
@@ -521,6 +547,7 @@ int main(void)
 	test_own_restart();
 	test_constraints();
 	test_node_lost();
+	test_kind_comes_later();
 	test_wrapped();
 	test_wrapped_held();
 	test_standby();
