@@ -263,7 +263,7 @@ void core_podgroup_status(struct slu_core *c, struct group *g)
 #define PASS_NS    20000000
 #define REST       20
 #define BUDGET     100
-#define BUSY       10
+#define BUSY       5
 #define TOLD_A_SEC 10
 
 /* Of this thread: what others do on the machine does not count. */
