@@ -125,7 +125,7 @@ class Churn:
 SECONDS = int(os.environ.get("SLUICE_CHURN", "20"))
 
 
-@pytest.mark.timeout(SECONDS + 300)
+@pytest.mark.timeout(SECONDS + 900)
 def test_churn(held, module_cluster, door):  # noqa: F811
     """SLUICE_CHURN seconds of it (make churn: ten minutes).  At the end nothing is held that should not be, and
     no share is leaked."""
