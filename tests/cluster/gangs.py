@@ -233,8 +233,10 @@ class GangWatch:
         end = time.monotonic() + timeout
         while not test(self):
             if time.monotonic() > end:
+                seen = self.snapshot().values()
                 raise TimeoutError(
-                    f"after {timeout} s: {len(self.finished())} of {len(self.gangs)} gangs finished, "
+                    f"after {timeout:.0f} s: {len(self.finished())} of {len(self.gangs)} gangs finished, "
+                    f"{sum(g.whole_at is not None for g in seen)} were whole, {sum(g.running_at is not None for g in seen)} ran, "
                     f"half-started {self.half_started()[:5]}"
                 )
             time.sleep(0.05)
