@@ -292,18 +292,13 @@ static bool was_started(struct slu_core *c, const struct group *g)
 	return false;
 }
 
-/* What runs first, then what was promised a start in order of the promises, then the others.  What
- * had begun and is not there any more (held work that was let go in the last moment, members made
- * anew) comes before those who were still waiting. */
+/* What runs first, then what was promised a start in order of the promises, then the others. */
 static int64_t rank(struct slu_core *c, const struct group *g)
 {
 	const struct memory *m = remembered(c, g);
 
 	if (was_started(c, g))
 		return 0;
-	if (m && (m->state == SLU_STORE_STARTING || m->state == SLU_STORE_RUNNING) &&
-	    m->start_s > 0)
-		return m->start_s;
 	return m && m->state == SLU_STORE_WAITING && m->planned_s > 0 ? m->planned_s : INT64_MAX;
 }
 

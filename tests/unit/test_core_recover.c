@@ -550,27 +550,6 @@ static void test_after_those_of_the_past(void)
 	last_life_over(&w);
 }
 
-/* What had begun is made anew while nobody lives: it does not queue up behind those who waited. */
-static void test_begun_and_gone(void)
-{
-	struct world w;
-
-	first_life(&w, 1, 2, "");
-	gang(&w, "a", 1, "2", TIMED("a", "1", "100s"));
-	go_on(&w, NONE, NULL);
-	gang(&w, "b", 1, "2", TIMED("b", "1", "100s"));
-	go_on(&w, NONE, NULL);
-	ok(*pod(&w, "a-0")->node && view(&w, "b").estimate_s > 0, "one runs, one is promised");
-	die(&w);
-	pod(&w, "a-0")->there = false;
-	live(&w, 1, 2);
-	gang(&w, "a", 1, "2", TIMED("a", "1", "100s"));
-	go_on(&w, NONE, NULL);
-	ok(*pod(&w, "a-0")->node && !*pod(&w, "b-0")->node,
-	   "the one that had begun goes on, the other waits");
-	last_life_over(&w);
-}
-
 static void test_bound_behind_our_back(void)
 {
 	struct world w;
@@ -711,7 +690,6 @@ int main(void)
 	test_user_said();
 	test_half_evicted();
 	test_bare_pods_stay();
-	test_begun_and_gone();
 	test_after_those_of_the_past();
 	test_rest_of_what_is_over();
 	test_bound_behind_our_back();
