@@ -178,6 +178,7 @@ class Soak:
         self.cluster.kill("apiserver")
         self.count["api_deaths"] += 1
         self.cluster.start("apiserver")
+        self.cluster.restart("kwok")  # else pods of that moment may stand still for minutes
 
     def remember(self):
         try:
