@@ -308,9 +308,9 @@ static void test_after(void)
 	add_pod(&w, "y", "sluice", "1", AFTER("z"));
 	add_pod(&w, "z", "sluice", "1", AFTER("x"));
 	turn(&w);
-	for (const char *name = "x\0y\0z"; *name; name += 2)
-		ok(strstr(reason_of(&w, name, why), "which waits for this one"), "%s: %s", name,
-		   why);
+	for (const char *name = "xyz"; *name; name++)
+		ok(strstr(reason_of(&w, (char[]){ *name, 0 }, why), "which waits for this one"),
+		   "%c: %s", *name, why);
 	close_world(&w);
 }
 
