@@ -1,5 +1,7 @@
 #include "base/error.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +14,7 @@ int slu_fail(struct slu_error *err, int code, const char *fmt, ...)
 		va_start(ap, fmt);
 		vsnprintf(err->text, sizeof err->text, fmt, ap);
 		va_end(ap);
+		slu_utf8_cut(err->text, sizeof err->text, err->text);
 	}
 	return code;
 }
@@ -31,5 +34,6 @@ int slu_fail_prefix(struct slu_error *err, int code, const char *fmt, ...)
 	if (n >= 0 && (size_t)n + 3 < sizeof err->text)
 		snprintf(err->text + n, sizeof err->text - (size_t)n, "%s%s", *old ? ": " : "",
 			 old);
+	slu_utf8_cut(err->text, sizeof err->text, err->text);
 	return code;
 }

@@ -8,8 +8,8 @@ struct slu_error {
 	char text[SLU_ERROR_MAX];
 };
 
-/* Write the sentence (truncated to fit) and return `code`, so that a failure is one line:
- *	return slu_fail(err, -EINVAL, "group size \"%s\" is not a number", s);
+/* Write the sentence (truncated to fit, never within a character) and return `code`, so that a
+ *failure is one line: return slu_fail(err, -EINVAL, "group size \"%s\" is not a number", s);
  */
 int slu_fail(struct slu_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

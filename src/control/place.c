@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "control/throttle.h"
 #include "kube/encode.h"
 #include "wire/json.h"
@@ -76,35 +77,6 @@ static void stamp_us(char out[40])
 
 /* ---- bodies ---- */
 
-/* As much as fits, up to the end of a character; a stray byte becomes '?'. */
-static void cut_text(char *out, size_t size, const char *s)
-{
-	size_t n = 0;
-
-	while (*s) {
-		const unsigned char *u = (const unsigned char *)s;
-		size_t len = *u < 0x80                 ? 1
-			     : *u >= 0xC2 && *u < 0xE0 ? 2
-			     : *u >= 0xE0 && *u < 0xF0 ? 3
-			     : *u >= 0xF0 && *u < 0xF5 ? 4
-						       : 0;
-		size_t have = 1;
-
-		while (have < len && (u[have] & 0xC0) == 0x80)
-			have++;
-		if (n + SLU_MAX(len, (size_t)1) >= size)
-			break;
-		if (have == len) {
-			memcpy(out + n, s, len);
-			n += len;
-		} else {
-			out[n++] = '?';
-		}
-		s += have;
-	}
-	out[n] = '\0';
-}
-
 static int event_body(struct slu_place *p, const struct slu_rec_write *w, const char *reason,
 		      const char *action, const char *note, int64_t at_us, struct slu_buf *b)
 {
@@ -116,7 +88,7 @@ static int event_body(struct slu_place *p, const struct slu_rec_write *w, const 
 	snprintf(api, sizeof api, "%s%s%s", k->group, *k->group ? "/" : "", k->version);
 	/* The server refuses an instance of more than 128 bytes, a note of more than 1024. */
 	snprintf(instance, sizeof instance, "%.60s-%.60s", w->reporter, p->instance);
-	cut_text(cut, sizeof cut, note);
+	slu_utf8_cut(cut, sizeof cut, note);
 	return slu_kenc_event_pb(
 		b,
 		&(struct slu_kenc_event){ .name = name,

@@ -397,8 +397,9 @@ static int add_claims(struct slu_kcodec *c, struct kraw_podspec *raw, const char
 
 			if (!name)
 				return -ENOMEM;
-			memcpy(mempcpy(mempcpy(name, pod, strlen(pod)), "-", 1), v->name.p,
-			       v->name.n);
+			memcpy(mempcpy(name, pod, strlen(pod)), "-", 1);
+			if (v->name.n)
+				memcpy(name + n - v->name.n, v->name.p, v->name.n);
 			claim = slu_kdec_str(c, name, n);
 			if (!claim)
 				return -ENOMEM;

@@ -147,6 +147,11 @@ static void test_numbers(void)
 	slu_fail(&e, -EINVAL, "line %d", 3);
 	slu_fail_prefix(&e, -EINVAL, "file %s", "x");
 	ok(strcmp(e.text, "file x: line 3") == 0, "errors nest: %s", e.text);
+	slu_fail(&e, -EINVAL, "\"%.4s\" is no size", "abc\xc3\xa9");
+	ok(strcmp(e.text, "\"abc?\" is no size") == 0, "half a character is not quoted: %s",
+	   e.text);
+	slu_fail(&e, -EINVAL, "%0*d\xe2\x82\xac", (int)sizeof e.text - 3, 0);
+	ok(strlen(e.text) == sizeof e.text - 3, "nor is one at the end");
 }
 
 int main(void)
