@@ -346,7 +346,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 		core_status(c);
 	core_audit(c);
 	core_census_settle(c);
-	if (!rc && c->verify)
+	if (!rc && c->verify && !c->n_ending) /* else what was lost is not planned anew yet */
 		rc = slu_queue_check(c->q, c->now_s, err);
 	clock_gettime(CLOCK_MONOTONIC, &t1);
 	ns = (uint64_t)((t1.tv_sec - t0.tv_sec) * 1000000000 + t1.tv_nsec - t0.tv_nsec);

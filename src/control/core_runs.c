@@ -248,7 +248,7 @@ static bool somebody_waits(const struct slu_core *c)
  * decided until the others have ended too, for a moment, once for each gang. */
 static void note_ending(struct slu_core *c, struct run *r)
 {
-	if (r->ending || r->state != RUN_RUNNING || !somebody_waits(c))
+	if (r->ending || r->state != RUN_RUNNING || !c->recovered || !somebody_waits(c))
 		return;
 	if (!c->n_ending++) {
 		c->gathering++;

@@ -118,6 +118,14 @@ static void test_members_end_together(void)
 	turn(&w);
 	ok(bound(&w, "small") == 1, "the other one runs on: the moment passes");
 	close_world(&w);
+	open_ending(&w);
+	feed(&w, SLU_KIND_NODE, true, "{\"metadata\":{\"name\":\"%s\",\"uid\":\"node-%s\"}}",
+	     w.pod[1].node, w.pod[1].node);
+	turn(&w); /* its cycles do not fail */
+	w.now_us += 200000;
+	turn(&w);
+	ok(bound(&w, "wide") == 0, "a node lost in that moment is out of the plan after it");
+	close_world(&w);
 }
 
 static void free_ask(struct slu_record *r)
