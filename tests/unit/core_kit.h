@@ -234,6 +234,25 @@ static inline void later(struct world *w, int seconds)
 	turn(w);
 }
 
+static inline void free_ask_record(struct slu_record *r)
+{
+	slu_free(r);
+}
+
+/* What a user asks about a gang, as the socket would hand it over; `answer` may be NULL. */
+static inline void take_ask(struct world *w, enum slu_ask what, const char *name,
+			    void (*answer)(void *arg, int rc, const char *text))
+{
+	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
+
+	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask_record };
+	a->what = what;
+	a->answer = answer;
+	snprintf(a->ns, sizeof a->ns, "ns");
+	snprintf(a->name, sizeof a->name, "%s", name);
+	slu_core_take(w->core, &a->base, w->now_us);
+}
+
 static inline int bound(const struct world *w, const char *prefix)
 {
 	int n = 0;

@@ -3,21 +3,9 @@
 
 #define AHEAD ",\"sluice.sh/ahead\":\"yes\""
 
-static void free_ask(struct slu_record *r)
-{
-	slu_free(r);
-}
-
 static void user_asks(struct world *w, enum slu_ask what, const char *name)
 {
-	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
-
-	a->base.kind = SLU_REC_ASK;
-	a->base.free = free_ask;
-	a->what = what;
-	snprintf(a->ns, sizeof a->ns, "ns");
-	snprintf(a->name, sizeof a->name, "%s", name);
-	slu_core_take(w->core, &a->base, w->now_us);
+	take_ask(w, what, name, NULL);
 	turn(w);
 }
 

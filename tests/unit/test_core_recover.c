@@ -346,11 +346,6 @@ static void test_promise_stands(void)
 	last_life_over(&w);
 }
 
-static void free_ask(struct slu_record *r)
-{
-	free(r);
-}
-
 static int answers, answered_early;
 
 static void answered(void *arg, int rc, const char *text)
@@ -361,15 +356,7 @@ static void answered(void *arg, int rc, const char *text)
 
 static void user_asks(struct world *w, enum slu_ask what, const char *name)
 {
-	struct slu_rec_ask *a = calloc(1, sizeof *a);
-
-	if (what == SLU_ASK_CANCEL)
-		a->answer = answered;
-	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask };
-	a->what = what;
-	snprintf(a->ns, sizeof a->ns, "ns");
-	snprintf(a->name, sizeof a->name, "%s", name);
-	slu_core_take(w->core, &a->base, w->now_us);
+	take_ask(w, what, name, what == SLU_ASK_CANCEL ? answered : NULL);
 	go_on(w, NONE, NULL);
 }
 
