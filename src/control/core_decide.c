@@ -384,7 +384,7 @@ void core_run_settled(struct slu_core *c, struct run *r)
 void core_written(struct slu_core *c, const struct slu_rec_written *w)
 {
 	struct run *r = run_of(slu_table_find(&c->runs, &w->run, sizeof w->run));
-	struct slot *s = NULL;
+	struct slot *s = core_slot_written(r, w);
 
 	c->binding -= c->binding > 0;
 	if (w->verb == SLU_WRITE_PATCH)
@@ -393,9 +393,6 @@ void core_written(struct slu_core *c, const struct slu_rec_written *w)
 		core_resize_written(c, w);
 	if (w->verb != SLU_WRITE_BIND)
 		return;
-	for (uint32_t i = 0; r && i < r->slot.n; i++)
-		if (r->slot.p[i].pod && r->slot.p[i].pod->serial == w->serial)
-			s = &r->slot.p[i];
 	if (w->outcome == SLU_KUBE_OK)
 		c->count.pods_bound++;
 	if (!s || s->state != SLOT_BINDING)

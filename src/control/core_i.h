@@ -491,6 +491,8 @@ bool core_gathers(struct slu_core *c);
 /* Give a vacant place to a member, which may leave its own queued run for it. */
 bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p);
 struct slot *core_slot_of(struct pod *p);
+/* The place whose pod was written to; NULL: the pod or the run (which may be NULL) has gone. */
+struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w);
 
 /* core_decide.c */
 void core_decisions(struct slu_core *c);                 /* carry out what the queue decided */

@@ -201,15 +201,12 @@ static void job_written(struct slu_core *c, const struct slu_rec_written *w)
 void core_held_written(struct slu_core *c, const struct slu_rec_written *w)
 {
 	struct run *r = run_of(slu_table_find(&c->runs, &w->run, sizeof w->run));
-	struct slot *s = NULL;
+	struct slot *s = core_slot_written(r, w);
 
 	if (w->kind == SLU_KIND_JOB) {
 		job_written(c, w);
 		return;
 	}
-	for (uint32_t i = 0; r && i < r->slot.n; i++)
-		if (r->slot.p[i].pod && r->slot.p[i].pod->serial == w->serial)
-			s = &r->slot.p[i];
 	if (w->outcome == SLU_KUBE_OK)
 		c->count.pods_released++;
 	if (!s || s->state != SLOT_BINDING)

@@ -233,6 +233,14 @@ struct slot *core_slot_of(struct pod *p)
 	return NULL;
 }
 
+struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w)
+{
+	for (uint32_t i = 0; r && i < r->slot.n; i++)
+		if (r->slot.p[i].pod && r->slot.p[i].pod->serial == w->serial)
+			return &r->slot.p[i];
+	return NULL;
+}
+
 static bool somebody_waits(const struct slu_core *c)
 {
 	struct slu_queue_view v;

@@ -205,8 +205,8 @@ int slu_held_release_pod(const struct slu_kpod *p, const struct slu_held_place *
 	return rc ? rc : out->error;
 }
 
-int slu_held_release_job(const struct slu_kjob *j, const struct slu_held_place *at,
-			 struct slu_buf *out)
+/* A patch of a Job: its annotations up to here, and what comes behind them. */
+static struct slu_jsonw job_patch(const struct slu_kjob *j, struct slu_buf *out)
 {
 	struct slu_jsonw w = slu_jsonw(out, SLU_JSONW_COMPACT);
 
@@ -214,60 +214,52 @@ int slu_held_release_job(const struct slu_kjob *j, const struct slu_held_place *
 	key_obj(&w, "metadata");
 	uid(&w, &j->o.meta);
 	key_obj(&w, "annotations");
+	return w;
+}
+
+static int job_patch_end(struct slu_jsonw *w, bool suspend)
+{
+	slu_jsonw_end_obj(w);
+	slu_jsonw_end_obj(w);
+	key_obj(w, "spec");
+	slu_jsonw_kbool(w, "suspend", suspend);
+	slu_jsonw_end_obj(w);
+	slu_jsonw_end_obj(w);
+	return w->b->error;
+}
+
+int slu_held_release_job(const struct slu_kjob *j, const struct slu_held_place *at,
+			 struct slu_buf *out)
+{
+	struct slu_jsonw w = job_patch(j, out);
+
 	slu_jsonw_kstr(&w, SLU_HELD_MARK, "released");
 	if (at->places && *at->places)
 		slu_jsonw_kstr(&w, SLU_HELD_PLACES, at->places);
 	if (at->nodes && *at->nodes)
 		slu_jsonw_kstr(&w, SLU_HELD_NODES, at->nodes);
-	slu_jsonw_end_obj(&w);
-	slu_jsonw_end_obj(&w);
-	key_obj(&w, "spec");
-	slu_jsonw_kbool(&w, "suspend", false);
-	slu_jsonw_end_obj(&w);
-	slu_jsonw_end_obj(&w);
-	return out->error;
+	return job_patch_end(&w, false);
 }
 
 int slu_held_go_ahead(const struct slu_kjob *j, struct slu_buf *out)
 {
-	struct slu_jsonw w = slu_jsonw(out, SLU_JSONW_COMPACT);
+	struct slu_jsonw w = job_patch(j, out);
 
-	slu_jsonw_obj(&w);
-	key_obj(&w, "metadata");
-	uid(&w, &j->o.meta);
-	key_obj(&w, "annotations");
 	slu_jsonw_kstr(&w, SLU_HELD_AHEAD, "yes");
-	slu_jsonw_end_obj(&w);
-	slu_jsonw_end_obj(&w);
-	key_obj(&w, "spec");
-	slu_jsonw_kbool(&w, "suspend", false);
-	slu_jsonw_end_obj(&w);
-	slu_jsonw_end_obj(&w);
-	return out->error;
+	return job_patch_end(&w, false);
 }
 
 int slu_held_again(const struct slu_kjob *j, struct slu_buf *out)
 {
-	struct slu_jsonw w = slu_jsonw(out, SLU_JSONW_COMPACT);
+	static const char *const gone[] = { SLU_HELD_AHEAD, SLU_HELD_PLACES, SLU_HELD_NODES };
+	struct slu_jsonw w = job_patch(j, out);
 
-	slu_jsonw_obj(&w);
-	key_obj(&w, "metadata");
-	uid(&w, &j->o.meta);
-	key_obj(&w, "annotations");
 	slu_jsonw_kstr(&w, SLU_HELD_MARK, "yes");
-	slu_jsonw_key(&w, SLU_HELD_AHEAD);
-	slu_jsonw_null(&w);
-	slu_jsonw_key(&w, SLU_HELD_PLACES);
-	slu_jsonw_null(&w);
-	slu_jsonw_key(&w, SLU_HELD_NODES);
-	slu_jsonw_null(&w);
-	slu_jsonw_end_obj(&w);
-	slu_jsonw_end_obj(&w);
-	key_obj(&w, "spec");
-	slu_jsonw_kbool(&w, "suspend", true);
-	slu_jsonw_end_obj(&w);
-	slu_jsonw_end_obj(&w);
-	return out->error;
+	for (size_t i = 0; i < SLU_LEN(gone); i++) {
+		slu_jsonw_key(&w, gone[i]);
+		slu_jsonw_null(&w);
+	}
+	return job_patch_end(&w, true);
 }
 
 int slu_held_hold(const struct slu_kobj *o, enum slu_held_mode mode, struct slu_buf *out)
