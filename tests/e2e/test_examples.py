@@ -2,17 +2,12 @@
 (fluence/..., fluxnetes/...), otherwise ../shared/examples beside the repository; without either these tests are
 skipped (but never in CI), and test_shapes.py has shapes of our own."""
 
-import os
-from pathlib import Path
-
 import pytest
 import yaml
 
-from .conftest import until
-from .daemon import ROOT
+from .conftest import EXAMPLES, until, with_examples
 
 CLUSTER = {"node_list": [{"name": "node", "count": 6, "cpu": 16, "memory": "64Gi"}]}
-FOLDER = Path(os.environ.get("SLUICE_EXAMPLES", ROOT.parent / "shared" / "examples"))
 KNOWN = {"Pod", "Job", "Deployment", "ReplicaSet", "StatefulSet", "Service", "PodGroup"}
 
 
@@ -21,10 +16,10 @@ def objects(file):
 
 
 def usable():
-    for file in sorted([*FOLDER.glob("fluence/**/*.yaml"), *FOLDER.glob("fluxnetes/**/*.yaml")]):
+    for file in sorted([*EXAMPLES.glob("fluence/**/*.yaml"), *EXAMPLES.glob("fluxnetes/**/*.yaml")]):
         text = file.read_text()
         if "%" not in text and {o["kind"] for o in objects(file)} <= KNOWN:
-            yield pytest.param(file, id=str(file.relative_to(FOLDER)))
+            yield pytest.param(file, id=str(file.relative_to(EXAMPLES)))
 
 
 def wanted(obj):
@@ -33,13 +28,12 @@ def wanted(obj):
     return {"Pod": 1}.get(obj["kind"], obj.get("spec", {}).get("replicas", 1)) if obj["kind"] not in ("Service", "PodGroup") else 0
 
 
+@with_examples
 def test_examples_are_there():
-    if not FOLDER.is_dir() and not os.environ.get("CI"):
-        pytest.skip("no folder of examples (SLUICE_EXAMPLES)")
     assert len(list(usable())) >= 20
 
 
-@pytest.mark.skipif(not FOLDER.is_dir() and not os.environ.get("CI"), reason="no folder of examples (SLUICE_EXAMPLES)")
+@with_examples
 @pytest.mark.parametrize("file", list(usable()))
 def test_example(sluiced, module_cluster, space, file):
     admin = module_cluster.admin

@@ -10,15 +10,14 @@ import ssl
 import subprocess
 import threading
 import time
-from pathlib import Path
 
 import pytest
 import yaml
 
 from cluster import work
 
-from .conftest import crds, until
-from .daemon import ROOT, program
+from .conftest import EXAMPLES, crds, until, with_examples
+from .daemon import program
 from .drain import hooked
 
 CLUSTER = {"node_list": [{"name": "node", "count": 6, "cpu": 4}]}
@@ -413,22 +412,21 @@ def test_other_namespaces_are_untouched(held, module_cluster, door):
 
 # ---- the published examples of Fluxqueue, unchanged ----
 
-EXAMPLES = Path(os.environ.get("SLUICE_EXAMPLES", ROOT.parent / "shared" / "examples")) / "fluxqueue"
+FLUXQUEUE = EXAMPLES / "fluxqueue"
 
 
 def example_files():
-    for file in sorted(EXAMPLES.glob("**/*.yaml")):
+    for file in sorted(FLUXQUEUE.glob("**/*.yaml")):
         if all(o["kind"] != "FluxJob" for o in yaml.safe_load_all(file.read_text())):
-            yield pytest.param(file, id=str(file.relative_to(EXAMPLES)))
+            yield pytest.param(file, id=str(file.relative_to(FLUXQUEUE)))
 
 
+@with_examples
 def test_examples_are_there():
-    if not EXAMPLES.is_dir() and not os.environ.get("CI"):
-        pytest.skip("no folder of examples (SLUICE_EXAMPLES)")
     assert len(list(example_files())) >= 11
 
 
-@pytest.mark.skipif(not EXAMPLES.is_dir() and not os.environ.get("CI"), reason="no folder of examples (SLUICE_EXAMPLES)")
+@with_examples
 @pytest.mark.parametrize("file", list(example_files()))
 def test_fluxqueue_example(held, module_cluster, door, file):
     """As Fluxqueue's users expect: running in seconds under FluxionScheduler, gone after delete."""
