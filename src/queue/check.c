@@ -80,8 +80,9 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 			for (uint32_t k = 0; k < r->n_need; k++)
 				sum[r->need[k].kind] += r->need[k].n * s.slots;
 		}
-		/* What began before may need more than the node has: it was made smaller, perhaps
-		 * in the very second of the start. */
+		/* What began before may need more than the node has: it was made smaller, or work
+		 * that somebody else put there was added, perhaps in the very second of the start.
+		 */
 		for (uint32_t k = 0; jobs_only && ours && k < slu_machine_kinds(q->m); k++)
 			if (sum[k] > slu_machine_node_total(q->m, node, k))
 				return slu_fail(err, -EUCLEAN,

@@ -62,6 +62,19 @@ static int admit(struct slu_queue *q, const struct slu_job_spec *s, bool running
 	return rc < 0 ? rc : 1;
 }
 
+/* It runs where it does not fit: somebody else put it there, and slu_queue_check() shall not take
+ * it for a start of ours. */
+static void note_overfull(struct slu_queue *q, const struct slu_gang_part *part, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = slu_node_index(part[i].node);
+
+		for (uint32_t k = 0; at < q->props.n && k < slu_machine_kinds(q->m); k++)
+			if (slu_machine_node_free(q->m, part[i].node, k) < 0)
+				q->props.p[at].changed_s = q->now_s;
+	}
+}
+
 static int running_add(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
 		       struct slu_error *err)
 {
@@ -92,6 +105,7 @@ static int running_add(struct slu_queue *q, uint32_t j, const struct slu_event *
 	job->how = SLU_HOW_IMMEDIATE;
 	job_set_state(q, j, SLU_JOB_RUNNING);
 	q->grow_any |= (job->flags & JOB_GROW) && q->shape.p[job->shape].elastic;
+	note_overfull(q, ev->part, ev->n_part);
 	plan_lost(q, SLU_CAUSE_FOREIGN, job->id, SLU_NODE_NONE);
 	return 0;
 }

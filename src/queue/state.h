@@ -123,7 +123,9 @@ struct span {
 /* Properties of a node, by index. */
 struct node_props {
 	SLU_VEC(uint32_t) p;
-	int64_t changed_s; /* when it was last described anew; INT64_MIN: never */
+	/* When it was last described anew, or overfilled by work we did not put there; INT64_MIN:
+	 * never. */
+	int64_t changed_s;
 };
 
 struct timer {

@@ -156,8 +156,8 @@ __attribute__((unused)) static void kit_done(struct kit *k)
 }
 
 /* Submit `slots` slots of one core; the rest from *more (may be NULL). */
-__attribute__((unused)) static int kit_job(struct kit *k, slu_job_id id, uint32_t slots,
-					   int64_t limit, const struct slu_job_spec *more)
+static int kit_job_as(struct kit *k, slu_job_id id, uint32_t slots, int64_t limit,
+		      const struct slu_job_spec *more, const struct slu_event *how)
 {
 	struct slu_amount need = { (uint32_t)k->cpu, 1 };
 	struct slu_gang_role role = { .min = slots, .need = &need, .n_need = 1 };
@@ -165,8 +165,9 @@ __attribute__((unused)) static int kit_job(struct kit *k, slu_job_id id, uint32_
 	struct slu_job_spec s = more ? *more
 				     : (struct slu_job_spec){ .begin_s = SLU_TIME_NONE,
 							      .deadline_s = SLU_TIME_NONE };
-	struct slu_event ev = { .kind = SLU_EV_SUBMIT, .spec = &s };
+	struct slu_event ev = *how;
 
+	ev.spec = &s;
 	s.id = id;
 	s.limit_s = limit;
 	s.begin_s = s.begin_s ? s.begin_s : SLU_TIME_NONE;
@@ -176,6 +177,27 @@ __attribute__((unused)) static int kit_job(struct kit *k, slu_job_id id, uint32_
 	if (!s.first_seen_us)
 		s.first_seen_us = k->now * 1000000 + (int64_t)id;
 	return kit_apply(k, &ev);
+}
+
+__attribute__((unused)) static int kit_job(struct kit *k, slu_job_id id, uint32_t slots,
+					   int64_t limit, const struct slu_job_spec *more)
+{
+	struct slu_event ev = { .kind = SLU_EV_SUBMIT };
+
+	return kit_job_as(k, id, slots, limit, more, &ev);
+}
+
+/* It runs on the first node since now. */
+__attribute__((unused)) static int kit_runs(struct kit *k, slu_job_id id, uint32_t slots,
+					    int64_t limit)
+{
+	struct slu_gang_part part = { .node = slu_machine_node_at(slu_queue_machine(k->q), 0),
+				      .slots = slots };
+	struct slu_event ev = {
+		.kind = SLU_EV_RUNNING, .part = &part, .n_part = 1, .start_s = k->now
+	};
+
+	return kit_job_as(k, id, slots, limit, NULL, &ev);
 }
 
 __attribute__((unused)) static int kit_do(struct kit *k, enum slu_event_kind kind, slu_job_id id)

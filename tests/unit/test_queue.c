@@ -493,6 +493,27 @@ static void smaller_under_work(void)
 	kit_done(&k);
 }
 
+/* Somebody put work of ours on a node without asking, full or not. */
+static void overfilled_by_others(void)
+{
+	struct kit k;
+
+	kit_new(&k, 1, 4, SLU_POLICY_EASY);
+	kit_job(&k, 1, 4, 20, NULL);
+	kit_at(&k, 5);
+	is(k.start[1], 5, "overfull: the node is full");
+	is(kit_runs(&k, 2, 2, 30), 0, "overfull: and takes what runs there");
+	ok(!slu_queue_check(k.q, k.now, &k.err), "overfull: nobody's mistake (%s)", k.err.text);
+	is(kit_at(&k, 5), 0, "overfull: nor after a pass (%s)", k.err.text);
+	kit_job(&k, 3, 3, 10, NULL);
+	is(kit_at(&k, 6), 0, "overfull: nor later (%s)", k.err.text);
+	is(k.planned[3], 35, "overfull: nothing is put on top");
+	is(kit_runs(&k, 4, 4, 40), 0, "overfull: once more");
+	is(kit_at(&k, 6), 0, "overfull: what was planned there moves (%s)", k.err.text);
+	is(k.planned[3], 46, "overfull: behind all of it");
+	kit_done(&k);
+}
+
 static void bad_records(void)
 {
 	struct kit k;
@@ -572,6 +593,7 @@ int main(void)
 	elastic();
 	never_until_grown();
 	smaller_under_work();
+	overfilled_by_others();
 	bad_records();
 	clone_and_replay();
 	return tap_done();
