@@ -63,18 +63,6 @@ static int64_t wall_us(void)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-static void stamp_us(char out[40])
-{
-	struct timespec t;
-	struct tm tm;
-	size_t n;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	gmtime_r(&t.tv_sec, &tm);
-	n = strftime(out, 40, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(out + n, 40 - n, ".%06ldZ", t.tv_nsec / 1000);
-}
-
 /* ---- bodies ---- */
 
 static int event_body(struct slu_place *p, const struct slu_rec_write *w, const char *reason,
@@ -89,44 +77,26 @@ static int event_body(struct slu_place *p, const struct slu_rec_write *w, const 
 	/* The server refuses an instance of more than 128 bytes, a note of more than 1024. */
 	snprintf(instance, sizeof instance, "%.60s-%.60s", w->reporter, p->instance);
 	slu_utf8_cut(cut, sizeof cut, note);
-	return slu_kenc_event_pb(
-		b,
-		&(struct slu_kenc_event){ .name = name,
-					  .regarding = { api, k->kind, w->ns, w->name, w->uid, 0 },
-					  .type = w->warning ? "Warning" : "Normal",
-					  .reason = reason,
-					  .action = action,
-					  .note = cut,
-					  .controller = w->reporter,
-					  .instance = instance,
-					  .time_us = at_us });
+	return slu_kenc_event(
+		b, &(struct slu_kenc_event){ .name = name,
+					     .regarding = { api, k->kind, w->ns, w->name, w->uid },
+					     .type = w->warning ? "Warning" : "Normal",
+					     .reason = reason,
+					     .action = action,
+					     .note = cut,
+					     .controller = w->reporter,
+					     .instance = instance,
+					     .time_us = at_us });
 }
 
-static void condition_body(const struct slu_rec_write *w, struct slu_jsonw *j)
+static int condition_body(const struct slu_rec_write *w, struct slu_buf *b)
 {
-	char at[40];
-
-	stamp_us(at);
-	strcpy(at + strlen("2026-01-01T00:00:00"), "Z"); /* whole seconds */
-	slu_jsonw_obj(j);
-	slu_jsonw_key(j, "metadata");
-	slu_jsonw_obj(j);
-	slu_jsonw_kstr(j, "uid", w->uid);
-	slu_jsonw_end_obj(j);
-	slu_jsonw_key(j, "status");
-	slu_jsonw_obj(j);
-	slu_jsonw_key(j, "conditions");
-	slu_jsonw_arr(j);
-	slu_jsonw_obj(j);
-	slu_jsonw_kstr(j, "type", "PodScheduled");
-	slu_jsonw_kstr(j, "status", "False");
-	slu_jsonw_kstr(j, "reason", w->reason);
-	slu_jsonw_kstr(j, "message", w->text);
-	slu_jsonw_kstr(j, "lastTransitionTime", at);
-	slu_jsonw_end_obj(j);
-	slu_jsonw_end_arr(j);
-	slu_jsonw_end_obj(j);
-	slu_jsonw_end_obj(j);
+	return slu_kenc_pod_condition(b, w->uid,
+				      &(struct slu_kenc_condition){ .type = "PodScheduled",
+								    .status = "False",
+								    .reason = w->reason,
+								    .message = w->text,
+								    .since_us = wall_us() });
 }
 
 static void part_body(const struct slu_rec_write *w, struct slu_jsonw *j)
@@ -150,26 +120,6 @@ static void part_body(const struct slu_rec_write *w, struct slu_jsonw *j)
 		slu_jsonw_raw(j, w->text, strlen(w->text));
 		slu_jsonw_end_obj(j);
 	}
-	slu_jsonw_end_obj(j);
-}
-
-static void evict_body(const struct slu_rec_write *w, struct slu_jsonw *j)
-{
-	slu_jsonw_obj(j);
-	slu_jsonw_kstr(j, "apiVersion", "policy/v1");
-	slu_jsonw_kstr(j, "kind", "Eviction");
-	slu_jsonw_key(j, "metadata");
-	slu_jsonw_obj(j);
-	slu_jsonw_kstr(j, "name", w->name);
-	slu_jsonw_kstr(j, "namespace", w->ns);
-	slu_jsonw_end_obj(j);
-	slu_jsonw_key(j, "deleteOptions");
-	slu_jsonw_obj(j);
-	slu_jsonw_key(j, "preconditions");
-	slu_jsonw_obj(j);
-	slu_jsonw_kstr(j, "uid", w->uid);
-	slu_jsonw_end_obj(j);
-	slu_jsonw_end_obj(j);
 	slu_jsonw_end_obj(j);
 }
 
@@ -536,7 +486,7 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 		case SLU_WRITE_CONDITION:
 			q.method = SLU_HTTP_PATCH;
 			q.content_type = SLU_KUBE_STRATEGIC_PATCH;
-			condition_body(w, &j);
+			condition_body(w, &b);
 			rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "status", &b);
 			break;
 		case SLU_WRITE_ANNOTATE:
@@ -557,7 +507,7 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 				  &b);
 			break;
 		case SLU_WRITE_EVICT:
-			evict_body(w, &j);
+			slu_kenc_eviction(&b, w->ns, w->name, w->uid);
 			rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "eviction", &b);
 			break;
 		case SLU_WRITE_PATCH:

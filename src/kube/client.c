@@ -759,11 +759,6 @@ struct slu_loop *slu_kube_client_loop(const struct slu_kube_client *c)
 	return c->loop;
 }
 
-struct slu_kube_config *slu_kube_client_config(const struct slu_kube_client *c)
-{
-	return c->cfg;
-}
-
 void slu_kube_client_rate(struct slu_kube_client *c, double qps, double burst)
 {
 	c->o.qps = qps;

@@ -148,7 +148,6 @@ void slu_kube_client_free(struct slu_kube_client *c);
 SLU_DEFINE_CLEANUP(struct slu_kube_client, slu_kube_client_free)
 
 struct slu_loop *slu_kube_client_loop(const struct slu_kube_client *c);
-struct slu_kube_config *slu_kube_client_config(const struct slu_kube_client *c);
 /* Change the rate limit at run time. */
 void slu_kube_client_rate(struct slu_kube_client *c, double qps, double burst);
 /* Cut all connections of a lane as if the network had done it (for tests). */

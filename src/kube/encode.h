@@ -6,44 +6,33 @@
 /* v1 Binding in Kubernetes protobuf, envelope included.  uid may be NULL. */
 int slu_kenc_binding(struct slu_buf *b, const char *ns, const char *pod, const char *uid,
 		     const char *node);
-/* policy/v1 Eviction, JSON. */
-int slu_kenc_eviction(struct slu_buf *b, const char *ns, const char *pod, const char *uid,
-		      int64_t grace_s);
+/* policy/v1 Eviction, JSON, of the pod with that uid. */
+int slu_kenc_eviction(struct slu_buf *b, const char *ns, const char *pod, const char *uid);
 
-/* Strategic merge patch of pods/status: one condition, and nominatedNodeName if not NULL ("" clears
- * it). A uid that is not the pod's makes it INVALID.  The time is set by the caller:
- * lastTransitionTime of a status that did not change must be kept. */
+/* Strategic merge patch of pods/status: one condition.  A uid that is not the pod's makes it
+ * INVALID. The time is set by the caller: lastTransitionTime of a status that did not change must
+ * be kept. */
 struct slu_kenc_condition {
 	const char *type, *status, *reason, *message;
 	int64_t since_us;
-	int64_t observed; /* observedGeneration; 0: not written */
 };
-int slu_kenc_pod_condition(struct slu_buf *b, const char *uid, const struct slu_kenc_condition *c,
-			   const char *nominated);
+int slu_kenc_pod_condition(struct slu_buf *b, const char *uid, const struct slu_kenc_condition *c);
 
 /* What an event is about. */
 struct slu_kregarding {
 	const char *api_version, *kind, *ns, *name, *uid;
-	uint64_t rv; /* 0: not written */
 };
-struct slu_kregarding slu_kregarding(const struct slu_kobj *o);
 
-/* events.k8s.io/v1 Event, JSON. */
+/* events.k8s.io/v1 Event in Kubernetes protobuf, envelope included, which costs the server less
+ * than JSON. */
 struct slu_kenc_event {
 	const char *name; /* of the Event object */
 	struct slu_kregarding regarding;
 	const char *type, *reason, *action, *note;
 	const char *controller, *instance; /* reportingController, reportingInstance */
 	int64_t time_us;
-	int32_t count;   /* above 1: with a series */
-	int64_t last_us; /* of the series */
 };
 int slu_kenc_event(struct slu_buf *b, const struct slu_kenc_event *e);
-/* The same in Kubernetes protobuf, envelope included, which costs the server less; without series.
- */
-int slu_kenc_event_pb(struct slu_buf *b, const struct slu_kenc_event *e);
-/* Merge patch of its series. */
-int slu_kenc_event_series(struct slu_buf *b, int32_t count, int64_t last_us);
 
 /* coordination.k8s.io/v1 Lease: a whole new one, and a merge patch of one at version rv. */
 struct slu_kenc_lease {

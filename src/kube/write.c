@@ -1,9 +1,6 @@
 #include "kube/write.h"
 
-#include <stdio.h>
-
 #include "kube/encode.h"
-#include "wire/jsonw.h"
 
 #define BIND_PRIORITY 6
 
@@ -94,42 +91,6 @@ int slu_kube_patch(struct slu_kube_client *c, const struct slu_ktarget *t, enum 
 	return send_to(c, t, &q, done);
 }
 
-int slu_kube_delete(struct slu_kube_client *c, const struct slu_ktarget *t,
-		    const struct slu_kdelete_options *o, struct slu_kdone done)
-{
-	slu_cleanup(slu_buf_done) struct slu_buf b = SLU_BUF_INIT(4096);
-	struct slu_kube_request q = { .method = SLU_HTTP_DELETE };
-	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
-	char rv[24];
-
-	if (o) {
-		slu_jsonw_obj(&w);
-		slu_jsonw_kstr(&w, "apiVersion", "v1");
-		slu_jsonw_kstr(&w, "kind", "DeleteOptions");
-		if (o->grace_s >= 0)
-			slu_jsonw_ki64(&w, "gracePeriodSeconds", o->grace_s);
-		if (o->propagation)
-			slu_jsonw_kstr(&w, "propagationPolicy", o->propagation);
-		if (o->uid || o->rv) {
-			slu_jsonw_key(&w, "preconditions");
-			slu_jsonw_obj(&w);
-			if (o->uid)
-				slu_jsonw_kstr(&w, "uid", o->uid);
-			snprintf(rv, sizeof rv, "%" PRIu64, o->rv);
-			if (o->rv)
-				slu_jsonw_kstr(&w, "resourceVersion", rv);
-			slu_jsonw_end_obj(&w);
-		}
-		slu_jsonw_end_obj(&w);
-		if (b.error)
-			return b.error;
-		q.body = b.p;
-		q.body_len = b.n;
-		q.repeatable = o->uid; /* a second one cannot hit another object */
-	}
-	return send_to(c, t, &q, done);
-}
-
 int slu_kube_bind(struct slu_kube_client *c, const char *ns, const char *pod, const char *uid,
 		  const char *node, struct slu_kdone done)
 {
@@ -143,22 +104,6 @@ int slu_kube_bind(struct slu_kube_client *c, const char *ns, const char *pod, co
 		.repeatable = true,
 	};
 	int rc = slu_kenc_binding(&b, ns, pod, uid, node);
-
-	if (rc < 0)
-		return rc;
-	q.body = b.p;
-	q.body_len = b.n;
-	return send_to(c, &t, &q, done);
-}
-
-int slu_kube_evict(struct slu_kube_client *c, const char *ns, const char *pod, const char *uid,
-		   int64_t grace_s, struct slu_kdone done)
-{
-	slu_cleanup(slu_buf_done) struct slu_buf b = SLU_BUF_INIT(4096);
-	struct slu_ktarget t = slu_ktarget(SLU_KIND_POD, ns, pod, "eviction");
-	/* 429 here is the answer of a disruption budget, not of a busy server */
-	struct slu_kube_request q = { .method = SLU_HTTP_POST, .once = true };
-	int rc = slu_kenc_eviction(&b, ns, pod, uid, grace_s);
 
 	if (rc < 0)
 		return rc;

@@ -1,4 +1,4 @@
-/* write.h — what we do to objects: create, get, patch, replace, delete, bind, evict, review.
+/* write.h — what we do to objects: create, get, patch, replace, bind, review.
  *
  * Each call sends one request and is answered by exactly one call of `done` (client.h), on the
  * loop's thread, never from inside.  0, -ENOMEM, -ENOBUFS, -ESHUTDOWN from the sending itself; then
@@ -54,35 +54,11 @@ int slu_kube_patch(struct slu_kube_client *c, const struct slu_ktarget *t, enum 
 		   const void *body, size_t n, const struct slu_kpatch_options *o,
 		   struct slu_kdone done);
 
-struct slu_kdelete_options {
-	const char *uid;         /* delete only this one; NULL: whoever has the name */
-	uint64_t rv;             /* and only in this version; 0: any */
-	int64_t grace_s;         /* SLU_KNONE: the object's own */
-	const char *propagation; /* "Foreground", "Background", "Orphan"; NULL: the kind's */
-};
-int slu_kube_delete(struct slu_kube_client *c, const struct slu_ktarget *t,
-		    const struct slu_kdelete_options *o, struct slu_kdone done);
-
 /* Bind a pod to a node.  With the uid another pod under the same name is never bound.  Sent again
  * when its fate is unknown: the repetition of one that was carried out is a CONFLICT, and the pod's
  * nodeName tells which of the two it was. */
 int slu_kube_bind(struct slu_kube_client *c, const char *ns, const char *pod, const char *uid,
 		  const char *node, struct slu_kdone done);
-/* Ask for a pod's eviction; a disruption budget may refuse (RETRYABLE, 429).  uid NULL: whoever has
- * the name. */
-int slu_kube_evict(struct slu_kube_client *c, const char *ns, const char *pod, const char *uid,
-		   int64_t grace_s, struct slu_kdone done);
-
-/* ---- read, change, write; again on conflict ---- */
-
-struct slu_json;
-/* Given the object as it is (JSON), write the whole changed object into `body` and return 1; 0
- * leaves it as it is (done is then called with OK and the object); negative ends it with INVALID.
- */
-typedef int slu_kchange_fn(void *arg, const struct slu_json *now, struct slu_buf *body);
-/* At most `tries` rounds (0: 5); then the last outcome. */
-int slu_kube_update(struct slu_kube_client *c, const struct slu_ktarget *t, unsigned tries,
-		    slu_kchange_fn *change, void *arg, struct slu_kdone done);
 
 /* ---- who is calling, and may they ---- */
 
