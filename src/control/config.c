@@ -1,4 +1,5 @@
-#include "control/config.h"
+/* The file of settings into struct slu_config, with line numbers for what is wrong. */
+#include "control/config_i.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -6,249 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gang/gang.h"
 #include "wire/yaml.h"
 
-#define FILE_MAX (1 << 20)
 #define LIST_MAX 1024
-
-enum type { STR, BOOL, U32, I32, REAL, SECONDS, CHOICE, STRS, LIST, SECTION };
-
-struct row {
-	const char *key;
-	enum type type;
-	size_t off;
-	const char *def; /* as written in YAML; NULL: none */
-	int64_t min, max;
-	const char *const *choice;
-	const struct row *sub; /* LIST, SECTION */
-	size_t size;           /* LIST: of an element */
-	size_t n_off;          /* LIST: where the count goes */
-	bool restart;
-	const char *help;
-};
-
-#define AT(field)  offsetof(struct slu_config, field)
-#define ATQ(field) offsetof(struct slu_config_queue, field)
-#define ATL(field) offsetof(struct slu_config_level, field)
-
-static const char *const backfill_orders[] = { "submission", "shortest", "packed", NULL };
-static const char *const queue_policies[] = { "fcfs",         "easy",      "hybrid",
-					      "conservative", "first-fit", NULL };
-static const char *const member_failure[] = { "replace", "restart", NULL };
-static const char *const held_modes[] = { "own", "compatible", NULL };
-static const char *const log_levels[] = { "debug", "info", "warn", "error", NULL };
-static const char *const log_formats[] = { "text", "json", NULL };
-
-static const struct row kube_rows[] = {
-	{ "qps", REAL, AT(kube.qps), "500", 1, 100000, .restart = true,
-	  .help = "requests per second to the API server, on average" },
-	{ "burst", U32, AT(kube.burst), "1000", 1, 100000, .restart = true,
-	  .help = "requests that may go out at once" },
-	{ 0 },
-};
-
-static const struct row level_rows[] = {
-	{ "name", STR, ATL(name), NULL, .help = "what sluice.sh/topology calls it" },
-	{ "label", STR, ATL(label), NULL, .help = "node label whose value names the place" },
-	{ 0 },
-};
-
-static const struct row nodes_rows[] = {
-	{ "controlPlane", BOOL, AT(nodes.control_plane), "false", .restart = true,
-	  .help = "use control-plane nodes too" },
-	{ "includeLabel", STR, AT(nodes.include_label), "", .restart = true,
-	  .help = "use only nodes with this label (key, or key=value)" },
-	{ "excludeLabel", STR, AT(nodes.exclude_label), "", .restart = true,
-	  .help = "leave out nodes with this label (key, or key=value)" },
-	{ "topology", LIST, AT(nodes.level),
-	  "[{name: zone, label: topology.kubernetes.io/zone}, {name: block, label: topology.sluice.sh/block}, "
-	  "{name: rack, label: topology.sluice.sh/rack}]",
-	  .sub = level_rows, .size = sizeof(struct slu_config_level), .n_off = AT(nodes.n_levels),
-	  .restart = true, .help = "levels of closeness, coarsest first" },
-	{ 0 },
-};
-
-static const struct row match_rows[] = {
-	{ "policy", CHOICE, AT(match.policy), "lonode", .choice = slu_gang_policy_names,
-	  .restart = true, .help = "which of the fitting nodes are taken" },
-	{ 0 },
-};
-
-static const struct row queue_rows[] = {
-	{ "name", STR, ATQ(name), NULL, .help = "what sluice.sh/queue names" },
-	{ "policy", CHOICE, ATQ(policy), "easy", .choice = queue_policies,
-	  .help = "order and reservations" },
-	{ "backfill", CHOICE, ATQ(backfill), "packed", .choice = backfill_orders,
-	  .help = "who fills the gaps first" },
-	{ "depth", U32, ATQ(depth), "0", 0, 1000000, .help = "jobs looked at in a cycle; 0: all" },
-	{ "reservationDepth", U32, ATQ(reservation_depth), "4", 1, 1000000,
-	  .help = "jobs that get a reservation under hybrid" },
-	{ "priority", I32, ATQ(priority), "0", -1000000000, 1000000000,
-	  .help = "added to the priority of each job" },
-	{ "defaultDuration", SECONDS, ATQ(default_duration_s), "0", 0, INT32_MAX,
-	  .help = "assumed for jobs that name none; 0: jobs.defaultDuration" },
-	{ "maxDuration", SECONDS, ATQ(max_duration_s), "0", 0, INT32_MAX,
-	  .help = "longest duration accepted; 0: any" },
-	{ "maxSize", U32, ATQ(max_size), "0", 0, INT32_MAX,
-	  .help = "largest gang accepted; 0: any" },
-	{ "maxRunning", U32, ATQ(max_running), "0", 0, INT32_MAX,
-	  .help = "jobs running at once; 0: any number" },
-	{ "maxWaiting", U32, ATQ(max_waiting), "0", 0, INT32_MAX,
-	  .help = "jobs waiting at once; 0: any number" },
-	{ "maxRunningPerUser", U32, ATQ(max_running_per_user), "0", 0, INT32_MAX,
-	  .help = "as maxRunning, for each namespace" },
-	{ "maxWaitingPerUser", U32, ATQ(max_waiting_per_user), "0", 0, INT32_MAX,
-	  .help = "as maxWaiting, for each namespace" },
-	{ "nodeLabel", STR, ATQ(node_label), "",
-	  .help = "key=value the nodes of this queue carry; empty: all nodes" },
-	{ 0 },
-};
-
-static const struct row jobs_rows[] = {
-	{ "defaultDuration", SECONDS, AT(jobs.default_duration_s), "1h", 0, INT32_MAX,
-	  .help = "planned for jobs that name no duration; 0: without end. Nothing is ended by it" },
-	{ "maxSize", U32, AT(jobs.max_size), "100000", 1, 1000000,
-	  .help = "larger gangs are refused as a mistake" },
-	{ "onMemberFailure", CHOICE, AT(jobs.on_member_failure), "replace",
-	  .choice = member_failure,
-	  .help = "a member fails: replace it on a fitting node, or restart the whole gang" },
-	{ "holdVacant", SECONDS, AT(jobs.hold_vacant_s), "30s", 0, 86400,
-	  .help = "how long the place of an ended member is kept for its successor" },
-	{ "enforceDeadlines", BOOL, AT(jobs.enforce_deadlines), "false",
-	  .help = "evict members that run longer than the duration they named" },
-	{ 0 },
-};
-
-static const struct row place_rows[] = {
-	{ "parallel", U32, AT(place.parallel), "64", 1, 1000, .restart = true,
-	  .help = "bindings in flight at once" },
-	{ "retryFor", SECONDS, AT(place.retry_s), "30s", 0, 3600,
-	  .help = "how long a failing binding is tried before the gang is taken back" },
-	{ 0 },
-};
-
-static const struct row status_rows[] = {
-	{ "annotate", BOOL, AT(status.annotate), "true",
-	  .help = "write position, start estimate and reason to waiting pods and PodGroups" },
-	{ "interval", SECONDS, AT(status.interval_s), "5s", 1, 3600,
-	  .help = "least time between two such writes for one job" },
-	{ "audit", SECONDS, AT(status.audit_s), "60s", 1, 86400,
-	  .help = "how often the books are compared with the cluster" },
-	{ 0 },
-};
-
-static const struct row serve_rows[] = {
-	{ "socket", STR, AT(serve.socket), "/run/sluice/sluiced.sock", .restart = true,
-	  .help = "unix socket that the command speaks to; empty: none" },
-	{ "https", STR, AT(serve.https), ":8443", .restart = true,
-	  .help = "address of the HTTPS port (the command, metrics); empty: none" },
-	{ "certificate", STR, AT(serve.certificate), "", .restart = true,
-	  .help = "PEM file with the certificate of the HTTPS port; empty: one of our own" },
-	{ "key", STR, AT(serve.key), "", .restart = true, .help = "PEM file with its key" },
-	{ "names", STRS, AT(serve.names), "[localhost, sluice.sluice-system.svc]", .restart = true,
-	  .help = "DNS names in a certificate of our own" },
-	{ "namespace", STR, AT(serve.ns), "sluice-system", .restart = true,
-	  .help = "of the Secret" },
-	{ "secret", STR, AT(serve.secret), "sluice-https", .restart = true,
-	  .help = "Secret that keeps our own certificate and its authority; made when missing; "
-		  "empty: a new certificate at each start" },
-	{ "health", STR, AT(serve.health), ":8081", .restart = true,
-	  .help = "address of /healthz, /readyz and /metrics in plain HTTP; empty: none" },
-	{ 0 },
-};
-
-static const struct row webhook_rows[] = {
-	{ "enabled", BOOL, AT(webhook.enabled), "false", .restart = true,
-	  .help = "note who submits what when, and refuse what is plainly wrong (deploy/webhook.yaml)" },
-	{ "listen", STR, AT(webhook.listen), ":9443", .restart = true,
-	  .help = "address it answers on" },
-	{ "names", STRS, AT(webhook.names), "[sluice-webhook.sluice-system.svc]", .restart = true,
-	  .help = "DNS names the API server may call it by" },
-	{ "namespace", STR, AT(webhook.ns), "sluice-system", .restart = true,
-	  .help = "of the Secret" },
-	{ "secret", STR, AT(webhook.secret), "sluice-webhook", .restart = true,
-	  .help = "Secret that keeps its authority and certificate; made when missing" },
-	{ "configuration", STR, AT(webhook.configuration), "sluice", .restart = true,
-	  .help = "MutatingWebhookConfiguration that is told the authority" },
-	{ 0 },
-};
-
-static const struct row held_rows[] = {
-	{ "selector", STR, AT(held.selector), "",
-	  .help = "hold everything in namespaces with this label (key, or key=value), besides those labelled sluice.sh/hold" },
-	{ "mode", CHOICE, AT(held.mode), "own", .choice = held_modes,
-	  .help = "own: held work keeps its schedulerName; compatible: it gets FluxionScheduler, as Fluxqueue did" },
-	{ "never", STRS, AT(held.never),
-	  "[kube-system, kube-public, kube-node-lease, sluice-system]",
-	  .help = "namespaces in which nothing is ever held" },
-	{ "refusedFor", SECONDS, AT(held.refused_s), "60s", 1, 86400,
-	  .help = "a released pod that its scheduler refuses for so long gets another place" },
-	{ "placeTimeout", SECONDS, AT(held.appear_s), "10m", 5, 604800,
-	  .help = "how long places are kept for the pods of a resumed Job that do not appear" },
-	{ "ahead", U32, AT(held.ahead), "128", 0, 10000,
-	  .help = "Jobs at the head of the queue are resumed early, up to so many pods, which wait at their gates; 0: none" },
-	{ 0 },
-};
-
-static const char *const store_outage[] = { "hold", "continue", NULL };
-
-static const struct row store_rows[] = {
-	{ "url", STR, AT(store.url), "/var/lib/sluice/sluice.db", .restart = true,
-	  .help = "SQLite file, postgres:// URL (also from DATABASE_URL), or memory: for none" },
-	{ "outage", CHOICE, AT(store.outage), "hold", .choice = store_outage,
-	  .help = "a store that cannot be written: hold new placements back, or continue with the cluster as the only memory" },
-	{ "log", BOOL, AT(store.log), "true", .restart = true,
-	  .help = "keep every event and decision, for sluice replay" },
-	{ "keepFor", SECONDS, AT(store.keep_s), "30d", 3600, INT32_MAX,
-	  .help = "history that is older is removed" },
-	{ "keepMegabytes", U32, AT(store.keep_mb), "4096", 16, 1000000000,
-	  .help = "history is removed, the oldest first, while the store is larger" },
-	{ 0 },
-};
-
-static const struct row leader_rows[] = {
-	{ "elect", BOOL, AT(leader.elect), "false", .restart = true,
-	  .help = "several replicas: one decides, the others stand by" },
-	{ "namespace", STR, AT(leader.ns), "sluice-system", .restart = true,
-	  .help = "of the lease" },
-	{ "name", STR, AT(leader.name), "sluice", .restart = true, .help = "of the lease" },
-	{ "lease", SECONDS, AT(leader.lease_s), "15s", 3, 3600, .restart = true,
-	  .help = "a leader that was silent for so long is replaced" },
-	{ 0 },
-};
-
-static const struct row log_rows[] = {
-	{ "level", CHOICE, AT(log.level), "info", .choice = log_levels,
-	  .help = "least important line that is written" },
-	{ "format", CHOICE, AT(log.format), "text", .choice = log_formats,
-	  .help = "text for people, json for machines" },
-	{ 0 },
-};
-
-static const struct row top_rows[] = {
-	{ "schedulerNames", STRS, AT(scheduler_names),
-	  "[sluice, fluence, fluxnetes, FluxionScheduler, kubeflux, scheduling-plugin]",
-	  .restart = true, .help = "pods that name one of these are placed by Sluice" },
-	{ "kube", SECTION, .sub = kube_rows, .help = "the API server" },
-	{ "nodes", SECTION, .sub = nodes_rows, .help = "which nodes are used, and what is close" },
-	{ "match", SECTION, .sub = match_rows, .help = "the choice of nodes" },
-	{ "queues", LIST, AT(queue), "[{name: default}]", .sub = queue_rows,
-	  .size = sizeof(struct slu_config_queue), .n_off = AT(n_queues), .restart = true,
-	  .help = "the queues; the first takes jobs that name none" },
-	{ "jobs", SECTION, .sub = jobs_rows, .help = "gangs" },
-	{ "place", SECTION, .sub = place_rows, .help = "writing decisions to the cluster" },
-	{ "status", SECTION, .sub = status_rows, .help = "what is told about waiting work" },
-	{ "serve", SECTION, .sub = serve_rows, .help = "where the daemon listens" },
-	{ "webhook", SECTION, .sub = webhook_rows, .help = "admission" },
-	{ "held", SECTION, .sub = held_rows, .help = "work held at the door" },
-	{ "store", SECTION, .sub = store_rows, .help = "what outlives the daemon" },
-	{ "leader", SECTION, .sub = leader_rows, .help = "high availability" },
-	{ "log", SECTION, .sub = log_rows, .help = "its own log" },
-	{ 0 },
-};
-
-/* ---- reading ---- */
 
 struct reader {
 	const char *file;
@@ -584,7 +345,7 @@ int slu_config_parse(const char *file, const char *text, size_t n, struct slu_co
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	slu_cleanup(slu_config_freep) struct slu_config *c = slu_calloc(1, sizeof *c);
-	struct slu_yaml_limits lim = { .max_bytes = FILE_MAX,
+	struct slu_yaml_limits lim = { .max_bytes = SLU_CONFIG_FILE_MAX,
 				       .max_depth = 16,
 				       .max_values = 100000 };
 	struct reader r = { .file = file, .c = c, .err = err };
@@ -596,7 +357,7 @@ int slu_config_parse(const char *file, const char *text, size_t n, struct slu_co
 	if (rc < 0)
 		return slu_fail_prefix(err, rc, "%s", file);
 	r.doc = doc;
-	rc = read_rows(&r, top_rows, slu_json_root(doc), c);
+	rc = read_rows(&r, slu_config_rows, slu_json_root(doc), c);
 	if (!rc)
 		rc = check_names(&r);
 	if (rc < 0)
@@ -619,16 +380,18 @@ int slu_config_read(const char *file, struct slu_config **out, struct slu_error 
 
 	if (fd < 0)
 		return slu_fail(err, -errno, "%s: %s", file, strerror(errno));
-	text = slu_malloc(FILE_MAX + 1);
-	while (text && n <= FILE_MAX && (got = read(fd, text + n, FILE_MAX + 1 - n)) > 0)
+	text = slu_malloc(SLU_CONFIG_FILE_MAX + 1);
+	while (text && n <= SLU_CONFIG_FILE_MAX &&
+	       (got = read(fd, text + n, SLU_CONFIG_FILE_MAX + 1 - n)) > 0)
 		n += (size_t)got;
 	close(fd);
 	if (!text)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	if (got < 0)
 		return slu_fail(err, -EIO, "%s: cannot be read", file);
-	if (n > FILE_MAX)
-		return slu_fail(err, -EMSGSIZE, "%s: larger than %d bytes", file, FILE_MAX);
+	if (n > SLU_CONFIG_FILE_MAX)
+		return slu_fail(err, -EMSGSIZE, "%s: larger than %d bytes", file,
+				SLU_CONFIG_FILE_MAX);
 	return slu_config_parse(file, text, n, out, err);
 }
 
@@ -638,176 +401,4 @@ void slu_config_free(struct slu_config *c)
 		return;
 	slu_arena_done(&c->arena);
 	slu_free(c);
-}
-
-/* ---- printing ---- */
-
-static void write_rows(const struct row *rows, const void *from, struct slu_jsonw *w);
-
-static void write_value(const struct row *row, const void *from, struct slu_jsonw *w)
-{
-	const void *at = (const char *)from + row->off;
-
-	switch (row->type) {
-	case STR:
-	case CHOICE:
-		slu_jsonw_str(w, *(const char *const *)at);
-		break;
-	case BOOL:
-		slu_jsonw_bool(w, *(const bool *)at);
-		break;
-	case U32:
-		slu_jsonw_u64(w, *(const uint32_t *)at);
-		break;
-	case I32:
-		slu_jsonw_i64(w, *(const int32_t *)at);
-		break;
-	case REAL:
-		slu_jsonw_f64(w, *(const double *)at);
-		break;
-	case SECONDS:
-		slu_jsonw_i64(w, *(const int64_t *)at);
-		break;
-	case STRS: {
-		const struct slu_config_strs *s = at;
-
-		slu_jsonw_arr(w);
-		for (uint32_t i = 0; i < s->n; i++)
-			slu_jsonw_str(w, s->p[i]);
-		slu_jsonw_end_arr(w);
-		break;
-	}
-	case LIST: {
-		const char *p;
-		uint32_t n;
-
-		memcpy(&p, at, sizeof p);
-		memcpy(&n, (const char *)from + row->n_off, sizeof n);
-		slu_jsonw_arr(w);
-		for (uint32_t i = 0; i < n; i++)
-			write_rows(row->sub, p + i * row->size, w);
-		slu_jsonw_end_arr(w);
-		break;
-	}
-	case SECTION:
-		write_rows(row->sub, from, w);
-		break;
-	}
-}
-
-static void write_rows(const struct row *rows, const void *from, struct slu_jsonw *w)
-{
-	slu_jsonw_obj(w);
-	for (const struct row *row = rows; row->key; row++) {
-		slu_jsonw_key(w, row->key);
-		write_value(row, from, w);
-	}
-	slu_jsonw_end_obj(w);
-}
-
-void slu_config_write(const struct slu_config *c, struct slu_jsonw *w)
-{
-	write_rows(top_rows, c, w);
-}
-
-static void schema_rows(const struct row *rows, struct slu_jsonw *w);
-
-static void schema_row(const struct row *row, struct slu_jsonw *w)
-{
-	static const char *const name[] = {
-		[STR] = "string",  [BOOL] = "boolean", [U32] = "integer",
-		[I32] = "integer", [REAL] = "number",  [CHOICE] = "string",
-		[STRS] = "array",  [LIST] = "array",   [SECTION] = "object",
-	};
-
-	slu_jsonw_key(w, row->key);
-	if (row->type == SECTION) {
-		schema_rows(row->sub, w);
-		return;
-	}
-	slu_jsonw_obj(w);
-	slu_jsonw_kstr(w, "description", row->help);
-	if (row->type == SECONDS) {
-		slu_jsonw_key(w, "type");
-		slu_jsonw_arr(w);
-		slu_jsonw_str(w, "integer");
-		slu_jsonw_str(w, "string");
-		slu_jsonw_end_arr(w);
-		slu_jsonw_kstr(w, "pattern", "^[0-9]+[smhd]?$");
-	} else {
-		slu_jsonw_kstr(w, "type", name[row->type]);
-	}
-	if (row->def)
-		slu_jsonw_kstr(w, "x-default", row->def);
-	if (row->max) {
-		slu_jsonw_ki64(w, "minimum", row->min);
-		slu_jsonw_ki64(w, "maximum", row->max);
-	}
-	if (row->type == CHOICE) {
-		slu_jsonw_key(w, "enum");
-		slu_jsonw_arr(w);
-		for (const char *const *c = row->choice; *c; c++)
-			slu_jsonw_str(w, *c);
-		slu_jsonw_end_arr(w);
-	}
-	if (row->type == STRS || row->type == LIST) {
-		slu_jsonw_key(w, "items");
-		if (row->type == LIST) {
-			schema_rows(row->sub, w);
-		} else {
-			slu_jsonw_obj(w);
-			slu_jsonw_kstr(w, "type", "string");
-			slu_jsonw_end_obj(w);
-		}
-	}
-	slu_jsonw_kbool(w, "x-restart", row->restart);
-	slu_jsonw_end_obj(w);
-}
-
-static void schema_rows(const struct row *rows, struct slu_jsonw *w)
-{
-	slu_jsonw_obj(w);
-	slu_jsonw_kstr(w, "type", "object");
-	slu_jsonw_kbool(w, "additionalProperties", false);
-	slu_jsonw_key(w, "properties");
-	slu_jsonw_obj(w);
-	for (const struct row *row = rows; row->key; row++)
-		schema_row(row, w);
-	slu_jsonw_end_obj(w);
-	slu_jsonw_end_obj(w);
-}
-
-void slu_config_schema(struct slu_jsonw *w)
-{
-	schema_rows(top_rows, w);
-}
-
-static void diff_rows(const struct row *rows, const char *section, const void *a, const void *b,
-		      struct slu_buf *out)
-{
-	for (const struct row *row = rows; row->key; row++) {
-		struct slu_buf x = SLU_BUF_INIT(FILE_MAX), y = SLU_BUF_INIT(FILE_MAX);
-		struct slu_jsonw wx = slu_jsonw(&x, SLU_JSONW_COMPACT);
-		struct slu_jsonw wy = slu_jsonw(&y, SLU_JSONW_COMPACT);
-
-		if (row->type == SECTION) {
-			diff_rows(row->sub, row->key, a, b, out);
-			continue;
-		}
-		if (!row->restart)
-			continue;
-		write_value(row, a, &wx);
-		write_value(row, b, &wy);
-		if (strcmp(slu_buf_str(&x), slu_buf_str(&y)))
-			slu_buf_printf(out, "%s%s%s%s", out->n ? ", " : "", section,
-				       *section ? "." : "", row->key);
-		slu_buf_done(&x);
-		slu_buf_done(&y);
-	}
-}
-
-void slu_config_needs_restart(const struct slu_config *old, const struct slu_config *now,
-			      struct slu_buf *out)
-{
-	diff_rows(top_rows, "", old, now, out);
 }

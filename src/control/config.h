@@ -1,7 +1,7 @@
 /* config.h — every setting of the daemon, from one YAML file.
  *
- * One table (config.c) holds for each setting its place in the file, type, default, limits and a
- * help line; the reader, the check, the printed configuration and the schema all come from it.  A
+ * One table (config_rows.c) holds for each setting its place in the file, type, default, limits and
+ * a help line; the reader, the check, the printed configuration and the schema all come from it.  A
  * configuration is immutable: a reload reads a new one and swaps the pointer on success; after a
  * failure the old one stands.  Settings marked so in the table need a restart; a reload that
  * changes one says so. */

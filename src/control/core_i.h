@@ -467,7 +467,7 @@ int64_t core_members_wake_us(const struct slu_core *c);
 /* Members that have done their part, as their Jobs say. */
 uint32_t core_members_done(struct slu_core *c, const struct group *g);
 
-/* core_groups.c */
+/* core_groups.c: gathering, following, who belongs to which group */
 struct group *core_group_find(struct slu_core *c, const char *ns, const char *key);
 struct group *core_group_join(struct slu_core *c, struct pod *p);
 void core_group_leave(struct slu_core *c, struct pod *p, bool ended);
@@ -476,6 +476,25 @@ void core_groups_settle(struct slu_core *c);            /* look at every dirty g
 void core_group_settle(struct slu_core *c, uint32_t i); /* at the i-th of them */
 bool core_pod_startable(const struct pod *p);
 void core_group_free(struct slu_core *c, struct group *g);
+int core_run_role(struct run *r, struct shape *s); /* its number, new if need be; -E2BIG, -ENOMEM */
+
+/* core_wish.c */
+/* Read what the group asks for into g->wish; false: it is wrong, or cannot be said yet. */
+bool core_wish_read(struct slu_core *c, struct group *g);
+/* What is wrong with it, once: an event names it, and it is not planned until mended. */
+void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...) SLU_PRINTF(3, 4);
+
+/* core_adopt.c */
+void core_adopt(struct slu_core *c, struct group *g); /* a group without runs: what runs, runs */
+
+/* core_vacant.c: places kept for members to come */
+uint32_t core_vacant(const struct group *g);
+/* Members the controller still wants alive; what we saw end counts before its status says so. */
+int64_t core_group_wanted(struct slu_core *c, const struct group *g);
+bool core_vacant_kept(struct slu_core *c, const struct pod *p); /* one who leaves leaves a place */
+void core_vacant_fill(struct slu_core *c, struct group *g);
+/* More places kept than members to come, or their time is over: give them back. */
+void core_vacant_trim(struct slu_core *c, struct group *g);
 void core_vacancies(struct slu_core *c); /* let those go whose time is over */
 
 /* core_runs.c */
