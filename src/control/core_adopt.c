@@ -62,7 +62,8 @@ static void complete(struct slu_core *c, struct group *g, struct run *r, struct 
 	if (!name && slu_held_gated(&p->k->spec) && !p->stand)
 		name = core_held_place(c, g, r);
 	n = name ? core_node(c, name) : NULL;
-	if (has_room(c, r, n, p->shape) && add_slot(r, p, n->handle, SLOT_CHOSEN) == 0)
+	if (has_room(c, r, n, p->shape) && !core_ports_clash(c, n, p) &&
+	    add_slot(r, p, n->handle, SLOT_CHOSEN) == 0)
 		core_node_enter(c, n, p);
 }
 

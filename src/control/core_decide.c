@@ -22,6 +22,65 @@ static struct pod *next_wanted(struct run *r, uint32_t role, uint32_t *from)
 	return NULL;
 }
 
+void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how)
+{
+	for (uint32_t i = 0; i < r->intent.n; i++)
+		if (slu_intent_settle(c->door, r->intent.p[i].id, r->id, r->intent.p[i].made_us,
+				      r->intent.p[i].verb, how) < 0)
+			slu_log(SLU_WARN, "intent not settled", SLU_STR("job", r->g->id.name));
+	r->intent.n = 0;
+}
+
+/* Nothing of it is bound: it waits again, at its old place, and looks elsewhere for a while. */
+static void take_back(struct slu_core *c, struct run *r)
+{
+	struct slu_gang_part *part = slu_reallocarray(NULL, r->slot.n + 1u, sizeof *part);
+	struct slu_event ev = {
+		.kind = SLU_EV_TAKE_BACK, .job = r->id, .part = part, .until_s = c->now_s + 30
+	};
+	struct group *g = r->g;
+
+	c->count.taken_back++;
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		struct slot *s = &r->slot.p[i];
+
+		if (part && s->state == SLOT_FAILED)
+			part[ev.n_part++] = (struct slu_gang_part){ s->node, s->role, 1 };
+		if (s->pod) {
+			core_node_leave(c, s->pod);
+			if (slu_vec_push(&r->want, s->pod) < 0)
+				s->pod->run = NULL;
+		}
+	}
+	r->slot.n = 0;
+	slu_free(r->nodes);
+	r->nodes = NULL;
+	r->state = RUN_QUEUED;
+	core_intents_settle(c, r, SLU_INTENT_UNDONE);
+	core_apply(c, &ev);
+	slu_free(part);
+	slu_log(SLU_WARN, "gang taken back", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
+	core_group_dirty(c, g);
+}
+
+/* Two that the queue started at once want the same port that it does not count. */
+static bool clashes(struct slu_core *c, struct run *r)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	bool any = false;
+
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		struct slot *s = &r->slot.p[i];
+		struct node *n = (struct node *)(uintptr_t)slu_machine_node_tag(m, s->node);
+
+		if (s->pod && core_ports_clash(c, n, s->pod)) {
+			s->state = SLOT_FAILED; /* look elsewhere */
+			any = true;
+		}
+	}
+	return any;
+}
+
 static void start(struct slu_core *c, struct run *r, const struct slu_decision *d)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
@@ -56,6 +115,10 @@ static void start(struct slu_core *c, struct run *r, const struct slu_decision *
 		if (r->want.p[i])
 			r->want.p[i]->run = NULL; /* more than fitted: they follow */
 	r->want.n = 0;
+	if (clashes(c, r)) {
+		take_back(c, r);
+		return;
+	}
 	r->state = RUN_INTENT;
 	r->start_s = d->start_s;
 	r->end_s = d->end_s;
@@ -255,47 +318,6 @@ void core_place_durable(struct slu_core *c)
 }
 
 /* ---- answers ---- */
-
-void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how)
-{
-	for (uint32_t i = 0; i < r->intent.n; i++)
-		if (slu_intent_settle(c->door, r->intent.p[i].id, r->id, r->intent.p[i].made_us,
-				      r->intent.p[i].verb, how) < 0)
-			slu_log(SLU_WARN, "intent not settled", SLU_STR("job", r->g->id.name));
-	r->intent.n = 0;
-}
-
-/* Nothing of it is bound: it waits again, at its old place, and looks elsewhere for a while. */
-static void take_back(struct slu_core *c, struct run *r)
-{
-	struct slu_gang_part *part = slu_reallocarray(NULL, r->slot.n + 1u, sizeof *part);
-	struct slu_event ev = {
-		.kind = SLU_EV_TAKE_BACK, .job = r->id, .part = part, .until_s = c->now_s + 30
-	};
-	struct group *g = r->g;
-
-	c->count.taken_back++;
-	for (uint32_t i = 0; i < r->slot.n; i++) {
-		struct slot *s = &r->slot.p[i];
-
-		if (part && s->state == SLOT_FAILED)
-			part[ev.n_part++] = (struct slu_gang_part){ s->node, s->role, 1 };
-		if (s->pod) {
-			core_node_leave(c, s->pod);
-			if (slu_vec_push(&r->want, s->pod) < 0)
-				s->pod->run = NULL;
-		}
-	}
-	r->slot.n = 0;
-	slu_free(r->nodes);
-	r->nodes = NULL;
-	r->state = RUN_QUEUED;
-	core_intents_settle(c, r, SLU_INTENT_UNDONE);
-	core_apply(c, &ev);
-	slu_free(part);
-	slu_log(SLU_WARN, "gang taken back", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
-	core_group_dirty(c, g);
-}
 
 void core_evict(struct slu_core *c, const struct pod *p)
 {

@@ -149,7 +149,8 @@ void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_deci
 
 			for (uint32_t j = 0; j < g->pod.n && !s.pod; j++)
 				if (!g->pod.p[j]->run && core_pod_startable(g->pod.p[j]) &&
-				    role_of(r, g->pod.p[j]) == (int)part.role)
+				    role_of(r, g->pod.p[j]) == (int)part.role &&
+				    !core_ports_clash(c, n, g->pod.p[j]))
 					s.pod = g->pod.p[j];
 			if (slu_vec_push(&r->slot, s) < 0) {
 				struct slu_event ev = {

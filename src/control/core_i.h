@@ -196,6 +196,7 @@ struct group {
 	/* status last written */
 	int64_t told_us, told_start_s, waiting_us, status_us;
 	uint32_t told_position, told_times;
+	uint32_t told_least, told_most; /* sizes its members say */
 	const char *told_phase;
 	char *told_text; /* dropped when a user cancels, holds or releases the group */
 };
@@ -335,6 +336,7 @@ struct slu_core {
 	uint32_t waiting; /* groups, as of the last status pass */
 	uint32_t near;    /* runs with a set `near` */
 	int kind_pods;
+	uint64_t kinds_asked; /* bits: kinds that pods named and no node has had */
 	SLU_VEC(struct port) port;
 	struct {                              /* core_after.c */
 		struct slu_map by_name, past; /* names to live groups; to how the others ended */
@@ -441,6 +443,8 @@ void core_shapes_anew(struct slu_core *c);                 /* nodes have new ind
 int core_port_kind(const struct slu_core *c, const struct slu_khostport *p); /* or -ENOENT */
 void core_ports_want(struct slu_core *c, const struct slu_kpodspec *s); /* count them from now on */
 bool core_ports_counted(const struct slu_core *c, const struct slu_kpodspec *s); /* all of them */
+/* A port of the pod that is not counted is taken by another pod there. */
+bool core_ports_clash(const struct slu_core *c, const struct node *n, const struct pod *p);
 /* At most nhost_ports amounts. */
 uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec *s,
 			    struct slu_amount *out);

@@ -3,6 +3,7 @@
 
 #define CONTROL_PLANE "node-role.kubernetes.io/control-plane"
 #define AMOUNTS_MAX   32u
+#define ASKED_MAX     8u /* kinds of resources that pods name and no node has */
 
 struct node *core_node(struct slu_core *c, const char *name)
 {
@@ -62,6 +63,39 @@ static bool is_used(const struct slu_core *c, const struct slu_knode *k)
 	return !*cfg->nodes.include_label || has_label(k, cfg->nodes.include_label);
 }
 
+/* The machine has few kinds, and whoever may make a pod may invent names: those that no node has
+ * shall not take the place of those a node may bring. */
+static int asked_kind(struct slu_core *c, const char *name)
+{
+	int kind = slu_machine_kind_find(slu_queue_machine(c->q), name);
+
+	if (kind >= 0)
+		return kind;
+	if (__builtin_popcountll(c->kinds_asked) >= (int)ASKED_MAX)
+		return -ENOSPC;
+	kind = slu_queue_kind(c->q, name);
+	if (kind >= 0)
+		c->kinds_asked |= UINT64_C(1) << kind;
+	return kind;
+}
+
+/* Of a node: counted from now on, and groups that named it in vain are looked at again. */
+static int node_kind(struct slu_core *c, const char *name)
+{
+	uint32_t before = slu_machine_kinds(slu_queue_machine(c->q));
+	int kind = slu_queue_kind(c->q, name);
+
+	if (kind < 0)
+		return kind;
+	c->kinds_asked &= ~(UINT64_C(1) << kind);
+	for (struct slu_entry *e = (uint32_t)kind < before ? NULL
+							   : slu_table_next(&c->groups, NULL);
+	     e; e = slu_table_next(&c->groups, e))
+		if (group_of(e)->wrong)
+			core_group_dirty(c, group_of(e));
+	return kind;
+}
+
 int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_amount **out,
 		 uint32_t *n)
 {
@@ -77,7 +111,7 @@ int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_am
 
 		if (s->requests[i].amount <= 0 || !strcmp(s->requests[i].name, "pods"))
 			continue;
-		kind = slu_queue_kind(c->q, s->requests[i].name);
+		kind = asked_kind(c, s->requests[i].name);
 		if (kind < 0) {
 			rc = kind; /* too many kinds: the others still count */
 			continue;
@@ -171,9 +205,8 @@ void core_node_describe(struct slu_core *c, struct node *n)
 	struct slu_event ev = { .kind = SLU_EV_NODE_ADD, .node_spec = &spec, .property = prop };
 
 	for (uint16_t i = 0; i < k->nallocatable && spec.n_total < AMOUNTS_MAX; i++) {
-		int kind = k->allocatable[i].amount > 0
-				   ? slu_queue_kind(c->q, k->allocatable[i].name)
-				   : -ENOENT;
+		int kind = k->allocatable[i].amount > 0 ? node_kind(c, k->allocatable[i].name)
+							: -ENOENT;
 
 		if (kind >= 0)
 			total[spec.n_total++] = (struct slu_amount){

@@ -3,7 +3,8 @@
  *
  * Only ports that a pod of ours asks for are counted.  The machine has few kinds; when so many
  * ports are counted the next ones fall back to the node set (core_shapes.c): no two on a node, and
- * nodes where the port is taken are left out until it is free.  A port asked for on one address
+ * nodes where the port is taken are left out until it is free; of two that the queue starts there
+ * at once the second is taken back (core_decide.c).  A port asked for on one address
  * only counts as the whole port. */
 #include "control/core_i.h"
 
@@ -74,6 +75,17 @@ void core_ports_want(struct slu_core *c, const struct slu_kpodspec *s)
 	}
 	if (news)
 		introduce(c);
+}
+
+bool core_ports_clash(const struct slu_core *c, const struct node *n, const struct pod *p)
+{
+	if (core_ports_counted(c, &p->k->spec))
+		return false;
+	for (uint32_t i = 0; i < n->pod.n; i++)
+		if (n->pod.p[i] != p &&
+		    slu_predicate_ports_collide(&p->k->spec, &n->pod.p[i]->k->spec))
+			return true;
+	return false;
 }
 
 uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec *s,

@@ -350,6 +350,8 @@ static bool fill(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
 	if (!fits_slot(r->role.p[s->role].shape, p->shape, s->node))
 		return false;
 	n = (struct node *)(uintptr_t)slu_machine_node_tag(m, s->node);
+	if (core_ports_clash(c, n, p))
+		return false;
 	s->pod = p;
 	s->state = SLOT_CHOSEN;
 	p->run = r;

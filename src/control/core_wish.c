@@ -53,6 +53,8 @@ static bool sound(struct slu_core *c, struct group *g, struct pod *p)
 	const char *foreign = slu_predicate_foreign(&p->k->spec);
 	struct slu_error err = { 0 };
 
+	if (!p->shape)
+		p->shape = core_shape_get(c, p);
 	if (slu_request_check(p->k, SLU_AMOUNT_MAX, &err) < 0)
 		core_group_wrong(c, g, "pod %s: %s", p->k->o.meta.name, err.text);
 	else if (foreign && p->binds)
@@ -62,12 +64,26 @@ static bool sound(struct slu_core *c, struct group *g, struct pod *p)
 			"schedulerName default-scheduler and hold it with the gate instead",
 			p->k->o.meta.name, foreign);
 	else if (!p->shape)
-		core_group_wrong(c, g,
-				 "pod %s asks for more kinds of resources than can be counted",
-				 p->k->o.meta.name);
+		core_group_wrong(
+			c, g,
+			"pod %s asks for kinds of resources that no node has, and more of them than can be counted",
+			p->k->o.meta.name);
 	else
 		return claims_bound(c, g, p);
 	return false;
+}
+
+/* Once for each two sizes, however often the group is looked at. */
+static void tell_sizes(struct slu_core *c, struct group *g, struct pod *odd, uint32_t said)
+{
+	uint32_t least = odd->said_size;
+
+	if (least != said && (g->told_least != least || g->told_most != said))
+		core_tell(c, odd, "BadGroup", true,
+			  "members of group %s say different sizes, %u and %u; the larger counts",
+			  g->id.name, least, said);
+	g->told_least = least;
+	g->told_most = said;
 }
 
 bool core_wish_read(struct slu_core *c, struct group *g)
@@ -75,6 +91,7 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 	struct slu_group_source src;
 	struct slu_error err = { 0 };
 	const struct slu_kpodgroup *pg = core_podgroup(c, g);
+	struct pod *odd = NULL; /* who says the smallest size */
 	uint32_t said = 0;
 
 	core_source(c, g->pod.p[0]->k, &src);
@@ -98,17 +115,16 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 		return false;
 	}
 	for (uint32_t i = 0; i < g->pod.n; i++) {
-		uint32_t s = g->pod.p[i]->said_size;
+		struct pod *p = g->pod.p[i];
 
-		if (core_pod_startable(g->pod.p[i]) && !sound(c, g, g->pod.p[i]))
+		if (core_pod_startable(p) && !sound(c, g, p))
 			return false;
-		if (s && said && s != said && !pg)
-			core_tell(
-				c, g->pod.p[i], "BadGroup", true,
-				"members of group %s say different sizes, %u and %u; the larger counts",
-				g->id.name, said, s);
-		said = SLU_MAX(said, s);
+		if (p->said_size && (!odd || p->said_size < odd->said_size))
+			odd = p;
+		said = SLU_MAX(said, p->said_size);
 	}
+	if (odd && !pg)
+		tell_sizes(c, g, odd, said);
 	if (!pg && g->id.explicit && said > g->wish.min && said <= c->cfg->jobs.max_size)
 		g->wish.min = said;
 	slu_free(g->wrong);

@@ -70,8 +70,11 @@ static int event_body(struct slu_place *p, const struct slu_rec_write *w, const 
 {
 	const struct slu_kkind_info *k = slu_kkind_info(w->kind);
 	char name[320], api[128], instance[129], cut[1001];
+	size_t n = SLU_MIN(strlen(w->name), (size_t)230);
 
-	snprintf(name, sizeof name, "%.230s.%" PRIx64 "%04" PRIx64, w->name, p->born_us,
+	while (n && strchr("-.", w->name[n - 1])) /* a part of a name ends with neither */
+		n--;
+	snprintf(name, sizeof name, "%.*s.%" PRIx64 "%04" PRIx64, (int)n, w->name, p->born_us,
 		 ++p->serial);
 	snprintf(api, sizeof api, "%s%s%s", k->group, *k->group ? "/" : "", k->version);
 	/* The server refuses an instance of more than 128 bytes, a note of more than 1024. */

@@ -460,6 +460,76 @@ static void test_bad_objects(void)
 	close_world(&w);
 }
 
+/* Members that contradict each other: said once for each two sizes. */
+static void test_sizes_differ(void)
+{
+	struct world w;
+	int events;
+
+	open_world(&w, 2, 4, "");
+	add_pod(&w, "s0", "fluence", "1", GROUP("s", "4"));
+	add_pod(&w, "s1", "fluence", "1", GROUP("s", "2"));
+	turn(&w);
+	ok(!w.binds && strstr(w.last_event, "different sizes, 2 and 4; the larger counts"),
+	   "sizes 4 and 2: the larger counts (%s)", w.last_event);
+	events = w.events;
+	for (int i = 0; i < 10; i++) {
+		struct fpod *p = add_pod(&w, "s9", "fluence", "1", GROUP("s", "2"));
+
+		turn(&w);
+		delete_pod(&w, p);
+		turn(&w);
+		w.n_pods--;
+	}
+	ok(w.events == events, "said once, however often they are looked at (%d)",
+	   w.events - events);
+	add_pod(&w, "s2", "fluence", "1", GROUP("s", "2"));
+	turn(&w);
+	ok(!w.binds, "three of four wait");
+	add_pod(&w, "s3", "fluence", "1", GROUP("s", "2"));
+	turn(&w);
+	ok(bound(&w, "s") == 4, "and four start together");
+	close_world(&w);
+}
+
+/* Whoever may make a pod may invent resources; they take no place from those of nodes. */
+static void test_invented_resources(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 2, 4, "");
+	for (int i = 0; i < 40; i++) {
+		p = make_pod(&w, "bad", "sluice", "1", "");
+		snprintf(
+			p->spec, sizeof p->spec,
+			"\"schedulerName\":\"sluice\",\"containers\":[{\"name\":\"c\",\"resources\":{"
+			"\"requests\":{\"made.up/r%d\":\"1\"}}}]",
+			i);
+		feed_pod(&w, p, false);
+	}
+	p = make_pod(&w, "gpu", "sluice", "1", "");
+	snprintf(p->spec, sizeof p->spec,
+		 "\"schedulerName\":\"sluice\",\"containers\":[{\"name\":\"c\",\"resources\":{"
+		 "\"requests\":{\"cpu\":\"1\",\"example.com/gpu\":\"2\"}}}]");
+	feed_pod(&w, p, false);
+	turn(&w);
+	ok(!w.binds, "nobody has what they ask for");
+	add_pod(&w, "plain", "sluice", "1", "");
+	turn(&w);
+	ok(bound(&w, "plain") == 1, "who asks for nothing special is not hurt");
+	feed(&w, SLU_KIND_NODE, false,
+	     "{\"metadata\":{\"name\":\"g0\",\"uid\":\"g0\",\"resourceVersion\":\"%" PRIu64
+	     "\"},\"status\":{\"allocatable\":{\"cpu\":\"4\",\"memory\":\"16Gi\",\"pods\":\"110\","
+	     "\"example.com/gpu\":\"4\"},\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}",
+	     ++w.rv);
+	turn(&w);
+	ok(!strcmp(p->node, "g0"), "a node brings the resource: it starts there (%s; %s)", p->node,
+	   w.last_event);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
 static void test_topology(void)
 {
 	struct world w;
@@ -571,6 +641,23 @@ static void test_host_ports(void)
 	}
 	turn(&w);
 	ok(bound(&w, "r") == 1, "of a port that is not counted the second node takes one");
+	for (int i = 0; i < w.n_pods; i++)
+		if (*w.pod[i].node && w.pod[i].there && strcmp(w.pod[i].name, "q12"))
+			end_pod(&w, &w.pod[i], "Succeeded");
+	turn(&w);
+	ok(bound(&w, "r") == 1 && bound(&w, "q12") == 1,
+	   "and waits for it although there is room for more");
+	for (int i = 0; i < 3; i++) {
+		p[i] = &w.pod[w.n_pods++];
+		*p[i] = (struct fpod){ .there = true, .phase = "Pending" };
+		snprintf(p[i]->name, sizeof p[i]->name, "t%d", i);
+		snprintf(p[i]->uid, sizeof p[i]->uid, "uid-t%d", i);
+		snprintf(p[i]->spec, sizeof p[i]->spec, ports, "sluice", 300, 9100);
+		feed_pod(&w, p[i], false);
+	}
+	turn(&w);
+	ok(bound(&w, "t") == 2 && strcmp(p[0]->node, p[1]->node),
+	   "of three that come at once each node takes one (%s, %s)", p[0]->node, p[1]->node);
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }
@@ -594,6 +681,8 @@ int main(void)
 	test_restart_policy();
 	test_deadline();
 	test_bad_objects();
+	test_sizes_differ();
+	test_invented_resources();
 	test_host_ports();
 	test_topology();
 	test_namespaces_and_podgroup();
