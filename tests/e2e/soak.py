@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import random
+import statistics
 import sys
 import time
 
@@ -24,6 +25,8 @@ GROUP = "scheduling.x-k8s.io/pod-group"
 #: A gang may hold some of its nodes and not all while its members are bound, while the daemon that was
 #: killed comes back, and while the API server does not answer; never longer than this.
 PARTIAL_S = 30
+#: After so long a process has seen everything once.
+WARM_S = 8
 
 
 class Soak:
@@ -43,7 +46,7 @@ class Soak:
         self.count = dict.fromkeys(
             ("submitted", "pods", "jobs", "deleted", "evicted", "others", "kills", "api_deaths", "cordons",
              "resized", "removed", "notready", "relabelled", "checks"), 0)  # fmt: skip
-        self.memory = []  # (seconds since the begin, age of the process, resident bytes)
+        self.memory = []  # (number of the process, its age, resident bytes)
         self.began = time.monotonic()
         self.started = self.began
         self.bad = []
@@ -182,8 +185,7 @@ class Soak:
 
     def remember(self):
         try:
-            now = time.monotonic()
-            self.memory.append((now - self.began, now - self.started, self.sluiced.rss()))
+            self.memory.append((self.count["kills"], time.monotonic() - self.started, self.sluiced.rss()))
         except (OSError, KeyError):
             pass
 
@@ -233,6 +235,7 @@ class Soak:
         next_kill = time.monotonic() + self.kills_s / 2
         next_death = time.monotonic() + min(self.api_deaths_s, seconds / 2)
         next_word = time.monotonic() + 60
+        next_look = 0
         with GangWatch(self.admin, self.space) as watch:
             while time.monotonic() < end and not self.bad:
                 now = time.monotonic()
@@ -257,9 +260,11 @@ class Soak:
                     self.bad.append("sluiced ended by itself:\n" + self.sluiced.tail(40))
                 if self.partials(watch):
                     self.bad.append(f"in part for more than {PARTIAL_S} s: {self.partials(watch)}")
+                if now >= next_look:
+                    next_look = now + 2
+                    self.remember()
                 if now >= next_word:
                     next_word += 60
-                    self.remember()
                     self.say(f"{now - self.began:.0f} s: {self.count}, {len(self.gangs)} wanted, "
                              f"longest in part {self.longest(watch):.1f} s")  # fmt: skip
                 time.sleep(0.1)
@@ -346,14 +351,26 @@ class Soak:
             "seconds": round(time.monotonic() - self.began),
             "longest_in_part_s": round(self.longest(watch), 2),
             "memory_first_third_mib": round(max(m for *_, m in first) / 2**20, 1) if first else None,
+            "memory_grows_in_a_life_mib": round(self.memory_grows() / 2**20, 2),
             "memory_last_third_mib": round(max(m for *_, m in last) / 2**20, 1) if last else None,
             "wrong": self.bad,
         }
 
+    def memory_grows(self):
+        """Bytes by which a process has grown in its life, once it was WARM_S old: the median of all that lived so long.
+        (A process lives for half a minute only; one that leaks does so in each of its lives.)"""
+        lives = {}
+        for life, age, size in self.memory:
+            if age >= WARM_S:
+                lives.setdefault(life, []).append(size)
+        return statistics.median([sizes[-1] - sizes[0] for sizes in lives.values() if len(sizes) > 2] or [0])
+
     def memory_flat(self):
-        """The largest size of the last third is not above that of the first by more than a quarter and 4 MiB."""
+        """The largest size of the last third is not above that of the first by more than a quarter and 4 MiB, and
+        within its life a process grows by 1 MiB at most."""
         third = len(self.memory) // 3 or 1
-        return max(m for *_, m in self.memory[-third:]) <= 1.25 * max(m for *_, m in self.memory[:third]) + (4 << 20)
+        late, early = (max(m for *_, m in part) for part in (self.memory[-third:], self.memory[:third]))
+        return late <= 1.25 * early + (4 << 20) and self.memory_grows() <= 1 << 20
 
 
 SETTINGS = {"status": {"interval": "1s", "audit": "2s"}, "jobs": {"holdVacant": "5s"}}
