@@ -359,9 +359,13 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 			SLU_I64("started", c->count.gangs_started),
 			SLU_I64("took_ms", c->count.first_cycle_us / 1000));
 	}
-	core_snapshot_publish(c);
+	if (!core_hurries(c))
+		core_snapshot_publish(c);
 	return rc;
 }
+
+/* What the first cycle left for later; its intents are durable sooner and come first. */
+#define LATER_US 200000
 
 int64_t slu_core_wake_us(const struct slu_core *c)
 {
@@ -373,6 +377,8 @@ int64_t slu_core_wake_us(const struct slu_core *c)
 		at = SLU_MIN(at, SLU_MAX(s * 1000000, c->now_us + 1000));
 	if (c->n_ending)
 		at = SLU_MIN(at, c->gather_us);
+	if (core_hurries(c))
+		at = SLU_MIN(at, c->now_us + LATER_US);
 	at = SLU_MIN(at, c->next_audit_us);
 	at = SLU_MIN(at, core_census_wake_us(c));
 	at = SLU_MIN(at, core_members_wake_us(c));

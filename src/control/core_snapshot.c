@@ -78,12 +78,11 @@ static struct run *first_run(const struct group *g)
 /* The front of the queue is explained from the plan as it is; the rest as it was last told. */
 #define EXPLAINED 50
 
-static void explain(struct slu_core *c, struct slu_snapshot *s, const struct run *r,
-		    struct slu_snap_job *j)
+static void explain(struct slu_core *c, struct slu_snapshot *s, struct slu_snap_job *j)
 {
 	struct slu_why why = { 0 };
 
-	if (slu_queue_why(c->q, c->now_s, r->id, &why, NULL) < 0)
+	if (slu_queue_why(c->q, c->now_s, j->id, &why, NULL) < 0)
 		return;
 	if (why.reason)
 		j->reason = text(s, why.reason);
@@ -97,7 +96,6 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 		       struct slu_snap_job *j)
 {
 	struct run *r = first_run(g);
-	struct slu_job_view v;
 
 	*j = (struct slu_snap_job){
 		.id = r ? r->id : g->job,
@@ -124,15 +122,34 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 		j->start_s = r->start_s;
 		j->end_s = r->end_s;
 		j->reason = "";
-	} else if (r && slu_queue_job(c->q, r->id, &v) == 0) {
-		j->position = v.position;
-		j->promised = v.planned_s != SLU_TIME_NONE;
-		j->estimate_s = j->promised                        ? v.planned_s
-				: g->told_start_s != SLU_TIME_NONE ? g->told_start_s
-								   : 0;
-		if (v.position && v.position <= EXPLAINED && !core_hurries(c))
-			explain(c, s, r, j);
+	} else if (r) {
+		j->estimate_s = g->told_start_s != SLU_TIME_NONE ? g->told_start_s : 0;
 	}
+}
+
+/* What the queue knows of those that wait.  All positions come from one walk over its lines: asked
+ * for one by one, each is a search in every tree. */
+struct lines {
+	struct slu_core *c;
+	struct slu_snapshot *s;
+	struct slu_map of; /* queue's id -> s->job */
+};
+
+static int snap_line(const struct slu_job_view *v, void *arg)
+{
+	struct lines *l = arg;
+	const uint64_t *at = v->state == SLU_JOB_RUNNING ? NULL : slu_map_get(&l->of, v->id);
+	struct slu_snap_job *j = at ? &l->s->job[*at] : NULL;
+
+	if (!j)
+		return 0;
+	j->position = v->position;
+	j->promised = v->planned_s != SLU_TIME_NONE;
+	if (j->promised)
+		j->estimate_s = v->planned_s;
+	if (v->position && v->position <= EXPLAINED && !core_hurries(l->c))
+		explain(l->c, l->s, j);
+	return 0;
 }
 
 static int older(const void *a, const void *b)
@@ -142,6 +159,26 @@ static int older(const void *a, const void *b)
 	if (x->first_seen_us != y->first_seen_us)
 		return x->first_seen_us < y->first_seen_us ? -1 : 1;
 	return strcmp(x->name, y->name);
+}
+
+static void snap_groups(struct slu_core *c, struct slu_snapshot *s)
+{
+	struct lines l = { c, s };
+
+	s->job = slu_arena_alloc(&s->arena, c->groups.n * sizeof *s->job + 1);
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e && s->job;
+	     e = slu_table_next(&c->groups, e)) {
+		const struct run *r = first_run(group_of(e));
+
+		if (r && r->state == RUN_QUEUED)
+			slu_map_put(&l.of, r->id, s->n_jobs);
+		snap_group(c, s, group_of(e), &s->job[s->n_jobs++]);
+	}
+	if (!s->job)
+		return;
+	slu_queue_each(c->q, snap_line, &l);
+	slu_map_done(&l.of);
+	qsort(s->job, s->n_jobs, sizeof *s->job, older);
 }
 
 static void snap_node(struct slu_core *c, struct slu_snapshot *s, struct node *n,
@@ -222,12 +259,7 @@ static void fill(struct slu_core *c, struct slu_snapshot *s)
 	s->pods = c->pods.n;
 	s->groups = c->groups.n;
 	s->count = c->count;
-	s->job = slu_arena_alloc(&s->arena, c->groups.n * sizeof *s->job + 1);
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e && s->job;
-	     e = slu_table_next(&c->groups, e))
-		snap_group(c, s, group_of(e), &s->job[s->n_jobs++]);
-	if (s->job)
-		qsort(s->job, s->n_jobs, sizeof *s->job, older);
+	snap_groups(c, s);
 	s->node = slu_arena_alloc(&s->arena, c->nodes.n * sizeof *s->node + 1);
 	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e && s->node;
 	     e = slu_table_next(&c->nodes, e))

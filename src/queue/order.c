@@ -176,3 +176,14 @@ uint32_t order_rank(const struct job *t, uint32_t root, const struct job *j)
 	}
 	return before;
 }
+
+uint32_t order_list(const struct job *t, uint32_t root, uint32_t *out)
+{
+	uint32_t n = 0;
+
+	for (; root != SLU_NIL; root = t[root].ord.right) {
+		n += order_list(t, t[root].ord.left, out + n);
+		out[n++] = root;
+	}
+	return n;
+}

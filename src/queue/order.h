@@ -32,3 +32,5 @@ uint32_t order_shortest(const struct job *t, uint32_t root, const struct job *la
 uint32_t order_next(const struct job *t, uint32_t root, const struct job *j);
 /* How many come before j (which need not be in this tree). */
 uint32_t order_rank(const struct job *t, uint32_t root, const struct job *j);
+/* All of the tree in order into `out`; how many. */
+uint32_t order_list(const struct job *t, uint32_t root, uint32_t *out);

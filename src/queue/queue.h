@@ -344,7 +344,7 @@ struct slu_job_view {
 	const struct slu_gang_req *req;
 };
 
-/* -ENOENT if unknown.  position costs O(shapes log n). */
+/* -ENOENT if unknown.  position costs O(shapes log n): for all of them take slu_queue_each(). */
 int slu_queue_job(const struct slu_queue *q, slu_job_id id, struct slu_job_view *out);
 
 /* Every living job: running by start, then waiting in queue order (queues by priority), then held,

@@ -53,27 +53,47 @@ int slu_queue_job(const struct slu_queue *q, slu_job_id id, struct slu_job_view 
 	return 0;
 }
 
-static int in_order(const void *a, const void *b, void *arg)
+/* Merges two runs of `from` that lie side by side, in queue order, into the same places of `to`. */
+static void merge_runs(const struct job *t, const uint32_t *from, uint32_t *to, uint32_t a,
+		       uint32_t b, uint32_t end)
 {
-	const struct job *t = arg;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x == y ? 0 : order_before(&t[x], &t[y]) ? -1 : 1;
+	for (uint32_t i = a, j = b, k = a; k < end; k++)
+		to[k] = j == end || (i < b && order_before(&t[from[i]], &t[from[j]])) ? from[i++]
+										      : from[j++];
 }
 
+/* Every tree is in order already: only the trees are merged, two by two. */
 int line_of(const struct slu_queue *q, uint32_t sub, uint32_t **out, uint32_t *n)
 {
 	const struct subqueue *s = &q->sub.p[sub];
-	uint32_t *v = slu_reallocarray(NULL, SLU_MAX(s->n[SLU_JOB_WAITING], 1u), sizeof *v);
-	uint32_t k = 0;
+	uint32_t runs = s->active.n + 1, k = 0;
+	slu_cleanup(slu_freep) uint32_t *end = slu_reallocarray(NULL, runs, sizeof *end);
+	slu_cleanup(slu_freep)
+		uint32_t *v = slu_reallocarray(NULL, s->n[SLU_JOB_WAITING] + 1u, sizeof *v);
+	slu_cleanup(slu_freep)
+		uint32_t *w = slu_reallocarray(NULL, s->n[SLU_JOB_WAITING] + 1u, sizeof *w);
 
-	if (!v)
+	if (!end || !v || !w)
 		return -ENOMEM;
-	for (uint32_t j = q->list[SLU_JOB_WAITING]; j != SLU_NIL; j = q->job.p[j].next)
-		if (q->job.p[j].queue == sub)
-			v[k++] = j;
-	qsort_r(v, k, sizeof *v, in_order, q->job.p);
-	*out = v;
+	end[0] = k = order_list(q->job.p, s->reserved, v);
+	for (uint32_t i = 0; i < s->active.n; i++) {
+		k += order_list(q->job.p, q->bucket.p[s->active.p[i]].root, v + k);
+		end[i + 1] = k;
+	}
+	for (; runs > 1; runs = (runs + 1) / 2) {
+		for (uint32_t i = 0; i < runs; i += 2) {
+			uint32_t a = i ? end[i - 1] : 0, last = SLU_MIN(i + 1, runs - 1);
+
+			merge_runs(q->job.p, v, w, a, end[i], end[last]);
+		}
+		for (uint32_t i = 0; i < runs; i += 2)
+			end[i / 2] = end[SLU_MIN(i + 1, runs - 1)];
+		uint32_t *merged = slu_take(w);
+
+		w = slu_take(v);
+		v = merged;
+	}
+	*out = slu_take(v);
 	*n = k;
 	return 0;
 }

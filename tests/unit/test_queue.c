@@ -42,6 +42,43 @@ static void order(void)
 	kit_done(&k);
 }
 
+struct walk {
+	struct kit *k;
+	uint32_t last, wrong;
+};
+
+static int step(const struct slu_job_view *v, void *arg)
+{
+	struct walk *w = arg;
+	struct slu_job_view alone;
+
+	if (v->state != SLU_JOB_WAITING)
+		return 0;
+	slu_queue_job(w->k->q, v->id, &alone);
+	w->wrong += v->position != ++w->last || alone.position != v->position;
+	return 0;
+}
+
+/* Seven sizes are seven trees, the promised an eighth: walked over in one line, and each asked for
+ * alone, the positions are the same. */
+static void line(void)
+{
+	struct kit k;
+	struct walk w = { &k };
+
+	kit_new(&k, 8, 1, SLU_POLICY_EASY);
+	kit_job(&k, 1, 8, 10, NULL);
+	kit_at(&k, 0);
+	for (slu_job_id i = 2; i < 60; i++)
+		kit_job(&k, i, 2 + i * 5 % 7, 10,
+			KIT_SPEC(.first_seen_us = 100 + i * 37 % 23, .priority = i % 3));
+	kit_at(&k, 0);
+	is(slu_queue_each(k.q, step, &w), 0, "line: walked");
+	is(w.last, 58u, "line: all of them");
+	is(w.wrong, 0u, "line: in the order they are told one by one");
+	kit_done(&k);
+}
+
 static void hold_release_cancel(void)
 {
 	struct kit k;
@@ -580,6 +617,7 @@ static void clone_and_replay(void)
 int main(void)
 {
 	order();
+	line();
 	hold_release_cancel();
 	promise();
 	overrun();
