@@ -284,6 +284,29 @@ static int set_request(struct slu_queue *q, uint32_t j, const struct slu_gang_re
 	return rc;
 }
 
+/* Not now: whom it would hurt to start it is not known before all have their promises back. */
+static int promise(struct slu_queue *q, uint32_t j, int64_t start_s, struct slu_decisions *out,
+		   struct slu_error *err)
+{
+	struct job *job = &q->job.p[j];
+	int64_t begin_s = job->begin_s;
+	int rc;
+
+	if (start_s == SLU_TIME_NONE || !time_ok(start_s))
+		return slu_fail(err, -EINVAL, "job %" PRIu64 ": a time is out of range", job->id);
+	if (job->state != SLU_JOB_WAITING || job->planned_s != SLU_TIME_NONE ||
+	    !plan_depth(&q->sub.p[job->queue].conf) || q->sub.p[job->queue].conf.stopped ||
+	    !plan_user_free(q, j))
+		return 0;
+	start_s = SLU_MAX(start_s, q->now_s + 1);
+	job->begin_s = SLU_MAX(begin_s, start_s);
+	rc = try_job(q, j, true, out, err);
+	q->job.p[j].begin_s = begin_s;
+	if (rc == SLU_GANG_LATER)
+		plan_freed(q, SLU_CAUSE_REPLAN, q->job.p[j].id, SLU_NODE_NONE);
+	return rc < 0 ? rc : 0;
+}
+
 int ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
 	      struct slu_error *err)
 {
@@ -312,6 +335,8 @@ int ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_decisi
 		return set_limit(q, j, ev->limit_s, out, err);
 	case SLU_EV_REQUEST:
 		return set_request(q, j, ev->spec ? ev->spec->req : NULL, out, err);
+	case SLU_EV_PROMISE:
+		return promise(q, j, ev->start_s, out, err);
 	default:
 		return slu_fail(err, -EINVAL, "event %d is not one of a job", (int)ev->kind);
 	}

@@ -166,6 +166,9 @@ enum slu_event_kind {
 	SLU_EV_SPAN_REMOVE,    /* span->name */
 	SLU_EV_QUEUE_SET,      /* conf: new queue, or new settings of one */
 	SLU_EV_TICK,           /* time passed, nothing else */
+	SLU_EV_PROMISE, /* job, start_s: it was promised this start before (a restart); waiting
+			   only.  Planned there, wherever in line it is, or else at the next
+			   time after it; the next pass looks for an earlier one */
 };
 
 enum slu_span_kind {

@@ -614,12 +614,51 @@ static void clone_and_replay(void)
 	kit_done(&b);
 }
 
+static int promise_again(struct kit *k, slu_job_id id, int64_t at)
+{
+	return kit_apply(k,
+			 &(struct slu_event){ .kind = SLU_EV_PROMISE, .job = id, .start_s = at });
+}
+
+/* A new queue is told what was promised before: all of it stands, whoever is first in line now. */
+static void promised_before(void)
+{
+	struct kit k;
+
+	kit_new(&k, 4, 1, SLU_POLICY_EASY);
+	kit_job(&k, 1, 2, 10, NULL);
+	kit_at(&k, 0);
+	k.now = 2;
+	kit_job(&k, 2, 4, 10, NULL);
+	kit_job(&k, 3, 4, 10, KIT_SPEC(.priority = 99));
+	kit_job(&k, 4, 3, 50, NULL);
+	kit_job(&k, 5, 2, 8, NULL);
+	is(promise_again(&k, 2, 10), 0, "before: 2 had been promised 10");
+	is(promise_again(&k, 3, 20), 0, "before: 3 had been promised 20");
+	is(promise_again(&k, 4, 33), 0, "before: 4 had been promised 33");
+	is(promise_again(&k, 5, 12), 0, "before: 5 had been promised a time that is taken");
+	ok(k.planned[2] == 10 && k.planned[3] == 20 && k.planned[4] == 33, "before: they have it");
+	is(k.planned[5], 83, "before: the next time after it for the other");
+	is(k.start[5], SLU_TIME_NONE, "before: but nobody starts by that");
+	kit_at(&k, 2);
+	ok(k.planned[2] == 10 && k.planned[3] == 20, "before: the urgent one does not take it");
+	is(k.planned[4], 30, "before: an earlier time is found");
+	is(k.start[5], 2, "before: who can start without harm does");
+	is(promise_again(&k, 5, 40), 0, "before: means nothing to what runs");
+	is(promise_again(&k, 2, 40), 0, "before: nor to who has a promise");
+	is(k.planned[2], 10, "before: which stands");
+	is(promise_again(&k, 9, 40), -ENOENT, "before: nobody is unknown");
+	is(promise_again(&k, 2, SLU_TIME_NONE), -EINVAL, "before: never is no time");
+	kit_done(&k);
+}
+
 int main(void)
 {
 	order();
 	line();
 	hold_release_cancel();
 	promise();
+	promised_before();
 	overrun();
 	begin_and_deadline();
 	dependencies();

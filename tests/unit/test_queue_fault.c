@@ -96,6 +96,7 @@ static int scenario(long fault)
 		role.max = j == 2 ? role.min + 2 : 0;
 		DO({ .kind = SLU_EV_SUBMIT, .spec = &s });
 	}
+	DO({ .kind = SLU_EV_PROMISE, .job = 7, .start_s = 20 });
 	PASS(1);
 	DO({ .kind = SLU_EV_SPAN_ADD, .span = &span });
 	DO({ .kind = SLU_EV_PRIORITY, .job = 11, .priority = 4 });
