@@ -320,14 +320,14 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	core_vacancies(c);
 	core_after_wake(c);
 	c->hurry = !c->recovered;
-	rc = c->recovered ? 0 : core_recover_plan(c, err);
+	if (!c->recovered)
+		core_recover_plan(c);
 	core_groups_settle(c);
 	if (!c->recovered) {
 		core_recovered(c);
 		c->recovered = true;
 	}
-	if (!rc)
-		rc = core_schedule(c, err);
+	rc = core_schedule(c, err);
 	core_groups_settle(c); /* members that found no place follow at once */
 	if (!rc)
 		rc = core_schedule(c, err);

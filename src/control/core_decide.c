@@ -146,10 +146,10 @@ static void plan_changed(struct slu_core *c, struct run *r, const struct slu_dec
 	r->cause = slu_cause_name(d->cause);
 	if (!r->promised_s && d->start_s != SLU_TIME_NONE)
 		r->promised_s = d->start_s;
-	if (!r->gang)
-		return;
 	if (d->cause != SLU_CAUSE_STARTED)
 		core_group_keep(c, r->g);
+	if (!r->gang)
+		return;
 	if (slu_batch_put_plan(slu_intents_batch(c->door), &p) < 0)
 		slu_log(SLU_WARN, "plan not kept", SLU_STR("job", r->g->id.name));
 }
@@ -400,7 +400,8 @@ void core_run_settled(struct slu_core *c, struct run *r)
 		if (r->gang && core_run_keep(c, r, SLU_STORE_RUNNING) < 0)
 			slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
 	}
-	core_intents_settle(c, r, SLU_INTENT_DONE);
+	if (!core_held_resumes(r))
+		core_intents_settle(c, r, SLU_INTENT_DONE);
 }
 
 void core_written(struct slu_core *c, const struct slu_rec_written *w)

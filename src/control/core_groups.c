@@ -422,6 +422,10 @@ static void settle(struct slu_core *c, struct group *g)
 	core_vacant_trim(c, g);
 	if (g->cancelled || is_undoing(g))
 		return;
+	if (c->adopting) { /* whoever waits comes in turn */
+		core_group_dirty(c, g);
+		return;
+	}
 	if (started(g) || (g->begun && few(c, g)))
 		follow(c, g);
 	else

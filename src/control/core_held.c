@@ -147,7 +147,7 @@ static struct pod *stand_new(struct slu_core *c, struct held *h, const struct sl
 
 	if (!p)
 		return NULL;
-	snprintf(key, sizeof key, "%.80s#%u", h->obj->meta.uid, h->stand.n);
+	core_stand_key(key, sizeof key, h->obj->meta.uid, h->stand.n);
 	p->stand_key = slu_strdup(key);
 	p->k = slu_kpod(slu_kobj_ref(k));
 	p->stand = h;
@@ -308,8 +308,14 @@ void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 			h->going = false;
 		else
 			h->coming = false;
-		if (!slu_held_waits(slu_kjob(obj)) && !slu_held_ahead(slu_kjob(obj)))
+		if (!slu_held_waits(slu_kjob(obj)) && !slu_held_ahead(slu_kjob(obj))) {
+			struct run *r = run_of(slu_table_find(&c->runs, &h->run, sizeof h->run));
+			bool news = h->resumed;
+
 			h->resumed = h->failed = h->coming = false;
+			if (news && r)
+				core_run_settled(c, r);
+		}
 		h->anew |= anew;
 		if (h->group)
 			core_group_dirty(c, h->group);

@@ -306,7 +306,9 @@ struct slu_core {
 	struct slu_table known, meant;
 	SLU_VEC(struct core_intent) left;
 	bool recovered;
-	bool hurry; /* the cycle under way is the first */
+	bool adopting;     /* only what has started is settled */
+	int64_t promise_s; /* the next to be submitted was promised this; 0: nothing */
+	bool hurry;        /* the cycle under way is the first */
 	SLU_VEC(struct group *) dirty;
 	SLU_VEC(struct pod *) unowned; /* wait for their controllers: core_members.c */
 	SLU_VEC(struct run *) open;    /* wait for the ticket of an intent */
@@ -559,9 +561,13 @@ bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec
 /* core_release.c */
 /* Where a pod is or must go: its node, or the one it was released to; NULL: undecided. */
 const char *core_pod_at(const struct pod *p);
-const char *core_pod_uid(const struct pod *p);            /* in intents */
+const char *core_pod_uid(const struct pod *p); /* in intents */
+/* As which the i-th stand-in of a held Job is known there. */
+void core_stand_key(char *buf, size_t n, const char *job, uint32_t i);
 void core_held_resume(struct slu_core *c, struct run *r); /* Jobs whose stand-ins have a slot */
 void core_held_release(struct slu_core *c, struct run *r, struct slot *s);
+/* A Job of its was resumed, and is not seen to be yet: the intent is not carried out. */
+bool core_held_resumes(const struct run *r);
 void core_held_written(struct slu_core *c, const struct slu_rec_written *w);
 void core_held_watch(struct slu_core *c); /* released pods that are refused, resumes that failed */
 void core_held_released(struct slu_core *c, struct pod *p); /* (or not any more) */
@@ -607,7 +613,7 @@ bool core_recall_evict(struct slu_core *c, const struct pod *p);
  * out as a whole any more. */
 uint32_t core_recall_open(struct slu_core *c, const struct group *g);
 /* Settle what runs, then what was promised a start; the others come after. */
-int core_recover_plan(struct slu_core *c, struct slu_error *err);
+void core_recover_plan(struct slu_core *c);
 void core_recovered(struct slu_core *c); /* settle what is left, forget the rest */
 void core_forget(struct slu_core *c);
 

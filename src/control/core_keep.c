@@ -68,6 +68,17 @@ uint64_t core_keep_sum(const struct slu_store_job *j)
 	return slu_hash_u64(h ^ slu_hash_bytes(j->cause, strlen(j->cause)));
 }
 
+/* The next start it was promised, also to members that came later; 0: none. */
+static int64_t planned_s(const struct group *g)
+{
+	int64_t at = INT64_MAX;
+
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state == RUN_QUEUED && g->run.p[i]->planned_s != SLU_TIME_NONE)
+			at = SLU_MIN(at, g->run.p[i]->planned_s);
+	return at == INT64_MAX ? 0 : at;
+}
+
 /* Write the row if it differs from the one that is there. */
 static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_t id,
 	       enum slu_store_job_state state)
@@ -95,8 +106,7 @@ static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_
 
 	put_spec(c, g, r, &spec);
 	j.spec = spec.error ? "{}" : slu_buf_str(&spec);
-	j.planned_s = r && state <= SLU_STORE_NEVER && r->planned_s != SLU_TIME_NONE ? r->planned_s
-										     : 0;
+	j.planned_s = planned_s(g);
 	j.promised_s = r ? r->promised_s : 0;
 	j.start_s = r ? r->start_s : 0;
 	j.cause = !r && g->cancelled                       ? CORE_CAUSE_CANCELLED

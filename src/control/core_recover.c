@@ -13,7 +13,8 @@ struct memory {
 	int64_t first_seen_us, planned_s, promised_s, start_s, state;
 	uint64_t sum;
 	bool cancelled, begun;
-	bool met; /* the cluster has it too */
+	bool met;    /* the cluster has it too */
+	uint32_t at; /* its group waits there to be settled */
 };
 
 /* A pod of an open intent.  One that was going to be evicted has no node. */
@@ -21,6 +22,7 @@ struct meant {
 	struct slu_entry e; /* key: uid */
 	char *uid, *node;
 	uint64_t intent;
+	const struct pod *by; /* it was meant for the stand-in of this one */
 };
 
 struct loading {
@@ -43,9 +45,47 @@ static struct memory *remembered(struct slu_core *c, const struct group *g)
 	return memory_of(slu_table_find(&c->known, g->key, g->e.n));
 }
 
+/* What was meant for a stand-in counts for the pod that came in its place: those of a Job that
+ * still stand have the lower numbers. */
+static struct meant *stood_for(struct slu_core *c, const struct pod *p)
+{
+	const struct slu_kowner *o = p->stand ? NULL : slu_kmeta_controller(&p->k->o.meta);
+	struct slu_entry *e = o ? slu_table_finds(&c->held, o->uid) : NULL;
+	struct meant *m = NULL;
+	char key[120];
+
+	for (uint32_t i = e ? slu_entry_of(e, struct held, e)->stand.n : 0; e; i++) {
+		core_stand_key(key, sizeof key, o->uid, i);
+		m = meant_of(slu_table_finds(&c->meant, key));
+		if (!m || !m->by || m->by == p)
+			break;
+	}
+	if (m)
+		m->by = p;
+	return m;
+}
+
 static struct meant *meant_for(struct slu_core *c, const struct pod *p)
 {
-	return meant_of(slu_table_finds(&c->meant, core_pod_uid(p)));
+	struct meant *m = meant_of(slu_table_finds(&c->meant, core_pod_uid(p)));
+
+	return m || !c->meant.n ? m : stood_for(c, p);
+}
+
+/* The pod an intent speaks of; NULL: it is gone. */
+static const struct pod *pod_meant(struct slu_core *c, const struct meant *m)
+{
+	const char *number = strrchr(m->uid, '#');
+	struct slu_entry *e;
+	uint32_t i;
+
+	if (!number)
+		return pod_of(slu_table_finds(&c->pods, m->uid));
+	e = slu_table_find(&c->held, m->uid, (size_t)(number - m->uid));
+	i = (uint32_t)strtoul(number + 1, NULL, 10);
+	return e && i < slu_entry_of(e, struct held, e)->stand.n
+		       ? slu_entry_of(e, struct held, e)->stand.p[i]
+		       : m->by;
 }
 
 static void memory_free(struct memory *m)
@@ -231,7 +271,7 @@ static void fate(struct slu_core *c, uint64_t intent, uint32_t *gone, uint32_t *
 
 		if (meant_of(e)->intent != intent)
 			continue;
-		p = pod_of(slu_table_finds(&c->pods, meant_of(e)->uid));
+		p = pod_meant(c, meant_of(e));
 		*started += p && (core_pod_at(p) || slu_kpod_ended(p->k));
 		*gone += !p || (!core_pod_at(p) && !core_pod_startable(p));
 	}
@@ -284,65 +324,52 @@ uint32_t core_recall_open(struct slu_core *c, const struct group *g)
 
 /* ---- the first cycle ---- */
 
+/* It has its places already, or they are chosen. */
 static bool was_started(struct slu_core *c, const struct group *g)
 {
-	for (uint32_t i = 0; i < g->pod.n; i++)
-		if (core_pod_at(g->pod.p[i]) || meant_for(c, g->pod.p[i]))
-			return true;
-	return false;
+	bool is = core_held_place(c, g, NULL);
+
+	for (uint32_t i = 0; i < g->pod.n; i++) /* each takes what was meant for it */
+		is |= meant_for(c, g->pod.p[i]) || core_pod_at(g->pod.p[i]);
+	return is;
 }
 
-/* What runs first, then what was promised a start in order of the promises, then the others. */
-static int64_t rank(struct slu_core *c, const struct group *g)
+static int by_promise(const void *a, const void *b)
 {
-	const struct memory *m = remembered(c, g);
+	const struct memory *x = *(struct memory *const *)a, *y = *(struct memory *const *)b;
 
-	if (was_started(c, g))
-		return 0;
-	return m && m->state == SLU_STORE_WAITING && m->planned_s > 0 ? m->planned_s : INT64_MAX;
+	if (x->planned_s != y->planned_s)
+		return x->planned_s < y->planned_s ? -1 : 1;
+	return x->job < y->job ? -1 : x->job > y->job;
 }
 
-struct ranked {
-	int64_t rank;
-	uint32_t at; /* keeps the order among equals */
-	struct group *g;
-};
-
-static int by_rank(const void *a, const void *b)
+/* First all that has started takes its places, then each promise its own in the plan (those to
+ * later members of what runs, too), and only then anybody starts. */
+void core_recover_plan(struct slu_core *c)
 {
-	const struct ranked *x = a, *y = b;
+	uint32_t n = c->known.n ? c->dirty.n : 0, promised = 0;
+	slu_cleanup(slu_freep) struct memory **all = slu_reallocarray(NULL, n + 1u, sizeof *all);
 
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
+	c->adopting = true;
+	for (uint32_t i = 0; i < n; i++)
+		if (c->dirty.p[i] && was_started(c, c->dirty.p[i]))
+			core_group_settle(c, i);
+	c->adopting = false;
+	for (uint32_t i = 0; n && all && i < c->dirty.n; i++) {
+		struct memory *m = c->dirty.p[i] ? remembered(c, c->dirty.p[i]) : NULL;
 
-int core_recover_plan(struct slu_core *c, struct slu_error *err)
-{
-	slu_cleanup(slu_freep) struct ranked *all = slu_reallocarray(NULL, c->dirty.n + 1u,
-								     sizeof *all);
-	uint32_t i = 0, n = 0;
-	int rc = 0;
-
-	if (!all || !c->known.n)
-		return 0; /* all in one go, then */
-	for (uint32_t k = 0; k < c->dirty.n; k++)
-		if (c->dirty.p[k]) {
-			all[n] = (struct ranked){ rank(c, c->dirty.p[k]), n, c->dirty.p[k] };
-			n++;
+		if (m && m->planned_s > 0 && promised < n) {
+			m->at = i;
+			all[promised++] = m;
 		}
-	qsort(all, n, sizeof *all, by_rank);
-	for (uint32_t k = 0; k < n; k++)
-		c->dirty.p[k] = all[k].g;
-	c->dirty.n = n;
-	for (; i < n && !all[i].rank; i++)
-		core_group_settle(c, i);
-	/* Each takes its place in the plan before the next, as it did when it was promised. */
-	for (; !rc && i < n && all[i].rank != INT64_MAX; i++) {
-		core_group_settle(c, i);
-		rc = core_schedule(c, err);
 	}
-	return rc;
+	if (promised)
+		qsort(all, promised, sizeof(struct memory *), by_promise);
+	for (uint32_t i = 0; i < promised; i++) {
+		c->promise_s = all[i]->planned_s;
+		core_group_settle(c, all[i]->at);
+	}
+	c->promise_s = 0;
 }
 
 /* The first cycle has met everything the cluster has: settle the rest. */

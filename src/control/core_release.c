@@ -20,6 +20,11 @@ const char *core_pod_uid(const struct pod *p)
 	return p->stand ? p->stand_key : p->k->o.meta.uid;
 }
 
+void core_stand_key(char *buf, size_t n, const char *job, uint32_t i)
+{
+	snprintf(buf, n, "%.80s#%u", job, i);
+}
+
 /* ---- lists of nodes ---- */
 
 static bool is_of(const struct pod *p, const struct held *h)
@@ -123,6 +128,14 @@ static void resume(struct slu_core *c, struct run *r, struct held *h)
 	slu_buf_done(&b);
 	if (h->resumed)
 		core_held_leave(c, h);
+}
+
+bool core_held_resumes(const struct run *r)
+{
+	for (uint32_t i = 0; i < r->g->owned.n; i++)
+		if (r->g->owned.p[i]->resumed && r->g->owned.p[i]->run == r->id)
+			return true;
+	return false;
 }
 
 void core_held_resume(struct slu_core *c, struct run *r)

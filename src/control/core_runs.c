@@ -153,6 +153,11 @@ int core_run_submit(struct slu_core *c, struct run *r)
 	ev.spec = &a.spec;
 	rc = core_apply(c, &ev);
 	asked_done(&a);
+	if (!rc && c->promise_s)
+		core_apply(c, &(struct slu_event){ .kind = SLU_EV_PROMISE,
+						   .job = r->id,
+						   .start_s = c->promise_s });
+	c->promise_s = 0; /* only the first of the group's has it */
 	if (!rc)
 		r->submitted = true;
 	return rc;

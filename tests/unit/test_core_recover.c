@@ -1,6 +1,6 @@
 /* One life of the core after the other on the same store: what was decided is completed or undone,
  * nobody loses a place, promises stand. */
-#include "core_kit.h"
+#include "held_kit.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -154,7 +154,7 @@ static struct slu_snap_job view(struct world *w, const char *name)
 }
 
 struct found {
-	int intents, jobs, cancelled;
+	int intents, jobs, cancelled, promised;
 	int64_t plans;
 };
 static int count_intent(void *arg, const struct slu_store_intent *i)
@@ -170,6 +170,7 @@ static int count_plan(void *arg, const struct slu_store_plan *p)
 static int count_job(void *arg, const struct slu_store_job *j)
 {
 	((struct found *)arg)->jobs++;
+	((struct found *)arg)->promised += j->planned_s > 0;
 	((struct found *)arg)->cancelled += !strcmp(j->cause, CORE_CAUSE_CANCELLED);
 	return 0;
 }
@@ -281,17 +282,17 @@ static void test_follower(void)
 static void test_order_while_gathering(void)
 {
 	struct world w;
-	int64_t seen;
+	int64_t first;
 
 	first_life(&w, 1, 2, "");
 	gang(&w, "x", 1, "2", TIMED("x", "1", "1000s"));
 	go_on(&w, NONE, NULL);
 	w.now_us += 123456;
 	gang(&w, "g", 1, "2", GROUP("g", "2"));
-	seen = view(&w, "g").first_seen_us;
+	first = view(&w, "g").first_seen_us;
 	die(&w);
 	live(&w, 1, 2);
-	ok(!strcmp(view(&w, "g").state, "gathering") && view(&w, "g").first_seen_us == seen,
+	ok(!strcmp(view(&w, "g").state, "gathering") && view(&w, "g").first_seen_us == first,
 	   "a group that still gathers keeps its place to the microsecond");
 	delete_pod(&w, pod(&w, "g-0"));
 	go_on(&w, NONE, NULL);
@@ -665,6 +666,142 @@ static void test_last_of_a_gang(void)
 	last_life_over(&w);
 }
 
+/* Members that came later are in the plan, too: neither side loses its promise to the other. */
+static void test_promise_and_later_member(void)
+{
+	struct world w;
+	int64_t promised;
+
+	first_life(&w, 2, 2, "");
+	gang(&w, "w", 1, "2", TIMED("w", "1", "2000s"));
+	gang(&w, "x", 1, "2", TIMED("x", "1", "1000s"));
+	go_on(&w, NONE, NULL);
+	gang(&w, "a", 2, "2", TIMED("a", "2", "100s"));
+	promised = view(&w, "a").estimate_s;
+	add_pod(&w, "w-1", "sluice", "2", TIMED("w", "1", "2000s"));
+	ok(promised > 0 && view(&w, "a").estimate_s == promised,
+	   "a later member of what runs is planned around a promise");
+	for (int life = 0; life < 3; life++) {
+		die(&w);
+		live(&w, 2, 2);
+		go_on(&w, NONE, NULL);
+	}
+	ok(view(&w, "a").estimate_s == promised, "after restarts, too (%lld, %lld)",
+	   (long long)view(&w, "a").estimate_s, (long long)promised);
+	last_life_over(&w);
+}
+
+/* Two have a promise, the more urgent one came second and starts first. */
+static void test_promises_to_both(void)
+{
+	struct world w;
+	struct fpod *p;
+	int64_t promised;
+
+	first_life(&w, 2, 2, "");
+	gang(&w, "w", 1, "2", TIMED("w", "1", "2000s"));
+	gang(&w, "x", 1, "2", TIMED("x", "1", "1000s"));
+	go_on(&w, NONE, NULL);
+	gang(&w, "a", 2, "2", TIMED("a", "2", "100s"));
+	promised = view(&w, "a").estimate_s;
+	p = make_pod(&w, "b-0", "sluice", "2", TIMED("b", "1", "500s"));
+	strncat(p->spec, ",\"priority\":1000", sizeof p->spec - strlen(p->spec) - 1);
+	feed_pod(&w, p, false);
+	ok(view(&w, "b").estimate_s < promised && look(0).promised == 2, "both are promised");
+	for (int life = 0; life < 3; life++) {
+		die(&w);
+		live(&w, 2, 2);
+		go_on(&w, NONE, NULL);
+	}
+	ok(view(&w, "a").estimate_s == promised && look(0).promised == 2,
+	   "both promises stand after restarts (%d)", look(0).promised);
+	last_life_over(&w);
+}
+
+static void test_promise_to_later_member(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	first_life(&w, 2, 2, "");
+	gang(&w, "w", 1, "2", TIMED("w", "1", "2000s"));
+	gang(&w, "x", 1, "2", TIMED("x", "1", "1000s"));
+	go_on(&w, NONE, NULL);
+	add_pod(&w, "w-1", "sluice", "2", TIMED("w", "1", "2000s"));
+	go_on(&w, NONE, NULL);
+	die(&w);
+	p = make_pod(&w, "b-0", "sluice", "2", TIMED("b", "1", "100s"));
+	strncat(p->spec, ",\"priority\":1000", sizeof p->spec - strlen(p->spec) - 1);
+	live(&w, 2, 2);
+	go_on(&w, NONE, NULL);
+	end_pod(&w, pod(&w, "x-0"), "Succeeded");
+	go_on(&w, NONE, NULL);
+	ok(*pod(&w, "w-1")->node && !*pod(&w, "b-0")->node,
+	   "what was promised to a later member is not given to somebody more urgent");
+	last_life_over(&w);
+}
+
+/* A held Job gets the only node, and its release is lost with the process. */
+static void held_and_killed(struct world *w)
+{
+	first_life(w, 1, 4, "");
+	memset(&seen, 0, sizeof seen);
+	feed_job(w, "j", 2, true, "yes", "");
+	go_on(w, NONE, NULL);
+	ok(w->patches == 1, "a held Job is let go");
+	gang(w, "a", 1, "4", TIMED("a", "1", "100s"));
+	go_on(w, NONE, NULL);
+	die(w);
+	live(w, 1, 4);
+	w->patched = server;
+}
+
+static void test_release_lost(void)
+{
+	struct world w;
+
+	held_and_killed(&w);
+	feed_job(&w, "j", 2, true, "yes", "");
+	go_on(&w, NONE, NULL);
+	ok(seen.jobs == 1 && strstr(seen.job, "\"sluice.sh/places\":\"n0*2\"") &&
+		   !*pod(&w, "a-0")->node,
+	   "its release did not come through: it is let go again, nobody has taken its place");
+	ok(look(0).intents == 1, "its intent is open until it is seen");
+	feed_job(&w, "j", 2, false, "released", ",\"sluice.sh/places\":\"n0*2\"");
+	go_on(&w, NONE, NULL);
+	ok(look(0).intents == 0, "and is settled then");
+	last_life_over(&w);
+}
+
+static void test_release_done(void)
+{
+	struct world w;
+
+	held_and_killed(&w);
+	feed_job(&w, "j", 2, false, "released", ",\"sluice.sh/places\":\"n0*2\"");
+	gated_pod(&w, "j-0", "j");
+	gated_pod(&w, "j-1", "j");
+	go_on(&w, NONE, NULL);
+	ok(seen.pods == 2 && !*pod(&w, "a-0")->node,
+	   "it came through: its pods go where they were to, before anybody who waits (%d)",
+	   seen.pods);
+	last_life_over(&w);
+}
+
+static void test_release_of_those_ahead(void)
+{
+	struct world w;
+
+	held_and_killed(&w);
+	feed_job(&w, "j", 2, false, "yes", ",\"sluice.sh/ahead\":\"yes\"");
+	gated_pod(&w, "j-0", "j");
+	go_on(&w, NONE, NULL);
+	ok(seen.pods == 1 && !*pod(&w, "a-0")->node,
+	   "one pod has come in place of its stand-in: it takes what was meant for that (%d)",
+	   seen.pods);
+	last_life_over(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -683,5 +820,11 @@ int main(void)
 	test_outlives_its_limit();
 	test_binding_on_its_way();
 	test_last_of_a_gang();
+	test_promise_and_later_member();
+	test_promises_to_both();
+	test_promise_to_later_member();
+	test_release_lost();
+	test_release_done();
+	test_release_of_those_ahead();
 	return tap_done();
 }
