@@ -226,40 +226,46 @@ void core_decisions(struct slu_core *c)
 
 /* ---- intents ---- */
 
-void core_run_intend(struct slu_core *c, struct run *r)
+int core_intend(struct slu_core *c, struct run *r, bool evict)
 {
 	slu_cleanup(slu_freep) struct slu_intent_pod *ip = slu_reallocarray(NULL, r->slot.n + 1u,
 									    sizeof *ip);
+	const char *verb = evict ? "evict" : "bind";
 	uint64_t id = c->next_intent + 1;
 	uint32_t n = 0;
 
 	if (!ip || slu_vec_reserve(&r->intent, r->intent.n + 1) < 0 ||
 	    slu_vec_reserve(&c->open, c->open.n + 1) < 0)
-		goto broke;
+		return -ENOMEM;
 	for (uint32_t i = 0; i < r->slot.n; i++) {
 		const struct slot *s = &r->slot.p[i];
 
-		if (s->state == SLOT_CHOSEN)
+		if (evict ? s->pod != NULL : s->state == SLOT_CHOSEN)
 			ip[n++] = (struct slu_intent_pod){ core_pod_uid(s->pod), r->g->ns,
 							   s->pod->k->o.meta.name,
 							   core_node_name(c, s->node) };
 	}
 	if (!n)
-		return;
-	if ((r->gang && core_run_keep(c, r, SLU_STORE_STARTING) < 0) ||
-	    slu_intent_propose(c->door, id, r->id, c->now_us, "bind", ip, n) < 0)
-		goto broke;
+		return 0;
+	if ((!evict && r->gang && core_run_keep(c, r, SLU_STORE_STARTING) < 0) ||
+	    slu_intent_propose(c->door, id, r->id, c->now_us, verb, ip, n) < 0)
+		return -ENOMEM;
 	c->next_intent = id;
-	r->intent.p[r->intent.n++] = (struct core_intent){ id, r->id, c->now_us, "bind" };
+	r->intent.p[r->intent.n++] = (struct core_intent){ id, r->id, c->now_us, verb };
 	r->ticket = UINT64_MAX;
 	if (!r->waits)
 		c->open.p[c->open.n++] = r;
 	r->waits = true;
-	return;
-broke:
-	/* No memory for the intent: nothing of it may be written.  The next cycle tries again. */
-	slu_log(SLU_ERROR, "no memory for an intent", SLU_STR("job", r->g->id.name));
-	core_group_dirty(c, r->g);
+	return 0;
+}
+
+void core_run_intend(struct slu_core *c, struct run *r)
+{
+	if (core_intend(c, r, false) < 0) {
+		/* Nothing of it may be written.  The next cycle tries again. */
+		slu_log(SLU_ERROR, "no memory for an intent", SLU_STR("job", r->g->id.name));
+		core_group_dirty(c, r->g);
+	}
 }
 
 int64_t core_place_limit_ns(const struct slu_core *c, const struct group *g)

@@ -522,6 +522,8 @@ struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w);
 /* core_decide.c */
 void core_decisions(struct slu_core *c);                 /* carry out what the queue decided */
 void core_run_intend(struct slu_core *c, struct run *r); /* what was chosen becomes an intent */
+/* ... or what is bound goes back; -ENOMEM: nothing of it may be written. */
+int core_intend(struct slu_core *c, struct run *r, bool evict);
 void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s);
 void core_place_durable(struct slu_core *c); /* and is carried out once that is durable */
 void core_written(struct slu_core *c, const struct slu_rec_written *w);

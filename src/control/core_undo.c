@@ -65,36 +65,6 @@ static bool drop_unbound(struct slu_core *c, struct run *r)
 	return false;
 }
 
-/* What is bound goes back: an intent like any other, because a gang half evicted is half a gang. */
-static int intend_eviction(struct slu_core *c, struct run *r)
-{
-	slu_cleanup(slu_freep) struct slu_intent_pod *ip = slu_reallocarray(NULL, r->slot.n + 1u,
-									    sizeof *ip);
-	uint64_t id = c->next_intent + 1;
-	uint32_t n = 0;
-
-	if (!ip || slu_vec_reserve(&r->intent, r->intent.n + 1) < 0 ||
-	    slu_vec_reserve(&c->open, c->open.n + 1) < 0)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < r->slot.n; i++) {
-		const struct slot *s = &r->slot.p[i];
-
-		if (s->pod)
-			ip[n++] = (struct slu_intent_pod){ s->pod->k->o.meta.uid, r->g->ns,
-							   s->pod->k->o.meta.name,
-							   core_node_name(c, s->node) };
-	}
-	if (slu_intent_propose(c->door, id, r->id, c->now_us, "evict", ip, n) < 0)
-		return -ENOMEM;
-	c->next_intent = id;
-	r->intent.p[r->intent.n++] = (struct core_intent){ id, r->id, c->now_us, "evict" };
-	r->ticket = UINT64_MAX;
-	if (!r->waits)
-		c->open.p[c->open.n++] = r;
-	r->waits = true;
-	return 0;
-}
-
 void core_undo_evict(struct slu_core *c, struct run *r)
 {
 	for (uint32_t i = 0; i < r->slot.n; i++)
@@ -136,7 +106,8 @@ void core_run_undo(struct slu_core *c, struct run *r)
 	g->begun = keep;
 	if (keep)
 		return;
-	if (intend_eviction(c, r) < 0) {
+	/* An intent like any other, because a gang half evicted is half a gang. */
+	if (core_intend(c, r, true) < 0) {
 		slu_log(SLU_ERROR, "no memory to take a gang back", SLU_STR("job", g->id.name));
 		r->state = RUN_RUNNING; /* stays as it is, and the rest follows */
 	}
