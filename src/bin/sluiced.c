@@ -299,15 +299,29 @@ static void look_again(void *arg, enum slu_kkind kind, bool again)
 
 /* ---- one of several ---- */
 
+static void tell_leader(struct daemon *d, const struct slu_journal_setup *setup, const char *other)
+{
+	struct slu_record *r = slu_rec_leader_new(setup, other);
+
+	if (r && slu_inbox_put_answer(slu_core_inbox(d->core), r) < 0)
+		r->free(r);
+}
+
 static void on_leading(void *arg, int32_t term)
 {
 	struct daemon *d = arg;
-	struct slu_record *r;
 
 	d->journal.term = term + 1; /* 0 would mean not fenced */
-	r = slu_rec_leader_new(&d->journal);
-	if (r && slu_inbox_put_answer(slu_core_inbox(d->core), r) < 0)
-		r->free(r);
+	tell_leader(d, &d->journal, "");
+}
+
+/* Whom to ask instead. */
+static void on_observed(void *arg, const char *holder)
+{
+	struct daemon *d = arg;
+
+	if (strcmp(holder, d->id) != 0)
+		tell_leader(d, NULL, holder);
 }
 
 /* Whoever lost the lease starts over as a standby, with a mirror that is surely right. */
@@ -335,7 +349,9 @@ static int stand_for_election(struct daemon *d, const char *host, struct slu_err
 				       .duration_s = (int32_t)d->cfg->leader.lease_s,
 				       .renew_s = (int32_t)(d->cfg->leader.lease_s * 2 / 3),
 				       .retry_ns = d->cfg->leader.lease_s * SLU_NS_PER_S / 8 };
-	struct slu_lease_handler h = { .leading = on_leading, .lost = on_lost, .arg = d };
+	struct slu_lease_handler h = {
+		.leading = on_leading, .lost = on_lost, .observed = on_observed, .arg = d
+	};
 	bool sqlite = strcmp(d->cfg->store.url, "memory:") && !strstr(d->cfg->store.url, "://");
 
 	if (sqlite)

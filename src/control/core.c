@@ -1,5 +1,6 @@
 #include "control/core.h"
 
+#include <stdio.h>
 #include <time.h>
 
 #include "base/crash.h"
@@ -243,10 +244,11 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 		slu_crash_point("core answer: after");
 		break;
 	case SLU_REC_LEADER: {
+		const struct slu_rec_leader *l = (struct slu_rec_leader *)r;
 		struct slu_error err = { 0 };
 
-		if (!c->door && !c->own_door &&
-		    slu_core_lead(c, ((struct slu_rec_leader *)r)->setup, &err) < 0)
+		snprintf(c->leader, sizeof c->leader, "%s", l->other);
+		if (l->setup && !c->door && !c->own_door && slu_core_lead(c, l->setup, &err) < 0)
 			slu_log(SLU_ERROR, "cannot lead", SLU_STR("err", err.text));
 		break;
 	}

@@ -165,9 +165,11 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 /* Who does not decide cannot promise anything either. */
 static int refuse(struct slu_core *c, struct slu_error *err)
 {
-	return slu_fail(err, -EAGAIN, "%s",
-			c->store_waits ? "the store cannot be read: nothing is decided until it can"
-				       : "this replica stands by; ask the one that leads");
+	if (c->store_waits)
+		return slu_fail(err, -EAGAIN,
+				"the store cannot be read: nothing is decided until it can");
+	return slu_fail(err, -EAGAIN, "this replica stands by; ask the one that leads%s%s",
+			*c->leader ? ": " : "", c->leader);
 }
 
 bool core_asked(struct slu_core *c, struct slu_rec_ask *a)

@@ -279,6 +279,7 @@ struct slu_core {
 	char store_why[SLU_ERROR_MAX];       /* what is wrong with it; "" */
 	struct slu_journal_health store_health;
 	struct slu_journal_setup lead; /* own copies */
+	char leader[254];              /* another replica that leads; "": none is known */
 	bool store_waits;     /* it could not be read, and nothing is decided before it is */
 	int64_t next_keep_us; /* when to look for old rows */
 	bool store_rewrite;   /* it knows less than we do */

@@ -207,9 +207,7 @@ void core_resize(struct slu_core *c, struct slu_rec_ask *a)
 	struct target t = { 0 };
 	int rc;
 
-	if (!c->door)
-		rc = slu_fail(&err, -EIO, "this replica stands by; ask the leader");
-	else if (!g)
+	if (!g)
 		rc = slu_fail(&err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
 	else
 		rc = common_target(c, g, &t, &err);

@@ -72,7 +72,7 @@ struct slu_record *slu_rec_config_new(const struct slu_config *config)
 	return &r->base;
 }
 
-struct slu_record *slu_rec_leader_new(const struct slu_journal_setup *setup)
+struct slu_record *slu_rec_leader_new(const struct slu_journal_setup *setup, const char *other)
 {
 	struct slu_rec_leader *r = slu_calloc(1, sizeof *r);
 
@@ -80,6 +80,7 @@ struct slu_record *slu_rec_leader_new(const struct slu_journal_setup *setup)
 		return NULL;
 	r->base = (struct slu_record){ .kind = SLU_REC_LEADER, .free = plain_free };
 	r->setup = setup;
+	snprintf(r->other, sizeof r->other, "%s", other);
 	return &r->base;
 }
 

@@ -50,8 +50,9 @@ struct slu_journal_setup;
 struct slu_rec_leader {
 	struct slu_record base;
 	const struct slu_journal_setup *setup; /* store and term; must outlive the core */
+	char other[254]; /* setup NULL: this one leads, as the lease says; "": nobody */
 };
-struct slu_record *slu_rec_leader_new(const struct slu_journal_setup *setup);
+struct slu_record *slu_rec_leader_new(const struct slu_journal_setup *setup, const char *other);
 
 /* An object of a fresh list: a hash of its uid, and its version. */
 struct slu_census_row {
