@@ -127,7 +127,9 @@ class Torture:
         self.books = Books(kind, folder)
         self.report = Report(kind)
         self.chooser = Chooser(self.rng)
-        self.last = None  # (jobs, plans, when) after the life before
+        self.last = {}  # keys of the jobs after the life before
+        self.seen = {}  # key -> first seen
+        self.promises = {}  # key -> (planned start, written at)
         self.missing = {}  # groups the store has no more, and since when
         self.outage = 0.0  # until when somebody else is away
         common = {
@@ -253,16 +255,14 @@ class Torture:
         if seen is None:
             return
         jobs, plans = seen
-        if self.last:
-            self.compare(jobs, plans, now)
-        self.last = (jobs, plans, now)
+        self.compare(jobs, plans, now)
         # It may have been placed and ended, and the witness hears of it a moment later.
         for key, since in list(self.missing.items()):
             gang = self.witness.gang(key)
-            if key in jobs or gang.deleted is not None or gang.whole is not None:
+            if key in jobs or not self.matters(gang):
                 del self.missing[key]
             elif now - since[0] > 20 and self.witness.lives - since[1] > PART_LIVES:
-                self.wrong(f"{key}: the store forgot it")
+                self.wrong(f"{key}: the store forgot {gang}")
                 del self.missing[key]
         for sentence in self.witness.wrong:
             self.wrong(sentence)
@@ -272,22 +272,33 @@ class Torture:
         self.report.wrong.append(sentence)
         self.say(f"WRONG: {sentence}")
 
+    def matters(self, gang):
+        """Whether its place in the queue does: not when all of it had one, nor when it is over.  (A Job may fail
+        before all of it had one: a member was bound, the gang was taken back, and that was one failure too many.)"""
+        return gang is not None and gang.deleted is None and gang.whole is None and not self.witness.done(gang)
+
     def compare(self, jobs, plans, now):
-        """Order and promises of the life before are those of this one."""
-        old_jobs, old_plans, before = self.last
-        for key, (job, seen) in old_jobs.items():
-            gang = self.witness.gang(key)
-            if gang is None or gang.deleted is not None or gang.whole is not None:
-                continue  # its place in the queue matters no more
-            if key not in jobs:
+        """Order and promises of the lives before are those of this one."""
+        for key in self.last:
+            if key not in jobs and self.matters(self.witness.gang(key)):
                 self.missing.setdefault(key, (now, self.witness.lives))
-            elif jobs[key][1] != seen:
-                self.wrong(f"{key}: was first seen {seen}, now {jobs[key][1]}")
-            elif job in old_plans and job in plans and plans[job] != old_plans[job]:
-                (was, was_at), (planned, at) = old_plans[job], plans[job]
-                late = was * 1000000 <= at  # its second came while nobody lived
-                if was and planned > was + 1 and not late and not self.witness.shrank_between(was_at / 1e6, at / 1e6):
-                    self.wrong(f"{key}: was promised {was} at {was_at}, then {planned} at {at}")
+        for key, (job, seen) in jobs.items():
+            if not self.matters(self.witness.gang(key)):
+                continue
+            first = self.seen.setdefault(key, seen)
+            if first != seen:
+                self.wrong(f"{key}: was first seen {first}, now {seen}")
+                self.seen[key] = seen
+            planned, at = plans.get(job, (0, 0))
+            if not planned:
+                continue  # a promise stands until it is made anew
+            was, was_at = self.promises.get(key, (0, 0))
+            late = was * 1000000 <= at  # its second came while nobody lived
+            if late or not was < planned <= was + 1:  # a second is rounding, but only one
+                self.promises[key] = planned, at
+            if was and planned > was + 1 and not late and not self.witness.shrank_between(was_at / 1e6, at / 1e6):
+                self.wrong(f"{key}: was promised {was} at {was_at}, then {planned} at {at}")
+        self.last = dict(jobs)
 
     def disturb(self, n):
         """Others have their troubles, too."""
@@ -316,6 +327,7 @@ class Torture:
         process.kill()
         process.wait()
         self.report.passed.update(self.points()[1])
+        self.witness.shrink()  # what could not be bound meanwhile looks for other nodes
         self.outage = time.time() + 3
 
     def alive(self):

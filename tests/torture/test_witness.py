@@ -5,6 +5,7 @@ import time
 from cluster import work
 from cluster.work import quantity
 
+from .lives import PART_LIVES, Report, Torture
 from .witness import Gang, Witness
 
 
@@ -96,3 +97,54 @@ def test_overtaken():
     assert w.overtaken() == [("first", "second")]
     w.gangs["first"].touched = True
     assert not w.overtaken()
+
+
+class Looks(Torture):
+    """Only what is compared between two lives."""
+
+    def __init__(self):
+        self.report, self.say = Report("sqlite"), lambda text: None
+        self.last, self.seen, self.promises, self.missing = {}, {}, {}, {}
+        self.witness, self.books = witness(), self
+
+    def life(self, jobs, plans=None):
+        self.witness.lives += 1
+        self.now = {f"s/g:{name}": row for name, row in jobs.items()}, plans or {}
+        Torture.look(self)
+        return len(self.report.wrong)
+
+    def look(self):
+        return self.now
+
+
+def test_store_forgets():
+    t = Looks()
+    waits, over = t.witness.expect(Gang("waits", 1)), t.witness.expect(Gang("over", 2, job=True))
+    t.life({"waits": (1, 100), "over": (2, 100)})
+    t.life({})
+    assert set(t.missing) == {"s/g:waits", "s/g:over"}
+    over.finished = True  # a Job that failed before all of it had a place
+    for key in t.missing:
+        t.missing[key] = (time.time() - 60, -PART_LIVES)
+    assert t.life({}) == 1 and "the store forgot" in t.report.wrong[0] and repr(waits) in t.report.wrong[0]
+
+
+def test_place_in_the_queue():
+    t = Looks()
+    t.witness.expect(Gang("g", 1))
+    t.life({"g": (1, 100)})
+    t.life({})
+    assert t.life({"g": (2, 100)}) == 0
+    assert t.life({"g": (2, 101)}) == 1, "also lives after it was missing"
+
+
+def test_promise_broken():
+    t = Looks()
+    now = int(time.time())
+    t.witness.expect(Gang("g", 1))
+    t.life({"g": (1, 100)}, {1: (now + 20, now * 1000000)})
+    assert t.life({"g": (1, 100)}, {1: (0, now * 1000000 + 1)}) == 0
+    assert t.life({"g": (2, 100)}, {2: (now + 21, now * 1000000 + 2)}) == 0, "a second is rounding"
+    assert t.life({"g": (2, 100)}, {2: (now + 22, now * 1000000 + 3)}) == 1, "but only one"
+    t.witness.shrink()
+    assert t.life({"g": (2, 100)}, {2: (now + 40, now * 1000000 + 4)}) == 1, "room was taken"
