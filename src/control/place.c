@@ -432,13 +432,19 @@ static bool unknown_fate(const struct slu_kube_reply *r)
 	       (r->outcome == SLU_KUBE_REFUSED && strstr(r->error, "cannot create resource"));
 }
 
+/* A held pod is let go to its node: as good as a binding. */
+static bool releases(const struct slu_rec_write *w)
+{
+	return w->verb == SLU_WRITE_PATCH && w->kind == SLU_KIND_POD && w->run;
+}
+
 static void done(void *arg, const struct slu_kube_reply *r)
 {
 	struct call *k = arg;
 	struct slu_place *p = k->p;
 
 	landed(k, r);
-	if (k->w->verb == SLU_WRITE_BIND && !p->closing && unknown_fate(r) &&
+	if ((k->w->verb == SLU_WRITE_BIND || releases(k->w)) && !p->closing && unknown_fate(r) &&
 	    (!p->held || p->held(p->held_arg))) {
 		struct slu_rec_write *w = k->w;
 
@@ -446,7 +452,10 @@ static void done(void *arg, const struct slu_kube_reply *r)
 			SLU_STR("ns", w->ns), SLU_STR("err", r->error));
 		k->w = NULL;
 		call_free(k);
-		look(p, w);
+		if (releases(w))
+			send_later(p, w); /* twice is once: no need to look */
+		else
+			look(p, w);
 		pump(p);
 		return;
 	}

@@ -92,6 +92,8 @@ static void serve(struct slu_exchange *x, void *arg)
 		p = pod_named(w, name, strcspn(name, "/"));
 		if (q->method == SLU_HTTP_POST)
 			take_binding(w, p, x);
+		else if (q->method == SLU_HTTP_PATCH)
+			reply(x, ++p->binds == 3 ? 200 : 504, "{\"kind\":\"Status\"}");
 		else
 			look(p, x);
 		return;
@@ -129,7 +131,9 @@ static void tick(void *arg)
 
 static void ask(struct world *w, const char *name, uint64_t run)
 {
-	struct slu_rec_write like = { .verb = SLU_WRITE_BIND,
+	bool held = !strcmp(name, "held");
+	struct slu_rec_write like = { .verb = held ? SLU_WRITE_PATCH : SLU_WRITE_BIND,
+				      .text = held ? "{}" : NULL,
 				      .kind = SLU_KIND_POD,
 				      .run = run,
 				      .serial = w->n_pods,
@@ -250,6 +254,10 @@ int main(void)
 	ok(find(&w, "late")->binds == 2 && s.waiting >= BURST - CEILING,
 	   "what is sent again goes before the %u that wait", s.waiting);
 	let_go(&w);
+	ask(&w, "held", 400);
+	let_go(&w);
+	check(&w, "held", SLU_KUBE_OK, 3, 0,
+	      "504 to the release of a held pod: until it is answered");
 	for (int i = 0; i < 400 && !s.events_lost; i++) {
 		slu_loop_run_until(w.f.loop, &never, 10 * SLU_NS_PER_MS);
 		slu_place_stats(w.place, &s);
