@@ -388,6 +388,14 @@ static void yield_to_bound(struct slu_core *c, struct group *g)
 		}
 }
 
+static void end_empty(struct slu_core *c, struct group *g, bool gang)
+{
+	for (uint32_t i = g->run.n; i-- > 0;)
+		if (g->run.p[i]->state == RUN_QUEUED && !g->run.p[i]->want.n &&
+		    (gang || !g->run.p[i]->gang))
+			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
+}
+
 static void settle(struct slu_core *c, struct group *g)
 {
 	bool sound;
@@ -396,10 +404,8 @@ static void settle(struct slu_core *c, struct group *g)
 		cancel_queued(c, g);
 		core_vacant_trim(c, g);
 	}
-	/* A follower whose pod went waits for nothing. */
-	for (uint32_t i = g->run.n; i-- > 0;)
-		if (g->run.p[i]->state == RUN_QUEUED && !g->run.p[i]->want.n)
-			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
+	/* A follower whose pod went waits for nothing; a gang may have others in their place. */
+	end_empty(c, g, !g->pod.n);
 	if (!g->pod.n) {
 		if (!g->run.n) {
 			core_group_unkeep(c, g);
@@ -426,10 +432,12 @@ static void settle(struct slu_core *c, struct group *g)
 		core_group_dirty(c, g);
 		return;
 	}
-	if (started(g) || (g->begun && few(c, g)))
+	if (started(g) || (g->begun && few(c, g))) {
+		end_empty(c, g, true);
 		follow(c, g);
-	else
+	} else {
 		gather(c, g);
+	}
 	core_group_keep(c, g);
 }
 

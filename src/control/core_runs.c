@@ -144,6 +144,9 @@ int core_run_submit(struct slu_core *c, struct run *r)
 {
 	struct slu_event ev = { .kind = r->submitted ? SLU_EV_REQUEST : SLU_EV_SUBMIT,
 				.job = r->id };
+	/* A change of what it asks for voids its promise: it may stand all the same. */
+	int64_t promise_s = r->submitted && r->planned_s != SLU_TIME_NONE ? r->planned_s
+									  : c->promise_s;
 	struct asked a;
 	int rc = core_near_set(c, r);
 
@@ -153,10 +156,9 @@ int core_run_submit(struct slu_core *c, struct run *r)
 	ev.spec = &a.spec;
 	rc = core_apply(c, &ev);
 	asked_done(&a);
-	if (!rc && c->promise_s)
-		core_apply(c, &(struct slu_event){ .kind = SLU_EV_PROMISE,
-						   .job = r->id,
-						   .start_s = c->promise_s });
+	if (!rc && promise_s)
+		core_apply(c, &(struct slu_event){
+				      .kind = SLU_EV_PROMISE, .job = r->id, .start_s = promise_s });
 	c->promise_s = 0; /* only the first of the group's has it */
 	if (!rc)
 		r->submitted = true;

@@ -187,6 +187,20 @@ static void test_user_suspends(void)
 	close_world(&w);
 }
 
+static void feed_urgent(struct world *w)
+{
+	feed(w, SLU_KIND_PRIORITYCLASS, false,
+	     "{\"metadata\":{\"name\":\"high\",\"uid\":\"high\",\"resourceVersion\":\"9\"},\"value\":1000}");
+	w->rv++;
+	feed(w, SLU_KIND_JOB, false,
+	     "{\"metadata\":{\"name\":\"urgent\",\"namespace\":\"ns\",\"uid\":\"job-urgent\",\"generation\":1,"
+	     "\"resourceVersion\":\"%" PRIu64
+	     "\",\"annotations\":{\"sluice.sh/held\":\"yes\"}},\"spec\":{\"parallelism\":2,\"suspend\":true,"
+	     "\"template\":{\"spec\":{\"priorityClassName\":\"high\",%s\"containers\":[{\"name\":\"c\",\"resources\":"
+	     "{\"requests\":{\"cpu\":\"2\"}}}]}}}}",
+	     w->rv, held_gate);
+}
+
 /* The head of the queue has a promise; behind it the order may change. */
 static void test_order_changes(void)
 {
@@ -206,16 +220,7 @@ static void test_order_changes(void)
 	gated_pod(&w, "second-0", "second");
 	gated_pod(&w, "second-1", "second");
 	later(&w, 1);
-	feed(&w, SLU_KIND_PRIORITYCLASS, false,
-	     "{\"metadata\":{\"name\":\"high\",\"uid\":\"high\",\"resourceVersion\":\"9\"},\"value\":1000}");
-	w.rv++;
-	feed(&w, SLU_KIND_JOB, false,
-	     "{\"metadata\":{\"name\":\"urgent\",\"namespace\":\"ns\",\"uid\":\"job-urgent\",\"generation\":1,"
-	     "\"resourceVersion\":\"%" PRIu64
-	     "\",\"annotations\":{\"sluice.sh/held\":\"yes\"}},\"spec\":{\"parallelism\":2,\"suspend\":true,"
-	     "\"template\":{\"spec\":{\"priorityClassName\":\"high\",%s\"containers\":[{\"name\":\"c\",\"resources\":"
-	     "{\"requests\":{\"cpu\":\"2\"}}}]}}}}",
-	     w.rv, held_gate);
+	feed_urgent(&w);
 	later(&w, 1);
 	make_room(&w, p);
 	ok(seen.pods == 2, "the first has its turn");
@@ -226,6 +231,27 @@ static void test_order_changes(void)
 	make_room(&w, q);
 	ok(seen.pods == 2 && strstr(seen.job, "job-urgent") && strstr(seen.job, "released"),
 	   "then a more urgent one, though the second's pods are there: %s", seen.job);
+	close_world(&w);
+}
+
+/* Its pods are not quite what stood for them: that is no reason to lose a promise. */
+static void test_promise_stays(void)
+{
+	struct world w;
+	struct fpod *p[2];
+
+	occupy(&w, "", p);
+	feed_job(&w, "next", 2, true, "yes", "");
+	later(&w, 1);
+	feed_urgent(&w);
+	later(&w, 1);
+	feed_job(&w, "next", 2, false, "yes", AHEAD);
+	gated_pod(&w, "next-0", "next");
+	gated_pod(&w, "next-1", "next");
+	later(&w, 1);
+	make_room(&w, p);
+	ok(seen.pods == 2, "who was promised the room gets it, not the more urgent one (%d)",
+	   seen.pods);
 	close_world(&w);
 }
 
@@ -295,6 +321,7 @@ int main(void)
 	test_cancel();
 	test_user_suspends();
 	test_order_changes();
+	test_promise_stays();
 	test_restart();
 	test_refused();
 	test_timeout();
