@@ -30,12 +30,10 @@ LIFE_S = 1.5
 PART_S, PART_LIVES = 45.0, 40
 #: In the last life something is placed or ends at least so often, until everything has.
 STUCK_S = 90.0
-#: Jobs, and the newest plan of each.
+#: Jobs, and what was written about their plans since the last look.
 LOOK = """
-SELECT 'job', key, id, first_seen_us FROM jobs UNION ALL
-SELECT 'plan', CAST(p.planned_s AS TEXT), p.job, p.at_us FROM plans p
-  JOIN (SELECT job, MAX(seq) AS seq FROM plans WHERE job IN (SELECT id FROM jobs) GROUP BY job) x
-  ON x.job = p.job AND x.seq = p.seq"""
+SELECT 'job', key, id, first_seen_us, 0, 0 FROM jobs UNION ALL
+SELECT 'plan', cause, job, at_us, planned_s, seq FROM plans WHERE seq > {seq} ORDER BY 6"""
 
 
 class Books:
@@ -46,8 +44,12 @@ class Books:
         self.pg = Postgres().start() if kind == "postgresql" else None
         self.file = Path(folder) / "sluice.db"
         self.url = self.pg.url if self.pg else str(self.file)
+        self.seq = 0  # of the last plan seen
 
     def close(self):
+        if self.pg and os.environ.get("TORTURE_KEEP"):
+            with open(self.file.with_suffix(".sql"), "w") as out:
+                subprocess.run([self.pg.bin / "pg_dump", "-d", self.url], stdout=out, check=False)
         if self.pg:
             self.pg.stop()
 
@@ -60,13 +62,22 @@ class Books:
             return [list(row) for row in db.execute(query)]
 
     def look(self):
-        """({key: (id, first seen)}, {id: (planned, written at)}) or None while it cannot be read."""
+        """({key: (id, first seen)}, {id: {written at: [planned, causes]}}) or None while it cannot be read.  Of what
+        was decided in one moment the last word counts."""
         try:
-            rows = self.rows(LOOK)
-            jobs = {key: (job, seen) for what, key, job, seen in rows if what == "job"}
-            return jobs, {job: (int(planned), at) for what, planned, job, at in rows if what == "plan"}
+            rows = self.rows(LOOK.format(seq=self.seq))
         except (RuntimeError, sqlite3.OperationalError):
             return None  # being made, or restarted
+        jobs, plans = {}, {}
+        for what, text, job, at, planned, seq in rows:
+            if what == "job":
+                jobs[text] = job, at
+                continue
+            self.seq = seq
+            row = plans.setdefault(job, {}).setdefault(at, [0, set()])
+            row[0] = planned
+            row[1].add(text)
+        return jobs, plans
 
 
 @dataclass
@@ -289,16 +300,20 @@ class Torture:
             if first != seen:
                 self.wrong(f"{key}: was first seen {first}, now {seen}")
                 self.seen[key] = seen
-            planned, at = plans.get(job, (0, 0))
-            if not planned:
-                continue  # a promise stands until it is made anew
-            was, was_at = self.promises.get(key, (0, 0))
-            late = was * 1000000 <= at  # its second came while nobody lived
-            if late or not was < planned <= was + 1:  # a second is rounding, but only one
-                self.promises[key] = planned, at
-            if was and planned > was + 1 and not late and not self.witness.shrank_between(was_at / 1e6, at / 1e6):
-                self.wrong(f"{key}: was promised {was} at {was_at}, then {planned} at {at}")
+            for at, (planned, causes) in plans.get(job, {}).items():
+                self.promised(key, planned, at, causes)
         self.last = dict(jobs)
+
+    def promised(self, key, planned, at, causes):
+        """A promise stands until it is made anew, and is made later only for a reason."""
+        was, was_at = self.promises.get(key, (0, 0))
+        late = was * 1000000 <= at  # its second came while nobody lived
+        if not planned or (was < planned <= was + 1 and not late):
+            return  # a second is rounding, but only one
+        self.promises[key] = planned, at
+        overran = "overrun" in causes and self.witness.overran(at / 1e6)
+        if was and planned > was and not late and not overran and not self.witness.shrank_between(was_at / 1e6, at / 1e6):
+            self.wrong(f"{key}: was promised {was} at {was_at}, then {planned} at {at}: {', '.join(sorted(causes))}")
 
     def disturb(self, n):
         """Others have their troubles, too."""

@@ -142,9 +142,23 @@ def test_promise_broken():
     t = Looks()
     now = int(time.time())
     t.witness.expect(Gang("g", 1))
-    t.life({"g": (1, 100)}, {1: (now + 20, now * 1000000)})
-    assert t.life({"g": (1, 100)}, {1: (0, now * 1000000 + 1)}) == 0
-    assert t.life({"g": (2, 100)}, {2: (now + 21, now * 1000000 + 2)}) == 0, "a second is rounding"
-    assert t.life({"g": (2, 100)}, {2: (now + 22, now * 1000000 + 3)}) == 1, "but only one"
+
+    def life(job, second, planned, cause="new"):
+        return t.life({"g": (job, 100)}, {job: {(now + second) * 1000000: [planned and now + planned, {cause}]}})
+
+    life(1, 0, 60)
+    assert life(1, 1, 0, "dropped") == 0
+    assert life(2, 2, 61) == 0, "a second is rounding"
+    assert life(2, 3, 62) == 1, "but only one"
+    assert life(2, 4, 70, "overrun") == 2, "nothing has overrun"
+    a, b = pods("a", 2)
+    a["metadata"]["annotations"] = {"sluice.sh/duration": "30s"}
+    b["metadata"]["annotations"] = {"sluice.sh/duration": "3s"}
+    event(t.witness, "MODIFIED", a, "a", "Running", "n")
+    assert life(2, 5, 75, "overrun") == 3, "nor has this"
+    event(t.witness, "MODIFIED", b, "b", "Running", "n")
+    event(t.witness, "MODIFIED", b, "b", "Failed", "n")
+    assert life(2, 0, 80, "new") == 4, "that has, but is not said to be the cause"
+    assert life(2, 0, 85, "overrun") == 4, "now it is"
     t.witness.shrink()
-    assert t.life({"g": (2, 100)}, {2: (now + 40, now * 1000000 + 4)}) == 1, "room was taken"
+    assert life(2, 6, 90, "foreign") == 4, "room was taken"

@@ -56,6 +56,7 @@ class Witness:
         self.lives = 0  # of the daemon, so far
         self.events = self.relists = 0
         self.shrank = deque(maxlen=4000)  # times at which room was taken from the plan
+        self.ended = deque(maxlen=4000)  # (limit, end) of what held its node beyond its limit
         self._nodes, self._books, self._pods = {}, {}, {}
         self._lock = threading.RLock()
         self._stop = threading.Event()
@@ -93,6 +94,13 @@ class Witness:
 
     def shrank_between(self, a, b):
         return any(a - 2 <= t <= b + 2 for t in self.shrank)
+
+    def overran(self, t):
+        """Whether something of ours held its node at that time, and longer than it may: it is counted from the
+        decision, a little before the binding is seen, to the end, which is seen a little later."""
+        with self._lock:
+            held = [*self.ended, *((x[4], time.time()) for book in self._books.values() for x in book.values())]
+        return any(limit - LAG_S <= t <= end for limit, end in held)
 
     # -- watching ------------------------------------------------------------------------------
 
@@ -170,7 +178,8 @@ class Witness:
         ours = pod["spec"].get("schedulerName") in OURS or "sluice.sh/node" in pod["metadata"].get("labels", {})
         if not ours:
             self.shrink()
-        book[uid] = (requests(pod), now, ours, pod["metadata"]["name"])
+        limit = pod["metadata"].get("annotations", {}).get("sluice.sh/duration", "1000000s")
+        book[uid] = (requests(pod), now, ours, pod["metadata"]["name"], now + int(limit.removesuffix("s")))
         room = self._nodes.get(node)
         if room is None:
             return
@@ -189,7 +198,9 @@ class Witness:
 
     def _leave(self, uid):
         for book in self._books.values():
-            book.pop(uid, None)
+            held = book.pop(uid, None)
+            if held and held[4] - LAG_S < time.time():
+                self.ended.append((held[4], time.time()))
 
     # -- gangs ---------------------------------------------------------------------------------
 
