@@ -18,6 +18,7 @@
 #include "kube/lease.h"
 #include "serve/api.h"
 #include "serve/webhook.h"
+#include "store/store.h"
 #include "wire/json.h"
 
 #define RELOAD_NS  (5 * SLU_NS_PER_S)
@@ -504,6 +505,8 @@ static void say_ignored(const struct options *o)
 static int run(struct daemon *d)
 {
 	struct slu_error err = { 0 };
+	char url[512];
+	const char *store = url;
 	int rc = set_log(d->cfg, &err);
 
 	d->first = d->cfg;
@@ -520,9 +523,9 @@ static int run(struct daemon *d)
 	say_ignored(&d->o);
 	config_changed(d);
 	slu_timer_start(&d->reload, d->loop, RELOAD_NS, look_at_config, d);
+	slu_store_url_shown(d->cfg->store.url, url, sizeof url);
 	slu_log(SLU_INFO, "sluiced runs", SLU_STR("version", SLU_VERSION),
-		SLU_STR("server", slu_kube_config_server(d->kube)),
-		SLU_STR("store", d->cfg->store.url),
+		SLU_STR("server", slu_kube_config_server(d->kube)), SLU_STR("store", store),
 		SLU_I64("health_port", slu_api_health_port(d->api)),
 		SLU_I64("https_port", slu_api_https_port(d->api)));
 	slu_loop_run(d->loop);

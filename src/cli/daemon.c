@@ -1,14 +1,14 @@
 #include "cli/daemon.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "net/link.h"
 
-#define SOCKET     "unix:/run/sluice/sluiced.sock"
-#define ANSWER_NS  (20 * SLU_NS_PER_S)
-#define SECRET_MAX 65536
+#define SOCKET    "unix:/run/sluice/sluiced.sock"
+#define ANSWER_NS (20 * SLU_NS_PER_S)
+#define TOKEN_MAX (64u << 10)
+#define CA_MAX    (4u << 20)
 
 struct exchange {
 	struct slu_link *link;
@@ -79,39 +79,30 @@ static void on_goaway(void *arg, uint32_t code, const char *text)
 {
 }
 
-static int read_secret(const char *file, char **out, size_t *n, struct slu_error *err)
+static int read_text(const char *file, struct slu_buf *out, struct slu_error *err)
 {
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
-	char *p = fd < 0 ? NULL : slu_malloc(SECRET_MAX);
-	ssize_t got = p ? read(fd, p, SECRET_MAX - 1) : -1;
-	int why = errno;
+	int rc = slu_file_read(file, out);
 
-	if (fd >= 0)
-		close(fd);
-	if (got <= 0) {
-		slu_free(p);
-		return slu_fail(err, -EINVAL, "%s: %s", file, got ? strerror(why) : "is empty");
-	}
-	while (got && (p[got - 1] == '\n' || p[got - 1] == '\r'))
-		got--;
-	p[got] = 0;
-	*out = p;
-	*n = (size_t)got;
-	return 0;
+	if (rc < 0) /* never as -ENOENT: that would be the daemon's socket */
+		return slu_fail(err, -EINVAL, "%s: %s", file,
+				rc == -EMSGSIZE ? "is too large" : strerror(-rc));
+	while (out->n && (out->p[out->n - 1] == '\n' || out->p[out->n - 1] == '\r'))
+		out->p[--out->n] = '\0';
+	return out->n ? 0 : slu_fail(err, -EINVAL, "%s: is empty", file);
 }
 
 static int make_tls(const struct slu_daemon *d, struct slu_tls **out, struct slu_error *err)
 {
-	slu_cleanup(slu_freep) char *ca = NULL;
+	slu_cleanup(slu_buf_done) struct slu_buf ca = SLU_BUF_INIT(CA_MAX);
 	struct slu_tls_client_options o = { .insecure = d->insecure,
 					    .alpn = "h2",
 					    .ca_from = d->ca };
-	size_t n = 0;
-	int rc = d->ca ? read_secret(d->ca, &ca, &n, err) : 0;
+	int rc = d->ca ? read_text(d->ca, &ca, err) : 0;
 
 	if (rc < 0)
 		return rc;
-	o.ca = (struct slu_pem){ ca, n };
+	if (d->ca)
+		o.ca = (struct slu_pem){ ca.p, ca.n };
 	return slu_tls_client_new(&o, out, err);
 }
 
@@ -152,13 +143,12 @@ int slu_daemon_ask(const struct slu_daemon *d, enum slu_http_method method, cons
 {
 	const char *server = d->server ? d->server : getenv("SLUICE_SERVER");
 	const char *token = d->token ? d->token : getenv("SLUICE_TOKEN_FILE");
-	slu_cleanup(slu_freep) char *secret = NULL, *bearer = NULL;
+	slu_cleanup(slu_buf_done) struct slu_buf secret = SLU_BUF_INIT(TOKEN_MAX);
+	slu_cleanup(slu_buf_done) struct slu_buf bearer = SLU_BUF_INIT(TOKEN_MAX + 16);
 	struct slu_error local = { 0 };
 	struct slu_addr addr;
-	struct slu_buf b = SLU_BUF_INIT(SECRET_MAX + 16);
 	struct exchange x = { .body = body };
 	const char *verb = slu_http_method_name(method);
-	size_t n;
 	int rc;
 
 	server = server && *server ? server : SOCKET;
@@ -166,21 +156,20 @@ int slu_daemon_ask(const struct slu_daemon *d, enum slu_http_method method, cons
 	if (rc < 0)
 		return rc;
 	if (token && *token && addr.tls) {
-		rc = read_secret(token, &secret, &n, err);
+		rc = read_text(token, &secret, err);
 		if (rc < 0)
 			return rc;
-		slu_buf_printf(&b, "Bearer %s", secret);
-		bearer = slu_buf_take(&b);
+		slu_buf_printf(&bearer, "Bearer %s", slu_buf_str(&secret));
 	}
 	struct slu_h2_header hdr[] = {
 		{ ":method", verb, strlen(verb), false },
 		{ ":scheme", addr.tls ? "https" : "http", addr.tls ? 5 : 4, false },
 		{ ":authority", "sluice", 6, false },
 		{ ":path", path, strlen(path), false },
-		{ "authorization", bearer, bearer ? strlen(bearer) : 0, true },
+		{ "authorization", slu_buf_str(&bearer), bearer.n, true },
 	};
 	x.hdr = hdr;
-	x.n_hdr = SLU_LEN(hdr) - !bearer;
+	x.n_hdr = SLU_LEN(hdr) - !bearer.n;
 	rc = exchange(d, &addr, &x, &local);
 	if (rc == -ENOENT || rc == -ECONNREFUSED)
 		return slu_fail(err, rc,

@@ -1,12 +1,10 @@
 /* The file of settings into struct slu_config, with line numbers for what is wrong. */
 #include "control/config_i.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "wire/yaml.h"
 
 #define LIST_MAX 1024
@@ -373,26 +371,14 @@ int slu_config_default(struct slu_config **out, struct slu_error *err)
 
 int slu_config_read(const char *file, struct slu_config **out, struct slu_error *err)
 {
-	slu_cleanup(slu_freep) char *text = NULL;
-	size_t n = 0;
-	ssize_t got = 0;
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	slu_cleanup(slu_buf_done) struct slu_buf text = SLU_BUF_INIT(SLU_CONFIG_FILE_MAX);
+	int rc = slu_file_read(file, &text);
 
-	if (fd < 0)
-		return slu_fail(err, -errno, "%s: %s", file, strerror(errno));
-	text = slu_malloc(SLU_CONFIG_FILE_MAX + 1);
-	while (text && n <= SLU_CONFIG_FILE_MAX &&
-	       (got = read(fd, text + n, SLU_CONFIG_FILE_MAX + 1 - n)) > 0)
-		n += (size_t)got;
-	close(fd);
-	if (!text)
-		return slu_fail(err, -ENOMEM, "out of memory");
-	if (got < 0)
-		return slu_fail(err, -EIO, "%s: cannot be read", file);
-	if (n > SLU_CONFIG_FILE_MAX)
-		return slu_fail(err, -EMSGSIZE, "%s: larger than %d bytes", file,
-				SLU_CONFIG_FILE_MAX);
-	return slu_config_parse(file, text, n, out, err);
+	if (rc == -EMSGSIZE)
+		return slu_fail(err, rc, "%s: larger than %d bytes", file, SLU_CONFIG_FILE_MAX);
+	if (rc < 0)
+		return slu_fail(err, rc, "%s: %s", file, strerror(-rc));
+	return slu_config_parse(file, slu_buf_str(&text), text.n, out, err);
 }
 
 void slu_config_free(struct slu_config *c)

@@ -19,6 +19,8 @@ struct row {
 	size_t size;           /* LIST: of an element */
 	size_t n_off;          /* LIST: where the count goes */
 	bool restart;
+	/* STR: as it is shown, where the value may hold a secret */
+	void (*shown)(const char *value, char *out, size_t size);
 	const char *help;
 };
 

@@ -1,6 +1,7 @@
 /* Every setting: its name, type, place, default, limits, and what it is for. */
 #include "control/config_i.h"
 #include "gang/gang.h"
+#include "store/store.h"
 
 #define AT(field)  offsetof(struct slu_config, field)
 #define ATQ(field) offsetof(struct slu_config_queue, field)
@@ -169,6 +170,7 @@ static const char *const store_outage[] = { "hold", "continue", NULL };
 
 static const struct row store_rows[] = {
 	{ "url", STR, AT(store.url), "/var/lib/sluice/sluice.db", .restart = true,
+	  .shown = slu_store_url_shown,
 	  .help = "SQLite file, postgres:// URL (also from DATABASE_URL), or memory: for none" },
 	{ "outage", CHOICE, AT(store.outage), "hold", .choice = store_outage,
 	  .help = "a store that cannot be written: hold new placements back, or continue with the cluster as the only memory" },

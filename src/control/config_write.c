@@ -59,7 +59,15 @@ static void write_rows(const struct row *rows, const void *from, struct slu_json
 	slu_jsonw_obj(w);
 	for (const struct row *row = rows; row->key; row++) {
 		slu_jsonw_key(w, row->key);
-		write_value(row, from, w);
+		if (row->shown) {
+			char text[4096];
+
+			row->shown(*(const char *const *)((const char *)from + row->off), text,
+				   sizeof text);
+			slu_jsonw_str(w, text);
+		} else {
+			write_value(row, from, w);
+		}
 	}
 	slu_jsonw_end_obj(w);
 }

@@ -1,9 +1,9 @@
 #include "serve/https.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "serve/keeper.h"
 
@@ -24,17 +24,9 @@ struct slu_https {
 
 static int read_file(const char *path, struct slu_buf *b, struct slu_error *err)
 {
-	FILE *f = fopen(path, "re");
-	char part[4096];
-	size_t n;
+	int rc = slu_file_read(path, b);
 
-	if (!f)
-		return slu_fail(err, -errno, "%s: %s", path, strerror(errno));
-	while ((n = fread(part, 1, sizeof part, f)))
-		slu_buf_add(b, part, n);
-	n = ferror(f);
-	fclose(f);
-	return n || b->error ? slu_fail(err, -EIO, "%s cannot be read", path) : 0;
+	return rc < 0 ? slu_fail(err, rc, "%s: %s", path, strerror(-rc)) : 0;
 }
 
 static int from_files(const struct slu_config *c, struct slu_tls **out, struct slu_error *err)

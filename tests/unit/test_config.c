@@ -109,6 +109,16 @@ static void test_visible(void)
 	slu_config_needs_restart(a, c, &diff);
 	ok(!strcmp(slu_buf_str(&diff), "serve.health"), "a reload names what needs a restart (%s)",
 	   slu_buf_str(&diff));
+	a->store.url = "postgres://ada:first@db/x";
+	c->store.url = "postgres://ada:second@db/x";
+	slu_buf_reset(&b);
+	slu_buf_reset(&diff);
+	w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	slu_config_write(c, &w);
+	slu_config_needs_restart(a, c, &diff);
+	ok(!strstr(slu_buf_str(&b), "second") && strstr(slu_buf_str(&b), "postgres://ada:***@db/x"),
+	   "the password of a store is not shown");
+	ok(strstr(slu_buf_str(&diff), "store.url"), "a new one is noticed all the same");
 	slu_buf_reset(&b);
 	w = slu_jsonw(&b, SLU_JSONW_COMPACT);
 	slu_config_schema(&w);
