@@ -8,6 +8,9 @@
 #define KEEP_NS  (10 * SLU_NS_PER_S)
 #define KEPT_MAX 1024u
 #define KEY_LEN  32u /* SHA-256 */
+/* Anybody may knock with any token.  More questions than that at once would take the API server's
+ * time, and our share of it, from the bindings. */
+#define ASKED_MAX 32u
 
 /* That a token may ask a path by a method, until then.  The key is a digest nobody can find a
  * second token for: the answer given to one caller must not serve another. */
@@ -18,6 +21,7 @@ struct kept {
 
 struct slu_auth {
 	struct slu_kube_client *client;
+	uint32_t asked;             /* callers whose answer is not there yet */
 	struct kept kept[KEPT_MAX]; /* by the first bytes of the key; the newer one stays */
 };
 
@@ -65,6 +69,7 @@ static struct kept *place_of(struct slu_auth *a, const unsigned char key[KEY_LEN
 
 static void finish(struct check *c, int status, const char *why)
 {
+	c->a->asked--;
 	if (status == 200) {
 		struct kept *k = place_of(c->a, c->key);
 
@@ -147,6 +152,12 @@ void slu_auth_check(struct slu_auth *a, struct slu_exchange *x, slu_auth_fn *fn,
 		slu_free(c);
 		return;
 	}
+	if (a->asked == ASKED_MAX) {
+		fn(arg, x, 503, "too many callers at once; try again");
+		slu_free(c);
+		return;
+	}
+	a->asked++;
 	if (slu_kube_token_review(a->client, token, NULL, token_done, c) < 0)
 		finish(c, 503, "cannot ask the API server");
 }

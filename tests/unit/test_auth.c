@@ -7,7 +7,10 @@
 struct world {
 	struct fake api, door; /* one loop, the api's */
 	struct slu_auth *auth;
-	int tokens, accesses; /* asked */
+	int tokens, accesses;          /* asked */
+	struct slu_exchange *slow[64]; /* questions about the token "slow" that wait */
+	int n_slow;
+	int busy, strange; /* of those who came with it: sent away, not known */
 	char user[64], path[64], verb[16], groups[64];
 };
 
@@ -36,6 +39,10 @@ static void api(struct slu_exchange *x, void *arg)
 		token = slu_json_str_or(slu_json_get(spec, "token"), "");
 		if (!strcmp(token, "broken")) {
 			reply(x, "no JSON at all");
+			return;
+		}
+		if (!strcmp(token, "slow")) {
+			w->slow[w->n_slow++] = x;
 			return;
 		}
 		if (!strcmp(token, "refused")) {
@@ -103,6 +110,40 @@ static void call(struct world *w, const char *token, enum slu_http_method m, con
 	slu_kube_config_unref(cfg);
 }
 
+static void came(void *arg, const struct slu_kube_reply *r)
+{
+	struct world *w = arg;
+
+	w->busy += r->status == 503;
+	w->strange += r->status == 401;
+}
+
+/* Forty come at once with a token that the API server thinks about. */
+static void test_crowd(struct world *w)
+{
+	struct slu_kube_client_options o = { .max_tries = 1, .max_inflight = 40 };
+	struct slu_kube_request q = { .path = "/v1/jobs", .done = came, .arg = w };
+	struct slu_kube_config *cfg = fake_config(&w->door, "http", "", "    token: slow\n");
+	struct slu_kube_client *c = NULL;
+	bool never = false;
+
+	slu_kube_client_new(w->api.loop, cfg, &o, &c, NULL);
+	for (int i = 0; i < 40; i++)
+		if (slu_kube_send(c, &q, NULL) < 0)
+			ok(false, "sent");
+	for (int i = 0; i < 100000 && w->busy + w->n_slow < 40; i++)
+		slu_loop_run_until(w->api.loop, &never, SLU_NS_PER_MS);
+	ok(w->n_slow == 32 && w->busy == 8, "%d are asked about, %d sent away", w->n_slow, w->busy);
+	for (int i = 0; i < w->n_slow; i++)
+		reply(w->slow[i], "{\"status\":{\"authenticated\":false}}");
+	for (int i = 0; i < 100000 && w->strange < 32; i++)
+		slu_loop_run_until(w->api.loop, &never, SLU_NS_PER_MS);
+	ok(w->strange == 32, "%d have their answer", w->strange);
+	slu_kube_client_free(c);
+	slu_kube_config_unref(cfg);
+	call(w, "ada", SLU_HTTP_GET, "/v1/nodes", 403, "not allowed");
+}
+
 int main(void)
 {
 	struct world w = { 0 };
@@ -136,6 +177,8 @@ int main(void)
 	call(&w, "broken", SLU_HTTP_GET, "/v1/jobs", 503, "whose token");
 	call(&w, "refused", SLU_HTTP_GET, "/v1/jobs", 503, "whose token");
 	call(&w, "ada", SLU_HTTP_GET, "/v1/unsure", 503, "whether this is allowed");
+
+	test_crowd(&w);
 
 	slu_auth_free(w.auth);
 	slu_kube_client_free(c);
