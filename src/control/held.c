@@ -4,18 +4,6 @@
 
 #define HOSTNAME "kubernetes.io/hostname"
 
-const char *slu_held_state_name(enum slu_held_state s)
-{
-	static const char *const name[] = {
-		[SLU_HELD_HELD] = "held",           [SLU_HELD_QUEUED] = "queued",
-		[SLU_HELD_RELEASED] = "released",   [SLU_HELD_RUNNING] = "running",
-		[SLU_HELD_DONE] = "done",           [SLU_HELD_REFUSED] = "refused",
-		[SLU_HELD_CANCELLED] = "cancelled",
-	};
-
-	return s < SLU_LEN(name) ? name[s] : "?";
-}
-
 /* ---- namespaces ---- */
 
 static bool is_among(const struct slu_config_strs *list, const char *name)

@@ -54,7 +54,6 @@ enum slu_held_state {
 	SLU_HELD_REFUSED,  /* can never run, or its objects make no sense; `reason` says why */
 	SLU_HELD_CANCELLED, /* taken out of the queue by a person */
 };
-const char *slu_held_state_name(enum slu_held_state s);
 
 /* One held object: the outermost one of a kind we know (a Deployment, not its ReplicaSet; a Job,
  * not the JobSet above it; a pod only if no such object made it).  Strings are borrowed for the

@@ -527,8 +527,6 @@ static int64_t domain_room(const struct plan *p, const struct level *l, uint32_t
 	for (uint32_t r = 0; r < p->n_role; r++) {
 		int64_t sum = 0;
 
-		if (p->caps[r].dom && p->caps[r].dom[d] < p->role[r].min)
-			return -1;
 		for (uint32_t i = l->first[d]; i < l->first[d + 1]; i++)
 			sum += p->caps[r].cap[l->list[i]];
 		if (sum < p->role[r].min)

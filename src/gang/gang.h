@@ -216,9 +216,6 @@ struct slu_gang_info {
 /* -ENOENT.  `place` may be NULL. */
 int slu_gang_info(const struct slu_machine *m, uint64_t job, struct slu_gang_info *info,
 		  struct slu_gang_place *place);
-/* The walk over all bookings: numbers 0 .. stats.jobs - 1, in no particular but repeatable order.
- */
-uint64_t slu_gang_job_at(const struct slu_machine *m, uint32_t i);
 
 /* ---- why not now ---- */
 

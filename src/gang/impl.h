@@ -107,8 +107,7 @@ struct shape {
 	uint64_t *now_bits, *least_bits;
 	int64_t now_sum, least_sum;
 	uint32_t now_nodes, least_nodes;
-	int64_t *dom[SLU_LEVELS_MAX]; /* slots now per domain, for levels asked for */
-	uint64_t sat_gen;             /* of the two below */
+	uint64_t sat_gen; /* of the two below */
 	int64_t sat_sum;
 	uint32_t sat_nodes;
 };
@@ -128,7 +127,6 @@ struct caps {
 	const uint64_t *bits;
 	int64_t sum;
 	uint32_t nodes;
-	const int64_t *dom; /* per domain of the level asked for, or NULL */
 };
 
 struct undo {
@@ -355,8 +353,6 @@ bool slu_shape_known(const struct slu_machine *m, const struct need *need, unsig
 struct shape *slu_shape_get(struct slu_machine *m, struct need *need, unsigned flags,
 			    const struct slu_nodeset *nodes, const struct slu_nodeset *part);
 void slu_shape_free(struct slu_machine *m, struct shape *s);
-/* Slots now per domain of a level; NULL when memory runs out. */
-const int64_t *slu_shape_domains(struct slu_machine *m, struct shape *s, uint32_t level);
 /* On the empty machine. */
 void slu_shape_satisfy(struct slu_machine *m, struct shape *s);
 

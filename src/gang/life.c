@@ -228,8 +228,3 @@ int slu_gang_info(const struct slu_machine *m, uint64_t job, struct slu_gang_inf
 					.slots = j->slots };
 	return 0;
 }
-
-uint64_t slu_gang_job_at(const struct slu_machine *m, uint32_t i)
-{
-	return m->by_id.e[i].key;
-}

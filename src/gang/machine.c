@@ -498,11 +498,6 @@ int slu_machine_node_set_domain(struct slu_machine *m, slu_node node, uint32_t l
 	return 0;
 }
 
-uint32_t slu_machine_nodes(const struct slu_machine *m)
-{
-	return m->n_node;
-}
-
 uint32_t slu_machine_node_slots(const struct slu_machine *m)
 {
 	return m->n_slot;
@@ -521,11 +516,6 @@ bool slu_machine_node_is(const struct slu_machine *m, slu_node node)
 const char *slu_machine_node_name(const struct slu_machine *m, slu_node node)
 {
 	return m->node[slu_node_index(node)].name;
-}
-
-int64_t slu_machine_node_rank(const struct slu_machine *m, slu_node node)
-{
-	return m->node[slu_node_index(node)].rank;
 }
 
 uint64_t slu_machine_node_tag(const struct slu_machine *m, slu_node node)

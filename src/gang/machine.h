@@ -95,8 +95,7 @@ int slu_machine_node_set_domain(struct slu_machine *m, slu_node node, uint32_t l
 
 /* SLU_NODE_NONE if there is none of that name. */
 slu_node slu_machine_node_find(const struct slu_machine *m, const char *name);
-/* Nodes there are; and the walk over them: indices 0 .. slots - 1, SLU_NODE_NONE where empty. */
-uint32_t slu_machine_nodes(const struct slu_machine *m);
+/* The walk over the nodes: indices 0 .. slots - 1, SLU_NODE_NONE where empty. */
 uint32_t slu_machine_node_slots(const struct slu_machine *m);
 slu_node slu_machine_node_at(const struct slu_machine *m, uint32_t index);
 /* The handle still means the node it was made for. */
@@ -104,7 +103,6 @@ bool slu_machine_node_is(const struct slu_machine *m, slu_node node);
 
 /* About one node; the handle must be valid.  Names are borrowed until the node goes. */
 const char *slu_machine_node_name(const struct slu_machine *m, slu_node node);
-int64_t slu_machine_node_rank(const struct slu_machine *m, slu_node node);
 uint64_t slu_machine_node_tag(const struct slu_machine *m, slu_node node);
 bool slu_machine_node_is_down(const struct slu_machine *m, slu_node node);
 bool slu_machine_node_is_cordoned(const struct slu_machine *m, slu_node node);

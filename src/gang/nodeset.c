@@ -71,13 +71,6 @@ void slu_nodeset_del(struct slu_nodeset *s, uint32_t index)
 	s->version++;
 }
 
-void slu_nodeset_and(struct slu_nodeset *s, const struct slu_nodeset *other)
-{
-	for (uint32_t w = 0; w < s->n_word; w++)
-		s->word[w] &= w < other->n_word ? other->word[w] : 0;
-	s->version++;
-}
-
 uint32_t slu_nodeset_count(const struct slu_nodeset *s)
 {
 	uint32_t n = 0;

@@ -28,8 +28,6 @@ SLU_DEFINE_CLEANUP(struct slu_nodeset, slu_nodeset_unref)
 /* 0 or -ENOMEM with the set unchanged. */
 int slu_nodeset_add(struct slu_nodeset *s, uint32_t index);
 void slu_nodeset_del(struct slu_nodeset *s, uint32_t index);
-/* Keep what is in both. */
-void slu_nodeset_and(struct slu_nodeset *s, const struct slu_nodeset *other);
 uint32_t slu_nodeset_count(const struct slu_nodeset *s);
 
 static inline bool slu_nodeset_has(const struct slu_nodeset *s, uint32_t index)

@@ -19,8 +19,6 @@ void slu_shape_free(struct slu_machine *m, struct shape *s)
 	slu_free(s->least);
 	slu_free(s->now_bits);
 	slu_free(s->least_bits);
-	for (uint32_t l = 0; l < SLU_LEVELS_MAX; l++)
-		slu_free(s->dom[l]);
 	slu_free(s);
 }
 
@@ -49,10 +47,6 @@ static void refresh(struct slu_machine *m, struct shape *s, uint32_t node)
 			bit_set(s->now_bits, p);
 		else
 			bit_clear(s->now_bits, p);
-		for (uint32_t l = 0; l < m->level_name.n; l++) {
-			if (s->dom[l] && v->domain[l] != NONE)
-				s->dom[l][v->domain[l]] += now - was;
-		}
 	}
 	if (least != was_least) {
 		s->least[p] = least;
@@ -77,10 +71,6 @@ static void rebuild(struct slu_machine *m, struct shape *s)
 	memset(s->elig, 0, words * sizeof *s->elig);
 	s->now_sum = s->least_sum = 0;
 	s->now_nodes = s->least_nodes = 0;
-	for (uint32_t l = 0; l < SLU_LEVELS_MAX; l++) {
-		slu_free(s->dom[l]);
-		s->dom[l] = NULL;
-	}
 	for (uint32_t p = 0; p < m->n_pos; p++) {
 		uint32_t i = m->order[p];
 		int32_t now, least;
@@ -209,26 +199,6 @@ struct shape *slu_shape_get(struct slu_machine *m, struct need *need, unsigned f
 	}
 	s->used = ++m->clock;
 	return catch_up(m, s) < 0 ? NULL : s;
-}
-
-const int64_t *slu_shape_domains(struct slu_machine *m, struct shape *s, uint32_t level)
-{
-	uint32_t n = m->level[level].domain.n;
-
-	if (!s->dom[level]) {
-		int64_t *d = slu_calloc((size_t)n + 1, sizeof *d);
-
-		if (!d)
-			return NULL;
-		for (uint32_t p = 0; p < m->n_pos; p++) {
-			uint32_t k = m->node[m->order[p]].domain[level];
-
-			if (k != NONE)
-				d[k] += s->now[p];
-		}
-		s->dom[level] = d;
-	}
-	return s->dom[level];
 }
 
 void slu_shape_satisfy(struct slu_machine *m, struct shape *s)

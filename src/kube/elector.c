@@ -282,11 +282,6 @@ bool slu_elector_held(const struct slu_elector *e, int64_t now_ns)
 	return now_ns < slu_elector_until(e);
 }
 
-int32_t slu_elector_term(const struct slu_elector *e)
-{
-	return e->transitions;
-}
-
 const char *slu_elector_holder(const struct slu_elector *e)
 {
 	return e->holder;

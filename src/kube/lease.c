@@ -201,11 +201,6 @@ bool slu_lease_held(const struct slu_lease *l)
 	return slu_clock_ns() < atomic_load(&l->until_ns);
 }
 
-int32_t slu_lease_term(const struct slu_lease *l)
-{
-	return slu_elector_term(l->elector);
-}
-
 const char *slu_lease_holder(const struct slu_lease *l)
 {
 	return slu_elector_holder(l->elector);

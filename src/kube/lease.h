@@ -61,7 +61,6 @@ bool slu_elector_release(struct slu_elector *e, int64_t now_us, struct slu_buf *
 bool slu_elector_held(const struct slu_elector *e, int64_t now_ns);
 /* Until when it may act, if nothing more is heard; 0: it does not lead. */
 int64_t slu_elector_until(const struct slu_elector *e);
-int32_t slu_elector_term(const struct slu_elector *e);
 /* Who holds it as far as we know; "" nobody. */
 const char *slu_elector_holder(const struct slu_elector *e);
 
@@ -80,5 +79,4 @@ SLU_DEFINE_CLEANUP(struct slu_lease, slu_lease_free)
 void slu_lease_release(struct slu_lease *l, slu_call_fn *done, void *arg);
 /* May the holder act at this moment?  Any thread. */
 bool slu_lease_held(const struct slu_lease *l);
-int32_t slu_lease_term(const struct slu_lease *l);
 const char *slu_lease_holder(const struct slu_lease *l);

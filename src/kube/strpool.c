@@ -195,21 +195,6 @@ void slu_strpool_put_locked(struct slu_strpool *p, const char *s)
 		drop(p, e);
 }
 
-const char *slu_strpool_get(struct slu_strpool *p, const char *s, size_t n)
-{
-	const char *r;
-
-	slu_strpool_lock(p);
-	r = slu_strpool_get_locked(p, s, n);
-	slu_strpool_unlock(p);
-	return r;
-}
-
-const char *slu_strpool_gets(struct slu_strpool *p, const char *s)
-{
-	return slu_strpool_get(p, s, strlen(s));
-}
-
 const char *slu_strpool_find(struct slu_strpool *p, const char *s, size_t n)
 {
 	struct entry *e;
@@ -220,28 +205,6 @@ const char *slu_strpool_find(struct slu_strpool *p, const char *s, size_t n)
 	e = p->slot[find(p, (uint32_t)slu_hash_bytes(s, n), s, n)];
 	slu_strpool_unlock(p);
 	return e ? e->s : NULL;
-}
-
-const char *slu_strpool_ref(struct slu_strpool *p, const char *s)
-{
-	slu_strpool_lock(p);
-	slu_strpool_ref_locked(p, s);
-	slu_strpool_unlock(p);
-	return s;
-}
-
-void slu_strpool_put(struct slu_strpool *p, const char *s)
-{
-	if (!s)
-		return;
-	slu_strpool_lock(p);
-	slu_strpool_put_locked(p, s);
-	slu_strpool_unlock(p);
-}
-
-uint32_t slu_str_len(const char *s)
-{
-	return entry_of(s)->len;
 }
 
 uint32_t slu_str_hash(const char *s)

@@ -48,8 +48,6 @@ struct slu_match *slu_match_clone(const struct slu_match *m, struct slu_graph *g
 /* Check names at option parsing, before a graph exists. */
 bool slu_match_policy_valid(const char *policy);
 
-struct slu_graph *slu_match_graph(struct slu_match *m);
-
 enum slu_match_op {
 	SLU_MATCH_ALLOCATE,
 	SLU_MATCH_ALLOCATE_SATISFIABILITY,

@@ -104,11 +104,6 @@ void slu_match_free(struct slu_match *m)
 	slu_free(m);
 }
 
-struct slu_graph *slu_match_graph(struct slu_match *m)
-{
-	return m->g;
-}
-
 size_t slu_match_memory(const struct slu_match *m)
 {
 	size_t bytes = led_memory(&m->led);

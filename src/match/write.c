@@ -37,11 +37,6 @@ int slu_format_parse(const char *name, enum slu_format *out)
 	return -EINVAL;
 }
 
-const char *slu_format_name(enum slu_format f)
-{
-	return names[f];
-}
-
 static bool has_rlite(const struct slu_writer *w)
 {
 	return w->format >= SLU_FORMAT_RLITE;

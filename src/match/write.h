@@ -21,7 +21,6 @@ struct slu_writer;
 
 /* 0 or -EINVAL. */
 int slu_format_parse(const char *name, enum slu_format *out);
-const char *slu_format_name(enum slu_format f);
 
 struct slu_writer *slu_writer_new(enum slu_format f);
 void slu_writer_free(struct slu_writer *w);

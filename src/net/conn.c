@@ -443,11 +443,6 @@ void slu_conn_pause(struct slu_conn *c, bool pause)
 		slu_task_defer(&c->again, c->loop, read_again, c);
 }
 
-size_t slu_conn_unsent(const struct slu_conn *c)
-{
-	return c->out.n - c->out_at;
-}
-
 uint64_t slu_conn_bytes_in(const struct slu_conn *c)
 {
 	return c->bytes_in;

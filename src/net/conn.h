@@ -35,8 +35,6 @@ void slu_conn_finish(struct slu_conn *c);
 void slu_conn_close(struct slu_conn *c);
 /* Stop or go on reading. */
 void slu_conn_pause(struct slu_conn *c, bool pause);
-/* Bytes accepted from fill and not yet taken by the kernel. */
-size_t slu_conn_unsent(const struct slu_conn *c);
 uint64_t slu_conn_bytes_in(const struct slu_conn *c);
 uint64_t slu_conn_bytes_out(const struct slu_conn *c);
 /* Subject of the verified peer certificate (owned by the caller) or NULL. */

@@ -582,11 +582,6 @@ void slu_h2_set_user(struct slu_h2_stream *s, void *user)
 	s->user = user;
 }
 
-size_t slu_h2_unsent(const struct slu_h2_stream *s)
-{
-	return s->out.n - s->out_at;
-}
-
 bool slu_h2_peer_ended(const struct slu_h2_stream *s)
 {
 	return s->peer_ended;

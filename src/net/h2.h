@@ -86,7 +86,6 @@ bool slu_h2_headers_cut(const struct slu_h2_stream *s);
 int slu_h2_status(const struct slu_h2_stream *s); /* client; 0 before the head */
 void *slu_h2_user(const struct slu_h2_stream *s);
 void slu_h2_set_user(struct slu_h2_stream *s, void *user);
-size_t slu_h2_unsent(const struct slu_h2_stream *s);
 bool slu_h2_peer_ended(const struct slu_h2_stream *s);
 
 /* "REFUSED_STREAM" and so on. */

@@ -323,8 +323,3 @@ const char *slu_session_command_name(size_t i)
 {
 	return slu_commands[i].name;
 }
-
-const char *slu_session_command_short(size_t i)
-{
-	return slu_commands[i].abbr;
-}

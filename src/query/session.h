@@ -34,7 +34,6 @@ int slu_session_command(struct slu_session *s, const char *line);
 /* What -e prints after loading. */
 void slu_session_print_load(struct slu_session *s);
 
-/* Names and short names of the commands, in the order of `help`; NULL after the last. */
+/* Names of the commands, in the order of `help`; NULL after the last. */
 const char *slu_session_command_name(size_t i);
-const char *slu_session_command_short(size_t i);
 struct slu_graph *slu_session_graph(struct slu_session *s);
