@@ -26,6 +26,7 @@
 
 /* Why a group that a user took out of the queue does not run. */
 #define CORE_CANCELLED "it was cancelled; sluice release puts it back into the queue"
+#define CORE_HELD      "it is held; sluice release lets it wait for its turn again"
 
 /* What the store says of such a group (in `cause`). */
 #define CORE_CAUSE_CANCELLED "cancelled"

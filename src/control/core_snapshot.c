@@ -122,6 +122,8 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 		j->start_s = r->start_s;
 		j->end_s = r->end_s;
 		j->reason = "";
+	} else if (!strcmp(j->state, "held")) {
+		j->reason = CORE_HELD;
 	} else if (r) {
 		j->estimate_s = g->told_start_s != SLU_TIME_NONE ? g->told_start_s : 0;
 	}

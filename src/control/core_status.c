@@ -69,6 +69,8 @@ static void sentence(struct slu_core *c, struct group *g, struct run *r, struct 
 	if (r) {
 		if (r->reason && (r->never || r->refused))
 			slu_buf_puts(b, r->reason);
+		else if (g->held)
+			slu_buf_puts(b, CORE_HELD);
 		else if (slu_queue_why(c->q, c->now_s, r->id, why, NULL) == 0 && why->reason)
 			slu_buf_puts(b, why->reason);
 		else if (r->reason)

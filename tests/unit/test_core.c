@@ -162,6 +162,11 @@ static void test_cancel_and_release(void)
 	ok(strstr(w.last_annotation, "sluice release"), "and so it is told: %s", w.last_annotation);
 	user_asks(&w, SLU_ASK_RELEASE, "b");
 	job_is(&w, "b", "waiting", "cpu");
+	user_asks(&w, SLU_ASK_HOLD, "b");
+	job_is(&w, "b", "held", "sluice release lets it wait");
+	ok(strstr(w.last_annotation, "it is held"), "and so it is told: %s", w.last_annotation);
+	user_asks(&w, SLU_ASK_RELEASE, "b");
+	job_is(&w, "b", "waiting", "cpu");
 	close_world(&w);
 }
 
