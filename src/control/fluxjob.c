@@ -329,7 +329,11 @@ static int read_spec(struct reading *r, const struct slu_kfluxjob *f)
 	r->ask->duration_s = j->duration > 0     ? (int64_t)ceil(fmin(j->duration, 4e8))
 			     : f->duration_s > 0 ? f->duration_s
 						 : 0;
-	if (j->queue && strlen(j->queue) < sizeof r->ask->queue)
+	if (j->queue && strlen(j->queue) >= sizeof r->ask->queue)
+		return slu_fail(r->err, -EINVAL,
+				"spec.jobspec: attributes.system.queue: \"%.60s\" is no queue",
+				j->queue);
+	if (j->queue)
 		strcpy(r->ask->queue, j->queue);
 	return 0;
 }

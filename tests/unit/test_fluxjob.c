@@ -16,7 +16,7 @@ struct want {
 };
 
 static const struct want table[] = {
-	/* the forms of compat 8.4 */
+	/* the forms users of Fluxqueue wrote */
 	{ HEAD "- type: node\n  count: 4\n  with:\n  - type: slot\n    count: 1\n    label: s\n"
 	       "    with: [{type: core, count: 2}]\n" TAIL("0"),
 	  0, "4-4 2 0 0 alone;", NULL },
@@ -63,6 +63,9 @@ static const struct want table[] = {
 		  "0"),
 	  -EINVAL, NULL, "unit \"bushel\"" },
 	{ "version: 1\nresources: []\n" TAIL("0"), -EINVAL, NULL, "asks for nothing" },
+	{ HEAD "- {type: slot, count: 1, label: s, with: [{type: core, count: 1}]}\n" TAIL(
+		  "0, queue: a-name-that-is-longer-than-any-queue-of-this-cluster-could-ever-be-called"),
+	  -EINVAL, NULL, "is no queue" },
 };
 
 static const struct slu_kobj *object(struct world *w, enum slu_kkind kind, const char *json)
