@@ -12,6 +12,8 @@ struct conf {
 	const char *format, *output;
 };
 
+static const char *const formats[] = { "swf", "jsonl", NULL };
+
 static const struct slu_option option[] = {
 #define O(name, letter, type, arg, help, field, ...) \
 	{ name, letter, type, arg, help, offsetof(struct conf, field), ##__VA_ARGS__ }
@@ -33,7 +35,7 @@ static const struct slu_option option[] = {
 	O("failures", 0, SLU_OPT_REAL, "F", "failures per node and year; JSON lines only",
 	  failures),
 	O("format", 'f', SLU_OPT_STRING, "F", "swf or jsonl (swf; jsonl if the name ends so)",
-	  format),
+	  format, .choice = formats),
 	O("output", 'o', SLU_OPT_STRING, "FILE", "instead of standard output", output),
 #undef O
 	{ 0 },
@@ -91,10 +93,8 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 	struct slu_trace t = { 0 };
 	struct slu_buf note = SLU_BUF_INIT(1024);
 
-	if (c->format && strcmp(c->format, "jsonl") && strcmp(c->format, "swf"))
-		return slu_fail(err, -EINVAL, "--format: \"%s\"; there are swf, jsonl", c->format);
 	if (c->load <= 0 || c->serial < 0)
-		return slu_fail(err, -EINVAL, "--load must be above 0, --serial not below 0");
+		return slu_fail(err, SLU_WRONG, "--load must be above 0, --serial not below 0");
 	int rc = slu_generate(&o, &t, err);
 	FILE *f = rc ? NULL : c->output ? fopen(c->output, "we") : stdout;
 
@@ -108,7 +108,7 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 	if (f && f != stdout && fclose(f) && !rc)
 		rc = slu_fail(err, -EIO, "%s: cannot write", c->output);
 	slu_trace_done(&t);
-	return rc;
+	return rc == -ERANGE || rc == -ENOTSUP ? SLU_WRONG : rc; /* there is no other input */
 }
 
 const struct slu_command slu_cmd_generate = {

@@ -70,12 +70,16 @@ static const struct slu_option jobs_option[] = {
 
 /* ---- asking ---- */
 
+static bool is_json(const struct conf *c)
+{
+	return c->output && !strcmp(c->output, "json");
+}
+
 /* One question; the answer as a document, or printed as it is with -o json (then *doc is NULL). */
 static int ask(const struct conf *c, enum slu_http_method method, const char *path,
 	       struct slu_json_doc **doc, struct slu_error *err)
 {
 	struct slu_buf body = SLU_BUF_INIT(ANSWER_MAX);
-	bool json = c->output && !strcmp(c->output, "json");
 	int status = 0, rc = slu_daemon_ask(&c->d, method, path, &body, &status, err);
 
 	*doc = NULL;
@@ -87,7 +91,7 @@ static int ask(const struct conf *c, enum slu_http_method method, const char *pa
 			text = slu_json_str_or(slu_json_get(slu_json_root(why), "error"), text);
 		rc = slu_fail(err, status == 404 ? -ENOENT : -EACCES, "%.*s",
 			      (int)strcspn(text, "\n"), text);
-	} else if (!rc && json) {
+	} else if (!rc && is_json(c)) {
 		fwrite(body.p, 1, body.n, stdout);
 	} else if (!rc) {
 		rc = slu_json_parse(slu_buf_str(&body), body.n, NULL, doc, err);
@@ -248,17 +252,50 @@ static void foreign_row(struct table *t, const struct slu_json *f)
 	cell(t, what);
 }
 
+static bool shown(const struct conf *c, const struct slu_json *o)
+{
+	return !c->ns || !strcmp(field(o, "namespace"), c->ns);
+}
+
+/* The answer as it came, but for what lies in other namespaces. */
+static void print_json(const struct conf *c, const struct slu_json *answer)
+{
+	struct slu_buf b = SLU_BUF_INIT(ANSWER_MAX);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+
+	slu_jsonw_obj(&w);
+	slu_json_each (answer, part) {
+		slu_jsonw_key(&w, part.key);
+		if (!slu_json_is_arr(part.val)) {
+			slu_jsonw_value(&w, part.val);
+			continue;
+		}
+		slu_jsonw_arr(&w);
+		slu_json_each (part.val, it)
+			if (shown(c, it.val))
+				slu_jsonw_value(&w, it.val);
+		slu_jsonw_end_arr(&w);
+	}
+	slu_jsonw_end_obj(&w);
+	puts(slu_buf_str(&b));
+	slu_buf_done(&b);
+}
+
 static int run_jobs(void *conf, int argc, char **argv, struct slu_error *err)
 {
-	struct conf *c = conf;
+	struct conf *c = conf, whole = { .d = c->d };
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	struct table t = { .columns = 9 };
 	static const char *const head[] = { "NAMESPACE", "JOB",   "STATE", "SIZE", "BOUND",
 					    "PLACE",     "START", "QUEUE", "WHY" };
-	int rc = ask(c, SLU_HTTP_GET, c->all ? "/v1/jobs?all=true" : "/v1/jobs", &doc, err);
+	int rc = ask(&whole, SLU_HTTP_GET, c->all ? "/v1/jobs?all=true" : "/v1/jobs", &doc, err);
 
-	if (rc < 0 || !doc)
+	if (rc < 0)
 		return rc;
+	if (is_json(c)) {
+		print_json(c, slu_json_root(doc));
+		return 0;
+	}
 	for (size_t i = 0; i < SLU_LEN(head); i++)
 		cell(&t, head[i]);
 	slu_json_each (slu_json_get(slu_json_root(doc), "jobs"), it) {
@@ -266,7 +303,7 @@ static int run_jobs(void *conf, int argc, char **argv, struct slu_error *err)
 		char at[32] = "", about[34];
 		const char *start = field(j, "start");
 
-		if (c->ns && strcmp(field(j, "namespace"), c->ns))
+		if (!shown(c, j))
 			continue;
 		cell(&t, field(j, "namespace"));
 		cell(&t, field(j, "name"));
@@ -289,7 +326,7 @@ static int run_jobs(void *conf, int argc, char **argv, struct slu_error *err)
 		cell(&t, field(j, "reason"));
 	}
 	slu_json_each (slu_json_get(slu_json_root(doc), "foreign"), it)
-		if (!c->ns || !strcmp(field(it.val, "namespace"), c->ns))
+		if (shown(c, it.val))
 			foreign_row(&t, it.val);
 	print(&t);
 	return 0;
@@ -501,7 +538,7 @@ static int run_resize(void *conf, int argc, char **argv, struct slu_error *err)
 	size_t n = strspn(argv[1], "0123456789");
 
 	if (!n || n > 9 || argv[1][n])
-		return slu_fail(err, -EINVAL, "\"%s\" is no number of members", argv[1]);
+		return slu_fail(err, SLU_WRONG, "\"%s\" is no number of members", argv[1]);
 	snprintf(verb, sizeof verb, "resize/%.20s", argv[1]);
 	return post_job(conf, argv[0], verb, err);
 }

@@ -56,7 +56,7 @@ static int parse_time(const char *name, const char *s, int64_t *us, struct slu_e
 		return 0;
 	}
 	if (slu_ktime_parse(s, strlen(s), us) < 0)
-		return slu_fail(err, -EINVAL,
+		return slu_fail(err, SLU_WRONG,
 				"--%s: \"%s\" is no time; write 2026-01-31T12:00:00Z or seconds",
 				name, s);
 	return 0;
@@ -203,9 +203,7 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 	int rc = 0;
 
 	if (!url || !*url)
-		return slu_fail(err, -EINVAL,
-				"which store? Name a file or a postgres:// address, or set "
-				"DATABASE_URL");
+		return slu_fail(err, SLU_WRONG, SLU_WHICH_STORE);
 	x.json = c->output && !strcmp(c->output, "json");
 	x.w = slu_jsonw(&x.list, SLU_JSONW_COMPACT);
 	if (c->from)

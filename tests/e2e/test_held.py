@@ -5,6 +5,7 @@ import base64
 import copy
 import http.server
 import itertools
+import json
 import os
 import ssl
 import subprocess
@@ -401,9 +402,14 @@ def test_other_namespaces_are_untouched(held, module_cluster, door):
     foreign = until(lambda: len(found := [f for f in held.get("/v1/jobs?all=true")["foreign"] if f["namespace"] == space]) == 2 and found)
     assert len({f["id"] for f in foreign}) == 2
     assert {f["needs"] for f in foreign} == {"1 cpu, 64Mi memory"} and all(f["node"].startswith("node-") for f in foreign)
-    table = subprocess.run([program("sluice"), "jobs", "--all", "-n", space, "-s", f"unix:{held.socket}"],
-                           capture_output=True, text=True, check=True).stdout  # fmt: skip
-    assert sum(" foreign " in line for line in table.splitlines()) == 2
+
+    def jobs(*words):
+        command = [program("sluice"), "jobs", "--all", *words, "-s", f"unix:{held.socket}"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert sum(" foreign " in line for line in jobs("-n", space).splitlines()) == 2
+    assert len(json.loads(jobs("-n", space, "-o", "json"))["foreign"]) == 2
+    assert json.loads(jobs("-n", "nosuch", "-o", "json"))["foreign"] == []
     module_cluster.admin.patch("namespaces", "kube-system", {"metadata": {"labels": {"sluice.sh/hold": "true"}}}, namespace=None)
     made = module_cluster.admin.create(work.job("sys", pods=1, namespace="kube-system", cpu=1, run=1))
     time.sleep(1)
