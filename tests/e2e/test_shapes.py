@@ -1,4 +1,4 @@
-"""The shapes of manifests that must work unchanged, each with real objects (compat 13.1, M1 to M22)."""
+"""The shapes of manifests that must work unchanged, each with real objects; M1 to M22 number them."""
 
 import time
 
