@@ -14,15 +14,33 @@ static bool is_pg(const char *url)
 	return strncmp(url, "postgres://", 11) == 0 || strncmp(url, "postgresql://", 13) == 0;
 }
 
+/* libpq quotes a URL it cannot read, password and all. */
+static void hide_password(const char *url, struct slu_error *err)
+{
+	char *at = err ? strstr(err->text, url) : NULL, shown[256];
+	struct slu_error told;
+
+	if (!at || !strstr(url, "://"))
+		return;
+	slu_store_url_shown(url, shown, sizeof shown);
+	told = *err;
+	snprintf(at, sizeof err->text - (size_t)(at - err->text), "%s%s", shown,
+		 told.text + (at - err->text) + strlen(url));
+}
+
 int slu_store_open(const char *url, unsigned flags, struct slu_store **out, struct slu_error *err)
 {
 	bool readonly = flags & SLU_STORE_READONLY;
 	struct slu_store *s;
 	int rc;
 
-	if (!is_pg(url) && strstr(url, "://"))
+	if (!is_pg(url) && strstr(url, "://")) {
+		char shown[256];
+
+		slu_store_url_shown(url, shown, sizeof shown);
 		return slu_fail(err, -EINVAL,
-				"store: \"%s\" is neither a file (SQLite) nor postgres://", url);
+				"store: \"%s\" is neither a file (SQLite) nor postgres://", shown);
+	}
 	s = slu_calloc(1, sizeof *s);
 	if (!s)
 		return -ENOMEM;
@@ -34,6 +52,7 @@ int slu_store_open(const char *url, unsigned flags, struct slu_store **out, stru
 	if (!rc)
 		rc = slu_schema_settle(s->q, flags & SLU_STORE_MIGRATE, &s->found, err);
 	if (rc < 0) {
+		hide_password(url, err);
 		slu_store_close(s);
 		return rc;
 	}
@@ -69,7 +88,7 @@ void slu_store_url_shown(const char *url, char *out, size_t size)
 {
 	const char *host = strstr(url, "://"), *at, *colon, *query;
 
-	if (!is_pg(url) || !host) {
+	if (!host) {
 		snprintf(out, size, "%s", url);
 		return;
 	}

@@ -530,6 +530,8 @@ static void test_damage(void)
 
 static void test_open_errors(void)
 {
+	static const char *const wrong[] = { "mysql://ada:secret@db/x",
+					     "postgres://ada:secret@[::1]x/db" };
 	struct slu_error err = { 0 };
 	struct slu_store *s = NULL;
 	char shown[128], path[128];
@@ -553,6 +555,10 @@ static void test_open_errors(void)
 	   shown);
 	slu_store_url_shown("postgres://db/x", shown, sizeof shown);
 	ok(strcmp(shown, "postgres://db/x") == 0, "a plain one is as it is");
+	for (size_t i = 0; i < SLU_LEN(wrong); i++)
+		ok(slu_store_open(wrong[i], 0, &s, &err) < 0 && !strstr(err.text, "secret") &&
+			   strstr(err.text, "ada:***@"),
+		   "nor in what is said of a wrong one: %s", err.text);
 }
 
 struct waiter {
