@@ -26,7 +26,7 @@
 
 struct options {
 	const char *config, *kubeconfig, *context, *store, *level, *policy, *label, *socket;
-	bool verify;
+	bool verify, show;
 	struct {
 		bool given;
 		const char *value;
@@ -117,7 +117,16 @@ static const struct option long_options[] = {
 	{ 0 },
 };
 
-static void print_keys(void)
+/* The exit code after something was printed. */
+static int flushed(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	fprintf(stderr, "sluiced: cannot write: %s\n", strerror(errno));
+	return 1;
+}
+
+static int print_keys(void)
 {
 	static const char *const means[SLU_KEYS] = {
 		[SLU_KEY_GROUP] = "group",         [SLU_KEY_SIZE] = "size",
@@ -131,6 +140,7 @@ static void print_keys(void)
 	for (uint32_t i = 0; i < slu_key_rows; i++)
 		printf("%-40s %-10s %s\n", slu_key_table[i].key, means[slu_key_table[i].means],
 		       slu_key_table[i].help);
+	return flushed();
 }
 
 static int print_config(const struct slu_config *c)
@@ -144,7 +154,7 @@ static int print_config(const struct slu_config *c)
 		slu_config_schema(&w);
 	puts(slu_buf_str(&b));
 	slu_buf_done(&b);
-	return 0;
+	return flushed();
 }
 
 /* ---- configuration ---- */
@@ -548,87 +558,101 @@ static void all_options(struct option out[64])
 	out[n] = (struct option){ 0 };
 }
 
-int main(int argc, char **argv)
+/* Takes an option of the programs it replaces, -v included. */
+static bool old_option(struct options *o, int c)
 {
-	struct daemon d = { 0 };
-	struct slu_error err = { 0 };
+	uint32_t i = 0;
+
+	if (c < OPT_OLD && c != 'v')
+		return false;
+	while (c == 'v' && strcmp(slu_flags[i].name, "v"))
+		i++;
+	i = c == 'v' ? i : (uint32_t)(c - OPT_OLD);
+	o->old[i].given = true;
+	o->old[i].value = optarg;
+	return true;
+}
+
+/* -1: go on; else it is done, and this is the exit code. */
+static int read_options(int argc, char **argv, struct options *o)
+{
 	struct option all[64];
-	bool show = false;
 	int c;
 
 	_Static_assert(SLU_LEN(long_options) < 32, "all_options() has room for 64");
 	all_options(all);
 	while ((c = getopt_long(argc, argv, "c:hv:", all, NULL)) != -1) {
-		if (c >= OPT_OLD || c == 'v') {
-			uint32_t i = 0;
-
-			while (c == 'v' && strcmp(slu_flags[i].name, "v"))
-				i++;
-			i = c == 'v' ? i : (uint32_t)(c - OPT_OLD);
-			d.o.old[i].given = true;
-			d.o.old[i].value = optarg;
+		if (old_option(o, c))
 			continue;
-		}
 		switch (c) {
 		case 'c':
-			d.o.config = optarg;
+			o->config = optarg;
 			break;
 		case OPT_KUBECONFIG:
-			d.o.kubeconfig = optarg;
+			o->kubeconfig = optarg;
 			break;
 		case OPT_CONTEXT:
-			d.o.context = optarg;
+			o->context = optarg;
 			break;
 		case OPT_STORE:
-			d.o.store = optarg;
+			o->store = optarg;
 			break;
 		case OPT_SOCKET:
-			d.o.socket = optarg;
+			o->socket = optarg;
 			break;
 		case OPT_POLICY:
-			d.o.policy = optarg;
+			o->policy = optarg;
 			break;
 		case OPT_LABEL:
-			d.o.label = optarg;
+			o->label = optarg;
 			break;
 		case OPT_LEVEL:
-			d.o.level = optarg;
+			o->level = optarg;
 			break;
 		case OPT_VERIFY:
-			d.o.verify = true;
+			o->verify = true;
 			break;
 		case OPT_PRINT_CONFIG:
-			show = true;
+			o->show = true;
 			break;
 		case OPT_PRINT_SCHEMA:
 			return print_config(NULL);
 		case OPT_PRINT_KEYS:
-			print_keys();
-			return 0;
+			return print_keys();
 		case OPT_VERSION:
 			puts("sluiced " SLU_VERSION);
-			return 0;
+			return flushed();
 		case 'h':
 			fputs(usage, stdout);
-			return 0;
+			return flushed();
 		default:
 			fputs("sluiced --help tells the options\n", stderr);
 			return 2;
 		}
 	}
-	if (optind < argc) {
-		fprintf(stderr, "sluiced: \"%s\" is no option\n", argv[optind]);
-		return 2;
-	}
+	if (optind == argc)
+		return -1;
+	fprintf(stderr, "sluiced: \"%s\" is no option\n", argv[optind]);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	struct daemon d = { 0 };
+	struct slu_error err = { 0 };
+	int rc = read_options(argc, argv, &d.o);
+
+	if (rc >= 0)
+		return rc;
 	if (read_config(&d.o, &d.cfg, &err) < 0) {
 		fprintf(stderr, "sluiced: %s\n", err.text);
 		slu_config_free(d.cfg);
 		return 2;
 	}
-	if (show) {
-		print_config(d.cfg);
+	if (d.o.show) {
+		rc = print_config(d.cfg);
 		slu_config_free(d.cfg);
-		return 0;
+		return rc;
 	}
 	return run(&d);
 }
