@@ -11,7 +11,7 @@
 #include "wire/jsonw.h"
 
 #define BODY_MAX   (1u << 20)
-#define EVENTS_MAX 100000u /* Scheduled events that wait to be written */
+#define EVENTS_MAX 100000u /* Scheduled events that wait to be written, and other words */
 #define SENT_AGAIN 3u      /* times an event or a binding of unknown fate is sent again */
 #define PAUSE_NS   SLU_NS_PER_S
 
@@ -600,6 +600,20 @@ static void look_for(struct slu_place *p, struct slu_record *r)
 	r->free(r);
 }
 
+/* While the server is away words pile up: the oldest are not worth their memory any more. */
+static void take_in(struct slu_place *p, struct slu_rec_write *w)
+{
+	struct line *l = &p->line[line_of(w)];
+
+	if (l == &p->line[LINE_NEWS] && l->n == EVENTS_MAX) {
+		struct slu_rec_write *old = line_take(l);
+
+		answer(p, old, SLU_KUBE_RETRYABLE, false, "too many words wait to be written");
+		old->base.free(&old->base);
+	}
+	line_put(l, w);
+}
+
 static void drain(void *arg)
 {
 	struct slu_place *p = arg;
@@ -611,8 +625,7 @@ static void drain(void *arg)
 			if (r[i]->kind == SLU_REC_LOOK)
 				look_for(p, r[i]);
 			else
-				line_put(&p->line[line_of((struct slu_rec_write *)r[i])],
-					 (struct slu_rec_write *)r[i]);
+				take_in(p, (struct slu_rec_write *)r[i]);
 	pump(p);
 }
 
