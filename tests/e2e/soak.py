@@ -22,9 +22,9 @@ from .daemon import Sluiced
 
 NODES = [{"name": "node", "count": 10, "cpu": 4, "memory": "32Gi", "per": {"rack": 5}}]
 GROUP = "scheduling.x-k8s.io/pod-group"
-#: A gang may hold some of its nodes and not all while its members are bound, while the daemon that was
-#: killed comes back, and while the API server does not answer; never longer than this.
-PARTIAL_S = 30
+#: A gang may hold some of its nodes and not all while its members are bound; no longer than this, counted
+#: anew from each return of a daemon that was killed and of the API server.
+PARTIAL_S = 20
 #: After so long a process has seen everything once.
 WARM_S = 8
 
@@ -49,6 +49,7 @@ class Soak:
         self.memory = []  # (number of the process, its age, resident bytes)
         self.began = time.monotonic()
         self.started = self.began
+        self.returned = []  # when, in seconds since 1970, the daemon or the API server came back
         self.bad = []
 
     # -- what users do -------------------------------------------------------------------------
@@ -176,12 +177,14 @@ class Soak:
         time.sleep(self.rng.choice([0, 0, 0.2, 2]))
         self.sluiced.start(60)
         self.started = time.monotonic()
+        self.returned.append(time.time())
 
     def api_death(self):
         self.cluster.kill("apiserver")
         self.count["api_deaths"] += 1
         self.cluster.start("apiserver")
         self.cluster.restart("kwok")  # else pods of that moment may stand still for minutes
+        self.returned.append(time.time())
 
     def remember(self):
         try:
@@ -211,6 +214,12 @@ class Soak:
                 self.bad.append(f"{node} has {has} {what}, {n} are used by {who[node]}")
         self.count["checks"] += 1
 
+    def calm_seconds(self, interval):
+        """How long it lasted with everything at work: the longest time between two returns."""
+        end = interval.start + interval.seconds()
+        marks = [interval.start, *(t for t in self.returned if interval.start < t < end), end]
+        return max(b - a for a, b in zip(marks, marks[1:], strict=False))
+
     def partials(self, watch, longer=PARTIAL_S):
         """Gangs that stood in part for too long before they were whole, and that nobody else took apart."""
         found = {}
@@ -218,8 +227,8 @@ class Soak:
             if name[1] in self.excused or self.gangs.get(name[1]) == "refused":
                 continue
             for i in gang.partly_bound:
-                if (gang.whole_at is None or i.start < gang.whole_at) and i.seconds() > longer:
-                    found[name[1]] = round(i.seconds(), 1)
+                if (gang.whole_at is None or i.start < gang.whole_at) and self.calm_seconds(i) > longer:
+                    found[name[1]] = round(self.calm_seconds(i), 1)
         return found
 
     def longest(self, watch):
