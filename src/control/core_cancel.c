@@ -8,7 +8,7 @@
 
 bool core_cancel_noted(const struct slu_group_source *src)
 {
-	const char *v = slu_group_note(src, SLU_CANCELLED);
+	const char *v = slu_group_note(src, SLU_CANCELLED, NULL);
 
 	return v && !strcmp(v, "true");
 }

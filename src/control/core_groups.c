@@ -8,6 +8,8 @@
 
 #include <stdio.h>
 
+#define NOTED_BEFORE_US 30000000 /* the webhook notes what is made right after */
+
 /* ---- the table ---- */
 
 struct group *core_group_find(struct slu_core *c, const char *ns, const char *key)
@@ -18,16 +20,28 @@ struct group *core_group_find(struct slu_core *c, const char *ns, const char *ke
 	return n > 0 && n < 600 ? group_of(slu_table_find(&c->groups, full, (size_t)n)) : NULL;
 }
 
+/* The webhook's note, 0 if there is none or it cannot be true: whoever may make a pod may write one
+ * too, and an early one would be a place at the head of the queue. */
+static int64_t noted_us(struct slu_core *c, const struct slu_group_source *src)
+{
+	const struct slu_kmeta *m;
+	const char *noted = c->cfg->webhook.enabled ? slu_group_note(src, SLU_IN_SEEN, &m) : NULL;
+	char *end = NULL;
+	int64_t at = noted ? strtoll(noted, &end, 10) : 0;
+
+	return at > 0 && !*end && at <= c->now_us && at < m->created_us + 2000000 &&
+			       at > m->created_us - NOTED_BEFORE_US
+		       ? at
+		       : 0;
+}
+
 /* Order of arrival, to the microsecond; what is older than we are is ordered by its creation. */
 static int64_t core_first_seen(struct slu_core *c, const struct slu_group_source *src)
 {
 	const struct slu_kmeta *m = &src->pod->o.meta;
-	const char *noted = slu_group_note(src, SLU_IN_SEEN);
-	char *end = NULL;
-	int64_t at = noted ? strtoll(noted, &end, 10) : 0;
+	int64_t at = noted_us(c, src);
 
-	/* The webhook's note, unless it cannot be true. */
-	if (at > 0 && !*end && at <= c->now_us && at < m->created_us + 2000000)
+	if (at)
 		return at;
 	if (m->created_us && m->created_us + 2000000 < c->now_us)
 		return m->created_us;
@@ -38,7 +52,7 @@ static int64_t core_first_seen(struct slu_core *c, const struct slu_group_source
 static struct group *group_new(struct slu_core *c, struct pod *p,
 			       const struct slu_group_source *src, const struct slu_group_id *id)
 {
-	const char *user = slu_group_note(src, SLU_IN_USER);
+	const char *user = c->cfg->webhook.enabled ? slu_group_note(src, SLU_IN_USER, NULL) : NULL;
 	const struct slu_kmeta *m = &p->k->o.meta;
 	const struct slu_kowner *o = slu_kmeta_controller(m);
 	struct slu_buf key = SLU_BUF_INIT(600);

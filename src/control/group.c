@@ -64,13 +64,23 @@ static const char *find_value(const struct slu_group_source *s, enum slu_key k,
 	return v;
 }
 
-const char *slu_group_note(const struct slu_group_source *s, const char *key)
+const char *slu_group_note(const struct slu_group_source *s, const char *key,
+			   const struct slu_kmeta **on)
 {
+	const struct slu_kmeta *m = NULL;
 	const char *v = NULL;
 
-	for (uint32_t i = s->n_owners; !v && i-- > 0;)
-		v = slu_kmeta_annotation(&s->owner[i]->meta, key);
-	return v ? v : slu_kmeta_annotation(&s->pod->o.meta, key);
+	for (uint32_t i = s->n_owners; !v && i-- > 0;) {
+		m = &s->owner[i]->meta;
+		v = slu_kmeta_annotation(m, key);
+	}
+	if (!v) {
+		m = &s->pod->o.meta;
+		v = slu_kmeta_annotation(m, key);
+	}
+	if (on)
+		*on = m;
+	return v;
 }
 
 static void derive(const struct slu_group_source *s, struct slu_group_id *out)

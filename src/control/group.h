@@ -60,8 +60,10 @@ int slu_group_wish(const struct slu_group_source *s, const struct slu_group_id *
 		   const struct slu_kpodgroup *pg, uint32_t max_size, struct slu_group_wish *out,
 		   struct slu_error *err);
 
-/* An annotation of what was submitted: the outermost owner that has it, else the pod; NULL. */
-const char *slu_group_note(const struct slu_group_source *s, const char *key);
+/* An annotation of what was submitted: the outermost owner that has it, else the pod; NULL.  `on`,
+ * if not NULL: whose it is. */
+const char *slu_group_note(const struct slu_group_source *s, const char *key,
+			   const struct slu_kmeta **on);
 
 /* Members a controller makes at once: parallelism bounded by completions left, replicas; -1 when
  * the kind says nothing about it. */

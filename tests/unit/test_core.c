@@ -535,6 +535,40 @@ static void test_invented_resources(void)
 	close_world(&w);
 }
 
+/* When somebody came is noted by the webhook; a note that only claims to be is worth nothing. */
+static void test_forged_notes(void)
+{
+	static const struct {
+		const char *yaml, *note, *first, *what;
+	} row[] = {
+		{ "", "1767225599500000", "a", "without a webhook no note counts" },
+		{ "webhook: {enabled: true}", "1767225599500000", "b",
+		  "a note of the webhook does" },
+		{ "webhook: {enabled: true}", "1", "a", "not of a time long before" },
+		{ "webhook: {enabled: true}", "9999999999999999", "a", "nor of the future" },
+		{ "webhook: {enabled: true}", "1767225599500000x", "a", "nor no number" },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		struct fpod *first, *a, *b;
+		char meta[100];
+		struct world w;
+
+		open_world(&w, 1, 1, row[i].yaml);
+		first = add_pod(&w, "first", "sluice", "1", "");
+		turn(&w);
+		a = add_pod(&w, "a", "sluice", "1", "");
+		snprintf(meta, sizeof meta, "\"annotations\":{\"sluice.sh/seen-us\":\"%s\"}",
+			 row[i].note);
+		b = add_pod(&w, "b", "sluice", "1", meta);
+		turn(&w);
+		end_pod(&w, first, "Succeeded");
+		turn(&w);
+		ok(!strcmp(*a->node ? "a" : *b->node ? "b" : "", row[i].first), "%s", row[i].what);
+		close_world(&w);
+	}
+}
+
 static void test_topology(void)
 {
 	struct world w;
@@ -687,6 +721,7 @@ int main(void)
 	test_deadline();
 	test_bad_objects();
 	test_sizes_differ();
+	test_forged_notes();
 	test_invented_resources();
 	test_host_ports();
 	test_topology();
