@@ -3,10 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#define DEFAULT_MAX_BODY  ((size_t)64 << 20)
-#define DEFAULT_QUEUE     100000
-#define HELD_MAX          ((size_t)16 << 20)
-#define RETRY_AFTER_MAX_S 300
+#define DEFAULT_MAX_BODY ((size_t)64 << 20)
+#define DEFAULT_QUEUE    100000
 
 const int64_t slu_kube_latency_bounds[SLU_KUBE_LATENCY_BUCKETS - 1] = {
 	1 * SLU_NS_PER_MS,   2 * SLU_NS_PER_MS,    5 * SLU_NS_PER_MS,    10 * SLU_NS_PER_MS,
@@ -45,7 +43,7 @@ void kube_list_del(struct slu_kube_call *q)
 	q->list = NULL;
 }
 
-static void move(struct slu_kube_call *q, enum kube_call_state to)
+void kube_call_move(struct slu_kube_call *q, enum kube_call_state to)
 {
 	struct kube_lane *l = q->lane;
 	struct slu_kube_stats *st = &l->c->st;
@@ -134,8 +132,8 @@ static void detach(struct slu_kube_call *q)
 	q->conn = NULL;
 }
 
-static void finish(struct slu_kube_call *q, enum slu_kube_outcome o, const char *reason,
-		   const char *cause, int64_t retry_after_ns)
+void kube_call_finish(struct slu_kube_call *q, enum slu_kube_outcome o, const char *reason,
+		      const char *cause, int64_t retry_after_ns)
 {
 	const struct slu_headers *h = q->stream && q->head_seen ? slu_h2_headers(q->stream) : NULL;
 	const char *type = h ? slu_headers_get(h, "content-type") : NULL;
@@ -181,7 +179,7 @@ static void finish(struct slu_kube_call *q, enum slu_kube_outcome o, const char 
 	slu_timer_stop(&q->deadline);
 	slu_timer_stop(&q->pause);
 	slu_timer_stop(&q->idle);
-	move(q, CALL_DONE);
+	kube_call_move(q, CALL_DONE);
 	detach(q); /* the callback may cut connections; the stream's headers outlive it */
 	kube_crash_point(q, "answered");
 	q->done(q->arg, &r);
@@ -191,17 +189,17 @@ static void finish(struct slu_kube_call *q, enum slu_kube_outcome o, const char 
 
 void kube_call_fail(struct slu_kube_call *q, enum slu_kube_outcome o, const struct slu_error *err)
 {
-	finish(q, o, NULL, err->text, 0);
+	kube_call_finish(q, o, NULL, err->text, 0);
 }
 
 /* ---- trying again ---- */
 
-static bool safe_to_repeat(const struct slu_kube_call *q)
+bool kube_call_repeatable(const struct slu_kube_call *q)
 {
 	return q->method == SLU_HTTP_GET || q->method == SLU_HTTP_HEAD || q->repeatable;
 }
 
-static bool is_write(const struct slu_kube_call *q)
+bool kube_call_writes(const struct slu_kube_call *q)
 {
 	return q->method != SLU_HTTP_GET && q->method != SLU_HTTP_HEAD;
 }
@@ -210,7 +208,7 @@ static void try_again(void *arg)
 {
 	struct slu_kube_call *q = arg;
 
-	move(q, CALL_QUEUED);
+	kube_call_move(q, CALL_QUEUED);
 	kube_lane_wake(q->lane);
 }
 
@@ -228,7 +226,7 @@ static void clear_try(struct slu_kube_call *q)
 }
 
 /* Whether it goes again after a pause of `delay_ns`; if not the caller ends the call. */
-static bool retry(struct slu_kube_call *q, int64_t delay_ns)
+bool kube_call_retry(struct slu_kube_call *q, int64_t delay_ns)
 {
 	struct slu_kube_client *c = q->lane->c;
 
@@ -239,7 +237,7 @@ static bool retry(struct slu_kube_call *q, int64_t delay_ns)
 		return false;
 	clear_try(q);
 	c->st.retries++;
-	move(q, CALL_WAITING);
+	kube_call_move(q, CALL_WAITING);
 	slu_timer_start(&q->pause, c->loop, delay_ns, try_again, q);
 	return true;
 }
@@ -248,10 +246,10 @@ void kube_call_unreached(struct slu_kube_call *q, const struct slu_error *err)
 {
 	q->last = *err;
 	if (++q->tries >= q->lane->c->o.max_tries || q->once) {
-		finish(q, SLU_KUBE_RETRYABLE, NULL, err->text, 0);
+		kube_call_finish(q, SLU_KUBE_RETRYABLE, NULL, err->text, 0);
 		return;
 	}
-	move(q, CALL_QUEUED); /* the lane pauses as a whole */
+	kube_call_move(q, CALL_QUEUED); /* the lane pauses as a whole */
 }
 
 static void on_deadline(void *arg)
@@ -260,265 +258,20 @@ static void on_deadline(void *arg)
 	char cause[SLU_ERROR_MAX + 100];
 
 	q->lane->c->st.timeouts++;
-	q->may_be_done |= q->state == CALL_INFLIGHT && is_write(q);
+	q->may_be_done |= q->state == CALL_INFLIGHT && kube_call_writes(q);
 	snprintf(cause, sizeof cause, "no answer within %.1f s%s%s", (double)q->timeout_ns / 1e9,
 		 *q->last.text ? "; last try: " : "", q->last.text);
 	q->head_seen = false; /* half an answer is none */
 	slu_buf_reset(&q->answer);
-	finish(q, SLU_KUBE_RETRYABLE, NULL, cause, 0);
+	kube_call_finish(q, SLU_KUBE_RETRYABLE, NULL, cause, 0);
 }
 
-static void on_idle(void *arg)
+void kube_call_idle(void *arg)
 {
 	struct slu_kube_call *q = arg;
 
 	q->lane->c->st.timeouts++;
-	finish(q, SLU_KUBE_RETRYABLE, NULL, "the stream fell silent", 0);
-}
-
-/* ---- one try ---- */
-
-static struct slu_h2_header hdr(const char *name, const char *value)
-{
-	return (struct slu_h2_header){ .name = name, .value = value, .value_len = strlen(value) };
-}
-
-void kube_call_start(struct slu_kube_call *q, struct kube_conn *k, const char *authorization)
-{
-	struct slu_kube_client *c = q->lane->c;
-	const struct slu_kube_config *cfg = c->cfg;
-	struct slu_h2_header h[64];
-	struct slu_error err = { 0 };
-	size_t n = 0;
-	char length[24];
-	int rc;
-
-	if (q->guard && !q->guard(q->guard_arg)) {
-		finish(q, SLU_KUBE_RETRYABLE, NULL, "not allowed to write any more", 0);
-		return;
-	}
-	kube_crash_point(q, "before");
-	h[n++] = hdr(":method", slu_http_method_name(q->method));
-	h[n++] = hdr(":scheme", cfg->addr.tls ? "https" : "http");
-	h[n++] = hdr(":authority", c->authority);
-	h[n++] = hdr(":path", q->path);
-	if (authorization)
-		h[n++] = hdr("authorization", authorization);
-	h[n++] = hdr("accept", q->accept);
-	h[n++] = hdr("user-agent", c->user_agent);
-	if (!c->o.no_gzip && !q->stream_wanted)
-		h[n++] = hdr("accept-encoding", "gzip");
-	if (q->body_len) {
-		h[n++] = hdr("content-type", q->content_type);
-		snprintf(length, sizeof length, "%zu", q->body_len);
-		h[n++] = hdr("content-length", length);
-	}
-	if (cfg->as_user)
-		h[n++] = hdr("impersonate-user", cfg->as_user);
-	if (cfg->as_uid)
-		h[n++] = hdr("impersonate-uid", cfg->as_uid);
-	for (const char **g = cfg->as_groups; g && *g && n < 30; g++)
-		h[n++] = hdr("impersonate-group", *g);
-	for (uint32_t i = 0; i < cfg->n_as_extra && n < SLU_LEN(h); i++)
-		h[n++] = hdr(cfg->as_extra[i].name, cfg->as_extra[i].value);
-	q->tries++;
-	rc = slu_link_request(k->link, h, n, q->body, q->body_len, q, &q->stream);
-	if (rc < 0) {
-		slu_fail(&err, rc, "the request cannot be sent: %s", strerror(-rc));
-		q->last = err;
-		if (!retry(q, kube_backoff(c, q->tries)))
-			finish(q, SLU_KUBE_RETRYABLE, NULL, err.text, 0);
-		return;
-	}
-	q->conn = k;
-	q->sent_ns = slu_clock_ns();
-	c->st.sent[q->lane->id]++;
-	move(q, CALL_INFLIGHT);
-	kube_crash_sent(q);
-}
-
-static int take_bytes(void *arg, const void *p, size_t n)
-{
-	struct slu_kube_call *q = arg;
-
-	if (!q->streaming) {
-		int rc;
-
-		q->answer.max = q->max_body;
-		rc = slu_buf_add(&q->answer, p, n);
-		q->answer.error = 0;
-		return rc;
-	}
-	if (q->cancel_asked)
-		return -ECANCELED;
-	q->data(q->arg, p, n);
-	return q->cancel_asked ? -ECANCELED : 0;
-}
-
-/* Hand bytes on.  Non-zero: the call is over. */
-static int deliver(struct slu_kube_call *q, const uint8_t *p, size_t n)
-{
-	char cause[160];
-	int rc;
-
-	q->in_data = true;
-	rc = q->gz ? kube_inflate_feed(q->gz, p, n, take_bytes, q) : take_bytes(q, p, n);
-	q->in_data = false;
-	if (!rc && !q->cancel_asked)
-		return 0;
-	if (q->cancel_asked) {
-		finish(q, SLU_KUBE_CANCELLED, NULL, "cancelled", 0);
-		return 1;
-	}
-	if (rc == -EMSGSIZE)
-		snprintf(cause, sizeof cause, "the answer is larger than %zu bytes", q->max_body);
-	else if (rc == -EPROTO)
-		snprintf(cause, sizeof cause, "the answer is not valid gzip");
-	else
-		snprintf(cause, sizeof cause, "%s", strerror(-rc));
-	q->head_seen = false;
-	finish(q, rc == -ENOMEM ? SLU_KUBE_RETRYABLE : SLU_KUBE_FAILED, NULL, cause, 0);
-	return 1;
-}
-
-void kube_call_head(struct slu_kube_call *q, struct slu_h2_stream *s)
-{
-	struct slu_kube_client *c = q->lane->c;
-	const char *enc = slu_headers_get(slu_h2_headers(s), "content-encoding");
-
-	q->head_seen = true;
-	q->status = slu_h2_status(s);
-	c->st.answers[q->status < 600 ? q->status / 100 : 5]++;
-	if (slu_h2_headers_cut(s)) {
-		q->head_seen = false;
-		finish(q, SLU_KUBE_FAILED, NULL, "the head of the answer is larger than 64 KiB", 0);
-		return;
-	}
-	if (enc && !strcmp(enc, "gzip")) {
-		q->gz = kube_inflate_new();
-		if (!q->gz) {
-			q->head_seen = false;
-			finish(q, SLU_KUBE_RETRYABLE, NULL, strerror(ENOMEM), 0);
-			return;
-		}
-	} else if (enc && strcmp(enc, "identity")) {
-		char cause[100];
-
-		snprintf(cause, sizeof cause, "the answer is encoded as %.60s", enc);
-		finish(q, SLU_KUBE_FAILED, NULL, cause, 0);
-		return;
-	}
-	if (q->stream_wanted && q->status / 100 == 2) {
-		q->streaming = true;
-		c->st.streams++;
-		slu_timer_stop(&q->deadline);
-		if (q->idle_ns)
-			slu_timer_start(&q->idle, c->loop, q->idle_ns, on_idle, q);
-	}
-}
-
-void kube_call_data(struct slu_kube_call *q, const uint8_t *p, size_t n)
-{
-	struct slu_h2_stream *s = q->stream;
-	struct slu_link *link = q->conn->link;
-
-	if (q->paused) { /* not consumed: the window closes on the server */
-		q->held.max = HELD_MAX;
-		if (slu_buf_add(&q->held, p, n) < 0)
-			finish(q, SLU_KUBE_RETRYABLE, NULL, "no memory to hold a paused stream", 0);
-		return;
-	}
-	if (q->idle_ns && q->streaming)
-		slu_timer_start(&q->idle, q->lane->c->loop, q->idle_ns, on_idle, q);
-	if (!deliver(q, p, n))
-		slu_link_consume(link, s, n);
-}
-
-static int64_t retry_after(const struct slu_kube_call *q)
-{
-	const char *v = slu_headers_get(slu_h2_headers(q->stream), "retry-after");
-	long s;
-
-	if (!v)
-		return 0;
-	s = strtol(v, NULL, 10); /* the form with a date counts as one second */
-	s = SLU_MAX(s, 1L);
-	return SLU_MIN(s, (long)RETRY_AFTER_MAX_S) * SLU_NS_PER_S;
-}
-
-void kube_call_end(struct slu_kube_call *q)
-{
-	struct slu_kube_client *c = q->lane->c;
-	char message[SLU_ERROR_MAX], reason[80];
-	const char *type;
-	enum slu_kube_outcome o;
-	int64_t wait;
-	bool again = false;
-
-	if (q->paused && q->streaming)
-		return; /* resume delivers the rest and comes back here */
-	if (q->gz && !kube_inflate_complete(q->gz)) {
-		slu_fail(&q->last, -EPROTO, "the compressed answer is cut short");
-		q->head_seen = false;
-		q->may_be_done |= is_write(q);
-		if (q->streaming || !safe_to_repeat(q) || !retry(q, kube_backoff(c, q->tries)))
-			finish(q, SLU_KUBE_RETRYABLE, NULL, q->last.text, 0);
-		return;
-	}
-	if (q->status / 100 == 2) {
-		finish(q, SLU_KUBE_OK, NULL, "", 0);
-		return;
-	}
-	type = slu_headers_get(slu_h2_headers(q->stream), "content-type");
-	kube_status_read(type ? type : "", slu_buf_str(&q->answer), q->answer.n, message,
-			 sizeof message, reason, sizeof reason);
-	o = kube_outcome_of(q->status, reason);
-	wait = retry_after(q);
-	slu_fail(&q->last, 0, "%d %s: %s", q->status, slu_http_status_text(q->status), message);
-	if (q->status == 429 || (q->status >= 500 && wait)) {
-		/* The server did nothing and says so. */
-		c->st.throttled += q->status == 429;
-		again = true;
-	} else if (o == SLU_KUBE_RETRYABLE) {
-		q->may_be_done |= is_write(q); /* 504: it gave up waiting for its own store */
-		again = safe_to_repeat(q);
-	} else if (q->status == 401 && !q->reauthed && kube_auth_rejected(c->auth)) {
-		q->reauthed = true;
-		again = true;
-	}
-	if (again) {
-		int64_t pause = q->status == 401 ? 0 : kube_backoff(c, q->tries);
-
-		if (wait) /* what it asks for, and a little jitter so that not all return at once */
-			pause = wait + (int64_t)slu_rng_below(&c->rng, (uint64_t)wait / 10 + 1);
-		if (retry(q, pause))
-			return;
-	}
-	finish(q, o, reason, message, wait);
-}
-
-void kube_call_cut(struct slu_kube_call *q, uint32_t code, bool refused)
-{
-	struct slu_kube_client *c = q->lane->c;
-
-	q->stream = NULL;
-	q->conn = NULL;
-	if (code == SLU_H2_LOST)
-		slu_fail(&q->last, 0, "the connection was lost before the answer was complete");
-	else
-		slu_fail(&q->last, 0, "the server ended the stream: %s", slu_h2_code_name(code));
-	if (q->streaming) {
-		finish(q, SLU_KUBE_RETRYABLE, NULL, q->last.text, 0);
-		return;
-	}
-	q->may_be_done |= !refused && is_write(q);
-	if (!refused && !safe_to_repeat(q)) {
-		finish(q, SLU_KUBE_RETRYABLE, NULL, q->last.text, 0);
-		return;
-	}
-	/* A stream refused by a connection that says goodbye goes to the next one at once. */
-	if (!retry(q, refused && q->tries == 1 ? 0 : kube_backoff(c, q->tries)))
-		finish(q, SLU_KUBE_RETRYABLE, NULL, q->last.text, 0);
+	kube_call_finish(q, SLU_KUBE_RETRYABLE, NULL, "the stream fell silent", 0);
 }
 
 /* ---- what users call ---- */
@@ -610,7 +363,7 @@ int slu_kube_send(struct slu_kube_client *c, const struct slu_kube_request *r,
 	q->timeout_ns = r->timeout_ns ? r->timeout_ns : c->o.timeout_ns;
 	q->started_ns = slu_clock_ns();
 	q->state = CALL_DONE; /* in no list yet */
-	move(q, CALL_QUEUED);
+	kube_call_move(q, CALL_QUEUED);
 	slu_timer_start(&q->deadline, c->loop, q->timeout_ns, on_deadline, q);
 	kube_lane_wake(l);
 	if (call)
@@ -623,12 +376,12 @@ void slu_kube_cancel(struct slu_kube_call *q)
 	if (!q || q->state == CALL_DONE)
 		return;
 	if (q->in_data) {
-		q->cancel_asked = true; /* deliver() finishes it */
+		q->cancel_asked = true; /* kube_call_deliver() finishes it */
 		return;
 	}
 	q->head_seen = false;
-	q->may_be_done |= q->state == CALL_INFLIGHT && is_write(q);
-	finish(q, SLU_KUBE_CANCELLED, NULL, "cancelled", 0);
+	q->may_be_done |= q->state == CALL_INFLIGHT && kube_call_writes(q);
+	kube_call_finish(q, SLU_KUBE_CANCELLED, NULL, "cancelled", 0);
 }
 
 void slu_kube_pause(struct slu_kube_call *q)
@@ -648,7 +401,7 @@ static void deliver_held(void *arg)
 		return;
 	link = q->conn->link;
 	q->held = (struct slu_buf){ 0 };
-	if (held.n && deliver(q, (const uint8_t *)held.p, held.n)) {
+	if (held.n && kube_call_deliver(q, (const uint8_t *)held.p, held.n)) {
 		slu_buf_done(&held);
 		return;
 	}
@@ -658,7 +411,7 @@ static void deliver_held(void *arg)
 	if (slu_h2_peer_ended(s))
 		kube_call_end(q);
 	else if (q->idle_ns && q->streaming)
-		slu_timer_start(&q->idle, q->lane->c->loop, q->idle_ns, on_idle, q);
+		slu_timer_start(&q->idle, q->lane->c->loop, q->idle_ns, kube_call_idle, q);
 }
 
 void slu_kube_resume(struct slu_kube_call *q)
