@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #define NOTED_BEFORE_US 30000000 /* the webhook notes what is made right after */
+#define TURNED_AWAY_S   30       /* nobody of the group goes where a kubelet refused one */
 
 /* ---- the table ---- */
 
@@ -175,6 +176,8 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 		g->ended_ok++;
 	else if (ended)
 		g->ended_bad++;
+	if (ended && p->node && p->node->handle != SLU_NODE_NONE && core_pod_turned_away(p))
+		core_undo_avoid(c, g, p->node->handle, TURNED_AWAY_S);
 	if (r && core_slot_of(p)) {
 		bool again = lost_member(c, p, ended);
 

@@ -499,6 +499,8 @@ void core_adopt(struct slu_core *c, struct group *g); /* a group without runs: w
 uint32_t core_vacant(const struct group *g);
 /* Members the controller still wants alive; what we saw end counts before its status says so. */
 int64_t core_group_wanted(struct slu_core *c, const struct group *g);
+/* Its kubelet refused it or threw it out: the next one would fare no better there for a while. */
+bool core_pod_turned_away(const struct pod *p);
 bool core_vacant_kept(struct slu_core *c, const struct pod *p); /* one who leaves leaves a place */
 void core_vacant_fill(struct slu_core *c, struct group *g);
 /* More places kept than members to come, or their time is over: give them back. */

@@ -166,5 +166,9 @@ struct slu_nodeset *core_undo_nodes(const struct group *g, const struct slu_node
 	for (uint32_t i = 0; s && i < SLU_MIN(g->n_avoid, SLU_LEN(g->avoid)); i++)
 		if (slu_nodeset_has(s, slu_node_index(g->avoid[i])))
 			slu_nodeset_del(s, slu_node_index(g->avoid[i]));
+	if (s && !slu_nodeset_count(s)) { /* rather there than nowhere */
+		slu_nodeset_unref(s);
+		s = NULL;
+	}
 	return s;
 }

@@ -82,6 +82,14 @@ void core_vacancies(struct slu_core *c)
 			core_group_dirty(c, group_of(e));
 }
 
+bool core_pod_turned_away(const struct pod *p)
+{
+	return p->k->phase == SLU_PHASE_FAILED &&
+	       (!strncmp(p->k->reason, "OutOf", 5) || !strcmp(p->k->reason, "Evicted") ||
+		!strcmp(p->k->reason, "NodeAffinity") ||
+		!strcmp(p->k->reason, "UnexpectedAdmissionError"));
+}
+
 bool core_vacant_kept(struct slu_core *c, const struct pod *p)
 {
 	const struct group *g = p->group;
@@ -89,11 +97,7 @@ bool core_vacant_kept(struct slu_core *c, const struct pod *p)
 
 	if (!n || n->ready != SLU_TRI_TRUE || n->unschedulable || p->refused)
 		return false;
-	/* A kubelet that refused it would refuse the next one too. */
-	if (p->k->phase == SLU_PHASE_FAILED &&
-	    (!strncmp(p->k->reason, "OutOf", 5) || !strcmp(p->k->reason, "Evicted") ||
-	     !strcmp(p->k->reason, "NodeAffinity") ||
-	     !strcmp(p->k->reason, "UnexpectedAdmissionError")))
+	if (core_pod_turned_away(p))
 		return false;
 	return core_group_wanted(c, g) > (int64_t)g->pod.n + core_vacant(g);
 }

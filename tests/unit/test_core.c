@@ -257,6 +257,32 @@ static void test_job_waves(void)
 	close_world(&w);
 }
 
+/* A kubelet that refuses a member gets no other one of its group for a while. */
+static void test_turned_away(void)
+{
+	struct world w;
+	struct fpod *p, *next;
+
+	open_world(&w, 2, 4, "");
+	job(&w, "j-1", "j", "\"parallelism\":1,\"completions\":1", "");
+	p = add_pod(&w, "j-a", "sluice", "1", OWNED("Job", "j-1", "j"));
+	turn(&w);
+	ok(!strcmp(p->node, "n0"), "a Job's pod goes to the first node");
+	snprintf(p->status, sizeof p->status, ",\"reason\":\"OutOfcpu\"");
+	end_pod(&w, p, "Failed");
+	next = add_pod(&w, "j-b", "sluice", "1", OWNED("Job", "j-1", "j"));
+	turn(&w);
+	ok(!strcmp(next->node, "n1"), "its kubelet refuses: the next one goes elsewhere (%s)",
+	   next->node);
+	snprintf(next->status, sizeof next->status, ",\"reason\":\"OutOfcpu\"");
+	end_pod(&w, next, "Failed");
+	p = add_pod(&w, "j-c", "sluice", "1", OWNED("Job", "j-1", "j"));
+	turn(&w);
+	ok(*p->node, "both refuse: rather there than nowhere (%s)", p->node);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
 static void test_size_below_pods(void)
 {
 	struct world w;
@@ -711,6 +737,7 @@ int main(void)
 	test_cancel_and_release();
 	test_store_away();
 	test_job_waves();
+	test_turned_away();
 	test_size_below_pods();
 	test_statefulset();
 	test_constraints();
