@@ -135,6 +135,7 @@ struct lines {
 	struct slu_core *c;
 	struct slu_snapshot *s;
 	struct slu_map of; /* queue's id -> s->job */
+	uint32_t news;     /* explained although they are not in line */
 };
 
 static int snap_line(const struct slu_job_view *v, void *arg)
@@ -149,7 +150,11 @@ static int snap_line(const struct slu_job_view *v, void *arg)
 	j->promised = v->planned_s != SLU_TIME_NONE;
 	if (j->promised)
 		j->estimate_s = v->planned_s;
-	if (v->position && v->position <= EXPLAINED && !core_hurries(l->c))
+	if (core_hurries(l->c))
+		return 0;
+	/* Who is not in line (not before a time, for example) is explained until it has been told.
+	 */
+	if (v->position ? v->position <= EXPLAINED : !*j->reason && l->news++ < EXPLAINED)
 		explain(l->c, l->s, j);
 	return 0;
 }

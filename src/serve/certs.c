@@ -118,7 +118,7 @@ static X509 *blank(EVP_PKEY *key, const char *name, int64_t now_s, int days)
 
 static X509 *make_ca(EVP_PKEY *key, int64_t now_s)
 {
-	slu_cleanup(X509_freep) X509 *x = blank(key, "sluice webhook CA", now_s, SLU_CERTS_CA_DAYS);
+	slu_cleanup(X509_freep) X509 *x = blank(key, "sluice CA", now_s, SLU_CERTS_CA_DAYS);
 
 	if (!x || !X509_set_issuer_name(x, X509_get_subject_name(x)) ||
 	    !extend(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
@@ -131,7 +131,7 @@ static X509 *make_ca(EVP_PKEY *key, int64_t now_s)
 static X509 *make_leaf(EVP_PKEY *key, X509 *ca, EVP_PKEY *ca_key, const char *const *dns,
 		       uint32_t n, int64_t now_s)
 {
-	slu_cleanup(X509_freep) X509 *x = blank(key, "sluice webhook", now_s, SLU_CERTS_LEAF_DAYS);
+	slu_cleanup(X509_freep) X509 *x = blank(key, "sluice", now_s, SLU_CERTS_LEAF_DAYS);
 	char names[DNS_MAX * (NAME_MAX_BYTES + 5) + 1] = "";
 
 	for (uint32_t i = 0; i < n; i++)

@@ -147,6 +147,25 @@ static void job_is(struct world *w, const char *name, const char *state, const c
 	slu_snapshot_unref(s);
 }
 
+static void seen(void *arg, int rc, const char *text)
+{
+}
+
+static void test_not_in_line(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 2, "");
+	add_pod(&w, "late-0", "sluice", "2",
+		GROUP("late",
+		      "1") ",\"annotations\":{\"sluice.sh/begin\":\"2030-01-01T00:00:00Z\"}");
+	turn(&w);
+	take_ask(&w, SLU_ASK_PICTURE, "", seen);
+	turn(&w);
+	job_is(&w, "late", "waiting", "may not begin before 2030");
+	close_world(&w);
+}
+
 static void test_cancel_and_release(void)
 {
 	struct world w;
@@ -734,6 +753,7 @@ int main(void)
 	test_all_or_nothing();
 	test_release_and_next();
 	test_members_end_together();
+	test_not_in_line();
 	test_cancel_and_release();
 	test_store_away();
 	test_job_waves();
