@@ -235,6 +235,14 @@ static bool started(const struct group *g)
 	return false;
 }
 
+bool core_group_elsewhere(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (!core_pod_at(g->pod.p[i]))
+			return false;
+	return g->pod.n && !g->run.n;
+}
+
 int core_run_role(struct run *r, struct shape *s)
 {
 	for (uint32_t i = 0; i < r->role.n; i++)

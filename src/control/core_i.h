@@ -484,6 +484,8 @@ void core_groups_settle(struct slu_core *c);            /* look at every dirty g
 void core_group_settle(struct slu_core *c, uint32_t i); /* at the i-th of them */
 bool core_pod_startable(const struct pod *p);
 void core_group_free(struct slu_core *c, struct group *g);
+/* All its members are where somebody else put them: on nodes that are not ours to use. */
+bool core_group_elsewhere(const struct group *g);
 int core_run_role(struct run *r, struct shape *s); /* its number, new if need be; -E2BIG, -ENOMEM */
 
 /* core_wish.c */

@@ -34,6 +34,8 @@ static const char *run_state(const struct group *g, const struct run *r)
 
 	if (g->wrong && (!r || r->state == RUN_QUEUED))
 		return "refused";
+	if (!r && core_group_elsewhere(g))
+		return "running";
 	if (!r)
 		return g->cancelled ? "cancelled" : g->after_text ? "blocked" : "gathering";
 	if (r->state == RUN_QUEUED && r->refused)

@@ -291,7 +291,7 @@ void core_status(struct slu_core *c)
 	     e = slu_table_next(&c->groups, e)) {
 		struct group *g = group_of(e);
 		struct run *r = waiting_run(g);
-		bool waits = g->pod.n && (r || g->wrong || !g->run.n);
+		bool waits = g->pod.n && (r || g->wrong || (!g->run.n && !core_group_elsewhere(g)));
 		bool grave = r && (r->never || r->refused);
 
 		waiting += waits;

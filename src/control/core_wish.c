@@ -48,6 +48,16 @@ static bool claims_bound(struct slu_core *c, struct group *g, const struct pod *
 	return true;
 }
 
+/* Too long to be compared with those of others. */
+static bool long_wishes(const struct slu_kpod *k)
+{
+	struct slu_buf b = SLU_BUF_INIT(SLU_REQUEST_MAX);
+	bool yes = slu_request_where(k->o.meta.ns, &k->spec, &b) < 0;
+
+	slu_buf_done(&b);
+	return yes;
+}
+
 static bool sound(struct slu_core *c, struct group *g, struct pod *p)
 {
 	const char *foreign = slu_predicate_foreign(&p->k->spec);
@@ -63,6 +73,11 @@ static bool sound(struct slu_core *c, struct group *g, struct pod *p)
 			"pod %s asks for %s, which only the default scheduler decides; give it "
 			"schedulerName default-scheduler and hold it with the gate instead",
 			p->k->o.meta.name, foreign);
+	else if (!p->shape && long_wishes(p->k))
+		core_group_wrong(
+			c, g,
+			"pod %s: its node selector, affinity and tolerations take more than %u bytes",
+			p->k->o.meta.name, SLU_REQUEST_MAX);
 	else if (!p->shape)
 		core_group_wrong(
 			c, g,

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/map.h"
+#include "base/utf8.h"
 #include "control/config.h"
 
 /* ---- identity ---- */
@@ -24,14 +25,19 @@ static void fit_name(char out[64], const char *full)
 {
 	size_t n = strlen(full);
 
+	char head[55];
+
 	while (n && full[n - 1] == '-')
 		n--;
+	if (!n) /* nothing but dashes is a name too */
+		n = strlen(full);
 	if (n <= 63) {
 		memcpy(out, full, n);
 		out[n] = 0;
 		return;
 	}
-	snprintf(out, 64, "%.54s-%08x", full, (unsigned)slu_hash_bytes(full, strlen(full)));
+	slu_utf8_cut(head, sizeof head, full);
+	snprintf(out, 64, "%s-%08x", head, (unsigned)slu_hash_bytes(full, strlen(full)));
 }
 
 static const char *find_value(const struct slu_group_source *s, enum slu_key k,

@@ -510,6 +510,23 @@ static void test_bad_objects(void)
 	close_world(&w);
 }
 
+/* Put on a node that is not ours by somebody else: it is none of our business, and no failure. */
+static void test_elsewhere(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 1, 1, "");
+	p = make_pod(&w, "x", "sluice", "1", "");
+	snprintf(p->node, sizeof p->node, "nowhere");
+	feed_pod(&w, p, false);
+	later(&w, 10);
+	later(&w, 10);
+	ok(!w.events && !w.binds && !w.conditions, "nothing is said about it (%s)", w.last_event);
+	job_is(&w, "x", "running", "");
+	close_world(&w);
+}
+
 /* Members that contradict each other: said once for each two sizes. */
 static void test_sizes_differ(void)
 {
@@ -767,6 +784,7 @@ int main(void)
 	test_restart_policy();
 	test_deadline();
 	test_bad_objects();
+	test_elsewhere();
 	test_sizes_differ();
 	test_forged_notes();
 	test_invented_resources();

@@ -107,6 +107,23 @@ static void test_long_names(void)
 	ok(slu_group_identify(&s, &id, NULL) == 0 && strlen(id.name) == 63 && id.name[62] != '-',
 	   "a name beyond 63 characters is cut and hashed: %s", id.name);
 	slu_kobj_unref(pod);
+	pod = object(
+		SLU_KIND_POD,
+		"{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\",\"annotations\":{"
+		"\"sluice.sh/group\":\"x\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603"
+		"\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\u2603\"}}}");
+	s.pod = slu_kpod(pod);
+	ok(slu_group_identify(&s, &id, NULL) == 0 && strlen(id.name) == 1 + 17 * 3 + 9 &&
+		   id.name[1 + 17 * 3] == '-',
+	   "not within a character: %s", id.name);
+	slu_kobj_unref(pod);
+	pod = object(SLU_KIND_POD,
+		     "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\","
+		     "\"annotations\":{\"sluice.sh/group\":\"--\"}}}");
+	s.pod = slu_kpod(pod);
+	ok(slu_group_identify(&s, &id, NULL) == 0 && !strcmp(id.name, "--"),
+	   "nothing but dashes is a name: %s", id.name);
+	slu_kobj_unref(pod);
 }
 
 static void test_wishes(void)
