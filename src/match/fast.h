@@ -34,6 +34,14 @@ struct chosen {
 	uint32_t p, i; /* position of the vertex, number of its slot */
 };
 
+#define KEPT_MAX 4
+
+/* The edges to the slots of a vertex asked lately, one a slot, to leaves. */
+struct kept {
+	uint32_t p, n, cap;
+	struct pick *pick;
+};
+
 struct memo {
 	uint32_t front;
 	uint64_t used; /* for throwing out the oldest */
@@ -59,6 +67,8 @@ struct memo {
 	bool spread;             /* no `level`: scores too far apart, or no memory */
 	struct extent *extent;   /* for ties: by subtree of `tree`; made when first needed */
 	struct ranks ranks;      /* for ties; made when first needed, no `row` if not */
+	struct kept kept[KEPT_MAX];
+	uint32_t nkept; /* ever: the oldest makes room */
 };
 
 struct fast {

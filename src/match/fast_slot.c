@@ -18,6 +18,9 @@ void memo_slots_done(struct memo *x, uint32_t n)
 	slu_free(x->level);
 	slu_free(x->extent);
 	ranks_done(&x->ranks);
+	for (uint32_t i = 0; i < KEPT_MAX; i++)
+		slu_free(x->kept[i].pick);
+	memset(x->kept, 0, sizeof x->kept);
 	x->offer = NULL;
 	x->extent = NULL;
 	x->tree = x->sums = x->level = NULL;
@@ -167,6 +170,45 @@ static int change_offer(struct attempt *a, struct front *f, struct memo *x, uint
 	return 0;
 }
 
+/* --- what was asked lately --- */
+
+static struct kept *kept_of(struct memo *x, uint32_t p)
+{
+	for (uint32_t i = 0; i < KEPT_MAX; i++)
+		if (x->kept[i].n && x->kept[i].p == p)
+			return &x->kept[i];
+	return NULL;
+}
+
+/* The next jobs often take from the same few vertices: keep the way to these slots, where that is
+ * all a search marks. */
+static void keep(const struct slu_match *m, struct memo *x, uint32_t p, const struct kind *k)
+{
+	struct kept *to = kept_of(x, p);
+	uint32_t n = 0;
+
+	if (!to)
+		to = &x->kept[x->nkept++ % KEPT_MAX];
+	to->p = p;
+	to->n = 0;
+	if (k && k->n > to->cap) {
+		struct pick *more = slu_reallocarray(to->pick, k->n, sizeof *more);
+
+		if (!more)
+			return; /* it will be asked again */
+		to->pick = more;
+		to->cap = k->n;
+	}
+	for (const struct cand *c = k ? k->head : NULL; c; c = c->next) {
+		uint32_t v = c->n == 1 ? m->g->e.p[c->one.edge].dst : SLU_NONE;
+
+		if (v == SLU_NONE || m->kid_off[v] != m->kid_off[v + 1])
+			return;
+		to->pick[n++] = c->one;
+	}
+	to->n = n;
+}
+
 /* What vertex p offers now. */
 static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
@@ -186,6 +228,8 @@ static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 		k = pool_kind(a, &up, SLU_TYPE_SLOT, m->sub[0], false);
 	if (a->no_memory)
 		return -ENOMEM;
+	if (o->n)
+		keep(m, x, p, k);
 	if (!same_offer(o, k)) {
 		int rc = change_offer(a, f, x, p, k);
 
@@ -229,9 +273,17 @@ static int ask_unknown(struct attempt *a, struct front *f, struct memo *x)
 static int take(struct attempt *a, struct front *f, struct memo *x, uint32_t p, uint32_t i)
 {
 	struct slu_match *m = a->m;
+	const struct kept *kept = kept_of(x, p);
 	const struct pick *picks;
 	const struct cand *c;
 
+	if (kept) {
+		if (i >= kept->n || !walk_above(a, f->v[p]))
+			return -EAGAIN;
+		mark_put(m, kept->pick[i].edge, kept->pick[i].needs, kept->pick[i].excl);
+		mark_above(m, f->v[p]);
+		return 0;
+	}
 	if (x->marked[p] != m->gen) {
 		uint32_t next = x->offer[p].next, n = x->offer[p].n;
 		int rc = ask(a, f, x, p);

@@ -153,20 +153,31 @@ struct slots {
 	const struct slu_match *m;
 	const struct front *f;
 	const struct memo *x;
-	uint32_t p, start; /* the vertex asked for last, and the number of its first slot */
+	struct block {
+		uint32_t p, start; /* a vertex, and the number of its first slot */
+	} near[2];                 /* asked for last, the latest first */
 };
 
-/* As sums_find; the next is often of the same vertex. */
+static bool is_in(const struct slots *s, const struct block *b, uint32_t i)
+{
+	return i - b->start < s->x->offer[b->p].n; /* below it: a great number */
+}
+
+/* As sums_find; the next is often of the same vertex, or of the one before. */
 static struct chosen find_slot(struct slots *s, uint32_t i)
 {
-	struct chosen c = { s->p, i - s->start };
+	if (!is_in(s, &s->near[0], i)) {
+		struct block b = s->near[1];
 
-	if (i < s->start || c.i >= s->x->offer[s->p].n) {
-		c = sums_find(s->f, s->x, i);
-		s->p = c.p;
-		s->start = i - c.i;
+		if (!is_in(s, &b, i)) {
+			struct chosen c = sums_find(s->f, s->x, i);
+
+			b = (struct block){ c.p, i - c.i };
+		}
+		s->near[1] = s->near[0];
+		s->near[0] = b;
 	}
-	return c;
+	return (struct chosen){ s->near[0].p, i - s->near[0].start };
 }
 
 static int compare(int64_t a, int64_t b)
@@ -256,7 +267,7 @@ static int by_stretches(struct attempt *a, struct front *f, struct memo *x, uint
 			struct chosen *out)
 {
 	struct slu_match *m = a->m;
-	struct slots s = { m, f, x, 0, 0 };
+	struct slots s = { .m = m, .f = f, .x = x };
 	struct sequence q = { (uint32_t)x->slots, false, &s, slot_key, slot_stretch };
 	uint32_t *number = slu_arena_alloc(&m->tmp, want * sizeof *number);
 	int rc;
