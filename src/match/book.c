@@ -138,6 +138,14 @@ static int book_here(struct booking *b, uint32_t u, int64_t needs, bool x, const
 	return 0;
 }
 
+/* A writer that cannot say a vertex (a core without a number) leaves it out; the job is booked as
+ * in the reference. */
+static int told(struct booking *b, int rc)
+{
+	b->error = rc == -EINVAL ? 0 : rc;
+	return b->error;
+}
+
 static inline void prefetch(const struct slu_match *m, uint32_t v)
 {
 	__builtin_prefetch(&m->g->v.p[v].size);
@@ -198,8 +206,7 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 		if (ops && ops->edge) {
 			struct slu_emit_edge out = { u, c, m->sub[0], x, want, cx };
 
-			b->error = ops->edge(b->sink->w, g, &out);
-			if (b->error)
+			if (told(b, ops->edge(b->sink->w, g, &out)) < 0)
 				return -1;
 		}
 		n += sub;
@@ -242,8 +249,7 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 			.label = m->labels.n ? label_of(m, u) : NULL,
 		};
 
-		b->error = ops->vertex(b->sink->w, g, &out);
-		if (b->error)
+		if (told(b, ops->vertex(b->sink->w, g, &out)) < 0)
 			return -1;
 	}
 	m->level--;

@@ -65,7 +65,7 @@ struct memo {
 	int64_t base;
 	uint32_t nlevel, filled; /* entries; those above 0 */
 	bool spread;             /* no `level`: scores too far apart, or no memory */
-	struct extent *extent;   /* for ties: by subtree of `tree`; made when first needed */
+	struct extent *extent;   /* for ties: by subtree of `tree` */
 	struct ranks ranks;      /* for ties; made when first needed, no `row` if not */
 	struct kept kept[KEPT_MAX];
 	uint32_t nkept; /* ever: the oldest makes room */
@@ -103,5 +103,7 @@ void memo_slots_done(struct memo *x, uint32_t n);
 /* The slots the reference's sort puts first.  0, -ENOMEM; -EAGAIN: take the plain walk. */
 int tie_decide(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
 	       struct chosen *out);
+/* What ties will need, once all offers are known.  0 or -ENOMEM. */
+int extent_make(const struct slu_match *m, const struct front *f, struct memo *x);
 /* Vertex p offers other slots. */
 void extent_change(const struct slu_match *m, struct memo *x, uint32_t p);

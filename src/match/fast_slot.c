@@ -343,6 +343,8 @@ int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, 
 	if (make_room(f, x) < 0)
 		return -ENOMEM;
 	rc = ask_unknown(a, f, x);
+	if (!rc)
+		rc = extent_make(m, f, x);
 	if (rc < 0)
 		return rc;
 	want = slu_count_select(&r->count, (uint32_t)SLU_MIN(x->slots, (int64_t)UINT32_MAX));

@@ -135,9 +135,14 @@ void extent_change(const struct slu_match *m, struct memo *x, uint32_t p)
 		extent_play(x, i);
 }
 
-static int extent_make(const struct slu_match *m, const struct front *f, struct memo *x)
+static bool in_stretches(const struct slu_match *m, const struct memo *x)
 {
-	if (x->extent)
+	return x->spread && !x->unordered && m->policy.scorer != SCORE_LOCALITY;
+}
+
+int extent_make(const struct slu_match *m, const struct front *f, struct memo *x)
+{
+	if (x->extent || !in_stretches(m, x))
 		return 0;
 	x->extent = slu_reallocarray(NULL, 2 * (size_t)x->leaves, sizeof *x->extent);
 	if (!x->extent)
@@ -230,6 +235,8 @@ static uint32_t alike(const struct slots *s, const struct offer *o, uint32_t j, 
 
 	if (compare(key_of(s->m, o->score[j]), key) != cmp)
 		return 0;
+	if (compare(key_of(s->m, o->score[hi - 1]), key) == cmp)
+		return hi - j;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
@@ -272,7 +279,7 @@ static int by_stretches(struct attempt *a, struct front *f, struct memo *x, uint
 	uint32_t *number = slu_arena_alloc(&m->tmp, want * sizeof *number);
 	int rc;
 
-	if (!number || extent_make(m, f, x) < 0)
+	if (!number)
 		return -ENOMEM;
 	rc = sort_sequence(&m->tmp, &q, want, WRITTEN_MAX, number);
 	for (uint32_t i = 0; i < want && !rc; i++)
@@ -350,7 +357,7 @@ int tie_decide(struct attempt *a, struct front *f, struct memo *x, uint32_t want
 		return by_place(a, f, x, want, out);
 	if (!x->unordered && !x->spread)
 		rc = by_ranks(a, f, x, want, out);
-	else if (!x->unordered && m->policy.scorer != SCORE_LOCALITY)
+	else if (in_stretches(m, x))
 		rc = by_stretches(a, f, x, want, out);
 	return rc == -EAGAIN ? by_sorting(a, f, x, want, out) : rc;
 }

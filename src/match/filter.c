@@ -96,9 +96,6 @@ int filter_parse(struct slu_match *m, const char *text)
 	while (!rc && at <= n) {
 		size_t len = strcspn(s + at, ",");
 
-		/* A comma at the very end begins no part. */
-		if (at == n && at > 0)
-			break;
 		rc = parse_part(m, s + at, len);
 		at += len + 1;
 	}

@@ -453,6 +453,13 @@ int slu_match_find(struct slu_match *m, const char *criteria, int64_t now_s,
 			memset(m->colour, 0, m->nv * sizeof *m->colour);
 		}
 		rc = find_at(&f, m->g->root[m->sub[0]], (struct seen){ 0 }, 0, &name);
+		if (rc == -EINVAL) {
+			/* The writer cannot say some vertex.  No newline, as in the reference. */
+			slu_buf_printf(&m->msg, "dom_find_dfv: error from emit_vtx: %s",
+				       strerror(EINVAL));
+			out->code = EINVAL;
+			rc = 0;
+		}
 	} else if (rc == -EINVAL) {
 		slu_buf_printf(&m->msg, "find: invalid criteria: %s.\n", criteria);
 		out->code = EINVAL;

@@ -60,34 +60,6 @@ static int finish(struct attempt *a, uint32_t u, const struct slu_request *list,
 
 /* --- the children --- */
 
-/* A leaf of the graph against a leaf of the request, most of all visits: what visit() would do,
- * without its preparations.  1: serves, 0: does not, -EAGAIN: not such a case. */
-static int visit_leaf(struct attempt *a, uint32_t v, const struct slu_request *r, bool x,
-		      struct answer *out)
-{
-	struct slu_match *m = a->m;
-	const struct slu_vertex *y = &m->g->v.p[v];
-	int64_t avail;
-
-	if (y->type != r->type || r->nwith || r->label[0] || m->kid_off[v] != m->kid_off[v + 1] ||
-	    m->nsub > 1 || m->multi[v] || y->type == SLU_TYPE_NODE || is_slot(a, r))
-		return -EAGAIN;
-	a->pre++;
-	x = x || r->excl == SLU_EXCL_TRUE;
-	if (prune(a, v, 0, r, 1, x, &avail) < 0)
-		return 0;
-	if (m->colour)
-		m->colour[v] = m->gen;
-	if (!walk_score(m, v, a->centre, &out->score)) {
-		refuse(a, EBUSY);
-		return 0;
-	}
-	out->count = avail;
-	out->excl = x;
-	a->post++;
-	return 1;
-}
-
 static int visit_edge(struct attempt *a, uint32_t e, const struct slu_request *list, uint32_t n,
 		      bool pristine, bool x, uint32_t depth, struct pool *into)
 {
@@ -97,17 +69,13 @@ static int visit_edge(struct attempt *a, uint32_t e, const struct slu_request *l
 	struct kind *k;
 	struct cand *c;
 	bool front;
-	int rc;
 
 	if (a->m->colour && a->m->colour[v] == a->m->gen)
 		return -EBUSY;
 	front = a->skip && pristine;
 	if (front && fast_fails(a, v))
 		return refuse(a, EBUSY);
-	rc = n == 1 && !pristine ? visit_leaf(a, v, list, x, &got) : -EAGAIN;
-	if (!rc)
-		return -EBUSY;
-	if (rc < 0 && (visit(a, v, list, n, pristine, x, depth, into, &got) < 0 || a->no_memory)) {
+	if (visit(a, v, list, n, pristine, x, depth, into, &got) < 0 || a->no_memory) {
 		if (front && !a->no_memory)
 			fast_failed(a, v);
 		return -EBUSY;
@@ -146,6 +114,8 @@ static void explore_some(struct attempt *a, uint32_t u, const struct slu_request
 {
 	const struct slu_match *m = a->m;
 	struct tally small[8], *t = small;
+	struct leaves leaves;
+	bool quick = n == 1 && !pristine && leaves_begin(a, list, x, depth, &leaves);
 	uint32_t types = 0;
 
 	if (n > SLU_LEN(small))
@@ -167,10 +137,16 @@ static void explore_some(struct attempt *a, uint32_t u, const struct slu_request
 		uint32_t e = m->ord[k];
 		uint16_t type = m->g->v.p[m->g->e.p[e].dst].type;
 		bool skip = false, enough = true;
+		int rc;
 
 		for (uint32_t i = 0; i < types && !skip; i++)
 			skip = t[i].type == type && t[i].done;
-		if (skip || visit_edge(a, e, list, n, pristine, x, depth, into) < 0) {
+		if (skip)
+			continue;
+		rc = quick ? leaves_visit(a, &leaves, e, into) : -EAGAIN;
+		if (rc == -EAGAIN)
+			rc = visit_edge(a, e, list, n, pristine, x, depth, into);
+		if (rc < 0) {
 			if (a->no_memory)
 				return;
 			continue;
@@ -225,6 +201,8 @@ static void explore(struct attempt *a, uint32_t u, const struct slu_request *lis
 		    bool pristine, bool x, uint32_t shares, uint32_t depth, struct pool *into)
 {
 	const struct slu_match *m = a->m;
+	struct leaves leaves;
+	bool quick;
 
 	a->aux_score = -1;
 	a->aux_count = 0;
@@ -232,8 +210,10 @@ static void explore(struct attempt *a, uint32_t u, const struct slu_request *lis
 		explore_some(a, u, list, n, pristine, x, shares, depth, into);
 		return;
 	}
+	quick = n == 1 && !pristine && leaves_begin(a, list, x, depth, &leaves);
 	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1] && !a->no_memory; k++)
-		visit_edge(a, m->kid[k], list, n, pristine, x, depth, into);
+		if (!quick || leaves_visit(a, &leaves, m->kid[k], into) == -EAGAIN)
+			visit_edge(a, m->kid[k], list, n, pristine, x, depth, into);
 }
 
 int visit_children(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,

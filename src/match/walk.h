@@ -32,3 +32,19 @@ int refuse(struct attempt *a, int error);
  * it has, or a negative errno. */
 int prune(struct attempt *a, uint32_t u, uint32_t s, const struct slu_request *list, uint32_t n,
 	  bool x, int64_t *avail);
+
+/* --- leaf.c --- */
+/* A question to the children of one vertex: does this leaf of the request fit? */
+struct leaves {
+	const struct slu_request *r;
+	bool excl, down, later; /* taken exclusively; down will do; bookings that end before too */
+	int64_t centre;
+	struct cand *next; /* so many are left */
+	uint32_t left;
+};
+
+/* Whether the request is such a leaf. */
+bool leaves_begin(struct attempt *a, const struct slu_request *r, bool x, uint32_t depth,
+		  struct leaves *l);
+/* Ask the vertex at the end of an edge.  0 if it serves, -EBUSY, -ENOMEM; -EAGAIN: visit it. */
+int leaves_visit(struct attempt *a, struct leaves *l, uint32_t e, struct pool *into);

@@ -1,0 +1,83 @@
+/* leaf.c — leaves of the graph against a leaf of the request: most of all visits.
+ *
+ * What visit() would do, with everything asked once that is the same for all children of a vertex,
+ * and without a look at the books where a glance shows that nothing is there. */
+#include "match/walk.h"
+
+#define CHUNK 16 /* candidates made at a time */
+
+bool leaves_begin(struct attempt *a, const struct slu_request *r, bool x, uint32_t depth,
+		  struct leaves *l)
+{
+	const struct slu_match *m = a->m;
+
+	if (r->nwith || r->label[0] || m->nsub > 1 || m->colour || r->type == SLU_TYPE_NODE ||
+	    r->type == SLU_TYPE_STORAGE_NODE || is_slot(a, r) || depth >= DEPTH_MAX ||
+	    (x && r->excl == SLU_EXCL_FALSE) || m->policy.scorer == SCORE_VARIATION ||
+	    a->end < a->at)
+		return false;
+	*l = (struct leaves){
+		.r = r,
+		.excl = x || r->excl == SLU_EXCL_TRUE,
+		.down = a->mode == MODE_SATISFY,
+		/* Units held at any time are in the way of an exclusive request for now. */
+		.later = a->at != a->now || (a->mode != MODE_ALLOCATE && a->mode != MODE_WITHOUT),
+		.centre = m->policy.scorer == SCORE_LOCALITY ? 0 : a->centre,
+	};
+	return true;
+}
+
+/* Units free at v, or 0. */
+static int64_t units_of(struct attempt *a, struct leaves *l, uint32_t v)
+{
+	const struct slu_match *m = a->m;
+	const struct slu_vertex *y = &m->g->v.p[v];
+	const struct led_vertex *b = &m->led.v[v];
+	int64_t avail;
+
+	if (y->type != l->r->type || (y->status == SLU_DOWN && !l->down)) {
+		refuse(a, EBUSY);
+		return 0;
+	}
+	if (!b->n || (l->later && !b->heavy && b->last_end <= a->at)) {
+		if (!y->size)
+			refuse(a, EBUSY);
+		return y->size;
+	}
+	return prune(a, v, 0, l->r, 1, l->excl, &avail) < 0 ? 0 : avail;
+}
+
+int leaves_visit(struct attempt *a, struct leaves *l, uint32_t e, struct pool *into)
+{
+	struct slu_match *m = a->m;
+	uint32_t v = m->g->e.p[e].dst;
+	struct cand *c;
+	struct kind *k;
+	int64_t avail, score;
+
+	if (m->kid_off[v] != m->kid_off[v + 1] || m->multi[v])
+		return -EAGAIN;
+	a->pre++;
+	avail = units_of(a, l, v);
+	if (!avail)
+		return -EBUSY;
+	if (__builtin_add_overflow(m->g->v.p[v].id, 2, &score) ||
+	    __builtin_add_overflow(score, l->centre, &score))
+		return refuse(a, EBUSY);
+	if (!l->left) {
+		l->next = slu_arena_alloc(&m->tmp, CHUNK * sizeof *l->next);
+		l->left = l->next ? CHUNK : 0;
+	}
+	k = pool_kind(a, into, l->r->type, m->sub[0], true);
+	if (!l->left || !k) {
+		a->no_memory = true;
+		return -ENOMEM;
+	}
+	l->left--;
+	c = l->next++;
+	*c = (struct cand){ .score = score, .count = (uint32_t)avail, .n = 1 };
+	c->one = (struct pick){ e, (uint32_t)avail, l->excl };
+	pool_add(k, c);
+	a->post++;
+	return 0;
+}
