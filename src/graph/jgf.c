@@ -55,6 +55,11 @@ int slu_jgf_open(struct slu_jgf *j, const char *text, size_t n, struct slu_buf *
 		return -EINVAL;
 	}
 	root = slu_json_root(j->doc);
+	if (!slu_json_is_obj(root) && !slu_json_is_arr(root)) {
+		slu_buf_puts(msg, "fetch_jgf: json_loads returned an error: "
+				  "'[' or '{' expected: <string>@1:1.\n");
+		return -EINVAL;
+	}
 	graph = slu_json_get(root, "graph");
 	if (!graph)
 		return fail(msg, "fetch_jgf: JGF does not contain a required key (graph).\n", NULL);

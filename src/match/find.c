@@ -119,7 +119,7 @@ static void lower(char *s)
 static int parse_names(const char *text, struct slu_intern *out)
 {
 	struct slu_hostlist l = { 0 };
-	int rc = slu_hostlist_parse(&l, text);
+	int rc = *text ? slu_hostlist_parse(&l, text) : 0; /* nothing is the name of nobody */
 
 	rc = rc == -ENOMEM ? rc : rc < 0 ? -EINVAL : 0;
 	for (uint32_t i = 0; i < l.h.n && !rc; i++)

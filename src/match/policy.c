@@ -23,45 +23,43 @@ static bool word_is(const char *w, size_t n, const char *text)
 	return strlen(text) == n && memcmp(w, text, n) == 0;
 }
 
+/* Words "key=value" with one blank between them.  As in the reference, the first word that makes no
+ * sense ends the list without a complaint, and of a key said twice the first value counts. */
 static int custom(const char *text, struct policy *out)
 {
+	static const char *const keys[] = { "node_centric", "node_exclusive", "stop_on_1_matches" };
 	struct policy p = { 0 };
-	bool high = false, low = false;
+	bool *flag[] = { &p.node_centric, &p.node_exclusive, &p.stop };
+	bool high = false, low = false, said[SLU_LEN(keys)] = { 0 };
 
-	for (const char *s = text; *s;) {
-		size_t n = strcspn(s, " "), k;
-		const char *val;
-		bool *flag = NULL, yes;
+	for (const char *s = text;; s++) {
+		size_t n = strcspn(s, " "), k = strcspn(s, "= "), v, i = 0;
+		const char *val = s + k + 1;
+		bool yes;
 
-		if (n == 0) {
-			s++;
-			continue;
-		}
-		for (k = 0; k < n && s[k] != '='; k++)
-			;
-		if (k == n)
-			return -EINVAL;
-		val = s + k + 1;
+		if (k >= n)
+			break;
+		v = strcspn(val, "= ");
 		if (word_is(s, k, "policy")) {
-			if (word_is(val, n - k - 1, "high"))
-				high = true;
-			else if (word_is(val, n - k - 1, "low"))
-				low = true;
-			else
-				return -EINVAL;
+			bool is_high = word_is(val, v, "high");
+
+			if (!is_high && !word_is(val, v, "low"))
+				break;
+			high |= is_high;
+			low |= !is_high;
 		} else {
-			if (word_is(s, k, "node_centric"))
-				flag = &p.node_centric;
-			else if (word_is(s, k, "node_exclusive"))
-				flag = &p.node_exclusive;
-			else if (word_is(s, k, "stop_on_1_matches"))
-				flag = &p.stop;
-			yes = word_is(val, n - k - 1, "true");
-			if (!flag || (!yes && !word_is(val, n - k - 1, "false")))
-				return -EINVAL;
-			*flag = yes;
+			while (i < SLU_LEN(keys) && !word_is(s, k, keys[i]))
+				i++;
+			yes = word_is(val, v, "true");
+			if (i == SLU_LEN(keys) || (!yes && (said[i] || !word_is(val, v, "false"))))
+				break;
+			if (!said[i])
+				*flag[i] = yes;
+			said[i] = true;
 		}
 		s += n;
+		if (!*s)
+			break;
 	}
 	if (!high && !low)
 		return -EINVAL;

@@ -130,8 +130,11 @@ static void test_policies(void)
 		{ "node_centric=true", false },
 		{ "", false },
 		{ "policy=low node_centric=true stop_on_1_matches=false", true },
-		{ "policy=low nodes=true", false },
-		{ "policy=low node_exclusive=yes", false },
+		/* What makes no sense ends the list; what was said before it counts. */
+		{ "policy=low nodes=true", true },
+		{ "policy=low node_exclusive=yes", true },
+		{ "nodes=true policy=low", false },
+		{ " policy=low", false },
 	};
 	struct world w;
 
