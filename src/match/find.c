@@ -149,7 +149,7 @@ static int parse_value(struct find *f, struct term *t, char *val)
 	case KEY_PROPERTY:
 		lower(val);
 		t->word = val;
-		return 0;
+		return *val ? 0 : -EINVAL;
 	case KEY_AGFILTER:
 		lower(val);
 		t->yes = strcmp(val, "true") == 0 || strcmp(val, "t") == 0;
@@ -240,7 +240,7 @@ static int parse_terms(struct find *f, char *s, char *end, uint32_t depth, struc
 			if (e < end)
 				*e = '\0';
 			eq = memchr(s, '=', (size_t)(e - s));
-			if (!eq || eq == s || eq + 1 == e)
+			if (!eq || eq == s)
 				return -EINVAL;
 			*eq = '\0';
 			for (i = 0; i < SLU_LEN(keys) && strcmp(keys[i].key, s) != 0; i++)
