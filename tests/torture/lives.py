@@ -27,9 +27,7 @@ SPACE = "torture"
 #: A life that does not come to its point is killed from outside, so long after it has looked around.
 LIFE_S = 1.5
 #: No gang may be in part longer than this, and for more lives: most of them die before they have placed anything.
-#: Of bare pods that run nobody is evicted; the one whose node refused it avoids the node for 30 s, and then waits for
-#: a promise no later than the longest limit of those who run, 30 s more.
-PART_S, PART_LIVES = 75.0, 40
+PART_S, PART_LIVES = 45.0, 40
 #: In the last life something is placed or ends at least so often, until everything has.
 STUCK_S = 90.0
 #: Jobs, and what was written about their plans since the last look.
