@@ -161,7 +161,7 @@ static const struct row held_rows[] = {
 	  .help = "a released pod that its scheduler refuses for so long gets another place" },
 	{ "placeTimeout", SECONDS, AT(held.appear_s), "10m", 5, 604800,
 	  .help = "how long places are kept for the pods of a resumed Job that do not appear" },
-	{ "ahead", U32, AT(held.ahead), "128", 0, 10000,
+	{ "ahead", U32, AT(held.ahead), "512", 0, 10000,
 	  .help = "Jobs at the head of the queue are resumed early, up to so many pods, which wait at their gates; 0: none" },
 	{ 0 },
 };

@@ -17,7 +17,7 @@ bool core_ahead_is(const struct held *h)
 	return h->obj->kind == SLU_KIND_JOB && (h->going || slu_held_ahead(slu_kjob(h->obj)));
 }
 
-uint32_t core_ahead_pods(const struct held *h)
+static uint32_t count(const struct held *h, bool placed)
 {
 	uint32_t n = 0;
 
@@ -26,9 +26,40 @@ uint32_t core_ahead_pods(const struct held *h)
 		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 
 		n += !p->stand && !p->k->o.meta.deleted_us && o &&
-		     !strcmp(o->uid, h->obj->meta.uid);
+		     !strcmp(o->uid, h->obj->meta.uid) && (!placed || core_pod_at(p));
 	}
 	return n;
+}
+
+uint32_t core_ahead_pods(const struct held *h)
+{
+	return count(h, false);
+}
+
+/* One of its pods has ended.  (Whoever let it go has not noted it, and it was not us.) */
+bool core_ahead_begun(struct slu_core *c, const struct held *h)
+{
+	const struct slu_kjob *j;
+	uint32_t there;
+
+	if (h->resumed || !core_ahead_is(h))
+		return false;
+	j = slu_kjob(h->obj);
+	there = core_ahead_pods(h);
+	if (j->succeeded > 0)
+		return true;
+	if (!j->start_us || (int64_t)there >= slu_group_owner_size(h->obj) ||
+	    (there && !count(h, true)))
+		return false;
+	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e;
+	     e = slu_table_next(&c->pods, e)) {
+		const struct slu_kpod *p = pod_of(e)->k;
+		const struct slu_kowner *o = slu_kmeta_controller(&p->o.meta);
+
+		if (slu_kpod_ended(p) && o && !strcmp(o->uid, h->obj->meta.uid))
+			return true;
+	}
+	return false;
 }
 
 static void patch(struct slu_core *c, const struct held *h, const char *text)

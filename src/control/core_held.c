@@ -308,11 +308,11 @@ void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 			h->going = false;
 		else
 			h->coming = false;
-		if (!slu_held_waits(slu_kjob(obj)) && !slu_held_ahead(slu_kjob(obj))) {
+		if (slu_held_waits(slu_kjob(obj)) ? h->back : !slu_held_ahead(slu_kjob(obj))) {
 			struct run *r = run_of(slu_table_find(&c->runs, &h->run, sizeof h->run));
 			bool news = h->resumed;
 
-			h->resumed = h->failed = h->coming = false;
+			h->resumed = h->failed = h->coming = h->back = h->there = false;
 			if (news && r)
 				core_run_settled(c, r);
 		}
@@ -477,6 +477,7 @@ void core_held_look(struct slu_core *c)
 			continue;
 		}
 		h->looks = false;
+		h->resumed |= core_ahead_begun(c, h);
 		if (h->obj->kind == SLU_KIND_JOB)
 			stand_in(c, h, h->anew);
 		h->anew = false;

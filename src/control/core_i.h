@@ -198,6 +198,7 @@ struct group {
 	int64_t told_us, told_start_s, waiting_us, status_us;
 	uint32_t told_position, told_times;
 	uint32_t told_least, told_most; /* sizes its members say */
+	uint64_t told_cause;            /* in the last event */
 	const char *told_phase;
 	char *told_text; /* dropped when a user cancels, holds or releases the group */
 };
@@ -219,7 +220,9 @@ struct held {
 	bool anew;                   /* its template may have changed */
 	bool looks;                  /* is on the list `held_look` */
 	bool resumed;                /* a resume is on its way, the mirror has not seen it yet */
-	bool failed;                 /* ... and failed: again at again_us */
+	bool failed;                 /* ... and failed, or is to be noted only: at again_us */
+	bool there;                  /* ... since all its pods are there */
+	bool back;                   /* its turn is taken back: that is on its way */
 	bool going, coming; /* a resume ahead of its turn is on its way; so is its taking back */
 	char *resume;       /* the patch */
 	uint64_t run;       /* for which it was resumed */
@@ -301,7 +304,7 @@ struct slu_core {
 	struct slu_held_sink held_sink;
 	SLU_VEC(struct held *) held_look; /* changed: may have to be held */
 	SLU_VEC(struct pod *) released;   /* wait for the scheduler they name */
-	int64_t next_held_us, next_report_us, next_ahead_us;
+	int64_t next_held_us, next_report_us, next_moved_us, next_ahead_us;
 	int32_t default_priority;
 	/* What the store remembers, until the first cycle is over: groups, pods of open intents,
 	 * those intents. */
@@ -326,6 +329,7 @@ struct slu_core {
 	struct {
 		struct slu_table job;
 		bool absent, said;
+		uint32_t open; /* not over, as of the last pass */
 		int64_t next_us;
 		struct slu_kcodec *codec;          /* makes phantoms */
 		SLU_VEC(struct phantom_place) put; /* decided: shown as bound at the next moment */
@@ -562,7 +566,9 @@ void core_held_again(struct slu_core *c, struct held *h); /* look at it in the n
 /* core_ahead.c: Jobs that are resumed before their turn */
 bool core_ahead_is(const struct held *h);
 uint32_t core_ahead_pods(const struct held *h); /* of its members that exist and may start */
-void core_ahead(struct slu_core *c);            /* who may go, who must come back */
+/* It is ahead by the cluster, but has had its turn. */
+bool core_ahead_begun(struct slu_core *c, const struct held *h);
+void core_ahead(struct slu_core *c); /* who may go, who must come back */
 /* What an answer to a patch of the Job means; true: that was all of it. */
 bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec_written *w);
 
@@ -666,6 +672,7 @@ void core_fluxjobs_done(struct slu_core *c);
 void core_fluxjob_due(struct slu_core *c, struct fluxjob *f); /* it differs: write it, but when? */
 void core_fluxjob_tell(struct slu_core *c, struct fluxjob *f);
 uint64_t core_fluxjob_digest(const struct fluxjob *f);
+bool core_fluxjob_over(const struct fluxjob *f); /* its state is the last one */
 
 /* core_phantom.c: pods that exist only here, one for each slot of a user's FluxJob */
 bool core_phantom_is(const char *uid);

@@ -6,7 +6,8 @@
 #define HOSTNAME    "kubernetes.io/hostname"
 #define LIST_MAX    (200u << 10) /* an object may carry 256 kB of annotations */
 #define RETRY_US    5000000
-#define AVOID_TIMES 10 /* a node is avoided for so many times held.refusedFor */
+#define NOTE_US     30000000 /* Jobs that are over by then are not told their places */
+#define AVOID_TIMES 10       /* a node is avoided for so many times held.refusedFor */
 
 const char *core_pod_at(const struct pod *p)
 {
@@ -101,28 +102,41 @@ static void send_resume(struct slu_core *c, struct held *h)
 					       .limit_ns = c->cfg->place.retry_s * 1000000000 });
 }
 
-static void resume(struct slu_core *c, struct run *r, struct held *h)
+static void resume_later(struct slu_core *c, struct held *h, int64_t us)
+{
+	h->failed = true;
+	h->again_us = c->now_us + us;
+	c->next_held_us = SLU_MIN(c->next_held_us, h->again_us);
+}
+
+/* `there`: all its pods are. */
+static void resume(struct slu_core *c, struct run *r, struct held *h, bool there)
 {
 	struct slu_buf places = SLU_BUF_INIT(LIST_MAX), b = SLU_BUF_INIT(1u << 20);
 	struct slu_held_place at = { .job = r->g->job, .nodes = nodes_of(c, r) };
+	int rc = 0;
 
+	there &= !h->coming;
 	list_nodes(c, r, h, &places);
 	at.places = places.error ? "" : slu_buf_str(&places);
-	if (!h->resumed && slu_held_release_job(slu_kjob(h->obj), &at, &b) == 0) {
+	if (!h->resumed)
+		rc = there ? slu_held_note_job(slu_kjob(h->obj), &at, &b)
+			   : slu_held_release_job(slu_kjob(h->obj), &at, &b);
+	if (!h->resumed && rc == 0) {
 		slu_free(h->resume);
 		h->resume = slu_buf_take(&b);
 		h->run = r->id;
 		h->resumed = true;
+		h->there = there;
 		slu_log(SLU_INFO, "job released", SLU_STR("job", h->obj->meta.name),
 			SLU_STR("ns", h->obj->meta.ns),
 			SLU_I64("pods", slu_group_owner_size(h->obj)));
-		if (h->resume)
+		if (there)
+			resume_later(c, h, NOTE_US);
+		else if (h->resume)
 			send_resume(c, h);
-		if (h->coming) { /* and may come after this one: say it again */
-			h->failed = true;
-			h->again_us = c->now_us + RETRY_US;
-			c->next_held_us = SLU_MIN(c->next_held_us, h->again_us);
-		}
+		if (h->coming) /* and may come after this one: say it again */
+			resume_later(c, h, RETRY_US);
 	}
 	slu_buf_done(&places);
 	slu_buf_done(&b);
@@ -133,7 +147,8 @@ static void resume(struct slu_core *c, struct run *r, struct held *h)
 bool core_held_resumes(const struct run *r)
 {
 	for (uint32_t i = 0; i < r->g->owned.n; i++)
-		if (r->g->owned.p[i]->resumed && r->g->owned.p[i]->run == r->id)
+		if (r->g->owned.p[i]->resumed && r->g->owned.p[i]->run == r->id &&
+		    !r->g->owned.p[i]->there)
 			return true;
 	return false;
 }
@@ -143,11 +158,11 @@ void core_held_resume(struct slu_core *c, struct run *r)
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		if (r->slot.p[i].state == SLOT_CHOSEN && r->slot.p[i].pod &&
 		    r->slot.p[i].pod->stand)
-			resume(c, r, r->slot.p[i].pod->stand);
-	/* Its pods are all there; what was decided is noted all the same. */
+			resume(c, r, r->slot.p[i].pod->stand, false);
+	/* Its pods are all there, and carry what was decided. */
 	for (uint32_t i = 0; i < r->g->owned.n; i++)
 		if (!r->g->owned.p[i]->resumed && core_ahead_is(r->g->owned.p[i]))
-			resume(c, r, r->g->owned.p[i]);
+			resume(c, r, r->g->owned.p[i], true);
 }
 
 /* ---- pods ---- */
@@ -206,9 +221,7 @@ static void job_written(struct slu_core *c, const struct slu_rec_written *w)
 		return;
 	slu_log(SLU_WARN, "job not released, tried again", SLU_STR("job", h->obj->meta.name),
 		SLU_STR("ns", h->obj->meta.ns), SLU_STR("err", w->text));
-	h->failed = true;
-	h->again_us = c->now_us + RETRY_US;
-	c->next_held_us = SLU_MIN(c->next_held_us, h->again_us);
+	resume_later(c, h, RETRY_US);
 }
 
 void core_held_written(struct slu_core *c, const struct slu_rec_written *w)
@@ -327,6 +340,10 @@ static void refused(struct slu_core *c, struct pod *p)
 	p->refused = true;
 	if (p->group && p->node && p->node->handle != SLU_NODE_NONE)
 		core_undo_avoid(c, p->group, p->node->handle, AVOID_TIMES * c->cfg->held.refused_s);
+	if (h) {
+		h->back = true;
+		h->failed = false;
+	}
 	if (h && slu_held_again(slu_kjob(h->obj), &b) == 0)
 		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
 						       .kind = SLU_KIND_JOB,

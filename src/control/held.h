@@ -123,6 +123,9 @@ int slu_held_release_pod(const struct slu_kpod *p, const struct slu_held_place *
 /* Resume a Job; its pods appear with the gate and get their places one by one. */
 int slu_held_release_job(const struct slu_kjob *j, const struct slu_held_place *at,
 			 struct slu_buf *out);
+/* The same about one that was resumed before and has all its pods: it is only told. */
+int slu_held_note_job(const struct slu_kjob *j, const struct slu_held_place *at,
+		      struct slu_buf *out);
 /* Resume a Job whose turn comes soon: its pods are made, and wait at the gate. */
 int slu_held_go_ahead(const struct slu_kjob *j, struct slu_buf *out);
 /* Suspend a resumed Job again, of which nothing runs yet: it goes back into the queue. */

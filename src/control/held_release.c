@@ -228,8 +228,8 @@ static int job_patch_end(struct slu_jsonw *w, bool suspend)
 	return w->b->error;
 }
 
-int slu_held_release_job(const struct slu_kjob *j, const struct slu_held_place *at,
-			 struct slu_buf *out)
+static struct slu_jsonw job_places(const struct slu_kjob *j, const struct slu_held_place *at,
+				   struct slu_buf *out)
 {
 	struct slu_jsonw w = job_patch(j, out);
 
@@ -238,7 +238,26 @@ int slu_held_release_job(const struct slu_kjob *j, const struct slu_held_place *
 		slu_jsonw_kstr(&w, SLU_HELD_PLACES, at->places);
 	if (at->nodes && *at->nodes)
 		slu_jsonw_kstr(&w, SLU_HELD_NODES, at->nodes);
+	return w;
+}
+
+int slu_held_release_job(const struct slu_kjob *j, const struct slu_held_place *at,
+			 struct slu_buf *out)
+{
+	struct slu_jsonw w = job_places(j, at, out);
+
 	return job_patch_end(&w, false);
+}
+
+int slu_held_note_job(const struct slu_kjob *j, const struct slu_held_place *at,
+		      struct slu_buf *out)
+{
+	struct slu_jsonw w = job_places(j, at, out);
+
+	slu_jsonw_end_obj(&w);
+	slu_jsonw_end_obj(&w);
+	slu_jsonw_end_obj(&w);
+	return out->error;
 }
 
 int slu_held_go_ahead(const struct slu_kjob *j, struct slu_buf *out)

@@ -11,19 +11,28 @@ static struct {
 
 static const char held_gate[] = "\"schedulingGates\":[{\"name\":\"fluxqueue\"}],";
 
-static inline void feed_job(struct world *w, const char *name, int pods, bool suspend,
-			    const char *mark, const char *more)
+/* `more` stands behind its mark, `spec` and `pod` in front of its spec and its template's, `status`
+ * is all of that. */
+static inline void feed_job_as(struct world *w, const char *name, int pods, bool suspend,
+			       const char *mark, const char *more, const char *spec,
+			       const char *pod, const char *status)
 {
 	w->rv++;
 	feed(w, SLU_KIND_JOB, false,
 	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"job-%s\",\"generation\":%" PRIu64
 	     ",\"resourceVersion\":\"%" PRIu64
 	     "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"annotations\":{\"sluice.sh/held\":\"%s\"%s}},"
-	     "\"spec\":{\"parallelism\":%d,\"completions\":%d,\"suspend\":%s,\"template\":{\"spec\":{"
+	     "\"spec\":{%s\"parallelism\":%d,\"completions\":%d,\"suspend\":%s,\"template\":{\"spec\":{%s"
 	     "\"schedulerName\":\"default-scheduler\",%s\"containers\":[{\"name\":\"c\",\"resources\":{"
-	     "\"requests\":{\"cpu\":\"2\"}}}]}}}}",
-	     name, name, w->rv, w->rv, mark, more, pods, pods, suspend ? "true" : "false",
-	     held_gate);
+	     "\"requests\":{\"cpu\":\"2\"}}}]}}},\"status\":{%s}}",
+	     name, name, w->rv, w->rv, mark, more, spec, pods, pods, suspend ? "true" : "false",
+	     pod, held_gate, status);
+}
+
+static inline void feed_job(struct world *w, const char *name, int pods, bool suspend,
+			    const char *mark, const char *more)
+{
+	feed_job_as(w, name, pods, suspend, mark, more, "", "", "");
 }
 
 static inline struct fpod *gated_pod(struct world *w, const char *name, const char *job)
@@ -47,11 +56,29 @@ static inline struct fpod *gated_pod(struct world *w, const char *name, const ch
 	return p;
 }
 
+/* What a release makes of it. */
+static inline void pin_pod(struct world *w, struct fpod *p, const char *node)
+{
+	size_t n = strlen(p->meta);
+
+	snprintf(p->meta + n, sizeof p->meta - n, "%s\"annotations\":{\"sluice.sh/node\":\"%s\"}",
+		 n ? "," : "", node);
+	snprintf(
+		p->spec, sizeof p->spec,
+		"\"schedulerName\":\"default-scheduler\",\"affinity\":{\"nodeAffinity\":{"
+		"\"requiredDuringSchedulingIgnoredDuringExecution\":{\"nodeSelectorTerms\":[{"
+		"\"matchExpressions\":[{\"key\":\"kubernetes.io/hostname\",\"operator\":\"In\","
+		"\"values\":[\"%s\"]}]}]}}},\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":"
+		"{\"cpu\":\"2\"}}}]",
+		node);
+	feed_pod(w, p, false);
+}
+
 /* The server: Jobs are only noted, pods lose the gate and are pinned as the patch says. */
 static inline void server(struct world *w, struct slu_rec_write *x)
 {
 	const char *at = strstr(x->text, "\"annotations\":{\"sluice.sh/node\":\"");
-	char node[32] = "", owner[600];
+	char node[32] = "";
 
 	if (x->kind == SLU_KIND_JOB) {
 		seen.jobs++;
@@ -63,24 +90,9 @@ static inline void server(struct world *w, struct slu_rec_write *x)
 			sscanf(at + strlen("\"annotations\":{\"sluice.sh/node\":\""), "%31[^\"]",
 			       node);
 	}
-	for (int i = 0; i < w->n_pods && *node && seen.outcome == SLU_KUBE_OK; i++) {
-		struct fpod *p = &w->pod[i];
-
-		if (strcmp(p->uid, x->uid))
-			continue;
-		snprintf(owner, sizeof owner, "%s%s", p->meta, *p->meta ? "," : "");
-		snprintf(p->meta, sizeof p->meta, "%s\"annotations\":{\"sluice.sh/node\":\"%s\"}",
-			 owner, node);
-		snprintf(
-			p->spec, sizeof p->spec,
-			"\"schedulerName\":\"default-scheduler\",\"affinity\":{\"nodeAffinity\":{"
-			"\"requiredDuringSchedulingIgnoredDuringExecution\":{\"nodeSelectorTerms\":[{"
-			"\"matchExpressions\":[{\"key\":\"kubernetes.io/hostname\",\"operator\":\"In\","
-			"\"values\":[\"%s\"]}]}]}}},\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":"
-			"{\"cpu\":\"2\"}}}]",
-			node);
-		feed_pod(w, p, false);
-	}
+	for (int i = 0; i < w->n_pods && *node && seen.outcome == SLU_KUBE_OK; i++)
+		if (!strcmp(w->pod[i].uid, x->uid))
+			pin_pod(w, &w->pod[i], node);
 	if (x->run)
 		slu_core_take(w->core, slu_rec_written_new(x, seen.outcome, false, "so it is"),
 			      w->now_us);

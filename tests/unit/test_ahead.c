@@ -38,26 +38,41 @@ static bool went_ahead(void)
 	       strstr(seen.job, "\"suspend\":false") && !strstr(seen.job, "released");
 }
 
+/* Behind it a second one waits, and is resumed ahead; its pods are not there yet. */
+static void next_ahead(struct world *w, const char *yaml, struct fpod *p[2])
+{
+	occupy(w, yaml, p);
+	feed_job(w, "next", 2, true, "yes", "");
+	later(w, 1);
+	ok(seen.jobs == 1 && went_ahead(), "the next Job is resumed ahead: %s", seen.job);
+	feed_job(w, "next", 2, false, "yes", AHEAD);
+}
+
+static void close_well(struct world *w)
+{
+	ok(differences(w) == 0, "the books are right");
+	close_world(w);
+}
+
 static void test_pods_come_early(int early)
 {
 	struct world w;
 	struct fpod *p[2];
 
-	occupy(&w, "", p);
-	feed_job(&w, "next", 2, true, "yes", "");
-	later(&w, 1);
-	ok(seen.jobs == 1 && went_ahead(), "the next Job is resumed ahead: %s", seen.job);
-	feed_job(&w, "next", 2, false, "yes", AHEAD);
+	next_ahead(&w, "", p);
 	for (int i = 0; i < early; i++) {
 		gated_pod(&w, i ? "next-1" : "next-0", "next");
 		later(&w, 1);
 	}
 	ok(seen.pods == 0 && seen.jobs == 1, "%d of its pods wait at the gate", early);
 	make_room(&w, p);
-	ok(seen.jobs == 2 && strstr(seen.job, "\"sluice.sh/places\":\"n0*2\"") &&
-		   strstr(seen.job, "\"sluice.sh/held\":\"released\""),
-	   "once there is room its places are noted: %s", seen.job);
-	ok(seen.pods == early, "and the pods that are there are released");
+	ok(seen.pods == early, "once there is room the pods that are there are released");
+	if (early < 2)
+		ok(seen.jobs == 2 && strstr(seen.job, "\"sluice.sh/places\":\"n0*2\"") &&
+			   strstr(seen.job, "\"sluice.sh/held\":\"released\""),
+		   "and the places of the others are noted: %s", seen.job);
+	else
+		ok(seen.jobs == 1, "there is nothing to note for others");
 	/* An older state of the Job is told meanwhile. */
 	feed_job(&w, "next", 2, false, "yes", AHEAD);
 	turn(&w);
@@ -65,11 +80,52 @@ static void test_pods_come_early(int early)
 	for (int i = early; i < 2; i++)
 		gated_pod(&w, i ? "next-1" : "next-0", "next");
 	later(&w, 1);
-	ok(seen.pods == 2 && seen.jobs == 2, "the others when they appear, nobody else");
+	ok(seen.pods == 2 && seen.jobs == (early < 2 ? 2 : 1),
+	   "the others when they appear, nobody else");
 	feed_job(&w, "next", 2, false, "released", AHEAD ",\"sluice.sh/places\":\"n0*2\"");
 	later(&w, 1);
-	ok(differences(&w) == 0, "the books are right");
-	close_world(&w);
+	close_well(&w);
+}
+
+/* The places of a Job whose pods were all there are noted when it runs for long, unless its user
+ * has other plans by then. */
+static void test_note(void)
+{
+	static const struct {
+		const char *what;
+		const char *mark, *status;
+		bool suspend, noted;
+	} row[] = {
+		{ "runs for long", "yes", "", false, true },
+		{ "is over", "yes", "\"conditions\":[{\"type\":\"Complete\",\"status\":\"True\"}]",
+		  false, false },
+		{ "was suspended by its user", "yes", "", true, false },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		struct world w;
+		struct fpod *p[2], *q[2];
+
+		next_ahead(&w, "", p);
+		q[0] = gated_pod(&w, "next-0", "next");
+		q[1] = gated_pod(&w, "next-1", "next");
+		later(&w, 1);
+		make_room(&w, p);
+		run_pod(&w, q[0]);
+		run_pod(&w, q[1]);
+		later(&w, 1);
+		feed_job_as(&w, "next", 2, row[i].suspend, row[i].mark, AHEAD, "", "",
+			    row[i].status);
+		for (int s = 0; s < 35; s++)
+			later(&w, 1);
+		ok(seen.pods == 2 && seen.jobs == 1 + row[i].noted, "a Job that %s: %d notes",
+		   row[i].what, seen.jobs - 1);
+		if (row[i].noted)
+			ok(strstr(seen.job, "\"sluice.sh/places\":\"n0*2\"") &&
+				   strstr(seen.job, "released") && !strstr(seen.job, "suspend"),
+			   "which changes nothing else: %s", seen.job);
+		close_world(&w);
+	}
 }
 
 /* The room comes while the resume is on its way: nothing is planned twice. */
@@ -90,45 +146,35 @@ static void test_overtaken(void)
 	gated_pod(&w, "next-1", "next");
 	later(&w, 1);
 	ok(seen.pods == 2 && seen.jobs == 2, "both pods get their places");
-	ok(differences(&w) == 0, "the books are right");
-	close_world(&w);
+	close_well(&w);
 }
 
 static void test_bounds(void)
 {
+	static const struct {
+		const char *yaml;
+		int jobs, ahead;
+		const char *what;
+	} row[] = {
+		{ "held: {ahead: 3}", 3, 2,
+		  "so many as held.ahead says, and one that begins within" },
+		{ "held: {ahead: 1}", 1, 0, "none that is wider" },
+		{ "held: {ahead: 0}", 1, 0, "none with 0" },
+	};
 	struct world w;
 	struct fpod *p[2];
 
-	occupy(&w, "held: {ahead: 3}", p);
-	feed_job(&w, "a", 2, true, "yes", "");
-	feed_job(&w, "b", 2, true, "yes", "");
-	feed_job(&w, "c", 2, true, "yes", "");
-	later(&w, 1);
-	later(&w, 1);
-	ok(seen.jobs == 2, "so many as held.ahead says, and one that begins within: %d", seen.jobs);
-	close_world(&w);
-
-	occupy(&w, "held: {ahead: 1}", p);
-	feed_job(&w, "a", 2, true, "yes", "");
-	later(&w, 1);
-	ok(seen.jobs == 0, "none that is wider");
-	close_world(&w);
-
-	occupy(&w, "held: {ahead: 0}", p);
-	feed_job(&w, "a", 2, true, "yes", "");
-	later(&w, 1);
-	ok(seen.jobs == 0, "none with 0");
-	close_world(&w);
-
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		occupy(&w, row[i].yaml, p);
+		for (int k = 0; k < row[i].jobs; k++)
+			feed_job(&w, (const char *[]){ "a", "b", "c" }[k], 2, true, "yes", "");
+		later(&w, 1);
+		later(&w, 1);
+		ok(seen.jobs == row[i].ahead, "%s: %d", row[i].what, seen.jobs);
+		close_world(&w);
+	}
 	occupy(&w, "", p);
-	w.rv++;
-	feed(&w, SLU_KIND_JOB, false,
-	     "{\"metadata\":{\"name\":\"d\",\"namespace\":\"ns\",\"uid\":\"job-d\",\"generation\":1,\"resourceVersion\":"
-	     "\"%" PRIu64
-	     "\",\"annotations\":{\"sluice.sh/held\":\"yes\"}},\"spec\":{\"parallelism\":2,"
-	     "\"activeDeadlineSeconds\":5,\"suspend\":true,\"template\":{\"spec\":{%s\"containers\":[{\"name\":"
-	     "\"c\",\"resources\":{\"requests\":{\"cpu\":\"2\"}}}]}}}}",
-	     w.rv, held_gate);
+	feed_job_as(&w, "d", 2, true, "yes", "", "\"activeDeadlineSeconds\":5,", "", "");
 	later(&w, 1);
 	ok(seen.jobs == 0, "a Job whose deadline would run meanwhile waits for its turn");
 	make_room(&w, p);
@@ -141,10 +187,7 @@ static void test_cancel(void)
 	struct world w;
 	struct fpod *p[2], *q;
 
-	occupy(&w, "", p);
-	feed_job(&w, "next", 2, true, "yes", "");
-	later(&w, 1);
-	feed_job(&w, "next", 2, false, "yes", AHEAD);
+	next_ahead(&w, "", p);
 	q = gated_pod(&w, "next-0", "next");
 	turn(&w);
 	user_asks(&w, SLU_ASK_CANCEL, "next");
@@ -168,10 +211,7 @@ static void test_user_suspends(void)
 	struct world w;
 	struct fpod *p[2], *q;
 
-	occupy(&w, "", p);
-	feed_job(&w, "next", 2, true, "yes", "");
-	later(&w, 1);
-	feed_job(&w, "next", 2, false, "yes", AHEAD);
+	next_ahead(&w, "", p);
 	q = gated_pod(&w, "next-0", "next");
 	later(&w, 1);
 	feed_job(&w, "next", 2, true, "yes", AHEAD);
@@ -183,22 +223,14 @@ static void test_user_suspends(void)
 	gated_pod(&w, "next-3", "next");
 	later(&w, 1);
 	ok(seen.pods == 2, "before its user does");
-	ok(differences(&w) == 0, "the books are right");
-	close_world(&w);
+	close_well(&w);
 }
 
 static void feed_urgent(struct world *w)
 {
 	feed(w, SLU_KIND_PRIORITYCLASS, false,
 	     "{\"metadata\":{\"name\":\"high\",\"uid\":\"high\",\"resourceVersion\":\"9\"},\"value\":1000}");
-	w->rv++;
-	feed(w, SLU_KIND_JOB, false,
-	     "{\"metadata\":{\"name\":\"urgent\",\"namespace\":\"ns\",\"uid\":\"job-urgent\",\"generation\":1,"
-	     "\"resourceVersion\":\"%" PRIu64
-	     "\",\"annotations\":{\"sluice.sh/held\":\"yes\"}},\"spec\":{\"parallelism\":2,\"suspend\":true,"
-	     "\"template\":{\"spec\":{\"priorityClassName\":\"high\",%s\"containers\":[{\"name\":\"c\",\"resources\":"
-	     "{\"requests\":{\"cpu\":\"2\"}}}]}}}}",
-	     w->rv, held_gate);
+	feed_job_as(w, "urgent", 2, true, "yes", "", "", "\"priorityClassName\":\"high\",", "");
 }
 
 /* The head of the queue has a promise; behind it the order may change. */
@@ -207,13 +239,10 @@ static void test_order_changes(void)
 	struct world w;
 	struct fpod *p[2], *q[2];
 
-	occupy(&w, "queues: [{name: default, policy: easy}]", p);
-	feed_job(&w, "next", 2, true, "yes", "");
-	later(&w, 1);
+	next_ahead(&w, "queues: [{name: default, policy: easy}]", p);
 	feed_job(&w, "second", 2, true, "yes", "");
 	later(&w, 1);
 	ok(seen.jobs == 2 && went_ahead(), "two go ahead");
-	feed_job(&w, "next", 2, false, "yes", AHEAD);
 	feed_job(&w, "second", 2, false, "yes", AHEAD);
 	q[0] = gated_pod(&w, "next-0", "next");
 	q[1] = gated_pod(&w, "next-1", "next");
@@ -271,8 +300,31 @@ static void test_restart(void)
 	later(&w, 1);
 	ok(seen.pods == 2 && strstr(seen.pod, "\"sluice.sh/node\":\"n0\""),
 	   "its other pod follows");
-	ok(differences(&w) == 0, "the books are right");
-	close_world(&w);
+	close_well(&w);
+}
+
+/* ... or after it had its turn, and before that was noted. */
+static void test_restart_later(void)
+{
+	for (int n = 0; n < 2; n++) {
+		struct world w;
+		struct fpod *p[2];
+
+		begin(&w, 1);
+		feed_job_as(&w, "j", 2, false, "yes", AHEAD, "", "",
+			    n ? "\"succeeded\":1" : "\"startTime\":\"2026-01-01T00:00:00Z\"");
+		for (int i = 0; i < 2; i++) {
+			p[i] = gated_pod(&w, i ? "j-1" : "j-0", "j");
+			pin_pod(&w, p[i], "n0");
+			run_pod(&w, p[i]);
+		}
+		end_pod(&w, p[1], "Succeeded");
+		gated_pod(&w, "x", NULL);
+		turn(&w);
+		later(&w, 1);
+		ok(seen.pods == 1 && seen.jobs == 0, "nobody stands for a pod that has ended");
+		close_well(&w);
+	}
 }
 
 static void test_refused(void)
@@ -308,8 +360,7 @@ static void test_timeout(void)
 	later(&w, 11);
 	later(&w, 1);
 	ok(seen.pods == 1, "for held.placeTimeout");
-	ok(differences(&w) == 0, "the books are right");
-	close_world(&w);
+	close_well(&w);
 }
 
 int main(void)
@@ -323,6 +374,8 @@ int main(void)
 	test_order_changes();
 	test_promise_stays();
 	test_restart();
+	test_restart_later();
+	test_note();
 	test_refused();
 	test_timeout();
 	return tap_done();
