@@ -383,6 +383,45 @@ static void test_core_strangers(void)
 	close_world(&w);
 }
 
+#define FREE_JOB                                                                  \
+	"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"job-%s\"," \
+	"\"generation\":1,\"resourceVersion\":\"%" PRIu64                         \
+	"\"},\"spec\":{\"parallelism\":1,\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\"}]}}}}"
+
+/* A selector that comes with a new configuration takes what is there, one that goes lets new work
+ * be. */
+static void test_core_selector(void)
+{
+	static const char with[] = "held: {selector: team=blue}";
+	struct slu_config *cfg[2] = { NULL, NULL };
+	struct slu_error err = { 0 };
+	struct world w;
+
+	begin(&w, 1);
+	feed(&w, SLU_KIND_NAMESPACE, false,
+	     "{\"metadata\":{\"name\":\"ns\",\"uid\":\"ns1\",\"resourceVersion\":\"1\",\"labels\":{\"team\":\"blue\"}}}");
+	w.rv++;
+	feed(&w, SLU_KIND_JOB, false, FREE_JOB, "early", "early", w.rv);
+	turn(&w);
+	later(&w, 2);
+	ok(seen.jobs == 0, "a namespace nobody chose");
+	ok(slu_config_parse("test", with, strlen(with), &cfg[0], &err) == 0 &&
+		   slu_config_parse("test", "", 0, &cfg[1], &err) == 0,
+	   "configurations: %s", err.text);
+	slu_core_take(w.core, slu_rec_config_new(cfg[0]), w.now_us);
+	turn(&w);
+	ok(seen.jobs == 1 && strstr(seen.job, "\"suspend\":true"),
+	   "chosen: what is there is held: %s", seen.job);
+	slu_core_take(w.core, slu_rec_config_new(cfg[1]), w.now_us);
+	w.rv++;
+	feed(&w, SLU_KIND_JOB, false, FREE_JOB, "late", "late", w.rv);
+	turn(&w);
+	ok(seen.jobs == 1, "no more: new work is left alone");
+	close_world(&w);
+	slu_config_free(cfg[0]);
+	slu_config_free(cfg[1]);
+}
+
 /* A pod of a Job that runs is refused by its scheduler: whether it may be given up is up to the
  * Job. */
 static void test_core_refused_beside_running(int backoff)
@@ -468,6 +507,7 @@ int main(void)
 	test_core_user();
 	test_core_failures();
 	test_core_strangers();
+	test_core_selector();
 	test_core_refused_beside_running(0);
 	test_core_refused_beside_running(6);
 	test_core_restart();
