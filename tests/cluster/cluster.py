@@ -272,7 +272,7 @@ class Cluster(nodes.NodeActions):
                 f"--service-account-private-key-file={p}/serviceaccount.key", f"--root-ca-file={p}/ca.crt",
                 "--kube-api-qps=5000", "--kube-api-burst=10000", "--concurrent-job-syncs=20",
                 "--concurrent-gc-syncs=20", "--concurrent-deployment-syncs=10", "--concurrent-replicaset-syncs=10",
-                "--concurrent-statefulset-syncs=10", "--profiling=false",
+                "--concurrent-statefulset-syncs=10", "--profiling=false", "--terminated-pod-gc-threshold=100000",
                 "--controllers=*,-ttl-controller",  # it writes to every node whenever their number changes much
                 # Simulated nodes send no heartbeats (thousands of them would keep the machine busy):
                 # a node is what its Ready condition says, until a test says otherwise.
