@@ -145,6 +145,7 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	}
 	slu_free(g->told_text);
 	g->told_text = NULL;
+	g->told_cause = 0;
 	core_group_keep(c, g);
 	core_group_dirty(c, g);
 	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)

@@ -422,6 +422,8 @@ void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool i
 
 void core_fluxjobs(struct slu_core *c)
 {
+	uint32_t open = 0;
+
 	if (c->now_us < c->flux.next_us || !c->flux.job.n) {
 		if (!c->flux.job.n)
 			c->flux.next_us = INT64_MAX;
@@ -432,6 +434,7 @@ void core_fluxjobs(struct slu_core *c)
 	     e = slu_table_next(&c->flux.job, e)) {
 		struct fluxjob *f = fluxjob_of(e);
 
+		open += !core_fluxjob_over(f);
 		if (f->own && f->lives) {
 			own_look(c, f);
 			if (f->lives && !f->start_s)
@@ -444,6 +447,7 @@ void core_fluxjobs(struct slu_core *c)
 		else if (f->k)
 			c->flux.next_us = SLU_MIN(c->flux.next_us, f->due_us);
 	}
+	c->flux.open = open;
 }
 
 void core_fluxjobs_done(struct slu_core *c)

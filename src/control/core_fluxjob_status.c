@@ -2,7 +2,11 @@
  *
  * Work that starts at once passes four states in a second: they are told as one.  A change of state
  * waits a second after the last write, a state on the way to another three, an end not at all; a
- * new position or estimate waits for status.interval, the next one for twice that, and so on. */
+ * new position or estimate waits for status.interval; for who is not among the next, the one after
+ * it waits for twice that, and so on.
+ *
+ * Where thousands wait to be told, the server has little time for each of their Jobs, which are on
+ * their way for many seconds: the more there are, the longer a state must last to be told. */
 #include "control/core_i.h"
 
 #include <stdio.h>
@@ -13,6 +17,8 @@
 
 #define GATHER_US 1000000
 #define STARTS_US 3000000 /* states that pass within this are not worth telling */
+#define EACH_US   10000   /* for each FluxJob that is not over, up to MOST_US */
+#define MOST_US   30000000
 
 static const char *state_name(const struct fluxjob *f)
 {
@@ -34,7 +40,7 @@ static const char *submit_name(const struct fluxjob *f)
 						: "statusSubmit";
 }
 
-static bool is_final(const struct fluxjob *f)
+bool core_fluxjob_over(const struct fluxjob *f)
 {
 	return f->state == SLU_HELD_DONE || f->state == SLU_HELD_REFUSED ||
 	       f->state == SLU_HELD_CANCELLED;
@@ -61,16 +67,20 @@ void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
 {
 	bool moved = f->told_us && f->state == f->told_state;
 	int64_t last = SLU_MAX(f->told_us, f->asked_us);
-	int64_t at = last + (moved ? core_patience_us(c, f->told_times) : GATHER_US);
+	uint32_t times = SLU_MIN(f->told_times, f->position / 4); /* who is next is told sooner */
+	int64_t at = last + (moved ? core_patience_us(c, times) : GATHER_US);
+	int64_t lasts = c->now_us + SLU_MIN((int64_t)c->flux.open * EACH_US, (int64_t)MOST_US);
 
 	if (core_fluxjob_digest(f) == f->told) {
 		f->due_us = 0;
 		return;
 	}
-	if (is_final(f) || !last)
+	if (core_fluxjob_over(f) || !last)
 		at = c->now_us;
 	else if (f->state == SLU_HELD_RELEASED || (f->state == SLU_HELD_HELD && f->had_nodes))
-		at = SLU_MAX(at, c->now_us + STARTS_US); /* on its way to another */
+		at = SLU_MAX(at, lasts + STARTS_US); /* on its way to another */
+	else
+		at = SLU_MAX(at, lasts);
 	/* What it was about to say is said with this. */
 	if (!f->due_us || f->state != f->due_state || at < f->due_us)
 		f->due_us = at;

@@ -1,9 +1,8 @@
 /* What others are told about held objects: one pass over those that changed. */
 #include "control/core_i.h"
 
-#define PASS_US    250000
-#define BUDGET     50 /* news of objects that only moved in the queue, per pass */
-#define TOLD_A_SEC 10
+#define PASS_US  250000
+#define MOVED_US 500000 /* so often two that only moved in the queue are told */
 
 static struct run *gang_of(const struct group *g)
 {
@@ -152,34 +151,61 @@ static void mark_never(struct slu_core *c, struct held *h, const struct slu_held
 					      "\":null}}}" });
 }
 
+static void tell(struct slu_core *c, struct held *h, const struct slu_held_view *v)
+{
+	h->told_state = (int)v->state;
+	h->told = digest(v);
+	h->told_us = c->now_us;
+	c->held_sink.seen(c->held_sink.arg, v);
+}
+
+/* Of those that moved in the queue: who is next in line, and who has not been told for longest. */
+struct moved {
+	struct held *next, *oldest;
+	uint32_t position; /* of the first */
+};
+
+static void has_moved(struct slu_core *c, struct moved *m, struct held *h, uint32_t position)
+{
+	if (c->now_us - h->told_us < c->cfg->status.interval_s * 1000000)
+		return;
+	if (!m->next || position < m->position) {
+		m->next = h;
+		m->position = position;
+	}
+	if (!m->oldest || h->told_us < m->oldest->told_us)
+		m->oldest = h;
+}
+
+static void look(struct slu_core *c, struct held *h, struct moved *m)
+{
+	struct slu_buf nodes = SLU_BUF_INIT(1u << 20);
+	struct slu_held_view v;
+
+	view(c, h, &nodes, &v);
+	mark_never(c, h, &v);
+	if (!m || (int)v.state != h->told_state)
+		tell(c, h, &v);
+	else if (digest(&v) != h->told)
+		has_moved(c, m, h, v.position);
+	slu_buf_done(&nodes);
+}
+
 void core_held_report(struct slu_core *c)
 {
-	int64_t again = SLU_MAX(c->cfg->status.interval_s * 1000000,
-				(int64_t)c->held.n * 1000000 / TOLD_A_SEC);
-	uint32_t budget = BUDGET;
+	struct moved m = { 0 };
 
 	if (!c->held_sink.seen || !c->held.n || c->now_us < c->next_report_us)
 		return;
 	c->next_report_us = c->now_us + PASS_US;
 	c->next_held_us = SLU_MIN(c->next_held_us, c->next_report_us);
 	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e;
-	     e = slu_table_next(&c->held, e)) {
-		struct held *h = slu_entry_of(e, struct held, e);
-		struct slu_buf nodes = SLU_BUF_INIT(1u << 20);
-		struct slu_held_view v;
-		uint64_t now;
-
-		view(c, h, &nodes, &v);
-		mark_never(c, h, &v);
-		now = digest(&v);
-		if ((int)v.state != h->told_state ||
-		    (now != h->told && budget && c->now_us - h->told_us >= again)) {
-			budget -= (int)v.state == h->told_state;
-			h->told_state = (int)v.state;
-			h->told = now;
-			h->told_us = c->now_us;
-			c->held_sink.seen(c->held_sink.arg, &v);
-		}
-		slu_buf_done(&nodes);
-	}
+	     e = slu_table_next(&c->held, e))
+		look(c, slu_entry_of(e, struct held, e), &m);
+	if (!m.next || c->now_us < c->next_moved_us)
+		return;
+	c->next_moved_us = c->now_us + MOVED_US;
+	look(c, m.next, NULL);
+	if (m.oldest != m.next)
+		look(c, m.oldest, NULL);
 }

@@ -141,12 +141,29 @@ static void annotate(struct slu_core *c, struct group *g, const struct slu_why *
 	slu_buf_done(&b);
 }
 
+/* The sentence without its names and numbers: "waits for 3 cpu" is no news after "waits for 4 cpu".
+ */
+static uint64_t cause(const char *text)
+{
+	uint64_t h = 1;
+
+	while (*text) {
+		size_t n = strcspn(text, " "), digit = strcspn(text, "0123456789");
+
+		if (digit >= n && n)
+			h = slu_hash_u64(h ^ slu_hash_bytes(text, n));
+		text += n + (text[n] == ' ');
+	}
+	return h;
+}
+
 static void tell_waiting(struct slu_core *c, struct group *g)
 {
 	struct run *r = waiting_run(g);
 	struct slu_why why = { .planned_s = SLU_TIME_NONE };
 	struct slu_buf b = SLU_BUF_INIT(1000);
 	bool grave = g->wrong || (r && (r->never || r->refused)), news;
+	bool fluxjob = g->owned.n && c->held_sink.seen && !c->flux.absent; /* tells it all */
 	int64_t slack = 10;
 
 	sentence(c, g, r, &why, &b);
@@ -156,7 +173,7 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	if (why.planned_s != SLU_TIME_NONE && g->told_start_s != SLU_TIME_NONE)
 		slack = llabs(why.planned_s - g->told_start_s);
 	if (news || slack >= 10 || why.position != g->told_position) {
-		if (c->cfg->status.annotate)
+		if (c->cfg->status.annotate && !fluxjob)
 			annotate(c, g, &why, slu_buf_str(&b));
 		g->told_start_s = why.planned_s;
 		g->told_position = why.position;
@@ -178,8 +195,11 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 						       .reason = "Unschedulable",
 						       .text = slu_buf_str(&b) });
 	}
-	if (news && g->pod.n && !g->wrong)
+	if (g->pod.n && !g->wrong &&
+	    (grave ? news : !fluxjob && cause(slu_buf_str(&b)) != g->told_cause)) {
 		core_tell(c, g->pod.p[0], "FailedScheduling", true, "%s", slu_buf_str(&b));
+		g->told_cause = cause(slu_buf_str(&b));
+	}
 	if (news) {
 		slu_free(g->told_text);
 		g->told_text = slu_buf_take(&b);

@@ -168,6 +168,7 @@ static uint32_t line_of(const struct slu_rec_write *w)
 	case SLU_WRITE_CONDITION:
 	case SLU_WRITE_ANNOTATE:
 	case SLU_WRITE_STATUS:
+	case SLU_WRITE_CREATE: /* a FluxJob */
 		return LINE_NEWS;
 	default:
 		return LINE_DECISIONS;
@@ -277,6 +278,9 @@ static int send(struct slu_place *p, struct slu_kube_request *q, const char *gro
 		/* The answer is not read: the small form will do, where there is one. */
 		if (!q->accept)
 			q->accept = SLU_KUBE_PROTOBUF;
+		/* So are its warnings, and looking for unknown fields costs the server time. */
+		if (q->method == SLU_HTTP_PATCH)
+			q->query = "fieldValidation=Ignore";
 		q->guard = p->held; /* it may wait for its turn longer than we lead */
 		q->guard_arg = p->held_arg;
 		rc = slu_kube_send(p->client, q, NULL);

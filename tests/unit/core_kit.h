@@ -31,10 +31,11 @@ struct world {
 	uint64_t rv;
 	struct fpod pod[MAX_PODS];
 	int recounts, resends; /* asked for */
-	int n_pods, binds, events, conditions, evictions, statuses;
+	int n_pods, binds, events, conditions, evictions, statuses, annotations;
 	int64_t last_limit_ns; /* of a binding */
 	enum slu_kube_outcome bind_outcome;
 	void (*patched)(struct world *w, struct slu_rec_write *x); /* who plays the server */
+	void (*told)(struct world *w, struct slu_rec_write *x);    /* who reads statuses */
 	char bad_node[32];                                         /* bindings to it fail */
 	char last_event[1000], last_annotation[2000], last_status[1500], last_spec[1000],
 		last_create[4000];
@@ -163,10 +164,13 @@ static inline void carry_out(struct world *w, struct slu_rec_write *x)
 		w->evictions++;
 		break;
 	case SLU_WRITE_ANNOTATE:
+		w->annotations++;
 		snprintf(w->last_annotation, sizeof w->last_annotation, "%s", x->text);
 		break;
 	case SLU_WRITE_STATUS:
 		w->statuses++;
+		if (w->told)
+			w->told(w, x);
 		snprintf(w->last_status, sizeof w->last_status, "%s", x->text);
 		break;
 	case SLU_WRITE_SPEC:
