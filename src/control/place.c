@@ -13,6 +13,7 @@
 #define BODY_MAX   (1u << 20)
 #define EVENTS_MAX 100000u /* Scheduled events that wait to be written, and other words */
 #define SENT_AGAIN 3u      /* times an event or a binding of unknown fate is sent again */
+#define REFUSED_S  15u     /* a server that has just started may refuse for so long */
 #define PAUSE_NS   SLU_NS_PER_S
 
 enum { PRIORITY_LOW, PRIORITY_EVENT, PRIORITY_SCHEDULED, PRIORITY_BIND = 6 }; /* the lease: 7 */
@@ -428,12 +429,18 @@ static void looked(void *arg, const struct slu_kube_reply *r)
 	finish(k, o, false, o == SLU_KUBE_OK ? "" : "the pod is not bound");
 }
 
-/* Whether the binding was made cannot be told from the answer.  A server that has just started
- * refuses everything for a moment, also what it carried out before it was stopped. */
+/* A server that has just started refuses everything for a moment, also what it carried out before
+ * it was stopped. */
+static bool starting(const struct slu_kube_reply *r)
+{
+	return r->outcome == SLU_KUBE_REFUSED && (strstr(r->error, "cannot create resource") ||
+						  strstr(r->error, "cannot patch resource"));
+}
+
+/* Whether the binding was made cannot be told from the answer. */
 static bool unknown_fate(const struct slu_kube_reply *r)
 {
-	return r->uncertain || (r->outcome == SLU_KUBE_RETRYABLE && !r->status) ||
-	       (r->outcome == SLU_KUBE_REFUSED && strstr(r->error, "cannot create resource"));
+	return r->uncertain || (r->outcome == SLU_KUBE_RETRYABLE && !r->status) || starting(r);
 }
 
 /* A held pod is let go to its node: as good as a binding. */
@@ -449,7 +456,8 @@ static void done(void *arg, const struct slu_kube_reply *r)
 
 	landed(k, r);
 	if ((k->w->verb == SLU_WRITE_BIND || releases(k->w)) && !p->closing && unknown_fate(r) &&
-	    (!p->held || p->held(p->held_arg))) {
+	    (!p->held || p->held(p->held_arg)) &&
+	    !(releases(k->w) && starting(r) && k->w->looked++ == REFUSED_S)) {
 		struct slu_rec_write *w = k->w;
 
 		slu_log(SLU_DEBUG, "binding of unknown fate", SLU_STR("pod", w->name),
@@ -457,7 +465,7 @@ static void done(void *arg, const struct slu_kube_reply *r)
 		k->w = NULL;
 		call_free(k);
 		if (releases(w))
-			send_later(p, w); /* twice is once: no need to look */
+			send_later(p, w); /* in a second; twice is once: no need to look */
 		else
 			look(p, w);
 		pump(p);

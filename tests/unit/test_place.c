@@ -62,6 +62,17 @@ static void take_binding(struct world *w, struct pod *p, struct slu_exchange *x)
 		reply(x, 504, "{\"kind\":\"Status\",\"reason\":\"Timeout\"}");
 }
 
+/* Without an answer at first; then the server was started anew and knows nobody's rights. */
+static void release(struct pod *p, struct slu_exchange *x)
+{
+	if (++p->binds == 2)
+		reply(x, 403,
+		      "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":"
+		      "\"User \\\"sluice\\\" cannot patch resource \\\"pods\\\"\"}");
+	else
+		reply(x, p->binds == 3 ? 200 : 504, "{\"kind\":\"Status\"}");
+}
+
 static void look(struct pod *p, struct slu_exchange *x)
 {
 	char text[200];
@@ -93,7 +104,7 @@ static void serve(struct slu_exchange *x, void *arg)
 		if (q->method == SLU_HTTP_POST)
 			take_binding(w, p, x);
 		else if (q->method == SLU_HTTP_PATCH)
-			reply(x, ++p->binds == 3 ? 200 : 504, "{\"kind\":\"Status\"}");
+			release(p, x);
 		else
 			look(p, x);
 		return;
