@@ -51,6 +51,27 @@ def test_room_is_used_again():
     assert not w.wrong
 
 
+def test_ended_is_ended():
+    w = witness()
+    a, b = pods("g", 1, cpu=8) + pods("h", 1)
+    event(w, "MODIFIED", a, "a", "Running", "n")
+    event(w, "MODIFIED", a, "a", "Failed", "n")
+    event(w, "MODIFIED", b, "b", "Running", "n")
+    event(w, "MODIFIED", a, "a", "Running", "n")
+    assert not w.wrong
+
+
+def test_ended_at_its_limit():
+    w = witness()
+    gang, early = w.expect(Gang("g", 1)), w.expect(Gang("h", 1))
+    for name, uid, limit in (("g", "a", "0s"), ("h", "b", "60s")):
+        (p,) = pods(name, 1)
+        p["metadata"].setdefault("annotations", {})["sluice.sh/duration"] = limit
+        event(w, "MODIFIED", p, uid, "Running", "n")
+        event(w, "MODIFIED", p, uid, "Failed", "n")
+    assert w.done(gang) and not w.done(early)
+
+
 def test_list_after_a_cut():
     w = witness()
     a, b, c = pods("g", 3)

@@ -58,6 +58,7 @@ class Witness:
         self.shrank = deque(maxlen=4000)  # times at which room was taken from the plan
         self.ended = deque(maxlen=4000)  # (limit, end) of what held its node beyond its limit
         self._nodes, self._books, self._pods = {}, {}, {}
+        self._over = set()  # pods that have ended
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._ready = threading.Event()
@@ -151,20 +152,29 @@ class Witness:
             if kind == "DELETED":
                 self._gone(uid, now)
                 return
+            if uid in self._over:
+                return  # kwok, late with its own view, may put a pod that has ended back to Running; a kubelet does not
             node = pod["spec"].get("nodeName")
             phase = pod["status"].get("phase", "Pending")
             ended = phase in ("Succeeded", "Failed")
+            overran = False
             self._pods.setdefault(uid, None)
             if node and not ended:
                 self._enter(uid, pod, node, now)
             elif ended:
-                self._leave(uid)
+                overran = self._leave(uid)
+                self._over.add(uid)
             if pod["metadata"]["namespace"] == self.space:
-                self._member(uid, pod, bool(node), phase, now)
+                # Ended by us at its limit, which kwok let it reach: it had its time.
+                self._member(uid, pod, bool(node), "Succeeded" if overran else phase, now)
 
     def _gone(self, uid, now):
-        self._leave(uid)
+        overran = self._leave(uid)
         gang = self._pods.pop(uid, None)
+        self._over.discard(uid)
+        if gang and overran:
+            gang.ended.add(uid)
+            gang.succeeded.add(uid)
         if gang:
             gang.bound.discard(uid)
             self._note(gang, now)
@@ -197,10 +207,13 @@ class Witness:
             self.wrong.append(f"node {node} is overbooked at {now:.3f} by {pod['metadata']['name']}: {over}, holds {names}")
 
     def _leave(self, uid):
+        """It holds nothing any more; whether it held its node as long as it may."""
         for book in self._books.values():
             held = book.pop(uid, None)
             if held and held[4] - LAG_S < time.time():
                 self.ended.append((held[4], time.time()))
+                return True
+        return False
 
     # -- gangs ---------------------------------------------------------------------------------
 
