@@ -114,7 +114,7 @@ def test_replay(module_cluster, space, tmp_path):
     assert any("start of job" in line and "node-" in line for line in shown[:-1]), shown
     late = json.loads(sluice("replay", store, "-o", "json", "--from", answer["to"]))
     assert late["beginnings"] == 1 and late["decisions"] < answer["decisions"]
-    assert "no time" in sluice("replay", store, "--from", "noon", code=1)
+    assert "no time" in sluice("replay", store, "--from", "noon", code=2)
 
     lines = sluice("store", "export", store).splitlines()
     job = alter(lines)
