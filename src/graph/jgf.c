@@ -44,7 +44,7 @@ int slu_jgf_open(struct slu_jgf *j, const char *text, size_t n, struct slu_buf *
 	int rc;
 
 	*j = (struct slu_jgf){ 0 };
-	rc = slu_json_parse_place(text, n, NULL, &j->doc, &place);
+	rc = slu_json_parts_open(&j->parts, text, n, SLU_JSON_PART, &place);
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc < 0) {
@@ -54,7 +54,7 @@ int slu_jgf_open(struct slu_jgf *j, const char *text, size_t n, struct slu_buf *
 			       place.what, place.line, place.col);
 		return -EINVAL;
 	}
-	root = slu_json_root(j->doc);
+	root = slu_json_root(j->parts.outline);
 	if (!slu_json_is_obj(root) && !slu_json_is_arr(root)) {
 		slu_buf_puts(msg, "fetch_jgf: json_loads returned an error: "
 				  "'[' or '{' expected: <string>@1:1.\n");
@@ -78,9 +78,8 @@ int slu_jgf_open(struct slu_jgf *j, const char *text, size_t n, struct slu_buf *
 
 void slu_jgf_close(struct slu_jgf *j)
 {
-	slu_json_free(j->doc);
+	slu_json_parts_close(&j->parts);
 	slu_idset_done(&j->free_ranks);
-	j->doc = NULL;
 }
 
 /* A number at the beginning, as strtoll reads it; false if there is none or it is too large. */

@@ -3,16 +3,16 @@
 #pragma once
 #include "base/idset.h"
 #include "graph/graph.h"
-#include "wire/json.h"
+#include "wire/jsonparts.h"
 
 struct slu_jgf {
-	struct slu_json_doc *doc;
-	const struct slu_json *nodes, *edges;
-	bool has_free; /* "free_ranks" is there */
+	struct slu_json_parts parts;
+	const struct slu_json *nodes, *edges; /* for slu_json_parts_each() */
+	bool has_free;                        /* "free_ranks" is there */
 	struct slu_idset free_ranks;
 };
 
-/* One entry of "nodes", defaults filled in.  Strings are borrowed from the document. */
+/* One entry of "nodes", defaults filled in.  Strings are borrowed from the entry. */
 struct slu_jgf_node {
 	const char *ref; /* the file's id */
 	const char *type, *basename;
@@ -27,7 +27,7 @@ struct slu_jgf_edge {
 	const struct slu_json *el;
 };
 
-/* Each: 0, -EINVAL with the message appended, -ENOMEM. */
+/* Each: 0, -EINVAL with the message appended, -ENOMEM.  The text must stay until closing. */
 int slu_jgf_open(struct slu_jgf *j, const char *text, size_t n, struct slu_buf *msg);
 void slu_jgf_close(struct slu_jgf *j);
 int slu_jgf_node(const struct slu_json *el, struct slu_jgf_node *out, struct slu_buf *msg);

@@ -69,20 +69,28 @@ static int list_properties(struct slu_listing *l, const struct slu_json *props,
 	return 0;
 }
 
-static int list_node(struct slu_listing *l, const struct slu_json *el, struct slu_intern *ids,
-		     uint32_t *at, struct slu_buf *msg)
+struct reader {
+	struct slu_listing *l;
+	struct slu_intern ids;    /* the file's ids */
+	SLU_VEC(uint32_t) vertex; /* per id */
+	bool skip;                /* edges of vertices that are not there */
+	struct slu_buf msg;
+};
+
+static int list_node(void *arg, const struct slu_json *el)
 {
+	struct reader *r = arg;
+	struct slu_listing *l = r->l;
 	struct slu_listing_vertex v = { .path = l->paths.n };
 	struct slu_jgf_node x;
-	int rc = slu_jgf_node(el, &x, msg);
+	int rc = slu_jgf_node(el, &x, &r->msg);
 
 	if (rc < 0)
 		return rc;
-	*at = SLU_NONE;
-	if (slu_intern_find(ids, x.ref) != SLU_INTERN_NONE) {
-		slu_buf_puts(msg, "find_vtx: found duplicate JGF node id for ");
-		slu_buf_puts(msg, x.ref);
-		slu_buf_puts(msg, ".\n");
+	if (slu_intern_find(&r->ids, x.ref) != SLU_INTERN_NONE) {
+		slu_buf_puts(&r->msg, "find_vtx: found duplicate JGF node id for ");
+		slu_buf_puts(&r->msg, x.ref);
+		slu_buf_puts(&r->msg, ".\n");
 		return -EINVAL;
 	}
 	v.ref = keep(l, x.ref);
@@ -109,78 +117,62 @@ static int list_node(struct slu_listing *l, const struct slu_json *el, struct sl
 	v.npaths = l->paths.n - v.path;
 	if (list_properties(l, x.properties, &v) < 0 || slu_vec_push(&l->v, v) < 0)
 		return -ENOMEM;
-	if (!is_free(l, x.rank)) {
-		*at = l->v.n - 1;
-		if (slu_intern(ids, x.ref) == SLU_INTERN_NONE)
-			return -ENOMEM;
-	}
-	return 0;
+	if (is_free(l, x.rank))
+		return 0;
+	if (slu_intern(&r->ids, x.ref) == SLU_INTERN_NONE)
+		return -ENOMEM;
+	return slu_vec_push(&r->vertex, l->v.n - 1);
 }
 
-static int list_edge(struct slu_listing *l, const struct slu_json *el, const struct slu_intern *ids,
-		     const uint32_t *vertex, bool skip, struct slu_buf *msg)
+static int list_edge(void *arg, const struct slu_json *el)
 {
+	struct reader *r = arg;
 	struct slu_listing_edge e;
 	struct slu_jgf_edge x;
 	uint32_t src, dst;
-	int rc = slu_jgf_edge(el, &x, msg);
+	int rc = slu_jgf_edge(el, &x, &r->msg);
 
 	if (rc < 0)
 		return rc;
-	src = slu_intern_find(ids, x.src);
-	dst = slu_intern_find(ids, x.dst);
+	src = slu_intern_find(&r->ids, x.src);
+	dst = slu_intern_find(&r->ids, x.dst);
 	if (src == SLU_INTERN_NONE || dst == SLU_INTERN_NONE) {
-		if (skip)
+		if (r->skip)
 			return 0;
-		slu_buf_puts(msg, "unpack_edge: source and/or target vertex not found");
-		slu_buf_puts(msg, x.src);
-		slu_buf_puts(msg, " -> ");
-		slu_buf_puts(msg, x.dst);
-		slu_buf_puts(msg, ".\n");
+		slu_buf_puts(&r->msg, "unpack_edge: source and/or target vertex not found");
+		slu_buf_puts(&r->msg, x.src);
+		slu_buf_puts(&r->msg, " -> ");
+		slu_buf_puts(&r->msg, x.dst);
+		slu_buf_puts(&r->msg, ".\n");
 		return -EINVAL;
 	}
-	rc = slu_jgf_edge_subsystem(el, &e.subsystem, msg);
+	rc = slu_jgf_edge_subsystem(el, &e.subsystem, &r->msg);
 	if (rc < 0)
 		return rc;
-	e.src = vertex[src];
-	e.dst = vertex[dst];
-	e.subsystem = keep(l, e.subsystem);
-	return e.subsystem ? slu_vec_push(&l->e, e) : -ENOMEM;
+	e.src = r->vertex.p[src];
+	e.dst = r->vertex.p[dst];
+	e.subsystem = keep(r->l, e.subsystem);
+	return e.subsystem ? slu_vec_push(&r->l->e, e) : -ENOMEM;
 }
 
 int slu_jgf_listing(struct slu_listing *l, const char *text, size_t n, bool shorthand, bool edges)
 {
-	struct slu_buf msg = SLU_BUF_INIT(MSG_MAX);
-	SLU_VEC(uint32_t) vertex = { 0 };
-	struct slu_intern ids = { 0 };
+	struct reader r = { .l = l, .msg = SLU_BUF_INIT(MSG_MAX) };
 	struct slu_jgf j;
-	int rc = slu_jgf_open(&j, text, n, &msg);
+	int rc = slu_jgf_open(&j, text, n, &r.msg);
 
 	l->kind = shorthand ? SLU_LISTING_JGF_SHORTHAND : SLU_LISTING_JGF;
 	slu_idset_each (&j.free_ranks, id)
 		rc = rc ? rc : slu_vec_push(&l->free_ranks, (int64_t)id);
-	if (!rc && slu_json_is_arr(j.nodes)) {
-		slu_json_each (j.nodes, it) {
-			uint32_t at = SLU_NONE;
-
-			rc = list_node(l, it.val, &ids, &at, &msg);
-			if (!rc && at != SLU_NONE)
-				rc = slu_vec_push(&vertex, at);
-			if (rc < 0)
-				break;
-		}
-	}
-	if (!rc && edges && slu_json_is_arr(j.edges)) {
-		slu_json_each (j.edges, it) {
-			rc = list_edge(l, it.val, &ids, vertex.p, j.has_free, &msg);
-			if (rc < 0)
-				break;
-		}
-	}
+	r.skip = j.has_free;
+	if (!rc)
+		rc = slu_json_parts_each(&j.parts, j.nodes, list_node, &r);
+	if (!rc && edges)
+		rc = slu_json_parts_each(&j.parts, j.edges, list_edge, &r);
 	slu_jgf_close(&j);
-	slu_vec_done(&vertex);
-	slu_intern_done(&ids);
-	return broken(l, rc, &msg);
+	slu_vec_done(&r.vertex);
+	slu_intern_done(&r.ids);
+	return broken(l, rc, &r.msg);
 }
 
 /* --- R --- */

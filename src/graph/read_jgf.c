@@ -132,8 +132,9 @@ static int make_vertex(struct reader *r, const struct slu_jgf_node *x, uint32_t 
 	return rc ? rc : slu_map_put(&r->uniq, (uint64_t)x->uniq_id, 1);
 }
 
-static int read_node(struct reader *r, const struct slu_json *el)
+static int read_node(void *arg, const struct slu_json *el)
 {
+	struct reader *r = arg;
 	struct slu_jgf_node x;
 	uint32_t v, id;
 	bool fresh;
@@ -205,8 +206,9 @@ static int check_parallel(struct reader *r, uint32_t src, uint32_t dst, bool old
 	return -EEXIST;
 }
 
-static int read_edge(struct reader *r, const struct slu_json *el)
+static int read_edge(void *arg, const struct slu_json *el)
 {
+	struct reader *r = arg;
 	struct slu_jgf_edge x;
 	uint32_t src, dst, sub;
 	const char *name;
@@ -246,18 +248,18 @@ int slu_read_jgf(struct slu_graph *g, const char *text, size_t n, struct slu_buf
 	int rc = slu_jgf_open(&j, text, n, msg);
 
 	if (!rc) {
-		size_t count = slu_json_count(j.nodes);
+		size_t count = slu_json_parts_count(&j.parts, j.nodes);
 
-		if (slu_json_is_arr(j.nodes) && count < SLU_READ_MAX)
+		if (count < SLU_READ_MAX)
 			rc = slu_graph_reserve(g, g->v.n + (uint32_t)count);
-		slu_json_each (j.nodes, it)
-			rc = rc || it.obj ? rc : read_node(&r, it.val);
+		if (!rc)
+			rc = slu_json_parts_each(&j.parts, j.nodes, read_node, &r);
 		/* In the reference a vertex that cannot be read only ends the list of vertices once
 		 * one was found that is in the graph already; the edges decide then. */
 		if (rc == -EINVAL && r.known && !r.clash)
 			rc = 0;
-		slu_json_each (j.edges, it)
-			rc = rc || it.obj ? rc : read_edge(&r, it.val);
+		if (!rc)
+			rc = slu_json_parts_each(&j.parts, j.edges, read_edge, &r);
 		if (rc < 0 && rc != -EEXIST)
 			slu_graph_rollback(g, &mark);
 	}

@@ -1,6 +1,7 @@
 /* doc.h — what a parsed document is made of; for the readers in wire/ only. */
 #pragma once
 #include "base/arena.h"
+#include "base/buf.h"
 #include "wire/json.h"
 
 /* Kind bits as yyjson lays them out, and one of ours. */
@@ -28,6 +29,11 @@ struct slu_json_doc {
 	struct mark *mark;     /* YAML: one per value */
 	struct slu_arena text; /* YAML: the strings */
 };
+
+/* The value at the beginning of the text, whatever follows it after *used bytes; read in place: the
+ * document lasts as long as the text, which is spent.  0, -EINVAL, -EMSGSIZE, -ENOMEM. */
+int slu_json_parse_first(struct slu_buf *text, uint32_t max_depth, struct slu_json_doc **out,
+			 size_t *used);
 
 /* A plain scalar by the rules of YAML 1.1; false: it is a string, *v is undefined. */
 bool slu_yaml_resolve(const char *s, struct slu_json *v);

@@ -15,9 +15,6 @@ static_assert(YYJSON_TYPE_STR == TAG_STR && YYJSON_TYPE_ARR == TAG_ARR &&
 		      (YYJSON_TYPE_BOOL | YYJSON_SUBTYPE_TRUE) == TAG_TRUE,
 	      "kind bits are yyjson's");
 
-#define MAX_BYTES ((size_t)1 << 30)
-#define MAX_DEPTH 256u
-
 static void *yy_malloc(void *ctx, size_t n)
 {
 	return slu_malloc(n);
@@ -53,10 +50,10 @@ static void locate(const char *text, size_t n, size_t pos, struct slu_json_place
  * checked here.  The values lie flat: a container ends where its sibling begins. */
 static bool too_deep(const struct slu_json *val, size_t n, uint32_t max)
 {
-	const struct slu_json *end[MAX_DEPTH + 1], *last = val + n;
+	const struct slu_json *end[SLU_JSON_DEPTH + 1], *last = val + n;
 	uint32_t depth = 0;
 
-	max = SLU_MIN(max, MAX_DEPTH);
+	max = SLU_MIN(max, SLU_JSON_DEPTH);
 	for (const struct slu_json *v = val; v < last; v++) {
 		if ((v->tag & 7) < TAG_ARR)
 			continue;
@@ -77,24 +74,24 @@ static bool has_nul(const struct slu_json *val, size_t n)
 	return false;
 }
 
-int slu_json_parse_place(const char *text, size_t n, const struct slu_json_limits *lim,
-			 struct slu_json_doc **out, struct slu_json_place *place)
+/* A NUL can only come from an escape. */
+static const char *nul_escape(const char *text, size_t n)
 {
-	size_t max_bytes = lim && lim->max_bytes ? lim->max_bytes : MAX_BYTES;
-	uint32_t max_depth = lim && lim->max_depth ? lim->max_depth : MAX_DEPTH;
-	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	const char *first = memchr(text, '\\', n);
+
+	return first ? memmem(first, n - (size_t)(first - text), "\\u0000", 6) : NULL;
+}
+
+static int parse(const char *text, size_t n, yyjson_read_flag flags, uint32_t max_depth,
+		 struct slu_json_doc **out, struct slu_json_place *place)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = slu_calloc(1, sizeof *doc);
+	const char *nul = nul_escape(text, n); /* reading in place changes the text */
 	yyjson_read_err e = { 0 };
 
-	*place = (struct slu_json_place){ 1, 1, "the text is too large" };
-	if (n > max_bytes)
-		return -EMSGSIZE;
-	place->what = "empty text";
-	if (!n)
-		return -EINVAL;
-	doc = slu_calloc(1, sizeof *doc);
 	if (!doc)
 		return -ENOMEM;
-	doc->yy = yyjson_read_opts((char *)(uintptr_t)text, n, YYJSON_READ_NOFLAG, &alloc, &e);
+	doc->yy = yyjson_read_opts((char *)(uintptr_t)text, n, flags, &alloc, &e);
 	if (!doc->yy) {
 		if (e.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
 			return -ENOMEM;
@@ -108,13 +105,43 @@ int slu_json_parse_place(const char *text, size_t n, const struct slu_json_limit
 		place->what = "nested too deeply";
 		return -EMSGSIZE;
 	}
-	if (memmem(text, n, "\\u0000", 6) && has_nul(doc->val, doc->n)) {
-		locate(text, n, (size_t)((char *)memmem(text, n, "\\u0000", 6) - text), place);
+	if (nul && has_nul(doc->val, doc->n)) {
+		locate(text, n, (size_t)(nul - text), place);
 		place->what = "a NUL character in a string";
 		return -EINVAL;
 	}
 	*out = slu_take(doc);
 	return 0;
+}
+
+int slu_json_parse_place(const char *text, size_t n, const struct slu_json_limits *lim,
+			 struct slu_json_doc **out, struct slu_json_place *place)
+{
+	size_t max_bytes = lim && lim->max_bytes ? lim->max_bytes : SLU_JSON_BYTES;
+	uint32_t max_depth = lim && lim->max_depth ? lim->max_depth : SLU_JSON_DEPTH;
+
+	*place = (struct slu_json_place){ 1, 1, "the text is too large" };
+	if (n > max_bytes)
+		return -EMSGSIZE;
+	place->what = "empty text";
+	if (!n)
+		return -EINVAL;
+	return parse(text, n, YYJSON_READ_NOFLAG, max_depth, out, place);
+}
+
+int slu_json_parse_first(struct slu_buf *text, uint32_t max_depth, struct slu_json_doc **out,
+			 size_t *used)
+{
+	static const char zeros[YYJSON_PADDING_SIZE];
+	yyjson_read_flag flags = YYJSON_READ_INSITU | YYJSON_READ_STOP_WHEN_DONE;
+	struct slu_json_place place;
+	int rc = slu_buf_add(text, zeros, sizeof zeros);
+
+	if (!rc)
+		rc = parse(text->p, text->n - sizeof zeros, flags, max_depth, out, &place);
+	if (!rc)
+		*used = yyjson_doc_get_read_size((*out)->yy);
+	return rc;
 }
 
 int slu_json_parse(const char *text, size_t n, const struct slu_json_limits *lim,

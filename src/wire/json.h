@@ -39,10 +39,13 @@ enum slu_json_kind {
 	SLU_JSON_OBJ,
 };
 
+#define SLU_JSON_BYTES ((size_t)1 << 30)
+#define SLU_JSON_DEPTH 256u
+
 /* 0 in a field means its default. */
 struct slu_json_limits {
-	size_t max_bytes;   /* default 1 GiB */
-	uint32_t max_depth; /* default 256 */
+	size_t max_bytes;   /* default SLU_JSON_BYTES */
+	uint32_t max_depth; /* default SLU_JSON_DEPTH */
 };
 
 /* Where and what, for callers that word the error themselves. */

@@ -1,6 +1,7 @@
-/* Whatever parses is written and parsed again to the same text. */
+/* Whatever parses is written and parsed again to the same text; a text in parts is the same as in
+ * one piece. */
 #include "fuzz.h"
-#include "wire/json.h"
+#include "wire/jsonparts.h"
 #include "wire/jsonw.h"
 
 static void write_again(const struct slu_json_doc *doc, struct slu_buf *out,
@@ -10,6 +11,60 @@ static void write_again(const struct slu_json_doc *doc, struct slu_buf *out,
 
 	slu_jsonw_value(&w, slu_json_root(doc));
 	must(!out->error);
+}
+
+static int put_item(void *arg, const struct slu_json *item)
+{
+	struct slu_jsonw w = slu_jsonw(arg, SLU_JSONW_COMPACT);
+
+	slu_jsonw_value(&w, item);
+	return slu_buf_putc(arg, ',');
+}
+
+/* Every list two objects deep, in both. */
+static void same_lists(const struct slu_json *whole, const struct slu_json_parts *p)
+{
+	struct slu_json_it out = slu_json_first(slu_json_root(p->outline));
+
+	slu_json_each (whole, it) {
+		struct slu_json_it list = slu_json_first(out.val);
+
+		must(slu_json_kind(it.val) == slu_json_kind(out.val));
+		slu_json_each (it.val, item) {
+			struct slu_buf a = SLU_BUF_INIT((size_t)1 << 26),
+				       b = SLU_BUF_INIT((size_t)1 << 26);
+
+			must(slu_json_kind(item.val) == slu_json_kind(list.val));
+			if (it.obj && item.obj && slu_json_is_arr(item.val)) {
+				must(slu_json_count(item.val) == slu_json_parts_count(p, list.val));
+				slu_json_each (item.val, x)
+					put_item(&a, x.val);
+				must(slu_json_parts_each(p, list.val, put_item, &b) == 0);
+				must(!a.error && !b.error && a.n == b.n &&
+				     !strcmp(slu_buf_str(&a), slu_buf_str(&b)));
+			}
+			slu_buf_done(&a);
+			slu_buf_done(&b);
+			slu_json_next(&list);
+		}
+		slu_json_next(&out);
+	}
+}
+
+static void check_parts(const char *text, size_t n, size_t part)
+{
+	struct slu_json_doc *doc = NULL;
+	struct slu_json_place a = { 0 }, b = { 0 };
+	struct slu_json_parts p;
+	int rc = slu_json_parse_place(text, n, NULL, &doc, &a);
+
+	must(slu_json_parts_open(&p, text, n, part, &b) == rc);
+	if (rc < 0)
+		must(a.line == b.line && a.col == b.col && !strcmp(a.what, b.what));
+	else
+		same_lists(slu_json_root(doc), &p);
+	slu_json_parts_close(&p);
+	slu_json_free(doc);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -32,6 +87,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			again = NULL;
 		}
 	}
+	check_parts((const char *)data, size, 0);
+	check_parts((const char *)data, size, 40);
 	slu_json_free(doc);
 	slu_buf_done(&a);
 	slu_buf_done(&b);

@@ -4,6 +4,7 @@
 
 #include "graph/read.h"
 #include "tap.h"
+#include "wire/jsonparts.h"
 
 #define N(id, meta)    "{\"id\": \"" id "\", \"metadata\": {" meta "}}"
 #define P(path)        "\"paths\": {\"containment\": \"" path "\"}"
@@ -178,9 +179,67 @@ static void test_recipe(void)
 	}
 }
 
+/* Longer than the part that is read at once: edges first, `blanks` and `last` behind the vertices.
+ */
+static void put_large(struct slu_buf *b, uint32_t n, int blanks, const char *last)
+{
+	slu_buf_puts(b, "{\"graph\": {\"edges\": [");
+	for (uint32_t i = 1; i <= n; i++)
+		slu_buf_printf(b, "%s{\"source\": \"0\", \"target\": \"%u\"}", i > 1 ? ",\n" : "",
+			       i);
+	slu_buf_puts(b, "], \"nodes\": [" ROOT);
+	for (uint32_t i = 1; i <= n; i++)
+		slu_buf_printf(b,
+			       ", %*s\n{\"id\": \"%u\", \"metadata\": {\"type\": \"node\", "
+			       "\"name\": \"n%u\", \"rank\": %u, " P("/c/n%u") "}}",
+			       blanks, "", i, i, i, i);
+	slu_buf_puts(b, last);
+}
+
+static void test_large(void)
+{
+	static const struct {
+		const char *last, *msg;
+	} c[] = {
+		{ "]}}", "" },
+		{ ", {\"id\": \"7\"}]}}",
+		  "fill_fetcher: key (metadata) is not found in an JGF node for 7.\n" },
+		{ ", " N("5", "\"type\": \"node\", " P("/c/m")) "]}}",
+		  "add_vtx: found duplicate JGF node id for 5.\n" },
+		{ "\n], \"edges\": [{\"source\": \"0\", \"target\": \"2001\"}]}}",
+		  "unpack_edge: source and/or target vertex not found0 -> 2001.\n" },
+		/* 1 999 line ends between edges, 2 000 before vertices. */
+		{ ", {\"id\": \"7\"}\n\n]}}}",
+		  "fetch_jgf: json_loads returned an error: unexpected content after document: "
+		  "<string>@4002:4.\n" },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(c); i++) {
+		struct slu_buf text = SLU_BUF_INIT(1 << 22), msg = SLU_BUF_INIT(4096);
+		struct slu_graph *g = slu_graph_new();
+		struct slu_listing l = { 0 };
+		bool good = !*c[i].msg;
+		int rc;
+
+		put_large(&text, 2000, 1, c[i].last);
+		rc = slu_read_jgf(g, text.p, text.n, &msg);
+		ok(text.n > SLU_JSON_PART * 3 && rc == (good ? 0 : -EINVAL) &&
+			   !strcmp(slu_buf_str(&msg), c[i].msg) && g->live_v == good * 2001 &&
+			   g->live_e == good * 2000,
+		   "large %zu: %d, %u vertices %s", i, rc, g->live_v, slu_buf_str(&msg));
+		rc = slu_jgf_listing(&l, text.p, text.n, false, true);
+		ok(rc == 0 && l.broken == !good && (!good || (l.v.n == 2001 && l.e.n == 2000)),
+		   "its listing: %u vertices, %u edges %s", l.v.n, l.e.n, l.error);
+		slu_listing_done(&l);
+		slu_graph_free(g);
+		slu_buf_done(&msg);
+		slu_buf_done(&text);
+	}
+}
+
 static void test_memory(void)
 {
-	struct slu_buf grug = SLU_BUF_INIT(1 << 16);
+	struct slu_buf grug = SLU_BUF_INIT(1 << 16), large = SLU_BUF_INIT(1 << 20);
 	const struct {
 		const char *format, *text;
 	} c[] = {
@@ -188,6 +247,7 @@ static void test_memory(void)
 		{ "jgf", JGF(ROOT "," N("1", "\"type\": \"node\", \"name\": \"n07\", \"rank\": 0, "
 					     "\"properties\": {\"a\": \"b\"}, " P("/c/n07")),
 			     "{\"source\": \"0\", \"target\": \"1\"}") },
+		{ "jgf", (put_large(&large, 3, SLU_JSON_PART, "]}}"), large.p) },
 		{ "rv1exec", R("\"R_lite\": [{\"rank\": \"0-1\", \"children\": {\"core\": "
 			       "\"0-3\"}}], \"nodelist\": [\"a[0-1]\"], \"properties\": {\"x\": "
 			       "\"1\"}") },
@@ -219,6 +279,7 @@ static void test_memory(void)
 		}
 	}
 	slu_buf_done(&grug);
+	slu_buf_done(&large);
 }
 
 static void test_hostname(void)
@@ -253,6 +314,7 @@ int main(void)
 {
 	test_rows();
 	test_recipe();
+	test_large();
 	test_memory();
 	test_hostname();
 	return tap_done();

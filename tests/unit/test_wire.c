@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "tap.h"
-#include "wire/json.h"
+#include "wire/jsonparts.h"
 #include "wire/jsonw.h"
 #include "wire/yaml.h"
 
@@ -133,6 +133,133 @@ static void test_limits(void)
 	ok(!doc, "nothing was handed out");
 }
 
+/* Texts and the items of /a/b in each; NULL: refused, as the whole text is. */
+static const struct {
+	const char *text, *items;
+} parts_row[] = {
+	{ "{\"a\": {\"b\": [1, [2, {\"c\": [3, 4]}], \"],[\\\"\", {}]}}",
+	  "1;[2,{\"c\":[3,4]}];\"],[\\\"\";{};" },
+	{ "{\"a\":{\"b\":[{\"x\":1},{\"x\":2} , {\"x\":[{},{}]},{\"y\":\"},{\"}],\"c\":[{},{}]},\"d\":[[5]]}",
+	  "{\"x\":1};{\"x\":2};{\"x\":[{},{}]};{\"y\":\"},{\"};" },
+	{ "{\"a\": {\"b\": [1], \"c\": [2, 3], \"b\": [4,\n5, 6]}}", "4;5;6;" },
+	{ "{\"a\": {\"b\": [1]}, \"a\": {\"\\u0062\": [{\"k\": 7}, 8]}}", "{\"k\":7};8;" },
+	{ "{\"a\": {\"b\": [ ], \"c\": [1]}}", "" },
+	{ "{\"a\": {\"b\": {\"c\": [1, 2]}}}", "" },
+	{ "{\"a\": [{\"b\": [1, 2]}]}", "" },
+	{ "[{\"a\": {\"b\": [1, 2]}}]", "" },
+	{ "\"[[[\"", "" },
+	{ "{\"a\": {\"b\": [1, 2,]}}", NULL },
+	{ "{\"a\": {\"b\": [ , 1]}}", NULL },
+	{ "{\"a\": {\"b\": [1,\n , 2]}}", NULL },
+	{ "{\"a\": {\"b\": [{},{}\n}}", NULL },
+	{ "{\"a\": {\"b\": [{},{},{}]}", NULL },
+	{ "{\"a\": {\"b\": [{},{},{\"", NULL },
+	{ "{\"a\": {\"b\": [{},{}]}}]", NULL },
+	{ "{\"a\": {\"b\": [1]}}\n{\"a\": {\"b\": [2]}}", NULL },
+	{ "{\"a\": {[1, 2]: 3}}", NULL },
+	{ "{\"a\": {\"b\": [\"\\u0000\", 1]}}", NULL },
+	{ "{\"a\": {\"b\": [\"\xff\", 1]}}", NULL },
+};
+
+static int put_item(void *arg, const struct slu_json *item)
+{
+	struct slu_jsonw w = slu_jsonw(arg, SLU_JSONW_COMPACT);
+
+	slu_jsonw_value(&w, item);
+	return slu_buf_putc(arg, ';');
+}
+
+static int items_of(const char *text, size_t n, size_t part, struct slu_buf *b, size_t *count)
+{
+	struct slu_json_place place = { 0 };
+	struct slu_json_parts p;
+	int rc = slu_json_parts_open(&p, text, n, part, &place);
+
+	slu_buf_reset(b);
+	*count = 0;
+	if (!rc) {
+		const struct slu_json *list = slu_json_dig(slu_json_root(p.outline), "a", "b",
+							   NULL);
+
+		*count = slu_json_parts_count(&p, list);
+		rc = slu_json_parts_each(&p, list, put_item, b);
+	} else if (rc != -ENOMEM) {
+		slu_buf_printf(b, "%u:%u: %s", place.line, place.col, place.what);
+	}
+	slu_json_parts_close(&p);
+	return rc;
+}
+
+static int nth_item(void *arg, const struct slu_json *item)
+{
+	return --*(int *)arg ? 0 : 5;
+}
+
+static void test_parts(void)
+{
+	struct slu_buf b = SLU_BUF_INIT(1 << 16), deep = SLU_BUF_INIT(1 << 16);
+	struct slu_json_place place;
+	struct slu_json_parts p;
+	size_t count = 0, n = 0;
+	int left = 3, rc;
+
+	for (size_t i = 0; i < SLU_LEN(parts_row); i++) {
+		const char *text = parts_row[i].text, *want = parts_row[i].items;
+		char refused[100] = "";
+		struct slu_json_doc *doc = NULL;
+		int whole = slu_json_parse_place(text, strlen(text), NULL, &doc, &place);
+		bool good = (whole == 0) == (want != NULL);
+
+		slu_json_free(doc);
+		if (!want) {
+			snprintf(refused, sizeof refused, "%u:%u: %s", place.line, place.col,
+				 place.what);
+			want = refused;
+		}
+
+		/* The longest is the whole text. */
+		for (size_t part = 0; part <= strlen(text) && good; part++) {
+			rc = items_of(text, strlen(text), part, &b, &count);
+
+			for (n = 0; !rc && n < b.n; n++)
+				count -= b.p[n] == ';';
+			good = rc == whole && !strcmp(slu_buf_str(&b), want) && (rc || !count);
+		}
+		ok(good, "in parts %zu: %s", i, slu_buf_str(&b));
+	}
+	/* 253 brackets in two objects and the list are as deep as it may be. */
+	for (int more = 0; more < 2; more++) {
+		slu_buf_reset(&deep);
+		slu_buf_puts(&deep, "{\"a\": {\"b\": [");
+		for (int i = 0; i < 253 + more; i++)
+			slu_buf_putc(&deep, '[');
+		for (int i = 0; i < 253 + more; i++)
+			slu_buf_putc(&deep, ']');
+		slu_buf_puts(&deep, ", 1]}}");
+		rc = items_of(deep.p, deep.n, 1, &b, &count);
+		ok(rc == (more ? -EMSGSIZE : 0) && count == (more ? 0 : 2), "depth: %s",
+		   slu_buf_str(&b));
+	}
+	slu_json_parts_open(&p, parts_row[0].text, strlen(parts_row[0].text), 1, &place);
+	ok(p.cut && p.part.n == 4, "%u parts", p.part.n);
+	ok(slu_json_parts_each(&p, slu_json_dig(slu_json_root(p.outline), "a", "b", NULL), nth_item,
+			       &left) == 5,
+	   "a walk may end early");
+	slu_json_parts_close(&p);
+	for (long k = 0;; k++) {
+		slu_fault_arm(k);
+		rc = items_of(parts_row[1].text, strlen(parts_row[1].text), 20, &b, &count);
+		if (!slu_fault_disarm()) {
+			ok(rc == 0 && k > 5, "parts: clean after %ld faults", k);
+			break;
+		}
+		if (rc != -ENOMEM)
+			ok(false, "parts: allocation %ld fails cleanly (%d)", k, rc);
+	}
+	slu_buf_done(&b);
+	slu_buf_done(&deep);
+}
+
 static void test_writer(void)
 {
 	struct slu_buf b = SLU_BUF_INIT(200);
@@ -202,6 +329,7 @@ int main(void)
 	test_lookup();
 	test_marks();
 	test_limits();
+	test_parts();
 	test_writer();
 	test_memory();
 	return tap_done();
