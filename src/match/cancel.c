@@ -410,6 +410,7 @@ int cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n)
 	if (!rc && list.n) {
 		uint32_t failed;
 
+		m->unseen = true;
 		rc = reduce_ancestors(&p, list.p, list.n, &failed);
 		if (rc == -EINVAL) {
 			slu_buf_puts(&m->msg, "remove: ");

@@ -79,6 +79,7 @@ struct slu_match *slu_match_clone(const struct slu_match *m, struct slu_graph *g
 	c->gen = m->gen;
 	c->odd = m->odd;
 	c->inexact = m->inexact;
+	c->unseen = m->unseen;
 	c->level = m->level;
 	c->pre = m->pre;
 	c->post = m->post;

@@ -6,6 +6,7 @@
  *	fit.c     whether a vertex can serve    cand.c   candidates, and the choice among them
  *	book.c    marks become bookings and output
  *	ops.c     operations and time           fast.c   the same answers with less work
+ *	like.c    subtrees that are the same
  *	update.c  cancel.c  find.c  elastic.c   one operation each
  */
 #pragma once
@@ -30,6 +31,7 @@ enum mode { MODE_ALLOCATE, MODE_RESERVE, MODE_SATISFY, MODE_WITHOUT };
 #define SUBSYSTEMS_MAX 5 /* of one matcher */
 #define NO_PRUNE       0xffff
 #define DEPTH_MAX      1000 /* levels of a graph */
+#define LIKE_MAX       8    /* kinds of subtrees known at a time */
 
 /* A registered pair HIGH:LOW; high SLU_NONE = ALL. */
 struct filter {
@@ -70,7 +72,9 @@ struct slu_match {
 	uint32_t ne;
 	uint32_t *up;       /* edge to the parent, SLU_NONE */
 	uint64_t *kidtypes; /* types among the targets of all out-edges; bit 63: some type >= 63 */
-	struct mark *mark;  /* by edge */
+	uint32_t *like;     /* by vertex: a name for its kind of subtree, SLU_NONE; see like.c */
+	uint32_t seen_like[LIKE_MAX]; /* while these are given: a vertex of each, latest first */
+	struct mark *mark;            /* by edge */
 	/* Marked edges of vertices with many children, as source << 32 | edge, so that booking does
 	 * not look at all of them; `lost`: memory ran out, look at all. */
 	SLU_VEC(uint64_t) wide;
@@ -94,6 +98,7 @@ struct slu_match {
 	struct fast *fast;
 	bool odd;     /* some bookings cannot be seen from above: only the plain walk will do */
 	bool inexact; /* sums above may count more than is taken (updates from R do that) */
+	bool unseen;  /* vertices above may have lost bookings of what is below them */
 };
 
 static inline struct slu_multi *multi_of(const struct slu_match *m, uint32_t v)
@@ -275,6 +280,25 @@ int label_set(struct slu_match *m, uint32_t v, const char *text);
 void cancel_job(struct slu_match *m, uint32_t job);
 /* Take the share of everything booked on these ranks off the vertices above. */
 int cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n);
+
+/* --- like.c --- */
+/* Names for kinds of subtrees: start, then every vertex with children after these.  0, -ENOMEM. */
+int like_begin(struct slu_match *m);
+void like_put(struct slu_match *m, uint32_t u);
+/* The vertex is no more what it was. */
+void like_change(struct slu_match *m, uint32_t v);
+/* Whether it can be seen from a vertex that nothing is booked below it. */
+static inline bool like_known(const struct slu_match *m)
+{
+	return m->like && !m->odd && !m->inexact && !m->unseen;
+}
+/* Then: the name of v's kind if nothing is booked there, or SLU_NONE. */
+static inline uint32_t like_of(const struct slu_match *m, uint32_t v)
+{
+	const struct slu_multi *mu = m->multi[v];
+
+	return m->led.v[v].n || (mu && mu->spans) ? SLU_NONE : m->like[v];
+}
 
 /* --- fast.c --- */
 /* Something at or below v changed; `units`: v itself was taken, freed, marked up or down. */

@@ -17,6 +17,8 @@
  * Where any of this does not hold, fast_attempt says -EAGAIN and the plain walk is taken. */
 #include "match/fast.h"
 
+#define CENTRE_MAX (1ll << 60) /* sums with any id below alike vertices are numbers yet */
+
 /* --- life --- */
 
 static void memo_free(struct memo *x, uint32_t n)
@@ -66,9 +68,8 @@ void memo_forget(const struct front *f, struct memo *x)
 {
 	memset(x->known, 0, memo_words(f->n) * sizeof *x->known);
 	memset(x->later, 0, memo_words(f->n) * sizeof *x->later);
-	memset(x->maybe, 0, memo_words(f->n) * sizeof *x->maybe);
-	for (uint32_t i = 0; i < f->n; i++)
-		x->maybe[i / 64] |= 1ull << i % 64;
+	memset(x->maybe, 0xff, f->n / 64 * sizeof *x->maybe);
+	x->maybe[f->n / 64] = (1ull << f->n % 64) - 1;
 }
 
 void fast_touch(struct slu_match *m, uint32_t v, bool units)
@@ -82,7 +83,7 @@ void fast_touch(struct slu_match *m, uint32_t v, bool units)
 		uint32_t w = v, p = SLU_NONE;
 
 		for (;;) {
-			p = fr->at[w];
+			p = fr->at[w] - 1;
 			if (p != SLU_NONE || m->up[w] == SLU_NONE)
 				break;
 			w = m->g->e.p[m->up[w]].src;
@@ -122,11 +123,21 @@ static bool centre_of(const struct slu_vertex *v, int64_t *f)
 	       !__builtin_add_overflow(*f, llabs(v->uniq_id % 10000 - 1), f);
 }
 
+/* F of node_centric for what is below v, given that above it. */
+static bool centre_below(const struct slu_match *m, uint32_t v, int64_t *centre)
+{
+	const struct slu_vertex *x = &m->g->v.p[v];
+	int64_t own;
+
+	if (!m->policy.node_centric || x->type != SLU_TYPE_NODE)
+		return true;
+	return centre_of(x, &own) && !__builtin_add_overflow(*centre, own, centre);
+}
+
 static int gather(struct building *b, uint32_t u, int64_t centre)
 {
 	struct slu_match *m = b->m;
 	const struct slu_vertex *v = &m->g->v.p[u];
-	int64_t own = 0;
 
 	/* Every score must be above 0. */
 	if (v->id < -1)
@@ -136,8 +147,7 @@ static int gather(struct building *b, uint32_t u, int64_t centre)
 			return -ENOMEM;
 		return slu_vec_push(&b->centre, centre);
 	}
-	if (m->policy.node_centric && v->type == SLU_TYPE_NODE &&
-	    (!centre_of(v, &own) || __builtin_add_overflow(centre, own, &centre)))
+	if (!centre_below(m, u, &centre))
 		b->f->bad = true;
 	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1] && !b->f->bad; k++) {
 		int rc = gather(b, m->g->e.p[m->kid[k]].dst, centre);
@@ -176,6 +186,29 @@ bool greater_first(const struct slu_match *m)
 	return m->policy.scorer == SCORE_HIGH || m->policy.scorer == SCORE_LOCALITY;
 }
 
+/* Mostly they are in order already, or in reverse. */
+static void sort_front(struct by_score *s, uint32_t n, bool greater)
+{
+	bool rising = true, falling = true, level = true;
+
+	for (uint32_t i = 1; i < n; i++) {
+		rising &= s[i].score > s[i - 1].score;
+		falling &= s[i].score < s[i - 1].score;
+		level &= s[i].score == s[i - 1].score;
+	}
+	if (level || (greater ? falling : rising))
+		return;
+	if (greater ? !rising : !falling)
+		qsort(s, n, sizeof *s, greater ? cmp_greater : cmp_less);
+	else
+		for (uint32_t i = 0, j = n; i + 1 < j; i++) {
+			struct by_score t = s[--j];
+
+			s[j] = s[i];
+			s[i] = t;
+		}
+}
+
 static int arrange(struct building *b)
 {
 	struct slu_match *m = b->m;
@@ -189,12 +222,11 @@ static int arrange(struct building *b)
 	f->centre = slu_reallocarray(NULL, n + 1, sizeof *f->centre);
 	f->found = slu_reallocarray(NULL, n + 1, sizeof *f->found);
 	f->gap = slu_calloc(memo_words(n), sizeof *f->gap);
-	f->at = slu_reallocarray(NULL, m->nv + 1, sizeof *f->at);
+	f->at = slu_calloc(m->nv + 1, sizeof *f->at);
 	if (!s || !f->v || !f->score || !f->centre || !f->found || !f->gap || !f->at) {
 		slu_free(s);
 		return -ENOMEM;
 	}
-	memset(f->at, 0xff, m->nv * sizeof *f->at);
 	f->distinct = f->falling = f->rising = true;
 	for (uint32_t i = 0; i < n && !f->bad; i++) {
 		s[i].i = i;
@@ -204,13 +236,13 @@ static int arrange(struct building *b)
 		f->bad = !walk_score(m, b->v.p[i], b->centre.p[i], &s[i].score) || s[i].score <= 0;
 	}
 	if (!f->bad) {
-		qsort(s, n, sizeof *s, greater_first(m) ? cmp_greater : cmp_less);
+		sort_front(s, n, greater_first(m));
 		for (uint32_t i = 0; i < n; i++) {
 			f->v[i] = b->v.p[s[i].i];
 			f->score[i] = s[i].score;
 			f->centre[i] = b->centre.p[s[i].i];
 			f->found[i] = s[i].i;
-			f->at[f->v[i]] = i;
+			f->at[f->v[i]] = i + 1;
 			f->falling &= s[i].i == i;
 			f->rising &= s[i].i == n - 1 - i;
 			if (i && s[i].score == s[i - 1].score)
@@ -370,4 +402,58 @@ struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uin
 	}
 	x->duration = a->duration;
 	return x;
+}
+
+/* --- alike --- */
+
+struct model *model_for(struct attempt *a, const struct front *f, struct memo *x, uint32_t p,
+			int64_t *centre)
+{
+	struct slu_match *m = a->m;
+	uint32_t like;
+
+	if (x->model_gen != m->gen) {
+		x->model_gen = m->gen;
+		x->nmodel = 0;
+		x->models = like_known(m) && !a->constraint && a->end >= a->at;
+	}
+	if (!x->models)
+		return NULL;
+	like = like_of(m, f->v[p]);
+	*centre = f->centre[p];
+	if (like == SLU_NONE || !centre_below(m, f->v[p], centre) || *centre > CENTRE_MAX)
+		return NULL;
+	for (uint32_t i = 0; i < x->nmodel; i++)
+		if (x->model[i].like == like)
+			return &x->model[i];
+	if (x->nmodel == MODELS_MAX)
+		return NULL;
+	x->model[x->nmodel] = (struct model){ .like = like, .p = p, .centre = *centre };
+	return &x->model[x->nmodel++];
+}
+
+bool passes(struct attempt *a, struct memo *x, uint32_t v)
+{
+	struct slu_match *m = a->m;
+	uint32_t above = m->g->e.p[m->up[v]].src;
+
+	if (x->passed == above && x->passed_gen == m->gen)
+		return true;
+	if (!walk_above(a, v))
+		return false;
+	x->passed = above;
+	x->passed_gen = m->gen;
+	return true;
+}
+
+void memo_know(struct slu_match *m, const struct front *f, struct memo *x, uint32_t p)
+{
+	uint64_t bit = 1ull << p % 64;
+
+	x->known[p / 64] |= bit;
+	if (led_starts_after(&m->led, f->v[p], x->at))
+		x->later[p / 64] |= bit;
+	else
+		x->later[p / 64] &= ~bit;
+	m->fast->last[x->front] = SLU_NONE;
 }

@@ -15,7 +15,7 @@ struct front {
 	int64_t *score;
 	int64_t *centre; /* F of node_centric above the vertex; NULL = 0 for all */
 	uint32_t *found; /* by position: order of discovery */
-	uint32_t *at;    /* by vertex: position, SLU_NONE */
+	uint32_t *at;    /* by vertex: position + 1, or 0 */
 	bool distinct;   /* no two scores are equal */
 	/* Discovered in order of score, best first or best last. */
 	bool falling, rising;
@@ -32,6 +32,17 @@ struct extent {
 
 struct chosen {
 	uint32_t p, i; /* position of the vertex, number of its slot */
+};
+
+#define MODELS_MAX 4
+#define SHARED_MAX 16
+
+/* A vertex asked in this attempt, for all of its kind. */
+struct model {
+	uint32_t like, p;
+	int64_t centre; /* F of node_centric below it */
+	uint32_t picks; /* of each slot; 0: they differ, or there are none */
+	uint32_t more;  /* offers that are the same and not counted in levels yet */
 };
 
 #define KEPT_MAX 4
@@ -69,6 +80,13 @@ struct memo {
 	struct ranks ranks;      /* for ties; made when first needed, no `row` if not */
 	struct kept kept[KEPT_MAX];
 	uint32_t nkept; /* ever: the oldest makes room */
+	struct model model[MODELS_MAX];
+	bool models;                 /* they can be had in this generation */
+	uint32_t nmodel, model_gen;  /* how many, all of this generation */
+	uint32_t passed, passed_gen; /* a vertex; it and those above let pass in this generation */
+	int64_t *shared[SHARED_MAX]; /* scores of several offers */
+	uint32_t nshared;
+	bool bulk; /* `tree` and `sums` will be made when all are asked */
 };
 
 struct fast {
@@ -86,6 +104,14 @@ void memo_forget(const struct front *f, struct memo *x);
 /* The front for a request's type, or for its slot; NULL when there is no room. */
 struct front *front_for(struct slu_match *m, const struct slu_request *r);
 struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig);
+/* The model for vertex p: NULL if there is none; if it is p itself, it is to be asked as such.
+ * `centre` is F of node_centric below p. */
+struct model *model_for(struct attempt *a, const struct front *f, struct memo *x, uint32_t p,
+			int64_t *centre);
+/* walk_above, which has the same answer for all below one vertex. */
+bool passes(struct attempt *a, struct memo *x, uint32_t v);
+/* Note that p is known, and whether the answer depends on the duration. */
+void memo_know(struct slu_match *m, const struct front *f, struct memo *x, uint32_t p);
 /* Whether the rules cover a request, and what it is, as bytes. */
 bool request_sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint32_t *at);
 /* Put the greater score first? */

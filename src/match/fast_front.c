@@ -12,14 +12,9 @@ static bool ask(struct attempt *a, const struct front *f, struct memo *x, uint32
 	uint64_t bit = 1ull << p % 64;
 	uint32_t v = f->v[p];
 	int64_t count = 0;
-	bool good = walk_above(a, v) && walk_visit(a, v, f->centre[p], &count, NULL);
+	bool good = passes(a, x, v) && walk_visit(a, v, f->centre[p], &count, NULL);
 
-	m->fast->last[x->front] = SLU_NONE;
-	x->known[p / 64] |= bit;
-	if (led_starts_after(&m->led, v, a->at))
-		x->later[p / 64] |= bit;
-	else
-		x->later[p / 64] &= ~bit;
+	memo_know(m, f, x, p);
 	if (good) {
 		x->count[p] = (uint32_t)count;
 		x->marked[p] = m->gen;
@@ -30,9 +25,28 @@ static bool ask(struct attempt *a, const struct front *f, struct memo *x, uint32
 	return good;
 }
 
+/* Ask the vertex at position p, or one like it. */
+static bool learn(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
+{
+	uint64_t bit = 1ull << p % 64;
+	int64_t centre;
+	struct model *o = passes(a, x, f->v[p]) ? model_for(a, f, x, p, &centre) : NULL;
+
+	if (!o || o->p == p)
+		return ask(a, f, x, p);
+	memo_know(a->m, f, x, p);
+	x->count[p] = x->count[o->p];
+	if (!(x->maybe[o->p / 64] >> o->p % 64 & 1)) {
+		x->maybe[p / 64] &= ~bit;
+		return false;
+	}
+	x->maybe[p / 64] |= bit;
+	return true;
+}
+
 static bool serves(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
 {
-	return x->known[p / 64] >> p % 64 & 1 ? true : ask(a, f, x, p);
+	return x->known[p / 64] >> p % 64 & 1 ? true : learn(a, f, x, p);
 }
 
 /* First position from p on that may serve; n at the end. */
@@ -212,7 +226,7 @@ static int by_runs(struct attempt *a, const struct front *f, struct memo *x, uin
 		return -ENOMEM;
 	for (uint32_t w = 0; w < s.words; w++) {
 		for (uint64_t ask_ = x->maybe[w] & ~x->known[w]; ask_; ask_ &= ask_ - 1)
-			ask(a, f, x, w * 64 + (uint32_t)__builtin_ctzll(ask_));
+			learn(a, f, x, w * 64 + (uint32_t)__builtin_ctzll(ask_));
 		s.upto[w] = n;
 		n += (uint32_t)__builtin_popcountll(x->maybe[w]);
 	}
@@ -289,7 +303,7 @@ void fast_skip_begin(struct attempt *a)
 
 bool fast_fails(const struct attempt *a, uint32_t v)
 {
-	uint32_t p = a->m->fast->front[a->skip->front].at[v];
+	uint32_t p = a->m->fast->front[a->skip->front].at[v] - 1;
 
 	return p != SLU_NONE && a->skip->known[p / 64] >> p % 64 & 1;
 }
@@ -298,17 +312,11 @@ void fast_failed(struct attempt *a, uint32_t v)
 {
 	struct slu_match *m = a->m;
 	struct memo *x = a->skip;
-	uint32_t p = m->fast->front[x->front].at[v];
-	uint64_t bit = 1ull << p % 64;
+	uint32_t p = m->fast->front[x->front].at[v] - 1;
 
 	if (p == SLU_NONE)
 		return;
-	x->known[p / 64] |= bit;
-	if (led_starts_after(&m->led, v, a->at))
-		x->later[p / 64] |= bit;
-	else
-		x->later[p / 64] &= ~bit;
-	m->fast->last[x->front] = SLU_NONE;
+	memo_know(m, &m->fast->front[x->front], x, p);
 }
 
 int fast_attempt(struct attempt *a)

@@ -11,7 +11,10 @@
 void memo_slots_done(struct memo *x, uint32_t n)
 {
 	for (uint32_t i = 0; x->offer && i < n; i++)
-		slu_free(x->offer[i].score);
+		if (x->offer[i].cap)
+			slu_free(x->offer[i].score);
+	while (x->nshared)
+		slu_free(x->shared[--x->nshared]);
 	slu_free(x->offer);
 	slu_free(x->tree);
 	slu_free(x->sums);
@@ -50,8 +53,8 @@ static uint32_t better(const struct memo *x, uint32_t a, uint32_t b, bool greate
 
 	if (a == SLU_NONE || b == SLU_NONE)
 		return a == SLU_NONE ? b : a;
-	s = x->offer[a].score[x->offer[a].next];
-	t = x->offer[b].score[x->offer[b].next];
+	s = offer_score(&x->offer[a], x->offer[a].next);
+	t = offer_score(&x->offer[b], x->offer[b].next);
 	return (greater ? t > s : t < s) ? b : a;
 }
 
@@ -61,6 +64,8 @@ static void replay(struct memo *x, uint32_t p, bool greater)
 	const struct offer *o = &x->offer[p];
 	uint32_t i = x->leaves + p;
 
+	if (x->bulk)
+		return;
 	x->tree[i] = o->next < o->n ? p : SLU_NONE;
 	for (i /= 2; i; i /= 2)
 		x->tree[i] = better(x, x->tree[2 * i], x->tree[2 * i + 1], greater);
@@ -70,8 +75,24 @@ static void replay(struct memo *x, uint32_t p, bool greater)
 
 static void sums_add(const struct front *f, struct memo *x, uint32_t p, uint32_t more)
 {
-	for (uint32_t i = p + 1; i <= f->n; i += i & -i)
+	for (uint32_t i = p + 1; i <= f->n && !x->bulk; i += i & -i)
 		x->sums[i] += more; /* modulo 2^32: also takes away */
+}
+
+/* `tree` and `sums` for all offers as they are. */
+static void tally(const struct front *f, struct memo *x, bool greater)
+{
+	for (uint32_t p = 0; p < f->n; p++) {
+		x->tree[x->leaves + p] = x->offer[p].n ? p : SLU_NONE;
+		x->sums[p + 1] = x->offer[p].n;
+	}
+	for (uint32_t i = x->leaves; --i;)
+		x->tree[i] = better(x, x->tree[2 * i], x->tree[2 * i + 1], greater);
+	for (uint32_t i = 1, up; i <= f->n; i++) {
+		up = i + (i & -i);
+		if (up <= f->n)
+			x->sums[up] += x->sums[i];
+	}
 }
 
 /* Make room for this score, or note that there is none. */
@@ -98,17 +119,17 @@ static void level_reach(struct memo *x, int64_t score)
 	x->nlevel = n;
 }
 
-/* Count the slots of an offer in (1) or out (-1). */
+/* Count the slots of an offer in (so many times) or out (-1). */
 static void levels_count(struct memo *x, const struct offer *o, int by)
 {
 	for (uint32_t i = 0; i < o->n && !x->spread; i++) {
 		uint32_t *n;
 
 		if (by > 0)
-			level_reach(x, o->score[i]);
+			level_reach(x, offer_score(o, i));
 		if (x->spread)
 			break;
-		n = &x->level[o->score[i] - x->base];
+		n = &x->level[offer_score(o, i) - x->base];
 		x->filled += by > 0 && !*n;
 		*n += (uint32_t)by;
 		x->filled -= by < 0 && !*n;
@@ -124,7 +145,7 @@ static bool same_offer(const struct offer *o, const struct kind *k)
 	if (o->n != (k ? k->n : 0))
 		return false;
 	for (const struct cand *c = k ? k->head : NULL; c; c = c->next)
-		if (c->score != o->score[n++])
+		if (c->score != offer_score(o, n++))
 			return false;
 	return true;
 }
@@ -135,19 +156,24 @@ static int change_offer(struct attempt *a, struct front *f, struct memo *x, uint
 {
 	struct slu_match *m = a->m;
 	struct offer *o = &x->offer[p];
+	int64_t *fresh = NULL;
 	uint32_t n = 0;
 
 	if (k && k->n > o->cap) {
-		int64_t *s = slu_reallocarray(o->score, k->n, sizeof *s);
-
-		if (!s)
+		fresh = slu_reallocarray(NULL, k->n, sizeof *fresh);
+		if (!fresh)
 			return -ENOMEM;
-		o->score = s;
-		o->cap = k->n;
 	}
 	levels_count(x, o, -1);
 	if (x->ranks.row)
 		ranks_change(&x->ranks, p, o, -1);
+	if (fresh) {
+		if (o->cap)
+			slu_free(o->score);
+		o->score = fresh;
+		o->cap = k->n;
+	}
+	o->shift = 0;
 	for (struct cand *c = k ? k->head : NULL; c; c = c->next) {
 		if (c->score <= 0)
 			f->bad = true;
@@ -217,12 +243,11 @@ static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 	struct offer *o = &x->offer[p];
 	struct kind *k = NULL;
 	uint32_t v = f->v[p];
-	uint64_t bit = 1ull << p % 64;
 	int64_t count;
 
 	/* Above it the sum of what is free is asked too, and that changes with others: where it
 	 * says no, take the plain walk rather than remember it. */
-	if (!walk_above(a, v))
+	if (!passes(a, x, v))
 		return -EAGAIN;
 	if (walk_visit(a, v, f->centre[p], &count, &up))
 		k = pool_kind(a, &up, SLU_TYPE_SLOT, m->sub[0], false);
@@ -239,34 +264,119 @@ static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 	o->next = 0;
 	o->head = k ? k->head : NULL;
 	x->marked[p] = m->gen;
-	x->known[p / 64] |= bit;
-	if (led_starts_after(&m->led, v, a->at))
-		x->later[p / 64] |= bit;
-	else
-		x->later[p / 64] &= ~bit;
+	memo_know(m, f, x, p);
 	replay(x, p, greater_first(m));
-	m->fast->last[x->front] = SLU_NONE;
 	return 0;
+}
+
+/* --- the same again --- */
+
+static uint32_t picks_of(const struct offer *o)
+{
+	for (const struct cand *c = o->head; c; c = c->next)
+		if (c->n != o->head->n)
+			return 0;
+	return o->head ? o->head->n : 0;
+}
+
+static bool equal_offers(const struct offer *a, const struct offer *b, int64_t shift)
+{
+	if (a->n != b->n)
+		return false;
+	if (a->score == b->score)
+		return !a->n || a->shift == shift;
+	for (uint32_t i = 0; i < a->n; i++)
+		if (offer_score(a, i) != b->score[i] + shift)
+			return false;
+	return true;
+}
+
+/* Let p offer what the model does.  -EAGAIN: ask it. */
+static int adopt(struct attempt *a, struct front *f, struct memo *x, uint32_t p, struct model *like,
+		 int64_t centre)
+{
+	struct slu_match *m = a->m;
+	struct offer *o = &x->offer[p], *from = &x->offer[like->p];
+	struct kept *kept = kept_of(x, p);
+	int64_t by = m->policy.scorer == SCORE_LOCALITY ? 0 : centre - like->centre;
+
+	if ((by && from->n && !like->picks) || __builtin_mul_overflow(by, like->picks, &by) ||
+	    __builtin_add_overflow(by, from->shift, &by))
+		return -EAGAIN;
+	if (!equal_offers(o, from, by)) {
+		if (o->n || (from->cap && x->nshared == SHARED_MAX))
+			return -EAGAIN;
+		if (from->cap)
+			x->shared[x->nshared++] = from->score;
+		if (o->cap)
+			slu_free(o->score);
+		from->cap = o->cap = 0;
+		o->score = from->score;
+		o->shift = by;
+		o->n = from->n;
+		x->slots += o->n;
+		sums_add(f, x, p, o->n);
+		if (by == from->shift)
+			like->more++;
+		else
+			levels_count(x, o, 1);
+		if (x->ranks.row)
+			ranks_change(&x->ranks, p, o, 1);
+		extent_change(m, x, p);
+	}
+	if (kept)
+		kept->n = 0;
+	x->known[p / 64] |= 1ull << p % 64;
+	x->later[p / 64] &= ~(1ull << p % 64);
+	m->fast->last[x->front] = SLU_NONE;
+	replay(x, p, greater_first(m));
+	return 0;
+}
+
+/* Ask vertex p, or one like it. */
+static int learn(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
+{
+	int64_t centre;
+	struct model *like = model_for(a, f, x, p, &centre);
+	int rc = -EAGAIN;
+
+	if (like && like->p != p && passes(a, x, f->v[p]))
+		rc = adopt(a, f, x, p, like, centre);
+	if (rc == -EAGAIN)
+		rc = ask(a, f, x, p);
+	if (!rc && like && like->p == p)
+		like->picks = picks_of(&x->offer[p]);
+	return rc;
 }
 
 static int ask_unknown(struct attempt *a, struct front *f, struct memo *x)
 {
-	for (uint32_t w = 0; w < memo_words(f->n); w++) {
+	int rc = 0;
+
+	x->bulk = true;
+	for (uint32_t w = 0; w < memo_words(f->n) && x->bulk; w++)
+		x->bulk = !x->known[w];
+	for (uint32_t w = 0; w < memo_words(f->n) && !rc; w++) {
 		uint64_t bits = ~x->known[w];
 
-		while (bits) {
+		while (bits && !rc) {
 			uint32_t p = w * 64 + (uint32_t)__builtin_ctzll(bits);
-			int rc;
 
 			bits &= bits - 1;
 			if (p >= f->n)
-				return 0;
-			rc = ask(a, f, x, p);
-			if (rc < 0)
-				return rc;
+				break;
+			rc = learn(a, f, x, p);
 		}
 	}
-	return 0;
+	for (uint32_t i = 0; i < x->nmodel && x->model_gen == a->m->gen; i++) {
+		if (x->model[i].more)
+			levels_count(x, &x->offer[x->model[i].p], (int)x->model[i].more);
+		x->model[i].more = 0;
+	}
+	if (x->bulk)
+		tally(f, x, greater_first(a->m));
+	x->bulk = false;
+	return rc;
 }
 
 /* Mark slot number i of vertex p. */
@@ -278,7 +388,7 @@ static int take(struct attempt *a, struct front *f, struct memo *x, uint32_t p, 
 	const struct cand *c;
 
 	if (kept) {
-		if (i >= kept->n || !walk_above(a, f->v[p]))
+		if (i >= kept->n || !passes(a, x, f->v[p]))
 			return -EAGAIN;
 		mark_put(m, kept->pick[i].edge, kept->pick[i].needs, kept->pick[i].excl);
 		mark_above(m, f->v[p]);
@@ -316,7 +426,7 @@ static int by_tournament(struct attempt *a, struct front *f, struct memo *x, uin
 		uint32_t p = x->tree[1];
 		struct offer *o = &x->offer[p];
 
-		last = o->score[o->next];
+		last = offer_score(o, o->next);
 		out[n] = (struct chosen){ p, o->next };
 		o->next++;
 		replay(x, p, greater);
@@ -324,7 +434,7 @@ static int by_tournament(struct attempt *a, struct front *f, struct memo *x, uin
 	if (x->tree[1] != SLU_NONE) {
 		const struct offer *o = &x->offer[x->tree[1]];
 
-		tie = tie || o->score[o->next] == last;
+		tie = tie || offer_score(o, o->next) == last;
 	}
 	for (uint32_t n = 0; n < want; n++) {
 		x->offer[out[n].p].next = 0;

@@ -123,7 +123,7 @@ static struct extent extent_of(const struct slu_match *m, const struct offer *o)
 	if (!o->n)
 		return nothing;
 	/* Best first. */
-	return (struct extent){ key_of(m, o->score[0]), key_of(m, o->score[o->n - 1]) };
+	return (struct extent){ key_of(m, offer_score(o, 0)), key_of(m, offer_score(o, o->n - 1)) };
 }
 
 void extent_change(const struct slu_match *m, struct memo *x, uint32_t p)
@@ -195,7 +195,7 @@ static int64_t slot_key(void *arg, uint32_t i)
 	struct slots *s = arg;
 	struct chosen c = find_slot(s, i);
 
-	return key_of(s->m, s->x->offer[c.p].score[c.i]);
+	return key_of(s->m, offer_score(&s->x->offer[c.p], c.i));
 }
 
 static bool whole(const struct extent *e, int64_t key, int cmp)
@@ -233,14 +233,14 @@ static uint32_t alike(const struct slots *s, const struct offer *o, uint32_t j, 
 {
 	uint32_t lo = j, hi = o->n;
 
-	if (compare(key_of(s->m, o->score[j]), key) != cmp)
+	if (compare(key_of(s->m, offer_score(o, j)), key) != cmp)
 		return 0;
-	if (compare(key_of(s->m, o->score[hi - 1]), key) == cmp)
+	if (compare(key_of(s->m, offer_score(o, hi - 1)), key) == cmp)
 		return hi - j;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (compare(key_of(s->m, o->score[mid]), key) == cmp)
+		if (compare(key_of(s->m, offer_score(o, mid)), key) == cmp)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -256,7 +256,7 @@ static uint32_t slot_stretch(void *arg, uint32_t i, uint32_t end, int64_t key, i
 	const struct offer *o = &x->offer[c.p];
 	uint32_t n, p, before = 0;
 
-	*cmp = compare(key_of(s->m, o->score[c.i]), key);
+	*cmp = compare(key_of(s->m, offer_score(o, c.i)), key);
 	if (i + 1 == end)
 		return end;
 	n = alike(s, o, c.i, key, *cmp);
@@ -329,7 +329,7 @@ static int by_sorting(struct attempt *a, struct front *f, struct memo *x, uint32
 		return -ENOMEM;
 	for (uint32_t p = 0; p < f->n; p++)
 		for (uint32_t i = 0; i < x->offer[p].n; i++)
-			k[n++] = (struct key){ x->offer[p].score[i],
+			k[n++] = (struct key){ offer_score(&x->offer[p], i),
 					       (void *)(uintptr_t)((uint64_t)p << 32 | i) };
 	if (m->policy.scorer == SCORE_LOCALITY) {
 		rc = to_runs(a, k, n);

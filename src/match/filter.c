@@ -317,6 +317,7 @@ static int prime(struct prime *p, uint32_t u, uint32_t depth, int64_t *parent)
 	const struct slu_vertex *x = &g->v.p[u];
 	uint16_t t = x->type;
 	int64_t *sum;
+	int rc;
 
 	p->seen[u] = 1;
 	if (depth >= DEPTH_MAX)
@@ -340,7 +341,6 @@ static int prime(struct prime *p, uint32_t u, uint32_t depth, int64_t *parent)
 	slu_graph_each_out(g, u, e)
 	{
 		uint32_t v = g->e.p[e].dst;
-		int rc;
 
 		if (g->e.p[e].subsystem != m->sub[p->s] || p->seen[v])
 			continue;
@@ -351,7 +351,10 @@ static int prime(struct prime *p, uint32_t u, uint32_t depth, int64_t *parent)
 	if (parent)
 		for (uint32_t i = 0; i < m->prune.n; i++)
 			parent[m->prune.p[i]] += sum[m->prune.p[i]];
-	return give_multi(p, u, sum);
+	rc = give_multi(p, u, sum);
+	if (!rc && p->s == 0)
+		like_put(m, u);
+	return rc;
 }
 
 static int grow_multi(struct slu_match *m)
@@ -384,6 +387,8 @@ int filter_reshape(struct slu_match *m)
 	if (!rc)
 		rc = type_room(m);
 	m->depth = DEPTH_MAX; /* not counted */
+	slu_free(m->like);
+	m->like = NULL;
 	m->odd = true;
 	return rc;
 }
@@ -397,6 +402,8 @@ int filter_prime(struct slu_match *m)
 	rc = grow_multi(m);
 	if (!rc)
 		rc = make_shape(m);
+	if (!rc)
+		rc = like_begin(m);
 	if (rc < 0)
 		return rc;
 	p.seen = slu_malloc(m->nv + 1);
@@ -431,6 +438,7 @@ void filter_done(struct slu_match *m)
 	slu_free(m->weight);
 	slu_free(m->up);
 	slu_free(m->kidtypes);
+	slu_free(m->like);
 	slu_free(m->mark);
 	slu_vec_done(&m->wide);
 	slu_free(m->colour);

@@ -6,7 +6,7 @@
 
 static uint32_t value_at(const struct ranks *r, const struct offer *o, uint32_t j)
 {
-	int64_t v = o->score[j] - r->base;
+	int64_t v = offer_score(o, j) - r->base;
 
 	return r->greater ? r->width - 1 - (uint32_t)v : (uint32_t)v;
 }
@@ -25,18 +25,24 @@ int ranks_make(struct ranks *r)
 	}
 	for (uint32_t p = 0; p < r->n; p++) {
 		uint32_t *row = r->row + (size_t)(p + 1) * r->width;
+		const struct offer *o = &r->block[p];
 
-		for (uint32_t j = 0; j < r->block[p].n; j++)
-			row[value_at(r, &r->block[p], j)]++;
+		if (p && o->n == o[-1].n && o->score == o[-1].score && o->shift == o[-1].shift) {
+			memcpy(row, row - r->width, r->width * sizeof *row);
+			continue;
+		}
+		for (uint32_t j = 0; j < o->n; j++)
+			row[value_at(r, o, j)]++;
 		for (uint32_t v = 1; v < r->width; v++)
 			row[v] += row[v - 1];
 	}
 	/* From single blocks to the tree. */
 	for (uint32_t i = 1; i <= r->n; i++) {
-		uint32_t up = i + (i & -i);
+		uint32_t up = i + (i & -i), n = up <= r->n ? r->width : 0;
+		const uint32_t *from = r->row + (size_t)i * r->width;
 
-		for (uint32_t v = 0; v < r->width && up <= r->n; v++)
-			r->row[(size_t)up * r->width + v] += r->row[(size_t)i * r->width + v];
+		for (uint32_t v = 0, *to = r->row + (n ? (size_t)up * n : 0); v < n; v++)
+			to[v] += from[v];
 	}
 	return 0;
 }

@@ -10,11 +10,17 @@
 
 /* Slots that one vertex offers. */
 struct offer {
-	int64_t *score;
-	uint32_t n, cap;
+	int64_t *score;  /* less `shift` */
+	uint32_t n, cap; /* cap 0: the scores belong to several */
+	int64_t shift;
 	uint32_t next;     /* of those, the first not taken by the search under way */
 	struct cand *head; /* as candidates, if `marked` says this generation */
 };
+
+static inline int64_t offer_score(const struct offer *o, uint32_t i)
+{
+	return o->score[i] + o->shift;
+}
 
 struct ranks {
 	const struct offer *block;

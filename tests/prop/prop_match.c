@@ -41,7 +41,7 @@ static uint32_t add(struct slu_graph *g, uint32_t parent, const char *type, int6
 }
 
 static void add_node(struct slu_graph *g, struct slu_rng *r, uint32_t above, int64_t id,
-		     bool sockets, uint32_t cores)
+		     bool sockets, uint32_t cores, bool alike)
 {
 	uint32_t node = add(g, above, "node", id, 1);
 	char class[8];
@@ -53,9 +53,9 @@ static void add_node(struct slu_graph *g, struct slu_rng *r, uint32_t above, int
 
 		for (uint32_t c = 0; c < cores; c++)
 			add(g, box, "core", sockets ? s * cores + c : c, 1);
-		if (slu_rng_below(r, 2))
+		if (alike || slu_rng_below(r, 2))
 			add(g, box, "gpu", s, 1);
-		add(g, box, "memory", s, 1 + (uint32_t)slu_rng_below(r, 4));
+		add(g, box, "memory", s, alike ? 2 : 1 + (uint32_t)slu_rng_below(r, 4));
 	}
 }
 
@@ -66,13 +66,14 @@ static struct slu_graph *machine(struct slu_rng *r)
 	uint32_t racks = (uint32_t)slu_rng_below(r, 3), cores = 1 + (uint32_t)slu_rng_below(r, 6);
 	uint32_t nodes = 1 + (uint32_t)slu_rng_below(r, slu_rng_below(r, 3) ? 6 : 90);
 	bool sockets = slu_rng_below(r, 2), same_ids = slu_rng_below(r, 3) == 0;
+	bool alike = slu_rng_below(r, 2);
 	int64_t id = (int64_t)slu_rng_below(r, 3);
 
 	for (uint32_t k = 0; k < (racks ? racks : 1); k++) {
 		uint32_t above = racks ? add(g, root, "rack", k, 1) : root;
 
 		for (uint32_t i = 0; i < nodes; i++)
-			add_node(g, r, above, same_ids ? (int64_t)i : id++, sockets, cores);
+			add_node(g, r, above, same_ids ? (int64_t)i : id++, sockets, cores, alike);
 	}
 	return g;
 }
@@ -91,6 +92,7 @@ static const char *const shapes[] = {
 	"{type: node, count: %u, exclusive: false, with: [{type: slot, count: %u, label: a, with: [{type: core, count: %u}]}]}",
 	"{type: node, count: %u, with: [{type: slot, count: %u, label: a, with: [{type: core, count: %u}]}]}, {type: rack, count: 1}",
 	"{type: slot, count: %u, label: a, with: [{type: socket, count: %u, with: [{type: core, count: %u}]}]}",
+	"{type: node, count: %u, with: [{type: slot, count: %u, label: a, with: [{type: socket, count: 1, with: [{type: memory, count: %u}]}]}]}",
 	"{type: core, count: %u}%2$.0u%3$.0u",
 	"{type: node, count: %u}%2$.0u%3$.0u",
 };
