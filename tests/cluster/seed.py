@@ -60,14 +60,15 @@ def _wait_ready(cluster, client, timeout):
 
 
 def _wait_taken(api, obj, timeout):
-    """Until the API server's cache has the object."""
+    """Until the API server's cache has the object; it may be started anew meanwhile."""
     meta, end = obj["metadata"], time.monotonic() + timeout
     path = api.path(obj["kind"], meta["name"], meta.get("namespace", "default"), api_version=obj["apiVersion"])
     while True:
         try:
             return api.request("GET", path, query={"resourceVersion": "0"})
-        except ApiError as e:
-            if e.status != 404 or time.monotonic() > end:
+        except (ApiError, OSError) as e:
+            settled = isinstance(e, ApiError) and e.status not in (401, 403, 404, 429, 500, 503)
+            if settled or time.monotonic() > end:
                 raise
             time.sleep(0.02)
 

@@ -25,7 +25,8 @@ import (
 type position struct {
 	mu   sync.Mutex
 	last string          // resourceVersion of the last event; "" before the first
-	lost bool            // a write failed without an answer
+	lost int             // writes that failed without an answer
+	made int             // how many of them a watch from the beginning has made up for
 	open watch.Interface // the watch that runs
 }
 
@@ -44,7 +45,7 @@ func (p *position) wrote(err error) {
 		return
 	}
 	p.mu.Lock()
-	p.lost = true
+	p.lost++
 	w := p.open
 	p.open = nil
 	p.mu.Unlock()
@@ -56,7 +57,8 @@ func (p *position) wrote(err error) {
 // watch opens a watch where the last one stopped, or at the beginning.
 func (p *position) watch(ctx context.Context, opts metav1.ListOptions, open opener) (watch.Interface, error) {
 	p.mu.Lock()
-	all := p.last == "" || p.lost
+	lost := p.lost
+	all := p.last == "" || lost != p.made
 	if opts.ResourceVersion == "0" && !all {
 		opts.ResourceVersion = p.last
 	}
@@ -80,15 +82,21 @@ func (p *position) watch(ctx context.Context, opts metav1.ListOptions, open open
 		case e.Type != watch.Added:
 			all = false
 			p.mu.Lock()
-			p.lost = false
+			p.made = lost
 			p.mu.Unlock()
 			p.seen(e.Object)
 		}
 		return e, true
 	})
 	p.mu.Lock()
-	p.open = w
+	late := p.lost != lost // a write was lost while this one was opened: it does not make up for that
+	if !late {
+		p.open = w
+	}
 	p.mu.Unlock()
+	if late {
+		w.Stop()
+	}
 	return w, nil
 }
 

@@ -125,6 +125,24 @@ func TestLostWrite(t *testing.T) {
 	expect(t, s, "20")
 }
 
+func TestWriteLostWhileOpening(t *testing.T) {
+	s := &server{}
+	p := ended(t, s)
+	w, err := p.watch(context.Background(), metav1.ListOptions{ResourceVersion: "0"},
+		func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+			p.wrote(errors.New("connection reset"))
+			return s.open(ctx, opts)
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, more := <-w.ResultChan(); more {
+		t.Fatal("a watch that does not show all objects goes on")
+	}
+	begin(t, p, s)
+	expect(t, s, "0")
+}
+
 func TestAnotherVersionIsLeftAlone(t *testing.T) {
 	s := &server{}
 	p := ended(t, s)
