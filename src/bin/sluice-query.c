@@ -1,6 +1,7 @@
 /* sluice-query — the matcher by hand: a stand-in for Fluxion's resource-query. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "query/edit.h"
 #include "query/options.h"
@@ -9,7 +10,9 @@
 int main(int argc, char **argv)
 {
 	slu_cleanup(slu_session_freep) struct slu_session *s = NULL;
-	struct slu_session_io io = { .out = stdout, .std = stdout, .err = stderr };
+	struct slu_session_io io = {
+		.out = stdout, .std = stdout, .err = stderr, .person = isatty(STDIN_FILENO)
+	};
 	struct slu_buf msg = SLU_BUF_INIT((size_t)1 << 20);
 	struct slu_query_options o;
 	int rc = slu_query_options_parse(&o, argc, argv, stderr);

@@ -2,8 +2,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <unistd.h>
-
 #include "base/idset.h"
 #include "graph/read.h"
 #include "query/internal.h"

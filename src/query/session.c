@@ -85,7 +85,7 @@ static int fail(struct slu_buf *msg, int rc, const char *text)
 static int load(struct slu_session *s, struct slu_buf *msg)
 {
 	struct slu_buf why = SLU_BUF_INIT(RESULT_MAX);
-	int rc = slu_session_read_quiet(s, s->o.load_file);
+	int rc = slu_session_read_quiet(s, s->o.load_file), unread = rc;
 
 	if (rc == -ENOMEM)
 		return rc;
@@ -100,6 +100,9 @@ static int load(struct slu_session *s, struct slu_buf *msg)
 		slu_buf_puts(msg, "resource_query_t: ERROR: ");
 		slu_buf_puts(msg, slu_buf_str(&why));
 		slu_buf_puts(msg, "\nERROR: error generating resources\n");
+		if (unread)
+			slu_buf_printf(msg, "ERROR: can't read %s: %s; -L names the graph\n",
+				       s->o.load_file, strerror(-unread));
 		rc = -EINVAL;
 	}
 	/* The empty word is a type that the reference knows from the start and no vertex has. */
@@ -315,6 +318,8 @@ int slu_session_command(struct slu_session *s, const char *line)
 		rc = c->run(s, a);
 		fflush(s->io.out);
 		fflush(s->io.std);
+	} else if (a->n && s->io.person) {
+		slu_session_err(s, "unknown command: %s; \"help\" lists them\n", a->w[0]);
 	}
 	return rc;
 }

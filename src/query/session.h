@@ -13,6 +13,7 @@ struct slu_session_io {
 	FILE *out; /* results */
 	FILE *std; /* list, info, stat, cat, help, times */
 	FILE *err;
+	bool person; /* types the commands: told of unknown ones, which a script may contain */
 	/* Append the text of a file; 0 or a negative errno.  NULL: slu_file_read. */
 	int (*read)(void *arg, const char *path, struct slu_buf *out);
 	void *arg;
