@@ -3,6 +3,7 @@
 #include "core_kit.h"
 
 #include "base/rng.h"
+#include "control/core_i.h"
 #include "queue/log_i.h"
 #include "queue/queue.h"
 
@@ -41,12 +42,18 @@ static void open_core(struct world *w, int nodes)
 		slu_core_take(w->core, slu_rec_synced_new((enum slu_kkind)k), w->now_us);
 }
 
-/* Cycles, with time for the journal's thread in between. */
+/* Cycles; in between the journal's thread writes what it was given. */
 static void settle(struct world *w)
 {
 	for (int i = 0; i < 4; i++) {
+		struct slu_journal_health h = { .waiting = 1 };
+
 		turn(w);
-		nanosleep(&(struct timespec){ .tv_nsec = 3000000 }, NULL);
+		for (int ms = 0; h.waiting && ms < 60000; ms++) {
+			slu_intents_health(w->core->door, &h);
+			if (h.waiting)
+				nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		}
 	}
 }
 
