@@ -19,7 +19,7 @@ static int add_n(struct slu_hostlist *l, const char *s, size_t n)
 {
 	char *p;
 
-	if (l->h.n >= SLU_HOSTLIST_MAX)
+	if (l->h.n >= SLU_HOSTLIST_MAX || l->bytes + n + 1 > SLU_HOSTLIST_BYTES)
 		return -EOVERFLOW;
 	if (slu_vec_reserve(&l->h, l->h.n + 1) < 0)
 		return -ENOMEM;
@@ -27,6 +27,7 @@ static int add_n(struct slu_hostlist *l, const char *s, size_t n)
 	if (!p)
 		return -ENOMEM;
 	l->h.p[l->h.n++] = p;
+	l->bytes += n + 1;
 	return 0;
 }
 
@@ -51,14 +52,31 @@ static int number(const char **s, uint64_t *out, int *width)
 	return 0;
 }
 
+/* The number with w digits at d becomes the next one, n bytes are behind it; its width then. */
+static int next_number(char *d, int w, size_t n)
+{
+	int k = w;
+
+	while (k && d[k - 1] == '9')
+		d[--k] = '0';
+	if (k) {
+		d[k - 1]++;
+		return w;
+	}
+	memmove(d + 1, d, (size_t)w + n);
+	*d = '1';
+	return w + 1;
+}
+
 /* "pre[1-3,07]suf": p stands after the bracket, end after the word. */
 static int expand(struct slu_hostlist *l, const char *pre, size_t npre, const char *p,
 		  const char *end)
 {
 	const char *close = memchr(p, ']', (size_t)(end - p));
+	size_t nsuf = close ? (size_t)(end - close - 1) : 0;
 	char name[2 * NAME_MAX_LEN + 32];
 
-	if (!close || npre > NAME_MAX_LEN || end - close > (ptrdiff_t)NAME_MAX_LEN)
+	if (!close || npre > NAME_MAX_LEN || nsuf >= NAME_MAX_LEN)
 		return -EINVAL;
 	for (;;) {
 		uint64_t lo, hi;
@@ -77,11 +95,10 @@ static int expand(struct slu_hostlist *l, const char *pre, size_t npre, const ch
 			return -EINVAL;
 		if (hi - lo >= SLU_HOSTLIST_MAX)
 			return -EOVERFLOW;
-		for (uint64_t i = lo; i <= hi; i++) {
-			int n = snprintf(name, sizeof name, "%.*s%0*" PRIu64 "%.*s", (int)npre, pre,
-					 width, i, (int)(end - close - 1), close + 1);
-
-			rc = add_n(l, name, (size_t)n);
+		snprintf(name, sizeof name, "%.*s%0*" PRIu64 "%.*s", (int)npre, pre, width, lo,
+			 (int)nsuf, close + 1);
+		for (; lo <= hi; lo++, width = next_number(name + npre, width, nsuf)) {
+			rc = add_n(l, name, npre + (size_t)width + nsuf);
 			if (rc < 0)
 				return rc;
 		}

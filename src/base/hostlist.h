@@ -5,17 +5,19 @@
 #include "base/buf.h"
 #include "base/vec.h"
 
-#define SLU_HOSTLIST_MAX (1u << 20) /* names in one list */
+#define SLU_HOSTLIST_MAX   (1u << 20)         /* names in one list */
+#define SLU_HOSTLIST_BYTES ((size_t)32 << 20) /* and the bytes of their text */
 
 /* Zero-initialise. */
 struct slu_hostlist {
 	struct slu_arena text;
 	SLU_VEC(const char *) h;
+	size_t bytes;
 };
 
 /* Append the names of a text: words separated by commas or blanks, "foo[1-3,07],bar".
- * 0, -EINVAL (also for the empty text), -EOVERFLOW (too many), -ENOMEM; on failure the list may
- * hold a part of the words. */
+ * 0, -EINVAL (also for the empty text), -EOVERFLOW (too many, or too long together), -ENOMEM; on
+ * failure the list may hold a part of the words. */
 int slu_hostlist_parse(struct slu_hostlist *l, const char *text);
 int slu_hostlist_add(struct slu_hostlist *l, const char *host);
 /* Position of the first such name, or -1. */

@@ -15,7 +15,7 @@ struct slu_constraint {
 	uint32_t n;
 	union {
 		struct property *prop;
-		const char **host; /* sorted by bytes */
+		const char **host; /* sorted by_name() */
 		struct slu_id_range *rank;
 		struct slu_constraint **sub;
 	};
@@ -26,10 +26,10 @@ static int no_memory(struct slu_error *err)
 	return slu_fail(err, -ENOMEM, "out of memory");
 }
 
-static int parse_properties(const struct slu_json *v, struct slu_arena *mem,
+static int parse_properties(const struct slu_json *v, struct slu_constraint_mem *mem,
 			    struct slu_constraint *c, struct slu_error *err)
 {
-	c->prop = slu_arena_alloc(mem, (slu_json_count(v) + 1) * sizeof *c->prop);
+	c->prop = slu_arena_alloc(mem->arena, (slu_json_count(v) + 1) * sizeof *c->prop);
 	if (!c->prop)
 		return no_memory(err);
 	slu_json_each (v, it) {
@@ -41,7 +41,7 @@ static int parse_properties(const struct slu_json *v, struct slu_arena *mem,
 		negate = *s == '^';
 		if (strpbrk(s + negate, "!&'\"^`|()"))
 			return slu_fail(err, -EINVAL, "%s is invalid", s);
-		s = slu_arena_strndup(mem, s + negate, strlen(s + negate));
+		s = slu_arena_strndup(mem->arena, s + negate, strlen(s + negate));
 		if (!s)
 			return no_memory(err);
 		c->prop[c->n++] = (struct property){ negate, s };
@@ -59,15 +59,21 @@ static const char *item_text(const struct slu_json *v, struct slu_error *err)
 	return slu_json_str(v);
 }
 
-static int by_bytes(const void *a, const void *b)
+/* By length, then by bytes: "n[0-99]" comes in this order. */
+static int by_name(const void *a, const void *b)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	const char *s = *(const char *const *)a, *t = *(const char *const *)b;
+	size_t n = strlen(s), m = strlen(t);
+
+	return n != m ? (n < m ? -1 : 1) : memcmp(s, t, n);
 }
 
-static int parse_hostlist(const struct slu_json *v, struct slu_arena *mem, struct slu_constraint *c,
-			  struct slu_error *err)
+static int parse_hostlist(const struct slu_json *v, struct slu_constraint_mem *mem,
+			  struct slu_constraint *c, struct slu_error *err)
 {
-	struct slu_hostlist l = { 0 };
+	struct slu_hostlist *l = &mem->hosts;
+	uint32_t before = l->h.n;
+	bool sorted = true;
 	int rc = 0;
 
 	slu_json_each (v, it) {
@@ -77,31 +83,38 @@ static int parse_hostlist(const struct slu_json *v, struct slu_arena *mem, struc
 			rc = -EINVAL;
 			break;
 		}
-		rc = slu_hostlist_parse(&l, s);
+		rc = slu_hostlist_parse(l, s);
 		if (rc == -ENOMEM)
 			no_memory(err);
+		else if (rc == -EOVERFLOW)
+			rc = slu_fail(err, -EINVAL,
+				      "Invalid hostlist: more than %u names or %zu MiB",
+				      SLU_HOSTLIST_MAX, SLU_HOSTLIST_BYTES >> 20);
 		else if (rc < 0)
 			rc = slu_fail(err, -EINVAL, "Invalid hostlist `%s'", s);
 		if (rc < 0)
 			break;
 	}
-	if (!rc) {
-		c->host = slu_arena_alloc(mem, (l.h.n + 1) * sizeof *c->host);
-		for (; c->host && c->n < l.h.n; c->n++) {
-			c->host[c->n] = slu_arena_strndup(mem, l.h.p[c->n], strlen(l.h.p[c->n]));
-			if (!c->host[c->n])
-				break;
-		}
-		rc = !c->host || c->n < l.h.n ? no_memory(err) : 0;
+	if (rc < 0)
+		return rc;
+	c->host = slu_arena_alloc(mem->arena, (l->h.n - before + 1) * sizeof *c->host);
+	if (!c->host)
+		return no_memory(err);
+	for (uint32_t i = before; i < l->h.n; i++, c->n++) {
+		const char *s = slu_arena_strndup(mem->arena, l->h.p[i], strlen(l->h.p[i]));
+
+		if (!s)
+			return no_memory(err);
+		c->host[c->n] = s;
+		sorted &= !c->n || by_name(&c->host[c->n - 1], &s) <= 0;
 	}
-	if (!rc)
-		qsort(c->host, c->n, sizeof *c->host, by_bytes);
-	slu_hostlist_done(&l);
-	return rc;
+	if (!sorted)
+		qsort(c->host, c->n, sizeof *c->host, by_name);
+	return 0;
 }
 
-static int parse_ranks(const struct slu_json *v, struct slu_arena *mem, struct slu_constraint *c,
-		       struct slu_error *err)
+static int parse_ranks(const struct slu_json *v, struct slu_constraint_mem *mem,
+		       struct slu_constraint *c, struct slu_error *err)
 {
 	SLU_VEC(struct slu_id_range) all = { 0 };
 	struct slu_idset s = { 0 };
@@ -120,7 +133,7 @@ static int parse_ranks(const struct slu_json *v, struct slu_arena *mem, struct s
 	}
 	if (!rc) {
 		c->n = all.n;
-		c->rank = slu_arena_alloc(mem, (all.n + 1) * sizeof *c->rank);
+		c->rank = slu_arena_alloc(mem->arena, (all.n + 1) * sizeof *c->rank);
 		rc = c->rank ? 0 : -ENOMEM;
 		if (!rc && all.n)
 			memcpy(c->rank, all.p, all.n * sizeof *c->rank);
@@ -130,10 +143,11 @@ static int parse_ranks(const struct slu_json *v, struct slu_arena *mem, struct s
 	return rc == -ENOMEM ? no_memory(err) : rc < 0 ? -EINVAL : 0;
 }
 
-static int parse_list(const struct slu_json *v, struct slu_arena *mem, struct slu_constraint *c,
-		      struct slu_error *err)
+static int parse_list(const struct slu_json *v, struct slu_constraint_mem *mem,
+		      struct slu_constraint *c, struct slu_error *err)
 {
-	c->sub = slu_arena_alloc(mem, (slu_json_count(v) + 1) * sizeof(struct slu_constraint *));
+	c->sub = slu_arena_alloc(mem->arena,
+				 (slu_json_count(v) + 1) * sizeof(struct slu_constraint *));
 	if (!c->sub)
 		return no_memory(err);
 	slu_json_each (v, it) {
@@ -146,14 +160,14 @@ static int parse_list(const struct slu_json *v, struct slu_arena *mem, struct sl
 	return 0;
 }
 
-int slu_constraint_parse(const struct slu_json *v, struct slu_arena *mem,
+int slu_constraint_parse(const struct slu_json *v, struct slu_constraint_mem *mem,
 			 struct slu_constraint **out, struct slu_error *err)
 {
 	static const struct {
 		const char *name;
 		enum slu_constraint_op op;
-		int (*parse)(const struct slu_json *, struct slu_arena *, struct slu_constraint *,
-			     struct slu_error *);
+		int (*parse)(const struct slu_json *, struct slu_constraint_mem *,
+			     struct slu_constraint *, struct slu_error *);
 	} ops[] = {
 		{ "properties", SLU_CONSTRAINT_PROPERTIES, parse_properties },
 		{ "hostlist", SLU_CONSTRAINT_HOSTLIST, parse_hostlist },
@@ -174,7 +188,7 @@ int slu_constraint_parse(const struct slu_json *v, struct slu_arena *mem,
 		return 0;
 	if (!slu_json_is_arr(it.val))
 		return slu_fail(err, -EINVAL, "%s operator value must be an array", it.key);
-	c = slu_arena_zalloc(mem, sizeof *c);
+	c = slu_arena_zalloc(mem->arena, sizeof *c);
 	if (!c)
 		return no_memory(err);
 	for (size_t i = 0; i < SLU_LEN(ops); i++) {
@@ -220,7 +234,7 @@ static bool match_host(const struct slu_constraint *c, const struct slu_graph *g
 {
 	struct slu_buf scratch = SLU_BUF_INIT(1 << 16);
 	const char *name = slu_graph_name(g, v, &scratch);
-	bool found = bsearch(&name, c->host, c->n, sizeof *c->host, by_bytes);
+	bool found = bsearch(&name, c->host, c->n, sizeof *c->host, by_name);
 
 	slu_buf_done(&scratch);
 	return found;

@@ -1,14 +1,19 @@
 /* constraint.h — which nodes a job may use (RFC 31: properties, hostlist, ranks, and, or, not). */
 #pragma once
-#include "base/arena.h"
+#include "base/hostlist.h"
 #include "graph/graph.h"
 
 struct slu_constraint;
 struct slu_json;
 
-/* Build from a parsed mapping; everything goes into `mem`.  *out is NULL for the empty mapping.
+struct slu_constraint_mem {
+	struct slu_arena *arena;   /* everything goes here */
+	struct slu_hostlist hosts; /* scratch: the ceilings of a host list hold for all of them */
+};
+
+/* Build from a parsed mapping.  *out is NULL for the empty mapping.
  * 0; -EINVAL with the reference's text in err; -ENOMEM. */
-int slu_constraint_parse(const struct slu_json *v, struct slu_arena *mem,
+int slu_constraint_parse(const struct slu_json *v, struct slu_constraint_mem *mem,
 			 struct slu_constraint **out, struct slu_error *err);
 
 /* Reading it, for those who match it against something else than a graph. */

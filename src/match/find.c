@@ -47,6 +47,7 @@ struct find {
 	int64_t job;
 	int64_t now;
 	uint32_t terms;
+	struct slu_hostlist names;
 };
 
 /* --- reading the criteria --- */
@@ -116,15 +117,14 @@ static void lower(char *s)
 		*s = (char)tolower((unsigned char)*s);
 }
 
-static int parse_names(const char *text, struct slu_intern *out)
+/* All lists of the criteria grow in one, whose ceilings are theirs together. */
+static int parse_names(struct slu_hostlist *l, const char *text, struct slu_intern *out)
 {
-	struct slu_hostlist l = { 0 };
-	int rc = *text ? slu_hostlist_parse(&l, text) : 0; /* nothing is the name of nobody */
+	uint32_t before = l->h.n;
+	int rc = *text ? slu_hostlist_parse(l, text) : 0; /* nothing is the name of nobody */
 
-	rc = rc == -ENOMEM ? rc : rc < 0 ? -EINVAL : 0;
-	for (uint32_t i = 0; i < l.h.n && !rc; i++)
-		rc = slu_intern(out, l.h.p[i]) == SLU_INTERN_NONE ? -ENOMEM : 0;
-	slu_hostlist_done(&l);
+	for (uint32_t i = before; i < l->h.n && !rc; i++)
+		rc = slu_intern(out, l->h.p[i]) == SLU_INTERN_NONE ? -ENOMEM : 0;
 	return rc;
 }
 
@@ -145,7 +145,7 @@ static int parse_value(struct find *f, struct term *t, char *val)
 		return 0;
 	case KEY_NAMES:
 		lower(val);
-		return parse_names(val, &t->names);
+		return parse_names(&f->names, val, &t->names);
 	case KEY_PROPERTY:
 		lower(val);
 		t->word = val;
@@ -460,12 +460,17 @@ int slu_match_find(struct slu_match *m, const char *criteria, int64_t now_s,
 			out->code = EINVAL;
 			rc = 0;
 		}
-	} else if (rc == -EINVAL) {
-		slu_buf_printf(&m->msg, "find: invalid criteria: %s.\n", criteria);
+	} else if (rc == -EINVAL || rc == -EOVERFLOW) {
+		if (rc == -EOVERFLOW)
+			slu_buf_printf(&m->msg, "find: more than %u names or %zu MiB of them.\n",
+				       SLU_HOSTLIST_MAX, SLU_HOSTLIST_BYTES >> 20);
+		else
+			slu_buf_printf(&m->msg, "find: invalid criteria: %s.\n", criteria);
 		out->code = EINVAL;
 		rc = 0;
 	}
 	free_terms(f.first);
+	slu_hostlist_done(&f.names);
 	slu_buf_done(&name);
 	out->messages = slu_buf_str(&m->msg);
 	return rc < 0 ? rc : 0;

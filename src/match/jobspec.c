@@ -15,6 +15,7 @@ struct reader {
 	const struct slu_intern *types;
 	struct slu_jobspec *spec;
 	struct slu_error *err;
+	struct slu_constraint_mem where;
 };
 
 static int bad(struct reader *r, const char *what)
@@ -369,7 +370,7 @@ static int parse_system(struct reader *r, const struct slu_json *v)
 			rc = slu_json_is_arr(x) && slu_json_count(x) ? bad_conversion(r, x)
 								     : parse_texts(r, x);
 		} else if (!strcmp(it.key, "constraints")) {
-			rc = slu_constraint_parse(x, &r->spec->mem, &r->spec->constraint, r->err);
+			rc = slu_constraint_parse(x, &r->where, &r->spec->constraint, r->err);
 		}
 		if (rc < 0)
 			return rc;
@@ -452,7 +453,9 @@ int slu_jobspec_parse(const char *text, size_t n, const struct slu_intern *types
 		return no_memory(&r);
 	r.doc = doc;
 	r.spec = spec;
+	r.where.arena = &spec->mem;
 	rc = parse_top(&r, slu_json_root(doc));
+	slu_hostlist_done(&r.where.hosts);
 	if (rc < 0)
 		return rc;
 	*out = slu_take(spec);

@@ -49,6 +49,8 @@ static const struct {
 	{ "a[007-008],b,12,a[9-10,010]", 0, "a007 a008 b 12 a9 a10 a010",
 	  "a[007-008],b,12,a[9-10,010]" },
 	{ "n[098-101]", 0, "n098 n099 n100 n101", "n[098-101]" },
+	{ "m[8-11,98-101]-x", 0, "m8-x m9-x m10-x m11-x m98-x m99-x m100-x m101-x",
+	  "m8-x,m9-x,m10-x,m11-x,m98-x,m99-x,m100-x,m101-x" },
 	{ "x[1-2]-ib y", 0, "x1-ib x2-ib y", "x1-ib,x2-ib,y" },
 	{ "a[1-2]b[3-4]", 0, "a1b[3-4] a2b[3-4]", "a1b[3-4],a2b[3-4]" },
 	{ "12,13", 0, "12 13", "[12-13]" },
@@ -61,6 +63,26 @@ static const struct {
 	{ "a[]", -EINVAL, "", "" },
 	{ "a[0-99999999]", -EOVERFLOW, "", "" },
 };
+
+/* As many names as the list may hold, and as many bytes. */
+static void test_ceilings(struct slu_buf *b)
+{
+	struct slu_hostlist l = { 0 };
+
+	ok(slu_hostlist_parse(&l, "node[0-1048575]") == 0 && l.h.n == SLU_HOSTLIST_MAX &&
+		   !strcmp(l.h.p[1048575], "node1048575"),
+	   "a list of 2^20 names");
+	ok(slu_hostlist_parse(&l, "x") == -EOVERFLOW && l.h.n == SLU_HOSTLIST_MAX, "not one more");
+	slu_hostlist_done(&l);
+	l = (struct slu_hostlist){ 0 };
+	slu_buf_reset(b);
+	for (int i = 0; i < 1016; i++)
+		slu_buf_putc(b, 'x');
+	slu_buf_puts(b, "[0000000-0040000]");
+	ok(slu_hostlist_parse(&l, slu_buf_str(b)) == -EOVERFLOW && l.h.n == 32768,
+	   "names of 1 KiB: 32 MiB of them");
+	slu_hostlist_done(&l);
+}
 
 static void test_add(void)
 {
@@ -120,6 +142,7 @@ int main(void)
 		slu_hostlist_done(&l);
 	}
 	test_add();
+	test_ceilings(&b);
 	slu_buf_done(&b);
 	return tap_done();
 }
