@@ -13,8 +13,9 @@
  * everything as it was.  Out-parameters are written on success only.
  *
  * Ownership.  sluice_*_new() and sluice_*_clone() make objects that the matching sluice_*_free()
- * ends.  Arguments are borrowed for the call.  Texts handed out (char **) belong to the caller, who
- * frees them with sluice_free(); const char * results are borrowed as long as the comment says.
+ * ends; NULL is fine there.  Arguments are borrowed for the call.  Texts handed out (char **)
+ * belong to the caller, who frees them with sluice_free(); const char * results are borrowed as
+ * long as the comment says.
  *
  * Threads.  No globals, no locks, no output, no clock: the time is an argument.  Different objects
  * may be used from different threads at once; one object from one thread at a time.  A clone shares
@@ -251,11 +252,15 @@ struct sluice_machine_stats {
 };
 void sluice_machine_stats(const struct sluice_machine *m, struct sluice_machine_stats *out);
 
-/* Sets of nodes: which a role may use.  Counted: _unref() ends one ownership. */
+/* Sets of nodes: which a role may use.  Counted: _unref() ends one ownership, NULL is fine.  A
+ * machine may keep a set beyond the call; one that changes between two calls is noticed.  Threads
+ * may share a set that nobody changes any more.  It knows nodes by their index, which a new node
+ * may have from one that was removed: make sets anew when nodes come and go. */
 struct sluice_nodeset;
 struct sluice_nodeset *sluice_nodeset_new(void);
 struct sluice_nodeset *sluice_nodeset_ref(struct sluice_nodeset *s);
 void sluice_nodeset_unref(struct sluice_nodeset *s);
+/* -EINVAL: SLUICE_NO_NODE; -ENOMEM. */
 int sluice_nodeset_add(struct sluice_nodeset *s, sluice_node node);
 bool sluice_nodeset_has(const struct sluice_nodeset *s, sluice_node node);
 

@@ -188,6 +188,8 @@ void sluice_nodeset_unref(struct sluice_nodeset *s)
 
 int sluice_nodeset_add(struct sluice_nodeset *s, sluice_node node)
 {
+	if (node == SLUICE_NO_NODE)
+		return -EINVAL;
 	return slu_nodeset_add((struct slu_nodeset *)s, slu_node_index(node));
 }
 

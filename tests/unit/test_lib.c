@@ -302,8 +302,8 @@ static void test_gangs(void)
 	   "work that overbooks is booked");
 	sluice_machine_stats(m, &st);
 	ok(st.nodes == 2 && st.overbooked == 1 && st.running == 2 && st.reserved == 1, "and shows");
-	sluice_nodeset_add(set, a);
-	ok(sluice_nodeset_has(set, a) && !sluice_nodeset_has(set, b) &&
+	ok(sluice_nodeset_add(set, a) == 0 && sluice_nodeset_add(set, SLUICE_NO_NODE) == -EINVAL &&
+		   sluice_nodeset_has(set, a) && !sluice_nodeset_has(set, b) &&
 		   sluice_gang_block(m, 0, 20, 100, 200, set, NULL, 0, &err) == 0,
 	   "a node blocked");
 	ok(sluice_machine_set_down(m, b, true) == 0 && sluice_machine_remove(m, b) == 0 &&
