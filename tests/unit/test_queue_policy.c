@@ -18,20 +18,27 @@ struct tcase {
 	int64_t start[MAX];
 };
 
+/* Four nodes.  a holds two until 10; b needs all four; c would just fit in front of b (2 + 8 = 10);
+ * d needs one for long. */
+#define GAP { { 0, 2, 10, 10 }, { 1, 4, 10, 10 }, { 2, 2, 8, 8 }, { 3, 1, 20, 20 } }
+
+/* Four nodes.  a: three until 10.  b: three from 10 to 20.  c: all four, after b at 20.  d: one for
+ * 30. */
+#define QUEUE { { 0, 3, 10, 10 }, { 1, 3, 10, 10 }, { 2, 4, 5, 5 }, { 3, 1, 30, 30 } }
+
+/* Three nodes.  a: two until 10; x: the third until 3; b (head) needs all three at 10.  When x
+ * ends, c (7 s, 3 + 7 = 10) and d (4 s) both fit the gap. */
+#define TWO_FIT \
+	{ { 0, 2, 10, 10 }, { 0, 1, 3, 3 }, { 1, 3, 10, 10 }, { 1, 1, 7, 7 }, { 2, 1, 4, 4 } }
+
 static const struct tcase cases[] = {
-	/* Four nodes.  a holds two until 10; b needs all four; c would just fit in front of b
-	 * (2 + 8 = 10); d needs one for long.
-	 * FCFS: nobody overtakes: b at 10, then c and d together when b ends. */
-	{ "fcfs: nobody overtakes",
-	  4,
-	  { .policy = SLU_POLICY_FCFS },
-	  { { 0, 2, 10, 10 }, { 1, 4, 10, 10 }, { 2, 2, 8, 8 }, { 3, 1, 20, 20 } },
-	  { 0, 10, 20, 20 } },
+	/* FCFS: nobody overtakes: b at 10, then c and d together when b ends. */
+	{ "fcfs: nobody overtakes", 4, { .policy = SLU_POLICY_FCFS }, GAP, { 0, 10, 20, 20 } },
 	/* EASY: c ends at 10, the second b starts: allowed.  d would hold a node of b: not. */
 	{ "easy: the gap is filled, the head is not delayed",
 	  4,
 	  { .policy = SLU_POLICY_EASY },
-	  { { 0, 2, 10, 10 }, { 1, 4, 10, 10 }, { 2, 2, 8, 8 }, { 3, 1, 20, 20 } },
+	  GAP,
 	  { 0, 10, 2, 20 } },
 	/* One second longer and c does not fit the gap any more. */
 	{ "easy: a second too long for the gap",
@@ -43,45 +50,42 @@ static const struct tcase cases[] = {
 	{ "first-fit: the large one waits",
 	  4,
 	  { .policy = SLU_POLICY_FIRST_FIT },
-	  { { 0, 2, 10, 10 }, { 1, 4, 10, 10 }, { 2, 2, 8, 8 }, { 3, 1, 20, 20 } },
+	  GAP,
 	  { 0, 30, 2, 10 } },
-	/* a: three nodes until 10.  b: three from 10 to 20.  c: all four, after b at 20.  d: one
-	 * node for 30.  EASY promises only b; of four nodes one is spare at 10, so d may start at
-	 * 3 and runs until 33: c has to wait for it. */
+	/* EASY promises only b; of four nodes one is spare at 10, so d may start at 3 and runs
+	 * until 33: c has to wait for it. */
 	{ "easy: only the head is safe",
 	  4,
 	  { .policy = SLU_POLICY_EASY },
-	  { { 0, 3, 10, 10 }, { 1, 3, 10, 10 }, { 2, 4, 5, 5 }, { 3, 1, 30, 30 } },
+	  QUEUE,
 	  { 0, 10, 33, 3 } },
 	/* Conservative promises c its start at 20, so d cannot start before c has ended. */
 	{ "conservative: everybody is safe",
 	  4,
 	  { .policy = SLU_POLICY_CONSERVATIVE },
-	  { { 0, 3, 10, 10 }, { 1, 3, 10, 10 }, { 2, 4, 5, 5 }, { 3, 1, 30, 30 } },
+	  QUEUE,
 	  { 0, 10, 20, 25 } },
 	{ "hybrid with one reservation is easy",
 	  4,
 	  { .policy = SLU_POLICY_HYBRID, .reservation_depth = 1 },
-	  { { 0, 3, 10, 10 }, { 1, 3, 10, 10 }, { 2, 4, 5, 5 }, { 3, 1, 30, 30 } },
+	  QUEUE,
 	  { 0, 10, 33, 3 } },
 	{ "hybrid with two reservations protects the second",
 	  4,
 	  { .policy = SLU_POLICY_HYBRID, .reservation_depth = 2 },
-	  { { 0, 3, 10, 10 }, { 1, 3, 10, 10 }, { 2, 4, 5, 5 }, { 3, 1, 30, 30 } },
+	  QUEUE,
 	  { 0, 10, 20, 25 } },
-	/* Backfill order.  a: two of three nodes until 10; x: the third until 3; b (head) needs all
-	 * three at 10.  When x ends, c (7 s, 3 + 7 = 10) and d (4 s) both fit the gap.
-	 * By submission c takes it; d waits until b has ended at 20. */
+	/* By submission c takes the gap; d waits until b has ended at 20. */
 	{ "backfill by submission",
 	  3,
 	  { .policy = SLU_POLICY_EASY },
-	  { { 0, 2, 10, 10 }, { 0, 1, 3, 3 }, { 1, 3, 10, 10 }, { 1, 1, 7, 7 }, { 2, 1, 4, 4 } },
+	  TWO_FIT,
 	  { 0, 0, 10, 3, 20 } },
 	/* Shortest first: d takes it until 7; then c would end at 14, too late: 20. */
 	{ "backfill shortest first",
 	  3,
 	  { .policy = SLU_POLICY_EASY, .backfill = SLU_BACKFILL_SHORTEST },
-	  { { 0, 2, 10, 10 }, { 0, 1, 3, 3 }, { 1, 3, 10, 10 }, { 1, 1, 7, 7 }, { 2, 1, 4, 4 } },
+	  TWO_FIT,
 	  { 0, 0, 10, 20, 3 } },
 	/* Two nodes, a holds both until 10.  b is promised 10.  Of the others the long one, x, goes
 	 * first: all are done at 30, in the order of submission at 40. */
@@ -121,7 +125,7 @@ static const struct tcase cases[] = {
 	{ "packed: the promised one is not delayed",
 	  4,
 	  { .policy = SLU_POLICY_EASY, .backfill = SLU_BACKFILL_PACKED },
-	  { { 0, 2, 10, 10 }, { 1, 4, 10, 10 }, { 2, 2, 8, 8 }, { 3, 1, 20, 20 } },
+	  GAP,
 	  { 0, 10, 2, 20 } },
 	/* Both orders end at 40; with the wide one first the idle node is the last, where whoever
 	 * comes by then can still have it. */
@@ -147,13 +151,13 @@ static const struct tcase cases[] = {
 	{ "queue depth 1: no backfilling",
 	  4,
 	  { .policy = SLU_POLICY_EASY, .queue_depth = 1 },
-	  { { 0, 2, 10, 10 }, { 1, 4, 10, 10 }, { 2, 2, 8, 8 }, { 3, 1, 20, 20 } },
+	  GAP,
 	  { 0, 10, 20, 20 } },
 	/* Depth 2: head and the next; c is the next at 2, d never gets a look before 20. */
 	{ "queue depth 2",
 	  4,
 	  { .policy = SLU_POLICY_EASY, .queue_depth = 2 },
-	  { { 0, 2, 10, 10 }, { 1, 4, 10, 10 }, { 2, 2, 8, 8 }, { 3, 1, 20, 20 } },
+	  GAP,
 	  { 0, 10, 2, 20 } },
 	/* Twice the load: submissions at 0, 1, 2 instead of 0, 2, 4. */
 	{ "scale",
