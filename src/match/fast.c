@@ -390,9 +390,10 @@ struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uin
 		memcpy(x->sig, sig, nsig);
 	}
 	x->used = ++f->clock;
-	if (x->now != a->now || a->constraint) {
+	if (x->now != a->now || a->constraint || x->constrained) {
 		memo_forget(fr, x);
 		x->now = a->now;
+		x->constrained = a->constraint != NULL;
 	} else if (x->duration != a->duration) {
 		for (uint32_t w = 0; w < memo_words(fr->n); w++) {
 			x->known[w] &= ~x->later[w];

@@ -58,6 +58,7 @@ struct memo {
 	uint64_t used; /* for throwing out the oldest */
 	enum mode mode;
 	int64_t at, now, duration;
+	bool constrained; /* what is known holds under some constraint only */
 	uint32_t nsig;
 	uint8_t sig[SIG_MAX];
 	uint64_t *maybe; /* not known, or serves */
