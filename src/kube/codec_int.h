@@ -211,5 +211,14 @@ static inline bool kslice_is(struct kslice s, const char *literal)
 int slu_kdec_pb(struct slu_kcodec *c, const struct kmsg *m, void *base, const void *p, size_t n);
 struct slu_json;
 int slu_kdec_json(struct slu_kcodec *c, const struct kmsg *m, void *base, const struct slu_json *v);
+/* One object, from protobuf or (v) JSON, with the pool locked once; the sentence is in c->err. */
+int slu_kdec_object(struct slu_kcodec *c, enum slu_kkind kind, const void *p, size_t n,
+		    const struct slu_json *v, const struct slu_kobj **out);
+struct slu_json_doc;
+/* JSON text to its tree; `what` begins the sentence in c->err. */
+int slu_kdec_text(struct slu_kcodec *c, const char *what, const char *p, size_t n,
+		  struct slu_json_doc **out);
+/* Give back what decoding has taken, where no object came of it. */
+void slu_kdec_forget(struct slu_kcodec *c);
 /* "k8s\0" and the envelope taken off where they are; -EPROTO if broken. */
 int slu_kdec_envelope(const void **p, size_t *n);

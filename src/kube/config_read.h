@@ -1,0 +1,54 @@
+/* config_read.h — reading kubeconfigs: the files that are named, an entry of their lists by name,
+ * its fields.  For config.c only; what is kept lives in the memory of the configuration.  Functions
+ * return 0, -ENOMEM, or -EINVAL with a sentence that names file, place and line. */
+#pragma once
+#include "kube/config_internal.h"
+#include "wire/json.h"
+
+#define KCFG_FILES_MAX 32
+#define KCFG_LIST_MAX  4096
+
+struct kcfg_file {
+	char *path;
+	struct slu_json_doc *doc;
+};
+
+/* A configuration on its way. */
+struct kcfg {
+	struct kcfg_file file[KCFG_FILES_MAX];
+	uint32_t n;
+	struct slu_kube_config *c;
+	struct slu_error *err;
+};
+
+/* One entry of clusters, users or contexts: the inner object and where it stands. */
+struct kcfg_entry {
+	const struct kcfg_file *file;
+	const struct slu_json *obj;
+	char place[400]; /* "clusters[\"prod\"].cluster" */
+};
+
+char *kcfg_keep(struct kcfg *l, const char *s);
+char *kcfg_keepf(struct kcfg *l, const char *fmt, ...) SLU_PRINTF(2, 3);
+
+/* -EINVAL, and says so. */
+int kcfg_wrong(struct kcfg *l, const struct kcfg_entry *e, const char *field, const char *why);
+/* The string of a field: 0 with *out NULL when absent, null or empty. */
+int kcfg_str(struct kcfg *l, const struct kcfg_entry *e, const char *field, const char **out);
+int kcfg_bool(struct kcfg *l, const struct kcfg_entry *e, const char *field, bool *out);
+int kcfg_list(struct kcfg *l, const struct kcfg_entry *e, const char *field, const char ***out);
+/* `field` names a file, `field`-data holds base64 and wins. */
+int kcfg_blob(struct kcfg *l, const struct kcfg_entry *e, const char *field, struct kube_blob *b);
+/* "FILE: clusters[\"prod\"].cluster.server", kept; NULL without memory. */
+const char *kcfg_place(struct kcfg *l, const struct kcfg_entry *e, const char *field);
+/* A path in a kubeconfig is relative to the directory of that file. */
+const char *kcfg_path(struct kcfg *l, const struct kcfg_file *f, const char *path);
+
+/* One file; or all of a list with colons, of which some may be missing, but not all (-ENOENT). */
+int kcfg_load(struct kcfg *l, const char *path, bool must_exist);
+int kcfg_load_list(struct kcfg *l, const char *list);
+void kcfg_done(struct kcfg *l);
+/* The entry `name` of list `kind` ("clusters") with its inner object ("cluster"): the first file
+ * that has it wins as a whole.  -ENOENT: none has. */
+int kcfg_find(struct kcfg *l, const char *kind, const char *inner, const char *name,
+	      struct kcfg_entry *out);
