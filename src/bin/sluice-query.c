@@ -41,5 +41,10 @@ int main(int argc, char **argv)
 		fputs("Memory error\n", stderr);
 		return EXIT_FAILURE;
 	}
+	if (!slu_session_written(s)) {
+		fprintf(stderr, "[ERROR] can't write all results to %s\n",
+			o.output ? o.output : "standard output");
+		return EXIT_FAILURE;
+	}
 	return EXIT_SUCCESS;
 }

@@ -195,6 +195,13 @@ bool slu_session_output(struct slu_session *s, const char *path)
 	return true;
 }
 
+bool slu_session_written(struct slu_session *s)
+{
+	fflush(s->io.out);
+	fflush(s->io.std);
+	return !ferror(s->io.out) && !ferror(s->io.std);
+}
+
 struct slu_graph *slu_session_graph(struct slu_session *s)
 {
 	return s->g;

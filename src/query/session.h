@@ -29,6 +29,9 @@ SLU_DEFINE_CLEANUP(struct slu_session, slu_session_free)
 /* Send results to a file from now on; the session closes it.  False with errno if it cannot. */
 bool slu_session_output(struct slu_session *s, const char *path);
 
+/* Whether everything printed so far has reached its file. */
+bool slu_session_written(struct slu_session *s);
+
 /* Carry out one line.  1: the session ends ("quit"); 0: go on; -ENOMEM. */
 int slu_session_command(struct slu_session *s, const char *line);
 
