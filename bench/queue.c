@@ -159,6 +159,10 @@ int main(int argc, char **argv)
 			     { .nodes = 10000, .waiting = 1000 },
 			     { .nodes = 10000, .waiting = 100000 } };
 
+	if (argc > 1 + json) {
+		fprintf(stderr, "usage: bench-queue [--json]\n");
+		return 2;
+	}
 	if (!json)
 		printf("%8s %9s %18s %18s %9s\n", "nodes", "waiting", "us per submission",
 		       "us per decision", "started");
