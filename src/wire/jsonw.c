@@ -180,7 +180,7 @@ void slu_jsonw_f64(struct slu_jsonw *w, double v)
 			break;
 	}
 	if (!strpbrk(t, ".e"))
-		strcat(t, ".0");
+		memcpy(t + strlen(t), ".0", 3);
 	slu_jsonw_raw(w, t, strlen(t));
 }
 

@@ -130,7 +130,8 @@ static bool next_line(struct quick *q)
 		if (!is(*p, C_PRINT))
 			return false;
 		q->indent = (int)(p - q->line);
-		return q->indent || (*p != '%' && strncmp(p, "---", 3) && strncmp(p, "...", 3));
+		return q->indent ||
+		       (*p != '%' && strncmp(p, "---", 3) != 0 && strncmp(p, "...", 3) != 0);
 	}
 }
 
