@@ -138,6 +138,16 @@ static int book_here(struct booking *b, uint32_t u, int64_t needs, bool x, const
 	return 0;
 }
 
+static void hand_up(const struct slu_match *m, uint16_t type, int64_t units, struct row *up)
+{
+	uint16_t at = type < m->ntypes ? m->prune_at[type] : NO_PRUNE;
+
+	if (at == NO_PRUNE)
+		return;
+	up->sum[at] += units;
+	up->any = true;
+}
+
 /* A writer that cannot say a vertex (a core without a number) leaves it out; the job is booked as
  * in the reference. */
 static int told(struct booking *b, int rc)
@@ -152,6 +162,79 @@ static inline void prefetch(const struct slu_match *m, uint32_t v)
 	led_prefetch(&m->led, v);
 }
 
+/* --- families --- */
+
+/* Whether all leaves are marked to be taken whole. */
+static bool all_marked(const struct booking *b, const struct family *f)
+{
+	const struct slu_match *m = b->m;
+
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct mark *mark = &m->mark[m->kid[f->kid + i]];
+
+		if (mark->gen != b->gen || !mark->excl || mark->needs != f->size)
+			return false;
+	}
+	return true;
+}
+
+/* Hand the leaves of vertex u (exclusive: x) to the writer.  0 or a negative errno. */
+static int tell_all(struct booking *b, uint32_t u, bool x, uint32_t first, const struct family *f)
+{
+	struct slu_match *m = b->m;
+	const struct slu_writer_ops *ops = b->sink ? b->sink->ops : NULL;
+	struct slu_emit_vertex out = {
+		.level = m->level + 1, .needs = f->size, .exclusive = true, .parent_exclusive = x
+	};
+
+	if (!ops)
+		return 0;
+	if (ops->leaves && !m->labels.n)
+		return told(b, ops->leaves(b->sink->w, m->g, first, f->n));
+	for (out.v = first; out.v < first + f->n; out.v++) {
+		struct slu_emit_edge e = { u, out.v, m->sub[0], x, f->size, true };
+
+		out.label = m->labels.n ? label_of(m, out.v) : NULL;
+		if ((ops->vertex && told(b, ops->vertex(b->sink->w, m->g, &out)) < 0) ||
+		    (ops->edge && told(b, ops->edge(b->sink->w, m->g, &e)) < 0))
+			return b->error;
+	}
+	return 0;
+}
+
+/* Book all leaves of the family that begins with child v of u; mod: whatever the marks say.  Their
+ * number, 0 if they are to be booked one by one; -1: b->error. */
+static int64_t book_all(struct booking *b, uint32_t u, uint32_t v, bool x, bool mod,
+			struct row *own)
+{
+	struct slu_match *m = b->m;
+	uint32_t s;
+	const struct family *f = family_at(m, v, &s);
+	int rc = 0;
+
+	if (!f || !(mod || all_marked(b, f)))
+		return 0;
+	if (!b->dry && b->plans) {
+		/* As in book_here(): first the place to remember it. */
+		rc = slu_vec_push(&m->led.info.p[b->job].at, s);
+		if (!rc)
+			rc = led_put_all(&m->led, s, f->size, b->job,
+					 LED_SHARED | LED_TAGGED | b->flag);
+		if (rc == -EAGAIN)
+			m->led.info.p[b->job].at.n--;
+		if (!rc) {
+			family_touch(m, f, true);
+			hand_up(m, f->type, (int64_t)f->n * f->size, own);
+		}
+	} else if (!b->dry) {
+		rc = -EAGAIN;
+	}
+	if (rc == -EAGAIN)
+		return 0;
+	b->error = rc;
+	return rc < 0 || tell_all(b, u, x, v, f) < 0 ? -1 : (int64_t)f->n;
+}
+
 static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32_t u, int64_t needs,
 		    bool x, bool shadow, bool parent_x, struct row *up)
 {
@@ -164,7 +247,6 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 	struct row none = { 0 }, *own = &none;
 	uint32_t k = m->kid_off[u], end = m->kid_off[u + 1];
 	int64_t n = 0;
-	uint16_t at;
 	bool wide;
 
 	if (depth > m->depth)
@@ -193,7 +275,14 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 			prefetch(m, g->e.p[m->kid[k + 6]].dst);
 		if ((!marked && !mod) || (m->colour && m->colour[c] == b->gen))
 			continue;
-		sub = book(b, rows, depth + 1, c, want, cx, mod, x, own);
+		sub = cx && m->family.n ? book_all(b, u, c, x, mod, own) : 0;
+		if (sub > 0) {
+			n += sub;
+			k += (uint32_t)sub - 1;
+			continue;
+		}
+		if (!sub)
+			sub = book(b, rows, depth + 1, c, want, cx, mod, x, own);
 		if (b->error)
 			return -1;
 		if (sub <= 0)
@@ -228,11 +317,8 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 			b->refused = true;
 			return n;
 		}
-		at = v->type < m->ntypes ? m->prune_at[v->type] : NO_PRUNE;
-		if (up && at != NO_PRUNE) {
-			up->sum[at] += x ? (int64_t)v->size : (int64_t)v->size - needs;
-			up->any = true;
-		}
+		if (up)
+			hand_up(m, v->type, x ? (int64_t)v->size : (int64_t)v->size - needs, up);
 		if (up && own->any) {
 			for (uint32_t t = 0; t < m->prune.n; t++)
 				up->sum[t] += own->sum[t];

@@ -11,20 +11,58 @@ static void drop_span(struct slu_match *m, uint32_t v, uint32_t job)
 		m->led.info.p[job].refs--;
 }
 
+/* The record there must be the vertex's own. */
 static void free_vertex(struct slu_match *m, uint32_t v, uint32_t job)
 {
 	if (m->fast)
 		fast_touch(m, v, led_get(&m->led, v, job).job & LED_UNITS);
-	led_clear(&m->led, v, job, LED_TAGGED | LED_SHARED | LED_UNITS);
+	led_clear(&m->led, v, job, LED_EVERY);
 	drop_span(m, v, job);
+}
+
+struct counts { /* vertices met */
+	uint64_t pre, post;
+};
+
+/* Flags of all leaves of a family, as far as the job has one record for them.  Whether it had. */
+static bool free_all(struct slu_match *m, uint32_t s, uint32_t job, uint32_t flags)
+{
+	uint32_t had = led_get(&m->led, s, job).job & flags;
+
+	if (!had)
+		return false;
+	family_touch(m, &m->family.p[s - m->led.nv], had & LED_UNITS);
+	led_clear(&m->led, s, job, flags);
+	return true;
+}
+
+/* A place where the job was booked, vertices with one of these flags only (0: all). */
+static void free_place(struct slu_match *m, uint32_t at, uint32_t job, uint32_t flags,
+		       struct counts *c)
+{
+	const struct led_family *f = led_family(&m->led, at);
+	uint32_t v = f ? f->first : at, end = f ? f->first + f->n : at + 1;
+
+	if (f && free_all(m, at, job, LED_EVERY)) {
+		c->post += f->n;
+		return;
+	}
+	for (; v < end; v++) {
+		if (flags && !(led_get(&m->led, v, job).job & flags))
+			continue;
+		c->pre += m->kid_off[v + 1] - m->kid_off[v];
+		c->post++;
+		free_vertex(m, v, job);
+	}
 }
 
 void cancel_job(struct slu_match *m, uint32_t job)
 {
 	struct led_jobinfo *i = &m->led.info.p[job];
+	struct counts c = { 0 };
 
 	for (uint32_t k = 0; k < i->at.n; k++)
-		free_vertex(m, i->at.p[k], job);
+		free_place(m, i->at.p[k], job, 0, &c);
 }
 
 /* The job cannot be found from the root: look everywhere, give back its units only. */
@@ -35,11 +73,9 @@ static void free_units(struct slu_match *m, uint32_t job)
 			led_clear(&m->led, v, job, LED_UNITS);
 			fast_touch(m, v, true);
 		}
+	for (uint32_t f = 0; f < m->family.n; f++)
+		free_all(m, m->led.nv + f, job, LED_UNITS);
 }
-
-struct counts {
-	uint64_t pre, post;
-};
 
 static void cancel_from(struct slu_match *m, uint32_t u, uint32_t job, uint32_t depth,
 			struct counts *c)
@@ -49,8 +85,15 @@ static void cancel_from(struct slu_match *m, uint32_t u, uint32_t job, uint32_t 
 		return;
 	free_vertex(m, u, job);
 	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1]; k++) {
-		uint32_t v = m->g->e.p[m->kid[k]].dst;
+		uint32_t v = m->g->e.p[m->kid[k]].dst, s;
+		const struct family *f = family_at(m, v, &s);
 
+		if (f && free_all(m, s, job, LED_EVERY)) {
+			c->pre += f->n;
+			c->post += f->n;
+			k += f->n - 1;
+			continue;
+		}
 		if (m->colour && m->colour[v] == m->gen)
 			continue;
 		if (m->colour)
@@ -83,16 +126,9 @@ int slu_match_cancel(struct slu_match *m, int64_t jobid, struct slu_match_result
 		 * children. */
 		c.pre = 1;
 		for (uint32_t k = 0; k < i->at.n; k++) {
-			uint32_t v = i->at.p[k];
-
 			if (k + 6 < i->at.n)
 				led_prefetch(&m->led, i->at.p[k + 6]);
-
-			if (!(led_get(&m->led, v, (uint32_t)job).job & LED_TAGGED))
-				continue;
-			c.pre += m->kid_off[v + 1] - m->kid_off[v];
-			c.post++;
-			free_vertex(m, v, (uint32_t)job);
+			free_place(m, i->at.p[k], (uint32_t)job, LED_TAGGED, &c);
 		}
 	} else {
 		mark_tick(m);
@@ -184,6 +220,8 @@ static int free_ranks(struct partial *p, const struct slu_listing *l)
 			note_top(p, f, v[k]);
 			if (!(r.job & LED_TAGGED))
 				continue;
+			if (led_split(&m->led, v[k], p->job) < 0)
+				return -ENOMEM;
 			note_units(p, f, v[k], r);
 			free_vertex(m, v[k], p->job);
 		}
@@ -212,6 +250,8 @@ static int free_listed(struct partial *p, const struct slu_listing *l)
 		if (rc < 0)
 			return rc;
 		r = led_get(&m->led, v, p->job);
+		if (led_split(&m->led, v, p->job) < 0)
+			return -ENOMEM;
 		drop_span(m, v, p->job);
 		fast_touch(m, v, true);
 		if (!(r.job & LED_SHARED)) {
@@ -384,7 +424,7 @@ int cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n)
 	struct partial p = { .m = m, .path = SLU_BUF_INIT(1 << 20) };
 	struct slu_map jobs = { 0 };
 	SLU_VEC(uint32_t) list = { 0 };
-	int rc = 0;
+	int rc = family_drop(m);
 
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		uint32_t nv;

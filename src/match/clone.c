@@ -34,8 +34,11 @@ static bool copy_rest(struct slu_match *c, const struct slu_match *m)
 {
 	if (slu_vec_reserve(&c->filters, m->filters.n) < 0 ||
 	    slu_vec_reserve(&c->prune, m->prune.n) < 0 ||
-	    slu_vec_reserve(&c->whole, m->whole.n) < 0)
+	    slu_vec_reserve(&c->whole, m->whole.n) < 0 ||
+	    slu_vec_reserve(&c->family, m->family.n) < 0)
 		return false;
+	for (uint32_t i = 0; i < m->family.n; i++)
+		c->family.p[c->family.n++] = m->family.p[i];
 	for (uint32_t i = 0; i < m->whole.n; i++)
 		c->whole.p[c->whole.n++] = m->whole.p[i];
 	for (uint32_t i = 0; i < m->filters.n; i++)

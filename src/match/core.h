@@ -6,7 +6,7 @@
  *	fit.c     whether a vertex can serve    cand.c   candidates, and the choice among them
  *	book.c    marks become bookings and output
  *	ops.c     operations and time           fast.c   the same answers with less work
- *	like.c    subtrees that are the same
+ *	like.c    subtrees that are the same    family.c leaves that are taken all at once
  *	update.c  cancel.c  find.c  elastic.c   one operation each
  */
 #pragma once
@@ -37,6 +37,18 @@ enum mode { MODE_ALLOCATE, MODE_RESERVE, MODE_SATISFY, MODE_WITHOUT };
 struct filter {
 	uint32_t high;
 	uint16_t low;
+};
+
+/* Leaves side by side; see family.c. */
+struct family {
+	uint32_t kid;  /* the first of their edges, in `kid` */
+	uint32_t n;    /* leaves */
+	uint32_t size; /* units of each */
+	uint32_t down; /* so many are */
+	uint16_t type;
+	bool only;   /* their parent has no other children */
+	bool usual;  /* all ids are from -1 to INT32_MAX */
+	int64_t ids; /* their sum then */
 };
 
 struct mark {
@@ -82,6 +94,7 @@ struct slu_match {
 	uint32_t *colour; /* by vertex: generation it was visited in; only if !tree */
 
 	struct ledger led;
+	SLU_VEC(struct family) family; /* by number in the ledger */
 	uint64_t nodes_up;
 	uint32_t gen; /* of attempts */
 	struct slu_intern words;
@@ -300,9 +313,26 @@ static inline uint32_t like_of(const struct slu_match *m, uint32_t v)
 	return m->led.v[v].n || (mu && mu->spans) ? SLU_NONE : m->like[v];
 }
 
+/* --- family.c --- */
+/* Find the families, once shape and aggregates are there.  0, -ENOMEM. */
+int family_make(struct slu_match *m);
+/* Before the graph changes, at the latest before the ledger grows.  0, or -ENOMEM and nothing is
+ * changed. */
+int family_drop(struct slu_match *m);
+/* The family that begins with vertex v, and its stand-in in the ledger; NULL if none does. */
+const struct family *family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_in);
+/* A leaf was marked up or down. */
+void family_status(struct slu_match *m, uint32_t v, enum slu_status status);
+/* fast_touch for all leaves. */
+void family_touch(struct slu_match *m, const struct family *f, bool units);
+/* The slots of vertex u where they need all there is below it: true if that was so. */
+bool family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot, uint32_t depth,
+		 struct pool *into);
+
 /* --- fast.c --- */
-/* Something at or below v changed; `units`: v itself was taken, freed, marked up or down. */
-void fast_touch(struct slu_match *m, uint32_t v, bool units);
+/* Something at or below v changed; `units`: v itself was taken, freed, marked up or down.  Whether
+ * v is in a front, and its siblings with it. */
+bool fast_touch(struct slu_match *m, uint32_t v, bool units);
 /* Forget everything (the graph changed). */
 void fast_drop(struct slu_match *m);
 /* As attempt_run, or -EAGAIN where the plain walk is needed. */

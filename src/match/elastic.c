@@ -48,6 +48,10 @@ static void cut(struct slu_match *m, uint32_t v)
 /* Cut these vertices out, then prime. */
 static int cut_all(struct slu_match *m, const uint32_t *list, uint32_t n)
 {
+	int rc = family_drop(m);
+
+	if (rc < 0)
+		return rc;
 	for (uint32_t i = 0; i < n; i++)
 		cut(m, list[i]);
 	/* Jobs that lost their last booking with the vertices. */

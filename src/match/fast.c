@@ -72,16 +72,18 @@ void memo_forget(const struct front *f, struct memo *x)
 	x->maybe[f->n / 64] = (1ull << f->n % 64) - 1;
 }
 
-void fast_touch(struct slu_match *m, uint32_t v, bool units)
+bool fast_touch(struct slu_match *m, uint32_t v, bool units)
 {
 	struct fast *f = m->fast;
+	bool itself = false;
 
 	if (!f)
-		return;
+		return false;
 	for (uint32_t k = 0; k < f->nfront; k++) {
 		const struct front *fr = &f->front[k];
 		uint32_t w = v, p = SLU_NONE;
 
+		itself |= fr->at[v] != 0;
 		for (;;) {
 			p = fr->at[w] - 1;
 			if (p != SLU_NONE || m->up[w] == SLU_NONE)
@@ -104,6 +106,7 @@ void fast_touch(struct slu_match *m, uint32_t v, bool units)
 			x->maybe[p / 64] |= 1ull << p % 64;
 		}
 	}
+	return itself;
 }
 
 /* --- fronts --- */

@@ -381,11 +381,15 @@ int filter_reshape(struct slu_match *m)
 	int rc;
 
 	fast_drop(m);
-	rc = grow_multi(m);
+	rc = family_drop(m);
+	if (!rc)
+		rc = grow_multi(m);
 	if (!rc)
 		rc = make_shape(m);
 	if (!rc)
 		rc = type_room(m);
+	if (!rc)
+		rc = family_make(m);
 	m->depth = DEPTH_MAX; /* not counted */
 	slu_free(m->like);
 	m->like = NULL;
@@ -399,7 +403,9 @@ int filter_prime(struct slu_match *m)
 	int rc;
 
 	fast_drop(m);
-	rc = grow_multi(m);
+	rc = family_drop(m);
+	if (!rc)
+		rc = grow_multi(m);
 	if (!rc)
 		rc = make_shape(m);
 	if (!rc)
@@ -420,7 +426,7 @@ int filter_prime(struct slu_match *m)
 		slu_free(p.row.p[i]);
 	slu_vec_done(&p.row);
 	slu_free(p.seen);
-	return rc;
+	return rc ? rc : family_make(m);
 }
 
 void filter_done(struct slu_match *m)
@@ -442,4 +448,5 @@ void filter_done(struct slu_match *m)
 	slu_free(m->mark);
 	slu_vec_done(&m->wide);
 	slu_free(m->colour);
+	slu_vec_done(&m->family);
 }

@@ -32,14 +32,13 @@ static int64_t units_of(struct attempt *a, struct leaves *l, uint32_t v)
 {
 	const struct slu_match *m = a->m;
 	const struct slu_vertex *y = &m->g->v.p[v];
-	const struct led_vertex *b = &m->led.v[v];
 	int64_t avail;
 
 	if (y->type != l->r->type || (y->status == SLU_DOWN && !l->down)) {
 		refuse(a, EBUSY);
 		return 0;
 	}
-	if (!b->n || (l->later && !b->heavy && b->last_end <= a->at)) {
+	if (led_over(&m->led, v, a->at, l->later)) {
 		if (!y->size)
 			refuse(a, EBUSY);
 		return y->size;

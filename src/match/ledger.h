@@ -1,71 +1,45 @@
 /* ledger.h — who holds what on which vertex.
  *
- * All bookings of a job share one start and one duration, so a booking is eight bytes: the job and
- * its units.  A vertex with one booking keeps it in place, one with a few in a short array sorted
- *by start, one with many that overlap in planners.  What the reference calls plans, allocations,
- * reservations, x_checker, x_spans and tags is read off these records:
+ * What the reference calls plans, allocations, reservations, x_checker, x_spans and tags is read
+ * off one record per job and vertex (records.h):
  *
  *	HELD      units are taken from the vertex (allocations)
  *	PLANNED   the same for a reservation
  *	SHARED    the job is at or below this vertex: nobody else can have it exclusively
  *	TAGGED    the job can be found from here
- */
+ *
+ * Families: leaves side by side (the cores of a node) that a job takes all at once and whole get
+ *one record for all of them.  It lies at a number of its own behind those of the vertices, the
+ * family's stand-in, and every question about a leaf looks there too.  Where a job is to have less
+ * than all of it, led_split() turns the record into one for each leaf. */
 #pragma once
 #include "base/map.h"
 #include "base/vec.h"
-#include "planner/planner.h"
+#include "match/records.h"
 
-#define SLU_JOB_BITS 28
-#define SLU_JOB_MAX  (1u << SLU_JOB_BITS)
-
-enum {
-	LED_HELD = 1u << SLU_JOB_BITS,
-	LED_PLANNED = 2u << SLU_JOB_BITS,
-	LED_SHARED = 4u << SLU_JOB_BITS,
-	LED_TAGGED = 8u << SLU_JOB_BITS,
-};
-#define LED_UNITS (LED_HELD | LED_PLANNED)
-
-struct led_rec {
-	uint32_t job; /* index | flags */
-	uint32_t units;
-};
-
-static inline uint32_t led_job(struct led_rec r)
-{
-	return r.job & (SLU_JOB_MAX - 1);
-}
-
-struct led_heavy;
-
-struct led_vertex {
-	union {
-		struct led_rec one; /* n <= 1 and cap == 0 */
-		struct led_rec *p;
-		struct led_heavy *h;
-	};
-	uint32_t n;
-	uint32_t cap : 30;
-	uint32_t overlap : 1; /* some two bookings overlap in time */
-	uint32_t heavy : 1;
-	int64_t last_end; /* the latest end of all (not heavy): most questions are about later */
-};
-
-struct led_job {
-	int64_t start, end;
-};
+#define LED_NONE UINT32_MAX
 
 struct led_jobinfo {
 	int64_t id;
 	uint32_t refs; /* records and spans that name the job */
 	bool live;
-	bool plain;           /* booked without a refusal on a tree: `at` is all there is */
-	SLU_VEC(uint32_t) at; /* vertices it was booked at, in order of booking */
+	bool plain; /* booked without a refusal on a tree: `at` is all there is */
+	/* Where it was booked, in order of booking: vertices, and stand-ins (whose record may have
+	 * been split since). */
+	SLU_VEC(uint32_t) at;
+};
+
+struct led_family {
+	uint32_t first, n; /* vertices */
+	uint32_t own;      /* records of single leaves */
+	int64_t own_end;   /* none of these ends later */
 };
 
 struct ledger {
-	struct led_vertex *v;
+	struct led_vertex *v; /* vertices, then the stand-ins */
 	uint32_t nv;
+	SLU_VEC(struct led_family) family;
+	uint32_t *all;               /* by vertex: its family's stand-in, or LED_NONE; NULL: none */
 	SLU_VEC(struct led_job) job; /* by index */
 	SLU_VEC(struct led_jobinfo) info;
 	SLU_VEC(uint32_t) unused; /* job indexes */
@@ -74,15 +48,7 @@ struct ledger {
 
 int led_init(struct ledger *l, uint32_t nv);
 void led_done(struct ledger *l);
-/* The records of v are wanted soon. */
-static inline void led_prefetch(const struct ledger *l, uint32_t v)
-{
-	const struct led_vertex *x = &l->v[v];
-
-	if (x->cap)
-		__builtin_prefetch(x->p + x->n, 1);
-}
-/* More vertices.  0 or -ENOMEM. */
+/* More vertices; there must be no families.  0 or -ENOMEM. */
 int led_grow(struct ledger *l, uint32_t nv);
 int led_copy(struct ledger *to, const struct ledger *from);
 size_t led_memory(const struct ledger *l);
@@ -93,6 +59,30 @@ int64_t led_job_new(struct ledger *l, int64_t id, int64_t start, int64_t duratio
 int64_t led_job_find(const struct ledger *l, int64_t id);
 /* Forget the job once nothing names it. */
 void led_job_drop(struct ledger *l, uint32_t job);
+
+/* --- one vertex --- */
+
+static inline uint32_t led_all(const struct ledger *l, uint32_t v)
+{
+	return l->all && v < l->nv ? l->all[v] : LED_NONE;
+}
+/* The records of v are wanted soon. */
+static inline void led_prefetch(const struct ledger *l, uint32_t v)
+{
+	const struct led_vertex *x = &l->v[v];
+
+	if (x->cap)
+		__builtin_prefetch(x->p + x->n, 1);
+}
+/* Whether nothing is booked at v from `at` on (ever, if not `later`); may say no although it is so.
+ */
+static inline bool led_over(const struct ledger *l, uint32_t v, int64_t at, bool later)
+{
+	uint32_t s = led_all(l, v);
+	int64_t from = later ? at : INT64_MIN;
+
+	return rec_over(&l->v[v], from) && (s == LED_NONE || rec_over(&l->v[s], from));
+}
 
 /* Fewest units free at v during the window; size = units of the vertex. */
 int64_t led_avail(const struct ledger *l, uint32_t v, uint32_t size, int64_t at, int64_t end);
@@ -105,13 +95,35 @@ bool led_any(const struct ledger *l, uint32_t v, uint32_t flag);
 /* The job's record here, flags and units; .job == 0 and units == 0 when it has none (flags are
  * never 0 in a record). */
 struct led_rec led_get(const struct ledger *l, uint32_t v, uint32_t job);
+/* Records of v in some order, without those of its family. */
+const struct led_rec *led_records(const struct ledger *l, uint32_t v, uint32_t *n);
+
 /* Add flags to the job's record at v (made if absent); units count with LED_UNITS.
  * 0, -ENOMEM, or -EINVAL if the units are not free (nothing is changed). */
 int led_put(struct ledger *l, uint32_t v, uint32_t size, uint32_t job, uint32_t flags,
 	    uint32_t units);
-/* Take flags away; the record goes with its last flag. */
+/* Take flags away; the record goes with its last flag.  A record of the family stays. */
 void led_clear(struct ledger *l, uint32_t v, uint32_t job, uint32_t flags);
-/* Drop all records of a vertex (it leaves the graph). */
+/* Drop all records of a vertex (it leaves the graph); there must be no families. */
 void led_clear_all(struct ledger *l, uint32_t v);
-/* Records of v in some order. */
-const struct led_rec *led_records(const struct ledger *l, uint32_t v, uint32_t *n);
+
+/* --- families --- */
+
+/* Form these families, where there are none (first and n of each; leaves of one size above 0, in
+ * one family at most).  The stand-in of number i is nv + i.  0 or -ENOMEM. */
+int led_unite(struct ledger *l, const struct led_family *list, uint32_t n);
+/* No families any more, the bookings stay.  0, or -ENOMEM and nothing is changed. */
+int led_disband(struct ledger *l);
+/* The family of a stand-in, or NULL for a vertex. */
+static inline const struct led_family *led_family(const struct ledger *l, uint32_t s)
+{
+	return s < l->nv ? NULL : &l->family.p[s - l->nv];
+}
+/* Whether all leaves are free during the window, and by nobody held at any time if not `later`; may
+ * say no although it is so. */
+bool led_all_free(const struct ledger *l, uint32_t s, uint32_t size, int64_t at, int64_t end,
+		  bool later);
+/* Take all leaves whole.  0, -ENOMEM; -EAGAIN (nothing is changed): one by one. */
+int led_put_all(struct ledger *l, uint32_t s, uint32_t size, uint32_t job, uint32_t flags);
+/* What the job has at v is v's own afterwards.  0, or -ENOMEM and nothing is changed. */
+int led_split(struct ledger *l, uint32_t v, uint32_t job);

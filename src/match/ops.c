@@ -426,6 +426,7 @@ void slu_match_status_set(struct slu_match *m, uint32_t v, enum slu_status statu
 	if (m->g->v.p[v].status == status)
 		return;
 	m->g->v.p[v].status = (uint8_t)status;
+	family_status(m, v, status);
 	like_change(m, v);
 	fast_touch(m, v, true);
 	mark_tick(m);

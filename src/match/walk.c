@@ -252,6 +252,8 @@ static void slots(struct attempt *a, uint32_t u, const struct slu_request *slot,
 	struct kind *out;
 	uint32_t avail = UINT32_MAX, *want, k;
 
+	if (family_slot(a, u, slot, depth, into))
+		return;
 	explore(a, u, slot->with, slot->nwith, false, true, a->info[slot->index].emax, depth, &own);
 	if (a->no_memory)
 		return;

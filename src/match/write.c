@@ -122,6 +122,13 @@ static int on_edge(void *arg, const struct slu_graph *g, const struct slu_emit_e
 	return has_jgf(w) ? slu_jgf_part_edge(&w->jgf, g, x) : 0;
 }
 
+static int on_leaves(void *arg, const struct slu_graph *g, uint32_t first, uint32_t n)
+{
+	struct slu_writer *w = arg;
+
+	return slu_rlite_part_leaves(&w->rlite, g, first, n);
+}
+
 static int on_times(void *arg, int64_t at_s, int64_t end_s)
 {
 	slu_writer_times(arg, at_s, end_s);
@@ -142,9 +149,14 @@ static int on_queue(void *arg, const char *queue)
 
 struct slu_sink slu_writer_sink(struct slu_writer *w)
 {
-	static const struct slu_writer_ops ops = { on_vertex, on_edge, on_times, on_queue };
+	static const struct slu_writer_ops ops = {
+		.vertex = on_vertex, .edge = on_edge, .times = on_times, .queue = on_queue
+	};
+	static const struct slu_writer_ops brief = {
+		.vertex = on_vertex, .leaves = on_leaves, .times = on_times, .queue = on_queue
+	};
 
-	return (struct slu_sink){ &ops, w };
+	return (struct slu_sink){ has_rlite(w) && !has_jgf(w) ? &brief : &ops, w };
 }
 
 void slu_writer_times(struct slu_writer *w, int64_t at_s, int64_t end_s)

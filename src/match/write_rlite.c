@@ -195,6 +195,30 @@ int slu_rlite_part_vertex(struct slu_rlite_part *r, const struct slu_graph *g,
 	}
 }
 
+int slu_rlite_part_leaves(struct slu_rlite_part *r, const struct slu_graph *g, uint32_t first,
+			  uint32_t n)
+{
+	const struct slu_vertex *v = slu_graph_vertex(g, first);
+	struct slu_emit_vertex x = { .v = first };
+	int64_t *id;
+
+	if (v->type != SLU_TYPE_CORE) {
+		for (int rc = 0; x.v < first + n; x.v++) {
+			rc = slu_rlite_part_vertex(r, g, &x);
+			if (rc < 0)
+				return rc;
+		}
+		return 0;
+	}
+	if (slu_vec_reserve(&r->core, r->core.n + n) < 0)
+		return -ENOMEM;
+	id = r->core.p + r->core.n;
+	for (uint32_t i = 0; i < n; i++)
+		id[i] = v[i].id;
+	r->core.n += n;
+	return 0;
+}
+
 /* --- emitting --- */
 
 static int by_text(const void *a, const void *b, void *arg)
