@@ -4,24 +4,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define DEVICE_MAX ((size_t)16 << 20) /* of a terminal; /dev/zero has no end */
+
 int slu_file_read(const char *path, struct slu_buf *out)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
 	size_t step = 4096;
+	size_t max = out->max;
 	struct stat st;
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+	if (fstat(fd, &st) < 0)
+		rc = -errno;
+	else if (S_ISDIR(st.st_mode))
 		rc = -EISDIR;
-	else if (st.st_size > 0 && (uint64_t)st.st_size < out->max)
+	else if (S_ISCHR(st.st_mode))
+		max = SLU_MIN(max, out->n + DEVICE_MAX);
+	else if ((uint64_t)st.st_size > max - out->n)
+		rc = -EMSGSIZE;
+	else if (st.st_size > 0)
 		step = (size_t)st.st_size + 1;
 	while (!rc) {
 		ssize_t n;
 
 		/* The last step may go up to the ceiling, not beyond. */
-		if (step > out->max - out->n)
-			step = out->max - out->n;
+		if (step > max - out->n)
+			step = max - out->n;
 		if (!step) {
 			char c;
 

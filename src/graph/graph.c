@@ -347,13 +347,39 @@ struct slu_graph_mark slu_graph_mark(const struct slu_graph *g)
 	return m;
 }
 
+/* A vertex forgets its edges from `mark` on, which are the last ones of its lists. */
+static void cut_edges(struct slu_graph *g, uint32_t v, uint32_t mark)
+{
+	struct slu_vertex *x = &g->v.p[v];
+	uint32_t out = SLU_NONE, in = SLU_NONE;
+
+	if (x->out_last != SLU_NONE && x->out_last >= mark) {
+		for (uint32_t i = x->out_first; i < mark; i = g->e.p[i].next_out)
+			out = i;
+		*(out == SLU_NONE ? &x->out_first : &g->e.p[out].next_out) = SLU_NONE;
+		x->out_last = out;
+	}
+	if (x->in_last != SLU_NONE && x->in_last >= mark) {
+		for (uint32_t i = x->in_first; i < mark; i = g->e.p[i].next_in)
+			in = i;
+		*(in == SLU_NONE ? &x->in_first : &g->e.p[in].next_in) = SLU_NONE;
+		x->in_last = in;
+	}
+}
+
 void slu_graph_rollback(struct slu_graph *g, const struct slu_graph_mark *m)
 {
-	while (g->e.n > m->e) {
-		if (!g->e.p[g->e.n - 1].dead)
-			unlink_edge(g, g->e.n - 1);
-		g->e.n--;
+	for (uint32_t e = m->e; e < g->e.n; e++) {
+		const struct slu_edge *x = &g->e.p[e];
+
+		if (x->dead)
+			continue;
+		cut_edges(g, x->src, m->e);
+		cut_edges(g, x->dst, m->e);
+		slu_map_del(&g->edge_of, edge_key(x->src, x->dst));
+		g->live_e--;
 	}
+	g->e.n = m->e;
 	while (g->path.n > m->path) {
 		uint32_t p = g->path.n - 1, v = g->path.p[p].vertex, *at;
 

@@ -3,7 +3,7 @@
  * (slu_jgf_listing, slu_rv1_listing in read_jgf.h, read_rv1.h); strings live in its arena. */
 #pragma once
 #include "base/arena.h"
-#include "base/vec.h"
+#include "base/idset.h"
 
 struct slu_listing_path {
 	const char *subsystem, *path;
@@ -51,9 +51,11 @@ struct slu_listing {
 	SLU_VEC(struct slu_listing_path) paths;
 	SLU_VEC(struct slu_listing_prop) props;
 	SLU_VEC(int64_t) ranks;      /* R: ranks of R_lite in order; a rank may occur twice */
-	SLU_VEC(int64_t) free_ranks; /* JGF: ascending */
+	struct slu_idset free_ranks; /* JGF */
 	bool broken;                 /* stop with `error` after what is listed */
 	const char *error;           /* message, or "" */
 };
 
+/* Whether the file says that this rank is given back. */
+bool slu_listing_frees(const struct slu_listing *l, int64_t rank);
 void slu_listing_done(struct slu_listing *l);

@@ -26,14 +26,6 @@ static int broken(struct slu_listing *l, int rc, struct slu_buf *msg)
 
 /* --- JGF --- */
 
-static bool is_free(const struct slu_listing *l, int64_t rank)
-{
-	for (uint32_t i = 0; i < l->free_ranks.n; i++)
-		if (l->free_ranks.p[i] == rank)
-			return true;
-	return false;
-}
-
 static const char *default_name(struct slu_listing *l, const struct slu_jgf_node *x)
 {
 	struct slu_buf b = SLU_BUF_INIT(MSG_MAX);
@@ -117,7 +109,7 @@ static int list_node(void *arg, const struct slu_json *el)
 	v.npaths = l->paths.n - v.path;
 	if (list_properties(l, x.properties, &v) < 0 || slu_vec_push(&l->v, v) < 0)
 		return -ENOMEM;
-	if (is_free(l, x.rank))
+	if (slu_listing_frees(l, x.rank))
 		return 0;
 	if (slu_intern(&r->ids, x.ref) == SLU_INTERN_NONE)
 		return -ENOMEM;
@@ -162,8 +154,8 @@ int slu_jgf_listing(struct slu_listing *l, const char *text, size_t n, bool shor
 	int rc = slu_jgf_open(&j, text, n, &r.msg);
 
 	l->kind = shorthand ? SLU_LISTING_JGF_SHORTHAND : SLU_LISTING_JGF;
-	slu_idset_each (&j.free_ranks, id)
-		rc = rc ? rc : slu_vec_push(&l->free_ranks, (int64_t)id);
+	l->free_ranks = j.free_ranks;
+	j.free_ranks = (struct slu_idset){ 0 };
 	r.skip = j.has_free;
 	if (!rc)
 		rc = slu_json_parts_each(&j.parts, j.nodes, list_node, &r);

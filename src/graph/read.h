@@ -7,7 +7,7 @@
 #include "graph/graph.h"
 #include "graph/listing.h"
 
-#define SLU_READ_MAX (1u << 24) /* vertices that one text may make */
+#define SLU_READ_MAX (1u << 22) /* vertices that one text may make */
 
 /* GRUG: a recipe in GraphML. */
 int slu_read_grug(struct slu_graph *g, const char *text, size_t n, struct slu_buf *msg);

@@ -205,6 +205,8 @@ int slu_read_hwloc(struct slu_graph *g, const char *text, size_t n, const char *
 		rc = slu_hwloc_parse(&h, text, n);
 		if (rc == -EINVAL)
 			slu_buf_puts(msg, "Error setting xmlbuffer; ");
+		else if (rc == -EFBIG)
+			slu_buf_puts(msg, "the topology is too large or nested too deeply; ");
 		if (!rc)
 			rc = walk(&r, h.root, root);
 		if (!rc && r.failed) {

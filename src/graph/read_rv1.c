@@ -4,7 +4,7 @@
 struct reader {
 	struct slu_graph *g;
 	struct slu_buf *msg;
-	struct slu_idset seen; /* ranks made already */
+	struct slu_map seen; /* ranks made already */
 	uint32_t cluster, node, start;
 	uint32_t type; /* of the children read last, as strings in the graph */
 	uint32_t basename;
@@ -47,7 +47,7 @@ static int on_node(void *arg, const struct slu_rv1_node *x)
 	struct reader *r = arg;
 	int rc;
 
-	if (slu_idset_has(&r->seen, x->rank)) {
+	if (slu_map_get(&r->seen, x->rank)) {
 		slu_buf_puts(r->msg, "add_or_update: found duplicate vertex in graph for ");
 		slu_buf_puts(r->msg, x->host);
 		slu_buf_puts(r->msg, ".\nunpack_rank: failed unpacking rank for ");
@@ -55,7 +55,7 @@ static int on_node(void *arg, const struct slu_rv1_node *x)
 		slu_buf_puts(r->msg, ".\n");
 		return -EINVAL;
 	}
-	rc = slu_idset_add(&r->seen, x->rank);
+	rc = slu_map_put(&r->seen, x->rank, 0);
 	if (rc < 0)
 		return rc;
 	d.basename = slu_graph_string_n(r->g, x->host, x->basename);
@@ -99,6 +99,6 @@ int slu_read_rv1(struct slu_graph *g, const char *text, size_t n, struct slu_buf
 		rc = slu_rv1_walk(text, n, &v, msg);
 	if (rc < 0)
 		slu_graph_rollback(g, &mark);
-	slu_idset_done(&r.seen);
+	slu_map_done(&r.seen);
 	return rc == -EEXIST ? -EINVAL : rc;
 }

@@ -5,6 +5,12 @@
 #include "wire/json.h"
 
 #define MAX_RANKS (1u << 22)
+#define MAX_ASKED (1u << 28) /* ranks times properties */
+
+struct children {
+	const char *type;
+	struct slu_idset ids;
+};
 
 int slu_split_hostname(const char *host, size_t *basename, int64_t *id)
 {
@@ -25,9 +31,12 @@ struct walker {
 	const struct slu_rv1_visitor *v;
 	struct slu_buf *msg;
 	const struct slu_json *properties;
-	struct slu_idset ranks; /* all of R_lite: the k-th has the k-th host */
+	struct slu_idset ranks;   /* all of R_lite: the k-th has the k-th host */
+	SLU_VEC(uint32_t) before; /* ranks before each of its ranges */
 	struct slu_hostlist hosts;
-	SLU_VEC(struct slu_idset) held; /* ranks of each property */
+	SLU_VEC(struct slu_idset) held;    /* ranks of each property */
+	SLU_VEC(struct children) children; /* of the entry, up to the first that is wrong */
+	int wrong;
 };
 
 static int parse_set(const struct slu_json *v, struct slu_idset *out)
@@ -35,7 +44,7 @@ static int parse_set(const struct slu_json *v, struct slu_idset *out)
 	const char *s = slu_json_str(v);
 	int rc = s ? slu_idset_parse(out, s) : -EINVAL;
 
-	return rc == -ENOMEM ? rc : rc < 0 ? -EINVAL : 0;
+	return rc < 0 && rc != -ENOMEM && rc != -EOVERFLOW ? -EINVAL : rc;
 }
 
 static int by_lo(const void *a, const void *b)
@@ -72,20 +81,38 @@ static int collect_ranks(const struct slu_json *rlite, struct slu_idset *out)
 			rc = slu_vec_push(&out->r, r);
 	}
 	if (!rc && slu_idset_count(out) > MAX_RANKS)
-		rc = -EINVAL;
+		rc = -EOVERFLOW;
 	slu_idset_done(&s);
 	slu_idset_done(&all);
 	return rc;
 }
 
-/* Position of a rank among all ranks. */
-static uint64_t position(const struct slu_idset *s, uint32_t rank)
+static int count_before(struct walker *w)
 {
-	uint64_t n = 0;
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < s->r.n && s->r.p[i].lo <= rank; i++)
-		n += (uint64_t)SLU_MIN(s->r.p[i].hi, rank) - s->r.p[i].lo + 1;
-	return n - 1;
+	for (uint32_t i = 0; i < w->ranks.r.n; i++) {
+		if (slu_vec_push(&w->before, n) < 0)
+			return -ENOMEM;
+		n += w->ranks.r.p[i].hi - w->ranks.r.p[i].lo + 1;
+	}
+	return 0;
+}
+
+/* Position of a rank among all ranks. */
+static uint32_t position(const struct walker *w, uint32_t rank)
+{
+	uint32_t lo = 0, hi = w->ranks.r.n; /* its range is in [lo, hi) */
+
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (w->ranks.r.p[mid].lo <= rank)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return w->before.p[lo] + rank - w->ranks.r.p[lo].lo;
 }
 
 static int parse_properties(struct walker *w)
@@ -103,7 +130,7 @@ static int parse_properties(struct walker *w)
 			return rc;
 		}
 	}
-	return 0;
+	return slu_idset_count(&w->ranks) * w->held.n > MAX_ASKED ? -EOVERFLOW : 0;
 }
 
 static int parse_hosts(struct walker *w, const struct slu_json *nodelist)
@@ -115,34 +142,58 @@ static int parse_hosts(struct walker *w, const struct slu_json *nodelist)
 		int rc = s ? slu_hostlist_parse(&w->hosts, s) : -EINVAL;
 
 		if (rc < 0)
-			return rc == -ENOMEM ? rc : -EINVAL;
+			return rc;
 	}
 	return 0;
 }
 
-static int visit_children(struct walker *w, const struct slu_json *children, uint32_t rank)
+static void forget_children(struct walker *w)
 {
-	struct slu_idset ids = { 0 };
-	int rc = 0;
+	for (uint32_t i = 0; i < w->children.n; i++)
+		slu_idset_done(&w->children.p[i].ids);
+	w->children.n = 0;
+}
 
+/* Once for all ranks of an entry; what is wrong here is told after its first node. */
+static int parse_children(struct walker *w, const struct slu_json *children)
+{
+	forget_children(w);
+	w->wrong = 0;
 	if (!slu_json_is_obj(children))
 		return 0;
 	slu_json_each (children, it) {
-		rc = parse_set(it.val, &ids);
-		slu_idset_each (&ids, id)
-			rc = rc ? rc : w->v->child(w->v->arg, it.key, (uint32_t)id, rank);
-		if (rc < 0)
-			break;
+		struct children c = { .type = it.key };
+
+		w->wrong = parse_set(it.val, &c.ids);
+		if (w->wrong < 0)
+			return 0;
+		if (!c.ids.r.n)
+			continue;
+		if (slu_vec_push(&w->children, c) < 0) {
+			slu_idset_done(&c.ids);
+			return -ENOMEM;
+		}
 	}
-	slu_idset_done(&ids);
-	return rc;
+	return 0;
 }
 
-static int visit_rank(struct walker *w, const struct slu_json *children, uint32_t rank)
+static int visit_children(struct walker *w, uint32_t rank)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < w->children.n; i++)
+		slu_idset_each (&w->children.p[i].ids, id) {
+			rc = w->v->child(w->v->arg, w->children.p[i].type, (uint32_t)id, rank);
+			if (rc < 0)
+				return rc;
+		}
+	return w->wrong;
+}
+
+static int visit_rank(struct walker *w, uint32_t rank)
 {
 	struct slu_rv1_node x = { .rank = rank };
-	uint64_t at = position(&w->ranks, rank);
-	uint32_t k = 0;
+	uint32_t at = position(w, rank), k = 0;
 	int rc;
 
 	if (at >= w->hosts.h.n)
@@ -164,7 +215,7 @@ static int visit_rank(struct walker *w, const struct slu_json *children, uint32_
 				return rc;
 		}
 	}
-	return visit_children(w, children, rank);
+	return visit_children(w, rank);
 }
 
 static int visit_entry(struct walker *w, const struct slu_json *entry)
@@ -173,11 +224,11 @@ static int visit_entry(struct walker *w, const struct slu_json *entry)
 	struct slu_idset ranks = { 0 };
 	int rc = parse_set(slu_json_get(entry, "rank"), &ranks);
 
-	if (!rc && !children)
-		rc = -EINVAL;
 	if (!rc)
-		slu_idset_each (&ranks, rank)
-			rc = rc ? rc : visit_rank(w, children, (uint32_t)rank);
+		rc = children ? parse_children(w, children) : -EINVAL;
+	for (uint32_t i = 0; !rc && i < ranks.r.n; i++)
+		for (uint64_t r = ranks.r.p[i].lo; !rc && r <= ranks.r.p[i].hi; r++)
+			rc = visit_rank(w, (uint32_t)r);
 	slu_idset_done(&ranks);
 	return rc;
 }
@@ -213,15 +264,24 @@ int slu_rv1_walk(const char *text, size_t n, const struct slu_rv1_visitor *v, st
 	if (!rc)
 		rc = collect_ranks(rlite, &w.ranks);
 	if (!rc)
+		rc = count_before(&w);
+	if (!rc)
 		rc = parse_properties(&w);
 	if (!rc)
 		rc = parse_hosts(&w, nodelist);
 	if (!rc && slu_json_is_arr(rlite))
 		slu_json_each (rlite, it)
 			rc = rc ? rc : visit_entry(&w, it.val);
+	if (rc == -EOVERFLOW || rc == -EFBIG) {
+		slu_buf_puts(msg, "R names too many ranks, hosts or resources.\n");
+		rc = -EFBIG;
+	}
 	for (uint32_t i = 0; i < w.held.n; i++)
 		slu_idset_done(&w.held.p[i]);
 	slu_vec_done(&w.held);
+	forget_children(&w);
+	slu_vec_done(&w.children);
+	slu_vec_done(&w.before);
 	slu_idset_done(&w.ranks);
 	slu_hostlist_done(&w.hosts);
 	return rc;
@@ -233,5 +293,6 @@ int slu_rv1_ranks(const char *text, size_t n, struct slu_idset *out)
 	const struct slu_json *execution, *rlite;
 	int rc = open_r(text, n, &doc, &execution, &rlite);
 
-	return rc ? rc : collect_ranks(rlite, out);
+	rc = rc ? rc : collect_ranks(rlite, out);
+	return rc == -EOVERFLOW ? -EFBIG : rc;
 }

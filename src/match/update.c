@@ -4,14 +4,6 @@
 
 #include <stdio.h>
 
-static bool has_rank(const struct slu_listing *l, int64_t rank)
-{
-	for (uint32_t i = 0; i < l->free_ranks.n; i++)
-		if (l->free_ranks.p[i] == rank)
-			return true;
-	return false;
-}
-
 /* Whether some vertex of the graph has this path and rank; SLU_NONE if not. */
 static uint32_t by_path_and_rank(const struct slu_match *m, const char *path, int64_t rank)
 {
@@ -242,7 +234,7 @@ static int hold_below(struct update *u, uint32_t v, uint32_t depth, struct slu_i
 		char ref[24];
 		int rc;
 
-		if (m->g->e.p[e].subsystem != 0 || has_rank(u->l, m->g->v.p[c].rank))
+		if (m->g->e.p[e].subsystem != 0 || slu_listing_frees(u->l, m->g->v.p[c].rank))
 			continue;
 		snprintf(ref, sizeof ref, "%" PRId64, m->g->v.p[c].uniq_id);
 		rc = claim(u, seen, ref);
@@ -268,7 +260,7 @@ static int jgf_vertex(struct update *u, uint32_t i, struct slu_intern *seen)
 	int rc;
 
 	u->v[i] = SLU_NONE;
-	if (has_rank(u->l, x->rank))
+	if (slu_listing_frees(u->l, x->rank))
 		return 0;
 	rc = shorthand ? claim(u, seen, x->ref) : 0;
 	if (!rc)

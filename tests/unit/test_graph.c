@@ -113,11 +113,16 @@ static void test_build(void)
 	n = add(g, "gpu", 1, NULL);
 	slu_graph_path_under(g, n, 0, 1);
 	slu_graph_link(g, 1, n, 0);
+	slu_graph_link(g, n, 2, 0);
+	slu_graph_link(g, 1, add(g, "gpu", 2, NULL), 0);
 	slu_graph_rollback(g, &mark);
 	cursor = 0;
 	ok(g->v.n == 201 && g->live_e == 200 &&
 		   slu_graph_by_path(g, "/cluster0/node0/gpu1", &cursor) == SLU_NONE &&
-		   g->e.p[g->v.p[1].out_first].next_out == SLU_NONE,
+		   g->e.p[g->v.p[1].out_first].next_out == SLU_NONE &&
+		   g->v.p[1].out_last == g->v.p[1].out_first &&
+		   g->e.p[g->v.p[2].in_first].next_in == SLU_NONE &&
+		   g->v.p[2].in_last == g->v.p[2].in_first,
 	   "rollback takes everything back");
 	slu_graph_remove(g, 4);
 	slu_graph_remove(g, 3);
