@@ -15,7 +15,7 @@ void *slu_arena_alloc(struct slu_arena *a, size_t n)
 	size_t need = (n + 15) & ~(size_t)15;
 	void *p;
 
-	if (need < n)
+	if (n > SIZE_MAX / 2)
 		return NULL;
 	if (!c || c->size - a->used < need) {
 		/* Chunks double with the arena so that a large one costs few calls. */

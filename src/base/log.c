@@ -60,7 +60,7 @@ static bool is_plain(const char *s)
 	if (!*s)
 		return false;
 	for (; *s; s++)
-		if (*s <= ' ' || *s == '"' || *s == '=' || *s == '\\')
+		if (*s <= ' ' || *s == 0x7f || *s == '"' || *s == '=' || *s == '\\')
 			return false;
 	return true;
 }

@@ -133,6 +133,9 @@ static void test_arena(void)
 	ok(good, "allocations are aligned and writable");
 	slu_arena_reset(&a);
 	ok(slu_arena_zalloc(&a, 100) != NULL, "usable after reset");
+	ok(!slu_arena_alloc(&a, SIZE_MAX) && !slu_arena_alloc(&a, SIZE_MAX - 15) &&
+		   !slu_arena_alloc(&a, SIZE_MAX - 31),
+	   "no size wraps round");
 	slu_arena_done(&a);
 }
 
