@@ -12,7 +12,7 @@ static bool is_digit(char c)
 
 static bool is_sep(char c)
 {
-	return c == ',' || c == ' ' || c == '\t' || c == '\n';
+	return c == ',' || c == ' ' || c == '\t';
 }
 
 static int add_n(struct slu_hostlist *l, const char *s, size_t n)
@@ -36,20 +36,45 @@ int slu_hostlist_add(struct slu_hostlist *l, const char *host)
 	return add_n(l, host, strlen(host));
 }
 
-/* Digits; *width is how many were written. */
-static int number(const char **s, uint64_t *out, int *width)
+/* A number as strtoul reads it: blanks and a plus may stand before it, too large is the largest.
+ * NULL if there is none, else what follows. */
+static const char *number(const char *s, const char *end, uint64_t *out)
 {
-	const char *p = *s;
-	uint64_t v = 0;
+	const char *p = s;
 
-	for (; is_digit(*p); p++)
-		v = v * 10 + (uint64_t)(*p - '0');
-	*width = (int)(p - *s);
-	if (!*width || p - *s > (ptrdiff_t)DIGITS_MAX)
+	while (p < end && (*p == ' ' || (*p >= '\t' && *p <= '\r')))
+		p++;
+	p += p < end && *p == '+';
+	s = p;
+	for (*out = 0; p < end && is_digit(*p); p++)
+		if (__builtin_mul_overflow(*out, 10u, out) ||
+		    __builtin_add_overflow(*out, (uint64_t)(*p - '0'), out))
+			*out = UINT64_MAX;
+	return p > s ? p : NULL;
+}
+
+struct range {
+	uint64_t lo, hi;
+	int width; /* of what is written for lo, whatever it is */
+};
+
+/* "7", "1-3", "07-12"; "3-" is 3. */
+static int parse_range(const char *s, const char *end, struct range *r)
+{
+	const char *dash = memchr(s, '-', (size_t)(end - s)), *mid = dash ? dash : end;
+	const char *after = number(s, mid, &r->lo);
+
+	if (!after || mid - s > (ptrdiff_t)NAME_MAX_LEN)
 		return -EINVAL;
-	*s = p;
-	*out = v;
-	return 0;
+	r->width = (int)(mid - s);
+	r->hi = r->lo;
+	if (dash && dash + 1 < end) {
+		mid = end;
+		after = number(dash + 1, end, &r->hi);
+	}
+	if (after != mid || r->hi < r->lo)
+		return -EINVAL;
+	return r->hi - r->lo < SLU_HOSTLIST_MAX ? 0 : -EOVERFLOW;
 }
 
 /* The number with w digits at d becomes the next one, n bytes are behind it; its width then. */
@@ -74,43 +99,36 @@ static int expand(struct slu_hostlist *l, const char *pre, size_t npre, const ch
 {
 	const char *close = memchr(p, ']', (size_t)(end - p));
 	size_t nsuf = close ? (size_t)(end - close - 1) : 0;
-	char name[2 * NAME_MAX_LEN + 32];
+	char name[NAME_MAX_LEN + 2]; /* the number after the last may be longer */
 
 	if (!close || npre > NAME_MAX_LEN || nsuf >= NAME_MAX_LEN)
 		return -EINVAL;
 	for (;;) {
-		uint64_t lo, hi;
-		int width, w2, rc = number(&p, &lo, &width);
+		const char *comma = memchr(p, ',', (size_t)(close - p));
+		struct range r;
+		int n, w, rc = parse_range(p, comma ? comma : close, &r);
 
 		if (rc < 0)
 			return rc;
-		hi = lo;
-		if (*p == '-') {
-			p++;
-			rc = number(&p, &hi, &w2);
+		n = snprintf(name, sizeof name, "%.*s%0*" PRIu64 "%.*s", (int)npre, pre, r.width,
+			     r.lo, (int)nsuf, close + 1);
+		w = n - (int)npre - (int)nsuf;
+		for (uint64_t i = 0; i <= r.hi - r.lo; i++) {
+			if (npre + (size_t)w + nsuf > NAME_MAX_LEN)
+				return -EINVAL;
+			rc = add_n(l, name, npre + (size_t)w + nsuf);
 			if (rc < 0)
 				return rc;
+			w = next_number(name + npre, w, nsuf);
 		}
-		if (hi < lo || (*p != ',' && *p != ']'))
-			return -EINVAL;
-		if (hi - lo >= SLU_HOSTLIST_MAX)
-			return -EOVERFLOW;
-		snprintf(name, sizeof name, "%.*s%0*" PRIu64 "%.*s", (int)npre, pre, width, lo,
-			 (int)nsuf, close + 1);
-		for (; lo <= hi; lo++, width = next_number(name + npre, width, nsuf)) {
-			rc = add_n(l, name, npre + (size_t)width + nsuf);
-			if (rc < 0)
-				return rc;
-		}
-		if (p++ == close)
+		if (!comma)
 			return 0;
+		p = comma + 1;
 	}
 }
 
 int slu_hostlist_parse(struct slu_hostlist *l, const char *text)
 {
-	uint32_t before = l->h.n;
-
 	while (*text) {
 		const char *end = text, *open;
 		int level = 0, rc;
@@ -122,8 +140,8 @@ int slu_hostlist_parse(struct slu_hostlist *l, const char *text)
 		for (; *end && (level || !is_sep(*end)); end++)
 			level += (*end == '[') - (*end == ']');
 		open = memchr(text, '[', (size_t)(end - text));
-		if (level || (!open && (memchr(text, ']', (size_t)(end - text)) ||
-					end - text > (ptrdiff_t)NAME_MAX_LEN)))
+		if (!open && (memchr(text, ']', (size_t)(end - text)) ||
+			      end - text > (ptrdiff_t)NAME_MAX_LEN))
 			return -EINVAL;
 		rc = open ? expand(l, text, (size_t)(open - text), open + 1, end)
 			  : add_n(l, text, (size_t)(end - text));
@@ -131,7 +149,7 @@ int slu_hostlist_parse(struct slu_hostlist *l, const char *text)
 			return rc;
 		text = end;
 	}
-	return l->h.n > before ? 0 : -EINVAL;
+	return 0;
 }
 
 int64_t slu_hostlist_find(const struct slu_hostlist *l, const char *host)

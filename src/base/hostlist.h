@@ -16,7 +16,7 @@ struct slu_hostlist {
 };
 
 /* Append the names of a text: words separated by commas or blanks, "foo[1-3,07],bar".
- * 0, -EINVAL (also for the empty text), -EOVERFLOW (too many, or too long together), -ENOMEM; on
+ * No words are no names.  0, -EINVAL, -EOVERFLOW (too many, or too long together), -ENOMEM; on
  * failure the list may hold a part of the words. */
 int slu_hostlist_parse(struct slu_hostlist *l, const char *text);
 int slu_hostlist_add(struct slu_hostlist *l, const char *host);

@@ -121,7 +121,7 @@ static void lower(char *s)
 static int parse_names(struct slu_hostlist *l, const char *text, struct slu_intern *out)
 {
 	uint32_t before = l->h.n;
-	int rc = *text ? slu_hostlist_parse(l, text) : 0; /* nothing is the name of nobody */
+	int rc = slu_hostlist_parse(l, text);
 
 	for (uint32_t i = before; i < l->h.n && !rc; i++)
 		rc = slu_intern(out, l->h.p[i]) == SLU_INTERN_NONE ? -ENOMEM : 0;
