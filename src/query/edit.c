@@ -37,7 +37,8 @@ static const char *const find_keys[] = { "status=up",
 					 "or",
 					 NULL };
 static const char *const update_ops[] = { "allocate", "reserve", NULL };
-static const char *const readers[] = { "jgf", "jgf_shorthand", "rv1exec", NULL };
+static const char *const update_readers[] = { "jgf", "jgf_shorthand", "rv1exec", NULL };
+static const char *const cancel_readers[] = { "jgf", "rv1exec", NULL };
 static const char *const states[] = { "up", "down", NULL };
 
 static const char *const *offered;
@@ -136,9 +137,9 @@ static char **complete(const char *text, int start, int end)
 	else if (!strcmp(name, "find"))
 		offered = find_keys;
 	else if (!strcmp(name, "update") && n <= 2)
-		offered = n == 1 ? update_ops : readers;
+		offered = n == 1 ? update_ops : update_readers;
 	else if (!strcmp(name, "partial-cancel") && n == 2)
-		offered = readers;
+		offered = cancel_readers;
 	else if (!strcmp(name, "set-status") && n == 2)
 		offered = states;
 	else if (!strcmp(name, "help"))
