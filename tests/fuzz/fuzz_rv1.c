@@ -16,25 +16,12 @@ static int read_both(struct slu_graph *g, const char *text, size_t size, struct 
 	return rc;
 }
 
-static bool has_long_number(const uint8_t *data, size_t size)
-{
-	size_t run = 0;
-
-	for (size_t i = 0; i < size; i++) {
-		run = data[i] >= '0' && data[i] <= '9' ? run + 1 : 0;
-		if (run > 4)
-			return true;
-	}
-	return false;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct slu_graph *g = slu_graph_new();
 	struct slu_buf msg = SLU_BUF_INIT((size_t)1 << 24);
 
-	/* A short text may name millions of cores: legal, but too slow to be worth looking at. */
-	if (!has_long_number(data, size))
+	if (!fuzz_number(data, size, 5, 9))
 		check_graph(g, read_both(g, (const char *)data, size, &msg));
 	slu_buf_done(&msg);
 	slu_graph_free(g);

@@ -46,38 +46,76 @@ static const char fuzz_job[] = "version: 1\n"
 			       "tasks: [{command: [a], slot: s, count: {per_slot: 1}}]\n"
 			       "attributes: {system: {duration: 100}}\n";
 
+/* The machine as a whole. */
+static const char fuzz_whole[] = "version: 1\n"
+				 "resources:\n"
+				 "- {type: node, count: 3, exclusive: true, with: [{type: slot, "
+				 "count: 1, label: s, with: [{type: core, count: 4}]}]}\n"
+				 "tasks: [{command: [a], slot: s, count: {per_slot: 1}}]\n"
+				 "attributes: {system: {duration: 50}}\n";
+
+/* Three cores wherever, with memory and a choice for the flexible traverser. */
+static const char fuzz_loose[] =
+	"version: 9999\n"
+	"resources:\n"
+	"- {type: slot, count: {min: 1, max: 3, operator: '+', operand: 1}, label: s, with: "
+	"[{type: core, count: 1}, {type: memory, count: 3}]}\n"
+	"tasks: [{command: [a], slot: s, count: {per_slot: 1}}]\n"
+	"attributes: {system: {duration: 30, constraints: {not: [{properties: [big]}]}}}\n";
+
+/* A node more, and a part of what is there, as JGF. */
+#define FUZZ_ROOT                                                                              \
+	"{\"id\":\"0\",\"metadata\":{\"type\":\"cluster\",\"basename\":\"c\",\"name\":\"c0\"," \
+	"\"id\":0,\"uniq_id\":0,\"rank\":-1,\"size\":1,\"paths\":{\"containment\":\"/c0\"}}}"
+static const char fuzz_more[] =
+	"{\"graph\":{\"nodes\":[" FUZZ_ROOT ",{\"id\":\"90\",\"metadata\":{\"type\":\"node\","
+	"\"basename\":\"n\",\"name\":\"n3\",\"id\":3,\"uniq_id\":90,\"rank\":3,\"size\":1,\"paths\":"
+	"{\"containment\":\"/c0/n3\"}}},{\"id\":\"91\",\"metadata\":{\"type\":\"core\",\"basename\":"
+	"\"core\",\"name\":\"core0\",\"id\":0,\"uniq_id\":91,\"rank\":3,\"size\":1,\"paths\":"
+	"{\"containment\":\"/c0/n3/core0\"}}}],\"edges\":[{\"source\":\"0\",\"target\":\"90\"},"
+	"{\"source\":\"90\",\"target\":\"91\"}]}}";
+static const char fuzz_part[] =
+	"{\"graph\":{\"nodes\":[" FUZZ_ROOT ",{\"id\":\"1\",\"metadata\":{\"type\":\"node\","
+	"\"basename\":\"n\",\"name\":\"n0\",\"id\":0,\"uniq_id\":1,\"rank\":0,\"size\":1,\"paths\":"
+	"{\"containment\":\"/c0/n0\"}}},{\"id\":\"2\",\"metadata\":{\"type\":\"core\",\"basename\":"
+	"\"core\",\"name\":\"core0\",\"id\":0,\"uniq_id\":4,\"rank\":0,\"size\":1,\"exclusive\":true,"
+	"\"paths\":{\"containment\":\"/c0/n0/core0\"}}}],\"edges\":[{\"source\":\"0\",\"target\":\"1\"},"
+	"{\"source\":\"1\",\"target\":\"2\"}]}}";
+
 static const char fuzz_r[] = "{\"version\": 1, \"execution\": {\"R_lite\": [{\"rank\": \"0\", "
 			     "\"children\": {\"core\": \"0-1\"}}], \"nodelist\": [\"n0\"]}}";
 
 static int fuzz_read(void *arg, const char *path, struct slu_buf *out)
 {
+	static const struct {
+		const char *path, *text;
+	} fixed[] = {
+		{ "graph", fuzz_grug },  { "job", fuzz_job },     { "r", fuzz_r },
+		{ "whole", fuzz_whole }, { "loose", fuzz_loose }, { "more", fuzz_more },
+		{ "part", fuzz_part },
+	};
 	const struct fuzz_files *f = arg;
 
-	if (!strcmp(path, "graph"))
-		return slu_buf_puts(out, fuzz_grug);
-	if (!strcmp(path, "job"))
-		return slu_buf_puts(out, fuzz_job);
-	if (!strcmp(path, "r"))
-		return slu_buf_puts(out, fuzz_r);
+	for (size_t i = 0; i < SLU_LEN(fixed); i++)
+		if (!strcmp(path, fixed[i].path))
+			return slu_buf_puts(out, fixed[i].text);
 	if (!strcmp(path, "f") && f)
 		return slu_buf_add(out, f->text, f->n);
 	return -ENOENT;
 }
 
-static struct slu_session *fuzz_session(struct fuzz_files *files, const char *policy,
-					enum slu_format format)
+static struct slu_session *fuzz_session_with(struct fuzz_files *files,
+					     const struct slu_query_options *with)
 {
 	static FILE *nowhere;
-	struct slu_query_options o = { .load_file = "graph",
-				       .load_format = "grug",
-				       .subsystems = "CA",
-				       .policy = policy,
-				       .traverser = "simple",
-				       .format = format };
+	struct slu_query_options o = *with;
 	struct slu_session_io io = { .read = fuzz_read, .arg = files };
 	struct slu_buf msg = SLU_BUF_INIT(4096);
 	struct slu_session *s = NULL;
 
+	o.load_file = "graph";
+	o.load_format = "grug";
+	o.subsystems = "CA";
 	if (!nowhere)
 		nowhere = fopen("/dev/null", "w");
 	must(nowhere);
@@ -85,4 +123,12 @@ static struct slu_session *fuzz_session(struct fuzz_files *files, const char *po
 	must(slu_session_new(&o, &io, &s, &msg) == 0);
 	slu_buf_done(&msg);
 	return s;
+}
+
+static inline struct slu_session *fuzz_session(struct fuzz_files *files, const char *policy,
+					       enum slu_format format)
+{
+	struct slu_query_options o = { .policy = policy, .traverser = "simple", .format = format };
+
+	return fuzz_session_with(files, &o);
 }
