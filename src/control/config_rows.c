@@ -178,7 +178,7 @@ static const struct row store_rows[] = {
 	  .help = "keep every event and decision, for sluice replay" },
 	{ "keepFor", SECONDS, AT(store.keep_s), "30d", 3600, INT32_MAX,
 	  .help = "history that is older is removed" },
-	{ "keepMegabytes", U32, AT(store.keep_mb), "4096", 16, 1000000000,
+	{ "keepMegabytes", U32, AT(store.keep_mb), "4096", 1, 1000000000,
 	  .help = "history is removed, the oldest first, while the store is larger" },
 	{ 0 },
 };

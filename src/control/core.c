@@ -73,7 +73,7 @@ int core_set_queues(struct slu_core *c, struct slu_error *err)
 
 int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, struct slu_error *err)
 {
-	struct slu_queue_opts opts = { .verify = setup->verify };
+	struct slu_queue_opts opts;
 	slu_cleanup(slu_core_freep) struct slu_core *c = slu_calloc(1, sizeof *c);
 	int rc;
 
@@ -92,6 +92,7 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	c->log = slu_qlog_new();
 	if (!c->in || !c->log)
 		return slu_fail(err, -ENOMEM, "out of memory");
+	opts = core_queue_opts(c);
 	rc = slu_queue_new(&opts, &c->q, err);
 	if (rc < 0)
 		return rc;
@@ -348,6 +349,8 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 		core_status(c);
 	core_audit(c);
 	core_census_settle(c);
+	if (!rc && core_log_renew(c))
+		send_intents(c);
 	if (!rc && c->verify && !c->n_ending) /* else what was lost is not planned anew yet */
 		rc = slu_queue_check(c->q, c->now_s, err);
 	clock_gettime(CLOCK_MONOTONIC, &t1);

@@ -296,6 +296,16 @@ struct slu_core {
 	/* bytes of the log: kept so far, at the mark, known to be durable; tickets */
 	int64_t log_bytes, log_marked, log_durable;
 	uint64_t log_ticket, log_mark;
+	/* the log under way: its bytes, those of the picture it began with, when that was */
+	int64_t log_size, log_picture, log_begun_us;
+	bool log_due;      /* the next one is to begin */
+	bool log_given_up; /* there is no room for one */
+	enum {
+		CORE_ANEW_NO,
+		CORE_ANEW_MADE, /* the beginning is in the batch */
+		CORE_ANEW_SENT, /* with a ticket not above this: */
+	} log_anew;
+	uint64_t log_anew_ticket;
 	bool verify;
 	uint32_t synced; /* bit per kind */
 
@@ -394,12 +404,20 @@ int core_set_queues(struct slu_core *c, struct slu_error *err);
 /* core_log.c */
 /* Apply one event to the queue and note it; a failure is logged (it means a mistake of ours or no
  * memory). */
+/* Nobody waits for the end of another job here: no results are kept for that. */
+static inline struct slu_queue_opts core_queue_opts(const struct slu_core *c)
+{
+	return (struct slu_queue_opts){ .verify = c->verify, .keep_results = 1 };
+}
 int core_apply(struct slu_core *c, struct slu_event *ev);
 void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 /* A new queue, told again what the mirror holds, and with it a new log.  No run may be there. */
 int core_log_begin(struct slu_core *c, struct slu_error *err);
 /* What was noted goes into the batch if it matters (or if `all`). */
 void core_log_flush(struct slu_core *c, bool all);
+/* Between two cycles: begin a new log in the middle, if it is time.  Whether it did, and there is
+ * something to send. */
+bool core_log_renew(struct slu_core *c);
 
 /* core_drains.c */
 int core_node_drain(struct slu_core *c, struct node *n, bool drain); /* tell the queue */

@@ -172,12 +172,16 @@ void core_store_watch(struct slu_core *c)
 	if (h->lost && slu_qlog_on(c->log)) {
 		slu_qlog_stop(c->log);
 		slu_qlog_clear(c->log); /* rows are missing before it: nobody could read on */
-		slu_log(SLU_WARN, "event log interrupted until the next start");
+		slu_log(SLU_WARN, "event log interrupted until the store is written anew");
 	}
 	if (c->now_us >= c->next_keep_us)
 		core_store_keep(c);
-	if (h->log_too_large && slu_qlog_on(c->log)) {
+	if (h->log_too_large && slu_qlog_on(c->log) && c->log_anew == CORE_ANEW_NO &&
+	    c->log_size > 4 * c->log_picture) {
+		c->log_due = true; /* most of it can go */
+	} else if (h->log_too_large && slu_qlog_on(c->log) && c->log_anew == CORE_ANEW_NO) {
 		slu_qlog_stop(c->log);
+		c->log_given_up = true;
 		core_store_keep(c);
 		slu_log(SLU_WARN,
 			"event log interrupted until the next start: it fills store.keepMegabytes");

@@ -304,6 +304,7 @@ static inline void share_give(const struct slu_machine *m, const struct share *s
 
 /* machine.c */
 int slu_node_slot(const struct slu_machine *m, slu_node node); /* index or -ENOENT */
+int slu_domain_get(struct level *l, const char *name);         /* its number, new if need be */
 
 /* order.c: 0 or -ENOMEM. */
 int slu_order_make(struct slu_machine *m);

@@ -181,8 +181,7 @@ uint32_t slu_machine_levels(const struct slu_machine *m)
 	return m->level_name.n;
 }
 
-/* Number of a domain, new if need be. */
-static int domain_get(struct level *l, const char *name)
+int slu_domain_get(struct level *l, const char *name)
 {
 	for (uint64_t key = slu_hash_bytes(name, strlen(name));; key++) {
 		const uint64_t *at = slu_map_get(&l->by_hash, key);
@@ -310,7 +309,7 @@ int slu_machine_node_add(struct slu_machine *m, const struct slu_node_spec *spec
 	for (uint32_t l = 0; l < SLU_LEVELS_MAX; l++) {
 		domain[l] = NONE;
 		if (l < spec->n_domain && spec->domain[l]) {
-			rc = domain_get(&m->level[l], spec->domain[l]);
+			rc = slu_domain_get(&m->level[l], spec->domain[l]);
 			if (rc < 0)
 				return rc;
 			domain[l] = (uint32_t)rc;
@@ -487,7 +486,7 @@ int slu_machine_node_set_domain(struct slu_machine *m, slu_node node, uint32_t l
 	if (level >= m->level_name.n)
 		return -EINVAL;
 	if (domain) {
-		d = domain_get(&m->level[level], domain);
+		d = slu_domain_get(&m->level[level], domain);
 		if (d < 0)
 			return d;
 	}

@@ -10,7 +10,7 @@
  * Time is int64_t seconds, intervals are half-open.  Every call that plans takes `now_s`; time
  * never runs backwards: an older now_s counts as the newest one seen. */
 #pragma once
-#include "base/base.h"
+#include "base/buf.h"
 #include "gang/nodeset.h"
 
 #define SLU_FOREVER    INT64_MAX /* an end that never comes */
@@ -45,6 +45,13 @@ SLU_DEFINE_CLEANUP(struct slu_machine, slu_machine_free)
 /* A deep copy with all nodes and bookings, for "what if": neither sees what happens to the other.
  * Handles, kinds and levels are the same in both.  NULL: out of memory. */
 struct slu_machine *slu_machine_clone(const struct slu_machine *m);
+
+/* The whole machine as bytes, for a log that begins in the middle; and back.  The one that is read
+ * gives the same answers from there on: handles, kinds, levels, bookings and the order of
+ * everything are the same; tags are 0.  Equal machines have equal bytes. */
+void slu_machine_picture(const struct slu_machine *m, struct slu_buf *out);
+/* -EINVAL: not a picture; -ENOMEM. */
+int slu_machine_restore(const void *p, size_t n, struct slu_machine **out);
 
 /* ---- kinds and levels: names become small numbers ---- */
 

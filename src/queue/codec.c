@@ -1,7 +1,7 @@
 #include "queue/codec.h"
 
 #include "base/map.h"
-#include "queue/bytes.h"
+#include "base/bytes.h"
 
 #define VERSION  1
 #define NAMED    2 /* node sets by number */
@@ -9,9 +9,9 @@
 
 /* ---- out ---- */
 
-#define put_u bytes_put_u
-#define put_i bytes_put_i
-#define put_s bytes_put_s
+#define put_u slu_bytes_put_u
+#define put_i slu_bytes_put_i
+#define put_s slu_bytes_put_s
 
 static void put_set(struct slu_buf *b, const struct slu_set_names *names,
 		    const struct slu_nodeset *s)
@@ -185,24 +185,24 @@ int slu_event_encode(int64_t now_s, const struct slu_event *ev, const struct slu
 /* ---- in ---- */
 
 struct in {
-	struct bytes_in b;
+	struct slu_bytes_in b;
 	struct slu_event_box *box;
 	const struct slu_set_names *names; /* NULL: sets are written as bits */
 };
 
 static uint64_t get_u(struct in *r)
 {
-	return bytes_get_u(&r->b);
+	return slu_bytes_get_u(&r->b);
 }
 
 static int64_t get_i(struct in *r)
 {
-	return bytes_get_i(&r->b);
+	return slu_bytes_get_i(&r->b);
 }
 
 static uint32_t get_u32(struct in *r)
 {
-	return bytes_get_u32(&r->b);
+	return slu_bytes_get_u32(&r->b);
 }
 
 /* The length of a list whose items take at least one byte each. */

@@ -39,5 +39,14 @@ int slu_event_decode(const void *p, size_t n, const struct slu_set_names *names,
 		     struct slu_event_box *out, struct slu_error *err);
 void slu_event_box_done(struct slu_event_box *b);
 
+/* The whole queue as bytes, with `names` for its node sets; and back: the one that is read decides
+ * as the other does from there on.  Equal queues have equal bytes. */
+void slu_queue_picture(const struct slu_queue *q, const struct slu_set_names *names,
+		       struct slu_buf *out);
+/* -EINVAL: not a picture; -ENOTSUP: of a newer program; -ENOMEM. */
+int slu_queue_restore(const struct slu_queue_opts *opts, const void *p, size_t n,
+		      const struct slu_set_names *names, struct slu_queue **out,
+		      struct slu_error *err);
+
 /* A number for what was decided: equal decisions, equal number.  For logs that prove a replay. */
 uint64_t slu_decisions_digest(const struct slu_decisions *d);

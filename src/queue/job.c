@@ -118,7 +118,7 @@ static void list_del(struct slu_queue *q, uint32_t j)
 		q->list_end[job->state] = job->prev;
 }
 
-static void list_add(struct slu_queue *q, uint32_t j)
+void job_list(struct slu_queue *q, uint32_t j)
 {
 	struct job *job = &q->job.p[j];
 
@@ -147,7 +147,7 @@ void job_set_state(struct slu_queue *q, uint32_t j, enum slu_job_state s)
 	if (s == SLU_JOB_RUNNING)
 		u->running++, u->waiting--;
 	sub->n[s]++;
-	list_add(q, j);
+	job_list(q, j);
 }
 
 /* A new job in the table, in no tree, state BLOCKED until it is settled.  SLU_NIL: no memory. */
@@ -579,7 +579,7 @@ int job_make(struct slu_queue *q, const struct slu_job_spec *s, uint32_t queue, 
 	job->flags = (s->held ? JOB_HELD : 0) | (s->grow ? JOB_GROW : 0);
 	q->sub.p[queue].n[job->state]++;
 	usage_of(q, queue, user)->waiting++;
-	list_add(q, j);
+	job_list(q, j);
 	if ((s->name && *s->name && !(job->name = slu_strdup(s->name))) || dep_link(q, j, s) < 0) {
 		job_delete(q, j);
 		return -ENOMEM;

@@ -11,6 +11,8 @@ struct known_set {
 
 struct slu_qlog {
 	struct slu_buf row, event, dec;
+	struct slu_buf picture; /* of a beginning in the middle: what is not in a row yet */
+	size_t shown;           /* so much of it is */
 	SLU_VEC(struct known_set) set;
 	struct slu_map by_set; /* address -> place in `set` */
 	uint64_t next_set;
@@ -26,6 +28,7 @@ struct slu_qlog *slu_qlog_new(void)
 		l->row = (struct slu_buf)SLU_BUF_INIT(SLU_QLOG_ROW_MAX);
 		l->event = (struct slu_buf)SLU_BUF_INIT(SLU_QLOG_ROW_MAX);
 		l->dec = (struct slu_buf)SLU_BUF_INIT(SLU_QLOG_ROW_MAX);
+		l->picture = (struct slu_buf)SLU_BUF_INIT(SLU_QLOG_PICTURE_MAX);
 	}
 	return l;
 }
@@ -48,20 +51,27 @@ void slu_qlog_free(struct slu_qlog *l)
 	slu_buf_done(&l->row);
 	slu_buf_done(&l->event);
 	slu_buf_done(&l->dec);
+	slu_buf_done(&l->picture);
 	slu_free(l);
 }
 
-void slu_qlog_begin(struct slu_qlog *l, const struct slu_queue_opts *opts)
+static void begin(struct slu_qlog *l, const struct slu_queue_opts *opts, unsigned version)
 {
+	slu_buf_done(&l->picture);
 	slu_qlog_clear(l);
 	forget_sets(l);
 	l->next_set = l->kinds = l->levels = 0;
 	l->on = l->begins = true;
-	bytes_put_u(&l->row, LOG_BEGIN);
-	bytes_put_u(&l->row, LOG_VERSION);
-	bytes_put_i(&l->row, opts->overrun_s);
-	bytes_put_u(&l->row, opts->lazy);
-	bytes_put_u(&l->row, opts->keep_results);
+	slu_bytes_put_u(&l->row, LOG_BEGIN);
+	slu_bytes_put_u(&l->row, version);
+	slu_bytes_put_i(&l->row, opts->overrun_s);
+	slu_bytes_put_u(&l->row, opts->lazy);
+	slu_bytes_put_u(&l->row, opts->keep_results);
+}
+
+void slu_qlog_begin(struct slu_qlog *l, const struct slu_queue_opts *opts)
+{
+	begin(l, opts, LOG_VERSION);
 }
 
 void slu_qlog_stop(struct slu_qlog *l)
@@ -70,7 +80,7 @@ void slu_qlog_stop(struct slu_qlog *l)
 		return;
 	l->on = false;
 	forget_sets(l);
-	bytes_put_u(&l->row, LOG_STOP);
+	slu_bytes_put_u(&l->row, LOG_STOP);
 }
 
 bool slu_qlog_on(const struct slu_qlog *l)
@@ -93,11 +103,27 @@ bool slu_qlog_begins(const struct slu_qlog *l)
 	return l->begins;
 }
 
+/* The next piece of the picture. */
+static void show(struct slu_qlog *l)
+{
+	size_t n = SLU_MIN(l->picture.n - l->shown, (size_t)LOG_PIECE);
+
+	slu_bytes_put_u(&l->row, LOG_PICTURE);
+	slu_bytes_put_u(&l->row, l->shown + n < l->picture.n);
+	slu_bytes_put_u(&l->row, n);
+	slu_buf_add(&l->row, l->picture.p + l->shown, n);
+	l->shown += n;
+	if (l->shown == l->picture.n)
+		slu_buf_done(&l->picture);
+}
+
 void slu_qlog_clear(struct slu_qlog *l)
 {
 	slu_buf_reset(&l->row);
 	l->decisions = 0;
 	l->begins = false;
+	if (l->picture.n)
+		show(l);
 }
 
 /* ---- sets ---- */
@@ -108,9 +134,9 @@ static void put_set(struct slu_qlog *l, const struct known_set *k)
 
 	while (n && !k->set->word[n - 1])
 		n--;
-	bytes_put_u(&l->row, LOG_SET);
-	bytes_put_u(&l->row, k->id);
-	bytes_put_u(&l->row, n);
+	slu_bytes_put_u(&l->row, LOG_SET);
+	slu_bytes_put_u(&l->row, k->id);
+	slu_bytes_put_u(&l->row, n);
 	for (uint32_t i = 0; i < n; i++)
 		slu_buf_add(&l->row, &k->set->word[i], sizeof k->set->word[i]);
 }
@@ -145,10 +171,10 @@ void slu_qlog_set(struct slu_qlog *l, const struct slu_nodeset *s, uint32_t inde
 
 	if (!at)
 		return;
-	bytes_put_u(&l->row, LOG_CHANGE);
-	bytes_put_u(&l->row, l->set.p[*at].id);
-	bytes_put_u(&l->row, index);
-	bytes_put_u(&l->row, in);
+	slu_bytes_put_u(&l->row, LOG_CHANGE);
+	slu_bytes_put_u(&l->row, l->set.p[*at].id);
+	slu_bytes_put_u(&l->row, index);
+	slu_bytes_put_u(&l->row, in);
 	l->set.p[*at].version = s->version;
 }
 
@@ -159,14 +185,36 @@ static void sweep(struct slu_qlog *l)
 
 		if (k.set->refs > 1)
 			continue;
-		bytes_put_u(&l->row, LOG_DROP);
-		bytes_put_u(&l->row, k.id);
+		slu_bytes_put_u(&l->row, LOG_DROP);
+		slu_bytes_put_u(&l->row, k.id);
 		slu_map_del(&l->by_set, (uintptr_t)k.set);
 		slu_nodeset_unref(k.set);
 		l->set.p[i] = l->set.p[--l->set.n];
 		if (i < l->set.n)
 			*slu_map_get(&l->by_set, (uintptr_t)l->set.p[i].set) = i;
 	}
+}
+
+int slu_qlog_renew(struct slu_qlog *l, const struct slu_queue *q)
+{
+	const struct slu_set_names names = { .id = set_id, .arg = l };
+	const struct slu_machine *m = slu_queue_machine(q);
+	int rc;
+
+	begin(l, slu_queue_opts(q), LOG_MIDDLE);
+	l->kinds = slu_machine_kinds(m);
+	l->levels = slu_machine_levels(m);
+	slu_queue_picture(q, &names, &l->picture);
+	rc = l->picture.error ? l->picture.error : l->row.error;
+	l->shown = 0;
+	if (!rc)
+		show(l);
+	if (!rc)
+		return 0;
+	slu_buf_done(&l->picture);
+	slu_qlog_clear(l);
+	slu_qlog_stop(l);
+	return rc;
 }
 
 /* ---- calls ---- */
@@ -177,18 +225,18 @@ static void put_names(struct slu_qlog *l, const struct slu_queue *q)
 	const struct slu_machine *m = slu_queue_machine(q);
 
 	for (; l->kinds < slu_machine_kinds(m); l->kinds++) {
-		bytes_put_u(&l->row, LOG_KIND);
-		bytes_put_s(&l->row, slu_machine_kind_name(m, l->kinds));
+		slu_bytes_put_u(&l->row, LOG_KIND);
+		slu_bytes_put_s(&l->row, slu_machine_kind_name(m, l->kinds));
 	}
 	for (; l->levels < slu_machine_levels(m); l->levels++) {
-		bytes_put_u(&l->row, LOG_LEVEL);
-		bytes_put_s(&l->row, slu_machine_level_name(m, l->levels));
+		slu_bytes_put_u(&l->row, LOG_LEVEL);
+		slu_bytes_put_s(&l->row, slu_machine_level_name(m, l->levels));
 	}
 }
 
 static void put_run(struct slu_buf *b, const struct slu_buf *run)
 {
-	bytes_put_u(b, run->n);
+	slu_bytes_put_u(b, run->n);
 	slu_buf_add(b, run->p, run->n);
 	if (run->error)
 		b->error = run->error;
@@ -196,28 +244,28 @@ static void put_run(struct slu_buf *b, const struct slu_buf *run)
 
 void log_put_decisions(struct slu_buf *b, const struct slu_decisions *d, uint32_t from)
 {
-	bytes_put_u(b, d->v.n - from);
+	slu_bytes_put_u(b, d->v.n - from);
 	for (uint32_t i = from; i < d->v.n; i++) {
 		const struct slu_decision *x = &d->v.p[i];
 
-		bytes_put_u(b, x->kind);
-		bytes_put_u(b, x->job);
-		bytes_put_i(b, x->start_s);
-		bytes_put_i(b, x->end_s);
-		bytes_put_i(b, x->was_s);
-		bytes_put_u(b, x->how);
-		bytes_put_u(b, x->cause);
-		bytes_put_u(b, x->cause_job);
-		bytes_put_u(b, x->cause_node);
-		bytes_put_i(b, x->size);
-		bytes_put_s(b, x->text == UINT32_MAX ? NULL : slu_decision_text(d, x));
-		bytes_put_u(b, x->n_part);
+		slu_bytes_put_u(b, x->kind);
+		slu_bytes_put_u(b, x->job);
+		slu_bytes_put_i(b, x->start_s);
+		slu_bytes_put_i(b, x->end_s);
+		slu_bytes_put_i(b, x->was_s);
+		slu_bytes_put_u(b, x->how);
+		slu_bytes_put_u(b, x->cause);
+		slu_bytes_put_u(b, x->cause_job);
+		slu_bytes_put_u(b, x->cause_node);
+		slu_bytes_put_i(b, x->size);
+		slu_bytes_put_s(b, x->text == UINT32_MAX ? NULL : slu_decision_text(d, x));
+		slu_bytes_put_u(b, x->n_part);
 		for (uint32_t k = 0; k < x->n_part; k++) {
 			const struct slu_gang_part *p = &d->part.p[x->part + k];
 
-			bytes_put_u(b, p->node);
-			bytes_put_u(b, p->role);
-			bytes_put_u(b, p->slots);
+			slu_bytes_put_u(b, p->node);
+			slu_bytes_put_u(b, p->role);
+			slu_bytes_put_u(b, p->slots);
 		}
 	}
 }
@@ -258,7 +306,7 @@ int slu_qlog_apply(struct slu_qlog *l, struct slu_queue *q, int64_t now_s,
 	rc = slu_queue_apply(q, now_s, ev, out, err);
 	if (rc < 0 || !l->on)
 		return rc; /* refused: the queue is as it was */
-	bytes_put_u(&l->row, LOG_EVENT);
+	slu_bytes_put_u(&l->row, LOG_EVENT);
 	put_run(&l->row, &l->event);
 	put_answer(l, out, from);
 	return rc;
@@ -279,8 +327,8 @@ int slu_qlog_schedule(struct slu_qlog *l, struct slu_queue *q, int64_t now_s,
 		slu_qlog_stop(l);
 		return rc;
 	}
-	bytes_put_u(&l->row, LOG_PASS);
-	bytes_put_i(&l->row, now_s);
+	slu_bytes_put_u(&l->row, LOG_PASS);
+	slu_bytes_put_i(&l->row, now_s);
 	put_answer(l, out, from);
 	return rc;
 }

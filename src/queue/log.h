@@ -12,7 +12,8 @@
  * The reader (slu_replay) takes the rows in order, runs them through a queue of its own and holds
  * what that decides against what was noted, byte by byte.
  *
- * A log begins with a new queue: rows from there on stand for themselves.  Node sets are shared by
+ * A log begins with a new queue, or in the middle, with a picture of one: rows from there on stand
+ * for themselves.  Node sets are shared by
  * many jobs and change under them; they are written once and then by number, their changes as they
  * happen (slu_qlog_set()).  What a failing call left behind cannot be had again: after the failure
  * of a pass nothing more is written until the next begin.
@@ -25,6 +26,8 @@ struct slu_qlog;
 
 /* No row is larger than this. */
 #define SLU_QLOG_ROW_MAX (16u << 20)
+/* No picture is larger than this. */
+#define SLU_QLOG_PICTURE_MAX (1u << 30)
 
 struct slu_qlog *slu_qlog_new(void); /* NULL: out of memory */
 void slu_qlog_free(struct slu_qlog *l);
@@ -32,6 +35,10 @@ SLU_DEFINE_CLEANUP(struct slu_qlog, slu_qlog_free)
 
 /* A new log for the new queue `q`, which was made with `opts`.  What was not taken is dropped. */
 void slu_qlog_begin(struct slu_qlog *l, const struct slu_queue_opts *opts);
+/* A new log for a queue in the middle of its life: it begins with a picture of `q`.  Not when what
+ * was noted has not been taken.  The picture is as many rows as it needs: take them at once, in one
+ * go, until there are no bytes any more.  0, or -ENOMEM or -EMSGSIZE with the log stopped. */
+int slu_qlog_renew(struct slu_qlog *l, const struct slu_queue *q);
 /* Stop noting until the next begin (what was noted so far may still be taken). */
 void slu_qlog_stop(struct slu_qlog *l);
 bool slu_qlog_on(const struct slu_qlog *l);
@@ -49,6 +56,7 @@ const struct slu_buf *slu_qlog_bytes(const struct slu_qlog *l);
 /* How many decisions are in it, and whether it begins a log. */
 uint32_t slu_qlog_decisions(const struct slu_qlog *l);
 bool slu_qlog_begins(const struct slu_qlog *l);
+/* What was noted has been taken.  While a picture is under way, the next row is there at once. */
 void slu_qlog_clear(struct slu_qlog *l);
 
 /* ---- reading ---- */
@@ -66,6 +74,8 @@ struct slu_replay_opts {
 
 struct slu_replay_count {
 	uint64_t rows, begins, events, passes, decisions;
+	uint64_t middle;  /* begins with a picture; where the rows before are there, too, it is
+			   * held against the queue that came out of them */
 	uint64_t skipped; /* rows before the first begin, or behind a stop */
 };
 
@@ -74,8 +84,9 @@ void slu_replay_free(struct slu_replay *r);
 SLU_DEFINE_CLEANUP(struct slu_replay, slu_replay_free)
 
 /* The next row.  0; -EUCLEAN: the first decision that differs, named with time, job, what was noted
- * and what came out; -EINVAL: not a row, or rows are missing before it; -ENOTSUP: of a newer
- * program; -ENOMEM; what `decision` said.  After a failure only freeing is left. */
+ * and what came out, or a picture that does; -EINVAL: not a row, or rows are missing before it;
+ * -ENOTSUP: of a newer program; -ENOMEM; what `decision` said.  After a failure only freeing is
+ * left. */
 int slu_replay_row(struct slu_replay *r, uint64_t seq, int64_t at_us, const void *p, size_t n,
 		   struct slu_error *err);
 const struct slu_replay_count *slu_replay_count(const struct slu_replay *r);

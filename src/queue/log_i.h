@@ -2,10 +2,12 @@
  *
  * A row is a sequence of frames, each one of these numbers and what belongs to it. */
 #pragma once
-#include "queue/bytes.h"
+#include "base/bytes.h"
 #include "queue/log.h"
 
-#define LOG_VERSION  1
+#define LOG_VERSION  1 /* begins with an empty queue */
+#define LOG_MIDDLE   2 /* begins with a picture */
+#define LOG_PIECE    (1u << 20)
 #define LOG_SETS_MAX (1u << 20)
 #define LOG_NODE_MAX (1u << 22)
 
@@ -19,6 +21,7 @@ enum log_frame {
 	LOG_EVENT,     /* length, event, length, decisions */
 	LOG_PASS,      /* now_s, length, decisions */
 	LOG_STOP,
+	LOG_PICTURE, /* whether more follow, length, the next bytes of the picture */
 };
 
 /* The decisions from number `from` on: how many, then each. */

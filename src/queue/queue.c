@@ -27,6 +27,16 @@ int slu_queue_new(const struct slu_queue_opts *opts, struct slu_queue **out, str
 	return 0;
 }
 
+const struct slu_queue_opts *slu_queue_opts(const struct slu_queue *q)
+{
+	return &q->opts;
+}
+
+int64_t slu_queue_now_s(const struct slu_queue *q)
+{
+	return q->now_s;
+}
+
 void slu_queue_free(struct slu_queue *q)
 {
 	if (!q)

@@ -291,10 +291,14 @@ struct slu_queue_opts {
 
 /* Empty queue on an empty machine.  There is no queue until the first SLU_EV_QUEUE_SET. */
 int slu_queue_new(const struct slu_queue_opts *opts, struct slu_queue **out, struct slu_error *err);
+const struct slu_queue_opts *slu_queue_opts(const struct slu_queue *q); /* as they are in force */
 void slu_queue_free(struct slu_queue *q);
 SLU_DEFINE_CLEANUP(struct slu_queue, slu_queue_free)
 
-/* A deep copy that goes its own way ("what if").  NULL when memory runs out. */
+int64_t slu_queue_now_s(const struct slu_queue *q); /* the newest time it was told */
+
+/* A deep copy that goes its own way ("what if").  NULL when memory runs out.  (One as bytes, for a
+ * log: codec.h.) */
 struct slu_queue *slu_queue_clone(const struct slu_queue *q);
 
 /* Take one event.  now_s must not run backwards (-EINVAL).  Refusals that belong to a job or queue

@@ -6,12 +6,16 @@
 
 struct slu_replay {
 	struct slu_replay_opts opts;
-	struct slu_queue *q; /* NULL: waits for a begin */
+	struct slu_queue *q; /* NULL: waits for a begin, or for the rest of a picture */
 	struct slu_map set;  /* id -> struct slu_nodeset *, a reference */
 	struct slu_decisions out;
 	struct slu_buf got;
 	struct slu_replay_count count;
 	uint64_t last;
+	struct slu_queue_opts now; /* of the log under way */
+	bool middle;               /* a picture is under way: */
+	struct slu_buf picture;    /* as much as is known of it */
+	struct slu_qlog *own;      /* as it should be; NULL: nobody knows */
 };
 
 int slu_replay_new(const struct slu_replay_opts *opts, struct slu_replay **out)
@@ -22,6 +26,7 @@ int slu_replay_new(const struct slu_replay_opts *opts, struct slu_replay **out)
 		return -ENOMEM;
 	r->opts = *opts;
 	r->got = (struct slu_buf)SLU_BUF_INIT(SLU_QLOG_ROW_MAX);
+	r->picture = (struct slu_buf)SLU_BUF_INIT(SLU_QLOG_PICTURE_MAX);
 	*out = r;
 	return 0;
 }
@@ -33,6 +38,8 @@ static void forget(struct slu_replay *r)
 	slu_map_clear(&r->set);
 	slu_queue_free(r->q);
 	r->q = NULL;
+	r->middle = false;
+	slu_buf_reset(&r->picture);
 }
 
 void slu_replay_free(struct slu_replay *r)
@@ -43,6 +50,8 @@ void slu_replay_free(struct slu_replay *r)
 	slu_map_done(&r->set);
 	slu_decisions_done(&r->out);
 	slu_buf_done(&r->got);
+	slu_buf_done(&r->picture);
+	slu_qlog_free(r->own);
 	slu_free(r);
 }
 
@@ -99,9 +108,9 @@ void slu_decision_describe(const struct slu_queue *q, const struct slu_decisions
 
 /* ---- holding one against the other ---- */
 
-static int get_text(struct bytes_in *in, struct slu_decisions *d, struct slu_decision *x)
+static int get_text(struct slu_bytes_in *in, struct slu_decisions *d, struct slu_decision *x)
 {
-	uint64_t n = bytes_get_u(in);
+	uint64_t n = slu_bytes_get_u(in);
 
 	x->text = UINT32_MAX;
 	if (!n || in->rc)
@@ -120,34 +129,34 @@ static int get_text(struct bytes_in *in, struct slu_decisions *d, struct slu_dec
 }
 
 /* One noted decision, appended to `d`. */
-static int get_decision(struct bytes_in *in, struct slu_decisions *d)
+static int get_decision(struct slu_bytes_in *in, struct slu_decisions *d)
 {
 	struct slu_decision x = { 0 };
 	int rc;
 
-	x.kind = (enum slu_decision_kind)bytes_get_u32(in);
-	x.job = bytes_get_u(in);
-	x.start_s = bytes_get_i(in);
-	x.end_s = bytes_get_i(in);
-	x.was_s = bytes_get_i(in);
-	x.how = (enum slu_how)bytes_get_u32(in);
-	x.cause = (enum slu_cause)bytes_get_u32(in);
-	x.cause_job = bytes_get_u(in);
-	x.cause_node = bytes_get_u(in);
-	x.size = bytes_get_i(in);
+	x.kind = (enum slu_decision_kind)slu_bytes_get_u32(in);
+	x.job = slu_bytes_get_u(in);
+	x.start_s = slu_bytes_get_i(in);
+	x.end_s = slu_bytes_get_i(in);
+	x.was_s = slu_bytes_get_i(in);
+	x.how = (enum slu_how)slu_bytes_get_u32(in);
+	x.cause = (enum slu_cause)slu_bytes_get_u32(in);
+	x.cause_job = slu_bytes_get_u(in);
+	x.cause_node = slu_bytes_get_u(in);
+	x.size = slu_bytes_get_i(in);
 	rc = get_text(in, d, &x);
 	if (rc < 0)
 		return rc;
 	x.part = d->part.n;
-	x.n_part = bytes_get_u32(in);
+	x.n_part = slu_bytes_get_u32(in);
 	if (x.n_part > (size_t)(in->end - in->p))
 		return -EINVAL;
 	for (uint32_t i = 0; i < x.n_part && !in->rc; i++) {
 		struct slu_gang_part p;
 
-		p.node = bytes_get_u(in);
-		p.role = bytes_get_u32(in);
-		p.slots = bytes_get_u32(in);
+		p.node = slu_bytes_get_u(in);
+		p.role = slu_bytes_get_u32(in);
+		p.slots = slu_bytes_get_u32(in);
 		if (slu_vec_push(&d->part, p) < 0)
 			return -ENOMEM;
 	}
@@ -156,8 +165,8 @@ static int get_decision(struct bytes_in *in, struct slu_decisions *d)
 
 static int get_decisions(const uint8_t *p, size_t n, struct slu_decisions *d)
 {
-	struct bytes_in in = { p, p + n, 0 };
-	uint32_t count = bytes_get_u32(&in);
+	struct slu_bytes_in in = { p, p + n, 0 };
+	uint32_t count = slu_bytes_get_u32(&in);
 	int rc = in.rc;
 
 	for (uint32_t i = 0; i < count && !rc; i++)
@@ -235,28 +244,51 @@ static struct slu_nodeset *set_find(void *arg, uint64_t id)
 	return at ? (struct slu_nodeset *)(uintptr_t)*at : NULL;
 }
 
-static int begin(struct slu_replay *r, struct bytes_in *in, struct slu_error *err)
+static int begin(struct slu_replay *r, struct slu_bytes_in *in, struct slu_error *err)
 {
 	struct slu_queue_opts o = { .verify = r->opts.verify };
-	uint64_t version = bytes_get_u(in);
+	uint64_t version = slu_bytes_get_u(in);
 
-	if (!in->rc && version > LOG_VERSION)
+	if (!in->rc && version > LOG_MIDDLE)
 		return slu_fail(err, -ENOTSUP,
 				"a log of version %" PRIu64 "; this program knows %d", version,
-				LOG_VERSION);
-	o.overrun_s = bytes_get_i(in);
-	o.lazy = bytes_get_u(in);
-	o.keep_results = bytes_get_u32(in);
+				LOG_MIDDLE);
+	o.overrun_s = slu_bytes_get_i(in);
+	o.lazy = slu_bytes_get_u(in);
+	o.keep_results = slu_bytes_get_u32(in);
 	if (in->rc)
 		return in->rc;
 	forget(r);
 	r->count.begins++;
-	return slu_queue_new(&o, &r->q, err);
+	r->now = o;
+	r->middle = version == LOG_MIDDLE;
+	return r->middle ? 0 : slu_queue_new(&o, &r->q, err);
 }
 
-static int name(struct slu_replay *r, struct bytes_in *in, enum log_frame what)
+static int picture(struct slu_replay *r, struct slu_bytes_in *in, struct slu_error *err)
 {
-	uint64_t n = bytes_get_u(in);
+	const struct slu_set_names names = { .find = set_find, .arg = r };
+	bool more = slu_bytes_get_u(in);
+	size_t n;
+	const uint8_t *p = slu_bytes_get_run(in, &n);
+	int rc = in->rc;
+
+	if (!rc)
+		rc = slu_buf_add(&r->picture, p, n);
+	if (rc < 0 || more)
+		return rc;
+	r->middle = false;
+	rc = slu_queue_restore(&r->now, r->picture.p, r->picture.n, &names, &r->q, err);
+	slu_buf_reset(&r->picture);
+	r->count.middle += !rc;
+	if (!rc && r->opts.verify)
+		rc = slu_queue_check(r->q, slu_queue_now_s(r->q), err);
+	return rc;
+}
+
+static int name(struct slu_replay *r, struct slu_bytes_in *in, enum log_frame what)
+{
+	uint64_t n = slu_bytes_get_u(in);
 	char text[320];
 	int rc;
 
@@ -281,9 +313,9 @@ static int set_word(struct slu_nodeset *s, uint32_t w, uint64_t word)
 	return rc;
 }
 
-static int set(struct slu_replay *r, struct bytes_in *in)
+static int set(struct slu_replay *r, struct slu_bytes_in *in)
 {
-	uint64_t id = bytes_get_u(in), n = bytes_get_u(in);
+	uint64_t id = slu_bytes_get_u(in), n = slu_bytes_get_u(in);
 	struct slu_nodeset *s = in->rc ? NULL : set_find(r, id);
 	int rc = 0;
 
@@ -308,11 +340,11 @@ static int set(struct slu_replay *r, struct bytes_in *in)
 	return rc;
 }
 
-static int change(struct slu_replay *r, struct bytes_in *in)
+static int change(struct slu_replay *r, struct slu_bytes_in *in)
 {
-	uint64_t id = bytes_get_u(in);
-	uint32_t index = bytes_get_u32(in);
-	bool to = bytes_get_u(in);
+	uint64_t id = slu_bytes_get_u(in);
+	uint32_t index = slu_bytes_get_u32(in);
+	bool to = slu_bytes_get_u(in);
 	struct slu_nodeset *s = in->rc ? NULL : set_find(r, id);
 
 	if (!s || index >= LOG_NODE_MAX)
@@ -323,9 +355,9 @@ static int change(struct slu_replay *r, struct bytes_in *in)
 	return 0;
 }
 
-static int drop(struct slu_replay *r, struct bytes_in *in)
+static int drop(struct slu_replay *r, struct slu_bytes_in *in)
 {
-	uint64_t id = bytes_get_u(in);
+	uint64_t id = slu_bytes_get_u(in);
 	struct slu_nodeset *s = in->rc ? NULL : set_find(r, id);
 
 	if (!s)
@@ -335,12 +367,13 @@ static int drop(struct slu_replay *r, struct bytes_in *in)
 	return 0;
 }
 
-static int event(struct slu_replay *r, struct bytes_in *in, int64_t at_us, struct slu_error *err)
+static int event(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
+		 struct slu_error *err)
 {
 	const struct slu_set_names names = { .find = set_find, .arg = r };
 	struct slu_event_box box = { 0 };
 	size_t n, n_dec;
-	const uint8_t *p = bytes_get_run(in, &n), *dec = bytes_get_run(in, &n_dec);
+	const uint8_t *p = slu_bytes_get_run(in, &n), *dec = slu_bytes_get_run(in, &n_dec);
 	int rc = in->rc;
 
 	if (!rc)
@@ -358,11 +391,11 @@ static int event(struct slu_replay *r, struct bytes_in *in, int64_t at_us, struc
 	return compare(r, at_us, dec, n_dec, err);
 }
 
-static int pass(struct slu_replay *r, struct bytes_in *in, int64_t at_us, struct slu_error *err)
+static int pass(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us, struct slu_error *err)
 {
-	int64_t now_s = bytes_get_i(in);
+	int64_t now_s = slu_bytes_get_i(in);
 	size_t n;
-	const uint8_t *dec = bytes_get_run(in, &n);
+	const uint8_t *dec = slu_bytes_get_run(in, &n);
 	int rc = in->rc;
 
 	if (rc < 0)
@@ -377,14 +410,24 @@ static int pass(struct slu_replay *r, struct bytes_in *in, int64_t at_us, struct
 	return compare(r, at_us, dec, n, err);
 }
 
-static int frame(struct slu_replay *r, struct bytes_in *in, int64_t at_us, struct slu_error *err)
+static int frame(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
+		 struct slu_error *err)
 {
-	uint32_t what = bytes_get_u32(in);
+	uint32_t what = slu_bytes_get_u32(in);
 
 	if (in->rc)
 		return in->rc;
 	if (what == LOG_BEGIN)
 		return begin(r, in, err);
+	if (what == LOG_STOP) {
+		forget(r);
+		in->p = in->end;
+		return 0;
+	}
+	if (r->middle)
+		return what == LOG_SET       ? set(r, in)
+		       : what == LOG_PICTURE ? picture(r, in, err)
+					     : -EINVAL;
 	if (!r->q)
 		return -EINVAL;
 	switch (what) {
@@ -401,24 +444,51 @@ static int frame(struct slu_replay *r, struct bytes_in *in, int64_t at_us, struc
 		return event(r, in, at_us, err);
 	case LOG_PASS:
 		return pass(r, in, at_us, err);
-	case LOG_STOP:
-		forget(r);
-		in->p = in->end;
-		return 0;
 	default:
 		return -EINVAL;
 	}
 }
 
+/* A log that begins in the middle, behind rows that were replayed: the queue that came out of them
+ * must be the one in the picture.  So it makes its own, row by row. */
+static int hold_against(struct slu_replay *r, bool begins, int64_t at_us, const void *p, size_t n,
+			struct slu_error *err)
+{
+	const struct slu_buf *b;
+
+	if (begins) {
+		slu_qlog_free(r->own);
+		r->own = NULL;
+	}
+	if (begins && r->q && n > 1 && ((const uint8_t *)p)[1] == LOG_MIDDLE) {
+		r->own = slu_qlog_new();
+		if (!r->own || slu_qlog_renew(r->own, r->q) < 0)
+			return slu_fail(err, -ENOMEM, "out of memory");
+	}
+	if (!r->own)
+		return 0;
+	b = slu_qlog_bytes(r->own);
+	if (b->n != n || memcmp(b->p, p, n))
+		return slu_fail(err, -EUCLEAN,
+				"at %" PRId64 ".%06d the queue that came out is not the one noted",
+				at_us / 1000000, (int)(at_us % 1000000));
+	slu_qlog_clear(r->own);
+	if (!b->n) {
+		slu_qlog_free(r->own);
+		r->own = NULL;
+	}
+	return 0;
+}
+
 int slu_replay_row(struct slu_replay *r, uint64_t seq, int64_t at_us, const void *p, size_t n,
 		   struct slu_error *err)
 {
-	struct bytes_in in = { p, (const uint8_t *)p + n, 0 };
+	struct slu_bytes_in in = { p, (const uint8_t *)p + n, 0 };
 	bool begins = n && *in.p == LOG_BEGIN;
 	int rc = 0;
 
 	r->count.rows++;
-	if (!begins && !r->q) {
+	if (!begins && !r->q && !r->middle) {
 		r->count.skipped++;
 		return 0;
 	}
@@ -426,7 +496,10 @@ int slu_replay_row(struct slu_replay *r, uint64_t seq, int64_t at_us, const void
 		return slu_fail(err, -EINVAL,
 				"rows %" PRIu64 " to %" PRIu64 " of the log are missing",
 				r->last + 1, seq - 1);
+	if (begins && seq != r->last + 1)
+		forget(r); /* rows are missing: a new log begins, whatever was before */
 	r->last = seq;
+	rc = hold_against(r, begins, at_us, p, n, err);
 	while (!rc && in.p < in.end) {
 		struct slu_error why = { 0 };
 

@@ -154,6 +154,25 @@ int64_t shape_get(struct slu_queue *q, const struct slu_gang_req *given)
 	return i;
 }
 
+int shape_put_at(struct slu_queue *q, uint32_t i, const struct slu_gang_req *req)
+{
+	struct shape s;
+
+	if (shape_copy(&s, req) < 0)
+		return -ENOMEM;
+	s.hash = req_hash(&s.req);
+	s.refs = 0;
+	uint64_t *found = slu_map_get(&q->shape_of, s.hash);
+
+	s.chain = found ? (uint32_t)*found : 0;
+	if (slu_map_put(&q->shape_of, s.hash, i + 1) < 0) {
+		shape_done(&s);
+		return -ENOMEM;
+	}
+	q->shape.p[i] = s;
+	return 0;
+}
+
 void shape_put(struct slu_queue *q, uint32_t i)
 {
 	struct shape *s = &q->shape.p[i];
@@ -278,6 +297,16 @@ int64_t bucket_get(struct slu_queue *q, uint32_t j)
 		q->bucket.n++;
 	q->bucket.p[i] = b;
 	return i;
+}
+
+int bucket_link(struct slu_queue *q, uint32_t i)
+{
+	struct bucket *b = &q->bucket.p[i];
+	uint64_t h = bucket_hash(b->queue, b->shape, b->user, b->tag);
+	uint64_t *found = slu_map_get(&q->bucket_of, h);
+
+	b->chain = found ? (uint32_t)*found : 0;
+	return slu_map_put(&q->bucket_of, h, i + 1);
 }
 
 static void bucket_drop(struct slu_queue *q, uint32_t i)

@@ -208,6 +208,8 @@ int decide_text(struct slu_decisions *out, enum slu_decision_kind kind, slu_job_
 /* Index of an equal request (counted), or -ENOMEM. */
 int64_t shape_get(struct slu_queue *q, const struct slu_gang_req *req);
 void shape_put(struct slu_queue *q, uint32_t shape);
+/* A picture's: the request at its own, empty, place in the table, counted by nobody yet. */
+int shape_put_at(struct slu_queue *q, uint32_t shape, const struct slu_gang_req *req);
 void shape_done(struct shape *s);
 /* Own copy of a request; 0 or -ENOMEM. */
 int shape_copy(struct shape *s, const struct slu_gang_req *req);
@@ -215,6 +217,7 @@ int shape_copy(struct shape *s, const struct slu_gang_req *req);
 struct slu_gang_req job_req(const struct slu_queue *q, uint32_t j);
 /* Bucket for a job; made if need be.  -ENOMEM. */
 int64_t bucket_get(struct slu_queue *q, uint32_t j);
+int bucket_link(struct slu_queue *q, uint32_t i);    /* let bucket i be found */
 int bucket_attach(struct slu_queue *q, uint32_t j);  /* job->bucket = its bucket */
 void bucket_detach(struct slu_queue *q, uint32_t j); /* the last one takes the bucket along */
 void bucket_enter(struct slu_queue *q, uint32_t j);  /* into the tree of its bucket */
@@ -227,6 +230,7 @@ uint32_t job_find(const struct slu_queue *q, slu_job_id id);                /* S
 struct usage *usage_of(struct slu_queue *q, uint32_t queue, uint32_t user); /* exists */
 int usage_make(struct slu_queue *q, uint32_t queue, uint32_t user);
 void job_set_state(struct slu_queue *q, uint32_t j, enum slu_job_state s);
+void job_list(struct slu_queue *q, uint32_t j); /* to the end of the list of its state */
 /* A new job in no tree, BLOCKED; settle or register it next. */
 int job_make(struct slu_queue *q, const struct slu_job_spec *s, uint32_t queue, int64_t limit_s,
 	     uint32_t *out_j);

@@ -412,6 +412,7 @@ void slu_journal_keep(struct slu_journal *j, int64_t before_us, int64_t bytes, b
 	j->keep_before_us = before_us;
 	j->keep_bytes = bytes;
 	j->keep_no_log = log;
+	j->health.log_too_large = false; /* until somebody has looked */
 	j->prune_ns = now_ns();
 	pthread_cond_signal(&j->more);
 	pthread_mutex_unlock(&j->lock);

@@ -129,10 +129,11 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 			 " (SELECT COUNT(*) FROM intent_pods WHERE intent NOT IN"
 			 " (SELECT id FROM intents)), (SELECT COUNT(*) FROM plans WHERE job NOT IN"
 			 " (SELECT id FROM jobs))" },
-	/* A log can be replayed from its beginning only: it goes when the next one is old, too. */
+	/* A log can be replayed from its beginning only: it goes when the next one is old, too. One
+	 * at a time: there may be room for the next. */
 	[ST_PRUNE_EVENTS] = { "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq <"
-			      " COALESCE((SELECT MAX(seq) FROM events WHERE kind = 1 AND at_us < $1), 0)"
-			      " ORDER BY seq LIMIT $2)" },
+			      " COALESCE((SELECT MIN(seq) FROM events WHERE kind = 1 AND at_us < $1"
+			      " AND seq > (SELECT MIN(seq) FROM events)), 0) ORDER BY seq LIMIT $2)" },
 	[ST_PRUNE_LOG] = { "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at_us < $1"
 			   " ORDER BY seq LIMIT $2)" },
 	[ST_PRUNE_PLANS] = { "DELETE FROM plans WHERE (job, seq) IN (SELECT job, seq FROM plans"

@@ -225,8 +225,8 @@ int slu_store_check(struct slu_store *s, uint64_t *rows, struct slu_error *err);
 
 /* Remove at most `step` events and as many results, plans and settled intents older than
  * `before_us`; results leave their sum in the usage table.  A log goes as a whole, when the one
- * after it has begun before then, unless `log` says that it is worth nothing.  Returns how many
- * rows went (0 = nothing left). */
+ * after it has begun before then, and one at a time, unless `log` says that it is worth nothing.
+ * Returns how many rows went (0 = nothing left). */
 int slu_store_prune(struct slu_store *s, int64_t before_us, uint32_t step, bool log,
 		    struct slu_error *err);
 /* Bytes its rows need, about. */

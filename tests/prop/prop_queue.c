@@ -5,7 +5,7 @@
  * queue must start each job at the same second.  Then all policies with everything that can
  * happen (cancels, holds, priorities, failures, resizes, spans, foreign work): no answer to compare
  * with, but every invariant after every step; and a twin that is fed the same events from their
- * encoded form decides the same, to the last node.
+ * encoded form decides the same, to the last node, also when it is made anew from a picture.
  *
  *	prop-queue [rounds [seed]] */
 #include "tap.h"
@@ -172,6 +172,7 @@ struct rig {
 	struct slu_queue *twin; /* replays what is recorded */
 	struct slu_decisions twin_out;
 	struct slu_queue_conf conf;
+	int64_t cores;
 };
 
 /* Through the codec to the twin; 0 if it went the same way. */
@@ -214,6 +215,118 @@ static int twin_pass(struct rig *r, int64_t now)
 	return rc;
 }
 
+/* ---- pictures ---- */
+
+struct sets {
+	SLU_VEC(struct slu_nodeset *) v;
+};
+
+static uint64_t set_id(void *arg, const struct slu_nodeset *s)
+{
+	struct sets *t = arg;
+
+	for (uint32_t i = 0; i < t->v.n; i++)
+		if (t->v.p[i] == s)
+			return i;
+	(void)slu_vec_push(&t->v, slu_nodeset_ref(s));
+	return t->v.n - 1;
+}
+
+static struct slu_nodeset *set_find(void *arg, uint64_t id)
+{
+	struct sets *t = arg;
+
+	return id < t->v.n ? t->v.p[id] : NULL;
+}
+
+/* A picture with some wrong bytes is refused, or is one of another queue that can be used. */
+static void damaged(const struct slu_queue_opts *opts, const struct slu_set_names *names,
+		    struct slu_buf *b, struct slu_rng *g)
+{
+	struct slu_queue_opts o = *opts;
+	struct slu_queue *q = NULL;
+	struct slu_decisions out = { 0 };
+	uint64_t n = 1 + slu_rng_below(g, 3);
+
+	o.verify = false; /* it need not make sense */
+	for (; n; n--) {
+		size_t at = (size_t)slu_rng_below(g, b->n);
+
+		b->p[at] = (char)(slu_rng_below(g, 2) ? b->p[at] + 1 : (int)slu_rng_below(g, 256));
+	}
+	if (!slu_queue_restore(&o, b->p, b->n, names, &q, NULL)) {
+		struct slu_event node = { .kind = SLU_EV_NODE_DOWN,
+					  .node = slu_machine_node_at(slu_queue_machine(q), 0) };
+		int64_t now = slu_queue_now_s(q);
+
+		(void)slu_queue_check(q, now, NULL);
+		for (slu_job_id i = 0; i < 40; i++) {
+			struct slu_event ev = { .kind = i % 3 ? SLU_EV_END : SLU_EV_HOLD,
+						.job = i };
+
+			if (i % 8 == 0)
+				(void)slu_queue_schedule(q, now + (int64_t)i, &out, NULL);
+			(void)slu_queue_apply(q, now + (int64_t)i, i == 20 ? &node : &ev, &out,
+					      NULL);
+		}
+	}
+	slu_decisions_done(&out);
+	slu_queue_free(q);
+}
+
+/* The twin is made anew from a picture of the other, and looks the same. */
+static int twin_from_picture(struct rig *r, struct slu_rng *g)
+{
+	struct slu_buf a = SLU_BUF_INIT(1 << 24), b = SLU_BUF_INIT(1 << 24);
+	struct slu_queue_opts o = *slu_queue_opts(r->q);
+	struct slu_queue *twin = NULL;
+	struct sets t = { 0 };
+	const struct slu_set_names names = { set_id, set_find, &t };
+	int rc;
+
+	slu_queue_picture(r->q, &names, &a);
+	rc = a.error ? a.error : slu_queue_restore(&o, a.p, a.n, &names, &twin, &r->err);
+	if (!rc) {
+		slu_queue_picture(twin, &names, &b);
+		if (a.n != b.n || memcmp(a.p, b.p, a.n))
+			rc = slu_fail(&r->err, -EUCLEAN, "the picture of a picture differs");
+	}
+	if (!rc)
+		rc = slu_queue_check(twin, slu_queue_now_s(twin), &r->err);
+	/* A picture that lacks a byte is none. */
+	for (size_t n = 0; !rc && n < a.n; n += 1 + n / 8) {
+		struct slu_queue *none = NULL;
+
+		if (slu_queue_restore(&o, a.p, n, &names, &none, NULL) != -EINVAL)
+			rc = slu_fail(&r->err, -EUCLEAN, "%zu of %zu bytes are taken", n, a.n);
+		slu_queue_free(none);
+	}
+	for (int i = 0; !rc && i < 20; i++) {
+		slu_buf_reset(&b);
+		slu_buf_add(&b, a.p, a.n);
+		damaged(&o, &names, &b, g);
+	}
+	slu_queue_free(r->twin);
+	r->twin = twin;
+	for (uint32_t i = 0; i < t.v.n; i++)
+		slu_nodeset_unref(t.v.p[i]);
+	slu_vec_done(&t.v);
+	slu_buf_done(&a);
+	slu_buf_done(&b);
+	return rc;
+}
+
+static int rig_node(struct rig *r, int64_t now, int i, int64_t cores)
+{
+	char name[16];
+	struct slu_amount total = { r->cpu, cores };
+	struct slu_node_spec spec = { .name = name, .total = &total, .n_total = 1 };
+	struct slu_event ev = { .kind = SLU_EV_NODE_ADD, .node_spec = &spec };
+
+	snprintf(name, sizeof name, "n%d", i);
+	return rig_apply(r, now, &ev);
+}
+
 static int rig_new(struct rig *r, int nodes, int64_t cores, enum slu_policy policy,
 		   enum slu_backfill backfill, bool full, bool twin)
 {
@@ -238,15 +351,9 @@ static int rig_new(struct rig *r, int nodes, int64_t cores, enum slu_policy poli
 	if (r->twin)
 		slu_queue_kind(r->twin, "cpu");
 	rc = rig_apply(r, 0, &conf);
-	for (int i = 0; i < nodes && !rc; i++) {
-		char name[16];
-		struct slu_amount total = { r->cpu, cores };
-		struct slu_node_spec spec = { .name = name, .total = &total, .n_total = 1 };
-		struct slu_event ev = { .kind = SLU_EV_NODE_ADD, .node_spec = &spec };
-
-		snprintf(name, sizeof name, "n%d", i);
-		rc = rig_apply(r, 0, &ev);
-	}
+	r->cores = cores;
+	for (int i = 0; i < nodes && !rc; i++)
+		rc = rig_node(r, 0, i, cores);
 	return rc;
 }
 
@@ -274,7 +381,7 @@ static int rig_pass(struct rig *r, int64_t now)
 }
 
 static int rig_submit(struct rig *r, int64_t now, slu_job_id id, uint32_t slots, uint32_t max,
-		      int64_t limit, int64_t priority)
+		      int64_t limit, int64_t priority, const struct slu_dep *dep)
 {
 	struct slu_amount need = { r->cpu, 1 };
 	struct slu_gang_role role = { .min = slots, .max = max, .need = &need, .n_need = 1 };
@@ -286,6 +393,8 @@ static int rig_submit(struct rig *r, int64_t now, slu_job_id id, uint32_t slots,
 				  .begin_s = SLU_TIME_NONE,
 				  .deadline_s = SLU_TIME_NONE,
 				  .grow = max > slots,
+				  .dep = dep,
+				  .ndep = dep != NULL,
 				  .req = &req };
 	struct slu_event ev = { .kind = SLU_EV_SUBMIT, .spec = &s };
 
@@ -312,7 +421,7 @@ static int rig_run(struct rig *r, const struct inst *in)
 		for (int j = 0; j < in->n && !rc; j++)
 			if (in->submit[j] == now) {
 				rc = rig_submit(r, now, (slu_job_id)j + 1, (uint32_t)in->slots[j],
-						0, in->limit[j], in->priority[j]);
+						0, in->limit[j], in->priority[j], NULL);
 				if (!rc)
 					rc = rig_pass(r, now);
 			}
@@ -408,7 +517,18 @@ static int random_event(struct rig *r, struct slu_rng *g, int64_t now, slu_job_i
 	const struct slu_machine *m = slu_queue_machine(r->q);
 	uint32_t index = (uint32_t)slu_rng_below(g, (uint64_t)nodes);
 	struct slu_event ev = { .job = some, .node = slu_machine_node_at(m, index) };
+	if (ev.node == SLU_NODE_NONE) { /* it went some time ago: now it is back */
+		for (int i = 0; i < nodes; i++) {
+			char gone[16];
+
+			snprintf(gone, sizeof gone, "n%d", i);
+			if (slu_machine_node_find(m, gone) == SLU_NODE_NONE)
+				return rig_node(r, now, i, r->cores);
+		}
+		return 0;
+	}
 	const char *name = slu_machine_node_name(m, ev.node);
+	struct slu_gang_part avoid = { ev.node, 0, 1 };
 	struct slu_amount one = { r->cpu, 1 };
 	char span_name[24];
 	struct slu_span span = { .kind = slu_rng_below(g, 2) ? SLU_SPAN_DRAIN
@@ -422,7 +542,7 @@ static int random_event(struct rig *r, struct slu_rng *g, int64_t now, slu_job_i
 
 	span.to_s = span.from_s + 1 + (int64_t)slu_rng_below(g, 30);
 	snprintf(span_name, sizeof span_name, "s%d", (int)slu_rng_below(g, 6));
-	switch (slu_rng_below(g, 20)) {
+	switch (slu_rng_below(g, 21)) {
 	case 0:
 		ev.kind = SLU_EV_CANCEL;
 		break;
@@ -480,7 +600,15 @@ static int random_event(struct rig *r, struct slu_rng *g, int64_t now, slu_job_i
 		ev.kind = SLU_EV_TAKE_BACK;
 		if (!known || v.state != SLU_JOB_RUNNING)
 			return 0;
+		if (slu_rng_below(g, 2)) {
+			ev.part = &avoid;
+			ev.n_part = 1;
+			ev.until_s = now + 1 + (int64_t)slu_rng_below(g, 9);
+		}
 		break;
+	case 20: /* seldom: most of what runs has lost something then */
+		ev.kind = SLU_EV_NODE_REMOVE;
+		return slu_rng_below(g, 4) ? 0 : rig_apply(r, now, &ev);
 	case 14:
 	case 15:
 	case 16:
@@ -490,11 +618,13 @@ static int random_event(struct rig *r, struct slu_rng *g, int64_t now, slu_job_i
 		break;
 	default: {
 		uint32_t slots = 1 + (uint32_t)slu_rng_below(g, 6);
+		struct slu_dep dep = { (enum slu_dep_kind)slu_rng_below(g, 4), some };
 
 		++*next;
 		return rig_submit(r, now, *next, slots,
 				  slu_rng_below(g, 4) ? 0 : slots + (uint32_t)slu_rng_below(g, 4),
-				  1 + (int64_t)slu_rng_below(g, 25), (int64_t)slu_rng_below(g, 3));
+				  1 + (int64_t)slu_rng_below(g, 25), (int64_t)slu_rng_below(g, 3),
+				  slu_rng_below(g, 6) ? NULL : &dep);
 	}
 	}
 	if (known && getenv("PROP_TRACE"))
@@ -529,6 +659,8 @@ static void everything(uint64_t seed, int round)
 			slu_queue_free(r.q);
 			r.q = c;
 		}
+		if (!rc && (steps == 40 || steps == 110))
+			rc = twin_from_picture(&r, &g);
 		/* Woken in time in two rounds of three. */
 		int64_t then = now + (int64_t)slu_rng_below(&g, 4);
 

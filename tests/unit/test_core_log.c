@@ -1,5 +1,5 @@
-/* The event log of the core: a busy cluster that keeps it, restarts and all, and the replay that
- * proves it. */
+/* The event log of the core: a busy cluster that keeps it, restarts, new beginnings in the middle
+ * and all, and the replay that proves it. */
 #include "core_kit.h"
 
 #include "base/rng.h"
@@ -146,6 +146,7 @@ struct proof {
 	struct slu_buf start; /* bytes of the seventh start */
 	bool alter;           /* change them where they are found */
 	bool altered;
+	bool middle; /* nothing before the first beginning in the middle is looked at */
 };
 
 /* Decision x alone, as it lies in the log. */
@@ -171,12 +172,19 @@ static int on_decision(void *arg, int64_t at_us, const struct slu_queue *q,
 	return 0;
 }
 
+static bool is_middle(const struct slu_store_event *e)
+{
+	return ((const uint8_t *)e->data)[1] == LOG_MIDDLE;
+}
+
 static int on_row(void *arg, const struct slu_store_event *e)
 {
 	struct proof *p = arg;
 	uint8_t *copy, *at = NULL;
 	int rc;
 
+	if (p->middle && !p->rows && (e->kind != SLU_STORE_EVENT_BEGIN || !is_middle(e)))
+		return 0;
 	p->rows++;
 	copy = slu_malloc(e->size);
 	memcpy(copy, e->data, e->size);
@@ -208,22 +216,49 @@ static int prove(struct proof *p)
 	return rc;
 }
 
-static void test_churn(uint64_t seed)
+static struct world *new_world(const char *name, const char *conf)
 {
-	struct slu_rng rng = { seed };
 	struct world *w = slu_calloc(1, sizeof *w);
 	struct slu_error err = { 0 };
-	struct proof p = { .start = SLU_BUF_INIT(1 << 16) };
-	uint64_t binds = 0, begun = 0;
 
-	snprintf(file, sizeof file, "%s/%d.db", dir, (int)seed);
+	snprintf(file, sizeof file, "%s/%s.db", dir, name);
 	w->now_us = INT64_C(1767225600000000);
 	w->bind_outcome = SLU_KUBE_OK;
 	w->pool = slu_strpool_new();
 	w->codec = slu_kcodec_new(w->pool);
 	w->out = slu_inbox_new(UINT32_MAX, NULL, NULL);
-	if (slu_config_parse("test", "", 0, &w->cfg, &err) < 0)
+	if (slu_config_parse("test", conf, strlen(conf), &w->cfg, &err) < 0)
 		ok(false, "config: %s", err.text);
+	return w;
+}
+
+static void free_world(struct world *w)
+{
+	slu_core_free(w->core);
+	w->core = NULL;
+	close_world(w);
+	slu_free(w);
+}
+
+static void remove_file(void)
+{
+	static const char *const end[] = { "", "-wal", "-shm" };
+	char other[100];
+
+	for (size_t i = 0; i < SLU_LEN(end); i++) {
+		snprintf(other, sizeof other, "%s%s", file, end[i]);
+		unlink(other);
+	}
+}
+
+/* `old`: no log is to become older than 75 minutes. */
+static void test_churn(uint64_t seed, bool old)
+{
+	struct slu_rng rng = { seed };
+	struct world *w = new_world(old ? "old" : "churn", old ? "store: { keepFor: 5h }\n" : "");
+	struct proof p = { .start = SLU_BUF_INIT(1 << 16) };
+	uint64_t binds = 0, begun = 0;
+
 	open_core(w, 8);
 	for (int step = 0; step < 90; step++) {
 		churn(w, &rng, step);
@@ -232,8 +267,15 @@ static void test_churn(uint64_t seed)
 		settle(w);
 		if (slu_rng_below(&rng, 4) == 0)
 			later(w, (int)slu_rng_below(&rng, 300));
-		if (step % 40 == 39) { /* restart */
+		if (old && step % 40 == 10)
 			await_begin(w, &begun);
+		if (old && step % 20 == 10) {
+			later(w, 4500);
+			await_begin(w, &begun);
+		}
+		if (step % 40 == 39) { /* restart */
+			if (!old)
+				await_begin(w, &begun);
 			slu_core_free(w->core);
 			w->n_pods = SLU_MIN(w->n_pods, MAX_PODS / 2);
 			open_core(w, 8);
@@ -241,17 +283,15 @@ static void test_churn(uint64_t seed)
 	}
 	await_begin(w, &begun);
 	binds = (uint64_t)w->binds;
-	slu_core_free(w->core);
-	w->core = NULL;
-	close_world(w);
-	slu_free(w);
+	free_world(w);
 
 	ok(prove(&p) == 0, "seed %d: every decision comes out again", (int)seed);
 	const struct slu_replay_count *n = slu_replay_count(p.r);
 	printf("# %" PRIu64 " rows, %" PRIu64 " begins, %" PRIu64 " events, %" PRIu64
 	       " passes, %" PRIu64 " decisions, %" PRIu64 " starts; %" PRIu64 " bindings\n",
 	       n->rows, n->begins, n->events, n->passes, n->decisions, p.starts, binds);
-	ok(n->begins == 3 && n->skipped == 0, "one beginning for each start");
+	ok(n->begins == 3 + n->middle && n->skipped == 0, "one beginning for each start");
+	ok(old ? n->middle == 4 : n->middle == 0, "and %d in the middle", (int)n->middle);
 	ok(p.starts > 10 && n->decisions > 100, "and it was a busy time");
 	slu_replay_free(p.r);
 
@@ -262,24 +302,75 @@ static void test_churn(uint64_t seed)
 	   "a start that was changed is named: %s", bad.err.text);
 	slu_replay_free(bad.r);
 	slu_buf_done(&p.start);
+	if (!old)
+		return;
+
+	struct proof half = { .middle = true, .start = SLU_BUF_INIT(1 << 16) };
+
+	ok(prove(&half) == 0 &&
+		   slu_replay_count(half.r)->middle == slu_replay_count(half.r)->begins - 2,
+	   "the same from the first of them on, without what was before");
+	ok(half.starts > 10, "with %d starts", (int)half.starts);
+	slu_replay_free(half.r);
+	slu_buf_done(&half.start);
+}
+
+/* One life that notes several times what may be kept. */
+static void test_large(void)
+{
+	struct world *w = new_world("large", "store: { keepMegabytes: 1 }\n");
+	struct proof p = { .start = SLU_BUF_INIT(1 << 16) };
+	struct slu_store *s = NULL;
+	uint64_t begun = 0, seq = 0;
+	int64_t used = INT64_MAX;
+	char name[16], node[256];
+
+	open_core(w, 8);
+	add_pod(w, "first", "sluice", "1", "");
+	await_begin(w, &begun);
+	for (int round = 0; round < 9; round++) {
+		for (int i = 0; i < 1500; i++) {
+			snprintf(node, sizeof node, "%0200d", i % 8);
+			feed_node(w, node, 3 + (i / 8 + round) % 2, "", "", "True");
+		}
+		snprintf(name, sizeof name, "p%d", round);
+		add_pod(w, name, "sluice", "1", "");
+		await_begin(w, &begun);
+		later(w, 61); /* what is too much goes once a minute */
+	}
+	for (int i = 0; i < 500 && used > 1 << 20; i++) {
+		settle(w);
+		if (slu_store_open(file, SLU_STORE_READONLY, &s, NULL) == 0)
+			slu_store_used(s, &used, NULL);
+		slu_store_close(slu_take(s));
+	}
+	free_world(w);
+	ok(used <= 1 << 20, "the store keeps to its size: %d bytes", (int)used);
+	ok(slu_store_open(file, SLU_STORE_READONLY, &s, NULL) == 0 &&
+		   slu_store_log_begin(s, INT64_MAX, &seq, NULL) == 0 && seq == begun,
+	   "and the log goes on");
+	slu_store_close(s);
+	int rc = prove(&p);
+	const struct slu_replay_count *n = slu_replay_count(p.r);
+
+	ok(!rc && n->middle >= 2 && n->middle == n->begins && !n->skipped,
+	   "what is left of it, %d beginnings, comes out again", (int)n->begins);
+	ok(p.starts >= 2, "with %d starts", (int)p.starts);
+	slu_replay_free(p.r);
+	slu_buf_done(&p.start);
 }
 
 int main(void)
 {
-	char other[100];
-
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
 	if (!mkdtemp(dir))
 		return 1;
-	for (uint64_t seed = 1; seed <= 2; seed++) {
-		static const char *const end[] = { "", "-wal", "-shm" };
-
-		test_churn(seed);
-		for (int i = 0; i < 3; i++) {
-			snprintf(other, sizeof other, "%s%s", file, end[i]);
-			unlink(other);
-		}
-	}
+	test_churn(1, false);
+	remove_file();
+	test_churn(2, true);
+	remove_file();
+	test_large();
+	remove_file();
 	rmdir(dir);
 	return tap_done();
 }

@@ -285,7 +285,8 @@ static bool events_are(struct slu_store *s, const char *want)
 	return !strcmp(text, want);
 }
 
-/* Three logs of three rows; each goes as a whole, and only when the next one is old as well. */
+/* Four logs of three rows; each goes as a whole, one at a time, and only when the next one is old
+ * as well. */
 static void test_retention(const char *url, const char *backend)
 {
 	struct slu_error err = { 0 };
@@ -297,20 +298,23 @@ static void test_retention(const char *url, const char *backend)
 	int64_t used = 0;
 	uint64_t begin = 0;
 
-	for (int i = 0; i < 9; i++)
+	for (int i = 0; i < 12; i++)
 		slu_batch_put_event(b, &(struct slu_store_event){
 					       (uint64_t)i + 11, 100 * (i / 3 + 1) + i,
 					       i % 3 ? SLU_STORE_EVENT_ROW : SLU_STORE_EVENT_BEGIN,
 					       "x", 1 });
-	ok(commit1(s, 0, b, &err) == 0, "%s: three logs (%s)", backend, err.text);
-	ok(slu_store_log_begin(s, 250, &begin, &err) == 0 && begin == 14,
-	   "%s: the second is under way at 250", backend);
-	ok(slu_store_prune(s, 200, 100, false, &err) == 0, "%s: the first reaches beyond 200",
+	ok(commit1(s, 0, b, &err) == 0, "%s: four logs (%s)", backend, err.text);
+	ok(slu_store_prune(s, INT64_MAX, 100, false, &err) == 3 &&
+		   events_are(s, "14 15 16 17 18 19 20 21 22 "),
+	   "%s: one goes at a time, there may be room for the others", backend);
+	ok(slu_store_log_begin(s, 350, &begin, &err) == 0 && begin == 17,
+	   "%s: the second of the rest is under way at 350", backend);
+	ok(slu_store_prune(s, 300, 100, false, &err) == 0, "%s: the first reaches beyond 300",
 	   backend);
-	ok(slu_store_prune(s, 250, 2, false, &err) == 2 && events_are(s, "13 14 15 16 17 18 19 "),
-	   "%s: at 250 it is over: two rows go", backend);
-	ok(slu_store_prune(s, 250, 2, false, &err) == 1 &&
-		   slu_store_prune(s, 250, 2, false, &err) == 0,
+	ok(slu_store_prune(s, 350, 2, false, &err) == 2 && events_are(s, "16 17 18 19 20 21 22 "),
+	   "%s: at 350 it is over: two rows go", backend);
+	ok(slu_store_prune(s, 350, 2, false, &err) == 1 &&
+		   slu_store_prune(s, 350, 2, false, &err) == 0,
 	   "%s: then the third, then none", backend);
 	ok(slu_store_used(s, &used, &err) == 0 && used > 0, "%s: rows need %" PRId64 " bytes",
 	   backend, used);
@@ -318,17 +322,17 @@ static void test_retention(const char *url, const char *backend)
 	/* The journal's thread does the same, by age; the log under way stays. */
 	ok(slu_journal_new(&setup, &j) == 0, "%s: journal", backend);
 	slu_journal_keep(j, 1000000, 0, false);
-	for (int i = 0; i < 6000 && !events_are(s, "17 18 19 "); i++)
+	for (int i = 0; i < 6000 && !events_are(s, "20 21 22 "); i++)
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 	slu_journal_health(j, &h);
-	ok(events_are(s, "17 18 19 ") && h.pruned == 3, "%s: what is old goes by itself", backend);
+	ok(events_are(s, "20 21 22 ") && h.pruned == 3, "%s: what is old goes by itself", backend);
 	/* By size: one byte is too small for anything.  The log cannot go, and that is told. */
 	slu_journal_keep(j, 0, 1, false);
 	for (int i = 0; i < 6000 && !h.log_too_large; i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 		slu_journal_health(j, &h);
 	}
-	ok(h.log_too_large && events_are(s, "17 18 19 "), "%s: a log that is too large is told",
+	ok(h.log_too_large && events_are(s, "20 21 22 "), "%s: a log that is too large is told",
 	   backend);
 	slu_journal_keep(j, 0, 1, true);
 	for (int i = 0; i < 6000 && !events_are(s, ""); i++)
