@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <math.h>
 
+#include "base/f64.h"
+
 bool slu_scalar_is_null(const struct slu_json *v)
 {
 	const char *s = slu_json_str(v);
@@ -86,7 +88,7 @@ int slu_scalar_f64(const struct slu_json *v, double *out)
 	if (!isdigit((unsigned char)*p) && *p != '.')
 		return -EINVAL;
 	errno = 0;
-	d = strtod(s, &end);
+	d = slu_f64_parse(s, &end);
 	if (end == s || isinf(d))
 		return -EINVAL;
 	while (isspace((unsigned char)*end))

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/f64.h"
 #include "wire/json.h"
 
 static void line(struct slu_jsonw *w)
@@ -175,8 +176,8 @@ void slu_jsonw_f64(struct slu_jsonw *w, double v)
 		return;
 	}
 	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(t, sizeof t, "%.*g", digits, v);
-		if (strtod(t, NULL) == v)
+		slu_f64_print(t, sizeof t, digits, v);
+		if (slu_f64_parse(t, NULL) == v)
 			break;
 	}
 	if (!strpbrk(t, ".e"))

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <yaml.h>
 
+#include "base/f64.h"
 #include "base/vec.h"
 #include "wire/doc.h"
 
@@ -155,7 +156,7 @@ static bool parse_real(const char *s, struct slu_json *v)
 	}
 	if (*p)
 		return false;
-	v->u.f64 = strtod(s, NULL);
+	v->u.f64 = slu_f64_parse(s, NULL);
 	return true;
 }
 

@@ -1,6 +1,7 @@
 /* The public header, and nothing else of ours. */
 #include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sluice/sluice.h>
@@ -89,11 +90,19 @@ static void test_life(void)
 	struct sluice_job job;
 	struct sluice_graph_stats st;
 	const char *s = spec(1, 4, 100);
+	static const char half[] =
+		"version: 1\n"
+		"resources:\n- {type: slot, count: 1, label: a, with: [{type: core, count: 1}]}\n"
+		"attributes: {system: {duration: 10.5}}\n"
+		"tasks:\n- {command: [a], slot: a, count: {per_slot: 1}}\n";
 
 	ok(sluice_graph_match(g, SLUICE_ALLOCATE, 0, s, strlen(s), &r, &err) == SLUICE_NOW &&
 		   r.job == 1 && r.start_s == 0 && r.end_s == 100 &&
 		   !strcmp(r.text, R_OF("0", "0-3")),
 	   "allocated");
+	ok(sluice_graph_match(g, SLUICE_MATCH, 0, half, strlen(half), &r, &err) == SLUICE_NOW &&
+		   r.end_s == 11,
+	   "a duration with a fraction is rounded up");
 	ok(sluice_graph_match_as(g, SLUICE_ALLOCATE, 0, 77, s, strlen(s), &r, &err) == SLUICE_NOW &&
 		   r.job == 77 && !strcmp(r.text, R_OF("1", "0-3")),
 	   "under a number of our own");
@@ -323,6 +332,7 @@ int main(void)
 {
 	char version[32];
 
+	setlocale(LC_ALL, ""); /* see tests/lib/comma */
 	snprintf(version, sizeof version, "%d.%d.%d", SLUICE_VERSION_MAJOR, SLUICE_VERSION_MINOR,
 		 SLUICE_VERSION_PATCH);
 	ok(!strcmp(version, sluice_version()), "header and library agree on %s", version);

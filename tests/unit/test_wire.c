@@ -1,4 +1,5 @@
 /* JSON and YAML into one tree, and the writer. */
+#include <locale.h>
 #include <string.h>
 
 #include "tap.h"
@@ -316,6 +317,7 @@ static void test_memory(void)
 
 int main(void)
 {
+	setlocale(LC_ALL, ""); /* see tests/lib/comma */
 	for (size_t i = 0; i < SLU_LEN(json_row); i++) {
 		const char *out = again(json_row[i].in, false, 0);
 

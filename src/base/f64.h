@@ -1,0 +1,8 @@
+/* f64.h — numbers with a point as text.  The point is a point whatever the locale of the program
+ * is: libsluice lives in programs of others. */
+#pragma once
+#include "base/base.h"
+
+/* strtod() and printf("%.*g") of the C locale. */
+double slu_f64_parse(const char *s, char **end);
+void slu_f64_print(char *out, size_t size, int digits, double v);
