@@ -103,38 +103,50 @@ static void cancel_from(struct slu_match *m, uint32_t u, uint32_t job, uint32_t 
 	c->post++;
 }
 
+/* 0, or EINVAL for a job that is not tagged at the root. */
+static int cancel_one(struct slu_match *m, uint32_t job, struct counts *c)
+{
+	uint32_t root = m->g->root[m->sub[0]];
+	struct led_jobinfo *i = &m->led.info.p[job];
+	int code = 0;
+
+	if (!(led_get(&m->led, root, job).job & LED_TAGGED)) {
+		free_units(m, job);
+		code = EINVAL;
+	} else if (i->plain) {
+		/* On a tree the depth-first walk meets every tagged vertex, and each of their
+		 * children. */
+		c->pre = 1;
+		for (uint32_t k = 0; k < i->at.n; k++) {
+			if (k + 6 < i->at.n)
+				led_prefetch(&m->led, i->at.p[k + 6]);
+			free_place(m, i->at.p[k], job, LED_TAGGED, c);
+		}
+	} else {
+		mark_tick(m);
+		cancel_from(m, root, job, 0, c);
+	}
+	led_job_drop(&m->led, job);
+	return code;
+}
+
 int slu_match_cancel(struct slu_match *m, int64_t jobid, struct slu_match_result *out)
 {
-	int64_t job = led_job_find(&m->led, jobid);
-	uint32_t root = m->g->root[m->sub[0]];
-	struct led_jobinfo *i;
+	int64_t job = led_job_find(&m->led, jobid), last = -1;
 	struct counts c = { 0 };
 
 	*out = (struct slu_match_result){ .messages = "" };
 	slu_buf_reset(&m->msg);
-	if (job < 0) {
-		/* Nothing was ever booked for it. */
+	/* Nothing was ever booked for it, or several under the same number. */
+	if (job < 0)
 		out->code = EINVAL;
+	for (; job >= 0 && job != last; last = job, job = led_job_find(&m->led, jobid)) {
+		int code = cancel_one(m, (uint32_t)job, &c);
+
+		out->code = out->code ? out->code : code;
+	}
+	if (last < 0)
 		return 0;
-	}
-	i = &m->led.info.p[job];
-	if (!(led_get(&m->led, root, (uint32_t)job).job & LED_TAGGED)) {
-		free_units(m, (uint32_t)job);
-		out->code = EINVAL;
-	} else if (i->plain) {
-		/* On a tree the depth-first walk meets every tagged vertex, and each of their
-		 * children. */
-		c.pre = 1;
-		for (uint32_t k = 0; k < i->at.n; k++) {
-			if (k + 6 < i->at.n)
-				led_prefetch(&m->led, i->at.p[k + 6]);
-			free_place(m, i->at.p[k], (uint32_t)job, LED_TAGGED, &c);
-		}
-	} else {
-		mark_tick(m);
-		cancel_from(m, root, (uint32_t)job, 0, &c);
-	}
-	led_job_drop(&m->led, (uint32_t)job);
 	/* Later sums start from these (9.4). */
 	out->preorder = m->pre = c.pre;
 	out->postorder = m->post = c.post;

@@ -94,14 +94,30 @@ size_t led_memory(const struct ledger *l)
 
 /* --- jobs --- */
 
+/* The number of job k is that of the one before it again, if there was one. */
+static void forget_number(struct ledger *l, const struct led_jobinfo *i, uint32_t k)
+{
+	uint64_t *named = slu_map_get(&l->by_id, (uint64_t)i->id);
+	const struct led_jobinfo *older = i->older ? &l->info.p[i->older - 1] : NULL;
+
+	if (!named || *named != k)
+		return;
+	if (older && older->live && older->id == i->id)
+		*named = i->older - 1;
+	else
+		slu_map_del(&l->by_id, (uint64_t)i->id);
+}
+
 int64_t led_job_new(struct ledger *l, int64_t id, int64_t start, int64_t duration)
 {
 	struct led_job t = { start, start + duration };
 	struct led_jobinfo i = { .id = id, .live = true, .plain = true };
 	uint32_t k = l->unused.n ? l->unused.p[l->unused.n - 1] : l->job.n;
+	int64_t older = led_job_find(l, id);
 
 	if (k >= SLU_JOB_MAX)
 		return -EFBIG;
+	i.older = (uint32_t)(older + 1);
 	if (slu_map_put(&l->by_id, (uint64_t)id, k) < 0)
 		return -ENOMEM;
 	if (k < l->job.n) {
@@ -115,7 +131,7 @@ int64_t led_job_new(struct ledger *l, int64_t id, int64_t start, int64_t duratio
 	/* Room in `unused` for every job there is, so that dropping one never fails. */
 	if (slu_vec_reserve(&l->unused, k + 1) < 0 || slu_vec_reserve(&l->info, k + 1) < 0 ||
 	    slu_vec_push(&l->job, t) < 0) {
-		slu_map_del(&l->by_id, (uint64_t)id);
+		forget_number(l, &i, k);
 		return -ENOMEM;
 	}
 	l->info.p[l->info.n++] = i;
@@ -138,7 +154,7 @@ void led_job_drop(struct ledger *l, uint32_t job)
 	i->live = false;
 	if (i->at.cap > 1024)
 		slu_vec_done(&i->at);
-	slu_map_del(&l->by_id, (uint64_t)i->id);
+	forget_number(l, i, job);
 	l->unused.p[l->unused.n++] = job;
 }
 

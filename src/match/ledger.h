@@ -21,7 +21,8 @@
 
 struct led_jobinfo {
 	int64_t id;
-	uint32_t refs; /* records and spans that name the job */
+	uint32_t refs;  /* records and spans that name the job */
+	uint32_t older; /* index + 1 of the job that had this number before, 0: none */
 	bool live;
 	bool plain; /* booked without a refusal on a tree: `at` is all there is */
 	/* Where it was booked, in order of booking: vertices, and stand-ins (whose record may have

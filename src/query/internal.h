@@ -55,6 +55,12 @@ struct command {
 /* Ends with a NULL name. */
 extern const struct command slu_commands[];
 
+/* Numbers of jobs are 64 bits without a sign to the user, and go on beyond 2^63. */
+static inline int64_t slu_session_next_id(int64_t id)
+{
+	return (int64_t)((uint64_t)id + 1);
+}
+
 struct job *slu_session_job(struct slu_session *s, int64_t id);
 /* Add or replace; -ENOMEM. */
 int slu_session_job_set(struct slu_session *s, int64_t id, int64_t at_s, const char *file,

@@ -54,7 +54,7 @@ static int run_update(struct slu_session *s, const char *reader, const char *fil
 		slu_session_print_no_match(s, jobid, true, took_s);
 	else
 		slu_session_print_match(s, jobid, true, at_s, took_s);
-	s->counter = jobid < INT64_MAX ? jobid + 1 : jobid;
+	s->counter = slu_session_next_id(jobid);
 	return r.code ? 0 : slu_session_job_set(s, jobid, at_s, file, took_s);
 }
 

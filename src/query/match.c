@@ -129,8 +129,8 @@ static int match_text(struct slu_session *s, enum slu_match_op op, int64_t *at_s
 		slu_session_err(s, "match_allocate: ERROR: match writer emit: %s\n", strerror(-rc));
 		return -rc;
 	}
-	if (books(op) && s->counter < INT64_MAX)
-		s->counter++;
+	if (books(op))
+		s->counter = slu_session_next_id(s->counter);
 	return r.code;
 }
 

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		must(slu_hostlist_put(&l, &b) == 0);
 		for (uint32_t i = 0; i < l.h.n; i++)
-			plain &= !strpbrk(l.h.p[i], "[]");
+			plain &= !strpbrk(l.h.p[i], "[], \t\n");
 		if (plain) {
 			must(slu_hostlist_parse(&m, slu_buf_str(&b)) == 0 && m.h.n == l.h.n);
 			for (uint32_t i = 0; i < l.h.n; i++)
