@@ -560,10 +560,10 @@ static void jobs(struct pic *p)
 	ROOM(&q->fresh, n + 1);
 	if (p->in.rc)
 		return;
-	if (reads(p)) {
+	if (reads(p) && n)
 		memset(q->job.p, 0, n * sizeof *q->job.p);
+	if (reads(p))
 		q->job.n = n;
-	}
 	for (uint32_t s = 0; s < SLU_LEN(q->list); s++) {
 		uint32_t k = 0, at = q->list[s];
 
