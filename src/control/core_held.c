@@ -143,7 +143,7 @@ static int32_t priority_of(struct slu_core *c, const struct slu_kpodspec *s)
 static struct pod *stand_new(struct slu_core *c, struct held *h, const struct slu_kobj *k)
 {
 	struct pod *p = slu_calloc(1, sizeof *p);
-	char key[120];
+	char key[CORE_STAND_KEY];
 
 	if (!p)
 		return NULL;
@@ -257,6 +257,7 @@ static void held_free(struct slu_core *c, struct held *h, bool say)
 	slu_kobj_unref(h->obj);
 	slu_vec_done(&h->stand);
 	slu_free(h->resume);
+	slu_vec_done(&h->place);
 	slu_free(h);
 }
 

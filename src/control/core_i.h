@@ -226,6 +226,7 @@ struct held {
 	bool going, coming; /* a resume ahead of its turn is on its way; so is its taking back */
 	char *resume;       /* the patch */
 	uint64_t run;       /* for which it was resumed */
+	SLU_VEC(slu_node) place; /* ... there */
 	int64_t again_us;
 	bool asked; /* a patch that holds it was sent for this generation */
 	int64_t asked_generation;
@@ -595,11 +596,13 @@ bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec
 const char *core_pod_at(const struct pod *p);
 const char *core_pod_uid(const struct pod *p); /* in intents */
 /* As which the i-th stand-in of a held Job is known there. */
+#define CORE_STAND_KEY 120
 void core_stand_key(char *buf, size_t n, const char *job, uint32_t i);
 void core_held_resume(struct slu_core *c, struct run *r); /* Jobs whose stand-ins have a slot */
 void core_held_release(struct slu_core *c, struct run *r, struct slot *s);
-/* A Job of its was resumed, and is not seen to be yet: the intent is not carried out. */
+/* A Job of its (this one) was resumed, and is not seen to be yet: the intent is not carried out. */
 bool core_held_resumes(const struct run *r);
+bool core_held_resumed(const struct run *r, const struct held *h);
 void core_held_written(struct slu_core *c, const struct slu_rec_written *w);
 void core_held_watch(struct slu_core *c); /* released pods that are refused, resumes that failed */
 void core_held_released(struct slu_core *c, struct pod *p); /* (or not any more) */

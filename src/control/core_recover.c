@@ -52,7 +52,7 @@ static struct meant *stood_for(struct slu_core *c, const struct pod *p)
 	const struct slu_kowner *o = p->stand ? NULL : slu_kmeta_controller(&p->k->o.meta);
 	struct slu_entry *e = o ? slu_table_finds(&c->held, o->uid) : NULL;
 	struct meant *m = NULL;
-	char key[120];
+	char key[CORE_STAND_KEY];
 
 	for (uint32_t i = e ? slu_entry_of(e, struct held, e)->stand.n : 0; e; i++) {
 		core_stand_key(key, sizeof key, o->uid, i);

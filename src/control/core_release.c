@@ -109,6 +109,18 @@ static void resume_later(struct slu_core *c, struct held *h, int64_t us)
 	c->next_held_us = SLU_MIN(c->next_held_us, h->again_us);
 }
 
+/* Where those are that stand for its pods, before they go: an open intent may have to be written
+ * once more. */
+static void note_places(const struct run *r, struct held *h)
+{
+	if (!h->stand.n || slu_vec_reserve(&h->place, h->stand.n) < 0)
+		return;
+	h->place.n = 0;
+	for (uint32_t i = 0; i < r->slot.n && h->place.n < h->stand.n; i++)
+		if (r->slot.p[i].pod && r->slot.p[i].pod->stand == h)
+			h->place.p[h->place.n++] = r->slot.p[i].node;
+}
+
 /* `there`: all its pods are. */
 static void resume(struct slu_core *c, struct run *r, struct held *h, bool there)
 {
@@ -140,15 +152,21 @@ static void resume(struct slu_core *c, struct run *r, struct held *h, bool there
 	}
 	slu_buf_done(&places);
 	slu_buf_done(&b);
-	if (h->resumed)
+	if (h->resumed) {
+		note_places(r, h);
 		core_held_leave(c, h);
+	}
+}
+
+bool core_held_resumed(const struct run *r, const struct held *h)
+{
+	return h->resumed && h->run == r->id && !h->there;
 }
 
 bool core_held_resumes(const struct run *r)
 {
 	for (uint32_t i = 0; i < r->g->owned.n; i++)
-		if (r->g->owned.p[i]->resumed && r->g->owned.p[i]->run == r->id &&
-		    !r->g->owned.p[i]->there)
+		if (core_held_resumed(r, r->g->owned.p[i]))
 			return true;
 	return false;
 }

@@ -215,16 +215,37 @@ const char *core_store_text(const struct slu_core *c, char *buf, size_t n)
 
 /* ---- anew ---- */
 
+/* Jobs that were let go and are not seen to be: those who stood for their pods are gone, what was
+ * decided for them is not.  How many `p` has then; without room for them, what it would have. */
+static uint32_t let_go(struct slu_core *c, const struct run *r, struct slu_intent_pod *p,
+		       char (*key)[CORE_STAND_KEY], uint32_t n)
+{
+	for (uint32_t i = 0; i < r->g->owned.n; i++) {
+		const struct held *h = r->g->owned.p[i];
+
+		for (uint32_t k = 0; core_held_resumed(r, h) && k < h->place.n; k++, n++) {
+			if (!p)
+				continue;
+			core_stand_key(key[n], sizeof key[n], h->obj->meta.uid, k);
+			p[n] = (struct slu_intent_pod){ key[n], r->g->ns, h->obj->meta.name,
+							core_node_name(c, h->place.p[k]) };
+		}
+	}
+	return n;
+}
+
 /* The newest intent of a run stands for all that is under way. */
 static int propose_again(struct slu_core *c, struct run *r)
 {
-	slu_cleanup(slu_freep) struct slu_intent_pod *p = slu_reallocarray(NULL, r->slot.n + 1u,
+	uint32_t most = let_go(c, r, NULL, NULL, r->slot.n), n = 0;
+	slu_cleanup(slu_freep) struct slu_intent_pod *p = slu_reallocarray(NULL, most + 1u,
 									   sizeof *p);
+	slu_cleanup(slu_freep) char(*key)[CORE_STAND_KEY] = slu_reallocarray(NULL, most + 1u,
+									     sizeof *key);
 	struct core_intent *in = &r->intent.p[0];
 	bool evict;
-	uint32_t n = 0;
 
-	if (!p)
+	if (!p || !key)
 		return -ENOMEM;
 	*in = r->intent.p[r->intent.n - 1];
 	r->intent.n = 1;
@@ -238,6 +259,8 @@ static int propose_again(struct slu_core *c, struct run *r)
 							  s->pod->k->o.meta.name,
 							  core_node_name(c, s->node) };
 	}
+	if (!evict)
+		n = let_go(c, r, p, key, n);
 	return n ? slu_intent_propose(c->door, in->id, r->id, in->made_us, in->verb, p, n) : 0;
 }
 

@@ -773,6 +773,36 @@ static void test_release_lost(void)
 	last_life_over(&w);
 }
 
+/* The same, but the store lost changes in between and was written anew. */
+static void test_release_lost_after_outage(void)
+{
+	struct world w;
+
+	first_life(&w, 1, 4, "");
+	memset(&seen, 0, sizeof seen);
+	feed_job(&w, "j", 2, true, "yes", "");
+	go_on(&w, NONE, NULL);
+	ok(w.patches == 1 && look(0).intents == 1, "a held Job is let go");
+	/* More urgent, and so in front of it if nobody knows that it was decided. */
+	gang(&w, "a", 1, "4",
+	     "\"labels\":{\"fluence.pod-group\":\"a\",\"fluence.group-size\":\"1\"},"
+	     "\"annotations\":{\"sluice.sh/duration\":\"100s\",\"sluice.sh/priority\":\"9\"}");
+	go_on(&w, NONE, NULL);
+	slu_intents_lost(w.core->door, true);
+	go_on(&w, NONE, NULL);
+	ok(!w.core->store_health.lost && look(0).intents == 1,
+	   "the store is written anew, its intent with it");
+	die(&w);
+	live(&w, 1, 4);
+	w.patched = server;
+	feed_job(&w, "j", 2, true, "yes", "");
+	go_on(&w, NONE, NULL);
+	ok(seen.jobs == 1 && strstr(seen.job, "\"sluice.sh/places\":\"n0*2\"") &&
+		   !*pod(&w, "a-0")->node,
+	   "its release did not come through: it is let go again, nobody has taken its place");
+	last_life_over(&w);
+}
+
 static void test_release_done(void)
 {
 	struct world w;
@@ -824,6 +854,7 @@ int main(void)
 	test_promises_to_both();
 	test_promise_to_later_member();
 	test_release_lost();
+	test_release_lost_after_outage();
 	test_release_done();
 	test_release_of_those_ahead();
 	return tap_done();
