@@ -26,7 +26,6 @@ struct slu_listing_vertex {
 
 struct slu_listing_edge {
 	uint32_t src, dst; /* positions in `v` */
-	const char *subsystem;
 };
 
 enum slu_listing_kind {
@@ -52,6 +51,8 @@ struct slu_listing {
 	SLU_VEC(struct slu_listing_prop) props;
 	SLU_VEC(int64_t) ranks;      /* R: ranks of R_lite in order; a rank may occur twice */
 	struct slu_idset free_ranks; /* JGF */
+	bool has_free;               /* JGF: the key is there, even if the set is empty */
+	bool has_edges;              /* JGF: the file lists some, taken over or not */
 	bool broken;                 /* stop with `error` after what is listed */
 	const char *error;           /* message, or "" */
 };

@@ -65,7 +65,6 @@ struct reader {
 	struct slu_listing *l;
 	struct slu_intern ids;    /* the file's ids */
 	SLU_VEC(uint32_t) vertex; /* per id */
-	bool skip;                /* edges of vertices that are not there */
 	struct slu_buf msg;
 };
 
@@ -121,16 +120,18 @@ static int list_edge(void *arg, const struct slu_json *el)
 	struct reader *r = arg;
 	struct slu_listing_edge e;
 	struct slu_jgf_edge x;
+	const char *subsystem;
 	uint32_t src, dst;
 	int rc = slu_jgf_edge(el, &x, &r->msg);
 
+	r->l->has_edges = true;
 	if (rc < 0)
 		return rc;
 	src = slu_intern_find(&r->ids, x.src);
 	dst = slu_intern_find(&r->ids, x.dst);
 	if (src == SLU_INTERN_NONE || dst == SLU_INTERN_NONE) {
-		if (r->skip)
-			return 0;
+		if (r->l->has_free)
+			return 0; /* edges of vertices that are not there */
 		slu_buf_puts(&r->msg, "unpack_edge: source and/or target vertex not found");
 		slu_buf_puts(&r->msg, x.src);
 		slu_buf_puts(&r->msg, " -> ");
@@ -138,13 +139,12 @@ static int list_edge(void *arg, const struct slu_json *el)
 		slu_buf_puts(&r->msg, ".\n");
 		return -EINVAL;
 	}
-	rc = slu_jgf_edge_subsystem(el, &e.subsystem, &r->msg);
+	rc = slu_jgf_edge_subsystem(el, &subsystem, &r->msg);
 	if (rc < 0)
 		return rc;
 	e.src = r->vertex.p[src];
 	e.dst = r->vertex.p[dst];
-	e.subsystem = keep(r->l, e.subsystem);
-	return e.subsystem ? slu_vec_push(&r->l->e, e) : -ENOMEM;
+	return slu_vec_push(&r->l->e, e);
 }
 
 int slu_jgf_listing(struct slu_listing *l, const char *text, size_t n, bool shorthand, bool edges)
@@ -156,7 +156,7 @@ int slu_jgf_listing(struct slu_listing *l, const char *text, size_t n, bool shor
 	l->kind = shorthand ? SLU_LISTING_JGF_SHORTHAND : SLU_LISTING_JGF;
 	l->free_ranks = j.free_ranks;
 	j.free_ranks = (struct slu_idset){ 0 };
-	r.skip = j.has_free;
+	l->has_free = j.has_free;
 	if (!rc)
 		rc = slu_json_parts_each(&j.parts, j.nodes, list_node, &r);
 	if (!rc && edges)
@@ -194,8 +194,7 @@ static int push_vertex(struct lister *r, struct slu_listing_vertex v)
 
 static int push_edge(struct lister *r, uint32_t src)
 {
-	return slu_vec_push(&r->l->e,
-			    (struct slu_listing_edge){ src, r->l->v.n - 1, "containment" });
+	return slu_vec_push(&r->l->e, (struct slu_listing_edge){ src, r->l->v.n - 1 });
 }
 
 static int list_rank(void *arg, const struct slu_rv1_node *x)

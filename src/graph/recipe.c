@@ -5,6 +5,7 @@
 #define MAX_RECIPE (1u << 16) /* vertices, edges, keys of a recipe */
 #define MAX_TEXT   4096u      /* of one value */
 #define MAX_XML    ((size_t)64 << 20)
+#define MAX_ROOTS  64u /* root elements; the first <graphml> is the graph */
 
 enum kind { KIND_STRING, KIND_INT, KIND_LONG, KIND_OTHER };
 
@@ -55,7 +56,7 @@ static const struct {
 struct key {
 	enum attr attr;
 	enum kind kind;
-	bool for_node, for_edge, has_default;
+	bool for_node, for_edge, for_graph, has_default;
 	const char *dflt;
 };
 
@@ -66,6 +67,9 @@ struct reader {
 	struct slu_xml xml;
 	enum where in, outer; /* outer: what a <data> belongs to */
 	bool graph;           /* <graphml> was seen */
+	bool active;          /* and we are in it */
+	uint32_t depth;       /* elements open */
+	uint32_t deep;        /* those inside a value: not a part of it */
 	struct slu_intern key_ids, node_ids;
 	SLU_VEC(struct key) keys;
 	struct slu_map node_of; /* id -> vertex: the last of equal ids */
@@ -120,16 +124,10 @@ static enum slu_gen_method method(const char *s)
 	return SLU_GEN_UNKNOWN;
 }
 
-/* Types and subsystems end at a blank. */
-static const char *first_word(struct reader *x, const char *s)
+/* Types and subsystems are words. */
+static const char *word(struct reader *x, const char *s)
 {
-	size_t n = 0;
-
-	while (is_blank(*s))
-		s++;
-	while (s[n] && !is_blank(s[n]))
-		n++;
-	return keep(x, s, n);
+	return strpbrk(s, " \t\n\r") ? NULL : keep(x, s, strlen(s));
 }
 
 static bool set_vertex(struct reader *x, struct slu_recipe_vertex *v, enum attr a, const char *s,
@@ -140,7 +138,7 @@ static bool set_vertex(struct reader *x, struct slu_recipe_vertex *v, enum attr 
 		v->root = num != 0;
 		return true;
 	case A_TYPE:
-		return (v->type = first_word(x, s));
+		return (v->type = word(x, s));
 	case A_BASENAME:
 		return (v->basename = keep(x, s, strlen(s)));
 	case A_SIZE:
@@ -149,7 +147,7 @@ static bool set_vertex(struct reader *x, struct slu_recipe_vertex *v, enum attr 
 	case A_UNIT:
 		return (v->unit = keep(x, s, strlen(s)));
 	case A_SUBSYSTEM:
-		return (v->subsystem = first_word(x, s));
+		return (v->subsystem = word(x, s));
 	default:
 		return false;
 	}
@@ -160,7 +158,7 @@ static bool set_edge(struct reader *x, struct slu_recipe_edge *e, enum attr a, c
 {
 	switch (a) {
 	case A_E_SUBSYSTEM:
-		return (e->subsystem = first_word(x, s));
+		return (e->subsystem = word(x, s));
 	case A_RELATION:
 	case A_RRELATION:
 		return true;
@@ -180,7 +178,7 @@ static bool set_edge(struct reader *x, struct slu_recipe_edge *e, enum attr a, c
 		e->scale = (int32_t)num;
 		return true;
 	case A_AS_TGT_SUBSYSTEM:
-		return (e->tgt_subsystem = first_word(x, s));
+		return (e->tgt_subsystem = word(x, s));
 	case A_AS_TGT_UPLVL:
 		e->tgt_uplevel = (int32_t)num;
 		return true;
@@ -249,17 +247,18 @@ static void on_key(struct reader *x, const XML_Char **a)
 	const char *type = slu_xml_attribute(a, "attr.type");
 	struct key k = { .attr = A_UNKNOWN };
 
-	if (!id || !to || !name || !type || !known_target(to)) {
+	if (!to || !name || !type || !known_target(to)) {
 		stop(x, -EINVAL);
 		return;
 	}
 	k.kind = kind_of(type);
-	k.for_node = !strcmp(to, "node") || !strcmp(to, "all");
-	k.for_edge = !strcmp(to, "edge") || !strcmp(to, "all");
-	for (size_t i = 0; name && i < SLU_LEN(attrs); i++)
+	k.for_node = !strcmp(to, "node");
+	k.for_edge = !strcmp(to, "edge");
+	k.for_graph = !strcmp(to, "graph");
+	for (size_t i = 0; i < SLU_LEN(attrs); i++)
 		if (!strcmp(name, attrs[i].name))
 			k.attr = (enum attr)i;
-	x->key = slu_intern(&x->key_ids, id);
+	x->key = slu_intern(&x->key_ids, id ? id : "");
 	if (x->key == SLU_INTERN_NONE)
 		stop(x, -ENOMEM);
 	else if (x->key >= MAX_RECIPE)
@@ -369,14 +368,19 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 {
 	struct reader *x = arg;
 
-	slu_buf_reset(&x->text);
 	if (x->xml.rc)
 		return;
-	if (!x->graph && strcmp(name, "graphml") != 0) {
-		stop(x, -EINVAL);
+	if (!x->depth++) {
+		x->active = !x->graph && !strcmp(name, "graphml");
+		x->graph = x->graph || x->active;
+	}
+	if (!x->active)
+		return;
+	if (x->in == IN_DATA || x->in == IN_DEFAULT) {
+		x->deep++;
 		return;
 	}
-	x->graph = true;
+	slu_buf_reset(&x->text);
 	if (!strcmp(name, "graph")) {
 		const char *edges = slu_xml_attribute(a, "edgedefault");
 
@@ -420,10 +424,20 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 
 	if (x->xml.rc)
 		return;
+	x->depth--;
+	if (!x->active)
+		return;
+	if (x->deep) {
+		x->deep--;
+		return;
+	}
 	switch (x->in) {
 	case IN_DEFAULT: {
 		const char *s = trimmed(x);
 
+		/* The graph itself has no attributes that could take it. */
+		if (x->keys.p[x->key].for_graph)
+			stop(x, -EINVAL);
 		x->keys.p[x->key].has_default = true;
 		x->keys.p[x->key].dflt = keep(x, s, strlen(s));
 		x->in = IN_KEY;
@@ -449,7 +463,7 @@ static void XMLCALL on_text(void *arg, const XML_Char *s, int n)
 {
 	struct reader *x = arg;
 
-	if (x->xml.rc || (x->in != IN_DATA && x->in != IN_DEFAULT))
+	if (x->xml.rc || x->deep || (x->in != IN_DATA && x->in != IN_DEFAULT))
 		return;
 	if (slu_buf_add(&x->text, s, (size_t)n) < 0)
 		stop(x, x->text.error == -ENOMEM ? -ENOMEM : -EFBIG);
@@ -458,8 +472,16 @@ static void XMLCALL on_text(void *arg, const XML_Char *s, int n)
 int slu_recipe_parse(struct slu_recipe *r, const char *text, size_t n)
 {
 	struct reader x = { .r = r, .text = SLU_BUF_INIT(MAX_TEXT) };
+	size_t at = 0;
 
-	if (!slu_xml_parse(&x.xml, &x, text, n, MAX_XML, on_start, on_end, on_text))
+	for (uint32_t i = 0; i < MAX_ROOTS; i++, at += x.xml.at) {
+		slu_xml_parse(&x.xml, &x, text + at, n - at, MAX_XML, on_start, on_end, on_text);
+		if (!x.xml.next || x.depth)
+			break;
+	}
+	if (!x.xml.rc && !x.graph)
+		x.xml.rc = -EINVAL;
+	if (!x.xml.rc)
 		link_edges(&x);
 	slu_intern_done(&x.key_ids);
 	slu_intern_done(&x.node_ids);

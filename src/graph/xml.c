@@ -19,8 +19,16 @@ int slu_xml_parse(struct slu_xml *x, void *arg, const char *text, size_t n, size
 	XML_SetUserData(x->parser, arg);
 	XML_SetElementHandler(x->parser, on_start, on_end);
 	XML_SetCharacterDataHandler(x->parser, on_text);
-	if (XML_Parse(x->parser, text, (int)n, XML_TRUE) != XML_STATUS_OK && !x->rc)
-		x->rc = XML_GetErrorCode(x->parser) == XML_ERROR_NO_MEMORY ? -ENOMEM : -EINVAL;
+	if (XML_Parse(x->parser, text, (int)n, XML_TRUE) != XML_STATUS_OK && !x->rc) {
+		enum XML_Error code = XML_GetErrorCode(x->parser);
+		long at = (long)XML_GetCurrentByteIndex(x->parser);
+
+		x->rc = code == XML_ERROR_NO_MEMORY ? -ENOMEM : -EINVAL;
+		x->next = (code == XML_ERROR_JUNK_AFTER_DOC_ELEMENT ||
+			   code == XML_ERROR_MISPLACED_XML_PI) &&
+			  at > 0 && (size_t)at < n && text[at] == '<';
+		x->at = x->next ? (size_t)at : 0;
+	}
 	XML_ParserFree(x->parser);
 	x->parser = NULL;
 	return x->rc;

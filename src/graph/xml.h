@@ -7,6 +7,8 @@
 struct slu_xml {
 	XML_Parser parser; /* NULL outside slu_xml_parse */
 	int rc;            /* the first error, 0 so far */
+	bool next;         /* -EINVAL because another document or element begins at `at` */
+	size_t at;
 };
 
 /* Call back for every element and, if `on_text` is given, for text between them, with `arg`.

@@ -249,6 +249,18 @@ static void missing(struct slu_match *m, const char *what, int64_t job, uint32_t
 	slu_buf_puts(&m->msg, ".\n");
 }
 
+/* free_ranks are left alone; and where the key is given, of the others one vertex a rank is freed:
+ * the reference adds its rank to those free already. */
+static bool is_left(const struct partial *p, const struct slu_listing *l, int64_t rank)
+{
+	if (!l->has_free)
+		return false;
+	for (uint32_t i = p->f.n; i-- > 0;)
+		if (p->f.p[i].rank == rank)
+			return true;
+	return slu_listing_frees(l, rank);
+}
+
 static int free_listed(struct partial *p, const struct slu_listing *l)
 {
 	struct slu_match *m = p->m;
@@ -261,6 +273,8 @@ static int free_listed(struct partial *p, const struct slu_listing *l)
 
 		if (rc < 0)
 			return rc;
+		if (is_left(p, l, m->g->v.p[v].rank))
+			continue;
 		r = led_get(&m->led, v, p->job);
 		if (led_split(&m->led, v, p->job) < 0)
 			return -ENOMEM;

@@ -12,6 +12,7 @@
 
 #define TERMS_MAX 10000
 #define NEST_MAX  100
+#define F58_MAX   12 /* digits */
 
 enum key_kind {
 	KEY_GROUP,
@@ -54,44 +55,60 @@ struct find {
 
 static const char base58[] = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
+/* Four groups of one to four digits. */
+static int parse_dothex(const char *s, uint64_t *out)
+{
+	*out = 0;
+	for (int group = 0; group < 4; group++) {
+		uint64_t v = 0;
+		int n = 0;
+
+		for (; n < 4 && isxdigit((unsigned char)*s); n++, s++)
+			v = v * 16 + (uint64_t)(isdigit((unsigned char)*s)
+							? *s - '0'
+							: tolower((unsigned char)*s) - 'a' + 10);
+		if (!n || *s != (group < 3 ? '.' : '\0'))
+			return -EINVAL;
+		*out = *out << 16 | v;
+		s++;
+	}
+	return 0;
+}
+
+static int parse_f58(const char *s, uint64_t *out)
+{
+	if (!*s || strlen(s) > F58_MAX)
+		return -EINVAL;
+	for (*out = 0; *s; s++) {
+		const char *at = strchr(base58, *s);
+
+		if (!at || __builtin_mul_overflow(*out, 58, out) ||
+		    __builtin_add_overflow(*out, (uint64_t)(at - base58), out))
+			return -EINVAL;
+	}
+	return 0;
+}
+
 /* Decimal, 0x..., dotted hexadecimal, or F58 ("f..." or the letter with a hook). */
 static int parse_jobid(const char *s, uint64_t *out)
 {
-	uint64_t n = 0;
+	bool hex;
 	char *end;
 
-	if (strncmp(s, "\xc6\x92", 2) == 0 || (s[0] == 'f' && s[1])) {
-		for (s += 1 + (*s != 'f'); *s; s++) {
-			const char *at = strchr(base58, *s);
-
-			if (!at || __builtin_mul_overflow(n, 58, &n) ||
-			    __builtin_add_overflow(n, (uint64_t)(at - base58), &n))
-				return -EINVAL;
-		}
-		*out = n;
-		return 0;
-	}
-	if (strchr(s, '.')) {
-		for (; *s; s++) {
-			if (*s == '.')
-				continue;
-			if (!isxdigit((unsigned char)*s) || n >> 60)
-				return -EINVAL;
-			n = n * 16 + (uint64_t)(isdigit((unsigned char)*s)
-							? *s - '0'
-							: tolower((unsigned char)*s) - 'a' + 10);
-		}
-		*out = n;
-		return 0;
-	}
-	if (!isdigit((unsigned char)*s))
+	if (strncmp(s, "job.", 4) == 0)
+		s += 4;
+	if (strchr(s, '.'))
+		return parse_dothex(s, out);
+	if (strncmp(s, "\xc6\x92", 2) == 0)
+		return parse_f58(s + 2, out);
+	if (*s == 'f')
+		return parse_f58(s + 1, out);
+	hex = strncmp(s, "0x", 2) == 0;
+	if (!isdigit((unsigned char)s[*s == '+']))
 		return -EINVAL;
 	errno = 0;
-	n = strtoull(s, &end, 0);
-	if (errno || *end)
-		return -EINVAL;
-	*out = n;
-	return 0;
+	*out = strtoull(s, &end, hex ? 16 : 10);
+	return errno || *end ? -EINVAL : 0;
 }
 
 static const struct {
@@ -140,8 +157,12 @@ static int parse_value(struct find *f, struct term *t, char *val)
 		if (parse_jobid(val, &id) < 0)
 			return -EINVAL;
 		t->job = led_job_find(&f->m->led, (int64_t)id);
-		f->has_job = true;
-		f->job = t->job;
+		/* For agfilter the reference reads the last one again, in lower case; 0 is none. */
+		lower(val);
+		if (parse_jobid(val, &id) == 0) {
+			f->has_job = id != 0;
+			f->job = led_job_find(&f->m->led, (int64_t)id);
+		}
 		return 0;
 	case KEY_NAMES:
 		lower(val);
@@ -155,7 +176,7 @@ static int parse_value(struct find *f, struct term *t, char *val)
 		t->yes = strcmp(val, "true") == 0 || strcmp(val, "t") == 0;
 		if (!t->yes && strcmp(val, "false") != 0 && strcmp(val, "f") != 0)
 			return -EINVAL;
-		f->agfilter = f->agfilter || t->yes;
+		f->agfilter = t->yes; /* the last one counts */
 		return 0;
 	default:
 		break;

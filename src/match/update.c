@@ -173,6 +173,7 @@ struct update {
 	const struct slu_listing *l;
 	uint32_t job;
 	uint32_t *v; /* by position in the listing; SLU_NONE = skipped */
+	bool beyond; /* the time ends after that of every planner: no span can be added */
 	bool root;   /* the root was marked */
 	int64_t root_needs;
 	bool root_excl;
@@ -189,7 +190,7 @@ static void say(struct slu_match *m, const char *before, uint32_t v, const char 
 static int hold(struct update *u, uint32_t v)
 {
 	struct slu_match *m = u->m;
-	int rc = slu_vec_push(&m->led.info.p[u->job].at, v);
+	int rc = u->beyond ? -EINVAL : slu_vec_push(&m->led.info.p[u->job].at, v);
 
 	if (!rc)
 		rc = led_put(&m->led, v, m->g->v.p[v].size, u->job, LED_HELD, m->g->v.p[v].size);
@@ -257,16 +258,17 @@ static int jgf_vertex(struct update *u, uint32_t i, struct slu_intern *seen)
 	const struct slu_listing_vertex *x = &u->l->v.p[i];
 	bool shorthand = u->l->kind == SLU_LISTING_JGF_SHORTHAND;
 	struct slu_match *m = u->m;
+	uint32_t v;
 	int rc;
 
 	u->v[i] = SLU_NONE;
-	if (slu_listing_frees(u->l, x->rank))
-		return 0;
+	rc = listed_find(m, u->l, x, &v);
+	if (rc < 0 || slu_listing_frees(u->l, x->rank))
+		return rc;
 	rc = shorthand ? claim(u, seen, x->ref) : 0;
-	if (!rc)
-		rc = listed_find(m, u->l, x, &u->v[i]);
 	if (rc < 0)
 		return rc;
+	u->v[i] = v;
 	if (!x->exclusive) {
 		if (is_free(u, u->v[i]))
 			return 0;
@@ -295,6 +297,9 @@ static int jgf_edges(struct update *u)
 	struct slu_match *m = u->m;
 	uint32_t root = m->g->root[m->sub[0]];
 
+	/* Without any edge the reference fails, and does not say why. */
+	if (!u->l->has_edges)
+		return -EINVAL;
 	for (uint32_t i = 0; i < u->l->e.n; i++) {
 		const struct slu_listing_edge *x = &u->l->e.p[i];
 		const struct slu_listing_vertex *src = &u->l->v.p[x->src],
@@ -304,8 +309,7 @@ static int jgf_edges(struct update *u)
 		if (s == SLU_NONE || t == SLU_NONE)
 			continue;
 		e = slu_graph_edge(m->g, s, t);
-		if (e == SLU_NONE || strcmp(slu_graph_subsystem_name(m->g, m->g->e.p[e].subsystem),
-					    x->subsystem) != 0) {
+		if (e == SLU_NONE) {
 			slu_buf_printf(
 				&m->msg,
 				"update_tgt_edge: JGF edge from %s to %s not found in resource graph.\n",
@@ -397,10 +401,14 @@ static int rv1_vertices(struct update *u)
 			slu_buf_printf(&m->msg, "update_vertex: %s is unavailable.\n", x->name);
 			rc = -EINVAL;
 		}
-		if (is_node)
+		if (is_node) {
 			node = u->v[i];
-		else if (!rc)
+		} else if (!rc) {
 			rc = hold(u, u->v[i]);
+			if (rc == -EINVAL)
+				slu_buf_printf(&m->msg, "update_vertex: can't add span into %s.\n",
+					       x->name);
+		}
 		booked += !is_node;
 		if (rc == -EINVAL)
 			slu_buf_printf(&m->msg,
@@ -481,11 +489,13 @@ int slu_match_update(struct slu_match *m, const struct slu_listing *l, int64_t j
 	slu_buf_reset(&m->msg);
 	slu_arena_reset(&m->tmp);
 	out->messages = slu_buf_str(&m->msg);
-	if (at_s < 0 || duration_s < 1 || __builtin_add_overflow(at_s, duration_s, &end) ||
-	    led_job_find(&m->led, jobid) >= 0) {
+	if (at_s < 0 || !duration_s || led_job_find(&m->led, jobid) >= 0) {
 		out->code = EINVAL;
 		return 0;
 	}
+	u.beyond = duration_s < 0 || __builtin_add_overflow(at_s, duration_s, &end);
+	if (u.beyond)
+		duration_s = INT64_MAX - at_s; /* nothing will be booked */
 	u.v = slu_arena_alloc(&m->tmp, (l->v.n + 1) * sizeof *u.v);
 	if (!u.v)
 		return -ENOMEM;

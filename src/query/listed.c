@@ -87,9 +87,6 @@ int slu_cmd_update(struct slu_session *s, const struct words *a)
 				(uint64_t)duration_s);
 		return 0;
 	}
-	/* The reference counts a duration without sign. */
-	if (duration_s < 0)
-		duration_s = INT64_MAX;
 	return run_update(s, a->w[2], a->w[3], jobid, at_s, duration_s);
 }
 

@@ -252,8 +252,8 @@ static void list(const struct side *s, struct slu_listing *l)
 	for (uint32_t i = 0; i < s->o.ends.n; i += 2)
 		slu_vec_push(&l->e, (struct slu_listing_edge){
 					    (uint32_t)*slu_map_get(&at, s->o.ends.p[i]),
-					    (uint32_t)*slu_map_get(&at, s->o.ends.p[i + 1]),
-					    "containment" });
+					    (uint32_t)*slu_map_get(&at, s->o.ends.p[i + 1]) });
+	l->has_edges = s->o.ends.n;
 	slu_map_done(&at);
 	slu_buf_done(&b);
 }
