@@ -13,6 +13,7 @@
 #include <time.h>
 
 #define CORES 32
+#define KINDS 50
 
 struct run {
 	struct slu_graph *g;
@@ -272,7 +273,7 @@ static bool wanted(const char *what)
 static void place(struct run *r, const char *what, const char *spec, uint32_t n, bool also_cancel)
 {
 	int64_t from = r->next;
-	double t;
+	double t, first = 0;
 	char name[64];
 
 	if (!wanted(what))
@@ -280,10 +281,15 @@ static void place(struct run *r, const char *what, const char *spec, uint32_t n,
 	if (count_wanted)
 		n = count_wanted;
 	t = cpu_us();
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		if (match(r, SLU_MATCH_ALLOCATE, spec))
 			die("does not fit");
+		if (!i)
+			first = cpu_us() - t;
+	}
 	row(r->nodes, r->policy, what, "us", (cpu_us() - t) / n);
+	snprintf(name, sizeof name, "  the first %s", what);
+	row(r->nodes, r->policy, name, "us", first);
 	t = cpu_us();
 	for (uint32_t i = 0; i < n; i++)
 		cancel(r, from + i);
@@ -291,6 +297,27 @@ static void place(struct run *r, const char *what, const char *spec, uint32_t n,
 		snprintf(name, sizeof name, "cancel of %s", what);
 		row(r->nodes, r->policy, name, "us", (cpu_us() - t) / n);
 	}
+}
+
+/* Fifty different requests in turn, twice: nearly every match is the first of its kind. */
+static void kinds(struct run *r, const char *what)
+{
+	int64_t from = r->next;
+	double t = cpu_us();
+
+	if (!wanted(what))
+		return;
+	for (uint32_t i = 0; i < 2 * KINDS; i++) {
+		uint32_t k = i % KINDS, cores = 1 + k / 2;
+		char *spec = k % 2 ? slot_spec(1, cores) : node_spec(1, cores);
+
+		if (match(r, SLU_MATCH_ALLOCATE, spec))
+			die("does not fit");
+		slu_free(spec);
+	}
+	row(r->nodes, r->policy, what, "us", (cpu_us() - t) / (2 * KINDS));
+	while (from < r->next)
+		cancel(r, from++);
 }
 
 static void satisfy(struct run *r, const char *what, const char *spec, uint32_t n)
@@ -375,6 +402,7 @@ static void bench(uint32_t nodes, const char *policy)
 	place(&r, "one core anywhere", bare, nodes / 10, true);
 	place(&r, "gang of 8 whole nodes", eight, nodes / 16, true);
 	place(&r, "gang of 64 whole nodes", many, nodes / 128, false);
+	kinds(&r, "50 kinds of jobs in turn");
 	satisfy(&r, "satisfiability of 8 whole nodes", eight, 100);
 	reserve(&r, "reservation of 8 whole nodes", eight, 1000);
 	reserve(&r, "reservation of the full machine", all, nodes > 2000 ? 10 : 100);

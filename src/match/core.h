@@ -333,8 +333,9 @@ bool family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot, 
 /* Something at or below v changed; `units`: v itself was taken, freed, marked up or down.  Whether
  * v is in a front, and its siblings with it. */
 bool fast_touch(struct slu_match *m, uint32_t v, bool units);
-/* Forget everything (the graph changed). */
+/* Forget everything (the graph changed), and prepare for the usual requests. */
 void fast_drop(struct slu_match *m);
+void fast_begin(struct slu_match *m);
 /* As attempt_run, or -EAGAIN where the plain walk is needed. */
 int fast_attempt(struct attempt *a);
 /* Policies that stop early walk plainly, but need not ask again who failed at the same time: set

@@ -17,32 +17,21 @@
  * Where any of this does not hold, fast_attempt says -EAGAIN and the plain walk is taken. */
 #include "match/fast.h"
 
-#define CENTRE_MAX (1ll << 60) /* sums with any id below alike vertices are numbers yet */
-
 /* --- life --- */
 
 static void memo_free(struct memo *x, uint32_t n)
 {
 	if (!x)
 		return;
-	memo_slots_done(x, n);
+	memo_slots_done(x);
+	for (uint32_t c = 0; x->asked && c < chunks_of(n); c++)
+		slu_free(x->asked[c]);
+	slu_free(x->asked);
+	slu_free(x->plain);
 	slu_free(x->maybe);
 	slu_free(x->known);
 	slu_free(x->later);
-	slu_free(x->count);
-	slu_free(x->marked);
 	slu_free(x);
-}
-
-static void front_done(struct front *f)
-{
-	slu_free(f->v);
-	slu_free(f->score);
-	slu_free(f->centre);
-	slu_free(f->found);
-	slu_free(f->gap);
-	slu_free(f->at);
-	*f = (struct front){ 0 };
 }
 
 void fast_drop(struct slu_match *m)
@@ -93,6 +82,8 @@ bool fast_touch(struct slu_match *m, uint32_t v, bool units)
 		if (p == SLU_NONE ? !units : p == f->last[k])
 			continue; /* above the front and still passable; or done already */
 		f->last[k] = p;
+		if (p != SLU_NONE && fr->touched)
+			fr->touched[p / 64] |= 1ull << p % 64;
 		for (uint32_t i = 0; i < f->nmemo; i++) {
 			struct memo *x = f->memo[i];
 
@@ -107,205 +98,6 @@ bool fast_touch(struct slu_match *m, uint32_t v, bool units)
 		}
 	}
 	return itself;
-}
-
-/* --- fronts --- */
-
-struct building {
-	struct slu_match *m;
-	struct front *f;
-	const struct slu_request *slot; /* NULL: by type */
-	SLU_VEC(uint32_t) v;
-	SLU_VEC(int64_t) centre;
-};
-
-static bool centre_of(const struct slu_vertex *v, int64_t *f)
-{
-	return v->id >= -1 && !__builtin_add_overflow(v->id, 2, f) &&
-	       !__builtin_mul_overflow(*f, 10000, f) &&
-	       !__builtin_add_overflow(*f, llabs(v->uniq_id % 10000 - 1), f);
-}
-
-/* F of node_centric for what is below v, given that above it. */
-static bool centre_below(const struct slu_match *m, uint32_t v, int64_t *centre)
-{
-	const struct slu_vertex *x = &m->g->v.p[v];
-	int64_t own;
-
-	if (!m->policy.node_centric || x->type != SLU_TYPE_NODE)
-		return true;
-	return centre_of(x, &own) && !__builtin_add_overflow(*centre, own, centre);
-}
-
-static int gather(struct building *b, uint32_t u, int64_t centre)
-{
-	struct slu_match *m = b->m;
-	const struct slu_vertex *v = &m->g->v.p[u];
-
-	/* Every score must be above 0. */
-	if (v->id < -1)
-		b->f->bad = true;
-	if (b->slot ? kid_types_fit(m, u, b->slot) : v->type == b->f->type) {
-		if (slu_vec_push(&b->v, u) < 0)
-			return -ENOMEM;
-		return slu_vec_push(&b->centre, centre);
-	}
-	if (!centre_below(m, u, &centre))
-		b->f->bad = true;
-	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1] && !b->f->bad; k++) {
-		int rc = gather(b, m->g->e.p[m->kid[k]].dst, centre);
-
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
-
-struct by_score {
-	int64_t score;
-	uint32_t i;
-};
-
-static int cmp_less(const void *a, const void *b)
-{
-	const struct by_score *x = a, *y = b;
-
-	if (x->score != y->score)
-		return x->score < y->score ? -1 : 1;
-	return x->i < y->i ? -1 : 1;
-}
-
-static int cmp_greater(const void *a, const void *b)
-{
-	const struct by_score *x = a, *y = b;
-
-	if (x->score != y->score)
-		return x->score > y->score ? -1 : 1;
-	return x->i < y->i ? -1 : 1;
-}
-
-bool greater_first(const struct slu_match *m)
-{
-	return m->policy.scorer == SCORE_HIGH || m->policy.scorer == SCORE_LOCALITY;
-}
-
-/* Mostly they are in order already, or in reverse. */
-static void sort_front(struct by_score *s, uint32_t n, bool greater)
-{
-	bool rising = true, falling = true, level = true;
-
-	for (uint32_t i = 1; i < n; i++) {
-		rising &= s[i].score > s[i - 1].score;
-		falling &= s[i].score < s[i - 1].score;
-		level &= s[i].score == s[i - 1].score;
-	}
-	if (level || (greater ? falling : rising))
-		return;
-	if (greater ? !rising : !falling)
-		qsort(s, n, sizeof *s, greater ? cmp_greater : cmp_less);
-	else
-		for (uint32_t i = 0, j = n; i + 1 < j; i++) {
-			struct by_score t = s[--j];
-
-			s[j] = s[i];
-			s[i] = t;
-		}
-}
-
-static int arrange(struct building *b)
-{
-	struct slu_match *m = b->m;
-	struct front *f = b->f;
-	uint32_t n = b->v.n;
-	struct by_score *s = slu_reallocarray(NULL, n + 1, sizeof *s);
-
-	f->n = n;
-	f->v = slu_reallocarray(NULL, n + 1, sizeof *f->v);
-	f->score = slu_reallocarray(NULL, n + 1, sizeof *f->score);
-	f->centre = slu_reallocarray(NULL, n + 1, sizeof *f->centre);
-	f->found = slu_reallocarray(NULL, n + 1, sizeof *f->found);
-	f->gap = slu_calloc(memo_words(n), sizeof *f->gap);
-	f->at = slu_calloc(m->nv + 1, sizeof *f->at);
-	if (!s || !f->v || !f->score || !f->centre || !f->found || !f->gap || !f->at) {
-		slu_free(s);
-		return -ENOMEM;
-	}
-	f->distinct = f->falling = f->rising = true;
-	for (uint32_t i = 0; i < n && !f->bad; i++) {
-		s[i].i = i;
-		s[i].score = 1;
-		if (b->slot)
-			continue; /* the slots have scores, not the vertex */
-		f->bad = !walk_score(m, b->v.p[i], b->centre.p[i], &s[i].score) || s[i].score <= 0;
-	}
-	if (!f->bad) {
-		sort_front(s, n, greater_first(m));
-		for (uint32_t i = 0; i < n; i++) {
-			f->v[i] = b->v.p[s[i].i];
-			f->score[i] = s[i].score;
-			f->centre[i] = b->centre.p[s[i].i];
-			f->found[i] = s[i].i;
-			f->at[f->v[i]] = i + 1;
-			f->falling &= s[i].i == i;
-			f->rising &= s[i].i == n - 1 - i;
-			if (i && s[i].score == s[i - 1].score)
-				f->distinct = false;
-			if (i + 1 == n || llabs(s[i].score - s[i + 1].score) != 1)
-				f->gap[i / 64] |= 1ull << i % 64;
-		}
-	}
-	slu_free(s);
-	return 0;
-}
-
-static bool is_front(const struct front *f, const struct slu_request *r)
-{
-	if (f->type != r->type)
-		return false;
-	if (r->type != SLU_TYPE_SLOT)
-		return true;
-	if (f->nkids != r->nwith)
-		return false;
-	for (uint32_t i = 0; i < r->nwith; i++)
-		if (f->kids[i] != r->with[i].type)
-			return false;
-	return true;
-}
-
-struct front *front_for(struct slu_match *m, const struct slu_request *r)
-{
-	struct fast *f = m->fast;
-	struct building b = { .m = m, .slot = r->type == SLU_TYPE_SLOT ? r : NULL };
-	uint32_t root = m->g->root[m->sub[0]];
-	int rc;
-
-	if (!f) {
-		f = m->fast = slu_calloc(1, sizeof *f);
-		if (!f)
-			return NULL;
-	}
-	for (uint32_t i = 0; i < f->nfront; i++)
-		if (is_front(&f->front[i], r))
-			return &f->front[i];
-	if (f->nfront == FRONTS_MAX || (b.slot && r->nwith > SLOT_KIDS_MAX))
-		return NULL;
-	b.f = &f->front[f->nfront];
-	*b.f = (struct front){ .type = r->type };
-	for (uint32_t i = 0; b.slot && i < r->nwith; i++)
-		b.f->kids[b.f->nkids++] = r->with[i].type;
-	rc = gather(&b, root, 0);
-	if (b.v.n && b.v.p[0] == root)
-		b.f->bad = true;
-	if (!rc)
-		rc = arrange(&b);
-	slu_vec_done(&b.v);
-	slu_vec_done(&b.centre);
-	if (rc < 0) {
-		front_done(b.f);
-		return NULL;
-	}
-	f->last[f->nfront++] = SLU_NONE;
-	return b.f;
 }
 
 /* --- requests --- */
@@ -345,9 +137,9 @@ static struct memo *memo_new(const struct front *f)
 	x->maybe = slu_calloc(memo_words(f->n), sizeof *x->maybe);
 	x->known = slu_calloc(memo_words(f->n), sizeof *x->known);
 	x->later = slu_calloc(memo_words(f->n), sizeof *x->later);
-	x->count = slu_calloc(f->n + 1, sizeof *x->count);
-	x->marked = slu_calloc(f->n + 1, sizeof *x->marked);
-	if (!x->maybe || !x->known || !x->later || !x->count || !x->marked) {
+	x->asked = slu_calloc(memo_words(f->n), sizeof *x->asked);
+	x->plain = slu_calloc(memo_words(f->n), sizeof *x->plain);
+	if (!x->maybe || !x->known || !x->later || !x->asked || !x->plain) {
 		memo_free(x, f->n);
 		return NULL;
 	}
@@ -410,44 +202,95 @@ struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uin
 
 /* --- alike --- */
 
-struct model *model_for(struct attempt *a, const struct front *f, struct memo *x, uint32_t p,
-			int64_t *centre)
+/* Whether vertices that are alike have the same answer in this attempt. */
+static bool models_hold(const struct attempt *a)
 {
-	struct slu_match *m = a->m;
-	uint32_t like;
+	return like_known(a->m) && !a->constraint && a->end >= a->at;
+}
 
-	if (x->model_gen != m->gen) {
-		x->model_gen = m->gen;
-		x->nmodel = 0;
-		x->models = like_known(m) && !a->constraint && a->end >= a->at;
-	}
-	if (!x->models)
-		return NULL;
-	like = like_of(m, f->v[p]);
-	*centre = f->centre[p];
-	if (like == SLU_NONE || !centre_below(m, f->v[p], centre) || *centre > CENTRE_MAX)
-		return NULL;
-	for (uint32_t i = 0; i < x->nmodel; i++)
-		if (x->model[i].like == like)
-			return &x->model[i];
-	if (x->nmodel == MODELS_MAX)
-		return NULL;
-	x->model[x->nmodel] = (struct model){ .like = like, .p = p, .centre = *centre };
-	return &x->model[x->nmodel++];
+uint32_t kind_of(const struct attempt *a, const struct front *f, uint32_t p)
+{
+	return models_hold(a) && !f->apart ? like_of(a->m, f->v[p]) : SLU_NONE;
+}
+
+uint32_t model_of(const struct memo *x, uint32_t like)
+{
+	uint32_t i = 0;
+
+	while (i < x->nmodel && x->model[i].like != like)
+		i++;
+	return i;
+}
+
+static uint32_t parent_of(const struct slu_match *m, uint32_t v)
+{
+	return m->up[v] == SLU_NONE ? SLU_NONE : m->g->e.p[m->up[v]].src;
+}
+
+/* Whether two vertices that have nothing booked below them let pass the same. */
+static bool pass_alike(const struct attempt *a, uint32_t u, uint32_t t)
+{
+	const struct slu_match *m = a->m;
+
+	return models_hold(a) && parent_of(m, u) == parent_of(m, t) && like_of(m, u) != SLU_NONE &&
+	       like_of(m, u) == like_of(m, t);
 }
 
 bool passes(struct attempt *a, struct memo *x, uint32_t v)
 {
 	struct slu_match *m = a->m;
-	uint32_t above = m->g->e.p[m->up[v]].src;
+	uint32_t above = parent_of(m, v);
 
-	if (x->passed == above && x->passed_gen == m->gen)
+	if (x->passed_gen == m->gen && (x->passed == above || pass_alike(a, above, x->passed)))
 		return true;
 	if (!walk_above(a, v))
 		return false;
 	x->passed = above;
 	x->passed_gen = m->gen;
 	return true;
+}
+
+bool chunk_alike(struct attempt *a, struct front *f, struct memo *x, uint32_t c, uint64_t *pure)
+{
+	struct slu_match *m = a->m;
+	uint32_t size = SLU_MIN(f->n - c * CHUNK_N, (uint32_t)CHUNK_N);
+
+	if (f->kind[c] == SLU_NONE || f->apart || !models_hold(a))
+		return false;
+	for (uint64_t bits = f->touched[c]; bits; bits &= bits - 1) {
+		uint32_t j = (uint32_t)__builtin_ctzll(bits);
+
+		if (like_of(m, f->v[c * CHUNK_N + j]) != f->kind[c])
+			continue;
+		f->touched[c] &= ~(1ull << j); /* free again */
+		m->fast->last[x->front] = SLU_NONE;
+	}
+	*pure = ~0ull >> (CHUNK_N - size) & ~f->touched[c];
+	for (uint64_t bits = f->parted[c]; *pure && bits; bits &= bits - 1)
+		if (!passes(a, x, f->v[c * CHUNK_N + (uint32_t)__builtin_ctzll(bits)]))
+			return false;
+	return *pure;
+}
+
+/* --- what is known --- */
+
+struct asked *memo_asked(struct memo *x, uint32_t c)
+{
+	struct asked *k = x->asked[c];
+
+	if (k)
+		return k;
+	k = x->asked[c] = slu_calloc(1, sizeof *k);
+	for (uint32_t j = 0; k && x->plain[c] && j < CHUNK_N; j++)
+		k->count[j] = x->model[x->plain[c] - 1].count;
+	return k;
+}
+
+uint32_t memo_marked(const struct memo *x, uint32_t p)
+{
+	const struct asked *k = x->asked[p / CHUNK_N];
+
+	return k ? k->marked[p % CHUNK_N] : 0;
 }
 
 void memo_know(struct slu_match *m, const struct front *f, struct memo *x, uint32_t p)

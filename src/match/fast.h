@@ -2,14 +2,15 @@
 #pragma once
 #include "match/ranks.h"
 
-#define FRONTS_MAX    4
+#define FRONTS_MAX    16
 #define MEMOS_MAX     16
 #define SIG_MAX       512
 #define SLOT_KIDS_MAX 4
 
 struct front {
 	uint16_t type;
-	bool bad; /* ids or shapes the rules above do not cover */
+	bool bad;   /* ids or shapes the rules above do not cover */
+	bool apart; /* sums too great: no vertex may answer for others */
 	uint32_t n;
 	uint32_t *v; /* in order of score, best first; equals in order of discovery */
 	int64_t *score;
@@ -20,29 +21,22 @@ struct front {
 	/* Discovered in order of score, best first or best last. */
 	bool falling, rising;
 	uint64_t *gap; /* by position, as bits: the next score is not the neighbour of this */
+	/* By chunk of 64 positions. */
+	uint32_t *kind;    /* what like.c calls all of them; SLU_NONE if they differ */
+	uint64_t *touched; /* as bits: may have bookings, or is no more what it was */
+	uint64_t *parted;  /* as bits: has another parent than the one before in the chunk */
 	/* Fronts of top-level slots: vertices whose children have all these types. */
 	uint16_t kids[SLOT_KIDS_MAX];
 	uint32_t nkids;
+	struct ground ground;
 };
 
-/* The best and the worst of some slots, as keys: lowest first. */
-struct extent {
-	int64_t low, high; /* low > high: none */
-};
-
-struct chosen {
-	uint32_t p, i; /* position of the vertex, number of its slot */
-};
-
-#define MODELS_MAX 4
-#define SHARED_MAX 16
-
-/* A vertex asked in this attempt, for all of its kind. */
+/* The answer of all vertices of a kind that nothing is booked at; slots: the pattern with the same
+ * number. */
 struct model {
-	uint32_t like, p;
-	int64_t centre; /* F of node_centric below it */
-	uint32_t picks; /* of each slot; 0: they differ, or there are none */
-	uint32_t more;  /* offers that are the same and not counted in levels yet */
+	uint32_t like;
+	bool serves;
+	uint32_t count; /* units; slots: offers that are the same and not counted in levels yet */
 };
 
 #define KEPT_MAX 4
@@ -51,6 +45,12 @@ struct model {
 struct kept {
 	uint32_t p, n, cap;
 	struct pick *pick;
+};
+
+/* The vertices of a chunk, of which one was asked. */
+struct asked {
+	uint32_t count[CHUNK_N];  /* units, of those that serve */
+	uint32_t marked[CHUNK_N]; /* generation the edges were marked in */
 };
 
 struct memo {
@@ -63,31 +63,21 @@ struct memo {
 	uint8_t sig[SIG_MAX];
 	uint64_t *maybe; /* not known, or serves */
 	uint64_t *known;
-	uint64_t *later;  /* has bookings that start later: the answer depends on the duration */
-	uint32_t *count;  /* units, of those that serve */
-	uint32_t *marked; /* generation its edges were marked in */
+	uint64_t *later; /* has bookings that start later: the answer depends on the duration */
+	struct asked **asked; /* by chunk; NULL: none was */
+	uint8_t *plain;       /* by chunk: number of the model all answer like + 1, or 0 */
+	struct model model[PATTERNS_MAX];
+	uint32_t nmodel;
+	uint32_t passed, passed_gen; /* a vertex; it and those above let pass in this generation */
 	/* Top-level slots: the scores of all slots a vertex offers, in order. */
-	struct offer *offer;
-	int64_t slots;  /* offered in all */
-	bool unordered; /* some vertex offered a better slot after a worse one */
-	uint32_t *tree; /* tournament: the position with the best first slot */
-	uint32_t leaves;
-	uint32_t *sums;  /* Fenwick tree over positions: slots offered */
-	uint32_t *level; /* how many slots have score base + i */
-	int64_t base;
-	uint32_t nlevel, filled; /* entries; those above 0 */
-	bool spread;             /* no `level`: scores too far apart, or no memory */
-	struct extent *extent;   /* for ties: by subtree of `tree` */
-	struct ranks ranks;      /* for ties; made when first needed, no `row` if not */
+	struct offers offers; /* no `chunk`: none yet */
+	bool unordered;       /* some vertex offered a better slot after a worse one */
+	struct levels levels;
+	struct range *extent; /* for ties, as keys: the best and the worst, by subtree of chunks */
+	struct range **part;  /* the same by chunk that is written down: by subtree of vertices */
+	struct ranks ranks;   /* for ties; made when first needed, no `row` if not */
 	struct kept kept[KEPT_MAX];
 	uint32_t nkept; /* ever: the oldest makes room */
-	struct model model[MODELS_MAX];
-	bool models;                 /* they can be had in this generation */
-	uint32_t nmodel, model_gen;  /* how many, all of this generation */
-	uint32_t passed, passed_gen; /* a vertex; it and those above let pass in this generation */
-	int64_t *shared[SHARED_MAX]; /* scores of several offers */
-	uint32_t nshared;
-	bool bulk; /* `tree` and `sums` will be made when all are asked */
 };
 
 struct fast {
@@ -102,21 +92,31 @@ struct fast {
 /* --- fast.c --- */
 uint32_t memo_words(uint32_t n);
 void memo_forget(const struct front *f, struct memo *x);
-/* The front for a request's type, or for its slot; NULL when there is no room. */
-struct front *front_for(struct slu_match *m, const struct slu_request *r);
 struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig);
-/* The model for vertex p: NULL if there is none; if it is p itself, it is to be asked as such.
- * `centre` is F of node_centric below p. */
-struct model *model_for(struct attempt *a, const struct front *f, struct memo *x, uint32_t p,
-			int64_t *centre);
-/* walk_above, which has the same answer for all below one vertex. */
-bool passes(struct attempt *a, struct memo *x, uint32_t v);
 /* Note that p is known, and whether the answer depends on the duration. */
 void memo_know(struct slu_match *m, const struct front *f, struct memo *x, uint32_t p);
+/* Room to note that one of a chunk was asked; NULL without memory. */
+struct asked *memo_asked(struct memo *x, uint32_t c);
+/* The generation vertex p was marked in. */
+uint32_t memo_marked(const struct memo *x, uint32_t p);
 /* Whether the rules cover a request, and what it is, as bytes. */
 bool request_sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint32_t *at);
 /* Put the greater score first? */
 bool greater_first(const struct slu_match *m);
+/* walk_above, which has the same answer for all below one vertex. */
+bool passes(struct attempt *a, struct memo *x, uint32_t v);
+/* The kind of vertex p, if all of it with nothing booked have one answer in this attempt. */
+uint32_t kind_of(const struct attempt *a, const struct front *f, uint32_t p);
+/* The number of the model of a kind; if there is none, the number it will have. */
+uint32_t model_of(const struct memo *x, uint32_t like);
+/* Whether the vertices of chunk c are alike and may be reached, and one answers for others; *pure
+ * says for which: those that have no bookings. */
+bool chunk_alike(struct attempt *a, struct front *f, struct memo *x, uint32_t c, uint64_t *pure);
+
+/* --- front.c --- */
+/* The front for a request's type, or for its slot; NULL when there is no room. */
+struct front *front_for(struct slu_match *m, const struct slu_request *r);
+void front_done(struct front *f);
 
 /* --- fast_front.c --- */
 /* Mark all edges above v that are not marked yet. */
@@ -124,13 +124,16 @@ void mark_above(struct slu_match *m, uint32_t v);
 
 /* --- fast_slot.c: a top-level slot that fits in vertices below the root --- */
 int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, struct memo *x);
-void memo_slots_done(struct memo *x, uint32_t n);
+void memo_slots_done(struct memo *x);
 
 /* --- fast_tie.c --- */
 /* The slots the reference's sort puts first.  0, -ENOMEM; -EAGAIN: take the plain walk. */
 int tie_decide(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
 	       struct chosen *out);
 /* What ties will need, once all offers are known.  0 or -ENOMEM. */
-int extent_make(const struct slu_match *m, const struct front *f, struct memo *x);
+int extent_make(const struct slu_match *m, struct memo *x);
+void extent_done(struct memo *x);
+/* Chunk c was written down. */
+void extent_write(struct memo *x, uint32_t c);
 /* Vertex p offers other slots. */
-void extent_change(const struct slu_match *m, struct memo *x, uint32_t p);
+void extent_change(struct memo *x, uint32_t p);

@@ -5,46 +5,90 @@
  * (locality on ids in order), by the sort of runs, which does not look at every vertex. */
 #include "match/fast.h"
 
+static uint32_t count_of(const struct memo *x, uint32_t p)
+{
+	const struct asked *k = x->asked[p / CHUNK_N];
+	uint32_t plain = x->plain[p / CHUNK_N];
+
+	return k ? k->count[p % CHUNK_N] : plain ? x->model[plain - 1].count : 0;
+}
+
+/* The vertices of these bits of a chunk serve from now on, or do not. */
+static void note(struct memo *x, uint32_t c, uint64_t bits, bool good)
+{
+	if (good)
+		x->maybe[c] |= bits;
+	else
+		x->maybe[c] &= ~bits;
+}
+
 /* Ask the vertex at position p; true if it serves. */
 static bool ask(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
 {
 	struct slu_match *m = a->m;
-	uint64_t bit = 1ull << p % 64;
+	struct asked *k = memo_asked(x, p / CHUNK_N);
 	uint32_t v = f->v[p];
 	int64_t count = 0;
-	bool good = passes(a, x, v) && walk_visit(a, v, f->centre[p], &count, NULL);
+	bool good = k && passes(a, x, v) && walk_visit(a, v, f->centre[p], &count, NULL);
 
+	a->no_memory |= !k;
+	if (a->no_memory)
+		return false;
 	memo_know(m, f, x, p);
+	note(x, p / CHUNK_N, 1ull << p % CHUNK_N, good);
 	if (good) {
-		x->count[p] = (uint32_t)count;
-		x->marked[p] = m->gen;
-		x->maybe[p / 64] |= bit;
-	} else {
-		x->maybe[p / 64] &= ~bit;
+		k->count[p % CHUNK_N] = (uint32_t)count;
+		k->marked[p % CHUNK_N] = m->gen;
 	}
 	return good;
 }
 
-/* Ask the vertex at position p, or one like it. */
-static bool learn(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
+/* All of a chunk answer like the model; false: not all are alike. */
+static bool learn_chunk(struct attempt *a, struct front *f, struct memo *x, uint32_t c,
+			uint32_t model)
 {
-	uint64_t bit = 1ull << p % 64;
-	int64_t centre;
-	struct model *o = passes(a, x, f->v[p]) ? model_for(a, f, x, p, &centre) : NULL;
+	const struct model *o = &x->model[model];
+	uint64_t pure;
 
-	if (!o || o->p == p)
-		return ask(a, f, x, p);
-	memo_know(a->m, f, x, p);
-	x->count[p] = x->count[o->p];
-	if (!(x->maybe[o->p / 64] >> o->p % 64 & 1)) {
-		x->maybe[p / 64] &= ~bit;
+	if (f->kind[c] != o->like || !chunk_alike(a, f, x, c, &pure))
 		return false;
-	}
-	x->maybe[p / 64] |= bit;
+	x->plain[c] = (uint8_t)(model + 1);
+	x->known[c] |= pure;
+	x->later[c] &= ~pure;
+	note(x, c, pure, o->serves);
+	for (uint64_t bits = x->asked[c] ? pure : 0; bits; bits &= bits - 1)
+		x->asked[c]->count[__builtin_ctzll(bits)] = o->count;
+	a->m->fast->last[x->front] = SLU_NONE;
 	return true;
 }
 
-static bool serves(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
+/* Ask the vertex at position p, or one like it. */
+static bool learn(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
+{
+	uint32_t like = kind_of(a, f, p), i = model_of(x, like);
+	struct asked *k;
+
+	if (like == SLU_NONE || i == PATTERNS_MAX || !passes(a, x, f->v[p]))
+		return ask(a, f, x, p);
+	if (i == x->nmodel) {
+		bool good = ask(a, f, x, p);
+
+		if (!a->no_memory)
+			x->model[x->nmodel++] = (struct model){ like, good, count_of(x, p) };
+		return good;
+	}
+	if (!learn_chunk(a, f, x, p / CHUNK_N, i)) {
+		k = memo_asked(x, p / CHUNK_N);
+		if (!k)
+			return ask(a, f, x, p);
+		memo_know(a->m, f, x, p);
+		k->count[p % CHUNK_N] = x->model[i].count;
+		note(x, p / CHUNK_N, 1ull << p % CHUNK_N, x->model[i].serves);
+	}
+	return x->model[i].serves;
+}
+
+static bool serves(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
 	return x->known[p / 64] >> p % 64 & 1 ? true : learn(a, f, x, p);
 }
@@ -63,7 +107,7 @@ static uint32_t next_maybe(const struct memo *x, uint32_t n, uint32_t p)
 	return n;
 }
 
-static uint32_t next_serving(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
+static uint32_t next_serving(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
 	for (p = next_maybe(x, f->n, p); p < f->n; p = next_maybe(x, f->n, p + 1))
 		if (serves(a, f, x, p) || a->no_memory)
@@ -87,9 +131,9 @@ static bool take(struct attempt *a, const struct front *f, struct memo *x, uint3
 
 	if (a->mode == MODE_SATISFY)
 		return true; /* nobody will follow the marks */
-	if (x->marked[p] != m->gen && !ask(a, f, x, p))
+	if (memo_marked(x, p) != m->gen && !ask(a, f, x, p))
 		return false;
-	mark_put(m, e, x->count[p], excl);
+	mark_put(m, e, count_of(x, p), excl);
 	mark_above(m, m->g->e.p[e].src);
 	return true;
 }
@@ -109,8 +153,7 @@ static void run_keys(const struct front *f, const uint32_t *serving, uint32_t n,
 }
 
 /* Decide among equals as the reference's sort does. */
-static int by_sorting(struct attempt *a, const struct front *f, struct memo *x, uint32_t want,
-		      bool excl)
+static int by_sorting(struct attempt *a, struct front *f, struct memo *x, uint32_t want, bool excl)
 {
 	struct slu_match *m = a->m;
 	uint32_t *serving, n = 0;
@@ -149,7 +192,7 @@ static int by_sorting(struct attempt *a, const struct front *f, struct memo *x, 
 	for (uint32_t i = 0; i < n && units < want; i++) {
 		uint32_t p = (uint32_t)(uintptr_t)keys[i].c;
 
-		units += x->count[p];
+		units += count_of(x, p);
 		if (!take(a, f, x, p, excl))
 			return -EAGAIN;
 	}
@@ -212,8 +255,7 @@ static void neighbours(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi)
 }
 
 /* As by_sorting, for vertices that are discovered in order of score under locality. */
-static int by_runs(struct attempt *a, const struct front *f, struct memo *x, uint32_t want,
-		   bool excl)
+static int by_runs(struct attempt *a, struct front *f, struct memo *x, uint32_t want, bool excl)
 {
 	struct slu_match *m = a->m;
 	struct numbered s = { .f = f, .bits = x->maybe, .words = memo_words(f->n) };
@@ -225,8 +267,9 @@ static int by_runs(struct attempt *a, const struct front *f, struct memo *x, uin
 	if (!s.upto)
 		return -ENOMEM;
 	for (uint32_t w = 0; w < s.words; w++) {
-		for (uint64_t ask_ = x->maybe[w] & ~x->known[w]; ask_; ask_ &= ask_ - 1)
-			learn(a, f, x, w * 64 + (uint32_t)__builtin_ctzll(ask_));
+		while (x->maybe[w] & ~x->known[w] && !a->no_memory)
+			learn(a, f, x,
+			      w * 64 + (uint32_t)__builtin_ctzll(x->maybe[w] & ~x->known[w]));
 		s.upto[w] = n;
 		n += (uint32_t)__builtin_popcountll(x->maybe[w]);
 	}
@@ -242,7 +285,7 @@ static int by_runs(struct attempt *a, const struct front *f, struct memo *x, uin
 	for (uint32_t i = 0; i < need; i++)
 		out[i] = position_of(&s, out[i]);
 	for (uint32_t i = 0; i < need && units < want; i++) {
-		units += x->count[out[i]];
+		units += count_of(x, out[i]);
 		if (!take(a, f, x, out[i], excl))
 			return -EAGAIN;
 	}
@@ -250,8 +293,7 @@ static int by_runs(struct attempt *a, const struct front *f, struct memo *x, uin
 }
 
 /* The best `want` units when no two scores are equal: simply in order. */
-static int in_order(struct attempt *a, const struct front *f, struct memo *x, uint32_t want,
-		    bool excl)
+static int in_order(struct attempt *a, struct front *f, struct memo *x, uint32_t want, bool excl)
 {
 	uint32_t p = 0;
 	int64_t units = 0;
@@ -264,7 +306,7 @@ static int in_order(struct attempt *a, const struct front *f, struct memo *x, ui
 			return -ENODEV;
 		if (!take(a, f, x, p, excl))
 			return -EAGAIN;
-		units += x->count[p];
+		units += count_of(x, p);
 		if (units >= want)
 			break;
 		p++;
@@ -273,14 +315,13 @@ static int in_order(struct attempt *a, const struct front *f, struct memo *x, ui
 }
 
 /* Units that serve, up to `enough`. */
-static int64_t units_serving(struct attempt *a, const struct front *f, struct memo *x,
-			     int64_t enough)
+static int64_t units_serving(struct attempt *a, struct front *f, struct memo *x, int64_t enough)
 {
 	int64_t units = 0;
 
 	for (uint32_t p = next_serving(a, f, x, 0); p < f->n && units < enough;
 	     p = next_serving(a, f, x, p + 1))
-		units += x->count[p];
+		units += count_of(x, p);
 	return units;
 }
 

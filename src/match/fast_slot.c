@@ -6,167 +6,110 @@
  * decides. */
 #include "match/fast.h"
 
-#define LEVELS_MAX 4096
-
-void memo_slots_done(struct memo *x, uint32_t n)
+void memo_slots_done(struct memo *x)
 {
-	for (uint32_t i = 0; x->offer && i < n; i++)
-		if (x->offer[i].cap)
-			slu_free(x->offer[i].score);
-	while (x->nshared)
-		slu_free(x->shared[--x->nshared]);
-	slu_free(x->offer);
-	slu_free(x->tree);
-	slu_free(x->sums);
-	slu_free(x->level);
-	slu_free(x->extent);
+	extent_done(x);
 	ranks_done(&x->ranks);
+	offers_done(&x->offers);
+	levels_done(&x->levels);
 	for (uint32_t i = 0; i < KEPT_MAX; i++)
 		slu_free(x->kept[i].pick);
 	memset(x->kept, 0, sizeof x->kept);
-	x->offer = NULL;
-	x->extent = NULL;
-	x->tree = x->sums = x->level = NULL;
 }
 
-static int make_room(const struct front *f, struct memo *x)
+/* The offer of vertex p, written down; NULL without memory. */
+static struct offer *offer_of(struct memo *x, uint32_t p)
 {
-	if (x->offer)
-		return 0;
-	for (x->leaves = 1; x->leaves < f->n; x->leaves *= 2)
-		;
-	x->offer = slu_calloc(f->n + 1, sizeof *x->offer);
-	x->tree = slu_reallocarray(NULL, 2 * (size_t)x->leaves, sizeof *x->tree);
-	x->sums = slu_calloc(f->n + 1, sizeof *x->sums);
-	if (!x->offer || !x->tree || !x->sums) {
-		memo_slots_done(x, f->n);
-		return -ENOMEM;
+	uint32_t c = p / CHUNK_N;
+	struct chunk *k = x->offers.chunk[c];
+
+	if (!k) {
+		k = offers_write(&x->offers, c);
+		if (!k)
+			return NULL;
+		if (x->ranks.row && ranks_write(&x->ranks, c) < 0)
+			ranks_done(&x->ranks); /* they will be made again */
+		extent_write(x, c);
 	}
-	memset(x->tree, 0xff, 2 * (size_t)x->leaves * sizeof *x->tree);
-	return 0;
+	return &k->offer[p % CHUNK_N];
 }
 
-/* The better of two positions by their next slot. */
-static uint32_t better(const struct memo *x, uint32_t a, uint32_t b, bool greater)
+/* Count the slots of a block in (so many times) or out (-1). */
+static void count(struct memo *x, const struct block *b, int by)
 {
-	int64_t s, t;
-
-	if (a == SLU_NONE || b == SLU_NONE)
-		return a == SLU_NONE ? b : a;
-	s = offer_score(&x->offer[a], x->offer[a].next);
-	t = offer_score(&x->offer[b], x->offer[b].next);
-	return (greater ? t > s : t < s) ? b : a;
-}
-
-/* The offer at p changed: play its matches again. */
-static void replay(struct memo *x, uint32_t p, bool greater)
-{
-	const struct offer *o = &x->offer[p];
-	uint32_t i = x->leaves + p;
-
-	if (x->bulk)
-		return;
-	x->tree[i] = o->next < o->n ? p : SLU_NONE;
-	for (i /= 2; i; i /= 2)
-		x->tree[i] = better(x, x->tree[2 * i], x->tree[2 * i + 1], greater);
-}
-
-/* --- how many slots, and of which scores --- */
-
-static void sums_add(const struct front *f, struct memo *x, uint32_t p, uint32_t more)
-{
-	for (uint32_t i = p + 1; i <= f->n && !x->bulk; i += i & -i)
-		x->sums[i] += more; /* modulo 2^32: also takes away */
-}
-
-/* `tree` and `sums` for all offers as they are. */
-static void tally(const struct front *f, struct memo *x, bool greater)
-{
-	for (uint32_t p = 0; p < f->n; p++) {
-		x->tree[x->leaves + p] = x->offer[p].n ? p : SLU_NONE;
-		x->sums[p + 1] = x->offer[p].n;
-	}
-	for (uint32_t i = x->leaves; --i;)
-		x->tree[i] = better(x, x->tree[2 * i], x->tree[2 * i + 1], greater);
-	for (uint32_t i = 1, up; i <= f->n; i++) {
-		up = i + (i & -i);
-		if (up <= f->n)
-			x->sums[up] += x->sums[i];
-	}
-}
-
-/* Make room for this score, or note that there is none. */
-static void level_reach(struct memo *x, int64_t score)
-{
-	int64_t low = x->nlevel ? SLU_MIN(x->base, score) : score;
-	int64_t high = x->nlevel ? SLU_MAX(x->base + x->nlevel - 1, score) : score;
-	uint32_t *more, n;
-
-	if (x->nlevel && low == x->base && high == x->base + x->nlevel - 1)
-		return;
-	ranks_done(&x->ranks); /* other values */
-	n = (uint32_t)SLU_MIN(high - low + 1, (int64_t)LEVELS_MAX + 1);
-	more = n <= LEVELS_MAX ? slu_calloc(n, sizeof *more) : NULL;
-	if (!more) {
-		x->spread = true;
-		return;
-	}
-	if (x->nlevel)
-		memcpy(more + (x->base - low), x->level, x->nlevel * sizeof *more);
-	slu_free(x->level);
-	x->level = more;
-	x->base = low;
-	x->nlevel = n;
-}
-
-/* Count the slots of an offer in (so many times) or out (-1). */
-static void levels_count(struct memo *x, const struct offer *o, int by)
-{
-	for (uint32_t i = 0; i < o->n && !x->spread; i++) {
-		uint32_t *n;
-
-		if (by > 0)
-			level_reach(x, offer_score(o, i));
-		if (x->spread)
-			break;
-		n = &x->level[offer_score(o, i) - x->base];
-		x->filled += by > 0 && !*n;
-		*n += (uint32_t)by;
-		x->filled -= by < 0 && !*n;
-	}
+	if (levels_count(&x->levels, b, by))
+		ranks_done(&x->ranks); /* other values */
 }
 
 /* --- offers --- */
 
-static bool same_offer(const struct offer *o, const struct kind *k)
+static bool same_offer(const struct block *b, const struct kind *k)
 {
 	uint32_t n = 0;
 
-	if (o->n != (k ? k->n : 0))
+	if (b->n != (k ? k->n : 0))
 		return false;
 	for (const struct cand *c = k ? k->head : NULL; c; c = c->next)
-		if (c->score != offer_score(o, n++))
+		if (c->score != block_score(b, n++))
 			return false;
 	return true;
+}
+
+/* What vertex p, written down, offers is about to change ... */
+static void offer_leaves(struct memo *x, uint32_t p)
+{
+	struct block b = offers_at(&x->offers, p);
+
+	count(x, &b, -1);
+	if (x->ranks.row)
+		ranks_change(&x->ranks, p, -1);
+}
+
+/* ... and has changed; it had so many slots before. */
+static void offer_enters(struct memo *x, uint32_t p, uint32_t before)
+{
+	struct block b = offers_at(&x->offers, p);
+
+	offers_grew(&x->offers, p, b.n - before);
+	count(x, &b, 1);
+	if (x->ranks.row)
+		ranks_change(&x->ranks, p, 1);
+	extent_change(x, p);
+}
+
+/* Write the scores of slots down.  -EAGAIN: the rules do not cover them. */
+static int put_scores(const struct slu_match *m, struct front *f, struct memo *x,
+		      const struct kind *k, int64_t *to)
+{
+	uint32_t n = 0;
+
+	for (const struct cand *c = k ? k->head : NULL; c; c = c->next) {
+		if (c->score <= 0)
+			f->bad = true;
+		/* Slots of one vertex mostly come in the order of the policy, but not if they
+		 * differ in the number of their members, nor with variation. */
+		if (n && (greater_first(m) ? c->score > to[n - 1] : c->score < to[n - 1]))
+			x->unordered = true;
+		to[n++] = c->score;
+	}
+	return f->bad ? -EAGAIN : 0;
 }
 
 /* Put down what vertex p offers from now on. */
 static int change_offer(struct attempt *a, struct front *f, struct memo *x, uint32_t p,
 			const struct kind *k)
 {
-	struct slu_match *m = a->m;
-	struct offer *o = &x->offer[p];
+	struct offer *o = offer_of(x, p);
 	int64_t *fresh = NULL;
-	uint32_t n = 0;
+	uint32_t before = o->n;
+	int rc;
 
 	if (k && k->n > o->cap) {
 		fresh = slu_reallocarray(NULL, k->n, sizeof *fresh);
 		if (!fresh)
 			return -ENOMEM;
 	}
-	levels_count(x, o, -1);
-	if (x->ranks.row)
-		ranks_change(&x->ranks, p, o, -1);
+	offer_leaves(x, p);
 	if (fresh) {
 		if (o->cap)
 			slu_free(o->score);
@@ -174,25 +117,11 @@ static int change_offer(struct attempt *a, struct front *f, struct memo *x, uint
 		o->cap = k->n;
 	}
 	o->shift = 0;
-	for (struct cand *c = k ? k->head : NULL; c; c = c->next) {
-		if (c->score <= 0)
-			f->bad = true;
-		/* Slots of one vertex mostly come in the order of the policy, but not if they
-		 * differ in the number of their members, nor with variation. */
-		if (n &&
-		    (greater_first(m) ? c->score > o->score[n - 1] : c->score < o->score[n - 1]))
-			x->unordered = true;
-		o->score[n++] = c->score;
-	}
-	if (f->bad)
-		return -EAGAIN;
-	x->slots += (int64_t)n - o->n;
-	sums_add(f, x, p, n - o->n);
-	o->n = n;
-	levels_count(x, o, 1);
-	if (x->ranks.row)
-		ranks_change(&x->ranks, p, o, 1);
-	extent_change(m, x, p);
+	rc = put_scores(a->m, f, x, k, o->score);
+	if (rc < 0)
+		return rc;
+	o->n = k ? k->n : 0;
+	offer_enters(x, p, before);
 	return 0;
 }
 
@@ -239,11 +168,16 @@ static void keep(const struct slu_match *m, struct memo *x, uint32_t p, const st
 static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
 	struct slu_match *m = a->m;
+	struct asked *asked = memo_asked(x, p / CHUNK_N);
+	struct offer *o = offer_of(x, p);
 	struct pool up = { 0 };
-	struct offer *o = &x->offer[p];
 	struct kind *k = NULL;
 	uint32_t v = f->v[p];
+	struct block b;
 	int64_t count;
+
+	if (!asked || !o)
+		return -ENOMEM;
 
 	/* Above it the sum of what is free is asked too, and that changes with others: where it
 	 * says no, take the plain walk rather than remember it. */
@@ -255,7 +189,8 @@ static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 		return -ENOMEM;
 	if (o->n)
 		keep(m, x, p, k);
-	if (!same_offer(o, k)) {
+	b = offers_at(&x->offers, p);
+	if (!same_offer(&b, k)) {
 		int rc = change_offer(a, f, x, p, k);
 
 		if (rc < 0)
@@ -263,119 +198,192 @@ static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 	}
 	o->next = 0;
 	o->head = k ? k->head : NULL;
-	x->marked[p] = m->gen;
+	asked->marked[p % CHUNK_N] = m->gen;
 	memo_know(m, f, x, p);
-	replay(x, p, greater_first(m));
+	offers_replay(&x->offers, p);
 	return 0;
 }
 
 /* --- the same again --- */
 
-static uint32_t picks_of(const struct offer *o)
+/* Edges of each slot; 0 if they differ. */
+static uint32_t picks_of(const struct kind *k)
 {
-	for (const struct cand *c = o->head; c; c = c->next)
-		if (c->n != o->head->n)
+	for (const struct cand *c = k ? k->head : NULL; c; c = c->next)
+		if (c->n != k->head->n)
 			return 0;
-	return o->head ? o->head->n : 0;
+	return k && k->head ? k->head->n : 0;
 }
 
-static bool equal_offers(const struct offer *a, const struct offer *b, int64_t shift)
+/* Ask vertex p for all of its kind: the pattern number i. */
+static int make_pattern(struct attempt *a, struct front *f, struct memo *x, uint32_t p, uint32_t i)
 {
-	if (a->n != b->n)
-		return false;
-	if (a->score == b->score)
-		return !a->n || a->shift == shift;
-	for (uint32_t i = 0; i < a->n; i++)
-		if (offer_score(a, i) != b->score[i] + shift)
-			return false;
-	return true;
+	struct pattern *t = &x->offers.pattern[i];
+	struct pool up = { 0 };
+	struct kind *k = NULL;
+	int64_t count;
+
+	if (walk_visit(a, f->v[p], f->centre[p], &count, &up))
+		k = pool_kind(a, &up, SLU_TYPE_SLOT, a->m->sub[0], false);
+	t->n = k ? k->n : 0;
+	t->picks = picks_of(k);
+	t->centre = f->ground.below ? f->ground.below[p] : 0;
+	t->score = slu_reallocarray(t->score, t->n + 1, sizeof *t->score);
+	if (a->no_memory || !t->score)
+		return -ENOMEM;
+	return put_scores(a->m, f, x, k, t->score);
 }
 
-/* Let p offer what the model does.  -EAGAIN: ask it. */
-static int adopt(struct attempt *a, struct front *f, struct memo *x, uint32_t p, struct model *like,
-		 int64_t centre)
+/* The pattern of a kind, asked for at vertex p; PATTERNS_MAX if there is no room, or -errno. */
+static int pattern_for(struct attempt *a, struct front *f, struct memo *x, uint32_t p,
+		       uint32_t like)
 {
-	struct slu_match *m = a->m;
-	struct offer *o = &x->offer[p], *from = &x->offer[like->p];
+	uint32_t i = model_of(x, like);
+	int rc;
+
+	if (i < x->nmodel || i == PATTERNS_MAX)
+		return (int)i;
+	rc = make_pattern(a, f, x, p, i);
+	if (rc < 0)
+		return rc;
+	x->model[x->nmodel++] = (struct model){ .like = like };
+	return (int)i;
+}
+
+/* Whether a pattern can be shifted that far. */
+static bool can_shift(const struct pattern *t, int64_t centre)
+{
+	int64_t by = centre - t->centre, end;
+
+	if (!by || !t->n)
+		return true;
+	return t->picks && !__builtin_mul_overflow(by, t->picks, &by) &&
+	       !__builtin_add_overflow(t->score[0], by, &end) &&
+	       !__builtin_add_overflow(t->score[t->n - 1], by, &end);
+}
+
+/* Let p offer what the pattern says.  -EAGAIN: ask it. */
+static int adopt(struct attempt *a, struct front *f, struct memo *x, uint32_t p, uint32_t pattern)
+{
+	const struct pattern *t = &x->offers.pattern[pattern];
+	struct offer *o = offer_of(x, p);
 	struct kept *kept = kept_of(x, p);
-	int64_t by = m->policy.scorer == SCORE_LOCALITY ? 0 : centre - like->centre;
+	int64_t by = f->ground.below ? f->ground.below[p] - t->centre : 0;
+	uint32_t before;
 
-	if ((by && from->n && !like->picks) || __builtin_mul_overflow(by, like->picks, &by) ||
-	    __builtin_add_overflow(by, from->shift, &by))
+	if (!o)
+		return -ENOMEM;
+	if (!can_shift(t, t->centre + by))
 		return -EAGAIN;
-	if (!equal_offers(o, from, by)) {
-		if (o->n || (from->cap && x->nshared == SHARED_MAX))
-			return -EAGAIN;
-		if (from->cap)
-			x->shared[x->nshared++] = from->score;
+	by *= t->picks;
+	if (o->score != t->score || o->shift != by || o->n != t->n) {
+		before = o->n;
+		offer_leaves(x, p);
 		if (o->cap)
 			slu_free(o->score);
-		from->cap = o->cap = 0;
-		o->score = from->score;
-		o->shift = by;
-		o->n = from->n;
-		x->slots += o->n;
-		sums_add(f, x, p, o->n);
-		if (by == from->shift)
-			like->more++;
-		else
-			levels_count(x, o, 1);
-		if (x->ranks.row)
-			ranks_change(&x->ranks, p, o, 1);
-		extent_change(m, x, p);
+		*o = (struct offer){ .score = t->score, .n = t->n, .shift = by };
+		offer_enters(x, p, before);
 	}
 	if (kept)
 		kept->n = 0;
+	o->next = 0;
 	x->known[p / 64] |= 1ull << p % 64;
 	x->later[p / 64] &= ~(1ull << p % 64);
-	m->fast->last[x->front] = SLU_NONE;
-	replay(x, p, greater_first(m));
+	a->m->fast->last[x->front] = SLU_NONE;
+	offers_replay(&x->offers, p);
 	return 0;
 }
 
 /* Ask vertex p, or one like it. */
 static int learn(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
-	int64_t centre;
-	struct model *like = model_for(a, f, x, p, &centre);
-	int rc = -EAGAIN;
+	uint32_t like = kind_of(a, f, p);
+	int rc = -EAGAIN, i;
 
-	if (like && like->p != p && passes(a, x, f->v[p]))
-		rc = adopt(a, f, x, p, like, centre);
-	if (rc == -EAGAIN)
-		rc = ask(a, f, x, p);
-	if (!rc && like && like->p == p)
-		like->picks = picks_of(&x->offer[p]);
-	return rc;
+	if (like != SLU_NONE && passes(a, x, f->v[p])) {
+		i = pattern_for(a, f, x, p, like);
+		rc = i < 0 ? i : i < PATTERNS_MAX ? adopt(a, f, x, p, (uint32_t)i) : -EAGAIN;
+	}
+	return rc == -EAGAIN && !f->bad ? ask(a, f, x, p) : rc;
+}
+
+/* Whether the slots of a chunk with this pattern can be counted together. */
+static bool counts_together(struct memo *x, const struct pattern *t, uint32_t c)
+{
+	const struct range *r = x->offers.g->range;
+
+	if (!r || !t->n)
+		return true;
+	r += (size_t)c * 2 * CHUNK_N + 1;
+	if (!can_shift(t, r->low) || !can_shift(t, r->high))
+		return false;
+	if (x->levels.spread || (r->low == t->centre && r->high == t->centre))
+		return true;
+	if (t->centre - r->low <= LEVELS_MAX && r->high - t->centre <= LEVELS_MAX)
+		return false;
+	ranks_done(&x->ranks);
+	x->levels.spread = true;
+	return true;
+}
+
+/* Let all of a chunk follow one pattern, but for those that have bookings.  0 also if they cannot.
+ */
+static int follow(struct attempt *a, struct front *f, struct memo *x, uint32_t c)
+{
+	struct offers *o = &x->offers;
+	uint64_t pure;
+	int i;
+
+	if (o->chunk[c] || !chunk_alike(a, f, x, c, &pure))
+		return 0;
+	i = pattern_for(a, f, x, c * CHUNK_N + (uint32_t)__builtin_ctzll(pure), f->kind[c]);
+	if (i < 0 || i == PATTERNS_MAX)
+		return SLU_MIN(i, 0);
+	if (!o->plain[c]) {
+		if (!counts_together(x, &o->pattern[i], c))
+			return 0;
+		offers_plain(o, c, (uint32_t)i);
+		o->bulk = true;
+		x->model[i].count += chunk_size(o, c);
+	}
+	x->known[c] |= pure;
+	x->later[c] &= ~pure;
+	a->m->fast->last[x->front] = SLU_NONE;
+	return 0;
 }
 
 static int ask_unknown(struct attempt *a, struct front *f, struct memo *x)
 {
+	struct offers *o = &x->offers;
+	uint32_t left = 0;
 	int rc = 0;
 
-	x->bulk = true;
-	for (uint32_t w = 0; w < memo_words(f->n) && x->bulk; w++)
-		x->bulk = !x->known[w];
-	for (uint32_t w = 0; w < memo_words(f->n) && !rc; w++) {
-		uint64_t bits = ~x->known[w];
-
-		while (bits && !rc) {
-			uint32_t p = w * 64 + (uint32_t)__builtin_ctzll(bits);
-
-			bits &= bits - 1;
-			if (p >= f->n)
-				break;
-			rc = learn(a, f, x, p);
-		}
+	for (uint32_t c = 0; c < o->nchunk && !rc; c++) {
+		if (x->known[c] == chunk_bits(o, c))
+			continue;
+		rc = follow(a, f, x, c);
+		if (x->known[c] != chunk_bits(o, c))
+			left += (uint32_t)__builtin_popcountll(chunk_bits(o, c) & ~x->known[c]);
 	}
-	for (uint32_t i = 0; i < x->nmodel && x->model_gen == a->m->gen; i++) {
-		if (x->model[i].more)
-			levels_count(x, &x->offer[x->model[i].p], (int)x->model[i].more);
-		x->model[i].more = 0;
+	for (uint32_t i = 0; i < x->nmodel; i++) {
+		const struct pattern *t = &o->pattern[i];
+		struct block b = { t->score, 0, t->n };
+
+		if (x->model[i].count)
+			count(x, &b, (int)x->model[i].count);
+		x->model[i].count = 0;
 	}
-	if (x->bulk)
-		tally(f, x, greater_first(a->m));
-	x->bulk = false;
+	if (o->bulk)
+		offers_tally(o);
+	o->bulk = left > CHUNK_N;
+	for (uint32_t c = 0; c < o->nchunk && left && !rc; c++) {
+		uint64_t bits = chunk_bits(o, c) & ~x->known[c];
+
+		for (; bits && !rc; bits &= bits - 1)
+			rc = learn(a, f, x, c * CHUNK_N + (uint32_t)__builtin_ctzll(bits));
+	}
+	if (o->bulk)
+		offers_tally(o);
 	return rc;
 }
 
@@ -386,6 +394,7 @@ static int take(struct attempt *a, struct front *f, struct memo *x, uint32_t p, 
 	const struct kept *kept = kept_of(x, p);
 	const struct pick *picks;
 	const struct cand *c;
+	struct offer *o;
 
 	if (kept) {
 		if (i >= kept->n || !passes(a, x, f->v[p]))
@@ -394,17 +403,20 @@ static int take(struct attempt *a, struct front *f, struct memo *x, uint32_t p, 
 		mark_above(m, f->v[p]);
 		return 0;
 	}
-	if (x->marked[p] != m->gen) {
-		uint32_t next = x->offer[p].next, n = x->offer[p].n;
+	o = offer_of(x, p);
+	if (!o)
+		return -ENOMEM;
+	if (memo_marked(x, p) != m->gen) {
+		uint32_t next = o->next, n = o->n;
 		int rc = ask(a, f, x, p);
 
 		if (rc < 0)
 			return rc;
-		if (x->offer[p].n != n)
+		if (o->n != n)
 			return -EAGAIN;
-		x->offer[p].next = next;
+		o->next = next;
 	}
-	for (c = x->offer[p].head; c && i; i--)
+	for (c = o->head; c && i; i--)
 		c = c->next;
 	if (!c)
 		return -EAGAIN;
@@ -416,31 +428,41 @@ static int take(struct attempt *a, struct front *f, struct memo *x, uint32_t p, 
 }
 
 /* The best `want` slots by the tournament; -EAGAIN if equals are left out. */
-static int by_tournament(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
-			 struct chosen *out)
+static int by_tournament(struct memo *x, uint32_t want, struct chosen *out)
 {
-	bool greater = greater_first(a->m), tie = false;
+	uint32_t n = 0, p;
 	int64_t last = 0;
+	struct block b;
+	int rc = 0;
 
-	for (uint32_t n = 0; n < want; n++) {
-		uint32_t p = x->tree[1];
-		struct offer *o = &x->offer[p];
+	for (; n < want && !rc; n++) {
+		struct offer *o;
 
-		last = offer_score(o, o->next);
+		p = offers_best(&x->offers);
+		o = offer_of(x, p);
+		if (!o) {
+			rc = -ENOMEM;
+			break;
+		}
+		b = offers_at(&x->offers, p);
+		last = block_score(&b, o->next);
 		out[n] = (struct chosen){ p, o->next };
 		o->next++;
-		replay(x, p, greater);
+		offers_replay(&x->offers, p);
 	}
-	if (x->tree[1] != SLU_NONE) {
-		const struct offer *o = &x->offer[x->tree[1]];
+	p = offers_best(&x->offers);
+	if (!rc && p != SLU_NONE) {
+		const struct chunk *k = x->offers.chunk[p / CHUNK_N];
 
-		tie = tie || offer_score(o, o->next) == last;
+		b = offers_at(&x->offers, p);
+		if (block_score(&b, k ? k->offer[p % CHUNK_N].next : 0) == last)
+			rc = -EAGAIN;
 	}
-	for (uint32_t n = 0; n < want; n++) {
-		x->offer[out[n].p].next = 0;
-		replay(x, out[n].p, greater);
+	while (n-- > 0) {
+		offer_of(x, out[n].p)->next = 0;
+		offers_replay(&x->offers, out[n].p);
 	}
-	return tie ? -EAGAIN : 0;
+	return rc;
 }
 
 int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, struct memo *x)
@@ -450,15 +472,15 @@ int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, 
 	uint32_t want;
 	int rc;
 
-	if (make_room(f, x) < 0)
+	if (!x->offers.chunk && offers_init(&x->offers, &f->ground) < 0)
 		return -ENOMEM;
 	rc = ask_unknown(a, f, x);
 	if (!rc)
-		rc = extent_make(m, f, x);
+		rc = extent_make(m, x);
 	if (rc < 0)
 		return rc;
-	want = slu_count_select(&r->count, (uint32_t)SLU_MIN(x->slots, (int64_t)UINT32_MAX));
-	if (!want || want > x->slots) {
+	want = slu_count_select(&r->count, (uint32_t)SLU_MIN(x->offers.slots, (int64_t)UINT32_MAX));
+	if (!want || want > x->offers.slots) {
 		a->error = ENODEV;
 		return -ENODEV;
 	}
@@ -467,7 +489,7 @@ int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, 
 		return -ENOMEM;
 	rc = -EAGAIN;
 	if (m->policy.scorer != SCORE_LOCALITY && !x->unordered)
-		rc = by_tournament(a, f, x, want, list);
+		rc = by_tournament(x, want, list);
 	if (rc == -EAGAIN)
 		rc = tie_decide(a, f, x, want, list);
 	for (uint32_t i = 0; i < want && !rc; i++)

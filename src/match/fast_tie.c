@@ -8,35 +8,22 @@
 
 #define WRITTEN_MAX 512 /* of slots that are followed in stretches */
 
-/* The vertex that offers slot number i of all, and which of its own that is. */
-static struct chosen sums_find(const struct front *f, const struct memo *x, uint32_t i)
-{
-	uint32_t p = 0;
-
-	for (uint32_t step = x->leaves; step; step /= 2)
-		if (p + step <= f->n && x->sums[p + step] <= i) {
-			p += step;
-			i -= x->sums[p];
-		}
-	return (struct chosen){ p, i };
-}
-
 /* --- all equal --- */
 
 /* Whether the sort would find no two slots different. */
 static bool all_equal(const struct slu_match *m, const struct memo *x)
 {
-	uint32_t low = 0, high = x->nlevel;
+	uint32_t low = 0, high = x->levels.n;
 
-	if (x->spread || !x->filled)
+	if (x->levels.spread || !x->levels.filled)
 		return false;
 	if (m->policy.scorer != SCORE_LOCALITY)
-		return x->filled == 1;
-	while (!x->level[low])
+		return x->levels.filled == 1;
+	while (!x->levels.of[low])
 		low++;
-	while (!x->level[high - 1])
+	while (!x->levels.of[high - 1])
 		high--;
-	return high - low == x->filled;
+	return high - low == x->levels.filled;
 }
 
 static void one_run(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi)
@@ -50,7 +37,7 @@ static int by_place(struct attempt *a, struct front *f, struct memo *x, uint32_t
 		    struct chosen *out)
 {
 	struct slu_match *m = a->m;
-	uint32_t n = (uint32_t)x->slots, *number;
+	uint32_t n = (uint32_t)x->offers.slots, *number;
 	int rc;
 
 	number = slu_arena_alloc(&m->tmp, want * sizeof *number);
@@ -58,7 +45,7 @@ static int by_place(struct attempt *a, struct front *f, struct memo *x, uint32_t
 		return -ENOMEM;
 	rc = sort_runs(&m->tmp, n, false, want, one_run, &n, number);
 	for (uint32_t i = 0; i < want && !rc; i++)
-		out[i] = sums_find(f, x, number[i]);
+		out[i] = offers_find(&x->offers, number[i]);
 	return rc;
 }
 
@@ -67,10 +54,10 @@ static int by_place(struct attempt *a, struct front *f, struct memo *x, uint32_t
 /* Which levels the sort takes for equal: each its own, or with locality those in a row. */
 static void say_equal(const struct slu_match *m, const struct memo *x, uint32_t *equal)
 {
-	for (uint32_t v = x->nlevel; v-- > 0;) {
+	for (uint32_t v = x->levels.n; v-- > 0;) {
 		/* With locality the greatest score has value 0. */
-		bool on = m->policy.scorer == SCORE_LOCALITY && v + 1 < x->nlevel &&
-			  x->level[x->nlevel - 1 - v] && x->level[x->nlevel - 2 - v];
+		bool on = m->policy.scorer == SCORE_LOCALITY && v + 1 < x->levels.n &&
+			  x->levels.of[x->levels.n - 1 - v] && x->levels.of[x->levels.n - 2 - v];
 
 		equal[v] = on ? equal[v + 1] : v;
 	}
@@ -85,99 +72,177 @@ static int by_ranks(struct attempt *a, struct front *f, struct memo *x, uint32_t
 	uint32_t *number;
 	int rc;
 
-	r->slots = (uint32_t)x->slots;
 	if (!r->row) {
-		*r = (struct ranks){ x->offer,         x->sums,   f->n, r->slots, x->base,
-				     greater_first(m), x->nlevel, NULL, NULL };
+		*r = (struct ranks){ .of = &x->offers,
+				     .base = x->levels.base,
+				     .width = x->levels.n };
 		if (ranks_make(r) < 0)
 			return -EAGAIN;
 	}
+	r->slots = (uint32_t)x->offers.slots;
 	say_equal(m, x, r->equal);
 	number = slu_arena_alloc(&m->tmp, want * sizeof *number);
 	if (!number)
 		return -ENOMEM;
 	rc = sort_ranks(&m->tmp, r, want, number);
 	for (uint32_t i = 0; i < want && !rc; i++)
-		out[i] = sums_find(f, x, number[i]);
+		out[i] = offers_find(&x->offers, number[i]);
 	return rc;
 }
 
 /* --- in stretches --- */
 
-static int64_t key_of(const struct slu_match *m, int64_t score)
+static int64_t key_of(const struct offers *o, int64_t score)
 {
-	return greater_first(m) ? -score : score;
+	return o->g->greater ? -score : score;
 }
 
-static const struct extent nothing = { INT64_MAX, INT64_MIN };
+static const struct range nothing = { INT64_MAX, INT64_MIN };
 
-static void extent_play(struct memo *x, uint32_t i)
+static struct range join(const struct range *a)
 {
-	const struct extent *a = &x->extent[(size_t)2 * i], *b = a + 1;
-
-	x->extent[i] = (struct extent){ SLU_MIN(a->low, b->low), SLU_MAX(a->high, b->high) };
+	return (struct range){ SLU_MIN(a[0].low, a[1].low), SLU_MAX(a[0].high, a[1].high) };
 }
 
-static struct extent extent_of(const struct slu_match *m, const struct offer *o)
+/* Keys of a block, best first. */
+static struct range keys_of(const struct offers *o, const struct block *b)
 {
-	if (!o->n)
+	if (!b->n)
 		return nothing;
-	/* Best first. */
-	return (struct extent){ key_of(m, offer_score(o, 0)), key_of(m, offer_score(o, o->n - 1)) };
+	return (struct range){ key_of(o, block_score(b, 0)), key_of(o, block_score(b, b->n - 1)) };
 }
 
-void extent_change(const struct slu_match *m, struct memo *x, uint32_t p)
+/* Keys of the vertices below number i of the tree of a chunk that is not written down. */
+static struct range keys_plain(const struct offers *o, uint32_t c, uint32_t i)
 {
+	const struct pattern *t;
+	const struct range *r;
+	int64_t low = 0, high = 0;
+
+	t = o->plain[c] ? &o->pattern[o->plain[c] - 1] : NULL;
+	if (!t || !t->n)
+		return nothing;
+	if (o->g->range) {
+		r = &o->g->range[(size_t)c * 2 * CHUNK_N + i];
+		if (r->low > r->high)
+			return nothing;
+		low = (r->low - t->centre) * t->picks;
+		high = (r->high - t->centre) * t->picks;
+	} else {
+		/* The vertices below i: is there one at all? */
+		while (i < CHUNK_N)
+			i *= 2;
+		if (i - CHUNK_N >= chunk_size(o, c))
+			return nothing;
+	}
+	if (o->g->greater)
+		return (struct range){ -(t->score[0] + high), -(t->score[t->n - 1] + low) };
+	return (struct range){ t->score[0] + low, t->score[t->n - 1] + high };
+}
+
+/* The same for any chunk. */
+static inline struct range keys_at(const struct memo *x, uint32_t c, uint32_t i)
+{
+	return x->part[c] ? x->part[c][i] : keys_plain(&x->offers, c, i);
+}
+
+void extent_done(struct memo *x)
+{
+	for (uint32_t c = 0; x->part && c < x->offers.nchunk; c++)
+		slu_free(x->part[c]);
+	slu_free(x->part);
+	slu_free(x->extent);
+	x->part = NULL;
+	x->extent = NULL;
+}
+
+void extent_write(struct memo *x, uint32_t c)
+{
+	const struct offers *o = &x->offers;
+	struct range *r;
+
 	if (!x->extent)
 		return;
-	x->extent[x->leaves + p] = extent_of(m, &x->offer[p]);
-	for (uint32_t i = (x->leaves + p) / 2; i; i /= 2)
-		extent_play(x, i);
+	r = x->part[c] = slu_reallocarray(NULL, (size_t)2 * CHUNK_N, sizeof *r);
+	if (!r) {
+		extent_done(x); /* they will be made again */
+		return;
+	}
+	for (uint32_t j = 0; j < CHUNK_N; j++) {
+		struct block b = offers_at(o, c * CHUNK_N + j);
+
+		r[CHUNK_N + j] = keys_of(o, &b);
+	}
+	for (uint32_t i = CHUNK_N; --i;)
+		r[i] = join(r + (size_t)2 * i);
+}
+
+void extent_change(struct memo *x, uint32_t p)
+{
+	struct block b = offers_at(&x->offers, p);
+	uint32_t c = p / CHUNK_N, i = CHUNK_N + p % CHUNK_N;
+
+	if (!x->extent)
+		return;
+	x->part[c][i] = keys_of(&x->offers, &b);
+	for (i /= 2; i; i /= 2)
+		x->part[c][i] = join(x->part[c] + (size_t)2 * i);
+	i = x->offers.top + c;
+	x->extent[i] = x->part[c][1];
+	for (i /= 2; i; i /= 2)
+		x->extent[i] = join(x->extent + (size_t)2 * i);
 }
 
 static bool in_stretches(const struct slu_match *m, const struct memo *x)
 {
-	return x->spread && !x->unordered && m->policy.scorer != SCORE_LOCALITY;
+	return x->levels.spread && !x->unordered && m->policy.scorer != SCORE_LOCALITY;
 }
 
-int extent_make(const struct slu_match *m, const struct front *f, struct memo *x)
+int extent_make(const struct slu_match *m, struct memo *x)
 {
+	const struct offers *o = &x->offers;
+
 	if (x->extent || !in_stretches(m, x))
 		return 0;
-	x->extent = slu_reallocarray(NULL, 2 * (size_t)x->leaves, sizeof *x->extent);
-	if (!x->extent)
+	x->extent = slu_reallocarray(NULL, 2 * (size_t)o->top, sizeof *x->extent);
+	x->part = slu_calloc(o->nchunk + 1, sizeof *x->part);
+	for (uint32_t c = 0; c < o->top && x->extent && x->part; c++) {
+		if (c < o->nchunk && o->chunk[c])
+			extent_write(x, c);
+		if (x->extent)
+			x->extent[o->top + c] = c < o->nchunk ? keys_at(x, c, 1) : nothing;
+	}
+	if (!x->extent || !x->part) {
+		extent_done(x);
 		return -ENOMEM;
-	for (uint32_t p = 0; p < x->leaves; p++)
-		x->extent[x->leaves + p] = p < f->n ? extent_of(m, &x->offer[p]) : nothing;
-	for (uint32_t i = x->leaves; --i;)
-		extent_play(x, i);
+	}
+	for (uint32_t i = o->top; --i;)
+		x->extent[i] = join(x->extent + (size_t)2 * i);
 	return 0;
 }
 
 struct slots {
-	const struct slu_match *m;
-	const struct front *f;
 	const struct memo *x;
-	struct block {
-		uint32_t p, start; /* a vertex, and the number of its first slot */
-	} near[2];                 /* asked for last, the latest first */
+	struct near {
+		uint32_t p, start, n; /* a vertex, the number of its first slot, its slots */
+	} near[2];                    /* asked for last, the latest first */
 };
 
-static bool is_in(const struct slots *s, const struct block *b, uint32_t i)
+static bool is_in(const struct near *b, uint32_t i)
 {
-	return i - b->start < s->x->offer[b->p].n; /* below it: a great number */
+	return i - b->start < b->n; /* below it: a great number */
 }
 
-/* As sums_find; the next is often of the same vertex, or of the one before. */
+/* As offers_find; the next is often of the same vertex, or of the one before. */
 static struct chosen find_slot(struct slots *s, uint32_t i)
 {
-	if (!is_in(s, &s->near[0], i)) {
-		struct block b = s->near[1];
+	if (!is_in(&s->near[0], i)) {
+		struct near b = s->near[1];
 
-		if (!is_in(s, &b, i)) {
-			struct chosen c = sums_find(s->f, s->x, i);
+		if (!is_in(&b, i)) {
+			struct chosen c = offers_find(&s->x->offers, i);
 
-			b = (struct block){ c.p, i - c.i };
+			b = (struct near){ c.p, i - c.i, offers_at(&s->x->offers, c.p).n };
 		}
 		s->near[1] = s->near[0];
 		s->near[0] = b;
@@ -194,53 +259,74 @@ static int64_t slot_key(void *arg, uint32_t i)
 {
 	struct slots *s = arg;
 	struct chosen c = find_slot(s, i);
+	struct block b = offers_at(&s->x->offers, c.p);
 
-	return key_of(s->m, offer_score(&s->x->offer[c.p], c.i));
+	return key_of(&s->x->offers, block_score(&b, c.i));
 }
 
-static bool whole(const struct extent *e, int64_t key, int cmp)
+static bool whole(struct range e, int64_t key, int cmp)
 {
-	if (e->low > e->high)
+	if (e.low > e.high)
 		return true;
-	return compare(e->low, key) == cmp && compare(e->high, key) == cmp;
+	return compare(e.low, key) == cmp && compare(e.high, key) == cmp;
 }
 
-/* The first vertex from p on with a slot that compares otherwise; the number of leaves if none. */
+/* The first vertex below number i of a chunk's tree with a slot that compares otherwise. */
+static uint32_t other_below(const struct memo *x, uint32_t c, uint32_t i, int64_t key, int cmp)
+{
+	while (i < CHUNK_N) {
+		i *= 2;
+		i += whole(keys_at(x, c, i), key, cmp);
+	}
+	return c * CHUNK_N + i - CHUNK_N;
+}
+
+/* The first vertex from p on with a slot that compares otherwise; SLU_NONE if there is none. */
 static uint32_t other_from(const struct memo *x, uint32_t p, int64_t key, int cmp)
 {
-	uint32_t i = x->leaves + p;
+	uint32_t c = p / CHUNK_N, i = CHUNK_N + p % CHUNK_N, top = x->offers.top;
 
-	if (p >= x->leaves)
-		return x->leaves;
+	if (c >= x->offers.nchunk)
+		return SLU_NONE;
 	do {
 		while (i % 2 == 0)
 			i /= 2;
-		if (!whole(&x->extent[i], key, cmp)) {
-			while (i < x->leaves) {
+		if (!whole(keys_at(x, c, i), key, cmp))
+			return other_below(x, c, i, key, cmp);
+		i++;
+	} while (i & (i - 1));
+	if (++c >= x->offers.nchunk)
+		return SLU_NONE;
+	i = top + c;
+	do {
+		while (i % 2 == 0)
+			i /= 2;
+		if (!whole(x->extent[i], key, cmp)) {
+			while (i < top) {
 				i *= 2;
-				i += whole(&x->extent[i], key, cmp);
+				i += whole(x->extent[i], key, cmp);
 			}
-			return i - x->leaves;
+			return other_below(x, i - top, 1, key, cmp);
 		}
 		i++;
 	} while (i & (i - 1));
-	return x->leaves;
+	return SLU_NONE;
 }
 
 /* How many slots of a vertex from number j on compare like this; they get worse. */
-static uint32_t alike(const struct slots *s, const struct offer *o, uint32_t j, int64_t key,
+static uint32_t alike(const struct offers *o, const struct block *b, uint32_t j, int64_t key,
 		      int cmp)
 {
-	uint32_t lo = j, hi = o->n;
+	uint32_t lo = j, hi = b->n;
 
-	if (compare(key_of(s->m, offer_score(o, j)), key) != cmp)
+	if (compare(key_of(o, block_score(b, j)), key) != cmp)
 		return 0;
-	if (compare(key_of(s->m, offer_score(o, hi - 1)), key) == cmp)
+	if (compare(key_of(o, block_score(b, hi - 1)), key) == cmp)
 		return hi - j;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (compare(key_of(s->m, offer_score(o, mid)), key) == cmp)
+		if (compare(key_of(o, block_score(b, mid)), key) == cmp)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -251,31 +337,30 @@ static uint32_t alike(const struct slots *s, const struct offer *o, uint32_t j, 
 static uint32_t slot_stretch(void *arg, uint32_t i, uint32_t end, int64_t key, int *cmp)
 {
 	struct slots *s = arg;
-	const struct memo *x = s->x;
+	const struct offers *o = &s->x->offers;
 	struct chosen c = find_slot(s, i);
-	const struct offer *o = &x->offer[c.p];
-	uint32_t n, p, before = 0;
+	struct block b = offers_at(o, c.p);
+	uint32_t n, p;
 
-	*cmp = compare(key_of(s->m, offer_score(o, c.i)), key);
+	*cmp = compare(key_of(o, block_score(&b, c.i)), key);
 	if (i + 1 == end)
 		return end;
-	n = alike(s, o, c.i, key, *cmp);
-	if (c.i + n < o->n || i + n >= end)
+	n = alike(o, &b, c.i, key, *cmp);
+	if (c.i + n < b.n || i + n >= end)
 		return SLU_MIN(i + n, end);
-	p = other_from(x, c.p + 1, key, *cmp);
-	if (p >= s->f->n)
+	p = other_from(s->x, c.p + 1, key, *cmp);
+	if (p == SLU_NONE)
 		return end;
-	for (uint32_t k = p; k; k -= k & -k)
-		before += x->sums[k];
-	return SLU_MIN(before + alike(s, &x->offer[p], 0, key, *cmp), end);
+	b = offers_at(o, p);
+	return SLU_MIN(offers_before(o, p) + alike(o, &b, 0, key, *cmp), end);
 }
 
 static int by_stretches(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
 			struct chosen *out)
 {
 	struct slu_match *m = a->m;
-	struct slots s = { .m = m, .f = f, .x = x };
-	struct sequence q = { (uint32_t)x->slots, false, &s, slot_key, slot_stretch };
+	struct slots s = { .x = x };
+	struct sequence q = { (uint32_t)x->offers.slots, false, &s, slot_key, slot_stretch };
 	uint32_t *number = slu_arena_alloc(&m->tmp, want * sizeof *number);
 	int rc;
 
@@ -283,7 +368,7 @@ static int by_stretches(struct attempt *a, struct front *f, struct memo *x, uint
 		return -ENOMEM;
 	rc = sort_sequence(&m->tmp, &q, want, WRITTEN_MAX, number);
 	for (uint32_t i = 0; i < want && !rc; i++)
-		out[i] = sums_find(f, x, number[i]);
+		out[i] = offers_find(&x->offers, number[i]);
 	return rc;
 }
 
@@ -324,13 +409,16 @@ static int by_sorting(struct attempt *a, struct front *f, struct memo *x, uint32
 	struct key *k;
 	int rc;
 
-	k = slu_arena_alloc(&m->tmp, ((size_t)x->slots + 1) * sizeof *k);
+	k = slu_arena_alloc(&m->tmp, ((size_t)x->offers.slots + 1) * sizeof *k);
 	if (!k)
 		return -ENOMEM;
-	for (uint32_t p = 0; p < f->n; p++)
-		for (uint32_t i = 0; i < x->offer[p].n; i++)
-			k[n++] = (struct key){ offer_score(&x->offer[p], i),
+	for (uint32_t p = 0; p < f->n; p++) {
+		struct block b = offers_at(&x->offers, p);
+
+		for (uint32_t i = 0; i < b.n; i++)
+			k[n++] = (struct key){ block_score(&b, i),
 					       (void *)(uintptr_t)((uint64_t)p << 32 | i) };
+	}
 	if (m->policy.scorer == SCORE_LOCALITY) {
 		rc = to_runs(a, k, n);
 		if (rc < 0)
@@ -351,13 +439,13 @@ int tie_decide(struct attempt *a, struct front *f, struct memo *x, uint32_t want
 	struct slu_match *m = a->m;
 	int rc = -EAGAIN;
 
-	if (x->slots > UINT32_MAX / 2)
+	if (x->offers.slots > UINT32_MAX / 2)
 		return -EAGAIN;
 	if (all_equal(m, x))
 		return by_place(a, f, x, want, out);
-	if (!x->unordered && !x->spread)
+	if (!x->unordered && !x->levels.spread)
 		rc = by_ranks(a, f, x, want, out);
-	else if (in_stretches(m, x))
+	else if (in_stretches(m, x) && x->extent)
 		rc = by_stretches(a, f, x, want, out);
 	return rc == -EAGAIN ? by_sorting(a, f, x, want, out) : rc;
 }

@@ -426,7 +426,11 @@ int filter_prime(struct slu_match *m)
 		slu_free(p.row.p[i]);
 	slu_vec_done(&p.row);
 	slu_free(p.seen);
-	return rc ? rc : family_make(m);
+	if (!rc)
+		rc = family_make(m);
+	if (!rc)
+		fast_begin(m);
+	return rc;
 }
 
 void filter_done(struct slu_match *m)

@@ -436,7 +436,9 @@ void slu_match_status_set(struct slu_match *m, uint32_t v, enum slu_status statu
 
 int slu_match_property_set(struct slu_match *m, uint32_t v, const char *key, const char *val)
 {
-	/* Scores may come from properties, and constraints ask for them. */
-	fast_drop(m);
+	/* Scores may come from properties.  Constraints ask for them too, but of those nothing is
+	 * remembered. */
+	if (m->policy.scorer == SCORE_VARIATION)
+		fast_drop(m);
 	return slu_graph_property_set(m->g, v, key, val);
 }

@@ -4,111 +4,193 @@
 #define ENTRIES_MAX (1u << 22)
 #define EMPTY_MAX   16 /* blocks without slots in a row; behind that many the tree is quicker */
 
-static uint32_t value_at(const struct ranks *r, const struct offer *o, uint32_t j)
+static uint32_t value_at(const struct ranks *r, const struct block *b, uint32_t j)
 {
-	int64_t v = offer_score(o, j) - r->base;
+	int64_t v = block_score(b, j) - r->base;
 
-	return r->greater ? r->width - 1 - (uint32_t)v : (uint32_t)v;
+	return r->of->g->greater ? r->width - 1 - (uint32_t)v : (uint32_t)v;
+}
+
+/* Slots of one block with at most each value. */
+static void count_block(const struct ranks *r, const struct block *b, uint32_t *row)
+{
+	memset(row, 0, r->width * sizeof *row);
+	for (uint32_t j = 0; j < b->n; j++)
+		row[value_at(r, b, j)]++;
+	for (uint32_t v = 1; v < r->width; v++)
+		row[v] += row[v - 1];
+}
+
+static void add_row(uint32_t *restrict to, const uint32_t *restrict from, uint32_t width)
+{
+	for (uint32_t v = 0; v < width; v++)
+		to[v] += from[v];
+}
+
+/* From the rows of n single blocks (from row 1 on) to the tree. */
+static void grow_rows(uint32_t *row, uint32_t n, uint32_t width)
+{
+	for (uint32_t i = 1; i <= n; i++) {
+		uint32_t up = i + (i & -i);
+
+		if (up <= n)
+			add_row(row + (size_t)up * width, row + (size_t)i * width, width);
+	}
+}
+
+int ranks_write(struct ranks *r, uint32_t c)
+{
+	uint32_t *part = slu_reallocarray(NULL, (size_t)(CHUNK_N + 1) * r->width, sizeof *part);
+	struct block last = { 0 };
+
+	if (!part)
+		return -ENOMEM;
+	for (uint32_t j = 0; j < CHUNK_N; j++) {
+		uint32_t *row = part + (size_t)(j + 1) * r->width;
+		struct block b = offers_at(r->of, c * CHUNK_N + j);
+
+		if (j && b.n == last.n && b.score == last.score && b.shift == last.shift)
+			memcpy(row, row - r->width, r->width * sizeof *row);
+		else
+			count_block(r, &b, row);
+		last = b;
+	}
+	grow_rows(part, CHUNK_N, r->width);
+	r->part[c] = part;
+	return 0;
+}
+
+/* The row of a whole chunk. */
+static int count_chunk(struct ranks *r, uint32_t c, uint32_t *row)
+{
+	const struct offers *o = r->of;
+	const uint32_t *one;
+	uint32_t times;
+
+	if (o->chunk[c]) {
+		if (ranks_write(r, c) < 0)
+			return -ENOMEM;
+		memcpy(row, r->part[c] + (size_t)CHUNK_N * r->width, r->width * sizeof *row);
+		return 0;
+	}
+	one = o->plain[c] ? r->plain + (o->plain[c] - 1) * r->width : NULL;
+	times = one ? chunk_size(o, c) : 0;
+	for (uint32_t v = 0; v < r->width; v++)
+		row[v] = one ? one[v] * times : 0;
+	return 0;
 }
 
 int ranks_make(struct ranks *r)
 {
-	uint64_t entries = ((uint64_t)r->n + 1) * r->width;
+	const struct offers *o = r->of;
+	uint64_t entries = ((uint64_t)o->g->n + 1) * r->width;
+	bool used[PATTERNS_MAX] = { 0 };
+	int rc = 0;
 
 	if (entries > ENTRIES_MAX || !r->width)
 		return -E2BIG;
-	r->row = slu_calloc(entries, sizeof *r->row);
+	r->row = slu_reallocarray(NULL, ((size_t)o->nchunk + 1) * r->width, sizeof *r->row);
 	r->equal = slu_reallocarray(NULL, r->width, sizeof *r->equal);
-	if (!r->row || !r->equal) {
+	r->plain = slu_reallocarray(NULL, (size_t)PATTERNS_MAX * r->width, sizeof *r->plain);
+	r->one = slu_reallocarray(NULL, r->width, sizeof *r->one);
+	r->part = slu_calloc(o->nchunk + 1, sizeof *r->part);
+	if (!r->row || !r->equal || !r->plain || !r->one || !r->part)
+		rc = -ENOMEM;
+	for (uint32_t c = 0; c < o->nchunk; c++)
+		if (!o->chunk[c] && o->plain[c])
+			used[o->plain[c] - 1] = true;
+	for (uint32_t i = 0; i < PATTERNS_MAX && !rc; i++) {
+		struct block b = { o->pattern[i].score, 0, used[i] ? o->pattern[i].n : 0 };
+
+		count_block(r, &b, r->plain + i * r->width);
+	}
+	for (uint32_t c = 0; c < o->nchunk && !rc; c++)
+		rc = count_chunk(r, c, r->row + (size_t)(c + 1) * r->width);
+	if (rc < 0) {
 		ranks_done(r);
-		return -ENOMEM;
+		return rc;
 	}
-	for (uint32_t p = 0; p < r->n; p++) {
-		uint32_t *row = r->row + (size_t)(p + 1) * r->width;
-		const struct offer *o = &r->block[p];
-
-		if (p && o->n == o[-1].n && o->score == o[-1].score && o->shift == o[-1].shift) {
-			memcpy(row, row - r->width, r->width * sizeof *row);
-			continue;
-		}
-		for (uint32_t j = 0; j < o->n; j++)
-			row[value_at(r, o, j)]++;
-		for (uint32_t v = 1; v < r->width; v++)
-			row[v] += row[v - 1];
-	}
-	/* From single blocks to the tree. */
-	for (uint32_t i = 1; i <= r->n; i++) {
-		uint32_t up = i + (i & -i), n = up <= r->n ? r->width : 0;
-		const uint32_t *from = r->row + (size_t)i * r->width;
-
-		for (uint32_t v = 0, *to = r->row + (n ? (size_t)up * n : 0); v < n; v++)
-			to[v] += from[v];
-	}
+	grow_rows(r->row, o->nchunk, r->width);
 	return 0;
 }
 
 void ranks_done(struct ranks *r)
 {
+	for (uint32_t c = 0; r->part && c < r->of->nchunk; c++)
+		slu_free(r->part[c]);
+	slu_free(r->part);
 	slu_free(r->row);
+	slu_free(r->plain);
+	slu_free(r->one);
 	slu_free(r->equal);
-	r->row = r->equal = NULL;
+	r->row = r->plain = r->one = r->equal = NULL;
+	r->part = NULL;
 }
 
-void ranks_change(struct ranks *r, uint32_t p, const struct offer *o, int by)
+void ranks_change(struct ranks *r, uint32_t p, int by)
 {
-	for (uint32_t i = p + 1; i <= r->n; i += i & -i) {
-		uint32_t *row = r->row + (size_t)i * r->width;
-		uint32_t j = 0;
+	struct block b = offers_at(r->of, p);
+	uint32_t *part = r->part[p / CHUNK_N];
 
-		/* Values rise within a block: the sum so far goes to every value between. */
-		for (uint32_t v = o->n ? value_at(r, o, 0) : r->width; v < r->width; v++) {
-			while (j < o->n && value_at(r, o, j) == v)
-				j++;
-			row[v] += by < 0 ? -j : j;
-		}
-	}
-}
-
-static uint32_t top_step(const struct ranks *r)
-{
-	return r->n ? 1u << (31 - __builtin_clz(r->n)) : 0;
+	count_block(r, &b, r->one);
+	for (uint32_t v = 0; by < 0 && v < r->width; v++)
+		r->one[v] = -r->one[v];
+	for (uint32_t i = p % CHUNK_N + 1; i <= CHUNK_N; i += i & -i)
+		add_row(part + (size_t)i * r->width, r->one, r->width);
+	for (uint32_t i = p / CHUNK_N + 1; i <= r->of->nchunk; i += i & -i)
+		add_row(r->row + (size_t)i * r->width, r->one, r->width);
 }
 
 void ranks_seek(const struct ranks *r, uint32_t i, struct place *at)
 {
-	uint32_t p = 0, left = i;
+	struct chosen c = offers_find(r->of, i);
 
-	for (uint32_t step = top_step(r); step; step /= 2)
-		if (p + step <= r->n && r->sums[p + step] <= left) {
-			p += step;
-			left -= r->sums[p];
-		}
-	*at = (struct place){ i, p, left };
+	*at = (struct place){ i, c.p, c.i };
 }
 
 void ranks_select(const struct ranks *r, uint32_t to, uint32_t k, struct place *at)
 {
-	uint32_t p = 0, i = 0;
+	const struct offers *o = r->of;
+	uint32_t c = 0, p = 0, i = 0;
+	const uint32_t *part;
 
-	for (uint32_t step = top_step(r); step; step /= 2)
-		if (p + step <= r->n && r->row[(size_t)(p + step) * r->width + to] <= k) {
+	for (uint32_t step = o->top; step; step /= 2)
+		if (c + step <= o->nchunk && r->row[(size_t)(c + step) * r->width + to] <= k) {
+			c += step;
+			i += o->sums[c];
+			k -= r->row[(size_t)c * r->width + to];
+		}
+	if (c == o->nchunk) {
+		*at = (struct place){ i, o->g->n, 0 };
+		return;
+	}
+	part = r->part[c];
+	if (!part) {
+		uint32_t fine = r->plain[(o->plain[c] - 1) * r->width + to];
+
+		p = k / fine;
+		i += p * o->pattern[o->plain[c] - 1].n;
+		k %= fine;
+	}
+	for (uint32_t step = CHUNK_N / 2; step && part; step /= 2)
+		if (part[(size_t)(p + step) * r->width + to] <= k) {
 			p += step;
-			i += r->sums[p];
-			k -= r->row[(size_t)p * r->width + to];
+			i += o->chunk[c]->sums[p];
+			k -= part[(size_t)p * r->width + to];
 		}
 	/* The best of a block come first. */
-	*at = (struct place){ i + k, p, k };
+	*at = (struct place){ i + k, c * CHUNK_N + p, k };
 }
 
 /* Slots of a block that are at most `to`, given that from the j-th on none is. */
-static uint32_t fine_before(const struct ranks *r, const struct offer *o, uint32_t j, uint32_t to)
+static uint32_t fine_before(const struct ranks *r, const struct block *b, uint32_t j, uint32_t to)
 {
 	uint32_t lo = 0;
 
 	while (lo < j) {
 		uint32_t mid = lo + (j - lo) / 2;
 
-		if (value_at(r, o, mid) <= to)
+		if (value_at(r, b, mid) <= to)
 			lo = mid + 1;
 		else
 			j = mid;
@@ -116,42 +198,52 @@ static uint32_t fine_before(const struct ranks *r, const struct offer *o, uint32
 	return lo;
 }
 
+/* Add so many times a row. */
+static void share_row(const uint32_t *row, uint32_t times, const struct bound *b, uint32_t n,
+		      struct share *out)
+{
+	for (uint32_t t = 0; t < n; t++) {
+		out[t].fine += row[b[t].to] * times;
+		out[t].better += b[t].from ? row[b[t].from - 1] * times : 0;
+	}
+}
+
 void ranks_share(const struct ranks *r, const struct place *at, const struct bound *b, uint32_t n,
 		 struct share *out)
 {
-	const struct offer *o = &r->block[at->p];
+	const struct offers *o = r->of;
+	uint32_t c = at->p / CHUNK_N, j = at->p % CHUNK_N;
+	struct block own = offers_at(o, at->p);
 
 	for (uint32_t t = 0; t < n; t++) {
-		out[t].fine = at->j ? fine_before(r, o, at->j, b[t].to) : 0;
-		out[t].better = at->j && b[t].from ? fine_before(r, o, at->j, b[t].from - 1) : 0;
+		out[t].fine = at->j ? fine_before(r, &own, at->j, b[t].to) : 0;
+		out[t].better = at->j && b[t].from ? fine_before(r, &own, at->j, b[t].from - 1) : 0;
 	}
-	for (uint32_t i = at->p; i; i -= i & -i) {
-		const uint32_t *row = r->row + (size_t)i * r->width;
-
-		for (uint32_t t = 0; t < n; t++) {
-			out[t].fine += row[b[t].to];
-			out[t].better += b[t].from ? row[b[t].from - 1] : 0;
-		}
-	}
+	if (j && !r->part[c] && o->plain[c])
+		share_row(r->plain + (o->plain[c] - 1) * r->width, j, b, n, out);
+	for (uint32_t i = j && r->part[c] ? j : 0; i; i -= i & -i)
+		share_row(r->part[c] + (size_t)i * r->width, 1, b, n, out);
+	for (uint32_t i = c; i; i -= i & -i)
+		share_row(r->row + (size_t)i * r->width, 1, b, n, out);
 }
 
 /* To the start of the next block with slots; at->i is there already. */
 static void block_next(const struct ranks *r, struct place *at)
 {
 	at->j = 0;
-	for (uint32_t end = SLU_MIN(at->p + EMPTY_MAX, r->n); ++at->p < end;)
-		if (r->block[at->p].n)
+	for (uint32_t end = SLU_MIN(at->p + EMPTY_MAX, r->of->g->n); ++at->p < end;)
+		if (offers_at(r->of, at->p).n)
 			return;
 	ranks_seek(r, at->i, at);
 }
 
 uint32_t ranks_next(const struct ranks *r, struct place *at)
 {
-	const struct offer *o = &r->block[at->p];
-	uint32_t v = value_at(r, o, at->j);
+	struct block b = offers_at(r->of, at->p);
+	uint32_t v = value_at(r, &b, at->j);
 
 	at->i++;
-	if (++at->j == o->n)
+	if (++at->j == b.n)
 		block_next(r, at);
 	return v;
 }
@@ -159,11 +251,11 @@ uint32_t ranks_next(const struct ranks *r, struct place *at)
 /* To the end of the block before. */
 static void block_back(const struct ranks *r, struct place *at)
 {
-	for (uint32_t left = EMPTY_MAX; left; left--)
-		if (r->block[--at->p].n) {
-			at->j = r->block[at->p].n;
+	for (uint32_t left = EMPTY_MAX; left; left--) {
+		at->j = offers_at(r->of, --at->p).n;
+		if (at->j)
 			return;
-		}
+	}
 	ranks_seek(r, at->i - 1, at);
 	at->i++;
 	at->j++;
@@ -171,22 +263,25 @@ static void block_back(const struct ranks *r, struct place *at)
 
 uint32_t ranks_back(const struct ranks *r, struct place *at)
 {
+	struct block b;
+
 	if (!at->j)
 		block_back(r, at);
 	at->i--;
 	at->j--;
-	return value_at(r, &r->block[at->p], at->j);
+	b = offers_at(r->of, at->p);
+	return value_at(r, &b, at->j);
 }
 
 uint32_t ranks_next_fine(const struct ranks *r, struct place *at, uint32_t to)
 {
 	for (;;) {
-		const struct offer *o = &r->block[at->p];
+		struct block b = offers_at(r->of, at->p);
 
-		if (value_at(r, o, at->j) <= to)
+		if (value_at(r, &b, at->j) <= to)
 			return ranks_next(r, at);
 		/* The rest of the block is worse still. */
-		at->i += o->n - at->j;
+		at->i += b.n - at->j;
 		block_next(r, at);
 	}
 }
@@ -194,11 +289,13 @@ uint32_t ranks_next_fine(const struct ranks *r, struct place *at, uint32_t to)
 uint32_t ranks_back_fine(const struct ranks *r, struct place *at, uint32_t to)
 {
 	for (;;) {
+		struct block b;
 		uint32_t fine;
 
 		if (!at->j)
 			block_back(r, at);
-		fine = fine_before(r, &r->block[at->p], at->j, to);
+		b = offers_at(r->of, at->p);
+		fine = fine_before(r, &b, at->j, to);
 		at->i -= at->j - fine;
 		at->j = fine;
 		if (fine)

@@ -6,31 +6,17 @@
  *
  * Values are small numbers, the best is 0. */
 #pragma once
-#include "match/core.h"
-
-/* Slots that one vertex offers. */
-struct offer {
-	int64_t *score;  /* less `shift` */
-	uint32_t n, cap; /* cap 0: the scores belong to several */
-	int64_t shift;
-	uint32_t next;     /* of those, the first not taken by the search under way */
-	struct cand *head; /* as candidates, if `marked` says this generation */
-};
-
-static inline int64_t offer_score(const struct offer *o, uint32_t i)
-{
-	return o->score[i] + o->shift;
-}
+#include "match/offers.h"
 
 struct ranks {
-	const struct offer *block;
-	const uint32_t *sums; /* Fenwick tree over blocks: slots; entry 0 is not used */
-	uint32_t n;           /* blocks */
-	uint32_t slots;       /* in all */
-	int64_t base;         /* the lowest score */
-	bool greater;         /* the greatest score is the best, value 0 */
-	uint32_t width;       /* values */
-	uint32_t *row;   /* Fenwick tree over blocks, `width` a row: slots with at most value v */
+	const struct offers *of;
+	uint32_t slots;  /* in all */
+	int64_t base;    /* the lowest score */
+	uint32_t width;  /* values */
+	uint32_t *row;   /* Fenwick tree over chunks, `width` a row: slots with at most value v */
+	uint32_t **part; /* by chunk that is written down: the same over its blocks */
+	uint32_t *plain; /* by pattern, `width` a row: the same for one block */
+	uint32_t *one;   /* the same for the block that changes */
 	uint32_t *equal; /* by value: the last value that counts as equal to it */
 };
 
@@ -39,8 +25,10 @@ struct ranks {
 /* Make the table for blocks that are all in place.  0, -ENOMEM, -E2BIG. */
 int ranks_make(struct ranks *r);
 void ranks_done(struct ranks *r);
-/* Block p is about to have the slots `o` no more (-1), or has them now (1). */
-void ranks_change(struct ranks *r, uint32_t p, const struct offer *o, int by);
+/* Chunk c was written down.  0, -ENOMEM. */
+int ranks_write(struct ranks *r, uint32_t c);
+/* Block p, written down, is about to have its slots no more (-1), or has them now (1). */
+void ranks_change(struct ranks *r, uint32_t p, int by);
 
 /* Before slot number i of all: the j-th of block p.  At the end p is the number of blocks. */
 struct place {

@@ -311,7 +311,8 @@ static bool partition(struct lazy *z, uint32_t n, uint32_t *cut)
 	z->bound[t].from = s->pivot.value;
 	while (z->bound[t].from && z->r->equal[z->bound[t].from - 1] == s->pivot.value)
 		z->bound[t].from--;
-	ranks_share(z->r, &(struct place){ z->r->slots, z->r->n, 0 }, &z->bound[t], 1, &z->all[t]);
+	ranks_share(z->r, &(struct place){ z->r->slots, z->r->of->g->n, 0 }, &z->bound[t], 1,
+		    &z->all[t]);
 	s->fine = z->steps && z->bound[t - 1].to == z->bound[t].to ? n : z->all[t].fine;
 	z->steps++;
 	at = cursor_new(z, t - 1);

@@ -64,7 +64,7 @@ static struct slu_graph *machine(struct slu_rng *r)
 	struct slu_graph *g = slu_graph_new();
 	uint32_t root = add(g, SLU_NONE, "cluster", 0, 1);
 	uint32_t racks = (uint32_t)slu_rng_below(r, 3), cores = 1 + (uint32_t)slu_rng_below(r, 6);
-	uint32_t nodes = 1 + (uint32_t)slu_rng_below(r, slu_rng_below(r, 3) ? 6 : 90);
+	uint32_t nodes = 1 + (uint32_t)slu_rng_below(r, slu_rng_below(r, 3) ? 6 : 140);
 	bool sockets = slu_rng_below(r, 2), same_ids = slu_rng_below(r, 3) == 0;
 	bool alike = slu_rng_below(r, 2);
 	int64_t id = (int64_t)slu_rng_below(r, 3);

@@ -6,9 +6,8 @@
 #define BLOCKS 1200
 #define SLOTS  32
 
-static struct offer block[BLOCKS + 1];
-static int64_t score[BLOCKS][SLOTS];
-static uint32_t sums[BLOCKS + 1];
+static struct ground ground;
+static struct offers offers;
 static struct key keys[BLOCKS * SLOTS];
 
 struct kind_of {
@@ -16,33 +15,81 @@ struct kind_of {
 	uint32_t missing; /* of 100 slots */
 	uint32_t empty;   /* of 100 blocks */
 	bool twins;       /* scores come in pairs */
+	uint32_t plain;   /* of 100 chunks */
 };
 
-static void fill(struct slu_rng *r, uint32_t n, const struct kind_of *k, struct ranks *t)
+/* Scores of one block; how many. */
+static uint32_t some_scores(struct slu_rng *r, const struct kind_of *k, int64_t *to)
 {
-	t->slots = 0;
-	memset(sums, 0, sizeof sums);
-	for (uint32_t p = 0; p < n; p++) {
-		struct offer *o = &block[p];
-		bool empty = slu_rng_below(r, 100) < k->empty;
+	bool empty = slu_rng_below(r, 100) < k->empty;
+	uint32_t n = 0;
 
-		*o = (struct offer){ .score = score[p] };
-		for (uint32_t s = 0; s < k->slots && !empty; s++)
-			if (slu_rng_below(r, 100) >= k->missing) {
-				uint32_t v = t->greater ? k->slots - 1 - s : s;
+	for (uint32_t s = 0; s < k->slots && !empty; s++)
+		if (slu_rng_below(r, 100) >= k->missing) {
+			uint32_t v = ground.greater ? k->slots - 1 - s : s;
 
-				o->score[o->n++] = 7 + (k->twins ? v / 2 : v);
-			}
-		for (uint32_t i = p + 1; i <= n; i += i & -i)
-			sums[i] += o->n;
-		t->slots += o->n;
+			to[n++] = 7 + (k->twins ? v / 2 : v);
+		}
+	return n;
+}
+
+static void fill(struct slu_rng *r, uint32_t n, const struct kind_of *k, bool greater,
+		 struct ranks *t)
+{
+	ground = (struct ground){ .n = n, .greater = greater };
+	offers_init(&offers, &ground);
+	for (uint32_t i = 0; i < PATTERNS_MAX; i++) {
+		offers.pattern[i].score = slu_calloc(SLOTS, sizeof(int64_t));
+		offers.pattern[i].n = some_scores(r, k, offers.pattern[i].score);
 	}
-	block[n] = (struct offer){ 0 };
-	t->block = block;
-	t->sums = sums;
-	t->n = n;
-	t->base = 7;
-	t->width = k->slots;
+	for (uint32_t p = 0; p < n; p++) {
+		struct offer *o;
+
+		if (p % CHUNK_N == 0 && slu_rng_below(r, 100) < k->plain) {
+			offers_plain(&offers, p / CHUNK_N,
+				     (uint32_t)slu_rng_below(r, PATTERNS_MAX));
+			p += CHUNK_N - 1;
+			continue;
+		}
+		o = &offers_write(&offers, p / CHUNK_N)->offer[p % CHUNK_N];
+		*o = (struct offer){ .score = slu_calloc(SLOTS, sizeof(int64_t)), .cap = SLOTS };
+		o->n = some_scores(r, k, o->score);
+		offers.slots += o->n;
+	}
+	offers_tally(&offers);
+	*t = (struct ranks){ .of = &offers, .base = 7, .width = k->slots };
+	t->slots = (uint32_t)offers.slots;
+}
+
+static void done(struct ranks *t)
+{
+	ranks_done(t);
+	offers_done(&offers);
+}
+
+/* What a sequence in chunks says of itself, against a look at every block. */
+static bool sound(void)
+{
+	uint32_t best = SLU_NONE, before = 0, n = ground.n;
+	int64_t top = 0;
+
+	for (uint32_t p = 0; p < n; p++) {
+		struct block b = offers_at(&offers, p);
+		struct chosen c = offers_find(&offers, before);
+
+		if (offers_before(&offers, p) != before)
+			return false;
+		if (b.n && (c.p != p || c.i))
+			return false;
+		if (b.n && (best == SLU_NONE || (ground.greater ? block_score(&b, 0) > top
+								: block_score(&b, 0) < top))) {
+			best = p;
+			top = block_score(&b, 0);
+		}
+		before += b.n;
+	}
+	return before == offers.slots && offers_best(&offers) == best &&
+	       offers_find(&offers, before).p == n;
 }
 
 /* Whether both sorts agree; *gave_up counts those that were too uneven. */
@@ -51,13 +98,16 @@ static bool agree(struct slu_arena *mem, const struct ranks *t, uint32_t need, u
 	uint32_t n = 0, out[64];
 	int rc;
 
-	for (uint32_t p = 0; p < t->n; p++)
-		for (uint32_t j = 0; j < block[p].n; j++, n++) {
-			int64_t v = block[p].score[j] - t->base;
-			uint32_t value = (uint32_t)(t->greater ? t->width - 1 - v : v);
+	for (uint32_t p = 0; p < ground.n; p++) {
+		struct block b = offers_at(&offers, p);
+
+		for (uint32_t j = 0; j < b.n; j++, n++) {
+			int64_t v = block_score(&b, j) - t->base;
+			uint32_t value = (uint32_t)(ground.greater ? t->width - 1 - v : v);
 
 			keys[n] = (struct key){ t->equal[value], (void *)(uintptr_t)n };
 		}
+	}
 	sort_first(keys, n, need, false);
 	slu_arena_reset(mem);
 	rc = sort_ranks(mem, t, need, out);
@@ -80,37 +130,54 @@ static void each_equal(struct ranks *t, uint32_t run)
 static void random_sequences(struct slu_rng *r, struct slu_arena *mem)
 {
 	static const struct kind_of kinds[] = {
-		{ 32, 0, 0, false },  { 32, 1, 0, false }, { 8, 0, 0, false },
-		{ 8, 30, 20, false }, { 2, 10, 0, false }, { 32, 50, 30, false },
-		{ 32, 2, 90, true },  { 5, 0, 50, true },
+		{ 32, 0, 0, false, 90 },  { 32, 1, 0, false, 50 }, { 8, 0, 0, false, 0 },
+		{ 8, 30, 20, false, 50 }, { 2, 10, 0, false, 95 }, { 32, 50, 30, false, 0 },
+		{ 32, 2, 90, true, 30 },  { 5, 0, 50, true, 60 },
 	};
-	uint32_t wrong = 0, gave_up = 0, rounds = 0;
+	uint32_t wrong = 0, unsound = 0, gave_up = 0, rounds = 0;
 
 	for (uint32_t i = 0; i < 600; i++) {
-		struct ranks t = { .greater = i % 3 == 0 };
+		struct ranks t;
 		uint32_t need = 1 + (uint32_t)slu_rng_below(r, i % 4 ? 1 : 64), n;
 
 		n = 1 + (uint32_t)slu_rng_below(r, i % 5 ? 200 : BLOCKS);
-		fill(r, n, &kinds[i % SLU_LEN(kinds)], &t);
-		if (t.slots < need || ranks_make(&t) < 0)
+		fill(r, n, &kinds[i % SLU_LEN(kinds)], i % 3 == 0, &t);
+		unsound += !sound();
+		if (t.slots < need || ranks_make(&t) < 0) {
+			done(&t);
 			continue;
+		}
 		each_equal(&t, i % 7 ? 1 : 1 + (uint32_t)slu_rng_below(r, 6));
 		rounds++;
 		wrong += !agree(mem, &t, need, &gave_up);
-		ranks_done(&t);
+		done(&t);
 	}
+	ok(!unsound, "sums, places and the best of sequences in chunks (%u wrong)", unsound);
 	ok(!wrong && rounds > 400, "%u random sequences sort as they do one by one (%u wrong)",
 	   rounds, wrong);
 	ok(gave_up < rounds / 2, "most of them without writing them down (%u were not)", gave_up);
 }
 
-/* Always take the best, as jobs of one core do. */
+/* Scores of its own instead of a pattern's. */
+static void own(struct offer *o)
+{
+	int64_t *score;
+
+	if (o->cap)
+		return;
+	score = slu_calloc(SLOTS, sizeof *score);
+	memcpy(score, o->score, o->n * sizeof *score);
+	o->score = score;
+	o->cap = SLOTS;
+}
+
+/* Always take the best, as jobs of one core do; all chunks are plain at first. */
 static void taking(struct slu_rng *r, struct slu_arena *mem, bool greater)
 {
-	struct ranks t = { .greater = greater };
+	struct ranks t;
 	uint32_t wrong = 0, gave_up = 0;
 
-	fill(r, 400, &(struct kind_of){ 16, 0, 0, false }, &t);
+	fill(r, 400, &(struct kind_of){ 16, 0, 0, false, 100 }, greater, &t);
 	if (!ok(ranks_make(&t) == 0, "a table for 400 blocks"))
 		return;
 	each_equal(&t, 1);
@@ -122,17 +189,23 @@ static void taking(struct slu_rng *r, struct slu_arena *mem, bool greater)
 		wrong += !agree(mem, &t, 1, &gave_up);
 		out = (uint32_t)(uintptr_t)keys[0].c;
 		ranks_seek(&t, out, &at);
-		o = &block[at.p];
-		ranks_change(&t, at.p, o, -1);
+		if (!offers.chunk[at.p / CHUNK_N] &&
+		    (!offers_write(&offers, at.p / CHUNK_N) || ranks_write(&t, at.p / CHUNK_N) < 0))
+			break;
+		o = &offers.chunk[at.p / CHUNK_N]->offer[at.p % CHUNK_N];
+		ranks_change(&t, at.p, -1);
+		own(o);
 		memmove(o->score + at.j, o->score + at.j + 1, (--o->n - at.j) * sizeof *o->score);
-		ranks_change(&t, at.p, o, 1);
-		for (uint32_t b = at.p + 1; b <= t.n; b += b & -b)
-			sums[b]--;
+		ranks_change(&t, at.p, 1);
+		offers_grew(&offers, at.p, -1u);
+		offers_replay(&offers, at.p);
 		t.slots--;
 	}
+	ok(t.slots == offers.slots && t.slots == 400 * 16 - 600 && sound(),
+	   "and the rest is in place");
 	ok(!wrong, "600 times the first taken out (%u wrong, %u given up)", wrong, gave_up);
 	ok(gave_up < 300, "most of them without writing them down");
-	ranks_done(&t);
+	done(&t);
 }
 
 int main(void)
