@@ -291,7 +291,7 @@ static int get_job(struct reading *r)
 	for (uint32_t i = 0; i < n_use; i++)
 		use[i] = get_u(&r->in);
 	n_role = get_n(&r->in);
-	if (r->in.rc || n_role > SLU_ROLES_MAX)
+	if (r->in.rc || !n_role || n_role > SLU_ROLES_MAX)
 		return -EINVAL;
 	rc = get_needs(r, need, n_role);
 	if (!rc)
