@@ -123,6 +123,8 @@ bool core_log_renew(struct slu_core *c)
 	int64_t n = 0;
 
 	watch_new(c);
+	if (!c->log_begun_us) /* nobody had told the time yet */
+		c->log_begun_us = c->now_us;
 	if (!is_due(c) || !c->cfg->store.log || !slu_intents_kept(c->door) ||
 	    c->log_anew != CORE_ANEW_NO || c->store != SLU_JOURNAL_OK || c->store_health.lost ||
 	    c->store_rewrite || !c->recovered || c->log_bytes - c->log_durable >= BACKLOG_MAX / 2)
