@@ -95,8 +95,8 @@ struct slu_match {
 
 	struct ledger led;
 	SLU_VEC(struct family) family; /* by number in the ledger */
-	uint64_t nodes_up;
-	uint32_t gen; /* of attempts */
+	int64_t nodes_up;              /* less those that were down when the graph was read */
+	uint32_t gen;                  /* of attempts */
 	struct slu_intern words;
 	struct slu_map labels; /* vertex -> generation << 32 | word */
 	/* Types taken whole for good: a request refused for its duration leaves behind those it

@@ -48,12 +48,14 @@ static int choose_subsystems(struct slu_match *m, const char *name)
 	return 0;
 }
 
+/* A node that is down when the graph is read is taken off, not just left out: as the reference
+ * counts. */
 static void count_nodes_up(struct slu_match *m)
 {
 	m->nodes_up = 0;
 	slu_vec_each (&m->g->v, struct slu_vertex, v)
-		if (!v->dead && v->type == SLU_TYPE_NODE && v->status == SLU_UP)
-			m->nodes_up++;
+		if (!v->dead && v->type == SLU_TYPE_NODE)
+			m->nodes_up += v->status == SLU_UP ? 1 : -1;
 }
 
 int slu_match_new(struct slu_graph *g, const struct slu_match_options *o, struct slu_match **out,
@@ -171,19 +173,19 @@ static int duration_of(const struct slu_match *m, const struct slu_jobspec *spec
 	return 0;
 }
 
-static uint64_t nodes_needed(const struct attempt *a)
+static int64_t nodes_needed(const struct attempt *a)
 {
 	const struct slu_match *m = a->m;
 	uint16_t at = SLU_TYPE_NODE < m->ntypes ? m->prune_at[SLU_TYPE_NODE] : NO_PRUNE;
 
-	return at == NO_PRUNE ? 0 : (uint64_t)a->top_needs[at];
+	return at == NO_PRUNE ? 0 : a->top_needs[at];
 }
 
 /* 9.2: are there nodes enough at all? */
 static bool feasible(const struct attempt *a, enum slu_match_op op)
 {
 	const struct slu_match *m = a->m;
-	uint64_t need = nodes_needed(a), have = 0;
+	int64_t need = nodes_needed(a), have = 0;
 	bool now = op == SLU_MATCH_ALLOCATE || op == SLU_MATCH_WITHOUT_ALLOCATING;
 	int64_t at = now ? a->now : m->end_s - 1;
 
@@ -401,10 +403,10 @@ int slu_match_run(struct slu_match *m, enum slu_match_op op, const struct slu_jo
 
 /* --- status and properties --- */
 
-static uint64_t nodes_below(struct slu_match *m, uint32_t u, uint32_t depth)
+static int64_t nodes_below(struct slu_match *m, uint32_t u, uint32_t depth)
 {
 	const struct slu_vertex *v = &m->g->v.p[u];
-	uint64_t n = v->type == SLU_TYPE_NODE ? v->size : 0;
+	int64_t n = v->type == SLU_TYPE_NODE ? v->size : 0;
 
 	if (depth > m->depth)
 		return n;
@@ -421,7 +423,7 @@ static uint64_t nodes_below(struct slu_match *m, uint32_t u, uint32_t depth)
 
 void slu_match_status_set(struct slu_match *m, uint32_t v, enum slu_status status)
 {
-	uint64_t n;
+	int64_t n;
 
 	if (m->g->v.p[v].status == status)
 		return;
@@ -431,7 +433,7 @@ void slu_match_status_set(struct slu_match *m, uint32_t v, enum slu_status statu
 	fast_touch(m, v, true);
 	mark_tick(m);
 	n = nodes_below(m, v, 0);
-	m->nodes_up = status == SLU_UP ? m->nodes_up + n : m->nodes_up - SLU_MIN(n, m->nodes_up);
+	m->nodes_up += status == SLU_UP ? n : -n;
 }
 
 int slu_match_property_set(struct slu_match *m, uint32_t v, const char *key, const char *val)
