@@ -215,7 +215,7 @@ int slu_planner_add(struct slu_planner *p, int64_t at, int64_t duration, int64_t
 
 	if (slu_planner_fits(p, at, duration, n) < 0)
 		return -EINVAL;
-	if (p->n + 2 > p->cap && grow(p, p->cap < 4 ? 4 : p->cap * 2) < 0)
+	if (p->n + 2 > p->cap && grow(p, SLU_MAX(p->cap * 2, 4u)) < 0)
 		return -ENOMEM;
 	refresh(p);
 	a = make_point(p, at);

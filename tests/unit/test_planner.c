@@ -170,11 +170,34 @@ static int fault_scenario(void)
 	return rc;
 }
 
+/* A copy has no room to spare, whatever the number of its points. */
+static void test_copy_grows(void)
+{
+	for (int64_t spans = 0; spans < 5; spans++) {
+		struct slu_planner p, c;
+		bool good = true;
+
+		slu_planner_init(&p, 3);
+		for (int64_t i = 0; i < spans; i++)
+			good &= slu_planner_add(&p, 10 + 10 * i, 5, 1) == 0;
+		good &= slu_planner_copy(&c, &p) == 0;
+		good &= slu_planner_add(&c, 100, 10, 2) == 0;
+		for (int64_t i = 0; i < spans; i++)
+			good &= slu_planner_at(&c, 12 + 10 * i) == 2;
+		ok(good && slu_planner_at(&c, 105) == 1 && slu_planner_at(&c, 110) == 3 &&
+			   slu_planner_at(&p, 105) == 3,
+		   "a copy of %d spans takes another", (int)spans);
+		slu_planner_done(&p);
+		slu_planner_done(&c);
+	}
+}
+
 int main(void)
 {
 	int bad = 0;
 
 	test_small();
+	test_copy_grows();
 	test_resize();
 	test_multi();
 	for (uint64_t seed = 1; seed <= 300; seed++)
