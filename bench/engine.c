@@ -4,6 +4,7 @@
  *
  * Every operation includes reading the jobspec (YAML) and writing the result (R); times are CPU
  * time of this process, per operation. */
+#include "base/rng.h"
 #include "graph/read.h"
 #include "match/jobspec.h"
 #include "match/match.h"
@@ -76,6 +77,7 @@ static const struct {
 	{ "reservation of 8 whole nodes", NULL, 19000, 0 },
 	{ "reservation of the full machine", "first", 400000, 0 },
 	{ "  its resident memory", "first", 25000, 0 },
+	{ "reservation of 400 among 200 jobs", "first", 1000000, 0 },
 	{ "find sched-now=free", "first", 42000, 250000 },
 };
 
@@ -182,7 +184,7 @@ static char *recipe(uint32_t nodes)
 	return slu_buf_take(&b);
 }
 
-static char *node_spec(uint32_t nodes, uint32_t cores)
+static char *timed_spec(uint32_t nodes, uint32_t cores, uint32_t seconds)
 {
 	struct slu_buf b = SLU_BUF_INIT(1 << 16);
 
@@ -191,10 +193,15 @@ static char *node_spec(uint32_t nodes, uint32_t cores)
 		"version: 9999\nresources:\n  - type: node\n    count: %u\n    with:\n"
 		"      - type: slot\n        count: 1\n        label: default\n        with:\n"
 		"          - type: core\n            count: %u\n"
-		"attributes:\n  system:\n    duration: 3600\n"
+		"attributes:\n  system:\n    duration: %u\n"
 		"tasks:\n  - command: [ \"app\" ]\n    slot: default\n    count:\n      per_slot: 1\n",
-		nodes, cores);
+		nodes, cores, seconds);
 	return slu_buf_take(&b);
+}
+
+static char *node_spec(uint32_t nodes, uint32_t cores)
+{
+	return timed_spec(nodes, cores, 3600);
 }
 
 static char *slot_spec(uint32_t slots, uint32_t cores)
@@ -367,6 +374,40 @@ static void reserve(struct run *r, const char *what, const char *spec, uint32_t 
 		cancel(r, from++);
 }
 
+/* One reservation of 400 nodes on a machine full of jobs of all sizes and lengths, running and
+ * reserved: the cores are there long before 400 whole nodes are. */
+static void reserve_among_others(struct run *r, const char *what, uint32_t others)
+{
+	struct slu_rng rng = { 1 };
+	char *spec = node_spec(400, CORES);
+	int64_t from = r->next, last;
+	uint32_t n = count_wanted ? count_wanted : 10;
+	double us = 0;
+
+	for (uint32_t i = 0; i < others; i++) {
+		uint32_t nodes = 1 + (uint32_t)slu_rng_below(&rng, 16);
+		uint32_t cores = slu_rng_below(&rng, 2) ? CORES : nodes * 2 - 1;
+		char *other = timed_spec(nodes, cores, 600 + (uint32_t)slu_rng_below(&rng, 86400));
+
+		if (match(r, SLU_MATCH_ALLOCATE_ORELSE_RESERVE, other))
+			die("cannot place the others");
+		slu_free(other);
+	}
+	last = r->next;
+	for (uint32_t i = 0; i < n; i++) {
+		double t = cpu_us();
+
+		if (match(r, SLU_MATCH_ALLOCATE_ORELSE_RESERVE, spec))
+			die("cannot reserve");
+		us += cpu_us() - t;
+		cancel(r, r->next - 1);
+	}
+	row(r->nodes, r->policy, what, "us", us / n);
+	while (from < last)
+		cancel(r, from++);
+	slu_free(spec);
+}
+
 static void find(struct run *r)
 {
 	struct slu_writer *w = slu_writer_new(SLU_FORMAT_SIMPLE);
@@ -406,6 +447,9 @@ static void bench(uint32_t nodes, const char *policy)
 	satisfy(&r, "satisfiability of 8 whole nodes", eight, 100);
 	reserve(&r, "reservation of 8 whole nodes", eight, 1000);
 	reserve(&r, "reservation of the full machine", all, nodes > 2000 ? 10 : 100);
+	/* More others on more nodes take minutes to place. */
+	if (nodes <= 1000 && wanted("reservation of 400 among 200 jobs"))
+		reserve_among_others(&r, "reservation of 400 among 200 jobs", 200);
 	if (wanted("find"))
 		find(&r);
 	unload(&r);

@@ -41,10 +41,21 @@ void mark_put(struct slu_match *m, uint32_t e, uint32_t needs, bool excl)
 	m->mark[e] = (struct mark){ .needs = needs, .gen = m->gen, .excl = excl };
 }
 
+void mark_pick(struct slu_match *m, const struct pick *p)
+{
+	uint32_t s;
+
+	mark_put(m, p->edge, p->needs, p->excl);
+	if (p->all)
+		family_at(m, m->g->e.p[p->edge].dst, &s)->gen = m->gen;
+}
+
 void mark_tick(struct slu_match *m)
 {
 	if (++m->gen >= 1u << 30) {
 		memset(m->mark, 0, m->ne * sizeof *m->mark);
+		for (uint32_t i = 0; i < m->family.n; i++)
+			m->family.p[i].gen = 0;
 		if (m->colour)
 			memset(m->colour, 0, m->nv * sizeof *m->colour);
 		m->gen = 1;
@@ -169,6 +180,8 @@ static bool all_marked(const struct booking *b, const struct family *f)
 {
 	const struct slu_match *m = b->m;
 
+	if (f->gen == b->gen)
+		return true;
 	for (uint32_t i = 0; i < f->n; i++) {
 		const struct mark *mark = &m->mark[m->kid[f->kid + i]];
 
@@ -176,6 +189,13 @@ static bool all_marked(const struct booking *b, const struct family *f)
 			return false;
 	}
 	return true;
+}
+
+/* The family's mark becomes one of each edge. */
+static void mark_each(struct booking *b, const struct family *f)
+{
+	for (uint32_t i = 0; i < f->n && f->gen == b->gen; i++)
+		mark_put(b->m, b->m->kid[f->kid + i], f->size, true);
 }
 
 /* Hand the leaves of vertex u (exclusive: x) to the writer.  0 or a negative errno. */
@@ -189,8 +209,11 @@ static int tell_all(struct booking *b, uint32_t u, bool x, uint32_t first, const
 
 	if (!ops)
 		return 0;
-	if (ops->leaves && !m->labels.n)
-		return told(b, ops->leaves(b->sink->w, m->g, first, f->n));
+	if (ops->leaves && !m->labels.n) {
+		struct slu_emit_leaves all = { first, f->n, f->rising };
+
+		return told(b, ops->leaves(b->sink->w, m->g, &all));
+	}
 	for (out.v = first; out.v < first + f->n; out.v++) {
 		struct slu_emit_edge e = { u, out.v, m->sub[0], x, f->size, true };
 
@@ -229,8 +252,10 @@ static int64_t book_all(struct booking *b, uint32_t u, uint32_t v, bool x, bool 
 	} else if (!b->dry) {
 		rc = -EAGAIN;
 	}
-	if (rc == -EAGAIN)
+	if (rc == -EAGAIN) {
+		mark_each(b, f);
 		return 0;
+	}
 	b->error = rc;
 	return rc < 0 || tell_all(b, u, x, v, f) < 0 ? -1 : (int64_t)f->n;
 }

@@ -172,7 +172,7 @@ bool mark_chosen(struct attempt *a, struct pool *own)
 			const struct pick *p = cand_picks(c);
 
 			for (uint32_t j = 0; j < c->n; j++)
-				mark_put(a->m, p[j].edge, p[j].needs, p[j].excl);
+				mark_pick(a->m, &p[j]);
 		}
 	}
 	return any;

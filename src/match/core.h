@@ -46,9 +46,12 @@ struct family {
 	uint32_t size; /* units of each */
 	uint32_t down; /* so many are */
 	uint16_t type;
-	bool only;   /* their parent has no other children */
-	bool usual;  /* all ids are from -1 to INT32_MAX */
-	int64_t ids; /* their sum then */
+	bool only;    /* their parent has no other children */
+	bool usual;   /* all ids are from -1 to INT32_MAX */
+	bool rising;  /* and each is one more than the one before */
+	int64_t ids;  /* their sum then */
+	uint32_t gen; /* all leaves are marked to be taken whole, though only the first edge says so
+		       */
 };
 
 struct mark {
@@ -141,6 +144,7 @@ struct pick { /* one edge of a candidate */
 	uint32_t edge;
 	uint32_t needs;
 	bool excl;
+	bool all; /* the whole family that begins there; needs are those of each */
 };
 
 struct cand {
@@ -153,6 +157,9 @@ struct cand {
 		struct pick *many; /* n > 1 */
 	};
 };
+
+/* Mark an edge, or the whole family. */
+void mark_pick(struct slu_match *m, const struct pick *p);
 
 static inline const struct pick *cand_picks(const struct cand *c)
 {
@@ -320,7 +327,7 @@ int family_make(struct slu_match *m);
  * changed. */
 int family_drop(struct slu_match *m);
 /* The family that begins with vertex v, and its stand-in in the ledger; NULL if none does. */
-const struct family *family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_in);
+struct family *family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_in);
 /* A leaf was marked up or down. */
 void family_status(struct slu_match *m, uint32_t v, enum slu_status status);
 /* fast_touch for all leaves. */

@@ -19,7 +19,9 @@ static struct family family_from(const struct slu_match *m, uint32_t k, uint32_t
 {
 	uint32_t v = m->g->e.p[m->kid[k]].dst;
 	const struct slu_vertex *x = &m->g->v.p[v];
-	struct family f = { .kid = k, .size = x->size, .type = x->type, .usual = true };
+	struct family f = { .kid = k, .size = x->size, .type = x->type };
+
+	f.usual = f.rising = true;
 
 	for (; k < end && f.n < LEAVES_MAX; k++, f.n++) {
 		uint32_t c = m->g->e.p[m->kid[k]].dst;
@@ -29,6 +31,7 @@ static struct family family_from(const struct slu_match *m, uint32_t k, uint32_t
 			break;
 		f.down += y->status == SLU_DOWN;
 		f.usual = f.usual && y->id >= -1 && y->id <= INT32_MAX;
+		f.rising = f.rising && f.usual && y->id == x->id + f.n;
 		f.ids += f.usual ? y->id : 0;
 	}
 	return f;
@@ -75,7 +78,7 @@ int family_drop(struct slu_match *m)
 	return rc;
 }
 
-const struct family *family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_in)
+struct family *family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_in)
 {
 	uint32_t s = led_all(&m->led, v);
 
@@ -112,6 +115,7 @@ bool family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot, 
 	struct kind *k;
 	struct cand *c;
 	uint32_t s;
+	bool each;
 
 	if (slot->nwith != 1 || m->kid_off[u] == m->kid_off[u + 1])
 		return false;
@@ -122,12 +126,17 @@ bool family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot, 
 	    slu_count_select(&r->count, f->n * f->size) != f->n * f->size ||
 	    !led_all_free(&m->led, s, f->size, a->at, a->end, l.later))
 		return false;
-	c = cand_new(a, f->n);
+	/* Top-level slots are looked into (fast_slot.c), and booking goes by edges where there are
+	 * many. */
+	each = f->n > WIDE || (slot >= a->list && slot < a->list + a->nlist);
+	c = cand_new(a, each ? f->n : 1);
 	k = c ? pool_kind(a, into, SLU_TYPE_SLOT, m->sub[0], true) : NULL;
 	if (!k)
 		return true;
-	for (uint32_t i = 0; i < f->n; i++)
-		c->many[i] = (struct pick){ m->kid[f->kid + i], f->size, true };
+	if (!each)
+		c->one = (struct pick){ m->kid[f->kid], f->size, true, true };
+	for (uint32_t i = 0; i < f->n && each; i++)
+		c->many[i] = (struct pick){ m->kid[f->kid + i], f->size, true, false };
 	c->score = 1 + f->ids + f->n * (2 + l.centre);
 	c->count = 1;
 	pool_add(k, c);

@@ -284,10 +284,13 @@ int led_unite(struct ledger *l, const struct led_family *list, uint32_t n)
 		struct led_family f = { .first = list[i].first, .n = list[i].n };
 
 		for (uint32_t c = f.first; c < f.first + f.n; c++) {
+			const struct led_rec *r;
 			uint32_t k;
-			const struct led_rec *r = led_records(l, c, &k);
 
 			l->all[c] = l->nv + i;
+			if (!l->v[c].n)
+				continue;
+			r = led_records(l, c, &k);
 			f.own += k;
 			while (k--)
 				f.own_end = SLU_MAX(f.own_end, l->job.p[led_job(r[k])].end);

@@ -122,11 +122,11 @@ static int on_edge(void *arg, const struct slu_graph *g, const struct slu_emit_e
 	return has_jgf(w) ? slu_jgf_part_edge(&w->jgf, g, x) : 0;
 }
 
-static int on_leaves(void *arg, const struct slu_graph *g, uint32_t first, uint32_t n)
+static int on_leaves(void *arg, const struct slu_graph *g, const struct slu_emit_leaves *x)
 {
 	struct slu_writer *w = arg;
 
-	return slu_rlite_part_leaves(&w->rlite, g, first, n);
+	return slu_rlite_part_leaves(&w->rlite, g, x);
 }
 
 static int on_times(void *arg, int64_t at_s, int64_t end_s)

@@ -50,6 +50,10 @@ struct slu_rlite_part {
 	SLU_VEC(struct rlite_prop) props;
 	struct slu_buf text, scratch;
 	struct slu_map by_hash; /* entries, once there are many */
+	/* The cores of the node before, which had nothing else, and its entry: mostly the next has
+	 * the same. */
+	SLU_VEC(int64_t) last;
+	uint32_t last_entry;
 };
 
 void slu_rlite_part_init(struct slu_rlite_part *r);
@@ -57,9 +61,8 @@ void slu_rlite_part_done(struct slu_rlite_part *r);
 bool slu_rlite_part_empty(const struct slu_rlite_part *r);
 int slu_rlite_part_vertex(struct slu_rlite_part *r, const struct slu_graph *g,
 			  const struct slu_emit_vertex *x);
-/* n vertices of one type without children, numbered one after the other. */
-int slu_rlite_part_leaves(struct slu_rlite_part *r, const struct slu_graph *g, uint32_t first,
-			  uint32_t n);
+int slu_rlite_part_leaves(struct slu_rlite_part *r, const struct slu_graph *g,
+			  const struct slu_emit_leaves *x);
 /* Append the list alone.  -EINVAL if it is empty or a rank is below 0. */
 int slu_rlite_part_emit(struct slu_rlite_part *r, struct slu_buf *out);
 /* The same with `, "nodelist": [..]` and `, "properties": {..}` after it, inside "execution". */

@@ -23,6 +23,7 @@ void slu_rlite_part_done(struct slu_rlite_part *r)
 	slu_buf_done(&r->text);
 	slu_buf_done(&r->scratch);
 	slu_map_done(&r->by_hash);
+	slu_vec_done(&r->last);
 }
 
 bool slu_rlite_part_empty(const struct slu_rlite_part *r)
@@ -32,7 +33,7 @@ bool slu_rlite_part_empty(const struct slu_rlite_part *r)
 
 void slu_rlite_part_reset(struct slu_rlite_part *r)
 {
-	r->core.n = r->gpu.n = 0;
+	r->core.n = r->gpu.n = r->last.n = 0;
 	r->entries.n = r->nodes.n = r->props.n = 0;
 	slu_buf_reset(&r->text);
 	slu_map_clear(&r->by_hash);
@@ -143,6 +144,34 @@ static int find_entry(struct slu_rlite_part *r, uint32_t *out)
 	return rc;
 }
 
+/* The entry for what was collected since the last node. */
+static int entry_of(struct slu_rlite_part *r, uint32_t *out)
+{
+	bool plain = !r->gpu.n;
+	uint32_t n = r->core.n;
+	int rc;
+
+	if (plain && n == r->last.n && !memcmp(r->core.p, r->last.p, n * sizeof *r->core.p)) {
+		r->core.n = 0;
+		*out = r->last_entry;
+		return 0;
+	}
+	r->last.n = 0;
+	if (plain) {
+		if (slu_vec_reserve(&r->last, n) < 0)
+			return -ENOMEM;
+		memcpy(r->last.p, r->core.p, n * sizeof *r->core.p);
+	}
+	rc = children_text(r);
+	if (!rc)
+		rc = find_entry(r, out);
+	if (!rc && plain) {
+		r->last.n = n;
+		r->last_entry = *out;
+	}
+	return rc;
+}
+
 static int gather(struct slu_rlite_part *r, const struct slu_graph *g, uint32_t u)
 {
 	const struct slu_vertex *v = slu_graph_vertex(g, u);
@@ -151,9 +180,7 @@ static int gather(struct slu_rlite_part *r, const struct slu_graph *g, uint32_t 
 
 	if (!r->core.n && !r->gpu.n)
 		return 0;
-	rc = children_text(r);
-	if (!rc)
-		rc = find_entry(r, &node.entry);
+	rc = entry_of(r, &node.entry);
 	if (rc < 0)
 		return rc;
 	node.name = (uint32_t)r->text.n;
@@ -195,27 +222,22 @@ int slu_rlite_part_vertex(struct slu_rlite_part *r, const struct slu_graph *g,
 	}
 }
 
-int slu_rlite_part_leaves(struct slu_rlite_part *r, const struct slu_graph *g, uint32_t first,
-			  uint32_t n)
+int slu_rlite_part_leaves(struct slu_rlite_part *r, const struct slu_graph *g,
+			  const struct slu_emit_leaves *x)
 {
-	const struct slu_vertex *v = slu_graph_vertex(g, first);
-	struct slu_emit_vertex x = { .v = first };
-	int64_t *id;
+	const struct slu_vertex *v = slu_graph_vertex(g, x->first);
+	struct slu_emit_vertex one = { .v = x->first };
+	int rc = 0;
 
 	if (v->type != SLU_TYPE_CORE) {
-		for (int rc = 0; x.v < first + n; x.v++) {
-			rc = slu_rlite_part_vertex(r, g, &x);
-			if (rc < 0)
-				return rc;
-		}
-		return 0;
+		for (; one.v < x->first + x->n && !rc; one.v++)
+			rc = slu_rlite_part_vertex(r, g, &one);
+		return rc;
 	}
-	if (slu_vec_reserve(&r->core, r->core.n + n) < 0)
+	if (slu_vec_reserve(&r->core, r->core.n + x->n) < 0)
 		return -ENOMEM;
-	id = r->core.p + r->core.n;
-	for (uint32_t i = 0; i < n; i++)
-		id[i] = v[i].id;
-	r->core.n += n;
+	for (uint32_t i = 0; i < x->n; i++)
+		r->core.p[r->core.n++] = x->rising ? v->id + i : v[i].id;
 	return 0;
 }
 

@@ -33,12 +33,17 @@ struct slu_emit_edge {
 	bool exclusive;
 };
 
+/* Leaves of one type below one vertex, numbered one after the other and taken whole. */
+struct slu_emit_leaves {
+	uint32_t first, n;
+	bool rising; /* their ids are, by one each */
+};
+
 struct slu_writer_ops {
 	int (*vertex)(void *w, const struct slu_graph *g, const struct slu_emit_vertex *x);
 	int (*edge)(void *w, const struct slu_graph *g, const struct slu_emit_edge *x);
-	/* Instead of a vertex and an edge for each of n leaves that are numbered one after the
-	 * other and taken whole, of one type and below one vertex.  NULL: they come one by one. */
-	int (*leaves)(void *w, const struct slu_graph *g, uint32_t first, uint32_t n);
+	/* Instead of a vertex and an edge for each of them.  NULL: they come one by one. */
+	int (*leaves)(void *w, const struct slu_graph *g, const struct slu_emit_leaves *x);
 	/* After the last vertex of a match or update; not for find. */
 	int (*times)(void *w, int64_t at_s, int64_t end_s);
 	/* Only if the job names a queue. */
