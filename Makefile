@@ -14,7 +14,7 @@
 #   make fuzz      every parser on random input, ten minutes each (SECONDS=20 TARGETS="json yaml" for less)
 #   make install   programs, library, manual pages
 #   make format    clang-format over everything; format-check only looks
-#   make lint      layers, clang-tidy (some minutes)
+#   make lint      layers, clang-tidy
 #   make clean     remove the build directories
 BUILD ?= build
 ASAN  ?= build-asan

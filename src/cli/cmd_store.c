@@ -217,7 +217,7 @@ static int import(struct work *w, struct slu_error *err)
 		return slu_fail(err, -errno, "%s: %s", w->file, strerror(errno));
 	if (w->file && !fseek(f, 0, SEEK_END)) {
 		w->total = (uint64_t)SLU_MAX(ftell(f), 0L);
-		rewind(f);
+		fseek(f, 0, SEEK_SET);
 	}
 	rc = open_store(w, SLU_STORE_MIGRATE, &s, err);
 	if (!rc) {
