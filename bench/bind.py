@@ -20,7 +20,8 @@ def client_go():
     """The reference program, compiled once."""
     out = CACHE / "bench" / "clientgo"
     out.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([os.environ.get("SLUICE_GO", "go"), "build", "-o", str(out), "."], cwd=ROOT / "bench" / "clientgo",
+    go = subprocess.run([ROOT / "hack/cluster/build", "--go"], check=True, capture_output=True, text=True).stdout.strip()
+    subprocess.run([go, "build", "-o", str(out), "."], cwd=ROOT / "bench" / "clientgo",
                    check=True)
     return out
 

@@ -1,6 +1,5 @@
 """Random objects of every kind, written by the published Go libraries: both encodings decode alike."""
 
-import os
 import subprocess
 
 from .mirror import ROOT, tool
@@ -8,8 +7,8 @@ from .mirror import ROOT, tool
 
 def test_random_objects_in_both_encodings(tmp_path):
     objgen = tmp_path / "objgen"
-    subprocess.run([os.environ.get("SLUICE_GO", "go"), "build", "-o", objgen, "."], cwd=ROOT / "tests/kube/objgen",
-                   check=True, timeout=800)
+    go = subprocess.run([ROOT / "hack/cluster/build", "--go"], check=True, capture_output=True, text=True, timeout=800).stdout.strip()
+    subprocess.run([go, "build", "-o", objgen, "."], cwd=ROOT / "tests/kube/objgen", check=True, timeout=800)
     for seed in ("1", "2"):
         subprocess.run([objgen, "random", seed, "200", tmp_path], check=True, timeout=300)
         r = subprocess.run([tool("codec_tool"), tmp_path], capture_output=True, text=True, timeout=300)
