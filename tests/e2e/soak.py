@@ -49,7 +49,7 @@ class Soak:
         self.memory = []  # (number of the process, its age, resident bytes)
         self.began = time.monotonic()
         self.started = self.began
-        self.returned = []  # when, in seconds since 1970, the daemon or the API server came back
+        self.away = []  # from when to when, in seconds since 1970, the daemon or the API server was gone
         self.bad = []
 
     # -- what users do -------------------------------------------------------------------------
@@ -172,19 +172,30 @@ class Soak:
 
     def kill(self):
         self.remember()
+        gone = time.time()
         self.sluiced.kill()
         self.count["kills"] += 1
         time.sleep(self.rng.choice([0, 0, 0.2, 2]))
         self.sluiced.start(60)
         self.started = time.monotonic()
-        self.returned.append(time.time())
+        self.away.append((gone, time.time()))
 
     def api_death(self):
+        gone = time.time()
         self.cluster.kill("apiserver")
         self.count["api_deaths"] += 1
         self.cluster.start("apiserver")
         self.cluster.restart("kwok")  # else pods of that moment may stand still for minutes
-        self.returned.append(time.time())
+        until(self.watched)
+        self.away.append((gone, time.time()))
+
+    def watched(self):
+        """A server that calls itself ready may refuse watches while it reads its store: nobody sees a thing until then."""
+        try:
+            next(self.cluster.admin.watch("pods", timeout=5), None)
+        except (ApiError, OSError):
+            return False
+        return True
 
     def remember(self):
         try:
@@ -215,10 +226,12 @@ class Soak:
         self.count["checks"] += 1
 
     def calm_seconds(self, interval):
-        """How long it lasted with everything at work: the longest time between two returns."""
-        end = interval.start + interval.seconds()
-        marks = [interval.start, *(t for t in self.returned if interval.start < t < end), end]
-        return max(b - a for a, b in zip(marks, marks[1:], strict=False))
+        """The longest time within it in which everything was at work."""
+        at, end, longest = interval.start, interval.start + interval.seconds(), 0.0
+        for gone, back in self.away:
+            longest = max(longest, min(gone, end) - at)
+            at = max(at, back)
+        return max(longest, end - at)
 
     def partials(self, watch, longer=PARTIAL_S):
         """Gangs that stood in part for too long before they were whole, and that nobody else took apart."""
