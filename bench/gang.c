@@ -339,6 +339,8 @@ static void bench(uint32_t n)
 	slu_machine_stats(m, &st);
 	note("memory of the empty machine, KB", (double)st.bytes / 1024);
 	next_id = half_fill(m, n);
+	slu_machine_stats(m, &st);
+	note("memory half full, KB", (double)st.bytes / 1024);
 	note("resident with it half full, KB", resident_kb());
 	cycle(m, gang(&s, 1, 1000, 2, 60), 1000, "1 pod, first", NULL);
 	cycle(m, gang(&s, 8, 2000, 4, 60), 1000, "8 pods, first", "cancel of it");
@@ -400,7 +402,7 @@ static void bench(uint32_t n)
 	note("clone", (double)(cpu_ns() - t0) / 1000);
 	slu_machine_free(c);
 	slu_machine_stats(m, &st);
-	note("memory half full, KB", (double)st.bytes / 1024);
+	note("memory after all of this, KB", (double)st.bytes / 1024);
 	slu_machine_free(m);
 	if (n <= 10000) /* beyond, such jobs do not fill the machine */
 		easy(n, 20000);

@@ -7,6 +7,7 @@
  *	book.c    marks become bookings and output
  *	ops.c     operations and time           fast.c   the same answers with less work
  *	like.c    subtrees that are the same    family.c leaves that are taken all at once
+ *	front.c   vertices in order of score    offers.c what they offer; levels.c, ranks.c
  *	update.c  cancel.c  find.c  elastic.c   one operation each
  */
 #pragma once
