@@ -2,6 +2,8 @@
  * whole, nothing leaks, and the same call works when there is memory again. */
 #include "queue_kit.h"
 
+#include "queue/log.h"
+
 static int again(struct kit *k, const struct slu_event *ev, long fault)
 {
 	slu_fault_arm(fault);
@@ -28,6 +30,38 @@ static int pass_again(struct kit *k, long fault)
 		rc = slu_queue_schedule(k->q, k->now, &k->out, &k->err);
 	kit_read(k);
 	return rc;
+}
+
+/* A log that begins in the middle, and its reading: out of memory is said, and all goes well then.
+ */
+static bool picture_fails_cleanly(const struct slu_queue *q, long fault)
+{
+	struct slu_qlog *l = slu_qlog_new();
+	struct slu_replay *r = NULL;
+	int rc, once = 0;
+
+	slu_fault_arm(fault);
+	rc = slu_qlog_renew(l, q);
+	slu_fault_disarm();
+	if (rc != 0 && (rc != -ENOMEM || slu_qlog_on(l)))
+		once = -1;
+	for (int again = 0; again < 2 && !once; again++) {
+		rc = slu_qlog_renew(l, q);
+		slu_replay_new(&(struct slu_replay_opts){ 0 }, &r);
+		if (!again)
+			slu_fault_arm(fault);
+		for (uint64_t seq = 1; !rc && slu_qlog_bytes(l)->n; seq++) {
+			rc = slu_replay_row(r, seq, 0, slu_qlog_bytes(l)->p, slu_qlog_bytes(l)->n,
+					    NULL);
+			slu_qlog_clear(l);
+		}
+		slu_fault_disarm();
+		if (rc != 0 && (again || rc != -ENOMEM))
+			once = -1;
+		slu_replay_free(r);
+	}
+	slu_qlog_free(l);
+	return !once;
 }
 
 /* A little life with everything in it; each call sees its `fault`-th allocation fail first.
@@ -125,6 +159,8 @@ static int scenario(long fault)
 	if (!bad && (!c || slu_queue_check(c, 30, &k.err)))
 		bad = 1000;
 	slu_queue_free(c);
+	if (!bad && !picture_fails_cleanly(k.q, fault))
+		bad = 1002;
 	if (!bad && slu_queue_check(k.q, 30, &k.err))
 		bad = 1001;
 	if (bad)
