@@ -353,7 +353,7 @@ static int commit(struct attempt *a, bool dry, int64_t jobid, const struct slu_s
 	out->reserved = a->at > a->now;
 	if (sink && sink->ops && sink->ops->times)
 		rc = sink->ops->times(sink->w, out->at_s, out->end_s);
-	if (!rc && a->spec->queue && sink && sink->ops && sink->ops->queue)
+	if (!rc && a->spec->queue && *a->spec->queue && sink && sink->ops && sink->ops->queue)
 		rc = sink->ops->queue(sink->w, a->spec->queue);
 	return rc;
 }
