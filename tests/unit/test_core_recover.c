@@ -474,9 +474,14 @@ static void test_rest_of_what_is_over(void)
 	first_life(&w, 2, 2, "place: {retryFor: 0s}\n");
 	gang(&w, "g", 2, "2", GROUP("g", "2"));
 	for (int life = 0; life < 3; life++) {
-		for (int round = 0; round < 100; round++) {
+		/* Until the first is bound, and a hundred rounds of a store with nothing to do. */
+		for (int quiet = 0, round = 0; quiet < 100 && round < 30000; round++) {
+			struct slu_journal_health h;
+
 			w.now_us += 100;
 			slu_core_cycle(w.core, w.now_us, &err);
+			slu_intents_health(w.core->door, &h);
+			quiet += *pod(&w, "g-0")->node && h.state == SLU_JOURNAL_OK && !h.waiting;
 			while (slu_inbox_take(w.out, &r, 1)) {
 				struct slu_rec_write *x = (struct slu_rec_write *)r;
 
