@@ -99,8 +99,8 @@ int lib_text(struct slu_writer *w, char **text)
 	struct slu_buf b = SLU_BUF_INIT(LIB_TEXT_MAX);
 	int rc = slu_writer_emit(w, &b);
 
+	slu_writer_reset(w);
 	if (rc < 0) {
-		slu_writer_reset(w);
 		slu_buf_done(&b);
 		return rc;
 	}

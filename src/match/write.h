@@ -29,10 +29,10 @@ SLU_DEFINE_CLEANUP(struct slu_writer, slu_writer_free)
 /* Where the matcher sends its result. */
 struct slu_sink slu_writer_sink(struct slu_writer *w);
 
-/* Append the text of everything collected, ended by a newline, and forget it.  Nothing collected:
- * nothing appended, but an error for rlite.  0; -EINVAL (a rank or id below 0, rlite with
- * nothing), -ENOENT (a vertex without any edge in JGF), -ENOMEM; after an error what was collected
- * stays. */
+/* Append the text of everything collected, ended by a newline, and forget it (rlite: but for
+ * ids no node has taken).  Nothing collected: nothing appended, but an error for rlite.  0; -EINVAL
+ * (a rank or id below 0, rlite with nothing), -ENOENT (a vertex without any edge in JGF), -ENOMEM;
+ * after an error what was collected stays. */
 int slu_writer_emit(struct slu_writer *w, struct slu_buf *out);
 
 /* Forget what was collected. */

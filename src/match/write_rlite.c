@@ -31,12 +31,19 @@ bool slu_rlite_part_empty(const struct slu_rlite_part *r)
 	return !r->entries.n;
 }
 
-void slu_rlite_part_reset(struct slu_rlite_part *r)
+/* The entries are written.  Ids that no node took wait for the next one, as in the reference: those
+ * beside nodes, and those of a node with an id below 0. */
+static void drop_entries(struct slu_rlite_part *r)
 {
-	r->core.n = r->gpu.n = r->last.n = 0;
-	r->entries.n = r->nodes.n = r->props.n = 0;
+	r->entries.n = r->nodes.n = r->props.n = r->last.n = 0;
 	slu_buf_reset(&r->text);
 	slu_map_clear(&r->by_hash);
+}
+
+void slu_rlite_part_reset(struct slu_rlite_part *r)
+{
+	r->core.n = r->gpu.n = 0;
+	drop_entries(r);
 }
 
 static int by_value(const void *a, const void *b)
@@ -383,7 +390,7 @@ static int finish(struct slu_rlite_part *r, struct slu_buf *out, size_t start, i
 		}
 		return rc;
 	}
-	slu_rlite_part_reset(r);
+	drop_entries(r);
 	return 0;
 }
 
