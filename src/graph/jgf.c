@@ -151,7 +151,9 @@ static bool take(struct slu_jgf_node *x, const char *key, size_t n, const struct
 		if (!memcmp(key, "status", 6)) {
 			if (slu_json_i64(v, &status) < 0)
 				return false;
-			x->down = status == 1;
+			x->status = (int32_t)status == 0   ? SLU_UP
+				    : (int32_t)status == 1 ? SLU_DOWN
+							   : SLU_UNKNOWN;
 		}
 		break;
 	case 7:

@@ -18,7 +18,8 @@ struct slu_jgf_node {
 	const char *type, *basename;
 	const char *name; /* NULL: basename + id */
 	int64_t id, uniq_id, rank, size;
-	bool down, exclusive;
+	enum slu_status status;
+	bool exclusive;
 	const struct slu_json *paths, *properties; /* NULL or an object (paths: anything) */
 };
 

@@ -95,7 +95,7 @@ static int make_vertex(struct reader *r, const struct slu_jgf_node *x, uint32_t 
 				     .name = SLU_NONE,
 				     .rank = (int32_t)x->rank,
 				     .size = (uint32_t)x->size,
-				     .status = x->down ? SLU_DOWN : SLU_UP };
+				     .status = (uint8_t)x->status };
 	int rc;
 
 	if (x->size < 0 || x->size > UINT32_MAX)

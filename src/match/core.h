@@ -330,7 +330,7 @@ int family_drop(struct slu_match *m);
 /* The family that begins with vertex v, and its stand-in in the ledger; NULL if none does. */
 struct family *family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_in);
 /* A leaf was marked up or down. */
-void family_status(struct slu_match *m, uint32_t v, enum slu_status status);
+void family_status(struct slu_match *m, uint32_t v, enum slu_status old, enum slu_status now);
 /* fast_touch for all leaves. */
 void family_touch(struct slu_match *m, const struct family *f, bool units);
 /* The slots of vertex u where they need all there is below it: true if that was so. */

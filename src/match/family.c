@@ -29,7 +29,7 @@ static struct family family_from(const struct slu_match *m, uint32_t k, uint32_t
 
 		if (c != v + f.n || y->type != f.type || y->size != f.size || !is_leaf(m, c))
 			break;
-		f.down += y->status == SLU_DOWN;
+		f.down += y->status != SLU_UP;
 		f.usual = f.usual && y->id >= -1 && y->id <= INT32_MAX;
 		f.rising = f.rising && f.usual && y->id == x->id + f.n;
 		f.ids += f.usual ? y->id : 0;
@@ -87,12 +87,12 @@ struct family *family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_
 								   : NULL;
 }
 
-void family_status(struct slu_match *m, uint32_t v, enum slu_status status)
+void family_status(struct slu_match *m, uint32_t v, enum slu_status old, enum slu_status now)
 {
 	uint32_t s = led_all(&m->led, v);
 
 	if (s != LED_NONE)
-		m->family.p[s - m->led.nv].down += status == SLU_DOWN ? 1 : -1u;
+		m->family.p[s - m->led.nv].down += (now != SLU_UP) - (old != SLU_UP);
 }
 
 void family_touch(struct slu_match *m, const struct family *f, bool units)

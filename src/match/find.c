@@ -292,6 +292,7 @@ static void free_terms(struct term *t)
 
 struct seen { /* itself or an ancestor */
 	bool down, allocated, reserved;
+	bool unknown; /* itself only */
 };
 
 static bool has_span(const struct slu_match *m, uint32_t v, int64_t job)
@@ -316,7 +317,7 @@ static bool term_holds(const struct find *f, const struct term *t, uint32_t v, c
 	case KEY_GROUP:
 		return holds(f, t->sub, v, s, name);
 	case KEY_STATUS:
-		return s->down == t->yes;
+		return t->yes ? s->down : !s->down && !s->unknown;
 	case KEY_NOW:
 		return s->allocated == t->yes;
 	case KEY_FUTURE:
@@ -409,6 +410,7 @@ static int find_at(struct find *f, uint32_t u, struct seen s, uint32_t depth, st
 	if (m->colour)
 		m->colour[u] = m->gen;
 	s.down = s.down || v->status == SLU_DOWN;
+	s.unknown = v->status == SLU_UNKNOWN;
 	s.allocated = s.allocated || led_any(&m->led, u, LED_HELD);
 	s.reserved = s.reserved || led_any(&m->led, u, LED_PLANNED);
 	m->level++;

@@ -252,7 +252,7 @@ int prune(struct attempt *a, uint32_t u, uint32_t s, const struct slu_request *l
 	const struct slu_multi *mu = m->multi[(size_t)s * m->nv + u];
 	bool slots_fit = true;
 
-	if (v->status == SLU_DOWN && a->mode != MODE_SATISFY)
+	if (v->status != SLU_UP && a->mode != MODE_SATISFY)
 		return refuse(a, EBUSY);
 	if (a->constraint && (v->type == SLU_TYPE_NODE || v->type == SLU_TYPE_STORAGE_NODE) &&
 	    !slu_constraint_match(a->constraint, m->g, u))

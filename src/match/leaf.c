@@ -34,7 +34,7 @@ static int64_t units_of(struct attempt *a, struct leaves *l, uint32_t v)
 	const struct slu_vertex *y = &m->g->v.p[v];
 	int64_t avail;
 
-	if (y->type != l->r->type || (y->status == SLU_DOWN && !l->down)) {
+	if (y->type != l->r->type || (y->status != SLU_UP && !l->down)) {
 		refuse(a, EBUSY);
 		return 0;
 	}

@@ -198,7 +198,7 @@ static bool feasible(const struct attempt *a, enum slu_match_op op)
 
 		if (x->dead || x->type != SLU_TYPE_NODE ||
 		    !slu_constraint_match(a->constraint, m->g, v) ||
-		    (x->status == SLU_DOWN && op != SLU_MATCH_ALLOCATE_SATISFIABILITY) ||
+		    (x->status != SLU_UP && op != SLU_MATCH_ALLOCATE_SATISFIABILITY) ||
 		    led_avail(&m->led, v, x->size, at, at + a->duration) != 1)
 			continue;
 		have++;
@@ -427,8 +427,8 @@ void slu_match_status_set(struct slu_match *m, uint32_t v, enum slu_status statu
 
 	if (m->g->v.p[v].status == status)
 		return;
+	family_status(m, v, m->g->v.p[v].status, status);
 	m->g->v.p[v].status = (uint8_t)status;
-	family_status(m, v, status);
 	like_change(m, v);
 	fast_touch(m, v, true);
 	mark_tick(m);

@@ -328,9 +328,17 @@ int slu_cmd_get_status(struct slu_session *s, const struct words *a)
 	if (a->n != 2)
 		return slu_session_malformed(s);
 	while ((v = slu_graph_by_path(s->g, a->w[1], &cursor)) != SLU_NONE) {
+		const struct slu_vertex *x = slu_graph_vertex(s->g, v);
+
 		found = true;
-		fprintf(s->io.out, "%s is %s\n", a->w[1],
-			slu_graph_vertex(s->g, v)->status == SLU_UP ? "up" : "down");
+		if (x->status == SLU_UNKNOWN) {
+			slu_session_err(s,
+					"ERROR: vertex %s(vtx's uniq_id=%" PRId64
+					") has unknown status.\n",
+					a->w[1], x->uniq_id);
+			return 0;
+		}
+		fprintf(s->io.out, "%s is %s\n", a->w[1], x->status == SLU_UP ? "up" : "down");
 	}
 	if (!found)
 		fprintf(s->io.out, "Could not find path %s in resource graph.\n", a->w[1]);
