@@ -79,6 +79,8 @@ struct slu_match *slu_match_clone(const struct slu_match *m, struct slu_graph *g
 	c->tree = m->tree;
 	c->depth = m->depth;
 	c->nodes_up = m->nodes_up;
+	c->centre = m->centre;
+	c->nested = m->nested;
 	c->gen = m->gen;
 	c->odd = m->odd;
 	c->inexact = m->inexact;

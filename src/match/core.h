@@ -100,7 +100,8 @@ struct slu_match {
 	struct ledger led;
 	SLU_VEC(struct family) family; /* by number in the ledger */
 	int64_t nodes_up;              /* less those that were down when the graph was read */
-	uint32_t gen;                  /* of attempts */
+	int64_t centre; /* what a failed attempt left of F: 0 but for nodes inside nodes */
+	uint32_t gen;   /* of attempts */
 	struct slu_intern words;
 	struct slu_map labels; /* vertex -> generation << 32 | word */
 	/* Types taken whole for good: a request refused for its duration leaves behind those it
@@ -113,6 +114,7 @@ struct slu_match {
 	struct slu_arena req; /* one operation */
 	struct slu_arena tmp; /* one attempt */
 	struct fast *fast;
+	bool nested;  /* nodes inside nodes, and F counts them */
 	bool odd;     /* some bookings cannot be seen from above: only the plain walk will do */
 	bool inexact; /* sums above may count more than is taken (updates from R do that) */
 	bool unseen;  /* vertices above may have lost bookings of what is below them */
@@ -234,7 +236,7 @@ struct attempt {
 	int64_t *top_needs;
 	enum mode mode;
 	int64_t now, at, duration, end; /* end = at + duration */
-	int64_t centre;                 /* F of node_centric */
+	int64_t centre, term;           /* F of node_centric, and what was added to it last */
 	uint64_t pre, post;
 	int error;        /* of the last refused vertex */
 	bool plain, fast; /* take the plain walk only; the short one was taken */

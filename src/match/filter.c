@@ -163,6 +163,21 @@ void order_move(struct slu_match *m, uint32_t u, uint32_t e, uint64_t weight)
 		fresh_ != NULL;                                                   \
 	})
 
+/* Whether a node of the tree is inside another. */
+static bool nodes_nest(const struct slu_match *m)
+{
+	const struct slu_graph *g = m->g;
+
+	for (uint32_t v = 0; v < g->v.n; v++) {
+		uint32_t left = g->v.p[v].type == SLU_TYPE_NODE ? DEPTH_MAX : 0;
+
+		for (uint32_t e = m->up[v]; e != SLU_NONE && left--; e = m->up[g->e.p[e].src])
+			if (g->v.p[g->e.p[e].src].type == SLU_TYPE_NODE)
+				return true;
+	}
+	return false;
+}
+
 static int make_shape(struct slu_match *m)
 {
 	const struct slu_graph *g = m->g;
@@ -200,6 +215,7 @@ static int make_shape(struct slu_match *m)
 	m->kid_off[nv] = n;
 	if (m->up[g->root[dom]] != SLU_NONE)
 		m->tree = false;
+	m->nested = m->tree && m->policy.node_centric && nodes_nest(m);
 	if (!m->tree) {
 		if (!fresh(m->colour, nv))
 			return -ENOMEM;

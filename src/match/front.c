@@ -42,8 +42,8 @@ static int gather(struct building *b, uint32_t u, int64_t centre)
 	struct slu_match *m = b->m;
 	const struct slu_vertex *v = &m->g->v.p[u];
 
-	/* Every score must be above 0. */
-	if (v->id < -1)
+	/* Every score must be above 0.  A vertex of type slot is a thing the request names. */
+	if (v->id < -1 || (b->slot && v->type == SLU_TYPE_SLOT))
 		b->f->bad = true;
 	if (b->slot ? kid_types_fit(m, u, b->slot) : v->type == b->f->type) {
 		if (slu_vec_push(&b->v, u) < 0)
@@ -285,7 +285,7 @@ struct front *front_for(struct slu_match *m, const struct slu_request *r)
 	for (uint32_t i = 0; b.slot && i < r->nwith; i++)
 		b.f->kids[b.f->nkids++] = r->with[i].type;
 	rc = gather(&b, root, 0);
-	if (b.v.n && b.v.p[0] == root)
+	if (m->nested || (b.v.n && b.v.p[0] == root))
 		b.f->bad = true;
 	if (!rc)
 		rc = arrange(&b);

@@ -17,12 +17,13 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 
 /* --- the policy's hooks --- */
 
-static int discover(struct attempt *a, uint32_t u, int64_t *mine)
+/* As in the reference, what a node takes off again on the way back is the term added last: on nodes
+ * inside nodes that is an inner node's. */
+static int discover(struct attempt *a, uint32_t u)
 {
 	const struct slu_vertex *v = &a->m->g->v.p[u];
 	int64_t f;
 
-	*mine = 0;
 	if (!a->m->policy.node_centric || v->type != SLU_TYPE_NODE)
 		return 0;
 	if (v->id < -1 || __builtin_add_overflow(v->id, 2, &f) ||
@@ -30,8 +31,14 @@ static int discover(struct attempt *a, uint32_t u, int64_t *mine)
 	    __builtin_add_overflow(f, llabs(v->uniq_id % 10000 - 1), &f) ||
 	    __builtin_add_overflow(a->centre, f, &a->centre))
 		return refuse(a, EBUSY);
-	*mine = f;
+	a->term = f;
 	return 0;
+}
+
+static void uncentre(struct attempt *a, uint32_t u)
+{
+	if (a->m->policy.node_centric && a->m->g->v.p[u].type == SLU_TYPE_NODE)
+		(void)__builtin_sub_overflow(a->centre, a->term, &a->centre);
 }
 
 static int finish(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
@@ -329,7 +336,7 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 	struct kind first[6];
 	struct pool own = { first, 0, SLU_LEN(first) };
 	struct part part;
-	int64_t avail, mine;
+	int64_t avail;
 	int rc;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -341,7 +348,7 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 	rc = prune(a, u, 0, list, n, x, &avail);
 	if (rc < 0)
 		return rc;
-	rc = discover(a, u, &mine);
+	rc = discover(a, u);
 	if (rc < 0)
 		return rc;
 	if (m->colour)
@@ -349,7 +356,7 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 	if (part.fit == FIT_RESOURCE && !part.n && m->kid_off[u] == m->kid_off[u + 1] &&
 	    m->nsub == 1) {
 		/* A leaf of graph and request: nothing to explore, nothing to choose. */
-		a->centre -= mine;
+		uncentre(a, u);
 		if (!walk_score(m, u, a->centre, &out->score))
 			return refuse(a, EBUSY);
 		goto good;
@@ -366,7 +373,7 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 	}
 	if (a->no_memory)
 		return -ENOMEM;
-	a->centre -= mine;
+	uncentre(a, u);
 	rc = finish(a, u, list, n, &own, &out->score);
 	if (rc < 0)
 		return rc;
@@ -435,13 +442,14 @@ int attempt_run(struct attempt *a)
 	a->skip = NULL;
 	if (m->policy.stop)
 		fast_skip_begin(a);
-	a->centre = 0;
+	a->centre = m->centre;
 	for (uint32_t i = 0; i < a->nlist; i++)
 		x = x ||
 		    (a->list[i].type == m->g->v.p[root].type && a->list[i].excl == SLU_EXCL_TRUE);
 	rc = visit(a, root, a->list, a->nlist, true, x, 0, &own, &got);
 	if (a->no_memory)
 		return -ENOMEM;
+	m->centre = rc < 0 ? a->centre : 0;
 	if (rc < 0)
 		return -a->error;
 	c = cand_new(a, 0);
