@@ -147,6 +147,7 @@ class Torture:
             "jobs": {"onMemberFailure": "restart" if kind == "sqlite" else "replace", "enforceDeadlines": True},
             "place": {"retryFor": "1s"},
             "status": {"interval": "1s"},
+            "store": {"keepMegabytes": 1},  # kills meet the event log when it begins anew
         }
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))

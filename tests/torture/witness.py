@@ -98,10 +98,10 @@ class Witness:
 
     def overran(self, t):
         """Whether something of ours held its node at that time, and longer than it may: it is counted from the
-        decision, a little before the binding is seen, to the end, which is seen a little later."""
+        decision, a little before the binding is seen, to the end, which daemon and witness see one after the other."""
         with self._lock:
             held = [*self.ended, *((x[4], time.time()) for book in self._books.values() for x in book.values())]
-        return any(limit - LAG_S <= t <= end for limit, end in held)
+        return any(limit - LAG_S <= t <= end + LAG_S for limit, end in held)
 
     # -- watching ------------------------------------------------------------------------------
 
