@@ -9,7 +9,7 @@ struct slu_error {
 };
 
 /* Write the sentence (truncated to fit, never within a character) and return `code`, so that a
- *failure is one line: return slu_fail(err, -EINVAL, "group size \"%s\" is not a number", s);
+ * failure is one line: return slu_fail(err, -EINVAL, "group size \"%s\" is not a number", s);
  */
 int slu_fail(struct slu_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -7,8 +7,8 @@
  * "E" followed by a sign or a digit is an exponent, alone it is exa, "Ei" is exbi.
  *
  * The text is read without floating point, so what fits is exact.  What lies between two integers
- *of the chosen scale is rounded away from zero, as Kubernetes does when it needs an integer ("0.1m"
- *in millis is 1, "-0.1m" is -1): an amount asked for is never understated. */
+ * of the chosen scale is rounded away from zero, as Kubernetes does when it needs an integer
+ * ("0.1m" in millis is 1, "-0.1m" is -1): an amount asked for is never understated. */
 #pragma once
 #include "base/base.h"
 

@@ -8,10 +8,11 @@
  * What is booked:
  *   running   holds its share from now until it is cancelled or released.  Its end is what the plan
  *             believes; passing it frees nothing (a job may overrun): until told otherwise such
- * work is expected to end any second. reserved  holds [start, end) in the plan; from its start on
- * it holds its share like a running one, until it is started, cancelled or moved. block     an
- * advance reservation or drain: holds exactly [from, to), and jobs that name it may use what it
- * holds.
+ *             work is expected to end any second.
+ *   reserved  holds [start, end) in the plan; from its start on it holds its share like a running
+ *             one, until it is started, cancelled or moved.
+ *   block     an advance reservation or drain: holds exactly [from, to), and jobs that name it may
+ *             use what it holds.
  *
  * Plans assume that running work ends at its end.  "Earliest" is exact: no second before the answer
  * would do, for the given bookings.  Gangs of several roles that fit together only in an intricate

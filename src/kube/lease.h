@@ -9,9 +9,9 @@
  * duration_s since we first saw it that way; clocks of machines are never compared.
  *
  * A leader may act only while slu_lease_held() says so: it counts from the start of the last
- *accepted write, so with duration_s > renew_s nobody else can have taken over.  The term is the
- *lease's leaseTransitions, which grows with every change of holder: put it into what you write to
- *fence it.
+ * accepted write, so with duration_s > renew_s nobody else can have taken over.  The term is the
+ * lease's leaseTransitions, which grows with every change of holder: put it into what you write to
+ * fence it.
  *
  * slu_elector is the pure half (results in, requests out, the caller's clock), slu_lease drives it.
  */

@@ -1,5 +1,5 @@
 /* mirror.h — a mirror of one kind of object, without sockets: pages of a list and bytes of a watch
- *in, changes out.
+ * in, changes out.
  *
  * It hands over every change exactly once and in order:
  *   - after a lost connection the watch goes on from the last version seen (bookmarks included);
@@ -14,9 +14,9 @@
  *	            └────────── 410, rv unusable ────┘
  *
  * Invariant: folding all `changed` calls gives what the server held, object by object, and at the
- *end of a list or after an event exactly what it held at slu_mirror_rv().  The version never moves
- *past an event that was not handed over, so a break at any byte repeats events and loses none;
- *repetitions are told by their version.
+ * end of a list or after an event exactly what it held at slu_mirror_rv().  The version never moves
+ * past an event that was not handed over, so a break at any byte repeats events and loses none;
+ * repetitions are told by their version.
  *
  * One thread at a time. */
 #pragma once

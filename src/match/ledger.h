@@ -9,7 +9,7 @@
  *	TAGGED    the job can be found from here
  *
  * Families: leaves side by side (the cores of a node) that a job takes all at once and whole get
- *one record for all of them.  It lies at a number of its own behind those of the vertices, the
+ * one record for all of them.  It lies at a number of its own behind those of the vertices, the
  * family's stand-in, and every question about a leaf looks there too.  Where a job is to have less
  * than all of it, led_split() turns the record into one for each leaf. */
 #pragma once

@@ -19,8 +19,8 @@
  * event and moves earlier whenever it can; it moves later only if capacity that was counted on is
  * gone: a node went down, was drained or resized, foreign work appeared, a running job outlived its
  * limit or grew, or the job itself was changed.  Each change of a planned start is a decision of
- *its own (SLU_DEC_PLAN) with its cause.  A job that was promised a start keeps its reservation when
- *more urgent jobs arrive behind it; those are planned around it.
+ * its own (SLU_DEC_PLAN) with its cause.  A job that was promised a start keeps its reservation
+ * when more urgent jobs arrive behind it; those are planned around it.
  *
  * States of a job:
  *

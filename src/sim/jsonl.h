@@ -16,15 +16,14 @@
  *	cores may be a quantity ("500m"); ids are numbers from 1, given or counted
  *   {"kind":"down","at":100,"node":"n3"}	also "up"
  *   {"kind":"cancel","at":100,"job":1}		also "hold", "release"
- *   {"kind":"priority","at":100,"job":1,"value":5}	also "resize" (value: slots of the first
- *role)
+ *   {"kind":"priority","at":100,"job":1,"value":5}	also "resize" (slots of the 1st role)
  *   {"kind":"drain","at":0,"name":"d","from":10,"to":20,"nodes":["n1"],"count":0}
  *   {"kind":"reserve","at":0,"name":"r","from":10,"to":20,"nodes":["n1"],"users":["u"]}
  *	with "cores", "memory", "gpus": only so much of each node
  *   {"kind":"lift","at":15,"name":"d"}		takes a drain or reservation away
  *
  * Unknown keys are errors: a misspelt "limit" must not become a default.  Empty lines and lines
- *that begin with # are skipped. */
+ * that begin with # are skipped. */
 #pragma once
 #include "sim/trace.h"
 

@@ -1,5 +1,5 @@
 /* dump.h — a store as JSON lines, to look at, to keep, or to carry from SQLite to PostgreSQL and
- *back.
+ * back.
  *
  * The first line names the format and the cluster, each further line is one row:
  *	{"sluice":"export","schema":1,"cluster":"..."}

@@ -1,15 +1,15 @@
 /* journal.h — the store behind a thread of its own, so that a slow disk never delays a decision.
  *
  * The core hands over batches and goes on; the thread commits whatever has gathered in one
- *transaction (group commit) and publishes how far it got.  Placement waits only for the ticket of
- *its own intent.
+ * transaction (group commit) and publishes how far it got.  Placement waits only for the ticket of
+ * its own intent.
  *
- *	core   submit(batch) -> ticket 17 ...            durable() >= 17: the intent may be carried
- *out store        [take all] [one transaction] [publish] [wake]
+ *	core   submit(batch) -> ticket 17 ...              durable() >= 17: carry the intent out
+ *	store         [take all] [one transaction] [publish] [wake]
  *
  * A database that is away is tried again, for ever, with growing pauses; the batches wait in order.
- *The line is bounded: when it is full submit says -EAGAIN, and the caller holds back (or, told to
- *go on with the cluster as its only memory, drops the batch and calls slu_journal_lost()). */
+ * The line is bounded: when it is full submit says -EAGAIN, and the caller holds back (or, told to
+ * go on with the cluster as its only memory, drops the batch and calls slu_journal_lost()). */
 #pragma once
 #include "store/store.h"
 

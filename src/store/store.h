@@ -1,9 +1,9 @@
 /* store.h — what must outlive the process: jobs with their order and promises, intents, spans,
- *results, and the event log.  One interface over SQLite (a file) and PostgreSQL.
+ * results, and the event log.  One interface over SQLite (a file) and PostgreSQL.
  *
  * The store is the truth about order, time and promises; the cluster is the truth about what runs.
  * It knows neither queues nor Kubernetes: specifications and events are opaque text and bytes to
- *it.
+ * it.
  *
  * A struct slu_store is owned by one thread and blocks; the daemon keeps it behind store/journal.h.
  * Strings handed to a callback are valid during the call only.

@@ -4,8 +4,7 @@
  *	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
  *	int rc = slu_json_parse(text, n, NULL, &doc, err);
  *	const struct slu_json *meta = slu_json_get(slu_json_root(doc), "metadata");
- *	const char *name = slu_json_str(slu_json_get(meta, "name"));	// NULL if absent or no
- *string
+ *	const char *name = slu_json_str(slu_json_get(meta, "name"));	// NULL: absent, or no string
  *
  * A document owns its values and strings; values are borrowed, immutable, valid until the document
  * is freed.  Every reading function takes NULL for "absent", so lookups chain without tests.

@@ -1,6 +1,6 @@
 /* pb.h — the protobuf wire format: a forward reader over bytes that stay where they are, and a
- *small writer.  No schema: the caller switches on field numbers and skips what it does not know for
- *free.
+ * small writer.  No schema: the caller switches on field numbers, and skipping what it does not
+ * know costs nothing.
  *
  *	struct slu_pb r = slu_pb(bytes, n);
  *	struct slu_pb_field f;

@@ -1,7 +1,6 @@
 /* codec_tool — the same objects in both encodings must give the same result.  TAP.
  *
- *	codec_tool DIR		with RESOURCE.jsonl and RESOURCE.frames as tests/kube/objgen random
- *writes them */
+ *	codec_tool DIR		reads RESOURCE.jsonl and RESOURCE.frames, which tests/kube/objgen makes */
 #include <stdio.h>
 
 #include "../tap.h"

@@ -1,9 +1,8 @@
 /* request_tool — the API client for tests in Python: sends what the command line says, prints one
  * JSON line per answer and the counters at the end.
  *
- *	request_tool [--kubeconfig FILE] [--context NAME] [--body TEXT] [--type TYPE] [--accept
- *TYPE]
- *		     [--timeout S] [--repeatable] [--once] [--count N] [--inflight M] [--qps Q]
+ *	request_tool [--kubeconfig FILE] [--context NAME] [--body TEXT] [--type TYPE]
+ *		     [--accept TYPE] [--timeout S] [--repeatable] [--once] [--count N] [--inflight M] [--qps Q]
  *		     [--stream S] [--print] METHOD PATH
  *
  * "%d" in path and body becomes the number of the request.  --stream S reads a stream for S
