@@ -3,7 +3,7 @@
  * from the end of the lists to the end of the first cycle: what a restart costs besides the lists.
  */
 #include "base/log.h"
-#include "control/core.h"
+#include "control/core/core.h"
 #include "kube/codec.h"
 
 #include <stdio.h>

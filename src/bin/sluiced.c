@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "control/census.h"
-#include "control/core.h"
-#include "control/feed.h"
-#include "control/flags.h"
-#include "control/keys.h"
-#include "control/place.h"
+#include "control/io/census.h"
+#include "control/core/core.h"
+#include "control/io/feed.h"
+#include "control/config/flags.h"
+#include "control/cluster/keys.h"
+#include "control/io/place.h"
 #include "gang/gang.h"
 #include "kube/lease.h"
 #include "serve/api.h"

@@ -11,9 +11,9 @@
  * by TokenReview and, for each request, SubjectAccessReview), and the plain health port, which
  * answers health and metrics only.  All on the io loop's thread; nothing here decides. */
 #pragma once
-#include "control/core.h"
-#include "control/feed.h"
-#include "control/place.h"
+#include "control/core/core.h"
+#include "control/io/feed.h"
+#include "control/io/place.h"
 #include "net/server.h"
 
 struct slu_api;

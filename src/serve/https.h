@@ -5,7 +5,7 @@
  * callers can trust its ca.crt over restarts and replicas.  Until the Secret was read, and where it
  * may not be, a certificate that lasts as long as the process is used. */
 #pragma once
-#include "control/config.h"
+#include "control/config/config.h"
 #include "kube/client.h"
 #include "net/server.h"
 

@@ -1,8 +1,8 @@
 /* metrics.h — the daemon's numbers in the text format of Prometheus. */
 #pragma once
-#include "control/feed.h"
-#include "control/place.h"
-#include "control/snapshot.h"
+#include "control/io/feed.h"
+#include "control/io/place.h"
+#include "control/report/snapshot.h"
 
 struct slu_metrics_from {
 	const struct slu_snapshot *snap; /* may be NULL before the first cycle */

@@ -1,6 +1,6 @@
 /* view.h — the snapshot as JSON, the form the command, the page and scripts read. */
 #pragma once
-#include "control/snapshot.h"
+#include "control/report/snapshot.h"
 #include "wire/jsonw.h"
 
 /* {"at": ..., "jobs": [...]}; without the members' list. */

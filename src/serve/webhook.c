@@ -4,9 +4,9 @@
 
 #include "base/base64.h"
 #include "base/log.h"
-#include "control/feed.h"
-#include "control/group.h"
-#include "control/held.h"
+#include "control/io/feed.h"
+#include "control/group/rules.h"
+#include "control/hold/rules.h"
 #include "kube/write.h"
 #include "net/server.h"
 #include "serve/admit.h"

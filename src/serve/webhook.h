@@ -7,7 +7,7 @@
  *
  * All on the io loop's thread.  The port opens once the certificate is there. */
 #pragma once
-#include "control/config.h"
+#include "control/config/config.h"
 #include "kube/client.h"
 #include "net/loop.h"
 

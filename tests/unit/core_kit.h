@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "control/core.h"
+#include "control/core/core.h"
 #include "kube/codec.h"
 #include "tap.h"
 

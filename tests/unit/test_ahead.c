@@ -1,4 +1,4 @@
-/* Jobs that are resumed before their turn: their pods wait at the gate (core_ahead.c). */
+/* Jobs that are resumed before their turn: their pods wait at the gate (hold/ahead.c). */
 #include "held_kit.h"
 
 #define AHEAD ",\"sluice.sh/ahead\":\"yes\""

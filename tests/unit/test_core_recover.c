@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "control/core_i.h"
+#include "control/core/core_i.h"
 #include "store/store.h"
 
 #define NONE 1000 /* no limit to what is carried out */

@@ -3,8 +3,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/inbox.h"
-#include "control/intent.h"
+#include "control/post/inbox.h"
+#include "control/post/intent.h"
 #include "tap.h"
 
 struct note {

@@ -2,7 +2,7 @@
 #include "kubefake.h"
 
 #include "base/log.h"
-#include "control/place.h"
+#include "control/io/place.h"
 
 #define PODS    160
 #define BURST   40

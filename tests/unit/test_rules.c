@@ -1,9 +1,9 @@
 /* The rules for groups, predicates and requests, as tables over objects. */
 #include <stdio.h>
 
-#include "control/group.h"
-#include "control/predicate.h"
-#include "control/request.h"
+#include "control/group/rules.h"
+#include "control/cluster/predicate.h"
+#include "control/cluster/request.h"
 #include "kube/codec.h"
 #include "tap.h"
 

@@ -1,4 +1,4 @@
-#include "control/throttle.h"
+#include "control/io/throttle.h"
 
 #include "tap.h"
 

@@ -1,0 +1,199 @@
+/* What people ask for: cancel, hold, release, drain.
+ *
+ * What a person took out of the queue stays out: it is noted on the object that makes the members,
+ * where a restart, another replica and a reader of the manifest find it.  Whoever asks for
+ * something is answered when it is in the store: what was answered survives a crash in the next
+ * moment. */
+#include "control/core/core_i.h"
+
+bool core_cancel_noted(const struct slu_group_source *src)
+{
+	const char *v = slu_group_note(src, SLU_CANCELLED, NULL);
+
+	return v && !strcmp(v, "true");
+}
+
+void core_cancel_note(struct slu_core *c, struct group *g)
+{
+	const struct slu_kowner *maker;
+	struct slu_group_source src;
+	struct slu_rec_write w = { .verb = SLU_WRITE_ANNOTATE,
+				   .kind = SLU_KIND_POD,
+				   .ns = g->ns,
+				   .text = g->cancelled ? "{\"" SLU_CANCELLED "\":\"true\"}"
+							: "{\"" SLU_CANCELLED "\":null}" };
+	const struct slu_kmeta *m;
+
+	if (!g->pod.n)
+		return;
+	core_source(c, g->pod.p[0]->k, &src);
+	m = &src.pod->o.meta;
+	if (src.n_owners) {
+		m = &src.owner[src.n_owners - 1]->meta;
+		w.kind = (enum slu_kkind)src.owner[src.n_owners - 1]->kind;
+	}
+	w.name = m->name;
+	w.uid = m->uid;
+	maker = slu_kmeta_controller(m);
+	if (core_phantom_is(m->uid) && maker) {
+		w.kind = SLU_KIND_FLUXJOB;
+		w.name = maker->name;
+		w.uid = maker->uid;
+	}
+	core_write(c, &w);
+}
+
+/* ---- answers ---- */
+
+bool core_answer_later(struct slu_core *c, struct slu_rec_ask *a, const char *text)
+{
+	struct core_answer x = { .ask = a, .ticket = UINT64_MAX };
+
+	if (!a->answer || !slu_intents_kept(c->door) || c->store > SLU_JOURNAL_OK)
+		return false;
+	x.text = slu_strdup(text);
+	if (!x.text || slu_vec_push(&c->answer, x) < 0) {
+		slu_free(x.text);
+		return false;
+	}
+	return true;
+}
+
+void core_answers_sent(struct slu_core *c, uint64_t ticket)
+{
+	for (uint32_t i = 0; i < c->answer.n; i++)
+		if (c->answer.p[i].ticket == UINT64_MAX)
+			c->answer.p[i].ticket = ticket;
+}
+
+static void answer(struct core_answer *x)
+{
+	x->ask->answer(x->ask->arg, 0, x->text);
+	x->ask->answer = NULL;
+	x->ask->base.free(&x->ask->base);
+	slu_free(x->text);
+}
+
+/* During an outage nobody waits: everything is written anew afterwards. */
+void core_answers(struct slu_core *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < c->answer.n; i++) {
+		struct core_answer *x = &c->answer.p[i];
+
+		if (c->store <= SLU_JOURNAL_OK &&
+		    (x->ticket == UINT64_MAX || !slu_intents_durable(c->door, x->ticket)))
+			c->answer.p[kept++] = *x;
+		else
+			answer(x);
+	}
+	c->answer.n = kept;
+}
+
+void core_answers_done(struct slu_core *c)
+{
+	for (uint32_t i = 0; i < c->answer.n; i++) {
+		c->answer.p[i].ask->base.free(&c->answer.p[i].ask->base);
+		slu_free(c->answer.p[i].text);
+	}
+	slu_vec_done(&c->answer);
+}
+
+/* ---- what people ask ---- */
+
+struct group *core_group_named(struct slu_core *c, const char *ns, const char *name)
+{
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
+	     e = slu_table_next(&c->groups, e)) {
+		struct group *g = group_of(e);
+
+		if (!strcmp(g->ns, ns) &&
+		    (!strcmp(g->id.name, name) || !strcmp(g->id.key + 2, name)))
+			return g;
+	}
+	return NULL;
+}
+
+int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err)
+{
+	struct group *g = core_group_named(c, a->ns, a->name);
+	bool was;
+	int n = 0;
+
+	if (!g)
+		return slu_fail(err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
+	was = g->cancelled;
+	if (a->what == SLU_ASK_CANCEL)
+		g->cancelled = true;
+	else
+		g->held = a->what == SLU_ASK_HOLD;
+	if (a->what == SLU_ASK_RELEASE)
+		g->cancelled = false;
+	for (uint32_t i = g->run.n; i-- > 0;) {
+		struct run *r = g->run.p[i];
+		struct slu_event ev = { .kind = g->held ? SLU_EV_HOLD : SLU_EV_RELEASE,
+					.job = r->id };
+
+		if (r->state != RUN_QUEUED)
+			continue;
+		n++;
+		if (a->what == SLU_ASK_CANCEL)
+			core_run_end(c, r, SLU_RESULT_CANCELLED);
+		else
+			core_apply(c, &ev);
+	}
+	slu_free(g->told_text);
+	g->told_text = NULL;
+	g->told_cause = 0;
+	core_group_keep(c, g);
+	core_group_dirty(c, g);
+	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
+		g->cancelled = was;
+	if (g->cancelled != was)
+		core_cancel_note(c, g);
+	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
+		slu_fail(err, 0, "%s runs already; delete its object to end it", a->name);
+	else
+		slu_fail(err, 0, "%s %s", a->name,
+			 a->what == SLU_ASK_CANCEL
+				 ? "is out of the queue; its objects are untouched"
+			 : g->held ? "is held"
+				   : "waits again");
+	return 0;
+}
+
+/* Who does not decide cannot promise anything either. */
+static int refuse(struct slu_core *c, struct slu_error *err)
+{
+	if (c->store_waits)
+		return slu_fail(err, -EAGAIN,
+				"the store cannot be read: nothing is decided until it can");
+	return slu_fail(err, -EAGAIN, "this replica stands by; ask the one that leads%s%s",
+			*c->leader ? ": " : "", c->leader);
+}
+
+bool core_asked(struct slu_core *c, struct slu_rec_ask *a)
+{
+	static const char *const what[] = {
+		[SLU_ASK_CANCEL] = "cancel",   [SLU_ASK_HOLD] = "hold",
+		[SLU_ASK_RELEASE] = "release", [SLU_ASK_DRAIN] = "drain",
+		[SLU_ASK_UNDRAIN] = "undrain", [SLU_ASK_RESIZE] = "resize",
+		[SLU_ASK_PICTURE] = "picture",
+	};
+	struct slu_error err = { 0 };
+	int rc = a->what == SLU_ASK_PICTURE ? -ENOMEM
+		 : !c->door                 ? refuse(c, &err)
+		 : a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN
+			 ? core_drain_ask(c, a->name, a->what == SLU_ASK_DRAIN, &err)
+			 : core_ask_group(c, a, &err);
+
+	slu_log(SLU_INFO, "asked", SLU_STR("what", what[a->what]), SLU_STR("name", a->name),
+		SLU_STR("answer", err.text));
+	if (!rc && core_answer_later(c, a, err.text))
+		return true;
+	if (a->answer)
+		a->answer(a->arg, rc, err.text);
+	a->answer = NULL;
+	return false;
+}

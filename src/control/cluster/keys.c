@@ -1,0 +1,71 @@
+#include "control/cluster/keys.h"
+
+const struct slu_key_row slu_key_table[] = {
+	{ "sluice.sh/group", SLU_KEY_GROUP, false, "group name" },
+	{ "scheduling.x-k8s.io/pod-group", SLU_KEY_GROUP, true,
+	  "group name; the PodGroup of that name, where there is one, decides its size" },
+	{ "pod-group.scheduling.sigs.k8s.io", SLU_KEY_GROUP, true,
+	  "the same, for PodGroups of scheduling.sigs.k8s.io" },
+	{ "fluence.flux-framework.org/pod-group", SLU_KEY_GROUP, false, "group name (Fluence)" },
+	{ "fluence.flux-framework.org/group", SLU_KEY_GROUP, false, "group name (Fluence, 2026)" },
+	{ "fluence.pod-group", SLU_KEY_GROUP, false, "group name (Fluence, early 2024)" },
+	{ "fluxnetes.group-name", SLU_KEY_GROUP, false, "group name (Fluxnetes)" },
+
+	{ "sluice.sh/size", SLU_KEY_SIZE, false, "members that start together" },
+	{ "fluence.flux-framework.org/group-size", SLU_KEY_SIZE, false, "the same (Fluence)" },
+	{ "fluence.group-size", SLU_KEY_SIZE, false, "the same (Fluence)" },
+	{ "fluxnetes.group-size", SLU_KEY_SIZE, false, "the same (Fluxnetes)" },
+
+	{ "sluice.sh/min-size", SLU_KEY_MIN_SIZE, false, "start with at least so many members" },
+	{ "sluice.sh/max-size", SLU_KEY_MAX_SIZE, false, "and never with more than these" },
+	{ "sluice.sh/queue", SLU_KEY_QUEUE, false, "queue to wait in" },
+	{ "sluice.sh/duration", SLU_KEY_DURATION, false,
+	  "how long it runs (90, 90s, 15m, 12h, 7d), where no activeDeadlineSeconds says so" },
+	{ "sluice.sh/begin", SLU_KEY_BEGIN, false,
+	  "not before this time (RFC 3339, or seconds since the epoch)" },
+	{ "sluice.sh/topology", SLU_KEY_TOPOLOGY, false,
+	  "all members in one rack, block, zone ...: \"rack\", \"required:rack\", "
+	  "\"preferred:rack\"" },
+	{ "sluice.sh/exclusive", SLU_KEY_EXCLUSIVE, false, "\"true\": whole nodes" },
+	{ "sluice.sh/after", SLU_KEY_AFTER, false,
+	  "start after other groups: \"a\", \"ok:a\", \"failed:a\", \"start:a\", a list with commas" },
+
+	{ "fluxqueue.pod-group", SLU_KEY_IGNORED, false, "read by nobody, ever" },
+	{ "fluxqueue.group-size", SLU_KEY_IGNORED, false, "read by nobody, ever" },
+
+	{ SLU_OUT_START, SLU_KEY_OUTPUT, false, "when the group is expected to start" },
+	{ SLU_OUT_POSITION, SLU_KEY_OUTPUT, false, "its place in the queue" },
+	{ SLU_OUT_REASON, SLU_KEY_OUTPUT, false, "why it does not run yet" },
+	{ SLU_CANCELLED, SLU_KEY_OUTPUT, false,
+	  "\"true\": somebody took it out of the queue (sluice cancel, a deleted FluxJob)" },
+};
+const uint32_t slu_key_rows = SLU_LEN(slu_key_table);
+
+const char *slu_key_value(const struct slu_key_place *p, enum slu_key k,
+			  const struct slu_key_row **row)
+{
+	for (uint32_t i = 0; i < slu_key_rows; i++) {
+		const struct slu_key_row *r = &slu_key_table[i];
+		const char *v;
+
+		if (r->means != k)
+			continue;
+		v = slu_kpair_get(p->labels, p->nlabels, r->key);
+		if (!v || !*v)
+			v = slu_kpair_get(p->annotations, p->nannotations, r->key);
+		if (v && *v) {
+			if (row)
+				*row = r;
+			return v;
+		}
+	}
+	return NULL;
+}
+
+bool slu_key_jobspec(const struct slu_key_place *p, const char *value)
+{
+	for (uint16_t i = 0; i < p->nlabels; i++)
+		if (strstr(p->labels[i].key, "jobspec") && !strcmp(p->labels[i].value, value))
+			return true;
+	return false;
+}

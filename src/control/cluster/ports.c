@@ -1,0 +1,106 @@
+/* Host ports as a kind of resource: one unit of each on every node, so that a busy port is
+ * something that becomes free at a time, like a processor, and not a node that can never be used.
+ *
+ * Only ports that a pod of ours asks for are counted.  The machine has few kinds; when so many
+ * ports are counted the next ones fall back to the node set (cluster/shapes.c): no two on a node, and
+ * nodes where the port is taken are left out until it is free; of two that the queue starts there
+ * at once the second is taken back (run/decide.c).  A port asked for on one address
+ * only counts as the whole port. */
+#include "control/core/core_i.h"
+
+#include <stdio.h>
+
+#define PORTS_MAX 12u
+
+static uint32_t key_of(const struct slu_khostport *p)
+{
+	return (uint32_t)p->port << 8 | p->proto;
+}
+
+int core_port_kind(const struct slu_core *c, const struct slu_khostport *p)
+{
+	for (uint32_t i = 0; i < c->port.n; i++)
+		if (c->port.p[i].key == key_of(p))
+			return (int)c->port.p[i].kind;
+	return -ENOENT;
+}
+
+bool core_ports_counted(const struct slu_core *c, const struct slu_kpodspec *s)
+{
+	for (uint16_t i = 0; i < s->nhost_ports; i++)
+		if (core_port_kind(c, &s->host_ports[i]) < 0)
+			return false;
+	return true;
+}
+
+/* Every node has one of it from now on, and who uses it there already holds it. */
+static void introduce(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
+	     e = slu_table_next(&c->nodes, e)) {
+		struct node *n = node_of(e);
+
+		if (n->handle == SLU_NODE_NONE)
+			continue;
+		core_node_describe(c, n);
+		for (uint32_t i = 0; i < n->pod.n; i++)
+			if (n->pod.p[i]->foreign && n->pod.p[i]->k->spec.nhost_ports) {
+				core_foreign_remove(c, n->pod.p[i]);
+				core_foreign_add(c, n->pod.p[i]);
+			}
+	}
+}
+
+void core_ports_want(struct slu_core *c, const struct slu_kpodspec *s)
+{
+	static const char *const proto[] = {
+		[SLU_PROTO_TCP] = "TCP", [SLU_PROTO_UDP] = "UDP", [SLU_PROTO_SCTP] = "SCTP"
+	};
+	bool news = false;
+
+	for (uint16_t i = 0; i < s->nhost_ports && c->port.n < PORTS_MAX; i++) {
+		const struct slu_khostport *p = &s->host_ports[i];
+		char name[40];
+		int kind;
+
+		if (core_port_kind(c, p) >= 0)
+			continue;
+		snprintf(name, sizeof name, "hostPort %d/%s", (int)p->port,
+			 p->proto < SLU_LEN(proto) ? proto[p->proto] : "?");
+		kind = slu_queue_kind(c->q, name);
+		if (kind < 0 ||
+		    slu_vec_push(&c->port, ((struct port){ key_of(p), (uint32_t)kind })) < 0)
+			return; /* falls back */
+		news = true;
+	}
+	if (news)
+		introduce(c);
+}
+
+bool core_ports_clash(const struct slu_core *c, const struct node *n, const struct pod *p)
+{
+	if (core_ports_counted(c, &p->k->spec))
+		return false;
+	for (uint32_t i = 0; i < n->pod.n; i++)
+		if (n->pod.p[i] != p &&
+		    slu_predicate_ports_collide(&p->k->spec, &n->pod.p[i]->k->spec))
+			return true;
+	return false;
+}
+
+uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec *s,
+			    struct slu_amount *out)
+{
+	uint32_t n = 0;
+
+	for (uint16_t i = 0; i < s->nhost_ports; i++) {
+		int kind = core_port_kind(c, &s->host_ports[i]);
+		bool twice = kind < 0;
+
+		for (uint32_t k = 0; k < n; k++)
+			twice |= out[k].kind == (uint32_t)kind;
+		if (!twice) /* the same port on two addresses is one */
+			out[n++] = (struct slu_amount){ (uint32_t)kind, 1 };
+	}
+	return n;
+}

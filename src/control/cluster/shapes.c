@@ -1,0 +1,282 @@
+/* What pods ask for, shared: amounts and eligible nodes. */
+#include "control/core/core_i.h"
+
+/* Of the ports that are not counted (cluster/ports.c). */
+static bool ports_taken(const struct node *n, const struct slu_kpodspec *s)
+{
+	for (uint32_t i = 0; i < n->pod.n; i++)
+		if (slu_predicate_ports_collide(s, &n->pod.p[i]->k->spec))
+			return true;
+	return false;
+}
+
+static bool volumes_reach(struct slu_core *c, const struct slu_kpod *p, const struct slu_knode *k)
+{
+	for (uint16_t i = 0; i < p->spec.nclaims; i++) {
+		const struct slu_kobj *o = core_thing(c, SLU_KIND_PVC, p->o.meta.ns,
+						      p->spec.claims[i]);
+		const struct slu_kpvc *claim = o ? slu_kpvc(o) : NULL;
+
+		if (claim && !*claim->volume)
+			continue; /* a group with one that must be bound first is not planned */
+		o = claim && *claim->volume ? core_thing(c, SLU_KIND_PV, "", claim->volume) : NULL;
+		if (!o)
+			return false;
+		if (slu_kpv(o)->nrequired &&
+		    !slu_predicate_terms(slu_kpv(o)->required, slu_kpv(o)->nrequired, k))
+			return false;
+	}
+	return true;
+}
+
+/* Without memory a node stays out; it is looked at again when it changes. */
+static void set_to(struct slu_core *c, struct slu_nodeset *set, uint32_t at, bool in)
+{
+	if (in == slu_nodeset_has(set, at))
+		return;
+	if (!in)
+		slu_nodeset_del(set, at);
+	else if (slu_nodeset_add(set, at) < 0)
+		return;
+	slu_qlog_set(c->log, set, at, in);
+}
+
+static void look_everywhere(struct slu_core *c, struct where *w);
+
+/* The first thing that speaks against the node. */
+static enum slu_no against(struct slu_core *c, const struct where *w, const struct node *n)
+{
+	const struct slu_kpod *p = slu_kpod(w->pod);
+	enum slu_no no = slu_predicate_node(&p->spec, n->k);
+
+	if (no == SLU_NO_NOT && w->volumes && !volumes_reach(c, p, n->k))
+		no = SLU_NO_VOLUME;
+	if (no == SLU_NO_NOT && w->ports && ports_taken(n, &p->spec))
+		no = SLU_NO_PORT;
+	return no;
+}
+
+static void look(struct slu_core *c, struct where *w, const struct node *n)
+{
+	const struct slu_kpod *p = slu_kpod(w->pod);
+	int32_t score = n->k ? slu_predicate_score(&p->spec, n->k) : 0;
+	uint32_t at = slu_node_index(n->handle);
+	bool good = n->k && against(c, w, n) == SLU_NO_NOT;
+
+	slu_free(w->nowhere);
+	w->nowhere = NULL;
+	set_to(c, w->set, at, good);
+	/* The first taint that says "rather not": from now on the others are preferred. */
+	if (!w->prefer && good && score < 0) {
+		w->prefer = slu_nodeset_new(c->nodes.n);
+		if (w->prefer)
+			look_everywhere(c, w);
+	}
+	if (w->prefer)
+		set_to(c, w->prefer, at, good && (p->spec.npreferred ? score > 0 : score >= 0));
+}
+
+/* The first label of the selector that no node carries, if there is one. */
+static const struct slu_kpair *unknown_label(struct slu_core *c, const struct slu_kpodspec *s)
+{
+	for (uint16_t i = 0; i < s->nnode_selector; i++) {
+		bool known = false;
+
+		for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e && !known;
+		     e = slu_table_next(&c->nodes, e)) {
+			const struct slu_knode *k = node_of(e)->k;
+			const char *v = k ? slu_kmeta_label(&k->o.meta, s->node_selector[i].key)
+					  : NULL;
+
+			known = v && !strcmp(v, s->node_selector[i].value);
+		}
+		if (!known)
+			return &s->node_selector[i];
+	}
+	return NULL;
+}
+
+/* Counted once for all that ask for the same, until a node changes. */
+static const char *nowhere(struct slu_core *c, struct where *w)
+{
+	uint32_t count[SLU_NO_COUNT] = { 0 };
+	struct slu_buf b = SLU_BUF_INIT(1024);
+	const char *comma = ": ";
+
+	if (w->nowhere)
+		return w->nowhere;
+	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
+	     e = slu_table_next(&c->nodes, e))
+		if (node_of(e)->handle != SLU_NODE_NONE && node_of(e)->k)
+			count[against(c, w, node_of(e))]++;
+	for (enum slu_no no = SLU_NO_NOT + 1; no < SLU_NO_COUNT; no++) {
+		const struct slu_kpair *l = NULL;
+
+		if (!count[no])
+			continue;
+		if (no == SLU_NO_SELECTOR)
+			l = unknown_label(c, &slu_kpod(w->pod)->spec);
+		slu_buf_printf(&b, "%s%s", comma, slu_no_text(no));
+		if (l)
+			slu_buf_printf(&b, " (nobody has %s=%s)", l->key, l->value);
+		slu_buf_printf(&b, " on %u", count[no]);
+		comma = ", ";
+	}
+	w->nowhere = slu_buf_take(&b);
+	slu_buf_done(&b);
+	return w->nowhere;
+}
+
+const char *core_nowhere(struct slu_core *c, const struct run *r)
+{
+	const char *text = NULL;
+
+	for (uint32_t i = 0; i < r->role.n && !text; i++)
+		if (r->role.p[i].shape && !slu_nodeset_count(r->role.p[i].shape->where->set))
+			text = nowhere(c, r->role.p[i].shape->where);
+	return text ? text : "";
+}
+
+void core_shapes_node(struct slu_core *c, struct node *n)
+{
+	if (n->handle == SLU_NODE_NONE)
+		return;
+	for (struct slu_entry *e = slu_table_next(&c->wheres, NULL); e;
+	     e = slu_table_next(&c->wheres, e))
+		look(c, where_of(e), n);
+}
+
+static void look_everywhere(struct slu_core *c, struct where *w)
+{
+	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
+	     e = slu_table_next(&c->nodes, e))
+		if (node_of(e)->handle != SLU_NODE_NONE)
+			look(c, w, node_of(e));
+}
+
+static void empty(struct slu_nodeset *s)
+{
+	for (uint32_t i = 0; s && i < s->n_word * 64; i++)
+		if (slu_nodeset_has(s, i))
+			slu_nodeset_del(s, i);
+}
+
+void core_shapes_anew(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->wheres, NULL); e;
+	     e = slu_table_next(&c->wheres, e)) {
+		empty(where_of(e)->set);
+		empty(where_of(e)->prefer);
+		look_everywhere(c, where_of(e));
+	}
+}
+
+void core_shapes_thing(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->wheres, NULL); e;
+	     e = slu_table_next(&c->wheres, e))
+		if (where_of(e)->volumes)
+			look_everywhere(c, where_of(e));
+}
+
+static void where_free(struct where *w)
+{
+	slu_nodeset_unref(w->set);
+	slu_kobj_unref(w->pod);
+	slu_nodeset_unref(w->prefer);
+	slu_free(w->nowhere);
+	slu_free((void *)(uintptr_t)w->e.key);
+	slu_free(w);
+}
+
+static struct where *where_get(struct slu_core *c, const struct slu_kpod *k)
+{
+	struct slu_buf b = SLU_BUF_INIT(SLU_REQUEST_MAX);
+	struct where *w = NULL;
+
+	if (slu_request_where(k->o.meta.ns, &k->spec, &b) < 0)
+		goto out;
+	w = where_of(slu_table_find(&c->wheres, b.p, b.n));
+	if (w) {
+		w->refs++;
+		goto out;
+	}
+	w = slu_calloc(1, sizeof *w);
+	if (!w)
+		goto out;
+	w->refs = 1;
+	w->e.n = b.n;
+	w->e.key = slu_buf_take(&b);
+	w->set = slu_nodeset_new(c->nodes.n);
+	w->pod = slu_kobj_ref(&k->o);
+	w->ports = !core_ports_counted(c, &k->spec);
+	w->volumes = k->spec.nclaims;
+	if (slu_predicate_scores(&k->spec))
+		w->prefer = slu_nodeset_new(c->nodes.n);
+	if (!w->e.key || !w->set || slu_table_add(&c->wheres, &w->e) < 0) {
+		where_free(w);
+		w = NULL;
+		goto out;
+	}
+	look_everywhere(c, w);
+out:
+	slu_buf_done(&b);
+	return w;
+}
+
+static void where_put(struct slu_core *c, struct where *w)
+{
+	if (--w->refs)
+		return;
+	slu_table_del(&c->wheres, &w->e);
+	where_free(w);
+}
+
+struct shape *core_shape_get(struct slu_core *c, struct pod *p)
+{
+	struct slu_buf b = SLU_BUF_INIT(2 * SLU_REQUEST_MAX);
+	struct slu_entry *e;
+	struct shape *s = NULL;
+
+	if (slu_request_need(&p->k->spec, &b) < 0 ||
+	    slu_request_where(p->k->o.meta.ns, &p->k->spec, &b) < 0)
+		goto out;
+	e = slu_table_find(&c->shapes, b.p, b.n);
+	if (e) {
+		s = slu_entry_of(e, struct shape, e);
+		s->refs++;
+		goto out;
+	}
+	s = slu_calloc(1, sizeof *s);
+	if (!s)
+		goto out;
+	s->refs = 1;
+	core_ports_want(c, &p->k->spec);
+	s->alone = !core_ports_counted(c, &p->k->spec) || (p->k->spec.flags & SLU_POD_ALONE);
+	s->e.n = b.n;
+	s->e.key = slu_buf_take(&b);
+	s->where = where_get(c, p->k);
+	if (!s->e.key || !s->where || core_amounts(c, &p->k->spec, &s->need, &s->n_need) < 0 ||
+	    slu_table_add(&c->shapes, &s->e) < 0) {
+		if (s->where)
+			where_put(c, s->where);
+		slu_free(s->need);
+		slu_free((void *)(uintptr_t)s->e.key);
+		slu_free(s);
+		s = NULL;
+	}
+out:
+	slu_buf_done(&b);
+	return s;
+}
+
+void core_shape_put(struct slu_core *c, struct shape *s)
+{
+	if (!s || --s->refs)
+		return;
+	slu_table_del(&c->shapes, &s->e);
+	where_put(c, s->where);
+	slu_free(s->need);
+	slu_free((void *)(uintptr_t)s->e.key);
+	slu_free(s);
+}

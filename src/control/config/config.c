@@ -1,0 +1,390 @@
+/* The file of settings into struct slu_config, with line numbers for what is wrong. */
+#include "control/config/rows.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/file.h"
+#include "wire/yaml.h"
+
+#define LIST_MAX 1024
+
+struct reader {
+	const char *file;
+	const struct slu_json_doc *doc; /* of the file; NULL while defaults are read */
+	struct slu_config *c;
+	struct slu_error *err;
+	char path[256]; /* of the value being read */
+};
+
+static int wrong(struct reader *r, const struct slu_json *v, int code, const char *fmt, ...)
+	SLU_PRINTF(4, 5);
+
+static int wrong(struct reader *r, const struct slu_json *v, int code, const char *fmt, ...)
+{
+	uint32_t line = r->doc && v ? slu_json_line(r->doc, v) : 0;
+	char what[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof what, fmt, ap);
+	va_end(ap);
+	if (line)
+		return slu_fail(r->err, code, "%s:%u: %s%s%s", r->file, line, r->path,
+				*r->path ? ": " : "", what);
+	return slu_fail(r->err, code, "%s: %s%s%s", r->file, r->path, *r->path ? ": " : "", what);
+}
+
+int slu_config_seconds(const char *s, int64_t *out)
+{
+	static const struct {
+		char c;
+		int64_t s;
+	} unit[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	int64_t v = 0;
+	const char *p = s;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (slu_mul_i64(v, 10, &v) || slu_add_i64(v, *p - '0', &v))
+			return -ERANGE;
+	if (p == s)
+		return -EINVAL;
+	if (*p) {
+		int64_t factor = 0;
+
+		for (size_t i = 0; i < SLU_LEN(unit); i++)
+			if (unit[i].c == *p)
+				factor = unit[i].s;
+		if (!factor || p[1])
+			return -EINVAL;
+		if (slu_mul_i64(v, factor, &v))
+			return -ERANGE;
+	}
+	*out = v;
+	return 0;
+}
+
+static int read_str(struct reader *r, const struct slu_json *v, const char **out)
+{
+	const char *s = slu_json_str(v);
+
+	if (!s)
+		return wrong(r, v, -EINVAL, "expected a string");
+	*out = slu_arena_strndup(&r->c->arena, s, slu_json_count(v));
+	return *out ? 0 : slu_fail(r->err, -ENOMEM, "out of memory");
+}
+
+static int read_choice(struct reader *r, const struct row *row, const struct slu_json *v,
+		       const char **out)
+{
+	char list[200] = "";
+	const char *s = slu_json_str(v);
+
+	for (const char *const *c = row->choice; *c; c++) {
+		if (s && !strcmp(*c, s)) {
+			*out = *c;
+			return 0;
+		}
+		if (*list)
+			strncat(list, ", ", sizeof list - strlen(list) - 1);
+		strncat(list, *c, sizeof list - strlen(list) - 1);
+	}
+	return wrong(r, v, -EINVAL, "expected one of %s", list);
+}
+
+static int read_i64(struct reader *r, const struct row *row, const struct slu_json *v, int64_t *out)
+{
+	int64_t n;
+
+	if (slu_json_i64(v, &n) < 0)
+		return wrong(r, v, -EINVAL, "expected a whole number");
+	if (n < row->min || n > row->max)
+		return wrong(r, v, -ERANGE, "%" PRId64 " is outside %" PRId64 "..%" PRId64, n,
+			     row->min, row->max);
+	*out = n;
+	return 0;
+}
+
+static int read_seconds(struct reader *r, const struct row *row, const struct slu_json *v,
+			int64_t *out)
+{
+	int64_t n;
+
+	if (slu_json_i64(v, &n) < 0) {
+		const char *s = slu_json_str(v);
+		int rc = s ? slu_config_seconds(s, &n) : -EINVAL;
+
+		if (rc == -ERANGE)
+			return wrong(r, v, rc, "too long");
+		if (rc < 0)
+			return wrong(r, v, rc, "expected a duration such as 90s, 15m, 12h, 7d");
+	}
+	if (n < row->min || n > row->max)
+		return wrong(r, v, -ERANGE, "%" PRId64 " s is outside %" PRId64 "..%" PRId64, n,
+			     row->min, row->max);
+	*out = n;
+	return 0;
+}
+
+static int read_strs(struct reader *r, const struct slu_json *v, struct slu_config_strs *out)
+{
+	size_t n = slu_json_count(v);
+	struct slu_config_strs s = { 0 };
+
+	if (!slu_json_is_arr(v) || !n || n > LIST_MAX)
+		return wrong(r, v, -EINVAL, "expected a list of 1 to %d strings", LIST_MAX);
+	s.p = slu_arena_zalloc(&r->c->arena, n * sizeof *s.p);
+	if (!s.p)
+		return slu_fail(r->err, -ENOMEM, "out of memory");
+	slu_json_each (v, it) {
+		int rc = read_str(r, it.val, &s.p[s.n++]);
+
+		if (rc < 0)
+			return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+static int read_rows(struct reader *r, const struct row *rows, const struct slu_json *v, void *to);
+
+static int read_list(struct reader *r, const struct row *row, const struct slu_json *v, void *to)
+{
+	size_t n = slu_json_count(v), len = strlen(r->path);
+	uint32_t i = 0;
+	char *p;
+
+	if (!slu_json_is_arr(v) || n > LIST_MAX)
+		return wrong(r, v, -EINVAL, "expected a list of at most %d", LIST_MAX);
+	p = slu_arena_zalloc(&r->c->arena, n * row->size + 1);
+	if (!p)
+		return slu_fail(r->err, -ENOMEM, "out of memory");
+	slu_json_each (v, it) {
+		int rc;
+
+		snprintf(r->path + len, sizeof r->path - len, "[%u]", i);
+		rc = read_rows(r, row->sub, it.val, p + i * row->size);
+		if (rc < 0)
+			return rc;
+		i++;
+	}
+	r->path[len] = 0;
+	memcpy((char *)to + row->off, &p, sizeof p);
+	memcpy((char *)to + row->n_off, &i, sizeof i);
+	return 0;
+}
+
+static int read_value(struct reader *r, const struct row *row, const struct slu_json *v, void *to)
+{
+	void *at = (char *)to + row->off;
+	int64_t n;
+	int rc = 0;
+
+	switch (row->type) {
+	case STR:
+		return read_str(r, v, at);
+	case BOOL:
+		if (slu_json_bool(v, at) < 0)
+			return wrong(r, v, -EINVAL, "expected true or false");
+		return 0;
+	case U32:
+		rc = read_i64(r, row, v, &n);
+		if (!rc)
+			*(uint32_t *)at = (uint32_t)n;
+		return rc;
+	case I32:
+		rc = read_i64(r, row, v, &n);
+		if (!rc)
+			*(int32_t *)at = (int32_t)n;
+		return rc;
+	case REAL: {
+		double d;
+
+		if (slu_json_f64(v, &d) < 0 || !(d >= (double)row->min && d <= (double)row->max))
+			return wrong(r, v, -ERANGE, "expected a number in %" PRId64 "..%" PRId64,
+				     row->min, row->max);
+		*(double *)at = d;
+		return 0;
+	}
+	case SECONDS:
+		return read_seconds(r, row, v, at);
+	case CHOICE:
+		return read_choice(r, row, v, at);
+	case STRS:
+		return read_strs(r, v, at);
+	case LIST:
+		return read_list(r, row, v, to);
+	case SECTION:
+		return read_rows(r, row->sub, v, to);
+	}
+	return rc;
+}
+
+static int read_default(struct reader *r, const struct row *row, void *to)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	const struct slu_json_doc *of = r->doc;
+	int rc;
+
+	if (!row->def)
+		return row->type == SECTION ? read_rows(r, row->sub, NULL, to)
+					    : wrong(r, NULL, -EINVAL, "is missing");
+	if (row->type == STR) {
+		memcpy((char *)to + row->off, &row->def, sizeof row->def);
+		return 0;
+	}
+	rc = slu_yaml_parse(row->def, strlen(row->def), 0, NULL, &doc, r->err);
+	if (rc < 0)
+		return rc;
+	r->doc = NULL;
+	rc = read_value(r, row, slu_json_root(doc), to);
+	r->doc = of;
+	return rc;
+}
+
+/* Number of letters to change, for "did you mean". */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[64], n = (unsigned)strlen(b);
+
+	if (n >= SLU_LEN(row))
+		return UINT32_MAX;
+	for (unsigned j = 0; j <= n; j++)
+		row[j] = j;
+	for (unsigned i = 1; *a; a++, i++) {
+		unsigned diag = row[0];
+
+		row[0] = i;
+		for (unsigned j = 1; j <= n; j++) {
+			unsigned sub = diag + (*a != b[j - 1]);
+			unsigned one = SLU_MIN(row[j], row[j - 1]) + 1;
+
+			diag = row[j];
+			row[j] = SLU_MIN(sub, one);
+		}
+	}
+	return row[n];
+}
+
+static int unknown_key(struct reader *r, const struct row *rows, const struct slu_json *keyval,
+		       const char *key)
+{
+	const char *near = NULL;
+	unsigned best = 4;
+
+	for (const struct row *row = rows; row->key; row++) {
+		unsigned d = distance(key, row->key);
+
+		if (d < best) {
+			best = d;
+			near = row->key;
+		}
+	}
+	if (near)
+		return wrong(r, keyval, -EINVAL, "no setting \"%.60s\"; did you mean \"%s\"?", key,
+			     near);
+	return wrong(r, keyval, -EINVAL, "no setting \"%.60s\"", key);
+}
+
+/* v NULL or null: everything at its default. */
+static int read_rows(struct reader *r, const struct row *rows, const struct slu_json *v, void *to)
+{
+	size_t len = strlen(r->path);
+
+	if (v && !slu_json_is_null(v) && !slu_json_is_obj(v))
+		return wrong(r, v, -EINVAL, "expected settings, \"name: value\"");
+	slu_json_each (v, it) {
+		const struct row *row = rows;
+
+		while (row->key && strcmp(row->key, it.key))
+			row++;
+		if (!row->key)
+			return unknown_key(r, rows, it.keyval, it.key);
+	}
+	for (const struct row *row = rows; row->key; row++) {
+		const struct slu_json *val = slu_json_get(v, row->key);
+		int rc;
+
+		snprintf(r->path + len, sizeof r->path - len, "%s%s", len ? "." : "", row->key);
+		if (val && !slu_json_is_null(val))
+			rc = read_value(r, row, val, to);
+		else
+			rc = read_default(r, row, to);
+		if (rc < 0)
+			return rc;
+	}
+	r->path[len] = 0;
+	return 0;
+}
+
+static int check_names(struct reader *r)
+{
+	struct slu_config *c = r->c;
+
+	snprintf(r->path, sizeof r->path, "queues");
+	if (!c->n_queues)
+		return wrong(r, NULL, -EINVAL, "at least one queue is needed");
+	for (uint32_t i = 0; i < c->n_queues; i++)
+		for (uint32_t j = 0; j < i; j++)
+			if (!strcmp(c->queue[i].name, c->queue[j].name))
+				return wrong(r, NULL, -EINVAL, "two queues are called \"%s\"",
+					     c->queue[i].name);
+	snprintf(r->path, sizeof r->path, "nodes.topology");
+	for (uint32_t i = 0; i < c->nodes.n_levels; i++)
+		for (uint32_t j = 0; j < i; j++)
+			if (!strcmp(c->nodes.level[i].name, c->nodes.level[j].name))
+				return wrong(r, NULL, -EINVAL, "two levels are called \"%s\"",
+					     c->nodes.level[i].name);
+	return 0;
+}
+
+int slu_config_parse(const char *file, const char *text, size_t n, struct slu_config **out,
+		     struct slu_error *err)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	slu_cleanup(slu_config_freep) struct slu_config *c = slu_calloc(1, sizeof *c);
+	struct slu_yaml_limits lim = { .max_bytes = SLU_CONFIG_FILE_MAX,
+				       .max_depth = 16,
+				       .max_values = 100000 };
+	struct reader r = { .file = file, .c = c, .err = err };
+	int rc;
+
+	if (!c)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	rc = slu_yaml_parse(text, n, 0, &lim, &doc, err);
+	if (rc < 0)
+		return slu_fail_prefix(err, rc, "%s", file);
+	r.doc = doc;
+	rc = read_rows(&r, slu_config_rows, slu_json_root(doc), c);
+	if (!rc)
+		rc = check_names(&r);
+	if (rc < 0)
+		return rc;
+	*out = slu_take(c);
+	return 0;
+}
+
+int slu_config_default(struct slu_config **out, struct slu_error *err)
+{
+	return slu_config_parse("defaults", "", 0, out, err);
+}
+
+int slu_config_read(const char *file, struct slu_config **out, struct slu_error *err)
+{
+	slu_cleanup(slu_buf_done) struct slu_buf text = SLU_BUF_INIT(SLU_CONFIG_FILE_MAX);
+	int rc = slu_file_read(file, &text);
+
+	if (rc == -EMSGSIZE)
+		return slu_fail(err, rc, "%s: larger than %d bytes", file, SLU_CONFIG_FILE_MAX);
+	if (rc < 0)
+		return slu_fail(err, rc, "%s: %s", file, strerror(-rc));
+	return slu_config_parse(file, slu_buf_str(&text), text.n, out, err);
+}
+
+void slu_config_free(struct slu_config *c)
+{
+	if (!c)
+		return;
+	slu_arena_done(&c->arena);
+	slu_free(c);
+}

@@ -1,0 +1,457 @@
+#include "control/core/core.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/crash.h"
+#include "control/core/core_i.h"
+
+#define INBOX_MAX 65536u
+#define BATCH     4096u
+
+/* Kinds that must have been listed before the first decision. */
+static const enum slu_kkind needed[] = {
+	SLU_KIND_NODE,          SLU_KIND_POD,          SLU_KIND_JOB,           SLU_KIND_REPLICASET,
+	SLU_KIND_STATEFULSET,   SLU_KIND_PODGROUP_X,   SLU_KIND_PODGROUP_SIGS, SLU_KIND_PODGROUP,
+	SLU_KIND_PVC,           SLU_KIND_PV,           SLU_KIND_DEPLOYMENT,    SLU_KIND_NAMESPACE,
+	SLU_KIND_PRIORITYCLASS, SLU_KIND_STORAGECLASS, SLU_KIND_FLUXJOB
+};
+
+void core_write(struct slu_core *c, const struct slu_rec_write *like)
+{
+	struct slu_rec_write *w;
+
+	if (!c->door)
+		return; /* a standby says nothing */
+	if (like->kind == SLU_KIND_POD && like->uid && core_phantom_is(like->uid)) {
+		core_phantom_write(c, like);
+		return;
+	}
+	w = slu_rec_write_new(like);
+	if (w && slu_inbox_put_answer(c->out, &w->base) == 0) {
+		c->count.writes[like->verb]++;
+		c->count.writes_all++;
+		c->binding += like->run != 0;
+		return;
+	}
+	if (w)
+		w->base.free(&w->base);
+	slu_log(SLU_ERROR, "no memory for a write", SLU_STR("name", like->name));
+}
+
+int core_set_queues(struct slu_core *c, struct slu_error *err)
+{
+	for (uint32_t i = 0; i < c->cfg->n_queues; i++) {
+		const struct slu_config_queue *q = &c->cfg->queue[i];
+		struct slu_queue_conf conf = {
+			.name = q->name,
+			.queue_depth = q->depth,
+			.reservation_depth = q->reservation_depth,
+			.priority = q->priority,
+			.default_duration = q->default_duration_s ? q->default_duration_s
+								  : c->cfg->jobs.default_duration_s,
+			.property = q->node_label,
+			.limit = { .max_slots = q->max_size,
+				   .max_duration = q->max_duration_s,
+				   .max_running = q->max_running,
+				   .max_waiting = q->max_waiting,
+				   .max_running_user = q->max_running_per_user,
+				   .max_waiting_user = q->max_waiting_per_user },
+		};
+		struct slu_event ev = { .kind = SLU_EV_QUEUE_SET, .conf = &conf };
+		int rc = slu_policy_parse(q->policy, &conf.policy, err);
+
+		if (!rc)
+			rc = slu_backfill_parse(q->backfill, &conf.backfill, err);
+		if (!rc)
+			rc = slu_qlog_apply(c->log, c->q, c->now_s, &ev, &c->dec, err);
+		if (rc < 0)
+			return slu_fail_prefix(err, rc, "queue \"%s\"", q->name);
+	}
+	return 0;
+}
+
+int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, struct slu_error *err)
+{
+	struct slu_queue_opts opts;
+	slu_cleanup(slu_core_freep) struct slu_core *c = slu_calloc(1, sizeof *c);
+	int rc;
+
+	if (!c)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	c->cfg = setup->config;
+	c->door = setup->door;
+	c->out = setup->out;
+	c->verify = setup->verify;
+	c->next_vacancy_us = c->next_held_us = INT64_MAX;
+	c->next_undo_us = INT64_MAX;
+	c->next_job = setup->first_id;
+	c->next_intent = setup->first_id;
+	pthread_mutex_init(&c->snap_lock, NULL);
+	c->in = slu_inbox_new(setup->inbox_max ? setup->inbox_max : INBOX_MAX, NULL, NULL);
+	c->log = slu_qlog_new();
+	if (!c->in || !c->log)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	opts = core_queue_opts(c);
+	rc = slu_queue_new(&opts, &c->q, err);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < c->cfg->nodes.n_levels; i++) {
+		rc = slu_queue_level(c->q, c->cfg->nodes.level[i].name);
+		if (rc < 0)
+			return slu_fail(err, rc, "nodes.topology: at most %u levels",
+					SLU_LEVELS_MAX);
+	}
+	/* The kinds everybody has come first, so that others cannot crowd them out. */
+	c->kind_pods = slu_queue_kind(c->q, "pods");
+	if (c->kind_pods < 0 || slu_queue_kind(c->q, "cpu") < 0 ||
+	    slu_queue_kind(c->q, "memory") < 0)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	rc = c->door ? core_log_begin(c, err) : core_set_queues(c, err);
+	if (rc < 0)
+		return rc;
+	*out = slu_take(c);
+	return 0;
+}
+
+void slu_core_free(struct slu_core *c)
+{
+	if (!c)
+		return;
+	slu_intents_free(c->own_door, 0);
+	core_held_done(c);
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->groups, e);
+		core_group_free(c, group_of(e));
+	}
+	slu_table_done(&c->groups);
+	core_after_done(c);
+	core_forget(c);
+	core_pods_done(c);
+	core_nodes_done(c);
+	slu_table_done(&c->runs);
+	slu_table_done(&c->wheres);
+	slu_table_done(&c->shapes);
+	slu_vec_done(&c->dirty);
+	slu_vec_done(&c->unowned);
+	slu_vec_done(&c->open);
+	slu_vec_done(&c->port);
+	slu_map_done(&c->audit.suspect[0]);
+	slu_map_done(&c->audit.suspect[1]);
+	slu_decisions_done(&c->dec);
+	for (uint32_t i = 0; i < c->viewer.n; i++)
+		c->viewer.p[i]->base.free(&c->viewer.p[i]->base);
+	slu_vec_done(&c->viewer);
+	core_answers_done(c);
+	core_resize_done(c);
+	slu_vec_done(&c->fill);
+	core_fluxjobs_done(c);
+	slu_queue_free(c->q);
+	slu_qlog_free(c->log);
+	core_store_done(c);
+	slu_inbox_free(c->in);
+	slu_snapshot_unref(c->snap);
+	pthread_mutex_destroy(&c->snap_lock);
+	slu_free(c);
+}
+
+struct slu_inbox *slu_core_inbox(struct slu_core *c)
+{
+	return c->in;
+}
+
+bool slu_core_synced(const struct slu_core *c)
+{
+	for (size_t i = 0; i < SLU_LEN(needed); i++)
+		if (!(c->synced & 1u << needed[i]))
+			return false;
+	return true;
+}
+
+/* ---- records ---- */
+
+static void set_now(struct slu_core *c, int64_t now_us)
+{
+	if (!c->first_us)
+		c->first_us = now_us;
+	c->now_us = SLU_MAX(c->now_us, now_us); /* the clock may be set back; the plan may not */
+	c->now_s = c->now_us / 1000000;
+}
+
+void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
+{
+	c->count.objects++;
+	if (gone)
+		core_census_gone(c, obj);
+	switch (obj->kind) {
+	case SLU_KIND_NODE:
+		core_node_changed(c, obj, gone);
+		break;
+	case SLU_KIND_POD:
+		core_pod_changed(c, obj, gone);
+		break;
+	case SLU_KIND_JOB:
+	case SLU_KIND_REPLICASET:
+	case SLU_KIND_STATEFULSET:
+	case SLU_KIND_DEPLOYMENT:
+		core_owner_changed(c, obj, gone);
+		core_held_owner(c, obj, gone);
+		break;
+	case SLU_KIND_FLUXJOB:
+		core_fluxjob_changed(c, obj, gone);
+		break;
+	default:
+		core_thing_changed(c, obj, gone);
+	}
+}
+
+/* What needs a restart is read once, at start; the rest counts from now on. */
+static void new_config(struct slu_core *c, const struct slu_config *cfg)
+{
+	struct slu_error err = { 0 };
+
+	c->cfg = cfg;
+	if (core_set_queues(c, &err) < 0)
+		slu_log(SLU_ERROR, "queues not changed", SLU_STR("err", err.text));
+	core_store_keep(c);
+	core_held_space(c, NULL); /* other namespaces may be held now */
+}
+
+static void mirror_complete(struct slu_core *c)
+{
+	c->count.lists_us = c->now_us - c->first_us;
+	slu_log(SLU_INFO, "mirror complete", SLU_I64("nodes", c->nodes.n),
+		SLU_I64("pods", c->pods.n), SLU_I64("lists_ms", c->count.lists_us / 1000));
+}
+
+void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
+{
+	set_now(c, now_us);
+	switch (r->kind) {
+	case SLU_REC_OBJECT:
+		core_object_changed(c, ((struct slu_rec_object *)r)->obj,
+				    ((struct slu_rec_object *)r)->gone);
+		break;
+	case SLU_REC_SYNCED:
+		if (((struct slu_rec_synced *)r)->kind == SLU_KIND_FLUXJOB)
+			core_fluxjob_synced(c, ((struct slu_rec_synced *)r)->absent);
+		c->synced |= 1u << ((struct slu_rec_synced *)r)->kind;
+		if (slu_core_synced(c))
+			mirror_complete(c);
+		break;
+	case SLU_REC_WRITTEN:
+		slu_crash_point("core answer: before");
+		core_written(c, (struct slu_rec_written *)r);
+		slu_crash_point("core answer: after");
+		break;
+	case SLU_REC_LEADER: {
+		const struct slu_rec_leader *l = (struct slu_rec_leader *)r;
+		struct slu_error err = { 0 };
+
+		snprintf(c->leader, sizeof c->leader, "%s", l->other);
+		if (l->setup && !c->door && !c->own_door && slu_core_lead(c, l->setup, &err) < 0)
+			slu_log(SLU_ERROR, "cannot lead", SLU_STR("err", err.text));
+		break;
+	}
+	case SLU_REC_CENSUS:
+		core_census(c, (struct slu_rec_census *)r);
+		break;
+	case SLU_REC_RESENT:
+		core_resent(c, (struct slu_rec_resent *)r);
+		break;
+	case SLU_REC_CONFIG:
+		new_config(c, ((struct slu_rec_config *)r)->config);
+		break;
+	case SLU_REC_ASK:
+		if (((struct slu_rec_ask *)r)->what == SLU_ASK_PICTURE &&
+		    slu_vec_push(&c->viewer, (struct slu_rec_ask *)r) == 0)
+			return;
+		if (((struct slu_rec_ask *)r)->what == SLU_ASK_RESIZE && c->door) {
+			core_resize(c, (struct slu_rec_ask *)r);
+			return;
+		}
+		if (core_asked(c, (struct slu_rec_ask *)r))
+			return;
+		break;
+	default:
+		break; /* SLU_REC_WAKE: the cycle is all it wants */
+	}
+	r->free(r);
+}
+
+/* ---- the cycle ---- */
+
+static void send_intents(struct slu_core *c)
+{
+	uint64_t ticket = 0;
+	int rc;
+
+	core_log_flush(c, false);
+	rc = slu_intents_send(c->door, &ticket);
+	if (!rc) {
+		c->log_ticket = ticket;
+		core_answers_sent(c, ticket);
+	}
+	for (uint32_t i = 0; !rc && i < c->open.n; i++)
+		if (c->open.p[i]->ticket == UINT64_MAX)
+			c->open.p[i]->ticket = ticket;
+}
+
+int core_schedule(struct slu_core *c, struct slu_error *err)
+{
+	int rc = core_gathers(c) ? 0 : slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
+
+	core_decisions(c);
+	return rc;
+}
+
+int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
+{
+	struct timespec t0, t1;
+	uint64_t ns;
+	int rc;
+
+	set_now(c, now_us);
+	core_store_watch(c);
+	if (!slu_core_synced(c) || !c->door) {
+		core_snapshot_publish(c);
+		return 0;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &t0);
+	core_members_join(c);
+	core_held_look(c);
+	core_vacancies(c);
+	core_after_wake(c);
+	c->hurry = !c->recovered;
+	if (!c->recovered)
+		core_recover_plan(c);
+	core_groups_settle(c);
+	if (!c->recovered) {
+		core_recovered(c);
+		c->recovered = true;
+	}
+	rc = core_schedule(c, err);
+	core_groups_settle(c); /* members that found no place follow at once */
+	if (!rc)
+		rc = core_schedule(c, err);
+	core_elastic(c);
+	send_intents(c);
+	core_place_durable(c);
+	core_answers(c);
+	core_ahead(c);
+	core_phantoms_place(c);
+	core_deadlines(c);
+	core_undo_again(c);
+	core_held_watch(c);
+	core_held_report(c);
+	core_fluxjobs(c);
+	if (!core_hurries(c))
+		core_status(c);
+	core_audit(c);
+	core_census_settle(c);
+	if (!rc && core_log_renew(c))
+		send_intents(c);
+	if (!rc && c->verify && !c->n_ending) /* else what was lost is not planned anew yet */
+		rc = slu_queue_check(c->q, c->now_s, err);
+	clock_gettime(CLOCK_MONOTONIC, &t1);
+	ns = (uint64_t)((t1.tv_sec - t0.tv_sec) * 1000000000 + t1.tv_nsec - t0.tv_nsec);
+	c->count.cycles++;
+	c->count.cycle_ns += ns;
+	c->count.cycle_ns_max = SLU_MAX(c->count.cycle_ns_max, ns);
+	if (c->count.cycles == 1) {
+		c->count.first_cycle_us = (int64_t)ns / 1000;
+		slu_log(SLU_INFO, "first cycle", SLU_I64("groups", c->groups.n),
+			SLU_I64("started", c->count.gangs_started),
+			SLU_I64("took_ms", c->count.first_cycle_us / 1000));
+	}
+	if (!core_hurries(c))
+		core_snapshot_publish(c);
+	return rc;
+}
+
+/* What the first cycle left for later; its intents are durable sooner and come first. */
+#define LATER_US 200000
+
+int64_t slu_core_wake_us(const struct slu_core *c)
+{
+	int64_t at = SLU_MIN(c->next_vacancy_us, c->next_undo_us), s = slu_queue_wake_s(c->q);
+
+	if (!slu_core_synced(c) || !c->door)
+		return INT64_MAX;
+	if (s != SLU_TIME_EVER && s < INT64_MAX / 1000000)
+		at = SLU_MIN(at, SLU_MAX(s * 1000000, c->now_us + 1000));
+	if (c->n_ending)
+		at = SLU_MIN(at, c->gather_us);
+	if (core_hurries(c))
+		at = SLU_MIN(at, c->now_us + LATER_US);
+	at = SLU_MIN(at, c->next_audit_us);
+	at = SLU_MIN(at, core_census_wake_us(c));
+	at = SLU_MIN(at, core_members_wake_us(c));
+	at = SLU_MIN(at, c->next_undo_us);
+	at = SLU_MIN(at, c->next_held_us);
+	at = SLU_MIN(at, c->next_ahead_us);
+	at = SLU_MIN(at, c->flux.next_us);
+	if (c->groups.n)
+		at = SLU_MIN(at, c->next_status_us);
+	return at;
+}
+
+/* ---- the thread ---- */
+
+static int64_t wall_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void *run(void *arg)
+{
+	struct slu_core *c = arg;
+	struct slu_record **r = slu_reallocarray(NULL, BATCH, sizeof(struct slu_record *));
+
+	while (r && !atomic_load(&c->stop)) {
+		struct slu_error err = { 0 };
+		int64_t now = wall_us(), wake = slu_core_wake_us(c);
+		uint32_t n;
+
+		if (wake > now)
+			slu_inbox_wait(c->in, wake == INT64_MAX ? -1 : (wake - now) * 1000);
+		n = slu_inbox_take(c->in, r, BATCH);
+		now = wall_us();
+		for (uint32_t i = 0; i < n; i++)
+			slu_core_take(c, r[i], now);
+		if (n == BATCH && !slu_core_synced(c))
+			continue; /* the first lists: take all of them before looking around */
+		if (slu_core_cycle(c, now, &err) < 0) {
+			slu_log(SLU_ERROR, "cycle failed", SLU_STR("err", err.text));
+			nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+		}
+	}
+	slu_free(r);
+	return NULL;
+}
+
+int slu_core_start(struct slu_core *c, struct slu_error *err)
+{
+	int rc = pthread_create(&c->thread, NULL, run, c);
+
+	if (rc)
+		return slu_fail(err, -rc, "cannot start the core thread");
+	c->running = true;
+	return 0;
+}
+
+void slu_core_stop(struct slu_core *c)
+{
+	if (!c->running)
+		return;
+	atomic_store(&c->stop, true);
+	slu_inbox_close(c->in);
+	pthread_join(c->thread, NULL);
+	c->running = false;
+	core_log_flush(c, true);
+	slu_intents_free(c->own_door, 2000);
+	c->own_door = c->door = NULL;
+}

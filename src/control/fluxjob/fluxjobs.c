@@ -1,0 +1,466 @@
+/* FluxJobs: one for each piece of held work, made and kept current by us; and those of users, with
+ * a jobspec of their own, which are queued as they stand (fluxjob/phantom.c).
+ *
+ * Deleting one is a cancel.  A cluster that does not know the kind has none of this; everything
+ * else goes on. */
+#include "control/core/core_i.h"
+
+#include <stdio.h>
+
+#include "base/hostlist.h"
+#include "kube/codec.h"
+
+#define PASS_US  250000
+#define AWAY_US  300000000 /* so long a node may be away: as pods tolerate it */
+#define AGAIN_US 30000000  /* until one that could not be made is tried again */
+
+static struct fluxjob *fluxjob_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct fluxjob, e) : NULL;
+}
+
+struct fluxjob *core_fluxjob_of(struct slu_core *c, const char *ns, const char *name)
+{
+	char key[600];
+	int n = snprintf(key, sizeof key, "%s/%s", ns, name);
+
+	return n > 0 && n < 600 ? fluxjob_of(slu_table_find(&c->flux.job, key, (size_t)n)) : NULL;
+}
+
+static struct fluxjob *fluxjob_get(struct slu_core *c, const char *ns, const char *name)
+{
+	struct fluxjob *f = core_fluxjob_of(c, ns, name);
+	struct slu_buf key = SLU_BUF_INIT(600);
+
+	if (f)
+		return f;
+	f = slu_calloc(1, sizeof *f);
+	if (!f)
+		return NULL;
+	slu_buf_printf(&key, "%s/%s", ns, name);
+	f->e.n = key.n;
+	f->key = slu_buf_take(&key);
+	f->e.key = f->key;
+	f->name = f->key ? strchr(f->key, '/') + 1 : NULL;
+	if (!f->key || slu_table_add(&c->flux.job, &f->e) < 0) {
+		slu_free(f->key);
+		slu_free(f);
+		return NULL;
+	}
+	return f;
+}
+
+static void fluxjob_free(struct slu_core *c, struct fluxjob *f)
+{
+	slu_table_del(&c->flux.job, &f->e);
+	if (f->k)
+		slu_kobj_unref(&f->k->o);
+	slu_kobj_unref(f->obj);
+	slu_free(f->nodes);
+	slu_free(f->had_nodes);
+	slu_free(f->places);
+	slu_free(f->message);
+	slu_fluxjob_done(&f->ask);
+	slu_free(f->key);
+	slu_free(f);
+}
+
+static void set_text(char **at, const char *text)
+{
+	if (*at && text && !strcmp(*at, text))
+		return;
+	slu_free(*at);
+	*at = text && *text ? slu_strdup(text) : NULL;
+}
+
+/* ---- held work ---- */
+
+/* Make it, or tell it the size its object has now. */
+static void write_it(struct slu_core *c, struct fluxjob *f, const struct slu_held_view *v)
+{
+	const struct group *g = core_group_find(c, v->obj->meta.ns, v->group);
+	int64_t duration = g ? g->wish.duration_s : 0;
+	struct slu_buf b = SLU_BUF_INIT(64u << 10);
+	int rc = f->k ? slu_fluxjob_spec(v, duration, &b) : slu_fluxjob_wrap(v, duration, &b);
+
+	if (rc == 0)
+		core_write(c, &(struct slu_rec_write){ .verb = f->k ? SLU_WRITE_SPEC
+								    : SLU_WRITE_CREATE,
+						       .kind = SLU_KIND_FLUXJOB,
+						       .ns = v->obj->meta.ns,
+						       .name = f->name,
+						       .uid = f->k ? f->k->o.meta.uid : NULL,
+						       .text = b.p });
+	f->pods = v->pods;
+	slu_buf_done(&b);
+}
+
+static void held_seen(void *arg, const struct slu_held_view *v)
+{
+	struct slu_core *c = arg;
+	char name[SLU_FLUXJOB_NAME];
+	struct fluxjob *f;
+
+	if (c->flux.absent || core_phantom_is(v->obj->meta.uid))
+		return;
+	slu_fluxjob_name(v->obj, name);
+	f = fluxjob_get(c, v->obj->meta.ns, name);
+	if (!f || f->own) /* a user has one of that name: it is left alone */
+		return;
+	slu_kobj_ref(v->obj);
+	slu_kobj_unref(f->obj);
+	f->obj = v->obj;
+	f->state = v->state;
+	f->ok = v->ok;
+	f->job = v->job ? v->job : f->job;
+	f->position = v->position;
+	f->planned_s = v->planned_s;
+	if (*v->nodes) {
+		set_text(&f->had_nodes, v->nodes);
+		f->had_start_s = v->start_s;
+	}
+	f->start_s = v->state == SLU_HELD_DONE ? f->had_start_s : v->start_s;
+	set_text(&f->nodes, v->state == SLU_HELD_DONE ? f->had_nodes : v->nodes);
+	set_text(&f->message, v->reason);
+	/* Whoever deleted it wanted it gone. */
+	if (!f->k && v->state != SLU_HELD_CANCELLED && v->state != SLU_HELD_DONE &&
+	    (!f->asked_us || c->now_us - f->asked_us > AGAIN_US)) {
+		f->asked_us = c->now_us;
+		write_it(c, f, v);
+	} else if (f->k && v->state != SLU_HELD_DONE && f->k->count != (int32_t)v->pods &&
+		   f->pods != v->pods) {
+		write_it(c, f, v);
+	}
+	core_fluxjob_due(c, f);
+}
+
+static void held_gone(void *arg, const struct slu_kobj *obj)
+{
+	struct slu_core *c = arg;
+	char name[SLU_FLUXJOB_NAME];
+	struct fluxjob *f;
+
+	slu_fluxjob_name(obj, name);
+	f = core_fluxjob_of(c, obj->meta.ns, name);
+	if (!f || f->own || !f->obj || strcmp(f->obj->meta.uid, obj->meta.uid))
+		return;
+	slu_kobj_unref(f->obj);
+	f->obj = NULL;
+	f->due_us = 0;
+	if (!f->k) /* otherwise the server collects it with its owner */
+		fluxjob_free(c, f);
+}
+
+/* A user deleted the FluxJob of held work: the work leaves the queue. */
+static void cancel(struct slu_core *c, const struct fluxjob *f)
+{
+	struct slu_rec_ask a = { .what = SLU_ASK_CANCEL };
+	struct slu_error err = { 0 };
+	const struct slu_kobj *o = f->obj;
+
+	if (!o || o->meta.deleted_us || f->state == SLU_HELD_DONE || !c->door)
+		return;
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
+	     e = slu_table_next(&c->groups, e)) {
+		struct group *g = group_of(e);
+
+		for (uint32_t i = 0; i < g->owned.n; i++)
+			if (!strcmp(g->owned.p[i]->obj->meta.uid, o->meta.uid)) {
+				snprintf(a.ns, sizeof a.ns, "%s", g->ns);
+				snprintf(a.name, sizeof a.name, "%s", g->id.key + 2);
+				core_ask_group(c, &a, &err);
+				slu_log(SLU_INFO, "FluxJob deleted", SLU_STR("name", f->name),
+					SLU_STR("ns", g->ns), SLU_STR("what", err.text));
+				return;
+			}
+	}
+}
+
+/* ---- a user's own ---- */
+
+static uint64_t hash_spec(const struct slu_kfluxjob *k)
+{
+	return slu_hash_u64(slu_hash_bytes(k->jobspec, strlen(k->jobspec)) ^
+			    (uint64_t)k->duration_s);
+}
+
+static bool is_over(const struct slu_kfluxjob *k)
+{
+	return slu_kstr_is(k->state, "Finished") || slu_kstr_is(k->state, "Failed");
+}
+
+/* Another replica leads: what it says of the job is so. */
+static void follow_leader(struct slu_core *c, struct fluxjob *f)
+{
+	if (is_over(f->k)) {
+		core_phantoms_end(c, f, f->k, true);
+		f->over = true;
+	} else if (!f->start_s && core_phantoms_make(c, f) < 0) {
+		slu_log(SLU_WARN, "no memory to follow a FluxJob", SLU_STR("name", f->name));
+	}
+}
+
+static void own_changed(struct slu_core *c, struct fluxjob *f)
+{
+	uint64_t spec = hash_spec(f->k);
+	struct slu_error err = { 0 };
+
+	if (!c->door && f->lives && f->spec == spec)
+		follow_leader(c, f);
+	if (f->spec == spec || f->start_s) /* what runs, runs on */
+		return;
+	if (!f->spec && is_over(f->k)) { /* it was over before we came */
+		f->over = true;
+		f->spec = spec;
+		return;
+	}
+	core_phantoms_end(c, f, f->k, false);
+	f->spec = spec;
+	f->over = false;
+	slu_fluxjob_done(&f->ask);
+	f->refused = slu_fluxjob_read(f->k, c->cfg, &f->ask, &err) < 0;
+	if (!f->refused && core_phantoms_make(c, f) < 0) {
+		core_phantoms_end(c, f, f->k, false);
+		slu_fail(&err, 0, "out of memory");
+		f->refused = true;
+	}
+	f->state = f->refused ? SLU_HELD_REFUSED : SLU_HELD_HELD;
+	set_text(&f->message, f->refused ? err.text : NULL);
+	if (f->refused) {
+		slu_log(SLU_WARN, "FluxJob refused", SLU_STR("name", f->name),
+			SLU_STR("ns", f->k->o.meta.ns), SLU_STR("err", err.text));
+		core_fluxjob_due(c, f);
+	}
+	c->flux.next_us = c->now_us;
+}
+
+/* The node of each slot in order, "-" for one without; and the distinct ones. */
+static void own_places(struct slu_core *c, struct fluxjob *f)
+{
+	struct slu_buf at = SLU_BUF_INIT(1u << 20), all = SLU_BUF_INIT(1u << 20);
+	struct slu_hostlist seen = { 0 };
+
+	for (uint32_t i = 0; i < f->ask.max; i++) {
+		char uid[256];
+		struct slu_entry *e;
+		const char *node;
+
+		snprintf(uid, sizeof uid, "%.200s#%u", f->k->o.meta.uid, i);
+		e = slu_table_finds(&c->pods, uid);
+		node = e && *pod_of(e)->k->spec.node ? pod_of(e)->k->spec.node : "-";
+		slu_buf_printf(&at, "%s%s", i ? "," : "", node);
+		if (*node == '-' || slu_hostlist_find(&seen, node) >= 0)
+			continue;
+		slu_buf_printf(&all, "%s%s", all.n ? "," : "", node);
+		if (slu_hostlist_add(&seen, node) < 0)
+			break;
+	}
+	set_text(&f->places, slu_buf_str(&at));
+	set_text(&f->nodes, slu_buf_str(&all));
+	slu_hostlist_done(&seen);
+	slu_buf_done(&at);
+	slu_buf_done(&all);
+}
+
+static struct run *gang_of(const struct group *g)
+{
+	for (uint32_t i = 0; g && i < g->run.n; i++)
+		if (g->run.p[i]->gang)
+			return g->run.p[i];
+	return NULL;
+}
+
+static void own_waits(struct slu_core *c, struct fluxjob *f, const struct group *g,
+		      const struct run *r)
+{
+	struct slu_job_view v;
+
+	f->state = g->wrong || (r && (r->never || r->refused)) ? SLU_HELD_REFUSED
+		   : r                                         ? SLU_HELD_QUEUED
+		   : g->cancelled                              ? SLU_HELD_CANCELLED
+							       : SLU_HELD_HELD;
+	f->position = 0;
+	f->planned_s = 0;
+	set_text(&f->message, g->wrong         ? g->wrong
+			      : r && r->reason ? r->reason
+			      : g->cancelled   ? CORE_CANCELLED
+					       : g->told_text);
+	if (r && slu_queue_job(c->q, r->id, &v) == 0) {
+		f->position = v.position;
+		f->planned_s = v.planned_s != SLU_TIME_NONE ? v.planned_s : 0;
+	}
+}
+
+/* A node of it that is gone, or has been away for so long that Kubernetes gives up its pods too;
+ * NULL: none. */
+static const char *lost_node(struct slu_core *c, const struct fluxjob *f)
+{
+	for (uint32_t i = 0; i < f->ask.max; i++) {
+		char uid[256];
+		struct slu_entry *e;
+		const struct slu_kcond *ready;
+		const struct node *n;
+
+		snprintf(uid, sizeof uid, "%.200s#%u", f->k->o.meta.uid, i);
+		e = slu_table_finds(&c->pods, uid);
+		n = e && *pod_of(e)->k->spec.node ? pod_of(e)->node : NULL;
+		if (!n)
+			continue;
+		if (!n->k)
+			return n->name;
+		ready = slu_kcond_get(n->k->conds, n->k->nconds, "Ready");
+		if (n->k->ready == SLU_TRI_TRUE || !ready || !ready->since_us)
+			continue;
+		if (ready->since_us + AWAY_US <= c->now_us)
+			return n->name;
+		c->flux.next_us = SLU_MIN(c->flux.next_us, ready->since_us + AWAY_US);
+	}
+	return NULL;
+}
+
+static void own_end(struct slu_core *c, struct fluxjob *f, bool ok, const char *why)
+{
+	f->state = SLU_HELD_DONE;
+	f->ok = ok;
+	f->over = true;
+	set_text(&f->message, why);
+	set_text(&f->places, NULL);
+	core_phantoms_end(c, f, f->k, true);
+}
+
+static void own_look(struct slu_core *c, struct fluxjob *f)
+{
+	char key[300], why[320];
+	const struct group *g;
+	const struct run *r;
+	bool was = f->start_s;
+	const char *lost = NULL;
+
+	snprintf(key, sizeof key, "u:%.250s", f->k->o.meta.uid);
+	g = core_group_find(c, f->k->o.meta.ns, key);
+	r = gang_of(g);
+	if (g && g->job)
+		f->job = g->job;
+	if (r && r->state == RUN_RUNNING) {
+		f->state = SLU_HELD_RUNNING;
+		f->start_s = r->start_s;
+		f->position = 0;
+		f->planned_s = 0;
+		set_text(&f->message, NULL);
+		own_places(c, f);
+	} else if (g && !was) {
+		own_waits(c, f, g, r);
+	}
+	if (was && (!r || (f->ask.duration_s && c->now_s >= f->start_s + f->ask.duration_s))) {
+		own_end(c, f, r, r ? NULL : "its slots were taken away");
+	} else if (was && (lost = lost_node(c, f))) {
+		snprintf(why, sizeof why, "node %.253s was lost", lost);
+		own_end(c, f, false, why);
+	} else if (f->start_s && f->ask.duration_s) {
+		c->flux.next_us = SLU_MIN(c->flux.next_us,
+					  (f->start_s + f->ask.duration_s) * 1000000);
+	}
+	core_fluxjob_due(c, f);
+}
+
+/* ---- the cluster's side ---- */
+
+void core_fluxjob_synced(struct slu_core *c, bool absent)
+{
+	/* The kind was installed meanwhile: what is held already gets its FluxJobs, too. */
+	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e && c->flux.absent && !absent;
+	     e = slu_table_next(&c->held, e))
+		slu_entry_of(e, struct held, e)->told_state = -1;
+	c->flux.absent = absent;
+	c->held_sink = (struct slu_held_sink){ held_seen, held_gone, c };
+	if (!absent || c->flux.said)
+		return;
+	c->flux.said = true;
+	slu_log(SLU_INFO, "no FluxJobs: the server does not know the kind",
+		SLU_STR("see", "deploy/crds/fluxjobs.jobs.converged-computing.org.yaml"));
+}
+
+static void gone(struct slu_core *c, struct fluxjob *f)
+{
+	const struct slu_kfluxjob *k = f->k;
+
+	if (f->own)
+		core_phantoms_end(c, f, k, false);
+	f->k = NULL;
+	f->asked_us = 0;
+	slu_kobj_unref(&k->o);
+	if (f->own || !f->obj)
+		fluxjob_free(c, f);
+	else
+		cancel(c, f);
+}
+
+void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool is_gone)
+{
+	const struct slu_kfluxjob *k = slu_kfluxjob(obj);
+	struct fluxjob *f = is_gone ? core_fluxjob_of(c, obj->meta.ns, obj->meta.name)
+				    : fluxjob_get(c, obj->meta.ns, obj->meta.name);
+
+	if (!f)
+		return;
+	if (f->k && (is_gone || strcmp(f->k->o.meta.uid, obj->meta.uid))) {
+		gone(c, f);
+		f = is_gone ? NULL : fluxjob_get(c, obj->meta.ns, obj->meta.name);
+	}
+	if (!f || is_gone)
+		return;
+	slu_kobj_ref(obj);
+	if (f->k)
+		slu_kobj_unref(&f->k->o);
+	f->k = k;
+	f->own = !slu_fluxjob_is_ours(k);
+	if (f->own && !obj->meta.deleted_us)
+		own_changed(c, f);
+	if (f->due_us)
+		c->flux.next_us = SLU_MIN(c->flux.next_us, f->due_us);
+}
+
+void core_fluxjobs(struct slu_core *c)
+{
+	uint32_t open = 0;
+
+	if (c->now_us < c->flux.next_us || !c->flux.job.n) {
+		if (!c->flux.job.n)
+			c->flux.next_us = INT64_MAX;
+		return;
+	}
+	c->flux.next_us = INT64_MAX;
+	for (struct slu_entry *e = slu_table_next(&c->flux.job, NULL); e;
+	     e = slu_table_next(&c->flux.job, e)) {
+		struct fluxjob *f = fluxjob_of(e);
+
+		open += !core_fluxjob_over(f);
+		if (f->own && f->lives) {
+			own_look(c, f);
+			if (f->lives && !f->start_s)
+				c->flux.next_us = SLU_MIN(c->flux.next_us, c->now_us + PASS_US);
+		}
+		if (!f->due_us)
+			continue;
+		if (f->k && f->due_us <= c->now_us)
+			core_fluxjob_tell(c, f);
+		else if (f->k)
+			c->flux.next_us = SLU_MIN(c->flux.next_us, f->due_us);
+	}
+	c->flux.open = open;
+}
+
+void core_fluxjobs_done(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->flux.job, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->flux.job, e);
+		fluxjob_free(c, fluxjob_of(e));
+	}
+	slu_table_done(&c->flux.job);
+	for (uint32_t i = 0; i < c->flux.put.n; i++) {
+		slu_free(c->flux.put.p[i].uid);
+		slu_free(c->flux.put.p[i].node);
+	}
+	slu_vec_done(&c->flux.put);
+	slu_kcodec_free(c->flux.codec);
+}

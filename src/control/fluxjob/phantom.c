@@ -1,0 +1,296 @@
+/* Phantoms: pods that exist only here.
+ *
+ * A FluxJob that a user wrote has no pods: it takes its nodes for its duration, and whoever reads
+ * its status uses them.  For each of its slots there is a phantom, a pod object like those the API
+ * server sends, under a uid no server gives out.  So groups, the queue, intents, the audit and what
+ * people are told need no special case; only what would be written to the cluster about a phantom
+ * is carried out here instead. */
+#include "control/core/core_i.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/hostlist.h"
+#include "kube/codec.h"
+#include "wire/jsonw.h"
+
+#define MARK '#'
+
+bool core_phantom_is(const char *uid)
+{
+	return strchr(uid, MARK);
+}
+
+/* First the slots that must be, by role, then those that may be. */
+static const struct slu_fluxjob_role *role_of(const struct slu_fluxjob_ask *a, uint32_t i)
+{
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t r = 0; r < a->n_role; r++) {
+			uint32_t n = pass ? a->role[r].max - a->role[r].min : a->role[r].min;
+
+			if (i < n)
+				return &a->role[r];
+			i -= n;
+		}
+	return &a->role[0];
+}
+
+static void stamp(struct slu_jsonw *w, const char *key, int64_t us)
+{
+	time_t t = (time_t)(us / 1000000);
+	struct tm tm;
+	char at[32];
+
+	gmtime_r(&t, &tm);
+	strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	slu_jsonw_kstr(w, key, at);
+}
+
+static void number(struct slu_jsonw *w, const char *key, int64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRId64, n);
+	slu_jsonw_kstr(w, key, text);
+}
+
+/* What the group reads its wishes from. */
+static void annotations(const struct fluxjob *f, const struct slu_kfluxjob *k, struct slu_jsonw *w)
+{
+	static const char *const kept[] = { "sluice.sh/begin", "sluice.sh/after", "sluice.sh/queue",
+					    SLU_IN_SEEN,       SLU_IN_USER,       SLU_CANCELLED };
+	const struct slu_fluxjob_ask *a = &f->ask;
+	char level[48];
+
+	slu_jsonw_key(w, "annotations");
+	slu_jsonw_obj(w);
+	for (size_t i = 0; i < SLU_LEN(kept); i++) {
+		const char *v = slu_kmeta_annotation(&k->o.meta, kept[i]);
+
+		if (v && !(*a->queue && !strcmp(kept[i], "sluice.sh/queue")))
+			slu_jsonw_kstr(w, kept[i], v);
+	}
+	number(w, a->min < a->max ? "sluice.sh/min-size" : "sluice.sh/size", a->min);
+	if (a->min < a->max)
+		number(w, "sluice.sh/max-size", a->max);
+	if (a->duration_s)
+		number(w, "sluice.sh/duration", a->duration_s);
+	if (*a->queue)
+		slu_jsonw_kstr(w, "sluice.sh/queue", a->queue);
+	if (*a->level) {
+		snprintf(level, sizeof level, "required:%s", a->level);
+		slu_jsonw_kstr(w, "sluice.sh/topology", level);
+	}
+	if (a->exclusive)
+		slu_jsonw_kstr(w, "sluice.sh/exclusive", "true");
+	slu_jsonw_end_obj(w);
+}
+
+static void metadata(const struct fluxjob *f, const struct slu_kfluxjob *k, uint32_t i,
+		     struct slu_jsonw *w)
+{
+	char text[400];
+
+	slu_jsonw_key(w, "metadata");
+	slu_jsonw_obj(w);
+	snprintf(text, sizeof text, "%.240s-%u", k->o.meta.name, i);
+	slu_jsonw_kstr(w, "name", text);
+	slu_jsonw_kstr(w, "namespace", k->o.meta.ns);
+	snprintf(text, sizeof text, "%.200s%c%u", k->o.meta.uid, MARK, i);
+	slu_jsonw_kstr(w, "uid", text);
+	stamp(w, "creationTimestamp", k->o.meta.created_us);
+	annotations(f, k, w);
+	slu_jsonw_key(w, "ownerReferences");
+	slu_jsonw_arr(w);
+	slu_jsonw_obj(w);
+	slu_jsonw_kstr(w, "apiVersion", "jobs.converged-computing.org/v1alpha1");
+	slu_jsonw_kstr(w, "kind", "FluxJob");
+	slu_jsonw_kstr(w, "name", k->o.meta.name);
+	slu_jsonw_kstr(w, "uid", k->o.meta.uid);
+	slu_jsonw_key(w, "controller");
+	slu_jsonw_bool(w, true);
+	slu_jsonw_end_obj(w);
+	slu_jsonw_end_arr(w);
+	slu_jsonw_end_obj(w);
+}
+
+static void affinity(const char *where, struct slu_jsonw *w)
+{
+	slu_jsonw_key(w, "affinity");
+	slu_jsonw_obj(w);
+	slu_jsonw_key(w, "nodeAffinity");
+	slu_jsonw_obj(w);
+	slu_jsonw_key(w, "requiredDuringSchedulingIgnoredDuringExecution");
+	slu_jsonw_obj(w);
+	slu_jsonw_key(w, "nodeSelectorTerms");
+	slu_jsonw_raw(w, where, strlen(where));
+	slu_jsonw_end_obj(w);
+	slu_jsonw_end_obj(w);
+	slu_jsonw_end_obj(w);
+}
+
+static void spec(const struct slu_core *c, const struct slu_fluxjob_role *role, const char *where,
+		 const char *node, struct slu_jsonw *w)
+{
+	slu_jsonw_key(w, "spec");
+	slu_jsonw_obj(w);
+	slu_jsonw_kstr(w, "schedulerName",
+		       c->cfg->scheduler_names.n ? c->cfg->scheduler_names.p[0] : "sluice");
+	if (*node)
+		slu_jsonw_kstr(w, "nodeName", node);
+	if (where)
+		affinity(where, w);
+	slu_jsonw_key(w, "containers");
+	slu_jsonw_arr(w);
+	slu_jsonw_obj(w);
+	slu_jsonw_kstr(w, "name", "slot");
+	slu_jsonw_key(w, "resources");
+	slu_jsonw_obj(w);
+	slu_jsonw_key(w, "requests");
+	slu_jsonw_obj(w);
+	number(w, "cpu", role->cores);
+	number(w, "memory", role->memory);
+	number(w, "nvidia.com/gpu", role->gpus);
+	slu_jsonw_end_obj(w);
+	slu_jsonw_end_obj(w);
+	slu_jsonw_end_obj(w);
+	slu_jsonw_end_arr(w);
+	slu_jsonw_end_obj(w);
+}
+
+/* Show the core a phantom as it is now; gone: for the last time. */
+static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k, uint32_t i,
+		const char *node, const char *phase, bool gone)
+{
+	const struct slu_fluxjob_role *role = role_of(&f->ask, i);
+	struct slu_buf b = SLU_BUF_INIT(8u << 20);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	const struct slu_kobj *o = NULL;
+	struct slu_error err = { 0 };
+	int rc;
+
+	if (!c->flux.codec)
+		c->flux.codec = slu_kcodec_new(k->o.pool);
+	if (!c->flux.codec)
+		return -ENOMEM;
+	slu_jsonw_obj(&w);
+	metadata(f, k, i, &w);
+	spec(c, role, f->ask.where, node, &w);
+	slu_jsonw_key(&w, "status");
+	slu_jsonw_obj(&w);
+	slu_jsonw_kstr(&w, "phase", phase);
+	if (*node)
+		stamp(&w, "startTime", f->start_s ? f->start_s * 1000000 : c->now_us);
+	slu_jsonw_end_obj(&w);
+	slu_jsonw_end_obj(&w);
+	rc = b.error ? b.error
+		     : slu_kcodec_object(c->flux.codec, SLU_KIND_POD, SLU_ENC_JSON, b.p, b.n, &o,
+					 &err);
+	slu_buf_done(&b);
+	if (rc < 0) {
+		slu_log(SLU_ERROR, "no slot for a FluxJob", SLU_STR("name", k->o.meta.name),
+			SLU_STR("err", err.text));
+		return rc;
+	}
+	/* Nobody else has seen it yet. */
+	if (role->alone)
+		((struct slu_kpod *)(uintptr_t)o)->spec.flags |= SLU_POD_ALONE;
+	core_pod_changed(c, o, gone);
+	slu_kobj_unref(o);
+	return 0;
+}
+
+int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
+{
+	bool runs = slu_kstr_is(f->k->state, "Running") && *f->k->places;
+	struct slu_hostlist at = { 0 };
+	int rc = 0;
+
+	/* It ran before we did: on the nodes it was told. */
+	if (runs && (slu_hostlist_parse(&at, f->k->places) < 0 || at.h.n < f->ask.min))
+		runs = false;
+	f->start_s = runs ? f->k->start_us / 1000000 : 0;
+	for (uint32_t i = 0; !rc && i < f->ask.max; i++) {
+		const char *node = runs && i < at.h.n && strcmp(at.h.p[i], "-") ? at.h.p[i] : "";
+
+		rc = show(c, f, f->k, i, node, *node ? "Running" : "Pending", false);
+	}
+	slu_hostlist_done(&at);
+	f->lives = true;
+	return rc;
+}
+
+void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k, bool ok)
+{
+	for (uint32_t i = 0; f->lives && i < f->ask.max; i++) {
+		char uid[256];
+		struct slu_entry *e;
+
+		snprintf(uid, sizeof uid, "%.200s%c%u", k->o.meta.uid, MARK, i);
+		e = slu_table_finds(&c->pods, uid);
+		if (!e)
+			continue;
+		if (ok && *pod_of(e)->k->spec.node)
+			show(c, f, k, i, pod_of(e)->k->spec.node, "Succeeded", false);
+		show(c, f, k, i, "", "Pending", true);
+	}
+	f->lives = false;
+}
+
+/* ---- instead of writes ---- */
+
+void core_phantom_write(struct slu_core *c, const struct slu_rec_write *w)
+{
+	struct phantom_place p = { 0 };
+
+	if (w->verb == SLU_WRITE_EVENT) {
+		const char *end = strchr(w->uid, MARK), *dash = strrchr(w->name, '-');
+		struct slu_rec_write about = *w;
+		char uid[256], name[256];
+
+		snprintf(uid, sizeof uid, "%.*s", (int)(end - w->uid), w->uid);
+		snprintf(name, sizeof name, "%.*s", dash ? (int)(dash - w->name) : 0, w->name);
+		about.kind = SLU_KIND_FLUXJOB;
+		about.uid = uid;
+		about.name = name;
+		core_write(c, &about);
+		return;
+	}
+	if (w->verb != SLU_WRITE_BIND && w->verb != SLU_WRITE_EVICT)
+		return;
+	/* Whoever writes is in the middle of something: it is shown a moment later. */
+	p.uid = slu_strdup(w->uid);
+	p.node = slu_strdup(w->verb == SLU_WRITE_BIND ? w->node : "");
+	if (!p.uid || !p.node || slu_vec_push(&c->flux.put, p) < 0) {
+		slu_free(p.uid);
+		slu_free(p.node);
+		slu_log(SLU_ERROR, "no memory for a slot", SLU_STR("name", w->name));
+	}
+}
+
+static struct fluxjob *by_uid(struct slu_core *c, const char *uid)
+{
+	struct slu_entry *e = slu_table_finds(&c->pods, uid);
+	const struct slu_kowner *o = e ? slu_kmeta_controller(&pod_of(e)->k->o.meta) : NULL;
+
+	return o ? core_fluxjob_of(c, pod_of(e)->k->o.meta.ns, o->name) : NULL;
+}
+
+void core_phantoms_place(struct slu_core *c)
+{
+	for (uint32_t i = 0; i < c->flux.put.n; i++) {
+		struct phantom_place p = c->flux.put.p[i];
+		struct fluxjob *f = by_uid(c, p.uid);
+		uint32_t slot = (uint32_t)strtoul(strchr(p.uid, MARK) + 1, NULL, 10);
+
+		if (f && f->k && *p.node)
+			show(c, f, f->k, slot, p.node, "Running", false);
+		else if (f && f->k)
+			show(c, f, f->k, slot, "", "Pending", true);
+		slu_free(p.uid);
+		slu_free(p.node);
+	}
+	if (c->flux.put.n)
+		c->flux.next_us = c->now_us;
+	c->flux.put.n = 0;
+}

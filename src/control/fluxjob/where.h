@@ -1,0 +1,9 @@
+/* where.h — the constraints of a jobspec as the node affinity of its pods. */
+#pragma once
+#include "control/fluxjob/spec.h"
+#include "match/constraint.h"
+
+/* The nodeSelectorTerms, as JSON, that a node satisfies where it satisfies the constraint; NULL:
+ * every node does.  To be freed.  -EINVAL with a sentence for what nodes cannot be asked, -ENOMEM.
+ */
+int slu_fluxjob_where(const struct slu_constraint *c, char **out, struct slu_error *err);

@@ -1,9 +1,0 @@
-/* fluxjob_i.h — between the files of fluxjob.h. */
-#pragma once
-#include "control/fluxjob.h"
-#include "match/constraint.h"
-
-/* The nodeSelectorTerms, as JSON, that a node satisfies where it satisfies the constraint; NULL:
- * every node does.  To be freed.  -EINVAL with a sentence for what nodes cannot be asked, -ENOMEM.
- */
-int slu_fluxjob_where(const struct slu_constraint *c, char **out, struct slu_error *err);

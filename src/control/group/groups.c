@@ -1,0 +1,485 @@
+/* Groups: when is a gang whole, who follows it, which places are kept.
+ *
+ *	gathering ──(enough members)──► queued ──(decided)──► placing ──► running ──► over
+ *	    ▲                             │                                 │
+ *	    └──────(members went)─────────┘        later members: followers, or a vacant place
+ */
+#include "control/core/core_i.h"
+
+#include <stdio.h>
+
+#define NOTED_BEFORE_US 30000000 /* the webhook notes what is made right after */
+#define TURNED_AWAY_S   30       /* nobody of the group goes where a kubelet refused one */
+
+/* ---- the table ---- */
+
+struct group *core_group_find(struct slu_core *c, const char *ns, const char *key)
+{
+	char full[600];
+	int n = snprintf(full, sizeof full, "%s/%s", ns, key);
+
+	return n > 0 && n < 600 ? group_of(slu_table_find(&c->groups, full, (size_t)n)) : NULL;
+}
+
+/* The webhook's note, 0 if there is none or it cannot be true: whoever may make a pod may write one
+ * too, and an early one would be a place at the head of the queue. */
+static int64_t noted_us(struct slu_core *c, const struct slu_group_source *src)
+{
+	const struct slu_kmeta *m;
+	const char *noted = c->cfg->webhook.enabled ? slu_group_note(src, SLU_IN_SEEN, &m) : NULL;
+	char *end = NULL;
+	int64_t at = noted ? strtoll(noted, &end, 10) : 0;
+
+	return at > 0 && !*end && at <= c->now_us && at < m->created_us + 2000000 &&
+			       at > m->created_us - NOTED_BEFORE_US
+		       ? at
+		       : 0;
+}
+
+/* Order of arrival, to the microsecond; what is older than we are is ordered by its creation. */
+static int64_t core_first_seen(struct slu_core *c, const struct slu_group_source *src)
+{
+	const struct slu_kmeta *m = &src->pod->o.meta;
+	int64_t at = noted_us(c, src);
+
+	if (at)
+		return at;
+	if (m->created_us && m->created_us + 2000000 < c->now_us)
+		return m->created_us;
+	c->last_seen_us = SLU_MAX(c->last_seen_us + 1, c->now_us);
+	return c->last_seen_us;
+}
+
+static struct group *group_new(struct slu_core *c, struct pod *p,
+			       const struct slu_group_source *src, const struct slu_group_id *id)
+{
+	const char *user = c->cfg->webhook.enabled ? slu_group_note(src, SLU_IN_USER, NULL) : NULL;
+	const struct slu_kmeta *m = &p->k->o.meta;
+	const struct slu_kowner *o = slu_kmeta_controller(m);
+	struct slu_buf key = SLU_BUF_INIT(600);
+	struct group *g = slu_calloc(1, sizeof *g);
+
+	if (!g)
+		return NULL;
+	slu_buf_printf(&key, "%s/%s", m->ns, id->key);
+	g->e.n = key.n;
+	g->key = slu_buf_take(&key);
+	g->e.key = g->key;
+	g->ns = slu_strdup(m->ns);
+	g->scheduler = slu_strdup(p->k->spec.scheduler);
+	g->owner = o ? slu_strdup(o->uid) : NULL;
+	g->id = *id;
+	g->first_seen_us = core_first_seen(c, src);
+	g->cancelled = core_cancel_noted(src);
+	g->user = slu_strdup(user && *user ? user : m->ns);
+	g->told_start_s = SLU_TIME_NONE;
+	if (!g->key || !g->ns || !g->user || !g->scheduler ||
+	    slu_table_add(&c->groups, &g->e) < 0) {
+		slu_free(g->key);
+		slu_free(g->ns);
+		slu_free(g->user);
+		slu_free(g->scheduler);
+		slu_free(g->owner);
+		slu_free(g);
+		return NULL;
+	}
+	core_after_born(c, g);
+	core_recall(c, g);
+	return g;
+}
+
+void core_group_free(struct slu_core *c, struct group *g)
+{
+	while (g->run.n)
+		core_run_free(c, g->run.p[0]);
+	for (uint32_t i = 0; g->dirty && i < c->dirty.n; i++)
+		if (c->dirty.p[i] == g)
+			c->dirty.p[i] = NULL;
+	core_elastic_forget(c, g);
+	core_after_gone(c, g);
+	slu_table_del(&c->groups, &g->e);
+	slu_free(g->after_text);
+	core_held_unlink(g);
+	slu_vec_done(&g->pod);
+	slu_vec_done(&g->run);
+	slu_free(g->key);
+	slu_free(g->ns);
+	slu_free(g->user);
+	slu_free(g->scheduler);
+	slu_free(g->owner);
+	slu_free(g->wrong);
+	slu_free(g->told_text);
+	slu_free(g);
+}
+
+void core_group_dirty(struct slu_core *c, struct group *g)
+{
+	if (g->dirty)
+		return;
+	if (slu_vec_push(&c->dirty, g) == 0)
+		g->dirty = true;
+}
+
+struct group *core_group_join(struct slu_core *c, struct pod *p)
+{
+	struct slu_key_place place = slu_key_place_meta(&p->k->o.meta);
+	const char *size = slu_key_value(&place, SLU_KEY_SIZE, NULL);
+	struct slu_group_source src;
+	struct slu_group_id id;
+	struct slu_error err = { 0 };
+	struct group *g;
+	int rc;
+
+	core_source(c, p->k, &src);
+	rc = slu_group_identify(&src, &id, &err);
+	g = core_group_find(c, p->k->o.meta.ns, id.key);
+	if (!g)
+		g = group_new(c, p, &src, &id);
+	if (!g || slu_vec_push(&g->pod, p) < 0)
+		return NULL;
+	if (!p->shape)
+		p->shape = core_shape_get(c, p);
+	if (size)
+		(void)(slu_group_parse_size("size", size, UINT32_MAX, &p->said_size, NULL) < 0);
+	p->group = g;
+	if (rc < 0)
+		core_tell(c, p, "BadGroup", true, "%s", err.text);
+	core_group_dirty(c, g);
+	if (!p->stand)
+		core_held_pod(c, p, false);
+	return g;
+}
+
+/* A member of a running gang failed or was taken away, and the gang is told to start again then. */
+static bool lost_member(struct slu_core *c, const struct pod *p, bool ended)
+{
+	bool told = !strcmp(c->cfg->jobs.on_member_failure, "restart") ||
+		    core_native_together(c, p);
+
+	return told && p->run->gang && p->run->state == RUN_RUNNING &&
+	       core_group_wanted(c, p->group) > 0 && !(ended && p->k->phase == SLU_PHASE_SUCCEEDED);
+}
+
+void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
+{
+	struct group *g = p->group;
+	struct run *r = p->run;
+	uint64_t id = r ? r->id : 0;
+
+	core_pod_unkeep(c, p);
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (g->pod.p[i] == p) {
+			memmove(&g->pod.p[i], &g->pod.p[i + 1], (--g->pod.n - i) * sizeof p);
+			break;
+		}
+	if (ended && p->k->phase == SLU_PHASE_SUCCEEDED)
+		g->ended_ok++;
+	else if (ended)
+		g->ended_bad++;
+	if (ended && p->node && p->node->handle != SLU_NODE_NONE && core_pod_turned_away(p))
+		core_undo_avoid(c, g, p->node->handle, TURNED_AWAY_S);
+	if (r && core_slot_of(p)) {
+		bool again = lost_member(c, p, ended);
+
+		core_slot_vacate(c, r, p,
+				 !again && r->state != RUN_UNDOING && core_vacant_kept(c, p));
+		if (again && slu_table_find(&c->runs, &id, sizeof id)) {
+			slu_log(SLU_INFO, "gang lost a member, starts again",
+				SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
+			g->disrupted = p->k->disrupted == SLU_TRI_TRUE;
+			core_run_undo(c, r);
+		}
+	} else if (r) {
+		for (uint32_t i = 0; i < r->want.n; i++)
+			if (r->want.p[i] == p) {
+				r->want.p[i] = r->want.p[--r->want.n];
+				break;
+			}
+		p->run = NULL;
+	}
+	p->group = NULL;
+	core_group_dirty(c, g);
+}
+
+/* ---- gathering ---- */
+
+static int by_age(const void *a, const void *b)
+{
+	const struct slu_kmeta *x = &(*(struct pod *const *)a)->k->o.meta;
+	const struct slu_kmeta *y = &(*(struct pod *const *)b)->k->o.meta;
+
+	if (x->created_us != y->created_us)
+		return x->created_us < y->created_us ? -1 : 1;
+	/* worker-2 before worker-10 */
+	if (strlen(x->name) != strlen(y->name))
+		return strlen(x->name) < strlen(y->name) ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static struct run *queued_gang(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->gang && g->run.p[i]->state == RUN_QUEUED)
+			return g->run.p[i];
+	return NULL;
+}
+
+static bool started(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state != RUN_QUEUED)
+			return true;
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (core_pod_at(g->pod.p[i]))
+			return true;
+	return false;
+}
+
+bool core_group_elsewhere(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (!core_pod_at(g->pod.p[i]))
+			return false;
+	return g->pod.n && !g->run.n;
+}
+
+int core_run_role(struct run *r, struct shape *s)
+{
+	for (uint32_t i = 0; i < r->role.n; i++)
+		if (r->role.p[i].shape == s)
+			return (int)i;
+	if (r->role.n == SLU_ROLES_MAX)
+		return -E2BIG;
+	if (slu_vec_push(&r->role, ((struct role){ .shape = s })) < 0)
+		return -ENOMEM;
+	s->refs++;
+	return (int)r->role.n - 1;
+}
+
+static void clear_wants(struct slu_core *c, struct run *r)
+{
+	for (uint32_t i = 0; i < r->want.n; i++)
+		r->want.p[i]->run = NULL;
+	r->want.n = 0;
+	for (uint32_t i = 0; i < r->role.n; i++)
+		core_shape_put(c, r->role.p[i].shape);
+	r->role.n = 0;
+}
+
+/* Roles and members of a queued run, from the pods it shall take. */
+static int fill_run(struct run *r, struct pod **pod, uint32_t n, uint32_t min, uint32_t places)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		int k = core_run_role(r, pod[i]->shape);
+
+		if (k < 0)
+			return k;
+		if (slu_vec_push(&r->want, pod[i]) < 0)
+			return -ENOMEM;
+		pod[i]->run = r;
+		r->role.p[k].max++;
+		if (i < min)
+			r->role.p[k].min++;
+	}
+	if (places > n) { /* members that are made one by one: hold their places too */
+		r->role.p[0].min += places - n;
+		r->role.p[0].max += places - n;
+	}
+	return 0;
+}
+
+static uint64_t fingerprint(const struct run *r)
+{
+	uint64_t h = r->want.n + ((uint64_t)r->g->n_avoid << 32);
+
+	for (uint32_t i = 0; i < r->role.n; i++)
+		h = slu_hash_u64(h ^ (uintptr_t)r->role.p[i].shape) + r->role.p[i].min * 31u +
+		    r->role.p[i].max;
+	return h;
+}
+
+/* How many it takes to start; those who have done their part already are not waited for, nor those
+ * who run because they came before anything was held. */
+static uint32_t needed(struct slu_core *c, const struct group *g)
+{
+	uint32_t done = core_members_done(c, g);
+
+	if (g->owned.n && g->pod.n < g->wish.min)
+		done += core_held_strangers(c, g);
+	return g->wish.min - SLU_MIN(done, g->wish.min - 1);
+}
+
+/* Fewer are left than a gang would need: the others have started, and ended. */
+static bool few(struct slu_core *c, const struct group *g)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		n += core_pod_startable(g->pod.p[i]);
+	return n < needed(c, g);
+}
+
+static void gather(struct slu_core *c, struct group *g)
+{
+	struct run *r = queued_gang(g);
+	slu_cleanup(slu_freep) struct pod **pod = slu_reallocarray(NULL, g->pod.n + 1u,
+								   sizeof *pod);
+	uint32_t n = 0, need = needed(c, g);
+	uint64_t was = r ? fingerprint(r) : 0;
+	int rc;
+
+	if (!pod)
+		return;
+	for (uint32_t i = g->run.n; i-- > 0;) /* nobody follows a gang that was taken back */
+		if (!g->run.p[i]->gang && g->run.p[i]->state == RUN_QUEUED)
+			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (core_pod_startable(g->pod.p[i]))
+			pod[n++] = g->pod.p[i];
+	if ((n < need && !(g->wish.one_by_one && n)) || core_after_blocks(c, g) ||
+	    c->now_s < g->again_s) {
+		if (r)
+			core_run_end(c, r, SLU_RESULT_CANCELLED);
+		if (!g->kept)
+			core_group_keep(c, g);
+		return;
+	}
+	qsort(pod, n, sizeof *pod, by_age);
+	n = SLU_MIN(n, g->wish.max);
+	if (!r)
+		r = core_run_new(c, g, true);
+	if (!r)
+		return;
+	clear_wants(c, r);
+	rc = fill_run(r, pod, n, need, SLU_MAX(need, n));
+	if (rc == -E2BIG) {
+		core_group_wrong(c, g, "more than %u different kinds of members", SLU_ROLES_MAX);
+		core_run_end(c, r, SLU_RESULT_CANCELLED);
+	} else if (rc < 0 || fingerprint(r) != was || !r->submitted) {
+		core_run_submit(c, r);
+	}
+}
+
+static void follow(struct slu_core *c, struct group *g)
+{
+	uint32_t alive = 0;
+
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		alive += g->pod.p[i]->run || core_pod_at(g->pod.p[i]);
+	for (uint32_t i = 0; i < g->pod.n && alive < g->wish.max; i++) {
+		struct pod *p = g->pod.p[i];
+		struct run *r;
+
+		if (p->run || !core_pod_startable(p))
+			continue;
+		if (core_elastic_takes(g, p)) {
+			core_elastic_wait(c, g);
+			continue;
+		}
+		r = core_run_new(c, g, false);
+		if (!r)
+			return;
+		alive++;
+		if (fill_run(r, &p, 1, 1, 1) < 0 || core_run_submit(c, r) < 0)
+			core_run_free(c, r);
+	}
+}
+
+static void cancel_queued(struct slu_core *c, struct group *g)
+{
+	for (uint32_t i = g->run.n; i-- > 0;)
+		if (g->run.p[i]->state == RUN_QUEUED)
+			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
+}
+
+/* Nobody starts while the rest of the old gang is on its way out. */
+static bool is_undoing(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state == RUN_UNDOING)
+			return true;
+	return false;
+}
+
+/* A member was bound behind our back while its gang waited: the gang runs, then. */
+static void yield_to_bound(struct slu_core *c, struct group *g)
+{
+	struct run *r = queued_gang(g);
+
+	for (uint32_t i = 0; r && i < r->want.n; i++)
+		if (core_pod_at(r->want.p[i])) {
+			core_run_end(c, r, SLU_RESULT_CANCELLED);
+			return;
+		}
+}
+
+static void end_empty(struct slu_core *c, struct group *g, bool gang)
+{
+	for (uint32_t i = g->run.n; i-- > 0;)
+		if (g->run.p[i]->state == RUN_QUEUED && !g->run.p[i]->want.n &&
+		    (gang || !g->run.p[i]->gang))
+			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
+}
+
+static void settle(struct slu_core *c, struct group *g)
+{
+	bool sound;
+
+	if (!g->pod.n) {
+		cancel_queued(c, g);
+		core_vacant_trim(c, g);
+	}
+	/* A follower whose pod went waits for nothing; a gang may have others in their place. */
+	end_empty(c, g, !g->pod.n);
+	if (!g->pod.n) {
+		if (!g->run.n) {
+			core_group_unkeep(c, g);
+			if (g->id.explicit)
+				core_podgroup_status(c, g); /* how it ended */
+			core_group_free(c, g);
+		}
+		return;
+	}
+	g->told_times = 0; /* something about itself has changed */
+	yield_to_bound(c, g);
+	sound = core_wish_read(c, g); /* also of what runs: how long, which queue */
+	core_adopt(c, g);
+	if (!sound) {
+		cancel_queued(c, g);
+		core_vacant_trim(c, g);
+		return;
+	}
+	core_vacant_fill(c, g);
+	core_vacant_trim(c, g);
+	if (g->cancelled || is_undoing(g))
+		return;
+	if (c->adopting) { /* whoever waits comes in turn */
+		core_group_dirty(c, g);
+		return;
+	}
+	if (started(g) || (g->begun && few(c, g))) {
+		end_empty(c, g, true);
+		follow(c, g);
+	} else {
+		gather(c, g);
+	}
+	core_group_keep(c, g);
+}
+
+void core_group_settle(struct slu_core *c, uint32_t i)
+{
+	struct group *g = c->dirty.p[i];
+
+	if (!g)
+		return;
+	g->dirty = false;
+	c->dirty.p[i] = NULL;
+	settle(c, g);
+}
+
+void core_groups_settle(struct slu_core *c)
+{
+	for (uint32_t i = 0; i < c->dirty.n; i++) /* settling may make others dirty */
+		core_group_settle(c, i);
+	c->dirty.n = 0;
+}

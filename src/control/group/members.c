@@ -1,0 +1,108 @@
+/* When a pod joins its group: not before the controllers above it are known, because the group's
+ * name, size and wishes may stand on them.  Pods and their controllers come by different watches,
+ * in any order. */
+#include "control/core/core_i.h"
+
+#define PATIENCE_US 3000000 /* for a controller that a pod names and nobody has seen */
+
+static bool is_mirrored(const struct slu_kowner *o)
+{
+	static const char *const kind[] = { "Job", "ReplicaSet", "StatefulSet", "Deployment" };
+
+	if (strchr(o->api_version, '.'))
+		return false; /* somebody else's Job: batch and apps have no dot */
+	for (size_t i = 0; i < SLU_LEN(kind); i++)
+		if (!strcmp(o->kind, kind[i]))
+			return true;
+	return false;
+}
+
+static bool owners_known(struct slu_core *c, const struct pod *p)
+{
+	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+
+	for (uint32_t up = 0; o && up < SLU_GROUP_OWNERS && is_mirrored(o); up++) {
+		const struct slu_kobj *obj = core_owner(c, o->uid);
+
+		if (!obj)
+			return false;
+		o = slu_kmeta_controller(&obj->meta);
+	}
+	return true;
+}
+
+static void join(struct slu_core *c, struct pod *p)
+{
+	p->group = core_group_join(c, p);
+	if (!p->group)
+		slu_log(SLU_ERROR, "no memory for a pod", SLU_STR("pod", p->k->o.meta.name));
+}
+
+void core_member_meet(struct slu_core *c, struct pod *p)
+{
+	if (p->met_us)
+		return; /* waits already */
+	if (slu_core_synced(c) && owners_known(c, p)) {
+		join(c, p);
+		return;
+	}
+	if (slu_vec_push(&c->unowned, p) < 0)
+		join(c, p);
+	else
+		p->met_us = c->now_us;
+}
+
+void core_member_forget(struct slu_core *c, struct pod *p)
+{
+	for (uint32_t i = 0; p->met_us && i < c->unowned.n; i++)
+		if (c->unowned.p[i] == p) {
+			c->unowned.p[i] = c->unowned.p[--c->unowned.n];
+			break;
+		}
+	p->met_us = 0;
+}
+
+void core_members_join(struct slu_core *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < c->unowned.n; i++) {
+		struct pod *p = c->unowned.p[i];
+
+		if (!owners_known(c, p) && c->now_us < p->met_us + PATIENCE_US) {
+			c->unowned.p[kept++] = p;
+			continue;
+		}
+		p->met_us = 0;
+		if (!slu_kpod_ended(p->k))
+			join(c, p);
+	}
+	c->unowned.n = kept;
+}
+
+int64_t core_members_wake_us(const struct slu_core *c)
+{
+	return c->unowned.n ? c->unowned.p[0]->met_us + PATIENCE_US : INT64_MAX;
+}
+
+uint32_t core_members_done(struct slu_core *c, const struct group *g)
+{
+	const char *last = NULL;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		const struct slu_kowner *o = slu_kmeta_controller(&g->pod.p[i]->k->o.meta);
+		const struct slu_kobj *obj = o ? core_owner(c, o->uid) : NULL;
+		bool again = o && last && !strcmp(last, o->uid);
+
+		for (uint32_t k = 0; o && !again && k < i; k++) {
+			const struct slu_kowner *x = slu_kmeta_controller(&g->pod.p[k]->k->o.meta);
+
+			again = x && !strcmp(x->uid, o->uid);
+		}
+		last = o ? o->uid : last;
+		if (!again && obj && obj->kind == SLU_KIND_JOB && slu_kjob(obj)->succeeded > 0)
+			n += (uint32_t)slu_kjob(obj)->succeeded;
+	}
+	return n;
+}

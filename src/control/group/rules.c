@@ -1,0 +1,476 @@
+#include "control/group/rules.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/map.h"
+#include "base/utf8.h"
+#include "control/config/config.h"
+
+/* ---- identity ---- */
+
+/* A name is shown in labels, events and on terminals: printable, one line, not too long. */
+static bool is_name(const char *s)
+{
+	size_t n = 0;
+
+	for (; s[n]; n++)
+		if ((unsigned char)s[n] <= ' ' || s[n] == 0x7f || n >= SLU_GROUP_NAME_MAX)
+			return false;
+	return n > 0;
+}
+
+/* Cut to 63 characters; what is cut off is replaced by a hash of the whole. */
+static void fit_name(char out[64], const char *full)
+{
+	size_t n = strlen(full);
+
+	char head[55];
+
+	while (n && full[n - 1] == '-')
+		n--;
+	if (!n) /* nothing but dashes is a name too */
+		n = strlen(full);
+	if (n <= 63) {
+		memcpy(out, full, n);
+		out[n] = 0;
+		return;
+	}
+	slu_utf8_cut(head, sizeof head, full);
+	snprintf(out, 64, "%s-%08x", head, (unsigned)slu_hash_bytes(full, strlen(full)));
+}
+
+static const char *find_value(const struct slu_group_source *s, enum slu_key k,
+			      const struct slu_key_row **row)
+{
+	struct slu_key_place p = slu_key_place_meta(&s->pod->o.meta);
+	const char *v = slu_key_value(&p, k, row);
+
+	for (uint32_t i = 0; !v && i < s->n_owners; i++) {
+		const struct slu_kobj *o = s->owner[i];
+		const struct slu_ktemplate *t = NULL;
+
+		if (o->kind == SLU_KIND_JOB)
+			t = &slu_kjob(o)->tmpl;
+		else if (o->kind == SLU_KIND_REPLICASET)
+			t = &slu_kreplicaset(o)->tmpl;
+		else if (o->kind == SLU_KIND_STATEFULSET)
+			t = &slu_kstatefulset(o)->tmpl;
+		else if (o->kind == SLU_KIND_DEPLOYMENT)
+			t = &slu_kdeployment(o)->tmpl;
+		if (t) {
+			p = slu_key_place_template(t);
+			v = slu_key_value(&p, k, row);
+		}
+		if (!v) {
+			p = slu_key_place_meta(&o->meta);
+			v = slu_key_value(&p, k, row);
+		}
+	}
+	return v;
+}
+
+const char *slu_group_note(const struct slu_group_source *s, const char *key,
+			   const struct slu_kmeta **on)
+{
+	const struct slu_kmeta *m = NULL;
+	const char *v = NULL;
+
+	for (uint32_t i = s->n_owners; !v && i-- > 0;) {
+		m = &s->owner[i]->meta;
+		v = slu_kmeta_annotation(m, key);
+	}
+	if (!v) {
+		m = &s->pod->o.meta;
+		v = slu_kmeta_annotation(m, key);
+	}
+	if (on)
+		*on = m;
+	return v;
+}
+
+static void derive(const struct slu_group_source *s, struct slu_group_id *out)
+{
+	const struct slu_kmeta *m = &s->pod->o.meta;
+	const struct slu_kowner *c = slu_kmeta_controller(m);
+	const char *uid = c ? c->uid : m->uid, *name = c ? c->name : m->name;
+	const char *by = s->pod->spec.scheduler;
+	char full[600];
+
+	/* A ReplicaSet made by a Deployment is a detail of it. */
+	if (s->n_owners && s->owner[0]->kind == SLU_KIND_REPLICASET) {
+		const struct slu_kowner *d = slu_kmeta_controller(&s->owner[0]->meta);
+
+		if (d) {
+			uid = d->uid;
+			name = d->name;
+		}
+	}
+	if (slu_kstr_is(by, "fluence") && !c)
+		snprintf(full, sizeof full, "fluence-group-%s", name);
+	else if (slu_kstr_is(by, "fluence"))
+		snprintf(full, sizeof full, "fluence-group-%s-%s", m->ns, name);
+	else if (slu_kstr_is(by, "fluxnetes"))
+		snprintf(full, sizeof full, "fluxnetes-group-%s-%s", m->ns, name);
+	else
+		snprintf(full, sizeof full, "%s", name);
+	fit_name(out->name, full);
+	snprintf(out->key, sizeof out->key, "u:%.250s", *uid ? uid : name);
+}
+
+int slu_group_identify(const struct slu_group_source *s, struct slu_group_id *out,
+		       struct slu_error *err)
+{
+	const struct slu_key_row *row = NULL;
+	const char *v = find_value(s, SLU_KEY_GROUP, &row);
+
+	*out = (struct slu_group_id){ 0 };
+	if (*s->pod->spec.scheduling_group) {
+		v = s->pod->spec.scheduling_group;
+		out->explicit = out->podgroup = out->native = true;
+		snprintf(out->key, sizeof out->key, "n:%.250s", v);
+		fit_name(out->name, v);
+		return 0;
+	}
+	if (v && is_name(v)) {
+		out->explicit = true;
+		out->podgroup = row->podgroup;
+		snprintf(out->key, sizeof out->key, "g:%s", v);
+		fit_name(out->name, v);
+		return 0;
+	}
+	derive(s, out);
+	if (v)
+		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no group name", row->key, v);
+	return 0;
+}
+
+/* ---- wishes ---- */
+
+int slu_group_check_pair(const char *key, const char *value, struct slu_error *err)
+{
+	const struct slu_key_row *row = NULL;
+	uint32_t size;
+	int64_t s;
+
+	for (uint32_t i = 0; i < slu_key_rows && !row; i++)
+		if (strcmp(slu_key_table[i].key, key) == 0)
+			row = &slu_key_table[i];
+	if (!row || !*value)
+		return 0;
+	switch (row->means) {
+	case SLU_KEY_SIZE:
+	case SLU_KEY_MIN_SIZE:
+	case SLU_KEY_MAX_SIZE:
+		return slu_group_parse_size(key, value, INT32_MAX, &size, err);
+	case SLU_KEY_DURATION:
+		if (slu_config_seconds(value, &s) < 0)
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no duration", key, value);
+		return 0;
+	case SLU_KEY_BEGIN:
+		if (slu_group_parse_time(value, &s) < 0)
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no time", key, value);
+		return 0;
+	case SLU_KEY_EXCLUSIVE:
+		if (strcmp(value, "true") && strcmp(value, "false"))
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is neither true nor false",
+					key, value);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int slu_group_parse_size(const char *key, const char *s, uint32_t max, uint32_t *out,
+			 struct slu_error *err)
+{
+	uint64_t v = 0;
+	const char *p = s;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (v <= UINT32_MAX)
+			v = v * 10 + (uint64_t)(*p - '0');
+	if (p == s || *p)
+		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a number", key, s);
+	if (v < 1 || v > max)
+		return slu_fail(err, -ERANGE, "%s: %.60s is outside 1..%u", key, s, max);
+	*out = (uint32_t)v;
+	return 0;
+}
+
+int slu_group_parse_time(const char *s, int64_t *out_s)
+{
+	struct tm tm = { 0 };
+	const char *p = strptime(s, "%Y-%m-%dT%H:%M:%S", &tm);
+	int64_t t;
+
+	if (!p) {
+		int64_t v;
+
+		if (slu_config_seconds(s, &v) < 0 || strpbrk(s, "smhd"))
+			return -EINVAL;
+		*out_s = v;
+		return 0;
+	}
+	t = timegm(&tm);
+	if (*p == '.')
+		for (p++; *p >= '0' && *p <= '9'; p++)
+			;
+	if (*p == '+' || *p == '-') {
+		int h, m, n = 0;
+
+		if (sscanf(p + 1, "%2d:%2d%n", &h, &m, &n) != 2 || n != 5 || p[6] || h > 23 ||
+		    m > 59 || h < 0 || m < 0)
+			return -EINVAL;
+		t -= (*p == '+' ? 1 : -1) * (h * 3600 + m * 60);
+	} else if (strcmp(p, "Z")) {
+		return -EINVAL;
+	}
+	*out_s = t;
+	return 0;
+}
+
+int64_t slu_group_owner_size(const struct slu_kobj *o)
+{
+	switch (o->kind) {
+	case SLU_KIND_JOB: {
+		const struct slu_kjob *j = slu_kjob(o);
+		int64_t n = j->parallelism == SLU_KNONE ? 1 : j->parallelism;
+
+		if (j->completions != SLU_KNONE)
+			n = SLU_MIN(n, (int64_t)j->completions);
+		return n;
+	}
+	case SLU_KIND_REPLICASET:
+		return slu_kreplicaset(o)->replicas == SLU_KNONE ? 1 : slu_kreplicaset(o)->replicas;
+	case SLU_KIND_STATEFULSET:
+		return slu_kstatefulset(o)->replicas == SLU_KNONE ? 1
+								  : slu_kstatefulset(o)->replicas;
+	case SLU_KIND_DEPLOYMENT:
+		return slu_kdeployment(o)->replicas == SLU_KNONE ? 1 : slu_kdeployment(o)->replicas;
+	default:
+		return -1;
+	}
+}
+
+int64_t slu_group_owner_wants(const struct slu_kobj *o)
+{
+	int64_t n = slu_group_owner_size(o);
+
+	if (o->meta.deleted_us)
+		return 0;
+	if (o->kind == SLU_KIND_JOB) {
+		const struct slu_kjob *j = slu_kjob(o);
+
+		if (j->suspend || j->complete == SLU_TRI_TRUE || j->failed_cond == SLU_TRI_TRUE)
+			return 0;
+		if (j->completions != SLU_KNONE)
+			n = SLU_MIN(n, (int64_t)j->completions - j->succeeded);
+		else if (j->succeeded)
+			n = 0; /* a work queue: the first success says there is nothing left */
+	}
+	return SLU_MAX(n, (int64_t)0);
+}
+
+static int read_number(const struct slu_group_source *s, enum slu_key k, uint32_t max,
+		       uint32_t *out, struct slu_error *err)
+{
+	const struct slu_key_row *row = NULL;
+	const char *v = find_value(s, k, &row);
+	int rc;
+
+	if (!v)
+		return 0;
+	rc = slu_group_parse_size(row->key, v, max, out, err);
+	return rc < 0 ? rc : 1;
+}
+
+static int read_sizes(const struct slu_group_source *s, const struct slu_group_id *id,
+		      const struct slu_kpodgroup *pg, uint32_t max_size, struct slu_group_wish *w,
+		      struct slu_error *err)
+{
+	uint32_t size = 0, lo = 0, hi = 0;
+	int64_t owner = s->n_owners ? slu_group_owner_size(s->owner[0]) : -1;
+	int rc;
+
+	if (!slu_kmeta_controller(&s->pod->o.meta) && !id->explicit)
+		owner = 1;
+	w->can_exist = owner >= 0 && !id->explicit ? (uint32_t)owner : UINT32_MAX;
+	rc = read_number(s, SLU_KEY_SIZE, max_size, &size, err);
+	if (rc >= 0)
+		rc = read_number(s, SLU_KEY_MIN_SIZE, max_size, &lo, err);
+	if (rc >= 0)
+		rc = read_number(s, SLU_KEY_MAX_SIZE, max_size, &hi, err);
+	if (rc < 0)
+		return rc;
+	if (lo && hi && lo > hi)
+		return slu_fail(err, -EINVAL,
+				"sluice.sh/min-size %u is above sluice.sh/max-size %u", lo, hi);
+	w->max = hi ? hi : UINT32_MAX;
+	w->elastic = lo || hi;
+	if (pg && pg->min_member < 0 && pg->min_member != SLU_KNONE)
+		return slu_fail(err, -ERANGE, "PodGroup %s: minMember %d is below 0",
+				pg->o.meta.name, pg->min_member);
+	if (pg && pg->min_member > 0) {
+		if ((uint32_t)pg->min_member > max_size)
+			return slu_fail(err, -ERANGE, "PodGroup %s: %s %d is above %u",
+					pg->o.meta.name,
+					pg->o.kind == SLU_KIND_PODGROUP ? "minCount" : "minMember",
+					pg->min_member, max_size);
+		w->min = (uint32_t)pg->min_member;
+	} else if (pg && pg->o.kind == SLU_KIND_PODGROUP) {
+		w->min = 1; /* the basic policy: each member for itself */
+	} else if (lo) {
+		w->min = lo;
+	} else if (size) {
+		w->min = size;
+	} else {
+		w->min = owner > 0 ? (uint32_t)SLU_MIN(owner, (int64_t)max_size) : 1;
+	}
+	w->named_min = (pg && pg->min_member > 0) || lo || size ? w->min : 0;
+	/* A derived group is one object: it can never have more members than that makes. */
+	if (w->can_exist != UINT32_MAX && w->can_exist > 0)
+		w->min = SLU_MIN(w->min, w->can_exist);
+	w->max = SLU_MAX(w->max, w->min);
+	return 0;
+}
+
+static int read_duration(const struct slu_group_source *s, struct slu_group_wish *w,
+			 struct slu_error *err)
+{
+	const struct slu_key_row *row = NULL;
+	const char *v = find_value(s, SLU_KEY_DURATION, &row);
+	int64_t d = s->pod->spec.active_deadline_s;
+
+	for (uint32_t i = 0; i < s->n_owners; i++)
+		if (s->owner[i]->kind == SLU_KIND_JOB) {
+			int64_t jd = slu_kjob(s->owner[i])->active_deadline_s;
+
+			if (jd > 0 && (d <= 0 || jd < d))
+				d = jd;
+		}
+	w->duration_s = d > 0 ? d : 0;
+	if (v && (slu_config_seconds(v, &d) < 0 || d < 1))
+		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no duration (90, 15m, 12h, 7d)",
+				row->key, v);
+	if (v && !w->duration_s)
+		w->duration_s = d;
+	w->duration_s = SLU_MIN(w->duration_s, INT64_C(10) * 366 * 86400);
+	return 0;
+}
+
+static int read_topology(const struct slu_group_source *s, struct slu_group_wish *w,
+			 struct slu_error *err)
+{
+	struct slu_key_place p = slu_key_place_meta(&s->pod->o.meta);
+	const struct slu_key_row *row = NULL;
+	const char *v = find_value(s, SLU_KEY_TOPOLOGY, &row);
+
+	w->level_required = true;
+	if (!v) {
+		if (slu_key_jobspec(&p, "zone"))
+			strcpy(w->level, "zone");
+		return 0;
+	}
+	if (!strncmp(v, "required:", 9)) {
+		v += 9;
+	} else if (!strncmp(v, "preferred:", 10)) {
+		v += 10;
+		w->level_required = false;
+	}
+	if (!*v || strlen(v) >= sizeof w->level)
+		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no topology level", row->key, v);
+	strcpy(w->level, v);
+	return 0;
+}
+
+static int read_after(const struct slu_group_source *s, struct slu_group_wish *w,
+		      struct slu_error *err)
+{
+	static const struct {
+		const char *word;
+		enum slu_after kind;
+	} kind[] = { { "ok:", SLU_AFTER_OK },
+		     { "failed:", SLU_AFTER_FAILED },
+		     { "start:", SLU_AFTER_START },
+		     { "end:", SLU_AFTER_END } };
+	const struct slu_key_row *row = NULL;
+	const char *v = find_value(s, SLU_KEY_AFTER, &row);
+
+	while (v && *v) {
+		size_t n = strcspn(v, ",");
+		enum slu_after k = SLU_AFTER_END;
+
+		for (size_t i = 0; i < SLU_LEN(kind); i++)
+			if (!strncmp(v, kind[i].word, strlen(kind[i].word))) {
+				k = kind[i].kind;
+				v += strlen(kind[i].word);
+				n = strcspn(v, ",");
+			}
+		if (!n || n >= sizeof w->after[0].name)
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no group name", row->key,
+					v);
+		if (w->n_after == SLU_GROUP_AFTER_MAX)
+			return slu_fail(err, -EINVAL, "%s: more than %u groups", row->key,
+					SLU_GROUP_AFTER_MAX);
+		w->after[w->n_after].kind = k;
+		memcpy(w->after[w->n_after].name, v, n);
+		w->after[w->n_after++].name[n] = 0;
+		v += n + (v[n] == ',');
+	}
+	return 0;
+}
+
+static int read_words(const struct slu_group_source *s, struct slu_group_wish *w,
+		      struct slu_error *err)
+{
+	const struct slu_key_row *row = NULL;
+	const char *v = find_value(s, SLU_KEY_QUEUE, &row);
+
+	if (v) {
+		if (strlen(v) >= sizeof w->queue)
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no queue", row->key, v);
+		strcpy(w->queue, v);
+	}
+	v = find_value(s, SLU_KEY_EXCLUSIVE, &row);
+	if (v) {
+		w->exclusive = !strcmp(v, "true");
+		if (!w->exclusive && strcmp(v, "false"))
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is neither true nor false",
+					row->key, v);
+	}
+	v = find_value(s, SLU_KEY_BEGIN, &row);
+	if (v && slu_group_parse_time(v, &w->begin_s) < 0)
+		return slu_fail(err, -EINVAL,
+				"%s: \"%.60s\" is no time (2026-01-31T14:00:00Z, or seconds)",
+				row->key, v);
+	return 0;
+}
+
+int slu_group_wish(const struct slu_group_source *s, const struct slu_group_id *id,
+		   const struct slu_kpodgroup *pg, uint32_t max_size, struct slu_group_wish *out,
+		   struct slu_error *err)
+{
+	struct slu_group_wish w = { 0 };
+	int rc = read_sizes(s, id, pg, max_size, &w, err);
+
+	if (!rc)
+		rc = read_duration(s, &w, err);
+	if (!rc)
+		rc = read_topology(s, &w, err);
+	if (!rc)
+		rc = read_after(s, &w, err);
+	if (!rc)
+		rc = read_words(s, &w, err);
+	if (rc < 0)
+		return -EINVAL;
+	w.priority = s->pod->spec.priority;
+	if (pg && pg->has_priority)
+		w.priority = pg->priority;
+	if (pg && pg->schedule_timeout_s > 0)
+		w.timeout_s = pg->schedule_timeout_s;
+	if (s->n_owners && s->owner[0]->kind == SLU_KIND_STATEFULSET)
+		w.one_by_one = !slu_kstatefulset(s->owner[0])->parallel;
+	*out = w;
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* rules.h — which group a pod belongs to, and what the group wants: the rules, without state.
+ *
+ * The rules are those of docs/groups.md (one table for Fluence, Fluxnetes, Fluxqueue and our own
+ * keys).  Everything here looks at objects and returns values; nothing is kept. */
+#pragma once
+#include "control/cluster/keys.h"
+
+#define SLU_GROUP_OWNERS    4u /* controllers followed upwards from a pod */
+#define SLU_GROUP_NAME_MAX  253u
+#define SLU_GROUP_AFTER_MAX 16u
+
+/* A pod and the controllers above it that the mirror knows, nearest first. */
+struct slu_group_source {
+	const struct slu_kpod *pod;
+	const struct slu_kobj *owner[SLU_GROUP_OWNERS];
+	uint32_t n_owners;
+};
+
+/* Groups are told apart by (namespace, key). */
+struct slu_group_id {
+	char key[SLU_GROUP_NAME_MAX + 3]; /* "g:NAME" explicit, "n:NAME" native, "u:UID" derived */
+	char name[64];                    /* for people */
+	bool explicit;                    /* somebody named it: may span objects */
+	bool podgroup;                    /* the name is that of a PodGroup */
+	bool native;                      /* ... of scheduling.k8s.io */
+};
+
+/* Always succeeds: a name that is no name (too long, control characters) is replaced by the derived
+ * group, with the cause in err and -EINVAL. */
+int slu_group_identify(const struct slu_group_source *s, struct slu_group_id *out,
+		       struct slu_error *err);
+
+enum slu_after { SLU_AFTER_END, SLU_AFTER_OK, SLU_AFTER_FAILED, SLU_AFTER_START };
+
+struct slu_group_wish {
+	uint32_t min;       /* members that must start together, at least 1 */
+	uint32_t max;       /* never more at once; UINT32_MAX: as many as there are */
+	uint32_t can_exist; /* members its owner makes; UINT32_MAX: not known */
+	uint32_t named_min; /* the part of min that somebody wrote down; 0: nobody did */
+	bool elastic;       /* min-size or max-size is given: filled up with room that is left */
+	int64_t duration_s; /* 0: none named */
+	int64_t begin_s;    /* 0: at once */
+	char queue[64];     /* "": the first */
+	char level[32];     /* topology; "": anywhere */
+	bool level_required;
+	bool exclusive;
+	bool one_by_one; /* members are made one after another (OrderedReady): hold the places */
+	int32_t priority;
+	int32_t timeout_s; /* PodGroup scheduleTimeoutSeconds; 0: none */
+	uint32_t n_after;
+	struct {
+		enum slu_after kind;
+		char name[64];
+	} after[SLU_GROUP_AFTER_MAX];
+};
+
+/* What the group of this pod wants.  `pg` is its PodGroup or NULL.  0; -EINVAL when something on
+ * the objects makes no sense: err says what, and the group must not start until it is mended. */
+int slu_group_wish(const struct slu_group_source *s, const struct slu_group_id *id,
+		   const struct slu_kpodgroup *pg, uint32_t max_size, struct slu_group_wish *out,
+		   struct slu_error *err);
+
+/* An annotation of what was submitted: the outermost owner that has it, else the pod; NULL.  `on`,
+ * if not NULL: whose it is. */
+const char *slu_group_note(const struct slu_group_source *s, const char *key,
+			   const struct slu_kmeta **on);
+
+/* Members a controller makes at once: parallelism bounded by completions left, replicas; -1 when
+ * the kind says nothing about it. */
+int64_t slu_group_owner_size(const struct slu_kobj *owner);
+/* The same for what it still wants to see alive, now. */
+int64_t slu_group_owner_wants(const struct slu_kobj *owner);
+
+/* "2026-11-15T22:00:00Z", "+01:00" too, or seconds since the epoch.  0 or -EINVAL. */
+int slu_group_parse_time(const char *s, int64_t *out_s);
+/* Can `value` be meant by `key`?  What the webhook refuses early: sizes, times and switches that
+ * are none.  Keys that are not ours are 0.  -EINVAL, -ERANGE with a sentence. */
+int slu_group_check_pair(const char *key, const char *value, struct slu_error *err);
+/* A positive whole number.  0, -EINVAL, -ERANGE, with a sentence that names the key. */
+int slu_group_parse_size(const char *key, const char *s, uint32_t max, uint32_t *out,
+			 struct slu_error *err);

@@ -1,0 +1,148 @@
+/* What a group asks for, from its members, owners and PodGroup, and what is wrong with that. */
+#include "control/core/core_i.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...)
+{
+	struct slu_error e;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(e.text, sizeof e.text, fmt, ap);
+	va_end(ap);
+	if (g->wrong && !strcmp(g->wrong, e.text))
+		return;
+	slu_free(g->wrong);
+	g->wrong = slu_strdup(e.text);
+	c->count.refused_objects++;
+	slu_log(SLU_WARN, "group refused", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns),
+		SLU_STR("err", g->wrong));
+	if (g->pod.n)
+		core_tell(c, g->pod.p[0], "FailedScheduling", true, "%s", e.text);
+}
+
+static bool waits_for_consumer(struct slu_core *c, const struct slu_kpvc *claim)
+{
+	const struct slu_kobj *o = core_thing(c, SLU_KIND_STORAGECLASS, "", claim->storage_class);
+
+	return o && slu_kstorageclass(o)->wait_for_consumer;
+}
+
+static bool claims_bound(struct slu_core *c, struct group *g, const struct pod *p)
+{
+	for (uint16_t i = 0; i < p->k->spec.nclaims; i++) {
+		const struct slu_kobj *o = core_thing(c, SLU_KIND_PVC, g->ns, p->k->spec.claims[i]);
+
+		/* The scheduler that binds the pod chooses the volume too. */
+		if (o && !p->binds && waits_for_consumer(c, slu_kpvc(o)))
+			continue;
+		if (!o || !*slu_kpvc(o)->volume) {
+			core_group_wrong(c, g, "pod %s: volume claim \"%s\" %s", p->k->o.meta.name,
+					 p->k->spec.claims[i],
+					 o ? "is not bound" : "does not exist");
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Too long to be compared with those of others. */
+static bool long_wishes(const struct slu_kpod *k)
+{
+	struct slu_buf b = SLU_BUF_INIT(SLU_REQUEST_MAX);
+	bool yes = slu_request_where(k->o.meta.ns, &k->spec, &b) < 0;
+
+	slu_buf_done(&b);
+	return yes;
+}
+
+static bool sound(struct slu_core *c, struct group *g, struct pod *p)
+{
+	const char *foreign = slu_predicate_foreign(&p->k->spec);
+	struct slu_error err = { 0 };
+
+	if (!p->shape)
+		p->shape = core_shape_get(c, p);
+	if (slu_request_check(p->k, SLU_AMOUNT_MAX, &err) < 0)
+		core_group_wrong(c, g, "pod %s: %s", p->k->o.meta.name, err.text);
+	else if (foreign && p->binds)
+		core_group_wrong(
+			c, g,
+			"pod %s asks for %s, which only the default scheduler decides; give it "
+			"schedulerName default-scheduler and hold it with the gate instead",
+			p->k->o.meta.name, foreign);
+	else if (!p->shape && long_wishes(p->k))
+		core_group_wrong(
+			c, g,
+			"pod %s: its node selector, affinity and tolerations take more than %u bytes",
+			p->k->o.meta.name, SLU_REQUEST_MAX);
+	else if (!p->shape)
+		core_group_wrong(
+			c, g,
+			"pod %s asks for kinds of resources that no node has, and more of them than can be counted",
+			p->k->o.meta.name);
+	else
+		return claims_bound(c, g, p);
+	return false;
+}
+
+/* Once for each two sizes, however often the group is looked at. */
+static void tell_sizes(struct slu_core *c, struct group *g, struct pod *odd, uint32_t said)
+{
+	uint32_t least = odd->said_size;
+
+	if (least != said && (g->told_least != least || g->told_most != said))
+		core_tell(c, odd, "BadGroup", true,
+			  "members of group %s say different sizes, %u and %u; the larger counts",
+			  g->id.name, least, said);
+	g->told_least = least;
+	g->told_most = said;
+}
+
+bool core_wish_read(struct slu_core *c, struct group *g)
+{
+	struct slu_group_source src;
+	struct slu_error err = { 0 };
+	const struct slu_kpodgroup *pg = core_podgroup(c, g);
+	struct pod *odd = NULL; /* who says the smallest size */
+	uint32_t said = 0;
+
+	core_source(c, g->pod.p[0]->k, &src);
+	if (core_native_lacks(c, g)) { /* not wrong: it may be on its way */
+		slu_free(g->wrong);
+		g->wrong = NULL;
+		return false;
+	}
+	if (slu_group_wish(&src, &g->id, pg, c->cfg->jobs.max_size, &g->wish, &err) < 0 ||
+	    core_native_wish(c, pg, &g->wish, &err) < 0) {
+		core_group_wrong(c, g, "%s", err.text);
+		return false;
+	}
+	/* The server fills in the number; where it has not, the class tells it. */
+	if (pg && *pg->priority_class && !pg->has_priority)
+		g->wish.priority = core_priority(c, pg->priority_class);
+	else if (!g->pod.p[0]->k->spec.has_priority && !(pg && pg->has_priority))
+		g->wish.priority = core_priority(c, g->pod.p[0]->k->spec.priority_class);
+	if (*g->wish.level && slu_machine_level_find(slu_queue_machine(c->q), g->wish.level) < 0) {
+		core_group_wrong(c, g, "no topology level \"%s\" is configured", g->wish.level);
+		return false;
+	}
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		struct pod *p = g->pod.p[i];
+
+		if (core_pod_startable(p) && !sound(c, g, p))
+			return false;
+		if (p->said_size && (!odd || p->said_size < odd->said_size))
+			odd = p;
+		said = SLU_MAX(said, p->said_size);
+	}
+	if (odd && !pg)
+		tell_sizes(c, g, odd, said);
+	if (!pg && g->id.explicit && said > g->wish.min && said <= c->cfg->jobs.max_size)
+		g->wish.min = said;
+	slu_free(g->wrong);
+	g->wrong = NULL;
+	return true;
+}

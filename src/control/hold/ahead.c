@@ -1,0 +1,183 @@
+/* Jobs that are resumed before their turn.
+ *
+ * The pods of a suspended Job are made only after it is resumed, and that takes its controller a
+ * moment for which its nodes would stand idle.  So the Jobs at the head of the queue are resumed
+ * ahead: their pods wait at our gate, nobody can start them, and each takes the place of a stand-in
+ * in its group, so that for gathering and queue nothing changes.  How many go ahead is bounded
+ * (held.ahead).  A Job that is cancelled meanwhile is suspended again; one that its user suspends
+ * stays so, as after its release. */
+#include "control/core/core_i.h"
+
+#define PASS_US  200000
+#define RETRY_US 5000000
+#define MOST     4 /* times held.ahead pods may wait so when the order changes again and again */
+
+bool core_ahead_is(const struct held *h)
+{
+	return h->obj->kind == SLU_KIND_JOB && (h->going || slu_held_ahead(slu_kjob(h->obj)));
+}
+
+static uint32_t count(const struct held *h, bool placed)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; h->group && i < h->group->pod.n; i++) {
+		const struct pod *p = h->group->pod.p[i];
+		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+
+		n += !p->stand && !p->k->o.meta.deleted_us && o &&
+		     !strcmp(o->uid, h->obj->meta.uid) && (!placed || core_pod_at(p));
+	}
+	return n;
+}
+
+uint32_t core_ahead_pods(const struct held *h)
+{
+	return count(h, false);
+}
+
+/* One of its pods has ended.  (Whoever let it go has not noted it, and it was not us.) */
+bool core_ahead_begun(struct slu_core *c, const struct held *h)
+{
+	const struct slu_kjob *j;
+	uint32_t there;
+
+	if (h->resumed || !core_ahead_is(h))
+		return false;
+	j = slu_kjob(h->obj);
+	there = core_ahead_pods(h);
+	if (j->succeeded > 0)
+		return true;
+	if (!j->start_us || (int64_t)there >= slu_group_owner_size(h->obj) ||
+	    (there && !count(h, true)))
+		return false;
+	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e;
+	     e = slu_table_next(&c->pods, e)) {
+		const struct slu_kpod *p = pod_of(e)->k;
+		const struct slu_kowner *o = slu_kmeta_controller(&p->o.meta);
+
+		if (slu_kpod_ended(p) && o && !strcmp(o->uid, h->obj->meta.uid))
+			return true;
+	}
+	return false;
+}
+
+static void patch(struct slu_core *c, const struct held *h, const char *text)
+{
+	const struct slu_kmeta *m = &h->obj->meta;
+
+	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
+					       .kind = SLU_KIND_JOB,
+					       .run = h->group && h->group->job ? h->group->job
+										: UINT64_MAX,
+					       .serial = h->serial,
+					       .ns = m->ns,
+					       .name = m->name,
+					       .uid = m->uid,
+					       .text = text });
+}
+
+/* The deadline of a Job runs from its resuming on: that one waits for its turn, and so does one
+ * that is too wide. */
+static bool may_go(const struct slu_core *c, const struct held *h)
+{
+	const struct slu_kjob *j = h->obj->kind == SLU_KIND_JOB ? slu_kjob(h->obj) : NULL;
+
+	return j && slu_held_waits(j) && !h->going && !h->resumed && h->stand.n &&
+	       h->stand.n <= c->cfg->held.ahead && j->active_deadline_s == SLU_KNONE &&
+	       c->now_us >= h->again_us;
+}
+
+static void go(struct slu_core *c, struct held *h)
+{
+	struct slu_buf b = SLU_BUF_INIT(4096);
+
+	if (slu_held_go_ahead(slu_kjob(h->obj), &b) == 0) {
+		h->going = true;
+		patch(c, h, b.p);
+	}
+	slu_buf_done(&b);
+}
+
+static void come_back(struct slu_core *c, struct held *h)
+{
+	struct slu_buf b = SLU_BUF_INIT(4096);
+
+	if (slu_held_again(slu_kjob(h->obj), &b) == 0) {
+		h->coming = true;
+		patch(c, h, b.p);
+	}
+	slu_buf_done(&b);
+}
+
+struct walk {
+	struct slu_core *c;
+	uint32_t window, room; /* pods at the head of the queue; pods that may still go */
+};
+
+/* In the order of the queue. */
+static int visit(const struct slu_job_view *v, void *arg)
+{
+	struct walk *w = arg;
+	struct run *r;
+
+	if (v->state == SLU_JOB_RUNNING)
+		return 0;
+	if (v->state != SLU_JOB_WAITING)
+		return 1;
+	r = run_of(slu_table_find(&w->c->runs, &v->id, sizeof v->id));
+	for (uint32_t i = 0; r && r->gang && i < r->g->owned.n; i++) {
+		struct held *h = r->g->owned.p[i];
+
+		if (may_go(w->c, h) && h->stand.n <= w->room) {
+			w->room -= h->stand.n;
+			go(w->c, h);
+		}
+	}
+	for (uint32_t i = 0; v->req && i < v->req->n_role; i++)
+		w->window -= SLU_MIN(w->window, SLU_MAX(v->req->role[i].min, v->req->role[i].max));
+	return !w->window || !w->room;
+}
+
+void core_ahead(struct slu_core *c)
+{
+	struct walk w = { .c = c, .window = c->cfg->held.ahead, .room = c->cfg->held.ahead * MOST };
+	bool waits = false;
+
+	if (c->now_us < c->next_ahead_us)
+		return;
+	c->next_ahead_us = INT64_MAX;
+	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e;
+	     e = slu_table_next(&c->held, e)) {
+		struct held *h = slu_entry_of(e, struct held, e);
+		const struct group *g = h->group;
+
+		waits |= h->stand.n > 0;
+		if (core_ahead_is(h) && !h->resumed) {
+			waits = true;
+			w.room -= SLU_MIN(w.room, h->stand.n + core_ahead_pods(h));
+			if (g && g->cancelled && !g->run.n && !h->going && !h->coming)
+				come_back(c, h);
+		}
+	}
+	if (!waits)
+		return;
+	/* Putting a long queue in order costs more than it is worth. */
+	c->next_ahead_us = c->now_us + PASS_US + (int64_t)c->waiting * 20;
+	if (w.window && w.room)
+		(void)(slu_queue_each(c->q, visit, &w) < 0); /* no memory: the next time */
+}
+
+/* (A release that is on its way too does what this one should have done.) */
+bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec_written *w)
+{
+	if (h->resumed || !(h->going || h->coming))
+		return false;
+	slu_log(SLU_WARN, "job not resumed ahead, or not suspended again",
+		SLU_STR("job", h->obj->meta.name), SLU_STR("ns", h->obj->meta.ns),
+		SLU_STR("err", w->text));
+	h->going = h->coming = false;
+	h->again_us = c->now_us + RETRY_US;
+	core_held_again(c, h);
+	return true;
+}

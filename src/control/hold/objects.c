@@ -1,0 +1,500 @@
+/* Held objects: which there are, the stand-ins of suspended Jobs, and holding what the webhook did
+ * not see.
+ *
+ * A suspended Job has no pods to plan with.  So it is represented in its group by stand-ins, pods
+ * as its template would make them: gathering, shapes and queue need not know the difference.  Once
+ * they have places the Job is resumed, the stand-ins go, and their slots wait for the real pods,
+ * which appear with our gate and can start nowhere else. */
+#include "control/core/core_i.h"
+
+#include <stdio.h>
+
+static struct held *held_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct held, e) : NULL;
+}
+
+static struct held *find(const struct slu_core *c, const char *uid)
+{
+	return held_of(slu_table_finds(&c->held, uid));
+}
+
+/* ---- links between held objects and groups ---- */
+
+static void unlink_group(struct held *h)
+{
+	struct group *g = h->group;
+
+	for (uint32_t i = 0; g && i < g->owned.n; i++)
+		if (g->owned.p[i] == h) {
+			g->owned.p[i] = g->owned.p[--g->owned.n];
+			break;
+		}
+	h->group = NULL;
+}
+
+static void link_group(struct held *h, struct group *g)
+{
+	if (h->group == g)
+		return;
+	unlink_group(h);
+	if (g && slu_vec_push(&g->owned, h) == 0)
+		h->group = g;
+}
+
+void core_held_unlink(struct group *g)
+{
+	while (g->owned.n)
+		unlink_group(g->owned.p[0]);
+	slu_vec_done(&g->owned);
+}
+
+int64_t core_held_wanted(const struct group *g)
+{
+	int64_t n = 0, completions = 0;
+	bool any = false, bounded = true;
+
+	for (uint32_t i = 0; i < g->owned.n; i++) {
+		const struct held *h = g->owned.p[i];
+
+		if (h->obj->kind != SLU_KIND_JOB)
+			continue;
+		any = true;
+		n += h->resumed || h->going ? slu_group_owner_size(h->obj)
+					    : slu_group_owner_wants(h->obj);
+		if (slu_kjob(h->obj)->completions == SLU_KNONE)
+			bounded = false;
+		else
+			completions += slu_kjob(h->obj)->completions;
+	}
+	if (!any)
+		return -1;
+	/* What we saw end counts before the Job's status says so. */
+	if (bounded)
+		n = SLU_MIN(n, completions - (int64_t)g->ended_ok);
+	else if (g->ended_ok)
+		n = 0;
+	return SLU_MAX(n, (int64_t)0);
+}
+
+uint32_t core_held_strangers(struct slu_core *c, const struct group *g)
+{
+	uint32_t n = 0;
+
+	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e;
+	     e = slu_table_next(&c->pods, e)) {
+		const struct pod *p = pod_of(e);
+		struct slu_group_source src;
+		struct slu_group_id id;
+
+		if (p->managed || !*p->k->spec.node || strcmp(p->k->o.meta.ns, g->ns) ||
+		    slu_kpod_ended(p->k))
+			continue;
+		core_source(c, p->k, &src);
+		n += slu_group_identify(&src, &id, NULL) == 0 && !strcmp(id.key, g->id.key);
+	}
+	return n;
+}
+
+/* ---- stand-ins ---- */
+
+static void stand_free(struct slu_core *c, struct pod *p)
+{
+	core_shape_put(c, p->shape);
+	slu_kobj_unref(&p->k->o);
+	slu_free(p->stand_key);
+	slu_free(p);
+}
+
+/* The pod leaves its group; a slot it has is kept for the pod it stood for. */
+static void stand_down(struct slu_core *c, struct pod *p, bool keep_slot)
+{
+	struct slot *s = keep_slot ? core_slot_of(p) : NULL;
+	struct group *g = p->group;
+
+	if (s) {
+		s->pod = NULL;
+		s->state = SLOT_VACANT;
+		/* Vacancies are counted from here on and end after jobs.holdVacant. */
+		s->vacant_us = c->now_us +
+			       (c->cfg->held.appear_s - c->cfg->jobs.hold_vacant_s) * 1000000;
+		c->next_vacancy_us = SLU_MIN(c->next_vacancy_us,
+					     c->now_us + c->cfg->held.appear_s * 1000000);
+		p->run = NULL;
+		core_node_leave(c, p);
+	}
+	if (g)
+		core_group_leave(c, p, false);
+	core_node_leave(c, p);
+	stand_free(c, p);
+}
+
+void core_held_leave(struct slu_core *c, struct held *h)
+{
+	while (h->stand.n)
+		stand_down(c, h->stand.p[--h->stand.n], true);
+}
+
+static int32_t priority_of(struct slu_core *c, const struct slu_kpodspec *s)
+{
+	return core_priority(c, s->priority_class);
+}
+
+static struct pod *stand_new(struct slu_core *c, struct held *h, const struct slu_kobj *k)
+{
+	struct pod *p = slu_calloc(1, sizeof *p);
+	char key[CORE_STAND_KEY];
+
+	if (!p)
+		return NULL;
+	core_stand_key(key, sizeof key, h->obj->meta.uid, h->stand.n);
+	p->stand_key = slu_strdup(key);
+	p->k = slu_kpod(slu_kobj_ref(k));
+	p->stand = h;
+	p->managed = true;
+	p->binds = core_binds(c, p->k);
+	p->serial = ++c->serial;
+	if (!p->stand_key || slu_vec_push(&h->stand, p) < 0) {
+		stand_free(c, p);
+		return NULL;
+	}
+	p->group = core_group_join(c, p);
+	if (!p->group) {
+		h->stand.n--;
+		stand_free(c, p);
+		return NULL;
+	}
+	link_group(h, p->group);
+	return p;
+}
+
+/* A Job that was suspended again still has pods on their way out. */
+static bool has_pods(const struct held *h)
+{
+	for (uint32_t i = 0; h->group && i < h->group->pod.n; i++) {
+		const struct pod *p = h->group->pod.p[i];
+		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+
+		if (!p->stand && o && !strcmp(o->uid, h->obj->meta.uid))
+			return true;
+	}
+	return false;
+}
+
+/* As many as the Job would make at once; the pods of one that went ahead take their places one by
+ * one. */
+static void stand_in(struct slu_core *c, struct held *h, bool anew)
+{
+	const struct slu_kjob *j = slu_kjob(h->obj);
+	bool ahead = core_ahead_is(h), keep;
+	bool wait = (slu_held_waits(j) || ahead) && !h->resumed && slu_held_free(&j->tmpl.spec);
+	int64_t want = wait ? slu_group_owner_size(h->obj) : 0;
+	slu_cleanup(slu_kobj_unrefp) const struct slu_kobj *k = NULL;
+
+	want = SLU_MIN(want, (int64_t)c->cfg->jobs.max_size + 1);
+	want -= SLU_MIN(want, ahead ? (int64_t)core_ahead_pods(h) : 0);
+	keep = wait ? ahead : !j->suspend;
+	while (h->stand.n && ((anew && !ahead) || h->stand.n > want))
+		stand_down(c, h->stand.p[--h->stand.n], keep);
+	if (h->stand.n >= want)
+		return;
+	c->next_ahead_us = SLU_MIN(c->next_ahead_us, c->now_us);
+	k = slu_kpod_stand_in(h->obj, &j->tmpl, priority_of(c, &j->tmpl.spec));
+	while (k && h->stand.n < want)
+		if (!stand_new(c, h, k))
+			return;
+}
+
+/* ---- which objects ---- */
+
+static enum slu_held_mode space_mode(struct slu_core *c, const char *ns)
+{
+	const struct slu_kobj *o = core_thing(c, SLU_KIND_NAMESPACE, "", ns);
+
+	return o ? slu_held_space(c->cfg, &o->meta) : SLU_HELD_OFF;
+}
+
+static bool is_known_kind(const struct slu_kowner *o)
+{
+	static const char *const kind[] = { "Job", "ReplicaSet", "StatefulSet", "Deployment" };
+
+	for (size_t i = 0; o && i < SLU_LEN(kind); i++)
+		if (!strcmp(o->kind, kind[i]))
+			return true;
+	return false;
+}
+
+static struct held *held_new(struct slu_core *c, const struct slu_kobj *obj)
+{
+	struct held *h = slu_calloc(1, sizeof *h);
+
+	if (!h)
+		return NULL;
+	h->obj = slu_kobj_ref(obj);
+	h->e.key = obj->meta.uid;
+	h->e.n = strlen(obj->meta.uid);
+	h->serial = ++c->serial;
+	h->told_state = -1;
+	if (slu_table_add(&c->held, &h->e) < 0) {
+		slu_kobj_unref(h->obj);
+		slu_free(h);
+		return NULL;
+	}
+	return h;
+}
+
+static void held_free(struct slu_core *c, struct held *h, bool say)
+{
+	while (h->stand.n)
+		stand_down(c, h->stand.p[--h->stand.n], false);
+	unlink_group(h);
+	for (uint32_t i = 0; h->looks && i < c->held_look.n; i++)
+		if (c->held_look.p[i] == h)
+			c->held_look.p[i] = NULL;
+	if (say && h->told_state >= 0 && c->held_sink.gone)
+		c->held_sink.gone(c->held_sink.arg, h->obj);
+	slu_table_del(&c->held, &h->e);
+	slu_kobj_unref(h->obj);
+	slu_vec_done(&h->stand);
+	slu_free(h->resume);
+	slu_vec_done(&h->place);
+	slu_free(h);
+}
+
+static void renew(struct held *h, const struct slu_kobj *obj)
+{
+	slu_kobj_ref(obj);
+	slu_kobj_unref(h->obj);
+	h->obj = obj;
+	h->e.key = obj->meta.uid; /* pooled: equal, but held by the new version */
+}
+
+void core_held_again(struct slu_core *c, struct held *h)
+{
+	if (!h->looks && slu_vec_push(&c->held_look, h) == 0)
+		h->looks = true;
+}
+
+void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
+{
+	struct held *h = find(c, obj->meta.uid);
+	const struct slu_ktemplate *t = slu_held_template(obj);
+	bool ours = !gone && !is_known_kind(slu_kmeta_controller(&obj->meta)) &&
+		    (slu_held_gated(&t->spec) || space_mode(c, obj->meta.ns) != SLU_HELD_OFF);
+	bool anew;
+
+	if (!ours) {
+		if (h)
+			held_free(c, h, true);
+		return;
+	}
+	if (!h) {
+		char key[SLU_GROUP_NAME_MAX + 3];
+
+		h = held_new(c, obj);
+		if (!h) {
+			slu_log(SLU_ERROR, "no memory for a held object",
+				SLU_STR("name", obj->meta.name));
+			return;
+		}
+		/* Pods that were listed before their owner. */
+		snprintf(key, sizeof key, "u:%.250s", obj->meta.uid);
+		link_group(h, core_group_find(c, obj->meta.ns, key));
+	}
+	anew = h->obj->meta.generation != obj->meta.generation;
+	renew(h, obj);
+	if (obj->kind == SLU_KIND_JOB) {
+		/* The mirror has caught up. */
+		if (!slu_held_waits(slu_kjob(obj)))
+			h->going = false;
+		else
+			h->coming = false;
+		if (slu_held_waits(slu_kjob(obj)) ? h->back : !slu_held_ahead(slu_kjob(obj))) {
+			struct run *r = run_of(slu_table_find(&c->runs, &h->run, sizeof h->run));
+			bool news = h->resumed;
+
+			h->resumed = h->failed = h->coming = h->back = h->there = false;
+			if (news && r)
+				core_run_settled(c, r);
+		}
+		h->anew |= anew;
+		if (h->group)
+			core_group_dirty(c, h->group);
+	}
+	core_held_again(c, h);
+}
+
+void core_held_space(struct slu_core *c, const struct slu_kobj *ns)
+{
+	for (struct slu_entry *e = slu_table_next(&c->owners, NULL); e;
+	     e = slu_table_next(&c->owners, e)) {
+		const struct slu_kobj *o = slu_entry_of(e, struct thing, e)->obj;
+
+		if (!ns || !strcmp(o->meta.ns, ns->meta.name))
+			core_held_owner(c, o, false);
+	}
+}
+
+/* A pod that no object of a known kind made is a held object by itself; any other belongs to the
+ * outermost one above it. */
+void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
+{
+	const struct slu_kmeta *m = &p->k->o.meta;
+	const struct slu_kowner *o = slu_kmeta_controller(m);
+	bool held = slu_held_gated(&p->k->spec) || slu_held_node(p->k);
+	struct slu_group_source src;
+	struct held *h;
+
+	if (!is_known_kind(o)) {
+		h = find(c, m->uid);
+		if (gone || (!h && !held)) {
+			if (h)
+				held_free(c, h, true);
+			return;
+		}
+		if (h)
+			renew(h, &p->k->o);
+		else
+			h = held_new(c, &p->k->o);
+		if (h && p->group)
+			link_group(h, p->group);
+		return;
+	}
+	h = find(c, o->uid);
+	if (h && core_ahead_is(h))
+		core_held_again(c, h); /* somebody else need not stand for it (any more) */
+	if (gone || !held || !p->group)
+		return;
+	core_source(c, p->k, &src);
+	for (uint32_t i = src.n_owners; i-- > 0;) {
+		h = find(c, src.owner[i]->meta.uid);
+		if (h) {
+			link_group(h, p->group);
+			return;
+		}
+	}
+}
+
+/* ---- holding what the webhook did not see ---- */
+
+/* A pod of the object has a node already: it is left where it is. */
+static bool has_begun(struct slu_core *c, const struct slu_kobj *o)
+{
+	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e;
+	     e = slu_table_next(&c->pods, e)) {
+		const struct pod *p = pod_of(e);
+		struct slu_group_source src;
+
+		if (!*p->k->spec.node || slu_kpod_ended(p->k) ||
+		    strcmp(p->k->o.meta.ns, o->meta.ns))
+			continue;
+		core_source(c, p->k, &src);
+		for (uint32_t i = 0; i < src.n_owners; i++)
+			if (!strcmp(src.owner[i]->meta.uid, o->meta.uid))
+				return true;
+	}
+	return false;
+}
+
+/* Jobs: not finished, not the user's own suspension, and either not held at all or suspended by us
+ * without the gate yet. */
+static bool job_needs_hold(const struct slu_kjob *j)
+{
+	const char *mark = slu_kmeta_annotation(&j->o.meta, SLU_HELD_MARK);
+
+	if (j->complete == SLU_TRI_TRUE || j->failed_cond == SLU_TRI_TRUE)
+		return false;
+	/* The template may change once the Job's controller has taken note. */
+	if (mark && !strcmp(mark, "yes"))
+		return j->suspend && !slu_held_gated(&j->tmpl.spec) &&
+		       j->suspended == SLU_TRI_TRUE && !j->start_us;
+	return !mark && !j->suspend;
+}
+
+static void hold(struct slu_core *c, struct held *h)
+{
+	const struct slu_kobj *o = h->obj;
+	enum slu_held_mode mode = space_mode(c, o->meta.ns);
+	const struct slu_ktemplate *t = slu_held_template(o);
+	struct slu_buf b = SLU_BUF_INIT(4096);
+
+	if (mode == SLU_HELD_OFF || !t || o->meta.deleted_us ||
+	    (o->kind == SLU_KIND_JOB ? !job_needs_hold(slu_kjob(o)) : slu_held_gated(&t->spec)))
+		return;
+	if (h->asked && h->asked_generation == o->meta.generation)
+		return;
+	h->asked = true;
+	h->asked_generation = o->meta.generation;
+	/* A new template changes nothing about the pods of a ReplicaSet; all others would end what
+	 * runs. */
+	if (o->kind != SLU_KIND_REPLICASET && has_begun(c, o))
+		return;
+	if (slu_held_hold(o, mode, &b) == 0) {
+		slu_log(SLU_INFO, "held by the controller",
+			SLU_STR("kind", slu_kkind_info(o->kind)->kind), SLU_STR("ns", o->meta.ns),
+			SLU_STR("name", o->meta.name));
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
+						       .kind = o->kind,
+						       .ns = o->meta.ns,
+						       .name = o->meta.name,
+						       .uid = o->meta.uid,
+						       .text = b.p });
+	}
+	slu_buf_done(&b);
+}
+
+/* A Job whose template has gates of others too cannot be planned before those are gone, and they
+ * cannot go before it has pods: it is resumed, the gates keep its pods. */
+static void let_through(struct slu_core *c, struct held *h)
+{
+	const struct slu_kjob *j = h->obj->kind == SLU_KIND_JOB ? slu_kjob(h->obj) : NULL;
+	struct slu_buf b = SLU_BUF_INIT(4096);
+
+	if (!j || !slu_held_waits(j) || h->resumed || slu_held_free(&j->tmpl.spec))
+		return;
+	h->resumed = true;
+	if (slu_held_release_job(j, &(struct slu_held_place){ 0 }, &b) == 0)
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
+						       .kind = SLU_KIND_JOB,
+						       .ns = h->obj->meta.ns,
+						       .name = h->obj->meta.name,
+						       .uid = h->obj->meta.uid,
+						       .text = b.p });
+	slu_buf_done(&b);
+}
+
+void core_held_look(struct slu_core *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < c->held_look.n; i++) {
+		struct held *h = c->held_look.p[i];
+
+		if (!h)
+			continue;
+		if (h->obj->kind == SLU_KIND_JOB && slu_held_waits(slu_kjob(h->obj)) &&
+		    has_pods(h)) {
+			c->held_look.p[kept++] = h;
+			continue;
+		}
+		h->looks = false;
+		h->resumed |= core_ahead_begun(c, h);
+		if (h->obj->kind == SLU_KIND_JOB)
+			stand_in(c, h, h->anew);
+		h->anew = false;
+		hold(c, h);
+		let_through(c, h);
+	}
+	c->held_look.n = kept;
+}
+
+void core_held_done(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->held, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->held, e);
+		held_free(c, held_of(e), false);
+	}
+	slu_table_done(&c->held);
+	slu_vec_done(&c->held_look);
+	slu_vec_done(&c->released);
+}

@@ -1,0 +1,449 @@
+/* Letting go: Jobs are resumed, pods pinned and freed of the gate; what comes of them. */
+#include "control/core/core_i.h"
+
+#include <stdio.h>
+
+#define HOSTNAME    "kubernetes.io/hostname"
+#define LIST_MAX    (200u << 10) /* an object may carry 256 kB of annotations */
+#define RETRY_US    5000000
+#define NOTE_US     30000000 /* Jobs that are over by then are not told their places */
+#define AVOID_TIMES 10       /* a node is avoided for so many times held.refusedFor */
+
+const char *core_pod_at(const struct pod *p)
+{
+	if (*p->k->spec.node)
+		return p->k->spec.node;
+	return p->binds || p->stand ? NULL : slu_held_node(p->k);
+}
+
+const char *core_pod_uid(const struct pod *p)
+{
+	return p->stand ? p->stand_key : p->k->o.meta.uid;
+}
+
+void core_stand_key(char *buf, size_t n, const char *job, uint32_t i)
+{
+	snprintf(buf, n, "%.80s#%u", job, i);
+}
+
+/* ---- lists of nodes ---- */
+
+static bool is_of(const struct pod *p, const struct held *h)
+{
+	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+
+	return p->stand ? p->stand == h : o && !strcmp(o->uid, h->obj->meta.uid);
+}
+
+/* Distinct names in the order of the slots; of `h` alone with counts, if given. */
+static void list_nodes(struct slu_core *c, const struct run *r, const struct held *h,
+		       struct slu_buf *b)
+{
+	struct slu_map count = { 0 };
+
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		const struct slot *s = &r->slot.p[i];
+		uint64_t *n = slu_map_get(&count, s->node);
+
+		if (h && (!s->pod || !is_of(s->pod, h)))
+			continue;
+		if (n)
+			++*n;
+		else if (slu_map_put(&count, s->node, 1) < 0)
+			break;
+	}
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		uint64_t *n = slu_map_get(&count, r->slot.p[i].node);
+
+		if (!n || !*n)
+			continue;
+		if (b->n)
+			slu_buf_putc(b, ',');
+		slu_buf_puts(b, core_node_name(c, r->slot.p[i].node));
+		if (h && *n > 1)
+			slu_buf_printf(b, "*%" PRIu64, *n);
+		*n = 0;
+	}
+	slu_map_done(&count);
+}
+
+/* Cut at a whole name when it is too long for an annotation. */
+static const char *nodes_of(struct slu_core *c, struct run *r)
+{
+	struct slu_buf b = SLU_BUF_INIT(64u << 20);
+
+	if (r->nodes)
+		return r->nodes;
+	list_nodes(c, r, NULL, &b);
+	if (b.n > LIST_MAX) {
+		while (b.n && (b.n > LIST_MAX || b.p[b.n] != ','))
+			b.n--;
+		b.p[b.n] = 0;
+	}
+	r->nodes = slu_buf_take(&b);
+	return r->nodes ? r->nodes : "";
+}
+
+/* ---- Jobs ---- */
+
+static void send_resume(struct slu_core *c, struct held *h)
+{
+	const struct slu_kmeta *m = &h->obj->meta;
+
+	h->failed = false;
+	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
+					       .kind = SLU_KIND_JOB,
+					       .run = h->run,
+					       .serial = h->serial,
+					       .ns = m->ns,
+					       .name = m->name,
+					       .uid = m->uid,
+					       .text = h->resume,
+					       .limit_ns = c->cfg->place.retry_s * 1000000000 });
+}
+
+static void resume_later(struct slu_core *c, struct held *h, int64_t us)
+{
+	h->failed = true;
+	h->again_us = c->now_us + us;
+	c->next_held_us = SLU_MIN(c->next_held_us, h->again_us);
+}
+
+/* Where those are that stand for its pods, before they go: an open intent may have to be written
+ * once more. */
+static void note_places(const struct run *r, struct held *h)
+{
+	if (!h->stand.n || slu_vec_reserve(&h->place, h->stand.n) < 0)
+		return;
+	h->place.n = 0;
+	for (uint32_t i = 0; i < r->slot.n && h->place.n < h->stand.n; i++)
+		if (r->slot.p[i].pod && r->slot.p[i].pod->stand == h)
+			h->place.p[h->place.n++] = r->slot.p[i].node;
+}
+
+/* `there`: all its pods are. */
+static void resume(struct slu_core *c, struct run *r, struct held *h, bool there)
+{
+	struct slu_buf places = SLU_BUF_INIT(LIST_MAX), b = SLU_BUF_INIT(1u << 20);
+	struct slu_held_place at = { .job = r->g->job, .nodes = nodes_of(c, r) };
+	int rc = 0;
+
+	there &= !h->coming;
+	list_nodes(c, r, h, &places);
+	at.places = places.error ? "" : slu_buf_str(&places);
+	if (!h->resumed)
+		rc = there ? slu_held_note_job(slu_kjob(h->obj), &at, &b)
+			   : slu_held_release_job(slu_kjob(h->obj), &at, &b);
+	if (!h->resumed && rc == 0) {
+		slu_free(h->resume);
+		h->resume = slu_buf_take(&b);
+		h->run = r->id;
+		h->resumed = true;
+		h->there = there;
+		slu_log(SLU_INFO, "job released", SLU_STR("job", h->obj->meta.name),
+			SLU_STR("ns", h->obj->meta.ns),
+			SLU_I64("pods", slu_group_owner_size(h->obj)));
+		if (there)
+			resume_later(c, h, NOTE_US);
+		else if (h->resume)
+			send_resume(c, h);
+		if (h->coming) /* and may come after this one: say it again */
+			resume_later(c, h, RETRY_US);
+	}
+	slu_buf_done(&places);
+	slu_buf_done(&b);
+	if (h->resumed) {
+		note_places(r, h);
+		core_held_leave(c, h);
+	}
+}
+
+bool core_held_resumed(const struct run *r, const struct held *h)
+{
+	return h->resumed && h->run == r->id && !h->there;
+}
+
+bool core_held_resumes(const struct run *r)
+{
+	for (uint32_t i = 0; i < r->g->owned.n; i++)
+		if (core_held_resumed(r, r->g->owned.p[i]))
+			return true;
+	return false;
+}
+
+void core_held_resume(struct slu_core *c, struct run *r)
+{
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		if (r->slot.p[i].state == SLOT_CHOSEN && r->slot.p[i].pod &&
+		    r->slot.p[i].pod->stand)
+			resume(c, r, r->slot.p[i].pod->stand, false);
+	/* Its pods are all there, and carry what was decided. */
+	for (uint32_t i = 0; i < r->g->owned.n; i++)
+		if (!r->g->owned.p[i]->resumed && core_ahead_is(r->g->owned.p[i]))
+			resume(c, r, r->g->owned.p[i], true);
+}
+
+/* ---- pods ---- */
+
+void core_held_release(struct slu_core *c, struct run *r, struct slot *s)
+{
+	const struct slu_kmeta *m = &s->pod->k->o.meta;
+	struct node *n = node_of(slu_table_finds(&c->nodes, core_node_name(c, s->node)));
+	struct slu_held_place at = {
+		.node = core_node_name(c, s->node),
+		.host = n && n->k ? slu_kmeta_label(&n->k->o.meta, HOSTNAME) : NULL,
+		.nodes = nodes_of(c, r),
+		.job = r->g->job,
+	};
+	struct slu_buf b = SLU_BUF_INIT(1u << 20);
+
+	s->state = SLOT_BINDING;
+	if (slu_held_release_pod(s->pod->k, &at, &b) < 0) {
+		s->state = SLOT_FAILED;
+		core_tell(c, s->pod, "FailedScheduling", true,
+			  "its node affinity cannot be narrowed to node %s", at.node);
+	} else {
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
+						       .kind = SLU_KIND_POD,
+						       .run = r->id,
+						       .serial = s->pod->serial,
+						       .ns = m->ns,
+						       .name = m->name,
+						       .uid = m->uid,
+						       .text = b.p,
+						       .limit_ns = core_place_limit_ns(c, r->g) });
+	}
+	slu_buf_done(&b);
+}
+
+/* ---- answers ---- */
+
+static struct held *find_serial(struct slu_core *c, uint64_t serial)
+{
+	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e;
+	     e = slu_table_next(&c->held, e))
+		if (slu_entry_of(e, struct held, e)->serial == serial)
+			return slu_entry_of(e, struct held, e);
+	return NULL;
+}
+
+static void job_written(struct slu_core *c, const struct slu_rec_written *w)
+{
+	struct held *h;
+
+	if (w->outcome == SLU_KUBE_OK || w->outcome == SLU_KUBE_NOT_FOUND ||
+	    w->outcome == SLU_KUBE_CONFLICT) /* gone: the watch says so */
+		return;
+	h = find_serial(c, w->serial);
+	if (!h || core_ahead_written(c, h, w) || !h->resumed)
+		return;
+	slu_log(SLU_WARN, "job not released, tried again", SLU_STR("job", h->obj->meta.name),
+		SLU_STR("ns", h->obj->meta.ns), SLU_STR("err", w->text));
+	resume_later(c, h, RETRY_US);
+}
+
+void core_held_written(struct slu_core *c, const struct slu_rec_written *w)
+{
+	struct run *r = run_of(slu_table_find(&c->runs, &w->run, sizeof w->run));
+	struct slot *s = core_slot_written(r, w);
+
+	if (w->kind == SLU_KIND_JOB) {
+		job_written(c, w);
+		return;
+	}
+	if (w->outcome == SLU_KUBE_OK)
+		c->count.pods_released++;
+	if (!s || s->state != SLOT_BINDING)
+		return;
+	if (w->outcome == SLU_KUBE_OK && s->pod->binds) {
+		core_slot_bind(c, r, s);
+		return;
+	}
+	if (w->outcome == SLU_KUBE_OK || w->outcome == SLU_KUBE_NOT_FOUND ||
+	    w->outcome == SLU_KUBE_CONFLICT) {
+		s->state = SLOT_BOUND;
+	} else {
+		c->count.bind_failures++;
+		s->state = SLOT_FAILED;
+		slu_log(SLU_WARN, "release failed", SLU_STR("pod", s->pod->k->o.meta.name),
+			SLU_STR("ns", r->g->ns), SLU_STR("err", w->text));
+		core_tell(c, s->pod, "FailedScheduling", true, "release failed: %s", w->text);
+	}
+	core_run_settled(c, r);
+}
+
+/* ---- what the named scheduler makes of it ---- */
+
+void core_held_released(struct slu_core *c, struct pod *p)
+{
+	bool is = p->k && !*p->k->spec.node && core_pod_at(p) && !slu_kpod_ended(p->k) &&
+		  !p->k->o.meta.deleted_us;
+
+	if (is == (p->released_us != 0))
+		return;
+	if (is) {
+		if (slu_vec_push(&c->released, p) < 0)
+			return;
+		p->released_us = c->now_us;
+		c->next_held_us = SLU_MIN(c->next_held_us,
+					  c->now_us + c->cfg->held.refused_s * 1000000);
+		return;
+	}
+	core_held_gone(c, p);
+}
+
+void core_held_gone(struct slu_core *c, struct pod *p)
+{
+	for (uint32_t i = 0; p->released_us && i < c->released.n; i++)
+		if (c->released.p[i] == p) {
+			c->released.p[i] = c->released.p[--c->released.n];
+			break;
+		}
+	p->released_us = 0;
+}
+
+/* The Job the pod is of, if it can be suspended without ending anything that runs. */
+static struct held *idle_job(struct slu_core *c, const struct pod *p)
+{
+	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+	struct slu_entry *e = o ? slu_table_finds(&c->held, o->uid) : NULL;
+	struct held *h = e ? slu_entry_of(e, struct held, e) : NULL;
+	const struct group *g = p->group;
+
+	if (!h || h->obj->kind != SLU_KIND_JOB || slu_kjob(h->obj)->suspend || !g ||
+	    slu_kjob(h->obj)->succeeded > 0)
+		return NULL;
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (g->pod.p[i]->k->phase == SLU_PHASE_RUNNING)
+			return NULL;
+	return h;
+}
+
+/* A Job counts a pod that is deleted as failed.  So one that does not run yet is suspended again
+ * and planned as a whole; of one that runs, a member is given up only if that does not end it. */
+static bool may_evict(struct slu_core *c, const struct pod *p)
+{
+	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+	const struct slu_kobj *owner = o ? core_owner(c, o->uid) : NULL;
+
+	if (!o)
+		return false;
+	if (!owner || owner->kind != SLU_KIND_JOB)
+		return true;
+	return slu_kjob(owner)->failed < slu_kjob(owner)->backoff_limit;
+}
+
+/* Its scheduler does not want it there.  The pin cannot be taken off again, so another pod must
+ * take its place; where that is impossible it can only be told. */
+static void refused(struct slu_core *c, struct pod *p)
+{
+	const struct slu_kmeta *m = &p->k->o.meta;
+	const char *why = *p->k->sched_message ? p->k->sched_message : "no reason given";
+	struct held *h = idle_job(c, p);
+	struct slu_buf b = SLU_BUF_INIT(4096);
+
+	c->count.pods_refused++;
+	if (!h && !may_evict(c, p)) {
+		core_tell(
+			c, p, "FailedScheduling", true,
+			"scheduler %s refuses it on node %s; delete the pod and make it again to have "
+			"it planned anew: %s",
+			p->k->spec.scheduler, core_pod_at(p), why);
+		return;
+	}
+	core_tell(c, p, "Replanned", true, "scheduler %s refuses it on node %s: %s",
+		  p->k->spec.scheduler, core_pod_at(p), why);
+	slu_log(SLU_WARN, "released pod refused, planned anew", SLU_STR("pod", m->name),
+		SLU_STR("ns", m->ns), SLU_STR("node", core_pod_at(p)), SLU_STR("why", why));
+	p->refused = true;
+	if (p->group && p->node && p->node->handle != SLU_NODE_NONE)
+		core_undo_avoid(c, p->group, p->node->handle, AVOID_TIMES * c->cfg->held.refused_s);
+	if (h) {
+		h->back = true;
+		h->failed = false;
+	}
+	if (h && slu_held_again(slu_kjob(h->obj), &b) == 0)
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
+						       .kind = SLU_KIND_JOB,
+						       .ns = m->ns,
+						       .name = h->obj->meta.name,
+						       .uid = h->obj->meta.uid,
+						       .text = b.p });
+	else
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVICT,
+						       .kind = SLU_KIND_POD,
+						       .ns = m->ns,
+						       .name = m->name,
+						       .uid = m->uid });
+	slu_buf_done(&b);
+}
+
+void core_held_watch(struct slu_core *c)
+{
+	int64_t limit_us = c->cfg->held.refused_s * 1000000;
+
+	if (c->now_us < c->next_held_us)
+		return;
+	c->next_held_us = INT64_MAX;
+	for (uint32_t i = 0; i < c->released.n; i++) {
+		struct pod *p = c->released.p[i];
+
+		if (!p->refused && p->released_us + limit_us <= c->now_us) {
+			if (p->k->scheduled == SLU_TRI_FALSE &&
+			    !strcmp(p->k->sched_reason, "Unschedulable"))
+				refused(c, p);
+			p->released_us = c->now_us; /* said, or nobody has looked at it yet */
+		}
+		if (!p->refused)
+			c->next_held_us = SLU_MIN(c->next_held_us, p->released_us + limit_us);
+	}
+	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e;
+	     e = slu_table_next(&c->held, e)) {
+		struct held *h = slu_entry_of(e, struct held, e);
+
+		if (!h->failed)
+			continue;
+		if (h->again_us <= c->now_us && h->resume)
+			send_resume(c, h);
+		else
+			c->next_held_us = SLU_MIN(c->next_held_us, h->again_us);
+	}
+}
+
+/* ---- after a restart ---- */
+
+static uint32_t taken(struct slu_core *c, const struct run *r, const char *node, size_t n)
+{
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; r && i < r->slot.n; i++) {
+		const char *name = core_node_name(c, r->slot.p[i].node);
+
+		k += !strncmp(name, node, n) && !name[n];
+	}
+	return k;
+}
+
+const char *core_held_place(struct slu_core *c, const struct group *g, const struct run *r)
+{
+	const char *list = NULL;
+	static _Thread_local char name[254];
+
+	if (c->recovered)
+		return NULL;
+	for (uint32_t i = 0; i < g->owned.n && !list; i++)
+		list = slu_kmeta_annotation(&g->owned.p[i]->obj->meta, SLU_HELD_PLACES);
+	while (list && *list) {
+		size_t n = strcspn(list, ",*");
+		long count = list[n] == '*' ? strtol(list + n + 1, NULL, 10) : 1;
+
+		if (n && n < sizeof name && (int64_t)taken(c, r, list, n) < count) {
+			memcpy(name, list, n);
+			name[n] = 0;
+			return name;
+		}
+		list += strcspn(list, ",");
+		list += *list == ',';
+	}
+	return NULL;
+}

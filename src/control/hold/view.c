@@ -1,0 +1,211 @@
+/* What others are told about held objects: one pass over those that changed. */
+#include "control/core/core_i.h"
+
+#define PASS_US  250000
+#define MOVED_US 500000 /* so often two that only moved in the queue are told */
+
+static struct run *gang_of(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->gang)
+			return g->run.p[i];
+	return g->run.n ? g->run.p[0] : NULL;
+}
+
+static bool comes_from(struct slu_core *c, const struct pod *p, const struct held *h)
+{
+	struct slu_group_source src;
+
+	if (p->k->o.meta.uid == h->obj->meta.uid)
+		return true;
+	core_source(c, p->k, &src);
+	for (uint32_t i = 0; i < src.n_owners; i++)
+		if (!strcmp(src.owner[i]->meta.uid, h->obj->meta.uid))
+			return true;
+	return false;
+}
+
+static uint32_t running(struct slu_core *c, const struct held *h)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; h->group && i < h->group->pod.n; i++) {
+		const struct pod *p = h->group->pod.p[i];
+
+		n += p->k->phase == SLU_PHASE_RUNNING && comes_from(c, p, h);
+	}
+	return n;
+}
+
+/* Whether it is over, and how. */
+static bool is_over(const struct slu_kobj *o, bool *ok)
+{
+	if (o->kind == SLU_KIND_JOB) {
+		*ok = slu_kjob(o)->complete == SLU_TRI_TRUE;
+		return *ok || slu_kjob(o)->failed_cond == SLU_TRI_TRUE;
+	}
+	if (o->kind == SLU_KIND_POD) {
+		*ok = slu_kpod(o)->phase == SLU_PHASE_SUCCEEDED;
+		return slu_kpod_ended(slu_kpod(o));
+	}
+	return false;
+}
+
+static void names(struct slu_core *c, const struct group *g, struct slu_buf *b)
+{
+	struct slu_map seen = { 0 };
+
+	for (uint32_t i = 0; i < g->run.n; i++)
+		for (uint32_t k = 0; k < g->run.p[i]->slot.n; k++) {
+			slu_node n = g->run.p[i]->slot.p[k].node;
+
+			if (slu_map_get(&seen, n) || slu_map_put(&seen, n, 1) < 0)
+				continue;
+			if (b->n)
+				slu_buf_putc(b, ',');
+			slu_buf_puts(b, core_node_name(c, n));
+		}
+	slu_map_done(&seen);
+}
+
+static void view(struct slu_core *c, const struct held *h, struct slu_buf *nodes,
+		 struct slu_held_view *v)
+{
+	const struct group *g = h->group;
+	const struct run *r = g ? gang_of(g) : NULL;
+	int64_t size = slu_group_owner_size(h->obj);
+	struct slu_job_view q;
+
+	*v = (struct slu_held_view){ .obj = h->obj,
+				     .group = g ? g->id.key : "",
+				     .user = g ? g->user : h->obj->meta.ns,
+				     .job = g ? g->job : 0,
+				     .pods = size < 0 ? 1 : (uint32_t)size,
+				     .running = running(c, h),
+				     .nodes = "",
+				     .reason = "" };
+	if (is_over(h->obj, &v->ok)) {
+		v->state = SLU_HELD_DONE;
+		return;
+	}
+	if (!g)
+		return;
+	if (g->wrong && (!r || r->state == RUN_QUEUED)) {
+		v->state = SLU_HELD_REFUSED;
+		v->reason = g->wrong;
+	} else if (r && r->state != RUN_QUEUED) {
+		names(c, g, nodes);
+		v->nodes = slu_buf_str(nodes);
+		v->start_s = r->start_s;
+		v->state = v->running && v->running >= SLU_MIN(v->pods, g->wish.min)
+				   ? SLU_HELD_RUNNING
+				   : SLU_HELD_RELEASED;
+	} else if (g->cancelled) {
+		v->state = SLU_HELD_CANCELLED;
+		v->reason = CORE_CANCELLED;
+	} else if (r) {
+		v->state = r->never || r->refused ? SLU_HELD_REFUSED : SLU_HELD_QUEUED;
+		v->reason = r->reason ? r->reason : g->told_text ? g->told_text : "";
+		if (slu_queue_job(c->q, r->id, &q) == 0) {
+			v->position = q.position;
+			v->planned_s = q.planned_s != SLU_TIME_NONE       ? q.planned_s
+				       : g->told_start_s != SLU_TIME_NONE ? g->told_start_s
+									  : 0;
+		}
+	} else if (g->told_text) {
+		v->reason = g->told_text;
+	}
+}
+
+static uint64_t digest(const struct slu_held_view *v)
+{
+	uint64_t h = slu_hash_bytes(v->nodes, strlen(v->nodes));
+
+	h = slu_hash_u64(h ^ slu_hash_bytes(v->reason, strlen(v->reason)));
+	h = slu_hash_u64(h ^ v->position ^ (uint64_t)v->planned_s << 20);
+	h = slu_hash_u64(h ^ v->pods ^ (uint64_t)v->running << 32);
+	return slu_hash_u64(h ^ v->job ^ (uint64_t)v->ok << 63);
+}
+
+/* Fluxqueue's users look for a label on what can never be placed. */
+static void mark_never(struct slu_core *c, struct held *h, const struct slu_held_view *v)
+{
+	const struct slu_kmeta *m = &h->obj->meta;
+	const struct group *g = h->group;
+	bool never = v->state == SLU_HELD_REFUSED && g && !g->wrong &&
+		     slu_kstr_is(g->scheduler, SLU_HELD_SCHEDULER);
+	const char *is = slu_kmeta_label(m, SLU_HELD_FLUX_NEVER);
+
+	if (never == (is != NULL) || never == h->marked)
+		return;
+	h->marked = never;
+	core_write(c, &(struct slu_rec_write){
+			      .verb = SLU_WRITE_PATCH,
+			      .kind = h->obj->kind,
+			      .ns = m->ns,
+			      .name = m->name,
+			      .uid = m->uid,
+			      .text = never ? "{\"metadata\":{\"labels\":{\"" SLU_HELD_FLUX_NEVER
+					      "\":\"yes\"}}}"
+					    : "{\"metadata\":{\"labels\":{\"" SLU_HELD_FLUX_NEVER
+					      "\":null}}}" });
+}
+
+static void tell(struct slu_core *c, struct held *h, const struct slu_held_view *v)
+{
+	h->told_state = (int)v->state;
+	h->told = digest(v);
+	h->told_us = c->now_us;
+	c->held_sink.seen(c->held_sink.arg, v);
+}
+
+/* Of those that moved in the queue: who is next in line, and who has not been told for longest. */
+struct moved {
+	struct held *next, *oldest;
+	uint32_t position; /* of the first */
+};
+
+static void has_moved(struct slu_core *c, struct moved *m, struct held *h, uint32_t position)
+{
+	if (c->now_us - h->told_us < c->cfg->status.interval_s * 1000000)
+		return;
+	if (!m->next || position < m->position) {
+		m->next = h;
+		m->position = position;
+	}
+	if (!m->oldest || h->told_us < m->oldest->told_us)
+		m->oldest = h;
+}
+
+static void look(struct slu_core *c, struct held *h, struct moved *m)
+{
+	struct slu_buf nodes = SLU_BUF_INIT(1u << 20);
+	struct slu_held_view v;
+
+	view(c, h, &nodes, &v);
+	mark_never(c, h, &v);
+	if (!m || (int)v.state != h->told_state)
+		tell(c, h, &v);
+	else if (digest(&v) != h->told)
+		has_moved(c, m, h, v.position);
+	slu_buf_done(&nodes);
+}
+
+void core_held_report(struct slu_core *c)
+{
+	struct moved m = { 0 };
+
+	if (!c->held_sink.seen || !c->held.n || c->now_us < c->next_report_us)
+		return;
+	c->next_report_us = c->now_us + PASS_US;
+	c->next_held_us = SLU_MIN(c->next_held_us, c->next_report_us);
+	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e;
+	     e = slu_table_next(&c->held, e))
+		look(c, slu_entry_of(e, struct held, e), &m);
+	if (!m.next || c->now_us < c->next_moved_us)
+		return;
+	c->next_moved_us = c->now_us + MOVED_US;
+	look(c, m.next, NULL);
+	if (m.oldest != m.next)
+		look(c, m.oldest, NULL);
+}

@@ -1,0 +1,22 @@
+/* census.h — the io side of the audit: a fresh list of what is in the cluster, every so often.
+ *
+ * The mirror is kept by watches, and a watch that loses an event says nothing.  A census lists pods
+ * and nodes page by page, keeps of each object only who it is and in which version (16 bytes), and
+ * hands that to the core, which compares (recover/census.c). */
+#pragma once
+#include "control/post/record.h"
+#include "kube/codec.h"
+
+struct slu_census;
+
+/* Begins after one period; 0: never by itself.  The pool is that of the mirrors. */
+int slu_census_new(struct slu_kube_client *client, struct slu_inbox *core, struct slu_strpool *pool,
+		   int64_t period_s, struct slu_census **out, struct slu_error *err);
+/* Before the client is freed. */
+void slu_census_free(struct slu_census *s);
+SLU_DEFINE_CLEANUP(struct slu_census, slu_census_free)
+
+/* From the next one on. */
+void slu_census_period(struct slu_census *s, int64_t period_s);
+/* One at once; nothing if one is under way. */
+void slu_census_now(struct slu_census *s);

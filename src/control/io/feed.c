@@ -1,0 +1,207 @@
+#include "control/io/feed.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "control/post/record.h"
+
+#define RESUME_NS (5 * SLU_NS_PER_MS)
+
+/* What placement needs to see, and what may be missing on a server. */
+static const struct {
+	enum slu_kkind kind;
+	bool optional;
+} watched[] = {
+	{ SLU_KIND_NODE, false },          { SLU_KIND_POD, false },
+	{ SLU_KIND_JOB, false },           { SLU_KIND_REPLICASET, false },
+	{ SLU_KIND_STATEFULSET, false },   { SLU_KIND_DEPLOYMENT, false },
+	{ SLU_KIND_PVC, false },           { SLU_KIND_PV, false },
+	{ SLU_KIND_PODGROUP_X, true },     { SLU_KIND_PODGROUP_SIGS, true },
+	{ SLU_KIND_PODGROUP, true },       { SLU_KIND_NAMESPACE, false },
+	{ SLU_KIND_PRIORITYCLASS, false }, { SLU_KIND_STORAGECLASS, false },
+	{ SLU_KIND_FLUXJOB, true },
+};
+
+struct source {
+	struct slu_feed *feed;
+	enum slu_kkind kind;
+	struct slu_reflector *reflector;
+	bool synced, absent;
+	bool troubled, again; /* again: hand over everything after the next list */
+};
+
+struct slu_feed {
+	struct slu_loop *loop;
+	struct slu_inbox *core;
+	struct slu_kcodec *codec;
+	struct source source[SLU_LEN(watched)];
+	struct slu_timer resume;
+	bool paused;
+	uint64_t changes, pauses, lost;
+	char trouble[SLU_ERROR_MAX];
+};
+
+static void look_for_room(void *arg)
+{
+	struct slu_feed *f = arg;
+
+	if (slu_inbox_waiting(f->core) > slu_inbox_room(f->core)) {
+		slu_timer_start(&f->resume, f->loop, RESUME_NS, look_for_room, f);
+		return;
+	}
+	f->paused = false;
+	for (size_t i = 0; i < SLU_LEN(watched); i++)
+		slu_reflector_resume(f->source[i].reflector);
+}
+
+static void put(struct slu_feed *f, struct slu_record *r)
+{
+	int rc = r ? slu_inbox_put(f->core, r) : -ENOMEM;
+
+	if (rc == -EAGAIN) {
+		/* What was decoded already goes in; nothing further is read. */
+		rc = slu_inbox_put_answer(f->core, r);
+		if (!f->paused) {
+			f->paused = true;
+			f->pauses++;
+			for (size_t i = 0; i < SLU_LEN(watched); i++)
+				if (f->source[i].reflector)
+					slu_reflector_pause(f->source[i].reflector);
+			slu_timer_start(&f->resume, f->loop, RESUME_NS, look_for_room, f);
+		}
+	}
+	if (rc < 0 && r)
+		r->free(r);
+	if (rc == -ENOMEM)
+		f->lost++;
+}
+
+static void changed(void *arg, const struct slu_kobj *old, const struct slu_kobj *now)
+{
+	struct source *s = arg;
+
+	s->feed->changes++;
+	put(s->feed, slu_rec_object_new(now ? now : old, !now));
+}
+
+static void send_all(struct source *s)
+{
+	const struct slu_mirror *m = slu_reflector_mirror(s->reflector);
+	struct slu_rec_resent *r = slu_rec_resent_new(s->kind);
+	const struct slu_kobj *o;
+	uint32_t i = 0;
+
+	s->again = false;
+	while (r && (o = slu_mirror_next(m, &i)) && slu_vec_push(&r->obj, o) == 0)
+		slu_kobj_ref(o);
+	if (r && r->obj.n == slu_mirror_count(m))
+		put(s->feed, &r->base);
+	else if (r)
+		r->base.free(&r->base); /* no memory: the next census finds it again */
+}
+
+static void synced(void *arg, bool first)
+{
+	struct source *s = arg;
+
+	struct slu_record *r;
+
+	if (!first && s->again)
+		send_all(s);
+	if (!first && !s->absent)
+		return;
+	s->synced = true;
+	s->absent = first && !*slu_mirror_rv(slu_reflector_mirror(s->reflector));
+	r = slu_rec_synced_new(s->kind);
+	if (r)
+		((struct slu_rec_synced *)r)->absent = s->absent;
+	put(s->feed, r);
+}
+
+static void trouble(void *arg, const char *sentence)
+{
+	struct source *s = arg;
+
+	s->troubled = sentence;
+	if (sentence) {
+		snprintf(s->feed->trouble, sizeof s->feed->trouble, "%s", sentence);
+		slu_log(SLU_WARN, "watch in trouble", SLU_STR("err", sentence));
+	} else {
+		slu_log(SLU_INFO, "watch is well again",
+			SLU_STR("kind", slu_kkind_info(s->kind)->kind));
+	}
+}
+
+int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct slu_strpool *pool,
+		 struct slu_feed **out, struct slu_error *err)
+{
+	slu_cleanup(slu_feed_freep) struct slu_feed *f = slu_calloc(1, sizeof *f);
+
+	if (!f)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	f->loop = slu_kube_client_loop(client);
+	f->core = core;
+	f->codec = slu_kcodec_new(pool);
+	if (!f->codec)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < SLU_LEN(watched); i++) {
+		struct source *s = &f->source[i];
+		struct slu_mirror_handler h = { .changed = changed, .synced = synced, .arg = s };
+		struct slu_reflector_options o = { .optional = watched[i].optional,
+						   .trouble = trouble };
+		int rc;
+
+		s->feed = f;
+		s->kind = watched[i].kind;
+		rc = slu_reflector_new(client, s->kind, f->codec, &h, &o, &s->reflector, err);
+		if (rc < 0)
+			return rc;
+	}
+	*out = slu_take(f);
+	return 0;
+}
+
+void slu_feed_again(struct slu_feed *f, enum slu_kkind kind)
+{
+	for (size_t i = 0; i < SLU_LEN(watched); i++)
+		if (f->source[i].kind == kind && f->source[i].synced) {
+			f->source[i].again = true;
+			slu_reflector_relist(f->source[i].reflector);
+		}
+}
+
+void slu_feed_free(struct slu_feed *f)
+{
+	if (!f)
+		return;
+	slu_timer_stop(&f->resume);
+	for (size_t i = 0; i < SLU_LEN(watched); i++)
+		slu_reflector_free(f->source[i].reflector);
+	slu_kcodec_free(f->codec);
+	slu_free(f);
+}
+
+void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out)
+{
+	*out = (struct slu_feed_stats){ .changes = f->changes,
+					.pauses = f->pauses,
+					.synced = true };
+	for (size_t i = 0; i < SLU_LEN(watched); i++) {
+		const struct source *s = &f->source[i];
+
+		slu_mirror_stats(slu_reflector_mirror(s->reflector), &out->kind[s->kind]);
+		out->synced &= s->synced;
+		if (s->troubled)
+			memcpy(out->trouble, f->trouble, sizeof out->trouble);
+	}
+}
+
+const struct slu_kobj *slu_feed_find(const struct slu_feed *f, enum slu_kkind kind, const char *ns,
+				     const char *name)
+{
+	for (size_t i = 0; i < SLU_LEN(watched); i++)
+		if (watched[i].kind == kind)
+			return slu_mirror_get(slu_reflector_mirror(f->source[i].reflector), ns,
+					      name);
+	return NULL;
+}

@@ -1,0 +1,28 @@
+/* feed.h — the io side of the mirror: reflectors in, records out to the core's inbox.
+ *
+ * When the inbox is full the watches are paused (the API server is slowed down by flow control) and
+ * go on once half of it is free.  All calls on the loop's thread. */
+#pragma once
+#include "control/post/inbox.h"
+#include "kube/reflector.h"
+
+struct slu_feed;
+
+struct slu_feed_stats {
+	uint64_t changes, pauses;
+	struct slu_mirror_stats kind[SLU_KIND_COUNT];
+	bool synced; /* every kind has been listed once */
+	char trouble[SLU_ERROR_MAX];
+};
+
+/* `pool` holds the strings of all objects: it must outlive the core. */
+int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct slu_strpool *pool,
+		 struct slu_feed **out, struct slu_error *err);
+void slu_feed_free(struct slu_feed *f);
+SLU_DEFINE_CLEANUP(struct slu_feed, slu_feed_free)
+/* List the kind anew and hand over all of it. */
+void slu_feed_again(struct slu_feed *f, enum slu_kkind kind);
+/* The newest version of a watched object; borrowed until the loop goes on.  NULL: there is none. */
+const struct slu_kobj *slu_feed_find(const struct slu_feed *f, enum slu_kkind kind, const char *ns,
+				     const char *name);
+void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out);

@@ -1,0 +1,42 @@
+/* place.h — the io side of decisions: writes of the core go to the API server, answers go back.
+ *
+ * Bindings go first, many at once but never more than the server bears (throttle.h); a Scheduled
+ * event follows each that succeeded.  Events, conditions and annotations are news for people: they
+ * go when there is room, at least one at a time.  News that fail are not repeated, but Scheduled
+ * events are.
+ *
+ * A binding without an answer, or with 504 and the like, is neither done nor failed: the pod is
+ * looked at, for as long as it takes, and the binding sent again if it is not bound. */
+#pragma once
+#include "control/post/record.h"
+
+struct slu_place;
+
+struct slu_place_stats {
+	uint64_t sent[SLU_WRITE_COUNT], failed[SLU_WRITE_COUNT], scheduled_events;
+	uint64_t events_lost; /* Scheduled events that were not written */
+	uint64_t looked;      /* bindings whose fate was looked up */
+	uint64_t halvings;    /* times the server was spared */
+	uint32_t under_way, waiting, events_waiting, window;
+};
+
+/* `instance` tells replicas apart in events; at most `parallel` writes at once.  NULL: no memory.
+ */
+struct slu_place *slu_place_new(struct slu_kube_client *client, const char *instance,
+				uint32_t parallel);
+/* Begin to stop: no events follow any more.  Then free the client, which ends what is under way,
+ * then this. */
+void slu_place_close(struct slu_place *p);
+void slu_place_free(struct slu_place *p);
+SLU_DEFINE_CLEANUP(struct slu_place, slu_place_free)
+
+/* The inbox the core writes into (owned here). */
+struct slu_inbox *slu_place_inbox(struct slu_place *p);
+/* Where answers go; before the first write. */
+void slu_place_answers(struct slu_place *p, struct slu_inbox *core);
+/* Ask before each write whether we still may; a deposed leader must not write. */
+void slu_place_fence(struct slu_place *p, bool (*held)(void *arg), void *arg);
+/* Who lists again when the core asks for it (SLU_REC_LOOK); io thread. */
+void slu_place_look(struct slu_place *p, void (*fn)(void *arg, enum slu_kkind kind, bool again),
+		    void *arg);
+void slu_place_stats(const struct slu_place *p, struct slu_place_stats *out);

@@ -1,0 +1,98 @@
+/* The books against the pods: for every node and kind of resource, what the plan holds to be used
+ * must be the sum of what sits there.  A difference is a mistake of ours; it is counted, logged,
+ * and the node's foreign work is booked anew so that it does not last. */
+#include "control/core/core_i.h"
+
+static void add(int64_t sum[SLU_KINDS_MAX], const struct slu_amount *a, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (a[i].kind < SLU_KINDS_MAX)
+			sum[a[i].kind] += a[i].n;
+}
+
+/* What jobs hold: the slots of their runs, vacant ones included. `sum` has a row per node index. */
+static void add_runs(struct slu_core *c, int64_t (*sum)[SLU_KINDS_MAX])
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+
+	for (struct slu_entry *e = slu_table_next(&c->runs, NULL); e;
+	     e = slu_table_next(&c->runs, e)) {
+		const struct run *r = run_of(e);
+
+		for (uint32_t i = 0; i < r->slot.n; i++) {
+			const struct shape *s = r->role.p[r->slot.p[i].role].shape;
+
+			if (slu_machine_node_is(m, r->slot.p[i].node))
+				add(sum[slu_node_index(r->slot.p[i].node)], s->need, s->n_need);
+		}
+	}
+}
+
+static void add_foreign(struct slu_core *c, const struct node *n, int64_t sum[SLU_KINDS_MAX])
+{
+	for (uint32_t i = 0; i < n->pod.n; i++) {
+		struct slu_amount *a = NULL;
+		uint32_t k = 0;
+
+		if (core_slot_of(n->pod.p[i]))
+			continue;
+		if (core_amounts(c, &n->pod.p[i]->k->spec, &a, &k) != -ENOMEM)
+			add(sum, a, k);
+		slu_free(a);
+	}
+}
+
+static void book_anew(struct slu_core *c, struct node *n)
+{
+	for (uint32_t i = 0; i < n->pod.n; i++) {
+		struct pod *p = n->pod.p[i];
+
+		core_foreign_remove(c, p);
+		if (!core_slot_of(p))
+			core_foreign_add(c, p);
+	}
+}
+
+static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_KINDS_MAX])
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+
+	add_foreign(c, n, sum);
+	for (uint32_t k = 0; k < slu_machine_kinds(m); k++) {
+		int64_t used = slu_machine_node_total(m, n->handle, k) -
+			       slu_machine_node_free(m, n->handle, k);
+
+		/* The machine's own kind, for whole nodes, is no resource of the cluster. */
+		if (used == sum[k] || !strcmp(slu_machine_kind_name(m, k), "node"))
+			continue;
+		c->count.audit_differences++;
+		slu_log(SLU_ERROR, "books differ from the cluster", SLU_STR("node", n->name),
+			SLU_STR("resource", slu_machine_kind_name(m, k)), SLU_I64("booked", used),
+			SLU_I64("seen", sum[k]));
+		return false;
+	}
+	return true;
+}
+
+void core_audit(struct slu_core *c)
+{
+	if (c->now_us < c->next_audit_us)
+		return;
+	c->next_audit_us = c->now_us + c->cfg->status.audit_s * 1000000;
+	slu_cleanup(slu_freep) int64_t(*sum)[SLU_KINDS_MAX] = slu_calloc(
+		slu_machine_node_slots(slu_queue_machine(c->q)) + 1u, sizeof *sum);
+	if (!sum)
+		return;
+	c->count.audits++;
+	core_podgroups_audit(c);
+	add_runs(c, sum);
+	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
+	     e = slu_table_next(&c->nodes, e)) {
+		struct node *n = node_of(e);
+
+		/* A drain holds the rest of the node: nothing to compare with. */
+		if (n->handle != SLU_NODE_NONE && !n->drained &&
+		    !audit_node(c, n, sum[slu_node_index(n->handle)]))
+			book_anew(c, n);
+	}
+}

@@ -1,0 +1,244 @@
+/* Rows of the store: a job for each gang, whether it still gathers, waits or runs, with the members
+ * it waits with; and what it has used when it is over. */
+#include "control/core/core_i.h"
+
+#include "wire/jsonw.h"
+
+#define SPEC_MAX (64u << 10)
+
+static struct run *gang_of(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->gang)
+			return g->run.p[i];
+	return NULL;
+}
+
+/* What it asks for, as the queue sees it. */
+static void put_spec(struct slu_core *c, const struct group *g, const struct run *r,
+		     struct slu_buf *b)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	struct slu_jsonw w = slu_jsonw(b, SLU_JSONW_COMPACT);
+
+	slu_jsonw_obj(&w);
+	slu_jsonw_key(&w, "roles");
+	slu_jsonw_arr(&w);
+	for (uint32_t i = 0; r && i < r->role.n; i++) {
+		const struct role *a = &r->role.p[i];
+
+		slu_jsonw_obj(&w);
+		slu_jsonw_ki64(&w, "min", a->min);
+		slu_jsonw_ki64(&w, "max", a->max);
+		slu_jsonw_key(&w, "need");
+		slu_jsonw_obj(&w);
+		for (uint32_t k = 0; k < a->shape->n_need; k++)
+			slu_jsonw_ki64(&w, slu_machine_kind_name(m, a->shape->need[k].kind),
+				       a->shape->need[k].n);
+		slu_jsonw_end_obj(&w);
+		slu_jsonw_end_obj(&w);
+	}
+	slu_jsonw_end_arr(&w);
+	if (*g->wish.level)
+		slu_jsonw_kstr(&w, g->wish.level_required ? "required" : "preferred",
+			       g->wish.level);
+	if (g->wish.exclusive) {
+		slu_jsonw_key(&w, "exclusive");
+		slu_jsonw_bool(&w, true);
+	}
+	slu_jsonw_end_obj(&w);
+}
+
+static const char *kind_of(const struct group *g)
+{
+	const struct slu_kowner *o = g->pod.n ? slu_kmeta_controller(&g->pod.p[0]->k->o.meta)
+					      : NULL;
+
+	return o ? o->kind : "Pod";
+}
+
+uint64_t core_keep_sum(const struct slu_store_job *j)
+{
+	const int64_t n[] = { (int64_t)j->id, j->priority,  j->first_seen_us, j->state,
+			      j->size,        j->max_size,  j->current_size,  j->limit_s,
+			      j->begin_s,     j->planned_s, j->promised_s,    j->start_s };
+	uint64_t h = slu_hash_bytes(n, sizeof n);
+
+	h = slu_hash_u64(h ^ slu_hash_bytes(j->spec, strlen(j->spec)));
+	return slu_hash_u64(h ^ slu_hash_bytes(j->cause, strlen(j->cause)));
+}
+
+/* The next start it was promised, also to members that came later; 0: none. */
+static int64_t planned_s(const struct group *g)
+{
+	int64_t at = INT64_MAX;
+
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state == RUN_QUEUED && g->run.p[i]->planned_s != SLU_TIME_NONE)
+			at = SLU_MIN(at, g->run.p[i]->planned_s);
+	return at == INT64_MAX ? 0 : at;
+}
+
+/* Write the row if it differs from the one that is there. */
+static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_t id,
+	       enum slu_store_job_state state)
+{
+	struct slu_buf spec = SLU_BUF_INIT(SPEC_MAX);
+	struct slu_store_job j = { .id = id,
+				   .key = g->key,
+				   .space = g->ns,
+				   .name = g->id.name,
+				   .object = "",
+				   .kind = kind_of(g),
+				   .user = g->user,
+				   .queue = g->wish.queue,
+				   .priority = g->wish.priority,
+				   .first_seen_us = g->first_seen_us,
+				   .state = state,
+				   .size = g->wish.min,
+				   .min_size = g->wish.min,
+				   .max_size = g->wish.max,
+				   .current_size = g->pod.n,
+				   .limit_s = g->wish.duration_s,
+				   .begin_s = g->wish.begin_s };
+	uint64_t sum;
+	int rc = 0;
+
+	put_spec(c, g, r, &spec);
+	j.spec = spec.error ? "{}" : slu_buf_str(&spec);
+	j.planned_s = planned_s(g);
+	j.promised_s = r ? r->promised_s : 0;
+	j.start_s = r ? r->start_s : 0;
+	j.cause = !r && g->cancelled                       ? CORE_CAUSE_CANCELLED
+		  : g->begun && state != SLU_STORE_WAITING ? CORE_CAUSE_BEGUN
+		  : r && r->cause                          ? r->cause
+							   : "";
+	sum = core_keep_sum(&j);
+	if (g->kept && g->kept != id)
+		core_group_unkeep(c, g); /* its gang has another number now */
+	if (g->kept != id)
+		rc = slu_batch_claim_key(slu_intents_batch(c->door), g->key, id);
+	if (!rc && (g->kept != id || g->kept_sum != sum))
+		rc = slu_batch_put_job(slu_intents_batch(c->door), &j);
+	if (!rc) {
+		g->kept = id;
+		g->kept_sum = sum;
+	}
+	slu_buf_done(&spec);
+	return rc;
+}
+
+int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state)
+{
+	return put(c, r->g, r, r->id, state);
+}
+
+/* Members that wait are named, so that people can ask the store for them. */
+static int put_pods(struct slu_core *c, struct group *g)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < g->pod.n && !rc; i++) {
+		struct pod *p = g->pod.p[i];
+		struct slu_store_pod row = { .job = g->kept,
+					     .uid = core_pod_uid(p),
+					     .space = g->ns,
+					     .name = p->k->o.meta.name,
+					     .node = "",
+					     .seen_us = SLU_MAX(p->k->o.meta.created_us,
+								g->first_seen_us) };
+
+		if (p->kept || p->stand)
+			continue;
+		rc = slu_batch_put_pod(slu_intents_batch(c->door), &row);
+		p->kept = !rc;
+	}
+	return rc;
+}
+
+static enum slu_store_job_state state_of(const struct group *g, const struct run *r)
+{
+	if (!r)
+		return g->held || g->cancelled ? SLU_STORE_HELD : SLU_STORE_GATHERING;
+	switch (r->state) {
+	case RUN_QUEUED:
+		return g->held                  ? SLU_STORE_HELD
+		       : r->never || r->refused ? SLU_STORE_NEVER
+						: SLU_STORE_WAITING;
+	case RUN_RUNNING:
+		return SLU_STORE_RUNNING;
+	default:
+		return SLU_STORE_STARTING;
+	}
+}
+
+static int keep(struct slu_core *c, struct group *g)
+{
+	const struct run *r = gang_of(g);
+	enum slu_store_job_state state = state_of(g, r);
+	int rc;
+
+	if (!c->door || (!r && ((g->run.n && !g->begun) || !g->pod.n)))
+		return 0; /* only members beyond a gang that is over */
+	if (!r) {
+		bool any = g->cancelled;
+
+		for (uint32_t i = 0; i < g->pod.n; i++)
+			any |= core_pod_startable(g->pod.p[i]);
+		if (!any) {
+			if (g->begun) /* nobody is left to belong to those who have started */
+				core_group_unkeep(c, g);
+			return 0;
+		}
+		if (!g->reuse)
+			g->reuse = ++c->next_job; /* the gang will have it */
+	}
+	rc = put(c, g, r, r ? r->id : g->reuse, state);
+	return rc || state > SLU_STORE_NEVER ? rc : put_pods(c, g);
+}
+
+void core_group_keep(struct slu_core *c, struct group *g)
+{
+	if (keep(c, g) < 0)
+		slu_log(SLU_WARN, "job not kept", SLU_STR("job", g->id.name));
+}
+
+int core_group_keep_anew(struct slu_core *c, struct group *g)
+{
+	g->kept = 0;
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		g->pod.p[i]->kept = false;
+	return keep(c, g);
+}
+
+void core_group_unkeep(struct slu_core *c, struct group *g)
+{
+	if (c->door && g->kept && slu_batch_del_job(slu_intents_batch(c->door), g->kept) < 0)
+		slu_log(SLU_WARN, "job not removed from the store", SLU_STR("job", g->id.name));
+	g->kept = 0;
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		g->pod.p[i]->kept = false;
+}
+
+void core_pod_unkeep(struct slu_core *c, struct pod *p)
+{
+	const struct group *g = p->group;
+
+	if (p->kept && c->door && g && g->kept &&
+	    slu_batch_del_pod(slu_intents_batch(c->door), g->kept, core_pod_uid(p)) < 0)
+		slu_log(SLU_WARN, "pod not removed from the store",
+			SLU_STR("pod", p->k->o.meta.name));
+	p->kept = false;
+}
+
+void core_used(struct slu_core *c, struct run *r, const struct slot *s)
+{
+	int cpu = slu_machine_kind_find(slu_queue_machine(c->q), "cpu");
+	const struct shape *shape = r->role.p[s->role].shape;
+
+	if (r->state == RUN_QUEUED || !r->start_s || c->now_s < r->start_s)
+		return;
+	for (uint32_t i = 0; i < shape->n_need; i++)
+		if ((int)shape->need[i].kind == cpu)
+			r->used += shape->need[i].n * (c->now_s - r->start_s);
+}

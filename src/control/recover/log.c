@@ -1,0 +1,215 @@
+/* The event log: every event the queue is told and every decision it makes, kept in the store in
+ * the batches that carry jobs and intents, so that any past decision can be replayed.
+ *
+ * A log begins with an empty queue.  So a leader begins with one too: whatever a standby has built
+ * up is told again to a new queue, and from there on the log stands for itself.
+ *
+ * A leader may live for long.  So when a log has become large or old, or was interrupted, the next
+ * one begins in the middle, with a picture of the queue, and the one before can go. */
+#include "control/core/core_i.h"
+
+#include <time.h>
+
+#define ROW_BYTES   (1u << 20) /* a cycle that notes more than this is kept in several rows */
+#define IDLE_BYTES  (64u << 10)
+#define IDLE_US     5000000      /* what leads to no decision may wait so long */
+#define BACKLOG_MAX (64ll << 20) /* noted but not durable; beyond it the store is left behind */
+
+/* Put what was noted into this cycle's batch; how many bytes. */
+static int64_t keep_row(struct slu_core *c)
+{
+	const struct slu_buf *b = slu_qlog_bytes(c->log);
+	struct slu_store_event e = { .seq = c->log_seq + 1,
+				     .at_us = c->now_us,
+				     .kind = slu_qlog_begins(c->log) ? SLU_STORE_EVENT_BEGIN
+								     : SLU_STORE_EVENT_ROW,
+				     .data = b->p,
+				     .size = b->n };
+	int64_t n = (int64_t)b->n;
+
+	if (!n)
+		return 0;
+	if (slu_batch_put_event(slu_intents_batch(c->door), &e) < 0) {
+		slu_qlog_stop(c->log);
+		slu_log(SLU_WARN, "event log interrupted: no memory");
+	} else {
+		c->log_seq = e.seq;
+		c->log_size += n;
+	}
+	slu_qlog_clear(c->log);
+	c->log_since_us = c->now_us;
+	return n;
+}
+
+/* A store that has been away for long: the log is given up rather than the memory. */
+static void watch_backlog(struct slu_core *c)
+{
+	if (slu_intents_durable(c->door, c->log_mark)) {
+		c->log_durable = c->log_marked;
+		c->log_mark = c->log_ticket;
+		c->log_marked = c->log_bytes;
+	}
+	if (!slu_qlog_on(c->log) || c->log_bytes - c->log_durable < BACKLOG_MAX)
+		return;
+	slu_qlog_stop(c->log);
+	slu_log(SLU_WARN, "event log interrupted: the store has not taken it for too long",
+		SLU_I64("bytes", c->log_bytes - c->log_durable));
+}
+
+void core_log_flush(struct slu_core *c, bool all)
+{
+	const struct slu_buf *b = slu_qlog_bytes(c->log);
+
+	if (!c->door)
+		return;
+	watch_backlog(c);
+	if (b->n &&
+	    (all || slu_batch_size(slu_intents_batch(c->door)) || slu_qlog_decisions(c->log) ||
+	     b->n >= IDLE_BYTES || c->now_us - c->log_since_us >= IDLE_US))
+		c->log_bytes += keep_row(c);
+}
+
+int core_apply(struct slu_core *c, struct slu_event *ev)
+{
+	struct slu_error err = { 0 };
+	int rc = slu_qlog_apply(c->log, c->q, c->now_s, ev, &c->dec, &err);
+
+	if (rc < 0)
+		slu_log(SLU_ERROR, "queue refuses an event", SLU_I64("kind", ev->kind),
+			SLU_I64("job", ev->job), SLU_I64("rc", rc), SLU_STR("err", err.text));
+	if (c->door && slu_qlog_bytes(c->log)->n >= ROW_BYTES)
+		c->log_bytes += keep_row(c);
+	return rc;
+}
+
+/* ---- in the middle ---- */
+
+/* A quarter of what may be kept, so that the oldest can go by quarters; and never so soon that most
+ * of it would be pictures. */
+static bool is_due(const struct slu_core *c)
+{
+	int64_t most = ((int64_t)c->cfg->store.keep_mb << 20) / 4;
+	int64_t since = c->log_size - c->log_picture;
+
+	if (!slu_qlog_on(c->log))
+		return !c->log_given_up;
+	return c->log_due || since >= SLU_MAX(most, c->log_picture) ||
+	       (since && c->now_us - c->log_begun_us >= c->cfg->store.keep_s * 250000);
+}
+
+static void begun(struct slu_core *c, int64_t picture)
+{
+	c->log_due = false;
+	c->log_size = c->log_picture = picture;
+	c->log_begun_us = c->now_us;
+}
+
+/* What is too old can go as soon as the new beginning is there for good. */
+static void watch_new(struct slu_core *c)
+{
+	if (c->log_anew == CORE_ANEW_SENT && slu_intents_durable(c->door, c->log_anew_ticket)) {
+		c->log_anew = CORE_ANEW_NO;
+		core_store_keep(c);
+	}
+	if (c->log_anew == CORE_ANEW_MADE) {
+		c->log_anew_ticket = c->log_ticket;
+		c->log_anew = CORE_ANEW_SENT;
+	}
+}
+
+bool core_log_renew(struct slu_core *c)
+{
+	struct timespec t0, t1;
+	int64_t n = 0;
+
+	watch_new(c);
+	if (!c->log_begun_us) /* nobody had told the time yet */
+		c->log_begun_us = c->now_us;
+	if (!is_due(c) || !c->cfg->store.log || !slu_intents_kept(c->door) ||
+	    c->log_anew != CORE_ANEW_NO || c->store != SLU_JOURNAL_OK || c->store_health.lost ||
+	    c->store_rewrite || !c->recovered || c->log_bytes - c->log_durable >= BACKLOG_MAX / 2)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &t0);
+	c->log_bytes += keep_row(c);
+	if (!slu_qlog_on(c->log))
+		c->log_seq++; /* what happened since is in no row: nobody shall read on */
+	if (slu_qlog_renew(c->log, c->q) < 0) {
+		slu_log(SLU_WARN, "event log interrupted: no memory");
+		return false;
+	}
+	while (slu_qlog_bytes(c->log)->n)
+		n += keep_row(c);
+	begun(c, n);
+	c->log_anew = CORE_ANEW_MADE;
+	clock_gettime(CLOCK_MONOTONIC, &t1);
+	slu_log(SLU_INFO, "event log begins anew", SLU_I64("bytes", n),
+		SLU_I64("took_us",
+			(t1.tv_sec - t0.tv_sec) * 1000000 + (t1.tv_nsec - t0.tv_nsec) / 1000));
+	return true;
+}
+
+/* ---- beginning ---- */
+
+/* A new queue that gives kinds and levels the numbers they had. */
+static int same_names(const struct slu_queue *old, struct slu_queue *q)
+{
+	const struct slu_machine *m = slu_queue_machine(old);
+
+	for (uint32_t i = 0; i < slu_machine_kinds(m); i++)
+		if (slu_queue_kind(q, slu_machine_kind_name(m, i)) != (int)i)
+			return -ENOMEM;
+	for (uint32_t i = 0; i < slu_machine_levels(m); i++)
+		if (slu_queue_level(q, slu_machine_level_name(m, i)) != (int)i)
+			return -ENOMEM;
+	return 0;
+}
+
+/* The mirror, told again. */
+static void tell_again(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
+	     e = slu_table_next(&c->nodes, e)) {
+		struct node *n = node_of(e);
+
+		if (n->handle == SLU_NODE_NONE)
+			continue;
+		n->handle = SLU_NODE_NONE;
+		n->drained = false;
+		core_node_describe(c, n);
+	}
+	core_shapes_anew(c);
+	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e;
+	     e = slu_table_next(&c->pods, e)) {
+		struct pod *p = pod_of(e);
+
+		if (!p->foreign)
+			continue;
+		p->foreign = false;
+		core_foreign_add(c, p);
+	}
+}
+
+int core_log_begin(struct slu_core *c, struct slu_error *err)
+{
+	struct slu_queue_opts opts = core_queue_opts(c);
+	struct slu_queue *old = c->q, *q = NULL;
+	int rc = slu_queue_new(&opts, &q, err);
+
+	if (rc < 0)
+		return rc;
+	if (same_names(old, q) < 0) {
+		slu_queue_free(q);
+		return slu_fail(err, -ENOMEM, "out of memory");
+	}
+	c->q = q;
+	slu_queue_free(old);
+	slu_decisions_clear(&c->dec);
+	if (c->cfg->store.log && slu_intents_kept(c->door))
+		slu_qlog_begin(c->log, &opts);
+	c->log_since_us = c->now_us;
+	begun(c, 0);
+	rc = core_set_queues(c, err);
+	if (!rc)
+		tell_again(c);
+	return rc;
+}

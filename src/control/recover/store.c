@@ -1,0 +1,295 @@
+/* The store as the core sees it: when to begin to lead, what an outage means, and writing anew what
+ * an outage has lost.
+ *
+ *	            store read                      commit fails
+ *	lead ──────────────────► leading ─────────────────────────► away ──┐
+ *	  │ cannot be read          ▲   ▲        hold: intents wait        │ takes changes again;
+ *	  │ hold: waits ────────────┘   │    continue: they count at once  │ what was dropped is
+ *	  └ continue: leads from the    └──────────────────────────────────┘ written anew
+ *	    cluster alone
+ */
+#include "control/core/core_i.h"
+
+#include <stdio.h>
+
+#define KEEP_US 60000000            /* between two looks for old rows */
+#define SLOW_NS INT64_C(5000000000) /* a transaction that takes longer: the store is away */
+
+static bool holds(const struct slu_core *c)
+{
+	return !strcmp(c->cfg->store.outage, "hold");
+}
+
+/* Mistakes of a person, which no waiting mends; the rest is an outage. */
+static bool is_refusal(int rc)
+{
+	return rc == -EXDEV || rc == -EPROTO || rc == -ESTALE || rc == -EINVAL || rc == -ENOMEM;
+}
+
+/* ---- leading ---- */
+
+static int begin(struct slu_core *c, struct slu_error *err)
+{
+	int rc;
+
+	c->door = c->own_door;
+	rc = core_log_begin(c, err);
+	if (rc < 0)
+		return rc;
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
+	     e = slu_table_next(&c->groups, e))
+		core_recall(c, group_of(e)); /* seen while standing by */
+	core_store_keep(c);
+	slu_log(SLU_INFO, "leading", SLU_I64("term", c->lead.term));
+	return 0;
+}
+
+static void forget_lead(struct slu_core *c)
+{
+	slu_free((char *)(uintptr_t)c->lead.url);
+	slu_free((char *)(uintptr_t)c->lead.cluster);
+	slu_free((char *)(uintptr_t)c->lead.holder);
+	c->lead = (struct slu_journal_setup){ 0 };
+}
+
+static int copy_lead(struct slu_core *c, const struct slu_journal_setup *setup)
+{
+	forget_lead(c);
+	c->lead = *setup;
+	c->lead.url = slu_strdup(setup->url);
+	c->lead.cluster = slu_strdup(setup->cluster);
+	c->lead.holder = slu_strdup(setup->holder);
+	return c->lead.url && c->lead.cluster && c->lead.holder ? 0 : -ENOMEM;
+}
+
+int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err)
+{
+	int read, rc = copy_lead(c, setup);
+
+	if (rc < 0)
+		return slu_fail(err, rc, "out of memory");
+	read = strcmp(setup->url, "memory:") ? core_recover(c, &c->lead, err) : 0;
+	if (is_refusal(read)) {
+		snprintf(c->store_why, sizeof c->store_why, "%s", err->text);
+		return slu_fail_prefix(err, read, "store.url (--store)");
+	}
+	rc = slu_intents_new(&c->lead, &c->own_door, err);
+	if (rc < 0)
+		return rc;
+	if (read < 0 && holds(c)) {
+		c->store_waits = true;
+		c->store = SLU_JOURNAL_AWAY;
+		snprintf(c->store_why, sizeof c->store_why, "%s", err->text);
+		slu_log(SLU_ERROR, "the store cannot be read: no gang starts until it can",
+			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", err->text));
+		return 0;
+	}
+	if (read < 0) {
+		c->store_rewrite = true;
+		c->log_seq = SLU_MAX(c->log_seq, c->next_job); /* above what is in it */
+		slu_log(SLU_ERROR,
+			"the store cannot be read: going on with the cluster as the only memory",
+			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", err->text));
+	}
+	return begin(c, err);
+}
+
+/* The journal has reached the store that could not be read before. */
+static void read_at_last(struct slu_core *c)
+{
+	struct slu_error err = { 0 };
+	int rc;
+
+	c->lead.term = c->store_health.term; /* the journal has taken it */
+	c->lead.held = NULL;
+	rc = core_recover(c, &c->lead, &err);
+	if (!rc) {
+		c->store_waits = false;
+		rc = begin(c, &err);
+	}
+	if (rc < 0) {
+		if (strcmp(c->store_why, err.text))
+			slu_log(SLU_ERROR, "the store cannot be read: no gang starts until it can",
+				SLU_STR("err", err.text));
+		snprintf(c->store_why, sizeof c->store_why, "%s", err.text);
+	}
+}
+
+/* How much history stays. */
+void core_store_keep(struct slu_core *c)
+{
+	c->next_keep_us = c->now_us + KEEP_US;
+	if (c->door)
+		slu_intents_keep(c->door, c->now_us - c->cfg->store.keep_s * 1000000,
+				 (int64_t)c->cfg->store.keep_mb << 20,
+				 slu_intents_kept(c->door) && !slu_qlog_on(c->log));
+}
+
+/* ---- outages ---- */
+
+static void say(struct slu_core *c, bool was_bad)
+{
+	if (c->store == SLU_JOURNAL_OK && was_bad)
+		slu_log(SLU_INFO, "the store takes changes again");
+	else if (c->store > SLU_JOURNAL_OK)
+		slu_log(SLU_ERROR,
+			holds(c)
+				? "the store cannot be written: no gang starts until it can"
+				: "the store cannot be written: going on with the cluster as the only memory",
+			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", c->store_why));
+}
+
+/* The journal tries on by itself; a person hears once that it does, and once that it succeeded. */
+void core_store_watch(struct slu_core *c)
+{
+	struct slu_intents *door = c->door ? c->door : c->own_door;
+	struct slu_journal_health *h = &c->store_health;
+	enum slu_journal_state was = c->store;
+
+	if (!door)
+		return;
+	slu_intents_health(door, h);
+	if (c->store_waits) {
+		if (h->state == SLU_JOURNAL_OK)
+			read_at_last(c);
+		else if (*h->why)
+			snprintf(c->store_why, sizeof c->store_why, "%s", h->why);
+		if (c->store_waits)
+			return;
+		c->store = SLU_JOURNAL_OK;
+		say(c, true);
+		return;
+	}
+	c->store = h->state;
+	snprintf(c->store_why, sizeof c->store_why, "%s", h->why);
+	if (h->state == SLU_JOURNAL_OK && h->busy_ns > SLOW_NS) {
+		c->store = SLU_JOURNAL_AWAY;
+		snprintf(c->store_why, sizeof c->store_why, "a transaction takes %d s already",
+			 (int)(h->busy_ns / 1000000000));
+	}
+	if (c->store != was)
+		say(c, was > SLU_JOURNAL_OK);
+	if (h->lost && slu_qlog_on(c->log)) {
+		slu_qlog_stop(c->log);
+		slu_qlog_clear(c->log); /* rows are missing before it: nobody could read on */
+		slu_log(SLU_WARN, "event log interrupted until the store is written anew");
+	}
+	if (c->now_us >= c->next_keep_us)
+		core_store_keep(c);
+	if (h->log_too_large && slu_qlog_on(c->log) && c->log_anew == CORE_ANEW_NO &&
+	    c->log_size > 4 * c->log_picture) {
+		c->log_due = true; /* most of it can go */
+	} else if (h->log_too_large && slu_qlog_on(c->log) && c->log_anew == CORE_ANEW_NO) {
+		slu_qlog_stop(c->log);
+		c->log_given_up = true;
+		core_store_keep(c);
+		slu_log(SLU_WARN,
+			"event log interrupted until the next start: it fills store.keepMegabytes");
+	}
+	if (c->store == SLU_JOURNAL_OK && slu_core_synced(c) && c->recovered &&
+	    (c->store_rewrite || h->lost || was == SLU_JOURNAL_BROKEN))
+		core_store_rewrite(c);
+}
+
+bool core_may_place(const struct slu_core *c, const struct run *r)
+{
+	if (r->ticket != UINT64_MAX && slu_intents_durable(c->door, r->ticket))
+		return true;
+	return !holds(c) && (c->store == SLU_JOURNAL_AWAY || c->store == SLU_JOURNAL_BROKEN);
+}
+
+const char *core_store_text(const struct slu_core *c, char *buf, size_t n)
+{
+	if (!c->door && !c->store_waits && !*c->store_why)
+		return "standing by";
+	if (c->door && c->store == SLU_JOURNAL_OK)
+		return "ok";
+	if (c->door && c->store == SLU_JOURNAL_STARTING)
+		return "starting";
+	snprintf(buf, n, "cannot be %s, %s: %s", c->door ? "written" : "read",
+		 c->door && !holds(c) ? "the cluster is the only memory"
+				      : "no gang starts until it can",
+		 c->store_why);
+	return buf;
+}
+
+/* ---- anew ---- */
+
+/* Jobs that were let go and are not seen to be: those who stood for their pods are gone, what was
+ * decided for them is not.  How many `p` has then; without room for them, what it would have. */
+static uint32_t let_go(struct slu_core *c, const struct run *r, struct slu_intent_pod *p,
+		       char (*key)[CORE_STAND_KEY], uint32_t n)
+{
+	for (uint32_t i = 0; i < r->g->owned.n; i++) {
+		const struct held *h = r->g->owned.p[i];
+
+		for (uint32_t k = 0; core_held_resumed(r, h) && k < h->place.n; k++, n++) {
+			if (!p)
+				continue;
+			core_stand_key(key[n], sizeof key[n], h->obj->meta.uid, k);
+			p[n] = (struct slu_intent_pod){ key[n], r->g->ns, h->obj->meta.name,
+							core_node_name(c, h->place.p[k]) };
+		}
+	}
+	return n;
+}
+
+/* The newest intent of a run stands for all that is under way. */
+static int propose_again(struct slu_core *c, struct run *r)
+{
+	uint32_t most = let_go(c, r, NULL, NULL, r->slot.n), n = 0;
+	slu_cleanup(slu_freep) struct slu_intent_pod *p = slu_reallocarray(NULL, most + 1u,
+									   sizeof *p);
+	slu_cleanup(slu_freep) char(*key)[CORE_STAND_KEY] = slu_reallocarray(NULL, most + 1u,
+									     sizeof *key);
+	struct core_intent *in = &r->intent.p[0];
+	bool evict;
+
+	if (!p || !key)
+		return -ENOMEM;
+	*in = r->intent.p[r->intent.n - 1];
+	r->intent.n = 1;
+	evict = !strcmp(in->verb, "evict");
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		const struct slot *s = &r->slot.p[i];
+
+		if (s->pod && (evict ? s->state == SLOT_BOUND
+				     : s->state == SLOT_CHOSEN || s->state == SLOT_BINDING))
+			p[n++] = (struct slu_intent_pod){ core_pod_uid(s->pod), r->g->ns,
+							  s->pod->k->o.meta.name,
+							  core_node_name(c, s->node) };
+	}
+	if (!evict)
+		n = let_go(c, r, p, key, n);
+	return n ? slu_intent_propose(c->door, in->id, r->id, in->made_us, in->verb, p, n) : 0;
+}
+
+void core_store_rewrite(struct slu_core *c)
+{
+	int rc = slu_batch_clear(slu_intents_batch(c->door));
+
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e && !rc;
+	     e = slu_table_next(&c->groups, e))
+		rc = core_group_keep_anew(c, group_of(e));
+	for (struct slu_entry *e = slu_table_next(&c->runs, NULL); e && !rc;
+	     e = slu_table_next(&c->runs, e))
+		if (run_of(e)->intent.n)
+			rc = propose_again(c, run_of(e));
+	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e && !rc;
+	     e = slu_table_next(&c->nodes, e))
+		core_drain_keep(c, node_of(e));
+	if (rc < 0) {
+		slu_log(SLU_WARN, "store not written anew: no memory");
+		return;
+	}
+	for (uint32_t i = 0; i < c->open.n; i++)
+		c->open.p[i]->ticket = UINT64_MAX; /* of the batch that goes now */
+	c->store_rewrite = false;
+	slu_intents_lost(c->door, false);
+	slu_log(SLU_INFO, "store written anew", SLU_I64("jobs", c->groups.n));
+}
+
+void core_store_done(struct slu_core *c)
+{
+	forget_lead(c);
+}

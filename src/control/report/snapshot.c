@@ -1,0 +1,342 @@
+/* The picture of the last cycle. */
+#include "control/core/core_i.h"
+
+struct slu_snapshot *slu_snapshot_ref(struct slu_snapshot *s)
+{
+	if (s)
+		atomic_fetch_add(&s->refs, 1);
+	return s;
+}
+
+void slu_snapshot_unref(struct slu_snapshot *s)
+{
+	if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
+		return;
+	slu_arena_done(&s->arena);
+	slu_free(s);
+}
+
+/* Text in the arena; "" when memory runs out, which a picture survives. */
+static const char *text(struct slu_snapshot *s, const char *t)
+{
+	const char *k = t && *t ? slu_arena_strndup(&s->arena, t, strlen(t)) : "";
+
+	return k ? k : "";
+}
+
+static const char *run_state(const struct group *g, const struct run *r)
+{
+	static const char *const name[] = { [RUN_QUEUED] = "waiting",
+					    [RUN_INTENT] = "placing",
+					    [RUN_PLACING] = "placing",
+					    [RUN_RUNNING] = "running",
+					    [RUN_UNDOING] = "undoing" };
+
+	if (g->wrong && (!r || r->state == RUN_QUEUED))
+		return "refused";
+	if (!r && core_group_elsewhere(g))
+		return "running";
+	if (!r)
+		return g->cancelled ? "cancelled" : g->after_text ? "blocked" : "gathering";
+	if (r->state == RUN_QUEUED && r->refused)
+		return "refused";
+	if (r->state == RUN_QUEUED && r->never)
+		return "never";
+	if (r->state == RUN_QUEUED && g->held)
+		return "held";
+	return name[r->state];
+}
+
+static void snap_pods(struct slu_core *c, struct slu_snapshot *s, struct group *g,
+		      struct slu_snap_job *j)
+{
+	static const char *const phase[] = { "unknown", "pending", "running", "succeeded",
+					     "failed" };
+
+	j->pod = slu_arena_zalloc(&s->arena, g->pod.n * sizeof *j->pod + 1);
+	for (uint32_t i = 0; j->pod && i < g->pod.n; i++) {
+		struct pod *p = g->pod.p[i];
+		struct slot *sl = core_slot_of(p);
+
+		j->pod[i].name = text(s, p->k->o.meta.name);
+		j->pod[i].node = text(s, *p->k->spec.node ? p->k->spec.node
+					 : sl             ? core_node_name(c, sl->node)
+							  : "");
+		j->pod[i].state = p->k->phase <= SLU_PHASE_FAILED ? phase[p->k->phase] : "?";
+		j->n_pods++;
+		j->ready += core_pod_startable(p);
+		j->bound += *p->k->spec.node != 0;
+	}
+}
+
+static struct run *first_run(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->gang)
+			return g->run.p[i];
+	return g->run.n ? g->run.p[0] : NULL;
+}
+
+/* The front of the queue is explained from the plan as it is; the rest as it was last told. */
+#define EXPLAINED 50
+
+static void explain(struct slu_core *c, struct slu_snapshot *s, struct slu_snap_job *j)
+{
+	struct slu_why why = { 0 };
+
+	if (slu_queue_why(c->q, c->now_s, j->id, &why, NULL) < 0)
+		return;
+	if (why.reason)
+		j->reason = text(s, why.reason);
+	j->remedy = text(s, why.remedy);
+	j->promised = why.promised;
+	j->estimate_s = why.planned_s != SLU_TIME_NONE ? why.planned_s : 0;
+	slu_why_done(&why);
+}
+
+static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group *g,
+		       struct slu_snap_job *j)
+{
+	struct run *r = first_run(g);
+
+	*j = (struct slu_snap_job){
+		.id = r ? r->id : g->job,
+		.ns = text(s, g->ns),
+		.name = text(s, g->id.name),
+		.queue = text(s, *g->wish.queue ? g->wish.queue : c->cfg->queue[0].name),
+		.state = run_state(g, r),
+		.scheduler = text(s, g->scheduler),
+		.user = text(s, g->user),
+		.remedy = "",
+		.size = SLU_MAX(g->pod.n, g->wish.min),
+		.min = g->wish.min,
+		.priority = g->wish.priority,
+		.first_seen_us = g->first_seen_us,
+		.limit_s = g->wish.duration_s,
+	};
+	snap_pods(c, s, g, j);
+	j->reason = text(s, g->wrong              ? g->wrong
+			    : r && r->reason      ? r->reason
+			    : !r && g->cancelled  ? CORE_CANCELLED
+			    : !r && g->after_text ? g->after_text
+						  : g->told_text);
+	if (r && r->state != RUN_QUEUED) {
+		j->start_s = r->start_s;
+		j->end_s = r->end_s;
+		j->reason = "";
+	} else if (!strcmp(j->state, "held")) {
+		j->reason = CORE_HELD;
+	} else if (r) {
+		j->estimate_s = g->told_start_s != SLU_TIME_NONE ? g->told_start_s : 0;
+	}
+}
+
+/* What the queue knows of those that wait.  All positions come from one walk over its lines: asked
+ * for one by one, each is a search in every tree. */
+struct lines {
+	struct slu_core *c;
+	struct slu_snapshot *s;
+	struct slu_map of; /* queue's id -> s->job */
+	uint32_t news;     /* explained although they are not in line */
+};
+
+static int snap_line(const struct slu_job_view *v, void *arg)
+{
+	struct lines *l = arg;
+	const uint64_t *at = v->state == SLU_JOB_RUNNING ? NULL : slu_map_get(&l->of, v->id);
+	struct slu_snap_job *j = at ? &l->s->job[*at] : NULL;
+
+	if (!j)
+		return 0;
+	j->position = v->position;
+	j->promised = v->planned_s != SLU_TIME_NONE;
+	if (j->promised)
+		j->estimate_s = v->planned_s;
+	if (core_hurries(l->c))
+		return 0;
+	/* Who is not in line (not before a time, for example) is explained until it has been told.
+	 */
+	if (v->position ? v->position <= EXPLAINED : !*j->reason && l->news++ < EXPLAINED)
+		explain(l->c, l->s, j);
+	return 0;
+}
+
+static int older(const void *a, const void *b)
+{
+	const struct slu_snap_job *x = a, *y = b;
+
+	if (x->first_seen_us != y->first_seen_us)
+		return x->first_seen_us < y->first_seen_us ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static void snap_groups(struct slu_core *c, struct slu_snapshot *s)
+{
+	struct lines l = { c, s };
+
+	s->job = slu_arena_alloc(&s->arena, c->groups.n * sizeof *s->job + 1);
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e && s->job;
+	     e = slu_table_next(&c->groups, e)) {
+		const struct run *r = first_run(group_of(e));
+
+		if (r && r->state == RUN_QUEUED)
+			slu_map_put(&l.of, r->id, s->n_jobs);
+		snap_group(c, s, group_of(e), &s->job[s->n_jobs++]);
+	}
+	if (!s->job)
+		return;
+	slu_queue_each(c->q, snap_line, &l);
+	slu_map_done(&l.of);
+	qsort(s->job, s->n_jobs, sizeof *s->job, older);
+}
+
+static void snap_node(struct slu_core *c, struct slu_snapshot *s, struct node *n,
+		      struct slu_snap_node *out)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	uint32_t kinds = slu_machine_kinds(m);
+
+	*out = (struct slu_snap_node){ .name = text(s, n->name),
+				       .state = n->drained                    ? "drained"
+						: n->k->unschedulable         ? "cordoned"
+						: n->k->ready != SLU_TRI_TRUE ? "down"
+									      : "up" };
+	out->amount = slu_arena_zalloc(&s->arena, kinds * sizeof *out->amount + 1);
+	for (uint32_t i = 0; out->amount && i < kinds; i++) {
+		int64_t total = slu_machine_node_total(m, n->handle, i);
+
+		if (!total || !strcmp(slu_machine_kind_name(m, i), "node"))
+			continue; /* the machine's own kind, for whole nodes */
+		out->amount[out->n_amounts++] =
+			(struct slu_snap_amount){ text(s, slu_machine_kind_name(m, i)), total,
+						  slu_machine_node_free(m, n->handle, i) };
+	}
+	for (uint32_t i = 0; i < n->pod.n; i++) {
+		out->jobs += n->pod.p[i]->run != NULL;
+		out->foreign += n->pod.p[i]->foreign;
+	}
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct slu_snap_node *)a)->name,
+		      ((const struct slu_snap_node *)b)->name);
+}
+
+static void snap_foreign(struct slu_core *c, struct slu_snapshot *s)
+{
+	bool asked = false;
+
+	for (uint32_t i = 0; i < c->viewer.n; i++)
+		asked |= !strcmp(c->viewer.p[i]->name, SLU_ASK_ALL);
+	s->foreign = asked ? slu_arena_alloc(&s->arena, s->pods_foreign * sizeof *s->foreign + 1)
+			   : NULL;
+	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e && s->foreign;
+	     e = slu_table_next(&c->pods, e)) {
+		const struct pod *p = pod_of(e);
+		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+		struct slu_buf b = SLU_BUF_INIT(4096);
+
+		if (!p->foreign || s->n_foreign == s->pods_foreign)
+			continue;
+		slu_request_text(&p->k->spec, &b);
+		s->foreign[s->n_foreign++] = (struct slu_snap_foreign){
+			.id = p->serial,
+			.ns = text(s, p->k->o.meta.ns),
+			.name = text(s, p->k->o.meta.name),
+			.node = text(s, p->node ? p->node->name : ""),
+			.scheduler = text(s, p->k->spec.scheduler),
+			.needs = text(s, slu_buf_str(&b)),
+			.background = o && !strcmp(o->kind, "DaemonSet"),
+		};
+		slu_buf_done(&b);
+	}
+}
+
+static void fill(struct slu_core *c, struct slu_snapshot *s)
+{
+	char why[SLU_ERROR_MAX + 100];
+
+	s->at_us = c->now_us;
+	s->synced = slu_core_synced(c);
+	s->leader = c->door;
+	s->store = text(s, core_store_text(c, why, sizeof why));
+	s->store_ok = c->door ? c->store == SLU_JOURNAL_OK : !c->store_waits && !*c->store_why;
+	s->store_waiting = c->store_health.waiting;
+	s->store_commits = c->store_health.commits;
+	s->store_failures = c->store_health.failures;
+	s->pods = c->pods.n;
+	s->groups = c->groups.n;
+	s->count = c->count;
+	snap_groups(c, s);
+	s->node = slu_arena_alloc(&s->arena, c->nodes.n * sizeof *s->node + 1);
+	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e && s->node;
+	     e = slu_table_next(&c->nodes, e))
+		if (node_of(e)->handle != SLU_NODE_NONE && node_of(e)->k) {
+			snap_node(c, s, node_of(e), &s->node[s->n_nodes]);
+			s->pods_foreign += s->node[s->n_nodes++].foreign;
+		}
+	snap_foreign(c, s);
+	if (s->node)
+		qsort(s->node, s->n_nodes, sizeof *s->node, by_name);
+	s->queue = slu_arena_alloc(&s->arena, slu_queue_count(c->q) * sizeof *s->queue + 1);
+	for (uint32_t i = 0; s->queue && i < slu_queue_count(c->q); i++) {
+		struct slu_queue_view v;
+
+		if (slu_queue_view(c->q, i, &v) < 0)
+			continue;
+		s->queue[s->n_queues++] = (struct slu_snap_queue){ .name = text(s, v.conf->name),
+								   .policy = slu_policy_name(
+									   v.conf->policy),
+								   .waiting = v.waiting,
+								   .held = v.held,
+								   .blocked = v.blocked,
+								   .never = v.never,
+								   .running = v.running,
+								   .started = v.started,
+								   .ended = v.ended,
+								   .backfilled = v.backfilled };
+	}
+}
+
+#define IDLE_US 5000000
+
+void core_snapshot_publish(struct slu_core *c)
+{
+	struct slu_snapshot *s, *old;
+
+	if (c->snap && !c->viewer.n && c->now_us - c->snap_us < IDLE_US &&
+	    c->snap->synced == slu_core_synced(c) && c->snap->leader == !!c->door &&
+	    c->snap_store == c->store)
+		return;
+	s = slu_calloc(1, sizeof *s);
+	if (s) {
+		s->refs = 1;
+		fill(c, s);
+		c->snap_us = c->now_us;
+		c->snap_store = c->store;
+		pthread_mutex_lock(&c->snap_lock);
+		old = c->snap;
+		c->snap = s;
+		pthread_mutex_unlock(&c->snap_lock);
+		slu_snapshot_unref(old);
+	}
+	for (uint32_t i = 0; i < c->viewer.n; i++) {
+		struct slu_rec_ask *a = c->viewer.p[i];
+
+		a->answer(a->arg, s ? 0 : -ENOMEM, "");
+		a->answer = NULL;
+		a->base.free(&a->base);
+	}
+	c->viewer.n = 0;
+}
+
+struct slu_snapshot *slu_core_snapshot(struct slu_core *c)
+{
+	struct slu_snapshot *s;
+
+	pthread_mutex_lock(&c->snap_lock);
+	s = slu_snapshot_ref(c->snap);
+	pthread_mutex_unlock(&c->snap_lock);
+	return s;
+}

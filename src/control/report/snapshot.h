@@ -1,0 +1,87 @@
+/* snapshot.h — an immutable picture of the last cycle, for everybody who only reads: commands,
+ * metrics, page, webhook.  Counted; any thread may hold one. */
+#pragma once
+#include "base/arena.h"
+
+struct slu_snap_pod {
+	const char *name, *node, *state;
+};
+
+struct slu_snap_job {
+	uint64_t id;
+	const char *ns, *name, *queue, *state; /* gathering, waiting, placing, running, ... */
+	const char *scheduler, *user;
+	const char *reason; /* why it does not run; "" */
+	const char *remedy; /* the smallest change that would help; "" */
+	uint32_t size, min, ready, bound, position;
+	int32_t priority;
+	int64_t first_seen_us, start_s, end_s; /* 0: not yet */
+	int64_t estimate_s;                    /* planned start; 0: none */
+	bool promised;
+	int64_t limit_s;
+	struct slu_snap_pod *pod;
+	uint32_t n_pods;
+};
+
+/* A pod of somebody else: running work to the plan, under a number of its own. */
+struct slu_snap_foreign {
+	uint64_t id;
+	const char *ns, *name, *node, *scheduler;
+	const char *needs; /* "2 cpu, 1Gi memory" */
+	bool background;   /* of a DaemonSet: expected on every node */
+};
+
+struct slu_snap_amount {
+	const char *name;
+	int64_t total, free;
+};
+
+struct slu_snap_node {
+	const char *name, *state; /* up, down, cordoned, drained */
+	struct slu_snap_amount *amount;
+	uint32_t n_amounts;
+	uint32_t jobs, foreign;
+};
+
+struct slu_snap_queue {
+	const char *name, *policy;
+	uint32_t waiting, held, blocked, never, running;
+	uint64_t started, ended, backfilled;
+};
+
+/* Counters since the start of the process; see report/status.c for what each means. */
+struct slu_counters {
+	uint64_t cycles, cycle_ns, cycle_ns_max;
+	uint64_t objects, gangs_started, gangs_ended, pods_bound, bind_failures, taken_back;
+	uint64_t writes[16], writes_all;
+	uint64_t pods_released, pods_refused;
+	int64_t lists_us;       /* from the first object to the last list, at start */
+	int64_t first_cycle_us; /* and from there to the first decisions */
+	uint64_t audits, audit_lists, audit_differences, refused_objects;
+};
+
+struct slu_snapshot {
+	_Atomic uint32_t refs;
+	int64_t at_us;
+	bool synced;
+	bool leader;            /* decides; otherwise it stands by */
+	const char *store;      /* "ok" or what is wrong */
+	bool store_ok;          /* also while it stands by: it needs none */
+	uint32_t store_waiting; /* batches not yet durable */
+	uint64_t store_commits, store_failures;
+	struct slu_snap_job *job;
+	uint32_t n_jobs;
+	struct slu_snap_foreign *foreign; /* only when it was asked for; else NULL */
+	uint32_t n_foreign;
+	struct slu_snap_node *node;
+	uint32_t n_nodes;
+	struct slu_snap_queue *queue;
+	uint32_t n_queues;
+	uint32_t pods, pods_foreign, groups;
+	struct slu_counters count;
+	struct slu_arena arena;
+};
+
+struct slu_snapshot *slu_snapshot_ref(struct slu_snapshot *s);
+void slu_snapshot_unref(struct slu_snapshot *s);
+SLU_DEFINE_CLEANUP(struct slu_snapshot, slu_snapshot_unref)

@@ -1,0 +1,337 @@
+/* What people are told: events, the PodScheduled condition, start estimates, PodGroup status.
+ *
+ * Words cost writes, and writes compete with bindings.  So what starts soon is told nothing but its
+ * Scheduled event; a gang that has waited for status.interval gets its estimate and reason on its
+ * PodGroup (or its first pod), its members get the condition once per kind of reason, and nothing
+ * is repeated before it changed and the interval has passed, which grows with each time. */
+#include "control/core/core_i.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "wire/jsonw.h"
+
+void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,
+	       ...)
+{
+	const struct slu_kmeta *m = &p->k->o.meta;
+	char text[900];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVENT,
+					       .kind = p->stand ? SLU_KIND_JOB : SLU_KIND_POD,
+					       .ns = m->ns,
+					       .name = m->name,
+					       .uid = m->uid,
+					       .reporter = p->k->spec.scheduler,
+					       .reason = reason,
+					       .text = text,
+					       .warning = warning });
+}
+
+void core_run_reason(struct run *r, const char *text)
+{
+	slu_free(r->reason);
+	r->reason = text && *text ? slu_strdup(text) : NULL;
+}
+
+static void stamp(char out[32], int64_t s)
+{
+	time_t t = (time_t)s;
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static struct run *waiting_run(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state == RUN_QUEUED)
+			return g->run.p[i];
+	return NULL;
+}
+
+/* Why the group does not run, in one sentence; `why` is filled if its run is in the queue. */
+static void sentence(struct slu_core *c, struct group *g, struct run *r, struct slu_why *why,
+		     struct slu_buf *b)
+{
+	uint32_t have = 0, gated = 0;
+
+	if (g->wrong) {
+		slu_buf_puts(b, g->wrong);
+		return;
+	}
+	if (r) {
+		if (r->reason && (r->never || r->refused))
+			slu_buf_puts(b, r->reason);
+		else if (g->held)
+			slu_buf_puts(b, CORE_HELD);
+		else if (slu_queue_why(c->q, c->now_s, r->id, why, NULL) == 0 && why->reason)
+			slu_buf_puts(b, why->reason);
+		else if (r->reason)
+			slu_buf_puts(b, r->reason);
+		return;
+	}
+	if (g->cancelled) {
+		slu_buf_puts(b, CORE_CANCELLED);
+		return;
+	}
+	if (g->again_s) {
+		slu_buf_printf(
+			b, "its members could not all be bound, %u times; it is tried again soon",
+			g->undone);
+		return;
+	}
+	if (g->after_text) {
+		slu_buf_puts(b, g->after_text);
+		return;
+	}
+	if (core_native_lacks(c, g)) {
+		slu_buf_printf(b, "PodGroup %s does not exist", g->id.key + 2);
+		return;
+	}
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		have += core_pod_startable(g->pod.p[i]);
+		gated += !slu_held_free(&g->pod.p[i]->k->spec);
+	}
+	slu_buf_printf(b, "group %s has %u of %u members", g->id.name, have, g->wish.min);
+	if (gated)
+		slu_buf_printf(b, ", %u more are held by scheduling gates", gated);
+}
+
+static void annotate(struct slu_core *c, struct group *g, const struct slu_why *why,
+		     const char *text)
+{
+	const struct slu_kpodgroup *pg = core_podgroup(c, g);
+	const struct slu_kmeta *m = pg ? &pg->o.meta : &g->pod.p[0]->k->o.meta;
+	struct slu_buf b = SLU_BUF_INIT(8192);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	char at[32] = "";
+
+	if (why->planned_s != SLU_TIME_NONE)
+		stamp(at, why->planned_s);
+	slu_jsonw_obj(&w);
+	slu_jsonw_key(&w, SLU_OUT_START);
+	slu_jsonw_str(&w, *at ? at : NULL);
+	slu_jsonw_key(&w, SLU_OUT_POSITION);
+	if (why->position) {
+		char n[16];
+
+		snprintf(n, sizeof n, "%u", why->position);
+		slu_jsonw_str(&w, n);
+	} else {
+		slu_jsonw_null(&w);
+	}
+	slu_jsonw_kstr(&w, SLU_OUT_REASON, text);
+	slu_jsonw_end_obj(&w);
+	if (!b.error)
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_ANNOTATE,
+						       .kind = pg                   ? pg->o.kind
+							       : g->pod.p[0]->stand ? SLU_KIND_JOB
+										    : SLU_KIND_POD,
+						       .ns = m->ns,
+						       .name = m->name,
+						       .uid = m->uid,
+						       .text = b.p });
+	slu_buf_done(&b);
+}
+
+/* The sentence without its names and numbers: "waits for 3 cpu" is no news after "waits for 4 cpu".
+ */
+static uint64_t cause(const char *text)
+{
+	uint64_t h = 1;
+
+	while (*text) {
+		size_t n = strcspn(text, " "), digit = strcspn(text, "0123456789");
+
+		if (digit >= n && n)
+			h = slu_hash_u64(h ^ slu_hash_bytes(text, n));
+		text += n + (text[n] == ' ');
+	}
+	return h;
+}
+
+static void tell_waiting(struct slu_core *c, struct group *g)
+{
+	struct run *r = waiting_run(g);
+	struct slu_why why = { .planned_s = SLU_TIME_NONE };
+	struct slu_buf b = SLU_BUF_INIT(1000);
+	bool grave = g->wrong || (r && (r->never || r->refused)), news;
+	bool fluxjob = g->owned.n && c->held_sink.seen && !c->flux.absent; /* tells it all */
+	int64_t slack = 10;
+
+	sentence(c, g, r, &why, &b);
+	if (!b.n)
+		slu_buf_puts(&b, "waits for its turn");
+	news = !g->told_text || strcmp(g->told_text, slu_buf_str(&b));
+	if (why.planned_s != SLU_TIME_NONE && g->told_start_s != SLU_TIME_NONE)
+		slack = llabs(why.planned_s - g->told_start_s);
+	if (news || slack >= 10 || why.position != g->told_position) {
+		if (c->cfg->status.annotate && !fluxjob)
+			annotate(c, g, &why, slu_buf_str(&b));
+		g->told_start_s = why.planned_s;
+		g->told_position = why.position;
+	}
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		struct pod *p = g->pod.p[i];
+		const struct slu_kmeta *m = &p->k->o.meta;
+
+		/* The server says of gated pods that they are; that stays true. */
+		if (!core_pod_startable(p) || (p->told && !(grave && news)) ||
+		    slu_held_gated(&p->k->spec))
+			continue;
+		p->told = true;
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_CONDITION,
+						       .kind = SLU_KIND_POD,
+						       .ns = m->ns,
+						       .name = m->name,
+						       .uid = m->uid,
+						       .reason = "Unschedulable",
+						       .text = slu_buf_str(&b) });
+	}
+	if (g->pod.n && !g->wrong &&
+	    (grave ? news : !fluxjob && cause(slu_buf_str(&b)) != g->told_cause)) {
+		core_tell(c, g->pod.p[0], "FailedScheduling", true, "%s", slu_buf_str(&b));
+		g->told_cause = cause(slu_buf_str(&b));
+	}
+	if (news) {
+		slu_free(g->told_text);
+		g->told_text = slu_buf_take(&b);
+	}
+	slu_buf_done(&b);
+	slu_why_done(&why);
+	g->told_us = c->now_us;
+	g->told_times++;
+}
+
+/* ---- PodGroup status ---- */
+
+static void count_pods(const struct group *g, uint32_t *running, uint32_t *bound)
+{
+	*running = *bound = 0;
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		*running += g->pod.p[i]->k->phase == SLU_PHASE_RUNNING;
+		*bound += *g->pod.p[i]->k->spec.node != 0;
+	}
+}
+
+static const char *phase_of(const struct group *g, uint32_t running)
+{
+	if (g->pod.n + g->ended_ok + g->ended_bad < g->wish.min)
+		return "Pending";
+	if (g->ended_ok >= g->wish.min)
+		return "Finished";
+	if (running + g->ended_ok >= g->wish.min)
+		return "Running";
+	/* Short of members, and nobody to come in their place. */
+	return g->ended_bad && running == g->pod.n ? "Failed" : "Scheduling";
+}
+
+void core_podgroup_status(struct slu_core *c, struct group *g)
+{
+	const struct slu_kpodgroup *pg = core_podgroup(c, g);
+	struct slu_buf b = SLU_BUF_INIT(1024);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	uint32_t running, bound;
+	const char *phase;
+	char at[32];
+
+	if (!pg)
+		return;
+	if (pg->o.kind == SLU_KIND_PODGROUP) {
+		core_native_status(c, g, pg);
+		return;
+	}
+	count_pods(g, &running, &bound);
+	phase = phase_of(g, running);
+	if (!strcmp(pg->phase, phase) && pg->running == (int32_t)running &&
+	    pg->succeeded == (int32_t)g->ended_ok && pg->failed == (int32_t)g->ended_bad)
+		return;
+	if (g->pod.n && g->told_phase == phase && g->told_us && c->now_us - g->status_us < 1000000)
+		return;
+	g->told_phase = phase;
+	g->status_us = c->now_us;
+	slu_jsonw_obj(&w);
+	slu_jsonw_kstr(&w, "phase", phase);
+	slu_jsonw_ki64(&w, "running", running);
+	slu_jsonw_ki64(&w, "succeeded", g->ended_ok);
+	slu_jsonw_ki64(&w, "failed", g->ended_bad);
+	if (pg->o.kind == SLU_KIND_PODGROUP_SIGS)
+		slu_jsonw_ki64(&w, "scheduled", bound);
+	if (!pg->schedule_start_us) {
+		stamp(at, g->first_seen_us / 1000000);
+		slu_jsonw_kstr(&w, "scheduleStartTime", at);
+	}
+	slu_jsonw_end_obj(&w);
+	if (!b.error)
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_STATUS,
+						       .kind = pg->o.kind,
+						       .ns = g->ns,
+						       .name = pg->o.meta.name,
+						       .text = b.p });
+	slu_buf_done(&b);
+}
+
+/* News for people yield to bindings: so many writes a pass, and the more wait the rarer each is
+ * told again.  To say when somebody deep in a long queue will start costs a plan of all before him:
+ * a pass ends when it has taken PASS_NS, and the next one waits for REST times as long. */
+#define PASS_US    500000
+#define PASS_NS    20000000
+#define REST       20
+#define BUDGET     100
+#define BUSY       5
+#define TOLD_A_SEC 10
+
+/* Of this thread: what others do on the machine does not count. */
+static int64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void core_status(struct slu_core *c)
+{
+	int64_t interval = c->cfg->status.interval_s * 1000000, again;
+	uint64_t limit = c->count.writes_all + (c->binding ? BUSY : BUDGET);
+	int64_t begin = clock_ns(), took = 0;
+	uint32_t waiting = 0;
+
+	if (c->now_us < c->next_status_us)
+		return;
+	again = SLU_MAX(interval, (int64_t)c->waiting * 1000000 / TOLD_A_SEC);
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
+	     e = slu_table_next(&c->groups, e)) {
+		struct group *g = group_of(e);
+		struct run *r = waiting_run(g);
+		bool waits = g->pod.n && (r || g->wrong || (!g->run.n && !core_group_elsewhere(g)));
+		bool grave = r && (r->never || r->refused);
+
+		waiting += waits;
+		if ((c->count.writes_all >= limit || took >= PASS_NS) && !grave)
+			continue;
+		if (g->id.explicit)
+			core_podgroup_status(c, g);
+		if (!waits) {
+			g->waiting_us = 0;
+			g->told_times = 0;
+			continue;
+		}
+		if (!g->waiting_us)
+			g->waiting_us = c->now_us;
+		if (g->told_us ? c->now_us - g->told_us >=
+					 SLU_MAX(again, core_patience_us(c, g->told_times))
+			       : grave || c->now_us - g->waiting_us >= interval)
+			tell_waiting(c, g);
+		took = clock_ns() - begin;
+	}
+	c->waiting = waiting;
+	c->next_status_us = c->now_us + SLU_MAX((int64_t)PASS_US, took * REST / 1000);
+}

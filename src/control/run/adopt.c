@@ -1,0 +1,184 @@
+/* Members that run already: after a restart, or bound by somebody else.  What was decided before we
+ * stopped and is not carried out yet goes on where it was meant to. */
+#include "control/core/core_i.h"
+
+static int add_slot(struct run *r, struct pod *p, slu_node node, enum slot_state state)
+{
+	int role = core_run_role(r, p->shape);
+
+	if (role < 0 || slu_vec_push(&r->slot, ((struct slot){ .node = node,
+							       .role = (uint32_t)role,
+							       .pod = p,
+							       .state = state })) < 0)
+		return -ENOMEM;
+	r->role.p[role].min++;
+	r->role.p[role].max++;
+	p->run = r;
+	return 0;
+}
+
+/* What the slots of a run that is not registered yet will take of a node. */
+static int64_t unbooked(const struct run *r, slu_node node, uint32_t kind)
+{
+	int64_t sum = 0;
+
+	for (uint32_t k = 0; k < r->slot.n; k++) {
+		const struct shape *s = r->role.p[r->slot.p[k].role].shape;
+
+		for (uint32_t i = 0; r->slot.p[k].node == node && i < s->n_need; i++)
+			sum += s->need[i].kind == kind ? s->need[i].n : 0;
+	}
+	return sum;
+}
+
+static bool has_room(struct slu_core *c, const struct run *r, const struct node *n,
+		     const struct shape *s)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+
+	if (!n || n->handle == SLU_NODE_NONE || !s || slu_machine_node_is_down(m, n->handle) ||
+	    slu_machine_node_is_cordoned(m, n->handle))
+		return false;
+	for (uint32_t i = 0; i < s->n_need; i++) {
+		uint32_t kind = s->need[i].kind;
+
+		if (slu_machine_node_free(m, n->handle, kind) <
+		    s->need[i].n + unbooked(r, n->handle, kind))
+			return false;
+	}
+	return true;
+}
+
+/* A member of a gang that was being placed when we stopped: to the node it was meant for, if there
+ * still is room. */
+static void complete(struct slu_core *c, struct group *g, struct run *r, struct pod *p)
+{
+	const char *name;
+	struct node *n;
+
+	if (p->run || !core_pod_startable(p))
+		return;
+	name = core_recall_node(c, g, p);
+	if (!name && slu_held_gated(&p->k->spec) && !p->stand)
+		name = core_held_place(c, g, r);
+	n = name ? core_node(c, name) : NULL;
+	if (has_room(c, r, n, p->shape) && !core_ports_clash(c, n, p) &&
+	    add_slot(r, p, n->handle, SLOT_CHOSEN) == 0)
+		core_node_enter(c, n, p);
+}
+
+/* The places of a resumed Job whose pods have not been seen yet. */
+static void complete_vacant(struct slu_core *c, struct group *g, struct run *r)
+{
+	const char *name;
+
+	while (r->slot.n && (int64_t)r->slot.n < core_group_wanted(c, g) &&
+	       (name = core_held_place(c, g, r))) {
+		struct node *n = core_node(c, name);
+		uint32_t role = r->slot.p[0].role;
+
+		if (!has_room(c, r, n, r->role.p[role].shape) ||
+		    slu_vec_push(&r->slot, ((struct slot){ .node = n->handle, .role = role })) < 0)
+			return;
+		r->role.p[role].min++;
+		r->role.p[role].max++;
+	}
+}
+
+/* Members that wait although the gang was decided before we stopped; 0: it was not. */
+static uint32_t decided_before(struct slu_core *c, const struct group *g)
+{
+	uint32_t n = 0;
+
+	if (!core_held_place(c, g, NULL))
+		return core_recall_open(c, g);
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		n += core_pod_startable(g->pod.p[i]);
+	return n;
+}
+
+/* It is in the books: go on with what was intended. */
+static void adopted(struct slu_core *c, struct run *r)
+{
+	bool chosen = false;
+
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		if (r->slot.p[i].pod && core_recall_evict(c, r->slot.p[i].pod)) {
+			core_run_undo(c, r);
+			return;
+		}
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		chosen |= r->slot.p[i].state == SLOT_CHOSEN;
+		r->g->begun |= r->slot.p[i].state == SLOT_BOUND;
+	}
+	if (chosen && !r->g->begun)
+		r->state = RUN_PLACING; /* as a whole or not at all, as before */
+	if (core_run_keep(c, r, chosen ? SLU_STORE_STARTING : SLU_STORE_RUNNING) < 0)
+		slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
+	core_run_intend(c, r);
+}
+
+/* It cannot be taken over after all. */
+static void disown(struct slu_core *c, struct group *g, struct run *r)
+{
+	while (r->slot.n) {
+		struct pod *p = r->slot.p[--r->slot.n].pod;
+
+		if (!p)
+			continue;
+		p->run = NULL;
+		if (core_pod_at(p))
+			core_foreign_add(c, p);
+		else
+			core_node_leave(c, p);
+	}
+	g->reuse = r->id; /* the same job, in the store too */
+	core_run_free(c, r);
+}
+
+void core_adopt(struct slu_core *c, struct group *g)
+{
+	struct run *r = NULL;
+	int64_t start_us = c->now_us;
+	bool bound;
+
+	if (g->run.n)
+		return;
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		struct pod *p = g->pod.p[i];
+
+		if (!core_pod_at(p) || !p->node || p->node->handle == SLU_NODE_NONE || !p->shape)
+			continue;
+		if (!r)
+			r = core_run_new(c, g, true);
+		core_foreign_remove(c,
+				    p); /* counted as somebody else's until the group was known */
+		if (!r || add_slot(r, p, p->node->handle, SLOT_BOUND) < 0) {
+			core_foreign_add(c, p);
+			continue;
+		}
+		if (p->k->start_us)
+			start_us = SLU_MIN(start_us, p->k->start_us);
+	}
+	/* A binding we sent before we stopped may still arrive: an open intent is carried out again
+	 * rather than planned anew, so that it can only go where it was meant to. */
+	bound = r;
+	g->begun |= core_recall_begun(c, g);
+	if (!r && decided_before(c, g))
+		r = core_run_new(c, g, true);
+	for (uint32_t i = 0; r && i < g->pod.n; i++)
+		complete(c, g, r, g->pod.p[i]);
+	if (r && !bound && (!r->slot.n || (!g->begun && r->slot.n < decided_before(c, g)))) {
+		disown(c, g, r); /* no longer as a whole */
+		return;
+	}
+	if (!r)
+		return;
+	complete_vacant(c, g, r);
+	core_run_register(c, r, core_recall_start(c, g, start_us / 1000000));
+	if (r->state == RUN_RUNNING) {
+		adopted(c, r);
+		return;
+	}
+	disown(c, g, r);
+}

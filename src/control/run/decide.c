@@ -1,0 +1,446 @@
+/* From the queue's decisions to intents, from durable intents to bindings, and what came of them.
+ */
+#include "control/core/core_i.h"
+
+#include <stdio.h>
+
+/* ---- decisions ---- */
+
+/* The next member of a role that has no place yet. */
+static struct pod *next_wanted(struct run *r, uint32_t role, uint32_t *from)
+{
+	for (uint32_t i = *from; i < r->want.n; i++) {
+		struct pod *p = r->want.p[i];
+
+		if (p && p->shape == r->role.p[role].shape) {
+			r->want.p[i] = NULL;
+			*from = i + 1;
+			return p;
+		}
+	}
+	*from = r->want.n;
+	return NULL;
+}
+
+void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how)
+{
+	for (uint32_t i = 0; i < r->intent.n; i++)
+		if (slu_intent_settle(c->door, r->intent.p[i].id, r->id, r->intent.p[i].made_us,
+				      r->intent.p[i].verb, how) < 0)
+			slu_log(SLU_WARN, "intent not settled", SLU_STR("job", r->g->id.name));
+	r->intent.n = 0;
+}
+
+/* Nothing of it is bound: it waits again, at its old place, and looks elsewhere for a while. */
+static void take_back(struct slu_core *c, struct run *r)
+{
+	struct slu_gang_part *part = slu_reallocarray(NULL, r->slot.n + 1u, sizeof *part);
+	struct slu_event ev = {
+		.kind = SLU_EV_TAKE_BACK, .job = r->id, .part = part, .until_s = c->now_s + 30
+	};
+	struct group *g = r->g;
+
+	c->count.taken_back++;
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		struct slot *s = &r->slot.p[i];
+
+		if (part && s->state == SLOT_FAILED)
+			part[ev.n_part++] = (struct slu_gang_part){ s->node, s->role, 1 };
+		if (s->pod) {
+			core_node_leave(c, s->pod);
+			if (slu_vec_push(&r->want, s->pod) < 0)
+				s->pod->run = NULL;
+		}
+	}
+	r->slot.n = 0;
+	slu_free(r->nodes);
+	r->nodes = NULL;
+	r->state = RUN_QUEUED;
+	core_intents_settle(c, r, SLU_INTENT_UNDONE);
+	core_apply(c, &ev);
+	slu_free(part);
+	slu_log(SLU_WARN, "gang taken back", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
+	core_group_dirty(c, g);
+}
+
+/* Two that the queue started at once want the same port that it does not count. */
+static bool clashes(struct slu_core *c, struct run *r)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	bool any = false;
+
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		struct slot *s = &r->slot.p[i];
+		struct node *n = (struct node *)(uintptr_t)slu_machine_node_tag(m, s->node);
+
+		if (s->pod && core_ports_clash(c, n, s->pod)) {
+			s->state = SLOT_FAILED; /* look elsewhere */
+			any = true;
+		}
+	}
+	return any;
+}
+
+static void start(struct slu_core *c, struct run *r, const struct slu_decision *d)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	slu_cleanup(slu_freep) uint32_t *from = slu_calloc(r->role.n + 1u, sizeof *from);
+	uint32_t slots = 0;
+
+	for (uint32_t i = 0; i < d->n_part; i++)
+		slots += c->dec.part.p[d->part + i].slots;
+	if (!from || slu_vec_reserve(&r->slot, slots) < 0) {
+		struct slu_event ev = { .kind = SLU_EV_TAKE_BACK, .job = r->id };
+
+		core_apply(c, &ev); /* no memory: waits again at its old place */
+		return;
+	}
+	for (uint32_t i = 0; i < d->n_part; i++) {
+		const struct slu_gang_part *part = &c->dec.part.p[d->part + i];
+		struct node *n = (struct node *)(uintptr_t)slu_machine_node_tag(m, part->node);
+
+		for (uint32_t k = 0; k < part->slots; k++) {
+			struct pod *p = next_wanted(r, part->role, &from[part->role]);
+
+			r->slot.p[r->slot.n++] = (struct slot){ .node = part->node,
+								.role = part->role,
+								.pod = p,
+								.state = p ? SLOT_CHOSEN
+									   : SLOT_VACANT };
+			if (p)
+				core_node_enter(c, n, p);
+		}
+	}
+	for (uint32_t i = 0; i < r->want.n; i++)
+		if (r->want.p[i])
+			r->want.p[i]->run = NULL; /* more than fitted: they follow */
+	r->want.n = 0;
+	if (clashes(c, r)) {
+		take_back(c, r);
+		return;
+	}
+	r->state = RUN_INTENT;
+	r->start_s = d->start_s;
+	r->end_s = d->end_s;
+	r->decided_us = c->now_us;
+	core_run_reason(r, NULL);
+	c->after.news = true;
+	if (r->gang)
+		c->count.gangs_started++;
+	slu_log(SLU_INFO, "gang decided", SLU_STR("job", r->g->id.name), SLU_STR("ns", r->g->ns),
+		SLU_I64("pods", r->slot.n), SLU_STR("how", slu_how_name(d->how)),
+		SLU_I64("waited_ms", (c->now_us - r->g->first_seen_us) / 1000));
+	core_run_intend(c, r);
+	core_group_dirty(c, r->g);
+}
+
+static void plan_changed(struct slu_core *c, struct run *r, const struct slu_decision *d)
+{
+	struct slu_store_plan p = { .job = r->id,
+				    .seq = c->plan_seq = SLU_MAX(c->plan_seq + 1, c->now_us),
+				    .at_us = c->now_us,
+				    .planned_s = d->start_s == SLU_TIME_NONE ? 0 : d->start_s,
+				    .cause = slu_cause_name(d->cause) };
+
+	r->planned_s = d->start_s;
+	r->cause = slu_cause_name(d->cause);
+	if (!r->promised_s && d->start_s != SLU_TIME_NONE)
+		r->promised_s = d->start_s;
+	if (d->cause != SLU_CAUSE_STARTED)
+		core_group_keep(c, r->g);
+	if (!r->gang)
+		return;
+	if (slu_batch_put_plan(slu_intents_batch(c->door), &p) < 0)
+		slu_log(SLU_WARN, "plan not kept", SLU_STR("job", r->g->id.name));
+}
+
+/* The queue's sentence in the words of a user, who has given roles no numbers. */
+static void cannot_run(struct slu_core *c, struct run *r, const char *text)
+{
+	struct slu_buf b = SLU_BUF_INIT(4096);
+
+	if (r->role.n == 1 && !strncmp(text, "role 0: ", 8))
+		text += 8;
+	slu_buf_puts(&b, text);
+	if (r->never)
+		slu_buf_puts(&b, core_nowhere(c, r));
+	core_run_reason(r, b.p ? b.p : text);
+	slu_log(SLU_INFO, "gang cannot run", SLU_STR("job", r->g->id.name), SLU_STR("ns", r->g->ns),
+		SLU_STR("why", b.p ? b.p : text));
+	slu_buf_done(&b);
+}
+
+static void decided(struct slu_core *c, const struct slu_decision *d)
+{
+	struct run *r = run_of(slu_table_find(&c->runs, &d->job, sizeof d->job));
+	const char *text = d->text == UINT32_MAX ? "" : slu_decision_text(&c->dec, d);
+
+	if (!r)
+		return;
+	if (d->kind == SLU_DEC_REFUSED && r->state != RUN_QUEUED)
+		return; /* no room to grow now; it runs on as it is */
+	switch (d->kind) {
+	case SLU_DEC_START:
+		start(c, r, d);
+		break;
+	case SLU_DEC_PLAN:
+		plan_changed(c, r, d);
+		break;
+	case SLU_DEC_NEVER:
+	case SLU_DEC_REFUSED:
+	case SLU_DEC_EXPIRED:
+		r->never = d->kind != SLU_DEC_REFUSED;
+		r->refused = d->kind == SLU_DEC_REFUSED;
+		cannot_run(c, r, text);
+		r->g->told_us = 0; /* say it at once */
+		if (r->gang)
+			core_group_keep(c, r->g);
+		break;
+	case SLU_DEC_STATE:
+		r->never = r->refused = false;
+		core_run_reason(r, text);
+		if (r->gang)
+			core_group_keep(c, r->g);
+		break;
+	case SLU_DEC_OVERRUN:
+		slu_log(SLU_INFO, "gang runs longer than it said", SLU_STR("job", r->g->id.name),
+			SLU_STR("ns", r->g->ns));
+		break;
+	case SLU_DEC_RESIZED:
+		core_elastic_grown(c, r, d);
+		break;
+	case SLU_DEC_LOST:
+		break; /* the cluster tells which pods are gone */
+	}
+}
+
+void core_decisions(struct slu_core *c)
+{
+	for (uint32_t i = 0; i < c->dec.v.n; i++) { /* carrying one out may append others */
+		struct slu_decision d = c->dec.v.p[i];
+
+		decided(c, &d);
+	}
+	slu_decisions_clear(&c->dec);
+}
+
+/* ---- intents ---- */
+
+int core_intend(struct slu_core *c, struct run *r, bool evict)
+{
+	slu_cleanup(slu_freep) struct slu_intent_pod *ip = slu_reallocarray(NULL, r->slot.n + 1u,
+									    sizeof *ip);
+	const char *verb = evict ? "evict" : "bind";
+	uint64_t id = c->next_intent + 1;
+	uint32_t n = 0;
+
+	if (!ip || slu_vec_reserve(&r->intent, r->intent.n + 1) < 0 ||
+	    slu_vec_reserve(&c->open, c->open.n + 1) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		const struct slot *s = &r->slot.p[i];
+
+		if (evict ? s->pod != NULL : s->state == SLOT_CHOSEN)
+			ip[n++] = (struct slu_intent_pod){ core_pod_uid(s->pod), r->g->ns,
+							   s->pod->k->o.meta.name,
+							   core_node_name(c, s->node) };
+	}
+	if (!n)
+		return 0;
+	if ((!evict && r->gang && core_run_keep(c, r, SLU_STORE_STARTING) < 0) ||
+	    slu_intent_propose(c->door, id, r->id, c->now_us, verb, ip, n) < 0)
+		return -ENOMEM;
+	c->next_intent = id;
+	r->intent.p[r->intent.n++] = (struct core_intent){ id, r->id, c->now_us, verb };
+	r->ticket = UINT64_MAX;
+	if (!r->waits)
+		c->open.p[c->open.n++] = r;
+	r->waits = true;
+	return 0;
+}
+
+void core_run_intend(struct slu_core *c, struct run *r)
+{
+	if (core_intend(c, r, false) < 0) {
+		/* Nothing of it may be written.  The next cycle tries again. */
+		slu_log(SLU_ERROR, "no memory for an intent", SLU_STR("job", r->g->id.name));
+		core_group_dirty(c, r->g);
+	}
+}
+
+int64_t core_place_limit_ns(const struct slu_core *c, const struct group *g)
+{
+	return (g->wish.timeout_s ? g->wish.timeout_s : c->cfg->place.retry_s) * 1000000000;
+}
+
+void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s)
+{
+	const struct slu_kmeta *m = &s->pod->k->o.meta;
+	struct slu_rec_write w = { .verb = SLU_WRITE_BIND,
+				   .kind = SLU_KIND_POD,
+				   .run = r->id,
+				   .serial = s->pod->serial,
+				   .ns = m->ns,
+				   .name = m->name,
+				   .uid = m->uid,
+				   .node = core_node_name(c, s->node),
+				   .reporter = s->pod->k->spec.scheduler,
+				   .limit_ns = core_place_limit_ns(c, r->g) };
+
+	s->state = SLOT_BINDING;
+	core_write(c, &w);
+}
+
+void core_place_durable(struct slu_core *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < c->open.n; i++) {
+		struct run *r = c->open.p[i];
+
+		if (!core_may_place(c, r)) {
+			c->open.p[kept++] = r;
+			continue;
+		}
+		r->waits = false;
+		if (r->state == RUN_UNDOING) {
+			core_undo_evict(c, r);
+			continue;
+		}
+		if (r->state == RUN_INTENT)
+			r->state = RUN_PLACING;
+		core_held_resume(c, r);
+		for (uint32_t k = 0; k < r->slot.n; k++) {
+			struct slot *s = &r->slot.p[k];
+
+			if (s->state == SLOT_CHOSEN && slu_held_gated(&s->pod->k->spec))
+				core_held_release(c, r, s);
+			else if (s->state == SLOT_CHOSEN)
+				core_slot_bind(c, r, s);
+		}
+		core_run_settled(c, r);
+	}
+	c->open.n = kept;
+}
+
+/* ---- answers ---- */
+
+void core_evict(struct slu_core *c, const struct pod *p)
+{
+	const struct slu_kmeta *m = &p->k->o.meta;
+
+	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVICT,
+					       .kind = SLU_KIND_POD,
+					       .ns = m->ns,
+					       .name = m->name,
+					       .uid = m->uid });
+}
+
+void core_run_close(struct slu_core *c, struct run *r)
+{
+	core_intents_settle(c, r,
+			    r->state == RUN_RUNNING || r->state == RUN_UNDOING ? SLU_INTENT_DONE
+									       : SLU_INTENT_UNDONE);
+}
+
+void core_deadlines(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->runs, NULL);
+	     e && c->cfg->jobs.enforce_deadlines; e = slu_table_next(&c->runs, e)) {
+		struct run *r = run_of(e);
+		int64_t limit = r->g->wish.duration_s;
+
+		if (r->state != RUN_RUNNING || r->overdue || !limit ||
+		    c->now_s < r->start_s + limit)
+			continue;
+		r->overdue = true;
+		slu_log(SLU_INFO, "gang ends at its limit", SLU_STR("job", r->g->id.name),
+			SLU_STR("ns", r->g->ns), SLU_I64("limit_s", limit));
+		for (uint32_t i = 0; i < r->slot.n; i++)
+			if (r->slot.p[i].pod) {
+				core_tell(c, r->slot.p[i].pod, "DeadlineExceeded", true,
+					  "runs longer than its %" PRId64 " s", limit);
+				core_evict(c, r->slot.p[i].pod);
+			}
+	}
+}
+
+void core_run_settled(struct slu_core *c, struct run *r)
+{
+	uint32_t failed = 0, bound = 0;
+
+	if (r->state == RUN_UNDOING) {
+		core_undo_answered(c, r);
+		return;
+	}
+	if (r->state == RUN_QUEUED || r->state == RUN_INTENT)
+		return;
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		enum slot_state s = r->slot.p[i].state;
+
+		if (s == SLOT_CHOSEN || s == SLOT_BINDING)
+			return;
+		failed += s == SLOT_FAILED;
+		bound += s == SLOT_BOUND;
+	}
+	if (failed && r->state == RUN_PLACING) {
+		if (bound)
+			core_run_undo(c, r);
+		else
+			take_back(c, r);
+		return;
+	}
+	for (uint32_t i = r->slot.n; failed && i-- > 0;) /* a replacement that cannot be bound */
+		if (r->slot.p[i].state == SLOT_FAILED) {
+			core_group_dirty(c, r->g);
+			core_slot_drop(c, r, i); /* looks at the others, or ends the run */
+			return;
+		}
+	if (r->state == RUN_PLACING) {
+		r->state = RUN_RUNNING;
+		r->g->undone = 0;
+		r->g->begun |= r->gang;
+		slu_log(SLU_INFO, "gang placed", SLU_STR("job", r->g->id.name),
+			SLU_STR("ns", r->g->ns), SLU_I64("pods", bound),
+			SLU_I64("took_us", c->now_us - r->decided_us));
+		if (r->gang && core_run_keep(c, r, SLU_STORE_RUNNING) < 0)
+			slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
+	}
+	if (!core_held_resumes(r))
+		core_intents_settle(c, r, SLU_INTENT_DONE);
+}
+
+void core_written(struct slu_core *c, const struct slu_rec_written *w)
+{
+	struct run *r = run_of(slu_table_find(&c->runs, &w->run, sizeof w->run));
+	struct slot *s = core_slot_written(r, w);
+
+	c->binding -= c->binding > 0;
+	if (w->verb == SLU_WRITE_PATCH)
+		core_held_written(c, w);
+	if (w->verb == SLU_WRITE_SPEC)
+		core_resize_written(c, w);
+	if (w->verb != SLU_WRITE_BIND)
+		return;
+	if (w->outcome == SLU_KUBE_OK)
+		c->count.pods_bound++;
+	if (!s || s->state != SLOT_BINDING)
+		return; /* gone, or seen bound in the meantime */
+	switch (w->outcome) {
+	case SLU_KUBE_OK:
+	case SLU_KUBE_CONFLICT: /* bound already: the watch says where */
+	case SLU_KUBE_EXISTS:
+		s->state = SLOT_BOUND;
+		break;
+	case SLU_KUBE_NOT_FOUND: /* deleted: the watch says so */
+		s->state = SLOT_BOUND;
+		break;
+	default:
+		c->count.bind_failures++;
+		s->state = SLOT_FAILED;
+		slu_log(SLU_WARN, "binding failed", SLU_STR("pod", s->pod->k->o.meta.name),
+			SLU_STR("ns", r->g->ns), SLU_STR("err", w->text));
+		core_tell(c, s->pod, "FailedScheduling", true, "binding failed: %s", w->text);
+	}
+	core_run_settled(c, r);
+}

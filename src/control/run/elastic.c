@@ -1,0 +1,176 @@
+/* Elastic groups: the gang starts with what fits between min-size and max-size; the other members
+ * join it later, with room that no waiting job has been promised or could start in.
+ *
+ * A member that joins becomes a slot of the gang's own run: it is planned until the gang's end and
+ * stays in its rack where that was required.  So it asks only after the queue had its turn. */
+#include "control/core/core_i.h"
+
+#include <stdio.h>
+
+#define AGAIN_US INT64_C(50000) /* between two rounds ... */
+#define EACH_US  1000           /* ... and longer the more groups ask */
+
+static struct run *running(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->gang && g->run.p[i]->state != RUN_QUEUED)
+			return g->run.p[i];
+	return NULL;
+}
+
+static int role_of(const struct run *r, const struct pod *p)
+{
+	for (uint32_t i = 0; i < r->role.n; i++)
+		if (r->role.p[i].shape == p->shape)
+			return (int)i;
+	return -1;
+}
+
+bool core_elastic_takes(const struct group *g, const struct pod *p)
+{
+	const struct run *r = g->wish.elastic ? running(g) : NULL;
+
+	return r && role_of(r, p) >= 0;
+}
+
+void core_elastic_wait(struct slu_core *c, struct group *g)
+{
+	if (!g->fills && slu_vec_push(&c->fill, g) == 0)
+		g->fills = true;
+}
+
+void core_elastic_forget(struct slu_core *c, struct group *g)
+{
+	for (uint32_t i = 0; g->fills && i < c->fill.n; i++)
+		if (c->fill.p[i] == g) {
+			c->fill.p[i] = c->fill.p[--c->fill.n];
+			break;
+		}
+	g->fills = false;
+}
+
+static void tell(struct slu_core *c, const struct group *g, struct pod *p, uint32_t have)
+{
+	const struct slu_kmeta *m = &p->k->o.meta;
+	char text[200];
+
+	if (p->told || p->stand || c->now_us - m->created_us < c->cfg->status.interval_s * 1000000)
+		return;
+	p->told = true;
+	snprintf(
+		text, sizeof text,
+		"group %s runs with %u members; this one joins when there is room nobody waits for",
+		g->id.name, have);
+	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_CONDITION,
+					       .kind = SLU_KIND_POD,
+					       .ns = m->ns,
+					       .name = m->name,
+					       .uid = m->uid,
+					       .reason = "Unschedulable",
+					       .text = text });
+}
+
+/* One more slot for this member; true if it got one. */
+static bool ask(struct slu_core *c, struct run *r, struct pod *p)
+{
+	struct slu_event ev = { .kind = SLU_EV_RESIZE, .job = r->id, .size = 1 };
+	int role = role_of(r, p);
+
+	if (role < 0)
+		return false;
+	ev.role = (uint32_t)role;
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		ev.size += r->slot.p[i].role == ev.role;
+	if (core_apply(c, &ev) < 0)
+		return false;
+	core_decisions(c); /* gives the slot to whoever is the first in line */
+	return p->run;
+}
+
+/* True while some member still has no place. */
+static bool fill(struct slu_core *c, struct group *g)
+{
+	struct run *r = running(g);
+	uint32_t alive = 0;
+	bool room = true, missing = false;
+
+	if (!r || g->cancelled || !g->wish.elastic)
+		return false;
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		alive += g->pod.p[i]->run || core_pod_at(g->pod.p[i]);
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		struct pod *p = g->pod.p[i];
+
+		if (p->run || !core_pod_startable(p) || !core_elastic_takes(g, p))
+			continue;
+		if (room && alive < g->wish.max && r->state == RUN_RUNNING && ask(c, r, p)) {
+			alive++;
+			continue;
+		}
+		room = false;
+		missing = true;
+		tell(c, g, p, alive);
+	}
+	return missing;
+}
+
+void core_elastic(struct slu_core *c)
+{
+	if (!c->fill.n ||
+	    c->now_us - c->filled_us < SLU_MAX(AGAIN_US, (int64_t)c->fill.n * EACH_US))
+		return;
+	c->filled_us = c->now_us;
+	for (uint32_t i = c->fill.n; i-- > 0;) {
+		struct group *g = c->fill.p[i];
+
+		if (!fill(c, g)) {
+			c->fill.p[i] = c->fill.p[--c->fill.n];
+			g->fills = false;
+		}
+	}
+}
+
+void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_decision *d)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	struct group *g = r->g;
+
+	if (d->size <= 0)
+		return;
+	for (uint32_t i = 0; i < d->n_part; i++) {
+		struct slu_gang_part part = c->dec.part.p[d->part + i];
+		struct node *n = (struct node *)(uintptr_t)slu_machine_node_tag(m, part.node);
+
+		for (uint32_t k = 0; k < part.slots; k++) {
+			struct slot s = { .node = part.node,
+					  .role = part.role,
+					  .state = SLOT_VACANT,
+					  .vacant_us = c->now_us };
+
+			for (uint32_t j = 0; j < g->pod.n && !s.pod; j++)
+				if (!g->pod.p[j]->run && core_pod_startable(g->pod.p[j]) &&
+				    role_of(r, g->pod.p[j]) == (int)part.role &&
+				    !core_ports_clash(c, n, g->pod.p[j]))
+					s.pod = g->pod.p[j];
+			if (slu_vec_push(&r->slot, s) < 0) {
+				struct slu_event ev = {
+					.kind = SLU_EV_END_SLOTS,
+					.job = r->id,
+					.part = &(struct slu_gang_part){ part.node, part.role, 1 },
+					.n_part = 1
+				};
+
+				core_apply(c, &ev);
+				continue;
+			}
+			if (!s.pod)
+				continue;
+			r->slot.p[r->slot.n - 1].state = SLOT_CHOSEN;
+			s.pod->run = r;
+			core_node_enter(c, n, s.pod);
+		}
+	}
+	slu_log(SLU_INFO, "gang grows", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns),
+		SLU_I64("pods", r->slot.n));
+	core_run_intend(c, r);
+}

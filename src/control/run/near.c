@@ -1,0 +1,90 @@
+/* Members that come later stay where their gang is, when the gang was required to be in one rack,
+ * block or zone. */
+#include "control/core/core_i.h"
+
+/* Where the gang sits: the level's number and the name of its domain; NULL when nobody is placed.
+ */
+static const char *home(struct slu_core *c, const struct group *g, int *level)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+
+	*level = *g->wish.level && g->wish.level_required ? slu_machine_level_find(m, g->wish.level)
+							  : -1;
+	for (uint32_t i = 0; *level >= 0 && i < g->run.n; i++)
+		if (g->run.p[i]->gang && g->run.p[i]->slot.n &&
+		    slu_machine_node_is(m, g->run.p[i]->slot.p[0].node))
+			return slu_machine_node_domain(m, g->run.p[i]->slot.p[0].node,
+						       (uint32_t)*level);
+	return NULL;
+}
+
+/* Fill the set with the nodes of the follower's shape in the domain. */
+static int fill(struct slu_core *c, struct run *r, const char *domain, uint32_t level)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	const struct slu_nodeset *may = r->role.p[0].shape->where->set;
+
+	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
+	     e = slu_table_next(&c->nodes, e)) {
+		struct node *n = node_of(e);
+		uint32_t i = slu_node_index(n->handle);
+		const char *d;
+
+		if (n->handle == SLU_NODE_NONE)
+			continue;
+		d = slu_machine_node_domain(m, n->handle, level);
+		if (slu_nodeset_has(may, i) && d && !strcmp(d, domain)) {
+			if (slu_nodeset_has(r->near, i))
+				continue;
+			if (slu_nodeset_add(r->near, i) < 0)
+				return -ENOMEM;
+			slu_qlog_set(c->log, r->near, i, true);
+		} else if (slu_nodeset_has(r->near, i)) {
+			slu_nodeset_del(r->near, i);
+			slu_qlog_set(c->log, r->near, i, false);
+		}
+	}
+	return 0;
+}
+
+int core_near_set(struct slu_core *c, struct run *r)
+{
+	int level = -1;
+	const char *domain = r->gang || !r->role.n ? NULL : home(c, r->g, &level);
+
+	if (!domain) {
+		core_near_free(c, r);
+		return 0;
+	}
+	if (!r->near) {
+		r->near = slu_nodeset_new(c->nodes.n);
+		if (!r->near)
+			return -ENOMEM;
+		c->near++;
+	}
+	return fill(c, r, domain, (uint32_t)level);
+}
+
+void core_near_free(struct slu_core *c, struct run *r)
+{
+	if (!r->near)
+		return;
+	slu_nodeset_unref(r->near);
+	r->near = NULL;
+	c->near--;
+}
+
+void core_near_node(struct slu_core *c)
+{
+	for (struct slu_entry *e = c->near ? slu_table_next(&c->runs, NULL) : NULL; e;
+	     e = slu_table_next(&c->runs, e)) {
+		struct run *r = run_of(e);
+		int level = -1;
+		const char *domain = r->near && r->state == RUN_QUEUED ? home(c, r->g, &level)
+								       : NULL;
+
+		if (domain && fill(c, r, domain, (uint32_t)level) < 0)
+			slu_log(SLU_WARN, "no memory to look at a node again",
+				SLU_STR("job", r->g->id.name));
+	}
+}

@@ -1,0 +1,383 @@
+/* Runs: the jobs of the queue.  A group's gang is one, each later member another. */
+#include "control/core/core_i.h"
+
+#include <stdio.h>
+
+#define GATHER_US 200000 /* members of a gang that end together end so close together */
+
+struct run *core_run_new(struct slu_core *c, struct group *g, bool gang)
+{
+	struct run *r = slu_calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->id = gang && g->reuse ? g->reuse : ++c->next_job;
+	if (gang)
+		g->reuse = 0;
+	r->g = g;
+	r->gang = gang;
+	r->planned_s = SLU_TIME_NONE;
+	if (gang) {
+		r->promised_s = g->promised_s;
+		g->promised_s = 0;
+	}
+	r->e.key = &r->id;
+	r->e.n = sizeof r->id;
+	if (slu_vec_reserve(&g->run, g->run.n + 1) < 0 || slu_table_add(&c->runs, &r->e) < 0) {
+		slu_free(r);
+		return NULL;
+	}
+	g->run.p[g->run.n++] = r;
+	if (gang)
+		g->job = r->id;
+	return r;
+}
+
+static void forget_roles(struct slu_core *c, struct run *r)
+{
+	for (uint32_t i = 0; i < r->role.n; i++)
+		core_shape_put(c, r->role.p[i].shape);
+	r->role.n = 0;
+}
+
+void core_run_free(struct slu_core *c, struct run *r)
+{
+	struct group *g = r->g;
+
+	if (r->ending && r->ending == c->gathering && c->n_ending)
+		c->n_ending--;
+	for (uint32_t i = 0; i < r->want.n; i++)
+		if (r->want.p[i]->run == r)
+			r->want.p[i]->run = NULL;
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		if (r->slot.p[i].pod && r->slot.p[i].pod->run == r)
+			r->slot.p[i].pod->run = NULL;
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i] == r) {
+			memmove(&g->run.p[i], &g->run.p[i + 1],
+				(--g->run.n - i) * sizeof(struct run *));
+			break;
+		}
+	for (uint32_t i = 0; i < c->open.n; i++)
+		if (c->open.p[i] == r) {
+			c->open.p[i] = c->open.p[--c->open.n];
+			break;
+		}
+	slu_table_del(&c->runs, &r->e);
+	core_near_free(c, r);
+	forget_roles(c, r);
+	slu_vec_done(&r->role);
+	slu_vec_done(&r->want);
+	slu_vec_done(&r->slot);
+	slu_vec_done(&r->intent);
+	slu_free(r->nodes);
+	slu_free(r->reason);
+	slu_free(r);
+}
+
+/* ---- what the queue is told ---- */
+
+struct asked {
+	struct slu_gang_role role[SLU_ROLES_MAX];
+	struct slu_gang_req req;
+	struct slu_job_spec spec;
+	struct slu_nodeset *nodes[SLU_ROLES_MAX]; /* made for this one question */
+	char name[400];
+};
+
+static void ask(struct slu_core *c, struct run *r, struct asked *a)
+{
+	struct group *g = r->g;
+	const struct slu_group_wish *w = &g->wish;
+	int policy = slu_gang_policy_find(c->cfg->match.policy);
+
+	*a = (struct asked){ 0 };
+	for (uint32_t i = 0; i < r->role.n; i++) {
+		const struct role *from = &r->role.p[i];
+		struct slu_nodeset *all = r->near ? r->near : from->shape->where->set;
+
+		a->nodes[i] = core_undo_nodes(g, all);
+		a->role[i] = (struct slu_gang_role){
+			.min = from->min,
+			.max = from->max,
+			.need = from->shape->need,
+			.n_need = from->shape->n_need,
+			.nodes = a->nodes[i] ? a->nodes[i] : all,
+			.prefer = from->shape->where->prefer,
+			.flags = (from->shape->alone ? SLU_ROLE_ALONE : 0u) |
+				 (w->exclusive ? SLU_ROLE_EXCLUSIVE : 0u),
+		};
+	}
+	a->req = (struct slu_gang_req){ .role = a->role,
+					.n_role = r->role.n,
+					.level = -1,
+					.policy = policy < 0 ? SLU_GANG_FIRST
+							     : (enum slu_gang_policy)policy };
+	if (*w->level && r->gang) {
+		a->req.level = slu_machine_level_find(slu_queue_machine(c->q), w->level);
+		if (w->level_required)
+			a->req.flags |= SLU_GANG_CLOSE_REQUIRED;
+	}
+	snprintf(a->name, sizeof a->name, "%s/%s", g->ns, g->id.name);
+	a->spec = (struct slu_job_spec){
+		.id = r->id,
+		.name = a->name,
+		.user = g->user,
+		.queue = w->queue,
+		.priority = w->priority,
+		.first_seen_us = g->first_seen_us,
+		.limit_s = w->duration_s,
+		.begin_s = w->begin_s ? w->begin_s : SLU_TIME_NONE,
+		.deadline_s = SLU_TIME_NONE,
+		.held = g->held,
+		.req = &a->req,
+	};
+}
+
+static void asked_done(struct asked *a)
+{
+	for (uint32_t i = 0; i < SLU_LEN(a->nodes); i++)
+		slu_nodeset_unref(a->nodes[i]);
+}
+
+int core_run_submit(struct slu_core *c, struct run *r)
+{
+	struct slu_event ev = { .kind = r->submitted ? SLU_EV_REQUEST : SLU_EV_SUBMIT,
+				.job = r->id };
+	/* A change of what it asks for voids its promise: it may stand all the same. */
+	int64_t promise_s = r->submitted && r->planned_s != SLU_TIME_NONE ? r->planned_s
+									  : c->promise_s;
+	struct asked a;
+	int rc = core_near_set(c, r);
+
+	if (rc < 0)
+		return rc;
+	ask(c, r, &a);
+	ev.spec = &a.spec;
+	rc = core_apply(c, &ev);
+	asked_done(&a);
+	if (!rc && promise_s)
+		core_apply(c, &(struct slu_event){
+				      .kind = SLU_EV_PROMISE, .job = r->id, .start_s = promise_s });
+	c->promise_s = 0; /* only the first of the group's has it */
+	if (!rc)
+		r->submitted = true;
+	return rc;
+}
+
+void core_run_register(struct slu_core *c, struct run *r, int64_t start_s)
+{
+	slu_cleanup(slu_freep) struct slu_gang_part *part = slu_reallocarray(NULL, r->slot.n + 1u,
+									     sizeof *part);
+	struct slu_event ev = { .kind = SLU_EV_RUNNING, .job = r->id, .start_s = start_s };
+	struct asked a;
+	int rc;
+
+	if (!part)
+		return;
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		part[i] = (struct slu_gang_part){ r->slot.p[i].node, r->slot.p[i].role, 1 };
+	ask(c, r, &a);
+	ev.spec = &a.spec;
+	ev.part = part;
+	ev.n_part = r->slot.n;
+	rc = core_apply(c, &ev);
+	asked_done(&a);
+	if (rc < 0)
+		return;
+	r->submitted = true;
+	r->state = RUN_RUNNING;
+	r->start_s = start_s;
+}
+
+void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
+{
+	struct slu_event ev = { .kind = r->state == RUN_QUEUED ? SLU_EV_CANCEL : SLU_EV_END,
+				.job = r->id,
+				.result = how };
+	struct group *g = r->g;
+	struct slu_store_result res = { .job = r->id,
+					.key = g->key,
+					.name = g->id.name,
+					.user = g->user,
+					.queue = g->wish.queue,
+					.outcome = how == SLU_RESULT_OK       ? "ok"
+						   : how == SLU_RESULT_FAILED ? "failed"
+									      : "cancelled",
+					.first_seen_us = g->first_seen_us,
+					.start_s = r->start_s,
+					.end_s = c->now_s,
+					.size = g->wish.min };
+
+	if (r->submitted)
+		core_apply(c, &ev);
+	core_run_close(c, r);
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		core_used(c, r, &r->slot.p[i]);
+	res.usage = r->used;
+	if (r->gang && r->state != RUN_QUEUED) {
+		c->count.gangs_ended++;
+		slu_log(SLU_INFO, "gang ended", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns),
+			SLU_STR("result", res.outcome), SLU_I64("ran_s", c->now_s - r->start_s));
+		if (slu_batch_put_result(slu_intents_batch(c->door), &res) < 0)
+			slu_log(SLU_WARN, "result not kept", SLU_STR("job", g->id.name));
+	}
+	if (r->gang)
+		core_group_unkeep(c, g);
+	core_run_free(c, r);
+	core_group_dirty(c, g);
+}
+
+/* ---- slots ---- */
+
+struct slot *core_slot_of(struct pod *p)
+{
+	if (!p->run)
+		return NULL;
+	for (uint32_t i = 0; i < p->run->slot.n; i++)
+		if (p->run->slot.p[i].pod == p)
+			return &p->run->slot.p[i];
+	return NULL;
+}
+
+struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w)
+{
+	for (uint32_t i = 0; r && i < r->slot.n; i++)
+		if (r->slot.p[i].pod && r->slot.p[i].pod->serial == w->serial)
+			return &r->slot.p[i];
+	return NULL;
+}
+
+static bool somebody_waits(const struct slu_core *c)
+{
+	struct slu_queue_view v;
+
+	for (uint32_t i = 0; i < slu_queue_count(c->q); i++)
+		if (slu_queue_view(c->q, i, &v) == 0 && v.waiting)
+			return true;
+	return false;
+}
+
+/* The members of a gang end some milliseconds apart.  What the first of them frees would go to
+ * somebody small, and a wide gang that waits for all of them would find too little: so nothing is
+ * decided until the others have ended too, for a moment, once for each gang. */
+static void note_ending(struct slu_core *c, struct run *r)
+{
+	if (r->ending || r->state != RUN_RUNNING || !c->recovered || !somebody_waits(c))
+		return;
+	if (!c->n_ending++) {
+		c->gathering++;
+		c->gather_us = c->now_us + GATHER_US;
+	}
+	r->ending = c->gathering;
+}
+
+bool core_gathers(struct slu_core *c)
+{
+	if (c->n_ending && c->now_us >= c->gather_us) {
+		c->n_ending = 0;
+		c->gathering++;
+	}
+	return c->n_ending;
+}
+
+void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i)
+{
+	struct slot s = r->slot.p[i];
+	struct slu_gang_part part = { s.node, s.role, 1 };
+	struct slu_event ev = {
+		.kind = SLU_EV_END_SLOTS, .job = r->id, .part = &part, .n_part = 1
+	};
+	struct group *g = r->g;
+
+	core_used(c, r, &s);
+	if (s.pod) {
+		s.pod->run = NULL;
+		core_node_leave(c, s.pod);
+	}
+	if (r->slot.n == 1) { /* the last one: the whole run is over */
+		r->slot.n = 0;
+		core_run_end(c, r, g->ended_bad ? SLU_RESULT_FAILED : SLU_RESULT_OK);
+		return;
+	}
+	core_apply(c, &ev);
+	if (s.pod && slu_kpod_ended(s.pod->k))
+		note_ending(c, r);
+	memmove(&r->slot.p[i], &r->slot.p[i + 1], (--r->slot.n - i) * sizeof s);
+	core_run_settled(c, r);
+}
+
+void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep)
+{
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		struct slot *s = &r->slot.p[i];
+
+		if (s->pod != p)
+			continue;
+		if (!keep) {
+			core_slot_drop(c, r, i);
+			return;
+		}
+		s->pod = NULL;
+		s->state = SLOT_VACANT;
+		s->vacant_us = c->now_us;
+		p->run = NULL;
+		core_node_leave(c, p);
+		c->next_vacancy_us = SLU_MIN(c->next_vacancy_us,
+					     c->now_us + c->cfg->jobs.hold_vacant_s * 1000000);
+		core_run_settled(c, r);
+		return;
+	}
+}
+
+/* Equal amounts, and the node is one the pod may use.  A pod differs from the stand-in that was
+ * planned for it by what admission adds (tolerations). */
+static bool fits_slot(const struct shape *have, const struct shape *want, slu_node node)
+{
+	if (have == want)
+		return true;
+	if (!want || have->n_need != want->n_need || have->alone != want->alone ||
+	    !slu_nodeset_has(want->where->set, slu_node_index(node)))
+		return false;
+	for (uint32_t i = 0; i < have->n_need; i++)
+		if (have->need[i].kind != want->need[i].kind || have->need[i].n != want->need[i].n)
+			return false;
+	return true;
+}
+
+static bool fill(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
+{
+	struct slot *s = &r->slot.p[i];
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	struct node *n;
+
+	if (s->state != SLOT_VACANT || !slu_machine_node_is(m, s->node) ||
+	    slu_machine_node_is_down(m, s->node) || slu_machine_node_is_cordoned(m, s->node))
+		return false;
+	if (!fits_slot(r->role.p[s->role].shape, p->shape, s->node))
+		return false;
+	n = (struct node *)(uintptr_t)slu_machine_node_tag(m, s->node);
+	if (core_ports_clash(c, n, p))
+		return false;
+	s->pod = p;
+	s->state = SLOT_CHOSEN;
+	p->run = r;
+	core_node_enter(c, n, p);
+	return true;
+}
+
+bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
+{
+	struct run *old = p->run;
+
+	if (!fill(c, r, i, p))
+		return false;
+	for (uint32_t k = 0; old && k < old->want.n; k++)
+		if (old->want.p[k] == p) {
+			old->want.p[k] = old->want.p[--old->want.n];
+			break;
+		}
+	if (old && !old->want.n)
+		core_run_end(c, old, SLU_RESULT_CANCELLED);
+	return true;
+}

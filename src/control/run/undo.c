@@ -1,0 +1,174 @@
+/* A gang of which some members are bound and others cannot be: it is taken back as a whole.
+ *
+ * What is bound is evicted, so that its controller makes it anew, and the gang is planned again,
+ * away from the nodes that refused, the later the more often it failed.  A pod without a controller
+ * would be lost: then all that is bound stays, and the rest follows as soon as it can be bound. */
+#include "control/core/core_i.h"
+
+#define AVOID_S   30
+#define AGAIN_US  10000000 /* an eviction may be refused by a disruption budget: ask again */
+#define PAUSE_MAX 300      /* seconds */
+
+/* It has its place, or may have it in a moment: a binding on its way cannot be called back. */
+static bool holds(const struct slot *s)
+{
+	return s->pod && (s->state == SLOT_BOUND || s->state == SLOT_BINDING);
+}
+
+static bool lost_if_evicted(const struct run *r)
+{
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		const struct slot *s = &r->slot.p[i];
+
+		if (holds(s) && !slu_kmeta_controller(&s->pod->k->o.meta))
+			return true;
+	}
+	return false;
+}
+
+void core_undo_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds)
+{
+	g->avoid[g->n_avoid % SLU_LEN(g->avoid)] = n;
+	g->n_avoid++;
+	g->avoid_until_s = SLU_MAX(g->avoid_until_s, c->now_s + seconds);
+	c->next_undo_us = SLU_MIN(c->next_undo_us, c->now_us + 1000000);
+}
+
+static void avoid(struct slu_core *c, struct run *r)
+{
+	struct group *g = r->g;
+
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		if (r->slot.p[i].state == SLOT_FAILED)
+			core_undo_avoid(c, g, r->slot.p[i].node, AVOID_S);
+	if (!g->n_avoid)
+		return;
+	/* At once the first time, then after 2, 4, 8 ... seconds. */
+	if (g->undone)
+		g->again_s = c->now_s + (g->undone < 9 ? 1 << g->undone : PAUSE_MAX);
+	g->undone++;
+	c->next_undo_us = SLU_MIN(c->next_undo_us, c->now_us + 1000000);
+}
+
+/* Members that hold nothing leave; true when the run went with the last of them. */
+static bool drop_unbound(struct slu_core *c, struct run *r)
+{
+	for (uint32_t i = r->slot.n; i-- > 0;) {
+		bool last = r->slot.n == 1;
+
+		if (holds(&r->slot.p[i]))
+			continue;
+		core_slot_drop(c, r, i);
+		if (last)
+			return true;
+	}
+	return false;
+}
+
+void core_undo_evict(struct slu_core *c, struct run *r)
+{
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		if (r->slot.p[i].state == SLOT_BOUND && r->slot.p[i].pod &&
+		    !r->slot.p[i].pod->k->o.meta.deleted_us)
+			core_evict(c, r->slot.p[i].pod);
+	c->next_undo_us = SLU_MIN(c->next_undo_us, c->now_us + AGAIN_US);
+}
+
+/* A binding that was on its way when the gang was taken back has been answered. */
+void core_undo_answered(struct slu_core *c, struct run *r)
+{
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		if (r->slot.p[i].state == SLOT_FAILED) {
+			core_slot_drop(c, r, i); /* which comes back here for the others */
+			return;
+		}
+	if (!r->waits)
+		c->next_undo_us = c->now_us;
+}
+
+void core_run_undo(struct slu_core *c, struct run *r)
+{
+	struct group *g = r->g;
+	bool keep = lost_if_evicted(r);
+
+	c->count.taken_back += !keep;
+	avoid(c, r);
+	r->state = RUN_INTENT; /* nobody looks at it meanwhile */
+	core_intents_settle(c, r, SLU_INTENT_UNDONE);
+	slu_log(SLU_WARN,
+		keep ? "gang is bound in part; the rest follows"
+		     : "gang taken back, what is bound is evicted",
+		SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
+	core_group_dirty(c, g);
+	if (drop_unbound(c, r))
+		return;
+	r->state = keep ? RUN_RUNNING : RUN_UNDOING;
+	g->begun = keep;
+	if (keep)
+		return;
+	/* An intent like any other, because a gang half evicted is half a gang. */
+	if (core_intend(c, r, true) < 0) {
+		slu_log(SLU_ERROR, "no memory to take a gang back", SLU_STR("job", g->id.name));
+		r->state = RUN_RUNNING; /* stays as it is, and the rest follows */
+	}
+}
+
+/* Nodes that refused may be asked again; who waits without them is told. */
+static void forgive(struct slu_core *c, struct group *g)
+{
+	g->n_avoid = 0;
+	core_group_dirty(c, g);
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state == RUN_QUEUED && g->run.p[i]->submitted &&
+		    core_run_submit(c, g->run.p[i]) < 0)
+			slu_log(SLU_WARN, "the nodes of a job are not widened again",
+				SLU_STR("job", g->id.name));
+}
+
+void core_undo_again(struct slu_core *c)
+{
+	int64_t next = INT64_MAX;
+
+	if (c->now_us < c->next_undo_us)
+		return;
+	for (struct slu_entry *e = slu_table_next(&c->runs, NULL); e;
+	     e = slu_table_next(&c->runs, e)) {
+		struct run *r = run_of(e);
+
+		for (uint32_t i = 0; r->state == RUN_UNDOING && !r->waits && i < r->slot.n; i++) {
+			const struct pod *p = r->slot.p[i].pod;
+
+			next = SLU_MIN(next, c->now_us + AGAIN_US);
+			if (p && r->slot.p[i].state == SLOT_BOUND && !p->k->o.meta.deleted_us)
+				core_evict(c, p);
+		}
+	}
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
+	     e = slu_table_next(&c->groups, e)) {
+		struct group *g = group_of(e);
+
+		if (g->n_avoid && c->now_s >= g->avoid_until_s)
+			forgive(c, g);
+		if (g->again_s && c->now_s >= g->again_s) {
+			g->again_s = 0;
+			core_group_dirty(c, g);
+		}
+		if (g->n_avoid || g->again_s)
+			next = SLU_MIN(next, c->now_us + 1000000);
+	}
+	c->next_undo_us = next;
+}
+
+struct slu_nodeset *core_undo_nodes(const struct group *g, const struct slu_nodeset *all)
+{
+	struct slu_nodeset *s = g->n_avoid ? slu_nodeset_clone(all) : NULL;
+
+	for (uint32_t i = 0; s && i < SLU_MIN(g->n_avoid, SLU_LEN(g->avoid)); i++)
+		if (slu_nodeset_has(s, slu_node_index(g->avoid[i])))
+			slu_nodeset_del(s, slu_node_index(g->avoid[i]));
+	if (s && !slu_nodeset_count(s)) { /* rather there than nowhere */
+		slu_nodeset_unref(s);
+		s = NULL;
+	}
+	return s;
+}

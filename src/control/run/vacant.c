@@ -1,0 +1,123 @@
+/* Places that members left and others will come to: a Job's next wave, a StatefulSet's pods one by
+ * one, the replacement of a member that failed. */
+#include "control/core/core_i.h"
+
+uint32_t core_vacant(const struct group *g)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->run.n; i++)
+		for (uint32_t k = 0; k < g->run.p[i]->slot.n; k++)
+			n += g->run.p[i]->slot.p[k].state == SLOT_VACANT;
+	return n;
+}
+
+int64_t core_group_wanted(struct slu_core *c, const struct group *g)
+{
+	struct slu_entry *e = g->owner ? slu_table_finds(&c->owners, g->owner) : NULL;
+	const struct slu_kobj *o = e ? slu_entry_of(e, struct thing, e)->obj : NULL;
+	int64_t n = core_held_wanted(g);
+
+	if (n >= 0)
+		return n;
+	if (!o)
+		return 0;
+	n = slu_group_owner_wants(o);
+	if (o->kind == SLU_KIND_JOB) {
+		const struct slu_kjob *j = slu_kjob(o);
+
+		if (j->completions != SLU_KNONE)
+			n = SLU_MIN(n, (int64_t)j->completions - (int64_t)g->ended_ok);
+		else if (g->ended_ok)
+			n = 0;
+	}
+	return SLU_MAX(n, (int64_t)0);
+}
+
+static bool waits_for_ever(struct slu_core *c, const struct group *g)
+{
+	struct slu_entry *e = g->owner ? slu_table_finds(&c->owners, g->owner) : NULL;
+
+	return e && slu_entry_of(e, struct thing, e)->obj->kind == SLU_KIND_STATEFULSET;
+}
+
+void core_vacant_trim(struct slu_core *c, struct group *g)
+{
+	int64_t extra = (int64_t)g->pod.n + core_vacant(g) - core_group_wanted(c, g);
+	int64_t hold_us = c->cfg->jobs.hold_vacant_s * 1000000;
+	bool ever = waits_for_ever(c, g);
+
+	for (uint32_t i = g->run.n; i-- > 0;) {
+		struct run *r = g->run.p[i];
+
+		for (uint32_t k = r->slot.n; k-- > 0;) {
+			struct slot *s = &r->slot.p[k];
+			bool late = !ever && s->vacant_us && s->vacant_us + hold_us <= c->now_us;
+			bool last = r->slot.n == 1;
+
+			if (s->state != SLOT_VACANT)
+				continue;
+			if (extra <= 0 && !late) {
+				if (s->vacant_us && !ever)
+					c->next_vacancy_us = SLU_MIN(c->next_vacancy_us,
+								     s->vacant_us + hold_us);
+				continue;
+			}
+			extra--;
+			core_slot_drop(c, r, k);
+			if (last)
+				break; /* the run went with it */
+		}
+	}
+}
+
+void core_vacancies(struct slu_core *c)
+{
+	if (c->next_vacancy_us > c->now_us)
+		return;
+	c->next_vacancy_us = INT64_MAX;
+	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
+	     e = slu_table_next(&c->groups, e))
+		if (core_vacant(group_of(e)))
+			core_group_dirty(c, group_of(e));
+}
+
+bool core_pod_turned_away(const struct pod *p)
+{
+	return p->k->phase == SLU_PHASE_FAILED &&
+	       (!strncmp(p->k->reason, "OutOf", 5) || !strcmp(p->k->reason, "Evicted") ||
+		!strcmp(p->k->reason, "NodeAffinity") ||
+		!strcmp(p->k->reason, "UnexpectedAdmissionError"));
+}
+
+bool core_vacant_kept(struct slu_core *c, const struct pod *p)
+{
+	const struct group *g = p->group;
+	const struct slu_knode *n = p->node ? p->node->k : NULL;
+
+	if (!n || n->ready != SLU_TRI_TRUE || n->unschedulable || p->refused)
+		return false;
+	if (core_pod_turned_away(p))
+		return false;
+	return core_group_wanted(c, g) > (int64_t)g->pod.n + core_vacant(g);
+}
+
+void core_vacant_fill(struct slu_core *c, struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++) {
+		struct run *r = g->run.p[i];
+		bool filled = false;
+
+		for (uint32_t k = 0; k < r->slot.n && r->state != RUN_UNDOING; k++)
+			for (uint32_t j = 0; j < g->pod.n && r->slot.p[k].state == SLOT_VACANT;
+			     j++) {
+				struct pod *p = g->pod.p[j];
+
+				if (core_pod_startable(p) &&
+				    (!p->run || p->run->state == RUN_QUEUED))
+					filled |= core_slot_take(c, r, k, p);
+			}
+		if (filled)
+			core_run_intend(c, r);
+	}
+}
