@@ -6,7 +6,7 @@
  * time of this process, per operation. */
 #include "base/rng.h"
 #include "graph/read.h"
-#include "match/jobspec.h"
+#include "jobspec/jobspec.h"
 #include "match/match.h"
 #include "match/write.h"
 

@@ -1,7 +1,7 @@
 /* jobspec.c — jobs on graphs: match, register, give back. */
 #include "graph/read.h"
 #include "lib/graph.h"
-#include "match/jobspec.h"
+#include "jobspec/jobspec.h"
 #include "wire/json.h"
 #include "wire/jsonw.h"
 

@@ -12,7 +12,7 @@
  */
 #pragma once
 #include "graph/graph.h"
-#include "match/jobspec.h"
+#include "jobspec/jobspec.h"
 #include "match/ledger.h"
 #include "match/match.h"
 #include "planner/multi.h"

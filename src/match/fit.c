@@ -1,5 +1,5 @@
 /* fit.c — what a request needs, and whether a vertex can serve it. */
-#include "match/constraint.h"
+#include "match/allowed.h"
 #include "match/walk.h"
 
 /* --- what a request needs below each of its nodes --- */

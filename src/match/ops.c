@@ -1,5 +1,5 @@
 /* ops.c — the operations: allocate now, reserve later, or say that it can never be. */
-#include "match/constraint.h"
+#include "match/allowed.h"
 #include "match/core.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "graph/read.h"
-#include "match/jobspec.h"
+#include "jobspec/jobspec.h"
 #include "query/internal.h"
 
 static const struct {

@@ -3,7 +3,7 @@
  * jobs are cancelled, nothing is held; and if nobody changed the machine, all of it is there. */
 #include "session.h"
 
-#include "match/jobspec.h"
+#include "jobspec/jobspec.h"
 #include "match/writer.h"
 #include "query/internal.h"
 

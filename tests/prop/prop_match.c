@@ -7,7 +7,7 @@
  *
  *	prop_match [rounds [first seed]] */
 #include "base/rng.h"
-#include "match/jobspec.h"
+#include "jobspec/jobspec.h"
 #include "match/match.h"
 #include "tap.h"
 

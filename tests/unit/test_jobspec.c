@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "graph/graph.h"
-#include "match/constraint.h"
-#include "match/jobspec.h"
+#include "match/allowed.h"
+#include "jobspec/jobspec.h"
 #include "tap.h"
 
 static struct slu_graph *graph;

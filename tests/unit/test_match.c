@@ -1,4 +1,4 @@
-#include "match/jobspec.h"
+#include "jobspec/jobspec.h"
 #include "match/match.h"
 #include "tap.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 #include "control/group/rules.h"
-#include "match/jobspec.h"
+#include "jobspec/jobspec.h"
 #include "wire/jsonw.h"
 
 /* ---- held work as a FluxJob ---- */

@@ -1,7 +1,7 @@
 /* where.h — the constraints of a jobspec as the node affinity of its pods. */
 #pragma once
 #include "control/fluxjob/spec.h"
-#include "match/constraint.h"
+#include "jobspec/constraint.h"
 
 /* The nodeSelectorTerms, as JSON, that a node satisfies where it satisfies the constraint; NULL:
  * every node does.  To be freed.  -EINVAL with a sentence for what nodes cannot be asked, -ENOMEM.

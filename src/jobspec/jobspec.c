@@ -1,10 +1,9 @@
-#include "match/jobspec.h"
+#include "jobspec/jobspec.h"
 
 #include <math.h>
 
-#include "graph/graph.h"
-#include "match/constraint.h"
-#include "match/scalar.h"
+#include "jobspec/constraint.h"
+#include "jobspec/scalar.h"
 #include "wire/yaml.h"
 
 #define MAX_BYTES    ((size_t)4 << 20)
@@ -247,7 +246,7 @@ static int parse_resource(struct reader *r, const struct slu_json *v, struct slu
 	rc = parse_word(r, k.label, "Value of \"label\" must be a scalar", &fields, &q->label);
 	if (rc < 0)
 		return rc;
-	if (!k.label && type == SLU_TYPE_SLOT)
+	if (!k.label && type == slu_intern_find(r->types, "slot"))
 		return bad(r, "All slots must be labeled");
 	rc = parse_word(r, k.id, "Value of \"id\" must be a scalar", &fields, &q->id);
 	if (rc < 0)

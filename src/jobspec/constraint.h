@@ -1,7 +1,8 @@
 /* constraint.h — which nodes a job may use (RFC 31: properties, hostlist, ranks, and, or, not). */
 #pragma once
 #include "base/hostlist.h"
-#include "graph/graph.h"
+#include "base/arena.h"
+#include "base/buf.h"
 
 struct slu_constraint;
 struct slu_json;
@@ -32,5 +33,12 @@ const char *slu_constraint_word(const struct slu_constraint *c, uint32_t i, bool
 /* The i-th of an operation; NULL: always satisfied. */
 const struct slu_constraint *slu_constraint_sub(const struct slu_constraint *c, uint32_t i);
 
-/* Does vertex v satisfy it?  NULL: yes.  (The caller asks only at nodes and storage nodes.) */
-bool slu_constraint_match(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v);
+/* A node (or a vertex of a graph) as a constraint sees it. */
+struct slu_constraint_subject {
+	int64_t rank;
+	bool (*has)(const void *arg, const char *property);
+	const char *(*name)(const void *arg, struct slu_buf *scratch);
+	const void *arg;
+};
+/* Does the subject satisfy it?  NULL: yes. */
+bool slu_constraint_holds(const struct slu_constraint *c, const struct slu_constraint_subject *s);

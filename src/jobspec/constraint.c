@@ -1,8 +1,8 @@
-#include "match/constraint.h"
+#include "jobspec/constraint.h"
 
 #include "base/hostlist.h"
 #include "base/idset.h"
-#include "match/scalar.h"
+#include "jobspec/scalar.h"
 #include "wire/json.h"
 
 struct property {
@@ -222,61 +222,59 @@ const struct slu_constraint *slu_constraint_sub(const struct slu_constraint *c, 
 	return c->sub[i];
 }
 
-static bool match_properties(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v)
+static bool has_properties(const struct slu_constraint *c, const struct slu_constraint_subject *s)
 {
 	for (uint32_t i = 0; i < c->n; i++)
-		if (!!slu_graph_property(g, v, c->prop[i].key) == c->prop[i].negate)
+		if (s->has(s->arg, c->prop[i].key) == c->prop[i].negate)
 			return false;
 	return true;
 }
 
-static bool match_host(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v)
+static bool is_a_host(const struct slu_constraint *c, const struct slu_constraint_subject *s)
 {
 	struct slu_buf scratch = SLU_BUF_INIT(1 << 16);
-	const char *name = slu_graph_name(g, v, &scratch);
+	const char *name = s->name(s->arg, &scratch);
 	bool found = bsearch(&name, c->host, c->n, sizeof *c->host, by_name);
 
 	slu_buf_done(&scratch);
 	return found;
 }
 
-static bool match_rank(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v)
+static bool has_rank(const struct slu_constraint *c, int64_t rank)
 {
-	int64_t rank = slu_graph_vertex(g, v)->rank;
-
 	for (uint32_t i = 0; i < c->n; i++)
 		if (rank >= c->rank[i].lo && rank <= c->rank[i].hi)
 			return true;
 	return false;
 }
 
-/* All of them, or any of them. */
-static bool match_list(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v,
+/* All of them hold, or any of them does. */
+static bool list_holds(const struct slu_constraint *c, const struct slu_constraint_subject *s,
 		       bool any)
 {
 	for (uint32_t i = 0; i < c->n; i++)
-		if (slu_constraint_match(c->sub[i], g, v) == any)
+		if (slu_constraint_holds(c->sub[i], s) == any)
 			return any;
 	return !any;
 }
 
-bool slu_constraint_match(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v)
+bool slu_constraint_holds(const struct slu_constraint *c, const struct slu_constraint_subject *s)
 {
 	if (!c)
 		return true;
 	switch (c->op) {
 	case SLU_CONSTRAINT_PROPERTIES:
-		return match_properties(c, g, v);
+		return has_properties(c, s);
 	case SLU_CONSTRAINT_HOSTLIST:
-		return match_host(c, g, v);
+		return is_a_host(c, s);
 	case SLU_CONSTRAINT_RANKS:
-		return match_rank(c, g, v);
+		return has_rank(c, s->rank);
 	case SLU_CONSTRAINT_AND:
-		return match_list(c, g, v, false);
+		return list_holds(c, s, false);
 	case SLU_CONSTRAINT_OR:
-		return match_list(c, g, v, true);
+		return list_holds(c, s, true);
 	case SLU_CONSTRAINT_NOT:
-		return !match_list(c, g, v, false);
+		return !list_holds(c, s, false);
 	}
 	return false;
 }

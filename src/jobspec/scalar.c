@@ -1,4 +1,4 @@
-#include "match/scalar.h"
+#include "jobspec/scalar.h"
 
 #include <ctype.h>
 #include <math.h>
