@@ -12,7 +12,7 @@
 #   make asan      the tests of make check under the address and undefined-behaviour sanitizers
 #   make bench     the tables of figures
 #   make fuzz      every parser on random input, ten minutes each (SECONDS=20 TARGETS="json yaml" for less)
-#   make install   programs, library, manual pages
+#   make install   programs, library, manual pages, completions, units (prefix=/usr DESTDIR=/tmp/root)
 #   make format    clang-format over everything; format-check only looks
 #   make lint      layers, clang-tidy
 #   make clean     remove the build directories
@@ -88,7 +88,9 @@ bench: all
 fuzz: | setup
 	@tools/fuzz $(SECONDS) $(TARGETS)
 
+# DESTDIR=... below another root; prefix=/usr for a system of its own (default /usr/local)
 install: all
+	$(if $(prefix),meson configure $(BUILD) -Dprefix=$(prefix))
 	meson install -C $(BUILD)
 
 format: | setup

@@ -173,18 +173,6 @@ static void help(const struct slu_command *const *table)
 	printf("\nsluice COMMAND --help tells about one of them.\n");
 }
 
-/* Words for a shell: the commands, or the options of one. */
-static void complete(const struct slu_command *const *table, const char *name)
-{
-	const struct slu_command *c = name ? find(table, name) : NULL;
-
-	if (!name)
-		for (; *table; table++)
-			printf("%s\n", (*table)->name);
-	for (const struct slu_option *o = c ? c->option : NULL; o && o->name; o++)
-		printf("--%s\n", o->name);
-}
-
 static const char *nearest(const struct slu_command *const *table, const char *name)
 {
 	for (; *table; table++)
@@ -237,7 +225,7 @@ int slu_command_main(const struct slu_command *const *table, int argc, char **ar
 		return 0;
 	}
 	if (!strcmp(name, "--complete")) {
-		complete(table, argc > 2 ? argv[2] : NULL);
+		slu_command_complete(table, argc - 2, argv + 2, stdout);
 		return 0;
 	}
 	bool asks = !strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help");

@@ -14,6 +14,8 @@
 #pragma once
 #include "base/base.h"
 
+#include <stdio.h>
+
 enum slu_option_type {
 	SLU_OPT_FLAG,   /* bool */
 	SLU_OPT_STRING, /* const char *, borrowed from argv */
@@ -56,3 +58,8 @@ int slu_command_main(const struct slu_command *const *table, int argc, char **ar
  * 0; 1: help was asked for; -EINVAL with a sentence. */
 int slu_command_parse(const struct slu_command *c, void *conf, int argc, char **argv, int *argn,
 		      struct slu_error *err);
+
+/* What may stand in the place of the last of n words (those after the program's name; none counts as
+ * one empty word): a candidate a line, a tab, what it is.  Nothing where the user has to know, such
+ * as the name of a file or of a gang; shells then offer files. */
+void slu_command_complete(const struct slu_command *const *table, int n, char **word, FILE *out);
