@@ -12,6 +12,7 @@ struct slu_exchange *server_exchange_new(struct server_peer *p)
 		return NULL;
 	x->peer = p;
 	x->server = p->s;
+	x->pool = p->pool;
 	x->server->refs++;
 	x->next = p->exchanges;
 	if (x->next)
@@ -47,7 +48,7 @@ void server_exchange_free(struct slu_exchange *x)
 	unlink_peer(x);
 	slu_timer_stop(&x->late);
 	slu_task_cancel(&x->drained);
-	s->body_bytes -= x->counted;
+	x->pool->bytes -= x->orphaned;
 	s->st.exchanges--;
 	slu_headers_done(&x->headers);
 	slu_headers_done(&x->reply);
@@ -60,14 +61,23 @@ void server_exchange_free(struct slu_exchange *x)
 	server_unref(s);
 }
 
+size_t server_exchange_bytes(const struct slu_exchange *x)
+{
+	return sizeof *x + x->headers.text.cap + x->reply.text.cap + x->trailers.text.cap +
+	       x->body.cap;
+}
+
 void server_exchange_gone(struct slu_exchange *x)
 {
 	unlink_peer(x);
 	slu_timer_stop(&x->late);
 	slu_task_cancel(&x->drained);
-	if (!x->handed)
+	if (!x->handed) {
 		server_exchange_free(x);
-	else if (x->gone_fn)
+		return;
+	}
+	server_pool_orphan(x);
+	if (x->gone_fn)
 		x->gone_fn(x->gone_arg);
 }
 
@@ -120,6 +130,7 @@ void server_exchange_hand_over(struct slu_exchange *x)
 	x->q.body = slu_buf_str(&x->body);
 	x->q.body_len = x->body.n;
 	x->handed = true;
+	x->peer->asked = true;
 	slu_timer_stop(&x->late);
 	x->server->st.requests++;
 	x->server->o.handler(x, x->server->o.arg);
@@ -304,6 +315,7 @@ int slu_http_reply_write(struct slu_exchange *x, const void *p, size_t n)
 	if (x->q.method == SLU_HTTP_HEAD)
 		return 0;
 	rc = x->stream ? slu_h2_body(x->stream, p, n) : slu_h1_write(x->peer->h1, p, n);
+	server_pool_weigh(x->peer);
 	if (!rc)
 		slu_conn_kick(x->peer->conn);
 	return rc;

@@ -127,6 +127,8 @@ static int on_body(llhttp_t *ll, const char *p, size_t n)
 	struct slu_h1 *h = ll->data;
 	int rc;
 
+	if (n > h->o.max_body)
+		return refuse(h, 413, "the body is too large");
 	h->body.max = h->o.max_body;
 	rc = slu_buf_add(&h->body, p, n);
 	if (rc == -EMSGSIZE)
@@ -374,4 +376,10 @@ int slu_h1_send(struct slu_h1 *h, struct slu_buf *out)
 size_t slu_h1_unsent(const struct slu_h1 *h)
 {
 	return h->out.n;
+}
+
+size_t slu_h1_bytes(const struct slu_h1 *h)
+{
+	return h->target.cap + h->field.cap + h->value.cap + h->headers.text.cap + h->body.cap +
+	       h->waiting.cap + h->out.cap;
 }

@@ -6,7 +6,7 @@
 struct slu_h1;
 
 struct slu_h1_options {
-	size_t max_body;
+	size_t max_body; /* 0: none at all */
 	uint32_t max_header_bytes;
 };
 
@@ -45,3 +45,5 @@ int slu_h1_next(struct slu_h1 *h);
 /* Bytes to send: move them into `out`. */
 int slu_h1_send(struct slu_h1 *h, struct slu_buf *out);
 size_t slu_h1_unsent(const struct slu_h1 *h);
+/* Memory of the request, of the bytes behind it and of what is not sent. */
+size_t slu_h1_bytes(const struct slu_h1 *h);

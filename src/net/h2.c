@@ -415,6 +415,15 @@ bool slu_h2_is_over(const struct slu_h2 *h)
 	return !nghttp2_session_want_read(h->ng) && !nghttp2_session_want_write(h->ng);
 }
 
+size_t slu_h2_bytes(const struct slu_h2 *h)
+{
+	size_t n = 0;
+
+	for (const struct slu_h2_stream *s = h->streams; s; s = s->next)
+		n += sizeof *s + s->in.text.cap + s->trailers.text.cap + s->out.cap;
+	return n;
+}
+
 uint32_t slu_h2_streams(const struct slu_h2 *h)
 {
 	return h->n_streams;

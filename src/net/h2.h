@@ -53,6 +53,8 @@ bool slu_h2_is_over(const struct slu_h2 *h);
 /* Streams open now; streams the peer lets us open (client). */
 uint32_t slu_h2_streams(const struct slu_h2 *h);
 uint32_t slu_h2_peer_max(const struct slu_h2 *h);
+/* Memory of the headers that were not taken and of bodies not sent. */
+size_t slu_h2_bytes(const struct slu_h2 *h);
 int slu_h2_ping(struct slu_h2 *h);
 /* Take no further streams (server) and tell the peer. */
 int slu_h2_goaway(struct slu_h2 *h);

@@ -9,17 +9,6 @@
 #define MAX_LISTENERS 8
 #define ACCEPT_BURST  64
 
-struct server_listener {
-	struct slu_server *s;
-	uv_poll_t *poll; /* own allocation: outlives us by its close callback */
-	int fd;
-	int index;
-	uint16_t port;
-	struct slu_tls *tls;
-	struct slu_addr addr;
-	struct slu_timer pause; /* out of descriptors */
-};
-
 static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 static void arm_timer(struct server_peer *p);
@@ -54,8 +43,7 @@ static void drained_if_empty(struct slu_server *s)
 	fn(s->drained_arg);
 }
 
-/* The connection is gone or goes now; exchanges hear of it. */
-static void peer_drop(struct server_peer *p)
+void server_peer_drop(struct server_peer *p)
 {
 	struct slu_server *s = p->s;
 
@@ -78,8 +66,10 @@ static void peer_drop(struct server_peer *p)
 	if (p->next)
 		p->next->prev = p->prev;
 	s->st.connections--;
+	server_pool_forget(p);
 	while (p->exchanges)
 		server_exchange_gone(p->exchanges);
+	server_pool_leave(p->pool, p->source);
 	slu_task_defer(&p->reap, s->loop, peer_free, p); /* never under our own feet */
 	drained_if_empty(s);
 }
@@ -100,20 +90,20 @@ static void on_timer(void *arg)
 		slu_conn_finish(p->conn);
 		return;
 	}
-	peer_drop(p);
+	server_peer_drop(p);
 }
 
 static void on_stall(void *arg)
 {
-	peer_drop(arg);
+	server_peer_drop(arg);
 }
 
-/* Idle connections wait for a request, half-received requests for their rest. */
+/* A new connection waits for its handshake and the first byte of a request, a half-received request
+ * for its rest, an idle connection for the next one. */
 static void arm_timer(struct server_peer *p)
 {
 	const struct slu_server_options *o = &p->s->o;
-	bool receiving = p->proto == PROTO_UNKNOWN ||
-			 (p->proto == PROTO_H1 && slu_h1_state(p->h1) == SLU_H1_RECEIVING);
+	bool receiving = p->proto == PROTO_H1 && slu_h1_state(p->h1) == SLU_H1_RECEIVING;
 
 	if (p->dead || p->finishing)
 		return;
@@ -125,8 +115,15 @@ static void arm_timer(struct server_peer *p)
 	/* The clock of a request starts once and is not prolonged by further bytes. */
 	if (receiving && p->receiving && slu_timer_armed(&p->timer))
 		return;
+	/* Nor does the end of a handshake give a silent connection more time. */
+	if (!receiving && !p->asked && slu_timer_armed(&p->timer))
+		return;
 	p->receiving = receiving;
-	slu_timer_start(&p->timer, p->s->loop, receiving ? o->request_ns : o->idle_ns, on_timer, p);
+	slu_timer_start(&p->timer, p->s->loop,
+			receiving  ? o->request_ns
+			: p->asked ? o->idle_ns
+				   : o->handshake_ns,
+			on_timer, p);
 }
 
 /* ---- HTTP/2 ---- */
@@ -191,16 +188,10 @@ static void h2_on_data(void *arg, struct slu_h2_stream *s, const uint8_t *b, siz
 	slu_h2_consume(s, n);
 	if (p->dead || !x || x->handed)
 		return; /* refused, or answered before its end: the rest is of no interest */
-	x->body.max = sv->o.max_body;
-	if (sv->body_bytes + n > SERVER_BODY_TOTAL)
-		rc = -ENOBUFS;
-	else
-		rc = slu_buf_add(&x->body, b, n);
-	if (!rc) {
-		sv->body_bytes += n;
-		x->counted += n;
+	x->body.max = p->pool->o.max_body;
+	rc = n > x->body.max ? -EMSGSIZE : slu_buf_add(&x->body, b, n);
+	if (!rc)
 		return;
-	}
 	sv->st.bad_requests++;
 	server_exchange_free(x);
 	if (rc == -EMSGSIZE)
@@ -259,7 +250,7 @@ static const struct slu_h2_ops h2_ops = {
 static int start_h2(struct server_peer *p, struct slu_error *err)
 {
 	struct slu_h2_options o = { .server = true,
-				    .max_streams = p->s->o.max_streams,
+				    .max_streams = p->pool->o.max_streams,
 				    .max_header_bytes = p->s->o.max_header_bytes };
 
 	p->h2 = slu_h2_new(&o, &h2_ops, p);
@@ -273,7 +264,7 @@ static int start_h2(struct server_peer *p, struct slu_error *err)
 
 static int start_h1(struct server_peer *p, struct slu_error *err)
 {
-	struct slu_h1_options o = { .max_body = p->s->o.max_body,
+	struct slu_h1_options o = { .max_body = p->pool->o.max_body,
 				    .max_header_bytes = p->s->o.max_header_bytes };
 
 	p->h1 = slu_h1_new(&o);
@@ -316,8 +307,6 @@ static int h1_look(struct server_peer *p)
 		*slu_h1_headers(
 			p->h1) = (struct slu_headers){ .max_bytes = p->s->o.max_header_bytes };
 		*slu_h1_body(p->h1) = (struct slu_buf){ 0 };
-		x->counted = x->body.n;
-		p->s->body_bytes += x->counted;
 		slu_timer_stop(&p->timer);
 		p->receiving = false;
 		server_exchange_hand_over(x);
@@ -334,7 +323,7 @@ static void h1_next(void *arg)
 	p->depth++;
 	if (slu_h1_next(p->h1) < 0 || h1_look(p) < 0) {
 		p->depth--;
-		peer_drop(p);
+		server_peer_drop(p);
 		return;
 	}
 	p->depth--;
@@ -349,6 +338,7 @@ void server_peer_answered(struct server_peer *p)
 {
 	if (p->dead)
 		return;
+	server_pool_weigh(p);
 	slu_conn_kick(p->conn);
 	if (p->proto == PROTO_H1) {
 		if (p->s->draining)
@@ -383,7 +373,7 @@ static void peer_open(void *arg, const char *alpn)
 		arm_timer(p);
 	}
 	if (rc < 0)
-		peer_drop(p);
+		server_peer_drop(p);
 }
 
 static int feed(struct server_peer *p, const uint8_t *b, size_t n, struct slu_error *err)
@@ -407,6 +397,7 @@ static int feed(struct server_peer *p, const uint8_t *b, size_t n, struct slu_er
 	}
 	if (!p->dead)
 		slu_conn_kick(p->conn);
+	server_pool_weigh(p);
 	return rc;
 }
 
@@ -466,6 +457,7 @@ static int peer_fill(void *arg, struct slu_buf *out, struct slu_error *err)
 	p->depth--;
 	if (p->dead)
 		return rc;
+	server_pool_weigh(p);
 	if (out->n > before)
 		slu_timer_start(&p->stall, p->s->loop, p->s->o.request_ns, on_stall, p);
 	else
@@ -481,7 +473,7 @@ static void peer_closed(void *arg, int code, const struct slu_error *err)
 	if (code && p->proto == PROTO_UNKNOWN && p->tls)
 		p->s->st.tls_failed++;
 	p->conn = NULL;
-	peer_drop(p);
+	server_peer_drop(p);
 }
 
 static const struct slu_conn_ops conn_ops = {
@@ -493,39 +485,26 @@ static const struct slu_conn_ops conn_ops = {
 
 /* ---- accepting ---- */
 
-/* The oldest connection without work makes room. */
-static bool make_room(struct slu_server *s)
-{
-	struct server_peer *victim = NULL;
-
-	for (struct server_peer *p = s->peers; p; p = p->next)
-		if (!p->exchanges && !p->receiving)
-			victim = p;
-	if (!victim)
-		return false;
-	peer_drop(victim);
-	return true;
-}
-
 static void take(struct server_listener *l, int fd)
 {
 	struct slu_server *s = l->s;
+	struct server_source *source;
 	struct server_peer *p;
 	struct ucred cred;
 	socklen_t len = sizeof cred;
 
-	if (s->st.connections >= s->o.max_connections && !make_room(s)) {
-		s->st.refused++;
-		close(fd);
-		return;
-	}
-	p = slu_calloc(1, sizeof *p);
+	source = server_pool_admit(s, &l->pool, fd);
+	p = source ? slu_calloc(1, sizeof *p) : NULL;
 	if (!p) {
+		if (source)
+			server_pool_leave(&l->pool, source);
 		s->st.refused++;
 		close(fd);
 		return;
 	}
 	p->s = s;
+	p->pool = &l->pool;
+	p->source = source;
 	p->listener = l->index;
 	p->tls = l->tls;
 	p->uid = (uid_t)-1;
@@ -538,6 +517,7 @@ static void take(struct server_listener *l, int fd)
 		slu_socket_tune(fd);
 	}
 	if (slu_conn_open(s->loop, fd, l->tls, NULL, &conn_ops, p, &p->conn, NULL) < 0) {
+		server_pool_leave(&l->pool, source);
 		s->st.refused++;
 		slu_free(p);
 		return;
@@ -628,8 +608,22 @@ int slu_server_listen(struct slu_server *s, const struct slu_addr *a, struct slu
 	l->addr = *a;
 	l->tls = slu_tls_ref(tls);
 	l->poll->data = l;
+	l->pool.server = s;
+	slu_server_pool(s, l->index,
+			&(struct slu_pool_options){ .one_source = a->kind == SLU_ADDR_UNIX });
 	uv_poll_start(l->poll, UV_READABLE, on_acceptable);
 	return s->n_listeners++;
+}
+
+void slu_server_pool(struct slu_server *s, int listener, const struct slu_pool_options *o)
+{
+	struct server_pool *g = &s->listeners[listener].pool;
+
+	server_pool_init(g, o, s->o.max_connections);
+	if (!g->o.max_body && !o->no_body)
+		g->o.max_body = s->o.max_body;
+	if (!g->o.max_streams)
+		g->o.max_streams = s->o.max_streams;
 }
 
 uint16_t slu_server_port(const struct slu_server *s, int listener)
@@ -666,8 +660,8 @@ struct slu_server *slu_server_new(struct slu_loop *l, const struct slu_server_op
 		s->o.max_body = 4 << 20;
 	if (!s->o.max_header_bytes)
 		s->o.max_header_bytes = 64 << 10;
-	if (!s->o.max_connections)
-		s->o.max_connections = 1024;
+	if (!s->o.handshake_ns)
+		s->o.handshake_ns = 10 * SLU_NS_PER_S;
 	if (!s->o.request_ns)
 		s->o.request_ns = 30 * SLU_NS_PER_S;
 	if (!s->o.idle_ns)
@@ -688,7 +682,7 @@ static void close_all(struct slu_server *s)
 	for (int i = 0; i < s->n_listeners; i++)
 		close_listener(&s->listeners[i]);
 	while (s->peers)
-		peer_drop(s->peers);
+		server_peer_drop(s->peers);
 }
 
 static void grace_over(void *arg)
@@ -696,7 +690,7 @@ static void grace_over(void *arg)
 	struct slu_server *s = arg;
 
 	while (s->peers)
-		peer_drop(s->peers);
+		server_peer_drop(s->peers);
 	drained_if_empty(s);
 }
 
@@ -712,7 +706,7 @@ void slu_server_drain(struct slu_server *s, int64_t grace_ns, slu_call_fn *fn, v
 	for (struct server_peer *p = s->peers; p; p = next) {
 		next = p->next;
 		if (p->proto == PROTO_UNKNOWN) {
-			peer_drop(p);
+			server_peer_drop(p);
 			continue;
 		}
 		if (p->proto == PROTO_H2)
@@ -737,6 +731,7 @@ void slu_server_free(struct slu_server *s)
 	slu_timer_stop(&s->grace);
 	close_all(s);
 	for (int i = 0; i < s->n_listeners; i++) {
+		server_pool_done(&s->listeners[i].pool);
 		slu_tls_unref(s->listeners[i].tls);
 		s->listeners[i].tls = NULL;
 	}
@@ -746,6 +741,8 @@ void slu_server_free(struct slu_server *s)
 void slu_server_stats(const struct slu_server *s, struct slu_server_stats *out)
 {
 	*out = s->st;
+	for (int i = 0; i < s->n_listeners; i++)
+		out->held += s->listeners[i].pool.bytes;
 	for (const struct server_peer *p = s->peers; p; p = p->next) {
 		out->bytes_in += slu_conn_bytes_in(p->conn);
 		out->bytes_out += slu_conn_bytes_out(p->conn);

@@ -28,8 +28,9 @@ struct slu_server_options {
 	void *arg;
 	size_t max_body;           /* 0: 4 MiB; larger requests get 413 */
 	uint32_t max_header_bytes; /* 0: 64 KiB; 431 */
-	uint32_t max_connections;  /* 0: 1024; the oldest idle one makes room, else refused */
+	uint32_t max_connections;  /* per listener; 0: 1024; slu_server_pool() */
 	uint32_t max_streams;      /* per HTTP/2 connection; 0: 128 */
+	int64_t handshake_ns;      /* a first request must begin within; 0: 10 s */
 	int64_t request_ns;        /* head and body must arrive within; 0: 30 s */
 	int64_t idle_ns;           /* silent connections close after; 0: 120 s */
 };
@@ -42,6 +43,25 @@ struct slu_server *slu_server_new(struct slu_loop *l, const struct slu_server_op
  * Returns the listener's number (from 0) or a negative errno. */
 int slu_server_listen(struct slu_server *s, const struct slu_addr *a, struct slu_tls *tls,
 		      unsigned mode, struct slu_error *err);
+
+/* What the connections of one listener may take.  Each listener has a pool of its own, so that a
+ * flood of one leaves the others as they were.
+ *
+ * A pool that is full makes room for a newcomer by closing a connection of the address that has
+ * the most: one that never asked anything, else the oldest idle one, never one that waits for an
+ * answer.  The bytes are those of requests (head and body, half of them or whole) and of answers
+ * not sent yet; above the ceiling the heaviest connection of the heaviest address is closed. */
+struct slu_pool_options {
+	uint32_t max_connections; /* 0: the server's */
+	uint32_t max_per_address; /* IPv6: per /64; 0: a quarter, at least 16 */
+	size_t max_bytes;         /* 0: 128 MiB */
+	size_t max_body;          /* 0: the server's */
+	uint32_t max_streams;     /* 0: the server's */
+	bool no_body;             /* requests with a body get 413 */
+	bool one_source;          /* a unix socket: max_per_address does not count */
+};
+/* Set the limits of a listener, before its first connection. */
+void slu_server_pool(struct slu_server *s, int listener, const struct slu_pool_options *o);
 /* The port a TCP listener got. */
 uint16_t slu_server_port(const struct slu_server *s, int listener);
 /* New connections of a listener use this certificate from now on. */
@@ -54,7 +74,10 @@ void slu_server_free(struct slu_server *s);
 
 struct slu_server_stats {
 	uint64_t accepted, refused, tls_failed, requests, bad_requests, bytes_in, bytes_out;
+	uint64_t evicted;                /* connections closed to make room for another */
+	uint64_t shed;                   /* ... because all together held too many bytes */
 	uint32_t connections, exchanges; /* now */
+	size_t held;                     /* bytes of requests and unsent answers now */
 };
 void slu_server_stats(const struct slu_server *s, struct slu_server_stats *out);
 

@@ -1,4 +1,5 @@
-/* server_internal.h — between server.c (connections) and exchange.c (requests and answers). */
+/* server_internal.h — between server.c (connections), server_pool.c (how many, how heavy) and
+ * exchange.c (requests and answers). */
 #pragma once
 #include "net/conn.h"
 #include "net/h1.h"
@@ -7,9 +8,43 @@
 
 enum server_proto { PROTO_UNKNOWN, PROTO_H1, PROTO_H2 };
 
+/* Connections from one address; freed with the last of them. */
+struct server_source {
+	uint8_t address[16];
+	uint32_t connections;
+	size_t bytes;
+	struct server_source *next;
+};
+
+/* What the connections of one listener may take together.  Listeners share nothing: whoever fills
+ * one cannot shut another. */
+struct server_pool {
+	struct slu_server *server;
+	struct slu_pool_options o;
+	uint32_t connections;
+	size_t bytes; /* held for its connections, and for requests whose peer has left */
+	struct server_source *sources;
+	struct slu_task shed;
+};
+
+struct server_listener {
+	struct slu_server *s;
+	struct uv_poll_s *poll; /* own allocation: outlives us by its close callback */
+	int fd;
+	int index;
+	uint16_t port;
+	struct slu_tls *tls;
+	struct slu_addr addr;
+	struct slu_timer pause; /* out of descriptors */
+	struct server_pool pool;
+};
+
 /* A connection somebody made to us. */
 struct server_peer {
 	struct slu_server *s;
+	struct server_pool *pool;
+	struct server_source *source;
+	size_t weight; /* bytes counted in pool and source */
 	struct slu_conn *conn;
 	enum server_proto proto;
 	struct slu_h1 *h1;
@@ -23,6 +58,7 @@ struct server_peer {
 	int depth;            /* inside the protocol machine */
 	int listener;
 	bool tls, dead, finishing, receiving;
+	bool asked; /* one of its requests has been complete */
 	uid_t uid;
 	char name[64];
 	char *cn;
@@ -37,7 +73,8 @@ struct slu_exchange {
 	struct slu_buf body;
 	char *target;
 	char *name, *cn; /* of the peer */
-	size_t counted;  /* body bytes in the server's account */
+	size_t orphaned; /* bytes in the pool's account since the peer left */
+	struct server_pool *pool;
 	struct slu_server *server;
 	struct slu_timer late; /* HTTP/2: the request must be whole by then */
 	struct slu_task drained;
@@ -55,15 +92,12 @@ struct slu_server {
 	int n_listeners;
 	struct server_peer *peers;
 	struct slu_server_stats st;
-	size_t body_bytes; /* of all requests at hand */
-	uint32_t refs;     /* the owner, and one per exchange */
+	uint32_t refs; /* the owner, and one per exchange */
 	bool draining, closed;
 	struct slu_timer grace;
 	slu_call_fn *drained_fn;
 	void *drained_arg;
 };
-
-#define SERVER_BODY_TOTAL ((size_t)256 << 20)
 
 /* ---- exchange.c ---- */
 
@@ -75,13 +109,35 @@ void server_exchange_hand_over(struct slu_exchange *x);
 /* The peer is gone; frees it unless the handler still has it. */
 void server_exchange_gone(struct slu_exchange *x);
 void server_exchange_free(struct slu_exchange *x);
+/* Memory a request takes. */
+size_t server_exchange_bytes(const struct slu_exchange *x);
 /* A plain answer of the server itself on a stream or connection that has no exchange. */
 void server_h1_refuse(struct server_peer *p, int status, const char *text);
 void server_h2_refuse(struct slu_h2_stream *s, int status, const char *text);
 /* Standard headers of every answer. */
 int server_common_headers(struct slu_headers *h);
 
+/* ---- server_pool.c ---- */
+
+/* `connections`: the server's own default; 0: none. */
+void server_pool_init(struct server_pool *g, const struct slu_pool_options *o,
+		      uint32_t connections);
+/* Count a new connection in, if need be at the cost of another.  NULL: no room for it. */
+struct server_source *server_pool_admit(struct slu_server *s, struct server_pool *g, int fd);
+/* The opposite. */
+void server_pool_leave(struct server_pool *g, struct server_source *from);
+/* A connection may hold more or less than before.  Connections are closed for it at the end of the
+ * round, never inside. */
+void server_pool_weigh(struct server_peer *p);
+/* A connection that ends holds nothing; a request that outlives it still does. */
+void server_pool_forget(struct server_peer *p);
+void server_pool_orphan(struct slu_exchange *x);
+void server_pool_done(struct server_pool *g);
+
 /* ---- server.c ---- */
+
+/* The connection is gone or goes now; exchanges hear of it. */
+void server_peer_drop(struct server_peer *p);
 
 /* An exchange of this connection was answered. */
 void server_peer_answered(struct server_peer *p);

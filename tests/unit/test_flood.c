@@ -1,0 +1,367 @@
+/* A server under attack: silent connections, half requests, compressed headers that unfold, bodies
+ * where none belong.  Whoever floods one listener must not shut another, and not itself out of an
+ * address that is shared; the bytes held stay below the ceiling. */
+#include "tap.h"
+#include "pki.h"
+
+#include "net/h2.h"
+#include "net/server.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HELLO "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+
+struct site {
+	struct slu_loop *loop;
+	struct slu_server *server;
+	int port[2];
+};
+
+static void handler(struct slu_exchange *x, void *arg)
+{
+	(void)arg;
+	slu_http_reply_text(x, 200, "hello %zu", slu_exchange_request(x)->body_len);
+}
+
+static void turn(struct site *s, int ms)
+{
+	bool no = false;
+
+	slu_loop_run_until(s->loop, &no, ms * SLU_NS_PER_MS);
+}
+
+/* Two listeners, 127.0.0.1; the first is the one that is attacked. */
+static void serve(struct site *s, struct slu_tls *tls, const struct slu_server_options *extra)
+{
+	struct slu_server_options o = extra ? *extra : (struct slu_server_options){ 0 };
+	struct slu_addr a;
+
+	o.handler = handler;
+	s->loop = slu_loop_new();
+	s->server = slu_server_new(s->loop, &o);
+	slu_addr_parse("127.0.0.1:0", &a, NULL);
+	for (int i = 0; i < 2; i++) {
+		int l = slu_server_listen(s->server, &a, i ? NULL : tls, 0, NULL);
+
+		s->port[i] = slu_server_port(s->server, l);
+	}
+}
+
+static void unserve(struct site *s)
+{
+	slu_server_free(s->server);
+	slu_loop_free(s->loop);
+}
+
+static struct slu_server_stats stats(const struct site *s)
+{
+	struct slu_server_stats st;
+
+	slu_server_stats(s->server, &st);
+	return st;
+}
+
+/* A connection to the first or second listener from 127.0.0.`from`. */
+static int knock(struct site *s, int listener, int from)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct sockaddr_in a = { .sin_family = AF_INET };
+
+	a.sin_addr.s_addr = htonl(0x7f000000u + (unsigned)from);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0)
+		return -1;
+	a.sin_addr.s_addr = htonl(0x7f000001u);
+	a.sin_port = htons((uint16_t)s->port[listener]);
+	if (connect(fd, (struct sockaddr *)&a, sizeof a) < 0 && errno != EINPROGRESS) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Send all of it while the server runs; false: it hung up. */
+static bool push(struct site *s, int fd, const void *bytes, size_t n)
+{
+	const char *p = bytes;
+
+	for (int i = 0; n && i < 5000; i++) {
+		ssize_t r = send(fd, p, n, MSG_NOSIGNAL);
+
+		if (r > 0) {
+			p += r;
+			n -= (size_t)r;
+		} else if (r < 0 && errno != EAGAIN) {
+			return false;
+		}
+		turn(s, n ? 1 : 0);
+	}
+	return !n;
+}
+
+/* What comes back within two seconds; "" if nothing, or the end of the connection. */
+static const char *hear(struct site *s, int fd)
+{
+	static char text[2000];
+
+	for (int i = 0; i < 400; i++) {
+		ssize_t r;
+
+		turn(s, 5);
+		r = recv(fd, text, sizeof text - 1, 0);
+		if (r > 0) {
+			text[r] = '\0';
+			return text;
+		}
+		if (!r || errno != EAGAIN)
+			return "";
+	}
+	return "";
+}
+
+static bool closed(int fd)
+{
+	char c;
+
+	return recv(fd, &c, 1, 0) == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+static bool answers(struct site *s, int listener, int from)
+{
+	int fd = knock(s, listener, from);
+	bool good = fd >= 0 && push(s, fd, HELLO, sizeof HELLO - 1) &&
+		    strstr(hear(s, fd), "200 OK");
+
+	close(fd);
+	return good;
+}
+
+static void shut(int *fd, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+}
+
+/* ---- connections ---- */
+
+#define SILENT 1100
+static int silent[SILENT];
+
+static void silence(struct site *s, int n, int from, int spread)
+{
+	for (int i = 0; i < n; i++) {
+		silent[i] = knock(s, 0, from + i % spread);
+		if (i % 50 == 0)
+			turn(s, 2);
+	}
+	turn(s, 50);
+}
+
+static void test_silent(void)
+{
+	struct site s;
+
+	serve(&s, NULL, NULL);
+	silence(&s, SILENT, 2, 1);
+	ok(stats(&s).connections == 256, "one address holds a quarter of the pool (%u)",
+	   stats(&s).connections);
+	ok(answers(&s, 1, 2), "the other listener answers during a flood of silent connections");
+	ok(answers(&s, 0, 1), "the flooded one answers another address");
+	ok(answers(&s, 0, 2), "and even the address the flood comes from");
+	shut(silent, SILENT);
+	turn(&s, 50);
+	silence(&s, SILENT, 2, 20);
+	ok(stats(&s).connections == 1024, "twenty addresses fill the pool (%u)",
+	   stats(&s).connections);
+	ok(answers(&s, 1, 1), "the other listener still answers");
+	ok(answers(&s, 0, 1), "a newcomer takes the place of one who never asked");
+	shut(silent, SILENT);
+	unserve(&s);
+}
+
+static void test_known_stay(void)
+{
+	struct site s;
+	struct slu_server_options o = { .max_connections = 16 };
+	int known;
+
+	serve(&s, NULL, &o);
+	known = knock(&s, 0, 1);
+	push(&s, known, HELLO, sizeof HELLO - 1);
+	hear(&s, known);
+	silence(&s, 200, 2, 40);
+	ok(stats(&s).connections == 16 && !closed(known),
+	   "a connection that asked before stays through a flood of strangers");
+	ok(push(&s, known, HELLO, sizeof HELLO - 1) && strstr(hear(&s, known), "200 OK"),
+	   "and is answered");
+	close(known);
+	shut(silent, 200);
+	unserve(&s);
+}
+
+static void test_handshake(void)
+{
+	struct pki_pair ca = pki_make("test CA", NULL, -100, 100000, NULL),
+			leaf = pki_make("server", "IP:127.0.0.1", -100, 100000, &ca);
+	struct slu_tls_server_options to = { .cert = { leaf.cert_pem, strlen(leaf.cert_pem) },
+					     .key = { leaf.key_pem, strlen(leaf.key_pem) } };
+	struct slu_server_options o = { .handshake_ns = 100 * SLU_NS_PER_MS };
+	struct slu_tls *tls = NULL;
+	struct site s;
+	int tls_fd, plain;
+
+	slu_tls_server_new(&to, &tls, NULL);
+	serve(&s, tls, &o);
+	tls_fd = knock(&s, 0, 1);
+	push(&s, tls_fd, "\x16\x03\x01", 3); /* the first bytes of a handshake, and no more */
+	plain = knock(&s, 1, 1);
+	turn(&s, 20);
+	ok(stats(&s).connections == 2, "two connections wait for their first request");
+	turn(&s, 250);
+	ok(closed(tls_fd) && closed(plain) && !stats(&s).connections,
+	   "a handshake that does not go on ends, a silent connection too");
+	close(tls_fd);
+	close(plain);
+	slu_tls_unref(tls);
+	pki_free(&ca);
+	pki_free(&leaf);
+	unserve(&s);
+}
+
+/* ---- bytes ---- */
+
+static void test_half_bodies(void)
+{
+	static const char head[] = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4000000\r\n\r\n";
+	static char half[1 << 20];
+	struct site s;
+	size_t most = 0;
+	int fd[60];
+
+	serve(&s, NULL, NULL);
+	slu_server_pool(s.server, 0, &(struct slu_pool_options){ .max_bytes = 16 << 20 });
+	for (int i = 0; i < 60; i++) {
+		fd[i] = knock(&s, 0, 2);
+		if (push(&s, fd[i], head, sizeof head - 1))
+			push(&s, fd[i], half, sizeof half);
+		most = SLU_MAX(most, stats(&s).held);
+	}
+	ok(most > (8 << 20) && most <= (17 << 20),
+	   "sixty half bodies of HTTP/1.1 hold at most the ceiling of 16 MiB (%zu)", most);
+	ok(stats(&s).shed > 0, "because the heaviest were closed (%" PRIu64 ")", stats(&s).shed);
+	ok(answers(&s, 0, 1), "a small request of another address is answered meanwhile");
+	shut(fd, 60);
+	turn(&s, 50);
+	ok(!stats(&s).held, "and nothing is counted once they are gone (%zu)", stats(&s).held);
+	unserve(&s);
+}
+
+static void no_stream(void *arg, struct slu_h2_stream *s)
+{
+	(void)arg, (void)s;
+}
+static void no_data(void *arg, struct slu_h2_stream *s, const uint8_t *p, size_t n)
+{
+	(void)arg, (void)s, (void)p, (void)n;
+}
+static void no_closed(void *arg, struct slu_h2_stream *s, uint32_t code, bool refused)
+{
+	(void)arg, (void)s, (void)code, (void)refused;
+}
+static const struct slu_h2_ops quiet = {
+	.head = no_stream, .data = no_data, .end = no_stream, .closed = no_closed
+};
+
+/* One HTTP/2 connection whose 100 requests each carry the same 20 headers of 2 900 bytes, sent
+ * once and then pointed at, and never end. */
+static size_t bomb(struct site *s, int fd)
+{
+	static char value[2900];
+	struct slu_h2 *h = slu_h2_new(&(struct slu_h2_options){ 0 }, &quiet, NULL);
+	struct slu_h2_header hdr[24] = {
+		{ ":method", "POST", 4, false },
+		{ ":scheme", "https", 5, false },
+		{ ":authority", "h", 1, false },
+		{ ":path", "/", 1, false },
+	};
+	struct slu_buf out = SLU_BUF_INIT(64 << 20);
+	size_t n;
+
+	memset(value, 'a', sizeof value);
+	for (int i = 4; i < 24; i++)
+		hdr[i] = (struct slu_h2_header){ "x-bomb", value, sizeof value, false };
+	for (int i = 0; i < 100; i++)
+		slu_h2_request(h, hdr, 24, NULL, 0, true, NULL, &(struct slu_h2_stream *){ NULL });
+	slu_h2_send(h, &out, 64 << 20, NULL);
+	push(s, fd, slu_buf_str(&out), out.n);
+	n = out.n;
+	slu_buf_done(&out);
+	slu_h2_free(h);
+	return n;
+}
+
+static void test_headers(void)
+{
+	struct site s;
+	size_t most = 0, sent = 0;
+	int fd[30];
+
+	serve(&s, NULL, NULL);
+	slu_server_pool(s.server, 0, &(struct slu_pool_options){ .max_bytes = 16 << 20 });
+	for (int i = 0; i < 30; i++) {
+		fd[i] = knock(&s, 0, 2);
+		sent += bomb(&s, fd[i]);
+		most = SLU_MAX(most, stats(&s).held);
+	}
+	ok(most > (4 << 20) && most <= (24 << 20),
+	   "%zu bytes of compressed headers unfold to at most the ceiling and one connection "
+	   "(%zu)",
+	   sent, most);
+	ok(answers(&s, 0, 1), "a small request of another address is answered meanwhile");
+	shut(fd, 30);
+	turn(&s, 50);
+	ok(!stats(&s).held, "and nothing is counted once they are gone (%zu)", stats(&s).held);
+	unserve(&s);
+}
+
+static void test_no_body(void)
+{
+	static const char *const with_body[] = {
+		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
+		"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
+	};
+	struct site s;
+
+	serve(&s, NULL, NULL);
+	slu_server_pool(s.server, 0, &(struct slu_pool_options){ .no_body = true });
+	for (size_t i = 0; i < SLU_LEN(with_body); i++) {
+		int fd = knock(&s, 0, 1);
+
+		push(&s, fd, with_body[i], strlen(with_body[i]));
+		ok(strstr(hear(&s, fd), "413"), "a listener without bodies refuses request %zu", i);
+		close(fd);
+	}
+	ok(answers(&s, 0, 1), "and answers one without");
+	unserve(&s);
+}
+
+int main(void)
+{
+	struct rlimit lim;
+
+	getrlimit(RLIMIT_NOFILE, &lim);
+	lim.rlim_cur = lim.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &lim);
+	test_silent();
+	test_known_stay();
+	test_handshake();
+	test_half_bodies();
+	test_headers();
+	test_no_body();
+	return tap_done();
+}
