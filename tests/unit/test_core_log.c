@@ -3,7 +3,7 @@
 #include "core_kit.h"
 
 #include "base/rng.h"
-#include "control/core/core_i.h"
+#include "control/recover/recover.h"
 #include "queue/log_i.h"
 #include "queue/queue.h"
 

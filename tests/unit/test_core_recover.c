@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "control/core/core_i.h"
+#include "control/recover/recover.h"
 #include "store/store.h"
 
 #define NONE 1000 /* no limit to what is carried out */
@@ -795,7 +795,7 @@ static void test_release_lost_after_outage(void)
 	go_on(&w, NONE, NULL);
 	slu_intents_lost(w.core->door, true);
 	go_on(&w, NONE, NULL);
-	ok(!w.core->store_health.lost && look(0).intents == 1,
+	ok(!w.core->recovery->store_health.lost && look(0).intents == 1,
 	   "the store is written anew, its intent with it");
 	die(&w);
 	live(&w, 1, 4);

@@ -4,7 +4,13 @@
  * where a restart, another replica and a reader of the manifest find it.  Whoever asks for
  * something is answered when it is in the store: what was answered survives a crash in the next
  * moment. */
-#include "control/core/core_i.h"
+#include "control/ask/ask.h"
+
+#include "control/cluster/cluster.h"
+#include "control/fluxjob/fluxjob.h"
+#include "control/group/group.h"
+#include "control/recover/recover.h"
+#include "control/run/run.h"
 
 bool core_cancel_noted(const struct slu_group_source *src)
 {
@@ -52,7 +58,7 @@ bool core_answer_later(struct slu_core *c, struct slu_rec_ask *a, const char *te
 	if (!a->answer || !slu_intents_kept(c->door) || c->store > SLU_JOURNAL_OK)
 		return false;
 	x.text = slu_strdup(text);
-	if (!x.text || slu_vec_push(&c->answer, x) < 0) {
+	if (!x.text || slu_vec_push(&c->asks->answer, x) < 0) {
 		slu_free(x.text);
 		return false;
 	}
@@ -61,9 +67,9 @@ bool core_answer_later(struct slu_core *c, struct slu_rec_ask *a, const char *te
 
 void core_answers_sent(struct slu_core *c, uint64_t ticket)
 {
-	for (uint32_t i = 0; i < c->answer.n; i++)
-		if (c->answer.p[i].ticket == UINT64_MAX)
-			c->answer.p[i].ticket = ticket;
+	for (uint32_t i = 0; i < c->asks->answer.n; i++)
+		if (c->asks->answer.p[i].ticket == UINT64_MAX)
+			c->asks->answer.p[i].ticket = ticket;
 }
 
 static void answer(struct core_answer *x)
@@ -79,33 +85,33 @@ void core_answers(struct slu_core *c)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < c->answer.n; i++) {
-		struct core_answer *x = &c->answer.p[i];
+	for (uint32_t i = 0; i < c->asks->answer.n; i++) {
+		struct core_answer *x = &c->asks->answer.p[i];
 
 		if (c->store <= SLU_JOURNAL_OK &&
 		    (x->ticket == UINT64_MAX || !slu_intents_durable(c->door, x->ticket)))
-			c->answer.p[kept++] = *x;
+			c->asks->answer.p[kept++] = *x;
 		else
 			answer(x);
 	}
-	c->answer.n = kept;
+	c->asks->answer.n = kept;
 }
 
 void core_answers_done(struct slu_core *c)
 {
-	for (uint32_t i = 0; i < c->answer.n; i++) {
-		c->answer.p[i].ask->base.free(&c->answer.p[i].ask->base);
-		slu_free(c->answer.p[i].text);
+	for (uint32_t i = 0; i < c->asks->answer.n; i++) {
+		c->asks->answer.p[i].ask->base.free(&c->asks->answer.p[i].ask->base);
+		slu_free(c->asks->answer.p[i].text);
 	}
-	slu_vec_done(&c->answer);
+	slu_vec_done(&c->asks->answer);
 }
 
 /* ---- what people ask ---- */
 
 struct group *core_group_named(struct slu_core *c, const char *ns, const char *name)
 {
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
-	     e = slu_table_next(&c->groups, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e)) {
 		struct group *g = group_of(e);
 
 		if (!strcmp(g->ns, ns) &&

@@ -4,9 +4,15 @@
  * replicas of a Deployment, ReplicaSet or StatefulSet), that is patched: its controller ends the
  * members that are too many or makes new ones, and the plan follows as after any change of it.  The
  * size is then in the cluster and outlives us.  Members nobody makes can only be ended. */
-#include "control/core/core_i.h"
+#include "control/ask/ask.h"
 
 #include <stdio.h>
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/report/report.h"
+#include "control/run/run.h"
 
 #define RESIZE_RUN UINT64_MAX /* no run: the answer is for a person */
 
@@ -102,7 +108,7 @@ static void patch(struct slu_core *c, struct slu_rec_ask *a, const struct group 
 		snprintf(text, sizeof text, "{\"%s\":%u}", t->unit, a->size);
 	snprintf(r.text, sizeof r.text, "%s %.100s: %s%s %" PRId64 " becomes %u", t->what,
 		 t->obj->meta.name, t->unit, both ? " and completions" : "", t->now, a->size);
-	if (slu_vec_push(&c->resize, r) < 0) {
+	if (slu_vec_push(&c->asks->resize, r) < 0) {
 		a->base.free(&a->base);
 		return;
 	}
@@ -128,13 +134,13 @@ static void answer(struct slu_rec_ask *a, int rc, const char *text)
 
 void core_resize_written(struct slu_core *c, const struct slu_rec_written *w)
 {
-	for (uint32_t i = 0; i < c->resize.n; i++) {
-		struct resize r = c->resize.p[i];
+	for (uint32_t i = 0; i < c->asks->resize.n; i++) {
+		struct resize r = c->asks->resize.p[i];
 		struct slu_error err;
 
 		if (r.serial != w->serial)
 			continue;
-		c->resize.p[i] = c->resize.p[--c->resize.n];
+		c->asks->resize.p[i] = c->asks->resize.p[--c->asks->resize.n];
 		if (w->outcome == SLU_KUBE_OK) {
 			answer(r.ask, 0, r.text);
 			return;
@@ -147,9 +153,9 @@ void core_resize_written(struct slu_core *c, const struct slu_rec_written *w)
 
 void core_resize_done(struct slu_core *c)
 {
-	for (uint32_t i = 0; i < c->resize.n; i++)
-		c->resize.p[i].ask->base.free(&c->resize.p[i].ask->base);
-	slu_vec_done(&c->resize);
+	for (uint32_t i = 0; i < c->asks->resize.n; i++)
+		c->asks->resize.p[i].ask->base.free(&c->asks->resize.p[i].ask->base);
+	slu_vec_done(&c->asks->resize);
 }
 
 /* ---- without ---- */

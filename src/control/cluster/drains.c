@@ -1,5 +1,5 @@
 /* Drained nodes: a span in the plan, kept in the store, also while the node itself is away. */
-#include "control/core/core_i.h"
+#include "control/cluster/cluster.h"
 
 #include <stdio.h>
 
@@ -52,7 +52,7 @@ void core_drain_keep(struct slu_core *c, struct node *n)
 
 int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_error *err)
 {
-	struct node *n = node_of(slu_table_finds(&c->nodes, name));
+	struct node *n = node_of(slu_table_finds(&c->cluster->nodes, name));
 
 	if (!n || n->handle == SLU_NODE_NONE)
 		return slu_fail(err, -ENOENT, "no node \"%s\"", name);

@@ -1,5 +1,9 @@
 /* Nodes: the mirror's to the machine's, and everybody else's pods on them. */
-#include "control/core/core_i.h"
+#include "control/cluster/cluster.h"
+
+#include "control/fluxjob/fluxjob.h"
+#include "control/group/group.h"
+#include "control/run/run.h"
 
 #define CONTROL_PLANE "node-role.kubernetes.io/control-plane"
 #define AMOUNTS_MAX   32u
@@ -7,7 +11,7 @@
 
 struct node *core_node(struct slu_core *c, const char *name)
 {
-	struct node *n = node_of(slu_table_finds(&c->nodes, name));
+	struct node *n = node_of(slu_table_finds(&c->cluster->nodes, name));
 
 	if (n)
 		return n;
@@ -21,7 +25,7 @@ struct node *core_node(struct slu_core *c, const char *name)
 	n->handle = SLU_NODE_NONE;
 	n->e.key = n->name;
 	n->e.n = strlen(name);
-	if (slu_table_add(&c->nodes, &n->e) < 0) {
+	if (slu_table_add(&c->cluster->nodes, &n->e) < 0) {
 		slu_free(n->name);
 		slu_free(n);
 		return NULL;
@@ -71,11 +75,11 @@ static int asked_kind(struct slu_core *c, const char *name)
 
 	if (kind >= 0)
 		return kind;
-	if (__builtin_popcountll(c->kinds_asked) >= (int)ASKED_MAX)
+	if (__builtin_popcountll(c->cluster->kinds_asked) >= (int)ASKED_MAX)
 		return -ENOSPC;
 	kind = slu_queue_kind(c->q, name);
 	if (kind >= 0)
-		c->kinds_asked |= UINT64_C(1) << kind;
+		c->cluster->kinds_asked |= UINT64_C(1) << kind;
 	return kind;
 }
 
@@ -87,10 +91,10 @@ static int node_kind(struct slu_core *c, const char *name)
 
 	if (kind < 0)
 		return kind;
-	c->kinds_asked &= ~(UINT64_C(1) << kind);
-	for (struct slu_entry *e = (uint32_t)kind < before ? NULL
-							   : slu_table_next(&c->groups, NULL);
-	     e; e = slu_table_next(&c->groups, e))
+	c->cluster->kinds_asked &= ~(UINT64_C(1) << kind);
+	for (struct slu_entry *e =
+		     (uint32_t)kind < before ? NULL : slu_table_next(&c->groups->table, NULL);
+	     e; e = slu_table_next(&c->groups->table, e))
 		if (group_of(e)->wrong)
 			core_group_dirty(c, group_of(e));
 	return kind;
@@ -119,7 +123,7 @@ int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_am
 		a[k++] = (struct slu_amount){ (uint32_t)kind,
 					      SLU_MIN(s->requests[i].amount, SLU_AMOUNT_MAX) };
 	}
-	a[k++] = (struct slu_amount){ (uint32_t)c->kind_pods, 1 };
+	a[k++] = (struct slu_amount){ (uint32_t)c->cluster->kind_pods, 1 };
 	k += core_ports_amounts(c, s, a + k);
 	*out = a;
 	*n = k;
@@ -213,8 +217,8 @@ void core_node_describe(struct slu_core *c, struct node *n)
 				(uint32_t)kind, SLU_MIN(k->allocatable[i].amount, SLU_AMOUNT_MAX)
 			};
 	}
-	for (uint32_t i = 0; i < c->port.n && spec.n_total < AMOUNTS_MAX; i++)
-		total[spec.n_total++] = (struct slu_amount){ c->port.p[i].kind, 1 };
+	for (uint32_t i = 0; i < c->cluster->port.n && spec.n_total < AMOUNTS_MAX; i++)
+		total[spec.n_total++] = (struct slu_amount){ c->cluster->port.p[i].kind, 1 };
 	spec.n_domain = SLU_MIN(cfg->nodes.n_levels, SLU_LEVELS_MAX);
 	for (uint32_t i = 0; i < spec.n_domain; i++) {
 		domain[i] = slu_kmeta_label(&k->o.meta, cfg->nodes.level[i].label);
@@ -317,22 +321,22 @@ void core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone
 	}
 	core_near_node(c);
 	if (!now || now->ready != SLU_TRI_TRUE)
-		c->flux.next_us = c->now_us; /* one of a user's FluxJob? */
+		c->fluxjobs->next_us = c->now_us; /* one of a user's FluxJob? */
 	if (old)
 		slu_kobj_unref(&old->o);
 }
 
 void core_nodes_done(struct slu_core *c)
 {
-	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL), *next; e; e = next) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL), *next; e; e = next) {
 		struct node *n = node_of(e);
 
-		next = slu_table_next(&c->nodes, e);
+		next = slu_table_next(&c->cluster->nodes, e);
 		if (n->k)
 			slu_kobj_unref(&n->k->o);
 		slu_vec_done(&n->pod);
 		slu_free(n->name);
 		slu_free(n);
 	}
-	slu_table_done(&c->nodes);
+	slu_table_done(&c->cluster->nodes);
 }

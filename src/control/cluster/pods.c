@@ -1,7 +1,11 @@
 /* Pods of all schedulers, the objects above them, and the few things that are only looked up. */
-#include "control/core/core_i.h"
+#include "control/cluster/cluster.h"
 
 #include <stdio.h>
+
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/run/run.h"
 
 /* ---- things ---- */
 
@@ -24,7 +28,7 @@ const struct slu_kobj *core_thing(struct slu_core *c, enum slu_kkind kind, const
 {
 	char key[600];
 
-	return thing_key(key, kind, ns, name) ? find(&c->things, key) : NULL;
+	return thing_key(key, kind, ns, name) ? find(&c->cluster->things, key) : NULL;
 }
 
 static void keep(struct slu_table *t, const char *key, const struct slu_kobj *obj, bool gone)
@@ -102,8 +106,8 @@ static void touch_owned(struct slu_core *c, const struct slu_kobj *o)
 /* A claim was bound or lost: whoever of its namespace waits may care.  Claims change rarely. */
 static void touch_space(struct slu_core *c, const char *ns)
 {
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
-	     e = slu_table_next(&c->groups, e))
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e))
 		if (!strcmp(group_of(e)->ns, ns))
 			core_group_dirty(c, group_of(e));
 }
@@ -114,13 +118,13 @@ void core_thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 
 	if (!thing_key(key, obj->kind, obj->meta.ns, obj->meta.name))
 		return;
-	keep(&c->things, key, obj, gone);
+	keep(&c->cluster->things, key, obj, gone);
 	if (obj->kind == SLU_KIND_PVC || obj->kind == SLU_KIND_PV)
 		core_shapes_thing(c);
 	if (obj->kind == SLU_KIND_NAMESPACE && !gone)
 		core_held_space(c, obj);
 	if (obj->kind == SLU_KIND_PRIORITYCLASS && slu_kpriorityclass(obj)->global_default)
-		c->default_priority = gone ? 0 : slu_kpriorityclass(obj)->value;
+		c->cluster->default_priority = gone ? 0 : slu_kpriorityclass(obj)->value;
 	if (obj->kind == SLU_KIND_PVC)
 		touch_space(c, obj->meta.ns);
 	else if (obj->kind == SLU_KIND_PODGROUP)
@@ -139,11 +143,11 @@ static bool same_owner(const struct slu_kobj *a, const struct slu_kobj *b)
 
 void core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
-	const struct slu_kobj *old = find(&c->owners, obj->meta.uid);
+	const struct slu_kobj *old = find(&c->cluster->owners, obj->meta.uid);
 	bool same = old && !gone && same_owner(old, obj);
 
-	keep(&c->owners, obj->meta.uid, obj, gone);
-	c->after.news |= obj->kind == SLU_KIND_JOB;
+	keep(&c->cluster->owners, obj->meta.uid, obj, gone);
+	c->groups->after.news |= obj->kind == SLU_KIND_JOB;
 	if (!same)
 		touch_owned(c, obj);
 }
@@ -152,12 +156,12 @@ int32_t core_priority(struct slu_core *c, const char *class)
 {
 	const struct slu_kobj *o = *class ? core_thing(c, SLU_KIND_PRIORITYCLASS, "", class) : NULL;
 
-	return o ? slu_kpriorityclass(o)->value : c->default_priority;
+	return o ? slu_kpriorityclass(o)->value : c->cluster->default_priority;
 }
 
 const struct slu_kobj *core_owner(struct slu_core *c, const char *uid)
 {
-	return find(&c->owners, uid);
+	return find(&c->cluster->owners, uid);
 }
 
 /* ---- what a pod's group is read from ---- */
@@ -169,7 +173,7 @@ void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_
 	*out = (struct slu_group_source){ .pod = k };
 	while (out->n_owners < SLU_GROUP_OWNERS) {
 		const struct slu_kowner *o = slu_kmeta_controller(m);
-		const struct slu_kobj *obj = o ? find(&c->owners, o->uid) : NULL;
+		const struct slu_kobj *obj = o ? find(&c->cluster->owners, o->uid) : NULL;
 
 		if (!obj)
 			return;
@@ -225,7 +229,7 @@ static struct pod *pod_new(struct slu_core *c, const struct slu_kpod *k)
 	p->managed = p->binds || slu_held_gated(&k->spec) || slu_held_node(k);
 	p->e.key = k->o.meta.uid; /* pooled: the same text as long as a version of it is held */
 	p->e.n = strlen(k->o.meta.uid);
-	if (slu_table_add(&c->pods, &p->e) < 0) {
+	if (slu_table_add(&c->cluster->pods, &p->e) < 0) {
 		slu_kobj_unref(&p->k->o);
 		slu_free(p);
 		return NULL;
@@ -237,7 +241,7 @@ static void pod_free(struct slu_core *c, struct pod *p)
 {
 	core_member_forget(c, p);
 	core_held_gone(c, p);
-	slu_table_del(&c->pods, &p->e);
+	slu_table_del(&c->cluster->pods, &p->e);
 	core_shape_put(c, p->shape);
 	slu_kobj_unref(&p->k->o);
 	slu_free(p);
@@ -282,7 +286,7 @@ static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
 void core_pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	const struct slu_kpod *k = slu_kpod(obj);
-	struct pod *p = pod_of(slu_table_finds(&c->pods, obj->meta.uid));
+	struct pod *p = pod_of(slu_table_finds(&c->cluster->pods, obj->meta.uid));
 	bool was_ended, was_startable;
 
 	if (gone) {
@@ -326,17 +330,17 @@ void core_pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 
 void core_pods_done(struct slu_core *c)
 {
-	for (struct slu_entry *e = slu_table_next(&c->pods, NULL), *next; e; e = next) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL), *next; e; e = next) {
 		struct pod *p = pod_of(e);
 
-		next = slu_table_next(&c->pods, e);
+		next = slu_table_next(&c->cluster->pods, e);
 		core_shape_put(c, p->shape);
 		slu_kobj_unref(&p->k->o);
 		slu_free(p);
 	}
-	slu_table_done(&c->pods);
+	slu_table_done(&c->cluster->pods);
 	for (int t = 0; t < 2; t++) {
-		struct slu_table *tab = t ? &c->owners : &c->things;
+		struct slu_table *tab = t ? &c->cluster->owners : &c->cluster->things;
 
 		for (struct slu_entry *e = slu_table_next(tab, NULL), *next; e; e = next) {
 			struct thing *x = slu_entry_of(e, struct thing, e);

@@ -6,7 +6,7 @@
  * nodes where the port is taken are left out until it is free; of two that the queue starts there
  * at once the second is taken back (run/decide.c).  A port asked for on one address
  * only counts as the whole port. */
-#include "control/core/core_i.h"
+#include "control/cluster/cluster.h"
 
 #include <stdio.h>
 
@@ -19,9 +19,9 @@ static uint32_t key_of(const struct slu_khostport *p)
 
 int core_port_kind(const struct slu_core *c, const struct slu_khostport *p)
 {
-	for (uint32_t i = 0; i < c->port.n; i++)
-		if (c->port.p[i].key == key_of(p))
-			return (int)c->port.p[i].kind;
+	for (uint32_t i = 0; i < c->cluster->port.n; i++)
+		if (c->cluster->port.p[i].key == key_of(p))
+			return (int)c->cluster->port.p[i].kind;
 	return -ENOENT;
 }
 
@@ -36,8 +36,8 @@ bool core_ports_counted(const struct slu_core *c, const struct slu_kpodspec *s)
 /* Every node has one of it from now on, and who uses it there already holds it. */
 static void introduce(struct slu_core *c)
 {
-	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
-	     e = slu_table_next(&c->nodes, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e)) {
 		struct node *n = node_of(e);
 
 		if (n->handle == SLU_NODE_NONE)
@@ -58,7 +58,7 @@ void core_ports_want(struct slu_core *c, const struct slu_kpodspec *s)
 	};
 	bool news = false;
 
-	for (uint16_t i = 0; i < s->nhost_ports && c->port.n < PORTS_MAX; i++) {
+	for (uint16_t i = 0; i < s->nhost_ports && c->cluster->port.n < PORTS_MAX; i++) {
 		const struct slu_khostport *p = &s->host_ports[i];
 		char name[40];
 		int kind;
@@ -68,8 +68,8 @@ void core_ports_want(struct slu_core *c, const struct slu_kpodspec *s)
 		snprintf(name, sizeof name, "hostPort %d/%s", (int)p->port,
 			 p->proto < SLU_LEN(proto) ? proto[p->proto] : "?");
 		kind = slu_queue_kind(c->q, name);
-		if (kind < 0 ||
-		    slu_vec_push(&c->port, ((struct port){ key_of(p), (uint32_t)kind })) < 0)
+		if (kind < 0 || slu_vec_push(&c->cluster->port,
+					     ((struct port){ key_of(p), (uint32_t)kind })) < 0)
 			return; /* falls back */
 		news = true;
 	}

@@ -1,5 +1,7 @@
 /* What pods ask for, shared: amounts and eligible nodes. */
-#include "control/core/core_i.h"
+#include "control/cluster/cluster.h"
+
+#include "control/run/run.h"
 
 /* Of the ports that are not counted (cluster/ports.c). */
 static bool ports_taken(const struct node *n, const struct slu_kpodspec *s)
@@ -68,7 +70,7 @@ static void look(struct slu_core *c, struct where *w, const struct node *n)
 	set_to(c, w->set, at, good);
 	/* The first taint that says "rather not": from now on the others are preferred. */
 	if (!w->prefer && good && score < 0) {
-		w->prefer = slu_nodeset_new(c->nodes.n);
+		w->prefer = slu_nodeset_new(c->cluster->nodes.n);
 		if (w->prefer)
 			look_everywhere(c, w);
 	}
@@ -82,8 +84,8 @@ static const struct slu_kpair *unknown_label(struct slu_core *c, const struct sl
 	for (uint16_t i = 0; i < s->nnode_selector; i++) {
 		bool known = false;
 
-		for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e && !known;
-		     e = slu_table_next(&c->nodes, e)) {
+		for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e && !known;
+		     e = slu_table_next(&c->cluster->nodes, e)) {
 			const struct slu_knode *k = node_of(e)->k;
 			const char *v = k ? slu_kmeta_label(&k->o.meta, s->node_selector[i].key)
 					  : NULL;
@@ -105,8 +107,8 @@ static const char *nowhere(struct slu_core *c, struct where *w)
 
 	if (w->nowhere)
 		return w->nowhere;
-	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
-	     e = slu_table_next(&c->nodes, e))
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e))
 		if (node_of(e)->handle != SLU_NODE_NONE && node_of(e)->k)
 			count[against(c, w, node_of(e))]++;
 	for (enum slu_no no = SLU_NO_NOT + 1; no < SLU_NO_COUNT; no++) {
@@ -141,15 +143,15 @@ void core_shapes_node(struct slu_core *c, struct node *n)
 {
 	if (n->handle == SLU_NODE_NONE)
 		return;
-	for (struct slu_entry *e = slu_table_next(&c->wheres, NULL); e;
-	     e = slu_table_next(&c->wheres, e))
+	for (struct slu_entry *e = slu_table_next(&c->cluster->wheres, NULL); e;
+	     e = slu_table_next(&c->cluster->wheres, e))
 		look(c, where_of(e), n);
 }
 
 static void look_everywhere(struct slu_core *c, struct where *w)
 {
-	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
-	     e = slu_table_next(&c->nodes, e))
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e))
 		if (node_of(e)->handle != SLU_NODE_NONE)
 			look(c, w, node_of(e));
 }
@@ -163,8 +165,8 @@ static void empty(struct slu_nodeset *s)
 
 void core_shapes_anew(struct slu_core *c)
 {
-	for (struct slu_entry *e = slu_table_next(&c->wheres, NULL); e;
-	     e = slu_table_next(&c->wheres, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->wheres, NULL); e;
+	     e = slu_table_next(&c->cluster->wheres, e)) {
 		empty(where_of(e)->set);
 		empty(where_of(e)->prefer);
 		look_everywhere(c, where_of(e));
@@ -173,8 +175,8 @@ void core_shapes_anew(struct slu_core *c)
 
 void core_shapes_thing(struct slu_core *c)
 {
-	for (struct slu_entry *e = slu_table_next(&c->wheres, NULL); e;
-	     e = slu_table_next(&c->wheres, e))
+	for (struct slu_entry *e = slu_table_next(&c->cluster->wheres, NULL); e;
+	     e = slu_table_next(&c->cluster->wheres, e))
 		if (where_of(e)->volumes)
 			look_everywhere(c, where_of(e));
 }
@@ -196,7 +198,7 @@ static struct where *where_get(struct slu_core *c, const struct slu_kpod *k)
 
 	if (slu_request_where(k->o.meta.ns, &k->spec, &b) < 0)
 		goto out;
-	w = where_of(slu_table_find(&c->wheres, b.p, b.n));
+	w = where_of(slu_table_find(&c->cluster->wheres, b.p, b.n));
 	if (w) {
 		w->refs++;
 		goto out;
@@ -207,13 +209,13 @@ static struct where *where_get(struct slu_core *c, const struct slu_kpod *k)
 	w->refs = 1;
 	w->e.n = b.n;
 	w->e.key = slu_buf_take(&b);
-	w->set = slu_nodeset_new(c->nodes.n);
+	w->set = slu_nodeset_new(c->cluster->nodes.n);
 	w->pod = slu_kobj_ref(&k->o);
 	w->ports = !core_ports_counted(c, &k->spec);
 	w->volumes = k->spec.nclaims;
 	if (slu_predicate_scores(&k->spec))
-		w->prefer = slu_nodeset_new(c->nodes.n);
-	if (!w->e.key || !w->set || slu_table_add(&c->wheres, &w->e) < 0) {
+		w->prefer = slu_nodeset_new(c->cluster->nodes.n);
+	if (!w->e.key || !w->set || slu_table_add(&c->cluster->wheres, &w->e) < 0) {
 		where_free(w);
 		w = NULL;
 		goto out;
@@ -228,7 +230,7 @@ static void where_put(struct slu_core *c, struct where *w)
 {
 	if (--w->refs)
 		return;
-	slu_table_del(&c->wheres, &w->e);
+	slu_table_del(&c->cluster->wheres, &w->e);
 	where_free(w);
 }
 
@@ -241,7 +243,7 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p)
 	if (slu_request_need(&p->k->spec, &b) < 0 ||
 	    slu_request_where(p->k->o.meta.ns, &p->k->spec, &b) < 0)
 		goto out;
-	e = slu_table_find(&c->shapes, b.p, b.n);
+	e = slu_table_find(&c->cluster->shapes, b.p, b.n);
 	if (e) {
 		s = slu_entry_of(e, struct shape, e);
 		s->refs++;
@@ -257,7 +259,7 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p)
 	s->e.key = slu_buf_take(&b);
 	s->where = where_get(c, p->k);
 	if (!s->e.key || !s->where || core_amounts(c, &p->k->spec, &s->need, &s->n_need) < 0 ||
-	    slu_table_add(&c->shapes, &s->e) < 0) {
+	    slu_table_add(&c->cluster->shapes, &s->e) < 0) {
 		if (s->where)
 			where_put(c, s->where);
 		slu_free(s->need);
@@ -274,7 +276,7 @@ void core_shape_put(struct slu_core *c, struct shape *s)
 {
 	if (!s || --s->refs)
 		return;
-	slu_table_del(&c->shapes, &s->e);
+	slu_table_del(&c->cluster->shapes, &s->e);
 	where_put(c, s->where);
 	slu_free(s->need);
 	slu_free((void *)(uintptr_t)s->e.key);

@@ -1,13 +1,64 @@
 #include "control/core/core.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/crash.h"
-#include "control/core/core_i.h"
+#include "control/ask/ask.h"
+#include "control/cluster/cluster.h"
+#include "control/core/objects.h"
+#include "control/fluxjob/fluxjob.h"
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/recover/recover.h"
+#include "control/report/report.h"
+#include "control/run/run.h"
 
 #define INBOX_MAX 65536u
 #define BATCH     4096u
+
+/* The frame, the rooms' states it points at, and the thread. */
+struct whole {
+	struct slu_core c;
+	struct cluster cluster;
+	struct groups groups;
+	struct runs runs;
+	struct holds holds;
+	struct asks asks;
+	struct fluxjobs fluxjobs;
+	struct recovery recovery;
+	struct reports reports;
+	struct slu_inbox *in;
+	int64_t first_us; /* when the first record came */
+	pthread_t thread;
+	bool running;
+	_Atomic bool stop;
+};
+
+static struct whole *whole(struct slu_core *c)
+{
+	return slu_entry_of(c, struct whole, c);
+}
+
+static struct slu_core *frame_new(void)
+{
+	struct whole *w = slu_calloc(1, sizeof *w);
+
+	if (!w)
+		return NULL;
+	w->c.cluster = &w->cluster;
+	w->c.groups = &w->groups;
+	w->c.runs = &w->runs;
+	w->c.holds = &w->holds;
+	w->c.asks = &w->asks;
+	w->c.fluxjobs = &w->fluxjobs;
+	w->c.recovery = &w->recovery;
+	w->c.reports = &w->reports;
+	pthread_mutex_init(&w->reports.snap_lock, NULL);
+	return &w->c;
+}
 
 /* Kinds that must have been listed before the first decision. */
 static const enum slu_kkind needed[] = {
@@ -74,7 +125,7 @@ int core_set_queues(struct slu_core *c, struct slu_error *err)
 int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, struct slu_error *err)
 {
 	struct slu_queue_opts opts;
-	slu_cleanup(slu_core_freep) struct slu_core *c = slu_calloc(1, sizeof *c);
+	slu_cleanup(slu_core_freep) struct slu_core *c = frame_new();
 	int rc;
 
 	if (!c)
@@ -83,14 +134,13 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	c->door = setup->door;
 	c->out = setup->out;
 	c->verify = setup->verify;
-	c->next_vacancy_us = c->next_held_us = INT64_MAX;
-	c->next_undo_us = INT64_MAX;
+	c->runs->next_vacancy_us = c->holds->next_us = INT64_MAX;
+	c->runs->next_undo_us = INT64_MAX;
 	c->next_job = setup->first_id;
 	c->next_intent = setup->first_id;
-	pthread_mutex_init(&c->snap_lock, NULL);
-	c->in = slu_inbox_new(setup->inbox_max ? setup->inbox_max : INBOX_MAX, NULL, NULL);
+	whole(c)->in = slu_inbox_new(setup->inbox_max ? setup->inbox_max : INBOX_MAX, NULL, NULL);
 	c->log = slu_qlog_new();
-	if (!c->in || !c->log)
+	if (!whole(c)->in || !c->log)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	opts = core_queue_opts(c);
 	rc = slu_queue_new(&opts, &c->q, err);
@@ -103,8 +153,8 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 					SLU_LEVELS_MAX);
 	}
 	/* The kinds everybody has come first, so that others cannot crowd them out. */
-	c->kind_pods = slu_queue_kind(c->q, "pods");
-	if (c->kind_pods < 0 || slu_queue_kind(c->q, "cpu") < 0 ||
+	c->cluster->kind_pods = slu_queue_kind(c->q, "pods");
+	if (c->cluster->kind_pods < 0 || slu_queue_kind(c->q, "cpu") < 0 ||
 	    slu_queue_kind(c->q, "memory") < 0)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	rc = c->door ? core_log_begin(c, err) : core_set_queues(c, err);
@@ -118,46 +168,56 @@ void slu_core_free(struct slu_core *c)
 {
 	if (!c)
 		return;
-	slu_intents_free(c->own_door, 0);
+	slu_intents_free(c->recovery->own_door, 0);
 	core_held_done(c);
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL), *next; e; e = next) {
-		next = slu_table_next(&c->groups, e);
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->groups->table, e);
 		core_group_free(c, group_of(e));
 	}
-	slu_table_done(&c->groups);
+	slu_table_done(&c->groups->table);
 	core_after_done(c);
 	core_forget(c);
 	core_pods_done(c);
 	core_nodes_done(c);
-	slu_table_done(&c->runs);
-	slu_table_done(&c->wheres);
-	slu_table_done(&c->shapes);
-	slu_vec_done(&c->dirty);
-	slu_vec_done(&c->unowned);
-	slu_vec_done(&c->open);
-	slu_vec_done(&c->port);
-	slu_map_done(&c->audit.suspect[0]);
-	slu_map_done(&c->audit.suspect[1]);
+	slu_table_done(&c->runs->table);
+	slu_table_done(&c->cluster->wheres);
+	slu_table_done(&c->cluster->shapes);
+	slu_vec_done(&c->groups->dirty);
+	slu_vec_done(&c->groups->unowned);
+	slu_vec_done(&c->runs->open);
+	slu_vec_done(&c->cluster->port);
+	slu_map_done(&c->recovery->audit.suspect[0]);
+	slu_map_done(&c->recovery->audit.suspect[1]);
 	slu_decisions_done(&c->dec);
-	for (uint32_t i = 0; i < c->viewer.n; i++)
-		c->viewer.p[i]->base.free(&c->viewer.p[i]->base);
-	slu_vec_done(&c->viewer);
+	for (uint32_t i = 0; i < c->reports->viewer.n; i++)
+		c->reports->viewer.p[i]->base.free(&c->reports->viewer.p[i]->base);
+	slu_vec_done(&c->reports->viewer);
 	core_answers_done(c);
 	core_resize_done(c);
-	slu_vec_done(&c->fill);
+	slu_vec_done(&c->runs->fill);
 	core_fluxjobs_done(c);
 	slu_queue_free(c->q);
 	slu_qlog_free(c->log);
 	core_store_done(c);
-	slu_inbox_free(c->in);
-	slu_snapshot_unref(c->snap);
-	pthread_mutex_destroy(&c->snap_lock);
-	slu_free(c);
+	slu_inbox_free(whole(c)->in);
+	slu_snapshot_unref(c->reports->snap);
+	pthread_mutex_destroy(&c->reports->snap_lock);
+	slu_free(whole(c));
 }
 
 struct slu_inbox *slu_core_inbox(struct slu_core *c)
 {
-	return c->in;
+	return whole(c)->in;
+}
+
+int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err)
+{
+	return core_lead(c, setup, err);
+}
+
+struct slu_snapshot *slu_core_snapshot(struct slu_core *c)
+{
+	return core_snapshot(c);
 }
 
 bool slu_core_synced(const struct slu_core *c)
@@ -172,8 +232,8 @@ bool slu_core_synced(const struct slu_core *c)
 
 static void set_now(struct slu_core *c, int64_t now_us)
 {
-	if (!c->first_us)
-		c->first_us = now_us;
+	if (!whole(c)->first_us)
+		whole(c)->first_us = now_us;
 	c->now_us = SLU_MAX(c->now_us, now_us); /* the clock may be set back; the plan may not */
 	c->now_s = c->now_us / 1000000;
 }
@@ -219,9 +279,9 @@ static void new_config(struct slu_core *c, const struct slu_config *cfg)
 
 static void mirror_complete(struct slu_core *c)
 {
-	c->count.lists_us = c->now_us - c->first_us;
-	slu_log(SLU_INFO, "mirror complete", SLU_I64("nodes", c->nodes.n),
-		SLU_I64("pods", c->pods.n), SLU_I64("lists_ms", c->count.lists_us / 1000));
+	c->count.lists_us = c->now_us - whole(c)->first_us;
+	slu_log(SLU_INFO, "mirror complete", SLU_I64("nodes", c->cluster->nodes.n),
+		SLU_I64("pods", c->cluster->pods.n), SLU_I64("lists_ms", c->count.lists_us / 1000));
 }
 
 void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
@@ -249,7 +309,8 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 		struct slu_error err = { 0 };
 
 		snprintf(c->leader, sizeof c->leader, "%s", l->other);
-		if (l->setup && !c->door && !c->own_door && slu_core_lead(c, l->setup, &err) < 0)
+		if (l->setup && !c->door && !c->recovery->own_door &&
+		    core_lead(c, l->setup, &err) < 0)
 			slu_log(SLU_ERROR, "cannot lead", SLU_STR("err", err.text));
 		break;
 	}
@@ -264,7 +325,7 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 		break;
 	case SLU_REC_ASK:
 		if (((struct slu_rec_ask *)r)->what == SLU_ASK_PICTURE &&
-		    slu_vec_push(&c->viewer, (struct slu_rec_ask *)r) == 0)
+		    slu_vec_push(&c->reports->viewer, (struct slu_rec_ask *)r) == 0)
 			return;
 		if (((struct slu_rec_ask *)r)->what == SLU_ASK_RESIZE && c->door) {
 			core_resize(c, (struct slu_rec_ask *)r);
@@ -289,12 +350,12 @@ static void send_intents(struct slu_core *c)
 	core_log_flush(c, false);
 	rc = slu_intents_send(c->door, &ticket);
 	if (!rc) {
-		c->log_ticket = ticket;
+		c->recovery->log_ticket = ticket;
 		core_answers_sent(c, ticket);
 	}
-	for (uint32_t i = 0; !rc && i < c->open.n; i++)
-		if (c->open.p[i]->ticket == UINT64_MAX)
-			c->open.p[i]->ticket = ticket;
+	for (uint32_t i = 0; !rc && i < c->runs->open.n; i++)
+		if (c->runs->open.p[i]->ticket == UINT64_MAX)
+			c->runs->open.p[i]->ticket = ticket;
 }
 
 int core_schedule(struct slu_core *c, struct slu_error *err)
@@ -351,7 +412,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	core_census_settle(c);
 	if (!rc && core_log_renew(c))
 		send_intents(c);
-	if (!rc && c->verify && !c->n_ending) /* else what was lost is not planned anew yet */
+	if (!rc && c->verify && !c->runs->n_ending) /* else what was lost is not planned anew yet */
 		rc = slu_queue_check(c->q, c->now_s, err);
 	clock_gettime(CLOCK_MONOTONIC, &t1);
 	ns = (uint64_t)((t1.tv_sec - t0.tv_sec) * 1000000000 + t1.tv_nsec - t0.tv_nsec);
@@ -360,7 +421,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	c->count.cycle_ns_max = SLU_MAX(c->count.cycle_ns_max, ns);
 	if (c->count.cycles == 1) {
 		c->count.first_cycle_us = (int64_t)ns / 1000;
-		slu_log(SLU_INFO, "first cycle", SLU_I64("groups", c->groups.n),
+		slu_log(SLU_INFO, "first cycle", SLU_I64("groups", c->groups->table.n),
 			SLU_I64("started", c->count.gangs_started),
 			SLU_I64("took_ms", c->count.first_cycle_us / 1000));
 	}
@@ -374,25 +435,26 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 
 int64_t slu_core_wake_us(const struct slu_core *c)
 {
-	int64_t at = SLU_MIN(c->next_vacancy_us, c->next_undo_us), s = slu_queue_wake_s(c->q);
+	int64_t at = SLU_MIN(c->runs->next_vacancy_us, c->runs->next_undo_us),
+		s = slu_queue_wake_s(c->q);
 
 	if (!slu_core_synced(c) || !c->door)
 		return INT64_MAX;
 	if (s != SLU_TIME_EVER && s < INT64_MAX / 1000000)
 		at = SLU_MIN(at, SLU_MAX(s * 1000000, c->now_us + 1000));
-	if (c->n_ending)
-		at = SLU_MIN(at, c->gather_us);
+	if (c->runs->n_ending)
+		at = SLU_MIN(at, c->runs->gather_us);
 	if (core_hurries(c))
 		at = SLU_MIN(at, c->now_us + LATER_US);
-	at = SLU_MIN(at, c->next_audit_us);
+	at = SLU_MIN(at, c->recovery->next_audit_us);
 	at = SLU_MIN(at, core_census_wake_us(c));
 	at = SLU_MIN(at, core_members_wake_us(c));
-	at = SLU_MIN(at, c->next_undo_us);
-	at = SLU_MIN(at, c->next_held_us);
-	at = SLU_MIN(at, c->next_ahead_us);
-	at = SLU_MIN(at, c->flux.next_us);
-	if (c->groups.n)
-		at = SLU_MIN(at, c->next_status_us);
+	at = SLU_MIN(at, c->runs->next_undo_us);
+	at = SLU_MIN(at, c->holds->next_us);
+	at = SLU_MIN(at, c->holds->next_ahead_us);
+	at = SLU_MIN(at, c->fluxjobs->next_us);
+	if (c->groups->table.n)
+		at = SLU_MIN(at, c->reports->next_status_us);
 	return at;
 }
 
@@ -411,14 +473,14 @@ static void *run(void *arg)
 	struct slu_core *c = arg;
 	struct slu_record **r = slu_reallocarray(NULL, BATCH, sizeof(struct slu_record *));
 
-	while (r && !atomic_load(&c->stop)) {
+	while (r && !atomic_load(&whole(c)->stop)) {
 		struct slu_error err = { 0 };
 		int64_t now = wall_us(), wake = slu_core_wake_us(c);
 		uint32_t n;
 
 		if (wake > now)
-			slu_inbox_wait(c->in, wake == INT64_MAX ? -1 : (wake - now) * 1000);
-		n = slu_inbox_take(c->in, r, BATCH);
+			slu_inbox_wait(whole(c)->in, wake == INT64_MAX ? -1 : (wake - now) * 1000);
+		n = slu_inbox_take(whole(c)->in, r, BATCH);
 		now = wall_us();
 		for (uint32_t i = 0; i < n; i++)
 			slu_core_take(c, r[i], now);
@@ -435,23 +497,23 @@ static void *run(void *arg)
 
 int slu_core_start(struct slu_core *c, struct slu_error *err)
 {
-	int rc = pthread_create(&c->thread, NULL, run, c);
+	int rc = pthread_create(&whole(c)->thread, NULL, run, c);
 
 	if (rc)
 		return slu_fail(err, -rc, "cannot start the core thread");
-	c->running = true;
+	whole(c)->running = true;
 	return 0;
 }
 
 void slu_core_stop(struct slu_core *c)
 {
-	if (!c->running)
+	if (!whole(c)->running)
 		return;
-	atomic_store(&c->stop, true);
-	slu_inbox_close(c->in);
-	pthread_join(c->thread, NULL);
-	c->running = false;
+	atomic_store(&whole(c)->stop, true);
+	slu_inbox_close(whole(c)->in);
+	pthread_join(whole(c)->thread, NULL);
+	whole(c)->running = false;
 	core_log_flush(c, true);
-	slu_intents_free(c->own_door, 2000);
-	c->own_door = c->door = NULL;
+	slu_intents_free(c->recovery->own_door, 2000);
+	c->recovery->own_door = c->door = NULL;
 }

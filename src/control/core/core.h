@@ -46,8 +46,6 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us);
 int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err);
 /* When the next cycle is due although no record came: microseconds since the epoch, INT64_MAX. */
 int64_t slu_core_wake_us(const struct slu_core *c);
-/* All kinds it needs have been listed. */
-bool slu_core_synced(const struct slu_core *c);
 
 /* ---- as a thread ---- */
 

@@ -3,11 +3,16 @@
  *
  * Deleting one is a cancel.  A cluster that does not know the kind has none of this; everything
  * else goes on. */
-#include "control/core/core_i.h"
+#include "control/fluxjob/fluxjob.h"
 
 #include <stdio.h>
 
 #include "base/hostlist.h"
+#include "control/ask/ask.h"
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/run/run.h"
 #include "kube/codec.h"
 
 #define PASS_US  250000
@@ -24,7 +29,8 @@ struct fluxjob *core_fluxjob_of(struct slu_core *c, const char *ns, const char *
 	char key[600];
 	int n = snprintf(key, sizeof key, "%s/%s", ns, name);
 
-	return n > 0 && n < 600 ? fluxjob_of(slu_table_find(&c->flux.job, key, (size_t)n)) : NULL;
+	return n > 0 && n < 600 ? fluxjob_of(slu_table_find(&c->fluxjobs->table, key, (size_t)n))
+				: NULL;
 }
 
 static struct fluxjob *fluxjob_get(struct slu_core *c, const char *ns, const char *name)
@@ -42,7 +48,7 @@ static struct fluxjob *fluxjob_get(struct slu_core *c, const char *ns, const cha
 	f->key = slu_buf_take(&key);
 	f->e.key = f->key;
 	f->name = f->key ? strchr(f->key, '/') + 1 : NULL;
-	if (!f->key || slu_table_add(&c->flux.job, &f->e) < 0) {
+	if (!f->key || slu_table_add(&c->fluxjobs->table, &f->e) < 0) {
 		slu_free(f->key);
 		slu_free(f);
 		return NULL;
@@ -52,7 +58,7 @@ static struct fluxjob *fluxjob_get(struct slu_core *c, const char *ns, const cha
 
 static void fluxjob_free(struct slu_core *c, struct fluxjob *f)
 {
-	slu_table_del(&c->flux.job, &f->e);
+	slu_table_del(&c->fluxjobs->table, &f->e);
 	if (f->k)
 		slu_kobj_unref(&f->k->o);
 	slu_kobj_unref(f->obj);
@@ -101,7 +107,7 @@ static void held_seen(void *arg, const struct slu_held_view *v)
 	char name[SLU_FLUXJOB_NAME];
 	struct fluxjob *f;
 
-	if (c->flux.absent || core_phantom_is(v->obj->meta.uid))
+	if (c->fluxjobs->absent || core_phantom_is(v->obj->meta.uid))
 		return;
 	slu_fluxjob_name(v->obj, name);
 	f = fluxjob_get(c, v->obj->meta.ns, name);
@@ -160,8 +166,8 @@ static void cancel(struct slu_core *c, const struct fluxjob *f)
 
 	if (!o || o->meta.deleted_us || f->state == SLU_HELD_DONE || !c->door)
 		return;
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
-	     e = slu_table_next(&c->groups, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e)) {
 		struct group *g = group_of(e);
 
 		for (uint32_t i = 0; i < g->owned.n; i++)
@@ -231,7 +237,7 @@ static void own_changed(struct slu_core *c, struct fluxjob *f)
 			SLU_STR("ns", f->k->o.meta.ns), SLU_STR("err", err.text));
 		core_fluxjob_due(c, f);
 	}
-	c->flux.next_us = c->now_us;
+	c->fluxjobs->next_us = c->now_us;
 }
 
 /* The node of each slot in order, "-" for one without; and the distinct ones. */
@@ -246,7 +252,7 @@ static void own_places(struct slu_core *c, struct fluxjob *f)
 		const char *node;
 
 		snprintf(uid, sizeof uid, "%.200s#%u", f->k->o.meta.uid, i);
-		e = slu_table_finds(&c->pods, uid);
+		e = slu_table_finds(&c->cluster->pods, uid);
 		node = e && *pod_of(e)->k->spec.node ? pod_of(e)->k->spec.node : "-";
 		slu_buf_printf(&at, "%s%s", i ? "," : "", node);
 		if (*node == '-' || slu_hostlist_find(&seen, node) >= 0)
@@ -302,7 +308,7 @@ static const char *lost_node(struct slu_core *c, const struct fluxjob *f)
 		const struct node *n;
 
 		snprintf(uid, sizeof uid, "%.200s#%u", f->k->o.meta.uid, i);
-		e = slu_table_finds(&c->pods, uid);
+		e = slu_table_finds(&c->cluster->pods, uid);
 		n = e && *pod_of(e)->k->spec.node ? pod_of(e)->node : NULL;
 		if (!n)
 			continue;
@@ -313,7 +319,7 @@ static const char *lost_node(struct slu_core *c, const struct fluxjob *f)
 			continue;
 		if (ready->since_us + AWAY_US <= c->now_us)
 			return n->name;
-		c->flux.next_us = SLU_MIN(c->flux.next_us, ready->since_us + AWAY_US);
+		c->fluxjobs->next_us = SLU_MIN(c->fluxjobs->next_us, ready->since_us + AWAY_US);
 	}
 	return NULL;
 }
@@ -357,8 +363,8 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 		snprintf(why, sizeof why, "node %.253s was lost", lost);
 		own_end(c, f, false, why);
 	} else if (f->start_s && f->ask.duration_s) {
-		c->flux.next_us = SLU_MIN(c->flux.next_us,
-					  (f->start_s + f->ask.duration_s) * 1000000);
+		c->fluxjobs->next_us = SLU_MIN(c->fluxjobs->next_us,
+					       (f->start_s + f->ask.duration_s) * 1000000);
 	}
 	core_fluxjob_due(c, f);
 }
@@ -368,14 +374,14 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 void core_fluxjob_synced(struct slu_core *c, bool absent)
 {
 	/* The kind was installed meanwhile: what is held already gets its FluxJobs, too. */
-	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e && c->flux.absent && !absent;
-	     e = slu_table_next(&c->held, e))
+	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL);
+	     e && c->fluxjobs->absent && !absent; e = slu_table_next(&c->holds->table, e))
 		slu_entry_of(e, struct held, e)->told_state = -1;
-	c->flux.absent = absent;
-	c->held_sink = (struct slu_held_sink){ held_seen, held_gone, c };
-	if (!absent || c->flux.said)
+	c->fluxjobs->absent = absent;
+	c->holds->sink = (struct slu_held_sink){ held_seen, held_gone, c };
+	if (!absent || c->fluxjobs->said)
 		return;
-	c->flux.said = true;
+	c->fluxjobs->said = true;
 	slu_log(SLU_INFO, "no FluxJobs: the server does not know the kind",
 		SLU_STR("see", "deploy/crds/fluxjobs.jobs.converged-computing.org.yaml"));
 }
@@ -417,50 +423,51 @@ void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool i
 	if (f->own && !obj->meta.deleted_us)
 		own_changed(c, f);
 	if (f->due_us)
-		c->flux.next_us = SLU_MIN(c->flux.next_us, f->due_us);
+		c->fluxjobs->next_us = SLU_MIN(c->fluxjobs->next_us, f->due_us);
 }
 
 void core_fluxjobs(struct slu_core *c)
 {
 	uint32_t open = 0;
 
-	if (c->now_us < c->flux.next_us || !c->flux.job.n) {
-		if (!c->flux.job.n)
-			c->flux.next_us = INT64_MAX;
+	if (c->now_us < c->fluxjobs->next_us || !c->fluxjobs->table.n) {
+		if (!c->fluxjobs->table.n)
+			c->fluxjobs->next_us = INT64_MAX;
 		return;
 	}
-	c->flux.next_us = INT64_MAX;
-	for (struct slu_entry *e = slu_table_next(&c->flux.job, NULL); e;
-	     e = slu_table_next(&c->flux.job, e)) {
+	c->fluxjobs->next_us = INT64_MAX;
+	for (struct slu_entry *e = slu_table_next(&c->fluxjobs->table, NULL); e;
+	     e = slu_table_next(&c->fluxjobs->table, e)) {
 		struct fluxjob *f = fluxjob_of(e);
 
 		open += !core_fluxjob_over(f);
 		if (f->own && f->lives) {
 			own_look(c, f);
 			if (f->lives && !f->start_s)
-				c->flux.next_us = SLU_MIN(c->flux.next_us, c->now_us + PASS_US);
+				c->fluxjobs->next_us = SLU_MIN(c->fluxjobs->next_us,
+							       c->now_us + PASS_US);
 		}
 		if (!f->due_us)
 			continue;
 		if (f->k && f->due_us <= c->now_us)
 			core_fluxjob_tell(c, f);
 		else if (f->k)
-			c->flux.next_us = SLU_MIN(c->flux.next_us, f->due_us);
+			c->fluxjobs->next_us = SLU_MIN(c->fluxjobs->next_us, f->due_us);
 	}
-	c->flux.open = open;
+	c->fluxjobs->open = open;
 }
 
 void core_fluxjobs_done(struct slu_core *c)
 {
-	for (struct slu_entry *e = slu_table_next(&c->flux.job, NULL), *next; e; e = next) {
-		next = slu_table_next(&c->flux.job, e);
+	for (struct slu_entry *e = slu_table_next(&c->fluxjobs->table, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->fluxjobs->table, e);
 		fluxjob_free(c, fluxjob_of(e));
 	}
-	slu_table_done(&c->flux.job);
-	for (uint32_t i = 0; i < c->flux.put.n; i++) {
-		slu_free(c->flux.put.p[i].uid);
-		slu_free(c->flux.put.p[i].node);
+	slu_table_done(&c->fluxjobs->table);
+	for (uint32_t i = 0; i < c->fluxjobs->put.n; i++) {
+		slu_free(c->fluxjobs->put.p[i].uid);
+		slu_free(c->fluxjobs->put.p[i].node);
 	}
-	slu_vec_done(&c->flux.put);
-	slu_kcodec_free(c->flux.codec);
+	slu_vec_done(&c->fluxjobs->put);
+	slu_kcodec_free(c->fluxjobs->codec);
 }

@@ -5,12 +5,13 @@
  * server sends, under a uid no server gives out.  So groups, the queue, intents, the audit and what
  * people are told need no special case; only what would be written to the cluster about a phantom
  * is carried out here instead. */
-#include "control/core/core_i.h"
+#include "control/fluxjob/fluxjob.h"
 
 #include <stdio.h>
 #include <time.h>
 
 #include "base/hostlist.h"
+#include "control/cluster/cluster.h"
 #include "kube/codec.h"
 #include "wire/jsonw.h"
 
@@ -169,9 +170,9 @@ static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob
 	struct slu_error err = { 0 };
 	int rc;
 
-	if (!c->flux.codec)
-		c->flux.codec = slu_kcodec_new(k->o.pool);
-	if (!c->flux.codec)
+	if (!c->fluxjobs->codec)
+		c->fluxjobs->codec = slu_kcodec_new(k->o.pool);
+	if (!c->fluxjobs->codec)
 		return -ENOMEM;
 	slu_jsonw_obj(&w);
 	metadata(f, k, i, &w);
@@ -184,8 +185,8 @@ static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob
 	slu_jsonw_end_obj(&w);
 	slu_jsonw_end_obj(&w);
 	rc = b.error ? b.error
-		     : slu_kcodec_object(c->flux.codec, SLU_KIND_POD, SLU_ENC_JSON, b.p, b.n, &o,
-					 &err);
+		     : slu_kcodec_object(c->fluxjobs->codec, SLU_KIND_POD, SLU_ENC_JSON, b.p, b.n,
+					 &o, &err);
 	slu_buf_done(&b);
 	if (rc < 0) {
 		slu_log(SLU_ERROR, "no slot for a FluxJob", SLU_STR("name", k->o.meta.name),
@@ -227,7 +228,7 @@ void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_k
 		struct slu_entry *e;
 
 		snprintf(uid, sizeof uid, "%.200s%c%u", k->o.meta.uid, MARK, i);
-		e = slu_table_finds(&c->pods, uid);
+		e = slu_table_finds(&c->cluster->pods, uid);
 		if (!e)
 			continue;
 		if (ok && *pod_of(e)->k->spec.node)
@@ -261,7 +262,7 @@ void core_phantom_write(struct slu_core *c, const struct slu_rec_write *w)
 	/* Whoever writes is in the middle of something: it is shown a moment later. */
 	p.uid = slu_strdup(w->uid);
 	p.node = slu_strdup(w->verb == SLU_WRITE_BIND ? w->node : "");
-	if (!p.uid || !p.node || slu_vec_push(&c->flux.put, p) < 0) {
+	if (!p.uid || !p.node || slu_vec_push(&c->fluxjobs->put, p) < 0) {
 		slu_free(p.uid);
 		slu_free(p.node);
 		slu_log(SLU_ERROR, "no memory for a slot", SLU_STR("name", w->name));
@@ -270,7 +271,7 @@ void core_phantom_write(struct slu_core *c, const struct slu_rec_write *w)
 
 static struct fluxjob *by_uid(struct slu_core *c, const char *uid)
 {
-	struct slu_entry *e = slu_table_finds(&c->pods, uid);
+	struct slu_entry *e = slu_table_finds(&c->cluster->pods, uid);
 	const struct slu_kowner *o = e ? slu_kmeta_controller(&pod_of(e)->k->o.meta) : NULL;
 
 	return o ? core_fluxjob_of(c, pod_of(e)->k->o.meta.ns, o->name) : NULL;
@@ -278,8 +279,8 @@ static struct fluxjob *by_uid(struct slu_core *c, const char *uid)
 
 void core_phantoms_place(struct slu_core *c)
 {
-	for (uint32_t i = 0; i < c->flux.put.n; i++) {
-		struct phantom_place p = c->flux.put.p[i];
+	for (uint32_t i = 0; i < c->fluxjobs->put.n; i++) {
+		struct phantom_place p = c->fluxjobs->put.p[i];
 		struct fluxjob *f = by_uid(c, p.uid);
 		uint32_t slot = (uint32_t)strtoul(strchr(p.uid, MARK) + 1, NULL, 10);
 
@@ -290,7 +291,7 @@ void core_phantoms_place(struct slu_core *c)
 		slu_free(p.uid);
 		slu_free(p.node);
 	}
-	if (c->flux.put.n)
-		c->flux.next_us = c->now_us;
-	c->flux.put.n = 0;
+	if (c->fluxjobs->put.n)
+		c->fluxjobs->next_us = c->now_us;
+	c->fluxjobs->put.n = 0;
 }

@@ -7,7 +7,7 @@
  *
  * Where thousands wait to be told, the server has little time for each of their Jobs, which are on
  * their way for many seconds: the more there are, the longer a state must last to be told. */
-#include "control/core/core_i.h"
+#include "control/fluxjob/fluxjob.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -69,7 +69,7 @@ void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
 	int64_t last = SLU_MAX(f->told_us, f->asked_us);
 	uint32_t times = SLU_MIN(f->told_times, f->position / 4); /* who is next is told sooner */
 	int64_t at = last + (moved ? core_patience_us(c, times) : GATHER_US);
-	int64_t lasts = c->now_us + SLU_MIN((int64_t)c->flux.open * EACH_US, (int64_t)MOST_US);
+	int64_t lasts = c->now_us + SLU_MIN((int64_t)c->fluxjobs->open * EACH_US, (int64_t)MOST_US);
 
 	if (core_fluxjob_digest(f) == f->told) {
 		f->due_us = 0;
@@ -85,7 +85,7 @@ void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
 	if (!f->due_us || f->state != f->due_state || at < f->due_us)
 		f->due_us = at;
 	f->due_state = f->state;
-	c->flux.next_us = SLU_MIN(c->flux.next_us, f->due_us);
+	c->fluxjobs->next_us = SLU_MIN(c->fluxjobs->next_us, f->due_us);
 }
 
 /* ---- the body ---- */

@@ -4,9 +4,16 @@
  *	    ▲                             │                                 │
  *	    └──────(members went)─────────┘        later members: followers, or a vacant place
  */
-#include "control/core/core_i.h"
+#include "control/group/group.h"
 
 #include <stdio.h>
+
+#include "control/ask/ask.h"
+#include "control/cluster/cluster.h"
+#include "control/hold/hold.h"
+#include "control/recover/recover.h"
+#include "control/report/report.h"
+#include "control/run/run.h"
 
 #define NOTED_BEFORE_US 30000000 /* the webhook notes what is made right after */
 #define TURNED_AWAY_S   30       /* nobody of the group goes where a kubelet refused one */
@@ -18,7 +25,8 @@ struct group *core_group_find(struct slu_core *c, const char *ns, const char *ke
 	char full[600];
 	int n = snprintf(full, sizeof full, "%s/%s", ns, key);
 
-	return n > 0 && n < 600 ? group_of(slu_table_find(&c->groups, full, (size_t)n)) : NULL;
+	return n > 0 && n < 600 ? group_of(slu_table_find(&c->groups->table, full, (size_t)n))
+				: NULL;
 }
 
 /* The webhook's note, 0 if there is none or it cannot be true: whoever may make a pod may write one
@@ -46,8 +54,8 @@ static int64_t core_first_seen(struct slu_core *c, const struct slu_group_source
 		return at;
 	if (m->created_us && m->created_us + 2000000 < c->now_us)
 		return m->created_us;
-	c->last_seen_us = SLU_MAX(c->last_seen_us + 1, c->now_us);
-	return c->last_seen_us;
+	c->groups->last_seen_us = SLU_MAX(c->groups->last_seen_us + 1, c->now_us);
+	return c->groups->last_seen_us;
 }
 
 static struct group *group_new(struct slu_core *c, struct pod *p,
@@ -74,7 +82,7 @@ static struct group *group_new(struct slu_core *c, struct pod *p,
 	g->user = slu_strdup(user && *user ? user : m->ns);
 	g->told_start_s = SLU_TIME_NONE;
 	if (!g->key || !g->ns || !g->user || !g->scheduler ||
-	    slu_table_add(&c->groups, &g->e) < 0) {
+	    slu_table_add(&c->groups->table, &g->e) < 0) {
 		slu_free(g->key);
 		slu_free(g->ns);
 		slu_free(g->user);
@@ -92,12 +100,12 @@ void core_group_free(struct slu_core *c, struct group *g)
 {
 	while (g->run.n)
 		core_run_free(c, g->run.p[0]);
-	for (uint32_t i = 0; g->dirty && i < c->dirty.n; i++)
-		if (c->dirty.p[i] == g)
-			c->dirty.p[i] = NULL;
+	for (uint32_t i = 0; g->dirty && i < c->groups->dirty.n; i++)
+		if (c->groups->dirty.p[i] == g)
+			c->groups->dirty.p[i] = NULL;
 	core_elastic_forget(c, g);
 	core_after_gone(c, g);
-	slu_table_del(&c->groups, &g->e);
+	slu_table_del(&c->groups->table, &g->e);
 	slu_free(g->after_text);
 	core_held_unlink(g);
 	slu_vec_done(&g->pod);
@@ -116,7 +124,7 @@ void core_group_dirty(struct slu_core *c, struct group *g)
 {
 	if (g->dirty)
 		return;
-	if (slu_vec_push(&c->dirty, g) == 0)
+	if (slu_vec_push(&c->groups->dirty, g) == 0)
 		g->dirty = true;
 }
 
@@ -183,7 +191,7 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 
 		core_slot_vacate(c, r, p,
 				 !again && r->state != RUN_UNDOING && core_vacant_kept(c, p));
-		if (again && slu_table_find(&c->runs, &id, sizeof id)) {
+		if (again && slu_table_find(&c->runs->table, &id, sizeof id)) {
 			slu_log(SLU_INFO, "gang lost a member, starts again",
 				SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
 			g->disrupted = p->k->disrupted == SLU_TRI_TRUE;
@@ -453,7 +461,7 @@ static void settle(struct slu_core *c, struct group *g)
 	core_vacant_trim(c, g);
 	if (g->cancelled || is_undoing(g))
 		return;
-	if (c->adopting) { /* whoever waits comes in turn */
+	if (c->runs->adopting) { /* whoever waits comes in turn */
 		core_group_dirty(c, g);
 		return;
 	}
@@ -468,18 +476,18 @@ static void settle(struct slu_core *c, struct group *g)
 
 void core_group_settle(struct slu_core *c, uint32_t i)
 {
-	struct group *g = c->dirty.p[i];
+	struct group *g = c->groups->dirty.p[i];
 
 	if (!g)
 		return;
 	g->dirty = false;
-	c->dirty.p[i] = NULL;
+	c->groups->dirty.p[i] = NULL;
 	settle(c, g);
 }
 
 void core_groups_settle(struct slu_core *c)
 {
-	for (uint32_t i = 0; i < c->dirty.n; i++) /* settling may make others dirty */
+	for (uint32_t i = 0; i < c->groups->dirty.n; i++) /* settling may make others dirty */
 		core_group_settle(c, i);
-	c->dirty.n = 0;
+	c->groups->dirty.n = 0;
 }

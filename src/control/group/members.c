@@ -1,7 +1,9 @@
 /* When a pod joins its group: not before the controllers above it are known, because the group's
  * name, size and wishes may stand on them.  Pods and their controllers come by different watches,
  * in any order. */
-#include "control/core/core_i.h"
+#include "control/group/group.h"
+
+#include "control/cluster/cluster.h"
 
 #define PATIENCE_US 3000000 /* for a controller that a pod names and nobody has seen */
 
@@ -46,7 +48,7 @@ void core_member_meet(struct slu_core *c, struct pod *p)
 		join(c, p);
 		return;
 	}
-	if (slu_vec_push(&c->unowned, p) < 0)
+	if (slu_vec_push(&c->groups->unowned, p) < 0)
 		join(c, p);
 	else
 		p->met_us = c->now_us;
@@ -54,9 +56,9 @@ void core_member_meet(struct slu_core *c, struct pod *p)
 
 void core_member_forget(struct slu_core *c, struct pod *p)
 {
-	for (uint32_t i = 0; p->met_us && i < c->unowned.n; i++)
-		if (c->unowned.p[i] == p) {
-			c->unowned.p[i] = c->unowned.p[--c->unowned.n];
+	for (uint32_t i = 0; p->met_us && i < c->groups->unowned.n; i++)
+		if (c->groups->unowned.p[i] == p) {
+			c->groups->unowned.p[i] = c->groups->unowned.p[--c->groups->unowned.n];
 			break;
 		}
 	p->met_us = 0;
@@ -66,23 +68,23 @@ void core_members_join(struct slu_core *c)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < c->unowned.n; i++) {
-		struct pod *p = c->unowned.p[i];
+	for (uint32_t i = 0; i < c->groups->unowned.n; i++) {
+		struct pod *p = c->groups->unowned.p[i];
 
 		if (!owners_known(c, p) && c->now_us < p->met_us + PATIENCE_US) {
-			c->unowned.p[kept++] = p;
+			c->groups->unowned.p[kept++] = p;
 			continue;
 		}
 		p->met_us = 0;
 		if (!slu_kpod_ended(p->k))
 			join(c, p);
 	}
-	c->unowned.n = kept;
+	c->groups->unowned.n = kept;
 }
 
 int64_t core_members_wake_us(const struct slu_core *c)
 {
-	return c->unowned.n ? c->unowned.p[0]->met_us + PATIENCE_US : INT64_MAX;
+	return c->groups->unowned.n ? c->groups->unowned.p[0]->met_us + PATIENCE_US : INT64_MAX;
 }
 
 uint32_t core_members_done(struct slu_core *c, const struct group *g)

@@ -3,10 +3,12 @@
  * The server keeps two conditions: PodGroupScheduled, which becomes True once and stays so (members
  * that come later do not take it back), and DisruptionTarget, which is there only while the group
  * is being ended because somebody took a member away. */
-#include "control/core/core_i.h"
+#include "control/group/group.h"
 
 #include <time.h>
 
+#include "control/cluster/cluster.h"
+#include "control/run/run.h"
 #include "wire/jsonw.h"
 
 #define SCHEDULED "PodGroupScheduled"

@@ -1,8 +1,11 @@
 /* What a group asks for, from its members, owners and PodGroup, and what is wrong with that. */
-#include "control/core/core_i.h"
+#include "control/group/group.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "control/cluster/cluster.h"
+#include "control/report/report.h"
 
 void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...)
 {

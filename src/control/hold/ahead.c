@@ -6,7 +6,11 @@
  * in its group, so that for gathering and queue nothing changes.  How many go ahead is bounded
  * (held.ahead).  A Job that is cancelled meanwhile is suspended again; one that its user suspends
  * stays so, as after its release. */
-#include "control/core/core_i.h"
+#include "control/hold/hold.h"
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/run/run.h"
 
 #define PASS_US  200000
 #define RETRY_US 5000000
@@ -51,8 +55,8 @@ bool core_ahead_begun(struct slu_core *c, const struct held *h)
 	if (!j->start_us || (int64_t)there >= slu_group_owner_size(h->obj) ||
 	    (there && !count(h, true)))
 		return false;
-	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e;
-	     e = slu_table_next(&c->pods, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
+	     e = slu_table_next(&c->cluster->pods, e)) {
 		const struct slu_kpod *p = pod_of(e)->k;
 		const struct slu_kowner *o = slu_kmeta_controller(&p->o.meta);
 
@@ -125,7 +129,7 @@ static int visit(const struct slu_job_view *v, void *arg)
 		return 0;
 	if (v->state != SLU_JOB_WAITING)
 		return 1;
-	r = run_of(slu_table_find(&w->c->runs, &v->id, sizeof v->id));
+	r = run_of(slu_table_find(&w->c->runs->table, &v->id, sizeof v->id));
 	for (uint32_t i = 0; r && r->gang && i < r->g->owned.n; i++) {
 		struct held *h = r->g->owned.p[i];
 
@@ -144,11 +148,11 @@ void core_ahead(struct slu_core *c)
 	struct walk w = { .c = c, .window = c->cfg->held.ahead, .room = c->cfg->held.ahead * MOST };
 	bool waits = false;
 
-	if (c->now_us < c->next_ahead_us)
+	if (c->now_us < c->holds->next_ahead_us)
 		return;
-	c->next_ahead_us = INT64_MAX;
-	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e;
-	     e = slu_table_next(&c->held, e)) {
+	c->holds->next_ahead_us = INT64_MAX;
+	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL); e;
+	     e = slu_table_next(&c->holds->table, e)) {
 		struct held *h = slu_entry_of(e, struct held, e);
 		const struct group *g = h->group;
 
@@ -163,7 +167,7 @@ void core_ahead(struct slu_core *c)
 	if (!waits)
 		return;
 	/* Putting a long queue in order costs more than it is worth. */
-	c->next_ahead_us = c->now_us + PASS_US + (int64_t)c->waiting * 20;
+	c->holds->next_ahead_us = c->now_us + PASS_US + (int64_t)c->groups->waiting * 20;
 	if (w.window && w.room)
 		(void)(slu_queue_each(c->q, visit, &w) < 0); /* no memory: the next time */
 }

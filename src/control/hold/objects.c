@@ -5,9 +5,13 @@
  * as its template would make them: gathering, shapes and queue need not know the difference.  Once
  * they have places the Job is resumed, the stand-ins go, and their slots wait for the real pods,
  * which appear with our gate and can start nowhere else. */
-#include "control/core/core_i.h"
+#include "control/hold/hold.h"
 
 #include <stdio.h>
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/run/run.h"
 
 static struct held *held_of(struct slu_entry *e)
 {
@@ -16,7 +20,7 @@ static struct held *held_of(struct slu_entry *e)
 
 static struct held *find(const struct slu_core *c, const char *uid)
 {
-	return held_of(slu_table_finds(&c->held, uid));
+	return held_of(slu_table_finds(&c->holds->table, uid));
 }
 
 /* ---- links between held objects and groups ---- */
@@ -81,8 +85,8 @@ uint32_t core_held_strangers(struct slu_core *c, const struct group *g)
 {
 	uint32_t n = 0;
 
-	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e;
-	     e = slu_table_next(&c->pods, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
+	     e = slu_table_next(&c->cluster->pods, e)) {
 		const struct pod *p = pod_of(e);
 		struct slu_group_source src;
 		struct slu_group_id id;
@@ -118,8 +122,8 @@ static void stand_down(struct slu_core *c, struct pod *p, bool keep_slot)
 		/* Vacancies are counted from here on and end after jobs.holdVacant. */
 		s->vacant_us = c->now_us +
 			       (c->cfg->held.appear_s - c->cfg->jobs.hold_vacant_s) * 1000000;
-		c->next_vacancy_us = SLU_MIN(c->next_vacancy_us,
-					     c->now_us + c->cfg->held.appear_s * 1000000);
+		c->runs->next_vacancy_us = SLU_MIN(c->runs->next_vacancy_us,
+						   c->now_us + c->cfg->held.appear_s * 1000000);
 		p->run = NULL;
 		core_node_leave(c, p);
 	}
@@ -198,7 +202,7 @@ static void stand_in(struct slu_core *c, struct held *h, bool anew)
 		stand_down(c, h->stand.p[--h->stand.n], keep);
 	if (h->stand.n >= want)
 		return;
-	c->next_ahead_us = SLU_MIN(c->next_ahead_us, c->now_us);
+	c->holds->next_ahead_us = SLU_MIN(c->holds->next_ahead_us, c->now_us);
 	k = slu_kpod_stand_in(h->obj, &j->tmpl, priority_of(c, &j->tmpl.spec));
 	while (k && h->stand.n < want)
 		if (!stand_new(c, h, k))
@@ -235,7 +239,7 @@ static struct held *held_new(struct slu_core *c, const struct slu_kobj *obj)
 	h->e.n = strlen(obj->meta.uid);
 	h->serial = ++c->serial;
 	h->told_state = -1;
-	if (slu_table_add(&c->held, &h->e) < 0) {
+	if (slu_table_add(&c->holds->table, &h->e) < 0) {
 		slu_kobj_unref(h->obj);
 		slu_free(h);
 		return NULL;
@@ -248,12 +252,12 @@ static void held_free(struct slu_core *c, struct held *h, bool say)
 	while (h->stand.n)
 		stand_down(c, h->stand.p[--h->stand.n], false);
 	unlink_group(h);
-	for (uint32_t i = 0; h->looks && i < c->held_look.n; i++)
-		if (c->held_look.p[i] == h)
-			c->held_look.p[i] = NULL;
-	if (say && h->told_state >= 0 && c->held_sink.gone)
-		c->held_sink.gone(c->held_sink.arg, h->obj);
-	slu_table_del(&c->held, &h->e);
+	for (uint32_t i = 0; h->looks && i < c->holds->look.n; i++)
+		if (c->holds->look.p[i] == h)
+			c->holds->look.p[i] = NULL;
+	if (say && h->told_state >= 0 && c->holds->sink.gone)
+		c->holds->sink.gone(c->holds->sink.arg, h->obj);
+	slu_table_del(&c->holds->table, &h->e);
 	slu_kobj_unref(h->obj);
 	slu_vec_done(&h->stand);
 	slu_free(h->resume);
@@ -271,7 +275,7 @@ static void renew(struct held *h, const struct slu_kobj *obj)
 
 void core_held_again(struct slu_core *c, struct held *h)
 {
-	if (!h->looks && slu_vec_push(&c->held_look, h) == 0)
+	if (!h->looks && slu_vec_push(&c->holds->look, h) == 0)
 		h->looks = true;
 }
 
@@ -310,7 +314,8 @@ void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 		else
 			h->coming = false;
 		if (slu_held_waits(slu_kjob(obj)) ? h->back : !slu_held_ahead(slu_kjob(obj))) {
-			struct run *r = run_of(slu_table_find(&c->runs, &h->run, sizeof h->run));
+			struct run *r = run_of(
+				slu_table_find(&c->runs->table, &h->run, sizeof h->run));
 			bool news = h->resumed;
 
 			h->resumed = h->failed = h->coming = h->back = h->there = false;
@@ -326,8 +331,8 @@ void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 
 void core_held_space(struct slu_core *c, const struct slu_kobj *ns)
 {
-	for (struct slu_entry *e = slu_table_next(&c->owners, NULL); e;
-	     e = slu_table_next(&c->owners, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->owners, NULL); e;
+	     e = slu_table_next(&c->cluster->owners, e)) {
 		const struct slu_kobj *o = slu_entry_of(e, struct thing, e)->obj;
 
 		if (!ns || !strcmp(o->meta.ns, ns->meta.name))
@@ -380,8 +385,8 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 /* A pod of the object has a node already: it is left where it is. */
 static bool has_begun(struct slu_core *c, const struct slu_kobj *o)
 {
-	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e;
-	     e = slu_table_next(&c->pods, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
+	     e = slu_table_next(&c->cluster->pods, e)) {
 		const struct pod *p = pod_of(e);
 		struct slu_group_source src;
 
@@ -467,14 +472,14 @@ void core_held_look(struct slu_core *c)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < c->held_look.n; i++) {
-		struct held *h = c->held_look.p[i];
+	for (uint32_t i = 0; i < c->holds->look.n; i++) {
+		struct held *h = c->holds->look.p[i];
 
 		if (!h)
 			continue;
 		if (h->obj->kind == SLU_KIND_JOB && slu_held_waits(slu_kjob(h->obj)) &&
 		    has_pods(h)) {
-			c->held_look.p[kept++] = h;
+			c->holds->look.p[kept++] = h;
 			continue;
 		}
 		h->looks = false;
@@ -485,16 +490,16 @@ void core_held_look(struct slu_core *c)
 		hold(c, h);
 		let_through(c, h);
 	}
-	c->held_look.n = kept;
+	c->holds->look.n = kept;
 }
 
 void core_held_done(struct slu_core *c)
 {
-	for (struct slu_entry *e = slu_table_next(&c->held, NULL), *next; e; e = next) {
-		next = slu_table_next(&c->held, e);
+	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->holds->table, e);
 		held_free(c, held_of(e), false);
 	}
-	slu_table_done(&c->held);
-	slu_vec_done(&c->held_look);
-	slu_vec_done(&c->released);
+	slu_table_done(&c->holds->table);
+	slu_vec_done(&c->holds->look);
+	slu_vec_done(&c->holds->released);
 }

@@ -1,7 +1,12 @@
 /* Letting go: Jobs are resumed, pods pinned and freed of the gate; what comes of them. */
-#include "control/core/core_i.h"
+#include "control/hold/hold.h"
 
 #include <stdio.h>
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/report/report.h"
+#include "control/run/run.h"
 
 #define HOSTNAME    "kubernetes.io/hostname"
 #define LIST_MAX    (200u << 10) /* an object may carry 256 kB of annotations */
@@ -106,7 +111,7 @@ static void resume_later(struct slu_core *c, struct held *h, int64_t us)
 {
 	h->failed = true;
 	h->again_us = c->now_us + us;
-	c->next_held_us = SLU_MIN(c->next_held_us, h->again_us);
+	c->holds->next_us = SLU_MIN(c->holds->next_us, h->again_us);
 }
 
 /* Where those are that stand for its pods, before they go: an open intent may have to be written
@@ -188,7 +193,7 @@ void core_held_resume(struct slu_core *c, struct run *r)
 void core_held_release(struct slu_core *c, struct run *r, struct slot *s)
 {
 	const struct slu_kmeta *m = &s->pod->k->o.meta;
-	struct node *n = node_of(slu_table_finds(&c->nodes, core_node_name(c, s->node)));
+	struct node *n = node_of(slu_table_finds(&c->cluster->nodes, core_node_name(c, s->node)));
 	struct slu_held_place at = {
 		.node = core_node_name(c, s->node),
 		.host = n && n->k ? slu_kmeta_label(&n->k->o.meta, HOSTNAME) : NULL,
@@ -220,8 +225,8 @@ void core_held_release(struct slu_core *c, struct run *r, struct slot *s)
 
 static struct held *find_serial(struct slu_core *c, uint64_t serial)
 {
-	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e;
-	     e = slu_table_next(&c->held, e))
+	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL); e;
+	     e = slu_table_next(&c->holds->table, e))
 		if (slu_entry_of(e, struct held, e)->serial == serial)
 			return slu_entry_of(e, struct held, e);
 	return NULL;
@@ -244,7 +249,7 @@ static void job_written(struct slu_core *c, const struct slu_rec_written *w)
 
 void core_held_written(struct slu_core *c, const struct slu_rec_written *w)
 {
-	struct run *r = run_of(slu_table_find(&c->runs, &w->run, sizeof w->run));
+	struct run *r = run_of(slu_table_find(&c->runs->table, &w->run, sizeof w->run));
 	struct slot *s = core_slot_written(r, w);
 
 	if (w->kind == SLU_KIND_JOB) {
@@ -282,11 +287,11 @@ void core_held_released(struct slu_core *c, struct pod *p)
 	if (is == (p->released_us != 0))
 		return;
 	if (is) {
-		if (slu_vec_push(&c->released, p) < 0)
+		if (slu_vec_push(&c->holds->released, p) < 0)
 			return;
 		p->released_us = c->now_us;
-		c->next_held_us = SLU_MIN(c->next_held_us,
-					  c->now_us + c->cfg->held.refused_s * 1000000);
+		c->holds->next_us = SLU_MIN(c->holds->next_us,
+					    c->now_us + c->cfg->held.refused_s * 1000000);
 		return;
 	}
 	core_held_gone(c, p);
@@ -294,9 +299,9 @@ void core_held_released(struct slu_core *c, struct pod *p)
 
 void core_held_gone(struct slu_core *c, struct pod *p)
 {
-	for (uint32_t i = 0; p->released_us && i < c->released.n; i++)
-		if (c->released.p[i] == p) {
-			c->released.p[i] = c->released.p[--c->released.n];
+	for (uint32_t i = 0; p->released_us && i < c->holds->released.n; i++)
+		if (c->holds->released.p[i] == p) {
+			c->holds->released.p[i] = c->holds->released.p[--c->holds->released.n];
 			break;
 		}
 	p->released_us = 0;
@@ -306,7 +311,7 @@ void core_held_gone(struct slu_core *c, struct pod *p)
 static struct held *idle_job(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
-	struct slu_entry *e = o ? slu_table_finds(&c->held, o->uid) : NULL;
+	struct slu_entry *e = o ? slu_table_finds(&c->holds->table, o->uid) : NULL;
 	struct held *h = e ? slu_entry_of(e, struct held, e) : NULL;
 	const struct group *g = p->group;
 
@@ -382,11 +387,11 @@ void core_held_watch(struct slu_core *c)
 {
 	int64_t limit_us = c->cfg->held.refused_s * 1000000;
 
-	if (c->now_us < c->next_held_us)
+	if (c->now_us < c->holds->next_us)
 		return;
-	c->next_held_us = INT64_MAX;
-	for (uint32_t i = 0; i < c->released.n; i++) {
-		struct pod *p = c->released.p[i];
+	c->holds->next_us = INT64_MAX;
+	for (uint32_t i = 0; i < c->holds->released.n; i++) {
+		struct pod *p = c->holds->released.p[i];
 
 		if (!p->refused && p->released_us + limit_us <= c->now_us) {
 			if (p->k->scheduled == SLU_TRI_FALSE &&
@@ -395,10 +400,10 @@ void core_held_watch(struct slu_core *c)
 			p->released_us = c->now_us; /* said, or nobody has looked at it yet */
 		}
 		if (!p->refused)
-			c->next_held_us = SLU_MIN(c->next_held_us, p->released_us + limit_us);
+			c->holds->next_us = SLU_MIN(c->holds->next_us, p->released_us + limit_us);
 	}
-	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e;
-	     e = slu_table_next(&c->held, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL); e;
+	     e = slu_table_next(&c->holds->table, e)) {
 		struct held *h = slu_entry_of(e, struct held, e);
 
 		if (!h->failed)
@@ -406,7 +411,7 @@ void core_held_watch(struct slu_core *c)
 		if (h->again_us <= c->now_us && h->resume)
 			send_resume(c, h);
 		else
-			c->next_held_us = SLU_MIN(c->next_held_us, h->again_us);
+			c->holds->next_us = SLU_MIN(c->holds->next_us, h->again_us);
 	}
 }
 

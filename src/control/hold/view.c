@@ -1,5 +1,9 @@
 /* What others are told about held objects: one pass over those that changed. */
-#include "control/core/core_i.h"
+#include "control/hold/hold.h"
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/run/run.h"
 
 #define PASS_US  250000
 #define MOVED_US 500000 /* so often two that only moved in the queue are told */
@@ -156,7 +160,7 @@ static void tell(struct slu_core *c, struct held *h, const struct slu_held_view 
 	h->told_state = (int)v->state;
 	h->told = digest(v);
 	h->told_us = c->now_us;
-	c->held_sink.seen(c->held_sink.arg, v);
+	c->holds->sink.seen(c->holds->sink.arg, v);
 }
 
 /* Of those that moved in the queue: who is next in line, and who has not been told for longest. */
@@ -195,16 +199,16 @@ void core_held_report(struct slu_core *c)
 {
 	struct moved m = { 0 };
 
-	if (!c->held_sink.seen || !c->held.n || c->now_us < c->next_report_us)
+	if (!c->holds->sink.seen || !c->holds->table.n || c->now_us < c->holds->next_report_us)
 		return;
-	c->next_report_us = c->now_us + PASS_US;
-	c->next_held_us = SLU_MIN(c->next_held_us, c->next_report_us);
-	for (struct slu_entry *e = slu_table_next(&c->held, NULL); e;
-	     e = slu_table_next(&c->held, e))
+	c->holds->next_report_us = c->now_us + PASS_US;
+	c->holds->next_us = SLU_MIN(c->holds->next_us, c->holds->next_report_us);
+	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL); e;
+	     e = slu_table_next(&c->holds->table, e))
 		look(c, slu_entry_of(e, struct held, e), &m);
-	if (!m.next || c->now_us < c->next_moved_us)
+	if (!m.next || c->now_us < c->holds->next_moved_us)
 		return;
-	c->next_moved_us = c->now_us + MOVED_US;
+	c->holds->next_moved_us = c->now_us + MOVED_US;
 	look(c, m.next, NULL);
 	if (m.oldest != m.next)
 		look(c, m.oldest, NULL);

@@ -1,7 +1,11 @@
 /* The books against the pods: for every node and kind of resource, what the plan holds to be used
  * must be the sum of what sits there.  A difference is a mistake of ours; it is counted, logged,
  * and the node's foreign work is booked anew so that it does not last. */
-#include "control/core/core_i.h"
+#include "control/recover/recover.h"
+
+#include "control/cluster/cluster.h"
+#include "control/report/report.h"
+#include "control/run/run.h"
 
 static void add(int64_t sum[SLU_KINDS_MAX], const struct slu_amount *a, uint32_t n)
 {
@@ -15,8 +19,8 @@ static void add_runs(struct slu_core *c, int64_t (*sum)[SLU_KINDS_MAX])
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
 
-	for (struct slu_entry *e = slu_table_next(&c->runs, NULL); e;
-	     e = slu_table_next(&c->runs, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->runs->table, NULL); e;
+	     e = slu_table_next(&c->runs->table, e)) {
 		const struct run *r = run_of(e);
 
 		for (uint32_t i = 0; i < r->slot.n; i++) {
@@ -76,9 +80,9 @@ static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_KINDS
 
 void core_audit(struct slu_core *c)
 {
-	if (c->now_us < c->next_audit_us)
+	if (c->now_us < c->recovery->next_audit_us)
 		return;
-	c->next_audit_us = c->now_us + c->cfg->status.audit_s * 1000000;
+	c->recovery->next_audit_us = c->now_us + c->cfg->status.audit_s * 1000000;
 	slu_cleanup(slu_freep) int64_t(*sum)[SLU_KINDS_MAX] = slu_calloc(
 		slu_machine_node_slots(slu_queue_machine(c->q)) + 1u, sizeof *sum);
 	if (!sum)
@@ -86,8 +90,8 @@ void core_audit(struct slu_core *c)
 	c->count.audits++;
 	core_podgroups_audit(c);
 	add_runs(c, sum);
-	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
-	     e = slu_table_next(&c->nodes, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e)) {
 		struct node *n = node_of(e);
 
 		/* A drain holds the rest of the node: nothing to compare with. */

@@ -4,7 +4,11 @@
  * list has in a newer version, or that only one side has.  What is still so after a moment is
  * looked up in a second list; what that one confirms is a difference: it is counted, logged, and
  * the kind is listed and handed over anew, which mends it whatever it was. */
-#include "control/core/core_i.h"
+#include "control/recover/recover.h"
+
+#include "control/cluster/cluster.h"
+#include "control/core/objects.h"
+#include "control/fluxjob/fluxjob.h"
 
 #define SETTLE_US  3000000  /* for changes on their way */
 #define PATIENT_US 60000000 /* until a request that came to nothing is repeated */
@@ -34,7 +38,7 @@ static const struct slu_kobj *held_of(struct slu_entry *e, int k)
 static struct slu_entry *next_held(struct slu_core *c, int k, struct slu_entry *e,
 				   const struct slu_kobj **out)
 {
-	struct slu_table *t = k == 0 ? &c->nodes : &c->pods;
+	struct slu_table *t = k == 0 ? &c->cluster->nodes : &c->cluster->pods;
 
 	for (e = slu_table_next(t, e); e; e = slu_table_next(t, e)) {
 		*out = held_of(e, k);
@@ -47,13 +51,14 @@ static struct slu_entry *next_held(struct slu_core *c, int k, struct slu_entry *
 void core_census_gone(struct slu_core *c, const struct slu_kobj *o)
 {
 	if (which(o->kind) >= 0)
-		c->audit.lately[c->audit.n_lately++ % SLU_LEN(c->audit.lately)] = hash_of(o);
+		c->recovery->audit.lately[c->recovery->audit.n_lately++ %
+					  SLU_LEN(c->recovery->audit.lately)] = hash_of(o);
 }
 
 static bool gone_lately(const struct slu_core *c, uint64_t h)
 {
-	for (size_t i = 0; i < SLU_LEN(c->audit.lately); i++)
-		if (c->audit.lately[i] == h)
+	for (size_t i = 0; i < SLU_LEN(c->recovery->audit.lately); i++)
+		if (c->recovery->audit.lately[i] == h)
 			return true;
 	return false;
 }
@@ -163,16 +168,16 @@ void core_census(struct slu_core *c, const struct slu_rec_census *r)
 		slu_map_done(&is);
 		return;
 	}
-	if (c->audit.second[k])
-		n = confirm(c, k, &c->audit.suspect[k], &is);
-	c->audit.second[k] = false;
-	slu_map_done(&c->audit.suspect[k]);
-	c->audit.suspect[k] = is;
-	c->audit.since_us[k] = c->now_us;
+	if (c->recovery->audit.second[k])
+		n = confirm(c, k, &c->recovery->audit.suspect[k], &is);
+	c->recovery->audit.second[k] = false;
+	slu_map_done(&c->recovery->audit.suspect[k]);
+	c->recovery->audit.suspect[k] = is;
+	c->recovery->audit.since_us[k] = c->now_us;
 	if (!n)
 		return;
 	c->count.audit_differences += n;
-	slu_map_clear(&c->audit.suspect[k]);
+	slu_map_clear(&c->recovery->audit.suspect[k]);
 	look(c, r->kind, true);
 }
 
@@ -181,14 +186,14 @@ void core_census_settle(struct slu_core *c)
 	static const enum slu_kkind kind[] = { SLU_KIND_NODE, SLU_KIND_POD };
 
 	for (int k = 0; k < 2; k++) {
-		struct slu_map *s = &c->audit.suspect[k];
-		int64_t pause = c->audit.second[k] ? PATIENT_US : SETTLE_US;
+		struct slu_map *s = &c->recovery->audit.suspect[k];
+		int64_t pause = c->recovery->audit.second[k] ? PATIENT_US : SETTLE_US;
 
-		if (!s->n || c->now_us < c->audit.since_us[k] + pause)
+		if (!s->n || c->now_us < c->recovery->audit.since_us[k] + pause)
 			continue;
 		weed(c, k, s);
-		c->audit.second[k] = s->n;
-		c->audit.since_us[k] = c->now_us;
+		c->recovery->audit.second[k] = s->n;
+		c->recovery->audit.since_us[k] = c->now_us;
 		if (s->n)
 			look(c, kind[k], false);
 	}
@@ -199,9 +204,10 @@ int64_t core_census_wake_us(const struct slu_core *c)
 	int64_t at = INT64_MAX;
 
 	for (int k = 0; k < 2; k++)
-		if (c->audit.suspect[k].n)
-			at = SLU_MIN(at, c->audit.since_us[k] +
-						 (c->audit.second[k] ? PATIENT_US : SETTLE_US));
+		if (c->recovery->audit.suspect[k].n)
+			at = SLU_MIN(at, c->recovery->audit.since_us[k] +
+						 (c->recovery->audit.second[k] ? PATIENT_US
+									       : SETTLE_US));
 	return at;
 }
 

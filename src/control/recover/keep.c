@@ -1,7 +1,11 @@
 /* Rows of the store: a job for each gang, whether it still gathers, waits or runs, with the members
  * it waits with; and what it has used when it is over. */
-#include "control/core/core_i.h"
+#include "control/recover/recover.h"
 
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/run/run.h"
 #include "wire/jsonw.h"
 
 #define SPEC_MAX (64u << 10)

@@ -6,9 +6,11 @@
  *
  * A leader may live for long.  So when a log has become large or old, or was interrupted, the next
  * one begins in the middle, with a picture of the queue, and the one before can go. */
-#include "control/core/core_i.h"
+#include "control/recover/recover.h"
 
 #include <time.h>
+
+#include "control/cluster/cluster.h"
 
 #define ROW_BYTES   (1u << 20) /* a cycle that notes more than this is kept in several rows */
 #define IDLE_BYTES  (64u << 10)
@@ -19,7 +21,7 @@
 static int64_t keep_row(struct slu_core *c)
 {
 	const struct slu_buf *b = slu_qlog_bytes(c->log);
-	struct slu_store_event e = { .seq = c->log_seq + 1,
+	struct slu_store_event e = { .seq = c->recovery->log_seq + 1,
 				     .at_us = c->now_us,
 				     .kind = slu_qlog_begins(c->log) ? SLU_STORE_EVENT_BEGIN
 								     : SLU_STORE_EVENT_ROW,
@@ -33,27 +35,27 @@ static int64_t keep_row(struct slu_core *c)
 		slu_qlog_stop(c->log);
 		slu_log(SLU_WARN, "event log interrupted: no memory");
 	} else {
-		c->log_seq = e.seq;
-		c->log_size += n;
+		c->recovery->log_seq = e.seq;
+		c->recovery->log_size += n;
 	}
 	slu_qlog_clear(c->log);
-	c->log_since_us = c->now_us;
+	c->recovery->log_since_us = c->now_us;
 	return n;
 }
 
 /* A store that has been away for long: the log is given up rather than the memory. */
 static void watch_backlog(struct slu_core *c)
 {
-	if (slu_intents_durable(c->door, c->log_mark)) {
-		c->log_durable = c->log_marked;
-		c->log_mark = c->log_ticket;
-		c->log_marked = c->log_bytes;
+	if (slu_intents_durable(c->door, c->recovery->log_mark)) {
+		c->recovery->log_durable = c->recovery->log_marked;
+		c->recovery->log_mark = c->recovery->log_ticket;
+		c->recovery->log_marked = c->recovery->log_bytes;
 	}
-	if (!slu_qlog_on(c->log) || c->log_bytes - c->log_durable < BACKLOG_MAX)
+	if (!slu_qlog_on(c->log) || c->recovery->log_bytes - c->recovery->log_durable < BACKLOG_MAX)
 		return;
 	slu_qlog_stop(c->log);
 	slu_log(SLU_WARN, "event log interrupted: the store has not taken it for too long",
-		SLU_I64("bytes", c->log_bytes - c->log_durable));
+		SLU_I64("bytes", c->recovery->log_bytes - c->recovery->log_durable));
 }
 
 void core_log_flush(struct slu_core *c, bool all)
@@ -65,8 +67,8 @@ void core_log_flush(struct slu_core *c, bool all)
 	watch_backlog(c);
 	if (b->n &&
 	    (all || slu_batch_size(slu_intents_batch(c->door)) || slu_qlog_decisions(c->log) ||
-	     b->n >= IDLE_BYTES || c->now_us - c->log_since_us >= IDLE_US))
-		c->log_bytes += keep_row(c);
+	     b->n >= IDLE_BYTES || c->now_us - c->recovery->log_since_us >= IDLE_US))
+		c->recovery->log_bytes += keep_row(c);
 }
 
 int core_apply(struct slu_core *c, struct slu_event *ev)
@@ -78,7 +80,7 @@ int core_apply(struct slu_core *c, struct slu_event *ev)
 		slu_log(SLU_ERROR, "queue refuses an event", SLU_I64("kind", ev->kind),
 			SLU_I64("job", ev->job), SLU_I64("rc", rc), SLU_STR("err", err.text));
 	if (c->door && slu_qlog_bytes(c->log)->n >= ROW_BYTES)
-		c->log_bytes += keep_row(c);
+		c->recovery->log_bytes += keep_row(c);
 	return rc;
 }
 
@@ -89,31 +91,32 @@ int core_apply(struct slu_core *c, struct slu_event *ev)
 static bool is_due(const struct slu_core *c)
 {
 	int64_t most = ((int64_t)c->cfg->store.keep_mb << 20) / 4;
-	int64_t since = c->log_size - c->log_picture;
+	int64_t since = c->recovery->log_size - c->recovery->log_picture;
 
 	if (!slu_qlog_on(c->log))
-		return !c->log_given_up;
-	return c->log_due || since >= SLU_MAX(most, c->log_picture) ||
-	       (since && c->now_us - c->log_begun_us >= c->cfg->store.keep_s * 250000);
+		return !c->recovery->log_given_up;
+	return c->recovery->log_due || since >= SLU_MAX(most, c->recovery->log_picture) ||
+	       (since && c->now_us - c->recovery->log_begun_us >= c->cfg->store.keep_s * 250000);
 }
 
 static void begun(struct slu_core *c, int64_t picture)
 {
-	c->log_due = false;
-	c->log_size = c->log_picture = picture;
-	c->log_begun_us = c->now_us;
+	c->recovery->log_due = false;
+	c->recovery->log_size = c->recovery->log_picture = picture;
+	c->recovery->log_begun_us = c->now_us;
 }
 
 /* What is too old can go as soon as the new beginning is there for good. */
 static void watch_new(struct slu_core *c)
 {
-	if (c->log_anew == CORE_ANEW_SENT && slu_intents_durable(c->door, c->log_anew_ticket)) {
-		c->log_anew = CORE_ANEW_NO;
+	if (c->recovery->log_anew == CORE_ANEW_SENT &&
+	    slu_intents_durable(c->door, c->recovery->log_anew_ticket)) {
+		c->recovery->log_anew = CORE_ANEW_NO;
 		core_store_keep(c);
 	}
-	if (c->log_anew == CORE_ANEW_MADE) {
-		c->log_anew_ticket = c->log_ticket;
-		c->log_anew = CORE_ANEW_SENT;
+	if (c->recovery->log_anew == CORE_ANEW_MADE) {
+		c->recovery->log_anew_ticket = c->recovery->log_ticket;
+		c->recovery->log_anew = CORE_ANEW_SENT;
 	}
 }
 
@@ -123,16 +126,17 @@ bool core_log_renew(struct slu_core *c)
 	int64_t n = 0;
 
 	watch_new(c);
-	if (!c->log_begun_us) /* nobody had told the time yet */
-		c->log_begun_us = c->now_us;
+	if (!c->recovery->log_begun_us) /* nobody had told the time yet */
+		c->recovery->log_begun_us = c->now_us;
 	if (!is_due(c) || !c->cfg->store.log || !slu_intents_kept(c->door) ||
-	    c->log_anew != CORE_ANEW_NO || c->store != SLU_JOURNAL_OK || c->store_health.lost ||
-	    c->store_rewrite || !c->recovered || c->log_bytes - c->log_durable >= BACKLOG_MAX / 2)
+	    c->recovery->log_anew != CORE_ANEW_NO || c->store != SLU_JOURNAL_OK ||
+	    c->recovery->store_health.lost || c->recovery->store_rewrite || !c->recovered ||
+	    c->recovery->log_bytes - c->recovery->log_durable >= BACKLOG_MAX / 2)
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &t0);
-	c->log_bytes += keep_row(c);
+	c->recovery->log_bytes += keep_row(c);
 	if (!slu_qlog_on(c->log))
-		c->log_seq++; /* what happened since is in no row: nobody shall read on */
+		c->recovery->log_seq++; /* what happened since is in no row: nobody shall read on */
 	if (slu_qlog_renew(c->log, c->q) < 0) {
 		slu_log(SLU_WARN, "event log interrupted: no memory");
 		return false;
@@ -140,7 +144,7 @@ bool core_log_renew(struct slu_core *c)
 	while (slu_qlog_bytes(c->log)->n)
 		n += keep_row(c);
 	begun(c, n);
-	c->log_anew = CORE_ANEW_MADE;
+	c->recovery->log_anew = CORE_ANEW_MADE;
 	clock_gettime(CLOCK_MONOTONIC, &t1);
 	slu_log(SLU_INFO, "event log begins anew", SLU_I64("bytes", n),
 		SLU_I64("took_us",
@@ -167,8 +171,8 @@ static int same_names(const struct slu_queue *old, struct slu_queue *q)
 /* The mirror, told again. */
 static void tell_again(struct slu_core *c)
 {
-	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
-	     e = slu_table_next(&c->nodes, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e)) {
 		struct node *n = node_of(e);
 
 		if (n->handle == SLU_NODE_NONE)
@@ -178,8 +182,8 @@ static void tell_again(struct slu_core *c)
 		core_node_describe(c, n);
 	}
 	core_shapes_anew(c);
-	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e;
-	     e = slu_table_next(&c->pods, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
+	     e = slu_table_next(&c->cluster->pods, e)) {
 		struct pod *p = pod_of(e);
 
 		if (!p->foreign)
@@ -206,7 +210,7 @@ int core_log_begin(struct slu_core *c, struct slu_error *err)
 	slu_decisions_clear(&c->dec);
 	if (c->cfg->store.log && slu_intents_kept(c->door))
 		slu_qlog_begin(c->log, &opts);
-	c->log_since_us = c->now_us;
+	c->recovery->log_since_us = c->now_us;
 	begun(c, 0);
 	rc = core_set_queues(c, err);
 	if (!rc)

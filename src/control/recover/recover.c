@@ -4,7 +4,12 @@
  * still there gets back its first-seen time and its number; an open intent is carried out on the
  * same nodes where that is still possible, whoever does not fit there any more is planned anew; and
  * what the cluster no longer has leaves the store. */
-#include "control/core/core_i.h"
+#include "control/recover/recover.h"
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/run/run.h"
 
 struct memory {
 	struct slu_entry e; /* key: the group's */
@@ -42,7 +47,7 @@ static struct meant *meant_of(struct slu_entry *e)
 
 static struct memory *remembered(struct slu_core *c, const struct group *g)
 {
-	return memory_of(slu_table_find(&c->known, g->key, g->e.n));
+	return memory_of(slu_table_find(&c->runs->known, g->key, g->e.n));
 }
 
 /* What was meant for a stand-in counts for the pod that came in its place: those of a Job that
@@ -50,13 +55,13 @@ static struct memory *remembered(struct slu_core *c, const struct group *g)
 static struct meant *stood_for(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *o = p->stand ? NULL : slu_kmeta_controller(&p->k->o.meta);
-	struct slu_entry *e = o ? slu_table_finds(&c->held, o->uid) : NULL;
+	struct slu_entry *e = o ? slu_table_finds(&c->holds->table, o->uid) : NULL;
 	struct meant *m = NULL;
 	char key[CORE_STAND_KEY];
 
 	for (uint32_t i = e ? slu_entry_of(e, struct held, e)->stand.n : 0; e; i++) {
 		core_stand_key(key, sizeof key, o->uid, i);
-		m = meant_of(slu_table_finds(&c->meant, key));
+		m = meant_of(slu_table_finds(&c->runs->meant, key));
 		if (!m || !m->by || m->by == p)
 			break;
 	}
@@ -67,9 +72,9 @@ static struct meant *stood_for(struct slu_core *c, const struct pod *p)
 
 static struct meant *meant_for(struct slu_core *c, const struct pod *p)
 {
-	struct meant *m = meant_of(slu_table_finds(&c->meant, core_pod_uid(p)));
+	struct meant *m = meant_of(slu_table_finds(&c->runs->meant, core_pod_uid(p)));
 
-	return m || !c->meant.n ? m : stood_for(c, p);
+	return m || !c->runs->meant.n ? m : stood_for(c, p);
 }
 
 /* The pod an intent speaks of; NULL: it is gone. */
@@ -80,8 +85,8 @@ static const struct pod *pod_meant(struct slu_core *c, const struct meant *m)
 	uint32_t i;
 
 	if (!number)
-		return pod_of(slu_table_finds(&c->pods, m->uid));
-	e = slu_table_find(&c->held, m->uid, (size_t)(number - m->uid));
+		return pod_of(slu_table_finds(&c->cluster->pods, m->uid));
+	e = slu_table_find(&c->holds->table, m->uid, (size_t)(number - m->uid));
 	i = (uint32_t)strtoul(number + 1, NULL, 10);
 	return e && i < slu_entry_of(e, struct held, e)->stand.n
 		       ? slu_entry_of(e, struct held, e)->stand.p[i]
@@ -107,7 +112,7 @@ static int read_job(void *arg, const struct slu_store_job *j)
 	struct memory *m;
 
 	l->c->next_job = SLU_MAX(l->c->next_job, j->id);
-	if (j->state == SLU_STORE_ENDED || slu_table_finds(&l->c->known, j->key))
+	if (j->state == SLU_STORE_ENDED || slu_table_finds(&l->c->runs->known, j->key))
 		return 0;
 	m = slu_calloc(1, sizeof *m);
 	if (m)
@@ -127,7 +132,7 @@ static int read_job(void *arg, const struct slu_store_job *j)
 	m->begun = j->state == SLU_STORE_RUNNING || !strcmp(j->cause, CORE_CAUSE_BEGUN);
 	m->e.key = m->key;
 	m->e.n = strlen(m->key);
-	if (slu_table_add(&l->c->known, &m->e) < 0) {
+	if (slu_table_add(&l->c->runs->known, &m->e) < 0) {
 		memory_free(m);
 		return -ENOMEM;
 	}
@@ -145,14 +150,14 @@ static int read_intent(void *arg, const struct slu_store_intent *i)
 	k.verb = !strcmp(i->verb, "evict") ? "evict" : "bind";
 	if (!strcmp(k.verb, "evict") && slu_map_put(&l->evicts, i->id, 1) < 0)
 		return -ENOMEM;
-	return slu_vec_push(&l->c->left, k);
+	return slu_vec_push(&l->c->runs->left, k);
 }
 
 /* Of several intents about one pod the newest counts; they come in order. */
 static int read_pod(void *arg, const struct slu_store_intent_pod *p)
 {
 	struct loading *l = arg;
-	struct meant *m = meant_of(slu_table_finds(&l->c->meant, p->uid));
+	struct meant *m = meant_of(slu_table_finds(&l->c->runs->meant, p->uid));
 	char *node = slu_map_get(&l->evicts, p->intent) ? NULL : slu_strdup(p->node);
 
 	if (!node && !slu_map_get(&l->evicts, p->intent))
@@ -168,7 +173,7 @@ static int read_pod(void *arg, const struct slu_store_intent_pod *p)
 		}
 		m->e.key = m->uid;
 		m->e.n = strlen(m->uid);
-		if (slu_table_add(&l->c->meant, &m->e) < 0) {
+		if (slu_table_add(&l->c->runs->meant, &m->e) < 0) {
 			meant_free(m);
 			slu_free(node);
 			return -ENOMEM;
@@ -193,7 +198,7 @@ static int read_result(void *arg, const struct slu_store_result *r)
 
 static int read_last_event(void *arg, uint64_t seq)
 {
-	((struct loading *)arg)->c->log_seq = seq;
+	((struct loading *)arg)->c->recovery->log_seq = seq;
 	return 0;
 }
 
@@ -211,7 +216,7 @@ int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu
 
 	slu_map_done(&l.evicts);
 	if (!rc)
-		slu_log(SLU_INFO, "store read", SLU_I64("jobs", c->known.n));
+		slu_log(SLU_INFO, "store read", SLU_I64("jobs", c->runs->known.n));
 	else
 		core_forget(c); /* half a memory is none */
 	return rc;
@@ -265,8 +270,8 @@ static void fate(struct slu_core *c, uint64_t intent, uint32_t *gone, uint32_t *
 {
 	*gone = *started = 0;
 
-	for (struct slu_entry *e = slu_table_next(&c->meant, NULL); e;
-	     e = slu_table_next(&c->meant, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->runs->meant, NULL); e;
+	     e = slu_table_next(&c->runs->meant, e)) {
 		const struct pod *p;
 
 		if (meant_of(e)->intent != intent)
@@ -291,7 +296,7 @@ bool core_recall_begun(struct slu_core *c, const struct group *g)
 {
 	uint64_t seen = 0;
 
-	for (uint32_t i = 0; c->meant.n && i < g->pod.n; i++) {
+	for (uint32_t i = 0; c->runs->meant.n && i < g->pod.n; i++) {
 		const struct meant *m = meant_for(c, g->pod.p[i]);
 		uint32_t gone, started = 0;
 
@@ -309,7 +314,7 @@ uint32_t core_recall_open(struct slu_core *c, const struct group *g)
 	uint64_t sound = 0;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; c->meant.n && i < g->pod.n; i++) {
+	for (uint32_t i = 0; c->runs->meant.n && i < g->pod.n; i++) {
 		const struct meant *m = meant_for(c, g->pod.p[i]);
 
 		if (!m || !m->node || !core_pod_startable(g->pod.p[i]))
@@ -347,16 +352,17 @@ static int by_promise(const void *a, const void *b)
  * later members of what runs, too), and only then anybody starts. */
 void core_recover_plan(struct slu_core *c)
 {
-	uint32_t n = c->known.n ? c->dirty.n : 0, promised = 0;
+	uint32_t n = c->runs->known.n ? c->groups->dirty.n : 0, promised = 0;
 	slu_cleanup(slu_freep) struct memory **all = slu_reallocarray(NULL, n + 1u, sizeof *all);
 
-	c->adopting = true;
+	c->runs->adopting = true;
 	for (uint32_t i = 0; i < n; i++)
-		if (c->dirty.p[i] && was_started(c, c->dirty.p[i]))
+		if (c->groups->dirty.p[i] && was_started(c, c->groups->dirty.p[i]))
 			core_group_settle(c, i);
-	c->adopting = false;
-	for (uint32_t i = 0; n && all && i < c->dirty.n; i++) {
-		struct memory *m = c->dirty.p[i] ? remembered(c, c->dirty.p[i]) : NULL;
+	c->runs->adopting = false;
+	for (uint32_t i = 0; n && all && i < c->groups->dirty.n; i++) {
+		struct memory *m = c->groups->dirty.p[i] ? remembered(c, c->groups->dirty.p[i])
+							 : NULL;
 
 		if (m && m->planned_s > 0 && promised < n) {
 			m->at = i;
@@ -366,10 +372,10 @@ void core_recover_plan(struct slu_core *c)
 	if (promised)
 		qsort(all, promised, sizeof(struct memory *), by_promise);
 	for (uint32_t i = 0; i < promised; i++) {
-		c->promise_s = all[i]->planned_s;
+		c->runs->promise_s = all[i]->planned_s;
 		core_group_settle(c, all[i]->at);
 	}
-	c->promise_s = 0;
+	c->runs->promise_s = 0;
 }
 
 /* The first cycle has met everything the cluster has: settle the rest. */
@@ -377,15 +383,15 @@ void core_recovered(struct slu_core *c)
 {
 	uint32_t gone = 0;
 
-	for (uint32_t i = 0; i < c->left.n; i++) {
-		const struct core_intent *k = &c->left.p[i];
+	for (uint32_t i = 0; i < c->runs->left.n; i++) {
+		const struct core_intent *k = &c->runs->left.p[i];
 
 		if (slu_intent_settle(c->door, k->id, k->job, k->made_us, k->verb,
 				      SLU_INTENT_UNDONE) < 0)
 			slu_log(SLU_WARN, "intent not settled", SLU_I64("intent", k->id));
 	}
-	for (struct slu_entry *e = slu_table_next(&c->known, NULL); e;
-	     e = slu_table_next(&c->known, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->runs->known, NULL); e;
+	     e = slu_table_next(&c->runs->known, e)) {
 		if (memory_of(e)->met)
 			continue;
 		gone++;
@@ -400,19 +406,19 @@ void core_recovered(struct slu_core *c)
 
 void core_forget(struct slu_core *c)
 {
-	for (struct slu_entry *e = slu_table_next(&c->known, NULL), *next; e; e = next) {
-		next = slu_table_next(&c->known, e);
+	for (struct slu_entry *e = slu_table_next(&c->runs->known, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->runs->known, e);
 		memory_free(memory_of(e));
 	}
-	slu_table_done(&c->known);
-	for (struct slu_entry *e = slu_table_next(&c->meant, NULL), *next; e; e = next) {
-		next = slu_table_next(&c->meant, e);
+	slu_table_done(&c->runs->known);
+	for (struct slu_entry *e = slu_table_next(&c->runs->meant, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->runs->meant, e);
 		meant_free(meant_of(e));
 	}
-	slu_table_done(&c->meant);
-	slu_vec_done(&c->left);
-	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
-	     e = slu_table_next(&c->nodes, e))
+	slu_table_done(&c->runs->meant);
+	slu_vec_done(&c->runs->left);
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e))
 		if (!node_of(e)->drained)
 			node_of(e)->drain_id = 0;
 }

@@ -8,9 +8,14 @@
  *	  └ continue: leads from the    └──────────────────────────────────┘ written anew
  *	    cluster alone
  */
-#include "control/core/core_i.h"
+#include "control/recover/recover.h"
 
 #include <stdio.h>
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/run/run.h"
 
 #define KEEP_US 60000000            /* between two looks for old rows */
 #define SLOW_NS INT64_C(5000000000) /* a transaction that takes longer: the store is away */
@@ -32,61 +37,64 @@ static int begin(struct slu_core *c, struct slu_error *err)
 {
 	int rc;
 
-	c->door = c->own_door;
+	c->door = c->recovery->own_door;
 	rc = core_log_begin(c, err);
 	if (rc < 0)
 		return rc;
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
-	     e = slu_table_next(&c->groups, e))
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e))
 		core_recall(c, group_of(e)); /* seen while standing by */
 	core_store_keep(c);
-	slu_log(SLU_INFO, "leading", SLU_I64("term", c->lead.term));
+	slu_log(SLU_INFO, "leading", SLU_I64("term", c->recovery->lead.term));
 	return 0;
 }
 
 static void forget_lead(struct slu_core *c)
 {
-	slu_free((char *)(uintptr_t)c->lead.url);
-	slu_free((char *)(uintptr_t)c->lead.cluster);
-	slu_free((char *)(uintptr_t)c->lead.holder);
-	c->lead = (struct slu_journal_setup){ 0 };
+	slu_free((char *)(uintptr_t)c->recovery->lead.url);
+	slu_free((char *)(uintptr_t)c->recovery->lead.cluster);
+	slu_free((char *)(uintptr_t)c->recovery->lead.holder);
+	c->recovery->lead = (struct slu_journal_setup){ 0 };
 }
 
 static int copy_lead(struct slu_core *c, const struct slu_journal_setup *setup)
 {
 	forget_lead(c);
-	c->lead = *setup;
-	c->lead.url = slu_strdup(setup->url);
-	c->lead.cluster = slu_strdup(setup->cluster);
-	c->lead.holder = slu_strdup(setup->holder);
-	return c->lead.url && c->lead.cluster && c->lead.holder ? 0 : -ENOMEM;
+	c->recovery->lead = *setup;
+	c->recovery->lead.url = slu_strdup(setup->url);
+	c->recovery->lead.cluster = slu_strdup(setup->cluster);
+	c->recovery->lead.holder = slu_strdup(setup->holder);
+	return c->recovery->lead.url && c->recovery->lead.cluster && c->recovery->lead.holder
+		       ? 0
+		       : -ENOMEM;
 }
 
-int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err)
+int core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err)
 {
 	int read, rc = copy_lead(c, setup);
 
 	if (rc < 0)
 		return slu_fail(err, rc, "out of memory");
-	read = strcmp(setup->url, "memory:") ? core_recover(c, &c->lead, err) : 0;
+	read = strcmp(setup->url, "memory:") ? core_recover(c, &c->recovery->lead, err) : 0;
 	if (is_refusal(read)) {
-		snprintf(c->store_why, sizeof c->store_why, "%s", err->text);
+		snprintf(c->recovery->store_why, sizeof c->recovery->store_why, "%s", err->text);
 		return slu_fail_prefix(err, read, "store.url (--store)");
 	}
-	rc = slu_intents_new(&c->lead, &c->own_door, err);
+	rc = slu_intents_new(&c->recovery->lead, &c->recovery->own_door, err);
 	if (rc < 0)
 		return rc;
 	if (read < 0 && holds(c)) {
 		c->store_waits = true;
 		c->store = SLU_JOURNAL_AWAY;
-		snprintf(c->store_why, sizeof c->store_why, "%s", err->text);
+		snprintf(c->recovery->store_why, sizeof c->recovery->store_why, "%s", err->text);
 		slu_log(SLU_ERROR, "the store cannot be read: no gang starts until it can",
 			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", err->text));
 		return 0;
 	}
 	if (read < 0) {
-		c->store_rewrite = true;
-		c->log_seq = SLU_MAX(c->log_seq, c->next_job); /* above what is in it */
+		c->recovery->store_rewrite = true;
+		c->recovery->log_seq = SLU_MAX(c->recovery->log_seq,
+					       c->next_job); /* above what is in it */
 		slu_log(SLU_ERROR,
 			"the store cannot be read: going on with the cluster as the only memory",
 			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", err->text));
@@ -100,25 +108,25 @@ static void read_at_last(struct slu_core *c)
 	struct slu_error err = { 0 };
 	int rc;
 
-	c->lead.term = c->store_health.term; /* the journal has taken it */
-	c->lead.held = NULL;
-	rc = core_recover(c, &c->lead, &err);
+	c->recovery->lead.term = c->recovery->store_health.term; /* the journal has taken it */
+	c->recovery->lead.held = NULL;
+	rc = core_recover(c, &c->recovery->lead, &err);
 	if (!rc) {
 		c->store_waits = false;
 		rc = begin(c, &err);
 	}
 	if (rc < 0) {
-		if (strcmp(c->store_why, err.text))
+		if (strcmp(c->recovery->store_why, err.text))
 			slu_log(SLU_ERROR, "the store cannot be read: no gang starts until it can",
 				SLU_STR("err", err.text));
-		snprintf(c->store_why, sizeof c->store_why, "%s", err.text);
+		snprintf(c->recovery->store_why, sizeof c->recovery->store_why, "%s", err.text);
 	}
 }
 
 /* How much history stays. */
 void core_store_keep(struct slu_core *c)
 {
-	c->next_keep_us = c->now_us + KEEP_US;
+	c->recovery->next_keep_us = c->now_us + KEEP_US;
 	if (c->door)
 		slu_intents_keep(c->door, c->now_us - c->cfg->store.keep_s * 1000000,
 				 (int64_t)c->cfg->store.keep_mb << 20,
@@ -136,14 +144,15 @@ static void say(struct slu_core *c, bool was_bad)
 			holds(c)
 				? "the store cannot be written: no gang starts until it can"
 				: "the store cannot be written: going on with the cluster as the only memory",
-			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", c->store_why));
+			SLU_STR("setting", "store.url (--store)"),
+			SLU_STR("err", c->recovery->store_why));
 }
 
 /* The journal tries on by itself; a person hears once that it does, and once that it succeeded. */
 void core_store_watch(struct slu_core *c)
 {
-	struct slu_intents *door = c->door ? c->door : c->own_door;
-	struct slu_journal_health *h = &c->store_health;
+	struct slu_intents *door = c->door ? c->door : c->recovery->own_door;
+	struct slu_journal_health *h = &c->recovery->store_health;
 	enum slu_journal_state was = c->store;
 
 	if (!door)
@@ -153,7 +162,8 @@ void core_store_watch(struct slu_core *c)
 		if (h->state == SLU_JOURNAL_OK)
 			read_at_last(c);
 		else if (*h->why)
-			snprintf(c->store_why, sizeof c->store_why, "%s", h->why);
+			snprintf(c->recovery->store_why, sizeof c->recovery->store_why, "%s",
+				 h->why);
 		if (c->store_waits)
 			return;
 		c->store = SLU_JOURNAL_OK;
@@ -161,11 +171,11 @@ void core_store_watch(struct slu_core *c)
 		return;
 	}
 	c->store = h->state;
-	snprintf(c->store_why, sizeof c->store_why, "%s", h->why);
+	snprintf(c->recovery->store_why, sizeof c->recovery->store_why, "%s", h->why);
 	if (h->state == SLU_JOURNAL_OK && h->busy_ns > SLOW_NS) {
 		c->store = SLU_JOURNAL_AWAY;
-		snprintf(c->store_why, sizeof c->store_why, "a transaction takes %d s already",
-			 (int)(h->busy_ns / 1000000000));
+		snprintf(c->recovery->store_why, sizeof c->recovery->store_why,
+			 "a transaction takes %d s already", (int)(h->busy_ns / 1000000000));
 	}
 	if (c->store != was)
 		say(c, was > SLU_JOURNAL_OK);
@@ -174,20 +184,21 @@ void core_store_watch(struct slu_core *c)
 		slu_qlog_clear(c->log); /* rows are missing before it: nobody could read on */
 		slu_log(SLU_WARN, "event log interrupted until the store is written anew");
 	}
-	if (c->now_us >= c->next_keep_us)
+	if (c->now_us >= c->recovery->next_keep_us)
 		core_store_keep(c);
-	if (h->log_too_large && slu_qlog_on(c->log) && c->log_anew == CORE_ANEW_NO &&
-	    c->log_size > 4 * c->log_picture) {
-		c->log_due = true; /* most of it can go */
-	} else if (h->log_too_large && slu_qlog_on(c->log) && c->log_anew == CORE_ANEW_NO) {
+	if (h->log_too_large && slu_qlog_on(c->log) && c->recovery->log_anew == CORE_ANEW_NO &&
+	    c->recovery->log_size > 4 * c->recovery->log_picture) {
+		c->recovery->log_due = true; /* most of it can go */
+	} else if (h->log_too_large && slu_qlog_on(c->log) &&
+		   c->recovery->log_anew == CORE_ANEW_NO) {
 		slu_qlog_stop(c->log);
-		c->log_given_up = true;
+		c->recovery->log_given_up = true;
 		core_store_keep(c);
 		slu_log(SLU_WARN,
 			"event log interrupted until the next start: it fills store.keepMegabytes");
 	}
 	if (c->store == SLU_JOURNAL_OK && slu_core_synced(c) && c->recovered &&
-	    (c->store_rewrite || h->lost || was == SLU_JOURNAL_BROKEN))
+	    (c->recovery->store_rewrite || h->lost || was == SLU_JOURNAL_BROKEN))
 		core_store_rewrite(c);
 }
 
@@ -200,7 +211,7 @@ bool core_may_place(const struct slu_core *c, const struct run *r)
 
 const char *core_store_text(const struct slu_core *c, char *buf, size_t n)
 {
-	if (!c->door && !c->store_waits && !*c->store_why)
+	if (!c->door && !c->store_waits && !*c->recovery->store_why)
 		return "standing by";
 	if (c->door && c->store == SLU_JOURNAL_OK)
 		return "ok";
@@ -209,7 +220,7 @@ const char *core_store_text(const struct slu_core *c, char *buf, size_t n)
 	snprintf(buf, n, "cannot be %s, %s: %s", c->door ? "written" : "read",
 		 c->door && !holds(c) ? "the cluster is the only memory"
 				      : "no gang starts until it can",
-		 c->store_why);
+		 c->recovery->store_why);
 	return buf;
 }
 
@@ -268,25 +279,25 @@ void core_store_rewrite(struct slu_core *c)
 {
 	int rc = slu_batch_clear(slu_intents_batch(c->door));
 
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e && !rc;
-	     e = slu_table_next(&c->groups, e))
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e && !rc;
+	     e = slu_table_next(&c->groups->table, e))
 		rc = core_group_keep_anew(c, group_of(e));
-	for (struct slu_entry *e = slu_table_next(&c->runs, NULL); e && !rc;
-	     e = slu_table_next(&c->runs, e))
+	for (struct slu_entry *e = slu_table_next(&c->runs->table, NULL); e && !rc;
+	     e = slu_table_next(&c->runs->table, e))
 		if (run_of(e)->intent.n)
 			rc = propose_again(c, run_of(e));
-	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e && !rc;
-	     e = slu_table_next(&c->nodes, e))
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e && !rc;
+	     e = slu_table_next(&c->cluster->nodes, e))
 		core_drain_keep(c, node_of(e));
 	if (rc < 0) {
 		slu_log(SLU_WARN, "store not written anew: no memory");
 		return;
 	}
-	for (uint32_t i = 0; i < c->open.n; i++)
-		c->open.p[i]->ticket = UINT64_MAX; /* of the batch that goes now */
-	c->store_rewrite = false;
+	for (uint32_t i = 0; i < c->runs->open.n; i++)
+		c->runs->open.p[i]->ticket = UINT64_MAX; /* of the batch that goes now */
+	c->recovery->store_rewrite = false;
 	slu_intents_lost(c->door, false);
-	slu_log(SLU_INFO, "store written anew", SLU_I64("jobs", c->groups.n));
+	slu_log(SLU_INFO, "store written anew", SLU_I64("jobs", c->groups->table.n));
 }
 
 void core_store_done(struct slu_core *c)

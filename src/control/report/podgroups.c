@@ -3,9 +3,12 @@
  * While a group lives its status is kept by report/status.c.  What it ended with may have been lost
  * (the daemon was not there, the write failed), so each audit also looks at the PodGroups and the
  * ended pods that are still shown, and writes what is not so. */
-#include "control/core/core_i.h"
+#include "control/report/report.h"
 
 #include <stdio.h>
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
 
 struct tally {
 	uint32_t ok, bad;
@@ -19,8 +22,8 @@ static uint64_t key_of(const char *ns, const char *name)
 /* Ended pods by the group they name. */
 static int tally_pods(struct slu_core *c, struct slu_map *out)
 {
-	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e;
-	     e = slu_table_next(&c->pods, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
+	     e = slu_table_next(&c->cluster->pods, e)) {
 		const struct pod *p = pod_of(e);
 		struct slu_group_source src;
 		struct slu_group_id id;
@@ -80,8 +83,8 @@ void core_podgroups_audit(struct slu_core *c)
 	struct slu_map ended = { 0 };
 	bool counted = false;
 
-	for (struct slu_entry *e = slu_table_next(&c->things, NULL); e;
-	     e = slu_table_next(&c->things, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->things, NULL); e;
+	     e = slu_table_next(&c->cluster->things, e)) {
 		const struct slu_kobj *o = slu_entry_of(e, struct thing, e)->obj;
 		char key[SLU_GROUP_NAME_MAX + 3];
 		struct group *g;

@@ -1,5 +1,10 @@
 /* The picture of the last cycle. */
-#include "control/core/core_i.h"
+#include "control/report/report.h"
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/recover/recover.h"
+#include "control/run/run.h"
 
 struct slu_snapshot *slu_snapshot_ref(struct slu_snapshot *s)
 {
@@ -174,9 +179,9 @@ static void snap_groups(struct slu_core *c, struct slu_snapshot *s)
 {
 	struct lines l = { c, s };
 
-	s->job = slu_arena_alloc(&s->arena, c->groups.n * sizeof *s->job + 1);
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e && s->job;
-	     e = slu_table_next(&c->groups, e)) {
+	s->job = slu_arena_alloc(&s->arena, c->groups->table.n * sizeof *s->job + 1);
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e && s->job;
+	     e = slu_table_next(&c->groups->table, e)) {
 		const struct run *r = first_run(group_of(e));
 
 		if (r && r->state == RUN_QUEUED)
@@ -227,12 +232,12 @@ static void snap_foreign(struct slu_core *c, struct slu_snapshot *s)
 {
 	bool asked = false;
 
-	for (uint32_t i = 0; i < c->viewer.n; i++)
-		asked |= !strcmp(c->viewer.p[i]->name, SLU_ASK_ALL);
+	for (uint32_t i = 0; i < c->reports->viewer.n; i++)
+		asked |= !strcmp(c->reports->viewer.p[i]->name, SLU_ASK_ALL);
 	s->foreign = asked ? slu_arena_alloc(&s->arena, s->pods_foreign * sizeof *s->foreign + 1)
 			   : NULL;
-	for (struct slu_entry *e = slu_table_next(&c->pods, NULL); e && s->foreign;
-	     e = slu_table_next(&c->pods, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e && s->foreign;
+	     e = slu_table_next(&c->cluster->pods, e)) {
 		const struct pod *p = pod_of(e);
 		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 		struct slu_buf b = SLU_BUF_INIT(4096);
@@ -261,17 +266,18 @@ static void fill(struct slu_core *c, struct slu_snapshot *s)
 	s->synced = slu_core_synced(c);
 	s->leader = c->door;
 	s->store = text(s, core_store_text(c, why, sizeof why));
-	s->store_ok = c->door ? c->store == SLU_JOURNAL_OK : !c->store_waits && !*c->store_why;
-	s->store_waiting = c->store_health.waiting;
-	s->store_commits = c->store_health.commits;
-	s->store_failures = c->store_health.failures;
-	s->pods = c->pods.n;
-	s->groups = c->groups.n;
+	s->store_ok = c->door ? c->store == SLU_JOURNAL_OK
+			      : !c->store_waits && !*c->recovery->store_why;
+	s->store_waiting = c->recovery->store_health.waiting;
+	s->store_commits = c->recovery->store_health.commits;
+	s->store_failures = c->recovery->store_health.failures;
+	s->pods = c->cluster->pods.n;
+	s->groups = c->groups->table.n;
 	s->count = c->count;
 	snap_groups(c, s);
-	s->node = slu_arena_alloc(&s->arena, c->nodes.n * sizeof *s->node + 1);
-	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e && s->node;
-	     e = slu_table_next(&c->nodes, e))
+	s->node = slu_arena_alloc(&s->arena, c->cluster->nodes.n * sizeof *s->node + 1);
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e && s->node;
+	     e = slu_table_next(&c->cluster->nodes, e))
 		if (node_of(e)->handle != SLU_NODE_NONE && node_of(e)->k) {
 			snap_node(c, s, node_of(e), &s->node[s->n_nodes]);
 			s->pods_foreign += s->node[s->n_nodes++].foreign;
@@ -305,38 +311,39 @@ void core_snapshot_publish(struct slu_core *c)
 {
 	struct slu_snapshot *s, *old;
 
-	if (c->snap && !c->viewer.n && c->now_us - c->snap_us < IDLE_US &&
-	    c->snap->synced == slu_core_synced(c) && c->snap->leader == !!c->door &&
-	    c->snap_store == c->store)
+	if (c->reports->snap && !c->reports->viewer.n &&
+	    c->now_us - c->reports->snap_us < IDLE_US &&
+	    c->reports->snap->synced == slu_core_synced(c) &&
+	    c->reports->snap->leader == !!c->door && c->reports->snap_store == c->store)
 		return;
 	s = slu_calloc(1, sizeof *s);
 	if (s) {
 		s->refs = 1;
 		fill(c, s);
-		c->snap_us = c->now_us;
-		c->snap_store = c->store;
-		pthread_mutex_lock(&c->snap_lock);
-		old = c->snap;
-		c->snap = s;
-		pthread_mutex_unlock(&c->snap_lock);
+		c->reports->snap_us = c->now_us;
+		c->reports->snap_store = c->store;
+		pthread_mutex_lock(&c->reports->snap_lock);
+		old = c->reports->snap;
+		c->reports->snap = s;
+		pthread_mutex_unlock(&c->reports->snap_lock);
 		slu_snapshot_unref(old);
 	}
-	for (uint32_t i = 0; i < c->viewer.n; i++) {
-		struct slu_rec_ask *a = c->viewer.p[i];
+	for (uint32_t i = 0; i < c->reports->viewer.n; i++) {
+		struct slu_rec_ask *a = c->reports->viewer.p[i];
 
 		a->answer(a->arg, s ? 0 : -ENOMEM, "");
 		a->answer = NULL;
 		a->base.free(&a->base);
 	}
-	c->viewer.n = 0;
+	c->reports->viewer.n = 0;
 }
 
-struct slu_snapshot *slu_core_snapshot(struct slu_core *c)
+struct slu_snapshot *core_snapshot(struct slu_core *c)
 {
 	struct slu_snapshot *s;
 
-	pthread_mutex_lock(&c->snap_lock);
-	s = slu_snapshot_ref(c->snap);
-	pthread_mutex_unlock(&c->snap_lock);
+	pthread_mutex_lock(&c->reports->snap_lock);
+	s = slu_snapshot_ref(c->reports->snap);
+	pthread_mutex_unlock(&c->reports->snap_lock);
 	return s;
 }

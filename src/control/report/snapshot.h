@@ -2,6 +2,7 @@
  * metrics, page, webhook.  Counted; any thread may hold one. */
 #pragma once
 #include "base/arena.h"
+#include "control/frame/count.h"
 
 struct slu_snap_pod {
 	const char *name, *node, *state;
@@ -47,17 +48,6 @@ struct slu_snap_queue {
 	const char *name, *policy;
 	uint32_t waiting, held, blocked, never, running;
 	uint64_t started, ended, backfilled;
-};
-
-/* Counters since the start of the process; see report/status.c for what each means. */
-struct slu_counters {
-	uint64_t cycles, cycle_ns, cycle_ns_max;
-	uint64_t objects, gangs_started, gangs_ended, pods_bound, bind_failures, taken_back;
-	uint64_t writes[16], writes_all;
-	uint64_t pods_released, pods_refused;
-	int64_t lists_us;       /* from the first object to the last list, at start */
-	int64_t first_cycle_us; /* and from there to the first decisions */
-	uint64_t audits, audit_lists, audit_differences, refused_objects;
 };
 
 struct slu_snapshot {

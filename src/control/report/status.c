@@ -4,12 +4,17 @@
  * Scheduled event; a gang that has waited for status.interval gets its estimate and reason on its
  * PodGroup (or its first pod), its members get the condition once per kind of reason, and nothing
  * is repeated before it changed and the interval has passed, which grows with each time. */
-#include "control/core/core_i.h"
+#include "control/report/report.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
+#include "control/cluster/cluster.h"
+#include "control/fluxjob/fluxjob.h"
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/run/run.h"
 #include "wire/jsonw.h"
 
 void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,
@@ -163,7 +168,7 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	struct slu_why why = { .planned_s = SLU_TIME_NONE };
 	struct slu_buf b = SLU_BUF_INIT(1000);
 	bool grave = g->wrong || (r && (r->never || r->refused)), news;
-	bool fluxjob = g->owned.n && c->held_sink.seen && !c->flux.absent; /* tells it all */
+	bool fluxjob = g->owned.n && c->holds->sink.seen && !c->fluxjobs->absent; /* tells it all */
 	int64_t slack = 10;
 
 	sentence(c, g, r, &why, &b);
@@ -304,11 +309,11 @@ void core_status(struct slu_core *c)
 	int64_t begin = clock_ns(), took = 0;
 	uint32_t waiting = 0;
 
-	if (c->now_us < c->next_status_us)
+	if (c->now_us < c->reports->next_status_us)
 		return;
-	again = SLU_MAX(interval, (int64_t)c->waiting * 1000000 / TOLD_A_SEC);
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
-	     e = slu_table_next(&c->groups, e)) {
+	again = SLU_MAX(interval, (int64_t)c->groups->waiting * 1000000 / TOLD_A_SEC);
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e)) {
 		struct group *g = group_of(e);
 		struct run *r = waiting_run(g);
 		bool waits = g->pod.n && (r || g->wrong || (!g->run.n && !core_group_elsewhere(g)));
@@ -332,6 +337,6 @@ void core_status(struct slu_core *c)
 			tell_waiting(c, g);
 		took = clock_ns() - begin;
 	}
-	c->waiting = waiting;
-	c->next_status_us = c->now_us + SLU_MAX((int64_t)PASS_US, took * REST / 1000);
+	c->groups->waiting = waiting;
+	c->reports->next_status_us = c->now_us + SLU_MAX((int64_t)PASS_US, took * REST / 1000);
 }

@@ -1,6 +1,11 @@
 /* Members that run already: after a restart, or bound by somebody else.  What was decided before we
  * stopped and is not carried out yet goes on where it was meant to. */
-#include "control/core/core_i.h"
+#include "control/run/run.h"
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/recover/recover.h"
 
 static int add_slot(struct run *r, struct pod *p, slu_node node, enum slot_state state)
 {

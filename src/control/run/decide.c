@@ -1,8 +1,15 @@
 /* From the queue's decisions to intents, from durable intents to bindings, and what came of them.
  */
-#include "control/core/core_i.h"
+#include "control/run/run.h"
 
 #include <stdio.h>
+
+#include "control/ask/ask.h"
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/recover/recover.h"
+#include "control/report/report.h"
 
 /* ---- decisions ---- */
 
@@ -124,7 +131,7 @@ static void start(struct slu_core *c, struct run *r, const struct slu_decision *
 	r->end_s = d->end_s;
 	r->decided_us = c->now_us;
 	core_run_reason(r, NULL);
-	c->after.news = true;
+	c->groups->after.news = true;
 	if (r->gang)
 		c->count.gangs_started++;
 	slu_log(SLU_INFO, "gang decided", SLU_STR("job", r->g->id.name), SLU_STR("ns", r->g->ns),
@@ -137,7 +144,8 @@ static void start(struct slu_core *c, struct run *r, const struct slu_decision *
 static void plan_changed(struct slu_core *c, struct run *r, const struct slu_decision *d)
 {
 	struct slu_store_plan p = { .job = r->id,
-				    .seq = c->plan_seq = SLU_MAX(c->plan_seq + 1, c->now_us),
+				    .seq = c->runs->plan_seq = SLU_MAX(c->runs->plan_seq + 1,
+								       c->now_us),
 				    .at_us = c->now_us,
 				    .planned_s = d->start_s == SLU_TIME_NONE ? 0 : d->start_s,
 				    .cause = slu_cause_name(d->cause) };
@@ -172,7 +180,7 @@ static void cannot_run(struct slu_core *c, struct run *r, const char *text)
 
 static void decided(struct slu_core *c, const struct slu_decision *d)
 {
-	struct run *r = run_of(slu_table_find(&c->runs, &d->job, sizeof d->job));
+	struct run *r = run_of(slu_table_find(&c->runs->table, &d->job, sizeof d->job));
 	const char *text = d->text == UINT32_MAX ? "" : slu_decision_text(&c->dec, d);
 
 	if (!r)
@@ -235,7 +243,7 @@ int core_intend(struct slu_core *c, struct run *r, bool evict)
 	uint32_t n = 0;
 
 	if (!ip || slu_vec_reserve(&r->intent, r->intent.n + 1) < 0 ||
-	    slu_vec_reserve(&c->open, c->open.n + 1) < 0)
+	    slu_vec_reserve(&c->runs->open, c->runs->open.n + 1) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->slot.n; i++) {
 		const struct slot *s = &r->slot.p[i];
@@ -254,7 +262,7 @@ int core_intend(struct slu_core *c, struct run *r, bool evict)
 	r->intent.p[r->intent.n++] = (struct core_intent){ id, r->id, c->now_us, verb };
 	r->ticket = UINT64_MAX;
 	if (!r->waits)
-		c->open.p[c->open.n++] = r;
+		c->runs->open.p[c->runs->open.n++] = r;
 	r->waits = true;
 	return 0;
 }
@@ -295,11 +303,11 @@ void core_place_durable(struct slu_core *c)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < c->open.n; i++) {
-		struct run *r = c->open.p[i];
+	for (uint32_t i = 0; i < c->runs->open.n; i++) {
+		struct run *r = c->runs->open.p[i];
 
 		if (!core_may_place(c, r)) {
-			c->open.p[kept++] = r;
+			c->runs->open.p[kept++] = r;
 			continue;
 		}
 		r->waits = false;
@@ -320,7 +328,7 @@ void core_place_durable(struct slu_core *c)
 		}
 		core_run_settled(c, r);
 	}
-	c->open.n = kept;
+	c->runs->open.n = kept;
 }
 
 /* ---- answers ---- */
@@ -345,8 +353,8 @@ void core_run_close(struct slu_core *c, struct run *r)
 
 void core_deadlines(struct slu_core *c)
 {
-	for (struct slu_entry *e = slu_table_next(&c->runs, NULL);
-	     e && c->cfg->jobs.enforce_deadlines; e = slu_table_next(&c->runs, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->runs->table, NULL);
+	     e && c->cfg->jobs.enforce_deadlines; e = slu_table_next(&c->runs->table, e)) {
 		struct run *r = run_of(e);
 		int64_t limit = r->g->wish.duration_s;
 
@@ -412,7 +420,7 @@ void core_run_settled(struct slu_core *c, struct run *r)
 
 void core_written(struct slu_core *c, const struct slu_rec_written *w)
 {
-	struct run *r = run_of(slu_table_find(&c->runs, &w->run, sizeof w->run));
+	struct run *r = run_of(slu_table_find(&c->runs->table, &w->run, sizeof w->run));
 	struct slot *s = core_slot_written(r, w);
 
 	c->binding -= c->binding > 0;

@@ -3,9 +3,13 @@
  *
  * A member that joins becomes a slot of the gang's own run: it is planned until the gang's end and
  * stays in its rack where that was required.  So it asks only after the queue had its turn. */
-#include "control/core/core_i.h"
+#include "control/run/run.h"
 
 #include <stdio.h>
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/hold/hold.h"
 
 #define AGAIN_US INT64_C(50000) /* between two rounds ... */
 #define EACH_US  1000           /* ... and longer the more groups ask */
@@ -35,15 +39,15 @@ bool core_elastic_takes(const struct group *g, const struct pod *p)
 
 void core_elastic_wait(struct slu_core *c, struct group *g)
 {
-	if (!g->fills && slu_vec_push(&c->fill, g) == 0)
+	if (!g->fills && slu_vec_push(&c->runs->fill, g) == 0)
 		g->fills = true;
 }
 
 void core_elastic_forget(struct slu_core *c, struct group *g)
 {
-	for (uint32_t i = 0; g->fills && i < c->fill.n; i++)
-		if (c->fill.p[i] == g) {
-			c->fill.p[i] = c->fill.p[--c->fill.n];
+	for (uint32_t i = 0; g->fills && i < c->runs->fill.n; i++)
+		if (c->runs->fill.p[i] == g) {
+			c->runs->fill.p[i] = c->runs->fill.p[--c->runs->fill.n];
 			break;
 		}
 	g->fills = false;
@@ -116,15 +120,15 @@ static bool fill(struct slu_core *c, struct group *g)
 
 void core_elastic(struct slu_core *c)
 {
-	if (!c->fill.n ||
-	    c->now_us - c->filled_us < SLU_MAX(AGAIN_US, (int64_t)c->fill.n * EACH_US))
+	if (!c->runs->fill.n ||
+	    c->now_us - c->runs->filled_us < SLU_MAX(AGAIN_US, (int64_t)c->runs->fill.n * EACH_US))
 		return;
-	c->filled_us = c->now_us;
-	for (uint32_t i = c->fill.n; i-- > 0;) {
-		struct group *g = c->fill.p[i];
+	c->runs->filled_us = c->now_us;
+	for (uint32_t i = c->runs->fill.n; i-- > 0;) {
+		struct group *g = c->runs->fill.p[i];
 
 		if (!fill(c, g)) {
-			c->fill.p[i] = c->fill.p[--c->fill.n];
+			c->runs->fill.p[i] = c->runs->fill.p[--c->runs->fill.n];
 			g->fills = false;
 		}
 	}

@@ -1,6 +1,9 @@
 /* Members that come later stay where their gang is, when the gang was required to be in one rack,
  * block or zone. */
-#include "control/core/core_i.h"
+#include "control/run/run.h"
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
 
 /* Where the gang sits: the level's number and the name of its domain; NULL when nobody is placed.
  */
@@ -24,8 +27,8 @@ static int fill(struct slu_core *c, struct run *r, const char *domain, uint32_t 
 	const struct slu_machine *m = slu_queue_machine(c->q);
 	const struct slu_nodeset *may = r->role.p[0].shape->where->set;
 
-	for (struct slu_entry *e = slu_table_next(&c->nodes, NULL); e;
-	     e = slu_table_next(&c->nodes, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e)) {
 		struct node *n = node_of(e);
 		uint32_t i = slu_node_index(n->handle);
 		const char *d;
@@ -57,10 +60,10 @@ int core_near_set(struct slu_core *c, struct run *r)
 		return 0;
 	}
 	if (!r->near) {
-		r->near = slu_nodeset_new(c->nodes.n);
+		r->near = slu_nodeset_new(c->cluster->nodes.n);
 		if (!r->near)
 			return -ENOMEM;
-		c->near++;
+		c->runs->near++;
 	}
 	return fill(c, r, domain, (uint32_t)level);
 }
@@ -71,13 +74,13 @@ void core_near_free(struct slu_core *c, struct run *r)
 		return;
 	slu_nodeset_unref(r->near);
 	r->near = NULL;
-	c->near--;
+	c->runs->near--;
 }
 
 void core_near_node(struct slu_core *c)
 {
-	for (struct slu_entry *e = c->near ? slu_table_next(&c->runs, NULL) : NULL; e;
-	     e = slu_table_next(&c->runs, e)) {
+	for (struct slu_entry *e = c->runs->near ? slu_table_next(&c->runs->table, NULL) : NULL; e;
+	     e = slu_table_next(&c->runs->table, e)) {
 		struct run *r = run_of(e);
 		int level = -1;
 		const char *domain = r->near && r->state == RUN_QUEUED ? home(c, r->g, &level)

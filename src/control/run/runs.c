@@ -1,7 +1,11 @@
 /* Runs: the jobs of the queue.  A group's gang is one, each later member another. */
-#include "control/core/core_i.h"
+#include "control/run/run.h"
 
 #include <stdio.h>
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/recover/recover.h"
 
 #define GATHER_US 200000 /* members of a gang that end together end so close together */
 
@@ -23,7 +27,8 @@ struct run *core_run_new(struct slu_core *c, struct group *g, bool gang)
 	}
 	r->e.key = &r->id;
 	r->e.n = sizeof r->id;
-	if (slu_vec_reserve(&g->run, g->run.n + 1) < 0 || slu_table_add(&c->runs, &r->e) < 0) {
+	if (slu_vec_reserve(&g->run, g->run.n + 1) < 0 ||
+	    slu_table_add(&c->runs->table, &r->e) < 0) {
 		slu_free(r);
 		return NULL;
 	}
@@ -44,8 +49,8 @@ void core_run_free(struct slu_core *c, struct run *r)
 {
 	struct group *g = r->g;
 
-	if (r->ending && r->ending == c->gathering && c->n_ending)
-		c->n_ending--;
+	if (r->ending && r->ending == c->runs->gathering && c->runs->n_ending)
+		c->runs->n_ending--;
 	for (uint32_t i = 0; i < r->want.n; i++)
 		if (r->want.p[i]->run == r)
 			r->want.p[i]->run = NULL;
@@ -58,12 +63,12 @@ void core_run_free(struct slu_core *c, struct run *r)
 				(--g->run.n - i) * sizeof(struct run *));
 			break;
 		}
-	for (uint32_t i = 0; i < c->open.n; i++)
-		if (c->open.p[i] == r) {
-			c->open.p[i] = c->open.p[--c->open.n];
+	for (uint32_t i = 0; i < c->runs->open.n; i++)
+		if (c->runs->open.p[i] == r) {
+			c->runs->open.p[i] = c->runs->open.p[--c->runs->open.n];
 			break;
 		}
-	slu_table_del(&c->runs, &r->e);
+	slu_table_del(&c->runs->table, &r->e);
 	core_near_free(c, r);
 	forget_roles(c, r);
 	slu_vec_done(&r->role);
@@ -146,7 +151,7 @@ int core_run_submit(struct slu_core *c, struct run *r)
 				.job = r->id };
 	/* A change of what it asks for voids its promise: it may stand all the same. */
 	int64_t promise_s = r->submitted && r->planned_s != SLU_TIME_NONE ? r->planned_s
-									  : c->promise_s;
+									  : c->runs->promise_s;
 	struct asked a;
 	int rc = core_near_set(c, r);
 
@@ -159,7 +164,7 @@ int core_run_submit(struct slu_core *c, struct run *r)
 	if (!rc && promise_s)
 		core_apply(c, &(struct slu_event){
 				      .kind = SLU_EV_PROMISE, .job = r->id, .start_s = promise_s });
-	c->promise_s = 0; /* only the first of the group's has it */
+	c->runs->promise_s = 0; /* only the first of the group's has it */
 	if (!rc)
 		r->submitted = true;
 	return rc;
@@ -265,20 +270,20 @@ static void note_ending(struct slu_core *c, struct run *r)
 {
 	if (r->ending || r->state != RUN_RUNNING || !c->recovered || !somebody_waits(c))
 		return;
-	if (!c->n_ending++) {
-		c->gathering++;
-		c->gather_us = c->now_us + GATHER_US;
+	if (!c->runs->n_ending++) {
+		c->runs->gathering++;
+		c->runs->gather_us = c->now_us + GATHER_US;
 	}
-	r->ending = c->gathering;
+	r->ending = c->runs->gathering;
 }
 
 bool core_gathers(struct slu_core *c)
 {
-	if (c->n_ending && c->now_us >= c->gather_us) {
-		c->n_ending = 0;
-		c->gathering++;
+	if (c->runs->n_ending && c->now_us >= c->runs->gather_us) {
+		c->runs->n_ending = 0;
+		c->runs->gathering++;
 	}
-	return c->n_ending;
+	return c->runs->n_ending;
 }
 
 void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i)
@@ -323,8 +328,8 @@ void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool kee
 		s->vacant_us = c->now_us;
 		p->run = NULL;
 		core_node_leave(c, p);
-		c->next_vacancy_us = SLU_MIN(c->next_vacancy_us,
-					     c->now_us + c->cfg->jobs.hold_vacant_s * 1000000);
+		c->runs->next_vacancy_us = SLU_MIN(
+			c->runs->next_vacancy_us, c->now_us + c->cfg->jobs.hold_vacant_s * 1000000);
 		core_run_settled(c, r);
 		return;
 	}

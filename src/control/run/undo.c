@@ -3,7 +3,10 @@
  * What is bound is evicted, so that its controller makes it anew, and the gang is planned again,
  * away from the nodes that refused, the later the more often it failed.  A pod without a controller
  * would be lost: then all that is bound stays, and the rest follows as soon as it can be bound. */
-#include "control/core/core_i.h"
+#include "control/run/run.h"
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
 
 #define AVOID_S   30
 #define AGAIN_US  10000000 /* an eviction may be refused by a disruption budget: ask again */
@@ -31,7 +34,7 @@ void core_undo_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t se
 	g->avoid[g->n_avoid % SLU_LEN(g->avoid)] = n;
 	g->n_avoid++;
 	g->avoid_until_s = SLU_MAX(g->avoid_until_s, c->now_s + seconds);
-	c->next_undo_us = SLU_MIN(c->next_undo_us, c->now_us + 1000000);
+	c->runs->next_undo_us = SLU_MIN(c->runs->next_undo_us, c->now_us + 1000000);
 }
 
 static void avoid(struct slu_core *c, struct run *r)
@@ -47,7 +50,7 @@ static void avoid(struct slu_core *c, struct run *r)
 	if (g->undone)
 		g->again_s = c->now_s + (g->undone < 9 ? 1 << g->undone : PAUSE_MAX);
 	g->undone++;
-	c->next_undo_us = SLU_MIN(c->next_undo_us, c->now_us + 1000000);
+	c->runs->next_undo_us = SLU_MIN(c->runs->next_undo_us, c->now_us + 1000000);
 }
 
 /* Members that hold nothing leave; true when the run went with the last of them. */
@@ -71,7 +74,7 @@ void core_undo_evict(struct slu_core *c, struct run *r)
 		if (r->slot.p[i].state == SLOT_BOUND && r->slot.p[i].pod &&
 		    !r->slot.p[i].pod->k->o.meta.deleted_us)
 			core_evict(c, r->slot.p[i].pod);
-	c->next_undo_us = SLU_MIN(c->next_undo_us, c->now_us + AGAIN_US);
+	c->runs->next_undo_us = SLU_MIN(c->runs->next_undo_us, c->now_us + AGAIN_US);
 }
 
 /* A binding that was on its way when the gang was taken back has been answered. */
@@ -83,7 +86,7 @@ void core_undo_answered(struct slu_core *c, struct run *r)
 			return;
 		}
 	if (!r->waits)
-		c->next_undo_us = c->now_us;
+		c->runs->next_undo_us = c->now_us;
 }
 
 void core_run_undo(struct slu_core *c, struct run *r)
@@ -129,10 +132,10 @@ void core_undo_again(struct slu_core *c)
 {
 	int64_t next = INT64_MAX;
 
-	if (c->now_us < c->next_undo_us)
+	if (c->now_us < c->runs->next_undo_us)
 		return;
-	for (struct slu_entry *e = slu_table_next(&c->runs, NULL); e;
-	     e = slu_table_next(&c->runs, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->runs->table, NULL); e;
+	     e = slu_table_next(&c->runs->table, e)) {
 		struct run *r = run_of(e);
 
 		for (uint32_t i = 0; r->state == RUN_UNDOING && !r->waits && i < r->slot.n; i++) {
@@ -143,8 +146,8 @@ void core_undo_again(struct slu_core *c)
 				core_evict(c, p);
 		}
 	}
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
-	     e = slu_table_next(&c->groups, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e)) {
 		struct group *g = group_of(e);
 
 		if (g->n_avoid && c->now_s >= g->avoid_until_s)
@@ -156,7 +159,7 @@ void core_undo_again(struct slu_core *c)
 		if (g->n_avoid || g->again_s)
 			next = SLU_MIN(next, c->now_us + 1000000);
 	}
-	c->next_undo_us = next;
+	c->runs->next_undo_us = next;
 }
 
 struct slu_nodeset *core_undo_nodes(const struct group *g, const struct slu_nodeset *all)

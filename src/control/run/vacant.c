@@ -1,6 +1,10 @@
 /* Places that members left and others will come to: a Job's next wave, a StatefulSet's pods one by
  * one, the replacement of a member that failed. */
-#include "control/core/core_i.h"
+#include "control/run/run.h"
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/hold/hold.h"
 
 uint32_t core_vacant(const struct group *g)
 {
@@ -14,7 +18,7 @@ uint32_t core_vacant(const struct group *g)
 
 int64_t core_group_wanted(struct slu_core *c, const struct group *g)
 {
-	struct slu_entry *e = g->owner ? slu_table_finds(&c->owners, g->owner) : NULL;
+	struct slu_entry *e = g->owner ? slu_table_finds(&c->cluster->owners, g->owner) : NULL;
 	const struct slu_kobj *o = e ? slu_entry_of(e, struct thing, e)->obj : NULL;
 	int64_t n = core_held_wanted(g);
 
@@ -36,7 +40,7 @@ int64_t core_group_wanted(struct slu_core *c, const struct group *g)
 
 static bool waits_for_ever(struct slu_core *c, const struct group *g)
 {
-	struct slu_entry *e = g->owner ? slu_table_finds(&c->owners, g->owner) : NULL;
+	struct slu_entry *e = g->owner ? slu_table_finds(&c->cluster->owners, g->owner) : NULL;
 
 	return e && slu_entry_of(e, struct thing, e)->obj->kind == SLU_KIND_STATEFULSET;
 }
@@ -59,8 +63,8 @@ void core_vacant_trim(struct slu_core *c, struct group *g)
 				continue;
 			if (extra <= 0 && !late) {
 				if (s->vacant_us && !ever)
-					c->next_vacancy_us = SLU_MIN(c->next_vacancy_us,
-								     s->vacant_us + hold_us);
+					c->runs->next_vacancy_us = SLU_MIN(c->runs->next_vacancy_us,
+									   s->vacant_us + hold_us);
 				continue;
 			}
 			extra--;
@@ -73,11 +77,11 @@ void core_vacant_trim(struct slu_core *c, struct group *g)
 
 void core_vacancies(struct slu_core *c)
 {
-	if (c->next_vacancy_us > c->now_us)
+	if (c->runs->next_vacancy_us > c->now_us)
 		return;
-	c->next_vacancy_us = INT64_MAX;
-	for (struct slu_entry *e = slu_table_next(&c->groups, NULL); e;
-	     e = slu_table_next(&c->groups, e))
+	c->runs->next_vacancy_us = INT64_MAX;
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e))
 		if (core_vacant(group_of(e)))
 			core_group_dirty(c, group_of(e));
 }

@@ -1,0 +1,44 @@
+/* ask.h — what people ask for: cancel, hold, release, drain, resize. */
+#pragma once
+#include "control/run/run.h"
+
+/* A reply that is withheld until its change is durable. */
+struct core_answer {
+	struct slu_rec_ask *ask;
+	uint64_t ticket; /* UINT64_MAX: not sent yet */
+	char *text;
+};
+
+/* Somebody asked for another size, and the owner was patched. */
+struct resize {
+	uint64_t serial;
+	struct slu_rec_ask *ask;
+	char text[256]; /* what it did, once the server says yes */
+};
+
+struct asks {
+	SLU_VEC(struct core_answer) answer; /* wait for the store */
+	SLU_VEC(struct resize) resize;      /* wait for the API server */
+};
+
+struct group *core_group_named(struct slu_core *c, const char *ns, const char *name);
+int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err);
+
+/* ---- ask.c ---- */
+
+void core_cancel_note(struct slu_core *c,
+		      struct group *g); /* its cancelled or not, in the cluster */
+bool core_cancel_noted(const struct slu_group_source *src);
+/* Answer when it is in the store; true: the record is kept until then. */
+bool core_answer_later(struct slu_core *c, struct slu_rec_ask *a, const char *text);
+void core_answers_sent(struct slu_core *c, uint64_t ticket);
+void core_answers(struct slu_core *c);
+void core_answers_done(struct slu_core *c);
+/* Do it and answer; true: the record is kept for the answer. */
+bool core_asked(struct slu_core *c, struct slu_rec_ask *a);
+
+/* ---- resize.c ---- */
+
+void core_resize(struct slu_core *c, struct slu_rec_ask *a); /* takes it over */
+void core_resize_written(struct slu_core *c, const struct slu_rec_written *w);
+void core_resize_done(struct slu_core *c);

@@ -1,0 +1,160 @@
+/* cluster.h — the mirror: nodes, pods and the objects above them, and what pods ask for.
+ *
+ *	node ──► pods (whoever sits there)      pod ──► shape ──► where (eligible nodes)
+ *
+ * Invariant (books): every pod that occupies a node of the machine is counted there exactly once,
+ * either by the slot of its run or as foreign work under its own key. */
+#pragma once
+#include "control/cluster/predicate.h"
+#include "control/cluster/request.h"
+#include "control/frame/frame.h"
+
+struct group;
+struct held;
+struct run;
+struct slu_group_source;
+
+struct node {
+	struct slu_entry e;        /* key: name */
+	char *name;                /* own copy: pods may name a node nobody has seen */
+	const struct slu_knode *k; /* NULL: not (or no longer) in the mirror */
+	slu_node handle;           /* SLU_NODE_NONE: not in the machine */
+	SLU_VEC(struct pod *) pod; /* bound here, or about to be */
+	bool drained;              /* the queue knows that it takes no new work */
+	uint64_t
+		drain_id; /* of the drain in the store, whether the node is there or not; 0: none */
+};
+
+/* Which nodes a pod may use: shared by all pods with the same wishes. */
+struct where {
+	struct slu_entry e; /* key: signature */
+	struct slu_nodeset *set;
+	struct slu_nodeset *prefer; /* those it would like best; NULL when nothing is preferred */
+	const struct slu_kobj *pod; /* an example, holds the specification */
+	bool ports, volumes;
+	uint32_t refs;
+	char *nowhere; /* why the set is empty, once somebody asked */
+};
+
+/* A host port that is counted: see cluster/ports.c. */
+struct port {
+	uint32_t key, kind;
+};
+
+/* Amounts and nodes: pods of one shape are interchangeable slots. */
+struct shape {
+	struct slu_entry e;
+	struct where *where;
+	struct slu_amount *need;
+	uint32_t n_need;
+	bool alone; /* host ports that are not counted: one per node */
+	uint32_t refs;
+};
+
+struct pod {
+	struct slu_entry e; /* key: uid */
+	const struct slu_kpod *k;
+	struct group *group; /* NULL: not ours to place, or over */
+	struct run *run;     /* that holds a slot for it, or queues for it */
+	struct node *node;   /* on whose list it stands */
+	struct shape *shape; /* ours only */
+	uint64_t serial;     /* unique for the life of the process; key of foreign work */
+	struct held *stand; /* it only stands for a pod this held Job will make; not in the table */
+	char *stand_key;    /* ... under this name in intents */
+	bool managed;       /* ours to place: by its schedulerName, or held */
+	bool binds;         /* its schedulerName is one of ours: we bind it */
+	bool foreign;       /* booked as foreign work */
+	uint32_t said_size; /* on its own labels; 0: nothing */
+	bool told;          /* PodScheduled=False was written */
+	bool kept;          /* has a row in the store */
+	int64_t met_us;     /* since when it waits for its controllers to be seen; 0: it does not */
+	bool refused;       /* by its scheduler, on the node it was released to */
+	int64_t released_us; /* released, but its scheduler has not bound it yet; 0: not so */
+};
+
+/* Objects that are only looked up: owners by uid, the others by kind and name. */
+struct thing {
+	struct slu_entry e;
+	char *key;
+	const struct slu_kobj *obj;
+};
+
+struct cluster {
+	struct slu_table nodes, pods, owners, things, wheres, shapes;
+	int32_t default_priority;
+	int kind_pods;
+	uint64_t kinds_asked; /* bits: kinds that pods named and no node has had */
+	SLU_VEC(struct port) port;
+};
+
+static inline struct pod *pod_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct pod, e) : NULL;
+}
+static inline struct node *node_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct node, e) : NULL;
+}
+static inline struct where *where_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct where, e) : NULL;
+}
+
+/* ---- nodes.c ---- */
+
+struct node *core_node(struct slu_core *c, const char *name); /* made if need be; NULL: no memory */
+void core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+void core_node_enter(struct slu_core *c, struct node *n, struct pod *p);
+void core_node_leave(struct slu_core *c, struct pod *p);
+void core_node_describe(struct slu_core *c, struct node *n); /* (again) to the queue */
+void core_foreign_add(struct slu_core *c, struct pod *p);
+void core_foreign_remove(struct slu_core *c, struct pod *p);
+const char *core_node_name(struct slu_core *c, slu_node n);
+int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_amount **out,
+		 uint32_t *n);
+void core_nodes_done(struct slu_core *c);
+
+/* ---- shapes.c ---- */
+
+struct shape *core_shape_get(struct slu_core *c, struct pod *p); /* a reference; NULL: no memory */
+void core_shape_put(struct slu_core *c, struct shape *s);
+void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */
+void core_shapes_thing(struct slu_core *c);                /* a volume changed: look again */
+void core_shapes_anew(struct slu_core *c);                 /* nodes have new indices */
+
+/* Why no node may take pods of one of its roles, where that is so: ": node selector on 16, ...". */
+const char *core_nowhere(struct slu_core *c, const struct run *r);
+
+/* ---- ports.c ---- */
+
+int core_port_kind(const struct slu_core *c, const struct slu_khostport *p); /* or -ENOENT */
+void core_ports_want(struct slu_core *c, const struct slu_kpodspec *s); /* count them from now on */
+bool core_ports_counted(const struct slu_core *c, const struct slu_kpodspec *s); /* all of them */
+/* A port of the pod that is not counted is taken by another pod there. */
+bool core_ports_clash(const struct slu_core *c, const struct node *n, const struct pod *p);
+/* At most nhost_ports amounts. */
+uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec *s,
+			    struct slu_amount *out);
+
+/* ---- pods.c ---- */
+
+void core_pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+void core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+void core_thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+const struct slu_kobj *core_thing(struct slu_core *c, enum slu_kkind kind, const char *ns,
+				  const char *name);
+/* What a PriorityClass gives; "", or one that is not there: the default. */
+int32_t core_priority(struct slu_core *c, const char *class);
+const struct slu_kobj *core_owner(struct slu_core *c, const char *uid); /* NULL: not seen */
+void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_source *out);
+const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group *g);
+bool core_binds(const struct slu_core *c, const struct slu_kpod *k); /* we, not another */
+void core_pods_done(struct slu_core *c);
+
+/* ---- drains.c ---- */
+
+int core_node_drain(struct slu_core *c, struct node *n, bool drain); /* tell the queue */
+int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_error *err);
+int core_drain_recall(struct slu_core *c, const struct slu_store_span *s); /* from the store */
+void core_drain_keep(struct slu_core *c, struct node *n); /* in the store, if it is drained */
+void core_drain_back(struct slu_core *c, struct node *n); /* the node is (again) in the machine */

@@ -1,0 +1,70 @@
+/* fluxjob.h — FluxJob objects: ours for held work, users' own with phantoms for pods. */
+#pragma once
+#include "control/fluxjob/spec.h"
+#include "control/hold/hold.h"
+
+/* A slot of a user's FluxJob was given a node ("": it must go). */
+struct phantom_place {
+	char *uid, *node;
+};
+
+/* A FluxJob: one that wraps held work, or a user's own. */
+struct fluxjob {
+	struct slu_entry e; /* key: ns/name */
+	char *key;
+	const char *name;             /* in key */
+	const struct slu_kfluxjob *k; /* NULL: not in the cluster (yet) */
+	const struct slu_kobj *obj;   /* the held object it wraps; NULL: a user's own */
+	bool own;
+	bool refused, over, lives; /* a user's own: has phantoms */
+	int64_t asked_us;          /* its creation; 0: not asked for */
+	uint32_t pods;             /* its spec was last written for so many */
+	struct slu_fluxjob_ask ask;
+	uint64_t spec; /* hash of what `ask` was read from */
+	/* status: as it should be, and since when it is not so */
+	enum slu_held_state state;
+	bool ok;
+	uint64_t job;
+	uint32_t position;
+	int64_t planned_s, start_s;
+	char *nodes, *places, *message;
+	char *had_nodes; /* before it had none: told again at its end */
+	int64_t had_start_s;
+	uint64_t told;
+	enum slu_held_state told_state, due_state;
+	int64_t due_us, told_us;
+	uint32_t told_times; /* in this state */
+};
+
+struct fluxjobs {
+	struct slu_table table;
+	bool absent, said;
+	uint32_t open; /* not over, as of the last pass */
+	int64_t next_us;
+	struct slu_kcodec *codec;          /* makes phantoms */
+	SLU_VEC(struct phantom_place) put; /* decided: shown as bound at the next moment */
+};
+
+/* ---- fluxjobs.c ---- */
+
+void core_fluxjob_synced(struct slu_core *c, bool absent);
+void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+struct fluxjob *core_fluxjob_of(struct slu_core *c, const char *ns, const char *name);
+void core_fluxjobs(struct slu_core *c); /* write what changed, end what is over */
+void core_fluxjobs_done(struct slu_core *c);
+
+/* ---- status.c ---- */
+
+void core_fluxjob_due(struct slu_core *c, struct fluxjob *f); /* it differs: write it, but when? */
+void core_fluxjob_tell(struct slu_core *c, struct fluxjob *f);
+uint64_t core_fluxjob_digest(const struct fluxjob *f);
+bool core_fluxjob_over(const struct fluxjob *f); /* its state is the last one */
+
+/* ---- phantom.c ---- */
+
+bool core_phantom_is(const char *uid);
+int core_phantoms_make(struct slu_core *c, struct fluxjob *f);
+void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
+		       bool ok);
+void core_phantom_write(struct slu_core *c, const struct slu_rec_write *w);
+void core_phantoms_place(struct slu_core *c);

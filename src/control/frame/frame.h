@@ -1,0 +1,68 @@
+/* frame.h — what every room of the core stands on: the settings, the clock, the queue with its log,
+ * the ways out (writes to the cluster, intents to the store), and the counters.
+ *
+ * Each room keeps its own state behind one pointer here.  A room sees the state of those below it,
+ * whose headers it includes, and not of those above (tools/layers).  The core thread owns all of
+ * it; nothing here locks. */
+#pragma once
+#include "base/log.h"
+#include "base/table.h"
+#include "base/vec.h"
+#include "control/config/config.h"
+#include "control/frame/count.h"
+#include "control/post/intent.h"
+#include "control/post/record.h"
+#include "queue/log.h"
+#include "queue/queue.h"
+
+struct slu_core {
+	const struct slu_config *cfg;
+	int64_t now_us, now_s;
+	struct slu_queue *q;
+	struct slu_qlog *log;     /* stands in front of the queue */
+	struct slu_decisions dec; /* of the queue, not carried out yet */
+	struct slu_intents *door; /* NULL: a standby, which decides and writes nothing */
+	struct slu_inbox *out;    /* writes for the io thread */
+	uint32_t binding;         /* bindings under way */
+	uint64_t serial, next_job, next_intent;
+	uint32_t synced; /* bit per kind that has been listed */
+	bool verify;
+	bool recovered;               /* the first cycle has met what the store remembers */
+	bool hurry;                   /* the cycle under way is the first */
+	enum slu_journal_state store; /* as last logged */
+	bool store_waits; /* the store could not be read, and nothing is decided before it is */
+	char leader[254]; /* another replica that leads; "": none is known */
+	struct slu_counters count;
+
+	struct cluster *cluster;
+	struct groups *groups;
+	struct runs *runs;
+	struct holds *holds;
+	struct asks *asks;
+	struct fluxjobs *fluxjobs;
+	struct recovery *recovery;
+	struct reports *reports;
+};
+
+/* All kinds the core needs have been listed. */
+bool slu_core_synced(const struct slu_core *c);
+
+/* Nobody waits for the end of another job here: no results are kept for that. */
+static inline struct slu_queue_opts core_queue_opts(const struct slu_core *c)
+{
+	return (struct slu_queue_opts){ .verify = c->verify, .keep_results = 1 };
+}
+int core_set_queues(struct slu_core *c, struct slu_error *err);
+/* Apply one event to the queue and note it; a failure is logged (it means a mistake of ours or no
+ * memory). */
+int core_apply(struct slu_core *c, struct slu_event *ev);
+/* Hand a write to the io thread. */
+void core_write(struct slu_core *c, const struct slu_rec_write *w);
+
+/* How long to wait with the next word about one thing that still waits: its position may change
+ * with every start, and each word costs a write that competes with bindings.  So they come ever
+ * more rarely. */
+static inline int64_t core_patience_us(const struct slu_core *c, uint32_t told)
+{
+	return c->cfg->status.interval_s * 1000000 << SLU_MIN(told, 4u);
+}

@@ -1,0 +1,124 @@
+/* group.h — pods that belong together, and what they wish for.
+ *
+ *	group ──► pods (members in the mirror)
+ *	  └─────► runs (jobs of the queue), held objects its members come from
+ */
+#pragma once
+#include "base/map.h"
+#include "control/cluster/cluster.h"
+#include "control/group/rules.h"
+
+/* Why a group that a user took out of the queue does not run. */
+#define CORE_CANCELLED "it was cancelled; sluice release puts it back into the queue"
+#define CORE_HELD      "it is held; sluice release lets it wait for its turn again"
+
+struct group {
+	struct slu_entry e; /* key: ns '\0' id.key */
+	char *key;
+	char *ns;
+	char *user; /* who submitted it, where the webhook noted it; else its namespace */
+	struct slu_group_id id;
+	struct slu_group_wish wish;
+	SLU_VEC(struct pod *) pod;
+	SLU_VEC(struct run *) run;
+	SLU_VEC(struct held *) owned; /* held objects its members come from */
+	int64_t first_seen_us;
+	uint64_t job;            /* id of the gang's run, also when it is over */
+	uint64_t reuse;          /* id a store remembers for the gang; 0: take a new one */
+	uint64_t kept, kept_sum; /* id of its row in the store (0: none), and what is in it */
+	int64_t promised_s;      /* recalled: the first promise of its gang; 0 */
+	char *owner;             /* uid of the controller of its members; NULL */
+	bool dirty;
+	bool held, cancelled;
+	bool begun; /* its gang has started, at least in part: who is left need not wait for all */
+	uint32_t ended_ok, ended_bad;
+	bool fills;        /* is on the list `fill` */
+	bool disrupted;    /* it starts again because somebody took a member away */
+	char *wrong;       /* what is wrong with its objects; NULL */
+	slu_node avoid[8]; /* nodes that refused a member lately: run/undo.c */
+	uint32_t n_avoid, undone;
+	int64_t avoid_until_s, again_s;
+	bool after_waits; /* for other groups: group/after.c */
+	char *after_text;
+	char *scheduler;
+	/* status last written */
+	int64_t told_us, told_start_s, waiting_us, status_us;
+	uint32_t told_position, told_times;
+	uint32_t told_least, told_most; /* sizes its members say */
+	uint64_t told_cause;            /* in the last event */
+	const char *told_phase;
+	char *told_text; /* dropped when a user cancels, holds or releases the group */
+};
+
+struct groups {
+	struct slu_table table;
+	SLU_VEC(struct group *) dirty;
+	SLU_VEC(struct pod *) unowned; /* wait for their controllers: members.c */
+	int64_t last_seen_us;
+	uint32_t waiting;                     /* as of the last status pass */
+	struct {                              /* after.c */
+		struct slu_map by_name, past; /* names to live groups; to how the others ended */
+		SLU_VEC(struct group *) waits;
+		bool news; /* a group came, started or ended */
+	} after;
+};
+
+static inline struct group *group_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct group, e) : NULL;
+}
+
+/* The first cycle after a start with a long queue: decisions first, explanations with the next. */
+static inline bool core_hurries(const struct slu_core *c)
+{
+	return c->hurry && c->groups->table.n > 5000;
+}
+
+/* ---- members.c ---- */
+
+void core_member_meet(struct slu_core *c, struct pod *p); /* ours and alive: joins, or waits to */
+void core_member_forget(struct slu_core *c, struct pod *p);
+void core_members_join(struct slu_core *c); /* who has waited long enough */
+int64_t core_members_wake_us(const struct slu_core *c);
+/* Members that have done their part, as their Jobs say. */
+uint32_t core_members_done(struct slu_core *c, const struct group *g);
+
+/* ---- groups.c ---- */
+
+struct group *core_group_find(struct slu_core *c, const char *ns, const char *key);
+struct group *core_group_join(struct slu_core *c, struct pod *p);
+void core_group_leave(struct slu_core *c, struct pod *p, bool ended);
+void core_group_dirty(struct slu_core *c, struct group *g);
+void core_groups_settle(struct slu_core *c);            /* look at every dirty group */
+void core_group_settle(struct slu_core *c, uint32_t i); /* at the i-th of them */
+bool core_pod_startable(const struct pod *p);
+void core_group_free(struct slu_core *c, struct group *g);
+/* All its members are where somebody else put them: on nodes that are not ours to use. */
+bool core_group_elsewhere(const struct group *g);
+int core_run_role(struct run *r, struct shape *s); /* its number, new if need be; -E2BIG, -ENOMEM */
+
+/* ---- wish.c ---- */
+
+/* Read what the group asks for into g->wish; false: it is wrong, or cannot be said yet. */
+bool core_wish_read(struct slu_core *c, struct group *g);
+/* What is wrong with it, once: an event names it, and it is not planned until mended. */
+void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...) SLU_PRINTF(3, 4);
+
+/* ---- after.c ---- */
+
+void core_after_born(struct slu_core *c, struct group *g);
+void core_after_recall(struct slu_core *c, const struct slu_store_result *r);
+void core_after_gone(struct slu_core *c, struct group *g);
+void core_after_wake(struct slu_core *c);                    /* look again who may start */
+bool core_after_blocks(struct slu_core *c, struct group *g); /* it waits for another group */
+void core_after_done(struct slu_core *c);
+
+/* ---- native.c ---- */
+
+bool core_native_lacks(struct slu_core *c, const struct group *g); /* its PodGroup is not there */
+/* What its PodGroup asks for beyond slu_group_wish(); pg may be NULL or of another kind. */
+int core_native_wish(struct slu_core *c, const struct slu_kpodgroup *pg, struct slu_group_wish *w,
+		     struct slu_error *err);
+/* The member was disrupted, and its group can only be disrupted as a whole. */
+bool core_native_together(struct slu_core *c, const struct pod *p);
+void core_native_status(struct slu_core *c, struct group *g, const struct slu_kpodgroup *pg);

@@ -1,0 +1,99 @@
+/* recover.h — the store's rows, what it remembers after a start, the event log, the audits. */
+#pragma once
+#include "control/run/run.h"
+
+struct recovery {
+	struct slu_intents *own_door;  /* made by slu_core_lead() */
+	char store_why[SLU_ERROR_MAX]; /* what is wrong with it; "" */
+	struct slu_journal_health store_health;
+	struct slu_journal_setup lead; /* own copies */
+	int64_t next_keep_us;          /* when to look for old rows */
+	bool store_rewrite;            /* it knows less than we do */
+	uint64_t log_seq;              /* of the last row kept */
+	int64_t log_since_us;          /* what was noted is so old at most */
+	/* bytes of the log: kept so far, at the mark, known to be durable; tickets */
+	int64_t log_bytes, log_marked, log_durable;
+	uint64_t log_ticket, log_mark;
+	/* the log under way: its bytes, those of the picture it began with, when that was */
+	int64_t log_size, log_picture, log_begun_us;
+	bool log_due;      /* the next one is to begin */
+	bool log_given_up; /* there is no room for one */
+	enum {
+		CORE_ANEW_NO,
+		CORE_ANEW_MADE, /* the beginning is in the batch */
+		CORE_ANEW_SENT, /* with a ticket not above this: */
+	} log_anew;
+	uint64_t log_anew_ticket;
+	int64_t next_audit_us;
+	struct { /* census.c; [0]: nodes, [1]: pods */
+		struct slu_map suspect[2];
+		bool second[2];                  /* a second list is asked for */
+		int64_t since_us[2];             /* of the suspicion, or of the asking */
+		uint64_t lately[4096], n_lately; /* what went: a list may be older */
+	} audit;
+};
+
+/* ---- log.c ---- */
+
+/* A new queue, told again what the mirror holds, and with it a new log.  No run may be there. */
+int core_log_begin(struct slu_core *c, struct slu_error *err);
+/* What was noted goes into the batch if it matters (or if `all`). */
+void core_log_flush(struct slu_core *c, bool all);
+/* Between two cycles: begin a new log in the middle, if it is time.  Whether it did, and there is
+ * something to send. */
+bool core_log_renew(struct slu_core *c);
+
+/* ---- store.c ---- */
+
+/* Read the store and decide from now on: slu_core_lead(). */
+int core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err);
+void core_store_watch(struct slu_core *c);
+void core_store_keep(struct slu_core *c); /* how much history stays */
+/* Its intent is durable, or the settings say not to wait for a store that is away. */
+bool core_may_place(const struct slu_core *c, const struct run *r);
+/* In words; `buf` is used if need be. */
+const char *core_store_text(const struct slu_core *c, char *buf, size_t n);
+void core_store_rewrite(struct slu_core *c); /* everything, in place of what is there */
+void core_store_done(struct slu_core *c);
+
+/* ---- keep.c ---- */
+
+uint64_t core_keep_sum(const struct slu_store_job *j); /* equal: the row need not be written */
+int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
+void core_group_keep(struct slu_core *c, struct group *g); /* what changed since the last time */
+int core_group_keep_anew(struct slu_core *c, struct group *g);
+void core_group_unkeep(struct slu_core *c, struct group *g); /* it is gone */
+void core_pod_unkeep(struct slu_core *c, struct pod *p);
+void core_used(struct slu_core *c, struct run *r, const struct slot *s); /* a slot is given back */
+
+/* ---- recover.c ---- */
+
+int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu_error *err);
+void core_recall(struct slu_core *c, struct group *g); /* what the store knows of a new group */
+/* When it started, as it was promised to others; `otherwise_s`: the store does not say. */
+int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s);
+/* Node an open intent of the store has chosen for the pod; NULL. */
+const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p);
+/* Whether others of the intent that is open for its members have started, or even ended. */
+bool core_recall_begun(struct slu_core *c, const struct group *g);
+/* Whether it was being evicted, to take its gang back. */
+bool core_recall_evict(struct slu_core *c, const struct pod *p);
+/* Members of an open intent that are still there and wait; 0: none is open, or it cannot be carried
+ * out as a whole any more. */
+uint32_t core_recall_open(struct slu_core *c, const struct group *g);
+/* Settle what runs, then what was promised a start; the others come after. */
+void core_recover_plan(struct slu_core *c);
+void core_recovered(struct slu_core *c); /* settle what is left, forget the rest */
+void core_forget(struct slu_core *c);
+
+/* ---- audit.c ---- */
+
+void core_audit(struct slu_core *c);
+
+/* ---- census.c ---- */
+
+void core_census(struct slu_core *c, const struct slu_rec_census *r);
+void core_census_gone(struct slu_core *c, const struct slu_kobj *o);
+void core_census_settle(struct slu_core *c);
+int64_t core_census_wake_us(const struct slu_core *c);
+void core_resent(struct slu_core *c, const struct slu_rec_resent *r);

@@ -1,0 +1,34 @@
+/* report.h — what people and objects are told. */
+#pragma once
+#include <pthread.h>
+
+#include "control/report/snapshot.h"
+#include "control/run/run.h"
+
+struct reports {
+	int64_t next_status_us;
+	SLU_VEC(struct slu_rec_ask *) viewer; /* wait for a fresh snapshot */
+	enum slu_journal_state snap_store;    /* as in the last snapshot */
+	pthread_mutex_t snap_lock;
+	struct slu_snapshot *snap;
+	int64_t snap_us;
+};
+
+/* ---- status.c ---- */
+
+void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,
+	       ...) SLU_PRINTF(5, 6);
+void core_podgroup_status(struct slu_core *c, struct group *g);
+void core_status(struct slu_core *c); /* write what waiting work is told */
+void core_run_reason(struct run *r, const char *text);
+
+/* ---- podgroups.c ---- */
+
+void core_podgroups_audit(struct slu_core *c);
+
+/* ---- snapshot.c ---- */
+
+/* Publish if somebody waits for it or the last one is old. */
+void core_snapshot_publish(struct slu_core *c);
+/* The newest one, from any thread; NULL before the first cycle.  To be given back. */
+struct slu_snapshot *core_snapshot(struct slu_core *c);

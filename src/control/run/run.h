@@ -1,0 +1,178 @@
+/* run.h — jobs of the queue and their places.
+ *
+ *	group ──► runs ─► slots ─► pod or vacant
+ */
+#pragma once
+#include "control/group/group.h"
+
+/* What the store says of a group in `cause`. */
+#define CORE_CAUSE_CANCELLED "cancelled"
+#define CORE_CAUSE_BEGUN     "begun" /* members have started: the rest belongs to them */
+
+/* An intent that is not settled yet. */
+struct core_intent {
+	uint64_t id, job;
+	int64_t made_us;
+	const char *verb; /* "bind", "evict" */
+};
+
+enum slot_state {
+	SLOT_VACANT,  /* kept for a member to come */
+	SLOT_CHOSEN,  /* decided, nothing written yet */
+	SLOT_BINDING, /* binding on its way */
+	SLOT_BOUND,
+	SLOT_FAILED, /* cannot be bound */
+};
+
+struct slot {
+	slu_node node;
+	uint32_t role;
+	struct pod *pod;
+	enum slot_state state;
+	int64_t vacant_us; /* since when; 0: never had a member */
+};
+
+enum run_state {
+	RUN_QUEUED,
+	RUN_INTENT, /* decided; waits until the intent is durable */
+	RUN_PLACING,
+	RUN_RUNNING,
+	RUN_UNDOING, /* could not be bound as a whole: what was is being evicted */
+};
+
+struct role {
+	struct shape *shape;
+	uint32_t min, max;
+};
+
+struct run {
+	struct slu_entry e; /* key: id */
+	uint64_t id;
+	struct group *g;
+	enum run_state state;
+	bool gang; /* the group's own gang, not a follower */
+	bool submitted;
+	SLU_VEC(struct role) role;
+	SLU_VEC(struct pod *) want; /* QUEUED: pods it will take, by role */
+	SLU_VEC(struct slot) slot;
+	SLU_VEC(struct core_intent) intent; /* not settled yet */
+	uint64_t ticket;                    /* of the newest; UINT64_MAX: its batch is still open */
+	bool waits;                         /* is on the list `open` */
+	int64_t decided_us, start_s, end_s;
+	char *nodes;              /* of all its slots, for people; NULL: not asked for yet */
+	bool overdue;             /* was ended for running too long */
+	uint32_t ending;          /* a member has ended: `gathering` at that time; 0: none has */
+	struct slu_nodeset *near; /* a follower that must be close to its gang; NULL */
+	/* what people are told */
+	int64_t planned_s;  /* SLU_TIME_NONE */
+	int64_t promised_s; /* the first promise; 0: none */
+	const char *cause;  /* of the present plan; "" */
+	int64_t used;       /* millicore seconds of slots that were given back */
+	bool never, refused;
+	char *reason;
+};
+
+struct runs {
+	struct slu_table table;
+	SLU_VEC(struct run *) open; /* wait for the ticket of an intent */
+	/* Gangs whose members are ending, and until when nothing is decided for their sake. */
+	uint32_t gathering, n_ending;
+	int64_t gather_us;
+	SLU_VEC(struct group *) fill; /* elastic groups with members without a place */
+	int64_t filled_us;
+	int64_t next_vacancy_us; /* earliest end of a vacancy */
+	int64_t next_undo_us;
+	int64_t plan_seq;  /* of the history of plans: ascends over restarts, too */
+	uint32_t near;     /* runs with a set `near` */
+	bool adopting;     /* only what has started is settled */
+	int64_t promise_s; /* the next to be submitted was promised this; 0: nothing */
+	/* What the store remembers, until the first cycle is over: groups, pods of open intents,
+	 * those intents. */
+	struct slu_table known, meant;
+	SLU_VEC(struct core_intent) left;
+};
+
+static inline struct run *run_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct run, e) : NULL;
+}
+
+/* One look at the plan; what it decided is carried out. */
+int core_schedule(struct slu_core *c, struct slu_error *err);
+
+/* ---- runs.c ---- */
+
+struct run *core_run_new(struct slu_core *c, struct group *g, bool gang);
+void core_run_free(struct slu_core *c, struct run *r);
+int core_run_submit(struct slu_core *c, struct run *r); /* or tell the queue what changed */
+void core_run_register(struct slu_core *c, struct run *r, int64_t start_s); /* it runs already */
+void core_run_end(struct slu_core *c, struct run *r, enum slu_result how);
+void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep);
+void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i);
+/* A gang is just ending: no decision before all of it has ended, or the moment has passed. */
+bool core_gathers(struct slu_core *c);
+/* Give a vacant place to a member, which may leave its own queued run for it. */
+bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p);
+struct slot *core_slot_of(struct pod *p);
+/* The place whose pod was written to; NULL: the pod or the run (which may be NULL) has gone. */
+struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w);
+
+/* ---- decide.c ---- */
+
+void core_decisions(struct slu_core *c);                 /* carry out what the queue decided */
+void core_run_intend(struct slu_core *c, struct run *r); /* what was chosen becomes an intent */
+/* ... or what is bound goes back; -ENOMEM: nothing of it may be written. */
+int core_intend(struct slu_core *c, struct run *r, bool evict);
+void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s);
+void core_place_durable(struct slu_core *c); /* and is carried out once that is durable */
+void core_written(struct slu_core *c, const struct slu_rec_written *w);
+void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how);
+void core_run_settled(struct slu_core *c, struct run *r);
+void core_evict(struct slu_core *c, const struct pod *p);
+/* How long a chosen place may fail before the gang is taken back. */
+int64_t core_place_limit_ns(const struct slu_core *c, const struct group *g);
+void core_deadlines(struct slu_core *c); /* end what runs too long, where told to */
+/* The run is over: whatever was intended is settled. */
+void core_run_close(struct slu_core *c, struct run *r);
+
+/* ---- vacant.c ---- */
+
+uint32_t core_vacant(const struct group *g);
+/* Members the controller still wants alive; what we saw end counts before its status says so. */
+int64_t core_group_wanted(struct slu_core *c, const struct group *g);
+/* Its kubelet refused it or threw it out: the next one would fare no better there for a while. */
+bool core_pod_turned_away(const struct pod *p);
+bool core_vacant_kept(struct slu_core *c, const struct pod *p); /* one who leaves leaves a place */
+void core_vacant_fill(struct slu_core *c, struct group *g);
+/* More places kept than members to come, or their time is over: give them back. */
+void core_vacant_trim(struct slu_core *c, struct group *g);
+void core_vacancies(struct slu_core *c); /* let those go whose time is over */
+
+/* ---- adopt.c ---- */
+
+void core_adopt(struct slu_core *c, struct group *g); /* a group without runs: what runs, runs */
+
+/* ---- undo.c ---- */
+
+void core_run_undo(struct slu_core *c, struct run *r);   /* evict what is bound, then gather anew */
+void core_undo_evict(struct slu_core *c, struct run *r); /* its intent is durable */
+void core_undo_answered(struct slu_core *c, struct run *r);
+void core_undo_again(struct slu_core *c);
+/* Nobody of the group goes there for so many seconds. */
+void core_undo_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds);
+/* The nodes without those that are avoided, a new set; NULL: all of them, or no memory. */
+struct slu_nodeset *core_undo_nodes(const struct group *g, const struct slu_nodeset *all);
+
+/* ---- elastic.c ---- */
+
+bool core_elastic_takes(const struct group *g, const struct pod *p); /* it follows no other way */
+void core_elastic_wait(struct slu_core *c, struct group *g);         /* some member has no place */
+void core_elastic_forget(struct slu_core *c, struct group *g);
+void core_elastic(struct slu_core *c); /* after the queue had its turn */
+void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_decision *d);
+
+/* ---- near.c ---- */
+
+int core_near_set(struct slu_core *c, struct run *r); /* before it is submitted */
+void core_near_free(struct slu_core *c, struct run *r);
+void core_near_node(struct slu_core *c); /* some node changed: look again */
