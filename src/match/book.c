@@ -1,6 +1,7 @@
 /* book.c — marks become bookings and output: down along the marked edges, everything below an
  * exclusive vertex included, then on the way back book, count and emit. */
 #include "match/core.h"
+#include "match/fast/fast.h"
 
 struct row {
 	int64_t *sum; /* by position in prune */
@@ -13,7 +14,7 @@ struct rows {
 
 /* --- labels --- */
 
-int label_set(struct slu_match *m, uint32_t v, const char *text)
+int match_label_set(struct slu_match *m, uint32_t v, const char *text)
 {
 	uint32_t word = slu_intern(&m->words, text);
 
@@ -22,7 +23,7 @@ int label_set(struct slu_match *m, uint32_t v, const char *text)
 	return slu_map_put(&m->labels, v, (uint64_t)m->gen << 32 | word);
 }
 
-const char *label_of(const struct slu_match *m, uint32_t v)
+const char *match_label_of(const struct slu_match *m, uint32_t v)
 {
 	uint64_t *at = slu_map_get(&m->labels, v);
 
@@ -31,7 +32,7 @@ const char *label_of(const struct slu_match *m, uint32_t v)
 
 /* --- marks --- */
 
-void mark_put(struct slu_match *m, uint32_t e, uint32_t needs, bool excl)
+void match_mark_put(struct slu_match *m, uint32_t e, uint32_t needs, bool excl)
 {
 	uint32_t u = m->g->e.p[e].src;
 
@@ -41,16 +42,16 @@ void mark_put(struct slu_match *m, uint32_t e, uint32_t needs, bool excl)
 	m->mark[e] = (struct mark){ .needs = needs, .gen = m->gen, .excl = excl };
 }
 
-void mark_pick(struct slu_match *m, const struct pick *p)
+void match_mark_pick(struct slu_match *m, const struct pick *p)
 {
 	uint32_t s;
 
-	mark_put(m, p->edge, p->needs, p->excl);
+	match_mark_put(m, p->edge, p->needs, p->excl);
 	if (p->all)
-		family_at(m, m->g->e.p[p->edge].dst, &s)->gen = m->gen;
+		match_family_at(m, m->g->e.p[p->edge].dst, &s)->gen = m->gen;
 }
 
-void mark_tick(struct slu_match *m)
+void match_mark_tick(struct slu_match *m)
 {
 	if (++m->gen >= 1u << 30) {
 		memset(m->mark, 0, m->ne * sizeof *m->mark);
@@ -102,7 +103,7 @@ static void update_weight(struct booking *b, uint32_t e)
 	left = b->now < 0 ? -1 : slu_planner_at(&mu->p[mu->n - 1], b->now);
 	if (left == 0 && !mu->spans)
 		return;
-	order_move(b->m, u, e, left < 0 ? 0 : (uint64_t)left);
+	match_order_move(b->m, u, e, left < 0 ? 0 : (uint64_t)left);
 }
 
 /* Steps 3 and 4 at u: 0, or -EINVAL when something refuses. */
@@ -120,14 +121,14 @@ static int book_here(struct booking *b, uint32_t u, int64_t needs, bool x, const
 	/* First the place to remember it, so that it can be undone. */
 	if (slu_vec_push(&m->led.info.p[b->job].at, u) < 0)
 		return -ENOMEM;
-	rc = led_put(&m->led, u, v->size, b->job, flags, (uint32_t)needs);
+	rc = match_led_put(&m->led, u, v->size, b->job, flags, (uint32_t)needs);
 	if (rc == -EINVAL)
 		slu_buf_printf(&m->msg, "upd_plan: planner_add_span returned -1.\n%s\n",
 			       strerror(EINVAL));
 	if (rc < 0)
 		return rc;
 	if (m->fast)
-		fast_touch(m, u, flags & LED_UNITS);
+		match_fast_touch(m, u, flags & LED_UNITS);
 	if (mu && mu->n && below->any) {
 		int64_t small[16], *want = small;
 
@@ -195,7 +196,7 @@ static bool all_marked(const struct booking *b, const struct family *f)
 static void mark_each(struct booking *b, const struct family *f)
 {
 	for (uint32_t i = 0; i < f->n && f->gen == b->gen; i++)
-		mark_put(b->m, b->m->kid[f->kid + i], f->size, true);
+		match_mark_put(b->m, b->m->kid[f->kid + i], f->size, true);
 }
 
 /* Hand the leaves of vertex u (exclusive: x) to the writer.  0 or a negative errno. */
@@ -217,7 +218,7 @@ static int tell_all(struct booking *b, uint32_t u, bool x, uint32_t first, const
 	for (out.v = first; out.v < first + f->n; out.v++) {
 		struct slu_emit_edge e = { u, out.v, m->sub[0], x, f->size, true };
 
-		out.label = m->labels.n ? label_of(m, out.v) : NULL;
+		out.label = m->labels.n ? match_label_of(m, out.v) : NULL;
 		if ((ops->vertex && told(b, ops->vertex(b->sink->w, m->g, &out)) < 0) ||
 		    (ops->edge && told(b, ops->edge(b->sink->w, m->g, &e)) < 0))
 			return b->error;
@@ -232,7 +233,7 @@ static int64_t book_all(struct booking *b, uint32_t u, uint32_t v, bool x, bool 
 {
 	struct slu_match *m = b->m;
 	uint32_t s;
-	const struct family *f = family_at(m, v, &s);
+	const struct family *f = match_family_at(m, v, &s);
 	int rc = 0;
 
 	if (!f || !(mod || all_marked(b, f)))
@@ -241,12 +242,12 @@ static int64_t book_all(struct booking *b, uint32_t u, uint32_t v, bool x, bool 
 		/* As in book_here(): first the place to remember it. */
 		rc = slu_vec_push(&m->led.info.p[b->job].at, s);
 		if (!rc)
-			rc = led_put_all(&m->led, s, f->size, b->job,
-					 LED_SHARED | LED_TAGGED | b->flag);
+			rc = match_led_put_all(&m->led, s, f->size, b->job,
+					       LED_SHARED | LED_TAGGED | b->flag);
 		if (rc == -EAGAIN)
 			m->led.info.p[b->job].at.n--;
 		if (!rc) {
-			family_touch(m, f, true);
+			match_family_touch(m, f, true);
 			hand_up(m, f->type, (int64_t)f->n * f->size, own);
 		}
 	} else if (!b->dry) {
@@ -357,7 +358,7 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 			.needs = needs,
 			.exclusive = x,
 			.parent_exclusive = parent_x,
-			.label = m->labels.n ? label_of(m, u) : NULL,
+			.label = m->labels.n ? match_label_of(m, u) : NULL,
 		};
 
 		if (told(b, ops->vertex(b->sink->w, g, &out)) < 0)
@@ -367,7 +368,7 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 	return n;
 }
 
-int64_t book_run(struct booking *b, uint32_t root, int64_t needs, bool excl)
+int64_t match_book_run(struct booking *b, uint32_t root, int64_t needs, bool excl)
 {
 	struct slu_match *m = b->m;
 	struct rows rows = { 0 };

@@ -1,5 +1,6 @@
 /* cancel.c — give back what a job holds, all of it or a part. */
 #include "match/core.h"
+#include "match/fast/fast.h"
 #include "match/listed.h"
 
 static void drop_span(struct slu_match *m, uint32_t v, uint32_t job)
@@ -15,8 +16,8 @@ static void drop_span(struct slu_match *m, uint32_t v, uint32_t job)
 static void free_vertex(struct slu_match *m, uint32_t v, uint32_t job)
 {
 	if (m->fast)
-		fast_touch(m, v, led_get(&m->led, v, job).job & LED_UNITS);
-	led_clear(&m->led, v, job, LED_EVERY);
+		match_fast_touch(m, v, match_led_get(&m->led, v, job).job & LED_UNITS);
+	match_led_clear(&m->led, v, job, LED_EVERY);
 	drop_span(m, v, job);
 }
 
@@ -27,12 +28,12 @@ struct counts { /* vertices met */
 /* Flags of all leaves of a family, as far as the job has one record for them.  Whether it had. */
 static bool free_all(struct slu_match *m, uint32_t s, uint32_t job, uint32_t flags)
 {
-	uint32_t had = led_get(&m->led, s, job).job & flags;
+	uint32_t had = match_led_get(&m->led, s, job).job & flags;
 
 	if (!had)
 		return false;
-	family_touch(m, &m->family.p[s - m->led.nv], had & LED_UNITS);
-	led_clear(&m->led, s, job, flags);
+	match_family_touch(m, &m->family.p[s - m->led.nv], had & LED_UNITS);
+	match_led_clear(&m->led, s, job, flags);
 	return true;
 }
 
@@ -48,7 +49,7 @@ static void free_place(struct slu_match *m, uint32_t at, uint32_t job, uint32_t 
 		return;
 	}
 	for (; v < end; v++) {
-		if (flags && !(led_get(&m->led, v, job).job & flags))
+		if (flags && !(match_led_get(&m->led, v, job).job & flags))
 			continue;
 		c->pre += m->kid_off[v + 1] - m->kid_off[v];
 		c->post++;
@@ -56,7 +57,7 @@ static void free_place(struct slu_match *m, uint32_t at, uint32_t job, uint32_t 
 	}
 }
 
-void cancel_job(struct slu_match *m, uint32_t job)
+void match_cancel_job(struct slu_match *m, uint32_t job)
 {
 	struct led_jobinfo *i = &m->led.info.p[job];
 	struct counts c = { 0 };
@@ -69,9 +70,9 @@ void cancel_job(struct slu_match *m, uint32_t job)
 static void free_units(struct slu_match *m, uint32_t job)
 {
 	for (uint32_t v = 0; v < m->nv; v++)
-		if (m->led.v[v].n && led_get(&m->led, v, job).job & LED_UNITS) {
-			led_clear(&m->led, v, job, LED_UNITS);
-			fast_touch(m, v, true);
+		if (m->led.v[v].n && match_led_get(&m->led, v, job).job & LED_UNITS) {
+			match_led_clear(&m->led, v, job, LED_UNITS);
+			match_fast_touch(m, v, true);
 		}
 	for (uint32_t f = 0; f < m->family.n; f++)
 		free_all(m, m->led.nv + f, job, LED_UNITS);
@@ -81,12 +82,12 @@ static void cancel_from(struct slu_match *m, uint32_t u, uint32_t job, uint32_t 
 			struct counts *c)
 {
 	c->pre++;
-	if (!(led_get(&m->led, u, job).job & LED_TAGGED) || depth > m->depth)
+	if (!(match_led_get(&m->led, u, job).job & LED_TAGGED) || depth > m->depth)
 		return;
 	free_vertex(m, u, job);
 	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1]; k++) {
 		uint32_t v = m->g->e.p[m->kid[k]].dst, s;
-		const struct family *f = family_at(m, v, &s);
+		const struct family *f = match_family_at(m, v, &s);
 
 		if (f && free_all(m, s, job, LED_EVERY)) {
 			c->pre += f->n;
@@ -110,7 +111,7 @@ static int cancel_one(struct slu_match *m, uint32_t job, struct counts *c)
 	struct led_jobinfo *i = &m->led.info.p[job];
 	int code = 0;
 
-	if (!(led_get(&m->led, root, job).job & LED_TAGGED)) {
+	if (!(match_led_get(&m->led, root, job).job & LED_TAGGED)) {
 		free_units(m, job);
 		code = EINVAL;
 	} else if (i->plain) {
@@ -123,16 +124,16 @@ static int cancel_one(struct slu_match *m, uint32_t job, struct counts *c)
 			free_place(m, i->at.p[k], job, LED_TAGGED, c);
 		}
 	} else {
-		mark_tick(m);
+		match_mark_tick(m);
 		cancel_from(m, root, job, 0, c);
 	}
-	led_job_drop(&m->led, job);
+	match_led_job_drop(&m->led, job);
 	return code;
 }
 
 int slu_match_cancel(struct slu_match *m, int64_t jobid, struct slu_match_result *out)
 {
-	int64_t job = led_job_find(&m->led, jobid), last = -1;
+	int64_t job = match_led_job_find(&m->led, jobid), last = -1;
 	struct counts c = { 0 };
 
 	*out = (struct slu_match_result){ .messages = "" };
@@ -140,7 +141,7 @@ int slu_match_cancel(struct slu_match *m, int64_t jobid, struct slu_match_result
 	/* Nothing was ever booked for it, or several under the same number. */
 	if (job < 0)
 		out->code = EINVAL;
-	for (; job >= 0 && job != last; last = job, job = led_job_find(&m->led, jobid)) {
+	for (; job >= 0 && job != last; last = job, job = match_led_job_find(&m->led, jobid)) {
 		int code = cancel_one(m, (uint32_t)job, &c);
 
 		out->code = out->code ? out->code : code;
@@ -227,12 +228,12 @@ static int free_ranks(struct partial *p, const struct slu_listing *l)
 		if (!f)
 			return -ENOMEM;
 		for (uint32_t k = 0; k < n; k++) {
-			struct led_rec r = led_get(&m->led, v[k], p->job);
+			struct led_rec r = match_led_get(&m->led, v[k], p->job);
 
 			note_top(p, f, v[k]);
 			if (!(r.job & LED_TAGGED))
 				continue;
-			if (led_split(&m->led, v[k], p->job) < 0)
+			if (match_led_split(&m->led, v[k], p->job) < 0)
 				return -ENOMEM;
 			note_units(p, f, v[k], r);
 			free_vertex(m, v[k], p->job);
@@ -269,27 +270,27 @@ static int free_listed(struct partial *p, const struct slu_listing *l)
 		struct led_rec r;
 		struct freed *f;
 		uint32_t v;
-		int rc = listed_find(m, l, &l->v.p[i], &v);
+		int rc = match_listed_find(m, l, &l->v.p[i], &v);
 
 		if (rc < 0)
 			return rc;
 		if (is_left(p, l, m->g->v.p[v].rank))
 			continue;
-		r = led_get(&m->led, v, p->job);
-		if (led_split(&m->led, v, p->job) < 0)
+		r = match_led_get(&m->led, v, p->job);
+		if (match_led_split(&m->led, v, p->job) < 0)
 			return -ENOMEM;
 		drop_span(m, v, p->job);
-		fast_touch(m, v, true);
+		match_fast_touch(m, v, true);
 		if (!(r.job & LED_SHARED)) {
 			missing(m, "x_checker", m->led.info.p[p->job].id, v);
 			return -EINVAL;
 		}
-		led_clear(&m->led, v, p->job, LED_TAGGED | LED_SHARED);
+		match_led_clear(&m->led, v, p->job, LED_TAGGED | LED_SHARED);
 		if (!(r.job & LED_HELD)) {
 			missing(m, "allocation", m->led.info.p[p->job].id, v);
 			return -EINVAL;
 		}
-		led_clear(&m->led, v, p->job, LED_HELD);
+		match_led_clear(&m->led, v, p->job, LED_HELD);
 		f = freed_of(p, m->g->v.p[v].rank);
 		if (!f)
 			return -ENOMEM;
@@ -311,7 +312,7 @@ static int reduce_at(struct slu_match *m, uint32_t v, uint32_t job, const int64_
 	int64_t *by_index;
 	int rc;
 
-	if (!mu || !slu_multi_span(mu, job) || !(led_get(&m->led, v, job).job & LED_TAGGED))
+	if (!mu || !slu_multi_span(mu, job) || !(match_led_get(&m->led, v, job).job & LED_TAGGED))
 		return 0;
 	by_index = slu_arena_alloc(&m->tmp, (mu->n + 1) * sizeof *by_index);
 	if (!by_index)
@@ -319,7 +320,7 @@ static int reduce_at(struct slu_match *m, uint32_t v, uint32_t job, const int64_
 	for (uint32_t i = 0; i < mu->n; i++)
 		by_index[i] = less[m->prune_at[mu->type[i]]];
 	rc = slu_multi_reduce(mu, job, j->start, j->end - j->start, by_index);
-	fast_touch(m, v, true);
+	match_fast_touch(m, v, true);
 	if (rc == -EINVAL) {
 		slu_buf_puts(&m->msg, "mod_agfilter: planner_multi_reduce_span returned -1.\n");
 		slu_graph_name_put(m->g, v, &m->msg);
@@ -329,7 +330,7 @@ static int reduce_at(struct slu_match *m, uint32_t v, uint32_t job, const int64_
 		return rc;
 	if (rc == 1)
 		m->led.info.p[job].refs--;
-	led_clear(&m->led, v, job, rc == 1 ? LED_TAGGED | LED_SHARED : LED_SHARED);
+	match_led_clear(&m->led, v, job, rc == 1 ? LED_TAGGED | LED_SHARED : LED_SHARED);
 	return 0;
 }
 
@@ -392,7 +393,7 @@ static int check_freed(struct partial *p)
 int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct slu_listing *l,
 			     bool *full, struct slu_match_result *out)
 {
-	int64_t job = led_job_find(&m->led, jobid);
+	int64_t job = match_led_job_find(&m->led, jobid);
 	struct partial p = { .m = m, .job = (uint32_t)job, .path = SLU_BUF_INIT(1 << 20) };
 	uint32_t root = m->g->root[m->sub[0]], failed;
 	int rc;
@@ -417,14 +418,14 @@ int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct sl
 	}
 	if (!rc)
 		rc = check_freed(&p);
-	if (!rc && led_get(&m->led, root, p.job).job & LED_TAGGED) {
+	if (!rc && match_led_get(&m->led, root, p.job).job & LED_TAGGED) {
 		rc = reduce_ancestors(&p, &p.job, 1, &failed);
 		if (rc == -EINVAL) {
 			slu_buf_puts(&m->msg, "remove: cancel_vertex failed\n.");
 			slu_graph_name_put(m->g, failed, &m->msg);
 			slu_buf_puts(&m->msg, ".\n");
 		}
-		*full = !rc && !(led_get(&m->led, root, p.job).job & LED_TAGGED);
+		*full = !rc && !(match_led_get(&m->led, root, p.job).job & LED_TAGGED);
 	} else if (!rc) {
 		free_units(m, p.job);
 	}
@@ -434,7 +435,7 @@ int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct sl
 		m->odd = true;
 	slu_vec_done(&p.f);
 	slu_buf_done(&p.path);
-	led_job_drop(&m->led, p.job);
+	match_led_job_drop(&m->led, p.job);
 	out->messages = slu_buf_str(&m->msg);
 	if (rc < 0 && rc != -ENOMEM) {
 		out->code = -rc;
@@ -445,12 +446,12 @@ int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct sl
 
 /* All bookings on vertices that leave the graph.  As in the reference every job seen there is
  * reduced by the units of all of them. */
-int cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n)
+int match_cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n)
 {
 	struct partial p = { .m = m, .path = SLU_BUF_INIT(1 << 20) };
 	struct slu_map jobs = { 0 };
 	SLU_VEC(uint32_t) list = { 0 };
-	int rc = family_drop(m);
+	int rc = match_family_drop(m);
 
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		uint32_t nv;
@@ -460,7 +461,7 @@ int cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n)
 		rc = f ? 0 : -ENOMEM;
 		for (uint32_t k = 0; k < nv && !rc; k++) {
 			uint32_t nr;
-			const struct led_rec *r = led_records(&m->led, v[k], &nr);
+			const struct led_rec *r = match_led_records(&m->led, v[k], &nr);
 
 			note_top(&p, f, v[k]);
 			for (uint32_t j = 0; j < nr && !rc; j++) {

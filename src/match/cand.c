@@ -1,7 +1,8 @@
 /* cand.c — candidates, and the choice among them. */
 #include "match/walk.h"
 
-struct kind *pool_kind(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub, bool make)
+struct kind *match_pool_kind(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub,
+			     bool make)
 {
 	for (uint32_t i = 0; i < p->n; i++)
 		if (p->k[i].type == type && p->k[i].sub == sub)
@@ -25,7 +26,7 @@ struct kind *pool_kind(struct attempt *a, struct pool *p, uint16_t type, uint8_t
 	return &p->k[p->n++];
 }
 
-void pool_add(struct kind *k, struct cand *c)
+void match_pool_add(struct kind *k, struct cand *c)
 {
 	c->next = NULL;
 	if (k->tail)
@@ -39,11 +40,11 @@ void pool_add(struct kind *k, struct cand *c)
 		k->qualified += c->count;
 }
 
-void pool_append(struct attempt *a, struct pool *to, const struct pool *from)
+void match_pool_append(struct attempt *a, struct pool *to, const struct pool *from)
 {
 	for (uint32_t i = 0; i < from->n; i++) {
 		const struct kind *f = &from->k[i];
-		struct kind *k = pool_kind(a, to, f->type, f->sub, true);
+		struct kind *k = match_pool_kind(a, to, f->type, f->sub, true);
 
 		if (!k)
 			return;
@@ -60,7 +61,7 @@ void pool_append(struct attempt *a, struct pool *to, const struct pool *from)
 	}
 }
 
-struct cand *cand_new(struct attempt *a, uint32_t npicks)
+struct cand *match_cand_new(struct attempt *a, uint32_t npicks)
 {
 	struct cand *c = slu_arena_alloc(&a->m->tmp, sizeof *c);
 
@@ -112,7 +113,7 @@ static bool sort_kind(struct attempt *a, struct kind *k, bool greater,
 			keys[j] = t;
 		}
 	else
-		sort_keys(keys, n, greater);
+		match_sort_keys(keys, n, greater);
 	for (uint32_t i = 0; i + 1 < n; i++)
 		keys[i].c->next = keys[i + 1].c;
 	keys[n - 1].c->next = NULL;
@@ -134,14 +135,14 @@ static bool take_best(struct kind *k, uint32_t n)
 	return true;
 }
 
-bool choose(struct attempt *a, struct kind *k, uint32_t n, bool greater)
+bool match_choose(struct attempt *a, struct kind *k, uint32_t n, bool greater)
 {
 	if (!n || n > k->qualified || !sort_kind(a, k, greater, NULL, NULL))
 		return false;
 	return take_best(k, n);
 }
 
-void choose_all(struct attempt *a, struct pool *p, bool slot)
+void match_choose_all(struct attempt *a, struct pool *p, bool slot)
 {
 	bool greater = a->m->policy.scorer != SCORE_LOW &&
 		       (a->m->policy.scorer != SCORE_VARIATION || slot);
@@ -151,13 +152,13 @@ void choose_all(struct attempt *a, struct pool *p, bool slot)
 			sort_kind(a, &p->k[i], greater, NULL, NULL);
 }
 
-bool usual_order(const struct attempt *a)
+bool match_usual_order(const struct attempt *a)
 {
 	return a->m->policy.scorer == SCORE_HIGH || a->m->policy.scorer == SCORE_LOCALITY;
 }
 
 /* Mark what was chosen; false if nothing was. */
-bool mark_chosen(struct attempt *a, struct pool *own)
+bool match_mark_chosen(struct attempt *a, struct pool *own)
 {
 	bool any = false;
 
@@ -172,7 +173,7 @@ bool mark_chosen(struct attempt *a, struct pool *own)
 			const struct pick *p = cand_picks(c);
 
 			for (uint32_t j = 0; j < c->n; j++)
-				mark_pick(a->m, &p[j]);
+				match_mark_pick(a->m, &p[j]);
 		}
 	}
 	return any;
@@ -215,7 +216,7 @@ static int make_runs(struct attempt *a, struct pool *own, uint32_t upto, struct 
 	int64_t *s;
 
 	for (uint32_t i = 0; i <= upto; i++) {
-		struct kind *kind = pool_kind(a, own, a->list[i].type, a->m->sub[0], false);
+		struct kind *kind = match_pool_kind(a, own, a->list[i].type, a->m->sub[0], false);
 
 		n += kind ? kind->n : 0;
 	}
@@ -223,7 +224,7 @@ static int make_runs(struct attempt *a, struct pool *own, uint32_t upto, struct 
 	if (!s)
 		return -ENOMEM;
 	for (uint32_t i = 0; i <= upto; i++) {
-		struct kind *kind = pool_kind(a, own, a->list[i].type, a->m->sub[0], false);
+		struct kind *kind = match_pool_kind(a, own, a->list[i].type, a->m->sub[0], false);
 
 		for (struct cand *c = kind ? kind->head : NULL; c; c = c->next)
 			s[k++] = c->score;
@@ -253,21 +254,21 @@ static void complete_upwards(struct attempt *a, struct pool *own, uint32_t edge)
 
 		if (m->mark[e].gen == m->gen)
 			return;
-		k = pool_kind(a, own, m->g->v.p[v].type, m->sub[0], false);
+		k = match_pool_kind(a, own, m->g->v.p[v].type, m->sub[0], false);
 		if (k && !k->chosen)
-			mark_put(m, e, m->g->v.p[v].size, false);
+			match_mark_put(m, e, m->g->v.p[v].size, false);
 		v = m->g->e.p[e].src;
 	}
 }
 
-int decide(struct attempt *a, uint32_t root, struct pool *own, int64_t root_avail)
+int match_decide(struct attempt *a, uint32_t root, struct pool *own, int64_t root_avail)
 {
 	struct slu_match *m = a->m;
 
 	a->root_needs = 1;
 	for (uint32_t i = 0; i < a->nlist; i++) {
 		const struct slu_request *r = &a->list[i];
-		struct kind *k = pool_kind(a, own, r->type, m->sub[0], false);
+		struct kind *k = match_pool_kind(a, own, r->type, m->sub[0], false);
 		int64_t q = k ? k->qualified : 0;
 		uint32_t n = slu_count_select(&r->count, (uint32_t)SLU_MIN(q, (int64_t)UINT32_MAX));
 
@@ -280,7 +281,7 @@ int decide(struct attempt *a, uint32_t root, struct pool *own, int64_t root_avai
 			    !sort_kind(a, k, true, run_start, &runs))
 				return -ENOMEM;
 			take_best(k, n);
-		} else if (!choose(a, k, n, usual_order(a))) {
+		} else if (!match_choose(a, k, n, match_usual_order(a))) {
 			return a->no_memory ? -ENOMEM : -ENODEV;
 		}
 		if (r->type == m->g->v.p[root].type) {
@@ -292,7 +293,7 @@ int decide(struct attempt *a, uint32_t root, struct pool *own, int64_t root_avai
 	for (uint32_t i = 0; i < own->n; i++)
 		if (own->k[i].qualified <= 0)
 			return -ENODEV;
-	mark_chosen(a, own);
+	match_mark_chosen(a, own);
 	for (uint32_t i = 0; i < own->n; i++) {
 		const struct kind *k = &own->k[i];
 		uint32_t left = k->best;

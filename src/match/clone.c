@@ -57,7 +57,7 @@ static bool copy_rest(struct slu_match *c, const struct slu_match *m)
 	for (size_t i = 0; i < (size_t)m->nv * m->nsub; i++)
 		if (m->multi[i] && !(c->multi[i] = slu_multi_copy(m->multi[i])))
 			return false;
-	return led_copy(&c->led, &m->led) == 0;
+	return match_led_copy(&c->led, &m->led) == 0;
 }
 
 struct slu_match *slu_match_clone(const struct slu_match *m, struct slu_graph *g)

@@ -1,13 +1,12 @@
 /* core.h — what the files of the matcher share.  Not for others.
  *
  *	filter.c  pruning filters, aggregates per vertex, order of children
- *	policy.c  policy names, scores          sort.c   the order among equals; sort_runs.c
+ *	policy.c  policy names, scores          sort.c   the order among equals
  *	walk.c    one attempt: which vertices   flex.c   or-slots and xor-slots
  *	fit.c     whether a vertex can serve    cand.c   candidates, and the choice among them
  *	book.c    marks become bookings and output
- *	ops.c     operations and time           fast.c   the same answers with less work
- *	like.c    subtrees that are the same    family.c leaves that are taken all at once
- *	front.c   vertices in order of score    offers.c what they offer; levels.c, ranks.c
+ *	ops.c     operations and time           family.c leaves that are taken all at once
+ *	fast/     the same answers with less work: a room of its own, behind fast/fast.h
  *	update.c  cancel.c  find.c  elastic.c   one operation each
  */
 #pragma once
@@ -25,7 +24,7 @@ struct policy {
 };
 
 /* 0 or -EINVAL. */
-int policy_parse(const char *text, struct policy *out);
+int match_policy_parse(const char *text, struct policy *out);
 
 enum mode { MODE_ALLOCATE, MODE_RESERVE, MODE_SATISFY, MODE_WITHOUT };
 
@@ -88,7 +87,7 @@ struct slu_match {
 	uint32_t ne;
 	uint32_t *up;       /* edge to the parent, SLU_NONE */
 	uint64_t *kidtypes; /* types among the targets of all out-edges; bit 63: some type >= 63 */
-	uint32_t *like;     /* by vertex: a name for its kind of subtree, SLU_NONE; see like.c */
+	uint32_t *like; /* by vertex: a name for its kind of subtree, SLU_NONE; see fast/alike.c */
 	uint32_t seen_like[LIKE_MAX]; /* while these are given: a vertex of each, latest first */
 	struct mark *mark;            /* by edge */
 	/* Marked edges of vertices with many children, as source << 32 | edge, so that booking does
@@ -128,19 +127,19 @@ static inline struct slu_multi *multi_of(const struct slu_match *m, uint32_t v)
 #define WIDE 64 /* children that are looked at one by one */
 
 /* Mark an edge for the current generation. */
-void mark_put(struct slu_match *m, uint32_t e, uint32_t needs, bool excl);
+void match_mark_put(struct slu_match *m, uint32_t e, uint32_t needs, bool excl);
 /* Start a generation. */
-void mark_tick(struct slu_match *m);
+void match_mark_tick(struct slu_match *m);
 
 /* --- filter.c --- */
-int filter_parse(struct slu_match *m, const char *text);
+int match_filter_parse(struct slu_match *m, const char *text);
 /* Shape arrays, aggregates, order.  Called after loading, attach, remove. */
-int filter_prime(struct slu_match *m);
+int match_filter_prime(struct slu_match *m);
 /* The same without the aggregates. */
-int filter_reshape(struct slu_match *m);
-void filter_done(struct slu_match *m);
+int match_filter_reshape(struct slu_match *m);
+void match_filter_done(struct slu_match *m);
 /* Put edge e of vertex u to its place after its weight changed. */
-void order_move(struct slu_match *m, uint32_t u, uint32_t e, uint64_t weight);
+void match_order_move(struct slu_match *m, uint32_t u, uint32_t e, uint64_t weight);
 
 /* --- candidates --- */
 struct pick { /* one edge of a candidate */
@@ -162,7 +161,7 @@ struct cand {
 };
 
 /* Mark an edge, or the whole family. */
-void mark_pick(struct slu_match *m, const struct pick *p);
+void match_mark_pick(struct slu_match *m, const struct pick *p);
 
 static inline const struct pick *cand_picks(const struct cand *c)
 {
@@ -192,31 +191,11 @@ struct key {
 	struct cand *c;
 };
 /* Exactly the order std::sort of GNU libstdc++ gives. */
-void sort_keys(struct key *k, uint32_t n, bool greater);
+void match_sort_keys(struct key *k, uint32_t n, bool greater);
 /* The same for the first `need` of them; the rest is in any order. */
-void sort_first(struct key *k, uint32_t n, uint32_t need, bool greater);
+void match_sort_first(struct key *k, uint32_t n, uint32_t need, bool greater);
 /* The same in the middle of a sort that may split `depth` times more. */
-void sort_deeper(struct key *k, uint32_t n, uint32_t need, int depth, bool greater);
-/* The numbers below n, given as they are or in reverse. */
-struct sequence {
-	uint32_t n;
-	bool reversed;
-	void *arg;
-	/* What number i is sorted by, lowest first. */
-	int64_t (*key)(void *arg, uint32_t i);
-	/* How number i compares to a key of the sequence (-1, 0, 1), and the first behind it that
-	 * compares otherwise, or `end`. */
-	uint32_t (*stretch)(void *arg, uint32_t i, uint32_t end, int64_t key, int *cmp);
-};
-/* The first `need` of a sequence; 0, -ENOMEM; -EAGAIN if more than `most` had to be written down.
- */
-int sort_sequence(struct slu_arena *mem, const struct sequence *s, uint32_t need, uint32_t most,
-		  uint32_t *out);
-/* The interval of numbers that are equal to i; lower intervals come first. */
-typedef void run_fn(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi);
-/* The first `need` of the numbers below n, given as they are or in reverse.  0, -ENOMEM. */
-int sort_runs(struct slu_arena *mem, uint32_t n, bool reversed, uint32_t need, run_fn *run_of,
-	      void *arg, uint32_t *out);
+void match_sort_deeper(struct key *k, uint32_t n, uint32_t need, int depth, bool greater);
 
 /* --- walk.c --- */
 struct reqinfo {
@@ -245,38 +224,39 @@ struct attempt {
 	int64_t aux_score; /* what auxiliary subsystems report */
 	int64_t aux_count;
 	uint32_t depth;    /* of the vertex whose slots flex.c makes */
-	struct memo *skip; /* stop policies: vertices known to fail at this time; see fast.c */
+	struct memo *skip; /* stop policies: vertices known to fail at this time; see fast/fast.h */
 	const struct slu_request **variant; /* xor-slots: the lists to try */
 	uint32_t *variant_n, variants;
 	bool no_memory;
 };
 
 /* Requests' aggregates; everything in m->req. */
-int attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_jobspec *spec);
+int match_attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_jobspec *spec);
 /* One attempt at a->at in a->mode: 0, or a negative errno (-ENOMEM for lack of memory). */
-int attempt_run(struct attempt *a);
-int visit_children(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-		   bool pristine, bool x, uint32_t shares, struct pool *into);
-struct kind *pool_kind(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub, bool make);
-void pool_add(struct kind *k, struct cand *c);
+int match_attempt_run(struct attempt *a);
+int match_visit_children(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+			 bool pristine, bool x, uint32_t shares, struct pool *into);
+struct kind *match_pool_kind(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub,
+			     bool make);
+void match_pool_add(struct kind *k, struct cand *c);
 /* Sort and choose the best n units; false: not possible. */
-bool choose(struct attempt *a, struct kind *k, uint32_t n, bool greater);
+bool match_choose(struct attempt *a, struct kind *k, uint32_t n, bool greater);
 /* all: as for slot members */
-void choose_all(struct attempt *a, struct pool *p, bool slot);
-struct cand *cand_new(struct attempt *a, uint32_t npicks);
-bool is_slot(const struct attempt *a, const struct slu_request *r);
-bool kid_types_fit(const struct slu_match *m, uint32_t u, const struct slu_request *slot);
+void match_choose_all(struct attempt *a, struct pool *p, bool slot);
+struct cand *match_cand_new(struct attempt *a, uint32_t npicks);
+bool match_is_slot(const struct attempt *a, const struct slu_request *r);
+bool match_kid_types_fit(const struct slu_match *m, uint32_t u, const struct slu_request *slot);
 
 /* --- flex.c --- */
-int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-	       struct pool *into);
+int match_flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+		     struct pool *into);
 /* Fill in a->variant: the request once per choice among its xor-slots; one if it has none.
  * 0, -EOVERFLOW, -ENOMEM. */
-int flex_variants(struct attempt *a);
+int match_flex_variants(struct attempt *a);
 
 /* --- ops.c --- */
 /* Types of which a touched vertex is taken whole whatever the request says. */
-void exclusive_always(const struct slu_match *m, uint8_t *types);
+void match_exclusive_always(const struct slu_match *m, uint8_t *types);
 
 /* --- book.c --- */
 struct booking {
@@ -295,66 +275,35 @@ struct booking {
 	SLU_VEC(uint32_t) moved; /* edges whose weight changes */
 };
 /* Number of bookings from the root on, or a negative errno. */
-int64_t book_run(struct booking *b, uint32_t root, int64_t needs, bool excl);
-const char *label_of(const struct slu_match *m, uint32_t v);
-int label_set(struct slu_match *m, uint32_t v, const char *text);
+int64_t match_book_run(struct booking *b, uint32_t root, int64_t needs, bool excl);
+const char *match_label_of(const struct slu_match *m, uint32_t v);
+int match_label_set(struct slu_match *m, uint32_t v, const char *text);
 
 /* --- cancel.c --- */
-void cancel_job(struct slu_match *m, uint32_t job);
+void match_cancel_job(struct slu_match *m, uint32_t job);
 /* Take the share of everything booked on these ranks off the vertices above. */
-int cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n);
-
-/* --- like.c --- */
-/* Names for kinds of subtrees: start, then every vertex with children after these.  0, -ENOMEM. */
-int like_begin(struct slu_match *m);
-void like_put(struct slu_match *m, uint32_t u);
-/* The vertex is no more what it was. */
-void like_change(struct slu_match *m, uint32_t v);
-/* Whether it can be seen from a vertex that nothing is booked below it. */
-static inline bool like_known(const struct slu_match *m)
-{
-	return m->like && !m->odd && !m->inexact && !m->unseen;
-}
-/* Then: the name of v's kind if nothing is booked there, or SLU_NONE. */
-static inline uint32_t like_of(const struct slu_match *m, uint32_t v)
-{
-	const struct slu_multi *mu = m->multi[v];
-
-	return m->led.v[v].n || (mu && mu->spans) ? SLU_NONE : m->like[v];
-}
+int match_cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n);
 
 /* --- family.c --- */
 /* Find the families, once shape and aggregates are there.  0, -ENOMEM. */
-int family_make(struct slu_match *m);
+int match_family_make(struct slu_match *m);
 /* Before the graph changes, at the latest before the ledger grows.  0, or -ENOMEM and nothing is
  * changed. */
-int family_drop(struct slu_match *m);
+int match_family_drop(struct slu_match *m);
 /* The family that begins with vertex v, and its stand-in in the ledger; NULL if none does. */
-struct family *family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_in);
+struct family *match_family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_in);
 /* A leaf was marked up or down. */
-void family_status(struct slu_match *m, uint32_t v, enum slu_status old, enum slu_status now);
+void match_family_status(struct slu_match *m, uint32_t v, enum slu_status old, enum slu_status now);
 /* fast_touch for all leaves. */
-void family_touch(struct slu_match *m, const struct family *f, bool units);
+void match_family_touch(struct slu_match *m, const struct family *f, bool units);
 /* The slots of vertex u where they need all there is below it: true if that was so. */
-bool family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot, uint32_t depth,
-		 struct pool *into);
+bool match_family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot,
+		       uint32_t depth, struct pool *into);
 
-/* --- fast.c --- */
-/* Something at or below v changed; `units`: v itself was taken, freed, marked up or down.  Whether
- * v is in a front, and its siblings with it. */
-bool fast_touch(struct slu_match *m, uint32_t v, bool units);
-/* Forget everything (the graph changed), and prepare for the usual requests. */
-void fast_drop(struct slu_match *m);
-void fast_begin(struct slu_match *m);
-/* As attempt_run, or -EAGAIN where the plain walk is needed. */
-int fast_attempt(struct attempt *a);
-/* Policies that stop early walk plainly, but need not ask again who failed at the same time: set
- * a->skip if the request allows it; then whether v is known to fail, and that it did. */
-void fast_skip_begin(struct attempt *a);
-bool fast_fails(const struct attempt *a, uint32_t v);
-void fast_failed(struct attempt *a, uint32_t v);
-/* For it: the plain visit of one vertex of the front, whether the vertices above it let one pass,
- * and the score it would have. */
-bool walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count, struct pool *up);
-bool walk_above(struct attempt *a, uint32_t v);
-bool walk_score(struct slu_match *m, uint32_t v, int64_t centre, int64_t *score);
+/* --- walk.c, policy.c: what the fast room asks the plain walk --- */
+/* The plain visit of one vertex of a front, whether the vertices above it let one pass, and the
+ * score it would have. */
+bool match_walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count,
+		      struct pool *up);
+bool match_walk_above(struct attempt *a, uint32_t v);
+bool match_walk_score(struct slu_match *m, uint32_t v, int64_t centre, int64_t *score);

@@ -3,12 +3,12 @@
 
 int slu_match_attached(struct slu_match *m)
 {
-	return filter_prime(m);
+	return match_filter_prime(m);
 }
 
 int slu_match_attached_part(struct slu_match *m)
 {
-	return filter_reshape(m);
+	return match_filter_reshape(m);
 }
 
 static int collect(struct slu_match *m, uint32_t u, uint8_t *seen, uint32_t depth, uint32_t *list,
@@ -31,7 +31,7 @@ static int collect(struct slu_match *m, uint32_t u, uint8_t *seen, uint32_t dept
 
 static void cut(struct slu_match *m, uint32_t v)
 {
-	led_clear_all(&m->led, v);
+	match_led_clear_all(&m->led, v);
 	slu_map_del(&m->labels, v);
 	for (uint32_t s = 0; s < m->nsub; s++) {
 		struct slu_multi **mu = &m->multi[(size_t)s * m->nv + v];
@@ -48,7 +48,7 @@ static void cut(struct slu_match *m, uint32_t v)
 /* Cut these vertices out, then prime. */
 static int cut_all(struct slu_match *m, const uint32_t *list, uint32_t n)
 {
-	int rc = family_drop(m);
+	int rc = match_family_drop(m);
 
 	if (rc < 0)
 		return rc;
@@ -56,8 +56,8 @@ static int cut_all(struct slu_match *m, const uint32_t *list, uint32_t n)
 		cut(m, list[i]);
 	/* Jobs that lost their last booking with the vertices. */
 	for (uint32_t j = 0; j < m->led.info.n; j++)
-		led_job_drop(&m->led, j);
-	return filter_prime(m);
+		match_led_job_drop(&m->led, j);
+	return match_filter_prime(m);
 }
 
 int slu_match_remove_path(struct slu_match *m, const char *path, struct slu_match_result *out)
@@ -140,7 +140,7 @@ int slu_match_remove_ranks(struct slu_match *m, const int64_t *ranks, uint32_t n
 		}
 	}
 	if (!rc)
-		rc = cancel_at(m, ranks, n);
+		rc = match_cancel_at(m, ranks, n);
 	if (rc == -EINVAL) {
 		out->code = EINVAL;
 		rc = 0;

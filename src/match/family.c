@@ -5,6 +5,7 @@
  * and numbered one after the other, the leaves are a family: whether all are free, and that all are
  * taken, is one entry of the ledger (see there).  Only trees with one subsystem have families. */
 #include "match/walk.h"
+#include "match/fast/fast.h"
 
 #define CENTRE_MAX (1ll << 40) /* sums with this and 2^20 ids are numbers yet */
 #define LEAVES_MAX (1u << 20)
@@ -37,7 +38,7 @@ static struct family family_from(const struct slu_match *m, uint32_t k, uint32_t
 	return f;
 }
 
-int family_make(struct slu_match *m)
+int match_family_make(struct slu_match *m)
 {
 	SLU_VEC(struct led_family) list = { 0 };
 	int rc = 0;
@@ -62,23 +63,23 @@ int family_make(struct slu_match *m)
 		}
 	}
 	if (!rc)
-		rc = led_unite(&m->led, list.p, list.n);
+		rc = match_led_unite(&m->led, list.p, list.n);
 	if (rc < 0)
 		m->family.n = 0;
 	slu_vec_done(&list);
 	return rc;
 }
 
-int family_drop(struct slu_match *m)
+int match_family_drop(struct slu_match *m)
 {
-	int rc = led_disband(&m->led);
+	int rc = match_led_disband(&m->led);
 
 	if (!rc)
 		m->family.n = 0;
 	return rc;
 }
 
-struct family *family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_in)
+struct family *match_family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_in)
 {
 	uint32_t s = led_all(&m->led, v);
 
@@ -87,7 +88,7 @@ struct family *family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_
 								   : NULL;
 }
 
-void family_status(struct slu_match *m, uint32_t v, enum slu_status old, enum slu_status now)
+void match_family_status(struct slu_match *m, uint32_t v, enum slu_status old, enum slu_status now)
 {
 	uint32_t s = led_all(&m->led, v);
 
@@ -95,18 +96,18 @@ void family_status(struct slu_match *m, uint32_t v, enum slu_status old, enum sl
 		m->family.p[s - m->led.nv].down += (now != SLU_UP) - (old != SLU_UP);
 }
 
-void family_touch(struct slu_match *m, const struct family *f, bool units)
+void match_family_touch(struct slu_match *m, const struct family *f, bool units)
 {
 	uint32_t v = m->g->e.p[m->kid[f->kid]].dst;
 
 	/* Siblings of one type: all in a front, or none. */
-	if (fast_touch(m, v, units))
+	if (match_fast_touch(m, v, units))
 		for (uint32_t i = 1; i < f->n; i++)
-			fast_touch(m, v + i, units);
+			match_fast_touch(m, v + i, units);
 }
 
-bool family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot, uint32_t depth,
-		 struct pool *into)
+bool match_family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot,
+		       uint32_t depth, struct pool *into)
 {
 	struct slu_match *m = a->m;
 	const struct slu_request *r = slot->with;
@@ -119,18 +120,18 @@ bool family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot, 
 
 	if (slot->nwith != 1 || m->kid_off[u] == m->kid_off[u + 1])
 		return false;
-	f = family_at(m, m->g->e.p[m->kid[m->kid_off[u]]].dst, &s);
+	f = match_family_at(m, m->g->e.p[m->kid[m->kid_off[u]]].dst, &s);
 	if (!f || !f->only || !f->usual || f->type != r->type ||
-	    !leaves_begin(a, r, true, depth, &l) || l.centre < 0 || l.centre > CENTRE_MAX ||
+	    !match_leaves_begin(a, r, true, depth, &l) || l.centre < 0 || l.centre > CENTRE_MAX ||
 	    (f->down && !l.down) || (uint64_t)f->n * f->size > UINT32_MAX ||
 	    slu_count_select(&r->count, f->n * f->size) != f->n * f->size ||
-	    !led_all_free(&m->led, s, f->size, a->at, a->end, l.later))
+	    !match_led_all_free(&m->led, s, f->size, a->at, a->end, l.later))
 		return false;
-	/* Top-level slots are looked into (fast_slot.c), and booking goes by edges where there are
+	/* Top-level slots are looked into (fast/slots.c), and booking goes by edges where there are
 	 * many. */
 	each = f->n > WIDE || (slot >= a->list && slot < a->list + a->nlist);
-	c = cand_new(a, each ? f->n : 1);
-	k = c ? pool_kind(a, into, SLU_TYPE_SLOT, m->sub[0], true) : NULL;
+	c = match_cand_new(a, each ? f->n : 1);
+	k = c ? match_pool_kind(a, into, SLU_TYPE_SLOT, m->sub[0], true) : NULL;
 	if (!k)
 		return true;
 	if (!each)
@@ -139,7 +140,7 @@ bool family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot, 
 		c->many[i] = (struct pick){ m->kid[f->kid + i], f->size, true, false };
 	c->score = 1 + f->ids + f->n * (2 + l.centre);
 	c->count = 1;
-	pool_add(k, c);
+	match_pool_add(k, c);
 	a->pre += f->n;
 	a->post += f->n;
 	return true;

@@ -1,6 +1,7 @@
 /* filter.c — pruning filters: which types are counted at which vertices, and the planners that
  * count them; and the shape of the dominant subsystem as flat arrays. */
 #include "match/core.h"
+#include "match/fast/fast.h"
 
 static int type_room(struct slu_match *m)
 {
@@ -77,7 +78,7 @@ static int parse_part(struct slu_match *m, const char *s, size_t n)
 	return rc;
 }
 
-int filter_parse(struct slu_match *m, const char *text)
+int match_filter_parse(struct slu_match *m, const char *text)
 {
 	char *s = slu_strdup(text ? text : "");
 	size_t n = 0, at = 0;
@@ -91,7 +92,7 @@ int filter_parse(struct slu_match *m, const char *text)
 	s[n] = '\0';
 	if (!n) {
 		slu_free(s);
-		return filter_parse(m, "ALL:core,ALL:node");
+		return match_filter_parse(m, "ALL:core,ALL:node");
 	}
 	while (!rc && at <= n) {
 		size_t len = strcspn(s + at, ",");
@@ -119,7 +120,7 @@ static int order_cmp(const void *a, const void *b, void *m)
 	return (int)order_key_cmp(m, *(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-void order_move(struct slu_match *m, uint32_t u, uint32_t e, uint64_t weight)
+void match_order_move(struct slu_match *m, uint32_t u, uint32_t e, uint64_t weight)
 {
 	uint32_t *o = m->ord + m->kid_off[u], n = m->kid_off[u + 1] - m->kid_off[u], i, lo, hi;
 
@@ -369,7 +370,7 @@ static int prime(struct prime *p, uint32_t u, uint32_t depth, int64_t *parent)
 			parent[m->prune.p[i]] += sum[m->prune.p[i]];
 	rc = give_multi(p, u, sum);
 	if (!rc && p->s == 0)
-		like_put(m, u);
+		match_alike_put(m, u);
 	return rc;
 }
 
@@ -389,15 +390,15 @@ static int grow_multi(struct slu_match *m)
 	slu_free(m->multi);
 	m->multi = fresh_multi;
 	m->nv = nv;
-	return led_grow(&m->led, nv);
+	return match_led_grow(&m->led, nv);
 }
 
-int filter_reshape(struct slu_match *m)
+int match_filter_reshape(struct slu_match *m)
 {
 	int rc;
 
-	fast_drop(m);
-	rc = family_drop(m);
+	match_fast_drop(m);
+	rc = match_family_drop(m);
 	if (!rc)
 		rc = grow_multi(m);
 	if (!rc)
@@ -405,7 +406,7 @@ int filter_reshape(struct slu_match *m)
 	if (!rc)
 		rc = type_room(m);
 	if (!rc)
-		rc = family_make(m);
+		rc = match_family_make(m);
 	m->depth = DEPTH_MAX; /* not counted */
 	slu_free(m->like);
 	m->like = NULL;
@@ -413,19 +414,19 @@ int filter_reshape(struct slu_match *m)
 	return rc;
 }
 
-int filter_prime(struct slu_match *m)
+int match_filter_prime(struct slu_match *m)
 {
 	struct prime p = { .m = m, .width = m->g->types.n };
 	int rc;
 
-	fast_drop(m);
-	rc = family_drop(m);
+	match_fast_drop(m);
+	rc = match_family_drop(m);
 	if (!rc)
 		rc = grow_multi(m);
 	if (!rc)
 		rc = make_shape(m);
 	if (!rc)
-		rc = like_begin(m);
+		rc = match_alike_begin(m);
 	if (rc < 0)
 		return rc;
 	p.seen = slu_malloc(m->nv + 1);
@@ -443,17 +444,17 @@ int filter_prime(struct slu_match *m)
 	slu_vec_done(&p.row);
 	slu_free(p.seen);
 	if (!rc)
-		rc = family_make(m);
+		rc = match_family_make(m);
 	if (!rc)
-		fast_begin(m);
+		match_fast_begin(m);
 	return rc;
 }
 
-void filter_done(struct slu_match *m)
+void match_filter_done(struct slu_match *m)
 {
 	for (size_t i = 0; m->multi && i < (size_t)m->nv * m->nsub; i++)
 		slu_multi_free(m->multi[i]);
-	fast_drop(m);
+	match_fast_drop(m);
 	slu_free(m->multi);
 	slu_vec_done(&m->filters);
 	slu_vec_done(&m->prune);

@@ -156,12 +156,12 @@ static int parse_value(struct find *f, struct term *t, char *val)
 	case KEY_JOB_TAG:
 		if (parse_jobid(val, &id) < 0)
 			return -EINVAL;
-		t->job = led_job_find(&f->m->led, (int64_t)id);
+		t->job = match_led_job_find(&f->m->led, (int64_t)id);
 		/* For agfilter the reference reads the last one again, in lower case; 0 is none. */
 		lower(val);
 		if (parse_jobid(val, &id) == 0) {
 			f->has_job = id != 0;
-			f->job = led_job_find(&f->m->led, (int64_t)id);
+			f->job = match_led_job_find(&f->m->led, (int64_t)id);
 		}
 		return 0;
 	case KEY_NAMES:
@@ -302,7 +302,7 @@ static bool has_span(const struct slu_match *m, uint32_t v, int64_t job)
 
 static bool has_flag(const struct slu_match *m, uint32_t v, int64_t job, uint32_t flag)
 {
-	return job >= 0 && led_get(&m->led, v, (uint32_t)job).job & flag;
+	return job >= 0 && match_led_get(&m->led, v, (uint32_t)job).job & flag;
 }
 
 static bool holds(const struct find *f, const struct term *t, uint32_t v, const struct seen *s,
@@ -411,8 +411,8 @@ static int find_at(struct find *f, uint32_t u, struct seen s, uint32_t depth, st
 		m->colour[u] = m->gen;
 	s.down = s.down || v->status == SLU_DOWN;
 	s.unknown = v->status == SLU_UNKNOWN;
-	s.allocated = s.allocated || led_any(&m->led, u, LED_HELD);
-	s.reserved = s.reserved || led_any(&m->led, u, LED_PLANNED);
+	s.allocated = s.allocated || match_led_any(&m->led, u, LED_HELD);
+	s.reserved = s.reserved || match_led_any(&m->led, u, LED_PLANNED);
 	m->level++;
 	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1] && rc >= 0; k++) {
 		uint32_t e = m->kid[k], c = g->e.p[e].dst;

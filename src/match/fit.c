@@ -4,7 +4,7 @@
 
 /* --- what a request needs below each of its nodes --- */
 
-bool is_slot(const struct attempt *a, const struct slu_request *r)
+bool match_is_slot(const struct attempt *a, const struct slu_request *r)
 {
 	return r->type == SLU_TYPE_SLOT || (a->m->flexible && r->type == SLU_TYPE_XOR_SLOT);
 }
@@ -56,7 +56,7 @@ static void add_needs(struct attempt *a, const struct slu_request *list, uint32_
 
 		if (c->type < m->ntypes && m->prune_at[c->type] != NO_PRUNE)
 			add_need(to, m->prune_at[c->type], c->count.min);
-		if (m->flexible && is_slot(a, c)) {
+		if (m->flexible && match_is_slot(a, c)) {
 			least_needs(m, to, from, c->count.min);
 			continue;
 		}
@@ -90,7 +90,7 @@ static int request_info(struct attempt *a, const struct slu_request *r)
 	return 0;
 }
 
-int attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_jobspec *spec)
+int match_attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_jobspec *spec)
 {
 	struct reqinfo top;
 
@@ -116,7 +116,7 @@ int attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_job
 
 /* --- what is this vertex to the request? --- */
 
-bool kid_types_fit(const struct slu_match *m, uint32_t u, const struct slu_request *slot)
+bool match_kid_types_fit(const struct slu_match *m, uint32_t u, const struct slu_request *slot)
 {
 	for (uint32_t i = 0; i < slot->nwith; i++) {
 		uint16_t t = slot->with[i].type;
@@ -141,7 +141,7 @@ static const struct slu_request *slot_in(const struct attempt *a, const struct s
 	const struct slu_request *slot = NULL;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (is_slot(a, &list[i]))
+		if (match_is_slot(a, &list[i]))
 			slot = &list[i];
 	return slot;
 }
@@ -152,8 +152,8 @@ static void siblings(struct attempt *a, uint16_t type)
 		       slu_graph_type_name(a->m->g, type));
 }
 
-struct part part_of(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-		    bool pristine)
+struct part match_part_of(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+			  bool pristine)
 {
 	const struct slu_match *m = a->m;
 	uint16_t type = m->g->v.p[u].type;
@@ -176,7 +176,7 @@ struct part part_of(struct attempt *a, uint32_t u, const struct slu_request *lis
 				alts = r->with;
 				nalts = r->nwith;
 			}
-		} else if (is_slot(a, r)) {
+		} else if (match_is_slot(a, r)) {
 			if (m->flexible ? match != NULL : found) {
 				siblings(a, type);
 				return (struct part){ 0 };
@@ -187,12 +187,12 @@ struct part part_of(struct attempt *a, uint32_t u, const struct slu_request *lis
 			nalts = n;
 		}
 	}
-	if (slot && !m->flexible && kid_types_fit(m, u, slot))
+	if (slot && !m->flexible && match_kid_types_fit(m, u, slot))
 		return (struct part){ FIT_SLOT, slot->with, slot->nwith, slot, 1 };
 	if (slot && m->flexible) {
 		/* Any sibling of the slots will do, also one that wants nothing below it. */
 		for (uint32_t i = 0; i < nalts; i++)
-			if (!alts[i].nwith || kid_types_fit(m, u, &alts[i]))
+			if (!alts[i].nwith || match_kid_types_fit(m, u, &alts[i]))
 				return (struct part){ FIT_SLOT, NULL, 0, alts, nalts };
 		match = NULL;
 	}
@@ -205,7 +205,7 @@ struct part part_of(struct attempt *a, uint32_t u, const struct slu_request *lis
 
 /* --- can it be? --- */
 
-int refuse(struct attempt *a, int error)
+int match_refuse(struct attempt *a, int error)
 {
 	a->error = error;
 	return -error;
@@ -219,15 +219,15 @@ static int exclusive_free(struct attempt *a, uint32_t u, const struct slu_reques
 		slu_buf_printf(&m->msg,
 			       "by_excl: exclusivity conflicts at jobspec=%s : vertex=", r->label);
 		slu_graph_name_put(m->g, u, &m->msg);
-		return refuse(a, EINVAL);
+		return match_refuse(a, EINVAL);
 	}
 	if (!x && r->excl != SLU_EXCL_TRUE)
 		return 0;
 	if (a->at == a->now && (a->mode == MODE_ALLOCATE || a->mode == MODE_WITHOUT) &&
-	    led_any(&m->led, u, LED_HELD))
-		return refuse(a, EBUSY);
-	if (!led_untouched(&m->led, u, a->at, a->end))
-		return refuse(a, EBUSY);
+	    match_led_any(&m->led, u, LED_HELD))
+		return match_refuse(a, EBUSY);
+	if (!match_led_untouched(&m->led, u, a->at, a->end))
+		return match_refuse(a, EBUSY);
 	return 0;
 }
 
@@ -244,8 +244,8 @@ static bool aggregate_fits(const struct attempt *a, const struct slu_multi *mu,
 	return true;
 }
 
-int prune(struct attempt *a, uint32_t u, uint32_t s, const struct slu_request *list, uint32_t n,
-	  bool x, int64_t *avail)
+int match_prune(struct attempt *a, uint32_t u, uint32_t s, const struct slu_request *list,
+		uint32_t n, bool x, int64_t *avail)
 {
 	struct slu_match *m = a->m;
 	const struct slu_vertex *v = &m->g->v.p[u];
@@ -253,23 +253,23 @@ int prune(struct attempt *a, uint32_t u, uint32_t s, const struct slu_request *l
 	bool slots_fit = true;
 
 	if (v->status != SLU_UP && a->mode != MODE_SATISFY)
-		return refuse(a, EBUSY);
+		return match_refuse(a, EBUSY);
 	if (a->constraint && (v->type == SLU_TYPE_NODE || v->type == SLU_TYPE_STORAGE_NODE) &&
 	    !slu_constraint_match(a->constraint, m->g, u))
-		return refuse(a, EBUSY);
+		return match_refuse(a, EBUSY);
 	if (a->end < a->at) {
 		slu_buf_printf(&m->msg,
 			       "by_avail: planner_avail_resources_during returned -1.\n%s.\n",
 			       strerror(ERANGE));
-		return refuse(a, ERANGE);
+		return match_refuse(a, ERANGE);
 	}
-	*avail = led_avail(&m->led, u, v->size, a->at, a->end);
+	*avail = match_led_avail(&m->led, u, v->size, a->at, a->end);
 	if (*avail <= 0)
-		return refuse(a, EBUSY);
+		return match_refuse(a, EBUSY);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct slu_request *r = &list[i];
 		const struct reqinfo *info = &a->info[r->index];
-		bool slot = is_slot(a, r);
+		bool slot = match_is_slot(a, r);
 		int rc;
 
 		if (r->type != v->type && !slot)
@@ -286,7 +286,7 @@ int prune(struct attempt *a, uint32_t u, uint32_t s, const struct slu_request *l
 		if (!mu || !info->any)
 			continue;
 		if (!aggregate_fits(a, mu, info))
-			return refuse(a, EBUSY);
+			return match_refuse(a, EBUSY);
 	}
-	return slots_fit ? 0 : refuse(a, EBUSY);
+	return slots_fit ? 0 : match_refuse(a, EBUSY);
 }

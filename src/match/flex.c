@@ -128,7 +128,7 @@ static bool make_slot(struct attempt *a, const struct alt *alt, const uint32_t *
 		}
 		from[k] = c;
 	}
-	s = cand_new(a, picks);
+	s = match_cand_new(a, picks);
 	if (!s)
 		return false;
 	s->score = 1;
@@ -146,7 +146,7 @@ static bool make_slot(struct attempt *a, const struct alt *alt, const uint32_t *
 		}
 		next[alt->type[k]] = c;
 	}
-	pool_add(out, s);
+	match_pool_add(out, s);
 	return true;
 }
 
@@ -177,8 +177,8 @@ static uint32_t all_children(const struct slu_request *list, uint32_t n, struct 
 	return k;
 }
 
-int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-	       struct pool *into)
+int match_flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+		     struct pool *into)
 {
 	struct slu_arena *tmp = &a->m->tmp;
 	struct pool own = { 0 };
@@ -192,7 +192,7 @@ int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, ui
 	for (uint32_t i = 0; i < n; i++) {
 		x.nalt++;
 		nkids += list[i].nwith;
-		if (is_slot(a, &list[i]))
+		if (match_is_slot(a, &list[i]))
 			x.nslots = a->info[list[i].index].emax;
 	}
 	kids = slu_arena_alloc(tmp, (nkids + 1) * sizeof *kids);
@@ -201,11 +201,11 @@ int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, ui
 	if (!kids || !x.alt || !want)
 		goto fail;
 	x.ntypes = all_children(list, n, kids);
-	if (visit_children(a, u, kids, x.ntypes, false, true, x.nslots, &own) < 0)
+	if (match_visit_children(a, u, kids, x.ntypes, false, true, x.nslots, &own) < 0)
 		return -ENOMEM;
 	if (!own.n)
 		return 0;
-	choose_all(a, &own, true);
+	match_choose_all(a, &own, true);
 	state = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *state);
 	rest = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *rest);
 	spare = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *spare);
@@ -213,7 +213,7 @@ int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, ui
 	if (!state || !rest || !spare || !next)
 		goto fail;
 	for (uint32_t t = 0; t < x.ntypes; t++) {
-		struct kind *k = pool_kind(a, &own, kids[t].type, a->m->sub[0], false);
+		struct kind *k = match_pool_kind(a, &own, kids[t].type, a->m->sub[0], false);
 
 		state[t] = k ? (uint32_t)SLU_MIN(k->qualified, (int64_t)UINT32_MAX) : 0;
 		next[t] = k ? k->head : NULL;
@@ -261,12 +261,12 @@ int flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, ui
 		return -ENOMEM;
 	if (!made.n)
 		return 0;
-	out = pool_kind(a, into, SLU_TYPE_SLOT, a->m->sub[0], true);
+	out = match_pool_kind(a, into, SLU_TYPE_SLOT, a->m->sub[0], true);
 	if (!out)
 		return -ENOMEM;
 	for (struct cand *c = made.head, *after; c; c = after) {
 		after = c->next;
-		pool_add(out, c);
+		match_pool_add(out, c);
 	}
 	return 0;
 fail:
@@ -388,7 +388,7 @@ static int expand(struct attempt *a, const struct slu_request *list, uint32_t n,
 	return rc;
 }
 
-int flex_variants(struct attempt *a)
+int match_flex_variants(struct attempt *a)
 {
 	struct variants v = { 0 };
 	int rc = 0;

@@ -6,13 +6,13 @@
 
 #define CHUNK 16 /* candidates made at a time */
 
-bool leaves_begin(struct attempt *a, const struct slu_request *r, bool x, uint32_t depth,
-		  struct leaves *l)
+bool match_leaves_begin(struct attempt *a, const struct slu_request *r, bool x, uint32_t depth,
+			struct leaves *l)
 {
 	const struct slu_match *m = a->m;
 
 	if (r->nwith || r->label[0] || m->nsub > 1 || m->colour || r->type == SLU_TYPE_NODE ||
-	    r->type == SLU_TYPE_STORAGE_NODE || is_slot(a, r) || depth >= DEPTH_MAX ||
+	    r->type == SLU_TYPE_STORAGE_NODE || match_is_slot(a, r) || depth >= DEPTH_MAX ||
 	    (x && r->excl == SLU_EXCL_FALSE) || m->policy.scorer == SCORE_VARIATION ||
 	    a->end < a->at)
 		return false;
@@ -35,18 +35,18 @@ static int64_t units_of(struct attempt *a, struct leaves *l, uint32_t v)
 	int64_t avail;
 
 	if (y->type != l->r->type || (y->status != SLU_UP && !l->down)) {
-		refuse(a, EBUSY);
+		match_refuse(a, EBUSY);
 		return 0;
 	}
 	if (led_over(&m->led, v, a->at, l->later)) {
 		if (!y->size)
-			refuse(a, EBUSY);
+			match_refuse(a, EBUSY);
 		return y->size;
 	}
-	return prune(a, v, 0, l->r, 1, l->excl, &avail) < 0 ? 0 : avail;
+	return match_prune(a, v, 0, l->r, 1, l->excl, &avail) < 0 ? 0 : avail;
 }
 
-int leaves_visit(struct attempt *a, struct leaves *l, uint32_t e, struct pool *into)
+int match_leaves_visit(struct attempt *a, struct leaves *l, uint32_t e, struct pool *into)
 {
 	struct slu_match *m = a->m;
 	uint32_t v = m->g->e.p[e].dst;
@@ -62,12 +62,12 @@ int leaves_visit(struct attempt *a, struct leaves *l, uint32_t e, struct pool *i
 		return -EBUSY;
 	if (__builtin_add_overflow(m->g->v.p[v].id, 2, &score) ||
 	    __builtin_add_overflow(score, l->centre, &score))
-		return refuse(a, EBUSY);
+		return match_refuse(a, EBUSY);
 	if (!l->left) {
 		l->next = slu_arena_alloc(&m->tmp, CHUNK * sizeof *l->next);
 		l->left = l->next ? CHUNK : 0;
 	}
-	k = pool_kind(a, into, l->r->type, m->sub[0], true);
+	k = match_pool_kind(a, into, l->r->type, m->sub[0], true);
 	if (!l->left || !k) {
 		a->no_memory = true;
 		return -ENOMEM;
@@ -76,7 +76,7 @@ int leaves_visit(struct attempt *a, struct leaves *l, uint32_t e, struct pool *i
 	c = l->next++;
 	*c = (struct cand){ .score = score, .count = (uint32_t)avail, .n = 1 };
 	c->one = (struct pick){ e, (uint32_t)avail, l->excl };
-	pool_add(k, c);
+	match_pool_add(k, c);
 	a->post++;
 	return 0;
 }

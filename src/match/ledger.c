@@ -1,9 +1,9 @@
 #include "match/ledger.h"
 
-int led_init(struct ledger *l, uint32_t nv)
+int match_led_init(struct ledger *l, uint32_t nv)
 {
 	*l = (struct ledger){ 0 };
-	return led_grow(l, nv);
+	return match_led_grow(l, nv);
 }
 
 /* Vertices and stand-ins. */
@@ -12,10 +12,10 @@ static uint32_t numbers(const struct ledger *l)
 	return l->nv + l->family.n;
 }
 
-void led_done(struct ledger *l)
+void match_led_done(struct ledger *l)
 {
 	for (uint32_t v = 0; v < numbers(l); v++)
-		rec_done(&l->v[v]);
+		match_rec_done(&l->v[v]);
 	slu_free(l->v);
 	slu_free(l->all);
 	slu_vec_done(&l->family);
@@ -28,7 +28,7 @@ void led_done(struct ledger *l)
 	*l = (struct ledger){ 0 };
 }
 
-int led_grow(struct ledger *l, uint32_t nv)
+int match_led_grow(struct ledger *l, uint32_t nv)
 {
 	struct led_vertex *v;
 
@@ -43,12 +43,13 @@ int led_grow(struct ledger *l, uint32_t nv)
 	return 0;
 }
 
-int led_copy(struct ledger *to, const struct ledger *from)
+int match_led_copy(struct ledger *to, const struct ledger *from)
 {
-	if (led_init(to, from->nv) < 0 || led_unite(to, from->family.p, from->family.n) < 0)
+	if (match_led_init(to, from->nv) < 0 ||
+	    match_led_unite(to, from->family.p, from->family.n) < 0)
 		goto fail;
 	for (uint32_t v = 0; v < numbers(from); v++)
-		if (rec_copy(&to->v[v], &from->v[v]) < 0)
+		if (match_rec_copy(&to->v[v], &from->v[v]) < 0)
 			goto fail;
 	for (uint32_t i = 0; i < from->family.n; i++)
 		to->family.p[i] = from->family.p[i];
@@ -65,7 +66,7 @@ int led_copy(struct ledger *to, const struct ledger *from)
 			memcpy(to->info.p[i].at.p, from->info.p[i].at.p,
 			       from->info.p[i].at.n * sizeof(uint32_t));
 	}
-	/* Room for every job there is, as led_job_new() promises to led_job_drop(). */
+	/* Room for every job there is, as match_led_job_new() promises to match_led_job_drop(). */
 	if (slu_vec_reserve(&to->unused, from->job.n) < 0)
 		goto fail;
 	for (uint32_t i = 0; i < from->unused.n; i++)
@@ -75,18 +76,18 @@ int led_copy(struct ledger *to, const struct ledger *from)
 			goto fail;
 	return 0;
 fail:
-	led_done(to);
+	match_led_done(to);
 	return -ENOMEM;
 }
 
-size_t led_memory(const struct ledger *l)
+size_t match_led_memory(const struct ledger *l)
 {
 	size_t bytes = numbers(l) * sizeof *l->v + (l->all ? l->nv * sizeof *l->all : 0) +
 		       l->family.cap * sizeof *l->family.p + l->job.cap * sizeof *l->job.p +
 		       l->info.cap * sizeof *l->info.p;
 
 	for (uint32_t v = 0; v < numbers(l); v++)
-		bytes += rec_memory(&l->v[v]);
+		bytes += match_rec_memory(&l->v[v]);
 	slu_vec_each (&l->info, struct led_jobinfo, i)
 		bytes += i->at.cap * sizeof *i->at.p;
 	return bytes;
@@ -108,12 +109,12 @@ static void forget_number(struct ledger *l, const struct led_jobinfo *i, uint32_
 		slu_map_del(&l->by_id, (uint64_t)i->id);
 }
 
-int64_t led_job_new(struct ledger *l, int64_t id, int64_t start, int64_t duration)
+int64_t match_led_job_new(struct ledger *l, int64_t id, int64_t start, int64_t duration)
 {
 	struct led_job t = { start, start + duration };
 	struct led_jobinfo i = { .id = id, .live = true, .plain = true };
 	uint32_t k = l->unused.n ? l->unused.p[l->unused.n - 1] : l->job.n;
-	int64_t older = led_job_find(l, id);
+	int64_t older = match_led_job_find(l, id);
 
 	if (k >= SLU_JOB_MAX)
 		return -EFBIG;
@@ -138,14 +139,14 @@ int64_t led_job_new(struct ledger *l, int64_t id, int64_t start, int64_t duratio
 	return k;
 }
 
-int64_t led_job_find(const struct ledger *l, int64_t id)
+int64_t match_led_job_find(const struct ledger *l, int64_t id)
 {
 	uint64_t *at = slu_map_get(&l->by_id, (uint64_t)id);
 
 	return at ? (int64_t)*at : -1;
 }
 
-void led_job_drop(struct ledger *l, uint32_t job)
+void match_led_job_drop(struct ledger *l, uint32_t job)
 {
 	struct led_jobinfo *i = &l->info.p[job];
 
@@ -160,9 +161,9 @@ void led_job_drop(struct ledger *l, uint32_t job)
 
 /* --- one vertex --- */
 
-const struct led_rec *led_records(const struct ledger *l, uint32_t v, uint32_t *n)
+const struct led_rec *match_led_records(const struct ledger *l, uint32_t v, uint32_t *n)
 {
-	return rec_list(&l->v[v], n);
+	return match_rec_list(&l->v[v], n);
 }
 
 /* The stand-in's records, NULL if there are none from `at` on. */
@@ -173,43 +174,44 @@ static const struct led_vertex *beside(const struct ledger *l, uint32_t v, int64
 	return s == LED_NONE || rec_over(&l->v[s], at) ? NULL : &l->v[s];
 }
 
-int64_t led_avail(const struct ledger *l, uint32_t v, uint32_t size, int64_t at, int64_t end)
+int64_t match_led_avail(const struct ledger *l, uint32_t v, uint32_t size, int64_t at, int64_t end)
 {
 	const struct led_vertex *s = beside(l, v, at);
-	int64_t n = rec_avail(l->job.p, &l->v[v], size, at, end);
+	int64_t n = match_rec_avail(l->job.p, &l->v[v], size, at, end);
 
 	/* Where one of them has units the other has none. */
-	return s ? SLU_MIN(n, rec_avail(l->job.p, s, size, at, end)) : n;
+	return s ? SLU_MIN(n, match_rec_avail(l->job.p, s, size, at, end)) : n;
 }
 
-bool led_untouched(const struct ledger *l, uint32_t v, int64_t at, int64_t end)
+bool match_led_untouched(const struct ledger *l, uint32_t v, int64_t at, int64_t end)
 {
 	const struct led_vertex *s = beside(l, v, at);
 
-	return rec_untouched(l->job.p, &l->v[v], at, end) &&
-	       (!s || rec_untouched(l->job.p, s, at, end));
+	return match_rec_untouched(l->job.p, &l->v[v], at, end) &&
+	       (!s || match_rec_untouched(l->job.p, s, at, end));
 }
 
-bool led_starts_after(const struct ledger *l, uint32_t v, int64_t at)
+bool match_led_starts_after(const struct ledger *l, uint32_t v, int64_t at)
 {
 	const struct led_vertex *s = beside(l, v, at);
 
-	return rec_starts_after(l->job.p, &l->v[v], at) || (s && rec_starts_after(l->job.p, s, at));
+	return match_rec_starts_after(l->job.p, &l->v[v], at) ||
+	       (s && match_rec_starts_after(l->job.p, s, at));
 }
 
-bool led_any(const struct ledger *l, uint32_t v, uint32_t flag)
+bool match_led_any(const struct ledger *l, uint32_t v, uint32_t flag)
 {
 	const struct led_vertex *s = beside(l, v, INT64_MIN);
 
-	return rec_any(&l->v[v], flag) || (s && rec_any(s, flag));
+	return match_rec_any(&l->v[v], flag) || (s && match_rec_any(s, flag));
 }
 
-struct led_rec led_get(const struct ledger *l, uint32_t v, uint32_t job)
+struct led_rec match_led_get(const struct ledger *l, uint32_t v, uint32_t job)
 {
 	const struct led_vertex *s = beside(l, v, l->job.p[job].start);
-	struct led_rec r = rec_get(l->job.p, &l->v[v], job);
+	struct led_rec r = match_rec_get(l->job.p, &l->v[v], job);
 
-	return r.job || !s ? r : rec_get(l->job.p, s, job);
+	return r.job || !s ? r : match_rec_get(l->job.p, s, job);
 }
 
 /* A record of its own was made at v, or has gone. */
@@ -226,43 +228,43 @@ static void count(struct ledger *l, uint32_t v, uint32_t job, bool made)
 	f->own_end = !f->own ? 0 : made ? SLU_MAX(f->own_end, l->job.p[job].end) : f->own_end;
 }
 
-int led_put(struct ledger *l, uint32_t v, uint32_t size, uint32_t job, uint32_t flags,
-	    uint32_t units)
+int match_led_put(struct ledger *l, uint32_t v, uint32_t size, uint32_t job, uint32_t flags,
+		  uint32_t units)
 {
 	const struct led_job *j = &l->job.p[job];
 	const struct led_vertex *s = beside(l, v, j->start);
 	int rc = 0;
 
-	if (s && flags & LED_UNITS && rec_avail(l->job.p, s, size, j->start, j->end) < units)
+	if (s && flags & LED_UNITS && match_rec_avail(l->job.p, s, size, j->start, j->end) < units)
 		return -EINVAL;
 	if (s)
-		rc = led_split(l, v, job);
+		rc = match_led_split(l, v, job);
 	if (!rc)
-		rc = rec_put(l->job.p, &l->v[v], size, job, flags, units);
+		rc = match_rec_put(l->job.p, &l->v[v], size, job, flags, units);
 	if (rc > 0)
 		count(l, v, job, true);
 	return SLU_MIN(rc, 0);
 }
 
-void led_clear(struct ledger *l, uint32_t v, uint32_t job, uint32_t flags)
+void match_led_clear(struct ledger *l, uint32_t v, uint32_t job, uint32_t flags)
 {
-	if (rec_clear(l->job.p, &l->v[v], job, flags))
+	if (match_rec_clear(l->job.p, &l->v[v], job, flags))
 		count(l, v, job, false);
 }
 
-void led_clear_all(struct ledger *l, uint32_t v)
+void match_led_clear_all(struct ledger *l, uint32_t v)
 {
 	uint32_t n;
-	const struct led_rec *r = led_records(l, v, &n);
+	const struct led_rec *r = match_led_records(l, v, &n);
 
 	for (uint32_t i = 0; i < n; i++)
 		l->info.p[led_job(r[i])].refs--;
-	rec_done(&l->v[v]);
+	match_rec_done(&l->v[v]);
 }
 
 /* --- families --- */
 
-int led_unite(struct ledger *l, const struct led_family *list, uint32_t n)
+int match_led_unite(struct ledger *l, const struct led_family *list, uint32_t n)
 {
 	struct led_vertex *v;
 
@@ -290,7 +292,7 @@ int led_unite(struct ledger *l, const struct led_family *list, uint32_t n)
 			l->all[c] = l->nv + i;
 			if (!l->v[c].n)
 				continue;
-			r = led_records(l, c, &k);
+			r = match_led_records(l, c, &k);
 			f.own += k;
 			while (k--)
 				f.own_end = SLU_MAX(f.own_end, l->job.p[led_job(r[k])].end);
@@ -300,8 +302,8 @@ int led_unite(struct ledger *l, const struct led_family *list, uint32_t n)
 	return 0;
 }
 
-bool led_all_free(const struct ledger *l, uint32_t s, uint32_t size, int64_t at, int64_t end,
-		  bool later)
+bool match_led_all_free(const struct ledger *l, uint32_t s, uint32_t size, int64_t at, int64_t end,
+			bool later)
 {
 	const struct led_family *f = led_family(l, s);
 	const struct led_vertex *x = &l->v[s];
@@ -310,43 +312,44 @@ bool led_all_free(const struct ledger *l, uint32_t s, uint32_t size, int64_t at,
 		return false;
 	if (rec_over(x, later ? at : INT64_MIN))
 		return true;
-	return (later || !rec_any(x, LED_HELD)) && rec_untouched(l->job.p, x, at, end) &&
-	       rec_avail(l->job.p, x, size, at, end) == size;
+	return (later || !match_rec_any(x, LED_HELD)) &&
+	       match_rec_untouched(l->job.p, x, at, end) &&
+	       match_rec_avail(l->job.p, x, size, at, end) == size;
 }
 
-int led_put_all(struct ledger *l, uint32_t s, uint32_t size, uint32_t job, uint32_t flags)
+int match_led_put_all(struct ledger *l, uint32_t s, uint32_t size, uint32_t job, uint32_t flags)
 {
 	int rc;
 
 	if (led_family(l, s)->own_end > l->job.p[job].start)
 		return -EAGAIN;
-	rc = rec_put(l->job.p, &l->v[s], size, job, flags, size);
+	rc = match_rec_put(l->job.p, &l->v[s], size, job, flags, size);
 	if (rc > 0)
 		count(l, s, job, true);
 	return rc == -EINVAL ? -EAGAIN : SLU_MIN(rc, 0);
 }
 
-int led_split(struct ledger *l, uint32_t v, uint32_t job)
+int match_led_split(struct ledger *l, uint32_t v, uint32_t job)
 {
 	uint32_t s = led_all(l, v), i;
-	struct led_rec r = s == LED_NONE ? (struct led_rec){ 0 } : led_get(l, s, job);
+	struct led_rec r = s == LED_NONE ? (struct led_rec){ 0 } : match_led_get(l, s, job);
 	struct led_family f;
 
 	if (!r.job)
 		return 0;
 	f = *led_family(l, s);
 	for (i = 0; i < f.n; i++)
-		if (rec_put(l->job.p, &l->v[f.first + i], r.units, job, r.job & LED_EVERY,
-			    r.units) < 0)
+		if (match_rec_put(l->job.p, &l->v[f.first + i], r.units, job, r.job & LED_EVERY,
+				  r.units) < 0)
 			break;
 	if (i < f.n) {
 		while (i--)
-			rec_clear(l->job.p, &l->v[f.first + i], job, LED_EVERY);
+			match_rec_clear(l->job.p, &l->v[f.first + i], job, LED_EVERY);
 		return -ENOMEM;
 	}
 	while (i--)
 		count(l, f.first + i, job, true);
-	led_clear(l, s, job, LED_EVERY);
+	match_led_clear(l, s, job, LED_EVERY);
 	return 0;
 }
 
@@ -377,15 +380,15 @@ static int name_leaves(struct ledger *l, struct led_jobinfo *i)
 	return 0;
 }
 
-int led_disband(struct ledger *l)
+int match_led_disband(struct ledger *l)
 {
 	/* Each step leaves all bookings as they are. */
 	for (uint32_t s = l->nv; s < numbers(l); s++) {
 		uint32_t n;
 		const struct led_rec *r;
 
-		while (r = led_records(l, s, &n), n)
-			if (led_split(l, led_family(l, s)->first, led_job(r[n - 1])) < 0)
+		while (r = match_led_records(l, s, &n), n)
+			if (match_led_split(l, led_family(l, s)->first, led_job(r[n - 1])) < 0)
 				return -ENOMEM;
 	}
 	slu_vec_each (&l->info, struct led_jobinfo, i)

@@ -11,7 +11,7 @@
  * Families: leaves side by side (the cores of a node) that a job takes all at once and whole get
  * one record for all of them.  It lies at a number of its own behind those of the vertices, the
  * family's stand-in, and every question about a leaf looks there too.  Where a job is to have less
- * than all of it, led_split() turns the record into one for each leaf. */
+ * than all of it, match_led_split() turns the record into one for each leaf. */
 #pragma once
 #include "base/map.h"
 #include "base/vec.h"
@@ -47,19 +47,19 @@ struct ledger {
 	struct slu_map by_id;     /* job id -> index */
 };
 
-int led_init(struct ledger *l, uint32_t nv);
-void led_done(struct ledger *l);
+int match_led_init(struct ledger *l, uint32_t nv);
+void match_led_done(struct ledger *l);
 /* More vertices; there must be no families.  0 or -ENOMEM. */
-int led_grow(struct ledger *l, uint32_t nv);
-int led_copy(struct ledger *to, const struct ledger *from);
-size_t led_memory(const struct ledger *l);
+int match_led_grow(struct ledger *l, uint32_t nv);
+int match_led_copy(struct ledger *to, const struct ledger *from);
+size_t match_led_memory(const struct ledger *l);
 
 /* Index for a new job, or a negative errno. */
-int64_t led_job_new(struct ledger *l, int64_t id, int64_t start, int64_t duration);
+int64_t match_led_job_new(struct ledger *l, int64_t id, int64_t start, int64_t duration);
 /* Index or -1. */
-int64_t led_job_find(const struct ledger *l, int64_t id);
+int64_t match_led_job_find(const struct ledger *l, int64_t id);
 /* Forget the job once nothing names it. */
-void led_job_drop(struct ledger *l, uint32_t job);
+void match_led_job_drop(struct ledger *l, uint32_t job);
 
 /* --- one vertex --- */
 
@@ -86,35 +86,35 @@ static inline bool led_over(const struct ledger *l, uint32_t v, int64_t at, bool
 }
 
 /* Fewest units free at v during the window; size = units of the vertex. */
-int64_t led_avail(const struct ledger *l, uint32_t v, uint32_t size, int64_t at, int64_t end);
+int64_t match_led_avail(const struct ledger *l, uint32_t v, uint32_t size, int64_t at, int64_t end);
 /* Whether no job is at or below v during the window. */
-bool led_untouched(const struct ledger *l, uint32_t v, int64_t at, int64_t end);
+bool match_led_untouched(const struct ledger *l, uint32_t v, int64_t at, int64_t end);
 /* Whether some booking here starts after `at` (may say yes for one that is gone already). */
-bool led_starts_after(const struct ledger *l, uint32_t v, int64_t at);
+bool match_led_starts_after(const struct ledger *l, uint32_t v, int64_t at);
 /* Whether any job has LED_HELD (LED_PLANNED) here, at any time. */
-bool led_any(const struct ledger *l, uint32_t v, uint32_t flag);
+bool match_led_any(const struct ledger *l, uint32_t v, uint32_t flag);
 /* The job's record here, flags and units; .job == 0 and units == 0 when it has none (flags are
  * never 0 in a record). */
-struct led_rec led_get(const struct ledger *l, uint32_t v, uint32_t job);
+struct led_rec match_led_get(const struct ledger *l, uint32_t v, uint32_t job);
 /* Records of v in some order, without those of its family. */
-const struct led_rec *led_records(const struct ledger *l, uint32_t v, uint32_t *n);
+const struct led_rec *match_led_records(const struct ledger *l, uint32_t v, uint32_t *n);
 
 /* Add flags to the job's record at v (made if absent); units count with LED_UNITS.
  * 0, -ENOMEM, or -EINVAL if the units are not free (nothing is changed). */
-int led_put(struct ledger *l, uint32_t v, uint32_t size, uint32_t job, uint32_t flags,
-	    uint32_t units);
+int match_led_put(struct ledger *l, uint32_t v, uint32_t size, uint32_t job, uint32_t flags,
+		  uint32_t units);
 /* Take flags away; the record goes with its last flag.  A record of the family stays. */
-void led_clear(struct ledger *l, uint32_t v, uint32_t job, uint32_t flags);
+void match_led_clear(struct ledger *l, uint32_t v, uint32_t job, uint32_t flags);
 /* Drop all records of a vertex (it leaves the graph); there must be no families. */
-void led_clear_all(struct ledger *l, uint32_t v);
+void match_led_clear_all(struct ledger *l, uint32_t v);
 
 /* --- families --- */
 
 /* Form these families, where there are none (first and n of each; leaves of one size above 0, in
  * one family at most).  The stand-in of number i is nv + i.  0 or -ENOMEM. */
-int led_unite(struct ledger *l, const struct led_family *list, uint32_t n);
+int match_led_unite(struct ledger *l, const struct led_family *list, uint32_t n);
 /* No families any more, the bookings stay.  0, or -ENOMEM and nothing is changed. */
-int led_disband(struct ledger *l);
+int match_led_disband(struct ledger *l);
 /* The family of a stand-in, or NULL for a vertex. */
 static inline const struct led_family *led_family(const struct ledger *l, uint32_t s)
 {
@@ -122,9 +122,9 @@ static inline const struct led_family *led_family(const struct ledger *l, uint32
 }
 /* Whether all leaves are free during the window, and by nobody held at any time if not `later`; may
  * say no although it is so. */
-bool led_all_free(const struct ledger *l, uint32_t s, uint32_t size, int64_t at, int64_t end,
-		  bool later);
+bool match_led_all_free(const struct ledger *l, uint32_t s, uint32_t size, int64_t at, int64_t end,
+			bool later);
 /* Take all leaves whole.  0, -ENOMEM; -EAGAIN (nothing is changed): one by one. */
-int led_put_all(struct ledger *l, uint32_t s, uint32_t size, uint32_t job, uint32_t flags);
+int match_led_put_all(struct ledger *l, uint32_t s, uint32_t size, uint32_t job, uint32_t flags);
 /* What the job has at v is v's own afterwards.  0, or -ENOMEM and nothing is changed. */
-int led_split(struct ledger *l, uint32_t v, uint32_t job);
+int match_led_split(struct ledger *l, uint32_t v, uint32_t job);

@@ -4,5 +4,5 @@
 
 /* The vertex with all the paths and the rank the file gives; everything else it says must agree.
  * 0, or -EINVAL with the reference's text in m->msg. */
-int listed_find(struct slu_match *m, const struct slu_listing *l,
-		const struct slu_listing_vertex *x, uint32_t *out);
+int match_listed_find(struct slu_match *m, const struct slu_listing *l,
+		      const struct slu_listing_vertex *x, uint32_t *out);

@@ -1,6 +1,7 @@
 /* ops.c — the operations: allocate now, reserve later, or say that it can never be. */
 #include "match/allowed.h"
 #include "match/core.h"
+#include "match/fast/fast.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -74,16 +75,16 @@ int slu_match_new(struct slu_graph *g, const struct slu_match_options *o, struct
 	m->stale = o->stale_error ? o->stale_error : EBUSY;
 	m->msg = SLU_BUF_INIT(64 << 20);
 	m->flexible = strcmp(traverser, "flexible") == 0;
-	if (policy_parse(o->policy ? o->policy : "first", &m->policy) < 0)
+	if (match_policy_parse(o->policy ? o->policy : "first", &m->policy) < 0)
 		return slu_fail(err, -EINVAL, "can't create matcher");
 	if (!m->flexible && strcmp(traverser, "simple") != 0)
 		return slu_fail(err, -EINVAL, "can't create traverser");
-	rc = filter_parse(m, o->filters);
+	rc = match_filter_parse(m, o->filters);
 	if (rc < 0)
 		return rc == -ENOMEM ? rc : slu_fail(err, rc, "can't set pruning filters");
 	if (choose_subsystems(m, o->subsystems ? o->subsystems : "CA") < 0)
 		return slu_fail(err, -EINVAL, "can't initialize traverser");
-	rc = filter_prime(m);
+	rc = match_filter_prime(m);
 	if (rc < 0)
 		return rc == -ENOMEM ? rc : slu_fail(err, rc, "can't initialize traverser");
 	count_nodes_up(m);
@@ -95,8 +96,8 @@ void slu_match_free(struct slu_match *m)
 {
 	if (!m)
 		return;
-	filter_done(m);
-	led_done(&m->led);
+	match_filter_done(m);
+	match_led_done(&m->led);
 	slu_intern_done(&m->words);
 	slu_map_done(&m->labels);
 	slu_vec_done(&m->whole);
@@ -108,7 +109,7 @@ void slu_match_free(struct slu_match *m)
 
 size_t slu_match_memory(const struct slu_match *m)
 {
-	size_t bytes = led_memory(&m->led);
+	size_t bytes = match_led_memory(&m->led);
 
 	for (size_t i = 0; i < (size_t)m->nv * m->nsub; i++)
 		if (m->multi[i])
@@ -120,7 +121,7 @@ size_t slu_match_memory(const struct slu_match *m)
 
 bool slu_match_has_job(const struct slu_match *m, int64_t jobid)
 {
-	return led_job_find(&m->led, jobid) >= 0;
+	return match_led_job_find(&m->led, jobid) >= 0;
 }
 
 /* Types of which a touched vertex is taken whole. */
@@ -133,7 +134,7 @@ static void exclusive_types(const struct slu_request *list, uint32_t n, uint8_t 
 	}
 }
 
-void exclusive_always(const struct slu_match *m, uint8_t *types)
+void match_exclusive_always(const struct slu_match *m, uint8_t *types)
 {
 	if (m->policy.node_exclusive)
 		types[SLU_TYPE_NODE] = 1;
@@ -199,7 +200,7 @@ static bool feasible(const struct attempt *a, enum slu_match_op op)
 		if (x->dead || x->type != SLU_TYPE_NODE ||
 		    !slu_constraint_match(a->constraint, m->g, v) ||
 		    (x->status != SLU_UP && op != SLU_MATCH_ALLOCATE_SATISFIABILITY) ||
-		    led_avail(&m->led, v, x->size, at, at + a->duration) != 1)
+		    match_led_avail(&m->led, v, x->size, at, at + a->duration) != 1)
 			continue;
 		have++;
 	}
@@ -213,8 +214,8 @@ static int try_at(struct attempt *a, enum mode mode, int64_t at)
 	a->mode = mode;
 	a->at = at;
 	if (!a->m->flexible)
-		return attempt_run(a);
-	rc = flex_variants(a);
+		return match_attempt_run(a);
+	rc = match_flex_variants(a);
 	if (rc == -EOVERFLOW) {
 		slu_buf_printf(&a->m->msg, "select: split_xor_slots failed.\n%s\n",
 			       strerror(EOVERFLOW));
@@ -226,7 +227,7 @@ static int try_at(struct attempt *a, enum mode mode, int64_t at)
 	for (uint32_t i = 0; i < a->variants && rc < 0 && rc != -ENOMEM; i++) {
 		a->list = a->variant[i];
 		a->nlist = a->variant_n[i];
-		rc = attempt_run(a);
+		rc = match_attempt_run(a);
 	}
 	return rc;
 }
@@ -304,7 +305,7 @@ static int error_of_nothing(struct attempt *a)
 	if (a->fast && a->error == EBUSY) {
 		a->plain = true;
 		a->error = a->m->stale;
-		attempt_run(a);
+		match_attempt_run(a);
 	}
 	return a->error;
 }
@@ -330,20 +331,20 @@ static int commit(struct attempt *a, bool dry, int64_t jobid, const struct slu_s
 
 	if (!types)
 		return -ENOMEM;
-	exclusive_always(m, types);
+	match_exclusive_always(m, types);
 	exclusive_types(a->spec->resources, a->spec->nresources, types);
 	if (!dry) {
-		job = led_job_new(&m->led, jobid, a->at, a->duration);
+		job = match_led_job_new(&m->led, jobid, a->at, a->duration);
 		if (job < 0)
 			return (int)job;
 	}
 	b.job = (uint32_t)job;
-	n = book_run(&b, m->g->root[m->sub[0]], a->root_needs, a->root_excl);
+	n = match_book_run(&b, m->g->root[m->sub[0]], a->root_needs, a->root_excl);
 	if (n < 0 && !dry)
-		cancel_job(m, b.job);
+		match_cancel_job(m, b.job);
 	if (n <= 0) {
 		if (!dry)
-			led_job_drop(&m->led, b.job);
+			match_led_job_drop(&m->led, b.job);
 		if (!n)
 			out->code = error_of_nothing(a);
 		return (int)n;
@@ -368,7 +369,7 @@ int slu_match_run(struct slu_match *m, enum slu_match_op op, const struct slu_jo
 
 	*out = (struct slu_match_result){ .messages = "" };
 	slu_buf_reset(&m->msg);
-	rc = attempt_prepare(&a, m, spec);
+	rc = match_attempt_prepare(&a, m, spec);
 	if (rc < 0)
 		return rc;
 	a.now = now_s;
@@ -427,11 +428,11 @@ void slu_match_status_set(struct slu_match *m, uint32_t v, enum slu_status statu
 
 	if (m->g->v.p[v].status == status)
 		return;
-	family_status(m, v, m->g->v.p[v].status, status);
+	match_family_status(m, v, m->g->v.p[v].status, status);
 	m->g->v.p[v].status = (uint8_t)status;
-	like_change(m, v);
-	fast_touch(m, v, true);
-	mark_tick(m);
+	match_alike_change(m, v);
+	match_fast_touch(m, v, true);
+	match_mark_tick(m);
 	n = nodes_below(m, v, 0);
 	m->nodes_up += status == SLU_UP ? n : -n;
 }
@@ -441,6 +442,6 @@ int slu_match_property_set(struct slu_match *m, uint32_t v, const char *key, con
 	/* Scores may come from properties.  Constraints ask for them too, but of those nothing is
 	 * remembered. */
 	if (m->policy.scorer == SCORE_VARIATION)
-		fast_drop(m);
+		match_fast_drop(m);
 	return slu_graph_property_set(m->g, v, key, val);
 }

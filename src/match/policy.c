@@ -68,7 +68,7 @@ static int custom(const char *text, struct policy *out)
 	return 0;
 }
 
-int policy_parse(const char *text, struct policy *out)
+int match_policy_parse(const char *text, struct policy *out)
 {
 	for (size_t i = 0; i < SLU_LEN(named); i++)
 		if (strcmp(named[i].name, text) == 0) {
@@ -82,7 +82,7 @@ bool slu_match_policy_valid(const char *policy)
 {
 	struct policy p;
 
-	return policy_parse(policy, &p) == 0;
+	return match_policy_parse(policy, &p) == 0;
 }
 
 static int64_t perf_class(const struct slu_graph *g, uint32_t u)
@@ -98,7 +98,7 @@ static int64_t perf_class(const struct slu_graph *g, uint32_t u)
 	return end == s || errno || n < 0 || n > 9999 ? 9999 : n;
 }
 
-bool walk_score(struct slu_match *m, uint32_t u, int64_t centre, int64_t *out)
+bool match_walk_score(struct slu_match *m, uint32_t u, int64_t centre, int64_t *out)
 {
 	int64_t id = m->g->v.p[u].id;
 

@@ -24,7 +24,7 @@ static void heavy_free(struct led_heavy *h)
 	slu_free(h);
 }
 
-void rec_done(struct led_vertex *x)
+void match_rec_done(struct led_vertex *x)
 {
 	if (x->heavy)
 		heavy_free(x->h);
@@ -57,7 +57,7 @@ fail:
 	return NULL;
 }
 
-int rec_copy(struct led_vertex *to, const struct led_vertex *from)
+int match_rec_copy(struct led_vertex *to, const struct led_vertex *from)
 {
 	if (from->heavy) {
 		struct led_heavy *h = heavy_copy(from->h);
@@ -81,7 +81,7 @@ int rec_copy(struct led_vertex *to, const struct led_vertex *from)
 	return 0;
 }
 
-size_t rec_memory(const struct led_vertex *x)
+size_t match_rec_memory(const struct led_vertex *x)
 {
 	if (!x->heavy)
 		return x->cap * sizeof *x->p;
@@ -91,7 +91,7 @@ size_t rec_memory(const struct led_vertex *x)
 
 /* --- reading --- */
 
-const struct led_rec *rec_list(const struct led_vertex *x, uint32_t *n)
+const struct led_rec *match_rec_list(const struct led_vertex *x, uint32_t *n)
 {
 	*n = x->n;
 	return x->heavy ? x->h->r.p : x->cap ? x->p : &x->one;
@@ -132,8 +132,8 @@ static void window(const struct led_job *t, const struct led_vertex *x, const st
 		++*b;
 }
 
-int64_t rec_avail(const struct led_job *t, const struct led_vertex *x, uint32_t size, int64_t at,
-		  int64_t end)
+int64_t match_rec_avail(const struct led_job *t, const struct led_vertex *x, uint32_t size,
+			int64_t at, int64_t end)
 {
 	const struct led_rec *r;
 	uint32_t a, b, hits = 0;
@@ -174,7 +174,8 @@ int64_t rec_avail(const struct led_job *t, const struct led_vertex *x, uint32_t 
 	return size - most;
 }
 
-bool rec_untouched(const struct led_job *t, const struct led_vertex *x, int64_t at, int64_t end)
+bool match_rec_untouched(const struct led_job *t, const struct led_vertex *x, int64_t at,
+			 int64_t end)
 {
 	const struct led_rec *r;
 	uint32_t a, b;
@@ -194,7 +195,7 @@ bool rec_untouched(const struct led_job *t, const struct led_vertex *x, int64_t 
 	return true;
 }
 
-bool rec_starts_after(const struct led_job *t, const struct led_vertex *x, int64_t at)
+bool match_rec_starts_after(const struct led_job *t, const struct led_vertex *x, int64_t at)
 {
 
 	if (!x->n)
@@ -205,7 +206,7 @@ bool rec_starts_after(const struct led_job *t, const struct led_vertex *x, int64
 	return t[led_job(x->cap ? x->p[x->n - 1] : x->one)].start > at;
 }
 
-bool rec_any(const struct led_vertex *x, uint32_t flag)
+bool match_rec_any(const struct led_vertex *x, uint32_t flag)
 {
 	const struct led_rec *r;
 
@@ -238,7 +239,7 @@ static uint32_t find(const struct led_job *t, const struct led_vertex *x, uint32
 	return x->n;
 }
 
-struct led_rec rec_get(const struct led_job *t, const struct led_vertex *x, uint32_t job)
+struct led_rec match_rec_get(const struct led_job *t, const struct led_vertex *x, uint32_t job)
 {
 	uint32_t i;
 
@@ -340,8 +341,8 @@ static int light_insert(const struct led_job *t, struct led_vertex *x, uint32_t 
 	return 0;
 }
 
-int rec_put(const struct led_job *t, struct led_vertex *x, uint32_t size, uint32_t job,
-	    uint32_t flags, uint32_t units)
+int match_rec_put(const struct led_job *t, struct led_vertex *x, uint32_t size, uint32_t job,
+		  uint32_t flags, uint32_t units)
 {
 	const struct led_job *j = &t[job];
 	uint32_t i;
@@ -354,7 +355,7 @@ int rec_put(const struct led_job *t, struct led_vertex *x, uint32_t size, uint32
 			return -ENOMEM;
 		return 1;
 	}
-	if ((flags & LED_UNITS) && rec_avail(t, x, size, j->start, j->end) < (int64_t)units)
+	if ((flags & LED_UNITS) && match_rec_avail(t, x, size, j->start, j->end) < (int64_t)units)
 		return -EINVAL;
 	if (!x->heavy && x->n >= FEW && x->overlap && make_heavy(t, x) < 0)
 		return -ENOMEM;
@@ -428,11 +429,11 @@ static bool heavy_clear(const struct led_job *t, struct led_vertex *x, uint32_t 
 	}
 	h->r.n--;
 	if (--x->n == 0)
-		rec_done(x);
+		match_rec_done(x);
 	return true;
 }
 
-bool rec_clear(const struct led_job *t, struct led_vertex *x, uint32_t job, uint32_t flags)
+bool match_rec_clear(const struct led_job *t, struct led_vertex *x, uint32_t job, uint32_t flags)
 {
 	struct led_rec *r;
 	uint32_t i;
@@ -453,7 +454,7 @@ bool rec_clear(const struct led_job *t, struct led_vertex *x, uint32_t job, uint
 	if (x->cap)
 		memmove(r, r + 1, (x->n - i) * sizeof *r);
 	if (!x->n) {
-		rec_done(x);
+		match_rec_done(x);
 		return true;
 	}
 	if (x->n == 1)

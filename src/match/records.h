@@ -55,29 +55,30 @@ static inline bool rec_over(const struct led_vertex *x, int64_t at)
 	return !x->n || (!x->heavy && x->last_end <= at);
 }
 
-void rec_done(struct led_vertex *x);
+void match_rec_done(struct led_vertex *x);
 /* 0 or -ENOMEM; `to` must be empty. */
-int rec_copy(struct led_vertex *to, const struct led_vertex *from);
+int match_rec_copy(struct led_vertex *to, const struct led_vertex *from);
 /* Bytes besides the struct itself. */
-size_t rec_memory(const struct led_vertex *x);
+size_t match_rec_memory(const struct led_vertex *x);
 
 /* Fewest units free during the window; size = units of the vertex. */
-int64_t rec_avail(const struct led_job *t, const struct led_vertex *x, uint32_t size, int64_t at,
-		  int64_t end);
+int64_t match_rec_avail(const struct led_job *t, const struct led_vertex *x, uint32_t size,
+			int64_t at, int64_t end);
 /* Whether nobody has LED_SHARED during the window. */
-bool rec_untouched(const struct led_job *t, const struct led_vertex *x, int64_t at, int64_t end);
+bool match_rec_untouched(const struct led_job *t, const struct led_vertex *x, int64_t at,
+			 int64_t end);
 /* Whether some booking starts after `at` (may say yes for one that is gone already). */
-bool rec_starts_after(const struct led_job *t, const struct led_vertex *x, int64_t at);
+bool match_rec_starts_after(const struct led_job *t, const struct led_vertex *x, int64_t at);
 /* Whether any job has LED_HELD (LED_PLANNED), at any time. */
-bool rec_any(const struct led_vertex *x, uint32_t flag);
+bool match_rec_any(const struct led_vertex *x, uint32_t flag);
 /* The job's record; .job == 0 and units == 0 when it has none (flags are never 0 in one). */
-struct led_rec rec_get(const struct led_job *t, const struct led_vertex *x, uint32_t job);
+struct led_rec match_rec_get(const struct led_job *t, const struct led_vertex *x, uint32_t job);
 /* All of them in some order. */
-const struct led_rec *rec_list(const struct led_vertex *x, uint32_t *n);
+const struct led_rec *match_rec_list(const struct led_vertex *x, uint32_t *n);
 
 /* Add flags to the job's record, made if absent; units count with LED_UNITS.  1 if it was made, 0,
  * -ENOMEM, or -EINVAL if the units are not free (nothing is changed). */
-int rec_put(const struct led_job *t, struct led_vertex *x, uint32_t size, uint32_t job,
-	    uint32_t flags, uint32_t units);
+int match_rec_put(const struct led_job *t, struct led_vertex *x, uint32_t size, uint32_t job,
+		  uint32_t flags, uint32_t units);
 /* Take flags away; true if the record went with its last flag. */
-bool rec_clear(const struct led_job *t, struct led_vertex *x, uint32_t job, uint32_t flags);
+bool match_rec_clear(const struct led_job *t, struct led_vertex *x, uint32_t job, uint32_t flags);

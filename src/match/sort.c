@@ -140,7 +140,7 @@ static void insertion(struct key *k, uint32_t n, bool greater)
 	}
 }
 
-void sort_keys(struct key *k, uint32_t n, bool greater)
+void match_sort_keys(struct key *k, uint32_t n, bool greater)
 {
 	if (n <= RUN) {
 		insertion(k, n, greater);
@@ -152,7 +152,7 @@ void sort_keys(struct key *k, uint32_t n, bool greater)
 		move_left(&k[i], greater);
 }
 
-void sort_deeper(struct key *k, uint32_t n, uint32_t need, int depth, bool greater)
+void match_sort_deeper(struct key *k, uint32_t n, uint32_t need, int depth, bool greater)
 {
 	n = (uint32_t)(loop_first(k, k + n, k + need, depth, greater) - k);
 	insertion(k, SLU_MIN(n, (uint32_t)RUN), greater);
@@ -160,10 +160,10 @@ void sort_deeper(struct key *k, uint32_t n, uint32_t need, int depth, bool great
 		move_left(&k[i], greater);
 }
 
-void sort_first(struct key *k, uint32_t n, uint32_t need, bool greater)
+void match_sort_first(struct key *k, uint32_t n, uint32_t need, bool greater)
 {
 	if (n <= RUN || need >= n)
-		sort_keys(k, n, greater);
+		match_sort_keys(k, n, greater);
 	else
-		sort_deeper(k, n, need, 2 * (31 - __builtin_clz(n)), greater);
+		match_sort_deeper(k, n, need, 2 * (31 - __builtin_clz(n)), greater);
 }

@@ -1,5 +1,6 @@
 /* update.c — register work that runs or is planned already, as a file lists it. */
 #include "match/core.h"
+#include "match/fast/fast.h"
 #include "match/listed.h"
 
 #include <stdio.h>
@@ -137,8 +138,8 @@ static bool agrees(struct slu_match *m, const struct slu_listing *l,
 	return false;
 }
 
-int listed_find(struct slu_match *m, const struct slu_listing *l,
-		const struct slu_listing_vertex *x, uint32_t *out)
+int match_listed_find(struct slu_match *m, const struct slu_listing *l,
+		      const struct slu_listing_vertex *x, uint32_t *out)
 {
 	uint32_t v = SLU_NONE;
 
@@ -193,9 +194,10 @@ static int hold(struct update *u, uint32_t v)
 	int rc = u->beyond ? -EINVAL : slu_vec_push(&m->led.info.p[u->job].at, v);
 
 	if (!rc)
-		rc = led_put(&m->led, v, m->g->v.p[v].size, u->job, LED_HELD, m->g->v.p[v].size);
+		rc = match_led_put(&m->led, v, m->g->v.p[v].size, u->job, LED_HELD,
+				   m->g->v.p[v].size);
 	if (!rc)
-		fast_touch(m, v, true);
+		match_fast_touch(m, v, true);
 	return rc;
 }
 
@@ -203,13 +205,13 @@ static bool is_free(const struct update *u, uint32_t v)
 {
 	const struct led_job *j = &u->m->led.job.p[u->job];
 
-	return led_avail(&u->m->led, v, u->m->g->v.p[v].size, j->start, j->end) >=
+	return match_led_avail(&u->m->led, v, u->m->g->v.p[v].size, j->start, j->end) >=
 	       u->m->g->v.p[v].size;
 }
 
 static void mark(struct update *u, uint32_t e, int64_t needs, bool excl)
 {
-	mark_put(u->m, e, (uint32_t)needs, excl);
+	match_mark_put(u->m, e, (uint32_t)needs, excl);
 }
 
 /* The file's id of a vertex may stand for one vertex only, whether listed or implied. */
@@ -262,7 +264,7 @@ static int jgf_vertex(struct update *u, uint32_t i, struct slu_intern *seen)
 	int rc;
 
 	u->v[i] = SLU_NONE;
-	rc = listed_find(m, u->l, x, &v);
+	rc = match_listed_find(m, u->l, x, &v);
 	if (rc < 0 || slu_listing_frees(u->l, x->rank))
 		return rc;
 	rc = shorthand ? claim(u, seen, x->ref) : 0;
@@ -462,13 +464,13 @@ static int walk(struct update *u, int64_t now, const struct slu_sink *sink,
 
 	if (!types)
 		return -ENOMEM;
-	exclusive_always(m, types);
+	match_exclusive_always(m, types);
 	out->at_s = j->start;
 	out->end_s = j->end;
 	out->reserved = j->start > now;
 	if (!u->root)
 		return 0;
-	n = book_run(&b, m->g->root[m->sub[0]], u->root_needs, u->root_excl);
+	n = match_book_run(&b, m->g->root[m->sub[0]], u->root_needs, u->root_excl);
 	if (n <= 0)
 		return n ? (int)n : -EINVAL; /* nothing in it is taken */
 	if (sink && sink->ops && sink->ops->times)
@@ -489,7 +491,7 @@ int slu_match_update(struct slu_match *m, const struct slu_listing *l, int64_t j
 	slu_buf_reset(&m->msg);
 	slu_arena_reset(&m->tmp);
 	out->messages = slu_buf_str(&m->msg);
-	if (at_s < 0 || !duration_s || led_job_find(&m->led, jobid) >= 0) {
+	if (at_s < 0 || !duration_s || match_led_job_find(&m->led, jobid) >= 0) {
 		out->code = EINVAL;
 		return 0;
 	}
@@ -499,11 +501,11 @@ int slu_match_update(struct slu_match *m, const struct slu_listing *l, int64_t j
 	u.v = slu_arena_alloc(&m->tmp, (l->v.n + 1) * sizeof *u.v);
 	if (!u.v)
 		return -ENOMEM;
-	job = led_job_new(&m->led, jobid, at_s, duration_s);
+	job = match_led_job_new(&m->led, jobid, at_s, duration_s);
 	if (job < 0)
 		return (int)job;
 	u.job = (uint32_t)job;
-	mark_tick(m);
+	match_mark_tick(m);
 	rc = l->kind == SLU_LISTING_RV1 ? rv1_vertices(&u) : jgf_vertices(&u);
 	if (!rc && l->broken) {
 		slu_buf_puts(&m->msg, l->error ? l->error : "");
@@ -515,12 +517,13 @@ int slu_match_update(struct slu_match *m, const struct slu_listing *l, int64_t j
 		rc = walk(&u, 0, sink, out);
 	m->inexact = true;
 	for (uint32_t i = 0; i < m->led.info.p[u.job].at.n && !rc && !m->odd; i++)
-		m->odd = !(led_get(&m->led, m->led.info.p[u.job].at.p[i], u.job).job & LED_TAGGED);
+		m->odd = !(match_led_get(&m->led, m->led.info.p[u.job].at.p[i], u.job).job &
+			   LED_TAGGED);
 	if (rc < 0) {
-		cancel_job(m, u.job);
-		led_job_drop(&m->led, u.job);
+		match_cancel_job(m, u.job);
+		match_led_job_drop(&m->led, u.job);
 	} else if (!m->led.info.p[u.job].refs) {
-		led_job_drop(&m->led, u.job);
+		match_led_job_drop(&m->led, u.job);
 	}
 	out->messages = slu_buf_str(&m->msg);
 	if (rc == -EINVAL || rc == -ELOOP) {

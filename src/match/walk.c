@@ -5,6 +5,7 @@
  * to them.  At the root the choice for the whole request is made.  book.c then follows the marks.
  */
 #include "match/walk.h"
+#include "match/fast/fast.h"
 
 struct answer {
 	int64_t score;
@@ -30,7 +31,7 @@ static int discover(struct attempt *a, uint32_t u)
 	    __builtin_mul_overflow(f, 10000, &f) ||
 	    __builtin_add_overflow(f, llabs(v->uniq_id % 10000 - 1), &f) ||
 	    __builtin_add_overflow(a->centre, f, &a->centre))
-		return refuse(a, EBUSY);
+		return match_refuse(a, EBUSY);
 	a->term = f;
 	return 0;
 }
@@ -53,16 +54,16 @@ static int finish(struct attempt *a, uint32_t u, const struct slu_request *list,
 			continue;
 		for (uint32_t k = 0; k < r->nwith; k++) {
 			const struct slu_request *c = &r->with[k];
-			struct kind *kind = pool_kind(a, own, c->type, a->m->sub[0], false);
+			struct kind *kind = match_pool_kind(a, own, c->type, a->m->sub[0], false);
 			int64_t q = kind ? kind->qualified : 0;
 			uint32_t take = slu_count_select(&c->count,
 							 (uint32_t)SLU_MIN(q, (int64_t)UINT32_MAX));
 
-			if (!take || !choose(a, kind, take, usual_order(a)))
-				return refuse(a, EBUSY);
+			if (!take || !match_choose(a, kind, take, match_usual_order(a)))
+				return match_refuse(a, EBUSY);
 		}
 	}
-	return walk_score(a->m, u, a->centre, score) ? 0 : refuse(a, EBUSY);
+	return match_walk_score(a->m, u, a->centre, score) ? 0 : match_refuse(a, EBUSY);
 }
 
 /* --- the children --- */
@@ -80,21 +81,21 @@ static int visit_edge(struct attempt *a, uint32_t e, const struct slu_request *l
 	if (a->m->colour && a->m->colour[v] == a->m->gen)
 		return -EBUSY;
 	front = a->skip && pristine;
-	if (front && fast_fails(a, v))
-		return refuse(a, EBUSY);
+	if (front && match_fast_fails(a, v))
+		return match_refuse(a, EBUSY);
 	if (visit(a, v, list, n, pristine, x, depth, into, &got) < 0 || a->no_memory) {
 		if (front && !a->no_memory)
-			fast_failed(a, v);
+			match_fast_failed(a, v);
 		return -EBUSY;
 	}
-	c = cand_new(a, 1);
-	k = c ? pool_kind(a, into, g->v.p[v].type, a->m->sub[0], true) : NULL;
+	c = match_cand_new(a, 1);
+	k = c ? match_pool_kind(a, into, g->v.p[v].type, a->m->sub[0], true) : NULL;
 	if (!k)
 		return -ENOMEM;
 	c->score = got.score;
 	c->count = (uint32_t)got.count;
 	c->one = (struct pick){ e, (uint32_t)got.count, got.excl };
-	pool_add(k, c);
+	match_pool_add(k, c);
 	a->aux_score = got.score;
 	a->aux_count = got.count;
 	return 0;
@@ -110,7 +111,7 @@ struct tally {
 
 static int64_t total_of(struct attempt *a, struct pool *p, uint16_t type)
 {
-	struct kind *k = pool_kind(a, p, type, a->m->sub[0], false);
+	struct kind *k = match_pool_kind(a, p, type, a->m->sub[0], false);
 
 	return k ? k->total : 0;
 }
@@ -122,7 +123,7 @@ static void explore_some(struct attempt *a, uint32_t u, const struct slu_request
 	const struct slu_match *m = a->m;
 	struct tally small[8], *t = small;
 	struct leaves leaves;
-	bool quick = n == 1 && !pristine && leaves_begin(a, list, x, depth, &leaves);
+	bool quick = n == 1 && !pristine && match_leaves_begin(a, list, x, depth, &leaves);
 	uint32_t types = 0;
 
 	if (n > SLU_LEN(small))
@@ -150,7 +151,7 @@ static void explore_some(struct attempt *a, uint32_t u, const struct slu_request
 			skip = t[i].type == type && t[i].done;
 		if (skip)
 			continue;
-		rc = quick ? leaves_visit(a, &leaves, e, into) : -EAGAIN;
+		rc = quick ? match_leaves_visit(a, &leaves, e, into) : -EAGAIN;
 		if (rc == -EAGAIN)
 			rc = visit_edge(a, e, list, n, pristine, x, depth, into);
 		if (rc < 0) {
@@ -191,16 +192,16 @@ static void explore_aux(struct attempt *a, uint32_t u, const struct slu_request 
 			int64_t avail;
 
 			if (m->g->e.p[e].subsystem != m->sub[s] ||
-			    prune(a, v, s, list, n, x, &avail) < 0)
+			    match_prune(a, v, s, list, n, x, &avail) < 0)
 				continue;
-			c = cand_new(a, 1);
-			k = c ? pool_kind(a, into, m->g->v.p[v].type, m->sub[s], true) : NULL;
+			c = match_cand_new(a, 1);
+			k = c ? match_pool_kind(a, into, m->g->v.p[v].type, m->sub[s], true) : NULL;
 			if (!k)
 				return;
 			c->score = a->aux_score;
 			c->count = (uint32_t)a->aux_count;
 			c->one = (struct pick){ e, c->count, false };
-			pool_add(k, c);
+			match_pool_add(k, c);
 		}
 }
 
@@ -217,14 +218,14 @@ static void explore(struct attempt *a, uint32_t u, const struct slu_request *lis
 		explore_some(a, u, list, n, pristine, x, shares, depth, into);
 		return;
 	}
-	quick = n == 1 && !pristine && leaves_begin(a, list, x, depth, &leaves);
+	quick = n == 1 && !pristine && match_leaves_begin(a, list, x, depth, &leaves);
 	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1] && !a->no_memory; k++)
-		if (!quick || leaves_visit(a, &leaves, m->kid[k], into) == -EAGAIN)
+		if (!quick || match_leaves_visit(a, &leaves, m->kid[k], into) == -EAGAIN)
 			visit_edge(a, m->kid[k], list, n, pristine, x, depth, into);
 }
 
-int visit_children(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-		   bool pristine, bool x, uint32_t shares, struct pool *into)
+int match_visit_children(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+			 bool pristine, bool x, uint32_t shares, struct pool *into)
 {
 	explore(a, u, list, n, pristine, x, shares, a->depth, into);
 	return a->no_memory ? -ENOMEM : 0;
@@ -259,12 +260,12 @@ static void slots(struct attempt *a, uint32_t u, const struct slu_request *slot,
 	struct kind *out;
 	uint32_t avail = UINT32_MAX, *want, k;
 
-	if (family_slot(a, u, slot, depth, into))
+	if (match_family_slot(a, u, slot, depth, into))
 		return;
 	explore(a, u, slot->with, slot->nwith, false, true, a->info[slot->index].emax, depth, &own);
 	if (a->no_memory)
 		return;
-	choose_all(a, &own, true);
+	match_choose_all(a, &own, true);
 	next = slu_arena_alloc(&m->tmp, slot->nwith * sizeof *next);
 	want = slu_arena_alloc(&m->tmp, slot->nwith * sizeof *want);
 	if (!next || !want) {
@@ -272,7 +273,7 @@ static void slots(struct attempt *a, uint32_t u, const struct slu_request *slot,
 		return;
 	}
 	for (k = 0; k < slot->nwith && avail; k++) {
-		struct kind *kind = pool_kind(a, &own, slot->with[k].type, m->sub[0], false);
+		struct kind *kind = match_pool_kind(a, &own, slot->with[k].type, m->sub[0], false);
 		int64_t q = kind ? kind->qualified : 0;
 
 		want[k] = slu_count_select(&slot->with[k].count,
@@ -282,7 +283,7 @@ static void slots(struct attempt *a, uint32_t u, const struct slu_request *slot,
 	}
 	if (!avail)
 		return;
-	out = pool_kind(a, into, SLU_TYPE_SLOT, m->sub[0], true);
+	out = match_pool_kind(a, into, SLU_TYPE_SLOT, m->sub[0], true);
 	for (uint32_t i = 0; i < avail && out && !a->no_memory; i++) {
 		uint32_t picks = 0, p = 0;
 		int64_t score = 1;
@@ -296,7 +297,7 @@ static void slots(struct attempt *a, uint32_t u, const struct slu_request *slot,
 				picks++;
 			}
 		}
-		s = cand_new(a, picks);
+		s = match_cand_new(a, picks);
 		if (!s)
 			return;
 		for (k = 0; k < slot->nwith; k++) {
@@ -314,7 +315,7 @@ static void slots(struct attempt *a, uint32_t u, const struct slu_request *slot,
 		}
 		s->score = score;
 		s->count = 1;
-		pool_add(out, s);
+		match_pool_add(out, s);
 	}
 }
 
@@ -324,7 +325,7 @@ static int put_label(struct attempt *a, uint32_t u, const struct slu_request *li
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (list[i].type == a->m->g->v.p[u].type && list[i].label[0])
-			return label_set(a->m, u, list[i].label);
+			return match_label_set(a->m, u, list[i].label);
 	return 0;
 }
 
@@ -341,11 +342,11 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 
 	for (uint32_t i = 0; i < n; i++)
 		x = x || (list[i].type == type && list[i].excl == SLU_EXCL_TRUE);
-	part = part_of(a, u, list, n, pristine);
+	part = match_part_of(a, u, list, n, pristine);
 	a->pre++;
 	if (part.fit == FIT_NONE || depth >= DEPTH_MAX)
-		return refuse(a, EBUSY);
-	rc = prune(a, u, 0, list, n, x, &avail);
+		return match_refuse(a, EBUSY);
+	rc = match_prune(a, u, 0, list, n, x, &avail);
 	if (rc < 0)
 		return rc;
 	rc = discover(a, u);
@@ -357,13 +358,13 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 	    m->nsub == 1) {
 		/* A leaf of graph and request: nothing to explore, nothing to choose. */
 		uncentre(a, u);
-		if (!walk_score(m, u, a->centre, &out->score))
-			return refuse(a, EBUSY);
+		if (!match_walk_score(m, u, a->centre, &out->score))
+			return match_refuse(a, EBUSY);
 		goto good;
 	}
 	if (part.fit == FIT_SLOT && m->flexible) {
 		a->depth = depth + 1;
-		rc = flex_slots(a, u, part.slot, part.nslot, &own);
+		rc = match_flex_slots(a, u, part.slot, part.nslot, &own);
 	} else if (part.fit == FIT_SLOT) {
 		slots(a, u, part.slot, depth + 1, &own);
 	} else {
@@ -378,8 +379,8 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 	if (rc < 0)
 		return rc;
 	/* Below a score of 0 nothing counts. */
-	if (out->score > 0 && !mark_chosen(a, &own))
-		pool_append(a, up, &own);
+	if (out->score > 0 && !match_mark_chosen(a, &own))
+		match_pool_append(a, up, &own);
 good:
 	out->count = avail;
 	out->excl = x;
@@ -392,7 +393,7 @@ good:
 	return 0;
 }
 
-bool walk_above(struct attempt *a, uint32_t v)
+bool match_walk_above(struct attempt *a, uint32_t v)
 {
 	struct slu_match *m = a->m;
 
@@ -400,13 +401,14 @@ bool walk_above(struct attempt *a, uint32_t v)
 		int64_t avail;
 
 		v = m->g->e.p[e].src;
-		if (prune(a, v, 0, a->list, a->nlist, false, &avail) < 0)
+		if (match_prune(a, v, 0, a->list, a->nlist, false, &avail) < 0)
 			return false;
 	}
 	return true;
 }
 
-bool walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count, struct pool *up)
+bool match_walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count,
+		      struct pool *up)
 {
 	struct pool none = { 0 };
 	struct answer got;
@@ -418,7 +420,7 @@ bool walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count, s
 	return true;
 }
 
-int attempt_run(struct attempt *a)
+int match_attempt_run(struct attempt *a)
 {
 	struct slu_match *m = a->m;
 	uint32_t root = m->g->root[m->sub[0]];
@@ -429,19 +431,19 @@ int attempt_run(struct attempt *a)
 	bool x = false;
 	int rc;
 
-	mark_tick(m);
+	match_mark_tick(m);
 	slu_arena_reset(&m->tmp);
 	a->pre = a->post = 0;
 	a->centre = 0;
 	if (__builtin_add_overflow(a->at, a->duration, &a->end))
 		a->end = INT64_MIN;
-	rc = a->plain ? -EAGAIN : fast_attempt(a);
+	rc = a->plain ? -EAGAIN : match_fast_attempt(a);
 	a->fast = rc != -EAGAIN;
 	if (a->fast)
 		return rc;
 	a->skip = NULL;
 	if (m->policy.stop)
-		fast_skip_begin(a);
+		match_fast_skip_begin(a);
 	a->centre = m->centre;
 	for (uint32_t i = 0; i < a->nlist; i++)
 		x = x ||
@@ -452,14 +454,14 @@ int attempt_run(struct attempt *a)
 	m->centre = rc < 0 ? a->centre : 0;
 	if (rc < 0)
 		return -a->error;
-	c = cand_new(a, 0);
-	k = c ? pool_kind(a, &own, m->g->v.p[root].type, m->sub[0], true) : NULL;
+	c = match_cand_new(a, 0);
+	k = c ? match_pool_kind(a, &own, m->g->v.p[root].type, m->sub[0], true) : NULL;
 	if (!k)
 		return -ENOMEM;
 	c->score = got.score;
 	c->count = (uint32_t)got.count;
-	pool_add(k, c);
-	rc = decide(a, root, &own, got.count);
+	match_pool_add(k, c);
+	rc = match_decide(a, root, &own, got.count);
 	if (rc < 0) {
 		if (rc == -ENODEV)
 			a->error = ENODEV;

@@ -4,13 +4,13 @@
 
 /* --- cand.c --- */
 /* Put all candidates of one pool behind those of another. */
-void pool_append(struct attempt *a, struct pool *to, const struct pool *from);
+void match_pool_append(struct attempt *a, struct pool *to, const struct pool *from);
 /* The order in which most choices are made: the greatest score first? */
-bool usual_order(const struct attempt *a);
+bool match_usual_order(const struct attempt *a);
 /* Mark what was chosen; false if nothing was. */
-bool mark_chosen(struct attempt *a, struct pool *own);
+bool match_mark_chosen(struct attempt *a, struct pool *own);
 /* The choice for the whole request among what came up to the root.  0, -ENODEV, -ENOMEM. */
-int decide(struct attempt *a, uint32_t root, struct pool *own, int64_t root_avail);
+int match_decide(struct attempt *a, uint32_t root, struct pool *own, int64_t root_avail);
 
 /* --- fit.c --- */
 enum fit { FIT_NONE, FIT_SLOT, FIT_RESOURCE, FIT_SKIP };
@@ -24,14 +24,14 @@ struct part {
 	uint32_t nslot;
 };
 
-struct part part_of(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-		    bool pristine);
+struct part match_part_of(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+			  bool pristine);
 /* Note why a vertex was refused; -error. */
-int refuse(struct attempt *a, int error);
+int match_refuse(struct attempt *a, int error);
 /* Whether vertex u of subsystem number s can serve the list at the attempt's time: 0 and the units
  * it has, or a negative errno. */
-int prune(struct attempt *a, uint32_t u, uint32_t s, const struct slu_request *list, uint32_t n,
-	  bool x, int64_t *avail);
+int match_prune(struct attempt *a, uint32_t u, uint32_t s, const struct slu_request *list,
+		uint32_t n, bool x, int64_t *avail);
 
 /* --- leaf.c --- */
 /* A question to the children of one vertex: does this leaf of the request fit? */
@@ -44,7 +44,7 @@ struct leaves {
 };
 
 /* Whether the request is such a leaf. */
-bool leaves_begin(struct attempt *a, const struct slu_request *r, bool x, uint32_t depth,
-		  struct leaves *l);
+bool match_leaves_begin(struct attempt *a, const struct slu_request *r, bool x, uint32_t depth,
+			struct leaves *l);
 /* Ask the vertex at the end of an edge.  0 if it serves, -EBUSY, -ENOMEM; -EAGAIN: visit it. */
-int leaves_visit(struct attempt *a, struct leaves *l, uint32_t e, struct pool *into);
+int match_leaves_visit(struct attempt *a, struct leaves *l, uint32_t e, struct pool *into);

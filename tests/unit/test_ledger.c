@@ -29,8 +29,8 @@ static bool same_at(struct books *b, uint32_t v, struct slu_rng *r)
 		end = at + 1 + (int64_t)slu_rng_below(r, 20);
 
 	for (uint32_t k = 0; k < JOBS; k++) {
-		int64_t x = b->id[k] ? led_job_find(g, b->id[k]) : -1;
-		int64_t y = b->id[k] ? led_job_find(p, b->id[k]) : -1;
+		int64_t x = b->id[k] ? match_led_job_find(g, b->id[k]) : -1;
+		int64_t y = b->id[k] ? match_led_job_find(p, b->id[k]) : -1;
 		struct led_rec c, d;
 
 		if (x < 0 || y < 0) {
@@ -38,17 +38,17 @@ static bool same_at(struct books *b, uint32_t v, struct slu_rng *r)
 				return false;
 			continue;
 		}
-		c = led_get(g, v, (uint32_t)x);
-		d = led_get(p, v, (uint32_t)y);
+		c = match_led_get(g, v, (uint32_t)x);
+		d = match_led_get(p, v, (uint32_t)y);
 		if ((c.job & LED_EVERY) != (d.job & LED_EVERY) || c.units != d.units)
 			return false;
 	}
-	if (led_over(g, v, at, true) && led_avail(p, v, SIZE, at, end) != SIZE)
+	if (led_over(g, v, at, true) && match_led_avail(p, v, SIZE, at, end) != SIZE)
 		return false;
-	return led_avail(g, v, SIZE, at, end) == led_avail(p, v, SIZE, at, end) &&
-	       led_untouched(g, v, at, end) == led_untouched(p, v, at, end) &&
-	       led_any(g, v, LED_HELD) == led_any(p, v, LED_HELD) &&
-	       led_any(g, v, LED_PLANNED) == led_any(p, v, LED_PLANNED);
+	return match_led_avail(g, v, SIZE, at, end) == match_led_avail(p, v, SIZE, at, end) &&
+	       match_led_untouched(g, v, at, end) == match_led_untouched(p, v, at, end) &&
+	       match_led_any(g, v, LED_HELD) == match_led_any(p, v, LED_HELD) &&
+	       match_led_any(g, v, LED_PLANNED) == match_led_any(p, v, LED_PLANNED);
 }
 
 static bool same(struct books *b, struct slu_rng *r)
@@ -63,11 +63,11 @@ static bool same(struct books *b, struct slu_rng *r)
 		const struct led_family *f = &b->grouped.family.p[i];
 
 		/* It may be too careful, but never wrong. */
-		if (!led_all_free(&b->grouped, NV + i, SIZE, at, end, true))
+		if (!match_led_all_free(&b->grouped, NV + i, SIZE, at, end, true))
 			continue;
 		for (uint32_t v = f->first; v < f->first + f->n; v++)
-			if (led_avail(&b->plain, v, SIZE, at, end) != SIZE ||
-			    !led_untouched(&b->plain, v, at, end))
+			if (match_led_avail(&b->plain, v, SIZE, at, end) != SIZE ||
+			    !match_led_untouched(&b->plain, v, at, end))
 				return false;
 	}
 	return true;
@@ -92,20 +92,20 @@ static bool take(struct books *b, uint32_t first, uint32_t n, uint32_t units, in
 	if (k == JOBS)
 		return true;
 	b->id[k] = ++b->next;
-	x = (uint32_t)led_job_new(&b->grouped, b->id[k], at, duration);
-	y = (uint32_t)led_job_new(&b->plain, b->id[k], at, duration);
+	x = (uint32_t)match_led_job_new(&b->grouped, b->id[k], at, duration);
+	y = (uint32_t)match_led_job_new(&b->plain, b->id[k], at, duration);
 	if (s != LED_NONE && led_family(&b->grouped, s)->first == first &&
 	    led_family(&b->grouped, s)->n == n && units == SIZE) {
-		rc = led_put_all(&b->grouped, s, SIZE, x, flags);
+		rc = match_led_put_all(&b->grouped, s, SIZE, x, flags);
 		if (!rc)
 			remember(&b->grouped, x, s);
 	}
 	for (uint32_t v = first; v < first + n; v++) {
-		want = led_put(&b->plain, v, SIZE, y, flags, units);
+		want = match_led_put(&b->plain, v, SIZE, y, flags, units);
 		if (!want)
 			remember(&b->plain, y, v);
 		if (rc == -EAGAIN) {
-			if (led_put(&b->grouped, v, SIZE, x, flags, units) != want)
+			if (match_led_put(&b->grouped, v, SIZE, x, flags, units) != want)
 				return false;
 			if (!want)
 				remember(&b->grouped, x, v);
@@ -118,51 +118,51 @@ static bool take(struct books *b, uint32_t first, uint32_t n, uint32_t units, in
 
 static void drop(struct ledger *l, int64_t id)
 {
-	uint32_t job = (uint32_t)led_job_find(l, id);
+	uint32_t job = (uint32_t)match_led_job_find(l, id);
 
 	slu_vec_each (&l->info.p[job].at, uint32_t, at) {
 		const struct led_family *f = led_family(l, *at);
 
-		led_clear(l, *at, job, LED_EVERY);
+		match_led_clear(l, *at, job, LED_EVERY);
 		for (uint32_t i = 0; f && i < f->n; i++)
-			led_clear(l, f->first + i, job, LED_EVERY);
+			match_led_clear(l, f->first + i, job, LED_EVERY);
 	}
-	led_job_drop(l, job);
+	match_led_job_drop(l, job);
 }
 
 /* Take flags of one job off one leaf, in both.  Memory is short every now and then. */
 static bool nibble(struct books *b, uint32_t k, uint32_t v, uint32_t flags, struct slu_rng *r)
 {
-	uint32_t x = (uint32_t)led_job_find(&b->grouped, b->id[k]);
-	uint32_t y = (uint32_t)led_job_find(&b->plain, b->id[k]);
+	uint32_t x = (uint32_t)match_led_job_find(&b->grouped, b->id[k]);
+	uint32_t y = (uint32_t)match_led_job_find(&b->plain, b->id[k]);
 
 	if (slu_rng_below(r, 4) == 0) {
 		bool failed;
 		int rc;
 
 		slu_fault_arm((long)slu_rng_below(r, 8));
-		rc = led_split(&b->grouped, v, x);
+		rc = match_led_split(&b->grouped, v, x);
 		failed = slu_fault_disarm();
 		if (rc < 0 && (!failed || !same(b, r)))
 			return false;
 	}
-	if (led_split(&b->grouped, v, x) < 0)
+	if (match_led_split(&b->grouped, v, x) < 0)
 		return false;
-	led_clear(&b->grouped, v, x, flags);
-	led_clear(&b->plain, v, y, flags);
+	match_led_clear(&b->grouped, v, x, flags);
+	match_led_clear(&b->plain, v, y, flags);
 	return true;
 }
 
 /* One job is to be found from one leaf, whatever it has there. */
 static bool tag(struct books *b, uint32_t k, uint32_t v)
 {
-	uint32_t x = (uint32_t)led_job_find(&b->grouped, b->id[k]);
-	uint32_t y = (uint32_t)led_job_find(&b->plain, b->id[k]);
+	uint32_t x = (uint32_t)match_led_job_find(&b->grouped, b->id[k]);
+	uint32_t y = (uint32_t)match_led_job_find(&b->plain, b->id[k]);
 
 	remember(&b->grouped, x, v);
 	remember(&b->plain, y, v);
-	return led_put(&b->grouped, v, SIZE, x, LED_TAGGED, 0) == 0 &&
-	       led_put(&b->plain, v, SIZE, y, LED_TAGGED, 0) == 0;
+	return match_led_put(&b->grouped, v, SIZE, x, LED_TAGGED, 0) == 0 &&
+	       match_led_put(&b->plain, v, SIZE, y, LED_TAGGED, 0) == 0;
 }
 
 static bool regroup(struct books *b, struct slu_rng *r)
@@ -170,19 +170,19 @@ static bool regroup(struct books *b, struct slu_rng *r)
 	struct ledger copy;
 	int rc;
 
-	if (led_copy(&copy, &b->grouped) < 0)
+	if (match_led_copy(&copy, &b->grouped) < 0)
 		return false;
-	led_done(&b->grouped);
+	match_led_done(&b->grouped);
 	b->grouped = copy;
 	if (slu_rng_below(r, 2))
 		return true;
 	slu_fault_arm((long)slu_rng_below(r, 12));
-	rc = led_disband(&b->grouped);
+	rc = match_led_disband(&b->grouped);
 	slu_fault_disarm();
-	if (rc < 0 && (!same(b, r) || led_disband(&b->grouped) < 0))
+	if (rc < 0 && (!same(b, r) || match_led_disband(&b->grouped) < 0))
 		return false;
 	return !b->grouped.family.n && same(b, r) &&
-	       led_unite(&b->grouped, families, SLU_LEN(families)) == 0;
+	       match_led_unite(&b->grouped, families, SLU_LEN(families)) == 0;
 }
 
 static bool step(struct books *b, struct slu_rng *r)
@@ -225,8 +225,9 @@ int main(void)
 	for (uint64_t seed = 1; seed <= 30; seed++) {
 		struct slu_rng r = { seed };
 		struct books b = { 0 };
-		bool good = led_init(&b.grouped, NV) == 0 && led_init(&b.plain, NV) == 0 &&
-			    led_unite(&b.grouped, families, SLU_LEN(families)) == 0;
+		bool good = match_led_init(&b.grouped, NV) == 0 &&
+			    match_led_init(&b.plain, NV) == 0 &&
+			    match_led_unite(&b.grouped, families, SLU_LEN(families)) == 0;
 
 		for (uint32_t i = 0; i < 400 && good; i++) {
 			good = step(&b, &r) && same(&b, &r);
@@ -245,8 +246,8 @@ int main(void)
 			bad += b.grouped.v[v].n != 0;
 		for (uint32_t i = 0; i < b.grouped.family.n && good; i++)
 			bad += b.grouped.family.p[i].own != 0;
-		led_done(&b.grouped);
-		led_done(&b.plain);
+		match_led_done(&b.grouped);
+		match_led_done(&b.plain);
 	}
 	ok(!bad, "families answer as their leaves do (%u sessions do not)", bad);
 	ok(lasting > 30 * 400, "and there were records of families to speak of (%u)", lasting);

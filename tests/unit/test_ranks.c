@@ -1,6 +1,6 @@
 /* The sort of sequences in blocks that are not written down, against the sort itself. */
 #include "base/rng.h"
-#include "match/ranks.h"
+#include "match/fast/ranks.h"
 #include "tap.h"
 
 #define BLOCKS 1200
@@ -37,7 +37,7 @@ static void fill(struct slu_rng *r, uint32_t n, const struct kind_of *k, bool gr
 		 struct ranks *t)
 {
 	ground = (struct ground){ .n = n, .greater = greater };
-	offers_init(&offers, &ground);
+	match_offers_init(&offers, &ground);
 	for (uint32_t i = 0; i < PATTERNS_MAX; i++) {
 		offers.pattern[i].score = slu_calloc(SLOTS, sizeof(int64_t));
 		offers.pattern[i].n = some_scores(r, k, offers.pattern[i].score);
@@ -46,25 +46,25 @@ static void fill(struct slu_rng *r, uint32_t n, const struct kind_of *k, bool gr
 		struct offer *o;
 
 		if (p % CHUNK_N == 0 && slu_rng_below(r, 100) < k->plain) {
-			offers_plain(&offers, p / CHUNK_N,
-				     (uint32_t)slu_rng_below(r, PATTERNS_MAX));
+			match_offers_plain(&offers, p / CHUNK_N,
+					   (uint32_t)slu_rng_below(r, PATTERNS_MAX));
 			p += CHUNK_N - 1;
 			continue;
 		}
-		o = &offers_write(&offers, p / CHUNK_N)->offer[p % CHUNK_N];
+		o = &match_offers_write(&offers, p / CHUNK_N)->offer[p % CHUNK_N];
 		*o = (struct offer){ .score = slu_calloc(SLOTS, sizeof(int64_t)), .cap = SLOTS };
 		o->n = some_scores(r, k, o->score);
 		offers.slots += o->n;
 	}
-	offers_tally(&offers);
+	match_offers_tally(&offers);
 	*t = (struct ranks){ .of = &offers, .base = 7, .width = k->slots };
 	t->slots = (uint32_t)offers.slots;
 }
 
 static void done(struct ranks *t)
 {
-	ranks_done(t);
-	offers_done(&offers);
+	match_ranks_done(t);
+	match_offers_done(&offers);
 }
 
 /* What a sequence in chunks says of itself, against a look at every block. */
@@ -75,9 +75,9 @@ static bool sound(void)
 
 	for (uint32_t p = 0; p < n; p++) {
 		struct block b = offers_at(&offers, p);
-		struct chosen c = offers_find(&offers, before);
+		struct chosen c = match_offers_find(&offers, before);
 
-		if (offers_before(&offers, p) != before)
+		if (match_offers_before(&offers, p) != before)
 			return false;
 		if (b.n && (c.p != p || c.i))
 			return false;
@@ -89,7 +89,7 @@ static bool sound(void)
 		before += b.n;
 	}
 	return before == offers.slots && offers_best(&offers) == best &&
-	       offers_find(&offers, before).p == n;
+	       match_offers_find(&offers, before).p == n;
 }
 
 /* Whether both sorts agree; *gave_up counts those that were too uneven. */
@@ -108,9 +108,9 @@ static bool agree(struct slu_arena *mem, const struct ranks *t, uint32_t need, u
 			keys[n] = (struct key){ t->equal[value], (void *)(uintptr_t)n };
 		}
 	}
-	sort_first(keys, n, need, false);
+	match_sort_first(keys, n, need, false);
 	slu_arena_reset(mem);
-	rc = sort_ranks(mem, t, need, out);
+	rc = match_sort_ranks(mem, t, need, out);
 	if (rc == -EAGAIN) {
 		(*gave_up)++;
 		return true;
@@ -143,7 +143,7 @@ static void random_sequences(struct slu_rng *r, struct slu_arena *mem)
 		n = 1 + (uint32_t)slu_rng_below(r, i % 5 ? 200 : BLOCKS);
 		fill(r, n, &kinds[i % SLU_LEN(kinds)], i % 3 == 0, &t);
 		unsound += !sound();
-		if (t.slots < need || ranks_make(&t) < 0) {
+		if (t.slots < need || match_ranks_make(&t) < 0) {
 			done(&t);
 			continue;
 		}
@@ -178,7 +178,7 @@ static void taking(struct slu_rng *r, struct slu_arena *mem, bool greater)
 	uint32_t wrong = 0, gave_up = 0;
 
 	fill(r, 400, &(struct kind_of){ 16, 0, 0, false, 100 }, greater, &t);
-	if (!ok(ranks_make(&t) == 0, "a table for 400 blocks"))
+	if (!ok(match_ranks_make(&t) == 0, "a table for 400 blocks"))
 		return;
 	each_equal(&t, 1);
 	for (uint32_t i = 0; i < 600; i++) {
@@ -188,17 +188,18 @@ static void taking(struct slu_rng *r, struct slu_arena *mem, bool greater)
 
 		wrong += !agree(mem, &t, 1, &gave_up);
 		out = (uint32_t)(uintptr_t)keys[0].c;
-		ranks_seek(&t, out, &at);
+		match_ranks_seek(&t, out, &at);
 		if (!offers.chunk[at.p / CHUNK_N] &&
-		    (!offers_write(&offers, at.p / CHUNK_N) || ranks_write(&t, at.p / CHUNK_N) < 0))
+		    (!match_offers_write(&offers, at.p / CHUNK_N) ||
+		     match_ranks_write(&t, at.p / CHUNK_N) < 0))
 			break;
 		o = &offers.chunk[at.p / CHUNK_N]->offer[at.p % CHUNK_N];
-		ranks_change(&t, at.p, -1);
+		match_ranks_change(&t, at.p, -1);
 		own(o);
 		memmove(o->score + at.j, o->score + at.j + 1, (--o->n - at.j) * sizeof *o->score);
-		ranks_change(&t, at.p, 1);
-		offers_grew(&offers, at.p, -1u);
-		offers_replay(&offers, at.p);
+		match_ranks_change(&t, at.p, 1);
+		match_offers_grew(&offers, at.p, -1u);
+		match_offers_replay(&offers, at.p);
 		t.slots--;
 	}
 	ok(t.slots == offers.slots && t.slots == 400 * 16 - 600 && sound(),

@@ -1,6 +1,6 @@
 /* The exact order of equals that the reference's sort gives, and its shortcut for the first few. */
 #include "base/rng.h"
-#include "match/core.h"
+#include "match/fast/inside.h"
 #include "tap.h"
 
 #define MAX 700
@@ -50,9 +50,9 @@ static bool same_runs(struct slu_rng *r, struct slu_arena *mem, uint32_t longest
 
 		whole[i] = (struct key){ run_lo[v], (void *)(uintptr_t)v };
 	}
-	sort_keys(whole, n, false);
+	match_sort_keys(whole, n, false);
 	slu_arena_reset(mem);
-	if (sort_runs(mem, n, reversed, need, run_of, NULL, out) < 0)
+	if (match_sort_runs(mem, n, reversed, need, run_of, NULL, out) < 0)
 		return false;
 	for (uint32_t i = 0; i < need; i++)
 		same &= out[i] == (uint32_t)(uintptr_t)whole[i].c;
@@ -101,9 +101,9 @@ static int same_sequence(struct slu_rng *r, struct slu_arena *mem, int shape)
 
 		whole[i] = (struct key){ given[v], (void *)(uintptr_t)v };
 	}
-	sort_keys(whole, n, false);
+	match_sort_keys(whole, n, false);
 	slu_arena_reset(mem);
-	rc = sort_sequence(mem, &s, need, n / 2 + 64, out);
+	rc = match_sort_sequence(mem, &s, need, n / 2 + 64, out);
 	for (uint32_t i = 0; i < need && !rc; i++)
 		if (out[i] != (uint32_t)(uintptr_t)whole[i].c)
 			return -1;
@@ -124,8 +124,8 @@ int main(void)
 		bool greater = slu_rng_below(&r, 2);
 
 		fill(&r, n, scores, round % 5);
-		sort_keys(whole, n, greater);
-		sort_first(first, n, need, greater);
+		match_sort_keys(whole, n, greater);
+		match_sort_first(first, n, need, greater);
 		for (uint32_t i = 1; i < n; i++)
 			sorted &= greater ? whole[i - 1].key >= whole[i].key
 					  : whole[i - 1].key <= whole[i].key;

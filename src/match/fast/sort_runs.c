@@ -5,7 +5,7 @@
  * is a short list of pieces, each an interval read forwards or backwards.  A partition costs a few
  * steps a piece; only the last few numbers, among which the wanted ones are, are written down and
  * sorted. */
-#include "match/core.h"
+#include "match/fast/inside.h"
 
 #define PIECES_MAX 480
 
@@ -184,14 +184,14 @@ static int finish(const struct sequence *s, struct slu_arena *mem, const struct 
 
 			k[n] = (struct key){ s->key(s->arg, v), (void *)(uintptr_t)v };
 		}
-	sort_deeper(k, n, need, depth, false);
+	match_sort_deeper(k, n, need, depth, false);
 	for (uint32_t i = 0; i < need; i++)
 		out[i] = (uint32_t)(uintptr_t)k[i].c;
 	return 0;
 }
 
-int sort_sequence(struct slu_arena *mem, const struct sequence *s, uint32_t need, uint32_t most,
-		  uint32_t *out)
+int match_sort_sequence(struct slu_arena *mem, const struct sequence *s, uint32_t need,
+			uint32_t most, uint32_t *out)
 {
 	struct pieces *of = slu_arena_alloc(mem, 3 * sizeof *of), *t = of, *next = of + 1;
 	int depth = s->n ? 2 * (31 - __builtin_clz(s->n)) : 0;
@@ -247,11 +247,11 @@ static uint32_t run_stretch(void *arg, uint32_t i, uint32_t end, int64_t key, in
 	return *cmp < 0 ? SLU_MIN(r->lo, end) : *cmp ? end : SLU_MIN(r->hi, end);
 }
 
-int sort_runs(struct slu_arena *mem, uint32_t n, bool reversed, uint32_t need, run_fn *run_of,
-	      void *arg, uint32_t *out)
+int match_sort_runs(struct slu_arena *mem, uint32_t n, bool reversed, uint32_t need, run_fn *run_of,
+		    void *arg, uint32_t *out)
 {
 	struct runs r = { .run_of = run_of, .arg = arg };
 	struct sequence s = { n, reversed, &r, run_key, run_stretch };
 
-	return sort_sequence(mem, &s, need, n, out);
+	return match_sort_sequence(mem, &s, need, n, out);
 }

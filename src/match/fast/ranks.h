@@ -6,7 +6,7 @@
  *
  * Values are small numbers, the best is 0. */
 #pragma once
-#include "match/offers.h"
+#include "match/fast/offers.h"
 
 struct ranks {
 	const struct offers *of;
@@ -23,12 +23,12 @@ struct ranks {
 /* --- ranks.c --- */
 
 /* Make the table for blocks that are all in place.  0, -ENOMEM, -E2BIG. */
-int ranks_make(struct ranks *r);
-void ranks_done(struct ranks *r);
+int match_ranks_make(struct ranks *r);
+void match_ranks_done(struct ranks *r);
 /* Chunk c was written down.  0, -ENOMEM. */
-int ranks_write(struct ranks *r, uint32_t c);
+int match_ranks_write(struct ranks *r, uint32_t c);
 /* Block p, written down, is about to have its slots no more (-1), or has them now (1). */
-void ranks_change(struct ranks *r, uint32_t p, int by);
+void match_ranks_change(struct ranks *r, uint32_t p, int by);
 
 /* Before slot number i of all: the j-th of block p.  At the end p is the number of blocks. */
 struct place {
@@ -45,21 +45,21 @@ struct bound {
 	uint32_t from, to;
 };
 
-void ranks_seek(const struct ranks *r, uint32_t i, struct place *at);
+void match_ranks_seek(const struct ranks *r, uint32_t i, struct place *at);
 /* Before the slot that has exactly k fine ones before it and is fine; the end if there are no more.
  */
-void ranks_select(const struct ranks *r, uint32_t to, uint32_t k, struct place *at);
-void ranks_share(const struct ranks *r, const struct place *at, const struct bound *b, uint32_t n,
-		 struct share *out);
+void match_ranks_select(const struct ranks *r, uint32_t to, uint32_t k, struct place *at);
+void match_ranks_share(const struct ranks *r, const struct place *at, const struct bound *b,
+		       uint32_t n, struct share *out);
 /* The value of the slot behind or before the place, which moves over it. */
-uint32_t ranks_next(const struct ranks *r, struct place *at);
-uint32_t ranks_back(const struct ranks *r, struct place *at);
+uint32_t match_ranks_next(const struct ranks *r, struct place *at);
+uint32_t match_ranks_back(const struct ranks *r, struct place *at);
 /* The same for the next that is at most `to`; there must be one. */
-uint32_t ranks_next_fine(const struct ranks *r, struct place *at, uint32_t to);
-uint32_t ranks_back_fine(const struct ranks *r, struct place *at, uint32_t to);
+uint32_t match_ranks_next_fine(const struct ranks *r, struct place *at, uint32_t to);
+uint32_t match_ranks_back_fine(const struct ranks *r, struct place *at, uint32_t to);
 
 /* --- sort_ranks.c --- */
 
 /* The numbers of the `need` slots that the sort of sort.c puts first.  0, -ENOMEM; -EAGAIN: this
  * would cost more than the sort itself. */
-int sort_ranks(struct slu_arena *mem, const struct ranks *r, uint32_t need, uint32_t *out);
+int match_sort_ranks(struct slu_arena *mem, const struct ranks *r, uint32_t need, uint32_t *out);

@@ -1,9 +1,9 @@
-/* fast_front.c — an attempt to take the best vertices of a front; see fast.c.
+/* take.c — an attempt to take the best vertices of a front; see memo.c.
  *
  * Three ways: in order where no two scores are equal; by the reference's sort where the last one
  * chosen may tie with one left out; and, where that sort only ever sees runs of neighbours
  * (locality on ids in order), by the sort of runs, which does not look at every vertex. */
-#include "match/fast.h"
+#include "match/fast/inside.h"
 
 static uint32_t count_of(const struct memo *x, uint32_t p)
 {
@@ -26,15 +26,16 @@ static void note(struct memo *x, uint32_t c, uint64_t bits, bool good)
 static bool ask(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
 {
 	struct slu_match *m = a->m;
-	struct asked *k = memo_asked(x, p / CHUNK_N);
+	struct asked *k = match_memo_asked(x, p / CHUNK_N);
 	uint32_t v = f->v[p];
 	int64_t count = 0;
-	bool good = k && passes(a, x, v) && walk_visit(a, v, f->centre[p], &count, NULL);
+	bool good = k && match_passes(a, x, v) &&
+		    match_walk_visit(a, v, f->centre[p], &count, NULL);
 
 	a->no_memory |= !k;
 	if (a->no_memory)
 		return false;
-	memo_know(m, f, x, p);
+	match_memo_know(m, f, x, p);
 	note(x, p / CHUNK_N, 1ull << p % CHUNK_N, good);
 	if (good) {
 		k->count[p % CHUNK_N] = (uint32_t)count;
@@ -50,7 +51,7 @@ static bool learn_chunk(struct attempt *a, struct front *f, struct memo *x, uint
 	const struct model *o = &x->model[model];
 	uint64_t pure;
 
-	if (f->kind[c] != o->like || !chunk_alike(a, f, x, c, &pure))
+	if (f->kind[c] != o->like || !match_chunk_alike(a, f, x, c, &pure))
 		return false;
 	x->plain[c] = (uint8_t)(model + 1);
 	x->known[c] |= pure;
@@ -65,10 +66,10 @@ static bool learn_chunk(struct attempt *a, struct front *f, struct memo *x, uint
 /* Ask the vertex at position p, or one like it. */
 static bool learn(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
-	uint32_t like = kind_of(a, f, p), i = model_of(x, like);
+	uint32_t like = match_kind_of(a, f, p), i = match_model_of(x, like);
 	struct asked *k;
 
-	if (like == SLU_NONE || i == PATTERNS_MAX || !passes(a, x, f->v[p]))
+	if (like == SLU_NONE || i == PATTERNS_MAX || !match_passes(a, x, f->v[p]))
 		return ask(a, f, x, p);
 	if (i == x->nmodel) {
 		bool good = ask(a, f, x, p);
@@ -78,10 +79,10 @@ static bool learn(struct attempt *a, struct front *f, struct memo *x, uint32_t p
 		return good;
 	}
 	if (!learn_chunk(a, f, x, p / CHUNK_N, i)) {
-		k = memo_asked(x, p / CHUNK_N);
+		k = match_memo_asked(x, p / CHUNK_N);
 		if (!k)
 			return ask(a, f, x, p);
-		memo_know(a->m, f, x, p);
+		match_memo_know(a->m, f, x, p);
 		k->count[p % CHUNK_N] = x->model[i].count;
 		note(x, p / CHUNK_N, 1ull << p % CHUNK_N, x->model[i].serves);
 	}
@@ -115,10 +116,10 @@ static uint32_t next_serving(struct attempt *a, struct front *f, struct memo *x,
 	return f->n;
 }
 
-void mark_above(struct slu_match *m, uint32_t v)
+void match_mark_above(struct slu_match *m, uint32_t v)
 {
 	for (uint32_t e = m->up[v]; e != SLU_NONE && m->mark[e].gen != m->gen; e = m->up[v]) {
-		mark_put(m, e, m->g->v.p[v].size, false);
+		match_mark_put(m, e, m->g->v.p[v].size, false);
 		v = m->g->e.p[e].src;
 	}
 }
@@ -131,10 +132,10 @@ static bool take(struct attempt *a, const struct front *f, struct memo *x, uint3
 
 	if (a->mode == MODE_SATISFY)
 		return true; /* nobody will follow the marks */
-	if (memo_marked(x, p) != m->gen && !ask(a, f, x, p))
+	if (match_memo_marked(x, p) != m->gen && !ask(a, f, x, p))
 		return false;
-	mark_put(m, e, count_of(x, p), excl);
-	mark_above(m, m->g->e.p[e].src);
+	match_mark_put(m, e, count_of(x, p), excl);
+	match_mark_above(m, m->g->e.p[e].src);
 	return true;
 }
 
@@ -188,7 +189,7 @@ static int by_sorting(struct attempt *a, struct front *f, struct memo *x, uint32
 				keys[k++] = (struct key){ run[slot[d]],
 							  (void *)(uintptr_t)serving[slot[d]] };
 	}
-	sort_first(keys, n, want, greater_first(m));
+	match_sort_first(keys, n, want, match_greater_first(m));
 	for (uint32_t i = 0; i < n && units < want; i++) {
 		uint32_t p = (uint32_t)(uintptr_t)keys[i].c;
 
@@ -258,7 +259,7 @@ static void neighbours(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi)
 static int by_runs(struct attempt *a, struct front *f, struct memo *x, uint32_t want, bool excl)
 {
 	struct slu_match *m = a->m;
-	struct numbered s = { .f = f, .bits = x->maybe, .words = memo_words(f->n) };
+	struct numbered s = { .f = f, .bits = x->maybe, .words = match_memo_words(f->n) };
 	uint32_t n = 0, need, *out;
 	int64_t units = 0;
 	int rc;
@@ -279,7 +280,7 @@ static int by_runs(struct attempt *a, struct front *f, struct memo *x, uint32_t 
 	out = slu_arena_alloc(&m->tmp, (need + 1) * sizeof *out);
 	if (!out)
 		return -ENOMEM;
-	rc = sort_runs(&m->tmp, n, !f->falling, need, neighbours, &s, out);
+	rc = match_sort_runs(&m->tmp, n, !f->falling, need, neighbours, &s, out);
 	if (rc < 0)
 		return rc;
 	for (uint32_t i = 0; i < need; i++)
@@ -325,7 +326,7 @@ static int64_t units_serving(struct attempt *a, struct front *f, struct memo *x,
 	return units;
 }
 
-void fast_skip_begin(struct attempt *a)
+void match_fast_skip_begin(struct attempt *a)
 {
 	struct slu_match *m = a->m;
 	uint8_t sig[SIG_MAX];
@@ -335,21 +336,21 @@ void fast_skip_begin(struct attempt *a)
 	a->skip = NULL;
 	if (m->count_visits || !m->tree || m->flexible || m->nsub > 1 || m->odd || a->nlist != 1 ||
 	    a->list->type == SLU_TYPE_SLOT || a->constraint ||
-	    !request_sign(a->list, 1, sig, &nsig))
+	    !match_request_sign(a->list, 1, sig, &nsig))
 		return;
-	f = front_for(m, a->list);
+	f = match_front_for(m, a->list);
 	if (f && !f->bad)
-		a->skip = memo_for(a, (uint32_t)(f - m->fast->front), sig, nsig);
+		a->skip = match_memo_for(a, (uint32_t)(f - m->fast->front), sig, nsig);
 }
 
-bool fast_fails(const struct attempt *a, uint32_t v)
+bool match_fast_fails(const struct attempt *a, uint32_t v)
 {
 	uint32_t p = a->m->fast->front[a->skip->front].at[v] - 1;
 
 	return p != SLU_NONE && a->skip->known[p / 64] >> p % 64 & 1;
 }
 
-void fast_failed(struct attempt *a, uint32_t v)
+void match_fast_failed(struct attempt *a, uint32_t v)
 {
 	struct slu_match *m = a->m;
 	struct memo *x = a->skip;
@@ -357,10 +358,10 @@ void fast_failed(struct attempt *a, uint32_t v)
 
 	if (p == SLU_NONE)
 		return;
-	memo_know(m, &m->fast->front[x->front], x, p);
+	match_memo_know(m, &m->fast->front[x->front], x, p);
 }
 
-int fast_attempt(struct attempt *a)
+int match_fast_attempt(struct attempt *a)
 {
 	struct slu_match *m = a->m;
 	const struct slu_request *r = a->list;
@@ -372,21 +373,21 @@ int fast_attempt(struct attempt *a)
 	int rc;
 
 	if (m->count_visits || !m->tree || m->flexible || m->nsub > 1 || m->policy.stop || m->odd ||
-	    a->nlist != 1 || !request_sign(r, 1, sig, &nsig))
+	    a->nlist != 1 || !match_request_sign(r, 1, sig, &nsig))
 		return -EAGAIN;
 	if (r->type == SLU_TYPE_SLOT && m->inexact)
 		return -EAGAIN; /* above a slot the sums are asked */
-	f = front_for(m, r);
+	f = match_front_for(m, r);
 	if (!f || f->bad)
 		return -EAGAIN;
-	x = memo_for(a, (uint32_t)(f - m->fast->front), sig, nsig);
+	x = match_memo_for(a, (uint32_t)(f - m->fast->front), sig, nsig);
 	if (!x)
 		return -EAGAIN;
 	excl = r->excl == SLU_EXCL_TRUE;
 	a->root_needs = 1;
 	a->root_excl = false;
 	if (r->type == SLU_TYPE_SLOT)
-		return fast_slots(a, r, f, x);
+		return match_fast_slots(a, r, f, x);
 	if (r->count.min == r->count.max) {
 		want = slu_count_select(&r->count, r->count.min);
 		if (!want)
@@ -409,7 +410,7 @@ int fast_attempt(struct attempt *a)
 	if (a->no_memory)
 		return -ENOMEM;
 	if (rc == -EAGAIN) {
-		memo_forget(f, x);
+		match_memo_forget(f, x);
 		return rc;
 	}
 	a->error = rc == -ENODEV ? ENODEV : EBUSY;

@@ -1,10 +1,10 @@
-/* fast_tie.c — which of the equal slots are taken.
+/* ties.c — which of the equal slots are taken.
  *
  * The reference sorts all slots, and where its sort leaves equals depends on all of them.  Four
  * ways to the same end: by place if all are equal; by counts of the slots of every score, if there
  * are few scores (ranks.h); stretch by stretch, if most vertices differ from the pivot as a whole;
  * and the sort itself, one by one. */
-#include "match/fast.h"
+#include "match/fast/inside.h"
 
 #define WRITTEN_MAX 512 /* of slots that are followed in stretches */
 
@@ -43,9 +43,9 @@ static int by_place(struct attempt *a, struct front *f, struct memo *x, uint32_t
 	number = slu_arena_alloc(&m->tmp, want * sizeof *number);
 	if (!number)
 		return -ENOMEM;
-	rc = sort_runs(&m->tmp, n, false, want, one_run, &n, number);
+	rc = match_sort_runs(&m->tmp, n, false, want, one_run, &n, number);
 	for (uint32_t i = 0; i < want && !rc; i++)
-		out[i] = offers_find(&x->offers, number[i]);
+		out[i] = match_offers_find(&x->offers, number[i]);
 	return rc;
 }
 
@@ -76,7 +76,7 @@ static int by_ranks(struct attempt *a, struct front *f, struct memo *x, uint32_t
 		*r = (struct ranks){ .of = &x->offers,
 				     .base = x->levels.base,
 				     .width = x->levels.n };
-		if (ranks_make(r) < 0)
+		if (match_ranks_make(r) < 0)
 			return -EAGAIN;
 	}
 	r->slots = (uint32_t)x->offers.slots;
@@ -84,9 +84,9 @@ static int by_ranks(struct attempt *a, struct front *f, struct memo *x, uint32_t
 	number = slu_arena_alloc(&m->tmp, want * sizeof *number);
 	if (!number)
 		return -ENOMEM;
-	rc = sort_ranks(&m->tmp, r, want, number);
+	rc = match_sort_ranks(&m->tmp, r, want, number);
 	for (uint32_t i = 0; i < want && !rc; i++)
-		out[i] = offers_find(&x->offers, number[i]);
+		out[i] = match_offers_find(&x->offers, number[i]);
 	return rc;
 }
 
@@ -146,7 +146,7 @@ static inline struct range keys_at(const struct memo *x, uint32_t c, uint32_t i)
 	return x->part[c] ? x->part[c][i] : keys_plain(&x->offers, c, i);
 }
 
-void extent_done(struct memo *x)
+void match_extent_done(struct memo *x)
 {
 	for (uint32_t c = 0; x->part && c < x->offers.nchunk; c++)
 		slu_free(x->part[c]);
@@ -156,7 +156,7 @@ void extent_done(struct memo *x)
 	x->extent = NULL;
 }
 
-void extent_write(struct memo *x, uint32_t c)
+void match_extent_write(struct memo *x, uint32_t c)
 {
 	const struct offers *o = &x->offers;
 	struct range *r;
@@ -165,7 +165,7 @@ void extent_write(struct memo *x, uint32_t c)
 		return;
 	r = x->part[c] = slu_reallocarray(NULL, (size_t)2 * CHUNK_N, sizeof *r);
 	if (!r) {
-		extent_done(x); /* they will be made again */
+		match_extent_done(x); /* they will be made again */
 		return;
 	}
 	for (uint32_t j = 0; j < CHUNK_N; j++) {
@@ -177,7 +177,7 @@ void extent_write(struct memo *x, uint32_t c)
 		r[i] = join(r + (size_t)2 * i);
 }
 
-void extent_change(struct memo *x, uint32_t p)
+void match_extent_change(struct memo *x, uint32_t p)
 {
 	struct block b = offers_at(&x->offers, p);
 	uint32_t c = p / CHUNK_N, i = CHUNK_N + p % CHUNK_N;
@@ -198,7 +198,7 @@ static bool in_stretches(const struct slu_match *m, const struct memo *x)
 	return x->levels.spread && !x->unordered && m->policy.scorer != SCORE_LOCALITY;
 }
 
-int extent_make(const struct slu_match *m, struct memo *x)
+int match_extent_make(const struct slu_match *m, struct memo *x)
 {
 	const struct offers *o = &x->offers;
 
@@ -208,12 +208,12 @@ int extent_make(const struct slu_match *m, struct memo *x)
 	x->part = slu_calloc(o->nchunk + 1, sizeof *x->part);
 	for (uint32_t c = 0; c < o->top && x->extent && x->part; c++) {
 		if (c < o->nchunk && o->chunk[c])
-			extent_write(x, c);
+			match_extent_write(x, c);
 		if (x->extent)
 			x->extent[o->top + c] = c < o->nchunk ? keys_at(x, c, 1) : nothing;
 	}
 	if (!x->extent || !x->part) {
-		extent_done(x);
+		match_extent_done(x);
 		return -ENOMEM;
 	}
 	for (uint32_t i = o->top; --i;)
@@ -240,7 +240,7 @@ static struct chosen find_slot(struct slots *s, uint32_t i)
 		struct near b = s->near[1];
 
 		if (!is_in(&b, i)) {
-			struct chosen c = offers_find(&s->x->offers, i);
+			struct chosen c = match_offers_find(&s->x->offers, i);
 
 			b = (struct near){ c.p, i - c.i, offers_at(&s->x->offers, c.p).n };
 		}
@@ -352,7 +352,7 @@ static uint32_t slot_stretch(void *arg, uint32_t i, uint32_t end, int64_t key, i
 	if (p == SLU_NONE)
 		return end;
 	b = offers_at(o, p);
-	return SLU_MIN(offers_before(o, p) + alike(o, &b, 0, key, *cmp), end);
+	return SLU_MIN(match_offers_before(o, p) + alike(o, &b, 0, key, *cmp), end);
 }
 
 static int by_stretches(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
@@ -366,9 +366,9 @@ static int by_stretches(struct attempt *a, struct front *f, struct memo *x, uint
 
 	if (!number)
 		return -ENOMEM;
-	rc = sort_sequence(&m->tmp, &q, want, WRITTEN_MAX, number);
+	rc = match_sort_sequence(&m->tmp, &q, want, WRITTEN_MAX, number);
 	for (uint32_t i = 0; i < want && !rc; i++)
-		out[i] = offers_find(&x->offers, number[i]);
+		out[i] = match_offers_find(&x->offers, number[i]);
 	return rc;
 }
 
@@ -424,7 +424,7 @@ static int by_sorting(struct attempt *a, struct front *f, struct memo *x, uint32
 		if (rc < 0)
 			return rc;
 	}
-	sort_first(k, n, want, greater_first(m));
+	match_sort_first(k, n, want, match_greater_first(m));
 	for (uint32_t i = 0; i < want; i++) {
 		uint64_t c = (uint64_t)(uintptr_t)k[i].c;
 
@@ -433,8 +433,8 @@ static int by_sorting(struct attempt *a, struct front *f, struct memo *x, uint32
 	return 0;
 }
 
-int tie_decide(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
-	       struct chosen *out)
+int match_tie_decide(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
+		     struct chosen *out)
 {
 	struct slu_match *m = a->m;
 	int rc = -EAGAIN;

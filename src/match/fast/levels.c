@@ -1,7 +1,7 @@
 /* levels.c — how many slots have which score; see offers.h. */
-#include "match/offers.h"
+#include "match/fast/offers.h"
 
-void levels_done(struct levels *l)
+void match_levels_done(struct levels *l)
 {
 	slu_free(l->of);
 	*l = (struct levels){ 0 };
@@ -31,7 +31,7 @@ static bool reach(struct levels *l, int64_t score)
 	return true;
 }
 
-bool levels_count(struct levels *l, const struct block *b, int by)
+bool match_levels_count(struct levels *l, const struct block *b, int by)
 {
 	bool moved = false;
 

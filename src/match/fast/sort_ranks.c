@@ -11,7 +11,7 @@
  * To find a place by a count, the count is interpolated and the rest is walked.  The last few, or
  * those that are all equal, are left to the usual ways.  A sequence whose counts are too uneven, or
  * pivots too bad, end in -EAGAIN: the caller sorts. */
-#include "match/ranks.h"
+#include "match/fast/inside.h"
 
 #define PARTITIONS_MAX 9
 #define FEW            64 /* so few are written down */
@@ -112,11 +112,11 @@ static struct item fine_(struct lazy *z, uint32_t t, struct cursor *c, bool back
 		/* The pivot itself is fine, so the place it left is not passed over. */
 		z->budget--;
 		if (back) {
-			x.value = ranks_back_fine(z->r, &c->at, to);
+			x.value = match_ranks_back_fine(z->r, &c->at, to);
 			c->q = c->at.i;
 			x = exchanged(z, t, c->q, item_of(z, x.value, c->at.i));
 		} else {
-			x.value = ranks_next_fine(z->r, &c->at, to);
+			x.value = match_ranks_next_fine(z->r, &c->at, to);
 			c->q = c->at.i - 1;
 			x = exchanged(z, t, c->q, item_of(z, x.value, c->q));
 			c->q++;
@@ -132,7 +132,7 @@ static struct item walk_next(struct lazy *z, uint32_t t, struct cursor *c)
 	c->q++;
 	if (!t) {
 		z->budget--;
-		x.value = ranks_next(z->r, &c->at);
+		x.value = match_ranks_next(z->r, &c->at);
 		return item_of(z, x.value, c->q - 1);
 	}
 	x = next_(z, t, c->left);
@@ -148,7 +148,7 @@ static struct item walk_back(struct lazy *z, uint32_t t, struct cursor *c)
 	c->q--;
 	if (!t) {
 		z->budget--;
-		x.value = ranks_back(z->r, &c->at);
+		x.value = match_ranks_back(z->r, &c->at);
 		return item_of(z, x.value, c->q);
 	}
 	x = back_(z, t, c->left);
@@ -185,8 +185,8 @@ static bool seek(struct lazy *z, uint32_t t, struct cursor *c, uint32_t q, struc
 	c->q = q;
 	if (!t) {
 		z->budget -= 16;
-		ranks_seek(z->r, q, &c->at);
-		ranks_share(z->r, &c->at, z->bound + 1, z->steps, k->of + 1);
+		match_ranks_seek(z->r, q, &c->at);
+		match_ranks_share(z->r, &c->at, z->bound + 1, z->steps, k->of + 1);
 		return z->budget > 0;
 	}
 	if (!seek(z, t - 1, c->left, q, &left))
@@ -234,10 +234,10 @@ static bool find(struct lazy *z, uint32_t t, struct cursor *c, enum goal goal, u
 		else
 			q = lo + (uint32_t)((uint64_t)(want - flo) * (hi - lo) / (fhi - flo));
 		if (t == 1 && goal == FINE) {
-			ranks_select(z->r, z->bound[t].to, want, &c->at);
+			match_ranks_select(z->r, z->bound[t].to, want, &c->at);
 			q = c->q = c->at.i;
 			z->budget -= 16;
-			ranks_share(z->r, &c->at, z->bound + 1, z->steps, k->of + 1);
+			match_ranks_share(z->r, &c->at, z->bound + 1, z->steps, k->of + 1);
 		} else if (!seek(z, t - 1, c, q, k)) {
 			return false;
 		}
@@ -311,8 +311,8 @@ static bool partition(struct lazy *z, uint32_t n, uint32_t *cut)
 	z->bound[t].from = s->pivot.value;
 	while (z->bound[t].from && z->r->equal[z->bound[t].from - 1] == s->pivot.value)
 		z->bound[t].from--;
-	ranks_share(z->r, &(struct place){ z->r->slots, z->r->of->g->n, 0 }, &z->bound[t], 1,
-		    &z->all[t]);
+	match_ranks_share(z->r, &(struct place){ z->r->slots, z->r->of->g->n, 0 }, &z->bound[t], 1,
+			  &z->all[t]);
 	s->fine = z->steps && z->bound[t - 1].to == z->bound[t].to ? n : z->all[t].fine;
 	z->steps++;
 	at = cursor_new(z, t - 1);
@@ -339,7 +339,7 @@ static int write_down(struct lazy *z, uint32_t n, uint32_t need, int depth, uint
 			return -EAGAIN;
 		key[i] = (struct key){ x.value, (void *)(uintptr_t)x.number };
 	}
-	sort_deeper(key, n, need, depth, false);
+	match_sort_deeper(key, n, need, depth, false);
 	for (uint32_t i = 0; i < need; i++)
 		out[i] = (uint32_t)(uintptr_t)key[i].c;
 	return 0;
@@ -353,7 +353,7 @@ static void one_run(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi)
 
 static int all_equal(struct lazy *z, uint32_t n, uint32_t need, uint32_t *out)
 {
-	int rc = sort_runs(z->mem, n, false, need, one_run, &n, out);
+	int rc = match_sort_runs(z->mem, n, false, need, one_run, &n, out);
 
 	for (uint32_t i = 0; i < need && !rc; i++) {
 		struct item x;
@@ -365,7 +365,7 @@ static int all_equal(struct lazy *z, uint32_t n, uint32_t need, uint32_t *out)
 	return rc;
 }
 
-int sort_ranks(struct slu_arena *mem, const struct ranks *r, uint32_t need, uint32_t *out)
+int match_sort_ranks(struct slu_arena *mem, const struct ranks *r, uint32_t need, uint32_t *out)
 {
 	struct lazy *z = slu_arena_zalloc(mem, sizeof *z);
 	uint32_t n = r->slots;

@@ -1,10 +1,10 @@
-/* like.c — vertices whose subtrees are the same: an answer of one is the answer of all.
+/* alike.c — vertices whose subtrees are the same: an answer of one is the answer of all.
  *
  * Most machines are made of a few kinds of nodes.  Two vertices are alike if they and everything
  * below them have the same types, sizes, states, numbers of children in the same order, and below
  * them the same ids: then they answer any request in the same way as long as nothing is booked
  * there, but for the ids above and their own. */
-#include "match/core.h"
+#include "match/fast/inside.h"
 
 /* Not the vertex's own id, which its parent compares. */
 static bool same_self(const struct slu_match *m, uint32_t u, uint32_t t)
@@ -70,7 +70,7 @@ static bool usual(const struct slu_match *m, uint32_t u)
 	       m->g->v.p[u].type != SLU_TYPE_XOR_SLOT;
 }
 
-int like_begin(struct slu_match *m)
+int match_alike_begin(struct slu_match *m)
 {
 	slu_free(m->like);
 	m->like = NULL;
@@ -85,7 +85,7 @@ int like_begin(struct slu_match *m)
 	return 0;
 }
 
-void like_put(struct slu_match *m, uint32_t u)
+void match_alike_put(struct slu_match *m, uint32_t u)
 {
 	uint32_t i = 0, t, *seen = m->seen_like;
 
@@ -105,7 +105,7 @@ void like_put(struct slu_match *m, uint32_t u)
 	m->like[u] = t;
 }
 
-void like_change(struct slu_match *m, uint32_t v)
+void match_alike_change(struct slu_match *m, uint32_t v)
 {
 	if (!m->like)
 		return;

@@ -113,18 +113,18 @@ static inline struct block offers_at(const struct offers *o, uint32_t p)
 }
 
 /* Nobody offers anything yet.  0, -ENOMEM. */
-int offers_init(struct offers *o, const struct ground *g);
-void offers_done(struct offers *o);
+int match_offers_init(struct offers *o, const struct ground *g);
+void match_offers_done(struct offers *o);
 /* All vertices of a chunk that is not written down offer this, from now on; then offers_tally. */
-void offers_plain(struct offers *o, uint32_t c, uint32_t pattern);
+void match_offers_plain(struct offers *o, uint32_t c, uint32_t pattern);
 /* Write a chunk down, if it is not; NULL without memory. */
-struct chunk *offers_write(struct offers *o, uint32_t c);
+struct chunk *match_offers_write(struct offers *o, uint32_t c);
 /* Make all sums and trees. */
-void offers_tally(struct offers *o);
+void match_offers_tally(struct offers *o);
 /* Vertex p, written down, has so many slots more (modulo 2^32: also less) ... */
-void offers_grew(struct offers *o, uint32_t p, uint32_t more);
+void match_offers_grew(struct offers *o, uint32_t p, uint32_t more);
 /* ... or another next slot. */
-void offers_replay(struct offers *o, uint32_t p);
+void match_offers_replay(struct offers *o, uint32_t p);
 
 /* The vertex with the best next slot, SLU_NONE if there are no more. */
 static inline uint32_t offers_best(const struct offers *o)
@@ -132,9 +132,9 @@ static inline uint32_t offers_best(const struct offers *o)
 	return o->tree[1];
 }
 /* Slots of all vertices before p. */
-uint32_t offers_before(const struct offers *o, uint32_t p);
+uint32_t match_offers_before(const struct offers *o, uint32_t p);
 /* Slot number i of all; p is the number of vertices at the end. */
-struct chosen offers_find(const struct offers *o, uint32_t i);
+struct chosen match_offers_find(const struct offers *o, uint32_t i);
 
 /* --- levels.c --- */
 
@@ -150,5 +150,5 @@ struct levels {
 
 /* Count the slots of a block in (so many times) or out (-1).  True if other scores than before have
  * entries. */
-bool levels_count(struct levels *l, const struct block *b, int by);
-void levels_done(struct levels *l);
+bool match_levels_count(struct levels *l, const struct block *b, int by);
+void match_levels_done(struct levels *l);

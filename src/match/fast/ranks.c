@@ -1,5 +1,5 @@
 /* ranks.c — the table behind ranks.h. */
-#include "match/ranks.h"
+#include "match/fast/ranks.h"
 
 #define ENTRIES_MAX (1u << 22)
 #define EMPTY_MAX   16 /* blocks without slots in a row; behind that many the tree is quicker */
@@ -38,7 +38,7 @@ static void grow_rows(uint32_t *row, uint32_t n, uint32_t width)
 	}
 }
 
-int ranks_write(struct ranks *r, uint32_t c)
+int match_ranks_write(struct ranks *r, uint32_t c)
 {
 	uint32_t *part = slu_reallocarray(NULL, (size_t)(CHUNK_N + 1) * r->width, sizeof *part);
 	struct block last = { 0 };
@@ -68,7 +68,7 @@ static int count_chunk(struct ranks *r, uint32_t c, uint32_t *row)
 	uint32_t times;
 
 	if (o->chunk[c]) {
-		if (ranks_write(r, c) < 0)
+		if (match_ranks_write(r, c) < 0)
 			return -ENOMEM;
 		memcpy(row, r->part[c] + (size_t)CHUNK_N * r->width, r->width * sizeof *row);
 		return 0;
@@ -80,7 +80,7 @@ static int count_chunk(struct ranks *r, uint32_t c, uint32_t *row)
 	return 0;
 }
 
-int ranks_make(struct ranks *r)
+int match_ranks_make(struct ranks *r)
 {
 	const struct offers *o = r->of;
 	uint64_t entries = ((uint64_t)o->g->n + 1) * r->width;
@@ -107,14 +107,14 @@ int ranks_make(struct ranks *r)
 	for (uint32_t c = 0; c < o->nchunk && !rc; c++)
 		rc = count_chunk(r, c, r->row + (size_t)(c + 1) * r->width);
 	if (rc < 0) {
-		ranks_done(r);
+		match_ranks_done(r);
 		return rc;
 	}
 	grow_rows(r->row, o->nchunk, r->width);
 	return 0;
 }
 
-void ranks_done(struct ranks *r)
+void match_ranks_done(struct ranks *r)
 {
 	for (uint32_t c = 0; r->part && c < r->of->nchunk; c++)
 		slu_free(r->part[c]);
@@ -127,7 +127,7 @@ void ranks_done(struct ranks *r)
 	r->part = NULL;
 }
 
-void ranks_change(struct ranks *r, uint32_t p, int by)
+void match_ranks_change(struct ranks *r, uint32_t p, int by)
 {
 	struct block b = offers_at(r->of, p);
 	uint32_t *part = r->part[p / CHUNK_N];
@@ -141,14 +141,14 @@ void ranks_change(struct ranks *r, uint32_t p, int by)
 		add_row(r->row + (size_t)i * r->width, r->one, r->width);
 }
 
-void ranks_seek(const struct ranks *r, uint32_t i, struct place *at)
+void match_ranks_seek(const struct ranks *r, uint32_t i, struct place *at)
 {
-	struct chosen c = offers_find(r->of, i);
+	struct chosen c = match_offers_find(r->of, i);
 
 	*at = (struct place){ i, c.p, c.i };
 }
 
-void ranks_select(const struct ranks *r, uint32_t to, uint32_t k, struct place *at)
+void match_ranks_select(const struct ranks *r, uint32_t to, uint32_t k, struct place *at)
 {
 	const struct offers *o = r->of;
 	uint32_t c = 0, p = 0, i = 0;
@@ -208,8 +208,8 @@ static void share_row(const uint32_t *row, uint32_t times, const struct bound *b
 	}
 }
 
-void ranks_share(const struct ranks *r, const struct place *at, const struct bound *b, uint32_t n,
-		 struct share *out)
+void match_ranks_share(const struct ranks *r, const struct place *at, const struct bound *b,
+		       uint32_t n, struct share *out)
 {
 	const struct offers *o = r->of;
 	uint32_t c = at->p / CHUNK_N, j = at->p % CHUNK_N;
@@ -234,10 +234,10 @@ static void block_next(const struct ranks *r, struct place *at)
 	for (uint32_t end = SLU_MIN(at->p + EMPTY_MAX, r->of->g->n); ++at->p < end;)
 		if (offers_at(r->of, at->p).n)
 			return;
-	ranks_seek(r, at->i, at);
+	match_ranks_seek(r, at->i, at);
 }
 
-uint32_t ranks_next(const struct ranks *r, struct place *at)
+uint32_t match_ranks_next(const struct ranks *r, struct place *at)
 {
 	struct block b = offers_at(r->of, at->p);
 	uint32_t v = value_at(r, &b, at->j);
@@ -256,12 +256,12 @@ static void block_back(const struct ranks *r, struct place *at)
 		if (at->j)
 			return;
 	}
-	ranks_seek(r, at->i - 1, at);
+	match_ranks_seek(r, at->i - 1, at);
 	at->i++;
 	at->j++;
 }
 
-uint32_t ranks_back(const struct ranks *r, struct place *at)
+uint32_t match_ranks_back(const struct ranks *r, struct place *at)
 {
 	struct block b;
 
@@ -273,20 +273,20 @@ uint32_t ranks_back(const struct ranks *r, struct place *at)
 	return value_at(r, &b, at->j);
 }
 
-uint32_t ranks_next_fine(const struct ranks *r, struct place *at, uint32_t to)
+uint32_t match_ranks_next_fine(const struct ranks *r, struct place *at, uint32_t to)
 {
 	for (;;) {
 		struct block b = offers_at(r->of, at->p);
 
 		if (value_at(r, &b, at->j) <= to)
-			return ranks_next(r, at);
+			return match_ranks_next(r, at);
 		/* The rest of the block is worse still. */
 		at->i += b.n - at->j;
 		block_next(r, at);
 	}
 }
 
-uint32_t ranks_back_fine(const struct ranks *r, struct place *at, uint32_t to)
+uint32_t match_ranks_back_fine(const struct ranks *r, struct place *at, uint32_t to)
 {
 	for (;;) {
 		struct block b;
@@ -299,6 +299,6 @@ uint32_t ranks_back_fine(const struct ranks *r, struct place *at, uint32_t to)
 		at->i -= at->j - fine;
 		at->j = fine;
 		if (fine)
-			return ranks_back(r, at);
+			return match_ranks_back(r, at);
 	}
 }

@@ -1,17 +1,17 @@
-/* fast_slot.c — a top-level slot ("slot -> core", anywhere): every vertex whose children have the
+/* slots.c — a top-level slot ("slot -> core", anywhere): every vertex whose children have the
  * slot's types offers slots, each with its score; the best of all offers are chosen.
  *
  * Offers are remembered per vertex until something below it changes, and a tournament over the
- * vertices finds the best first slot.  When the last slot chosen ties with one left out, fast_tie.c
+ * vertices finds the best first slot.  When the last slot chosen ties with one left out, ties.c
  * decides. */
-#include "match/fast.h"
+#include "match/fast/inside.h"
 
-void memo_slots_done(struct memo *x)
+void match_memo_slots_done(struct memo *x)
 {
-	extent_done(x);
-	ranks_done(&x->ranks);
-	offers_done(&x->offers);
-	levels_done(&x->levels);
+	match_extent_done(x);
+	match_ranks_done(&x->ranks);
+	match_offers_done(&x->offers);
+	match_levels_done(&x->levels);
 	for (uint32_t i = 0; i < KEPT_MAX; i++)
 		slu_free(x->kept[i].pick);
 	memset(x->kept, 0, sizeof x->kept);
@@ -24,12 +24,12 @@ static struct offer *offer_of(struct memo *x, uint32_t p)
 	struct chunk *k = x->offers.chunk[c];
 
 	if (!k) {
-		k = offers_write(&x->offers, c);
+		k = match_offers_write(&x->offers, c);
 		if (!k)
 			return NULL;
-		if (x->ranks.row && ranks_write(&x->ranks, c) < 0)
-			ranks_done(&x->ranks); /* they will be made again */
-		extent_write(x, c);
+		if (x->ranks.row && match_ranks_write(&x->ranks, c) < 0)
+			match_ranks_done(&x->ranks); /* they will be made again */
+		match_extent_write(x, c);
 	}
 	return &k->offer[p % CHUNK_N];
 }
@@ -37,8 +37,8 @@ static struct offer *offer_of(struct memo *x, uint32_t p)
 /* Count the slots of a block in (so many times) or out (-1). */
 static void count(struct memo *x, const struct block *b, int by)
 {
-	if (levels_count(&x->levels, b, by))
-		ranks_done(&x->ranks); /* other values */
+	if (match_levels_count(&x->levels, b, by))
+		match_ranks_done(&x->ranks); /* other values */
 }
 
 /* --- offers --- */
@@ -62,7 +62,7 @@ static void offer_leaves(struct memo *x, uint32_t p)
 
 	count(x, &b, -1);
 	if (x->ranks.row)
-		ranks_change(&x->ranks, p, -1);
+		match_ranks_change(&x->ranks, p, -1);
 }
 
 /* ... and has changed; it had so many slots before. */
@@ -70,11 +70,11 @@ static void offer_enters(struct memo *x, uint32_t p, uint32_t before)
 {
 	struct block b = offers_at(&x->offers, p);
 
-	offers_grew(&x->offers, p, b.n - before);
+	match_offers_grew(&x->offers, p, b.n - before);
 	count(x, &b, 1);
 	if (x->ranks.row)
-		ranks_change(&x->ranks, p, 1);
-	extent_change(x, p);
+		match_ranks_change(&x->ranks, p, 1);
+	match_extent_change(x, p);
 }
 
 /* Write the scores of slots down.  -EAGAIN: the rules do not cover them. */
@@ -88,7 +88,7 @@ static int put_scores(const struct slu_match *m, struct front *f, struct memo *x
 			f->bad = true;
 		/* Slots of one vertex mostly come in the order of the policy, but not if they
 		 * differ in the number of their members, nor with variation. */
-		if (n && (greater_first(m) ? c->score > to[n - 1] : c->score < to[n - 1]))
+		if (n && (match_greater_first(m) ? c->score > to[n - 1] : c->score < to[n - 1]))
 			x->unordered = true;
 		to[n++] = c->score;
 	}
@@ -168,7 +168,7 @@ static void keep(const struct slu_match *m, struct memo *x, uint32_t p, const st
 static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
 	struct slu_match *m = a->m;
-	struct asked *asked = memo_asked(x, p / CHUNK_N);
+	struct asked *asked = match_memo_asked(x, p / CHUNK_N);
 	struct offer *o = offer_of(x, p);
 	struct pool up = { 0 };
 	struct kind *k = NULL;
@@ -181,10 +181,10 @@ static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 
 	/* Above it the sum of what is free is asked too, and that changes with others: where it
 	 * says no, take the plain walk rather than remember it. */
-	if (!passes(a, x, v))
+	if (!match_passes(a, x, v))
 		return -EAGAIN;
-	if (walk_visit(a, v, f->centre[p], &count, &up))
-		k = pool_kind(a, &up, SLU_TYPE_SLOT, m->sub[0], false);
+	if (match_walk_visit(a, v, f->centre[p], &count, &up))
+		k = match_pool_kind(a, &up, SLU_TYPE_SLOT, m->sub[0], false);
 	if (a->no_memory)
 		return -ENOMEM;
 	if (o->n)
@@ -199,8 +199,8 @@ static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 	o->next = 0;
 	o->head = k ? k->head : NULL;
 	asked->marked[p % CHUNK_N] = m->gen;
-	memo_know(m, f, x, p);
-	offers_replay(&x->offers, p);
+	match_memo_know(m, f, x, p);
+	match_offers_replay(&x->offers, p);
 	return 0;
 }
 
@@ -223,8 +223,8 @@ static int make_pattern(struct attempt *a, struct front *f, struct memo *x, uint
 	struct kind *k = NULL;
 	int64_t count;
 
-	if (walk_visit(a, f->v[p], f->centre[p], &count, &up))
-		k = pool_kind(a, &up, SLU_TYPE_SLOT, a->m->sub[0], false);
+	if (match_walk_visit(a, f->v[p], f->centre[p], &count, &up))
+		k = match_pool_kind(a, &up, SLU_TYPE_SLOT, a->m->sub[0], false);
 	t->n = k ? k->n : 0;
 	t->picks = picks_of(k);
 	t->centre = f->ground.below ? f->ground.below[p] : 0;
@@ -238,7 +238,7 @@ static int make_pattern(struct attempt *a, struct front *f, struct memo *x, uint
 static int pattern_for(struct attempt *a, struct front *f, struct memo *x, uint32_t p,
 		       uint32_t like)
 {
-	uint32_t i = model_of(x, like);
+	uint32_t i = match_model_of(x, like);
 	int rc;
 
 	if (i < x->nmodel || i == PATTERNS_MAX)
@@ -290,17 +290,17 @@ static int adopt(struct attempt *a, struct front *f, struct memo *x, uint32_t p,
 	x->known[p / 64] |= 1ull << p % 64;
 	x->later[p / 64] &= ~(1ull << p % 64);
 	a->m->fast->last[x->front] = SLU_NONE;
-	offers_replay(&x->offers, p);
+	match_offers_replay(&x->offers, p);
 	return 0;
 }
 
 /* Ask vertex p, or one like it. */
 static int learn(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
-	uint32_t like = kind_of(a, f, p);
+	uint32_t like = match_kind_of(a, f, p);
 	int rc = -EAGAIN, i;
 
-	if (like != SLU_NONE && passes(a, x, f->v[p])) {
+	if (like != SLU_NONE && match_passes(a, x, f->v[p])) {
 		i = pattern_for(a, f, x, p, like);
 		rc = i < 0 ? i : i < PATTERNS_MAX ? adopt(a, f, x, p, (uint32_t)i) : -EAGAIN;
 	}
@@ -321,7 +321,7 @@ static bool counts_together(struct memo *x, const struct pattern *t, uint32_t c)
 		return true;
 	if (t->centre - r->low <= LEVELS_MAX && r->high - t->centre <= LEVELS_MAX)
 		return false;
-	ranks_done(&x->ranks);
+	match_ranks_done(&x->ranks);
 	x->levels.spread = true;
 	return true;
 }
@@ -334,7 +334,7 @@ static int follow(struct attempt *a, struct front *f, struct memo *x, uint32_t c
 	uint64_t pure;
 	int i;
 
-	if (o->chunk[c] || !chunk_alike(a, f, x, c, &pure))
+	if (o->chunk[c] || !match_chunk_alike(a, f, x, c, &pure))
 		return 0;
 	i = pattern_for(a, f, x, c * CHUNK_N + (uint32_t)__builtin_ctzll(pure), f->kind[c]);
 	if (i < 0 || i == PATTERNS_MAX)
@@ -342,7 +342,7 @@ static int follow(struct attempt *a, struct front *f, struct memo *x, uint32_t c
 	if (!o->plain[c]) {
 		if (!counts_together(x, &o->pattern[i], c))
 			return 0;
-		offers_plain(o, c, (uint32_t)i);
+		match_offers_plain(o, c, (uint32_t)i);
 		o->bulk = true;
 		x->model[i].count += chunk_size(o, c);
 	}
@@ -374,7 +374,7 @@ static int ask_unknown(struct attempt *a, struct front *f, struct memo *x)
 		x->model[i].count = 0;
 	}
 	if (o->bulk)
-		offers_tally(o);
+		match_offers_tally(o);
 	o->bulk = left > CHUNK_N;
 	for (uint32_t c = 0; c < o->nchunk && left && !rc; c++) {
 		uint64_t bits = chunk_bits(o, c) & ~x->known[c];
@@ -383,7 +383,7 @@ static int ask_unknown(struct attempt *a, struct front *f, struct memo *x)
 			rc = learn(a, f, x, c * CHUNK_N + (uint32_t)__builtin_ctzll(bits));
 	}
 	if (o->bulk)
-		offers_tally(o);
+		match_offers_tally(o);
 	return rc;
 }
 
@@ -397,16 +397,16 @@ static int take(struct attempt *a, struct front *f, struct memo *x, uint32_t p, 
 	struct offer *o;
 
 	if (kept) {
-		if (i >= kept->n || !passes(a, x, f->v[p]))
+		if (i >= kept->n || !match_passes(a, x, f->v[p]))
 			return -EAGAIN;
-		mark_put(m, kept->pick[i].edge, kept->pick[i].needs, kept->pick[i].excl);
-		mark_above(m, f->v[p]);
+		match_mark_put(m, kept->pick[i].edge, kept->pick[i].needs, kept->pick[i].excl);
+		match_mark_above(m, f->v[p]);
 		return 0;
 	}
 	o = offer_of(x, p);
 	if (!o)
 		return -ENOMEM;
-	if (memo_marked(x, p) != m->gen) {
+	if (match_memo_marked(x, p) != m->gen) {
 		uint32_t next = o->next, n = o->n;
 		int rc = ask(a, f, x, p);
 
@@ -422,8 +422,8 @@ static int take(struct attempt *a, struct front *f, struct memo *x, uint32_t p, 
 		return -EAGAIN;
 	picks = cand_picks(c);
 	for (uint32_t k = 0; k < c->n; k++)
-		mark_put(m, picks[k].edge, picks[k].needs, picks[k].excl);
-	mark_above(m, f->v[p]);
+		match_mark_put(m, picks[k].edge, picks[k].needs, picks[k].excl);
+	match_mark_above(m, f->v[p]);
 	return 0;
 }
 
@@ -448,7 +448,7 @@ static int by_tournament(struct memo *x, uint32_t want, struct chosen *out)
 		last = block_score(&b, o->next);
 		out[n] = (struct chosen){ p, o->next };
 		o->next++;
-		offers_replay(&x->offers, p);
+		match_offers_replay(&x->offers, p);
 	}
 	p = offers_best(&x->offers);
 	if (!rc && p != SLU_NONE) {
@@ -460,23 +460,24 @@ static int by_tournament(struct memo *x, uint32_t want, struct chosen *out)
 	}
 	while (n-- > 0) {
 		offer_of(x, out[n].p)->next = 0;
-		offers_replay(&x->offers, out[n].p);
+		match_offers_replay(&x->offers, out[n].p);
 	}
 	return rc;
 }
 
-int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, struct memo *x)
+int match_fast_slots(struct attempt *a, const struct slu_request *r, struct front *f,
+		     struct memo *x)
 {
 	struct slu_match *m = a->m;
 	struct chosen *list;
 	uint32_t want;
 	int rc;
 
-	if (!x->offers.chunk && offers_init(&x->offers, &f->ground) < 0)
+	if (!x->offers.chunk && match_offers_init(&x->offers, &f->ground) < 0)
 		return -ENOMEM;
 	rc = ask_unknown(a, f, x);
 	if (!rc)
-		rc = extent_make(m, x);
+		rc = match_extent_make(m, x);
 	if (rc < 0)
 		return rc;
 	want = slu_count_select(&r->count, (uint32_t)SLU_MIN(x->offers.slots, (int64_t)UINT32_MAX));
@@ -491,7 +492,7 @@ int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, 
 	if (m->policy.scorer != SCORE_LOCALITY && !x->unordered)
 		rc = by_tournament(x, want, list);
 	if (rc == -EAGAIN)
-		rc = tie_decide(a, f, x, want, list);
+		rc = match_tie_decide(a, f, x, want, list);
 	for (uint32_t i = 0; i < want && !rc; i++)
 		rc = take(a, f, x, list[i].p, list[i].i);
 	a->error = EBUSY;

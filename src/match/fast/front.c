@@ -1,12 +1,12 @@
 /* front.c — the vertices that may serve a request, in order of score, and what of them does not
- * depend on the request; see fast.c.
+ * depend on the request; see memo.c.
  *
  * The fronts most requests want are made while loading. */
-#include "match/fast.h"
+#include "match/fast/inside.h"
 
 #define CENTRE_MAX (1ll << 60) /* sums with any id below alike vertices are numbers yet */
 
-bool greater_first(const struct slu_match *m)
+bool match_greater_first(const struct slu_match *m)
 {
 	return m->policy.scorer == SCORE_HIGH || m->policy.scorer == SCORE_LOCALITY;
 }
@@ -45,7 +45,7 @@ static int gather(struct building *b, uint32_t u, int64_t centre)
 	/* Every score must be above 0.  A vertex of type slot is a thing the request names. */
 	if (v->id < -1 || (b->slot && v->type == SLU_TYPE_SLOT))
 		b->f->bad = true;
-	if (b->slot ? kid_types_fit(m, u, b->slot) : v->type == b->f->type) {
+	if (b->slot ? match_kid_types_fit(m, u, b->slot) : v->type == b->f->type) {
 		if (slu_vec_push(&b->v, u) < 0)
 			return -ENOMEM;
 		return slu_vec_push(&b->centre, centre);
@@ -119,7 +119,7 @@ static int arrange(struct building *b)
 	f->score = slu_reallocarray(NULL, n + 1, sizeof *f->score);
 	f->centre = slu_reallocarray(NULL, n + 1, sizeof *f->centre);
 	f->found = slu_reallocarray(NULL, n + 1, sizeof *f->found);
-	f->gap = slu_calloc(memo_words(n), sizeof *f->gap);
+	f->gap = slu_calloc(match_memo_words(n), sizeof *f->gap);
 	f->at = slu_calloc(m->nv + 1, sizeof *f->at);
 	if (!s || !f->v || !f->score || !f->centre || !f->found || !f->gap || !f->at) {
 		slu_free(s);
@@ -131,10 +131,11 @@ static int arrange(struct building *b)
 		s[i].score = 1;
 		if (b->slot)
 			continue; /* the slots have scores, not the vertex */
-		f->bad = !walk_score(m, b->v.p[i], b->centre.p[i], &s[i].score) || s[i].score <= 0;
+		f->bad = !match_walk_score(m, b->v.p[i], b->centre.p[i], &s[i].score) ||
+			 s[i].score <= 0;
 	}
 	if (!f->bad) {
-		sort_front(s, n, greater_first(m));
+		sort_front(s, n, match_greater_first(m));
 		for (uint32_t i = 0; i < n; i++) {
 			f->v[i] = b->v.p[s[i].i];
 			f->score[i] = s[i].score;
@@ -153,7 +154,7 @@ static int arrange(struct building *b)
 	return 0;
 }
 
-void front_done(struct front *f)
+void match_front_done(struct front *f)
 {
 	slu_free(f->v);
 	slu_free(f->score);
@@ -208,7 +209,7 @@ static void chart_chunk(const struct slu_match *m, struct front *f, uint32_t c)
 			f->apart = true;
 		same = same && (like == SLU_NONE || kind == SLU_NONE || like == kind);
 		kind = like == SLU_NONE ? kind : like;
-		if (like == SLU_NONE || like_of(m, v) == SLU_NONE)
+		if (like == SLU_NONE || match_alike_of(m, v) == SLU_NONE)
 			f->touched[c] |= 1ull << p % CHUNK_N;
 		if (above != last)
 			f->parted[c] |= 1ull << p % CHUNK_N;
@@ -227,7 +228,7 @@ static int chart(const struct slu_match *m, struct front *f)
 	struct ground *g = &f->ground;
 
 	g->n = f->n;
-	g->greater = greater_first(m);
+	g->greater = match_greater_first(m);
 	f->kind = slu_reallocarray(NULL, chunks + 1, sizeof *f->kind);
 	f->touched = slu_calloc(chunks + 1, sizeof *f->touched);
 	f->parted = slu_calloc(chunks + 1, sizeof *f->parted);
@@ -263,7 +264,7 @@ static bool is_front(const struct front *f, const struct slu_request *r)
 	return true;
 }
 
-struct front *front_for(struct slu_match *m, const struct slu_request *r)
+struct front *match_front_for(struct slu_match *m, const struct slu_request *r)
 {
 	struct fast *f = m->fast;
 	struct building b = { .m = m, .slot = r->type == SLU_TYPE_SLOT ? r : NULL };
@@ -294,14 +295,14 @@ struct front *front_for(struct slu_match *m, const struct slu_request *r)
 	slu_vec_done(&b.v);
 	slu_vec_done(&b.centre);
 	if (rc < 0) {
-		front_done(b.f);
+		match_front_done(b.f);
 		return NULL;
 	}
 	f->last[f->nfront++] = SLU_NONE;
 	return b.f;
 }
 
-void fast_begin(struct slu_match *m)
+void match_fast_begin(struct slu_match *m)
 {
 	struct slu_request core = { .type = SLU_TYPE_CORE };
 	struct slu_request node = { .type = SLU_TYPE_NODE };
@@ -310,7 +311,7 @@ void fast_begin(struct slu_match *m)
 	if (m->count_visits || !m->tree || m->flexible || m->nsub > 1)
 		return; /* nobody will ask */
 	/* Without memory they are made when they are needed. */
-	front_for(m, &node);
+	match_front_for(m, &node);
 	if (!m->policy.stop)
-		front_for(m, &slot);
+		match_front_for(m, &slot);
 }

@@ -1,7 +1,7 @@
 /* offers.c — sums and tournaments in two storeys; see offers.h. */
-#include "match/offers.h"
+#include "match/fast/offers.h"
 
-int offers_init(struct offers *o, const struct ground *g)
+int match_offers_init(struct offers *o, const struct ground *g)
 {
 	*o = (struct offers){ .g = g, .nchunk = chunks_of(g->n), .top = 1 };
 	while (o->top < o->nchunk)
@@ -11,14 +11,14 @@ int offers_init(struct offers *o, const struct ground *g)
 	o->sums = slu_calloc(o->nchunk + 1, sizeof *o->sums);
 	o->tree = slu_reallocarray(NULL, 2 * (size_t)o->top, sizeof *o->tree);
 	if (!o->chunk || !o->plain || !o->sums || !o->tree) {
-		offers_done(o);
+		match_offers_done(o);
 		return -ENOMEM;
 	}
 	memset(o->tree, 0xff, 2 * (size_t)o->top * sizeof *o->tree);
 	return 0;
 }
 
-void offers_done(struct offers *o)
+void match_offers_done(struct offers *o)
 {
 	for (uint32_t c = 0; o->chunk && c < o->nchunk; c++) {
 		for (uint32_t j = 0; o->chunk[c] && j < CHUNK_N; j++)
@@ -62,7 +62,7 @@ static void play(const struct offers *o, uint32_t *tree, uint32_t i)
 	tree[i] = better(o, tree[2 * i], tree[2 * i + 1]);
 }
 
-void offers_replay(struct offers *o, uint32_t p)
+void match_offers_replay(struct offers *o, uint32_t p)
 {
 	struct chunk *k = o->chunk[p / CHUNK_N];
 	const struct offer *x = &k->offer[p % CHUNK_N];
@@ -81,7 +81,7 @@ void offers_replay(struct offers *o, uint32_t p)
 
 /* --- sums --- */
 
-void offers_grew(struct offers *o, uint32_t p, uint32_t more)
+void match_offers_grew(struct offers *o, uint32_t p, uint32_t more)
 {
 	struct chunk *k = o->chunk[p / CHUNK_N];
 
@@ -118,7 +118,7 @@ static uint32_t plain_n(const struct offers *o, uint32_t c)
 	return o->plain[c] ? o->pattern[o->plain[c] - 1].n : 0;
 }
 
-uint32_t offers_before(const struct offers *o, uint32_t p)
+uint32_t match_offers_before(const struct offers *o, uint32_t p)
 {
 	uint32_t c = p / CHUNK_N, n = sum_before(o->sums, c);
 
@@ -128,7 +128,7 @@ uint32_t offers_before(const struct offers *o, uint32_t p)
 				: p % CHUNK_N * plain_n(o, c));
 }
 
-struct chosen offers_find(const struct offers *o, uint32_t i)
+struct chosen match_offers_find(const struct offers *o, uint32_t i)
 {
 	uint32_t c = 0, p = 0;
 	const struct chunk *k;
@@ -156,7 +156,7 @@ struct chosen offers_find(const struct offers *o, uint32_t i)
 
 /* --- chunks --- */
 
-void offers_plain(struct offers *o, uint32_t c, uint32_t pattern)
+void match_offers_plain(struct offers *o, uint32_t c, uint32_t pattern)
 {
 	o->plain[c] = (uint8_t)(pattern + 1);
 	o->slots += (int64_t)chunk_size(o, c) * o->pattern[pattern].n;
@@ -175,7 +175,7 @@ static void chunk_tally(const struct offers *o, struct chunk *k, uint32_t c)
 	grow_sums(k->sums, CHUNK_N);
 }
 
-struct chunk *offers_write(struct offers *o, uint32_t c)
+struct chunk *match_offers_write(struct offers *o, uint32_t c)
 {
 	struct chunk *k = o->chunk[c];
 
@@ -195,7 +195,7 @@ struct chunk *offers_write(struct offers *o, uint32_t c)
 	return k;
 }
 
-void offers_tally(struct offers *o)
+void match_offers_tally(struct offers *o)
 {
 	for (uint32_t c = 0; c < o->nchunk; c++) {
 		struct chunk *k = o->chunk[c];

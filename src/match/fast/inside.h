@@ -1,6 +1,14 @@
-/* fast.h — what the fast paths share.  Not for others; see fast.c. */
+/* inside.h — what the files of this room share.  Others include fast.h.
+ *
+ *	alike.c   subtrees that are the same       front.c   vertices in order of score
+ *	memo.c    what is remembered of a request  take.c    the best vertices of a front
+ *	offers.c  the slots that vertices offer    slots.c   the best of all slots
+ *	levels.c  how many slots have which score  ties.c    which of the equal slots are taken
+ *	ranks.c, sort_ranks.c, sort_runs.c         the reference's sort without sorting everything
+ */
 #pragma once
-#include "match/ranks.h"
+#include "match/fast/fast.h"
+#include "match/fast/ranks.h"
 
 #define FRONTS_MAX    16
 #define MEMOS_MAX     16
@@ -22,7 +30,7 @@ struct front {
 	bool falling, rising;
 	uint64_t *gap; /* by position, as bits: the next score is not the neighbour of this */
 	/* By chunk of 64 positions. */
-	uint32_t *kind;    /* what like.c calls all of them; SLU_NONE if they differ */
+	uint32_t *kind;    /* what alike.c calls all of them; SLU_NONE if they differ */
 	uint64_t *touched; /* as bits: may have bookings, or is no more what it was */
 	uint64_t *parted;  /* as bits: has another parent than the one before in the chunk */
 	/* Fronts of top-level slots: vertices whose children have all these types. */
@@ -89,51 +97,76 @@ struct fast {
 	uint32_t last[FRONTS_MAX]; /* position made unknown last, if nothing was asked since */
 };
 
-/* --- fast.c --- */
-uint32_t memo_words(uint32_t n);
-void memo_forget(const struct front *f, struct memo *x);
-struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig);
+/* --- memo.c --- */
+uint32_t match_memo_words(uint32_t n);
+void match_memo_forget(const struct front *f, struct memo *x);
+struct memo *match_memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig);
 /* Note that p is known, and whether the answer depends on the duration. */
-void memo_know(struct slu_match *m, const struct front *f, struct memo *x, uint32_t p);
+void match_memo_know(struct slu_match *m, const struct front *f, struct memo *x, uint32_t p);
 /* Room to note that one of a chunk was asked; NULL without memory. */
-struct asked *memo_asked(struct memo *x, uint32_t c);
+struct asked *match_memo_asked(struct memo *x, uint32_t c);
 /* The generation vertex p was marked in. */
-uint32_t memo_marked(const struct memo *x, uint32_t p);
+uint32_t match_memo_marked(const struct memo *x, uint32_t p);
 /* Whether the rules cover a request, and what it is, as bytes. */
-bool request_sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint32_t *at);
+bool match_request_sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint32_t *at);
 /* Put the greater score first? */
-bool greater_first(const struct slu_match *m);
+bool match_greater_first(const struct slu_match *m);
 /* walk_above, which has the same answer for all below one vertex. */
-bool passes(struct attempt *a, struct memo *x, uint32_t v);
+bool match_passes(struct attempt *a, struct memo *x, uint32_t v);
 /* The kind of vertex p, if all of it with nothing booked have one answer in this attempt. */
-uint32_t kind_of(const struct attempt *a, const struct front *f, uint32_t p);
+uint32_t match_kind_of(const struct attempt *a, const struct front *f, uint32_t p);
 /* The number of the model of a kind; if there is none, the number it will have. */
-uint32_t model_of(const struct memo *x, uint32_t like);
+uint32_t match_model_of(const struct memo *x, uint32_t like);
 /* Whether the vertices of chunk c are alike and may be reached, and one answers for others; *pure
  * says for which: those that have no bookings. */
-bool chunk_alike(struct attempt *a, struct front *f, struct memo *x, uint32_t c, uint64_t *pure);
+bool match_chunk_alike(struct attempt *a, struct front *f, struct memo *x, uint32_t c,
+		       uint64_t *pure);
 
 /* --- front.c --- */
 /* The front for a request's type, or for its slot; NULL when there is no room. */
-struct front *front_for(struct slu_match *m, const struct slu_request *r);
-void front_done(struct front *f);
+struct front *match_front_for(struct slu_match *m, const struct slu_request *r);
+void match_front_done(struct front *f);
 
-/* --- fast_front.c --- */
+/* --- take.c --- */
 /* Mark all edges above v that are not marked yet. */
-void mark_above(struct slu_match *m, uint32_t v);
+void match_mark_above(struct slu_match *m, uint32_t v);
 
-/* --- fast_slot.c: a top-level slot that fits in vertices below the root --- */
-int fast_slots(struct attempt *a, const struct slu_request *r, struct front *f, struct memo *x);
-void memo_slots_done(struct memo *x);
+/* --- slots.c: a top-level slot that fits in vertices below the root --- */
+int match_fast_slots(struct attempt *a, const struct slu_request *r, struct front *f,
+		     struct memo *x);
+void match_memo_slots_done(struct memo *x);
 
-/* --- fast_tie.c --- */
+/* --- ties.c --- */
 /* The slots the reference's sort puts first.  0, -ENOMEM; -EAGAIN: take the plain walk. */
-int tie_decide(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
-	       struct chosen *out);
+int match_tie_decide(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
+		     struct chosen *out);
 /* What ties will need, once all offers are known.  0 or -ENOMEM. */
-int extent_make(const struct slu_match *m, struct memo *x);
-void extent_done(struct memo *x);
+int match_extent_make(const struct slu_match *m, struct memo *x);
+void match_extent_done(struct memo *x);
 /* Chunk c was written down. */
-void extent_write(struct memo *x, uint32_t c);
+void match_extent_write(struct memo *x, uint32_t c);
 /* Vertex p offers other slots. */
-void extent_change(struct memo *x, uint32_t p);
+void match_extent_change(struct memo *x, uint32_t p);
+
+/* --- sort_runs.c --- */
+
+/* The numbers below n, given as they are or in reverse. */
+struct sequence {
+	uint32_t n;
+	bool reversed;
+	void *arg;
+	/* What number i is sorted by, lowest first. */
+	int64_t (*key)(void *arg, uint32_t i);
+	/* How number i compares to a key of the sequence (-1, 0, 1), and the first behind it that
+	 * compares otherwise, or `end`. */
+	uint32_t (*stretch)(void *arg, uint32_t i, uint32_t end, int64_t key, int *cmp);
+};
+/* The first `need` of a sequence; 0, -ENOMEM; -EAGAIN if more than `most` had to be written down.
+ */
+int match_sort_sequence(struct slu_arena *mem, const struct sequence *s, uint32_t need,
+			uint32_t most, uint32_t *out);
+/* The interval of numbers that are equal to i; lower intervals come first. */
+typedef void run_fn(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi);
+/* The first `need` of the numbers below n, given as they are or in reverse.  0, -ENOMEM. */
+int match_sort_runs(struct slu_arena *mem, uint32_t n, bool reversed, uint32_t need, run_fn *run_of,
+		    void *arg, uint32_t *out);

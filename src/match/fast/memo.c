@@ -1,4 +1,4 @@
-/* fast.c — the same answers with less work.
+/* memo.c — what is remembered of the requests seen lately: who may serve them.
  *
  * The policies that score every candidate make the plain walk visit the whole graph for one core.
  * But for a request of one top-level type T ("node -> slot -> core") on a tree
@@ -15,7 +15,7 @@
  * decides (it looks at all of them, but only as far as needed).
  *
  * Where any of this does not hold, fast_attempt says -EAGAIN and the plain walk is taken. */
-#include "match/fast.h"
+#include "match/fast/inside.h"
 
 /* --- life --- */
 
@@ -23,7 +23,7 @@ static void memo_free(struct memo *x, uint32_t n)
 {
 	if (!x)
 		return;
-	memo_slots_done(x);
+	match_memo_slots_done(x);
 	for (uint32_t c = 0; x->asked && c < chunks_of(n); c++)
 		slu_free(x->asked[c]);
 	slu_free(x->asked);
@@ -34,7 +34,7 @@ static void memo_free(struct memo *x, uint32_t n)
 	slu_free(x);
 }
 
-void fast_drop(struct slu_match *m)
+void match_fast_drop(struct slu_match *m)
 {
 	struct fast *f = m->fast;
 
@@ -43,25 +43,25 @@ void fast_drop(struct slu_match *m)
 	for (uint32_t i = 0; i < f->nmemo; i++)
 		memo_free(f->memo[i], f->front[f->memo[i]->front].n);
 	for (uint32_t i = 0; i < f->nfront; i++)
-		front_done(&f->front[i]);
+		match_front_done(&f->front[i]);
 	slu_free(f);
 	m->fast = NULL;
 }
 
-uint32_t memo_words(uint32_t n)
+uint32_t match_memo_words(uint32_t n)
 {
 	return n / 64 + 1;
 }
 
-void memo_forget(const struct front *f, struct memo *x)
+void match_memo_forget(const struct front *f, struct memo *x)
 {
-	memset(x->known, 0, memo_words(f->n) * sizeof *x->known);
-	memset(x->later, 0, memo_words(f->n) * sizeof *x->later);
+	memset(x->known, 0, match_memo_words(f->n) * sizeof *x->known);
+	memset(x->later, 0, match_memo_words(f->n) * sizeof *x->later);
 	memset(x->maybe, 0xff, f->n / 64 * sizeof *x->maybe);
 	x->maybe[f->n / 64] = (1ull << f->n % 64) - 1;
 }
 
-bool fast_touch(struct slu_match *m, uint32_t v, bool units)
+bool match_fast_touch(struct slu_match *m, uint32_t v, bool units)
 {
 	struct fast *f = m->fast;
 	bool itself = false;
@@ -90,7 +90,7 @@ bool fast_touch(struct slu_match *m, uint32_t v, bool units)
 			if (x->front != k)
 				continue;
 			if (p == SLU_NONE) {
-				memo_forget(fr, x);
+				match_memo_forget(fr, x);
 				continue;
 			}
 			x->known[p / 64] &= ~(1ull << p % 64);
@@ -102,7 +102,7 @@ bool fast_touch(struct slu_match *m, uint32_t v, bool units)
 
 /* --- requests --- */
 
-bool request_sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint32_t *at)
+bool match_request_sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint32_t *at)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const struct slu_request *r = &list[i];
@@ -122,7 +122,7 @@ bool request_sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint
 			return false;
 		memcpy(sig + *at, words_, sizeof words_);
 		*at += sizeof words_;
-		if (!request_sign(r->with, r->nwith, sig, at))
+		if (!match_request_sign(r->with, r->nwith, sig, at))
 			return false;
 	}
 	return true;
@@ -134,20 +134,20 @@ static struct memo *memo_new(const struct front *f)
 
 	if (!x)
 		return NULL;
-	x->maybe = slu_calloc(memo_words(f->n), sizeof *x->maybe);
-	x->known = slu_calloc(memo_words(f->n), sizeof *x->known);
-	x->later = slu_calloc(memo_words(f->n), sizeof *x->later);
-	x->asked = slu_calloc(memo_words(f->n), sizeof *x->asked);
-	x->plain = slu_calloc(memo_words(f->n), sizeof *x->plain);
+	x->maybe = slu_calloc(match_memo_words(f->n), sizeof *x->maybe);
+	x->known = slu_calloc(match_memo_words(f->n), sizeof *x->known);
+	x->later = slu_calloc(match_memo_words(f->n), sizeof *x->later);
+	x->asked = slu_calloc(match_memo_words(f->n), sizeof *x->asked);
+	x->plain = slu_calloc(match_memo_words(f->n), sizeof *x->plain);
 	if (!x->maybe || !x->known || !x->later || !x->asked || !x->plain) {
 		memo_free(x, f->n);
 		return NULL;
 	}
-	memo_forget(f, x);
+	match_memo_forget(f, x);
 	return x;
 }
 
-struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig)
+struct memo *match_memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig)
 {
 	struct fast *f = a->m->fast;
 	const struct front *fr = &f->front[front];
@@ -186,11 +186,11 @@ struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uin
 	}
 	x->used = ++f->clock;
 	if (x->now != a->now || a->constraint || x->constrained) {
-		memo_forget(fr, x);
+		match_memo_forget(fr, x);
 		x->now = a->now;
 		x->constrained = a->constraint != NULL;
 	} else if (x->duration != a->duration) {
-		for (uint32_t w = 0; w < memo_words(fr->n); w++) {
+		for (uint32_t w = 0; w < match_memo_words(fr->n); w++) {
 			x->known[w] &= ~x->later[w];
 			x->maybe[w] |= x->later[w];
 			x->later[w] = 0;
@@ -205,15 +205,15 @@ struct memo *memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uin
 /* Whether vertices that are alike have the same answer in this attempt. */
 static bool models_hold(const struct attempt *a)
 {
-	return like_known(a->m) && !a->constraint && a->end >= a->at;
+	return match_alike_known(a->m) && !a->constraint && a->end >= a->at;
 }
 
-uint32_t kind_of(const struct attempt *a, const struct front *f, uint32_t p)
+uint32_t match_kind_of(const struct attempt *a, const struct front *f, uint32_t p)
 {
-	return models_hold(a) && !f->apart ? like_of(a->m, f->v[p]) : SLU_NONE;
+	return models_hold(a) && !f->apart ? match_alike_of(a->m, f->v[p]) : SLU_NONE;
 }
 
-uint32_t model_of(const struct memo *x, uint32_t like)
+uint32_t match_model_of(const struct memo *x, uint32_t like)
 {
 	uint32_t i = 0;
 
@@ -232,25 +232,26 @@ static bool pass_alike(const struct attempt *a, uint32_t u, uint32_t t)
 {
 	const struct slu_match *m = a->m;
 
-	return models_hold(a) && parent_of(m, u) == parent_of(m, t) && like_of(m, u) != SLU_NONE &&
-	       like_of(m, u) == like_of(m, t);
+	return models_hold(a) && parent_of(m, u) == parent_of(m, t) &&
+	       match_alike_of(m, u) != SLU_NONE && match_alike_of(m, u) == match_alike_of(m, t);
 }
 
-bool passes(struct attempt *a, struct memo *x, uint32_t v)
+bool match_passes(struct attempt *a, struct memo *x, uint32_t v)
 {
 	struct slu_match *m = a->m;
 	uint32_t above = parent_of(m, v);
 
 	if (x->passed_gen == m->gen && (x->passed == above || pass_alike(a, above, x->passed)))
 		return true;
-	if (!walk_above(a, v))
+	if (!match_walk_above(a, v))
 		return false;
 	x->passed = above;
 	x->passed_gen = m->gen;
 	return true;
 }
 
-bool chunk_alike(struct attempt *a, struct front *f, struct memo *x, uint32_t c, uint64_t *pure)
+bool match_chunk_alike(struct attempt *a, struct front *f, struct memo *x, uint32_t c,
+		       uint64_t *pure)
 {
 	struct slu_match *m = a->m;
 	uint32_t size = SLU_MIN(f->n - c * CHUNK_N, (uint32_t)CHUNK_N);
@@ -260,21 +261,21 @@ bool chunk_alike(struct attempt *a, struct front *f, struct memo *x, uint32_t c,
 	for (uint64_t bits = f->touched[c]; bits; bits &= bits - 1) {
 		uint32_t j = (uint32_t)__builtin_ctzll(bits);
 
-		if (like_of(m, f->v[c * CHUNK_N + j]) != f->kind[c])
+		if (match_alike_of(m, f->v[c * CHUNK_N + j]) != f->kind[c])
 			continue;
 		f->touched[c] &= ~(1ull << j); /* free again */
 		m->fast->last[x->front] = SLU_NONE;
 	}
 	*pure = ~0ull >> (CHUNK_N - size) & ~f->touched[c];
 	for (uint64_t bits = f->parted[c]; *pure && bits; bits &= bits - 1)
-		if (!passes(a, x, f->v[c * CHUNK_N + (uint32_t)__builtin_ctzll(bits)]))
+		if (!match_passes(a, x, f->v[c * CHUNK_N + (uint32_t)__builtin_ctzll(bits)]))
 			return false;
 	return *pure;
 }
 
 /* --- what is known --- */
 
-struct asked *memo_asked(struct memo *x, uint32_t c)
+struct asked *match_memo_asked(struct memo *x, uint32_t c)
 {
 	struct asked *k = x->asked[c];
 
@@ -286,19 +287,19 @@ struct asked *memo_asked(struct memo *x, uint32_t c)
 	return k;
 }
 
-uint32_t memo_marked(const struct memo *x, uint32_t p)
+uint32_t match_memo_marked(const struct memo *x, uint32_t p)
 {
 	const struct asked *k = x->asked[p / CHUNK_N];
 
 	return k ? k->marked[p % CHUNK_N] : 0;
 }
 
-void memo_know(struct slu_match *m, const struct front *f, struct memo *x, uint32_t p)
+void match_memo_know(struct slu_match *m, const struct front *f, struct memo *x, uint32_t p)
 {
 	uint64_t bit = 1ull << p % 64;
 
 	x->known[p / 64] |= bit;
-	if (led_starts_after(&m->led, f->v[p], x->at))
+	if (match_led_starts_after(&m->led, f->v[p], x->at))
 		x->later[p / 64] |= bit;
 	else
 		x->later[p / 64] &= ~bit;

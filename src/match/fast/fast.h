@@ -1,0 +1,50 @@
+/* fast.h — the same answers with less work: the only header of this room for the rest of the matcher.
+ *
+ * A policy that scores every candidate makes the plain walk (../walk.c) visit the whole graph for
+ * one core.  The fast room answers the same question from what it remembers: who may serve, in
+ * which order, and what changed since.  README.md beside this file works an example on six nodes.
+ *
+ *	try     match_fast_attempt()   instead of the plain walk; -EAGAIN: take the plain walk
+ *	touch   match_fast_touch()     a booking, a release or a status changed a vertex
+ *	drop    match_fast_drop()      the graph changed: forget everything
+ *
+ * Nothing here changes an answer.  tests/prop/prop_match.c runs random histories on two matchers,
+ * one of them without this room, and compares every answer. */
+#pragma once
+#include "match/core.h"
+
+/* --- try, touch, drop --- */
+
+/* Something at or below v changed; `units`: v itself was taken, freed, marked up or down.  Returns
+ * whether v stands in a front, and its siblings with it. */
+bool match_fast_touch(struct slu_match *m, uint32_t v, bool units);
+/* Forget everything, because the graph changed; then prepare for the usual requests. */
+void match_fast_drop(struct slu_match *m);
+void match_fast_begin(struct slu_match *m);
+/* As attempt_run, or -EAGAIN where the plain walk is needed. */
+int match_fast_attempt(struct attempt *a);
+/* Policies that stop early walk plainly, but need not ask again who failed at the same time: set
+ * a->skip if the request allows it; then whether v is known to fail, and that it did. */
+void match_fast_skip_begin(struct attempt *a);
+bool match_fast_fails(const struct attempt *a, uint32_t v);
+void match_fast_failed(struct attempt *a, uint32_t v);
+
+/* --- alike.c: vertices whose subtrees are the same --- */
+
+/* Give each kind of subtree a name: begin, then put every vertex after its children.  0, -ENOMEM. */
+int match_alike_begin(struct slu_match *m);
+void match_alike_put(struct slu_match *m, uint32_t u);
+/* The vertex is no longer what it was when its subtree was named. */
+void match_alike_change(struct slu_match *m, uint32_t v);
+/* Whether it can be seen from a vertex that nothing is booked below it. */
+static inline bool match_alike_known(const struct slu_match *m)
+{
+	return m->like && !m->odd && !m->inexact && !m->unseen;
+}
+/* Then: the name of v's kind if nothing is booked there, or SLU_NONE. */
+static inline uint32_t match_alike_of(const struct slu_match *m, uint32_t v)
+{
+	const struct slu_multi *mu = m->multi[v];
+
+	return m->led.v[v].n || (mu && mu->spans) ? SLU_NONE : m->like[v];
+}
