@@ -98,26 +98,27 @@ struct kraw_listmeta {
 };
 
 /* codec_tables.c, used by codec_pod.c and the other way round */
-extern const struct kmsg slu_kmeta_msg, slu_kterm_msg;
+extern const struct kmsg slu_kmeta_msg, slu_kterm_msg, slu_kexpr_msg, slu_ktoleration_msg;
 extern const struct kword slu_ktri_words[], slu_keffect_words[];
 
 /* ---- pods and templates of pods: decoded at length, kept in short (codec_pod.c) ---- */
 
 struct kraw_container {
 	struct kslice name;
-	const struct slu_kamount *requests;
+	const struct slu_kamount *requests, *limits; /* limits: of templates only */
 	struct kraw_port *ports;
-	uint16_t nrequests, nports;
+	uint16_t nrequests, nlimits, nports;
 	uint8_t sidecar; /* an init container with restartPolicy Always */
 };
 
 struct kraw_podspec {
 	struct slu_kpodspec s;
 	struct kraw_container *containers, *inits;
-	const struct slu_kamount *overhead, *pod_requests;
+	const struct slu_kamount *overhead, *pod_requests, *pod_limits;
 	struct kraw_volume *volumes;
 	struct kraw_spread *spreads;
-	uint16_t ncontainers, ninits, noverhead, npod_requests, nvolumes, nspreads;
+	const char *runtime_class;
+	uint16_t ncontainers, ninits, noverhead, npod_requests, npod_limits, nvolumes, nspreads;
 	uint32_t seen; /* fields whose presence matters */
 	bool host_network;
 	uint8_t never_preempts;
@@ -133,7 +134,10 @@ struct kraw_pod {
 	struct kraw_podspec spec;
 	struct kraw_cond *conds;
 	struct kraw_cstatus *cstatus, *istatus;
-	uint16_t nconds, ncstatus, nistatus;
+	const struct slu_kamount *allocated,
+		*actual; /* pod-level amounts, as the kubelet has them */
+	uint16_t nconds, ncstatus, nistatus, nallocated, nactual;
+	uint32_t bits;
 };
 
 extern const struct kmsg slu_kpod_msg, slu_ktemplate_msg;

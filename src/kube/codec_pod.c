@@ -3,14 +3,16 @@
  * Field numbers: k8s.io/api core/v1 generated.proto, v0.36. */
 #include "base/qty.h"
 #include "kube/codec_int.h"
+#include "kube/requests.h"
 
 #define SEEN_PRIORITY 1u
 #define CS_TERMINATED 1u
 #define CS_RESOURCES  2u
+#define POD_RESOURCES 1u
 
 struct kraw_port {
 	const char *ip;
-	int32_t host;
+	int32_t host, container; /* container: of templates only */
 	uint8_t proto;
 };
 
@@ -76,6 +78,17 @@ KMSG(container_msg, "Container", kraw_container, [1] = K_SLICE("name", kraw_cont
      [6] = K_MSGS("ports", kraw_container, ports, port_msg),
      [8] = K_PART("resources", container_res_msg),
      [24] = K_WORD("restartPolicy", kraw_container, sidecar, sidecar_words));
+/* In templates the server has not filled in yet what follows from limits and from hostNetwork. */
+KMSG_MAPS(tmpl_container_res_msg, "ResourceRequirements",
+	  kraw_container, [1] = K_AMOUNTS("limits", kraw_container, limits),
+	  [2] = K_AMOUNTS("requests", kraw_container, requests));
+KMSG(tmpl_port_msg, "ContainerPort", kraw_port, [2] = K_I32("hostPort", kraw_port, host),
+     [3] = K_I32("containerPort", kraw_port, container),
+     [4] = K_WORD("protocol", kraw_port, proto, proto_words), [5] = K_STR("hostIP", kraw_port, ip));
+KMSG(tmpl_container_msg, "Container", kraw_container, [1] = K_SLICE("name", kraw_container, name),
+     [6] = K_MSGS("ports", kraw_container, ports, tmpl_port_msg),
+     [8] = K_PART("resources", tmpl_container_res_msg),
+     [24] = K_WORD("restartPolicy", kraw_container, sidecar, sidecar_words));
 
 KMSG(claim_msg, "PersistentVolumeClaimVolumeSource",
      kraw_volume, [1] = K_STR("claimName", kraw_volume, claim));
@@ -89,12 +102,12 @@ KMSG(volume_msg, "Volume",
      kraw_volume, [1] = K_SLICE("name", kraw_volume, name), [2] = K_INLINE(source_msg));
 
 static const struct slu_ktoleration toleration_defaults = { .seconds = SLU_KNONE };
-KMSG_DEF(toleration_msg, "Toleration", slu_ktoleration,
-	 toleration_defaults, [1] = K_STR("key", slu_ktoleration, key),
-	 [2] = K_WORD("operator", slu_ktoleration, op, tolop_words),
-	 [3] = K_STR("value", slu_ktoleration, value),
-	 [4] = K_WORD("effect", slu_ktoleration, effect, slu_keffect_words),
-	 [5] = K_I64("tolerationSeconds", slu_ktoleration, seconds));
+KMSG_(, slu_ktoleration_msg, "Toleration", slu_ktoleration, false,
+      &toleration_defaults, [1] = K_STR("key", slu_ktoleration, key),
+      [2] = K_WORD("operator", slu_ktoleration, op, tolop_words),
+      [3] = K_STR("value", slu_ktoleration, value),
+      [4] = K_WORD("effect", slu_ktoleration, effect, slu_keffect_words),
+      [5] = K_I64("tolerationSeconds", slu_ktoleration, seconds));
 
 KMSG(spread_msg, "TopologySpreadConstraint",
      kraw_spread, [3] = K_WORD("whenUnsatisfiable", kraw_spread, soft, soft_words));
@@ -116,46 +129,69 @@ KMSG(node_affinity_msg, "NodeAffinity", kraw_podspec,
 KMSG(pod_affinity_msg, "PodAffinity",
      kraw_podspec, [1] = K_HAS(REQUIRED, slu_kpodspec, flags, SLU_POD_AFFINITY_REQUIRED),
      [2] = K_HAS(PREFERRED, slu_kpodspec, flags, SLU_POD_AFFINITY_PREFERRED));
+KMSG_MAPS(anti_pods_msg, "LabelSelector",
+	  slu_kanti, [1] = K_PAIRS("matchLabels", slu_kanti, labels),
+	  [2] = K_MSGS("matchExpressions", slu_kanti, exprs, slu_kexpr_msg));
+KMSG_MAPS(anti_spaces_msg, "LabelSelector",
+	  slu_kanti, [1] = K_PAIRS("matchLabels", slu_kanti, ns_labels),
+	  [2] = K_MSGS("matchExpressions", slu_kanti, ns_exprs, slu_kexpr_msg));
+KMSG(anti_msg, "PodAffinityTerm", slu_kanti,
+     [1] = { .json = "labelSelector",
+	     .type = KF_MSG,
+	     .sub = &anti_pods_msg,
+	     .noff = offsetof(struct slu_kanti, bits),
+	     .bit = SLU_ANTI_SELECTS },
+     [2] = K_STRS("namespaces", slu_kanti, namespaces),
+     [3] = K_STR("topologyKey", slu_kanti, topology),
+     [4] = { .json = "namespaceSelector",
+	     .type = KF_MSG,
+	     .sub = &anti_spaces_msg,
+	     .noff = offsetof(struct slu_kanti, bits),
+	     .bit = SLU_ANTI_NAMESPACES });
 KMSG(pod_anti_msg, "PodAntiAffinity",
-     kraw_podspec, [1] = K_HAS(REQUIRED, slu_kpodspec, flags, SLU_POD_ANTI_REQUIRED),
+     kraw_podspec, [1] = K_MSGS(REQUIRED, slu_kpodspec, anti, anti_msg),
      [2] = K_HAS(PREFERRED, slu_kpodspec, flags, SLU_POD_ANTI_PREFERRED));
 KMSG(affinity_msg, "Affinity", kraw_podspec, [1] = K_PART("nodeAffinity", node_affinity_msg),
      [2] = K_PART("podAffinity", pod_affinity_msg), [3] = K_PART("podAntiAffinity", pod_anti_msg));
 KMSG(group_msg, "PodSchedulingGroup",
      kraw_podspec, [1] = K_STR("podGroupName", slu_kpodspec, scheduling_group));
 KMSG_MAPS(pod_res_msg, "ResourceRequirements",
-	  kraw_podspec, [2] = K_AMOUNTS("requests", kraw_podspec, pod_requests));
+	  kraw_podspec, [1] = K_AMOUNTS("limits", kraw_podspec, pod_limits),
+	  [2] = K_AMOUNTS("requests", kraw_podspec, pod_requests));
 
 /* kraw_podspec begins with slu_kpodspec, so offsets in either are the same. */
-KMSG_MAPS(podspec_msg, "PodSpec",
-	  kraw_podspec, [1] = K_MSGS("volumes", kraw_podspec, volumes, volume_msg),
-	  [2] = K_MSGS("containers", kraw_podspec, containers, container_msg),
-	  [3] = K_WORD("restartPolicy", slu_kpodspec, restart, restart_words),
-	  [4] = K_I64("terminationGracePeriodSeconds", slu_kpodspec, grace_s),
-	  [5] = K_I64("activeDeadlineSeconds", slu_kpodspec, active_deadline_s),
-	  [7] = K_PAIRS("nodeSelector", slu_kpodspec, node_selector),
-	  [10] = K_STR("nodeName", slu_kpodspec, node),
-	  [11] = K_BOOL("hostNetwork", kraw_podspec, host_network),
-	  [18] = K_PART("affinity", affinity_msg),
-	  [19] = K_STR("schedulerName", slu_kpodspec, scheduler),
-	  [20] = K_MSGS("initContainers", kraw_podspec, inits, container_msg),
-	  [22] = K_MSGS("tolerations", slu_kpodspec, tolerations, toleration_msg),
-	  [24] = K_STR("priorityClassName", slu_kpodspec, priority_class),
-	  [25] = { .json = "priority",
-		   .type = KF_I32,
-		   KAT(slu_kpodspec, priority),
-		   .noff = offsetof(struct kraw_podspec, seen),
-		   .bit = SEEN_PRIORITY },
-	  [31] = K_WORD("preemptionPolicy", kraw_podspec, never_preempts, never_words),
-	  [32] = K_AMOUNTS("overhead", kraw_podspec, overhead),
-	  [33] = K_MSGS("topologySpreadConstraints", kraw_podspec, spreads, spread_msg),
-	  [38] = K_MSGS("schedulingGates", slu_kpodspec, gates, gate_msg),
-	  [39] = K_HAS("resourceClaims", slu_kpodspec, flags, SLU_POD_RESOURCE_CLAIMS),
-	  [40] = K_PART("resources", pod_res_msg), [43] = K_PART("schedulingGroup", group_msg));
+#define PODSPEC_FIELDS(container)                                                      \
+	[1] = K_MSGS("volumes", kraw_podspec, volumes, volume_msg),                    \
+	[2] = K_MSGS("containers", kraw_podspec, containers, container),               \
+	[3] = K_WORD("restartPolicy", slu_kpodspec, restart, restart_words),           \
+	[4] = K_I64("terminationGracePeriodSeconds", slu_kpodspec, grace_s),           \
+	[5] = K_I64("activeDeadlineSeconds", slu_kpodspec, active_deadline_s),         \
+	[7] = K_PAIRS("nodeSelector", slu_kpodspec, node_selector),                    \
+	[10] = K_STR("nodeName", slu_kpodspec, node),                                  \
+	[11] = K_BOOL("hostNetwork", kraw_podspec, host_network),                      \
+	[18] = K_PART("affinity", affinity_msg),                                       \
+	[19] = K_STR("schedulerName", slu_kpodspec, scheduler),                        \
+	[20] = K_MSGS("initContainers", kraw_podspec, inits, container),               \
+	[22] = K_MSGS("tolerations", slu_kpodspec, tolerations, slu_ktoleration_msg),  \
+	[24] = K_STR("priorityClassName", slu_kpodspec, priority_class),               \
+	[25] = { .json = "priority",                                                   \
+		 .type = KF_I32,                                                       \
+		 KAT(slu_kpodspec, priority),                                          \
+		 .noff = offsetof(struct kraw_podspec, seen),                          \
+		 .bit = SEEN_PRIORITY },                                               \
+	[31] = K_WORD("preemptionPolicy", kraw_podspec, never_preempts, never_words),  \
+	[32] = K_AMOUNTS("overhead", kraw_podspec, overhead),                          \
+	[33] = K_MSGS("topologySpreadConstraints", kraw_podspec, spreads, spread_msg), \
+	[38] = K_MSGS("schedulingGates", slu_kpodspec, gates, gate_msg),               \
+	[39] = K_HAS("resourceClaims", slu_kpodspec, flags, SLU_POD_RESOURCE_CLAIMS),  \
+	[40] = K_PART("resources", pod_res_msg), [43] = K_PART("schedulingGroup", group_msg)
+KMSG_MAPS(podspec_msg, "PodSpec", kraw_podspec, PODSPEC_FIELDS(container_msg));
+KMSG_MAPS(tmpl_podspec_msg, "PodSpec", kraw_podspec, PODSPEC_FIELDS(tmpl_container_msg),
+	  [29] = K_STR("runtimeClassName", kraw_podspec, runtime_class));
 
 KMSG_PUB(slu_ktemplate_msg, "PodTemplateSpec",
 	 kraw_template, [1] = K_MSG("metadata", kraw_template, meta, slu_kmeta_msg),
-	 [2] = K_MSG("spec", kraw_template, spec, podspec_msg));
+	 [2] = K_MSG("spec", kraw_template, spec, tmpl_podspec_msg));
 
 KMSG(cond_msg, "PodCondition", kraw_cond, [1] = K_SLICE("type", kraw_cond, type),
      [2] = K_WORD("status", kraw_cond, status, slu_ktri_words),
@@ -180,12 +216,20 @@ KMSG_MAPS(cstatus_msg, "ContainerStatus", kraw_cstatus, [1] = K_SLICE("name", kr
 		   .sub = &status_res_msg,
 		   .noff = offsetof(struct kraw_cstatus, bits),
 		   .bit = CS_RESOURCES });
-KMSG(status_msg, "PodStatus", kraw_pod, [1] = K_WORD("phase", slu_kpod, phase, phase_words),
-     [2] = K_MSGS("conditions", kraw_pod, conds, cond_msg), [4] = K_STR("reason", slu_kpod, reason),
-     [7] = K_TIME("startTime", slu_kpod, start_us),
-     [8] = K_MSGS("containerStatuses", kraw_pod, cstatus, cstatus_msg),
-     [10] = K_MSGS("initContainerStatuses", kraw_pod, istatus, cstatus_msg),
-     [11] = K_STR("nominatedNodeName", slu_kpod, nominated_node));
+KMSG_MAPS(pod_actual_msg, "ResourceRequirements",
+	  kraw_pod, [2] = K_AMOUNTS("requests", kraw_pod, actual));
+KMSG_MAPS(status_msg, "PodStatus", kraw_pod, [1] = K_WORD("phase", slu_kpod, phase, phase_words),
+	  [2] = K_MSGS("conditions", kraw_pod, conds, cond_msg),
+	  [4] = K_STR("reason", slu_kpod, reason), [7] = K_TIME("startTime", slu_kpod, start_us),
+	  [8] = K_MSGS("containerStatuses", kraw_pod, cstatus, cstatus_msg),
+	  [10] = K_MSGS("initContainerStatuses", kraw_pod, istatus, cstatus_msg),
+	  [11] = K_STR("nominatedNodeName", slu_kpod, nominated_node),
+	  [19] = K_AMOUNTS("allocatedResources", kraw_pod, allocated),
+	  [20] = { .json = "resources",
+		   .type = KF_MSG,
+		   .sub = &pod_actual_msg,
+		   .noff = offsetof(struct kraw_pod, bits),
+		   .bit = POD_RESOURCES });
 KMSG_PUB(slu_kpod_msg, "Pod", kraw_pod, [1] = K_MSG("metadata", slu_kobj, meta, slu_kmeta_msg),
 	 [2] = K_MSG("spec", kraw_pod, spec, podspec_msg), [3] = K_PART("status", status_msg));
 
@@ -196,50 +240,6 @@ const struct kraw_pod slu_kraw_pod_defaults = {
 
 /* ---- sums -------------------------------------------------------------------------------------
  */
-
-/* More kinds of resources than this in one pod are not counted, but flagged. */
-#define SUM_MAX 256
-
-struct sum {
-	struct slu_kamount a[SUM_MAX];
-	uint16_t n;
-};
-
-static struct slu_kamount *slot(struct slu_kcodec *c, struct sum *s, const char *name)
-{
-	for (uint16_t i = 0; i < s->n; i++) {
-		if (s->a[i].name == name)
-			return &s->a[i];
-	}
-	if (s->n == SUM_MAX) {
-		c->flags |= SLU_KOBJ_BAD_AMOUNT;
-		return NULL;
-	}
-	s->a[s->n] = (struct slu_kamount){ .name = name };
-	return &s->a[s->n++];
-}
-
-static void add(struct slu_kcodec *c, struct sum *s, const struct slu_kamount *a, uint16_t n)
-{
-	for (uint16_t i = 0; i < n; i++) {
-		struct slu_kamount *t = slot(c, s, a[i].name);
-
-		if (t && slu_add_i64(t->amount, a[i].amount, &t->amount) < 0) {
-			t->amount = INT64_MAX;
-			c->flags |= SLU_KOBJ_BAD_AMOUNT;
-		}
-	}
-}
-
-static void raise_to(struct slu_kcodec *c, struct sum *s, const struct slu_kamount *a, uint16_t n)
-{
-	for (uint16_t i = 0; i < n; i++) {
-		struct slu_kamount *t = slot(c, s, a[i].name);
-
-		if (t)
-			t->amount = SLU_MAX(t->amount, a[i].amount);
-	}
-}
 
 /* The status of a container by its name.  The kubelet keeps them in order of name, so with many of
  * them only the same place is looked at. */
@@ -257,20 +257,44 @@ static const struct kraw_cstatus *status_of(const struct kraw_container *k, uint
 	return NULL;
 }
 
-/* What a container holds: what it asks for, or what the kubelet has given it if that is more; an
- * ask that can never be met (`infeasible`) counts for nothing. */
-static void held(struct slu_kcodec *c, const struct kraw_container *k,
-		 const struct kraw_cstatus *st, bool infeasible, struct sum *out)
-{
-	bool given = st && st->bits & CS_RESOURCES;
+/* A list that is being put together in scratch memory. */
+struct amounts {
+	struct slu_kamount *a;
+	uint16_t n;
+};
 
-	out->n = 0;
-	if (!given || !infeasible)
-		raise_to(c, out, k->requests, k->nrequests);
-	if (given) {
-		raise_to(c, out, st->allocated, st->nallocated);
-		raise_to(c, out, st->requests, st->nrequests);
+static int raise_to(struct slu_kcodec *c, struct amounts *s, const struct slu_kamount *a,
+		    uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		struct slu_kamount *t = NULL;
+		bool full = false;
+
+		for (uint16_t k = 0; k < s->n && !t; k++)
+			t = s->a[k].name == a[i].name ? &s->a[k] : NULL;
+		if (!t) {
+			t = slu_kdec_push(c, &s->a, &s->n, sizeof *t, &full);
+			if (!t)
+				return full ? 0 : -ENOMEM;
+			*t = a[i];
+		}
+		t->amount = SLU_MAX(t->amount, a[i].amount);
 	}
+	return 0;
+}
+
+/* In-place resize: what was asked for (unless it can never be met, `infeasible`), what the kubelet
+ * has allocated and what it has actuated; the largest counts. */
+static int held(struct slu_kcodec *c, const struct slu_kamount *asked, uint16_t nasked,
+		const struct slu_kamount *allocated, uint16_t nallocated,
+		const struct slu_kamount *actual, uint16_t nactual, bool infeasible,
+		struct amounts *out)
+{
+	int rc = infeasible ? 0 : raise_to(c, out, asked, nasked);
+
+	if (!rc)
+		rc = raise_to(c, out, allocated, nallocated);
+	return rc ? rc : raise_to(c, out, actual, nactual);
 }
 
 /* Condition PodResizePending with reason Infeasible. */
@@ -283,83 +307,115 @@ static bool resize_infeasible(const struct kraw_pod *pod)
 	return false;
 }
 
-static bool pod_level(const char *name)
+static bool has_amount(const struct slu_kamount *a, uint16_t n, const char *name)
 {
-	return strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 ||
-	       strncmp(name, "hugepages-", 10) == 0;
+	for (uint16_t i = 0; i < n; i++)
+		if (a[i].name == name)
+			return true;
+	return false;
 }
 
-/* The rules of Kubernetes (component-helpers, resource.PodRequests):
- *	max(sum of containers + sum of sidecars,
- *	    for each init container: itself + sidecars started before it),
- * pod-level amounts replace it for cpu, memory and huge pages, overhead comes on top. */
-static int sum_requests(struct slu_kcodec *c, struct kraw_podspec *raw, const struct kraw_pod *pod)
+/* What a container asks for, or holds: in a template limits count where no request is given. */
+static int demand_of(struct slu_kcodec *c, const struct kraw_container *k,
+		     const struct kraw_cstatus *st, bool infeasible, struct slu_kcontainer *out)
 {
-	struct sum *all = slu_arena_alloc(&c->scratch, 4 * sizeof *all);
-	struct sum *init = all + 1, *side = all + 2, *one = all + 3;
-	bool infeasible = resize_infeasible(pod);
-	struct slu_kamount *out;
-	uint16_t n = 0;
+	struct amounts all = { 0 };
+	int rc = 0;
 
-	if (!all)
+	out->requests = k->requests;
+	out->nrequests = k->nrequests;
+	if (st && st->bits & CS_RESOURCES) {
+		rc = held(c, k->requests, k->nrequests, st->allocated, st->nallocated, st->requests,
+			  st->nrequests, infeasible, &all);
+	} else if (k->nlimits) {
+		rc = raise_to(c, &all, k->requests, k->nrequests);
+		for (uint16_t i = 0; !rc && i < k->nlimits; i++)
+			if (!has_amount(k->requests, k->nrequests, k->limits[i].name))
+				rc = raise_to(c, &all, &k->limits[i], 1);
+	} else {
+		return 0;
+	}
+	out->requests = all.a;
+	out->nrequests = all.n;
+	return rc;
+}
+
+static void count_whole(struct kraw_podspec *raw, const struct slu_kcontainer *k)
+{
+	for (uint16_t i = 0; i < k->nrequests; i++) {
+		const struct slu_kamount *a = &k->requests[i];
+
+		if (strcmp(a->name, "cpu") == 0 &&
+		    slu_add_i64(raw->s.whole_cpus, a->amount / 1000 + !!(a->amount % 1000),
+				&raw->s.whole_cpus) < 0)
+			raw->s.whole_cpus = INT64_MAX;
+	}
+}
+
+static bool sets_level(const struct slu_kamount *a, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++)
+		if (!strcmp(a[i].name, "cpu") || !strcmp(a[i].name, "memory") ||
+		    !strncmp(a[i].name, "hugepages-", 10))
+			return true;
+	return false;
+}
+
+static int sum_requests(struct slu_kcodec *c, struct kraw_podspec *raw, const struct kraw_pod *pod,
+			struct slu_kdemand *d)
+{
+	bool infeasible = resize_infeasible(pod), bad = false;
+	size_t n = (size_t)raw->ncontainers + raw->ninits;
+	struct slu_kcontainer *k = slu_arena_alloc(&c->scratch, (n + 1) * sizeof *k);
+	struct slu_kamount *out = slu_arena_alloc(&c->scratch, SLU_KREQUESTS_MAX * sizeof *out);
+	int rc = 0;
+
+	if (!k || !out)
 		return -ENOMEM;
-	all->n = init->n = side->n = 0;
-	for (uint16_t i = 0; i < raw->ncontainers; i++) {
-		const struct kraw_container *k = &raw->containers[i];
+	n = SLU_MIN(n, (size_t)UINT16_MAX);
+	memset(k, 0, (n + 1) * sizeof *k);
+	for (uint16_t i = 0; rc == 0 && i < n; i++) {
+		bool app = i < raw->ncontainers;
+		uint16_t at = app ? i : i - raw->ncontainers;
+		const struct kraw_container *from = app ? &raw->containers[at] : &raw->inits[at];
+		const struct kraw_cstatus *st = NULL;
 
-		held(c, k, pod ? status_of(k, i, pod->cstatus, pod->ncstatus) : NULL, infeasible,
-		     one);
-		add(c, all, one->a, one->n);
-		for (uint16_t r = 0; r < k->nrequests; r++) {
-			const struct slu_kamount *a = &k->requests[r];
-
-			if (strcmp(a->name, "cpu") == 0 &&
-			    slu_add_i64(raw->s.whole_cpus, a->amount / 1000 + !!(a->amount % 1000),
-					&raw->s.whole_cpus) < 0)
-				raw->s.whole_cpus = INT64_MAX;
-		}
+		/* of init containers only sidecars live on and can be resized */
+		if (pod && app)
+			st = status_of(from, at, pod->cstatus, pod->ncstatus);
+		else if (pod && from->sidecar)
+			st = status_of(from, at, pod->istatus, pod->nistatus);
+		k[i].role = app             ? SLU_CONTAINER_APP
+			    : from->sidecar ? SLU_CONTAINER_SIDECAR
+					    : SLU_CONTAINER_INIT;
+		rc = demand_of(c, from, st, infeasible, &k[i]);
+		if (app)
+			count_whole(raw, &k[i]);
 	}
-	for (uint16_t i = 0; i < raw->ninits; i++) {
-		const struct kraw_container *k = &raw->inits[i];
+	*d = (struct slu_kdemand){ .containers = k,
+				   .ncontainers = (uint16_t)n,
+				   .level = raw->pod_requests,
+				   .nlevel = raw->npod_requests,
+				   .level_limits = raw->pod_limits,
+				   .nlevel_limits = raw->npod_limits,
+				   .overhead = raw->overhead,
+				   .noverhead = raw->noverhead };
+	if (rc == 0 && pod && pod->bits & POD_RESOURCES && raw->npod_requests) {
+		struct amounts level = { 0 };
 
-		/* only sidecars live on and can be resized */
-		held(c, k, pod && k->sidecar ? status_of(k, i, pod->istatus, pod->nistatus) : NULL,
-		     infeasible, one);
-		if (k->sidecar) {
-			add(c, all, one->a, one->n);
-			add(c, side, one->a, one->n);
-			raise_to(c, init, side->a, side->n);
-		} else {
-			add(c, one, side->a, side->n);
-			raise_to(c, init, one->a, one->n);
-		}
+		rc = held(c, raw->pod_requests, raw->npod_requests, pod->allocated, pod->nallocated,
+			  pod->actual, pod->nactual, infeasible, &level);
+		d->level = level.a;
+		d->nlevel = level.n;
 	}
-	raise_to(c, all, init->a, init->n);
-	for (uint16_t i = 0; i < raw->npod_requests; i++) {
-		const struct slu_kamount *a = &raw->pod_requests[i];
-		struct slu_kamount *t = pod_level(a->name) ? slot(c, all, a->name) : NULL;
-
-		if (t) {
-			t->amount = a->amount;
-			raw->s.flags |= SLU_POD_LEVEL_RESOURCES;
-		}
-	}
-	add(c, all, raw->overhead, raw->noverhead);
-	out = slu_arena_alloc(&c->scratch, (all->n + 1u) * sizeof *out);
-	if (!out)
-		return -ENOMEM;
-	for (uint16_t i = 0; i < all->n; i++) {
-		uint16_t k = n;
-
-		if (!all->a[i].amount)
-			continue;
-		for (; k && strcmp(out[k - 1].name, all->a[i].name) > 0; k--)
-			out[k] = out[k - 1];
-		out[k] = all->a[i];
-		n++;
-	}
+	if (rc < 0)
+		return rc;
+	if (sets_level(d->level, d->nlevel))
+		raw->s.flags |= SLU_POD_LEVEL_RESOURCES;
+	raw->s.nrequests = slu_krequests(d, NULL, 0, out, &bad);
 	raw->s.requests = out;
-	raw->s.nrequests = n;
+	if (bad)
+		c->flags |= SLU_KOBJ_BAD_AMOUNT;
 	return 0;
 }
 
@@ -372,12 +428,16 @@ static int add_ports(struct slu_kcodec *c, struct kraw_podspec *raw, const struc
 		struct slu_khostport *e;
 		bool full = false;
 
-		if (k->ports[i].host <= 0)
+		int32_t port = k->ports[i].host;
+
+		if (port <= 0 && raw->host_network)
+			port = k->ports[i].container;
+		if (port <= 0)
 			continue;
 		e = slu_kdec_push(c, &raw->s.host_ports, &raw->s.nhost_ports, sizeof *e, &full);
 		if (!e)
 			return full ? 0 : -ENOMEM;
-		*e = (struct slu_khostport){ k->ports[i].ip, k->ports[i].host, k->ports[i].proto };
+		*e = (struct slu_khostport){ k->ports[i].ip, port, k->ports[i].proto };
 	}
 	return 0;
 }
@@ -414,7 +474,8 @@ static int add_claims(struct slu_kcodec *c, struct kraw_podspec *raw, const char
 	return 0;
 }
 
-static int finish_spec(struct slu_kcodec *c, struct kraw_podspec *raw, const struct kraw_pod *pod)
+static int finish_spec(struct slu_kcodec *c, struct kraw_podspec *raw, const struct kraw_pod *pod,
+		       struct slu_kdemand *demand)
 {
 	const char *name = pod ? pod->p.o.meta.name : NULL;
 	int rc = 0;
@@ -423,6 +484,8 @@ static int finish_spec(struct slu_kcodec *c, struct kraw_podspec *raw, const str
 		raw->s.flags |= raw->spreads[i].soft ? SLU_POD_SPREAD_SOFT : SLU_POD_SPREAD_HARD;
 	if (raw->host_network)
 		raw->s.flags |= SLU_POD_HOST_NETWORK;
+	if (raw->s.nanti)
+		raw->s.flags |= SLU_POD_ANTI_REQUIRED;
 	if (raw->never_preempts)
 		raw->s.flags |= SLU_POD_NEVER_PREEMPTS;
 	raw->s.has_priority = raw->seen & SEEN_PRIORITY;
@@ -434,13 +497,14 @@ static int finish_spec(struct slu_kcodec *c, struct kraw_podspec *raw, const str
 	}
 	if (rc == 0)
 		rc = add_claims(c, raw, name && name[0] ? name : NULL);
-	return rc < 0 ? rc : sum_requests(c, raw, pod);
+	return rc < 0 ? rc : sum_requests(c, raw, pod, demand);
 }
 
 int slu_kdec_finish_template(struct slu_kcodec *c, struct kraw_template *raw,
 			     struct slu_ktemplate *out)
 {
-	int rc = finish_spec(c, &raw->spec, NULL);
+	struct slu_kdemand demand;
+	int rc = finish_spec(c, &raw->spec, NULL, &demand);
 
 	if (rc < 0)
 		return rc;
@@ -450,6 +514,8 @@ int slu_kdec_finish_template(struct slu_kcodec *c, struct kraw_template *raw,
 		.annotations = raw->meta.annotations,
 		.nannotations = raw->meta.nannotations,
 		.spec = raw->spec.s,
+		.demand = demand,
+		.runtime_class = raw->spec.runtime_class,
 	};
 	return 0;
 }
@@ -485,6 +551,7 @@ int slu_kdec_finish_pod(struct slu_kcodec *c, void *raw_pod)
 	struct slu_kpod *p = &raw->p;
 	int64_t last = 0, restarts = 0;
 	bool all = raw->ncstatus > 0;
+	struct slu_kdemand demand;
 	int rc;
 
 	for (uint16_t i = 0; i < raw->ncstatus; i++) {
@@ -500,7 +567,7 @@ int slu_kdec_finish_pod(struct slu_kcodec *c, void *raw_pod)
 	p->finish_us = all ? last : 0;
 	rc = finish_conditions(c, raw);
 	if (rc == 0)
-		rc = finish_spec(c, &raw->spec, raw);
+		rc = finish_spec(c, &raw->spec, raw, &demand);
 	p->spec = raw->spec.s;
 	return rc;
 }

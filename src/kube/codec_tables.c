@@ -61,11 +61,12 @@ static const struct kword sel_words[] = {
 	{ "Gt", SLU_SEL_GT },         { "Lt", SLU_SEL_LT },
 	{ NULL, SLU_SEL_OTHER },
 };
-KMSG(expr_msg, "NodeSelectorRequirement", slu_kexpr, [1] = K_STR("key", slu_kexpr, key),
-     [2] = K_WORD("operator", slu_kexpr, op, sel_words), [3] = K_STRS("values", slu_kexpr, values));
+KMSG_PUB(slu_kexpr_msg, "NodeSelectorRequirement", slu_kexpr, [1] = K_STR("key", slu_kexpr, key),
+	 [2] = K_WORD("operator", slu_kexpr, op, sel_words),
+	 [3] = K_STRS("values", slu_kexpr, values));
 KMSG_PUB(slu_kterm_msg, "NodeSelectorTerm",
-	 slu_kterm, [1] = K_MSGS("matchExpressions", slu_kterm, exprs, expr_msg),
-	 [2] = K_MSGS("matchFields", slu_kterm, fields, expr_msg));
+	 slu_kterm, [1] = K_MSGS("matchExpressions", slu_kterm, exprs, slu_kexpr_msg),
+	 [2] = K_MSGS("matchFields", slu_kterm, fields, slu_kexpr_msg));
 
 /* ---- core/v1 Node ---- */
 
@@ -163,7 +164,8 @@ KMSG(job_status_msg, "JobStatus",
      [4] = K_I32("active", slu_kjob, active), [5] = K_I32("succeeded", slu_kjob, succeeded),
      [6] = K_I32("failed", slu_kjob, failed),
      [7] = K_STR("completedIndexes", slu_kjob, completed_indexes),
-     [9] = K_I32("ready", slu_kjob, ready), [11] = K_I32("terminating", slu_kjob, terminating));
+     [10] = K_STR("failedIndexes", slu_kjob, failed_indexes), [9] = K_I32("ready", slu_kjob, ready),
+     [11] = K_I32("terminating", slu_kjob, terminating));
 KMSG(job_msg, "Job", raw_job,
      METADATA, [2] = K_PART("spec", job_spec_msg), [3] = K_PART("status", job_status_msg));
 static const struct raw_job job_defaults = {
@@ -380,6 +382,60 @@ KMSG(fj_msg, "FluxJob", slu_kfluxjob,
      METADATA, [2] = K_PART("spec", fj_spec_msg), [3] = K_PART("status", fj_status_msg));
 static const struct slu_kfluxjob fj_defaults = { .job_id = SLU_KNONE };
 
+/* ---- core/v1 LimitRange, node.k8s.io/v1 RuntimeClass ---- */
+
+struct limit_item {
+	struct kslice type;
+	const struct slu_kamount *requests;
+	uint16_t nrequests;
+};
+struct raw_limits {
+	struct slu_klimitrange l;
+	struct limit_item *items;
+	uint16_t nitems;
+};
+KMSG_MAPS(limit_item_msg, "LimitRangeItem", limit_item, [1] = K_SLICE("type", limit_item, type),
+	  [5] = K_AMOUNTS("defaultRequest", limit_item, requests));
+KMSG(limits_spec_msg, "LimitRangeSpec",
+     raw_limits, [1] = K_MSGS("limits", raw_limits, items, limit_item_msg));
+KMSG(limits_msg, "LimitRange", raw_limits, METADATA, [2] = K_PART("spec", limits_spec_msg));
+
+/* One list for containers; a later item overrides an earlier one. */
+static int finish_limits(struct slu_kcodec *c, void *raw)
+{
+	struct raw_limits *r = raw;
+	struct slu_kamount *all = NULL;
+	uint16_t n = 0;
+
+	for (uint16_t i = 0; i < r->nitems; i++) {
+		const struct limit_item *it = &r->items[i];
+
+		for (uint16_t k = 0; kslice_is(it->type, "Container") && k < it->nrequests; k++) {
+			struct slu_kamount *e = NULL;
+			bool full = false;
+
+			for (uint16_t j = 0; j < n && !e; j++)
+				e = all[j].name == it->requests[k].name ? &all[j] : NULL;
+			if (!e)
+				e = slu_kdec_push(c, &all, &n, sizeof *e, &full);
+			if (!e)
+				return full ? 0 : -ENOMEM;
+			*e = it->requests[k];
+		}
+	}
+	r->l.requests = all;
+	r->l.nrequests = n;
+	return 0;
+}
+
+KMSG_MAPS(rc_overhead_msg, "Overhead",
+	  slu_kruntimeclass, [1] = K_AMOUNTS("podFixed", slu_kruntimeclass, overhead));
+KMSG_MAPS(rc_scheduling_msg, "Scheduling",
+	  slu_kruntimeclass, [1] = K_PAIRS("nodeSelector", slu_kruntimeclass, node_selector),
+	  [2] = K_MSGS("tolerations", slu_kruntimeclass, tolerations, slu_ktoleration_msg));
+KMSG(rc_msg, "RuntimeClass", slu_kruntimeclass, METADATA, [3] = K_PART("overhead", rc_overhead_msg),
+     [4] = K_PART("scheduling", rc_scheduling_msg));
+
 /* ---- meta.k8s.io/v1 PartialObjectMetadata ---- */
 
 KMSG(partial_msg, "PartialObjectMetadata", slu_kpartial, METADATA);
@@ -421,6 +477,10 @@ const struct kkind slu_kkinds[SLU_KIND_COUNT] = {
 				   false, pg_msg, raw_pg, &pg_defaults, finish_pg),
 	[SLU_KIND_FLUXJOB] = KIND("jobs.converged-computing.org", "v1alpha1", "fluxjobs", "FluxJob",
 				  true, true, fj_msg, slu_kfluxjob, &fj_defaults, NULL),
+	[SLU_KIND_LIMITRANGE] = KIND("", "v1", "limitranges", "LimitRange", true, false, limits_msg,
+				     raw_limits, NULL, finish_limits),
+	[SLU_KIND_RUNTIMECLASS] = KIND("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false,
+				       false, rc_msg, slu_kruntimeclass, NULL, NULL),
 	[SLU_KIND_PARTIAL] = KIND("", "", "", "PartialObjectMetadata", true, false, partial_msg,
 				  slu_kpartial, NULL, NULL),
 };

@@ -37,6 +37,9 @@ LAYOUT(toleration, slu_ktoleration, STR(slu_ktoleration, key), U8(slu_ktoleratio
 LAYOUT(expr, slu_kexpr, STR(slu_kexpr, key), U8(slu_kexpr, op), STRS(slu_kexpr, values));
 LAYOUT(term, slu_kterm, MSGS(slu_kterm, exprs, expr), MSGS(slu_kterm, fields, expr));
 LAYOUT(preferred, slu_kpreferred, I32(slu_kpreferred, weight), MSG(slu_kpreferred, term, term));
+LAYOUT(anti, slu_kanti, STR(slu_kanti, topology), MSGS(slu_kanti, labels, pair),
+       MSGS(slu_kanti, exprs, expr), MSGS(slu_kanti, ns_labels, pair),
+       MSGS(slu_kanti, ns_exprs, expr), STRS(slu_kanti, namespaces), U32(slu_kanti, bits));
 LAYOUT(hostport, slu_khostport, STR(slu_khostport, ip), I32(slu_khostport, port),
        U8(slu_khostport, proto));
 LAYOUT(podspec, slu_kpodspec, STR(slu_kpodspec, scheduler), STR(slu_kpodspec, node),
@@ -44,12 +47,17 @@ LAYOUT(podspec, slu_kpodspec, STR(slu_kpodspec, scheduler), STR(slu_kpodspec, no
        I64(slu_kpodspec, active_deadline_s), I64(slu_kpodspec, grace_s),
        MSGS(slu_kpodspec, requests, amount), I64(slu_kpodspec, whole_cpus),
        MSGS(slu_kpodspec, node_selector, pair), MSGS(slu_kpodspec, required, term),
-       MSGS(slu_kpodspec, preferred, preferred), MSGS(slu_kpodspec, tolerations, toleration),
-       MSGS(slu_kpodspec, host_ports, hostport), STRS(slu_kpodspec, gates),
-       STRS(slu_kpodspec, claims), I32(slu_kpodspec, priority), U32(slu_kpodspec, flags),
-       BOOL(slu_kpodspec, has_priority), U8(slu_kpodspec, restart));
+       MSGS(slu_kpodspec, preferred, preferred), MSGS(slu_kpodspec, anti, anti),
+       MSGS(slu_kpodspec, tolerations, toleration), MSGS(slu_kpodspec, host_ports, hostport),
+       STRS(slu_kpodspec, gates), STRS(slu_kpodspec, claims), I32(slu_kpodspec, priority),
+       U32(slu_kpodspec, flags), BOOL(slu_kpodspec, has_priority), U8(slu_kpodspec, restart));
+LAYOUT(container, slu_kcontainer, MSGS(slu_kcontainer, requests, amount), U8(slu_kcontainer, role));
+LAYOUT(demand, slu_kdemand, MSGS(slu_kdemand, containers, container),
+       MSGS(slu_kdemand, level, amount), MSGS(slu_kdemand, level_limits, amount),
+       MSGS(slu_kdemand, overhead, amount));
 LAYOUT(tmpl, slu_ktemplate, MSGS(slu_ktemplate, labels, pair),
-       MSGS(slu_ktemplate, annotations, pair), MSG(slu_ktemplate, spec, podspec));
+       MSGS(slu_ktemplate, annotations, pair), MSG(slu_ktemplate, spec, podspec),
+       MSG(slu_ktemplate, demand, demand), STR(slu_ktemplate, runtime_class));
 
 LAYOUT(node, slu_knode, MSG(slu_knode, o, obj), MSGS(slu_knode, allocatable, amount),
        MSGS(slu_knode, capacity, amount), MSGS(slu_knode, taints, taint),
@@ -66,7 +74,7 @@ LAYOUT(pv, slu_kpv, MSG(slu_kpv, o, obj), STR(slu_kpv, storage_class), STR(slu_k
        STR(slu_kpv, claim_name), STR(slu_kpv, claim_uid), MSGS(slu_kpv, required, term),
        STRS(slu_kpv, access_modes), U8(slu_kpv, phase));
 LAYOUT(job, slu_kjob, MSG(slu_kjob, o, obj), MSG(slu_kjob, tmpl, tmpl), MSGS(slu_kjob, conds, cond),
-       STR(slu_kjob, managed_by), STR(slu_kjob, completed_indexes),
+       STR(slu_kjob, managed_by), STR(slu_kjob, completed_indexes), STR(slu_kjob, failed_indexes),
        I64(slu_kjob, active_deadline_s), I64(slu_kjob, start_us), I64(slu_kjob, completion_us),
        I32(slu_kjob, parallelism), I32(slu_kjob, completions), I32(slu_kjob, backoff_limit),
        I32(slu_kjob, active), I32(slu_kjob, succeeded), I32(slu_kjob, failed), I32(slu_kjob, ready),
@@ -107,6 +115,11 @@ LAYOUT(fluxjob, slu_kfluxjob, MSG(slu_kfluxjob, o, obj), STR(slu_kfluxjob, jobsp
        I64(slu_kfluxjob, start_us), I32(slu_kfluxjob, position), MSGS(slu_kfluxjob, conds, cond),
        I32(slu_kfluxjob, type), I32(slu_kfluxjob, duration_s), I32(slu_kfluxjob, count),
        I32(slu_kfluxjob, cores), BOOL(slu_kfluxjob, reservation));
+LAYOUT(limitrange, slu_klimitrange, MSG(slu_klimitrange, o, obj),
+       MSGS(slu_klimitrange, requests, amount));
+LAYOUT(runtimeclass, slu_kruntimeclass, MSG(slu_kruntimeclass, o, obj),
+       MSGS(slu_kruntimeclass, overhead, amount), MSGS(slu_kruntimeclass, node_selector, pair),
+       MSGS(slu_kruntimeclass, tolerations, toleration));
 LAYOUT(partial, slu_kpartial, MSG(slu_kpartial, o, obj));
 
 static const struct slu_klay *const layouts[SLU_KIND_COUNT] = {
@@ -126,6 +139,8 @@ static const struct slu_klay *const layouts[SLU_KIND_COUNT] = {
 	[SLU_KIND_PODGROUP_SIGS] = &podgroup,
 	[SLU_KIND_PODGROUP] = &podgroup,
 	[SLU_KIND_FLUXJOB] = &fluxjob,
+	[SLU_KIND_LIMITRANGE] = &limitrange,
+	[SLU_KIND_RUNTIMECLASS] = &runtimeclass,
 	[SLU_KIND_PARTIAL] = &partial,
 };
 
@@ -216,39 +231,6 @@ const struct slu_kobj *slu_klay_pack(const struct slu_kobj *raw)
 	assert(room == block + size);
 	o->refs = 1;
 	o->size = (uint32_t)size;
-	return o;
-}
-
-const struct slu_kobj *slu_kpod_stand_in(const struct slu_kobj *from, const struct slu_ktemplate *t,
-					 int32_t priority)
-{
-	const struct slu_kowner maker = { .name = from->meta.name,
-					  .uid = from->meta.uid,
-					  .controller = true };
-	struct slu_kpod raw = { .o = { .pool = from->pool,
-				       .kind = SLU_KIND_POD,
-				       .flags = from->flags & SLU_KOBJ_BAD_AMOUNT,
-				       .problem = from->problem,
-				       .meta = from->meta },
-				.spec = t->spec,
-				.phase = SLU_PHASE_PENDING,
-				.scheduled = SLU_TRI_ABSENT,
-				.ready = SLU_TRI_ABSENT,
-				.disrupted = SLU_TRI_ABSENT };
-	const struct slu_kobj *o;
-
-	raw.o.meta.labels = t->labels;
-	raw.o.meta.nlabels = t->nlabels;
-	raw.o.meta.annotations = t->annotations;
-	raw.o.meta.nannotations = t->nannotations;
-	raw.o.meta.owners = &maker;
-	raw.o.meta.nowners = 1;
-	raw.o.meta.nfinalizers = 0;
-	if (!raw.spec.has_priority)
-		raw.spec.priority = priority;
-	slu_strpool_lock(from->pool);
-	o = slu_klay_pack(&raw.o);
-	slu_strpool_unlock(from->pool);
 	return o;
 }
 

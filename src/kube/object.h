@@ -39,6 +39,8 @@ enum slu_kkind {
 	SLU_KIND_PODGROUP_SIGS, /* scheduling.sigs.k8s.io/v1alpha1; JSON only */
 	SLU_KIND_PODGROUP,      /* scheduling.k8s.io/v1alpha2, the native one */
 	SLU_KIND_FLUXJOB,       /* jobs.converged-computing.org/v1alpha1; JSON only */
+	SLU_KIND_LIMITRANGE,    /* v1 */
+	SLU_KIND_RUNTIMECLASS,  /* node.k8s.io/v1 */
 	SLU_KIND_PARTIAL,       /* metadata of any kind (PartialObjectMetadata) */
 	SLU_KIND_COUNT,
 };
@@ -164,6 +166,24 @@ enum slu_kproto {
 	SLU_PROTO_OTHER,
 };
 
+/* A required anti-affinity term: no pod that it selects may be in the same domain of `topology`.
+ * Label keys that must or must not match are in the expressions already (the server puts them
+ * there). */
+struct slu_kanti {
+	const char *topology; /* label of nodes */
+	const struct slu_kpair *labels;
+	const struct slu_kexpr *exprs;
+	const struct slu_kpair *ns_labels; /* of namespaces */
+	const struct slu_kexpr *ns_exprs;
+	const char *const *namespaces; /* none and no selector: the pod's own */
+	uint16_t nlabels, nexprs, nns_labels, nns_exprs, nnamespaces;
+	uint32_t bits; /* SLU_ANTI_* */
+};
+enum {
+	SLU_ANTI_SELECTS = 1 << 0,    /* has a label selector; without one it selects nothing */
+	SLU_ANTI_NAMESPACES = 1 << 1, /* has a namespace selector; an empty one selects all */
+};
+
 struct slu_khostport {
 	const char *ip; /* "" = all addresses, same as 0.0.0.0 */
 	int32_t port;
@@ -223,22 +243,47 @@ struct slu_kpodspec {
 	const struct slu_kpair *node_selector;
 	const struct slu_kterm *required;       /* node affinity: one of these must match */
 	const struct slu_kpreferred *preferred; /* node affinity: wishes */
+	const struct slu_kanti *anti;           /* required pod anti-affinity */
 	const struct slu_ktoleration *tolerations;
 	const struct slu_khostport *host_ports; /* also of init containers that are sidecars */
 	const char *const *gates;               /* schedulingGates */
 	const char *const *claims;              /* names of PersistentVolumeClaims */
 	uint16_t nrequests, nnode_selector, nrequired, npreferred, ntolerations, nhost_ports;
-	uint16_t ngates, nclaims;
+	uint16_t ngates, nclaims, nanti;
 	int32_t priority; /* 0 if absent; has_priority tells */
 	uint32_t flags;   /* SLU_POD_* */
 	bool has_priority;
 	uint8_t restart; /* enum slu_krestart */
 };
 
+enum slu_kcontainer_role {
+	SLU_CONTAINER_APP,
+	SLU_CONTAINER_INIT,
+	SLU_CONTAINER_SIDECAR, /* an init container that lives on */
+};
+
+struct slu_kcontainer {
+	const struct slu_kamount *requests; /* zero amounts included: they were asked for */
+	uint16_t nrequests;
+	uint8_t role; /* enum slu_kcontainer_role */
+};
+
+/* What `requests` of a pod are summed up from (requests.h). */
+struct slu_kdemand {
+	const struct slu_kcontainer *containers;        /* init containers in the order they run */
+	const struct slu_kamount *level, *level_limits; /* pod-level requests and limits */
+	const struct slu_kamount *overhead;
+	uint16_t ncontainers, nlevel, nlevel_limits, noverhead;
+};
+
+/* spec.requests are what a pod made from the template asks for where no LimitRange and no
+ * RuntimeClass adds anything: see slu_kpod_stand_in(). */
 struct slu_ktemplate {
 	const struct slu_kpair *labels, *annotations;
 	uint16_t nlabels, nannotations;
 	struct slu_kpodspec spec;
+	struct slu_kdemand demand;
+	const char *runtime_class;
 };
 
 /* ---- objects ----------------------------------------------------------------------------------
@@ -340,6 +385,7 @@ struct slu_kjob {
 	const struct slu_kcond *conds; /* Complete, Failed, Suspended, ... */
 	const char *managed_by;
 	const char *completed_indexes;     /* "0-3,7" */
+	const char *failed_indexes;        /* the same */
 	int64_t active_deadline_s;         /* or SLU_KNONE */
 	int64_t start_us, completion_us;   /* status */
 	int32_t parallelism, completions;  /* or SLU_KNONE; server defaults parallelism to 1 */
@@ -448,6 +494,21 @@ struct slu_kfluxjob {
 	bool reservation;
 };
 
+/* Defaults for containers: those of other types (Pod, PersistentVolumeClaim) have none. */
+struct slu_klimitrange {
+	struct slu_kobj o;
+	const struct slu_kamount *requests; /* defaultRequest; of several items the last counts */
+	uint16_t nrequests;
+};
+
+struct slu_kruntimeclass {
+	struct slu_kobj o;
+	const struct slu_kamount *overhead; /* overhead.podFixed */
+	const struct slu_kpair *node_selector;
+	const struct slu_ktoleration *tolerations;
+	uint16_t noverhead, nnode_selector, ntolerations;
+};
+
 struct slu_kpartial {
 	struct slu_kobj o;
 };
@@ -486,6 +547,8 @@ SLU_KOBJ_AS(slu_klease, slu_klease, o->kind == SLU_KIND_LEASE)
 SLU_KOBJ_AS(slu_kpodgroup, slu_kpodgroup,
 	    o->kind >= SLU_KIND_PODGROUP_X && o->kind <= SLU_KIND_PODGROUP)
 SLU_KOBJ_AS(slu_kfluxjob, slu_kfluxjob, o->kind == SLU_KIND_FLUXJOB)
+SLU_KOBJ_AS(slu_klimitrange, slu_klimitrange, o->kind == SLU_KIND_LIMITRANGE)
+SLU_KOBJ_AS(slu_kruntimeclass, slu_kruntimeclass, o->kind == SLU_KIND_RUNTIMECLASS)
 SLU_KOBJ_AS(slu_kpartial, slu_kpartial, o->kind == SLU_KIND_PARTIAL)
 
 /* Value of a key in a sorted array of pairs (labels, annotations, selectors); NULL if absent. */
@@ -514,10 +577,19 @@ static inline bool slu_kstr_is(const char *s, const char *literal)
 	return strcmp(s, literal) == 0;
 }
 
-/* A pod as `from` would make it from its template: named and numbered (uid) as the owner, pending,
- * with the owner as its controller.  NULL: no memory. */
+/* What admission adds to a pod when it is made. */
+struct slu_kadmission {
+	int32_t priority;                   /* of its class, where the template has no number */
+	const struct slu_kruntimeclass *rc; /* the template's; NULL: none, or it is not there */
+	/* LimitRanges of the namespace.  Of two that name the same resource the first counts. */
+	const struct slu_klimitrange *const *limits;
+	uint32_t nlimits;
+};
+
+/* A pod as `from` would make it from its template and the server would admit it: named and
+ * numbered (uid) as the owner, pending, with the owner as its controller.  NULL: no memory. */
 const struct slu_kobj *slu_kpod_stand_in(const struct slu_kobj *from, const struct slu_ktemplate *t,
-					 int32_t priority);
+					 const struct slu_kadmission *a);
 
 /* One JSON object with every field that is kept, keys in a fixed order: for tests, logs, debugging.
  */

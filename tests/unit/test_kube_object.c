@@ -29,6 +29,8 @@ static const struct {
 	{ "priorityclass", SLU_KIND_PRIORITYCLASS },
 	{ "storageclass", SLU_KIND_STORAGECLASS },
 	{ "lease", SLU_KIND_LEASE },
+	{ "limitrange", SLU_KIND_LIMITRANGE },
+	{ "runtimeclass", SLU_KIND_RUNTIMECLASS },
 	{ "podgroup", SLU_KIND_PODGROUP },
 	{ "partial", SLU_KIND_PARTIAL },
 };

@@ -81,6 +81,7 @@ struct thing {
 
 struct cluster {
 	struct slu_table nodes, pods, owners, things, wheres, shapes;
+	struct slu_table spaces; /* namespaces with LimitRanges: admission.c */
 	int32_t default_priority;
 	int kind_pods;
 	uint64_t kinds_asked; /* bits: kinds that pods named and no node has had */
@@ -150,6 +151,14 @@ void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_
 const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group *g);
 bool core_binds(const struct slu_core *c, const struct slu_kpod *k); /* we, not another */
 void core_pods_done(struct slu_core *c);
+
+/* ---- admission.c ---- */
+
+void core_limits_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+/* A pod as `from` makes it from its template and the server admits it; NULL: no memory. */
+const struct slu_kobj *core_admitted(struct slu_core *c, const struct slu_kobj *from,
+				     const struct slu_ktemplate *t);
+void core_admission_done(struct slu_core *c);
 
 /* ---- drains.c ---- */
 

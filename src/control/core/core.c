@@ -65,7 +65,8 @@ static const enum slu_kkind needed[] = {
 	SLU_KIND_NODE,          SLU_KIND_POD,          SLU_KIND_JOB,           SLU_KIND_REPLICASET,
 	SLU_KIND_STATEFULSET,   SLU_KIND_PODGROUP_X,   SLU_KIND_PODGROUP_SIGS, SLU_KIND_PODGROUP,
 	SLU_KIND_PVC,           SLU_KIND_PV,           SLU_KIND_DEPLOYMENT,    SLU_KIND_NAMESPACE,
-	SLU_KIND_PRIORITYCLASS, SLU_KIND_STORAGECLASS, SLU_KIND_FLUXJOB
+	SLU_KIND_PRIORITYCLASS, SLU_KIND_STORAGECLASS, SLU_KIND_FLUXJOB,       SLU_KIND_LIMITRANGE,
+	SLU_KIND_RUNTIMECLASS
 };
 
 void core_write(struct slu_core *c, const struct slu_rec_write *like)
@@ -178,6 +179,7 @@ void slu_core_free(struct slu_core *c)
 	core_after_done(c);
 	core_forget(c);
 	core_pods_done(c);
+	core_admission_done(c);
 	core_nodes_done(c);
 	slu_table_done(&c->runs->table);
 	slu_table_done(&c->cluster->wheres);
@@ -259,6 +261,14 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		break;
 	case SLU_KIND_FLUXJOB:
 		core_fluxjob_changed(c, obj, gone);
+		break;
+	case SLU_KIND_LIMITRANGE:
+		core_limits_changed(c, obj, gone);
+		core_held_templates(c, obj->meta.ns);
+		break;
+	case SLU_KIND_RUNTIMECLASS:
+		core_thing_changed(c, obj, gone);
+		core_held_templates(c, NULL);
 		break;
 	default:
 		core_thing_changed(c, obj, gone);

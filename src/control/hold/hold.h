@@ -43,6 +43,8 @@ struct holds {
 void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 /* Look again at all objects of the namespace (NULL: of all). */
 void core_held_space(struct slu_core *c, const struct slu_kobj *ns);
+/* What admission adds to pods of the namespace (NULL: of all) has changed. */
+void core_held_templates(struct slu_core *c, const char *ns);
 void core_held_pod(struct slu_core *c, struct pod *p, bool gone);
 void core_held_look(struct slu_core *c); /* hold what the webhook did not see */
 void core_held_unlink(struct group *g);  /* the group goes */

@@ -139,11 +139,6 @@ void core_held_leave(struct slu_core *c, struct held *h)
 		stand_down(c, h->stand.p[--h->stand.n], true);
 }
 
-static int32_t priority_of(struct slu_core *c, const struct slu_kpodspec *s)
-{
-	return core_priority(c, s->priority_class);
-}
-
 static struct pod *stand_new(struct slu_core *c, struct held *h, const struct slu_kobj *k)
 {
 	struct pod *p = slu_calloc(1, sizeof *p);
@@ -203,7 +198,7 @@ static void stand_in(struct slu_core *c, struct held *h, bool anew)
 	if (h->stand.n >= want)
 		return;
 	c->holds->next_ahead_us = SLU_MIN(c->holds->next_ahead_us, c->now_us);
-	k = slu_kpod_stand_in(h->obj, &j->tmpl, priority_of(c, &j->tmpl.spec));
+	k = core_admitted(c, h->obj, &j->tmpl);
 	while (k && h->stand.n < want)
 		if (!stand_new(c, h, k))
 			return;
@@ -337,6 +332,19 @@ void core_held_space(struct slu_core *c, const struct slu_kobj *ns)
 
 		if (!ns || !strcmp(o->meta.ns, ns->meta.name))
 			core_held_owner(c, o, false);
+	}
+}
+
+void core_held_templates(struct slu_core *c, const char *ns)
+{
+	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL); e;
+	     e = slu_table_next(&c->holds->table, e)) {
+		struct held *h = held_of(e);
+
+		if (h->stand.n && (!ns || !strcmp(h->obj->meta.ns, ns))) {
+			h->anew = true;
+			core_held_again(c, h);
+		}
 	}
 }
 

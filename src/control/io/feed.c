@@ -19,7 +19,8 @@ static const struct {
 	{ SLU_KIND_PODGROUP_X, true },     { SLU_KIND_PODGROUP_SIGS, true },
 	{ SLU_KIND_PODGROUP, true },       { SLU_KIND_NAMESPACE, false },
 	{ SLU_KIND_PRIORITYCLASS, false }, { SLU_KIND_STORAGECLASS, false },
-	{ SLU_KIND_FLUXJOB, true },
+	{ SLU_KIND_FLUXJOB, true },        { SLU_KIND_LIMITRANGE, false },
+	{ SLU_KIND_RUNTIMECLASS, false },
 };
 
 struct source {

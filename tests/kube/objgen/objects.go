@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedv1 "k8s.io/api/scheduling/v1"
 	schedv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	storagev1 "k8s.io/api/storage/v1"
@@ -229,6 +230,16 @@ func fixtures() []fixture {
 			Value: -10, GlobalDefault: true, Description: "d", PreemptionPolicy: ptr(v1.PreemptNever)}},
 		{"storageclass", &storagev1.StorageClass{TypeMeta: tm("storage.k8s.io/v1", "StorageClass"), ObjectMeta: objectMeta("fast", "", 10),
 			Provisioner: "example.com/p", VolumeBindingMode: ptr(storagev1.VolumeBindingWaitForFirstConsumer)}},
+		{"limitrange", &v1.LimitRange{TypeMeta: tm("v1", "LimitRange"), ObjectMeta: objectMeta("limits", "team-a", 21),
+			Spec: v1.LimitRangeSpec{Limits: []v1.LimitRangeItem{
+				{Type: v1.LimitTypePod, DefaultRequest: v1.ResourceList{"cpu": resource.MustParse("64")}},
+				{Type: v1.LimitTypeContainer, Default: v1.ResourceList{"cpu": resource.MustParse("9")},
+					DefaultRequest: v1.ResourceList{"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("1Gi")}},
+				{Type: v1.LimitTypeContainer, DefaultRequest: v1.ResourceList{"cpu": resource.MustParse("2")}}}}}},
+		{"runtimeclass", &nodev1.RuntimeClass{TypeMeta: tm("node.k8s.io/v1", "RuntimeClass"), ObjectMeta: objectMeta("kata", "", 22),
+			Handler: "kata", Overhead: &nodev1.Overhead{PodFixed: v1.ResourceList{"cpu": resource.MustParse("250m"), "memory": resource.MustParse("120Mi")}},
+			Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{"kata": "yes"},
+				Tolerations: []v1.Toleration{{Key: "kata", Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule}}}}},
 		{"lease", &coordv1.Lease{TypeMeta: tm("coordination.k8s.io/v1", "Lease"), ObjectMeta: objectMeta("sluice", "sluice-system", 11),
 			Spec: coordv1.LeaseSpec{HolderIdentity: ptr("me"), LeaseDurationSeconds: ptr(int32(15)), AcquireTime: &tr, RenewTime: &tr,
 				LeaseTransitions: ptr(int32(3))}}},

@@ -16,6 +16,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedv1 "k8s.io/api/scheduling/v1"
 	schedv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	storagev1 "k8s.io/api/storage/v1"
@@ -45,6 +46,8 @@ func random(seed int64, n int, dir string) {
 		{"deployments", func() runtime.Object { return &appsv1.Deployment{} }},
 		{"priorityclasses", func() runtime.Object { return &schedv1.PriorityClass{} }},
 		{"storageclasses", func() runtime.Object { return &storagev1.StorageClass{} }},
+		{"limitranges", func() runtime.Object { return &v1.LimitRange{} }},
+		{"runtimeclasses", func() runtime.Object { return &nodev1.RuntimeClass{} }},
 		{"leases", func() runtime.Object { return &coordv1.Lease{} }},
 		{"podgroups", func() runtime.Object { return &schedv1alpha2.PodGroup{} }},
 	}
