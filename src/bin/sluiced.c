@@ -3,6 +3,7 @@
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -379,6 +380,24 @@ static int stand_for_election(struct daemon *d, const char *host, struct slu_err
 	return slu_lease_new(d->client, d->codec, &o, &h, &d->lease, err);
 }
 
+/* Connections of all ports, watches, the store and files together. */
+#define DESCRIPTORS 2048
+
+/* A process is born with 1 024 descriptors on most systems and may have many more: take them, so
+ * that full connection pools leave some for the store and the API server. */
+static void raise_descriptors(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) < 0 || lim.rlim_cur >= DESCRIPTORS)
+		return;
+	lim.rlim_cur = SLU_MIN(lim.rlim_max, (rlim_t)DESCRIPTORS);
+	if (setrlimit(RLIMIT_NOFILE, &lim) < 0 || lim.rlim_cur < DESCRIPTORS)
+		slu_log(SLU_WARN,
+			"few file descriptors: a flood of connections may use up all of them",
+			SLU_I64("limit", (int64_t)lim.rlim_cur), SLU_I64("needed", DESCRIPTORS));
+}
+
 static int start(struct daemon *d, struct slu_error *err)
 {
 	struct slu_kube_config_options ko = { .path = d->o.kubeconfig, .context = d->o.context };
@@ -392,6 +411,7 @@ static int start(struct daemon *d, struct slu_error *err)
 	char host[100] = "sluiced";
 	int rc;
 
+	raise_descriptors();
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (strcmp(d->cfg->store.url, "memory:"))
 		cs.first_id = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;

@@ -8,9 +8,21 @@
 #include "serve/metrics.h"
 #include "serve/view.h"
 
-#define BODY_MAX (256u << 20)
+#define BODY_MAX    (256u << 20)
+#define REQUEST_MAX (64u << 10) /* no route reads a body */
 
 enum door { DOOR_SOCKET, DOOR_HTTPS, DOOR_HEALTH, DOORS };
+
+/* Everybody in the cluster may knock at HTTPS; the probes and the operator's socket keep their own
+ * room. */
+static const struct slu_pool_options door_pool[DOORS] = {
+	[DOOR_SOCKET] = { .max_connections = 128, .one_source = true },
+	[DOOR_HTTPS] = { .max_connections = 512 },
+	[DOOR_HEALTH] = { .max_connections = 128,
+			  .max_bytes = 32u << 20,
+			  .max_streams = 16,
+			  .no_body = true },
+};
 
 struct slu_api {
 	struct slu_api_setup s;
@@ -351,6 +363,7 @@ static int open_door(struct slu_api *a, enum door d, const char *where, struct s
 	}
 	if (rc < 0)
 		return slu_fail_prefix(err, rc, "%s", setting[d]);
+	slu_server_pool(a->server, rc, &door_pool[d]);
 	a->listener[d] = rc;
 	return 0;
 }
@@ -366,7 +379,8 @@ int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct 
 		return slu_fail(err, -ENOMEM, "out of memory");
 	a->s = *setup;
 	a->server = slu_server_new(setup->loop,
-				   &(struct slu_server_options){ .handler = handle, .arg = a });
+				   &(struct slu_server_options){
+					   .handler = handle, .arg = a, .max_body = REQUEST_MAX });
 	a->auth = slu_auth_new(setup->client);
 	if (!a->server || !a->auth)
 		return slu_fail(err, -ENOMEM, "out of memory");

@@ -1,8 +1,10 @@
 #include "serve/webhook.h"
 
+#include <stdio.h>
 #include <time.h>
 
 #include "base/base64.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "control/io/feed.h"
 #include "control/group/rules.h"
@@ -10,12 +12,14 @@
 #include "kube/write.h"
 #include "net/server.h"
 #include "serve/admit.h"
+#include "serve/budget.h"
 #include "serve/keeper.h"
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
 #define HOLD_PATH "/hold-v1-sluice" /* asked only about namespaces that are held */
 #define BODY_MAX  (8u << 20)
+#define PEM_MAX   (1u << 20)
 #define RETRY_NS  (10 * SLU_NS_PER_S)
 
 struct slu_webhook {
@@ -27,7 +31,9 @@ struct slu_webhook {
 	struct slu_addr addr;
 	int listener; /* -1: not open yet */
 	struct slu_keeper *keeper;
-	char *ca; /* PEM of the authority in use; NULL: none yet */
+	struct slu_budget *budget; /* of callers without a certificate */
+	struct slu_buf client_ca;  /* PEM of webhook.clientCA; empty: callers are not asked */
+	char *ca;                  /* PEM of the authority in use; NULL: none yet */
 	struct slu_timer again;
 	bool busy; /* a request is under way: its answer will find us */
 	bool dead; /* freed meanwhile: the answer frees the rest */
@@ -45,6 +51,8 @@ static int64_t now_us(void)
 
 static void destroy(struct slu_webhook *w)
 {
+	slu_budget_free(w->budget);
+	slu_buf_done(&w->client_ca);
 	slu_free(w->ca);
 	slu_free(w);
 }
@@ -97,9 +105,17 @@ static enum slu_held_mode mode_of(const struct slu_webhook *w, const char *space
 	return m;
 }
 
-static void answer(struct slu_exchange *x, void *arg)
+/* Whether a certificate vouches for the caller: one of webhook.clientCA (the handshake has checked
+ * that) with the name of the one who may call. */
+static bool vouched_for(const struct slu_webhook *w, const struct slu_http_request *q)
 {
-	struct slu_webhook *w = arg;
+	const char *name = w->config->webhook.client_name;
+
+	return w->client_ca.n && q->client_cn && (!*name || !strcmp(name, q->client_cn));
+}
+
+static void review(struct slu_webhook *w, struct slu_exchange *x)
+{
 	const struct slu_http_request *q = slu_exchange_request(x);
 	struct slu_admit_rules rules = { .scheduler = w->config->scheduler_names.p,
 					 .n_scheduler = w->config->scheduler_names.n,
@@ -112,10 +128,6 @@ static void answer(struct slu_exchange *x, void *arg)
 	struct slu_error err = { 0 };
 	int rc;
 
-	if (q->method != SLU_HTTP_POST) {
-		slu_http_reply_text(x, 405, "post an AdmissionReview\n");
-		return;
-	}
 	/* What cannot be read is answered by slu_admit(). */
 	(void)(slu_admit_namespace(q->body, q->body_len, space, sizeof space, &err) < 0);
 	mode = mode_of(w, space, strcmp(q->path, HOLD_PATH) == 0);
@@ -128,6 +140,30 @@ static void answer(struct slu_exchange *x, void *arg)
 		slu_http_reply_text(x, rc == -EINVAL ? 400 : 500, "%s\n",
 				    rc == -EINVAL ? err.text : strerror(-rc));
 	slu_buf_done(&b);
+}
+
+/* Anybody who reaches the port may post reviews.  Reading one takes the io thread up to 0.15 s, so
+ * that thread's time is what callers without a certificate have a share of. */
+static void answer(struct slu_exchange *x, void *arg)
+{
+	struct slu_webhook *w = arg;
+	const struct slu_http_request *q = slu_exchange_request(x);
+	bool known = vouched_for(w, q);
+	int64_t from = slu_clock_ns();
+	char peer[64];
+
+	if (q->method != SLU_HTTP_POST) {
+		slu_http_reply_text(x, 405, "post an AdmissionReview\n");
+	} else if (w->client_ca.n && !known) {
+		slu_http_reply_text(x, 403, "webhook.clientCA: a client certificate is needed\n");
+	} else if (!known && !slu_budget_allows(w->budget, q->peer, from)) {
+		slu_http_reply_text(x, 429, "too many reviews from this address\n");
+	} else {
+		snprintf(peer, sizeof peer, "%s", q->peer);
+		review(w, x); /* the exchange is gone after it */
+		if (!known)
+			slu_budget_spend(w->budget, peer, slu_clock_ns() - from, from);
+	}
 }
 
 /* ---- telling the API server whom to trust ---- */
@@ -222,6 +258,8 @@ static int open_port(struct slu_webhook *w, const struct slu_certs *c, struct sl
 		.key = { c->key, strlen(c->key) },
 		.cert_from = "the webhook's Secret",
 		.key_from = "the webhook's Secret",
+		.client_ca = { slu_buf_str(&w->client_ca), w->client_ca.n },
+		.ca_from = w->config->webhook.client_ca,
 	};
 	slu_cleanup(slu_tls_unrefp) struct slu_tls *tls = NULL;
 	int rc = slu_tls_server_new(&o, &tls, err);
@@ -272,9 +310,22 @@ int slu_webhook_new(struct slu_loop *loop, struct slu_kube_client *client,
 	w->config = config;
 	w->feed = feed;
 	w->listener = -1;
+	w->client_ca = SLU_BUF_INIT(PEM_MAX);
 	rc = slu_addr_parse(config->webhook.listen, &w->addr, err);
 	if (rc < 0)
 		rc = slu_fail_prefix(err, rc, "webhook.listen");
+	if (!rc && *config->webhook.client_ca) {
+		rc = slu_file_read(config->webhook.client_ca, &w->client_ca);
+		if (!rc && !w->client_ca.n)
+			rc = -ENODATA;
+		if (rc < 0)
+			slu_fail(err, rc, "webhook.clientCA: %s: %s", config->webhook.client_ca,
+				 strerror(-rc));
+	}
+	if (!rc) {
+		w->budget = slu_budget_new();
+		rc = w->budget ? 0 : slu_fail(err, -ENOMEM, "out of memory");
+	}
 	if (!rc) {
 		w->server = slu_server_new(
 			loop, &(struct slu_server_options){

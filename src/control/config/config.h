@@ -79,6 +79,8 @@ struct slu_config {
 	struct {
 		bool enabled;
 		const char *listen, *ns, *secret, *configuration;
+		const char *client_ca; /* file; "": any caller is answered */
+		const char *client_name;
 		struct slu_config_strs names;
 	} webhook;
 	struct {

@@ -146,6 +146,10 @@ static const struct row webhook_rows[] = {
 	  .help = "Secret that keeps its authority and certificate; made when missing" },
 	{ "configuration", STR, AT(webhook.configuration), "sluice", .restart = true,
 	  .help = "MutatingWebhookConfiguration that is told the authority" },
+	{ "clientCA", STR, AT(webhook.client_ca), "", .restart = true,
+	  .help = "PEM file: only callers with a certificate of this authority are answered; empty: any caller" },
+	{ "clientName", STR, AT(webhook.client_name), "", .restart = true,
+	  .help = "common name of that certificate; empty: any" },
 	{ 0 },
 };
 
