@@ -13,7 +13,7 @@
 #include "control/core/core.h"
 #include "control/io/feed.h"
 #include "control/config/flags.h"
-#include "control/cluster/keys.h"
+#include "control/rules/keys.h"
 #include "control/io/place.h"
 #include "gang/gang.h"
 #include "kube/lease.h"

@@ -1,7 +1,7 @@
 /* Admission reviews: whatever comes in, the answer is an AdmissionReview with the same uid, and its
  * patch a list of additions.  The first byte chooses the rules. */
 #include "base/base64.h"
-#include "control/group/rules.h"
+#include "control/rules/group.h"
 #include "fuzz.h"
 #include "serve/admit.h"
 #include "wire/json.h"

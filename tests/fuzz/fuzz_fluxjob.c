@@ -1,5 +1,5 @@
 /* FluxJobs: a jobspec of a user, alone and inside an object, becomes a request or one sentence. */
-#include "control/fluxjob/spec.h"
+#include "control/rules/fluxjob.h"
 #include "fuzz.h"
 #include "kube/codec.h"
 

@@ -1,5 +1,5 @@
 /* FluxJobs: what their jobspecs ask for, how held work is written as one, and their life. */
-#include "control/fluxjob/spec.h"
+#include "control/rules/fluxjob.h"
 #include "core_kit.h"
 
 /* ---- jobspecs ---- */

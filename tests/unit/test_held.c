@@ -1,5 +1,5 @@
 /* Held work: the rules, the patches, and a core that holds and lets go (held_kit.h). */
-#include "control/hold/rules.h"
+#include "control/rules/hold.h"
 
 #include "held_kit.h"
 

@@ -1,9 +1,9 @@
 /* The rules for groups, predicates and requests, as tables over objects. */
 #include <stdio.h>
 
-#include "control/group/rules.h"
-#include "control/cluster/predicate.h"
-#include "control/cluster/request.h"
+#include "control/rules/group.h"
+#include "control/rules/predicate.h"
+#include "control/rules/request.h"
 #include "kube/codec.h"
 #include "tap.h"
 

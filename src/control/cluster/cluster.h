@@ -5,8 +5,8 @@
  * Invariant (books): every pod that occupies a node of the machine is counted there exactly once,
  * either by the slot of its run or as foreign work under its own key. */
 #pragma once
-#include "control/cluster/predicate.h"
-#include "control/cluster/request.h"
+#include "control/rules/predicate.h"
+#include "control/rules/request.h"
 #include "control/frame/frame.h"
 
 struct group;

@@ -1,6 +1,6 @@
 /* fluxjob.h — FluxJob objects: ours for held work, users' own with phantoms for pods. */
 #pragma once
-#include "control/fluxjob/spec.h"
+#include "control/rules/fluxjob.h"
 #include "control/hold/hold.h"
 
 /* A slot of a user's FluxJob was given a node ("": it must go). */

@@ -6,7 +6,7 @@
 #pragma once
 #include "base/map.h"
 #include "control/cluster/cluster.h"
-#include "control/group/rules.h"
+#include "control/rules/group.h"
 
 /* Why a group that a user took out of the queue does not run. */
 #define CORE_CANCELLED "it was cancelled; sluice release puts it back into the queue"

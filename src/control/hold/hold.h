@@ -1,9 +1,9 @@
 /* hold.h — held objects: stand-ins for suspended Jobs, and letting go. */
 #pragma once
-#include "control/hold/rules.h"
+#include "control/rules/hold.h"
 #include "control/run/run.h"
 
-/* An object that is held, or was: the outermost of a kind we know (hold/rules.h). */
+/* An object that is held, or was: the outermost of a kind we know (rules/hold.h). */
 struct held {
 	struct slu_entry e; /* key: uid */
 	const struct slu_kobj *obj;

@@ -4,7 +4,7 @@
  * sent twice. */
 #include <stdio.h>
 
-#include "control/hold/rules.h"
+#include "control/rules/hold.h"
 #include "wire/jsonw.h"
 
 #define LABEL_MAX    63

@@ -1,4 +1,4 @@
-#include "control/cluster/predicate.h"
+#include "control/rules/predicate.h"
 
 const char *slu_no_text(enum slu_no n)
 {

@@ -1,6 +1,6 @@
-/* where.h — the constraints of a jobspec as the node affinity of its pods. */
+/* fluxjob_where.h — the constraints of a jobspec as the node affinity of its pods. */
 #pragma once
-#include "control/fluxjob/spec.h"
+#include "control/rules/fluxjob.h"
 #include "jobspec/constraint.h"
 
 /* The nodeSelectorTerms, as JSON, that a node satisfies where it satisfies the constraint; NULL:

@@ -1,11 +1,11 @@
-/* spec.h — FluxJobs (jobs.converged-computing.org): how held work is written as one, and what
+/* fluxjob.h — FluxJobs (jobs.converged-computing.org): how held work is written as one, and what
  * one that a user wrote asks for.
  *
  * Pure: these look at objects and write texts.  The life of FluxJobs is in fluxjob/fluxjobs.c. */
 #pragma once
 #include "base/buf.h"
 #include "control/config/config.h"
-#include "control/hold/rules.h"
+#include "control/rules/hold.h"
 
 /* On FluxJobs we made: whoever removes it makes them a user's own. */
 #define SLU_FLUXJOB_BY   "app.kubernetes.io/managed-by"

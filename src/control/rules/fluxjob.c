@@ -1,10 +1,10 @@
-#include "control/fluxjob/where.h"
+#include "control/rules/fluxjob_where.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "base/map.h"
-#include "control/group/rules.h"
+#include "control/rules/group.h"
 #include "jobspec/jobspec.h"
 #include "wire/jsonw.h"
 

@@ -1,4 +1,4 @@
-#include "control/cluster/request.h"
+#include "control/rules/request.h"
 
 static void str(struct slu_buf *b, const char *s)
 {

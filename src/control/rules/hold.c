@@ -1,4 +1,4 @@
-#include "control/hold/rules.h"
+#include "control/rules/hold.h"
 
 #include "base/vec.h"
 

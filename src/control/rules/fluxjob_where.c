@@ -1,6 +1,6 @@
 /* Constraints of a jobspec (RFC 31) as a required node affinity: alternatives of conditions that
  * hold together, which is all that nodes are asked in Kubernetes. */
-#include "control/fluxjob/where.h"
+#include "control/rules/fluxjob_where.h"
 
 #include "wire/jsonw.h"
 

@@ -1,9 +1,9 @@
-/* rules.h — which group a pod belongs to, and what the group wants: the rules, without state.
+/* group.h — which group a pod belongs to, and what the group wants: the rules, without state.
  *
  * The rules are those of docs/groups.md (one table for Fluence, Fluxnetes, Fluxqueue and our own
  * keys).  Everything here looks at objects and returns values; nothing is kept. */
 #pragma once
-#include "control/cluster/keys.h"
+#include "control/rules/keys.h"
 
 #define SLU_GROUP_OWNERS    4u /* controllers followed upwards from a pod */
 #define SLU_GROUP_NAME_MAX  253u

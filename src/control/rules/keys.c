@@ -1,4 +1,4 @@
-#include "control/cluster/keys.h"
+#include "control/rules/keys.h"
 
 const struct slu_key_row slu_key_table[] = {
 	{ "sluice.sh/group", SLU_KEY_GROUP, false, "group name" },

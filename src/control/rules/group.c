@@ -1,4 +1,4 @@
-#include "control/group/rules.h"
+#include "control/rules/group.h"
 
 #include <stdio.h>
 #include <time.h>
