@@ -228,6 +228,7 @@ struct attempt {
 	const struct slu_request **variant; /* xor-slots: the lists to try */
 	uint32_t *variant_n, variants;
 	bool no_memory;
+	bool gave_up; /* flex.c: a search for the best mix of alternatives was too long */
 };
 
 /* Requests' aggregates; everything in m->req. */

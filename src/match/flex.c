@@ -3,7 +3,9 @@
 #include "match/core.h"
 
 #define VARIANTS_MAX 1000
-#define STATES_MAX   (1u << 18) /* of one search for the best mix of alternatives */
+/* Of one search for the best mix of alternatives; past them the search is given up, and says so. */
+#define STATES_MAX       (1u << 18)
+#define DEPTH_STATES_MAX 20000
 
 /* --- or-slots --- */
 
@@ -18,11 +20,42 @@ struct mix {
 	uint32_t nalt;
 	uint32_t ntypes;
 	uint32_t nslots;
-	/* Memo: states one after another, by hash. */
-	struct slu_map seen; /* hash of the state -> best << 32 | alternative + 1 */
+	struct slu_map seen; /* hash of a state -> the newest struct known with it */
 	uint32_t depth;
-	bool full;
 };
+
+/* What is known of one state; states with the same hash hang together. */
+struct known {
+	struct known *next;
+	uint32_t best, first;
+	uint32_t state[];
+};
+
+static const struct known *known_find(struct mix *x, uint64_t hash, const uint32_t *state)
+{
+	const uint64_t *at = slu_map_get(&x->seen, hash);
+	const struct known *k = at ? (const struct known *)(uintptr_t)*at : NULL;
+
+	while (k && memcmp(k->state, state, x->ntypes * sizeof *state) != 0)
+		k = k->next;
+	return k;
+}
+
+static void known_put(struct mix *x, uint64_t hash, const uint32_t *state, uint32_t best,
+		      uint32_t first)
+{
+	struct known *k = slu_arena_alloc(&x->a->m->tmp, sizeof *k + x->ntypes * sizeof *state);
+	const uint64_t *at = slu_map_get(&x->seen, hash);
+
+	if (!k) {
+		x->a->no_memory = true;
+		return;
+	}
+	*k = (struct known){ at ? (struct known *)(uintptr_t)*at : NULL, best, first };
+	memcpy(k->state, state, x->ntypes * sizeof *state);
+	if (slu_map_put(&x->seen, hash, (uintptr_t)k) < 0)
+		x->a->no_memory = true;
+}
 
 static uint32_t units_of(uint32_t n, const struct slu_request *c)
 {
@@ -64,17 +97,17 @@ static bool take(const struct alt *alt, const uint32_t *state, uint32_t *rest, u
 /* Most slots from this state on; the first step in *first (alternative, or nalt). */
 static uint32_t best_from(struct mix *x, const uint32_t *state, uint32_t *first)
 {
-	uint64_t hash = slu_hash_bytes(state, x->ntypes * sizeof *state), *at;
+	uint64_t hash = slu_hash_bytes(state, x->ntypes * sizeof *state);
+	const struct known *k = known_find(x, hash, state);
 	uint32_t best = 0, *rest;
 
 	*first = x->nalt;
-	at = slu_map_get(&x->seen, hash);
-	if (at) {
-		*first = (uint32_t)*at - 1;
-		return (uint32_t)(*at >> 32);
+	if (k) {
+		*first = k->first;
+		return k->best;
 	}
-	if (x->seen.n >= STATES_MAX || x->depth >= 20000) {
-		x->full = true;
+	if (x->seen.n >= STATES_MAX || x->depth >= DEPTH_STATES_MAX) {
+		x->a->gave_up = true;
 		return 0;
 	}
 	rest = slu_arena_alloc(&x->a->m->tmp, x->ntypes * sizeof *rest);
@@ -95,8 +128,7 @@ static uint32_t best_from(struct mix *x, const uint32_t *state, uint32_t *first)
 		}
 	}
 	x->depth--;
-	if (slu_map_put(&x->seen, hash, (uint64_t)best << 32 | (*first + 1)) < 0)
-		x->a->no_memory = true;
+	known_put(x, hash, state, best, *first);
 	return best;
 }
 

@@ -229,7 +229,19 @@ static int try_at(struct attempt *a, enum mode mode, int64_t at)
 		a->nlist = a->variant_n[i];
 		rc = match_attempt_run(a);
 	}
+	if (rc < 0 && rc != -ENOMEM && a->gave_up) {
+		slu_buf_puts(&a->m->msg,
+			     "dom_slot: too many mixes of the alternatives: gave up.\n");
+		a->error = E2BIG;
+		rc = -E2BIG;
+	}
 	return rc;
+}
+
+/* It cannot be said whether the request fits: no use to try at another time. */
+static bool unanswered(int rc)
+{
+	return rc == -ENOMEM || rc == -E2BIG;
 }
 
 static int satisfiable(struct attempt *a)
@@ -256,8 +268,8 @@ static int search(struct attempt *a, enum slu_match_op op, bool dry)
 	if (!feasible(a, op))
 		return op == SLU_MATCH_ALLOCATE_SATISFIABILITY ? ENODEV : EBUSY;
 	rc = try_at(a, dry ? MODE_WITHOUT : MODE_ALLOCATE, a->now);
-	if (rc == -ENOMEM)
-		return ENOMEM;
+	if (unanswered(rc))
+		return -rc;
 	if (!rc) {
 		m->pre = a->pre;
 		m->post = a->post;
@@ -275,8 +287,8 @@ static int search(struct attempt *a, enum slu_match_op op, bool dry)
 		t = slu_multi_first(mu, a->now + 1, a->duration, want);
 		while (t >= 0 && rc < 0) {
 			rc = try_at(a, dry ? MODE_WITHOUT : MODE_RESERVE, t);
-			if (rc == -ENOMEM)
-				return ENOMEM;
+			if (unanswered(rc))
+				return -rc;
 			m->pre += a->pre;
 			m->post += a->post;
 			t = slu_multi_next(mu, want);
@@ -289,8 +301,8 @@ static int search(struct attempt *a, enum slu_match_op op, bool dry)
 		}
 	}
 	rc = satisfiable(a);
-	if (rc == -ENOMEM)
-		return ENOMEM;
+	if (unanswered(rc))
+		return -rc;
 	if (!later) {
 		m->pre += a->pre;
 		m->post += a->post;
