@@ -128,6 +128,10 @@ int sluice_graph_update(struct sluice_graph *g, uint64_t job, const char *r, siz
 
 /* Give back what a job holds or has reserved.  -ENOENT: it has nothing. */
 int sluice_graph_cancel(struct sluice_graph *g, uint64_t job);
+/* Forget a cancelled job, so that a graph that lives for years does not remember every job it ever
+ * had; its number is unknown from then on.  -ENOENT: there is no such job, or it still has
+ * something. */
+int sluice_graph_forget(struct sluice_graph *g, uint64_t job);
 /* Give back the part of a running job that an R names.  1: nothing is left, 0: some is; -ENOENT,
  * -EINVAL, -ENOMEM. */
 int sluice_graph_partial_cancel(struct sluice_graph *g, uint64_t job, const char *r, size_t n,

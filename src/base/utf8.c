@@ -31,3 +31,30 @@ void slu_utf8_cut(char *out, size_t size, const char *s)
 	}
 	out[n] = '\0';
 }
+
+bool slu_utf8_valid(const char *s, size_t n)
+{
+	const unsigned char *u = (const unsigned char *)s, *end = u + n;
+
+	while (u < end) {
+		unsigned char low = 0x80, high = 0xBF; /* of the second byte */
+		size_t more;
+
+		if (*u < 0x80) {
+			u++;
+			continue;
+		}
+		if (*u < 0xC2 || *u > 0xF4)
+			return false;
+		more = *u < 0xE0 ? 1 : *u < 0xF0 ? 2 : 3;
+		low = *u == 0xE0 ? 0xA0 : *u == 0xF0 ? 0x90 : low;
+		high = *u == 0xED ? 0x9F : *u == 0xF4 ? 0x8F : high;
+		if ((size_t)(end - u) <= more || u[1] < low || u[1] > high)
+			return false;
+		for (size_t i = 2; i <= more; i++)
+			if ((u[i] & 0xC0) != 0x80)
+				return false;
+		u += more + 1;
+	}
+	return true;
+}

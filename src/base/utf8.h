@@ -1,8 +1,11 @@
 /* utf8.h — text that others can read: what leaves the program is UTF-8, whatever came in. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* As much of `s` as fits into `out`, up to the end of a character; a stray byte becomes '?'.
  * `out` may be `s` itself. */
 void slu_utf8_cut(char *out, size_t size, const char *s);
+/* Whether all `n` bytes are UTF-8: no stray bytes, no overlong forms, no surrogates. */
+bool slu_utf8_valid(const char *s, size_t n);

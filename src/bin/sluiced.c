@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "bin/standalone.h"
 #include "control/io/census.h"
 #include "control/core/core.h"
 #include "control/io/feed.h"
@@ -26,8 +27,8 @@
 #define GIVE_UP_NS (2 * SLU_NS_PER_S)
 
 struct options {
-	const char *config, *kubeconfig, *context, *store, *level, *policy, *label, *socket;
-	bool verify, show;
+	const char *config, *kubeconfig, *context, *store, *level, *policy, *label, *socket, *graph;
+	bool verify, show, standalone;
 	struct {
 		bool given;
 		const char *value;
@@ -73,6 +74,9 @@ static const char usage[] =
 	"      --store URL        SQLite file, postgres://..., or memory: (default: store.url)\n"
 	"      --socket PATH      unix socket of the command (default: serve.socket)\n"
 	"      --policy NAME      match policy (default: match.policy)\n"
+	"      --standalone       serve the Fluxion services (gRPC) on a graph of their own, without a\n"
+	"                         cluster, at --host (127.0.0.1) and --port (4242)\n"
+	"      --graph FILE       the first graph of --standalone: JGF, GRUG, R or hwloc's XML\n"
 	"      --label LABEL      leave out nodes with this label (default: nodes.excludeLabel)\n"
 	"      --log-level LEVEL  debug, info, warn, error (default: log.level)\n"
 	"      --verify           prove the queue's invariants after each cycle\n"
@@ -90,6 +94,8 @@ enum {
 	OPT_STORE,
 	OPT_SOCKET,
 	OPT_POLICY,
+	OPT_STANDALONE,
+	OPT_GRAPH,
 	OPT_LABEL,
 	OPT_LEVEL,
 	OPT_VERIFY,
@@ -107,6 +113,8 @@ static const struct option long_options[] = {
 	{ "store", required_argument, NULL, OPT_STORE },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "policy", required_argument, NULL, OPT_POLICY },
+	{ "standalone", no_argument, NULL, OPT_STANDALONE },
+	{ "graph", required_argument, NULL, OPT_GRAPH },
 	{ "label", required_argument, NULL, OPT_LABEL },
 	{ "log-level", required_argument, NULL, OPT_LEVEL },
 	{ "verify", no_argument, NULL, OPT_VERIFY },
@@ -179,7 +187,7 @@ static int read_config(const struct options *o, struct slu_config **out, struct 
 		c->store.url = o->store;
 	if (o->socket)
 		c->serve.socket = o->socket;
-	if (o->policy && slu_gang_policy_find(o->policy) < 0)
+	if (o->policy && !o->standalone && slu_gang_policy_find(o->policy) < 0)
 		return slu_fail(err, -EINVAL, "--policy: no match policy \"%s\"", o->policy);
 	if (o->policy)
 		c->match.policy = o->policy;
@@ -551,6 +559,8 @@ static int run(struct daemon *d)
 	slu_loop_signal(d->loop, SIGINT, on_stop, d);
 	slu_loop_signal(d->loop, SIGHUP, on_hangup, d);
 	say_ignored(&d->o);
+	if (d->cfg->grpc.port)
+		slu_log(SLU_WARN, "grpc.port is served with --standalone only");
 	config_changed(d);
 	slu_timer_start(&d->reload, d->loop, RELOAD_NS, look_at_config, d);
 	slu_store_url_shown(d->cfg->store.url, url, sizeof url);
@@ -623,6 +633,12 @@ static int read_options(int argc, char **argv, struct options *o)
 		case OPT_POLICY:
 			o->policy = optarg;
 			break;
+		case OPT_STANDALONE:
+			o->standalone = true;
+			break;
+		case OPT_GRAPH:
+			o->graph = optarg;
+			break;
 		case OPT_LABEL:
 			o->label = optarg;
 			break;
@@ -650,10 +666,16 @@ static int read_options(int argc, char **argv, struct options *o)
 			return 2;
 		}
 	}
-	if (optind == argc)
-		return -1;
-	fprintf(stderr, "sluiced: \"%s\" is no option\n", argv[optind]);
-	return 2;
+	if (optind < argc) {
+		fprintf(stderr, "sluiced: \"%s\" is no option\n", argv[optind]);
+		return 2;
+	}
+	if (o->graph && !o->standalone) {
+		fputs("sluiced: --graph goes with --standalone; a cluster is its own graph\n",
+		      stderr);
+		return 2;
+	}
+	return -1;
 }
 
 int main(int argc, char **argv)
@@ -671,6 +693,12 @@ int main(int argc, char **argv)
 	}
 	if (d.o.show) {
 		rc = print_config(d.cfg);
+		slu_config_free(d.cfg);
+		return rc;
+	}
+	if (d.o.standalone) {
+		rc = set_log(d.cfg, &err);
+		rc = rc < 0 ? 1 : run_standalone(d.cfg, d.o.graph, d.o.policy);
 		slu_config_free(d.cfg);
 		return rc;
 	}

@@ -112,7 +112,7 @@ static void call_free(struct slu_kube_call *q)
 #ifdef SLU_CRASH_POINTS
 	slu_timer_stop(&q->crash);
 #endif
-	kube_inflate_free(q->gz);
+	slu_gunzip_free(q->gz);
 	slu_buf_done(&q->answer);
 	slu_buf_done(&q->held);
 	slu_free(q->text);
@@ -217,7 +217,7 @@ static void clear_try(struct slu_kube_call *q)
 {
 	detach(q);
 	q->conn = NULL;
-	kube_inflate_free(q->gz);
+	slu_gunzip_free(q->gz);
 	q->gz = NULL;
 	slu_buf_done(&q->answer);
 	slu_buf_done(&q->held);

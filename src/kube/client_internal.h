@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "kube/auth.h"
 #include "kube/client.h"
+#include "net/gzip.h"
 #include "net/link.h"
 
 #define KUBE_PRIORITIES 8
@@ -80,7 +81,7 @@ struct slu_kube_call {
 	/* the current try */
 	struct kube_conn *conn;
 	struct slu_h2_stream *stream;
-	struct kube_inflate *gz;
+	struct slu_gunzip *gz;
 	struct slu_buf answer, held;
 	int status;
 	bool head_seen, streaming, paused, in_data, cancel_asked;
@@ -143,18 +144,6 @@ void kube_crash_sent(struct slu_kube_call *q);
 #define kube_crash_point(q, when) ((void)0)
 #define kube_crash_sent(q)        ((void)0)
 #endif
-
-/* ---- inflate.c ---- */
-
-struct kube_inflate;
-typedef int kube_inflate_fn(void *arg, const void *p, size_t n);
-struct kube_inflate *kube_inflate_new(void);
-void kube_inflate_free(struct kube_inflate *z);
-/* Decompress and hand on; a negative return of fn stops and is returned.  -EPROTO: not gzip. */
-int kube_inflate_feed(struct kube_inflate *z, const uint8_t *p, size_t n, kube_inflate_fn *fn,
-		      void *arg);
-/* Whether the stream ended where it should. */
-bool kube_inflate_complete(const struct kube_inflate *z);
 
 /* ---- status.c ---- */
 

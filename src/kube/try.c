@@ -89,7 +89,7 @@ int kube_call_deliver(struct slu_kube_call *q, const uint8_t *p, size_t n)
 	int rc;
 
 	q->in_data = true;
-	rc = q->gz ? kube_inflate_feed(q->gz, p, n, take_bytes, q) : take_bytes(q, p, n);
+	rc = q->gz ? slu_gunzip_feed(q->gz, p, n, take_bytes, q) : take_bytes(q, p, n);
 	q->in_data = false;
 	if (!rc && !q->cancel_asked)
 		return 0;
@@ -123,7 +123,7 @@ void kube_call_head(struct slu_kube_call *q, struct slu_h2_stream *s)
 		return;
 	}
 	if (enc && !strcmp(enc, "gzip")) {
-		q->gz = kube_inflate_new();
+		q->gz = slu_gunzip_new();
 		if (!q->gz) {
 			q->head_seen = false;
 			kube_call_finish(q, SLU_KUBE_RETRYABLE, NULL, strerror(ENOMEM), 0);
@@ -186,7 +186,7 @@ void kube_call_end(struct slu_kube_call *q)
 
 	if (q->paused && q->streaming)
 		return; /* resume delivers the rest and comes back here */
-	if (q->gz && !kube_inflate_complete(q->gz)) {
+	if (q->gz && !slu_gunzip_complete(q->gz)) {
 		slu_fail(&q->last, -EPROTO, "the compressed answer is cut short");
 		q->head_seen = false;
 		q->may_be_done |= kube_call_writes(q);

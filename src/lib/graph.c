@@ -94,6 +94,22 @@ void lib_job_end(struct sluice_graph *g, struct lib_job *j)
 	j->state = SLUICE_CANCELED;
 }
 
+int sluice_graph_forget(struct sluice_graph *g, uint64_t job)
+{
+	const uint64_t *at = slu_map_get(&g->by_id, job);
+	uint32_t i = at ? (uint32_t)*at : 0, last;
+
+	if (!at || g->job.p[i].state != SLUICE_CANCELED)
+		return -ENOENT;
+	last = --g->job.n;
+	slu_map_del(&g->by_id, job);
+	if (i < last) { /* the last one fills the gap; its entry is there, so this cannot fail */
+		g->job.p[i] = g->job.p[last];
+		*slu_map_get(&g->by_id, g->job.p[i].id) = i;
+	}
+	return 0;
+}
+
 int lib_text(struct slu_writer *w, char **text)
 {
 	struct slu_buf b = SLU_BUF_INIT(LIB_TEXT_MAX);

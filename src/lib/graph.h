@@ -20,7 +20,7 @@ struct sluice_graph {
 	char load_format[16];
 	uint64_t next; /* number of the next job */
 	struct slu_map by_id;
-	SLU_VEC(struct lib_job) job; /* in order of arrival, cancelled ones too */
+	SLU_VEC(struct lib_job) job; /* cancelled ones too, until forgotten */
 	uint64_t allocated, reserved;
 	struct slu_buf messages;
 };

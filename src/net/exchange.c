@@ -157,6 +157,21 @@ void slu_exchange_on_gone(struct slu_exchange *x, slu_call_fn *fn, void *arg)
 	x->gone_arg = arg;
 }
 
+void slu_exchange_on_body(struct slu_exchange *x, const struct slu_exchange_sink *sink)
+{
+	x->sink = *sink;
+}
+
+void slu_exchange_hold(struct slu_exchange *x, bool hold)
+{
+	x->hold = hold;
+	if (hold || !x->stream)
+		return;
+	slu_h2_consume(x->stream, x->owed);
+	x->owed = 0;
+	slu_conn_kick(x->peer->conn);
+}
+
 bool slu_exchange_gone(const struct slu_exchange *x)
 {
 	return !x->peer;

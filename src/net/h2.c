@@ -192,11 +192,17 @@ static int on_stream_close(nghttp2_session *ng, int32_t id, uint32_t code, void 
 
 static int on_frame_send(nghttp2_session *ng, const nghttp2_frame *f, void *arg)
 {
+	struct slu_h2 *h = arg;
 	struct slu_h2_stream *s;
 
-	(void)arg;
-	if (f->hd.type == NGHTTP2_HEADERS && (s = find(ng, f->hd.stream_id)))
+	if (f->hd.type != NGHTTP2_HEADERS && f->hd.type != NGHTTP2_DATA)
+		return 0;
+	s = find(ng, f->hd.stream_id);
+	if (s && f->hd.type == NGHTTP2_HEADERS)
 		s->sent = true;
+	/* Answered in full before the request was: nobody will read its rest (RFC 9113, 8.1). */
+	if (s && h->server && (f->hd.flags & NGHTTP2_FLAG_END_STREAM) && !s->peer_ended)
+		nghttp2_submit_rst_stream(ng, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
 	return 0;
 }
 

@@ -174,6 +174,11 @@ static void h2_on_head(void *arg, struct slu_h2_stream *s)
 		return;
 	}
 	slu_h2_set_user(s, x);
+	if (p->s->o.early) {
+		arm_timer(p);
+		server_exchange_hand_over(x);
+		return;
+	}
 	slu_timer_start(&x->late, p->s->loop, p->s->o.request_ns, late_stream, x);
 	arm_timer(p);
 }
@@ -185,7 +190,14 @@ static void h2_on_data(void *arg, struct slu_h2_stream *s, const uint8_t *b, siz
 	struct slu_server *sv = p->s;
 	int rc = 0;
 
-	slu_h2_consume(s, n);
+	if (x && x->hold)
+		x->owed += n;
+	else
+		slu_h2_consume(s, n);
+	if (!p->dead && x && x->sink.data) {
+		x->sink.data(x->sink.arg, b, n);
+		return;
+	}
 	if (p->dead || !x || x->handed)
 		return; /* refused, or answered before its end: the rest is of no interest */
 	x->body.max = p->pool->o.max_body;
@@ -206,8 +218,12 @@ static void h2_on_end(void *arg, struct slu_h2_stream *s)
 	struct server_peer *p = arg;
 	struct slu_exchange *x = slu_h2_user(s);
 
-	if (!p->dead && x)
+	if (p->dead || !x)
+		return;
+	if (!x->handed)
 		server_exchange_hand_over(x);
+	else if (x->sink.end)
+		x->sink.end(x->sink.arg);
 }
 
 static void h2_on_closed(void *arg, struct slu_h2_stream *s, uint32_t code, bool refused)

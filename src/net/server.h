@@ -33,6 +33,9 @@ struct slu_server_options {
 	int64_t handshake_ns;      /* a first request must begin within; 0: 10 s */
 	int64_t request_ns;        /* head and body must arrive within; 0: 30 s */
 	int64_t idle_ns;           /* silent connections close after; 0: 120 s */
+	/* HTTP/2: call the handler with the head alone; the body follows by slu_exchange_on_body(),
+	 * and the time of a request is the handler's to watch. */
+	bool early;
 };
 
 /* A server without listeners.  NULL: no memory. */
@@ -108,6 +111,18 @@ void *slu_exchange_user(const struct slu_exchange *x);
  * answered. */
 void slu_exchange_on_gone(struct slu_exchange *x, slu_call_fn *fn, void *arg);
 bool slu_exchange_gone(const struct slu_exchange *x);
+
+/* For a handler that was called early: data gets the bytes of the body as they arrive (borrowed for
+ * the call), end follows the last of them.  Neither comes after the answer or after the peer left.
+ */
+struct slu_exchange_sink {
+	void (*data)(void *arg, const uint8_t *p, size_t n);
+	void (*end)(void *arg);
+	void *arg;
+};
+void slu_exchange_on_body(struct slu_exchange *x, const struct slu_exchange_sink *sink);
+/* While held, the room of the bytes that arrive is not given back: the peer stops at its window. */
+void slu_exchange_hold(struct slu_exchange *x, bool hold);
 
 /* ---- the answer ---- */
 

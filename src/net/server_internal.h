@@ -81,6 +81,9 @@ struct slu_exchange {
 	slu_call_fn *gone_fn, *drain_fn;
 	void *gone_arg, *drain_arg;
 	void *user;
+	struct slu_exchange_sink sink; /* where the body goes instead */
+	size_t owed;                   /* room not given back while held */
+	bool hold;
 	bool handed; /* the handler has it */
 	bool begun;
 };

@@ -385,7 +385,7 @@ int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct 
 	if (!a->server || !a->auth)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	if (*cfg->serve.https) {
-		rc = slu_https_first(cfg, &tls, err);
+		rc = slu_https_first(cfg, "", &tls, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -396,7 +396,7 @@ int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct 
 		rc = open_door(a, DOOR_HEALTH, cfg->serve.health, NULL, err);
 	if (!rc && a->listener[DOOR_HTTPS] >= 0)
 		rc = slu_https_new(setup->loop, setup->client, a->server, a->listener[DOOR_HTTPS],
-				   cfg, &a->https, err);
+				   cfg, "", &a->https, err);
 	if (rc < 0)
 		return rc;
 	*out = slu_take(a);

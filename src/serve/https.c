@@ -15,6 +15,7 @@ struct slu_https {
 	struct slu_server *server;
 	int listener;
 	const struct slu_config *config;
+	const char *client_ca;
 	struct slu_keeper *keeper;
 	struct slu_timer look;
 	struct timespec cert_time, key_time;
@@ -29,7 +30,22 @@ static int read_file(const char *path, struct slu_buf *b, struct slu_error *err)
 	return rc < 0 ? slu_fail(err, rc, "%s: %s", path, strerror(-rc)) : 0;
 }
 
-static int from_files(const struct slu_config *c, struct slu_tls **out, struct slu_error *err)
+/* Adds the authorities of client certificates and makes the identity. */
+static int with_clients(struct slu_tls_server_options *o, const char *client_ca,
+			struct slu_tls **out, struct slu_error *err)
+{
+	slu_cleanup(slu_buf_done) struct slu_buf ca = SLU_BUF_INIT(PEM_MAX);
+	int rc = *client_ca ? read_file(client_ca, &ca, err) : 0;
+
+	if (rc < 0)
+		return rc;
+	o->client_ca = (struct slu_pem){ slu_buf_str(&ca), ca.n };
+	o->ca_from = client_ca;
+	return slu_tls_server_new(o, out, err);
+}
+
+static int from_files(const struct slu_config *c, const char *client_ca, struct slu_tls **out,
+		      struct slu_error *err)
 {
 	slu_cleanup(slu_buf_done) struct slu_buf cert = SLU_BUF_INIT(PEM_MAX);
 	slu_cleanup(slu_buf_done) struct slu_buf key = SLU_BUF_INIT(PEM_MAX);
@@ -43,7 +59,7 @@ static int from_files(const struct slu_config *c, struct slu_tls **out, struct s
 		return rc;
 	o.cert = (struct slu_pem){ slu_buf_str(&cert), cert.n };
 	o.key = (struct slu_pem){ slu_buf_str(&key), key.n };
-	return slu_tls_server_new(&o, out, err);
+	return with_clients(&o, client_ca, out, err);
 }
 
 static bool newer(const char *path, struct timespec *seen)
@@ -74,7 +90,8 @@ static void look(void *arg)
 	slu_timer_start(&h->look, h->loop, LOOK_NS, look, h);
 	if (!files_changed(h))
 		return;
-	if (from_files(h->config, &tls, &err) < 0) { /* one of the two may be on its way */
+	if (from_files(h->config, h->client_ca, &tls, &err) <
+	    0) { /* one of the two may be on its way */
 		slu_log(SLU_WARN, "certificate of serve.https not reloaded",
 			SLU_STR("err", err.text));
 		h->cert_time = (struct timespec){ 0 };
@@ -86,14 +103,15 @@ static void look(void *arg)
 
 /* ---- our own ---- */
 
-static int from_bundle(const struct slu_certs *c, struct slu_tls **out, struct slu_error *err)
+static int from_bundle(const struct slu_certs *c, const char *client_ca, struct slu_tls **out,
+		       struct slu_error *err)
 {
 	struct slu_tls_server_options o = { .cert = { c->cert, strlen(c->cert) },
 					    .key = { c->key, strlen(c->key) },
 					    .cert_from = "own certificate",
 					    .key_from = "own key" };
 
-	return slu_tls_server_new(&o, out, err);
+	return with_clients(&o, client_ca, out, err);
 }
 
 static void have(void *arg, const struct slu_certs *c)
@@ -102,7 +120,7 @@ static void have(void *arg, const struct slu_certs *c)
 	slu_cleanup(slu_tls_unrefp) struct slu_tls *tls = NULL;
 	struct slu_error err = { 0 };
 
-	if (from_bundle(c, &tls, &err) < 0) {
+	if (from_bundle(c, h->client_ca, &tls, &err) < 0) {
 		slu_log(SLU_ERROR, "certificate of serve.https", SLU_STR("err", err.text));
 		return;
 	}
@@ -111,7 +129,8 @@ static void have(void *arg, const struct slu_certs *c)
 		SLU_STR("secret", h->config->serve.secret));
 }
 
-int slu_https_first(const struct slu_config *config, struct slu_tls **out, struct slu_error *err)
+int slu_https_first(const struct slu_config *config, const char *client_ca, struct slu_tls **out,
+		    struct slu_error *err)
 {
 	struct slu_certs c = { 0 };
 	int rc;
@@ -120,20 +139,20 @@ int slu_https_first(const struct slu_config *config, struct slu_tls **out, struc
 		return slu_fail(err, -EINVAL,
 				"serve.certificate and serve.key must be given together");
 	if (*config->serve.certificate) {
-		rc = from_files(config, out, err);
+		rc = from_files(config, client_ca, out, err);
 		return rc < 0 ? slu_fail_prefix(err, rc, "serve.certificate") : 0;
 	}
 	rc = slu_certs_make(&c, config->serve.names.p, config->serve.names.n, time(NULL), err);
 	if (rc < 0)
 		return slu_fail_prefix(err, rc, "serve.names");
-	rc = from_bundle(&c, out, err);
+	rc = from_bundle(&c, client_ca, out, err);
 	slu_certs_done(&c);
 	return rc;
 }
 
 int slu_https_new(struct slu_loop *loop, struct slu_kube_client *client, struct slu_server *server,
-		  int listener, const struct slu_config *config, struct slu_https **out,
-		  struct slu_error *err)
+		  int listener, const struct slu_config *config, const char *client_ca,
+		  struct slu_https **out, struct slu_error *err)
 {
 	slu_cleanup(slu_https_freep) struct slu_https *h = slu_calloc(1, sizeof *h);
 	int rc = 0;
@@ -144,6 +163,7 @@ int slu_https_new(struct slu_loop *loop, struct slu_kube_client *client, struct 
 	h->server = server;
 	h->listener = listener;
 	h->config = config;
+	h->client_ca = client_ca;
 	if (*config->serve.certificate) {
 		files_changed(h);
 		slu_timer_start(&h->look, loop, LOOK_NS, look, h);

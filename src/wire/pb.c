@@ -59,6 +59,18 @@ void slu_pb_put_i64(struct slu_buf *b, uint32_t num, int64_t v)
 	slu_pb_put_varint(b, num, (uint64_t)v);
 }
 
+void slu_pb_put_float(struct slu_buf *b, uint32_t num, float v)
+{
+	uint8_t t[4];
+	uint32_t u;
+
+	memcpy(&u, &v, sizeof u);
+	for (uint32_t i = 0; i < sizeof t; i++)
+		t[i] = (uint8_t)(u >> 8 * i);
+	put_tag(b, num, SLU_PB_FIXED32);
+	slu_buf_add(b, t, sizeof t);
+}
+
 void slu_pb_put_bytes(struct slu_buf *b, uint32_t num, const void *p, size_t n)
 {
 	put_tag(b, num, SLU_PB_BYTES);

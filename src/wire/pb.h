@@ -128,6 +128,7 @@ char *slu_pb_dup(const struct slu_pb_field *f);
 
 void slu_pb_put_varint(struct slu_buf *b, uint32_t num, uint64_t v);
 void slu_pb_put_i64(struct slu_buf *b, uint32_t num, int64_t v); /* int32, int64 */
+void slu_pb_put_float(struct slu_buf *b, uint32_t num, float v);
 void slu_pb_put_bytes(struct slu_buf *b, uint32_t num, const void *p, size_t n);
 /* NULL writes nothing. */
 void slu_pb_put_str(struct slu_buf *b, uint32_t num, const char *s);

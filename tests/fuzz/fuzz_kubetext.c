@@ -1,6 +1,7 @@
 /* What servers and plug-ins say: Status in JSON and protobuf, ExecCredential, gzip, paths. */
 #include "fuzz.h"
 #include "kube/client_internal.h"
+#include "net/gzip.h"
 
 static int swallow(void *arg, const void *p, size_t n)
 {
@@ -17,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char message[200], reason[40], *text;
 	struct kube_exec_result r = { 0 };
-	struct kube_inflate *z;
+	struct slu_gunzip *z;
 	size_t left = 1 << 20;
 	uint8_t what;
 
@@ -47,12 +48,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 		break;
 	case 3:
-		z = kube_inflate_new();
+		z = slu_gunzip_new();
 		for (size_t i = 0; i < size; i += 7)
-			if (kube_inflate_feed(z, data + i, SLU_MIN(size - i, (size_t)7), swallow,
-					      &left) < 0)
+			if (slu_gunzip_feed(z, data + i, SLU_MIN(size - i, (size_t)7), swallow,
+					    &left) < 0)
 				break;
-		kube_inflate_free(z);
+		slu_gunzip_free(z);
 		break;
 	case 4:
 		kube_describe(SLU_HTTP_GET, text, message, sizeof message);

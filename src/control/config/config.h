@@ -77,6 +77,11 @@ struct slu_config {
 		struct slu_config_strs names;
 	} serve;
 	struct {
+		const char *host, *client_ca;
+		uint32_t port; /* 0: none */
+		bool external;
+	} grpc;
+	struct {
 		bool enabled;
 		const char *listen, *ns, *secret, *configuration;
 		const char *client_ca; /* file; "": any caller is answered */

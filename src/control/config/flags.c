@@ -15,6 +15,9 @@ enum {
 	VERBOSE,
 	ZAP_LEVEL,
 	ZAP_ENCODER,
+	PORT,
+	HOST,
+	EXTERNAL,
 };
 
 const struct slu_flag slu_flags[] = {
@@ -29,13 +32,13 @@ const struct slu_flag slu_flags[] = {
 	[VERBOSE] = { "v", "N", false, "log.level", "4 and more: debug" },
 	[ZAP_LEVEL] = { "zap-log-level", "LEVEL", false, "log.level", "" },
 	[ZAP_ENCODER] = { "zap-encoder", "NAME", false, "log.format", "json; console is text" },
+	[PORT] = { "port", "PORT", false, "grpc.port", "" },
+	[HOST] = { "host", "ADDR", false, "grpc.host", "" },
+	[EXTERNAL] = { "external-service", "BOOL", true, "grpc.external", "" },
 	{ "metricsAddr", "ADDR", false, NULL, "serve.health answers /metrics" },
 	{ "metrics-secure", "BOOL", true, NULL, "the HTTPS port always asks for a token" },
 	{ "enable-http2", "BOOL", true, NULL, "HTTP/2 is always offered" },
 	{ "workers", "N", false, NULL, "place.parallel bounds the writes" },
-	{ "port", "PORT", false, NULL, "no gRPC matcher is served" },
-	{ "host", "ADDR", false, NULL, "no gRPC matcher is served" },
-	{ "external-service", "BOOL", true, NULL, "no gRPC matcher is served" },
 };
 const uint32_t slu_n_flags = SLU_LEN(slu_flags);
 
@@ -115,6 +118,15 @@ static int apply(uint32_t i, const char *v, struct slu_config *c)
 		return word(v, levels, our_levels, &c->log.level);
 	case ZAP_ENCODER:
 		return word(v, encoders, formats, &c->log.format);
+	case PORT: /* ":4242" is their own way of saying it */
+		rc = is_number(v + (*v == ':'), 1, 65535, &n);
+		c->grpc.port = rc ? c->grpc.port : (uint32_t)n;
+		return rc;
+	case HOST:
+		c->grpc.host = v;
+		return 0;
+	case EXTERNAL:
+		return is_true(v, &c->grpc.external);
 	default:
 		return 0;
 	}

@@ -133,6 +133,18 @@ static const struct row serve_rows[] = {
 	{ 0 },
 };
 
+static const struct row grpc_rows[] = {
+	{ "port", U32, AT(grpc.port), "0", 0, 65535, .restart = true,
+	  .help = "port of the services of Fluence, Fluxnetes and Fluxion (4242 there); 0: none, or 4242 with --standalone" },
+	{ "host", STR, AT(grpc.host), "127.0.0.1", .restart = true,
+	  .help = "address they listen on; any but this machine's own needs TLS and callers who say who they are; empty: all addresses" },
+	{ "external", BOOL, AT(grpc.external), "false", .restart = true,
+	  .help = "serve service.ExternalPluginService, too" },
+	{ "clientCA", STR, AT(grpc.client_ca), "", .restart = true,
+	  .help = "PEM file with authorities; whoever shows a certificate of theirs may call everything" },
+	{ 0 },
+};
+
 static const struct row webhook_rows[] = {
 	{ "enabled", BOOL, AT(webhook.enabled), "false", .restart = true,
 	  .help = "note who submits what when, and refuse what is plainly wrong (deploy/webhook.yaml)" },
@@ -220,6 +232,7 @@ const struct row slu_config_rows[] = {
 	{ "place", SECTION, .sub = place_rows, .help = "writing decisions to the cluster" },
 	{ "status", SECTION, .sub = status_rows, .help = "what is told about waiting work" },
 	{ "serve", SECTION, .sub = serve_rows, .help = "where the daemon listens" },
+	{ "grpc", SECTION, .sub = grpc_rows, .help = "the Fluxion services" },
 	{ "webhook", SECTION, .sub = webhook_rows, .help = "admission" },
 	{ "held", SECTION, .sub = held_rows, .help = "work held at the door" },
 	{ "store", SECTION, .sub = store_rows, .help = "what outlives the daemon" },

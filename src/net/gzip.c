@@ -1,8 +1,8 @@
-#include "kube/client_internal.h"
+#include "net/gzip.h"
 
 #include <zlib.h>
 
-struct kube_inflate {
+struct slu_gunzip {
 	z_stream z;
 	bool ended;
 };
@@ -19,9 +19,9 @@ static void z_free(void *arg, void *p)
 	slu_free(p);
 }
 
-struct kube_inflate *kube_inflate_new(void)
+struct slu_gunzip *slu_gunzip_new(void)
 {
-	struct kube_inflate *z = slu_calloc(1, sizeof *z);
+	struct slu_gunzip *z = slu_calloc(1, sizeof *z);
 
 	if (!z)
 		return NULL;
@@ -34,7 +34,7 @@ struct kube_inflate *kube_inflate_new(void)
 	return z;
 }
 
-void kube_inflate_free(struct kube_inflate *z)
+void slu_gunzip_free(struct slu_gunzip *z)
 {
 	if (!z)
 		return;
@@ -42,8 +42,7 @@ void kube_inflate_free(struct kube_inflate *z)
 	slu_free(z);
 }
 
-int kube_inflate_feed(struct kube_inflate *z, const uint8_t *p, size_t n, kube_inflate_fn *fn,
-		      void *arg)
+int slu_gunzip_feed(struct slu_gunzip *z, const uint8_t *p, size_t n, slu_gunzip_fn *fn, void *arg)
 {
 	uint8_t out[32 << 10];
 
@@ -79,7 +78,33 @@ int kube_inflate_feed(struct kube_inflate *z, const uint8_t *p, size_t n, kube_i
 	return 0;
 }
 
-bool kube_inflate_complete(const struct kube_inflate *z)
+bool slu_gunzip_complete(const struct slu_gunzip *z)
 {
 	return z->ended;
+}
+
+int slu_gzip(const void *p, size_t n, struct slu_buf *out)
+{
+	z_stream z = { .zalloc = z_alloc, .zfree = z_free };
+	int r, rc;
+
+	if (n > UINT32_MAX)
+		return out->error = -EMSGSIZE;
+	if (deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
+		return out->error = -ENOMEM;
+	rc = slu_buf_room(out, deflateBound(&z, n));
+	if (!rc) {
+		z.next_in = (uint8_t *)p;
+		z.avail_in = (unsigned)n;
+		z.next_out = (uint8_t *)out->p + out->n;
+		z.avail_out = (unsigned)deflateBound(&z, n);
+		r = deflate(&z, Z_FINISH);
+		assert(r == Z_STREAM_END);
+		(void)r;
+		out->n += z.total_out;
+		out->p[out->n] = '\0';
+	}
+	deflateEnd(&z);
+	return rc;
 }

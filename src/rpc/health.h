@@ -1,0 +1,19 @@
+/* health.h — grpc.health.v1.Health: Check, and Watch with a message for each change. */
+#pragma once
+#include "rpc/grpc.h"
+#include "wire/message.h"
+
+struct slu_health;
+
+/* Not serving until told.  `services`: full names that may be asked for besides "", NULL-ended,
+ * borrowed.  NULL: no memory. */
+struct slu_health *slu_health_new(const char *const *services);
+/* Tell everyone who watches. */
+void slu_health_set(struct slu_health *h, bool serving);
+/* Put the methods onto a server.  0 or -ENOMEM. */
+int slu_health_serve(struct slu_health *h, struct slu_grpc *g);
+/* Ends what is watched; before the server is freed.  NULL is fine. */
+void slu_health_free(struct slu_health *h);
+
+/* For reflection. */
+extern const struct slu_msg_file slu_health_file;

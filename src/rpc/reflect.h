@@ -1,0 +1,12 @@
+/* reflect.h — grpc.reflection.v1 and v1alpha: clients like grpcurl ask here what there is. */
+#pragma once
+#include "rpc/grpc.h"
+#include "wire/message.h"
+
+struct slu_reflect;
+
+/* `files`: what the server offers, NULL-ended, borrowed.  NULL: no memory. */
+struct slu_reflect *slu_reflect_new(const struct slu_msg_file *const *files);
+/* Put the methods onto a server.  0 or -ENOMEM. */
+int slu_reflect_serve(struct slu_reflect *r, struct slu_grpc *g);
+void slu_reflect_free(struct slu_reflect *r);
