@@ -7,7 +7,6 @@
 #include "control/ask/ask.h"
 
 #include "control/cluster/cluster.h"
-#include "control/fluxjob/fluxjob.h"
 #include "control/group/group.h"
 #include "control/recover/recover.h"
 #include "control/run/run.h"

@@ -9,9 +9,6 @@
 #include <stdio.h>
 
 #include "control/cluster/cluster.h"
-#include "control/group/group.h"
-#include "control/hold/hold.h"
-#include "control/report/report.h"
 #include "control/run/run.h"
 
 #define RESIZE_RUN UINT64_MAX /* no run: the answer is for a person */

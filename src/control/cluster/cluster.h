@@ -5,6 +5,8 @@
  * Invariant (books): every pod that occupies a node of the machine is counted there exactly once,
  * either by the slot of its run or as foreign work under its own key. */
 #pragma once
+#include "control/rules/group.h"
+#include "control/rules/hold.h"
 #include "control/rules/predicate.h"
 #include "control/rules/request.h"
 #include "control/frame/frame.h"
@@ -12,7 +14,6 @@
 struct group;
 struct held;
 struct run;
-struct slu_group_source;
 
 struct node {
 	struct slu_entry e;        /* key: name */
@@ -85,6 +86,7 @@ struct cluster {
 	int32_t default_priority;
 	int kind_pods;
 	uint64_t kinds_asked; /* bits: kinds that pods named and no node has had */
+	bool new_kinds;       /* a node brought kinds that were not counted before */
 	SLU_VEC(struct port) port;
 };
 
@@ -104,7 +106,12 @@ static inline struct where *where_of(struct slu_entry *e)
 /* ---- nodes.c ---- */
 
 struct node *core_node(struct slu_core *c, const char *name); /* made if need be; NULL: no memory */
-void core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+enum core_node_news {
+	CORE_NODE_SAME, /* in all that placement looks at */
+	CORE_NODE_CHANGED,
+	CORE_NODE_ADDED, /* to the machine: pods that sat there before are not booked yet */
+};
+enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 void core_node_enter(struct slu_core *c, struct node *n, struct pod *p);
 void core_node_leave(struct slu_core *c, struct pod *p);
 void core_node_describe(struct slu_core *c, struct node *n); /* (again) to the queue */
@@ -123,8 +130,8 @@ void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: 
 void core_shapes_thing(struct slu_core *c);                /* a volume changed: look again */
 void core_shapes_anew(struct slu_core *c);                 /* nodes have new indices */
 
-/* Why no node may take pods of one of its roles, where that is so: ": node selector on 16, ...". */
-const char *core_nowhere(struct slu_core *c, const struct run *r);
+/* Why no node may take pods of the shape, where that is so: ": node selector on 16, ..."; or "". */
+const char *core_nowhere(struct slu_core *c, const struct shape *s);
 
 /* ---- ports.c ---- */
 
@@ -139,8 +146,17 @@ uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec 
 
 /* ---- pods.c ---- */
 
-void core_pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
-void core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+struct pod *core_pod_new(struct slu_core *c, const struct slu_kpod *k); /* NULL: no memory */
+void core_pod_free(struct slu_core *c, struct pod *p);
+bool core_pod_startable(const struct pod *p);
+/* Where a pod is or must go: its node, or the one it was released to; NULL: undecided. */
+const char *core_pod_at(const struct pod *p);
+const char *core_pod_uid(const struct pod *p); /* in intents */
+/* As which the i-th stand-in of a held Job is known there. */
+#define CORE_STAND_KEY 120
+void core_stand_key(char *buf, size_t n, const char *job, uint32_t i);
+/* Keep the newest version of an owner; whether it differs in what we look at. */
+bool core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 void core_thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 const struct slu_kobj *core_thing(struct slu_core *c, enum slu_kkind kind, const char *ns,
 				  const char *name);
@@ -148,7 +164,6 @@ const struct slu_kobj *core_thing(struct slu_core *c, enum slu_kkind kind, const
 int32_t core_priority(struct slu_core *c, const char *class);
 const struct slu_kobj *core_owner(struct slu_core *c, const char *uid); /* NULL: not seen */
 void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_source *out);
-const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group *g);
 bool core_binds(const struct slu_core *c, const struct slu_kpod *k); /* we, not another */
 void core_pods_done(struct slu_core *c);
 
@@ -167,3 +182,10 @@ int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_
 int core_drain_recall(struct slu_core *c, const struct slu_store_span *s); /* from the store */
 void core_drain_keep(struct slu_core *c, struct node *n); /* in the store, if it is drained */
 void core_drain_back(struct slu_core *c, struct node *n); /* the node is (again) in the machine */
+
+/* ---- say.c ---- */
+
+/* An event on the pod (on the Job a stand-in is of). */
+void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,
+	       ...) SLU_PRINTF(5, 6);
+void core_evict(struct slu_core *c, const struct pod *p);

@@ -1,10 +1,6 @@
 /* Nodes: the mirror's to the machine's, and everybody else's pods on them. */
 #include "control/cluster/cluster.h"
 
-#include "control/fluxjob/fluxjob.h"
-#include "control/group/group.h"
-#include "control/run/run.h"
-
 #define CONTROL_PLANE "node-role.kubernetes.io/control-plane"
 #define AMOUNTS_MAX   32u
 #define ASKED_MAX     8u /* kinds of resources that pods name and no node has */
@@ -83,7 +79,7 @@ static int asked_kind(struct slu_core *c, const char *name)
 	return kind;
 }
 
-/* Of a node: counted from now on, and groups that named it in vain are looked at again. */
+/* Of a node: counted from now on, which is news for whoever named it in vain. */
 static int node_kind(struct slu_core *c, const char *name)
 {
 	uint32_t before = slu_machine_kinds(slu_queue_machine(c->q));
@@ -92,11 +88,7 @@ static int node_kind(struct slu_core *c, const char *name)
 	if (kind < 0)
 		return kind;
 	c->cluster->kinds_asked &= ~(UINT64_C(1) << kind);
-	for (struct slu_entry *e =
-		     (uint32_t)kind < before ? NULL : slu_table_next(&c->groups->table, NULL);
-	     e; e = slu_table_next(&c->groups->table, e))
-		if (group_of(e)->wrong)
-			core_group_dirty(c, group_of(e));
+	c->cluster->new_kinds |= (uint32_t)kind >= before;
 	return kind;
 }
 
@@ -249,17 +241,6 @@ static void remove_from_machine(struct slu_core *c, struct node *n)
 	n->handle = SLU_NODE_NONE;
 }
 
-/* Work of others that was there before the node was. */
-static void book_present(struct slu_core *c, struct node *n)
-{
-	for (uint32_t i = 0; i < n->pod.n; i++) {
-		struct pod *p = n->pod.p[i];
-
-		if (!core_slot_of(p))
-			core_foreign_add(c, p);
-	}
-}
-
 static void set_down(struct slu_core *c, struct node *n, bool was, bool is)
 {
 	struct slu_event ev = { .kind = is ? SLU_EV_NODE_DOWN : SLU_EV_NODE_UP, .node = n->handle };
@@ -291,20 +272,21 @@ static bool same_for_us(const struct slu_knode *a, const struct slu_knode *b)
 	return true;
 }
 
-void core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
+enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	struct node *n = core_node(c, obj->meta.name);
 	const struct slu_knode *old, *now = gone ? NULL : slu_knode(obj);
+	enum core_node_news news = CORE_NODE_CHANGED;
 	bool was_down;
 
 	if (!n)
-		return;
+		return CORE_NODE_SAME;
 	old = n->k;
 	was_down = old && old->ready != SLU_TRI_TRUE;
 	n->k = now ? slu_knode(slu_kobj_ref(obj)) : NULL;
 	if (old && now && same_for_us(old, now)) {
 		slu_kobj_unref(&old->o);
-		return; /* a heartbeat */
+		return CORE_NODE_SAME; /* a heartbeat */
 	}
 	if (!now || !is_used(c, now)) {
 		remove_from_machine(c, n);
@@ -312,18 +294,16 @@ void core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone
 	} else if (n->handle == SLU_NODE_NONE) {
 		core_node_describe(c, n);
 		core_shapes_node(c, n);
-		book_present(c, n);
+		news = CORE_NODE_ADDED;
 		slu_log(SLU_DEBUG, "node added", SLU_STR("node", n->name));
 	} else {
 		core_shapes_node(c, n);
 		core_node_describe(c, n);
 		set_down(c, n, was_down, now->ready != SLU_TRI_TRUE);
 	}
-	core_near_node(c);
-	if (!now || now->ready != SLU_TRI_TRUE)
-		c->fluxjobs->next_us = c->now_us; /* one of a user's FluxJob? */
 	if (old)
 		slu_kobj_unref(&old->o);
+	return news;
 }
 
 void core_nodes_done(struct slu_core *c)

@@ -3,10 +3,6 @@
 
 #include <stdio.h>
 
-#include "control/group/group.h"
-#include "control/hold/hold.h"
-#include "control/run/run.h"
-
 /* ---- things ---- */
 
 static bool thing_key(char out[600], enum slu_kkind kind, const char *ns, const char *name)
@@ -67,51 +63,6 @@ static void keep(struct slu_table *t, const char *key, const struct slu_kobj *ob
 	x->obj = slu_kobj_ref(obj);
 }
 
-static void touch(struct slu_core *c, const char *ns, char sort, const char *name)
-{
-	char key[SLU_GROUP_NAME_MAX + 3];
-	struct group *g;
-
-	snprintf(key, sizeof key, "%c:%.250s", sort, name);
-	g = core_group_find(c, ns, key);
-	if (g)
-		core_group_dirty(c, g);
-}
-
-static void touch_named(struct slu_core *c, const char *ns, struct slu_key_place p)
-{
-	const char *name = slu_key_value(&p, SLU_KEY_GROUP, NULL);
-
-	if (name)
-		touch(c, ns, 'g', name);
-}
-
-/* The groups that may look different now that an owner changed. */
-static void touch_owned(struct slu_core *c, const struct slu_kobj *o)
-{
-	const struct slu_kowner *above = slu_kmeta_controller(&o->meta);
-
-	touch(c, o->meta.ns, 'u', o->meta.uid);
-	if (above)
-		touch(c, o->meta.ns, 'u', above->uid);
-	touch_named(c, o->meta.ns, slu_key_place_meta(&o->meta));
-	if (o->kind == SLU_KIND_JOB)
-		touch_named(c, o->meta.ns, slu_key_place_template(&slu_kjob(o)->tmpl));
-	else if (o->kind == SLU_KIND_REPLICASET)
-		touch_named(c, o->meta.ns, slu_key_place_template(&slu_kreplicaset(o)->tmpl));
-	else if (o->kind == SLU_KIND_STATEFULSET)
-		touch_named(c, o->meta.ns, slu_key_place_template(&slu_kstatefulset(o)->tmpl));
-}
-
-/* A claim was bound or lost: whoever of its namespace waits may care.  Claims change rarely. */
-static void touch_space(struct slu_core *c, const char *ns)
-{
-	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
-	     e = slu_table_next(&c->groups->table, e))
-		if (!strcmp(group_of(e)->ns, ns))
-			core_group_dirty(c, group_of(e));
-}
-
 void core_thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	char key[600];
@@ -121,16 +72,8 @@ void core_thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 	keep(&c->cluster->things, key, obj, gone);
 	if (obj->kind == SLU_KIND_PVC || obj->kind == SLU_KIND_PV)
 		core_shapes_thing(c);
-	if (obj->kind == SLU_KIND_NAMESPACE && !gone)
-		core_held_space(c, obj);
 	if (obj->kind == SLU_KIND_PRIORITYCLASS && slu_kpriorityclass(obj)->global_default)
 		c->cluster->default_priority = gone ? 0 : slu_kpriorityclass(obj)->value;
-	if (obj->kind == SLU_KIND_PVC)
-		touch_space(c, obj->meta.ns);
-	else if (obj->kind == SLU_KIND_PODGROUP)
-		touch(c, obj->meta.ns, 'n', obj->meta.name);
-	else if (obj->kind == SLU_KIND_PODGROUP_X || obj->kind == SLU_KIND_PODGROUP_SIGS)
-		touch(c, obj->meta.ns, 'g', obj->meta.name);
 }
 
 static bool same_owner(const struct slu_kobj *a, const struct slu_kobj *b)
@@ -141,15 +84,13 @@ static bool same_owner(const struct slu_kobj *a, const struct slu_kobj *b)
 	       a->meta.nlabels == b->meta.nlabels && a->meta.nannotations == b->meta.nannotations;
 }
 
-void core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
+bool core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	const struct slu_kobj *old = find(&c->cluster->owners, obj->meta.uid);
 	bool same = old && !gone && same_owner(old, obj);
 
 	keep(&c->cluster->owners, obj->meta.uid, obj, gone);
-	c->groups->after.news |= obj->kind == SLU_KIND_JOB;
-	if (!same)
-		touch_owned(c, obj);
+	return !same;
 }
 
 int32_t core_priority(struct slu_core *c, const char *class)
@@ -182,25 +123,6 @@ void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_
 	}
 }
 
-const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group *g)
-{
-	static const enum slu_kkind order[] = { SLU_KIND_PODGROUP_X, SLU_KIND_PODGROUP_SIGS };
-	const struct slu_kobj *o;
-
-	if (!g->id.explicit)
-		return NULL;
-	if (g->id.native) {
-		o = core_thing(c, SLU_KIND_PODGROUP, g->ns, g->id.key + 2);
-		return o ? slu_kpodgroup(o) : NULL;
-	}
-	for (size_t i = 0; i < SLU_LEN(order); i++) {
-		o = core_thing(c, order[i], g->ns, g->id.key + 2);
-		if (o)
-			return slu_kpodgroup(o);
-	}
-	return NULL;
-}
-
 /* ---- pods ---- */
 
 bool core_binds(const struct slu_core *c, const struct slu_kpod *k)
@@ -211,13 +133,30 @@ bool core_binds(const struct slu_core *c, const struct slu_kpod *k)
 	return false;
 }
 
+const char *core_pod_at(const struct pod *p)
+{
+	if (*p->k->spec.node)
+		return p->k->spec.node;
+	return p->binds || p->stand ? NULL : slu_held_node(p->k);
+}
+
 bool core_pod_startable(const struct pod *p)
 {
 	return !*p->k->spec.node && slu_held_free(&p->k->spec) && !p->k->o.meta.deleted_us &&
 	       !slu_kpod_ended(p->k) && (p->binds || slu_held_gated(&p->k->spec));
 }
 
-static struct pod *pod_new(struct slu_core *c, const struct slu_kpod *k)
+const char *core_pod_uid(const struct pod *p)
+{
+	return p->stand ? p->stand_key : p->k->o.meta.uid;
+}
+
+void core_stand_key(char *buf, size_t n, const char *job, uint32_t i)
+{
+	snprintf(buf, n, "%.80s#%u", job, i);
+}
+
+struct pod *core_pod_new(struct slu_core *c, const struct slu_kpod *k)
 {
 	struct pod *p = slu_calloc(1, sizeof *p);
 
@@ -237,95 +176,12 @@ static struct pod *pod_new(struct slu_core *c, const struct slu_kpod *k)
 	return p;
 }
 
-static void pod_free(struct slu_core *c, struct pod *p)
+void core_pod_free(struct slu_core *c, struct pod *p)
 {
-	core_member_forget(c, p);
-	core_held_gone(c, p);
 	slu_table_del(&c->cluster->pods, &p->e);
 	core_shape_put(c, p->shape);
 	slu_kobj_unref(&p->k->o);
 	slu_free(p);
-}
-
-/* The pod holds nothing any more: it ended, or is gone. */
-static void release(struct slu_core *c, struct pod *p, bool ended)
-{
-	struct group *g = p->group;
-
-	if (g)
-		core_group_leave(c, p, ended);
-	core_node_leave(c, p);
-	if (g)
-		core_group_dirty(c, g);
-}
-
-/* It is on a node: where we put it, or where somebody else did. */
-static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
-{
-	struct node *n = core_node(c, at);
-	struct slot *s = core_slot_of(p);
-
-	if (!n)
-		return;
-	if (s && n->handle != SLU_NODE_NONE && s->node == n->handle) {
-		core_node_enter(c, n, p);
-		if (s->state != SLOT_BOUND) {
-			s->state = SLOT_BOUND;
-			core_run_settled(c, p->run);
-		}
-		return;
-	}
-	if (s) /* bound elsewhere behind our back: what is so counts */
-		core_slot_vacate(c, p->run, p, false);
-	core_node_enter(c, n, p);
-	core_foreign_add(c, p); /* until its group takes it over */
-	if (p->group)
-		core_group_dirty(c, p->group);
-}
-
-void core_pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
-{
-	const struct slu_kpod *k = slu_kpod(obj);
-	struct pod *p = pod_of(slu_table_finds(&c->cluster->pods, obj->meta.uid));
-	bool was_ended, was_startable;
-
-	if (gone) {
-		if (!p)
-			return;
-		core_held_pod(c, p, true);
-		release(c, p, slu_kpod_ended(p->k));
-		pod_free(c, p);
-		return;
-	}
-	if (!p) {
-		p = pod_new(c, k);
-		if (!p)
-			return;
-		was_ended = was_startable = false;
-	} else {
-		was_ended = slu_kpod_ended(p->k);
-		was_startable = core_pod_startable(p);
-		slu_kobj_ref(obj);
-		slu_kobj_unref(&p->k->o);
-		p->k = k;
-		p->e.key = k->o.meta.uid;
-	}
-	if (slu_kpod_ended(k)) {
-		if (!was_ended)
-			release(c, p, true);
-		core_held_released(c, p);
-		core_held_pod(c, p, false);
-		return;
-	}
-	if (p->managed && !p->group) {
-		core_member_meet(c, p);
-	} else if (p->group && was_startable != core_pod_startable(p)) {
-		core_group_dirty(c, p->group);
-	}
-	if (core_pod_at(p))
-		seen_on_node(c, p, core_pod_at(p));
-	core_held_released(c, p);
-	core_held_pod(c, p, false);
 }
 
 void core_pods_done(struct slu_core *c)

@@ -1,8 +1,6 @@
 /* What pods ask for, shared: amounts and eligible nodes. */
 #include "control/cluster/cluster.h"
 
-#include "control/run/run.h"
-
 /* Of the ports that are not counted (cluster/ports.c). */
 static bool ports_taken(const struct node *n, const struct slu_kpodspec *s)
 {
@@ -129,13 +127,10 @@ static const char *nowhere(struct slu_core *c, struct where *w)
 	return w->nowhere;
 }
 
-const char *core_nowhere(struct slu_core *c, const struct run *r)
+const char *core_nowhere(struct slu_core *c, const struct shape *s)
 {
-	const char *text = NULL;
+	const char *text = slu_nodeset_count(s->where->set) ? NULL : nowhere(c, s->where);
 
-	for (uint32_t i = 0; i < r->role.n && !text; i++)
-		if (r->role.p[i].shape && !slu_nodeset_count(r->role.p[i].shape->where->set))
-			text = nowhere(c, r->role.p[i].shape->where);
 	return text ? text : "";
 }
 

@@ -69,60 +69,6 @@ static const enum slu_kkind needed[] = {
 	SLU_KIND_RUNTIMECLASS
 };
 
-void core_write(struct slu_core *c, const struct slu_rec_write *like)
-{
-	struct slu_rec_write *w;
-
-	if (!c->door)
-		return; /* a standby says nothing */
-	if (like->kind == SLU_KIND_POD && like->uid && core_phantom_is(like->uid)) {
-		core_phantom_write(c, like);
-		return;
-	}
-	w = slu_rec_write_new(like);
-	if (w && slu_inbox_put_answer(c->out, &w->base) == 0) {
-		c->count.writes[like->verb]++;
-		c->count.writes_all++;
-		c->binding += like->run != 0;
-		return;
-	}
-	if (w)
-		w->base.free(&w->base);
-	slu_log(SLU_ERROR, "no memory for a write", SLU_STR("name", like->name));
-}
-
-int core_set_queues(struct slu_core *c, struct slu_error *err)
-{
-	for (uint32_t i = 0; i < c->cfg->n_queues; i++) {
-		const struct slu_config_queue *q = &c->cfg->queue[i];
-		struct slu_queue_conf conf = {
-			.name = q->name,
-			.queue_depth = q->depth,
-			.reservation_depth = q->reservation_depth,
-			.priority = q->priority,
-			.default_duration = q->default_duration_s ? q->default_duration_s
-								  : c->cfg->jobs.default_duration_s,
-			.property = q->node_label,
-			.limit = { .max_slots = q->max_size,
-				   .max_duration = q->max_duration_s,
-				   .max_running = q->max_running,
-				   .max_waiting = q->max_waiting,
-				   .max_running_user = q->max_running_per_user,
-				   .max_waiting_user = q->max_waiting_per_user },
-		};
-		struct slu_event ev = { .kind = SLU_EV_QUEUE_SET, .conf = &conf };
-		int rc = slu_policy_parse(q->policy, &conf.policy, err);
-
-		if (!rc)
-			rc = slu_backfill_parse(q->backfill, &conf.backfill, err);
-		if (!rc)
-			rc = slu_qlog_apply(c->log, c->q, c->now_s, &ev, &c->dec, err);
-		if (rc < 0)
-			return slu_fail_prefix(err, rc, "queue \"%s\"", q->name);
-	}
-	return 0;
-}
-
 int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, struct slu_error *err)
 {
 	struct slu_queue_opts opts;
@@ -240,41 +186,6 @@ static void set_now(struct slu_core *c, int64_t now_us)
 	c->now_s = c->now_us / 1000000;
 }
 
-void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
-{
-	c->count.objects++;
-	if (gone)
-		core_census_gone(c, obj);
-	switch (obj->kind) {
-	case SLU_KIND_NODE:
-		core_node_changed(c, obj, gone);
-		break;
-	case SLU_KIND_POD:
-		core_pod_changed(c, obj, gone);
-		break;
-	case SLU_KIND_JOB:
-	case SLU_KIND_REPLICASET:
-	case SLU_KIND_STATEFULSET:
-	case SLU_KIND_DEPLOYMENT:
-		core_owner_changed(c, obj, gone);
-		core_held_owner(c, obj, gone);
-		break;
-	case SLU_KIND_FLUXJOB:
-		core_fluxjob_changed(c, obj, gone);
-		break;
-	case SLU_KIND_LIMITRANGE:
-		core_limits_changed(c, obj, gone);
-		core_held_templates(c, obj->meta.ns);
-		break;
-	case SLU_KIND_RUNTIMECLASS:
-		core_thing_changed(c, obj, gone);
-		core_held_templates(c, NULL);
-		break;
-	default:
-		core_thing_changed(c, obj, gone);
-	}
-}
-
 /* What needs a restart is read once, at start; the rest counts from now on. */
 static void new_config(struct slu_core *c, const struct slu_config *cfg)
 {
@@ -328,7 +239,7 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 		core_census(c, (struct slu_rec_census *)r);
 		break;
 	case SLU_REC_RESENT:
-		core_resent(c, (struct slu_rec_resent *)r);
+		core_kind_resent(c, (struct slu_rec_resent *)r);
 		break;
 	case SLU_REC_CONFIG:
 		new_config(c, ((struct slu_rec_config *)r)->config);
@@ -411,11 +322,13 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	core_answers(c);
 	core_ahead(c);
 	core_phantoms_place(c);
+	core_phantoms_taken(c);
 	core_deadlines(c);
 	core_undo_again(c);
 	core_held_watch(c);
 	core_held_report(c);
 	core_fluxjobs(c);
+	core_phantoms_taken(c);
 	if (!core_hurries(c))
 		core_status(c);
 	core_audit(c);

@@ -3,11 +3,6 @@
 #include "control/rules/fluxjob.h"
 #include "control/hold/hold.h"
 
-/* A slot of a user's FluxJob was given a node ("": it must go). */
-struct phantom_place {
-	char *uid, *node;
-};
-
 /* A FluxJob: one that wraps held work, or a user's own. */
 struct fluxjob {
 	struct slu_entry e; /* key: ns/name */
@@ -36,13 +31,19 @@ struct fluxjob {
 	uint32_t told_times; /* in this state */
 };
 
+/* A phantom as it is now, or for the last time.  Holds a reference. */
+struct core_shown {
+	const struct slu_kobj *obj;
+	bool gone;
+};
+
 struct fluxjobs {
 	struct slu_table table;
 	bool absent, said;
 	uint32_t open; /* not over, as of the last pass */
 	int64_t next_us;
-	struct slu_kcodec *codec;          /* makes phantoms */
-	SLU_VEC(struct phantom_place) put; /* decided: shown as bound at the next moment */
+	struct slu_kcodec *codec;         /* makes phantoms */
+	SLU_VEC(struct core_shown) shown; /* phantoms that changed, for the mirror */
 };
 
 /* ---- fluxjobs.c ---- */
@@ -62,9 +63,7 @@ bool core_fluxjob_over(const struct fluxjob *f); /* its state is the last one */
 
 /* ---- phantom.c ---- */
 
-bool core_phantom_is(const char *uid);
 int core_phantoms_make(struct slu_core *c, struct fluxjob *f);
 void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
 		       bool ok);
-void core_phantom_write(struct slu_core *c, const struct slu_rec_write *w);
 void core_phantoms_place(struct slu_core *c);

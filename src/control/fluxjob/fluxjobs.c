@@ -464,10 +464,13 @@ void core_fluxjobs_done(struct slu_core *c)
 		fluxjob_free(c, fluxjob_of(e));
 	}
 	slu_table_done(&c->fluxjobs->table);
-	for (uint32_t i = 0; i < c->fluxjobs->put.n; i++) {
-		slu_free(c->fluxjobs->put.p[i].uid);
-		slu_free(c->fluxjobs->put.p[i].node);
+	for (uint32_t i = 0; i < c->here.n; i++) {
+		slu_free(c->here.p[i].uid);
+		slu_free(c->here.p[i].node);
 	}
-	slu_vec_done(&c->fluxjobs->put);
+	slu_vec_done(&c->here);
+	for (uint32_t i = 0; i < c->fluxjobs->shown.n; i++)
+		slu_kobj_unref(c->fluxjobs->shown.p[i].obj);
+	slu_vec_done(&c->fluxjobs->shown);
 	slu_kcodec_free(c->fluxjobs->codec);
 }

@@ -15,12 +15,7 @@
 #include "kube/codec.h"
 #include "wire/jsonw.h"
 
-#define MARK '#'
-
-bool core_phantom_is(const char *uid)
-{
-	return strchr(uid, MARK);
-}
+#define MARK SLU_PHANTOM_MARK
 
 /* First the slots that must be, by role, then those that may be. */
 static const struct slu_fluxjob_role *role_of(const struct slu_fluxjob_ask *a, uint32_t i)
@@ -159,7 +154,7 @@ static void spec(const struct slu_core *c, const struct slu_fluxjob_role *role, 
 	slu_jsonw_end_obj(w);
 }
 
-/* Show the core a phantom as it is now; gone: for the last time. */
+/* Show a phantom as it is now: the core takes it in as it does the objects of the API server; gone: for the last time. */
 static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k, uint32_t i,
 		const char *node, const char *phase, bool gone)
 {
@@ -196,15 +191,17 @@ static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob
 	/* Nobody else has seen it yet. */
 	if (role->alone)
 		((struct slu_kpod *)(uintptr_t)o)->spec.flags |= SLU_POD_ALONE;
-	core_pod_changed(c, o, gone);
-	slu_kobj_unref(o);
-	return 0;
+	rc = slu_vec_push(&c->fluxjobs->shown, ((struct core_shown){ o, gone }));
+	if (rc < 0)
+		slu_kobj_unref(o);
+	return rc;
 }
 
 int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 {
 	bool runs = slu_kstr_is(f->k->state, "Running") && *f->k->places;
 	struct slu_hostlist at = { 0 };
+	uint32_t before = c->fluxjobs->shown.n;
 	int rc = 0;
 
 	/* It ran before we did: on the nodes it was told. */
@@ -217,6 +214,8 @@ int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 		rc = show(c, f, f->k, i, node, *node ? "Running" : "Pending", false);
 	}
 	slu_hostlist_done(&at);
+	while (rc && c->fluxjobs->shown.n > before) /* all of them or none */
+		slu_kobj_unref(c->fluxjobs->shown.p[--c->fluxjobs->shown.n].obj);
 	f->lives = true;
 	return rc;
 }
@@ -240,35 +239,6 @@ void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_k
 
 /* ---- instead of writes ---- */
 
-void core_phantom_write(struct slu_core *c, const struct slu_rec_write *w)
-{
-	struct phantom_place p = { 0 };
-
-	if (w->verb == SLU_WRITE_EVENT) {
-		const char *end = strchr(w->uid, MARK), *dash = strrchr(w->name, '-');
-		struct slu_rec_write about = *w;
-		char uid[256], name[256];
-
-		snprintf(uid, sizeof uid, "%.*s", (int)(end - w->uid), w->uid);
-		snprintf(name, sizeof name, "%.*s", dash ? (int)(dash - w->name) : 0, w->name);
-		about.kind = SLU_KIND_FLUXJOB;
-		about.uid = uid;
-		about.name = name;
-		core_write(c, &about);
-		return;
-	}
-	if (w->verb != SLU_WRITE_BIND && w->verb != SLU_WRITE_EVICT)
-		return;
-	/* Whoever writes is in the middle of something: it is shown a moment later. */
-	p.uid = slu_strdup(w->uid);
-	p.node = slu_strdup(w->verb == SLU_WRITE_BIND ? w->node : "");
-	if (!p.uid || !p.node || slu_vec_push(&c->fluxjobs->put, p) < 0) {
-		slu_free(p.uid);
-		slu_free(p.node);
-		slu_log(SLU_ERROR, "no memory for a slot", SLU_STR("name", w->name));
-	}
-}
-
 static struct fluxjob *by_uid(struct slu_core *c, const char *uid)
 {
 	struct slu_entry *e = slu_table_finds(&c->cluster->pods, uid);
@@ -279,8 +249,8 @@ static struct fluxjob *by_uid(struct slu_core *c, const char *uid)
 
 void core_phantoms_place(struct slu_core *c)
 {
-	for (uint32_t i = 0; i < c->fluxjobs->put.n; i++) {
-		struct phantom_place p = c->fluxjobs->put.p[i];
+	for (uint32_t i = 0; i < c->here.n; i++) {
+		struct core_here p = c->here.p[i];
 		struct fluxjob *f = by_uid(c, p.uid);
 		uint32_t slot = (uint32_t)strtoul(strchr(p.uid, MARK) + 1, NULL, 10);
 
@@ -291,7 +261,7 @@ void core_phantoms_place(struct slu_core *c)
 		slu_free(p.uid);
 		slu_free(p.node);
 	}
-	if (c->fluxjobs->put.n)
+	if (c->here.n)
 		c->fluxjobs->next_us = c->now_us;
-	c->fluxjobs->put.n = 0;
+	c->here.n = 0;
 }

@@ -15,6 +15,11 @@
 #include "queue/log.h"
 #include "queue/queue.h"
 
+/* A pod that exists only here (fluxjob/phantom.c) was given a node ("": it must go). */
+struct core_here {
+	char *uid, *node;
+};
+
 struct slu_core {
 	const struct slu_config *cfg;
 	int64_t now_us, now_s;
@@ -33,6 +38,12 @@ struct slu_core {
 	bool store_waits; /* the store could not be read, and nothing is decided before it is */
 	char leader[254]; /* another replica that leads; "": none is known */
 	struct slu_counters count;
+	SLU_VEC(struct core_here) here; /* writes that are carried out here, at the next moment */
+	struct {                        /* of the event log */
+		uint64_t seq;           /* of the last row kept */
+		int64_t since_us;       /* what was noted is so old at most */
+		int64_t size, bytes;    /* of the log under way; of all rows kept so far */
+	} rows;
 
 	struct cluster *cluster;
 	struct groups *groups;
@@ -56,6 +67,12 @@ int core_set_queues(struct slu_core *c, struct slu_error *err);
 /* Apply one event to the queue and note it; a failure is logged (it means a mistake of ours or no
  * memory). */
 int core_apply(struct slu_core *c, struct slu_event *ev);
+/* Put what was noted into this cycle's batch; how many bytes. */
+int64_t core_log_row(struct slu_core *c);
+
+/* A pod that exists only here has a mark in its uid that no API server gives out. */
+#define SLU_PHANTOM_MARK '#'
+bool core_phantom_is(const char *uid);
 /* Hand a write to the io thread. */
 void core_write(struct slu_core *c, const struct slu_rec_write *w);
 

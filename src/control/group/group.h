@@ -91,11 +91,16 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended);
 void core_group_dirty(struct slu_core *c, struct group *g);
 void core_groups_settle(struct slu_core *c);            /* look at every dirty group */
 void core_group_settle(struct slu_core *c, uint32_t i); /* at the i-th of them */
-bool core_pod_startable(const struct pod *p);
 void core_group_free(struct slu_core *c, struct group *g);
 /* All its members are where somebody else put them: on nodes that are not ours to use. */
 bool core_group_elsewhere(const struct group *g);
 int core_run_role(struct run *r, struct shape *s); /* its number, new if need be; -E2BIG, -ENOMEM */
+
+/* ---- touch.c: which groups may look different now ---- */
+
+void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o);
+void core_groups_touch(struct slu_core *c, const struct slu_kobj *obj); /* PodGroup, claim */
+void core_groups_touch_wrong(struct slu_core *c); /* what was refused may be right now */
 
 /* ---- wish.c ---- */
 
@@ -115,6 +120,7 @@ void core_after_done(struct slu_core *c);
 
 /* ---- native.c ---- */
 
+const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group *g); /* or NULL */
 bool core_native_lacks(struct slu_core *c, const struct group *g); /* its PodGroup is not there */
 /* What its PodGroup asks for beyond slu_group_wish(); pg may be NULL or of another kind. */
 int core_native_wish(struct slu_core *c, const struct slu_kpodgroup *pg, struct slu_group_wish *w,

@@ -14,6 +14,25 @@
 #define SCHEDULED "PodGroupScheduled"
 #define DISRUPTED "DisruptionTarget"
 
+const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group *g)
+{
+	static const enum slu_kkind order[] = { SLU_KIND_PODGROUP_X, SLU_KIND_PODGROUP_SIGS };
+	const struct slu_kobj *o;
+
+	if (!g->id.explicit)
+		return NULL;
+	if (g->id.native) {
+		o = core_thing(c, SLU_KIND_PODGROUP, g->ns, g->id.key + 2);
+		return o ? slu_kpodgroup(o) : NULL;
+	}
+	for (size_t i = 0; i < SLU_LEN(order); i++) {
+		o = core_thing(c, order[i], g->ns, g->id.key + 2);
+		if (o)
+			return slu_kpodgroup(o);
+	}
+	return NULL;
+}
+
 bool core_native_lacks(struct slu_core *c, const struct group *g)
 {
 	return g->id.native && !core_podgroup(c, g);

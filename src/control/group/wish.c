@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "control/cluster/cluster.h"
-#include "control/report/report.h"
 
 void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...)
 {

@@ -68,12 +68,6 @@ bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec
 
 /* ---- release.c ---- */
 
-/* Where a pod is or must go: its node, or the one it was released to; NULL: undecided. */
-const char *core_pod_at(const struct pod *p);
-const char *core_pod_uid(const struct pod *p); /* in intents */
-/* As which the i-th stand-in of a held Job is known there. */
-#define CORE_STAND_KEY 120
-void core_stand_key(char *buf, size_t n, const char *job, uint32_t i);
 void core_held_resume(struct slu_core *c, struct run *r); /* Jobs whose stand-ins have a slot */
 void core_held_release(struct slu_core *c, struct run *r, struct slot *s);
 /* A Job of its (this one) was resumed, and is not seen to be yet: the intent is not carried out. */

@@ -4,8 +4,6 @@
 #include <stdio.h>
 
 #include "control/cluster/cluster.h"
-#include "control/group/group.h"
-#include "control/report/report.h"
 #include "control/run/run.h"
 
 #define HOSTNAME    "kubernetes.io/hostname"
@@ -13,23 +11,6 @@
 #define RETRY_US    5000000
 #define NOTE_US     30000000 /* Jobs that are over by then are not told their places */
 #define AVOID_TIMES 10       /* a node is avoided for so many times held.refusedFor */
-
-const char *core_pod_at(const struct pod *p)
-{
-	if (*p->k->spec.node)
-		return p->k->spec.node;
-	return p->binds || p->stand ? NULL : slu_held_node(p->k);
-}
-
-const char *core_pod_uid(const struct pod *p)
-{
-	return p->stand ? p->stand_key : p->k->o.meta.uid;
-}
-
-void core_stand_key(char *buf, size_t n, const char *job, uint32_t i)
-{
-	snprintf(buf, n, "%.80s#%u", job, i);
-}
 
 /* ---- lists of nodes ---- */
 

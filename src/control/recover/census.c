@@ -7,8 +7,6 @@
 #include "control/recover/recover.h"
 
 #include "control/cluster/cluster.h"
-#include "control/core/objects.h"
-#include "control/fluxjob/fluxjob.h"
 
 #define SETTLE_US  3000000  /* for changes on their way */
 #define PATIENT_US 60000000 /* until a request that came to nothing is repeated */
@@ -213,11 +211,10 @@ int64_t core_census_wake_us(const struct slu_core *c)
 
 /* ---- everything anew ---- */
 
-void core_resent(struct slu_core *c, const struct slu_rec_resent *r)
+int core_resent(struct slu_core *c, const struct slu_rec_resent *r, struct core_changes *out)
 {
 	int k = which(r->kind);
 	struct slu_map there = { 0 }, have = { 0 };
-	SLU_VEC(const struct slu_kobj *) gone = { 0 };
 	const struct slu_kobj *o = NULL;
 	int rc = k < 0 ? -EINVAL : 0;
 
@@ -226,26 +223,16 @@ void core_resent(struct slu_core *c, const struct slu_rec_resent *r)
 	for (struct slu_entry *e = rc ? NULL : next_held(c, k, NULL, &o); !rc && e;
 	     e = next_held(c, k, e, &o)) {
 		rc = slu_map_put(&have, hash_of(o), o->meta.rv);
-		if (!rc && !slu_map_get(&there, hash_of(o))) {
-			rc = slu_vec_push(&gone, o);
-			if (!rc)
-				slu_kobj_ref(o);
-		}
-	}
-	for (uint32_t i = 0; i < gone.n; i++) {
-		if (!rc)
-			core_object_changed(c, gone.p[i], true);
-		slu_kobj_unref(gone.p[i]);
+		if (!rc && !slu_map_get(&there, hash_of(o)))
+			rc = slu_vec_push(&out->gone, o);
 	}
 	for (uint32_t i = 0; !rc && i < r->obj.n; i++) {
 		const uint64_t *rv = slu_map_get(&have, hash_of(r->obj.p[i]));
 
 		if (!rv || *rv < r->obj.p[i]->meta.rv)
-			core_object_changed(c, r->obj.p[i], false);
+			rc = slu_vec_push(&out->news, r->obj.p[i]);
 	}
-	slu_log(SLU_INFO, "known anew", SLU_STR("kind", slu_kkind_info(r->kind)->kind),
-		SLU_I64("objects", r->obj.n), SLU_I64("gone", gone.n));
-	slu_vec_done(&gone);
 	slu_map_done(&there);
 	slu_map_done(&have);
+	return rc;
 }

@@ -3,8 +3,6 @@
 #include "control/recover/recover.h"
 
 #include "control/cluster/cluster.h"
-#include "control/group/group.h"
-#include "control/hold/hold.h"
 #include "control/run/run.h"
 #include "wire/jsonw.h"
 

@@ -12,36 +12,9 @@
 
 #include "control/cluster/cluster.h"
 
-#define ROW_BYTES   (1u << 20) /* a cycle that notes more than this is kept in several rows */
 #define IDLE_BYTES  (64u << 10)
 #define IDLE_US     5000000      /* what leads to no decision may wait so long */
 #define BACKLOG_MAX (64ll << 20) /* noted but not durable; beyond it the store is left behind */
-
-/* Put what was noted into this cycle's batch; how many bytes. */
-static int64_t keep_row(struct slu_core *c)
-{
-	const struct slu_buf *b = slu_qlog_bytes(c->log);
-	struct slu_store_event e = { .seq = c->recovery->log_seq + 1,
-				     .at_us = c->now_us,
-				     .kind = slu_qlog_begins(c->log) ? SLU_STORE_EVENT_BEGIN
-								     : SLU_STORE_EVENT_ROW,
-				     .data = b->p,
-				     .size = b->n };
-	int64_t n = (int64_t)b->n;
-
-	if (!n)
-		return 0;
-	if (slu_batch_put_event(slu_intents_batch(c->door), &e) < 0) {
-		slu_qlog_stop(c->log);
-		slu_log(SLU_WARN, "event log interrupted: no memory");
-	} else {
-		c->recovery->log_seq = e.seq;
-		c->recovery->log_size += n;
-	}
-	slu_qlog_clear(c->log);
-	c->recovery->log_since_us = c->now_us;
-	return n;
-}
 
 /* A store that has been away for long: the log is given up rather than the memory. */
 static void watch_backlog(struct slu_core *c)
@@ -49,13 +22,13 @@ static void watch_backlog(struct slu_core *c)
 	if (slu_intents_durable(c->door, c->recovery->log_mark)) {
 		c->recovery->log_durable = c->recovery->log_marked;
 		c->recovery->log_mark = c->recovery->log_ticket;
-		c->recovery->log_marked = c->recovery->log_bytes;
+		c->recovery->log_marked = c->rows.bytes;
 	}
-	if (!slu_qlog_on(c->log) || c->recovery->log_bytes - c->recovery->log_durable < BACKLOG_MAX)
+	if (!slu_qlog_on(c->log) || c->rows.bytes - c->recovery->log_durable < BACKLOG_MAX)
 		return;
 	slu_qlog_stop(c->log);
 	slu_log(SLU_WARN, "event log interrupted: the store has not taken it for too long",
-		SLU_I64("bytes", c->recovery->log_bytes - c->recovery->log_durable));
+		SLU_I64("bytes", c->rows.bytes - c->recovery->log_durable));
 }
 
 void core_log_flush(struct slu_core *c, bool all)
@@ -67,21 +40,8 @@ void core_log_flush(struct slu_core *c, bool all)
 	watch_backlog(c);
 	if (b->n &&
 	    (all || slu_batch_size(slu_intents_batch(c->door)) || slu_qlog_decisions(c->log) ||
-	     b->n >= IDLE_BYTES || c->now_us - c->recovery->log_since_us >= IDLE_US))
-		c->recovery->log_bytes += keep_row(c);
-}
-
-int core_apply(struct slu_core *c, struct slu_event *ev)
-{
-	struct slu_error err = { 0 };
-	int rc = slu_qlog_apply(c->log, c->q, c->now_s, ev, &c->dec, &err);
-
-	if (rc < 0)
-		slu_log(SLU_ERROR, "queue refuses an event", SLU_I64("kind", ev->kind),
-			SLU_I64("job", ev->job), SLU_I64("rc", rc), SLU_STR("err", err.text));
-	if (c->door && slu_qlog_bytes(c->log)->n >= ROW_BYTES)
-		c->recovery->log_bytes += keep_row(c);
-	return rc;
+	     b->n >= IDLE_BYTES || c->now_us - c->rows.since_us >= IDLE_US))
+		c->rows.bytes += core_log_row(c);
 }
 
 /* ---- in the middle ---- */
@@ -91,7 +51,7 @@ int core_apply(struct slu_core *c, struct slu_event *ev)
 static bool is_due(const struct slu_core *c)
 {
 	int64_t most = ((int64_t)c->cfg->store.keep_mb << 20) / 4;
-	int64_t since = c->recovery->log_size - c->recovery->log_picture;
+	int64_t since = c->rows.size - c->recovery->log_picture;
 
 	if (!slu_qlog_on(c->log))
 		return !c->recovery->log_given_up;
@@ -102,7 +62,7 @@ static bool is_due(const struct slu_core *c)
 static void begun(struct slu_core *c, int64_t picture)
 {
 	c->recovery->log_due = false;
-	c->recovery->log_size = c->recovery->log_picture = picture;
+	c->rows.size = c->recovery->log_picture = picture;
 	c->recovery->log_begun_us = c->now_us;
 }
 
@@ -131,18 +91,18 @@ bool core_log_renew(struct slu_core *c)
 	if (!is_due(c) || !c->cfg->store.log || !slu_intents_kept(c->door) ||
 	    c->recovery->log_anew != CORE_ANEW_NO || c->store != SLU_JOURNAL_OK ||
 	    c->recovery->store_health.lost || c->recovery->store_rewrite || !c->recovered ||
-	    c->recovery->log_bytes - c->recovery->log_durable >= BACKLOG_MAX / 2)
+	    c->rows.bytes - c->recovery->log_durable >= BACKLOG_MAX / 2)
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &t0);
-	c->recovery->log_bytes += keep_row(c);
+	c->rows.bytes += core_log_row(c);
 	if (!slu_qlog_on(c->log))
-		c->recovery->log_seq++; /* what happened since is in no row: nobody shall read on */
+		c->rows.seq++; /* what happened since is in no row: nobody shall read on */
 	if (slu_qlog_renew(c->log, c->q) < 0) {
 		slu_log(SLU_WARN, "event log interrupted: no memory");
 		return false;
 	}
 	while (slu_qlog_bytes(c->log)->n)
-		n += keep_row(c);
+		n += core_log_row(c);
 	begun(c, n);
 	c->recovery->log_anew = CORE_ANEW_MADE;
 	clock_gettime(CLOCK_MONOTONIC, &t1);
@@ -210,7 +170,7 @@ int core_log_begin(struct slu_core *c, struct slu_error *err)
 	slu_decisions_clear(&c->dec);
 	if (c->cfg->store.log && slu_intents_kept(c->door))
 		slu_qlog_begin(c->log, &opts);
-	c->recovery->log_since_us = c->now_us;
+	c->rows.since_us = c->now_us;
 	begun(c, 0);
 	rc = core_set_queues(c, err);
 	if (!rc)

@@ -198,7 +198,7 @@ static int read_result(void *arg, const struct slu_store_result *r)
 
 static int read_last_event(void *arg, uint64_t seq)
 {
-	((struct loading *)arg)->c->recovery->log_seq = seq;
+	((struct loading *)arg)->c->rows.seq = seq;
 	return 0;
 }
 

@@ -9,13 +9,11 @@ struct recovery {
 	struct slu_journal_setup lead; /* own copies */
 	int64_t next_keep_us;          /* when to look for old rows */
 	bool store_rewrite;            /* it knows less than we do */
-	uint64_t log_seq;              /* of the last row kept */
-	int64_t log_since_us;          /* what was noted is so old at most */
-	/* bytes of the log: kept so far, at the mark, known to be durable; tickets */
-	int64_t log_bytes, log_marked, log_durable;
+	/* bytes of the log: at the mark, known to be durable; tickets */
+	int64_t log_marked, log_durable;
 	uint64_t log_ticket, log_mark;
-	/* the log under way: its bytes, those of the picture it began with, when that was */
-	int64_t log_size, log_picture, log_begun_us;
+	/* the log under way: bytes of the picture it began with, when that was */
+	int64_t log_picture, log_begun_us;
 	bool log_due;      /* the next one is to begin */
 	bool log_given_up; /* there is no room for one */
 	enum {
@@ -92,8 +90,13 @@ void core_audit(struct slu_core *c);
 
 /* ---- census.c ---- */
 
+/* What a kind that was listed anew tells: objects we hold and it lacks, and those it has in a newer
+ * version.  Both borrowed, from the mirror and from the record. */
+struct core_changes {
+	SLU_VEC(const struct slu_kobj *) gone, news;
+};
+int core_resent(struct slu_core *c, const struct slu_rec_resent *r, struct core_changes *out);
 void core_census(struct slu_core *c, const struct slu_rec_census *r);
 void core_census_gone(struct slu_core *c, const struct slu_kobj *o);
 void core_census_settle(struct slu_core *c);
 int64_t core_census_wake_us(const struct slu_core *c);
-void core_resent(struct slu_core *c, const struct slu_rec_resent *r);

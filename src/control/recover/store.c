@@ -93,8 +93,7 @@ int core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct 
 	}
 	if (read < 0) {
 		c->recovery->store_rewrite = true;
-		c->recovery->log_seq = SLU_MAX(c->recovery->log_seq,
-					       c->next_job); /* above what is in it */
+		c->rows.seq = SLU_MAX(c->rows.seq, c->next_job); /* above what is in it */
 		slu_log(SLU_ERROR,
 			"the store cannot be read: going on with the cluster as the only memory",
 			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", err->text));
@@ -187,7 +186,7 @@ void core_store_watch(struct slu_core *c)
 	if (c->now_us >= c->recovery->next_keep_us)
 		core_store_keep(c);
 	if (h->log_too_large && slu_qlog_on(c->log) && c->recovery->log_anew == CORE_ANEW_NO &&
-	    c->recovery->log_size > 4 * c->recovery->log_picture) {
+	    c->rows.size > 4 * c->recovery->log_picture) {
 		c->recovery->log_due = true; /* most of it can go */
 	} else if (h->log_too_large && slu_qlog_on(c->log) &&
 		   c->recovery->log_anew == CORE_ANEW_NO) {

@@ -16,8 +16,6 @@ struct reports {
 
 /* ---- status.c ---- */
 
-void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,
-	       ...) SLU_PRINTF(5, 6);
 void core_podgroup_status(struct slu_core *c, struct group *g);
 void core_status(struct slu_core *c); /* write what waiting work is told */
 void core_run_reason(struct run *r, const char *text);

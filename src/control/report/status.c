@@ -17,27 +17,6 @@
 #include "control/run/run.h"
 #include "wire/jsonw.h"
 
-void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,
-	       ...)
-{
-	const struct slu_kmeta *m = &p->k->o.meta;
-	char text[900];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVENT,
-					       .kind = p->stand ? SLU_KIND_JOB : SLU_KIND_POD,
-					       .ns = m->ns,
-					       .name = m->name,
-					       .uid = m->uid,
-					       .reporter = p->k->spec.scheduler,
-					       .reason = reason,
-					       .text = text,
-					       .warning = warning });
-}
-
 void core_run_reason(struct run *r, const char *text)
 {
 	slu_free(r->reason);

@@ -162,6 +162,17 @@ static void plan_changed(struct slu_core *c, struct run *r, const struct slu_dec
 		slu_log(SLU_WARN, "plan not kept", SLU_STR("job", r->g->id.name));
 }
 
+/* Of the first role that no node may take. */
+static const char *nowhere(struct slu_core *c, const struct run *r)
+{
+	const char *text = "";
+
+	for (uint32_t i = 0; i < r->role.n && !*text; i++)
+		if (r->role.p[i].shape)
+			text = core_nowhere(c, r->role.p[i].shape);
+	return text;
+}
+
 /* The queue's sentence in the words of a user, who has given roles no numbers. */
 static void cannot_run(struct slu_core *c, struct run *r, const char *text)
 {
@@ -171,7 +182,7 @@ static void cannot_run(struct slu_core *c, struct run *r, const char *text)
 		text += 8;
 	slu_buf_puts(&b, text);
 	if (r->never)
-		slu_buf_puts(&b, core_nowhere(c, r));
+		slu_buf_puts(&b, nowhere(c, r));
 	core_run_reason(r, b.p ? b.p : text);
 	slu_log(SLU_INFO, "gang cannot run", SLU_STR("job", r->g->id.name), SLU_STR("ns", r->g->ns),
 		SLU_STR("why", b.p ? b.p : text));
@@ -332,17 +343,6 @@ void core_place_durable(struct slu_core *c)
 }
 
 /* ---- answers ---- */
-
-void core_evict(struct slu_core *c, const struct pod *p)
-{
-	const struct slu_kmeta *m = &p->k->o.meta;
-
-	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVICT,
-					       .kind = SLU_KIND_POD,
-					       .ns = m->ns,
-					       .name = m->name,
-					       .uid = m->uid });
-}
 
 void core_run_close(struct slu_core *c, struct run *r)
 {

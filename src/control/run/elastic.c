@@ -8,8 +8,6 @@
 #include <stdio.h>
 
 #include "control/cluster/cluster.h"
-#include "control/group/group.h"
-#include "control/hold/hold.h"
 
 #define AGAIN_US INT64_C(50000) /* between two rounds ... */
 #define EACH_US  1000           /* ... and longer the more groups ask */

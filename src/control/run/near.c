@@ -3,7 +3,6 @@
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"
-#include "control/group/group.h"
 
 /* Where the gang sits: the level's number and the name of its domain; NULL when nobody is placed.
  */

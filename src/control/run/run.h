@@ -128,7 +128,6 @@ void core_place_durable(struct slu_core *c); /* and is carried out once that is 
 void core_written(struct slu_core *c, const struct slu_rec_written *w);
 void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how);
 void core_run_settled(struct slu_core *c, struct run *r);
-void core_evict(struct slu_core *c, const struct pod *p);
 /* How long a chosen place may fail before the gang is taken back. */
 int64_t core_place_limit_ns(const struct slu_core *c, const struct group *g);
 void core_deadlines(struct slu_core *c); /* end what runs too long, where told to */

@@ -1,0 +1,206 @@
+/* What a changed object means to the rooms, from the mirror up. */
+#include "control/core/objects.h"
+
+#include "control/cluster/cluster.h"
+#include "control/fluxjob/fluxjob.h"
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/recover/recover.h"
+#include "control/run/run.h"
+
+/* ---- nodes ---- */
+
+/* Work of others that was there before the node was. */
+static void book_present(struct slu_core *c, struct node *n)
+{
+	for (uint32_t i = 0; i < n->pod.n; i++) {
+		struct pod *p = n->pod.p[i];
+
+		if (!core_slot_of(p))
+			core_foreign_add(c, p);
+	}
+}
+
+static void node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
+{
+	enum core_node_news news = core_node_changed(c, obj, gone);
+
+	if (news == CORE_NODE_SAME)
+		return;
+	if (news == CORE_NODE_ADDED)
+		book_present(c, core_node(c, obj->meta.name));
+	core_near_node(c);
+	if (gone || slu_knode(obj)->ready != SLU_TRI_TRUE)
+		c->fluxjobs->next_us = c->now_us; /* one of a user's FluxJob? */
+}
+
+/* ---- pods ---- */
+
+/* The pod holds nothing any more: it ended, or is gone. */
+static void release(struct slu_core *c, struct pod *p, bool ended)
+{
+	struct group *g = p->group;
+
+	if (g)
+		core_group_leave(c, p, ended);
+	core_node_leave(c, p);
+	if (g)
+		core_group_dirty(c, g);
+}
+
+/* It is on a node: where we put it, or where somebody else did. */
+static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
+{
+	struct node *n = core_node(c, at);
+	struct slot *s = core_slot_of(p);
+
+	if (!n)
+		return;
+	if (s && n->handle != SLU_NODE_NONE && s->node == n->handle) {
+		core_node_enter(c, n, p);
+		if (s->state != SLOT_BOUND) {
+			s->state = SLOT_BOUND;
+			core_run_settled(c, p->run);
+		}
+		return;
+	}
+	if (s) /* bound elsewhere behind our back: what is so counts */
+		core_slot_vacate(c, p->run, p, false);
+	core_node_enter(c, n, p);
+	core_foreign_add(c, p); /* until its group takes it over */
+	if (p->group)
+		core_group_dirty(c, p->group);
+}
+
+static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
+{
+	const struct slu_kpod *k = slu_kpod(obj);
+	struct pod *p = pod_of(slu_table_finds(&c->cluster->pods, obj->meta.uid));
+	bool was_ended, was_startable;
+
+	if (gone) {
+		if (!p)
+			return;
+		core_held_pod(c, p, true);
+		release(c, p, slu_kpod_ended(p->k));
+		core_member_forget(c, p);
+		core_held_gone(c, p);
+		core_pod_free(c, p);
+		return;
+	}
+	if (!p) {
+		p = core_pod_new(c, k);
+		if (!p)
+			return;
+		was_ended = was_startable = false;
+	} else {
+		was_ended = slu_kpod_ended(p->k);
+		was_startable = core_pod_startable(p);
+		slu_kobj_ref(obj);
+		slu_kobj_unref(&p->k->o);
+		p->k = k;
+		p->e.key = k->o.meta.uid;
+	}
+	if (slu_kpod_ended(k)) {
+		if (!was_ended)
+			release(c, p, true);
+		core_held_released(c, p);
+		core_held_pod(c, p, false);
+		return;
+	}
+	if (p->managed && !p->group) {
+		core_member_meet(c, p);
+	} else if (p->group && was_startable != core_pod_startable(p)) {
+		core_group_dirty(c, p->group);
+	}
+	if (core_pod_at(p))
+		seen_on_node(c, p, core_pod_at(p));
+	core_held_released(c, p);
+	core_held_pod(c, p, false);
+}
+
+void core_phantoms_taken(struct slu_core *c)
+{
+	for (uint32_t i = 0; i < c->fluxjobs->shown.n; i++) {
+		struct core_shown s = c->fluxjobs->shown.p[i];
+
+		pod_changed(c, s.obj, s.gone);
+		slu_kobj_unref(s.obj);
+	}
+	c->fluxjobs->shown.n = 0;
+}
+
+/* ---- what is above them ---- */
+
+static void owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
+{
+	bool news = core_owner_changed(c, obj, gone);
+
+	c->groups->after.news |= obj->kind == SLU_KIND_JOB;
+	if (news)
+		core_groups_touch_owner(c, obj);
+	core_held_owner(c, obj, gone);
+}
+
+static void thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
+{
+	core_thing_changed(c, obj, gone);
+	if (obj->kind == SLU_KIND_NAMESPACE && !gone)
+		core_held_space(c, obj);
+	core_groups_touch(c, obj);
+}
+
+void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
+{
+	c->count.objects++;
+	if (gone)
+		core_census_gone(c, obj);
+	switch (obj->kind) {
+	case SLU_KIND_NODE:
+		node_changed(c, obj, gone);
+		break;
+	case SLU_KIND_POD:
+		pod_changed(c, obj, gone);
+		break;
+	case SLU_KIND_JOB:
+	case SLU_KIND_REPLICASET:
+	case SLU_KIND_STATEFULSET:
+	case SLU_KIND_DEPLOYMENT:
+		owner_changed(c, obj, gone);
+		break;
+	case SLU_KIND_FLUXJOB:
+		core_fluxjob_changed(c, obj, gone);
+		core_phantoms_taken(c);
+		break;
+	case SLU_KIND_LIMITRANGE:
+		core_limits_changed(c, obj, gone);
+		core_held_templates(c, obj->meta.ns);
+		break;
+	case SLU_KIND_RUNTIMECLASS:
+		thing_changed(c, obj, gone);
+		core_held_templates(c, NULL);
+		break;
+	default:
+		thing_changed(c, obj, gone);
+	}
+}
+
+void core_kind_resent(struct slu_core *c, const struct slu_rec_resent *r)
+{
+	struct core_changes d = { 0 };
+
+	if (core_resent(c, r, &d) == 0) {
+		for (uint32_t i = 0; i < d.gone.n; i++)
+			slu_kobj_ref(d.gone.p[i]); /* the mirror lets go of it */
+		for (uint32_t i = 0; i < d.gone.n; i++) {
+			core_object_changed(c, d.gone.p[i], true);
+			slu_kobj_unref(d.gone.p[i]);
+		}
+		for (uint32_t i = 0; i < d.news.n; i++)
+			core_object_changed(c, d.news.p[i], false);
+	}
+	slu_log(SLU_INFO, "known anew", SLU_STR("kind", slu_kkind_info(r->kind)->kind),
+		SLU_I64("objects", r->obj.n), SLU_I64("gone", d.gone.n));
+	slu_vec_done(&d.gone);
+	slu_vec_done(&d.news);
+}

@@ -1,0 +1,75 @@
+/* The queue as the rooms reach it: each event is applied and noted in the log. */
+#include "control/frame/frame.h"
+
+#define ROW_BYTES (1u << 20) /* a cycle that notes more than this is kept in several rows */
+
+/* Put what was noted into this cycle's batch; how many bytes. */
+int64_t core_log_row(struct slu_core *c)
+{
+	const struct slu_buf *b = slu_qlog_bytes(c->log);
+	struct slu_store_event e = { .seq = c->rows.seq + 1,
+				     .at_us = c->now_us,
+				     .kind = slu_qlog_begins(c->log) ? SLU_STORE_EVENT_BEGIN
+								     : SLU_STORE_EVENT_ROW,
+				     .data = b->p,
+				     .size = b->n };
+	int64_t n = (int64_t)b->n;
+
+	if (!n)
+		return 0;
+	if (slu_batch_put_event(slu_intents_batch(c->door), &e) < 0) {
+		slu_qlog_stop(c->log);
+		slu_log(SLU_WARN, "event log interrupted: no memory");
+	} else {
+		c->rows.seq = e.seq;
+		c->rows.size += n;
+	}
+	slu_qlog_clear(c->log);
+	c->rows.since_us = c->now_us;
+	return n;
+}
+
+int core_apply(struct slu_core *c, struct slu_event *ev)
+{
+	struct slu_error err = { 0 };
+	int rc = slu_qlog_apply(c->log, c->q, c->now_s, ev, &c->dec, &err);
+
+	if (rc < 0)
+		slu_log(SLU_ERROR, "queue refuses an event", SLU_I64("kind", ev->kind),
+			SLU_I64("job", ev->job), SLU_I64("rc", rc), SLU_STR("err", err.text));
+	if (c->door && slu_qlog_bytes(c->log)->n >= ROW_BYTES)
+		c->rows.bytes += core_log_row(c);
+	return rc;
+}
+
+int core_set_queues(struct slu_core *c, struct slu_error *err)
+{
+	for (uint32_t i = 0; i < c->cfg->n_queues; i++) {
+		const struct slu_config_queue *q = &c->cfg->queue[i];
+		struct slu_queue_conf conf = {
+			.name = q->name,
+			.queue_depth = q->depth,
+			.reservation_depth = q->reservation_depth,
+			.priority = q->priority,
+			.default_duration = q->default_duration_s ? q->default_duration_s
+								  : c->cfg->jobs.default_duration_s,
+			.property = q->node_label,
+			.limit = { .max_slots = q->max_size,
+				   .max_duration = q->max_duration_s,
+				   .max_running = q->max_running,
+				   .max_waiting = q->max_waiting,
+				   .max_running_user = q->max_running_per_user,
+				   .max_waiting_user = q->max_waiting_per_user },
+		};
+		struct slu_event ev = { .kind = SLU_EV_QUEUE_SET, .conf = &conf };
+		int rc = slu_policy_parse(q->policy, &conf.policy, err);
+
+		if (!rc)
+			rc = slu_backfill_parse(q->backfill, &conf.backfill, err);
+		if (!rc)
+			rc = slu_qlog_apply(c->log, c->q, c->now_s, &ev, &c->dec, err);
+		if (rc < 0)
+			return slu_fail_prefix(err, rc, "queue \"%s\"", q->name);
+	}
+	return 0;
+}

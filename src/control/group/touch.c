@@ -1,0 +1,67 @@
+/* Which groups an object that changed may concern. */
+#include "control/group/group.h"
+
+#include <stdio.h>
+
+static void touch(struct slu_core *c, const char *ns, char sort, const char *name)
+{
+	char key[SLU_GROUP_NAME_MAX + 3];
+	struct group *g;
+
+	snprintf(key, sizeof key, "%c:%.250s", sort, name);
+	g = core_group_find(c, ns, key);
+	if (g)
+		core_group_dirty(c, g);
+}
+
+static void touch_named(struct slu_core *c, const char *ns, struct slu_key_place p)
+{
+	const char *name = slu_key_value(&p, SLU_KEY_GROUP, NULL);
+
+	if (name)
+		touch(c, ns, 'g', name);
+}
+
+/* The groups that may look different now that an owner changed. */
+void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o)
+{
+	const struct slu_kowner *above = slu_kmeta_controller(&o->meta);
+
+	touch(c, o->meta.ns, 'u', o->meta.uid);
+	if (above)
+		touch(c, o->meta.ns, 'u', above->uid);
+	touch_named(c, o->meta.ns, slu_key_place_meta(&o->meta));
+	if (o->kind == SLU_KIND_JOB)
+		touch_named(c, o->meta.ns, slu_key_place_template(&slu_kjob(o)->tmpl));
+	else if (o->kind == SLU_KIND_REPLICASET)
+		touch_named(c, o->meta.ns, slu_key_place_template(&slu_kreplicaset(o)->tmpl));
+	else if (o->kind == SLU_KIND_STATEFULSET)
+		touch_named(c, o->meta.ns, slu_key_place_template(&slu_kstatefulset(o)->tmpl));
+}
+
+/* A claim was bound or lost: whoever of its namespace waits may care.  Claims change rarely. */
+static void touch_space(struct slu_core *c, const char *ns)
+{
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e))
+		if (!strcmp(group_of(e)->ns, ns))
+			core_group_dirty(c, group_of(e));
+}
+
+void core_groups_touch(struct slu_core *c, const struct slu_kobj *obj)
+{
+	if (obj->kind == SLU_KIND_PVC)
+		touch_space(c, obj->meta.ns);
+	else if (obj->kind == SLU_KIND_PODGROUP)
+		touch(c, obj->meta.ns, 'n', obj->meta.name);
+	else if (obj->kind == SLU_KIND_PODGROUP_X || obj->kind == SLU_KIND_PODGROUP_SIGS)
+		touch(c, obj->meta.ns, 'g', obj->meta.name);
+}
+
+void core_groups_touch_wrong(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e))
+		if (group_of(e)->wrong)
+			core_group_dirty(c, group_of(e));
+}
