@@ -9,7 +9,13 @@
 #include "wire/pb.h"
 
 static const char *const kept_prefixes[] = {
-	"sluice.sh/", "fluence", "fluxnetes", "fluxqueue", "scheduling.", "pod-group.scheduling",
+	"deployment.kubernetes.io/revision",
+	"sluice.sh/",
+	"fluence",
+	"fluxnetes",
+	"fluxqueue",
+	"scheduling.",
+	"pod-group.scheduling",
 };
 
 /* ---- the codec ---- */

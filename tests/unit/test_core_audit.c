@@ -218,7 +218,10 @@ static void test_pods_before_their_job(void)
 	turn(&w);
 	ok(bound(&w, "lone") == 0, "one that is never seen is waited for");
 	later(&w, 4);
-	ok(bound(&w, "lone") == 1, "but not for ever");
+	ok(bound(&w, "lone") == 0, "one whose controller is gone is not started");
+	job(&w, "uid-never", "never", "\"parallelism\":1", "");
+	turn(&w);
+	ok(bound(&w, "lone") == 1, "but as soon as the controller is seen");
 	add_pod(&w, "volcano", "sluice", "1",
 		"\"ownerReferences\":[{\"apiVersion\":\"batch.volcano.sh/v1alpha1\",\"kind\":\"Job\","
 		"\"name\":\"v\",\"uid\":\"uid-v\",\"controller\":true}]");

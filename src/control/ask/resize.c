@@ -41,7 +41,7 @@ static bool find_target(struct slu_core *c, const struct pod *p, struct target *
 	}
 	if (!out->obj)
 		return false;
-	out->now = slu_group_owner_size(out->obj);
+	out->now = slu_life_makes(out->obj);
 	if (out->obj->kind == SLU_KIND_JOB && slu_kjob(out->obj)->parallelism != SLU_KNONE)
 		out->now = slu_kjob(out->obj)->parallelism;
 	return true;

@@ -69,6 +69,8 @@ struct pod {
 	bool told;          /* PodScheduled=False was written */
 	bool kept;          /* has a row in the store */
 	int64_t met_us;     /* since when it waits for its controllers to be seen; 0: it does not */
+	bool leaving;       /* it or its maker is being deleted: never started (group/makers.c) */
+	bool stale;         /* of an older template than others of its group */
 	bool refused;       /* by its scheduler, on the node it was released to */
 	int64_t released_us; /* released, but its scheduler has not bound it yet; 0: not so */
 };

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "control/rules/life.h"
+
 /* ---- things ---- */
 
 static bool thing_key(char out[600], enum slu_kkind kind, const char *ns, const char *name)
@@ -79,9 +81,9 @@ void core_thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 static bool same_owner(const struct slu_kobj *a, const struct slu_kobj *b)
 {
 	return a->meta.generation == b->meta.generation &&
-	       a->meta.deleted_us == b->meta.deleted_us &&
-	       slu_group_owner_wants(a) == slu_group_owner_wants(b) && a->meta.rv && b->meta.rv &&
-	       a->meta.nlabels == b->meta.nlabels && a->meta.nannotations == b->meta.nannotations;
+	       a->meta.deleted_us == b->meta.deleted_us && slu_life_wants(a) == slu_life_wants(b) &&
+	       a->meta.rv && b->meta.rv && a->meta.nlabels == b->meta.nlabels &&
+	       a->meta.nannotations == b->meta.nannotations;
 }
 
 bool core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
@@ -143,7 +145,7 @@ const char *core_pod_at(const struct pod *p)
 bool core_pod_startable(const struct pod *p)
 {
 	return !*p->k->spec.node && slu_held_free(&p->k->spec) && !p->k->o.meta.deleted_us &&
-	       !slu_kpod_ended(p->k) && (p->binds || slu_held_gated(&p->k->spec));
+	       !p->leaving && !slu_kpod_ended(p->k) && (p->binds || slu_held_gated(&p->k->spec));
 }
 
 const char *core_pod_uid(const struct pod *p)

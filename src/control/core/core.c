@@ -132,6 +132,9 @@ void slu_core_free(struct slu_core *c)
 	slu_table_done(&c->cluster->shapes);
 	slu_vec_done(&c->groups->dirty);
 	slu_vec_done(&c->groups->unowned);
+	slu_vec_done(&c->groups->calm);
+	slu_vec_done(&c->groups->makers);
+	slu_vec_done(&c->groups->members);
 	slu_vec_done(&c->runs->open);
 	slu_vec_done(&c->cluster->port);
 	slu_map_done(&c->recovery->audit.suspect[0]);
@@ -301,6 +304,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	}
 	clock_gettime(CLOCK_MONOTONIC, &t0);
 	core_members_join(c);
+	core_calm_wake(c);
 	core_held_look(c);
 	core_vacancies(c);
 	core_after_wake(c);
@@ -372,6 +376,7 @@ int64_t slu_core_wake_us(const struct slu_core *c)
 	at = SLU_MIN(at, c->recovery->next_audit_us);
 	at = SLU_MIN(at, core_census_wake_us(c));
 	at = SLU_MIN(at, core_members_wake_us(c));
+	at = SLU_MIN(at, core_calm_wake_us(c));
 	at = SLU_MIN(at, c->runs->next_undo_us);
 	at = SLU_MIN(at, c->holds->next_us);
 	at = SLU_MIN(at, c->holds->next_ahead_us);

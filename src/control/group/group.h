@@ -6,6 +6,7 @@
 #pragma once
 #include "base/map.h"
 #include "control/cluster/cluster.h"
+#include "control/rules/life.h"
 #include "control/rules/group.h"
 
 /* Why a group that a user took out of the queue does not run. */
@@ -27,15 +28,22 @@ struct group {
 	uint64_t reuse;          /* id a store remembers for the gang; 0: take a new one */
 	uint64_t kept, kept_sum; /* id of its row in the store (0: none), and what is in it */
 	int64_t promised_s;      /* recalled: the first promise of its gang; 0 */
-	char *owner;             /* uid of the controller of its members; NULL */
+	SLU_VEC(char *) maker;   /* uids of the objects that make its members: makers.c */
+	struct slu_life life;    /* what it is, as of the last look */
+	uint32_t named;          /* size that somebody wrote down; 0 */
+	uint32_t staying;        /* makers that are not being deleted, as of the last look */
+	int64_t calm_us;         /* not before, as long as its size is not named: makers.c */
+	bool calms;              /* is on the list `calm` */
+	bool retired;            /* an earlier life of a name: its members only leave */
 	bool dirty;
 	bool held, cancelled;
 	bool begun; /* its gang has started, at least in part: who is left need not wait for all */
 	uint32_t ended_ok, ended_bad;
-	bool fills;        /* is on the list `fill` */
-	bool disrupted;    /* it starts again because somebody took a member away */
-	char *wrong;       /* what is wrong with its objects; NULL */
-	slu_node avoid[8]; /* nodes that refused a member lately: run/undo.c */
+	uint32_t ended_alone; /* of ended_ok: those that nobody makes */
+	bool fills;           /* is on the list `fill` */
+	bool disrupted;       /* it starts again because somebody took a member away */
+	char *wrong;          /* what is wrong with its objects; NULL */
+	slu_node avoid[8];    /* nodes that refused a member lately: run/undo.c */
 	uint32_t n_avoid, undone;
 	int64_t avoid_until_s, again_s;
 	bool after_waits; /* for other groups: group/after.c */
@@ -53,7 +61,10 @@ struct group {
 struct groups {
 	struct slu_table table;
 	SLU_VEC(struct group *) dirty;
-	SLU_VEC(struct pod *) unowned; /* wait for their controllers: members.c */
+	SLU_VEC(struct pod *) unowned;           /* wait for their controllers: members.c */
+	SLU_VEC(struct slu_life_maker) makers;   /* of the group that is looked at */
+	SLU_VEC(struct slu_life_member) members; /* the same */
+	SLU_VEC(struct group *) calm;            /* wait until their objects have come together */
 	int64_t last_seen_us;
 	uint32_t waiting;                     /* as of the last status pass */
 	struct {                              /* after.c */
@@ -80,8 +91,26 @@ void core_member_meet(struct slu_core *c, struct pod *p); /* ours and alive: joi
 void core_member_forget(struct slu_core *c, struct pod *p);
 void core_members_join(struct slu_core *c); /* who has waited long enough */
 int64_t core_members_wake_us(const struct slu_core *c);
-/* Members that have done their part, as their Jobs say. */
-uint32_t core_members_done(struct slu_core *c, const struct group *g);
+/* A controller of a kind that the mirror holds. */
+bool core_is_mirrored(const struct slu_kowner *o);
+
+/* ---- makers.c ---- */
+
+/* Note who makes the pod.  0 or -ENOMEM. */
+int core_maker_join(struct slu_core *c, struct group *g, const struct pod *p);
+/* Look at the objects behind the group: g->life, and who of its members is leaving. */
+void core_life_look(struct slu_core *c, struct group *g);
+/* The size that was named is known now: the same objects again, right after core_life_look(). */
+void core_life_size(struct slu_core *c, struct group *g, uint32_t named);
+/* Members the makers still want alive; what we saw end counts before their statuses say so. */
+int64_t core_group_wanted(struct slu_core *c, const struct group *g);
+/* Places of its members are kept however long it takes: a StatefulSet makes them. */
+bool core_group_ordered(struct slu_core *c, const struct group *g);
+/* Objects of a group without a named size are still coming, or going: it waits a moment. */
+bool core_calm_waits(struct slu_core *c, struct group *g);
+void core_calm_forget(struct slu_core *c, struct group *g);
+void core_calm_wake(struct slu_core *c);
+int64_t core_calm_wake_us(const struct slu_core *c);
 
 /* ---- groups.c ---- */
 
@@ -101,6 +130,11 @@ int core_run_role(struct run *r, struct shape *s); /* its number, new if need be
 void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o);
 void core_groups_touch(struct slu_core *c, const struct slu_kobj *obj); /* PodGroup, claim */
 void core_groups_touch_wrong(struct slu_core *c); /* what was refused may be right now */
+
+/* ---- lives.c ---- */
+
+/* Those who leave and those who wait are two lives of one name: two groups from now on. */
+void core_group_part(struct slu_core *c, struct group *g);
 
 /* ---- wish.c ---- */
 

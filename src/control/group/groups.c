@@ -63,7 +63,6 @@ static struct group *group_new(struct slu_core *c, struct pod *p,
 {
 	const char *user = c->cfg->webhook.enabled ? slu_group_note(src, SLU_IN_USER, NULL) : NULL;
 	const struct slu_kmeta *m = &p->k->o.meta;
-	const struct slu_kowner *o = slu_kmeta_controller(m);
 	struct slu_buf key = SLU_BUF_INIT(600);
 	struct group *g = slu_calloc(1, sizeof *g);
 
@@ -75,7 +74,6 @@ static struct group *group_new(struct slu_core *c, struct pod *p,
 	g->e.key = g->key;
 	g->ns = slu_strdup(m->ns);
 	g->scheduler = slu_strdup(p->k->spec.scheduler);
-	g->owner = o ? slu_strdup(o->uid) : NULL;
 	g->id = *id;
 	g->first_seen_us = core_first_seen(c, src);
 	g->cancelled = core_cancel_noted(src);
@@ -87,7 +85,6 @@ static struct group *group_new(struct slu_core *c, struct pod *p,
 		slu_free(g->ns);
 		slu_free(g->user);
 		slu_free(g->scheduler);
-		slu_free(g->owner);
 		slu_free(g);
 		return NULL;
 	}
@@ -114,7 +111,10 @@ void core_group_free(struct slu_core *c, struct group *g)
 	slu_free(g->ns);
 	slu_free(g->user);
 	slu_free(g->scheduler);
-	slu_free(g->owner);
+	while (g->maker.n)
+		slu_free(g->maker.p[--g->maker.n]);
+	slu_vec_done(&g->maker);
+	core_calm_forget(c, g);
 	slu_free(g->wrong);
 	slu_free(g->told_text);
 	slu_free(g);
@@ -143,7 +143,7 @@ struct group *core_group_join(struct slu_core *c, struct pod *p)
 	g = core_group_find(c, p->k->o.meta.ns, id.key);
 	if (!g)
 		g = group_new(c, p, &src, &id);
-	if (!g || slu_vec_push(&g->pod, p) < 0)
+	if (!g || core_maker_join(c, g, p) < 0 || slu_vec_push(&g->pod, p) < 0)
 		return NULL;
 	if (!p->shape)
 		p->shape = core_shape_get(c, p);
@@ -180,9 +180,12 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 			memmove(&g->pod.p[i], &g->pod.p[i + 1], (--g->pod.n - i) * sizeof p);
 			break;
 		}
-	if (ended && p->k->phase == SLU_PHASE_SUCCEEDED)
+	if (ended && p->k->phase == SLU_PHASE_SUCCEEDED) {
+		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+
 		g->ended_ok++;
-	else if (ended)
+		g->ended_alone += !o || !core_is_mirrored(o);
+	} else if (ended)
 		g->ended_bad++;
 	if (ended && p->node && p->node->handle != SLU_NODE_NONE && core_pod_turned_away(p))
 		core_undo_avoid(c, g, p->node->handle, TURNED_AWAY_S);
@@ -213,9 +216,11 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 
 static int by_age(const void *a, const void *b)
 {
-	const struct slu_kmeta *x = &(*(struct pod *const *)a)->k->o.meta;
-	const struct slu_kmeta *y = &(*(struct pod *const *)b)->k->o.meta;
+	const struct pod *p = *(struct pod *const *)a, *q = *(struct pod *const *)b;
+	const struct slu_kmeta *x = &p->k->o.meta, *y = &q->k->o.meta;
 
+	if (p->stale != q->stale) /* what a roll-out replaces comes last */
+		return p->stale ? 1 : -1;
 	if (x->created_us != y->created_us)
 		return x->created_us < y->created_us ? -1 : 1;
 	/* worker-2 before worker-10 */
@@ -310,11 +315,11 @@ static uint64_t fingerprint(const struct run *r)
  * who run because they came before anything was held. */
 static uint32_t needed(struct slu_core *c, const struct group *g)
 {
-	uint32_t done = core_members_done(c, g);
+	uint32_t asks = g->life.asks, others = 0;
 
-	if (g->owned.n && g->pod.n < g->wish.min)
-		done += core_held_strangers(c, g);
-	return g->wish.min - SLU_MIN(done, g->wish.min - 1);
+	if (g->owned.n && g->pod.n < asks)
+		others = core_held_strangers(c, g);
+	return asks - SLU_MIN(others, asks - 1);
 }
 
 /* Fewer are left than a gang would need: the others have started, and ended. */
@@ -345,7 +350,7 @@ static void gather(struct slu_core *c, struct group *g)
 		if (core_pod_startable(g->pod.p[i]))
 			pod[n++] = g->pod.p[i];
 	if ((n < need && !(g->wish.one_by_one && n)) || core_after_blocks(c, g) ||
-	    c->now_s < g->again_s) {
+	    c->now_s < g->again_s || core_calm_waits(c, g)) {
 		if (r)
 			core_run_end(c, r, SLU_RESULT_CANCELLED);
 		if (!g->kept)
@@ -449,6 +454,10 @@ static void settle(struct slu_core *c, struct group *g)
 		return;
 	}
 	g->told_times = 0; /* something about itself has changed */
+	core_life_look(c, g);
+	if (g->life.again && !is_undoing(g) && !g->retired)
+		core_group_part(c, g);
+	core_runs_recall(c, g);
 	yield_to_bound(c, g);
 	sound = core_wish_read(c, g); /* also of what runs: how long, which queue */
 	core_adopt(c, g);
@@ -459,7 +468,7 @@ static void settle(struct slu_core *c, struct group *g)
 	}
 	core_vacant_fill(c, g);
 	core_vacant_trim(c, g);
-	if (g->cancelled || is_undoing(g))
+	if (g->cancelled || g->retired || is_undoing(g))
 		return;
 	if (c->runs->adopting) { /* whoever waits comes in turn */
 		core_group_dirty(c, g);

@@ -7,7 +7,7 @@
 
 #define PATIENCE_US 3000000 /* for a controller that a pod names and nobody has seen */
 
-static bool is_mirrored(const struct slu_kowner *o)
+bool core_is_mirrored(const struct slu_kowner *o)
 {
 	static const char *const kind[] = { "Job", "ReplicaSet", "StatefulSet", "Deployment" };
 
@@ -23,7 +23,7 @@ static bool owners_known(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 
-	for (uint32_t up = 0; o && up < SLU_GROUP_OWNERS && is_mirrored(o); up++) {
+	for (uint32_t up = 0; o && up < SLU_GROUP_OWNERS && core_is_mirrored(o); up++) {
 		const struct slu_kobj *obj = core_owner(c, o->uid);
 
 		if (!obj)
@@ -85,26 +85,4 @@ void core_members_join(struct slu_core *c)
 int64_t core_members_wake_us(const struct slu_core *c)
 {
 	return c->groups->unowned.n ? c->groups->unowned.p[0]->met_us + PATIENCE_US : INT64_MAX;
-}
-
-uint32_t core_members_done(struct slu_core *c, const struct group *g)
-{
-	const char *last = NULL;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < g->pod.n; i++) {
-		const struct slu_kowner *o = slu_kmeta_controller(&g->pod.p[i]->k->o.meta);
-		const struct slu_kobj *obj = o ? core_owner(c, o->uid) : NULL;
-		bool again = o && last && !strcmp(last, o->uid);
-
-		for (uint32_t k = 0; o && !again && k < i; k++) {
-			const struct slu_kowner *x = slu_kmeta_controller(&g->pod.p[k]->k->o.meta);
-
-			again = x && !strcmp(x->uid, o->uid);
-		}
-		last = o ? o->uid : last;
-		if (!again && obj && obj->kind == SLU_KIND_JOB && slu_kjob(obj)->succeeded > 0)
-			n += (uint32_t)slu_kjob(obj)->succeeded;
-	}
-	return n;
 }

@@ -103,15 +103,36 @@ static void tell_sizes(struct slu_core *c, struct group *g, struct pod *odd, uin
 	g->told_most = said;
 }
 
+/* The first that stays: what is on its way out says nothing about the others. */
+static const struct pod *spokesman(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (!g->pod.p[i]->leaving)
+			return g->pod.p[i];
+	return g->pod.p[0];
+}
+
+/* The size somebody wrote down; 0: nobody did. */
+static uint32_t named_size(const struct slu_core *c, const struct group *g,
+			   const struct slu_kpodgroup *pg, uint32_t said)
+{
+	if (pg && pg->o.kind == SLU_KIND_PODGROUP && pg->min_member <= 0)
+		return 1; /* the basic policy: each member for itself */
+	if (!pg && g->id.explicit && said > g->wish.named_min && said <= c->cfg->jobs.max_size)
+		return said;
+	return g->wish.named_min;
+}
+
 bool core_wish_read(struct slu_core *c, struct group *g)
 {
+	const struct pod *first = spokesman(g);
 	struct slu_group_source src;
 	struct slu_error err = { 0 };
 	const struct slu_kpodgroup *pg = core_podgroup(c, g);
 	struct pod *odd = NULL; /* who says the smallest size */
 	uint32_t said = 0;
 
-	core_source(c, g->pod.p[0]->k, &src);
+	core_source(c, first->k, &src);
 	if (core_native_lacks(c, g)) { /* not wrong: it may be on its way */
 		slu_free(g->wrong);
 		g->wrong = NULL;
@@ -125,8 +146,8 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 	/* The server fills in the number; where it has not, the class tells it. */
 	if (pg && *pg->priority_class && !pg->has_priority)
 		g->wish.priority = core_priority(c, pg->priority_class);
-	else if (!g->pod.p[0]->k->spec.has_priority && !(pg && pg->has_priority))
-		g->wish.priority = core_priority(c, g->pod.p[0]->k->spec.priority_class);
+	else if (!first->k->spec.has_priority && !(pg && pg->has_priority))
+		g->wish.priority = core_priority(c, first->k->spec.priority_class);
 	if (*g->wish.level && slu_machine_level_find(slu_queue_machine(c->q), g->wish.level) < 0) {
 		core_group_wrong(c, g, "no topology level \"%s\" is configured", g->wish.level);
 		return false;
@@ -142,8 +163,7 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 	}
 	if (odd && !pg)
 		tell_sizes(c, g, odd, said);
-	if (!pg && g->id.explicit && said > g->wish.min && said <= c->cfg->jobs.max_size)
-		g->wish.min = said;
+	core_life_size(c, g, named_size(c, g, pg, said));
 	slu_free(g->wrong);
 	g->wrong = NULL;
 	return true;

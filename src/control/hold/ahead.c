@@ -52,8 +52,7 @@ bool core_ahead_begun(struct slu_core *c, const struct held *h)
 	there = core_ahead_pods(h);
 	if (j->succeeded > 0)
 		return true;
-	if (!j->start_us || (int64_t)there >= slu_group_owner_size(h->obj) ||
-	    (there && !count(h, true)))
+	if (!j->start_us || (int64_t)there >= slu_life_makes(h->obj) || (there && !count(h, true)))
 		return false;
 	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
 	     e = slu_table_next(&c->cluster->pods, e)) {

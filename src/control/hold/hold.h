@@ -47,10 +47,9 @@ void core_held_space(struct slu_core *c, const struct slu_kobj *ns);
 void core_held_templates(struct slu_core *c, const char *ns);
 void core_held_pod(struct slu_core *c, struct pod *p, bool gone);
 void core_held_look(struct slu_core *c); /* hold what the webhook did not see */
-void core_held_unlink(struct group *g);  /* the group goes */
+void core_held_link(struct held *h, struct group *g);
+void core_held_unlink(struct group *g); /* the group goes */
 void core_held_done(struct slu_core *c);
-/* Members its held Jobs want alive; -1: none of its members comes from one. */
-int64_t core_held_wanted(const struct group *g);
 /* Pods of its owners that somebody else placed, and that live. */
 uint32_t core_held_strangers(struct slu_core *c, const struct group *g);
 void core_held_leave(struct slu_core *c, struct held *h); /* let go of its stand-ins */

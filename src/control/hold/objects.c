@@ -46,39 +46,16 @@ static void link_group(struct held *h, struct group *g)
 		h->group = g;
 }
 
+void core_held_link(struct held *h, struct group *g)
+{
+	link_group(h, g);
+}
+
 void core_held_unlink(struct group *g)
 {
 	while (g->owned.n)
 		unlink_group(g->owned.p[0]);
 	slu_vec_done(&g->owned);
-}
-
-int64_t core_held_wanted(const struct group *g)
-{
-	int64_t n = 0, completions = 0;
-	bool any = false, bounded = true;
-
-	for (uint32_t i = 0; i < g->owned.n; i++) {
-		const struct held *h = g->owned.p[i];
-
-		if (h->obj->kind != SLU_KIND_JOB)
-			continue;
-		any = true;
-		n += h->resumed || h->going ? slu_group_owner_size(h->obj)
-					    : slu_group_owner_wants(h->obj);
-		if (slu_kjob(h->obj)->completions == SLU_KNONE)
-			bounded = false;
-		else
-			completions += slu_kjob(h->obj)->completions;
-	}
-	if (!any)
-		return -1;
-	/* What we saw end counts before the Job's status says so. */
-	if (bounded)
-		n = SLU_MIN(n, completions - (int64_t)g->ended_ok);
-	else if (g->ended_ok)
-		n = 0;
-	return SLU_MAX(n, (int64_t)0);
 }
 
 uint32_t core_held_strangers(struct slu_core *c, const struct group *g)
@@ -187,7 +164,7 @@ static void stand_in(struct slu_core *c, struct held *h, bool anew)
 	const struct slu_kjob *j = slu_kjob(h->obj);
 	bool ahead = core_ahead_is(h), keep;
 	bool wait = (slu_held_waits(j) || ahead) && !h->resumed && slu_held_free(&j->tmpl.spec);
-	int64_t want = wait ? slu_group_owner_size(h->obj) : 0;
+	int64_t want = wait ? slu_life_makes(h->obj) : 0;
 	slu_cleanup(slu_kobj_unrefp) const struct slu_kobj *k = NULL;
 
 	want = SLU_MIN(want, (int64_t)c->cfg->jobs.max_size + 1);

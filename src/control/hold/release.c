@@ -127,8 +127,7 @@ static void resume(struct slu_core *c, struct run *r, struct held *h, bool there
 		h->resumed = true;
 		h->there = there;
 		slu_log(SLU_INFO, "job released", SLU_STR("job", h->obj->meta.name),
-			SLU_STR("ns", h->obj->meta.ns),
-			SLU_I64("pods", slu_group_owner_size(h->obj)));
+			SLU_STR("ns", h->obj->meta.ns), SLU_I64("pods", slu_life_makes(h->obj)));
 		if (there)
 			resume_later(c, h, NOTE_US);
 		else if (h->resume)

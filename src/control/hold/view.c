@@ -77,7 +77,7 @@ static void view(struct slu_core *c, const struct held *h, struct slu_buf *nodes
 {
 	const struct group *g = h->group;
 	const struct run *r = g ? gang_of(g) : NULL;
-	int64_t size = slu_group_owner_size(h->obj);
+	int64_t size = slu_life_makes(h->obj);
 	struct slu_job_view q;
 
 	*v = (struct slu_held_view){ .obj = h->obj,

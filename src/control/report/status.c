@@ -79,6 +79,11 @@ static void sentence(struct slu_core *c, struct group *g, struct run *r, struct 
 		slu_buf_printf(b, "PodGroup %s does not exist", g->id.key + 2);
 		return;
 	}
+	if (g->life.ending) {
+		slu_buf_printf(b, "group %s is being deleted; its pods are not started",
+			       g->id.name);
+		return;
+	}
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		have += core_pod_startable(g->pod.p[i]);
 		gated += !slu_held_free(&g->pod.p[i]->k->spec);

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/utf8.h"
 #include "control/config/config.h"
+#include "control/rules/life.h"
 
 /* ---- identity ---- */
 
@@ -230,48 +231,6 @@ int slu_group_parse_time(const char *s, int64_t *out_s)
 	return 0;
 }
 
-int64_t slu_group_owner_size(const struct slu_kobj *o)
-{
-	switch (o->kind) {
-	case SLU_KIND_JOB: {
-		const struct slu_kjob *j = slu_kjob(o);
-		int64_t n = j->parallelism == SLU_KNONE ? 1 : j->parallelism;
-
-		if (j->completions != SLU_KNONE)
-			n = SLU_MIN(n, (int64_t)j->completions);
-		return n;
-	}
-	case SLU_KIND_REPLICASET:
-		return slu_kreplicaset(o)->replicas == SLU_KNONE ? 1 : slu_kreplicaset(o)->replicas;
-	case SLU_KIND_STATEFULSET:
-		return slu_kstatefulset(o)->replicas == SLU_KNONE ? 1
-								  : slu_kstatefulset(o)->replicas;
-	case SLU_KIND_DEPLOYMENT:
-		return slu_kdeployment(o)->replicas == SLU_KNONE ? 1 : slu_kdeployment(o)->replicas;
-	default:
-		return -1;
-	}
-}
-
-int64_t slu_group_owner_wants(const struct slu_kobj *o)
-{
-	int64_t n = slu_group_owner_size(o);
-
-	if (o->meta.deleted_us)
-		return 0;
-	if (o->kind == SLU_KIND_JOB) {
-		const struct slu_kjob *j = slu_kjob(o);
-
-		if (j->suspend || j->complete == SLU_TRI_TRUE || j->failed_cond == SLU_TRI_TRUE)
-			return 0;
-		if (j->completions != SLU_KNONE)
-			n = SLU_MIN(n, (int64_t)j->completions - j->succeeded);
-		else if (j->succeeded)
-			n = 0; /* a work queue: the first success says there is nothing left */
-	}
-	return SLU_MAX(n, (int64_t)0);
-}
-
 static int read_number(const struct slu_group_source *s, enum slu_key k, uint32_t max,
 		       uint32_t *out, struct slu_error *err)
 {
@@ -290,7 +249,7 @@ static int read_sizes(const struct slu_group_source *s, const struct slu_group_i
 		      struct slu_error *err)
 {
 	uint32_t size = 0, lo = 0, hi = 0;
-	int64_t owner = s->n_owners ? slu_group_owner_size(s->owner[0]) : -1;
+	int64_t owner = s->n_owners ? slu_life_makes(s->owner[0]) : -1;
 	int rc;
 
 	if (!slu_kmeta_controller(&s->pod->o.meta) && !id->explicit)

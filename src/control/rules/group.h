@@ -65,12 +65,6 @@ int slu_group_wish(const struct slu_group_source *s, const struct slu_group_id *
 const char *slu_group_note(const struct slu_group_source *s, const char *key,
 			   const struct slu_kmeta **on);
 
-/* Members a controller makes at once: parallelism bounded by completions left, replicas; -1 when
- * the kind says nothing about it. */
-int64_t slu_group_owner_size(const struct slu_kobj *owner);
-/* The same for what it still wants to see alive, now. */
-int64_t slu_group_owner_wants(const struct slu_kobj *owner);
-
 /* "2026-11-15T22:00:00Z", "+01:00" too, or seconds since the epoch.  0 or -EINVAL. */
 int slu_group_parse_time(const char *s, int64_t *out_s);
 /* Can `value` be meant by `key`?  What the webhook refuses early: sizes, times and switches that

@@ -70,6 +70,25 @@ static void take_back(struct slu_core *c, struct run *r)
 	core_group_dirty(c, g);
 }
 
+void core_runs_recall(struct slu_core *c, struct group *g)
+{
+	for (uint32_t i = g->run.n; i-- > 0;) {
+		struct run *r = g->run.p[i];
+		bool leaves = false;
+
+		for (uint32_t k = 0; k < r->slot.n && !leaves; k++)
+			leaves = r->slot.p[k].state == SLOT_CHOSEN && r->slot.p[k].pod &&
+				 r->slot.p[k].pod->leaving;
+		if (leaves && r->state == RUN_INTENT)
+			take_back(c, r);
+		for (uint32_t k = r->slot.n; leaves && r->state == RUN_RUNNING && k-- > 0;)
+			if (r->slot.p[k].state == SLOT_CHOSEN && r->slot.p[k].pod->leaving) {
+				core_slot_drop(c, r, k);
+				break; /* the group is looked at again */
+			}
+	}
+}
+
 /* Two that the queue started at once want the same port that it does not count. */
 static bool clashes(struct slu_core *c, struct run *r)
 {

@@ -128,6 +128,8 @@ void core_place_durable(struct slu_core *c); /* and is carried out once that is 
 void core_written(struct slu_core *c, const struct slu_rec_written *w);
 void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how);
 void core_run_settled(struct slu_core *c, struct run *r);
+/* What was decided and not written yet, for members that are leaving now, is taken back. */
+void core_runs_recall(struct slu_core *c, struct group *g);
 /* How long a chosen place may fail before the gang is taken back. */
 int64_t core_place_limit_ns(const struct slu_core *c, const struct group *g);
 void core_deadlines(struct slu_core *c); /* end what runs too long, where told to */
@@ -137,8 +139,6 @@ void core_run_close(struct slu_core *c, struct run *r);
 /* ---- vacant.c ---- */
 
 uint32_t core_vacant(const struct group *g);
-/* Members the controller still wants alive; what we saw end counts before its status says so. */
-int64_t core_group_wanted(struct slu_core *c, const struct group *g);
 /* Its kubelet refused it or threw it out: the next one would fare no better there for a while. */
 bool core_pod_turned_away(const struct pod *p);
 bool core_vacant_kept(struct slu_core *c, const struct pod *p); /* one who leaves leaves a place */

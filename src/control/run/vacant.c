@@ -16,40 +16,11 @@ uint32_t core_vacant(const struct group *g)
 	return n;
 }
 
-int64_t core_group_wanted(struct slu_core *c, const struct group *g)
-{
-	struct slu_entry *e = g->owner ? slu_table_finds(&c->cluster->owners, g->owner) : NULL;
-	const struct slu_kobj *o = e ? slu_entry_of(e, struct thing, e)->obj : NULL;
-	int64_t n = core_held_wanted(g);
-
-	if (n >= 0)
-		return n;
-	if (!o)
-		return 0;
-	n = slu_group_owner_wants(o);
-	if (o->kind == SLU_KIND_JOB) {
-		const struct slu_kjob *j = slu_kjob(o);
-
-		if (j->completions != SLU_KNONE)
-			n = SLU_MIN(n, (int64_t)j->completions - (int64_t)g->ended_ok);
-		else if (g->ended_ok)
-			n = 0;
-	}
-	return SLU_MAX(n, (int64_t)0);
-}
-
-static bool waits_for_ever(struct slu_core *c, const struct group *g)
-{
-	struct slu_entry *e = g->owner ? slu_table_finds(&c->cluster->owners, g->owner) : NULL;
-
-	return e && slu_entry_of(e, struct thing, e)->obj->kind == SLU_KIND_STATEFULSET;
-}
-
 void core_vacant_trim(struct slu_core *c, struct group *g)
 {
 	int64_t extra = (int64_t)g->pod.n + core_vacant(g) - core_group_wanted(c, g);
 	int64_t hold_us = c->cfg->jobs.hold_vacant_s * 1000000;
-	bool ever = waits_for_ever(c, g);
+	bool ever = core_group_ordered(c, g);
 
 	for (uint32_t i = g->run.n; i-- > 0;) {
 		struct run *r = g->run.p[i];

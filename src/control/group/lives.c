@@ -1,0 +1,109 @@
+/* A second life under one name: all that have a node are leaving, and others wait.
+ *
+ * Those who leave keep what they hold and nothing else, in a group of their own without a name;
+ * those who wait are a gang that has not begun.  If the same object made both (its pods were
+ * evicted, and it makes them again) they keep their place in the queue; a new object of the same
+ * name comes to its end. */
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/recover/recover.h"
+#include "control/run/run.h"
+
+static int rename_group(struct slu_core *c, struct group *g)
+{
+	struct slu_buf key = SLU_BUF_INIT(700);
+	char *old = g->key;
+
+	slu_buf_printf(&key, "%s~%" PRIu64, g->key, ++c->serial);
+	if (key.error) {
+		slu_buf_done(&key);
+		return -ENOMEM;
+	}
+	slu_table_del(&c->groups->table, &g->e);
+	g->e.n = key.n;
+	g->key = slu_buf_take(&key);
+	g->e.key = g->key;
+	if (slu_table_add(&c->groups->table, &g->e) < 0) {
+		slu_free(g->key);
+		g->key = old;
+		g->e.key = old;
+		g->e.n = strlen(old);
+		return slu_table_add(&c->groups->table, &g->e) < 0 ? -ENOMEM : -EAGAIN;
+	}
+	slu_free(old);
+	return 0;
+}
+
+static bool has_maker(const struct group *g, const char *uid)
+{
+	for (uint32_t i = 0; i < g->maker.n; i++)
+		if (!strcmp(g->maker.p[i], uid))
+			return true;
+	return false;
+}
+
+/* What the new life takes over when the same objects make it. */
+static void inherit(struct slu_core *c, const struct group *old, struct group *g)
+{
+	bool same = false;
+
+	for (uint32_t i = 0; i < g->maker.n; i++)
+		same |= has_maker(old, g->maker.p[i]) && core_owner(c, g->maker.p[i]);
+	if (!same)
+		return;
+	g->first_seen_us = old->first_seen_us;
+	g->held = old->held;
+	g->cancelled = old->cancelled;
+	g->ended_ok = old->ended_ok;
+	g->ended_bad = old->ended_bad;
+	g->ended_alone = old->ended_alone;
+	g->life.size = old->life.size;
+	g->avoid_until_s = old->avoid_until_s;
+	g->n_avoid = old->n_avoid;
+	memcpy(g->avoid, old->avoid, sizeof g->avoid);
+}
+
+static void move(struct slu_core *c, struct group *g, struct pod *p)
+{
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (g->pod.p[i] == p) {
+			memmove(&g->pod.p[i], &g->pod.p[i + 1], (--g->pod.n - i) * sizeof p);
+			break;
+		}
+	p->group = NULL;
+	p->group = core_group_join(c, p);
+	if (p->group && p->stand)
+		core_held_link(p->stand, p->group);
+	if (!p->group)
+		slu_log(SLU_ERROR, "no memory for a pod", SLU_STR("pod", p->k->o.meta.name));
+}
+
+void core_group_part(struct slu_core *c, struct group *g)
+{
+	struct group *next = NULL;
+
+	for (uint32_t i = g->run.n; i-- > 0;)
+		if (g->run.p[i]->state == RUN_QUEUED)
+			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
+	if (rename_group(c, g) < 0)
+		return; /* the next look */
+	slu_log(SLU_INFO, "group begins again", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
+	g->retired = true;
+	g->id.podgroup = g->id.native = false;
+	g->kept_sum = 0;
+	core_group_keep(c, g); /* under its new key: the old one is the next life's */
+	for (uint32_t i = 0; i < g->pod.n;) {
+		struct pod *p = g->pod.p[i];
+
+		if (p->leaving || core_slot_of(p)) {
+			i++;
+			continue;
+		}
+		move(c, g, p);
+		next = p->group ? p->group : next;
+	}
+	core_held_unlink(g);
+	if (next)
+		inherit(c, g, next);
+	core_group_dirty(c, g);
+}

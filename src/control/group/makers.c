@@ -1,0 +1,253 @@
+/* The objects behind a group: which of them make its members, who of those is on the way out, and
+ * the answer of life.h for them. */
+#include "control/group/group.h"
+#include "control/hold/hold.h"
+#include "control/run/run.h"
+
+#define CALM_JOIN_US  500000  /* after an object joined a group whose size nobody named */
+#define CALM_LEAVE_US 2000000 /* after one left: the others may follow it */
+#define CALM_AGE_US   1500000 /* what is older has been joined by whoever was made with it */
+#define MAKERS_MAX    1024u   /* beyond, objects are not told apart and count as one */
+
+/* The uid of the object that makes the pod, NULL: nobody does; *obj: as the mirror has it. */
+static const char *maker_of(struct slu_core *c, const struct pod *p, const struct slu_kobj **obj)
+{
+	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta), *above;
+
+	*obj = NULL;
+	if (!o || !(p->stand || core_is_mirrored(o)))
+		return NULL;
+	*obj = core_owner(c, o->uid);
+	above = *obj && (*obj)->kind == SLU_KIND_REPLICASET ? slu_kmeta_controller(&(*obj)->meta)
+							    : NULL;
+	if (!above || !core_is_mirrored(above))
+		return o->uid;
+	*obj = core_owner(c, above->uid);
+	return above->uid;
+}
+
+static uint32_t find(const struct group *g, const char *uid, uint32_t guess)
+{
+	if (guess < g->maker.n && !strcmp(g->maker.p[guess], uid))
+		return guess;
+	for (uint32_t i = 0; i < g->maker.n; i++)
+		if (!strcmp(g->maker.p[i], uid))
+			return i;
+	return SLU_LIFE_ALONE;
+}
+
+static void calm(struct slu_core *c, struct group *g, int64_t until_us)
+{
+	if (!g->id.explicit || until_us <= c->now_us)
+		return;
+	g->calm_us = SLU_MAX(g->calm_us, until_us);
+}
+
+int core_maker_join(struct slu_core *c, struct group *g, const struct pod *p)
+{
+	const struct slu_kobj *obj;
+	const char *uid = maker_of(c, p, &obj);
+	char *own;
+
+	if (!uid || g->maker.n >= MAKERS_MAX || find(g, uid, 0) != SLU_LIFE_ALONE)
+		return 0;
+	own = slu_strdup(uid);
+	if (!own || slu_vec_push(&g->maker, own) < 0) {
+		slu_free(own);
+		return -ENOMEM;
+	}
+	if (obj)
+		calm(c, g, SLU_MIN(c->now_us + CALM_JOIN_US, obj->meta.created_us + CALM_AGE_US));
+	return 0;
+}
+
+static bool is_held(const struct group *g, const char *uid)
+{
+	for (uint32_t i = 0; i < g->owned.n; i++) {
+		const struct held *h = g->owned.p[i];
+
+		if (!strcmp(h->obj->meta.uid, uid))
+			return h->obj->kind == SLU_KIND_JOB &&
+			       (h->resumed || h->going || slu_held_waits(slu_kjob(h->obj)));
+	}
+	return false;
+}
+
+/* Into the scratch list; true: memory was enough. */
+static bool list_makers(struct slu_core *c, const struct group *g)
+{
+	struct groups *s = c->groups;
+
+	s->makers.n = 0;
+	if (slu_vec_reserve(&s->makers, g->maker.n) < 0)
+		return false;
+	for (uint32_t i = 0; i < g->maker.n; i++)
+		s->makers.p[s->makers.n++] = (struct slu_life_maker){
+			.obj = core_owner(c, g->maker.p[i]), .held = is_held(g, g->maker.p[i])
+		};
+	return true;
+}
+
+static struct slu_life_objects objects_of(struct slu_core *c, const struct group *g)
+{
+	const struct groups *s = c->groups;
+
+	return (struct slu_life_objects){ .maker = s->makers.p,
+					  .n_makers = s->makers.n,
+					  .member = s->members.p,
+					  .n_members = s->members.n,
+					  .named = g->named,
+					  .one_object = !g->id.explicit,
+					  .lacks_podgroup = g->id.podgroup && !core_podgroup(c, g),
+					  .row = { .size = g->life.size,
+						   .finished = g->ended_ok - g->ended_alone,
+						   .alone = g->ended_alone } };
+}
+
+/* Makers that went with all their members are no part of the group any more. */
+static void forget_gone(struct slu_core *c, struct group *g, const struct slu_life_objects *o)
+{
+	for (uint32_t i = g->maker.n; i-- > 0;) {
+		bool used = o->maker[i].obj || g->run.n;
+
+		for (uint32_t k = 0; k < o->n_members && !used; k++)
+			used = o->member[k].maker == i;
+		if (used)
+			continue;
+		slu_free(g->maker.p[i]);
+		memmove(&g->maker.p[i], &g->maker.p[i + 1], (--g->maker.n - i) * sizeof(char *));
+	}
+	(void)c;
+}
+
+/* Pods of a ReplicaSet that a roll-out replaces: the newer ones start first. */
+static void mark_stale(struct slu_core *c, struct group *g)
+{
+	int64_t newest = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t i = 0; i < g->pod.n; i++) {
+			const struct slu_kowner *o = slu_kmeta_controller(&g->pod.p[i]->k->o.meta);
+			const struct slu_kobj *rs = o ? core_owner(c, o->uid) : NULL;
+			const char *text = NULL;
+			int64_t revision;
+
+			if (!rs || rs->kind != SLU_KIND_REPLICASET)
+				return;
+			text = slu_kmeta_annotation(&rs->meta, "deployment.kubernetes.io/revision");
+			revision = text ? strtoll(text, NULL, 10) : 0;
+			if (!pass)
+				newest = SLU_MAX(newest, revision);
+			else
+				g->pod.p[i]->stale = revision < newest;
+		}
+}
+
+void core_life_look(struct slu_core *c, struct group *g)
+{
+	struct groups *s = c->groups;
+	struct slu_life_objects o;
+	uint32_t stay = 0, guess = 0;
+
+	s->members.n = 0;
+	if (!list_makers(c, g) || slu_vec_reserve(&s->members, g->pod.n) < 0)
+		return; /* the next look */
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		const struct slu_kobj *obj;
+		const char *uid = maker_of(c, g->pod.p[i], &obj);
+
+		guess = uid ? find(g, uid, guess) : SLU_LIFE_ALONE;
+		s->members.p[s->members.n++] = (struct slu_life_member){
+			.pod = g->pod.p[i]->k, .maker = guess, .placed = core_pod_at(g->pod.p[i])
+		};
+	}
+	o = objects_of(c, g);
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		g->pod.p[i]->leaving = slu_life_leaves(&o, &o.member[i]);
+	for (uint32_t i = 0; i < o.n_makers; i++)
+		stay += o.maker[i].obj && !o.maker[i].obj->meta.deleted_us;
+	if (stay < g->staying)
+		calm(c, g, c->now_us + CALM_LEAVE_US);
+	g->staying = stay;
+	mark_stale(c, g);
+	slu_life(&o, &g->life);
+	forget_gone(c, g, &o);
+}
+
+void core_life_size(struct slu_core *c, struct group *g, uint32_t named)
+{
+	struct slu_life_objects o;
+
+	g->named = named;
+	o = objects_of(c, g);
+	slu_life(&o, &g->life);
+	g->life.size = SLU_MIN(g->life.size, c->cfg->jobs.max_size + 1);
+	g->life.asks = SLU_MIN(g->life.asks, g->life.size);
+	g->wish.min = g->life.size;
+	g->wish.max = SLU_MAX(g->wish.max, g->wish.min);
+}
+
+int64_t core_group_wanted(struct slu_core *c, const struct group *g)
+{
+	struct slu_life_objects o;
+	struct slu_life l;
+
+	c->groups->members.n = 0;
+	if (g->retired || !list_makers(c, g))
+		return 0;
+	o = objects_of(c, g);
+	slu_life(&o, &l);
+	return l.wants;
+}
+
+bool core_group_ordered(struct slu_core *c, const struct group *g)
+{
+	for (uint32_t i = 0; i < g->maker.n; i++) {
+		const struct slu_kobj *o = core_owner(c, g->maker.p[i]);
+
+		if (o && o->kind == SLU_KIND_STATEFULSET)
+			return true;
+	}
+	return false;
+}
+
+/* ---- a pause until a group of unknown size has all its objects ---- */
+
+bool core_calm_waits(struct slu_core *c, struct group *g)
+{
+	if (g->named || c->now_us >= g->calm_us)
+		return false;
+	if (!g->calms && slu_vec_push(&c->groups->calm, g) == 0)
+		g->calms = true;
+	return g->calms;
+}
+
+void core_calm_forget(struct slu_core *c, struct group *g)
+{
+	for (uint32_t i = 0; g->calms && i < c->groups->calm.n; i++)
+		if (c->groups->calm.p[i] == g)
+			c->groups->calm.p[i--] = c->groups->calm.p[--c->groups->calm.n];
+	g->calms = false;
+}
+
+void core_calm_wake(struct slu_core *c)
+{
+	for (uint32_t i = 0; i < c->groups->calm.n; i++) {
+		struct group *g = c->groups->calm.p[i];
+
+		if (c->now_us < g->calm_us)
+			continue;
+		g->calms = false;
+		c->groups->calm.p[i--] = c->groups->calm.p[--c->groups->calm.n];
+		core_group_dirty(c, g);
+	}
+}
+
+int64_t core_calm_wake_us(const struct slu_core *c)
+{
+	int64_t at = INT64_MAX;
+
+	for (uint32_t i = 0; i < c->groups->calm.n; i++)
+		at = SLU_MIN(at, c->groups->calm.p[i]->calm_us);
+	return at;
+}

@@ -1,0 +1,165 @@
+#include "control/rules/life.h"
+
+static int64_t or_one(int32_t n)
+{
+	return n == SLU_KNONE ? 1 : n;
+}
+
+int64_t slu_life_makes(const struct slu_kobj *o)
+{
+	switch (o->kind) {
+	case SLU_KIND_JOB: {
+		const struct slu_kjob *j = slu_kjob(o);
+		int64_t n = or_one(j->parallelism);
+
+		return j->completions == SLU_KNONE ? n : SLU_MIN(n, (int64_t)j->completions);
+	}
+	case SLU_KIND_REPLICASET:
+		return or_one(slu_kreplicaset(o)->replicas);
+	case SLU_KIND_STATEFULSET:
+		return or_one(slu_kstatefulset(o)->replicas);
+	case SLU_KIND_DEPLOYMENT:
+		return or_one(slu_kdeployment(o)->replicas);
+	default:
+		return -1;
+	}
+}
+
+/* How many indexes "0-3,7" names: 5. */
+static int64_t count_indexes(const char *s)
+{
+	int64_t n = 0;
+
+	while (*s) {
+		char *end;
+		int64_t from = strtoll(s, &end, 10), to = from;
+
+		if (end == s)
+			return n;
+		if (*end == '-')
+			to = strtoll(end + 1, &end, 10);
+		n += to >= from && to <= INT32_MAX ? to - from + 1 : 0;
+		s = *end == ',' ? end + 1 : end;
+		if (*end && *end != ',')
+			return n;
+	}
+	return n;
+}
+
+/* Completions that are still to come; a work queue (no completions) has no more after the first. */
+static int64_t completions_left(const struct slu_kjob *j)
+{
+	if (j->completions == SLU_KNONE)
+		return j->succeeded > 0 ? 0 : INT64_MAX;
+	return (int64_t)j->completions - j->succeeded - count_indexes(j->failed_indexes);
+}
+
+/* Were it not suspended. */
+static int64_t would_want(const struct slu_kobj *o)
+{
+	int64_t n = slu_life_makes(o);
+
+	if (o->meta.deleted_us)
+		return 0;
+	if (o->kind == SLU_KIND_JOB) {
+		const struct slu_kjob *j = slu_kjob(o);
+
+		if (j->complete == SLU_TRI_TRUE || j->failed_cond == SLU_TRI_TRUE)
+			return 0;
+		n = SLU_MIN(n, completions_left(j));
+	}
+	return SLU_MAX(n, (int64_t)0);
+}
+
+int64_t slu_life_wants(const struct slu_kobj *o)
+{
+	return o->kind == SLU_KIND_JOB && slu_kjob(o)->suspend ? 0 : would_want(o);
+}
+
+static bool is_leaving(const struct slu_life_maker *k)
+{
+	return !k->obj || k->obj->meta.deleted_us;
+}
+
+bool slu_life_leaves(const struct slu_life_objects *o, const struct slu_life_member *m)
+{
+	return m->pod->o.meta.deleted_us ||
+	       (m->maker != SLU_LIFE_ALONE && is_leaving(&o->maker[m->maker]));
+}
+
+struct sizes {
+	int64_t makes;   /* of all makers that stay */
+	int64_t wants;   /* ... now */
+	int64_t bounded; /* completions of the Jobs among them; INT64_MAX: one has none */
+	bool any;
+};
+
+static struct sizes sizes_of(const struct slu_life_objects *o)
+{
+	struct sizes s = { 0 };
+
+	for (uint32_t i = 0; i < o->n_makers; i++) {
+		const struct slu_life_maker *k = &o->maker[i];
+		bool job = k->obj && k->obj->kind == SLU_KIND_JOB;
+
+		if (is_leaving(k) || slu_life_makes(k->obj) < 0)
+			continue;
+		s.any = true;
+		s.makes += slu_life_makes(k->obj);
+		s.wants += k->held ? would_want(k->obj) : slu_life_wants(k->obj);
+		if (!job || slu_kjob(k->obj)->completions == SLU_KNONE)
+			s.bounded = INT64_MAX;
+		else if (s.bounded < INT64_MAX)
+			s.bounded += slu_kjob(k->obj)->completions;
+	}
+	/* What was seen to succeed counts before its Job says so. */
+	if (s.any && s.bounded < INT64_MAX)
+		s.wants = SLU_MIN(s.wants, s.bounded - (int64_t)o->row.finished);
+	s.wants = SLU_MAX(s.wants, (int64_t)0);
+	return s;
+}
+
+static uint32_t at_least_one(int64_t n)
+{
+	return (uint32_t)SLU_MIN(SLU_MAX(n, (int64_t)1), (int64_t)UINT32_MAX);
+}
+
+static void count_members(const struct slu_life_objects *o, struct slu_life *l)
+{
+	for (uint32_t i = 0; i < o->n_members; i++) {
+		const struct slu_life_member *m = &o->member[i];
+
+		if (slu_life_leaves(o, m)) {
+			l->leaving++;
+			l->left += m->placed;
+		} else if (m->placed) {
+			l->placed++;
+		} else {
+			l->waiting++;
+		}
+	}
+}
+
+void slu_life(const struct slu_life_objects *o, struct slu_life *out)
+{
+	struct slu_life l = { 0 };
+	struct sizes s = sizes_of(o);
+	int64_t size = o->named;
+
+	if (!size && o->lacks_podgroup)
+		size = o->row.size; /* its absence says nothing about the size */
+	if (!size)
+		size = s.any ? s.makes : 1;
+	if (o->one_object && s.any && s.makes > 0)
+		size = SLU_MIN(size, s.makes); /* nobody else will make a member */
+	l.size = at_least_one(size);
+	l.asks = at_least_one(size - SLU_MAX(s.makes - s.wants, (int64_t)0) - o->row.alone);
+	l.wants = (uint32_t)SLU_MIN(s.wants, (int64_t)UINT32_MAX);
+	count_members(o, &l);
+	l.begun = l.placed;
+	l.whole = l.waiting + l.placed >= l.asks;
+	l.ending = l.leaving && !l.waiting && !l.placed;
+	l.again = l.left && !l.placed && l.waiting;
+	l.over = !o->n_members && !l.wants;
+	*out = l;
+}

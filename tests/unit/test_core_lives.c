@@ -1,0 +1,295 @@
+/* What ordinary users do to a waiting or running gang: it starts as a whole or not at all. */
+#include "core_kit.h"
+
+static void delete_softly(struct world *w, struct fpod *p)
+{
+	snprintf(p->meta + strlen(p->meta), sizeof p->meta - strlen(p->meta),
+		 "%s\"deletionTimestamp\":\"2026-01-01T00:01:00Z\"", *p->meta ? "," : "");
+	feed_pod(w, p, false);
+}
+
+static struct fpod *crowd(struct world *w, const char *prefix, int n, const char *cpu,
+			  const char *meta)
+{
+	struct fpod *first = NULL;
+
+	for (int i = 0; i < n; i++) {
+		char name[32];
+		struct fpod *p;
+
+		snprintf(name, sizeof name, "%s-%d", prefix, i);
+		p = add_pod(w, name, "sluice", cpu, meta);
+		first = first ? first : p;
+	}
+	return first;
+}
+
+static struct fpod *occupy(struct world *w, const char *node)
+{
+	struct fpod *p = make_pod(w, "busy", "default-scheduler", "2", "");
+
+	snprintf(p->node, sizeof p->node, "%s", node);
+	snprintf(p->phase, sizeof p->phase, "Running");
+	feed_pod(w, p, false);
+	return p;
+}
+
+static void owner(struct world *w, enum slu_kkind kind, bool gone, const char *meta,
+		  const char *spec)
+{
+	feed(w, kind, gone,
+	     "{\"metadata\":{\"namespace\":\"ns\",\"resourceVersion\":\"%" PRIu64
+	     "\",\"generation\":%" PRIu64 ",%s},\"spec\":{%s}}",
+	     w->rv + 1, w->rv + 1, meta, spec);
+	w->rv++;
+}
+
+#define META(kind, uid) "\"name\":\"" kind "\",\"uid\":\"" uid "\""
+#define TMPL            ",\"template\":{}"
+
+static void test_waiting_gang_deleted(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 12, 2, "");
+	owner(&w, SLU_KIND_JOB, false, META("j", "j1"),
+	      "\"parallelism\":16,\"completions\":16" TMPL);
+	p = crowd(&w, "g", 16, "2", OWNED("Job", "j1", "j"));
+	turn(&w);
+	ok(bound(&w, "g") == 0, "a gang of 16 waits where 12 fit");
+	owner(&w, SLU_KIND_JOB, true, META("j", "j1"),
+	      "\"parallelism\":16,\"completions\":16" TMPL);
+	turn(&w);
+	for (int i = 0; i < 16; i++) {
+		delete_pod(&w, p + i);
+		turn(&w);
+	}
+	ok(w.binds == 0, "its Job is deleted, then its pods one by one: none starts (%d)", w.binds);
+	close_world(&w);
+}
+
+static void test_owner_with_finalizer(void)
+{
+	struct world w;
+	struct fpod *busy;
+
+	open_world(&w, 2, 2, "");
+	busy = occupy(&w, "n0");
+	owner(&w, SLU_KIND_JOB, false, META("j", "j1"), "\"parallelism\":2" TMPL);
+	crowd(&w, "g", 2, "2", OWNED("Job", "j1", "j"));
+	turn(&w);
+	owner(&w, SLU_KIND_JOB, false,
+	      META("j", "j1") ",\"deletionTimestamp\":\"2026-01-01T00:01:00Z\","
+			      "\"finalizers\":[\"x/y\"]",
+	      "\"parallelism\":2" TMPL);
+	delete_pod(&w, busy);
+	turn(&w);
+	ok(w.binds == 0, "pods of a Job that is being deleted are not started");
+	close_world(&w);
+}
+
+static void test_two_jobs(void)
+{
+	struct world w;
+	struct fpod *busy;
+
+	open_world(&w, 4, 2, "");
+	busy = occupy(&w, "n0");
+	owner(&w, SLU_KIND_JOB, false, META("a", "a1"), "\"parallelism\":2" TMPL);
+	owner(&w, SLU_KIND_JOB, false, META("b", "b1"), "\"parallelism\":2" TMPL);
+	crowd(&w, "a", 2, "2", OWNED("Job", "a1", "a") ",\"labels\":{\"sluice.sh/group\":\"g\"}");
+	crowd(&w, "b", 2, "2", OWNED("Job", "b1", "b") ",\"labels\":{\"sluice.sh/group\":\"g\"}");
+	turn(&w);
+	ok(w.binds == 0, "two Jobs of two with one group are four (%d)", w.binds);
+	delete_pod(&w, busy);
+	turn(&w);
+	ok(bound(&w, "a") == 2 && bound(&w, "b") == 2, "and start together");
+	close_world(&w);
+}
+
+/* They are made one after the other, and the second is seen 100 ms later. */
+static void test_second_job_late(void)
+{
+	struct world w;
+	char meta[200];
+
+	open_world(&w, 3, 2, "");
+	for (int i = 0; i < 2; i++) {
+		snprintf(
+			meta, sizeof meta,
+			"\"name\":\"j%d\",\"uid\":\"u%d\",\"creationTimestamp\":\"2026-01-01T00:00:10Z\"",
+			i, i);
+		owner(&w, SLU_KIND_JOB, false, meta, "\"parallelism\":2" TMPL);
+		if (i)
+			crowd(&w, "b", 2, "2",
+			      OWNED("Job", "u1", "j1") ",\"labels\":{\"sluice.sh/group\":\"g\"}");
+		else
+			crowd(&w, "a", 2, "2",
+			      OWNED("Job", "u0", "j0") ",\"labels\":{\"sluice.sh/group\":\"g\"}");
+		turn(&w);
+		w.now_us += 100000;
+		turn(&w);
+	}
+	later(&w, 5);
+	ok(w.binds == 0, "the first of two Jobs does not start before the second is seen (%d)",
+	   w.binds);
+	close_world(&w);
+}
+
+static void test_second_leaves_first(void)
+{
+	struct world w;
+
+	open_world(&w, 3, 2, "");
+	owner(&w, SLU_KIND_JOB, false, META("a", "a1"), "\"parallelism\":2" TMPL);
+	owner(&w, SLU_KIND_JOB, false, META("b", "b1"), "\"parallelism\":2" TMPL);
+	crowd(&w, "a", 2, "2", OWNED("Job", "a1", "a") ",\"labels\":{\"sluice.sh/group\":\"g\"}");
+	crowd(&w, "b", 2, "2", OWNED("Job", "b1", "b") ",\"labels\":{\"sluice.sh/group\":\"g\"}");
+	turn(&w);
+	owner(&w, SLU_KIND_JOB, true, META("b", "b1"), "\"parallelism\":2" TMPL);
+	turn(&w);
+	w.now_us += 1000000;
+	turn(&w);
+	ok(w.binds == 0, "one of two Jobs is deleted: the other may be next, it waits a moment");
+	owner(&w, SLU_KIND_JOB, true, META("a", "a1"), "\"parallelism\":2" TMPL);
+	later(&w, 10);
+	ok(w.binds == 0, "it was: nothing starts");
+	close_world(&w);
+}
+
+static void test_name_used_again(void)
+{
+	struct world w;
+	struct fpod *old;
+	struct slu_snapshot *s;
+	int again = 0;
+
+	open_world(&w, 4, 2, "");
+	occupy(&w, "n3");
+	owner(&w, SLU_KIND_JOB, false, META("old", "o1"), "\"parallelism\":2" TMPL);
+	old = crowd(&w, "old", 2, "2",
+		    OWNED("Job", "o1", "old") ",\"labels\":{\"sluice.sh/group\":\"g\"}");
+	turn(&w);
+	ok(bound(&w, "old") == 2, "the first life runs");
+	owner(&w, SLU_KIND_JOB, true, META("old", "o1"), "\"parallelism\":2" TMPL);
+	delete_softly(&w, old);
+	delete_softly(&w, old + 1);
+	owner(&w, SLU_KIND_JOB, false, META("new", "n1"), "\"parallelism\":4" TMPL);
+	crowd(&w, "new", 4, "2",
+	      OWNED("Job", "n1", "new") ",\"labels\":{\"sluice.sh/group\":\"g\"}");
+	later(&w, 5);
+	ok(bound(&w, "new") == 0, "a new Job of the same group waits for room for all its members");
+	s = slu_core_snapshot(w.core);
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		again += !strcmp(s->job[i].name, "g");
+	ok(again == 2, "both lives are shown (%d)", again);
+	slu_snapshot_unref(s);
+	delete_pod(&w, old);
+	delete_pod(&w, old + 1);
+	turn(&w);
+	ok(bound(&w, "new") == 0, "three nodes are free: it waits");
+	delete_pod(&w, &w.pod[0]);
+	turn(&w);
+	ok(bound(&w, "new") == 4, "four are: it starts");
+	ok(differences(&w) == 0, "and the books are right");
+	close_world(&w);
+}
+
+/* All pods of a Job are evicted at once; it makes them again while the old ones end. */
+static void test_all_replaced(void)
+{
+	struct world w;
+	struct fpod *old;
+
+	open_world(&w, 3, 2, "");
+	owner(&w, SLU_KIND_JOB, false, META("j", "j1"), "\"parallelism\":2,\"completions\":2" TMPL);
+	old = crowd(&w, "a", 2, "2", OWNED("Job", "j1", "j"));
+	turn(&w);
+	delete_softly(&w, old);
+	delete_softly(&w, old + 1);
+	crowd(&w, "b", 2, "2", OWNED("Job", "j1", "j"));
+	turn(&w);
+	ok(bound(&w, "b") == 0, "replacements of a whole gang start as a whole");
+	delete_pod(&w, old);
+	delete_pod(&w, old + 1);
+	turn(&w);
+	ok(bound(&w, "b") == 2, "as soon as they can");
+	close_world(&w);
+}
+
+static void podgroup(struct world *w, bool gone)
+{
+	owner(w, SLU_KIND_PODGROUP_X, gone, META("pg", "pg1"), "\"minMember\":4");
+}
+
+static void test_podgroup_deleted(void)
+{
+	struct world w;
+	struct fpod *busy;
+
+	open_world(&w, 4, 2, "");
+	busy = occupy(&w, "n0");
+	podgroup(&w, false);
+	crowd(&w, "m", 4, "2", "\"labels\":{\"scheduling.x-k8s.io/pod-group\":\"pg\"}");
+	turn(&w);
+	podgroup(&w, true);
+	later(&w, 3);
+	ok(w.binds == 0, "the PodGroup of a waiting gang is deleted: it stays a gang of 4");
+	podgroup(&w, false);
+	turn(&w);
+	ok(w.binds == 0, "and made again: the same");
+	podgroup(&w, true);
+	delete_pod(&w, busy);
+	turn(&w);
+	ok(bound(&w, "m") == 4, "room for four: they start");
+	close_world(&w);
+}
+
+#define REPLICAS(n, rev, uid)                                                                \
+	"\"name\":\"" uid "\",\"uid\":\"" uid                                                \
+	"\",\"annotations\":{\"deployment.kubernetes.io/revision\":\"" rev "\"},"            \
+	"\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"name\":" \
+	"\"d\",\"uid\":\"d1\",\"controller\":true}]",                                        \
+		"\"replicas\":" n TMPL
+
+static void test_deployment_edited(void)
+{
+	struct world w;
+	struct fpod *busy;
+
+	open_world(&w, 4, 2, "");
+	busy = occupy(&w, "n0");
+	owner(&w, SLU_KIND_DEPLOYMENT, false, META("d", "d1"), "\"replicas\":4" TMPL);
+	owner(&w, SLU_KIND_REPLICASET, false, REPLICAS("4", "1", "rs1"));
+	crowd(&w, "a", 4, "2", OWNED("ReplicaSet", "rs1", "rs1"));
+	turn(&w);
+	/* The roll-out stops at three old ones and two new ones, none of which is available. */
+	owner(&w, SLU_KIND_REPLICASET, false, REPLICAS("3", "1", "rs1"));
+	owner(&w, SLU_KIND_REPLICASET, false, REPLICAS("2", "2", "rs2"));
+	delete_pod(&w, &w.pod[1]);
+	crowd(&w, "b", 2, "2", OWNED("ReplicaSet", "rs2", "rs2"));
+	turn(&w);
+	ok(w.binds == 0, "a waiting Deployment is edited: its size stays its replicas (%d)",
+	   w.binds);
+	delete_pod(&w, busy);
+	turn(&w);
+	ok(bound(&w, "a") + bound(&w, "b") == 4, "four start together");
+	ok(bound(&w, "b") == 2, "the new ones among them");
+	close_world(&w);
+}
+
+int main(void)
+{
+	slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
+	test_waiting_gang_deleted();
+	test_owner_with_finalizer();
+	test_two_jobs();
+	test_second_job_late();
+	test_second_leaves_first();
+	test_name_used_again();
+	test_all_replaced();
+	test_podgroup_deleted();
+	test_deployment_edited();
+	return tap_done();
+}
