@@ -218,7 +218,8 @@ static void reload(struct daemon *d)
 	struct slu_record *r;
 
 	if (read_config(&d->o, &c, &err) < 0 || set_log(c, &err) < 0) {
-		slu_log(SLU_ERROR, "configuration not reloaded", SLU_STR("err", err.text));
+		slu_log(SLU_ERROR, "configuration rejected; the old one stays in force",
+			SLU_STR("err", err.text));
 		slu_config_free(c);
 		return;
 	}
@@ -351,7 +352,7 @@ static void on_lost(void *arg)
 
 	if (d->stopping)
 		return; /* it is given up */
-	slu_log(SLU_ERROR, "the lease is lost");
+	slu_log(SLU_ERROR, "lost leadership: the lease was not renewed");
 	d->status = 1;
 	slu_loop_stop(d->loop);
 }
@@ -535,8 +536,7 @@ static void say_ignored(const struct options *o)
 {
 	for (uint32_t i = 0; i < slu_n_flags; i++)
 		if (o->old[i].given && !slu_flags[i].sets)
-			slu_log(SLU_WARN, "an option is ignored",
-				SLU_STR("option", slu_flags[i].name),
+			slu_log(SLU_WARN, "option ignored", SLU_STR("option", slu_flags[i].name),
 				SLU_STR("why", slu_flags[i].help));
 }
 
@@ -564,7 +564,7 @@ static int run(struct daemon *d)
 	config_changed(d);
 	slu_timer_start(&d->reload, d->loop, RELOAD_NS, look_at_config, d);
 	slu_store_url_shown(d->cfg->store.url, url, sizeof url);
-	slu_log(SLU_INFO, "sluiced runs", SLU_STR("version", SLU_VERSION),
+	slu_log(SLU_INFO, "sluiced started", SLU_STR("version", SLU_VERSION),
 		SLU_STR("server", slu_kube_config_server(d->kube)), SLU_STR("store", store),
 		SLU_I64("health_port", slu_api_health_port(d->api)),
 		SLU_I64("https_port", slu_api_https_port(d->api)));

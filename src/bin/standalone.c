@@ -87,7 +87,7 @@ int run_standalone(struct slu_config *config, const char *graph, const char *pol
 	}
 	slu_loop_signal(s.loop, SIGTERM, on_stop, &s);
 	slu_loop_signal(s.loop, SIGINT, on_stop, &s);
-	slu_log(SLU_INFO, "sluiced runs without a cluster", SLU_STR("version", SLU_VERSION),
+	slu_log(SLU_INFO, "sluiced started without a cluster", SLU_STR("version", SLU_VERSION),
 		SLU_STR("graph", graph ? graph : "none yet"),
 		SLU_I64("grpc_port", slu_grpc_port_number(s.port)));
 	slu_loop_run(s.loop);

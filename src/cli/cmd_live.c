@@ -619,7 +619,7 @@ COMMAND(hold, "NAME", "keep a gang waiting", NULL, space_option, 1, 1);
 COMMAND(release, "NAME", "let a held or cancelled gang wait for its turn again", NULL, space_option,
 	1, 1);
 COMMAND(resize, "NAME N", "give a gang another number of members",
-	"Sets the size of the Job, Deployment, ReplicaSet or StatefulSet that makes them; of pods that nobody makes, the newest are evicted. 0 is a cancel.",
+	"Sets the size of the Job, Deployment, ReplicaSet or StatefulSet that makes them; of bare pods, the newest are evicted. 0 is a cancel.",
 	space_option, 2, 2);
 COMMAND(config, "", "every setting of the daemon, as it is in force", NULL, plain_option, 0, 0);
 COMMAND(drain, "NODE", "plan nothing new on a node; what runs there runs on", NULL, plain_option, 1,

@@ -264,7 +264,7 @@ static int usage(struct work *w, struct slu_error *err)
 	if (!rc)
 		rc = slu_store_usage(s, put_usage, &head, err);
 	if (!rc && !head && !w->conf->quiet)
-		printf("%s: nobody has used anything yet\n", w->shown);
+		printf("%s: no usage recorded yet\n", w->shown);
 	return rc;
 }
 

@@ -172,8 +172,7 @@ int slu_daemon_ask(const struct slu_daemon *d, enum slu_http_method method, cons
 	x.n_hdr = SLU_LEN(hdr) - !bearer.n;
 	rc = exchange(d, &addr, &x, &local);
 	if (rc == -ENOENT || rc == -ECONNREFUSED)
-		return slu_fail(err, rc,
-				"%s; does sluiced run? --server or $SLUICE_SERVER tells where",
+		return slu_fail(err, rc, "%s; is sluiced running? Set --server or SLUICE_SERVER",
 				local.text);
 	if (rc < 0)
 		return slu_fail(err, rc, "%s: %s", server, local.text);

@@ -8,7 +8,7 @@
  *	static void got(void *arg, const struct slu_kube_reply *r)
  *	{
  *		if (r->outcome != SLU_KUBE_OK)
- *			slu_log(SLU_WARN, "get failed", SLU_STR("err", r->error));
+ *			slu_log(SLU_WARN, "read failed", SLU_STR("err", r->error));
  *		else
  *			decode(r->body, r->body_len);
  *	}

@@ -255,7 +255,7 @@ int slu_mirror_page(struct slu_mirror *m, enum slu_kencoding enc, const void *p,
 	int rc;
 
 	if (!m->listing)
-		return slu_fail(err, -EPROTO, "a page that nobody asked for");
+		return slu_fail(err, -EPROTO, "a page that was not asked for");
 	m->err = err;
 	m->stats.pages++;
 	if (!m->token) {

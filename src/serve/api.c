@@ -126,7 +126,7 @@ static void question_answer(void *arg, int rc, const char *text)
 	q->rc = rc;
 	snprintf(q->text, sizeof q->text, "%s", text);
 	if (slu_loop_post(q->a->s.loop, q->then, q) < 0)
-		slu_log(SLU_ERROR, "an answer was lost");
+		slu_log(SLU_ERROR, "reply to a client lost: out of memory");
 }
 
 static void ask_free(struct slu_record *r)

@@ -92,13 +92,13 @@ static void look(void *arg)
 		return;
 	if (from_files(h->config, h->client_ca, &tls, &err) <
 	    0) { /* one of the two may be on its way */
-		slu_log(SLU_WARN, "certificate of serve.https not reloaded",
+		slu_log(SLU_WARN, "serve.https: new certificate rejected; the old one stays in use",
 			SLU_STR("err", err.text));
 		h->cert_time = (struct timespec){ 0 };
 		return;
 	}
 	slu_server_tls(h->server, h->listener, tls);
-	slu_log(SLU_INFO, "certificate of serve.https reloaded");
+	slu_log(SLU_INFO, "serve.https: certificate reloaded");
 }
 
 /* ---- our own ---- */
@@ -121,11 +121,12 @@ static void have(void *arg, const struct slu_certs *c)
 	struct slu_error err = { 0 };
 
 	if (from_bundle(c, h->client_ca, &tls, &err) < 0) {
-		slu_log(SLU_ERROR, "certificate of serve.https", SLU_STR("err", err.text));
+		slu_log(SLU_ERROR, "serve.https: cannot use the certificate",
+			SLU_STR("err", err.text));
 		return;
 	}
 	slu_server_tls(h->server, h->listener, tls);
-	slu_log(SLU_INFO, "certificate of serve.https is that of its Secret",
+	slu_log(SLU_INFO, "serve.https: using the certificate in its Secret",
 		SLU_STR("secret", h->config->serve.secret));
 }
 

@@ -34,7 +34,7 @@ static void destroy(struct slu_keeper *k)
 
 static void retry(struct slu_keeper *k, const char *doing, const char *why)
 {
-	slu_log(SLU_WARN, "certificate is not kept", SLU_STR("of", k->s.what),
+	slu_log(SLU_WARN, "certificate not saved to its Secret", SLU_STR("of", k->s.what),
 		SLU_STR("doing", doing), SLU_STR("secret", k->s.secret), SLU_STR("ns", k->s.ns),
 		SLU_STR("err", why));
 	slu_timer_start(&k->again, k->s.loop, k->pause_ns, look, k);

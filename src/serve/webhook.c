@@ -59,7 +59,7 @@ static void destroy(struct slu_webhook *w)
 
 static void retry(struct slu_webhook *w, const char *doing, const char *why)
 {
-	slu_log(SLU_WARN, "webhook is not ready", SLU_STR("doing", doing), SLU_STR("err", why));
+	slu_log(SLU_WARN, "webhook not ready", SLU_STR("doing", doing), SLU_STR("err", why));
 	slu_timer_start(&w->again, w->loop, RETRY_NS, find_hooks, w);
 }
 
@@ -175,7 +175,7 @@ static void told(void *arg, const struct slu_kube_reply *r)
 	if (!alive(w))
 		return;
 	if (r->outcome == SLU_KUBE_OK) {
-		slu_log(SLU_INFO, "webhook answers", SLU_I64("port", slu_webhook_port(w)));
+		slu_log(SLU_INFO, "webhook ready", SLU_I64("port", slu_webhook_port(w)));
 	} else if (r->outcome == SLU_KUBE_NOT_FOUND) {
 		retry(w, "telling the authority",
 		      "no such MutatingWebhookConfiguration; apply deploy/webhook.yaml");
@@ -284,7 +284,7 @@ static void have(void *arg, const struct slu_certs *c)
 	char *ca = slu_strdup(c->ca_cert);
 
 	if (!ca || open_port(w, c, &err) < 0) {
-		slu_log(SLU_ERROR, "webhook is not ready", SLU_STR("doing", "opening the port"),
+		slu_log(SLU_ERROR, "webhook not ready", SLU_STR("doing", "opening the port"),
 			SLU_STR("err", ca ? err.text : "no memory"));
 		slu_free(ca);
 		return;

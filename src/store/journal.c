@@ -92,7 +92,7 @@ static int take_term(struct slu_store *s, const struct slu_journal_setup *w, int
 	if (slu_store_term(s, &seen, &why) < 0 || !w->held(w->arg) ||
 	    slu_store_raise_term(s, seen, w->holder, &why) < 0)
 		return rc;
-	slu_log(SLU_WARN, "the store's term is above the lease's, which has begun anew",
+	slu_log(SLU_WARN, "the lease was recreated: its term is below the store's",
 		SLU_I64("lease", *term), SLU_I64("term", seen + 1));
 	*term = seen + 1;
 	return 0;

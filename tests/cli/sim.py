@@ -98,7 +98,7 @@ fails(2, "swf or jsonl", "generate", "--format", "csv")
 fails(2, "do not fit", "generate", "--nodes", "2", "--max-size", "3")
 fails(2, "SWF cannot say", "generate", "--elastic", "0.5", "--format", "swf")
 
-fails(1, "does sluiced run?", "nodes", "--server", "unix:nosuch.sock")
+fails(1, "is sluiced running?", "nodes", "--server", "unix:nosuch.sock")
 fails(2, "table or json", "jobs", "--output", "xml")
 fails(2, "table or json", "nodes", "-o", "")
 fails(2, "no number of members", "resize", "train", "many")

@@ -126,7 +126,7 @@ for store in ("a.db", PG):
 rc, out, err = run("migrate", "new.db")
 ok(rc == 0 and out == b"new.db: made, schema 2\n", "migrate makes a store", (rc, out, err))
 rc, out, err = run("usage", "new.db")
-ok(rc == 0 and b"nobody has used anything yet" in out, "usage of nothing", (out, err))
+ok(rc == 0 and b"no usage recorded yet" in out, "usage of nothing", (out, err))
 rc, out, err = run("migrate", "new.db")
 ok(rc == 0 and b"nothing to do" in out, "and does nothing the second time", (rc, out, err))
 rc, out, err = run("import", "first.db", "-", stdin=text([{**ROWS[0], "schema": 1}, *ROWS[1:]]))

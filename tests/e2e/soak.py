@@ -349,7 +349,7 @@ class Soak:
         if twice:
             self.bad.append(f"bound twice: {twice}")
         for line in self.sluiced.log.read_text().splitlines():
-            if "books differ" in line or "what is known differs" in line or "cycle failed" in line:
+            if "plan and cluster disagree" in line or "mirror and cluster disagree" in line or "cycle failed" in line:
                 self.bad.append(line)
         if watch.half_started() and (rest := [g for g in watch.half_started() if g[1] not in self.excused and g[1] in self.gangs]):
             self.bad.append(f"half started at the end: {rest}")

@@ -104,7 +104,7 @@ def test_frozen_leader_writes_nothing_more(module_cluster, space, team):
     before = len(audit.bindings(space))
     first.process.send_signal(signal.SIGCONT)
     assert first.process.wait(120) == 1  # it starts over as a standby, with a mirror that is right
-    assert "the lease is lost" in first.log.read_text()
+    assert "lost leadership: the lease" in first.log.read_text()
     time.sleep(1)
     assert len(audit.bindings(space)) == before  # not even one that is refused
     assert not audit.bound_twice(space)
@@ -164,7 +164,7 @@ def test_leader_that_stops_hands_over(module_cluster, space, team, postgres):
     assert time.monotonic() - begun < 40  # far from its end
     submit(module_cluster, space, "handed", 4, run=1)
     work.wait_phase(module_cluster.admin, [f"handed-{i}" for i in range(4)], "Succeeded", space)
-    assert "the lease is lost" not in first.log.read_text()
+    assert "lost leadership: the lease" not in first.log.read_text()
 
     term = int(postgres.rows("SELECT term FROM meta")[0][0])
     second.kill()

@@ -161,7 +161,7 @@ def test_postgres_comes_and_goes(module_cluster, space, tmp_path):
             until(lambda: pg.rows("SELECT name, state FROM jobs WHERE space = '%s' ORDER BY id" % space) == [["first", "5"], ["second", "5"]])
             log = d.log.read_text()
             assert log.count("the store cannot be written: no gang starts until it can") == 1  # once, not each time
-            assert "the store takes changes again" in log
+            assert "store recovered" in log
         assert json.loads(sluice("replay", pg.url, "-o", "json"))["reproduced"]
     finally:
         pg.stop()
@@ -214,11 +214,11 @@ def test_disk_full(module_cluster, space, tmp_path):
 
             def refused():  # SQLite may find a little room when it tidies up its journal
                 until(full, interval=0.2)
-                again, last = d.log.read_text().count("takes changes again"), f"last{next(number)}"
+                again, last = d.log.read_text().count("store recovered"), f"last{next(number)}"
                 submit(admin, last, 1, space, cpu=0.01)
                 time.sleep(1)
                 placed = bound(admin, space, last)
-                if d.log.read_text().count("takes changes again") != again:
+                if d.log.read_text().count("store recovered") != again:
                     return None
                 assert not placed and d.process.poll() is None
                 return last

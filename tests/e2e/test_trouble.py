@@ -22,7 +22,7 @@ def sluiced(module_cluster, tmp_path_factory):
     with Sluiced(module_cluster, settings, store=str(store)) as d:
         yield d
         assert d.process.poll() is None, d.tail(40)
-        assert "books differ" not in d.log.read_text()
+        assert "plan and cluster disagree" not in d.log.read_text()
 
 
 def all_free(sluiced):

@@ -28,7 +28,7 @@ def webhook(module_cluster):
     admin.apply(hook)
     settings = {"webhook": {"enabled": True, "listen": f"127.0.0.1:{port}", "names": ["localhost"]}}
     with Sluiced(module_cluster, config=settings) as d:
-        until(lambda: "webhook answers" in d.log.read_text())
+        until(lambda: "webhook ready" in d.log.read_text())
         yield d
 
 
@@ -74,13 +74,13 @@ def test_certificate_survives_and_is_mended(webhook, module_cluster, space):
     first = admin.get(*SECRET)["data"]
     webhook.stop()
     webhook.start()
-    until(lambda: webhook.log.read_text().count("webhook answers") >= 2)
+    until(lambda: webhook.log.read_text().count("webhook ready") >= 2)
     assert admin.get(*SECRET)["data"] == first, "a good certificate is used again"
     kind, name, namespace = SECRET
     admin.patch(kind, name, {"data": {"tls.crt": "bm90IGEgY2VydGlmaWNhdGU="}}, namespace=namespace)
     webhook.stop()
     webhook.start()
-    until(lambda: webhook.log.read_text().count("webhook answers") >= 3)
+    until(lambda: webhook.log.read_text().count("webhook ready") >= 3)
     mended = admin.get(*SECRET)["data"]
     assert mended["ca.crt"] == first["ca.crt"] and mended["tls.crt"] != first["tls.crt"]
     test_notes_who_and_when(webhook, module_cluster, space)

@@ -78,7 +78,7 @@ class Alone:
         self.process = subprocess.Popen(self.wrap + [str(program()), "--standalone", "--port", str(self.port), *self.args],
                                         stderr=open(self.log, "ab"))
         end = time.monotonic() + 60
-        while wait and "sluiced runs" not in self.log.read_text():
+        while wait and "sluiced started" not in self.log.read_text():
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < end, self.log.read_text()
             time.sleep(0.01)

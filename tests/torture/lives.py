@@ -227,7 +227,7 @@ class Torture:
         self.chooser.lived(at, killed, passed)
         self.report.kills.update(killed)
         self.report.passed.update(passed)
-        deposed = self.daemon is self.daemons["elect"] and "the lease is lost" in self.daemon.tail(3)
+        deposed = self.daemon is self.daemons["elect"] and "lost leadership: the lease" in self.daemon.tail(3)
         if process.returncode != -9 and time.time() > self.outage and not deposed:
             self.report.early.append(f"status {process.returncode}: {self.daemon.tail(3)}")
         self.daemon = self.daemons["plain"]

@@ -284,7 +284,7 @@ static void test_after(void)
 	turn(&w);
 	ok(bound(&w, "b") == 0, "a group that nobody has seen is waited for");
 	ok(!strcmp(reason_of(&w, "b", why),
-		   "blocked: waits for group a, which nobody has submitted yet"),
+		   "blocked: waits for group a, which has not been submitted yet"),
 	   "and it says so: %s", why);
 	a = add_pod(&w, "a", "sluice", "1", "");
 	turn(&w);

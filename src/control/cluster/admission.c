@@ -72,7 +72,8 @@ void core_limits_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 	if (!gone && !s)
 		s = space_new(c, obj->meta.ns);
 	if (!gone && (!s || insert(s, obj) < 0))
-		slu_log(SLU_ERROR, "no memory for a LimitRange", SLU_STR("ns", obj->meta.ns));
+		slu_log(SLU_ERROR, "out of memory: LimitRange not recorded",
+			SLU_STR("ns", obj->meta.ns));
 	if (s && !s->limit.n)
 		space_free(c, s);
 }

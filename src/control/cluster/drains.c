@@ -41,7 +41,7 @@ static void keep(struct slu_core *c, struct node *n, bool drain)
 
 	snprintf(name, sizeof name, PREFIX "%s", n->name);
 	if (b && (drain ? slu_batch_put_span(b, &s) : slu_batch_del_span(b, n->drain_id)) < 0)
-		slu_log(SLU_WARN, "drain not kept", SLU_STR("node", n->name));
+		slu_log(SLU_WARN, "drain not saved in the store", SLU_STR("node", n->name));
 }
 
 void core_drain_keep(struct slu_core *c, struct node *n)

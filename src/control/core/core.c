@@ -196,7 +196,8 @@ static void new_config(struct slu_core *c, const struct slu_config *cfg)
 
 	c->cfg = cfg;
 	if (core_set_queues(c, &err) < 0)
-		slu_log(SLU_ERROR, "queues not changed", SLU_STR("err", err.text));
+		slu_log(SLU_ERROR, "queues of the new configuration rejected",
+			SLU_STR("err", err.text));
 	core_store_keep(c);
 	core_held_space(c, NULL); /* other namespaces may be held now */
 }

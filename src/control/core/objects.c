@@ -199,8 +199,9 @@ void core_kind_resent(struct slu_core *c, const struct slu_rec_resent *r)
 		for (uint32_t i = 0; i < d.news.n; i++)
 			core_object_changed(c, d.news.p[i], false);
 	}
-	slu_log(SLU_INFO, "known anew", SLU_STR("kind", slu_kkind_info(r->kind)->kind),
-		SLU_I64("objects", r->obj.n), SLU_I64("gone", d.gone.n));
+	slu_log(SLU_INFO, "objects listed again after a disagreement",
+		SLU_STR("kind", slu_kkind_info(r->kind)->kind), SLU_I64("objects", r->obj.n),
+		SLU_I64("gone", d.gone.n));
 	slu_vec_done(&d.gone);
 	slu_vec_done(&d.news);
 }

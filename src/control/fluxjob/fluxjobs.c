@@ -202,7 +202,7 @@ static void follow_leader(struct slu_core *c, struct fluxjob *f)
 		core_phantoms_end(c, f, f->k, true);
 		f->over = true;
 	} else if (!f->start_s && core_phantoms_make(c, f) < 0) {
-		slu_log(SLU_WARN, "no memory to follow a FluxJob", SLU_STR("name", f->name));
+		slu_log(SLU_WARN, "out of memory: FluxJob not followed", SLU_STR("name", f->name));
 	}
 }
 

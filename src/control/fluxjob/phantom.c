@@ -184,8 +184,8 @@ static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob
 					 &o, &err);
 	slu_buf_done(&b);
 	if (rc < 0) {
-		slu_log(SLU_ERROR, "no slot for a FluxJob", SLU_STR("name", k->o.meta.name),
-			SLU_STR("err", err.text));
+		slu_log(SLU_ERROR, "out of memory: FluxJob has no slots",
+			SLU_STR("name", k->o.meta.name), SLU_STR("err", err.text));
 		return rc;
 	}
 	/* Nobody else has seen it yet. */

@@ -19,7 +19,7 @@ int64_t core_log_row(struct slu_core *c)
 		return 0;
 	if (slu_batch_put_event(slu_intents_batch(c->door), &e) < 0) {
 		slu_qlog_stop(c->log);
-		slu_log(SLU_WARN, "event log interrupted: no memory");
+		slu_log(SLU_WARN, "event log interrupted: out of memory");
 	} else {
 		c->rows.seq = e.seq;
 		c->rows.size += n;
@@ -35,7 +35,7 @@ int core_apply(struct slu_core *c, struct slu_event *ev)
 	int rc = slu_qlog_apply(c->log, c->q, c->now_s, ev, &c->dec, &err);
 
 	if (rc < 0)
-		slu_log(SLU_ERROR, "queue refuses an event", SLU_I64("kind", ev->kind),
+		slu_log(SLU_ERROR, "queue rejected an event", SLU_I64("kind", ev->kind),
 			SLU_I64("job", ev->job), SLU_I64("rc", rc), SLU_STR("err", err.text));
 	if (c->door && slu_qlog_bytes(c->log)->n >= ROW_BYTES)
 		c->rows.bytes += core_log_row(c);

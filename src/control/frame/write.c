@@ -22,7 +22,7 @@ static void hand_over(struct slu_core *c, const struct slu_rec_write *like)
 	}
 	if (w)
 		w->base.free(&w->base);
-	slu_log(SLU_ERROR, "no memory for a write", SLU_STR("name", like->name));
+	slu_log(SLU_ERROR, "out of memory: write not sent", SLU_STR("name", like->name));
 }
 
 /* Nobody but us knows the pod: its events are about its FluxJob, its binding and eviction are shown
@@ -52,7 +52,7 @@ static void write_here(struct slu_core *c, const struct slu_rec_write *w)
 	if (!p.uid || !p.node || slu_vec_push(&c->here, p) < 0) {
 		slu_free(p.uid);
 		slu_free(p.node);
-		slu_log(SLU_ERROR, "no memory for a slot", SLU_STR("name", w->name));
+		slu_log(SLU_ERROR, "out of memory: slot not recorded", SLU_STR("name", w->name));
 	}
 }
 

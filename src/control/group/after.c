@@ -42,7 +42,8 @@ void core_after_gone(struct slu_core *c, struct group *g)
 	/* Deleted before anything ended: it has not succeeded. */
 	if (slu_map_put(&c->groups->after.past, h,
 			g->ended_ok && !g->ended_bad ? FATE_OK : FATE_FAILED) < 0)
-		slu_log(SLU_WARN, "no memory for the end of a group", SLU_STR("job", g->id.name));
+		slu_log(SLU_WARN, "out of memory: end of a group not recorded",
+			SLU_STR("job", g->id.name));
 	for (uint32_t i = 0; g->after_waits && i < c->groups->after.waits.n; i++)
 		if (c->groups->after.waits.p[i] == g)
 			c->groups->after.waits.p[i--] =
@@ -216,7 +217,7 @@ static bool blocks(struct slu_core *c, struct group *g, const char *name, enum s
 	}
 	switch (f) {
 	case FATE_UNKNOWN:
-		say(g, "waits for group %s, which nobody has submitted yet", name);
+		say(g, "waits for group %s, which has not been submitted yet", name);
 		return true;
 	case FATE_ALIVE:
 		if (kind == SLU_AFTER_START && live && has_started(live))

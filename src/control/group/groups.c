@@ -195,7 +195,7 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 		core_slot_vacate(c, r, p,
 				 !again && r->state != RUN_UNDOING && core_vacant_kept(c, p));
 		if (again && slu_table_find(&c->runs->table, &id, sizeof id)) {
-			slu_log(SLU_INFO, "gang lost a member, starts again",
+			slu_log(SLU_INFO, "gang lost a member and starts again",
 				SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
 			g->disrupted = p->k->disrupted == SLU_TRI_TRUE;
 			core_run_undo(c, r);

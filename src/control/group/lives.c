@@ -75,7 +75,8 @@ static void move(struct slu_core *c, struct group *g, struct pod *p)
 	if (p->group && p->stand)
 		core_held_link(p->stand, p->group);
 	if (!p->group)
-		slu_log(SLU_ERROR, "no memory for a pod", SLU_STR("pod", p->k->o.meta.name));
+		slu_log(SLU_ERROR, "out of memory: pod not recorded",
+			SLU_STR("pod", p->k->o.meta.name));
 }
 
 void core_group_part(struct slu_core *c, struct group *g)

@@ -37,7 +37,8 @@ static void join(struct slu_core *c, struct pod *p)
 {
 	p->group = core_group_join(c, p);
 	if (!p->group)
-		slu_log(SLU_ERROR, "no memory for a pod", SLU_STR("pod", p->k->o.meta.name));
+		slu_log(SLU_ERROR, "out of memory: pod not recorded",
+			SLU_STR("pod", p->k->o.meta.name));
 }
 
 void core_member_meet(struct slu_core *c, struct pod *p)

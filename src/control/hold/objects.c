@@ -269,7 +269,7 @@ void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 
 		h = held_new(c, obj);
 		if (!h) {
-			slu_log(SLU_ERROR, "no memory for a held object",
+			slu_log(SLU_ERROR, "out of memory: held object not recorded",
 				SLU_STR("name", obj->meta.name));
 			return;
 		}

@@ -222,7 +222,7 @@ static void job_written(struct slu_core *c, const struct slu_rec_written *w)
 	h = find_serial(c, w->serial);
 	if (!h || core_ahead_written(c, h, w) || !h->resumed)
 		return;
-	slu_log(SLU_WARN, "job not released, tried again", SLU_STR("job", h->obj->meta.name),
+	slu_log(SLU_WARN, "job not released; trying again", SLU_STR("job", h->obj->meta.name),
 		SLU_STR("ns", h->obj->meta.ns), SLU_STR("err", w->text));
 	resume_later(c, h, RETRY_US);
 }
@@ -329,17 +329,17 @@ static void refused(struct slu_core *c, struct pod *p)
 
 	c->count.pods_refused++;
 	if (!h && !may_evict(c, p)) {
-		core_tell(
-			c, p, "FailedScheduling", true,
-			"scheduler %s refuses it on node %s; delete the pod and make it again to have "
-			"it planned anew: %s",
-			p->k->spec.scheduler, core_pod_at(p), why);
+		core_tell(c, p, "FailedScheduling", true,
+			  "scheduler %s refuses it on node %s; delete the pod and make it again: "
+			  "it will then be planned again (%s)",
+			  p->k->spec.scheduler, core_pod_at(p), why);
 		return;
 	}
 	core_tell(c, p, "Replanned", true, "scheduler %s refuses it on node %s: %s",
 		  p->k->spec.scheduler, core_pod_at(p), why);
-	slu_log(SLU_WARN, "released pod refused, planned anew", SLU_STR("pod", m->name),
-		SLU_STR("ns", m->ns), SLU_STR("node", core_pod_at(p)), SLU_STR("why", why));
+	slu_log(SLU_WARN, "released pod was refused; planning its gang again",
+		SLU_STR("pod", m->name), SLU_STR("ns", m->ns), SLU_STR("node", core_pod_at(p)),
+		SLU_STR("why", why));
 	p->refused = true;
 	if (p->group && p->node && p->node->handle != SLU_NODE_NONE)
 		core_undo_avoid(c, p->group, p->node->handle, AVOID_TIMES * c->cfg->held.refused_s);

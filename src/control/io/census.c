@@ -45,7 +45,7 @@ static void rest(struct slu_census *s)
 
 static void fail(struct slu_census *s, const char *why)
 {
-	slu_log(SLU_DEBUG, "no fresh list for the audit", SLU_STR("err", why));
+	slu_log(SLU_DEBUG, "audit skipped: no fresh list", SLU_STR("err", why));
 	rest(s);
 }
 

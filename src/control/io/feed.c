@@ -126,9 +126,9 @@ static void trouble(void *arg, const char *sentence)
 	s->troubled = sentence;
 	if (sentence) {
 		snprintf(s->feed->trouble, sizeof s->feed->trouble, "%s", sentence);
-		slu_log(SLU_WARN, "watch in trouble", SLU_STR("err", sentence));
+		slu_log(SLU_WARN, "watch interrupted", SLU_STR("err", sentence));
 	} else {
-		slu_log(SLU_INFO, "watch is well again",
+		slu_log(SLU_INFO, "watch recovered",
 			SLU_STR("kind", slu_kkind_info(s->kind)->kind));
 	}
 }

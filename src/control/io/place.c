@@ -347,7 +347,7 @@ static void bound(struct slu_place *p, struct slu_rec_write *w)
 		return;
 	}
 	if (!p->stats.events_lost++)
-		slu_log(SLU_WARN, "Scheduled events are lost: too many wait to be written");
+		slu_log(SLU_WARN, "Scheduled events dropped: too many are waiting to be written");
 	w->base.free(&w->base);
 }
 
@@ -460,8 +460,8 @@ static void done(void *arg, const struct slu_kube_reply *r)
 	    !(releases(k->w) && starting(r) && k->w->looked++ == REFUSED_S)) {
 		struct slu_rec_write *w = k->w;
 
-		slu_log(SLU_DEBUG, "binding of unknown fate", SLU_STR("pod", w->name),
-			SLU_STR("ns", w->ns), SLU_STR("err", r->error));
+		slu_log(SLU_DEBUG, "binding was not answered; looking the pod up",
+			SLU_STR("pod", w->name), SLU_STR("ns", w->ns), SLU_STR("err", r->error));
 		k->w = NULL;
 		call_free(k);
 		if (releases(w))
@@ -557,7 +557,7 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 	if (rc == 0)
 		return;
 	answer(p, w, SLU_KUBE_RETRYABLE, false,
-	       rc == -EPERM ? "this replica leads no more" : "could not be sent");
+	       rc == -EPERM ? "this replica lost leadership" : "could not be sent");
 	if (k) {
 		landed(k, NULL);
 		call_free(k);

@@ -70,9 +70,9 @@ static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_KINDS
 		if (used == sum[k] || !strcmp(slu_machine_kind_name(m, k), "node"))
 			continue;
 		c->count.audit_differences++;
-		slu_log(SLU_ERROR, "books differ from the cluster", SLU_STR("node", n->name),
-			SLU_STR("resource", slu_machine_kind_name(m, k)), SLU_I64("booked", used),
-			SLU_I64("seen", sum[k]));
+		slu_log(SLU_ERROR, "plan and cluster disagree about a node",
+			SLU_STR("node", n->name), SLU_STR("resource", slu_machine_kind_name(m, k)),
+			SLU_I64("booked", used), SLU_I64("seen", sum[k]));
 		return false;
 	}
 	return true;

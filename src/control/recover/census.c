@@ -144,7 +144,7 @@ static uint32_t confirm(struct slu_core *c, int k, const struct slu_map *was,
 		if (!before || !*before != !is->e[i].val || n++ >= LOGGED_MAX)
 			continue;
 		name = name_of(c, k, is->e[i].key);
-		slu_log(SLU_ERROR, "what is known differs from the cluster",
+		slu_log(SLU_ERROR, "mirror and cluster disagree",
 			SLU_STR("kind", k ? "Pod" : "Node"), SLU_STR("name", name),
 			SLU_STR("how", !is->e[i].val ? "it is gone"
 				       : *name       ? "it changed"

@@ -202,7 +202,7 @@ static int keep(struct slu_core *c, struct group *g)
 void core_group_keep(struct slu_core *c, struct group *g)
 {
 	if (keep(c, g) < 0)
-		slu_log(SLU_WARN, "job not kept", SLU_STR("job", g->id.name));
+		slu_log(SLU_WARN, "job not saved in the store", SLU_STR("job", g->id.name));
 }
 
 int core_group_keep_anew(struct slu_core *c, struct group *g)

@@ -27,7 +27,7 @@ static void watch_backlog(struct slu_core *c)
 	if (!slu_qlog_on(c->log) || c->rows.bytes - c->recovery->log_durable < BACKLOG_MAX)
 		return;
 	slu_qlog_stop(c->log);
-	slu_log(SLU_WARN, "event log interrupted: the store has not taken it for too long",
+	slu_log(SLU_WARN, "event log interrupted: the store has accepted no writes for too long",
 		SLU_I64("bytes", c->rows.bytes - c->recovery->log_durable));
 }
 
@@ -98,7 +98,7 @@ bool core_log_renew(struct slu_core *c)
 	if (!slu_qlog_on(c->log))
 		c->rows.seq++; /* what happened since is in no row: nobody shall read on */
 	if (slu_qlog_renew(c->log, c->q) < 0) {
-		slu_log(SLU_WARN, "event log interrupted: no memory");
+		slu_log(SLU_WARN, "event log interrupted: out of memory");
 		return false;
 	}
 	while (slu_qlog_bytes(c->log)->n)
@@ -106,7 +106,7 @@ bool core_log_renew(struct slu_core *c)
 	begun(c, n);
 	c->recovery->log_anew = CORE_ANEW_MADE;
 	clock_gettime(CLOCK_MONOTONIC, &t1);
-	slu_log(SLU_INFO, "event log begins anew", SLU_I64("bytes", n),
+	slu_log(SLU_INFO, "new event log started", SLU_I64("bytes", n),
 		SLU_I64("took_us",
 			(t1.tv_sec - t0.tv_sec) * 1000000 + (t1.tv_nsec - t0.tv_nsec) / 1000));
 	return true;

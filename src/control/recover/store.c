@@ -87,7 +87,7 @@ int core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct 
 		c->store_waits = true;
 		c->store = SLU_JOURNAL_AWAY;
 		snprintf(c->recovery->store_why, sizeof c->recovery->store_why, "%s", err->text);
-		slu_log(SLU_ERROR, "the store cannot be read: no gang starts until it can",
+		slu_log(SLU_ERROR, "cannot read the store: no gang starts until it can be read",
 			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", err->text));
 		return 0;
 	}
@@ -116,7 +116,8 @@ static void read_at_last(struct slu_core *c)
 	}
 	if (rc < 0) {
 		if (strcmp(c->recovery->store_why, err.text))
-			slu_log(SLU_ERROR, "the store cannot be read: no gang starts until it can",
+			slu_log(SLU_ERROR,
+				"cannot read the store: no gang starts until it can be read",
 				SLU_STR("err", err.text));
 		snprintf(c->recovery->store_why, sizeof c->recovery->store_why, "%s", err.text);
 	}
@@ -137,7 +138,7 @@ void core_store_keep(struct slu_core *c)
 static void say(struct slu_core *c, bool was_bad)
 {
 	if (c->store == SLU_JOURNAL_OK && was_bad)
-		slu_log(SLU_INFO, "the store takes changes again");
+		slu_log(SLU_INFO, "store recovered");
 	else if (c->store > SLU_JOURNAL_OK)
 		slu_log(SLU_ERROR,
 			holds(c)
@@ -181,7 +182,7 @@ void core_store_watch(struct slu_core *c)
 	if (h->lost && slu_qlog_on(c->log)) {
 		slu_qlog_stop(c->log);
 		slu_qlog_clear(c->log); /* rows are missing before it: nobody could read on */
-		slu_log(SLU_WARN, "event log interrupted until the store is written anew");
+		slu_log(SLU_WARN, "event log interrupted until the store has been rewritten");
 	}
 	if (c->now_us >= c->recovery->next_keep_us)
 		core_store_keep(c);
@@ -289,14 +290,14 @@ void core_store_rewrite(struct slu_core *c)
 	     e = slu_table_next(&c->cluster->nodes, e))
 		core_drain_keep(c, node_of(e));
 	if (rc < 0) {
-		slu_log(SLU_WARN, "store not written anew: no memory");
+		slu_log(SLU_WARN, "store not rewritten: out of memory");
 		return;
 	}
 	for (uint32_t i = 0; i < c->runs->open.n; i++)
 		c->runs->open.p[i]->ticket = UINT64_MAX; /* of the batch that goes now */
 	c->recovery->store_rewrite = false;
 	slu_intents_lost(c->door, false);
-	slu_log(SLU_INFO, "store written anew", SLU_I64("jobs", c->groups->table.n));
+	slu_log(SLU_INFO, "store rewritten from memory", SLU_I64("jobs", c->groups->table.n));
 }
 
 void core_store_done(struct slu_core *c)

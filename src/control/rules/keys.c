@@ -30,8 +30,8 @@ const struct slu_key_row slu_key_table[] = {
 	{ "sluice.sh/after", SLU_KEY_AFTER, false,
 	  "start after other groups: \"a\", \"ok:a\", \"failed:a\", \"start:a\", a list with commas" },
 
-	{ "fluxqueue.pod-group", SLU_KEY_IGNORED, false, "read by nobody, ever" },
-	{ "fluxqueue.group-size", SLU_KEY_IGNORED, false, "read by nobody, ever" },
+	{ "fluxqueue.pod-group", SLU_KEY_IGNORED, false, "never read by Fluxqueue itself" },
+	{ "fluxqueue.group-size", SLU_KEY_IGNORED, false, "never read by Fluxqueue itself" },
 
 	{ SLU_OUT_START, SLU_KEY_OUTPUT, false, "when the group is expected to start" },
 	{ SLU_OUT_POSITION, SLU_KEY_OUTPUT, false, "its place in the queue" },

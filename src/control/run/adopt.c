@@ -119,7 +119,7 @@ static void adopted(struct slu_core *c, struct run *r)
 	if (chosen && !r->g->begun)
 		r->state = RUN_PLACING; /* as a whole or not at all, as before */
 	if (core_run_keep(c, r, chosen ? SLU_STORE_STARTING : SLU_STORE_RUNNING) < 0)
-		slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
+		slu_log(SLU_WARN, "job not saved in the store", SLU_STR("job", r->g->id.name));
 	core_run_intend(c, r);
 }
 

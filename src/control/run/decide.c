@@ -178,7 +178,7 @@ static void plan_changed(struct slu_core *c, struct run *r, const struct slu_dec
 	if (!r->gang)
 		return;
 	if (slu_batch_put_plan(slu_intents_batch(c->door), &p) < 0)
-		slu_log(SLU_WARN, "plan not kept", SLU_STR("job", r->g->id.name));
+		slu_log(SLU_WARN, "plan not saved in the store", SLU_STR("job", r->g->id.name));
 }
 
 /* Of the first role that no node may take. */
@@ -241,7 +241,7 @@ static void decided(struct slu_core *c, const struct slu_decision *d)
 			core_group_keep(c, r->g);
 		break;
 	case SLU_DEC_OVERRUN:
-		slu_log(SLU_INFO, "gang runs longer than it said", SLU_STR("job", r->g->id.name),
+		slu_log(SLU_INFO, "gang has outlived its time limit", SLU_STR("job", r->g->id.name),
 			SLU_STR("ns", r->g->ns));
 		break;
 	case SLU_DEC_RESIZED:
@@ -301,7 +301,8 @@ void core_run_intend(struct slu_core *c, struct run *r)
 {
 	if (core_intend(c, r, false) < 0) {
 		/* Nothing of it may be written.  The next cycle tries again. */
-		slu_log(SLU_ERROR, "no memory for an intent", SLU_STR("job", r->g->id.name));
+		slu_log(SLU_ERROR, "out of memory: intent not recorded",
+			SLU_STR("job", r->g->id.name));
 		core_group_dirty(c, r->g);
 	}
 }
@@ -381,7 +382,7 @@ void core_deadlines(struct slu_core *c)
 		    c->now_s < r->start_s + limit)
 			continue;
 		r->overdue = true;
-		slu_log(SLU_INFO, "gang ends at its limit", SLU_STR("job", r->g->id.name),
+		slu_log(SLU_INFO, "gang reached its time limit", SLU_STR("job", r->g->id.name),
 			SLU_STR("ns", r->g->ns), SLU_I64("limit_s", limit));
 		for (uint32_t i = 0; i < r->slot.n; i++)
 			if (r->slot.p[i].pod) {
@@ -431,7 +432,8 @@ void core_run_settled(struct slu_core *c, struct run *r)
 			SLU_STR("ns", r->g->ns), SLU_I64("pods", bound),
 			SLU_I64("took_us", c->now_us - r->decided_us));
 		if (r->gang && core_run_keep(c, r, SLU_STORE_RUNNING) < 0)
-			slu_log(SLU_WARN, "job not kept", SLU_STR("job", r->g->id.name));
+			slu_log(SLU_WARN, "job not saved in the store",
+				SLU_STR("job", r->g->id.name));
 	}
 	if (!core_held_resumes(r))
 		core_intents_settle(c, r, SLU_INTENT_DONE);

@@ -61,7 +61,7 @@ static void tell(struct slu_core *c, const struct group *g, struct pod *p, uint3
 	p->told = true;
 	snprintf(
 		text, sizeof text,
-		"group %s runs with %u members; this one joins when there is room nobody waits for",
+		"group %s runs with %u members; this one joins when there is room that no waiting job needs",
 		g->id.name, have);
 	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_CONDITION,
 					       .kind = SLU_KIND_POD,

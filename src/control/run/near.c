@@ -86,7 +86,7 @@ void core_near_node(struct slu_core *c)
 								       : NULL;
 
 		if (domain && fill(c, r, domain, (uint32_t)level) < 0)
-			slu_log(SLU_WARN, "no memory to look at a node again",
+			slu_log(SLU_WARN, "out of memory: node not looked at again",
 				SLU_STR("job", r->g->id.name));
 	}
 }

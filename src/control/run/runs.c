@@ -225,7 +225,8 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 		slu_log(SLU_INFO, "gang ended", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns),
 			SLU_STR("result", res.outcome), SLU_I64("ran_s", c->now_s - r->start_s));
 		if (slu_batch_put_result(slu_intents_batch(c->door), &res) < 0)
-			slu_log(SLU_WARN, "result not kept", SLU_STR("job", g->id.name));
+			slu_log(SLU_WARN, "result not saved in the store",
+				SLU_STR("job", g->id.name));
 	}
 	if (r->gang)
 		core_group_unkeep(c, g);

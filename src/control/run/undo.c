@@ -111,7 +111,8 @@ void core_run_undo(struct slu_core *c, struct run *r)
 		return;
 	/* An intent like any other, because a gang half evicted is half a gang. */
 	if (core_intend(c, r, true) < 0) {
-		slu_log(SLU_ERROR, "no memory to take a gang back", SLU_STR("job", g->id.name));
+		slu_log(SLU_ERROR, "out of memory: gang not taken back",
+			SLU_STR("job", g->id.name));
 		r->state = RUN_RUNNING; /* stays as it is, and the rest follows */
 	}
 }
@@ -124,7 +125,7 @@ static void forgive(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; i < g->run.n; i++)
 		if (g->run.p[i]->state == RUN_QUEUED && g->run.p[i]->submitted &&
 		    core_run_submit(c, g->run.p[i]) < 0)
-			slu_log(SLU_WARN, "the nodes of a job are not widened again",
+			slu_log(SLU_WARN, "nodes of a job not widened again",
 				SLU_STR("job", g->id.name));
 }
 
