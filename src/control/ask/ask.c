@@ -8,15 +8,7 @@
 
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
-#include "control/recover/recover.h"
 #include "control/run/run.h"
-
-bool core_cancel_noted(const struct slu_group_source *src)
-{
-	const char *v = slu_group_note(src, SLU_CANCELLED, NULL);
-
-	return v && !strcmp(v, "true");
-}
 
 void core_cancel_note(struct slu_core *c, struct group *g)
 {

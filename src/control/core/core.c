@@ -119,9 +119,9 @@ void slu_core_free(struct slu_core *c)
 	core_held_done(c);
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL), *next; e; e = next) {
 		next = slu_table_next(&c->groups->table, e);
-		core_group_free(c, group_of(e));
+		core_group_end(c, group_of(e));
 	}
-	slu_table_done(&c->groups->table);
+	core_groups_done(c);
 	core_after_done(c);
 	core_forget(c);
 	core_pods_done(c);
@@ -130,11 +130,6 @@ void slu_core_free(struct slu_core *c)
 	slu_table_done(&c->runs->table);
 	slu_table_done(&c->cluster->wheres);
 	slu_table_done(&c->cluster->shapes);
-	slu_vec_done(&c->groups->dirty);
-	slu_vec_done(&c->groups->unowned);
-	slu_vec_done(&c->groups->calm);
-	slu_vec_done(&c->groups->makers);
-	slu_vec_done(&c->groups->members);
 	slu_vec_done(&c->runs->open);
 	slu_vec_done(&c->cluster->port);
 	slu_map_done(&c->recovery->audit.suspect[0]);
@@ -283,7 +278,8 @@ static void send_intents(struct slu_core *c)
 			c->runs->open.p[i]->ticket = ticket;
 }
 
-int core_schedule(struct slu_core *c, struct slu_error *err)
+/* One look at the plan; what it decided is carried out. */
+static int schedule(struct slu_core *c, struct slu_error *err)
 {
 	int rc = core_gathers(c) ? 0 : slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
 
@@ -305,8 +301,10 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	}
 	clock_gettime(CLOCK_MONOTONIC, &t0);
 	core_members_join(c);
+	core_joined(c);
 	core_calm_wake(c);
 	core_held_look(c);
+	core_joined(c); /* those who stand for pods to come */
 	core_vacancies(c);
 	core_after_wake(c);
 	c->hurry = !c->recovered;
@@ -317,10 +315,10 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 		core_recovered(c);
 		c->recovered = true;
 	}
-	rc = core_schedule(c, err);
+	rc = schedule(c, err);
 	core_groups_settle(c); /* members that found no place follow at once */
 	if (!rc)
-		rc = core_schedule(c, err);
+		rc = schedule(c, err);
 	core_elastic(c);
 	send_intents(c);
 	core_place_durable(c);
@@ -334,8 +332,10 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	core_held_report(c);
 	core_fluxjobs(c);
 	core_phantoms_taken(c);
+	core_podgroups_over(c);
 	if (!core_hurries(c))
 		core_status(c);
+	core_groups_reap(c);
 	core_audit(c);
 	core_census_settle(c);
 	if (!rc && core_log_renew(c))

@@ -1,12 +1,21 @@
 /* What a changed object means to the rooms, from the mirror up. */
 #include "control/core/objects.h"
 
+#include "control/ask/ask.h"
 #include "control/cluster/cluster.h"
 #include "control/fluxjob/fluxjob.h"
 #include "control/group/group.h"
 #include "control/hold/hold.h"
 #include "control/recover/recover.h"
 #include "control/run/run.h"
+
+void core_joined(struct slu_core *c)
+{
+	core_groups_born(c);
+	for (uint32_t i = 0; i < c->groups->joined.n; i++)
+		core_held_pod(c, c->groups->joined.p[i], false);
+	c->groups->joined.n = 0;
+}
 
 /* ---- nodes ---- */
 
@@ -110,6 +119,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 	}
 	if (p->managed && !p->group) {
 		core_member_meet(c, p);
+		core_joined(c);
 	} else if (p->group && was_startable != core_pod_startable(p)) {
 		core_group_dirty(c, p->group);
 	}
@@ -136,7 +146,7 @@ static void owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool g
 {
 	bool news = core_owner_changed(c, obj, gone);
 
-	c->groups->after.news |= obj->kind == SLU_KIND_JOB;
+	c->runs->after.news |= obj->kind == SLU_KIND_JOB;
 	if (news)
 		core_groups_touch_owner(c, obj);
 	core_held_owner(c, obj, gone);
@@ -204,4 +214,15 @@ void core_kind_resent(struct slu_core *c, const struct slu_rec_resent *r)
 		SLU_I64("gone", d.gone.n));
 	slu_vec_done(&d.gone);
 	slu_vec_done(&d.news);
+}
+
+void core_written(struct slu_core *c, const struct slu_rec_written *w)
+{
+	c->binding -= c->binding > 0;
+	if (w->verb == SLU_WRITE_BIND)
+		core_slot_answered(c, w);
+	else if (w->verb == SLU_WRITE_PATCH)
+		core_held_written(c, w);
+	else if (w->verb == SLU_WRITE_SPEC)
+		core_resize_written(c, w);
 }

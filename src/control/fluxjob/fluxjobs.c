@@ -374,8 +374,8 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 void core_fluxjob_synced(struct slu_core *c, bool absent)
 {
 	/* The kind was installed meanwhile: what is held already gets its FluxJobs, too. */
-	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL);
-	     e && c->fluxjobs->absent && !absent; e = slu_table_next(&c->holds->table, e))
+	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL);
+	     e && c->fluxjobs->absent && !absent; e = slu_table_next(&c->groups->held, e))
 		slu_entry_of(e, struct held, e)->told_state = -1;
 	c->fluxjobs->absent = absent;
 	c->holds->sink = (struct slu_held_sink){ held_seen, held_gone, c };

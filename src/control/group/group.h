@@ -46,7 +46,7 @@ struct group {
 	slu_node avoid[8];    /* nodes that refused a member lately: run/undo.c */
 	uint32_t n_avoid, undone;
 	int64_t avoid_until_s, again_s;
-	bool after_waits; /* for other groups: group/after.c */
+	bool after_waits; /* for other groups: run/after.c */
 	char *after_text;
 	char *scheduler;
 	/* status last written */
@@ -60,18 +60,19 @@ struct group {
 
 struct groups {
 	struct slu_table table;
+	struct slu_table held;       /* held objects by uid: held.h */
+	SLU_VEC(struct held *) look; /* ... that changed and may have to be held */
 	SLU_VEC(struct group *) dirty;
-	SLU_VEC(struct pod *) unowned;           /* wait for their controllers: members.c */
+	SLU_VEC(struct pod *) unowned; /* wait for their controllers: members.c */
+	/* News for the rooms above, which the core hands on at once: pods that joined, groups that
+	 * came with them; and groups that are over, until the end of the cycle. */
+	SLU_VEC(struct pod *) joined;
+	SLU_VEC(struct group *) born, over;
 	SLU_VEC(struct slu_life_maker) makers;   /* of the group that is looked at */
 	SLU_VEC(struct slu_life_member) members; /* the same */
 	SLU_VEC(struct group *) calm;            /* wait until their objects have come together */
 	int64_t last_seen_us;
-	uint32_t waiting;                     /* as of the last status pass */
-	struct {                              /* after.c */
-		struct slu_map by_name, past; /* names to live groups; to how the others ended */
-		SLU_VEC(struct group *) waits;
-		bool news; /* a group came, started or ended */
-	} after;
+	uint32_t waiting; /* as of the last status pass */
 };
 
 static inline struct group *group_of(struct slu_entry *e)
@@ -112,18 +113,18 @@ void core_calm_forget(struct slu_core *c, struct group *g);
 void core_calm_wake(struct slu_core *c);
 int64_t core_calm_wake_us(const struct slu_core *c);
 
-/* ---- groups.c ---- */
+/* ---- table.c ---- */
 
 struct group *core_group_find(struct slu_core *c, const char *ns, const char *key);
 struct group *core_group_join(struct slu_core *c, struct pod *p);
-void core_group_leave(struct slu_core *c, struct pod *p, bool ended);
 void core_group_dirty(struct slu_core *c, struct group *g);
-void core_groups_settle(struct slu_core *c);            /* look at every dirty group */
-void core_group_settle(struct slu_core *c, uint32_t i); /* at the i-th of them */
-void core_group_free(struct slu_core *c, struct group *g);
 /* All its members are where somebody else put them: on nodes that are not ours to use. */
 bool core_group_elsewhere(const struct group *g);
-int core_run_role(struct run *r, struct shape *s); /* its number, new if need be; -E2BIG, -ENOMEM */
+/* The group is over: nobody finds it any more.  Its memory stays until the end of the cycle, so that
+ * whoever reports can say how it ended. */
+void core_group_over(struct slu_core *c, struct group *g);
+void core_groups_reap(struct slu_core *c); /* free those that are over */
+void core_groups_done(struct slu_core *c);
 
 /* ---- touch.c: which groups may look different now ---- */
 
@@ -131,26 +132,12 @@ void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o);
 void core_groups_touch(struct slu_core *c, const struct slu_kobj *obj); /* PodGroup, claim */
 void core_groups_touch_wrong(struct slu_core *c); /* what was refused may be right now */
 
-/* ---- lives.c ---- */
-
-/* Those who leave and those who wait are two lives of one name: two groups from now on. */
-void core_group_part(struct slu_core *c, struct group *g);
-
 /* ---- wish.c ---- */
 
 /* Read what the group asks for into g->wish; false: it is wrong, or cannot be said yet. */
 bool core_wish_read(struct slu_core *c, struct group *g);
 /* What is wrong with it, once: an event names it, and it is not planned until mended. */
 void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...) SLU_PRINTF(3, 4);
-
-/* ---- after.c ---- */
-
-void core_after_born(struct slu_core *c, struct group *g);
-void core_after_recall(struct slu_core *c, const struct slu_store_result *r);
-void core_after_gone(struct slu_core *c, struct group *g);
-void core_after_wake(struct slu_core *c);                    /* look again who may start */
-bool core_after_blocks(struct slu_core *c, struct group *g); /* it waits for another group */
-void core_after_done(struct slu_core *c);
 
 /* ---- native.c ---- */
 
@@ -161,4 +148,3 @@ int core_native_wish(struct slu_core *c, const struct slu_kpodgroup *pg, struct 
 		     struct slu_error *err);
 /* The member was disrupted, and its group can only be disrupted as a whole. */
 bool core_native_together(struct slu_core *c, const struct pod *p);
-void core_native_status(struct slu_core *c, struct group *g, const struct slu_kpodgroup *pg);

@@ -1,8 +1,8 @@
 /* The objects behind a group: which of them make its members, who of those is on the way out, and
  * the answer of life.h for them. */
-#include "control/group/group.h"
-#include "control/hold/hold.h"
-#include "control/run/run.h"
+#include "control/group/held.h"
+
+#include "control/cluster/cluster.h"
 
 #define CALM_JOIN_US  500000  /* after an object joined a group whose size nobody named */
 #define CALM_LEAVE_US 2000000 /* after one left: the others may follow it */

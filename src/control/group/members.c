@@ -35,8 +35,11 @@ static bool owners_known(struct slu_core *c, const struct pod *p)
 
 static void join(struct slu_core *c, struct pod *p)
 {
-	p->group = core_group_join(c, p);
-	if (!p->group)
+	if (slu_vec_reserve(&c->groups->joined, c->groups->joined.n + 1) == 0)
+		p->group = core_group_join(c, p);
+	if (p->group)
+		c->groups->joined.p[c->groups->joined.n++] = p;
+	else
 		slu_log(SLU_ERROR, "out of memory: pod not recorded",
 			SLU_STR("pod", p->k->o.meta.name));
 }

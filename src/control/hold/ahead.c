@@ -150,8 +150,8 @@ void core_ahead(struct slu_core *c)
 	if (c->now_us < c->holds->next_ahead_us)
 		return;
 	c->holds->next_ahead_us = INT64_MAX;
-	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL); e;
-	     e = slu_table_next(&c->holds->table, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL); e;
+	     e = slu_table_next(&c->groups->held, e)) {
 		struct held *h = slu_entry_of(e, struct held, e);
 		const struct group *g = h->group;
 

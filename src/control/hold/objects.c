@@ -13,70 +13,6 @@
 #include "control/group/group.h"
 #include "control/run/run.h"
 
-static struct held *held_of(struct slu_entry *e)
-{
-	return e ? slu_entry_of(e, struct held, e) : NULL;
-}
-
-static struct held *find(const struct slu_core *c, const char *uid)
-{
-	return held_of(slu_table_finds(&c->holds->table, uid));
-}
-
-/* ---- links between held objects and groups ---- */
-
-static void unlink_group(struct held *h)
-{
-	struct group *g = h->group;
-
-	for (uint32_t i = 0; g && i < g->owned.n; i++)
-		if (g->owned.p[i] == h) {
-			g->owned.p[i] = g->owned.p[--g->owned.n];
-			break;
-		}
-	h->group = NULL;
-}
-
-static void link_group(struct held *h, struct group *g)
-{
-	if (h->group == g)
-		return;
-	unlink_group(h);
-	if (g && slu_vec_push(&g->owned, h) == 0)
-		h->group = g;
-}
-
-void core_held_link(struct held *h, struct group *g)
-{
-	link_group(h, g);
-}
-
-void core_held_unlink(struct group *g)
-{
-	while (g->owned.n)
-		unlink_group(g->owned.p[0]);
-	slu_vec_done(&g->owned);
-}
-
-uint32_t core_held_strangers(struct slu_core *c, const struct group *g)
-{
-	uint32_t n = 0;
-
-	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
-	     e = slu_table_next(&c->cluster->pods, e)) {
-		const struct pod *p = pod_of(e);
-		struct slu_group_source src;
-		struct slu_group_id id;
-
-		if (p->managed || !*p->k->spec.node || strcmp(p->k->o.meta.ns, g->ns) ||
-		    slu_kpod_ended(p->k))
-			continue;
-		core_source(c, p->k, &src);
-		n += slu_group_identify(&src, &id, NULL) == 0 && !strcmp(id.key, g->id.key);
-	}
-	return n;
-}
-
 /* ---- stand-ins ---- */
 
 static void stand_free(struct slu_core *c, struct pod *p)
@@ -140,7 +76,7 @@ static struct pod *stand_new(struct slu_core *c, struct held *h, const struct sl
 		stand_free(c, p);
 		return NULL;
 	}
-	link_group(h, p->group);
+	core_held_link(h, p->group);
 	return p;
 }
 
@@ -211,7 +147,7 @@ static struct held *held_new(struct slu_core *c, const struct slu_kobj *obj)
 	h->e.n = strlen(obj->meta.uid);
 	h->serial = ++c->serial;
 	h->told_state = -1;
-	if (slu_table_add(&c->holds->table, &h->e) < 0) {
+	if (slu_table_add(&c->groups->held, &h->e) < 0) {
 		slu_kobj_unref(h->obj);
 		slu_free(h);
 		return NULL;
@@ -223,13 +159,13 @@ static void held_free(struct slu_core *c, struct held *h, bool say)
 {
 	while (h->stand.n)
 		stand_down(c, h->stand.p[--h->stand.n], false);
-	unlink_group(h);
-	for (uint32_t i = 0; h->looks && i < c->holds->look.n; i++)
-		if (c->holds->look.p[i] == h)
-			c->holds->look.p[i] = NULL;
+	core_held_part(h);
+	for (uint32_t i = 0; h->looks && i < c->groups->look.n; i++)
+		if (c->groups->look.p[i] == h)
+			c->groups->look.p[i] = NULL;
 	if (say && h->told_state >= 0 && c->holds->sink.gone)
 		c->holds->sink.gone(c->holds->sink.arg, h->obj);
-	slu_table_del(&c->holds->table, &h->e);
+	slu_table_del(&c->groups->held, &h->e);
 	slu_kobj_unref(h->obj);
 	slu_vec_done(&h->stand);
 	slu_free(h->resume);
@@ -245,15 +181,9 @@ static void renew(struct held *h, const struct slu_kobj *obj)
 	h->e.key = obj->meta.uid; /* pooled: equal, but held by the new version */
 }
 
-void core_held_again(struct slu_core *c, struct held *h)
-{
-	if (!h->looks && slu_vec_push(&c->holds->look, h) == 0)
-		h->looks = true;
-}
-
 void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
-	struct held *h = find(c, obj->meta.uid);
+	struct held *h = core_held_find(c, obj->meta.uid);
 	const struct slu_ktemplate *t = slu_held_template(obj);
 	bool ours = !gone && !is_known_kind(slu_kmeta_controller(&obj->meta)) &&
 		    (slu_held_gated(&t->spec) || space_mode(c, obj->meta.ns) != SLU_HELD_OFF);
@@ -275,7 +205,7 @@ void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 		}
 		/* Pods that were listed before their owner. */
 		snprintf(key, sizeof key, "u:%.250s", obj->meta.uid);
-		link_group(h, core_group_find(c, obj->meta.ns, key));
+		core_held_link(h, core_group_find(c, obj->meta.ns, key));
 	}
 	anew = h->obj->meta.generation != obj->meta.generation;
 	renew(h, obj);
@@ -314,8 +244,8 @@ void core_held_space(struct slu_core *c, const struct slu_kobj *ns)
 
 void core_held_templates(struct slu_core *c, const char *ns)
 {
-	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL); e;
-	     e = slu_table_next(&c->holds->table, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL); e;
+	     e = slu_table_next(&c->groups->held, e)) {
 		struct held *h = held_of(e);
 
 		if (h->stand.n && (!ns || !strcmp(h->obj->meta.ns, ns))) {
@@ -336,7 +266,7 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 	struct held *h;
 
 	if (!is_known_kind(o)) {
-		h = find(c, m->uid);
+		h = core_held_find(c, m->uid);
 		if (gone || (!h && !held)) {
 			if (h)
 				held_free(c, h, true);
@@ -347,19 +277,19 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 		else
 			h = held_new(c, &p->k->o);
 		if (h && p->group)
-			link_group(h, p->group);
+			core_held_link(h, p->group);
 		return;
 	}
-	h = find(c, o->uid);
+	h = core_held_find(c, o->uid);
 	if (h && core_ahead_is(h))
 		core_held_again(c, h); /* somebody else need not stand for it (any more) */
 	if (gone || !held || !p->group)
 		return;
 	core_source(c, p->k, &src);
 	for (uint32_t i = src.n_owners; i-- > 0;) {
-		h = find(c, src.owner[i]->meta.uid);
+		h = core_held_find(c, src.owner[i]->meta.uid);
 		if (h) {
-			link_group(h, p->group);
+			core_held_link(h, p->group);
 			return;
 		}
 	}
@@ -457,14 +387,14 @@ void core_held_look(struct slu_core *c)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < c->holds->look.n; i++) {
-		struct held *h = c->holds->look.p[i];
+	for (uint32_t i = 0; i < c->groups->look.n; i++) {
+		struct held *h = c->groups->look.p[i];
 
 		if (!h)
 			continue;
 		if (h->obj->kind == SLU_KIND_JOB && slu_held_waits(slu_kjob(h->obj)) &&
 		    has_pods(h)) {
-			c->holds->look.p[kept++] = h;
+			c->groups->look.p[kept++] = h;
 			continue;
 		}
 		h->looks = false;
@@ -475,16 +405,16 @@ void core_held_look(struct slu_core *c)
 		hold(c, h);
 		let_through(c, h);
 	}
-	c->holds->look.n = kept;
+	c->groups->look.n = kept;
 }
 
 void core_held_done(struct slu_core *c)
 {
-	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL), *next; e; e = next) {
-		next = slu_table_next(&c->holds->table, e);
+	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->groups->held, e);
 		held_free(c, held_of(e), false);
 	}
-	slu_table_done(&c->holds->table);
-	slu_vec_done(&c->holds->look);
+	slu_table_done(&c->groups->held);
+	slu_vec_done(&c->groups->look);
 	slu_vec_done(&c->holds->released);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "control/cluster/cluster.h"
+#include "control/group/group.h"
 #include "control/run/run.h"
 
 #define HOSTNAME    "kubernetes.io/hostname"
@@ -143,20 +144,7 @@ static void resume(struct slu_core *c, struct run *r, struct held *h, bool there
 	}
 }
 
-bool core_held_resumed(const struct run *r, const struct held *h)
-{
-	return h->resumed && h->run == r->id && !h->there;
-}
-
-bool core_held_resumes(const struct run *r)
-{
-	for (uint32_t i = 0; i < r->g->owned.n; i++)
-		if (core_held_resumed(r, r->g->owned.p[i]))
-			return true;
-	return false;
-}
-
-void core_held_resume(struct slu_core *c, struct run *r)
+static void resume_jobs(struct slu_core *c, struct run *r)
 {
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		if (r->slot.p[i].state == SLOT_CHOSEN && r->slot.p[i].pod &&
@@ -170,7 +158,7 @@ void core_held_resume(struct slu_core *c, struct run *r)
 
 /* ---- pods ---- */
 
-void core_held_release(struct slu_core *c, struct run *r, struct slot *s)
+static void release_pod(struct slu_core *c, struct run *r, struct slot *s)
 {
 	const struct slu_kmeta *m = &s->pod->k->o.meta;
 	struct node *n = node_of(slu_table_finds(&c->cluster->nodes, core_node_name(c, s->node)));
@@ -201,12 +189,52 @@ void core_held_release(struct slu_core *c, struct run *r, struct slot *s)
 	slu_buf_done(&b);
 }
 
+static bool may_place(const struct slu_core *c, const struct run *r)
+{
+	if (r->ticket != UINT64_MAX && slu_intents_durable(c->door, r->ticket))
+		return true;
+	return strcmp(c->cfg->store.outage, "hold") &&
+	       (c->store == SLU_JOURNAL_AWAY || c->store == SLU_JOURNAL_BROKEN);
+}
+
+void core_place_durable(struct slu_core *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < c->runs->open.n; i++) {
+		struct run *r = c->runs->open.p[i];
+
+		if (!may_place(c, r)) {
+			c->runs->open.p[kept++] = r;
+			continue;
+		}
+		r->waits = false;
+		if (r->state == RUN_UNDOING) {
+			core_undo_evict(c, r);
+			continue;
+		}
+		if (r->state == RUN_INTENT)
+			r->state = RUN_PLACING;
+		resume_jobs(c, r);
+		for (uint32_t k = 0; k < r->slot.n; k++) {
+			struct slot *s = &r->slot.p[k];
+
+			if (s->state == SLOT_CHOSEN && slu_held_gated(&s->pod->k->spec))
+				release_pod(c, r, s);
+			else if (s->state == SLOT_CHOSEN)
+				core_slot_bind(c, r, s);
+		}
+		core_run_settled(c, r);
+	}
+	c->runs->open.n = kept;
+}
+
 /* ---- answers ---- */
 
 static struct held *find_serial(struct slu_core *c, uint64_t serial)
 {
-	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL); e;
-	     e = slu_table_next(&c->holds->table, e))
+	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL); e;
+	     e = slu_table_next(&c->groups->held, e))
 		if (slu_entry_of(e, struct held, e)->serial == serial)
 			return slu_entry_of(e, struct held, e);
 	return NULL;
@@ -291,7 +319,7 @@ void core_held_gone(struct slu_core *c, struct pod *p)
 static struct held *idle_job(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
-	struct slu_entry *e = o ? slu_table_finds(&c->holds->table, o->uid) : NULL;
+	struct slu_entry *e = o ? slu_table_finds(&c->groups->held, o->uid) : NULL;
 	struct held *h = e ? slu_entry_of(e, struct held, e) : NULL;
 	const struct group *g = p->group;
 
@@ -382,8 +410,8 @@ void core_held_watch(struct slu_core *c)
 		if (!p->refused)
 			c->holds->next_us = SLU_MIN(c->holds->next_us, p->released_us + limit_us);
 	}
-	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL); e;
-	     e = slu_table_next(&c->holds->table, e)) {
+	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL); e;
+	     e = slu_table_next(&c->groups->held, e)) {
 		struct held *h = slu_entry_of(e, struct held, e);
 
 		if (!h->failed)
@@ -396,39 +424,3 @@ void core_held_watch(struct slu_core *c)
 }
 
 /* ---- after a restart ---- */
-
-static uint32_t taken(struct slu_core *c, const struct run *r, const char *node, size_t n)
-{
-	uint32_t k = 0;
-
-	for (uint32_t i = 0; r && i < r->slot.n; i++) {
-		const char *name = core_node_name(c, r->slot.p[i].node);
-
-		k += !strncmp(name, node, n) && !name[n];
-	}
-	return k;
-}
-
-const char *core_held_place(struct slu_core *c, const struct group *g, const struct run *r)
-{
-	const char *list = NULL;
-	static _Thread_local char name[254];
-
-	if (c->recovered)
-		return NULL;
-	for (uint32_t i = 0; i < g->owned.n && !list; i++)
-		list = slu_kmeta_annotation(&g->owned.p[i]->obj->meta, SLU_HELD_PLACES);
-	while (list && *list) {
-		size_t n = strcspn(list, ",*");
-		long count = list[n] == '*' ? strtol(list + n + 1, NULL, 10) : 1;
-
-		if (n && n < sizeof name && (int64_t)taken(c, r, list, n) < count) {
-			memcpy(name, list, n);
-			name[n] = 0;
-			return name;
-		}
-		list += strcspn(list, ",");
-		list += *list == ',';
-	}
-	return NULL;
-}

@@ -199,12 +199,12 @@ void core_held_report(struct slu_core *c)
 {
 	struct moved m = { 0 };
 
-	if (!c->holds->sink.seen || !c->holds->table.n || c->now_us < c->holds->next_report_us)
+	if (!c->holds->sink.seen || !c->groups->held.n || c->now_us < c->holds->next_report_us)
 		return;
 	c->holds->next_report_us = c->now_us + PASS_US;
 	c->holds->next_us = SLU_MIN(c->holds->next_us, c->holds->next_report_us);
-	for (struct slu_entry *e = slu_table_next(&c->holds->table, NULL); e;
-	     e = slu_table_next(&c->holds->table, e))
+	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL); e;
+	     e = slu_table_next(&c->groups->held, e))
 		look(c, slu_entry_of(e, struct held, e), &m);
 	if (!m.next || c->now_us < c->holds->next_moved_us)
 		return;

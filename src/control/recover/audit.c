@@ -4,7 +4,6 @@
 #include "control/recover/recover.h"
 
 #include "control/cluster/cluster.h"
-#include "control/report/report.h"
 #include "control/run/run.h"
 
 static void add(int64_t sum[SLU_KINDS_MAX], const struct slu_amount *a, uint32_t n)

@@ -7,6 +7,7 @@
 #include "control/recover/recover.h"
 
 #include "control/cluster/cluster.h"
+#include "control/group/group.h"
 
 #define SETTLE_US  3000000  /* for changes on their way */
 #define PATIENT_US 60000000 /* until a request that came to nothing is repeated */
@@ -24,7 +25,7 @@ static uint64_t hash_of(const struct slu_kobj *o)
 
 /* ---- everything we hold of a kind ---- */
 
-static const struct slu_kobj *held_of(struct slu_entry *e, int k)
+static const struct slu_kobj *object_of(struct slu_entry *e, int k)
 {
 	if (k == 0)
 		return node_of(e)->k ? &node_of(e)->k->o : NULL;
@@ -33,13 +34,13 @@ static const struct slu_kobj *held_of(struct slu_entry *e, int k)
 		       : &pod_of(e)->k->o;
 }
 
-static struct slu_entry *next_held(struct slu_core *c, int k, struct slu_entry *e,
-				   const struct slu_kobj **out)
+static struct slu_entry *next_object(struct slu_core *c, int k, struct slu_entry *e,
+				     const struct slu_kobj **out)
 {
 	struct slu_table *t = k == 0 ? &c->cluster->nodes : &c->cluster->pods;
 
 	for (e = slu_table_next(t, e); e; e = slu_table_next(t, e)) {
-		*out = held_of(e, k);
+		*out = object_of(e, k);
 		if (*out)
 			return e;
 	}
@@ -82,8 +83,8 @@ static int suspect(struct slu_core *c, int k, const struct slu_rec_census *r, st
 
 	for (uint32_t i = 0; !rc && i < r->row.n; i++)
 		rc = slu_map_put(&list, r->row.p[i].uid, r->row.p[i].rv);
-	for (struct slu_entry *e = next_held(c, k, NULL, &o); !rc && e;
-	     e = next_held(c, k, e, &o)) {
+	for (struct slu_entry *e = next_object(c, k, NULL, &o); !rc && e;
+	     e = next_object(c, k, e, &o)) {
 		uint64_t h = hash_of(o), *rv = slu_map_get(&list, h);
 
 		if (!rv && o->meta.rv <= r->rv)
@@ -107,7 +108,8 @@ static void weed(struct slu_core *c, int k, struct slu_map *s)
 	const struct slu_kobj *o = NULL;
 	int rc = 0;
 
-	for (struct slu_entry *e = next_held(c, k, NULL, &o); !rc && e; e = next_held(c, k, e, &o))
+	for (struct slu_entry *e = next_object(c, k, NULL, &o); !rc && e;
+	     e = next_object(c, k, e, &o))
 		if (slu_map_get(s, hash_of(o)))
 			rc = slu_map_put(&have, hash_of(o), o->meta.rv);
 	for (uint32_t i = s->n; !rc && i-- > 0;) {
@@ -125,7 +127,7 @@ static const char *name_of(struct slu_core *c, int k, uint64_t h)
 {
 	const struct slu_kobj *o = NULL;
 
-	for (struct slu_entry *e = next_held(c, k, NULL, &o); e; e = next_held(c, k, e, &o))
+	for (struct slu_entry *e = next_object(c, k, NULL, &o); e; e = next_object(c, k, e, &o))
 		if (hash_of(o) == h)
 			return o->meta.name;
 	return "";
@@ -220,8 +222,8 @@ int core_resent(struct slu_core *c, const struct slu_rec_resent *r, struct core_
 
 	for (uint32_t i = 0; !rc && i < r->obj.n; i++)
 		rc = slu_map_put(&there, hash_of(r->obj.p[i]), 1);
-	for (struct slu_entry *e = rc ? NULL : next_held(c, k, NULL, &o); !rc && e;
-	     e = next_held(c, k, e, &o)) {
+	for (struct slu_entry *e = rc ? NULL : next_object(c, k, NULL, &o); !rc && e;
+	     e = next_object(c, k, e, &o)) {
 		rc = slu_map_put(&have, hash_of(o), o->meta.rv);
 		if (!rc && !slu_map_get(&there, hash_of(o)))
 			rc = slu_vec_push(&out->gone, o);

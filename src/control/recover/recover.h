@@ -47,42 +47,21 @@ bool core_log_renew(struct slu_core *c);
 int core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err);
 void core_store_watch(struct slu_core *c);
 void core_store_keep(struct slu_core *c); /* how much history stays */
-/* Its intent is durable, or the settings say not to wait for a store that is away. */
-bool core_may_place(const struct slu_core *c, const struct run *r);
 /* In words; `buf` is used if need be. */
 const char *core_store_text(const struct slu_core *c, char *buf, size_t n);
 void core_store_rewrite(struct slu_core *c); /* everything, in place of what is there */
 void core_store_done(struct slu_core *c);
 
-/* ---- keep.c ---- */
-
-uint64_t core_keep_sum(const struct slu_store_job *j); /* equal: the row need not be written */
-int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
-void core_group_keep(struct slu_core *c, struct group *g); /* what changed since the last time */
-int core_group_keep_anew(struct slu_core *c, struct group *g);
-void core_group_unkeep(struct slu_core *c, struct group *g); /* it is gone */
-void core_pod_unkeep(struct slu_core *c, struct pod *p);
-void core_used(struct slu_core *c, struct run *r, const struct slot *s); /* a slot is given back */
-
-/* ---- recover.c ---- */
+/* ---- first.c: the store is read, the first cycle ---- */
 
 int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu_error *err);
-void core_recall(struct slu_core *c, struct group *g); /* what the store knows of a new group */
-/* When it started, as it was promised to others; `otherwise_s`: the store does not say. */
-int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s);
-/* Node an open intent of the store has chosen for the pod; NULL. */
-const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p);
-/* Whether others of the intent that is open for its members have started, or even ended. */
-bool core_recall_begun(struct slu_core *c, const struct group *g);
-/* Whether it was being evicted, to take its gang back. */
-bool core_recall_evict(struct slu_core *c, const struct pod *p);
-/* Members of an open intent that are still there and wait; 0: none is open, or it cannot be carried
- * out as a whole any more. */
-uint32_t core_recall_open(struct slu_core *c, const struct group *g);
 /* Settle what runs, then what was promised a start; the others come after. */
 void core_recover_plan(struct slu_core *c);
 void core_recovered(struct slu_core *c); /* settle what is left, forget the rest */
-void core_forget(struct slu_core *c);
+
+/* ---- podgroups.c ---- */
+
+void core_podgroups_audit(struct slu_core *c);
 
 /* ---- audit.c ---- */
 

@@ -14,7 +14,6 @@
 
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
-#include "control/hold/hold.h"
 #include "control/run/run.h"
 
 #define KEEP_US 60000000            /* between two looks for old rows */
@@ -202,13 +201,6 @@ void core_store_watch(struct slu_core *c)
 		core_store_rewrite(c);
 }
 
-bool core_may_place(const struct slu_core *c, const struct run *r)
-{
-	if (r->ticket != UINT64_MAX && slu_intents_durable(c->door, r->ticket))
-		return true;
-	return !holds(c) && (c->store == SLU_JOURNAL_AWAY || c->store == SLU_JOURNAL_BROKEN);
-}
-
 const char *core_store_text(const struct slu_core *c, char *buf, size_t n)
 {
 	if (!c->door && !c->store_waits && !*c->recovery->store_why)
@@ -234,7 +226,7 @@ static uint32_t let_go(struct slu_core *c, const struct run *r, struct slu_inten
 	for (uint32_t i = 0; i < r->g->owned.n; i++) {
 		const struct held *h = r->g->owned.p[i];
 
-		for (uint32_t k = 0; core_held_resumed(r, h) && k < h->place.n; k++, n++) {
+		for (uint32_t k = 0; core_held_resumed(h, r->id) && k < h->place.n; k++, n++) {
 			if (!p)
 				continue;
 			core_stand_key(key[n], sizeof key[n], h->obj->meta.uid, k);

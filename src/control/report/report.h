@@ -16,13 +16,12 @@ struct reports {
 
 /* ---- status.c ---- */
 
-void core_podgroup_status(struct slu_core *c, struct group *g);
 void core_status(struct slu_core *c); /* write what waiting work is told */
-void core_run_reason(struct run *r, const char *text);
 
-/* ---- podgroups.c ---- */
+/* ---- podgroup.c ---- */
 
-void core_podgroups_audit(struct slu_core *c);
+void core_podgroup_status(struct slu_core *c, struct group *g);
+void core_podgroups_over(struct slu_core *c); /* how the groups ended that are over */
 
 /* ---- snapshot.c ---- */
 
@@ -30,3 +29,5 @@ void core_podgroups_audit(struct slu_core *c);
 void core_snapshot_publish(struct slu_core *c);
 /* The newest one, from any thread; NULL before the first cycle.  To be given back. */
 struct slu_snapshot *core_snapshot(struct slu_core *c);
+/* As RFC 3339 wants it, in UTC. */
+void core_stamp(char out[32], int64_t s);

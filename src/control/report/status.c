@@ -17,13 +17,7 @@
 #include "control/run/run.h"
 #include "wire/jsonw.h"
 
-void core_run_reason(struct run *r, const char *text)
-{
-	slu_free(r->reason);
-	r->reason = text && *text ? slu_strdup(text) : NULL;
-}
-
-static void stamp(char out[32], int64_t s)
+void core_stamp(char out[32], int64_t s)
 {
 	time_t t = (time_t)s;
 	struct tm tm;
@@ -103,7 +97,7 @@ static void annotate(struct slu_core *c, struct group *g, const struct slu_why *
 	char at[32] = "";
 
 	if (why->planned_s != SLU_TIME_NONE)
-		stamp(at, why->planned_s);
+		core_stamp(at, why->planned_s);
 	slu_jsonw_obj(&w);
 	slu_jsonw_key(&w, SLU_OUT_START);
 	slu_jsonw_str(&w, *at ? at : NULL);
@@ -197,74 +191,6 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	slu_why_done(&why);
 	g->told_us = c->now_us;
 	g->told_times++;
-}
-
-/* ---- PodGroup status ---- */
-
-static void count_pods(const struct group *g, uint32_t *running, uint32_t *bound)
-{
-	*running = *bound = 0;
-	for (uint32_t i = 0; i < g->pod.n; i++) {
-		*running += g->pod.p[i]->k->phase == SLU_PHASE_RUNNING;
-		*bound += *g->pod.p[i]->k->spec.node != 0;
-	}
-}
-
-static const char *phase_of(const struct group *g, uint32_t running)
-{
-	if (g->pod.n + g->ended_ok + g->ended_bad < g->wish.min)
-		return "Pending";
-	if (g->ended_ok >= g->wish.min)
-		return "Finished";
-	if (running + g->ended_ok >= g->wish.min)
-		return "Running";
-	/* Short of members, and nobody to come in their place. */
-	return g->ended_bad && running == g->pod.n ? "Failed" : "Scheduling";
-}
-
-void core_podgroup_status(struct slu_core *c, struct group *g)
-{
-	const struct slu_kpodgroup *pg = core_podgroup(c, g);
-	struct slu_buf b = SLU_BUF_INIT(1024);
-	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
-	uint32_t running, bound;
-	const char *phase;
-	char at[32];
-
-	if (!pg)
-		return;
-	if (pg->o.kind == SLU_KIND_PODGROUP) {
-		core_native_status(c, g, pg);
-		return;
-	}
-	count_pods(g, &running, &bound);
-	phase = phase_of(g, running);
-	if (!strcmp(pg->phase, phase) && pg->running == (int32_t)running &&
-	    pg->succeeded == (int32_t)g->ended_ok && pg->failed == (int32_t)g->ended_bad)
-		return;
-	if (g->pod.n && g->told_phase == phase && g->told_us && c->now_us - g->status_us < 1000000)
-		return;
-	g->told_phase = phase;
-	g->status_us = c->now_us;
-	slu_jsonw_obj(&w);
-	slu_jsonw_kstr(&w, "phase", phase);
-	slu_jsonw_ki64(&w, "running", running);
-	slu_jsonw_ki64(&w, "succeeded", g->ended_ok);
-	slu_jsonw_ki64(&w, "failed", g->ended_bad);
-	if (pg->o.kind == SLU_KIND_PODGROUP_SIGS)
-		slu_jsonw_ki64(&w, "scheduled", bound);
-	if (!pg->schedule_start_us) {
-		stamp(at, g->first_seen_us / 1000000);
-		slu_jsonw_kstr(&w, "scheduleStartTime", at);
-	}
-	slu_jsonw_end_obj(&w);
-	if (!b.error)
-		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_STATUS,
-						       .kind = pg->o.kind,
-						       .ns = g->ns,
-						       .name = pg->o.meta.name,
-						       .text = b.p });
-	slu_buf_done(&b);
 }
 
 /* News for people yield to bindings: so many writes a pass, and the more wait the rarer each is

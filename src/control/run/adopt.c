@@ -4,8 +4,6 @@
 
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
-#include "control/hold/hold.h"
-#include "control/recover/recover.h"
 
 static int add_slot(struct run *r, struct pod *p, slu_node node, enum slot_state state)
 {
@@ -52,6 +50,42 @@ static bool has_room(struct slu_core *c, const struct run *r, const struct node 
 			return false;
 	}
 	return true;
+}
+
+static uint32_t taken(struct slu_core *c, const struct run *r, const char *node, size_t n)
+{
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; r && i < r->slot.n; i++) {
+		const char *name = core_node_name(c, r->slot.p[i].node);
+
+		k += !strncmp(name, node, n) && !name[n];
+	}
+	return k;
+}
+
+const char *core_held_place(struct slu_core *c, const struct group *g, const struct run *r)
+{
+	const char *list = NULL;
+	static _Thread_local char name[254];
+
+	if (c->recovered)
+		return NULL;
+	for (uint32_t i = 0; i < g->owned.n && !list; i++)
+		list = slu_kmeta_annotation(&g->owned.p[i]->obj->meta, SLU_HELD_PLACES);
+	while (list && *list) {
+		size_t n = strcspn(list, ",*");
+		long count = list[n] == '*' ? strtol(list + n + 1, NULL, 10) : 1;
+
+		if (n && n < sizeof name && (int64_t)taken(c, r, list, n) < count) {
+			memcpy(name, list, n);
+			name[n] = 0;
+			return name;
+		}
+		list += strcspn(list, ",");
+		list += *list == ',';
+	}
+	return NULL;
 }
 
 /* A member of a gang that was being placed when we stopped: to the node it was meant for, if there

@@ -4,12 +4,8 @@
 
 #include <stdio.h>
 
-#include "control/ask/ask.h"
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
-#include "control/hold/hold.h"
-#include "control/recover/recover.h"
-#include "control/report/report.h"
 
 /* ---- decisions ---- */
 
@@ -150,7 +146,7 @@ static void start(struct slu_core *c, struct run *r, const struct slu_decision *
 	r->end_s = d->end_s;
 	r->decided_us = c->now_us;
 	core_run_reason(r, NULL);
-	c->groups->after.news = true;
+	c->runs->after.news = true;
 	if (r->gang)
 		c->count.gangs_started++;
 	slu_log(SLU_INFO, "gang decided", SLU_STR("job", r->g->id.name), SLU_STR("ns", r->g->ns),
@@ -330,38 +326,6 @@ void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s)
 	core_write(c, &w);
 }
 
-void core_place_durable(struct slu_core *c)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < c->runs->open.n; i++) {
-		struct run *r = c->runs->open.p[i];
-
-		if (!core_may_place(c, r)) {
-			c->runs->open.p[kept++] = r;
-			continue;
-		}
-		r->waits = false;
-		if (r->state == RUN_UNDOING) {
-			core_undo_evict(c, r);
-			continue;
-		}
-		if (r->state == RUN_INTENT)
-			r->state = RUN_PLACING;
-		core_held_resume(c, r);
-		for (uint32_t k = 0; k < r->slot.n; k++) {
-			struct slot *s = &r->slot.p[k];
-
-			if (s->state == SLOT_CHOSEN && slu_held_gated(&s->pod->k->spec))
-				core_held_release(c, r, s);
-			else if (s->state == SLOT_CHOSEN)
-				core_slot_bind(c, r, s);
-		}
-		core_run_settled(c, r);
-	}
-	c->runs->open.n = kept;
-}
-
 /* ---- answers ---- */
 
 void core_run_close(struct slu_core *c, struct run *r)
@@ -391,6 +355,15 @@ void core_deadlines(struct slu_core *c)
 				core_evict(c, r->slot.p[i].pod);
 			}
 	}
+}
+
+/* A Job of it was resumed, and is not seen to be yet: the intent is not carried out. */
+static bool resumes(const struct run *r)
+{
+	for (uint32_t i = 0; i < r->g->owned.n; i++)
+		if (core_held_resumed(r->g->owned.p[i], r->id))
+			return true;
+	return false;
 }
 
 void core_run_settled(struct slu_core *c, struct run *r)
@@ -435,22 +408,15 @@ void core_run_settled(struct slu_core *c, struct run *r)
 			slu_log(SLU_WARN, "job not saved in the store",
 				SLU_STR("job", r->g->id.name));
 	}
-	if (!core_held_resumes(r))
+	if (!resumes(r))
 		core_intents_settle(c, r, SLU_INTENT_DONE);
 }
 
-void core_written(struct slu_core *c, const struct slu_rec_written *w)
+void core_slot_answered(struct slu_core *c, const struct slu_rec_written *w)
 {
 	struct run *r = run_of(slu_table_find(&c->runs->table, &w->run, sizeof w->run));
 	struct slot *s = core_slot_written(r, w);
 
-	c->binding -= c->binding > 0;
-	if (w->verb == SLU_WRITE_PATCH)
-		core_held_written(c, w);
-	if (w->verb == SLU_WRITE_SPEC)
-		core_resize_written(c, w);
-	if (w->verb != SLU_WRITE_BIND)
-		return;
 	if (w->outcome == SLU_KUBE_OK)
 		c->count.pods_bound++;
 	if (!s || s->state != SLOT_BINDING)

@@ -3,7 +3,7 @@
  *	group ──► runs ─► slots ─► pod or vacant
  */
 #pragma once
-#include "control/group/group.h"
+#include "control/group/held.h"
 
 /* What the store says of a group in `cause`. */
 #define CORE_CAUSE_CANCELLED "cancelled"
@@ -90,15 +90,17 @@ struct runs {
 	 * those intents. */
 	struct slu_table known, meant;
 	SLU_VEC(struct core_intent) left;
+	struct {                              /* after.c */
+		struct slu_map by_name, past; /* names to live groups; to how the others ended */
+		SLU_VEC(struct group *) waits;
+		bool news; /* a group came, started or ended */
+	} after;
 };
 
 static inline struct run *run_of(struct slu_entry *e)
 {
 	return e ? slu_entry_of(e, struct run, e) : NULL;
 }
-
-/* One look at the plan; what it decided is carried out. */
-int core_schedule(struct slu_core *c, struct slu_error *err);
 
 /* ---- runs.c ---- */
 
@@ -114,6 +116,7 @@ bool core_gathers(struct slu_core *c);
 /* Give a vacant place to a member, which may leave its own queued run for it. */
 bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p);
 struct slot *core_slot_of(struct pod *p);
+void core_run_reason(struct run *r, const char *text);
 /* The place whose pod was written to; NULL: the pod or the run (which may be NULL) has gone. */
 struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w);
 
@@ -124,8 +127,7 @@ void core_run_intend(struct slu_core *c, struct run *r); /* what was chosen beco
 /* ... or what is bound goes back; -ENOMEM: nothing of it may be written. */
 int core_intend(struct slu_core *c, struct run *r, bool evict);
 void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s);
-void core_place_durable(struct slu_core *c); /* and is carried out once that is durable */
-void core_written(struct slu_core *c, const struct slu_rec_written *w);
+void core_slot_answered(struct slu_core *c, const struct slu_rec_written *w); /* its binding */
 void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how);
 void core_run_settled(struct slu_core *c, struct run *r);
 /* What was decided and not written yet, for members that are leaving now, is taken back. */
@@ -150,6 +152,9 @@ void core_vacancies(struct slu_core *c); /* let those go whose time is over */
 /* ---- adopt.c ---- */
 
 void core_adopt(struct slu_core *c, struct group *g); /* a group without runs: what runs, runs */
+/* After a start: a place a released Job of the group had that `r` does not hold; NULL.  Borrowed
+ * until the next call. */
+const char *core_held_place(struct slu_core *c, const struct group *g, const struct run *r);
 
 /* ---- undo.c ---- */
 
@@ -175,3 +180,85 @@ void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_deci
 int core_near_set(struct slu_core *c, struct run *r); /* before it is submitted */
 void core_near_free(struct slu_core *c, struct run *r);
 void core_near_node(struct slu_core *c); /* some node changed: look again */
+
+/* ---- gather.c: when is a gang whole, who follows it ---- */
+
+void core_groups_born(struct slu_core *c); /* what the store knows of groups that are new */
+void core_group_leave(struct slu_core *c, struct pod *p, bool ended);
+void core_groups_settle(struct slu_core *c);              /* look at every dirty group */
+void core_group_settle(struct slu_core *c, uint32_t i);   /* at the i-th of them */
+void core_group_end(struct slu_core *c, struct group *g); /* nobody is left of it */
+int core_run_role(struct run *r, struct shape *s); /* its number, new if need be; -E2BIG, -ENOMEM */
+
+/* ---- lives.c ---- */
+
+/* Those who leave and those who wait are two lives of one name: two groups from now on. */
+void core_group_part(struct slu_core *c, struct group *g);
+
+/* ---- after.c: groups that wait for others ---- */
+
+void core_after_born(struct slu_core *c, struct group *g);
+void core_after_recall(struct slu_core *c, const struct slu_store_result *r);
+void core_after_gone(struct slu_core *c, struct group *g);
+void core_after_wake(struct slu_core *c);                    /* look again who may start */
+bool core_after_blocks(struct slu_core *c, struct group *g); /* it waits for another group */
+void core_after_done(struct slu_core *c);
+
+/* ---- rows.c: rows of the store ---- */
+
+uint64_t core_keep_sum(const struct slu_store_job *j); /* equal: the row need not be written */
+int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
+void core_group_keep(struct slu_core *c, struct group *g); /* what changed since the last time */
+int core_group_keep_anew(struct slu_core *c, struct group *g);
+void core_group_unkeep(struct slu_core *c, struct group *g); /* it is gone */
+void core_pod_unkeep(struct slu_core *c, struct pod *p);
+void core_used(struct slu_core *c, struct run *r, const struct slot *s); /* a slot is given back */
+
+/* ---- memory.c: what the store remembers, until the first cycle is over ---- */
+
+struct core_memory {
+	struct slu_entry e; /* key: the group's */
+	char *key;
+	uint64_t job;
+	int64_t first_seen_us, planned_s, promised_s, start_s, state;
+	uint64_t sum;
+	bool cancelled, begun;
+	bool met;    /* the cluster has it too */
+	uint32_t at; /* its group waits there to be settled */
+};
+
+/* A pod of an open intent.  One that was going to be evicted has no node. */
+struct core_meant {
+	struct slu_entry e; /* key: uid */
+	char *uid, *node;
+	uint64_t intent;
+	const struct pod *by; /* it was meant for the stand-in of this one */
+};
+
+static inline struct core_memory *memory_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct core_memory, e) : NULL;
+}
+
+static inline struct core_meant *meant_of(struct slu_entry *e)
+{
+	return e ? slu_entry_of(e, struct core_meant, e) : NULL;
+}
+
+struct core_memory *core_remembered(struct slu_core *c, const struct group *g);
+struct core_meant *core_meant_for(struct slu_core *c, const struct pod *p);
+void core_memory_free(struct core_memory *m);
+void core_meant_free(struct core_meant *m);
+void core_recall(struct slu_core *c, struct group *g); /* what the store knows of a new group */
+/* When it started, as it was promised to others; `otherwise_s`: the store does not say. */
+int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s);
+/* Node an open intent of the store has chosen for the pod; NULL. */
+const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p);
+/* Whether others of the intent that is open for its members have started, or even ended. */
+bool core_recall_begun(struct slu_core *c, const struct group *g);
+/* Whether it was being evicted, to take its gang back. */
+bool core_recall_evict(struct slu_core *c, const struct pod *p);
+/* Members of an open intent that are still there and wait; 0: none is open, or it cannot be carried
+ * out as a whole any more. */
+uint32_t core_recall_open(struct slu_core *c, const struct group *g);
+void core_forget(struct slu_core *c);

@@ -5,7 +5,6 @@
 
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
-#include "control/recover/recover.h"
 
 #define GATHER_US 200000 /* members of a gang that end together end so close together */
 
@@ -78,6 +77,12 @@ void core_run_free(struct slu_core *c, struct run *r)
 	slu_free(r->nodes);
 	slu_free(r->reason);
 	slu_free(r);
+}
+
+void core_run_reason(struct run *r, const char *text)
+{
+	slu_free(r->reason);
+	r->reason = text && *text ? slu_strdup(text) : NULL;
 }
 
 /* ---- what the queue is told ---- */

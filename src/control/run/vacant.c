@@ -4,7 +4,6 @@
 
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
-#include "control/hold/hold.h"
 
 uint32_t core_vacant(const struct group *g)
 {

@@ -4,158 +4,33 @@
  *	    ▲                             │                                 │
  *	    └──────(members went)─────────┘        later members: followers, or a vacant place
  */
-#include "control/group/group.h"
+#include "control/run/run.h"
 
 #include <stdio.h>
 
-#include "control/ask/ask.h"
 #include "control/cluster/cluster.h"
-#include "control/hold/hold.h"
-#include "control/recover/recover.h"
-#include "control/report/report.h"
+#include "control/group/group.h"
 #include "control/run/run.h"
 
-#define NOTED_BEFORE_US 30000000 /* the webhook notes what is made right after */
-#define TURNED_AWAY_S   30       /* nobody of the group goes where a kubelet refused one */
+#define TURNED_AWAY_S 30 /* nobody of the group goes where a kubelet refused one */
 
-/* ---- the table ---- */
-
-struct group *core_group_find(struct slu_core *c, const char *ns, const char *key)
+void core_groups_born(struct slu_core *c)
 {
-	char full[600];
-	int n = snprintf(full, sizeof full, "%s/%s", ns, key);
-
-	return n > 0 && n < 600 ? group_of(slu_table_find(&c->groups->table, full, (size_t)n))
-				: NULL;
-}
-
-/* The webhook's note, 0 if there is none or it cannot be true: whoever may make a pod may write one
- * too, and an early one would be a place at the head of the queue. */
-static int64_t noted_us(struct slu_core *c, const struct slu_group_source *src)
-{
-	const struct slu_kmeta *m;
-	const char *noted = c->cfg->webhook.enabled ? slu_group_note(src, SLU_IN_SEEN, &m) : NULL;
-	char *end = NULL;
-	int64_t at = noted ? strtoll(noted, &end, 10) : 0;
-
-	return at > 0 && !*end && at <= c->now_us && at < m->created_us + 2000000 &&
-			       at > m->created_us - NOTED_BEFORE_US
-		       ? at
-		       : 0;
-}
-
-/* Order of arrival, to the microsecond; what is older than we are is ordered by its creation. */
-static int64_t core_first_seen(struct slu_core *c, const struct slu_group_source *src)
-{
-	const struct slu_kmeta *m = &src->pod->o.meta;
-	int64_t at = noted_us(c, src);
-
-	if (at)
-		return at;
-	if (m->created_us && m->created_us + 2000000 < c->now_us)
-		return m->created_us;
-	c->groups->last_seen_us = SLU_MAX(c->groups->last_seen_us + 1, c->now_us);
-	return c->groups->last_seen_us;
-}
-
-static struct group *group_new(struct slu_core *c, struct pod *p,
-			       const struct slu_group_source *src, const struct slu_group_id *id)
-{
-	const char *user = c->cfg->webhook.enabled ? slu_group_note(src, SLU_IN_USER, NULL) : NULL;
-	const struct slu_kmeta *m = &p->k->o.meta;
-	struct slu_buf key = SLU_BUF_INIT(600);
-	struct group *g = slu_calloc(1, sizeof *g);
-
-	if (!g)
-		return NULL;
-	slu_buf_printf(&key, "%s/%s", m->ns, id->key);
-	g->e.n = key.n;
-	g->key = slu_buf_take(&key);
-	g->e.key = g->key;
-	g->ns = slu_strdup(m->ns);
-	g->scheduler = slu_strdup(p->k->spec.scheduler);
-	g->id = *id;
-	g->first_seen_us = core_first_seen(c, src);
-	g->cancelled = core_cancel_noted(src);
-	g->user = slu_strdup(user && *user ? user : m->ns);
-	g->told_start_s = SLU_TIME_NONE;
-	if (!g->key || !g->ns || !g->user || !g->scheduler ||
-	    slu_table_add(&c->groups->table, &g->e) < 0) {
-		slu_free(g->key);
-		slu_free(g->ns);
-		slu_free(g->user);
-		slu_free(g->scheduler);
-		slu_free(g);
-		return NULL;
+	for (uint32_t i = 0; i < c->groups->born.n; i++) {
+		core_after_born(c, c->groups->born.p[i]);
+		core_recall(c, c->groups->born.p[i]);
 	}
-	core_after_born(c, g);
-	core_recall(c, g);
-	return g;
+	c->groups->born.n = 0;
 }
 
-void core_group_free(struct slu_core *c, struct group *g)
+void core_group_end(struct slu_core *c, struct group *g)
 {
 	while (g->run.n)
 		core_run_free(c, g->run.p[0]);
-	for (uint32_t i = 0; g->dirty && i < c->groups->dirty.n; i++)
-		if (c->groups->dirty.p[i] == g)
-			c->groups->dirty.p[i] = NULL;
 	core_elastic_forget(c, g);
 	core_after_gone(c, g);
-	slu_table_del(&c->groups->table, &g->e);
-	slu_free(g->after_text);
 	core_held_unlink(g);
-	slu_vec_done(&g->pod);
-	slu_vec_done(&g->run);
-	slu_free(g->key);
-	slu_free(g->ns);
-	slu_free(g->user);
-	slu_free(g->scheduler);
-	while (g->maker.n)
-		slu_free(g->maker.p[--g->maker.n]);
-	slu_vec_done(&g->maker);
-	core_calm_forget(c, g);
-	slu_free(g->wrong);
-	slu_free(g->told_text);
-	slu_free(g);
-}
-
-void core_group_dirty(struct slu_core *c, struct group *g)
-{
-	if (g->dirty)
-		return;
-	if (slu_vec_push(&c->groups->dirty, g) == 0)
-		g->dirty = true;
-}
-
-struct group *core_group_join(struct slu_core *c, struct pod *p)
-{
-	struct slu_key_place place = slu_key_place_meta(&p->k->o.meta);
-	const char *size = slu_key_value(&place, SLU_KEY_SIZE, NULL);
-	struct slu_group_source src;
-	struct slu_group_id id;
-	struct slu_error err = { 0 };
-	struct group *g;
-	int rc;
-
-	core_source(c, p->k, &src);
-	rc = slu_group_identify(&src, &id, &err);
-	g = core_group_find(c, p->k->o.meta.ns, id.key);
-	if (!g)
-		g = group_new(c, p, &src, &id);
-	if (!g || core_maker_join(c, g, p) < 0 || slu_vec_push(&g->pod, p) < 0)
-		return NULL;
-	if (!p->shape)
-		p->shape = core_shape_get(c, p);
-	if (size)
-		(void)(slu_group_parse_size("size", size, UINT32_MAX, &p->said_size, NULL) < 0);
-	p->group = g;
-	if (rc < 0)
-		core_tell(c, p, "BadGroup", true, "%s", err.text);
-	core_group_dirty(c, g);
-	if (!p->stand)
-		core_held_pod(c, p, false);
-	return g;
+	core_group_over(c, g);
 }
 
 /* A member of a running gang failed or was taken away, and the gang is told to start again then. */
@@ -246,14 +121,6 @@ static bool started(const struct group *g)
 		if (core_pod_at(g->pod.p[i]))
 			return true;
 	return false;
-}
-
-bool core_group_elsewhere(const struct group *g)
-{
-	for (uint32_t i = 0; i < g->pod.n; i++)
-		if (!core_pod_at(g->pod.p[i]))
-			return false;
-	return g->pod.n && !g->run.n;
 }
 
 int core_run_role(struct run *r, struct shape *s)
@@ -447,9 +314,7 @@ static void settle(struct slu_core *c, struct group *g)
 	if (!g->pod.n) {
 		if (!g->run.n) {
 			core_group_unkeep(c, g);
-			if (g->id.explicit)
-				core_podgroup_status(c, g); /* how it ended */
-			core_group_free(c, g);
+			core_group_end(c, g);
 		}
 		return;
 	}

@@ -3,7 +3,7 @@
  * While a group lives its status is kept by report/status.c.  What it ended with may have been lost
  * (the daemon was not there, the write failed), so each audit also looks at the PodGroups and the
  * ended pods that are still shown, and writes what is not so. */
-#include "control/report/report.h"
+#include "control/recover/recover.h"
 
 #include <stdio.h>
 

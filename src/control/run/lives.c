@@ -4,10 +4,10 @@
  * those who wait are a gang that has not begun.  If the same object made both (its pods were
  * evicted, and it makes them again) they keep their place in the queue; a new object of the same
  * name comes to its end. */
-#include "control/group/group.h"
-#include "control/hold/hold.h"
-#include "control/recover/recover.h"
 #include "control/run/run.h"
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
 
 static int rename_group(struct slu_core *c, struct group *g)
 {
@@ -72,8 +72,8 @@ static void move(struct slu_core *c, struct group *g, struct pod *p)
 		}
 	p->group = NULL;
 	p->group = core_group_join(c, p);
-	if (p->group && p->stand)
-		core_held_link(p->stand, p->group);
+	core_groups_born(c);
+	core_held_link_pod(c, p);
 	if (!p->group)
 		slu_log(SLU_ERROR, "out of memory: pod not recorded",
 			SLU_STR("pod", p->k->o.meta.name));

@@ -4,12 +4,13 @@
  * its members is left alive; how it ended is what its Job says, else what became of its pods.  Of
  * objects that are deleted the store still knows how they ended.  A group that nobody has seen is
  * waited for. */
-#include "control/group/group.h"
+#include "control/run/run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "control/cluster/cluster.h"
+#include "control/group/group.h"
 #include "control/run/run.h"
 
 #define PAST_MAX     65536u
@@ -26,29 +27,29 @@ static uint64_t name_hash(const char *ns, const char *name)
 void core_after_born(struct slu_core *c, struct group *g)
 {
 	/* Without memory it is found by its key only, as most are. */
-	(void)(slu_map_put(&c->groups->after.by_name, name_hash(g->ns, g->id.name), (uintptr_t)g) <
+	(void)(slu_map_put(&c->runs->after.by_name, name_hash(g->ns, g->id.name), (uintptr_t)g) <
 	       0);
-	c->groups->after.news = true;
+	c->runs->after.news = true;
 }
 
 void core_after_gone(struct slu_core *c, struct group *g)
 {
-	uint64_t h = name_hash(g->ns, g->id.name), *at = slu_map_get(&c->groups->after.by_name, h);
+	uint64_t h = name_hash(g->ns, g->id.name), *at = slu_map_get(&c->runs->after.by_name, h);
 
 	if (at && *at == (uintptr_t)g)
-		slu_map_del(&c->groups->after.by_name, h);
-	if (c->groups->after.past.n >= PAST_MAX)
-		slu_map_clear(&c->groups->after.past);
+		slu_map_del(&c->runs->after.by_name, h);
+	if (c->runs->after.past.n >= PAST_MAX)
+		slu_map_clear(&c->runs->after.past);
 	/* Deleted before anything ended: it has not succeeded. */
-	if (slu_map_put(&c->groups->after.past, h,
+	if (slu_map_put(&c->runs->after.past, h,
 			g->ended_ok && !g->ended_bad ? FATE_OK : FATE_FAILED) < 0)
 		slu_log(SLU_WARN, "out of memory: end of a group not recorded",
 			SLU_STR("job", g->id.name));
-	for (uint32_t i = 0; g->after_waits && i < c->groups->after.waits.n; i++)
-		if (c->groups->after.waits.p[i] == g)
-			c->groups->after.waits.p[i--] =
-				c->groups->after.waits.p[--c->groups->after.waits.n];
-	c->groups->after.news = true;
+	for (uint32_t i = 0; g->after_waits && i < c->runs->after.waits.n; i++)
+		if (c->runs->after.waits.p[i] == g)
+			c->runs->after.waits.p[i--] =
+				c->runs->after.waits.p[--c->runs->after.waits.n];
+	c->runs->after.news = true;
 }
 
 /* Newest first: of several gangs of one name the last one counts. */
@@ -62,23 +63,23 @@ void core_after_recall(struct slu_core *c, const struct slu_store_result *r)
 		return;
 	snprintf(ns, sizeof ns, "%.*s", (int)n, r->key);
 	h = name_hash(ns, r->name);
-	if (!slu_map_get(&c->groups->after.past, h) && c->groups->after.past.n < PAST_MAX)
-		(void)(slu_map_put(&c->groups->after.past, h,
+	if (!slu_map_get(&c->runs->after.past, h) && c->runs->after.past.n < PAST_MAX)
+		(void)(slu_map_put(&c->runs->after.past, h,
 				   !strcmp(r->outcome, "ok") ? FATE_OK : FATE_FAILED) < 0);
 }
 
 void core_after_wake(struct slu_core *c)
 {
-	if (!c->groups->after.news)
+	if (!c->runs->after.news)
 		return;
-	c->groups->after.news = false;
-	for (uint32_t i = 0; i < c->groups->after.waits.n; i++)
-		core_group_dirty(c, c->groups->after.waits.p[i]);
+	c->runs->after.news = false;
+	for (uint32_t i = 0; i < c->runs->after.waits.n; i++)
+		core_group_dirty(c, c->runs->after.waits.p[i]);
 }
 
 static struct group *alive(struct slu_core *c, const char *ns, const char *name)
 {
-	uint64_t *at = slu_map_get(&c->groups->after.by_name, name_hash(ns, name));
+	uint64_t *at = slu_map_get(&c->runs->after.by_name, name_hash(ns, name));
 	struct group *g = at ? (struct group *)(uintptr_t)*at : NULL;
 	char key[SLU_GROUP_NAME_MAX + 3];
 
@@ -162,7 +163,7 @@ static enum fate fate(struct slu_core *c, const char *ns, const char *name, stru
 	f = fate_of_jobs(c, ns, name);
 	if (f != FATE_UNKNOWN)
 		return f;
-	past = slu_map_get(&c->groups->after.past, name_hash(ns, name));
+	past = slu_map_get(&c->runs->after.past, name_hash(ns, name));
 	return past ? (enum fate) * past : fate_of_pods(c, ns, name);
 }
 
@@ -225,7 +226,7 @@ static bool blocks(struct slu_core *c, struct group *g, const char *name, enum s
 		if (live && !has_started(live) &&
 		    leads_back(c, live, g, 32, &(int){ CIRCLE_STEPS })) {
 			if (!g->after_text || !strstr(g->after_text, CIRCLE))
-				c->groups->after.news = true; /* the others are in it too */
+				c->runs->after.news = true; /* the others are in it too */
 			say(g, "waits for group %s, " CIRCLE " (sluice.sh/after)", name);
 			return true;
 		}
@@ -250,13 +251,13 @@ bool core_after_blocks(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; !waits && i < g->wish.n_after; i++)
 		waits = blocks(c, g, g->wish.after[i].name, g->wish.after[i].kind);
 	if (waits && !g->after_waits)
-		g->after_waits = slu_vec_push(&c->groups->after.waits, g) == 0;
+		g->after_waits = slu_vec_push(&c->runs->after.waits, g) == 0;
 	if (!waits && g->after_waits) {
 		g->after_waits = false;
-		for (uint32_t i = 0; i < c->groups->after.waits.n; i++)
-			if (c->groups->after.waits.p[i] == g) {
-				c->groups->after.waits.p[i] =
-					c->groups->after.waits.p[--c->groups->after.waits.n];
+		for (uint32_t i = 0; i < c->runs->after.waits.n; i++)
+			if (c->runs->after.waits.p[i] == g) {
+				c->runs->after.waits.p[i] =
+					c->runs->after.waits.p[--c->runs->after.waits.n];
 				break;
 			}
 	}
@@ -269,7 +270,7 @@ bool core_after_blocks(struct slu_core *c, struct group *g)
 
 void core_after_done(struct slu_core *c)
 {
-	slu_map_done(&c->groups->after.by_name);
-	slu_map_done(&c->groups->after.past);
-	slu_vec_done(&c->groups->after.waits);
+	slu_map_done(&c->runs->after.by_name);
+	slu_map_done(&c->runs->after.past);
+	slu_vec_done(&c->runs->after.waits);
 }

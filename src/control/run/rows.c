@@ -1,6 +1,6 @@
 /* Rows of the store: a job for each gang, whether it still gathers, waits or runs, with the members
  * it waits with; and what it has used when it is over. */
-#include "control/recover/recover.h"
+#include "control/run/run.h"
 
 #include "control/cluster/cluster.h"
 #include "control/run/run.h"

@@ -1,0 +1,78 @@
+/* Held objects and the groups their members are in. */
+#include "control/group/held.h"
+
+#include "control/cluster/cluster.h"
+
+struct held *core_held_find(const struct slu_core *c, const char *uid)
+{
+	return held_of(slu_table_finds(&c->groups->held, uid));
+}
+
+void core_held_part(struct held *h)
+{
+	struct group *g = h->group;
+
+	for (uint32_t i = 0; g && i < g->owned.n; i++)
+		if (g->owned.p[i] == h) {
+			g->owned.p[i] = g->owned.p[--g->owned.n];
+			break;
+		}
+	h->group = NULL;
+}
+
+void core_held_link(struct held *h, struct group *g)
+{
+	if (h->group == g)
+		return;
+	core_held_part(h);
+	if (g && slu_vec_push(&g->owned, h) == 0)
+		h->group = g;
+}
+
+void core_held_unlink(struct group *g)
+{
+	while (g->owned.n)
+		core_held_part(g->owned.p[0]);
+}
+
+void core_held_link_pod(struct slu_core *c, struct pod *p)
+{
+	struct held *h = p->stand ? p->stand : core_held_find(c, p->k->o.meta.uid);
+	struct slu_group_source src;
+
+	core_source(c, p->k, &src);
+	for (uint32_t i = src.n_owners; i-- > 0 && !h;)
+		h = core_held_find(c, src.owner[i]->meta.uid);
+	if (h && p->group)
+		core_held_link(h, p->group);
+}
+
+uint32_t core_held_strangers(struct slu_core *c, const struct group *g)
+{
+	uint32_t n = 0;
+
+	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
+	     e = slu_table_next(&c->cluster->pods, e)) {
+		const struct pod *p = pod_of(e);
+		struct slu_group_source src;
+		struct slu_group_id id;
+
+		if (p->managed || !*p->k->spec.node || strcmp(p->k->o.meta.ns, g->ns) ||
+		    slu_kpod_ended(p->k))
+			continue;
+		core_source(c, p->k, &src);
+		n += slu_group_identify(&src, &id, NULL) == 0 && !strcmp(id.key, g->id.key);
+	}
+	return n;
+}
+
+void core_held_again(struct slu_core *c, struct held *h)
+{
+	if (!h->looks && slu_vec_push(&c->groups->look, h) == 0)
+		h->looks = true;
+}
+
+bool core_held_resumed(const struct held *h, uint64_t run)
+{
+	return h->resumed && h->run == run && !h->there;
+}

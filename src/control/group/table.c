@@ -1,0 +1,183 @@
+/* The table of groups: which there are, who joins, which must be looked at again. */
+#include "control/group/group.h"
+
+#include <stdio.h>
+
+#include "control/cluster/cluster.h"
+
+#define NOTED_BEFORE_US 30000000 /* the webhook notes what is made right after */
+
+struct group *core_group_find(struct slu_core *c, const char *ns, const char *key)
+{
+	char full[600];
+	int n = snprintf(full, sizeof full, "%s/%s", ns, key);
+
+	return n > 0 && n < 600 ? group_of(slu_table_find(&c->groups->table, full, (size_t)n))
+				: NULL;
+}
+
+/* The webhook's note, 0 if there is none or it cannot be true: whoever may make a pod may write one
+ * too, and an early one would be a place at the head of the queue. */
+static int64_t noted_us(struct slu_core *c, const struct slu_group_source *src)
+{
+	const struct slu_kmeta *m;
+	const char *noted = c->cfg->webhook.enabled ? slu_group_note(src, SLU_IN_SEEN, &m) : NULL;
+	char *end = NULL;
+	int64_t at = noted ? strtoll(noted, &end, 10) : 0;
+
+	return at > 0 && !*end && at <= c->now_us && at < m->created_us + 2000000 &&
+			       at > m->created_us - NOTED_BEFORE_US
+		       ? at
+		       : 0;
+}
+
+/* Order of arrival, to the microsecond; what is older than we are is ordered by its creation. */
+static int64_t first_seen(struct slu_core *c, const struct slu_group_source *src)
+{
+	const struct slu_kmeta *m = &src->pod->o.meta;
+	int64_t at = noted_us(c, src);
+
+	if (at)
+		return at;
+	if (m->created_us && m->created_us + 2000000 < c->now_us)
+		return m->created_us;
+	c->groups->last_seen_us = SLU_MAX(c->groups->last_seen_us + 1, c->now_us);
+	return c->groups->last_seen_us;
+}
+
+static bool cancel_noted(const struct slu_group_source *src)
+{
+	const char *v = slu_group_note(src, SLU_CANCELLED, NULL);
+
+	return v && !strcmp(v, "true");
+}
+
+static struct group *group_new(struct slu_core *c, struct pod *p,
+			       const struct slu_group_source *src, const struct slu_group_id *id)
+{
+	const char *user = c->cfg->webhook.enabled ? slu_group_note(src, SLU_IN_USER, NULL) : NULL;
+	const struct slu_kmeta *m = &p->k->o.meta;
+	struct slu_buf key = SLU_BUF_INIT(600);
+	struct group *g = slu_calloc(1, sizeof *g);
+
+	if (!g)
+		return NULL;
+	slu_buf_printf(&key, "%s/%s", m->ns, id->key);
+	g->e.n = key.n;
+	g->key = slu_buf_take(&key);
+	g->e.key = g->key;
+	g->ns = slu_strdup(m->ns);
+	g->scheduler = slu_strdup(p->k->spec.scheduler);
+	g->id = *id;
+	g->first_seen_us = first_seen(c, src);
+	g->cancelled = cancel_noted(src);
+	g->user = slu_strdup(user && *user ? user : m->ns);
+	g->told_start_s = SLU_TIME_NONE;
+	if (!g->key || !g->ns || !g->user || !g->scheduler ||
+	    slu_vec_reserve(&c->groups->born, c->groups->born.n + 1) < 0 ||
+	    slu_table_add(&c->groups->table, &g->e) < 0) {
+		slu_free(g->key);
+		slu_free(g->ns);
+		slu_free(g->user);
+		slu_free(g->scheduler);
+		slu_free(g);
+		return NULL;
+	}
+	c->groups->born.p[c->groups->born.n++] = g;
+	return g;
+}
+
+void core_group_dirty(struct slu_core *c, struct group *g)
+{
+	if (g->dirty)
+		return;
+	if (slu_vec_push(&c->groups->dirty, g) == 0)
+		g->dirty = true;
+}
+
+struct group *core_group_join(struct slu_core *c, struct pod *p)
+{
+	struct slu_key_place place = slu_key_place_meta(&p->k->o.meta);
+	const char *size = slu_key_value(&place, SLU_KEY_SIZE, NULL);
+	struct slu_group_source src;
+	struct slu_group_id id;
+	struct slu_error err = { 0 };
+	struct group *g;
+	int rc;
+
+	core_source(c, p->k, &src);
+	rc = slu_group_identify(&src, &id, &err);
+	g = core_group_find(c, p->k->o.meta.ns, id.key);
+	if (!g)
+		g = group_new(c, p, &src, &id);
+	if (!g || core_maker_join(c, g, p) < 0 || slu_vec_push(&g->pod, p) < 0)
+		return NULL;
+	if (!p->shape)
+		p->shape = core_shape_get(c, p);
+	if (size)
+		(void)(slu_group_parse_size("size", size, UINT32_MAX, &p->said_size, NULL) < 0);
+	p->group = g;
+	if (rc < 0)
+		core_tell(c, p, "BadGroup", true, "%s", err.text);
+	core_group_dirty(c, g);
+	return g;
+}
+
+bool core_group_elsewhere(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (!core_pod_at(g->pod.p[i]))
+			return false;
+	return g->pod.n && !g->run.n;
+}
+
+static void group_free(struct group *g)
+{
+	slu_free(g->after_text);
+	slu_vec_done(&g->pod);
+	slu_vec_done(&g->run);
+	slu_vec_done(&g->owned);
+	slu_free(g->key);
+	slu_free(g->ns);
+	slu_free(g->user);
+	slu_free(g->scheduler);
+	while (g->maker.n)
+		slu_free(g->maker.p[--g->maker.n]);
+	slu_vec_done(&g->maker);
+	slu_free(g->wrong);
+	slu_free(g->told_text);
+	slu_free(g);
+}
+
+/* Out of the table and of every list of this room. */
+void core_group_over(struct slu_core *c, struct group *g)
+{
+	for (uint32_t i = 0; g->dirty && i < c->groups->dirty.n; i++)
+		if (c->groups->dirty.p[i] == g)
+			c->groups->dirty.p[i] = NULL;
+	g->dirty = true; /* nobody puts it there again */
+	core_calm_forget(c, g);
+	slu_table_del(&c->groups->table, &g->e);
+	if (slu_vec_push(&c->groups->over, g) < 0)
+		group_free(g);
+}
+
+void core_groups_reap(struct slu_core *c)
+{
+	while (c->groups->over.n)
+		group_free(c->groups->over.p[--c->groups->over.n]);
+}
+
+void core_groups_done(struct slu_core *c)
+{
+	core_groups_reap(c);
+	slu_table_done(&c->groups->table);
+	slu_vec_done(&c->groups->dirty);
+	slu_vec_done(&c->groups->unowned);
+	slu_vec_done(&c->groups->joined);
+	slu_vec_done(&c->groups->born);
+	slu_vec_done(&c->groups->over);
+	slu_vec_done(&c->groups->calm);
+	slu_vec_done(&c->groups->makers);
+	slu_vec_done(&c->groups->members);
+}

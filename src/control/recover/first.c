@@ -1,0 +1,207 @@
+/* The store is read, and the first cycle plans in the order that was promised. */
+#include "control/recover/recover.h"
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/run/run.h"
+
+struct loading {
+	struct slu_core *c;
+	struct slu_map evicts; /* intents that take back */
+};
+
+static int read_job(void *arg, const struct slu_store_job *j)
+{
+	struct loading *l = arg;
+	struct core_memory *m;
+
+	l->c->next_job = SLU_MAX(l->c->next_job, j->id);
+	if (j->state == SLU_STORE_ENDED || slu_table_finds(&l->c->runs->known, j->key))
+		return 0;
+	m = slu_calloc(1, sizeof *m);
+	if (m)
+		m->key = slu_strdup(j->key);
+	if (!m || !m->key) {
+		slu_free(m);
+		return -ENOMEM;
+	}
+	m->job = j->id;
+	m->first_seen_us = j->first_seen_us;
+	m->planned_s = j->planned_s;
+	m->promised_s = j->promised_s;
+	m->sum = core_keep_sum(j);
+	m->start_s = j->start_s;
+	m->state = j->state;
+	m->cancelled = !strcmp(j->cause, CORE_CAUSE_CANCELLED);
+	m->begun = j->state == SLU_STORE_RUNNING || !strcmp(j->cause, CORE_CAUSE_BEGUN);
+	m->e.key = m->key;
+	m->e.n = strlen(m->key);
+	if (slu_table_add(&l->c->runs->known, &m->e) < 0) {
+		core_memory_free(m);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_intent(void *arg, const struct slu_store_intent *i)
+{
+	struct loading *l = arg;
+	struct core_intent k = { .id = i->id, .job = i->job, .made_us = i->made_us };
+
+	l->c->next_intent = SLU_MAX(l->c->next_intent, i->id);
+	if (i->state != SLU_INTENT_OPEN)
+		return 0;
+	k.verb = !strcmp(i->verb, "evict") ? "evict" : "bind";
+	if (!strcmp(k.verb, "evict") && slu_map_put(&l->evicts, i->id, 1) < 0)
+		return -ENOMEM;
+	return slu_vec_push(&l->c->runs->left, k);
+}
+
+/* Of several intents about one pod the newest counts; they come in order. */
+static int read_pod(void *arg, const struct slu_store_intent_pod *p)
+{
+	struct loading *l = arg;
+	struct core_meant *m = meant_of(slu_table_finds(&l->c->runs->meant, p->uid));
+	char *node = slu_map_get(&l->evicts, p->intent) ? NULL : slu_strdup(p->node);
+
+	if (!node && !slu_map_get(&l->evicts, p->intent))
+		return -ENOMEM;
+	if (!m) {
+		m = slu_calloc(1, sizeof *m);
+		if (m)
+			m->uid = slu_strdup(p->uid);
+		if (!m || !m->uid) {
+			slu_free(m);
+			slu_free(node);
+			return -ENOMEM;
+		}
+		m->e.key = m->uid;
+		m->e.n = strlen(m->uid);
+		if (slu_table_add(&l->c->runs->meant, &m->e) < 0) {
+			core_meant_free(m);
+			slu_free(node);
+			return -ENOMEM;
+		}
+	}
+	slu_free(m->node);
+	m->node = node;
+	m->intent = p->intent;
+	return 0;
+}
+
+static int read_span(void *arg, const struct slu_store_span *s)
+{
+	return core_drain_recall(((struct loading *)arg)->c, s);
+}
+
+static int read_result(void *arg, const struct slu_store_result *r)
+{
+	core_after_recall(((struct loading *)arg)->c, r);
+	return 0;
+}
+
+static int read_last_event(void *arg, uint64_t seq)
+{
+	((struct loading *)arg)->c->rows.seq = seq;
+	return 0;
+}
+
+int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu_error *err)
+{
+	struct loading l = { .c = c };
+	struct slu_store_reader r = { .job = read_job,
+				      .span = read_span,
+				      .intent = read_intent,
+				      .intent_pod = read_pod,
+				      .arg = &l,
+				      .last_event = read_last_event,
+				      .result = read_result };
+	int rc = slu_journal_recover(setup, &r, err);
+
+	slu_map_done(&l.evicts);
+	if (!rc)
+		slu_log(SLU_INFO, "store read", SLU_I64("jobs", c->runs->known.n));
+	else
+		core_forget(c); /* half a memory is none */
+	return rc;
+}
+
+/* ---- the first cycle ---- */
+
+/* It has its places already, or they are chosen. */
+static bool was_started(struct slu_core *c, const struct group *g)
+{
+	bool is = core_held_place(c, g, NULL);
+
+	for (uint32_t i = 0; i < g->pod.n; i++) /* each takes what was meant for it */
+		is |= core_meant_for(c, g->pod.p[i]) || core_pod_at(g->pod.p[i]);
+	return is;
+}
+
+static int by_promise(const void *a, const void *b)
+{
+	const struct core_memory *x = *(struct core_memory *const *)a,
+				 *y = *(struct core_memory *const *)b;
+
+	if (x->planned_s != y->planned_s)
+		return x->planned_s < y->planned_s ? -1 : 1;
+	return x->job < y->job ? -1 : x->job > y->job;
+}
+
+/* First all that has started takes its places, then each promise its own in the plan (those to
+ * later members of what runs, too), and only then anybody starts. */
+void core_recover_plan(struct slu_core *c)
+{
+	uint32_t n = c->runs->known.n ? c->groups->dirty.n : 0, promised = 0;
+	slu_cleanup(slu_freep) struct core_memory **all = slu_reallocarray(NULL, n + 1u,
+									   sizeof *all);
+
+	c->runs->adopting = true;
+	for (uint32_t i = 0; i < n; i++)
+		if (c->groups->dirty.p[i] && was_started(c, c->groups->dirty.p[i]))
+			core_group_settle(c, i);
+	c->runs->adopting = false;
+	for (uint32_t i = 0; n && all && i < c->groups->dirty.n; i++) {
+		struct core_memory *m = c->groups->dirty.p[i]
+						? core_remembered(c, c->groups->dirty.p[i])
+						: NULL;
+
+		if (m && m->planned_s > 0 && promised < n) {
+			m->at = i;
+			all[promised++] = m;
+		}
+	}
+	if (promised)
+		qsort(all, promised, sizeof(struct core_memory *), by_promise);
+	for (uint32_t i = 0; i < promised; i++) {
+		c->runs->promise_s = all[i]->planned_s;
+		core_group_settle(c, all[i]->at);
+	}
+	c->runs->promise_s = 0;
+}
+
+/* The first cycle has met everything the cluster has: settle the rest. */
+void core_recovered(struct slu_core *c)
+{
+	uint32_t gone = 0;
+
+	for (uint32_t i = 0; i < c->runs->left.n; i++) {
+		const struct core_intent *k = &c->runs->left.p[i];
+
+		if (slu_intent_settle(c->door, k->id, k->job, k->made_us, k->verb,
+				      SLU_INTENT_UNDONE) < 0)
+			slu_log(SLU_WARN, "intent not settled", SLU_I64("intent", k->id));
+	}
+	for (struct slu_entry *e = slu_table_next(&c->runs->known, NULL); e;
+	     e = slu_table_next(&c->runs->known, e)) {
+		if (memory_of(e)->met)
+			continue;
+		gone++;
+		if (slu_batch_del_job(slu_intents_batch(c->door), memory_of(e)->job) < 0)
+			slu_log(SLU_WARN, "job not removed", SLU_STR("job", memory_of(e)->key));
+	}
+	core_forget(c);
+	if (gone)
+		slu_log(SLU_INFO, "jobs in the store that no longer exist in the cluster",
+			SLU_I64("jobs", gone));
+}

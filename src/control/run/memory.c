@@ -1,0 +1,196 @@
+/* What the store remembers, brought together with what the cluster shows.
+ *
+ * The cluster is the truth about what runs, the store about order and intents.  So a group that is
+ * still there gets back its first-seen time and its number; an open intent is carried out on the
+ * same nodes where that is still possible, whoever does not fit there any more is planned anew; and
+ * what the cluster no longer has leaves the store. */
+#include "control/run/run.h"
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/run/run.h"
+
+struct core_memory *core_remembered(struct slu_core *c, const struct group *g)
+{
+	return memory_of(slu_table_find(&c->runs->known, g->key, g->e.n));
+}
+
+/* What was meant for a stand-in counts for the pod that came in its place: those of a Job that
+ * still stand have the lower numbers. */
+static struct core_meant *stood_for(struct slu_core *c, const struct pod *p)
+{
+	const struct slu_kowner *o = p->stand ? NULL : slu_kmeta_controller(&p->k->o.meta);
+	struct slu_entry *e = o ? slu_table_finds(&c->groups->held, o->uid) : NULL;
+	struct core_meant *m = NULL;
+	char key[CORE_STAND_KEY];
+
+	for (uint32_t i = e ? slu_entry_of(e, struct held, e)->stand.n : 0; e; i++) {
+		core_stand_key(key, sizeof key, o->uid, i);
+		m = meant_of(slu_table_finds(&c->runs->meant, key));
+		if (!m || !m->by || m->by == p)
+			break;
+	}
+	if (m)
+		m->by = p;
+	return m;
+}
+
+struct core_meant *core_meant_for(struct slu_core *c, const struct pod *p)
+{
+	struct core_meant *m = meant_of(slu_table_finds(&c->runs->meant, core_pod_uid(p)));
+
+	return m || !c->runs->meant.n ? m : stood_for(c, p);
+}
+
+/* The pod an intent speaks of; NULL: it is gone. */
+static const struct pod *pod_meant(struct slu_core *c, const struct core_meant *m)
+{
+	const char *number = strrchr(m->uid, '#');
+	struct slu_entry *e;
+	uint32_t i;
+
+	if (!number)
+		return pod_of(slu_table_finds(&c->cluster->pods, m->uid));
+	e = slu_table_find(&c->groups->held, m->uid, (size_t)(number - m->uid));
+	i = (uint32_t)strtoul(number + 1, NULL, 10);
+	return e && i < slu_entry_of(e, struct held, e)->stand.n
+		       ? slu_entry_of(e, struct held, e)->stand.p[i]
+		       : m->by;
+}
+
+void core_memory_free(struct core_memory *m)
+{
+	slu_free(m->key);
+	slu_free(m);
+}
+
+void core_meant_free(struct core_meant *m)
+{
+	slu_free(m->uid);
+	slu_free(m->node);
+	slu_free(m);
+}
+
+void core_recall(struct slu_core *c, struct group *g)
+{
+	struct core_memory *m = core_remembered(c, g);
+
+	if (!m || m->met)
+		return;
+	m->met = true;
+	g->first_seen_us = m->first_seen_us;
+	g->reuse = g->kept = m->job;
+	g->kept_sum = m->sum; /* what has not changed is not written again */
+	g->promised_s = m->promised_s;
+	g->held = m->state == SLU_STORE_HELD && !m->cancelled;
+	g->cancelled = m->cancelled;
+	g->begun = m->begun;
+	/* Members may have gone meanwhile; those that are there and wait are noted again. */
+	if (c->door && m->state <= SLU_STORE_NEVER &&
+	    slu_batch_del_pods(slu_intents_batch(c->door), m->job) < 0)
+		slu_log(SLU_WARN, "members not removed from the store", SLU_STR("job", g->id.name));
+}
+
+int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s)
+{
+	const struct core_memory *m = core_remembered(c, g);
+	bool ran = m && (m->state == SLU_STORE_STARTING || m->state == SLU_STORE_RUNNING);
+
+	return SLU_MIN(ran && m->start_s ? m->start_s : otherwise_s, c->now_s);
+}
+
+const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p)
+{
+	const struct core_meant *m = core_meant_for(c, p);
+
+	(void)g;
+	return m ? m->node : NULL;
+}
+
+bool core_recall_evict(struct slu_core *c, const struct pod *p)
+{
+	const struct core_meant *m = core_meant_for(c, p);
+
+	return m && !m->node;
+}
+
+/* What became of those an intent names. */
+static void fate(struct slu_core *c, uint64_t intent, uint32_t *gone, uint32_t *started)
+{
+	*gone = *started = 0;
+
+	for (struct slu_entry *e = slu_table_next(&c->runs->meant, NULL); e;
+	     e = slu_table_next(&c->runs->meant, e)) {
+		const struct pod *p;
+
+		if (meant_of(e)->intent != intent)
+			continue;
+		p = pod_meant(c, meant_of(e));
+		*started += p && (core_pod_at(p) || slu_kpod_ended(p->k));
+		*gone += !p || (!core_pod_at(p) && !core_pod_startable(p));
+	}
+}
+
+/* Whether the intent can still be carried out whole: nobody it names is gone, or else some have
+ * started, and the rest belongs to them. */
+static bool still_whole(struct slu_core *c, uint64_t intent)
+{
+	uint32_t gone, started;
+
+	fate(c, intent, &gone, &started);
+	return !gone || started;
+}
+
+bool core_recall_begun(struct slu_core *c, const struct group *g)
+{
+	uint64_t seen = 0;
+
+	for (uint32_t i = 0; c->runs->meant.n && i < g->pod.n; i++) {
+		const struct core_meant *m = core_meant_for(c, g->pod.p[i]);
+		uint32_t gone, started = 0;
+
+		if (m && m->node && m->intent != seen && !g->pod.p[i]->stand)
+			fate(c, m->intent, &gone, &started);
+		if (started)
+			return true;
+		seen = m ? m->intent : seen;
+	}
+	return false;
+}
+
+uint32_t core_recall_open(struct slu_core *c, const struct group *g)
+{
+	uint64_t sound = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; c->runs->meant.n && i < g->pod.n; i++) {
+		const struct core_meant *m = core_meant_for(c, g->pod.p[i]);
+
+		if (!m || !m->node || !core_pod_startable(g->pod.p[i]))
+			continue;
+		if (!g->pod.p[i]->stand && m->intent != sound && !still_whole(c, m->intent))
+			return 0;
+		sound = m->intent;
+		n++;
+	}
+	return n;
+}
+
+void core_forget(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->runs->known, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->runs->known, e);
+		core_memory_free(memory_of(e));
+	}
+	slu_table_done(&c->runs->known);
+	for (struct slu_entry *e = slu_table_next(&c->runs->meant, NULL), *next; e; e = next) {
+		next = slu_table_next(&c->runs->meant, e);
+		core_meant_free(meant_of(e));
+	}
+	slu_table_done(&c->runs->meant);
+	slu_vec_done(&c->runs->left);
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e))
+		if (!node_of(e)->drained)
+			node_of(e)->drain_id = 0;
+}
