@@ -37,9 +37,8 @@ struct options {
 
 struct daemon {
 	struct options o;
-	/* first: what is read at start only stands in it for ever; old: until the core has taken
-	 * the newest */
-	struct slu_config *cfg, *old, *first;
+	/* first: what is read at start only stands in it for ever */
+	struct slu_config *cfg, *first;
 	struct slu_loop *loop;
 	struct slu_kube_config *kube;
 	struct slu_kube_client *client;
@@ -231,12 +230,10 @@ static void reload(struct daemon *d)
 	slu_census_period(d->census, c->status.audit_s);
 	slu_webhook_config(d->webhook, c);
 	r = slu_rec_config_new(c);
-	if (r && slu_inbox_put(slu_core_inbox(d->core), r) < 0)
+	if (r && slu_inbox_put_answer(slu_core_inbox(d->core), r) < 0)
 		r->free(r);
-	/* The core goes on with the old one until it takes the record. */
-	if (d->old != d->first)
-		slu_config_free(d->old);
-	d->old = d->cfg;
+	if (d->cfg != d->first)
+		slu_config_free(d->cfg); /* the core has its own until it takes the record */
 	d->cfg = c;
 }
 
@@ -266,6 +263,8 @@ static void on_hangup(void *arg)
 {
 	struct daemon *d = arg;
 
+	if (d->stopping)
+		return;
 	config_changed(d);
 	reload(d);
 }
@@ -503,10 +502,15 @@ static void give_up_lease(struct daemon *d)
 	slu_loop_run_until(d->loop, &d->released, GIVE_UP_NS);
 }
 
+/* Who may call whom after what was freed: the loop runs again and again on the way (the last
+ * answers, the lease), so whatever a callback may still reach is freed after what calls it.  First
+ * the doors are shut, then whoever brings new events, then the core, then those that write. */
 static void stop(struct daemon *d)
 {
 	d->stopping = true;
 	slu_timer_stop(&d->reload);
+	if (d->api)
+		slu_api_close(d->api);
 	slu_webhook_free(d->webhook);
 	slu_census_free(d->census);
 	slu_feed_free(d->feed);
@@ -518,15 +522,13 @@ static void stop(struct daemon *d)
 		give_up_lease(d);
 	slu_lease_free(d->lease);
 	slu_kube_client_free(d->client); /* ends what the API has asked about its callers */
+	slu_core_free(d->core);          /* ends what the API has asked the core */
 	slu_api_free(d->api);
-	slu_core_free(d->core);
 	slu_place_free(d->place);
 	slu_kcodec_free(d->codec);
 	slu_strpool_free(d->pool);
 	slu_kube_config_unref(d->kube);
 	slu_loop_free(d->loop);
-	if (d->old != d->first)
-		slu_config_free(d->old);
 	if (d->cfg != d->first)
 		slu_config_free(d->cfg);
 	slu_config_free(d->first);

@@ -9,6 +9,7 @@
 #include "serve/view.h"
 
 #define BODY_MAX    (256u << 20)
+#define CLOSE_NS    SLU_NS_PER_S
 #define REQUEST_MAX (64u << 10) /* no route reads a body */
 
 enum door { DOOR_SOCKET, DOOR_HTTPS, DOOR_HEALTH, DOORS };
@@ -29,7 +30,9 @@ struct slu_api {
 	struct slu_server *server;
 	struct slu_auth *auth;
 	struct slu_https *https; /* NULL: that door is shut */
-	int listener[DOORS];     /* -1: not open */
+	struct question *open;   /* the core has not answered yet */
+	bool closed;
+	int listener[DOORS]; /* -1: not open */
 };
 
 static enum door door_of(const struct slu_api *a, const struct slu_http_request *q)
@@ -90,17 +93,29 @@ static void reply_json(struct slu_exchange *x, struct slu_buf *b)
 
 /* ---- asking ---- */
 
+/* Owned by the API until it is freed.  While the core has it, rc and text are the core's. */
 struct question {
 	struct slu_api *a;
-	struct slu_exchange *x;
-	slu_call_fn *then; /* on the loop's thread; frees the question */
+	struct slu_exchange *x; /* NULL: answered when the doors were shut */
+	struct question *next, *prev;
+	void (*then)(struct question *q); /* answers the exchange */
 	int rc;
 	char text[SLU_ERROR_MAX];
 };
 
-static void question_reply(void *arg)
+static void question_free(struct question *q)
 {
-	struct question *q = arg;
+	if (q->prev)
+		q->prev->next = q->next;
+	else
+		q->a->open = q->next;
+	if (q->next)
+		q->next->prev = q->prev;
+	slu_free(q);
+}
+
+static void question_reply(struct question *q)
+{
 	struct slu_buf b = SLU_BUF_INIT(8192);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
 	int status = !q->rc             ? 200
@@ -115,7 +130,16 @@ static void question_reply(void *arg)
 	slu_buf_putc(&b, '\n');
 	slu_http_reply(q->x, status, "application/json", slu_buf_str(&b), b.n);
 	slu_buf_done(&b);
-	slu_free(q);
+}
+
+/* The core's answer, back on the loop's thread. */
+static void question_done(void *arg)
+{
+	struct question *q = arg;
+
+	if (q->x)
+		q->then(q);
+	question_free(q);
 }
 
 /* On the core thread. */
@@ -125,7 +149,7 @@ static void question_answer(void *arg, int rc, const char *text)
 
 	q->rc = rc;
 	snprintf(q->text, sizeof q->text, "%s", text);
-	if (slu_loop_post(q->a->s.loop, q->then, q) < 0)
+	if (slu_loop_post(q->a->s.loop, question_done, q) < 0)
 		slu_log(SLU_ERROR, "reply to a client lost: out of memory");
 }
 
@@ -139,7 +163,7 @@ static void ask_free(struct slu_record *r)
 }
 
 static void ask(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, const char *ns,
-		const char *name, uint32_t size, slu_call_fn *then)
+		const char *name, uint32_t size, void (*then)(struct question *q))
 {
 	struct slu_rec_ask *r = slu_calloc(1, sizeof *r);
 	struct question *q = slu_calloc(1, sizeof *q);
@@ -150,7 +174,10 @@ static void ask(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, co
 		slu_http_reply_text(x, 400, "no such name\n");
 		return;
 	}
-	*q = (struct question){ .a = a, .x = x, .then = then };
+	*q = (struct question){ .a = a, .x = x, .then = then, .next = a->open };
+	if (q->next)
+		q->next->prev = q;
+	a->open = q;
 	r->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = ask_free };
 	r->what = what;
 	r->size = size;
@@ -265,16 +292,14 @@ static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS
 }
 
 /* The fresh picture is there (or will not come): answer from what there is. */
-static void read_reply(void *arg)
+static void read_reply(struct question *q)
 {
-	struct question *q = arg;
 	const struct slu_http_request *req = slu_exchange_request(q->x);
 	char part[PARTS][256];
 	int n = split(req->path, part);
 
 	if (n < 2 || !read_route(q->a, q->x, part, n))
 		slu_http_reply_text(q->x, 404, "nothing here: %s\n", req->path);
-	slu_free(q);
 }
 
 static void serve(struct slu_api *a, struct slu_exchange *x)
@@ -300,7 +325,11 @@ static void serve(struct slu_api *a, struct slu_exchange *x)
 
 static void allowed(void *arg, struct slu_exchange *x, int status, const char *why)
 {
-	if (status == 200)
+	const struct slu_api *a = arg;
+
+	if (a->closed)
+		slu_http_reply_text(x, 503, "the daemon is stopping\n");
+	else if (status == 200)
 		serve(arg, x);
 	else
 		slu_http_reply_text(x, status, "%s\n", why);
@@ -311,6 +340,11 @@ static void handle(struct slu_exchange *x, void *arg)
 	struct slu_api *a = arg;
 	const struct slu_http_request *q = slu_exchange_request(x);
 	enum door door = door_of(a, q);
+
+	if (a->closed) {
+		slu_http_reply_text(x, 503, "the daemon is stopping\n");
+		return;
+	}
 
 	if (q->method == SLU_HTTP_GET) {
 		if (!strcmp(q->path, "/healthz") || !strcmp(q->path, "/livez")) {
@@ -403,10 +437,30 @@ int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct 
 	return 0;
 }
 
+static void now_closed(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+void slu_api_close(struct slu_api *a)
+{
+	bool done = false;
+
+	a->closed = true;
+	for (struct question *q = a->open; q; q = q->next) {
+		slu_http_reply_text(q->x, 503, "the daemon is stopping\n");
+		q->x = NULL;
+	}
+	slu_server_drain(a->server, CLOSE_NS, now_closed, &done);
+	slu_loop_run_until(a->s.loop, &done, 2 * CLOSE_NS);
+}
+
 void slu_api_free(struct slu_api *a)
 {
 	if (!a)
 		return;
+	while (a->open)
+		question_free(a->open);
 	slu_https_free(a->https);
 	slu_server_free(a->server);
 	slu_auth_free(a->auth);

@@ -29,6 +29,11 @@ struct slu_api_setup {
 
 /* Listens where the configuration says.  A door that cannot be opened is an error. */
 int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct slu_error *err);
+/* Shut the doors: what is asked and not answered is answered (503), and the answers are given a
+ * second to leave; runs the loop for it.  Before anything that an answer may read (core, feed) is
+ * freed. */
+void slu_api_close(struct slu_api *a);
+/* After the core, which answers the questions it still has to the API. */
 void slu_api_free(struct slu_api *a);
 SLU_DEFINE_CLEANUP(struct slu_api, slu_api_free)
 /* A reloaded configuration is shown from now on. */

@@ -44,10 +44,12 @@ static void retry(struct slu_keeper *k, const char *doing, const char *why)
 /* Every answer begins here. */
 static bool alive(struct slu_keeper *k)
 {
+	bool dead = k->dead;
+
 	k->busy = false;
-	if (k->dead)
+	if (dead)
 		destroy(k);
-	return !k->dead;
+	return !dead;
 }
 
 /* Every request ends here: rc as the sending returned it. */

@@ -66,10 +66,12 @@ static void retry(struct slu_webhook *w, const char *doing, const char *why)
 /* Every answer begins here. */
 static bool alive(struct slu_webhook *w)
 {
+	bool dead = w->dead;
+
 	w->busy = false;
-	if (w->dead)
+	if (dead)
 		destroy(w);
-	return !w->dead;
+	return !dead;
 }
 
 /* Every request ends here: rc as the sending returned it. */

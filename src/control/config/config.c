@@ -1,6 +1,7 @@
 /* The file of settings into struct slu_config, with line numbers for what is wrong. */
 #include "control/config/rows.h"
 
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -351,6 +352,7 @@ int slu_config_parse(const char *file, const char *text, size_t n, struct slu_co
 
 	if (!c)
 		return slu_fail(err, -ENOMEM, "out of memory");
+	c->refs = 1;
 	rc = slu_yaml_parse(text, n, 0, &lim, &doc, err);
 	if (rc < 0)
 		return slu_fail_prefix(err, rc, "%s", file);
@@ -381,9 +383,17 @@ int slu_config_read(const char *file, struct slu_config **out, struct slu_error 
 	return slu_config_parse(file, slu_buf_str(&text), text.n, out, err);
 }
 
-void slu_config_free(struct slu_config *c)
+const struct slu_config *slu_config_ref(const struct slu_config *c)
 {
-	if (!c)
+	atomic_fetch_add(&((struct slu_config *)c)->refs, 1);
+	return c;
+}
+
+void slu_config_free(const struct slu_config *config)
+{
+	struct slu_config *c = (struct slu_config *)config;
+
+	if (!c || atomic_fetch_sub(&c->refs, 1) > 1)
 		return;
 	slu_arena_done(&c->arena);
 	slu_free(c);

@@ -2,8 +2,8 @@
  *
  * One table (rows.c) holds for each setting its place in the file, type, default, limits and
  * a help line; the reader, the check, the printed configuration and the schema all come from it.  A
- * configuration is immutable: a reload reads a new one and swaps the pointer on success; after a
- * failure the old one stands.  Settings marked so in the table need a restart; a reload that
+ * configuration is immutable and reference-counted: a reload reads a new one, each part takes it
+ * when it gets to it and then lets go of the old one; after a failure the old one stands.  Settings marked so in the table need a restart; a reload that
  * changes one says so. */
 #pragma once
 #include "base/arena.h"
@@ -111,6 +111,7 @@ struct slu_config {
 	} log;
 
 	struct slu_arena arena; /* owns everything above */
+	_Atomic uint32_t refs;
 };
 
 /* The defaults, as if the file were empty. */
@@ -120,7 +121,10 @@ int slu_config_default(struct slu_config **out, struct slu_error *err);
 int slu_config_parse(const char *file, const char *text, size_t n, struct slu_config **out,
 		     struct slu_error *err);
 int slu_config_read(const char *file, struct slu_config **out, struct slu_error *err);
-void slu_config_free(struct slu_config *c);
+/* One more owner; from any thread. */
+const struct slu_config *slu_config_ref(const struct slu_config *c);
+/* Give one reference up; the last one frees it.  From any thread; NULL is fine. */
+void slu_config_free(const struct slu_config *c);
 SLU_DEFINE_CLEANUP(struct slu_config, slu_config_free)
 
 /* The whole configuration as JSON, each setting with its value in force. */

@@ -77,7 +77,7 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 
 	if (!c)
 		return slu_fail(err, -ENOMEM, "out of memory");
-	c->cfg = setup->config;
+	c->cfg = slu_config_ref(setup->config);
 	c->door = setup->door;
 	c->out = setup->out;
 	c->verify = setup->verify;
@@ -148,6 +148,7 @@ void slu_core_free(struct slu_core *c)
 	slu_inbox_free(whole(c)->in);
 	slu_snapshot_unref(c->reports->snap);
 	pthread_mutex_destroy(&c->reports->snap_lock);
+	slu_config_free(c->cfg);
 	slu_free(whole(c));
 }
 
@@ -187,9 +188,11 @@ static void set_now(struct slu_core *c, int64_t now_us)
 /* What needs a restart is read once, at start; the rest counts from now on. */
 static void new_config(struct slu_core *c, const struct slu_config *cfg)
 {
+	const struct slu_config *old = c->cfg;
 	struct slu_error err = { 0 };
 
-	c->cfg = cfg;
+	c->cfg = slu_config_ref(cfg);
+	slu_config_free(old);
 	if (core_set_queues(c, &err) < 0)
 		slu_log(SLU_ERROR, "queues of the new configuration rejected",
 			SLU_STR("err", err.text));

@@ -14,7 +14,7 @@
 struct slu_core;
 
 struct slu_core_setup {
-	const struct slu_config *config; /* must outlive the core */
+	const struct slu_config *config; /* the core takes a reference */
 	/* Borrowed.  NULL: this is a standby, which keeps its mirror warm and decides nothing until
 	 * an SLU_REC_LEADER names the store. */
 	struct slu_intents *door;

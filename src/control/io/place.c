@@ -607,7 +607,7 @@ static void look_for(struct slu_place *p, struct slu_record *r)
 {
 	const struct slu_rec_look *l = (struct slu_rec_look *)r;
 
-	if (p->look)
+	if (p->look && !p->closing)
 		p->look(p->look_arg, l->kind, l->again);
 	r->free(r);
 }

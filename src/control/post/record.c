@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/map.h"
+#include "control/config/config.h"
 
 static void plain_free(struct slu_record *r)
 {
@@ -61,14 +62,20 @@ struct slu_record *slu_rec_wake_new(void)
 	return r;
 }
 
+static void config_free(struct slu_record *r)
+{
+	slu_config_free(((struct slu_rec_config *)r)->config);
+	slu_free(r);
+}
+
 struct slu_record *slu_rec_config_new(const struct slu_config *config)
 {
 	struct slu_rec_config *r = slu_calloc(1, sizeof *r);
 
 	if (!r)
 		return NULL;
-	r->base = (struct slu_record){ .kind = SLU_REC_CONFIG, .free = plain_free };
-	r->config = config;
+	r->base = (struct slu_record){ .kind = SLU_REC_CONFIG, .key = 1, .free = config_free };
+	r->config = slu_config_ref(config);
 	return &r->base;
 }
 

@@ -42,8 +42,9 @@ struct slu_record *slu_rec_wake_new(void);
 struct slu_config;
 struct slu_rec_config {
 	struct slu_record base;
-	const struct slu_config *config; /* must outlive the core, or the next of these */
+	const struct slu_config *config; /* a reference */
 };
+/* Takes its own reference; a newer one takes the place of one that still waits. */
 struct slu_record *slu_rec_config_new(const struct slu_config *config);
 
 struct slu_journal_setup;

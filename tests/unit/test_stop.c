@@ -1,0 +1,233 @@
+/* sluiced itself, stopped and reloaded under load, against a pretend API server: with questions
+ * nobody has answered yet, with requests under way that are never answered, with one reload after
+ * the other during a long cycle.  It must end by itself with 0 every time; the build with sanitizers
+ * (make asan) looks at every pointer on the way. */
+#include "kubefake.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#define GANGS   300
+#define CALLERS 48
+
+struct world {
+	struct fake f;
+	struct slu_buf pods;
+	struct slu_exchange *open[256];
+	uint32_t n_open;
+	char config[128], socket[100];
+	bool secrets; /* answer requests for Secrets */
+	pid_t pid;
+};
+
+#define LIST "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":["
+
+static void make_pods(struct slu_buf *b)
+{
+	*b = SLU_BUF_INIT(16 << 20);
+	slu_buf_puts(b, LIST);
+	for (int i = 0; i < GANGS * 4; i++)
+		slu_buf_printf(
+			b,
+			"%s{\"metadata\":{\"name\":\"p%d\",\"namespace\":\"x\",\"uid\":\"u%d\","
+			"\"resourceVersion\":\"5\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\","
+			"\"labels\":{\"sluice.sh/group\":\"g%d\",\"sluice.sh/size\":\"4\"}},"
+			"\"spec\":{\"schedulerName\":\"sluice\",\"containers\":[{\"name\":\"c\","
+			"\"resources\":{\"requests\":{\"cpu\":\"4\"}}}]},"
+			"\"status\":{\"phase\":\"Pending\"}}",
+			i ? "," : "", i, i, i / 4);
+	slu_buf_puts(b, "]}");
+}
+
+static const char nodes[] = LIST
+	"{\"metadata\":{\"name\":\"n\",\"uid\":\"n\",\"resourceVersion\":\"3\"},"
+	"\"status\":{\"allocatable\":{\"cpu\":\"8\",\"memory\":\"8Gi\",\"pods\":\"110\"},"
+	"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}]}";
+
+static void serve(struct slu_exchange *x, void *arg)
+{
+	struct world *w = arg;
+	const struct slu_http_request *q = slu_exchange_request(x);
+	const char *body = LIST "]}";
+
+	if (strstr(q->query, "watch=") || (strstr(q->path, "/secrets") && !w->secrets)) {
+		if (w->n_open < SLU_LEN(w->open))
+			w->open[w->n_open++] = x;
+		else
+			slu_http_reply_text(x, 500, "no room");
+		return;
+	}
+	if (strstr(q->path, "/namespaces/kube-system"))
+		body = "{\"metadata\":{\"name\":\"kube-system\",\"uid\":\"cluster\"}}";
+	else if (!strcmp(q->path, "/api/v1/pods"))
+		body = slu_buf_str(&w->pods);
+	else if (!strcmp(q->path, "/api/v1/nodes"))
+		body = nodes;
+	if (q->method != SLU_HTTP_GET)
+		body = "{}";
+	slu_http_reply(x, 200, "application/json", body, strlen(body));
+}
+
+static void turn(struct world *w, int ms)
+{
+	bool no = false;
+
+	slu_loop_run_until(w->f.loop, &no, ms * SLU_NS_PER_MS);
+}
+
+static void configure(struct world *w, int round)
+{
+	char text[1000], fresh[140];
+
+	snprintf(fresh, sizeof fresh, "%s.new", w->config);
+	snprintf(text, sizeof text,
+		 "serve: {socket: %s, https: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n"
+		 "webhook: {enabled: true, listen: \"127.0.0.1:0\", names: [localhost]}\n"
+		 "jobs: {maxSize: %d}\nlog: {level: error}\n",
+		 w->socket, 1000 + round);
+	fake_write(fresh, text);
+	rename(fresh, w->config);
+}
+
+static void start(struct world *w)
+{
+	w->pid = fork();
+	if (!w->pid) {
+		execl(SLUICED, SLUICED, "-c", w->config, "--kubeconfig", w->f.kubeconfig, "--store",
+		      "memory:", (char *)NULL);
+		_exit(127);
+	}
+}
+
+static int caller(struct world *w, const char *request)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(a.sun_path, sizeof a.sun_path, "%s", w->socket);
+	if (connect(fd, (struct sockaddr *)&a, sizeof a) < 0 ||
+	    send(fd, request, strlen(request), MSG_NOSIGNAL) < 0) {
+		close(fd);
+		return -1;
+	}
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	return fd;
+}
+
+/* The beginning of an answer, while the pretend server goes on; "" if the connection ends. */
+static const char *hear(struct world *w, int fd)
+{
+	static char text[400];
+
+	for (int i = 0; i < 2000; i++) {
+		ssize_t n = recv(fd, text, sizeof text - 1, 0);
+
+		if (n > 0) {
+			text[n] = '\0';
+			return text;
+		}
+		if (!n || errno != EAGAIN)
+			return "";
+		turn(w, 5);
+	}
+	return "silence";
+}
+
+#define READY "GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n"
+#define JOBS  "GET /v1/jobs?all=true HTTP/1.1\r\nHost: h\r\n\r\n"
+#define HOLD  "POST /v1/jobs/x/g%d/hold HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
+
+static bool ready(struct world *w)
+{
+	for (int i = 0; i < 1500; i++) {
+		int fd = caller(w, READY);
+		bool yes = fd >= 0 && strstr(hear(w, fd), " 200 ");
+
+		if (fd >= 0)
+			close(fd);
+		if (yes)
+			return true;
+		turn(w, 20);
+	}
+	return false;
+}
+
+/* Its exit code, or 1000 and more: a signal, or it hangs. */
+static int ended(struct world *w)
+{
+	int st = 0;
+
+	for (int i = 0; i < 3000; i++) {
+		if (waitpid(w->pid, &st, WNOHANG) == w->pid)
+			return WIFEXITED(st) ? WEXITSTATUS(st) : 1000 + WTERMSIG(st);
+		turn(w, 10);
+	}
+	kill(w->pid, SIGKILL);
+	waitpid(w->pid, &st, 0);
+	return 2000;
+}
+
+static void one_life(struct world *w, int round)
+{
+	int fd[CALLERS], answered = 0, silent = 0, rc;
+
+	w->secrets = round % 2;
+	configure(w, round);
+	start(w);
+	ok(ready(w), "life %d: begins", round);
+	for (int i = 0; i < 8; i++) { /* reload after reload, faster than a cycle */
+		configure(w, round * 10 + i);
+		kill(w->pid, SIGHUP);
+		turn(w, i % 3);
+	}
+	for (int i = 0; i < CALLERS; i++) {
+		char text[200];
+
+		snprintf(text, sizeof text, HOLD, i);
+		fd[i] = caller(w, i % 2 ? text : JOBS);
+	}
+	turn(w, round); /* each life is stopped a moment later than the one before */
+	kill(w->pid, SIGHUP);
+	kill(w->pid, SIGTERM);
+	for (int i = 0; i < CALLERS; i++) {
+		const char *said = fd[i] < 0 ? "" : hear(w, fd[i]);
+
+		answered += !strncmp(said, "HTTP/1.1 ", 9);
+		silent += !strcmp(said, "silence");
+		if (fd[i] >= 0)
+			close(fd[i]);
+	}
+	rc = ended(w);
+	ok(rc == 0, "life %d: stopped with %d callers, it ends with 0 (%d)", round, CALLERS, rc);
+	ok(!silent, "life %d: no caller waits for ever (%d of %d have an answer)", round, answered,
+	   CALLERS);
+	for (uint32_t i = 0; i < w->n_open; i++)
+		slu_http_reply_text(w->open[i], 500, "over");
+	w->n_open = 0;
+	turn(w, 20);
+}
+
+int main(void)
+{
+	struct world w = { 0 };
+	struct slu_kube_config *c;
+
+	signal(SIGPIPE, SIG_IGN);
+	fake_begin(&w.f);
+	make_pods(&w.pods);
+	fake_serve(&w.f, serve, &w, NULL, 0);
+	c = fake_config(&w.f, "http", "", "");
+	slu_kube_config_unref(c);
+	snprintf(w.config, sizeof w.config, "%s/sluiced.yaml", w.f.dir);
+	snprintf(w.socket, sizeof w.socket, "%s/s", w.f.dir);
+	for (int i = 0; i < 6; i++)
+		one_life(&w, i);
+	slu_buf_done(&w.pods);
+	unlink(w.config);
+	unlink(w.socket);
+	fake_end(&w.f);
+	return tap_done();
+}
