@@ -111,6 +111,54 @@ static int64_t check_tree(const struct slu_queue *q, uint32_t root)
 	return l + r + 1;
 }
 
+/* One that could start where all others keep their places.  1, 0, or an error. */
+static int overlooked_in(struct slu_queue *q, uint32_t s, struct slu_machine *m,
+			 struct slu_gang_place *place, uint32_t *found, struct slu_error *err)
+{
+	const struct subqueue *sub = &q->sub.p[s];
+	int rc = 0;
+
+	for (uint32_t j = order_first(q->job.p, sub->reserved); !rc && j != SLU_NIL;
+	     j = order_next(q->job.p, sub->reserved, &q->job.p[j])) {
+		*found = j;
+		rc = plan_promise_fits(q, m, j, place, err);
+	}
+	for (uint32_t i = 0; !rc && i < sub->active.n; i++) {
+		uint32_t j = order_shortest(q->job.p, q->bucket.p[sub->active.p[i]].root, NULL);
+
+		if (!pass_allows(q, j))
+			continue;
+		struct slu_gang_req req = job_req(q, j);
+		int ans = slu_gang_match(q->m, SLU_GANG_TRY, q->now_s, 0, &req, NULL, err);
+
+		*found = j;
+		rc = ans < 0 ? ans : ans == SLU_GANG_NOW;
+	}
+	return rc;
+}
+
+int slu_queue_overlooked(const struct slu_queue *cq, slu_job_id *job, struct slu_error *err)
+{
+	struct slu_queue *q = (struct slu_queue *)cq; /* the machine is asked, nothing is booked */
+	slu_cleanup(slu_machine_freep) struct slu_machine *m = NULL;
+	struct slu_gang_place place = { 0 };
+	uint32_t found = SLU_NIL;
+	int rc = 0;
+
+	if (q->seen_freed != q->freed || q->fresh.n)
+		return 0; /* the next pass looks at all of them */
+	m = slu_machine_clone(q->m);
+	if (!m)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	for (uint32_t s = 0; !rc && s < q->sub.n; s++)
+		if (!q->sub.p[s].conf.stopped)
+			rc = overlooked_in(q, s, m, &place, &found, err);
+	slu_gang_place_done(&place);
+	if (rc == 1)
+		*job = q->job.p[found].id;
+	return rc;
+}
+
 int slu_queue_check(const struct slu_queue *q, int64_t now_s, struct slu_error *err)
 {
 	uint64_t living = 0;

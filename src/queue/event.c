@@ -199,11 +199,13 @@ static int set_priority(struct slu_queue *q, uint32_t j, int64_t priority,
 		order_remove(q->job.p, root, j);
 		job->priority = priority;
 		order_insert(q->job.p, root, j);
+		plan_look(q); /* others may be before it now */
 		return 0;
 	}
 	bucket_leave(q, j);
 	job->priority = priority;
 	bucket_enter(q, j);
+	plan_moved_up(q, j);
 	if (!(job->flags & JOB_FRESH)) {
 		job->flags |= JOB_FRESH;
 		q->fresh.p[q->fresh.n++] = j;

@@ -199,6 +199,7 @@ void job_leave_line(struct slu_queue *q, uint32_t j)
 		usage_of(q, job->queue, job->user)->reserved--;
 	} else {
 		bucket_leave(q, j);
+		plan_moved_up(q, j);
 	}
 	if (job->flags & JOB_NOPLAN) {
 		job->flags &= (uint8_t)~JOB_NOPLAN;

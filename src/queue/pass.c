@@ -35,6 +35,7 @@ static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decision
 	if (q->todo.n > 1)
 		qsort_r(q->todo.p, q->todo.n, sizeof *q->todo.p, by_plan, q->job.p);
 	for (uint32_t i = 0; i < q->todo.n; i++) {
+		bool moved = true;
 		int rc;
 
 		if (sub->conf.stopped) {
@@ -46,10 +47,17 @@ static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decision
 			bucket_enter(q, j);
 			rc = plan_told(q, j, was, SLU_CAUSE_DROPPED, out);
 		} else {
-			rc = replan(q, q->todo.p[i], out, err);
+			rc = replan(q, q->todo.p[i], &moved, out, err);
 		}
 		if (rc < 0)
 			return rc;
+		if (!moved)
+			continue;
+		/* What failed before may fit now.  Those before it, here and in queues before this
+		 * one, did not see that room. */
+		q->seen_freed += q->seen_freed == q->freed;
+		plan_look(q);
+		q->moved |= i || sub != &q->sub.p[q->sub_order.p[0]];
 	}
 	return 0;
 }
@@ -236,6 +244,29 @@ static int room_now(struct slu_queue *q, uint32_t j, struct slu_error *err)
 	int ans = slu_gang_match(q->m, SLU_GANG_TRY, q->now_s, 0, &req, NULL, err);
 
 	return ans < 0 ? ans : ans == SLU_GANG_NOW;
+}
+
+/* Does anybody fit now?  Those who were looked at before a promise moved may start in what it left.
+ */
+int pass_may_start(struct slu_queue *q, struct slu_error *err)
+{
+	int rc = 0;
+
+	for (uint32_t s = 0; s < q->sub.n; s++) {
+		const struct subqueue *sub = &q->sub.p[s];
+
+		if (sub->conf.stopped)
+			continue;
+		for (uint32_t j = order_first(q->job.p, sub->reserved); !rc && j != SLU_NIL;
+		     j = order_next(q->job.p, sub->reserved, &q->job.p[j])) {
+			rc = q->job.p[j].planned_s <= q->now_s ? 1 : room_now(q, j, err);
+			if (rc > 0)
+				rc = plan_promise_fits(q, q->m, j, &q->due, err);
+		}
+		for (uint32_t i = 0; !rc && q->sub.n > 1 && i < sub->active.n; i++)
+			rc = room_now(q, q->bucket.p[sub->active.p[i]].root, err);
+	}
+	return rc;
 }
 
 /* Could a pass start anybody at all?  If not, the plan of a policy with one reservation may stay as
@@ -463,6 +494,18 @@ static uint32_t ahead(const struct slu_queue *q, const struct subqueue *sub, uin
 	for (uint32_t i = 0; i < sub->active.n && n < enough; i++)
 		n += order_rank(q->job.p, q->bucket.p[sub->active.p[i]].root, job);
 	return n;
+}
+
+bool pass_allows(struct slu_queue *q, uint32_t j)
+{
+	const struct subqueue *sub = &q->sub.p[q->job.p[j].queue];
+	const struct slu_queue_conf *c = &sub->conf;
+
+	if (!plan_user_free(q, j))
+		return false;
+	if (c->policy == SLU_POLICY_FCFS && ahead(q, sub, j, 1))
+		return false;
+	return !c->queue_depth || ahead(q, sub, j, c->queue_depth) < c->queue_depth;
 }
 
 /* No room has appeared: only this new job needs a look. */

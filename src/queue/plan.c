@@ -13,6 +13,19 @@ void plan_lost(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_no
 	q->later = (struct cause){ .cause = cause, .job = job, .node = node };
 }
 
+void plan_look(struct slu_queue *q)
+{
+	q->freed++;
+}
+
+void plan_moved_up(struct slu_queue *q, uint32_t j)
+{
+	const struct slu_queue_conf *c = &q->sub.p[q->job.p[j].queue].conf;
+
+	if (c->policy == SLU_POLICY_FCFS || c->queue_depth)
+		plan_look(q);
+}
+
 uint32_t plan_depth(const struct slu_queue_conf *c)
 {
 	switch (c->policy) {
@@ -221,14 +234,26 @@ static int keep_due(struct slu_queue *q, uint32_t j, struct slu_error *err)
 	return slu_gang_register(q->m, q->now_s, &b, err);
 }
 
-/* Take a reserved job out of the plan and put it back at its earliest time. */
-int replan(struct slu_queue *q, uint32_t j, struct slu_decisions *out, struct slu_error *err)
+/* Is the new place where the old one was, and at the same time? */
+static bool same_place(const struct slu_gang_place *a, const struct slu_gang_place *b)
+{
+	if (a->start_s != b->start_s || a->end_s != b->end_s || a->n != b->n)
+		return false;
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->part[i].node != b->part[i].node || a->part[i].role != b->part[i].role ||
+		    a->part[i].slots != b->part[i].slots)
+			return false;
+	return true;
+}
+
+int replan(struct slu_queue *q, uint32_t j, bool *moved, struct slu_decisions *out,
+	   struct slu_error *err)
 {
 	struct job *job = &q->job.p[j];
 	int64_t was = job->planned_s;
 	bool due = was == q->now_s && q->later.cause == SLU_CAUSE_NONE;
 	struct slu_gang_info info;
-	int rc = due ? slu_gang_info(q->m, job->id, &info, &q->due) : 0;
+	int rc = slu_gang_info(q->m, job->id, &info, &q->due);
 
 	if (!rc)
 		rc = slu_gang_cancel(q->m, job->id);
@@ -237,10 +262,14 @@ int replan(struct slu_queue *q, uint32_t j, struct slu_decisions *out, struct sl
 	due &= !rc;
 	int ans = match(q, j, !due, err);
 
+	*moved = rc < 0 || ans < 0 || ans == SLU_GANG_BUSY || ans == SLU_GANG_NEVER ||
+		 !same_place(&q->due, &q->place);
 	if (ans == SLU_GANG_LATER)
 		return planned(q, j, was, out);
-	if (ans == SLU_GANG_BUSY && due)
+	if (ans == SLU_GANG_BUSY && due) {
+		*moved = false;
 		return keep_due(q, j, err);
+	}
 	unreserve(q, j);
 	if (ans == SLU_GANG_NOW) {
 		rc = start(q, j, SLU_HOW_RESERVED, was, out);
@@ -255,4 +284,30 @@ int replan(struct slu_queue *q, uint32_t j, struct slu_decisions *out, struct sl
 		return rc < 0 ? rc : ans;
 	set_noplan(q, j, true);
 	return plan_told(q, j, was, q->later.cause ? q->later.cause : SLU_CAUSE_DROPPED, out);
+}
+
+int plan_promise_fits(const struct slu_queue *q, struct slu_machine *m, uint32_t j,
+		      struct slu_gang_place *place, struct slu_error *err)
+{
+	const struct job *job = &q->job.p[j];
+	struct slu_gang_req req = job_req(q, j);
+	struct slu_gang_info info;
+	int rc = slu_gang_info(m, job->id, &info, place);
+
+	if (!rc)
+		rc = slu_gang_cancel(m, job->id);
+	if (rc < 0)
+		return rc == -ENOENT ? 0 : rc;
+	int ans = slu_gang_match(m, SLU_GANG_TRY, q->now_s, 0, &req, NULL, err);
+	struct slu_gang_booking b = { .job = job->id,
+				      .start_s = info.start_s,
+				      .end_s = info.end_s,
+				      .role = req.role,
+				      .n_role = req.n_role,
+				      .part = place->part,
+				      .n_part = place->n,
+				      .flags = SLU_BOOK_RESERVED };
+
+	rc = slu_gang_register(m, q->now_s, &b, err);
+	return ans < 0 ? ans : rc < 0 ? rc : ans == SLU_GANG_NOW;
 }

@@ -151,6 +151,9 @@ int slu_queue_apply(struct slu_queue *q, int64_t now_s, const struct slu_event *
 		break;
 	case SLU_EV_TICK:
 		break;
+	case SLU_EV_LOOK:
+		plan_look(q);
+		break;
 	default:
 		return slu_fail(err, -EINVAL, "unknown event %d", (int)ev->kind);
 	}
@@ -159,6 +162,19 @@ int slu_queue_apply(struct slu_queue *q, int64_t now_s, const struct slu_event *
 	else if (rc < 0 && err && !*err->text)
 		slu_fail(err, rc, "the event makes no sense here: %s", strerror(-rc));
 	return rc;
+}
+
+static int verify(const struct slu_queue *q, int64_t now_s, struct slu_error *err)
+{
+	slu_job_id job;
+	int rc = slu_queue_check(q, now_s, err);
+
+	if (!rc)
+		rc = slu_queue_overlooked(q, &job, err);
+	if (rc <= 0)
+		return rc;
+	return slu_fail(err, -EUCLEAN,
+			"job %" PRIu64 " fits and is allowed, but nothing would look at it", job);
 }
 
 int slu_queue_schedule(struct slu_queue *q, int64_t now_s, struct slu_decisions *out,
@@ -171,7 +187,7 @@ int slu_queue_schedule(struct slu_queue *q, int64_t now_s, struct slu_decisions 
 	rc = plan_step(q, out, err);
 	if (rc < 0)
 		return rc == -ENOMEM ? slu_fail(err, rc, "out of memory") : rc;
-	return q->opts.verify ? slu_queue_check(q, now_s, err) : 0;
+	return q->opts.verify ? verify(q, now_s, err) : 0;
 }
 
 int64_t slu_queue_wake_s(const struct slu_queue *q)

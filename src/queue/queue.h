@@ -169,6 +169,7 @@ enum slu_event_kind {
 	SLU_EV_PROMISE, /* job, start_s: it was promised this start before (a restart); waiting
 			   only.  Planned there, wherever in line it is, or else at the next
 			   time after it; the next pass looks for an earlier one */
+	SLU_EV_LOOK,    /* the next pass looks at every job, as if room had appeared */
 };
 
 enum slu_span_kind {
@@ -389,6 +390,11 @@ void slu_why_done(struct slu_why *w);
 int slu_queue_estimate(const struct slu_queue *q, int64_t now_s, uint32_t depth,
 		       int (*fn)(slu_job_id id, int64_t start_s, void *), void *arg,
 		       struct slu_error *err);
+
+/* Does every wait have a wake?  0: yes; 1: *job fits now beside all that is booked and promised, is
+ * allowed to start, and no event is due that would look at it (a bug in here: SLU_EV_LOOK starts
+ * it); -ENOMEM.  Ask after a pass, before other events.  opts.verify asks after every pass. */
+int slu_queue_overlooked(const struct slu_queue *q, slu_job_id *job, struct slu_error *err);
 
 /* Prove the invariants: books equal jobs, no node over its size, no gang in part, promises kept.
  * -EUCLEAN with a sentence. */

@@ -184,6 +184,7 @@ struct slu_queue {
 	uint32_t topology_seen;
 	bool user_matters; /* buckets are per user: limits or spans name users */
 	bool grow_any;     /* some running job wants to grow */
+	bool moved;        /* a promise left its place after others were looked at: look again */
 	struct cause later, earlier;
 
 	struct slu_gang_place place, due; /* scratch */
@@ -285,6 +286,9 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 /* A whole look at one queue, and a look at the fresh jobs of all. */
 int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
 	      struct slu_error *err);
+/* May an unreserved job in line start, if it fits: order, depth and running limits? */
+bool pass_allows(struct slu_queue *q, uint32_t j);
+int pass_may_start(struct slu_queue *q, struct slu_error *err);
 int pass_fresh(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err);
 
 /* plan.c */
@@ -292,11 +296,22 @@ int pass_fresh(struct slu_queue *q, struct slu_decisions *out, struct slu_error 
  * SLU_GANG_NOW, _LATER (it has moved to the reserved tree) or _BUSY. */
 int try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_decisions *out,
 	    struct slu_error *err);
-/* Take a reserved job out of the plan and put it back at its earliest time. */
-int replan(struct slu_queue *q, uint32_t j, struct slu_decisions *out, struct slu_error *err);
+/* Take a reserved job out of the plan and put it back at its earliest time.  *moved: room that it
+ * held before is free now. */
+int replan(struct slu_queue *q, uint32_t j, bool *moved, struct slu_decisions *out,
+	   struct slu_error *err);
 /* Out of the reserved tree; the booking is gone already.  In no tree after. */
 void unreserve(struct slu_queue *q, uint32_t j);
+/* Would a job with a promise for later fit now, beside everything else on `m`, which is the machine
+ * or a copy of it?  The booking is taken out and put back; `place` is scratch.  1, 0, or an error;
+ * after -ENOMEM the booking may be gone. */
+int plan_promise_fits(const struct slu_queue *q, struct slu_machine *m, uint32_t j,
+		      struct slu_gang_place *place, struct slu_error *err);
 void plan_freed(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node);
 void plan_lost(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node);
+void plan_look(struct slu_queue *q); /* the next pass looks at everybody */
+/* A job without a promise left its place in line.  Where order or depth alone kept those behind it
+ * from being looked at, they are now. */
+void plan_moved_up(struct slu_queue *q, uint32_t j);
 bool plan_user_free(struct slu_queue *q, uint32_t j); /* running limits leave it a place */
 uint32_t plan_depth(const struct slu_queue_conf *c);  /* reservations of the policy */

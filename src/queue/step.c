@@ -19,6 +19,8 @@ static int on_timer(struct slu_queue *q, const struct timer *t, struct slu_decis
 	if ((job->flags & JOB_AVOIDS) && job->state != SLU_JOB_RUNNING) {
 		int64_t was = job->planned_s;
 
+		if (was != SLU_TIME_NONE)
+			plan_freed(q, SLU_CAUSE_REPLAN, job->id, SLU_NODE_NONE);
 		job_leave_line(q, j);
 		shape_put(q, job->shape);
 		job->shape = job->asked;
@@ -103,6 +105,9 @@ static int look_again(struct slu_queue *q, struct slu_decisions *out)
 	return 0;
 }
 
+/* Promises that give way to each other settle in two rounds or three; the rest waits a second. */
+#define ROUNDS_MAX 8u
+
 int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err)
 {
 	int rc = 0;
@@ -132,9 +137,11 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 	for (uint32_t i = 0; i < q->sub.n; i++)
 		full |= q->sub.p[i].n_noplan > 0 && q->fresh.n;
 	q->seen_freed = q->freed;
-	while (full || q->fresh.n) {
+	for (uint32_t rounds = 0; full || q->fresh.n; rounds++) {
 		/* Starting a job may put those who waited for that in line: another round. */
 		uint32_t n = q->fresh.n;
+
+		q->moved = false;
 
 		for (uint32_t o = 0; full && !rc && o < q->sub_order.n; o++)
 			rc = pass_full(q, &q->sub.p[q->sub_order.p[o]], out, err);
@@ -150,6 +157,13 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 			memmove(q->fresh.p, q->fresh.p + n, (q->fresh.n - n) * sizeof *q->fresh.p);
 		q->fresh.n -= n;
 		full = q->fresh.n > 64;
+		if (!full && q->moved && rounds < ROUNDS_MAX) {
+			int may = pass_may_start(q, err);
+
+			if (may < 0)
+				return may;
+			full = may;
+		}
 	}
 	if (grow)
 		rc = grow_all(q, out);

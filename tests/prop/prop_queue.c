@@ -173,6 +173,7 @@ struct rig {
 	struct slu_decisions twin_out;
 	struct slu_queue_conf conf;
 	int64_t cores;
+	bool crowd; /* jobs of three users in two queues */
 };
 
 /* Through the codec to the twin; 0 if it went the same way. */
@@ -386,7 +387,10 @@ static int rig_submit(struct rig *r, int64_t now, slu_job_id id, uint32_t slots,
 	struct slu_amount need = { r->cpu, 1 };
 	struct slu_gang_role role = { .min = slots, .max = max, .need = &need, .n_need = 1 };
 	struct slu_gang_req req = { .role = &role, .n_role = 1, .level = -1 };
+	static const char *const user[] = { "ann", "bob", "cyd" };
 	struct slu_job_spec s = { .id = id,
+				  .user = r->crowd ? user[id % 3] : NULL,
+				  .queue = r->crowd && id % 2 ? "p" : "q",
 				  .priority = priority,
 				  .first_seen_us = now * 1000000,
 				  .limit_s = limit,
@@ -633,6 +637,23 @@ static int random_event(struct rig *r, struct slu_rng *g, int64_t now, slu_job_i
 	return known ? rig_apply(r, now, &ev) : 0;
 }
 
+/* Settings of one of two queues, as an operator might change them while work waits. */
+static int settings(struct rig *r, struct slu_rng *g, int64_t now)
+{
+	struct slu_queue_conf c = r->conf;
+	struct slu_event ev = { .kind = SLU_EV_QUEUE_SET, .conf = &c };
+
+	c.name = slu_rng_below(g, 2) ? "p" : "q";
+	c.policy = (enum slu_policy)slu_rng_below(g, 5);
+	c.backfill = (enum slu_backfill)slu_rng_below(g, 3);
+	c.priority = (int32_t)slu_rng_below(g, 3);
+	c.queue_depth = slu_rng_below(g, 2) ? 0 : 1 + (uint32_t)slu_rng_below(g, 4);
+	c.limit.max_running = slu_rng_below(g, 3) ? 0 : 1 + (uint32_t)slu_rng_below(g, 4);
+	c.limit.max_running_user = slu_rng_below(g, 2) ? 0 : 1 + (uint32_t)slu_rng_below(g, 3);
+	c.stopped = !slu_rng_below(g, 6);
+	return rig_apply(r, now, &ev);
+}
+
 static void everything(uint64_t seed, int round)
 {
 	struct slu_rng g = { slu_hash_u64(~(seed + (uint64_t)round)) };
@@ -647,7 +668,16 @@ static void everything(uint64_t seed, int round)
 			 false, true);
 	int steps = 0;
 
+	r.crowd = round % 4 == 3;
+	if (r.crowd && !rc) {
+		struct slu_queue_conf second = { .name = "p", .policy = policy };
+
+		rc = rig_apply(&r, 0,
+			       &(struct slu_event){ .kind = SLU_EV_QUEUE_SET, .conf = &second });
+	}
 	for (; steps < 150 && !rc; steps++) {
+		if (r.crowd && !slu_rng_below(&g, 20))
+			rc = settings(&r, &g, now);
 		for (uint64_t n = 1 + slu_rng_below(&g, 3); n && !rc; n--)
 			rc = random_event(&r, &g, now, &next, &foreign, nodes);
 		if (!rc)
