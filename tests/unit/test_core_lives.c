@@ -1,5 +1,5 @@
 /* What ordinary users do to a waiting or running gang: it starts as a whole or not at all. */
-#include "core_kit.h"
+#include "held_kit.h"
 
 static void delete_softly(struct world *w, struct fpod *p)
 {
@@ -279,6 +279,153 @@ static void test_deployment_edited(void)
 	close_world(&w);
 }
 
+static void test_hold_stays(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 2, 2, "");
+	owner(&w, SLU_KIND_JOB, false, META("j", "j1"), "\"parallelism\":1" TMPL);
+	p = add_pod(&w, "a", "sluice", "4", OWNED("Job", "j1", "j"));
+	turn(&w);
+	take_ask(&w, SLU_ASK_HOLD, "j", NULL);
+	turn(&w);
+	ok(strstr(w.last_annotation, "\"sluice.sh/on-hold\":\"true\""),
+	   "a hold is noted on the object that makes the pods: %s", w.last_annotation);
+	owner(&w, SLU_KIND_JOB, false,
+	      META("j", "j1") ",\"annotations\":{\"sluice.sh/on-hold\":\"true\"}",
+	      "\"parallelism\":1" TMPL);
+	delete_pod(&w, p);
+	turn(&w);
+	add_pod(&w, "b", "sluice", "1", OWNED("Job", "j1", "j"));
+	turn(&w);
+	ok(w.binds == 0, "its pods are replaced: it is still held");
+	take_ask(&w, SLU_ASK_RELEASE, "j", NULL);
+	turn(&w);
+	ok(bound(&w, "b") == 1, "and starts when it is released");
+	ok(strstr(w.last_annotation, "\"sluice.sh/on-hold\":null"), "the note is taken off");
+	close_world(&w);
+}
+
+/* Nodes of 4 cpu, pods of 2: the Job takes both nodes. */
+static void open_resumed(struct world *w)
+{
+	memset(&seen, 0, sizeof seen);
+	open_world(w, 2, 4, "");
+	w->patched = server;
+	feed_job(w, "j", 4, true, "yes", "");
+	turn(w);
+	ok(seen.jobs == 1 && strstr(seen.job, "\"suspend\":false"), "a held Job is resumed");
+	feed_job(w, "j", 4, false, "released", ",\"sluice.sh/places\":\"n0*2,n1*2\"");
+	turn(w);
+}
+
+static void test_quota(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_resumed(&w);
+	p = gated_pod(&w, "j-0", "j");
+	gated_pod(&w, "j-1", "j");
+	turn(&w);
+	ok(seen.pods == 0, "half of its pods are there: none is let go (%d)", seen.pods);
+	add_pod(&w, "other", "sluice", "4", "");
+	later(&w, 20);
+	ok(seen.pods == 0 && bound(&w, "other") == 0, "its places are kept for a while");
+	later(&w, 15);
+	ok(seen.jobs == 2 && strstr(seen.job, "\"suspend\":true"),
+	   "no more come: the Job goes back into the queue: %s", seen.job);
+	ok(bound(&w, "other") == 1, "and its places to others");
+	feed_job(&w, "j", 4, true, "yes", "");
+	delete_pod(&w, p);
+	delete_pod(&w, p + 1);
+	later(&w, 1);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+static void test_quota_lifted(void)
+{
+	struct world w;
+
+	open_resumed(&w);
+	for (int i = 0; i < 4; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "j-%d", i);
+		ok(seen.pods == 0, "%d of 4 pods are there: none is let go", i);
+		gated_pod(&w, name, "j");
+		later(&w, 10);
+	}
+	ok(seen.pods == 4, "all of them are: all are let go");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* A webhook gives the pods more than their template says: only one fits a node. */
+static void test_pods_differ(void)
+{
+	struct world w;
+
+	open_resumed(&w);
+	for (int i = 0; i < 4; i++) {
+		struct fpod *p = make_pod(
+			&w,
+			i == 0   ? "j-0"
+			: i == 1 ? "j-1"
+			: i == 2 ? "j-2"
+				 : "j-3",
+			"default-scheduler", "2",
+			"\"ownerReferences\":[{\"apiVersion\":\"batch/v1\",\"kind\":"
+			"\"Job\",\"name\":\"j\",\"uid\":\"job-j\",\"controller\":true}]");
+
+		snprintf(
+			p->spec, sizeof p->spec,
+			"\"schedulerName\":\"default-scheduler\",%s\"containers\":[{\"name\":\"c\","
+			"\"resources\":{\"requests\":{\"cpu\":\"3\"}}}]",
+			held_gate);
+		feed_pod(&w, p, false);
+		turn(&w);
+	}
+	later(&w, 1);
+	ok(seen.pods == 0, "pods that are larger than their template are not started in part (%d)",
+	   seen.pods);
+	feed_node(&w, "n2", 4, "\"kubernetes.io/hostname\":\"n2\"", "", "True");
+	feed_node(&w, "n3", 4, "\"kubernetes.io/hostname\":\"n3\"", "", "True");
+	later(&w, 1);
+	ok(seen.pods == 4, "two more nodes: all are let go (%d)", seen.pods);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+static void test_held_limits_only(void)
+{
+	struct world w;
+
+	memset(&seen, 0, sizeof seen);
+	open_world(&w, 2, 4, "");
+	w.patched = server;
+	feed(&w, SLU_KIND_LIMITRANGE, false, "%s",
+	     "{\"metadata\":{\"name\":\"l\",\"namespace\":\"ns\",\"uid\":\"l\"},\"spec\":{\"limits\":[{"
+	     "\"type\":\"Container\",\"defaultRequest\":{\"cpu\":\"4\"}}]}}");
+	feed(&w, SLU_KIND_JOB, false,
+	     "{\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"job-j\",\"generation\":1,"
+	     "\"resourceVersion\":\"%" PRIu64
+	     "\",\"annotations\":{\"sluice.sh/held\":\"yes\"}},\"spec\":{\"parallelism\":3,"
+	     "\"completions\":3,\"suspend\":true,\"template\":{\"spec\":{%s\"containers\":[{"
+	     "\"name\":\"c\"}]}}}}",
+	     ++w.rv, held_gate);
+	turn(&w);
+	ok(seen.jobs == 0, "a held Job is planned with what a LimitRange gives its pods");
+	feed(&w, SLU_KIND_LIMITRANGE, false, "%s",
+	     "{\"metadata\":{\"name\":\"l\",\"namespace\":\"ns\",\"uid\":\"l\"},\"spec\":{\"limits\":[{"
+	     "\"type\":\"Container\",\"defaultRequest\":{\"cpu\":\"2\"}}]}}");
+	turn(&w);
+	ok(seen.jobs == 1, "and again when that changes");
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
@@ -291,5 +438,10 @@ int main(void)
 	test_all_replaced();
 	test_podgroup_deleted();
 	test_deployment_edited();
+	test_hold_stays();
+	test_quota();
+	test_quota_lifted();
+	test_pods_differ();
+	test_held_limits_only();
 	return tap_done();
 }

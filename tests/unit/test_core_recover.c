@@ -773,8 +773,12 @@ static void test_release_lost(void)
 	   "its release did not come through: it is let go again, nobody has taken its place");
 	ok(look(0).intents == 1, "its intent is open until it is seen");
 	feed_job(&w, "j", 2, false, "released", ",\"sluice.sh/places\":\"n0*2\"");
+	gated_pod(&w, "j-0", "j");
 	go_on(&w, NONE, NULL);
-	ok(look(0).intents == 0, "and is settled then");
+	ok(look(0).intents == 2 && seen.pods == 0, "one of its pods is there: none is let go yet");
+	gated_pod(&w, "j-1", "j");
+	go_on(&w, NONE, NULL);
+	ok(look(0).intents == 0 && seen.pods == 2, "both are: they are, and it is settled");
 	last_life_over(&w);
 }
 
@@ -831,9 +835,12 @@ static void test_release_of_those_ahead(void)
 	feed_job(&w, "j", 2, false, "yes", ",\"sluice.sh/ahead\":\"yes\"");
 	gated_pod(&w, "j-0", "j");
 	go_on(&w, NONE, NULL);
-	ok(seen.pods == 1 && !*pod(&w, "a-0")->node,
-	   "one pod has come in place of its stand-in: it takes what was meant for that (%d)",
-	   seen.pods);
+	ok(seen.pods == 0 && !*pod(&w, "a-0")->node,
+	   "one pod has come in place of its stand-in: the place meant for it is kept");
+	gated_pod(&w, "j-1", "j");
+	go_on(&w, NONE, NULL);
+	ok(seen.pods == 2 && !*pod(&w, "a-0")->node,
+	   "the other one has too: they take what was meant for them (%d)", seen.pods);
 	last_life_over(&w);
 }
 

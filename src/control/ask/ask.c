@@ -6,38 +6,49 @@
  * moment. */
 #include "control/ask/ask.h"
 
+#include <stdio.h>
+
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 #include "control/run/run.h"
 
-void core_cancel_note(struct slu_core *c, struct group *g)
+static void note_on(struct slu_core *c, const struct group *g, enum slu_kkind kind,
+		    const struct slu_kmeta *m)
 {
-	const struct slu_kowner *maker;
-	struct slu_group_source src;
+	const struct slu_kowner *maker = slu_kmeta_controller(m);
 	struct slu_rec_write w = { .verb = SLU_WRITE_ANNOTATE,
-				   .kind = SLU_KIND_POD,
+				   .kind = kind,
 				   .ns = g->ns,
-				   .text = g->cancelled ? "{\"" SLU_CANCELLED "\":\"true\"}"
-							: "{\"" SLU_CANCELLED "\":null}" };
-	const struct slu_kmeta *m;
+				   .name = m->name,
+				   .uid = m->uid };
+	char text[120];
 
-	if (!g->pod.n)
-		return;
-	core_source(c, g->pod.p[0]->k, &src);
-	m = &src.pod->o.meta;
-	if (src.n_owners) {
-		m = &src.owner[src.n_owners - 1]->meta;
-		w.kind = (enum slu_kkind)src.owner[src.n_owners - 1]->kind;
-	}
-	w.name = m->name;
-	w.uid = m->uid;
-	maker = slu_kmeta_controller(m);
+	snprintf(text, sizeof text, "{\"" SLU_CANCELLED "\":%s,\"" SLU_ON_HOLD "\":%s}",
+		 g->cancelled ? "\"true\"" : "null", g->held ? "\"true\"" : "null");
+	w.text = text;
 	if (core_phantom_is(m->uid) && maker) {
 		w.kind = SLU_KIND_FLUXJOB;
 		w.name = maker->name;
 		w.uid = maker->uid;
 	}
 	core_write(c, &w);
+}
+
+/* Record on the objects that make its members whether the group is cancelled or held: its pods may
+ * be replaced, and the group with them. */
+static void note(struct slu_core *c, const struct group *g)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < g->maker.n; i++) {
+		const struct slu_kobj *o = core_owner(c, g->maker.p[i]);
+
+		if (o)
+			note_on(c, g, (enum slu_kkind)o->kind, &o->meta);
+		any |= o != NULL;
+	}
+	if (!any && g->pod.n)
+		note_on(c, g, SLU_KIND_POD, &g->pod.p[0]->k->o.meta);
 }
 
 /* ---- answers ---- */
@@ -115,12 +126,13 @@ struct group *core_group_named(struct slu_core *c, const char *ns, const char *n
 int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err)
 {
 	struct group *g = core_group_named(c, a->ns, a->name);
-	bool was;
+	bool was, was_held;
 	int n = 0;
 
 	if (!g)
 		return slu_fail(err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
 	was = g->cancelled;
+	was_held = g->held;
 	if (a->what == SLU_ASK_CANCEL)
 		g->cancelled = true;
 	else
@@ -147,8 +159,8 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	core_group_dirty(c, g);
 	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
 		g->cancelled = was;
-	if (g->cancelled != was)
-		core_cancel_note(c, g);
+	if (g->cancelled != was || g->held != was_held)
+		note(c, g);
 	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
 		slu_fail(err, 0, "%s runs already; delete its object to end it", a->name);
 	else

@@ -26,8 +26,6 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 
 /* ---- ask.c ---- */
 
-void core_cancel_note(struct slu_core *c,
-		      struct group *g); /* its cancelled or not, in the cluster */
 /* Answer when it is in the store; true: the record is kept until then. */
 bool core_answer_later(struct slu_core *c, struct slu_rec_ask *a, const char *text);
 void core_answers_sent(struct slu_core *c, uint64_t ticket);

@@ -81,7 +81,7 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	c->door = setup->door;
 	c->out = setup->out;
 	c->verify = setup->verify;
-	c->runs->next_vacancy_us = c->holds->next_us = INT64_MAX;
+	c->runs->next_vacancy_us = INT64_MAX; /* and held work is looked at in the first cycle */
 	c->runs->next_undo_us = INT64_MAX;
 	c->next_job = setup->first_id;
 	c->next_intent = setup->first_id;

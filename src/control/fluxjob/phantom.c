@@ -54,7 +54,8 @@ static void number(struct slu_jsonw *w, const char *key, int64_t n)
 static void annotations(const struct fluxjob *f, const struct slu_kfluxjob *k, struct slu_jsonw *w)
 {
 	static const char *const kept[] = { "sluice.sh/begin", "sluice.sh/after", "sluice.sh/queue",
-					    SLU_IN_SEEN,       SLU_IN_USER,       SLU_CANCELLED };
+					    SLU_IN_SEEN,       SLU_IN_USER,       SLU_CANCELLED,
+					    SLU_ON_HOLD };
 	const struct slu_fluxjob_ask *a = &f->ask;
 	char level[48];
 

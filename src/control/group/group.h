@@ -45,6 +45,8 @@ struct group {
 	char *wrong;          /* what is wrong with its objects; NULL */
 	slu_node avoid[8];    /* nodes that refused a member lately: run/undo.c */
 	uint32_t n_avoid, undone;
+	uint32_t stalled; /* times its Jobs did not make all their pods: hold/release.c */
+	char *stall_text; /* ... and what was missing; NULL */
 	int64_t avoid_until_s, again_s;
 	bool after_waits; /* for other groups: run/after.c */
 	char *after_text;

@@ -45,9 +45,9 @@ static int64_t first_seen(struct slu_core *c, const struct slu_group_source *src
 	return c->groups->last_seen_us;
 }
 
-static bool cancel_noted(const struct slu_group_source *src)
+static bool noted(const struct slu_group_source *src, const char *key)
 {
-	const char *v = slu_group_note(src, SLU_CANCELLED, NULL);
+	const char *v = slu_group_note(src, key, NULL);
 
 	return v && !strcmp(v, "true");
 }
@@ -70,7 +70,8 @@ static struct group *group_new(struct slu_core *c, struct pod *p,
 	g->scheduler = slu_strdup(p->k->spec.scheduler);
 	g->id = *id;
 	g->first_seen_us = first_seen(c, src);
-	g->cancelled = cancel_noted(src);
+	g->cancelled = noted(src, SLU_CANCELLED);
+	g->held = noted(src, SLU_ON_HOLD);
 	g->user = slu_strdup(user && *user ? user : m->ns);
 	g->told_start_s = SLU_TIME_NONE;
 	if (!g->key || !g->ns || !g->user || !g->scheduler ||
@@ -145,6 +146,7 @@ static void group_free(struct group *g)
 		slu_free(g->maker.p[--g->maker.n]);
 	slu_vec_done(&g->maker);
 	slu_free(g->wrong);
+	slu_free(g->stall_text);
 	slu_free(g->told_text);
 	slu_free(g);
 }

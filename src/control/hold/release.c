@@ -10,6 +10,7 @@
 #define HOSTNAME    "kubernetes.io/hostname"
 #define LIST_MAX    (200u << 10) /* an object may carry 256 kB of annotations */
 #define RETRY_US    5000000
+#define LOOK_US     5000000  /* at Jobs whose pods are still to come */
 #define NOTE_US     30000000 /* Jobs that are over by then are not told their places */
 #define AVOID_TIMES 10       /* a node is avoided for so many times held.refusedFor */
 
@@ -140,8 +141,67 @@ static void resume(struct slu_core *c, struct run *r, struct held *h, bool there
 	slu_buf_done(&b);
 	if (h->resumed) {
 		note_places(r, h);
+		if (h->stand.n && r->state == RUN_PLACING) {
+			r->appears = true;
+			r->appear_us = c->now_us;
+			c->holds->next_us = SLU_MIN(c->holds->next_us, c->now_us + LOOK_US);
+		}
 		core_held_leave(c, h);
 	}
+}
+
+/* All pods of a Job are made in one go: where one is missing for long after the others, a quota or
+ * a webhook keeps it away. */
+#define STALL_US 30000000
+
+static int64_t stalls_us(const struct slu_core *c, const struct run *r)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		any |= r->slot.p[i].pod != NULL;
+	return r->appear_us + (any ? SLU_MIN(STALL_US, c->cfg->held.appear_s * 1000000)
+				   : c->cfg->held.appear_s * 1000000);
+}
+
+static void stalled(struct slu_core *c, struct run *r)
+{
+	struct group *g = r->g;
+	uint32_t have = 0, want = r->slot.n;
+	char text[200];
+
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		have += r->slot.p[i].pod != NULL;
+	slu_log(SLU_WARN, "a resumed job does not make all its pods, held again",
+		SLU_STR("job", g->id.name), SLU_STR("ns", g->ns), SLU_I64("pods", have),
+		SLU_I64("of", want));
+	g->stalled = SLU_MIN(g->stalled + 1, 6u);
+	g->again_s = c->now_s + (30 << g->stalled);
+	c->runs->next_undo_us = SLU_MIN(c->runs->next_undo_us, c->now_us + 1000000);
+	snprintf(text, sizeof text,
+		 "its Job made %u of %u pods and no more (its events say why; a quota?); it is "
+		 "tried again soon",
+		 have, want);
+	slu_free(g->stall_text);
+	g->stall_text = slu_strdup(text);
+	for (uint32_t i = 0; i < g->owned.n; i++) {
+		struct held *h = g->owned.p[i];
+		struct slu_buf b = SLU_BUF_INIT(4096);
+
+		if (h->obj->kind == SLU_KIND_JOB && !slu_kjob(h->obj)->suspend &&
+		    slu_held_again(slu_kjob(h->obj), &b) == 0) {
+			h->back = true;
+			h->failed = false;
+			core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
+							       .kind = SLU_KIND_JOB,
+							       .ns = h->obj->meta.ns,
+							       .name = h->obj->meta.name,
+							       .uid = h->obj->meta.uid,
+							       .text = b.p });
+		}
+		slu_buf_done(&b);
+	}
+	core_run_take_back(c, r);
 }
 
 static void resume_jobs(struct slu_core *c, struct run *r)
@@ -216,7 +276,7 @@ void core_place_durable(struct slu_core *c)
 		if (r->state == RUN_INTENT)
 			r->state = RUN_PLACING;
 		resume_jobs(c, r);
-		for (uint32_t k = 0; k < r->slot.n; k++) {
+		for (uint32_t k = 0; k < r->slot.n && !core_run_short(r); k++) {
 			struct slot *s = &r->slot.p[k];
 
 			if (s->state == SLOT_CHOSEN && slu_held_gated(&s->pod->k->spec))
@@ -391,6 +451,21 @@ static void refused(struct slu_core *c, struct pod *p)
 	slu_buf_done(&b);
 }
 
+/* Runs whose pods do not come are taken back as a whole: none was let go. */
+static void watch_appearing(struct slu_core *c, const struct group *g)
+{
+	for (uint32_t i = g->run.n; i-- > 0;) {
+		struct run *r = g->run.p[i];
+
+		if (r->state != RUN_PLACING || !core_run_short(r))
+			continue;
+		if (stalls_us(c, r) <= c->now_us)
+			stalled(c, r);
+		else
+			c->holds->next_us = SLU_MIN(c->holds->next_us, c->now_us + LOOK_US);
+	}
+}
+
 void core_held_watch(struct slu_core *c)
 {
 	int64_t limit_us = c->cfg->held.refused_s * 1000000;
@@ -414,6 +489,8 @@ void core_held_watch(struct slu_core *c)
 	     e = slu_table_next(&c->groups->held, e)) {
 		struct held *h = slu_entry_of(e, struct held, e);
 
+		if (h->group && h->obj->kind == SLU_KIND_JOB)
+			watch_appearing(c, h->group);
 		if (!h->failed)
 			continue;
 		if (h->again_us <= c->now_us && h->resume)

@@ -59,6 +59,10 @@ static void sentence(struct slu_core *c, struct group *g, struct run *r, struct 
 		slu_buf_puts(b, CORE_CANCELLED);
 		return;
 	}
+	if (g->again_s && g->stall_text) {
+		slu_buf_puts(b, g->stall_text);
+		return;
+	}
 	if (g->again_s) {
 		slu_buf_printf(
 			b, "its members could not all be bound, %u times; it is tried again soon",

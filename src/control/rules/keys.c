@@ -38,6 +38,8 @@ const struct slu_key_row slu_key_table[] = {
 	{ SLU_OUT_REASON, SLU_KEY_OUTPUT, false, "why it does not run yet" },
 	{ SLU_CANCELLED, SLU_KEY_OUTPUT, false,
 	  "\"true\": somebody took it out of the queue (sluice cancel, a deleted FluxJob)" },
+	{ SLU_ON_HOLD, SLU_KEY_OUTPUT, false,
+	  "\"true\": a person holds the group; written on the object that makes its members" },
 };
 const uint32_t slu_key_rows = SLU_LEN(slu_key_table);
 

@@ -29,6 +29,7 @@ enum slu_key {
 
 /* On what a person took out of the queue: it stays out, also after a restart. */
 #define SLU_CANCELLED "sluice.sh/cancelled"
+#define SLU_ON_HOLD   "sluice.sh/on-hold"
 
 #define SLU_OUT_START    "sluice.sh/start-estimate"
 #define SLU_OUT_POSITION "sluice.sh/position"

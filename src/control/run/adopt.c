@@ -150,7 +150,7 @@ static void adopted(struct slu_core *c, struct run *r)
 		chosen |= r->slot.p[i].state == SLOT_CHOSEN;
 		r->g->begun |= r->slot.p[i].state == SLOT_BOUND;
 	}
-	if (chosen && !r->g->begun)
+	if ((chosen || r->appears) && !r->g->begun)
 		r->state = RUN_PLACING; /* as a whole or not at all, as before */
 	if (core_run_keep(c, r, chosen ? SLU_STORE_STARTING : SLU_STORE_RUNNING) < 0)
 		slu_log(SLU_WARN, "job not saved in the store", SLU_STR("job", r->g->id.name));
@@ -214,6 +214,9 @@ void core_adopt(struct slu_core *c, struct group *g)
 	if (!r)
 		return;
 	complete_vacant(c, g, r);
+	for (uint32_t i = 0; i < r->slot.n && !bound; i++)
+		r->appears |= !r->slot.p[i].pod;
+	r->appear_us = c->now_us;
 	core_run_register(c, r, core_recall_start(c, g, start_us / 1000000));
 	if (r->state == RUN_RUNNING) {
 		adopted(c, r);

@@ -35,7 +35,7 @@ void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_inten
 }
 
 /* Nothing of it is bound: it waits again, at its old place, and looks elsewhere for a while. */
-static void take_back(struct slu_core *c, struct run *r)
+void core_run_take_back(struct slu_core *c, struct run *r)
 {
 	struct slu_gang_part *part = slu_reallocarray(NULL, r->slot.n + 1u, sizeof *part);
 	struct slu_event ev = {
@@ -56,6 +56,7 @@ static void take_back(struct slu_core *c, struct run *r)
 		}
 	}
 	r->slot.n = 0;
+	r->appears = false;
 	slu_free(r->nodes);
 	r->nodes = NULL;
 	r->state = RUN_QUEUED;
@@ -76,13 +77,24 @@ void core_runs_recall(struct slu_core *c, struct group *g)
 			leaves = r->slot.p[k].state == SLOT_CHOSEN && r->slot.p[k].pod &&
 				 r->slot.p[k].pod->leaving;
 		if (leaves && r->state == RUN_INTENT)
-			take_back(c, r);
+			core_run_take_back(c, r);
 		for (uint32_t k = r->slot.n; leaves && r->state == RUN_RUNNING && k-- > 0;)
 			if (r->slot.p[k].state == SLOT_CHOSEN && r->slot.p[k].pod->leaving) {
 				core_slot_drop(c, r, k);
 				break; /* the group is looked at again */
 			}
 	}
+}
+
+bool core_run_short(const struct run *r)
+{
+	uint32_t need = 0, have = 0;
+
+	for (uint32_t i = 0; i < r->role.n; i++)
+		need += r->role.p[i].min;
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		have += r->slot.p[i].pod != NULL;
+	return r->appears && have < SLU_MIN(need, r->slot.n);
 }
 
 /* Two that the queue started at once want the same port that it does not count. */
@@ -138,7 +150,7 @@ static void start(struct slu_core *c, struct run *r, const struct slu_decision *
 			r->want.p[i]->run = NULL; /* more than fitted: they follow */
 	r->want.n = 0;
 	if (clashes(c, r)) {
-		take_back(c, r);
+		core_run_take_back(c, r);
 		return;
 	}
 	r->state = RUN_INTENT;
@@ -374,7 +386,7 @@ void core_run_settled(struct slu_core *c, struct run *r)
 		core_undo_answered(c, r);
 		return;
 	}
-	if (r->state == RUN_QUEUED || r->state == RUN_INTENT)
+	if (r->state == RUN_QUEUED || r->state == RUN_INTENT || core_run_short(r))
 		return;
 	for (uint32_t i = 0; i < r->slot.n; i++) {
 		enum slot_state s = r->slot.p[i].state;
@@ -388,7 +400,7 @@ void core_run_settled(struct slu_core *c, struct run *r)
 		if (bound)
 			core_run_undo(c, r);
 		else
-			take_back(c, r);
+			core_run_take_back(c, r);
 		return;
 	}
 	for (uint32_t i = r->slot.n; failed && i-- > 0;) /* a replacement that cannot be bound */
@@ -399,7 +411,8 @@ void core_run_settled(struct slu_core *c, struct run *r)
 		}
 	if (r->state == RUN_PLACING) {
 		r->state = RUN_RUNNING;
-		r->g->undone = 0;
+		r->appears = false;
+		r->g->undone = r->g->stalled = 0;
 		r->g->begun |= r->gang;
 		slu_log(SLU_INFO, "gang placed", SLU_STR("job", r->g->id.name),
 			SLU_STR("ns", r->g->ns), SLU_I64("pods", bound),

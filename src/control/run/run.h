@@ -58,6 +58,8 @@ struct run {
 	SLU_VEC(struct core_intent) intent; /* not settled yet */
 	uint64_t ticket;                    /* of the newest; UINT64_MAX: its batch is still open */
 	bool waits;                         /* is on the list `open` */
+	bool appears;      /* pods of Jobs that were resumed for it are still to come */
+	int64_t appear_us; /* ... since when, or since the last of them came */
 	int64_t decided_us, start_s, end_s;
 	char *nodes;              /* of all its slots, for people; NULL: not asked for yet */
 	bool overdue;             /* was ended for running too long */
@@ -132,6 +134,10 @@ void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_inten
 void core_run_settled(struct slu_core *c, struct run *r);
 /* What was decided and not written yet, for members that are leaving now, is taken back. */
 void core_runs_recall(struct slu_core *c, struct group *g);
+/* Not all the pods it waits for are there: none of them is let go. */
+bool core_run_short(const struct run *r);
+/* Nothing of it is bound: it waits again, at its old place. */
+void core_run_take_back(struct slu_core *c, struct run *r);
 /* How long a chosen place may fail before the gang is taken back. */
 int64_t core_place_limit_ns(const struct slu_core *c, const struct group *g);
 void core_deadlines(struct slu_core *c); /* end what runs too long, where told to */

@@ -26,7 +26,8 @@ void core_vacant_trim(struct slu_core *c, struct group *g)
 
 		for (uint32_t k = r->slot.n; k-- > 0;) {
 			struct slot *s = &r->slot.p[k];
-			bool late = !ever && s->vacant_us && s->vacant_us + hold_us <= c->now_us;
+			bool late = !ever && !core_run_short(r) && s->vacant_us &&
+				    s->vacant_us + hold_us <= c->now_us;
 			bool last = r->slot.n == 1;
 
 			if (s->state != SLOT_VACANT)
@@ -76,6 +77,31 @@ bool core_vacant_kept(struct slu_core *c, const struct pod *p)
 	return core_group_wanted(c, g) > (int64_t)g->pod.n + core_vacant(g);
 }
 
+static bool is_chosen(const struct run *r)
+{
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		if (r->slot.p[i].state == SLOT_CHOSEN)
+			return true;
+	return false;
+}
+
+/* A pod came that fits none of the places kept for it: not what its template promised. */
+static bool differs(struct slu_core *c, const struct group *g, const struct run *r)
+{
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		const struct pod *p = g->pod.p[i];
+
+		if (!p->run && !p->stand && core_pod_startable(p)) {
+			slu_log(SLU_INFO, "pod differs from its template, gang planned again",
+				SLU_STR("pod", p->k->o.meta.name), SLU_STR("job", g->id.name));
+			return true;
+		}
+	}
+	(void)c;
+	(void)r;
+	return false;
+}
+
 void core_vacant_fill(struct slu_core *c, struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++) {
@@ -92,6 +118,13 @@ void core_vacant_fill(struct slu_core *c, struct group *g)
 					filled |= core_slot_take(c, r, k, p);
 			}
 		if (filled)
+			r->appear_us = c->now_us;
+		if (r->appears && r->state == RUN_PLACING && core_run_short(r) &&
+		    differs(c, g, r)) {
+			core_run_take_back(c, r); /* planned again with the pods as they are */
+			return;
+		}
+		if (filled || (r->appears && !core_run_short(r) && !r->waits && is_chosen(r)))
 			core_run_intend(c, r);
 	}
 }
