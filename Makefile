@@ -7,6 +7,7 @@
 #   make demo-sim  the simulator in a second; no cluster
 #   make soak      half an hour of churn, kills and restarts (SECONDS=180 for less)
 #   make torture   sluiced killed at every write, 2 000 times on both stores (POINTS=100 for less)
+#   make world     the daemon in a simulated cluster, millions of events a minute, every fault (SECONDS=60 SEED=7 ALL=1)
 #   make crash     the daemon with crash points (base/crash.h), for make torture
 #   make churn     ten minutes of held work coming, changing and going (SECONDS=60 for less)
 #   make asan      the tests of make check under the address and undefined-behaviour sanitizers
@@ -22,7 +23,7 @@ CRASH ?= build-crash
 export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
 MESON_FLAGS ?=
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture crash demo-sim bench fuzz install format format-check lint clean help
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture world crash demo-sim bench fuzz install format format-check lint clean help
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -70,6 +71,9 @@ soak: all
 torture: crash
 	@hack/cluster/build >/dev/null
 	@hack/cluster/python -m torture --points $(or $(POINTS),1000)
+
+world: all
+	@$(BUILD)/tests/world/world $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600)) $(if $(ALL),--all)
 
 churn: all
 	@hack/cluster/build >/dev/null

@@ -1,0 +1,465 @@
+#include "daemon.h"
+
+#include <stdio.h>
+
+#include "kube/codec.h"
+
+#define BATCH 4096u
+
+/* Of the other kinds there is nothing to list. */
+static bool is_modelled(enum slu_kkind k)
+{
+	return k == SLU_KIND_NODE || k == SLU_KIND_POD || k == SLU_KIND_NAMESPACE ||
+	       k == SLU_KIND_JOB || k == SLU_KIND_REPLICASET || k == SLU_KIND_STATEFULSET ||
+	       k == SLU_KIND_DEPLOYMENT;
+}
+
+/* Custom resources: the server does not know them. */
+static bool is_absent(enum slu_kkind k)
+{
+	return k == SLU_KIND_PODGROUP_X || k == SLU_KIND_PODGROUP_SIGS || k == SLU_KIND_PODGROUP ||
+	       k == SLU_KIND_FLUXJOB;
+}
+
+static struct daemon *living(struct world *w, uint64_t n, uint64_t life)
+{
+	struct daemon *d = w->daemon[n];
+
+	return d && d->life == life ? d : NULL;
+}
+
+static void put(struct daemon *d, struct slu_record *r)
+{
+	if (slu_inbox_put_answer(slu_core_inbox(d->core), r) < 0)
+		abort();
+	daemon_wake(d);
+}
+
+/* ---- watches ---- */
+
+static void changed(void *arg, const struct slu_kobj *old, const struct slu_kobj *now)
+{
+	struct watch *x = arg;
+
+	put(x->d, slu_rec_object_new(now ? now : old, !now));
+}
+
+static void synced(void *arg, bool first)
+{
+	struct watch *x = arg;
+
+	if (!first && x->again) {
+		struct slu_rec_resent *r = slu_rec_resent_new(x->kind);
+		const struct slu_kobj *o;
+		uint32_t i = 0;
+
+		x->again = false;
+		while ((o = slu_mirror_next(x->mirror, &i)))
+			if (slu_vec_push(&r->obj, slu_kobj_ref(o)) < 0)
+				abort();
+		put(x->d, &r->base);
+	}
+	if (first)
+		put(x->d, slu_rec_synced_new(x->kind));
+}
+
+static void told(struct daemon *d, struct obj *o, bool doomed, bool bound)
+{
+	int64_t now = d->w->now_us;
+
+	if (doomed && !o->told_doomed[d->n])
+		o->told_doomed[d->n] = now;
+	if (bound && !o->told_bound[d->n])
+		o->told_bound[d->n] = now;
+	o->told_change[d->n] = now;
+}
+
+static void list(struct world *w, uint64_t at, uint64_t life);
+
+/* A stream that breaks is tried again, at the place where it broke. */
+static void in_trouble(struct watch *x, const struct slu_error *err, bool page)
+{
+	struct world *w = x->d->w;
+	uint64_t at = (uint64_t)x->d->n | (uint64_t)x->kind << 8;
+
+	world_say(w, "watch of %ss in trouble: %s", slu_kkind_info(x->kind)->kind, err->text);
+	x->retry_us = SLU_MIN(SLU_MAX(x->retry_us * 2, SECOND), 30 * SECOND);
+	x->listing = page;
+	if (page)
+		world_at(w, w->now_us + x->retry_us, list, at, x->d->life);
+}
+
+static void list(struct world *w, uint64_t at, uint64_t life)
+{
+	struct daemon *d = living(w, at & 0xff, life);
+	struct watch *x = d ? &d->watch[at >> 8] : NULL;
+	struct slu_error err = { 0 };
+
+	if (!d)
+		return;
+	w->buf.n = 0;
+	slu_buf_printf(&w->buf, "{\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"},\"items\":[",
+		       w->rv);
+	for (uint32_t i = 0; i < w->obj[x->kind].n; i++) {
+		if (i)
+			slu_buf_puts(&w->buf, ",");
+		kube_text(w->obj[x->kind].p[i], &w->buf);
+	}
+	slu_buf_puts(&w->buf, "]}");
+	w->events++;
+	x->listing = false;
+	x->at = w->log[x->kind].line.n;
+	if (slu_mirror_page(x->mirror, SLU_ENC_JSON, slu_buf_str(&w->buf), w->buf.n, &err) < 0) {
+		in_trouble(x, &err, true);
+		return;
+	}
+	x->retry_us = 0;
+	slu_mirror_watch_begin(x->mirror, SLU_ENC_JSON);
+	for (uint32_t i = 0; i < w->by_uid.n; i++) {
+		struct obj *o = (struct obj *)(uintptr_t)w->by_uid.e[i].val;
+
+		if (o->kind == x->kind)
+			told(d, o, o->deleted_us != 0, o->kind == SLU_KIND_POD && *o->pod.node);
+	}
+}
+
+static void deliver(struct world *w, uint64_t at, uint64_t life)
+{
+	struct daemon *d = living(w, at & 0xff, life);
+	struct watch *x = d ? &d->watch[at >> 8] : NULL;
+	struct wlog *l;
+
+	if (!d)
+		return;
+	l = &w->log[x->kind];
+	x->due = false;
+	if (x->listing)
+		return;
+	if (x->at < l->first) {
+		slu_mirror_watch_end(x->mirror);
+		slu_mirror_expired(x->mirror);
+		x->listing = true;
+		world_at(w, w->now_us + SECOND / 10, list, at, life);
+		return;
+	}
+	while (x->at < l->line.n) {
+		struct line *line = &l->line.p[x->at];
+		struct slu_error err = { 0 };
+
+		if (w->fault.skip[x->kind]) {
+			w->fault.skip[x->kind]--;
+			x->at++;
+			continue;
+		}
+		w->events++;
+		if (slu_mirror_watch_data(x->mirror, line->text, line->n, &err) < 0) {
+			slu_mirror_watch_end(x->mirror);
+			in_trouble(x, &err, slu_mirror_wants(x->mirror) == SLU_MIRROR_LIST);
+			if (x->listing)
+				return;
+			slu_mirror_watch_begin(x->mirror, SLU_ENC_JSON);
+			x->due = true;
+			world_at(w, w->now_us + x->retry_us, deliver, at, life);
+			return;
+		}
+		told(d, line->o, line->doomed, line->bound);
+		x->at++;
+	}
+}
+
+void daemon_news(struct world *w, enum slu_kkind kind)
+{
+	for (int n = 0; n < DAEMONS; n++) {
+		struct daemon *d = w->daemon[n];
+		struct watch *x = d ? &d->watch[kind] : NULL;
+		int64_t delay = world_span(w, w->rv * 3 + (uint64_t)n, 500, 9000);
+
+		if (!d || !x->modelled || x->due || x->listing)
+			continue;
+		if (w->fault.watch_until_us[kind] > w->now_us)
+			delay += w->fault.watch_delay_us[kind];
+		x->due = true;
+		world_at(w, w->now_us + delay, deliver, (uint64_t)n | (uint64_t)kind << 8, d->life);
+	}
+}
+
+void daemon_relist(struct world *w, int n, enum slu_kkind kind)
+{
+	struct daemon *d = w->daemon[n];
+
+	if (!d || !d->watch[kind].modelled || d->watch[kind].listing)
+		return;
+	slu_mirror_watch_end(d->watch[kind].mirror);
+	slu_mirror_expired(d->watch[kind].mirror);
+	d->watch[kind].listing = true;
+	world_at(w, w->now_us + world_span(w, w->seq, SECOND / 50, SECOND / 2), list,
+		 (uint64_t)n | (uint64_t)kind << 8, d->life);
+}
+
+/* ---- the cycle ---- */
+
+static void census(struct world *w, uint64_t at, uint64_t life)
+{
+	struct daemon *d = living(w, at & 0xff, life);
+	struct slu_rec_census *r;
+
+	if (!d)
+		return;
+	r = slu_rec_census_new((enum slu_kkind)(at >> 8));
+	r->rv = w->rv;
+	for (uint32_t i = 0; i < w->obj[at >> 8].n; i++) {
+		const struct obj *o = w->obj[at >> 8].p[i];
+		struct slu_census_row row = { .rv = o->rv };
+		char uid[24];
+
+		if (o->kind == SLU_KIND_POD && is_over(o))
+			continue;
+		row.uid = slu_hash_bytes(uid,
+					 (size_t)snprintf(uid, sizeof uid, "u%" PRIu64, o->uid));
+		if (slu_vec_push(&r->row, row) < 0)
+			abort();
+	}
+	put(d, &r->base);
+}
+
+/* The audit's lists come by themselves, too. */
+static void census_period(struct world *w, uint64_t n, uint64_t life)
+{
+	struct daemon *d = living(w, n, life);
+
+	if (!d)
+		return;
+	census(w, n | SLU_KIND_NODE << 8, life);
+	census(w, n | SLU_KIND_POD << 8, life);
+	world_at(w, w->now_us + d->cfg->status.audit_s * SECOND, census_period, n, life);
+}
+
+static void carry_out(struct daemon *d, struct slu_record *r)
+{
+	struct world *w = d->w;
+
+	if (r->kind == SLU_REC_WRITE) {
+		requests_send(d, (struct slu_rec_write *)r);
+		return;
+	}
+	if (r->kind == SLU_REC_LOOK) {
+		const struct slu_rec_look *l = (struct slu_rec_look *)r;
+
+		if (l->again) {
+			d->watch[l->kind].again = true;
+			daemon_relist(w, d->n, l->kind);
+		} else {
+			world_at(w, w->now_us + SECOND / 20, census,
+				 (uint64_t)d->n | (uint64_t)l->kind << 8, d->life);
+		}
+	}
+	r->free(r);
+}
+
+static void step(struct world *w, uint64_t n, uint64_t life);
+
+static void alarm_rings(struct world *w, uint64_t n, uint64_t number)
+{
+	struct daemon *d = w->daemon[n];
+
+	if (d && d->wake == number)
+		daemon_wake(d);
+}
+
+static void set_alarm(struct daemon *d)
+{
+	int64_t at = slu_core_wake_us(d->core);
+
+	if (at == NEVER)
+		return;
+	at = SLU_MAX(at - d->offset_us, d->w->now_us + 1000);
+	if (at == d->wake_at_us)
+		return;
+	d->wake_at_us = at;
+	d->wake = ++d->w->seq;
+	world_at(d->w, at, alarm_rings, (uint64_t)d->n, d->wake);
+}
+
+static void step(struct world *w, uint64_t n, uint64_t life)
+{
+	struct daemon *d = living(w, n, life);
+	struct slu_record *r[64];
+	struct slu_error err = { 0 };
+	uint32_t k;
+
+	if (!d)
+		return;
+	if (d->paused_us > w->now_us) {
+		world_at(w, d->paused_us, step, n, life);
+		return;
+	}
+	d->stepping = false;
+	d->cycles++;
+	while ((k = slu_inbox_take(slu_core_inbox(d->core), r, SLU_LEN(r))))
+		for (uint32_t i = 0; i < k; i++)
+			slu_core_take(d->core, r[i], w->now_us + d->offset_us);
+	if (slu_core_cycle(d->core, w->now_us + d->offset_us, &err) < 0)
+		world_broken(w, "cycle", "the core's own check fails: %s", err.text);
+	while ((k = slu_inbox_take(d->out, r, SLU_LEN(r))))
+		for (uint32_t i = 0; i < k; i++)
+			carry_out(d, r[i]);
+	set_alarm(d);
+}
+
+void daemon_wake(struct daemon *d)
+{
+	if (d->stepping)
+		return;
+	d->stepping = true;
+	world_at(d->w, d->w->now_us + world_span(d->w, d->cycles, 200, 3000), step, (uint64_t)d->n,
+		 d->life);
+}
+
+/* ---- lives ---- */
+
+static void begin_watch(struct daemon *d, enum slu_kkind kind)
+{
+	struct watch *x = &d->watch[kind];
+	struct slu_mirror_handler h = { .changed = changed, .synced = synced, .arg = x };
+	struct world *w = d->w;
+
+	x->d = d;
+	x->kind = kind;
+	x->modelled = is_modelled(kind);
+	if (x->modelled) {
+		if (slu_mirror_new(kind, d->codec, &h, &x->mirror) < 0)
+			abort();
+		x->listing = true;
+		world_at(w, w->now_us + world_span(w, d->life + kind, 2000, SECOND / 4), list,
+			 (uint64_t)d->n | (uint64_t)kind << 8, d->life);
+	} else {
+		struct slu_record *r = slu_rec_synced_new(kind);
+
+		((struct slu_rec_synced *)r)->absent = is_absent(kind);
+		put(d, r);
+	}
+}
+
+struct daemon *daemon_start(struct world *w, int n)
+{
+	struct daemon *d = slu_calloc(1, sizeof *d);
+	struct slu_core_setup cs = { .verify = true, .first_id = (uint64_t)(w->now_us / 1000) };
+	struct slu_error err = { 0 };
+
+	d->w = w;
+	d->n = n;
+	d->life = ++w->seq;
+	d->excuse_us = w->now_us;
+	d->out = slu_inbox_new(UINT32_MAX, NULL, NULL);
+	d->codec = slu_kcodec_new(w->pool);
+	d->setup = (struct slu_journal_setup){
+		.url = w->store, .cluster = "c", .holder = n ? "second" : "first", .arg = d
+	};
+	if (slu_config_parse("world", w->config, strlen(w->config), &d->cfg, &err) < 0)
+		world_broken(w, "config", "%s", err.text);
+	cs.config = d->cfg;
+	cs.out = d->out;
+	w->daemon[n] = d;
+	if (w->failed || slu_core_new(&cs, &d->core, &err) < 0 ||
+	    slu_core_lead(d->core, &d->setup, &err) < 0) {
+		world_broken(w, "start", "sluiced does not start: %s", err.text);
+		return d;
+	}
+	world_say(w, "sluiced %d starts", n);
+	for (enum slu_kkind k = SLU_KIND_NODE; k < SLU_KIND_PARTIAL; k++)
+		begin_watch(d, k);
+	world_at(w, w->now_us + d->cfg->status.audit_s * SECOND, census_period, (uint64_t)n,
+		 d->life);
+	return d;
+}
+
+void daemon_kill(struct world *w, int n, const char *how)
+{
+	struct daemon *d = w->daemon[n];
+
+	if (!d)
+		return;
+	if (how)
+		world_say(w, "sluiced %d is killed", n);
+	w->daemon[n] = NULL;
+	slu_core_free(d->core);
+	slu_inbox_free(d->out);
+	for (int k = 0; k < SLU_KIND_COUNT; k++)
+		slu_mirror_free(d->watch[k].mirror);
+	slu_kcodec_free(d->codec);
+	slu_config_free(d->cfg);
+	slu_free(d);
+	for (uint32_t i = 0; i < w->by_uid.n; i++) {
+		struct obj *o = (struct obj *)(uintptr_t)w->by_uid.e[i].val;
+
+		o->told_doomed[n] = o->told_bound[n] = o->told_change[n] = 0;
+	}
+}
+
+bool daemon_alive(const struct world *w, int n)
+{
+	return w->daemon[n];
+}
+
+void daemon_pause(struct world *w, int n, int64_t until_us)
+{
+	if (!w->daemon[n])
+		return;
+	world_say(w, "sluiced %d stops for %.1f s", n, (double)(until_us - w->now_us) / 1e6);
+	w->daemon[n]->paused_us = until_us;
+	w->daemon[n]->excuse_us = until_us;
+}
+
+void daemon_step_clock(struct world *w, int n, int64_t by_us)
+{
+	if (!w->daemon[n])
+		return;
+	world_say(w, "the clock of sluiced %d steps by %.0f s", n, (double)by_us / 1e6);
+	w->daemon[n]->offset_us += by_us;
+	daemon_wake(w->daemon[n]);
+}
+
+static void free_ask(struct slu_record *r)
+{
+	slu_free(r);
+}
+
+static void heard(void *arg, int rc, const char *text)
+{
+}
+
+static struct slu_rec_ask *ask_new(int what, const char *ns, const char *name)
+{
+	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
+
+	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask };
+	a->what = (enum slu_ask)what;
+	a->answer = heard;
+	snprintf(a->ns, sizeof a->ns, "%s", ns);
+	snprintf(a->name, sizeof a->name, "%s", name);
+	return a;
+}
+
+void daemon_ask(struct world *w, int n, int what, const char *ns, const char *name)
+{
+	if (w->daemon[n])
+		put(w->daemon[n], &ask_new(what, ns, name)->base);
+}
+
+struct slu_snapshot *daemon_picture(struct world *w, int n)
+{
+	struct daemon *d = w->daemon[n];
+	struct slu_error err = { 0 };
+
+	if (!d)
+		return NULL;
+	slu_core_take(d->core, &ask_new(SLU_ASK_PICTURE, "", "")->base, w->now_us + d->offset_us);
+	if (slu_core_cycle(d->core, w->now_us + d->offset_us, &err) < 0)
+		world_broken(w, "cycle", "the core's own check fails: %s", err.text);
+	return slu_core_snapshot(d->core);
+}
+
+int64_t daemon_excuse_us(const struct world *w, int n)
+{
+	return w->daemon[n] ? w->daemon[n]->excuse_us : w->now_us;
+}

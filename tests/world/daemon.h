@@ -1,0 +1,44 @@
+/* daemon.h — one sluiced: the real core with its mirrors, a journal without a thread, and the
+ * requests it has on their way.  A life begins with empty hands and a store. */
+#pragma once
+#include "control/core/core.h"
+#include "kube/mirror.h"
+#include "world.h"
+
+struct watch {
+	struct slu_mirror *mirror;
+	struct daemon *d;
+	enum slu_kkind kind;
+	uint32_t at;   /* the next line of the log */
+	bool due;      /* a delivery is on its way */
+	bool listing;  /* a list is */
+	bool again;    /* hand over everything after the next list */
+	bool modelled; /* the server has this kind */
+	int64_t retry_us;
+};
+
+struct daemon {
+	struct world *w;
+	int n;
+	uint64_t life;
+	struct slu_core *core;
+	struct slu_inbox *out;
+	struct slu_config *cfg;
+	struct slu_kcodec *codec;
+	struct watch watch[SLU_KIND_COUNT];
+	struct slu_journal *journal;
+	struct slu_journal_setup setup;
+	int64_t offset_us; /* of its clock */
+	int64_t paused_us; /* until then */
+	int64_t excuse_us; /* something slowed it down at that time */
+	bool stepping;     /* a cycle is due */
+	uint64_t wake;     /* number of the alarm that counts */
+	int64_t wake_at_us;
+	uint64_t cycles;
+};
+
+/* A cycle is due. */
+void daemon_wake(struct daemon *d);
+
+/* requests.c: what the core wrote goes to the server, answers come back. */
+void requests_send(struct daemon *d, struct slu_rec_write *x); /* takes it over */

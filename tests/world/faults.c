@@ -1,0 +1,316 @@
+/* Everything that goes wrong, in one table.  A row is a name, how often it comes in comparison to
+ * others, and what it does; random choices come from `r` alone. */
+#include <stdio.h>
+
+#include "world.h"
+
+static struct obj *any(struct world *w, enum slu_kkind kind, struct slu_rng *r)
+{
+	uint32_t n = w->obj[kind].n;
+
+	return n ? w->obj[kind].p[slu_rng_below(r, n)] : NULL;
+}
+
+static int64_t seconds(struct slu_rng *r, uint64_t most)
+{
+	return (int64_t)(1 + slu_rng_below(r, most * 1000)) * 1000;
+}
+
+/* ---- the daemon ---- */
+
+static void rise(struct world *w, uint64_t n, uint64_t unused)
+{
+	if (!daemon_alive(w, (int)n))
+		daemon_start(w, (int)n);
+}
+
+static void kill_daemon(struct world *w, struct slu_rng *r)
+{
+	daemon_kill(w, 0, "");
+	world_at(w, w->now_us + (slu_rng_below(r, 2) ? SECOND / 100 : seconds(r, 20)), rise, 0, 0);
+}
+
+static void pause_daemon(struct world *w, struct slu_rng *r)
+{
+	daemon_pause(w, 0, w->now_us + seconds(r, 30));
+}
+
+static void clock_back(struct world *w, struct slu_rng *r)
+{
+	daemon_step_clock(w, 0, -600 * SECOND);
+}
+
+static void clock_ahead(struct world *w, struct slu_rng *r)
+{
+	daemon_step_clock(w, 0, 86400 * SECOND);
+}
+
+/* ---- writes ---- */
+
+static int few(struct slu_rng *r)
+{
+	return 1 + (int)slu_rng_below(r, 4);
+}
+
+static void lose_before(struct world *w, struct slu_rng *r)
+{
+	w->fault.lose_before += few(r);
+}
+
+static void lose_after(struct world *w, struct slu_rng *r)
+{
+	w->fault.lose_after += few(r);
+}
+
+static void conflict(struct world *w, struct slu_rng *r)
+{
+	w->fault.conflict += few(r);
+}
+
+static void strained(struct world *w, struct slu_rng *r)
+{
+	w->fault.strained += few(r);
+}
+
+static void fail(struct world *w, struct slu_rng *r)
+{
+	w->fault.fail += few(r);
+}
+
+static void late(struct world *w, struct slu_rng *r)
+{
+	w->fault.late += few(r);
+}
+
+static void twice(struct world *w, struct slu_rng *r)
+{
+	w->fault.twice += few(r);
+}
+
+/* ---- watches ---- */
+
+static const enum slu_kkind watched[] = { SLU_KIND_POD,        SLU_KIND_POD,
+					  SLU_KIND_NODE,       SLU_KIND_JOB,
+					  SLU_KIND_REPLICASET, SLU_KIND_STATEFULSET,
+					  SLU_KIND_DEPLOYMENT, SLU_KIND_NAMESPACE };
+
+static enum slu_kkind some_kind(struct slu_rng *r)
+{
+	return watched[slu_rng_below(r, SLU_LEN(watched))];
+}
+
+static void slow_watch(struct world *w, struct slu_rng *r)
+{
+	enum slu_kkind k = some_kind(r);
+
+	if (is_known(w, "late-owner") && k != SLU_KIND_POD && k != SLU_KIND_NODE)
+		return;
+	w->fault.watch_delay_us[k] = seconds(r, 5);
+	w->fault.watch_until_us[k] = w->now_us + seconds(r, 30);
+	world_say(w, "the watch of %ss is slow", slu_kkind_info(k)->kind);
+}
+
+static void cut_watch(struct world *w, struct slu_rng *r)
+{
+	enum slu_kkind k = some_kind(r);
+
+	world_say(w, "the watch of %ss is cut: 410", slu_kkind_info(k)->kind);
+	daemon_relist(w, 0, k);
+}
+
+static void gap_in_watch(struct world *w, struct slu_rng *r)
+{
+	enum slu_kkind k = slu_rng_below(r, 2) ? SLU_KIND_POD : SLU_KIND_NODE;
+
+	world_say(w, "the watch of %ss loses an event", slu_kkind_info(k)->kind);
+	w->fault.skip[k]++;
+}
+
+/* ---- the store ---- */
+
+static void store_away(struct world *w, struct slu_rng *r)
+{
+	w->fault.store_away_until_us = w->now_us + seconds(r, 30);
+	world_say(w, "the store is away");
+}
+
+static void store_slow(struct world *w, struct slu_rng *r)
+{
+	w->fault.store_slow_until_us = w->now_us + seconds(r, 20);
+	world_say(w, "the store is slow");
+}
+
+/* ---- controllers and nodes ---- */
+
+static void stall(struct world *w, struct slu_rng *r)
+{
+	enum slu_kkind k = some_kind(r);
+
+	w->fault.stall_until_us[k] = w->now_us + seconds(r, 15);
+	world_say(w, "the controller of %ss stalls", slu_kkind_info(k)->kind);
+}
+
+static void pods_of_node_look(struct world *w, const char *name)
+{
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++)
+		if (!strcmp(w->obj[SLU_KIND_POD].p[i]->pod.node, name))
+			kube_look(w, w->obj[SLU_KIND_POD].p[i]);
+}
+
+static void recover(struct world *w, uint64_t uid, uint64_t unused)
+{
+	struct obj *o = kube_get(w, uid);
+
+	if (!is_live(o) || (o->node.ready && !o->node.cordoned))
+		return;
+	o->node.ready = true;
+	o->node.cordoned = false;
+	world_say(w, "node %s is well", o->name);
+	kube_changed(w, o, true);
+	pods_of_node_look(w, o->name);
+}
+
+static void lose_node(struct world *w, struct slu_rng *r)
+{
+	struct obj *o = any(w, SLU_KIND_NODE, r);
+
+	if (!o || !o->node.ready)
+		return;
+	o->node.ready = false;
+	world_say(w, "node %s is not ready", o->name);
+	kube_changed(w, o, false);
+	world_at(w, w->now_us + seconds(r, 40), recover, o->uid, 0);
+}
+
+static void cordon_node(struct world *w, struct slu_rng *r)
+{
+	struct obj *o = any(w, SLU_KIND_NODE, r);
+
+	if (!o || o->node.cordoned)
+		return;
+	o->node.cordoned = true;
+	world_say(w, "node %s is cordoned", o->name);
+	kube_changed(w, o, true);
+	world_at(w, w->now_us + seconds(r, 40), recover, o->uid, 0);
+}
+
+static void taint_node(struct world *w, struct slu_rng *r)
+{
+	struct obj *o = any(w, SLU_KIND_NODE, r);
+
+	if (!o)
+		return;
+	o->node.taint = !o->node.taint;
+	world_say(w, "node %s is %s", o->name, o->node.taint ? "tainted" : "free of its taint");
+	kube_changed(w, o, true);
+}
+
+static void shrink_node(struct world *w, struct slu_rng *r)
+{
+	struct obj *o = any(w, SLU_KIND_NODE, r);
+
+	if (!o || o->node.cpu_m <= 2000)
+		return;
+	o->node.cpu_m -= 1000;
+	world_say(w, "node %s shrinks to %d millicores", o->name, o->node.cpu_m);
+	kube_changed(w, o, false);
+}
+
+static void grow_node(struct world *w, struct slu_rng *r)
+{
+	struct obj *o = any(w, SLU_KIND_NODE, r);
+
+	if (!o || o->node.cpu_m >= 16000)
+		return;
+	o->node.cpu_m += 1000;
+	world_say(w, "node %s grows to %d millicores", o->name, o->node.cpu_m);
+	kube_changed(w, o, false);
+}
+
+/* Pods whose node is gone are collected after a while. */
+static void collect(struct world *w, uint64_t uid, uint64_t unused)
+{
+	const struct obj *n = kube_get(w, uid);
+
+	if (kube_find(w, SLU_KIND_NODE, "", n->name))
+		return;
+	for (uint32_t i = w->obj[SLU_KIND_POD].n; i-- > 0;) {
+		struct obj *p = w->obj[SLU_KIND_POD].p[i];
+
+		if (strcmp(p->pod.node, n->name))
+			continue;
+		kube_remove(w, p);
+		i = SLU_MIN(i, w->obj[SLU_KIND_POD].n);
+	}
+}
+
+static void make_again(struct world *w, uint64_t uid, uint64_t unused)
+{
+	const struct obj *old = kube_get(w, uid);
+	struct obj *o = kube_new(w, SLU_KIND_NODE, "", old->name);
+
+	o->node = old->node;
+	o->node.ready = true;
+	o->node.cordoned = false;
+	o->label = old->label;
+	if (kube_create(w, o)) {
+		world_say(w, "node %s is made again", o->name);
+		pods_of_node_look(w, o->name);
+	}
+}
+
+static struct obj *delete_some_node(struct world *w, struct slu_rng *r)
+{
+	struct obj *o = any(w, SLU_KIND_NODE, r);
+
+	if (!o || w->obj[SLU_KIND_NODE].n < 2)
+		return NULL;
+	world_say(w, "node %s is deleted", o->name);
+	kube_delete(w, o, BACKGROUND);
+	world_at(w, w->now_us + 30 * SECOND, collect, o->uid, 0);
+	return o;
+}
+
+static void delete_node(struct world *w, struct slu_rng *r)
+{
+	struct obj *o = delete_some_node(w, r);
+
+	if (o)
+		world_at(w, w->now_us + 45 * SECOND, make_again, o->uid, 0);
+}
+
+static void remake_node(struct world *w, struct slu_rng *r)
+{
+	struct obj *o = delete_some_node(w, r);
+
+	if (o)
+		world_at(w, w->now_us + seconds(r, 10), make_again, o->uid, 0);
+}
+
+const struct op fault_ops[] = {
+	{ "kill the daemon", 12, kill_daemon, NULL },
+	{ "pause the daemon", 3, pause_daemon, NULL },
+	{ "clock back ten minutes", 2, clock_back, "clock-back" },
+	{ "clock a day ahead", 1, clock_ahead, "clock-ahead" },
+	{ "writes lost before", 4, lose_before, NULL },
+	{ "writes lost after", 4, lose_after, NULL },
+	{ "writes answered 409", 3, conflict, NULL },
+	{ "writes answered 429", 3, strained, NULL },
+	{ "writes fail", 2, fail, NULL },
+	{ "writes late", 3, late, NULL },
+	{ "writes twice", 3, twice, NULL },
+	{ "slow watch", 6, slow_watch, NULL },
+	{ "watch cut", 4, cut_watch, NULL },
+	{ "gap in a watch", 2, gap_in_watch, NULL },
+	{ "store away", 3, store_away, NULL },
+	{ "store slow", 3, store_slow, NULL },
+	{ "controller stalls", 4, stall, NULL },
+	{ "node not ready", 3, lose_node, NULL },
+	{ "node cordoned", 3, cordon_node, NULL },
+	{ "node tainted", 2, taint_node, "vacant-place" },
+	{ "node shrinks", 2, shrink_node, "vacant-place" },
+	{ "node grows", 2, grow_node, NULL },
+	{ "node deleted", 3, delete_node, "node-remade" },
+	{ "node remade at once", 3, remake_node, "node-remade" },
+	{ 0 },
+};

@@ -1,0 +1,403 @@
+/* What must hold, in one place.  A daemon is judged by what it had been told: a bind that was
+ * issued less than GRACE after a change arrived may still rest on the old state. */
+#include <stdio.h>
+
+#include "control/report/snapshot.h"
+#include "world.h"
+
+#define GRACE   (3 * SECOND / 2)
+#define KEPT_US (45 * SECOND) /* places of ended members are kept for a while: they count */
+#define LENIENT (2 * SECOND)  /* limits count from about when the gang was bound */
+
+struct gang {
+	bool bound; /* a member has been */
+	bool whole; /* all it needs have been, at once */
+	uint32_t min;
+	int64_t whole_us; /* since when */
+};
+
+/* ---- gangs, as docs/groups.md defines them ---- */
+
+/* The outermost controller; NULL: none. */
+static struct obj *maker(struct world *w, const struct obj *pod)
+{
+	struct obj *o = kube_get(w, pod->owner), *above = o ? kube_get(w, o->owner) : NULL;
+
+	return above ? above : o;
+}
+
+static uint64_t gang_key(struct world *w, const struct obj *pod)
+{
+	const char *name = pairs_get(&pod->label, "sluice.sh/group");
+	const struct obj *o = maker(w, pod);
+
+	if (name)
+		return slu_hash_bytes(name, strlen(name)) | UINT64_C(1) << 63;
+	return o ? o->uid : pod->uid;
+}
+
+static struct gang *gang_of(struct world *w, const struct obj *pod)
+{
+	uint64_t key = gang_key(w, pod), *p = slu_map_get(&w->gangs, key);
+	struct gang *g = p ? (struct gang *)(uintptr_t)*p : slu_calloc(1, sizeof *g);
+
+	if (!p && slu_map_put(&w->gangs, key, (uint64_t)(uintptr_t)g) < 0)
+		abort();
+	return g;
+}
+
+/* Members that must start together; 0: it cannot be told. */
+static uint32_t needs(struct world *w, const struct obj *pod)
+{
+	const char *size = pairs_get(&pod->label, "sluice.sh/size");
+	const struct obj *o = maker(w, pod);
+	int32_t n = 1;
+
+	if (size)
+		return (uint32_t)atoi(size);
+	if (o && o->kind == SLU_KIND_JOB) {
+		n = o->job.parallelism;
+		if (o->job.completions >= 0)
+			n = SLU_MIN(n, o->job.completions);
+	} else if (o && o->kind == SLU_KIND_STATEFULSET && !o->set.parallel) {
+		n = 1;
+	} else if (o) {
+		n = o->set.replicas;
+	}
+	return (uint32_t)SLU_MAX(n, 0);
+}
+
+/* ---- what the daemon knew ---- */
+
+static bool knew(int64_t told_us, int64_t issued_us)
+{
+	return told_us && told_us + GRACE <= issued_us;
+}
+
+/* It had been told the present state of the object, long enough ago. */
+static bool current(const struct obj *o, int by, int64_t issued_us)
+{
+	return o->told_change[by] >= o->changed_us && knew(o->told_change[by], issued_us);
+}
+
+/* ---- binding ---- */
+
+static void check_deleted(struct world *w, int by, int64_t issued_us, const struct obj *pod)
+{
+	const struct obj *o = kube_get(w, pod->owner);
+
+	if (pod->deleted_us && knew(pod->told_doomed[by], issued_us))
+		world_broken(w, "deleted", "pod %s is bound, and is being deleted", pod->name);
+	for (; o && !is_known(w, "deleted-gang"); o = kube_get(w, o->owner))
+		if (o->deleted_us && !(o->fin & FIN_ORPHAN) && knew(o->told_doomed[by], issued_us))
+			world_broken(w, "deleted", "pod %s is bound, and its %s is %s", pod->name,
+				     slu_kkind_info(o->kind)->kind,
+				     is_live(o) ? "being deleted" : "deleted");
+}
+
+static void check_room(struct world *w, int by, int64_t issued_us, const struct obj *pod,
+		       const struct obj *node)
+{
+	int64_t sum = pod->pod.t.cpu_m;
+
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
+
+		if (o != pod && !is_over(o) && !strcmp(o->pod.node, node->name) &&
+		    (o->pod.by >= 0 ||
+		     (knew(o->told_bound[by], issued_us) && !is_known(w, "vacant-place"))))
+			sum += o->pod.t.cpu_m;
+	}
+	if (sum > node->node.cpu_m)
+		world_broken(w, "overbooked", "pod %s is bound to %s: %" PRId64 " of %d millicores",
+			     pod->name, node->name, sum, node->node.cpu_m);
+}
+
+static void check_node(struct world *w, const struct obj *pod, const struct obj *node)
+{
+	const char *why = node->node.cordoned                         ? "is cordoned"
+			  : node->node.taint && !pod->pod.t.tolerates ? "is tainted"
+			  : *pod->pod.t.pool && strcmp(pod->pod.t.pool, node->node.pool)
+				  ? "is in another pool"
+				  : NULL;
+
+	if (why)
+		world_broken(w, "eligible", "pod %s is bound to %s, which %s", pod->name,
+			     node->name, why);
+}
+
+/* The first of a gang: the others must be there. */
+static void check_whole(struct world *w, int by, int64_t issued_us, const struct obj *pod)
+{
+	const struct obj *o = maker(w, pod);
+	uint64_t key = gang_key(w, pod);
+	uint32_t n = 0, min = needs(w, pod);
+
+	if (o && (!current(o, by, issued_us) || o->deleted_us))
+		return;
+	for (uint32_t i = 0; i < w->by_uid.n; i++) {
+		const struct obj *x = (struct obj *)(uintptr_t)w->by_uid.e[i].val;
+
+		if (x->kind == SLU_KIND_POD && gang_key(w, x) == key)
+			n += !knew(x->told_doomed[by], issued_us) || x->pod.phase == SUCCEEDED;
+	}
+	if (n < min)
+		world_broken(w, "whole",
+			     "pod %s is the first of its gang to be bound: %u of %u are there",
+			     pod->name, n, min);
+}
+
+static void note_bound(struct world *w, const struct obj *pod, struct gang *g)
+{
+	uint64_t key = gang_key(w, pod);
+	uint32_t n = 1;
+
+	if (!g->bound)
+		g->min = needs(w, pod);
+	g->bound = true;
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		const struct obj *x = w->obj[SLU_KIND_POD].p[i];
+
+		n += x != pod && (*x->pod.node || *x->pod.pin || is_over(x)) &&
+		     gang_key(w, x) == key;
+	}
+	if (!g->whole && n >= g->min) {
+		g->whole = true;
+		g->whole_us = w->now_us;
+	}
+}
+
+void rule_bind(struct world *w, int by, int64_t issued_us, struct obj *pod, const char *node)
+{
+	const struct obj *n = kube_find(w, SLU_KIND_NODE, "", node);
+	struct gang *g = gang_of(w, pod);
+
+	if (pod->deleted_us || *pod->pod.node)
+		return; /* the server refuses it */
+	if (!*node && !is_known(w, "nowhere"))
+		world_broken(w, "nowhere", "pod %s is bound to no node", pod->name);
+	if (issued_us > daemon_excuse_us(w, by) + GRACE) {
+		check_deleted(w, by, issued_us, pod);
+		if (n && current(n, by, issued_us)) {
+			check_room(w, by, issued_us, pod, n);
+			if (!is_known(w, "vacant-place"))
+				check_node(w, pod, n);
+		}
+		if (!g->bound)
+			check_whole(w, by, issued_us, pod);
+	}
+	note_bound(w, pod, g);
+}
+
+void rule_evict(struct world *w, int by, struct obj *pod)
+{
+	const char *limit = pairs_get(&pod->note, "sluice.sh/duration");
+	const struct gang *g = gang_of(w, pod);
+
+	if (*pod->pod.node && pod->pod.by < 0 && !*pod->pod.pin)
+		world_broken(w, "evicted", "pod %s is evicted, and somebody else placed it",
+			     pod->name);
+	if (!w->restart && g->whole && limit && !is_known(w, "limit-from-decision") &&
+	    pod->pod.phase == RUNNING && w->now_us + LENIENT < g->whole_us + atoi(limit) * SECOND)
+		world_broken(w, "evicted",
+			     "pod %s is evicted %" PRId64
+			     " s after its gang was whole, which has %s s",
+			     pod->name, (w->now_us - g->whole_us) / SECOND, limit);
+}
+
+/* ---- when all is quiet ---- */
+
+static void check_books(struct world *w, const struct slu_snapshot *s)
+{
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++) {
+		const struct obj *o = w->obj[SLU_KIND_NODE].p[i];
+		int64_t free = -1, truth = o->node.cpu_m - kube_used(w, o->name);
+
+		for (uint32_t k = 0; k < s->n_nodes; k++)
+			for (uint32_t a = 0;
+			     !strcmp(s->node[k].name, o->name) && a < s->node[k].n_amounts; a++)
+				if (!strcmp(s->node[k].amount[a].name, "cpu"))
+					free = s->node[k].amount[a].free;
+		if (free != truth)
+			world_broken(w, "books",
+				     "node %s has %" PRId64
+				     " millicores free, the daemon says %" PRId64,
+				     o->name, truth, free);
+	}
+}
+
+static const struct slu_snap_job *snap_job(const struct slu_snapshot *s, const char *name)
+{
+	for (uint32_t i = 0; s && i < s->n_jobs; i++)
+		if (!strcmp(s->job[i].name, name))
+			return &s->job[i];
+	return NULL;
+}
+
+static const char *gang_name(struct world *w, const struct obj *pod)
+{
+	const char *name = pairs_get(&pod->label, "sluice.sh/group");
+	const struct obj *o = maker(w, pod);
+
+	return name ? name : o ? o->name : *pod->owner_name ? pod->owner_name : pod->name;
+}
+
+static bool waits(const struct obj *pod)
+{
+	return !*pod->pod.node && !pod->deleted_us && !is_over(pod) &&
+	       !strcmp(pod->pod.t.scheduler, "sluice");
+}
+
+static void check_known(struct world *w, const struct slu_snapshot *s)
+{
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
+		const struct slu_snap_job *j;
+
+		if (!waits(o) || o->orphan || o->created_us + 20 * SECOND > w->now_us)
+			continue;
+		j = snap_job(s, gang_name(w, o));
+		if (!j)
+			world_broken(w, "lost", "pod %s waits, and the daemon does not know %s",
+				     o->name, gang_name(w, o));
+	}
+}
+
+/* A Job that never was whole, some of whose pods run while others wait. */
+static void check_part(struct world *w)
+{
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_JOB].n; i++) {
+		const struct obj *o = w->obj[SLU_KIND_JOB].p[i];
+		uint64_t *p = slu_map_get(&w->gangs, o->uid);
+		const struct gang *g = p ? (struct gang *)(uintptr_t)*p : NULL;
+		uint32_t run = 0, wait = 0;
+
+		for (uint32_t k = 0; g && k < w->obj[SLU_KIND_POD].n; k++) {
+			const struct obj *x = w->obj[SLU_KIND_POD].p[k];
+
+			run += x->owner == o->uid && *x->pod.node && !is_over(x);
+			wait += x->owner == o->uid && waits(x);
+		}
+		if (g && g->bound && !g->whole && !o->deleted_us && run && wait)
+			world_broken(w, "part", "Job %s never was whole: %u run, %u wait", o->name,
+				     run, wait);
+	}
+}
+
+/* A pod changed in the last so many microseconds. */
+static bool moved_since(const struct world *w, int64_t us)
+{
+	const struct wlog *l = &w->log[SLU_KIND_POD];
+
+	return l->line.n && l->line.p[l->line.n - 1].at_us + us > w->now_us;
+}
+
+void rule_quiet(struct world *w)
+{
+	struct slu_snapshot *s = daemon_picture(w, 0);
+
+	if (!s)
+		return;
+	if (!s->synced || !s->leader || !s->store_ok)
+		world_broken(w, "ready", "the daemon is not ready: %s%s",
+			     s->synced ? "" : "not synced, ", s->store);
+	if (!moved_since(w, KEPT_US))
+		check_books(w, s);
+	check_known(w, s);
+	check_part(w);
+	slu_snapshot_unref(s);
+}
+
+/* ---- everything that can run does ---- */
+
+static int64_t places(struct world *w, const struct tmpl *t)
+{
+	int32_t cpu = t->cpu_m ? t->cpu_m : t->limit_m;
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++) {
+		const struct node *x = &w->obj[SLU_KIND_NODE].p[i]->node;
+
+		if ((!x->taint || t->tolerates) && (!*t->pool || !strcmp(t->pool, x->pool)))
+			n += x->cpu_m / cpu;
+	}
+	return n;
+}
+
+static bool job_pends(struct world *w, const struct obj *o)
+{
+	const struct job *j = &o->job;
+	int32_t n = SLU_MIN(j->parallelism, j->completions < 0 ? INT32_MAX : j->completions);
+
+	return !o->deleted_us && !j->complete && !j->failed_cond && n && places(w, &j->t) >= n;
+}
+
+/* Bare pods: enough of the group must be left. */
+static bool pod_pends(struct world *w, const struct obj *o)
+{
+	uint64_t key = gang_key(w, o);
+	uint32_t n = 0;
+
+	if (!waits(o) || o->owner || o->asked || places(w, &o->pod.t) < needs(w, o))
+		return false;
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++)
+		n += !w->obj[SLU_KIND_POD].p[i]->deleted_us &&
+		     gang_key(w, w->obj[SLU_KIND_POD].p[i]) == key;
+	return n >= needs(w, o);
+}
+
+static const struct obj *pending(struct world *w)
+{
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_JOB].n; i++)
+		if (job_pends(w, w->obj[SLU_KIND_JOB].p[i]))
+			return w->obj[SLU_KIND_JOB].p[i];
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++)
+		if (pod_pends(w, w->obj[SLU_KIND_POD].p[i]))
+			return w->obj[SLU_KIND_POD].p[i];
+	return NULL;
+}
+
+int64_t rule_work_us(struct world *w)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_JOB].n; i++) {
+		const struct job *j = &w->obj[SLU_KIND_JOB].p[i]->job;
+		int32_t waves = j->completions / SLU_MAX(j->parallelism, 1) + 1;
+
+		if (!j->complete && !j->failed_cond)
+			sum += (j->t.run_s + 10) * (int64_t)waves;
+	}
+	return sum * SECOND;
+}
+
+bool rule_drained(struct world *w)
+{
+	return !pending(w);
+}
+
+void rule_not_drained(struct world *w)
+{
+	const struct obj *o = pending(w);
+	struct slu_snapshot *s = daemon_picture(w, 0);
+	const struct slu_snap_job *j = snap_job(s, o->kind == SLU_KIND_POD ? gang_name(w, o)
+									   : o->name);
+
+	if (o->kind == SLU_KIND_JOB)
+		world_broken(
+			w, "drains",
+			"Job %s can run and does not: %d active, %d of %d done; the daemon says %s: %s",
+			o->name, o->job.active, o->job.succeeded, o->job.completions,
+			j ? j->state : "nothing", j ? j->reason : "");
+	else
+		world_broken(w, "drains", "pod %s can run and does not; the daemon says %s: %s",
+			     o->name, j ? j->state : "nothing", j ? j->reason : "");
+	slu_snapshot_unref(s);
+}
+
+void rule_done(struct world *w)
+{
+	for (uint32_t i = 0; i < w->gangs.n; i++)
+		slu_free((void *)(uintptr_t)w->gangs.e[i].val);
+	slu_map_done(&w->gangs);
+}

@@ -1,0 +1,173 @@
+/* world — runs worlds until the time is over or a rule is broken.
+ *
+ *	world [--seconds N]              the fixed seeds, then fresh ones for so long
+ *	world --seed N [--worlds N]      this seed, and the ones behind it
+ *	      --story   tell everything that happens     --log    with the daemon's own log
+ *	      --all     also what shows known bugs       --brief  do not shrink, go on after a
+ *failure
+ *
+ * Prints TAP.  A broken rule prints its seed and a story made as short as possible. */
+#include <getopt.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "tap.h"
+#include "world.h"
+
+struct plan {
+	uint64_t seed, worlds;
+	double seconds;
+	bool story, all, brief;
+};
+
+/* Seeds that broke a rule once, each with what it was. */
+static const struct {
+	uint64_t seed;
+	const char *what;
+} fixed[] = {
+	{ 1, "the first world" },
+};
+
+static double seconds_now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void run(struct world *w, uint64_t seed, bool all, const bool *off, uint32_t n_off,
+		FILE *story)
+{
+	*w = (struct world){ .seed = seed, .all = all, .off = off, .n_off = n_off, .story = story };
+	world_run(w);
+}
+
+/* Leave out whatever is not needed to break the same rule: halves first, then less and less. */
+static uint32_t shrink(uint64_t seed, bool all, const char *rule, bool *off, uint32_t n)
+{
+	uint32_t left = n, tries = 0;
+
+	for (uint32_t step = SLU_MAX(n / 2, 1u); step; step /= 2)
+		for (uint32_t from = 0; from < n && tries < 3000; from += step, tries++) {
+			struct world w;
+			uint32_t newly = 0;
+			bool was[1024];
+
+			memcpy(was, off, n * sizeof *off);
+			for (uint32_t i = from; i < SLU_MIN(from + step, n); i++) {
+				newly += !off[i];
+				off[i] = true;
+			}
+			if (!newly)
+				continue;
+			run(&w, seed, all, off, n, NULL);
+			if (w.failed && !strcmp(w.rule, rule))
+				left -= newly;
+			else
+				memcpy(off, was, n * sizeof *off);
+			world_free(&w);
+		}
+	return left;
+}
+
+static void report(const struct world *w, bool brief)
+{
+	char rule[40];
+	bool off[1024] = { false };
+	uint32_t n = SLU_MIN(w->script.n, 1024u), left;
+	struct world again;
+
+	snprintf(rule, sizeof rule, "%s", w->rule);
+	printf("# seed %" PRIu64 ", event %" PRIu64 ": %s: %s\n", w->seed, w->events, w->rule,
+	       w->what);
+	fflush(stdout);
+	if (brief)
+		return;
+	left = shrink(w->seed, w->all, rule, off, n);
+	printf("# the shortest story found, %u of %u actions:\n", left, n);
+	fflush(stdout);
+	run(&again, w->seed, w->all, off, n, stdout);
+	world_free(&again);
+}
+
+static bool try(uint64_t seed, const struct plan *p, uint64_t *events, uint64_t *digest)
+{
+	struct world w;
+	bool good;
+
+	run(&w, seed, p->all, NULL, 0, p->story ? stdout : NULL);
+	*events += w.events;
+	if (digest)
+		*digest = w.digest;
+	good = !w.failed;
+	if (!good)
+		report(&w, p->brief);
+	world_free(&w);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option opts[] = { { "seconds", 1, 0, 's' }, { "seed", 1, 0, 'n' },
+					      { "worlds", 1, 0, 'w' },  { "story", 0, 0, 't' },
+					      { "all", 0, 0, 'a' },     { "log", 0, 0, 'l' },
+					      { "brief", 0, 0, 'b' },   { 0 } };
+	struct plan p = { .seconds = 10, .worlds = UINT64_MAX };
+	uint64_t events = 0, worlds = 0, a = 0, b = 0;
+	enum slu_log_level level = SLU_ERROR + 1;
+	double began = seconds_now(CLOCK_MONOTONIC);
+	bool good = true, given = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", opts, NULL)) != -1)
+		switch (c) {
+		case 's':
+			p.seconds = atof(optarg);
+			break;
+		case 'n':
+			p.seed = strtoull(optarg, NULL, 10);
+			given = true;
+			break;
+		case 'w':
+			p.worlds = strtoull(optarg, NULL, 10);
+			break;
+		case 't':
+			p.story = true;
+			break;
+		case 'a':
+			p.all = true;
+			break;
+		case 'b':
+			p.brief = true;
+			break;
+		case 'l':
+			level = SLU_DEBUG;
+			break;
+		default:
+			return 2;
+		}
+	slu_log_setup(level, SLU_LOG_TEXT, 2);
+	sqlite3_vfs_register(sqlite3_vfs_find("memdb"), 1);
+	if (given && p.worlds == UINT64_MAX)
+		p.worlds = 1;
+	if (!given) {
+		p.seed = (uint64_t)time(NULL) * 1000003u;
+		for (size_t i = 0; i < SLU_LEN(fixed); i++)
+			ok(try(fixed[i].seed, &p, &events, NULL), "seed %" PRIu64 ": %s",
+			   fixed[i].seed, fixed[i].what);
+		good = try(fixed[0].seed, &p, &events, &a) && try(fixed[0].seed, &p, &events, &b);
+		ok(good && a == b, "a seed runs twice in the same way");
+	}
+	for (; (good || p.brief) && worlds < p.worlds &&
+	       (given || seconds_now(CLOCK_MONOTONIC) - began < p.seconds);
+	     worlds++)
+		good &= try(p.seed + worlds, &p, &events, NULL);
+	ok(good, "%" PRIu64 " worlds from seed %" PRIu64, worlds, p.seed);
+	printf("# %" PRIu64 " events, %.1f million in a minute of one processor\n", events,
+	       (double)events / seconds_now(CLOCK_PROCESS_CPUTIME_ID) * 60e-6);
+	return tap_done();
+}

@@ -1,0 +1,223 @@
+/* Writes of the core on their way to the server, as control/io/place.c carries them out: whatever was
+ * lost without an answer is looked up and sent again, answers go back to the core. */
+#include <stdio.h>
+
+#include "daemon.h"
+#include "wire/json.h"
+
+struct request {
+	struct slu_rec_write *x;
+	int daemon;
+	uint64_t life;
+	int64_t issued_us;
+	enum slu_kube_outcome outcome;
+};
+
+static uint64_t uid_of(const char *s)
+{
+	return *s == 'u' ? strtoull(s + 1, NULL, 10) : 0;
+}
+
+/* Metadata of a merge patch: null removes. */
+static void merge_pairs(struct pairs *p, const struct slu_json *map)
+{
+	slu_json_each (map, it)
+		pairs_set(p, it.key, slu_json_str(it.val));
+}
+
+static void release_pod(struct obj *o, const struct slu_json *spec)
+{
+	slu_json_each (slu_json_get(spec, "schedulingGates"), it)
+		if (slu_json_str(slu_json_get(it.val, "$patch")))
+			o->pod.t.gates &= (uint8_t)~GATE_OURS;
+	slu_json_each (slu_json_dig(spec, "affinity", "nodeAffinity",
+				    "requiredDuringSchedulingIgnoredDuringExecution",
+				    "nodeSelectorTerms", NULL),
+		       it)
+		for (int k = 0; k < 2; k++)
+			slu_json_each (slu_json_get(it.val, k ? "matchFields" : "matchExpressions"),
+				       e)
+				snprintf(o->pod.pin, sizeof o->pod.pin, "%s",
+					 slu_json_str_or(
+						 slu_json_item(slu_json_get(e.val, "values"), 0),
+						 ""));
+}
+
+static void patch_owner(struct obj *o, const struct slu_json *spec)
+{
+	struct tmpl *t = o->kind == SLU_KIND_JOB ? &o->job.t : &o->set.t;
+
+	if (slu_json_get(spec, "suspend"))
+		o->job.suspend = slu_json_bool_or(slu_json_get(spec, "suspend"), false);
+	if (slu_json_get(spec, "parallelism"))
+		o->job.parallelism = (int32_t)slu_json_i64_or(slu_json_get(spec, "parallelism"), 1);
+	if (slu_json_get(spec, "completions"))
+		o->job.completions = (int32_t)slu_json_i64_or(slu_json_get(spec, "completions"), 1);
+	if (slu_json_get(spec, "replicas"))
+		o->set.replicas = (int32_t)slu_json_i64_or(slu_json_get(spec, "replicas"), 1);
+	if (slu_json_dig(spec, "template", "spec", "schedulingGates", NULL))
+		t->gates |= GATE_OURS;
+}
+
+/* `whole`: the text is the object; else it is its annotations, or its spec. */
+static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct slu_rec_write *x)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	const struct slu_json *root, *meta, *spec;
+	const char *uid;
+
+	if (slu_json_parse(x->text, strlen(x->text), NULL, &doc, NULL) < 0)
+		return SLU_KUBE_INVALID;
+	root = slu_json_root(doc);
+	if (x->verb == SLU_WRITE_ANNOTATE) {
+		merge_pairs(&o->note, root);
+		kube_changed(w, o, false);
+		return SLU_KUBE_OK;
+	}
+	meta = slu_json_get(root, "metadata");
+	spec = x->verb == SLU_WRITE_SPEC ? root : slu_json_get(root, "spec");
+	uid = slu_json_str(slu_json_get(meta, "uid"));
+	if (uid && uid_of(uid) != o->uid)
+		return SLU_KUBE_CONFLICT;
+	merge_pairs(&o->note, slu_json_get(meta, "annotations"));
+	merge_pairs(&o->label, slu_json_get(meta, "labels"));
+	if (o->kind == SLU_KIND_POD) {
+		if (*o->pod.node)
+			return SLU_KUBE_INVALID;
+		release_pod(o, spec);
+		rule_bind(w, 0, w->now_us, o, o->pod.pin);
+	} else if (spec) {
+		patch_owner(o, spec);
+	}
+	world_say(w, "%s %s is patched by sluiced: %.100s", slu_kkind_info(o->kind)->kind, o->name,
+		  x->text);
+	kube_changed(w, o, spec != NULL);
+	return SLU_KUBE_OK;
+}
+
+static enum slu_kube_outcome apply(struct world *w, const struct request *q)
+{
+	const struct slu_rec_write *x = q->x;
+	struct obj *o = kube_get(w, uid_of(x->uid));
+
+	if (x->verb == SLU_WRITE_EVENT || x->verb == SLU_WRITE_STATUS ||
+	    x->verb == SLU_WRITE_CREATE)
+		return SLU_KUBE_OK;
+	if (!is_live(o))
+		return SLU_KUBE_NOT_FOUND;
+	switch (x->verb) {
+	case SLU_WRITE_BIND: {
+		bool there = *o->pod.node;
+
+		if (!there)
+			rule_bind(w, q->daemon, q->issued_us, o, x->node);
+		/* Once more what is so already is no conflict to whoever looks it up. */
+		return there && !strcmp(o->pod.node, x->node)
+			       ? SLU_KUBE_OK
+			       : (enum slu_kube_outcome)kube_bind(w, o, x->node, q->daemon);
+	}
+	case SLU_WRITE_EVICT:
+		rule_evict(w, q->daemon, o);
+		return (enum slu_kube_outcome)kube_evict(w, o);
+	case SLU_WRITE_CONDITION:
+		if (!o->pod.unschedulable && !*o->pod.node) {
+			o->pod.unschedulable = true;
+			kube_changed(w, o, false);
+		}
+		return SLU_KUBE_OK;
+	default:
+		return patch(w, o, x);
+	}
+}
+
+static void request_free(struct request *q)
+{
+	q->x->base.free(&q->x->base);
+	slu_free(q);
+}
+
+static void answered(struct world *w, uint64_t p, uint64_t unused)
+{
+	struct request *q = (struct request *)(uintptr_t)p;
+	struct daemon *d = w->daemon[q->daemon];
+
+	if (d && d->life == q->life && q->x->run) {
+		struct slu_record *r = slu_rec_written_new(q->x, q->outcome, false, "");
+
+		if (slu_inbox_put_answer(slu_core_inbox(d->core), r) < 0)
+			abort();
+		daemon_wake(d);
+	}
+	request_free(q);
+}
+
+static bool use(int *n)
+{
+	if (*n <= 0)
+		return false;
+	(*n)--;
+	return true;
+}
+
+/* It matters whether it was done: placing and letting go. */
+static bool is_decision(const struct slu_rec_write *x)
+{
+	return x->verb == SLU_WRITE_BIND || (x->verb == SLU_WRITE_PATCH && x->kind == SLU_KIND_POD);
+}
+
+static void arrive(struct world *w, uint64_t p, uint64_t unused)
+{
+	struct request *q = (struct request *)(uintptr_t)p;
+	struct faults *f = &w->fault;
+	bool lost = false;
+
+	w->events++;
+	if (use(&f->late)) {
+		world_say(w, "a %s takes its time", slu_write_name(q->x->verb));
+		world_at(w, w->now_us + 4 * SECOND, arrive, p, 0);
+		return;
+	}
+	if (use(&f->lose_before)) {
+		world_say(w, "a %s of %s is lost", slu_write_name(q->x->verb), q->x->name);
+		lost = true;
+		q->outcome = SLU_KUBE_RETRYABLE;
+	} else if (use(&f->strained)) {
+		q->outcome = SLU_KUBE_RETRYABLE;
+	} else if (!is_decision(q->x) && use(&f->conflict)) { /* a bind that 409 answers is done */
+		q->outcome = SLU_KUBE_CONFLICT;
+	} else if (use(&f->fail)) {
+		q->outcome = SLU_KUBE_FAILED;
+	} else {
+		q->outcome = apply(w, q);
+		if (use(&f->twice))
+			apply(w, q);
+		if (use(&f->lose_after)) {
+			world_say(w, "the answer to a %s of %s is lost", slu_write_name(q->x->verb),
+				  q->x->name);
+			lost = true;
+		}
+	}
+	if (lost && is_decision(q->x)) {
+		world_at(w, w->now_us + SECOND, arrive, p, 0); /* looked up, sent again */
+		return;
+	}
+	if (lost)
+		q->outcome = SLU_KUBE_RETRYABLE;
+	world_at(w, w->now_us + world_span(w, q->x->serial + w->rv, 300, 6000), answered, p, 0);
+}
+
+void requests_send(struct daemon *d, struct slu_rec_write *x)
+{
+	struct request *q = slu_calloc(1, sizeof *q);
+
+	*q = (struct request){ .x = x, .daemon = d->n, .life = d->life, .issued_us = d->w->now_us };
+	world_at(d->w, d->w->now_us + world_span(d->w, x->serial * 13 + d->w->rv, 300, 6000),
+		 arrive, (uint64_t)(uintptr_t)q, 0);
+}
+
+void requests_drop(struct world *w)
+{
+	for (uint32_t i = 0; i < w->heap.n; i++)
+		if (w->heap.p[i].fn == arrive || w->heap.p[i].fn == answered)
+			request_free((struct request *)(uintptr_t)w->heap.p[i].a);
+}

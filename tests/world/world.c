@@ -1,0 +1,291 @@
+/* The clock, the script, and the beginning and end of a world. */
+#include "world.h"
+
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "kube/strpool.h"
+
+#define QUIET_US (90 * SECOND)  /* after the script, before the books are compared */
+#define DRAIN_US (900 * SECOND) /* and beyond the work that is left, until all must be over */
+
+/* ---- time ---- */
+
+static bool before(const struct tick *a, const struct tick *b)
+{
+	return a->at_us != b->at_us ? a->at_us < b->at_us : a->seq < b->seq;
+}
+
+void world_at(struct world *w, int64_t at_us, void (*fn)(struct world *, uint64_t, uint64_t),
+	      uint64_t a, uint64_t b)
+{
+	struct tick t = { SLU_MAX(at_us, w->now_us), ++w->seq, fn, a, b };
+	uint32_t i = w->heap.n;
+
+	if (slu_vec_push(&w->heap, t) < 0)
+		abort();
+	for (; i && before(&t, &w->heap.p[(i - 1) / 2]); i = (i - 1) / 2)
+		w->heap.p[i] = w->heap.p[(i - 1) / 2];
+	w->heap.p[i] = t;
+}
+
+static struct tick take(struct world *w)
+{
+	struct tick first = w->heap.p[0], last = w->heap.p[--w->heap.n];
+	uint32_t i = 0;
+
+	for (uint32_t k; (k = 2 * i + 1) < w->heap.n; i = k) {
+		if (k + 1 < w->heap.n && before(&w->heap.p[k + 1], &w->heap.p[k]))
+			k++;
+		if (!before(&w->heap.p[k], &last))
+			break;
+		w->heap.p[i] = w->heap.p[k];
+	}
+	w->heap.p[i] = last;
+	return first;
+}
+
+int64_t world_span(struct world *w, uint64_t occasion, int64_t lo, int64_t hi)
+{
+	uint64_t h = slu_hash_u64(w->seed ^ slu_hash_u64(occasion));
+
+	return lo + (int64_t)(h % (uint64_t)(hi - lo));
+}
+
+/* ---- the story ---- */
+
+void world_say(struct world *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!w->story)
+		return;
+	fprintf(w->story, "%9.3f  ", (double)(w->now_us - EPOCH_US) / 1e6);
+	va_start(ap, fmt);
+	vfprintf(w->story, fmt, ap);
+	va_end(ap);
+	fputc('\n', w->story);
+}
+
+void world_broken(struct world *w, const char *rule, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (w->failed)
+		return;
+	w->failed = true;
+	snprintf(w->rule, sizeof w->rule, "%s", rule);
+	va_start(ap, fmt);
+	vsnprintf(w->what, sizeof w->what, fmt, ap);
+	va_end(ap);
+	world_say(w, "BROKEN %s: %s", rule, w->what);
+}
+
+/* ---- the script ---- */
+
+static uint32_t count(const struct op *o)
+{
+	uint32_t n = 0;
+
+	while (o[n].name)
+		n++;
+	return n;
+}
+
+uint32_t world_ops(void)
+{
+	return count(user_ops) + count(fault_ops);
+}
+
+const struct op *world_op(uint32_t i)
+{
+	uint32_t users = count(user_ops);
+
+	return i < users ? &user_ops[i] : &fault_ops[i - users];
+}
+
+static void act(struct world *w, uint64_t i, uint64_t unused)
+{
+	struct slu_rng r = { w->script.p[i].seed };
+
+	w->events++;
+	world_say(w, "* %s", world_op(w->script.p[i].op)->name);
+	world_op(w->script.p[i].op)->fn(w, &r);
+}
+
+/* A world has some kinds of actions and lacks others, so that rare ones meet often. */
+static void write_script(struct world *w)
+{
+	uint32_t n_ops = world_ops(), total = 0, n = 10 + (uint32_t)slu_rng_below(&w->rng, 120);
+	uint32_t *weight = slu_calloc(n_ops, sizeof *weight);
+	int64_t span = (20 + (int64_t)slu_rng_below(&w->rng, 400)) * SECOND;
+
+	for (uint32_t i = 0; i < n_ops; i++) {
+		const struct op *o = world_op(i);
+		bool in = !i || slu_rng_below(&w->rng, 2);
+
+		if (o->finding && is_known(w, o->finding))
+			in = false;
+		weight[i] = in ? o->weight : 0;
+		total += weight[i];
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct entry e = { .at_us = w->now_us + SECOND +
+					    (int64_t)slu_rng_below(&w->rng, (uint64_t)span),
+				   .seed = slu_rng_u64(&w->rng) };
+		uint64_t at = slu_rng_below(&w->rng, total);
+
+		while (at >= weight[e.op])
+			at -= weight[e.op++];
+		if (slu_vec_push(&w->script, e) < 0)
+			abort();
+	}
+	slu_free(weight);
+	w->end_us = w->now_us + span + 2 * SECOND;
+	for (uint32_t i = 0; i < n; i++)
+		if (i >= w->n_off || !w->off[i])
+			world_at(w, w->script.p[i].at_us, act, i, 0);
+}
+
+/* ---- the beginning ---- */
+
+static void make_nodes(struct world *w)
+{
+	uint32_t n = 2 + (uint32_t)slu_rng_below(&w->rng, 7);
+	int32_t cpu = 4000 << slu_rng_below(&w->rng, 2);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct obj *o;
+		char name[24], rack[24];
+
+		snprintf(name, sizeof name, "n%u", i);
+		snprintf(rack, sizeof rack, "r%u", i / 2);
+		o = kube_new(w, SLU_KIND_NODE, "", name);
+		o->node.cpu_m = cpu;
+		o->node.ready = true;
+		snprintf(o->node.pool, sizeof o->node.pool, "%s", i % 3 ? "a" : "b");
+		pairs_set(&o->label, "kubernetes.io/hostname", name);
+		pairs_set(&o->label, "topology.sluice.sh/rack", rack);
+		pairs_set(&o->label, "pool", o->node.pool);
+		kube_create(w, o);
+	}
+}
+
+static void write_config(struct world *w)
+{
+	static const char *const policy[] = { "fcfs", "easy", "hybrid", "conservative",
+					      "first-fit" };
+	char text[400];
+
+	w->restart = !slu_rng_below(&w->rng, 3);
+	snprintf(text, sizeof text,
+		 "queues:\n- {name: main, policy: %s}\n- {name: other, policy: %s}\n"
+		 "jobs: {onMemberFailure: %s, enforceDeadlines: %s}\n",
+		 policy[slu_rng_below(&w->rng, 5)], policy[slu_rng_below(&w->rng, 5)],
+		 w->restart ? "restart" : "replace", slu_rng_below(&w->rng, 4) ? "false" : "true");
+	w->config = slu_strdup(text);
+}
+
+static void begin(struct world *w)
+{
+	static uint64_t number;
+
+	w->rng.state = w->seed;
+	w->now_us = EPOCH_US;
+	w->buf = (struct slu_buf)SLU_BUF_INIT(64u << 20);
+	w->pool = slu_strpool_new();
+	/* SQLite keeps the file while somebody has it open. */
+	snprintf(w->store, sizeof w->store, "/world-%" PRIu64, number++);
+	if (sqlite3_open_v2(w->store, (sqlite3 **)&w->disk,
+			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "memdb") != SQLITE_OK)
+		abort();
+	write_config(w);
+	kube_create(w, kube_new(w, SLU_KIND_NAMESPACE, "", "ns"));
+	make_nodes(w);
+	daemon_start(w, 0);
+	write_script(w);
+}
+
+void world_free(struct world *w)
+{
+	for (int i = 0; i < DAEMONS; i++)
+		daemon_kill(w, i, NULL);
+	requests_drop(w);
+	slu_vec_done(&w->heap);
+	slu_vec_done(&w->script);
+	for (int k = 0; k < SLU_KIND_COUNT; k++) {
+		for (uint32_t i = 0; i < w->log[k].line.n; i++)
+			slu_free(w->log[k].line.p[i].text);
+		slu_vec_done(&w->log[k].line);
+		slu_vec_done(&w->obj[k]);
+	}
+	for (uint32_t i = 0; i < w->by_uid.n; i++)
+		slu_free((void *)(uintptr_t)w->by_uid.e[i].val);
+	slu_map_done(&w->by_uid);
+	rule_done(w);
+	slu_buf_done(&w->buf);
+	slu_free(w->config);
+	slu_strpool_free(w->pool);
+	sqlite3_close(w->disk);
+}
+
+/* ---- the course ---- */
+
+/* No more faults; whoever is dead lives again, nodes are well, services go. */
+static void calm_down(struct world *w)
+{
+	w->fault = (struct faults){ 0 };
+	w->calm = true;
+	world_say(w, "from here on nothing happens that somebody did not ask for before");
+	if (!daemon_alive(w, 0))
+		daemon_start(w, 0);
+	users_release(w);
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++) {
+		struct obj *o = w->obj[SLU_KIND_NODE].p[i];
+
+		if (!o->node.ready || o->node.cordoned) {
+			o->node.ready = true;
+			o->node.cordoned = false;
+			kube_changed(w, o, true);
+		}
+	}
+}
+
+static void run_until(struct world *w, int64_t until_us)
+{
+	while (!w->failed && w->heap.n && w->heap.p[0].at_us <= until_us) {
+		struct tick t = take(w);
+
+		w->now_us = t.at_us;
+		w->events++;
+		w->digest = slu_hash_u64(w->digest ^ (uint64_t)t.at_us);
+		t.fn(w, t.a, t.b);
+	}
+	w->now_us = SLU_MAX(w->now_us, w->failed ? w->now_us : until_us);
+}
+
+void world_run(struct world *w)
+{
+	begin(w);
+	run_until(w, w->end_us);
+	if (w->failed)
+		return;
+	calm_down(w);
+	run_until(w, w->now_us + QUIET_US);
+	if (w->failed)
+		return;
+	rule_quiet(w);
+	users_leave(w);
+	w->limit_us = w->now_us + DRAIN_US + 3 * rule_work_us(w);
+	while (!w->failed && !rule_drained(w)) {
+		if (w->now_us > w->limit_us) {
+			rule_not_drained(w);
+			return;
+		}
+		run_until(w, w->now_us + 10 * SECOND);
+	}
+	run_until(w, w->now_us + QUIET_US);
+	if (!w->failed)
+		rule_quiet(w);
+}

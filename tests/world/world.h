@@ -1,0 +1,324 @@
+/* world.h — a cluster in a box: one thread, one seed, virtual time.
+ *
+ *	script (users, faults) ──► API server ──► watches ──► daemon: mirror ─► core ─► store
+ *	                            ▲      ▲                                     │
+ *	              controllers ──┘      └──────────── writes ◄────────────────┘
+ *	              kubelets, schedulers
+ *
+ * The daemon's code is the real one; everything around it is a model that runs on a heap of ticks.
+ * Whatever is random comes from the seed, whatever is harmful comes from the script, and the script
+ * is a list: so a failure can be repeated, and made smaller by leaving entries out.
+ *
+ * Objects stay in memory until the world ends, also those that are gone: the invariants ask what a
+ * daemon had been told about them. */
+#pragma once
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/rng.h"
+#include "base/vec.h"
+#include "kube/object.h"
+
+#define SECOND   INT64_C(1000000)
+#define DAEMONS  2
+#define EPOCH_US (INT64_C(1767225600) * SECOND)
+#define NEVER    INT64_MAX
+
+struct world;
+struct obj;
+struct daemon;
+
+/* ---- objects (kube.c) ---- */
+
+enum fin { FIN_FOREGROUND = 1, FIN_ORPHAN = 2, FIN_JOB = 4, FIN_USER = 8 };
+enum gate { GATE_OURS = 1, GATE_OTHER = 2 };
+enum phase { PENDING, RUNNING, SUCCEEDED, FAILED };
+
+struct pair {
+	char key[40], value[88];
+};
+
+struct pairs {
+	struct pair p[8];
+	uint32_t n;
+};
+
+/* What a pod is made from. */
+struct tmpl {
+	char scheduler[20];
+	int32_t cpu_m, limit_m; /* requests; limit_m alone: the server fills in the request */
+	int32_t run_s;          /* how long its work takes; 0: it serves until it is deleted */
+	int32_t fail;           /* of a thousand runs so many fail */
+	uint8_t gates;
+	bool tolerates; /* the taint that nodes may carry */
+	char pool[8];   /* node selector; "": any */
+	struct pairs label, note;
+};
+
+struct pod {
+	struct tmpl t;
+	char node[24], pin[24]; /* bound to; released to */
+	enum phase phase;
+	char reason[24];
+	int32_t index; /* of an indexed Job; -1 */
+	int64_t start_us, end_us;
+	bool unschedulable; /* condition PodScheduled=False */
+	bool counted;       /* by its Job */
+	int by;             /* who bound it: a daemon, or -1 for somebody else */
+	int64_t bound_us;
+	bool bad;    /* its text cannot be decoded */
+	bool trying; /* the default scheduler will look again */
+};
+
+struct node {
+	int32_t cpu_m;
+	bool cordoned, taint, ready;
+	char pool[8], rack[8];
+};
+
+struct job {
+	struct tmpl t;
+	int32_t parallelism, completions, backoff; /* completions -1: a work queue */
+	int32_t deadline_s;                        /* 0: none */
+	bool indexed, suspend;
+	int32_t active, succeeded, failed;
+	bool complete, failed_cond;
+	uint32_t made;    /* pods, for their names */
+	uint64_t done;    /* indexes */
+	int64_t quiet_us; /* backoff after a failure */
+};
+
+struct set { /* ReplicaSet, Deployment, StatefulSet */
+	struct tmpl t;
+	int32_t replicas, now;
+	uint32_t made, revision;
+	bool parallel; /* StatefulSet: not one by one */
+};
+
+struct space {
+	bool held;
+};
+
+struct obj {
+	enum slu_kkind kind;
+	char ns[12], name[48];
+	uint64_t uid, rv, generation;
+	int64_t created_us, deleted_us, gone_us; /* 0: not */
+	uint8_t fin;
+	bool due;    /* its controller has been told to look */
+	bool orphan; /* its owner was deleted without it, or the owner's */
+	bool asked;  /* somebody asked the daemon to hold or cancel it */
+	int64_t changed_us;
+	struct pairs label, note;
+	uint64_t owner; /* uid of its controller; 0: none */
+	enum slu_kkind owner_kind;
+	char owner_name[48];
+	/* When each daemon was told: that it is going (or gone), of a pod that it is bound, of a
+	 * node or an owner that something about it changed.  0: not yet. */
+	int64_t told_doomed[DAEMONS], told_bound[DAEMONS], told_change[DAEMONS];
+	union {
+		struct pod pod;
+		struct node node;
+		struct job job;
+		struct set set;
+		struct space space;
+	};
+};
+
+/* ---- the server's log of one kind, which watches read ---- */
+
+enum { LINE_ADDED, LINE_MODIFIED, LINE_DELETED };
+struct line {
+	uint64_t rv;
+	int64_t at_us;
+	struct obj *o;
+	int what;
+	bool doomed, bound;
+	char *text;
+	uint32_t n;
+};
+struct wlog {
+	SLU_VEC(struct line) line;
+	uint32_t first; /* older ones are gone: 410 */
+};
+
+/* ---- time ---- */
+
+struct tick {
+	int64_t at_us;
+	uint64_t seq;
+	void (*fn)(struct world *w, uint64_t a, uint64_t b);
+	uint64_t a, b;
+};
+
+/* ---- the script ---- */
+
+struct op {
+	const char *name;
+	unsigned weight;
+	void (*fn)(struct world *w, struct slu_rng *r);
+	const char *finding; /* NULL, or the known bug it shows: left out unless asked for */
+};
+/* known.c: bugs that are known and not mended yet.  Whatever shows one is left out unless asked
+ * for. */
+struct known {
+	const char *name, *what;
+	uint64_t seed; /* shows it */
+};
+extern const struct known known_bugs[];
+bool is_known(const struct world *w, const char *name);
+
+struct entry {
+	int64_t at_us;
+	uint32_t op;
+	uint64_t seed;
+	bool off; /* left out while shrinking */
+};
+/* users.c, faults.c: terminated by a row without a name. */
+extern const struct op user_ops[], fault_ops[];
+
+/* After the script: what was held is released for good; services go. */
+void users_release(struct world *w);
+void users_leave(struct world *w);
+
+/* What is wrong with the network, the servers and the clocks just now (faults.c). */
+struct faults {
+	int lose_before, lose_after, conflict, strained, fail, late,
+		twice; /* next so many writes */
+	int64_t watch_delay_us[SLU_KIND_COUNT], watch_until_us[SLU_KIND_COUNT];
+	int skip[SLU_KIND_COUNT];               /* watch events that vanish */
+	int64_t stall_until_us[SLU_KIND_COUNT]; /* controllers by kind of what they look at */
+	int64_t store_away_until_us, store_slow_until_us;
+	bool miss_admission;
+};
+
+struct world {
+	uint64_t seed;
+	int64_t now_us, end_us, limit_us; /* of the script; until when all must be over */
+	uint64_t events;
+	struct slu_rng rng;
+	SLU_VEC(struct tick) heap;
+	uint64_t seq;
+	SLU_VEC(struct entry) script;
+	const bool *off; /* entries to leave out; NULL: none */
+	uint32_t n_off;
+	bool all; /* also what is known to fail */
+	bool calm;
+	bool restart; /* jobs.onMemberFailure */
+	/* API server */
+	SLU_VEC(struct obj *) obj[SLU_KIND_COUNT];
+	struct slu_map by_uid;
+	struct wlog log[SLU_KIND_COUNT];
+	uint64_t rv, next_uid, next_name;
+	struct slu_buf buf;
+	/* the rest */
+	struct daemon *daemon[DAEMONS];
+	struct faults fault;
+	void *disk; /* keeps the store's file in memory alive */
+	char store[40];
+	char *config; /* YAML */
+	struct slu_strpool *pool;
+	struct slu_map gangs;
+	/* verdict */
+	bool failed;
+	char rule[40], what[600];
+	FILE *story;     /* told as it goes; NULL: nobody listens */
+	uint64_t digest; /* of everything that happened */
+};
+
+/* ---- world.c ---- */
+
+/* Run the world of a seed to its end or to the first broken rule (w->failed).  The caller frees. */
+void world_run(struct world *w);
+void world_free(struct world *w);
+void world_at(struct world *w, int64_t at_us, void (*fn)(struct world *, uint64_t, uint64_t),
+	      uint64_t a, uint64_t b);
+/* Microseconds in [lo, hi), from the seed and a number that tells the occasion. */
+int64_t world_span(struct world *w, uint64_t occasion, int64_t lo, int64_t hi);
+/* One line of the story. */
+void world_say(struct world *w, const char *fmt, ...) SLU_PRINTF(2, 3);
+/* A rule is broken; the first one counts. */
+void world_broken(struct world *w, const char *rule, const char *fmt, ...) SLU_PRINTF(3, 4);
+const struct op *world_op(uint32_t i);
+uint32_t world_ops(void);
+
+/* ---- kube.c: the API server ---- */
+
+struct obj *kube_new(struct world *w, enum slu_kkind kind, const char *ns, const char *name);
+/* Publish a new object; false: one of that name exists (the caller's object is gone). */
+bool kube_create(struct world *w, struct obj *o);
+void kube_changed(struct world *w, struct obj *o, bool spec); /* spec: the generation moves */
+enum cascade { BACKGROUND, FOREGROUND, ORPHAN };
+void kube_delete(struct world *w, struct obj *o, enum cascade how);
+/* The deletion of a pod as its kubelet confirms it. */
+void kube_remove(struct world *w, struct obj *o);
+void kube_unfinalize(struct world *w, struct obj *o, uint8_t fin);
+struct obj *kube_get(struct world *w, uint64_t uid);
+struct obj *kube_find(struct world *w, enum slu_kkind kind, const char *ns, const char *name);
+/* Pods of a controller that are neither over nor going. */
+uint32_t kube_alive(struct world *w, uint64_t owner);
+static inline bool is_live(const struct obj *o)
+{
+	return o && !o->gone_us;
+}
+static inline bool is_over(const struct obj *pod)
+{
+	return pod->pod.phase >= SUCCEEDED;
+}
+void pairs_set(struct pairs *p, const char *key, const char *value); /* NULL removes */
+const char *pairs_get(const struct pairs *p, const char *key);
+/* Bind a pod: the outcome as an API server answers it (enum slu_kube_outcome). */
+int kube_bind(struct world *w, struct obj *pod, const char *node, int by);
+int kube_evict(struct world *w, struct obj *pod);
+/* A controller shall look at the object. */
+void kube_look(struct world *w, struct obj *o);
+int64_t kube_used(struct world *w, const char *node); /* millicores */
+
+/* ---- kube_text.c ---- */
+
+void kube_text(const struct obj *o, struct slu_buf *b);
+
+/* ---- controllers by kind; called some time after something changed ---- */
+
+void job_look(struct world *w, struct obj *o);
+void set_look(struct world *w, struct obj *o);
+void kubelet_look(struct world *w, struct obj *pod);
+void scheduler_look(struct world *w, struct obj *pod);
+void gc_owner_gone(struct world *w, struct obj *owner);
+void gc_tick(struct world *w, uint64_t a, uint64_t b);
+void make_pod(struct world *w, struct obj *owner, const struct tmpl *t, const char *name,
+	      int32_t index, bool tracked);
+
+/* ---- daemon.c ---- */
+
+struct daemon *daemon_start(struct world *w, int n);
+void daemon_kill(struct world *w, int n, const char *how);
+bool daemon_alive(const struct world *w, int n);
+/* Its view was cut off: list again. */
+void daemon_relist(struct world *w, int n, enum slu_kkind kind);
+void daemon_pause(struct world *w, int n, int64_t until_us);
+void daemon_step_clock(struct world *w, int n, int64_t by_us);
+void daemon_ask(struct world *w, int n, int what, const char *ns, const char *name);
+/* Something new is in the log of a kind. */
+void daemon_news(struct world *w, enum slu_kkind kind);
+/* The books of the daemon that leads: free millicores of a node; -1: it does not know it. */
+struct slu_snapshot *daemon_picture(struct world *w, int n);
+/* Nothing it was told so lately counts against it. */
+int64_t daemon_excuse_us(const struct world *w, int n);
+
+/* requests.c: forget what is on its way. */
+void requests_drop(struct world *w);
+
+/* ---- invariants.c ---- */
+
+void rule_bind(struct world *w, int by, int64_t issued_us, struct obj *pod, const char *node);
+void rule_evict(struct world *w, int by, struct obj *pod);
+void rule_quiet(struct world *w);
+/* Whether everything that can run has run. */
+bool rule_drained(struct world *w);
+void rule_not_drained(struct world *w);
+int64_t rule_work_us(struct world *w); /* that is left, one after the other */
+void rule_done(struct world *w);
