@@ -43,21 +43,31 @@ int SLU_MUST_CHECK slu_kcodec_object(struct slu_kcodec *c, enum slu_kkind kind,
 				     enum slu_kencoding enc, const void *bytes, size_t n,
 				     const struct slu_kobj **out, struct slu_error *err);
 
+/* An object that cannot be read: left out, so that the others are not lost with it. */
+struct slu_kbad {
+	uint64_t rv; /* 0, "" if not even that can be read */
+	char ns[64], name[256];
+	char why[160];
+};
+
 struct slu_klist {
 	char rv[32];    /* resourceVersion of the list; "" if absent or absurdly long */
 	char *cont;     /* continue token, malloc'ed (slu_free), NULL on the last page */
 	int64_t remain; /* remainingItemCount or SLU_KNONE */
 	uint32_t items;
+	uint32_t bad; /* left out */
 };
 
 /* Takes the object over, also when it returns an error, which ends the decoding. */
 typedef int slu_kitem_fn(void *arg, const struct slu_kobj *o);
+/* Told of each item that is left out. */
+typedef void slu_kbad_fn(void *arg, const struct slu_kbad *bad);
 
-/* Decode a list and hand over its items one by one in order. */
+/* Decode a list and hand over its items one by one in order, but for those that cannot be read. */
 int SLU_MUST_CHECK slu_kcodec_list(struct slu_kcodec *c, enum slu_kkind kind,
 				   enum slu_kencoding enc, const void *bytes, size_t n,
-				   slu_kitem_fn *item, void *arg, struct slu_klist *out,
-				   struct slu_error *err);
+				   slu_kitem_fn *item, slu_kbad_fn *bad, void *arg,
+				   struct slu_klist *out, struct slu_error *err);
 
 enum slu_kevent_type {
 	SLU_KEVENT_ADDED,
@@ -65,7 +75,8 @@ enum slu_kevent_type {
 	SLU_KEVENT_DELETED,
 	SLU_KEVENT_BOOKMARK,
 	SLU_KEVENT_ERROR,
-	SLU_KEVENT_OTHER, /* a type we do not know */
+	SLU_KEVENT_OTHER,      /* a type we do not know */
+	SLU_KEVENT_UNREADABLE, /* an object was added, modified or deleted that cannot be read */
 };
 
 /* metav1.Status, as far as code and people look at it. */
@@ -83,6 +94,8 @@ struct slu_kevent {
 	uint64_t rv;               /* of the object or the bookmark */
 	bool initial_end;          /* bookmark with k8s.io/initial-events-end */
 	struct slu_kstatus status; /* ERROR */
+	struct slu_kbad bad;       /* UNREADABLE */
+	bool gone;                 /* UNREADABLE: it was deleted */
 };
 
 /* Decode one event: the payload of a protobuf frame, or one line of JSON. */

@@ -81,7 +81,7 @@ struct kkind {
 	int (*finish)(struct slu_kcodec *c, void *raw);
 };
 extern const struct kkind slu_kkinds[SLU_KIND_COUNT];
-extern const struct kmsg slu_kstatus_msg, slu_kbookmark_msg, slu_klistmeta_msg;
+extern const struct kmsg slu_kstatus_msg, slu_kbookmark_msg, slu_klistmeta_msg, slu_kname_msg;
 
 struct kraw_status {
 	int32_t code, retry_after;
@@ -91,6 +91,10 @@ struct kraw_bookmark {
 	uint64_t rv;
 	const struct slu_kpair *annotations;
 	uint16_t nannotations;
+};
+struct kraw_name {
+	uint64_t rv;
+	struct kslice ns, name;
 };
 struct kraw_listmeta {
 	struct kslice rv, cont;

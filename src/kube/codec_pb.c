@@ -41,8 +41,10 @@ static int quantity(const struct slu_pb_field *f, struct slu_pb_field *text)
 	return rc;
 }
 
-/* Time and MicroTime: {1 seconds, 2 nanos}. */
-static int time_us(const struct slu_pb_field *f, int64_t *out)
+/* Time and MicroTime: {1 seconds, 2 nanos}.  A time that cannot be one is left out, and the object
+ * says so, as when it comes in JSON: whoever may write a status could blind us for all others. */
+static int time_us(struct slu_kcodec *c, const struct kfield *fd, const struct slu_pb_field *f,
+		   int64_t *out)
 {
 	struct slu_pb r = slu_pb_sub(f);
 	struct slu_pb_field e;
@@ -61,8 +63,9 @@ static int time_us(const struct slu_pb_field *f, int64_t *out)
 		return rc;
 	/* Outside the years 1 to 9999 there is no such time in Kubernetes. */
 	if (s < -62135596800 || s > 253402300799 || ns < 0 || ns > 999999999)
-		return -EPROTO;
-	*out = s * 1000000 + ns / 1000;
+		slu_kdec_problem(c, "%s is not a time", fd->json);
+	else
+		*out = s * 1000000 + ns / 1000;
 	return 0;
 }
 
@@ -126,7 +129,7 @@ static int bytes_field(struct slu_kcodec *c, const struct kfield *fd, char *base
 		*(const char **)e = slu_kdec_str(c, text, f->n);
 		return *(const char **)e ? 0 : -ENOMEM;
 	case KF_TIME:
-		return time_us(f, at);
+		return time_us(c, fd, f, at);
 	case KF_RV:
 		*(uint64_t *)at = slu_kdec_rv(text, f->n);
 		return 0;

@@ -3,11 +3,78 @@
 #include "wire/json.h"
 #include "wire/pb.h"
 
+/* ---- objects among others ---- */
+
+static void copy_slice(char *to, size_t size, struct kslice s)
+{
+	size_t n = SLU_MIN((size_t)s.n, size - 1);
+
+	if (n)
+		memcpy(to, s.p, n);
+	to[n] = '\0';
+}
+
+/* Decode an object that others come with.  1: it cannot be read, and `bad` tells which one. */
+static int one_of_many(struct slu_kcodec *c, enum slu_kkind kind, const void *p, size_t n,
+		       const struct slu_json *v, const struct slu_kobj **out, struct slu_kbad *bad)
+{
+	struct slu_error *outer = c->err, err = { 0 };
+	struct kraw_name raw = { 0 };
+	int rc;
+
+	c->err = &err;
+	rc = slu_kdec_object(c, kind, p, n, v, out);
+	if (rc == -EPROTO || rc == -EMSGSIZE) {
+		*bad = (struct slu_kbad){ 0 };
+		memcpy(bad->why, err.text, SLU_MIN(sizeof bad->why - 1, strlen(err.text)));
+		err.text[0] = '\0';
+		if ((v ? slu_kdec_json(c, &slu_kname_msg, &raw, v)
+		       : slu_kdec_pb(c, &slu_kname_msg, &raw, p, n)) == 0) {
+			bad->rv = raw.rv;
+			copy_slice(bad->ns, sizeof bad->ns, raw.ns);
+			copy_slice(bad->name, sizeof bad->name, raw.name);
+		}
+		slu_kdec_forget(c);
+		rc = 1;
+	} else if (rc < 0 && outer) {
+		*outer = err;
+	}
+	c->err = outer;
+	return rc;
+}
+
 /* ---- lists ---- */
+
+/* What the items of a list are handed to. */
+struct taker {
+	slu_kitem_fn *item;
+	slu_kbad_fn *bad;
+	void *arg;
+	struct slu_klist *out;
+};
+
+static int take_item(struct slu_kcodec *c, enum slu_kkind kind, const void *p, size_t n,
+		     const struct slu_json *v, struct taker *t)
+{
+	const struct slu_kobj *o;
+	struct slu_kbad bad;
+	int rc = one_of_many(c, kind, p, n, v, &o, &bad);
+
+	if (rc < 0)
+		return rc;
+	if (rc > 0) {
+		t->out->bad++;
+		if (t->bad)
+			t->bad(t->arg, &bad);
+		return 0;
+	}
+	t->out->items++;
+	return t->item(t->arg, o);
+}
 
 static int list_meta(const struct kraw_listmeta *raw, struct slu_klist *out)
 {
-	*out = (struct slu_klist){ .remain = raw->remain };
+	out->remain = raw->remain;
 	if (raw->rv.n < sizeof out->rv)
 		memcpy(out->rv, raw->rv.p ? raw->rv.p : "", raw->rv.n);
 	if (raw->cont.n) {
@@ -19,7 +86,7 @@ static int list_meta(const struct kraw_listmeta *raw, struct slu_klist *out)
 }
 
 static int list_pb(struct slu_kcodec *c, enum slu_kkind kind, const void *bytes, size_t n,
-		   slu_kitem_fn *item, void *arg, struct kraw_listmeta *meta, uint32_t *items)
+		   struct taker *t, struct kraw_listmeta *meta)
 {
 	struct slu_pb r = slu_pb(bytes, n);
 	struct slu_pb_field f;
@@ -27,19 +94,13 @@ static int list_pb(struct slu_kcodec *c, enum slu_kkind kind, const void *bytes,
 
 	/* every <Kind>List: 1 metadata, 2 items */
 	while ((rc = slu_pb_next(&r, &f)) > 0) {
-		const struct slu_kobj *o;
-
 		if (f.wire != SLU_PB_BYTES || (f.num != 1 && f.num != 2))
 			continue;
 		if (f.num == 1) {
 			c->kind = "list";
 			rc = slu_kdec_pb(c, &slu_klistmeta_msg, meta, f.p, f.n);
 		} else {
-			rc = slu_kdec_object(c, kind, f.p, f.n, NULL, &o);
-			if (rc == 0) {
-				rc = item(arg, o);
-				++*items;
-			}
+			rc = take_item(c, kind, f.p, f.n, NULL, t);
 		}
 		if (rc < 0)
 			return rc;
@@ -50,7 +111,7 @@ static int list_pb(struct slu_kcodec *c, enum slu_kkind kind, const void *bytes,
 }
 
 static int list_json(struct slu_kcodec *c, enum slu_kkind kind, const struct slu_json *root,
-		     slu_kitem_fn *item, void *arg, struct kraw_listmeta *meta, uint32_t *items)
+		     struct taker *t, struct kraw_listmeta *meta)
 {
 	const struct slu_json *list = slu_json_get(root, "items");
 	int rc;
@@ -66,13 +127,7 @@ static int list_json(struct slu_kcodec *c, enum slu_kkind kind, const struct slu
 		return slu_fail(c->err, -EPROTO, "list of %s: items is not an array",
 				slu_kkinds[kind].info.resource);
 	slu_json_each (list, it) {
-		const struct slu_kobj *o;
-
-		rc = slu_kdec_object(c, kind, NULL, 0, it.val, &o);
-		if (rc == 0) {
-			rc = item(arg, o);
-			++*items;
-		}
+		rc = take_item(c, kind, NULL, 0, it.val, t);
 		if (rc < 0)
 			return rc;
 	}
@@ -80,12 +135,13 @@ static int list_json(struct slu_kcodec *c, enum slu_kkind kind, const struct slu
 }
 
 int slu_kcodec_list(struct slu_kcodec *c, enum slu_kkind kind, enum slu_kencoding enc,
-		    const void *bytes, size_t n, slu_kitem_fn *item, void *arg,
+		    const void *bytes, size_t n, slu_kitem_fn *item, slu_kbad_fn *bad, void *arg,
 		    struct slu_klist *out, struct slu_error *err)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	struct kraw_listmeta meta = { .remain = SLU_KNONE };
-	uint32_t items = 0;
+	struct slu_klist l = { 0 };
+	struct taker t = { item, bad, arg, &l };
 	int rc;
 
 	c->err = err;
@@ -93,29 +149,20 @@ int slu_kcodec_list(struct slu_kcodec *c, enum slu_kkind kind, enum slu_kencodin
 		if (slu_kdec_envelope(&bytes, &n) < 0)
 			return slu_fail(err, -EPROTO, "list of %s: broken protobuf envelope",
 					slu_kkinds[kind].info.resource);
-		rc = list_pb(c, kind, bytes, n, item, arg, &meta, &items);
+		rc = list_pb(c, kind, bytes, n, &t, &meta);
 	} else {
 		rc = slu_kdec_text(c, "list", bytes, n, &doc);
 		if (rc == 0)
-			rc = list_json(c, kind, slu_json_root(doc), item, arg, &meta, &items);
+			rc = list_json(c, kind, slu_json_root(doc), &t, &meta);
 	}
 	if (rc == 0)
-		rc = list_meta(&meta, out);
+		rc = list_meta(&meta, &l);
 	if (rc == 0)
-		out->items = items;
+		*out = l;
 	return rc;
 }
 
 /* ---- statuses and events ---- */
-
-static void copy_slice(char *to, size_t size, struct kslice s)
-{
-	size_t n = SLU_MIN((size_t)s.n, size - 1);
-
-	if (n)
-		memcpy(to, s.p, n);
-	to[n] = '\0';
-}
 
 static void fill_status(const struct kraw_status *raw, struct slu_kstatus *out)
 {
@@ -195,10 +242,14 @@ static int event_object(struct slu_kcodec *c, enum slu_kkind kind, const void *p
 	case SLU_KEVENT_OTHER:
 		return 0;
 	default:
-		rc = slu_kdec_object(c, kind, p, n, v, &out->obj);
-		if (rc == 0)
-			out->rv = out->obj->meta.rv;
-		return rc;
+		rc = one_of_many(c, kind, p, n, v, &out->obj, &out->bad);
+		if (rc < 0)
+			return rc;
+		out->gone = rc && out->type == SLU_KEVENT_DELETED;
+		if (rc)
+			out->type = SLU_KEVENT_UNREADABLE;
+		out->rv = rc ? out->bad.rv : out->obj->meta.rv;
+		return 0;
 	}
 }
 

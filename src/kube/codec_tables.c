@@ -47,6 +47,10 @@ KMSG_MAPS(bookmark_meta_msg, "ObjectMeta",
 	  [12] = K_PAIRS("annotations", kraw_bookmark, annotations));
 KMSG_PUB(slu_kbookmark_msg, "bookmark", kraw_bookmark, [1] = K_PART("metadata", bookmark_meta_msg));
 
+KMSG(name_meta_msg, "ObjectMeta", kraw_name, [1] = K_SLICE("name", kraw_name, name),
+     [3] = K_SLICE("namespace", kraw_name, ns), [6] = K_RV("resourceVersion", kraw_name, rv));
+KMSG_PUB(slu_kname_msg, "object", kraw_name, [1] = K_PART("metadata", name_meta_msg));
+
 KMSG(details_msg, "StatusDetails",
      kraw_status, [5] = K_I32("retryAfterSeconds", kraw_status, retry_after));
 KMSG_PUB(slu_kstatus_msg, "Status", kraw_status, [3] = K_SLICE("message", kraw_status, message),

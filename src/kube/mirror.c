@@ -246,6 +246,33 @@ static int list_item(void *arg, const struct slu_kobj *o)
 	return store(m, o);
 }
 
+/* The slot of an object known by its text alone; NULL: it is not held. */
+static const uint32_t *slot_of(const struct slu_mirror *m, const struct slu_kbad *bad, uint32_t *at)
+{
+	struct slu_strpool *pool = slu_kcodec_pool(m->codec);
+	const char *ns = slu_strpool_find(pool, bad->ns, strlen(bad->ns));
+	const char *name = slu_strpool_find(pool, bad->name, strlen(bad->name));
+
+	if (!ns || !name)
+		return NULL;
+	*at = find(m, ns, name);
+	return m->slot[*at] ? at : NULL;
+}
+
+/* What an object has become is not known; that it is there still is.  The state held before stays:
+ * a pod that runs goes on counting. */
+static void unreadable(void *arg, const struct slu_kbad *bad)
+{
+	struct slu_mirror *m = arg;
+	uint32_t i;
+
+	m->stats.unreadable++;
+	if (slot_of(m, bad, &i))
+		m->mark[i] = m->pass;
+	if (m->h.unreadable)
+		m->h.unreadable(m->h.arg, bad);
+}
+
 int slu_mirror_page(struct slu_mirror *m, enum slu_kencoding enc, const void *p, size_t n,
 		    struct slu_error *err)
 {
@@ -262,7 +289,7 @@ int slu_mirror_page(struct slu_mirror *m, enum slu_kencoding enc, const void *p,
 		m->stats.lists++;
 		m->pass++;
 	}
-	rc = slu_kcodec_list(m->codec, m->kind, enc, p, n, list_item, m, &l, err);
+	rc = slu_kcodec_list(m->codec, m->kind, enc, p, n, list_item, unreadable, m, &l, err);
 	if (rc == 0) {
 		errno = 0;
 		rv = strtoull(l.rv, &end, 10);
@@ -355,6 +382,7 @@ static int one_frame(void *arg, const void *p, size_t n)
 {
 	struct slu_mirror *m = arg;
 	struct slu_kevent ev;
+	uint32_t i;
 	int rc = slu_kcodec_event(m->codec, m->kind, m->frames.enc, p, n, &ev, m->err);
 
 	if (rc < 0)
@@ -365,6 +393,14 @@ static int one_frame(void *arg, const void *p, size_t n)
 	case SLU_KEVENT_DELETED:
 		m->stats.events++;
 		rc = apply(m, &ev);
+		break;
+	case SLU_KEVENT_UNREADABLE:
+		m->stats.events++;
+		unreadable(m, &ev.bad);
+		if (ev.gone && ev.rv >= m->rv && slot_of(m, &ev.bad, &i))
+			remove_at(m, i, NULL);
+		if (ev.rv > m->rv)
+			set_rv(m, ev.rv, m->rv);
 		break;
 	case SLU_KEVENT_BOOKMARK:
 		m->stats.bookmarks++;

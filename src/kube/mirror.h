@@ -30,6 +30,8 @@ struct slu_mirror_handler {
 	/* The first list is complete (once), or a later list after 410 is (again). May be NULL. */
 	void (*synced)(void *arg, bool first);
 	void *arg;
+	/* An object cannot be read and is left as it was held before.  May be NULL. */
+	void (*unreadable)(void *arg, const struct slu_kbad *bad);
 };
 
 struct slu_mirror_stats {
@@ -38,6 +40,7 @@ struct slu_mirror_stats {
 	uint64_t events, bookmarks, bytes;       /* taken in from watches */
 	uint64_t lists, pages, watches, expired; /* started; ended by 410 */
 	uint64_t bad;                            /* frames or pages that could not be read */
+	uint64_t unreadable;                     /* single objects that could not */
 };
 
 struct slu_mirror;

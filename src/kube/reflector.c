@@ -93,6 +93,10 @@ static void failed(struct slu_reflector *r, const struct slu_kube_reply *p)
 		slu_mirror_expired(r->mirror); /* the list will tell more */
 	} else if (strstr(p->error, "Too large resource version")) {
 		slu_mirror_expired(r->mirror); /* the server is behind us: put back to a backup */
+	} else if (!r->watching && strstr(p->error, "larger than") && r->o.page > 1) {
+		/* Somebody's objects are so large that a page of them does not fit. */
+		r->o.page /= 2;
+		slu_mirror_expired(r->mirror);
 	}
 	trouble(r, p->error);
 	retry(r, p->retry_after_ns);
@@ -227,7 +231,7 @@ static int ask(struct slu_reflector *r)
 	} else {
 		q.accept = json ? SLU_KUBE_JSON : SLU_KUBE_PROTOBUF;
 		q.done = page_done;
-		q.max_body = PAGE_MAX;
+		q.max_body = r->o.page_bytes;
 	}
 	return slu_kube_send(r->client, &q, &r->call);
 }
@@ -271,6 +275,7 @@ int slu_reflector_new(struct slu_kube_client *c, enum slu_kkind kind, struct slu
 	if (o)
 		r->o = *o;
 	r->o.page = r->o.page ? r->o.page : PAGE;
+	r->o.page_bytes = r->o.page_bytes ? r->o.page_bytes : PAGE_MAX;
 	r->o.retry_ns = r->o.retry_ns ? r->o.retry_ns : RETRY_NS;
 	r->o.retry_max_ns = r->o.retry_max_ns ? r->o.retry_max_ns : RETRY_MAX_NS;
 	r->o.absent_ns = r->o.absent_ns ? r->o.absent_ns : ABSENT_NS;

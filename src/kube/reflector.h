@@ -10,8 +10,9 @@ struct slu_reflector_options {
 	const char *ns;             /* NULL: all namespaces */
 	const char *label_selector; /* unescaped; NULL: none */
 	const char *field_selector;
-	uint32_t page;   /* objects per page; 0: 500 */
-	int64_t watch_s; /* ask the server to end a watch after this; 0: 300..600 at random */
+	uint32_t page;     /* objects per page; 0: 500; halved when a page is too large */
+	size_t page_bytes; /* of a page; 0: 256 MiB */
+	int64_t watch_s;   /* ask the server to end a watch after this; 0: 300..600 at random */
 	int64_t retry_ns,
 		retry_max_ns; /* pause after a failure, doubling with jitter; 0: 200 ms, 30 s */
 	bool json;            /* ask for JSON even where protobuf exists */

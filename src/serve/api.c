@@ -54,12 +54,13 @@ static void health(struct slu_api *a, struct slu_exchange *x, bool ready)
 	slu_feed_stats(a->s.feed, &f);
 	good = !ready || (s && s->synced);
 	/* A store that is away is no reason to take the webhook out of service or to restart. */
-	slu_http_reply_text(x, good ? 200 : 503, "%s\nmirror: %s\nstore: %s\nwatch: %s\n",
+	slu_http_reply_text(x, good ? 200 : 503, "%s\nmirror: %s\nstore: %s\nwatch: %s\n%s%s%s",
 			    !good               ? "not ready"
 			    : !s || s->store_ok ? "ok"
 						: "degraded",
 			    s && s->synced ? "complete" : "filling", s ? s->store : "starting",
-			    *f.trouble ? f.trouble : "ok");
+			    *f.trouble ? f.trouble : "ok", *f.bad ? "left out: " : "", f.bad,
+			    *f.bad ? "\n" : "");
 	slu_snapshot_unref(s);
 }
 

@@ -60,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		slu_kobj_unref(o);
 		break;
 	case 1:
-		rc = slu_kcodec_list(codec, kind, enc, data + 1, size - 1, item, NULL, &list, &err);
+		rc = slu_kcodec_list(codec, kind, enc, data + 1, size - 1, item, NULL, NULL, &list,
+				     &err);
 		slu_free(list.cont);
 		break;
 	case 2:

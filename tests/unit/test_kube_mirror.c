@@ -510,6 +510,112 @@ static void check_odd(struct slu_kcodec *codec)
 	slu_buf_done(&b);
 }
 
+static char bad_name[300];
+
+static void note_bad(void *arg, const struct slu_kbad *bad)
+{
+	(void)arg;
+	snprintf(bad_name, sizeof bad_name, "%s@%" PRIu64, bad->name, bad->rv);
+}
+
+/* A node; `broken`: a status that ends in the middle of a field; year: of its making. */
+static void put_node(struct slu_buf *b, uint32_t num, const char *name, const char *rv, bool broken,
+		     int64_t made_s)
+{
+	size_t item = slu_pb_begin(b, num), meta = slu_pb_begin(b, 1), made;
+
+	slu_pb_put_str(b, 1, name);
+	slu_pb_put_str(b, 5, name);
+	slu_pb_put_str(b, 6, rv);
+	made = slu_pb_begin(b, 8);
+	slu_pb_put_i64(b, 1, made_s);
+	slu_pb_end(b, made);
+	slu_pb_end(b, meta);
+	if (broken)
+		slu_pb_put_bytes(b, 3, "\x0a\x7f", 2);
+	slu_pb_end(b, item);
+}
+
+static void put_list(struct slu_buf *b, const char *rv, bool broken)
+{
+	size_t meta;
+
+	slu_buf_reset(b);
+	meta = slu_pb_begin(b, 1);
+	slu_pb_put_str(b, 2, rv);
+	slu_pb_end(b, meta);
+	put_node(b, 2, "a", "3", false, 1700000000);
+	put_node(b, 2, "b", broken ? "7" : "4", broken, 1700000000);
+	put_node(b, 2, "c", "5", false, INT64_C(-62167219200)); /* in the year 0 */
+}
+
+static void put_event(struct slu_buf *b, const char *type, const char *rv, bool broken)
+{
+	struct slu_buf ev = SLU_BUF_INIT(1 << 16), node = SLU_BUF_INIT(1 << 16);
+	size_t at;
+	uint8_t len[4] = { 0 };
+
+	put_node(&node, 2, "b", rv, broken, 1700000000);
+	slu_pb_put_str(&ev, 1, type);
+	at = slu_pb_begin(&ev, 2);
+	slu_pb_put_bytes(&ev, 1, node.p + 2, node.n - 2); /* without its own tag and length */
+	slu_pb_end(&ev, at);
+	len[2] = (uint8_t)(ev.n >> 8);
+	len[3] = (uint8_t)ev.n;
+	slu_buf_reset(b);
+	slu_buf_add(b, len, 4);
+	slu_buf_add(b, ev.p, ev.n);
+	slu_buf_done(&ev);
+	slu_buf_done(&node);
+}
+
+static bool holds(const struct slu_mirror *m, const char *name, uint64_t rv)
+{
+	const struct slu_kobj *o = slu_mirror_get(m, "", name);
+
+	return rv ? o && o->meta.rv == rv : !o;
+}
+
+/* One object that cannot be read must not blind us for the others. */
+static void check_unreadable(struct slu_kcodec *codec)
+{
+	struct listener l = { 0 };
+	struct slu_mirror_handler h = { NULL, synced, &l, note_bad };
+	struct slu_mirror_stats st;
+	struct slu_mirror *m;
+	struct slu_buf b = SLU_BUF_INIT(1 << 16);
+
+	if (slu_mirror_new(SLU_KIND_NODE, codec, &h, &m) < 0)
+		abort();
+	put_list(&b, "10", true);
+	ok(slu_mirror_page(m, SLU_ENC_PROTOBUF, b.p, b.n, NULL) == 0 && l.firsts == 1 &&
+		   holds(m, "a", 3) && holds(m, "b", 0),
+	   "a list with an unreadable object gives the others");
+	ok(holds(m, "c", 5), "one made in the year 0 is read but for its time");
+	ok(!strcmp(bad_name, "b@7"), "the unreadable one is named (%s)", bad_name);
+	slu_mirror_watch_begin(m, SLU_ENC_PROTOBUF);
+	put_event(&b, "MODIFIED", "11", false);
+	ok(slu_mirror_watch_data(m, b.p, b.n, NULL) == 0 && holds(m, "b", 11), "it is mended");
+	bad_name[0] = '\0';
+	put_event(&b, "MODIFIED", "12", true);
+	ok(slu_mirror_watch_data(m, b.p, b.n, NULL) == 0 && holds(m, "b", 11) &&
+		   !strcmp(bad_name, "b@12") && !strcmp(slu_mirror_rv(m), "12"),
+	   "a watch goes on past an unreadable state; what was known before stays");
+	slu_mirror_watch_end(m);
+	slu_mirror_expired(m);
+	put_list(&b, "13", true);
+	ok(slu_mirror_page(m, SLU_ENC_PROTOBUF, b.p, b.n, NULL) == 0 && holds(m, "b", 11),
+	   "a list does not take it away either");
+	slu_mirror_watch_begin(m, SLU_ENC_PROTOBUF);
+	put_event(&b, "DELETED", "14", true);
+	ok(slu_mirror_watch_data(m, b.p, b.n, NULL) == 0 && holds(m, "b", 0), "its deletion does");
+	slu_mirror_stats(m, &st);
+	ok(st.unreadable == 4 && !st.bad, "each is counted (%d)", (int)st.unreadable);
+	slu_mirror_free(m);
+	slu_vec_done(&l.got);
+	slu_buf_done(&b);
+}
+
 int main(void)
 {
 	struct slu_strpool *pool = slu_strpool_new();
@@ -517,6 +623,7 @@ int main(void)
 	uint32_t strings;
 	size_t bytes;
 
+	check_unreadable(codec);
 	for (uint64_t seed = 1; seed <= 24; seed++)
 		run(codec, seed, seed % 2 ? SLU_ENC_JSON : SLU_ENC_PROTOBUF, seed % 4 > 1);
 	check_odd(codec);

@@ -476,7 +476,7 @@ static void check_lists(void)
 		size_t n;
 		char *b = load("podlist", ext[e], &n);
 		int rc = slu_kcodec_list(codec, SLU_KIND_POD, e ? SLU_ENC_PROTOBUF : SLU_ENC_JSON,
-					 b, n, collect, &c, &l, &err);
+					 b, n, collect, NULL, &c, &l, &err);
 
 		ok(rc == 0 && c.n == 2 && l.items == 2 && strcmp(l.rv, "777") == 0 &&
 			   strcmp(l.cont, "tok+/=&x") == 0 && l.remain == 12 &&

@@ -134,6 +134,7 @@ static void run(struct world *w, const struct answer *script, size_t n, bool opt
 	struct slu_strpool *pool = slu_strpool_new();
 	struct slu_kcodec *codec = slu_kcodec_new(pool);
 	struct slu_reflector_options o = { .page = 2,
+					   .page_bytes = 4096,
 					   .json = true,
 					   .optional = optional,
 					   .absent_ns = 20 * SLU_NS_PER_MS,
@@ -187,8 +188,19 @@ int main(void)
 		{ "limit=2", 403, STATUS("403", "Forbidden") },
 		{ "limit=2", 403, STATUS("403", "Forbidden") },
 	};
+	static char big[6000];
+	const struct answer large[] = {
+		{ "limit=2", 200, big },
+		{ "limit=1", 200,
+		  "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[" N("a", "1", "3") "]}" },
+	};
 	struct slu_mirror_stats st = { 0 };
 	struct world w;
+
+	memset(big, ' ', sizeof big - 1);
+	run(&w, large, SLU_LEN(large), false, &st);
+	ok(w.over && !w.wrong && !strcmp(w.journal, "+a3 "),
+	   "a page that is too large is asked for in halves: %s", w.journal);
 
 	run(&w, hard_life, SLU_LEN(hard_life), false, &st);
 	ok(w.over && w.wrong == 0, "%zu of %zu requests as expected, %u wrong", w.at, w.n, w.wrong);

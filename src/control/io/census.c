@@ -27,6 +27,7 @@ struct slu_census {
 	struct slu_rec_census *list; /* being filled */
 	size_t kind;                 /* index of `counted` */
 	char *more;                  /* continue token */
+	uint32_t unreadable;         /* objects of the list so far */
 };
 
 static void begin(void *arg);
@@ -76,19 +77,21 @@ static void page_done(void *arg, const struct slu_kube_reply *r)
 		return;
 	}
 	rc = slu_kcodec_list(s->codec, s->list->kind, slu_kencoding_of(r->content_type), r->body,
-			     r->body_len, count, s, &l, &err);
+			     r->body_len, count, NULL, s, &l, &err);
 	slu_free(s->more);
 	s->more = l.cont;
 	if (rc < 0) {
 		fail(s, *err.text ? err.text : "a page cannot be read");
 		return;
 	}
+	s->unreadable += l.bad;
 	s->list->rv = strtoull(l.rv, NULL, 10);
 	if (s->more) {
 		page(s);
 		return;
 	}
-	if (slu_inbox_put_answer(s->core, &s->list->base) == 0)
+	/* A list with a gap would say that something is gone which only cannot be read. */
+	if (!s->unreadable && slu_inbox_put_answer(s->core, &s->list->base) == 0)
 		s->list = NULL;
 	if (++s->kind < SLU_LEN(counted))
 		begin(s);
@@ -130,6 +133,7 @@ static void begin(void *arg)
 		s->kind = 0;
 	if (s->list)
 		s->list->base.free(&s->list->base);
+	s->unreadable = 0;
 	s->list = slu_rec_census_new(counted[s->kind].kind);
 	if (s->list)
 		page(s);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "control/post/record.h"
 
+#define TELL_NS   (10 * SLU_NS_PER_S)
 #define RESUME_NS (5 * SLU_NS_PER_MS)
 
 /* What placement needs to see, and what may be missing on a server. */
@@ -38,7 +39,9 @@ struct slu_feed {
 	struct source source[SLU_LEN(watched)];
 	struct slu_timer resume;
 	bool paused;
-	uint64_t changes, pauses, lost;
+	uint64_t changes, pauses, lost, unreadable;
+	int64_t told_ns; /* when an unreadable object was last logged */
+	char bad[400];
 	char trouble[SLU_ERROR_MAX];
 };
 
@@ -83,6 +86,22 @@ static void changed(void *arg, const struct slu_kobj *old, const struct slu_kobj
 
 	s->feed->changes++;
 	put(s->feed, slu_rec_object_new(now ? now : old, !now));
+}
+
+/* One line for a flood of them; every one is counted. */
+static void unreadable(void *arg, const struct slu_kbad *bad)
+{
+	struct source *s = arg;
+	struct slu_feed *f = s->feed;
+	int64_t now = slu_loop_now_ns(f->loop);
+
+	snprintf(f->bad, sizeof f->bad, "%s %s/%.200s: %.120s", slu_kkind_info(s->kind)->resource,
+		 bad->ns, *bad->name ? bad->name : "?", bad->why);
+	if (f->unreadable++ && now - f->told_ns < TELL_NS)
+		return;
+	f->told_ns = now;
+	slu_log(SLU_ERROR, "object left out: it cannot be read", SLU_STR("object", f->bad),
+		SLU_I64("so_far", (int64_t)f->unreadable));
 }
 
 static void send_all(struct source *s)
@@ -147,7 +166,9 @@ int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct 
 		return slu_fail(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < SLU_LEN(watched); i++) {
 		struct source *s = &f->source[i];
-		struct slu_mirror_handler h = { .changed = changed, .synced = synced, .arg = s };
+		struct slu_mirror_handler h = {
+			.changed = changed, .synced = synced, .arg = s, .unreadable = unreadable
+		};
 		struct slu_reflector_options o = { .optional = watched[i].optional,
 						   .trouble = trouble };
 		int rc;
@@ -186,7 +207,9 @@ void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out)
 {
 	*out = (struct slu_feed_stats){ .changes = f->changes,
 					.pauses = f->pauses,
+					.unreadable = f->unreadable,
 					.synced = true };
+	memcpy(out->bad, f->bad, sizeof out->bad);
 	for (size_t i = 0; i < SLU_LEN(watched); i++) {
 		const struct source *s = &f->source[i];
 

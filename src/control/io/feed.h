@@ -13,6 +13,8 @@ struct slu_feed_stats {
 	struct slu_mirror_stats kind[SLU_KIND_COUNT];
 	bool synced; /* every kind has been listed once */
 	char trouble[SLU_ERROR_MAX];
+	uint64_t unreadable; /* times an object could not be read */
+	char bad[400];       /* the last of them, and why */
 };
 
 /* `pool` holds the strings of all objects: it must outlive the core. */
