@@ -844,6 +844,188 @@ static void test_release_of_those_ahead(void)
 	last_life_over(&w);
 }
 
+/* ---- what ended, and what came again under the same name ---- */
+
+static void remake(struct world *w, const char *name, int n, const char *cpu, const char *meta)
+{
+	for (int i = 0; i < w->n_pods; i++)
+		if (!strncmp(w->pod[i].name, name, strlen(name)))
+			w->pod[i].there = false;
+	for (int i = 0; i < n; i++) {
+		char full[32];
+
+		snprintf(full, sizeof full, "%s-%d", name, i);
+		make_pod(w, full, "sluice", cpu, meta);
+	}
+}
+
+static void test_same_name_anew(void)
+{
+	struct world w;
+
+	first_life(&w, 2, 8, "");
+	gang(&w, "train", 4, "1", GROUP("train", "4"));
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "train") == 4, "the first life of a name runs");
+	add_pod(&w, "wide", "sluice", "12", GROUP("held", "1"));
+	add_pod(&w, "lost", "sluice", "12", GROUP("canc", "1"));
+	go_on(&w, NONE, NULL);
+	take_ask(&w, SLU_ASK_HOLD, "held", NULL);
+	take_ask(&w, SLU_ASK_CANCEL, "canc", NULL);
+	go_on(&w, NONE, NULL);
+	die(&w);
+	w.now_us += 60000000;
+	remake(&w, "train", 2, "1", GROUP("train", "4"));
+	remake(&w, "wide", 1, "1", GROUP("held", "1"));
+	remake(&w, "lost", 1, "1", GROUP("canc", "1"));
+	live(&w, 2, 8);
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "train") == 0, "its second life has two of four members: none starts (%d)",
+	   bound(&w, "train"));
+	ok(bound(&w, "wide") == 1, "a second life is not held because the first was");
+	ok(bound(&w, "lost") == 1, "nor cancelled");
+	last_life_over(&w);
+}
+
+struct results {
+	int n;
+	char outcome[16];
+	int64_t start_s, end_s, used;
+	const char *name;
+};
+static int read_results(void *arg, const struct slu_store_result *r)
+{
+	struct results *f = arg;
+
+	if (strcmp(r->name, f->name))
+		return 0;
+	f->n++;
+	snprintf(f->outcome, sizeof f->outcome, "%s", r->outcome);
+	f->start_s = r->start_s;
+	f->end_s = r->end_s;
+	f->used = r->usage;
+	return 0;
+}
+static struct results result_of(const char *name)
+{
+	struct results f = { .name = name };
+	struct slu_store *s = NULL;
+
+	if (slu_store_open(store, 0, &s, NULL) < 0 ||
+	    slu_store_results(s, 0, read_results, &f, NULL) < 0)
+		f.n = -1;
+	slu_store_close(s);
+	return f;
+}
+
+/* The kubelet's word: started and ended at these seconds of the first minutes of 2026. */
+static void ran(struct world *w, struct fpod *p, const char *phase, const char *from,
+		const char *to, bool seen_now)
+{
+	snprintf(p->phase, sizeof p->phase, "%s", phase);
+	snprintf(p->status, sizeof p->status,
+		 ",\"startTime\":\"2026-01-01T00:0%sZ\",\"containerStatuses\":[{\"name\":\"c\","
+		 "\"state\":{\"terminated\":{\"finishedAt\":\"2026-01-01T00:0%sZ\"}}}]",
+		 from, to);
+	if (seen_now)
+		feed_pod(w, p, false);
+}
+
+/* Two members of 1 and two cpu seconds each: 1000 * 60 + 1000 * 90 = 150 000 millicore seconds. */
+static void check_use(bool restart, bool away)
+{
+	struct world w;
+	struct results r;
+
+	first_life(&w, 1, 4, "");
+	gang(&w, "g", 2, "1", GROUP("g", "2"));
+	go_on(&w, NONE, NULL);
+	w.now_us = INT64_C(1767225600000000) + 100000000; /* 00:01:40 */
+	ran(&w, pod(&w, "g-0"), "Failed", "0:10", "1:10", !away);
+	if (!away)
+		go_on(&w, NONE, NULL);
+	if (restart) {
+		die(&w);
+		if (away)
+			ran(&w, pod(&w, "g-1"), "Succeeded", "0:10", "1:40", false);
+		live(&w, 1, 4);
+		go_on(&w, NONE, NULL);
+	}
+	if (!away) {
+		w.now_us += 30000000;
+		ran(&w, pod(&w, "g-1"), "Succeeded", "0:10", "1:40", true);
+		go_on(&w, NONE, NULL);
+	}
+	r = result_of("g");
+	ok(r.n == 1 && !strcmp(r.outcome, "failed"),
+	   "restart %d, unseen %d: one result, failed as a member did (%d, %s)", restart, away, r.n,
+	   r.outcome);
+	ok(r.used == 150000, "each member from its own start to its own end (%lld)",
+	   (long long)r.used);
+	ok(r.end_s == 1767225600 + 100, "it ended with the last of them");
+	add_pod(&w, "next", "sluice", "1", "\"annotations\":{\"sluice.sh/after\":\"ok:g\"}");
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "next") == 0, "who waits for its success does not start");
+	last_life_over(&w);
+}
+
+/* A member that came later counts for its gang: 60 + 60 seconds of the two, 30 of the third. */
+static void test_use_of_followers(void)
+{
+	struct world w;
+	struct results r;
+
+	first_life(&w, 1, 4, "");
+	gang(&w, "g", 2, "1", GROUP("g", "2"));
+	go_on(&w, NONE, NULL);
+	add_pod(&w, "g-2", "sluice", "1", GROUP("g", "2"));
+	go_on(&w, NONE, NULL);
+	w.now_us = INT64_C(1767225600000000) + 130000000;
+	ran(&w, pod(&w, "g-0"), "Succeeded", "0:10", "1:10", true);
+	ran(&w, pod(&w, "g-1"), "Succeeded", "0:10", "1:10", true);
+	go_on(&w, NONE, NULL);
+	ok(result_of("g").n == 0, "a gang is not over while a later member runs");
+	ran(&w, pod(&w, "g-2"), "Succeeded", "1:00", "1:30", true);
+	go_on(&w, NONE, NULL);
+	r = result_of("g");
+	ok(r.n == 1 && r.used == 150000 && !strcmp(r.outcome, "ok"),
+	   "its use is that of all of them (%lld)", (long long)r.used);
+	last_life_over(&w);
+}
+
+static void feed_set(struct world *w)
+{
+	feed(w, SLU_KIND_STATEFULSET, false,
+	     "{\"metadata\":{\"name\":\"db\",\"namespace\":\"ns\",\"uid\":\"ss-1\",\"generation\":1,"
+	     "\"resourceVersion\":\"%" PRIu64 "\"},\"spec\":{\"replicas\":3,\"template\":{}}}",
+	     ++w->rv);
+}
+
+static void test_set_half_made(void)
+{
+	struct world w;
+
+	first_life(&w, 3, 2, "");
+	feed_set(&w);
+	add_pod(&w, "db-0", "sluice", "2", OWNED("StatefulSet", "ss-1", "db"));
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "db") == 1, "a set that makes its pods one by one has begun");
+	add_pod(&w, "thief", "sluice", "2", "");
+	go_on(&w, NONE, NULL);
+	die(&w);
+	live(&w, 3, 2);
+	feed_set(&w);
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "thief") == 0, "the places of its other members are kept over a restart");
+	for (int i = 1; i < 3; i++) {
+		add_pod(&w, i == 1 ? "db-1" : "db-2", "sluice", "2",
+			OWNED("StatefulSet", "ss-1", "db"));
+		go_on(&w, NONE, NULL);
+	}
+	ok(bound(&w, "db") == 3 && bound(&w, "thief") == 0, "and they get them");
+	last_life_over(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -869,5 +1051,11 @@ int main(void)
 	test_release_lost_after_outage();
 	test_release_done();
 	test_release_of_those_ahead();
+	test_same_name_anew();
+	check_use(false, false);
+	check_use(true, false);
+	check_use(true, true);
+	test_use_of_followers();
+	test_set_half_made();
 	return tap_done();
 }

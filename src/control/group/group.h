@@ -40,6 +40,9 @@ struct group {
 	bool begun; /* its gang has started, at least in part: who is left need not wait for all */
 	uint32_t ended_ok, ended_bad;
 	uint32_t ended_alone; /* of ended_ok: those that nobody makes */
+	int64_t used;         /* millicore seconds of members that have gone */
+	int64_t ended_us;     /* the last of them did; 0 */
+	int64_t started_s;    /* its gang; 0: it has not */
 	bool fills;           /* is on the list `fill` */
 	bool disrupted;       /* it starts again because somebody took a member away */
 	char *wrong;          /* what is wrong with its objects; NULL */

@@ -8,6 +8,7 @@
 struct loading {
 	struct slu_core *c;
 	struct slu_map evicts; /* intents that take back */
+	struct slu_map jobs;   /* numbers to memories */
 };
 
 static int read_job(void *arg, const struct slu_store_job *j)
@@ -23,6 +24,10 @@ static int read_job(void *arg, const struct slu_store_job *j)
 		m->key = slu_strdup(j->key);
 	if (!m || !m->key) {
 		slu_free(m);
+		return -ENOMEM;
+	}
+	if (core_memory_read(m, j) < 0 || slu_map_put(&l->jobs, j->id, (uintptr_t)m) < 0) {
+		core_memory_free(m);
 		return -ENOMEM;
 	}
 	m->job = j->id;
@@ -41,6 +46,14 @@ static int read_job(void *arg, const struct slu_store_job *j)
 		return -ENOMEM;
 	}
 	return 0;
+}
+
+static int read_member(void *arg, const struct slu_store_pod *p)
+{
+	const struct loading *l = arg;
+	const uint64_t *m = slu_map_get(&l->jobs, p->job);
+
+	return m ? core_memory_pod((struct core_memory *)(uintptr_t)*m, p->uid) : 0;
 }
 
 static int read_intent(void *arg, const struct slu_store_intent *i)
@@ -110,6 +123,7 @@ int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu
 {
 	struct loading l = { .c = c };
 	struct slu_store_reader r = { .job = read_job,
+				      .pod = read_member,
 				      .span = read_span,
 				      .intent = read_intent,
 				      .intent_pod = read_pod,
@@ -119,6 +133,7 @@ int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu
 	int rc = slu_journal_recover(setup, &r, err);
 
 	slu_map_done(&l.evicts);
+	slu_map_done(&l.jobs);
 	if (!rc)
 		slu_log(SLU_INFO, "store read", SLU_I64("jobs", c->runs->known.n));
 	else
@@ -156,6 +171,11 @@ void core_recover_plan(struct slu_core *c)
 	slu_cleanup(slu_freep) struct core_memory **all = slu_reallocarray(NULL, n + 1u,
 									   sizeof *all);
 
+	/* All objects are there: which of the groups does the store know, and which have only its
+	 * name? */
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e))
+		core_recall(c, group_of(e));
 	c->runs->adopting = true;
 	for (uint32_t i = 0; i < n; i++)
 		if (c->groups->dirty.p[i] && was_started(c, c->groups->dirty.p[i]))
@@ -197,6 +217,7 @@ void core_recovered(struct slu_core *c)
 		if (memory_of(e)->met)
 			continue;
 		gone++;
+		core_memory_over(c, memory_of(e));
 		if (slu_batch_del_job(slu_intents_batch(c->door), memory_of(e)->job) < 0)
 			slu_log(SLU_WARN, "job not removed", SLU_STR("job", memory_of(e)->key));
 	}

@@ -40,9 +40,6 @@ static int begin(struct slu_core *c, struct slu_error *err)
 	rc = core_log_begin(c, err);
 	if (rc < 0)
 		return rc;
-	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
-	     e = slu_table_next(&c->groups->table, e))
-		core_recall(c, group_of(e)); /* seen while standing by */
 	core_store_keep(c);
 	slu_log(SLU_INFO, "leading", SLU_I64("term", c->recovery->lead.term));
 	return 0;

@@ -124,6 +124,28 @@ static void complete_vacant(struct slu_core *c, struct group *g, struct run *r)
 	}
 }
 
+/* Places that were kept for members to come: a set that makes its pods one by one, a next wave. */
+static void keep_vacant(struct slu_core *c, struct group *g, struct run *r)
+{
+	const char *name;
+
+	for (uint32_t i = 0; r->slot.n && (int64_t)r->slot.n < core_group_wanted(c, g) &&
+			     (name = core_recall_vacant(c, g, i));
+	     i++) {
+		struct node *n = core_node(c, name);
+		struct slot s = { .role = r->slot.p[0].role, .vacant_us = c->now_us };
+
+		if (!has_room(c, r, n, r->role.p[s.role].shape))
+			continue;
+		s.node = n->handle;
+		if (slu_vec_push(&r->slot, s) < 0)
+			return;
+		r->role.p[s.role].min++;
+		r->role.p[s.role].max++;
+		c->runs->next_vacancy_us = SLU_MIN(c->runs->next_vacancy_us, c->now_us);
+	}
+}
+
 /* Members that wait although the gang was decided before we stopped; 0: it was not. */
 static uint32_t decided_before(struct slu_core *c, const struct group *g)
 {
@@ -217,6 +239,7 @@ void core_adopt(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; i < r->slot.n && !bound; i++)
 		r->appears |= !r->slot.p[i].pod;
 	r->appear_us = c->now_us;
+	keep_vacant(c, g, r);
 	core_run_register(c, r, core_recall_start(c, g, start_us / 1000000));
 	if (r->state == RUN_RUNNING) {
 		adopted(c, r);

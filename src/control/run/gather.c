@@ -16,10 +16,8 @@
 
 void core_groups_born(struct slu_core *c)
 {
-	for (uint32_t i = 0; i < c->groups->born.n; i++) {
+	for (uint32_t i = 0; i < c->groups->born.n; i++)
 		core_after_born(c, c->groups->born.p[i]);
-		core_recall(c, c->groups->born.p[i]);
-	}
 	c->groups->born.n = 0;
 }
 

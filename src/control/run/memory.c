@@ -12,7 +12,9 @@
 
 struct core_memory *core_remembered(struct slu_core *c, const struct group *g)
 {
-	return memory_of(slu_table_find(&c->runs->known, g->key, g->e.n));
+	struct core_memory *m = memory_of(slu_table_find(&c->runs->known, g->key, g->e.n));
+
+	return m && !m->other ? m : NULL;
 }
 
 /* What was meant for a stand-in counts for the pod that came in its place: those of a Job that
@@ -60,6 +62,7 @@ static const struct pod *pod_meant(struct slu_core *c, const struct core_meant *
 
 void core_memory_free(struct core_memory *m)
 {
+	core_memory_done(m);
 	slu_free(m->key);
 	slu_free(m);
 }
@@ -77,7 +80,22 @@ void core_recall(struct slu_core *c, struct group *g)
 
 	if (!m || m->met)
 		return;
+	if (!core_memory_is(m, g)) {
+		m->other = true;
+		return;
+	}
 	m->met = true;
+	core_memory_account(c, m);
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		for (uint32_t k = 0; k < m->pod.n && !g->pod.p[i]->kept; k++)
+			g->pod.p[i]->kept = m->state > SLU_STORE_NEVER &&
+					    !strcmp(m->pod.p[k], core_pod_uid(g->pod.p[i]));
+	g->ended_ok = m->ok;
+	g->ended_bad = m->bad;
+	g->ended_alone = m->alone;
+	g->used = m->used;
+	g->ended_us = m->ended_us;
+	g->life.size = m->size;
 	g->first_seen_us = m->first_seen_us;
 	g->reuse = g->kept = m->job;
 	g->kept_sum = m->sum; /* what has not changed is not written again */

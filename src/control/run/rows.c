@@ -48,6 +48,7 @@ static void put_spec(struct slu_core *c, const struct group *g, const struct run
 		slu_jsonw_key(&w, "exclusive");
 		slu_jsonw_bool(&w, true);
 	}
+	core_life_put(c, g, &w);
 	slu_jsonw_end_obj(&w);
 }
 
@@ -174,13 +175,21 @@ static enum slu_store_job_state state_of(const struct group *g, const struct run
 	}
 }
 
+bool core_started(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state != RUN_QUEUED)
+			return true;
+	return false;
+}
+
 static int keep(struct slu_core *c, struct group *g)
 {
 	const struct run *r = gang_of(g);
 	enum slu_store_job_state state = state_of(g, r);
 	int rc;
 
-	if (!c->door || (!r && ((g->run.n && !g->begun) || !g->pod.n)))
+	if (!c->door || (!r && ((g->run.n && !g->begun) || !g->pod.n || core_started(g))))
 		return 0; /* only members beyond a gang that is over */
 	if (!r) {
 		bool any = g->cancelled;
@@ -196,7 +205,7 @@ static int keep(struct slu_core *c, struct group *g)
 			g->reuse = ++c->next_job; /* the gang will have it */
 	}
 	rc = put(c, g, r, r ? r->id : g->reuse, state);
-	return rc || state > SLU_STORE_NEVER ? rc : put_pods(c, g);
+	return rc ? rc : put_pods(c, g);
 }
 
 void core_group_keep(struct slu_core *c, struct group *g)
@@ -231,16 +240,4 @@ void core_pod_unkeep(struct slu_core *c, struct pod *p)
 		slu_log(SLU_WARN, "pod not removed from the store",
 			SLU_STR("pod", p->k->o.meta.name));
 	p->kept = false;
-}
-
-void core_used(struct slu_core *c, struct run *r, const struct slot *s)
-{
-	int cpu = slu_machine_kind_find(slu_queue_machine(c->q), "cpu");
-	const struct shape *shape = r->role.p[s->role].shape;
-
-	if (r->state == RUN_QUEUED || !r->start_s || c->now_s < r->start_s)
-		return;
-	for (uint32_t i = 0; i < shape->n_need; i++)
-		if ((int)shape->need[i].kind == cpu)
-			r->used += shape->need[i].n * (c->now_s - r->start_s);
 }

@@ -69,7 +69,6 @@ struct run {
 	int64_t planned_s;  /* SLU_TIME_NONE */
 	int64_t promised_s; /* the first promise; 0: none */
 	const char *cause;  /* of the present plan; "" */
-	int64_t used;       /* millicore seconds of slots that were given back */
 	bool never, refused;
 	char *reason;
 };
@@ -218,13 +217,47 @@ void core_group_keep(struct slu_core *c, struct group *g); /* what changed since
 int core_group_keep_anew(struct slu_core *c, struct group *g);
 void core_group_unkeep(struct slu_core *c, struct group *g); /* it is gone */
 void core_pod_unkeep(struct slu_core *c, struct pod *p);
-void core_used(struct slu_core *c, struct run *r, const struct slot *s); /* a slot is given back */
+
+bool core_started(const struct group *g); /* one of its runs has left the queue */
+
+/* ---- ends.c ---- */
+
+void core_used(struct slu_core *c, struct run *r, const struct slot *s); /* its member goes */
+enum slu_result core_outcome(struct slu_core *c, const struct group *g);
+/* The group is over: how it ended and what it has used goes into the store. */
+void core_result_keep(struct slu_core *c, const struct group *g, uint64_t job, int64_t start_s,
+		      enum slu_result how);
+/* Makers, ends and places kept, into and out of the row of a group. */
+struct slu_jsonw;
+struct core_memory; /* below */
+void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *w);
+int core_memory_read(struct core_memory *m, const struct slu_store_job *j);
+int core_memory_pod(struct core_memory *m, const char *uid);
+void core_memory_done(struct core_memory *m);
+/* The group in the cluster is the one the store remembers, not another of its name. */
+bool core_memory_is(const struct core_memory *m, const struct group *g);
+/* Members that ended while nobody looked. */
+void core_memory_account(struct slu_core *c, struct core_memory *m);
+void core_memory_over(struct slu_core *c, struct core_memory *m); /* so did the group */
+/* The i-th node where a place was kept; NULL: no more. */
+const char *core_recall_vacant(struct slu_core *c, const struct group *g, uint32_t i);
 
 /* ---- memory.c: what the store remembers, until the first cycle is over ---- */
 
+struct core_names {
+	char **p;
+	uint32_t n, cap;
+};
+
 struct core_memory {
 	struct slu_entry e; /* key: the group's */
-	char *key;
+	char *key, *name, *user, *queue;
+	bool tells;                    /* the row knows makers and ends; older ones do not */
+	bool other;                    /* the cluster has another life of that name */
+	struct core_names maker, pod;  /* uids; pods: those that were not seen to end */
+	struct core_names vacant;      /* nodes with places kept for members to come */
+	uint32_t size, ok, bad, alone; /* as in struct group */
+	int64_t cpu, used, ended_us;
 	uint64_t job;
 	int64_t first_seen_us, planned_s, promised_s, start_s, state;
 	uint64_t sum;

@@ -206,37 +206,27 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 				.job = r->id,
 				.result = how };
 	struct group *g = r->g;
-	struct slu_store_result res = { .job = r->id,
-					.key = g->key,
-					.name = g->id.name,
-					.user = g->user,
-					.queue = g->wish.queue,
-					.outcome = how == SLU_RESULT_OK       ? "ok"
-						   : how == SLU_RESULT_FAILED ? "failed"
-									      : "cancelled",
-					.first_seen_us = g->first_seen_us,
-					.start_s = r->start_s,
-					.end_s = c->now_s,
-					.size = g->wish.min };
+	bool back = r->state == RUN_UNDOING, ran = r->state != RUN_QUEUED && !back, gang = r->gang;
 
 	if (r->submitted)
 		core_apply(c, &ev);
 	core_run_close(c, r);
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		core_used(c, r, &r->slot.p[i]);
-	res.usage = r->used;
-	if (r->gang && r->state != RUN_QUEUED) {
+	if (ran && gang) {
 		c->count.gangs_ended++;
-		slu_log(SLU_INFO, "gang ended", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns),
-			SLU_STR("result", res.outcome), SLU_I64("ran_s", c->now_s - r->start_s));
-		if (slu_batch_put_result(slu_intents_batch(c->door), &res) < 0)
-			slu_log(SLU_WARN, "result not saved in the store",
-				SLU_STR("job", g->id.name));
+		g->started_s = r->start_s;
 	}
-	if (r->gang)
-		core_group_unkeep(c, g);
 	core_run_free(c, r);
 	core_group_dirty(c, g);
+	/* Members that came later belong to their gang: it is over when they are. */
+	if (ran && g->started_s && !core_started(g)) {
+		core_result_keep(c, g, g->job, g->started_s, how);
+		core_group_unkeep(c, g);
+		g->used = g->ended_us = g->started_s = 0;
+	} else if (gang && !ran && !core_started(g)) {
+		core_group_unkeep(c, g);
+	}
 }
 
 /* ---- slots ---- */
@@ -308,7 +298,7 @@ void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i)
 	}
 	if (r->slot.n == 1) { /* the last one: the whole run is over */
 		r->slot.n = 0;
-		core_run_end(c, r, g->ended_bad ? SLU_RESULT_FAILED : SLU_RESULT_OK);
+		core_run_end(c, r, core_outcome(c, g));
 		return;
 	}
 	core_apply(c, &ev);
@@ -329,6 +319,7 @@ void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool kee
 			core_slot_drop(c, r, i);
 			return;
 		}
+		core_used(c, r, s);
 		s->pod = NULL;
 		s->state = SLOT_VACANT;
 		s->vacant_us = c->now_us;

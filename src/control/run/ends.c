@@ -1,0 +1,282 @@
+/* How members and gangs ended, in sight and out of it: outcome, use, and what the store's row says
+ * about a life of which the cluster shows only a part.
+ *
+ * Use is exact: each member from its own start (its kubelet's, else the decision) to its own end
+ * (its containers', else when it was seen to be gone), times what it asked for. */
+#include "control/run/run.h"
+
+#include <stdio.h>
+
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "wire/json.h"
+#include "wire/jsonw.h"
+
+#define LIST_MAX_ROW 1000u /* places and makers in a row of the store */
+
+static int64_t used_by(int64_t millicores, int64_t start_us, int64_t end_us)
+{
+	return end_us > start_us ? (int64_t)((__int128)millicores * (end_us - start_us) / 1000000)
+				 : 0;
+}
+
+static int64_t end_us_of(const struct slu_core *c, const struct slu_kpod *k)
+{
+	return slu_kpod_ended(k) && k->finish_us ? k->finish_us : c->now_us;
+}
+
+void core_used(struct slu_core *c, struct run *r, const struct slot *s)
+{
+	const struct slu_kpod *k = s->pod && s->state == SLOT_BOUND ? s->pod->k : NULL;
+	int64_t cpu, end_us, start_us;
+
+	if (!k || r->state == RUN_QUEUED)
+		return;
+	cpu = slu_kamount_get(k->spec.requests, k->spec.nrequests, "cpu");
+	end_us = end_us_of(c, k);
+	start_us = k->start_us ? k->start_us : r->start_s * 1000000;
+	r->g->used += used_by(cpu, start_us, end_us);
+	r->g->ended_us = SLU_MAX(r->g->ended_us, end_us);
+}
+
+/* What its Jobs say, else what became of its members; one that was deleted has not succeeded. */
+enum slu_result core_outcome(struct slu_core *c, const struct group *g)
+{
+	bool complete = false;
+
+	for (uint32_t i = 0; i < g->maker.n; i++) {
+		const struct slu_kobj *o = core_owner(c, g->maker.p[i]);
+
+		if (!o || o->kind != SLU_KIND_JOB)
+			continue;
+		if (slu_kjob(o)->failed_cond == SLU_TRI_TRUE)
+			return SLU_RESULT_FAILED;
+		complete |= slu_kjob(o)->complete == SLU_TRI_TRUE;
+	}
+	return complete || (g->ended_ok && !g->ended_bad) ? SLU_RESULT_OK : SLU_RESULT_FAILED;
+}
+
+void core_result_keep(struct slu_core *c, const struct group *g, uint64_t job, int64_t start_s,
+		      enum slu_result how)
+{
+	struct slu_store_result res = { .job = job,
+					.key = g->key,
+					.name = g->id.name,
+					.user = g->user,
+					.queue = g->wish.queue,
+					.outcome = how == SLU_RESULT_OK       ? "ok"
+						   : how == SLU_RESULT_FAILED ? "failed"
+									      : "cancelled",
+					.first_seen_us = g->first_seen_us,
+					.start_s = start_s,
+					.end_s = g->ended_us ? g->ended_us / 1000000 : c->now_s,
+					.size = g->wish.min,
+					.usage = g->used };
+
+	slu_log(SLU_INFO, "gang ended", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns),
+		SLU_STR("result", res.outcome), SLU_I64("ran_s", res.end_s - start_s));
+	if (slu_batch_put_result(slu_intents_batch(c->door), &res) < 0)
+		slu_log(SLU_WARN, "result not saved in the store", SLU_STR("job", g->id.name));
+}
+
+/* ---- the row ---- */
+
+void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *w)
+{
+	uint32_t n = 0;
+
+	slu_jsonw_key(w, "makers");
+	slu_jsonw_arr(w);
+	for (uint32_t i = 0; i < SLU_MIN(g->maker.n, LIST_MAX_ROW); i++)
+		slu_jsonw_str(w, g->maker.p[i]);
+	slu_jsonw_end_arr(w);
+	slu_jsonw_ki64(w, "ok", g->ended_ok);
+	slu_jsonw_ki64(w, "failed", g->ended_bad);
+	slu_jsonw_ki64(w, "alone", g->ended_alone);
+	slu_jsonw_ki64(w, "used", g->used);
+	slu_jsonw_ki64(w, "ended_us", g->ended_us);
+	slu_jsonw_key(w, "vacant");
+	slu_jsonw_arr(w);
+	for (uint32_t i = 0; i < g->run.n; i++)
+		for (uint32_t k = 0; k < g->run.p[i]->slot.n && n < LIST_MAX_ROW; k++)
+			if (g->run.p[i]->slot.p[k].state == SLOT_VACANT) {
+				slu_jsonw_str(w, core_node_name(c, g->run.p[i]->slot.p[k].node));
+				n++;
+			}
+	slu_jsonw_end_arr(w);
+}
+
+static int copy_list(const struct slu_json *arr, struct core_names *out)
+{
+	slu_json_each (arr, it) {
+		char *s = slu_json_str(it.val) ? slu_strdup(slu_json_str(it.val)) : NULL;
+
+		if (slu_json_str(it.val) && (!s || slu_vec_push(out, s) < 0)) {
+			slu_free(s);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	const struct slu_json *spec, *role;
+	int rc;
+
+	m->name = slu_strdup(j->name);
+	m->user = slu_strdup(j->user);
+	m->queue = slu_strdup(j->queue);
+	m->size = (uint32_t)j->size;
+	if (!m->name || !m->user || !m->queue)
+		return -ENOMEM;
+	rc = slu_json_parse(j->spec, strlen(j->spec), NULL, &doc, NULL);
+	if (rc < 0)
+		return rc == -ENOMEM ? rc : 0; /* an older row says less */
+	spec = slu_json_root(doc);
+	m->tells = slu_json_get(spec, "makers");
+	m->ok = (uint32_t)slu_json_i64_or(slu_json_get(spec, "ok"), 0);
+	m->bad = (uint32_t)slu_json_i64_or(slu_json_get(spec, "failed"), 0);
+	m->alone = (uint32_t)slu_json_i64_or(slu_json_get(spec, "alone"), 0);
+	m->used = slu_json_i64_or(slu_json_get(spec, "used"), 0);
+	m->ended_us = slu_json_i64_or(slu_json_get(spec, "ended_us"), 0);
+	role = slu_json_item(slu_json_get(spec, "roles"), 0);
+	m->cpu = slu_json_i64_or(slu_json_get(slu_json_get(role, "need"), "cpu"), 0);
+	rc = copy_list(slu_json_get(spec, "makers"), &m->maker);
+	return rc ? rc : copy_list(slu_json_get(spec, "vacant"), &m->vacant);
+}
+
+int core_memory_pod(struct core_memory *m, const char *uid)
+{
+	char *s = slu_strdup(uid);
+
+	if (!s || slu_vec_push(&m->pod, s) < 0) {
+		slu_free(s);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void names_free(struct core_names *l)
+{
+	while (l->n)
+		slu_free(l->p[--l->n]);
+	slu_vec_done(l);
+}
+
+void core_memory_done(struct core_memory *m)
+{
+	names_free(&m->maker);
+	names_free(&m->pod);
+	names_free(&m->vacant);
+	slu_free(m->name);
+	slu_free(m->user);
+	slu_free(m->queue);
+}
+
+/* ---- one life or another ---- */
+
+static bool has_name(const struct core_names *l, const char *s)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		if (!strcmp(l->p[i], s))
+			return true;
+	return false;
+}
+
+bool core_memory_is(const struct core_memory *m, const struct group *g)
+{
+	if (!m->tells || g->id.key[0] == 'u')
+		return true; /* an older row; the key tells */
+	for (uint32_t i = 0; i < g->maker.n; i++)
+		if (has_name(&m->maker, g->maker.p[i]))
+			return true;
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (has_name(&m->pod, core_pod_uid(g->pod.p[i])))
+			return true;
+	return false;
+}
+
+/* The latest end the makers know of, for members that nobody saw end. */
+static int64_t gone_us(struct slu_core *c, const struct core_memory *m)
+{
+	int64_t at = 0;
+
+	for (uint32_t i = 0; i < m->maker.n; i++) {
+		const struct slu_kobj *o = core_owner(c, m->maker.p[i]);
+
+		if (o && o->kind == SLU_KIND_JOB)
+			at = SLU_MAX(at, slu_kjob(o)->completion_us);
+	}
+	return at ? at : c->now_us;
+}
+
+void core_memory_account(struct slu_core *c, struct core_memory *m)
+{
+	bool ran = m->state == SLU_STORE_STARTING || m->state == SLU_STORE_RUNNING;
+
+	for (uint32_t i = 0; i < m->pod.n; i++) {
+		const struct pod *p = pod_of(slu_table_finds(&c->cluster->pods, m->pod.p[i]));
+		const struct slu_kpod *k = p ? p->k : NULL;
+		int64_t start_us = k && k->start_us ? k->start_us : m->start_s * 1000000;
+		int64_t end_us = k ? end_us_of(c, k) : gone_us(c, m), cpu = m->cpu;
+
+		if (k && !slu_kpod_ended(k))
+			continue;
+		if (k) {
+			const struct slu_kowner *o = slu_kmeta_controller(&k->o.meta);
+			bool ok = k->phase == SLU_PHASE_SUCCEEDED;
+
+			cpu = slu_kamount_get(k->spec.requests, k->spec.nrequests, "cpu");
+			m->ok += ok;
+			m->bad += !ok;
+			m->alone += ok && (!o || !core_is_mirrored(o));
+		}
+		if (ran && m->start_s) {
+			m->used += used_by(cpu, start_us, end_us);
+			m->ended_us = SLU_MAX(m->ended_us, end_us);
+		}
+		if (slu_batch_del_pod(slu_intents_batch(c->door), m->job, m->pod.p[i]) < 0)
+			slu_log(SLU_WARN, "pod not removed from the store",
+				SLU_STR("job", m->name));
+		slu_free(m->pod.p[i]);
+		m->pod.p[i--] = m->pod.p[--m->pod.n];
+	}
+}
+
+void core_memory_over(struct slu_core *c, struct core_memory *m)
+{
+	struct group g = { .key = m->key,
+			   .user = m->user,
+			   .first_seen_us = m->first_seen_us,
+			   .ended_us = m->ended_us };
+	struct slu_store_result past = { .key = m->key, .name = m->name };
+	enum slu_result how;
+
+	if ((m->state != SLU_STORE_STARTING && m->state != SLU_STORE_RUNNING) || !m->start_s ||
+	    !m->tells)
+		return;
+	core_memory_account(c, m);
+	g.ended_ok = m->ok;
+	g.ended_bad = m->bad;
+	g.used = m->used;
+	g.ended_us = m->ended_us;
+	g.wish.min = m->size;
+	g.maker.p = m->maker.p;
+	g.maker.n = m->maker.n;
+	snprintf(g.id.name, sizeof g.id.name, "%s", m->name);
+	snprintf(g.wish.queue, sizeof g.wish.queue, "%s", m->queue);
+	g.ns = m->key; /* for the log: begins with it */
+	how = core_outcome(c, &g);
+	core_result_keep(c, &g, m->job, m->start_s, how);
+	past.outcome = how == SLU_RESULT_OK ? "ok" : "failed";
+	core_after_recall(c, &past);
+}
+
+const char *core_recall_vacant(struct slu_core *c, const struct group *g, uint32_t i)
+{
+	const struct core_memory *m = core_remembered(c, g);
+
+	return m && i < m->vacant.n ? m->vacant.p[i] : NULL;
+}
