@@ -81,8 +81,11 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	c->door = setup->door;
 	c->out = setup->out;
 	c->verify = setup->verify;
-	c->runs->next_vacancy_us = INT64_MAX; /* and held work is looked at in the first cycle */
-	c->runs->next_undo_us = INT64_MAX;
+	for (int k = 0; k < CORE_TIMERS; k++)
+		core_due_at(c, (enum core_timer)k, CORE_NEVER);
+	core_due_at(c, CORE_AT_RELEASED, 0); /* held work is looked at in the first cycle */
+	core_due_at(c, CORE_AT_AUDIT, 0);
+	core_due_at(c, CORE_AT_KEEP, 0);
 	c->next_job = setup->first_id;
 	c->next_intent = setup->first_id;
 	whole(c)->in = slu_inbox_new(setup->inbox_max ? setup->inbox_max : INBOX_MAX, NULL, NULL);
@@ -177,14 +180,6 @@ bool slu_core_synced(const struct slu_core *c)
 
 /* ---- records ---- */
 
-static void set_now(struct slu_core *c, int64_t now_us)
-{
-	if (!whole(c)->first_us)
-		whole(c)->first_us = now_us;
-	c->now_us = SLU_MAX(c->now_us, now_us); /* the clock may be set back; the plan may not */
-	c->now_s = c->now_us / 1000000;
-}
-
 /* What needs a restart is read once, at start; the rest counts from now on. */
 static void new_config(struct slu_core *c, const struct slu_config *cfg)
 {
@@ -209,7 +204,9 @@ static void mirror_complete(struct slu_core *c)
 
 void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 {
-	set_now(c, now_us);
+	if (!whole(c)->first_us)
+		whole(c)->first_us = now_us;
+	core_set_now(c, now_us);
 	switch (r->kind) {
 	case SLU_REC_OBJECT:
 		core_object_changed(c, ((struct slu_rec_object *)r)->obj,
@@ -261,133 +258,6 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 		break; /* SLU_REC_WAKE: the cycle is all it wants */
 	}
 	r->free(r);
-}
-
-/* ---- the cycle ---- */
-
-static void send_intents(struct slu_core *c)
-{
-	uint64_t ticket = 0;
-	int rc;
-
-	core_log_flush(c, false);
-	rc = slu_intents_send(c->door, &ticket);
-	if (!rc) {
-		c->recovery->log_ticket = ticket;
-		core_answers_sent(c, ticket);
-	}
-	for (uint32_t i = 0; !rc && i < c->runs->open.n; i++)
-		if (c->runs->open.p[i]->ticket == UINT64_MAX)
-			c->runs->open.p[i]->ticket = ticket;
-}
-
-/* One look at the plan; what it decided is carried out. */
-static int schedule(struct slu_core *c, struct slu_error *err)
-{
-	int rc = core_gathers(c) ? 0 : slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
-
-	core_decisions(c);
-	return rc;
-}
-
-int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
-{
-	struct timespec t0, t1;
-	uint64_t ns;
-	int rc;
-
-	set_now(c, now_us);
-	core_store_watch(c);
-	if (!slu_core_synced(c) || !c->door) {
-		core_snapshot_publish(c);
-		return 0;
-	}
-	clock_gettime(CLOCK_MONOTONIC, &t0);
-	core_members_join(c);
-	core_joined(c);
-	core_calm_wake(c);
-	core_held_look(c);
-	core_joined(c); /* those who stand for pods to come */
-	core_vacancies(c);
-	core_after_wake(c);
-	c->hurry = !c->recovered;
-	if (!c->recovered)
-		core_recover_plan(c);
-	core_groups_settle(c);
-	if (!c->recovered) {
-		core_recovered(c);
-		c->recovered = true;
-	}
-	rc = schedule(c, err);
-	core_groups_settle(c); /* members that found no place follow at once */
-	if (!rc)
-		rc = schedule(c, err);
-	core_elastic(c);
-	send_intents(c);
-	core_place_durable(c);
-	core_answers(c);
-	core_ahead(c);
-	core_phantoms_place(c);
-	core_phantoms_taken(c);
-	core_deadlines(c);
-	core_undo_again(c);
-	core_held_watch(c);
-	core_held_report(c);
-	core_fluxjobs(c);
-	core_phantoms_taken(c);
-	core_podgroups_over(c);
-	if (!core_hurries(c))
-		core_status(c);
-	core_groups_reap(c);
-	core_audit(c);
-	core_census_settle(c);
-	if (!rc && core_log_renew(c))
-		send_intents(c);
-	if (!rc && c->verify && !c->runs->n_ending) /* else what was lost is not planned anew yet */
-		rc = slu_queue_check(c->q, c->now_s, err);
-	clock_gettime(CLOCK_MONOTONIC, &t1);
-	ns = (uint64_t)((t1.tv_sec - t0.tv_sec) * 1000000000 + t1.tv_nsec - t0.tv_nsec);
-	c->count.cycles++;
-	c->count.cycle_ns += ns;
-	c->count.cycle_ns_max = SLU_MAX(c->count.cycle_ns_max, ns);
-	if (c->count.cycles == 1) {
-		c->count.first_cycle_us = (int64_t)ns / 1000;
-		slu_log(SLU_INFO, "first cycle", SLU_I64("groups", c->groups->table.n),
-			SLU_I64("started", c->count.gangs_started),
-			SLU_I64("took_ms", c->count.first_cycle_us / 1000));
-	}
-	if (!core_hurries(c))
-		core_snapshot_publish(c);
-	return rc;
-}
-
-/* What the first cycle left for later; its intents are durable sooner and come first. */
-#define LATER_US 200000
-
-int64_t slu_core_wake_us(const struct slu_core *c)
-{
-	int64_t at = SLU_MIN(c->runs->next_vacancy_us, c->runs->next_undo_us),
-		s = slu_queue_wake_s(c->q);
-
-	if (!slu_core_synced(c) || !c->door)
-		return INT64_MAX;
-	if (s != SLU_TIME_EVER && s < INT64_MAX / 1000000)
-		at = SLU_MIN(at, SLU_MAX(s * 1000000, c->now_us + 1000));
-	if (c->runs->n_ending)
-		at = SLU_MIN(at, c->runs->gather_us);
-	if (core_hurries(c))
-		at = SLU_MIN(at, c->now_us + LATER_US);
-	at = SLU_MIN(at, c->recovery->next_audit_us);
-	at = SLU_MIN(at, core_census_wake_us(c));
-	at = SLU_MIN(at, core_members_wake_us(c));
-	at = SLU_MIN(at, core_calm_wake_us(c));
-	at = SLU_MIN(at, c->runs->next_undo_us);
-	at = SLU_MIN(at, c->holds->next_us);
-	at = SLU_MIN(at, c->holds->next_ahead_us);
-	at = SLU_MIN(at, c->fluxjobs->next_us);
-	if (c->groups->table.n)
-		at = SLU_MIN(at, c->reports->next_status_us);
-	return at;
 }
 
 /* ---- the thread ---- */

@@ -40,7 +40,7 @@ static void node_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		book_present(c, core_node(c, obj->meta.name));
 	core_near_node(c);
 	if (gone || slu_knode(obj)->ready != SLU_TRI_TRUE)
-		c->fluxjobs->next_us = c->now_us; /* one of a user's FluxJob? */
+		core_due_at(c, CORE_AT_FLUXJOBS, c->now_us); /* one of a user's FluxJob? */
 }
 
 /* ---- pods ---- */

@@ -40,8 +40,7 @@ struct core_shown {
 struct fluxjobs {
 	struct slu_table table;
 	bool absent, said;
-	uint32_t open; /* not over, as of the last pass */
-	int64_t next_us;
+	uint32_t open;                    /* not over, as of the last pass */
 	struct slu_kcodec *codec;         /* makes phantoms */
 	SLU_VEC(struct core_shown) shown; /* phantoms that changed, for the mirror */
 };

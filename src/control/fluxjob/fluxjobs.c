@@ -237,7 +237,7 @@ static void own_changed(struct slu_core *c, struct fluxjob *f)
 			SLU_STR("ns", f->k->o.meta.ns), SLU_STR("err", err.text));
 		core_fluxjob_due(c, f);
 	}
-	c->fluxjobs->next_us = c->now_us;
+	core_due_at(c, CORE_AT_FLUXJOBS, c->now_us);
 }
 
 /* The node of each slot in order, "-" for one without; and the distinct ones. */
@@ -319,7 +319,7 @@ static const char *lost_node(struct slu_core *c, const struct fluxjob *f)
 			continue;
 		if (ready->since_us + AWAY_US <= c->now_us)
 			return n->name;
-		c->fluxjobs->next_us = SLU_MIN(c->fluxjobs->next_us, ready->since_us + AWAY_US);
+		core_due_by(c, CORE_AT_FLUXJOBS, ready->since_us + AWAY_US);
 	}
 	return NULL;
 }
@@ -363,8 +363,7 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 		snprintf(why, sizeof why, "node %.253s was lost", lost);
 		own_end(c, f, false, why);
 	} else if (f->start_s && f->ask.duration_s) {
-		c->fluxjobs->next_us = SLU_MIN(c->fluxjobs->next_us,
-					       (f->start_s + f->ask.duration_s) * 1000000);
+		core_due_by(c, CORE_AT_FLUXJOBS, (f->start_s + f->ask.duration_s) * 1000000);
 	}
 	core_fluxjob_due(c, f);
 }
@@ -379,6 +378,7 @@ void core_fluxjob_synced(struct slu_core *c, bool absent)
 		slu_entry_of(e, struct held, e)->told_state = -1;
 	c->fluxjobs->absent = absent;
 	c->holds->sink = (struct slu_held_sink){ held_seen, held_gone, c };
+	core_due_begin(c, CORE_AT_HELD);
 	if (!absent || c->fluxjobs->said)
 		return;
 	c->fluxjobs->said = true;
@@ -423,19 +423,19 @@ void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool i
 	if (f->own && !obj->meta.deleted_us)
 		own_changed(c, f);
 	if (f->due_us)
-		c->fluxjobs->next_us = SLU_MIN(c->fluxjobs->next_us, f->due_us);
+		core_due_by(c, CORE_AT_FLUXJOBS, f->due_us);
 }
 
 void core_fluxjobs(struct slu_core *c)
 {
 	uint32_t open = 0;
 
-	if (c->now_us < c->fluxjobs->next_us || !c->fluxjobs->table.n) {
+	if (!core_is_due(c, CORE_AT_FLUXJOBS) || !c->fluxjobs->table.n) {
 		if (!c->fluxjobs->table.n)
-			c->fluxjobs->next_us = INT64_MAX;
+			core_due_at(c, CORE_AT_FLUXJOBS, CORE_NEVER);
 		return;
 	}
-	c->fluxjobs->next_us = INT64_MAX;
+	core_due_at(c, CORE_AT_FLUXJOBS, CORE_NEVER);
 	for (struct slu_entry *e = slu_table_next(&c->fluxjobs->table, NULL); e;
 	     e = slu_table_next(&c->fluxjobs->table, e)) {
 		struct fluxjob *f = fluxjob_of(e);
@@ -444,15 +444,14 @@ void core_fluxjobs(struct slu_core *c)
 		if (f->own && f->lives) {
 			own_look(c, f);
 			if (f->lives && !f->start_s)
-				c->fluxjobs->next_us = SLU_MIN(c->fluxjobs->next_us,
-							       c->now_us + PASS_US);
+				core_due_by(c, CORE_AT_FLUXJOBS, c->now_us + PASS_US);
 		}
 		if (!f->due_us)
 			continue;
 		if (f->k && f->due_us <= c->now_us)
 			core_fluxjob_tell(c, f);
 		else if (f->k)
-			c->fluxjobs->next_us = SLU_MIN(c->fluxjobs->next_us, f->due_us);
+			core_due_by(c, CORE_AT_FLUXJOBS, f->due_us);
 	}
 	c->fluxjobs->open = open;
 }

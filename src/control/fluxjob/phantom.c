@@ -263,6 +263,6 @@ void core_phantoms_place(struct slu_core *c)
 		slu_free(p.node);
 	}
 	if (c->here.n)
-		c->fluxjobs->next_us = c->now_us;
+		core_due_at(c, CORE_AT_FLUXJOBS, c->now_us);
 	c->here.n = 0;
 }

@@ -85,7 +85,7 @@ void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
 	if (!f->due_us || f->state != f->due_state || at < f->due_us)
 		f->due_us = at;
 	f->due_state = f->state;
-	c->fluxjobs->next_us = SLU_MIN(c->fluxjobs->next_us, f->due_us);
+	core_due_by(c, CORE_AT_FLUXJOBS, f->due_us);
 }
 
 /* ---- the body ---- */

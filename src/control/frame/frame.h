@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "control/config/config.h"
 #include "control/frame/count.h"
+#include "control/frame/timer.h"
 #include "control/post/intent.h"
 #include "control/post/record.h"
 #include "queue/log.h"
@@ -23,6 +24,8 @@ struct core_here {
 struct slu_core {
 	const struct slu_config *cfg;
 	int64_t now_us, now_s;
+	int64_t due_us[CORE_TIMERS];
+	uint64_t spent_ns; /* in the cycle under way */
 	struct slu_queue *q;
 	struct slu_qlog *log;     /* stands in front of the queue */
 	struct slu_decisions dec; /* of the queue, not carried out yet */
@@ -54,6 +57,46 @@ struct slu_core {
 	struct recovery *recovery;
 	struct reports *reports;
 };
+
+/* The clock may be set back; the plan may not. */
+static inline void core_set_now(struct slu_core *c, int64_t now_us)
+{
+	c->now_us = SLU_MAX(c->now_us, now_us);
+	c->now_s = c->now_us / 1000000;
+}
+
+static inline bool core_is_due(const struct slu_core *c, enum core_timer k)
+{
+	return c->now_us >= c->due_us[k];
+}
+
+/* Then and not before; CORE_NEVER. */
+static inline void core_due_at(struct slu_core *c, enum core_timer k, int64_t us)
+{
+	c->due_us[k] = us;
+}
+
+/* Then at the latest. */
+static inline void core_due_by(struct slu_core *c, enum core_timer k, int64_t us)
+{
+	c->due_us[k] = SLU_MIN(c->due_us[k], us);
+}
+
+/* Now, if it was not to be at all: who is under way already keeps its pace. */
+static inline void core_due_begin(struct slu_core *c, enum core_timer k)
+{
+	if (c->due_us[k] == CORE_NEVER)
+		c->due_us[k] = c->now_us;
+}
+
+static inline int64_t core_next_due_us(const struct slu_core *c)
+{
+	int64_t at = CORE_NEVER;
+
+	for (int k = 0; k < CORE_TIMERS; k++)
+		at = SLU_MIN(at, c->due_us[k]);
+	return at;
+}
 
 /* All kinds the core needs have been listed. */
 bool slu_core_synced(const struct slu_core *c);

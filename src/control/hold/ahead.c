@@ -147,9 +147,9 @@ void core_ahead(struct slu_core *c)
 	struct walk w = { .c = c, .window = c->cfg->held.ahead, .room = c->cfg->held.ahead * MOST };
 	bool waits = false;
 
-	if (c->now_us < c->holds->next_ahead_us)
+	if (!core_is_due(c, CORE_AT_AHEAD))
 		return;
-	c->holds->next_ahead_us = INT64_MAX;
+	core_due_at(c, CORE_AT_AHEAD, CORE_NEVER);
 	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL); e;
 	     e = slu_table_next(&c->groups->held, e)) {
 		struct held *h = slu_entry_of(e, struct held, e);
@@ -166,7 +166,7 @@ void core_ahead(struct slu_core *c)
 	if (!waits)
 		return;
 	/* Putting a long queue in order costs more than it is worth. */
-	c->holds->next_ahead_us = c->now_us + PASS_US + (int64_t)c->groups->waiting * 20;
+	core_due_at(c, CORE_AT_AHEAD, c->now_us + PASS_US + (int64_t)c->groups->waiting * 20);
 	if (w.window && w.room)
 		(void)(slu_queue_each(c->q, visit, &w) < 0); /* no memory: the next time */
 }

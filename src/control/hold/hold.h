@@ -7,7 +7,7 @@
 struct holds {
 	struct slu_held_sink sink;
 	SLU_VEC(struct pod *) released; /* wait for the scheduler they name */
-	int64_t next_us, next_report_us, next_moved_us, next_ahead_us;
+	int64_t next_moved_us; /* not before: those that only moved in the queue are told */
 };
 
 /* ---- objects.c ---- */

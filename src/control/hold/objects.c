@@ -35,8 +35,7 @@ static void stand_down(struct slu_core *c, struct pod *p, bool keep_slot)
 		/* Vacancies are counted from here on and end after jobs.holdVacant. */
 		s->vacant_us = c->now_us +
 			       (c->cfg->held.appear_s - c->cfg->jobs.hold_vacant_s) * 1000000;
-		c->runs->next_vacancy_us = SLU_MIN(c->runs->next_vacancy_us,
-						   c->now_us + c->cfg->held.appear_s * 1000000);
+		core_due_by(c, CORE_AT_VACANCY, c->now_us + c->cfg->held.appear_s * 1000000);
 		p->run = NULL;
 		core_node_leave(c, p);
 	}
@@ -110,7 +109,7 @@ static void stand_in(struct slu_core *c, struct held *h, bool anew)
 		stand_down(c, h->stand.p[--h->stand.n], keep);
 	if (h->stand.n >= want)
 		return;
-	c->holds->next_ahead_us = SLU_MIN(c->holds->next_ahead_us, c->now_us);
+	core_due_by(c, CORE_AT_AHEAD, c->now_us);
 	k = core_admitted(c, h->obj, &j->tmpl);
 	while (k && h->stand.n < want)
 		if (!stand_new(c, h, k))
@@ -147,6 +146,7 @@ static struct held *held_new(struct slu_core *c, const struct slu_kobj *obj)
 	h->e.n = strlen(obj->meta.uid);
 	h->serial = ++c->serial;
 	h->told_state = -1;
+	core_due_begin(c, CORE_AT_HELD);
 	if (slu_table_add(&c->groups->held, &h->e) < 0) {
 		slu_kobj_unref(h->obj);
 		slu_free(h);

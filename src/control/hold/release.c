@@ -94,7 +94,7 @@ static void resume_later(struct slu_core *c, struct held *h, int64_t us)
 {
 	h->failed = true;
 	h->again_us = c->now_us + us;
-	c->holds->next_us = SLU_MIN(c->holds->next_us, h->again_us);
+	core_due_by(c, CORE_AT_RELEASED, h->again_us);
 }
 
 /* Where those are that stand for its pods, before they go: an open intent may have to be written
@@ -144,7 +144,7 @@ static void resume(struct slu_core *c, struct run *r, struct held *h, bool there
 		if (h->stand.n && r->state == RUN_PLACING) {
 			r->appears = true;
 			r->appear_us = c->now_us;
-			c->holds->next_us = SLU_MIN(c->holds->next_us, c->now_us + LOOK_US);
+			core_due_by(c, CORE_AT_RELEASED, c->now_us + LOOK_US);
 		}
 		core_held_leave(c, h);
 	}
@@ -177,7 +177,7 @@ static void stalled(struct slu_core *c, struct run *r)
 		SLU_I64("of", want));
 	g->stalled = SLU_MIN(g->stalled + 1, 6u);
 	g->again_s = c->now_s + (30 << g->stalled);
-	c->runs->next_undo_us = SLU_MIN(c->runs->next_undo_us, c->now_us + 1000000);
+	core_due_by(c, CORE_AT_UNDO, c->now_us + 1000000);
 	snprintf(text, sizeof text,
 		 "its Job made %u of %u pods and no more (its events say why; a quota?); it is "
 		 "tried again soon",
@@ -358,8 +358,7 @@ void core_held_released(struct slu_core *c, struct pod *p)
 		if (slu_vec_push(&c->holds->released, p) < 0)
 			return;
 		p->released_us = c->now_us;
-		c->holds->next_us = SLU_MIN(c->holds->next_us,
-					    c->now_us + c->cfg->held.refused_s * 1000000);
+		core_due_by(c, CORE_AT_RELEASED, c->now_us + c->cfg->held.refused_s * 1000000);
 		return;
 	}
 	core_held_gone(c, p);
@@ -462,7 +461,7 @@ static void watch_appearing(struct slu_core *c, const struct group *g)
 		if (stalls_us(c, r) <= c->now_us)
 			stalled(c, r);
 		else
-			c->holds->next_us = SLU_MIN(c->holds->next_us, c->now_us + LOOK_US);
+			core_due_by(c, CORE_AT_RELEASED, c->now_us + LOOK_US);
 	}
 }
 
@@ -470,9 +469,9 @@ void core_held_watch(struct slu_core *c)
 {
 	int64_t limit_us = c->cfg->held.refused_s * 1000000;
 
-	if (c->now_us < c->holds->next_us)
+	if (!core_is_due(c, CORE_AT_RELEASED))
 		return;
-	c->holds->next_us = INT64_MAX;
+	core_due_at(c, CORE_AT_RELEASED, CORE_NEVER);
 	for (uint32_t i = 0; i < c->holds->released.n; i++) {
 		struct pod *p = c->holds->released.p[i];
 
@@ -483,7 +482,7 @@ void core_held_watch(struct slu_core *c)
 			p->released_us = c->now_us; /* said, or nobody has looked at it yet */
 		}
 		if (!p->refused)
-			c->holds->next_us = SLU_MIN(c->holds->next_us, p->released_us + limit_us);
+			core_due_by(c, CORE_AT_RELEASED, p->released_us + limit_us);
 	}
 	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL); e;
 	     e = slu_table_next(&c->groups->held, e)) {
@@ -496,7 +495,7 @@ void core_held_watch(struct slu_core *c)
 		if (h->again_us <= c->now_us && h->resume)
 			send_resume(c, h);
 		else
-			c->holds->next_us = SLU_MIN(c->holds->next_us, h->again_us);
+			core_due_by(c, CORE_AT_RELEASED, h->again_us);
 	}
 }
 

@@ -199,10 +199,12 @@ void core_held_report(struct slu_core *c)
 {
 	struct moved m = { 0 };
 
-	if (!c->holds->sink.seen || !c->groups->held.n || c->now_us < c->holds->next_report_us)
+	if (!core_is_due(c, CORE_AT_HELD))
 		return;
-	c->holds->next_report_us = c->now_us + PASS_US;
-	c->holds->next_us = SLU_MIN(c->holds->next_us, c->holds->next_report_us);
+	core_due_at(c, CORE_AT_HELD, CORE_NEVER);
+	if (!c->holds->sink.seen || !c->groups->held.n)
+		return;
+	core_due_at(c, CORE_AT_HELD, c->now_us + PASS_US);
 	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL); e;
 	     e = slu_table_next(&c->groups->held, e))
 		look(c, slu_entry_of(e, struct held, e), &m);

@@ -79,9 +79,9 @@ static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_KINDS
 
 void core_audit(struct slu_core *c)
 {
-	if (c->now_us < c->recovery->next_audit_us)
+	if (!core_is_due(c, CORE_AT_AUDIT))
 		return;
-	c->recovery->next_audit_us = c->now_us + c->cfg->status.audit_s * 1000000;
+	core_due_at(c, CORE_AT_AUDIT, c->now_us + c->cfg->status.audit_s * 1000000);
 	slu_cleanup(slu_freep) int64_t(*sum)[SLU_KINDS_MAX] = slu_calloc(
 		slu_machine_node_slots(slu_queue_machine(c->q)) + 1u, sizeof *sum);
 	if (!sum)

@@ -7,7 +7,6 @@
 #include "control/recover/recover.h"
 
 #include "control/cluster/cluster.h"
-#include "control/group/group.h"
 
 #define SETTLE_US  3000000  /* for changes on their way */
 #define PATIENT_US 60000000 /* until a request that came to nothing is repeated */

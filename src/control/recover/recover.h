@@ -7,7 +7,6 @@ struct recovery {
 	char store_why[SLU_ERROR_MAX]; /* what is wrong with it; "" */
 	struct slu_journal_health store_health;
 	struct slu_journal_setup lead; /* own copies */
-	int64_t next_keep_us;          /* when to look for old rows */
 	bool store_rewrite;            /* it knows less than we do */
 	/* bytes of the log: at the mark, known to be durable; tickets */
 	int64_t log_marked, log_durable;
@@ -22,7 +21,6 @@ struct recovery {
 		CORE_ANEW_SENT, /* with a ticket not above this: */
 	} log_anew;
 	uint64_t log_anew_ticket;
-	int64_t next_audit_us;
 	struct { /* census.c; [0]: nodes, [1]: pods */
 		struct slu_map suspect[2];
 		bool second[2];                  /* a second list is asked for */

@@ -122,7 +122,7 @@ static void read_at_last(struct slu_core *c)
 /* How much history stays. */
 void core_store_keep(struct slu_core *c)
 {
-	c->recovery->next_keep_us = c->now_us + KEEP_US;
+	core_due_at(c, CORE_AT_KEEP, c->now_us + KEEP_US);
 	if (c->door)
 		slu_intents_keep(c->door, c->now_us - c->cfg->store.keep_s * 1000000,
 				 (int64_t)c->cfg->store.keep_mb << 20,
@@ -180,7 +180,7 @@ void core_store_watch(struct slu_core *c)
 		slu_qlog_clear(c->log); /* rows are missing before it: nobody could read on */
 		slu_log(SLU_WARN, "event log interrupted until the store has been rewritten");
 	}
-	if (c->now_us >= c->recovery->next_keep_us)
+	if (core_is_due(c, CORE_AT_KEEP))
 		core_store_keep(c);
 	if (h->log_too_large && slu_qlog_on(c->log) && c->recovery->log_anew == CORE_ANEW_NO &&
 	    c->rows.size > 4 * c->recovery->log_picture) {

@@ -6,7 +6,6 @@
 #include "control/run/run.h"
 
 struct reports {
-	int64_t next_status_us;
 	SLU_VEC(struct slu_rec_ask *) viewer; /* wait for a fresh snapshot */
 	enum slu_journal_state snap_store;    /* as in the last snapshot */
 	pthread_mutex_t snap_lock;

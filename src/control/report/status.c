@@ -223,7 +223,7 @@ void core_status(struct slu_core *c)
 	int64_t begin = clock_ns(), took = 0;
 	uint32_t waiting = 0;
 
-	if (c->now_us < c->reports->next_status_us)
+	if (!core_is_due(c, CORE_AT_STATUS))
 		return;
 	again = SLU_MAX(interval, (int64_t)c->groups->waiting * 1000000 / TOLD_A_SEC);
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
@@ -252,5 +252,7 @@ void core_status(struct slu_core *c)
 		took = clock_ns() - begin;
 	}
 	c->groups->waiting = waiting;
-	c->reports->next_status_us = c->now_us + SLU_MAX((int64_t)PASS_US, took * REST / 1000);
+	core_due_at(c, CORE_AT_STATUS,
+		    c->groups->table.n ? c->now_us + SLU_MAX((int64_t)PASS_US, took * REST / 1000)
+				       : CORE_NEVER);
 }

@@ -142,7 +142,7 @@ static void keep_vacant(struct slu_core *c, struct group *g, struct run *r)
 			return;
 		r->role.p[s.role].min++;
 		r->role.p[s.role].max++;
-		c->runs->next_vacancy_us = SLU_MIN(c->runs->next_vacancy_us, c->now_us);
+		core_due_by(c, CORE_AT_VACANCY, c->now_us);
 	}
 }
 

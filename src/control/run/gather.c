@@ -18,6 +18,8 @@ void core_groups_born(struct slu_core *c)
 {
 	for (uint32_t i = 0; i < c->groups->born.n; i++)
 		core_after_born(c, c->groups->born.p[i]);
+	if (c->groups->born.n)
+		core_due_begin(c, CORE_AT_STATUS);
 	c->groups->born.n = 0;
 }
 

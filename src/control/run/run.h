@@ -76,13 +76,10 @@ struct run {
 struct runs {
 	struct slu_table table;
 	SLU_VEC(struct run *) open; /* wait for the ticket of an intent */
-	/* Gangs whose members are ending, and until when nothing is decided for their sake. */
+	/* Gangs whose members are ending; nothing is decided for a moment, for their sake. */
 	uint32_t gathering, n_ending;
-	int64_t gather_us;
 	SLU_VEC(struct group *) fill; /* elastic groups with members without a place */
 	int64_t filled_us;
-	int64_t next_vacancy_us; /* earliest end of a vacancy */
-	int64_t next_undo_us;
 	int64_t plan_seq;  /* of the history of plans: ascends over restarts, too */
 	uint32_t near;     /* runs with a set `near` */
 	bool adopting;     /* only what has started is settled */

@@ -44,12 +44,20 @@ static void forget_roles(struct slu_core *c, struct run *r)
 	r->role.n = 0;
 }
 
+/* So many gangs are still ending. */
+static void still_ending(struct slu_core *c, uint32_t n)
+{
+	c->runs->n_ending = n;
+	if (!n)
+		core_due_at(c, CORE_AT_ENDING, CORE_NEVER);
+}
+
 void core_run_free(struct slu_core *c, struct run *r)
 {
 	struct group *g = r->g;
 
 	if (r->ending && r->ending == c->runs->gathering && c->runs->n_ending)
-		c->runs->n_ending--;
+		still_ending(c, c->runs->n_ending - 1);
 	for (uint32_t i = 0; i < r->want.n; i++)
 		if (r->want.p[i]->run == r)
 			r->want.p[i]->run = NULL;
@@ -268,15 +276,15 @@ static void note_ending(struct slu_core *c, struct run *r)
 		return;
 	if (!c->runs->n_ending++) {
 		c->runs->gathering++;
-		c->runs->gather_us = c->now_us + GATHER_US;
+		core_due_at(c, CORE_AT_ENDING, c->now_us + GATHER_US);
 	}
 	r->ending = c->runs->gathering;
 }
 
 bool core_gathers(struct slu_core *c)
 {
-	if (c->runs->n_ending && c->now_us >= c->runs->gather_us) {
-		c->runs->n_ending = 0;
+	if (c->runs->n_ending && core_is_due(c, CORE_AT_ENDING)) {
+		still_ending(c, 0);
 		c->runs->gathering++;
 	}
 	return c->runs->n_ending;
@@ -325,8 +333,7 @@ void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool kee
 		s->vacant_us = c->now_us;
 		p->run = NULL;
 		core_node_leave(c, p);
-		c->runs->next_vacancy_us = SLU_MIN(
-			c->runs->next_vacancy_us, c->now_us + c->cfg->jobs.hold_vacant_s * 1000000);
+		core_due_by(c, CORE_AT_VACANCY, c->now_us + c->cfg->jobs.hold_vacant_s * 1000000);
 		core_run_settled(c, r);
 		return;
 	}

@@ -34,7 +34,7 @@ void core_undo_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t se
 	g->avoid[g->n_avoid % SLU_LEN(g->avoid)] = n;
 	g->n_avoid++;
 	g->avoid_until_s = SLU_MAX(g->avoid_until_s, c->now_s + seconds);
-	c->runs->next_undo_us = SLU_MIN(c->runs->next_undo_us, c->now_us + 1000000);
+	core_due_by(c, CORE_AT_UNDO, c->now_us + 1000000);
 }
 
 static void avoid(struct slu_core *c, struct run *r)
@@ -50,7 +50,7 @@ static void avoid(struct slu_core *c, struct run *r)
 	if (g->undone)
 		g->again_s = c->now_s + (g->undone < 9 ? 1 << g->undone : PAUSE_MAX);
 	g->undone++;
-	c->runs->next_undo_us = SLU_MIN(c->runs->next_undo_us, c->now_us + 1000000);
+	core_due_by(c, CORE_AT_UNDO, c->now_us + 1000000);
 }
 
 /* Members that hold nothing leave; true when the run went with the last of them. */
@@ -74,7 +74,7 @@ void core_undo_evict(struct slu_core *c, struct run *r)
 		if (r->slot.p[i].state == SLOT_BOUND && r->slot.p[i].pod &&
 		    !r->slot.p[i].pod->k->o.meta.deleted_us)
 			core_evict(c, r->slot.p[i].pod);
-	c->runs->next_undo_us = SLU_MIN(c->runs->next_undo_us, c->now_us + AGAIN_US);
+	core_due_by(c, CORE_AT_UNDO, c->now_us + AGAIN_US);
 }
 
 /* A binding that was on its way when the gang was taken back has been answered. */
@@ -86,7 +86,7 @@ void core_undo_answered(struct slu_core *c, struct run *r)
 			return;
 		}
 	if (!r->waits)
-		c->runs->next_undo_us = c->now_us;
+		core_due_at(c, CORE_AT_UNDO, c->now_us);
 }
 
 void core_run_undo(struct slu_core *c, struct run *r)
@@ -133,7 +133,7 @@ void core_undo_again(struct slu_core *c)
 {
 	int64_t next = INT64_MAX;
 
-	if (c->now_us < c->runs->next_undo_us)
+	if (!core_is_due(c, CORE_AT_UNDO))
 		return;
 	for (struct slu_entry *e = slu_table_next(&c->runs->table, NULL); e;
 	     e = slu_table_next(&c->runs->table, e)) {
@@ -160,7 +160,7 @@ void core_undo_again(struct slu_core *c)
 		if (g->n_avoid || g->again_s)
 			next = SLU_MIN(next, c->now_us + 1000000);
 	}
-	c->runs->next_undo_us = next;
+	core_due_at(c, CORE_AT_UNDO, next);
 }
 
 struct slu_nodeset *core_undo_nodes(const struct group *g, const struct slu_nodeset *all)

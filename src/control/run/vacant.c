@@ -34,8 +34,7 @@ void core_vacant_trim(struct slu_core *c, struct group *g)
 				continue;
 			if (extra <= 0 && !late) {
 				if (s->vacant_us && !ever)
-					c->runs->next_vacancy_us = SLU_MIN(c->runs->next_vacancy_us,
-									   s->vacant_us + hold_us);
+					core_due_by(c, CORE_AT_VACANCY, s->vacant_us + hold_us);
 				continue;
 			}
 			extra--;
@@ -48,9 +47,9 @@ void core_vacant_trim(struct slu_core *c, struct group *g)
 
 void core_vacancies(struct slu_core *c)
 {
-	if (c->runs->next_vacancy_us > c->now_us)
+	if (!core_is_due(c, CORE_AT_VACANCY))
 		return;
-	c->runs->next_vacancy_us = INT64_MAX;
+	core_due_at(c, CORE_AT_VACANCY, CORE_NEVER);
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
 	     e = slu_table_next(&c->groups->table, e))
 		if (core_vacant(group_of(e)))
