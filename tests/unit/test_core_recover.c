@@ -827,6 +827,34 @@ static void test_release_done(void)
 	last_life_over(&w);
 }
 
+/* While we were away somebody wrote what only we write; the store knows nothing of it. */
+static void test_forged_release(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	first_life(&w, 1, 4, "");
+	gang(&w, "x", 1, "4", TIMED("x", "1", "100s"));
+	go_on(&w, NONE, NULL);
+	gang(&w, "a", 1, "4", TIMED("a", "1", "100s"));
+	go_on(&w, NONE, NULL);
+	end_pod(&w, pod(&w, "x-0"), "Succeeded");
+	die(&w);
+	memset(&seen, 0, sizeof seen);
+	live(&w, 1, 4);
+	w.patched = server;
+	feed_job(&w, "j", 2, false, "released", ",\"sluice.sh/places\":\"n0*2\"");
+	gated_pod(&w, "j-0", "j");
+	gated_pod(&w, "j-1", "j");
+	p = make_pod(&w, "f-0", "default-scheduler", "2", "");
+	pin_pod(&w, p, "n0");
+	go_on(&w, NONE, NULL);
+	ok(*pod(&w, "a-0")->node && !seen.pods,
+	   "forged places and a forged release get nothing; who waited before starts (%d)",
+	   seen.pods);
+	last_life_over(&w);
+}
+
 static void test_release_of_those_ahead(void)
 {
 	struct world w;
@@ -1050,6 +1078,7 @@ int main(void)
 	test_release_lost();
 	test_release_lost_after_outage();
 	test_release_done();
+	test_forged_release();
 	test_release_of_those_ahead();
 	test_same_name_anew();
 	check_use(false, false);

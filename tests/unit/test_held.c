@@ -491,11 +491,50 @@ static void test_core_restart(void)
 	close_world(&w);
 }
 
+/* A pod that nobody released says it was, on a node it can never get; or its user opens the gate. */
+static void test_core_forged(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	begin(&w, 2);
+	turn(&w);
+	for (int i = 0; i < 4; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "f-%d", i);
+		p = make_pod(&w, name, "default-scheduler", "2", "");
+		pin_pod(&w, p, i % 2 ? "n1" : "n0");
+	}
+	turn(&w);
+	feed_job(&w, "j", 4, true, "yes", "");
+	turn(&w);
+	ok(seen.jobs == 1 && strstr(seen.job, "\"sluice.sh/places\":\"n0*2,n1*2\""),
+	   "pods that say they were released take no room from others: %s", seen.job);
+	close_world(&w);
+
+	begin(&w, 1);
+	turn(&w);
+	add_pod(&w, "x", "sluice", "4", "");
+	turn(&w);
+	p = gated_pod(&w, "g", NULL);
+	turn(&w);
+	pin_pod(&w, p, "n0");
+	end_pod(&w, &w.pod[0], "Succeeded");
+	turn(&w);
+	add_pod(&w, "y", "sluice", "4", "");
+	turn(&w);
+	ok(bound(&w, "y") == 1, "nor does one whose user removed the gate and wrote a node");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
 int main(void)
 {
 	struct slu_strpool *pool = slu_strpool_new();
 	struct slu_kcodec *codec = slu_kcodec_new(pool);
 
+	test_core_forged();
 	test_spaces();
 	test_pod_patch(codec);
 	test_pod_labels(codec);

@@ -72,6 +72,9 @@ struct pod {
 	bool leaving;       /* it or its maker is being deleted: never started (group/makers.c) */
 	bool stale;         /* of an older template than others of its group */
 	bool refused;       /* by its scheduler, on the node it was released to */
+	bool sent;          /* we have asked the server to release it to node `sent_to` */
+	slu_node sent_to;
+	bool vouched; /* what it says about its release is ours: anybody could have written it */
 	int64_t released_us; /* released, but its scheduler has not bound it yet; 0: not so */
 };
 

@@ -139,7 +139,7 @@ const char *core_pod_at(const struct pod *p)
 {
 	if (*p->k->spec.node)
 		return p->k->spec.node;
-	return p->binds || p->stand ? NULL : slu_held_node(p->k);
+	return p->binds || p->stand || !p->vouched ? NULL : slu_held_node(p->k);
 }
 
 bool core_pod_startable(const struct pod *p)
@@ -167,7 +167,9 @@ struct pod *core_pod_new(struct slu_core *c, const struct slu_kpod *k)
 	p->k = slu_kpod(slu_kobj_ref(&k->o));
 	p->serial = ++c->serial;
 	p->binds = core_binds(c, k);
-	p->managed = p->binds || slu_held_gated(&k->spec) || slu_held_node(k);
+	/* Later on we know of each pod before we release it; at start the store has to confirm it. */
+	p->vouched = !c->recovered;
+	p->managed = p->binds || slu_held_gated(&k->spec) || (p->vouched && slu_held_node(k));
 	p->e.key = k->o.meta.uid; /* pooled: the same text as long as a version of it is held */
 	p->e.n = strlen(k->o.meta.uid);
 	if (slu_table_add(&c->cluster->pods, &p->e) < 0) {

@@ -81,11 +81,19 @@ static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
 		core_group_dirty(c, p->group);
 }
 
+/* Its gate was removed, and it names a node: by us, or does somebody only say so? */
+static bool released_by_us(struct slu_core *c, const struct pod *p)
+{
+	const char *node = slu_held_node(p->k);
+
+	return !c->recovered || (p->sent && node && !strcmp(core_node_name(c, p->sent_to), node));
+}
+
 static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	const struct slu_kpod *k = slu_kpod(obj);
 	struct pod *p = pod_of(slu_table_finds(&c->cluster->pods, obj->meta.uid));
-	bool was_ended, was_startable;
+	bool was_ended, was_startable, was_gated;
 
 	if (gone) {
 		if (!p)
@@ -105,10 +113,13 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 	} else {
 		was_ended = slu_kpod_ended(p->k);
 		was_startable = core_pod_startable(p);
+		was_gated = slu_held_gated(&p->k->spec);
 		slu_kobj_ref(obj);
 		slu_kobj_unref(&p->k->o);
 		p->k = k;
 		p->e.key = k->o.meta.uid;
+		if (!slu_held_gated(&k->spec) && (was_gated || p->sent))
+			p->vouched = released_by_us(c, p);
 	}
 	if (slu_kpod_ended(k)) {
 		if (!was_ended)

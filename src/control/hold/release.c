@@ -231,6 +231,8 @@ static void release_pod(struct slu_core *c, struct run *r, struct slot *s)
 	struct slu_buf b = SLU_BUF_INIT(1u << 20);
 
 	s->state = SLOT_BINDING;
+	s->pod->sent = true;
+	s->pod->sent_to = s->node;
 	if (slu_held_release_pod(s->pod->k, &at, &b) < 0) {
 		s->state = SLOT_FAILED;
 		core_tell(c, s->pod, "FailedScheduling", true,

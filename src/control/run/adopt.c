@@ -42,6 +42,8 @@ static bool has_room(struct slu_core *c, const struct run *r, const struct node 
 	if (!n || n->handle == SLU_NODE_NONE || !s || slu_machine_node_is_down(m, n->handle) ||
 	    slu_machine_node_is_cordoned(m, n->handle))
 		return false;
+	if (!slu_nodeset_has(s->where->set, slu_node_index(n->handle)))
+		return false; /* it may not go there, whoever says so */
 	for (uint32_t i = 0; i < s->n_need; i++) {
 		uint32_t kind = s->need[i].kind;
 
@@ -64,12 +66,36 @@ static uint32_t taken(struct slu_core *c, const struct run *r, const char *node,
 	return k;
 }
 
+/* Whether the store confirms that members of the group were placed; without a store, the objects
+ * are all there is. */
+static bool confirmed(struct slu_core *c, const struct group *g)
+{
+	const struct core_memory *m;
+
+	if (!slu_intents_kept(c->door))
+		return true;
+	m = core_remembered(c, g);
+	return m && (m->begun || m->state == SLU_STORE_STARTING || m->state == SLU_STORE_RUNNING);
+}
+
+/* A pod that says it was released, and is not bound yet, takes a node's room only if we did. */
+static bool is_forged(struct slu_core *c, const struct group *g, struct pod *p)
+{
+	if (c->recovered || *p->k->spec.node || !core_pod_at(p) || confirmed(c, g) ||
+	    core_meant_for(c, p))
+		return false;
+	core_foreign_remove(c, p);
+	core_node_leave(c, p);
+	p->vouched = false;
+	return true;
+}
+
 const char *core_held_place(struct slu_core *c, const struct group *g, const struct run *r)
 {
 	const char *list = NULL;
 	static _Thread_local char name[254];
 
-	if (c->recovered)
+	if (c->recovered || !confirmed(c, g))
 		return NULL;
 	for (uint32_t i = 0; i < g->owned.n && !list; i++)
 		list = slu_kmeta_annotation(&g->owned.p[i]->obj->meta, SLU_HELD_PLACES);
@@ -208,7 +234,8 @@ void core_adopt(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		struct pod *p = g->pod.p[i];
 
-		if (!core_pod_at(p) || !p->node || p->node->handle == SLU_NODE_NONE || !p->shape)
+		if (is_forged(c, g, p) || !core_pod_at(p) || !p->node ||
+		    p->node->handle == SLU_NODE_NONE || !p->shape)
 			continue;
 		if (!r)
 			r = core_run_new(c, g, true);
