@@ -426,6 +426,113 @@ static void test_held_limits_only(void)
 	close_world(&w);
 }
 
+static void resize_pod(struct world *w, struct fpod *p, const char *cpu)
+{
+	snprintf(p->spec, sizeof p->spec,
+		 "\"schedulerName\":\"%s\",\"nodeSelector\":{\"kubernetes.io/hostname\":\"%s\"},"
+		 "\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"%s\"}}}]",
+		 *p->name == 'm' ? "sluice" : "default-scheduler", *p->name == 'm' ? "n1" : "n0",
+		 cpu);
+	feed_pod(w, p, false);
+}
+
+static void test_resized_in_place(void)
+{
+	struct world w;
+	struct fpod *mine, *other;
+
+	open_world(&w, 2, 8, "");
+	other = occupy(&w, "n0");
+	mine = make_pod(&w, "mine", "sluice", "1", "");
+	resize_pod(&w, mine, "9");
+	turn(&w);
+	ok(bound(&w, "mine") == 0, "a pod of ours is too large");
+	resize_pod(&w, mine, "1");
+	turn(&w);
+	ok(bound(&w, "mine") == 1, "it is resized while it waits, and starts");
+	resize_pod(&w, mine, "7");
+	resize_pod(&w, other, "7");
+	turn(&w);
+	crowd(&w, "g", 2, "2", GROUP("g", "2"));
+	turn(&w);
+	ok(bound(&w, "g") == 0, "ours and one of others grew in place: what they hold counts (%d)",
+	   bound(&w, "g"));
+	ok(differences(&w) == 0, "and the audit agrees");
+	resize_pod(&w, other, "2");
+	turn(&w);
+	ok(bound(&w, "g") == 2, "the other one shrank: there is room");
+	ok(differences(&w) == 0, "and the audit agrees");
+	delete_pod(&w, mine);
+	crowd(&w, "h", 1, "8", "");
+	turn(&w);
+	ok(bound(&w, "h") == 1, "ours went, with all it had");
+	ok(differences(&w) == 0, "and the audit agrees");
+	close_world(&w);
+}
+
+#define ANTI(key)                                                                     \
+	"\"schedulerName\":\"default-scheduler\",\"affinity\":{\"podAntiAffinity\":{" \
+	"\"requiredDuringSchedulingIgnoredDuringExecution\":[{\"labelSelector\":{"    \
+	"\"matchLabels\":{\"app\":\"batch\"}},\"topologyKey\":\"" key "\"}]}},"       \
+	"\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"1\"}}}]"
+
+static struct fpod *repel(struct world *w, const char *node, const char *spec)
+{
+	struct fpod *p = make_pod(w, "db", "default-scheduler", "1", "");
+
+	snprintf(p->spec, sizeof p->spec, "%s", spec);
+	snprintf(p->node, sizeof p->node, "%s", node);
+	snprintf(p->phase, sizeof p->phase, "Running");
+	feed_pod(w, p, false);
+	return p;
+}
+
+/* Nodes n0 and n1 are in rack r0, n2 and n3 in r1. */
+static void test_repelled(void)
+{
+	struct world w;
+	struct fpod *db[3];
+
+	open_world(&w, 4, 8, "");
+	db[0] = repel(&w, "n0", ANTI("kubernetes.io/hostname"));
+	db[1] = repel(&w, "n1", ANTI("kubernetes.io/hostname"));
+	db[2] = repel(&w, "n2", ANTI("topology.sluice.sh/rack"));
+	crowd(&w, "a", 1, "1", "\"labels\":{\"app\":\"batch\"}");
+	crowd(&w, "b", 1, "1", "\"labels\":{\"app\":\"other\"}");
+	turn(&w);
+	ok(bound(&w, "a") == 0,
+	   "required anti-affinity of running pods keeps a pod off every node");
+	ok(bound(&w, "b") == 1, "but not one that it does not select");
+	delete_pod(&w, db[1]);
+	turn(&w);
+	ok(bound(&w, "a") == 1 && !strcmp(w.pod[3].node, "n1"),
+	   "one of them goes: its node is free (%s)", w.pod[3].node);
+	delete_pod(&w, db[2]);
+	crowd(&w, "c", 2, "8", "\"labels\":{\"app\":\"batch\"}");
+	turn(&w);
+	ok(bound(&w, "c") == 2, "another goes: its whole rack is");
+	ok(differences(&w) == 0, "the books are right");
+	(void)db;
+	close_world(&w);
+}
+
+/* The pod waits when the first pod that repels it comes. */
+static void test_repelled_later(void)
+{
+	struct world w;
+	struct fpod *busy;
+
+	open_world(&w, 1, 2, "");
+	busy = occupy(&w, "n0");
+	crowd(&w, "a", 1, "1", "\"labels\":{\"app\":\"batch\"}");
+	turn(&w);
+	repel(&w, "n0", ANTI("kubernetes.io/hostname"));
+	delete_pod(&w, busy);
+	turn(&w);
+	ok(bound(&w, "a") == 0, "one that waits is kept away by what comes meanwhile");
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
@@ -443,5 +550,8 @@ int main(void)
 	test_quota_lifted();
 	test_pods_differ();
 	test_held_limits_only();
+	test_resized_in_place();
+	test_repelled();
+	test_repelled_later();
 	return tap_done();
 }

@@ -26,12 +26,23 @@ struct node {
 		drain_id; /* of the drain in the store, whether the node is there or not; 0: none */
 };
 
+/* Pods with equal terms of required anti-affinity: repel.c. */
+struct repel {
+	struct slu_entry e;         /* key: the term, as text */
+	const struct slu_kobj *pod; /* an example, holds the term */
+	const struct slu_kanti *term;
+	struct slu_table domains; /* values of its label, with how many pods carry it there */
+	uint64_t serial;
+	uint32_t refs;
+};
+
 /* Which nodes a pod may use: shared by all pods with the same wishes. */
 struct where {
 	struct slu_entry e; /* key: signature */
 	struct slu_nodeset *set;
 	struct slu_nodeset *prefer; /* those it would like best; NULL when nothing is preferred */
 	const struct slu_kobj *pod; /* an example, holds the specification */
+	SLU_VEC(struct repel *) repel; /* that select such pods */
 	bool ports, volumes;
 	uint32_t refs;
 	char *nowhere; /* why the set is empty, once somebody asked */
@@ -52,6 +63,12 @@ struct shape {
 	uint32_t refs;
 };
 
+/* A pod forbids something in a domain. */
+struct repelled {
+	struct repel *repel;
+	struct domain *domain;
+};
+
 struct pod {
 	struct slu_entry e; /* key: uid */
 	const struct slu_kpod *k;
@@ -64,15 +81,19 @@ struct pod {
 	char *stand_key;    /* ... under this name in intents */
 	bool managed;       /* ours to place: by its schedulerName, or held */
 	bool binds;         /* its schedulerName is one of ours: we bind it */
-	bool foreign;       /* booked as foreign work */
-	uint32_t said_size; /* on its own labels; 0: nothing */
-	bool told;          /* PodScheduled=False was written */
-	bool kept;          /* has a row in the store */
-	int64_t met_us;     /* since when it waits for its controllers to be seen; 0: it does not */
-	bool leaving;       /* it or its maker is being deleted: never started (group/makers.c) */
-	bool stale;         /* of an older template than others of its group */
-	bool refused;       /* by its scheduler, on the node it was released to */
-	bool sent;          /* we have asked the server to release it to node `sent_to` */
+	bool foreign;       /* booked as foreign work, as a whole or what `more` says */
+	const struct shape
+		*more; /* its place books this much of it: only the rest is foreign work */
+	SLU_VEC(struct repelled) repels; /* what it forbids where it is */
+	uint32_t said_size;              /* on its own labels; 0: nothing */
+	bool told;                       /* PodScheduled=False was written */
+	bool kept;                       /* has a row in the store */
+	int64_t met_us; /* since when it waits for its controllers to be seen; 0: it does not */
+	bool leaving;   /* it or its maker is being deleted: never started (group/makers.c) */
+	bool stale;     /* of an older template than others of its group */
+	bool resized;   /* asks for other amounts than its shape, and that is not booked yet */
+	bool refused;   /* by its scheduler, on the node it was released to */
+	bool sent;      /* we have asked the server to release it to node `sent_to` */
 	slu_node sent_to;
 	bool vouched; /* what it says about its release is ours: anybody could have written it */
 	int64_t released_us; /* released, but its scheduler has not bound it yet; 0: not so */
@@ -87,6 +108,8 @@ struct thing {
 
 struct cluster {
 	struct slu_table nodes, pods, owners, things, wheres, shapes;
+	struct slu_table repels;
+	bool new_repels;         /* pods that wait may be selected by them */
 	struct slu_table spaces; /* namespaces with LimitRanges: admission.c */
 	int32_t default_priority;
 	int kind_pods;
@@ -122,6 +145,11 @@ void core_node_leave(struct slu_core *c, struct pod *p);
 void core_node_describe(struct slu_core *c, struct node *n); /* (again) to the queue */
 void core_foreign_add(struct slu_core *c, struct pod *p);
 void core_foreign_remove(struct slu_core *c, struct pod *p);
+/* It was resized in place: what it holds beyond what its place books is foreign work. */
+void core_foreign_more(struct slu_core *c, struct pod *p, const struct shape *booked);
+/* What is booked as foreign work for it, where it is: all it asks for, or the rest. */
+int core_foreign_amounts(struct slu_core *c, const struct pod *p, struct slu_amount **out,
+			 uint32_t *n);
 const char *core_node_name(struct slu_core *c, slu_node n);
 int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_amount **out,
 		 uint32_t *n);
@@ -131,12 +159,26 @@ void core_nodes_done(struct slu_core *c);
 
 struct shape *core_shape_get(struct slu_core *c, struct pod *p); /* a reference; NULL: no memory */
 void core_shape_put(struct slu_core *c, struct shape *s);
+/* Terms of anti-affinity select the pod that its shape does not know. */
+bool core_shape_stale(struct slu_core *c, const struct pod *p);
 void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */
 void core_shapes_thing(struct slu_core *c);                /* a volume changed: look again */
 void core_shapes_anew(struct slu_core *c);                 /* nodes have new indices */
 
 /* Why no node may take pods of the shape, where that is so: ": node selector on 16, ..."; or "". */
 const char *core_nowhere(struct slu_core *c, const struct shape *s);
+
+/* ---- repel.c ---- */
+
+void core_repel_enter(struct slu_core *c, struct node *n, struct pod *p);
+void core_repel_leave(struct slu_core *c, struct node *n, struct pod *p);
+/* The term selects pods with that metadata / keeps them away from the node. */
+bool core_repel_selects(struct slu_core *c, const struct repel *r, const struct slu_kmeta *m);
+bool core_repel_forbids(const struct repel *r, const struct slu_knode *k);
+/* Those that select the pod: into a signature, and into `w` with a reference each. */
+void core_repels_put(struct slu_core *c, const struct slu_kmeta *m, struct slu_buf *b);
+int core_repels_of(struct slu_core *c, const struct slu_kmeta *m, struct where *w);
+void core_repel_unref(struct slu_core *c, struct repel *r);
 
 /* ---- ports.c ---- */
 

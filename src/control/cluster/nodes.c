@@ -122,6 +122,37 @@ int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_am
 	return rc;
 }
 
+int core_foreign_amounts(struct slu_core *c, const struct pod *p, struct slu_amount **out,
+			 uint32_t *n)
+{
+	int rc = core_amounts(c, &p->k->spec, out, n);
+	uint32_t kept = 0;
+
+	if (rc == -ENOMEM || !p->more)
+		return rc;
+	for (uint32_t i = 0; i < *n; i++) {
+		struct slu_amount a = (*out)[i];
+
+		for (uint32_t k = 0; k < p->more->n_need; k++)
+			a.n -= p->more->need[k].kind == a.kind ? p->more->need[k].n : 0;
+		if (a.n > 0)
+			(*out)[kept++] = a;
+	}
+	*n = kept;
+	return rc;
+}
+
+void core_foreign_more(struct slu_core *c, struct pod *p, const struct shape *booked)
+{
+	slu_cleanup(slu_freep) struct slu_amount *a = NULL;
+	uint32_t n = 0;
+
+	core_foreign_remove(c, p);
+	p->more = booked;
+	if (core_foreign_amounts(c, p, &a, &n) != -ENOMEM && n)
+		core_foreign_add(c, p);
+}
+
 void core_foreign_add(struct slu_core *c, struct pod *p)
 {
 	slu_cleanup(slu_freep) struct slu_amount *a = NULL;
@@ -132,7 +163,7 @@ void core_foreign_add(struct slu_core *c, struct pod *p)
 
 	if (p->foreign || !p->node || p->node->handle == SLU_NODE_NONE)
 		return;
-	if (core_amounts(c, &p->k->spec, &a, &ev.n_amount) == -ENOMEM)
+	if (core_foreign_amounts(c, p, &a, &ev.n_amount) == -ENOMEM)
 		return;
 	ev.amount = a;
 	ev.node = p->node->handle;
@@ -163,6 +194,7 @@ void core_node_enter(struct slu_core *c, struct node *n, struct pod *p)
 	if (slu_vec_push(&n->pod, p) < 0)
 		return;
 	p->node = n;
+	core_repel_enter(c, n, p);
 	if (!core_ports_counted(c, &p->k->spec))
 		core_shapes_node(c, n);
 }
@@ -174,12 +206,14 @@ void core_node_leave(struct slu_core *c, struct pod *p)
 	if (!n)
 		return;
 	core_foreign_remove(c, p);
+	p->more = NULL;
 	for (uint32_t i = 0; i < n->pod.n; i++)
 		if (n->pod.p[i] == p) {
 			n->pod.p[i] = n->pod.p[--n->pod.n];
 			break;
 		}
 	p->node = NULL;
+	core_repel_leave(c, n, p);
 	if (!core_ports_counted(c, &p->k->spec) && n->handle != SLU_NODE_NONE) {
 		core_shapes_node(c, n);
 		core_node_describe(c, n); /* a freed port is news for who waits for it */

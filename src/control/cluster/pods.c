@@ -194,6 +194,9 @@ void core_pods_done(struct slu_core *c)
 		struct pod *p = pod_of(e);
 
 		next = slu_table_next(&c->cluster->pods, e);
+		while (p->repels.n)
+			core_repel_unref(c, p->repels.p[--p->repels.n].repel);
+		slu_vec_done(&p->repels);
 		core_shape_put(c, p->shape);
 		slu_kobj_unref(&p->k->o);
 		slu_free(p);

@@ -53,6 +53,9 @@ static enum slu_no against(struct slu_core *c, const struct where *w, const stru
 		no = SLU_NO_VOLUME;
 	if (no == SLU_NO_NOT && w->ports && ports_taken(n, &p->spec))
 		no = SLU_NO_PORT;
+	for (uint32_t i = 0; no == SLU_NO_NOT && i < w->repel.n; i++)
+		if (core_repel_forbids(w->repel.p[i], n->k))
+			no = SLU_NO_REPELLED;
 	return no;
 }
 
@@ -176,8 +179,11 @@ void core_shapes_thing(struct slu_core *c)
 			look_everywhere(c, where_of(e));
 }
 
-static void where_free(struct where *w)
+static void where_free(struct slu_core *c, struct where *w)
 {
+	for (uint32_t i = 0; i < w->repel.n; i++)
+		core_repel_unref(c, w->repel.p[i]);
+	slu_vec_done(&w->repel);
 	slu_nodeset_unref(w->set);
 	slu_kobj_unref(w->pod);
 	slu_nodeset_unref(w->prefer);
@@ -191,6 +197,7 @@ static struct where *where_get(struct slu_core *c, const struct slu_kpod *k)
 	struct slu_buf b = SLU_BUF_INIT(SLU_REQUEST_MAX);
 	struct where *w = NULL;
 
+	core_repels_put(c, &k->o.meta, &b);
 	if (slu_request_where(k->o.meta.ns, &k->spec, &b) < 0)
 		goto out;
 	w = where_of(slu_table_find(&c->cluster->wheres, b.p, b.n));
@@ -210,8 +217,9 @@ static struct where *where_get(struct slu_core *c, const struct slu_kpod *k)
 	w->volumes = k->spec.nclaims;
 	if (slu_predicate_scores(&k->spec))
 		w->prefer = slu_nodeset_new(c->cluster->nodes.n);
-	if (!w->e.key || !w->set || slu_table_add(&c->cluster->wheres, &w->e) < 0) {
-		where_free(w);
+	if (!w->e.key || !w->set || core_repels_of(c, &k->o.meta, w) < 0 ||
+	    slu_table_add(&c->cluster->wheres, &w->e) < 0) {
+		where_free(c, w);
 		w = NULL;
 		goto out;
 	}
@@ -226,7 +234,7 @@ static void where_put(struct slu_core *c, struct where *w)
 	if (--w->refs)
 		return;
 	slu_table_del(&c->cluster->wheres, &w->e);
-	where_free(w);
+	where_free(c, w);
 }
 
 struct shape *core_shape_get(struct slu_core *c, struct pod *p)
@@ -235,6 +243,7 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p)
 	struct slu_entry *e;
 	struct shape *s = NULL;
 
+	core_repels_put(c, &p->k->o.meta, &b);
 	if (slu_request_need(&p->k->spec, &b) < 0 ||
 	    slu_request_where(p->k->o.meta.ns, &p->k->spec, &b) < 0)
 		goto out;
@@ -276,4 +285,14 @@ void core_shape_put(struct slu_core *c, struct shape *s)
 	slu_free(s->need);
 	slu_free((void *)(uintptr_t)s->e.key);
 	slu_free(s);
+}
+
+bool core_shape_stale(struct slu_core *c, const struct pod *p)
+{
+	uint32_t n = 0;
+
+	for (struct slu_entry *e = slu_table_next(&c->cluster->repels, NULL); e;
+	     e = slu_table_next(&c->cluster->repels, e))
+		n += core_repel_selects(c, slu_entry_of(e, struct repel, e), &p->k->o.meta);
+	return n != p->shape->where->repel.n;
 }

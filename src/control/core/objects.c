@@ -67,6 +67,10 @@ static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
 		return;
 	if (s && n->handle != SLU_NODE_NONE && s->node == n->handle) {
 		core_node_enter(c, n, p);
+		if (p->resized) {
+			p->resized = false;
+			core_foreign_more(c, p, p->run->role.p[s->role].shape);
+		}
 		if (s->state != SLOT_BOUND) {
 			s->state = SLOT_BOUND;
 			core_run_settled(c, p->run);
@@ -76,6 +80,9 @@ static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
 	if (s) /* bound elsewhere behind our back: what is so counts */
 		core_slot_vacate(c, p->run, p, false);
 	core_node_enter(c, n, p);
+	if (p->resized)
+		core_foreign_remove(c, p);
+	p->resized = false;
 	core_foreign_add(c, p); /* until its group takes it over */
 	if (p->group)
 		core_group_dirty(c, p->group);
@@ -87,6 +94,42 @@ static bool released_by_us(struct slu_core *c, const struct pod *p)
 	const char *node = slu_held_node(p->k);
 
 	return !c->recovered || (p->sent && node && !strcmp(core_node_name(c, p->sent_to), node));
+}
+
+/* Desired, allocated or actual amounts have changed: a resize in place. */
+static bool is_resized(const struct slu_kpodspec *a, const struct slu_kpodspec *b)
+{
+	if (a->nrequests != b->nrequests)
+		return true;
+	for (uint16_t i = 0; i < a->nrequests; i++)
+		if (a->requests[i].amount != b->requests[i].amount ||
+		    strcmp(a->requests[i].name, b->requests[i].name))
+			return true;
+	return false;
+}
+
+/* One that has no place yet is planned with what it asks for now. */
+static void plan_resized(struct slu_core *c, struct pod *p)
+{
+	core_shape_put(c, p->shape);
+	p->shape = NULL;
+	if (p->group)
+		core_group_dirty(c, p->group);
+}
+
+/* A term that nobody carried before: pods that wait and that it selects have fewer nodes now. */
+static void look_for_selected(struct slu_core *c)
+{
+	c->cluster->new_repels = false;
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e))
+		for (uint32_t i = 0; i < group_of(e)->pod.n; i++) {
+			struct pod *p = group_of(e)->pod.p[i];
+
+			if (p->shape && !core_pod_at(p) && !core_slot_of(p) &&
+			    core_pod_startable(p) && core_shape_stale(c, p))
+				plan_resized(c, p);
+		}
 }
 
 static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
@@ -114,6 +157,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 		was_ended = slu_kpod_ended(p->k);
 		was_startable = core_pod_startable(p);
 		was_gated = slu_held_gated(&p->k->spec);
+		p->resized |= is_resized(&p->k->spec, &k->spec);
 		slu_kobj_ref(obj);
 		slu_kobj_unref(&p->k->o);
 		p->k = k;
@@ -134,8 +178,12 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 	} else if (p->group && was_startable != core_pod_startable(p)) {
 		core_group_dirty(c, p->group);
 	}
-	if (core_pod_at(p))
+	if (core_pod_at(p)) {
 		seen_on_node(c, p, core_pod_at(p));
+	} else if (p->resized && !core_slot_of(p)) {
+		p->resized = false;
+		plan_resized(c, p);
+	}
 	core_held_released(c, p);
 	core_held_pod(c, p, false);
 }
@@ -204,6 +252,8 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 	default:
 		thing_changed(c, obj, gone);
 	}
+	if (c->cluster->new_repels && slu_core_synced(c))
+		look_for_selected(c);
 }
 
 void core_kind_resent(struct slu_core *c, const struct slu_rec_resent *r)

@@ -9,6 +9,7 @@ const char *slu_no_text(enum slu_no n)
 		[SLU_NO_TAINT] = "untolerated taint",
 		[SLU_NO_VOLUME] = "volume elsewhere",
 		[SLU_NO_PORT] = "host port taken",
+		[SLU_NO_REPELLED] = "anti-affinity of a pod there",
 	};
 
 	return n < SLU_NO_COUNT ? text[n] : "?";
@@ -73,6 +74,21 @@ static bool term_holds(const struct slu_kterm *t, const struct slu_knode *node)
 		if (strcmp(f->key, "metadata.name") || !expr_holds(f, m->name))
 			return false;
 	}
+	return true;
+}
+
+bool slu_predicate_labels(const struct slu_kpair *pair, uint16_t npair,
+			  const struct slu_kexpr *expr, uint16_t nexpr, const struct slu_kmeta *m)
+{
+	for (uint16_t i = 0; i < npair; i++) {
+		const char *v = slu_kmeta_label(m, pair[i].key);
+
+		if (!v || strcmp(v, pair[i].value))
+			return false;
+	}
+	for (uint16_t i = 0; i < nexpr; i++)
+		if (!expr_holds(&expr[i], slu_kmeta_label(m, expr[i].key)))
+			return false;
 	return true;
 }
 

@@ -13,6 +13,7 @@ enum slu_no {
 	SLU_NO_TAINT,    /* an untolerated taint */
 	SLU_NO_VOLUME,   /* a bound volume cannot be reached from there */
 	SLU_NO_PORT,     /* a host port is taken */
+	SLU_NO_REPELLED, /* required anti-affinity of a pod that is there */
 	SLU_NO_COUNT,
 };
 /* "node selector", ... for sentences. */
@@ -37,3 +38,6 @@ bool slu_predicate_ports_collide(const struct slu_kpodspec *a, const struct slu_
 /* What such a pod asks for that only the default scheduler decides (required pod affinity, hard
  * spread, resource claims ...): the words for a sentence, or NULL. */
 const char *slu_predicate_foreign(const struct slu_kpodspec *spec);
+/* A label selector: all pairs are equal and all expressions hold. */
+bool slu_predicate_labels(const struct slu_kpair *pair, uint16_t npair,
+			  const struct slu_kexpr *expr, uint16_t nexpr, const struct slu_kmeta *m);
