@@ -19,6 +19,8 @@
 #include "gang/gang.h"
 #include "kube/lease.h"
 #include "serve/api.h"
+#include "serve/grpc_live.h"
+#include "serve/grpc_port.h"
 #include "serve/webhook.h"
 #include "store/store.h"
 #include "wire/json.h"
@@ -54,6 +56,8 @@ struct daemon {
 	struct slu_census *census;
 	struct slu_api *api;
 	struct slu_webhook *webhook;
+	struct slu_grpc_live *live; /* behind the port */
+	struct slu_grpc_port *grpc;
 	struct slu_timer reload;
 	struct timespec config_time;
 	char cluster[64], host[100], id[160];
@@ -406,6 +410,20 @@ static void raise_descriptors(void)
 			SLU_I64("limit", (int64_t)lim.rlim_cur), SLU_I64("needed", DESCRIPTORS));
 }
 
+static int start_grpc(struct daemon *d, struct slu_error *err)
+{
+	struct slu_flux_engine engine;
+	int rc = slu_grpc_live_new(d->loop, d->core, &d->live);
+
+	if (rc < 0)
+		return slu_fail(err, rc, "out of memory");
+	engine = slu_grpc_live_engine(d->live);
+	rc = slu_grpc_port_new(d->loop, d->client, d->cfg, &engine, &d->grpc, err);
+	if (!rc)
+		slu_grpc_port_ready(d->grpc, true);
+	return rc;
+}
+
 static int start(struct daemon *d, struct slu_error *err)
 {
 	struct slu_kube_config_options ko = { .path = d->o.kubeconfig, .context = d->o.context };
@@ -445,6 +463,7 @@ static int start(struct daemon *d, struct slu_error *err)
 	if (!d->place || !d->pool)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	cs.out = slu_place_inbox(d->place);
+	cs.pool = d->pool;
 	rc = slu_core_new(&cs, &d->core, err);
 	if (rc < 0)
 		return rc;
@@ -471,6 +490,8 @@ static int start(struct daemon *d, struct slu_error *err)
 	rc = slu_api_new(&as, &d->api, err);
 	if (!rc && d->cfg->webhook.enabled)
 		rc = slu_webhook_new(d->loop, d->client, d->cfg, d->feed, &d->webhook, err);
+	if (!rc && d->cfg->grpc.port)
+		rc = start_grpc(d, err);
 	if (!rc)
 		rc = slu_core_start(d->core, err);
 	return rc;
@@ -524,6 +545,8 @@ static void stop(struct daemon *d)
 	slu_kube_client_free(d->client); /* ends what the API has asked about its callers */
 	slu_core_free(d->core);          /* ends what the API has asked the core */
 	slu_api_free(d->api);
+	slu_grpc_live_free(d->live);
+	slu_grpc_port_free(d->grpc);
 	slu_place_free(d->place);
 	slu_kcodec_free(d->codec);
 	slu_strpool_free(d->pool);
@@ -561,15 +584,14 @@ static int run(struct daemon *d)
 	slu_loop_signal(d->loop, SIGINT, on_stop, d);
 	slu_loop_signal(d->loop, SIGHUP, on_hangup, d);
 	say_ignored(&d->o);
-	if (d->cfg->grpc.port)
-		slu_log(SLU_WARN, "grpc.port is served with --standalone only");
 	config_changed(d);
 	slu_timer_start(&d->reload, d->loop, RELOAD_NS, look_at_config, d);
 	slu_store_url_shown(d->cfg->store.url, url, sizeof url);
 	slu_log(SLU_INFO, "sluiced started", SLU_STR("version", SLU_VERSION),
 		SLU_STR("server", slu_kube_config_server(d->kube)), SLU_STR("store", store),
 		SLU_I64("health_port", slu_api_health_port(d->api)),
-		SLU_I64("https_port", slu_api_https_port(d->api)));
+		SLU_I64("https_port", slu_api_https_port(d->api)),
+		SLU_I64("grpc_port", d->grpc ? slu_grpc_port_number(d->grpc) : 0));
 	slu_loop_run(d->loop);
 	stop(d);
 	slu_log(SLU_INFO, "stopped");

@@ -23,6 +23,6 @@ void slu_grpc_port_ready(struct slu_grpc_port *p, bool ready);
 void slu_grpc_port_stats(const struct slu_grpc_port *p, struct slu_grpc_stats *out);
 /* Take no further calls, let those under way end; fn follows, after `grace_ns` at the latest. */
 void slu_grpc_port_drain(struct slu_grpc_port *p, int64_t grace_ns, slu_call_fn *fn, void *arg);
-/* After the engine has answered everything, before the client is freed.  NULL is fine. */
+/* After the engine has answered everything and the client was freed.  NULL is fine. */
 void slu_grpc_port_free(struct slu_grpc_port *p);
 SLU_DEFINE_CLEANUP(struct slu_grpc_port, slu_grpc_port_free)

@@ -7,6 +7,7 @@
 
 #include "base/crash.h"
 #include "control/ask/ask.h"
+#include "control/claim/claim.h"
 #include "control/cluster/cluster.h"
 #include "control/core/objects.h"
 #include "control/fluxjob/fluxjob.h"
@@ -28,6 +29,7 @@ struct whole {
 	struct holds holds;
 	struct asks asks;
 	struct fluxjobs fluxjobs;
+	struct claims claims;
 	struct recovery recovery;
 	struct reports reports;
 	struct slu_inbox *in;
@@ -54,6 +56,7 @@ static struct slu_core *frame_new(void)
 	w->c.holds = &w->holds;
 	w->c.asks = &w->asks;
 	w->c.fluxjobs = &w->fluxjobs;
+	w->c.claims = &w->claims;
 	w->c.recovery = &w->recovery;
 	w->c.reports = &w->reports;
 	pthread_mutex_init(&w->reports.snap_lock, NULL);
@@ -81,6 +84,8 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	c->door = setup->door;
 	c->out = setup->out;
 	c->verify = setup->verify;
+	c->claims->pool = setup->pool;
+	c->claims->next_us = CORE_NEVER;
 	for (int k = 0; k < CORE_TIMERS; k++)
 		core_due_at(c, (enum core_timer)k, CORE_NEVER);
 	core_due_at(c, CORE_AT_RELEASED, 0); /* held work is looked at in the first cycle */
@@ -145,6 +150,7 @@ void slu_core_free(struct slu_core *c)
 	core_answers_done(c);
 	core_resize_done(c);
 	slu_vec_done(&c->runs->fill);
+	core_claims_done(c);
 	core_fluxjobs_done(c);
 	slu_queue_free(c->q);
 	slu_qlog_free(c->log);
@@ -250,6 +256,11 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 			return;
 		if (((struct slu_rec_ask *)r)->what == SLU_ASK_RESIZE && c->door) {
 			core_resize(c, (struct slu_rec_ask *)r);
+			return;
+		}
+		if (core_claim_asked((struct slu_rec_ask *)r)) {
+			core_claim_ask(c, (struct slu_rec_ask *)r);
+			core_phantoms_taken(c);
 			return;
 		}
 		if (core_asked(c, (struct slu_rec_ask *)r))

@@ -18,10 +18,11 @@ struct slu_core_setup {
 	/* Borrowed.  NULL: this is a standby, which keeps its mirror warm and decides nothing until
 	 * an SLU_REC_LEADER names the store. */
 	struct slu_intents *door;
-	struct slu_inbox *out; /* writes for the io thread; borrowed */
-	uint64_t first_id;     /* numbers of jobs and intents begin above it */
-	uint32_t inbox_max;    /* records that may wait; 0: 65536 */
-	bool verify;           /* check the queue's invariants after each cycle */
+	struct slu_inbox *out;    /* writes for the io thread; borrowed */
+	uint64_t first_id;        /* numbers of jobs and intents begin above it */
+	uint32_t inbox_max;       /* records that may wait; 0: 65536 */
+	struct slu_strpool *pool; /* of the objects, for those made here; NULL: none are */
+	bool verify;              /* check the queue's invariants after each cycle */
 };
 
 int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, struct slu_error *err);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "control/ask/ask.h"
+#include "control/claim/claim.h"
 #include "control/core/objects.h"
 #include "control/fluxjob/fluxjob.h"
 #include "control/group/group.h"
@@ -17,6 +18,12 @@
 #define SLOW_NS  1000000000u /* a step that takes longer is named in the log */
 
 /* ---- steps that are more than one call ---- */
+
+static void show_claims(struct slu_core *c)
+{
+	core_claims_show(c);
+	core_phantoms_taken(c);
+}
 
 static void join_members(struct slu_core *c)
 {
@@ -77,6 +84,13 @@ static void place_phantoms(struct slu_core *c)
 static void tend_fluxjobs(struct slu_core *c)
 {
 	core_fluxjobs(c);
+	core_phantoms_taken(c);
+}
+
+static void tend_claims(struct slu_core *c)
+{
+	if (core_claims(c))
+		send_batch(c);
 	core_phantoms_taken(c);
 }
 
@@ -155,6 +169,8 @@ struct step {
 static const struct step cycle[] = {
 	{ "watch the store", "whether we may decide, and whether intents are waited for",
 	  .run = core_store_watch, .flags = ALWAYS },
+	{ "show claims", "what the store remembers of them: their slots join below",
+	  .run = show_claims },
 	{ "join members", "groups must be complete before they are looked at", .run = join_members,
 	  .wake_us = core_members_wake_us },
 	{ "wake calmed groups", "their pause is over: they are settled below", .run = core_calm_wake,
@@ -190,6 +206,8 @@ static const struct step cycle[] = {
 	{ "view held objects", "what FluxJobs say follows from all of the above",
 	  .run = core_held_report },
 	{ "tend FluxJobs", "after their views", .run = tend_fluxjobs },
+	{ "tend claims", "those that were placed are answered, those without room go",
+	  .run = tend_claims, .wake_us = core_claims_wake_us },
 	{ "say how groups ended", "before they are freed", .run = core_podgroups_over },
 	{ "tell people", "words cost writes: bindings were first", .run = tell_people,
 	  .wake_us = hurry_wake_us },

@@ -21,6 +21,9 @@ struct core_here {
 	char *uid, *node;
 };
 
+/* Where FluxJobs of claims are (claim/claim.h): no namespace of a cluster has a dot. */
+#define SLU_CLAIM_SPACE "fluxion.grpc"
+
 struct slu_core {
 	const struct slu_config *cfg;
 	int64_t now_us, now_s;
@@ -54,6 +57,7 @@ struct slu_core {
 	struct holds *holds;
 	struct asks *asks;
 	struct fluxjobs *fluxjobs;
+	struct claims *claims;
 	struct recovery *recovery;
 	struct reports *reports;
 };

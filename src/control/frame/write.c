@@ -12,8 +12,11 @@ bool core_phantom_is(const char *uid)
 
 static void hand_over(struct slu_core *c, const struct slu_rec_write *like)
 {
-	struct slu_rec_write *w = slu_rec_write_new(like);
+	struct slu_rec_write *w;
 
+	if (like->kind == SLU_KIND_FLUXJOB && !strcmp(like->ns, SLU_CLAIM_SPACE))
+		return; /* it is not in the cluster */
+	w = slu_rec_write_new(like);
 	if (w && slu_inbox_put_answer(c->out, &w->base) == 0) {
 		c->count.writes[like->verb]++;
 		c->count.writes_all++;

@@ -139,13 +139,16 @@ enum slu_ask {
 	/* Nothing but a fresh snapshot, answered once it is published; with the foreign pods if the
 	 * name is SLU_ASK_ALL. */
 	SLU_ASK_PICTURE,
+	SLU_ASK_MATCH,   /* room for `text`, a jobspec; size: later rather than not at all */
+	SLU_ASK_UNMATCH, /* of the match with this number in `name` */
 };
 
 struct slu_rec_ask {
 	struct slu_record base;
 	enum slu_ask what;
 	char ns[64], name[256];
-	uint32_t size; /* RESIZE */
+	uint32_t size;    /* RESIZE */
+	const char *text; /* MATCH; valid until the answer */
 	/* Called on the core thread, exactly once, with a sentence; must not block. */
 	void (*answer)(void *arg, int rc, const char *text);
 	void *arg;

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 
+#include "control/claim/claim.h"
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 #include "control/run/run.h"
@@ -278,6 +279,7 @@ void core_store_rewrite(struct slu_core *c)
 	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e && !rc;
 	     e = slu_table_next(&c->cluster->nodes, e))
 		core_drain_keep(c, node_of(e));
+	core_claims_keep(c);
 	if (rc < 0) {
 		slu_log(SLU_WARN, "store not rewritten: out of memory");
 		return;

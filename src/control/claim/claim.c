@@ -1,0 +1,526 @@
+#include "control/claim/claim.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "control/ask/ask.h"
+#include "control/cluster/cluster.h"
+#include "control/group/group.h"
+#include "control/run/run.h"
+#include "kube/codec.h"
+#include "wire/json.h"
+#include "wire/jsonw.h"
+
+#define ROW_KIND   "match"
+#define ROW_MAX    ((size_t)4 << 20)
+#define CLAIMS_MAX 100000u
+#define SWEEP_US   1000000
+
+/* ---- one of them ---- */
+
+static void claim_free(struct claim *x)
+{
+	if (!x)
+		return;
+	slu_kobj_unref(x->obj);
+	slu_free(x->name);
+	slu_free(x->jobspec);
+	slu_free(x->places);
+	slu_free(x);
+}
+
+/* A name as objects have them, with the number to make it its own. */
+static char *name_of(const char *said, uint64_t number)
+{
+	char text[64], all[100];
+	size_t n = 0;
+
+	for (; *said && n < sizeof text - 1; said++)
+		text[n++] = isalnum((unsigned char)*said) ? (char)tolower((unsigned char)*said)
+							  : '-';
+	text[n] = '\0';
+	snprintf(all, sizeof all, "%s-%" PRIu64, n ? text : "match", number);
+	return slu_strdup(all);
+}
+
+static void stamp(struct slu_jsonw *w, const char *key, int64_t s)
+{
+	time_t t = (time_t)s;
+	struct tm tm;
+	char at[32];
+
+	gmtime_r(&t, &tm);
+	strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	slu_jsonw_kstr(w, key, at);
+}
+
+static void put_object(struct slu_core *c, const struct claim *x, struct slu_jsonw *w)
+{
+	char uid[40];
+
+	snprintf(uid, sizeof uid, "match-%" PRIu64, x->number);
+	slu_jsonw_obj(w);
+	slu_jsonw_key(w, "metadata");
+	slu_jsonw_obj(w);
+	slu_jsonw_kstr(w, "name", x->name);
+	slu_jsonw_kstr(w, "namespace", SLU_CLAIM_SPACE);
+	slu_jsonw_kstr(w, "uid", uid);
+	stamp(w, "creationTimestamp", c->now_s);
+	slu_jsonw_end_obj(w);
+	slu_jsonw_key(w, "spec");
+	slu_jsonw_obj(w);
+	slu_jsonw_kstr(w, "jobspec", x->jobspec);
+	slu_jsonw_end_obj(w);
+	if (x->places) {
+		slu_jsonw_key(w, "status");
+		slu_jsonw_obj(w);
+		slu_jsonw_kstr(w, "state", "Running");
+		slu_jsonw_kstr(w, "places", x->places);
+		stamp(w, "startTime", x->start_s);
+		slu_jsonw_end_obj(w);
+	}
+	slu_jsonw_end_obj(w);
+}
+
+/* Its FluxJob enters the table, and with it its slots the queue. */
+static int show(struct slu_core *c, struct claim *x, struct slu_error *err)
+{
+	struct claims *all = c->claims;
+	struct slu_buf b = SLU_BUF_INIT(ROW_MAX);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	const struct fluxjob *f;
+	int rc;
+
+	if (!all->codec)
+		all->codec = slu_kcodec_new(all->pool);
+	if (!all->codec)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	put_object(c, x, &w);
+	rc = b.error ? b.error
+		     : slu_kcodec_object(all->codec, SLU_KIND_FLUXJOB, SLU_ENC_JSON, b.p, b.n,
+					 &x->obj, err);
+	slu_buf_done(&b);
+	if (rc < 0)
+		return rc;
+	x->shown = true;
+	core_fluxjob_changed(c, x->obj, false);
+	f = core_fluxjob_of(c, SLU_CLAIM_SPACE, x->name);
+	if (!f)
+		return slu_fail(err, -ENOMEM, "out of memory");
+	if (f->refused)
+		return slu_fail(err, -EINVAL, "%s", f->message ? f->message : "");
+	return 0;
+}
+
+/* ---- the store ---- */
+
+static void keep(struct slu_core *c, const struct claim *x)
+{
+	struct slu_buf b = SLU_BUF_INIT(ROW_MAX);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	struct slu_store_span s = { .id = x->number,
+				    .kind = ROW_KIND,
+				    .name = x->name,
+				    .from_s = x->start_s,
+				    .to_s = SLU_TIME_EVER };
+	int rc;
+
+	slu_jsonw_obj(&w);
+	slu_jsonw_kstr(&w, "jobspec", x->jobspec);
+	if (x->places)
+		slu_jsonw_kstr(&w, "places", x->places);
+	slu_jsonw_end_obj(&w);
+	s.spec = slu_buf_str(&b);
+	rc = b.error ? b.error : slu_batch_put_span(slu_intents_batch(c->door), &s);
+	if (rc < 0)
+		slu_log(SLU_WARN, "match not kept", SLU_STR("name", x->name));
+	slu_buf_done(&b);
+}
+
+void core_claims_keep(struct slu_core *c)
+{
+	slu_vec_each (&c->claims->all, struct claim *, x)
+		if (!(*x)->ask)
+			keep(c, *x);
+}
+
+int core_claim_recall(struct slu_core *c, const struct slu_store_span *s)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	const struct slu_json *root;
+	const char *jobspec, *places;
+	struct claim *x;
+
+	if (strcmp(s->kind, ROW_KIND) != 0)
+		return 0;
+	c->next_job = SLU_MAX(c->next_job, s->id);
+	if (slu_json_parse(s->spec, strlen(s->spec), NULL, &doc, NULL) < 0)
+		return 0; /* not one of ours, whatever its kind says */
+	root = slu_json_root(doc);
+	jobspec = slu_json_str(slu_json_get(root, "jobspec"));
+	places = slu_json_str(slu_json_get(root, "places"));
+	if (!jobspec)
+		return 0;
+	x = slu_calloc(1, sizeof *x);
+	if (!x)
+		return -ENOMEM;
+	x->number = s->id;
+	x->start_s = s->from_s;
+	x->reserve = x->promised = true; /* whatever it waits for was promised */
+	x->name = slu_strdup(s->name);
+	x->jobspec = slu_strdup(jobspec);
+	x->places = places ? slu_strdup(places) : NULL;
+	if (!x->name || !x->jobspec || (places && !x->places) ||
+	    slu_vec_push(&c->claims->all, x) < 0) {
+		claim_free(x);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- answers ---- */
+
+static void answer(struct slu_core *c, struct claim *x, int rc, const char *text)
+{
+	struct slu_rec_ask *a = slu_take(x->ask);
+
+	if (!rc && core_answer_later(c, a, text))
+		return;
+	a->answer(a->arg, rc, text);
+	a->answer = NULL;
+	a->base.free(&a->base);
+}
+
+/* What a client gets of one node. */
+struct share {
+	slu_node node;
+	uint32_t slots;
+	int64_t cpu, memory, gpu;
+};
+
+typedef SLU_VEC(struct share) shares;
+
+static int add_share(struct slu_core *c, const struct run *r, slu_node node, uint32_t role,
+		     uint32_t slots, shares *all)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	struct share *s = NULL;
+
+	/* Slots of a node mostly come one after the other. */
+	for (uint32_t i = all->n; i-- > 0 && !s;)
+		if (all->p[i].node == node)
+			s = &all->p[i];
+	if (!s) {
+		if (slu_vec_push(all, (struct share){ .node = node }) < 0)
+			return -ENOMEM;
+		s = &all->p[all->n - 1];
+	}
+	s->slots += slots;
+	for (uint32_t k = 0; role < r->role.n && k < r->role.p[role].shape->n_need; k++) {
+		const struct slu_amount *need = &r->role.p[role].shape->need[k];
+		const char *kind = slu_machine_kind_name(m, need->kind);
+
+		if (!strcmp(kind, "cpu"))
+			s->cpu += need->n * slots;
+		else if (!strcmp(kind, "memory"))
+			s->memory += need->n * slots;
+		else if (!strcmp(kind, "nvidia.com/gpu"))
+			s->gpu += need->n * slots;
+	}
+	return 0;
+}
+
+static int find_shares(struct slu_core *c, const struct run *r, bool runs, shares *all)
+{
+	struct slu_gang_place place = { 0 };
+	struct slu_gang_info info;
+	int rc = 0;
+
+	if (runs) {
+		for (uint32_t i = 0; !rc && i < r->slot.n; i++)
+			rc = add_share(c, r, r->slot.p[i].node, r->slot.p[i].role, 1, all);
+		return rc;
+	}
+	rc = slu_gang_info(slu_queue_machine(c->q), r->id, &info, &place);
+	for (uint32_t i = 0; !rc && i < place.n; i++)
+		rc = add_share(c, r, place.part[i].node, place.part[i].role, place.part[i].slots,
+			       all);
+	slu_gang_place_done(&place);
+	return rc;
+}
+
+/* {"job": 7, "reserved": false, "at": 0, "nodes": [{"name": "a", "cpu": 2000, ...}]} */
+static void tell(struct slu_core *c, struct claim *x, const struct run *r, bool runs)
+{
+	struct slu_buf b = SLU_BUF_INIT(ROW_MAX);
+	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	shares all = { 0 };
+	int rc = find_shares(c, r, runs, &all);
+
+	slu_jsonw_obj(&w);
+	slu_jsonw_ki64(&w, "job", (int64_t)x->number);
+	slu_jsonw_key(&w, "reserved");
+	slu_jsonw_bool(&w, !runs);
+	slu_jsonw_ki64(&w, "at", runs ? 0 : x->start_s);
+	slu_jsonw_key(&w, "nodes");
+	slu_jsonw_arr(&w);
+	slu_vec_each (&all, struct share, s) {
+		const char *name = slu_machine_node_name(m, s->node);
+
+		slu_jsonw_obj(&w);
+		slu_jsonw_kstr(&w, "name", name ? name : "");
+		slu_jsonw_ki64(&w, "slots", s->slots);
+		slu_jsonw_ki64(&w, "cpu", s->cpu);
+		slu_jsonw_ki64(&w, "memory", s->memory);
+		slu_jsonw_ki64(&w, "gpu", s->gpu);
+		slu_jsonw_end_obj(&w);
+	}
+	slu_jsonw_end_arr(&w);
+	slu_jsonw_end_obj(&w);
+	if (!rc)
+		rc = b.error;
+	answer(c, x, rc, rc ? "out of memory" : slu_buf_str(&b));
+	slu_vec_done(&all);
+	slu_buf_done(&b);
+}
+
+/* ---- its end ---- */
+
+static void drop(struct slu_core *c, uint32_t i)
+{
+	struct claim *x = c->claims->all.p[i];
+
+	if (x->shown)
+		core_fluxjob_changed(c, x->obj, true);
+	if (!x->ask && c->door && slu_batch_del_span(slu_intents_batch(c->door), x->number) < 0)
+		slu_log(SLU_WARN, "match not removed from the store", SLU_STR("name", x->name));
+	c->claims->all.p[i] = c->claims->all.p[--c->claims->all.n];
+	claim_free(x);
+}
+
+/* ---- its life ---- */
+
+static const struct run *gang_of(const struct group *g)
+{
+	for (uint32_t i = 0; g && i < g->run.n; i++)
+		if (g->run.p[i]->gang)
+			return g->run.p[i];
+	return NULL;
+}
+
+/* A start for one that may wait, wherever in line it is: a promise, planned at once. */
+static void promise(struct slu_core *c, struct claim *x, const struct run *r)
+{
+	struct slu_event ev = { .kind = SLU_EV_PROMISE, .job = r->id, .start_s = c->now_s + 1 };
+
+	x->promised = true;
+	core_apply(c, &ev);
+	c->claims->next_us = c->now_us;
+}
+
+/* Runs, and its nodes are not noted yet. */
+static void started(struct slu_core *c, struct claim *x, const struct run *r)
+{
+	struct slu_buf at = SLU_BUF_INIT(ROW_MAX);
+	const struct slu_machine *m = slu_queue_machine(c->q);
+
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		const char *node = slu_machine_node_name(m, r->slot.p[i].node);
+
+		slu_buf_printf(&at, "%s%s", i ? "," : "", node ? node : "-");
+	}
+	slu_free(x->places);
+	x->places = slu_buf_take(&at);
+	x->start_s = r->start_s;
+	if (!x->places)
+		return; /* again at the next look */
+	keep(c, x);
+	if (x->ask)
+		tell(c, x, r, true);
+}
+
+/* Waits.  true: it is answered with "no room" and goes. */
+static bool waits(struct slu_core *c, struct claim *x, const struct run *r)
+{
+	if (core_gathers(c))
+		return false; /* nothing was decided in this cycle; its end wakes us */
+	if (r->never || r->refused || !x->reserve) {
+		answer(c, x, -EBUSY, r->reason ? r->reason : "there is no room now");
+		return true;
+	}
+	if (r->planned_s == SLU_TIME_NONE && !x->promised) {
+		promise(c, x, r);
+		return false;
+	}
+	if (r->planned_s == SLU_TIME_NONE) {
+		answer(c, x, -EBUSY, "no time is found at which there is room");
+		return true;
+	}
+	x->start_s = r->planned_s;
+	keep(c, x);
+	tell(c, x, r, false);
+	return false;
+}
+
+/* true: it is over. */
+static bool look(struct slu_core *c, struct claim *x)
+{
+	const struct fluxjob *f = core_fluxjob_of(c, SLU_CLAIM_SPACE, x->name);
+	const struct group *g;
+	const struct run *r;
+	char key[64];
+
+	if (!f || f->over)
+		return true;
+	snprintf(key, sizeof key, "u:match-%" PRIu64, x->number);
+	g = core_group_find(c, SLU_CLAIM_SPACE, key);
+	r = gang_of(g);
+	if (g && (g->wrong || g->cancelled)) {
+		if (x->ask)
+			answer(c, x, g->wrong ? -EINVAL : -EBUSY,
+			       g->wrong ? g->wrong : "it was cancelled");
+		return true;
+	}
+	if (!r)
+		return false;
+	if (r->state == RUN_RUNNING && (!x->places || x->ask))
+		started(c, x, r);
+	else if (r->state == RUN_QUEUED && x->ask)
+		return waits(c, x, r);
+	return false;
+}
+
+void core_claims_show(struct slu_core *c)
+{
+	for (uint32_t i = c->claims->all.n; i-- > 0;) {
+		struct claim *x = c->claims->all.p[i];
+		struct slu_error err = { 0 };
+
+		if (x->shown || show(c, x, &err) == 0)
+			continue;
+		slu_log(SLU_ERROR, "match not recalled", SLU_STR("name", x->name),
+			SLU_STR("err", err.text));
+		drop(c, i);
+	}
+}
+
+int64_t core_claims_wake_us(const struct slu_core *c)
+{
+	return c->claims->next_us;
+}
+
+bool core_claims(struct slu_core *c)
+{
+	bool all = c->now_us - c->claims->sweep_us >= SWEEP_US, any = false;
+
+	c->claims->next_us = CORE_NEVER;
+	if (all)
+		c->claims->sweep_us = c->now_us;
+	for (uint32_t i = c->claims->all.n; i-- > 0;) {
+		struct claim *x = c->claims->all.p[i];
+
+		if (!all && !x->ask && x->places)
+			continue;
+		any |= x->ask || !x->places;
+		if (look(c, x)) {
+			drop(c, i);
+			any = true;
+		}
+	}
+	return any;
+}
+
+/* ---- what clients ask ---- */
+
+static void refuse(struct slu_rec_ask *a, int rc, const char *text)
+{
+	if (a->answer)
+		a->answer(a->arg, rc, text);
+	a->answer = NULL;
+	a->base.free(&a->base);
+}
+
+static void ask_match(struct slu_core *c, struct slu_rec_ask *a)
+{
+	struct claim *x = slu_calloc(1, sizeof *x);
+	struct slu_error err = { 0 };
+	int rc;
+
+	if (!x || slu_vec_reserve(&c->claims->all, c->claims->all.n + 1) < 0) {
+		slu_free(x);
+		refuse(a, -ENOMEM, "out of memory");
+		return;
+	}
+	x->number = ++c->next_job;
+	x->reserve = a->size;
+	x->name = name_of(a->name, x->number);
+	x->jobspec = slu_strdup(a->text);
+	x->ask = a;
+	c->claims->all.p[c->claims->all.n++] = x;
+	rc = x->name && x->jobspec ? show(c, x, &err) : slu_fail(&err, -ENOMEM, "out of memory");
+	if (rc < 0) {
+		answer(c, x, rc, err.text);
+		drop(c, c->claims->all.n - 1);
+	}
+}
+
+static void ask_cancel(struct slu_core *c, struct slu_rec_ask *a, uint64_t number)
+{
+	for (uint32_t i = 0; i < c->claims->all.n; i++) {
+		if (c->claims->all.p[i]->number != number || c->claims->all.p[i]->ask)
+			continue;
+		drop(c, i);
+		if (!core_answer_later(c, a, "cancelled"))
+			refuse(a, 0, "cancelled");
+		return;
+	}
+	refuse(a, -ENOENT, "there is no such job");
+}
+
+bool core_claim_asked(const struct slu_rec_ask *a)
+{
+	return a->what == SLU_ASK_MATCH || a->what == SLU_ASK_UNMATCH ||
+	       (a->what == SLU_ASK_CANCEL && !strcmp(a->ns, SLU_CLAIM_SPACE));
+}
+
+/* The number behind the last dash of its name. */
+static uint64_t number_of(const char *name)
+{
+	const char *dash = strrchr(name, '-');
+
+	return strtoull(dash ? dash + 1 : name, NULL, 10);
+}
+
+void core_claim_ask(struct slu_core *c, struct slu_rec_ask *a)
+{
+	if (!c->door || !slu_core_synced(c) || !c->claims->pool) {
+		char text[320];
+
+		snprintf(text, sizeof text, "%s%s",
+			 c->store_waits
+				 ? "the store cannot be read: nothing is decided until it can"
+			 : !c->door ? "this replica stands by; ask the one that leads: "
+				    : "the cluster has not been seen yet",
+			 !c->door && !c->store_waits ? c->leader : "");
+		refuse(a, -EAGAIN, text);
+	} else if (a->what == SLU_ASK_MATCH && c->claims->all.n >= CLAIMS_MAX) {
+		refuse(a, -EAGAIN, "there are too many matches already");
+	} else if (a->what == SLU_ASK_MATCH) {
+		ask_match(c, a);
+	} else {
+		ask_cancel(c, a, number_of(a->name));
+	}
+}
+
+void core_claims_done(struct slu_core *c)
+{
+	slu_vec_each (&c->claims->all, struct claim *, x) {
+		if ((*x)->ask)
+			refuse((*x)->ask, -EAGAIN, "the daemon stops");
+		claim_free(*x);
+	}
+	slu_vec_done(&c->claims->all);
+	slu_kcodec_free(c->claims->codec);
+}

@@ -1,0 +1,49 @@
+/* claim.h — room that clients of the Fluxion services have matched in the cluster.
+ *
+ * A claim is a FluxJob that exists only here: it has a jobspec, slots for pods (phantoms), a place
+ * in the queue and a duration, and nobody writes it to the cluster.  So there is one truth about
+ * what is free: the machine of the queue.  What a client matched, pods of gangs do not get, and the
+ * other way round; a reservation is a promise like any other; people see claims among the jobs.
+ *
+ *	asked ──► queued ──► started ─────► answered; its duration, Cancel or a lost node end it
+ *	             │ └──► promised ──────► answered; starts then
+ *	             └────► no room ───────► answered; gone
+ *
+ * An answer waits until its row is in the store (a span of kind "match"), so what a client was told
+ * survives a restart. */
+#pragma once
+#include "control/fluxjob/fluxjob.h"
+
+struct claim {
+	uint64_t number;
+	char *name; /* of its FluxJob */
+	char *jobspec;
+	char *places; /* node of each slot, as a FluxJob's status has it; NULL: it does not run */
+	int64_t start_s; /* of the row: start, or promised start */
+	bool reserve, promised;
+	bool shown;                 /* its FluxJob is in the table */
+	const struct slu_kobj *obj; /* that FluxJob */
+	struct slu_rec_ask *ask;    /* who waits for the answer; NULL: answered */
+};
+
+struct claims {
+	SLU_VEC(struct claim *) all;
+	struct slu_kcodec *codec;
+	struct slu_strpool *pool; /* borrowed; NULL: no claims are taken */
+	int64_t next_us;          /* look again although nothing happens */
+	int64_t sweep_us;         /* when those that run were looked at */
+};
+
+/* SLU_ASK_MATCH, SLU_ASK_UNMATCH, and SLU_ASK_CANCEL of a claim.  Takes the record over. */
+void core_claim_ask(struct slu_core *c, struct slu_rec_ask *a);
+bool core_claim_asked(const struct slu_rec_ask *a);
+/* Before groups are settled: what the store remembers appears. */
+void core_claims_show(struct slu_core *c);
+/* After decisions were carried out: answer, note, end.  true: there are rows to send. */
+bool core_claims(struct slu_core *c);
+int64_t core_claims_wake_us(const struct slu_core *c);
+/* A row of the store.  0 or -ENOMEM. */
+int core_claim_recall(struct slu_core *c, const struct slu_store_span *s);
+/* All rows anew. */
+void core_claims_keep(struct slu_core *c);
+void core_claims_done(struct slu_core *c);

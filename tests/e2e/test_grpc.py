@@ -1,0 +1,118 @@
+"""The Fluxion services in a cluster: a match is an allocation that gangs, people and restarts see."""
+
+import json
+import time
+
+import grpc
+import pytest
+
+from cluster import work
+from rpc.alone import Client, cores_of, free_port, jobspec, nodes_of
+
+from .conftest import crds, until
+from .daemon import Sluiced
+
+CLUSTER = {"node_list": [{"name": "node", "count": 4, "cpu": 4}]}
+SPACE = "fluxion.grpc"
+
+
+@pytest.fixture(scope="module")
+def sluiced(module_cluster, tmp_path_factory):
+    crds(module_cluster)
+    folder, port = tmp_path_factory.mktemp("grpc"), free_port()
+    with Sluiced(module_cluster, store=str(folder / "s.db"), folder=folder, args=["--port", str(port), "--external-service"]) as d:
+        d.port = port
+        yield d
+        if d.process.poll() is not None:
+            pytest.fail(f"sluiced ended by itself:\n{d.tail(40)}")
+
+
+@pytest.fixture
+def client(sluiced):
+    with grpc.insecure_channel(f"127.0.0.1:{sluiced.port}", options=[("grpc.use_local_subchannel_pool", 1)]) as ch:
+        yield lambda name, folder="": Client(ch, name, folder)
+        f = Client(ch, "fluxion")
+        for j in sluiced.jobs(SPACE).values():
+            f.Cancel(jobID=int(j["name"].rsplit("-", 1)[1]))
+        until(lambda: not sluiced.jobs(SPACE), message="no matches left")
+
+
+def refused(call, **kw):
+    with pytest.raises(grpc.RpcError) as e:
+        call(**kw)
+    return e.value.code(), e.value.details()
+
+
+def test_a_match_takes_room_that_jobs_shows_and_cancel_gives_back(sluiced, client):
+    f = client("fluxion")
+    a = f.Match(jobspec=jobspec(4, 2), request="allocate", timeout=1)
+    assert not a.reserved and a.at == 0 and len(cores_of(a.allocation)) == 8
+    job = sluiced.jobs(SPACE)[f"match-{a.jobid}"]
+    assert job["state"] == "running" and job["size"] == 4
+    assert f.Match(jobspec=jobspec(4, 2), request="allocate", timeout=1).jobid != a.jobid
+    assert refused(f.Match, jobspec=jobspec(1, 1), request="allocate", timeout=1) == (grpc.StatusCode.UNKNOWN, "Allocation was not possible")
+    assert f.Cancel(jobID=a.jobid).status == 0
+    assert len(nodes_of(f.Match(jobspec=jobspec(2, 4), request="allocate", timeout=1).allocation)) == 2
+    assert f.Cancel(jobID=12345).status == 0
+
+
+def test_pods_and_matches_see_each_other(sluiced, client, module_cluster, space):
+    f = client("fluxion")
+    taken = f.Match(jobspec=jobspec(3, 4), request="allocate", timeout=1)
+    module_cluster.admin.create(work.job("gang", 2, namespace=space, scheduler="sluice", cpu=4, run=600))
+    until(lambda: sluiced.jobs(space).get("gang", {}).get("state") == "waiting", message="the gang waits: one node is free")
+    f.Cancel(jobID=taken.jobid)
+    until(lambda: sluiced.jobs(space).get("gang", {}).get("state") == "running", message="the gang runs")
+    assert refused(f.Match, jobspec=jobspec(3, 4), request="allocate", timeout=1)[1] == "Allocation was not possible"
+    assert len(nodes_of(f.Match(jobspec=jobspec(2, 4), request="allocate", timeout=1).allocation)) == 2
+
+
+def test_a_reservation_is_a_promise_and_starts(sluiced, client):
+    f = client("fluxion")
+    first = f.Match(jobspec=jobspec(4, 4, duration=4), request="allocate", timeout=1)
+    later = f.Match(jobspec=jobspec(4, 4, duration=60), request="allocate", reservation=True, timeout=1)
+    assert later.reserved and 0 <= later.at - time.time() <= 5 and len(nodes_of(later.allocation)) == 4
+    assert sluiced.jobs(SPACE)[f"match-{later.jobid}"]["state"] == "waiting"
+    # the duration of the first ends it, and the second starts when it was promised to
+    until(lambda: sluiced.jobs(SPACE).get(f"match-{later.jobid}", {}).get("state") == "running", message="the reservation starts")
+    assert abs(time.time() - later.at) < 3 and f"match-{first.jobid}" not in sluiced.jobs(SPACE)
+
+
+def test_matches_survive_a_kill(sluiced, client):
+    f = client("fluxion")
+    a = f.Match(jobspec=jobspec(2, 4, duration=3600), request="allocate", timeout=1)
+    b = f.Match(jobspec=jobspec(4, 4, duration=3600), request="allocate", reservation=True, timeout=1)
+    was = sluiced.jobs(SPACE)
+    sluiced.kill()
+    sluiced.start()
+    now = until(lambda: len(j := sluiced.jobs(SPACE)) == 2 and j, message="both are there again")
+    assert now[f"match-{a.jobid}"]["state"] == "running" and now[f"match-{b.jobid}"]["state"] == "waiting"
+    assert now[f"match-{a.jobid}"]["start"] == was[f"match-{a.jobid}"]["start"]
+    assert refused(f.Match, jobspec=jobspec(3, 4), request="allocate", wait=True)[1] == "Allocation was not possible"
+    f.Cancel(jobID=a.jobid)
+    until(lambda: sluiced.jobs(SPACE)[f"match-{b.jobid}"]["state"] == "running", message="the promise is kept")
+
+
+def test_the_other_services(sluiced, client):
+    c, n, e = client("fluxcli"), client("fluxion", "fluxnetes"), client("service")
+    a = c.Match(ps={"id": "team/solver", "cpu": 2}, request="allocate", count=3, timeout=1)
+    assert a.podID == "team/solver" and sum(x.tasks for x in a.nodelist) == 3 and a.nodelist[0].nodeID.startswith("node")
+    b = n.Match(podspec={"cpu": 4}, count=1, jobName="other", timeout=1)
+    assert b.allocated and [x.tasks for x in b.nodelist] == [1]
+    assert not n.Match(podspec={"cpu": 4}, count=4, jobName="none", timeout=1).allocated
+    until(lambda: len(sluiced.jobs(SPACE)) == 2, message="two matches")
+    graph = json.loads(e.GetResources().graph)["graph"]["nodes"]
+    assert sum(v["metadata"]["type"] == "core" for v in graph) == 16 - 6 - 4
+    assert e.GetGroup(group=f"{SPACE}/team-solver-{a.jobID}").size == 3
+    assert e.ListGroups().size == 2
+    assert client("fluxion").Init(policy="lonode", jgf="{}").status == 0
+    assert refused(client("fluxion").Grow, jgf="{}")[0] == grpc.StatusCode.FAILED_PRECONDITION
+    assert c.Cancel(jobID=a.jobID).error == 0 and n.Cancel(fluxID=b.fluxID).error == 0
+    assert refused(n.Cancel, fluxID=b.fluxID)[0] == grpc.StatusCode.UNKNOWN
+
+
+def test_what_the_cluster_does_not_have_is_named(sluiced, client):
+    code, why = refused(client("fluxion").Match, jobspec=json.dumps({
+        "version": 9999, "resources": [{"type": "slot", "count": 1, "label": "d", "with": [{"type": "storage", "count": 1}]}],
+        "tasks": [{"command": ["a"], "slot": "d", "count": {"per_slot": 1}}], "attributes": {}}), request="allocate", timeout=1)
+    assert code == grpc.StatusCode.UNKNOWN and why.startswith("[Fluxion] Error in ReapiCliMatchAllocate: ") and "must be a resource type known" in why
