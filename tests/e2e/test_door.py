@@ -95,7 +95,7 @@ def test_trust_outlives_the_daemon(module_cluster, tmp_path):
         return module_cluster.admin.get("secrets", "sluice-https", "sluice-system")["data"]
 
     with Sluiced(module_cluster) as d:
-        until(lambda: "that of its Secret" in d.log.read_text())
+        until(lambda: "the certificate in its Secret" in d.log.read_text())
         first = secret()
         ca.write_bytes(base64.b64decode(first["ca.crt"]))
         asked = ["nodes", "--server", f"https://localhost:{port_of(d)}", "--ca", ca, "--token", token]
@@ -103,7 +103,7 @@ def test_trust_outlives_the_daemon(module_cluster, tmp_path):
         assert rc == 0 and "node-000" in out, err
         d.kill()
         d.start()
-        until(lambda: d.log.read_text().count("that of its Secret") == 2)
+        until(lambda: d.log.read_text().count("the certificate in its Secret") == 2)
         asked[2] = f"https://localhost:{port_of(d)}"
         rc, out, err = run(*asked)
         assert rc == 0 and "node-000" in out, err
