@@ -90,6 +90,7 @@ bool slu_life_leaves(const struct slu_life_objects *o, const struct slu_life_mem
 struct sizes {
 	int64_t makes;   /* of all makers that stay */
 	int64_t wants;   /* ... now */
+	int64_t fewer;   /* than they make, as they say themselves */
 	int64_t bounded; /* completions of the Jobs among them; INT64_MAX: one has none */
 	bool any;
 };
@@ -112,7 +113,9 @@ static struct sizes sizes_of(const struct slu_life_objects *o)
 		else if (s.bounded < INT64_MAX)
 			s.bounded += slu_kjob(k->obj)->completions;
 	}
-	/* What was seen to succeed counts before its Job says so. */
+	s.fewer = SLU_MAX(s.makes - s.wants, (int64_t)0);
+	/* What was seen to succeed counts before its Job says so.  (Not for the size: it may have
+	 * been a member of an object that is gone.) */
 	if (s.any && s.bounded < INT64_MAX)
 		s.wants = SLU_MIN(s.wants, s.bounded - (int64_t)o->row.finished);
 	s.wants = SLU_MAX(s.wants, (int64_t)0);
@@ -153,7 +156,7 @@ void slu_life(const struct slu_life_objects *o, struct slu_life *out)
 	if (o->one_object && s.any && s.makes > 0)
 		size = SLU_MIN(size, s.makes); /* nobody else will make a member */
 	l.size = at_least_one(size);
-	l.asks = at_least_one(size - SLU_MAX(s.makes - s.wants, (int64_t)0) - o->row.alone);
+	l.asks = at_least_one(size - s.fewer - o->row.alone);
 	l.wants = (uint32_t)SLU_MIN(s.wants, (int64_t)UINT32_MAX);
 	count_members(o, &l);
 	l.begun = l.placed;
