@@ -17,6 +17,8 @@ static int admit(struct slu_queue *q, const struct slu_job_spec *s, bool running
 	if (s->queue && *s->queue)
 		while (i < q->sub.n && strcmp(q->sub.p[i].conf.name, s->queue))
 			i++;
+	if (i >= q->sub.n && running && q->sub.n)
+		i = 0; /* its queue was renamed or removed: it runs all the same */
 	if (i >= q->sub.n) {
 		int rc = decide_text(out, SLU_DEC_REFUSED, s->id, "queue (%s) doesn't exist",
 				     s->queue ? s->queue : "default");
@@ -25,34 +27,21 @@ static int admit(struct slu_queue *q, const struct slu_job_spec *s, bool running
 	}
 	const struct slu_queue_conf *c = &q->sub.p[i].conf;
 	const struct slu_queue_limits *l = &c->limit;
-	uint32_t user = slu_intern_find(&q->str, s->user ? s->user : "");
-	uint64_t *at = user == SLU_INTERN_NONE
-			       ? NULL
-			       : slu_map_get(&q->usage_of, ((uint64_t)i << 32) | user);
-	uint32_t mine = at ? q->usage.p[*at].waiting : 0;
-	const uint32_t *n = q->sub.p[i].n;
-	uint32_t waiting = n[SLU_JOB_WAITING] + n[SLU_JOB_HELD] + n[SLU_JOB_BLOCKED] +
-			   n[SLU_JOB_NEVER];
+	bool counts = !running && !s->member;
 	int64_t slots = 0;
 
 	*limit_s = s->limit_s ? s->limit_s : c->default_duration;
 	for (uint32_t r = 0; r < s->req->n_role; r++)
 		slots += s->req->role[r].min;
 	slots = SLU_MAX(slots, (int64_t)s->req->min);
-	if (!running && l->max_slots && slots > l->max_slots)
+	if (counts && l->max_slots && slots > l->max_slots)
 		slu_fail(&why, -1, "asks for %" PRId64 " slots; queue \"%s\" allows %" PRId64,
 			 slots, c->name, l->max_slots);
-	else if (!running && l->max_duration && *limit_s > l->max_duration)
+	else if (counts && l->max_duration && *limit_s > l->max_duration)
 		slu_fail(&why, -1,
 			 "asks for %" PRId64 " s; queue \"%s\" allows %" PRId64
 			 " s; give a shorter limit",
 			 *limit_s, c->name, l->max_duration);
-	else if (!running && l->max_waiting && waiting >= l->max_waiting)
-		slu_fail(&why, -1, "queue \"%s\" is full: %u jobs wait", c->name, waiting);
-	else if (!running && l->max_waiting_user && mine >= l->max_waiting_user)
-		slu_fail(&why, -1,
-			 "user \"%s\" has %u jobs waiting in queue \"%s\", as many as allowed",
-			 s->user ? s->user : "", mine, c->name);
 	else if (dep_check(q, s, &why) == 0) {
 		*queue = i;
 		return 0;
@@ -148,7 +137,10 @@ int ev_submit(struct slu_queue *q, const struct slu_event *ev, struct slu_decisi
 	rc = job_make(q, s, queue, limit_s, &j);
 	if (rc < 0)
 		return rc;
-	rc = running ? running_add(q, j, ev, err) : job_settle(q, j, out);
+	if (!running && q->job.p[j].block == BLOCK_NONE && full_for(q, j))
+		rc = full_enter(q, j, out);
+	if (!rc)
+		rc = running ? running_add(q, j, ev, err) : job_settle(q, j, out);
 	if (rc == -EINVAL && !running) {
 		/* The matcher does not understand the request: the job's fault, not the caller's.
 		 */
@@ -188,6 +180,14 @@ static int set_priority(struct slu_queue *q, uint32_t j, int64_t priority,
 
 	if (job->priority == priority)
 		return 0;
+	if (job->block == BLOCK_FULL) {
+		uint32_t *root = &usage_of(q, job->queue, job->user)->full;
+
+		order_remove(q->job.p, root, j);
+		job->priority = priority;
+		order_insert(q->job.p, root, j);
+		return 0;
+	}
 	if (job->bucket == SLU_NIL) {
 		job->priority = priority;
 		return 0;
@@ -286,12 +286,58 @@ static int set_request(struct slu_queue *q, uint32_t j, const struct slu_gang_re
 	return rc;
 }
 
+/* The nodes of the parts that its queue still has; NULL: none, or no memory, which is as good. */
+static struct slu_nodeset *part_nodes(const struct slu_queue *q, uint32_t j,
+				      const struct slu_gang_part *part, uint32_t n)
+{
+	const struct slu_nodeset *may = q->sub.p[q->job.p[j].queue].nodes;
+	struct slu_nodeset *set = n ? slu_nodeset_new(slu_machine_node_slots(q->m)) : NULL;
+
+	for (uint32_t i = 0; set && i < n; i++) {
+		uint32_t at = slu_node_index(part[i].node);
+
+		if (!slu_machine_node_is(q->m, part[i].node) ||
+		    (may && !slu_nodeset_has(may, at)) || slu_nodeset_add(set, at) < 0) {
+			slu_nodeset_unref(set);
+			return NULL;
+		}
+	}
+	return set;
+}
+
+/* Book a promise on the nodes it had.  SLU_GANG_LATER: it has them, at that time; SLU_GANG_BUSY: it
+ * has nothing. */
+static int promise_there(struct slu_queue *q, uint32_t j, int64_t start_s,
+			 const struct slu_event *ev, struct slu_decisions *out,
+			 struct slu_error *err)
+{
+	uint32_t n = out->v.n, n_part = out->part.n;
+	int64_t promised_s = q->job.p[j].promised_s;
+	int rc;
+
+	q->only = part_nodes(q, j, ev->part, ev->n_part);
+	if (!q->only)
+		return SLU_GANG_BUSY;
+	rc = try_job(q, j, true, out, err);
+	slu_nodeset_unref(q->only);
+	q->only = NULL;
+	if (rc != SLU_GANG_LATER || q->job.p[j].planned_s <= start_s)
+		return rc;
+	slu_gang_cancel(q->m, q->job.p[j].id);
+	unreserve(q, j);
+	bucket_enter(q, j);
+	q->job.p[j].promised_s = promised_s;
+	out->v.n = n;
+	out->part.n = n_part;
+	return SLU_GANG_BUSY;
+}
+
 /* Not now: whom it would hurt to start it is not known before all have their promises back. */
-static int promise(struct slu_queue *q, uint32_t j, int64_t start_s, struct slu_decisions *out,
-		   struct slu_error *err)
+static int promise(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
+		   struct slu_decisions *out, struct slu_error *err)
 {
 	struct job *job = &q->job.p[j];
-	int64_t begin_s = job->begin_s;
+	int64_t begin_s = job->begin_s, start_s = ev->start_s;
 	int rc;
 
 	if (start_s == SLU_TIME_NONE || !time_ok(start_s))
@@ -302,7 +348,9 @@ static int promise(struct slu_queue *q, uint32_t j, int64_t start_s, struct slu_
 		return 0;
 	start_s = SLU_MAX(start_s, q->now_s + 1);
 	job->begin_s = SLU_MAX(begin_s, start_s);
-	rc = try_job(q, j, true, out, err);
+	rc = promise_there(q, j, start_s, ev, out, err);
+	if (rc == SLU_GANG_BUSY)
+		rc = try_job(q, j, true, out, err);
 	q->job.p[j].begin_s = begin_s;
 	if (rc == SLU_GANG_LATER)
 		plan_freed(q, SLU_CAUSE_REPLAN, q->job.p[j].id, SLU_NODE_NONE);
@@ -338,7 +386,7 @@ int ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_decisi
 	case SLU_EV_REQUEST:
 		return set_request(q, j, ev->spec ? ev->spec->req : NULL, out, err);
 	case SLU_EV_PROMISE:
-		return promise(q, j, ev->start_s, out, err);
+		return promise(q, j, ev, out, err);
 	default:
 		return slu_fail(err, -EINVAL, "event %d is not one of a job", (int)ev->kind);
 	}

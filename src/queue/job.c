@@ -22,7 +22,121 @@ int usage_make(struct slu_queue *q, uint32_t queue, uint32_t user)
 	if (slu_vec_reserve(&q->usage, q->usage.n + 1) < 0 ||
 	    slu_map_put(&q->usage_of, key, q->usage.n) < 0)
 		return -ENOMEM;
-	q->usage.p[q->usage.n++] = (struct usage){ 0 };
+	q->usage.p[q->usage.n++] = (struct usage){ .full = SLU_NIL };
+	return 0;
+}
+
+static void tally_in(struct usage *u, enum tally what, int by)
+{
+	uint32_t *n = what == TALLY_WAITING   ? &u->waiting
+		      : what == TALLY_RUNNING ? &u->running
+					      : &u->reserved;
+
+	*n += (uint32_t)by;
+}
+
+void tally(struct slu_queue *q, uint32_t j, enum tally what, int by)
+{
+	const struct job *job = &q->job.p[j];
+
+	if (job->flags & JOB_MEMBER)
+		return;
+	tally_in(usage_of(q, job->queue, job->user), what, by);
+	tally_in(&q->sub.p[job->queue].all, what, by);
+}
+
+/* ---- full queues ---- */
+
+bool full_for(struct slu_queue *q, uint32_t j)
+{
+	const struct job *job = &q->job.p[j];
+	const struct subqueue *sub = &q->sub.p[job->queue];
+	const struct slu_queue_limits *l = &sub->conf.limit;
+
+	/* The job itself is counted. */
+	if (job->flags & JOB_MEMBER)
+		return false;
+	return (l->max_waiting && sub->all.waiting > l->max_waiting) ||
+	       (l->max_waiting_user &&
+		usage_of(q, job->queue, job->user)->waiting > l->max_waiting_user);
+}
+
+int full_enter(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
+{
+	struct job *job = &q->job.p[j];
+	struct subqueue *sub = &q->sub.p[job->queue];
+	const struct slu_queue_conf *c = &sub->conf;
+	struct usage *u = usage_of(q, job->queue, job->user);
+	int rc = c->limit.max_waiting && sub->all.waiting > c->limit.max_waiting
+			 ? decide_text(out, SLU_DEC_REFUSED, job->id,
+				       "queue \"%s\" is full: %u jobs wait", c->name,
+				       sub->all.waiting - 1)
+			 : decide_text(
+				   out, SLU_DEC_REFUSED, job->id,
+				   "user \"%s\" has %u jobs waiting in queue \"%s\", as many as "
+				   "allowed",
+				   slu_intern_str(&q->str, job->user), u->waiting - 1, c->name);
+
+	if (rc < 0)
+		return rc;
+	tally(q, j, TALLY_WAITING, -1);
+	job->block = BLOCK_FULL;
+	order_insert(q->job.p, &u->full, j);
+	sub->n_full++;
+	return 0;
+}
+
+void full_leave(struct slu_queue *q, uint32_t j)
+{
+	struct job *job = &q->job.p[j];
+
+	order_remove(q->job.p, &usage_of(q, job->queue, job->user)->full, j);
+	q->sub.p[job->queue].n_full--;
+	job->block = BLOCK_NONE;
+	tally(q, j, TALLY_WAITING, 1);
+}
+
+/* The first in order of all users of queue `s` that may have one more waiting. */
+static uint32_t full_first(const struct slu_queue *q, uint32_t s)
+{
+	uint32_t most = q->sub.p[s].conf.limit.max_waiting_user, best = SLU_NIL;
+
+	for (uint32_t i = 0; i < q->usage_of.n; i++) {
+		const struct usage *u = &q->usage.p[q->usage_of.e[i].val];
+
+		if (q->usage_of.e[i].key >> 32 != s || u->full == SLU_NIL ||
+		    (most && u->waiting >= most))
+			continue;
+		uint32_t j = order_first(q->job.p, u->full);
+
+		if (best == SLU_NIL || order_before(&q->job.p[j], &q->job.p[best]))
+			best = j;
+	}
+	return best;
+}
+
+int full_admit(struct slu_queue *q, struct slu_decisions *out)
+{
+	for (uint32_t s = 0; s < q->sub.n; s++) {
+		const struct subqueue *sub = &q->sub.p[s];
+
+		while (sub->n_full && (!sub->conf.limit.max_waiting ||
+				       sub->all.waiting < sub->conf.limit.max_waiting)) {
+			uint32_t j = full_first(q, s);
+
+			if (j == SLU_NIL)
+				break;
+			int rc = decide_text(out, SLU_DEC_STATE, q->job.p[j].id,
+					     "queue \"%s\" has a place for it", sub->conf.name);
+
+			if (rc < 0)
+				return rc;
+			full_leave(q, j);
+			rc = job_settle(q, j, out);
+			if (rc < 0)
+				return rc;
+		}
+	}
 	return 0;
 }
 
@@ -135,17 +249,20 @@ void job_set_state(struct slu_queue *q, uint32_t j, enum slu_job_state s)
 {
 	struct job *job = &q->job.p[j];
 	struct subqueue *sub = &q->sub.p[job->queue];
-	struct usage *u = usage_of(q, job->queue, job->user);
 
 	if (job->state == s)
 		return;
 	list_del(q, j);
 	sub->n[job->state]--;
-	if (job->state == SLU_JOB_RUNNING)
-		u->running--, u->waiting++;
+	if (job->state == SLU_JOB_RUNNING) {
+		tally(q, j, TALLY_RUNNING, -1);
+		tally(q, j, TALLY_WAITING, 1);
+	}
 	job->state = (uint8_t)s;
-	if (s == SLU_JOB_RUNNING)
-		u->running++, u->waiting--;
+	if (s == SLU_JOB_RUNNING) {
+		tally(q, j, TALLY_WAITING, -1);
+		tally(q, j, TALLY_RUNNING, 1);
+	}
 	sub->n[s]++;
 	job_list(q, j);
 }
@@ -196,7 +313,7 @@ void job_leave_line(struct slu_queue *q, uint32_t j)
 		slu_gang_cancel(q->m, job->id);
 		job->planned_s = SLU_TIME_NONE;
 		sub->n_reserved--;
-		usage_of(q, job->queue, job->user)->reserved--;
+		tally(q, j, TALLY_RESERVED, -1);
 	} else {
 		bucket_leave(q, j);
 		plan_moved_up(q, j);
@@ -246,6 +363,8 @@ int job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 	struct slu_error why = { 0 };
 	int rc;
 
+	if (job->block == BLOCK_FULL)
+		return 0; /* full_admit() looks at it */
 	if (job->block == BLOCK_DEADLINE || job->block == BLOCK_DEP_DEAD) {
 		job_set_state(q, j, SLU_JOB_NEVER);
 		return 0;
@@ -454,6 +573,8 @@ int dep_fire(struct slu_queue *q, slu_job_id on, bool started, enum slu_result r
 		q->dep.p[d].open = false;
 		job->ndep--;
 		if (!dep_met((enum slu_dep_kind)q->dep.p[d].kind, r)) {
+			if (job->block == BLOCK_FULL)
+				full_leave(q, j);
 			job->block = BLOCK_DEP_DEAD;
 			rc = decide_text(
 				out, SLU_DEC_EXPIRED, job->id,
@@ -471,14 +592,12 @@ int dep_fire(struct slu_queue *q, slu_job_id on, bool started, enum slu_result r
 static void job_delete(struct slu_queue *q, uint32_t j)
 {
 	struct job *job = &q->job.p[j];
-	struct usage *u = usage_of(q, job->queue, job->user);
 
+	if (job->block == BLOCK_FULL)
+		full_leave(q, j);
 	list_del(q, j);
 	q->sub.p[job->queue].n[job->state]--;
-	if (job->state == SLU_JOB_RUNNING)
-		u->running--;
-	else
-		u->waiting--;
+	tally(q, j, job->state == SLU_JOB_RUNNING ? TALLY_RUNNING : TALLY_WAITING, -1);
 	dep_free_all(q, j);
 	shape_put(q, job->shape);
 	if (job->asked != SLU_NIL)
@@ -577,9 +696,10 @@ int job_make(struct slu_queue *q, const struct slu_job_spec *s, uint32_t queue, 
 	job->limit_s = limit_s;
 	job->begin_s = s->begin_s;
 	job->deadline_s = s->deadline_s;
-	job->flags = (s->held ? JOB_HELD : 0) | (s->grow ? JOB_GROW : 0);
+	job->flags = (s->held ? JOB_HELD : 0) | (s->grow ? JOB_GROW : 0) |
+		     (s->member ? JOB_MEMBER : 0);
 	q->sub.p[queue].n[job->state]++;
-	usage_of(q, queue, user)->waiting++;
+	tally(q, j, TALLY_WAITING, 1);
 	job_list(q, j);
 	if ((s->name && *s->name && !(job->name = slu_strdup(s->name))) || dep_link(q, j, s) < 0) {
 		job_delete(q, j);

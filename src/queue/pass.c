@@ -158,6 +158,9 @@ static const struct job *depth_bound(struct slu_queue *q, struct subqueue *sub, 
 		if (j != SLU_NIL && (at == SLU_NIL || order_before(&q->job.p[j], &q->job.p[at]))) {
 			q->bucket.p[q->job.p[j].bucket].after = j;
 			last = j;
+		} else if (at == SLU_NIL) { /* the others are at a limit */
+			last = SLU_NIL;
+			break;
 		} else {
 			last = at;
 			at = order_next(q->job.p, sub->reserved, &q->job.p[at]);
@@ -165,7 +168,7 @@ static const struct job *depth_bound(struct slu_queue *q, struct subqueue *sub, 
 	}
 	for (uint32_t i = 0; i < sub->active.n; i++)
 		q->bucket.p[sub->active.p[i]].after = SLU_NIL;
-	return &q->job.p[last];
+	return last == SLU_NIL ? NULL : &q->job.p[last];
 }
 
 static void open_buckets(struct slu_queue *q, struct subqueue *sub)
@@ -173,7 +176,8 @@ static void open_buckets(struct slu_queue *q, struct subqueue *sub)
 	for (uint32_t i = 0; i < sub->active.n; i++) {
 		struct bucket *b = &q->bucket.p[sub->active.p[i]];
 
-		b->closed = false;
+		/* Who may not start does not stand in the way of others. */
+		b->closed = !plan_user_free(q, b->root);
 		b->after = SLU_NIL;
 		if (b->failed_at != q->freed) {
 			b->failed_at = q->freed;
@@ -438,10 +442,14 @@ int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *o
 
 	if (rc < 0 || sub->conf.stopped)
 		return rc;
+	const struct slu_queue_limits *l = &sub->conf.limit;
+	bool limited = l->max_running || l->max_running_user;
+	const struct job *last;
+
 	do {
 		started = 0;
 		open_buckets(q, sub);
-		const struct job *last = depth_bound(q, sub, sub->conf.queue_depth);
+		last = depth_bound(q, sub, sub->conf.queue_depth);
 		bool packed;
 
 		rc = pass_batch(q, sub, last, &started, &packed, out, err);
@@ -465,7 +473,8 @@ int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *o
 
 			if (ans < 0)
 				return ans;
-			started += ans == SLU_GANG_NOW;
+			/* A promise counts for limits as a start does. */
+			started += ans == SLU_GANG_NOW || (ans == SLU_GANG_LATER && limited);
 			/* No time found for it: the next one is the first then, but for FCFS. */
 			if (ans == SLU_GANG_BUSY) {
 				q->bucket.p[q->job.p[j].bucket].after = j;
@@ -479,20 +488,22 @@ int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *o
 			if (rc < 0)
 				return rc;
 		}
-	} while (started && sub->conf.queue_depth &&
-		 sub->n[SLU_JOB_WAITING] > sub->conf.queue_depth);
+	} while (started && last); /* those behind it have moved up */
 	return 0;
 }
 
-/* How many are before it in line, counted up to `enough`. */
-static uint32_t ahead(const struct slu_queue *q, const struct subqueue *sub, uint32_t j,
-		      uint32_t enough)
+/* How many of those that may start are before it in line, counted up to `enough`. */
+static uint32_t ahead(struct slu_queue *q, const struct subqueue *sub, uint32_t j, uint32_t enough)
 {
 	const struct job *job = &q->job.p[j];
 	uint32_t n = order_rank(q->job.p, sub->reserved, job);
 
-	for (uint32_t i = 0; i < sub->active.n && n < enough; i++)
-		n += order_rank(q->job.p, q->bucket.p[sub->active.p[i]].root, job);
+	for (uint32_t i = 0; i < sub->active.n && n < enough; i++) {
+		uint32_t root = q->bucket.p[sub->active.p[i]].root;
+
+		if (plan_user_free(q, root))
+			n += order_rank(q->job.p, root, job);
+	}
 	return n;
 }
 
@@ -529,7 +540,8 @@ static int pass_one(struct slu_queue *q, struct subqueue *sub, uint32_t j,
 
 		return room <= 0 && n ? room : pass_full(q, sub, out, err);
 	}
-	bool reserve = n < depth;
+	/* As a full pass would: those before it that have no promise could not be given one. */
+	bool reserve = order_rank(q->job.p, sub->reserved, &q->job.p[j]) < depth;
 	int64_t limit_s = q->job.p[j].limit_s;
 
 	if (b->failed_at != q->freed) {
@@ -543,6 +555,8 @@ static int pass_one(struct slu_queue *q, struct subqueue *sub, uint32_t j,
 
 	if (ans == SLU_GANG_BUSY && q->bucket.p[bi].failed_limit > limit_s)
 		q->bucket.p[bi].failed_limit = limit_s;
+	if (ans == SLU_GANG_NOW || ans == SLU_GANG_LATER)
+		plan_moved_up(q, j); /* and its user may be at a limit now: others are first */
 	return ans < 0 ? ans : 0;
 }
 

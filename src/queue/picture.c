@@ -295,8 +295,12 @@ static void buckets(struct pic *p)
 		if (reads(p))
 			q->bucket.p[q->bucket.n++] = (struct bucket){ 0 };
 		struct bucket *b = &q->bucket.p[i];
+		unsigned kind = (b->used ? 1u : 0u) | (b->member ? 2u : 0u);
 
-		U(b->used);
+		U(kind);
+		must(p, kind < 4 && kind != 2);
+		b->used = kind & 1;
+		b->member = kind & 2;
 		if (b->used && !p->in.rc)
 			bucket(p, b);
 		if (!reads(p) || !b->used || p->in.rc)

@@ -51,8 +51,9 @@ static bool job_sane(const struct slu_queue *q, const struct job *j)
 	       (line || j->planned_s == SLU_TIME_NONE) && j->limit_s > 0 &&
 	       j->limit_s <= SLU_LIMIT_MAX && time_sane(j->begin_s) && time_sane(j->deadline_s) &&
 	       time_sane(j->start_s) && (time_sane(j->end_s) || j->end_s == SLU_FOREVER) &&
-	       time_sane(j->planned_s) && time_sane(j->promised_s) && j->block <= BLOCK_DEP_DEAD &&
-	       j->flags < 2 * JOB_PARTIAL && j->how <= SLU_HOW_RESERVED;
+	       time_sane(j->planned_s) && time_sane(j->promised_s) && j->block <= BLOCK_FULL &&
+	       (j->block != BLOCK_FULL || j->state == SLU_JOB_BLOCKED) &&
+	       j->how <= SLU_HOW_RESERVED;
 }
 
 /* Into the trees and sums. */
@@ -63,16 +64,17 @@ static int job_enter(struct slu_queue *q, uint32_t i)
 
 	if (slu_map_put(&q->job_of, j->id, i) < 0 || usage_make(q, j->queue, j->user) < 0)
 		return -ENOMEM;
-	struct usage *u = usage_of(q, j->queue, j->user);
 
 	q->shape.p[j->shape].refs++;
 	if (j->asked != SLU_NIL)
 		q->shape.p[j->asked].refs++;
 	sub->n[j->state]++;
-	if (j->state == SLU_JOB_RUNNING)
-		u->running++;
-	else
-		u->waiting++;
+	if (j->block == BLOCK_FULL) {
+		order_insert(q->job.p, &usage_of(q, j->queue, j->user)->full, i);
+		sub->n_full++;
+	} else {
+		tally(q, i, j->state == SLU_JOB_RUNNING ? TALLY_RUNNING : TALLY_WAITING, 1);
+	}
 	if (j->state != SLU_JOB_WAITING)
 		return 0;
 	q->bucket.p[j->bucket].refs++;
@@ -82,7 +84,7 @@ static int job_enter(struct slu_queue *q, uint32_t i)
 	}
 	order_insert(q->job.p, &sub->reserved, i);
 	sub->n_reserved++;
-	u->reserved++;
+	tally(q, i, TALLY_RESERVED, 1);
 	return 0;
 }
 

@@ -48,7 +48,9 @@ bool plan_user_free(struct slu_queue *q, uint32_t j)
 	const struct subqueue *sub = &q->sub.p[job->queue];
 	const struct slu_queue_limits *l = &sub->conf.limit;
 
-	if (l->max_running && sub->n[SLU_JOB_RUNNING] + sub->n_reserved >= l->max_running)
+	if (job->flags & JOB_MEMBER)
+		return true;
+	if (l->max_running && sub->all.running + sub->all.reserved >= l->max_running)
 		return false;
 	if (!l->max_running_user)
 		return true;
@@ -193,7 +195,7 @@ int try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_decisions 
 		if (!rc) {
 			order_insert(q->job.p, &sub->reserved, j);
 			sub->n_reserved++;
-			usage_of(q, job->queue, job->user)->reserved++;
+			tally(q, j, TALLY_RESERVED, 1);
 		}
 	}
 	if (rc < 0 && job->state == SLU_JOB_WAITING) {
@@ -212,7 +214,7 @@ void unreserve(struct slu_queue *q, uint32_t j)
 
 	order_remove(q->job.p, &sub->reserved, j);
 	sub->n_reserved--;
-	usage_of(q, job->queue, job->user)->reserved--;
+	tally(q, j, TALLY_RESERVED, -1);
 	job->planned_s = SLU_TIME_NONE;
 }
 

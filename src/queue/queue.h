@@ -28,7 +28,7 @@
  *      │        ▲  │ ▲               │
  *      │   release │ └── take back ──┘
  *      ├──► HELD ◄┘hold
- *      ├──► BLOCKED   dependency, begin time, running limit: enters WAITING by itself
+ *      ├──► BLOCKED   dependency, begin time, full queue: enters WAITING by itself
  *      └──► NEVER     cannot run on this machine; looked at again when the machine changes
  *
  * Threads: one owner at a time, nothing here locks.  Memory: -ENOMEM from apply leaves the queue as
@@ -69,7 +69,9 @@ enum slu_backfill {
 	SLU_BACKFILL_PACKED,
 };
 
-/* 0 means "no limit" in all of these. */
+/* 0 means "no limit" in all of these.  A job beyond max_waiting or max_waiting_user is told so
+ * (SLU_DEC_REFUSED) and kept aside; it is let in, in queue order, as soon as there is a place
+ * (SLU_DEC_STATE).  One beyond max_slots or max_duration is not taken at all. */
 struct slu_queue_limits {
 	int64_t max_slots;    /* of one job, at its minimum size */
 	int64_t max_duration; /* seconds, of one job */
@@ -127,6 +129,9 @@ struct slu_job_spec {
 	const struct slu_dep *dep;
 	uint32_t ndep;
 	bool held;
+	/* A later member or replacement of a gang that runs: it belongs to that gang, so it counts
+	 * against no limit of the queue, whether it waits or runs. */
+	bool member;
 	/* Elastic jobs (a role with max > min): starts with as many slots as fit at once, between
 	 * minimum and maximum; planned ahead by the minimum.  With grow set, a running job is
 	 * filled up to its maximum with room that no plan needs (SLU_DEC_RESIZED). */
@@ -142,10 +147,11 @@ enum slu_result { SLU_RESULT_OK, SLU_RESULT_FAILED, SLU_RESULT_CANCELLED };
 /* ------------------------------------------------------------------------------ events -- */
 
 enum slu_event_kind {
-	SLU_EV_SUBMIT,    /* spec */
-	SLU_EV_RUNNING,   /* spec, part, start_s: it runs already (after a restart) */
-	SLU_EV_CANCEL,    /* job: in any state.  Running: counts as ended, cancelled */
-	SLU_EV_HOLD,      /* job: waiting only; a running job is left alone */
+	SLU_EV_SUBMIT,  /* spec */
+	SLU_EV_RUNNING, /* spec, part, start_s: it runs already (after a restart).  What runs counts:
+			     if its queue is gone, in the first one */
+	SLU_EV_CANCEL,  /* job: in any state.  Running: counts as ended, cancelled */
+	SLU_EV_HOLD,    /* job: waiting only; a running job is left alone */
 	SLU_EV_RELEASE,   /* job */
 	SLU_EV_PRIORITY,  /* job, priority */
 	SLU_EV_LIMIT,     /* job, limit_s: new time limit, waiting or running */
@@ -166,9 +172,10 @@ enum slu_event_kind {
 	SLU_EV_SPAN_REMOVE,    /* span->name */
 	SLU_EV_QUEUE_SET,      /* conf: new queue, or new settings of one */
 	SLU_EV_TICK,           /* time passed, nothing else */
-	SLU_EV_PROMISE, /* job, start_s: it was promised this start before (a restart); waiting
-			   only.  Planned there, wherever in line it is, or else at the next
-			   time after it; the next pass looks for an earlier one */
+	SLU_EV_PROMISE, /* job, start_s, part (may be none): it was promised this start, on the nodes
+			   of these parts, before (a restart); waiting only.  Planned there, wherever
+			   in line it is, or else anywhere at that time, or at the next after it; the
+			   next pass looks for an earlier one */
 	SLU_EV_LOOK,    /* the next pass looks at every job, as if room had appeared */
 };
 
@@ -332,7 +339,7 @@ int slu_queue_level(struct slu_queue *q, const char *name);
 enum slu_job_state {
 	SLU_JOB_WAITING,
 	SLU_JOB_HELD,
-	SLU_JOB_BLOCKED, /* begin time, dependency, running limit, queue stopped */
+	SLU_JOB_BLOCKED, /* begin time, dependency, its queue is full */
 	SLU_JOB_NEVER,
 	SLU_JOB_RUNNING,
 };

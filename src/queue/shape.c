@@ -201,7 +201,7 @@ struct slu_gang_req job_req(const struct slu_queue *q, uint32_t j)
 	const struct job *job = &q->job.p[j];
 	struct slu_gang_req r = q->shape.p[job->shape].req;
 
-	r.nodes = q->sub.p[job->queue].nodes;
+	r.nodes = q->only ? q->only : q->sub.p[job->queue].nodes;
 	r.duration_s = job->limit_s;
 	r.begin_s = job->begin_s == SLU_TIME_NONE ? 0 : job->begin_s;
 	r.deadline_s = job->deadline_s == SLU_TIME_NONE ? 0 : job->deadline_s;
@@ -214,9 +214,10 @@ struct slu_gang_req job_req(const struct slu_queue *q, uint32_t j)
 
 /* ---- buckets ---- */
 
-static uint64_t bucket_hash(uint32_t queue, uint32_t shape, uint32_t user, uint32_t tag)
+static uint64_t bucket_hash(const struct bucket *b)
 {
-	return mix(mix(((uint64_t)queue << 32) | shape, user), tag);
+	return mix(mix(((uint64_t)b->queue << 32) | b->shape, b->user),
+		   ((uint64_t)b->tag << 1) | b->member);
 }
 
 static bool span_allows(const struct span *s, const struct job *j)
@@ -254,31 +255,32 @@ static int bucket_use(struct slu_queue *q, struct bucket *b, const struct job *j
 int64_t bucket_get(struct slu_queue *q, uint32_t j)
 {
 	const struct job *job = &q->job.p[j];
-	uint32_t user = q->user_matters ? job->user : SLU_INTERN_NONE;
-	uint64_t h = bucket_hash(job->queue, job->shape, user, job->tag);
-	uint64_t *found = slu_map_get(&q->bucket_of, h);
-	uint32_t first = found ? (uint32_t)*found : 0;
-
-	for (uint32_t i = first; i; i = q->bucket.p[i - 1].chain) {
-		struct bucket *b = &q->bucket.p[i - 1];
-
-		if (b->queue == job->queue && b->shape == job->shape && b->user == user &&
-		    b->tag == job->tag && b->generation == q->bucket_gen)
-			return i - 1;
-	}
 	struct subqueue *sub = &q->sub.p[job->queue];
 	struct bucket b = { .queue = job->queue,
 			    .shape = job->shape,
-			    .user = user,
+			    .user = q->user_matters ? job->user : SLU_INTERN_NONE,
 			    .tag = job->tag,
+			    .member = job->flags & JOB_MEMBER,
 			    .root = SLU_NIL,
 			    .generation = q->bucket_gen,
-			    .chain = first,
 			    .active = SLU_NIL,
 			    .after = SLU_NIL,
 			    .failed_at = q->freed,
 			    .failed_limit = INT64_MAX,
 			    .used = true };
+	uint64_t h = bucket_hash(&b);
+	uint64_t *found = slu_map_get(&q->bucket_of, h);
+	uint32_t first = found ? (uint32_t)*found : 0;
+
+	for (uint32_t i = first; i; i = q->bucket.p[i - 1].chain) {
+		const struct bucket *have = &q->bucket.p[i - 1];
+
+		if (have->queue == b.queue && have->shape == b.shape && have->user == b.user &&
+		    have->tag == b.tag && have->member == b.member &&
+		    have->generation == b.generation)
+			return i - 1;
+	}
+	b.chain = first;
 
 	/* Room for every list the bucket may ever be put in, so that moving it cannot fail. */
 	if ((!q->bucket_free.n && slu_vec_reserve(&q->bucket, q->bucket.n + 1) < 0) ||
@@ -302,7 +304,7 @@ int64_t bucket_get(struct slu_queue *q, uint32_t j)
 int bucket_link(struct slu_queue *q, uint32_t i)
 {
 	struct bucket *b = &q->bucket.p[i];
-	uint64_t h = bucket_hash(b->queue, b->shape, b->user, b->tag);
+	uint64_t h = bucket_hash(b);
 	uint64_t *found = slu_map_get(&q->bucket_of, h);
 
 	b->chain = found ? (uint32_t)*found : 0;
@@ -312,7 +314,7 @@ int bucket_link(struct slu_queue *q, uint32_t i)
 static void bucket_drop(struct slu_queue *q, uint32_t i)
 {
 	struct bucket *b = &q->bucket.p[i];
-	uint64_t h = bucket_hash(b->queue, b->shape, b->user, b->tag);
+	uint64_t h = bucket_hash(b);
 	uint64_t *head = slu_map_get(&q->bucket_of, h);
 	uint32_t at = (uint32_t)*head;
 

@@ -25,6 +25,7 @@ enum block {
 	BLOCK_NEVER,    /* the request does not fit the machine */
 	BLOCK_DEADLINE, /* too late */
 	BLOCK_DEP_DEAD, /* dependency cannot come true */
+	BLOCK_FULL,     /* as many wait as may: in the tree `full` of its user */
 };
 
 enum {
@@ -35,6 +36,7 @@ enum {
 	JOB_OVERRUN = 16, /* outlived its limit */
 	JOB_AVOIDS = 32,  /* `asked` is its own request, `shape` leaves out nodes for a while */
 	JOB_PARTIAL = 64, /* some of its slots ended or were lost */
+	JOB_MEMBER = 128, /* of a gang that runs: limits do not count it */
 };
 
 struct job {
@@ -80,14 +82,18 @@ struct bucket {
 	int64_t failed_limit;
 	uint64_t failed_at;
 	uint32_t after; /* pass: where a walk over this bucket stands; SLU_NIL: at its start */
+	bool member;    /* of members of running gangs */
 	bool closed;    /* pass: its user is at a limit */
 	uint32_t n_use; /* advance reservations its jobs may use */
 	uint64_t *use;
 	bool used;
 };
 
+/* What limits count, of a user in a queue or of a whole queue: members and who waits outside a full
+ * queue are left out. */
 struct usage {
 	uint32_t waiting, running, reserved;
+	uint32_t full; /* of a user: tree of those outside */
 };
 
 struct subqueue {
@@ -97,6 +103,8 @@ struct subqueue {
 	SLU_VEC(uint32_t) active;   /* buckets with waiting jobs */
 	uint32_t n[5];              /* by state */
 	uint32_t n_reserved;
+	struct usage all;
+	uint32_t n_full;   /* BLOCK_FULL */
 	bool stale;        /* its reservation was not repaired: nobody could start (opts.lazy) */
 	uint32_t n_noplan; /* waiting, but no time was found for them */
 	uint64_t started, ended, backfilled;
@@ -187,6 +195,7 @@ struct slu_queue {
 	bool moved;        /* a promise left its place after others were looked at: look again */
 	struct cause later, earlier;
 
+	struct slu_nodeset *only;         /* while one promise is booked: its nodes; else NULL */
 	struct slu_gang_place place, due; /* scratch */
 	SLU_VEC(uint32_t) heap;           /* scratch: candidates of a pass */
 	SLU_VEC(uint32_t) todo;           /* scratch */
@@ -248,6 +257,14 @@ int plan_told(struct slu_queue *q, uint32_t j, int64_t was_s, enum slu_cause cau
 int dep_check(struct slu_queue *q, const struct slu_job_spec *s, struct slu_error *err);
 int dep_fire(struct slu_queue *q, slu_job_id on, bool started, enum slu_result r,
 	     struct slu_decisions *out);
+/* Count a job in or out of what limits look at. */
+enum tally { TALLY_WAITING, TALLY_RUNNING, TALLY_RESERVED };
+void tally(struct slu_queue *q, uint32_t j, enum tally what, int by);
+/* The queue is full for this job: put it aside.  Let in whoever has a place now. */
+bool full_for(struct slu_queue *q, uint32_t j);
+int full_enter(struct slu_queue *q, uint32_t j, struct slu_decisions *out);
+void full_leave(struct slu_queue *q, uint32_t j);
+int full_admit(struct slu_queue *q, struct slu_decisions *out);
 int timer_add(struct slu_queue *q, int64_t at_s, uint32_t j);
 void timer_pop(struct slu_queue *q);
 bool timer_stale(const struct slu_queue *q, const struct timer *t);

@@ -132,6 +132,9 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 		if (rc < 0)
 			return rc;
 	}
+	rc = full_admit(q, out);
+	if (rc < 0)
+		return rc;
 	bool full = q->freed != q->seen_freed || q->fresh.n > 64, grow = full;
 
 	for (uint32_t i = 0; i < q->sub.n; i++)
@@ -156,7 +159,11 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 		if (n && n < q->fresh.n)
 			memmove(q->fresh.p, q->fresh.p + n, (q->fresh.n - n) * sizeof *q->fresh.p);
 		q->fresh.n -= n;
-		full = q->fresh.n > 64;
+		rc = full_admit(q, out); /* who started has left a place */
+		if (rc < 0)
+			return rc;
+		full = q->fresh.n > 64 || q->freed != q->seen_freed;
+		q->seen_freed = q->freed;
 		if (!full && q->moved && rounds < ROUNDS_MAX) {
 			int may = pass_may_start(q, err);
 

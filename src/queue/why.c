@@ -366,6 +366,14 @@ static int why_aside(struct slu_queue *q, uint32_t j, struct slu_buf *b)
 		put_time(job->deadline_s, b);
 		slu_buf_puts(b, ": too late to start");
 		break;
+	case BLOCK_FULL:
+		slu_buf_printf(b,
+			       "queue \"%s\" takes no more waiting jobs (%u wait, %u of user "
+			       "\"%s\"); it is let in when one of them starts or leaves",
+			       q->sub.p[job->queue].conf.name, q->sub.p[job->queue].all.waiting,
+			       usage_of(q, job->queue, job->user)->waiting,
+			       slu_intern_str(&q->str, job->user));
+		break;
 	case BLOCK_DEP_DEAD:
 		slu_buf_puts(b, "waits for something that cannot happen any more");
 		break;

@@ -130,6 +130,9 @@ static void from_core(const struct slu_snapshot *s, struct slu_buf *b)
 	    "Fresh lists of pods or nodes compared with what is known.", (double)c->audit_lists);
 	one(b, "sluice_audit_differences_total", "counter", "Differences found by them.",
 	    (double)c->audit_differences);
+	one(b, "sluice_overlooked_jobs_total", "counter",
+	    "Jobs that could start and that nothing would have looked at again: a bug.",
+	    (double)c->overlooked);
 	one(b, "sluice_cycles_total", "counter", "Scheduling cycles.", (double)c->cycles);
 	one(b, "sluice_cycle_seconds_total", "counter", "Time spent in them.",
 	    (double)c->cycle_ns / 1e9);

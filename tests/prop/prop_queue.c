@@ -392,6 +392,7 @@ static int rig_submit(struct rig *r, int64_t now, slu_job_id id, uint32_t slots,
 				  .user = r->crowd ? user[id % 3] : NULL,
 				  .queue = r->crowd && id % 2 ? "p" : "q",
 				  .priority = priority,
+				  .member = r->crowd && id % 7 == 0,
 				  .first_seen_us = now * 1000000,
 				  .limit_s = limit,
 				  .begin_s = SLU_TIME_NONE,
@@ -650,6 +651,8 @@ static int settings(struct rig *r, struct slu_rng *g, int64_t now)
 	c.queue_depth = slu_rng_below(g, 2) ? 0 : 1 + (uint32_t)slu_rng_below(g, 4);
 	c.limit.max_running = slu_rng_below(g, 3) ? 0 : 1 + (uint32_t)slu_rng_below(g, 4);
 	c.limit.max_running_user = slu_rng_below(g, 2) ? 0 : 1 + (uint32_t)slu_rng_below(g, 3);
+	c.limit.max_waiting = slu_rng_below(g, 3) ? 0 : 1 + (uint32_t)slu_rng_below(g, 6);
+	c.limit.max_waiting_user = slu_rng_below(g, 3) ? 0 : 1 + (uint32_t)slu_rng_below(g, 3);
 	c.stopped = !slu_rng_below(g, 6);
 	return rig_apply(r, now, &ev);
 }

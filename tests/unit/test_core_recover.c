@@ -36,10 +36,12 @@ static void live(struct world *w, int nodes, int cpu)
 	if (slu_core_new(&cs, &w->core, &err) < 0 || slu_core_lead(w->core, &setup, &err) < 0)
 		ok(false, "start: %s", err.text);
 	for (int i = 0; i < nodes; i++) {
-		char name[16];
+		char name[16], labels[64];
 
 		snprintf(name, sizeof name, "n%d", i);
-		feed_node(w, name, cpu, "", "", "True");
+		snprintf(labels, sizeof labels, "\"which\":\"n%d\",\"pool\":\"%s\"", i,
+			 i < 2 ? "front" : "back");
+		feed_node(w, name, cpu, labels, "", "True");
 	}
 	for (int i = 0; i < w->n_pods; i++)
 		if (w->pod[i].there)
@@ -147,6 +149,7 @@ static struct slu_snap_job view(struct world *w, const char *name)
 				  : !strcmp(s->job[i].state, "gathering") ? "gathering"
 				  : !strcmp(s->job[i].state, "held")      ? "held"
 				  : !strcmp(s->job[i].state, "cancelled") ? "cancelled"
+				  : !strcmp(s->job[i].state, "refused")   ? "refused"
 									  : "other";
 		}
 	slu_snapshot_unref(s);
@@ -1054,6 +1057,104 @@ static void test_set_half_made(void)
 	last_life_over(&w);
 }
 
+static void one_on(struct world *w, const char *name, const char *meta, const char *key,
+		   const char *value)
+{
+	struct fpod *p = make_pod(w, name, "sluice", "2", meta);
+	size_t n = strlen(p->spec);
+
+	snprintf(p->spec + n, sizeof p->spec - n, ",\"nodeSelector\":{\"%s\":\"%s\"}", key, value);
+	feed_pod(w, p, false);
+}
+
+/* Both promises could use n0 by their times alone; only one of them must. */
+static void test_promise_keeps_its_place(void)
+{
+	struct world w;
+	int64_t wide, small;
+
+	first_life(&w, 3, 2, "queues: [{name: default, policy: conservative}]");
+	one_on(&w, "r0", TIMED("r0", "1", "600s"), "which", "n0");
+	one_on(&w, "r1", TIMED("r1", "1", "600s"), "which", "n1");
+	one_on(&w, "r2", TIMED("r2", "1", "1200s"), "which", "n2");
+	go_on(&w, NONE, NULL);
+	one_on(&w, "wide-0", TIMED("wide", "2", "3600s"), "which", "n0");
+	one_on(&w, "wide-1", TIMED("wide", "2", "3600s"), "which", "n2");
+	go_on(&w, NONE, NULL);
+	one_on(&w, "small", TIMED("small", "1", "3600s"), "pool", "front");
+	go_on(&w, NONE, NULL);
+	wide = view(&w, "wide").estimate_s;
+	small = view(&w, "small").estimate_s;
+	ok(wide == view(&w, "r2").start_s + 1200 && small == view(&w, "r1").start_s + 600,
+	   "the wide one waits for n2, the small one for n1");
+	die(&w);
+	live(&w, 3, 2);
+	ok(view(&w, "wide").estimate_s == wide && view(&w, "small").estimate_s == small,
+	   "after a restart each has its time and its node (%lld, %lld; %lld, %lld)",
+	   (long long)view(&w, "wide").estimate_s, (long long)wide,
+	   (long long)view(&w, "small").estimate_s, (long long)small);
+	last_life_over(&w);
+}
+
+/* Who was inside a full queue is inside after a restart, whatever order the pods are listed in. */
+static void test_full_queue(void)
+{
+	struct world w;
+
+	first_life(&w, 1, 2, "queues: [{name: default, maxWaiting: 2}]");
+	add_pod(&w, "blocker", "sluice", "2", TIMED("blocker", "1", "600s"));
+	go_on(&w, NONE, NULL);
+	w.n_pods++; /* listed first in the next life */
+	for (int i = 0; i < 2; i++) {
+		w.now_us += 2000000;
+		add_pod(&w, i ? "z2" : "z1", "sluice", "2",
+			i ? TIMED("z2", "1", "60s") : TIMED("z1", "1", "60s"));
+		go_on(&w, NONE, NULL);
+	}
+	w.now_us += 2000000;
+	int last = w.n_pods;
+
+	w.n_pods = 1;
+	add_pod(&w, "a1", "sluice", "2", TIMED("a1", "1", "60s"));
+	w.n_pods = last;
+	go_on(&w, NONE, NULL);
+	ok(!strcmp(view(&w, "a1").state, "refused"), "the third finds the queue full");
+	die(&w);
+	live(&w, 1, 2);
+	go_on(&w, NONE, NULL);
+	ok(!strcmp(view(&w, "a1").state, "refused") && !strcmp(view(&w, "z2").state, "waiting"),
+	   "after a restart, too (%s, %s)", view(&w, "a1").state, view(&w, "z2").state);
+	delete_pod(&w, pod(&w, "z1"));
+	go_on(&w, NONE, NULL);
+	ok(!strcmp(view(&w, "a1").state, "waiting"), "it is let in when one leaves (%s)",
+	   view(&w, "a1").state);
+	last_life_over(&w);
+}
+
+/* What runs counts, whatever became of its queue. */
+static void test_queue_renamed(void)
+{
+	struct slu_error err = { 0 };
+	const char *yaml = "queues: [{name: default}, {name: new}]";
+	struct world w;
+
+	first_life(&w, 1, 2, "queues: [{name: default}, {name: old}]");
+	add_pod(&w, "runs", "sluice", "2",
+		"\"annotations\":{\"sluice.sh/queue\":\"old\",\"sluice.sh/duration\":\"600s\"}");
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "runs") == 1, "it runs in a queue");
+	die(&w);
+	slu_config_free(w.cfg);
+	ok(slu_config_parse("test", yaml, strlen(yaml), &w.cfg, &err) == 0, "which is renamed");
+	live(&w, 1, 2);
+	go_on(&w, NONE, NULL);
+	add_pod(&w, "next", "sluice", "2", TIMED("next", "1", "60s"));
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "next") == 0, "its node is not given to another");
+	ok(differences(&w) == 0, "and the books are right");
+	last_life_over(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -1063,6 +1164,9 @@ int main(void)
 	test_follower();
 	test_order_while_gathering();
 	test_promise_stands();
+	test_promise_keeps_its_place();
+	test_full_queue();
+	test_queue_renamed();
 	test_user_said();
 	test_half_evicted();
 	test_bare_pods_stay();

@@ -652,8 +652,44 @@ static void promised_before(void)
 	kit_done(&k);
 }
 
+/* Two that were promised what both could use: by planned start alone the first would take the
+ * place of the second, which needs it. */
+static void promised_there(void)
+{
+	struct slu_gang_part part[2] = { 0 };
+	struct kit k;
+
+	kit_new(&k, 0, 0, SLU_POLICY_CONSERVATIVE);
+	kit_node(&k, "a", 4, NULL, NULL);
+	kit_node(&k, "b", 3, NULL, NULL);
+	const struct slu_machine *m = slu_queue_machine(k.q);
+
+	part[0].slots = 3;
+	kit_job(&k, 1, 3, 100, NULL);
+	kit_job(&k, 2, 4, 100, NULL);
+	part[0].node = slu_machine_node_find(m, "b");
+	is(kit_apply(&k, &(struct slu_event){ .kind = SLU_EV_PROMISE,
+					      .job = 1,
+					      .start_s = 50,
+					      .part = part,
+					      .n_part = 1 }),
+	   0, "there: 1 had been promised 50 on b");
+	ok(k.planned[1] == 50 && k.nnode[1] == 1 && k.node[1][0] == slu_node_index(part[0].node),
+	   "there: it has that place again");
+	kit_node_do(&k, SLU_EV_NODE_REMOVE, "b");
+	is(kit_apply(&k, &(struct slu_event){ .kind = SLU_EV_PROMISE,
+					      .job = 2,
+					      .start_s = 60,
+					      .part = part,
+					      .n_part = 1 }),
+	   0, "there: 2 had been promised 60 on a node that is gone");
+	is(k.planned[2], 60, "there: it has the time, elsewhere");
+	kit_done(&k);
+}
+
 int main(void)
 {
+	promised_there();
 	order();
 	line();
 	hold_release_cancel();

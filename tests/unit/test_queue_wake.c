@@ -108,8 +108,173 @@ static void looks_on_demand(void)
 	kit_done(&k);
 }
 
+/* Who waits outside a full queue comes in when there is a place, in order. */
+static void full(void)
+{
+	struct slu_queue_conf c = { .name = "batch",
+				    .policy = SLU_POLICY_EASY,
+				    .limit = { .max_waiting = 2 } };
+	struct slu_why w;
+	struct kit k;
+
+	kit_new(&k, 1, 1, SLU_POLICY_EASY);
+	kit_queue(&k, &c);
+	kit_job(&k, 1, 1, 100, NULL);
+	kit_at(&k, 0);
+	for (slu_job_id j = 2; j <= 6; j++)
+		kit_job(&k, j, 1, 10, KIT_SPEC(.priority = j == 6));
+	ok(!k.refused[3] && k.refused[4] == 1 && k.refused[5] == 1 && k.refused[6] == 1,
+	   "full: two wait, three are told (%s)", k.text[4]);
+	is(slu_queue_why(k.q, 0, 4, &w, NULL), 0, "full: it is asked why");
+	ok(w.state == SLU_JOB_BLOCKED && strstr(w.reason, "let in when"), "full: (%s)", w.reason);
+	slu_why_done(&w);
+	is(kit_job(&k, 7, 1, 10, KIT_SPEC(.member = true)), 0, "full: a member of a running gang");
+	is(k.refused[7], 0, "full: belongs to those inside");
+	k.now = 1;
+	kit_do(&k, SLU_EV_CANCEL, 2);
+	kit_at(&k, 1);
+	struct slu_job_view v;
+
+	ok(!slu_queue_job(k.q, 6, &v) && v.state == SLU_JOB_WAITING,
+	   "full: the urgent one is let in");
+	ok(!slu_queue_job(k.q, 4, &v) && v.state == SLU_JOB_BLOCKED,
+	   "full: the next stays outside");
+	kit_do(&k, SLU_EV_CANCEL, 5);
+	kit_do(&k, SLU_EV_END, 1);
+	kit_at(&k, 2);
+	ok(!slu_queue_job(k.q, 4, &v) && v.state == SLU_JOB_WAITING,
+	   "full: somebody started, and it is let in in the same pass");
+	c.limit.max_waiting = 1;
+	kit_queue(&k, &c);
+	kit_at(&k, 3);
+	ok(!slu_queue_job(k.q, 4, &v) && v.state == SLU_JOB_WAITING,
+	   "full: a lower limit sends nobody out");
+	kit_done(&k);
+}
+
+static void full_by_user(void)
+{
+	struct slu_queue_conf c = { .name = "batch",
+				    .policy = SLU_POLICY_EASY,
+				    .limit = { .max_waiting_user = 1 } };
+	struct slu_job_view v;
+	struct kit k;
+
+	kit_new(&k, 1, 1, SLU_POLICY_EASY);
+	kit_queue(&k, &c);
+	kit_job(&k, 1, 1, 100, NULL);
+	kit_at(&k, 0);
+	kit_job(&k, 2, 1, 10, KIT_SPEC(.user = "ann"));
+	kit_job(&k, 3, 1, 10, KIT_SPEC(.user = "ann"));
+	kit_job(&k, 4, 1, 10, KIT_SPEC(.user = "bob"));
+	ok(k.refused[3] == 1 && !k.refused[4], "full for one: ann has one waiting, bob another");
+	struct slu_queue *copy = slu_queue_clone(k.q);
+
+	k.now = 1;
+	kit_do(&k, SLU_EV_CANCEL, 2);
+	kit_at(&k, 1);
+	ok(!slu_queue_job(k.q, 3, &v) && v.state == SLU_JOB_WAITING, "full for one: ann's next");
+	slu_queue_free(k.q);
+	k.q = copy;
+	c.limit.max_waiting_user = 0;
+	kit_queue(&k, &c);
+	kit_at(&k, 1);
+	ok(!slu_queue_job(k.q, 3, &v) && v.state == SLU_JOB_WAITING,
+	   "full for one: a limit that is lifted lets her in");
+	kit_done(&k);
+}
+
+/* A job that may not start yet does not take away the promise of the next one. */
+static void limited_is_not_ahead(void)
+{
+	struct slu_queue_conf c = { .name = "batch",
+				    .policy = SLU_POLICY_EASY,
+				    .limit = { .max_running_user = 1 } };
+	struct kit k;
+
+	kit_new(&k, 4, 1, SLU_POLICY_EASY);
+	kit_queue(&k, &c);
+	kit_job(&k, 1, 2, 1000, KIT_SPEC(.user = "ann"));
+	kit_at(&k, 0);
+	kit_job(&k, 2, 1, 1000, KIT_SPEC(.user = "ann"));
+	kit_at(&k, 1);
+	kit_job(&k, 3, 4, 100, KIT_SPEC(.user = "bob"));
+	kit_at(&k, 2);
+	is(k.planned[3], 1000, "limited: the wide job behind it is promised the first end");
+	kit_job(&k, 4, 1, 10000, KIT_SPEC(.user = "cyd"));
+	kit_at(&k, 3);
+	is(k.start[4], SLU_TIME_NONE, "limited: a long job does not delay that");
+	kit_done(&k);
+}
+
+/* With depth, those who may not start do not fill the window. */
+static void limited_is_not_deep(void)
+{
+	struct slu_queue_conf c = { .name = "batch",
+				    .policy = SLU_POLICY_EASY,
+				    .queue_depth = 1,
+				    .limit = { .max_running_user = 1 } };
+	struct kit k;
+
+	kit_new(&k, 4, 1, SLU_POLICY_EASY);
+	kit_queue(&k, &c);
+	for (slu_job_id j = 1; j <= 3; j++)
+		kit_job(&k, j, 1, 100, KIT_SPEC(.user = "ann"));
+	kit_at(&k, 0);
+	kit_job(&k, 4, 1, 100, KIT_SPEC(.user = "bob"));
+	kit_at(&k, 1);
+	ok(k.start[1] == 0 && k.start[2] == SLU_TIME_NONE && k.start[4] == 1,
+	   "limited: ann's own jobs do not keep bob from being looked at");
+	kit_done(&k);
+}
+
+/* Members of a running gang belong to it, for every limit. */
+static void members(void)
+{
+	struct slu_queue_conf c = { .name = "batch",
+				    .policy = SLU_POLICY_EASY,
+				    .limit = { .max_running = 1, .max_slots = 1 } };
+	struct kit k;
+
+	kit_new(&k, 4, 1, SLU_POLICY_EASY);
+	kit_queue(&k, &c);
+	kit_job(&k, 1, 1, 100, NULL);
+	kit_at(&k, 0);
+	kit_job(&k, 2, 2, 100, KIT_SPEC(.member = true));
+	kit_job(&k, 3, 1, 100, NULL);
+	kit_at(&k, 1);
+	ok(k.start[2] == 1 && k.start[3] == SLU_TIME_NONE,
+	   "members: one gang may run, and its later members with it");
+	kit_do(&k, SLU_EV_END, 1);
+	kit_at(&k, 2);
+	is(k.start[3], 2, "members: they do not keep the next gang from running");
+	kit_done(&k);
+}
+
+/* What runs in a queue that was renamed still takes its nodes. */
+static void runs_in_no_queue(void)
+{
+	struct slu_gang_part part = { .slots = 1 };
+	struct slu_event ev = { .kind = SLU_EV_RUNNING, .part = &part, .n_part = 1 };
+	struct kit k;
+
+	kit_new(&k, 1, 1, SLU_POLICY_EASY);
+	part.node = slu_machine_node_at(slu_queue_machine(k.q), 0);
+	is(kit_job_as(&k, 1, 1, 100, KIT_SPEC(.queue = "gone"), &ev), 0, "renamed: it runs");
+	kit_job(&k, 2, 1, 100, NULL);
+	kit_at(&k, 1);
+	is(k.start[2], SLU_TIME_NONE, "renamed: its node is not given away");
+	kit_done(&k);
+}
+
 int main(void)
 {
+	full();
+	full_by_user();
+	limited_is_not_ahead();
+	limited_is_not_deep();
+	members();
+	runs_in_no_queue();
 	first_leaves();
 	deadline_passes();
 	other_queue_gives_up();

@@ -140,6 +140,7 @@ void slu_core_free(struct slu_core *c)
 	slu_table_done(&c->cluster->shapes);
 	slu_table_done(&c->cluster->repels);
 	slu_vec_done(&c->runs->open);
+	slu_vec_done(&c->runs->promise);
 	slu_vec_done(&c->cluster->port);
 	slu_map_done(&c->recovery->audit.suspect[0]);
 	slu_map_done(&c->recovery->audit.suspect[1]);

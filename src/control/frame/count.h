@@ -9,5 +9,5 @@ struct slu_counters {
 	uint64_t pods_released, pods_refused;
 	int64_t lists_us;       /* from the first object to the last list, at start */
 	int64_t first_cycle_us; /* and from there to the first decisions */
-	uint64_t audits, audit_lists, audit_differences, refused_objects;
+	uint64_t audits, audit_lists, audit_differences, overlooked, refused_objects;
 };

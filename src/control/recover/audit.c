@@ -77,6 +77,22 @@ static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_KINDS
 	return true;
 }
 
+/* Somebody who could start and whom nothing would wake: a mistake of ours, too. */
+static void audit_waits(struct slu_core *c)
+{
+	struct slu_error err = { 0 };
+	struct slu_job_view v;
+	slu_job_id job = 0;
+
+	if (slu_queue_overlooked(c->q, &job, &err) <= 0)
+		return;
+	c->count.overlooked++;
+	slu_log(SLU_ERROR, "a bug: a job fits and is allowed, but nothing would look at it",
+		SLU_STR("job", slu_queue_job(c->q, job, &v) == 0 ? v.name : ""));
+	core_apply(c, &(struct slu_event){ .kind = SLU_EV_LOOK });
+	core_due_at(c, CORE_AT_AUDIT, c->now_us + 1000000); /* and a cycle then, at the latest */
+}
+
 void core_audit(struct slu_core *c)
 {
 	if (!core_is_due(c, CORE_AT_AUDIT))
@@ -87,6 +103,7 @@ void core_audit(struct slu_core *c)
 	if (!sum)
 		return;
 	c->count.audits++;
+	audit_waits(c);
 	core_podgroups_audit(c);
 	add_runs(c, sum);
 	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;

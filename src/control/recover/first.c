@@ -4,6 +4,7 @@
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 #include "control/run/run.h"
+#include "wire/json.h"
 
 struct loading {
 	struct slu_core *c;
@@ -35,6 +36,11 @@ static int read_job(void *arg, const struct slu_store_job *j)
 	m->planned_s = j->planned_s;
 	m->promised_s = j->promised_s;
 	m->sum = core_keep_sum(j);
+	if (j->planned_s > 0 &&
+	    slu_json_parse(j->spec, strlen(j->spec), NULL, &m->spec, NULL) == -ENOMEM) {
+		core_memory_free(m);
+		return -ENOMEM;
+	}
 	m->start_s = j->start_s;
 	m->state = j->state;
 	m->cancelled = !strcmp(j->cause, CORE_CAUSE_CANCELLED);
@@ -163,11 +169,67 @@ static int by_promise(const void *a, const void *b)
 	return x->job < y->job ? -1 : x->job > y->job;
 }
 
+/* What waited inside its queue before what had to stay outside, and each in order of arrival: a full
+ * queue takes in the same ones again. */
+static int by_arrival(const void *a, const void *b)
+{
+	const struct core_memory *x = *(struct core_memory *const *)a,
+				 *y = *(struct core_memory *const *)b;
+	bool in_x = x->state != SLU_STORE_NEVER, in_y = y->state != SLU_STORE_NEVER;
+
+	if (in_x != in_y)
+		return in_x ? -1 : 1;
+	if (x->first_seen_us != y->first_seen_us)
+		return x->first_seen_us < y->first_seen_us ? -1 : 1;
+	return x->job < y->job ? -1 : x->job > y->job;
+}
+
+/* The nodes that were promised: all of them or, if one is gone, none. */
+static void promise_places(struct slu_core *c, const struct core_memory *m)
+{
+	const struct slu_machine *machine = slu_queue_machine(c->q);
+	const struct slu_json *list = m->spec ? slu_json_get(slu_json_root(m->spec),
+							     CORE_SPEC_PLACES)
+					      : NULL;
+
+	c->runs->promise.n = 0;
+	for (struct slu_json_it it = slu_json_first(list); it.val; slu_json_next(&it)) {
+		struct slu_gang_part p = { .slots = 1 };
+
+		p.node = slu_json_is_str(it.val)
+				 ? slu_machine_node_find(machine, slu_json_str(it.val))
+				 : SLU_NODE_NONE;
+		if (p.node == SLU_NODE_NONE || slu_vec_push(&c->runs->promise, p) < 0) {
+			c->runs->promise.n = 0;
+			return;
+		}
+	}
+}
+
+/* Of the groups that are to be settled, those the store remembers: all, or those with a promise. */
+static uint32_t remembered_dirty(struct slu_core *c, struct core_memory **all, uint32_t max,
+				 bool promised)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->groups->dirty.n && n < max; i++) {
+		struct core_memory *m = c->groups->dirty.p[i]
+						? core_remembered(c, c->groups->dirty.p[i])
+						: NULL;
+
+		if (!m || (promised && m->planned_s <= 0))
+			continue;
+		m->at = i;
+		all[n++] = m;
+	}
+	return n;
+}
+
 /* First all that has started takes its places, then each promise its own in the plan (those to
- * later members of what runs, too), and only then anybody starts. */
+ * later members of what runs, too), then the others come in order, and only then anybody starts. */
 void core_recover_plan(struct slu_core *c)
 {
-	uint32_t n = c->runs->known.n ? c->groups->dirty.n : 0, promised = 0;
+	uint32_t n = c->runs->known.n ? c->groups->dirty.n : 0, k;
 	slu_cleanup(slu_freep) struct core_memory **all = slu_reallocarray(NULL, n + 1u,
 									   sizeof *all);
 
@@ -181,23 +243,23 @@ void core_recover_plan(struct slu_core *c)
 		if (c->groups->dirty.p[i] && was_started(c, c->groups->dirty.p[i]))
 			core_group_settle(c, i);
 	c->runs->adopting = false;
-	for (uint32_t i = 0; n && all && i < c->groups->dirty.n; i++) {
-		struct core_memory *m = c->groups->dirty.p[i]
-						? core_remembered(c, c->groups->dirty.p[i])
-						: NULL;
-
-		if (m && m->planned_s > 0 && promised < n) {
-			m->at = i;
-			all[promised++] = m;
-		}
-	}
-	if (promised)
-		qsort(all, promised, sizeof(struct core_memory *), by_promise);
-	for (uint32_t i = 0; i < promised; i++) {
+	if (!all)
+		return;
+	k = remembered_dirty(c, all, n, true);
+	if (k)
+		qsort(all, k, sizeof(struct core_memory *), by_promise);
+	for (uint32_t i = 0; i < k; i++) {
 		c->runs->promise_s = all[i]->planned_s;
+		promise_places(c, all[i]);
 		core_group_settle(c, all[i]->at);
 	}
 	c->runs->promise_s = 0;
+	c->runs->promise.n = 0;
+	k = remembered_dirty(c, all, n, false);
+	if (k)
+		qsort(all, k, sizeof(struct core_memory *), by_arrival);
+	for (uint32_t i = 0; i < k; i++)
+		core_group_settle(c, all[i]->at);
 }
 
 /* The first cycle has met everything the cluster has: settle the rest. */

@@ -9,6 +9,7 @@
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 #include "control/run/run.h"
+#include "wire/json.h"
 
 struct core_memory *core_remembered(struct slu_core *c, const struct group *g)
 {
@@ -63,6 +64,7 @@ static const struct pod *pod_meant(struct slu_core *c, const struct core_meant *
 void core_memory_free(struct core_memory *m)
 {
 	core_memory_done(m);
+	slu_json_free(m->spec);
 	slu_free(m->key);
 	slu_free(m);
 }

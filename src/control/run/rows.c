@@ -6,7 +6,7 @@
 #include "control/run/run.h"
 #include "wire/jsonw.h"
 
-#define SPEC_MAX (64u << 10)
+#define SPEC_MAX (1u << 20)
 
 static struct run *gang_of(const struct group *g)
 {
@@ -14,6 +14,38 @@ static struct run *gang_of(const struct group *g)
 		if (g->run.p[i]->gang)
 			return g->run.p[i];
 	return NULL;
+}
+
+/* The run that is promised the next start, of members that came later, too; NULL: none. */
+static const struct run *planned(const struct group *g)
+{
+	const struct run *first = NULL;
+
+	for (uint32_t i = 0; i < g->run.n; i++) {
+		const struct run *r = g->run.p[i];
+
+		if (r->state == RUN_QUEUED && r->planned_s != SLU_TIME_NONE &&
+		    (!first || r->planned_s < first->planned_s))
+			first = r;
+	}
+	return first;
+}
+
+/* The nodes of a promise, so that another life keeps it where it was. */
+static void put_places(struct slu_core *c, const struct run *r, struct slu_jsonw *w)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	struct slu_gang_place place = { 0 };
+	struct slu_gang_info info;
+
+	if (slu_gang_info(m, r->id, &info, &place) == 0 && info.state == SLU_GANG_RESERVED) {
+		slu_jsonw_key(w, CORE_SPEC_PLACES);
+		slu_jsonw_arr(w);
+		for (uint32_t i = 0; i < place.n; i++)
+			slu_jsonw_str(w, slu_machine_node_name(m, place.part[i].node));
+		slu_jsonw_end_arr(w);
+	}
+	slu_gang_place_done(&place);
 }
 
 /* What it asks for, as the queue sees it. */
@@ -49,6 +81,8 @@ static void put_spec(struct slu_core *c, const struct group *g, const struct run
 		slu_jsonw_bool(&w, true);
 	}
 	core_life_put(c, g, &w);
+	if (planned(g))
+		put_places(c, planned(g), &w);
 	slu_jsonw_end_obj(&w);
 }
 
@@ -69,17 +103,6 @@ uint64_t core_keep_sum(const struct slu_store_job *j)
 
 	h = slu_hash_u64(h ^ slu_hash_bytes(j->spec, strlen(j->spec)));
 	return slu_hash_u64(h ^ slu_hash_bytes(j->cause, strlen(j->cause)));
-}
-
-/* The next start it was promised, also to members that came later; 0: none. */
-static int64_t planned_s(const struct group *g)
-{
-	int64_t at = INT64_MAX;
-
-	for (uint32_t i = 0; i < g->run.n; i++)
-		if (g->run.p[i]->state == RUN_QUEUED && g->run.p[i]->planned_s != SLU_TIME_NONE)
-			at = SLU_MIN(at, g->run.p[i]->planned_s);
-	return at == INT64_MAX ? 0 : at;
 }
 
 /* Write the row if it differs from the one that is there. */
@@ -109,7 +132,7 @@ static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_
 
 	put_spec(c, g, r, &spec);
 	j.spec = spec.error ? "{}" : slu_buf_str(&spec);
-	j.planned_s = planned_s(g);
+	j.planned_s = planned(g) ? planned(g)->planned_s : 0;
 	j.promised_s = r ? r->promised_s : 0;
 	j.start_s = r ? r->start_s : 0;
 	j.cause = !r && g->cancelled                       ? CORE_CAUSE_CANCELLED

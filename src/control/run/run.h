@@ -8,6 +8,8 @@
 /* What the store says of a group in `cause`. */
 #define CORE_CAUSE_CANCELLED "cancelled"
 #define CORE_CAUSE_BEGUN     "begun" /* members have started: the rest belongs to them */
+/* ... and in `spec`: the nodes it was promised. */
+#define CORE_SPEC_PLACES "places"
 
 /* An intent that is not settled yet. */
 struct core_intent {
@@ -84,6 +86,7 @@ struct runs {
 	uint32_t near;     /* runs with a set `near` */
 	bool adopting;     /* only what has started is settled */
 	int64_t promise_s; /* the next to be submitted was promised this; 0: nothing */
+	SLU_VEC(struct slu_gang_part) promise; /* ... on these nodes, as far as they are there */
 	/* What the store remembers, until the first cycle is over: groups, pods of open intents,
 	 * those intents. */
 	struct slu_table known, meant;
@@ -259,8 +262,9 @@ struct core_memory {
 	int64_t first_seen_us, planned_s, promised_s, start_s, state;
 	uint64_t sum;
 	bool cancelled, begun;
-	bool met;    /* the cluster has it too */
-	uint32_t at; /* its group waits there to be settled */
+	struct slu_json_doc *spec; /* of one with a promise: where; NULL: none */
+	bool met;                  /* the cluster has it too */
+	uint32_t at;               /* its group waits there to be settled */
 };
 
 /* A pod of an open intent.  One that was going to be evicted has no node. */

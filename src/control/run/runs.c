@@ -148,6 +148,7 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 		.begin_s = w->begin_s ? w->begin_s : SLU_TIME_NONE,
 		.deadline_s = SLU_TIME_NONE,
 		.held = g->held,
+		.member = !r->gang,
 		.req = &a->req,
 	};
 }
@@ -175,9 +176,13 @@ int core_run_submit(struct slu_core *c, struct run *r)
 	rc = core_apply(c, &ev);
 	asked_done(&a);
 	if (!rc && promise_s)
-		core_apply(c, &(struct slu_event){
-				      .kind = SLU_EV_PROMISE, .job = r->id, .start_s = promise_s });
+		core_apply(c, &(struct slu_event){ .kind = SLU_EV_PROMISE,
+						   .job = r->id,
+						   .start_s = promise_s,
+						   .part = c->runs->promise.p,
+						   .n_part = c->runs->promise.n });
 	c->runs->promise_s = 0; /* only the first of the group's has it */
+	c->runs->promise.n = 0;
 	if (!rc)
 		r->submitted = true;
 	return rc;
