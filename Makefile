@@ -14,22 +14,27 @@
 #   make bench     the tables of figures
 #   make fuzz      every parser on random input, ten minutes each (SECONDS=20 TARGETS="json yaml" for less)
 #   make install   programs, library, manual pages, completions, units (prefix=/usr DESTDIR=/tmp/root)
+#   make image     the container image, without a container engine: dist/*.oci.tar, and what is in it (docs/install.md)
+#   make image-test  that it runs, what is in it, and that a second build gives the same digest
 #   make format    clang-format over everything; format-check only looks
 #   make lint      layers, clang-tidy
 #   make clean     remove the build directories
 BUILD ?= build
 ASAN  ?= build-asan
 CRASH ?= build-crash
+RELEASE ?= build-release
+DIST ?= dist
 export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
 MESON_FLAGS ?=
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture world crash demo-sim bench fuzz install format format-check lint clean help
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture world crash demo-sim bench fuzz install format format-check lint clean help release image rootfs image-test
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 
+SETUP ?= all
 setup:
-	@tools/setup
+	@tools/setup $(SETUP)
 
 $(BUILD)/build.ninja: | setup
 	meson setup $(BUILD) $(MESON_FLAGS) >/dev/null
@@ -39,6 +44,10 @@ $(ASAN)/build.ninja: | setup
 
 $(CRASH)/build.ninja: | setup
 	meson setup $(CRASH) -Dcrash_points=true $(MESON_FLAGS) >/dev/null
+
+# As tested (-O2), without debug information and the paths of this machine, so that the same sources give the same programs.
+$(RELEASE)/build.ninja: | setup
+	meson setup $(RELEASE) -Doptimization=2 -Ddebug=false -Dwerror=false -Dc_args=-ffile-prefix-map=$(CURDIR)=. $(MESON_FLAGS) >/dev/null
 
 crash: $(CRASH)/build.ninja
 	@ninja -C $(CRASH) sluiced sluice
@@ -97,6 +106,19 @@ install: all
 	$(if $(prefix),meson configure $(BUILD) -Dprefix=$(prefix))
 	meson install -C $(BUILD)
 
+release: $(RELEASE)/build.ninja
+	@ninja -C $(RELEASE) sluiced sluice
+
+image: release
+	@packaging/image/build $(RELEASE) $(DIST)
+
+# The files of the image as a folder, for packaging/image/Dockerfile.
+rootfs: release
+	@packaging/image/build --rootfs $(RELEASE) $(DIST)
+
+image-test: image
+	@tests/install/image.py $(CURDIR) $(DIST)
+
 format: | setup
 	@git ls-files '*.c' '*.h' | xargs -r clang-format-19 -i
 
@@ -108,7 +130,7 @@ lint: all
 	@git ls-files 'src/*.c' | xargs -r -n 4 -P $(shell nproc) clang-tidy-19 -quiet -p $(BUILD) 2>/dev/null
 
 clean:
-	rm -rf $(BUILD) $(ASAN) $(CRASH) build-fuzz
+	rm -rf $(BUILD) $(ASAN) $(CRASH) $(RELEASE) $(DIST) build-fuzz
 
 help:
 	@sed -n 's/^#   //p' Makefile

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""image.py SOURCE DIST: the image in DIST is what docs/install.md says, runs, and comes out the same a second time.
+
+Needs root: it runs the programs of the image with the image as their root, read-only, as the user it names.
+"""
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+SOURCE, DIST = (Path(a).resolve() for a in sys.argv[1:3])
+count = failed = 0
+
+
+def ok(good, what, detail=""):
+    global count, failed
+    count += 1
+    failed += not good
+    print(f"{'' if good else 'not '}ok {count} - {what}", flush=True)
+    if not good:
+        print("\n".join("# " + line for line in str(detail).splitlines()[:20]))
+
+
+def blob(tar, descriptor):
+    data = tar.extractfile("blobs/" + descriptor["digest"].replace(":", "/")).read()
+    ok("sha256:" + hashlib.sha256(data).hexdigest() == descriptor["digest"] and len(data) == descriptor["size"],
+       f"blob {descriptor['digest'][7:19]} is whole")
+    return data
+
+
+def inside(root, *command):
+    """Run a program of the image as its user, with the image read-only as its root, in namespaces of its own."""
+    script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && root=$1 && shift && exec chroot --userspec=65532:65532 "$root" "$@"'
+    return subprocess.run(["unshare", "--mount", "--net", "sh", "-c", script, "sh", root, *command], env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+                          capture_output=True, text=True, timeout=60)
+
+
+archive = next(DIST.glob("*.oci.tar"))
+stem = str(archive).removesuffix(".oci.tar")
+with tarfile.open(archive) as tar:
+    index = json.loads(tar.extractfile("index.json").read())
+    ok(json.loads(tar.extractfile("oci-layout").read()) == {"imageLayoutVersion": "1.0.0"}, "an OCI image layout")
+    manifest = json.loads(blob(tar, index["manifests"][0]))
+    config = json.loads(blob(tar, manifest["config"]))
+    layers = [blob(tar, layer) for layer in manifest["layers"]]
+    old = json.loads(tar.extractfile("manifest.json").read())[0]
+    ok(old["RepoTags"] == [index["manifests"][0]["annotations"]["io.containerd.image.name"]], "docker and containerd find the same name")
+digest = index["manifests"][0]["digest"]
+ok(Path(stem + ".digest").read_text().strip() == digest, "the digest beside it is that of the manifest")
+size = sum(map(len, layers))
+ok(size < 40e6, f"below 40 MB compressed: {size / 1e6:.1f} MB")
+ok(["sha256:" + hashlib.sha256(gzip.decompress(layer)).hexdigest() for layer in layers] == config["rootfs"]["diff_ids"], "layers are what the configuration says")
+
+version = re.search(r"version: '([^']+)'", (SOURCE / "meson.build").read_text())[1]
+run = config["config"]
+ok(run["User"] == "65532:65532" and run["Entrypoint"] == ["/usr/bin/sluiced"], "not root; starts sluiced")
+wanted = {f"org.opencontainers.image.{k}" for k in ("title", "description", "version", "created", "revision", "licenses", "url", "vendor")}
+ok(wanted <= run["Labels"].keys() and run["Labels"]["org.opencontainers.image.version"] == version, "labels of the OCI conventions", run["Labels"])
+
+docker = (SOURCE / "packaging/image/Dockerfile").read_text()
+told = dict(re.findall(r'(org\.opencontainers[\w.]+)="([^"]*)"', docker))
+ok(all(run["Labels"][k] == v for k, v in told.items()) and len(told) >= 7, "the Dockerfile says the same labels", told)
+ok(f"USER {run['User']}" in docker and json.loads(re.search(r"^ENTRYPOINT (.*)$", docker, re.M)[1]) == run["Entrypoint"]
+   and set(re.search(r"^EXPOSE (.*)$", docker, re.M)[1].split()) == run["ExposedPorts"].keys(), "and user, entry point and ports")
+
+with tempfile.TemporaryDirectory() as folder:
+    root = Path(folder) / "root"
+    for layer in layers:
+        with tarfile.open(fileobj=io.BytesIO(gzip.decompress(layer))) as tar:
+            tar.extractall(root)
+    root.chmod(0o755)
+    Path(folder).chmod(0o755)
+    programs = sorted(str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and not p.is_symlink() and os.access(p, os.X_OK) and ".so" not in p.name)
+    ok(programs == ["usr/bin/sluice", "usr/bin/sluiced"], "two programs, no shell", programs)
+    for at in ("usr/bin/sluiced", "usr/bin/sluice"):
+        done = inside(root, "/" + at, "--version")
+        ok(done.returncode == 0 and done.stdout == f"{Path(at).name} {version}\n", f"{at} runs there", done)
+    done = inside(root, "/usr/bin/sluiced", "--kubeconfig", "/none", "--store", "memory:")
+    ok(done.returncode == 1 and "/none" in done.stderr, "sluiced says what it lacks", done)
+    done = inside(root, "/usr/bin/sluice", "store", "check", "postgres://127.0.0.1:1/x")
+    ok(done.returncode == 1 and "127.0.0.1" in done.stderr, "libpq is there and works", done)
+    certificates = (root / "etc/ssl/certs/ca-certificates.crt").read_text().count("BEGIN CERTIFICATE")
+    ok(certificates > 100, f"{certificates} public authorities")
+
+    bill = json.loads(Path(stem + ".spdx.json").read_text())
+    names = {p["name"] for p in bill["packages"]}
+    here = {p.name for p in (root / "var/lib/dpkg/status.d").iterdir()}
+    ok(bill["spdxVersion"] == "SPDX-2.3" and names == here | {"sluice.sh/sluice", "sluice", "yyjson"}, "the bill names what is in it", names ^ here)
+    ok(all(p.get("checksums") for p in bill["packages"] if "deb-" in p["SPDXID"]), "with the hash of each package")
+    ok(all((root / "usr/share/doc" / name / "copyright").exists() for name in here), "and each licence is there")
+    ids = {p["SPDXID"] for p in bill["packages"]} | {"SPDXRef-DOCUMENT"}
+    ok(all(r["spdxElementId"] in ids and r["relatedSpdxElement"] in ids for r in bill["relationships"]), "no relationship leads nowhere")
+
+    # Once more: other folder, no compiler cache, another time of day.
+    copy = Path(folder) / "somewhere" / "else"
+    copy.mkdir(parents=True)
+    listed = subprocess.run(["git", "-C", SOURCE, "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(SOURCE / name, copy / name, follow_symlinks=False)
+    # the same commit is checked out there
+    shutil.copy(SOURCE / ".git", copy / ".git") if (SOURCE / ".git").is_file() else os.symlink(SOURCE / ".git", copy / ".git")
+    env = {**os.environ, "CCACHE_DISABLE": "1"}
+    done = subprocess.run(["make", "-C", copy, "image"], env=env, capture_output=True, text=True)
+    second = next((copy / "dist").glob("*.digest"), None) if done.returncode == 0 else None
+    ok(second is not None and second.read_text().strip() == digest, f"a second build has the same digest {digest[7:19]}", second.read_text() if second else done.stderr + done.stdout[-2000:])
+    for suffix in (".oci.tar", ".spdx.json"):
+        ok(second is not None and (second.with_suffix("").parent / Path(stem + suffix).name).read_bytes() == Path(stem + suffix).read_bytes(), f"and the same {suffix}")
+print(f"1..{count}")
+sys.exit(failed > 0)
