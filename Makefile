@@ -15,7 +15,12 @@
 #   make fuzz      every parser on random input, ten minutes each (SECONDS=20 TARGETS="json yaml" for less)
 #   make install   programs, library, manual pages, completions, units (prefix=/usr DESTDIR=/tmp/root)
 #   make image     the container image, without a container engine: dist/*.oci.tar, and what is in it (docs/install.md)
+#   make rootfs    its files alone, as a folder, for packaging/image/Dockerfile
 #   make image-test  that it runs, what is in it, and that a second build gives the same digest
+#   make release   the programs as they go into the image, into build-release/
+#   make deb       packages of Debian, looked over by lintian, into dist/
+#   make deb-test  installs, upgrades, removes and purges them in a Debian of their own (needs root)
+#   make chart-test  the chart: installed, upgraded, rolled back, uninstalled; its roles against what the daemon asks
 #   make format    clang-format over everything; format-check only looks
 #   make lint      layers, clang-tidy
 #   make clean     remove the build directories
@@ -27,7 +32,7 @@ DIST ?= dist
 export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
 MESON_FLAGS ?=
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture world crash demo-sim bench fuzz install format format-check lint clean help release image rootfs image-test
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture world crash demo-sim bench fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -73,6 +78,11 @@ cluster-test: all crash
 	@hack/cluster/build >/dev/null
 	@hack/cluster/python -m pytest -q -n 2 --dist loadfile tests/cluster tests/kube tests/e2e tests/torture
 
+chart-test: all
+	@hack/cluster/build >/dev/null
+	@hack/helm/build >/dev/null
+	@hack/cluster/python -m pytest -q -s tests/chart
+
 soak: all
 	@hack/cluster/build >/dev/null
 	@hack/cluster/python -m e2e.soak --seconds $(or $(SECONDS),1800) $(if $(SEED),--seed $(SEED))
@@ -88,8 +98,8 @@ churn: all
 	@hack/cluster/build >/dev/null
 	@SLUICE_CHURN=$(or $(SECONDS),600) hack/cluster/python -m pytest -q -s tests/e2e/test_held_many.py -k churn
 
-demo: all
-	@tools/demo
+demo:
+	@BUILD=$(BUILD) tools/demo
 
 # The simulator alone: no cluster, a few seconds, ends with a page to look at.
 demo-sim: all
@@ -118,6 +128,13 @@ rootfs: release
 
 image-test: image
 	@tests/install/image.py $(CURDIR) $(DIST)
+
+deb:
+	@tools/setup deb
+	@packaging/deb $(DIST)
+
+deb-test: deb
+	@tests/install/deb $(DIST)
 
 format: | setup
 	@git ls-files '*.c' '*.h' | xargs -r clang-format-19 -i

@@ -474,7 +474,7 @@ static int start(struct daemon *d, struct slu_error *err)
 	if (rc < 0)
 		return rc;
 	slu_place_answers(d->place, slu_core_inbox(d->core));
-	rc = slu_feed_new(d->client, slu_core_inbox(d->core), d->pool, &d->feed, err);
+	rc = slu_feed_new(d->client, d->cfg, slu_core_inbox(d->core), d->pool, &d->feed, err);
 	if (!rc)
 		rc = slu_census_new(d->client, slu_core_inbox(d->core), d->pool,
 				    d->cfg->status.audit_s, &d->census, err);

@@ -259,10 +259,11 @@ def named_things():
     schema = json.loads(say("sluiced", "--print-schema"))
     known = {k.replace("[]", "") for k, _ in settings(schema)} | set(schema["properties"])
     groups = {k.split(".")[0] for k in known if "." in k}
+    values = set(re.findall(r"^\| `([\w.]+)`", (SOURCE / "charts/sluice/README.md").read_text(), re.M))
     source = "".join(f.read_text() for f in SOURCE.glob("src/**/*.c"))
     for name, text in pages().items():
         words = {w.replace("[]", "") for w in re.findall(r"`([a-z]+(?:\[\])?\.[a-zA-Z.]+)(?::[^`]*)?`", text)}
-        lost = {w for w in words if w.split(".")[0] in groups and not w.endswith((".yaml", ".c", ".h", ".md", ".py", ".sh", ".svg"))} - known
+        lost = {w for w in words if w.split(".")[0] in groups and not w.endswith((".yaml", ".c", ".h", ".md", ".py", ".sh", ".svg"))} - known - values
         ok(not lost, f"{name}: its settings are there", lost)
         lost = {w for w in re.findall(r"`(sluice_[a-z_]+)`", text) if f'"{w}"' not in source and w not in source}
         ok(not lost, f"{name}: its metrics are there", lost)
@@ -277,7 +278,7 @@ def named_things():
 def architecture():
     text = pages()["ARCHITECTURE.md"]
     for place in ("src", "tests", "."):
-        folders = {f.name for f in (SOURCE / place).iterdir() if f.is_dir() and not f.name.startswith((".", "build", "__"))}
+        folders = {f.name for f in (SOURCE / place).iterdir() if f.is_dir() and not f.name.startswith((".", "build", "dist", "__"))}
         lost = {f for f in folders if not re.search(rf"`(?:{place}/)?{f}[`/]", text)}
         ok(not lost, f"ARCHITECTURE.md: every folder of {place} is on the map", lost)
 

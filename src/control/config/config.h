@@ -42,6 +42,7 @@ struct slu_config {
 	struct {
 		double qps;
 		uint32_t burst;
+		bool native_groups;
 	} kube;
 	struct {
 		bool control_plane;
@@ -89,6 +90,7 @@ struct slu_config {
 		struct slu_config_strs names;
 	} webhook;
 	struct {
+		bool enabled;
 		const char *selector, *mode; /* mode: "own" or "compatible" */
 		struct slu_config_strs never;
 		int64_t refused_s, appear_s;

@@ -20,6 +20,8 @@ static const struct row kube_rows[] = {
 	  .help = "requests per second to the API server, on average" },
 	{ "burst", U32, AT(kube.burst), "1000", 1, 100000, .restart = true,
 	  .help = "requests that may go out at once" },
+	{ "nativeGroups", BOOL, AT(kube.native_groups), "true", .restart = true,
+	  .help = "take part in Kubernetes' own PodGroups (scheduling.k8s.io), where the server has them" },
 	{ 0 },
 };
 
@@ -166,6 +168,8 @@ static const struct row webhook_rows[] = {
 };
 
 static const struct row held_rows[] = {
+	{ "enabled", BOOL, AT(held.enabled), "true", .restart = true,
+	  .help = "hold work in namespaces that ask for it, and look at FluxJobs" },
 	{ "selector", STR, AT(held.selector), "",
 	  .help = "hold everything in namespaces with this label (key, or key=value), besides those labelled sluice.sh/hold" },
 	{ "mode", CHOICE, AT(held.mode), "own", .choice = held_modes,

@@ -27,7 +27,7 @@ static const struct {
 struct source {
 	struct slu_feed *feed;
 	enum slu_kkind kind;
-	struct slu_reflector *reflector;
+	struct slu_reflector *reflector; /* NULL: the settings say not to look */
 	bool synced, absent;
 	bool troubled, again; /* again: hand over everything after the next list */
 };
@@ -55,7 +55,8 @@ static void look_for_room(void *arg)
 	}
 	f->paused = false;
 	for (size_t i = 0; i < SLU_LEN(watched); i++)
-		slu_reflector_resume(f->source[i].reflector);
+		if (f->source[i].reflector)
+			slu_reflector_resume(f->source[i].reflector);
 }
 
 static void put(struct slu_feed *f, struct slu_record *r)
@@ -152,8 +153,27 @@ static void trouble(void *arg, const char *sentence)
 	}
 }
 
-int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct slu_strpool *pool,
-		 struct slu_feed **out, struct slu_error *err)
+/* Whether a kind is looked at at all: an account without the right would be refused for ever. */
+static bool is_wanted(const struct slu_config *cfg, enum slu_kkind kind)
+{
+	return (kind != SLU_KIND_PODGROUP || cfg->kube.native_groups) &&
+	       (kind != SLU_KIND_FLUXJOB || cfg->held.enabled);
+}
+
+/* The core waits for every kind; one that is not looked at has nothing in it. */
+static void leave_out(struct source *s)
+{
+	struct slu_record *r = slu_rec_synced_new(s->kind);
+
+	s->synced = s->absent = true;
+	if (r)
+		((struct slu_rec_synced *)r)->absent = true;
+	put(s->feed, r);
+}
+
+int slu_feed_new(struct slu_kube_client *client, const struct slu_config *cfg,
+		 struct slu_inbox *core, struct slu_strpool *pool, struct slu_feed **out,
+		 struct slu_error *err)
 {
 	slu_cleanup(slu_feed_freep) struct slu_feed *f = slu_calloc(1, sizeof *f);
 
@@ -175,6 +195,10 @@ int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct 
 
 		s->feed = f;
 		s->kind = watched[i].kind;
+		if (!is_wanted(cfg, s->kind)) {
+			leave_out(s);
+			continue;
+		}
 		rc = slu_reflector_new(client, s->kind, f->codec, &h, &o, &s->reflector, err);
 		if (rc < 0)
 			return rc;
@@ -186,7 +210,7 @@ int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct 
 void slu_feed_again(struct slu_feed *f, enum slu_kkind kind)
 {
 	for (size_t i = 0; i < SLU_LEN(watched); i++)
-		if (f->source[i].kind == kind && f->source[i].synced) {
+		if (f->source[i].kind == kind && f->source[i].synced && f->source[i].reflector) {
 			f->source[i].again = true;
 			slu_reflector_relist(f->source[i].reflector);
 		}
@@ -213,7 +237,8 @@ void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out)
 	for (size_t i = 0; i < SLU_LEN(watched); i++) {
 		const struct source *s = &f->source[i];
 
-		slu_mirror_stats(slu_reflector_mirror(s->reflector), &out->kind[s->kind]);
+		if (s->reflector)
+			slu_mirror_stats(slu_reflector_mirror(s->reflector), &out->kind[s->kind]);
 		out->synced &= s->synced;
 		if (s->troubled)
 			memcpy(out->trouble, f->trouble, sizeof out->trouble);
@@ -224,7 +249,7 @@ const struct slu_kobj *slu_feed_find(const struct slu_feed *f, enum slu_kkind ki
 				     const char *name)
 {
 	for (size_t i = 0; i < SLU_LEN(watched); i++)
-		if (watched[i].kind == kind)
+		if (watched[i].kind == kind && f->source[i].reflector)
 			return slu_mirror_get(slu_reflector_mirror(f->source[i].reflector), ns,
 					      name);
 	return NULL;

@@ -3,6 +3,7 @@
  * When the inbox is full the watches are paused (the API server is slowed down by flow control) and
  * go on once half of it is free.  All calls on the loop's thread. */
 #pragma once
+#include "control/config/config.h"
 #include "control/post/inbox.h"
 #include "kube/reflector.h"
 
@@ -18,8 +19,9 @@ struct slu_feed_stats {
 };
 
 /* `pool` holds the strings of all objects: it must outlive the core. */
-int slu_feed_new(struct slu_kube_client *client, struct slu_inbox *core, struct slu_strpool *pool,
-		 struct slu_feed **out, struct slu_error *err);
+int slu_feed_new(struct slu_kube_client *client, const struct slu_config *cfg,
+		 struct slu_inbox *core, struct slu_strpool *pool, struct slu_feed **out,
+		 struct slu_error *err);
 void slu_feed_free(struct slu_feed *f);
 SLU_DEFINE_CLEANUP(struct slu_feed, slu_feed_free)
 /* List the kind anew and hand over all of it. */

@@ -35,6 +35,8 @@ enum slu_held_mode slu_held_space(const struct slu_config *cfg, const struct slu
 	enum slu_held_mode usual = !strcmp(cfg->held.mode, "compatible") ? SLU_HELD_COMPATIBLE
 									 : SLU_HELD_OWN;
 
+	if (!cfg->held.enabled)
+		return SLU_HELD_OFF;
 	/* The system's and our own: holding those would stop what lets them go. */
 	if (is_among(&cfg->held.never, ns->name) || !strncmp(ns->name, "kube-", 5) ||
 	    !strcmp(ns->name, cfg->webhook.ns) || !strcmp(ns->name, cfg->leader.ns))
