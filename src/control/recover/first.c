@@ -1,6 +1,7 @@
 /* The store is read, and the first cycle plans in the order that was promised. */
 #include "control/recover/recover.h"
 
+#include "control/claim/claim.h"
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 #include "control/run/run.h"
@@ -110,7 +111,9 @@ static int read_pod(void *arg, const struct slu_store_intent_pod *p)
 
 static int read_span(void *arg, const struct slu_store_span *s)
 {
-	return core_drain_recall(((struct loading *)arg)->c, s);
+	int rc = core_drain_recall(((struct loading *)arg)->c, s);
+
+	return rc < 0 ? rc : core_claim_recall(((struct loading *)arg)->c, s);
 }
 
 static int read_result(void *arg, const struct slu_store_result *r)
