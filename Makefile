@@ -12,6 +12,8 @@
 #   make churn     ten minutes of held work coming, changing and going (SECONDS=60 for less)
 #   make asan      the tests of make check under the address and undefined-behaviour sanitizers
 #   make bench     the tables of figures
+#   make wheel     the Python package, into build/wheel
+#   make rpc-go    the gRPC services with the Go library, grpcurl and h2spec (the first run builds them)
 #   make fuzz      every parser on random input, ten minutes each (SECONDS=20 TARGETS="json yaml" for less)
 #   make install   programs, library, manual pages, completions, units (prefix=/usr DESTDIR=/tmp/root)
 #   make image     the container image, without a container engine: dist/*.oci.tar, and what is in it (docs/install.md)
@@ -32,7 +34,7 @@ DIST ?= dist
 export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
 MESON_FLAGS ?=
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture world crash demo-sim bench fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture world crash demo-sim bench wheel rpc-go fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -107,6 +109,14 @@ demo-sim: all
 
 bench: all
 	@bench/run
+
+# For the tests of Python and Go clients, see docs/fluxion-clients.md.
+wheel:
+	@python/make-wheel $(BUILD)/wheel
+	@ls $(BUILD)/wheel
+
+rpc-go: all
+	@SLUICE_RPC_TOOLS=$$(tests/rpc/tools) hack/cluster/python -m pytest -q tests/rpc/test_go.py
 
 fuzz: | setup
 	@tools/fuzz $(SECONDS) $(TARGETS)

@@ -87,6 +87,7 @@ static void test_life(void)
 		2, 4, "{\"match_format\":\"rv1_nosched\",\"matcher_policy\":\"low\"}");
 	struct sluice_match r = { 0 };
 	struct sluice_error err = { 0 };
+	struct sluice_graph *copy;
 	struct sluice_job job;
 	struct sluice_graph_stats st;
 	const char *s = spec(1, 4, 100);
@@ -140,6 +141,14 @@ static void test_life(void)
 	ok(sluice_graph_cancel(g, 1) == 0 && sluice_graph_cancel(g, 1) == -ENOENT &&
 		   sluice_graph_cancel(g, 99) == -ENOENT,
 	   "cancelled once");
+	copy = sluice_graph_clone(g);
+	ok(copy && sluice_graph_info(copy, 1, &job) == 0 && sluice_graph_forget(copy, 1) == 0 &&
+		   sluice_graph_info(copy, 1, &job) == -ENOENT &&
+		   sluice_graph_info(copy, 3, &job) == 0 && job.job == 3 &&
+		   sluice_graph_forget(copy, 1) == -ENOENT &&
+		   sluice_graph_forget(copy, 3) == -ENOENT,
+	   "a cancelled job is forgotten, no other");
+	sluice_graph_free(copy);
 	s = spec(3, 1, 10);
 	ok(sluice_graph_satisfiable(g, s, strlen(s), &err) == 0, "three nodes of two: never");
 	s = spec(2, 1, 10);
