@@ -9,6 +9,7 @@
 #   make torture   sluiced killed at every write, 2 000 times on both stores (POINTS=100 for less)
 #   make world     the daemon in a simulated cluster, millions of events a minute, every fault (SECONDS=60 SEED=7 ALL=1)
 #   make crash     the daemon with crash points (base/crash.h), for make torture
+#   make real      gangs of real containers on real kubelets, LAMMPS over MPI among them (root, cgroup v1)
 #   make churn     ten minutes of held work coming, changing and going (SECONDS=60 for less)
 #   make asan      the tests of make check under the address and undefined-behaviour sanitizers
 #   make bench     the tables of figures
@@ -34,7 +35,7 @@ DIST ?= dist
 export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
 MESON_FLAGS ?=
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture world crash demo-sim bench wheel rpc-go fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture real world crash demo-sim bench wheel rpc-go fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -68,10 +69,10 @@ asan: $(ASAN)/build.ninja
 
 test: format-check check asan cluster-test
 
-# NAME=... several at once; NODES=file.yaml their nodes; GANG=1 native gang scheduling on
+# NAME=... several at once; NODES=file.yaml their nodes; GANG=1 native gang scheduling on; REAL=n real nodes beside them (root)
 NAME ?= dev
 cluster: | setup
-	@hack/cluster/python -m cluster up --name $(NAME) $(if $(NODES),--nodes $(NODES)) $(if $(GANG),--gang)
+	@hack/cluster/python -m cluster up --name $(NAME) $(if $(NODES),--nodes $(NODES)) $(if $(GANG),--gang) $(if $(REAL),--real $(REAL))
 
 cluster-down:
 	@hack/cluster/python -m cluster down --name $(NAME)
@@ -95,6 +96,11 @@ torture: crash
 
 world: all
 	@$(BUILD)/tests/world/world $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600)) $(if $(ALL),--all)
+
+real: all
+	@hack/cluster/build >/dev/null
+	@hack/nodes/build mpi >/dev/null
+	@hack/cluster/python -m pytest -q tests/real
 
 churn: all
 	@hack/cluster/build >/dev/null

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .api import ApiError
 from .cluster import COMPONENTS, SHORT, Cluster, default_root
+from .real import RealCluster
 
 
 def _up(o):
@@ -20,10 +21,11 @@ def _up(o):
         if c is not None:
             c.down()  # what a crash of the machine left
         start = time.monotonic()
-        c = Cluster(
-            o.name, o.root, o.nodes, o.gang, dict(_gate(g) for g in o.feature_gate), o.runtime_config,
-            without=o.without, fairness=o.fairness,
-        ).up()
+        options = dict(
+            node_list=o.nodes, gang=o.gang, feature_gates=dict(_gate(g) for g in o.feature_gate),
+            runtime_config=o.runtime_config, without=o.without, fairness=o.fairness,
+        )
+        c = (RealCluster(o.name, o.root, o.real, **options) if o.real else Cluster(o.name, o.root, **options)).up()
         count = len(c.admin.list("nodes"))
         print(f"cluster {o.name}: {count} nodes, up in {time.monotonic() - start:.1f} s", file=sys.stderr)
     print(f"export KUBECONFIG={c.kubeconfig}")
@@ -79,6 +81,7 @@ def main():
 
     up = command("up", _up, "start a cluster, print the way to it")
     up.add_argument("--nodes", help="node file (default hack/cluster/nodes.yaml)")
+    up.add_argument("--real", type=int, default=0, metavar="N", help="N real nodes beside the simulated ones; needs root")
     up.add_argument("--gang", action="store_true", help="native gang scheduling on")
     up.add_argument("--feature-gate", action="append", default=[], metavar="NAME[=false]")
     up.add_argument("--runtime-config", action="append", default=[], metavar="GROUP/VERSION=true")

@@ -206,17 +206,21 @@ class Cluster(nodes.NodeActions):
             "without": sorted(self.without),
             "fairness": self.fairness,
             "bin": str(self.bin),
+            "real": getattr(self, "real", 0),
         }
         (self.folder / "cluster.json").write_text(json.dumps(state, indent=1))
 
     @classmethod
     def load(cls, name="dev", root=None):
         """A cluster that exists already; LookupError when it does not."""
-        self = cls(name, root)
+        folder = Path(root or default_root()) / name
         try:
-            state = json.loads((self.folder / "cluster.json").read_text())
+            state = json.loads((folder / "cluster.json").read_text())
         except OSError:
-            raise LookupError(f"there is no cluster {name!r} in {self.folder.parent}") from None
+            raise LookupError(f"there is no cluster {name!r} in {folder.parent}") from None
+        if state.get("real"):
+            from .real import RealCluster as cls  # which is a Cluster
+        self = cls(name, root)
         self.ports, self.feature_gates, self.args = state["ports"], state["feature_gates"], state["args"]
         self.runtime_config, self.fairness = state["runtime_config"], state["fairness"]
         self.without, self.bin = set(state["without"]), Path(state["bin"])
