@@ -1,5 +1,6 @@
 """The Fluxion services in a cluster: a match is an allocation that gangs, people and restarts see."""
 
+import base64
 import json
 import time
 
@@ -116,3 +117,24 @@ def test_what_the_cluster_does_not_have_is_named(sluiced, client):
         "version": 9999, "resources": [{"type": "slot", "count": 1, "label": "d", "with": [{"type": "storage", "count": 1}]}],
         "tasks": [{"command": ["a"], "slot": "d", "count": {"per_slot": 1}}], "attributes": {}}), request="allocate", timeout=1)
     assert code == grpc.StatusCode.UNKNOWN and why.startswith("[Fluxion] Error in ReapiCliMatchAllocate: ") and "must be a resource type known" in why
+
+
+def test_on_other_addresses_a_token_decides(module_cluster, tmp_path):
+    port = free_port()
+    with Sluiced(module_cluster, folder=tmp_path, config={"grpc": {"host": "0.0.0.0", "port": port}}) as d:
+        until(lambda: d.log.read_text().count("the certificate in its Secret") == 2, message="both TLS ports have the certificate of the Secret")
+        ca = base64.b64decode(module_cluster.admin.get("secrets", "sluice-https", "sluice-system")["data"]["ca.crt"])
+        with grpc.secure_channel(f"localhost:{port}", grpc.ssl_channel_credentials(ca)) as ch:
+            f = Client(ch, "fluxion")
+
+            def match(user):
+                token = (module_cluster.folder / "pki" / f"{user}.token").read_text().strip() if user else "nonsense"
+                return lambda: f.Match(jobspec=jobspec(1, 1), request="allocate", metadata=[("authorization", f"Bearer {token}")])
+
+            assert refused(f.Match, jobspec=jobspec(1, 1), request="allocate") == (
+                grpc.StatusCode.UNAUTHENTICATED,
+                "a client certificate of grpc.clientCA is needed, or a Kubernetes token in the metadata: authorization: Bearer ...")
+            assert refused(match(None)) == (grpc.StatusCode.UNAUTHENTICATED, "the token is not valid in this cluster")
+            code, why = refused(match("sluice"))
+            assert code == grpc.StatusCode.PERMISSION_DENIED and 'nonResourceURLs "/fluxion.FluxionService/Match" and verb "post"' in why
+            assert match("admin")().jobid > 0
