@@ -345,7 +345,9 @@ struct daemon *daemon_start(struct world *w, int n)
 	struct daemon *d = slu_calloc(1, sizeof *d);
 	struct slu_core_setup cs = { .verify = true, .first_id = (uint64_t)(w->now_us / 1000) };
 	struct slu_error err = { 0 };
+	char yaml[400];
 
+	world_config(w, yaml, sizeof yaml);
 	d->w = w;
 	d->n = n;
 	d->life = ++w->seq;
@@ -355,15 +357,18 @@ struct daemon *daemon_start(struct world *w, int n)
 	d->setup = (struct slu_journal_setup){
 		.url = w->store, .cluster = "c", .holder = n ? "second" : "first", .arg = d
 	};
-	if (slu_config_parse("world", w->config, strlen(w->config), &d->cfg, &err) < 0)
+	if (slu_config_parse("world", yaml, strlen(yaml), &d->cfg, &err) < 0)
 		world_broken(w, "config", "%s", err.text);
 	cs.config = d->cfg;
 	cs.out = d->out;
 	w->daemon[n] = d;
 	if (w->failed || slu_core_new(&cs, &d->core, &err) < 0 ||
 	    slu_core_lead(d->core, &d->setup, &err) < 0) {
-		world_broken(w, "start", "sluiced does not start: %s", err.text);
-		return d;
+		world_say(w, "sluiced %d does not start: %s", n, err.text);
+		if (!n) /* a second one on the same store may be refused */
+			world_broken(w, "start", "sluiced does not start: %s", err.text);
+		daemon_kill(w, n, "");
+		return NULL;
 	}
 	world_say(w, "sluiced %d starts", n);
 	for (enum slu_kkind k = SLU_KIND_NODE; k < SLU_KIND_PARTIAL; k++)

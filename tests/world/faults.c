@@ -45,6 +45,42 @@ static void clock_ahead(struct world *w, struct slu_rng *r)
 	daemon_step_clock(w, 0, 86400 * SECOND);
 }
 
+/* ---- settings, between two lives ---- */
+
+static void restart_with(struct world *w, const char *what)
+{
+	world_say(w, "sluiced is restarted: %s", what);
+	daemon_kill(w, 0, "");
+	world_at(w, w->now_us + SECOND / 10, rise, 0, 0);
+}
+
+static void rename_queue(struct world *w, struct slu_rng *r)
+{
+	w->set.renamed = !w->set.renamed;
+	restart_with(w, w->set.renamed ? "queue other is called renamed" : "queue other is back");
+}
+
+static void change_policy(struct world *w, struct slu_rng *r)
+{
+	w->set.policy[slu_rng_below(r, 2)] = (uint8_t)slu_rng_below(r, 5);
+	restart_with(w, "a queue has another policy");
+}
+
+/* ---- a second daemon ---- */
+
+static void second_goes(struct world *w, uint64_t unused, uint64_t unused2)
+{
+	daemon_kill(w, 1, "");
+}
+
+static void second_daemon(struct world *w, struct slu_rng *r)
+{
+	if (daemon_alive(w, 1))
+		return;
+	daemon_start(w, 1);
+	world_at(w, w->now_us + seconds(r, 60), second_goes, 0, 0);
+}
+
 /* ---- writes ---- */
 
 static int few(struct slu_rng *r)
@@ -138,6 +174,14 @@ static void store_slow(struct world *w, struct slu_rng *r)
 {
 	w->fault.store_slow_until_us = w->now_us + seconds(r, 20);
 	world_say(w, "the store is slow");
+}
+
+/* ---- the webhook ---- */
+
+static void miss_admission(struct world *w, struct slu_rng *r)
+{
+	w->fault.miss_until_us = w->now_us + seconds(r, 10);
+	world_say(w, "calls of the webhook are lost");
 }
 
 /* ---- controllers and nodes ---- */
@@ -292,6 +336,9 @@ const struct op fault_ops[] = {
 	{ "pause the daemon", 3, pause_daemon, NULL },
 	{ "clock back ten minutes", 2, clock_back, "clock-back" },
 	{ "clock a day ahead", 1, clock_ahead, "clock-ahead" },
+	{ "queue renamed", 3, rename_queue, "queue-renamed" },
+	{ "queue policy changed", 2, change_policy, NULL },
+	{ "second daemon on the store", 2, second_daemon, "two-daemons" },
 	{ "writes lost before", 4, lose_before, NULL },
 	{ "writes lost after", 4, lose_after, NULL },
 	{ "writes answered 409", 3, conflict, NULL },
@@ -304,6 +351,7 @@ const struct op fault_ops[] = {
 	{ "gap in a watch", 2, gap_in_watch, NULL },
 	{ "store away", 3, store_away, NULL },
 	{ "store slow", 3, store_slow, NULL },
+	{ "webhook calls lost", 3, miss_admission, NULL },
 	{ "controller stalls", 4, stall, NULL },
 	{ "node not ready", 3, lose_node, NULL },
 	{ "node cordoned", 3, cordon_node, NULL },

@@ -95,6 +95,14 @@ static void check_deleted(struct world *w, int by, int64_t issued_us, const stru
 				     is_live(o) ? "being deleted" : "deleted");
 }
 
+/* Bound there, or let go to there. */
+static bool is_at(const struct obj *pod, const char *node)
+{
+	const char *at = *pod->pod.node ? pod->pod.node : pod->pod.t.gates ? "" : pod->pod.pin;
+
+	return !strcmp(at, node);
+}
+
 static void check_room(struct world *w, int by, int64_t issued_us, const struct obj *pod,
 		       const struct obj *node)
 {
@@ -103,8 +111,8 @@ static void check_room(struct world *w, int by, int64_t issued_us, const struct 
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
 		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
 
-		if (o != pod && !is_over(o) && !strcmp(o->pod.node, node->name) &&
-		    (o->pod.by >= 0 ||
+		if (o != pod && !is_over(o) && is_at(o, node->name) &&
+		    (o->pod.by >= 0 || *o->pod.pin ||
 		     (knew(o->told_bound[by], issued_us) && !is_known(w, "vacant-place"))))
 			sum += o->pod.t.cpu_m;
 	}
@@ -245,7 +253,8 @@ static const char *gang_name(struct world *w, const struct obj *pod)
 static bool waits(const struct obj *pod)
 {
 	return !*pod->pod.node && !pod->deleted_us && !is_over(pod) &&
-	       !strcmp(pod->pod.t.scheduler, "sluice");
+	       (pod->pod.t.gates == GATE_OURS ||
+		(!pod->pod.t.gates && !strcmp(pod->pod.t.scheduler, "sluice")));
 }
 
 static void check_known(struct world *w, const struct slu_snapshot *s)
@@ -329,6 +338,8 @@ static bool job_pends(struct world *w, const struct obj *o)
 	const struct job *j = &o->job;
 	int32_t n = SLU_MIN(j->parallelism, j->completions < 0 ? INT32_MAX : j->completions);
 
+	if (o->missed && is_known(w, "missed-webhook"))
+		return false;
 	return !o->deleted_us && !j->complete && !j->failed_cond && n && places(w, &j->t) >= n;
 }
 
@@ -340,9 +351,15 @@ static bool pod_pends(struct world *w, const struct obj *o)
 
 	if (!waits(o) || o->owner || o->asked || places(w, &o->pod.t) < needs(w, o))
 		return false;
-	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++)
-		n += !w->obj[SLU_KIND_POD].p[i]->deleted_us &&
-		     gang_key(w, w->obj[SLU_KIND_POD].p[i]) == key;
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		const struct obj *x = w->obj[SLU_KIND_POD].p[i];
+
+		if (gang_key(w, x) != key)
+			continue;
+		n += !x->deleted_us;
+		if (is_over(x) && is_known(w, "bare-rest"))
+			return false;
+	}
 	return n >= needs(w, o);
 }
 

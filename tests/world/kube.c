@@ -169,7 +169,7 @@ bool kube_create(struct world *w, struct obj *o)
 		if (is_live(x) && !strcmp(x->name, o->name) && !strcmp(x->ns, o->ns))
 			old = x;
 	}
-	if (old) {
+	if (old || !admit(w, o)) {
 		o->gone_us = w->now_us;
 		unlist(w, o);
 		return false;

@@ -60,8 +60,9 @@ static void patch_owner(struct obj *o, const struct slu_json *spec)
 }
 
 /* `whole`: the text is the object; else it is its annotations, or its spec. */
-static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct slu_rec_write *x)
+static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct request *q)
 {
+	const struct slu_rec_write *x = q->x;
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	const struct slu_json *root, *meta, *spec;
 	const char *uid;
@@ -85,7 +86,7 @@ static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct 
 		if (*o->pod.node)
 			return SLU_KUBE_INVALID;
 		release_pod(o, spec);
-		rule_bind(w, 0, w->now_us, o, o->pod.pin);
+		rule_bind(w, q->daemon, q->issued_us, o, o->pod.pin);
 	} else if (spec) {
 		patch_owner(o, spec);
 	}
@@ -126,7 +127,7 @@ static enum slu_kube_outcome apply(struct world *w, const struct request *q)
 		}
 		return SLU_KUBE_OK;
 	default:
-		return patch(w, o, x);
+		return patch(w, o, q);
 	}
 }
 

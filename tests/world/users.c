@@ -65,6 +65,27 @@ static void submit_job(struct world *w, struct slu_rng *r)
 	kube_create(w, o);
 }
 
+/* In a namespace where everything is held. */
+static void submit_held_job(struct world *w, struct slu_rng *r)
+{
+	struct obj *o;
+	char name[24];
+
+	snprintf(name, sizeof name, "k%" PRIu64, ++w->next_name);
+	o = new_job(w, r, name);
+	snprintf(o->ns, sizeof o->ns, "held");
+	if (slu_rng_below(r, 3))
+		snprintf(o->job.t.scheduler, sizeof o->job.t.scheduler, "default-scheduler");
+	if (!slu_rng_below(r, 4)) { /* the usual manifest for devices: limits only */
+		o->job.t.limit_m = o->job.t.cpu_m;
+		o->job.t.cpu_m = 0;
+	}
+	world_say(w, "held Job %s: %d pods of %d millicores%s for %d s", name, o->job.parallelism,
+		  o->job.t.cpu_m + o->job.t.limit_m, o->job.t.limit_m ? " (limits only)" : "",
+		  o->job.t.run_s);
+	kube_create(w, o);
+}
+
 static void unhold(struct world *w, uint64_t uid, uint64_t unused)
 {
 	kube_unfinalize(w, kube_get(w, uid), FIN_USER);
@@ -104,6 +125,7 @@ static void make_again(struct world *w, uint64_t uid, uint64_t unused)
 	}
 	o = kube_new(w, SLU_KIND_JOB, old->ns, old->name);
 	o->job = old->job;
+	o->job.t.gates = 0;
 	o->job.active = o->job.succeeded = o->job.failed = 0;
 	o->job.complete = o->job.failed_cond = o->job.suspend = false;
 	o->job.done = 0;
@@ -150,7 +172,7 @@ static void suspend_job(struct world *w, struct slu_rng *r)
 {
 	struct obj *o = any(w, SLU_KIND_JOB, r);
 
-	if (!o || o->deleted_us || o->job.suspend)
+	if (!o || o->deleted_us || o->job.suspend || strcmp(o->ns, "ns"))
 		return;
 	o->job.suspend = true;
 	world_say(w, "Job %s is suspended", o->name);
@@ -298,6 +320,44 @@ static void cancel_job(struct world *w, struct slu_rng *r)
 	ask(w, r, SLU_ASK_CANCEL, "cancel");
 }
 
+/* ---- hostile people ---- */
+
+/* A pod that never starts, with the marks of one that we let go to a node. */
+static void forge_node(struct world *w, struct slu_rng *r)
+{
+	struct obj *n = any(w, SLU_KIND_NODE, r), *o;
+	char name[24];
+
+	if (!n)
+		return;
+	snprintf(name, sizeof name, "h%" PRIu64, ++w->next_name);
+	o = kube_new(w, SLU_KIND_POD, "ns", name);
+	o->pod.t = (struct tmpl){ .cpu_m = n->node.cpu_m, .run_s = 10, .gates = GATE_OTHER };
+	o->pod.by = o->pod.index = -1;
+	snprintf(o->pod.t.scheduler, sizeof o->pod.t.scheduler, "default-scheduler");
+	snprintf(o->pod.pin, sizeof o->pod.pin, "%.23s", n->name);
+	pairs_set(&o->note, "sluice.sh/node", n->name);
+	pairs_set(&o->label, "sluice.sh/node", n->name);
+	world_say(w, "a hostile pod %s claims to be let go to %s", name, n->name);
+	kube_create(w, o);
+}
+
+/* A pod whose status no decoder understands. */
+static void bad_pod(struct world *w, struct slu_rng *r)
+{
+	struct obj *o;
+	char name[24];
+
+	snprintf(name, sizeof name, "b%" PRIu64, ++w->next_name);
+	o = kube_new(w, SLU_KIND_POD, "ns", name);
+	o->pod.t = (struct tmpl){ .cpu_m = 100, .run_s = 10, .gates = GATE_OTHER };
+	o->pod.by = o->pod.index = -1;
+	o->pod.bad = true;
+	snprintf(o->pod.t.scheduler, sizeof o->pod.t.scheduler, "default-scheduler");
+	world_say(w, "a hostile pod %s has a startTime in the year 0", name);
+	kube_create(w, o);
+}
+
 /* ---- the end of the day ---- */
 
 void users_release(struct world *w)
@@ -326,6 +386,7 @@ void users_leave(struct world *w)
 
 const struct op user_ops[] = {
 	{ "submit a Job", 30, submit_job, NULL },
+	{ "submit a held Job", 15, submit_held_job, NULL },
 	{ "delete a Job", 8, delete_job, NULL },
 	{ "make a Job again", 4, remake_job, NULL },
 	{ "scale a Job", 4, scale_job, NULL },
@@ -339,5 +400,7 @@ const struct op user_ops[] = {
 	{ "delete a set", 3, delete_set, NULL },
 	{ "hold a Job", 3, hold_job, NULL },
 	{ "cancel a Job", 2, cancel_job, NULL },
+	{ "forge a released pod", 2, forge_node, "forged-node" },
+	{ "a pod that cannot be decoded", 1, bad_pod, "undecodable" },
 	{ 0 },
 };

@@ -172,24 +172,31 @@ static void make_nodes(struct world *w)
 	}
 }
 
-static void write_config(struct world *w)
+static void choose_settings(struct world *w)
+{
+	w->restart = !slu_rng_below(&w->rng, 3);
+	w->set.policy[0] = (uint8_t)slu_rng_below(&w->rng, 5);
+	w->set.policy[1] = (uint8_t)slu_rng_below(&w->rng, 5);
+	w->set.enforce = !slu_rng_below(&w->rng, 4);
+}
+
+void world_config(const struct world *w, char *text, size_t size)
 {
 	static const char *const policy[] = { "fcfs", "easy", "hybrid", "conservative",
 					      "first-fit" };
-	char text[400];
 
-	w->restart = !slu_rng_below(&w->rng, 3);
-	snprintf(text, sizeof text,
-		 "queues:\n- {name: main, policy: %s}\n- {name: other, policy: %s}\n"
+	snprintf(text, size,
+		 "queues:\n- {name: main, policy: %s}\n- {name: %s, policy: %s}\n"
 		 "jobs: {onMemberFailure: %s, enforceDeadlines: %s}\n",
-		 policy[slu_rng_below(&w->rng, 5)], policy[slu_rng_below(&w->rng, 5)],
-		 w->restart ? "restart" : "replace", slu_rng_below(&w->rng, 4) ? "false" : "true");
-	w->config = slu_strdup(text);
+		 policy[w->set.policy[0]], w->set.renamed ? "renamed" : "other",
+		 policy[w->set.policy[1]], w->restart ? "restart" : "replace",
+		 w->set.enforce ? "true" : "false");
 }
 
 static void begin(struct world *w)
 {
 	static uint64_t number;
+	struct obj *held;
 
 	w->rng.state = w->seed;
 	w->now_us = EPOCH_US;
@@ -200,8 +207,12 @@ static void begin(struct world *w)
 	if (sqlite3_open_v2(w->store, (sqlite3 **)&w->disk,
 			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "memdb") != SQLITE_OK)
 		abort();
-	write_config(w);
+	choose_settings(w);
 	kube_create(w, kube_new(w, SLU_KIND_NAMESPACE, "", "ns"));
+	held = kube_new(w, SLU_KIND_NAMESPACE, "", "held");
+	held->space.held = true;
+	pairs_set(&held->label, "sluice.sh/hold", "true");
+	kube_create(w, held);
 	make_nodes(w);
 	daemon_start(w, 0);
 	write_script(w);
@@ -225,7 +236,6 @@ void world_free(struct world *w)
 	slu_map_done(&w->by_uid);
 	rule_done(w);
 	slu_buf_done(&w->buf);
-	slu_free(w->config);
 	slu_strpool_free(w->pool);
 	sqlite3_close(w->disk);
 }
@@ -238,6 +248,10 @@ static void calm_down(struct world *w)
 	w->fault = (struct faults){ 0 };
 	w->calm = true;
 	world_say(w, "from here on nothing happens that somebody did not ask for before");
+	daemon_kill(w, 1, "");
+	if (w->set.renamed)
+		daemon_kill(w, 0, "");
+	w->set.renamed = false;
 	if (!daemon_alive(w, 0))
 		daemon_start(w, 0);
 	users_release(w);

@@ -110,6 +110,7 @@ struct obj {
 	uint8_t fin;
 	bool due;    /* its controller has been told to look */
 	bool orphan; /* its owner was deleted without it, or the owner's */
+	bool missed; /* the webhook was not asked about it */
 	bool asked;  /* somebody asked the daemon to hold or cancel it */
 	int64_t changed_us;
 	struct pairs label, note;
@@ -192,7 +193,7 @@ struct faults {
 	int skip[SLU_KIND_COUNT];               /* watch events that vanish */
 	int64_t stall_until_us[SLU_KIND_COUNT]; /* controllers by kind of what they look at */
 	int64_t store_away_until_us, store_slow_until_us;
-	bool miss_admission;
+	int64_t miss_until_us; /* calls of the webhook are lost */
 };
 
 struct world {
@@ -219,7 +220,11 @@ struct world {
 	struct faults fault;
 	void *disk; /* keeps the store's file in memory alive */
 	char store[40];
-	char *config; /* YAML */
+	struct settings {
+		uint8_t policy[2]; /* of the queues */
+		bool renamed;      /* the second queue has another name */
+		bool enforce;      /* jobs.enforceDeadlines */
+	} set;
 	struct slu_strpool *pool;
 	struct slu_map gangs;
 	/* verdict */
@@ -242,6 +247,8 @@ int64_t world_span(struct world *w, uint64_t occasion, int64_t lo, int64_t hi);
 void world_say(struct world *w, const char *fmt, ...) SLU_PRINTF(2, 3);
 /* A rule is broken; the first one counts. */
 void world_broken(struct world *w, const char *rule, const char *fmt, ...) SLU_PRINTF(3, 4);
+/* The configuration file as it is now. */
+void world_config(const struct world *w, char *text, size_t size);
 const struct op *world_op(uint32_t i);
 uint32_t world_ops(void);
 
@@ -276,6 +283,9 @@ int kube_evict(struct world *w, struct obj *pod);
 /* A controller shall look at the object. */
 void kube_look(struct world *w, struct obj *o);
 int64_t kube_used(struct world *w, const char *node); /* millicores */
+
+/* admission.c: ask the webhook about a new object; false: it refuses. */
+bool admit(struct world *w, struct obj *o);
 
 /* ---- kube_text.c ---- */
 
