@@ -338,7 +338,8 @@ static bool job_pends(struct world *w, const struct obj *o)
 	const struct job *j = &o->job;
 	int32_t n = SLU_MIN(j->parallelism, j->completions < 0 ? INT32_MAX : j->completions);
 
-	if (o->missed && is_known(w, "missed-webhook"))
+	if ((o->missed && is_known(w, "missed-webhook")) ||
+	    (o->asked && is_known(w, "lost-release")))
 		return false;
 	return !o->deleted_us && !j->complete && !j->failed_cond && n && places(w, &j->t) >= n;
 }

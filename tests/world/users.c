@@ -124,6 +124,7 @@ static void make_again(struct world *w, uint64_t uid, uint64_t unused)
 		return;
 	}
 	o = kube_new(w, SLU_KIND_JOB, old->ns, old->name);
+	o->asked = old->asked;
 	o->job = old->job;
 	o->job.t.gates = 0;
 	o->job.active = o->job.succeeded = o->job.failed = 0;
@@ -285,9 +286,9 @@ static void delete_set(struct world *w, struct slu_rng *r)
 
 static void release(struct world *w, uint64_t uid, uint64_t unused)
 {
-	struct obj *o = kube_get(w, uid);
+	const struct obj *o = kube_get(w, uid);
 
-	if (!is_live(o))
+	if (!kube_find(w, SLU_KIND_JOB, o->ns, o->name)) /* it, or one made again */
 		return;
 	if (!daemon_alive(w, 0)) { /* tried again until somebody answers */
 		world_at(w, w->now_us + SECOND, release, uid, 0);

@@ -8,6 +8,7 @@
 #include "kube/strpool.h"
 
 #define QUIET_US (90 * SECOND)  /* after the script, before the books are compared */
+#define WEIGHTS  200            /* about the sum of those of all actions */
 #define DRAIN_US (900 * SECOND) /* and beyond the work that is left, until all must be over */
 
 /* ---- time ---- */
@@ -61,7 +62,7 @@ void world_say(struct world *w, const char *fmt, ...)
 
 	if (!w->story)
 		return;
-	fprintf(w->story, "%9.3f  ", (double)(w->now_us - EPOCH_US) / 1e6);
+	fprintf(w->story, "# %9.3f  ", (double)(w->now_us - EPOCH_US) / 1e6);
 	va_start(ap, fmt);
 	vfprintf(w->story, fmt, ap);
 	va_end(ap);
@@ -114,36 +115,56 @@ static void act(struct world *w, uint64_t i, uint64_t unused)
 	world_op(w->script.p[i].op)->fn(w, &r);
 }
 
-/* A world has some kinds of actions and lacks others, so that rare ones meet often. */
+static int by_time(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return x->at_us != y->at_us ? (x->at_us < y->at_us ? -1 : 1)
+				    : (x->seed > y->seed) - (x->seed < y->seed);
+}
+
+static bool is_wanted(const struct world *w, const struct op *o)
+{
+	size_t n = strlen(o->name);
+
+	if (o->finding && is_known(w, o->finding))
+		return false;
+	if (!w->only)
+		return true;
+	for (const char *p = w->only; (p = strstr(p, o->name)); p++)
+		if ((p == w->only || p[-1] == ',') && (!p[n] || p[n] == ','))
+			return true;
+	return false;
+}
+
+/* A world has some kinds of actions and lacks others, so that rare ones meet often.  What one kind
+ * does comes from the seed and its name alone: a new row in a table changes no other. */
 static void write_script(struct world *w)
 {
-	uint32_t n_ops = world_ops(), total = 0, n = 10 + (uint32_t)slu_rng_below(&w->rng, 120);
-	uint32_t *weight = slu_calloc(n_ops, sizeof *weight);
+	uint32_t n = 10 + (uint32_t)slu_rng_below(&w->rng, 120);
 	int64_t span = (20 + (int64_t)slu_rng_below(&w->rng, 400)) * SECOND;
 
-	for (uint32_t i = 0; i < n_ops; i++) {
+	for (uint32_t i = 0; i < world_ops(); i++) {
 		const struct op *o = world_op(i);
-		bool in = !i || slu_rng_below(&w->rng, 2);
+		struct slu_rng r = { w->seed ^ slu_hash_bytes(o->name, strlen(o->name)) };
+		bool in = slu_rng_below(&r, 2) || !i;
+		uint64_t often = in ? (2 * n * o->weight + slu_rng_below(&r, WEIGHTS)) / WEIGHTS
+				    : 0;
 
-		if (o->finding && is_known(w, o->finding))
-			in = false;
-		weight[i] = in ? o->weight : 0;
-		total += weight[i];
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct entry e = { .at_us = w->now_us + SECOND +
-					    (int64_t)slu_rng_below(&w->rng, (uint64_t)span),
-				   .seed = slu_rng_u64(&w->rng) };
-		uint64_t at = slu_rng_below(&w->rng, total);
+		for (; often && is_wanted(w, o); often--) {
+			struct entry e = { .at_us = w->now_us + SECOND +
+						    (int64_t)slu_rng_below(&r, (uint64_t)span),
+					   .op = i,
+					   .seed = slu_rng_u64(&r) };
 
-		while (at >= weight[e.op])
-			at -= weight[e.op++];
-		if (slu_vec_push(&w->script, e) < 0)
-			abort();
+			if (slu_vec_push(&w->script, e) < 0)
+				abort();
+		}
 	}
-	slu_free(weight);
 	w->end_us = w->now_us + span + 2 * SECOND;
-	for (uint32_t i = 0; i < n; i++)
+	if (w->script.n)
+		qsort(w->script.p, w->script.n, sizeof w->script.p[0], by_time);
+	for (uint32_t i = 0; i < w->script.n; i++)
 		if (i >= w->n_off || !w->off[i])
 			world_at(w, w->script.p[i].at_us, act, i, 0);
 }

@@ -176,7 +176,6 @@ struct entry {
 	int64_t at_us;
 	uint32_t op;
 	uint64_t seed;
-	bool off; /* left out while shrinking */
 };
 /* users.c, faults.c: terminated by a row without a name. */
 extern const struct op user_ops[], fault_ops[];
@@ -206,7 +205,8 @@ struct world {
 	SLU_VEC(struct entry) script;
 	const bool *off; /* entries to leave out; NULL: none */
 	uint32_t n_off;
-	bool all; /* also what is known to fail */
+	const char *only; /* names of actions, with commas between; NULL: all */
+	bool all;         /* also what is known to fail */
 	bool calm;
 	bool restart; /* jobs.onMemberFailure */
 	/* API server */

@@ -306,9 +306,10 @@ static void job_written(struct slu_core *c, const struct slu_rec_written *w)
 {
 	struct held *h;
 
-	if (w->outcome == SLU_KUBE_OK || w->outcome == SLU_KUBE_NOT_FOUND ||
-	    w->outcome == SLU_KUBE_CONFLICT) /* gone: the watch says so */
+	if (w->outcome == SLU_KUBE_OK || w->outcome == SLU_KUBE_NOT_FOUND) /* the watch says so */
 		return;
+	/* A conflict is another Job of that name, which the watch tells as well, or too many writers
+	 * at once: try again as long as the Job is there. */
 	h = find_serial(c, w->serial);
 	if (!h || core_ahead_written(c, h, w) || !h->resumed)
 		return;
