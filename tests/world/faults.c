@@ -37,7 +37,7 @@ static void pause_daemon(struct world *w, struct slu_rng *r)
 
 static void clock_back(struct world *w, struct slu_rng *r)
 {
-	daemon_step_clock(w, 0, -600 * SECOND);
+	daemon_step_clock(w, 0, -7200 * SECOND);
 }
 
 static void clock_ahead(struct world *w, struct slu_rng *r)
@@ -334,7 +334,7 @@ static void remake_node(struct world *w, struct slu_rng *r)
 const struct op fault_ops[] = {
 	{ "kill the daemon", 12, kill_daemon, NULL },
 	{ "pause the daemon", 3, pause_daemon, NULL },
-	{ "clock back ten minutes", 2, clock_back, "clock-back" },
+	{ "clock back two hours", 2, clock_back, "clock-back" },
 	{ "clock a day ahead", 1, clock_ahead, "clock-ahead" },
 	{ "queue renamed", 3, rename_queue, "queue-renamed" },
 	{ "queue policy changed", 2, change_policy, NULL },

@@ -401,7 +401,7 @@ const struct op user_ops[] = {
 	{ "delete a set", 3, delete_set, NULL },
 	{ "hold a Job", 3, hold_job, NULL },
 	{ "cancel a Job", 2, cancel_job, NULL },
-	{ "forge a released pod", 2, forge_node, "forged-node" },
-	{ "a pod that cannot be decoded", 1, bad_pod, "undecodable" },
+	{ "forge a released pod", 2, forge_node, NULL },
+	{ "a pod that cannot be decoded", 1, bad_pod, NULL },
 	{ 0 },
 };

@@ -167,7 +167,8 @@ struct op {
  * for. */
 struct known {
 	const char *name, *what;
-	uint64_t seed; /* shows it */
+	uint64_t seed;    /* shows it, with --all; 0: only seen with a script of before */
+	const char *only; /* ... and these actions; NULL: all */
 };
 extern const struct known known_bugs[];
 bool is_known(const struct world *w, const char *name);
