@@ -261,14 +261,26 @@ static int64_t book_all(struct booking *b, uint32_t u, uint32_t v, bool x, bool 
 	return rc < 0 || tell_all(b, u, x, v, f) < 0 ? -1 : (int64_t)f->n;
 }
 
-static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32_t u, int64_t needs,
-		    bool x, bool shadow, bool parent_x, struct row *up)
+/* A vertex on the way, as its parent left it. */
+struct step {
+	uint32_t u, depth;
+	int64_t needs;
+	bool excl;        /* the mark says so */
+	bool shadow;      /* it lies below one that is taken whole */
+	bool parent_excl; /* for the output */
+	struct row *up;   /* sums of the parent; NULL at the root */
+};
+
+static int64_t book(struct booking *b, struct rows *rows, const struct step *at)
 {
+	const uint32_t u = at->u, depth = at->depth;
+	struct row *up = at->up;
 	struct slu_match *m = b->m;
 	const struct slu_graph *g = m->g;
 	const struct slu_vertex *v = &g->v.p[u];
 	const struct slu_writer_ops *ops = b->sink ? b->sink->ops : NULL;
-	bool mod = shadow || b->excl_types[v->type];
+	bool mod = at->shadow || b->excl_types[v->type];
+	bool x = at->excl || mod;
 	bool leaf = m->kid_off[u] == m->kid_off[u + 1];
 	struct row none = { 0 }, *own = &none;
 	uint32_t k = m->kid_off[u], end = m->kid_off[u + 1];
@@ -277,7 +289,6 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 
 	if (depth > m->depth)
 		return 0;
-	x = x || mod;
 	m->level++;
 	if (m->colour)
 		m->colour[u] = b->gen;
@@ -308,7 +319,7 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 			continue;
 		}
 		if (!sub)
-			sub = book(b, rows, depth + 1, c, want, cx, mod, x, own);
+			sub = book(b, rows, &(struct step){ c, depth + 1, want, cx, mod, x, own });
 		if (b->error)
 			return -1;
 		if (sub <= 0)
@@ -332,7 +343,7 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 		return 0;
 	}
 	if (!b->dry) {
-		int rc = book_here(b, u, needs, x, own);
+		int rc = book_here(b, u, at->needs, x, own);
 
 		if (rc == -ENOMEM) {
 			b->error = rc;
@@ -344,7 +355,8 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 			return n;
 		}
 		if (up)
-			hand_up(m, v->type, x ? (int64_t)v->size : (int64_t)v->size - needs, up);
+			hand_up(m, v->type, x ? (int64_t)v->size : (int64_t)v->size - at->needs,
+				up);
 		if (up && own->any) {
 			for (uint32_t t = 0; t < m->prune.n; t++)
 				up->sum[t] += own->sum[t];
@@ -355,9 +367,9 @@ static int64_t book(struct booking *b, struct rows *rows, uint32_t depth, uint32
 		struct slu_emit_vertex out = {
 			.v = u,
 			.level = m->level,
-			.needs = needs,
+			.needs = at->needs,
 			.exclusive = x,
-			.parent_exclusive = parent_x,
+			.parent_exclusive = at->parent_excl,
 			.label = m->labels.n ? match_label_of(m, u) : NULL,
 		};
 
@@ -390,7 +402,7 @@ int64_t match_book_run(struct booking *b, uint32_t root, int64_t needs, bool exc
 		rows.r.p[i].sum = sums + (size_t)i * (m->prune.n + 1);
 	if (m->wide.n > 1)
 		qsort(m->wide.p, m->wide.n, sizeof *m->wide.p, cmp_u64);
-	n = book(b, &rows, 0, root, needs, excl, false, false, NULL);
+	n = book(b, &rows, &(struct step){ .u = root, .needs = needs, .excl = excl });
 	for (uint32_t i = 0; i < b->moved.n && !b->error; i++)
 		update_weight(b, b->moved.p[i]);
 	if (b->error) {

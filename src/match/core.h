@@ -235,8 +235,9 @@ struct attempt {
 int match_attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_jobspec *spec);
 /* One attempt at a->at in a->mode: 0, or a negative errno (-ENOMEM for lack of memory). */
 int match_attempt_run(struct attempt *a);
-int match_visit_children(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-			 bool pristine, bool x, uint32_t shares, struct pool *into);
+/* The parts of a slot below u, taken exclusively: enough for so many shares.  0, -ENOMEM. */
+int match_visit_parts(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+		      uint32_t shares, struct pool *into);
 struct kind *match_pool_kind(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub,
 			     bool make);
 void match_pool_add(struct kind *k, struct cand *c);

@@ -233,7 +233,7 @@ int match_flex_slots(struct attempt *a, uint32_t u, const struct slu_request *li
 	if (!kids || !x.alt || !want)
 		goto fail;
 	x.ntypes = all_children(list, n, kids);
-	if (match_visit_children(a, u, kids, x.ntypes, false, true, x.nslots, &own) < 0)
+	if (match_visit_parts(a, u, kids, x.ntypes, x.nslots, &own) < 0)
 		return -ENOMEM;
 	if (!own.n)
 		return 0;

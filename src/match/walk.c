@@ -13,8 +13,18 @@ struct answer {
 	bool excl;
 };
 
-static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-		 bool pristine, bool x, uint32_t depth, struct pool *up, struct answer *out);
+/* The question a vertex is asked, and its children after it. */
+struct question {
+	const struct slu_request *list; /* what is wanted at or below it */
+	uint32_t n;
+	bool pristine;   /* nothing of the request was met above */
+	bool excl;       /* what is above is taken exclusively, and so is this */
+	uint32_t shares; /* of the children: so many are enough for policies that stop early */
+	uint32_t depth;  /* below the root */
+};
+
+static int visit(struct attempt *a, uint32_t u, const struct question *q, struct pool *up,
+		 struct answer *out);
 
 /* --- the policy's hooks --- */
 
@@ -68,8 +78,7 @@ static int finish(struct attempt *a, uint32_t u, const struct slu_request *list,
 
 /* --- the children --- */
 
-static int visit_edge(struct attempt *a, uint32_t e, const struct slu_request *list, uint32_t n,
-		      bool pristine, bool x, uint32_t depth, struct pool *into)
+static int visit_edge(struct attempt *a, uint32_t e, const struct question *q, struct pool *into)
 {
 	const struct slu_graph *g = a->m->g;
 	uint32_t v = g->e.p[e].dst;
@@ -80,10 +89,10 @@ static int visit_edge(struct attempt *a, uint32_t e, const struct slu_request *l
 
 	if (a->m->colour && a->m->colour[v] == a->m->gen)
 		return -EBUSY;
-	front = a->skip && pristine;
+	front = a->skip && q->pristine;
 	if (front && match_fast_fails(a, v))
 		return match_refuse(a, EBUSY);
-	if (visit(a, v, list, n, pristine, x, depth, into, &got) < 0 || a->no_memory) {
+	if (visit(a, v, q, into, &got) < 0 || a->no_memory) {
 		if (front && !a->no_memory)
 			match_fast_failed(a, v);
 		return -EBUSY;
@@ -116,30 +125,35 @@ static int64_t total_of(struct attempt *a, struct pool *p, uint16_t type)
 	return k ? k->total : 0;
 }
 
+static bool only_leaves(struct attempt *a, const struct question *q, struct leaves *out)
+{
+	return q->n == 1 && !q->pristine && match_leaves_begin(a, q->list, q->excl, q->depth, out);
+}
+
 /* As many as needed, in order of weight (policies that stop on the first matches). */
-static void explore_some(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-			 bool pristine, bool x, uint32_t shares, uint32_t depth, struct pool *into)
+static void explore_some(struct attempt *a, uint32_t u, const struct question *q, struct pool *into)
 {
 	const struct slu_match *m = a->m;
 	struct tally small[8], *t = small;
 	struct leaves leaves;
-	bool quick = n == 1 && !pristine && match_leaves_begin(a, list, x, depth, &leaves);
+	bool quick = only_leaves(a, q, &leaves);
 	uint32_t types = 0;
 
-	if (n > SLU_LEN(small))
-		t = slu_arena_alloc(&a->m->tmp, n * sizeof *t);
+	if (q->n > SLU_LEN(small))
+		t = slu_arena_alloc(&a->m->tmp, q->n * sizeof *t);
 	if (!t) {
 		a->no_memory = true;
 		return;
 	}
 	/* One tally per type: of several alike (or-slots) the last one says what a share is. */
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < q->n; i++) {
 		uint32_t k = 0;
 
-		while (k < types && t[k].type != list[i].type)
+		while (k < types && t[k].type != q->list[i].type)
 			k++;
 		types = SLU_MAX(types, k + 1);
-		t[k] = (struct tally){ .type = list[i].type, .share = a->info[list[i].index].emax };
+		t[k] = (struct tally){ .type = q->list[i].type,
+				       .share = a->info[q->list[i].index].emax };
 	}
 	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1]; k++) {
 		uint32_t e = m->ord[k];
@@ -153,7 +167,7 @@ static void explore_some(struct attempt *a, uint32_t u, const struct slu_request
 			continue;
 		rc = quick ? match_leaves_visit(a, &leaves, e, into) : -EAGAIN;
 		if (rc == -EAGAIN)
-			rc = visit_edge(a, e, list, n, pristine, x, depth, into);
+			rc = visit_edge(a, e, q, into);
 		if (rc < 0) {
 			if (a->no_memory)
 				return;
@@ -170,7 +184,7 @@ static void explore_some(struct attempt *a, uint32_t u, const struct slu_request
 					t[i].shares++;
 				}
 			}
-			t[i].done = !t[i].share || t[i].shares >= shares;
+			t[i].done = !t[i].share || t[i].shares >= q->shares;
 			enough = enough && t[i].done;
 		}
 		if (enough)
@@ -205,8 +219,7 @@ static void explore_aux(struct attempt *a, uint32_t u, const struct slu_request 
 		}
 }
 
-static void explore(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-		    bool pristine, bool x, uint32_t shares, uint32_t depth, struct pool *into)
+static void explore(struct attempt *a, uint32_t u, const struct question *q, struct pool *into)
 {
 	const struct slu_match *m = a->m;
 	struct leaves leaves;
@@ -215,19 +228,19 @@ static void explore(struct attempt *a, uint32_t u, const struct slu_request *lis
 	a->aux_score = -1;
 	a->aux_count = 0;
 	if (m->policy.stop) {
-		explore_some(a, u, list, n, pristine, x, shares, depth, into);
+		explore_some(a, u, q, into);
 		return;
 	}
-	quick = n == 1 && !pristine && match_leaves_begin(a, list, x, depth, &leaves);
+	quick = only_leaves(a, q, &leaves);
 	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1] && !a->no_memory; k++)
 		if (!quick || match_leaves_visit(a, &leaves, m->kid[k], into) == -EAGAIN)
-			visit_edge(a, m->kid[k], list, n, pristine, x, depth, into);
+			visit_edge(a, m->kid[k], q, into);
 }
 
-int match_visit_children(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-			 bool pristine, bool x, uint32_t shares, struct pool *into)
+int match_visit_parts(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+		      uint32_t shares, struct pool *into)
 {
-	explore(a, u, list, n, pristine, x, shares, a->depth, into);
+	explore(a, u, &(struct question){ list, n, false, true, shares, a->depth }, into);
 	return a->no_memory ? -ENOMEM : 0;
 }
 
@@ -262,7 +275,10 @@ static void slots(struct attempt *a, uint32_t u, const struct slu_request *slot,
 
 	if (match_family_slot(a, u, slot, depth, into))
 		return;
-	explore(a, u, slot->with, slot->nwith, false, true, a->info[slot->index].emax, depth, &own);
+	explore(a, u,
+		&(struct question){ slot->with, slot->nwith, .excl = true,
+				    .shares = a->info[slot->index].emax, .depth = depth },
+		&own);
 	if (a->no_memory)
 		return;
 	match_choose_all(a, &own, true);
@@ -329,9 +345,12 @@ static int put_label(struct attempt *a, uint32_t u, const struct slu_request *li
 	return 0;
 }
 
-static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-		 bool pristine, bool x, uint32_t depth, struct pool *up, struct answer *out)
+static int visit(struct attempt *a, uint32_t u, const struct question *q, struct pool *up,
+		 struct answer *out)
 {
+	const struct slu_request *list = q->list;
+	uint32_t n = q->n, depth = q->depth;
+	bool x = q->excl;
 	struct slu_match *m = a->m;
 	uint16_t type = m->g->v.p[u].type;
 	struct kind first[6];
@@ -342,7 +361,7 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 
 	for (uint32_t i = 0; i < n; i++)
 		x = x || (list[i].type == type && list[i].excl == SLU_EXCL_TRUE);
-	part = match_part_of(a, u, list, n, pristine);
+	part = match_part_of(a, u, list, n, q->pristine);
 	a->pre++;
 	if (part.fit == FIT_NONE || depth >= DEPTH_MAX)
 		return match_refuse(a, EBUSY);
@@ -368,7 +387,10 @@ static int visit(struct attempt *a, uint32_t u, const struct slu_request *list, 
 	} else if (part.fit == FIT_SLOT) {
 		slots(a, u, part.slot, depth + 1, &own);
 	} else {
-		explore(a, u, part.list, part.n, part.fit == FIT_SKIP, x, 1, depth + 1, &own);
+		explore(a, u,
+			&(struct question){ part.list, part.n, part.fit == FIT_SKIP, x, 1,
+					    depth + 1 },
+			&own);
 		if (m->nsub > 1)
 			explore_aux(a, u, part.list, part.n, x, &own);
 	}
@@ -410,11 +432,12 @@ bool match_walk_above(struct attempt *a, uint32_t v)
 bool match_walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count,
 		      struct pool *up)
 {
+	const struct question q = { a->list, a->nlist, .pristine = true, .depth = 1 };
 	struct pool none = { 0 };
 	struct answer got;
 
 	a->centre = centre;
-	if (visit(a, v, a->list, a->nlist, true, false, 1, up ? up : &none, &got) < 0)
+	if (visit(a, v, &q, up ? up : &none, &got) < 0)
 		return false;
 	*count = got.count;
 	return true;
@@ -428,7 +451,7 @@ int match_attempt_run(struct attempt *a)
 	struct answer got;
 	struct kind *k;
 	struct cand *c;
-	bool x = false;
+	struct question q = { a->list, a->nlist, .pristine = true };
 	int rc;
 
 	match_mark_tick(m);
@@ -446,9 +469,9 @@ int match_attempt_run(struct attempt *a)
 		match_fast_skip_begin(a);
 	a->centre = m->centre;
 	for (uint32_t i = 0; i < a->nlist; i++)
-		x = x ||
-		    (a->list[i].type == m->g->v.p[root].type && a->list[i].excl == SLU_EXCL_TRUE);
-	rc = visit(a, root, a->list, a->nlist, true, x, 0, &own, &got);
+		q.excl |= a->list[i].type == m->g->v.p[root].type &&
+			  a->list[i].excl == SLU_EXCL_TRUE;
+	rc = visit(a, root, &q, &own, &got);
 	if (a->no_memory)
 		return -ENOMEM;
 	m->centre = rc < 0 ? a->centre : 0;
