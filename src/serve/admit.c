@@ -142,10 +142,32 @@ static bool asks_for_us(const struct slu_admit_review *r, const struct slu_admit
 	return false;
 }
 
-/* A pod or ReplicaSet that some controller makes: what it was told is in the template already, and
- * its maker, not the user, is the one who asks. */
-static bool is_made_by_controller(const struct slu_admit_review *r)
+static const char *user_of(const struct slu_admit_review *r)
 {
+	return slu_json_str_or(slu_json_dig(r->request, "userInfo", "username", NULL), "");
+}
+
+static bool is_controller(const char *user, const struct slu_admit_rules *rules)
+{
+	for (uint32_t i = 0; i < rules->n_controller; i++) {
+		const char *name = rules->controller[i];
+		size_t n = strlen(name);
+		bool all = n && name[n - 1] == ':';
+
+		if (all ? !strncmp(user, name, n) : !strcmp(user, name))
+			return true;
+	}
+	return false;
+}
+
+/* A pod or ReplicaSet that a controller makes: what it was told is in the template already, and its
+ * maker, not the user, is the one who asks.  An owner reference alone proves nothing: anybody may
+ * write one, and name another user beside it. */
+static bool is_made_by_controller(const struct slu_admit_review *r,
+				  const struct slu_admit_rules *rules)
+{
+	if (!is_controller(user_of(r), rules))
+		return false;
 	slu_json_each (slu_json_get(r->meta, "ownerReferences"), it)
 		if (slu_json_bool_or(slu_json_get(it.val, "controller"), false))
 			return true;
@@ -173,8 +195,7 @@ static int check_pairs(const struct slu_json *meta, const struct slu_admit_rules
 static void note_submission(const struct slu_admit_review *r, struct slu_admit_patch *p,
 			    int64_t now_us)
 {
-	const char *user = slu_json_str_or(slu_json_dig(r->request, "userInfo", "username", NULL),
-					   "");
+	const char *user = user_of(r);
 	char seen[24];
 	struct slu_buf b = SLU_BUF_INIT(sizeof seen);
 	const char *pair[2][2] = { { SLU_ADMIT_USER, user }, { SLU_ADMIT_SEEN, seen } };
@@ -242,7 +263,7 @@ int slu_admit(const char *review, size_t n, const struct slu_admit_rules *rules,
 	} else {
 		ours = false;
 	}
-	note = ours && !rc && is_create(&r) && !is_made_by_controller(&r);
+	note = ours && !rc && is_create(&r) && !is_made_by_controller(&r, rules);
 	slu_jsonw_arr(&p.w);
 	if (note)
 		note_submission(&r, &p, now_us);

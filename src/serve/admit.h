@@ -21,6 +21,10 @@ struct slu_admit_rules {
 	/* schedulerNames that are ours. */
 	const char *const *scheduler;
 	uint32_t n_scheduler;
+	/* Accounts of controllers: an object of theirs that has a controller was asked for by its
+	 * owner's user.  One that ends in a colon stands for all that begin so. */
+	const char *const *controller;
+	uint32_t n_controller;
 	/* Hold everything in this namespace (the caller looks the namespace up). */
 	bool hold;
 	/* Held work goes to this scheduler ("FluxionScheduler"), as Fluxqueue did; NULL: left as it

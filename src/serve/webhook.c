@@ -121,6 +121,8 @@ static void review(struct slu_webhook *w, struct slu_exchange *x)
 	const struct slu_http_request *q = slu_exchange_request(x);
 	struct slu_admit_rules rules = { .scheduler = w->config->scheduler_names.p,
 					 .n_scheduler = w->config->scheduler_names.n,
+					 .controller = w->config->webhook.controllers.p,
+					 .n_controller = w->config->webhook.controllers.n,
 					 .claim_bound = claim_bound,
 					 .arg = w,
 					 .check = slu_group_check_pair };

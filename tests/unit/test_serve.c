@@ -44,12 +44,15 @@ static void unbase64(const char *s, char *out)
 }
 
 /* The answer in short: "no: message", "as it is", or the patch. */
-static const char *admit(const char *kind, const char *operation, const char *object, bool hold,
-			 const char *held_scheduler)
+static const char *admit_as(const char *user, const char *kind, const char *operation,
+			    const char *object, bool hold, const char *held_scheduler)
 {
+	static const char *const controllers[] = { "system:kube-controller-manager", "op:" };
 	static char short_answer[8192];
 	const struct slu_admit_rules rules = { .scheduler = schedulers,
 					       .n_scheduler = 2,
+					       .controller = controllers,
+					       .n_controller = 2,
 					       .hold = hold,
 					       .held_scheduler = held_scheduler,
 					       .check = check_size };
@@ -65,8 +68,8 @@ static const char *admit(const char *kind, const char *operation, const char *ob
 		&in,
 		"{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":{"
 		"\"uid\":\"u-1\",\"kind\":{\"kind\":\"%s\"},\"operation\":\"%s\",\"namespace\":\"lab\","
-		"\"userInfo\":{\"username\":\"ada\"},\"object\":%s}}",
-		kind, operation, object);
+		"\"userInfo\":{\"username\":\"%s\"},\"object\":%s}}",
+		kind, operation, user, object);
 	rc = slu_admit(in.p, in.n, &rules, 1234567, &out, &err);
 	slu_buf_done(&in);
 	if (rc < 0) {
@@ -89,6 +92,30 @@ static const char *admit(const char *kind, const char *operation, const char *ob
 	else
 		strcpy(short_answer, "as it is");
 	return short_answer;
+}
+
+/* Objects that have a controller come from one; others from a user. */
+static const char *admit(const char *kind, const char *operation, const char *object, bool hold,
+			 const char *held_scheduler)
+{
+	return admit_as(strstr(object, "\"controller\":true") ? "system:kube-controller-manager"
+							      : "ada",
+			kind, operation, object, hold, held_scheduler);
+}
+
+/* Anybody may write an owner reference, and another user's name beside it. */
+static void test_forged_owner(void)
+{
+	static const char pod[] =
+		"{\"metadata\":{\"annotations\":{\"sluice.sh/user\":\"grace\"},\"ownerReferences\":["
+		"{\"kind\":\"ConfigMap\",\"controller\":true}]},\"spec\":{\"schedulerName\":\"sluice\"}}";
+
+	ok(strstr(admit_as("ada", "Pod", "CREATE", pod, false, NULL), "\"value\":\"ada\""),
+	   "a user's pod with an owner is the user's, whatever name it carries");
+	ok(!strcmp(admit_as("op:jobset", "Pod", "CREATE", pod, false, NULL), "as it is"),
+	   "that of a listed controller is its owner's");
+	ok(strstr(admit_as("ops", "Pod", "CREATE", pod, false, NULL), "\"value\":\"ops\""),
+	   "one that is not listed counts as a user");
 }
 
 #define NOTE                                                                                     \
@@ -332,6 +359,7 @@ static void test_certs(void)
 int main(void)
 {
 	test_admit();
+	test_forged_owner();
 	test_certs();
 	return tap_done();
 }

@@ -87,7 +87,7 @@ struct slu_config {
 		const char *listen, *ns, *secret, *configuration;
 		const char *client_ca; /* file; "": any caller is answered */
 		const char *client_name;
-		struct slu_config_strs names;
+		struct slu_config_strs names, controllers;
 	} webhook;
 	struct {
 		bool enabled;

@@ -164,6 +164,9 @@ static const struct row webhook_rows[] = {
 	  .help = "PEM file: only callers with a certificate of this authority are answered; empty: any caller" },
 	{ "clientName", STR, AT(webhook.client_name), "", .restart = true,
 	  .help = "common name of that certificate; empty: any" },
+	{ "controllers", STRS, AT(webhook.controllers),
+	  "[system:kube-controller-manager, \"system:serviceaccount:kube-system:\"]",
+	  .help = "accounts that make objects for others: the user is the one of the owner. A name that ends in a colon is any that begins so" },
 	{ 0 },
 };
 

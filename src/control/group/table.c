@@ -5,7 +5,8 @@
 
 #include "control/cluster/cluster.h"
 
-#define NOTED_BEFORE_US 30000000 /* the webhook notes what is made right after */
+#define NOTED_BEFORE_US 30000000  /* the webhook notes what is made right after */
+#define MADE_AFTER_US   120000000 /* a pod made later was not what arrived with the note */
 
 struct group *core_group_find(struct slu_core *c, const char *ns, const char *key)
 {
@@ -17,7 +18,8 @@ struct group *core_group_find(struct slu_core *c, const char *ns, const char *ke
 }
 
 /* The webhook's note, 0 if there is none or it cannot be true: whoever may make a pod may write one
- * too, and an early one would be a place at the head of the queue. */
+ * too, and an early one would be a place at the head of the queue.  So would that of a Deployment
+ * that was made long ago and is scaled up now: what asks now are its pods. */
 static int64_t noted_us(struct slu_core *c, const struct slu_group_source *src)
 {
 	const struct slu_kmeta *m;
@@ -26,7 +28,8 @@ static int64_t noted_us(struct slu_core *c, const struct slu_group_source *src)
 	int64_t at = noted ? strtoll(noted, &end, 10) : 0;
 
 	return at > 0 && !*end && at <= c->now_us && at < m->created_us + 2000000 &&
-			       at > m->created_us - NOTED_BEFORE_US
+			       at > m->created_us - NOTED_BEFORE_US &&
+			       src->pod->o.meta.created_us < at + MADE_AFTER_US
 		       ? at
 		       : 0;
 }
