@@ -3,6 +3,10 @@
 
 #include "held_kit.h"
 
+#include <time.h>
+
+#include "control/hold/hold.h"
+
 /* ---- rules ---- */
 
 static void test_spaces(void)
@@ -529,12 +533,53 @@ static void test_core_forged(void)
 	close_world(&w);
 }
 
+static int64_t since_ms(const struct timespec *t)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - t->tv_sec) * 1000 + (now.tv_nsec - t->tv_nsec) / 1000000;
+}
+
+/* A thousand Jobs of a line each, of the largest size there may be or beyond it. */
+static void flood(int pods, const char *what)
+{
+	struct world w;
+	struct timespec t;
+	char name[16];
+	int64_t took;
+	uint64_t stands;
+
+	begin_as(&w, 2, "held: {ahead: 0}");
+	turn(&w);
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof name, "h%d", i);
+		feed_job(&w, name, pods, true, "yes", "");
+	}
+	turn(&w);
+	stands = w.core->holds->n_stands;
+	ok(stands <= 100000, "%s: %d stand-ins", what, (int)stands);
+	memset(&seen, 0, sizeof seen);
+	seen.outcome = SLU_KUBE_OK;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	add_pod(&w, "v", "sluice", "4", "");
+	turn(&w);
+	took = since_ms(&t);
+	ok(bound(&w, "v") == 1 && took < 1000, "%s: another's pod starts (%d ms)", what, (int)took);
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	close_world(&w);
+	took = since_ms(&t);
+	ok(took < 2000, "%s: stopping is quick (%d ms)", what, (int)took);
+}
+
 int main(void)
 {
 	struct slu_strpool *pool = slu_strpool_new();
 	struct slu_kcodec *codec = slu_kcodec_new(pool);
 
 	test_core_forged();
+	flood(2000000, "1000 Jobs of 2 000 000 pods");
+	flood(100000, "1000 Jobs of 100 000 pods");
 	test_spaces();
 	test_pod_patch(codec);
 	test_pod_labels(codec);

@@ -11,6 +11,7 @@ struct held {
 	uint64_t serial;
 	struct group *group;         /* of its members; NULL */
 	SLU_VEC(struct pod *) stand; /* for the pods of a suspended Job */
+	bool crowded;                /* has none: too many stand already */
 	bool anew;                   /* its template may have changed */
 	bool looks;                  /* is on the list `look` */
 	bool resumed;                /* a resume is on its way, the mirror has not seen it yet */

@@ -4,10 +4,17 @@
 #include "control/group/held.h"
 #include "control/run/run.h"
 
+/* Why a Job that is held has no place in the queue yet. */
+#define CORE_CROWDED                                                                     \
+	"too many pods of suspended Jobs wait in this namespace; it is looked at again " \
+	"when some of them start"
+
 struct holds {
 	struct slu_held_sink sink;
 	SLU_VEC(struct pod *) released; /* wait for the scheduler they name */
 	int64_t next_moved_us; /* not before: those that only moved in the queue are told */
+	struct slu_map stands; /* stand-ins by namespace (the address of its pooled name) */
+	uint64_t n_stands;     /* ... in all */
 };
 
 /* ---- objects.c ---- */

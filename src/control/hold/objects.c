@@ -15,6 +15,42 @@
 
 /* ---- stand-ins ---- */
 
+/* A Job of a line may ask for 100 000 pods, and anybody may make many.  So a namespace has at most
+ * SPACE_MAX stand-ins, all together ALL_MAX; but each its first SPACE_FREE, whatever others do, and
+ * a namespace that has none yet one Job of any legal size.  Other Jobs wait for room. */
+#define SPACE_FREE 1000u
+#define SPACE_MAX  50000u
+#define ALL_MAX    400000u
+
+static uint64_t stands_of(const struct slu_core *c, const struct held *h)
+{
+	const uint64_t *n = slu_map_get(&c->holds->stands, (uintptr_t)h->obj->meta.ns);
+
+	return n ? *n : 0;
+}
+
+static bool is_crowded(const struct slu_core *c, const struct held *h, int64_t more)
+{
+	uint64_t here = stands_of(c, h), n = (uint64_t)SLU_MAX(more, 0);
+
+	if (!n || here + n <= SPACE_FREE)
+		return false;
+	return (here && here + n > SPACE_MAX) || c->holds->n_stands + n > ALL_MAX;
+}
+
+/* 0 or -ENOMEM. */
+static int count_stand(struct slu_core *c, const struct held *h, int by)
+{
+	uint64_t key = (uintptr_t)h->obj->meta.ns, n = stands_of(c, h) + (uint64_t)(int64_t)by;
+
+	if (n && slu_map_put(&c->holds->stands, key, n) < 0)
+		return -ENOMEM;
+	if (!n)
+		slu_map_del(&c->holds->stands, key);
+	c->holds->n_stands += (uint64_t)(int64_t)by;
+	return 0;
+}
+
 static void stand_free(struct slu_core *c, struct pod *p)
 {
 	core_shape_put(c, p->shape);
@@ -42,6 +78,7 @@ static void stand_down(struct slu_core *c, struct pod *p, bool keep_slot)
 	if (g)
 		core_group_leave(c, p, false);
 	core_node_leave(c, p);
+	(void)count_stand(c, p->stand, -1); /* lowering a number takes no memory */
 	stand_free(c, p);
 }
 
@@ -69,9 +106,10 @@ static struct pod *stand_new(struct slu_core *c, struct held *h, const struct sl
 		stand_free(c, p);
 		return NULL;
 	}
-	p->group = core_group_join(c, p);
+	p->group = count_stand(c, h, 1) == 0 ? core_group_join(c, p) : NULL;
 	if (!p->group) {
 		h->stand.n--;
+		(void)count_stand(c, h, -1);
 		stand_free(c, p);
 		return NULL;
 	}
@@ -102,12 +140,14 @@ static void stand_in(struct slu_core *c, struct held *h, bool anew)
 	int64_t want = wait ? slu_life_makes(h->obj) : 0;
 	slu_cleanup(slu_kobj_unrefp) const struct slu_kobj *k = NULL;
 
-	want = SLU_MIN(want, (int64_t)c->cfg->jobs.max_size + 1);
+	if (want > (int64_t)c->cfg->jobs.max_size)
+		want = 1; /* its group is refused by its size, however many stand */
 	want -= SLU_MIN(want, ahead ? (int64_t)core_ahead_pods(h) : 0);
 	keep = wait ? ahead : !j->suspend;
 	while (h->stand.n && ((anew && !ahead) || h->stand.n > want))
 		stand_down(c, h->stand.p[--h->stand.n], keep);
-	if (h->stand.n >= want)
+	h->crowded = is_crowded(c, h, want - (int64_t)h->stand.n);
+	if (h->crowded || h->stand.n >= want)
 		return;
 	core_due_by(c, CORE_AT_AHEAD, c->now_us);
 	k = core_admitted(c, h->obj, &j->tmpl);
@@ -402,6 +442,10 @@ void core_held_look(struct slu_core *c)
 		if (h->obj->kind == SLU_KIND_JOB)
 			stand_in(c, h, h->anew);
 		h->anew = false;
+		if (h->crowded) { /* until others have left */
+			h->looks = true;
+			c->groups->look.p[kept++] = h;
+		}
 		hold(c, h);
 		let_through(c, h);
 	}
@@ -417,4 +461,5 @@ void core_held_done(struct slu_core *c)
 	slu_table_done(&c->groups->held);
 	slu_vec_done(&c->groups->look);
 	slu_vec_done(&c->holds->released);
+	slu_map_done(&c->holds->stands);
 }

@@ -92,6 +92,8 @@ static void view(struct slu_core *c, const struct held *h, struct slu_buf *nodes
 		v->state = SLU_HELD_DONE;
 		return;
 	}
+	if (h->crowded)
+		v->reason = CORE_CROWDED;
 	if (!g)
 		return;
 	if (g->wrong && (!r || r->state == RUN_QUEUED)) {

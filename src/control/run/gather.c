@@ -50,7 +50,7 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 	uint64_t id = r ? r->id : 0;
 
 	core_pod_unkeep(c, p);
-	for (uint32_t i = 0; i < g->pod.n; i++)
+	for (uint32_t i = g->pod.n; i-- > 0;) /* whoever came last often goes first */
 		if (g->pod.p[i] == p) {
 			memmove(&g->pod.p[i], &g->pod.p[i + 1], (--g->pod.n - i) * sizeof p);
 			break;
@@ -76,7 +76,7 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 			core_run_undo(c, r);
 		}
 	} else if (r) {
-		for (uint32_t i = 0; i < r->want.n; i++)
+		for (uint32_t i = r->want.n; i-- > 0;)
 			if (r->want.p[i] == p) {
 				r->want.p[i] = r->want.p[--r->want.n];
 				break;
