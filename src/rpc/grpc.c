@@ -22,8 +22,9 @@ struct slu_grpc {
 	struct slu_server *server;
 	struct slu_grpc_options o;
 	SLU_VEC(const struct slu_grpc_method *) method;
-	struct slu_grpc_stats st;
-	uint32_t refs; /* the owner, and one per call */
+	uint32_t under_way; /* calls */
+	size_t bytes;       /* of messages held now */
+	uint32_t refs;      /* the owner, and one per call */
 };
 
 struct slu_grpc_call {
@@ -39,7 +40,7 @@ struct slu_grpc_call {
 	struct slu_buf out; /* frames not yet written, from out_at on */
 	size_t out_at;
 	slu_call_fn *over_fn;
-	void *over_arg, *user;
+	void *over_arg;
 	atomic_bool over;
 	bool gzip;    /* grpc-encoding: gzip; answers are packed too */
 	bool asking;  /* the permission is asked for: the exchange is in use there */
@@ -77,8 +78,8 @@ static void settle(struct slu_grpc_call *c)
 	slu_grpc_frames_done(&c->in);
 	slu_buf_done(&c->before);
 	slu_buf_done(&c->out);
-	g->st.bytes -= c->held;
-	g->st.under_way--;
+	g->bytes -= c->held;
+	g->under_way--;
 	slu_free(c);
 	call_unref(g);
 }
@@ -123,10 +124,6 @@ static void finish(struct slu_grpc_call *c)
 		c->x = NULL;
 		slu_http_reply(x, 200, "application/grpc", NULL, 0);
 	}
-	if (c->code == SLU_GRPC_OK)
-		c->g->st.ok++;
-	else
-		c->g->st.failed++;
 }
 
 /* ---- bytes out ---- */
@@ -134,7 +131,6 @@ static void finish(struct slu_grpc_call *c)
 static void give_up(struct slu_grpc_call *c)
 {
 	slu_http_reply_abort(slu_take(c->x));
-	c->g->st.failed++;
 	now_over(c);
 }
 
@@ -288,7 +284,6 @@ static void on_gone(void *arg)
 {
 	struct slu_grpc_call *c = arg;
 
-	c->g->st.cancelled++;
 	c->depth++;
 	if (!c->asking)
 		slu_http_reply_abort(slu_take(c->x));
@@ -313,7 +308,6 @@ static void on_deadline(void *arg)
 {
 	struct slu_grpc_call *c = arg;
 
-	c->g->st.late++;
 	c->late = true;
 	c->depth++;
 	if (c->x && !c->asking)
@@ -337,9 +331,9 @@ static int account(struct slu_grpc_call *c, size_t now)
 {
 	struct slu_grpc *g = c->g;
 
-	if (now > c->held && g->st.bytes + (now - c->held) > g->o.max_bytes)
+	if (now > c->held && g->bytes + (now - c->held) > g->o.max_bytes)
 		return -ENOBUFS;
-	g->st.bytes += now - c->held;
+	g->bytes += now - c->held;
 	c->held = now;
 	return 0;
 }
@@ -547,7 +541,7 @@ static bool refuse_head(struct slu_grpc_call *c, const struct slu_http_request *
 			      encoding);
 		return true;
 	}
-	if (c->g->st.under_way > c->g->o.max_calls) {
+	if (c->g->under_way > c->g->o.max_calls) {
 		slu_grpc_fail(c, SLU_GRPC_RESOURCE_EXHAUSTED,
 			      "%u calls are under way already; try again", c->g->o.max_calls);
 		return true;
@@ -584,8 +578,7 @@ static void on_request(struct slu_exchange *x, void *arg)
 		return;
 	}
 	g->refs++;
-	g->st.calls++;
-	g->st.under_way++;
+	g->under_way++;
 	c->g = g;
 	c->x = x;
 	c->m = find_method(g, q->path);
@@ -620,16 +613,6 @@ const void *slu_grpc_message(const struct slu_grpc_call *c, size_t *n)
 bool slu_grpc_over(const struct slu_grpc_call *c)
 {
 	return atomic_load(&c->over);
-}
-
-void slu_grpc_set_user(struct slu_grpc_call *c, void *user)
-{
-	c->user = user;
-}
-
-void *slu_grpc_user(const struct slu_grpc_call *c)
-{
-	return c->user;
 }
 
 void slu_grpc_on_over(struct slu_grpc_call *c, slu_call_fn *fn, void *arg)
@@ -683,11 +666,6 @@ int slu_grpc_listen(struct slu_grpc *g, const struct slu_addr *a, struct slu_tls
 struct slu_server *slu_grpc_server(struct slu_grpc *g)
 {
 	return g->server;
-}
-
-void slu_grpc_stats(const struct slu_grpc *g, struct slu_grpc_stats *out)
-{
-	*out = g->st;
 }
 
 void slu_grpc_free(struct slu_grpc *g)

@@ -64,13 +64,6 @@ struct slu_server *slu_grpc_server(struct slu_grpc *g);
 /* Close everything.  Calls that a method still has remain valid until answered.  NULL is fine. */
 void slu_grpc_free(struct slu_grpc *g);
 
-struct slu_grpc_stats {
-	uint64_t calls, ok, failed, late, cancelled; /* since the start */
-	uint32_t under_way;
-	size_t bytes; /* of messages held now */
-};
-void slu_grpc_stats(const struct slu_grpc *g, struct slu_grpc_stats *out);
-
 /* ---- a call ---- */
 
 /* The message, borrowed until the call is answered or (streams) the next one arrives. */
@@ -78,9 +71,6 @@ const void *slu_grpc_message(const struct slu_grpc_call *c, size_t *n);
 /* Nobody waits for the answer any more: the client left, or its deadline has passed.  From any
  * thread; work that has not begun is better not begun. */
 bool slu_grpc_over(const struct slu_grpc_call *c);
-/* A place for the method's own data. */
-void slu_grpc_set_user(struct slu_grpc_call *c, void *user);
-void *slu_grpc_user(const struct slu_grpc_call *c);
 /* Call fn(arg) when the client leaves or the deadline passes before the answer. */
 void slu_grpc_on_over(struct slu_grpc_call *c, slu_call_fn *fn, void *arg);
 

@@ -124,11 +124,6 @@ void slu_grpc_port_ready(struct slu_grpc_port *p, bool ready)
 	slu_flux_ready(p->flux, ready);
 }
 
-void slu_grpc_port_stats(const struct slu_grpc_port *p, struct slu_grpc_stats *out)
-{
-	slu_grpc_stats(p->grpc, out);
-}
-
 void slu_grpc_port_drain(struct slu_grpc_port *p, int64_t grace_ns, slu_call_fn *fn, void *arg)
 {
 	slu_server_drain(slu_grpc_server(p->grpc), grace_ns, fn, arg);

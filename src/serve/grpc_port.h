@@ -20,7 +20,6 @@ int slu_grpc_port_new(struct slu_loop *loop, struct slu_kube_client *client,
 uint16_t slu_grpc_port_number(const struct slu_grpc_port *p);
 /* What grpc.health.v1.Health says. */
 void slu_grpc_port_ready(struct slu_grpc_port *p, bool ready);
-void slu_grpc_port_stats(const struct slu_grpc_port *p, struct slu_grpc_stats *out);
 /* Take no further calls, let those under way end; fn follows, after `grace_ns` at the latest. */
 void slu_grpc_port_drain(struct slu_grpc_port *p, int64_t grace_ns, slu_call_fn *fn, void *arg);
 /* After the engine has answered everything and the client was freed.  NULL is fine. */
