@@ -1,7 +1,9 @@
 #include "store/sql.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/statfs.h>
+#include <unistd.h>
 
 #define BUSY_MS   5000
 #define NFS_MAGIC 0x6969
@@ -270,6 +272,16 @@ static int refuse_network(const char *path, struct slu_error *err)
 	return 0;
 }
 
+/* Who submitted what is nobody else's business: a new file is the daemon's alone.  SQLite gives its
+ * companions (-wal, -shm) the same mode.  What cannot be made here, SQLite explains better. */
+static void make_private(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		close(fd);
+}
+
 int slu_sqlite_open(const char *path, bool readonly, const struct slu_sql_stmt *stmts, uint32_t n,
 		    struct slu_sql **out, struct slu_error *err)
 {
@@ -286,6 +298,8 @@ int slu_sqlite_open(const char *path, bool readonly, const struct slu_sql_stmt *
 		slu_free(s);
 		return -ENOMEM;
 	}
+	if (!readonly)
+		make_private(path);
 	if (sqlite3_open_v2(path, &s->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
 		rc = fail(s, path, err);
 		close_db(&s->q);

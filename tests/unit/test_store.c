@@ -541,6 +541,7 @@ static void test_open_errors(void)
 	struct slu_error err = { 0 };
 	struct slu_store *s = NULL;
 	char shown[128], path[128];
+	struct stat st = { 0 };
 	FILE *f;
 
 	ok(slu_store_open("/nowhere/at/all.db", SLU_STORE_MIGRATE, &s, &err) == -EAGAIN &&
@@ -556,6 +557,13 @@ static void test_open_errors(void)
 	ok(slu_store_open(fresh_sqlite(), 0, &s, &err) == -EPROTO &&
 		   strstr(err.text, "sluice store migrate"),
 	   "no migration without leave: %s", err.text);
+	snprintf(path, sizeof path, "%s", fresh_sqlite());
+	umask(0);
+	ok(slu_store_open(path, SLU_STORE_MIGRATE, &s, &err) == 0 && stat(path, &st) == 0 &&
+		   (st.st_mode & 0777) == 0600,
+	   "a new store is its owner's alone");
+	slu_store_close(s);
+	s = NULL;
 	slu_store_url_shown("postgres://ada:secret@db:5432/x?password=secret", shown, sizeof shown);
 	ok(strcmp(shown, "postgres://ada:***@db:5432/x") == 0, "no secret in a shown URL: %s",
 	   shown);
