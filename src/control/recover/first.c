@@ -28,10 +28,6 @@ static int read_job(void *arg, const struct slu_store_job *j)
 		slu_free(m);
 		return -ENOMEM;
 	}
-	if (core_memory_read(m, j) < 0 || slu_map_put(&l->jobs, j->id, (uintptr_t)m) < 0) {
-		core_memory_free(m);
-		return -ENOMEM;
-	}
 	m->job = j->id;
 	m->first_seen_us = j->first_seen_us;
 	m->planned_s = j->planned_s;
@@ -46,6 +42,11 @@ static int read_job(void *arg, const struct slu_store_job *j)
 	m->state = j->state;
 	m->cancelled = !strcmp(j->cause, CORE_CAUSE_CANCELLED);
 	m->begun = j->state == SLU_STORE_RUNNING || !strcmp(j->cause, CORE_CAUSE_BEGUN);
+	if (core_memory_read(m, j) < 0 ||
+	    ((m->ran || m->named) && slu_map_put(&l->jobs, j->id, (uintptr_t)m) < 0)) {
+		core_memory_free(m);
+		return -ENOMEM;
+	}
 	m->e.key = m->key;
 	m->e.n = strlen(m->key);
 	if (slu_table_add(&l->c->runs->known, &m->e) < 0) {

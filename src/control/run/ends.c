@@ -81,20 +81,29 @@ void core_result_keep(struct slu_core *c, const struct group *g, uint64_t job, i
 
 /* ---- the row ---- */
 
-void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *w)
+static void put_count(struct slu_jsonw *w, const char *key, int64_t n)
 {
-	uint32_t n = 0;
+	if (n)
+		slu_jsonw_ki64(w, key, n);
+}
 
+static void put_makers(const struct group *g, struct slu_jsonw *w)
+{
+	if (!g->maker.n || !g->id.explicit)
+		return; /* the key names the maker */
 	slu_jsonw_key(w, "makers");
 	slu_jsonw_arr(w);
 	for (uint32_t i = 0; i < SLU_MIN(g->maker.n, LIST_MAX_ROW); i++)
 		slu_jsonw_str(w, g->maker.p[i]);
 	slu_jsonw_end_arr(w);
-	slu_jsonw_ki64(w, "ok", g->ended_ok);
-	slu_jsonw_ki64(w, "failed", g->ended_bad);
-	slu_jsonw_ki64(w, "alone", g->ended_alone);
-	slu_jsonw_ki64(w, "used", g->used);
-	slu_jsonw_ki64(w, "ended_us", g->ended_us);
+}
+
+static void put_vacant(struct slu_core *c, const struct group *g, struct slu_jsonw *w)
+{
+	uint32_t n = 0;
+
+	if (!core_vacant(g))
+		return;
 	slu_jsonw_key(w, "vacant");
 	slu_jsonw_arr(w);
 	for (uint32_t i = 0; i < g->run.n; i++)
@@ -106,15 +115,33 @@ void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *
 	slu_jsonw_end_arr(w);
 }
 
+void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *w)
+{
+	put_makers(g, w);
+	put_count(w, "ok", g->ended_ok);
+	put_count(w, "failed", g->ended_bad);
+	put_count(w, "alone", g->ended_alone);
+	put_count(w, "used", g->used);
+	put_count(w, "ended_us", g->ended_us);
+	put_vacant(c, g, w);
+}
+
+static int copy_name(const char *name, struct core_names *out)
+{
+	char *s = slu_strdup(name);
+
+	if (!s || slu_vec_push(out, s) < 0) {
+		slu_free(s);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
 static int copy_list(const struct slu_json *arr, struct core_names *out)
 {
 	slu_json_each (arr, it) {
-		char *s = slu_json_str(it.val) ? slu_strdup(slu_json_str(it.val)) : NULL;
-
-		if (slu_json_str(it.val) && (!s || slu_vec_push(out, s) < 0)) {
-			slu_free(s);
+		if (slu_json_str(it.val) && copy_name(slu_json_str(it.val), out) < 0)
 			return -ENOMEM;
-		}
 	}
 	return 0;
 }
@@ -122,20 +149,28 @@ static int copy_list(const struct slu_json *arr, struct core_names *out)
 int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	const char *group = strchr(j->key, '/');
 	const struct slu_json *spec, *role;
 	int rc;
 
+	m->size = (uint32_t)j->size;
+	m->named = group && group[1] != 'u';
+	m->ran = m->begun || j->state == SLU_STORE_STARTING;
+	if (!m->ran && !m->named)
+		return 0; /* its key is all there is to know, and there may be very many */
+	if (!m->ran && !strstr(j->spec, "\"makers\""))
+		return 0; /* the pods it waited with tell */
+	if (!m->named && group && copy_name(group + 3, &m->maker) < 0)
+		return -ENOMEM; /* "/u:UID": what makes it, or the pod itself */
 	m->name = slu_strdup(j->name);
 	m->user = slu_strdup(j->user);
 	m->queue = slu_strdup(j->queue);
-	m->size = (uint32_t)j->size;
 	if (!m->name || !m->user || !m->queue)
 		return -ENOMEM;
 	rc = slu_json_parse(j->spec, strlen(j->spec), NULL, &doc, NULL);
 	if (rc < 0)
 		return rc == -ENOMEM ? rc : 0; /* an older row says less */
 	spec = slu_json_root(doc);
-	m->tells = slu_json_get(spec, "makers");
 	m->ok = (uint32_t)slu_json_i64_or(slu_json_get(spec, "ok"), 0);
 	m->bad = (uint32_t)slu_json_i64_or(slu_json_get(spec, "failed"), 0);
 	m->alone = (uint32_t)slu_json_i64_or(slu_json_get(spec, "alone"), 0);
@@ -149,13 +184,7 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 
 int core_memory_pod(struct core_memory *m, const char *uid)
 {
-	char *s = slu_strdup(uid);
-
-	if (!s || slu_vec_push(&m->pod, s) < 0) {
-		slu_free(s);
-		return -ENOMEM;
-	}
-	return 0;
+	return m->ran || m->named ? copy_name(uid, &m->pod) : 0;
 }
 
 static void names_free(struct core_names *l)
@@ -187,8 +216,8 @@ static bool has_name(const struct core_names *l, const char *s)
 
 bool core_memory_is(const struct core_memory *m, const struct group *g)
 {
-	if (!m->tells || g->id.key[0] == 'u')
-		return true; /* an older row; the key tells */
+	if (!m->named || (!m->maker.n && !m->pod.n))
+		return true; /* the key tells, or nothing does */
 	for (uint32_t i = 0; i < g->maker.n; i++)
 		if (has_name(&m->maker, g->maker.p[i]))
 			return true;
@@ -254,8 +283,7 @@ void core_memory_over(struct slu_core *c, struct core_memory *m)
 	struct slu_store_result past = { .key = m->key, .name = m->name };
 	enum slu_result how;
 
-	if ((m->state != SLU_STORE_STARTING && m->state != SLU_STORE_RUNNING) || !m->start_s ||
-	    !m->tells)
+	if ((m->state != SLU_STORE_STARTING && m->state != SLU_STORE_RUNNING) || !m->start_s)
 		return;
 	core_memory_account(c, m);
 	g.ended_ok = m->ok;

@@ -252,7 +252,8 @@ struct core_names {
 struct core_memory {
 	struct slu_entry e; /* key: the group's */
 	char *key, *name, *user, *queue;
-	bool tells;                    /* the row knows makers and ends; older ones do not */
+	bool named;                    /* the name is somebody's choice: it may come again */
+	bool ran;                      /* it has begun: how it ended is of interest */
 	bool other;                    /* the cluster has another life of that name */
 	struct core_names maker, pod;  /* uids; pods: those that were not seen to end */
 	struct core_names vacant;      /* nodes with places kept for members to come */
