@@ -1155,6 +1155,30 @@ static void test_queue_renamed(void)
 	last_life_over(&w);
 }
 
+/* It was resumed ahead, all its pods are there, and then its user cancelled it. */
+static void test_cancelled_ahead(void)
+{
+	static const char more[] = ",\"sluice.sh/ahead\":\"yes\",\"sluice.sh/cancelled\":\"true\"";
+	struct world w;
+
+	first_life(&w, 1, 4, "");
+	gated_pod(&w, "j-0", "j");
+	gated_pod(&w, "j-1", "j");
+	for (int life = 0; life < 2; life++) {
+		memset(&seen, 0, sizeof seen);
+		w.patched = server;
+		feed_job(&w, "j", 2, false, "yes", more);
+		go_on(&w, NONE, NULL);
+		ok(strstr(seen.job, "\"suspend\":true") && seen.pods == 0,
+		   "life %d: a cancelled Job that is ahead is suspended again", life);
+		if (!life) {
+			die(&w);
+			live(&w, 1, 4);
+		}
+	}
+	last_life_over(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -1190,5 +1214,6 @@ int main(void)
 	check_use(true, true);
 	test_use_of_followers();
 	test_set_half_made();
+	test_cancelled_ahead();
 	return tap_done();
 }

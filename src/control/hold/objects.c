@@ -147,9 +147,11 @@ static void stand_in(struct slu_core *c, struct held *h, bool anew)
 	while (h->stand.n && ((anew && !ahead) || h->stand.n > want))
 		stand_down(c, h->stand.p[--h->stand.n], keep);
 	h->crowded = is_crowded(c, h, want - (int64_t)h->stand.n);
+	if (ahead ||
+	    (!h->crowded && h->stand.n < want)) /* one that is ahead may have to come back */
+		core_due_by(c, CORE_AT_AHEAD, c->now_us);
 	if (h->crowded || h->stand.n >= want)
 		return;
-	core_due_by(c, CORE_AT_AHEAD, c->now_us);
 	k = core_admitted(c, h->obj, &j->tmpl);
 	while (k && h->stand.n < want)
 		if (!stand_new(c, h, k))
