@@ -1,4 +1,5 @@
 #include "base/base64.h"
+#include "control/rules/kinds.h"
 #include "serve/admit_i.h"
 
 #define REVIEW_MAX (16u << 20)
@@ -58,22 +59,11 @@ void slu_admit_pairs(struct slu_admit_patch *p, const struct slu_json *map, cons
 
 /* ---- what came in ---- */
 
-static const struct {
-	const char *kind, *short_name;
-} kinds[] = {
-	{ "Pod", "pod" },
-	{ "Job", "job" },
-	{ "Deployment", "deployment" },
-	{ "ReplicaSet", "replicaset" },
-	{ "StatefulSet", "statefulset" },
-};
-
 const char *slu_admit_kind(const char *kind)
 {
-	for (size_t i = 0; kind && i < SLU_LEN(kinds); i++)
-		if (strcmp(kind, kinds[i].kind) == 0)
-			return kinds[i].short_name;
-	return NULL;
+	const struct slu_kind *row = slu_kind_named(kind);
+
+	return row ? row->word : NULL;
 }
 
 static int read_review(const char *text, size_t n, struct slu_json_doc **doc,

@@ -1,5 +1,6 @@
 /* Held at the door: the gate into pods and templates, Jobs suspended; and what only the default
  * scheduler can decide handed to it, gated so that Sluice still says when and where. */
+#include "control/rules/kinds.h"
 #include "serve/admit_i.h"
 
 #define LABEL_MAX  63
@@ -128,13 +129,20 @@ static bool is_bound(const struct slu_admit_review *r)
 	return (node && *node) || (kind && (!strcmp(kind, "DaemonSet") || !strcmp(kind, "Node")));
 }
 
+static bool suspends(const struct slu_admit_review *r)
+{
+	const struct slu_kind *row = slu_kind_named(r->kind);
+
+	return row && row->suspends;
+}
+
 /* A template is changed where a person wrote it (and in Jobs, whoever makes them): a controller
  * that finds its own work changed may make it again and again.  Their pods are held one by one. */
 static bool may_change(const struct slu_admit_review *r)
 {
 	if (!r->template)
 		return !is_bound(r);
-	return strcmp(r->kind, "Job") == 0 || !controller(r);
+	return suspends(r) || !controller(r);
 }
 
 /* ---- holding ---- */
@@ -189,7 +197,7 @@ static void mark(const struct slu_admit_review *r, struct slu_admit_patch *p, co
 static void hold(const struct slu_admit_review *r, const char *scheduler, bool compatible,
 		 struct slu_admit_patch *p, bool noted)
 {
-	bool job = strcmp(r->kind, "Job") == 0;
+	bool job = suspends(r);
 	bool by_user = slu_json_bool_or(slu_json_get(r->spec, "suspend"), false);
 	const char *seen[1][2] = { { KEY_SEEN, "yes" } };
 
@@ -216,8 +224,7 @@ static void hold(const struct slu_admit_review *r, const char *scheduler, bool c
  * too. */
 static bool is_held(const struct slu_admit_review *r)
 {
-	if (strcmp(r->kind, "Job") == 0 &&
-	    !slu_json_bool_or(slu_json_get(r->spec, "suspend"), false))
+	if (suspends(r) && !slu_json_bool_or(slu_json_get(r->spec, "suspend"), false))
 		return false;
 	return has_gate(r->pod);
 }

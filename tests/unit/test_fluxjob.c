@@ -465,6 +465,28 @@ static void test_kind_comes_later(void)
 	close_world(&w);
 }
 
+/* A Job of another API makes the pod, and that kind is not watched: the pod is held by itself. */
+static void test_wrapped_foreign(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 1, 1, "");
+	p = make_pod(&w, "v-0", "default-scheduler", "2",
+		     "\"ownerReferences\":[{\"apiVersion\":\"batch.volcano.sh/v1alpha1\","
+		     "\"kind\":\"Job\",\"name\":\"v\",\"uid\":\"uid-v\",\"controller\":true}]");
+	snprintf(
+		p->spec, sizeof p->spec,
+		"\"schedulerName\":\"default-scheduler\",\"schedulingGates\":[{\"name\":\"fluxqueue\"}],"
+		"\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"2\"}}}]");
+	feed_pod(&w, p, false);
+	turn(&w);
+	later(&w, 1);
+	ok(w.creates == 1 && strstr(w.last_create, "\"name\":\"v-0-pod\""),
+	   "a gated pod of another API's Job is held work of its own: %s", w.last_create);
+	close_world(&w);
+}
+
 /* Held work that is not in the queue yet says so, too. */
 static void test_wrapped_held(void)
 {
@@ -552,6 +574,7 @@ int main(void)
 	test_node_lost();
 	test_kind_comes_later();
 	test_wrapped();
+	test_wrapped_foreign();
 	test_wrapped_held();
 	test_standby();
 	return tap_done();

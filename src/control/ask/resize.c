@@ -30,14 +30,9 @@ static bool find_target(struct slu_core *c, const struct pod *p, struct target *
 	for (uint32_t i = 0; i < src.n_owners; i++) {
 		const struct slu_kobj *o = src.owner[i];
 
-		if (o->kind == SLU_KIND_JOB)
-			*out = (struct target){ o, "job", "parallelism", 0 };
-		else if (o->kind == SLU_KIND_DEPLOYMENT)
-			*out = (struct target){ o, "deployment", "replicas", 0 };
-		else if (o->kind == SLU_KIND_REPLICASET)
-			*out = (struct target){ o, "replicaset", "replicas", 0 };
-		else if (o->kind == SLU_KIND_STATEFULSET)
-			*out = (struct target){ o, "statefulset", "replicas", 0 };
+		if (slu_kind_makes((enum slu_kkind)o->kind))
+			*out = (struct target){ o, slu_kind((enum slu_kkind)o->kind)->word,
+						slu_kind((enum slu_kkind)o->kind)->size, 0 };
 	}
 	if (!out->obj)
 		return false;

@@ -63,15 +63,6 @@ static struct slu_core *frame_new(void)
 	return &w->c;
 }
 
-/* Kinds that must have been listed before the first decision. */
-static const enum slu_kkind needed[] = {
-	SLU_KIND_NODE,          SLU_KIND_POD,          SLU_KIND_JOB,           SLU_KIND_REPLICASET,
-	SLU_KIND_STATEFULSET,   SLU_KIND_PODGROUP_X,   SLU_KIND_PODGROUP_SIGS, SLU_KIND_PODGROUP,
-	SLU_KIND_PVC,           SLU_KIND_PV,           SLU_KIND_DEPLOYMENT,    SLU_KIND_NAMESPACE,
-	SLU_KIND_PRIORITYCLASS, SLU_KIND_STORAGECLASS, SLU_KIND_FLUXJOB,       SLU_KIND_LIMITRANGE,
-	SLU_KIND_RUNTIMECLASS
-};
-
 int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, struct slu_error *err)
 {
 	struct slu_queue_opts opts;
@@ -176,14 +167,6 @@ int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, str
 struct slu_snapshot *slu_core_snapshot(struct slu_core *c)
 {
 	return core_snapshot(c);
-}
-
-bool slu_core_synced(const struct slu_core *c)
-{
-	for (size_t i = 0; i < SLU_LEN(needed); i++)
-		if (!(c->synced & 1u << needed[i]))
-			return false;
-	return true;
 }
 
 /* ---- records ---- */

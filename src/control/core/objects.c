@@ -231,12 +231,6 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 	case SLU_KIND_POD:
 		pod_changed(c, obj, gone);
 		break;
-	case SLU_KIND_JOB:
-	case SLU_KIND_REPLICASET:
-	case SLU_KIND_STATEFULSET:
-	case SLU_KIND_DEPLOYMENT:
-		owner_changed(c, obj, gone);
-		break;
 	case SLU_KIND_FLUXJOB:
 		core_fluxjob_changed(c, obj, gone);
 		core_phantoms_taken(c);
@@ -250,7 +244,10 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		core_held_templates(c, NULL);
 		break;
 	default:
-		thing_changed(c, obj, gone);
+		if (slu_kind_makes((enum slu_kkind)obj->kind))
+			owner_changed(c, obj, gone);
+		else
+			thing_changed(c, obj, gone);
 	}
 	if (c->cluster->new_repels && slu_core_synced(c))
 		look_for_selected(c);

@@ -8,6 +8,7 @@
 #include "control/cluster/cluster.h"
 #include "control/rules/life.h"
 #include "control/rules/group.h"
+#include "control/rules/kinds.h"
 
 /* Why a group that a user took out of the queue does not run. */
 #define CORE_CANCELLED "it was cancelled; sluice release puts it back into the queue"
@@ -97,8 +98,6 @@ void core_member_meet(struct slu_core *c, struct pod *p); /* ours and alive: joi
 void core_member_forget(struct slu_core *c, struct pod *p);
 void core_members_join(struct slu_core *c); /* who has waited long enough */
 int64_t core_members_wake_us(const struct slu_core *c);
-/* A controller of a kind that the mirror holds. */
-bool core_is_mirrored(const struct slu_kowner *o);
 
 /* ---- makers.c ---- */
 

@@ -15,12 +15,12 @@ static const char *maker_of(struct slu_core *c, const struct pod *p, const struc
 	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta), *above;
 
 	*obj = NULL;
-	if (!o || !(p->stand || core_is_mirrored(o)))
+	if (!o || !(p->stand || slu_kind_owns(o)))
 		return NULL;
 	*obj = core_owner(c, o->uid);
 	above = *obj && (*obj)->kind == SLU_KIND_REPLICASET ? slu_kmeta_controller(&(*obj)->meta)
 							    : NULL;
-	if (!above || !core_is_mirrored(above))
+	if (!above || !slu_kind_owns(above))
 		return o->uid;
 	*obj = core_owner(c, above->uid);
 	return above->uid;

@@ -7,23 +7,11 @@
 
 #define PATIENCE_US 3000000 /* for a controller that a pod names and nobody has seen */
 
-bool core_is_mirrored(const struct slu_kowner *o)
-{
-	static const char *const kind[] = { "Job", "ReplicaSet", "StatefulSet", "Deployment" };
-
-	if (strchr(o->api_version, '.'))
-		return false; /* somebody else's Job: batch and apps have no dot */
-	for (size_t i = 0; i < SLU_LEN(kind); i++)
-		if (!strcmp(o->kind, kind[i]))
-			return true;
-	return false;
-}
-
 static bool owners_known(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 
-	for (uint32_t up = 0; o && up < SLU_GROUP_OWNERS && core_is_mirrored(o); up++) {
+	for (uint32_t up = 0; o && up < SLU_GROUP_OWNERS && slu_kind_owns(o); up++) {
 		const struct slu_kobj *obj = core_owner(c, o->uid);
 
 		if (!obj)

@@ -167,16 +167,6 @@ static enum slu_held_mode space_mode(struct slu_core *c, const char *ns)
 	return o ? slu_held_space(c->cfg, &o->meta) : SLU_HELD_OFF;
 }
 
-static bool is_known_kind(const struct slu_kowner *o)
-{
-	static const char *const kind[] = { "Job", "ReplicaSet", "StatefulSet", "Deployment" };
-
-	for (size_t i = 0; o && i < SLU_LEN(kind); i++)
-		if (!strcmp(o->kind, kind[i]))
-			return true;
-	return false;
-}
-
 static struct held *held_new(struct slu_core *c, const struct slu_kobj *obj)
 {
 	struct held *h = slu_calloc(1, sizeof *h);
@@ -227,7 +217,7 @@ void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	struct held *h = core_held_find(c, obj->meta.uid);
 	const struct slu_ktemplate *t = slu_held_template(obj);
-	bool ours = !gone && !is_known_kind(slu_kmeta_controller(&obj->meta)) &&
+	bool ours = !gone && !slu_kind_owns(slu_kmeta_controller(&obj->meta)) &&
 		    (slu_held_gated(&t->spec) || space_mode(c, obj->meta.ns) != SLU_HELD_OFF);
 	bool anew;
 
@@ -307,7 +297,7 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 	struct slu_group_source src;
 	struct held *h;
 
-	if (!is_known_kind(o)) {
+	if (!slu_kind_owns(o)) {
 		h = core_held_find(c, m->uid);
 		if (gone || (!h && !held)) {
 			if (h)

@@ -4,25 +4,10 @@
 
 #include "base/log.h"
 #include "control/post/record.h"
+#include "control/rules/kinds.h"
 
 #define TELL_NS   (10 * SLU_NS_PER_S)
 #define RESUME_NS (5 * SLU_NS_PER_MS)
-
-/* What placement needs to see, and what may be missing on a server. */
-static const struct {
-	enum slu_kkind kind;
-	bool optional;
-} watched[] = {
-	{ SLU_KIND_NODE, false },          { SLU_KIND_POD, false },
-	{ SLU_KIND_JOB, false },           { SLU_KIND_REPLICASET, false },
-	{ SLU_KIND_STATEFULSET, false },   { SLU_KIND_DEPLOYMENT, false },
-	{ SLU_KIND_PVC, false },           { SLU_KIND_PV, false },
-	{ SLU_KIND_PODGROUP_X, true },     { SLU_KIND_PODGROUP_SIGS, true },
-	{ SLU_KIND_PODGROUP, true },       { SLU_KIND_NAMESPACE, false },
-	{ SLU_KIND_PRIORITYCLASS, false }, { SLU_KIND_STORAGECLASS, false },
-	{ SLU_KIND_FLUXJOB, true },        { SLU_KIND_LIMITRANGE, false },
-	{ SLU_KIND_RUNTIMECLASS, false },
-};
 
 struct source {
 	struct slu_feed *feed;
@@ -36,7 +21,7 @@ struct slu_feed {
 	struct slu_loop *loop;
 	struct slu_inbox *core;
 	struct slu_kcodec *codec;
-	struct source source[SLU_LEN(watched)];
+	struct source source[SLU_KINDS_WATCHED];
 	struct slu_timer resume;
 	bool paused;
 	uint64_t changes, pauses, lost, unreadable;
@@ -54,7 +39,7 @@ static void look_for_room(void *arg)
 		return;
 	}
 	f->paused = false;
-	for (size_t i = 0; i < SLU_LEN(watched); i++)
+	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++)
 		if (f->source[i].reflector)
 			slu_reflector_resume(f->source[i].reflector);
 }
@@ -69,7 +54,7 @@ static void put(struct slu_feed *f, struct slu_record *r)
 		if (!f->paused) {
 			f->paused = true;
 			f->pauses++;
-			for (size_t i = 0; i < SLU_LEN(watched); i++)
+			for (size_t i = 0; i < SLU_KINDS_WATCHED; i++)
 				if (f->source[i].reflector)
 					slu_reflector_pause(f->source[i].reflector);
 			slu_timer_start(&f->resume, f->loop, RESUME_NS, look_for_room, f);
@@ -184,17 +169,17 @@ int slu_feed_new(struct slu_kube_client *client, const struct slu_config *cfg,
 	f->codec = slu_kcodec_new(pool);
 	if (!f->codec)
 		return slu_fail(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < SLU_LEN(watched); i++) {
+	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++) {
 		struct source *s = &f->source[i];
 		struct slu_mirror_handler h = {
 			.changed = changed, .synced = synced, .arg = s, .unreadable = unreadable
 		};
-		struct slu_reflector_options o = { .optional = watched[i].optional,
+		struct slu_reflector_options o = { .optional = slu_kinds[i].optional,
 						   .trouble = trouble };
 		int rc;
 
 		s->feed = f;
-		s->kind = watched[i].kind;
+		s->kind = slu_kinds[i].kind;
 		if (!is_wanted(cfg, s->kind)) {
 			leave_out(s);
 			continue;
@@ -209,7 +194,7 @@ int slu_feed_new(struct slu_kube_client *client, const struct slu_config *cfg,
 
 void slu_feed_again(struct slu_feed *f, enum slu_kkind kind)
 {
-	for (size_t i = 0; i < SLU_LEN(watched); i++)
+	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++)
 		if (f->source[i].kind == kind && f->source[i].synced && f->source[i].reflector) {
 			f->source[i].again = true;
 			slu_reflector_relist(f->source[i].reflector);
@@ -221,7 +206,7 @@ void slu_feed_free(struct slu_feed *f)
 	if (!f)
 		return;
 	slu_timer_stop(&f->resume);
-	for (size_t i = 0; i < SLU_LEN(watched); i++)
+	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++)
 		slu_reflector_free(f->source[i].reflector);
 	slu_kcodec_free(f->codec);
 	slu_free(f);
@@ -234,7 +219,7 @@ void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out)
 					.unreadable = f->unreadable,
 					.synced = true };
 	memcpy(out->bad, f->bad, sizeof out->bad);
-	for (size_t i = 0; i < SLU_LEN(watched); i++) {
+	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++) {
 		const struct source *s = &f->source[i];
 
 		if (s->reflector)
@@ -248,8 +233,8 @@ void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out)
 const struct slu_kobj *slu_feed_find(const struct slu_feed *f, enum slu_kkind kind, const char *ns,
 				     const char *name)
 {
-	for (size_t i = 0; i < SLU_LEN(watched); i++)
-		if (watched[i].kind == kind && f->source[i].reflector)
+	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++)
+		if (slu_kinds[i].kind == kind && f->source[i].reflector)
 			return slu_mirror_get(slu_reflector_mirror(f->source[i].reflector), ns,
 					      name);
 	return NULL;

@@ -12,7 +12,7 @@
 
 static const struct wrapped {
 	uint8_t kind;
-	int type;
+	int type; /* Fluxqueue's number */
 	const char *suffix, *api, *word;
 } wrapped[] = {
 	{ SLU_KIND_POD, 0, "pod", "v1", "Pod" },

@@ -260,7 +260,7 @@ void core_memory_account(struct slu_core *c, struct core_memory *m)
 			cpu = slu_kamount_get(k->spec.requests, k->spec.nrequests, "cpu");
 			m->ok += ok;
 			m->bad += !ok;
-			m->alone += ok && (!o || !core_is_mirrored(o));
+			m->alone += ok && (!o || !slu_kind_owns(o));
 		}
 		if (ran && m->start_s) {
 			m->used += used_by(cpu, start_us, end_us);

@@ -59,7 +59,7 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 
 		g->ended_ok++;
-		g->ended_alone += !o || !core_is_mirrored(o);
+		g->ended_alone += !o || !slu_kind_owns(o);
 	} else if (ended)
 		g->ended_bad++;
 	if (ended && p->node && p->node->handle != SLU_NODE_NONE && core_pod_turned_away(p))
