@@ -103,6 +103,17 @@ static inline struct run *run_of(struct slu_entry *e)
 	return e ? slu_entry_of(e, struct run, e) : NULL;
 }
 
+/* Places of the group that are kept for members to come. */
+static inline uint32_t core_vacant(const struct group *g)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->run.n; i++)
+		for (uint32_t k = 0; k < g->run.p[i]->slot.n; k++)
+			n += g->run.p[i]->slot.p[k].state == SLOT_VACANT;
+	return n;
+}
+
 /* ---- runs.c ---- */
 
 struct run *core_run_new(struct slu_core *c, struct group *g, bool gang);
@@ -145,7 +156,6 @@ void core_run_close(struct slu_core *c, struct run *r);
 
 /* ---- vacant.c ---- */
 
-uint32_t core_vacant(const struct group *g);
 /* Its kubelet refused it or threw it out: the next one would fare no better there for a while. */
 bool core_pod_turned_away(const struct pod *p);
 bool core_vacant_kept(struct slu_core *c, const struct pod *p); /* one who leaves leaves a place */

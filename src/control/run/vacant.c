@@ -5,16 +5,6 @@
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 
-uint32_t core_vacant(const struct group *g)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < g->run.n; i++)
-		for (uint32_t k = 0; k < g->run.p[i]->slot.n; k++)
-			n += g->run.p[i]->slot.p[k].state == SLOT_VACANT;
-	return n;
-}
-
 void core_vacant_trim(struct slu_core *c, struct group *g)
 {
 	int64_t extra = (int64_t)g->pod.n + core_vacant(g) - core_group_wanted(c, g);
