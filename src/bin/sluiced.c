@@ -41,6 +41,7 @@ struct daemon {
 	struct options o;
 	/* first: what is read at start only stands in it for ever */
 	struct slu_config *cfg, *first;
+	int claim; /* descriptor + 1 that keeps other daemons from our store; 0: none */
 	struct slu_loop *loop;
 	struct slu_kube_config *kube;
 	struct slu_kube_client *client;
@@ -226,9 +227,10 @@ static void reload(struct daemon *d)
 		slu_config_free(c);
 		return;
 	}
-	slu_config_needs_restart(d->cfg, c, &late);
+	slu_config_needs_restart(d->first, c, &late);
 	slu_log(SLU_INFO, "configuration reloaded", SLU_STR("after_restart", slu_buf_str(&late)));
 	slu_buf_done(&late);
+	slu_config_keep(c, d->first);
 	slu_kube_client_rate(d->client, c->kube.qps, c->kube.burst);
 	slu_api_config(d->api, c);
 	slu_census_period(d->census, c->status.audit_s);
@@ -467,8 +469,15 @@ static int start(struct daemon *d, struct slu_error *err)
 	rc = slu_core_new(&cs, &d->core, err);
 	if (rc < 0)
 		return rc;
-	if (!d->cfg->leader.elect)
+	if (!d->cfg->leader.elect) { /* no Lease keeps a second one away */
+		rc = slu_store_claim(d->cfg->store.url, err);
+		d->claim = rc >= 0 ? rc + 1 : 0;
+		rc = rc == -ENOTSUP ? 0 : SLU_MIN(rc, 0);
+	}
+	if (!rc && !d->cfg->leader.elect)
 		rc = slu_core_lead(d->core, &d->journal, err);
+	else if (rc < 0)
+		return rc;
 	else
 		rc = stand_for_election(d, host, err);
 	if (rc < 0)
@@ -555,6 +564,8 @@ static void stop(struct daemon *d)
 	if (d->cfg != d->first)
 		slu_config_free(d->cfg);
 	slu_config_free(d->first);
+	if (d->claim)
+		close(d->claim - 1);
 }
 
 static void say_ignored(const struct options *o)

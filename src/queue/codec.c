@@ -147,7 +147,7 @@ static void put_conf(struct slu_buf *b, const struct slu_queue_conf *c)
 	put_u(b, c->limit.max_waiting);
 	put_u(b, c->limit.max_running_user);
 	put_u(b, c->limit.max_waiting_user);
-	put_u(b, c->stopped);
+	put_u(b, (c->stopped ? 1u : 0u) | (c->removed ? 2u : 0u));
 }
 
 int slu_event_encode(int64_t now_s, const struct slu_event *ev, const struct slu_set_names *names,
@@ -423,7 +423,10 @@ static const struct slu_queue_conf *get_conf(struct in *r)
 	c->limit.max_waiting = get_u32(r);
 	c->limit.max_running_user = get_u32(r);
 	c->limit.max_waiting_user = get_u32(r);
-	c->stopped = get_u(r);
+	uint32_t flags = get_u32(r);
+
+	c->stopped = flags & 1;
+	c->removed = flags & 2;
 	return c;
 }
 

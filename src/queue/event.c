@@ -19,7 +19,7 @@ static int admit(struct slu_queue *q, const struct slu_job_spec *s, bool running
 			i++;
 	if (i >= q->sub.n && running && q->sub.n)
 		i = 0; /* its queue was renamed or removed: it runs all the same */
-	if (i >= q->sub.n) {
+	if (i >= q->sub.n || (q->sub.p[i].conf.removed && !running)) {
 		int rc = decide_text(out, SLU_DEC_REFUSED, s->id, "queue (%s) doesn't exist",
 				     s->queue ? s->queue : "default");
 

@@ -416,6 +416,7 @@ int ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_error *e
 		c.default_duration = 3600;
 	if (!c.reservation_depth)
 		c.reservation_depth = 64;
+	c.stopped |= c.removed;
 	uint32_t name = slu_intern(&q->str, c.name);
 	uint32_t prop = c.property && *c.property ? slu_intern(&q->str, c.property)
 						  : SLU_INTERN_NONE;

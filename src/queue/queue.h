@@ -90,6 +90,8 @@ struct slu_queue_conf {
 	const char *property;       /* only nodes with this property; NULL or "": all */
 	struct slu_queue_limits limit;
 	bool stopped; /* takes jobs, starts none */
+	bool removed; /* takes none either; what runs in it runs on, what waits waits until the
+		       * queue is set again */
 };
 
 /* "fcfs", "easy", "hybrid", "conservative", "first-fit"; -EINVAL with the list in err. */

@@ -8,29 +8,116 @@
 #define SHADOW_MAX 2000u
 #define VIRTUAL_S  1000000000 /* clocks of the world are past it since 2001 */
 
-/* Plan this job on a copy of the machine as it stands; start or SLU_TIME_NONE. */
-static int shadow(struct slu_queue *q, struct slu_machine *m, int64_t now_s, uint32_t j,
-		  struct slu_gang_place *place, int64_t *start_s)
+/* When the jobs of a queue that limits count are thought to run: those that do, those that have a
+ * promise, and those of the line as they are booked. */
+struct stay {
+	int64_t from_s, to_s;
+	uint32_t user;
+};
+struct stays {
+	SLU_VEC(struct stay) v;
+};
+
+static int stay_add(struct stays *t, const struct job *job, int64_t from_s, int64_t to_s)
+{
+	struct stay s = { from_s, to_s, job->user };
+
+	return job->flags & JOB_MEMBER ? 0 : slu_vec_push(&t->v, s);
+}
+
+static int stays_of(const struct slu_queue *q, uint32_t sub, int64_t now_s, struct stays *t)
+{
+	const struct subqueue *s = &q->sub.p[sub];
+	int rc = 0;
+
+	if (!s->conf.limit.max_running && !s->conf.limit.max_running_user)
+		return 0;
+	for (uint32_t j = q->list[SLU_JOB_RUNNING]; !rc && j != SLU_NIL; j = q->job.p[j].next)
+		if (q->job.p[j].queue == sub)
+			rc = stay_add(t, &q->job.p[j], INT64_MIN,
+				      SLU_MAX(q->job.p[j].end_s, now_s + 1));
+	for (uint32_t j = order_first(q->job.p, s->reserved); !rc && j != SLU_NIL;
+	     j = order_next(q->job.p, s->reserved, &q->job.p[j]))
+		rc = stay_add(t, &q->job.p[j], q->job.p[j].planned_s,
+			      q->job.p[j].planned_s + q->job.p[j].limit_s);
+	return rc;
+}
+
+/* The first moment from `at_s` on at which the running limits leave a place. */
+static int64_t allowed_from(const struct slu_queue *q, uint32_t j, const struct stays *t,
+			    int64_t at_s)
+{
+	const struct job *job = &q->job.p[j];
+	const struct slu_queue_limits *l = &q->sub.p[job->queue].conf.limit;
+
+	for (bool again = !(job->flags & JOB_MEMBER); again;) {
+		uint32_t all = 0, mine = 0;
+		int64_t end_s = SLU_TIME_EVER, my_end_s = SLU_TIME_EVER;
+
+		for (uint32_t i = 0; i < t->v.n; i++) {
+			const struct stay *s = &t->v.p[i];
+
+			if (s->from_s > at_s || s->to_s <= at_s)
+				continue;
+			all++;
+			end_s = SLU_MIN(end_s, s->to_s);
+			if (s->user != job->user)
+				continue;
+			mine++;
+			my_end_s = SLU_MIN(my_end_s, s->to_s);
+		}
+		bool crowd = l->max_running && all >= l->max_running;
+
+		again = crowd || (l->max_running_user && mine >= l->max_running_user);
+		if (again)
+			at_s = crowd ? end_s : my_end_s;
+		again &= at_s < SLU_FOREVER / 4;
+	}
+	return at_s;
+}
+
+#define TRIES 32
+
+/* Plan this job on a copy of the machine as it stands, not before `from_s`; start or SLU_TIME_NONE. */
+static int shadow(struct slu_queue *q, struct slu_machine *m, int64_t now_s, int64_t from_s,
+		  uint32_t j, struct stays *t, struct slu_gang_place *place, int64_t *start_s)
 {
 	struct slu_gang_req req = job_req(q, j);
 	struct slu_gang_role role[SLU_ROLES_MAX];
+	int64_t at_s = SLU_MAX(now_s, from_s);
 
 	if (q->job.p[j].planned_s != SLU_TIME_NONE) {
 		*start_s = q->job.p[j].planned_s;
 		return 0;
 	}
+	*start_s = SLU_TIME_NONE;
+	at_s = SLU_MAX(at_s, req.begin_s);
 	for (uint32_t i = 0; i < req.n_role; i++) {
 		role[i] = req.role[i];
 		role[i].max = role[i].min;
 	}
 	req.role = role;
 	req.max = req.min;
-	int ans = slu_gang_match(m, SLU_GANG_ALLOCATE_OR_RESERVE, now_s, q->job.p[j].id, &req,
-				 place, NULL);
+	for (uint32_t i = 0; i < TRIES; i++) {
+		at_s = allowed_from(q, j, t, at_s);
+		if (at_s >= SLU_FOREVER / 4)
+			return 0;
+		req.begin_s = at_s;
+		int ans = slu_gang_match(m, SLU_GANG_ALLOCATE_OR_RESERVE, now_s, q->job.p[j].id,
+					 &req, place, NULL);
 
-	if (ans < 0)
-		return ans;
-	*start_s = ans == SLU_GANG_NOW || ans == SLU_GANG_LATER ? place->start_s : SLU_TIME_NONE;
+		if (ans < 0)
+			return ans;
+		if (ans != SLU_GANG_NOW && ans != SLU_GANG_LATER)
+			return 0;
+		if (allowed_from(q, j, t, place->start_s) == place->start_s) {
+			*start_s = place->start_s;
+			return stay_add(t, &q->job.p[j], place->start_s,
+					place->start_s + q->job.p[j].limit_s);
+		}
+		slu_gang_cancel(m, q->job.p[j].id);
+		at_s = place->start_s;
+	}
 	return 0;
 }
 
@@ -44,16 +131,20 @@ int slu_queue_estimate(const struct slu_queue *cq, int64_t now_s, uint32_t depth
 	int rc = m ? 0 : -ENOMEM;
 
 	for (uint32_t o = 0; o < q->sub_order.n && !rc; o++) {
+		struct stays stays = { 0 };
 		uint32_t *line = NULL, n = 0;
 
 		rc = line_of(q, q->sub_order.p[o], &line, &n);
+		if (!rc)
+			rc = stays_of(q, q->sub_order.p[o], now_s, &stays);
 		for (uint32_t i = 0; !rc && i < n && (!depth || i < depth); i++) {
 			int64_t start_s = SLU_TIME_NONE;
 
-			rc = shadow(q, m, now_s, line[i], &place, &start_s);
+			rc = shadow(q, m, now_s, now_s, line[i], &stays, &place, &start_s);
 			if (!rc)
 				rc = fn(q->job.p[line[i]].id, start_s, arg);
 		}
+		slu_vec_done(&stays.v);
 		slu_free(line);
 	}
 	slu_gang_place_done(&place);
@@ -70,6 +161,7 @@ struct shadow {
 	struct slu_machine *m;
 	uint32_t *line, n, done;
 	int64_t *start_s;
+	struct stays stays;
 };
 
 void shadow_drop(struct slu_queue *q)
@@ -82,6 +174,7 @@ void shadow_drop(struct slu_queue *q)
 	slu_machine_free(s->m);
 	slu_free(s->line);
 	slu_free(s->start_s);
+	slu_vec_done(&s->stays.v);
 	slu_free(s);
 }
 
@@ -98,13 +191,81 @@ static struct shadow *shadow_of(struct slu_queue *q, int64_t now_s, uint32_t sub
 	s->sub = sub;
 	s->now_s = now_s;
 	s->m = slu_machine_clone(q->m);
-	if (s->m && line_of(q, sub, &s->line, &s->n) == 0)
+	if (s->m && line_of(q, sub, &s->line, &s->n) == 0 &&
+	    stays_of(q, sub, now_s, &s->stays) == 0)
 		s->start_s = slu_reallocarray(NULL, SLU_MIN(s->n, SHADOW_MAX) + 1u,
 					      sizeof *s->start_s);
 	if (s->start_s)
 		return s;
 	shadow_drop(q);
 	return NULL;
+}
+
+/* Book the first `n` of the line. */
+static int shadow_walk(struct slu_queue *q, struct shadow *s, uint32_t n)
+{
+	for (; s->done < n; s->done++) {
+		int rc = shadow(q, s->m, s->now_s, s->now_s, s->line[s->done], &s->stays, &q->place,
+				&s->start_s[s->done]);
+
+		if (rc < 0) {
+			shadow_drop(q);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+/* When what it waits for has happened by plan; SLU_TIME_NONE: that cannot be said. */
+static int64_t deps_by(const struct slu_queue *q, const struct shadow *s, uint32_t j)
+{
+	int64_t at_s = s->now_s;
+
+	for (uint32_t d = q->job.p[j].dep; d != SLU_NIL; d = q->dep.p[d].next) {
+		uint32_t on = q->dep.p[d].open ? job_find(q, q->dep.p[d].on) : SLU_NIL;
+		int64_t start_s = SLU_TIME_NONE;
+
+		if (!q->dep.p[d].open)
+			continue;
+		if (on == SLU_NIL || q->dep.p[d].kind == SLU_DEP_AFTER_NOTOK)
+			return SLU_TIME_NONE;
+		if (q->job.p[on].state == SLU_JOB_RUNNING)
+			start_s = q->job.p[on].end_s - q->job.p[on].limit_s;
+		for (uint32_t i = 0; i < s->done && start_s == SLU_TIME_NONE; i++)
+			if (s->line[i] == on)
+				start_s = s->start_s[i];
+		if (start_s == SLU_TIME_NONE)
+			return SLU_TIME_NONE;
+		at_s = SLU_MAX(at_s, q->dep.p[d].kind == SLU_DEP_AFTER_START
+					     ? start_s
+					     : start_s + q->job.p[on].limit_s);
+	}
+	return at_s;
+}
+
+/* One that is not in line yet, for its begin time or for others: behind those who are.  Nothing is
+ * left booked. */
+static int estimate_aside(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_why *out)
+{
+	const struct job *job = &q->job.p[j];
+	struct shadow *s = shadow_of(q, now_s, job->queue);
+	uint32_t kept;
+	int64_t from_s;
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	rc = shadow_walk(q, s, SLU_MIN(s->n, SHADOW_MAX));
+	if (rc < 0)
+		return rc;
+	from_s = deps_by(q, s, j);
+	if (from_s == SLU_TIME_NONE)
+		return 0;
+	kept = s->stays.v.n;
+	rc = shadow(q, s->m, now_s, from_s, j, &s->stays, &q->place, &out->planned_s);
+	s->stays.v.n = kept;
+	slu_gang_cancel(s->m, job->id); /* -ENOENT: no time was found */
+	return rc;
 }
 
 /* Those before it in its queue are booked first. */
@@ -121,14 +282,10 @@ static int estimate_one(struct slu_queue *q, int64_t now_s, uint32_t j, struct s
 			i++;
 	if (i >= s->n || i >= SHADOW_MAX)
 		return 0;
-	for (; s->done <= i; s->done++) {
-		int rc = shadow(q, s->m, now_s, s->line[s->done], &q->place, &s->start_s[s->done]);
+	int rc = shadow_walk(q, s, i + 1);
 
-		if (rc < 0) {
-			shadow_drop(q);
-			return rc;
-		}
-	}
+	if (rc < 0)
+		return rc;
 	out->planned_s = s->start_s[i];
 	return out->planned_s == SLU_TIME_NONE
 		       ? 0
@@ -314,7 +471,9 @@ static int why_waiting(struct slu_queue *q, int64_t now_s, uint32_t j, struct sl
 	}
 	if (rc < 0)
 		return rc;
-	if (c->stopped)
+	if (c->removed)
+		slu_buf_printf(reason, "queue \"%s\" is not configured any more; ", c->name);
+	else if (c->stopped)
 		slu_buf_printf(reason, "queue \"%s\" is stopped; ", c->name);
 	else if (job->planned_s == SLU_TIME_NONE && !plan_user_free(q, j))
 		slu_buf_printf(reason, "the running limit of queue \"%s\" is reached; ", c->name);
@@ -414,6 +573,8 @@ int slu_queue_why(const struct slu_queue *cq, int64_t now_s, slu_job_id id, stru
 		rc = why_waiting(q, now_s, j, out, &reason, &remedy, err);
 	} else {
 		rc = why_aside(q, j, &reason);
+		if (!rc && (q->job.p[j].block == BLOCK_BEGIN || q->job.p[j].block == BLOCK_DEP))
+			rc = estimate_aside(q, now_s, j, out);
 	}
 	if (!rc)
 		rc = reason.error ? reason.error : remedy.error;

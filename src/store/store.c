@@ -2,7 +2,12 @@
 #include "store/schema.h"
 #include "store/statement.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 struct slu_store {
 	struct slu_sql *q;
@@ -26,6 +31,31 @@ static void hide_password(const char *url, struct slu_error *err)
 	told = *err;
 	snprintf(at, sizeof err->text - (size_t)(at - err->text), "%s%s", shown,
 		 told.text + (at - err->text) + strlen(url));
+}
+
+int slu_store_claim(const char *url, struct slu_error *err)
+{
+	const char *path = strncmp(url, "sqlite:", 7) == 0 ? url + 7 : url;
+	char lock[PATH_MAX];
+	int fd;
+
+	if (is_pg(url) || !strcmp(url, "memory:"))
+		return -ENOTSUP;
+	if (snprintf(lock, sizeof lock, "%s-lock", path) >= (int)sizeof lock)
+		return slu_fail(err, -ENAMETOOLONG, "%.100s...: the name is too long", path);
+	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return slu_fail(err, -errno, "%s: %s", lock, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		int rc = errno == EWOULDBLOCK ? -EBUSY : -errno;
+
+		close(fd);
+		return slu_fail(err, rc,
+				"%s: another sluiced uses this store; stop it, or give this one a "
+				"store of its own",
+				path);
+	}
+	return fd;
 }
 
 int slu_store_open(const char *url, unsigned flags, struct slu_store **out, struct slu_error *err)

@@ -40,6 +40,7 @@ struct world {
 	char last_event[1000], last_annotation[2000], last_status[1500], last_spec[1000],
 		last_create[4000];
 	int creates, patches, specs;
+	bool slow_kubelets; /* what is bound does not run yet */
 };
 
 static inline void feed(struct world *w, enum slu_kkind kind, bool gone, const char *fmt, ...)
@@ -147,7 +148,9 @@ static inline void carry_out(struct world *w, struct slu_rec_write *x)
 		for (int i = 0; i < w->n_pods && o == SLU_KUBE_OK; i++)
 			if (!strcmp(w->pod[i].uid, x->uid) && w->pod[i].there) {
 				snprintf(w->pod[i].node, sizeof w->pod[i].node, "%s", x->node);
-				snprintf(w->pod[i].phase, sizeof w->pod[i].phase, "Running");
+				if (!w->slow_kubelets)
+					snprintf(w->pod[i].phase, sizeof w->pod[i].phase,
+						 "Running");
 				feed_pod(w, &w->pod[i], false);
 			}
 		slu_core_take(w->core, slu_rec_written_new(x, o, false, "so it is"), w->now_us);

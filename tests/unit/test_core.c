@@ -480,8 +480,15 @@ static void test_deadline(void)
 	struct world w;
 
 	open_world(&w, 1, 2, "jobs: {enforceDeadlines: true}");
-	add_pod(&w, "long", "sluice", "1", "\"annotations\":{\"sluice.sh/duration\":\"60\"}");
+	struct fpod *lasts = add_pod(&w, "long", "sluice", "1",
+				     "\"annotations\":{\"sluice.sh/duration\":\"60\"}");
+
 	add_pod(&w, "free", "sluice", "1", "");
+	w.slow_kubelets = true;
+	turn(&w);
+	later(&w, 100);
+	ok(*lasts->node && w.evictions == 0, "what does not run yet has not used its time");
+	end_pod(&w, lasts, "Running");
 	turn(&w);
 	later(&w, 30);
 	ok(w.evictions == 0, "within its limit it is left alone");
@@ -489,6 +496,63 @@ static void test_deadline(void)
 	ok(w.evictions == 1, "beyond it, it is evicted once (%d)", w.evictions);
 	later(&w, 40);
 	ok(w.evictions == 1, "and what named no limit is never");
+	close_world(&w);
+}
+
+static void reload(struct world *w, const char *yaml)
+{
+	struct slu_config *now = NULL;
+	struct slu_error err = { 0 };
+
+	if (slu_config_parse("test", yaml, strlen(yaml), &now, &err) < 0)
+		ok(false, "reload: %s", err.text);
+	slu_config_keep(now, w->cfg);
+	slu_core_take(w->core, slu_rec_config_new(now), w->now_us);
+	slu_config_free(now);
+	turn(w);
+	later(w, 1);
+}
+
+#define IN_QUEUE(q) "\"annotations\":{\"sluice.sh/queue\":\"" q "\"}"
+
+/* Queues are added, removed, given other nodes and limits while work waits and runs. */
+static void test_reload_queues(void)
+{
+	struct fpod *a, *b, *c;
+	struct world w;
+
+	open_world(&w, 1, 4, "queues: [{name: default}, {name: old}]");
+	a = add_pod(&w, "a", "sluice", "1", IN_QUEUE("old"));
+	b = add_pod(&w, "b", "sluice", "1", IN_QUEUE("new"));
+	turn(&w);
+	ok(*a->node && !*b->node, "reload: one runs, the other names a queue that is not there");
+	reload(&w, "queues: [{name: default}, {name: new}]");
+	ok(*b->node, "reload: a queue is added, and who named it starts");
+	c = add_pod(&w, "c", "sluice", "1", IN_QUEUE("old"));
+	turn(&w);
+	ok(!*c->node && differences(&w) == 0,
+	   "reload: a queue that was removed starts nobody, and what runs in it counts");
+	reload(&w, "queues: [{name: default}, {name: new}, {name: old, nodeLabel: pool=x}]");
+	ok(!*c->node, "reload: it is back, with nodes that are not there");
+	reload(&w, "queues: [{name: default}, {name: new}, {name: old, maxRunning: 1}]");
+	ok(!*c->node, "reload: with a limit below what runs nobody more starts");
+	reload(&w, "queues: [{name: default}, {name: new}, {name: old}]");
+	ok(*c->node, "reload: without one, it does");
+	close_world(&w);
+}
+
+/* What is read at start stays as it was. */
+static void test_reload_waits(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 1, 4, "nodes: {excludeLabel: gone=yes}");
+	reload(&w, "nodes: {excludeLabel: touched=yes}");
+	feed_node(&w, "n0", 4, "\"touched\":\"yes\"", "", "True");
+	p = add_pod(&w, "p", "sluice", "4", "");
+	turn(&w);
+	ok(*p->node, "reload: a setting that is read at start does not act before");
 	close_world(&w);
 }
 
@@ -783,6 +847,8 @@ int main(void)
 	test_restart();
 	test_restart_policy();
 	test_deadline();
+	test_reload_queues();
+	test_reload_waits();
 	test_bad_objects();
 	test_elsewhere();
 	test_sizes_differ();

@@ -505,8 +505,34 @@ static void test_control_plane(void)
 	}
 }
 
+/* A node is deleted and made again under its name while its pods are still there. */
+static void test_node_made_again(void)
+{
+	struct world w;
+	struct fpod *old, *next;
+
+	open_world(&w, 1, 2, "status: {audit: 10s}");
+	old = add_pod(&w, "old", "sluice", "2", "");
+	turn(&w);
+	ok(*old->node, "node made again: a pod runs there");
+	feed(&w, SLU_KIND_NODE, true, "{\"metadata\":{\"name\":\"%s\",\"uid\":\"node-%s\"}}",
+	     old->node, old->node);
+	turn(&w);
+	feed_node(&w, old->node, 2, "", "", "True");
+	next = add_pod(&w, "next", "sluice", "2", "");
+	turn(&w);
+	later(&w, 30);
+	ok(!*next->node, "node made again: it is not given away a second time");
+	ok(differences(&w) == 0, "node made again: the audit counts the pod");
+	delete_pod(&w, old);
+	turn(&w);
+	ok(*next->node, "node made again: when the pod is gone, it is free");
+	close_world(&w);
+}
+
 int main(void)
 {
+	test_node_made_again();
 	slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
 	test_equal();
 	test_late();

@@ -201,8 +201,39 @@ static void asked_for_many(void)
 	kit_done(&k);
 }
 
+/* Limits, begin times and those it waits for are in the estimate. */
+static void estimates_know(void)
+{
+	struct slu_queue_conf c = { .name = "batch",
+				    .policy = SLU_POLICY_EASY,
+				    .limit = { .max_running = 1 } };
+	struct slu_dep dep = { SLU_DEP_AFTER, 3 };
+	struct slu_why w;
+	struct kit k;
+
+	kit_new(&k, 4, 4, SLU_POLICY_EASY);
+	kit_queue(&k, &c);
+	kit_job(&k, 1, 1, 3600, NULL);
+	kit_at(&k, 0);
+	kit_job(&k, 2, 1, 600, NULL);
+	kit_job(&k, 3, 1, 600, NULL);
+	kit_job(&k, 4, 1, 60, KIT_SPEC(.begin_s = 9000));
+	kit_job(&k, 5, 1, 60, KIT_SPEC(.dep = &dep, .ndep = 1));
+	kit_at(&k, 10);
+	static const int64_t at[] = { 3600, 4200, 9000, 4800 };
+
+	for (slu_job_id j = 2; j <= 5; j++) {
+		is(slu_queue_why(k.q, 10, j, &w, &k.err), 0, "estimate: job %d is asked for",
+		   (int)j);
+		is(w.planned_s, at[j - 2], "estimate: job %d (%s)", (int)j, w.reason);
+		slu_why_done(&w);
+	}
+	kit_done(&k);
+}
+
 int main(void)
 {
+	estimates_know();
 	waiting();
 	dates();
 	aside();

@@ -791,8 +791,30 @@ static void test_frozen(const char *url)
 	slu_store_close(t);
 }
 
+static void test_claim(void)
+{
+	char path[80], lock[100];
+	struct slu_error err = { 0 };
+	int fd;
+
+	snprintf(path, sizeof path, "/tmp/sluice-claim-%d.db", (int)getpid());
+	snprintf(lock, sizeof lock, "%s-lock", path);
+	fd = slu_store_claim(path, &err);
+	ok(fd >= 0, "claim: the first daemon has the file (%s)", err.text);
+	ok(slu_store_claim(path, &err) == -EBUSY && strstr(err.text, "another sluiced"),
+	   "claim: the second is told (%s)", err.text);
+	close(fd);
+	fd = slu_store_claim(path, &err);
+	ok(fd >= 0, "claim: when the first has gone, the second may");
+	close(fd);
+	ok(slu_store_claim("postgres://db/x", &err) == -ENOTSUP,
+	   "claim: PostgreSQL fences by term");
+	unlink(lock);
+}
+
 int main(void)
 {
+	test_claim();
 	const char *pg = getenv("DATABASE_URL");
 
 	if (!mkdtemp(dir))

@@ -143,6 +143,7 @@ enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj 
 void core_node_enter(struct slu_core *c, struct node *n, struct pod *p);
 void core_node_leave(struct slu_core *c, struct pod *p);
 void core_node_describe(struct slu_core *c, struct node *n); /* (again) to the queue */
+void core_nodes_describe(struct slu_core *c);                /* all that it has */
 void core_foreign_add(struct slu_core *c, struct pod *p);
 void core_foreign_remove(struct slu_core *c, struct pod *p);
 /* It was resized in place: what it holds beyond what its place books is foreign work. */

@@ -260,6 +260,14 @@ void core_node_describe(struct slu_core *c, struct node *n)
 	core_drain_back(c, n);
 }
 
+void core_nodes_describe(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e))
+		if (node_of(e)->handle != SLU_NODE_NONE)
+			core_node_describe(c, node_of(e));
+}
+
 static void remove_from_machine(struct slu_core *c, struct node *n)
 {
 	struct slu_event ev = { .kind = SLU_EV_NODE_REMOVE, .node = n->handle };

@@ -140,3 +140,6 @@ void slu_config_needs_restart(const struct slu_config *old, const struct slu_con
 
 /* "90", "90s", "15m", "12h", "7d": seconds, 0 or more.  0, -EINVAL, -ERANGE. */
 int slu_config_seconds(const char *s, int64_t *out);
+/* What needs a restart is in `now` as it was in `first`, which must outlive it: a setting acts when
+ * it says, not in part when the file is read again. */
+void slu_config_keep(struct slu_config *now, const struct slu_config *first);

@@ -16,9 +16,9 @@ static const char *const log_levels[] = { "debug", "info", "warn", "error", NULL
 static const char *const log_formats[] = { "text", "json", NULL };
 
 static const struct row kube_rows[] = {
-	{ "qps", REAL, AT(kube.qps), "500", 1, 100000, .restart = true,
+	{ "qps", REAL, AT(kube.qps), "500", 1, 100000,
 	  .help = "requests per second to the API server, on average" },
-	{ "burst", U32, AT(kube.burst), "1000", 1, 100000, .restart = true,
+	{ "burst", U32, AT(kube.burst), "1000", 1, 100000,
 	  .help = "requests that may go out at once" },
 	{ "nativeGroups", BOOL, AT(kube.native_groups), "true", .restart = true,
 	  .help = "take part in Kubernetes' own PodGroups (scheduling.k8s.io), where the server has them" },
@@ -48,7 +48,7 @@ static const struct row nodes_rows[] = {
 
 static const struct row match_rows[] = {
 	{ "policy", CHOICE, AT(match.policy), "lonode", .choice = slu_gang_policy_names,
-	  .restart = true, .help = "which of the fitting nodes are taken" },
+	  .help = "which of the fitting nodes are taken" },
 	{ 0 },
 };
 
@@ -233,7 +233,7 @@ const struct row slu_config_rows[] = {
 	{ "nodes", SECTION, .sub = nodes_rows, .help = "which nodes are used, and what is close" },
 	{ "match", SECTION, .sub = match_rows, .help = "the choice of nodes" },
 	{ "queues", LIST, AT(queue), "[{name: default}]", .sub = queue_rows,
-	  .size = sizeof(struct slu_config_queue), .n_off = AT(n_queues), .restart = true,
+	  .size = sizeof(struct slu_config_queue), .n_off = AT(n_queues),
 	  .help = "the queues; the first takes jobs that name none" },
 	{ "jobs", SECTION, .sub = jobs_rows, .help = "gangs" },
 	{ "place", SECTION, .sub = place_rows, .help = "writing decisions to the cluster" },

@@ -174,6 +174,45 @@ static void diff_rows(const struct row *rows, const char *section, const void *a
 	}
 }
 
+static size_t value_size(const struct row *row)
+{
+	switch (row->type) {
+	case BOOL:
+		return sizeof(bool);
+	case U32:
+	case I32:
+		return sizeof(uint32_t);
+	case REAL:
+		return sizeof(double);
+	case SECONDS:
+		return sizeof(int64_t);
+	case STRS:
+		return sizeof(struct slu_config_strs);
+	default:
+		return sizeof(void *); /* strings and lists */
+	}
+}
+
+static void keep_rows(const struct row *rows, char *now, const char *first)
+{
+	for (const struct row *row = rows; row->key; row++) {
+		if (row->type == SECTION) {
+			keep_rows(row->sub, now, first);
+			continue;
+		}
+		if (!row->restart)
+			continue;
+		memcpy(now + row->off, first + row->off, value_size(row));
+		if (row->type == LIST)
+			memcpy(now + row->n_off, first + row->n_off, sizeof(uint32_t));
+	}
+}
+
+void slu_config_keep(struct slu_config *now, const struct slu_config *first)
+{
+	keep_rows(slu_config_rows, (char *)now, (const char *)first);
+}
+
 void slu_config_needs_restart(const struct slu_config *old, const struct slu_config *now,
 			      struct slu_buf *out)
 {

@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "control/core/core.h"
 
 #include <pthread.h>
@@ -33,7 +34,8 @@ struct whole {
 	struct recovery recovery;
 	struct reports reports;
 	struct slu_inbox *in;
-	int64_t first_us; /* when the first record came */
+	struct slu_clock clock; /* of the thread */
+	int64_t first_us;       /* when the first record came */
 	pthread_t thread;
 	bool running;
 	_Atomic bool stop;
@@ -171,17 +173,32 @@ struct slu_snapshot *slu_core_snapshot(struct slu_core *c)
 
 /* ---- records ---- */
 
-/* What needs a restart is read once, at start; the rest counts from now on. */
+/* Queues choose nodes by other labels than before. */
+static bool other_labels(const struct slu_config *a, const struct slu_config *b)
+{
+	if (a->n_queues != b->n_queues)
+		return true;
+	for (uint32_t i = 0; i < a->n_queues; i++)
+		if (strcmp(a->queue[i].node_label, b->queue[i].node_label))
+			return true;
+	return false;
+}
+
+/* What needs a restart is read once, at start (slu_config_keep()); the rest counts from now on. */
 static void new_config(struct slu_core *c, const struct slu_config *cfg)
 {
 	const struct slu_config *old = c->cfg;
+	bool labels = other_labels(old, cfg), policy = strcmp(old->match.policy, cfg->match.policy);
 	struct slu_error err = { 0 };
 
 	c->cfg = slu_config_ref(cfg);
 	slu_config_free(old);
+	if (labels)
+		core_nodes_describe(c);
 	if (core_set_queues(c, &err) < 0)
 		slu_log(SLU_ERROR, "queues of the new configuration rejected",
 			SLU_STR("err", err.text));
+	core_runs_again(c, policy);
 	core_store_keep(c);
 	core_held_space(c, NULL); /* other namespaces may be held now */
 }
@@ -258,12 +275,14 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 
 /* ---- the thread ---- */
 
-static int64_t wall_us(void)
+static int64_t now_us(struct slu_core *c)
 {
-	struct timespec t;
+	int64_t step_us, now = slu_clock_now(&whole(c)->clock, &step_us);
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+	if (step_us)
+		slu_log(SLU_WARN, "the wall clock was set; times follow it by a twentieth",
+			SLU_I64("step_s", step_us / 1000000));
+	return now;
 }
 
 static void *run(void *arg)
@@ -273,13 +292,13 @@ static void *run(void *arg)
 
 	while (r && !atomic_load(&whole(c)->stop)) {
 		struct slu_error err = { 0 };
-		int64_t now = wall_us(), wake = slu_core_wake_us(c);
+		int64_t now = now_us(c), wake = slu_core_wake_us(c);
 		uint32_t n;
 
 		if (wake > now)
 			slu_inbox_wait(whole(c)->in, wake == INT64_MAX ? -1 : (wake - now) * 1000);
 		n = slu_inbox_take(whole(c)->in, r, BATCH);
-		now = wall_us();
+		now = now_us(c);
 		for (uint32_t i = 0; i < n; i++)
 			slu_core_take(c, r[i], now);
 		if (n == BATCH && !slu_core_synced(c))

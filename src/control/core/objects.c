@@ -25,7 +25,7 @@ static void book_present(struct slu_core *c, struct node *n)
 	for (uint32_t i = 0; i < n->pod.n; i++) {
 		struct pod *p = n->pod.p[i];
 
-		if (!core_slot_of(p))
+		if (!core_slot_counts(c, p))
 			core_foreign_add(c, p);
 	}
 }

@@ -42,6 +42,30 @@ int core_apply(struct slu_core *c, struct slu_event *ev)
 	return rc;
 }
 
+/* Queues that the settings name no longer. */
+static int remove_queues(struct slu_core *c, struct slu_error *err)
+{
+	struct slu_queue_view v;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && slu_queue_view(c->q, i, &v) == 0; i++) {
+		struct slu_queue_conf conf = *v.conf;
+		struct slu_event ev = { .kind = SLU_EV_QUEUE_SET, .conf = &conf };
+		uint32_t k = 0;
+
+		while (k < c->cfg->n_queues && strcmp(c->cfg->queue[k].name, conf.name))
+			k++;
+		if (k < c->cfg->n_queues || conf.removed)
+			continue;
+		conf.removed = true;
+		slu_log(SLU_WARN, "queue removed: what waits in it waits until it is back",
+			SLU_STR("queue", conf.name), SLU_I64("waiting", v.waiting),
+			SLU_I64("running", v.running));
+		rc = slu_qlog_apply(c->log, c->q, c->now_s, &ev, &c->dec, err);
+	}
+	return rc;
+}
+
 int core_set_queues(struct slu_core *c, struct slu_error *err)
 {
 	for (uint32_t i = 0; i < c->cfg->n_queues; i++) {
@@ -52,7 +76,9 @@ int core_set_queues(struct slu_core *c, struct slu_error *err)
 			.reservation_depth = q->reservation_depth,
 			.priority = q->priority,
 			.default_duration = q->default_duration_s ? q->default_duration_s
-								  : c->cfg->jobs.default_duration_s,
+					    : c->cfg->jobs.default_duration_s
+						    ? c->cfg->jobs.default_duration_s
+						    : SLU_LIMIT_MAX,
 			.property = q->node_label,
 			.limit = { .max_slots = q->max_size,
 				   .max_duration = q->max_duration_s,
@@ -71,5 +97,5 @@ int core_set_queues(struct slu_core *c, struct slu_error *err)
 		if (rc < 0)
 			return slu_fail_prefix(err, rc, "queue \"%s\"", q->name);
 	}
-	return 0;
+	return remove_queues(c, err);
 }

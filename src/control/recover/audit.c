@@ -37,7 +37,7 @@ static void add_foreign(struct slu_core *c, const struct node *n, int64_t sum[SL
 		struct slu_amount *a = NULL;
 		uint32_t k = 0;
 
-		if (core_slot_of(n->pod.p[i]) && !n->pod.p[i]->more)
+		if (core_slot_counts(c, n->pod.p[i]) && !n->pod.p[i]->more)
 			continue;
 		if (core_foreign_amounts(c, n->pod.p[i], &a, &k) != -ENOMEM)
 			add(sum, a, k);
@@ -51,7 +51,7 @@ static void book_anew(struct slu_core *c, struct node *n)
 		struct pod *p = n->pod.p[i];
 
 		core_foreign_remove(c, p);
-		if (!core_slot_of(p) || p->more)
+		if (!core_slot_counts(c, p) || p->more)
 			core_foreign_add(c, p);
 	}
 }

@@ -347,6 +347,42 @@ void core_run_close(struct slu_core *c, struct run *r)
 									       : SLU_INTENT_UNDONE);
 }
 
+/* How many members make a run whole. */
+static uint32_t whole_size(const struct run *r)
+{
+	return r->gang ? SLU_MAX((uint32_t)r->g->wish.min, 1u) : SLU_MAX(r->slot.n, 1u);
+}
+
+/* The moment at which enough members ran, from what the kubelets say: the same after a restart. */
+static void note_whole(struct slu_core *c, struct run *r)
+{
+	uint32_t n = 0;
+	int64_t last_us = 0;
+
+	if (r->whole_s)
+		return;
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		const struct pod *p = r->slot.p[i].pod;
+
+		if (!p || p->k->phase != SLU_PHASE_RUNNING)
+			continue;
+		n++;
+		last_us = SLU_MAX(last_us, p->k->start_us ? p->k->start_us : c->now_us);
+	}
+	if (n >= whole_size(r))
+		r->whole_s = SLU_MIN(last_us, c->now_us) / 1000000;
+}
+
+/* We bound it, or it asked us to: what another scheduler placed is not ours to end. */
+static bool placed_by_us(const struct slu_core *c, const struct run *r, const struct pod *p)
+{
+	bool named = r->decided_us != 0;
+
+	for (uint32_t i = 0; i < c->cfg->scheduler_names.n && !named; i++)
+		named = !strcmp(p->k->spec.scheduler, c->cfg->scheduler_names.p[i]);
+	return named;
+}
+
 void core_deadlines(struct slu_core *c)
 {
 	for (struct slu_entry *e = slu_table_next(&c->runs->table, NULL);
@@ -354,14 +390,16 @@ void core_deadlines(struct slu_core *c)
 		struct run *r = run_of(e);
 		int64_t limit = r->g->wish.duration_s;
 
-		if (r->state != RUN_RUNNING || r->overdue || !limit ||
-		    c->now_s < r->start_s + limit)
+		if (r->state != RUN_RUNNING || r->overdue || !limit)
+			continue;
+		note_whole(c, r);
+		if (!r->whole_s || c->now_s < r->whole_s + limit)
 			continue;
 		r->overdue = true;
 		slu_log(SLU_INFO, "gang reached its time limit", SLU_STR("job", r->g->id.name),
 			SLU_STR("ns", r->g->ns), SLU_I64("limit_s", limit));
 		for (uint32_t i = 0; i < r->slot.n; i++)
-			if (r->slot.p[i].pod) {
+			if (r->slot.p[i].pod && placed_by_us(c, r, r->slot.p[i].pod)) {
 				core_tell(c, r->slot.p[i].pod, "DeadlineExceeded", true,
 					  "runs longer than its %" PRId64 " s", limit);
 				core_evict(c, r->slot.p[i].pod);

@@ -64,6 +64,7 @@ struct run {
 	int64_t appear_us; /* ... since when, or since the last of them came */
 	int64_t decided_us, start_s, end_s;
 	char *nodes;              /* of all its slots, for people; NULL: not asked for yet */
+	int64_t whole_s;          /* since when enough members run; 0: never were */
 	bool overdue;             /* was ended for running too long */
 	uint32_t ending;          /* a member has ended: `gathering` at that time; 0: none has */
 	struct slu_nodeset *near; /* a follower that must be close to its gang; NULL */
@@ -119,6 +120,8 @@ static inline uint32_t core_vacant(const struct group *g)
 struct run *core_run_new(struct slu_core *c, struct group *g, bool gang);
 void core_run_free(struct slu_core *c, struct run *r);
 int core_run_submit(struct slu_core *c, struct run *r); /* or tell the queue what changed */
+/* The settings changed: what was refused is tried again, and with `all` who waits asks anew. */
+void core_runs_again(struct slu_core *c, bool all);
 void core_run_register(struct slu_core *c, struct run *r, int64_t start_s); /* it runs already */
 void core_run_end(struct slu_core *c, struct run *r, enum slu_result how);
 void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep);
@@ -128,6 +131,9 @@ bool core_gathers(struct slu_core *c);
 /* Give a vacant place to a member, which may leave its own queued run for it. */
 bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p);
 struct slot *core_slot_of(struct pod *p);
+/* It has a place that the queue's books count.  A place on a node that was removed does not: its pod
+ * counts as work of others, should the node be made again while the pod is still there. */
+bool core_slot_counts(const struct slu_core *c, struct pod *p);
 void core_run_reason(struct run *r, const char *text);
 /* The place whose pod was written to; NULL: the pod or the run (which may be NULL) has gone. */
 struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w);

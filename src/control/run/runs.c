@@ -141,7 +141,7 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 		.id = r->id,
 		.name = a->name,
 		.user = g->user,
-		.queue = w->queue,
+		.queue = *w->queue ? w->queue : c->cfg->queue[0].name,
 		.priority = w->priority,
 		.first_seen_us = g->first_seen_us,
 		.limit_s = w->duration_s,
@@ -186,6 +186,26 @@ int core_run_submit(struct slu_core *c, struct run *r)
 	if (!rc)
 		r->submitted = true;
 	return rc;
+}
+
+void core_runs_again(struct slu_core *c, bool all)
+{
+	struct slu_job_view v;
+
+	for (struct slu_entry *e = slu_table_next(&c->runs->table, NULL); e;
+	     e = slu_table_next(&c->runs->table, e)) {
+		struct run *r = run_of(e);
+		bool out = r->refused && slu_queue_job(c->q, r->id, &v) == -ENOENT;
+
+		if (r->state != RUN_QUEUED || !r->submitted || (!out && !all))
+			continue;
+		if (out) {
+			r->submitted = r->refused = false;
+			core_run_reason(r, NULL);
+		}
+		(void)core_run_submit(c, r); /* logged; it is tried again when its group changes */
+		core_group_dirty(c, r->g);
+	}
 }
 
 void core_run_register(struct slu_core *c, struct run *r, int64_t start_s)
@@ -252,6 +272,13 @@ struct slot *core_slot_of(struct pod *p)
 		if (p->run->slot.p[i].pod == p)
 			return &p->run->slot.p[i];
 	return NULL;
+}
+
+bool core_slot_counts(const struct slu_core *c, struct pod *p)
+{
+	const struct slot *s = core_slot_of(p);
+
+	return s && slu_machine_node_is(slu_queue_machine(c->q), s->node);
 }
 
 struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w)

@@ -1,0 +1,18 @@
+/* clock.h — the time of a daemon: what the wall clock says, at the pace of one that nobody sets.
+ *
+ * Plans, limits and timers must neither stop when the wall clock is set back nor jump when it is set
+ * ahead for a moment.  So the time follows the boot clock (suspend counts) and drifts towards the wall
+ * clock by a twentieth at most: five minutes of difference are gone after a hundred.  It never runs
+ * backwards.  The struct is the caller's, zero at first; one thread. */
+#pragma once
+#include <stdint.h>
+
+struct slu_clock {
+	int64_t now_us, wall_us, boot_us;
+};
+
+/* The time now, in microseconds since the epoch.  *step_us: by how much the wall clock was set since
+ * the last call; 0: it was not (less than a second is no step). */
+int64_t slu_clock_now(struct slu_clock *k, int64_t *step_us);
+/* The same with both clocks given. */
+int64_t slu_clock_at(struct slu_clock *k, int64_t wall_us, int64_t boot_us, int64_t *step_us);
