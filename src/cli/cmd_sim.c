@@ -13,6 +13,7 @@ struct conf {
 	const char *machine, *machine_format;
 	const char *policy, *backfill, *estimates;
 	int64_t queue_depth, reservation_depth;
+	int64_t max_stretch, max_wait_s;
 	int64_t until_s, seed;
 	double scale;
 	bool verify, strict, json, quiet;
@@ -30,12 +31,17 @@ static const struct slu_option option[] = {
 	O("machine-format", 0, SLU_OPT_STRING, "F", "its format (guessed)", machine_format),
 	O("policy", 'p', SLU_OPT_STRING, "LIST",
 	  "policies to run, comma separated (easy); see above", policy),
-	O("backfill", 'b', SLU_OPT_STRING, "ORDER", "submission, shortest or packed (submission)",
-	  backfill),
+	O("backfill", 'b', SLU_OPT_STRING, "ORDER",
+	  "submission, shortest, packed or balanced (submission)", backfill),
 	O("queue-depth", 0, SLU_OPT_INT, "N", "jobs looked at per pass (all)", queue_depth, 1,
 	  100000000),
 	O("reservation-depth", 0, SLU_OPT_INT, "N", "reservations of hybrid (64)",
 	  reservation_depth, 1, 100000000),
+	O("max-stretch", 0, SLU_OPT_INT, "N",
+	  "a job is promised a start after N times its limit (of the objective)", max_stretch, 1,
+	  SLU_STRETCH_MAX),
+	O("max-wait", 0, SLU_OPT_INT, "S", "and after S seconds (of the objective)", max_wait_s, 1,
+	  SLU_LIMIT_MAX),
 	O("estimates", 'e', SLU_OPT_STRING, "E",
 	  "user, perfect, or factor:F (run time x 1..F, drawn) (user)", estimates),
 	O("scale", 's', SLU_OPT_REAL, "F", "load factor: submissions come F times as fast (1)",
@@ -64,11 +70,32 @@ static void defaults(void *p)
 	c->scale = 1;
 }
 
-/* One policy to run: "easy", "hybrid:8", "easy/shortest". */
+/* One policy to run: "balanced", "easy", "hybrid:8", "easy/shortest". */
 struct plan {
 	char name[64];
 	struct slu_sim_opts opts;
 };
+
+static bool is_objective(const char *word)
+{
+	for (const char *const *o = slu_objective_names; *o; o++)
+		if (!strcmp(word, *o))
+			return true;
+	return false;
+}
+
+/* An objective stands for a policy, an order of backfilling and a bound on the wait. */
+static int parse_objective(const char *word, struct slu_sim_opts *o, struct slu_error *err)
+{
+	struct slu_queue_conf c = { 0 };
+	int rc = slu_objective_parse(word, &c, err);
+
+	o->policy = c.policy;
+	o->backfill = c.backfill;
+	o->max_stretch = o->max_stretch ? o->max_stretch : c.max_stretch;
+	o->max_wait_s = o->max_wait_s ? o->max_wait_s : c.max_wait_s;
+	return rc;
+}
 
 static int parse_one(const char *s, size_t n, const struct conf *c, struct plan *p,
 		     struct slu_error *err)
@@ -84,6 +111,10 @@ static int parse_one(const char *s, size_t n, const struct conf *c, struct plan 
 	memcpy(p->name, word, n + 1);
 	p->opts.queue_depth = (uint32_t)c->queue_depth;
 	p->opts.reservation_depth = (uint32_t)c->reservation_depth;
+	p->opts.max_stretch = (uint32_t)c->max_stretch;
+	p->opts.max_wait_s = c->max_wait_s;
+	if (is_objective(word))
+		return parse_objective(word, &p->opts, err);
 	slash = strchr(word, '/');
 	if (slash)
 		*slash++ = 0;
@@ -134,7 +165,8 @@ static int parse_estimates(const char *s, struct slu_sim_opts *o, struct slu_err
 static int parse_policies(const struct conf *c, struct plan *plan, uint32_t *n,
 			  struct slu_error *err)
 {
-	const char *s = c->policy;
+	const char *s = !strcmp(c->policy, "objectives") ? "balanced,throughput,response,order"
+							 : c->policy;
 
 	for (*n = 0;; s++) {
 		size_t len = strcspn(s, ",");
@@ -360,8 +392,9 @@ const struct slu_command slu_cmd_sim = {
 	.details =
 		"LOG is a Standard Workload Format log or a JSON-lines trace, plain or .gz; - is standard "
 		"input.\n"
-		"Policies: fcfs, easy, hybrid[:RESERVATIONS], conservative, first-fit; each may carry its\n"
-		"backfill order: easy/shortest. Example:\n\n"
+		"Objectives: balanced, throughput, response, order; \"objectives\" runs all four.\n"
+		"Policies: fcfs, easy, hybrid[:RESERVATIONS], conservative, first-fit, selective; each may\n"
+		"carry its backfill order: easy/shortest. Example:\n\n"
 		"  sluice sim KTH-SP2-1996.swf.gz --nodes 100 --policy easy,easy/shortest,fcfs --html "
 		"out.html",
 	.option = option,

@@ -1,10 +1,22 @@
 #include "queue/batch.h"
 
-enum { AS_SUBMITTED, MOST_WORK, WIDEST, LONGEST, RULES };
+enum rule { AS_SUBMITTED, MOST_WORK, WIDEST, LONGEST, LEAST_WORK, SHORTEST, NARROWEST };
+
+/* In the order in which equals are preferred. */
+static const struct {
+	uint32_t n;
+	enum rule rule[7];
+} rules[] = {
+	[BATCH_DONE] = { 4, { AS_SUBMITTED, MOST_WORK, WIDEST, LONGEST } },
+	[BATCH_BALANCED] = { 7,
+			     { LEAST_WORK, SHORTEST, NARROWEST, AS_SUBMITTED, MOST_WORK, WIDEST,
+			       LONGEST } },
+};
 
 struct outcome {
 	int64_t end_s;
-	double waited; /* share times limit times wait: how late the work gets done */
+	double late;   /* share times limit times wait: how late the work gets done */
+	double waited; /* by all jobs together */
 };
 
 static int later(const void *x, const void *y)
@@ -14,10 +26,12 @@ static int later(const void *x, const void *y)
 	return a->end_s < b->end_s ? -1 : a->end_s > b->end_s;
 }
 
-static bool goes_before(const struct batch_item *x, const struct batch_item *y, int rule)
+static bool goes_before(const struct batch_item *x, const struct batch_item *y, enum rule rule)
 {
 	int64_t a = 0, b = 0, c = 0, d = 0;
 
+	if (x->priority != y->priority)
+		return x->priority > y->priority;
 	switch (rule) {
 	case MOST_WORK:
 		a = x->share * x->limit_s;
@@ -31,6 +45,17 @@ static bool goes_before(const struct batch_item *x, const struct batch_item *y, 
 		a = x->limit_s, b = y->limit_s;
 		c = x->share, d = y->share;
 		break;
+	case LEAST_WORK:
+		a = y->share * y->limit_s;
+		b = x->share * x->limit_s;
+		break;
+	case SHORTEST:
+		a = y->limit_s, b = x->limit_s;
+		c = y->share, d = x->share;
+		break;
+	case NARROWEST:
+		a = y->share, b = x->share;
+		break;
 	default:
 		break;
 	}
@@ -38,15 +63,13 @@ static bool goes_before(const struct batch_item *x, const struct batch_item *y, 
 }
 
 /* By insertion, which keeps equals as they were submitted. */
-static uint32_t sort_by(const struct batch *b, int rule, uint8_t *order)
+static uint32_t sort_by(const struct batch *b, enum rule rule, uint8_t *order)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < b->n; i++) {
+	for (uint32_t i = b->promised; i < b->n; i++) {
 		uint32_t k = n;
 
-		if (i == b->head)
-			continue;
 		for (; k && goes_before(&b->item[i], &b->item[order[k - 1]], rule); k--)
 			order[k] = order[k - 1];
 		order[k] = (uint8_t)i;
@@ -60,6 +83,7 @@ struct player {
 	uint32_t first, n; /* of play[]: what runs, by end */
 	uint32_t waiting;  /* of line[] */
 	int64_t now_s, free;
+	int64_t least; /* share of the narrowest: with less free nobody can start */
 	struct outcome out;
 };
 
@@ -74,7 +98,10 @@ static void begin(struct player *p, uint32_t i)
 	run[k] = add;
 	p->free -= it->share;
 	p->out.end_s = SLU_MAX(p->out.end_s, add.end_s);
-	p->out.waited += (double)(p->now_s - p->b->now_s) * (double)it->share * (double)it->limit_s;
+	double wait = (double)(p->now_s - p->b->now_s);
+
+	p->out.waited += wait;
+	p->out.late += wait * (double)it->share * (double)it->limit_s;
 }
 
 /* When the reserved one will find room, and what is left beside it then. */
@@ -93,6 +120,12 @@ static int64_t room_at(const struct player *p, int64_t share, int64_t *beside)
 	return INT64_MAX;
 }
 
+/* Does this one get a reservation, now that it does not fit and nobody else has it? */
+static bool is_next(const struct player *p, uint32_t i)
+{
+	return p->b->goal == BATCH_DONE || i < p->b->promised || p->b->item[i].due_s <= p->now_s;
+}
+
 /* Start what may; the reserved one, BATCH_MAX if nobody is left to be. */
 static uint32_t start_some(struct player *p, uint32_t head)
 {
@@ -101,6 +134,8 @@ static uint32_t start_some(struct player *p, uint32_t head)
 	int64_t beside = 0, at = INT64_MAX;
 	uint32_t kept = 0;
 
+	if (p->free < p->least)
+		return head;
 	if (head != BATCH_MAX && it[head].share <= p->free) {
 		begin(p, head);
 		head = BATCH_MAX;
@@ -115,12 +150,13 @@ static uint32_t start_some(struct player *p, uint32_t head)
 			begin(p, x);
 			continue;
 		}
-		if (head == BATCH_MAX) {
-			head = x; /* out of the line: it is next */
+		if (head == BATCH_MAX && is_next(p, x)) {
+			head = x; /* out of the line */
 			at = room_at(p, it[head].share, &beside);
 			continue;
 		}
-		if (room && (p->now_s + it[x].limit_s <= at || it[x].share <= beside)) {
+		if (room && (head == BATCH_MAX || p->now_s + it[x].limit_s <= at ||
+			     it[x].share <= beside)) {
 			beside -= p->now_s + it[x].limit_s > at ? it[x].share : 0;
 			begin(p, x);
 			continue;
@@ -133,18 +169,25 @@ static uint32_t start_some(struct player *p, uint32_t head)
 
 static struct outcome play(struct batch *b, const uint8_t *order, uint32_t n)
 {
-	struct player p = { .b = b, .n = b->n_busy, .waiting = n, .now_s = b->now_s };
-	uint32_t head = b->head;
+	struct player p = { .b = b, .n = b->n_busy, .now_s = b->now_s, .least = INT64_MAX };
+	uint32_t head = BATCH_MAX;
+
+	for (uint32_t i = 0; i < b->n; i++)
+		p.least = SLU_MIN(p.least, b->item[i].share);
 
 	p.free = b->free;
 	memcpy(b->play, b->busy, b->n_busy * sizeof *b->busy);
-	memcpy(b->line, order, n);
+	for (uint32_t i = 0; i < b->promised; i++)
+		b->line[p.waiting++] = (uint8_t)i;
+	memcpy(b->line + p.waiting, order, n);
+	p.waiting += n;
 	for (;;) {
 		head = start_some(&p, head);
 		if (head == BATCH_MAX && !p.waiting)
 			return p.out;
 		if (p.first == p.n) { /* the model is too small for it: let it have all there is */
-			p.free = SLU_MAX(p.free, b->item[head].share);
+			p.free = SLU_MAX(p.free,
+					 b->item[head == BATCH_MAX ? b->line[0] : head].share);
 			continue;
 		}
 		p.now_s = SLU_MAX(p.now_s, b->play[p.first].end_s);
@@ -153,21 +196,65 @@ static struct outcome play(struct batch *b, const uint8_t *order, uint32_t n)
 	}
 }
 
+/* Less is better; the second number decides between equals. */
+static bool is_better(const struct batch *b, const struct outcome *x, const struct outcome *y)
+{
+	double until_x = (double)(x->end_s - b->now_s), until_y = (double)(y->end_s - b->now_s);
+
+	if (b->goal == BATCH_DONE)
+		return x->end_s != y->end_s ? x->end_s < y->end_s : x->late < y->late;
+	double cost_x = until_x * b->n + x->waited, cost_y = until_y * b->n + y->waited;
+
+	return cost_x != cost_y ? cost_x < cost_y : x->end_s < y->end_s;
+}
+
+/* The first of `order` that are like nobody before them and would find room now, each in front of
+ * the others once: the next start is what matters, the rest is decided when its time comes. */
+static void try_fronts(struct batch *b, struct outcome *best)
+{
+	uint8_t base[BATCH_MAX], order[BATCH_MAX];
+	uint32_t tries = 0;
+
+	memcpy(base, b->order, b->n_order);
+	for (uint32_t i = 1; i < b->n_order && tries < BATCH_TRIES; i++) {
+		const struct batch_item *x = &b->item[base[i]];
+		bool new = x->share <= b->free && x->priority == b->item[base[0]].priority;
+
+		for (uint32_t k = 0; k < i && new; k++)
+			new = b->item[base[k]].share != x->share ||
+			      b->item[base[k]].limit_s != x->limit_s;
+		if (!new)
+			continue;
+		order[0] = base[i];
+		memcpy(order + 1, base, i);
+		memcpy(order + i + 1, base + i + 1, b->n_order - i - 1);
+		struct outcome o = play(b, order, b->n_order);
+
+		tries++;
+		if (!is_better(b, &o, best))
+			continue;
+		*best = o;
+		memcpy(b->order, order, b->n_order);
+	}
+}
+
 void batch_choose(struct batch *b)
 {
 	uint8_t order[BATCH_MAX];
-	struct outcome best = { INT64_MAX, 0 };
+	struct outcome best = { 0 };
 
 	if (b->n_busy)
 		qsort(b->busy, b->n_busy, sizeof *b->busy, later);
-	for (int rule = 0; rule < RULES; rule++) {
-		uint32_t n = sort_by(b, rule, order);
+	for (uint32_t i = 0; i < rules[b->goal].n; i++) {
+		uint32_t n = sort_by(b, rules[b->goal].rule[i], order);
 		struct outcome o = play(b, order, n);
 
-		if (o.end_s > best.end_s || (o.end_s == best.end_s && o.waited >= best.waited))
+		if (i && !is_better(b, &o, &best))
 			continue;
 		best = o;
 		memcpy(b->order, order, n);
 		b->n_order = n;
 	}
+	if (b->goal == BATCH_BALANCED)
+		try_fronts(b, &best);
 }

@@ -1,24 +1,35 @@
-/* batch.h — in which order to try jobs that came at about the same time; for src/queue only.
+/* batch.h — in which order to try jobs of equal rights; for src/queue only.
  *
- * Jobs of one batch have equal rights, so their order may serve the machine: a large or long one
- * left to the end leaves most of it idle.  Which order is best depends on the set, and no simple
- * rule wins always.  So each of a few rules (as submitted; most work, widest, longest first) is
- * played to the end against the limits of the jobs, with the first that does not fit reserved and
- * the others filling in, and the order that ends first is taken; of equals the one that does its
- * work earlier, which leaves more to fill in where a limit was wrong.  This is a model with one
- * number per job, its share of the machine; it orders, the matcher decides.
+ * Which order is best depends on the set, and no simple rule wins always.  So each of a few rules is
+ * played to the end against the limits of the jobs, and the order with the best outcome is taken.
+ *
+ * BATCH_DONE serves the machine: as submitted, most work, widest, longest first are played with the
+ * first job that does not fit reserved; the order that ends first wins, of equals the one that does
+ * its work earlier, which leaves more to fill in where a limit was wrong.
+ *
+ * BATCH_BALANCED serves both sides: these and least work, shortest, narrowest first are played with
+ * reservations only for promised jobs and those that become due on the way; the least
+ * sum of "until all is done" and "mean wait" wins.  Then every job that would find room now is tried
+ * in front of that order: only the next start is decided, the rest is asked again at its time.
+ *
+ * This is a model with one number per job, its share of the machine; it orders, the matcher
+ * decides.
  *
  * Pure, without memory of its own, the same answer for the same question. */
 #pragma once
 #include "base/base.h"
 
-#define BATCH_MAX  128u  /* jobs in a batch */
-#define BATCH_BUSY 2048u /* running jobs the model takes in; with more it is not asked */
+#define BATCH_MAX   128u  /* jobs in a batch */
+#define BATCH_BUSY  2048u /* running jobs the model takes in; with more it is not asked */
+#define BATCH_TRIES 32u   /* jobs tried in front of the best order */
+
+enum batch_goal { BATCH_DONE, BATCH_BALANCED };
 
 struct batch_item {
 	uint32_t job;
-	int64_t share; /* of the machine, in the units of `total` */
-	int64_t limit_s;
+	int64_t share; /* of the machine, in the units of `free` */
+	int64_t limit_s, priority;
+	int64_t due_s; /* BATCH_BALANCED: reserved for from then on */
 };
 
 /* What runs: so much comes free then. */
@@ -27,13 +38,15 @@ struct batch_busy {
 };
 
 struct batch {
-	struct batch_item item[BATCH_MAX]; /* as submitted */
-	uint32_t n;
-	uint32_t head; /* the one that has a promise already; BATCH_MAX: none */
+	enum batch_goal goal;
+	/* First those that have a promise already, by planned start; then the others as submitted.
+	 */
+	struct batch_item item[BATCH_MAX];
+	uint32_t n, promised;
 	int64_t now_s, free;
 	struct batch_busy busy[BATCH_BUSY + BATCH_MAX]; /* in any order */
 	uint32_t n_busy;
-	/* the answer: places in item[], the first to be tried first; head is not among them */
+	/* the answer: places in item[], the first to be tried first; no promised ones */
 	uint8_t order[BATCH_MAX];
 	uint32_t n_order;
 	/* scratch */

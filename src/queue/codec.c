@@ -3,8 +3,9 @@
 #include "base/map.h"
 #include "base/bytes.h"
 
-#define VERSION  1
-#define NAMED    2 /* node sets by number */
+/* Odd versions write node sets as bits, even ones by number.  1 and 2 know no bound on the wait. */
+#define VERSION  3
+#define NAMED    4
 #define LIST_MAX (1u << 20)
 
 /* ---- out ---- */
@@ -148,6 +149,8 @@ static void put_conf(struct slu_buf *b, const struct slu_queue_conf *c)
 	put_u(b, c->limit.max_running_user);
 	put_u(b, c->limit.max_waiting_user);
 	put_u(b, (c->stopped ? 1u : 0u) | (c->removed ? 2u : 0u));
+	put_u(b, c->max_stretch);
+	put_i(b, c->max_wait_s);
 }
 
 int slu_event_encode(int64_t now_s, const struct slu_event *ev, const struct slu_set_names *names,
@@ -188,6 +191,7 @@ struct in {
 	struct slu_bytes_in b;
 	struct slu_event_box *box;
 	const struct slu_set_names *names; /* NULL: sets are written as bits */
+	uint64_t version;
 };
 
 static uint64_t get_u(struct in *r)
@@ -427,6 +431,10 @@ static const struct slu_queue_conf *get_conf(struct in *r)
 
 	c->stopped = flags & 1;
 	c->removed = flags & 2;
+	if (r->version >= 3) {
+		c->max_stretch = get_u32(r);
+		c->max_wait_s = get_i(r);
+	}
 	return c;
 }
 
@@ -438,8 +446,9 @@ int slu_event_decode(const void *p, size_t n, const struct slu_set_names *names,
 	uint64_t version = get_u(&r);
 
 	memset(ev, 0, sizeof *ev);
-	r.names = version == NAMED ? names : NULL;
-	if (!r.b.rc && version != VERSION && !r.names)
+	r.version = version;
+	r.names = version % 2 ? NULL : names;
+	if (!r.b.rc && (!version || version > NAMED || (version % 2 == 0 && !names)))
 		return slu_fail(err, version > NAMED ? -ENOTSUP : -EINVAL,
 				"an event of version %" PRIu64 "; this program knows %d", version,
 				names ? NAMED : VERSION);

@@ -3,14 +3,45 @@
 static const char *const policy_name[] = {
 	[SLU_POLICY_FCFS] = "fcfs",           [SLU_POLICY_EASY] = "easy",
 	[SLU_POLICY_HYBRID] = "hybrid",       [SLU_POLICY_CONSERVATIVE] = "conservative",
-	[SLU_POLICY_FIRST_FIT] = "first-fit",
+	[SLU_POLICY_FIRST_FIT] = "first-fit", [SLU_POLICY_SELECTIVE] = "selective",
 };
 
 static const char *const backfill_name[] = {
 	[SLU_BACKFILL_SUBMISSION] = "submission",
 	[SLU_BACKFILL_SHORTEST] = "shortest",
 	[SLU_BACKFILL_PACKED] = "packed",
+	[SLU_BACKFILL_BALANCED] = "balanced",
 };
+
+/* What the words mean.  src/queue/README.md has the reasons, docs/sim.md the figures. */
+static const struct {
+	const char *name;
+	enum slu_policy policy;
+	enum slu_backfill backfill;
+	uint32_t max_stretch;
+	int64_t max_wait_s;
+} objective[] = {
+	{ "balanced", SLU_POLICY_SELECTIVE, SLU_BACKFILL_BALANCED, SLU_STRETCH, SLU_WAIT_S },
+	{ "throughput", SLU_POLICY_EASY, SLU_BACKFILL_PACKED, 0, 0 },
+	{ "response", SLU_POLICY_SELECTIVE, SLU_BACKFILL_SHORTEST, SLU_STRETCH, 2 * SLU_WAIT_S },
+	{ "order", SLU_POLICY_EASY, SLU_BACKFILL_SUBMISSION, 0, 0 },
+};
+const char *const slu_objective_names[] = { "balanced", "throughput", "response", "order", NULL };
+
+int slu_objective_parse(const char *s, struct slu_queue_conf *c, struct slu_error *err)
+{
+	for (unsigned i = 0; i < SLU_LEN(objective); i++)
+		if (!strcmp(s, objective[i].name)) {
+			c->policy = objective[i].policy;
+			c->backfill = objective[i].backfill;
+			c->max_stretch = objective[i].max_stretch;
+			c->max_wait_s = objective[i].max_wait_s;
+			return 0;
+		}
+	return slu_fail(err, -EINVAL,
+			"unknown objective \"%s\"; there are balanced, throughput, response, order",
+			s);
+}
 
 int slu_policy_parse(const char *s, enum slu_policy *out, struct slu_error *err)
 {
@@ -21,7 +52,7 @@ int slu_policy_parse(const char *s, enum slu_policy *out, struct slu_error *err)
 		}
 	return slu_fail(err, -EINVAL,
 			"unknown policy \"%s\"; there are fcfs, easy, hybrid, conservative, "
-			"first-fit",
+			"first-fit, selective",
 			s);
 }
 
@@ -38,7 +69,9 @@ int slu_backfill_parse(const char *s, enum slu_backfill *out, struct slu_error *
 			return 0;
 		}
 	return slu_fail(err, -EINVAL,
-			"unknown backfill order \"%s\"; there are submission, shortest, packed", s);
+			"unknown backfill order \"%s\"; there are submission, shortest, packed, "
+			"balanced",
+			s);
 }
 
 const char *slu_backfill_name(enum slu_backfill b)

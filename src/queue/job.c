@@ -414,6 +414,11 @@ int job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 		if (rc < 0)
 			return rc;
 	}
+	if (plan_due(&q->sub.p[job->queue].conf, job) > q->now_s) {
+		rc = timer_add(q, plan_due(&q->sub.p[job->queue].conf, job), j);
+		if (rc < 0)
+			return rc;
+	}
 	rc = bucket_attach(q, j);
 	if (rc < 0)
 		return rc;

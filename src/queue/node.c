@@ -407,8 +407,16 @@ int ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_error *e
 	if (!ev->conf || !ev->conf->name || !*ev->conf->name)
 		return slu_fail(err, -EINVAL, "a queue needs a name");
 	c = *ev->conf;
-	if ((unsigned)c.policy > SLU_POLICY_FIRST_FIT || (unsigned)c.backfill > SLU_BACKFILL_PACKED)
+	if ((unsigned)c.policy > SLU_POLICY_SELECTIVE ||
+	    (unsigned)c.backfill > SLU_BACKFILL_BALANCED)
 		return slu_fail(err, -EINVAL, "queue \"%s\": unknown policy", c.name);
+	if (c.max_stretch > SLU_STRETCH_MAX || c.max_wait_s < 0 || c.max_wait_s > SLU_LIMIT_MAX)
+		return slu_fail(err, -EINVAL, "queue \"%s\": bound on the wait out of range",
+				c.name);
+	if (!c.max_stretch)
+		c.max_stretch = SLU_STRETCH;
+	if (!c.max_wait_s)
+		c.max_wait_s = SLU_WAIT_S;
 	if (c.default_duration < 0 || c.default_duration > SLU_LIMIT_MAX)
 		return slu_fail(err, -EINVAL, "queue \"%s\": default duration out of range",
 				c.name);
@@ -427,6 +435,10 @@ int ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_error *e
 	c.property = prop == SLU_INTERN_NONE ? NULL : slu_intern_str(&q->str, prop);
 	while (i < q->sub.n && q->sub.p[i].conf.name != c.name)
 		i++;
+	/* Room for the timers of all who wait: when their promises are due may change. */
+	if (i < q->sub.n &&
+	    slu_vec_reserve(&q->timer, q->timer.n + q->sub.p[i].n[SLU_JOB_WAITING]) < 0)
+		return -ENOMEM;
 	if (i == q->sub.n) {
 		struct subqueue s = { .reserved = SLU_NIL };
 
@@ -445,5 +457,8 @@ int ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_error *e
 	plan_lost(q, SLU_CAUSE_REPLAN, 0, SLU_NODE_NONE);
 	q->topology++;
 	(void)bucket_rebuild(q); /* if memory runs out, the next pass goes on with it */
+	for (uint32_t j = q->list[SLU_JOB_WAITING]; j != SLU_NIL; j = q->job.p[j].next)
+		if (q->job.p[j].queue == i && plan_due(&q->sub.p[i].conf, &q->job.p[j]) > q->now_s)
+			(void)timer_add(q, plan_due(&q->sub.p[i].conf, &q->job.p[j]), j);
 	return 0;
 }

@@ -16,12 +16,19 @@ bool order_shorter(const struct job *a, const struct job *b)
 	return a->limit_s != b->limit_s ? a->limit_s < b->limit_s : order_before(a, b);
 }
 
+bool order_sooner(const struct job *a, const struct job *b)
+{
+	if (a->priority != b->priority)
+		return a->priority > b->priority;
+	return a->due_s != b->due_s ? a->due_s < b->due_s : order_before(a, b);
+}
+
 static void pull(struct job *t, uint32_t i)
 {
 	struct order_node *n = &t[i].ord;
 
 	n->size = 1;
-	n->shortest = i;
+	n->shortest = n->soonest = i;
 	for (int side = 0; side < 2; side++) {
 		uint32_t c = side ? n->right : n->left;
 
@@ -30,6 +37,8 @@ static void pull(struct job *t, uint32_t i)
 		n->size += t[c].ord.size;
 		if (order_shorter(&t[t[c].ord.shortest], &t[n->shortest]))
 			n->shortest = t[c].ord.shortest;
+		if (order_sooner(&t[t[c].ord.soonest], &t[n->soonest]))
+			n->soonest = t[c].ord.soonest;
 	}
 }
 
@@ -104,6 +113,18 @@ uint32_t order_first(const struct job *t, uint32_t root)
 	while (root != SLU_NIL && t[root].ord.left != SLU_NIL)
 		root = t[root].ord.left;
 	return root;
+}
+
+uint32_t order_last(const struct job *t, uint32_t root)
+{
+	while (root != SLU_NIL && t[root].ord.right != SLU_NIL)
+		root = t[root].ord.right;
+	return root;
+}
+
+uint32_t order_soonest(const struct job *t, uint32_t root)
+{
+	return root == SLU_NIL ? SLU_NIL : t[root].ord.soonest;
 }
 
 uint32_t order_first_below(const struct job *t, uint32_t root, int64_t below)

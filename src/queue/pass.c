@@ -5,7 +5,7 @@
  *   1. every reserved job, by planned start, is taken out of the plan and put back at its earliest
  * time. Its old place is free while it looks, so it never moves later unless capacity was lost.
  *   2. the others in order, while fewer reservations than the policy wants lie before them: start
- *      or reserve.
+ *      or reserve.  SELECTIVE: those who are due, by when they were.
  *   3. the rest may start, if that disturbs no reservation (they are bookings like any other).
  *      Bucket by bucket: what fails for the shortest job of a bucket fails for all.
  * When no room appeared, only fresh jobs are looked at: for the others the answer is known. */
@@ -13,7 +13,7 @@
 
 /* By planned start: who is planned earlier leaves room to who is planned later, so one sweep goes a
  * long way. */
-static int by_plan(const void *a, const void *b, void *arg)
+int pass_by_plan(const void *a, const void *b, void *arg)
 {
 	const struct job *x = (const struct job *)arg + *(const uint32_t *)a;
 	const struct job *y = (const struct job *)arg + *(const uint32_t *)b;
@@ -33,7 +33,7 @@ static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decision
 	     j = order_next(q->job.p, sub->reserved, &q->job.p[j]))
 		q->todo.p[q->todo.n++] = j;
 	if (q->todo.n > 1)
-		qsort_r(q->todo.p, q->todo.n, sizeof *q->todo.p, by_plan, q->job.p);
+		qsort_r(q->todo.p, q->todo.n, sizeof *q->todo.p, pass_by_plan, q->job.p);
 	for (uint32_t i = 0; i < q->todo.n; i++) {
 		bool moved = true;
 		int rc;
@@ -63,7 +63,7 @@ static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decision
 }
 
 /* First unreserved job in order of all buckets that are not `closed` this time. */
-static uint32_t first_in_line(const struct slu_queue *q, const struct subqueue *sub)
+uint32_t pass_first(const struct slu_queue *q, const struct subqueue *sub)
 {
 	uint32_t best = SLU_NIL;
 
@@ -83,13 +83,101 @@ static uint32_t first_in_line(const struct slu_queue *q, const struct subqueue *
 	return best;
 }
 
+/* ---- who is due for a promise ---- */
+
+/* First in line for a promise of all buckets that are not `closed` this time. */
+static uint32_t first_due(const struct slu_queue *q, const struct subqueue *sub)
+{
+	uint32_t best = SLU_NIL;
+
+	for (uint32_t i = 0; i < sub->active.n; i++) {
+		const struct bucket *b = &q->bucket.p[sub->active.p[i]];
+		uint32_t j = b->closed ? SLU_NIL : order_soonest(q->job.p, b->root);
+
+		if (j != SLU_NIL &&
+		    (best == SLU_NIL || order_sooner(&q->job.p[j], &q->job.p[best])))
+			best = j;
+	}
+	return best;
+}
+
+/* Least priority in line: whoever has more does not wait to become due. */
+static int64_t least_priority(const struct slu_queue *q, const struct subqueue *sub)
+{
+	int64_t least = INT64_MAX;
+
+	for (uint32_t i = 0; i < sub->active.n; i++) {
+		uint32_t j = order_last(q->job.p, q->bucket.p[sub->active.p[i]].root);
+
+		least = SLU_MIN(least, q->job.p[j].priority);
+	}
+	return least;
+}
+
+static bool is_due(const struct slu_queue *q, uint32_t j, int64_t least)
+{
+	return q->job.p[j].due_s <= q->now_s || q->job.p[j].priority > least;
+}
+
+static void open_buckets(struct slu_queue *q, struct subqueue *sub)
+{
+	for (uint32_t i = 0; i < sub->active.n; i++) {
+		struct bucket *b = &q->bucket.p[sub->active.p[i]];
+
+		/* Who may not start does not stand in the way of others. */
+		b->closed = !plan_user_free(q, b->root);
+		b->after = SLU_NIL;
+		if (b->failed_at != q->freed) {
+			b->failed_at = q->freed;
+			b->failed_limit = INT64_MAX;
+		}
+	}
+}
+
+/* Start those who are due, or promise them a start. */
+static int promise_due(struct slu_queue *q, struct subqueue *sub, uint32_t *started,
+		       struct slu_decisions *out, struct slu_error *err)
+{
+	int64_t least = least_priority(q, sub);
+
+	while (sub->n_reserved < plan_depth(&sub->conf)) {
+		uint32_t j = first_due(q, sub);
+
+		if (j == SLU_NIL || !is_due(q, j, least))
+			break;
+		struct bucket *b = &q->bucket.p[q->job.p[j].bucket];
+
+		if (!plan_user_free(q, j)) {
+			b->closed = true;
+			continue;
+		}
+		int ans = try_job(q, j, true, out, err);
+
+		if (ans < 0)
+			return ans;
+		*started += ans == SLU_GANG_NOW;
+		if (ans == SLU_GANG_BUSY) /* no time found for it, nor for those like it */
+			b->closed = true;
+	}
+	open_buckets(q, sub);
+	return 0;
+}
+
+/* ---- the gaps ---- */
+
+static bool shortest_first(const struct subqueue *sub)
+{
+	return sub->conf.backfill == SLU_BACKFILL_SHORTEST ||
+	       sub->conf.backfill == SLU_BACKFILL_BALANCED;
+}
+
 /* Candidate of a bucket for the gaps: limit below what failed, not after `last`. */
 static uint32_t candidate(const struct slu_queue *q, const struct subqueue *sub,
 			  const struct bucket *b, const struct job *last)
 {
 	uint32_t j;
 
-	if (sub->conf.backfill == SLU_BACKFILL_SHORTEST) {
+	if (shortest_first(sub)) {
 		j = order_shortest(q->job.p, b->root, last);
 		return j == SLU_NIL || q->job.p[j].limit_s >= b->failed_limit ? SLU_NIL : j;
 	}
@@ -100,9 +188,8 @@ static uint32_t candidate(const struct slu_queue *q, const struct subqueue *sub,
 static bool heap_before(const struct slu_queue *q, const struct subqueue *sub, uint32_t a,
 			uint32_t b)
 {
-	return sub->conf.backfill == SLU_BACKFILL_SHORTEST
-		       ? order_shorter(&q->job.p[a], &q->job.p[b])
-		       : order_before(&q->job.p[a], &q->job.p[b]);
+	return shortest_first(sub) ? order_shorter(&q->job.p[a], &q->job.p[b])
+				   : order_before(&q->job.p[a], &q->job.p[b]);
 }
 
 static void heap_down(struct slu_queue *q, const struct subqueue *sub, uint32_t i)
@@ -127,7 +214,7 @@ static void heap_down(struct slu_queue *q, const struct subqueue *sub, uint32_t 
 }
 
 /* Could the shortest job of this bucket start now?  Remembers a no. */
-static int bucket_fits(struct slu_queue *q, struct bucket *b, struct slu_error *err)
+int pass_fits(struct slu_queue *q, struct bucket *b, struct slu_error *err)
 {
 	uint32_t j = order_shortest(q->job.p, b->root, NULL);
 
@@ -153,7 +240,7 @@ static const struct job *depth_bound(struct slu_queue *q, struct subqueue *sub, 
 		return NULL;
 	/* A merge of the buckets; `after` is where each one stands. */
 	for (uint32_t k = 0; k < depth; k++) {
-		uint32_t j = first_in_line(q, sub);
+		uint32_t j = pass_first(q, sub);
 
 		if (j != SLU_NIL && (at == SLU_NIL || order_before(&q->job.p[j], &q->job.p[at]))) {
 			q->bucket.p[q->job.p[j].bucket].after = j;
@@ -171,21 +258,6 @@ static const struct job *depth_bound(struct slu_queue *q, struct subqueue *sub, 
 	return last == SLU_NIL ? NULL : &q->job.p[last];
 }
 
-static void open_buckets(struct slu_queue *q, struct subqueue *sub)
-{
-	for (uint32_t i = 0; i < sub->active.n; i++) {
-		struct bucket *b = &q->bucket.p[sub->active.p[i]];
-
-		/* Who may not start does not stand in the way of others. */
-		b->closed = !plan_user_free(q, b->root);
-		b->after = SLU_NIL;
-		if (b->failed_at != q->freed) {
-			b->failed_at = q->freed;
-			b->failed_limit = INT64_MAX;
-		}
-	}
-}
-
 /* Fill the gaps.  *started counts. */
 static int backfill(struct slu_queue *q, struct subqueue *sub, const struct job *last,
 		    uint32_t *started, struct slu_decisions *out, struct slu_error *err)
@@ -201,7 +273,7 @@ static int backfill(struct slu_queue *q, struct subqueue *sub, const struct job 
 			continue;
 		/* One question for the whole bucket, where there is more than one job in it. */
 		if (q->job.p[b->root].ord.size > 1) {
-			int fits = bucket_fits(q, b, err);
+			int fits = pass_fits(q, b, err);
 
 			if (fits < 0)
 				return fits;
@@ -284,7 +356,7 @@ static int nobody(struct slu_queue *q, struct subqueue *sub, struct slu_error *e
 	    q->later.cause || q->job.p[head].planned_s <= q->now_s)
 		return 0;
 	/* The head is first in line, or else a more urgent one wants a reservation of its own. */
-	uint32_t first = first_in_line(q, sub);
+	uint32_t first = pass_first(q, sub);
 
 	if (first != SLU_NIL && order_before(&q->job.p[first], &q->job.p[head]))
 		return 0;
@@ -294,141 +366,50 @@ static int nobody(struct slu_queue *q, struct subqueue *sub, struct slu_error *e
 	return rc < 0 ? rc : !rc;
 }
 
-/* ---- batches ---- */
-
-/* Share of the machine, in 1024th of a node of average size.  A slot that leaves no room for a
- * second one takes the whole node. */
-static int64_t share_of(const struct slu_machine_stats *m, const struct shape *s)
+/* Start or promise, in order, while the policy has reservations to give. */
+static int promise_first(struct slu_queue *q, struct subqueue *sub, const struct job *last,
+			 bool packed, uint32_t *started, struct slu_decisions *out,
+			 struct slu_error *err)
 {
-	int64_t share = 0;
+	const struct slu_queue_limits *l = &sub->conf.limit;
+	bool limited = l->max_running || l->max_running_user;
+	uint32_t depth = plan_depth(&sub->conf);
 
-	for (uint32_t r = 0; r < s->req.n_role; r++) {
-		const struct slu_gang_role *role = &s->req.role[r];
-		int64_t per_node = 1 << 20;
+	for (bool stop = false; depth && !stop;) {
+		uint32_t j = pass_first(q, sub);
 
-		for (uint32_t i = 0; i < role->n_need; i++)
-			if (role->need[i].n > 0)
-				per_node = SLU_MIN(per_node, m->total[role->need[i].kind] / m->up /
-								     role->need[i].n);
-		if (role->flags & (SLU_ROLE_ALONE | SLU_ROLE_EXCLUSIVE) || per_node < 1)
-			per_node = 1;
-		share += ((int64_t)role->min * 1024 + per_node - 1) / per_node;
-	}
-	return SLU_MAX(share, 1);
-}
-
-/* The jobs in line that came with the oldest one, which may have a promise already. */
-static bool gather(struct slu_queue *q, struct subqueue *sub, const struct job *last,
-		   struct batch *b)
-{
-	uint32_t head = order_first(q->job.p, sub->reserved), j = first_in_line(q, sub);
-	const struct job *oldest = j == SLU_NIL ? NULL : &q->job.p[j];
-	bool differ = false;
-
-	b->n = 0;
-	b->head = BATCH_MAX;
-	if (!oldest)
-		return false;
-	if (head != SLU_NIL) {
-		b->item[b->n].job = head;
-		b->head = b->n++;
-		if (order_before(&q->job.p[head], oldest))
-			oldest = &q->job.p[head];
-	}
-	for (; j != SLU_NIL && b->n < BATCH_MAX; j = first_in_line(q, sub)) {
-		const struct job *job = &q->job.p[j];
-
-		if (job->priority != oldest->priority ||
-		    job->first_seen_us - oldest->first_seen_us > SLU_BATCH_S * INT64_C(1000000) ||
-		    (last && order_before(last, job)))
+		if (packed && sub->n_reserved >= depth)
 			break;
-		if (plan_user_free(q, j)) {
-			differ |= b->n && (job->bucket != q->job.p[b->item[b->n - 1].job].bucket ||
-					   job->limit_s != q->job.p[b->item[b->n - 1].job].limit_s);
-			b->item[b->n++].job = j;
+		if (j == SLU_NIL || (last && order_before(last, &q->job.p[j])))
+			break;
+		if (order_rank(q->job.p, sub->reserved, &q->job.p[j]) >= depth)
+			break;
+		if (!plan_user_free(q, j)) {
+			q->bucket.p[q->job.p[j].bucket].closed = true;
+			continue;
 		}
-		q->bucket.p[job->bucket].after = j;
+		int ans = try_job(q, j, true, out, err);
+
+		if (ans < 0)
+			return ans;
+		/* A promise counts for limits as a start does. */
+		*started += ans == SLU_GANG_NOW || (ans == SLU_GANG_LATER && limited);
+		/* No time found for it: the next one is the first then, but for FCFS. */
+		if (ans == SLU_GANG_BUSY) {
+			q->bucket.p[q->job.p[j].bucket].after = j;
+			stop = sub->conf.policy == SLU_POLICY_FCFS;
+		}
 	}
 	for (uint32_t i = 0; i < sub->active.n; i++)
 		q->bucket.p[sub->active.p[i]].after = SLU_NIL;
-	return differ;
-}
-
-/* What the model needs to know; false if it cannot say anything. */
-static bool describe(struct slu_queue *q, struct batch *b)
-{
-	struct slu_machine_stats m;
-
-	slu_machine_stats(q->m, &m);
-	if (!m.up)
-		return false;
-	b->now_s = q->now_s;
-	b->free = (int64_t)m.up * 1024;
-	b->n_busy = 0;
-	for (uint32_t j = q->list[SLU_JOB_RUNNING]; j != SLU_NIL; j = q->job.p[j].next) {
-		const struct job *job = &q->job.p[j];
-
-		if (b->n_busy == BATCH_BUSY)
-			return false;
-		b->busy[b->n_busy] = (struct batch_busy){ job->end_s,
-							  share_of(&m, &q->shape.p[job->shape]) };
-		b->free -= b->busy[b->n_busy++].share;
-	}
-	b->free = SLU_MAX(b->free, 0);
-	for (uint32_t i = 0; i < b->n; i++) {
-		const struct job *job = &q->job.p[b->item[i].job];
-
-		b->item[i].share = share_of(&m, &q->shape.p[job->shape]);
-		b->item[i].limit_s = job->limit_s;
-	}
-	return true;
-}
-
-/* Try a batch in the order that packs it best.  *packed tells whether there was one. */
-static int pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job *last,
-		      uint32_t *started, bool *packed, struct slu_decisions *out,
-		      struct slu_error *err)
-{
-	struct batch *b;
-
-	*packed = false;
-	if (sub->conf.backfill != SLU_BACKFILL_PACKED || sub->conf.policy != SLU_POLICY_EASY ||
-	    sub->n_reserved > 1)
-		return 0;
-	if (!q->batch)
-		q->batch = slu_malloc(sizeof *q->batch);
-	b = q->batch;
-	if (!b)
-		return -ENOMEM;
-	if (!gather(q, sub, last, b) || !describe(q, b))
-		return 0;
-	*packed = true;
-	batch_choose(b);
-	for (uint32_t i = 0; i < b->n_order; i++) {
-		uint32_t j = b->item[b->order[i]].job, bi = q->job.p[j].bucket;
-		int64_t limit_s = q->job.p[j].limit_s;
-		bool reserve = !sub->n_reserved;
-		int ans;
-
-		if (!reserve && limit_s >= q->bucket.p[bi].failed_limit)
-			continue;
-		if (!plan_user_free(q, j))
-			continue;
-		ans = try_job(q, j, reserve, out, err);
-		if (ans < 0)
-			return ans;
-		*started += ans == SLU_GANG_NOW;
-		if (ans == SLU_GANG_BUSY)
-			q->bucket.p[bi].failed_limit = SLU_MIN(q->bucket.p[bi].failed_limit,
-							       limit_s);
-	}
 	return 0;
 }
 
 int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
 	      struct slu_error *err)
 {
-	uint32_t depth = plan_depth(&sub->conf), started;
+	bool selective = sub->conf.policy == SLU_POLICY_SELECTIVE;
+	uint32_t started;
 
 	open_buckets(q, sub);
 	int rc = nobody(q, sub, err);
@@ -442,8 +423,6 @@ int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *o
 
 	if (rc < 0 || sub->conf.stopped)
 		return rc;
-	const struct slu_queue_limits *l = &sub->conf.limit;
-	bool limited = l->max_running || l->max_running_user;
 	const struct job *last;
 
 	do {
@@ -452,37 +431,13 @@ int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *o
 		last = depth_bound(q, sub, sub->conf.queue_depth);
 		bool packed;
 
-		rc = pass_batch(q, sub, last, &started, &packed, out, err);
+		rc = selective ? promise_due(q, sub, &started, out, err) : 0;
+		if (!rc)
+			rc = pass_batch(q, sub, last, &started, &packed, out, err);
+		if (!rc && !selective)
+			rc = promise_first(q, sub, last, packed, &started, out, err);
 		if (rc < 0)
 			return rc;
-		for (bool stop = false; depth && !stop;) {
-			uint32_t j = first_in_line(q, sub);
-
-			if (packed && sub->n_reserved >= depth)
-				break;
-
-			if (j == SLU_NIL || (last && order_before(last, &q->job.p[j])))
-				break;
-			if (order_rank(q->job.p, sub->reserved, &q->job.p[j]) >= depth)
-				break;
-			if (!plan_user_free(q, j)) {
-				q->bucket.p[q->job.p[j].bucket].closed = true;
-				continue;
-			}
-			int ans = try_job(q, j, true, out, err);
-
-			if (ans < 0)
-				return ans;
-			/* A promise counts for limits as a start does. */
-			started += ans == SLU_GANG_NOW || (ans == SLU_GANG_LATER && limited);
-			/* No time found for it: the next one is the first then, but for FCFS. */
-			if (ans == SLU_GANG_BUSY) {
-				q->bucket.p[q->job.p[j].bucket].after = j;
-				stop = sub->conf.policy == SLU_POLICY_FCFS;
-			}
-		}
-		for (uint32_t i = 0; i < sub->active.n; i++)
-			q->bucket.p[sub->active.p[i]].after = SLU_NIL;
 		if (sub->conf.policy != SLU_POLICY_FCFS) {
 			rc = backfill(q, sub, last, &started, out, err);
 			if (rc < 0)
@@ -526,7 +481,8 @@ static int pass_one(struct slu_queue *q, struct subqueue *sub, uint32_t j,
 	const struct slu_queue_conf *c = &sub->conf;
 	uint32_t depth = plan_depth(c);
 	uint32_t enough = c->queue_depth ? c->queue_depth : depth;
-	uint32_t n = enough == UINT32_MAX ? 0 : ahead(q, sub, j, enough);
+	bool counts = enough != UINT32_MAX && (c->queue_depth || c->policy != SLU_POLICY_SELECTIVE);
+	uint32_t n = counts ? ahead(q, sub, j, enough) : 0;
 	struct bucket *b = &q->bucket.p[q->job.p[j].bucket];
 
 	if ((c->queue_depth && n >= c->queue_depth) || (c->policy == SLU_POLICY_FCFS && n))
@@ -543,6 +499,9 @@ static int pass_one(struct slu_queue *q, struct subqueue *sub, uint32_t j,
 	/* As a full pass would: those before it that have no promise could not be given one. */
 	bool reserve = order_rank(q->job.p, sub->reserved, &q->job.p[j]) < depth;
 	int64_t limit_s = q->job.p[j].limit_s;
+
+	if (c->policy == SLU_POLICY_SELECTIVE)
+		reserve = sub->n_reserved < depth && is_due(q, j, least_priority(q, sub));
 
 	if (b->failed_at != q->freed) {
 		b->failed_at = q->freed;

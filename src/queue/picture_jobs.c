@@ -78,6 +78,7 @@ static int job_enter(struct slu_queue *q, uint32_t i)
 	if (j->state != SLU_JOB_WAITING)
 		return 0;
 	q->bucket.p[j->bucket].refs++;
+	j->due_s = plan_due(&sub->conf, j);
 	if (j->planned_s == SLU_TIME_NONE) {
 		order_insert(q->job.p, &q->bucket.p[j->bucket].root, i);
 		return 0;

@@ -36,10 +36,25 @@ uint32_t plan_depth(const struct slu_queue_conf *c)
 		return c->reservation_depth;
 	case SLU_POLICY_CONSERVATIVE:
 		return UINT32_MAX;
+	case SLU_POLICY_SELECTIVE:
+		return SLU_PROMISES;
 	case SLU_POLICY_FIRST_FIT:
 		break;
 	}
 	return 0;
+}
+
+int64_t plan_due(const struct slu_queue_conf *c, const struct job *j)
+{
+	if (c->policy != SLU_POLICY_SELECTIVE)
+		return SLU_TIME_NONE;
+	int64_t since_s = j->first_seen_us / 1000000 - (j->first_seen_us % 1000000 < 0);
+	int64_t patience_s = SLU_MAX(j->limit_s, (int64_t)SLU_STRETCH_FLOOR_S) *
+			     (int64_t)c->max_stretch;
+
+	if (j->begin_s != SLU_TIME_NONE)
+		since_s = SLU_MAX(since_s, j->begin_s);
+	return since_s + SLU_MIN(patience_s, c->max_wait_s);
 }
 
 bool plan_user_free(struct slu_queue *q, uint32_t j)

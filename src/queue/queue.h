@@ -15,6 +15,9 @@
  *
  * Order inside a queue: priority (higher first), first-seen time in microseconds, name, id.
  *
+ * Who gets a promise: the first in line (EASY, FCFS), the first few (HYBRID), everybody
+ * (CONSERVATIVE), nobody (FIRST_FIT), or whoever has waited long for what it asks (SELECTIVE).
+ *
  * Promises: when a job gets a reservation, the planned start is a promise.  It is repaired at every
  * event and moves earlier whenever it can; it moves later only if capacity that was counted on is
  * gone: a node went down, was drained or resized, foreign work appeared, a running job outlived its
@@ -57,7 +60,12 @@ enum slu_policy {
 	SLU_POLICY_HYBRID,       /* `reservation_depth` reservations */
 	SLU_POLICY_CONSERVATIVE, /* a reservation for every job considered */
 	SLU_POLICY_FIRST_FIT,    /* no reservation: whatever fits starts.  Can starve; to compare */
+	/* Reservations for those who have waited long for what they ask, SLU_PROMISES at a time;
+	 * whatever fits beside them starts.  See `max_stretch`. */
+	SLU_POLICY_SELECTIVE,
 };
+
+#define SLU_PROMISES 8u /* reservations of SELECTIVE at a time */
 
 #define SLU_BATCH_S 60
 enum slu_backfill {
@@ -67,6 +75,9 @@ enum slu_backfill {
 	 * go in the order that gets all of them done first (batch.h), the others behind them in
 	 * queue order.  Nobody is overtaken by a job that came later than that. */
 	SLU_BACKFILL_PACKED,
+	/* SELECTIVE only: the order that gets the line done soonest and lets a job wait least, one
+	 * as much as the other (batch.h); shortest first when the line is too long to be played. */
+	SLU_BACKFILL_BALANCED,
 };
 
 /* 0 means "no limit" in all of these.  A job beyond max_waiting or max_waiting_user is told so
@@ -86,15 +97,32 @@ struct slu_queue_conf {
 	uint32_t queue_depth;       /* jobs looked at per pass; 0: all */
 	uint32_t reservation_depth; /* HYBRID only; 0 is taken as 64.  Others: see enum */
 	int32_t priority;           /* among queues: higher is served first */
-	int64_t default_duration;   /* seconds, for jobs without a limit; 0: 3600 */
-	const char *property;       /* only nodes with this property; NULL or "": all */
+	/* SELECTIVE: a job is due for a promise once it has waited max_stretch times its limit (of
+	 * at least SLU_STRETCH_FLOOR_S), or max_wait_s, whichever comes first.  Counted from when
+	 * it was first seen, or may begin.  0: SLU_STRETCH, SLU_WAIT_S. */
+	uint32_t max_stretch;
+	int64_t max_wait_s;
+	int64_t default_duration; /* seconds, for jobs without a limit; 0: 3600 */
+	const char *property;     /* only nodes with this property; NULL or "": all */
 	struct slu_queue_limits limit;
 	bool stopped; /* takes jobs, starts none */
 	bool removed; /* takes none either; what runs in it runs on, what waits waits until the
 		       * queue is set again */
 };
 
-/* "fcfs", "easy", "hybrid", "conservative", "first-fit"; -EINVAL with the list in err. */
+#define SLU_STRETCH         20u
+#define SLU_STRETCH_MAX     1000000u
+#define SLU_STRETCH_FLOOR_S 10
+#define SLU_WAIT_S          (INT64_C(48) * 3600)
+
+/* What a queue is for, in one word: "balanced", "throughput", "response", "order".  Sets policy,
+ * backfill, max_stretch and max_wait_s.  -EINVAL with the list in err. */
+int slu_objective_parse(const char *s, struct slu_queue_conf *c, struct slu_error *err);
+/* NULL-terminated, the default first. */
+extern const char *const slu_objective_names[];
+
+/* "fcfs", "easy", "hybrid", "conservative", "first-fit", "selective"; -EINVAL with the list in err.
+ */
 int slu_policy_parse(const char *s, enum slu_policy *out, struct slu_error *err);
 const char *slu_policy_name(enum slu_policy p);
 int slu_backfill_parse(const char *s, enum slu_backfill *out, struct slu_error *err);

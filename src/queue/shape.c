@@ -343,6 +343,7 @@ void bucket_enter(struct slu_queue *q, uint32_t j)
 		b->active = sub->active.n;
 		sub->active.p[sub->active.n++] = i; /* room was made in bucket_get() */
 	}
+	q->job.p[j].due_s = plan_due(&sub->conf, &q->job.p[j]);
 	order_insert(q->job.p, &b->root, j);
 }
 

@@ -50,8 +50,9 @@ struct job {
 	int64_t priority, first_seen_us, limit_s, begin_s, deadline_s;
 	int64_t start_s, end_s;        /* RUNNING: end as the plan believes */
 	int64_t planned_s, promised_s; /* reservation; first promise */
-	uint32_t dep, ndep;            /* list in q->dep (linked by next), how many are open */
-	uint32_t prev, next;           /* list by state */
+	int64_t due_s;       /* SELECTIVE: gets its promise then; set when it comes in line */
+	uint32_t dep, ndep;  /* list in q->dep (linked by next), how many are open */
+	uint32_t prev, next; /* list by state */
 	uint32_t gen;
 	uint8_t state, block, flags, how;
 	bool used; /* the table slot is taken */
@@ -190,6 +191,7 @@ struct slu_queue {
 	uint64_t freed, seen_freed; /* see above */
 	uint32_t topology;          /* counts changes of nodes */
 	uint32_t topology_seen;
+	bool came_due;     /* within a step: the promise of some job has become due */
 	bool user_matters; /* buckets are per user: limits or spans name users */
 	bool grow_any;     /* some running job wants to grow */
 	bool moved;        /* a promise left its place after others were looked at: look again */
@@ -307,6 +309,16 @@ int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *o
 bool pass_allows(struct slu_queue *q, uint32_t j);
 int pass_may_start(struct slu_queue *q, struct slu_error *err);
 int pass_fresh(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err);
+uint32_t pass_first(const struct slu_queue *q, const struct subqueue *sub);
+int pass_by_plan(const void *a, const void *b, void *jobs);
+int pass_fits(struct slu_queue *q, struct bucket *b, struct slu_error *err);
+
+/* pass_batch.c */
+/* Try a batch in the order that serves it best.  *packed tells whether there was one. */
+int pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job *last, uint32_t *started,
+	       bool *packed, struct slu_decisions *out, struct slu_error *err);
+/* Does the order of jobs that come together matter to this queue? */
+bool pass_plays(const struct subqueue *sub);
 
 /* plan.c */
 /* An unreserved job in line: start it, or reserve for it if asked to.
@@ -332,3 +344,5 @@ void plan_look(struct slu_queue *q); /* the next pass looks at everybody */
 void plan_moved_up(struct slu_queue *q, uint32_t j);
 bool plan_user_free(struct slu_queue *q, uint32_t j); /* running limits leave it a place */
 uint32_t plan_depth(const struct slu_queue_conf *c);  /* reservations of the policy */
+/* When a job of this queue is due for a promise; SLU_TIME_NONE: not by the clock. */
+int64_t plan_due(const struct slu_queue_conf *c, const struct job *j);

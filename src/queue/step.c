@@ -49,6 +49,9 @@ static int on_timer(struct slu_queue *q, const struct timer *t, struct slu_decis
 	case SLU_JOB_BLOCKED:
 		return job->block == BLOCK_BEGIN ? job_settle(q, j, out) : 0;
 	case SLU_JOB_WAITING:
+		if (job->planned_s == SLU_TIME_NONE && job->due_s != SLU_TIME_NONE &&
+		    job->due_s <= q->now_s)
+			q->came_due = true;
 		if (job->deadline_s == SLU_TIME_NONE || q->now_s <= job->deadline_s - job->limit_s)
 			return 0;
 		if (job->planned_s != SLU_TIME_NONE)
@@ -112,6 +115,7 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 {
 	int rc = 0;
 
+	q->came_due = false;
 	while (q->timer.n && q->timer.p[0].at_s <= q->now_s) {
 		struct timer t = q->timer.p[0];
 
@@ -137,8 +141,10 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 		return rc;
 	bool full = q->freed != q->seen_freed || q->fresh.n > 64, grow = full;
 
+	full |= q->came_due;
 	for (uint32_t i = 0; i < q->sub.n; i++)
-		full |= q->sub.p[i].n_noplan > 0 && q->fresh.n;
+		full |= (q->sub.p[i].n_noplan > 0 && q->fresh.n) ||
+			(q->fresh.n > 1 && pass_plays(&q->sub.p[i]));
 	q->seen_freed = q->freed;
 	for (uint32_t rounds = 0; full || q->fresh.n; rounds++) {
 		/* Starting a job may put those who waited for that in line: another round. */

@@ -42,7 +42,9 @@ static int add_queue(struct world *w, const struct slu_trace_queue *tq, struct s
 				    .policy = w->o->policy,
 				    .backfill = w->o->backfill,
 				    .queue_depth = w->o->queue_depth,
-				    .reservation_depth = w->o->reservation_depth };
+				    .reservation_depth = w->o->reservation_depth,
+				    .max_stretch = w->o->max_stretch,
+				    .max_wait_s = w->o->max_wait_s };
 	struct slu_event ev = { .kind = SLU_EV_QUEUE_SET, .conf = &c };
 	int rc = 0;
 

@@ -24,6 +24,8 @@ struct slu_sim_opts {
 	enum slu_policy policy; /* of the queue, where the trace does not say */
 	enum slu_backfill backfill;
 	uint32_t queue_depth, reservation_depth;
+	uint32_t max_stretch; /* of SLU_POLICY_SELECTIVE; as in slu_queue_conf */
+	int64_t max_wait_s;
 	enum slu_estimates estimates;
 	double factor; /* of SLU_ESTIMATES_FACTOR */
 	double scale;  /* load: the time between submissions is divided by it; 0 is 1 */

@@ -7,6 +7,7 @@
  *   - promises: a told start moves later only for lack of capacity, and a job starts no later than
  *     it was told last.  EASY's head and everybody under CONSERVATIVE are covered by this, for
  *     every delay of theirs would be a broken promise.
+ *   - the bound on the wait (verify_bound.c)
  * Every now and then, and at the end, the queue's own books are proven as a whole. */
 #include "sim/world.h"
 
@@ -24,6 +25,7 @@ struct verify {
 	uint8_t *in_line;
 	uint64_t *entered, *promised; /* step at which a job came in line, was promised a start */
 	uint64_t steps;
+	struct bound *bound;
 };
 
 int verify_new(struct world *w, struct verify **out)
@@ -45,13 +47,14 @@ int verify_new(struct world *w, struct verify **out)
 	for (uint32_t j = 0; j < w->t->job.n; j++)
 		v->told[j] = SLU_TIME_NONE;
 	*out = v;
-	return 0;
+	return bound_new(w, &v->bound);
 }
 
 void verify_free(struct verify *v)
 {
 	if (!v)
 		return;
+	bound_free(v->bound);
 	slu_free(v->used);
 	slu_free(v->held);
 	slu_free(v->told);
@@ -163,6 +166,8 @@ int verify_submit(struct verify *v, const struct world *w, uint32_t j)
 	v->in_line[j] = 1;
 	v->entered[j] = v->steps + 1;
 	v->promised[j] = UINT64_MAX;
+	if (bound_submit(v->bound, w, j) < 0)
+		return -ENOMEM;
 	v->told[j] = SLU_TIME_NONE;
 	if (!is_fcfs(w))
 		return 0;
@@ -237,7 +242,7 @@ static int on_start(struct verify *v, const struct world *w, const struct slu_de
 				d->job, w->now_s, v->told[j]);
 	if (!rc && is_fcfs(w))
 		rc = check_fcfs(v, w, j, err);
-	return rc;
+	return rc ? rc : bound_start(v->bound, w, j, err);
 }
 
 static bool lack_of_capacity(enum slu_cause c)
@@ -267,7 +272,7 @@ static int on_plan(struct verify *v, const struct world *w, const struct slu_dec
 	if (v->told[j] == SLU_TIME_NONE)
 		v->promised[j] = v->steps;
 	v->told[j] = d->start_s;
-	return 0;
+	return d->start_s == SLU_TIME_NONE ? 0 : bound_promise(v->bound, w, j, err);
 }
 
 /* A job shrinks: the ledger gives back what the decision names. */
@@ -306,6 +311,8 @@ int verify_step(struct verify *v, const struct world *w, struct slu_error *err)
 		else if (d->kind == SLU_DEC_RESIZED)
 			give(v, w, d);
 	}
+	if (!rc)
+		rc = bound_step(v->bound, w, err);
 	if (!rc && ++v->steps % CHECK_EVERY == 0)
 		rc = slu_queue_check(w->q, w->now_s, err);
 	return rc;

@@ -40,3 +40,13 @@ void verify_free(struct verify *v);
 int verify_step(struct verify *v, const struct world *w, struct slu_error *err);
 int verify_submit(struct verify *v, const struct world *w, uint32_t job);
 void verify_end(struct verify *v, const struct world *w, uint32_t job);
+
+/* verify_bound.c: the bound on the wait, for verify.c. */
+struct bound;
+int bound_new(const struct world *w, struct bound **out); /* -ENOMEM: free *out all the same */
+void bound_free(struct bound *b);
+int bound_submit(struct bound *b, const struct world *w, uint32_t job);
+int bound_promise(struct bound *b, const struct world *w, uint32_t job, struct slu_error *err);
+int bound_start(struct bound *b, const struct world *w, uint32_t job, struct slu_error *err);
+/* After the decisions of a step. */
+int bound_step(struct bound *b, const struct world *w, struct slu_error *err);

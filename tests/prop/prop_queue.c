@@ -176,6 +176,9 @@ struct rig {
 	bool crowd; /* jobs of three users in two queues */
 };
 
+/* Bound on the wait in the rigs made from now on. */
+static uint32_t stretch;
+
 /* Through the codec to the twin; 0 if it went the same way. */
 static int replay(struct rig *r, int64_t now, const struct slu_event *ev, int rc)
 {
@@ -337,7 +340,11 @@ static int rig_new(struct rig *r, int nodes, int64_t cores, enum slu_policy poli
 	memset(r, 0, sizeof *r);
 	r->full = full;
 	r->conf = (struct slu_queue_conf){
-		.name = "q", .policy = policy, .backfill = backfill, .reservation_depth = 3
+		.name = "q",
+		.policy = policy,
+		.backfill = backfill,
+		.reservation_depth = 3,
+		.max_stretch = stretch,
 	};
 	for (int j = 0; j <= JOBS; j++)
 		r->start[j] = SLU_TIME_NONE;
@@ -468,12 +475,15 @@ static void against_dull(uint64_t seed, int round)
 		    { SLU_POLICY_EASY, SLU_BACKFILL_SUBMISSION },
 		    { SLU_POLICY_EASY, SLU_BACKFILL_SHORTEST },
 		    { SLU_POLICY_FIRST_FIT, SLU_BACKFILL_SUBMISSION },
-		    { SLU_POLICY_FIRST_FIT, SLU_BACKFILL_SHORTEST } };
+		    { SLU_POLICY_FIRST_FIT, SLU_BACKFILL_SHORTEST },
+		    /* Nobody becomes due within the horizon: no promises. */
+		    { SLU_POLICY_SELECTIVE, SLU_BACKFILL_SHORTEST } };
 	struct slu_rng g = { slu_hash_u64(seed + (uint64_t)round) };
 	struct inst in;
 	int wrong = 0, tied = 0;
 	char what[700] = "";
 
+	stretch = SLU_STRETCH_MAX;
 	draw(&in, &g);
 	for (int j = 0; j < in.n && getenv("PROP_TRACE"); j++)
 		printf("# job %d: submit %d slots %d run %d limit %d\n", j, (int)in.submit[j],
@@ -481,6 +491,8 @@ static void against_dull(uint64_t seed, int round)
 	for (size_t w = 0; w < SLU_LEN(way); w++) {
 		struct dull d = { .in = &in, .policy = way[w].policy, .backfill = way[w].backfill };
 
+		if (d.policy == SLU_POLICY_SELECTIVE)
+			d.policy = SLU_POLICY_FIRST_FIT;
 		dull_run(&d);
 		for (int j = 0; j < in.n && getenv("PROP_TRACE"); j++)
 			printf("# dull %d: job %d starts %d\n", (int)w, j, (int)d.start[j]);
@@ -660,15 +672,18 @@ static int settings(struct rig *r, struct slu_rng *g, int64_t now)
 static void everything(uint64_t seed, int round)
 {
 	struct slu_rng g = { slu_hash_u64(~(seed + (uint64_t)round)) };
-	enum slu_policy policy = (enum slu_policy)(round % 5);
+	enum slu_policy policy = (enum slu_policy)(round % 6);
+	enum slu_backfill other = policy == SLU_POLICY_SELECTIVE ? SLU_BACKFILL_BALANCED
+								 : SLU_BACKFILL_SUBMISSION;
 	int nodes = 1 + (int)slu_rng_below(&g, 5);
 	slu_job_id next = 1;
 	uint64_t foreign = 0;
 	int64_t now = 0;
 	struct rig r;
+
+	stretch = 1 + (uint32_t)slu_rng_below(&g, 3);
 	int rc = rig_new(&r, nodes, 1 + (int64_t)slu_rng_below(&g, 4), policy,
-			 slu_rng_below(&g, 2) ? SLU_BACKFILL_SHORTEST : SLU_BACKFILL_SUBMISSION,
-			 false, true);
+			 slu_rng_below(&g, 2) ? SLU_BACKFILL_SHORTEST : other, false, true);
 	int steps = 0;
 
 	r.crowd = round % 4 == 3;

@@ -134,6 +134,60 @@ static const struct tcase cases[] = {
 	  { .policy = SLU_POLICY_EASY, .backfill = SLU_BACKFILL_PACKED },
 	  { { 0, 2, 10, 10 }, { 1, 2, 10, 10 }, { 2, 1, 10, 10 }, { 3, 2, 10, 10 } },
 	  { 0, 10, 30, 20 } },
+	/* Two nodes.  b (both, limit 10) came at 1 and is due at 11; until then it holds nobody up:
+	 * c and d take what is free.  At 11 it is promised 32, when c has ended.  f (8 s) fits before
+	 * that at 22, e (20 s) does not. */
+	{ "selective: who has waited long is not passed any more",
+	  2,
+	  { .policy = SLU_POLICY_SELECTIVE, .backfill = SLU_BACKFILL_SHORTEST, .max_stretch = 1 },
+	  { { 0, 1, 10, 10 },
+	    { 1, 2, 10, 10 },
+	    { 2, 1, 30, 30 },
+	    { 5, 1, 12, 12 },
+	    { 12, 1, 20, 20 },
+	    { 13, 1, 8, 8 } },
+	  { 0, 32, 2, 10, 42, 22 } },
+	/* The same with five times the patience: b is due at 51.  f takes d's node at 22, e follows
+	 * at 30 and ends at 50; then b finds both nodes. */
+	{ "selective: before it is due whatever fits goes first",
+	  2,
+	  { .policy = SLU_POLICY_SELECTIVE, .backfill = SLU_BACKFILL_SHORTEST, .max_stretch = 5 },
+	  { { 0, 1, 10, 10 },
+	    { 1, 2, 10, 10 },
+	    { 2, 1, 30, 30 },
+	    { 5, 1, 12, 12 },
+	    { 12, 1, 20, 20 },
+	    { 13, 1, 8, 8 } },
+	  { 0, 50, 2, 10, 30, 22 } },
+	/* By the clock: 4 s of patience at most make b due at 5; it is promised 10.  Neither c nor d
+	 * would end before that; they start when b has ended. */
+	{ "selective: a bound on the wait itself",
+	  2,
+	  { .policy = SLU_POLICY_SELECTIVE,
+	    .backfill = SLU_BACKFILL_SHORTEST,
+	    .max_stretch = 5,
+	    .max_wait_s = 4 },
+	  { { 0, 1, 10, 10 }, { 1, 2, 10, 10 }, { 6, 1, 30, 30 }, { 7, 1, 9, 9 } },
+	  { 0, 10, 20, 20 } },
+	/* One node, a holds it until 100.  All of the others wait; the order with the least sum of
+	 * end and mean wait is the shortest first: c, d, b. */
+	{ "balanced: of equal ends the least waiting",
+	  1,
+	  { .policy = SLU_POLICY_SELECTIVE, .backfill = SLU_BACKFILL_BALANCED },
+	  { { 0, 1, 100, 100 }, { 1, 1, 50, 50 }, { 2, 1, 10, 10 }, { 3, 1, 20, 20 } },
+	  { 0, 130, 100, 110 } },
+	/* Two nodes, both busy until 10.  Shortest first (three of 10 s, then the long one) would end
+	 * at 60 with waits of 9, 9, 19, 19; the long one first ends at 50 with 9, 9, 19, 29: a mean
+	 * of 2.5 s more against 10 s of everybody's machine. */
+	{ "balanced: the long one is not left to the end",
+	  2,
+	  { .policy = SLU_POLICY_SELECTIVE, .backfill = SLU_BACKFILL_BALANCED },
+	  { { 0, 2, 10, 10 },
+	    { 1, 1, 10, 10 },
+	    { 1, 1, 10, 10 },
+	    { 1, 1, 10, 10 },
+	    { 1, 1, 40, 40 } },
+	  { 0, 10, 20, 30, 10 } },
 	/* a ends at 4 instead of 10: the plan moves forward at once. */
 	{ "an early end moves the plan",
 	  4,

@@ -1,0 +1,179 @@
+/* The order of jobs that came together: from the line to the model of batch.h and back. */
+#include "queue/state.h"
+
+/* Share of the machine, in 1024th of a node of average size.  A slot that leaves no room for a
+ * second one takes the whole node. */
+static int64_t share_of(const struct slu_machine_stats *m, const struct shape *s)
+{
+	int64_t share = 0;
+
+	for (uint32_t r = 0; r < s->req.n_role; r++) {
+		const struct slu_gang_role *role = &s->req.role[r];
+		int64_t per_node = 1 << 20;
+
+		for (uint32_t i = 0; i < role->n_need; i++)
+			if (role->need[i].n > 0)
+				per_node = SLU_MIN(per_node, m->total[role->need[i].kind] / m->up /
+								     role->need[i].n);
+		if (role->flags & (SLU_ROLE_ALONE | SLU_ROLE_EXCLUSIVE) || per_node < 1)
+			per_node = 1;
+		share += ((int64_t)role->min * 1024 + per_node - 1) / per_node;
+	}
+	return SLU_MAX(share, 1);
+}
+
+/* Those with a promise, by planned start. */
+static void gather_promised(struct slu_queue *q, struct subqueue *sub, struct batch *b)
+{
+	b->n = 0;
+	for (uint32_t j = order_first(q->job.p, sub->reserved); j != SLU_NIL;
+	     j = order_next(q->job.p, sub->reserved, &q->job.p[j])) {
+		uint32_t k = b->n++;
+
+		for (; k && pass_by_plan(&j, &b->item[k - 1].job, q->job.p) < 0; k--)
+			b->item[k] = b->item[k - 1];
+		b->item[k].job = j;
+	}
+	b->promised = b->n;
+}
+
+/* Does this one belong to the batch of the oldest that waits? */
+static bool came_with(const struct job *j, const struct job *oldest)
+{
+	return j->priority == oldest->priority &&
+	       j->first_seen_us - oldest->first_seen_us <= SLU_BATCH_S * INT64_C(1000000);
+}
+
+/* The jobs whose order is to be chosen; false if there is nothing to choose.  PACKED: those that
+ * came with the oldest one, which may have a promise already.  BALANCED: all. */
+static bool gather(struct slu_queue *q, struct subqueue *sub, const struct job *last,
+		   struct batch *b)
+{
+	uint32_t head = order_first(q->job.p, sub->reserved), j = pass_first(q, sub);
+	const struct job *oldest = j == SLU_NIL ? NULL : &q->job.p[j];
+	bool differ = false;
+
+	if (!oldest)
+		return false;
+	gather_promised(q, sub, b);
+	if (head != SLU_NIL && order_before(&q->job.p[head], oldest))
+		oldest = &q->job.p[head];
+	for (; j != SLU_NIL && b->n < BATCH_MAX; j = pass_first(q, sub)) {
+		const struct job *job = &q->job.p[j];
+
+		if ((b->goal == BATCH_DONE && !came_with(job, oldest)) ||
+		    (last && order_before(last, job)))
+			break;
+		if (plan_user_free(q, j)) {
+			differ |= b->n && (job->bucket != q->job.p[b->item[b->n - 1].job].bucket ||
+					   job->limit_s != q->job.p[b->item[b->n - 1].job].limit_s);
+			b->item[b->n++].job = j;
+		}
+		q->bucket.p[job->bucket].after = j;
+	}
+	for (uint32_t i = 0; i < sub->active.n; i++)
+		q->bucket.p[sub->active.p[i]].after = SLU_NIL;
+	return differ;
+}
+
+/* What the model needs to know; false if it cannot say anything. */
+static bool describe(struct slu_queue *q, struct batch *b)
+{
+	struct slu_machine_stats m;
+
+	slu_machine_stats(q->m, &m);
+	if (!m.up)
+		return false;
+	b->now_s = q->now_s;
+	b->free = (int64_t)m.up * 1024;
+	b->n_busy = 0;
+	for (uint32_t j = q->list[SLU_JOB_RUNNING]; j != SLU_NIL; j = q->job.p[j].next) {
+		const struct job *job = &q->job.p[j];
+
+		if (b->n_busy == BATCH_BUSY)
+			return false;
+		b->busy[b->n_busy] = (struct batch_busy){ job->end_s,
+							  share_of(&m, &q->shape.p[job->shape]) };
+		b->free -= b->busy[b->n_busy++].share;
+	}
+	b->free = SLU_MAX(b->free, 0);
+	for (uint32_t i = 0; i < b->n; i++) {
+		const struct job *job = &q->job.p[b->item[i].job];
+
+		b->item[i].share = share_of(&m, &q->shape.p[job->shape]);
+		b->item[i].limit_s = job->limit_s;
+		b->item[i].priority = job->priority;
+		b->item[i].due_s = job->due_s;
+	}
+	return true;
+}
+
+bool pass_plays(const struct subqueue *sub)
+{
+	return sub->conf.policy == SLU_POLICY_SELECTIVE &&
+	       sub->conf.backfill == SLU_BACKFILL_BALANCED && sub->n[SLU_JOB_WAITING] <= BATCH_MAX;
+}
+
+/* Is there a batch to be ordered?  PACKED plans one at a time; BALANCED plays the whole line. */
+static bool has_batch(const struct subqueue *sub)
+{
+	return pass_plays(sub) || (sub->conf.backfill == SLU_BACKFILL_PACKED &&
+				   sub->conf.policy == SLU_POLICY_EASY && sub->n_reserved <= 1);
+}
+
+/* Could any job in line start now?  Remembers who could not. */
+static int somebody_fits(struct slu_queue *q, struct subqueue *sub, struct slu_error *err)
+{
+	int fits = 0;
+
+	for (uint32_t i = 0; i < sub->active.n && !fits; i++)
+		fits = pass_fits(q, &q->bucket.p[sub->active.p[i]], err);
+	return fits;
+}
+
+/* Try a batch in the order that serves it best.  *packed tells whether there was one. */
+int pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job *last, uint32_t *started,
+	       bool *packed, struct slu_decisions *out, struct slu_error *err)
+{
+	bool promises = sub->conf.policy == SLU_POLICY_EASY;
+	struct batch *b;
+
+	*packed = false;
+	if (!has_batch(sub))
+		return 0;
+	if (!promises) {
+		int fits = somebody_fits(q, sub, err);
+
+		if (fits <= 0)
+			return fits;
+	}
+	if (!q->batch)
+		q->batch = slu_malloc(sizeof *q->batch);
+	b = q->batch;
+	if (!b)
+		return -ENOMEM;
+	b->goal = promises ? BATCH_DONE : BATCH_BALANCED;
+	if (!gather(q, sub, last, b) || !describe(q, b))
+		return 0;
+	*packed = true;
+	batch_choose(b);
+	for (uint32_t i = 0; i < b->n_order; i++) {
+		uint32_t j = b->item[b->order[i]].job, bi = q->job.p[j].bucket;
+		int64_t limit_s = q->job.p[j].limit_s;
+		bool reserve = promises && !sub->n_reserved;
+		int ans;
+
+		if (!reserve && limit_s >= q->bucket.p[bi].failed_limit)
+			continue;
+		if (!plan_user_free(q, j))
+			continue;
+		ans = try_job(q, j, reserve, out, err);
+		if (ans < 0)
+			return ans;
+		*started += ans == SLU_GANG_NOW;
+		if (ans == SLU_GANG_BUSY)
+			q->bucket.p[bi].failed_limit = SLU_MIN(q->bucket.p[bi].failed_limit,
+							       limit_s);
+	}
+	return 0;
+}
