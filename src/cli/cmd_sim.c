@@ -291,7 +291,7 @@ static int write_csv(const char *path, const struct slu_trace *t, const struct s
 static int write_svg(const char *prefix, const struct slu_trace *t, const struct slu_run *run,
 		     uint32_t n, struct slu_error *err)
 {
-	for (uint32_t i = 0; i < n + 2; i++) {
+	for (uint32_t i = 0; i < n + 3; i++) {
 		struct slu_buf b = SLU_BUF_INIT(64 << 20);
 		char path[4096], policy[64] = "";
 		int rc;
@@ -299,13 +299,15 @@ static int write_svg(const char *prefix, const struct slu_trace *t, const struct
 		for (size_t k = 0; i < n && run[i].policy[k]; k++)
 			policy[k] = strchr("/:", run[i].policy[k]) ? '-' : run[i].policy[k];
 		snprintf(path, sizeof path, "%s-%s%s.svg", prefix,
-			 i < n    ? "gantt-"
-			 : i == n ? "load"
-				  : "compare",
+			 i < n        ? "gantt-"
+			 : i == n     ? "load"
+			 : i == n + 1 ? "compare"
+				      : "frontier",
 			 policy);
-		rc = i < n    ? slu_picture_gantt(t, &run[i], &b)
-		     : i == n ? slu_picture_load(t, run, n, &b)
-			      : slu_picture_compare(run, n, &b);
+		rc = i < n        ? slu_picture_gantt(t, &run[i], &b)
+		     : i == n     ? slu_picture_load(t, run, n, &b)
+		     : i == n + 1 ? slu_picture_compare(run, n, &b)
+				  : slu_picture_frontier(run, n, &b);
 		if (!rc)
 			rc = write_file(path, &b, err);
 		else

@@ -90,6 +90,13 @@ static int resize_waiting(struct slu_queue *q, uint32_t j, const struct slu_even
 	return ev_change(q, &change, out, err);
 }
 
+/* Without a plan nobody can tell whether room is needed: whoever is in line comes first. */
+static bool wanted_by_line(const struct subqueue *sub)
+{
+	return sub->conf.policy == SLU_POLICY_SELECTIVE &&
+	       sub->n[SLU_JOB_WAITING] > sub->n_reserved;
+}
+
 int ev_resize(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
 	      struct slu_error *err)
 {
@@ -113,6 +120,9 @@ int ev_resize(struct slu_queue *q, const struct slu_event *ev, struct slu_decisi
 		return 0;
 	if (ev->size < have)
 		return shrink(q, j, ev->role, have - ev->size, out);
+	if (wanted_by_line(&q->sub.p[q->job.p[j].queue]))
+		return decide_text(out, SLU_DEC_REFUSED, ev->job,
+				   "jobs in line come before more slots for one that runs");
 	int rc = grow(q, j, ev->role, (uint32_t)(ev->size - have), false);
 
 	if (rc == SLU_GANG_NOW) {
@@ -139,6 +149,10 @@ int grow_all(struct slu_queue *q, struct slu_decisions *out)
 
 		if (!(job->flags & JOB_GROW) || !q->shape.p[job->shape].elastic)
 			continue;
+		if (wanted_by_line(&q->sub.p[job->queue])) {
+			q->grow_any = true;
+			continue;
+		}
 		const struct slu_gang_req *req = &q->shape.p[job->shape].req;
 
 		q->grow_any = true;

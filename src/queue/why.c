@@ -452,6 +452,25 @@ static int explain(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_bu
 	return rc;
 }
 
+/* What a job that has no promise yet can count on. */
+static void put_bound(const struct slu_queue *q, uint32_t j, struct slu_buf *b)
+{
+	const struct job *job = &q->job.p[j];
+	const struct subqueue *sub = &q->sub.p[job->queue];
+
+	if (sub->conf.policy != SLU_POLICY_SELECTIVE || sub->conf.stopped)
+		return;
+	if (job->due_s > q->now_s) {
+		slu_buf_puts(b, "; is promised a start by ");
+		put_time(job->due_s, b);
+		slu_buf_puts(b, " at the latest");
+	} else if (sub->n_reserved >= SLU_PROMISES) {
+		slu_buf_puts(b, "; is due for a promise since ");
+		put_time(job->due_s, b);
+		slu_buf_printf(b, ", after %u others that have one", sub->n_reserved);
+	}
+}
+
 static int why_waiting(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_why *out,
 		       struct slu_buf *reason, struct slu_buf *remedy, struct slu_error *err)
 {
@@ -484,7 +503,10 @@ static int why_waiting(struct slu_queue *q, int64_t now_s, uint32_t j, struct sl
 	else if (c->queue_depth && out->position > c->queue_depth)
 		slu_buf_printf(reason, "place %u, and only the first %u jobs are looked at; ",
 			       out->position, c->queue_depth);
-	return explain(q, now_s, j, reason, remedy, err);
+	rc = explain(q, now_s, j, reason, remedy, err);
+	if (!rc && job->planned_s == SLU_TIME_NONE)
+		put_bound(q, j, reason);
+	return rc;
 }
 
 static void why_dep(const struct slu_queue *q, uint32_t j, struct slu_buf *b)

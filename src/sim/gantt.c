@@ -226,6 +226,10 @@ int slu_picture_page(const struct slu_trace *t, const struct slu_run *run, uint3
 	rc = slu_picture_compare(run, n, b);
 	if (rc < 0)
 		return rc;
+	slu_buf_puts(b, "<h2>Slowdown and longest wait</h2>\n");
+	rc = slu_picture_frontier(run, n, b);
+	if (rc < 0)
+		return rc;
 	slu_buf_puts(b, "<h2>Load over time</h2>\n");
 	rc = slu_picture_load(t, run, n, b);
 	for (uint32_t i = 0; i < n && !rc; i++) {

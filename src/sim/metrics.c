@@ -33,6 +33,52 @@ static void promise(struct slu_sim_metrics *m, const struct slu_sim_job *r, doub
 	m->promise_error_max = SLU_MAX(m->promise_error_max, off);
 }
 
+static int by_length(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static unsigned width_of(const struct slu_trace *t, const struct slu_sim *s, uint32_t j)
+{
+	int64_t cores = slu_trace_millicores(t, t->job.p[j].req);
+
+	return cores <= s->capacity / 16  ? SLU_NARROW
+	       : cores <= s->capacity / 4 ? SLU_MEDIUM
+					  : SLU_WIDE;
+}
+
+/* The distribution of waits, and who waits. */
+static int measure_waits(const struct slu_trace *t, struct slu_sim *s)
+{
+	slu_cleanup(slu_freep) int64_t *wait = slu_calloc(SLU_MAX(s->job.n, 1u), sizeof *wait);
+	double sum[SLU_WIDTHS] = { 0 };
+	uint64_t jobs[SLU_WIDTHS] = { 0 };
+	uint32_t n = 0;
+
+	if (!wait)
+		return -ENOMEM;
+	for (uint32_t j = 0; j < s->job.n; j++) {
+		const struct slu_sim_job *r = &s->job.p[j];
+
+		if (r->fate != SLU_SIM_ENDED)
+			continue;
+		unsigned width = width_of(t, s, j);
+
+		wait[n] = r->start_s - r->submit_s;
+		sum[width] += (double)wait[n++];
+		jobs[width]++;
+	}
+	if (!n)
+		return 0;
+	qsort(wait, n, sizeof *wait, by_length);
+	s->metrics.p95_wait = wait[(uint64_t)n * 95 / 100];
+	for (unsigned i = 0; i < SLU_WIDTHS; i++)
+		s->metrics.wait_width[i] = jobs[i] ? sum[i] / (double)jobs[i] : 0;
+	return 0;
+}
+
 int slu_sim_measure(const struct slu_trace *t, struct slu_sim *s)
 {
 	struct slu_sim_metrics *m = &s->metrics;
@@ -101,5 +147,5 @@ int slu_sim_measure(const struct slu_trace *t, struct slu_sim *s)
 	}
 	m->users = s->user.n;
 	m->fairness = square > 0 ? sum * sum / ((double)s->user.n * square) : 1;
-	return 0;
+	return measure_waits(t, s);
 }

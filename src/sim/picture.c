@@ -200,14 +200,52 @@ int slu_picture_load(const struct slu_trace *t, const struct slu_run *run, uint3
 	return b->error;
 }
 
+int slu_picture_frontier(const struct slu_run *run, uint32_t n, struct slu_buf *b)
+{
+	double x = 1, y = 1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		x = SLU_MAX(x, run[i].sim.metrics.avg_bounded_slowdown * 1.1);
+		y = SLU_MAX(y, (double)run[i].sim.metrics.max_wait * 1.1);
+	}
+	open_svg(b, 360, "Slowdown and longest wait");
+	value_axis(b, y / 3600, 32, 270, "longest wait in hours; left and below is better");
+	for (int i = 0; i <= 4; i++)
+		slu_buf_printf(b, "<text x=\"%.1f\" y=\"320\" text-anchor=\"middle\">%.3g</text>\n",
+			       LEFT + (WIDTH - LEFT - RIGHT) * i / 4.0, x * i / 4);
+	slu_buf_printf(b, "<text x=\"%d\" y=\"342\">average bounded slowdown</text>\n", LEFT);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct slu_sim_metrics *m = &run[i].sim.metrics;
+		double at_x = LEFT + (WIDTH - LEFT - RIGHT) * m->avg_bounded_slowdown / x;
+		double at_y = 302 - 270 * (double)m->max_wait / y;
+		bool left = at_x > WIDTH - RIGHT - 150;
+
+		slu_buf_printf(b,
+			       "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"6\" fill=\"%s\"/>"
+			       "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">",
+			       at_x, at_y, colour[i % COLOUR], at_x + (left ? -10 : 10), at_y + 4,
+			       left ? "end" : "start");
+		slu_xml_text(b, run[i].policy);
+		slu_buf_puts(b, "</text>\n");
+	}
+	slu_buf_puts(b, "</svg>\n");
+	return b->error;
+}
+
 int slu_picture_compare(const struct slu_run *run, uint32_t n, struct slu_buf *b)
 {
-	static const uint32_t row[] = { 1, 3, 4, 8, 10 };
+	static const char *const key[] = {
+		"avg_bounded_slowdown", "mean_wait", "p95_wait", "max_wait",    "wait_narrow",
+		"wait_medium",          "wait_wide", "makespan", "utilisation", "fairness"
+	};
 	int y = 24, each = (int)(n * 20 + 44);
+	uint32_t row[SLU_LEN(key)];
 
 	open_svg(b, (int)SLU_LEN(row) * each + 16, "Policies compared");
 	for (size_t r = 0; r < SLU_LEN(row); r++) {
 		double most = 0;
+
+		row[r] = slu_report_row(key[r]);
 
 		for (uint32_t i = 0; i < n; i++)
 			most = SLU_MAX(most, slu_report_value(&run[i].sim.metrics, row[r]));

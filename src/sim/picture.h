@@ -8,6 +8,9 @@ int slu_picture_gantt(const struct slu_trace *t, const struct slu_run *run, stru
 /* Cores in use and jobs waiting, over the whole run; one line per policy. */
 int slu_picture_load(const struct slu_trace *t, const struct slu_run *run, uint32_t n,
 		     struct slu_buf *out);
+/* The policies as points: average bounded slowdown across, longest wait up.  What lies left of and
+ * below a point is better in both. */
+int slu_picture_frontier(const struct slu_run *run, uint32_t n, struct slu_buf *out);
 /* The policies side by side: bars for what is compared most. */
 int slu_picture_compare(const struct slu_run *run, uint32_t n, struct slu_buf *out);
 

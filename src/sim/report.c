@@ -16,7 +16,11 @@ static const struct {
 	F(avg_bounded_slowdown, F64, RATIO),
 	F(max_bounded_slowdown, F64, RATIO),
 	F(mean_wait, F64, SECONDS),
+	F(p95_wait, I64, SECONDS),
 	F(max_wait, I64, SECONDS),
+	F(wait_width[SLU_NARROW], F64, SECONDS),
+	F(wait_width[SLU_MEDIUM], F64, SECONDS),
+	F(wait_width[SLU_WIDE], F64, SECONDS),
 	F(mean_flow, F64, SECONDS),
 	F(max_flow, I64, SECONDS),
 	F(makespan, I64, SECONDS),
@@ -38,7 +42,11 @@ const struct slu_report_row slu_report_rows[] = {
 	{ "average bounded slowdown", "avg_bounded_slowdown", -1 },
 	{ "maximum bounded slowdown", "max_bounded_slowdown", -1 },
 	{ "mean wait", "mean_wait", -1 },
+	{ "95th percentile wait", "p95_wait", -1 },
 	{ "maximum wait", "max_wait", -1 },
+	{ "mean wait, to 1/16 wide", "wait_narrow", -1 },
+	{ "mean wait, to 1/4 wide", "wait_medium", -1 },
+	{ "mean wait, wider", "wait_wide", -1 },
 	{ "mean flow (wait + run)", "mean_flow", -1 },
 	{ "maximum flow", "max_flow", -1 },
 	{ "makespan", "makespan", -1 },
@@ -54,6 +62,15 @@ const struct slu_report_row slu_report_rows[] = {
 	{ "simulated in", "seconds", 0 },
 };
 const uint32_t slu_report_nrow = SLU_LEN(slu_report_rows);
+
+uint32_t slu_report_row(const char *key)
+{
+	uint32_t r = 0;
+
+	while (strcmp(slu_report_rows[r].key, key))
+		r++;
+	return r;
+}
 
 double slu_report_value(const struct slu_sim_metrics *m, uint32_t row)
 {

@@ -68,13 +68,22 @@ struct slu_sim_user {
 	double wait, bsld, core_seconds; /* sums; wait in seconds */
 };
 
+enum {
+	SLU_NARROW, /* at most a sixteenth of the machine */
+	SLU_MEDIUM, /* at most a quarter */
+	SLU_WIDE,
+	SLU_WIDTHS,
+};
+
 struct slu_sim_metrics {
 	uint64_t jobs; /* ended */
 	uint64_t unfinished, refused, cancelled, restarts;
 	uint64_t backfilled, reserved;
 	double avg_bounded_slowdown, max_bounded_slowdown;
 	double mean_flow, mean_wait;
-	int64_t max_flow, max_wait, makespan;
+	int64_t max_flow, max_wait, p95_wait, makespan;
+	/* Mean wait by the share of the machine a job asks for; 0 where there was none. */
+	double wait_width[SLU_WIDTHS];
 	double utilisation;
 	/* Jain's index of the users' mean bounded slowdown: 1 is equal for all, 1/n one pays. */
 	double fairness;

@@ -62,8 +62,8 @@ ok(rc == 0 and "average bounded slowdown" in out and "page: o.html" in out, "a t
 rows = list(csv.DictReader(io.StringIO((DIR / "o.csv").read_text())))
 ok(len(rows) == 12 and rows[1]["start"] == "10" and rows[1]["how"] == "reserved", "one CSV line per job and policy", rows[:3])
 page = (DIR / "o.html").read_text()
-ok(page.startswith("<!DOCTYPE html>") and page.count("<svg") == 6 and "<script src" not in page, "one self-contained page")
-for name in ("o-load.svg", "o-compare.svg", "o-gantt-hybrid-2.svg", "o-gantt-easy-shortest.svg"):
+ok(page.startswith("<!DOCTYPE html>") and page.count("<svg") == 7 and "<script src" not in page, "one self-contained page")
+for name in ("o-load.svg", "o-compare.svg", "o-frontier.svg", "o-gantt-hybrid-2.svg", "o-gantt-easy-shortest.svg"):
     ok(xml.parse(DIR / name).getroot().tag.endswith("svg"), f"{name} is XML")
 
 rc, out, err = run("sim", "-", "--json", stdin=LOG)

@@ -1,6 +1,6 @@
 """The clogging set and the starvation set on a real cluster: Sluice beside native gang scheduling.
 
-    hack/cluster/python tests/e2e/clog.py [--seeds 1,2,3,4,5] [--sets clog,starve] [--who sluice,native] [--json FILE]
+    hack/cluster/python tests/e2e/clog.py [--seeds 1,2,3,4,5] [--sets clog,starve] [--who sluice,native] [--objective balanced] [--json FILE]
 
 clog:    16 nodes, 60 gangs of 2, 3, 4 or 6 whole-node pods that run 2 to 10 s, all submitted at once.
 starve:  sizes 1, 2, 4, 8, 16 (the whole machine), one gang every 0.3 s.
@@ -140,6 +140,7 @@ def main():
     a.add_argument("--seeds", default="1,2,3,4,5")
     a.add_argument("--sets", default="clog,starve")
     a.add_argument("--who", default="sluice,native")
+    a.add_argument("--objective", default="balanced", help="of Sluice's queue")
     a.add_argument("--json", help="where the figures go")
     a.add_argument("--log", help="keep sluiced's log here")
     o = a.parse_args()
@@ -147,7 +148,7 @@ def main():
     print(f"{'set':<8}{'seed':>4}  {'who':<8}{'done':>4}{'perfect':>9}{'makespan':>9}{'ratio':>8}{'wait':>8}{'widest':>8}{'clogged':>9}"
           f"{'part':>7}{'held':>7}{'load':>6}  mean wait by size", flush=True)  # fmt: skip
     with Cluster(f"clog-{os.getpid()}", node_list=[{"name": "node", "count": NODES, "cpu": 8}], gang=True) as c:
-        with Sluiced(c, verify=False) as d:
+        with Sluiced(c, {"queues": [{"name": "default", "objective": o.objective}]}, verify=False) as d:
             for kind in o.sets.split(","):
                 for seed in map(int, o.seeds.split(",")):
                     for who in o.who.split(","):

@@ -127,7 +127,7 @@ def test_cut_off_leader(module_cluster, space, team):
 
 
 def test_order_and_promises_cross_over(module_cluster, space, team):
-    replicas = team(2)
+    replicas = team(2, {"queues": [{"name": "default", "objective": "order"}]})  # the first in line has a promise
     first = leader(replicas)
     second = next(d for d in replicas if d is not first)
     hour = {"sluice.sh/duration": "1h"}

@@ -270,6 +270,9 @@ static inline int bound(const struct world *w, const char *prefix)
 	return n;
 }
 
+/* For tests that are about the promise to the first in line. */
+#define FIRST_PROMISED "queues: [{name: default, objective: throughput}]"
+
 static inline void open_world_at(struct world *w, const char *store, int nodes, int cpu,
 				 const char *yaml)
 {

@@ -270,7 +270,7 @@ static void test_promise_stays(void)
 	struct world w;
 	struct fpod *p[2];
 
-	occupy(&w, "", p);
+	occupy(&w, FIRST_PROMISED, p);
 	feed_job(&w, "next", 2, true, "yes", "");
 	later(&w, 1);
 	feed_urgent(&w);

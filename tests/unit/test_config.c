@@ -1,4 +1,5 @@
 #include "control/config/config.h"
+#include "queue/queue.h"
 #include "tap.h"
 #include "wire/json.h"
 
@@ -11,11 +12,52 @@ static void test_defaults(void)
 	ok(c->scheduler_names.n == 6 && !strcmp(c->scheduler_names.p[1], "fluence"),
 	   "the compatible scheduler names are there");
 	ok(c->n_queues == 1 && !strcmp(c->queue[0].name, "default") &&
-		   !strcmp(c->queue[0].policy, "easy"),
-	   "one queue, EASY");
+		   !strcmp(c->queue[0].objective, "balanced"),
+	   "one queue, balanced");
 	ok(c->nodes.n_levels == 3 && !strcmp(c->nodes.level[2].label, "topology.sluice.sh/rack"),
 	   "three levels of closeness");
 	ok(c->jobs.default_duration_s == 3600 && c->place.parallel == 64, "numbers and durations");
+}
+
+/* An objective is a policy, an order and a bound; what is set beside it wins. */
+static void test_objectives(void)
+{
+	static const struct {
+		const char *set;
+		enum slu_policy policy;
+		enum slu_backfill backfill;
+		uint32_t stretch;
+		int64_t wait_s;
+	} row[] = {
+		{ "", SLU_POLICY_SELECTIVE, SLU_BACKFILL_BALANCED, 20, 172800 },
+		{ ", objective: throughput", SLU_POLICY_EASY, SLU_BACKFILL_PACKED, 0, 0 },
+		{ ", objective: response, maxStretch: 7", SLU_POLICY_SELECTIVE,
+		  SLU_BACKFILL_SHORTEST, 7, 345600 },
+		{ ", objective: order", SLU_POLICY_EASY, SLU_BACKFILL_SUBMISSION, 0, 0 },
+		{ ", policy: easy", SLU_POLICY_EASY, SLU_BACKFILL_PACKED, 20, 172800 },
+		{ ", policy: fcfs", SLU_POLICY_FCFS, SLU_BACKFILL_SUBMISSION, 20, 172800 },
+		{ ", policy: easy, backfill: shortest", SLU_POLICY_EASY, SLU_BACKFILL_SHORTEST, 20,
+		  172800 },
+		{ ", maxWait: 1h", SLU_POLICY_SELECTIVE, SLU_BACKFILL_BALANCED, 20, 3600 },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		slu_cleanup(slu_config_freep) struct slu_config *c = NULL;
+		struct slu_queue_conf conf = { 0 };
+		struct slu_error err = { 0 };
+		char text[128];
+
+		snprintf(text, sizeof text, "queues:\n- {name: a%s}\n", row[i].set);
+		int rc = slu_config_parse("f", text, strlen(text), &c, &err);
+
+		if (!rc)
+			rc = slu_config_policy(&c->queue[0], &conf, &err);
+		ok(!rc && conf.policy == row[i].policy && conf.backfill == row[i].backfill &&
+			   conf.max_stretch == row[i].stretch && conf.max_wait_s == row[i].wait_s,
+		   "a queue with \"%s\": %s/%s, %u, %lld (%s)", row[i].set,
+		   slu_policy_name(conf.policy), slu_backfill_name(conf.backfill), conf.max_stretch,
+		   (long long)conf.max_wait_s, err.text);
+	}
 }
 
 static void test_messages(void)
@@ -34,7 +76,15 @@ static void test_messages(void)
 		{ "place:\n  parallel: 0\n", -ERANGE,
 		  "f.yaml:2: place.parallel: 0 is outside 1..1000" },
 		{ "queues:\n- name: a\n- name: b\n  policy: best\n", -EINVAL,
-		  "f.yaml:4: queues[1].policy: expected one of fcfs, easy, hybrid, conservative, first-fit" },
+		  "f.yaml:4: queues[1].policy: expected one of auto, fcfs, easy, hybrid, conservative, first-fit, selective" },
+		{ "queues:\n- {name: a, objective: fast}\n", -EINVAL,
+		  "f.yaml:2: queues[0].objective: expected one of balanced, throughput, response, order" },
+		{ "queues:\n- {name: a, objective: response, maxStretch: 5, maxWait: 12h}\n", 0,
+		  "" },
+		{ "queues:\n- {name: a, policy: selective, maxStretch: 5}\n", 0, "" },
+		{ "queues:\n- {name: a, objective: order, maxStretch: 5}\n", -EINVAL,
+		  "f.yaml: queues[0]: maxStretch and maxWait are bounds of the objectives balanced and "
+		  "response; this queue promises in order of arrival" },
 		{ "queues:\n- policy: easy\n", -EINVAL, "f.yaml: queues[0].name: is missing" },
 		{ "queues:\n- name: a\n- name: a\n", -EINVAL,
 		  "f.yaml: queues: two queues are called \"a\"" },
@@ -156,6 +206,7 @@ static void test_memory(void)
 int main(void)
 {
 	test_defaults();
+	test_objectives();
 	test_messages();
 	test_seconds();
 	test_visible();

@@ -81,7 +81,7 @@ static void open_ending(struct world *w)
 {
 	char name[16];
 
-	open_world(w, 2, 2, "");
+	open_world(w, 2, 2, FIRST_PROMISED);
 	for (int i = 0; i < 2; i++) {
 		snprintf(name, sizeof name, "a-%d", i);
 		add_pod(w, name, "sluice", "2",

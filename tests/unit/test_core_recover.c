@@ -310,7 +310,7 @@ static void test_promise_stands(void)
 	uint64_t job;
 	int64_t plans;
 
-	first_life(&w, 2, 2, "");
+	first_life(&w, 2, 2, FIRST_PROMISED);
 	gang(&w, "run", 2, "2", TIMED("run", "2", "500s"));
 	go_on(&w, NONE, NULL);
 	gang(&w, "a", 2, "2", TIMED("a", "2", "100s"));
@@ -680,7 +680,7 @@ static void test_promise_and_later_member(void)
 	struct world w;
 	int64_t promised;
 
-	first_life(&w, 2, 2, "");
+	first_life(&w, 2, 2, FIRST_PROMISED);
 	gang(&w, "w", 1, "2", TIMED("w", "1", "2000s"));
 	gang(&w, "x", 1, "2", TIMED("x", "1", "1000s"));
 	go_on(&w, NONE, NULL);
@@ -706,7 +706,7 @@ static void test_promises_to_both(void)
 	struct fpod *p;
 	int64_t promised;
 
-	first_life(&w, 2, 2, "");
+	first_life(&w, 2, 2, FIRST_PROMISED);
 	gang(&w, "w", 1, "2", TIMED("w", "1", "2000s"));
 	gang(&w, "x", 1, "2", TIMED("x", "1", "1000s"));
 	go_on(&w, NONE, NULL);
@@ -731,7 +731,7 @@ static void test_promise_to_later_member(void)
 	struct world w;
 	struct fpod *p;
 
-	first_life(&w, 2, 2, "");
+	first_life(&w, 2, 2, FIRST_PROMISED);
 	gang(&w, "w", 1, "2", TIMED("w", "1", "2000s"));
 	gang(&w, "x", 1, "2", TIMED("x", "1", "1000s"));
 	go_on(&w, NONE, NULL);

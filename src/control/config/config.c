@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "queue/queue.h"
 #include "wire/yaml.h"
 
 #define LIST_MAX 1024
@@ -318,6 +319,43 @@ static int read_rows(struct reader *r, const struct row *rows, const struct slu_
 	return 0;
 }
 
+int slu_config_policy(const struct slu_config_queue *q, struct slu_queue_conf *out,
+		      struct slu_error *err)
+{
+	int rc = slu_objective_parse(q->objective, out, err);
+
+	if (!rc && strcmp(q->policy, "auto")) {
+		rc = slu_policy_parse(q->policy, &out->policy, err);
+		out->backfill = out->policy == SLU_POLICY_EASY        ? SLU_BACKFILL_PACKED
+				: out->policy == SLU_POLICY_SELECTIVE ? SLU_BACKFILL_BALANCED
+								      : SLU_BACKFILL_SUBMISSION;
+	}
+	if (!rc && strcmp(q->backfill, "auto"))
+		rc = slu_backfill_parse(q->backfill, &out->backfill, err);
+	if (rc < 0)
+		return rc;
+	if ((q->max_stretch || q->max_wait_s) && out->policy != SLU_POLICY_SELECTIVE)
+		return slu_fail(err, -EINVAL,
+				"maxStretch and maxWait are bounds of the objectives balanced and "
+				"response; this queue promises in order of arrival");
+	out->max_stretch = q->max_stretch ? q->max_stretch : out->max_stretch;
+	out->max_wait_s = q->max_wait_s ? q->max_wait_s : out->max_wait_s;
+	return 0;
+}
+
+static int check_queues(struct reader *r)
+{
+	for (uint32_t i = 0; i < r->c->n_queues; i++) {
+		struct slu_queue_conf conf = { 0 };
+		struct slu_error why = { 0 };
+
+		snprintf(r->path, sizeof r->path, "queues[%u]", i);
+		if (slu_config_policy(&r->c->queue[i], &conf, &why) < 0)
+			return wrong(r, NULL, -EINVAL, "%s", why.text);
+	}
+	return 0;
+}
+
 static int check_names(struct reader *r)
 {
 	struct slu_config *c = r->c;
@@ -360,6 +398,8 @@ int slu_config_parse(const char *file, const char *text, size_t n, struct slu_co
 	rc = read_rows(&r, slu_config_rows, slu_json_root(doc), c);
 	if (!rc)
 		rc = check_names(&r);
+	if (!rc)
+		rc = check_queues(&r);
 	if (rc < 0)
 		return rc;
 	*out = slu_take(c);

@@ -23,19 +23,28 @@ struct slu_config_level {
 
 struct slu_config_queue {
 	const char *name;
-	const char *policy, *backfill;
-	uint32_t depth;             /* jobs looked at per cycle; 0: all */
-	uint32_t reservation_depth; /* of hybrid */
-	int32_t priority;           /* added to the jobs' own */
-	int64_t default_duration_s; /* 0: jobs.defaultDuration */
-	int64_t max_duration_s;     /* 0: no limit */
-	uint32_t max_size;          /* members; 0: no limit */
-	uint32_t max_running;       /* jobs; 0: no limit */
+	const char *objective;
+	uint32_t max_stretch;          /* 0: the objective's */
+	int64_t max_wait_s;            /* 0: the objective's */
+	const char *policy, *backfill; /* "auto": the objective's */
+	uint32_t depth;                /* jobs looked at per cycle; 0: all */
+	uint32_t reservation_depth;    /* of hybrid */
+	int32_t priority;              /* added to the jobs' own */
+	int64_t default_duration_s;    /* 0: jobs.defaultDuration */
+	int64_t max_duration_s;        /* 0: no limit */
+	uint32_t max_size;             /* members; 0: no limit */
+	uint32_t max_running;          /* jobs; 0: no limit */
 	uint32_t max_waiting;
 	uint32_t max_running_per_user;
 	uint32_t max_waiting_per_user;
 	const char *node_label; /* "key=value" the nodes of this queue carry; "": all nodes */
 };
+
+struct slu_queue_conf;
+/* Policy, backfill and bound on the wait of a queue, from its objective and what is set beside it.
+ * -EINVAL: a bound for a policy that has none. */
+int slu_config_policy(const struct slu_config_queue *q, struct slu_queue_conf *out,
+		      struct slu_error *err);
 
 struct slu_config {
 	struct slu_config_strs scheduler_names;

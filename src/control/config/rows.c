@@ -1,15 +1,17 @@
 /* Every setting: its name, type, place, default, limits, and what it is for. */
 #include "control/config/rows.h"
 #include "gang/gang.h"
+#include "queue/queue.h"
 #include "store/store.h"
 
 #define AT(field)  offsetof(struct slu_config, field)
 #define ATQ(field) offsetof(struct slu_config_queue, field)
 #define ATL(field) offsetof(struct slu_config_level, field)
 
-static const char *const backfill_orders[] = { "submission", "shortest", "packed", NULL };
-static const char *const queue_policies[] = { "fcfs",         "easy",      "hybrid",
-					      "conservative", "first-fit", NULL };
+static const char *const backfill_orders[] = { "auto",   "submission", "shortest",
+					       "packed", "balanced",   NULL };
+static const char *const queue_policies[] = { "auto",         "fcfs",      "easy",      "hybrid",
+					      "conservative", "first-fit", "selective", NULL };
 static const char *const member_failure[] = { "replace", "restart", NULL };
 static const char *const held_modes[] = { "own", "compatible", NULL };
 static const char *const log_levels[] = { "debug", "info", "warn", "error", NULL };
@@ -54,10 +56,17 @@ static const struct row match_rows[] = {
 
 static const struct row queue_rows[] = {
 	{ "name", STR, ATQ(name), NULL, .help = "what sluice.sh/queue names" },
-	{ "policy", CHOICE, ATQ(policy), "easy", .choice = queue_policies,
-	  .help = "order and reservations" },
-	{ "backfill", CHOICE, ATQ(backfill), "packed", .choice = backfill_orders,
-	  .help = "who fills the gaps first" },
+	{ "objective", CHOICE, ATQ(objective), "balanced", .choice = slu_objective_names,
+	  .help = "what the queue is for" },
+	{ "maxStretch", U32, ATQ(max_stretch), "0", 0, SLU_STRETCH_MAX,
+	  .help = "a job is promised a start after waiting so many times its duration; "
+		  "0: as the objective says" },
+	{ "maxWait", SECONDS, ATQ(max_wait_s), "0", 0, INT32_MAX,
+	  .help = "and after waiting so long, if that is sooner; 0: as the objective says" },
+	{ "policy", CHOICE, ATQ(policy), "auto", .choice = queue_policies,
+	  .help = "order and reservations, where the objective is not to say" },
+	{ "backfill", CHOICE, ATQ(backfill), "auto", .choice = backfill_orders,
+	  .help = "who fills the gaps first, where the objective is not to say" },
 	{ "depth", U32, ATQ(depth), "0", 0, 1000000, .help = "jobs looked at in a cycle; 0: all" },
 	{ "reservationDepth", U32, ATQ(reservation_depth), "4", 1, 1000000,
 	  .help = "jobs that get a reservation under hybrid" },

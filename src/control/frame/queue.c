@@ -88,10 +88,8 @@ int core_set_queues(struct slu_core *c, struct slu_error *err)
 				   .max_waiting_user = q->max_waiting_per_user },
 		};
 		struct slu_event ev = { .kind = SLU_EV_QUEUE_SET, .conf = &conf };
-		int rc = slu_policy_parse(q->policy, &conf.policy, err);
+		int rc = slu_config_policy(q, &conf, err);
 
-		if (!rc)
-			rc = slu_backfill_parse(q->backfill, &conf.backfill, err);
 		if (!rc)
 			rc = slu_qlog_apply(c->log, c->q, c->now_s, &ev, &c->dec, err);
 		if (rc < 0)
