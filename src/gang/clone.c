@@ -54,8 +54,10 @@ static int copy_nodes(struct slu_machine *c, const struct slu_machine *m)
 		return -ENOMEM;
 	c->cap_slot = m->cap_slot;
 	c->stride = m->stride;
-	memcpy(c->total, m->total, (size_t)m->n_slot * m->stride * sizeof *c->total);
-	memcpy(c->free, m->free, (size_t)m->n_slot * m->stride * sizeof *c->free);
+	if (m->n_slot) { /* a machine without nodes has no rows */
+		memcpy(c->total, m->total, (size_t)m->n_slot * m->stride * sizeof *c->total);
+		memcpy(c->free, m->free, (size_t)m->n_slot * m->stride * sizeof *c->free);
+	}
 	for (; c->n_slot < m->n_slot; c->n_slot++) {
 		const struct node *from = &m->node[c->n_slot];
 		struct node *to = &c->node[c->n_slot];
