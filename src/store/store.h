@@ -113,12 +113,12 @@ enum slu_store_flags {
 	SLU_STORE_MIGRATE = 2, /* bring the schema up to date, under a lock */
 };
 
-/* `url`: a file path, "sqlite:PATH", or "postgres://..." / "postgresql://..." (empty host and user
- * come from the PG* variables).  Without SLU_STORE_MIGRATE an old schema is -EPROTO too. */
 /* Keep other daemons from the same SQLite file for as long as the descriptor that is returned stays
  * open: they would both decide.  Reading and `sluice store` are not kept out.  -EBUSY: there is one;
- * other stores fence by term and need none: -ENOTSUP. */
+ * -ENOTSUP: other stores fence by term and need none, and a read-only folder can hold none. */
 int slu_store_claim(const char *url, struct slu_error *err);
+/* `url`: a file path, "sqlite:PATH", or "postgres://..." / "postgresql://..." (empty host and user
+ * come from the PG* variables).  Without SLU_STORE_MIGRATE an old schema is -EPROTO too. */
 int slu_store_open(const char *url, unsigned flags, struct slu_store **out, struct slu_error *err);
 void slu_store_close(struct slu_store *s);
 SLU_DEFINE_CLEANUP(struct slu_store, slu_store_close)

@@ -21,6 +21,9 @@ from .daemon import Sluiced, program
 CLUSTER = {"node_list": [{"name": "node", "count": 4, "cpu": 4}]}
 as_root = pytest.mark.skipif(os.getuid() != 0 and not os.environ.get("CI"), reason="only root may mount a small file system to fill up")
 
+# The first in line has its promise at once.
+FIRST_PROMISED = {"queues": [{"name": "default", "objective": "throughput"}]}
+
 
 def sluice(*args, code=0):
     p = subprocess.run([program("sluice"), *map(str, args)], capture_output=True, text=True, timeout=300)
@@ -90,7 +93,7 @@ def alter(lines):
 def test_replay(module_cluster, space, tmp_path):
     admin = module_cluster.admin
     store = tmp_path / "sluice.db"
-    with Sluiced(module_cluster, store=str(store), folder=tmp_path) as d:
+    with Sluiced(module_cluster, FIRST_PROMISED, store=str(store), folder=tmp_path) as d:
         for g in range(6):
             submit(admin, f"a{g}", 1 + g % 4, space, run=1)
         until(lambda: all(j["state"] != "waiting" for j in d.jobs(space).values()) and d.jobs(space))
@@ -329,7 +332,7 @@ def test_views(module_cluster, space, tmp_path, kept):
     """The names and columns that users of Fluxnetes and Fluxqueue ask for."""
     admin = module_cluster.admin
     url, query = kept
-    with Sluiced(module_cluster, store=url, folder=tmp_path) as d:
+    with Sluiced(module_cluster, FIRST_PROMISED, store=url, folder=tmp_path) as d:
         submit(admin, "runs", 4, space, run=600, annotations={"sluice.sh/duration": "600s"})
         until(lambda: bound(admin, space, "runs") == 4)
         submit(admin, "waits", 3, space, annotations={"sluice.sh/duration": "60s"})
@@ -348,16 +351,17 @@ def test_views(module_cluster, space, tmp_path, kept):
         assert query("SELECT group_name, name, flux_id FROM reservations") == [["waits", "waits", row[3]]]
         (when,) = query("SELECT created_at FROM pending_queue")
         assert when[0][:4] == time.strftime("%Y")
-        # It is over: what it has used stays.
+        # Its pods are deleted, so it failed; what it has used stays.
         for i in range(4):
             admin.delete("pods", f"runs-{i}", space, grace=0)
         until(lambda: bound(admin, space, "waits") == 3)
-        until(lambda: query("SELECT name, outcome, size FROM results") == [["runs", "ok", "4"]])
+        until(lambda: query("SELECT name, outcome, size FROM results") == [["runs", "failed", "4"]])
         until(lambda: not query("SELECT name FROM reservations") and not query("SELECT name FROM pending_queue"))
         (used,) = query('SELECT "user", queue, jobs, used FROM usage')
         start, end = map(int, query("SELECT start_s, end_s FROM results")[0])
-        # Each member until it went; they go one after the other.
-        assert used[:3] == [space, "", "1"] and 4000 * (end - start) <= int(used[3]) <= 4 * 4000 * (end - start)
+        # Each member until it went; they go one after the other.  Use counts parts of a second, the row whole ones.
+        assert used[:3] == [space, "", "1"] and 4000 * (end - start - 1) <= int(used[3]) <= 4 * 4000 * (end - start + 1)
+        assert int(used[3]) > 0
     assert [space, "(first)", "1", f"{int(used[3]) / 1000:.3f}"] in [line.split() for line in sluice("store", "usage", url).splitlines()]
 
 

@@ -461,8 +461,8 @@ def test_bad_settings_are_refused_with_their_line(sluiced):
     line = [x for x in sluiced.log.read_text().splitlines() if "configuration rejected" in x][-1]
     assert "sluiced.yaml:3: jobs.onMemberFailure: expected one of replace, restart" in line
     assert in_force(sluiced)["jobs"]["maxSize"] == 100000, "the old ones stand"
-    sluiced.config.write_text(yaml.safe_dump({**yaml.safe_load(good), "match": {"policy": "first"}}))
-    until(lambda: any("configuration reloaded" in x and "match.policy" in x for x in sluiced.log.read_text().splitlines()),
+    sluiced.config.write_text(yaml.safe_dump({**yaml.safe_load(good), "nodes": {"excludeLabel": "example.com/out"}}))
+    until(lambda: any("configuration reloaded" in x and "nodes.excludeLabel" in x for x in sluiced.log.read_text().splitlines()),
           message="what needs a restart is named")  # fmt: skip
     sluiced.config.write_text(good)
     assert sluiced.process.poll() is None
