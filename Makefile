@@ -122,7 +122,7 @@ wheel:
 	@ls $(BUILD)/wheel
 
 rpc-go: all
-	@SLUICE_RPC_TOOLS=$$(tests/rpc/tools) hack/cluster/python -m pytest -q tests/rpc/test_go.py
+	@SLUICE_RPC_TOOLS=$$(tests/rpc/tools) hack/cluster/python -m pytest -q tests/rpc/go_clients.py
 
 fuzz: | setup
 	@tools/fuzz $(SECONDS) $(TARGETS)

@@ -214,7 +214,7 @@ static int ask_n_cancel(struct slu_flux_ask *a, void *in, struct slu_error *err)
 
 	(void)err;
 	a->job = q->job;
-	a->reserve = q->no_exist_ok; /* of no other use here */
+	a->no_exist_ok = q->no_exist_ok;
 	return 0;
 }
 
@@ -222,7 +222,7 @@ static void answer_n_cancel(struct slu_flux_ask *a)
 {
 	struct slu_n_cancelled r = { .job = a->job };
 
-	if (a->outcome == SLU_FLUX_OK || (a->outcome == SLU_FLUX_NO_JOB && a->reserve))
+	if (a->outcome == SLU_FLUX_OK || (a->outcome == SLU_FLUX_NO_JOB && a->no_exist_ok))
 		reply(a, &r);
 	else
 		fail_as_original(a);

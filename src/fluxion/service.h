@@ -38,6 +38,7 @@ struct slu_flux_ask {
 	uint64_t job;           /* CANCEL */
 	int32_t count;          /* MATCH: pods; 0: not said */
 	bool reserve;           /* MATCH: later rather than not at all */
+	bool no_exist_ok;       /* CANCEL: a job that is not there is no failure */
 	bool want_nodes;        /* MATCH: fill `nodes` (with `cpu` cores a task), not `out` */
 	int32_t cpu;
 

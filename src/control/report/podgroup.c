@@ -71,6 +71,18 @@ static void write_condition(struct slu_jsonw *w, const struct slu_kpodgroup *pg,
 	slu_jsonw_end_obj(w);
 }
 
+/* Write the status of a PodGroup that `b` holds, and be done with `b`. */
+static void send_status(struct slu_core *c, const struct slu_kpodgroup *pg, struct slu_buf *b)
+{
+	if (!b->error)
+		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_STATUS,
+						       .kind = pg->o.kind,
+						       .ns = pg->o.meta.ns,
+						       .name = pg->o.meta.name,
+						       .text = b->p });
+	slu_buf_done(b);
+}
+
 static void native_status(struct slu_core *c, struct group *g, const struct slu_kpodgroup *pg)
 {
 	static const struct verdict taken = {
@@ -109,13 +121,7 @@ static void native_status(struct slu_core *c, struct group *g, const struct slu_
 	}
 	slu_jsonw_end_arr(&w);
 	slu_jsonw_end_obj(&w);
-	if (!b.error)
-		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_STATUS,
-						       .kind = pg->o.kind,
-						       .ns = g->ns,
-						       .name = pg->o.meta.name,
-						       .text = b.p });
-	slu_buf_done(&b);
+	send_status(c, pg, &b);
 }
 
 /* ---- the others ---- */
@@ -177,13 +183,7 @@ void core_podgroup_status(struct slu_core *c, struct group *g)
 		slu_jsonw_kstr(&w, "scheduleStartTime", at);
 	}
 	slu_jsonw_end_obj(&w);
-	if (!b.error)
-		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_STATUS,
-						       .kind = pg->o.kind,
-						       .ns = g->ns,
-						       .name = pg->o.meta.name,
-						       .text = b.p });
-	slu_buf_done(&b);
+	send_status(c, pg, &b);
 }
 
 void core_podgroups_over(struct slu_core *c)
