@@ -34,6 +34,8 @@ RELEASE ?= build-release
 DIST ?= dist
 export SLUICE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
 MESON_FLAGS ?=
+# The world meets other seeds with every commit, and the same ones whenever a commit is tested again.
+export WORLD_COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
 
 .PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture real world crash demo-sim bench wheel rpc-go fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
 

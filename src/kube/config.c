@@ -16,34 +16,34 @@ static int read_cluster(struct kcfg *l, const struct kcfg_entry *e)
 	const char *proxy;
 	int rc;
 
-	rc = kcfg_str(l, e, "server", &c->server);
+	rc = kube_config_str(l, e, "server", &c->server);
 	if (rc < 0)
 		return rc;
 	if (!c->server)
-		return kcfg_wrong(l, e, "server", "is missing");
-	c->server_from = kcfg_place(l, e, "server");
+		return kube_config_wrong(l, e, "server", "is missing");
+	c->server_from = kube_config_place(l, e, "server");
 	if (!c->server_from)
 		return -ENOMEM;
 	if (strncmp(c->server, "https://", 8) && strncmp(c->server, "http://", 7))
-		return kcfg_wrong(l, e, "server", "does not start with https:// or http://");
+		return kube_config_wrong(l, e, "server", "does not start with https:// or http://");
 	if (slu_addr_parse(c->server, &c->addr, &why) < 0)
-		return kcfg_wrong(l, e, "server", why.text);
-	rc = kcfg_str(l, e, "proxy-url", &proxy);
+		return kube_config_wrong(l, e, "server", why.text);
+	rc = kube_config_str(l, e, "proxy-url", &proxy);
 	if (rc < 0)
 		return rc;
 	if (proxy)
-		return kcfg_wrong(l, e, "proxy-url",
-				  "asks for a proxy, which Sluice does not support");
-	rc = kcfg_str(l, e, "tls-server-name", &c->tls_server_name);
+		return kube_config_wrong(l, e, "proxy-url",
+					 "asks for a proxy, which Sluice does not support");
+	rc = kube_config_str(l, e, "tls-server-name", &c->tls_server_name);
 	if (!rc)
-		rc = kcfg_bool(l, e, "insecure-skip-tls-verify", &c->insecure);
+		rc = kube_config_bool(l, e, "insecure-skip-tls-verify", &c->insecure);
 	if (!rc)
-		rc = kcfg_bool(l, e, "disable-compression", &c->no_compression);
+		rc = kube_config_bool(l, e, "disable-compression", &c->no_compression);
 	if (!rc)
-		rc = kcfg_blob(l, e, "certificate-authority", &c->ca);
+		rc = kube_config_blob(l, e, "certificate-authority", &c->ca);
 	if (!rc && c->insecure && c->ca.from)
-		return kcfg_wrong(l, e, "insecure-skip-tls-verify",
-				  "contradicts certificate-authority; remove one of them");
+		return kube_config_wrong(l, e, "insecure-skip-tls-verify",
+					 "contradicts certificate-authority; remove one of them");
 	return rc;
 }
 
@@ -59,30 +59,31 @@ static int read_exec(struct kcfg *l, const struct kcfg_entry *user)
 	if (!e.obj || slu_json_is_null(e.obj))
 		return 0;
 	if (!slu_json_is_obj(e.obj))
-		return kcfg_wrong(l, user, "exec", "is not an object");
+		return kube_config_wrong(l, user, "exec", "is not an object");
 	snprintf(e.place, sizeof e.place, "%.390s.exec", user->place);
-	x->from = kcfg_keepf(l, "%s: %s", e.file->path, e.place);
-	rc = !x->from ? -ENOMEM : kcfg_str(l, &e, "command", &x->command);
+	x->from = kube_config_keepf(l, "%s: %s", e.file->path, e.place);
+	rc = !x->from ? -ENOMEM : kube_config_str(l, &e, "command", &x->command);
 	if (rc < 0)
 		return rc;
 	if (!x->command)
-		return kcfg_wrong(l, &e, "command", "is missing");
+		return kube_config_wrong(l, &e, "command", "is missing");
 	if (strchr(x->command, '/'))
-		x->command = kcfg_path(l, e.file, x->command);
-	rc = kcfg_str(l, &e, "apiVersion", &x->api_version);
+		x->command = kube_config_path(l, e.file, x->command);
+	rc = kube_config_str(l, &e, "apiVersion", &x->api_version);
 	if (rc < 0)
 		return rc;
 	if (!x->api_version || (strcmp(x->api_version, "client.authentication.k8s.io/v1") &&
 				strcmp(x->api_version, "client.authentication.k8s.io/v1beta1")))
-		return kcfg_wrong(l, &e, "apiVersion",
-				  "is neither client.authentication.k8s.io/v1 nor .../v1beta1");
-	rc = kcfg_str(l, &e, "installHint", &x->install_hint);
+		return kube_config_wrong(
+			l, &e, "apiVersion",
+			"is neither client.authentication.k8s.io/v1 nor .../v1beta1");
+	rc = kube_config_str(l, &e, "installHint", &x->install_hint);
 	if (!rc)
-		rc = kcfg_list(l, &e, "args", &x->args);
+		rc = kube_config_list(l, &e, "args", &x->args);
 	if (!rc)
-		rc = kcfg_bool(l, &e, "provideClusterInfo", &x->provide_cluster_info);
+		rc = kube_config_bool(l, &e, "provideClusterInfo", &x->provide_cluster_info);
 	if (!rc)
-		rc = kcfg_str(l, &e, "interactiveMode", &mode);
+		rc = kube_config_str(l, &e, "interactiveMode", &mode);
 	if (rc < 0)
 		return rc;
 	if (mode && !strcmp(mode, "Never"))
@@ -90,15 +91,16 @@ static int read_exec(struct kcfg *l, const struct kcfg_entry *user)
 	else if (mode && !strcmp(mode, "Always"))
 		x->always_interactive = true;
 	else if (mode && strcmp(mode, "IfAvailable"))
-		return kcfg_wrong(l, &e, "interactiveMode", "is not Never, IfAvailable or Always");
+		return kube_config_wrong(l, &e, "interactiveMode",
+					 "is not Never, IfAvailable or Always");
 	else if (!mode && !strcmp(x->api_version, "client.authentication.k8s.io/v1"))
-		return kcfg_wrong(l, &e, "interactiveMode",
-				  "is missing; v1 plug-ins must state it");
+		return kube_config_wrong(l, &e, "interactiveMode",
+					 "is missing; v1 plug-ins must state it");
 	env = slu_json_get(e.obj, "env");
 	if (!env || slu_json_is_null(env))
 		return 0;
 	if (!slu_json_is_arr(env) || slu_json_count(env) > KCFG_LIST_MAX)
-		return kcfg_wrong(l, &e, "env", "is not a list");
+		return kube_config_wrong(l, &e, "env", "is not a list");
 	x->env = slu_arena_zalloc(&l->c->mem, (slu_json_count(env) + 1) * sizeof *x->env);
 	if (!x->env)
 		return -ENOMEM;
@@ -107,8 +109,10 @@ static int read_exec(struct kcfg *l, const struct kcfg_entry *user)
 		const char *value = slu_json_str(slu_json_get(it.val, "value"));
 
 		if (!name || !*name || strchr(name, '=') || !value)
-			return kcfg_wrong(l, &e, "env", "has an entry without name or value");
-		x->env[x->n_env] = (struct kube_pair){ kcfg_keep(l, name), kcfg_keep(l, value) };
+			return kube_config_wrong(l, &e, "env",
+						 "has an entry without name or value");
+		x->env[x->n_env] = (struct kube_pair){ kube_config_keep(l, name),
+						       kube_config_keep(l, value) };
 		if (!x->env[x->n_env].name || !x->env[x->n_env].value)
 			return -ENOMEM;
 		x->n_env++;
@@ -127,7 +131,8 @@ static int read_extra(struct kcfg *l, const struct kcfg_entry *e)
 	if (!n)
 		return 0;
 	if (!slu_json_is_obj(extra) || n > 32)
-		return kcfg_wrong(l, e, "as-user-extra", "is not an object of up to 32 values");
+		return kube_config_wrong(l, e, "as-user-extra",
+					 "is not an object of up to 32 values");
 	c->as_extra = slu_arena_zalloc(&c->mem, n * sizeof *c->as_extra);
 	if (!c->as_extra)
 		return -ENOMEM;
@@ -137,16 +142,17 @@ static int read_extra(struct kcfg *l, const struct kcfg_entry *e)
 
 		slu_buf_puts(&name, "impersonate-extra-");
 		slu_http_escape(&name, it.key, strlen(it.key));
-		kept = name.error ? NULL : kcfg_keep(l, slu_buf_str(&name));
+		kept = name.error ? NULL : kube_config_keep(l, slu_buf_str(&name));
 		slu_buf_done(&name);
 		if (!kept)
 			return -ENOMEM;
 		slu_json_each (it.val, v) {
 			if (!slu_json_is_str(v.val))
-				return kcfg_wrong(l, e, "as-user-extra",
-						  "has a value that is no string");
-			c->as_extra[c->n_as_extra] =
-				(struct kube_pair){ kept, kcfg_keep(l, slu_json_str(v.val)) };
+				return kube_config_wrong(l, e, "as-user-extra",
+							 "has a value that is no string");
+			c->as_extra[c->n_as_extra] = (struct kube_pair){
+				kept, kube_config_keep(l, slu_json_str(v.val))
+			};
 			if (!c->as_extra[c->n_as_extra++].value)
 				return -ENOMEM;
 		}
@@ -161,25 +167,25 @@ static int read_user(struct kcfg *l, const struct kcfg_entry *e)
 	int rc;
 
 	if (slu_json_is_obj(slu_json_get(e->obj, "auth-provider")))
-		return kcfg_wrong(l, e, "auth-provider",
-				  "was removed from Kubernetes; use exec instead");
-	rc = kcfg_blob(l, e, "client-certificate", &c->cert);
+		return kube_config_wrong(l, e, "auth-provider",
+					 "was removed from Kubernetes; use exec instead");
+	rc = kube_config_blob(l, e, "client-certificate", &c->cert);
 	if (!rc)
-		rc = kcfg_blob(l, e, "client-key", &c->key);
+		rc = kube_config_blob(l, e, "client-key", &c->key);
 	if (!rc)
-		rc = kcfg_str(l, e, "token", &token);
+		rc = kube_config_str(l, e, "token", &token);
 	if (!rc)
-		rc = kcfg_str(l, e, "tokenFile", &file);
+		rc = kube_config_str(l, e, "tokenFile", &file);
 	if (!rc)
-		rc = kcfg_str(l, e, "username", &c->username);
+		rc = kube_config_str(l, e, "username", &c->username);
 	if (!rc)
-		rc = kcfg_str(l, e, "password", &c->password);
+		rc = kube_config_str(l, e, "password", &c->password);
 	if (!rc)
-		rc = kcfg_str(l, e, "as", &c->as_user);
+		rc = kube_config_str(l, e, "as", &c->as_user);
 	if (!rc)
-		rc = kcfg_str(l, e, "as-uid", &c->as_uid);
+		rc = kube_config_str(l, e, "as-uid", &c->as_uid);
 	if (!rc)
-		rc = kcfg_list(l, e, "as-groups", &c->as_groups);
+		rc = kube_config_list(l, e, "as-groups", &c->as_groups);
 	if (!rc)
 		rc = read_extra(l, e);
 	if (!rc)
@@ -187,19 +193,21 @@ static int read_user(struct kcfg *l, const struct kcfg_entry *e)
 	if (rc < 0)
 		return rc;
 	if (c->cert.from && !c->key.from)
-		return kcfg_wrong(l, e, "client-key", "is missing beside client-certificate");
+		return kube_config_wrong(l, e, "client-key",
+					 "is missing beside client-certificate");
 	if (c->key.from && !c->cert.from)
-		return kcfg_wrong(l, e, "client-certificate", "is missing beside client-key");
+		return kube_config_wrong(l, e, "client-certificate",
+					 "is missing beside client-key");
 	if (token) {
 		if (strpbrk(token, "\r\n"))
-			return kcfg_wrong(l, e, "token", "has a line break");
+			return kube_config_wrong(l, e, "token", "has a line break");
 		c->token.data = token;
 		c->token.n = strlen(token);
-		c->token.from = kcfg_place(l, e, "token");
+		c->token.from = kube_config_place(l, e, "token");
 	}
 	if (file) {
-		c->token.file = kcfg_path(l, e->file, file);
-		c->token.from = kcfg_place(l, e, "tokenFile");
+		c->token.file = kube_config_path(l, e->file, file);
+		c->token.from = kube_config_place(l, e, "tokenFile");
 		if (c->token.file && access(c->token.file, R_OK) < 0)
 			return slu_fail(l->err, -EINVAL, "%s: cannot read %s: %s", c->token.from,
 					c->token.file, strerror(errno));
@@ -207,7 +215,8 @@ static int read_user(struct kcfg *l, const struct kcfg_entry *e)
 	if ((token || file) && !c->token.from)
 		return -ENOMEM;
 	if (c->username && c->token.from)
-		return kcfg_wrong(l, e, "username", "contradicts the token; remove one of them");
+		return kube_config_wrong(l, e, "username",
+					 "contradicts the token; remove one of them");
 	return 0;
 }
 
@@ -225,40 +234,40 @@ static int pick(struct kcfg *l, const struct slu_kube_config_options *o)
 		if (slu_json_str(v) && *slu_json_str(v))
 			ctx = slu_json_str(v);
 	}
-	c->source = kcfg_keep(l, l->file[0].path);
-	c->context = kcfg_keep(l, ctx ? ctx : "");
+	c->source = kube_config_keep(l, l->file[0].path);
+	c->context = kube_config_keep(l, ctx ? ctx : "");
 	if (!c->source || !c->context)
 		return -ENOMEM;
 	if (ctx) {
-		rc = kcfg_find(l, "contexts", "context", ctx, &e);
+		rc = kube_config_find(l, "contexts", "context", ctx, &e);
 		if (rc == -ENOENT)
 			return slu_fail(
 				l->err, -EINVAL, "%s: %s names context \"%s\", which is not there",
 				c->source, o->context ? "--context" : "current-context", ctx);
 		if (rc < 0)
 			return rc;
-		c->source = kcfg_keep(l, e.file->path);
+		c->source = kube_config_keep(l, e.file->path);
 		if (!cluster)
-			rc = kcfg_str(l, &e, "cluster", &cluster);
+			rc = kube_config_str(l, &e, "cluster", &cluster);
 		if (!rc && !user)
-			rc = kcfg_str(l, &e, "user", &user);
+			rc = kube_config_str(l, &e, "user", &user);
 		if (!rc && !ns)
-			rc = kcfg_str(l, &e, "namespace", &ns);
+			rc = kube_config_str(l, &e, "namespace", &ns);
 		if (rc < 0)
 			return rc;
 		if (!cluster)
-			return kcfg_wrong(l, &e, "cluster", "is missing");
+			return kube_config_wrong(l, &e, "cluster", "is missing");
 	} else if (!cluster) {
 		return slu_fail(l->err, -EINVAL,
 				"%s: current-context is not set; choose one with --context",
 				c->source);
 	}
-	c->cluster = kcfg_keep(l, cluster);
-	c->user = kcfg_keep(l, user ? user : "");
-	c->namespace_ = kcfg_keep(l, ns ? ns : "default");
+	c->cluster = kube_config_keep(l, cluster);
+	c->user = kube_config_keep(l, user ? user : "");
+	c->namespace_ = kube_config_keep(l, ns ? ns : "default");
 	if (!c->cluster || !c->user || !c->namespace_ || !c->source)
 		return -ENOMEM;
-	rc = kcfg_find(l, "clusters", "cluster", cluster, &e);
+	rc = kube_config_find(l, "clusters", "cluster", cluster, &e);
 	if (rc == -ENOENT)
 		return slu_fail(
 			l->err, -EINVAL,
@@ -268,7 +277,7 @@ static int pick(struct kcfg *l, const struct slu_kube_config_options *o)
 		rc = read_cluster(l, &e);
 	if (rc < 0 || !user)
 		return rc;
-	rc = kcfg_find(l, "users", "user", user, &e);
+	rc = kube_config_find(l, "users", "user", user, &e);
 	if (rc == -ENOENT)
 		return slu_fail(
 			l->err, -EINVAL,
@@ -297,14 +306,14 @@ static int in_cluster(struct kcfg *l, const struct slu_kube_config_options *o)
 	c->context = "in-cluster";
 	c->cluster = "in-cluster";
 	c->user = "service account";
-	c->server = kcfg_keepf(l, strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host,
-			       port);
+	c->server = kube_config_keepf(l, strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s",
+				      host, port);
 	c->server_from = "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT";
-	c->token.file = kcfg_keepf(l, "%s/token", dir);
+	c->token.file = kube_config_keepf(l, "%s/token", dir);
 	c->token.from = c->token.file;
-	c->ca.file = kcfg_keepf(l, "%s/ca.crt", dir);
+	c->ca.file = kube_config_keepf(l, "%s/ca.crt", dir);
 	c->ca.from = c->ca.file;
-	ns_file = kcfg_keepf(l, "%s/namespace", dir);
+	ns_file = kube_config_keepf(l, "%s/namespace", dir);
 	if (!c->server || !c->token.file || !c->ca.file || !ns_file)
 		return -ENOMEM;
 	if (slu_addr_parse(c->server, &c->addr, &why) < 0)
@@ -316,7 +325,7 @@ static int in_cluster(struct kcfg *l, const struct slu_kube_config_options *o)
 	if (access(c->ca.file, R_OK) < 0)
 		return slu_fail(l->err, -EINVAL, "cannot read %s: %s", c->ca.file, strerror(errno));
 	if (o->namespace_)
-		c->namespace_ = kcfg_keep(l, o->namespace_);
+		c->namespace_ = kube_config_keep(l, o->namespace_);
 	else if (slu_file_read(ns_file, &ns) == 0 && ns.n)
 		c->namespace_ = slu_arena_strndup(&c->mem, ns.p, strcspn(ns.p, "\r\n "));
 	else
@@ -332,16 +341,16 @@ static int load(struct kcfg *l, const struct slu_kube_config_options *o)
 	int rc;
 
 	if (o->path) {
-		rc = kcfg_load(l, o->path, true);
+		rc = kube_config_load(l, o->path, true);
 		return rc < 0 ? rc : pick(l, o);
 	}
 	if (list && *list) {
-		rc = kcfg_load_list(l, list);
+		rc = kube_config_load_list(l, list);
 		return rc < 0 ? rc : pick(l, o);
 	}
 	if (home && *home &&
 	    (size_t)snprintf(path, sizeof path, "%s/.kube/config", home) < sizeof path) {
-		rc = kcfg_load(l, path, false);
+		rc = kube_config_load(l, path, false);
 		if (rc < 0 || l->n)
 			return rc < 0 ? rc : pick(l, o);
 	}
@@ -361,7 +370,7 @@ int slu_kube_config_load(const struct slu_kube_config_options *o, struct slu_kub
 		return slu_fail(err, -ENOMEM, "no memory for the kubeconfig");
 	l.c->refs = 1;
 	rc = load(&l, o ? o : &none);
-	kcfg_done(&l);
+	kube_config_done(&l);
 	if (rc < 0) {
 		slu_kube_config_unref(l.c);
 		return rc == -ENOMEM ? slu_fail(err, rc, "no memory for the kubeconfig") : rc;

@@ -11,12 +11,12 @@
 
 #define MAX_FILE (4u << 20)
 
-char *kcfg_keep(struct kcfg *l, const char *s)
+char *kube_config_keep(struct kcfg *l, const char *s)
 {
 	return s ? slu_arena_strndup(&l->c->mem, s, strlen(s)) : NULL;
 }
 
-char *kcfg_keepf(struct kcfg *l, const char *fmt, ...)
+char *kube_config_keepf(struct kcfg *l, const char *fmt, ...)
 {
 	char t[PATH_MAX + 512];
 	va_list ap;
@@ -24,10 +24,11 @@ char *kcfg_keepf(struct kcfg *l, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(t, sizeof t, fmt, ap);
 	va_end(ap);
-	return kcfg_keep(l, t);
+	return kube_config_keep(l, t);
 }
 
-int kcfg_wrong(struct kcfg *l, const struct kcfg_entry *e, const char *field, const char *why)
+int kube_config_wrong(struct kcfg *l, const struct kcfg_entry *e, const char *field,
+		      const char *why)
 {
 	uint32_t line = slu_json_line(e->file->doc, slu_json_get(e->obj, field));
 	char at[32] = "";
@@ -37,7 +38,7 @@ int kcfg_wrong(struct kcfg *l, const struct kcfg_entry *e, const char *field, co
 	return slu_fail(l->err, -EINVAL, "%s: %s.%s%s %s", e->file->path, e->place, field, at, why);
 }
 
-int kcfg_str(struct kcfg *l, const struct kcfg_entry *e, const char *field, const char **out)
+int kube_config_str(struct kcfg *l, const struct kcfg_entry *e, const char *field, const char **out)
 {
 	const struct slu_json *v = slu_json_get(e->obj, field);
 
@@ -45,44 +46,47 @@ int kcfg_str(struct kcfg *l, const struct kcfg_entry *e, const char *field, cons
 	if (!v || slu_json_is_null(v))
 		return 0;
 	if (!slu_json_is_str(v))
-		return kcfg_wrong(l, e, field, "is not a string");
+		return kube_config_wrong(l, e, field, "is not a string");
 	if (!*slu_json_str(v))
 		return 0;
-	*out = kcfg_keep(l, slu_json_str(v));
+	*out = kube_config_keep(l, slu_json_str(v));
 	return *out ? 0 : -ENOMEM;
 }
 
-int kcfg_bool(struct kcfg *l, const struct kcfg_entry *e, const char *field, bool *out)
+int kube_config_bool(struct kcfg *l, const struct kcfg_entry *e, const char *field, bool *out)
 {
 	const struct slu_json *v = slu_json_get(e->obj, field);
 
 	if (!v || slu_json_is_null(v))
 		return 0;
-	return slu_json_bool(v, out) < 0 ? kcfg_wrong(l, e, field, "is neither true nor false") : 0;
+	return slu_json_bool(v, out) < 0
+		       ? kube_config_wrong(l, e, field, "is neither true nor false")
+		       : 0;
 }
 
-const char *kcfg_place(struct kcfg *l, const struct kcfg_entry *e, const char *field)
+const char *kube_config_place(struct kcfg *l, const struct kcfg_entry *e, const char *field)
 {
-	return kcfg_keepf(l, "%s: %s.%s", e->file->path, e->place, field);
+	return kube_config_keepf(l, "%s: %s.%s", e->file->path, e->place, field);
 }
 
-const char *kcfg_path(struct kcfg *l, const struct kcfg_file *f, const char *path)
+const char *kube_config_path(struct kcfg *l, const struct kcfg_file *f, const char *path)
 {
 	const char *slash = strrchr(f->path, '/');
 
 	if (*path == '/' || !slash)
 		return path;
-	return kcfg_keepf(l, "%.*s/%s", (int)(slash - f->path), f->path, path);
+	return kube_config_keepf(l, "%.*s/%s", (int)(slash - f->path), f->path, path);
 }
 
-int kcfg_blob(struct kcfg *l, const struct kcfg_entry *e, const char *field, struct kube_blob *b)
+int kube_config_blob(struct kcfg *l, const struct kcfg_entry *e, const char *field,
+		     struct kube_blob *b)
 {
 	char data_field[64];
 	const char *s;
 	int rc;
 
 	snprintf(data_field, sizeof data_field, "%s-data", field);
-	rc = kcfg_str(l, e, data_field, &s);
+	rc = kube_config_str(l, e, data_field, &s);
 	if (rc < 0)
 		return rc;
 	if (s) {
@@ -95,17 +99,18 @@ int kcfg_blob(struct kcfg *l, const struct kcfg_entry *e, const char *field, str
 		b->n = t.n;
 		slu_buf_done(&t);
 		if (rc == -EINVAL)
-			return kcfg_wrong(l, e, data_field, "is not base64");
+			return kube_config_wrong(l, e, data_field, "is not base64");
 		if (rc < 0 || !b->data)
 			return -ENOMEM;
-		b->from = kcfg_place(l, e, data_field);
+		b->from = kube_config_place(l, e, data_field);
 		return b->from ? 0 : -ENOMEM;
 	}
-	rc = kcfg_str(l, e, field, &s);
+	rc = kube_config_str(l, e, field, &s);
 	if (rc < 0 || !s)
 		return rc;
-	b->file = kcfg_path(l, e->file, s);
-	b->from = b->file ? kcfg_keepf(l, "%s (%s: %s.%s)", b->file, e->file->path, e->place, field)
+	b->file = kube_config_path(l, e->file, s);
+	b->from = b->file ? kube_config_keepf(l, "%s (%s: %s.%s)", b->file, e->file->path, e->place,
+					      field)
 			  : NULL;
 	if (!b->from)
 		return -ENOMEM;
@@ -115,7 +120,8 @@ int kcfg_blob(struct kcfg *l, const struct kcfg_entry *e, const char *field, str
 	return 0;
 }
 
-int kcfg_list(struct kcfg *l, const struct kcfg_entry *e, const char *field, const char ***out)
+int kube_config_list(struct kcfg *l, const struct kcfg_entry *e, const char *field,
+		     const char ***out)
 {
 	const struct slu_json *v = slu_json_get(e->obj, field);
 	uint32_t n = 0;
@@ -124,14 +130,14 @@ int kcfg_list(struct kcfg *l, const struct kcfg_entry *e, const char *field, con
 	if (!v || slu_json_is_null(v))
 		return 0;
 	if (!slu_json_is_arr(v) || slu_json_count(v) > KCFG_LIST_MAX)
-		return kcfg_wrong(l, e, field, "is not a list of strings");
+		return kube_config_wrong(l, e, field, "is not a list of strings");
 	p = slu_arena_zalloc(&l->c->mem, (slu_json_count(v) + 1) * sizeof *p);
 	if (!p)
 		return -ENOMEM;
 	slu_json_each (v, it) {
 		if (!slu_json_is_str(it.val))
-			return kcfg_wrong(l, e, field, "is not a list of strings");
-		p[n] = kcfg_keep(l, slu_json_str(it.val));
+			return kube_config_wrong(l, e, field, "is not a list of strings");
+		p[n] = kube_config_keep(l, slu_json_str(it.val));
 		if (!p[n++])
 			return -ENOMEM;
 	}
@@ -141,7 +147,7 @@ int kcfg_list(struct kcfg *l, const struct kcfg_entry *e, const char *field, con
 
 /* ---- files ---- */
 
-void kcfg_done(struct kcfg *l)
+void kube_config_done(struct kcfg *l)
 {
 	for (uint32_t i = 0; i < l->n; i++) {
 		slu_free(l->file[i].path);
@@ -150,7 +156,7 @@ void kcfg_done(struct kcfg *l)
 	l->n = 0;
 }
 
-int kcfg_load(struct kcfg *l, const char *path, bool must_exist)
+int kube_config_load(struct kcfg *l, const char *path, bool must_exist)
 {
 	struct slu_buf text = SLU_BUF_INIT(MAX_FILE);
 	struct kcfg_file *f;
@@ -189,14 +195,14 @@ int kcfg_load(struct kcfg *l, const char *path, bool must_exist)
 	return 0;
 }
 
-int kcfg_load_list(struct kcfg *l, const char *list)
+int kube_config_load_list(struct kcfg *l, const char *list)
 {
 	for (const char *s = list; *s;) {
 		size_t n = strcspn(s, ":");
 
 		if (n) {
 			slu_cleanup(slu_freep) char *path = slu_strndup(s, n);
-			int rc = path ? kcfg_load(l, path, false) : -ENOMEM;
+			int rc = path ? kube_config_load(l, path, false) : -ENOMEM;
 
 			if (rc < 0)
 				return rc;
@@ -210,8 +216,8 @@ int kcfg_load_list(struct kcfg *l, const char *list)
 			       list);
 }
 
-int kcfg_find(struct kcfg *l, const char *kind, const char *inner, const char *name,
-	      struct kcfg_entry *out)
+int kube_config_find(struct kcfg *l, const char *kind, const char *inner, const char *name,
+		     struct kcfg_entry *out)
 {
 	for (uint32_t i = 0; i < l->n; i++) {
 		const struct slu_json *list = slu_json_get(slu_json_root(l->file[i].doc), kind);

@@ -28,27 +28,31 @@ struct kcfg_entry {
 	char place[400]; /* "clusters[\"prod\"].cluster" */
 };
 
-char *kcfg_keep(struct kcfg *l, const char *s);
-char *kcfg_keepf(struct kcfg *l, const char *fmt, ...) SLU_PRINTF(2, 3);
+char *kube_config_keep(struct kcfg *l, const char *s);
+char *kube_config_keepf(struct kcfg *l, const char *fmt, ...) SLU_PRINTF(2, 3);
 
 /* -EINVAL, and says so. */
-int kcfg_wrong(struct kcfg *l, const struct kcfg_entry *e, const char *field, const char *why);
+int kube_config_wrong(struct kcfg *l, const struct kcfg_entry *e, const char *field,
+		      const char *why);
 /* The string of a field: 0 with *out NULL when absent, null or empty. */
-int kcfg_str(struct kcfg *l, const struct kcfg_entry *e, const char *field, const char **out);
-int kcfg_bool(struct kcfg *l, const struct kcfg_entry *e, const char *field, bool *out);
-int kcfg_list(struct kcfg *l, const struct kcfg_entry *e, const char *field, const char ***out);
+int kube_config_str(struct kcfg *l, const struct kcfg_entry *e, const char *field,
+		    const char **out);
+int kube_config_bool(struct kcfg *l, const struct kcfg_entry *e, const char *field, bool *out);
+int kube_config_list(struct kcfg *l, const struct kcfg_entry *e, const char *field,
+		     const char ***out);
 /* `field` names a file, `field`-data holds base64 and wins. */
-int kcfg_blob(struct kcfg *l, const struct kcfg_entry *e, const char *field, struct kube_blob *b);
+int kube_config_blob(struct kcfg *l, const struct kcfg_entry *e, const char *field,
+		     struct kube_blob *b);
 /* "FILE: clusters[\"prod\"].cluster.server", kept; NULL without memory. */
-const char *kcfg_place(struct kcfg *l, const struct kcfg_entry *e, const char *field);
+const char *kube_config_place(struct kcfg *l, const struct kcfg_entry *e, const char *field);
 /* A path in a kubeconfig is relative to the directory of that file. */
-const char *kcfg_path(struct kcfg *l, const struct kcfg_file *f, const char *path);
+const char *kube_config_path(struct kcfg *l, const struct kcfg_file *f, const char *path);
 
 /* One file; or all of a list with colons, of which some may be missing, but not all (-ENOENT). */
-int kcfg_load(struct kcfg *l, const char *path, bool must_exist);
-int kcfg_load_list(struct kcfg *l, const char *list);
-void kcfg_done(struct kcfg *l);
+int kube_config_load(struct kcfg *l, const char *path, bool must_exist);
+int kube_config_load_list(struct kcfg *l, const char *list);
+void kube_config_done(struct kcfg *l);
 /* The entry `name` of list `kind` ("clusters") with its inner object ("cluster"): the first file
  * that has it wins as a whole.  -ENOENT: none has. */
-int kcfg_find(struct kcfg *l, const char *kind, const char *inner, const char *name,
-	      struct kcfg_entry *out);
+int kube_config_find(struct kcfg *l, const char *kind, const char *inner, const char *name,
+		     struct kcfg_entry *out);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-struct slu_exchange *server_exchange_new(struct server_peer *p)
+struct slu_exchange *net_server_exchange_new(struct server_peer *p)
 {
 	struct slu_exchange *x = slu_calloc(1, sizeof *x);
 
@@ -41,7 +41,7 @@ static void unlink_peer(struct slu_exchange *x)
 	x->stream = NULL;
 }
 
-void server_exchange_free(struct slu_exchange *x)
+void net_server_exchange_free(struct slu_exchange *x)
 {
 	struct slu_server *s = x->server;
 
@@ -58,30 +58,30 @@ void server_exchange_free(struct slu_exchange *x)
 	slu_free(x->name);
 	slu_free(x->cn);
 	slu_free(x);
-	server_unref(s);
+	net_server_unref(s);
 }
 
-size_t server_exchange_bytes(const struct slu_exchange *x)
+size_t net_server_exchange_bytes(const struct slu_exchange *x)
 {
 	return sizeof *x + x->headers.text.cap + x->reply.text.cap + x->trailers.text.cap +
 	       x->body.cap;
 }
 
-void server_exchange_gone(struct slu_exchange *x)
+void net_server_exchange_gone(struct slu_exchange *x)
 {
 	unlink_peer(x);
 	slu_timer_stop(&x->late);
 	slu_task_cancel(&x->drained);
 	if (!x->handed) {
-		server_exchange_free(x);
+		net_server_exchange_free(x);
 		return;
 	}
-	server_pool_orphan(x);
+	net_server_pool_orphan(x);
 	if (x->gone_fn)
 		x->gone_fn(x->gone_arg);
 }
 
-int server_exchange_prepare(struct slu_exchange *x, const char *method, const char *target)
+int net_server_exchange_prepare(struct slu_exchange *x, const char *method, const char *target)
 {
 	struct server_peer *p = x->peer;
 	char *query;
@@ -120,7 +120,7 @@ int server_exchange_prepare(struct slu_exchange *x, const char *method, const ch
 	return 0;
 }
 
-void server_exchange_hand_over(struct slu_exchange *x)
+void net_server_exchange_hand_over(struct slu_exchange *x)
 {
 	const char *host = slu_headers_get(&x->headers, ":authority");
 
@@ -196,7 +196,7 @@ static const char *http_date(void)
 	return text;
 }
 
-int server_common_headers(struct slu_headers *h)
+int net_server_common_headers(struct slu_headers *h)
 {
 	return slu_headers_put(h, "date", http_date());
 }
@@ -235,7 +235,7 @@ static int h2_head(struct slu_h2_stream *s, int status, const struct slu_headers
 
 static int head_of(struct slu_exchange *x, int status, const char *content_type)
 {
-	int rc = server_common_headers(&x->reply);
+	int rc = net_server_common_headers(&x->reply);
 
 	if (!rc && content_type)
 		rc = slu_headers_put(&x->reply, "content-type", content_type);
@@ -253,8 +253,8 @@ static void over(struct slu_exchange *x, int rc)
 	}
 	if (x->stream)
 		slu_h2_set_user(x->stream, NULL);
-	server_exchange_free(x);
-	server_peer_answered(p);
+	net_server_exchange_free(x);
+	net_server_peer_answered(p);
 }
 
 void slu_http_reply(struct slu_exchange *x, int status, const char *content_type, const void *body,
@@ -265,7 +265,7 @@ void slu_http_reply(struct slu_exchange *x, int status, const char *content_type
 	int rc;
 
 	if (!p) {
-		server_exchange_free(x);
+		net_server_exchange_free(x);
 		return;
 	}
 	rc = head_of(x, status, content_type);
@@ -330,7 +330,7 @@ int slu_http_reply_write(struct slu_exchange *x, const void *p, size_t n)
 	if (x->q.method == SLU_HTTP_HEAD)
 		return 0;
 	rc = x->stream ? slu_h2_body(x->stream, p, n) : slu_h1_write(x->peer->h1, p, n);
-	server_pool_weigh(x->peer);
+	net_server_pool_weigh(x->peer);
 	if (!rc)
 		slu_conn_kick(x->peer->conn);
 	return rc;
@@ -348,7 +348,7 @@ void slu_http_reply_end(struct slu_exchange *x)
 	int rc;
 
 	if (!p) {
-		server_exchange_free(x);
+		net_server_exchange_free(x);
 		return;
 	}
 	if (!x->begun) {
@@ -369,20 +369,20 @@ void slu_http_reply_abort(struct slu_exchange *x)
 	} else if (p) {
 		slu_h1_close_after(p->h1);
 	}
-	server_exchange_free(x);
+	net_server_exchange_free(x);
 	if (p)
-		server_peer_answered(p);
+		net_server_peer_answered(p);
 }
 
 /* ---- refusals the handler never sees ---- */
 
-void server_h1_refuse(struct server_peer *p, int status, const char *text)
+void net_server_h1_refuse(struct server_peer *p, int status, const char *text)
 {
 	struct slu_headers h = { 0 };
 	size_t n = strlen(text);
 
 	p->s->st.bad_requests++;
-	server_common_headers(&h);
+	net_server_common_headers(&h);
 	slu_headers_put(&h, "content-type", "text/plain; charset=utf-8");
 	slu_h1_close_after(p->h1);
 	if (slu_h1_respond(p->h1, status, &h, (int64_t)n + 1) == 0) {
@@ -392,11 +392,11 @@ void server_h1_refuse(struct server_peer *p, int status, const char *text)
 	slu_headers_done(&h);
 }
 
-void server_h2_refuse(struct slu_h2_stream *s, int status, const char *text)
+void net_server_h2_refuse(struct slu_h2_stream *s, int status, const char *text)
 {
 	struct slu_headers h = { 0 };
 
-	server_common_headers(&h);
+	net_server_common_headers(&h);
 	slu_headers_put(&h, "content-type", "text/plain; charset=utf-8");
 	slu_h2_set_user(s, NULL);
 	if (h2_head(s, status, &h, (int64_t)strlen(text) + 1, true) < 0 ||

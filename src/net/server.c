@@ -29,7 +29,7 @@ static void peer_free(void *arg)
 	slu_buf_done(&p->sniff);
 	slu_free(p->cn);
 	slu_free(p);
-	server_unref(s);
+	net_server_unref(s);
 }
 
 static void drained_if_empty(struct slu_server *s)
@@ -43,7 +43,7 @@ static void drained_if_empty(struct slu_server *s)
 	fn(s->drained_arg);
 }
 
-void server_peer_drop(struct server_peer *p)
+void net_server_peer_drop(struct server_peer *p)
 {
 	struct slu_server *s = p->s;
 
@@ -66,10 +66,10 @@ void server_peer_drop(struct server_peer *p)
 	if (p->next)
 		p->next->prev = p->prev;
 	s->st.connections--;
-	server_pool_forget(p);
+	net_server_pool_forget(p);
 	while (p->exchanges)
-		server_exchange_gone(p->exchanges);
-	server_pool_leave(p->pool, p->source);
+		net_server_exchange_gone(p->exchanges);
+	net_server_pool_leave(p->pool, p->source);
 	slu_task_defer(&p->reap, s->loop, peer_free, p); /* never under our own feet */
 	drained_if_empty(s);
 }
@@ -79,7 +79,7 @@ static void on_timer(void *arg)
 	struct server_peer *p = arg;
 
 	if (p->proto == PROTO_H1 && p->receiving && !p->finishing) {
-		server_h1_refuse(p, 408, "the request did not arrive in time");
+		net_server_h1_refuse(p, 408, "the request did not arrive in time");
 		p->finishing = true;
 		slu_conn_finish(p->conn);
 		return;
@@ -90,12 +90,12 @@ static void on_timer(void *arg)
 		slu_conn_finish(p->conn);
 		return;
 	}
-	server_peer_drop(p);
+	net_server_peer_drop(p);
 }
 
 static void on_stall(void *arg)
 {
-	server_peer_drop(arg);
+	net_server_peer_drop(arg);
 }
 
 /* A new connection waits for its handshake and the first byte of a request, a half-received request
@@ -135,9 +135,9 @@ static void late_stream(void *arg)
 	struct slu_h2_stream *s = x->stream;
 
 	p->s->st.bad_requests++;
-	server_exchange_free(x);
-	server_h2_refuse(s, 408, "the request did not arrive in time");
-	server_peer_answered(p);
+	net_server_exchange_free(x);
+	net_server_h2_refuse(s, 408, "the request did not arrive in time");
+	net_server_peer_answered(p);
 }
 
 static void h2_on_head(void *arg, struct slu_h2_stream *s)
@@ -151,10 +151,10 @@ static void h2_on_head(void *arg, struct slu_h2_stream *s)
 		return;
 	if (slu_h2_headers_cut(s)) {
 		p->s->st.bad_requests++;
-		server_h2_refuse(s, 431, "the header fields are too large");
+		net_server_h2_refuse(s, 431, "the header fields are too large");
 		return;
 	}
-	x = server_exchange_new(p);
+	x = net_server_exchange_new(p);
 	if (!x) {
 		slu_h2_reset(s, SLU_H2_REFUSED_STREAM);
 		return;
@@ -163,12 +163,12 @@ static void h2_on_head(void *arg, struct slu_h2_stream *s)
 	slu_h2_headers_take(s, &x->headers);
 	method = slu_headers_get(&x->headers, ":method");
 	path = slu_headers_get(&x->headers, ":path");
-	rc = server_exchange_prepare(x, method ? method : "", path ? path : "");
+	rc = net_server_exchange_prepare(x, method ? method : "", path ? path : "");
 	if (rc < 0) {
-		server_exchange_free(x);
+		net_server_exchange_free(x);
 		p->s->st.bad_requests++;
 		if (rc == -EINVAL)
-			server_h2_refuse(s, 400, "the target is not a path");
+			net_server_h2_refuse(s, 400, "the target is not a path");
 		else
 			slu_h2_reset(s, SLU_H2_REFUSED_STREAM);
 		return;
@@ -176,7 +176,7 @@ static void h2_on_head(void *arg, struct slu_h2_stream *s)
 	slu_h2_set_user(s, x);
 	if (p->s->o.early) {
 		arm_timer(p);
-		server_exchange_hand_over(x);
+		net_server_exchange_hand_over(x);
 		return;
 	}
 	slu_timer_start(&x->late, p->s->loop, p->s->o.request_ns, late_stream, x);
@@ -205,11 +205,11 @@ static void h2_on_data(void *arg, struct slu_h2_stream *s, const uint8_t *b, siz
 	if (!rc)
 		return;
 	sv->st.bad_requests++;
-	server_exchange_free(x);
+	net_server_exchange_free(x);
 	if (rc == -EMSGSIZE)
-		server_h2_refuse(s, 413, "the body is too large");
+		net_server_h2_refuse(s, 413, "the body is too large");
 	else
-		server_h2_refuse(s, 503, "too many requests at once");
+		net_server_h2_refuse(s, 503, "too many requests at once");
 	arm_timer(p);
 }
 
@@ -221,7 +221,7 @@ static void h2_on_end(void *arg, struct slu_h2_stream *s)
 	if (p->dead || !x)
 		return;
 	if (!x->handed)
-		server_exchange_hand_over(x);
+		net_server_exchange_hand_over(x);
 	else if (x->sink.end)
 		x->sink.end(x->sink.arg);
 }
@@ -233,7 +233,7 @@ static void h2_on_closed(void *arg, struct slu_h2_stream *s, uint32_t code, bool
 
 	(void)code, (void)refused;
 	if (x)
-		server_exchange_gone(x);
+		net_server_exchange_gone(x);
 	if (!p->dead)
 		arm_timer(p);
 }
@@ -300,20 +300,20 @@ static int h1_look(struct server_peer *p)
 		return 0;
 	switch (slu_h1_state(p->h1)) {
 	case SLU_H1_BAD:
-		server_h1_refuse(p, slu_h1_bad_status(p->h1), slu_h1_bad_reason(p->h1));
+		net_server_h1_refuse(p, slu_h1_bad_status(p->h1), slu_h1_bad_reason(p->h1));
 		p->finishing = true;
 		slu_conn_finish(p->conn);
 		return 0;
 	case SLU_H1_READY:
-		x = server_exchange_new(p);
+		x = net_server_exchange_new(p);
 		if (!x)
 			return -ENOMEM;
-		rc = server_exchange_prepare(x, slu_h1_method(p->h1), slu_h1_target(p->h1));
+		rc = net_server_exchange_prepare(x, slu_h1_method(p->h1), slu_h1_target(p->h1));
 		if (rc < 0) {
-			server_exchange_free(x);
+			net_server_exchange_free(x);
 			if (rc != -EINVAL)
 				return rc;
-			server_h1_refuse(p, 400, "the target is not a path");
+			net_server_h1_refuse(p, 400, "the target is not a path");
 			p->finishing = true;
 			slu_conn_finish(p->conn);
 			return 0;
@@ -325,7 +325,7 @@ static int h1_look(struct server_peer *p)
 		*slu_h1_body(p->h1) = (struct slu_buf){ 0 };
 		slu_timer_stop(&p->timer);
 		p->receiving = false;
-		server_exchange_hand_over(x);
+		net_server_exchange_hand_over(x);
 		return 0;
 	default:
 		return 0;
@@ -339,7 +339,7 @@ static void h1_next(void *arg)
 	p->depth++;
 	if (slu_h1_next(p->h1) < 0 || h1_look(p) < 0) {
 		p->depth--;
-		server_peer_drop(p);
+		net_server_peer_drop(p);
 		return;
 	}
 	p->depth--;
@@ -350,11 +350,11 @@ static void h1_next(void *arg)
 	}
 }
 
-void server_peer_answered(struct server_peer *p)
+void net_server_peer_answered(struct server_peer *p)
 {
 	if (p->dead)
 		return;
-	server_pool_weigh(p);
+	net_server_pool_weigh(p);
 	slu_conn_kick(p->conn);
 	if (p->proto == PROTO_H1) {
 		if (p->s->draining)
@@ -389,7 +389,7 @@ static void peer_open(void *arg, const char *alpn)
 		arm_timer(p);
 	}
 	if (rc < 0)
-		server_peer_drop(p);
+		net_server_peer_drop(p);
 }
 
 static int feed(struct server_peer *p, const uint8_t *b, size_t n, struct slu_error *err)
@@ -413,7 +413,7 @@ static int feed(struct server_peer *p, const uint8_t *b, size_t n, struct slu_er
 	}
 	if (!p->dead)
 		slu_conn_kick(p->conn);
-	server_pool_weigh(p);
+	net_server_pool_weigh(p);
 	return rc;
 }
 
@@ -473,7 +473,7 @@ static int peer_fill(void *arg, struct slu_buf *out, struct slu_error *err)
 	p->depth--;
 	if (p->dead)
 		return rc;
-	server_pool_weigh(p);
+	net_server_pool_weigh(p);
 	if (out->n > before)
 		slu_timer_start(&p->stall, p->s->loop, p->s->o.request_ns, on_stall, p);
 	else
@@ -489,7 +489,7 @@ static void peer_closed(void *arg, int code, const struct slu_error *err)
 	if (code && p->proto == PROTO_UNKNOWN && p->tls)
 		p->s->st.tls_failed++;
 	p->conn = NULL;
-	server_peer_drop(p);
+	net_server_peer_drop(p);
 }
 
 static const struct slu_conn_ops conn_ops = {
@@ -509,11 +509,11 @@ static void take(struct server_listener *l, int fd)
 	struct ucred cred;
 	socklen_t len = sizeof cred;
 
-	source = server_pool_admit(s, &l->pool, fd);
+	source = net_server_pool_admit(s, &l->pool, fd);
 	p = source ? slu_calloc(1, sizeof *p) : NULL;
 	if (!p) {
 		if (source)
-			server_pool_leave(&l->pool, source);
+			net_server_pool_leave(&l->pool, source);
 		s->st.refused++;
 		close(fd);
 		return;
@@ -533,7 +533,7 @@ static void take(struct server_listener *l, int fd)
 		slu_socket_tune(fd);
 	}
 	if (slu_conn_open(s->loop, fd, l->tls, NULL, &conn_ops, p, &p->conn, NULL) < 0) {
-		server_pool_leave(&l->pool, source);
+		net_server_pool_leave(&l->pool, source);
 		s->st.refused++;
 		slu_free(p);
 		return;
@@ -635,7 +635,7 @@ void slu_server_pool(struct slu_server *s, int listener, const struct slu_pool_o
 {
 	struct server_pool *g = &s->listeners[listener].pool;
 
-	server_pool_init(g, o, s->o.max_connections);
+	net_server_pool_init(g, o, s->o.max_connections);
 	if (!g->o.max_body && !o->no_body)
 		g->o.max_body = s->o.max_body;
 	if (!g->o.max_streams)
@@ -685,7 +685,7 @@ struct slu_server *slu_server_new(struct slu_loop *l, const struct slu_server_op
 	return s;
 }
 
-void server_unref(struct slu_server *s)
+void net_server_unref(struct slu_server *s)
 {
 	if (--s->refs)
 		return;
@@ -698,7 +698,7 @@ static void close_all(struct slu_server *s)
 	for (int i = 0; i < s->n_listeners; i++)
 		close_listener(&s->listeners[i]);
 	while (s->peers)
-		server_peer_drop(s->peers);
+		net_server_peer_drop(s->peers);
 }
 
 static void grace_over(void *arg)
@@ -706,7 +706,7 @@ static void grace_over(void *arg)
 	struct slu_server *s = arg;
 
 	while (s->peers)
-		server_peer_drop(s->peers);
+		net_server_peer_drop(s->peers);
 	drained_if_empty(s);
 }
 
@@ -722,7 +722,7 @@ void slu_server_drain(struct slu_server *s, int64_t grace_ns, slu_call_fn *fn, v
 	for (struct server_peer *p = s->peers; p; p = next) {
 		next = p->next;
 		if (p->proto == PROTO_UNKNOWN) {
-			server_peer_drop(p);
+			net_server_peer_drop(p);
 			continue;
 		}
 		if (p->proto == PROTO_H2)
@@ -747,11 +747,11 @@ void slu_server_free(struct slu_server *s)
 	slu_timer_stop(&s->grace);
 	close_all(s);
 	for (int i = 0; i < s->n_listeners; i++) {
-		server_pool_done(&s->listeners[i].pool);
+		net_server_pool_done(&s->listeners[i].pool);
 		slu_tls_unref(s->listeners[i].tls);
 		s->listeners[i].tls = NULL;
 	}
-	server_unref(s);
+	net_server_unref(s);
 }
 
 void slu_server_stats(const struct slu_server *s, struct slu_server_stats *out)

@@ -104,44 +104,44 @@ struct slu_server {
 
 /* ---- exchange.c ---- */
 
-struct slu_exchange *server_exchange_new(struct server_peer *p);
+struct slu_exchange *net_server_exchange_new(struct server_peer *p);
 /* Fill the request from head and body; -EINVAL: no usable target. */
-int server_exchange_prepare(struct slu_exchange *x, const char *method, const char *target);
+int net_server_exchange_prepare(struct slu_exchange *x, const char *method, const char *target);
 /* Give it to the handler. */
-void server_exchange_hand_over(struct slu_exchange *x);
+void net_server_exchange_hand_over(struct slu_exchange *x);
 /* The peer is gone; frees it unless the handler still has it. */
-void server_exchange_gone(struct slu_exchange *x);
-void server_exchange_free(struct slu_exchange *x);
+void net_server_exchange_gone(struct slu_exchange *x);
+void net_server_exchange_free(struct slu_exchange *x);
 /* Memory a request takes. */
-size_t server_exchange_bytes(const struct slu_exchange *x);
+size_t net_server_exchange_bytes(const struct slu_exchange *x);
 /* A plain answer of the server itself on a stream or connection that has no exchange. */
-void server_h1_refuse(struct server_peer *p, int status, const char *text);
-void server_h2_refuse(struct slu_h2_stream *s, int status, const char *text);
+void net_server_h1_refuse(struct server_peer *p, int status, const char *text);
+void net_server_h2_refuse(struct slu_h2_stream *s, int status, const char *text);
 /* Standard headers of every answer. */
-int server_common_headers(struct slu_headers *h);
+int net_server_common_headers(struct slu_headers *h);
 
 /* ---- server_pool.c ---- */
 
 /* `connections`: the server's own default; 0: none. */
-void server_pool_init(struct server_pool *g, const struct slu_pool_options *o,
-		      uint32_t connections);
+void net_server_pool_init(struct server_pool *g, const struct slu_pool_options *o,
+			  uint32_t connections);
 /* Count a new connection in, if need be at the cost of another.  NULL: no room for it. */
-struct server_source *server_pool_admit(struct slu_server *s, struct server_pool *g, int fd);
+struct server_source *net_server_pool_admit(struct slu_server *s, struct server_pool *g, int fd);
 /* The opposite. */
-void server_pool_leave(struct server_pool *g, struct server_source *from);
+void net_server_pool_leave(struct server_pool *g, struct server_source *from);
 /* A connection may hold more or less than before.  Connections are closed for it at the end of the
  * round, never inside. */
-void server_pool_weigh(struct server_peer *p);
+void net_server_pool_weigh(struct server_peer *p);
 /* A connection that ends holds nothing; a request that outlives it still does. */
-void server_pool_forget(struct server_peer *p);
-void server_pool_orphan(struct slu_exchange *x);
-void server_pool_done(struct server_pool *g);
+void net_server_pool_forget(struct server_peer *p);
+void net_server_pool_orphan(struct slu_exchange *x);
+void net_server_pool_done(struct server_pool *g);
 
 /* ---- server.c ---- */
 
 /* The connection is gone or goes now; exchanges hear of it. */
-void server_peer_drop(struct server_peer *p);
+void net_server_peer_drop(struct server_peer *p);
 
 /* An exchange of this connection was answered. */
-void server_peer_answered(struct server_peer *p);
-void server_unref(struct slu_server *s);
+void net_server_peer_answered(struct server_peer *p);
+void net_server_unref(struct slu_server *s);

@@ -6,7 +6,8 @@
 #define DEFAULT_CONNECTIONS 1024u
 #define DEFAULT_BYTES       ((size_t)128 << 20)
 
-void server_pool_init(struct server_pool *g, const struct slu_pool_options *o, uint32_t connections)
+void net_server_pool_init(struct server_pool *g, const struct slu_pool_options *o,
+			  uint32_t connections)
 {
 	g->o = *o;
 	if (!g->o.max_connections)
@@ -92,7 +93,7 @@ static struct server_peer *victim_of(const struct slu_server *s, const struct se
 	return best;
 }
 
-struct server_source *server_pool_admit(struct slu_server *s, struct server_pool *g, int fd)
+struct server_source *net_server_pool_admit(struct slu_server *s, struct server_pool *g, int fd)
 {
 	uint8_t address[16];
 	struct server_source *from;
@@ -121,12 +122,12 @@ struct server_source *server_pool_admit(struct slu_server *s, struct server_pool
 	g->connections++;
 	if (victim) {
 		s->st.evicted++;
-		server_peer_drop(victim);
+		net_server_peer_drop(victim);
 	}
 	return from;
 }
 
-void server_pool_leave(struct server_pool *g, struct server_source *from)
+void net_server_pool_leave(struct server_pool *g, struct server_source *from)
 {
 	g->connections--;
 	if (--from->connections)
@@ -166,11 +167,11 @@ static void shed(void *arg)
 		if (!worst)
 			return; /* only handlers hold anything: their answers free it */
 		g->server->st.shed++;
-		server_peer_drop(worst);
+		net_server_peer_drop(worst);
 	}
 }
 
-void server_pool_weigh(struct server_peer *p)
+void net_server_pool_weigh(struct server_peer *p)
 {
 	size_t now = p->sniff.cap;
 
@@ -181,24 +182,24 @@ void server_pool_weigh(struct server_peer *p)
 	if (p->h2)
 		now += slu_h2_bytes(p->h2);
 	for (const struct slu_exchange *x = p->exchanges; x; x = x->next)
-		now += server_exchange_bytes(x);
+		now += net_server_exchange_bytes(x);
 	count(p, now);
 	if (p->pool->bytes > p->pool->o.max_bytes)
 		slu_task_defer(&p->pool->shed, p->s->loop, shed, p->pool);
 }
 
-void server_pool_forget(struct server_peer *p)
+void net_server_pool_forget(struct server_peer *p)
 {
 	count(p, 0);
 }
 
-void server_pool_orphan(struct slu_exchange *x)
+void net_server_pool_orphan(struct slu_exchange *x)
 {
-	x->orphaned = server_exchange_bytes(x);
+	x->orphaned = net_server_exchange_bytes(x);
 	x->pool->bytes += x->orphaned;
 }
 
-void server_pool_done(struct server_pool *g)
+void net_server_pool_done(struct server_pool *g)
 {
 	slu_task_cancel(&g->shed);
 }

@@ -238,7 +238,7 @@ static void try_fronts(struct batch *b, struct outcome *best)
 	}
 }
 
-void batch_choose(struct batch *b)
+void queue_batch_choose(struct batch *b)
 {
 	uint8_t order[BATCH_MAX];
 	struct outcome best = { 0 };

@@ -54,4 +54,4 @@ struct batch {
 	uint8_t line[BATCH_MAX];
 };
 
-void batch_choose(struct batch *b);
+void queue_batch_choose(struct batch *b);

@@ -8,7 +8,7 @@ static int check_job(const struct slu_queue *q, uint32_t j, struct slu_error *er
 	int rc = slu_gang_info(q->m, job->id, &info, NULL);
 	const char *state = slu_job_state_name((enum slu_job_state)job->state);
 
-	if (job_find(q, job->id) != j)
+	if (queue_job_find(q, job->id) != j)
 		return slu_fail(err, -EUCLEAN, "job %" PRIu64 " is not found by its id", job->id);
 	if (job->state == SLU_JOB_RUNNING) {
 		if (rc < 0)
@@ -63,7 +63,7 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 				jobs_only = false;
 				continue;
 			}
-			uint32_t j = job_find(q, s.job);
+			uint32_t j = queue_job_find(q, s.job);
 
 			if (j == SLU_NIL)
 				return slu_fail(err, -EUCLEAN,
@@ -105,8 +105,8 @@ static int64_t check_tree(const struct slu_queue *q, uint32_t root)
 
 	if (l < 0 || r < 0 || l + r + 1 != n->size)
 		return -1;
-	if ((n->left != SLU_NIL && !order_before(&q->job.p[n->left], &q->job.p[root])) ||
-	    (n->right != SLU_NIL && !order_before(&q->job.p[root], &q->job.p[n->right])))
+	if ((n->left != SLU_NIL && !queue_order_before(&q->job.p[n->left], &q->job.p[root])) ||
+	    (n->right != SLU_NIL && !queue_order_before(&q->job.p[root], &q->job.p[n->right])))
 		return -1;
 	return l + r + 1;
 }
@@ -118,17 +118,18 @@ static int overlooked_in(struct slu_queue *q, uint32_t s, struct slu_machine *m,
 	const struct subqueue *sub = &q->sub.p[s];
 	int rc = 0;
 
-	for (uint32_t j = order_first(q->job.p, sub->reserved); !rc && j != SLU_NIL;
-	     j = order_next(q->job.p, sub->reserved, &q->job.p[j])) {
+	for (uint32_t j = queue_order_first(q->job.p, sub->reserved); !rc && j != SLU_NIL;
+	     j = queue_order_next(q->job.p, sub->reserved, &q->job.p[j])) {
 		*found = j;
-		rc = plan_promise_fits(q, m, j, place, err);
+		rc = queue_plan_promise_fits(q, m, j, place, err);
 	}
 	for (uint32_t i = 0; !rc && i < sub->active.n; i++) {
-		uint32_t j = order_shortest(q->job.p, q->bucket.p[sub->active.p[i]].root, NULL);
+		uint32_t j = queue_order_shortest(q->job.p, q->bucket.p[sub->active.p[i]].root,
+						  NULL);
 
-		if (!pass_allows(q, j))
+		if (!queue_pass_allows(q, j))
 			continue;
-		struct slu_gang_req req = job_req(q, j);
+		struct slu_gang_req req = queue_job_req(q, j);
 		int ans = slu_gang_match(q->m, SLU_GANG_TRY, q->now_s, 0, &req, NULL, err);
 
 		*found = j;

@@ -61,7 +61,8 @@ const char *slu_job_state_name(enum slu_job_state s)
 	return (unsigned)s < SLU_LEN(name) ? name[s] : "?";
 }
 
-struct slu_decision *decide(struct slu_decisions *out, enum slu_decision_kind kind, slu_job_id job)
+struct slu_decision *queue_decide(struct slu_decisions *out, enum slu_decision_kind kind,
+				  slu_job_id job)
 {
 	struct slu_decision d = { .kind = kind,
 				  .job = job,
@@ -76,8 +77,8 @@ struct slu_decision *decide(struct slu_decisions *out, enum slu_decision_kind ki
 	return &out->v.p[out->v.n - 1];
 }
 
-int decide_parts(struct slu_decisions *out, struct slu_decision *d, const struct slu_gang_part *p,
-		 uint32_t n)
+int queue_decide_parts(struct slu_decisions *out, struct slu_decision *d,
+		       const struct slu_gang_part *p, uint32_t n)
 {
 	if (slu_vec_reserve(&out->part, out->part.n + n) < 0)
 		return -ENOMEM;
@@ -89,8 +90,8 @@ int decide_parts(struct slu_decisions *out, struct slu_decision *d, const struct
 	return 0;
 }
 
-int decide_text(struct slu_decisions *out, enum slu_decision_kind kind, slu_job_id job,
-		const char *fmt, ...)
+int queue_decide_text(struct slu_decisions *out, enum slu_decision_kind kind, slu_job_id job,
+		      const char *fmt, ...)
 {
 	char text[SLU_ERROR_MAX];
 	va_list ap;
@@ -102,7 +103,7 @@ int decide_text(struct slu_decisions *out, enum slu_decision_kind kind, slu_job_
 
 	if (slu_vec_reserve(&out->text, out->text.n + n) < 0)
 		return -ENOMEM;
-	struct slu_decision *d = decide(out, kind, job);
+	struct slu_decision *d = queue_decide(out, kind, job);
 
 	if (!d)
 		return -ENOMEM;

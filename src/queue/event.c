@@ -3,7 +3,7 @@
 
 static int find(struct slu_queue *q, slu_job_id id, uint32_t *j, struct slu_error *err)
 {
-	*j = job_find(q, id);
+	*j = queue_job_find(q, id);
 	return *j == SLU_NIL ? slu_fail(err, -ENOENT, "no job %" PRIu64, id) : 0;
 }
 
@@ -20,8 +20,8 @@ static int admit(struct slu_queue *q, const struct slu_job_spec *s, bool running
 	if (i >= q->sub.n && running && q->sub.n)
 		i = 0; /* its queue was renamed or removed: it runs all the same */
 	if (i >= q->sub.n || (q->sub.p[i].conf.removed && !running)) {
-		int rc = decide_text(out, SLU_DEC_REFUSED, s->id, "queue (%s) doesn't exist",
-				     s->queue ? s->queue : "default");
+		int rc = queue_decide_text(out, SLU_DEC_REFUSED, s->id, "queue (%s) doesn't exist",
+					   s->queue ? s->queue : "default");
 
 		return rc < 0 ? rc : 1;
 	}
@@ -42,11 +42,11 @@ static int admit(struct slu_queue *q, const struct slu_job_spec *s, bool running
 			 "asks for %" PRId64 " s; queue \"%s\" allows %" PRId64
 			 " s; give a shorter limit",
 			 *limit_s, c->name, l->max_duration);
-	else if (dep_check(q, s, &why) == 0) {
+	else if (queue_dep_check(q, s, &why) == 0) {
 		*queue = i;
 		return 0;
 	}
-	int rc = decide_text(out, SLU_DEC_REFUSED, s->id, "%s", why.text);
+	int rc = queue_decide_text(out, SLU_DEC_REFUSED, s->id, "%s", why.text);
 
 	return rc < 0 ? rc : 1;
 }
@@ -82,7 +82,7 @@ static int running_add(struct slu_queue *q, uint32_t j, const struct slu_event *
 				      .n_role = req->n_role,
 				      .part = ev->part,
 				      .n_part = ev->n_part };
-	int rc = timer_add(q, b.end_s + 1, j);
+	int rc = queue_timer_add(q, b.end_s + 1, j);
 
 	if (rc < 0)
 		return rc;
@@ -92,10 +92,10 @@ static int running_add(struct slu_queue *q, uint32_t j, const struct slu_event *
 	job->start_s = ev->start_s;
 	job->end_s = b.end_s;
 	job->how = SLU_HOW_IMMEDIATE;
-	job_set_state(q, j, SLU_JOB_RUNNING);
+	queue_job_set_state(q, j, SLU_JOB_RUNNING);
 	q->grow_any |= (job->flags & JOB_GROW) && q->shape.p[job->shape].elastic;
 	note_overfull(q, ev->part, ev->n_part);
-	plan_lost(q, SLU_CAUSE_FOREIGN, job->id, SLU_NODE_NONE);
+	queue_plan_lost(q, SLU_CAUSE_FOREIGN, job->id, SLU_NODE_NONE);
 	return 0;
 }
 
@@ -105,8 +105,8 @@ static bool time_ok(int64_t t)
 	return t == SLU_TIME_NONE || (t > -(SLU_FOREVER / 4) && t < SLU_FOREVER / 4);
 }
 
-int ev_submit(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
-	      struct slu_error *err)
+int queue_ev_submit(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+		    struct slu_error *err)
 {
 	const struct slu_job_spec *s = ev->spec;
 	bool running = ev->kind == SLU_EV_RUNNING;
@@ -115,7 +115,7 @@ int ev_submit(struct slu_queue *q, const struct slu_event *ev, struct slu_decisi
 
 	if (!s || !s->req || !s->id || s->id >= SLU_JOB_ID_MAX)
 		return slu_fail(err, -EINVAL, "a job needs an id below 2^62 and a request");
-	if (job_find(q, s->id) != SLU_NIL)
+	if (queue_job_find(q, s->id) != SLU_NIL)
 		return slu_fail(err, -EEXIST, "job %" PRIu64 " exists", s->id);
 	if (s->limit_s < 0 || s->limit_s > SLU_LIMIT_MAX)
 		return slu_fail(err, -EINVAL,
@@ -134,26 +134,26 @@ int ev_submit(struct slu_queue *q, const struct slu_event *ev, struct slu_decisi
 
 	if (rc)
 		return rc < 0 ? rc : 0;
-	rc = job_make(q, s, queue, limit_s, &j);
+	rc = queue_job_make(q, s, queue, limit_s, &j);
 	if (rc < 0)
 		return rc;
-	if (!running && q->job.p[j].block == BLOCK_NONE && full_for(q, j))
-		rc = full_enter(q, j, out);
+	if (!running && q->job.p[j].block == BLOCK_NONE && queue_full_for(q, j))
+		rc = queue_full_enter(q, j, out);
 	if (!rc)
-		rc = running ? running_add(q, j, ev, err) : job_settle(q, j, out);
+		rc = running ? running_add(q, j, ev, err) : queue_job_settle(q, j, out);
 	if (rc == -EINVAL && !running) {
 		/* The matcher does not understand the request: the job's fault, not the caller's.
 		 */
-		struct slu_gang_req r = job_req(q, j);
+		struct slu_gang_req r = queue_job_req(q, j);
 		struct slu_error why = { 0 };
 
 		if (slu_gang_satisfiable(q->m, &r, &why) == -EINVAL)
-			rc = decide_text(out, SLU_DEC_REFUSED, s->id, "%s", why.text);
-		job_unmake(q, j);
+			rc = queue_decide_text(out, SLU_DEC_REFUSED, s->id, "%s", why.text);
+		queue_job_unmake(q, j);
 		return rc;
 	}
 	if (rc < 0)
-		job_unmake(q, j);
+		queue_job_unmake(q, j);
 	return rc;
 }
 
@@ -163,13 +163,13 @@ static int relocate(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 	int64_t was = q->job.p[j].planned_s;
 
 	if (was != SLU_TIME_NONE) {
-		plan_freed(q, SLU_CAUSE_REPLAN, q->job.p[j].id, SLU_NODE_NONE);
-		int rc = plan_told(q, j, was, SLU_CAUSE_OWN, out);
+		queue_plan_freed(q, SLU_CAUSE_REPLAN, q->job.p[j].id, SLU_NODE_NONE);
+		int rc = queue_plan_told(q, j, was, SLU_CAUSE_OWN, out);
 
 		if (rc < 0)
 			return rc;
 	}
-	job_leave_line(q, j);
+	queue_job_leave_line(q, j);
 	return 0;
 }
 
@@ -181,11 +181,11 @@ static int set_priority(struct slu_queue *q, uint32_t j, int64_t priority,
 	if (job->priority == priority)
 		return 0;
 	if (job->block == BLOCK_FULL) {
-		uint32_t *root = &usage_of(q, job->queue, job->user)->full;
+		uint32_t *root = &queue_usage_of(q, job->queue, job->user)->full;
 
-		order_remove(q->job.p, root, j);
+		queue_order_remove(q->job.p, root, j);
 		job->priority = priority;
-		order_insert(q->job.p, root, j);
+		queue_order_insert(q->job.p, root, j);
 		return 0;
 	}
 	if (job->bucket == SLU_NIL) {
@@ -196,16 +196,16 @@ static int set_priority(struct slu_queue *q, uint32_t j, int64_t priority,
 	if (job->planned_s != SLU_TIME_NONE) {
 		uint32_t *root = &q->sub.p[job->queue].reserved;
 
-		order_remove(q->job.p, root, j);
+		queue_order_remove(q->job.p, root, j);
 		job->priority = priority;
-		order_insert(q->job.p, root, j);
-		plan_look(q); /* others may be before it now */
+		queue_order_insert(q->job.p, root, j);
+		queue_plan_look(q); /* others may be before it now */
 		return 0;
 	}
-	bucket_leave(q, j);
+	queue_bucket_leave(q, j);
 	job->priority = priority;
-	bucket_enter(q, j);
-	plan_moved_up(q, j);
+	queue_bucket_enter(q, j);
+	queue_plan_moved_up(q, j);
 	if (!(job->flags & JOB_FRESH)) {
 		job->flags |= JOB_FRESH;
 		q->fresh.p[q->fresh.n++] = j;
@@ -224,14 +224,14 @@ static int set_limit(struct slu_queue *q, uint32_t j, int64_t limit_s, struct sl
 				job->id, limit_s, SLU_LIMIT_MAX);
 	if (job->state == SLU_JOB_RUNNING) {
 		int64_t end = SLU_MAX(job->start_s + limit_s, q->now_s + 1);
-		int rc = timer_add(q, end + 1, j);
+		int rc = queue_timer_add(q, end + 1, j);
 
 		if (rc < 0)
 			return rc;
 		if (end < job->end_s)
-			plan_freed(q, SLU_CAUSE_EARLY_END, job->id, SLU_NODE_NONE);
+			queue_plan_freed(q, SLU_CAUSE_EARLY_END, job->id, SLU_NODE_NONE);
 		else
-			plan_lost(q, SLU_CAUSE_OVERRUN, job->id, SLU_NODE_NONE);
+			queue_plan_lost(q, SLU_CAUSE_OVERRUN, job->id, SLU_NODE_NONE);
 		job->limit_s = limit_s;
 		job->end_s = end;
 		return slu_gang_set_end(q->m, job->id, end);
@@ -240,14 +240,14 @@ static int set_limit(struct slu_queue *q, uint32_t j, int64_t limit_s, struct sl
 		job->limit_s = limit_s;
 		if (job->block == BLOCK_DEADLINE) {
 			job->block = BLOCK_NONE;
-			return job_settle(q, j, out);
+			return queue_job_settle(q, j, out);
 		}
 		return 0;
 	}
 	int rc = relocate(q, j, out);
 
 	job->limit_s = limit_s;
-	return rc < 0 ? rc : job_settle(q, j, out);
+	return rc < 0 ? rc : queue_job_settle(q, j, out);
 }
 
 static int set_request(struct slu_queue *q, uint32_t j, const struct slu_gang_req *req,
@@ -259,29 +259,29 @@ static int set_request(struct slu_queue *q, uint32_t j, const struct slu_gang_re
 		return slu_fail(err, -EINVAL, "job %" PRIu64 " runs; resize it instead", job->id);
 	if (!req || !req->n_role || req->n_role > SLU_ROLES_MAX)
 		return slu_fail(err, -EINVAL, "job %" PRIu64 ": no roles", job->id);
-	int64_t shape = shape_get(q, req);
+	int64_t shape = queue_shape_get(q, req);
 
 	if (shape < 0)
 		return -ENOMEM;
 	int rc = relocate(q, j, out);
 
 	if (rc < 0) {
-		shape_put(q, (uint32_t)shape);
+		queue_shape_put(q, (uint32_t)shape);
 		return rc;
 	}
-	shape_put(q, job->shape);
+	queue_shape_put(q, job->shape);
 	if (job->asked != SLU_NIL)
-		shape_put(q, job->asked);
+		queue_shape_put(q, job->asked);
 	job->asked = SLU_NIL;
 	job->flags &= (uint8_t)~JOB_AVOIDS;
 	job->shape = (uint32_t)shape;
 	if (job->block == BLOCK_NEVER)
 		job->block = BLOCK_NONE;
-	rc = job_settle(q, j, out);
+	rc = queue_job_settle(q, j, out);
 	if (rc == -EINVAL) {
-		rc = decide_text(out, SLU_DEC_NEVER, job->id, "the request makes no sense");
+		rc = queue_decide_text(out, SLU_DEC_NEVER, job->id, "the request makes no sense");
 		job->block = BLOCK_NEVER;
-		job_set_state(q, j, SLU_JOB_NEVER);
+		queue_job_set_state(q, j, SLU_JOB_NEVER);
 	}
 	return rc;
 }
@@ -318,14 +318,14 @@ static int promise_there(struct slu_queue *q, uint32_t j, int64_t start_s,
 	q->only = part_nodes(q, j, ev->part, ev->n_part);
 	if (!q->only)
 		return SLU_GANG_BUSY;
-	rc = try_job(q, j, true, out, err);
+	rc = queue_try_job(q, j, true, out, err);
 	slu_nodeset_unref(q->only);
 	q->only = NULL;
 	if (rc != SLU_GANG_LATER || q->job.p[j].planned_s <= start_s)
 		return rc;
 	slu_gang_cancel(q->m, q->job.p[j].id);
-	unreserve(q, j);
-	bucket_enter(q, j);
+	queue_unreserve(q, j);
+	queue_bucket_enter(q, j);
 	q->job.p[j].promised_s = promised_s;
 	out->v.n = n;
 	out->part.n = n_part;
@@ -343,22 +343,22 @@ static int promise(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
 	if (start_s == SLU_TIME_NONE || !time_ok(start_s))
 		return slu_fail(err, -EINVAL, "job %" PRIu64 ": a time is out of range", job->id);
 	if (job->state != SLU_JOB_WAITING || job->planned_s != SLU_TIME_NONE ||
-	    !plan_depth(&q->sub.p[job->queue].conf) || q->sub.p[job->queue].conf.stopped ||
-	    !plan_user_free(q, j))
+	    !queue_plan_depth(&q->sub.p[job->queue].conf) || q->sub.p[job->queue].conf.stopped ||
+	    !queue_plan_user_free(q, j))
 		return 0;
 	start_s = SLU_MAX(start_s, q->now_s + 1);
 	job->begin_s = SLU_MAX(begin_s, start_s);
 	rc = promise_there(q, j, start_s, ev, out, err);
 	if (rc == SLU_GANG_BUSY)
-		rc = try_job(q, j, true, out, err);
+		rc = queue_try_job(q, j, true, out, err);
 	q->job.p[j].begin_s = begin_s;
 	if (rc == SLU_GANG_LATER)
-		plan_freed(q, SLU_CAUSE_REPLAN, q->job.p[j].id, SLU_NODE_NONE);
+		queue_plan_freed(q, SLU_CAUSE_REPLAN, q->job.p[j].id, SLU_NODE_NONE);
 	return rc < 0 ? rc : 0;
 }
 
-int ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
-	      struct slu_error *err)
+int queue_ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+		    struct slu_error *err)
 {
 	uint32_t j;
 	int rc = find(q, ev->job, &j, err);
@@ -373,12 +373,12 @@ int ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_decisi
 		if (job->state == SLU_JOB_RUNNING || job->state == SLU_JOB_HELD)
 			return 0;
 		rc = relocate(q, j, out);
-		return rc < 0 ? rc : job_settle(q, j, out);
+		return rc < 0 ? rc : queue_job_settle(q, j, out);
 	case SLU_EV_RELEASE:
 		if (!(job->flags & JOB_HELD))
 			return 0;
 		job->flags &= (uint8_t)~JOB_HELD;
-		return job->state == SLU_JOB_HELD ? job_settle(q, j, out) : 0;
+		return job->state == SLU_JOB_HELD ? queue_job_settle(q, j, out) : 0;
 	case SLU_EV_PRIORITY:
 		return set_priority(q, j, ev->priority, out);
 	case SLU_EV_LIMIT:
@@ -425,7 +425,7 @@ static int64_t shape_without(struct slu_queue *q, uint32_t shape, const struct s
 	}
 	if (!rc) {
 		req.role = role;
-		rc = shape_get(q, &req);
+		rc = queue_shape_get(q, &req);
 	}
 	for (uint32_t i = 0; i < made; i++)
 		slu_nodeset_unref((struct slu_nodeset *)role[i].nodes);
@@ -447,27 +447,27 @@ static int take_back(struct slu_queue *q, uint32_t j, const struct slu_event *ev
 				      ev->n_part);
 		if (shape < 0)
 			return (int)shape;
-		rc = timer_add(q, ev->until_s, j);
+		rc = queue_timer_add(q, ev->until_s, j);
 		if (rc < 0) {
-			shape_put(q, (uint32_t)shape);
+			queue_shape_put(q, (uint32_t)shape);
 			return rc;
 		}
 	}
 	slu_gang_cancel(q->m, job->id);
-	plan_freed(q, SLU_CAUSE_EARLY_END, job->id, SLU_NODE_NONE);
+	queue_plan_freed(q, SLU_CAUSE_EARLY_END, job->id, SLU_NODE_NONE);
 	if (shape >= 0) {
 		if (job->asked == SLU_NIL)
 			job->asked = job->shape;
 		else
-			shape_put(q, job->shape);
+			queue_shape_put(q, job->shape);
 		job->shape = (uint32_t)shape;
 		job->flags |= JOB_AVOIDS;
 	}
 	job->start_s = job->end_s = SLU_TIME_NONE;
 	job->promised_s = SLU_TIME_NONE;
 	job->flags &= (uint8_t)~(JOB_OVERRUN | JOB_NOPLAN);
-	job_set_state(q, j, SLU_JOB_BLOCKED);
-	return job_settle(q, j, out);
+	queue_job_set_state(q, j, SLU_JOB_BLOCKED);
+	return queue_job_settle(q, j, out);
 }
 
 static int end_slots(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
@@ -491,14 +491,14 @@ static int end_slots(struct slu_queue *q, uint32_t j, const struct slu_event *ev
 						: "(gone)");
 	}
 	if (!left)
-		return job_gone(q, j, ev->result, out);
+		return queue_job_gone(q, j, ev->result, out);
 	q->job.p[j].flags |= JOB_PARTIAL;
-	plan_freed(q, SLU_CAUSE_EARLY_END, id, SLU_NODE_NONE);
+	queue_plan_freed(q, SLU_CAUSE_EARLY_END, id, SLU_NODE_NONE);
 	return 0;
 }
 
-int ev_end(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
-	   struct slu_error *err)
+int queue_ev_end(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+		 struct slu_error *err)
 {
 	uint32_t j;
 	int rc = find(q, ev->job, &j, err);
@@ -507,12 +507,12 @@ int ev_end(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions
 		return rc;
 	switch (ev->kind) {
 	case SLU_EV_CANCEL:
-		return job_gone(q, j, SLU_RESULT_CANCELLED, out);
+		return queue_job_gone(q, j, SLU_RESULT_CANCELLED, out);
 	case SLU_EV_END_SLOTS:
 		return end_slots(q, j, ev, out, err);
 	case SLU_EV_TAKE_BACK:
 		return take_back(q, j, ev, out, err);
 	default:
-		return job_gone(q, j, ev->result, out);
+		return queue_job_gone(q, j, ev->result, out);
 	}
 }

@@ -1,19 +1,19 @@
 /* The life of a job: tables, states, dependencies, timers. */
 #include "queue/state.h"
 
-uint32_t job_find(const struct slu_queue *q, slu_job_id id)
+uint32_t queue_job_find(const struct slu_queue *q, slu_job_id id)
 {
 	uint64_t *v = slu_map_get(&q->job_of, id);
 
 	return v ? (uint32_t)*v : SLU_NIL;
 }
 
-struct usage *usage_of(struct slu_queue *q, uint32_t queue, uint32_t user)
+struct usage *queue_usage_of(struct slu_queue *q, uint32_t queue, uint32_t user)
 {
 	return &q->usage.p[*slu_map_get(&q->usage_of, ((uint64_t)queue << 32) | user)];
 }
 
-int usage_make(struct slu_queue *q, uint32_t queue, uint32_t user)
+int queue_usage_make(struct slu_queue *q, uint32_t queue, uint32_t user)
 {
 	uint64_t key = ((uint64_t)queue << 32) | user;
 
@@ -35,19 +35,19 @@ static void tally_in(struct usage *u, enum tally what, int by)
 	*n += (uint32_t)by;
 }
 
-void tally(struct slu_queue *q, uint32_t j, enum tally what, int by)
+void queue_tally(struct slu_queue *q, uint32_t j, enum tally what, int by)
 {
 	const struct job *job = &q->job.p[j];
 
 	if (job->flags & JOB_MEMBER)
 		return;
-	tally_in(usage_of(q, job->queue, job->user), what, by);
+	tally_in(queue_usage_of(q, job->queue, job->user), what, by);
 	tally_in(&q->sub.p[job->queue].all, what, by);
 }
 
 /* ---- full queues ---- */
 
-bool full_for(struct slu_queue *q, uint32_t j)
+bool queue_full_for(struct slu_queue *q, uint32_t j)
 {
 	const struct job *job = &q->job.p[j];
 	const struct subqueue *sub = &q->sub.p[job->queue];
@@ -58,20 +58,20 @@ bool full_for(struct slu_queue *q, uint32_t j)
 		return false;
 	return (l->max_waiting && sub->all.waiting > l->max_waiting) ||
 	       (l->max_waiting_user &&
-		usage_of(q, job->queue, job->user)->waiting > l->max_waiting_user);
+		queue_usage_of(q, job->queue, job->user)->waiting > l->max_waiting_user);
 }
 
-int full_enter(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
+int queue_full_enter(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 {
 	struct job *job = &q->job.p[j];
 	struct subqueue *sub = &q->sub.p[job->queue];
 	const struct slu_queue_conf *c = &sub->conf;
-	struct usage *u = usage_of(q, job->queue, job->user);
+	struct usage *u = queue_usage_of(q, job->queue, job->user);
 	int rc = c->limit.max_waiting && sub->all.waiting > c->limit.max_waiting
-			 ? decide_text(out, SLU_DEC_REFUSED, job->id,
-				       "queue \"%s\" is full: %u jobs wait", c->name,
-				       sub->all.waiting - 1)
-			 : decide_text(
+			 ? queue_decide_text(out, SLU_DEC_REFUSED, job->id,
+					     "queue \"%s\" is full: %u jobs wait", c->name,
+					     sub->all.waiting - 1)
+			 : queue_decide_text(
 				   out, SLU_DEC_REFUSED, job->id,
 				   "user \"%s\" has %u jobs waiting in queue \"%s\", as many as "
 				   "allowed",
@@ -79,21 +79,21 @@ int full_enter(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 
 	if (rc < 0)
 		return rc;
-	tally(q, j, TALLY_WAITING, -1);
+	queue_tally(q, j, TALLY_WAITING, -1);
 	job->block = BLOCK_FULL;
-	order_insert(q->job.p, &u->full, j);
+	queue_order_insert(q->job.p, &u->full, j);
 	sub->n_full++;
 	return 0;
 }
 
-void full_leave(struct slu_queue *q, uint32_t j)
+void queue_full_leave(struct slu_queue *q, uint32_t j)
 {
 	struct job *job = &q->job.p[j];
 
-	order_remove(q->job.p, &usage_of(q, job->queue, job->user)->full, j);
+	queue_order_remove(q->job.p, &queue_usage_of(q, job->queue, job->user)->full, j);
 	q->sub.p[job->queue].n_full--;
 	job->block = BLOCK_NONE;
-	tally(q, j, TALLY_WAITING, 1);
+	queue_tally(q, j, TALLY_WAITING, 1);
 }
 
 /* The first in order of all users of queue `s` that may have one more waiting. */
@@ -107,15 +107,15 @@ static uint32_t full_first(const struct slu_queue *q, uint32_t s)
 		if (q->usage_of.e[i].key >> 32 != s || u->full == SLU_NIL ||
 		    (most && u->waiting >= most))
 			continue;
-		uint32_t j = order_first(q->job.p, u->full);
+		uint32_t j = queue_order_first(q->job.p, u->full);
 
-		if (best == SLU_NIL || order_before(&q->job.p[j], &q->job.p[best]))
+		if (best == SLU_NIL || queue_order_before(&q->job.p[j], &q->job.p[best]))
 			best = j;
 	}
 	return best;
 }
 
-int full_admit(struct slu_queue *q, struct slu_decisions *out)
+int queue_full_admit(struct slu_queue *q, struct slu_decisions *out)
 {
 	for (uint32_t s = 0; s < q->sub.n; s++) {
 		const struct subqueue *sub = &q->sub.p[s];
@@ -126,13 +126,14 @@ int full_admit(struct slu_queue *q, struct slu_decisions *out)
 
 			if (j == SLU_NIL)
 				break;
-			int rc = decide_text(out, SLU_DEC_STATE, q->job.p[j].id,
-					     "queue \"%s\" has a place for it", sub->conf.name);
+			int rc = queue_decide_text(out, SLU_DEC_STATE, q->job.p[j].id,
+						   "queue \"%s\" has a place for it",
+						   sub->conf.name);
 
 			if (rc < 0)
 				return rc;
-			full_leave(q, j);
-			rc = job_settle(q, j, out);
+			queue_full_leave(q, j);
+			rc = queue_job_settle(q, j, out);
 			if (rc < 0)
 				return rc;
 		}
@@ -170,7 +171,7 @@ static void timer_down(struct slu_queue *q, uint32_t i)
 	}
 }
 
-bool timer_stale(const struct slu_queue *q, const struct timer *t)
+bool queue_timer_stale(const struct slu_queue *q, const struct timer *t)
 {
 	return t->job != SLU_NIL && (!q->job.p[t->job].used || q->job.p[t->job].gen != t->gen);
 }
@@ -181,14 +182,14 @@ static void timer_sweep(struct slu_queue *q)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < q->timer.n; i++)
-		if (!timer_stale(q, &q->timer.p[i]))
+		if (!queue_timer_stale(q, &q->timer.p[i]))
 			q->timer.p[n++] = q->timer.p[i];
 	q->timer.n = n;
 	for (uint32_t i = n / 2; i-- > 0;)
 		timer_down(q, i);
 }
 
-int timer_add(struct slu_queue *q, int64_t at_s, uint32_t j)
+int queue_timer_add(struct slu_queue *q, int64_t at_s, uint32_t j)
 {
 	struct timer t = { .at_s = at_s, .job = j, .gen = j == SLU_NIL ? 0 : q->job.p[j].gen };
 
@@ -210,7 +211,7 @@ int timer_add(struct slu_queue *q, int64_t at_s, uint32_t j)
 	return 0;
 }
 
-void timer_pop(struct slu_queue *q)
+void queue_timer_pop(struct slu_queue *q)
 {
 	q->timer.p[0] = q->timer.p[--q->timer.n];
 	timer_down(q, 0);
@@ -232,7 +233,7 @@ static void list_del(struct slu_queue *q, uint32_t j)
 		q->list_end[job->state] = job->prev;
 }
 
-void job_list(struct slu_queue *q, uint32_t j)
+void queue_job_list(struct slu_queue *q, uint32_t j)
 {
 	struct job *job = &q->job.p[j];
 
@@ -245,7 +246,7 @@ void job_list(struct slu_queue *q, uint32_t j)
 	q->list_end[job->state] = j;
 }
 
-void job_set_state(struct slu_queue *q, uint32_t j, enum slu_job_state s)
+void queue_job_set_state(struct slu_queue *q, uint32_t j, enum slu_job_state s)
 {
 	struct job *job = &q->job.p[j];
 	struct subqueue *sub = &q->sub.p[job->queue];
@@ -255,16 +256,16 @@ void job_set_state(struct slu_queue *q, uint32_t j, enum slu_job_state s)
 	list_del(q, j);
 	sub->n[job->state]--;
 	if (job->state == SLU_JOB_RUNNING) {
-		tally(q, j, TALLY_RUNNING, -1);
-		tally(q, j, TALLY_WAITING, 1);
+		queue_tally(q, j, TALLY_RUNNING, -1);
+		queue_tally(q, j, TALLY_WAITING, 1);
 	}
 	job->state = (uint8_t)s;
 	if (s == SLU_JOB_RUNNING) {
-		tally(q, j, TALLY_WAITING, -1);
-		tally(q, j, TALLY_RUNNING, 1);
+		queue_tally(q, j, TALLY_WAITING, -1);
+		queue_tally(q, j, TALLY_RUNNING, 1);
 	}
 	sub->n[s]++;
-	job_list(q, j);
+	queue_job_list(q, j);
 }
 
 /* A new job in the table, in no tree, state BLOCKED until it is settled.  SLU_NIL: no memory. */
@@ -301,7 +302,7 @@ static uint32_t job_new(struct slu_queue *q, slu_job_id id)
 }
 
 /* Out of its tree and, if it was reserved, out of the machine's books. */
-void job_leave_line(struct slu_queue *q, uint32_t j)
+void queue_job_leave_line(struct slu_queue *q, uint32_t j)
 {
 	struct job *job = &q->job.p[j];
 	struct subqueue *sub = &q->sub.p[job->queue];
@@ -309,28 +310,28 @@ void job_leave_line(struct slu_queue *q, uint32_t j)
 	if (job->bucket == SLU_NIL)
 		return;
 	if (job->planned_s != SLU_TIME_NONE) {
-		order_remove(q->job.p, &sub->reserved, j);
+		queue_order_remove(q->job.p, &sub->reserved, j);
 		slu_gang_cancel(q->m, job->id);
 		job->planned_s = SLU_TIME_NONE;
 		sub->n_reserved--;
-		tally(q, j, TALLY_RESERVED, -1);
+		queue_tally(q, j, TALLY_RESERVED, -1);
 	} else {
-		bucket_leave(q, j);
-		plan_moved_up(q, j);
+		queue_bucket_leave(q, j);
+		queue_plan_moved_up(q, j);
 	}
 	if (job->flags & JOB_NOPLAN) {
 		job->flags &= (uint8_t)~JOB_NOPLAN;
 		sub->n_noplan--;
 	}
-	bucket_detach(q, j);
+	queue_bucket_detach(q, j);
 }
 
-int plan_told(struct slu_queue *q, uint32_t j, int64_t was_s, enum slu_cause cause,
-	      struct slu_decisions *out)
+int queue_plan_told(struct slu_queue *q, uint32_t j, int64_t was_s, enum slu_cause cause,
+		    struct slu_decisions *out)
 {
 	if (was_s == SLU_TIME_NONE)
 		return 0;
-	struct slu_decision *d = decide(out, SLU_DEC_PLAN, q->job.p[j].id);
+	struct slu_decision *d = queue_decide(out, SLU_DEC_PLAN, q->job.p[j].id);
 
 	if (!d)
 		return -ENOMEM;
@@ -346,7 +347,7 @@ static int never(struct slu_queue *q, uint32_t j, struct slu_error *why)
 
 	if (s->sat_topology == q->topology + 1 && s->sat_queue == job->queue)
 		return 0;
-	struct slu_gang_req r = job_req(q, j);
+	struct slu_gang_req r = queue_job_req(q, j);
 	int rc = slu_gang_satisfiable(q->m, &r, why);
 
 	if (rc == SLU_GANG_NOW) {
@@ -357,73 +358,73 @@ static int never(struct slu_queue *q, uint32_t j, struct slu_error *why)
 	return rc < 0 ? rc : 1;
 }
 
-int job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
+int queue_job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 {
 	struct job *job = &q->job.p[j];
 	struct slu_error why = { 0 };
 	int rc;
 
 	if (job->block == BLOCK_FULL)
-		return 0; /* full_admit() looks at it */
+		return 0; /* queue_full_admit() looks at it */
 	if (job->block == BLOCK_DEADLINE || job->block == BLOCK_DEP_DEAD) {
-		job_set_state(q, j, SLU_JOB_NEVER);
+		queue_job_set_state(q, j, SLU_JOB_NEVER);
 		return 0;
 	}
 	if (job->deadline_s != SLU_TIME_NONE && q->now_s > job->deadline_s - job->limit_s) {
-		rc = decide_text(out, SLU_DEC_EXPIRED, job->id,
-				 "needs %" PRId64 " s and must have ended by %" PRId64
-				 ": too late to start",
-				 job->limit_s, job->deadline_s);
+		rc = queue_decide_text(out, SLU_DEC_EXPIRED, job->id,
+				       "needs %" PRId64 " s and must have ended by %" PRId64
+				       ": too late to start",
+				       job->limit_s, job->deadline_s);
 		if (rc < 0)
 			return rc;
 		job->block = BLOCK_DEADLINE;
-		job_set_state(q, j, SLU_JOB_NEVER);
+		queue_job_set_state(q, j, SLU_JOB_NEVER);
 		return 0;
 	}
 	job->block = BLOCK_NONE;
 	if (job->flags & JOB_HELD) {
-		job_set_state(q, j, SLU_JOB_HELD);
+		queue_job_set_state(q, j, SLU_JOB_HELD);
 		return 0;
 	}
 	if (job->ndep) {
 		job->block = BLOCK_DEP;
-		job_set_state(q, j, SLU_JOB_BLOCKED);
+		queue_job_set_state(q, j, SLU_JOB_BLOCKED);
 		return 0;
 	}
 	rc = never(q, j, &why);
 	if (rc < 0)
 		return rc;
 	if (rc) {
-		rc = decide_text(out, SLU_DEC_NEVER, job->id, "%s", why.text);
+		rc = queue_decide_text(out, SLU_DEC_NEVER, job->id, "%s", why.text);
 		if (rc < 0)
 			return rc;
 		job->block = BLOCK_NEVER;
-		job_set_state(q, j, SLU_JOB_NEVER);
+		queue_job_set_state(q, j, SLU_JOB_NEVER);
 		return 0;
 	}
 	if (job->begin_s != SLU_TIME_NONE && job->begin_s > q->now_s) {
-		rc = timer_add(q, job->begin_s, j);
+		rc = queue_timer_add(q, job->begin_s, j);
 		if (rc < 0)
 			return rc;
 		job->block = BLOCK_BEGIN;
-		job_set_state(q, j, SLU_JOB_BLOCKED);
+		queue_job_set_state(q, j, SLU_JOB_BLOCKED);
 		return 0;
 	}
 	if (job->deadline_s != SLU_TIME_NONE) {
-		rc = timer_add(q, job->deadline_s - job->limit_s + 1, j);
+		rc = queue_timer_add(q, job->deadline_s - job->limit_s + 1, j);
 		if (rc < 0)
 			return rc;
 	}
-	if (plan_due(&q->sub.p[job->queue].conf, job) > q->now_s) {
-		rc = timer_add(q, plan_due(&q->sub.p[job->queue].conf, job), j);
+	if (queue_plan_due(&q->sub.p[job->queue].conf, job) > q->now_s) {
+		rc = queue_timer_add(q, queue_plan_due(&q->sub.p[job->queue].conf, job), j);
 		if (rc < 0)
 			return rc;
 	}
-	rc = bucket_attach(q, j);
+	rc = queue_bucket_attach(q, j);
 	if (rc < 0)
 		return rc;
-	bucket_enter(q, j);
-	job_set_state(q, j, SLU_JOB_WAITING);
+	queue_bucket_enter(q, j);
+	queue_job_set_state(q, j, SLU_JOB_WAITING);
 	if (!(job->flags & JOB_FRESH)) {
 		job->flags |= JOB_FRESH;
 		q->fresh.p[q->fresh.n++] = j; /* room was made with the table */
@@ -457,7 +458,7 @@ static bool reaches(struct slu_queue *q, slu_job_id on, slu_job_id self, uint32_
 {
 	if (on == self)
 		return true;
-	uint32_t j = job_find(q, on);
+	uint32_t j = queue_job_find(q, on);
 
 	if (j == SLU_NIL || !*budget)
 		return false;
@@ -471,7 +472,7 @@ static bool reaches(struct slu_queue *q, slu_job_id on, slu_job_id self, uint32_
 #define DEP_WALK_MAX 100000u
 #define DEP_MAX      1024u
 
-int dep_check(struct slu_queue *q, const struct slu_job_spec *s, struct slu_error *err)
+int queue_dep_check(struct slu_queue *q, const struct slu_job_spec *s, struct slu_error *err)
 {
 	uint32_t budget = DEP_WALK_MAX;
 
@@ -494,7 +495,7 @@ static int dep_link(struct slu_queue *q, uint32_t j, const struct slu_job_spec *
 {
 	for (uint32_t i = 0; i < s->ndep; i++) {
 		uint64_t *r = slu_map_get(&q->result, s->dep[i].job);
-		uint32_t on = job_find(q, s->dep[i].job);
+		uint32_t on = queue_job_find(q, s->dep[i].job);
 
 		if (on == SLU_NIL && r) {
 			if (!dep_met(s->dep[i].kind, (enum slu_result) * r))
@@ -561,8 +562,8 @@ static void dep_free_all(struct slu_queue *q, uint32_t j)
 }
 
 /* Something happened to job `on`: settle those who wait for it.  started: only AFTER_START. */
-int dep_fire(struct slu_queue *q, slu_job_id on, bool started, enum slu_result r,
-	     struct slu_decisions *out)
+int queue_dep_fire(struct slu_queue *q, slu_job_id on, bool started, enum slu_result r,
+		   struct slu_decisions *out)
 {
 	uint64_t *head = slu_map_get(&q->dep_on, on);
 	int rc = 0;
@@ -579,15 +580,15 @@ int dep_fire(struct slu_queue *q, slu_job_id on, bool started, enum slu_result r
 		job->ndep--;
 		if (!dep_met((enum slu_dep_kind)q->dep.p[d].kind, r)) {
 			if (job->block == BLOCK_FULL)
-				full_leave(q, j);
+				queue_full_leave(q, j);
 			job->block = BLOCK_DEP_DEAD;
-			rc = decide_text(
+			rc = queue_decide_text(
 				out, SLU_DEC_EXPIRED, job->id,
 				"waits for job %" PRIu64 " to %s, which cannot happen any more", on,
 				q->dep.p[d].kind == SLU_DEP_AFTER_OK ? "succeed" : "fail");
 		}
 		if (!rc && (job->state == SLU_JOB_BLOCKED || job->block == BLOCK_DEP_DEAD))
-			rc = job_settle(q, j, out);
+			rc = queue_job_settle(q, j, out);
 	}
 	return rc;
 }
@@ -599,14 +600,14 @@ static void job_delete(struct slu_queue *q, uint32_t j)
 	struct job *job = &q->job.p[j];
 
 	if (job->block == BLOCK_FULL)
-		full_leave(q, j);
+		queue_full_leave(q, j);
 	list_del(q, j);
 	q->sub.p[job->queue].n[job->state]--;
-	tally(q, j, job->state == SLU_JOB_RUNNING ? TALLY_RUNNING : TALLY_WAITING, -1);
+	queue_tally(q, j, job->state == SLU_JOB_RUNNING ? TALLY_RUNNING : TALLY_WAITING, -1);
 	dep_free_all(q, j);
-	shape_put(q, job->shape);
+	queue_shape_put(q, job->shape);
 	if (job->asked != SLU_NIL)
-		shape_put(q, job->asked);
+		queue_shape_put(q, job->asked);
 	slu_free(job->name);
 	job->name = NULL;
 	slu_map_del(&q->job_of, job->id);
@@ -643,7 +644,7 @@ static int result_keep(struct slu_queue *q, slu_job_id id, enum slu_result r)
 	return 0;
 }
 
-int job_gone(struct slu_queue *q, uint32_t j, enum slu_result r, struct slu_decisions *out)
+int queue_job_gone(struct slu_queue *q, uint32_t j, enum slu_result r, struct slu_decisions *out)
 {
 	struct job *job = &q->job.p[j];
 	slu_job_id id = job->id;
@@ -653,20 +654,20 @@ int job_gone(struct slu_queue *q, uint32_t j, enum slu_result r, struct slu_deci
 		return rc;
 	if (job->state == SLU_JOB_RUNNING) {
 		slu_gang_cancel(q->m, id); /* -ENOENT: its last slot was released before */
-		plan_freed(q, SLU_CAUSE_EARLY_END, id, SLU_NODE_NONE);
+		queue_plan_freed(q, SLU_CAUSE_EARLY_END, id, SLU_NODE_NONE);
 		q->sub.p[job->queue].ended++;
 	} else if (job->state == SLU_JOB_WAITING) {
 		if (job->planned_s != SLU_TIME_NONE)
-			plan_freed(q, SLU_CAUSE_EARLY_END, id, SLU_NODE_NONE);
-		job_leave_line(q, j);
+			queue_plan_freed(q, SLU_CAUSE_EARLY_END, id, SLU_NODE_NONE);
+		queue_job_leave_line(q, j);
 	}
 	job_delete(q, j);
-	return dep_fire(q, id, false, r, out);
+	return queue_dep_fire(q, id, false, r, out);
 }
 
 /* All that a job needs before it is settled or registered; *out_j is in no tree, BLOCKED. */
-int job_make(struct slu_queue *q, const struct slu_job_spec *s, uint32_t queue, int64_t limit_s,
-	     uint32_t *out_j)
+int queue_job_make(struct slu_queue *q, const struct slu_job_spec *s, uint32_t queue,
+		   int64_t limit_s, uint32_t *out_j)
 {
 	uint32_t user = slu_intern(&q->str, s->user ? s->user : "");
 	uint32_t tag = SLU_INTERN_NONE;
@@ -678,16 +679,16 @@ int job_make(struct slu_queue *q, const struct slu_job_spec *s, uint32_t queue, 
 		if (tag == SLU_INTERN_NONE)
 			return -ENOMEM;
 	}
-	if (usage_make(q, queue, user) < 0)
+	if (queue_usage_make(q, queue, user) < 0)
 		return -ENOMEM;
-	int64_t shape = shape_get(q, s->req);
+	int64_t shape = queue_shape_get(q, s->req);
 
 	if (shape < 0)
 		return -ENOMEM;
 	uint32_t j = job_new(q, s->id);
 
 	if (j == SLU_NIL) {
-		shape_put(q, (uint32_t)shape);
+		queue_shape_put(q, (uint32_t)shape);
 		return -ENOMEM;
 	}
 	struct job *job = &q->job.p[j];
@@ -704,8 +705,8 @@ int job_make(struct slu_queue *q, const struct slu_job_spec *s, uint32_t queue, 
 	job->flags = (s->held ? JOB_HELD : 0) | (s->grow ? JOB_GROW : 0) |
 		     (s->member ? JOB_MEMBER : 0);
 	q->sub.p[queue].n[job->state]++;
-	tally(q, j, TALLY_WAITING, 1);
-	job_list(q, j);
+	queue_tally(q, j, TALLY_WAITING, 1);
+	queue_job_list(q, j);
 	if ((s->name && *s->name && !(job->name = slu_strdup(s->name))) || dep_link(q, j, s) < 0) {
 		job_delete(q, j);
 		return -ENOMEM;
@@ -714,8 +715,8 @@ int job_make(struct slu_queue *q, const struct slu_job_spec *s, uint32_t queue, 
 	return 0;
 }
 
-void job_unmake(struct slu_queue *q, uint32_t j)
+void queue_job_unmake(struct slu_queue *q, uint32_t j)
 {
-	job_leave_line(q, j);
+	queue_job_leave_line(q, j);
 	job_delete(q, j);
 }

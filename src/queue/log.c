@@ -242,7 +242,7 @@ static void put_run(struct slu_buf *b, const struct slu_buf *run)
 		b->error = run->error;
 }
 
-void log_put_decisions(struct slu_buf *b, const struct slu_decisions *d, uint32_t from)
+void queue_log_put_decisions(struct slu_buf *b, const struct slu_decisions *d, uint32_t from)
 {
 	slu_bytes_put_u(b, d->v.n - from);
 	for (uint32_t i = from; i < d->v.n; i++) {
@@ -273,7 +273,7 @@ void log_put_decisions(struct slu_buf *b, const struct slu_decisions *d, uint32_
 static void put_answer(struct slu_qlog *l, const struct slu_decisions *out, uint32_t from)
 {
 	slu_buf_reset(&l->dec);
-	log_put_decisions(&l->dec, out, from);
+	queue_log_put_decisions(&l->dec, out, from);
 	put_run(&l->row, &l->dec);
 	l->decisions += out->v.n - from;
 	if (++l->frames % SWEEP == 0)

@@ -25,4 +25,4 @@ enum log_frame {
 };
 
 /* The decisions from number `from` on: how many, then each. */
-void log_put_decisions(struct slu_buf *b, const struct slu_decisions *d, uint32_t from);
+void queue_log_put_decisions(struct slu_buf *b, const struct slu_decisions *d, uint32_t from);

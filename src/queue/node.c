@@ -28,7 +28,7 @@ static int property_nodes(const struct slu_queue *q, const char *property, struc
 	return 0;
 }
 
-int sub_nodes(struct slu_queue *q, uint32_t sub)
+int queue_sub_nodes(struct slu_queue *q, uint32_t sub)
 {
 	struct subqueue *s = &q->sub.p[sub];
 	struct slu_nodeset *set = NULL;
@@ -53,19 +53,19 @@ static int lost_parts(struct slu_queue *q, slu_node node, struct slu_decisions *
 		struct slu_node_share s;
 
 		slu_machine_node_share(q->m, node, i, &s);
-		uint32_t j = s.job < SLU_JOB_ID_MAX ? job_find(q, s.job) : SLU_NIL;
+		uint32_t j = s.job < SLU_JOB_ID_MAX ? queue_job_find(q, s.job) : SLU_NIL;
 
 		if (j == SLU_NIL || q->job.p[j].state != SLU_JOB_RUNNING)
 			continue;
 		q->job.p[j].flags |= JOB_PARTIAL;
 		struct slu_gang_part p = { .node = node, .role = s.role, .slots = s.slots };
-		struct slu_decision *d = decide(out, SLU_DEC_LOST, s.job);
+		struct slu_decision *d = queue_decide(out, SLU_DEC_LOST, s.job);
 
 		if (!d)
 			return -ENOMEM;
 		d->cause = SLU_CAUSE_NODE_LOST;
 		d->cause_node = node;
-		int rc = decide_parts(out, d, &p, 1);
+		int rc = queue_decide_parts(out, d, &p, 1);
 
 		if (rc < 0)
 			return rc;
@@ -81,7 +81,7 @@ static int unplan_node(struct slu_queue *q, slu_node node)
 		struct slu_node_share s;
 
 		slu_machine_node_share(q->m, node, i, &s);
-		uint32_t j = s.job < SLU_JOB_ID_MAX ? job_find(q, s.job) : SLU_NIL;
+		uint32_t j = s.job < SLU_JOB_ID_MAX ? queue_job_find(q, s.job) : SLU_NIL;
 
 		if (j != SLU_NIL && q->job.p[j].state == SLU_JOB_WAITING &&
 		    slu_vec_push(&q->todo, j) < 0)
@@ -119,7 +119,7 @@ static int topology_changed(struct slu_queue *q)
 {
 	q->topology++;
 	for (uint32_t i = 0; i < q->sub.n; i++) {
-		int rc = q->sub.p[i].conf.property ? sub_nodes(q, i) : 0;
+		int rc = q->sub.p[i].conf.property ? queue_sub_nodes(q, i) : 0;
 
 		if (rc < 0)
 			return rc;
@@ -172,14 +172,14 @@ static int node_add(struct slu_queue *q, const struct slu_event *ev, struct slu_
 		return rc;
 	q->props.p[slu_node_index(node)].changed_s = old ? q->now_s : INT64_MIN;
 	/* New room, or less of it: both causes may be needed to explain what moves. */
-	plan_freed(q, SLU_CAUSE_GREW, 0, node);
+	queue_plan_freed(q, SLU_CAUSE_GREW, 0, node);
 	if (old)
-		plan_lost(q, SLU_CAUSE_NODE_LOST, 0, node);
+		queue_plan_lost(q, SLU_CAUSE_NODE_LOST, 0, node);
 	return topology_changed(q);
 }
 
-int ev_node(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
-	    struct slu_error *err)
+int queue_ev_node(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+		  struct slu_error *err)
 {
 	int rc;
 
@@ -196,10 +196,10 @@ int ev_node(struct slu_queue *q, const struct slu_event *ev, struct slu_decision
 			rc = slu_machine_node_remove(q->m, ev->node);
 		if (rc < 0)
 			return rc;
-		plan_lost(q, SLU_CAUSE_NODE_LOST, 0, ev->node);
+		queue_plan_lost(q, SLU_CAUSE_NODE_LOST, 0, ev->node);
 		return topology_changed(q);
 	case SLU_EV_NODE_UP:
-		plan_freed(q, SLU_CAUSE_GREW, 0, ev->node);
+		queue_plan_freed(q, SLU_CAUSE_GREW, 0, ev->node);
 		slu_machine_node_set_cordoned(q->m, ev->node, false);
 		return slu_machine_node_set_down(q->m, ev->node, false);
 	default:
@@ -208,12 +208,12 @@ int ev_node(struct slu_queue *q, const struct slu_event *ev, struct slu_decision
 		rc = lost_parts(q, ev->node, out);
 		if (rc < 0)
 			return rc;
-		plan_lost(q, SLU_CAUSE_NODE_LOST, 0, ev->node);
+		queue_plan_lost(q, SLU_CAUSE_NODE_LOST, 0, ev->node);
 		return slu_machine_node_set_down(q->m, ev->node, true);
 	}
 }
 
-int ev_foreign(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err)
+int queue_ev_foreign(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err)
 {
 	uint64_t id = SLU_BOOKING_FOREIGN | ev->foreign;
 
@@ -224,7 +224,7 @@ int ev_foreign(struct slu_queue *q, const struct slu_event *ev, struct slu_error
 
 		if (rc < 0)
 			return slu_fail(err, rc, "no foreign work %" PRIu64, ev->foreign);
-		plan_freed(q, SLU_CAUSE_EARLY_END, 0, SLU_NODE_NONE);
+		queue_plan_freed(q, SLU_CAUSE_EARLY_END, 0, SLU_NODE_NONE);
 		return 0;
 	}
 	if (!slu_machine_node_is(q->m, ev->node))
@@ -243,7 +243,7 @@ int ev_foreign(struct slu_queue *q, const struct slu_event *ev, struct slu_error
 	int rc = slu_gang_register(q->m, q->now_s, &b, err);
 
 	if (!rc)
-		plan_lost(q, SLU_CAUSE_FOREIGN, 0, ev->node);
+		queue_plan_lost(q, SLU_CAUSE_FOREIGN, 0, ev->node);
 	return rc;
 }
 
@@ -330,7 +330,7 @@ static int span_add(struct slu_queue *q, const struct slu_span *s, struct slu_er
 				    .amount = s->amount,
 				    .n_amount = s->n_amount };
 
-	rc = timer_add(q, s->to_s, SLU_NIL);
+	rc = queue_timer_add(q, s->to_s, SLU_NIL);
 	if (!rc)
 		rc = slu_gang_block_add(q->m, q->now_s, &b, err);
 	if (rc < 0) {
@@ -341,22 +341,22 @@ static int span_add(struct slu_queue *q, const struct slu_span *s, struct slu_er
 	q->span_seq++;
 	q->span.p[q->span.n++] = own;
 	q->user_matters |= own.user.n > 0;
-	plan_lost(q, SLU_CAUSE_NODE_LOST, 0, SLU_NODE_NONE);
-	(void)bucket_rebuild(q); /* if memory runs out, the next pass goes on with it */
+	queue_plan_lost(q, SLU_CAUSE_NODE_LOST, 0, SLU_NODE_NONE);
+	(void)queue_bucket_rebuild(q); /* if memory runs out, the next pass goes on with it */
 	return 0;
 }
 
-void span_drop(struct slu_queue *q, uint32_t i)
+void queue_span_drop(struct slu_queue *q, uint32_t i)
 {
 	slu_gang_cancel(q->m, q->span.p[i].id); /* -ENOENT: its time is over */
 	slu_nodeset_unref(q->span.p[i].nodes);
 	slu_vec_done(&q->span.p[i].user);
 	memmove(q->span.p + i, q->span.p + i + 1, (q->span.n - i - 1) * sizeof *q->span.p);
 	q->span.n--;
-	plan_freed(q, SLU_CAUSE_GREW, 0, SLU_NODE_NONE);
+	queue_plan_freed(q, SLU_CAUSE_GREW, 0, SLU_NODE_NONE);
 }
 
-int ev_span(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err)
+int queue_ev_span(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err)
 {
 	const struct slu_span *s = ev->span;
 	uint32_t i = 0;
@@ -368,8 +368,9 @@ int ev_span(struct slu_queue *q, const struct slu_event *ev, struct slu_error *e
 	if (ev->kind == SLU_EV_SPAN_REMOVE) {
 		if (i == q->span.n)
 			return slu_fail(err, -ENOENT, "no span \"%s\"", s->name);
-		span_drop(q, i);
-		(void)bucket_rebuild(q); /* if memory runs out, the next pass goes on with it */
+		queue_span_drop(q, i);
+		(void)queue_bucket_rebuild(
+			q); /* if memory runs out, the next pass goes on with it */
 		return 0;
 	}
 	if (i < q->span.n)
@@ -399,7 +400,7 @@ static int sub_order(struct slu_queue *q)
 	return 0;
 }
 
-int ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err)
+int queue_ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err)
 {
 	struct slu_queue_conf c;
 	uint32_t i = 0;
@@ -447,18 +448,20 @@ int ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_error *e
 	}
 	q->sub.p[i].conf = c;
 	q->user_matters |= c.limit.max_running_user > 0;
-	int rc = sub_nodes(q, i);
+	int rc = queue_sub_nodes(q, i);
 
 	if (!rc)
 		rc = sub_order(q);
 	if (rc < 0)
 		return rc;
-	plan_freed(q, SLU_CAUSE_REPLAN, 0, SLU_NODE_NONE);
-	plan_lost(q, SLU_CAUSE_REPLAN, 0, SLU_NODE_NONE);
+	queue_plan_freed(q, SLU_CAUSE_REPLAN, 0, SLU_NODE_NONE);
+	queue_plan_lost(q, SLU_CAUSE_REPLAN, 0, SLU_NODE_NONE);
 	q->topology++;
-	(void)bucket_rebuild(q); /* if memory runs out, the next pass goes on with it */
+	(void)queue_bucket_rebuild(q); /* if memory runs out, the next pass goes on with it */
 	for (uint32_t j = q->list[SLU_JOB_WAITING]; j != SLU_NIL; j = q->job.p[j].next)
-		if (q->job.p[j].queue == i && plan_due(&q->sub.p[i].conf, &q->job.p[j]) > q->now_s)
-			(void)timer_add(q, plan_due(&q->sub.p[i].conf, &q->job.p[j]), j);
+		if (q->job.p[j].queue == i &&
+		    queue_plan_due(&q->sub.p[i].conf, &q->job.p[j]) > q->now_s)
+			(void)queue_timer_add(q, queue_plan_due(&q->sub.p[i].conf, &q->job.p[j]),
+					      j);
 	return 0;
 }

@@ -1,6 +1,6 @@
 #include "queue/state.h"
 
-bool order_before(const struct job *a, const struct job *b)
+bool queue_order_before(const struct job *a, const struct job *b)
 {
 	if (a->priority != b->priority)
 		return a->priority > b->priority;
@@ -11,16 +11,16 @@ bool order_before(const struct job *a, const struct job *b)
 	return c ? c < 0 : a->id < b->id;
 }
 
-bool order_shorter(const struct job *a, const struct job *b)
+bool queue_order_shorter(const struct job *a, const struct job *b)
 {
-	return a->limit_s != b->limit_s ? a->limit_s < b->limit_s : order_before(a, b);
+	return a->limit_s != b->limit_s ? a->limit_s < b->limit_s : queue_order_before(a, b);
 }
 
-bool order_sooner(const struct job *a, const struct job *b)
+bool queue_order_sooner(const struct job *a, const struct job *b)
 {
 	if (a->priority != b->priority)
 		return a->priority > b->priority;
-	return a->due_s != b->due_s ? a->due_s < b->due_s : order_before(a, b);
+	return a->due_s != b->due_s ? a->due_s < b->due_s : queue_order_before(a, b);
 }
 
 static void pull(struct job *t, uint32_t i)
@@ -35,9 +35,9 @@ static void pull(struct job *t, uint32_t i)
 		if (c == SLU_NIL)
 			continue;
 		n->size += t[c].ord.size;
-		if (order_shorter(&t[t[c].ord.shortest], &t[n->shortest]))
+		if (queue_order_shorter(&t[t[c].ord.shortest], &t[n->shortest]))
 			n->shortest = t[c].ord.shortest;
-		if (order_sooner(&t[t[c].ord.soonest], &t[n->soonest]))
+		if (queue_order_sooner(&t[t[c].ord.soonest], &t[n->soonest]))
 			n->soonest = t[c].ord.soonest;
 	}
 }
@@ -48,7 +48,7 @@ static void split(struct job *t, uint32_t root, const struct job *j, uint32_t *l
 {
 	if (root == SLU_NIL) {
 		*left = *right = SLU_NIL;
-	} else if (order_before(&t[root], j)) {
+	} else if (queue_order_before(&t[root], j)) {
 		*left = root;
 		split(t, t[root].ord.right, j, &t[root].ord.right, right);
 		pull(t, root);
@@ -78,7 +78,9 @@ static uint32_t merge(struct job *t, uint32_t a, uint32_t b)
 static void insert(struct job *t, uint32_t *root, uint32_t j)
 {
 	if (*root != SLU_NIL && t[*root].ord.heap >= t[j].ord.heap) {
-		insert(t, order_before(&t[j], &t[*root]) ? &t[*root].ord.left : &t[*root].ord.right,
+		insert(t,
+		       queue_order_before(&t[j], &t[*root]) ? &t[*root].ord.left
+							    : &t[*root].ord.right,
 		       j);
 		pull(t, *root);
 		return;
@@ -88,7 +90,7 @@ static void insert(struct job *t, uint32_t *root, uint32_t j)
 	pull(t, j);
 }
 
-void order_insert(struct job *t, uint32_t *root, uint32_t j)
+void queue_order_insert(struct job *t, uint32_t *root, uint32_t j)
 {
 	t[j].ord = (struct order_node){ .left = SLU_NIL,
 					.right = SLU_NIL,
@@ -96,38 +98,39 @@ void order_insert(struct job *t, uint32_t *root, uint32_t j)
 	insert(t, root, j);
 }
 
-void order_remove(struct job *t, uint32_t *root, uint32_t j)
+void queue_order_remove(struct job *t, uint32_t *root, uint32_t j)
 {
 	if (*root == j) {
 		*root = merge(t, t[j].ord.left, t[j].ord.right);
 		return;
 	}
 	assert(*root != SLU_NIL);
-	order_remove(t, order_before(&t[j], &t[*root]) ? &t[*root].ord.left : &t[*root].ord.right,
-		     j);
+	queue_order_remove(
+		t, queue_order_before(&t[j], &t[*root]) ? &t[*root].ord.left : &t[*root].ord.right,
+		j);
 	pull(t, *root);
 }
 
-uint32_t order_first(const struct job *t, uint32_t root)
+uint32_t queue_order_first(const struct job *t, uint32_t root)
 {
 	while (root != SLU_NIL && t[root].ord.left != SLU_NIL)
 		root = t[root].ord.left;
 	return root;
 }
 
-uint32_t order_last(const struct job *t, uint32_t root)
+uint32_t queue_order_last(const struct job *t, uint32_t root)
 {
 	while (root != SLU_NIL && t[root].ord.right != SLU_NIL)
 		root = t[root].ord.right;
 	return root;
 }
 
-uint32_t order_soonest(const struct job *t, uint32_t root)
+uint32_t queue_order_soonest(const struct job *t, uint32_t root)
 {
 	return root == SLU_NIL ? SLU_NIL : t[root].ord.soonest;
 }
 
-uint32_t order_first_below(const struct job *t, uint32_t root, int64_t below)
+uint32_t queue_order_first_below(const struct job *t, uint32_t root, int64_t below)
 {
 	while (root != SLU_NIL) {
 		uint32_t l = t[root].ord.left;
@@ -144,34 +147,34 @@ uint32_t order_first_below(const struct job *t, uint32_t root, int64_t below)
 	return SLU_NIL;
 }
 
-uint32_t order_shortest(const struct job *t, uint32_t root, const struct job *last)
+uint32_t queue_order_shortest(const struct job *t, uint32_t root, const struct job *last)
 {
 	uint32_t best = SLU_NIL;
 
 	if (!last)
 		return root == SLU_NIL ? SLU_NIL : t[root].ord.shortest;
 	while (root != SLU_NIL) {
-		if (order_before(last, &t[root])) {
+		if (queue_order_before(last, &t[root])) {
 			root = t[root].ord.left;
 			continue;
 		}
 		uint32_t l = t[root].ord.left;
 
-		if (best == SLU_NIL || order_shorter(&t[root], &t[best]))
+		if (best == SLU_NIL || queue_order_shorter(&t[root], &t[best]))
 			best = root;
-		if (l != SLU_NIL && order_shorter(&t[t[l].ord.shortest], &t[best]))
+		if (l != SLU_NIL && queue_order_shorter(&t[t[l].ord.shortest], &t[best]))
 			best = t[l].ord.shortest;
 		root = t[root].ord.right;
 	}
 	return best;
 }
 
-uint32_t order_next(const struct job *t, uint32_t root, const struct job *j)
+uint32_t queue_order_next(const struct job *t, uint32_t root, const struct job *j)
 {
 	uint32_t best = SLU_NIL;
 
 	while (root != SLU_NIL) {
-		if (order_before(j, &t[root])) {
+		if (queue_order_before(j, &t[root])) {
 			best = root;
 			root = t[root].ord.left;
 		} else {
@@ -181,14 +184,14 @@ uint32_t order_next(const struct job *t, uint32_t root, const struct job *j)
 	return best;
 }
 
-uint32_t order_rank(const struct job *t, uint32_t root, const struct job *j)
+uint32_t queue_order_rank(const struct job *t, uint32_t root, const struct job *j)
 {
 	uint32_t before = 0;
 
 	while (root != SLU_NIL) {
 		uint32_t l = t[root].ord.left;
 
-		if (order_before(&t[root], j)) {
+		if (queue_order_before(&t[root], j)) {
 			before += 1 + (l == SLU_NIL ? 0 : t[l].ord.size);
 			root = t[root].ord.right;
 		} else {
@@ -198,12 +201,12 @@ uint32_t order_rank(const struct job *t, uint32_t root, const struct job *j)
 	return before;
 }
 
-uint32_t order_list(const struct job *t, uint32_t root, uint32_t *out)
+uint32_t queue_order_list(const struct job *t, uint32_t root, uint32_t *out)
 {
 	uint32_t n = 0;
 
 	for (; root != SLU_NIL; root = t[root].ord.right) {
-		n += order_list(t, t[root].ord.left, out + n);
+		n += queue_order_list(t, t[root].ord.left, out + n);
 		out[n++] = root;
 	}
 	return n;

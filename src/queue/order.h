@@ -18,26 +18,26 @@ struct order_node {
 };
 
 /* Queue order: priority, first seen, name, id. */
-bool order_before(const struct job *a, const struct job *b);
+bool queue_order_before(const struct job *a, const struct job *b);
 /* Limit, then queue order. */
-bool order_shorter(const struct job *a, const struct job *b);
+bool queue_order_shorter(const struct job *a, const struct job *b);
 /* Priority, when the promise is due, then queue order. */
-bool order_sooner(const struct job *a, const struct job *b);
+bool queue_order_sooner(const struct job *a, const struct job *b);
 
 /* All take the job table and return or change the root (an index or SLU_NIL). */
-void order_insert(struct job *t, uint32_t *root, uint32_t j);
-void order_remove(struct job *t, uint32_t *root, uint32_t j);
-uint32_t order_first(const struct job *t, uint32_t root);
-uint32_t order_last(const struct job *t, uint32_t root);
+void queue_order_insert(struct job *t, uint32_t *root, uint32_t j);
+void queue_order_remove(struct job *t, uint32_t *root, uint32_t j);
+uint32_t queue_order_first(const struct job *t, uint32_t root);
+uint32_t queue_order_last(const struct job *t, uint32_t root);
 /* First in line for a promise, or SLU_NIL. */
-uint32_t order_soonest(const struct job *t, uint32_t root);
+uint32_t queue_order_soonest(const struct job *t, uint32_t root);
 /* First in order with limit < below, or SLU_NIL. */
-uint32_t order_first_below(const struct job *t, uint32_t root, int64_t below);
+uint32_t queue_order_first_below(const struct job *t, uint32_t root, int64_t below);
 /* Shortest job not after `last` in order (SLU_NIL: no bound), or SLU_NIL. */
-uint32_t order_shortest(const struct job *t, uint32_t root, const struct job *last);
+uint32_t queue_order_shortest(const struct job *t, uint32_t root, const struct job *last);
 /* The next in order after j in this tree, or SLU_NIL. */
-uint32_t order_next(const struct job *t, uint32_t root, const struct job *j);
+uint32_t queue_order_next(const struct job *t, uint32_t root, const struct job *j);
 /* How many come before j (which need not be in this tree). */
-uint32_t order_rank(const struct job *t, uint32_t root, const struct job *j);
+uint32_t queue_order_rank(const struct job *t, uint32_t root, const struct job *j);
 /* All of the tree in order into `out`; how many. */
-uint32_t order_list(const struct job *t, uint32_t root, uint32_t *out);
+uint32_t queue_order_list(const struct job *t, uint32_t root, uint32_t *out);

@@ -13,14 +13,14 @@
 
 /* By planned start: who is planned earlier leaves room to who is planned later, so one sweep goes a
  * long way. */
-int pass_by_plan(const void *a, const void *b, void *arg)
+int queue_pass_by_plan(const void *a, const void *b, void *arg)
 {
 	const struct job *x = (const struct job *)arg + *(const uint32_t *)a;
 	const struct job *y = (const struct job *)arg + *(const uint32_t *)b;
 
 	if (x->planned_s != y->planned_s)
 		return x->planned_s < y->planned_s ? -1 : 1;
-	return x == y ? 0 : order_before(x, y) ? -1 : 1;
+	return x == y ? 0 : queue_order_before(x, y) ? -1 : 1;
 }
 
 static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
@@ -29,11 +29,11 @@ static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decision
 	q->todo.n = 0;
 	if (slu_vec_reserve(&q->todo, sub->n_reserved) < 0)
 		return -ENOMEM;
-	for (uint32_t j = order_first(q->job.p, sub->reserved); j != SLU_NIL;
-	     j = order_next(q->job.p, sub->reserved, &q->job.p[j]))
+	for (uint32_t j = queue_order_first(q->job.p, sub->reserved); j != SLU_NIL;
+	     j = queue_order_next(q->job.p, sub->reserved, &q->job.p[j]))
 		q->todo.p[q->todo.n++] = j;
 	if (q->todo.n > 1)
-		qsort_r(q->todo.p, q->todo.n, sizeof *q->todo.p, pass_by_plan, q->job.p);
+		qsort_r(q->todo.p, q->todo.n, sizeof *q->todo.p, queue_pass_by_plan, q->job.p);
 	for (uint32_t i = 0; i < q->todo.n; i++) {
 		bool moved = true;
 		int rc;
@@ -43,11 +43,11 @@ static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decision
 			int64_t was = q->job.p[j].planned_s;
 
 			slu_gang_cancel(q->m, q->job.p[j].id);
-			unreserve(q, j);
-			bucket_enter(q, j);
-			rc = plan_told(q, j, was, SLU_CAUSE_DROPPED, out);
+			queue_unreserve(q, j);
+			queue_bucket_enter(q, j);
+			rc = queue_plan_told(q, j, was, SLU_CAUSE_DROPPED, out);
 		} else {
-			rc = replan(q, q->todo.p[i], &moved, out, err);
+			rc = queue_replan(q, q->todo.p[i], &moved, out, err);
 		}
 		if (rc < 0)
 			return rc;
@@ -56,14 +56,14 @@ static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decision
 		/* What failed before may fit now.  Those before it, here and in queues before this
 		 * one, did not see that room. */
 		q->seen_freed += q->seen_freed == q->freed;
-		plan_look(q);
+		queue_plan_look(q);
 		q->moved |= i || sub != &q->sub.p[q->sub_order.p[0]];
 	}
 	return 0;
 }
 
 /* First unreserved job in order of all buckets that are not `closed` this time. */
-uint32_t pass_first(const struct slu_queue *q, const struct subqueue *sub)
+uint32_t queue_pass_first(const struct slu_queue *q, const struct subqueue *sub)
 {
 	uint32_t best = SLU_NIL;
 
@@ -73,11 +73,11 @@ uint32_t pass_first(const struct slu_queue *q, const struct subqueue *sub)
 		if (b->closed)
 			continue;
 		uint32_t j = b->after == SLU_NIL
-				     ? order_first(q->job.p, b->root)
-				     : order_next(q->job.p, b->root, &q->job.p[b->after]);
+				     ? queue_order_first(q->job.p, b->root)
+				     : queue_order_next(q->job.p, b->root, &q->job.p[b->after]);
 
 		if (j != SLU_NIL &&
-		    (best == SLU_NIL || order_before(&q->job.p[j], &q->job.p[best])))
+		    (best == SLU_NIL || queue_order_before(&q->job.p[j], &q->job.p[best])))
 			best = j;
 	}
 	return best;
@@ -92,10 +92,10 @@ static uint32_t first_due(const struct slu_queue *q, const struct subqueue *sub)
 
 	for (uint32_t i = 0; i < sub->active.n; i++) {
 		const struct bucket *b = &q->bucket.p[sub->active.p[i]];
-		uint32_t j = b->closed ? SLU_NIL : order_soonest(q->job.p, b->root);
+		uint32_t j = b->closed ? SLU_NIL : queue_order_soonest(q->job.p, b->root);
 
 		if (j != SLU_NIL &&
-		    (best == SLU_NIL || order_sooner(&q->job.p[j], &q->job.p[best])))
+		    (best == SLU_NIL || queue_order_sooner(&q->job.p[j], &q->job.p[best])))
 			best = j;
 	}
 	return best;
@@ -107,7 +107,7 @@ static int64_t least_priority(const struct slu_queue *q, const struct subqueue *
 	int64_t least = INT64_MAX;
 
 	for (uint32_t i = 0; i < sub->active.n; i++) {
-		uint32_t j = order_last(q->job.p, q->bucket.p[sub->active.p[i]].root);
+		uint32_t j = queue_order_last(q->job.p, q->bucket.p[sub->active.p[i]].root);
 
 		least = SLU_MIN(least, q->job.p[j].priority);
 	}
@@ -125,7 +125,7 @@ static void open_buckets(struct slu_queue *q, struct subqueue *sub)
 		struct bucket *b = &q->bucket.p[sub->active.p[i]];
 
 		/* Who may not start does not stand in the way of others. */
-		b->closed = !plan_user_free(q, b->root);
+		b->closed = !queue_plan_user_free(q, b->root);
 		b->after = SLU_NIL;
 		if (b->failed_at != q->freed) {
 			b->failed_at = q->freed;
@@ -140,18 +140,18 @@ static int promise_due(struct slu_queue *q, struct subqueue *sub, uint32_t *star
 {
 	int64_t least = least_priority(q, sub);
 
-	while (sub->n_reserved < plan_depth(&sub->conf)) {
+	while (sub->n_reserved < queue_plan_depth(&sub->conf)) {
 		uint32_t j = first_due(q, sub);
 
 		if (j == SLU_NIL || !is_due(q, j, least))
 			break;
 		struct bucket *b = &q->bucket.p[q->job.p[j].bucket];
 
-		if (!plan_user_free(q, j)) {
+		if (!queue_plan_user_free(q, j)) {
 			b->closed = true;
 			continue;
 		}
-		int ans = try_job(q, j, true, out, err);
+		int ans = queue_try_job(q, j, true, out, err);
 
 		if (ans < 0)
 			return ans;
@@ -178,18 +178,18 @@ static uint32_t candidate(const struct slu_queue *q, const struct subqueue *sub,
 	uint32_t j;
 
 	if (shortest_first(sub)) {
-		j = order_shortest(q->job.p, b->root, last);
+		j = queue_order_shortest(q->job.p, b->root, last);
 		return j == SLU_NIL || q->job.p[j].limit_s >= b->failed_limit ? SLU_NIL : j;
 	}
-	j = order_first_below(q->job.p, b->root, b->failed_limit);
-	return j == SLU_NIL || (last && order_before(last, &q->job.p[j])) ? SLU_NIL : j;
+	j = queue_order_first_below(q->job.p, b->root, b->failed_limit);
+	return j == SLU_NIL || (last && queue_order_before(last, &q->job.p[j])) ? SLU_NIL : j;
 }
 
 static bool heap_before(const struct slu_queue *q, const struct subqueue *sub, uint32_t a,
 			uint32_t b)
 {
-	return shortest_first(sub) ? order_shorter(&q->job.p[a], &q->job.p[b])
-				   : order_before(&q->job.p[a], &q->job.p[b]);
+	return shortest_first(sub) ? queue_order_shorter(&q->job.p[a], &q->job.p[b])
+				   : queue_order_before(&q->job.p[a], &q->job.p[b]);
 }
 
 static void heap_down(struct slu_queue *q, const struct subqueue *sub, uint32_t i)
@@ -214,13 +214,13 @@ static void heap_down(struct slu_queue *q, const struct subqueue *sub, uint32_t 
 }
 
 /* Could the shortest job of this bucket start now?  Remembers a no. */
-int pass_fits(struct slu_queue *q, struct bucket *b, struct slu_error *err)
+int queue_pass_fits(struct slu_queue *q, struct bucket *b, struct slu_error *err)
 {
-	uint32_t j = order_shortest(q->job.p, b->root, NULL);
+	uint32_t j = queue_order_shortest(q->job.p, b->root, NULL);
 
 	if (q->job.p[j].limit_s >= b->failed_limit)
 		return 0;
-	struct slu_gang_req req = job_req(q, j);
+	struct slu_gang_req req = queue_job_req(q, j);
 	int ans = slu_gang_match(q->m, SLU_GANG_TRY, q->now_s, 0, &req, NULL, err);
 
 	if (ans < 0)
@@ -234,15 +234,16 @@ int pass_fits(struct slu_queue *q, struct bucket *b, struct slu_error *err)
 /* The job at `depth` in order (reserved ones included), or NULL if the line is shorter. */
 static const struct job *depth_bound(struct slu_queue *q, struct subqueue *sub, uint32_t depth)
 {
-	uint32_t at = order_first(q->job.p, sub->reserved), last = SLU_NIL;
+	uint32_t at = queue_order_first(q->job.p, sub->reserved), last = SLU_NIL;
 
 	if (!depth || sub->n[SLU_JOB_WAITING] <= depth)
 		return NULL;
 	/* A merge of the buckets; `after` is where each one stands. */
 	for (uint32_t k = 0; k < depth; k++) {
-		uint32_t j = pass_first(q, sub);
+		uint32_t j = queue_pass_first(q, sub);
 
-		if (j != SLU_NIL && (at == SLU_NIL || order_before(&q->job.p[j], &q->job.p[at]))) {
+		if (j != SLU_NIL &&
+		    (at == SLU_NIL || queue_order_before(&q->job.p[j], &q->job.p[at]))) {
 			q->bucket.p[q->job.p[j].bucket].after = j;
 			last = j;
 		} else if (at == SLU_NIL) { /* the others are at a limit */
@@ -250,7 +251,7 @@ static const struct job *depth_bound(struct slu_queue *q, struct subqueue *sub, 
 			break;
 		} else {
 			last = at;
-			at = order_next(q->job.p, sub->reserved, &q->job.p[at]);
+			at = queue_order_next(q->job.p, sub->reserved, &q->job.p[at]);
 		}
 	}
 	for (uint32_t i = 0; i < sub->active.n; i++)
@@ -273,7 +274,7 @@ static int backfill(struct slu_queue *q, struct subqueue *sub, const struct job 
 			continue;
 		/* One question for the whole bucket, where there is more than one job in it. */
 		if (q->job.p[b->root].ord.size > 1) {
-			int fits = pass_fits(q, b, err);
+			int fits = queue_pass_fits(q, b, err);
 
 			if (fits < 0)
 				return fits;
@@ -286,9 +287,9 @@ static int backfill(struct slu_queue *q, struct subqueue *sub, const struct job 
 		heap_down(q, sub, i);
 	while (q->heap.n) {
 		uint32_t j = q->heap.p[0], bi = q->job.p[j].bucket;
-		bool limited = !plan_user_free(q, j);
+		bool limited = !queue_plan_user_free(q, j);
 		int64_t limit_s = q->job.p[j].limit_s;
-		int ans = limited ? SLU_GANG_BUSY : try_job(q, j, false, out, err);
+		int ans = limited ? SLU_GANG_BUSY : queue_try_job(q, j, false, out, err);
 		uint32_t next = SLU_NIL;
 
 		if (ans < 0)
@@ -313,7 +314,7 @@ static int backfill(struct slu_queue *q, struct subqueue *sub, const struct job 
 /* Is there room at this moment for this job, whatever comes later? */
 static int room_now(struct slu_queue *q, uint32_t j, struct slu_error *err)
 {
-	struct slu_gang_req req = job_req(q, j);
+	struct slu_gang_req req = queue_job_req(q, j);
 
 	req.duration_s = 1;
 	req.deadline_s = 0;
@@ -324,7 +325,7 @@ static int room_now(struct slu_queue *q, uint32_t j, struct slu_error *err)
 
 /* Does anybody fit now?  Those who were looked at before a promise moved may start in what it left.
  */
-int pass_may_start(struct slu_queue *q, struct slu_error *err)
+int queue_pass_may_start(struct slu_queue *q, struct slu_error *err)
 {
 	int rc = 0;
 
@@ -333,11 +334,11 @@ int pass_may_start(struct slu_queue *q, struct slu_error *err)
 
 		if (sub->conf.stopped)
 			continue;
-		for (uint32_t j = order_first(q->job.p, sub->reserved); !rc && j != SLU_NIL;
-		     j = order_next(q->job.p, sub->reserved, &q->job.p[j])) {
+		for (uint32_t j = queue_order_first(q->job.p, sub->reserved); !rc && j != SLU_NIL;
+		     j = queue_order_next(q->job.p, sub->reserved, &q->job.p[j])) {
 			rc = q->job.p[j].planned_s <= q->now_s ? 1 : room_now(q, j, err);
 			if (rc > 0)
-				rc = plan_promise_fits(q, q->m, j, &q->due, err);
+				rc = queue_plan_promise_fits(q, q->m, j, &q->due, err);
 		}
 		for (uint32_t i = 0; !rc && q->sub.n > 1 && i < sub->active.n; i++)
 			rc = room_now(q, q->bucket.p[sub->active.p[i]].root, err);
@@ -349,16 +350,16 @@ int pass_may_start(struct slu_queue *q, struct slu_error *err)
  * it is until somebody could start (opts.lazy): no start depends on it before. */
 static int nobody(struct slu_queue *q, struct subqueue *sub, struct slu_error *err)
 {
-	uint32_t head = order_first(q->job.p, sub->reserved);
+	uint32_t head = queue_order_first(q->job.p, sub->reserved);
 	int rc;
 
-	if (!q->opts.lazy || sub->n_reserved != 1 || plan_depth(&sub->conf) != 1 ||
+	if (!q->opts.lazy || sub->n_reserved != 1 || queue_plan_depth(&sub->conf) != 1 ||
 	    q->later.cause || q->job.p[head].planned_s <= q->now_s)
 		return 0;
 	/* The head is first in line, or else a more urgent one wants a reservation of its own. */
-	uint32_t first = pass_first(q, sub);
+	uint32_t first = queue_pass_first(q, sub);
 
-	if (first != SLU_NIL && order_before(&q->job.p[first], &q->job.p[head]))
+	if (first != SLU_NIL && queue_order_before(&q->job.p[first], &q->job.p[head]))
 		return 0;
 	rc = room_now(q, head, err);
 	for (uint32_t i = 0; !rc && i < sub->active.n && sub->conf.policy != SLU_POLICY_FCFS; i++)
@@ -373,22 +374,22 @@ static int promise_first(struct slu_queue *q, struct subqueue *sub, const struct
 {
 	const struct slu_queue_limits *l = &sub->conf.limit;
 	bool limited = l->max_running || l->max_running_user;
-	uint32_t depth = plan_depth(&sub->conf);
+	uint32_t depth = queue_plan_depth(&sub->conf);
 
 	for (bool stop = false; depth && !stop;) {
-		uint32_t j = pass_first(q, sub);
+		uint32_t j = queue_pass_first(q, sub);
 
 		if (packed && sub->n_reserved >= depth)
 			break;
-		if (j == SLU_NIL || (last && order_before(last, &q->job.p[j])))
+		if (j == SLU_NIL || (last && queue_order_before(last, &q->job.p[j])))
 			break;
-		if (order_rank(q->job.p, sub->reserved, &q->job.p[j]) >= depth)
+		if (queue_order_rank(q->job.p, sub->reserved, &q->job.p[j]) >= depth)
 			break;
-		if (!plan_user_free(q, j)) {
+		if (!queue_plan_user_free(q, j)) {
 			q->bucket.p[q->job.p[j].bucket].closed = true;
 			continue;
 		}
-		int ans = try_job(q, j, true, out, err);
+		int ans = queue_try_job(q, j, true, out, err);
 
 		if (ans < 0)
 			return ans;
@@ -405,8 +406,8 @@ static int promise_first(struct slu_queue *q, struct subqueue *sub, const struct
 	return 0;
 }
 
-int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
-	      struct slu_error *err)
+int queue_pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
+		    struct slu_error *err)
 {
 	bool selective = sub->conf.policy == SLU_POLICY_SELECTIVE;
 	uint32_t started;
@@ -433,7 +434,7 @@ int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *o
 
 		rc = selective ? promise_due(q, sub, &started, out, err) : 0;
 		if (!rc)
-			rc = pass_batch(q, sub, last, &started, &packed, out, err);
+			rc = queue_pass_batch(q, sub, last, &started, &packed, out, err);
 		if (!rc && !selective)
 			rc = promise_first(q, sub, last, packed, &started, out, err);
 		if (rc < 0)
@@ -451,23 +452,23 @@ int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *o
 static uint32_t ahead(struct slu_queue *q, const struct subqueue *sub, uint32_t j, uint32_t enough)
 {
 	const struct job *job = &q->job.p[j];
-	uint32_t n = order_rank(q->job.p, sub->reserved, job);
+	uint32_t n = queue_order_rank(q->job.p, sub->reserved, job);
 
 	for (uint32_t i = 0; i < sub->active.n && n < enough; i++) {
 		uint32_t root = q->bucket.p[sub->active.p[i]].root;
 
-		if (plan_user_free(q, root))
-			n += order_rank(q->job.p, root, job);
+		if (queue_plan_user_free(q, root))
+			n += queue_order_rank(q->job.p, root, job);
 	}
 	return n;
 }
 
-bool pass_allows(struct slu_queue *q, uint32_t j)
+bool queue_pass_allows(struct slu_queue *q, uint32_t j)
 {
 	const struct subqueue *sub = &q->sub.p[q->job.p[j].queue];
 	const struct slu_queue_conf *c = &sub->conf;
 
-	if (!plan_user_free(q, j))
+	if (!queue_plan_user_free(q, j))
 		return false;
 	if (c->policy == SLU_POLICY_FCFS && ahead(q, sub, j, 1))
 		return false;
@@ -479,7 +480,7 @@ static int pass_one(struct slu_queue *q, struct subqueue *sub, uint32_t j,
 		    struct slu_decisions *out, struct slu_error *err)
 {
 	const struct slu_queue_conf *c = &sub->conf;
-	uint32_t depth = plan_depth(c);
+	uint32_t depth = queue_plan_depth(c);
 	uint32_t enough = c->queue_depth ? c->queue_depth : depth;
 	bool counts = enough != UINT32_MAX && (c->queue_depth || c->policy != SLU_POLICY_SELECTIVE);
 	uint32_t n = counts ? ahead(q, sub, j, enough) : 0;
@@ -487,17 +488,17 @@ static int pass_one(struct slu_queue *q, struct subqueue *sub, uint32_t j,
 
 	if ((c->queue_depth && n >= c->queue_depth) || (c->policy == SLU_POLICY_FCFS && n))
 		return 0;
-	if (!plan_user_free(q, j))
+	if (!queue_plan_user_free(q, j))
 		return 0;
 	/* The reservation in front may be better than it says: make it true before it is relied on.
 	 */
 	if (sub->stale) {
 		int room = room_now(q, j, err);
 
-		return room <= 0 && n ? room : pass_full(q, sub, out, err);
+		return room <= 0 && n ? room : queue_pass_full(q, sub, out, err);
 	}
 	/* As a full pass would: those before it that have no promise could not be given one. */
-	bool reserve = order_rank(q->job.p, sub->reserved, &q->job.p[j]) < depth;
+	bool reserve = queue_order_rank(q->job.p, sub->reserved, &q->job.p[j]) < depth;
 	int64_t limit_s = q->job.p[j].limit_s;
 
 	if (c->policy == SLU_POLICY_SELECTIVE)
@@ -510,21 +511,22 @@ static int pass_one(struct slu_queue *q, struct subqueue *sub, uint32_t j,
 	if (!reserve && limit_s >= b->failed_limit)
 		return 0;
 	uint32_t bi = q->job.p[j].bucket;
-	int ans = try_job(q, j, reserve, out, err);
+	int ans = queue_try_job(q, j, reserve, out, err);
 
 	if (ans == SLU_GANG_BUSY && q->bucket.p[bi].failed_limit > limit_s)
 		q->bucket.p[bi].failed_limit = limit_s;
 	if (ans == SLU_GANG_NOW || ans == SLU_GANG_LATER)
-		plan_moved_up(q, j); /* and its user may be at a limit now: others are first */
+		queue_plan_moved_up(q,
+				    j); /* and its user may be at a limit now: others are first */
 	return ans < 0 ? ans : 0;
 }
 
-int pass_fresh(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err)
+int queue_pass_fresh(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err)
 {
 	/* A handful at most; in queue order, as a full pass would take them. */
 	for (uint32_t i = 1; i < q->fresh.n; i++)
-		for (uint32_t k = i;
-		     k && order_before(&q->job.p[q->fresh.p[k]], &q->job.p[q->fresh.p[k - 1]]);
+		for (uint32_t k = i; k && queue_order_before(&q->job.p[q->fresh.p[k]],
+							     &q->job.p[q->fresh.p[k - 1]]);
 		     k--) {
 			uint32_t tmp = q->fresh.p[k];
 

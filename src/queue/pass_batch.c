@@ -26,11 +26,11 @@ static int64_t share_of(const struct slu_machine_stats *m, const struct shape *s
 static void gather_promised(struct slu_queue *q, struct subqueue *sub, struct batch *b)
 {
 	b->n = 0;
-	for (uint32_t j = order_first(q->job.p, sub->reserved); j != SLU_NIL;
-	     j = order_next(q->job.p, sub->reserved, &q->job.p[j])) {
+	for (uint32_t j = queue_order_first(q->job.p, sub->reserved); j != SLU_NIL;
+	     j = queue_order_next(q->job.p, sub->reserved, &q->job.p[j])) {
 		uint32_t k = b->n++;
 
-		for (; k && pass_by_plan(&j, &b->item[k - 1].job, q->job.p) < 0; k--)
+		for (; k && queue_pass_by_plan(&j, &b->item[k - 1].job, q->job.p) < 0; k--)
 			b->item[k] = b->item[k - 1];
 		b->item[k].job = j;
 	}
@@ -49,22 +49,22 @@ static bool came_with(const struct job *j, const struct job *oldest)
 static bool gather(struct slu_queue *q, struct subqueue *sub, const struct job *last,
 		   struct batch *b)
 {
-	uint32_t head = order_first(q->job.p, sub->reserved), j = pass_first(q, sub);
+	uint32_t head = queue_order_first(q->job.p, sub->reserved), j = queue_pass_first(q, sub);
 	const struct job *oldest = j == SLU_NIL ? NULL : &q->job.p[j];
 	bool differ = false;
 
 	if (!oldest)
 		return false;
 	gather_promised(q, sub, b);
-	if (head != SLU_NIL && order_before(&q->job.p[head], oldest))
+	if (head != SLU_NIL && queue_order_before(&q->job.p[head], oldest))
 		oldest = &q->job.p[head];
-	for (; j != SLU_NIL && b->n < BATCH_MAX; j = pass_first(q, sub)) {
+	for (; j != SLU_NIL && b->n < BATCH_MAX; j = queue_pass_first(q, sub)) {
 		const struct job *job = &q->job.p[j];
 
 		if ((b->goal == BATCH_DONE && !came_with(job, oldest)) ||
-		    (last && order_before(last, job)))
+		    (last && queue_order_before(last, job)))
 			break;
-		if (plan_user_free(q, j)) {
+		if (queue_plan_user_free(q, j)) {
 			differ |= b->n && (job->bucket != q->job.p[b->item[b->n - 1].job].bucket ||
 					   job->limit_s != q->job.p[b->item[b->n - 1].job].limit_s);
 			b->item[b->n++].job = j;
@@ -108,7 +108,7 @@ static bool describe(struct slu_queue *q, struct batch *b)
 	return true;
 }
 
-bool pass_plays(const struct subqueue *sub)
+bool queue_pass_plays(const struct subqueue *sub)
 {
 	return sub->conf.policy == SLU_POLICY_SELECTIVE &&
 	       sub->conf.backfill == SLU_BACKFILL_BALANCED && sub->n[SLU_JOB_WAITING] <= BATCH_MAX;
@@ -117,8 +117,9 @@ bool pass_plays(const struct subqueue *sub)
 /* Is there a batch to be ordered?  PACKED plans one at a time; BALANCED plays the whole line. */
 static bool has_batch(const struct subqueue *sub)
 {
-	return pass_plays(sub) || (sub->conf.backfill == SLU_BACKFILL_PACKED &&
-				   sub->conf.policy == SLU_POLICY_EASY && sub->n_reserved <= 1);
+	return queue_pass_plays(sub) ||
+	       (sub->conf.backfill == SLU_BACKFILL_PACKED && sub->conf.policy == SLU_POLICY_EASY &&
+		sub->n_reserved <= 1);
 }
 
 /* Could any job in line start now?  Remembers who could not. */
@@ -127,13 +128,14 @@ static int somebody_fits(struct slu_queue *q, struct subqueue *sub, struct slu_e
 	int fits = 0;
 
 	for (uint32_t i = 0; i < sub->active.n && !fits; i++)
-		fits = pass_fits(q, &q->bucket.p[sub->active.p[i]], err);
+		fits = queue_pass_fits(q, &q->bucket.p[sub->active.p[i]], err);
 	return fits;
 }
 
 /* Try a batch in the order that serves it best.  *packed tells whether there was one. */
-int pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job *last, uint32_t *started,
-	       bool *packed, struct slu_decisions *out, struct slu_error *err)
+int queue_pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job *last,
+		     uint32_t *started, bool *packed, struct slu_decisions *out,
+		     struct slu_error *err)
 {
 	bool promises = sub->conf.policy == SLU_POLICY_EASY;
 	struct batch *b;
@@ -156,7 +158,7 @@ int pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job *last
 	if (!gather(q, sub, last, b) || !describe(q, b))
 		return 0;
 	*packed = true;
-	batch_choose(b);
+	queue_batch_choose(b);
 	for (uint32_t i = 0; i < b->n_order; i++) {
 		uint32_t j = b->item[b->order[i]].job, bi = q->job.p[j].bucket;
 		int64_t limit_s = q->job.p[j].limit_s;
@@ -165,9 +167,9 @@ int pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job *last
 
 		if (!reserve && limit_s >= q->bucket.p[bi].failed_limit)
 			continue;
-		if (!plan_user_free(q, j))
+		if (!queue_plan_user_free(q, j))
 			continue;
-		ans = try_job(q, j, reserve, out, err);
+		ans = queue_try_job(q, j, reserve, out, err);
 		if (ans < 0)
 			return ans;
 		*started += ans == SLU_GANG_NOW;

@@ -148,7 +148,7 @@ static void subs(struct pic *p)
 		if (p->in.rc)
 			return;
 		if (reads(p)) {
-			int rc = ev_conf(q, &box.ev, NULL);
+			int rc = queue_ev_conf(q, &box.ev, NULL);
 
 			slu_event_box_done(&box);
 			if (rc < 0)
@@ -217,13 +217,13 @@ static void shapes(struct pic *p)
 		const struct slu_gang_req *req = box.ev.spec ? box.ev.spec->req : NULL;
 
 		if (must(p, req && req->n_role && req->n_role <= SLU_ROLES_MAX) &&
-		    shape_put_at(q, i, req) < 0)
+		    queue_shape_put_at(q, i, req) < 0)
 			wrong(p, -ENOMEM);
 		slu_event_box_done(&box);
 	}
 }
-void pic_unused(struct pic *p, uint32_t *list, uint32_t *n_list, uint32_t n,
-		bool (*used)(const struct slu_queue *, uint32_t))
+void queue_pic_unused(struct pic *p, uint32_t *list, uint32_t *n_list, uint32_t n,
+		      bool (*used)(const struct slu_queue *, uint32_t))
 {
 	uint32_t k = count(p, *n_list);
 
@@ -310,7 +310,7 @@ static void buckets(struct pic *p)
 		int rc = slu_gang_satisfiable(q->m, &q->shape.p[b->shape].req, NULL);
 
 		if (rc >= 0)
-			rc = bucket_link(q, i);
+			rc = queue_bucket_link(q, i);
 		if (rc < 0)
 			wrong(p, rc);
 	}
@@ -327,13 +327,13 @@ static void all(struct pic *p)
 		return;
 	shapes(p);
 	if (!p->in.rc)
-		pic_unused(p, q->shape_free.p, &q->shape_free.n, q->shape.n, shape_used);
+		queue_pic_unused(p, q->shape_free.p, &q->shape_free.n, q->shape.n, shape_used);
 	if (!p->in.rc)
 		buckets(p);
 	if (!p->in.rc)
-		pic_unused(p, q->bucket_free.p, &q->bucket_free.n, q->bucket.n, bucket_used);
+		queue_pic_unused(p, q->bucket_free.p, &q->bucket_free.n, q->bucket.n, bucket_used);
 	if (!p->in.rc)
-		pic_jobs(p);
+		queue_pic_jobs(p);
 	if (!p->in.rc)
 		scalars(p); /* last: making the queues has changed them */
 }

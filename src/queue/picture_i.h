@@ -112,8 +112,8 @@ static inline bool bucket_used(const struct slu_queue *q, uint32_t i)
 }
 
 /* Slots of a table that wait to be used again, the last first. */
-void pic_unused(struct pic *p, uint32_t *list, uint32_t *n_list, uint32_t n,
-		bool (*used)(const struct slu_queue *, uint32_t));
+void queue_pic_unused(struct pic *p, uint32_t *list, uint32_t *n_list, uint32_t n,
+		      bool (*used)(const struct slu_queue *, uint32_t));
 
 /* The jobs with the lines they stand in, what they wait for, and the timers. */
-void pic_jobs(struct pic *p);
+void queue_pic_jobs(struct pic *p);

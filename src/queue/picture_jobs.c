@@ -39,7 +39,7 @@ static bool job_sane(const struct slu_queue *q, const struct job *j)
 {
 	bool line = j->state == SLU_JOB_WAITING;
 
-	return j->id && j->id < SLU_JOB_ID_MAX && job_find(q, j->id) == SLU_NIL &&
+	return j->id && j->id < SLU_JOB_ID_MAX && queue_job_find(q, j->id) == SLU_NIL &&
 	       j->user < q->str.n && j->queue < q->sub.n && j->shape < q->shape.n &&
 	       shape_used(q, j->shape) &&
 	       (j->asked == SLU_NIL || (j->asked < q->shape.n && shape_used(q, j->asked))) &&
@@ -62,7 +62,7 @@ static int job_enter(struct slu_queue *q, uint32_t i)
 	struct job *j = &q->job.p[i];
 	struct subqueue *sub = &q->sub.p[j->queue];
 
-	if (slu_map_put(&q->job_of, j->id, i) < 0 || usage_make(q, j->queue, j->user) < 0)
+	if (slu_map_put(&q->job_of, j->id, i) < 0 || queue_usage_make(q, j->queue, j->user) < 0)
 		return -ENOMEM;
 
 	q->shape.p[j->shape].refs++;
@@ -70,22 +70,22 @@ static int job_enter(struct slu_queue *q, uint32_t i)
 		q->shape.p[j->asked].refs++;
 	sub->n[j->state]++;
 	if (j->block == BLOCK_FULL) {
-		order_insert(q->job.p, &usage_of(q, j->queue, j->user)->full, i);
+		queue_order_insert(q->job.p, &queue_usage_of(q, j->queue, j->user)->full, i);
 		sub->n_full++;
 	} else {
-		tally(q, i, j->state == SLU_JOB_RUNNING ? TALLY_RUNNING : TALLY_WAITING, 1);
+		queue_tally(q, i, j->state == SLU_JOB_RUNNING ? TALLY_RUNNING : TALLY_WAITING, 1);
 	}
 	if (j->state != SLU_JOB_WAITING)
 		return 0;
 	q->bucket.p[j->bucket].refs++;
-	j->due_s = plan_due(&sub->conf, j);
+	j->due_s = queue_plan_due(&sub->conf, j);
 	if (j->planned_s == SLU_TIME_NONE) {
-		order_insert(q->job.p, &q->bucket.p[j->bucket].root, i);
+		queue_order_insert(q->job.p, &q->bucket.p[j->bucket].root, i);
 		return 0;
 	}
-	order_insert(q->job.p, &sub->reserved, i);
+	queue_order_insert(q->job.p, &sub->reserved, i);
 	sub->n_reserved++;
-	tally(q, i, TALLY_RESERVED, 1);
+	queue_tally(q, i, TALLY_RESERVED, 1);
 	return 0;
 }
 
@@ -126,7 +126,7 @@ static void job_in_list(struct pic *p, uint32_t state, uint32_t i)
 	if (!must(p, job_sane(q, j) && booking_sane(q, j)))
 		return;
 	j->used = true;
-	job_list(q, i);
+	queue_job_list(q, i);
 	if (job_enter(q, i) < 0)
 		wrong(p, -ENOMEM);
 }
@@ -156,7 +156,7 @@ static void jobs(struct pic *p)
 			at = reads(p) ? SLU_NIL : q->job.p[at].next;
 		}
 	}
-	pic_unused(p, q->job_free.p, &q->job_free.n, n, job_used);
+	queue_pic_unused(p, q->job_free.p, &q->job_free.n, n, job_used);
 	for (uint32_t i = 0; i < q->job_free.n && !p->in.rc; i++)
 		U(q->job.p[q->job_free.p[i]].gen);
 }
@@ -303,7 +303,7 @@ static void timers(struct pic *p)
 			return;
 		}
 		for (uint32_t i = 0; i < q->timer.n; i++)
-			if (!timer_stale(q, &q->timer.p[i]))
+			if (!queue_timer_stale(q, &q->timer.p[i]))
 				t.p[t.n++] = q->timer.p[i];
 		if (t.n)
 			qsort(t.p, t.n, sizeof *t.p, by_time);
@@ -325,7 +325,7 @@ static void timers(struct pic *p)
 	slu_vec_done(&t);
 }
 
-void pic_jobs(struct pic *p)
+void queue_pic_jobs(struct pic *p)
 {
 	static void (*const part[])(struct pic *) = { jobs, lines, deps, results, timers };
 

@@ -1,32 +1,32 @@
 /* One job and the plan: match it, start it, promise it a start, move its promise. */
 #include "queue/state.h"
 
-void plan_freed(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node)
+void queue_plan_freed(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node)
 {
 	q->freed++;
 	q->earlier = (struct cause){ .cause = cause, .job = job, .node = node };
 }
 
-void plan_lost(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node)
+void queue_plan_lost(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node)
 {
 	q->freed++;
 	q->later = (struct cause){ .cause = cause, .job = job, .node = node };
 }
 
-void plan_look(struct slu_queue *q)
+void queue_plan_look(struct slu_queue *q)
 {
 	q->freed++;
 }
 
-void plan_moved_up(struct slu_queue *q, uint32_t j)
+void queue_plan_moved_up(struct slu_queue *q, uint32_t j)
 {
 	const struct slu_queue_conf *c = &q->sub.p[q->job.p[j].queue].conf;
 
 	if (c->policy == SLU_POLICY_FCFS || c->queue_depth)
-		plan_look(q);
+		queue_plan_look(q);
 }
 
-uint32_t plan_depth(const struct slu_queue_conf *c)
+uint32_t queue_plan_depth(const struct slu_queue_conf *c)
 {
 	switch (c->policy) {
 	case SLU_POLICY_FCFS:
@@ -44,7 +44,7 @@ uint32_t plan_depth(const struct slu_queue_conf *c)
 	return 0;
 }
 
-int64_t plan_due(const struct slu_queue_conf *c, const struct job *j)
+int64_t queue_plan_due(const struct slu_queue_conf *c, const struct job *j)
 {
 	if (c->policy != SLU_POLICY_SELECTIVE)
 		return SLU_TIME_NONE;
@@ -57,7 +57,7 @@ int64_t plan_due(const struct slu_queue_conf *c, const struct job *j)
 	return since_s + SLU_MIN(patience_s, c->max_wait_s);
 }
 
-bool plan_user_free(struct slu_queue *q, uint32_t j)
+bool queue_plan_user_free(struct slu_queue *q, uint32_t j)
 {
 	const struct job *job = &q->job.p[j];
 	const struct subqueue *sub = &q->sub.p[job->queue];
@@ -69,14 +69,14 @@ bool plan_user_free(struct slu_queue *q, uint32_t j)
 		return false;
 	if (!l->max_running_user)
 		return true;
-	const struct usage *u = usage_of(q, job->queue, job->user);
+	const struct usage *u = queue_usage_of(q, job->queue, job->user);
 
 	return u->running + u->reserved < l->max_running_user;
 }
 
 static int match(struct slu_queue *q, uint32_t j, bool reserve, struct slu_error *err)
 {
-	struct slu_gang_req req = job_req(q, j);
+	struct slu_gang_req req = queue_job_req(q, j);
 	slu_job_id id = q->job.p[j].id;
 
 	if (!reserve || !q->shape.p[q->job.p[j].shape].elastic)
@@ -106,10 +106,11 @@ static int start(struct slu_queue *q, uint32_t j, enum slu_how how, int64_t was_
 {
 	struct job *job = &q->job.p[j];
 	struct subqueue *sub = &q->sub.p[job->queue];
-	struct slu_decision *d = decide(out, SLU_DEC_START, job->id);
+	struct slu_decision *d = queue_decide(out, SLU_DEC_START, job->id);
 
-	if (!d || decide_parts(out, d, q->place.part, q->place.n) < 0 ||
-	    timer_add(q, q->place.end_s == SLU_FOREVER ? SLU_FOREVER : q->place.end_s + 1, j) < 0) {
+	if (!d || queue_decide_parts(out, d, q->place.part, q->place.n) < 0 ||
+	    queue_timer_add(q, q->place.end_s == SLU_FOREVER ? SLU_FOREVER : q->place.end_s + 1,
+			    j) < 0) {
 		if (d)
 			out->v.n--;
 		return -ENOMEM;
@@ -123,12 +124,12 @@ static int start(struct slu_queue *q, uint32_t j, enum slu_how how, int64_t was_
 	d->how = how;
 	d->cause = SLU_CAUSE_STARTED;
 	d->size = q->place.slots;
-	job_set_state(q, j, SLU_JOB_RUNNING);
+	queue_job_set_state(q, j, SLU_JOB_RUNNING);
 	sub->started++;
 	sub->backfilled += how == SLU_HOW_BACKFILL;
 	job->flags &= (uint8_t)~JOB_NOPLAN;
 	q->grow_any |= (job->flags & JOB_GROW) && q->shape.p[job->shape].elastic;
-	return dep_fire(q, job->id, true, SLU_RESULT_OK, out);
+	return queue_dep_fire(q, job->id, true, SLU_RESULT_OK, out);
 }
 
 /* It is booked for later; tell when that is news.  `job->planned_s` is what was told before. */
@@ -142,10 +143,10 @@ static int planned(struct slu_queue *q, uint32_t j, int64_t was_s, struct slu_de
 	if (was_s == q->now_s && at > was_s && q->later.cause == SLU_CAUSE_NONE)
 		at = was_s;
 	if (at != was_s) {
-		struct slu_decision *d = decide(out, SLU_DEC_PLAN, job->id);
+		struct slu_decision *d = queue_decide(out, SLU_DEC_PLAN, job->id);
 		const struct cause *c = at > was_s ? &q->later : &q->earlier;
 
-		if (!d || decide_parts(out, d, q->place.part, q->place.n) < 0) {
+		if (!d || queue_decide_parts(out, d, q->place.part, q->place.n) < 0) {
 			if (d)
 				out->v.n--;
 			return -ENOMEM;
@@ -186,8 +187,8 @@ static void set_noplan(struct slu_queue *q, uint32_t j, bool on)
 
 /* An unreserved job in line: start it, or reserve for it if asked to.
  * SLU_GANG_NOW, _LATER (it has moved to the reserved tree) or _BUSY. */
-int try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_decisions *out,
-	    struct slu_error *err)
+int queue_try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_decisions *out,
+		  struct slu_error *err)
 {
 	struct job *job = &q->job.p[j];
 	struct subqueue *sub = &q->sub.p[job->queue];
@@ -200,36 +201,36 @@ int try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_decisions 
 	}
 	if (job->flags & JOB_NOPLAN)
 		set_noplan(q, j, false);
-	bucket_leave(q, j);
+	queue_bucket_leave(q, j);
 	if (ans == SLU_GANG_NOW) {
 		rc = start(q, j, how_now(sub), SLU_TIME_NONE, out);
 		if (job->state == SLU_JOB_RUNNING)
-			bucket_detach(q, j);
+			queue_bucket_detach(q, j);
 	} else {
 		rc = planned(q, j, SLU_TIME_NONE, out);
 		if (!rc) {
-			order_insert(q->job.p, &sub->reserved, j);
+			queue_order_insert(q->job.p, &sub->reserved, j);
 			sub->n_reserved++;
-			tally(q, j, TALLY_RESERVED, 1);
+			queue_tally(q, j, TALLY_RESERVED, 1);
 		}
 	}
 	if (rc < 0 && job->state == SLU_JOB_WAITING) {
 		slu_gang_cancel(q->m, job->id);
 		job->planned_s = SLU_TIME_NONE;
-		bucket_enter(q, j);
+		queue_bucket_enter(q, j);
 	}
 	return rc < 0 ? rc : ans;
 }
 
 /* Back from the reserved tree to the bucket; the booking is gone already. */
-void unreserve(struct slu_queue *q, uint32_t j)
+void queue_unreserve(struct slu_queue *q, uint32_t j)
 {
 	struct job *job = &q->job.p[j];
 	struct subqueue *sub = &q->sub.p[job->queue];
 
-	order_remove(q->job.p, &sub->reserved, j);
+	queue_order_remove(q->job.p, &sub->reserved, j);
 	sub->n_reserved--;
-	tally(q, j, TALLY_RESERVED, -1);
+	queue_tally(q, j, TALLY_RESERVED, -1);
 	job->planned_s = SLU_TIME_NONE;
 }
 
@@ -263,8 +264,8 @@ static bool same_place(const struct slu_gang_place *a, const struct slu_gang_pla
 	return true;
 }
 
-int replan(struct slu_queue *q, uint32_t j, bool *moved, struct slu_decisions *out,
-	   struct slu_error *err)
+int queue_replan(struct slu_queue *q, uint32_t j, bool *moved, struct slu_decisions *out,
+		 struct slu_error *err)
 {
 	struct job *job = &q->job.p[j];
 	int64_t was = job->planned_s;
@@ -287,27 +288,27 @@ int replan(struct slu_queue *q, uint32_t j, bool *moved, struct slu_decisions *o
 		*moved = false;
 		return keep_due(q, j, err);
 	}
-	unreserve(q, j);
+	queue_unreserve(q, j);
 	if (ans == SLU_GANG_NOW) {
 		rc = start(q, j, SLU_HOW_RESERVED, was, out);
 		if (job->state == SLU_JOB_RUNNING) {
-			bucket_detach(q, j);
+			queue_bucket_detach(q, j);
 			return rc;
 		}
 		slu_gang_cancel(q->m, job->id);
 	}
-	bucket_enter(q, j);
+	queue_bucket_enter(q, j);
 	if (ans == SLU_GANG_NOW || ans < 0)
 		return rc < 0 ? rc : ans;
 	set_noplan(q, j, true);
-	return plan_told(q, j, was, q->later.cause ? q->later.cause : SLU_CAUSE_DROPPED, out);
+	return queue_plan_told(q, j, was, q->later.cause ? q->later.cause : SLU_CAUSE_DROPPED, out);
 }
 
-int plan_promise_fits(const struct slu_queue *q, struct slu_machine *m, uint32_t j,
-		      struct slu_gang_place *place, struct slu_error *err)
+int queue_plan_promise_fits(const struct slu_queue *q, struct slu_machine *m, uint32_t j,
+			    struct slu_gang_place *place, struct slu_error *err)
 {
 	const struct job *job = &q->job.p[j];
-	struct slu_gang_req req = job_req(q, j);
+	struct slu_gang_req req = queue_job_req(q, j);
 	struct slu_gang_info info;
 	int rc = slu_gang_info(m, job->id, &info, place);
 

@@ -45,7 +45,7 @@ void slu_queue_free(struct slu_queue *q)
 		slu_free(q->job.p[i].name);
 	for (uint32_t i = 0; i < q->shape.n; i++)
 		if (q->shape.p[i].used)
-			shape_done(&q->shape.p[i]);
+			queue_shape_done(&q->shape.p[i]);
 	for (uint32_t i = 0; i < q->bucket.n; i++)
 		slu_free(q->bucket.p[i].use);
 	for (uint32_t i = 0; i < q->sub.n; i++) {
@@ -82,7 +82,7 @@ void slu_queue_free(struct slu_queue *q)
 	slu_vec_done(&q->heap);
 	slu_vec_done(&q->todo);
 	slu_free(q->batch);
-	shadow_drop(q);
+	queue_shadow_drop(q);
 	slu_gang_place_done(&q->place);
 	slu_gang_place_done(&q->due);
 	slu_intern_done(&q->str);
@@ -99,7 +99,7 @@ static int advance(struct slu_queue *q, int64_t now_s, struct slu_error *err)
 	if (now_s > SLU_FOREVER / 4 || now_s < -(SLU_FOREVER / 4))
 		return slu_fail(err, -EINVAL, "time %" PRId64 " is out of range", now_s);
 	q->now_s = now_s;
-	shadow_drop(q);
+	queue_shadow_drop(q);
 	return 0;
 }
 
@@ -113,13 +113,13 @@ int slu_queue_apply(struct slu_queue *q, int64_t now_s, const struct slu_event *
 	switch (ev->kind) {
 	case SLU_EV_SUBMIT:
 	case SLU_EV_RUNNING:
-		rc = ev_submit(q, ev, out, err);
+		rc = queue_ev_submit(q, ev, out, err);
 		break;
 	case SLU_EV_CANCEL:
 	case SLU_EV_END:
 	case SLU_EV_END_SLOTS:
 	case SLU_EV_TAKE_BACK:
-		rc = ev_end(q, ev, out, err);
+		rc = queue_ev_end(q, ev, out, err);
 		break;
 	case SLU_EV_HOLD:
 	case SLU_EV_RELEASE:
@@ -127,32 +127,32 @@ int slu_queue_apply(struct slu_queue *q, int64_t now_s, const struct slu_event *
 	case SLU_EV_LIMIT:
 	case SLU_EV_REQUEST:
 	case SLU_EV_PROMISE:
-		rc = ev_change(q, ev, out, err);
+		rc = queue_ev_change(q, ev, out, err);
 		break;
 	case SLU_EV_RESIZE:
-		rc = ev_resize(q, ev, out, err);
+		rc = queue_ev_resize(q, ev, out, err);
 		break;
 	case SLU_EV_NODE_ADD:
 	case SLU_EV_NODE_REMOVE:
 	case SLU_EV_NODE_UP:
 	case SLU_EV_NODE_DOWN:
-		rc = ev_node(q, ev, out, err);
+		rc = queue_ev_node(q, ev, out, err);
 		break;
 	case SLU_EV_FOREIGN_ADD:
 	case SLU_EV_FOREIGN_REMOVE:
-		rc = ev_foreign(q, ev, err);
+		rc = queue_ev_foreign(q, ev, err);
 		break;
 	case SLU_EV_SPAN_ADD:
 	case SLU_EV_SPAN_REMOVE:
-		rc = ev_span(q, ev, err);
+		rc = queue_ev_span(q, ev, err);
 		break;
 	case SLU_EV_QUEUE_SET:
-		rc = ev_conf(q, ev, err);
+		rc = queue_ev_conf(q, ev, err);
 		break;
 	case SLU_EV_TICK:
 		break;
 	case SLU_EV_LOOK:
-		plan_look(q);
+		queue_plan_look(q);
 		break;
 	default:
 		return slu_fail(err, -EINVAL, "unknown event %d", (int)ev->kind);
@@ -184,7 +184,7 @@ int slu_queue_schedule(struct slu_queue *q, int64_t now_s, struct slu_decisions 
 
 	if (rc < 0)
 		return rc;
-	rc = plan_step(q, out, err);
+	rc = queue_plan_step(q, out, err);
 	if (rc < 0)
 		return rc == -ENOMEM ? slu_fail(err, rc, "out of memory") : rc;
 	return q->opts.verify ? verify(q, now_s, err) : 0;
@@ -284,7 +284,7 @@ static int copy_shapes(struct slu_queue *c, const struct slu_queue *q)
 		struct shape s = { 0 };
 
 		if (q->shape.p[i].used) {
-			int rc = shape_copy(&s, &q->shape.p[i].req);
+			int rc = queue_shape_copy(&s, &q->shape.p[i].req);
 
 			if (rc < 0)
 				return rc;

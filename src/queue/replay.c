@@ -219,7 +219,7 @@ static int compare(struct slu_replay *r, int64_t at_us, const uint8_t *p, size_t
 		   struct slu_error *err)
 {
 	slu_buf_reset(&r->got);
-	log_put_decisions(&r->got, &r->out, 0);
+	queue_log_put_decisions(&r->got, &r->out, 0);
 	if (r->got.error)
 		return slu_fail(err, r->got.error, "too many decisions");
 	if (r->got.n != n || memcmp(r->got.p, p, n))

@@ -26,12 +26,12 @@ static int grow(struct slu_queue *q, uint32_t j, uint32_t role, uint32_t by, boo
 
 static int told_grown(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 {
-	struct slu_decision *d = decide(out, SLU_DEC_RESIZED, q->job.p[j].id);
+	struct slu_decision *d = queue_decide(out, SLU_DEC_RESIZED, q->job.p[j].id);
 
 	if (!d)
 		return -ENOMEM;
 	d->size = q->place.slots;
-	return decide_parts(out, d, q->place.part, q->place.n);
+	return queue_decide_parts(out, d, q->place.part, q->place.n);
 }
 
 /* Slots of a role a running job has. */
@@ -51,7 +51,7 @@ static int64_t held(struct slu_queue *q, uint32_t j, uint32_t role)
 static int shrink(struct slu_queue *q, uint32_t j, uint32_t role, int64_t by,
 		  struct slu_decisions *out)
 {
-	struct slu_decision *d = decide(out, SLU_DEC_RESIZED, q->job.p[j].id);
+	struct slu_decision *d = queue_decide(out, SLU_DEC_RESIZED, q->job.p[j].id);
 
 	if (!d)
 		return -ENOMEM;
@@ -87,7 +87,7 @@ static int resize_waiting(struct slu_queue *q, uint32_t j, const struct slu_even
 	r[ev->role].min = r[ev->role].max = (uint32_t)ev->size;
 	req.role = r;
 	req.min = req.max = 0;
-	return ev_change(q, &change, out, err);
+	return queue_ev_change(q, &change, out, err);
 }
 
 /* Without a plan nobody can tell whether room is needed: whoever is in line comes first. */
@@ -97,10 +97,10 @@ static bool wanted_by_line(const struct subqueue *sub)
 	       sub->n[SLU_JOB_WAITING] > sub->n_reserved;
 }
 
-int ev_resize(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
-	      struct slu_error *err)
+int queue_ev_resize(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+		    struct slu_error *err)
 {
-	uint32_t j = job_find(q, ev->job);
+	uint32_t j = queue_job_find(q, ev->job);
 
 	if (j == SLU_NIL)
 		return slu_fail(err, -ENOENT, "no job %" PRIu64, ev->job);
@@ -111,7 +111,7 @@ int ev_resize(struct slu_queue *q, const struct slu_event *ev, struct slu_decisi
 				"job %" PRIu64 ": cannot have %" PRId64 " slots in role %u",
 				ev->job, ev->size, ev->role);
 	if (!ev->size && req->n_role == 1)
-		return job_gone(q, j, SLU_RESULT_CANCELLED, out);
+		return queue_job_gone(q, j, SLU_RESULT_CANCELLED, out);
 	if (q->job.p[j].state != SLU_JOB_RUNNING)
 		return resize_waiting(q, j, ev, out, err);
 	int64_t have = held(q, j, ev->role);
@@ -121,25 +121,25 @@ int ev_resize(struct slu_queue *q, const struct slu_event *ev, struct slu_decisi
 	if (ev->size < have)
 		return shrink(q, j, ev->role, have - ev->size, out);
 	if (wanted_by_line(&q->sub.p[q->job.p[j].queue]))
-		return decide_text(out, SLU_DEC_REFUSED, ev->job,
-				   "jobs in line come before more slots for one that runs");
+		return queue_decide_text(out, SLU_DEC_REFUSED, ev->job,
+					 "jobs in line come before more slots for one that runs");
 	int rc = grow(q, j, ev->role, (uint32_t)(ev->size - have), false);
 
 	if (rc == SLU_GANG_NOW) {
-		plan_lost(q, SLU_CAUSE_OWN, ev->job, SLU_NODE_NONE);
+		queue_plan_lost(q, SLU_CAUSE_OWN, ev->job, SLU_NODE_NONE);
 		return told_grown(q, j, out);
 	}
 	if (rc < 0)
 		return slu_fail(err, rc, "job %" PRIu64 " cannot grow", ev->job);
-	return decide_text(out, SLU_DEC_REFUSED, ev->job,
-			   "no room for %" PRId64
-			   " more slots until its end beside what is promised "
-			   "to others",
-			   ev->size - have);
+	return queue_decide_text(out, SLU_DEC_REFUSED, ev->job,
+				 "no room for %" PRId64
+				 " more slots until its end beside what is promised "
+				 "to others",
+				 ev->size - have);
 }
 
 /* Running elastic jobs, oldest first, get what no plan needs. */
-int grow_all(struct slu_queue *q, struct slu_decisions *out)
+int queue_grow_all(struct slu_queue *q, struct slu_decisions *out)
 {
 	if (!q->grow_any)
 		return 0;

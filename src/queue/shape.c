@@ -52,7 +52,7 @@ static bool req_equal(const struct slu_gang_req *a, const struct slu_gang_req *b
 	return true;
 }
 
-void shape_done(struct shape *s)
+void queue_shape_done(struct shape *s)
 {
 	for (uint32_t i = 0; s->req.role && i < s->req.n_role; i++) {
 		const struct slu_gang_role *r = &s->req.role[i];
@@ -93,7 +93,7 @@ static int copy_role(struct slu_gang_role *to, const struct slu_gang_role *from)
 	return 0;
 }
 
-int shape_copy(struct shape *s, const struct slu_gang_req *req)
+int queue_shape_copy(struct shape *s, const struct slu_gang_req *req)
 {
 	struct slu_gang_role *role = slu_calloc(SLU_MAX(req->n_role, 1u), sizeof *role);
 	int rc = role ? 0 : -ENOMEM;
@@ -113,11 +113,11 @@ int shape_copy(struct shape *s, const struct slu_gang_req *req)
 	if (req->min)
 		s->slots = req->min;
 	if (rc < 0)
-		shape_done(s);
+		queue_shape_done(s);
 	return rc;
 }
 
-int64_t shape_get(struct slu_queue *q, const struct slu_gang_req *given)
+int64_t queue_shape_get(struct slu_queue *q, const struct slu_gang_req *given)
 {
 	struct slu_gang_req req = *given;
 
@@ -136,12 +136,12 @@ int64_t shape_get(struct slu_queue *q, const struct slu_gang_req *given)
 		return -ENOMEM;
 	struct shape s;
 
-	if (shape_copy(&s, &req) < 0)
+	if (queue_shape_copy(&s, &req) < 0)
 		return -ENOMEM;
 	uint32_t i = q->shape_free.n ? q->shape_free.p[q->shape_free.n - 1] : q->shape.n;
 
 	if (slu_map_put(&q->shape_of, h, i + 1) < 0) {
-		shape_done(&s);
+		queue_shape_done(&s);
 		return -ENOMEM;
 	}
 	s.hash = h;
@@ -154,11 +154,11 @@ int64_t shape_get(struct slu_queue *q, const struct slu_gang_req *given)
 	return i;
 }
 
-int shape_put_at(struct slu_queue *q, uint32_t i, const struct slu_gang_req *req)
+int queue_shape_put_at(struct slu_queue *q, uint32_t i, const struct slu_gang_req *req)
 {
 	struct shape s;
 
-	if (shape_copy(&s, req) < 0)
+	if (queue_shape_copy(&s, req) < 0)
 		return -ENOMEM;
 	s.hash = req_hash(&s.req);
 	s.refs = 0;
@@ -166,14 +166,14 @@ int shape_put_at(struct slu_queue *q, uint32_t i, const struct slu_gang_req *req
 
 	s.chain = found ? (uint32_t)*found : 0;
 	if (slu_map_put(&q->shape_of, s.hash, i + 1) < 0) {
-		shape_done(&s);
+		queue_shape_done(&s);
 		return -ENOMEM;
 	}
 	q->shape.p[i] = s;
 	return 0;
 }
 
-void shape_put(struct slu_queue *q, uint32_t i)
+void queue_shape_put(struct slu_queue *q, uint32_t i)
 {
 	struct shape *s = &q->shape.p[i];
 
@@ -192,11 +192,11 @@ void shape_put(struct slu_queue *q, uint32_t i)
 			at = q->shape.p[at - 1].chain;
 		q->shape.p[at - 1].chain = s->chain;
 	}
-	shape_done(s);
+	queue_shape_done(s);
 	q->shape_free.p[q->shape_free.n++] = i; /* reserved when it was made */
 }
 
-struct slu_gang_req job_req(const struct slu_queue *q, uint32_t j)
+struct slu_gang_req queue_job_req(const struct slu_queue *q, uint32_t j)
 {
 	const struct job *job = &q->job.p[j];
 	struct slu_gang_req r = q->shape.p[job->shape].req;
@@ -252,7 +252,7 @@ static int bucket_use(struct slu_queue *q, struct bucket *b, const struct job *j
 	return 0;
 }
 
-int64_t bucket_get(struct slu_queue *q, uint32_t j)
+int64_t queue_bucket_get(struct slu_queue *q, uint32_t j)
 {
 	const struct job *job = &q->job.p[j];
 	struct subqueue *sub = &q->sub.p[job->queue];
@@ -301,7 +301,7 @@ int64_t bucket_get(struct slu_queue *q, uint32_t j)
 	return i;
 }
 
-int bucket_link(struct slu_queue *q, uint32_t i)
+int queue_bucket_link(struct slu_queue *q, uint32_t i)
 {
 	struct bucket *b = &q->bucket.p[i];
 	uint64_t h = bucket_hash(b);
@@ -333,7 +333,7 @@ static void bucket_drop(struct slu_queue *q, uint32_t i)
 	q->bucket_free.p[q->bucket_free.n++] = i;
 }
 
-void bucket_enter(struct slu_queue *q, uint32_t j)
+void queue_bucket_enter(struct slu_queue *q, uint32_t j)
 {
 	uint32_t i = q->job.p[j].bucket;
 	struct bucket *b = &q->bucket.p[i];
@@ -341,18 +341,18 @@ void bucket_enter(struct slu_queue *q, uint32_t j)
 
 	if (b->active == SLU_NIL) {
 		b->active = sub->active.n;
-		sub->active.p[sub->active.n++] = i; /* room was made in bucket_get() */
+		sub->active.p[sub->active.n++] = i; /* room was made in queue_bucket_get() */
 	}
-	q->job.p[j].due_s = plan_due(&sub->conf, &q->job.p[j]);
-	order_insert(q->job.p, &b->root, j);
+	q->job.p[j].due_s = queue_plan_due(&sub->conf, &q->job.p[j]);
+	queue_order_insert(q->job.p, &b->root, j);
 }
 
-void bucket_leave(struct slu_queue *q, uint32_t j)
+void queue_bucket_leave(struct slu_queue *q, uint32_t j)
 {
 	struct bucket *b = &q->bucket.p[q->job.p[j].bucket];
 	struct subqueue *sub = &q->sub.p[b->queue];
 
-	order_remove(q->job.p, &b->root, j);
+	queue_order_remove(q->job.p, &b->root, j);
 	if (b->root != SLU_NIL)
 		return;
 	uint32_t last = sub->active.p[--sub->active.n];
@@ -362,9 +362,9 @@ void bucket_leave(struct slu_queue *q, uint32_t j)
 	b->active = SLU_NIL;
 }
 
-int bucket_attach(struct slu_queue *q, uint32_t j)
+int queue_bucket_attach(struct slu_queue *q, uint32_t j)
 {
-	int64_t i = bucket_get(q, j);
+	int64_t i = queue_bucket_get(q, j);
 
 	if (i < 0)
 		return (int)i;
@@ -373,7 +373,7 @@ int bucket_attach(struct slu_queue *q, uint32_t j)
 	return 0;
 }
 
-void bucket_detach(struct slu_queue *q, uint32_t j)
+void queue_bucket_detach(struct slu_queue *q, uint32_t j)
 {
 	uint32_t i = q->job.p[j].bucket;
 
@@ -382,7 +382,7 @@ void bucket_detach(struct slu_queue *q, uint32_t j)
 		bucket_drop(q, i);
 }
 
-int bucket_rebuild(struct slu_queue *q)
+int queue_bucket_rebuild(struct slu_queue *q)
 {
 	q->rebuild = true; /* until it has come to its end */
 	/* Buckets of older generations are not found again: their spans may be others now. */
@@ -397,19 +397,19 @@ int bucket_rebuild(struct slu_queue *q)
 		bool in_tree = job->planned_s == SLU_TIME_NONE;
 
 		if (in_tree)
-			bucket_leave(q, j);
-		int rc = bucket_attach(q, j);
+			queue_bucket_leave(q, j);
+		int rc = queue_bucket_attach(q, j);
 
 		if (rc < 0) {
 			job->bucket = old;
 			if (in_tree)
-				bucket_enter(q, j);
+				queue_bucket_enter(q, j);
 			return rc;
 		}
 		if (!--q->bucket.p[old].refs)
 			bucket_drop(q, old);
 		if (in_tree)
-			bucket_enter(q, j);
+			queue_bucket_enter(q, j);
 	}
 	q->rebuild = false;
 	return 0;

@@ -206,143 +206,145 @@ struct slu_queue {
 };
 
 /* why.c */
-void shadow_drop(struct slu_queue *q);
+void queue_shadow_drop(struct slu_queue *q);
 
 /* decision.c */
-struct slu_decision *decide(struct slu_decisions *out, enum slu_decision_kind kind, slu_job_id job);
-int decide_parts(struct slu_decisions *out, struct slu_decision *d, const struct slu_gang_part *p,
-		 uint32_t n);
+struct slu_decision *queue_decide(struct slu_decisions *out, enum slu_decision_kind kind,
+				  slu_job_id job);
+int queue_decide_parts(struct slu_decisions *out, struct slu_decision *d,
+		       const struct slu_gang_part *p, uint32_t n);
 /* A whole decision with a sentence; 0 or -ENOMEM with nothing added. */
-int decide_text(struct slu_decisions *out, enum slu_decision_kind kind, slu_job_id job,
-		const char *fmt, ...) SLU_PRINTF(4, 5);
+int queue_decide_text(struct slu_decisions *out, enum slu_decision_kind kind, slu_job_id job,
+		      const char *fmt, ...) SLU_PRINTF(4, 5);
 
 /* shape.c */
 /* Index of an equal request (counted), or -ENOMEM. */
-int64_t shape_get(struct slu_queue *q, const struct slu_gang_req *req);
-void shape_put(struct slu_queue *q, uint32_t shape);
+int64_t queue_shape_get(struct slu_queue *q, const struct slu_gang_req *req);
+void queue_shape_put(struct slu_queue *q, uint32_t shape);
 /* A picture's: the request at its own, empty, place in the table, counted by nobody yet. */
-int shape_put_at(struct slu_queue *q, uint32_t shape, const struct slu_gang_req *req);
-void shape_done(struct shape *s);
+int queue_shape_put_at(struct slu_queue *q, uint32_t shape, const struct slu_gang_req *req);
+void queue_shape_done(struct shape *s);
 /* Own copy of a request; 0 or -ENOMEM. */
-int shape_copy(struct shape *s, const struct slu_gang_req *req);
+int queue_shape_copy(struct shape *s, const struct slu_gang_req *req);
 /* The request of a job, ready for the matcher.  Borrowed until shapes or buckets change. */
-struct slu_gang_req job_req(const struct slu_queue *q, uint32_t j);
+struct slu_gang_req queue_job_req(const struct slu_queue *q, uint32_t j);
 /* Bucket for a job; made if need be.  -ENOMEM. */
-int64_t bucket_get(struct slu_queue *q, uint32_t j);
-int bucket_link(struct slu_queue *q, uint32_t i);    /* let bucket i be found */
-int bucket_attach(struct slu_queue *q, uint32_t j);  /* job->bucket = its bucket */
-void bucket_detach(struct slu_queue *q, uint32_t j); /* the last one takes the bucket along */
-void bucket_enter(struct slu_queue *q, uint32_t j);  /* into the tree of its bucket */
-void bucket_leave(struct slu_queue *q, uint32_t j);
+int64_t queue_bucket_get(struct slu_queue *q, uint32_t j);
+int queue_bucket_link(struct slu_queue *q, uint32_t i);    /* let bucket i be found */
+int queue_bucket_attach(struct slu_queue *q, uint32_t j);  /* job->bucket = its bucket */
+void queue_bucket_detach(struct slu_queue *q, uint32_t j); /* the last one takes the bucket along */
+void queue_bucket_enter(struct slu_queue *q, uint32_t j);  /* into the tree of its bucket */
+void queue_bucket_leave(struct slu_queue *q, uint32_t j);
 /* Spans or settings changed: sort every waiting job anew. */
-int bucket_rebuild(struct slu_queue *q);
+int queue_bucket_rebuild(struct slu_queue *q);
 
 /* job.c */
-uint32_t job_find(const struct slu_queue *q, slu_job_id id);                /* SLU_NIL */
-struct usage *usage_of(struct slu_queue *q, uint32_t queue, uint32_t user); /* exists */
-int usage_make(struct slu_queue *q, uint32_t queue, uint32_t user);
-void job_set_state(struct slu_queue *q, uint32_t j, enum slu_job_state s);
-void job_list(struct slu_queue *q, uint32_t j); /* to the end of the list of its state */
+uint32_t queue_job_find(const struct slu_queue *q, slu_job_id id);                /* SLU_NIL */
+struct usage *queue_usage_of(struct slu_queue *q, uint32_t queue, uint32_t user); /* exists */
+int queue_usage_make(struct slu_queue *q, uint32_t queue, uint32_t user);
+void queue_job_set_state(struct slu_queue *q, uint32_t j, enum slu_job_state s);
+void queue_job_list(struct slu_queue *q, uint32_t j); /* to the end of the list of its state */
 /* A new job in no tree, BLOCKED; settle or register it next. */
-int job_make(struct slu_queue *q, const struct slu_job_spec *s, uint32_t queue, int64_t limit_s,
-	     uint32_t *out_j);
-void job_unmake(struct slu_queue *q, uint32_t j);
+int queue_job_make(struct slu_queue *q, const struct slu_job_spec *s, uint32_t queue,
+		   int64_t limit_s, uint32_t *out_j);
+void queue_job_unmake(struct slu_queue *q, uint32_t j);
 /* Out of its tree and, if it was reserved, out of the machine's books. */
-void job_leave_line(struct slu_queue *q, uint32_t j);
+void queue_job_leave_line(struct slu_queue *q, uint32_t j);
 /* Put a job where it belongs now: in line, or aside with a reason.  Not in any tree before. */
-int job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out);
+int queue_job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out);
 /* It is gone: books, tables, dependents. */
-int job_gone(struct slu_queue *q, uint32_t j, enum slu_result r, struct slu_decisions *out);
+int queue_job_gone(struct slu_queue *q, uint32_t j, enum slu_result r, struct slu_decisions *out);
 /* Tell that a planned start is no more, unless there was none. */
-int plan_told(struct slu_queue *q, uint32_t j, int64_t was_s, enum slu_cause cause,
-	      struct slu_decisions *out);
-int dep_check(struct slu_queue *q, const struct slu_job_spec *s, struct slu_error *err);
-int dep_fire(struct slu_queue *q, slu_job_id on, bool started, enum slu_result r,
-	     struct slu_decisions *out);
+int queue_plan_told(struct slu_queue *q, uint32_t j, int64_t was_s, enum slu_cause cause,
+		    struct slu_decisions *out);
+int queue_dep_check(struct slu_queue *q, const struct slu_job_spec *s, struct slu_error *err);
+int queue_dep_fire(struct slu_queue *q, slu_job_id on, bool started, enum slu_result r,
+		   struct slu_decisions *out);
 /* Count a job in or out of what limits look at. */
 enum tally { TALLY_WAITING, TALLY_RUNNING, TALLY_RESERVED };
-void tally(struct slu_queue *q, uint32_t j, enum tally what, int by);
+void queue_tally(struct slu_queue *q, uint32_t j, enum tally what, int by);
 /* The queue is full for this job: put it aside.  Let in whoever has a place now. */
-bool full_for(struct slu_queue *q, uint32_t j);
-int full_enter(struct slu_queue *q, uint32_t j, struct slu_decisions *out);
-void full_leave(struct slu_queue *q, uint32_t j);
-int full_admit(struct slu_queue *q, struct slu_decisions *out);
-int timer_add(struct slu_queue *q, int64_t at_s, uint32_t j);
-void timer_pop(struct slu_queue *q);
-bool timer_stale(const struct slu_queue *q, const struct timer *t);
+bool queue_full_for(struct slu_queue *q, uint32_t j);
+int queue_full_enter(struct slu_queue *q, uint32_t j, struct slu_decisions *out);
+void queue_full_leave(struct slu_queue *q, uint32_t j);
+int queue_full_admit(struct slu_queue *q, struct slu_decisions *out);
+int queue_timer_add(struct slu_queue *q, int64_t at_s, uint32_t j);
+void queue_timer_pop(struct slu_queue *q);
+bool queue_timer_stale(const struct slu_queue *q, const struct timer *t);
 
 /* event.c */
-int ev_submit(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
-	      struct slu_error *err);
-int ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
-	      struct slu_error *err);
-int ev_end(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
-	   struct slu_error *err);
-int ev_resize(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
-	      struct slu_error *err);
+int queue_ev_submit(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+		    struct slu_error *err);
+int queue_ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+		    struct slu_error *err);
+int queue_ev_end(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+		 struct slu_error *err);
+int queue_ev_resize(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+		    struct slu_error *err);
 
 /* node.c */
-int ev_node(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
-	    struct slu_error *err);
-int ev_foreign(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err);
-int ev_span(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err);
-int ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err);
-int sub_nodes(struct slu_queue *q, uint32_t sub); /* rebuild the node set of a queue */
-void span_drop(struct slu_queue *q, uint32_t i);
+int queue_ev_node(struct slu_queue *q, const struct slu_event *ev, struct slu_decisions *out,
+		  struct slu_error *err);
+int queue_ev_foreign(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err);
+int queue_ev_span(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err);
+int queue_ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err);
+int queue_sub_nodes(struct slu_queue *q, uint32_t sub); /* rebuild the node set of a queue */
+void queue_span_drop(struct slu_queue *q, uint32_t i);
 
 /* view.c */
-uint32_t job_position(const struct slu_queue *q, uint32_t j); /* 0: not in line */
+uint32_t queue_job_position(const struct slu_queue *q, uint32_t j); /* 0: not in line */
 /* The waiting jobs of a queue in order; free the array. */
-int line_of(const struct slu_queue *q, uint32_t sub, uint32_t **out, uint32_t *n);
+int queue_line_of(const struct slu_queue *q, uint32_t sub, uint32_t **out, uint32_t *n);
 
 /* resize.c */
-int grow_all(struct slu_queue *q, struct slu_decisions *out);
+int queue_grow_all(struct slu_queue *q, struct slu_decisions *out);
 
 /* step.c */
-int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err);
+int queue_plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err);
 
 /* pass.c */
 /* A whole look at one queue, and a look at the fresh jobs of all. */
-int pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
-	      struct slu_error *err);
+int queue_pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
+		    struct slu_error *err);
 /* May an unreserved job in line start, if it fits: order, depth and running limits? */
-bool pass_allows(struct slu_queue *q, uint32_t j);
-int pass_may_start(struct slu_queue *q, struct slu_error *err);
-int pass_fresh(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err);
-uint32_t pass_first(const struct slu_queue *q, const struct subqueue *sub);
-int pass_by_plan(const void *a, const void *b, void *jobs);
-int pass_fits(struct slu_queue *q, struct bucket *b, struct slu_error *err);
+bool queue_pass_allows(struct slu_queue *q, uint32_t j);
+int queue_pass_may_start(struct slu_queue *q, struct slu_error *err);
+int queue_pass_fresh(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err);
+uint32_t queue_pass_first(const struct slu_queue *q, const struct subqueue *sub);
+int queue_pass_by_plan(const void *a, const void *b, void *jobs);
+int queue_pass_fits(struct slu_queue *q, struct bucket *b, struct slu_error *err);
 
-/* pass_batch.c */
+/* queue_pass_batch.c */
 /* Try a batch in the order that serves it best.  *packed tells whether there was one. */
-int pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job *last, uint32_t *started,
-	       bool *packed, struct slu_decisions *out, struct slu_error *err);
+int queue_pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job *last,
+		     uint32_t *started, bool *packed, struct slu_decisions *out,
+		     struct slu_error *err);
 /* Does the order of jobs that come together matter to this queue? */
-bool pass_plays(const struct subqueue *sub);
+bool queue_pass_plays(const struct subqueue *sub);
 
 /* plan.c */
 /* An unreserved job in line: start it, or reserve for it if asked to.
  * SLU_GANG_NOW, _LATER (it has moved to the reserved tree) or _BUSY. */
-int try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_decisions *out,
-	    struct slu_error *err);
+int queue_try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_decisions *out,
+		  struct slu_error *err);
 /* Take a reserved job out of the plan and put it back at its earliest time.  *moved: room that it
  * held before is free now. */
-int replan(struct slu_queue *q, uint32_t j, bool *moved, struct slu_decisions *out,
-	   struct slu_error *err);
+int queue_replan(struct slu_queue *q, uint32_t j, bool *moved, struct slu_decisions *out,
+		 struct slu_error *err);
 /* Out of the reserved tree; the booking is gone already.  In no tree after. */
-void unreserve(struct slu_queue *q, uint32_t j);
+void queue_unreserve(struct slu_queue *q, uint32_t j);
 /* Would a job with a promise for later fit now, beside everything else on `m`, which is the machine
  * or a copy of it?  The booking is taken out and put back; `place` is scratch.  1, 0, or an error;
  * after -ENOMEM the booking may be gone. */
-int plan_promise_fits(const struct slu_queue *q, struct slu_machine *m, uint32_t j,
-		      struct slu_gang_place *place, struct slu_error *err);
-void plan_freed(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node);
-void plan_lost(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node);
-void plan_look(struct slu_queue *q); /* the next pass looks at everybody */
+int queue_plan_promise_fits(const struct slu_queue *q, struct slu_machine *m, uint32_t j,
+			    struct slu_gang_place *place, struct slu_error *err);
+void queue_plan_freed(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node);
+void queue_plan_lost(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node);
+void queue_plan_look(struct slu_queue *q); /* the next pass looks at everybody */
 /* A job without a promise left its place in line.  Where order or depth alone kept those behind it
  * from being looked at, they are now. */
-void plan_moved_up(struct slu_queue *q, uint32_t j);
-bool plan_user_free(struct slu_queue *q, uint32_t j); /* running limits leave it a place */
-uint32_t plan_depth(const struct slu_queue_conf *c);  /* reservations of the policy */
+void queue_plan_moved_up(struct slu_queue *q, uint32_t j);
+bool queue_plan_user_free(struct slu_queue *q, uint32_t j); /* running limits leave it a place */
+uint32_t queue_plan_depth(const struct slu_queue_conf *c);  /* reservations of the policy */
 /* When a job of this queue is due for a promise; SLU_TIME_NONE: not by the clock. */
-int64_t plan_due(const struct slu_queue_conf *c, const struct job *j);
+int64_t queue_plan_due(const struct slu_queue_conf *c, const struct job *j);

@@ -12,7 +12,7 @@ static int on_timer(struct slu_queue *q, const struct timer *t, struct slu_decis
 
 		for (uint32_t i = q->span.n; i-- > 0;)
 			if (q->span.p[i].to_s <= q->now_s)
-				span_drop(q, i);
+				queue_span_drop(q, i);
 		q->rebuild |= before != q->span.n;
 		return 0;
 	}
@@ -20,34 +20,34 @@ static int on_timer(struct slu_queue *q, const struct timer *t, struct slu_decis
 		int64_t was = job->planned_s;
 
 		if (was != SLU_TIME_NONE)
-			plan_freed(q, SLU_CAUSE_REPLAN, job->id, SLU_NODE_NONE);
-		job_leave_line(q, j);
-		shape_put(q, job->shape);
+			queue_plan_freed(q, SLU_CAUSE_REPLAN, job->id, SLU_NODE_NONE);
+		queue_job_leave_line(q, j);
+		queue_shape_put(q, job->shape);
 		job->shape = job->asked;
 		job->asked = SLU_NIL;
 		job->flags &= (uint8_t)~JOB_AVOIDS;
-		rc = plan_told(q, j, was, SLU_CAUSE_OWN, out);
-		return rc < 0 ? rc : job_settle(q, j, out);
+		rc = queue_plan_told(q, j, was, SLU_CAUSE_OWN, out);
+		return rc < 0 ? rc : queue_job_settle(q, j, out);
 	}
 	switch (job->state) {
 	case SLU_JOB_RUNNING:
 		if (job->end_s >= q->now_s || job->end_s == SLU_FOREVER)
 			return 0;
-		rc = timer_add(q, q->now_s + q->opts.overrun_s + 1, j);
+		rc = queue_timer_add(q, q->now_s + q->opts.overrun_s + 1, j);
 		if (rc < 0)
 			return rc;
 		if (!(job->flags & JOB_OVERRUN)) {
-			rc = decide_text(out, SLU_DEC_OVERRUN, job->id,
-					 "outlived its limit of %" PRId64 " s", job->limit_s);
+			rc = queue_decide_text(out, SLU_DEC_OVERRUN, job->id,
+					       "outlived its limit of %" PRId64 " s", job->limit_s);
 			if (rc < 0)
 				return rc;
 		}
 		job->flags |= JOB_OVERRUN;
 		job->end_s = q->now_s + q->opts.overrun_s;
-		plan_lost(q, SLU_CAUSE_OVERRUN, job->id, SLU_NODE_NONE);
+		queue_plan_lost(q, SLU_CAUSE_OVERRUN, job->id, SLU_NODE_NONE);
 		return slu_gang_set_end(q->m, job->id, job->end_s);
 	case SLU_JOB_BLOCKED:
-		return job->block == BLOCK_BEGIN ? job_settle(q, j, out) : 0;
+		return job->block == BLOCK_BEGIN ? queue_job_settle(q, j, out) : 0;
 	case SLU_JOB_WAITING:
 		if (job->planned_s == SLU_TIME_NONE && job->due_s != SLU_TIME_NONE &&
 		    job->due_s <= q->now_s)
@@ -55,9 +55,9 @@ static int on_timer(struct slu_queue *q, const struct timer *t, struct slu_decis
 		if (job->deadline_s == SLU_TIME_NONE || q->now_s <= job->deadline_s - job->limit_s)
 			return 0;
 		if (job->planned_s != SLU_TIME_NONE)
-			plan_freed(q, SLU_CAUSE_EARLY_END, job->id, SLU_NODE_NONE);
-		job_leave_line(q, j);
-		return job_settle(q, j, out);
+			queue_plan_freed(q, SLU_CAUSE_EARLY_END, job->id, SLU_NODE_NONE);
+		queue_job_leave_line(q, j);
+		return queue_job_settle(q, j, out);
 	default:
 		return 0;
 	}
@@ -73,7 +73,7 @@ static int look_again(struct slu_queue *q, struct slu_decisions *out)
 			return -ENOMEM;
 	for (uint32_t i = 0; i < q->todo.n; i++) {
 		uint32_t text = out->v.n;
-		int rc = job_settle(q, q->todo.p[i], out);
+		int rc = queue_job_settle(q, q->todo.p[i], out);
 
 		if (rc < 0)
 			return rc;
@@ -87,20 +87,20 @@ static int look_again(struct slu_queue *q, struct slu_decisions *out)
 
 		if (j == SLU_NIL)
 			continue;
-		struct slu_gang_req r = job_req(q, j);
+		struct slu_gang_req r = queue_job_req(q, j);
 		int rc = slu_gang_satisfiable(q->m, &r, NULL);
 
 		if (rc < 0)
 			return rc;
 		if (rc == SLU_GANG_NEVER)
-			for (j = order_first(q->job.p, q->bucket.p[b].root); j != SLU_NIL;
-			     j = order_next(q->job.p, q->bucket.p[b].root, &q->job.p[j]))
+			for (j = queue_order_first(q->job.p, q->bucket.p[b].root); j != SLU_NIL;
+			     j = queue_order_next(q->job.p, q->bucket.p[b].root, &q->job.p[j]))
 				if (slu_vec_push(&q->todo, j) < 0)
 					return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < q->todo.n; i++) {
-		job_leave_line(q, q->todo.p[i]);
-		int rc = job_settle(q, q->todo.p[i], out);
+		queue_job_leave_line(q, q->todo.p[i]);
+		int rc = queue_job_settle(q, q->todo.p[i], out);
 
 		if (rc < 0)
 			return rc;
@@ -111,7 +111,7 @@ static int look_again(struct slu_queue *q, struct slu_decisions *out)
 /* Promises that give way to each other settle in two rounds or three; the rest waits a second. */
 #define ROUNDS_MAX 8u
 
-int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err)
+int queue_plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err)
 {
 	int rc = 0;
 
@@ -119,15 +119,15 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 	while (q->timer.n && q->timer.p[0].at_s <= q->now_s) {
 		struct timer t = q->timer.p[0];
 
-		timer_pop(q);
-		if (!timer_stale(q, &t)) {
+		queue_timer_pop(q);
+		if (!queue_timer_stale(q, &t)) {
 			rc = on_timer(q, &t, out);
 			if (rc < 0)
 				return rc;
 		}
 	}
 	if (q->rebuild) {
-		rc = bucket_rebuild(q);
+		rc = queue_bucket_rebuild(q);
 		if (rc < 0)
 			return rc;
 	}
@@ -136,7 +136,7 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 		if (rc < 0)
 			return rc;
 	}
-	rc = full_admit(q, out);
+	rc = queue_full_admit(q, out);
 	if (rc < 0)
 		return rc;
 	bool full = q->freed != q->seen_freed || q->fresh.n > 64, grow = full;
@@ -144,7 +144,7 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 	full |= q->came_due;
 	for (uint32_t i = 0; i < q->sub.n; i++)
 		full |= (q->sub.p[i].n_noplan > 0 && q->fresh.n) ||
-			(q->fresh.n > 1 && pass_plays(&q->sub.p[i]));
+			(q->fresh.n > 1 && queue_pass_plays(&q->sub.p[i]));
 	q->seen_freed = q->freed;
 	for (uint32_t rounds = 0; full || q->fresh.n; rounds++) {
 		/* Starting a job may put those who waited for that in line: another round. */
@@ -153,9 +153,9 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 		q->moved = false;
 
 		for (uint32_t o = 0; full && !rc && o < q->sub_order.n; o++)
-			rc = pass_full(q, &q->sub.p[q->sub_order.p[o]], out, err);
+			rc = queue_pass_full(q, &q->sub.p[q->sub_order.p[o]], out, err);
 		if (!full)
-			rc = pass_fresh(q, out, err);
+			rc = queue_pass_fresh(q, out, err);
 		if (rc < 0) {
 			q->seen_freed = q->freed - 1; /* look again next time */
 			return rc;
@@ -165,13 +165,13 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 		if (n && n < q->fresh.n)
 			memmove(q->fresh.p, q->fresh.p + n, (q->fresh.n - n) * sizeof *q->fresh.p);
 		q->fresh.n -= n;
-		rc = full_admit(q, out); /* who started has left a place */
+		rc = queue_full_admit(q, out); /* who started has left a place */
 		if (rc < 0)
 			return rc;
 		full = q->fresh.n > 64 || q->freed != q->seen_freed;
 		q->seen_freed = q->freed;
 		if (!full && q->moved && rounds < ROUNDS_MAX) {
-			int may = pass_may_start(q, err);
+			int may = queue_pass_may_start(q, err);
 
 			if (may < 0)
 				return may;
@@ -179,9 +179,9 @@ int plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *
 		}
 	}
 	if (grow)
-		rc = grow_all(q, out);
-	while (q->timer.n && timer_stale(q, &q->timer.p[0]))
-		timer_pop(q);
+		rc = queue_grow_all(q, out);
+	while (q->timer.n && queue_timer_stale(q, &q->timer.p[0]))
+		queue_timer_pop(q);
 	q->later = q->earlier = (struct cause){ .node = SLU_NODE_NONE };
 	return rc;
 }

@@ -29,27 +29,27 @@ static void view(const struct slu_queue *q, uint32_t j, uint32_t position, struc
 	};
 }
 
-uint32_t job_position(const struct slu_queue *q, uint32_t j)
+uint32_t queue_job_position(const struct slu_queue *q, uint32_t j)
 {
 	const struct job *job = &q->job.p[j];
 	const struct subqueue *sub = &q->sub.p[job->queue];
 
 	if (job->state != SLU_JOB_WAITING)
 		return 0;
-	uint32_t n = 1 + order_rank(q->job.p, sub->reserved, job);
+	uint32_t n = 1 + queue_order_rank(q->job.p, sub->reserved, job);
 
 	for (uint32_t i = 0; i < sub->active.n; i++)
-		n += order_rank(q->job.p, q->bucket.p[sub->active.p[i]].root, job);
+		n += queue_order_rank(q->job.p, q->bucket.p[sub->active.p[i]].root, job);
 	return n;
 }
 
 int slu_queue_job(const struct slu_queue *q, slu_job_id id, struct slu_job_view *out)
 {
-	uint32_t j = job_find(q, id);
+	uint32_t j = queue_job_find(q, id);
 
 	if (j == SLU_NIL)
 		return -ENOENT;
-	view(q, j, job_position(q, j), out);
+	view(q, j, queue_job_position(q, j), out);
 	return 0;
 }
 
@@ -58,12 +58,13 @@ static void merge_runs(const struct job *t, const uint32_t *from, uint32_t *to, 
 		       uint32_t b, uint32_t end)
 {
 	for (uint32_t i = a, j = b, k = a; k < end; k++)
-		to[k] = j == end || (i < b && order_before(&t[from[i]], &t[from[j]])) ? from[i++]
-										      : from[j++];
+		to[k] = j == end || (i < b && queue_order_before(&t[from[i]], &t[from[j]]))
+				? from[i++]
+				: from[j++];
 }
 
 /* Every tree is in order already: only the trees are merged, two by two. */
-int line_of(const struct slu_queue *q, uint32_t sub, uint32_t **out, uint32_t *n)
+int queue_line_of(const struct slu_queue *q, uint32_t sub, uint32_t **out, uint32_t *n)
 {
 	const struct subqueue *s = &q->sub.p[sub];
 	uint32_t runs = s->active.n + 1, k = 0;
@@ -75,9 +76,9 @@ int line_of(const struct slu_queue *q, uint32_t sub, uint32_t **out, uint32_t *n
 
 	if (!end || !v || !w)
 		return -ENOMEM;
-	end[0] = k = order_list(q->job.p, s->reserved, v);
+	end[0] = k = queue_order_list(q->job.p, s->reserved, v);
 	for (uint32_t i = 0; i < s->active.n; i++) {
-		k += order_list(q->job.p, q->bucket.p[s->active.p[i]].root, v + k);
+		k += queue_order_list(q->job.p, q->bucket.p[s->active.p[i]].root, v + k);
 		end[i + 1] = k;
 	}
 	for (; runs > 1; runs = (runs + 1) / 2) {
@@ -112,7 +113,7 @@ int slu_queue_each(const struct slu_queue *q, int (*fn)(const struct slu_job_vie
 	for (uint32_t o = 0; o < q->sub_order.n && !rc; o++) {
 		uint32_t *line, n;
 
-		rc = line_of(q, q->sub_order.p[o], &line, &n);
+		rc = queue_line_of(q, q->sub_order.p[o], &line, &n);
 		if (rc < 0)
 			return rc;
 		for (uint32_t i = 0; i < n && !rc; i++) {

@@ -36,8 +36,8 @@ static int stays_of(const struct slu_queue *q, uint32_t sub, int64_t now_s, stru
 		if (q->job.p[j].queue == sub)
 			rc = stay_add(t, &q->job.p[j], INT64_MIN,
 				      SLU_MAX(q->job.p[j].end_s, now_s + 1));
-	for (uint32_t j = order_first(q->job.p, s->reserved); !rc && j != SLU_NIL;
-	     j = order_next(q->job.p, s->reserved, &q->job.p[j]))
+	for (uint32_t j = queue_order_first(q->job.p, s->reserved); !rc && j != SLU_NIL;
+	     j = queue_order_next(q->job.p, s->reserved, &q->job.p[j]))
 		rc = stay_add(t, &q->job.p[j], q->job.p[j].planned_s,
 			      q->job.p[j].planned_s + q->job.p[j].limit_s);
 	return rc;
@@ -82,7 +82,7 @@ static int64_t allowed_from(const struct slu_queue *q, uint32_t j, const struct 
 static int shadow(struct slu_queue *q, struct slu_machine *m, int64_t now_s, int64_t from_s,
 		  uint32_t j, struct stays *t, struct slu_gang_place *place, int64_t *start_s)
 {
-	struct slu_gang_req req = job_req(q, j);
+	struct slu_gang_req req = queue_job_req(q, j);
 	struct slu_gang_role role[SLU_ROLES_MAX];
 	int64_t at_s = SLU_MAX(now_s, from_s);
 
@@ -134,7 +134,7 @@ int slu_queue_estimate(const struct slu_queue *cq, int64_t now_s, uint32_t depth
 		struct stays stays = { 0 };
 		uint32_t *line = NULL, n = 0;
 
-		rc = line_of(q, q->sub_order.p[o], &line, &n);
+		rc = queue_line_of(q, q->sub_order.p[o], &line, &n);
 		if (!rc)
 			rc = stays_of(q, q->sub_order.p[o], now_s, &stays);
 		for (uint32_t i = 0; !rc && i < n && (!depth || i < depth); i++) {
@@ -164,7 +164,7 @@ struct shadow {
 	struct stays stays;
 };
 
-void shadow_drop(struct slu_queue *q)
+void queue_shadow_drop(struct slu_queue *q)
 {
 	struct shadow *s = q->shadow;
 
@@ -184,20 +184,20 @@ static struct shadow *shadow_of(struct slu_queue *q, int64_t now_s, uint32_t sub
 
 	if (s && s->sub == sub && s->now_s == now_s)
 		return s;
-	shadow_drop(q);
+	queue_shadow_drop(q);
 	s = q->shadow = slu_calloc(1, sizeof *s);
 	if (!s)
 		return NULL;
 	s->sub = sub;
 	s->now_s = now_s;
 	s->m = slu_machine_clone(q->m);
-	if (s->m && line_of(q, sub, &s->line, &s->n) == 0 &&
+	if (s->m && queue_line_of(q, sub, &s->line, &s->n) == 0 &&
 	    stays_of(q, sub, now_s, &s->stays) == 0)
 		s->start_s = slu_reallocarray(NULL, SLU_MIN(s->n, SHADOW_MAX) + 1u,
 					      sizeof *s->start_s);
 	if (s->start_s)
 		return s;
-	shadow_drop(q);
+	queue_shadow_drop(q);
 	return NULL;
 }
 
@@ -209,7 +209,7 @@ static int shadow_walk(struct slu_queue *q, struct shadow *s, uint32_t n)
 				&s->start_s[s->done]);
 
 		if (rc < 0) {
-			shadow_drop(q);
+			queue_shadow_drop(q);
 			return rc;
 		}
 	}
@@ -222,7 +222,7 @@ static int64_t deps_by(const struct slu_queue *q, const struct shadow *s, uint32
 	int64_t at_s = s->now_s;
 
 	for (uint32_t d = q->job.p[j].dep; d != SLU_NIL; d = q->dep.p[d].next) {
-		uint32_t on = q->dep.p[d].open ? job_find(q, q->dep.p[d].on) : SLU_NIL;
+		uint32_t on = q->dep.p[d].open ? queue_job_find(q, q->dep.p[d].on) : SLU_NIL;
 		int64_t start_s = SLU_TIME_NONE;
 
 		if (!q->dep.p[d].open)
@@ -324,7 +324,7 @@ static void put_time(int64_t s, struct slu_buf *b)
 
 static void put_job(const struct slu_queue *q, uint64_t id, struct slu_buf *b)
 {
-	uint32_t j = id < SLU_JOB_ID_MAX ? job_find(q, id) : SLU_NIL;
+	uint32_t j = id < SLU_JOB_ID_MAX ? queue_job_find(q, id) : SLU_NIL;
 
 	if (id & SLU_BOOKING_FOREIGN) {
 		slu_buf_puts(b, "work of others");
@@ -430,7 +430,7 @@ static int explain(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_bu
 {
 	slu_cleanup(slu_machine_freep) struct slu_machine *copy = NULL;
 	struct slu_machine *m = q->m;
-	struct slu_gang_req req = job_req(q, j);
+	struct slu_gang_req req = queue_job_req(q, j);
 	struct slu_gang_why *w = slu_calloc(1, sizeof *w);
 	int rc = w ? 0 : -ENOMEM;
 
@@ -478,7 +478,7 @@ static int why_waiting(struct slu_queue *q, int64_t now_s, uint32_t j, struct sl
 	const struct slu_queue_conf *c = &q->sub.p[job->queue].conf;
 	int rc = 0;
 
-	out->position = job_position(q, j);
+	out->position = queue_job_position(q, j);
 	if (job->planned_s != SLU_TIME_NONE) {
 		struct slu_gang_info info;
 
@@ -494,7 +494,7 @@ static int why_waiting(struct slu_queue *q, int64_t now_s, uint32_t j, struct sl
 		slu_buf_printf(reason, "queue \"%s\" is not configured any more; ", c->name);
 	else if (c->stopped)
 		slu_buf_printf(reason, "queue \"%s\" is stopped; ", c->name);
-	else if (job->planned_s == SLU_TIME_NONE && !plan_user_free(q, j))
+	else if (job->planned_s == SLU_TIME_NONE && !queue_plan_user_free(q, j))
 		slu_buf_printf(reason, "the running limit of queue \"%s\" is reached; ", c->name);
 	else if (c->policy == SLU_POLICY_FCFS && out->position > 1)
 		slu_buf_printf(reason,
@@ -525,7 +525,7 @@ static void why_dep(const struct slu_queue *q, uint32_t j, struct slu_buf *b)
 		slu_buf_puts(b, n > 1 ? ", " : "");
 		put_job(q, q->dep.p[d].on, b);
 		slu_buf_printf(b, " to %s", verb[q->dep.p[d].kind]);
-		if (job_find(q, q->dep.p[d].on) == SLU_NIL)
+		if (queue_job_find(q, q->dep.p[d].on) == SLU_NIL)
 			slu_buf_puts(b, " (not seen yet)");
 	}
 }
@@ -552,14 +552,14 @@ static int why_aside(struct slu_queue *q, uint32_t j, struct slu_buf *b)
 			       "queue \"%s\" takes no more waiting jobs (%u wait, %u of user "
 			       "\"%s\"); it is let in when one of them starts or leaves",
 			       q->sub.p[job->queue].conf.name, q->sub.p[job->queue].all.waiting,
-			       usage_of(q, job->queue, job->user)->waiting,
+			       queue_usage_of(q, job->queue, job->user)->waiting,
 			       slu_intern_str(&q->str, job->user));
 		break;
 	case BLOCK_DEP_DEAD:
 		slu_buf_puts(b, "waits for something that cannot happen any more");
 		break;
 	case BLOCK_NEVER: {
-		struct slu_gang_req r = job_req(q, j);
+		struct slu_gang_req r = queue_job_req(q, j);
 		struct slu_error e = { 0 };
 		int rc = slu_gang_satisfiable(q->m, &r, &e);
 
@@ -579,7 +579,7 @@ int slu_queue_why(const struct slu_queue *cq, int64_t now_s, slu_job_id id, stru
 		  struct slu_error *err)
 {
 	struct slu_queue *q = (struct slu_queue *)cq; /* asking changes caches, not answers */
-	uint32_t j = job_find(q, id);
+	uint32_t j = queue_job_find(q, id);
 	struct slu_buf reason = SLU_BUF_INIT(64 << 10), remedy = SLU_BUF_INIT(4 << 10);
 	int rc = 0;
 

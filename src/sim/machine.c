@@ -148,7 +148,7 @@ static int build_requests(struct world *w)
 	return 0;
 }
 
-int world_build(struct world *w, struct slu_error *err)
+int sim_world_build(struct world *w, struct slu_error *err)
 {
 	static const char *const level[3] = { "zone", "block", "rack" };
 	struct slu_queue_opts qo = { .lazy = true };
@@ -180,7 +180,7 @@ int world_build(struct world *w, struct slu_error *err)
 	return rc == -ENOMEM ? slu_fail(err, rc, "out of memory") : rc;
 }
 
-void world_done(struct world *w)
+void sim_world_done(struct world *w)
 {
 	slu_queue_free(w->q);
 	slu_decisions_done(&w->out);
@@ -195,5 +195,5 @@ void world_done(struct world *w)
 	for (uint32_t i = 0; i < w->set.n; i++)
 		slu_nodeset_unref(w->set.p[i]);
 	slu_vec_done(&w->set);
-	verify_free(w->verify);
+	sim_verify_free(w->verify);
 }

@@ -131,7 +131,7 @@ static int on_resized(struct world *w, const struct slu_decision *d, struct slu_
 
 static int play(struct world *w, struct slu_error *err)
 {
-	int rc = w->verify ? verify_step(w->verify, w, err) : 0;
+	int rc = w->verify ? sim_verify_step(w->verify, w, err) : 0;
 
 	for (uint32_t i = 0; i < w->out.v.n && !rc; i++) {
 		const struct slu_decision *d = &w->out.v.p[i];
@@ -195,10 +195,10 @@ static int step(struct world *w, const struct slu_event *ev, struct slu_error *e
 			r->promised_s = SLU_TIME_NONE;
 			w->gen[j]++;
 			if (w->verify)
-				verify_end(w->verify, w, j);
+				sim_verify_end(w->verify, w, j);
 			rc = slu_queue_apply(w->q, w->now_s, &back, &w->out, err);
 			if (w->verify && !rc)
-				rc = verify_submit(w->verify, w, j);
+				rc = sim_verify_submit(w->verify, w, j);
 		}
 		w->killed.n = 0;
 		if (!rc)
@@ -258,7 +258,7 @@ static int submit(struct world *w, uint32_t j, struct slu_error *err)
 		dep[spec.ndep++] = (struct slu_dep){ (enum slu_dep_kind)d->kind, d->job };
 	}
 	r->fate = SLU_SIM_WAITING;
-	if (w->verify && verify_submit(w->verify, w, j) < 0)
+	if (w->verify && sim_verify_submit(w->verify, w, j) < 0)
 		return -ENOMEM;
 	return step(w, &ev, err);
 }
@@ -275,7 +275,7 @@ static int finish(struct world *w, uint32_t j, struct slu_error *err)
 	r->fate = SLU_SIM_ENDED;
 	w->gen[j]++;
 	if (w->verify)
-		verify_end(w->verify, w, j);
+		sim_verify_end(w->verify, w, j);
 	w->ended++;
 	if (w->o->progress && w->ended % 1024 == 0)
 		w->o->progress(w->ended, w->t->job.n, w->o->progress_arg);
@@ -349,7 +349,7 @@ static int trace_event(struct world *w, const struct slu_trace_event *e, struct 
 		struct slu_sim_job *r = &w->s->job.p[e->job - 1];
 
 		if (w->verify)
-			verify_end(w->verify, w, (uint32_t)e->job - 1);
+			sim_verify_end(w->verify, w, (uint32_t)e->job - 1);
 		r->fate = SLU_SIM_CANCELLED;
 		r->end_s = w->now_s;
 		w->gen[e->job - 1]++;
@@ -440,12 +440,12 @@ int slu_sim_run(const struct slu_trace *t, const struct slu_sim_opts *o, struct 
 	w.now_s = t->job.n ? t->job.p[0].submit_s : 0;
 	if (t->event.n)
 		w.now_s = SLU_MIN(w.now_s, t->event.p[0].at_s);
-	int rc = world_build(&w, err);
+	int rc = sim_world_build(&w, err);
 
 	if (!rc)
 		rc = prepare(&w);
 	if (!rc && o->verify)
-		rc = verify_new(&w, &w.verify);
+		rc = sim_verify_new(&w, &w.verify);
 	if (!rc)
 		rc = clock_run(&w, err);
 	if (!rc && o->verify)
@@ -455,7 +455,7 @@ int slu_sim_run(const struct slu_trace *t, const struct slu_sim_opts *o, struct 
 	if (rc == -ENOMEM)
 		slu_fail(err, rc, "out of memory");
 	out->metrics.seconds = seconds_now() - began;
-	world_done(&w);
+	sim_world_done(&w);
 	if (rc < 0)
 		slu_sim_done(out);
 	return rc;

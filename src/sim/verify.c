@@ -28,7 +28,7 @@ struct verify {
 	struct bound *bound;
 };
 
-int verify_new(struct world *w, struct verify **out)
+int sim_verify_new(struct world *w, struct verify **out)
 {
 	struct verify *v = slu_calloc(1, sizeof *v);
 	uint32_t jobs = SLU_MAX(w->t->job.n, 1u);
@@ -47,14 +47,14 @@ int verify_new(struct world *w, struct verify **out)
 	for (uint32_t j = 0; j < w->t->job.n; j++)
 		v->told[j] = SLU_TIME_NONE;
 	*out = v;
-	return bound_new(w, &v->bound);
+	return sim_bound_new(w, &v->bound);
 }
 
-void verify_free(struct verify *v)
+void sim_verify_free(struct verify *v)
 {
 	if (!v)
 		return;
-	bound_free(v->bound);
+	sim_bound_free(v->bound);
 	slu_free(v->used);
 	slu_free(v->held);
 	slu_free(v->told);
@@ -161,12 +161,12 @@ static bool is_fcfs(const struct world *w)
 	return w->o->policy == SLU_POLICY_FCFS && !w->t->queue.n;
 }
 
-int verify_submit(struct verify *v, const struct world *w, uint32_t j)
+int sim_verify_submit(struct verify *v, const struct world *w, uint32_t j)
 {
 	v->in_line[j] = 1;
 	v->entered[j] = v->steps + 1;
 	v->promised[j] = UINT64_MAX;
-	if (bound_submit(v->bound, w, j) < 0)
+	if (sim_bound_submit(v->bound, w, j) < 0)
 		return -ENOMEM;
 	v->told[j] = SLU_TIME_NONE;
 	if (!is_fcfs(w))
@@ -212,7 +212,7 @@ static int check_fcfs(struct verify *v, const struct world *w, uint32_t j, struc
 	return 0;
 }
 
-void verify_end(struct verify *v, const struct world *w, uint32_t j)
+void sim_verify_end(struct verify *v, const struct world *w, uint32_t j)
 {
 	for (uint32_t i = 0; i < v->held[j].part.n; i++)
 		book(v, w, j, &v->held[j].part.p[i], -1);
@@ -242,7 +242,7 @@ static int on_start(struct verify *v, const struct world *w, const struct slu_de
 				d->job, w->now_s, v->told[j]);
 	if (!rc && is_fcfs(w))
 		rc = check_fcfs(v, w, j, err);
-	return rc ? rc : bound_start(v->bound, w, j, err);
+	return rc ? rc : sim_bound_start(v->bound, w, j, err);
 }
 
 static bool lack_of_capacity(enum slu_cause c)
@@ -272,7 +272,7 @@ static int on_plan(struct verify *v, const struct world *w, const struct slu_dec
 	if (v->told[j] == SLU_TIME_NONE)
 		v->promised[j] = v->steps;
 	v->told[j] = d->start_s;
-	return d->start_s == SLU_TIME_NONE ? 0 : bound_promise(v->bound, w, j, err);
+	return d->start_s == SLU_TIME_NONE ? 0 : sim_bound_promise(v->bound, w, j, err);
 }
 
 /* A job shrinks: the ledger gives back what the decision names. */
@@ -295,7 +295,7 @@ static void give(struct verify *v, const struct world *w, const struct slu_decis
 	}
 }
 
-int verify_step(struct verify *v, const struct world *w, struct slu_error *err)
+int sim_verify_step(struct verify *v, const struct world *w, struct slu_error *err)
 {
 	int rc = 0;
 
@@ -312,7 +312,7 @@ int verify_step(struct verify *v, const struct world *w, struct slu_error *err)
 			give(v, w, d);
 	}
 	if (!rc)
-		rc = bound_step(v->bound, w, err);
+		rc = sim_bound_step(v->bound, w, err);
 	if (!rc && ++v->steps % CHECK_EVERY == 0)
 		rc = slu_queue_check(w->q, w->now_s, err);
 	return rc;

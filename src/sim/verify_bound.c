@@ -35,7 +35,7 @@ static bool applies(const struct world *w)
 	return true;
 }
 
-int bound_new(const struct world *w, struct bound **out)
+int sim_bound_new(const struct world *w, struct bound **out)
 {
 	struct bound *b = slu_calloc(1, sizeof *b);
 	uint32_t n = w->t->job.n;
@@ -57,7 +57,7 @@ int bound_new(const struct world *w, struct bound **out)
 	return 0;
 }
 
-void bound_free(struct bound *b)
+void sim_bound_free(struct bound *b)
 {
 	if (!b)
 		return;
@@ -82,7 +82,7 @@ static void swap(struct due *a, struct due *b)
 	*b = tmp;
 }
 
-int bound_submit(struct bound *b, const struct world *w, uint32_t j)
+int sim_bound_submit(struct bound *b, const struct world *w, uint32_t j)
 {
 	int64_t stretch = w->o->max_stretch ? w->o->max_stretch : SLU_STRETCH;
 	int64_t most_s = w->o->max_wait_s ? w->o->max_wait_s : SLU_WAIT_S;
@@ -117,7 +117,7 @@ static struct due pop(struct bound *b)
 	return top;
 }
 
-int bound_promise(struct bound *b, const struct world *w, uint32_t j, struct slu_error *err)
+int sim_bound_promise(struct bound *b, const struct world *w, uint32_t j, struct slu_error *err)
 {
 	if (!b->waits || b->told[j])
 		return 0;
@@ -139,7 +139,7 @@ int bound_promise(struct bound *b, const struct world *w, uint32_t j, struct slu
 	return 0;
 }
 
-int bound_start(struct bound *b, const struct world *w, uint32_t j, struct slu_error *err)
+int sim_bound_start(struct bound *b, const struct world *w, uint32_t j, struct slu_error *err)
 {
 	if (!b->waits)
 		return 0;
@@ -153,7 +153,7 @@ int bound_start(struct bound *b, const struct world *w, uint32_t j, struct slu_e
 	return 0;
 }
 
-int bound_step(struct bound *b, const struct world *w, struct slu_error *err)
+int sim_bound_step(struct bound *b, const struct world *w, struct slu_error *err)
 {
 	uint32_t n = 0;
 

@@ -29,24 +29,24 @@ struct world {
 };
 
 /* machine.c: nodes, queues and requests of the trace as the queue wants them. */
-int world_build(struct world *w, struct slu_error *err);
-void world_done(struct world *w);
+int sim_world_build(struct world *w, struct slu_error *err);
+void sim_world_done(struct world *w);
 
 /* verify.c: an independent ledger, fed with decisions and ends alone. */
 struct verify;
-int verify_new(struct world *w, struct verify **out);
-void verify_free(struct verify *v);
+int sim_verify_new(struct world *w, struct verify **out);
+void sim_verify_free(struct verify *v);
 /* Look at the decisions of a step; -EUCLEAN with a sentence. */
-int verify_step(struct verify *v, const struct world *w, struct slu_error *err);
-int verify_submit(struct verify *v, const struct world *w, uint32_t job);
-void verify_end(struct verify *v, const struct world *w, uint32_t job);
+int sim_verify_step(struct verify *v, const struct world *w, struct slu_error *err);
+int sim_verify_submit(struct verify *v, const struct world *w, uint32_t job);
+void sim_verify_end(struct verify *v, const struct world *w, uint32_t job);
 
 /* verify_bound.c: the bound on the wait, for verify.c. */
 struct bound;
-int bound_new(const struct world *w, struct bound **out); /* -ENOMEM: free *out all the same */
-void bound_free(struct bound *b);
-int bound_submit(struct bound *b, const struct world *w, uint32_t job);
-int bound_promise(struct bound *b, const struct world *w, uint32_t job, struct slu_error *err);
-int bound_start(struct bound *b, const struct world *w, uint32_t job, struct slu_error *err);
+int sim_bound_new(const struct world *w, struct bound **out); /* -ENOMEM: free *out all the same */
+void sim_bound_free(struct bound *b);
+int sim_bound_submit(struct bound *b, const struct world *w, uint32_t job);
+int sim_bound_promise(struct bound *b, const struct world *w, uint32_t job, struct slu_error *err);
+int sim_bound_start(struct bound *b, const struct world *w, uint32_t job, struct slu_error *err);
 /* After the decisions of a step. */
-int bound_step(struct bound *b, const struct world *w, struct slu_error *err);
+int sim_bound_step(struct bound *b, const struct world *w, struct slu_error *err);

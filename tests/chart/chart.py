@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from cluster.cluster import free_ports
+from cluster.ports import free_ports
 
 from e2e.daemon import ROOT, Sluiced
 

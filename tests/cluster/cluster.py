@@ -2,9 +2,7 @@
 
 import json
 import os
-import random
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +13,7 @@ import yaml
 from . import nodes, pki, seed
 from .api import Api, ApiError
 from .patience import PATIENCE_S
+from .ports import free_ports
 from .process import Process
 
 TREE = Path(__file__).resolve().parents[2]
@@ -52,25 +51,6 @@ def binaries():
 def kubectl():
     """The kubectl to use: the installed one, else our own."""
     return shutil.which("kubectl") or str(binaries() / "kubectl")
-
-
-def free_ports(count):
-    """Ports that nobody listens on, from below the range the system gives to outgoing connections."""
-    held, ports = [], []
-    try:
-        while len(ports) < count:
-            s = socket.socket()
-            held.append(s)
-            port = random.randrange(20000, 32000)
-            try:
-                s.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            ports.append(port)
-    finally:
-        for s in held:
-            s.close()
-    return ports
 
 
 class Cluster(nodes.NodeActions):

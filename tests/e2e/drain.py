@@ -26,7 +26,7 @@ if __name__ == "__main__":
 
 from cluster import Cluster, until, work  # noqa: E402
 from cluster.audit import Audit  # noqa: E402
-from cluster.cluster import free_ports  # noqa: E402
+from cluster.ports import free_ports  # noqa: E402
 from e2e.conftest import crds  # noqa: E402
 from e2e.daemon import ROOT, Sluiced  # noqa: E402
 

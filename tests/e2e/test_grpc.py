@@ -8,7 +8,8 @@ import grpc
 import pytest
 
 from cluster import work
-from rpc.alone import Client, cores_of, free_port, jobspec, nodes_of
+from cluster.ports import free_ports
+from rpc.alone import Client, cores_of, jobspec, nodes_of
 
 from .conftest import crds, until
 from .daemon import Sluiced
@@ -20,7 +21,7 @@ SPACE = "fluxion.grpc"
 @pytest.fixture(scope="module")
 def sluiced(module_cluster, tmp_path_factory):
     crds(module_cluster)
-    folder, port = tmp_path_factory.mktemp("grpc"), free_port()
+    folder, port = tmp_path_factory.mktemp("grpc"), free_ports(1)[0]
     with Sluiced(module_cluster, store=str(folder / "s.db"), folder=folder, args=["--port", str(port), "--external-service"]) as d:
         d.port = port
         yield d
@@ -120,7 +121,7 @@ def test_what_the_cluster_does_not_have_is_named(sluiced, client):
 
 
 def test_on_other_addresses_a_token_decides(module_cluster, tmp_path):
-    port = free_port()
+    port = free_ports(1)[0]
     with Sluiced(module_cluster, folder=tmp_path, config={"grpc": {"host": "0.0.0.0", "port": port}}) as d:
         until(lambda: d.log.read_text().count("the certificate in its Secret") == 2, message="both TLS ports have the certificate of the Secret")
         ca = base64.b64decode(module_cluster.admin.get("secrets", "sluice-https", "sluice-system")["data"]["ca.crt"])

@@ -11,7 +11,7 @@ from store.postgres import Postgres
 
 from cluster import Proxy, work
 from cluster.audit import Audit
-from cluster.cluster import free_ports
+from cluster.ports import free_ports
 from cluster.gangs import GangWatch
 
 from .conftest import until

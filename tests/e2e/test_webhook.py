@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from cluster import ApiError, work
-from cluster.cluster import free_ports
+from cluster.ports import free_ports
 
 from .conftest import crds, until
 from .daemon import ROOT, Sluiced

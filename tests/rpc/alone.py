@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import grpc
+from cluster.ports import free_ports
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,12 +19,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def program(name="sluiced"):
     return Path(os.environ.get("SLUICE_BUILD", ROOT / "build")) / name
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def jgf(nodes=4, cores=4, first=0, gpus=0, memory=0):
@@ -61,7 +55,7 @@ class Alone:
     """with Alone() as d: d.channel() ..."""
 
     def __init__(self, *args, graph=None, port=None, wrap=()):
-        self.port = port or free_port()
+        self.port = port or free_ports(1)[0]
         self._tmp = tempfile.TemporaryDirectory(prefix="sluiced-")
         self.folder = Path(self._tmp.name)
         self.args = list(args)

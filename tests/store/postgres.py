@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from cluster.cluster import free_ports
+from cluster.ports import free_ports
 
 
 def binaries():

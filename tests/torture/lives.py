@@ -3,7 +3,6 @@
 import os
 import random
 import shutil
-import socket
 import sqlite3
 import subprocess
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from cluster import ApiError, Audit, Cluster, work
+from cluster.ports import free_ports
 from e2e.conftest import crds, until
 from e2e.daemon import ROOT, Sluiced
 from store.postgres import Postgres
@@ -149,9 +149,7 @@ class Torture:
             "status": {"interval": "1s"},
             "store": {"keepMegabytes": 1},  # kills meet the event log when it begins anew
         }
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.hook = s.getsockname()[1]
+        (self.hook,) = free_ports(1)
         webhook = {"webhook": {"enabled": True, "listen": f"127.0.0.1:{self.hook}", "names": ["localhost"]}}
         elect = {"leader": {"elect": True, "namespace": "sluice-system", "lease": "3s"}}
         self.daemons = {

@@ -159,7 +159,7 @@ static void bytes_of(const struct slu_decisions *d, const struct slu_decision *x
 
 	one.v.p = (struct slu_decision *)(uintptr_t)x;
 	one.v.n = 1;
-	log_put_decisions(out, &one, 0);
+	queue_log_put_decisions(out, &one, 0);
 	slu_buf_shift(out, 1); /* how many */
 }
 

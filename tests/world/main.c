@@ -1,11 +1,13 @@
 /* world — runs worlds until the time is over or a rule is broken.
  *
- *	world [--seconds N]              the fixed seeds, then fresh ones for so long
+ *	world [--seconds N | --worlds N] the fixed seeds, then fresh ones
  *	world --seed N [--worlds N]      this seed, and the ones behind it
  *	      --story   tell everything that happens     --log    with the daemon's own log
  *	      --only "submit a Job,node tainted"         no other actions
- *	      --all     also what shows known bugs       --brief  do not shrink, go on after a
- *failure
+ *	      --all     also what shows known bugs       --brief  do not shrink, go on
+ *
+ * Fresh seeds follow from $WORLD_COMMIT, so that a commit meets the same worlds whenever it is
+ * tested; without it they follow from the time of day.
  *
  * Prints TAP.  A broken rule prints its seed and a story made as short as possible. */
 #include <getopt.h>
@@ -41,6 +43,17 @@ static double seconds_now(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static uint64_t fresh_seed(void)
+{
+	const char *commit = getenv("WORLD_COMMIT");
+	char digits[13] = "";
+
+	if (!commit || !*commit)
+		return (uint64_t)time(NULL) * 1000003u;
+	strncat(digits, commit, sizeof digits - 1);
+	return strtoull(digits, NULL, 16);
 }
 
 static void run(struct world *w, uint64_t seed, const struct plan *p, const bool *off,
@@ -126,7 +139,7 @@ int main(int argc, char **argv)
 		{ "story", 0, 0, 't' },   { "all", 0, 0, 'a' },  { "log", 0, 0, 'l' },
 		{ "brief", 0, 0, 'b' },   { "only", 1, 0, 'o' }, { 0 }
 	};
-	struct plan p = { .seconds = 10, .worlds = UINT64_MAX };
+	struct plan p = { .worlds = UINT64_MAX };
 	uint64_t events = 0, worlds = 0, a = 0, b = 0;
 	enum slu_log_level level = SLU_ERROR + 1;
 	double began = seconds_now(CLOCK_MONOTONIC);
@@ -165,10 +178,12 @@ int main(int argc, char **argv)
 		}
 	slu_log_setup(level, SLU_LOG_TEXT, 2);
 	sqlite3_vfs_register(sqlite3_vfs_find("memdb"), 1);
-	if (given && p.worlds == UINT64_MAX)
+	if (p.worlds == UINT64_MAX && given)
 		p.worlds = 1;
+	else if (p.worlds == UINT64_MAX && !p.seconds)
+		p.seconds = 10;
 	if (!given) {
-		p.seed = (uint64_t)time(NULL) * 1000003u;
+		p.seed = fresh_seed();
 		for (size_t i = 0; i < SLU_LEN(fixed); i++) {
 			struct plan f = { .only = fixed[i].only };
 
@@ -179,7 +194,7 @@ int main(int argc, char **argv)
 		ok(good && a == b, "a seed runs twice in the same way");
 	}
 	for (; (good || p.brief) && worlds < p.worlds &&
-	       (given || seconds_now(CLOCK_MONOTONIC) - began < p.seconds);
+	       (!p.seconds || seconds_now(CLOCK_MONOTONIC) - began < p.seconds);
 	     worlds++)
 		good &= try(p.seed + worlds, &p, &events, NULL);
 	ok(good, "%" PRIu64 " worlds from seed %" PRIu64, worlds, p.seed);
