@@ -111,6 +111,12 @@ uint32_t slu_graph_subsystem(struct slu_graph *g, const char *name)
 	return s;
 }
 
+int slu_graph_full(const struct slu_graph *g)
+{
+	return g->types.n >= SLU_TYPES_MAX || g->subsystems.n >= SLU_SUBSYSTEM_MAX ? -EFBIG
+										   : -ENOMEM;
+}
+
 uint32_t slu_graph_string(struct slu_graph *g, const char *s)
 {
 	return slu_intern(&g->strings, s);

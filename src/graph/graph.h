@@ -109,6 +109,9 @@ struct slu_graph *slu_graph_clone(const struct slu_graph *g);
 /* Numbers for words, added if new.  SLU_NONE when memory or a ceiling is reached. */
 uint32_t slu_graph_type(struct slu_graph *g, const char *type);
 uint32_t slu_graph_subsystem(struct slu_graph *g, const char *name);
+/* Why slu_graph_type or slu_graph_subsystem had no number left: -EFBIG (the table is full) or
+ * -ENOMEM. */
+int slu_graph_full(const struct slu_graph *g);
 uint32_t slu_graph_string(struct slu_graph *g, const char *s);
 uint32_t slu_graph_string_n(struct slu_graph *g, const char *s, size_t n);
 

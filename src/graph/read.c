@@ -11,12 +11,6 @@ bool slu_read_knows(const char *format)
 	return false;
 }
 
-int slu_read_full(const struct slu_graph *g)
-{
-	return g->types.n >= SLU_TYPES_MAX || g->subsystems.n >= SLU_SUBSYSTEM_MAX ? -EFBIG
-										   : -ENOMEM;
-}
-
 int slu_read(struct slu_graph *g, const char *format, const char *text, size_t n, const char *allow,
 	     struct slu_buf *msg)
 {

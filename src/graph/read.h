@@ -39,10 +39,6 @@ int slu_rv1_listing(struct slu_listing *l, const char *text, size_t n);
 /* Only `ranks`, ascending and each once: all that partial-cancel wants of an R. */
 int slu_rv1_rank_listing(struct slu_listing *l, const char *text, size_t n);
 
-/* What it means that slu_graph_type or slu_graph_subsystem had no number left: -EFBIG (the table is
- * full) or -ENOMEM. */
-int slu_read_full(const struct slu_graph *g);
-
 /* "node017" -> basename "node" (its length), id 17.  No digits: id -1; digits only: the basename is
  * the whole name.  -EOVERFLOW if the number is beyond int64. */
 int slu_split_hostname(const char *host, size_t *basename, int64_t *id);

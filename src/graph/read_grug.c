@@ -18,7 +18,7 @@ static int subsystem(struct generator *m, const char *name, uint8_t *out)
 	uint32_t s = slu_graph_subsystem(m->g, name);
 
 	if (s == SLU_NONE)
-		return slu_read_full(m->g);
+		return slu_graph_full(m->g);
 	*out = (uint8_t)s;
 	return 0;
 }
@@ -66,7 +66,7 @@ static int make_vertex(struct generator *m, uint32_t u, uint32_t parent, int64_t
 	d.basename = slu_graph_string(m->g, rv->basename);
 	d.unit = slu_graph_string(m->g, rv->unit);
 	if (d.type == SLU_NONE)
-		return slu_read_full(m->g);
+		return slu_graph_full(m->g);
 	if (d.basename == SLU_NONE || d.unit == SLU_NONE)
 		return -ENOMEM;
 	if (d.type == SLU_TYPE_NODE)
@@ -314,7 +314,7 @@ static int intern_types(struct generator *m)
 
 		if (slu_graph_type(m->g, m->r->v.p[i].type) == SLU_NONE ||
 		    subsystem(m, m->r->v.p[i].subsystem, &sub) < 0)
-			return slu_read_full(m->g);
+			return slu_graph_full(m->g);
 	}
 	return 0;
 }

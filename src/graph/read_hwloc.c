@@ -157,7 +157,7 @@ static int add(struct reader *r, const struct vertex *v, uint32_t parent, uint32
 	if (v->name)
 		d.name = slu_graph_string(r->g, v->name);
 	if (d.type == SLU_NONE)
-		return slu_read_full(r->g);
+		return slu_graph_full(r->g);
 	if (d.basename == SLU_NONE || (v->name && d.name == SLU_NONE))
 		return -ENOMEM;
 	if (d.type == SLU_TYPE_NODE)

@@ -61,7 +61,7 @@ static int set_paths(struct reader *r, const struct slu_jgf_node *x, uint32_t v)
 				    x->ref, "\n");
 		sub = slu_graph_subsystem(r->g, it.key);
 		if (sub == SLU_NONE)
-			return slu_read_full(r->g);
+			return slu_graph_full(r->g);
 		if (is_root(path) && slu_graph_root_set(r->g, (uint8_t)sub, v) < 0)
 			return fail(r, "add_graph_metadata: failed to add root metadata for ",
 				    it.key, " subsystem. Possible duplicate root.\n");
@@ -118,7 +118,7 @@ static int make_vertex(struct reader *r, const struct slu_jgf_node *x, uint32_t 
 		slu_buf_done(&b);
 	}
 	if (d.type == SLU_NONE)
-		return slu_read_full(r->g);
+		return slu_graph_full(r->g);
 	if (d.basename == SLU_NONE || ((x->name || x->id == -1) && d.name == SLU_NONE))
 		return -ENOMEM;
 	*out = slu_graph_add(r->g, &d);
@@ -229,7 +229,7 @@ static int read_edge(void *arg, const struct slu_json *el)
 		return 0;
 	sub = slu_graph_subsystem(r->g, name);
 	if (sub == SLU_NONE)
-		return slu_read_full(r->g);
+		return slu_graph_full(r->g);
 	rc = check_parallel(r, r->vertex.p[src], r->vertex.p[dst], !r->fresh.p[src]);
 	if (!rc || (rc == -EEXIST &&
 		    slu_graph_edge(r->g, r->vertex.p[src], r->vertex.p[dst]) == SLU_NONE)) {

@@ -20,7 +20,7 @@ static int add(struct reader *r, struct slu_vertex_desc *d, uint32_t parent, uin
 	if (r->g->v.n - r->start >= SLU_READ_MAX)
 		return -EFBIG;
 	if (d->type == SLU_NONE)
-		return slu_read_full(r->g);
+		return slu_graph_full(r->g);
 	if (d->basename == SLU_NONE)
 		return -ENOMEM;
 	*out = slu_graph_add(r->g, d);

@@ -101,7 +101,8 @@ struct kraw_listmeta {
 	int64_t remain;
 };
 
-/* codec_tables.c, used by codec_pod.c and the other way round */
+/* ---- parts that several kinds share (codec_parts.c); tolerations are in codec_pod.c ---- */
+
 extern const struct kmsg slu_kmeta_msg, slu_kterm_msg, slu_kexpr_msg, slu_ktoleration_msg;
 extern const struct kword slu_ktri_words[], slu_keffect_words[];
 
@@ -191,7 +192,7 @@ int slu_kdec_finish_template(struct slu_kcodec *c, struct kraw_template *raw,
 #define KMSG_PUB(var, text, T, ...)      KMSG_(, var, text, T, false, NULL, __VA_ARGS__)
 #define KMSG_PUB_MAPS(var, text, T, ...) KMSG_(, var, text, T, true, NULL, __VA_ARGS__)
 
-/* ---- shared steps ---- */
+/* ---- steps that the readers share (codec_steps.c) ---- */
 
 /* The pooled text; its reference belongs to the codec until the object is packed.  NULL without
  * memory. */

@@ -4,6 +4,7 @@
  *	policy.c  policy names, scores          sort.c   the order among equals
  *	walk.c    one attempt: which vertices   flex.c   or-slots and xor-slots
  *	fit.c     whether a vertex can serve    cand.c   candidates, and the choice among them
+ *	marks.c   marked edges, labels          attempt.c the fast way, or the plain walk
  *	book.c    marks become bookings and output
  *	ops.c     operations and time           family.c leaves that are taken all at once
  *	fast/     the same answers with less work: a room of its own, behind fast/fast.h
@@ -126,10 +127,15 @@ static inline struct slu_multi *multi_of(const struct slu_match *m, uint32_t v)
 
 #define WIDE 64 /* children that are looked at one by one */
 
+/* --- marks.c --- */
 /* Mark an edge for the current generation. */
 void match_mark_put(struct slu_match *m, uint32_t e, uint32_t needs, bool excl);
+/* Mark all edges above v that are not marked yet. */
+void match_mark_above(struct slu_match *m, uint32_t v);
 /* Start a generation. */
 void match_mark_tick(struct slu_match *m);
+const char *match_label_of(const struct slu_match *m, uint32_t v);
+int match_label_set(struct slu_match *m, uint32_t v, const char *text);
 
 /* --- filter.c --- */
 int match_filter_parse(struct slu_match *m, const char *text);
@@ -233,7 +239,7 @@ struct attempt {
 
 /* Requests' aggregates; everything in m->req. */
 int match_attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_jobspec *spec);
-/* One attempt at a->at in a->mode: 0, or a negative errno (-ENOMEM for lack of memory). */
+/* One attempt at a->at in a->mode: 0, or a negative errno (-ENOMEM for lack of memory). attempt.c */
 int match_attempt_run(struct attempt *a);
 /* The parts of a slot below u, taken exclusively: enough for so many shares.  0, -ENOMEM. */
 int match_visit_parts(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
@@ -278,8 +284,6 @@ struct booking {
 };
 /* Number of bookings from the root on, or a negative errno. */
 int64_t match_book_run(struct booking *b, uint32_t root, int64_t needs, bool excl);
-const char *match_label_of(const struct slu_match *m, uint32_t v);
-int match_label_set(struct slu_match *m, uint32_t v, const char *text);
 
 /* --- cancel.c --- */
 void match_cancel_job(struct slu_match *m, uint32_t job);
@@ -298,9 +302,6 @@ struct family *match_family_at(const struct slu_match *m, uint32_t v, uint32_t *
 void match_family_status(struct slu_match *m, uint32_t v, enum slu_status old, enum slu_status now);
 /* fast_touch for all leaves. */
 void match_family_touch(struct slu_match *m, const struct family *f, bool units);
-/* The slots of vertex u where they need all there is below it: true if that was so. */
-bool match_family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot,
-		       uint32_t depth, struct pool *into);
 
 /* --- walk.c, policy.c: what the fast room asks the plain walk --- */
 /* The plain visit of one vertex of a front, whether the vertices above it let one pass, and the
@@ -309,3 +310,5 @@ bool match_walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *co
 		      struct pool *up);
 bool match_walk_above(struct attempt *a, uint32_t v);
 bool match_walk_score(struct slu_match *m, uint32_t v, int64_t centre, int64_t *score);
+/* Whether the policy puts the greater score first. */
+bool match_greater_first(const struct slu_match *m);

@@ -4,10 +4,9 @@
  * them, mark it, book it and give it back.  But side by side below one vertex, of one type and size
  * and numbered one after the other, the leaves are a family: whether all are free, and that all are
  * taken, is one entry of the ledger (see there).  Only trees with one subsystem have families. */
-#include "match/walk.h"
+#include "match/core.h"
 #include "match/fast/fast.h"
 
-#define CENTRE_MAX (1ll << 40) /* sums with this and 2^20 ids are numbers yet */
 #define LEAVES_MAX (1u << 20)
 
 static bool is_leaf(const struct slu_match *m, uint32_t v)
@@ -104,44 +103,4 @@ void match_family_touch(struct slu_match *m, const struct family *f, bool units)
 	if (match_fast_touch(m, v, units))
 		for (uint32_t i = 1; i < f->n; i++)
 			match_fast_touch(m, v + i, units);
-}
-
-bool match_family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot,
-		       uint32_t depth, struct pool *into)
-{
-	struct slu_match *m = a->m;
-	const struct slu_request *r = slot->with;
-	const struct family *f;
-	struct leaves l;
-	struct kind *k;
-	struct cand *c;
-	uint32_t s;
-	bool each;
-
-	if (slot->nwith != 1 || m->kid_off[u] == m->kid_off[u + 1])
-		return false;
-	f = match_family_at(m, m->g->e.p[m->kid[m->kid_off[u]]].dst, &s);
-	if (!f || !f->only || !f->usual || f->type != r->type ||
-	    !match_leaves_begin(a, r, true, depth, &l) || l.centre < 0 || l.centre > CENTRE_MAX ||
-	    (f->down && !l.down) || (uint64_t)f->n * f->size > UINT32_MAX ||
-	    slu_count_select(&r->count, f->n * f->size) != f->n * f->size ||
-	    !match_led_all_free(&m->led, s, f->size, a->at, a->end, l.later))
-		return false;
-	/* Top-level slots are looked into (fast/slots.c), and booking goes by edges where there are
-	 * many. */
-	each = f->n > WIDE || (slot >= a->list && slot < a->list + a->nlist);
-	c = match_cand_new(a, each ? f->n : 1);
-	k = c ? match_pool_kind(a, into, SLU_TYPE_SLOT, m->sub[0], true) : NULL;
-	if (!k)
-		return true;
-	if (!each)
-		c->one = (struct pick){ m->kid[f->kid], f->size, true, true };
-	for (uint32_t i = 0; i < f->n && each; i++)
-		c->many[i] = (struct pick){ m->kid[f->kid + i], f->size, true, false };
-	c->score = 1 + f->ids + f->n * (2 + l.centre);
-	c->count = 1;
-	match_pool_add(k, c);
-	a->pre += f->n;
-	a->post += f->n;
-	return true;
 }

@@ -113,3 +113,8 @@ bool match_walk_score(struct slu_match *m, uint32_t u, int64_t centre, int64_t *
 		       !__builtin_add_overflow(*out, centre, out);
 	}
 }
+
+bool match_greater_first(const struct slu_match *m)
+{
+	return m->policy.scorer == SCORE_HIGH || m->policy.scorer == SCORE_LOCALITY;
+}

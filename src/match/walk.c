@@ -443,7 +443,7 @@ bool match_walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *co
 	return true;
 }
 
-int match_attempt_run(struct attempt *a)
+int match_walk_root(struct attempt *a)
 {
 	struct slu_match *m = a->m;
 	uint32_t root = m->g->root[m->sub[0]];
@@ -454,19 +454,6 @@ int match_attempt_run(struct attempt *a)
 	struct question q = { a->list, a->nlist, .pristine = true };
 	int rc;
 
-	match_mark_tick(m);
-	slu_arena_reset(&m->tmp);
-	a->pre = a->post = 0;
-	a->centre = 0;
-	if (__builtin_add_overflow(a->at, a->duration, &a->end))
-		a->end = INT64_MIN;
-	rc = a->plain ? -EAGAIN : match_fast_attempt(a);
-	a->fast = rc != -EAGAIN;
-	if (a->fast)
-		return rc;
-	a->skip = NULL;
-	if (m->policy.stop)
-		match_fast_skip_begin(a);
 	a->centre = m->centre;
 	for (uint32_t i = 0; i < a->nlist; i++)
 		q.excl |= a->list[i].type == m->g->v.p[root].type &&

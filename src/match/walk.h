@@ -48,3 +48,10 @@ bool match_leaves_begin(struct attempt *a, const struct slu_request *r, bool x, 
 			struct leaves *l);
 /* Ask the vertex at the end of an edge.  0 if it serves, -EBUSY, -ENOMEM; -EAGAIN: visit it. */
 int match_leaves_visit(struct attempt *a, struct leaves *l, uint32_t e, struct pool *into);
+/* The slots of vertex u where they need all there is below it: true if that was so. */
+bool match_family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot,
+		       uint32_t depth, struct pool *into);
+
+/* --- walk.c --- */
+/* The plain walk from the root, in the generation that was just started.  0, or a negative errno. */
+int match_walk_root(struct attempt *a);

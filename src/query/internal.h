@@ -76,6 +76,8 @@ void slu_session_line(FILE *f);
 /* What a call of the matcher returned goes to the result's code, its counts are kept.  0, -ENOMEM.
  */
 int slu_session_outcome(struct slu_session *s, int rc, struct slu_match_result *r);
+/* Print what the last cancel visited; `what` names its kind. */
+void slu_session_counts(struct slu_session *s, const char *what);
 /* Says so; 0. */
 int slu_session_malformed(struct slu_session *s);
 
@@ -84,7 +86,3 @@ void slu_session_print_match(struct slu_session *s, int64_t jobid, bool booked, 
 			     double took_s);
 void slu_session_print_no_match(struct slu_session *s, int64_t jobid, bool satisfiable,
 				double took_s);
-
-/* --- commands.c --- */
-/* What the last cancel visited; `what` names its kind. */
-void slu_session_counts(struct slu_session *s, const char *what);

@@ -75,6 +75,16 @@ void slu_session_line(FILE *f)
 	fputs("INFO: =============================\n", f);
 }
 
+void slu_session_counts(struct slu_session *s, const char *what)
+{
+	FILE *f = s->io.out;
+
+	slu_session_line(f);
+	fprintf(f, "INFO: %sCANCEL PREORDER COUNT=\"%" PRIu64 "\"\n", what, s->preorder);
+	fprintf(f, "INFO: %sCANCEL POSTORDER COUNT=\"%" PRIu64 "\"\n", what, s->postorder);
+	slu_session_line(f);
+}
+
 static int fail(struct slu_buf *msg, int rc, const char *text)
 {
 	slu_buf_puts(msg, text);
@@ -281,57 +291,4 @@ int slu_session_job_set(struct slu_session *s, int64_t id, int64_t at_s, const c
 	j->at_s = at_s;
 	j->overhead_s = overhead_s;
 	return 0;
-}
-
-/* --- the command line of a session --- */
-
-static void split(char *line, struct words *a)
-{
-	static const char blank[] = " \t\n\v\f\r";
-	char *p = line;
-
-	a->n = 0;
-	for (;;) {
-		p += strspn(p, blank);
-		if (!*p || a->n >= WORDS_MAX)
-			return;
-		a->w[a->n++] = p;
-		p += strcspn(p, blank);
-		if (*p)
-			*p++ = '\0';
-	}
-}
-
-static const struct command *find_command(const char *name)
-{
-	for (const struct command *c = slu_commands; c->name; c++)
-		if (!strcmp(name, c->name) || !strcmp(name, c->abbr))
-			return c;
-	return NULL;
-}
-
-int slu_session_command(struct slu_session *s, const char *line)
-{
-	slu_cleanup(slu_freep) struct words *a = slu_malloc(sizeof *a);
-	slu_cleanup(slu_freep) char *copy = slu_strdup(line);
-	const struct command *c;
-	int rc = 0;
-
-	if (!a || !copy)
-		return -ENOMEM;
-	split(copy, a);
-	c = a->n ? find_command(a->w[0]) : NULL;
-	if (c) {
-		rc = c->run(s, a);
-		fflush(s->io.out);
-		fflush(s->io.std);
-	} else if (a->n && s->io.person) {
-		slu_session_err(s, "unknown command: %s; \"help\" lists them\n", a->w[0]);
-	}
-	return rc;
-}
-
-const char *slu_session_command_name(size_t i)
-{
-	return slu_commands[i].name;
 }

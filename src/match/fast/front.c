@@ -6,11 +6,6 @@
 
 #define CENTRE_MAX (1ll << 60) /* sums with any id below alike vertices are numbers yet */
 
-bool match_greater_first(const struct slu_match *m)
-{
-	return m->policy.scorer == SCORE_HIGH || m->policy.scorer == SCORE_LOCALITY;
-}
-
 struct building {
 	struct slu_match *m;
 	struct front *f;
@@ -119,7 +114,7 @@ static int arrange(struct building *b)
 	f->score = slu_reallocarray(NULL, n + 1, sizeof *f->score);
 	f->centre = slu_reallocarray(NULL, n + 1, sizeof *f->centre);
 	f->found = slu_reallocarray(NULL, n + 1, sizeof *f->found);
-	f->gap = slu_calloc(match_memo_words(n), sizeof *f->gap);
+	f->gap = slu_calloc(memo_words(n), sizeof *f->gap);
 	f->at = slu_calloc(m->nv + 1, sizeof *f->at);
 	if (!s || !f->v || !f->score || !f->centre || !f->found || !f->gap || !f->at) {
 		slu_free(s);

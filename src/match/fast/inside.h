@@ -1,7 +1,8 @@
 /* inside.h — what the files of this room share.  Others include fast.h.
  *
  *	alike.c   subtrees that are the same       front.c   vertices in order of score
- *	memo.c    what is remembered of a request  take.c    the best vertices of a front
+ *	memo.c    what is remembered of a request  known.c   which vertices serve it, or fail
+ *	take.c    the best vertices of a front
  *	offers.c  the slots that vertices offer    slots.c   the best of all slots
  *	levels.c  how many slots have which score  ties.c    which of the equal slots are taken
  *	ranks.c, sort_ranks.c, sort_runs.c         the reference's sort without sorting everything
@@ -97,20 +98,27 @@ struct fast {
 	uint32_t last[FRONTS_MAX]; /* position made unknown last, if nothing was asked since */
 };
 
-/* --- memo.c --- */
-uint32_t match_memo_words(uint32_t n);
+/* --- known.c --- */
+/* Words of a bitmap of n vertices. */
+static inline uint32_t memo_words(uint32_t n)
+{
+	return n / 64 + 1;
+}
+/* Nothing is known of any vertex. */
 void match_memo_forget(const struct front *f, struct memo *x);
-struct memo *match_memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig);
 /* Note that p is known, and whether the answer depends on the duration. */
 void match_memo_know(struct slu_match *m, const struct front *f, struct memo *x, uint32_t p);
+
+/* --- memo.c --- */
+/* Free what slots.c keeps in a memo. */
+void match_memo_slots_done(struct memo *x);
+struct memo *match_memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig);
 /* Room to note that one of a chunk was asked; NULL without memory. */
 struct asked *match_memo_asked(struct memo *x, uint32_t c);
 /* The generation vertex p was marked in. */
 uint32_t match_memo_marked(const struct memo *x, uint32_t p);
 /* Whether the rules cover a request, and what it is, as bytes. */
 bool match_request_sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint32_t *at);
-/* Put the greater score first? */
-bool match_greater_first(const struct slu_match *m);
 /* walk_above, which has the same answer for all below one vertex. */
 bool match_passes(struct attempt *a, struct memo *x, uint32_t v);
 /* The kind of vertex p, if all of it with nothing booked have one answer in this attempt. */
@@ -127,14 +135,9 @@ bool match_chunk_alike(struct attempt *a, struct front *f, struct memo *x, uint3
 struct front *match_front_for(struct slu_match *m, const struct slu_request *r);
 void match_front_done(struct front *f);
 
-/* --- take.c --- */
-/* Mark all edges above v that are not marked yet. */
-void match_mark_above(struct slu_match *m, uint32_t v);
-
 /* --- slots.c: a top-level slot that fits in vertices below the root --- */
 int match_fast_slots(struct attempt *a, const struct slu_request *r, struct front *f,
 		     struct memo *x);
-void match_memo_slots_done(struct memo *x);
 
 /* --- ties.c --- */
 /* The slots the reference's sort puts first.  0, -ENOMEM; -EAGAIN: take the plain walk. */

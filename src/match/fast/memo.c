@@ -19,6 +19,17 @@
 
 /* --- life --- */
 
+void match_memo_slots_done(struct memo *x)
+{
+	match_extent_done(x);
+	match_ranks_done(&x->ranks);
+	match_offers_done(&x->offers);
+	match_levels_done(&x->levels);
+	for (uint32_t i = 0; i < KEPT_MAX; i++)
+		slu_free(x->kept[i].pick);
+	memset(x->kept, 0, sizeof x->kept);
+}
+
 static void memo_free(struct memo *x, uint32_t n)
 {
 	if (!x)
@@ -46,58 +57,6 @@ void match_fast_drop(struct slu_match *m)
 		match_front_done(&f->front[i]);
 	slu_free(f);
 	m->fast = NULL;
-}
-
-uint32_t match_memo_words(uint32_t n)
-{
-	return n / 64 + 1;
-}
-
-void match_memo_forget(const struct front *f, struct memo *x)
-{
-	memset(x->known, 0, match_memo_words(f->n) * sizeof *x->known);
-	memset(x->later, 0, match_memo_words(f->n) * sizeof *x->later);
-	memset(x->maybe, 0xff, f->n / 64 * sizeof *x->maybe);
-	x->maybe[f->n / 64] = (1ull << f->n % 64) - 1;
-}
-
-bool match_fast_touch(struct slu_match *m, uint32_t v, bool units)
-{
-	struct fast *f = m->fast;
-	bool itself = false;
-
-	if (!f)
-		return false;
-	for (uint32_t k = 0; k < f->nfront; k++) {
-		const struct front *fr = &f->front[k];
-		uint32_t w = v, p = SLU_NONE;
-
-		itself |= fr->at[v] != 0;
-		for (;;) {
-			p = fr->at[w] - 1;
-			if (p != SLU_NONE || m->up[w] == SLU_NONE)
-				break;
-			w = m->g->e.p[m->up[w]].src;
-		}
-		if (p == SLU_NONE ? !units : p == f->last[k])
-			continue; /* above the front and still passable; or done already */
-		f->last[k] = p;
-		if (p != SLU_NONE && fr->touched)
-			fr->touched[p / 64] |= 1ull << p % 64;
-		for (uint32_t i = 0; i < f->nmemo; i++) {
-			struct memo *x = f->memo[i];
-
-			if (x->front != k)
-				continue;
-			if (p == SLU_NONE) {
-				match_memo_forget(fr, x);
-				continue;
-			}
-			x->known[p / 64] &= ~(1ull << p % 64);
-			x->maybe[p / 64] |= 1ull << p % 64;
-		}
-	}
-	return itself;
 }
 
 /* --- requests --- */
@@ -134,11 +93,11 @@ static struct memo *memo_new(const struct front *f)
 
 	if (!x)
 		return NULL;
-	x->maybe = slu_calloc(match_memo_words(f->n), sizeof *x->maybe);
-	x->known = slu_calloc(match_memo_words(f->n), sizeof *x->known);
-	x->later = slu_calloc(match_memo_words(f->n), sizeof *x->later);
-	x->asked = slu_calloc(match_memo_words(f->n), sizeof *x->asked);
-	x->plain = slu_calloc(match_memo_words(f->n), sizeof *x->plain);
+	x->maybe = slu_calloc(memo_words(f->n), sizeof *x->maybe);
+	x->known = slu_calloc(memo_words(f->n), sizeof *x->known);
+	x->later = slu_calloc(memo_words(f->n), sizeof *x->later);
+	x->asked = slu_calloc(memo_words(f->n), sizeof *x->asked);
+	x->plain = slu_calloc(memo_words(f->n), sizeof *x->plain);
 	if (!x->maybe || !x->known || !x->later || !x->asked || !x->plain) {
 		memo_free(x, f->n);
 		return NULL;
@@ -190,7 +149,7 @@ struct memo *match_memo_for(struct attempt *a, uint32_t front, const uint8_t *si
 		x->now = a->now;
 		x->constrained = a->constraint != NULL;
 	} else if (x->duration != a->duration) {
-		for (uint32_t w = 0; w < match_memo_words(fr->n); w++) {
+		for (uint32_t w = 0; w < memo_words(fr->n); w++) {
 			x->known[w] &= ~x->later[w];
 			x->maybe[w] |= x->later[w];
 			x->later[w] = 0;
@@ -292,16 +251,4 @@ uint32_t match_memo_marked(const struct memo *x, uint32_t p)
 	const struct asked *k = x->asked[p / CHUNK_N];
 
 	return k ? k->marked[p % CHUNK_N] : 0;
-}
-
-void match_memo_know(struct slu_match *m, const struct front *f, struct memo *x, uint32_t p)
-{
-	uint64_t bit = 1ull << p % 64;
-
-	x->known[p / 64] |= bit;
-	if (match_led_starts_after(&m->led, f->v[p], x->at))
-		x->later[p / 64] |= bit;
-	else
-		x->later[p / 64] &= ~bit;
-	m->fast->last[x->front] = SLU_NONE;
 }

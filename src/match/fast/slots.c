@@ -6,17 +6,6 @@
  * decides. */
 #include "match/fast/inside.h"
 
-void match_memo_slots_done(struct memo *x)
-{
-	match_extent_done(x);
-	match_ranks_done(&x->ranks);
-	match_offers_done(&x->offers);
-	match_levels_done(&x->levels);
-	for (uint32_t i = 0; i < KEPT_MAX; i++)
-		slu_free(x->kept[i].pick);
-	memset(x->kept, 0, sizeof x->kept);
-}
-
 /* The offer of vertex p, written down; NULL without memory. */
 static struct offer *offer_of(struct memo *x, uint32_t p)
 {

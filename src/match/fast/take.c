@@ -116,14 +116,6 @@ static uint32_t next_serving(struct attempt *a, struct front *f, struct memo *x,
 	return f->n;
 }
 
-void match_mark_above(struct slu_match *m, uint32_t v)
-{
-	for (uint32_t e = m->up[v]; e != SLU_NONE && m->mark[e].gen != m->gen; e = m->up[v]) {
-		match_mark_put(m, e, m->g->v.p[v].size, false);
-		v = m->g->e.p[e].src;
-	}
-}
-
 /* Mark vertex p and all above it. */
 static bool take(struct attempt *a, const struct front *f, struct memo *x, uint32_t p, bool excl)
 {
@@ -259,7 +251,7 @@ static void neighbours(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi)
 static int by_runs(struct attempt *a, struct front *f, struct memo *x, uint32_t want, bool excl)
 {
 	struct slu_match *m = a->m;
-	struct numbered s = { .f = f, .bits = x->maybe, .words = match_memo_words(f->n) };
+	struct numbered s = { .f = f, .bits = x->maybe, .words = memo_words(f->n) };
 	uint32_t n = 0, need, *out;
 	int64_t units = 0;
 	int rc;
@@ -341,24 +333,6 @@ void match_fast_skip_begin(struct attempt *a)
 	f = match_front_for(m, a->list);
 	if (f && !f->bad)
 		a->skip = match_memo_for(a, (uint32_t)(f - m->fast->front), sig, nsig);
-}
-
-bool match_fast_fails(const struct attempt *a, uint32_t v)
-{
-	uint32_t p = a->m->fast->front[a->skip->front].at[v] - 1;
-
-	return p != SLU_NONE && a->skip->known[p / 64] >> p % 64 & 1;
-}
-
-void match_fast_failed(struct attempt *a, uint32_t v)
-{
-	struct slu_match *m = a->m;
-	struct memo *x = a->skip;
-	uint32_t p = m->fast->front[x->front].at[v] - 1;
-
-	if (p == SLU_NONE)
-		return;
-	match_memo_know(m, &m->fast->front[x->front], x, p);
 }
 
 int match_fast_attempt(struct attempt *a)

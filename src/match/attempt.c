@@ -1,0 +1,25 @@
+/* attempt.c — one attempt to match a request at one time: the fast way where it holds, else the
+ * plain walk. */
+#include "match/fast/fast.h"
+#include "match/walk.h"
+
+int match_attempt_run(struct attempt *a)
+{
+	struct slu_match *m = a->m;
+	int rc;
+
+	match_mark_tick(m);
+	slu_arena_reset(&m->tmp);
+	a->pre = a->post = 0;
+	a->centre = 0;
+	if (__builtin_add_overflow(a->at, a->duration, &a->end))
+		a->end = INT64_MIN;
+	rc = a->plain ? -EAGAIN : match_fast_attempt(a);
+	a->fast = rc != -EAGAIN;
+	if (a->fast)
+		return rc;
+	a->skip = NULL;
+	if (m->policy.stop)
+		match_fast_skip_begin(a);
+	return match_walk_root(a);
+}
