@@ -82,8 +82,8 @@ const struct slu_kobj *core_admitted(struct slu_core *c, const struct slu_kobj *
 				     const struct slu_ktemplate *t)
 {
 	struct space *s = space_of(slu_table_finds(&c->cluster->spaces, from->meta.ns));
-	const struct slu_kobj *rc = *t->runtime_class ? core_thing(c, SLU_KIND_RUNTIMECLASS, "",
-								   t->runtime_class)
+	const struct slu_kobj *rc = *t->runtime_class ? core_lookup(c, SLU_KIND_RUNTIMECLASS, "",
+								    t->runtime_class)
 						      : NULL;
 	struct slu_kadmission a = { .priority = core_priority(c, t->spec.priority_class),
 				    .rc = rc ? slu_kruntimeclass(rc) : NULL };

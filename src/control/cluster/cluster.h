@@ -100,14 +100,14 @@ struct pod {
 };
 
 /* Objects that are only looked up: owners by uid, the others by kind and name. */
-struct thing {
+struct lookup {
 	struct slu_entry e;
 	char *key;
 	const struct slu_kobj *obj;
 };
 
 struct cluster {
-	struct slu_table nodes, pods, owners, things, wheres, shapes;
+	struct slu_table nodes, pods, owners, lookups, wheres, shapes;
 	struct slu_table repels;
 	bool new_repels;         /* pods that wait may be selected by them */
 	struct slu_table spaces; /* namespaces with LimitRanges: admission.c */
@@ -131,19 +131,13 @@ static inline struct where *where_of(struct slu_entry *e)
 	return e ? slu_entry_of(e, struct where, e) : NULL;
 }
 
-/* ---- nodes.c ---- */
+/* ---- books.c: what the queue is told of the machine ---- */
 
+/* It has the label: "key" or "key=value". */
+bool core_node_labelled(const struct slu_knode *k, const char *want);
 struct node *core_node(struct slu_core *c, const char *name); /* made if need be; NULL: no memory */
-enum core_node_news {
-	CORE_NODE_SAME, /* in all that placement looks at */
-	CORE_NODE_CHANGED,
-	CORE_NODE_ADDED, /* to the machine: pods that sat there before are not booked yet */
-};
-enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
-void core_node_enter(struct slu_core *c, struct node *n, struct pod *p);
-void core_node_leave(struct slu_core *c, struct pod *p);
-void core_node_describe(struct slu_core *c, struct node *n); /* (again) to the queue */
-void core_nodes_describe(struct slu_core *c);                /* all that it has */
+void core_node_describe(struct slu_core *c, struct node *n);  /* (again) to the queue */
+void core_nodes_describe(struct slu_core *c);                 /* all that it has */
 void core_foreign_add(struct slu_core *c, struct pod *p);
 void core_foreign_remove(struct slu_core *c, struct pod *p);
 /* It was resized in place: what it holds beyond what its place books is foreign work. */
@@ -154,6 +148,19 @@ int core_foreign_amounts(struct slu_core *c, const struct pod *p, struct slu_amo
 const char *core_node_name(struct slu_core *c, slu_node n);
 int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_amount **out,
 		 uint32_t *n);
+/* Every node has one of each counted port from now on, and who uses it there already holds it. */
+void core_ports_introduce(struct slu_core *c);
+
+/* ---- nodes.c ---- */
+
+enum core_node_news {
+	CORE_NODE_SAME, /* in all that placement looks at */
+	CORE_NODE_CHANGED,
+	CORE_NODE_ADDED, /* to the machine: pods that sat there before are not booked yet */
+};
+enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+void core_node_enter(struct slu_core *c, struct node *n, struct pod *p);
+void core_node_leave(struct slu_core *c, struct pod *p);
 void core_nodes_done(struct slu_core *c);
 
 /* ---- shapes.c ---- */
@@ -163,7 +170,7 @@ void core_shape_put(struct slu_core *c, struct shape *s);
 /* Terms of anti-affinity select the pod that its shape does not know. */
 bool core_shape_stale(struct slu_core *c, const struct pod *p);
 void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */
-void core_shapes_thing(struct slu_core *c);                /* a volume changed: look again */
+void core_shapes_volumes(struct slu_core *c);              /* a volume changed: look again */
 void core_shapes_anew(struct slu_core *c);                 /* nodes have new indices */
 
 /* Why no node may take pods of the shape, where that is so: ": node selector on 16, ..."; or "". */
@@ -184,13 +191,27 @@ void core_repel_unref(struct slu_core *c, struct repel *r);
 /* ---- ports.c ---- */
 
 int core_port_kind(const struct slu_core *c, const struct slu_khostport *p); /* or -ENOENT */
-void core_ports_want(struct slu_core *c, const struct slu_kpodspec *s); /* count them from now on */
+/* Count them from now on; true: some were not counted before, introduce them. */
+bool core_ports_want(struct slu_core *c, const struct slu_kpodspec *s);
 bool core_ports_counted(const struct slu_core *c, const struct slu_kpodspec *s); /* all of them */
 /* A port of the pod that is not counted is taken by another pod there. */
 bool core_ports_clash(const struct slu_core *c, const struct node *n, const struct pod *p);
 /* At most nhost_ports amounts. */
 uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec *s,
 			    struct slu_amount *out);
+
+/* ---- lookup.c ---- */
+
+/* Keep the newest version of an owner; whether it differs in what we look at. */
+bool core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+/* True: a volume or a claim; shapes look again. */
+bool core_lookup_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+const struct slu_kobj *core_lookup(struct slu_core *c, enum slu_kkind kind, const char *ns,
+				   const char *name);
+/* What a PriorityClass gives; "", or one that is not there: the default. */
+int32_t core_priority(struct slu_core *c, const char *class);
+const struct slu_kobj *core_owner(struct slu_core *c, const char *uid); /* NULL: not seen */
+void core_lookups_done(struct slu_core *c);
 
 /* ---- pods.c ---- */
 
@@ -203,14 +224,6 @@ const char *core_pod_uid(const struct pod *p); /* in intents */
 /* As which the i-th stand-in of a held Job is known there. */
 #define CORE_STAND_KEY 120
 void core_stand_key(char *buf, size_t n, const char *job, uint32_t i);
-/* Keep the newest version of an owner; whether it differs in what we look at. */
-bool core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
-void core_thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
-const struct slu_kobj *core_thing(struct slu_core *c, enum slu_kkind kind, const char *ns,
-				  const char *name);
-/* What a PriorityClass gives; "", or one that is not there: the default. */
-int32_t core_priority(struct slu_core *c, const char *class);
-const struct slu_kobj *core_owner(struct slu_core *c, const char *uid); /* NULL: not seen */
 void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_source *out);
 bool core_binds(const struct slu_core *c, const struct slu_kpod *k); /* we, not another */
 void core_pods_done(struct slu_core *c);

@@ -1,111 +1,9 @@
-/* Pods of all schedulers, the objects above them, and the few things that are only looked up. */
+/* Pods of all schedulers. */
 #include "control/cluster/cluster.h"
 
 #include <stdio.h>
 
 #include "control/rules/life.h"
-
-/* ---- things ---- */
-
-static bool thing_key(char out[600], enum slu_kkind kind, const char *ns, const char *name)
-{
-	int n = snprintf(out, 600, "%d/%s/%s", kind, ns, name);
-
-	return n > 0 && n < 600;
-}
-
-static const struct slu_kobj *find(const struct slu_table *t, const char *key)
-{
-	struct slu_entry *e = slu_table_finds(t, key);
-
-	return e ? slu_entry_of(e, struct thing, e)->obj : NULL;
-}
-
-const struct slu_kobj *core_thing(struct slu_core *c, enum slu_kkind kind, const char *ns,
-				  const char *name)
-{
-	char key[600];
-
-	return thing_key(key, kind, ns, name) ? find(&c->cluster->things, key) : NULL;
-}
-
-static void keep(struct slu_table *t, const char *key, const struct slu_kobj *obj, bool gone)
-{
-	struct slu_entry *e = slu_table_finds(t, key);
-	struct thing *x = e ? slu_entry_of(e, struct thing, e) : NULL;
-
-	if (gone) {
-		if (!x)
-			return;
-		slu_table_del(t, e);
-		slu_kobj_unref(x->obj);
-		slu_free(x->key);
-		slu_free(x);
-		return;
-	}
-	if (x) {
-		slu_kobj_unref(x->obj);
-		x->obj = slu_kobj_ref(obj);
-		return;
-	}
-	x = slu_calloc(1, sizeof *x);
-	if (x)
-		x->key = slu_strdup(key);
-	if (!x || !x->key) {
-		slu_free(x);
-		return;
-	}
-	x->e.key = x->key;
-	x->e.n = strlen(key);
-	if (slu_table_add(t, &x->e) < 0) {
-		slu_free(x->key);
-		slu_free(x);
-		return;
-	}
-	x->obj = slu_kobj_ref(obj);
-}
-
-void core_thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
-{
-	char key[600];
-
-	if (!thing_key(key, obj->kind, obj->meta.ns, obj->meta.name))
-		return;
-	keep(&c->cluster->things, key, obj, gone);
-	if (obj->kind == SLU_KIND_PVC || obj->kind == SLU_KIND_PV)
-		core_shapes_thing(c);
-	if (obj->kind == SLU_KIND_PRIORITYCLASS && slu_kpriorityclass(obj)->global_default)
-		c->cluster->default_priority = gone ? 0 : slu_kpriorityclass(obj)->value;
-}
-
-static bool same_owner(const struct slu_kobj *a, const struct slu_kobj *b)
-{
-	return a->meta.generation == b->meta.generation &&
-	       a->meta.deleted_us == b->meta.deleted_us && slu_life_wants(a) == slu_life_wants(b) &&
-	       a->meta.rv && b->meta.rv && a->meta.nlabels == b->meta.nlabels &&
-	       a->meta.nannotations == b->meta.nannotations;
-}
-
-bool core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
-{
-	const struct slu_kobj *old = find(&c->cluster->owners, obj->meta.uid);
-	bool same = old && !gone && same_owner(old, obj);
-
-	keep(&c->cluster->owners, obj->meta.uid, obj, gone);
-	return !same;
-}
-
-int32_t core_priority(struct slu_core *c, const char *class)
-{
-	const struct slu_kobj *o = *class ? core_thing(c, SLU_KIND_PRIORITYCLASS, "", class) : NULL;
-
-	return o ? slu_kpriorityclass(o)->value : c->cluster->default_priority;
-}
-
-const struct slu_kobj *core_owner(struct slu_core *c, const char *uid)
-{
-	return find(&c->cluster->owners, uid);
-}
 
 /* ---- what a pod's group is read from ---- */
 
@@ -116,7 +14,7 @@ void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_
 	*out = (struct slu_group_source){ .pod = k };
 	while (out->n_owners < SLU_GROUP_OWNERS) {
 		const struct slu_kowner *o = slu_kmeta_controller(m);
-		const struct slu_kobj *obj = o ? find(&c->cluster->owners, o->uid) : NULL;
+		const struct slu_kobj *obj = o ? core_owner(c, o->uid) : NULL;
 
 		if (!obj)
 			return;
@@ -202,17 +100,4 @@ void core_pods_done(struct slu_core *c)
 		slu_free(p);
 	}
 	slu_table_done(&c->cluster->pods);
-	for (int t = 0; t < 2; t++) {
-		struct slu_table *tab = t ? &c->cluster->owners : &c->cluster->things;
-
-		for (struct slu_entry *e = slu_table_next(tab, NULL), *next; e; e = next) {
-			struct thing *x = slu_entry_of(e, struct thing, e);
-
-			next = slu_table_next(tab, e);
-			slu_kobj_unref(x->obj);
-			slu_free(x->key);
-			slu_free(x);
-		}
-		slu_table_done(tab);
-	}
 }

@@ -33,25 +33,7 @@ bool core_ports_counted(const struct slu_core *c, const struct slu_kpodspec *s)
 	return true;
 }
 
-/* Every node has one of it from now on, and who uses it there already holds it. */
-static void introduce(struct slu_core *c)
-{
-	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
-	     e = slu_table_next(&c->cluster->nodes, e)) {
-		struct node *n = node_of(e);
-
-		if (n->handle == SLU_NODE_NONE)
-			continue;
-		core_node_describe(c, n);
-		for (uint32_t i = 0; i < n->pod.n; i++)
-			if (n->pod.p[i]->foreign && n->pod.p[i]->k->spec.nhost_ports) {
-				core_foreign_remove(c, n->pod.p[i]);
-				core_foreign_add(c, n->pod.p[i]);
-			}
-	}
-}
-
-void core_ports_want(struct slu_core *c, const struct slu_kpodspec *s)
+bool core_ports_want(struct slu_core *c, const struct slu_kpodspec *s)
 {
 	static const char *const proto[] = {
 		[SLU_PROTO_TCP] = "TCP", [SLU_PROTO_UDP] = "UDP", [SLU_PROTO_SCTP] = "SCTP"
@@ -70,11 +52,10 @@ void core_ports_want(struct slu_core *c, const struct slu_kpodspec *s)
 		kind = slu_queue_kind(c->q, name);
 		if (kind < 0 || slu_vec_push(&c->cluster->port,
 					     ((struct port){ key_of(p), (uint32_t)kind })) < 0)
-			return; /* falls back */
+			break; /* falls back */
 		news = true;
 	}
-	if (news)
-		introduce(c);
+	return news;
 }
 
 bool core_ports_clash(const struct slu_core *c, const struct node *n, const struct pod *p)

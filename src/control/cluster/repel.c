@@ -69,7 +69,7 @@ static bool selects_space(struct slu_core *c, const struct repel *r, const char 
 	for (uint16_t i = 0; i < t->nnamespaces; i++)
 		if (!strcmp(t->namespaces[i], ns))
 			return true;
-	o = t->bits & SLU_ANTI_NAMESPACES ? core_thing(c, SLU_KIND_NAMESPACE, "", ns) : NULL;
+	o = t->bits & SLU_ANTI_NAMESPACES ? core_lookup(c, SLU_KIND_NAMESPACE, "", ns) : NULL;
 	return o && slu_predicate_labels(t->ns_labels, t->nns_labels, t->ns_exprs, t->nns_exprs,
 					 &o->meta);
 }

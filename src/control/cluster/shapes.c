@@ -13,13 +13,13 @@ static bool ports_taken(const struct node *n, const struct slu_kpodspec *s)
 static bool volumes_reach(struct slu_core *c, const struct slu_kpod *p, const struct slu_knode *k)
 {
 	for (uint16_t i = 0; i < p->spec.nclaims; i++) {
-		const struct slu_kobj *o = core_thing(c, SLU_KIND_PVC, p->o.meta.ns,
-						      p->spec.claims[i]);
+		const struct slu_kobj *o = core_lookup(c, SLU_KIND_PVC, p->o.meta.ns,
+						       p->spec.claims[i]);
 		const struct slu_kpvc *claim = o ? slu_kpvc(o) : NULL;
 
 		if (claim && !*claim->volume)
 			continue; /* a group with one that must be bound first is not planned */
-		o = claim && *claim->volume ? core_thing(c, SLU_KIND_PV, "", claim->volume) : NULL;
+		o = claim && *claim->volume ? core_lookup(c, SLU_KIND_PV, "", claim->volume) : NULL;
 		if (!o)
 			return false;
 		if (slu_kpv(o)->nrequired &&
@@ -171,7 +171,7 @@ void core_shapes_anew(struct slu_core *c)
 	}
 }
 
-void core_shapes_thing(struct slu_core *c)
+void core_shapes_volumes(struct slu_core *c)
 {
 	for (struct slu_entry *e = slu_table_next(&c->cluster->wheres, NULL); e;
 	     e = slu_table_next(&c->cluster->wheres, e))
@@ -257,7 +257,8 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p)
 	if (!s)
 		goto out;
 	s->refs = 1;
-	core_ports_want(c, &p->k->spec);
+	if (core_ports_want(c, &p->k->spec))
+		core_ports_introduce(c);
 	s->alone = !core_ports_counted(c, &p->k->spec) || (p->k->spec.flags & SLU_POD_ALONE);
 	s->e.n = b.n;
 	s->e.key = slu_buf_take(&b);

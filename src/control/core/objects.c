@@ -213,7 +213,8 @@ static void owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool g
 
 static void thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
-	core_thing_changed(c, obj, gone);
+	if (core_lookup_changed(c, obj, gone))
+		core_shapes_volumes(c);
 	if (obj->kind == SLU_KIND_NAMESPACE && !gone)
 		core_held_space(c, obj);
 	core_groups_touch(c, obj);

@@ -11,11 +11,11 @@ const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group
 	if (!g->id.explicit)
 		return NULL;
 	if (g->id.native) {
-		o = core_thing(c, SLU_KIND_PODGROUP, g->ns, g->id.key + 2);
+		o = core_lookup(c, SLU_KIND_PODGROUP, g->ns, g->id.key + 2);
 		return o ? slu_kpodgroup(o) : NULL;
 	}
 	for (size_t i = 0; i < SLU_LEN(order); i++) {
-		o = core_thing(c, order[i], g->ns, g->id.key + 2);
+		o = core_lookup(c, order[i], g->ns, g->id.key + 2);
 		if (o)
 			return slu_kpodgroup(o);
 	}

@@ -27,7 +27,7 @@ void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...)
 
 static bool waits_for_consumer(struct slu_core *c, const struct slu_kpvc *claim)
 {
-	const struct slu_kobj *o = core_thing(c, SLU_KIND_STORAGECLASS, "", claim->storage_class);
+	const struct slu_kobj *o = core_lookup(c, SLU_KIND_STORAGECLASS, "", claim->storage_class);
 
 	return o && slu_kstorageclass(o)->wait_for_consumer;
 }
@@ -35,7 +35,8 @@ static bool waits_for_consumer(struct slu_core *c, const struct slu_kpvc *claim)
 static bool claims_bound(struct slu_core *c, struct group *g, const struct pod *p)
 {
 	for (uint16_t i = 0; i < p->k->spec.nclaims; i++) {
-		const struct slu_kobj *o = core_thing(c, SLU_KIND_PVC, g->ns, p->k->spec.claims[i]);
+		const struct slu_kobj *o = core_lookup(c, SLU_KIND_PVC, g->ns,
+						       p->k->spec.claims[i]);
 
 		/* The scheduler that binds the pod chooses the volume too. */
 		if (o && !p->binds && waits_for_consumer(c, slu_kpvc(o)))

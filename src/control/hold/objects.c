@@ -162,7 +162,7 @@ static void stand_in(struct slu_core *c, struct held *h, bool anew)
 
 static enum slu_held_mode space_mode(struct slu_core *c, const char *ns)
 {
-	const struct slu_kobj *o = core_thing(c, SLU_KIND_NAMESPACE, "", ns);
+	const struct slu_kobj *o = core_lookup(c, SLU_KIND_NAMESPACE, "", ns);
 
 	return o ? slu_held_space(c->cfg, &o->meta) : SLU_HELD_OFF;
 }
@@ -267,7 +267,7 @@ void core_held_space(struct slu_core *c, const struct slu_kobj *ns)
 {
 	for (struct slu_entry *e = slu_table_next(&c->cluster->owners, NULL); e;
 	     e = slu_table_next(&c->cluster->owners, e)) {
-		const struct slu_kobj *o = slu_entry_of(e, struct thing, e)->obj;
+		const struct slu_kobj *o = slu_entry_of(e, struct lookup, e)->obj;
 
 		if (!ns || !strcmp(o->meta.ns, ns->meta.name))
 			core_held_owner(c, o, false);

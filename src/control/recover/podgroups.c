@@ -83,9 +83,9 @@ void core_podgroups_audit(struct slu_core *c)
 	struct slu_map ended = { 0 };
 	bool counted = false;
 
-	for (struct slu_entry *e = slu_table_next(&c->cluster->things, NULL); e;
-	     e = slu_table_next(&c->cluster->things, e)) {
-		const struct slu_kobj *o = slu_entry_of(e, struct thing, e)->obj;
+	for (struct slu_entry *e = slu_table_next(&c->cluster->lookups, NULL); e;
+	     e = slu_table_next(&c->cluster->lookups, e)) {
+		const struct slu_kobj *o = slu_entry_of(e, struct lookup, e)->obj;
 		char key[SLU_GROUP_NAME_MAX + 3];
 		struct group *g;
 		const uint64_t *at;

@@ -113,7 +113,7 @@ static enum fate fate_of_jobs(struct slu_core *c, const char *ns, const char *na
 
 	for (struct slu_entry *e = slu_table_next(&c->cluster->owners, NULL); e;
 	     e = slu_table_next(&c->cluster->owners, e)) {
-		const struct slu_kobj *o = slu_entry_of(e, struct thing, e)->obj;
+		const struct slu_kobj *o = slu_entry_of(e, struct lookup, e)->obj;
 
 		if (o->kind != SLU_KIND_JOB || strcmp(o->meta.ns, ns) || !makes(o, name))
 			continue;

@@ -1,0 +1,241 @@
+/* What the queue is told of the machine: its nodes, what each of them has, and what pods that the
+ * queue did not place use there. */
+#include "control/cluster/cluster.h"
+
+#define AMOUNTS_MAX 32u
+#define ASKED_MAX   8u /* kinds of resources that pods name and no node has */
+
+struct node *core_node(struct slu_core *c, const char *name)
+{
+	struct node *n = node_of(slu_table_finds(&c->cluster->nodes, name));
+
+	if (n)
+		return n;
+	n = slu_calloc(1, sizeof *n);
+	if (n)
+		n->name = slu_strdup(name);
+	if (!n || !n->name) {
+		slu_free(n);
+		return NULL;
+	}
+	n->handle = SLU_NODE_NONE;
+	n->e.key = n->name;
+	n->e.n = strlen(name);
+	if (slu_table_add(&c->cluster->nodes, &n->e) < 0) {
+		slu_free(n->name);
+		slu_free(n);
+		return NULL;
+	}
+	return n;
+}
+
+const char *core_node_name(struct slu_core *c, slu_node n)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+
+	return slu_machine_node_is(m, n) ? slu_machine_node_name(m, n) : "";
+}
+
+bool core_node_labelled(const struct slu_knode *k, const char *want)
+{
+	const char *eq = strchr(want, '='), *v;
+	char key[320];
+
+	if (!eq)
+		return slu_kmeta_label(&k->o.meta, want);
+	if ((size_t)(eq - want) >= sizeof key)
+		return false;
+	memcpy(key, want, (size_t)(eq - want));
+	key[eq - want] = 0;
+	v = slu_kmeta_label(&k->o.meta, key);
+	return v && !strcmp(v, eq + 1);
+}
+
+/* The machine has few kinds, and whoever may make a pod may invent names: those that no node has
+ * shall not take the place of those a node may bring. */
+static int asked_kind(struct slu_core *c, const char *name)
+{
+	int kind = slu_machine_kind_find(slu_queue_machine(c->q), name);
+
+	if (kind >= 0)
+		return kind;
+	if (__builtin_popcountll(c->cluster->kinds_asked) >= (int)ASKED_MAX)
+		return -ENOSPC;
+	kind = slu_queue_kind(c->q, name);
+	if (kind >= 0)
+		c->cluster->kinds_asked |= UINT64_C(1) << kind;
+	return kind;
+}
+
+/* Of a node: counted from now on, which is news for whoever named it in vain. */
+static int node_kind(struct slu_core *c, const char *name)
+{
+	uint32_t before = slu_machine_kinds(slu_queue_machine(c->q));
+	int kind = slu_queue_kind(c->q, name);
+
+	if (kind < 0)
+		return kind;
+	c->cluster->kinds_asked &= ~(UINT64_C(1) << kind);
+	c->cluster->new_kinds |= (uint32_t)kind >= before;
+	return kind;
+}
+
+int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_amount **out,
+		 uint32_t *n)
+{
+	struct slu_amount *a = slu_reallocarray(NULL, (size_t)s->nrequests + s->nhost_ports + 1u,
+						sizeof *a);
+	uint32_t k = 0;
+	int rc = 0;
+
+	if (!a)
+		return -ENOMEM;
+	for (uint16_t i = 0; i < s->nrequests; i++) {
+		int kind;
+
+		if (s->requests[i].amount <= 0 || !strcmp(s->requests[i].name, "pods"))
+			continue;
+		kind = asked_kind(c, s->requests[i].name);
+		if (kind < 0) {
+			rc = kind; /* too many kinds: the others still count */
+			continue;
+		}
+		a[k++] = (struct slu_amount){ (uint32_t)kind,
+					      SLU_MIN(s->requests[i].amount, SLU_AMOUNT_MAX) };
+	}
+	a[k++] = (struct slu_amount){ (uint32_t)c->cluster->kind_pods, 1 };
+	k += core_ports_amounts(c, s, a + k);
+	*out = a;
+	*n = k;
+	return rc;
+}
+
+int core_foreign_amounts(struct slu_core *c, const struct pod *p, struct slu_amount **out,
+			 uint32_t *n)
+{
+	int rc = core_amounts(c, &p->k->spec, out, n);
+	uint32_t kept = 0;
+
+	if (rc == -ENOMEM || !p->more)
+		return rc;
+	for (uint32_t i = 0; i < *n; i++) {
+		struct slu_amount a = (*out)[i];
+
+		for (uint32_t k = 0; k < p->more->n_need; k++)
+			a.n -= p->more->need[k].kind == a.kind ? p->more->need[k].n : 0;
+		if (a.n > 0)
+			(*out)[kept++] = a;
+	}
+	*n = kept;
+	return rc;
+}
+
+void core_foreign_more(struct slu_core *c, struct pod *p, const struct shape *booked)
+{
+	slu_cleanup(slu_freep) struct slu_amount *a = NULL;
+	uint32_t n = 0;
+
+	core_foreign_remove(c, p);
+	p->more = booked;
+	if (core_foreign_amounts(c, p, &a, &n) != -ENOMEM && n)
+		core_foreign_add(c, p);
+}
+
+void core_foreign_add(struct slu_core *c, struct pod *p)
+{
+	slu_cleanup(slu_freep) struct slu_amount *a = NULL;
+	struct slu_event ev = { .kind = SLU_EV_FOREIGN_ADD,
+				.foreign = p->serial,
+				.until_s = SLU_TIME_EVER };
+	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
+
+	if (p->foreign || !p->node || p->node->handle == SLU_NODE_NONE)
+		return;
+	if (core_foreign_amounts(c, p, &a, &ev.n_amount) == -ENOMEM)
+		return;
+	ev.amount = a;
+	ev.node = p->node->handle;
+	ev.background = o && !strcmp(o->kind, "DaemonSet");
+	if (p->k->spec.active_deadline_s > 0) {
+		int64_t from = p->k->start_us ? p->k->start_us : c->now_us;
+
+		ev.until_s = from / 1000000 + p->k->spec.active_deadline_s;
+	}
+	p->foreign = core_apply(c, &ev) == 0;
+}
+
+void core_foreign_remove(struct slu_core *c, struct pod *p)
+{
+	struct slu_event ev = { .kind = SLU_EV_FOREIGN_REMOVE, .foreign = p->serial };
+
+	if (!p->foreign)
+		return;
+	p->foreign = false;
+	core_apply(c, &ev);
+}
+
+void core_node_describe(struct slu_core *c, struct node *n)
+{
+	const struct slu_config *cfg = c->cfg;
+	const struct slu_knode *k = n->k;
+	struct slu_amount total[AMOUNTS_MAX];
+	const char *domain[SLU_LEVELS_MAX], *prop[16];
+	struct slu_node_spec spec = { .name = n->name,
+				      .total = total,
+				      .domain = domain,
+				      .tag = (uintptr_t)n,
+				      .down = k->ready != SLU_TRI_TRUE,
+				      .cordoned = k->unschedulable };
+	struct slu_event ev = { .kind = SLU_EV_NODE_ADD, .node_spec = &spec, .property = prop };
+
+	for (uint16_t i = 0; i < k->nallocatable && spec.n_total < AMOUNTS_MAX; i++) {
+		int kind = k->allocatable[i].amount > 0 ? node_kind(c, k->allocatable[i].name)
+							: -ENOENT;
+
+		if (kind >= 0)
+			total[spec.n_total++] = (struct slu_amount){
+				(uint32_t)kind, SLU_MIN(k->allocatable[i].amount, SLU_AMOUNT_MAX)
+			};
+	}
+	for (uint32_t i = 0; i < c->cluster->port.n && spec.n_total < AMOUNTS_MAX; i++)
+		total[spec.n_total++] = (struct slu_amount){ c->cluster->port.p[i].kind, 1 };
+	spec.n_domain = SLU_MIN(cfg->nodes.n_levels, SLU_LEVELS_MAX);
+	for (uint32_t i = 0; i < spec.n_domain; i++) {
+		domain[i] = slu_kmeta_label(&k->o.meta, cfg->nodes.level[i].label);
+		if (domain[i] && !*domain[i])
+			domain[i] = NULL;
+	}
+	for (uint32_t i = 0; i < cfg->n_queues && ev.n_property < SLU_LEN(prop); i++)
+		if (*cfg->queue[i].node_label && core_node_labelled(k, cfg->queue[i].node_label))
+			prop[ev.n_property++] = cfg->queue[i].node_label;
+	if (core_apply(c, &ev) < 0)
+		return;
+	n->handle = slu_machine_node_find(slu_queue_machine(c->q), n->name);
+	core_drain_back(c, n);
+}
+
+void core_nodes_describe(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e))
+		if (node_of(e)->handle != SLU_NODE_NONE)
+			core_node_describe(c, node_of(e));
+}
+
+/* Every node has one of it from now on, and who uses it there already holds it. */
+void core_ports_introduce(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e)) {
+		struct node *n = node_of(e);
+
+		if (n->handle == SLU_NODE_NONE)
+			continue;
+		core_node_describe(c, n);
+		for (uint32_t i = 0; i < n->pod.n; i++)
+			if (n->pod.p[i]->foreign && n->pod.p[i]->k->spec.nhost_ports) {
+				core_foreign_remove(c, n->pod.p[i]);
+				core_foreign_add(c, n->pod.p[i]);
+			}
+	}
+}
