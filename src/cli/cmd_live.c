@@ -1,5 +1,5 @@
 /* The commands that speak with a running sluiced: jobs, job, why, nodes, queues, cancel, hold,
- * release, resize, config, drain, undrain. */
+ * release, resize, priority, limit, config, drain, undrain. */
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -341,6 +341,16 @@ static void line(const char *name, const char *value)
 	slu_free(text);
 }
 
+static void number_line(const char *name, const struct slu_json *o, const char *key,
+			const char *unit)
+{
+	char text[40];
+
+	snprintf(text, sizeof text, "%" PRId64 "%s", slu_json_i64_or(slu_json_get(o, key), 0),
+		 unit);
+	line(name, text);
+}
+
 static int run_job(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
@@ -363,6 +373,11 @@ static int run_job(void *conf, int argc, char **argv, struct slu_error *err)
 	line("Scheduler", field(j, "scheduler"));
 	line("User", field(j, "user"));
 	line("Size", text);
+	number_line("Priority", j, "priority", "");
+	if (slu_json_i64_or(slu_json_get(j, "limitSeconds"), 0))
+		number_line("Limit", j, "limitSeconds", " s");
+	line("Not before", field(j, "begin"));
+	line("Deadline", field(j, "deadline"));
 	line("First seen", when(field(j, "firstSeen"), at));
 	line("Started", when(field(j, "start"), at));
 	line("Estimate", when(field(j, "estimate"), at));
@@ -543,6 +558,30 @@ static int run_resize(void *conf, int argc, char **argv, struct slu_error *err)
 	return post_job(conf, argv[0], verb, err);
 }
 
+/* `verb` and the user's word for it, one part of the path. */
+static int post_change(void *conf, const char *name, const char *verb, const char *value,
+		       struct slu_error *err)
+{
+	struct slu_buf b = SLU_BUF_INIT(1000);
+	int rc;
+
+	slu_buf_printf(&b, "%s/", verb);
+	slu_http_escape(&b, value, strlen(value));
+	rc = b.error ? b.error : post_job(conf, name, slu_buf_str(&b), err);
+	slu_buf_done(&b);
+	return rc;
+}
+
+static int run_priority(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	return post_change(conf, argv[0], "priority", argv[1], err);
+}
+
+static int run_limit(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	return post_change(conf, argv[0], "limit", argv[1], err);
+}
+
 static int run_drain(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	return post_node(conf, argv[0], "drain", err);
@@ -620,6 +659,12 @@ COMMAND(release, "NAME", "let a held or cancelled gang wait for its turn again",
 	1, 1);
 COMMAND(resize, "NAME N", "give a gang another number of members",
 	"Sets the size of the Job, Deployment, ReplicaSet or StatefulSet that makes them; of bare pods, the newest are evicted. 0 is a cancel.",
+	space_option, 2, 2);
+COMMAND(priority, "NAME N", "give a waiting gang another priority",
+	"Higher goes first. It stands above that of its PriorityClass until it is set to \"own\". Before a number below 0 goes --.",
+	space_option, 2, 2);
+COMMAND(limit, "NAME TIME", "give a gang another time limit, also while it runs",
+	"TIME is 90, 15m, 12h, 7d, or \"own\": what its objects say. Where a Job has activeDeadlineSeconds, that is set.",
 	space_option, 2, 2);
 COMMAND(config, "", "every setting of the daemon, as it is in force", NULL, plain_option, 0, 0);
 COMMAND(drain, "NODE", "plan nothing new on a node; what runs there runs on", NULL, plain_option, 1,

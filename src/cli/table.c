@@ -11,6 +11,8 @@ const struct slu_command *const slu_commands[] = {
 	&slu_cmd_hold,
 	&slu_cmd_release,
 	&slu_cmd_resize,
+	&slu_cmd_priority,
+	&slu_cmd_limit,
 	&slu_cmd_drain,
 	&slu_cmd_undrain,
 	&slu_cmd_store,

@@ -163,8 +163,8 @@ static void ask_free(struct slu_record *r)
 	slu_free(r);
 }
 
-static void ask(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, const char *ns,
-		const char *name, uint32_t size, void (*then)(struct question *q))
+static void ask_value(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, const char *ns,
+		      const char *name, int64_t value, void (*then)(struct question *q))
 {
 	struct slu_rec_ask *r = slu_calloc(1, sizeof *r);
 	struct question *q = slu_calloc(1, sizeof *q);
@@ -181,13 +181,20 @@ static void ask(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, co
 	a->open = q;
 	r->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = ask_free };
 	r->what = what;
-	r->size = size;
+	r->size = what == SLU_ASK_RESIZE ? (uint32_t)value : 0;
+	r->value = value;
 	strcpy(r->ns, ns);
 	strcpy(r->name, name);
 	r->answer = question_answer;
 	r->arg = q;
 	if (slu_inbox_put(slu_core_inbox(a->s.core), &r->base) < 0)
 		ask_free(&r->base);
+}
+
+static void ask(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, const char *ns,
+		const char *name, void (*then)(struct question *q))
+{
+	ask_value(a, x, what, ns, name, 0, then);
 }
 
 /* ---- routes ---- */
@@ -261,7 +268,39 @@ static void resize(struct slu_api *a, struct slu_exchange *x, const char *ns, co
 		slu_http_reply_text(x, 400, "%.20s is no number of members\n", size);
 		return;
 	}
-	ask(a, x, SLU_ASK_RESIZE, ns, name, (uint32_t)n, question_reply);
+	ask_value(a, x, SLU_ASK_RESIZE, ns, name, (int64_t)n, question_reply);
+}
+
+#define OWN "own" /* what the objects themselves say */
+
+static void priority(struct slu_api *a, struct slu_exchange *x, const char *ns, const char *name,
+		     const char *text)
+{
+	char *end = NULL;
+	long long n = strtoll(text, &end, 10);
+	bool own = !strcmp(text, OWN);
+
+	if (!own && ((text[0] != '-' && (text[0] < '0' || text[0] > '9')) || *end ||
+		     n < INT32_MIN || n > INT32_MAX)) {
+		slu_http_reply_text(x, 400,
+				    "\"%.40s\" is no priority: a whole number, or " OWN "\n", text);
+		return;
+	}
+	ask_value(a, x, SLU_ASK_PRIORITY, ns, name, own ? SLU_ASK_OWN : n, question_reply);
+}
+
+static void limit(struct slu_api *a, struct slu_exchange *x, const char *ns, const char *name,
+		  const char *text)
+{
+	bool own = !strcmp(text, OWN);
+	int64_t s = 0;
+
+	if (!own && (slu_config_seconds(text, &s) < 0 || s < 1)) {
+		slu_http_reply_text(x, 400, "\"%.40s\" is no limit: 90, 15m, 12h, 7d, or " OWN "\n",
+				    text);
+		return;
+	}
+	ask_value(a, x, SLU_ASK_LIMIT, ns, name, own ? SLU_ASK_OWN : s, question_reply);
 }
 
 static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS][256], int n)
@@ -274,19 +313,25 @@ static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS
 		    { "jobs", "release", SLU_ASK_RELEASE },
 		    { "nodes", "drain", SLU_ASK_DRAIN },
 		    { "nodes", "undrain", SLU_ASK_UNDRAIN } };
+	static const struct {
+		const char *verb;
+		void (*run)(struct slu_api *a, struct slu_exchange *x, const char *ns,
+			    const char *name, const char *value);
+	} change[] = { { "resize", resize }, { "priority", priority }, { "limit", limit } };
 
-	if (n == 6 && !strcmp(part[1], "jobs") && !strcmp(part[4], "resize")) {
-		resize(a, x, part[2], part[3], part[5]);
-		return true;
-	}
+	if (n == 6 && !strcmp(part[1], "jobs"))
+		for (size_t i = 0; i < SLU_LEN(change); i++)
+			if (!strcmp(part[4], change[i].verb)) {
+				change[i].run(a, x, part[2], part[3], part[5]);
+				return true;
+			}
 	for (size_t i = 0; i < SLU_LEN(row); i++) {
 		bool job = row[i].of[0] == 'j';
 
 		if (n != (job ? 5 : 4) || strcmp(part[1], row[i].of) ||
 		    strcmp(part[n - 1], row[i].verb))
 			continue;
-		ask(a, x, row[i].what, job ? part[2] : "", job ? part[3] : part[2], 0,
-		    question_reply);
+		ask(a, x, row[i].what, job ? part[2] : "", job ? part[3] : part[2], question_reply);
 		return true;
 	}
 	return false;
@@ -314,7 +359,7 @@ static void serve(struct slu_api *a, struct slu_exchange *x)
 		return;
 	}
 	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_GET) {
-		ask(a, x, SLU_ASK_PICTURE, "", strcmp(q->query, "all=true") ? "" : SLU_ASK_ALL, 0,
+		ask(a, x, SLU_ASK_PICTURE, "", strcmp(q->query, "all=true") ? "" : SLU_ASK_ALL,
 		    read_reply);
 		return;
 	}

@@ -43,6 +43,8 @@ static void job(const struct slu_snap_job *j, bool members, struct slu_jsonw *w)
 	when(w, "estimate", j->estimate_s * 1000000);
 	slu_jsonw_kbool(w, "promised", j->promised);
 	slu_jsonw_ki64(w, "limitSeconds", j->limit_s);
+	when(w, "begin", j->begin_s * 1000000);
+	when(w, "deadline", j->deadline_s * 1000000);
 	slu_jsonw_kstr(w, "reason", j->reason);
 	slu_jsonw_kstr(w, "remedy", j->remedy);
 	if (members) {

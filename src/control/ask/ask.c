@@ -11,6 +11,15 @@
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 #include "control/run/run.h"
+#include "wire/jsonw.h"
+
+static void note_number(struct slu_jsonw *w, const char *key, bool is, int64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRId64, n);
+	slu_jsonw_kstr(w, key, is ? text : NULL);
+}
 
 static void note_on(struct slu_core *c, const struct group *g, enum slu_kkind kind,
 		    const struct slu_kmeta *m)
@@ -21,22 +30,27 @@ static void note_on(struct slu_core *c, const struct group *g, enum slu_kkind ki
 				   .ns = g->ns,
 				   .name = m->name,
 				   .uid = m->uid };
-	char text[120];
+	struct slu_buf b = SLU_BUF_INIT(1000);
+	struct slu_jsonw out = slu_jsonw(&b, SLU_JSONW_COMPACT);
 
-	snprintf(text, sizeof text, "{\"" SLU_CANCELLED "\":%s,\"" SLU_ON_HOLD "\":%s}",
-		 g->cancelled ? "\"true\"" : "null", g->held ? "\"true\"" : "null");
-	w.text = text;
+	slu_jsonw_obj(&out);
+	slu_jsonw_kstr(&out, SLU_CANCELLED, g->cancelled ? "true" : NULL);
+	slu_jsonw_kstr(&out, SLU_ON_HOLD, g->held ? "true" : NULL);
+	note_number(&out, SLU_SET_PRIORITY, g->has_priority, g->priority);
+	note_number(&out, SLU_SET_LIMIT, g->limit_s, g->limit_s);
+	slu_jsonw_end_obj(&out);
+	w.text = slu_buf_str(&b);
 	if (core_phantom_is(m->uid) && maker) {
 		w.kind = SLU_KIND_FLUXJOB;
 		w.name = maker->name;
 		w.uid = maker->uid;
 	}
 	core_write(c, &w);
+	slu_buf_done(&b);
 }
 
-/* Record on the objects that make its members whether the group is cancelled or held: its pods may
- * be replaced, and the group with them. */
-static void note(struct slu_core *c, const struct group *g)
+/* Its pods may be replaced, and the group with them: so it is noted on what makes them. */
+void core_ask_note(struct slu_core *c, const struct group *g)
 {
 	bool any = false;
 
@@ -160,7 +174,7 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
 		g->cancelled = was;
 	if (g->cancelled != was || g->held != was_held)
-		note(c, g);
+		core_ask_note(c, g);
 	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
 		slu_fail(err, 0, "%s runs already; delete its object to end it", a->name);
 	else
@@ -188,14 +202,20 @@ bool core_asked(struct slu_core *c, struct slu_rec_ask *a)
 		[SLU_ASK_CANCEL] = "cancel",   [SLU_ASK_HOLD] = "hold",
 		[SLU_ASK_RELEASE] = "release", [SLU_ASK_DRAIN] = "drain",
 		[SLU_ASK_UNDRAIN] = "undrain", [SLU_ASK_RESIZE] = "resize",
-		[SLU_ASK_PICTURE] = "picture",
+		[SLU_ASK_PICTURE] = "picture", [SLU_ASK_PRIORITY] = "priority",
+		[SLU_ASK_LIMIT] = "limit",
 	};
 	struct slu_error err = { 0 };
 	int rc = a->what == SLU_ASK_PICTURE ? -ENOMEM
 		 : !c->door                 ? refuse(c, &err)
 		 : a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN
 			 ? core_drain_ask(c, a->name, a->what == SLU_ASK_DRAIN, &err)
+		 : a->what == SLU_ASK_PRIORITY || a->what == SLU_ASK_LIMIT
+			 ? core_ask_change(c, a, &err)
 			 : core_ask_group(c, a, &err);
+
+	if (rc > 0)
+		return true;
 
 	slu_log(SLU_INFO, "asked", SLU_STR("what", what[a->what]), SLU_STR("name", a->name),
 		SLU_STR("answer", err.text));

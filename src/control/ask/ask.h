@@ -1,4 +1,4 @@
-/* ask.h — what people ask for: cancel, hold, release, drain, resize. */
+/* ask.h — what people ask for: cancel, hold, release, drain, resize, priority, limit. */
 #pragma once
 #include "control/run/run.h"
 
@@ -9,7 +9,7 @@ struct core_answer {
 	char *text;
 };
 
-/* Somebody asked for another size, and the owner was patched. */
+/* Somebody asked for another size or limit, and the owner was patched. */
 struct resize {
 	uint64_t serial;
 	struct slu_rec_ask *ask;
@@ -33,6 +33,14 @@ void core_answers(struct slu_core *c);
 void core_answers_done(struct slu_core *c);
 /* Do it and answer; true: the record is kept for the answer. */
 bool core_asked(struct slu_core *c, struct slu_rec_ask *a);
+
+/* Record on the objects that make its members what people decided about the group. */
+void core_ask_note(struct slu_core *c, const struct group *g);
+
+/* ---- change.c ---- */
+
+/* Another priority or limit.  0; 1: the record is kept, and answered when the API server has. */
+int core_ask_change(struct slu_core *c, struct slu_rec_ask *a, struct slu_error *err);
 
 /* ---- resize.c ---- */
 

@@ -116,8 +116,8 @@ static void patch(struct slu_core *c, struct slu_rec_ask *a, const struct group 
 
 static void answer(struct slu_rec_ask *a, int rc, const char *text)
 {
-	slu_log(SLU_INFO, "asked", SLU_STR("what", "resize"), SLU_STR("name", a->name),
-		SLU_I64("size", a->size), SLU_STR("answer", text));
+	slu_log(SLU_INFO, "asked", SLU_STR("what", a->what == SLU_ASK_LIMIT ? "limit" : "resize"),
+		SLU_STR("name", a->name), SLU_STR("answer", text));
 	if (a->answer)
 		a->answer(a->arg, rc, text);
 	a->answer = NULL;

@@ -81,7 +81,8 @@ static bool same_owner(const struct slu_kobj *a, const struct slu_kobj *b)
 	return a->meta.generation == b->meta.generation &&
 	       a->meta.deleted_us == b->meta.deleted_us && slu_life_wants(a) == slu_life_wants(b) &&
 	       a->meta.rv && b->meta.rv && a->meta.nlabels == b->meta.nlabels &&
-	       a->meta.nannotations == b->meta.nannotations;
+	       a->meta.nannotations == b->meta.nannotations &&
+	       !slu_key_wishes_changed(&a->meta, &b->meta);
 }
 
 bool core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)

@@ -136,7 +136,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 {
 	const struct slu_kpod *k = slu_kpod(obj);
 	struct pod *p = pod_of(slu_table_finds(&c->cluster->pods, obj->meta.uid));
-	bool was_ended, was_startable, was_gated;
+	bool was_ended, was_startable, was_gated, wishes = false;
 
 	if (gone) {
 		if (!p)
@@ -158,6 +158,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 		was_startable = core_pod_startable(p);
 		was_gated = slu_held_gated(&p->k->spec);
 		p->resized |= is_resized(&p->k->spec, &k->spec);
+		wishes = slu_key_wishes_changed(&p->k->o.meta, &k->o.meta);
 		slu_kobj_ref(obj);
 		slu_kobj_unref(&p->k->o);
 		p->k = k;
@@ -175,7 +176,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 	if (p->managed && !p->group) {
 		core_member_meet(c, p);
 		core_joined(c);
-	} else if (p->group && was_startable != core_pod_startable(p)) {
+	} else if (p->group && (wishes || was_startable != core_pod_startable(p))) {
 		core_group_dirty(c, p->group);
 	}
 	if (core_pod_at(p)) {

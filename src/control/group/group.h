@@ -38,6 +38,10 @@ struct group {
 	bool retired;            /* an earlier life of a name: its members only leave */
 	bool dirty;
 	bool held, cancelled;
+	/* What a person set: stands above what the objects wish. */
+	bool has_priority;
+	int32_t priority;
+	int64_t limit_s; /* 0: nobody set one */
 	bool begun; /* its gang has started, at least in part: who is left need not wait for all */
 	uint32_t ended_ok, ended_bad;
 	uint32_t ended_alone; /* of ended_ok: those that nobody makes */
@@ -140,6 +144,7 @@ void core_groups_touch_wrong(struct slu_core *c); /* what was refused may be rig
 
 /* Read what the group asks for into g->wish; false: it is wrong, or cannot be said yet. */
 bool core_wish_read(struct slu_core *c, struct group *g);
+void core_wish_set(struct group *g); /* what a person set stands above it */
 /* What is wrong with it, once: an event names it, and it is not planned until mended. */
 void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...) SLU_PRINTF(3, 4);
 

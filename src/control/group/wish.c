@@ -124,6 +124,14 @@ static uint32_t named_size(const struct slu_core *c, const struct group *g,
 	return g->wish.named_min;
 }
 
+void core_wish_set(struct group *g)
+{
+	if (g->has_priority)
+		g->wish.priority = g->priority;
+	if (g->limit_s)
+		g->wish.duration_s = g->limit_s;
+}
+
 bool core_wish_read(struct slu_core *c, struct group *g)
 {
 	const struct pod *first = spokesman(g);
@@ -149,6 +157,7 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 		g->wish.priority = core_priority(c, pg->priority_class);
 	else if (!first->k->spec.has_priority && !(pg && pg->has_priority))
 		g->wish.priority = core_priority(c, first->k->spec.priority_class);
+	core_wish_set(g);
 	if (*g->wish.level && slu_machine_level_find(slu_queue_machine(c->q), g->wish.level) < 0) {
 		core_group_wrong(c, g, "no topology level \"%s\" is configured", g->wish.level);
 		return false;

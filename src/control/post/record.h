@@ -129,13 +129,16 @@ struct slu_record *slu_rec_written_new(const struct slu_rec_write *w, enum slu_k
 				       bool uncertain, const char *text);
 
 #define SLU_ASK_ALL "all"
+#define SLU_ASK_OWN INT64_MIN
 enum slu_ask {
 	SLU_ASK_CANCEL,
 	SLU_ASK_HOLD,
 	SLU_ASK_RELEASE,
 	SLU_ASK_DRAIN,
 	SLU_ASK_UNDRAIN,
-	SLU_ASK_RESIZE, /* of a job: to `size` members */
+	SLU_ASK_RESIZE,   /* of a job: to `size` members */
+	SLU_ASK_PRIORITY, /* of a job: `value`; SLU_ASK_OWN: what its objects wish */
+	SLU_ASK_LIMIT,    /* of a job: `value` seconds; SLU_ASK_OWN */
 	/* Nothing but a fresh snapshot, answered once it is published; with the foreign pods if the
 	 * name is SLU_ASK_ALL. */
 	SLU_ASK_PICTURE,
@@ -148,6 +151,7 @@ struct slu_rec_ask {
 	enum slu_ask what;
 	char ns[64], name[256];
 	uint32_t size;    /* RESIZE */
+	int64_t value;    /* PRIORITY, LIMIT */
 	const char *text; /* MATCH; valid until the answer */
 	/* Called on the core thread, exactly once, with a sentence; must not block. */
 	void (*answer)(void *arg, int rc, const char *text);

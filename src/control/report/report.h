@@ -29,4 +29,7 @@ void core_snapshot_publish(struct slu_core *c);
 /* The newest one, from any thread; NULL before the first cycle.  To be given back. */
 struct slu_snapshot *core_snapshot(struct slu_core *c);
 /* As RFC 3339 wants it, in UTC. */
+/* Append to a reason that the group cannot end by its deadline as things are planned now. */
+void core_deadline_text(struct slu_core *c, const struct group *g, const struct run *r,
+			const struct slu_why *why, struct slu_buf *b);
 void core_stamp(char out[32], int64_t s);

@@ -87,12 +87,19 @@ static struct run *first_run(const struct group *g)
 
 static void explain(struct slu_core *c, struct slu_snapshot *s, struct slu_snap_job *j)
 {
+	struct run *r = run_of(slu_table_find(&c->runs->table, &j->id, sizeof j->id));
+	struct slu_buf b = SLU_BUF_INIT(8192);
 	struct slu_why why = { 0 };
 
 	if (slu_queue_why(c->q, c->now_s, j->id, &why, NULL) < 0)
 		return;
 	if (why.reason)
-		j->reason = text(s, why.reason);
+		slu_buf_puts(&b, why.reason);
+	if (r)
+		core_deadline_text(c, r->g, r, &why, &b);
+	if (b.n && !b.error)
+		j->reason = text(s, slu_buf_str(&b));
+	slu_buf_done(&b);
 	j->remedy = text(s, why.remedy);
 	j->promised = why.promised;
 	j->estimate_s = why.planned_s != SLU_TIME_NONE ? why.planned_s : 0;
@@ -117,6 +124,8 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 		.min = g->wish.min,
 		.priority = g->wish.priority,
 		.first_seen_us = g->first_seen_us,
+		.begin_s = g->wish.begin_s,
+		.deadline_s = g->wish.deadline_s,
 		.limit_s = g->wish.duration_s,
 	};
 	snap_pods(c, s, g, j);

@@ -19,7 +19,7 @@ struct slu_snap_job {
 	int64_t first_seen_us, start_s, end_s; /* 0: not yet */
 	int64_t estimate_s;                    /* planned start; 0: none */
 	bool promised;
-	int64_t limit_s;
+	int64_t limit_s, begin_s, deadline_s; /* 0: none */
 	struct slu_snap_pod *pod;
 	uint32_t n_pods;
 };

@@ -26,6 +26,20 @@ void core_stamp(char out[32], int64_t s)
 	strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
+void core_deadline_text(struct slu_core *c, const struct group *g, const struct run *r,
+			const struct slu_why *why, struct slu_buf *b)
+{
+	int64_t by = g->wish.deadline_s;
+	char at[32];
+
+	if (!by || !r || r->never || r->refused || g->held ||
+	    (why->planned_s != SLU_TIME_NONE && why->planned_s + core_run_limit(c, r) <= by))
+		return;
+	core_stamp(at, by);
+	slu_buf_printf(b, "%sas planned now, it cannot end by its deadline %s", b->n ? "; " : "",
+		       at);
+}
+
 static struct run *waiting_run(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)
@@ -53,6 +67,7 @@ static void sentence(struct slu_core *c, struct group *g, struct run *r, struct 
 			slu_buf_puts(b, why->reason);
 		else if (r->reason)
 			slu_buf_puts(b, r->reason);
+		core_deadline_text(c, g, r, why, b);
 		return;
 	}
 	if (g->cancelled) {
@@ -247,7 +262,8 @@ void core_status(struct slu_core *c)
 			g->waiting_us = c->now_us;
 		if (g->told_us ? c->now_us - g->told_us >=
 					 SLU_MAX(again, core_patience_us(c, g->told_times))
-			       : grave || c->now_us - g->waiting_us >= interval)
+			       : grave || c->now_us - g->waiting_us >= interval ||
+					 (r && g->wish.deadline_s))
 			tell_waiting(c, g);
 		took = clock_ns() - begin;
 	}

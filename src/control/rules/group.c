@@ -90,6 +90,23 @@ const char *slu_group_note(const struct slu_group_source *s, const char *key,
 	return v;
 }
 
+bool slu_group_set(const struct slu_group_source *s, const char *key, int64_t min, int64_t max,
+		   int64_t *out)
+{
+	const char *v = slu_group_note(s, key, NULL);
+	char *end = NULL;
+	long long n;
+
+	if (!v || (*v != '-' && (*v < '0' || *v > '9')))
+		return false;
+	errno = 0;
+	n = strtoll(v, &end, 10);
+	if (errno || *end || n < min || n > max)
+		return false;
+	*out = n;
+	return true;
+}
+
 static void derive(const struct slu_group_source *s, struct slu_group_id *out)
 {
 	const struct slu_kmeta *m = &s->pod->o.meta;
@@ -169,6 +186,7 @@ int slu_group_check_pair(const char *key, const char *value, struct slu_error *e
 			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no duration", key, value);
 		return 0;
 	case SLU_KEY_BEGIN:
+	case SLU_KEY_DEADLINE:
 		if (slu_group_parse_time(value, &s) < 0)
 			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no time", key, value);
 		return 0;
@@ -400,6 +418,11 @@ static int read_words(const struct slu_group_source *s, struct slu_group_wish *w
 	}
 	v = find_value(s, SLU_KEY_BEGIN, &row);
 	if (v && slu_group_parse_time(v, &w->begin_s) < 0)
+		return slu_fail(err, -EINVAL,
+				"%s: \"%.60s\" is no time (2026-01-31T14:00:00Z, or seconds)",
+				row->key, v);
+	v = find_value(s, SLU_KEY_DEADLINE, &row);
+	if (v && slu_group_parse_time(v, &w->deadline_s) < 0)
 		return slu_fail(err, -EINVAL,
 				"%s: \"%.60s\" is no time (2026-01-31T14:00:00Z, or seconds)",
 				row->key, v);

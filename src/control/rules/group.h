@@ -40,6 +40,7 @@ struct slu_group_wish {
 	bool elastic;       /* min-size or max-size is given: filled up with room that is left */
 	int64_t duration_s; /* 0: none named */
 	int64_t begin_s;    /* 0: at once */
+	int64_t deadline_s; /* must have ended by then; 0: none */
 	char queue[64];     /* "": the first */
 	char level[32];     /* topology; "": anywhere */
 	bool level_required;
@@ -64,6 +65,11 @@ int slu_group_wish(const struct slu_group_source *s, const struct slu_group_id *
  * if not NULL: whose it is. */
 const char *slu_group_note(const struct slu_group_source *s, const char *key,
 			   const struct slu_kmeta **on);
+
+/* The number a person set (SLU_SET_PRIORITY, SLU_SET_LIMIT) on what was submitted; false: none, or it
+ * is no number between the two. */
+bool slu_group_set(const struct slu_group_source *s, const char *key, int64_t min, int64_t max,
+		   int64_t *out);
 
 /* "2026-11-15T22:00:00Z", "+01:00" too, or seconds since the epoch.  0 or -EINVAL. */
 int slu_group_parse_time(const char *s, int64_t *out_s);

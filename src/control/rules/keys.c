@@ -23,6 +23,8 @@ const struct slu_key_row slu_key_table[] = {
 	  "how long it runs (90, 90s, 15m, 12h, 7d), where no activeDeadlineSeconds says so" },
 	{ "sluice.sh/begin", SLU_KEY_BEGIN, false,
 	  "not before this time (RFC 3339, or seconds since the epoch)" },
+	{ "sluice.sh/deadline", SLU_KEY_DEADLINE, false,
+	  "must have ended by this time, its limit counted; not started when that is too late" },
 	{ "sluice.sh/topology", SLU_KEY_TOPOLOGY, false,
 	  "all members in one rack, block, zone ...: \"rack\", \"required:rack\", "
 	  "\"preferred:rack\"" },
@@ -40,6 +42,10 @@ const struct slu_key_row slu_key_table[] = {
 	  "\"true\": somebody took it out of the queue (sluice cancel, a deleted FluxJob)" },
 	{ SLU_ON_HOLD, SLU_KEY_OUTPUT, false,
 	  "\"true\": a person holds the group; written on the object that makes its members" },
+	{ SLU_SET_PRIORITY, SLU_KEY_OUTPUT, false,
+	  "priority that a person gave the group (sluice priority); on the same object" },
+	{ SLU_SET_LIMIT, SLU_KEY_OUTPUT, false,
+	  "limit in seconds that a person gave the group (sluice limit); on the same object" },
 };
 const uint32_t slu_key_rows = SLU_LEN(slu_key_table);
 
@@ -62,6 +68,31 @@ const char *slu_key_value(const struct slu_key_place *p, enum slu_key k,
 		}
 	}
 	return NULL;
+}
+
+static bool same_pairs(const struct slu_kpair *a, uint16_t n, const struct slu_kpair *b, uint16_t m)
+{
+	for (uint16_t i = 0; n == m && i < n; i++)
+		if (a[i].key != b[i].key || a[i].value != b[i].value)
+			return false; /* strings are pooled: at least it looks different */
+	return n == m;
+}
+
+bool slu_key_wishes_changed(const struct slu_kmeta *was, const struct slu_kmeta *now)
+{
+	struct slu_key_place a = slu_key_place_meta(was), b = slu_key_place_meta(now);
+
+	if (same_pairs(a.labels, a.nlabels, b.labels, b.nlabels) &&
+	    same_pairs(a.annotations, a.nannotations, b.annotations, b.nannotations))
+		return false;
+	for (int k = 0; k < SLU_KEY_IGNORED; k++) {
+		const char *x = slu_key_value(&a, (enum slu_key)k, NULL);
+		const char *y = slu_key_value(&b, (enum slu_key)k, NULL);
+
+		if (!x != !y || (x && strcmp(x, y)))
+			return true;
+	}
+	return false;
 }
 
 bool slu_key_jobspec(const struct slu_key_place *p, const char *value)

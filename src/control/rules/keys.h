@@ -13,6 +13,7 @@ enum slu_key {
 	SLU_KEY_QUEUE,     /* queue it waits in */
 	SLU_KEY_DURATION,  /* how long it runs: 90, 90s, 15m, 12h, 7d */
 	SLU_KEY_BEGIN,     /* not before: RFC 3339 or seconds since the epoch */
+	SLU_KEY_DEADLINE,  /* must have ended by then: the same */
 	SLU_KEY_TOPOLOGY,  /* "rack", "required:rack", "preferred:rack": all members in one */
 	SLU_KEY_EXCLUSIVE, /* "true": whole nodes; "false" */
 	SLU_KEY_AFTER,     /* groups that must have ended: "a", "ok:a", "failed:a,start:b" */
@@ -30,6 +31,9 @@ enum slu_key {
 /* On what a person took out of the queue: it stays out, also after a restart. */
 #define SLU_CANCELLED "sluice.sh/cancelled"
 #define SLU_ON_HOLD   "sluice.sh/on-hold"
+/* What a person set with sluice priority and sluice limit: stands above what the objects wish. */
+#define SLU_SET_PRIORITY "sluice.sh/set-priority"
+#define SLU_SET_LIMIT    "sluice.sh/set-limit"
 
 #define SLU_OUT_START    "sluice.sh/start-estimate"
 #define SLU_OUT_POSITION "sluice.sh/position"
@@ -65,6 +69,9 @@ static inline struct slu_key_place slu_key_place_template(const struct slu_ktemp
  * values count as absent. */
 const char *slu_key_value(const struct slu_key_place *p, enum slu_key k,
 			  const struct slu_key_row **row);
+
+/* Somebody changed what the object wishes for; what we write on it does not count. */
+bool slu_key_wishes_changed(const struct slu_kmeta *was, const struct slu_kmeta *now);
 
 /* Some label's key contains "jobspec" and its value is `value` (compat: "zone" asks for one zone).
  */

@@ -216,6 +216,17 @@ static void cannot_run(struct slu_core *c, struct run *r, const char *text)
 	slu_buf_done(&b);
 }
 
+/* The decision has bare seconds; people get the sentence with the date. */
+static void expired(struct slu_core *c, struct run *r, const char *text)
+{
+	struct slu_why why = { 0 };
+
+	if (slu_queue_why(c->q, c->now_s, r->id, &why, NULL) == 0 && why.reason)
+		text = why.reason;
+	cannot_run(c, r, text);
+	slu_why_done(&why);
+}
+
 static void decided(struct slu_core *c, const struct slu_decision *d)
 {
 	struct run *r = run_of(slu_table_find(&c->runs->table, &d->job, sizeof d->job));
@@ -237,7 +248,10 @@ static void decided(struct slu_core *c, const struct slu_decision *d)
 	case SLU_DEC_EXPIRED:
 		r->never = d->kind != SLU_DEC_REFUSED;
 		r->refused = d->kind == SLU_DEC_REFUSED;
-		cannot_run(c, r, text);
+		if (d->kind == SLU_DEC_EXPIRED)
+			expired(c, r, text);
+		else
+			cannot_run(c, r, text);
 		r->g->told_us = 0; /* say it at once */
 		if (r->gang)
 			core_group_keep(c, r->g);

@@ -12,6 +12,7 @@
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
+#define SET          "set" /* in a row: what a person set */
 #define LIST_MAX_ROW 1000u /* places and makers in a row of the store */
 
 static int64_t used_by(int64_t millicores, int64_t start_us, int64_t end_us)
@@ -115,6 +116,39 @@ static void put_vacant(struct slu_core *c, const struct group *g, struct slu_jso
 	slu_jsonw_end_arr(w);
 }
 
+/* What a person set. */
+static void put_set(const struct group *g, struct slu_jsonw *w)
+{
+	if (!g->has_priority && !g->limit_s)
+		return;
+	slu_jsonw_key(w, SET);
+	slu_jsonw_obj(w);
+	if (g->has_priority)
+		slu_jsonw_ki64(w, "priority", g->priority);
+	if (g->limit_s)
+		slu_jsonw_ki64(w, "limit", g->limit_s);
+	slu_jsonw_end_obj(w);
+}
+
+static int read_set(struct core_memory *m, const char *text)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	const struct slu_json *set, *priority;
+	int rc;
+
+	if (!strstr(text, "\"" SET "\"")) /* there may be very many, and this is rare */
+		return 0;
+	rc = slu_json_parse(text, strlen(text), NULL, &doc, NULL);
+	if (rc < 0)
+		return rc == -ENOMEM ? rc : 0;
+	set = slu_json_get(slu_json_root(doc), SET);
+	priority = slu_json_get(set, "priority");
+	m->has_priority = priority != NULL;
+	m->priority = (int32_t)slu_json_i64_or(priority, 0);
+	m->limit_s = slu_json_i64_or(slu_json_get(set, "limit"), 0);
+	return 0;
+}
+
 void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *w)
 {
 	put_makers(g, w);
@@ -123,6 +157,7 @@ void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *
 	put_count(w, "alone", g->ended_alone);
 	put_count(w, "used", g->used);
 	put_count(w, "ended_us", g->ended_us);
+	put_set(g, w);
 	put_vacant(c, g, w);
 }
 
@@ -153,6 +188,9 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 	const struct slu_json *spec, *role;
 	int rc;
 
+	rc = read_set(m, j->spec);
+	if (rc < 0)
+		return rc;
 	m->size = (uint32_t)j->size;
 	m->named = group && group[1] != 'u';
 	m->ran = m->begun || j->state == SLU_STORE_STARTING;

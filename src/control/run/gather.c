@@ -235,8 +235,10 @@ static void gather(struct slu_core *c, struct group *g)
 	if (rc == -E2BIG) {
 		core_group_wrong(c, g, "more than %u different kinds of members", SLU_ROLES_MAX);
 		core_run_end(c, r, SLU_RESULT_CANCELLED);
-	} else if (rc < 0 || fingerprint(r) != was || !r->submitted) {
-		core_run_submit(c, r);
+	} else {
+		core_run_wishes(c, r);
+		if (rc < 0 || fingerprint(r) != was || !r->submitted)
+			core_run_submit(c, r);
 	}
 }
 
@@ -341,6 +343,8 @@ static void settle(struct slu_core *c, struct group *g)
 	}
 	if (started(g) || (g->begun && few(c, g))) {
 		end_empty(c, g, true);
+		for (uint32_t i = 0; i < g->run.n; i++)
+			core_run_wishes(c, g->run.p[i]);
 		follow(c, g);
 	} else {
 		gather(c, g);

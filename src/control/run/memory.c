@@ -104,6 +104,9 @@ void core_recall(struct slu_core *c, struct group *g)
 	g->promised_s = m->promised_s;
 	g->held = m->state == SLU_STORE_HELD && !m->cancelled;
 	g->cancelled = m->cancelled;
+	g->has_priority = m->has_priority;
+	g->priority = m->priority;
+	g->limit_s = m->limit_s;
 	g->begun = m->begun;
 	/* Members may have gone meanwhile; those that are there and wait are noted again. */
 	if (c->door && m->state <= SLU_STORE_NEVER &&

@@ -98,7 +98,8 @@ uint64_t core_keep_sum(const struct slu_store_job *j)
 {
 	const int64_t n[] = { (int64_t)j->id, j->priority,  j->first_seen_us, j->state,
 			      j->size,        j->max_size,  j->current_size,  j->limit_s,
-			      j->begin_s,     j->planned_s, j->promised_s,    j->start_s };
+			      j->begin_s,     j->planned_s, j->promised_s,    j->start_s,
+			      j->deadline_s };
 	uint64_t h = slu_hash_bytes(n, sizeof n);
 
 	h = slu_hash_u64(h ^ slu_hash_bytes(j->spec, strlen(j->spec)));
@@ -126,7 +127,8 @@ static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_
 				   .max_size = g->wish.max,
 				   .current_size = g->pod.n,
 				   .limit_s = g->wish.duration_s,
-				   .begin_s = g->wish.begin_s };
+				   .begin_s = g->wish.begin_s,
+				   .deadline_s = g->wish.deadline_s };
 	uint64_t sum;
 	int rc = 0;
 

@@ -63,6 +63,10 @@ struct run {
 	bool appears;      /* pods of Jobs that were resumed for it are still to come */
 	int64_t appear_us; /* ... since when, or since the last of them came */
 	int64_t decided_us, start_s, end_s;
+	struct {                                                /* what the queue was told last */
+		int64_t priority, limit_s, begin_s, deadline_s; /* limit 0: the queue's default */
+		char queue[64];
+	} told;
 	char *nodes;              /* of all its slots, for people; NULL: not asked for yet */
 	int64_t whole_s;          /* since when enough members run; 0: never were */
 	bool overdue;             /* was ended for running too long */
@@ -120,6 +124,11 @@ static inline uint32_t core_vacant(const struct group *g)
 struct run *core_run_new(struct slu_core *c, struct group *g, bool gang);
 void core_run_free(struct slu_core *c, struct run *r);
 int core_run_submit(struct slu_core *c, struct run *r); /* or tell the queue what changed */
+/* Tell the queue what is new in the group's wishes but for members and shapes: priority, limit (also
+ * while it runs), queue, begin, deadline. */
+void core_run_wishes(struct slu_core *c, struct run *r);
+/* The limit in force: the group's, else that of its queue.  Seconds. */
+int64_t core_run_limit(const struct slu_core *c, const struct run *r);
 /* The settings changed: what was refused is tried again, and with `all` who waits asks anew. */
 void core_runs_again(struct slu_core *c, bool all);
 void core_run_register(struct slu_core *c, struct run *r, int64_t start_s); /* it runs already */
@@ -279,6 +288,9 @@ struct core_memory {
 	int64_t first_seen_us, planned_s, promised_s, start_s, state;
 	uint64_t sum;
 	bool cancelled, begun;
+	bool has_priority; /* as in struct group */
+	int32_t priority;
+	int64_t limit_s;
 	struct slu_json_doc *spec; /* of one with a promise: where; NULL: none */
 	bool met;                  /* the cluster has it too */
 	uint32_t at;               /* its group waits there to be settled */

@@ -146,7 +146,7 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 		.first_seen_us = g->first_seen_us,
 		.limit_s = w->duration_s,
 		.begin_s = w->begin_s ? w->begin_s : SLU_TIME_NONE,
-		.deadline_s = SLU_TIME_NONE,
+		.deadline_s = w->deadline_s ? w->deadline_s : SLU_TIME_NONE,
 		.held = g->held,
 		.member = !r->gang,
 		.req = &a->req,
@@ -157,6 +157,18 @@ static void asked_done(struct asked *a)
 {
 	for (uint32_t i = 0; i < SLU_LEN(a->nodes); i++)
 		slu_nodeset_unref(a->nodes[i]);
+}
+
+static void note_told(const struct slu_core *c, struct run *r)
+{
+	const struct slu_group_wish *w = &r->g->wish;
+
+	r->told.priority = w->priority;
+	r->told.limit_s = w->duration_s;
+	r->told.begin_s = w->begin_s;
+	r->told.deadline_s = w->deadline_s;
+	snprintf(r->told.queue, sizeof r->told.queue, "%s",
+		 *w->queue ? w->queue : c->cfg->queue[0].name);
 }
 
 int core_run_submit(struct slu_core *c, struct run *r)
@@ -183,9 +195,113 @@ int core_run_submit(struct slu_core *c, struct run *r)
 						   .n_part = c->runs->promise.n });
 	c->runs->promise_s = 0; /* only the first of the group's has it */
 	c->runs->promise.n = 0;
-	if (!rc)
-		r->submitted = true;
-	return rc;
+	if (rc)
+		return rc;
+	if (!r->submitted)
+		note_told(c, r);
+	r->submitted = true;
+	return 0;
+}
+
+/* ---- wishes that change ---- */
+
+int64_t core_run_limit(const struct slu_core *c, const struct run *r)
+{
+	struct slu_job_view v;
+
+	return slu_queue_job(c->q, r->id, &v) == 0 ? v.limit_s : r->g->wish.duration_s;
+}
+
+/* What the queue takes for a limit that is not named. */
+static int64_t default_limit(const struct slu_core *c, const char *queue)
+{
+	struct slu_queue_view v;
+
+	for (uint32_t i = 0; slu_queue_view(c->q, i, &v) == 0; i++)
+		if (!strcmp(v.conf->name, queue))
+			return v.conf->default_duration;
+	return SLU_LIMIT_MAX;
+}
+
+static int64_t longest(const struct slu_core *c, const char *queue)
+{
+	struct slu_queue_view v;
+
+	for (uint32_t i = 0; slu_queue_view(c->q, i, &v) == 0; i++)
+		if (!strcmp(v.conf->name, queue) && v.conf->limit.max_duration)
+			return v.conf->limit.max_duration;
+	return SLU_LIMIT_MAX;
+}
+
+/* The history says why a plan changed, and when. */
+static void keep_change(struct slu_core *c, const struct run *r, const char *fmt, int64_t was,
+			int64_t is)
+{
+	char text[120];
+	struct slu_store_plan p = { .job = r->id,
+				    .seq = c->runs->plan_seq = SLU_MAX(c->runs->plan_seq + 1,
+								       c->now_us),
+				    .at_us = c->now_us,
+				    .planned_s = r->planned_s == SLU_TIME_NONE ? 0 : r->planned_s,
+				    .cause = text };
+
+	snprintf(text, sizeof text, fmt, was, is);
+	slu_log(SLU_INFO, "gang changed", SLU_STR("job", r->g->id.name), SLU_STR("ns", r->g->ns),
+		SLU_STR("what", p.cause));
+	if (r->gang && c->door && slu_batch_put_plan(slu_intents_batch(c->door), &p) < 0)
+		slu_log(SLU_WARN, "plan not saved in the store", SLU_STR("job", r->g->id.name));
+}
+
+/* Out and in again, at its old place: what the queue has no event for. */
+static void submit_anew(struct slu_core *c, struct run *r)
+{
+	struct slu_job_view v;
+
+	if (slu_queue_job(c->q, r->id, &v) == 0)
+		core_apply(c, &(struct slu_event){ .kind = SLU_EV_CANCEL, .job = r->id });
+	r->submitted = r->never = r->refused = false;
+	r->planned_s = SLU_TIME_NONE;
+	core_run_reason(r, NULL);
+	(void)core_run_submit(c, r); /* logged; it is tried again when its group changes */
+}
+
+void core_run_wishes(struct slu_core *c, struct run *r)
+{
+	const struct slu_group_wish *w = &r->g->wish;
+	const char *queue = *w->queue ? w->queue : c->cfg->queue[0].name;
+	int64_t was = r->told.limit_s ? r->told.limit_s : default_limit(c, r->told.queue);
+	int64_t is = w->duration_s ? w->duration_s : default_limit(c, queue);
+	bool queued = r->state == RUN_QUEUED;
+	struct slu_job_view v;
+
+	if (!r->submitted)
+		return;
+	if (queued &&
+	    (r->told.begin_s != w->begin_s || r->told.deadline_s != w->deadline_s ||
+	     strcmp(r->told.queue, queue) || (was != is && r->gang && is > longest(c, queue)) ||
+	     (was != is && slu_queue_job(c->q, r->id, &v) < 0))) {
+		if (was != is)
+			keep_change(c, r, "limit %" PRId64 " s becomes %" PRId64 " s", was, is);
+		submit_anew(c, r);
+		return;
+	}
+	if (r->told.priority != w->priority && queued) {
+		core_apply(c, &(struct slu_event){ .kind = SLU_EV_PRIORITY,
+						   .job = r->id,
+						   .priority = w->priority });
+		keep_change(c, r, "priority %" PRId64 " becomes %" PRId64, r->told.priority,
+			    w->priority);
+		r->told.priority = w->priority;
+	}
+	if (was == is || slu_queue_job(c->q, r->id, &v) < 0)
+		return;
+	keep_change(c, r, "limit %" PRId64 " s becomes %" PRId64 " s", was, is);
+	if (core_apply(c, &(struct slu_event){
+				  .kind = SLU_EV_LIMIT, .job = r->id, .limit_s = is }) < 0)
+		return;
+	r->told.limit_s = w->duration_s;
+	if (!queued)
+		r->end_s = r->start_s + is;
 }
 
 void core_runs_again(struct slu_core *c, bool all)
@@ -228,9 +344,11 @@ void core_run_register(struct slu_core *c, struct run *r, int64_t start_s)
 	asked_done(&a);
 	if (rc < 0)
 		return;
+	note_told(c, r);
 	r->submitted = true;
 	r->state = RUN_RUNNING;
 	r->start_s = start_s;
+	r->end_s = start_s + core_run_limit(c, r);
 }
 
 void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)

@@ -1,0 +1,156 @@
+"""What people and objects say about time: priorities, limits and deadlines, on a real server, over a restart, replayed."""
+
+import json
+import sqlite3
+import subprocess
+import time
+from datetime import datetime, timezone
+
+import pytest
+
+from cluster import work
+
+from .conftest import crds, until
+from .daemon import Sluiced, program
+
+CLUSTER = {"node_list": [{"name": "node", "count": 4, "cpu": 4}]}
+# The first in line has its promise at once.
+SETTINGS = {"queues": [{"name": "default", "objective": "throughput"}], "status": {"interval": "1s", "audit": "2s"}}
+
+
+def stamp(s):
+    return datetime.fromtimestamp(int(s), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def seconds(text):
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+@pytest.fixture(scope="module")
+def sluiced(module_cluster, tmp_path_factory):
+    crds(module_cluster)
+    folder = tmp_path_factory.mktemp("plan")
+    with Sluiced(module_cluster, SETTINGS, store=str(folder / "sluice.db"), folder=folder) as d:
+        yield d
+        assert d.process.poll() is None, d.tail(40)
+        for line in d.log.read_text().splitlines():
+            assert "plan and cluster disagree" not in line and "cycle failed" not in line and "queue rejected" not in line, line
+    # Whatever the tests below did is decided again, the same way.
+    assert json.loads(run("replay", d.store, "-o", "json", "--verify"))["reproduced"]
+
+
+def run(*args, code=0):
+    p = subprocess.run([program("sluice"), *map(str, args)], capture_output=True, text=True, timeout=300)
+    assert p.returncode == code, (p.stdout, p.stderr)
+    return p.stdout if code == 0 else p.stderr
+
+
+@pytest.fixture
+def sluice(sluiced, space):
+    """sluice("why", "a"): as a person would type it, in the test's namespace."""
+
+    def ask(command, *args, code=0, spaced=True):
+        return run(command, "-s", f"unix:{sluiced.socket}", *(("-n", space) if spaced else ()), *args, code=code)
+
+    return ask
+
+
+@pytest.fixture
+def gang(module_cluster, space):
+    def make(name, size, keys=None, run=600, **more):
+        notes = {f"sluice.sh/{k}": str(v) for k, v in (keys or {}).items()}
+        for p in work.gang(name, size, cpu=4, **{"namespace": space, "run": run, "scheduler": "sluice", "annotations": notes, **more}):
+            module_cluster.admin.create(p)
+
+    return make
+
+
+@pytest.fixture
+def placed(module_cluster, space):
+    return lambda prefix: [p["spec"]["nodeName"] for p in module_cluster.admin.list("pods", space)
+                           if p["metadata"]["name"].startswith(prefix + "-") and p["spec"].get("nodeName")]  # fmt: skip
+
+
+def history(d, job):
+    with sqlite3.connect(f"file:{d.store}?mode=ro", uri=True) as db:
+        return [row[0] for row in db.execute("SELECT cause FROM plans WHERE job = ? ORDER BY seq", (job,))]
+
+
+def test_priority_and_limit(module_cluster, sluiced, sluice, gang, placed, space):
+    jobs = lambda: sluiced.jobs(space)  # noqa: E731
+    gang("runs", 4, {"duration": "10m"})
+    until(lambda: len(placed("runs")) == 4)
+    gang("first", 4, {"duration": "5m"})
+    until(lambda: jobs().get("first", {}).get("promised"))
+    # A longer limit of what runs moves the promise of who waits for it, and the history says why.
+    before = seconds(jobs()["first"]["estimate"])
+    assert "runs has a limit of 1200 s now" in sluice("limit", "runs", "20m")
+    until(lambda: abs(seconds(jobs()["first"]["estimate"]) - before - 600) <= 1)
+    assert seconds(jobs()["runs"]["end"]) - seconds(jobs()["runs"]["start"]) == 1200
+    assert "overrun" in history(sluiced, jobs()["first"]["id"])
+    gang("second", 2, {"duration": "20m"})
+    gang("third", 2, {"duration": "20m"})
+    until(lambda: jobs().get("third", {}).get("position") == 3)
+    assert "third has priority 50 now" in sluice("priority", "third", "50")
+    until(lambda: jobs()["third"]["priority"] == 50 and jobs()["third"]["position"] < jobs()["second"]["position"])
+    assert "is no priority" in sluice("priority", "third", "high", code=1)
+    assert "no job" in sluice("limit", "nobody", "1h", code=1)
+    assert "is no limit" in sluice("limit", "third", "soon", code=1)
+
+    assert "limit 600 s becomes 1200 s" in history(sluiced, jobs()["runs"]["id"])
+    assert "priority 0 becomes 50" in history(sluiced, jobs()["third"]["id"])
+    assert "Priority     50" in sluice("job", "third")
+
+    # The user's own word, on the object.
+    pod = module_cluster.admin.list("pods", space)
+    name = next(p["metadata"]["name"] for p in pod if p["metadata"]["name"].startswith("second-"))
+    for p in pod:
+        if p["metadata"]["name"].startswith("second-"):
+            module_cluster.admin.patch("pods", p["metadata"]["name"], {"metadata": {"annotations": {"sluice.sh/duration": "1h"}}}, space)
+    until(lambda: jobs()["second"]["limitSeconds"] == 3600, message=name)
+
+    sluiced.kill()
+    sluiced.start()
+    until(lambda: jobs().get("third", {}).get("priority") == 50 and jobs()["third"]["position"] < jobs()["second"]["position"])
+    assert seconds(jobs()["runs"]["end"]) - seconds(jobs()["runs"]["start"]) == 1200
+    # Where the members have no maker, the notes are on the first of them.
+    notes = [p["metadata"]["annotations"].get("sluice.sh/set-priority") for p in module_cluster.admin.list("pods", space)
+             if p["metadata"]["name"].startswith("third-")]  # fmt: skip
+    assert "50" in notes
+    assert "has the priority of its objects" in sluice("priority", "third", "own")
+    until(lambda: jobs()["third"]["priority"] == 0 and jobs()["third"]["position"] > jobs()["second"]["position"])
+
+
+def test_limit_of_a_job(module_cluster, sluiced, sluice, placed, space):
+    """Kubernetes ends a Job by its activeDeadlineSeconds: that is what is set."""
+    body = work.job("timed", 2, namespace=space, cpu=4, run=600, scheduler="sluice")
+    body["spec"]["activeDeadlineSeconds"] = 300
+    module_cluster.admin.create(body)
+    until(lambda: len(placed("timed")) == 2)
+    assert "activeDeadlineSeconds 300 becomes 7200" in sluice("limit", "timed", "2h")
+    until(lambda: sluiced.jobs(space)["timed"]["limitSeconds"] == 7200)
+    job = module_cluster.admin.get("jobs", "timed", space)
+    assert job["spec"]["activeDeadlineSeconds"] == 7200
+    assert "sluice.sh/set-limit" not in job["metadata"].get("annotations", {})
+
+
+def test_deadline(module_cluster, sluiced, sluice, gang, placed, space):
+    events = lambda name: [e["message"] for e in module_cluster.admin.list("events", space)  # noqa: E731
+                           if e["reason"] == "FailedScheduling" and e["involvedObject"]["name"].startswith(name)]  # fmt: skip
+    gang("runs", 4, {"duration": "30m"})
+    until(lambda: len(placed("runs")) == 4)
+    by = stamp(time.time() + 1200)
+    gang("late", 1, {"duration": "10m", "deadline": by})
+    until(lambda: any(f"cannot end by its deadline {by}" in m for m in events("late")), message="an event tells it")
+    assert f"cannot end by its deadline {by}" in sluice("why", "late")
+    assert by in sluice("job", "late")
+    gang("never", 1, {"duration": "10m", "deadline": stamp(time.time() + 60)})
+    until(lambda: sluiced.jobs(space).get("never", {}).get("state") == "never")
+    assert "too late to start" in sluice("why", "never")
+    # More room in time: both can run.
+    for name in ("late-0", "never-0"):
+        module_cluster.admin.patch("pods", name, {"metadata": {"annotations": {"sluice.sh/deadline": stamp(time.time() + 7200)}}}, space)
+    until(lambda: sluiced.jobs(space)["never"]["state"] == "waiting" and "deadline" not in sluiced.jobs(space)["late"]["reason"])
+    for i in range(4):
+        module_cluster.admin.delete("pods", f"runs-{i}", space, grace=0)
+    until(lambda: placed("late") and placed("never"))

@@ -1,0 +1,362 @@
+/* What changes about a gang while it waits or runs: priority, limit, deadline, begin, queue. */
+#include "core_kit.h"
+
+#include "store/store.h"
+
+static char answered[SLU_ERROR_MAX];
+static int answered_rc;
+
+static void note_answer(void *arg, int rc, const char *text)
+{
+	(void)arg;
+	answered_rc = rc;
+	snprintf(answered, sizeof answered, "%s", text);
+}
+
+static void change(struct world *w, enum slu_ask what, const char *name, int64_t value)
+{
+	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
+
+	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask_record };
+	a->what = what;
+	a->value = value;
+	a->answer = note_answer;
+	snprintf(a->ns, sizeof a->ns, "ns");
+	snprintf(a->name, sizeof a->name, "%s", name);
+	answered_rc = 1;
+	*answered = 0;
+	slu_core_take(w->core, &a->base, w->now_us);
+	for (int i = 0; i < 500 && answered_rc == 1; i++) { /* it answers once the store has it */
+		turn(w);
+		usleep(1000);
+	}
+	turn(w);
+}
+
+/* A fresh picture of one job; borrowed until the next call. */
+static struct slu_snap_job look(struct world *w, const char *name)
+{
+	static struct slu_snapshot *s;
+	struct slu_snap_job none = { .state = "", .reason = "" };
+
+	slu_snapshot_unref(s);
+	take_ask(w, SLU_ASK_PICTURE, "", note_answer);
+	turn(w);
+	s = slu_core_snapshot(w->core);
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (!strcmp(s->job[i].name, name))
+			return s->job[i];
+	return none;
+}
+
+#define NOTES(text)       "\"annotations\":{" text "}"
+#define ONE_AFTER_ANOTHER "queues: [{name: default, policy: first-fit}]"
+
+/* One node: `a` runs for ten minutes, b and c wait in that order. */
+static void open_line(struct world *w, const char *yaml)
+{
+	open_world(w, 1, 2, yaml);
+	add_pod(w, "a", "sluice", "2", NOTES("\"sluice.sh/duration\":\"600\""));
+	turn(w);
+	add_pod(w, "b", "sluice", "2", NOTES("\"sluice.sh/duration\":\"600\""));
+	turn(w);
+	add_pod(w, "c", "sluice", "2", NOTES("\"sluice.sh/duration\":\"600\""));
+	turn(w);
+	ok(bound(w, "a") == 1 && look(w, "b").position == 1 && look(w, "c").position == 2,
+	   "a runs, b and c wait");
+}
+
+static void test_priority(void)
+{
+	struct world w;
+
+	open_line(&w, ONE_AFTER_ANOTHER);
+	change(&w, SLU_ASK_PRIORITY, "c", 7);
+	ok(!answered_rc && strstr(answered, "c has priority 7 now"), "%s", answered);
+	ok(strstr(w.last_annotation, "\"sluice.sh/set-priority\":\"7\""), "it is noted: %s",
+	   w.last_annotation);
+	ok(look(&w, "c").priority == 7 && look(&w, "c").position == 1, "it is first in line");
+	end_pod(&w, &w.pod[0], "Succeeded");
+	later(&w, 1);
+	ok(bound(&w, "c") == 1 && bound(&w, "b") == 0, "and starts first");
+	change(&w, SLU_ASK_PRIORITY, "b", -3);
+	ok(look(&w, "b").priority == -3, "below zero, too");
+	change(&w, SLU_ASK_PRIORITY, "b", SLU_ASK_OWN);
+	ok(look(&w, "b").priority == 0 &&
+		   strstr(w.last_annotation, "\"sluice.sh/set-priority\":null"),
+	   "own: what its objects say, and the note is gone: %s", w.last_annotation);
+	change(&w, SLU_ASK_PRIORITY, "c", 1);
+	ok(strstr(answered, "what runs is not touched"), "of what runs: %s", answered);
+	change(&w, SLU_ASK_PRIORITY, "nobody", 1);
+	ok(answered_rc == -ENOENT, "%s", answered);
+	ok(differences(&w) == 0, "books and cluster agree");
+	close_world(&w);
+}
+
+static void test_limit(void)
+{
+	struct world w;
+	int64_t start;
+
+	open_line(&w, FIRST_PROMISED);
+	start = look(&w, "a").start_s;
+	ok(look(&w, "b").estimate_s == start + 600 && look(&w, "b").promised, "b follows a");
+	change(&w, SLU_ASK_LIMIT, "a", 100);
+	ok(!answered_rc && strstr(answered, "a has a limit of 100 s now"), "%s", answered);
+	ok(look(&w, "a").end_s == start + 100 && look(&w, "b").estimate_s == start + 100,
+	   "what runs gets a shorter one: the plan moves up");
+	change(&w, SLU_ASK_LIMIT, "a", 1000);
+	ok(look(&w, "b").estimate_s == start + 1000, "a longer one: it moves back");
+	change(&w, SLU_ASK_LIMIT, "b", 50);
+	ok(look(&w, "b").limit_s == 50, "what waits, too");
+	change(&w, SLU_ASK_LIMIT, "b", SLU_ASK_OWN);
+	ok(look(&w, "b").limit_s == 600, "own: %s", answered);
+	change(&w, SLU_ASK_LIMIT, "b", INT64_C(100) * 366 * 86400);
+	ok(answered_rc == -EINVAL && strstr(answered, "at most"), "%s", answered);
+	/* The user changes the wish itself. */
+	snprintf(w.pod[1].meta, sizeof w.pod[1].meta, NOTES("\"sluice.sh/duration\":\"120\""));
+	feed_pod(&w, &w.pod[1], false);
+	turn(&w);
+	ok(look(&w, "b").limit_s == 120, "an annotation that is changed counts");
+	ok(differences(&w) == 0, "books and cluster agree");
+	close_world(&w);
+}
+
+static void test_limit_of_queue(void)
+{
+	struct world w;
+
+	open_line(&w, "queues: [{name: default, maxDuration: 10m}]");
+	change(&w, SLU_ASK_LIMIT, "b", 601);
+	ok(answered_rc == -EINVAL && strstr(answered, "allows 600 s"), "waiting: %s", answered);
+	change(&w, SLU_ASK_LIMIT, "a", 601);
+	ok(!answered_rc, "an operator may let a running one go on: %s", answered);
+	snprintf(w.pod[1].meta, sizeof w.pod[1].meta, NOTES("\"sluice.sh/duration\":\"900\""));
+	feed_pod(&w, &w.pod[1], false);
+	turn(&w);
+	ok(!strcmp(look(&w, "b").state, "refused") && strstr(look(&w, "b").reason, "allows 600 s"),
+	   "a wish beyond it is refused: %s", look(&w, "b").reason);
+	snprintf(w.pod[1].meta, sizeof w.pod[1].meta, NOTES("\"sluice.sh/duration\":\"60\""));
+	feed_pod(&w, &w.pod[1], false);
+	turn(&w);
+	ok(!strcmp(look(&w, "b").state, "waiting"), "and taken once it is mended");
+	close_world(&w);
+}
+
+static void timed_job(struct world *w, int generation, int deadline, const char *notes)
+{
+	feed(w, SLU_KIND_JOB, false,
+	     "{\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"ju\",\"resourceVersion\":\"%" PRIu64
+	     "\",\"generation\":%d,%s},\"spec\":{\"parallelism\":1,\"completions\":1%s%.0d,"
+	     "\"template\":{}},\"status\":{\"active\":1}}",
+	     ++w->rv, generation, notes, deadline ? ",\"activeDeadlineSeconds\":" : "", deadline);
+}
+
+static void test_limit_of_job(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 2, "");
+	timed_job(&w, 1, 300, NOTES(""));
+	add_pod(&w, "j-0", "sluice", "2", OWNED("Job", "ju", "j"));
+	turn(&w);
+	change(&w, SLU_ASK_LIMIT, "j", 900);
+	ok(!answered_rc && strstr(answered, "activeDeadlineSeconds 300 becomes 900"), "%s",
+	   answered);
+	ok(!strcmp(w.last_spec, "j {\"activeDeadlineSeconds\":900}"), "patched: %s", w.last_spec);
+	timed_job(&w, 2, 900, NOTES(""));
+	turn(&w);
+	ok(look(&w, "j").limit_s == 900 && look(&w, "j").end_s == look(&w, "j").start_s + 900,
+	   "and the plan follows what the Job says");
+	w.bind_outcome = SLU_KUBE_FAILED;
+	change(&w, SLU_ASK_LIMIT, "j", 100);
+	ok(answered_rc == -EIO && strstr(answered, "the API server refuses"), "%s", answered);
+	timed_job(&w, 3, 0, NOTES("\"sluice.sh/duration\":\"1h\""));
+	turn(&w);
+	ok(look(&w, "j").limit_s == 3600, "a note on the Job");
+	timed_job(&w, 3, 0, NOTES("\"sluice.sh/duration\":\"2h\""));
+	turn(&w);
+	ok(look(&w, "j").limit_s == 7200, "another value of the same note");
+	close_world(&w);
+}
+
+static void test_deadline(void)
+{
+	struct world w;
+	char notes[200], said[1000];
+	int64_t now;
+
+	open_line(&w, FIRST_PROMISED);
+	now = w.now_us / 1000000;
+	snprintf(notes, sizeof notes,
+		 NOTES("\"sluice.sh/duration\":\"60\",\"sluice.sh/deadline\":\"%" PRId64 "\""),
+		 now + 120);
+	*w.last_event = 0;
+	add_pod(&w, "d", "sluice", "2", notes);
+	turn(&w);
+	turn(&w);
+	w.now_us += 500000; /* the next look at who waits, far below status.interval */
+	turn(&w);
+	snprintf(said, sizeof said, "%s", w.last_event);
+	ok(strstr(said, "cannot end by its deadline 2026-01-01T00:02"), "told at once: %s", said);
+	ok(strstr(look(&w, "d").reason, "cannot end by its deadline"), "why says so: %s",
+	   look(&w, "d").reason);
+	ok(look(&w, "d").deadline_s == now + 120, "and shows the time");
+	later(&w, 62);
+	ok(!strcmp(look(&w, "d").state, "never") &&
+		   strstr(look(&w, "d").reason, "too late to start") &&
+		   strstr(look(&w, "d").reason, "2026-01-01T00:02"),
+	   "too late: never started: %s", look(&w, "d").reason);
+	end_pod(&w, &w.pod[0], "Succeeded");
+	end_pod(&w, &w.pod[1], "Succeeded");
+	delete_pod(&w, &w.pod[2]);
+	later(&w, 1);
+	ok(bound(&w, "d") == 0, "not even when there is room");
+	snprintf(w.pod[3].meta, sizeof w.pod[3].meta,
+		 NOTES("\"sluice.sh/duration\":\"60\",\"sluice.sh/deadline\":\"%" PRId64 "\""),
+		 now + 1200);
+	feed_pod(&w, &w.pod[3], false);
+	later(&w, 1);
+	ok(bound(&w, "d") == 1, "a later deadline lets it start");
+	close_world(&w);
+
+	open_world(&w, 1, 2, "");
+	snprintf(notes, sizeof notes,
+		 NOTES("\"sluice.sh/duration\":\"60\",\"sluice.sh/deadline\":\"%" PRId64 "\""),
+		 w.now_us / 1000000 + 600);
+	add_pod(&w, "soon", "sluice", "2", notes);
+	turn(&w);
+	ok(bound(&w, "soon") == 1, "one that can be met is no obstacle");
+	add_pod(&w, "odd", "sluice", "2", NOTES("\"sluice.sh/deadline\":\"tomorrow\""));
+	later(&w, 1);
+	ok(!strcmp(look(&w, "odd").state, "refused") &&
+		   strstr(look(&w, "odd").reason, "sluice.sh/deadline: \"tomorrow\" is no time"),
+	   "nonsense is named: %s", look(&w, "odd").reason);
+	close_world(&w);
+}
+
+static void test_begin_and_queue(void)
+{
+	struct world w;
+	char notes[200];
+
+	open_world(&w, 2, 2, "queues: [{name: default}, {name: other}]");
+	snprintf(notes, sizeof notes, NOTES("\"sluice.sh/begin\":\"%" PRId64 "\""),
+		 w.now_us / 1000000 + 3600);
+	add_pod(&w, "p", "sluice", "2", notes);
+	turn(&w);
+	ok(bound(&w, "p") == 0 && look(&w, "p").begin_s, "not before an hour");
+	snprintf(w.pod[0].meta, sizeof w.pod[0].meta,
+		 NOTES("\"sluice.sh/begin\":\"%" PRId64 "\",\"sluice.sh/queue\":\"other\""),
+		 w.now_us / 1000000 + 60);
+	feed_pod(&w, &w.pod[0], false);
+	turn(&w);
+	ok(!strcmp(look(&w, "p").queue, "other"), "another queue");
+	later(&w, 61);
+	ok(bound(&w, "p") == 1, "and another time: it starts then");
+	ok(differences(&w) == 0, "books and cluster agree");
+	close_world(&w);
+}
+
+/* ---- over a restart ---- */
+
+static void again(struct world *w, const char *store)
+{
+	struct slu_journal_setup js = { .url = store, .cluster = "c", .holder = "test" };
+	struct slu_core_setup cs = { .config = w->cfg, .verify = true };
+	struct slu_error err = { 0 };
+
+	slu_core_free(w->core);
+	slu_inbox_free(w->out);
+	slu_intents_free(w->door, 5000);
+	w->door = NULL;
+	w->now_us += 1000000;
+	w->out = slu_inbox_new(UINT32_MAX, NULL, NULL);
+	cs.out = w->out;
+	cs.first_id = (uint64_t)(w->now_us / 1000);
+	if (slu_core_new(&cs, &w->core, &err) < 0 || slu_core_lead(w->core, &js, &err) < 0)
+		ok(false, "start: %s", err.text);
+	feed_node(w, "n0", 2, "", "", "True");
+	for (int i = 0; i < w->n_pods; i++)
+		if (w->pod[i].there)
+			feed_pod(w, &w->pod[i], false);
+	for (int k = 0; k < SLU_KIND_COUNT; k++)
+		slu_core_take(w->core, slu_rec_synced_new((enum slu_kkind)k), w->now_us);
+	turn(w);
+}
+
+struct seen {
+	uint64_t job;
+	int n;
+	char text[2000];
+};
+
+static int see_plan(void *arg, const struct slu_store_plan *p)
+{
+	struct seen *s = arg;
+
+	s->n++;
+	snprintf(s->text + strlen(s->text), sizeof s->text - strlen(s->text), "[%s]", p->cause);
+	return 0;
+}
+
+static void test_restart(void)
+{
+	struct world w;
+	struct seen seen = { 0 };
+	struct slu_store *s = NULL;
+	struct slu_error err = { 0 };
+	char store[64];
+
+	snprintf(store, sizeof store, "/tmp/sluice-change-%d.db", (int)getpid());
+	unlink(store);
+	open_world_at(&w, store, 1, 2, FIRST_PROMISED);
+	for (int i = 0; i < 3; i++) {
+		add_pod(&w, (const char *[]){ "a", "b", "c" }[i], "sluice", "2",
+			NOTES("\"sluice.sh/duration\":\"600\""));
+		turn(&w);
+		usleep(2000);
+		turn(&w);
+	}
+	for (int i = 0; i < 500 && !bound(&w, "a"); i++) {
+		usleep(2000);
+		turn(&w);
+	}
+	change(&w, SLU_ASK_PRIORITY, "c", 9);
+	change(&w, SLU_ASK_LIMIT, "c", 77);
+	change(&w, SLU_ASK_LIMIT, "a", 300);
+	seen.job = look(&w, "c").id;
+	ok(look(&w, "c").priority == 9 && look(&w, "c").limit_s == 77, "set");
+	again(&w, store); /* the notes did not get onto the objects: the store knows */
+	ok(look(&w, "c").priority == 9 && look(&w, "c").limit_s == 77,
+	   "the next life knows both (%d, %" PRId64 ")", look(&w, "c").priority,
+	   look(&w, "c").limit_s);
+	ok(look(&w, "a").end_s == look(&w, "a").start_s + 300, "also of what runs");
+	slu_core_free(w.core);
+	w.core = NULL;
+	if (slu_store_open(store, 0, &s, &err) < 0)
+		ok(false, "store: %s", err.text);
+	slu_store_plans(s, seen.job, see_plan, &seen, &err);
+	ok(strstr(seen.text, "[priority 0 becomes 9]") &&
+		   strstr(seen.text, "[limit 600 s becomes 77 s]"),
+	   "the history has both: %s", seen.text);
+	slu_store_close(s);
+	slu_inbox_free(w.out);
+	slu_config_free(w.cfg);
+	slu_kcodec_free(w.codec);
+	slu_strpool_free(w.pool);
+	unlink(store);
+}
+
+int main(void)
+{
+	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
+	test_priority();
+	test_limit();
+	test_limit_of_queue();
+	test_limit_of_job();
+	test_deadline();
+	test_begin_and_queue();
+	test_restart();
+	return tap_done();
+}
