@@ -18,7 +18,7 @@ struct slu_flux_rpc {
 	int (*ask)(struct slu_flux_ask *a, void *in, struct slu_error *err);
 	/* Write the answer, or end the call some other way. */
 	void (*answer)(struct slu_flux_ask *a);
-	const char *failed;               /* the original's words */
+	const char *failed;               /* the original's words, with its code */
 	const struct slu_flux_rpc *other; /* dialect N */
 	enum slu_flux_dialect (*dialect)(const void *p, size_t n);
 };
@@ -52,6 +52,7 @@ static void reply(struct slu_flux_ask *a, const void *message)
 	struct slu_buf b = SLU_BUF_INIT(ANSWER_BYTES);
 
 	slu_msg_write(a->rpc->out, message, &b);
+	slu_buf_done(&a->out); /* it is in the message now, and may be large */
 	slu_grpc_reply(a->call, &b);
 }
 
@@ -333,7 +334,7 @@ static const struct slu_flux_rpc n_cancel = { .in = &slu_n_cancel,
 					      .op = SLU_FLUX_CANCEL,
 					      .ask = ask_n_cancel,
 					      .answer = answer_n_cancel,
-					      .failed = "[Fluxnetes] Error in Cancel" };
+					      .failed = "issue resource api client cancel -1" };
 
 static const struct slu_flux_rpc rpcs[] = {
 	{ .path = "/fluxcli.FluxcliService/Match",
@@ -349,7 +350,7 @@ static const struct slu_flux_rpc rpcs[] = {
 	  .op = SLU_FLUX_CANCEL,
 	  .ask = ask_cli_cancel,
 	  .answer = answer_cli_cancel,
-	  .failed = "[Fluence] Error in Cancel" },
+	  .failed = "issue resource api client cancel -1" },
 	{ .path = "/fluxion.FluxionService/Init",
 	  .max = GRAPH_BYTES,
 	  .in = &slu_f_init,
@@ -357,7 +358,7 @@ static const struct slu_flux_rpc rpcs[] = {
 	  .op = SLU_FLUX_INIT,
 	  .ask = ask_init,
 	  .answer = answer_status,
-	  .failed = "issue initializing resource api client" },
+	  .failed = "issue initializing resource api client -1" },
 	{ .path = "/fluxion.FluxionService/Match",
 	  .in = &slu_f_match,
 	  .out = &slu_f_matched,
@@ -373,7 +374,7 @@ static const struct slu_flux_rpc rpcs[] = {
 	  .op = SLU_FLUX_CANCEL,
 	  .ask = ask_f_cancel,
 	  .answer = answer_f_cancel,
-	  .failed = "[Fluxion] Error in Cancel",
+	  .failed = "issue resource api client cancel -1",
 	  .other = &n_cancel,
 	  .dialect = slu_flux_cancel_dialect },
 	{ .path = "/fluxion.FluxionService/Grow",
@@ -383,14 +384,14 @@ static const struct slu_flux_rpc rpcs[] = {
 	  .op = SLU_FLUX_GROW,
 	  .ask = ask_grow,
 	  .answer = answer_status,
-	  .failed = "[Fluxion] Error in Grow" },
+	  .failed = "issue resource api client grow -1" },
 	{ .path = "/fluxion.FluxionService/Shrink",
 	  .in = &slu_f_shrink,
 	  .out = &slu_f_shrunk,
 	  .op = SLU_FLUX_SHRINK,
 	  .ask = ask_shrink,
 	  .answer = answer_status,
-	  .failed = "[Fluxion] Error in Shrink" },
+	  .failed = "issue resource api client shrink -1" },
 };
 
 static const struct slu_flux_rpc external_rpcs[] = {

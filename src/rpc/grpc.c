@@ -33,7 +33,7 @@ struct slu_grpc_call {
 	const struct slu_grpc_method *m;
 	struct slu_grpc_frames in;
 	struct slu_buf before; /* bytes that came before the permission */
-	size_t held;           /* bytes in the server's account */
+	size_t held;           /* bytes in the server's account: message and answer */
 	size_t progress;       /* bytes since the receive timer was started */
 	uint32_t messages;
 	struct slu_timer deadline, receive;
@@ -134,6 +134,19 @@ static void give_up(struct slu_grpc_call *c)
 	now_over(c);
 }
 
+/* Counts what is held for a call now, and `more` to come; -ENOBUFS above what the server may hold. */
+static int account(struct slu_grpc_call *c, size_t more)
+{
+	struct slu_grpc *g = c->g;
+	size_t now = c->in.body.n + c->out.n + more;
+
+	if (now > c->held && g->bytes + (now - c->held) > g->o.max_bytes)
+		return -ENOBUFS;
+	g->bytes += now - c->held;
+	c->held = now;
+	return 0;
+}
+
 static void pump(struct slu_grpc_call *c)
 {
 	while (c->x && c->out_at < c->out.n) {
@@ -151,6 +164,7 @@ static void pump(struct slu_grpc_call *c)
 	slu_buf_done(&c->out);
 	c->out = SLU_BUF_INIT(ANSWER_MAX);
 	c->out_at = 0;
+	account(c, 0);
 	if (c->x && c->ending)
 		finish(c);
 }
@@ -183,29 +197,48 @@ static int begin(struct slu_grpc_call *c)
 	return rc;
 }
 
-/* Puts the frame's head in front of the message, packed if the client packs. */
-static int frame(struct slu_grpc_call *c, struct slu_buf *b)
+/* Packs the message if the client packs. */
+static int pack(struct slu_grpc_call *c, struct slu_buf *b)
 {
 	struct slu_buf packed = SLU_BUF_INIT(ANSWER_MAX);
-	const struct slu_buf *m = b;
+	int rc;
+
+	if (!c->gzip)
+		return 0;
+	rc = slu_gzip(slu_buf_str(b), b->n, &packed);
+	slu_buf_done(b);
+	*b = packed;
+	return rc;
+}
+
+/* Puts the frame's head in front of the message.  A large answer is moved, not copied: nothing is in
+ * front of it when a call has only one. */
+static int frame(struct slu_grpc_call *c, struct slu_buf *b)
+{
 	uint8_t head[5] = { c->gzip };
 	int rc = b->error;
 
-	if (!rc && c->gzip) {
-		rc = slu_gzip(b->p ? b->p : "", b->n, &packed);
-		m = &packed;
-	}
+	if (!rc)
+		rc = pack(c, b);
 	for (int i = 0; i < 4; i++)
-		head[1 + i] = (uint8_t)(m->n >> (24 - 8 * i));
-	if (!rc && m->n > UINT32_MAX)
+		head[1 + i] = (uint8_t)(b->n >> (24 - 8 * i));
+	if (!rc && b->n > ANSWER_MAX)
 		rc = -EMSGSIZE;
 	if (!rc)
-		rc = slu_buf_room(&c->out, m->n + sizeof head);
+		rc = account(c, b->n + sizeof head);
+	if (!rc && !c->out.n && slu_http_reply_write(c->x, head, sizeof head) == 0) {
+		slu_buf_done(&c->out);
+		c->out = *b;
+		c->out.max = ANSWER_MAX;
+		*b = (struct slu_buf){ 0 };
+		return 0;
+	}
+	if (!rc)
+		rc = slu_buf_room(&c->out, b->n + sizeof head);
 	if (!rc) {
 		slu_buf_add(&c->out, head, sizeof head);
-		slu_buf_add(&c->out, m->p ? m->p : "", m->n);
+		slu_buf_add(&c->out, slu_buf_str(b), b->n);
 	}
-	slu_buf_done(&packed);
 	return rc;
 }
 
@@ -251,7 +284,10 @@ void slu_grpc_reply(struct slu_grpc_call *c, struct slu_buf *b)
 	c->depth++;
 	rc = slu_grpc_send(c, b);
 	c->depth--;
-	if (rc < 0 && rc != -EPIPE)
+	if (rc == -ENOBUFS)
+		slu_grpc_fail(c, SLU_GRPC_RESOURCE_EXHAUSTED,
+			      "too many bytes of answers wait to be read already; try again");
+	else if (rc < 0 && rc != -EPIPE)
 		slu_grpc_fail(c, SLU_GRPC_RESOURCE_EXHAUSTED, "the answer does not fit: %s",
 			      strerror(-rc));
 	else
@@ -326,18 +362,6 @@ static void on_stalled(void *arg)
 			      "the message did not arrive in time");
 }
 
-/* Counts what is held for a call now; -ENOBUFS above what the server may hold. */
-static int account(struct slu_grpc_call *c, size_t now)
-{
-	struct slu_grpc *g = c->g;
-
-	if (now > c->held && g->bytes + (now - c->held) > g->o.max_bytes)
-		return -ENOBUFS;
-	g->bytes += now - c->held;
-	c->held = now;
-	return 0;
-}
-
 static int keep_unpacked(void *arg, const void *p, size_t n)
 {
 	return slu_buf_add(arg, p, n);
@@ -358,15 +382,13 @@ static int unpack(struct slu_grpc_call *c)
 	if (!rc && !slu_gunzip_complete(z))
 		rc = -EPROTO;
 	slu_gunzip_free(z);
-	if (!rc)
-		rc = account(c, plain.n);
 	if (rc < 0) {
 		slu_buf_done(&plain);
 		return rc;
 	}
 	slu_buf_done(&c->in.body);
 	c->in.body = plain;
-	return 0;
+	return account(c, 0);
 }
 
 /* Gives the message to the method.  A stream is ready for the next one after; returns 0, or -1 when
@@ -409,10 +431,13 @@ static int take(struct slu_grpc_call *c, const uint8_t *p, size_t n)
 		rc = slu_grpc_frames_feed(&c->in, p, n, &used);
 		p += used;
 		n -= used;
-		if (rc >= 0 && account(c, c->in.body.n) < 0)
+		if (rc >= 0 && account(c, 0) < 0)
 			rc = -ENOBUFS;
-		if (rc > 0 && c->in.packed && unpack(c) < 0)
-			rc = -EPROTO;
+		if (rc > 0 && c->in.packed) {
+			int bad = unpack(c);
+
+			rc = bad ? bad : rc;
+		}
 		if (rc < 0) {
 			refuse_bytes(c, rc);
 			return -1;
@@ -506,6 +531,8 @@ void slu_grpc_allow(struct slu_grpc_call *c, enum slu_grpc_code code, const char
 	c->allowed = true;
 	slu_exchange_hold(c->x, false);
 	c->depth++;
+	if (!c->input_ended)
+		watch_progress(c, 0); /* the time to send it in may have passed while asking */
 	if (before.error)
 		slu_grpc_fail(c, SLU_GRPC_RESOURCE_EXHAUSTED, "out of memory");
 	else if (take(c, (const uint8_t *)slu_buf_str(&before), before.n) == 0 && c->input_ended)

@@ -45,7 +45,7 @@ struct slu_grpc_method {
 struct slu_grpc_options {
 	uint32_t max_connections; /* 0: 1024 */
 	uint32_t max_calls;       /* under way in all; 0: 4096; RESOURCE_EXHAUSTED above */
-	size_t max_bytes;         /* of messages held in all; 0: 512 MiB */
+	size_t max_bytes;         /* of messages and answers held in all; 0: 512 MiB */
 	int64_t idle_ns;          /* connections without a call close (GOAWAY) after; 0: 5 min */
 	/* May this caller?  Answers once by slu_grpc_allow(), at once or later.  NULL: everybody. */
 	void (*permit)(void *arg, struct slu_grpc_call *c, struct slu_exchange *x);
@@ -78,7 +78,8 @@ void slu_grpc_on_over(struct slu_grpc_call *c, slu_call_fn *fn, void *arg);
 void slu_grpc_allow(struct slu_grpc_call *c, enum slu_grpc_code code, const char *why);
 
 /* One message of the answer; the bytes are moved out of `b` on success, the rest of it is freed in
- * every case.  0; -EPIPE: nobody is there; -EMSGSIZE, -ENOMEM: end the call. */
+ * every case.  0; -EPIPE: nobody is there; -EMSGSIZE, -ENOBUFS (too much is held
+ * already), -ENOMEM: end the call. */
 int slu_grpc_send(struct slu_grpc_call *c, struct slu_buf *b);
 /* The end in good order, once everything has been sent. */
 void slu_grpc_end(struct slu_grpc_call *c);

@@ -278,6 +278,14 @@ static void answered(void *arg, int rc, const char *text)
 
 /* ---- questions ---- */
 
+/* On the core's thread: work past its deadline is not begun. */
+static bool is_over(void *arg)
+{
+	const struct asked *q = arg;
+
+	return slu_grpc_over(q->a->call);
+}
+
 static void refuse(struct slu_flux_ask *a, enum slu_flux_outcome outcome, const char *why)
 {
 	a->outcome = outcome;
@@ -306,6 +314,7 @@ static void ask_core(struct slu_grpc_live *l, struct slu_flux_ask *a)
 					   .what = a->op == SLU_FLUX_MATCH ? SLU_ASK_MATCH
 									   : SLU_ASK_UNMATCH,
 					   .size = a->reserve,
+					   .over = is_over,
 					   .answer = answered,
 					   .arg = q };
 		if (a->op == SLU_FLUX_MATCH) {
@@ -317,7 +326,10 @@ static void ask_core(struct slu_grpc_live *l, struct slu_flux_ask *a)
 		} else {
 			snprintf(r->name, sizeof r->name, "%" PRIu64, a->job);
 		}
-		if (a->op != SLU_FLUX_MATCH || q->jobspec)
+		/* What nobody heard of is given back even if the inbox is full. */
+		if (a->undo)
+			rc = slu_inbox_put_answer(slu_core_inbox(l->core), &r->base);
+		else if (a->op != SLU_FLUX_MATCH || q->jobspec)
 			rc = slu_inbox_put(slu_core_inbox(l->core), &r->base);
 	}
 	if (!rc)

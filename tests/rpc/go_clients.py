@@ -79,7 +79,7 @@ def test_fluxnetes_dialect(module):
             "match 0 false false 0 <nil>",
             "reserve 3 false true 3600 <nil>",
             "cancel 1 0 ",
-            "cancel 0 0 [Fluxnetes] Error in Cancel: there is no job 1",
+            "cancel 0 0 issue resource api client cancel -1: there is no job 1",
             "cancel 1 0 ",
         ]
 

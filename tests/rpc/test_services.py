@@ -76,8 +76,8 @@ def test_a_graph_that_cannot_be_read_leaves_the_old_one(alone):
     f = Client(alone.channel(), "fluxion")
     with pytest.raises(grpc.RpcError) as e:
         f.Init(jgf="{")
-    assert e.value.code() == grpc.StatusCode.UNKNOWN and e.value.details().startswith("issue initializing resource api client: ")
-    fails(grpc.StatusCode.UNKNOWN, 'issue initializing resource api client: there is no policy "best"', f.Init, policy="best", jgf=jgf())
+    assert e.value.code() == grpc.StatusCode.UNKNOWN and e.value.details().startswith("issue initializing resource api client -1: ")
+    fails(grpc.StatusCode.UNKNOWN, 'issue initializing resource api client -1: there is no policy "best"', f.Init, policy="best", jgf=jgf())
     assert f.Match(jobspec=jobspec(16), request="allocate").jobid == 1
 
 
@@ -108,7 +108,7 @@ def test_grow_and_shrink(alone):
     fails(grpc.StatusCode.UNKNOWN, "Allocation was not possible", f.Match, jobspec=jobspec(13), request="allocate")
     with pytest.raises(grpc.RpcError) as e:
         f.Shrink(nodepaths=["/nowhere"])
-    assert e.value.details().startswith("[Fluxion] Error in Shrink: ")
+    assert e.value.details().startswith("issue resource api client shrink -1: ")
 
 
 # ---- fluxion.FluxionService, dialect N ----
@@ -126,7 +126,7 @@ def test_dialect_n_on_the_same_port(alone):
     later = n.Match(podspec={"cpu": 4}, count=1, reserve=True, jobName="later")
     assert (later.allocated, later.reserved, later.reserved_at) == (False, True, 3600)
     assert n.Cancel(fluxID=1).fluxID == 1
-    fails(grpc.StatusCode.UNKNOWN, "[Fluxnetes] Error in Cancel: there is no job 1", n.Cancel, fluxID=1)
+    fails(grpc.StatusCode.UNKNOWN, "issue resource api client cancel -1: there is no job 1", n.Cancel, fluxID=1)
     assert n.Cancel(fluxID=1, NoExistOK=True).error == 0
 
 

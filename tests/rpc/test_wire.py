@@ -65,6 +65,11 @@ def test_a_message_above_the_ceiling_of_its_method(alone):
     assert got == grpc.StatusCode.RESOURCE_EXHAUSTED and why == "the message is larger than the 4194304 bytes /fluxion.FluxionService/Match takes"
 
 
+def test_a_packed_message_above_the_ceiling_once_unpacked(alone):
+    got, why = code(Client(alone.channel(), "fluxion").Match, jobspec="#" * (5 << 20), request="allocate", compression=grpc.Compression.Gzip)
+    assert got == grpc.StatusCode.RESOURCE_EXHAUSTED and why == "the message is larger than the 4194304 bytes /fluxion.FluxionService/Match takes"
+
+
 def test_a_dial_before_the_server_is_up_waits_for_it():
     d = Alone(graph=jgf())
     ready = grpc.channel_ready_future(d.channel())

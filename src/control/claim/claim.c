@@ -181,6 +181,11 @@ int core_claim_recall(struct slu_core *c, const struct slu_store_span *s)
 
 /* ---- answers ---- */
 
+static bool is_over(const struct slu_rec_ask *a)
+{
+	return a->over && a->over(a->arg);
+}
+
 static void answer(struct slu_core *c, struct claim *x, int rc, const char *text)
 {
 	struct slu_rec_ask *a = slu_take(x->ask);
@@ -372,8 +377,15 @@ static bool look(struct slu_core *c, struct claim *x)
 	const struct run *r;
 	char key[64];
 
-	if (!f || f->over)
+	if (!f || f->over) {
+		if (x->ask)
+			answer(c, x, -EBUSY, "it ended before it was answered");
 		return true;
+	}
+	if (x->ask && is_over(x->ask)) { /* what nobody hears of, nobody would cancel */
+		answer(c, x, -ECANCELED, "nobody waits for it any more");
+		return true;
+	}
 	snprintf(key, sizeof key, "u:match-%" PRIu64, x->number);
 	g = core_group_find(c, SLU_CLAIM_SPACE, key);
 	r = gang_of(g);
@@ -507,6 +519,8 @@ void core_claim_ask(struct slu_core *c, struct slu_rec_ask *a)
 		refuse(a, -EAGAIN, text);
 	} else if (a->what == SLU_ASK_MATCH && c->claims->all.n >= CLAIMS_MAX) {
 		refuse(a, -EAGAIN, "there are too many matches already");
+	} else if (a->what == SLU_ASK_MATCH && is_over(a)) {
+		refuse(a, -ECANCELED, "nobody waits for it any more");
 	} else if (a->what == SLU_ASK_MATCH) {
 		ask_match(c, a);
 	} else {

@@ -153,6 +153,8 @@ struct slu_rec_ask {
 	uint32_t size;    /* RESIZE */
 	int64_t value;    /* PRIORITY, LIMIT */
 	const char *text; /* MATCH; valid until the answer */
+	/* Whether nobody waits for the answer any more, from any thread; NULL: somebody does. */
+	bool (*over)(void *arg);
 	/* Called on the core thread, exactly once, with a sentence; must not block. */
 	void (*answer)(void *arg, int rc, const char *text);
 	void *arg;
