@@ -194,7 +194,8 @@ static struct answer model(const struct plain *w)
 		if (!p->there)
 			continue;
 		all++;
-		if (p->deleting || (made && !stays(&w->maker[p->maker]))) {
+		if (p->deleting || (made && !stays(&w->maker[p->maker])) ||
+		    (made && w->maker[p->maker].suspended && !p->placed)) {
 			a.leaving++;
 			left_placed += p->placed;
 		} else if (p->placed) {

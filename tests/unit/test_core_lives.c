@@ -89,6 +89,55 @@ static void test_owner_with_finalizer(void)
 	close_world(&w);
 }
 
+static void test_suspended_by_its_user(void)
+{
+	struct world w;
+	struct fpod *busy;
+
+	open_world(&w, 3, 2, "");
+	busy = occupy(&w, "n0");
+	owner(&w, SLU_KIND_JOB, false, META("j", "j1"), "\"parallelism\":3" TMPL);
+	crowd(&w, "g", 3, "2", OWNED("Job", "j1", "j"));
+	turn(&w);
+	owner(&w, SLU_KIND_JOB, false, META("j", "j1"), "\"parallelism\":3,\"suspend\":true" TMPL);
+	later(&w, 5);
+	ok(w.binds == 0, "pods of a Job that its user suspended do not start one by one (%d)",
+	   w.binds);
+	owner(&w, SLU_KIND_JOB, false, META("j", "j1"), "\"parallelism\":3" TMPL);
+	delete_pod(&w, busy);
+	later(&w, 5);
+	ok(bound(&w, "g") == 3, "it is resumed before its pods went: they start together (%d)",
+	   bound(&w, "g"));
+	close_world(&w);
+}
+
+/* A binding of a daemon before us arrives late: the pod waited to follow its gang. */
+static void test_follower_bound_by_others(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 2, 2, "");
+	owner(&w, SLU_KIND_JOB, false, META("j", "j1"), "\"parallelism\":1,\"completions\":9" TMPL);
+	crowd(&w, "g", 1, "2", OWNED("Job", "j1", "j"));
+	turn(&w);
+	ok(bound(&w, "g") == 1, "a gang of one starts");
+	occupy(&w, "n1");
+	owner(&w, SLU_KIND_JOB, false, META("j", "j1"), "\"parallelism\":2,\"completions\":9" TMPL);
+	p = add_pod(&w, "late", "sluice", "1", OWNED("Job", "j1", "j"));
+	turn(&w);
+	ok(bound(&w, "late") == 0, "a further member waits for room");
+	snprintf(p->node, sizeof p->node, "n1");
+	snprintf(p->phase, sizeof p->phase, "Running");
+	feed_pod(&w, p, false);
+	turn(&w);
+	end_pod(&w, &w.pod[0], "Succeeded"); /* there is room on n0 now */
+	later(&w, 60);
+	ok(w.binds == 1, "it was bound behind our back: nobody binds it again (%d)", w.binds);
+	ok(differences(&w) == 0, "and the books say where it is");
+	close_world(&w);
+}
+
 static void test_two_jobs(void)
 {
 	struct world w;
@@ -538,6 +587,8 @@ int main(void)
 	slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
 	test_waiting_gang_deleted();
 	test_owner_with_finalizer();
+	test_suspended_by_its_user();
+	test_follower_bound_by_others();
 	test_two_jobs();
 	test_second_job_late();
 	test_second_leaves_first();

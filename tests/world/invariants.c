@@ -7,6 +7,7 @@
 
 #define GRACE   (3 * SECOND / 2)
 #define KEPT_US (45 * SECOND) /* places of ended members are kept for a while: they count */
+#define PART_US (10 * SECOND) /* a gang may be in part that long, while it is placed or undone */
 #define LENIENT (2 * SECOND)  /* limits count from about when the gang was bound */
 
 struct gang {
@@ -14,6 +15,7 @@ struct gang {
 	bool whole; /* all it needs have been, at once */
 	uint32_t min;
 	int64_t whole_us; /* since when */
+	int64_t bound_us; /* the latest of them */
 };
 
 /* ---- gangs, as docs/groups.md defines them ---- */
@@ -103,6 +105,17 @@ static bool is_at(const struct obj *pod, const char *node)
 	return !strcmp(at, node);
 }
 
+/* What it placed itself it knows; of what others placed, or a daemon before it whose request was
+ * still on its way, it must have been told. */
+static bool counts_at(struct world *w, int by, int64_t issued_us, const struct obj *o,
+		      const struct obj *node)
+{
+	bool own = (o->pod.by >= 0 || *o->pod.pin) && !o->pod.late;
+
+	return !is_over(o) && is_at(o, node->name) &&
+	       (own || (knew(o->told_bound[by], issued_us) && !is_known(w, "vacant-place")));
+}
+
 static void check_room(struct world *w, int by, int64_t issued_us, const struct obj *pod,
 		       const struct obj *node)
 {
@@ -111,14 +124,20 @@ static void check_room(struct world *w, int by, int64_t issued_us, const struct 
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
 		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
 
-		if (o != pod && !is_over(o) && is_at(o, node->name) &&
-		    (o->pod.by >= 0 || *o->pod.pin ||
-		     (knew(o->told_bound[by], issued_us) && !is_known(w, "vacant-place"))))
+		if (o != pod && counts_at(w, by, issued_us, o, node))
 			sum += o->pod.t.cpu_m;
 	}
-	if (sum > node->node.cpu_m)
-		world_broken(w, "overbooked", "pod %s is bound to %s: %" PRId64 " of %d millicores",
-			     pod->name, node->name, sum, node->node.cpu_m);
+	if (sum <= node->node.cpu_m)
+		return;
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
+
+		if (o != pod && counts_at(w, by, issued_us, o, node))
+			world_say(w, "  there is pod %s: %d millicores, %s", o->name,
+				  o->pod.t.cpu_m, *o->pod.node ? "bound" : "let go");
+	}
+	world_broken(w, "overbooked", "pod %s is bound to %s: %" PRId64 " of %d millicores",
+		     pod->name, node->name, sum, node->node.cpu_m);
 }
 
 static void check_node(struct world *w, const struct obj *pod, const struct obj *node)
@@ -163,6 +182,7 @@ static void note_bound(struct world *w, const struct obj *pod, struct gang *g)
 	if (!g->bound)
 		g->min = needs(w, pod);
 	g->bound = true;
+	g->bound_us = w->now_us;
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
 		const struct obj *x = w->obj[SLU_KIND_POD].p[i];
 
@@ -287,7 +307,8 @@ static void check_part(struct world *w)
 			run += x->owner == o->uid && *x->pod.node && !is_over(x);
 			wait += x->owner == o->uid && waits(x);
 		}
-		if (g && g->bound && !g->whole && !o->deleted_us && run && wait)
+		if (g && g->bound && !g->whole && !o->deleted_us && run && wait &&
+		    g->bound_us + PART_US < w->now_us)
 			world_broken(w, "part", "Job %s never was whole: %u run, %u wait", o->name,
 				     run, wait);
 	}

@@ -35,6 +35,8 @@ static const struct {
 	{ 1, NULL, "the first world" },
 	{ 42, "writes answered 409,submit a held Job,submit a Job",
 	  "a Job whose resume met a conflict is resumed later" },
+	{ 12, "submit a Job,suspend a Job,controller stalls",
+	  "pods of a Job that its user suspended do not start one by one" },
 };
 
 static double seconds_now(clockid_t clock)

@@ -43,6 +43,11 @@ static void release_pod(struct obj *o, const struct slu_json *spec)
 						 ""));
 }
 
+static bool is_dead(const struct world *w, const struct request *q)
+{
+	return !w->daemon[q->daemon] || w->daemon[q->daemon]->life != q->life;
+}
+
 static void patch_owner(struct obj *o, const struct slu_json *spec)
 {
 	struct tmpl *t = o->kind == SLU_KIND_JOB ? &o->job.t : &o->set.t;
@@ -86,6 +91,7 @@ static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct 
 		if (*o->pod.node)
 			return SLU_KUBE_INVALID;
 		release_pod(o, spec);
+		o->pod.late |= is_dead(w, q);
 		rule_bind(w, q->daemon, q->issued_us, o, o->pod.pin);
 	} else if (spec) {
 		patch_owner(o, spec);
@@ -112,6 +118,7 @@ static enum slu_kube_outcome apply(struct world *w, const struct request *q)
 
 		if (!there)
 			rule_bind(w, q->daemon, q->issued_us, o, x->node);
+		o->pod.late |= !there && is_dead(w, q);
 		/* Once more what is so already is no conflict to whoever looks it up. */
 		return there && !strcmp(o->pod.node, x->node)
 			       ? SLU_KUBE_OK
@@ -190,6 +197,10 @@ static void arrive(struct world *w, uint64_t p, uint64_t unused)
 		q->outcome = SLU_KUBE_FAILED;
 	} else {
 		q->outcome = apply(w, q);
+		if (q->outcome != SLU_KUBE_OK)
+			world_say(w, "a %s of %s%s%s is answered %s", slu_write_name(q->x->verb),
+				  q->x->name, *q->x->node ? " to " : "", q->x->node,
+				  slu_kube_outcome_name(q->outcome));
 		if (use(&f->twice))
 			apply(w, q);
 		if (use(&f->lose_after)) {

@@ -69,6 +69,7 @@ struct pod {
 	bool counted;       /* by its Job */
 	int by;             /* who bound it: a daemon, or -1 for somebody else */
 	int64_t bound_us;
+	bool late;   /* bound or let go by a daemon that was dead by then */
 	bool bad;    /* its text cannot be decoded */
 	bool trying; /* the default scheduler will look again */
 };

@@ -81,10 +81,18 @@ static bool is_leaving(const struct slu_life_maker *k)
 	return !k->obj || k->obj->meta.deleted_us;
 }
 
+/* Its user suspended it: the pods it has made are about to be deleted. */
+static bool is_suspended(const struct slu_life_maker *k)
+{
+	return k->obj && k->obj->kind == SLU_KIND_JOB && slu_kjob(k->obj)->suspend && !k->held;
+}
+
 bool slu_life_leaves(const struct slu_life_objects *o, const struct slu_life_member *m)
 {
+	const struct slu_life_maker *k = m->maker == SLU_LIFE_ALONE ? NULL : &o->maker[m->maker];
+
 	return m->pod->o.meta.deleted_us ||
-	       (m->maker != SLU_LIFE_ALONE && is_leaving(&o->maker[m->maker]));
+	       (k && (is_leaving(k) || (!m->placed && is_suspended(k))));
 }
 
 struct sizes {

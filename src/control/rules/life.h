@@ -45,7 +45,7 @@ struct slu_life {
 	/* members that have not ended */
 	uint32_t waiting; /* may be started */
 	uint32_t placed;  /* have a node, and are not leaving */
-	uint32_t leaving; /* are being deleted, or their maker is: never started */
+	uint32_t leaving; /* are being deleted, or their maker is, or wait while it is suspended */
 	uint32_t left;    /* of the leaving: have a node */
 	bool begun;       /* a member that stays has a node */
 	bool whole;       /* enough members to start it */
@@ -56,7 +56,8 @@ struct slu_life {
 
 void slu_life(const struct slu_life_objects *o, struct slu_life *out);
 
-/* The pod, or what makes it, is being deleted or gone: it is not started any more. */
+/* The pod, or what makes it, is being deleted or gone, or its Job was suspended before it had a
+ * node: it is not started. */
 bool slu_life_leaves(const struct slu_life_objects *o, const struct slu_life_member *m);
 
 /* Members an object makes at once: parallelism bounded by completions, replicas; -1 when the kind

@@ -283,16 +283,21 @@ static bool is_undoing(const struct group *g)
 	return false;
 }
 
-/* A member was bound behind our back while its gang waited: the gang runs, then. */
+static bool has_bound(const struct run *r)
+{
+	for (uint32_t i = 0; i < r->want.n; i++)
+		if (core_pod_at(r->want.p[i]))
+			return true;
+	return false;
+}
+
+/* A member was bound behind our back while its gang waited, or while it waited to follow: what is so
+ * counts, and nobody decides about it again. */
 static void yield_to_bound(struct slu_core *c, struct group *g)
 {
-	struct run *r = queued_gang(g);
-
-	for (uint32_t i = 0; r && i < r->want.n; i++)
-		if (core_pod_at(r->want.p[i])) {
-			core_run_end(c, r, SLU_RESULT_CANCELLED);
-			return;
-		}
+	for (uint32_t i = g->run.n; i-- > 0;)
+		if (g->run.p[i]->state == RUN_QUEUED && has_bound(g->run.p[i]))
+			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
 }
 
 static void end_empty(struct slu_core *c, struct group *g, bool gang)
