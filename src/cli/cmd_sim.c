@@ -1,6 +1,7 @@
 /* sluice sim: a trace through the queue, with a virtual clock. */
 #include "cli/commands.h"
 #include "cli/term.h"
+#include "queue/explain.h"
 #include "sim/load.h"
 #include "sim/picture.h"
 
@@ -14,7 +15,7 @@ struct conf {
 	const char *policy, *backfill, *estimates;
 	int64_t queue_depth, reservation_depth;
 	int64_t max_stretch, max_wait_s;
-	int64_t until_s, seed;
+	int64_t until_s, seed, why;
 	double scale;
 	bool verify, strict, json, quiet;
 	const char *csv, *html, *svg;
@@ -48,6 +49,9 @@ static const struct slu_option option[] = {
 	  scale),
 	O("until", 'u', SLU_OPT_INT, "S", "stop the clock S seconds after the first submission",
 	  until_s, 1, INT64_C(1) << 40),
+	O("why", 0, SLU_OPT_INT, "JOB",
+	  "explain this job where the clock stops: who passed it, what would help", why, 1,
+	  INT64_MAX),
 	O("seed", 0, SLU_OPT_INT, "N", "for what is drawn (0)", seed),
 	O("verify", 'v', SLU_OPT_FLAG, NULL, "check every invariant at each step", verify),
 	O("strict", 0, SLU_OPT_FLAG, NULL, "stop at the first malformed line", strict),
@@ -351,8 +355,81 @@ static int report(const struct conf *c, const char *path, const struct slu_trace
 	return rc;
 }
 
+/* ---- why ---- */
+
+#define WHY_STEPS 2000u /* of each fork that is tried */
+
+struct asked {
+	const struct slu_trace *t;
+	const char *policy;
+	uint32_t job; /* in the trace */
+};
+
+static void print_why(const struct asked *a, int64_t now_s, const struct slu_why *w,
+		      const struct slu_explain *x)
+{
+	char text[512];
+
+	printf("%s: job %" PRIu64 " at %" PRId64 " is %s", a->policy, a->t->job.p[a->job].id, now_s,
+	       slu_job_state_name(w->state));
+	if (w->position)
+		printf(", place %u", w->position);
+	if (x->start_s != SLU_TIME_NONE)
+		printf(x->promised ? ", starts %" PRId64 " at the latest"
+				   : ", should start %" PRId64,
+		       x->start_s);
+	printf("\n  because %s\n", w->reason);
+	for (uint32_t i = 0; i < x->n_passer; i++) {
+		struct slu_passer p = x->passer[i];
+
+		if (!*p.name && p.id <= a->t->job.n)
+			snprintf(p.name, sizeof p.name, "%" PRIu64, a->t->job.p[p.id - 1].id);
+		slu_passer_text(&p, text, sizeof text);
+		printf("  passed by %s\n", text);
+	}
+	if (x->n_passed > x->n_passer)
+		printf("  passed by %u others\n", x->n_passed - x->n_passer);
+	for (uint32_t i = 0; i < x->n_help; i++) {
+		slu_help_text(&x->help[i], now_s, text, sizeof text);
+		printf("  would help: %s\n", text);
+	}
+}
+
+static int explain(const struct slu_queue *q, int64_t now_s, void *arg, struct slu_error *err)
+{
+	struct asked *a = arg;
+	struct slu_explain x = { 0 };
+	struct slu_why w = { 0 };
+	int rc = slu_queue_why(q, now_s, a->job + 1, &w, err);
+
+	if (rc == -ENOENT) {
+		printf("%s: job %" PRIu64 " at %" PRId64
+		       " is not there: not yet, or it has ended\n",
+		       a->policy, a->t->job.p[a->job].id, now_s);
+		return 0;
+	}
+	if (!rc)
+		rc = slu_queue_explain(q, now_s, a->job + 1, WHY_STEPS, &x, err);
+	if (!rc)
+		print_why(a, now_s, &w, &x);
+	slu_why_done(&w);
+	return rc;
+}
+
+/* The place in the trace of the job asked about. */
+static int find_asked(const struct conf *c, const struct slu_trace *t, struct asked *a,
+		      struct slu_error *err)
+{
+	a->t = t;
+	for (a->job = 0; a->job < t->job.n; a->job++)
+		if (t->job.p[a->job].id == (uint64_t)c->why)
+			return 0;
+	return slu_fail(err, SLU_WRONG, "--why: the log has no job %" PRId64, c->why);
+}
+
 static int run(void *conf, int argc, char **argv, struct slu_error *err)
 {
+	struct asked asked = { 0 };
 	struct conf *c = conf;
 	struct plan plan[RUNS_MAX];
 	struct slu_run res[RUNS_MAX] = { 0 };
@@ -364,12 +441,19 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 		rc = slu_fail(err, SLU_WRONG, "--scale: must be above 0, at most 1000");
 	if (!rc)
 		rc = load(c, argv[0], &t, err);
+	if (!rc && c->why && c->json)
+		rc = slu_fail(err, SLU_WRONG, "--why: not with --json");
+	if (!rc && c->why)
+		rc = find_asked(c, &t, &asked, err);
 	for (; done < n && !rc; done++) {
 		struct slu_progress bar;
 
 		slu_progress_start(&bar, plan[done].name, !c->quiet && !c->json);
 		plan[done].opts.progress = on_progress;
 		plan[done].opts.progress_arg = &bar;
+		asked.policy = plan[done].name;
+		plan[done].opts.look = c->why ? explain : NULL;
+		plan[done].opts.look_arg = &asked;
 		rc = slu_sim_run(&t, &plan[done].opts, &res[done].sim, err);
 		slu_progress_end(&bar);
 		res[done].policy = plan[done].name;

@@ -256,9 +256,12 @@ void queue_job_set_state(struct slu_queue *q, uint32_t j, enum slu_job_state s)
 	list_del(q, j);
 	sub->n[job->state]--;
 	if (job->state == SLU_JOB_RUNNING) {
+		queue_note_undo(q, j);
 		queue_tally(q, j, TALLY_RUNNING, -1);
 		queue_tally(q, j, TALLY_WAITING, 1);
 	}
+	if (s == SLU_JOB_WAITING)
+		job->line_from = q->notes;
 	job->state = (uint8_t)s;
 	if (s == SLU_JOB_RUNNING) {
 		queue_tally(q, j, TALLY_WAITING, -1);
@@ -654,6 +657,7 @@ int queue_job_gone(struct slu_queue *q, uint32_t j, enum slu_result r, struct sl
 		return rc;
 	if (job->state == SLU_JOB_RUNNING) {
 		slu_gang_cancel(q->m, id); /* -ENOENT: its last slot was released before */
+		queue_note_end(q, j);
 		queue_plan_freed(q, SLU_CAUSE_EARLY_END, id, SLU_NODE_NONE);
 		q->sub.p[job->queue].ended++;
 	} else if (job->state == SLU_JOB_WAITING) {

@@ -108,12 +108,6 @@ static bool describe(struct slu_queue *q, struct batch *b)
 	return true;
 }
 
-bool queue_pass_plays(const struct subqueue *sub)
-{
-	return sub->conf.policy == SLU_POLICY_SELECTIVE &&
-	       sub->conf.backfill == SLU_BACKFILL_BALANCED && sub->n[SLU_JOB_WAITING] <= BATCH_MAX;
-}
-
 /* Is there a batch to be ordered?  PACKED plans one at a time; BALANCED plays the whole line. */
 static bool has_batch(const struct subqueue *sub)
 {

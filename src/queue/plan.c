@@ -124,6 +124,7 @@ static int start(struct slu_queue *q, uint32_t j, enum slu_how how, int64_t was_
 	d->how = how;
 	d->cause = SLU_CAUSE_STARTED;
 	d->size = q->place.slots;
+	queue_note_start(q, j, q->place.slots);
 	queue_job_set_state(q, j, SLU_JOB_RUNNING);
 	sub->started++;
 	sub->backfilled += how == SLU_HOW_BACKFILL;
@@ -164,6 +165,8 @@ static int planned(struct slu_queue *q, uint32_t j, int64_t was_s, struct slu_de
 			d->cause_node = c->node;
 		}
 	}
+	if (job->planned_s == SLU_TIME_NONE)
+		job->told_from = q->notes;
 	job->planned_s = at;
 	if (job->promised_s == SLU_TIME_NONE)
 		job->promised_s = at;

@@ -19,7 +19,7 @@ int slu_queue_new(const struct slu_queue_opts *opts, struct slu_queue **out, str
 	for (unsigned i = 0; i < SLU_LEN(q->list); i++)
 		q->list[i] = q->list_end[i] = SLU_NIL;
 	q->m = slu_machine_new();
-	if (!q->m) {
+	if (!q->m || queue_notes_new(q) < 0) {
 		slu_queue_free(q);
 		return slu_fail(err, -ENOMEM, "out of memory");
 	}
@@ -82,6 +82,7 @@ void slu_queue_free(struct slu_queue *q)
 	slu_vec_done(&q->heap);
 	slu_vec_done(&q->todo);
 	slu_free(q->batch);
+	slu_free(q->note);
 	queue_shadow_drop(q);
 	slu_gang_place_done(&q->place);
 	slu_gang_place_done(&q->due);
@@ -110,6 +111,7 @@ int slu_queue_apply(struct slu_queue *q, int64_t now_s, const struct slu_event *
 
 	if (rc < 0)
 		return rc;
+	q->changes += ev->kind != SLU_EV_TICK;
 	switch (ev->kind) {
 	case SLU_EV_SUBMIT:
 	case SLU_EV_RUNNING:
@@ -362,16 +364,19 @@ struct slu_queue *slu_queue_clone(const struct slu_queue *q)
 	c->rebuild = q->rebuild;
 	c->freed = q->freed;
 	c->seen_freed = q->seen_freed;
+	c->changes = q->changes;
 	c->topology = q->topology;
 	c->topology_seen = q->topology_seen;
 	c->user_matters = q->user_matters;
 	c->grow_any = q->grow_any;
 	c->later = q->later;
 	c->earlier = q->earlier;
+	c->notes = q->notes;
 	c->m = slu_machine_clone(q->m);
-	if (!c->m || copy_tables(c, q) < 0) {
+	if (!c->m || copy_tables(c, q) < 0 || queue_notes_new(c) < 0) {
 		slu_queue_free(c);
 		return NULL;
 	}
+	memcpy(c->note, q->note, SLU_PASS_KEPT * sizeof *q->note);
 	return c;
 }

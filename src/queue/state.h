@@ -14,6 +14,7 @@
 #include "base/intern.h"
 #include "base/map.h"
 #include "queue/batch.h"
+#include "queue/explain.h"
 #include "queue/order.h"
 #include "queue/queue.h"
 
@@ -56,6 +57,9 @@ struct job {
 	uint32_t gen;
 	uint8_t state, block, flags, how;
 	bool used; /* the table slot is taken */
+	/* For explanations: number of the first start after it came in line, after its promise was
+	 * given, and of its own. */
+	uint64_t line_from, told_from, note;
 };
 
 static inline const char *job_name(const struct job *j)
@@ -142,6 +146,17 @@ struct timer {
 	uint32_t job, gen;
 };
 
+/* A start, for those who ask who passed them. */
+struct note {
+	slu_job_id id; /* 0: it came to nothing */
+	uint64_t seq;
+	int64_t at_s, end_s; /* end: SLU_TIME_NONE while it runs */
+	int64_t priority, first_seen_us, limit_s;
+	uint32_t queue, slots;
+	bool member, played;
+	char name[SLU_PASS_NAME];
+};
+
 struct cause {
 	enum slu_cause cause;
 	slu_job_id job;
@@ -189,6 +204,7 @@ struct slu_queue {
 	SLU_VEC(struct timer) timer; /* binary heap */
 
 	uint64_t freed, seen_freed; /* see above */
+	uint64_t changes;           /* events taken; for those who keep something derived from it */
 	uint32_t topology;          /* counts changes of nodes */
 	uint32_t topology_seen;
 	bool came_due;     /* within a step: the promise of some job has become due */
@@ -203,10 +219,18 @@ struct slu_queue {
 	SLU_VEC(uint32_t) todo;           /* scratch */
 	struct batch *batch;              /* scratch; made when first needed */
 	struct shadow *shadow;            /* of why.c; gone with the first change */
+	struct note *note;                /* the last SLU_PASS_KEPT starts, a ring */
+	uint64_t notes;                   /* starts there were */
 };
 
 /* why.c */
 void queue_shadow_drop(struct slu_queue *q);
+
+/* note.c */
+int queue_notes_new(struct slu_queue *q);
+void queue_note_start(struct slu_queue *q, uint32_t j, uint32_t slots);
+void queue_note_end(struct slu_queue *q, uint32_t j);  /* a running job is gone */
+void queue_note_undo(struct slu_queue *q, uint32_t j); /* its start came to nothing */
 
 /* decision.c */
 struct slu_decision *queue_decide(struct slu_decisions *out, enum slu_decision_kind kind,
@@ -320,7 +344,11 @@ int queue_pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job
 		     uint32_t *started, bool *packed, struct slu_decisions *out,
 		     struct slu_error *err);
 /* Does the order of jobs that come together matter to this queue? */
-bool queue_pass_plays(const struct subqueue *sub);
+static inline bool queue_pass_plays(const struct subqueue *sub)
+{
+	return sub->conf.policy == SLU_POLICY_SELECTIVE &&
+	       sub->conf.backfill == SLU_BACKFILL_BALANCED && sub->n[SLU_JOB_WAITING] <= BATCH_MAX;
+}
 
 /* plan.c */
 /* An unreserved job in line: start it, or reserve for it if asked to.

@@ -450,6 +450,9 @@ int slu_sim_run(const struct slu_trace *t, const struct slu_sim_opts *o, struct 
 		rc = clock_run(&w, err);
 	if (!rc && o->verify)
 		rc = slu_queue_check(w.q, w.now_s, err);
+	if (!rc && o->look)
+		rc = o->look(w.q, o->until_s > 0 ? out->first_s + o->until_s : w.now_s, o->look_arg,
+			     err);
 	if (!rc)
 		rc = slu_sim_measure(t, out);
 	if (rc == -ENOMEM)

@@ -72,6 +72,23 @@ rc, out, err = run("sim", "bad.swf", "--json")
 ok(rc == 0 and json.loads(out)[0]["malformed"] == 2 and "line 5: submit time: not a number" in err, "malformed lines are counted and named", err)
 rc, out, err = run("sim", "log.swf", "--json", "--until", "5")
 ok(rc == 0 and json.loads(out)[0]["unfinished"] == 3, "--until", out)
+
+# Four nodes: 1 holds two until 100, 2 wants all and is promised 100, 3 passes it harmlessly, 4 waits behind them.
+(DIR / "why.jsonl").write_text(
+    '{"kind":"node","name":"n","count":4,"cores":1}\n'
+    '{"kind":"job","id":11,"submit":0,"run":100,"limit":100,"slots":2,"cores":1}\n'
+    '{"kind":"job","id":12,"submit":1,"run":50,"limit":50,"slots":4,"cores":1}\n'
+    '{"kind":"job","id":13,"submit":2,"run":80,"limit":80,"slots":2,"cores":1}\n'
+)
+rc, out, err = run("sim", "why.jsonl", "-q", "--until", "10", "--why", "12")
+ok(rc == 0 and "easy: job 12 at 10 is waiting, place 1, starts 100 at the latest" in out, "--why: the promise", out)
+ok("passed by job 13 (2 slots) at 2: started beside its promise; harm 0 s" in out, "--why: who passed it", out)
+rc, out, err = run("sim", "why.jsonl", "-q", "--until", "10", "--why", "12", "-p", "response")
+ok(rc == 0 and "passed by job 13" in out and "harm 0 s" in out, "--why: no harm, its own wait is longer", out)
+rc, out, err = run("sim", "why.jsonl", "-q", "--until", "90", "--why", "12")
+ok(rc == 0 and "would help: with 2 slots: it would start now" in out, "--why: what would help", out)
+rc, out, err = run("sim", "why.jsonl", "-q", "--until", "10", "--why", "99")
+ok(rc == 2 and "no job 99" in err, "--why: nobody", err)
 # Half the load: submissions at 0, 2, 4. From 4 on c would run until 12, into b's start: it waits until 20.
 rc, out, err = run("sim", "log.swf", "--json", "--scale", "0.5")
 ok(rc == 0 and json.loads(out)[0]["mean_wait"] == (0 + 8 + 16) / 3, "--scale", out)

@@ -1,0 +1,71 @@
+/* explain.h — who passed a waiting job, by which rule and with what harm; what would help it.
+ *
+ * Passed: a job that stands behind in line (or in a queue that is not served before) and started while
+ * this one waited.  The last SLU_PASS_KEPT starts of a queue are remembered for that; they are no part of the
+ * state that decides, so a queue read from a picture begins with none.
+ *
+ * Harm: by how much this job could start earlier, beside all else that runs or is promised, if the other one did not run.
+ * A start beside a promise harms it by 0 s: that is what a promise is.  Of one that has ended only the
+ * time it ran is known: its harm was at most that.
+ *
+ * Help: each proposal was tried on a fork of the queue (forecast.h) with the change made, all rules in
+ * force; the start it got there is part of the answer.
+ *
+ * Costs a copy of the queue and up to `steps` steps for each proposal: to be asked by people. */
+#pragma once
+#include "queue/queue.h"
+
+#define SLU_PASS_KEPT  512u
+#define SLU_PASS_SHOWN 8u
+#define SLU_HELP_MAX   6u
+#define SLU_PASS_NAME  64u
+
+enum slu_pass_rule {
+	SLU_PASS_BESIDE,   /* beside the promise of this job */
+	SLU_PASS_GAP,      /* it fitted a gap that this one did not */
+	SLU_PASS_SHORTER,  /* the shortest goes first */
+	SLU_PASS_PACKED,   /* so that jobs that came together are done sooner */
+	SLU_PASS_BALANCED, /* so that the line is done sooner and waits less */
+	SLU_PASS_MEMBER,   /* of a gang that ran already */
+	SLU_PASS_QUEUE,    /* of another queue */
+};
+/* A sentence without subject: "fitted a gap that this one did not fit". */
+const char *slu_pass_rule_text(enum slu_pass_rule r);
+
+struct slu_passer {
+	slu_job_id id;
+	char name[SLU_PASS_NAME]; /* cut, if need be */
+	int64_t at_s;             /* it started */
+	int64_t end_s;            /* it ended; SLU_TIME_NONE: it runs */
+	uint32_t slots;
+	enum slu_pass_rule rule;
+	int64_t harm_s; /* SLU_TIME_EVER: without it there would be a start, with it there is none */
+	bool at_most;   /* harm_s is a bound */
+};
+
+enum slu_help_kind { SLU_HELP_SLOTS, SLU_HELP_LIMIT, SLU_HELP_QUEUE };
+
+struct slu_help {
+	enum slu_help_kind kind;
+	int64_t value;     /* slots in all, or the limit in seconds */
+	const char *queue; /* borrowed from the queue */
+	int64_t start_s;   /* it would start then */
+};
+
+struct slu_explain {
+	uint32_t n_passed; /* jobs that passed, of those remembered */
+	uint32_t n_passer; /* shown: the most harmful, then the latest */
+	struct slu_passer passer[SLU_PASS_SHOWN];
+	int64_t start_s; /* promised, else forecast; SLU_TIME_NONE: not within `steps`, or never */
+	bool promised;
+	uint32_t n_help; /* those that start it earliest first */
+	struct slu_help help[SLU_HELP_MAX];
+};
+
+/* Of a waiting job; of any other the answer is empty.  -ENOENT, -ENOMEM. */
+int slu_queue_explain(const struct slu_queue *q, int64_t now_s, slu_job_id id, uint32_t steps,
+		      struct slu_explain *out, struct slu_error *err);
+/* Each as one line without line end: "job b (2 slots) at 10: ...; harm 0 s".  Times of a clock that
+ * began at 0 as seconds, others as dates. */
+void slu_passer_text(const struct slu_passer *p, char *out, size_t size);
+void slu_help_text(const struct slu_help *h, int64_t now_s, char *out, size_t size);
