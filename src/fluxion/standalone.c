@@ -193,6 +193,8 @@ static void do_match(struct slu_standalone *s, struct slu_flux_ask *a)
 	if (rc == SLUICE_BUSY || rc == SLUICE_NEVER) {
 		a->outcome = SLU_FLUX_NO_ROOM;
 	} else if (rc < 0) {
+		if (rc == -ENOENT) /* the matcher's word for it */
+			snprintf(err.text, sizeof err.text, "no time is found at which it fits");
 		bad(a, rc, &err);
 	} else {
 		rc = keep_match(s, a, &m);

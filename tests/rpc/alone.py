@@ -68,11 +68,15 @@ class Alone:
     def __enter__(self):
         return self.start()
 
+    def _starts(self):
+        return self.log.read_text().count("sluiced started") if self.log.exists() else 0
+
     def start(self, wait=True):
+        before = self._starts()
         self.process = subprocess.Popen(self.wrap + [str(program()), "--standalone", "--port", str(self.port), *self.args],
                                         stderr=open(self.log, "ab"))
         end = time.monotonic() + 60
-        while wait and "sluiced started" not in self.log.read_text():
+        while wait and self._starts() == before:
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < end, self.log.read_text()
             time.sleep(0.01)

@@ -107,6 +107,8 @@ KNOWN = {
     "11: closed: Sends a DATA frame",
     "12: closed: Sends a HEADERS frame",
     "2: Sends stream identifier that is numerically smaller than previous",
+    # the request is no gRPC, so it is refused by its head; trailers that come after that are ignored, those before are seen
+    "3: Sends a HEADERS frame that contains a pseudo-header field as trailers",
 }
 
 
