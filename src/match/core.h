@@ -262,10 +262,6 @@ int match_flex_slots(struct attempt *a, uint32_t u, const struct slu_request *li
  * 0, -EOVERFLOW, -ENOMEM. */
 int match_flex_variants(struct attempt *a);
 
-/* --- ops.c --- */
-/* Types of which a touched vertex is taken whole whatever the request says. */
-void match_exclusive_always(const struct slu_match *m, uint8_t *types);
-
 /* --- book.c --- */
 struct booking {
 	struct slu_match *m;
@@ -312,3 +308,5 @@ bool match_walk_above(struct attempt *a, uint32_t v);
 bool match_walk_score(struct slu_match *m, uint32_t v, int64_t centre, int64_t *score);
 /* Whether the policy puts the greater score first. */
 bool match_greater_first(const struct slu_match *m);
+/* Types of which a touched vertex is taken whole whatever the request says. */
+void match_exclusive_always(const struct slu_match *m, uint8_t *types);

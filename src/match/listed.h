@@ -6,3 +6,5 @@
  * 0, or -EINVAL with the reference's text in m->msg. */
 int match_listed_find(struct slu_match *m, const struct slu_listing *l,
 		      const struct slu_listing_vertex *x, uint32_t *out);
+/* The vertex with this path and rank; SLU_NONE if there is none. */
+uint32_t match_listed_at(const struct slu_match *m, const char *path, int64_t rank);

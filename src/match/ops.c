@@ -134,14 +134,6 @@ static void exclusive_types(const struct slu_request *list, uint32_t n, uint8_t 
 	}
 }
 
-void match_exclusive_always(const struct slu_match *m, uint8_t *types)
-{
-	if (m->policy.node_exclusive)
-		types[SLU_TYPE_NODE] = 1;
-	for (uint32_t i = 0; i < m->whole.n; i++)
-		types[m->whole.p[i]] = 1;
-}
-
 /* The request's exclusive types stay. */
 static int leave_behind(struct slu_match *m, const struct slu_request *list, uint32_t n)
 {

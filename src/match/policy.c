@@ -118,3 +118,11 @@ bool match_greater_first(const struct slu_match *m)
 {
 	return m->policy.scorer == SCORE_HIGH || m->policy.scorer == SCORE_LOCALITY;
 }
+
+void match_exclusive_always(const struct slu_match *m, uint8_t *types)
+{
+	if (m->policy.node_exclusive)
+		types[SLU_TYPE_NODE] = 1;
+	for (uint32_t i = 0; i < m->whole.n; i++)
+		types[m->whole.p[i]] = 1;
+}

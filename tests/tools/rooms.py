@@ -40,9 +40,10 @@ def tree(files: dict[str, str], where: str) -> Path:
     return root
 
 
-def ask(files: dict[str, str], tool: str) -> tuple[int, str]:
+def ask(files: dict[str, str], tool: str, cycles: str = "") -> tuple[int, str]:
     with tempfile.TemporaryDirectory() as where:
         root = tree(files, where)
+        (root / "ARCHITECTURE.md").write_text(cycles)
         args = [root / "tools" / tool] + ([root / "build"] if tool == "calls" else [])
         r = subprocess.run(args, capture_output=True, text=True)
         return r.returncode, r.stdout + r.stderr
@@ -74,5 +75,9 @@ ok(rc == 1 and "4 files (too many)" in text, "calls: a cycle of four files is to
 del ring["queue/d.c"], ring["queue/c.c"]
 ring["queue/c.c"] = "void slu_a(void);\nvoid slu_c(void)\n{\n\tslu_a();\n}\n"
 rc, text = ask(ring, "calls")
-ok(rc == 0 and "3 files:" in text, "calls: one of three is named and may stay")
+ok(rc == 1 and "3 files (not in ARCHITECTURE.md)" in text, "calls: a cycle of three files needs a row in ARCHITECTURE.md")
+rc, text = ask(ring, "calls", "| `queue`: a.c, b.c, c.c | they are one |\n")
+ok(rc == 0 and "3 files:" in text, "calls: a cycle of three files with a row may stay")
+rc, text = ask(ring, "calls", "| `queue`: a.c, b.c, c.c | they are one |\n| `queue`: a.c, d.c | gone |\n")
+ok(rc == 1 and "names a cycle that is none: queue/a.c queue/d.c" in text, "calls: a row without its cycle is refused")
 print(f"1..{checks}")

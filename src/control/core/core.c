@@ -122,6 +122,7 @@ void slu_core_free(struct slu_core *c)
 		next = slu_table_next(&c->groups->table, e);
 		core_group_end(c, group_of(e));
 	}
+	core_runs_reap(c);
 	core_groups_done(c);
 	core_after_done(c);
 	core_forget(c);

@@ -113,6 +113,12 @@ static int verify(struct slu_core *c, struct slu_error *err)
 	return c->verify && !c->runs->n_ending ? slu_queue_check(c->q, c->now_s, err) : 0;
 }
 
+static void reap(struct slu_core *c)
+{
+	core_runs_reap(c);
+	core_groups_reap(c);
+}
+
 static void count(struct slu_core *c)
 {
 	c->count.cycles++;
@@ -211,7 +217,7 @@ static const struct step cycle[] = {
 	{ "say how groups ended", "before they are freed", .run = core_podgroups_over },
 	{ "tell people", "words cost writes: bindings were first", .run = tell_people,
 	  .wake_us = hurry_wake_us },
-	{ "reap", "nobody looks at a group that is over after this", .run = core_groups_reap },
+	{ "reap", "nobody looks at a run or a group that is over after this", .run = reap },
 	{ "audit", "the books are at rest", .run = core_audit },
 	{ "settle the census", "differences that are still there are looked up again",
 	  .run = core_census_settle, .wake_us = core_census_wake_us },

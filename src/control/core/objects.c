@@ -72,13 +72,17 @@ static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
 			core_foreign_more(c, p, p->run->role.p[s->role].shape);
 		}
 		if (s->state != SLOT_BOUND) {
-			s->state = SLOT_BOUND;
+			core_slot_to(c, s, SLOT_BOUND);
 			core_run_settled(c, p->run);
 		}
 		return;
 	}
-	if (s) /* bound elsewhere behind our back: what is so counts */
-		core_slot_vacate(c, p->run, p, false);
+	if (s) { /* bound elsewhere behind our back: what is so counts */
+		struct run *r = p->run;
+
+		core_slot_vacate(c, r, p, false);
+		core_run_settled(c, r);
+	}
 	core_node_enter(c, n, p);
 	if (p->resized)
 		core_foreign_remove(c, p);

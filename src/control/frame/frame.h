@@ -102,6 +102,11 @@ static inline int64_t core_next_due_us(const struct slu_core *c)
 	return at;
 }
 
+/* A state machine goes from one state to another; `may`: bits of the states that one may lead to.  A
+ * change that may not be is our own mistake: it is logged, and ends a daemon that verifies itself. */
+void core_changes(const struct slu_core *c, const char *what, uint32_t may, unsigned from,
+		  unsigned to);
+
 /* All kinds the core needs have been listed. */
 bool slu_core_synced(const struct slu_core *c);
 

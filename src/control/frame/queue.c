@@ -97,3 +97,14 @@ int core_set_queues(struct slu_core *c, struct slu_error *err)
 	}
 	return remove_queues(c, err);
 }
+
+void core_changes(const struct slu_core *c, const char *what, uint32_t may, unsigned from,
+		  unsigned to)
+{
+	if (may >> to & 1)
+		return;
+	slu_log(SLU_ERROR, "impossible change of state", SLU_STR("of", what), SLU_I64("from", from),
+		SLU_I64("to", to));
+	if (c->verify)
+		abort();
+}

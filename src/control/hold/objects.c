@@ -67,7 +67,7 @@ static void stand_down(struct slu_core *c, struct pod *p, bool keep_slot)
 
 	if (s) {
 		s->pod = NULL;
-		s->state = SLOT_VACANT;
+		core_slot_to(c, s, SLOT_VACANT);
 		/* Vacancies are counted from here on and end after jobs.holdVacant. */
 		s->vacant_us = c->now_us +
 			       (c->cfg->held.appear_s - c->cfg->jobs.hold_vacant_s) * 1000000;

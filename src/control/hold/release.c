@@ -230,11 +230,11 @@ static void release_pod(struct slu_core *c, struct run *r, struct slot *s)
 	};
 	struct slu_buf b = SLU_BUF_INIT(1u << 20);
 
-	s->state = SLOT_BINDING;
+	core_slot_to(c, s, SLOT_BINDING);
 	s->pod->sent = true;
 	s->pod->sent_to = s->node;
 	if (slu_held_release_pod(s->pod->k, &at, &b) < 0) {
-		s->state = SLOT_FAILED;
+		core_slot_to(c, s, SLOT_FAILED);
 		core_tell(c, s->pod, "FailedScheduling", true,
 			  "its node affinity cannot be narrowed to node %s", at.node);
 	} else {
@@ -266,6 +266,8 @@ void core_place_durable(struct slu_core *c)
 	for (uint32_t i = 0; i < c->runs->open.n; i++) {
 		struct run *r = c->runs->open.p[i];
 
+		if (r->state == RUN_OVER)
+			continue;
 		if (!may_place(c, r)) {
 			c->runs->open.p[kept++] = r;
 			continue;
@@ -276,7 +278,7 @@ void core_place_durable(struct slu_core *c)
 			continue;
 		}
 		if (r->state == RUN_INTENT)
-			r->state = RUN_PLACING;
+			core_run_to(c, r, RUN_PLACING);
 		resume_jobs(c, r);
 		for (uint32_t k = 0; k < r->slot.n && !core_run_short(r); k++) {
 			struct slot *s = &r->slot.p[k];
@@ -335,12 +337,13 @@ void core_held_written(struct slu_core *c, const struct slu_rec_written *w)
 		core_slot_bind(c, r, s);
 		return;
 	}
-	if (w->outcome == SLU_KUBE_OK || w->outcome == SLU_KUBE_NOT_FOUND ||
-	    w->outcome == SLU_KUBE_CONFLICT) {
-		s->state = SLOT_BOUND;
+	if (w->outcome == SLU_KUBE_OK || w->outcome == SLU_KUBE_CONFLICT) {
+		core_slot_to(c, s, SLOT_BOUND);
+	} else if (w->outcome == SLU_KUBE_NOT_FOUND) {
+		core_slot_to(c, s, SLOT_GONE);
 	} else {
 		c->count.bind_failures++;
-		s->state = SLOT_FAILED;
+		core_slot_to(c, s, SLOT_FAILED);
 		slu_log(SLU_WARN, "release failed", SLU_STR("pod", s->pod->k->o.meta.name),
 			SLU_STR("ns", r->g->ns), SLU_STR("err", w->text));
 		core_tell(c, s->pod, "FailedScheduling", true, "release failed: %s", w->text);
@@ -432,7 +435,7 @@ static void refused(struct slu_core *c, struct pod *p)
 		SLU_STR("why", why));
 	p->refused = true;
 	if (p->group && p->node && p->node->handle != SLU_NODE_NONE)
-		core_undo_avoid(c, p->group, p->node->handle, AVOID_TIMES * c->cfg->held.refused_s);
+		core_avoid(c, p->group, p->node->handle, AVOID_TIMES * c->cfg->held.refused_s);
 	if (h) {
 		h->back = true;
 		h->failed = false;

@@ -199,7 +199,7 @@ static void adopted(struct slu_core *c, struct run *r)
 		r->g->begun |= r->slot.p[i].state == SLOT_BOUND;
 	}
 	if ((chosen || r->appears) && !r->g->begun)
-		r->state = RUN_PLACING; /* as a whole or not at all, as before */
+		core_run_to(c, r, RUN_PLACING); /* as a whole or not at all, as before */
 	if (core_run_keep(c, r, chosen ? SLU_STORE_STARTING : SLU_STORE_RUNNING) < 0)
 		slu_log(SLU_WARN, "job not saved in the store", SLU_STR("job", r->g->id.name));
 	core_run_intend(c, r);
@@ -220,7 +220,7 @@ static void disown(struct slu_core *c, struct group *g, struct run *r)
 			core_node_leave(c, p);
 	}
 	g->reuse = r->id; /* the same job, in the store too */
-	core_run_free(c, r);
+	core_run_over(c, r);
 }
 
 void core_adopt(struct slu_core *c, struct group *g)

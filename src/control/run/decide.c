@@ -25,15 +25,6 @@ static struct pod *next_wanted(struct run *r, uint32_t role, uint32_t *from)
 	return NULL;
 }
 
-void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how)
-{
-	for (uint32_t i = 0; i < r->intent.n; i++)
-		if (slu_intent_settle(c->door, r->intent.p[i].id, r->id, r->intent.p[i].made_us,
-				      r->intent.p[i].verb, how) < 0)
-			slu_log(SLU_WARN, "intent not settled", SLU_STR("job", r->g->id.name));
-	r->intent.n = 0;
-}
-
 /* Nothing of it is bound: it waits again, at its old place, and looks elsewhere for a while. */
 void core_run_take_back(struct slu_core *c, struct run *r)
 {
@@ -59,7 +50,7 @@ void core_run_take_back(struct slu_core *c, struct run *r)
 	r->appears = false;
 	slu_free(r->nodes);
 	r->nodes = NULL;
-	r->state = RUN_QUEUED;
+	core_run_to(c, r, RUN_QUEUED);
 	core_intents_settle(c, r, SLU_INTENT_UNDONE);
 	core_apply(c, &ev);
 	slu_free(part);
@@ -81,6 +72,7 @@ void core_runs_recall(struct slu_core *c, struct group *g)
 		for (uint32_t k = r->slot.n; leaves && r->state == RUN_RUNNING && k-- > 0;)
 			if (r->slot.p[k].state == SLOT_CHOSEN && r->slot.p[k].pod->leaving) {
 				core_slot_drop(c, r, k);
+				core_run_settled(c, r);
 				break; /* the group is looked at again */
 			}
 	}
@@ -108,7 +100,7 @@ static bool clashes(struct slu_core *c, struct run *r)
 		struct node *n = (struct node *)(uintptr_t)slu_machine_node_tag(m, s->node);
 
 		if (s->pod && core_ports_clash(c, n, s->pod)) {
-			s->state = SLOT_FAILED; /* look elsewhere */
+			core_slot_to(c, s, SLOT_FAILED); /* look elsewhere */
 			any = true;
 		}
 	}
@@ -153,7 +145,7 @@ static void start(struct slu_core *c, struct run *r, const struct slu_decision *
 		core_run_take_back(c, r);
 		return;
 	}
-	r->state = RUN_INTENT;
+	core_run_to(c, r, RUN_INTENT);
 	r->start_s = d->start_s;
 	r->end_s = d->end_s;
 	r->decided_us = c->now_us;
@@ -284,50 +276,7 @@ void core_decisions(struct slu_core *c)
 	slu_decisions_clear(&c->dec);
 }
 
-/* ---- intents ---- */
-
-int core_intend(struct slu_core *c, struct run *r, bool evict)
-{
-	slu_cleanup(slu_freep) struct slu_intent_pod *ip = slu_reallocarray(NULL, r->slot.n + 1u,
-									    sizeof *ip);
-	const char *verb = evict ? "evict" : "bind";
-	uint64_t id = c->next_intent + 1;
-	uint32_t n = 0;
-
-	if (!ip || slu_vec_reserve(&r->intent, r->intent.n + 1) < 0 ||
-	    slu_vec_reserve(&c->runs->open, c->runs->open.n + 1) < 0)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < r->slot.n; i++) {
-		const struct slot *s = &r->slot.p[i];
-
-		if (evict ? s->pod != NULL : s->state == SLOT_CHOSEN)
-			ip[n++] = (struct slu_intent_pod){ core_pod_uid(s->pod), r->g->ns,
-							   s->pod->k->o.meta.name,
-							   core_node_name(c, s->node) };
-	}
-	if (!n)
-		return 0;
-	if ((!evict && r->gang && core_run_keep(c, r, SLU_STORE_STARTING) < 0) ||
-	    slu_intent_propose(c->door, id, r->id, c->now_us, verb, ip, n) < 0)
-		return -ENOMEM;
-	c->next_intent = id;
-	r->intent.p[r->intent.n++] = (struct core_intent){ id, r->id, c->now_us, verb };
-	r->ticket = UINT64_MAX;
-	if (!r->waits)
-		c->runs->open.p[c->runs->open.n++] = r;
-	r->waits = true;
-	return 0;
-}
-
-void core_run_intend(struct slu_core *c, struct run *r)
-{
-	if (core_intend(c, r, false) < 0) {
-		/* Nothing of it may be written.  The next cycle tries again. */
-		slu_log(SLU_ERROR, "out of memory: intent not recorded",
-			SLU_STR("job", r->g->id.name));
-		core_group_dirty(c, r->g);
-	}
-}
+/* ---- bindings ---- */
 
 int64_t core_place_limit_ns(const struct slu_core *c, const struct group *g)
 {
@@ -348,18 +297,11 @@ void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s)
 				   .reporter = s->pod->k->spec.scheduler,
 				   .limit_ns = core_place_limit_ns(c, r->g) };
 
-	s->state = SLOT_BINDING;
+	core_slot_to(c, s, SLOT_BINDING);
 	core_write(c, &w);
 }
 
 /* ---- answers ---- */
-
-void core_run_close(struct slu_core *c, struct run *r)
-{
-	core_intents_settle(c, r,
-			    r->state == RUN_RUNNING || r->state == RUN_UNDOING ? SLU_INTENT_DONE
-									       : SLU_INTENT_UNDONE);
-}
 
 /* How many members make a run whole. */
 static uint32_t whole_size(const struct run *r)
@@ -438,7 +380,8 @@ void core_run_settled(struct slu_core *c, struct run *r)
 		core_undo_answered(c, r);
 		return;
 	}
-	if (r->state == RUN_QUEUED || r->state == RUN_INTENT || core_run_short(r))
+	if (r->state == RUN_QUEUED || r->state == RUN_INTENT || r->state == RUN_OVER ||
+	    core_run_short(r))
 		return;
 	for (uint32_t i = 0; i < r->slot.n; i++) {
 		enum slot_state s = r->slot.p[i].state;
@@ -455,14 +398,15 @@ void core_run_settled(struct slu_core *c, struct run *r)
 			core_run_take_back(c, r);
 		return;
 	}
-	for (uint32_t i = r->slot.n; failed && i-- > 0;) /* a replacement that cannot be bound */
+	for (uint32_t i = r->slot.n; failed && i-- > 0;) /* replacements that cannot be bound */
 		if (r->slot.p[i].state == SLOT_FAILED) {
 			core_group_dirty(c, r->g);
-			core_slot_drop(c, r, i); /* looks at the others, or ends the run */
-			return;
+			core_slot_drop(c, r, i);
 		}
+	if (r->state == RUN_OVER)
+		return;
 	if (r->state == RUN_PLACING) {
-		r->state = RUN_RUNNING;
+		core_run_to(c, r, RUN_RUNNING);
 		r->appears = false;
 		r->g->undone = r->g->stalled = 0;
 		r->g->begun |= r->gang;
@@ -490,14 +434,14 @@ void core_slot_answered(struct slu_core *c, const struct slu_rec_written *w)
 	case SLU_KUBE_OK:
 	case SLU_KUBE_CONFLICT: /* bound already: the watch says where */
 	case SLU_KUBE_EXISTS:
-		s->state = SLOT_BOUND;
+		core_slot_to(c, s, SLOT_BOUND);
 		break;
-	case SLU_KUBE_NOT_FOUND: /* deleted: the watch says so */
-		s->state = SLOT_BOUND;
+	case SLU_KUBE_NOT_FOUND:
+		core_slot_to(c, s, SLOT_GONE);
 		break;
 	default:
 		c->count.bind_failures++;
-		s->state = SLOT_FAILED;
+		core_slot_to(c, s, SLOT_FAILED);
 		slu_log(SLU_WARN, "binding failed", SLU_STR("pod", s->pod->k->o.meta.name),
 			SLU_STR("ns", r->g->ns), SLU_STR("err", w->text));
 		core_tell(c, s->pod, "FailedScheduling", true, "binding failed: %s", w->text);

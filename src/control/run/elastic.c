@@ -167,7 +167,7 @@ void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_deci
 			}
 			if (!s.pod)
 				continue;
-			r->slot.p[r->slot.n - 1].state = SLOT_CHOSEN;
+			core_slot_to(c, &r->slot.p[r->slot.n - 1], SLOT_CHOSEN);
 			s.pod->run = r;
 			core_node_enter(c, n, s.pod);
 		}

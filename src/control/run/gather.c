@@ -26,7 +26,7 @@ void core_groups_born(struct slu_core *c)
 void core_group_end(struct slu_core *c, struct group *g)
 {
 	while (g->run.n)
-		core_run_free(c, g->run.p[0]);
+		core_run_over(c, g->run.p[0]);
 	core_elastic_forget(c, g);
 	core_after_gone(c, g);
 	core_held_unlink(g);
@@ -47,7 +47,6 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 {
 	struct group *g = p->group;
 	struct run *r = p->run;
-	uint64_t id = r ? r->id : 0;
 
 	core_pod_unkeep(c, p);
 	for (uint32_t i = g->pod.n; i-- > 0;) /* whoever came last often goes first */
@@ -63,13 +62,14 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 	} else if (ended)
 		g->ended_bad++;
 	if (ended && p->node && p->node->handle != SLU_NODE_NONE && core_pod_turned_away(p))
-		core_undo_avoid(c, g, p->node->handle, TURNED_AWAY_S);
+		core_avoid(c, g, p->node->handle, TURNED_AWAY_S);
 	if (r && core_slot_of(p)) {
 		bool again = lost_member(c, p, ended);
 
 		core_slot_vacate(c, r, p,
 				 !again && r->state != RUN_UNDOING && core_vacant_kept(c, p));
-		if (again && slu_table_find(&c->runs->table, &id, sizeof id)) {
+		core_run_settled(c, r);
+		if (again && r->state != RUN_OVER) {
 			slu_log(SLU_INFO, "gang lost a member and starts again",
 				SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
 			g->disrupted = p->k->disrupted == SLU_TRI_TRUE;
@@ -263,7 +263,7 @@ static void follow(struct slu_core *c, struct group *g)
 			return;
 		alive++;
 		if (fill_run(r, &p, 1, 1, 1) < 0 || core_run_submit(c, r) < 0)
-			core_run_free(c, r);
+			core_run_over(c, r);
 	}
 }
 

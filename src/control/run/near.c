@@ -1,5 +1,6 @@
-/* Members that come later stay where their gang is, when the gang was required to be in one rack,
- * block or zone. */
+/* Which nodes a run is asked about: members that come later stay where their gang is, when the gang
+ * was required to be in one rack, block or zone; and nobody goes to a node that has just refused a
+ * member of the group. */
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"
@@ -89,4 +90,26 @@ void core_near_node(struct slu_core *c)
 			slu_log(SLU_WARN, "out of memory: node not looked at again",
 				SLU_STR("job", r->g->id.name));
 	}
+}
+
+void core_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds)
+{
+	g->avoid[g->n_avoid % SLU_LEN(g->avoid)] = n;
+	g->n_avoid++;
+	g->avoid_until_s = SLU_MAX(g->avoid_until_s, c->now_s + seconds);
+	core_due_by(c, CORE_AT_UNDO, c->now_us + 1000000);
+}
+
+struct slu_nodeset *core_avoid_nodes(const struct group *g, const struct slu_nodeset *all)
+{
+	struct slu_nodeset *s = g->n_avoid ? slu_nodeset_clone(all) : NULL;
+
+	for (uint32_t i = 0; s && i < SLU_MIN(g->n_avoid, SLU_LEN(g->avoid)); i++)
+		if (slu_nodeset_has(s, slu_node_index(g->avoid[i])))
+			slu_nodeset_del(s, slu_node_index(g->avoid[i]));
+	if (s && !slu_nodeset_count(s)) { /* rather there than nowhere */
+		slu_nodeset_unref(s);
+		s = NULL;
+	}
+	return s;
 }

@@ -18,12 +18,20 @@ struct core_intent {
 	const char *verb; /* "bind", "evict" */
 };
 
+/*	                 a member takes it
+ *	VACANT ──────────────────────────────► CHOSEN ──► BINDING ──► BOUND
+ *	   ▲                                      │          ├──────► FAILED
+ *	   └── its member left, the place is kept └─► FAILED └──────► GONE
+ *
+ * Whatever the state, a pod that is seen on the slot's node makes it BOUND, and a member that
+ * leaves makes it VACANT or ends the slot.  core_slot_to() refuses every other change. */
 enum slot_state {
 	SLOT_VACANT,  /* kept for a member to come */
 	SLOT_CHOSEN,  /* decided, nothing written yet */
 	SLOT_BINDING, /* binding on its way */
 	SLOT_BOUND,
 	SLOT_FAILED, /* cannot be bound */
+	SLOT_GONE,   /* its pod was deleted before it could be bound; the watch will say so */
 };
 
 struct slot {
@@ -34,12 +42,21 @@ struct slot {
 	int64_t vacant_us; /* since when; 0: never had a member */
 };
 
+/*	         start          durable           all bound
+ *	QUEUED ─────────► INTENT ───────► PLACING ──────────► RUNNING ◄── adopted: bound already
+ *	  ▲ ▲               │                │ │                 │
+ *	  │ └── taken back ─┘                │ └─ bound in part ─┴─► UNDOING
+ *	  └──── nothing of it is bound ──────┘     (or a member was lost)
+ *
+ * From each of them a run may be OVER; nothing leads out of that.  core_run_to() refuses every other
+ * change. */
 enum run_state {
 	RUN_QUEUED,
 	RUN_INTENT, /* decided; waits until the intent is durable */
 	RUN_PLACING,
 	RUN_RUNNING,
 	RUN_UNDOING, /* could not be bound as a whole: what was is being evicted */
+	RUN_OVER,    /* in no list or table any more; freed at the end of the cycle */
 };
 
 struct role {
@@ -78,11 +95,13 @@ struct run {
 	const char *cause;  /* of the present plan; "" */
 	bool never, refused;
 	char *reason;
+	struct run *next_over; /* RUN_OVER: of those that are freed at the end of the cycle */
 };
 
 struct runs {
 	struct slu_table table;
 	SLU_VEC(struct run *) open; /* wait for the ticket of an intent */
+	struct run *over;           /* ended in this cycle */
 	/* Gangs whose members are ending; nothing is decided for a moment, for their sake. */
 	uint32_t gathering, n_ending;
 	SLU_VEC(struct group *) fill; /* elastic groups with members without a place */
@@ -122,7 +141,13 @@ static inline uint32_t core_vacant(const struct group *g)
 /* ---- runs.c ---- */
 
 struct run *core_run_new(struct slu_core *c, struct group *g, bool gang);
-void core_run_free(struct slu_core *c, struct run *r);
+/* The one way to change a state; see the drawings above. */
+void core_run_to(struct slu_core *c, struct run *r, enum run_state to);
+void core_slot_to(struct slu_core *c, struct slot *s, enum slot_state to);
+/* Take the run out of everything: it is RUN_OVER and holds no slots.  Nothing is freed before
+ * core_runs_reap(), so whoever is looking at it may go on doing so. */
+void core_run_over(struct slu_core *c, struct run *r);
+void core_runs_reap(struct slu_core *c);                /* at the end of the cycle */
 int core_run_submit(struct slu_core *c, struct run *r); /* or tell the queue what changed */
 /* Tell the queue what is new in the group's wishes but for members and shapes: priority, limit (also
  * while it runs), queue, begin, deadline. */
@@ -133,6 +158,8 @@ int64_t core_run_limit(const struct slu_core *c, const struct run *r);
 void core_runs_again(struct slu_core *c, bool all);
 void core_run_register(struct slu_core *c, struct run *r, int64_t start_s); /* it runs already */
 void core_run_end(struct slu_core *c, struct run *r, enum slu_result how);
+/* Both leave the run to the caller, who ends with core_run_settled().  The last slot takes its run
+ * with it (RUN_OVER). */
 void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep);
 void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i);
 /* A gang is just ending: no decision before all of it has ended, or the moment has passed. */
@@ -147,15 +174,21 @@ void core_run_reason(struct run *r, const char *text);
 /* The place whose pod was written to; NULL: the pod or the run (which may be NULL) has gone. */
 struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w);
 
-/* ---- decide.c ---- */
+/* ---- intents.c ---- */
 
-void core_decisions(struct slu_core *c);                 /* carry out what the queue decided */
 void core_run_intend(struct slu_core *c, struct run *r); /* what was chosen becomes an intent */
 /* ... or what is bound goes back; -ENOMEM: nothing of it may be written. */
 int core_intend(struct slu_core *c, struct run *r, bool evict);
+void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how);
+/* The run is over: whatever was intended is settled. */
+void core_run_close(struct slu_core *c, struct run *r);
+
+/* ---- decide.c ---- */
+
+void core_decisions(struct slu_core *c); /* carry out what the queue decided */
 void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s);
 void core_slot_answered(struct slu_core *c, const struct slu_rec_written *w); /* its binding */
-void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how);
+/* Something of the run changed: whether all its slots are settled, and what follows. */
 void core_run_settled(struct slu_core *c, struct run *r);
 /* What was decided and not written yet, for members that are leaving now, is taken back. */
 void core_runs_recall(struct slu_core *c, struct group *g);
@@ -166,8 +199,6 @@ void core_run_take_back(struct slu_core *c, struct run *r);
 /* How long a chosen place may fail before the gang is taken back. */
 int64_t core_place_limit_ns(const struct slu_core *c, const struct group *g);
 void core_deadlines(struct slu_core *c); /* end what runs too long, where told to */
-/* The run is over: whatever was intended is settled. */
-void core_run_close(struct slu_core *c, struct run *r);
 
 /* ---- vacant.c ---- */
 
@@ -192,10 +223,6 @@ void core_run_undo(struct slu_core *c, struct run *r);   /* evict what is bound,
 void core_undo_evict(struct slu_core *c, struct run *r); /* its intent is durable */
 void core_undo_answered(struct slu_core *c, struct run *r);
 void core_undo_again(struct slu_core *c);
-/* Nobody of the group goes there for so many seconds. */
-void core_undo_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds);
-/* The nodes without those that are avoided, a new set; NULL: all of them, or no memory. */
-struct slu_nodeset *core_undo_nodes(const struct group *g, const struct slu_nodeset *all);
 
 /* ---- elastic.c ---- */
 
@@ -210,6 +237,10 @@ void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_deci
 int core_near_set(struct slu_core *c, struct run *r); /* before it is submitted */
 void core_near_free(struct slu_core *c, struct run *r);
 void core_near_node(struct slu_core *c); /* some node changed: look again */
+/* Nobody of the group goes there for so many seconds. */
+void core_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds);
+/* The nodes without those that are avoided, a new set; NULL: all of them, or no memory. */
+struct slu_nodeset *core_avoid_nodes(const struct group *g, const struct slu_nodeset *all);
 
 /* ---- gather.c: when is a gang whole, who follows it ---- */
 

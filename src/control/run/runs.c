@@ -52,7 +52,45 @@ static void still_ending(struct slu_core *c, uint32_t n)
 		core_due_at(c, CORE_AT_ENDING, CORE_NEVER);
 }
 
-void core_run_free(struct slu_core *c, struct run *r)
+/* ---- states ---- */
+
+#define BIT(state) (1u << (state))
+
+void core_run_to(struct slu_core *c, struct run *r, enum run_state to)
+{
+	static const uint32_t may[] = {
+		[RUN_QUEUED] = BIT(RUN_QUEUED) | BIT(RUN_INTENT) | BIT(RUN_RUNNING) | BIT(RUN_OVER),
+		[RUN_INTENT] = BIT(RUN_QUEUED) | BIT(RUN_PLACING) | BIT(RUN_OVER),
+		[RUN_PLACING] = BIT(RUN_QUEUED) | BIT(RUN_RUNNING) | BIT(RUN_UNDOING) |
+				BIT(RUN_OVER),
+		[RUN_RUNNING] = BIT(RUN_PLACING) | BIT(RUN_RUNNING) | BIT(RUN_UNDOING) |
+				BIT(RUN_OVER),
+		[RUN_UNDOING] = BIT(RUN_RUNNING) | BIT(RUN_OVER),
+		[RUN_OVER] = 0,
+	};
+
+	core_changes(c, "run", may[r->state], r->state, to);
+	r->state = to;
+}
+
+void core_slot_to(struct slu_core *c, struct slot *s, enum slot_state to)
+{
+	static const uint32_t may[] = {
+		[SLOT_VACANT] = BIT(SLOT_CHOSEN),
+		[SLOT_CHOSEN] = BIT(SLOT_BINDING) | BIT(SLOT_BOUND) | BIT(SLOT_FAILED) |
+				BIT(SLOT_VACANT),
+		[SLOT_BINDING] = BIT(SLOT_BINDING) | BIT(SLOT_BOUND) | BIT(SLOT_FAILED) |
+				 BIT(SLOT_GONE) | BIT(SLOT_VACANT),
+		[SLOT_BOUND] = BIT(SLOT_VACANT),
+		[SLOT_FAILED] = BIT(SLOT_BOUND) | BIT(SLOT_VACANT),
+		[SLOT_GONE] = BIT(SLOT_BOUND) | BIT(SLOT_VACANT),
+	};
+
+	core_changes(c, "slot", may[s->state], s->state, to);
+	s->state = to;
+}
+
+void core_run_over(struct slu_core *c, struct run *r)
 {
 	struct group *g = r->g;
 
@@ -70,14 +108,17 @@ void core_run_free(struct slu_core *c, struct run *r)
 				(--g->run.n - i) * sizeof(struct run *));
 			break;
 		}
-	for (uint32_t i = 0; i < c->runs->open.n; i++)
-		if (c->runs->open.p[i] == r) {
-			c->runs->open.p[i] = c->runs->open.p[--c->runs->open.n];
-			break;
-		}
 	slu_table_del(&c->runs->table, &r->e);
 	core_near_free(c, r);
 	forget_roles(c, r);
+	r->slot.n = r->want.n = r->intent.n = 0;
+	core_run_to(c, r, RUN_OVER);
+	r->next_over = c->runs->over;
+	c->runs->over = r;
+}
+
+static void run_free(struct run *r)
+{
 	slu_vec_done(&r->role);
 	slu_vec_done(&r->want);
 	slu_vec_done(&r->slot);
@@ -85,6 +126,23 @@ void core_run_free(struct slu_core *c, struct run *r)
 	slu_free(r->nodes);
 	slu_free(r->reason);
 	slu_free(r);
+}
+
+void core_runs_reap(struct slu_core *c)
+{
+	uint32_t kept = 0;
+
+	if (!c->runs->over)
+		return;
+	for (uint32_t i = 0; i < c->runs->open.n; i++)
+		if (c->runs->open.p[i]->state != RUN_OVER)
+			c->runs->open.p[kept++] = c->runs->open.p[i];
+	c->runs->open.n = kept;
+	for (struct run *r = c->runs->over, *next; r; r = next) {
+		next = r->next_over;
+		run_free(r);
+	}
+	c->runs->over = NULL;
 }
 
 void core_run_reason(struct run *r, const char *text)
@@ -114,7 +172,7 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 		const struct role *from = &r->role.p[i];
 		struct slu_nodeset *all = r->near ? r->near : from->shape->where->set;
 
-		a->nodes[i] = core_undo_nodes(g, all);
+		a->nodes[i] = core_avoid_nodes(g, all);
 		a->role[i] = (struct slu_gang_role){
 			.min = from->min,
 			.max = from->max,
@@ -346,7 +404,7 @@ void core_run_register(struct slu_core *c, struct run *r, int64_t start_s)
 		return;
 	note_told(c, r);
 	r->submitted = true;
-	r->state = RUN_RUNNING;
+	core_run_to(c, r, RUN_RUNNING);
 	r->start_s = start_s;
 	r->end_s = start_s + core_run_limit(c, r);
 }
@@ -368,7 +426,7 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 		c->count.gangs_ended++;
 		g->started_s = r->start_s;
 	}
-	core_run_free(c, r);
+	core_run_over(c, r);
 	core_group_dirty(c, g);
 	/* Members that came later belong to their gang: it is over when they are. */
 	if (ran && g->started_s && !core_started(g)) {
@@ -463,7 +521,6 @@ void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i)
 	if (s.pod && slu_kpod_ended(s.pod->k))
 		note_ending(c, r);
 	memmove(&r->slot.p[i], &r->slot.p[i + 1], (--r->slot.n - i) * sizeof s);
-	core_run_settled(c, r);
 }
 
 void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep)
@@ -479,12 +536,11 @@ void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool kee
 		}
 		core_used(c, r, s);
 		s->pod = NULL;
-		s->state = SLOT_VACANT;
+		core_slot_to(c, s, SLOT_VACANT);
 		s->vacant_us = c->now_us;
 		p->run = NULL;
 		core_node_leave(c, p);
 		core_due_by(c, CORE_AT_VACANCY, c->now_us + c->cfg->jobs.hold_vacant_s * 1000000);
-		core_run_settled(c, r);
 		return;
 	}
 }
@@ -519,7 +575,7 @@ static bool fill(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
 	if (core_ports_clash(c, n, p))
 		return false;
 	s->pod = p;
-	s->state = SLOT_CHOSEN;
+	core_slot_to(c, s, SLOT_CHOSEN);
 	p->run = r;
 	core_node_enter(c, n, p);
 	return true;

@@ -29,21 +29,13 @@ static bool lost_if_evicted(const struct run *r)
 	return false;
 }
 
-void core_undo_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds)
-{
-	g->avoid[g->n_avoid % SLU_LEN(g->avoid)] = n;
-	g->n_avoid++;
-	g->avoid_until_s = SLU_MAX(g->avoid_until_s, c->now_s + seconds);
-	core_due_by(c, CORE_AT_UNDO, c->now_us + 1000000);
-}
-
 static void avoid(struct slu_core *c, struct run *r)
 {
 	struct group *g = r->g;
 
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		if (r->slot.p[i].state == SLOT_FAILED)
-			core_undo_avoid(c, g, r->slot.p[i].node, AVOID_S);
+			core_avoid(c, g, r->slot.p[i].node, AVOID_S);
 	if (!g->n_avoid)
 		return;
 	/* At once the first time, then after 2, 4, 8 ... seconds. */
@@ -53,19 +45,12 @@ static void avoid(struct slu_core *c, struct run *r)
 	core_due_by(c, CORE_AT_UNDO, c->now_us + 1000000);
 }
 
-/* Members that hold nothing leave; true when the run went with the last of them. */
-static bool drop_unbound(struct slu_core *c, struct run *r)
+/* Members that hold nothing leave, and the run with the last of them. */
+static void drop_unbound(struct slu_core *c, struct run *r)
 {
-	for (uint32_t i = r->slot.n; i-- > 0;) {
-		bool last = r->slot.n == 1;
-
-		if (holds(&r->slot.p[i]))
-			continue;
-		core_slot_drop(c, r, i);
-		if (last)
-			return true;
-	}
-	return false;
+	for (uint32_t i = r->slot.n; i-- > 0;)
+		if (!holds(&r->slot.p[i]))
+			core_slot_drop(c, r, i);
 }
 
 void core_undo_evict(struct slu_core *c, struct run *r)
@@ -80,12 +65,10 @@ void core_undo_evict(struct slu_core *c, struct run *r)
 /* A binding that was on its way when the gang was taken back has been answered. */
 void core_undo_answered(struct slu_core *c, struct run *r)
 {
-	for (uint32_t i = 0; i < r->slot.n; i++)
-		if (r->slot.p[i].state == SLOT_FAILED) {
-			core_slot_drop(c, r, i); /* which comes back here for the others */
-			return;
-		}
-	if (!r->waits)
+	for (uint32_t i = r->slot.n; i-- > 0;)
+		if (r->slot.p[i].state == SLOT_FAILED || r->slot.p[i].state == SLOT_GONE)
+			core_slot_drop(c, r, i);
+	if (r->state == RUN_UNDOING && !r->waits)
 		core_due_at(c, CORE_AT_UNDO, c->now_us);
 }
 
@@ -96,16 +79,16 @@ void core_run_undo(struct slu_core *c, struct run *r)
 
 	c->count.taken_back += !keep;
 	avoid(c, r);
-	r->state = RUN_INTENT; /* nobody looks at it meanwhile */
 	core_intents_settle(c, r, SLU_INTENT_UNDONE);
 	slu_log(SLU_WARN,
 		keep ? "gang is bound in part; the rest follows"
 		     : "gang taken back, what is bound is evicted",
 		SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
 	core_group_dirty(c, g);
-	if (drop_unbound(c, r))
+	drop_unbound(c, r);
+	if (r->state == RUN_OVER)
 		return;
-	r->state = keep ? RUN_RUNNING : RUN_UNDOING;
+	core_run_to(c, r, keep ? RUN_RUNNING : RUN_UNDOING);
 	g->begun = keep;
 	if (keep)
 		return;
@@ -113,7 +96,7 @@ void core_run_undo(struct slu_core *c, struct run *r)
 	if (core_intend(c, r, true) < 0) {
 		slu_log(SLU_ERROR, "out of memory: gang not taken back",
 			SLU_STR("job", g->id.name));
-		r->state = RUN_RUNNING; /* stays as it is, and the rest follows */
+		core_run_to(c, r, RUN_RUNNING); /* stays as it is, and the rest follows */
 	}
 }
 
@@ -161,18 +144,4 @@ void core_undo_again(struct slu_core *c)
 			next = SLU_MIN(next, c->now_us + 1000000);
 	}
 	core_due_at(c, CORE_AT_UNDO, next);
-}
-
-struct slu_nodeset *core_undo_nodes(const struct group *g, const struct slu_nodeset *all)
-{
-	struct slu_nodeset *s = g->n_avoid ? slu_nodeset_clone(all) : NULL;
-
-	for (uint32_t i = 0; s && i < SLU_MIN(g->n_avoid, SLU_LEN(g->avoid)); i++)
-		if (slu_nodeset_has(s, slu_node_index(g->avoid[i])))
-			slu_nodeset_del(s, slu_node_index(g->avoid[i]));
-	if (s && !slu_nodeset_count(s)) { /* rather there than nowhere */
-		slu_nodeset_unref(s);
-		s = NULL;
-	}
-	return s;
 }

@@ -13,12 +13,12 @@ void core_vacant_trim(struct slu_core *c, struct group *g)
 
 	for (uint32_t i = g->run.n; i-- > 0;) {
 		struct run *r = g->run.p[i];
+		bool dropped = false;
 
 		for (uint32_t k = r->slot.n; k-- > 0;) {
 			struct slot *s = &r->slot.p[k];
 			bool late = !ever && !core_run_short(r) && s->vacant_us &&
 				    s->vacant_us + hold_us <= c->now_us;
-			bool last = r->slot.n == 1;
 
 			if (s->state != SLOT_VACANT)
 				continue;
@@ -29,9 +29,10 @@ void core_vacant_trim(struct slu_core *c, struct group *g)
 			}
 			extra--;
 			core_slot_drop(c, r, k);
-			if (last)
-				break; /* the run went with it */
+			dropped = true;
 		}
+		if (dropped)
+			core_run_settled(c, r);
 	}
 }
 
