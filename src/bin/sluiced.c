@@ -408,7 +408,7 @@ static void raise_descriptors(void)
 	lim.rlim_cur = SLU_MIN(lim.rlim_max, (rlim_t)DESCRIPTORS);
 	if (setrlimit(RLIMIT_NOFILE, &lim) < 0 || lim.rlim_cur < DESCRIPTORS)
 		slu_log(SLU_WARN,
-			"few file descriptors: a flood of connections may use up all of them",
+			"the limit of file descriptors is low: a flood of connections may use up all of them",
 			SLU_I64("limit", (int64_t)lim.rlim_cur), SLU_I64("needed", DESCRIPTORS));
 }
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/daemon.h"
+#include "cli/client.h"
 #include "cli/term.h"
 #include "wire/json.h"
 #include "wire/jsonw.h"
@@ -13,7 +13,7 @@
 #define ANSWER_MAX (256u << 20)
 
 struct conf {
-	struct slu_daemon d;
+	struct slu_client d;
 	const char *ns, *output;
 	bool all;
 };
@@ -80,7 +80,7 @@ static int ask(const struct conf *c, enum slu_http_method method, const char *pa
 	       struct slu_json_doc **doc, struct slu_error *err)
 {
 	struct slu_buf body = SLU_BUF_INIT(ANSWER_MAX);
-	int status = 0, rc = slu_daemon_ask(&c->d, method, path, &body, &status, err);
+	int status = 0, rc = slu_client_ask(&c->d, method, path, &body, &status, err);
 
 	*doc = NULL;
 	if (!rc && status != 200) {
@@ -234,23 +234,73 @@ static void number(struct table *t, const struct slu_json *o, const char *key)
 
 /* ---- jobs ---- */
 
-/* A pod of somebody else, in the columns of jobs. */
-static void foreign_row(struct table *t, const struct slu_json *f)
+/* Fills a cell from field `key` of a job, or of a pod of another scheduler. */
+typedef void cell_fn(struct table *t, const struct slu_json *o, const char *key);
+
+static void text_cell(struct table *t, const struct slu_json *o, const char *key)
+{
+	cell(t, field(o, key));
+}
+
+static void position_cell(struct table *t, const struct slu_json *j, const char *key)
+{
+	if (slu_json_i64_or(slu_json_get(j, key), 0))
+		number(t, j, key);
+	else
+		cell(t, "");
+}
+
+/* When it started, or will; "~" before a start that nobody has promised. */
+static void start_cell(struct table *t, const struct slu_json *j, const char *key)
+{
+	const char *start = field(j, key);
+	char at[32] = "", about[34];
+
+	if (*start) {
+		cell(t, when(start, at));
+		return;
+	}
+	snprintf(about, sizeof about, "%s%s",
+		 slu_json_bool_or(slu_json_get(j, "promised"), false) ? "" : "~",
+		 when(field(j, "estimate"), at));
+	cell(t, *at ? about : "");
+}
+
+/* The cell is the key itself. */
+static void word_cell(struct table *t, const struct slu_json *o, const char *key)
+{
+	(void)o;
+	cell(t, key);
+}
+
+static void use_cell(struct table *t, const struct slu_json *f, const char *key)
 {
 	char what[700];
 
-	snprintf(what, sizeof what, "%s on %s by %s", field(f, "needs"), field(f, "node"),
+	snprintf(what, sizeof what, "%s on %s by %s", field(f, key), field(f, "node"),
 		 field(f, "scheduler"));
-	cell(t, field(f, "namespace"));
-	cell(t, field(f, "pod"));
-	cell(t, "foreign");
-	cell(t, "1");
-	cell(t, "1");
-	cell(t, "");
-	cell(t, "");
-	cell(t, "");
 	cell(t, what);
 }
+
+/* The columns of `sluice jobs`, the widest last.  `foreign` fills the rows of --all. */
+static const struct column {
+	const char *head;
+	cell_fn *job;
+	const char *key;
+	cell_fn *foreign; /* NULL: "-" */
+	const char *foreign_key;
+} job_column[] = {
+	{ "NAMESPACE", text_cell, "namespace", text_cell, "namespace" },
+	{ "JOB", text_cell, "name", text_cell, "pod" },
+	{ "STATE", text_cell, "state", word_cell, "foreign" },
+	{ "SIZE", number, "size", word_cell, "1" },
+	{ "BOUND", number, "bound", word_cell, "1" },
+	{ "PLACE", position_cell, "position" },
+	{ "START", start_cell, "start" },
+	{ "QUEUE", text_cell, "queue" },
+	{ "WHY", text_cell, "reason", use_cell, "needs" },
+};
+static_assert(SLU_LEN(job_column) <= COLUMNS_MAX, "print() has room for the columns");
 
 static bool shown(const struct conf *c, const struct slu_json *o)
 {
@@ -285,9 +335,7 @@ static int run_jobs(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	struct conf *c = conf, whole = { .d = c->d };
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
-	struct table t = { .columns = 9 };
-	static const char *const head[] = { "NAMESPACE", "JOB",   "STATE", "SIZE", "BOUND",
-					    "PLACE",     "START", "QUEUE", "WHY" };
+	struct table t = { .columns = SLU_LEN(job_column) };
 	int rc = ask(&whole, SLU_HTTP_GET, c->all ? "/v1/jobs?all=true" : "/v1/jobs", &doc, err);
 
 	if (rc < 0)
@@ -296,38 +344,17 @@ static int run_jobs(void *conf, int argc, char **argv, struct slu_error *err)
 		print_json(c, slu_json_root(doc));
 		return 0;
 	}
-	for (size_t i = 0; i < SLU_LEN(head); i++)
-		cell(&t, head[i]);
-	slu_json_each (slu_json_get(slu_json_root(doc), "jobs"), it) {
-		const struct slu_json *j = it.val;
-		char at[32] = "", about[34];
-		const char *start = field(j, "start");
-
-		if (!shown(c, j))
-			continue;
-		cell(&t, field(j, "namespace"));
-		cell(&t, field(j, "name"));
-		cell(&t, field(j, "state"));
-		number(&t, j, "size");
-		number(&t, j, "bound");
-		if (slu_json_i64_or(slu_json_get(j, "position"), 0))
-			number(&t, j, "position");
-		else
-			cell(&t, "");
-		if (*start) {
-			cell(&t, when(start, at));
-		} else {
-			snprintf(about, sizeof about, "%s%s",
-				 slu_json_bool_or(slu_json_get(j, "promised"), false) ? "" : "~",
-				 when(field(j, "estimate"), at));
-			cell(&t, *at ? about : "");
-		}
-		cell(&t, field(j, "queue"));
-		cell(&t, field(j, "reason"));
-	}
+	for (size_t i = 0; i < SLU_LEN(job_column); i++)
+		cell(&t, job_column[i].head);
+	slu_json_each (slu_json_get(slu_json_root(doc), "jobs"), it)
+		for (size_t i = 0; i < SLU_LEN(job_column) && shown(c, it.val); i++)
+			job_column[i].job(&t, it.val, job_column[i].key);
 	slu_json_each (slu_json_get(slu_json_root(doc), "foreign"), it)
-		if (shown(c, it.val))
-			foreign_row(&t, it.val);
+		for (size_t i = 0; i < SLU_LEN(job_column) && shown(c, it.val); i++)
+			if (job_column[i].foreign)
+				job_column[i].foreign(&t, it.val, job_column[i].foreign_key);
+			else
+				cell(&t, "");
 	print(&t);
 	return 0;
 }
@@ -553,7 +580,7 @@ static int run_resize(void *conf, int argc, char **argv, struct slu_error *err)
 	size_t n = strspn(argv[1], "0123456789");
 
 	if (!n || n > 9 || argv[1][n])
-		return slu_fail(err, SLU_WRONG, "\"%s\" is no number of members", argv[1]);
+		return slu_fail(err, SLU_WRONG, "\"%s\" is not a number of members", argv[1]);
 	snprintf(verb, sizeof verb, "resize/%.20s", argv[1]);
 	return post_job(conf, argv[0], verb, err);
 }

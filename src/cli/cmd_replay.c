@@ -57,7 +57,7 @@ static int parse_time(const char *name, const char *s, int64_t *us, struct slu_e
 	}
 	if (slu_ktime_parse(s, strlen(s), us) < 0)
 		return slu_fail(err, SLU_WRONG,
-				"--%s: \"%s\" is no time; write 2026-01-31T12:00:00Z or seconds",
+				"--%s: \"%s\" is not a time; write 2026-01-31T12:00:00Z or seconds",
 				name, s);
 	return 0;
 }
@@ -135,8 +135,8 @@ static void summary(struct run *x, int rc)
 	slu_ktime_format(x->first_us, true, from);
 	slu_ktime_format(x->last_us, true, to);
 	if (!x->json && !rc && !x->conf->quiet)
-		printf("%" PRIu64 " decisions came out as noted (%" PRIu64 " beginnings, %" PRIu64
-		       " events, %" PRIu64 " passes, %s to %s)\n",
+		printf("%" PRIu64 " decisions replayed as recorded (%" PRIu64
+		       " beginnings, %" PRIu64 " events, %" PRIu64 " passes, %s to %s)\n",
 		       n->decisions, n->begins, n->events, n->passes, from, to);
 	if (!x->json)
 		return;
@@ -185,11 +185,11 @@ static int replay(struct run *x, struct slu_store *s, struct slu_error *err)
 	if (rc < 0 && *x->err.text)
 		slu_fail(err, rc, "%s", x->err.text);
 	if (!rc && !x->any)
-		return slu_fail(
-			err, -ENOENT,
-			"there is no event log in it, or none of that time (see store.log)");
+		return slu_fail(err, -ENOENT,
+				"the store has no event log, or none of that time (see store.log)");
 	if (!rc && !slu_replay_count(x->r)->begins)
-		return slu_fail(err, -ENOENT, "the log of that time has no beginning any more");
+		return slu_fail(err, -ENOENT,
+				"the beginning of the log of that time has been deleted");
 	return rc;
 }
 

@@ -228,7 +228,8 @@ static int load(struct conf *c, const char *path, struct slu_trace *t, struct sl
 		fprintf(stderr, "sluice sim: %s: %" PRIu64 " malformed lines left out\n", path,
 			t->malformed);
 	if (c->nodes && t->node.n)
-		return slu_fail(err, -EINVAL, "%s brings its own machine; leave out --nodes", path);
+		return slu_fail(err, -EINVAL, "%s describes its own machine; leave out --nodes",
+				path);
 	if (given && t->node.n && c->machine)
 		return 0;
 	if (t->node.n)

@@ -290,7 +290,7 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 	if (!v)
 		return slu_fail(
 			err, SLU_WRONG,
-			"it is check, migrate, export, import or usage; see sluice store --help");
+			"expected check, migrate, export, import or usage; see sluice store --help");
 	if (argc > 1)
 		w.url = argv[1];
 	if (!w.url || !*w.url)

@@ -6,7 +6,7 @@
  * order given; if that fails, with the most demanding first; if that fails too, everything is
  * tried, up to a number of steps per request: enough to be exact for a handful of nodes, and never
  * long. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 /* ---- several roles ---- */
 

@@ -1,6 +1,6 @@
 /* book.c — jobs on nodes: put them there and take them away, with everything that is derived from
  * it kept true.  Memory is reserved first, then nothing can fail. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 #define SCRATCH_EVENTS_MIN 64
 

@@ -1,5 +1,5 @@
 /* caps.c — how many slots of each role fit on each node in a window of time. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 static void copy_caps(struct plan *p, uint32_t r)
 {

@@ -1,5 +1,5 @@
 /* clone.c — the copy for "what if", and the figures about the whole. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 /* NULL for nothing, too: callers look at the count. */
 static void *copy(const void *p, size_t n, size_t size)

@@ -1,6 +1,6 @@
 /* explain.c — why a gang does not start now, who is in the way, and what would help. */
 #include "base/buf.h"
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 /* A request that may be varied. */
 struct variant {
@@ -298,7 +298,7 @@ static void say_limit(const struct plan *p, const struct slu_gang_why *why, stru
 
 	switch (why->limit) {
 	case SLU_LIMIT_BEGIN:
-		slu_buf_printf(b, "may not begin before %" PRId64, p->req->begin_s);
+		slu_buf_printf(b, "may not start before %" PRId64, p->req->begin_s);
 		return;
 	case SLU_LIMIT_DEADLINE:
 		slu_buf_printf(b, "cannot end by %" PRId64 " if it starts now", p->req->deadline_s);
@@ -308,15 +308,15 @@ static void say_limit(const struct plan *p, const struct slu_gang_why *why, stru
 			       m->level_name.p[p->req->level]);
 		return;
 	case SLU_LIMIT_MIX:
-		slu_buf_puts(b, "each role has room, all together have not");
+		slu_buf_puts(b, "each role fits, but not all of them together");
 		return;
 	default:
 		break;
 	}
-	slu_buf_printf(b, "role %s: %" PRId64 " slots asked, %" PRId64 " fit now; ", role,
+	slu_buf_printf(b, "role %s: %" PRId64 " slots requested, %" PRId64 " fit now; ", role,
 		       why->want, why->have);
 	if (why->limit == SLU_LIMIT_NODES)
-		slu_buf_puts(b, "the eligible nodes that are up hold no more even when empty");
+		slu_buf_puts(b, "the eligible nodes that are up hold no more, even when empty");
 	else if (why->limit == SLU_LIMIT_TIME)
 		slu_buf_puts(b,
 			     "there is room, but it is promised to others before this would end");
@@ -325,7 +325,7 @@ static void say_limit(const struct plan *p, const struct slu_gang_why *why, stru
 	else if (why->limit == SLU_LIMIT_ALONE)
 		slu_buf_puts(b, "there is room, but not on enough different nodes");
 	else
-		slu_buf_printf(b, "short of %s", m->kind.p[why->kind]);
+		slu_buf_printf(b, "not enough %s", m->kind.p[why->kind]);
 }
 
 static void say_holders(const struct slu_gang_why *why, struct slu_buf *b)

@@ -4,7 +4,7 @@
  * through them in order, the slots that fit on each node are kept up to date: a node changes when
  * work on it ends, or when the far edge of the window meets a later start.  A full attempt is made
  * only when every role has slots enough in all. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 /* The machine as one pool: at no time can a gang fit where not even the sum of what is free would
  * do.  Looking ahead in that sum skips most candidates without looking at any node.

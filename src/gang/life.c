@@ -1,5 +1,5 @@
 /* life.c — bookings that are so, and what becomes of them. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 /* Needs of the roles of a booking; the caller puts back `got` of them when this fails. */
 static int needs(struct slu_machine *m, const struct slu_gang_role *role, uint32_t n,

@@ -1,5 +1,5 @@
 /* machine.c — kinds, levels and nodes. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 struct slu_machine *slu_machine_new(void)
 {
@@ -297,7 +297,7 @@ int slu_machine_node_add(struct slu_machine *m, const struct slu_node_spec *spec
 		return slu_fail(err, -EINVAL, "node \"%s\": there are %u levels, not %u",
 				spec->name, m->level_name.n, spec->n_domain);
 	if (slu_machine_node_find(m, spec->name) != SLU_NODE_NONE)
-		return slu_fail(err, -EEXIST, "node \"%s\" is there already", spec->name);
+		return slu_fail(err, -EEXIST, "node \"%s\" exists already", spec->name);
 	if (m->n_node == SLU_NODES_MAX)
 		return slu_fail(err, -ENOSPC, "node \"%s\": there are %u nodes already", spec->name,
 				m->n_node);

@@ -1,6 +1,6 @@
 /* match.c — the operations on gangs: answer, then book. */
 #include "base/qty.h"
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 /* Room in the caller's placement for the parts found, so that hand_out() cannot fail. */
 static int place_room(const struct slu_machine *m, struct slu_gang_place *place)
@@ -202,11 +202,12 @@ static int never_role(const struct plan *p, uint32_t r, struct slu_error *err)
 		}
 	}
 	if (!s->sat_sum)
-		return slu_fail(err, SLU_GANG_NEVER,
-				"role %s: none of %u eligible nodes has all that a slot needs",
-				name, nodes);
+		return slu_fail(
+			err, SLU_GANG_NEVER,
+			"role %s: none of the %u eligible nodes has everything a slot needs", name,
+			nodes);
 	return slu_fail(err, SLU_GANG_NEVER,
-			"role %s: %u slots asked, %" PRId64
+			"role %s: %u slots requested, %" PRId64
 			" fit on %u eligible nodes when empty%s",
 			name, p->role[r].min, s->sat_sum, nodes,
 			p->role[r].flags & SLU_ROLE_ALONE ? ", one per node" : "");
@@ -233,8 +234,9 @@ int slu_gang_satisfiable(struct slu_machine *m, const struct slu_gang_req *req,
 			rc = slu_fail(err, SLU_GANG_NEVER, "no %s holds the gang, even when empty",
 				      m->level_name.p[req->level]);
 		if (!rc)
-			rc = slu_fail(err, SLU_GANG_NEVER,
-				      "each role fits the empty machine, all together do not");
+			rc = slu_fail(
+				err, SLU_GANG_NEVER,
+				"each role fits the empty machine, but not all of them together");
 	}
 	slu_plan_done(&p);
 	return rc;

@@ -1,5 +1,5 @@
 /* need.c — what one slot takes, kept once per machine. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 static uint64_t hash_of(const struct need *n)
 {

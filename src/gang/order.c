@@ -1,6 +1,6 @@
 /* order.c — the order of the nodes, the members of the domains, and working memory as large as the
  * machine.  All of it is rebuilt when nodes come, go or move. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 struct key {
 	int64_t rank;

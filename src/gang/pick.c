@@ -1,5 +1,5 @@
 /* pick.c — which nodes, when there is a choice: the policies. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 static uint32_t take(struct slu_machine *m, const struct pick *p, uint32_t pos, uint32_t slots)
 {

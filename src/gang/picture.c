@@ -3,7 +3,7 @@
  * Written is what was told and what was booked, with the numbers everything has; what can be had
  * from that (free amounts, orders, times) is not, and caches are not.  Read is by the calls that
  * would book the same, so that nothing a file says is taken on trust. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 #include "base/bytes.h"
 

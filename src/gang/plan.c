@@ -1,5 +1,5 @@
 /* plan.c — requests checked and put into the machine's terms. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 /* Of the search for a way to fit several roles together, per request: some milliseconds. */
 #define SEARCH_STEPS 100000

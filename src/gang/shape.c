@@ -4,7 +4,7 @@
  * node leaves its number in a journal, and a shape that is asked for again reads what it has
  * missed. So a question costs as much as has changed since it was asked last, and "no" mostly costs
  * one comparison. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 void slu_shape_free(struct slu_machine *m, struct shape *s)
 {

@@ -2,7 +2,7 @@
  *
  * Free amounts fall only where something begins, so the least over [t, end) is the least of the
  * values at t and at every later start in between. */
-#include "gang/impl.h"
+#include "gang/gang_internal.h"
 
 static bool named(uint64_t id, const uint64_t *use, uint32_t n_use)
 {

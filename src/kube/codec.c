@@ -1,6 +1,6 @@
 #include "kube/codec.h"
 
-#include "kube/codec_int.h"
+#include "kube/codec_internal.h"
 #include "wire/json.h"
 #include "wire/pb.h"
 

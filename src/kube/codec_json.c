@@ -1,5 +1,5 @@
 /* Reading JSON by the same tables. */
-#include "kube/codec_int.h"
+#include "kube/codec_internal.h"
 #include "kube/time.h"
 #include "wire/json.h"
 #include "wire/jsonw.h"

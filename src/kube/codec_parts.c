@@ -1,6 +1,6 @@
 /* codec_parts.c — the tables of what several kinds have in common: metadata, the metadata of lists,
  * selectors of nodes, statuses and words.  codec_tables.c and codec_pod.c stand on them. */
-#include "kube/codec_int.h"
+#include "kube/codec_internal.h"
 
 const struct kword slu_ktri_words[] = {
 	{ "True", SLU_TRI_TRUE },

@@ -1,5 +1,5 @@
 /* Reading Kubernetes protobuf by table. */
-#include "kube/codec_int.h"
+#include "kube/codec_internal.h"
 #include "wire/pb.h"
 
 static int broken(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f)

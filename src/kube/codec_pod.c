@@ -2,7 +2,7 @@
  *
  * Field numbers: k8s.io/api core/v1 generated.proto, v0.36. */
 #include "base/qty.h"
-#include "kube/codec_int.h"
+#include "kube/codec_internal.h"
 #include "kube/requests.h"
 
 #define SEEN_PRIORITY 1u

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/qty.h"
-#include "kube/codec_int.h"
+#include "kube/codec_internal.h"
 
 bool slu_kdec_keeps(const struct slu_kcodec *c, const char *key, size_t n)
 {

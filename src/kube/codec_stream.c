@@ -1,5 +1,5 @@
 /* codec_stream.c — what the server sends around objects: lists, events of a watch, statuses. */
-#include "kube/codec_int.h"
+#include "kube/codec_internal.h"
 #include "wire/json.h"
 #include "wire/pb.h"
 

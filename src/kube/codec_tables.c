@@ -4,7 +4,7 @@
  * Condition) and k8s.io/api core/v1, batch/v1, apps/v1, scheduling/v1, scheduling/v1alpha2,
  * storage/v1, coordination/v1, all v0.36.  Pods are in codec_pod.c,
  * parts that several kinds share in codec_parts.c. */
-#include "kube/codec_int.h"
+#include "kube/codec_internal.h"
 
 #define METADATA [1] = K_MSG("metadata", slu_kobj, meta, slu_kmeta_msg)
 

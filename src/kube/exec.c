@@ -335,9 +335,10 @@ static int spawn(struct kube_exec_run *r, struct slu_error *err)
 	int rc;
 
 	if (x->always_interactive && !tty)
-		return slu_fail(err, -EINVAL,
-				"%s.interactiveMode is Always, but standard input is no terminal",
-				x->from);
+		return slu_fail(
+			err, -EINVAL,
+			"%s.interactiveMode is Always, but standard input is not a terminal",
+			x->from);
 	if (interactive) { /* it may have to talk to somebody */
 		io[2].flags = UV_INHERIT_FD;
 		io[2].data.fd = 2;

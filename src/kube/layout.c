@@ -1,4 +1,4 @@
-#include "kube/layout.h"
+#include "kube/layout_internal.h"
 
 #include "wire/jsonw.h"
 
@@ -144,6 +144,12 @@ static const struct slu_klay *const layouts[SLU_KIND_COUNT] = {
 	[SLU_KIND_PARTIAL] = &partial,
 };
 
+/* Kinds that have no row are decoded into a struct slu_kreplicaset: a template and how many. */
+static const struct slu_klay *layout_of(uint8_t kind)
+{
+	return layouts[kind] ? layouts[kind] : &replicaset;
+}
+
 static uint16_t count_of(const struct slu_klay_field *f, const char *base)
 {
 	return *(const uint16_t *)(base + f->noff);
@@ -218,7 +224,7 @@ static void move_in(struct slu_strpool *p, const struct slu_klay *l, char *base,
 
 const struct slu_kobj *slu_klay_pack(const struct slu_kobj *raw)
 {
-	const struct slu_klay *l = layouts[raw->kind];
+	const struct slu_klay *l = layout_of(raw->kind);
 	size_t size = l->size + array_bytes(l, (const char *)raw);
 	char *block = slu_malloc(size), *room;
 	struct slu_kobj *o = (struct slu_kobj *)block;
@@ -277,7 +283,7 @@ void slu_kobj_unref(const struct slu_kobj *o)
 	if (!o || atomic_fetch_sub_explicit(&w->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	slu_strpool_lock(o->pool);
-	put_strings(o->pool, layouts[o->kind], (const char *)o);
+	put_strings(o->pool, layout_of(o->kind), (const char *)o);
 	slu_strpool_unlock(o->pool);
 	slu_free(w);
 }
@@ -334,6 +340,6 @@ int slu_kobj_dump(const struct slu_kobj *o, struct slu_buf *out)
 {
 	struct slu_jsonw w = slu_jsonw(out, SLU_JSONW_COMPACT);
 
-	dump(&w, layouts[o->kind], (const char *)o);
+	dump(&w, layout_of(o->kind), (const char *)o);
 	return out->error;
 }

@@ -141,8 +141,8 @@ static void on_goaway(void *arg, uint32_t code, const char *text)
 	retire(k);
 	if (!k->answered) {
 		/* A server that turns everybody away is not to be stormed. */
-		slu_fail(&err, 0, "the server says goodbye at once: %s%s%s", slu_h2_code_name(code),
-			 *text ? ": " : "", text);
+		slu_fail(&err, 0, "the server closed the connection at once: %s%s%s",
+			 slu_h2_code_name(code), *text ? ": " : "", text);
 		slu_timer_start(&l->again, l->c->loop, kube_backoff(l->c, ++l->fails), again, l);
 		lane_unreached(l, -ECONNREFUSED, &err);
 	}

@@ -1,6 +1,6 @@
 #include "kube/requests.h"
 
-#include "kube/layout.h"
+#include "kube/layout_internal.h"
 
 struct sum {
 	struct slu_kamount a[SLU_KREQUESTS_MAX];

@@ -1,7 +1,7 @@
 /* attempt.c — one attempt to match a request at one time: the fast way where it holds, else the
  * plain walk. */
 #include "match/fast/fast.h"
-#include "match/walk.h"
+#include "match/walk_internal.h"
 
 int match_attempt_run(struct attempt *a)
 {

@@ -1,6 +1,6 @@
 /* book.c — marks become bookings and output: down along the marked edges, everything below an
  * exclusive vertex included, then on the way back book, count and emit. */
-#include "match/core.h"
+#include "match/match_internal.h"
 #include "match/fast/fast.h"
 
 struct row {

@@ -1,7 +1,7 @@
 /* cancel.c — give back what a job holds, all of it or a part. */
-#include "match/core.h"
+#include "match/match_internal.h"
 #include "match/fast/fast.h"
-#include "match/listed.h"
+#include "match/listed_internal.h"
 
 static void drop_span(struct slu_match *m, uint32_t v, uint32_t job)
 {

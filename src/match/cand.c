@@ -1,5 +1,5 @@
 /* cand.c — candidates, and the choice among them. */
-#include "match/walk.h"
+#include "match/walk_internal.h"
 
 struct kind *match_pool_kind(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub,
 			     bool make)

@@ -1,5 +1,5 @@
 /* clone.c — an independent copy of all bookings, for "what if". */
-#include "match/core.h"
+#include "match/match_internal.h"
 
 #define dup(to, from, n) \
 	(!(from) || ((to) = slu_malloc(((size_t)(n) + 1) * sizeof *(from))) != NULL)

@@ -1,5 +1,5 @@
 /* elastic.c — the live graph grows and shrinks. */
-#include "match/core.h"
+#include "match/match_internal.h"
 
 int slu_match_attached(struct slu_match *m)
 {

@@ -4,7 +4,7 @@
  * them, mark it, book it and give it back.  But side by side below one vertex, of one type and size
  * and numbered one after the other, the leaves are a family: whether all are free, and that all are
  * taken, is one entry of the ledger (see there).  Only trees with one subsystem have families. */
-#include "match/core.h"
+#include "match/match_internal.h"
 #include "match/fast/fast.h"
 
 #define LEAVES_MAX (1u << 20)

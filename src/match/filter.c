@@ -1,6 +1,6 @@
 /* filter.c — pruning filters: which types are counted at which vertices, and the planners that
  * count them; and the shape of the dominant subsystem as flat arrays. */
-#include "match/core.h"
+#include "match/match_internal.h"
 #include "match/fast/fast.h"
 
 static int type_room(struct slu_match *m)

@@ -6,7 +6,7 @@
  *
  * Strictly from left to right, no precedence. */
 #include "base/hostlist.h"
-#include "match/core.h"
+#include "match/match_internal.h"
 
 #include <ctype.h>
 

@@ -1,6 +1,6 @@
 /* fit.c — what a request needs, and whether a vertex can serve it. */
 #include "match/allowed.h"
-#include "match/walk.h"
+#include "match/walk_internal.h"
 
 /* --- what a request needs below each of its nodes --- */
 

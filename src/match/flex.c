@@ -1,6 +1,6 @@
 /* flex.c — the flexible traverser: sibling slots are alternatives ("or"), xor-slots exclude each
  * other for the whole job. */
-#include "match/core.h"
+#include "match/match_internal.h"
 
 #define VARIANTS_MAX 1000
 /* Of one search for the best mix of alternatives; past them the search is given up, and says so. */

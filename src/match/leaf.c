@@ -2,7 +2,7 @@
  *
  * What visit() would do, with everything asked once that is the same for all children of a vertex,
  * and without a look at the books where a glance shows that nothing is there. */
-#include "match/walk.h"
+#include "match/walk_internal.h"
 
 #define CHUNK      16          /* candidates made at a time */
 #define CENTRE_MAX (1ll << 40) /* sums with this and 2^20 ids are numbers yet */

@@ -1,5 +1,5 @@
 /* listed.c — the vertices that a file of a job's resources names, found in the graph. */
-#include "match/listed.h"
+#include "match/listed_internal.h"
 
 uint32_t match_listed_at(const struct slu_match *m, const char *path, int64_t rank)
 {

@@ -1,6 +1,6 @@
 /* ops.c — the operations: allocate now, reserve later, or say that it can never be. */
 #include "match/allowed.h"
-#include "match/core.h"
+#include "match/match_internal.h"
 #include "match/fast/fast.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* policy.c — policy names: "first", "lonode", ..., or "policy=high node_centric=true ..."; scores.
  */
-#include "match/core.h"
+#include "match/match_internal.h"
 
 static const struct {
 	const char *name;

@@ -1,7 +1,7 @@
 /* sort.c — the order of candidates.  Comparators look at scores only, so the order among equals is
  * that of the sorting routine, and it shows in the output.  The reference uses std::sort of GNU
  * libstdc++: introsort (Musser 1997) down to runs of 16, then one insertion sort. */
-#include "match/core.h"
+#include "match/match_internal.h"
 
 #define RUN 16
 

@@ -1,7 +1,7 @@
 /* update.c — register work that runs or is planned already, as a file lists it. */
-#include "match/core.h"
+#include "match/match_internal.h"
 #include "match/fast/fast.h"
-#include "match/listed.h"
+#include "match/listed_internal.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
  * chooses the best of its children for what the request wants below it (cand.c) and marks the edges
  * to them.  At the root the choice for the whole request is made.  book.c then follows the marks.
  */
-#include "match/walk.h"
+#include "match/walk_internal.h"
 #include "match/fast/fast.h"
 
 struct answer {

@@ -1,6 +1,6 @@
 #include "match/write.h"
 
-#include "match/write_part.h"
+#include "match/write_internal.h"
 #include "wire/jsonw.h"
 
 #define TEXT_MAX ((size_t)1 << 31)

@@ -1,4 +1,4 @@
-#include "match/write_part.h"
+#include "match/write_internal.h"
 
 #include "base/hostlist.h"
 #include "wire/jsonw.h"

@@ -112,9 +112,9 @@ static int on_headers_complete(llhttp_t *ll)
 	h->head_only = ll->method == HTTP_HEAD;
 	h->keep_alive = llhttp_should_keep_alive(ll);
 	if (ll->http_major != 1)
-		return refuse(h, 505, "only HTTP/1.0 and 1.1 are spoken here");
+		return refuse(h, 505, "only HTTP/1.0 and HTTP/1.1 are supported");
 	if (ll->method == HTTP_CONNECT)
-		return refuse(h, 501, "CONNECT is not offered");
+		return refuse(h, 501, "CONNECT is not supported");
 	if ((ll->flags & F_CONTENT_LENGTH) && ll->content_length > h->o.max_body)
 		return refuse(h, 413, "the body is too large");
 	if (expect && !h->http10)

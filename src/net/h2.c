@@ -389,7 +389,7 @@ int slu_h2_recv(struct slu_h2 *h, const uint8_t *p, size_t n, struct slu_error *
 	if (r < 0)
 		return explain((int)r, err);
 	if ((size_t)r != n)
-		return slu_fail(err, -EPROTO, "HTTP/2: bytes behind the end of the session");
+		return slu_fail(err, -EPROTO, "HTTP/2: bytes after the end of the session");
 	return 0;
 }
 

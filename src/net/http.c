@@ -232,8 +232,7 @@ int slu_addr_parse(const char *text, struct slu_addr *out, struct slu_error *err
 		if (close + 1 < end) {
 			if (close[1] != ':')
 				return slu_fail(err, -EINVAL,
-						"address \"%.200s\": ':' expected behind ']'",
-						text);
+						"address \"%.200s\": expected ':' after ']'", text);
 			colon = close + 1;
 		}
 	} else {

@@ -4,7 +4,7 @@
 
 #include "base/idset.h"
 #include "graph/read.h"
-#include "query/internal.h"
+#include "query/session_internal.h"
 
 const struct command slu_commands[] = {
 	{ "match", "m", slu_cmd_match,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "query/internal.h"
+#include "query/session_internal.h"
 
 #ifdef SLU_HAVE_LIBEDIT
 #include <editline/readline.h>

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "graph/read.h"
-#include "query/internal.h"
+#include "query/session_internal.h"
 
 /* The file into s->text, if there is a reader of this name among those the command has. */
 static int read_file(struct slu_session *s, const char *reader, const char *const *readers,

@@ -4,7 +4,7 @@
 
 #include "graph/read.h"
 #include "jobspec/jobspec.h"
-#include "query/internal.h"
+#include "query/session_internal.h"
 
 static const struct {
 	const char *name;

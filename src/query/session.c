@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "graph/read.h"
-#include "query/internal.h"
+#include "query/session_internal.h"
 
 #define FILE_MAX   ((size_t)1 << 30)
 #define RESULT_MAX ((size_t)1 << 31)

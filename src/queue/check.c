@@ -1,5 +1,5 @@
 /* The invariants, proven from the books: for verification and tests, not for speed. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 static int check_job(const struct slu_queue *q, uint32_t j, struct slu_error *err)
 {

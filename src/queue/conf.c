@@ -1,10 +1,30 @@
 #include "queue/queue.h"
 
-static const char *const policy_name[] = {
-	[SLU_POLICY_FCFS] = "fcfs",           [SLU_POLICY_EASY] = "easy",
-	[SLU_POLICY_HYBRID] = "hybrid",       [SLU_POLICY_CONSERVATIVE] = "conservative",
-	[SLU_POLICY_FIRST_FIT] = "first-fit", [SLU_POLICY_SELECTIVE] = "selective",
+#include "base/buf.h"
+
+const char *const slu_policy_words[] = {
+	"auto",
+	[1 + SLU_POLICY_FCFS] = "fcfs",
+	[1 + SLU_POLICY_EASY] = "easy",
+	[1 + SLU_POLICY_HYBRID] = "hybrid",
+	[1 + SLU_POLICY_CONSERVATIVE] = "conservative",
+	[1 + SLU_POLICY_FIRST_FIT] = "first-fit",
+	[1 + SLU_POLICY_SELECTIVE] = "selective",
+	[1 + SLU_POLICIES] = NULL,
 };
+static const char *const *const policy_name = &slu_policy_words[1];
+
+/* "unknown WHAT "S"; there are A, B, C" */
+static int unknown(struct slu_error *err, const char *what, const char *s, const char *const *names)
+{
+	struct slu_buf b = SLU_BUF_INIT(400);
+
+	for (uint32_t i = 0; names[i]; i++)
+		slu_buf_printf(&b, "%s%s", i ? ", " : "", names[i]);
+	slu_fail(err, -EINVAL, "unknown %s \"%s\"; there are %s", what, s, slu_buf_str(&b));
+	slu_buf_done(&b);
+	return -EINVAL;
+}
 
 static const char *const backfill_name[] = {
 	[SLU_BACKFILL_SUBMISSION] = "submission",
@@ -38,27 +58,22 @@ int slu_objective_parse(const char *s, struct slu_queue_conf *c, struct slu_erro
 			c->max_wait_s = objective[i].max_wait_s;
 			return 0;
 		}
-	return slu_fail(err, -EINVAL,
-			"unknown objective \"%s\"; there are balanced, throughput, response, order",
-			s);
+	return unknown(err, "objective", s, slu_objective_names);
 }
 
 int slu_policy_parse(const char *s, enum slu_policy *out, struct slu_error *err)
 {
-	for (unsigned i = 0; i < SLU_LEN(policy_name); i++)
+	for (unsigned i = 0; i < SLU_POLICIES; i++)
 		if (!strcmp(s, policy_name[i])) {
 			*out = (enum slu_policy)i;
 			return 0;
 		}
-	return slu_fail(err, -EINVAL,
-			"unknown policy \"%s\"; there are fcfs, easy, hybrid, conservative, "
-			"first-fit, selective",
-			s);
+	return unknown(err, "policy", s, policy_name);
 }
 
 const char *slu_policy_name(enum slu_policy p)
 {
-	return (unsigned)p < SLU_LEN(policy_name) ? policy_name[p] : "?";
+	return (unsigned)p < SLU_POLICIES ? policy_name[p] : "?";
 }
 
 int slu_backfill_parse(const char *s, enum slu_backfill *out, struct slu_error *err)

@@ -1,4 +1,4 @@
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Events about jobs. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 static int find(struct slu_queue *q, slu_job_id id, uint32_t *j, struct slu_error *err)
 {
@@ -72,8 +72,7 @@ static int running_add(struct slu_queue *q, uint32_t j, const struct slu_event *
 	int64_t end;
 
 	if (slu_add_i64(ev->start_s, job->limit_s, &end) < 0)
-		return slu_fail(err, -EINVAL, "job %" PRIu64 ": its end is beyond all time",
-				job->id);
+		return slu_fail(err, -EINVAL, "job %" PRIu64 ": its end is out of range", job->id);
 	/* An end in the past is only a wrong estimate. */
 	struct slu_gang_booking b = { .job = job->id,
 				      .start_s = SLU_MIN(ev->start_s, q->now_s),

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "queue/forecast.h"
-#include "queue/passed.h"
+#include "queue/passed_internal.h"
 
 #define OTHER_QUEUES 4u
 #define VIRTUAL_S    1000000000 /* clocks of the world are past it since 2001 */

@@ -1,6 +1,6 @@
 #include "queue/forecast.h"
 
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 struct end {
 	int64_t at_s;

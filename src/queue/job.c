@@ -1,5 +1,5 @@
 /* The life of a job: tables, states, dependencies, timers. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 uint32_t queue_job_find(const struct slu_queue *q, slu_job_id id)
 {
@@ -483,7 +483,7 @@ int queue_dep_check(struct slu_queue *q, const struct slu_job_spec *s, struct sl
 		return slu_fail(err, -EINVAL, "%u dependencies; at most %u", s->ndep, DEP_MAX);
 	for (uint32_t i = 0; i < s->ndep; i++) {
 		if ((unsigned)s->dep[i].kind > SLU_DEP_AFTER_START || !s->dep[i].job)
-			return slu_fail(err, -EINVAL, "dependency %u makes no sense", i);
+			return slu_fail(err, -EINVAL, "dependency %u is invalid", i);
 		if (reaches(q, s->dep[i].job, s->id, &budget))
 			return slu_fail(err, -ELOOP,
 					"cyclic dependency: waits for job %" PRIu64

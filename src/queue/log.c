@@ -1,4 +1,4 @@
-#include "queue/log_i.h"
+#include "queue/log_internal.h"
 
 #include "base/map.h"
 

@@ -1,5 +1,5 @@
 /* Events about the machine: nodes, foreign work, spans, queues. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 static bool has_property(const struct slu_queue *q, uint32_t node, uint32_t prop)
 {
@@ -408,8 +408,7 @@ int queue_ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_er
 	if (!ev->conf || !ev->conf->name || !*ev->conf->name)
 		return slu_fail(err, -EINVAL, "a queue needs a name");
 	c = *ev->conf;
-	if ((unsigned)c.policy > SLU_POLICY_SELECTIVE ||
-	    (unsigned)c.backfill > SLU_BACKFILL_BALANCED)
+	if ((unsigned)c.policy >= SLU_POLICIES || (unsigned)c.backfill > SLU_BACKFILL_BALANCED)
 		return slu_fail(err, -EINVAL, "queue \"%s\": unknown policy", c.name);
 	if (c.max_stretch > SLU_STRETCH_MAX || c.max_wait_s < 0 || c.max_wait_s > SLU_LIMIT_MAX)
 		return slu_fail(err, -EINVAL, "queue \"%s\": bound on the wait out of range",

@@ -1,5 +1,5 @@
 /* The last starts of a queue, for those who ask who passed them. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 #include <stdio.h>
 

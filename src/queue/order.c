@@ -1,4 +1,4 @@
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 bool queue_order_before(const struct job *a, const struct job *b)
 {

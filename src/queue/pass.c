@@ -9,7 +9,7 @@
  *   3. the rest may start, if that disturbs no reservation (they are bookings like any other).
  *      Bucket by bucket: what fails for the shortest job of a bucket fails for all.
  * When no room appeared, only fresh jobs are looked at: for the others the answer is known. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 /* By planned start: who is planned earlier leaves room to who is planned later, so one sweep goes a
  * long way. */

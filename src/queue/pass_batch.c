@@ -1,5 +1,5 @@
 /* The order of jobs that came together: from the line to the model of batch.h and back. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 /* Share of the machine, in 1024th of a node of average size.  A slot that leaves no room for a
  * second one takes the whole node. */

@@ -1,5 +1,5 @@
 /* Who passed a waiting job, by which rule and with what harm. */
-#include "queue/passed.h"
+#include "queue/passed_internal.h"
 
 #include <stdio.h>
 

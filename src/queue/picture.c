@@ -2,7 +2,7 @@
  *
  * Everything keeps its number (index in a table, order in a list), since ties are broken by it;
  * trees, sums and counts follow from the rest and are made anew. */
-#include "queue/picture_i.h"
+#include "queue/picture_internal.h"
 
 static void set(struct pic *p, struct slu_nodeset **s)
 {

@@ -1,6 +1,6 @@
 /* picture_jobs.c — the jobs in the picture of a queue: where they stand, whom they wait for, when
  * to look at them again. */
-#include "queue/picture_i.h"
+#include "queue/picture_internal.h"
 
 static bool job_used(const struct slu_queue *q, uint32_t i)
 {

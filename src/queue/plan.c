@@ -1,5 +1,5 @@
 /* One job and the plan: match it, start it, promise it a start, move its promise. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 void queue_plan_freed(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node)
 {
@@ -39,6 +39,7 @@ uint32_t queue_plan_depth(const struct slu_queue_conf *c)
 	case SLU_POLICY_SELECTIVE:
 		return SLU_PROMISES;
 	case SLU_POLICY_FIRST_FIT:
+	case SLU_POLICIES:
 		break;
 	}
 	return 0;

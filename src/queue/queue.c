@@ -1,5 +1,5 @@
 /* Birth, death, copies, and the two doors: apply and schedule. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 int slu_queue_new(const struct slu_queue_opts *opts, struct slu_queue **out, struct slu_error *err)
 {
@@ -162,7 +162,7 @@ int slu_queue_apply(struct slu_queue *q, int64_t now_s, const struct slu_event *
 	if (rc == -ENOMEM)
 		slu_fail(err, rc, "out of memory");
 	else if (rc < 0 && err && !*err->text)
-		slu_fail(err, rc, "the event makes no sense here: %s", strerror(-rc));
+		slu_fail(err, rc, "the event is not valid here: %s", strerror(-rc));
 	return rc;
 }
 

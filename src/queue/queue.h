@@ -63,6 +63,7 @@ enum slu_policy {
 	/* Reservations for those who have waited long for what they ask, SLU_PROMISES at a time;
 	 * whatever fits beside them starts.  See `max_stretch`. */
 	SLU_POLICY_SELECTIVE,
+	SLU_POLICIES, /* how many there are; a new one goes before this */
 };
 
 #define SLU_PROMISES 8u /* reservations of SELECTIVE at a time */
@@ -125,6 +126,8 @@ extern const char *const slu_objective_names[];
  */
 int slu_policy_parse(const char *s, enum slu_policy *out, struct slu_error *err);
 const char *slu_policy_name(enum slu_policy p);
+/* "auto" (as the objective says), then the names of all policies; NULL after the last. */
+extern const char *const slu_policy_words[];
 int slu_backfill_parse(const char *s, enum slu_backfill *out, struct slu_error *err);
 const char *slu_backfill_name(enum slu_backfill b);
 /* "queue-depth=32,reservation-depth=8,max-queue-depth=…,max-reservation-depth=…" as Fluxion's

@@ -1,4 +1,4 @@
-#include "queue/log_i.h"
+#include "queue/log_internal.h"
 
 #include "base/map.h"
 
@@ -186,7 +186,8 @@ static int differ(struct slu_replay *r, int64_t at_us, const uint8_t *p, size_t 
 		 (int)(at_us % 1000000));
 	if (rc < 0) {
 		slu_decisions_done(&was);
-		return slu_fail(err, rc, "the decisions noted at %" PRId64 ".%06d are not legible",
+		return slu_fail(err, rc,
+				"the decisions recorded at %" PRId64 ".%06d are unreadable",
 				at_us / 1000000, (int)(at_us % 1000000));
 	}
 	for (uint32_t i = 0; i < was.v.n || i < r->out.v.n; i++) {
@@ -204,7 +205,7 @@ static int differ(struct slu_replay *r, int64_t at_us, const uint8_t *p, size_t 
 		    x->cause_node == y->cause_node)
 			continue;
 		slu_fail(err, -EUCLEAN,
-			 "at %" PRId64 ".%06d job %" PRIu64 ": noted: %.180s; came out: %.180s",
+			 "at %" PRId64 ".%06d job %" PRIu64 ": recorded: %.180s; replayed: %.180s",
 			 at_us / 1000000, (int)(at_us % 1000000), x ? x->job : y->job,
 			 x ? slu_buf_str(&a) : "nothing", y ? slu_buf_str(&b) : "nothing");
 		break;
@@ -385,7 +386,8 @@ static int event(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
 	slu_event_box_done(&box);
 	if (rc < 0)
 		return slu_fail_prefix(err, rc == -ENOMEM ? rc : -EUCLEAN,
-				       "at %" PRId64 ".%06d an event that was taken is refused",
+				       "at %" PRId64
+				       ".%06d an event that was accepted is now refused",
 				       at_us / 1000000, (int)(at_us % 1000000));
 	r->count.events++;
 	return compare(r, at_us, dec, n_dec, err);
@@ -404,7 +406,7 @@ static int pass(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us, st
 	rc = slu_queue_schedule(r->q, now_s, &r->out, err);
 	if (rc < 0)
 		return slu_fail_prefix(err, rc == -ENOMEM ? rc : -EUCLEAN,
-				       "at %" PRId64 ".%06d a pass that went well fails",
+				       "at %" PRId64 ".%06d a pass that succeeded now fails",
 				       at_us / 1000000, (int)(at_us % 1000000));
 	r->count.passes++;
 	return compare(r, at_us, dec, n, err);
@@ -470,7 +472,8 @@ static int hold_against(struct slu_replay *r, bool begins, int64_t at_us, const 
 	b = slu_qlog_bytes(r->own);
 	if (b->n != n || memcmp(b->p, p, n))
 		return slu_fail(err, -EUCLEAN,
-				"at %" PRId64 ".%06d the queue that came out is not the one noted",
+				"at %" PRId64
+				".%06d the replayed queue differs from the recorded one",
 				at_us / 1000000, (int)(at_us % 1000000));
 	slu_qlog_clear(r->own);
 	if (!b->n) {
@@ -509,7 +512,7 @@ int slu_replay_row(struct slu_replay *r, uint64_t seq, int64_t at_us, const void
 		else if (rc < 0)
 			slu_fail(err, rc,
 				 rc == -ENOMEM ? "out of memory"
-					       : "row %" PRIu64 " of the log is not legible",
+					       : "row %" PRIu64 " of the log is unreadable",
 				 seq);
 	}
 	return rc;

@@ -1,5 +1,5 @@
 /* Growing and shrinking, on request and by themselves. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 static uint32_t role_max(const struct slu_gang_role *r)
 {

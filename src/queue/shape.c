@@ -1,5 +1,5 @@
 /* Requests shared by equal jobs, and the buckets of waiting jobs that ask for the same. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {

@@ -1,5 +1,5 @@
 /* One step: timers first, then what the machine's changes mean, then the passes. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 static int on_timer(struct slu_queue *q, const struct timer *t, struct slu_decisions *out)
 {

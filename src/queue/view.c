@@ -1,5 +1,5 @@
 /* Reading: jobs, queues, lists. */
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 static void view(const struct slu_queue *q, uint32_t j, uint32_t position, struct slu_job_view *out)
 {

@@ -1,7 +1,7 @@
 /* Why is it not running?  From the plan itself. */
 #include "base/buf.h"
 #include "base/qty.h"
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 #include <time.h>
 
@@ -292,6 +292,23 @@ static int estimate_one(struct slu_queue *q, int64_t now_s, uint32_t j, struct s
 		       : slu_gang_info(s->m, q->job.p[j].id, &info, &out->place);
 }
 
+/* What people call n slots: pods, where the machine counts pods. */
+static const char *slots_name(const struct slu_queue *q, const struct slu_gang_role *r, int64_t n)
+{
+	for (uint32_t k = 0; k < r->n_need; k++)
+		if (!strcmp(slu_machine_kind_name(q->m, r->need[k].kind), "pods"))
+			return n == 1 ? "pod" : "pods";
+	return n == 1 ? "slot" : "slots";
+}
+
+static void put_fit(int64_t have, struct slu_buf *b)
+{
+	if (have)
+		slu_buf_printf(b, "only %" PRId64 " %s", have, have == 1 ? "fits" : "fit");
+	else
+		slu_buf_puts(b, "none fits");
+}
+
 static void put_amounts(const struct slu_queue *q, const struct slu_gang_role *r, struct slu_buf *b)
 {
 	const char *sep = " of ";
@@ -352,25 +369,27 @@ static void put_lack(const struct slu_queue *q, const struct slu_gang_req *req,
 {
 	const struct slu_gang_role *r = &req->role[w->role < req->n_role ? w->role : 0];
 
-	slu_buf_printf(b, "needs %" PRId64 " slots", w->want);
+	slu_buf_printf(b, "needs %" PRId64 " %s", w->want, slots_name(q, r, w->want));
 	if (r->name && *r->name)
 		slu_buf_printf(b, " for %s", r->name);
 	put_amounts(q, r, b);
 	slu_buf_puts(b, " at once; ");
 	switch (w->limit) {
 	case SLU_LIMIT_KIND:
-		slu_buf_printf(b, "%" PRId64 " fit now for lack of %s", w->have,
-			       slu_machine_kind_name(q->m, w->kind));
+		put_fit(w->have, b);
+		slu_buf_printf(b, " now: not enough %s", slu_machine_kind_name(q->m, w->kind));
 		break;
 	case SLU_LIMIT_NODES:
-		slu_buf_printf(b, "%" PRId64 " fit: too few of the nodes it may use are up",
-			       w->have);
+		put_fit(w->have, b);
+		slu_buf_puts(b, ": too few of the nodes it may use are up");
 		break;
 	case SLU_LIMIT_ALONE:
-		slu_buf_printf(b, "%" PRId64 " fit now, each on a node of its own", w->have);
+		put_fit(w->have, b);
+		slu_buf_puts(b, " now, each on a node of its own");
 		break;
 	case SLU_LIMIT_EXCLUSIVE:
-		slu_buf_printf(b, "%" PRId64 " fit now: too few nodes are empty", w->have);
+		put_fit(w->have, b);
+		slu_buf_puts(b, " now: too few nodes are empty");
 		break;
 	case SLU_LIMIT_CLOSE:
 		slu_buf_printf(b, "there is room, but not within one %s",
@@ -382,10 +401,10 @@ static void put_lack(const struct slu_queue *q, const struct slu_gang_req *req,
 				"would end");
 		break;
 	case SLU_LIMIT_MIX:
-		slu_buf_puts(b, "each role fits now, but not all together");
+		slu_buf_puts(b, "each role fits now, but not all of them together");
 		break;
 	case SLU_LIMIT_BEGIN:
-		slu_buf_puts(b, "it may not begin yet");
+		slu_buf_puts(b, "it may not start yet");
 		break;
 	case SLU_LIMIT_DEADLINE:
 		slu_buf_puts(b, "it could not end before its deadline");
@@ -421,7 +440,7 @@ static void put_remedy(const struct slu_gang_why *w, struct slu_buf *b)
 		sep = ", or with ";
 	}
 	if (w->without_close)
-		slu_buf_printf(b, "%slooser closeness", sep);
+		slu_buf_printf(b, "%sa looser topology", sep);
 }
 
 /* Ask the matcher, without the job's own reservation in the way. */
@@ -461,11 +480,11 @@ static void put_bound(const struct slu_queue *q, uint32_t j, struct slu_buf *b)
 	if (sub->conf.policy != SLU_POLICY_SELECTIVE || sub->conf.stopped)
 		return;
 	if (job->due_s > q->now_s) {
-		slu_buf_puts(b, "; is promised a start by ");
+		slu_buf_puts(b, "; it is promised a start by ");
 		put_time(job->due_s, b);
 		slu_buf_puts(b, " at the latest");
 	} else if (sub->n_reserved >= SLU_PROMISES) {
-		slu_buf_puts(b, "; is due for a promise since ");
+		slu_buf_puts(b, "; it has been due for a promise since ");
 		put_time(job->due_s, b);
 		slu_buf_printf(b, ", after %u others that have one", sub->n_reserved);
 	}
@@ -491,17 +510,18 @@ static int why_waiting(struct slu_queue *q, int64_t now_s, uint32_t j, struct sl
 	if (rc < 0)
 		return rc;
 	if (c->removed)
-		slu_buf_printf(reason, "queue \"%s\" is not configured any more; ", c->name);
+		slu_buf_printf(reason, "queue \"%s\" is no longer configured; ", c->name);
 	else if (c->stopped)
 		slu_buf_printf(reason, "queue \"%s\" is stopped; ", c->name);
 	else if (job->planned_s == SLU_TIME_NONE && !queue_plan_user_free(q, j))
 		slu_buf_printf(reason, "the running limit of queue \"%s\" is reached; ", c->name);
 	else if (c->policy == SLU_POLICY_FCFS && out->position > 1)
 		slu_buf_printf(reason,
-			       "%u jobs are before it and nobody overtakes in queue \"%s\"; ",
+			       "%u jobs are ahead of it, and queue \"%s\" lets no job overtake; ",
 			       out->position - 1, c->name);
 	else if (c->queue_depth && out->position > c->queue_depth)
-		slu_buf_printf(reason, "place %u, and only the first %u jobs are looked at; ",
+		slu_buf_printf(reason,
+			       "it is at place %u, and only the first %u jobs are considered; ",
 			       out->position, c->queue_depth);
 	rc = explain(q, now_s, j, reason, remedy, err);
 	if (!rc && job->planned_s == SLU_TIME_NONE)
@@ -536,7 +556,7 @@ static int why_aside(struct slu_queue *q, uint32_t j, struct slu_buf *b)
 
 	switch (job->block) {
 	case BLOCK_BEGIN:
-		slu_buf_puts(b, "may not begin before ");
+		slu_buf_puts(b, "may not start before ");
 		put_time(job->begin_s, b);
 		break;
 	case BLOCK_DEP:
@@ -550,13 +570,13 @@ static int why_aside(struct slu_queue *q, uint32_t j, struct slu_buf *b)
 	case BLOCK_FULL:
 		slu_buf_printf(b,
 			       "queue \"%s\" takes no more waiting jobs (%u wait, %u of user "
-			       "\"%s\"); it is let in when one of them starts or leaves",
+			       "\"%s\"); this one enters when one of them starts or leaves",
 			       q->sub.p[job->queue].conf.name, q->sub.p[job->queue].all.waiting,
 			       queue_usage_of(q, job->queue, job->user)->waiting,
 			       slu_intern_str(&q->str, job->user));
 		break;
 	case BLOCK_DEP_DEAD:
-		slu_buf_puts(b, "waits for something that cannot happen any more");
+		slu_buf_puts(b, "waits for something that can no longer happen");
 		break;
 	case BLOCK_NEVER: {
 		struct slu_gang_req r = queue_job_req(q, j);
@@ -588,7 +608,7 @@ int slu_queue_why(const struct slu_queue *cq, int64_t now_s, slu_job_id id, stru
 	*out = (struct slu_why){ .state = (enum slu_job_state)q->job.p[j].state,
 				 .planned_s = SLU_TIME_NONE };
 	if (out->state == SLU_JOB_RUNNING) {
-		slu_buf_puts(&reason, "runs since ");
+		slu_buf_puts(&reason, "running since ");
 		put_time(q->job.p[j].start_s, &reason);
 		slu_buf_printf(&reason, " (%s)", slu_how_name((enum slu_how)q->job.p[j].how));
 	} else if (out->state == SLU_JOB_WAITING) {

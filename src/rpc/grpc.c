@@ -576,7 +576,7 @@ static bool refuse_head(struct slu_grpc_call *c, const struct slu_http_request *
 	if (!timeout)
 		return false;
 	if (slu_grpc_timeout(timeout, &ns) < 0) {
-		slu_grpc_fail(c, SLU_GRPC_INVALID_ARGUMENT, "grpc-timeout \"%.40s\" is no time",
+		slu_grpc_fail(c, SLU_GRPC_INVALID_ARGUMENT, "grpc-timeout \"%.40s\" is not a time",
 			      timeout);
 		return true;
 	}

@@ -1,6 +1,6 @@
 #include "base/base64.h"
 #include "control/rules/kinds.h"
-#include "serve/admit_i.h"
+#include "serve/admit_internal.h"
 
 #define REVIEW_MAX (16u << 20)
 

@@ -1,7 +1,7 @@
-/* Held at the door: the gate into pods and templates, Jobs suspended; and what only the default
+/* Holding on admission: the gate into pods and templates, Jobs suspended; and what only the default
  * scheduler can decide handed to it, gated so that Sluice still says when and where. */
 #include "control/rules/kinds.h"
-#include "serve/admit_i.h"
+#include "serve/admit_internal.h"
 
 #define LABEL_MAX  63
 #define KEY_SEEN   "fluxqueue.seen"

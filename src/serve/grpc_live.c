@@ -339,7 +339,7 @@ static void ask_core(struct slu_grpc_live *l, struct slu_flux_ask *a)
 	slu_free(q);
 	slu_free(r);
 	refuse(a, SLU_FLUX_NOT_HERE,
-	       rc == -ENOMEM ? "out of memory" : "too much is under way; try again");
+	       rc == -ENOMEM ? "out of memory" : "too many requests are in progress; try again");
 }
 
 /* What is free of the live cluster, whole cores and all. */
@@ -402,7 +402,7 @@ static void ask_snapshot(struct slu_grpc_live *l, struct slu_flux_ask *a)
 	slu_cleanup(slu_snapshot_unrefp) struct slu_snapshot *s = slu_core_snapshot(l->core);
 
 	if (!s || !s->synced) {
-		refuse(a, SLU_FLUX_NOT_HERE, "the cluster has not been seen yet");
+		refuse(a, SLU_FLUX_NOT_HERE, "the cluster has not been listed yet; try again");
 		return;
 	}
 	a->outcome = SLU_FLUX_OK;

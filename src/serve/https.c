@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "serve/keeper.h"
+#include "serve/cert_secret.h"
 
 #define PEM_MAX (1u << 20)
 #define LOOK_NS (5 * SLU_NS_PER_S)
@@ -16,7 +16,7 @@ struct slu_https {
 	int listener;
 	const struct slu_config *config;
 	const char *client_ca;
-	struct slu_keeper *keeper;
+	struct slu_cert_secret *cert;
 	struct slu_timer look;
 	struct timespec cert_time, key_time;
 };
@@ -169,16 +169,17 @@ int slu_https_new(struct slu_loop *loop, struct slu_kube_client *client, struct 
 		files_changed(h);
 		slu_timer_start(&h->look, loop, LOOK_NS, look, h);
 	} else if (*config->serve.secret) {
-		rc = slu_keeper_new(&(struct slu_keeper_setup){ .loop = loop,
-								.client = client,
-								.ns = config->serve.ns,
-								.secret = config->serve.secret,
-								.dns = config->serve.names.p,
-								.n_dns = config->serve.names.n,
-								.what = "serve.https",
-								.have = have,
-								.arg = h },
-				    &h->keeper, err);
+		rc = slu_cert_secret_new(
+			&(struct slu_cert_secret_setup){ .loop = loop,
+							 .client = client,
+							 .ns = config->serve.ns,
+							 .secret = config->serve.secret,
+							 .dns = config->serve.names.p,
+							 .n_dns = config->serve.names.n,
+							 .what = "serve.https",
+							 .have = have,
+							 .arg = h },
+			&h->cert, err);
 	}
 	if (rc < 0)
 		return rc;
@@ -191,6 +192,6 @@ void slu_https_free(struct slu_https *h)
 	if (!h)
 		return;
 	slu_timer_stop(&h->look);
-	slu_keeper_free(h->keeper);
+	slu_cert_secret_free(h->cert);
 	slu_free(h);
 }

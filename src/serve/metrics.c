@@ -184,7 +184,7 @@ static void from_io(const struct slu_metrics_from *f, struct slu_buf *b)
 	one(b, "sluice_scheduled_events_lost_total", "counter",
 	    "Scheduled events that could not be written.", (double)p.events_lost);
 	one(b, "sluice_bindings_looked_up_total", "counter",
-	    "Bindings of unknown fate that were looked up.", (double)p.looked);
+	    "Bindings of unknown fate that were looked up.", (double)p.lookups);
 	one(b, "sluice_watch_changes_total", "counter", "Changes of objects seen.",
 	    (double)feed.changes);
 	one(b, "sluice_watch_pauses_total", "counter", "Times the watches were held back.",

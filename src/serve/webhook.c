@@ -13,7 +13,7 @@
 #include "net/server.h"
 #include "serve/admit.h"
 #include "serve/budget.h"
-#include "serve/keeper.h"
+#include "serve/cert_secret.h"
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
@@ -30,7 +30,7 @@ struct slu_webhook {
 	struct slu_server *server;
 	struct slu_addr addr;
 	int listener; /* -1: not open yet */
-	struct slu_keeper *keeper;
+	struct slu_cert_secret *cert;
 	struct slu_budget *budget; /* of callers without a certificate */
 	struct slu_buf client_ca;  /* PEM of webhook.clientCA; empty: callers are not asked */
 	char *ca;                  /* PEM of the authority in use; NULL: none yet */
@@ -337,16 +337,17 @@ int slu_webhook_new(struct slu_loop *loop, struct slu_kube_client *client,
 		rc = w->server ? 0 : slu_fail(err, -ENOMEM, "out of memory");
 	}
 	if (!rc)
-		rc = slu_keeper_new(&(struct slu_keeper_setup){ .loop = loop,
-								.client = client,
-								.ns = config->webhook.ns,
-								.secret = config->webhook.secret,
-								.dns = config->webhook.names.p,
-								.n_dns = config->webhook.names.n,
-								.what = "webhook",
-								.have = have,
-								.arg = w },
-				    &w->keeper, err);
+		rc = slu_cert_secret_new(
+			&(struct slu_cert_secret_setup){ .loop = loop,
+							 .client = client,
+							 .ns = config->webhook.ns,
+							 .secret = config->webhook.secret,
+							 .dns = config->webhook.names.p,
+							 .n_dns = config->webhook.names.n,
+							 .what = "webhook",
+							 .have = have,
+							 .arg = w },
+			&w->cert, err);
 	if (rc < 0) {
 		slu_server_free(w->server);
 		destroy(w);
@@ -361,7 +362,7 @@ void slu_webhook_free(struct slu_webhook *w)
 	if (!w)
 		return;
 	slu_timer_stop(&w->again);
-	slu_keeper_free(w->keeper);
+	slu_cert_secret_free(w->cert);
 	slu_server_free(w->server);
 	w->server = NULL;
 	w->dead = true;

@@ -14,14 +14,14 @@ int slu_trace_write_swf(const struct slu_trace *t, const char *note, FILE *f, st
 	if (t->event.n || t->extra.n || t->queue.n)
 		return slu_fail(
 			err, -ENOTSUP,
-			"SWF cannot say failures, drains or dependencies; use --format jsonl");
+			"SWF cannot express failures, drains or dependencies; use --format jsonl");
 	for (uint32_t i = 0; i < t->req.n; i++) {
 		const struct slu_trace_role *r = &t->role.p[t->req.p[i].role];
 
 		if (t->req.p[i].nrole != 1 || t->req.p[i].within != SLU_INTERN_NONE ||
 		    r->max_slots != r->slots || r->millicores != 1000 || r->memory || r->gpus)
 			return slu_fail(err, -ENOTSUP,
-					"SWF cannot say gangs, closeness or elastic sizes; use "
+					"SWF cannot express gangs, closeness or elastic sizes; use "
 					"--format jsonl");
 	}
 	fprintf(f,

@@ -1,4 +1,4 @@
-#include "store/sql.h"
+#include "store/sql_internal.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -46,7 +46,7 @@ static int fail(struct sqlite *s, const char *doing, struct slu_error *err)
 	if (code == -EBADMSG)
 		return slu_fail(
 			err, code,
-			"%s: the file is damaged (%s); move it away and start again: the cluster is enough to go on",
+			"%s: the file is damaged (%s); move it away and restart: sluiced rebuilds its state from the cluster",
 			doing, sqlite3_errmsg(s->db));
 	if ((rc & 0xff) == SQLITE_CANTOPEN && sqlite3_system_errno(s->db))
 		return slu_fail(err, code, "%s: %s: %s", doing, sqlite3_errmsg(s->db),
@@ -236,7 +236,7 @@ static int want_ok(void *arg, const struct slu_sql_val *v, uint32_t n, struct sl
 		return 0;
 	return slu_fail(
 		err, -EBADMSG,
-		"the file is damaged (%s); move it away and start again: the cluster is enough to go on",
+		"the file is damaged (%s); move it away and restart: sluiced rebuilds its state from the cluster",
 		v[0].type == SLU_SQL_TEXT ? (const char *)v[0].p : "?");
 }
 

@@ -1,7 +1,7 @@
 /* statement.h — every SQL statement the store runs, by number.  Texts are fixed: nothing is ever
  * assembled at run time. */
 #pragma once
-#include "store/sql.h"
+#include "store/sql_internal.h"
 
 enum slu_store_stmt {
 	ST_PUT_JOB,

@@ -1,4 +1,4 @@
-"""The rows of an event log, read without the program that wrote them (src/queue/log_i.h, codec.c)."""
+"""The rows of an event log, read without the program that wrote them (src/queue/log_internal.h, codec.c)."""
 
 import struct
 

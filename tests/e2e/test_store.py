@@ -112,7 +112,7 @@ def test_replay(module_cluster, space, tmp_path):
     answer = json.loads(sluice("replay", store, "-o", "json", "--verify"))
     assert answer["beginnings"] == 2 and answer["reproduced"] and answer["skipped"] == 0
     assert answer["decisions"] >= 9 and answer["events"] > 20
-    assert "decisions came out as noted (2 beginnings" in sluice("replay", store)
+    assert "decisions replayed as recorded (2 beginnings" in sluice("replay", store)
     shown = sluice("replay", store, "--job", f"{space}/next").splitlines()
     assert any("start of job" in line and "node-" in line for line in shown[:-1]), shown
     late = json.loads(sluice("replay", store, "-o", "json", "--from", answer["to"]))
@@ -124,7 +124,7 @@ def test_replay(module_cluster, space, tmp_path):
     (tmp_path / "altered.jsonl").write_text("\n".join(lines) + "\n")
     sluice("store", "import", tmp_path / "altered.db", tmp_path / "altered.jsonl")
     said = sluice("replay", tmp_path / "altered.db", code=1)
-    assert f"job {job}: noted: start of job {job} " in said and f"came out: start of job {job} " in said and said.count("\n") == 1
+    assert f"job {job}: recorded: start of job {job} " in said and f"replayed: start of job {job} " in said and said.count("\n") == 1
     # A row that is gone is a gap, not a difference.
     gone = [n for n, line in enumerate(lines) if '"table":"events"' in line]
     sluice("store", "import", tmp_path / "gap.db", write(tmp_path / "gap.jsonl", [line for n, line in enumerate(lines) if n != gone[1]]))

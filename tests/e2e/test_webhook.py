@@ -64,7 +64,7 @@ def test_refuses_only_what_is_plainly_wrong(webhook, module_cluster, space):
             return str(e)
         return None
 
-    assert "sluice.sh/duration" in until(refused) and "no duration" in refused()
+    assert "sluice.sh/duration" in until(refused) and "not a duration" in refused()
     made = admin.create(pod("theirs", space, scheduler="default-scheduler", **{"sluice.sh/duration": "soon"}))
     assert "sluice.sh/user" not in made["metadata"]["annotations"], "pods that never asked are untouched"
 

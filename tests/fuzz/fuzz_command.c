@@ -5,7 +5,7 @@
 
 #include "jobspec/jobspec.h"
 #include "match/writer.h"
-#include "query/internal.h"
+#include "query/session_internal.h"
 
 static int count(void *n, const struct slu_graph *g, const struct slu_emit_vertex *x)
 {

@@ -182,7 +182,7 @@ def test_a_message_cut_off(alone):
 
 
 def test_a_timeout_that_is_no_time(alone):
-    assert once(alone, frame(1, 4, 1, head(b"/fluxion.FluxionService/Match", (b"grpc-timeout", b"soon")))) == (3, 'grpc-timeout "soon" is no time')
+    assert once(alone, frame(1, 4, 1, head(b"/fluxion.FluxionService/Match", (b"grpc-timeout", b"soon")))) == (3, 'grpc-timeout "soon" is not a time')
 
 
 def test_http_1_is_told_what_this_port_speaks(alone):

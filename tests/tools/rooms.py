@@ -68,6 +68,10 @@ rc, text = ask({"control/attic/x.c": "int slu_x;\n"}, "layers")
 ok(rc == 1 and "not in a room" in text, "layers: a folder of control that is no room is refused")
 rc, text = ask({"queue/q.c": '#include "kube/object.h"\n', "kube/object.h": ""}, "layers")
 ok(rc == 1 and "queue must not include kube" in text, "layers: a layer includes one it must not know")
+rc, text = ask({"gang/a.c": '#include "gang/gang_internal.h"\n', "gang/gang_internal.h": ""}, "layers")
+ok(rc == 0, "layers: a private header is included in its own folder")
+rc, text = ask({"queue/q.c": '#include "gang/gang_internal.h"\n', "gang/gang_internal.h": ""}, "layers")
+ok(rc == 1 and "private to gang" in text, "layers: a private header is refused to other folders")
 ring = {f"queue/{a}.c": f"void slu_{b}(void);\nvoid slu_{a}(void)\n{{\n\tslu_{b}();\n}}\n"
         for a, b in ("ab", "bc", "cd", "da")}
 rc, text = ask(ring, "calls")

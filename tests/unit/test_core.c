@@ -162,7 +162,7 @@ static void test_not_in_line(void)
 	turn(&w);
 	take_ask(&w, SLU_ASK_PICTURE, "", seen);
 	turn(&w);
-	job_is(&w, "late", "waiting", "may not begin before 2030");
+	job_is(&w, "late", "waiting", "may not start before 2030");
 	close_world(&w);
 }
 

@@ -86,7 +86,7 @@ static void test_priority(void)
 		   strstr(w.last_annotation, "\"sluice.sh/set-priority\":null"),
 	   "own: what its objects say, and the note is gone: %s", w.last_annotation);
 	change(&w, SLU_ASK_PRIORITY, "c", 1);
-	ok(strstr(answered, "what runs is not touched"), "of what runs: %s", answered);
+	ok(strstr(answered, "running pods are not affected"), "of what runs: %s", answered);
 	change(&w, SLU_ASK_PRIORITY, "nobody", 1);
 	ok(answered_rc == -ENOENT, "%s", answered);
 	ok(differences(&w) == 0, "books and cluster agree");
@@ -170,7 +170,7 @@ static void test_limit_of_job(void)
 	   "and the plan follows what the Job says");
 	w.bind_outcome = SLU_KUBE_FAILED;
 	change(&w, SLU_ASK_LIMIT, "j", 100);
-	ok(answered_rc == -EIO && strstr(answered, "the API server refuses"), "%s", answered);
+	ok(answered_rc == -EIO && strstr(answered, "the API server refused"), "%s", answered);
 	timed_job(&w, 3, 0, NOTES("\"sluice.sh/duration\":\"1h\""));
 	turn(&w);
 	ok(look(&w, "j").limit_s == 3600, "a note on the Job");
@@ -230,7 +230,7 @@ static void test_deadline(void)
 	add_pod(&w, "odd", "sluice", "2", NOTES("\"sluice.sh/deadline\":\"tomorrow\""));
 	later(&w, 1);
 	ok(!strcmp(look(&w, "odd").state, "refused") &&
-		   strstr(look(&w, "odd").reason, "sluice.sh/deadline: \"tomorrow\" is no time"),
+		   strstr(look(&w, "odd").reason, "sluice.sh/deadline: \"tomorrow\" is not a time"),
 	   "nonsense is named: %s", look(&w, "odd").reason);
 	close_world(&w);
 }

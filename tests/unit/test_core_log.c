@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "control/recover/recover.h"
-#include "queue/log_i.h"
+#include "queue/log_internal.h"
 #include "queue/queue.h"
 
 #include <sys/stat.h>
@@ -299,8 +299,9 @@ static void test_churn(uint64_t seed, bool old)
 
 	struct proof bad = { .alter = true, .start = p.start };
 
-	ok(prove(&bad) == -EUCLEAN && bad.altered && strstr(bad.err.text, "noted: start of job") &&
-		   strstr(bad.err.text, "came out: start of job"),
+	ok(prove(&bad) == -EUCLEAN && bad.altered &&
+		   strstr(bad.err.text, "recorded: start of job") &&
+		   strstr(bad.err.text, "replayed: start of job"),
 	   "a start that was changed is named: %s", bad.err.text);
 	slu_replay_free(bad.r);
 	slu_buf_done(&p.start);

@@ -65,7 +65,7 @@ static const struct want table[] = {
 	{ "version: 1\nresources: []\n" TAIL("0"), -EINVAL, NULL, "asks for nothing" },
 	{ HEAD "- {type: slot, count: 1, label: s, with: [{type: core, count: 1}]}\n" TAIL(
 		  "0, queue: a-name-that-is-longer-than-any-queue-of-this-cluster-could-ever-be-called"),
-	  -EINVAL, NULL, "is no queue" },
+	  -EINVAL, NULL, "is not a queue name" },
 };
 
 static const struct slu_kobj *object(struct world *w, enum slu_kkind kind, const char *json)

@@ -526,9 +526,9 @@ static void test_never(void)
 	} row[] = {
 		{ 1, 5, 0,
 		  "role 0: one slot needs cpu 5m, the largest of 2 eligible nodes has 4m" },
-		{ 9, 1, 0, "role 0: 9 slots asked, 8 fit on 2 eligible nodes when empty" },
+		{ 9, 1, 0, "role 0: 9 slots requested, 8 fit on 2 eligible nodes when empty" },
 		{ 3, 1, SLU_ROLE_ALONE,
-		  "role 0: 3 slots asked, 2 fit on 2 eligible nodes when empty, one per node" },
+		  "role 0: 3 slots requested, 2 fit on 2 eligible nodes when empty, one per node" },
 	};
 	struct slu_machine *m = machine(2, 4, 8, 2);
 

@@ -894,7 +894,7 @@ static void test_broken(void)
 		bool post_retried;
 	} row[] = {
 		{ "GOAWAY before everything", goaway, sizeof goaway - 1, sizeof goaway - 1, false,
-		  "goodbye", 4, true },
+		  "closed the connection at once", 4, true },
 		{ "garbage", garbage, sizeof garbage - 1, sizeof garbage - 1, false, "HTTP/2", 2,
 		  false },
 		{ "HTTP/1.1 on the other end", http1, sizeof http1 - 1, sizeof http1 - 1, true, "",

@@ -27,8 +27,8 @@ static void waiting(void)
 	kit_job(&k, 2, 4, 50, KIT_SPEC(.name = "beta"));
 	kit_job(&k, 3, 2, 200, KIT_SPEC(.name = "gamma"));
 	kit_at(&k, 0);
-	why_is(&k, 1, "runs since 0", NULL);
-	why_is(&k, 2, "needs 4 slots of 1m cpu at once; 2 fit now", "with 2 slots");
+	why_is(&k, 1, "running since 0", NULL);
+	why_is(&k, 2, "needs 4 slots of 1m cpu at once; only 2 fit now", "with 2 slots");
 	why_is(&k, 2, "job alpha until 100", NULL);
 	why_is(&k, 3, "promised to others", "a limit of 100 s");
 	ok(!slu_queue_why(k.q, 0, 2, &w, NULL) && w.promised && w.planned_s == 100 &&
@@ -60,9 +60,9 @@ static void aside(void)
 	kit_job(&k, 6, 1, 10, KIT_SPEC(.dep = &on, .ndep = 1));
 	kit_job(&k, 7, 3, 10, NULL);
 	kit_at(&k, 0);
-	why_is(&k, 3, "1 jobs are before it and nobody overtakes", NULL);
+	why_is(&k, 3, "1 jobs are ahead of it", NULL);
 	why_is(&k, 4, "held", NULL);
-	why_is(&k, 5, "may not begin before 500", NULL);
+	why_is(&k, 5, "may not start before 500", NULL);
 	why_is(&k, 6, "waits for job 40 to succeed (not seen yet)", NULL);
 	why_is(&k, 7, "can never run", NULL);
 	kit_queue(&k, &stop);
@@ -152,7 +152,7 @@ static void dates(void)
 	kit_job(&k, 1, 1, 100, KIT_SPEC(.name = "alpha"));
 	kit_job(&k, 2, 1, 50, KIT_SPEC(.name = "beta"));
 	kit_at(&k, 1700000000);
-	why_is(&k, 1, "runs since 2023-11-14T22:13:20Z", NULL);
+	why_is(&k, 1, "running since 2023-11-14T22:13:20Z", NULL);
 	why_is(&k, 2, "job alpha until 2023-11-14T22:15:00Z", NULL);
 	kit_done(&k);
 }

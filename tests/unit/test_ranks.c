@@ -1,6 +1,6 @@
 /* The sort of sequences in blocks that are not written down, against the sort itself. */
 #include "base/rng.h"
-#include "match/fast/ranks.h"
+#include "match/fast/ranks_internal.h"
 #include "tap.h"
 
 #define BLOCKS 1200

@@ -167,7 +167,7 @@ static void test_wishes(void)
 		{ "\"sluice.sh/duration\":\"15m\"", "\"activeDeadlineSeconds\":30", NULL, NULL, 0,
 		  1, UINT32_MAX, 30, "" },
 		{ "\"sluice.sh/duration\":\"soon\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
-		  "sluice.sh/duration: \"soon\" is no duration (90, 15m, 12h, 7d)" },
+		  "sluice.sh/duration: \"soon\" is not a duration (90, 15m, 12h, 7d)" },
 		/* nonsense */
 		{ "\"fluence.group-size\":\"five\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
 		  "fluence.group-size: \"five\" is not a number" },
@@ -178,7 +178,7 @@ static void test_wishes(void)
 		{ "\"sluice.sh/exclusive\":\"perhaps\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
 		  "sluice.sh/exclusive: \"perhaps\" is neither true nor false" },
 		{ "\"sluice.sh/begin\":\"tomorrow\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
-		  "sluice.sh/begin: \"tomorrow\" is no time (2026-01-31T14:00:00Z, or seconds)" },
+		  "sluice.sh/begin: \"tomorrow\" is not a time (2026-01-31T14:00:00Z, or seconds)" },
 	};
 
 	for (size_t i = 0; i < SLU_LEN(row); i++) {

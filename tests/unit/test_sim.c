@@ -235,7 +235,7 @@ static void round_trip(void)
 	ok(x && y && !strcmp(x, y), "round trip: JSON lines");
 	free(x);
 	free(y);
-	ok(!written(&a, false, &n), "round trip: SWF cannot say that");
+	ok(!written(&a, false, &n), "round trip: SWF cannot express that");
 	o.elastic = o.close = o.failures = 0;
 	slu_generate(&o, &c, &err);
 	x = written(&c, false, &n);

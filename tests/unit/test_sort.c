@@ -1,6 +1,6 @@
 /* The exact order of equals that the reference's sort gives, and its shortcut for the first few. */
 #include "base/rng.h"
-#include "match/fast/inside.h"
+#include "match/fast/fast_internal.h"
 #include "tap.h"
 
 #define MAX 700

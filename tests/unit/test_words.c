@@ -131,7 +131,7 @@ static void test_fluxjob_tells(bool absent)
 	feed_job_as(&w, "vast", 5, true, "yes", "", "", "", "");
 	for (int i = 0; i < 10; i++)
 		later(&w, 1);
-	ok(strstr(w.last_event, "5 slots asked"), "what can never run is told in an event: %s",
+	ok(strstr(w.last_event, "5 slots requested"), "what can never run is told in an event: %s",
 	   w.last_event);
 	close_world(&w);
 }

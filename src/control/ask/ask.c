@@ -176,11 +176,11 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	if (g->cancelled != was || g->held != was_held)
 		core_ask_note(c, g);
 	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
-		slu_fail(err, 0, "%s runs already; delete its object to end it", a->name);
+		slu_fail(err, 0, "%s is running already; delete its object to end it", a->name);
 	else
 		slu_fail(err, 0, "%s %s", a->name,
 			 a->what == SLU_ASK_CANCEL
-				 ? "is out of the queue; its objects are untouched"
+				 ? "was taken out of the queue; its objects are untouched"
 			 : g->held ? "is held"
 				   : "waits again");
 	return 0;
@@ -192,7 +192,7 @@ static int refuse(struct slu_core *c, struct slu_error *err)
 	if (c->store_waits)
 		return slu_fail(err, -EAGAIN,
 				"the store cannot be read: nothing is decided until it can");
-	return slu_fail(err, -EAGAIN, "this replica stands by; ask the one that leads%s%s",
+	return slu_fail(err, -EAGAIN, "this replica is on standby; ask the leader%s%s",
 			*c->leader ? ": " : "", c->leader);
 }
 

@@ -47,7 +47,7 @@ static int check_limit(struct slu_core *c, const struct group *g, int64_t limit_
 		if (pod_s > 0 && limit_s > pod_s)
 			return slu_fail(err, -EINVAL,
 					"the pods of %s have activeDeadlineSeconds %" PRId64
-					", which Kubernetes does not let grow",
+					", which Kubernetes does not allow to grow",
 					g->id.name, pod_s);
 	}
 	for (uint32_t i = 0; waits(g) && slu_queue_view(c->q, i, &v) == 0; i++)
@@ -108,7 +108,7 @@ static int set_priority(struct slu_rec_ask *a, struct group *g, struct slu_error
 	if (!g->has_priority)
 		return slu_fail(err, 0, "%s has the priority of its objects", a->name);
 	return slu_fail(err, 0, "%s has priority %d now%s", a->name, g->priority,
-			waits(g) ? "" : "; what runs is not touched by that");
+			waits(g) ? "" : "; running pods are not affected");
 }
 
 int core_ask_change(struct slu_core *c, struct slu_rec_ask *a, struct slu_error *err)

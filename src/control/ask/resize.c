@@ -54,7 +54,7 @@ static int common_target(struct slu_core *c, const struct group *g, struct targe
 
 		if (i && (has != any || (has && strcmp(t.obj->meta.uid, out->obj->meta.uid))))
 			return slu_fail(err, -EINVAL,
-					"%s has members of several objects; resize those",
+					"%s has members created by several objects; resize those",
 					g->id.name);
 		any = has;
 		*out = t;
@@ -137,7 +137,7 @@ void core_resize_written(struct slu_core *c, const struct slu_rec_written *w)
 			answer(r.ask, 0, r.text);
 			return;
 		}
-		slu_fail(&err, 0, "the API server refuses: %s", w->text);
+		slu_fail(&err, 0, "the API server refused: %s", w->text);
 		answer(r.ask, w->outcome == SLU_KUBE_NOT_FOUND ? -ENOENT : -EIO, err.text);
 		return;
 	}

@@ -134,7 +134,7 @@ static void keep(struct slu_core *c, const struct claim *x)
 	s.spec = slu_buf_str(&b);
 	rc = b.error ? b.error : slu_batch_put_span(slu_intents_batch(c->door), &s);
 	if (rc < 0)
-		slu_log(SLU_WARN, "match not kept", SLU_STR("name", x->name));
+		slu_log(SLU_WARN, "match not saved in the store", SLU_STR("name", x->name));
 	slu_buf_done(&b);
 }
 
@@ -412,7 +412,7 @@ void core_claims_show(struct slu_core *c)
 
 		if (x->shown || show(c, x, &err) == 0)
 			continue;
-		slu_log(SLU_ERROR, "match not recalled", SLU_STR("name", x->name),
+		slu_log(SLU_ERROR, "match not restored from the store", SLU_STR("name", x->name),
 			SLU_STR("err", err.text));
 		drop(c, i);
 	}
@@ -513,12 +513,12 @@ void core_claim_ask(struct slu_core *c, struct slu_rec_ask *a)
 		snprintf(text, sizeof text, "%s%s",
 			 c->store_waits
 				 ? "the store cannot be read: nothing is decided until it can"
-			 : !c->door ? "this replica stands by; ask the one that leads: "
-				    : "the cluster has not been seen yet",
+			 : !c->door ? "this replica is on standby; ask the leader: "
+				    : "the cluster has not been listed yet; try again",
 			 !c->door && !c->store_waits ? c->leader : "");
 		refuse(a, -EAGAIN, text);
 	} else if (a->what == SLU_ASK_MATCH && c->claims->all.n >= CLAIMS_MAX) {
-		refuse(a, -EAGAIN, "there are too many matches already");
+		refuse(a, -EAGAIN, "too many matches are live already");
 	} else if (a->what == SLU_ASK_MATCH && is_over(a)) {
 		refuse(a, -ECANCELED, "nobody waits for it any more");
 	} else if (a->what == SLU_ASK_MATCH) {

@@ -59,7 +59,7 @@ int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_
 	if (n->drained == drain)
 		return slu_fail(err, 0, "%s is %s already", name, drain ? "drained" : "in use");
 	if (core_node_drain(c, n, drain) < 0)
-		return slu_fail(err, -EIO, "the queue refuses");
+		return slu_fail(err, -EIO, "the queue refused");
 	n->drained = drain;
 	if (drain)
 		n->drain_id = ++c->next_job;
@@ -67,7 +67,8 @@ int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_
 	if (!drain)
 		n->drain_id = 0;
 	slu_fail(err, 0,
-		 drain ? "%s takes no new work; what runs there runs on" : "%s takes work again",
+		 drain ? "%s takes no new work; what runs there keeps running"
+		       : "%s takes work again",
 		 name);
 	return 0;
 }

@@ -10,8 +10,6 @@
 
 static const char *const backfill_orders[] = { "auto",   "submission", "shortest",
 					       "packed", "balanced",   NULL };
-static const char *const queue_policies[] = { "auto",         "fcfs",      "easy",      "hybrid",
-					      "conservative", "first-fit", "selective", NULL };
 static const char *const member_failure[] = { "replace", "restart", NULL };
 static const char *const held_modes[] = { "own", "compatible", NULL };
 static const char *const log_levels[] = { "debug", "info", "warn", "error", NULL };
@@ -63,7 +61,7 @@ static const struct row queue_rows[] = {
 		  "0: as the objective says" },
 	{ "maxWait", SECONDS, ATQ(max_wait_s), "0", 0, INT32_MAX,
 	  .help = "and after waiting so long, if that is sooner; 0: as the objective says" },
-	{ "policy", CHOICE, ATQ(policy), "auto", .choice = queue_policies,
+	{ "policy", CHOICE, ATQ(policy), "auto", .choice = slu_policy_words,
 	  .help = "order and reservations, where the objective is not to say" },
 	{ "backfill", CHOICE, ATQ(backfill), "auto", .choice = backfill_orders,
 	  .help = "who fills the gaps first, where the objective is not to say" },
@@ -250,7 +248,7 @@ const struct row slu_config_rows[] = {
 	{ "serve", SECTION, .sub = serve_rows, .help = "where the daemon listens" },
 	{ "grpc", SECTION, .sub = grpc_rows, .help = "the Fluxion services" },
 	{ "webhook", SECTION, .sub = webhook_rows, .help = "admission" },
-	{ "held", SECTION, .sub = held_rows, .help = "work held at the door" },
+	{ "held", SECTION, .sub = held_rows, .help = "holding all work of a namespace" },
 	{ "store", SECTION, .sub = store_rows, .help = "what outlives the daemon" },
 	{ "leader", SECTION, .sub = leader_rows, .help = "high availability" },
 	{ "log", SECTION, .sub = log_rows, .help = "its own log" },

@@ -282,7 +282,8 @@ static int64_t now_us(struct slu_core *c)
 	int64_t step_us, now = slu_clock_now(&whole(c)->clock, &step_us);
 
 	if (step_us)
-		slu_log(SLU_WARN, "the wall clock was set; times follow it by a twentieth",
+		slu_log(SLU_WARN,
+			"the wall clock was set; planned times follow it at a twentieth of the speed",
 			SLU_I64("step_s", step_us / 1000000));
 	return now;
 }

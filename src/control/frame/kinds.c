@@ -3,7 +3,7 @@
 
 bool slu_core_synced(const struct slu_core *c)
 {
-	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++)
+	for (size_t i = 0; i < slu_kinds_n; i++)
 		if (!(c->synced & 1u << slu_kinds[i].kind))
 			return false;
 	return true;

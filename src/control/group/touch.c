@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "control/rules/kinds.h"
+
 static void touch(struct slu_core *c, const char *ns, char sort, const char *name)
 {
 	char key[SLU_GROUP_NAME_MAX + 3];
@@ -31,12 +33,8 @@ void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o)
 	if (above)
 		touch(c, o->meta.ns, 'u', above->uid);
 	touch_named(c, o->meta.ns, slu_key_place_meta(&o->meta));
-	if (o->kind == SLU_KIND_JOB)
-		touch_named(c, o->meta.ns, slu_key_place_template(&slu_kjob(o)->tmpl));
-	else if (o->kind == SLU_KIND_REPLICASET)
-		touch_named(c, o->meta.ns, slu_key_place_template(&slu_kreplicaset(o)->tmpl));
-	else if (o->kind == SLU_KIND_STATEFULSET)
-		touch_named(c, o->meta.ns, slu_key_place_template(&slu_kstatefulset(o)->tmpl));
+	if (slu_kind_template(o))
+		touch_named(c, o->meta.ns, slu_key_place_template(slu_kind_template(o)));
 }
 
 /* A claim was bound or lost: whoever of its namespace waits may care.  Claims change rarely. */

@@ -176,7 +176,7 @@ bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec
 {
 	if (h->resumed || !(h->going || h->coming))
 		return false;
-	slu_log(SLU_WARN, "job not resumed ahead, or not suspended again",
+	slu_log(SLU_WARN, "early resume of a job, or its suspension, failed",
 		SLU_STR("job", h->obj->meta.name), SLU_STR("ns", h->obj->meta.ns),
 		SLU_STR("err", w->text));
 	h->going = h->coming = false;

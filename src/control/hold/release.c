@@ -172,7 +172,7 @@ static void stalled(struct slu_core *c, struct run *r)
 
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		have += r->slot.p[i].pod != NULL;
-	slu_log(SLU_WARN, "a resumed job does not make all its pods, held again",
+	slu_log(SLU_WARN, "a resumed job did not create all its pods; it is held again",
 		SLU_STR("job", g->id.name), SLU_STR("ns", g->ns), SLU_I64("pods", have),
 		SLU_I64("of", want));
 	g->stalled = SLU_MIN(g->stalled + 1, 6u);
@@ -430,7 +430,7 @@ static void refused(struct slu_core *c, struct pod *p)
 	}
 	core_tell(c, p, "Replanned", true, "scheduler %s refuses it on node %s: %s",
 		  p->k->spec.scheduler, core_pod_at(p), why);
-	slu_log(SLU_WARN, "released pod was refused; planning its gang again",
+	slu_log(SLU_WARN, "released pod was refused; its gang is planned again",
 		SLU_STR("pod", m->name), SLU_STR("ns", m->ns), SLU_STR("node", core_pod_at(p)),
 		SLU_STR("why", why));
 	p->refused = true;

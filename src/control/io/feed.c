@@ -21,7 +21,7 @@ struct slu_feed {
 	struct slu_loop *loop;
 	struct slu_inbox *core;
 	struct slu_kcodec *codec;
-	struct source source[SLU_KINDS_WATCHED];
+	struct source source[SLU_KIND_COUNT];
 	struct slu_timer resume;
 	bool paused;
 	uint64_t changes, pauses, lost, unreadable;
@@ -39,7 +39,7 @@ static void look_for_room(void *arg)
 		return;
 	}
 	f->paused = false;
-	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++)
+	for (size_t i = 0; i < slu_kinds_n; i++)
 		if (f->source[i].reflector)
 			slu_reflector_resume(f->source[i].reflector);
 }
@@ -54,7 +54,7 @@ static void put(struct slu_feed *f, struct slu_record *r)
 		if (!f->paused) {
 			f->paused = true;
 			f->pauses++;
-			for (size_t i = 0; i < SLU_KINDS_WATCHED; i++)
+			for (size_t i = 0; i < slu_kinds_n; i++)
 				if (f->source[i].reflector)
 					slu_reflector_pause(f->source[i].reflector);
 			slu_timer_start(&f->resume, f->loop, RESUME_NS, look_for_room, f);
@@ -169,7 +169,7 @@ int slu_feed_new(struct slu_kube_client *client, const struct slu_config *cfg,
 	f->codec = slu_kcodec_new(pool);
 	if (!f->codec)
 		return slu_fail(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++) {
+	for (size_t i = 0; i < slu_kinds_n; i++) {
 		struct source *s = &f->source[i];
 		struct slu_mirror_handler h = {
 			.changed = changed, .synced = synced, .arg = s, .unreadable = unreadable
@@ -194,7 +194,7 @@ int slu_feed_new(struct slu_kube_client *client, const struct slu_config *cfg,
 
 void slu_feed_again(struct slu_feed *f, enum slu_kkind kind)
 {
-	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++)
+	for (size_t i = 0; i < slu_kinds_n; i++)
 		if (f->source[i].kind == kind && f->source[i].synced && f->source[i].reflector) {
 			f->source[i].again = true;
 			slu_reflector_relist(f->source[i].reflector);
@@ -206,7 +206,7 @@ void slu_feed_free(struct slu_feed *f)
 	if (!f)
 		return;
 	slu_timer_stop(&f->resume);
-	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++)
+	for (size_t i = 0; i < slu_kinds_n; i++)
 		slu_reflector_free(f->source[i].reflector);
 	slu_kcodec_free(f->codec);
 	slu_free(f);
@@ -219,7 +219,7 @@ void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out)
 					.unreadable = f->unreadable,
 					.synced = true };
 	memcpy(out->bad, f->bad, sizeof out->bad);
-	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++) {
+	for (size_t i = 0; i < slu_kinds_n; i++) {
 		const struct source *s = &f->source[i];
 
 		if (s->reflector)
@@ -233,7 +233,7 @@ void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out)
 const struct slu_kobj *slu_feed_find(const struct slu_feed *f, enum slu_kkind kind, const char *ns,
 				     const char *name)
 {
-	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++)
+	for (size_t i = 0; i < slu_kinds_n; i++)
 		if (slu_kinds[i].kind == kind && f->source[i].reflector)
 			return slu_mirror_get(slu_reflector_mirror(f->source[i].reflector), ns,
 					      name);

@@ -299,7 +299,7 @@ static void event_done(void *arg, const struct slu_kube_reply *r)
 	struct slu_rec_write *w = k->w;
 
 	landed(k, r);
-	if (r->outcome == SLU_KUBE_RETRYABLE && !p->closing && w->looked++ < SENT_AGAIN) {
+	if (r->outcome == SLU_KUBE_RETRYABLE && !p->closing && w->tries++ < SENT_AGAIN) {
 		k->w = NULL;
 		send_later(p, w);
 	} else if (r->outcome != SLU_KUBE_OK) {
@@ -341,7 +341,7 @@ static void scheduled_event(struct slu_place *p, struct slu_rec_write *w)
 static void bound(struct slu_place *p, struct slu_rec_write *w)
 {
 	w->done_us = wall_us();
-	w->looked = 0;
+	w->tries = 0;
 	if (p->line[LINE_SCHEDULED].n < EVENTS_MAX && !p->closing) {
 		line_put(&p->line[LINE_SCHEDULED], w);
 		return;
@@ -353,15 +353,15 @@ static void bound(struct slu_place *p, struct slu_rec_write *w)
 
 /* ---- a binding nobody knows the fate of ---- */
 
-static void looked(void *arg, const struct slu_kube_reply *r);
+static void fate_answered(void *arg, const struct slu_kube_reply *r);
 
 static void look(struct slu_place *p, struct slu_rec_write *w)
 {
 	struct slu_buf none = SLU_BUF_INIT(16);
-	struct slu_kube_request q = { .path = "", .accept = SLU_KUBE_JSON, .done = looked };
+	struct slu_kube_request q = { .path = "", .accept = SLU_KUBE_JSON, .done = fate_answered };
 	struct call *k = call_new(p, w, false);
 
-	p->stats.looked++;
+	p->stats.lookups++;
 	if (k) {
 		q.arg = k;
 		if (send(p, &q, "", "v1", w->ns, "pods", w->name, NULL, &none) == 0)
@@ -406,7 +406,7 @@ static void finish(struct call *k, enum slu_kube_outcome o, bool uncertain, cons
 	pump(p);
 }
 
-static void looked(void *arg, const struct slu_kube_reply *r)
+static void fate_answered(void *arg, const struct slu_kube_reply *r)
 {
 	struct call *k = arg;
 	struct slu_place *p = k->p;
@@ -417,9 +417,9 @@ static void looked(void *arg, const struct slu_kube_reply *r)
 		o = SLU_KUBE_RETRYABLE; /* no answer to the question either */
 	landed(k, r);
 	if (o == SLU_KUBE_RETRYABLE && !p->closing &&
-	    (r->outcome != SLU_KUBE_OK || w->looked < SENT_AGAIN)) {
+	    (r->outcome != SLU_KUBE_OK || w->tries < SENT_AGAIN)) {
 		/* Not bound: once more.  No answer: once more, as long as there is none. */
-		w->looked += r->outcome == SLU_KUBE_OK;
+		w->tries += r->outcome == SLU_KUBE_OK;
 		k->w = NULL;
 		send_later(p, w);
 		call_free(k);
@@ -457,7 +457,7 @@ static void done(void *arg, const struct slu_kube_reply *r)
 	landed(k, r);
 	if ((k->w->verb == SLU_WRITE_BIND || releases(k->w)) && !p->closing && unknown_fate(r) &&
 	    (!p->held || p->held(p->held_arg)) &&
-	    !(releases(k->w) && starting(r) && k->w->looked++ == REFUSED_S)) {
+	    !(releases(k->w) && starting(r) && k->w->tries++ == REFUSED_S)) {
 		struct slu_rec_write *w = k->w;
 
 		slu_log(SLU_DEBUG, "binding was not answered; looking the pod up",

@@ -15,7 +15,7 @@ struct slu_place;
 struct slu_place_stats {
 	uint64_t sent[SLU_WRITE_COUNT], failed[SLU_WRITE_COUNT], scheduled_events;
 	uint64_t events_lost; /* Scheduled events that were not written */
-	uint64_t looked;      /* bindings whose fate was looked up */
+	uint64_t lookups;     /* bindings whose fate was looked up */
 	uint64_t halvings;    /* times the server was spared */
 	uint32_t under_way, waiting, events_waiting, window;
 };

@@ -111,7 +111,7 @@ struct slu_rec_write {
 	/* while it waits on the io side */
 	struct slu_rec_write *next;
 	int64_t done_us; /* BIND: when it was done, wall clock */
-	uint32_t looked; /* BIND: times its fate was looked up; EVENT: times it was sent again */
+	uint32_t tries;  /* BIND: times its fate was looked up; EVENT: times it was sent again */
 };
 /* All strings are copied, in the same piece of memory; NULL becomes "".  NULL: no memory. */
 struct slu_rec_write *slu_rec_write_new(const struct slu_rec_write *like);

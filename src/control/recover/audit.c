@@ -69,9 +69,9 @@ static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_KINDS
 		if (used == sum[k] || !strcmp(slu_machine_kind_name(m, k), "node"))
 			continue;
 		c->count.audit_differences++;
-		slu_log(SLU_ERROR, "plan and cluster disagree about a node",
-			SLU_STR("node", n->name), SLU_STR("resource", slu_machine_kind_name(m, k)),
-			SLU_I64("booked", used), SLU_I64("seen", sum[k]));
+		slu_log(SLU_ERROR, "plan and cluster disagree on a node", SLU_STR("node", n->name),
+			SLU_STR("resource", slu_machine_kind_name(m, k)), SLU_I64("booked", used),
+			SLU_I64("seen", sum[k]));
 		return false;
 	}
 	return true;
@@ -87,7 +87,8 @@ static void audit_waits(struct slu_core *c)
 	if (slu_queue_overlooked(c->q, &job, &err) <= 0)
 		return;
 	c->count.overlooked++;
-	slu_log(SLU_ERROR, "a bug: a job fits and is allowed, but nothing would look at it",
+	slu_log(SLU_ERROR,
+		"a bug: a job fits and is allowed to start, but no event would make the queue look at it",
 		SLU_STR("job", slu_queue_job(c->q, job, &v) == 0 ? v.name : ""));
 	core_apply(c, &(struct slu_event){ .kind = SLU_EV_LOOK });
 	core_due_at(c, CORE_AT_AUDIT, c->now_us + 1000000); /* and a cycle then, at the latest */

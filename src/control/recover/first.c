@@ -289,6 +289,6 @@ void core_recovered(struct slu_core *c)
 	}
 	core_forget(c);
 	if (gone)
-		slu_log(SLU_INFO, "jobs in the store that no longer exist in the cluster",
+		slu_log(SLU_INFO, "jobs of the store no longer exist in the cluster",
 			SLU_I64("jobs", gone));
 }

@@ -92,7 +92,7 @@ int core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct 
 		c->recovery->store_rewrite = true;
 		c->rows.seq = SLU_MAX(c->rows.seq, c->next_job); /* above what is in it */
 		slu_log(SLU_ERROR,
-			"the store cannot be read: going on with the cluster as the only memory",
+			"the store cannot be read: continuing with the cluster as the only memory",
 			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", err->text));
 	}
 	return begin(c, err);
@@ -140,7 +140,7 @@ static void say(struct slu_core *c, bool was_bad)
 		slu_log(SLU_ERROR,
 			holds(c)
 				? "the store cannot be written: no gang starts until it can"
-				: "the store cannot be written: going on with the cluster as the only memory",
+				: "the store cannot be written: continuing with the cluster as the only memory",
 			SLU_STR("setting", "store.url (--store)"),
 			SLU_STR("err", c->recovery->store_why));
 }

@@ -5,35 +5,24 @@
 
 #include "base/map.h"
 #include "control/rules/group.h"
+#include "control/rules/kinds.h"
 #include "jobspec/jobspec.h"
 #include "wire/jsonw.h"
 
 /* ---- held work as a FluxJob ---- */
 
-static const struct wrapped {
-	uint8_t kind;
-	int type; /* Fluxqueue's number */
-	const char *suffix, *api, *word;
-} wrapped[] = {
-	{ SLU_KIND_POD, 0, "pod", "v1", "Pod" },
-	{ SLU_KIND_JOB, 1, "job", "batch/v1", "Job" },
-	{ SLU_KIND_DEPLOYMENT, 2, "deployment", "apps/v1", "Deployment" },
-	{ SLU_KIND_REPLICASET, 3, "replicaset", "apps/v1", "ReplicaSet" },
-	{ SLU_KIND_STATEFULSET, 4, "statefulset", "apps/v1", "StatefulSet" },
-};
-
-static const struct wrapped *find_kind(const struct slu_kobj *o)
+/* Pods and what makes them, by rules/kinds.h. */
+static const struct slu_kind *find_kind(const struct slu_kobj *o)
 {
-	for (size_t i = 0; i < SLU_LEN(wrapped); i++)
-		if (wrapped[i].kind == o->kind)
-			return &wrapped[i];
-	return NULL;
+	const struct slu_kind *k = slu_kind((enum slu_kkind)o->kind);
+
+	return k && k->word ? k : NULL;
 }
 
 void slu_fluxjob_name(const struct slu_kobj *held, char out[SLU_FLUXJOB_NAME])
 {
-	const struct wrapped *k = find_kind(held);
-	const char *suffix = k ? k->suffix : "unknown";
+	const struct slu_kind *k = find_kind(held);
+	const char *suffix = k ? k->word : "unknown";
 	int n = snprintf(out, SLU_FLUXJOB_NAME, "%s-%s", held->meta.name, suffix);
 
 	if (n >= (int)SLU_FLUXJOB_NAME)
@@ -82,13 +71,17 @@ static void write_jobspec(const struct slu_held_view *v, const struct slu_kpodsp
 		slu_buf_puts(b, "  system: {}\n");
 }
 
-static void write_owner(const struct slu_kobj *o, const struct wrapped *k, struct slu_jsonw *w)
+static void write_owner(const struct slu_kobj *o, struct slu_jsonw *w)
 {
+	const struct slu_kkind_info *info = slu_kkind_info((enum slu_kkind)o->kind);
+	char api[80];
+
+	snprintf(api, sizeof api, "%s%s%s", info->group, *info->group ? "/" : "", info->version);
 	slu_jsonw_key(w, "ownerReferences");
 	slu_jsonw_arr(w);
 	slu_jsonw_obj(w);
-	slu_jsonw_kstr(w, "apiVersion", k->api);
-	slu_jsonw_kstr(w, "kind", k->word);
+	slu_jsonw_kstr(w, "apiVersion", api);
+	slu_jsonw_kstr(w, "kind", info->kind);
 	slu_jsonw_kstr(w, "name", o->meta.name);
 	slu_jsonw_kstr(w, "uid", o->meta.uid);
 	slu_jsonw_end_obj(w);
@@ -97,7 +90,7 @@ static void write_owner(const struct slu_kobj *o, const struct wrapped *k, struc
 
 int slu_fluxjob_spec(const struct slu_held_view *v, int64_t duration_s, struct slu_buf *out)
 {
-	const struct wrapped *k = find_kind(v->obj);
+	const struct slu_kind *k = find_kind(v->obj);
 	const struct slu_ktemplate *t = k ? slu_held_template(v->obj) : NULL;
 	const struct slu_kpodspec *s = t ? &t->spec : NULL;
 	struct slu_buf text = SLU_BUF_INIT(8192);
@@ -111,7 +104,7 @@ int slu_fluxjob_spec(const struct slu_held_view *v, int64_t duration_s, struct s
 	write_jobspec(v, s, duration_s, &text);
 	slu_jsonw_obj(&w);
 	slu_jsonw_kstr(&w, "jobspec", slu_buf_str(&text));
-	slu_jsonw_ki64(&w, "type", k->type);
+	slu_jsonw_ki64(&w, "type", k->flux);
 	slu_jsonw_kstr(&w, "name", v->obj->meta.name);
 	slu_jsonw_ki64(&w, "nodes", v->pods);
 	slu_jsonw_ki64(&w, "cores", SLU_MAX(s->whole_cpus, (int64_t)1));
@@ -124,7 +117,6 @@ int slu_fluxjob_spec(const struct slu_held_view *v, int64_t duration_s, struct s
 
 int slu_fluxjob_wrap(const struct slu_held_view *v, int64_t duration_s, struct slu_buf *out)
 {
-	const struct wrapped *k = find_kind(v->obj);
 	struct slu_buf spec = SLU_BUF_INIT(16384);
 	struct slu_jsonw w = slu_jsonw(out, SLU_JSONW_COMPACT);
 	char name[SLU_FLUXJOB_NAME];
@@ -146,7 +138,7 @@ int slu_fluxjob_wrap(const struct slu_held_view *v, int64_t duration_s, struct s
 	slu_jsonw_obj(&w);
 	slu_jsonw_kstr(&w, SLU_FLUXJOB_BY, SLU_FLUXJOB_US);
 	slu_jsonw_end_obj(&w);
-	write_owner(v->obj, k, &w);
+	write_owner(v->obj, &w);
 	slu_jsonw_end_obj(&w);
 	slu_jsonw_key(&w, "spec");
 	slu_jsonw_raw(&w, spec.p, spec.n);
@@ -330,9 +322,10 @@ static int read_spec(struct reading *r, const struct slu_kfluxjob *f)
 			     : f->duration_s > 0 ? f->duration_s
 						 : 0;
 	if (j->queue && strlen(j->queue) >= sizeof r->ask->queue)
-		return slu_fail(r->err, -EINVAL,
-				"spec.jobspec: attributes.system.queue: \"%.60s\" is no queue",
-				j->queue);
+		return slu_fail(
+			r->err, -EINVAL,
+			"spec.jobspec: attributes.system.queue: \"%.60s\" is not a queue name",
+			j->queue);
 	if (j->queue)
 		strcpy(r->ask->queue, j->queue);
 	return 0;

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/utf8.h"
 #include "control/config/config.h"
+#include "control/rules/kinds.h"
 #include "control/rules/life.h"
 
 /* ---- identity ---- */
@@ -49,16 +50,8 @@ static const char *find_value(const struct slu_group_source *s, enum slu_key k,
 
 	for (uint32_t i = 0; !v && i < s->n_owners; i++) {
 		const struct slu_kobj *o = s->owner[i];
-		const struct slu_ktemplate *t = NULL;
+		const struct slu_ktemplate *t = slu_kind_template(o);
 
-		if (o->kind == SLU_KIND_JOB)
-			t = &slu_kjob(o)->tmpl;
-		else if (o->kind == SLU_KIND_REPLICASET)
-			t = &slu_kreplicaset(o)->tmpl;
-		else if (o->kind == SLU_KIND_STATEFULSET)
-			t = &slu_kstatefulset(o)->tmpl;
-		else if (o->kind == SLU_KIND_DEPLOYMENT)
-			t = &slu_kdeployment(o)->tmpl;
 		if (t) {
 			p = slu_key_place_template(t);
 			v = slu_key_value(&p, k, row);
@@ -159,7 +152,7 @@ int slu_group_identify(const struct slu_group_source *s, struct slu_group_id *ou
 	}
 	derive(s, out);
 	if (v)
-		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no group name", row->key, v);
+		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a group name", row->key, v);
 	return 0;
 }
 
@@ -183,12 +176,13 @@ int slu_group_check_pair(const char *key, const char *value, struct slu_error *e
 		return slu_group_parse_size(key, value, INT32_MAX, &size, err);
 	case SLU_KEY_DURATION:
 		if (slu_config_seconds(value, &s) < 0)
-			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no duration", key, value);
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a duration", key,
+					value);
 		return 0;
 	case SLU_KEY_BEGIN:
 	case SLU_KEY_DEADLINE:
 		if (slu_group_parse_time(value, &s) < 0)
-			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no time", key, value);
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a time", key, value);
 		return 0;
 	case SLU_KEY_EXCLUSIVE:
 		if (strcmp(value, "true") && strcmp(value, "false"))
@@ -328,7 +322,7 @@ static int read_duration(const struct slu_group_source *s, struct slu_group_wish
 		}
 	w->duration_s = d > 0 ? d : 0;
 	if (v && (slu_config_seconds(v, &d) < 0 || d < 1))
-		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no duration (90, 15m, 12h, 7d)",
+		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a duration (90, 15m, 12h, 7d)",
 				row->key, v);
 	if (v && !w->duration_s)
 		w->duration_s = d;
@@ -356,7 +350,7 @@ static int read_topology(const struct slu_group_source *s, struct slu_group_wish
 		w->level_required = false;
 	}
 	if (!*v || strlen(v) >= sizeof w->level)
-		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no topology level", row->key, v);
+		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a topology level", row->key, v);
 	strcpy(w->level, v);
 	return 0;
 }
@@ -385,7 +379,7 @@ static int read_after(const struct slu_group_source *s, struct slu_group_wish *w
 				n = strcspn(v, ",");
 			}
 		if (!n || n >= sizeof w->after[0].name)
-			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no group name", row->key,
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a group name", row->key,
 					v);
 		if (w->n_after == SLU_GROUP_AFTER_MAX)
 			return slu_fail(err, -EINVAL, "%s: more than %u groups", row->key,
@@ -406,7 +400,8 @@ static int read_words(const struct slu_group_source *s, struct slu_group_wish *w
 
 	if (v) {
 		if (strlen(v) >= sizeof w->queue)
-			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no queue", row->key, v);
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a queue name", row->key,
+					v);
 		strcpy(w->queue, v);
 	}
 	v = find_value(s, SLU_KEY_EXCLUSIVE, &row);
@@ -419,12 +414,12 @@ static int read_words(const struct slu_group_source *s, struct slu_group_wish *w
 	v = find_value(s, SLU_KEY_BEGIN, &row);
 	if (v && slu_group_parse_time(v, &w->begin_s) < 0)
 		return slu_fail(err, -EINVAL,
-				"%s: \"%.60s\" is no time (2026-01-31T14:00:00Z, or seconds)",
+				"%s: \"%.60s\" is not a time (2026-01-31T14:00:00Z, or seconds)",
 				row->key, v);
 	v = find_value(s, SLU_KEY_DEADLINE, &row);
 	if (v && slu_group_parse_time(v, &w->deadline_s) < 0)
 		return slu_fail(err, -EINVAL,
-				"%s: \"%.60s\" is no time (2026-01-31T14:00:00Z, or seconds)",
+				"%s: \"%.60s\" is not a time (2026-01-31T14:00:00Z, or seconds)",
 				row->key, v);
 	return 0;
 }

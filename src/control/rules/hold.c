@@ -1,6 +1,7 @@
 #include "control/rules/hold.h"
 
 #include "base/vec.h"
+#include "control/rules/kinds.h"
 
 #define HOSTNAME "kubernetes.io/hostname"
 
@@ -125,16 +126,5 @@ bool slu_held_ahead(const struct slu_kjob *j)
 
 const struct slu_ktemplate *slu_held_template(const struct slu_kobj *o)
 {
-	switch (o->kind) {
-	case SLU_KIND_JOB:
-		return &slu_kjob(o)->tmpl;
-	case SLU_KIND_REPLICASET:
-		return &slu_kreplicaset(o)->tmpl;
-	case SLU_KIND_STATEFULSET:
-		return &slu_kstatefulset(o)->tmpl;
-	case SLU_KIND_DEPLOYMENT:
-		return &slu_kdeployment(o)->tmpl;
-	default:
-		return NULL;
-	}
+	return slu_kind_template(o);
 }

@@ -1,4 +1,4 @@
-/* hold.h — work held at the door: which objects are held, how they are let go, and what others are
+/* hold.h — held work: which objects are held, how they are let go, and what others are
  * told about them.
  *
  * In namespaces that are switched to it everything is held: pods carry our scheduling gate, Jobs

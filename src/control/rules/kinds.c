@@ -1,12 +1,17 @@
 #include "control/rules/kinds.h"
 
-const struct slu_kind slu_kinds[SLU_KINDS_WATCHED] = {
+/* Offsets in the struct a kind is decoded into. */
+#define TMPL(type)     .tmpl = offsetof(struct type, tmpl)
+#define REPLICAS(type) TMPL(type), .size = "replicas", .wants = offsetof(struct type, replicas)
+
+const struct slu_kind slu_kinds[] = {
 	{ SLU_KIND_NODE },
 	{ SLU_KIND_POD, .word = "pod" },
-	{ SLU_KIND_JOB, .word = "job", .size = "parallelism", .suspends = true },
-	{ SLU_KIND_REPLICASET, .word = "replicaset", .size = "replicas" },
-	{ SLU_KIND_STATEFULSET, .word = "statefulset", .size = "replicas" },
-	{ SLU_KIND_DEPLOYMENT, .word = "deployment", .size = "replicas" },
+	{ SLU_KIND_JOB, .word = "job", .size = "parallelism", TMPL(slu_kjob), .suspends = true,
+	  .flux = 1 },
+	{ SLU_KIND_REPLICASET, .word = "replicaset", REPLICAS(slu_kreplicaset), .flux = 3 },
+	{ SLU_KIND_STATEFULSET, .word = "statefulset", REPLICAS(slu_kstatefulset), .flux = 4 },
+	{ SLU_KIND_DEPLOYMENT, .word = "deployment", REPLICAS(slu_kdeployment), .flux = 2 },
 	{ SLU_KIND_PVC },
 	{ SLU_KIND_PV },
 	{ SLU_KIND_PODGROUP_X, .optional = true },
@@ -19,10 +24,11 @@ const struct slu_kind slu_kinds[SLU_KINDS_WATCHED] = {
 	{ SLU_KIND_LIMITRANGE },
 	{ SLU_KIND_RUNTIMECLASS },
 };
+const size_t slu_kinds_n = SLU_LEN(slu_kinds);
 
 const struct slu_kind *slu_kind(enum slu_kkind k)
 {
-	for (size_t i = 0; i < SLU_KINDS_WATCHED; i++)
+	for (size_t i = 0; i < slu_kinds_n; i++)
 		if (slu_kinds[i].kind == k)
 			return &slu_kinds[i];
 	return NULL;
@@ -30,10 +36,17 @@ const struct slu_kind *slu_kind(enum slu_kkind k)
 
 const struct slu_kind *slu_kind_named(const char *name)
 {
-	for (size_t i = 0; name && i < SLU_KINDS_WATCHED; i++)
+	for (size_t i = 0; name && i < slu_kinds_n; i++)
 		if (slu_kinds[i].word && !strcmp(slu_kkind_info(slu_kinds[i].kind)->kind, name))
 			return &slu_kinds[i];
 	return NULL;
+}
+
+const struct slu_ktemplate *slu_kind_template(const struct slu_kobj *o)
+{
+	const struct slu_kind *row = slu_kind((enum slu_kkind)o->kind);
+
+	return row && row->tmpl ? (const void *)((const char *)o + row->tmpl) : NULL;
 }
 
 bool slu_kind_makes(enum slu_kkind k)

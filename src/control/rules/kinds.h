@@ -1,7 +1,7 @@
 /* kinds.h — every kind of object that is watched, and what we do with those that make pods.
  *
- * API group, version and plural of a kind are in kube/object.h (slu_kkind_info()).  To hold a new kind
- * of workload: its row here, its template in slu_held_template(), its size in slu_life_makes(). */
+ * API group, version and plural of a kind are in kube/codec_tables.c (slu_kkind_info()).  A kind that
+ * is a template and a number of pods needs a row there and a row here (docs/exercises.md). */
 #pragma once
 #include "kube/object.h"
 
@@ -12,15 +12,20 @@ struct slu_kind {
 	const char *word; /* "job", in messages and names; NULL: makes none */
 	const char *size; /* field of the specification that says how many; NULL */
 	bool suspends;    /* is held by suspending it, too */
+	uint16_t tmpl;    /* offset of the struct slu_ktemplate; 0: has none */
+	uint16_t wants;   /* offset of the int32_t that says how many; 0: slu_life_makes() knows */
+	uint8_t flux;     /* the number Fluxqueue has for it, of those that are shown as FluxJobs */
 };
 
 /* In the order in which they are listed at the start. */
 extern const struct slu_kind slu_kinds[];
-#define SLU_KINDS_WATCHED 17
+extern const size_t slu_kinds_n;
 /* The row of a kind; NULL: it is not watched. */
 const struct slu_kind *slu_kind(enum slu_kkind k);
 /* The row of a kind of workload (or Pod) by the name it has in its API; NULL: there is none. */
 const struct slu_kind *slu_kind_named(const char *name);
+/* What the object makes pods from; NULL: it makes none. */
+const struct slu_ktemplate *slu_kind_template(const struct slu_kobj *o);
 /* Objects of the kind make pods. */
 bool slu_kind_makes(enum slu_kkind k);
 /* The owner is of a kind that makes pods and is watched; not somebody else's kind of the same name

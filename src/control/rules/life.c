@@ -1,5 +1,7 @@
 #include "control/rules/life.h"
 
+#include "control/rules/kinds.h"
+
 static int64_t or_one(int32_t n)
 {
 	return n == SLU_KNONE ? 1 : n;
@@ -7,22 +9,17 @@ static int64_t or_one(int32_t n)
 
 int64_t slu_life_makes(const struct slu_kobj *o)
 {
-	switch (o->kind) {
-	case SLU_KIND_JOB: {
+	const struct slu_kind *row = slu_kind((enum slu_kkind)o->kind);
+
+	if (o->kind == SLU_KIND_JOB) {
 		const struct slu_kjob *j = slu_kjob(o);
 		int64_t n = or_one(j->parallelism);
 
 		return j->completions == SLU_KNONE ? n : SLU_MIN(n, (int64_t)j->completions);
 	}
-	case SLU_KIND_REPLICASET:
-		return or_one(slu_kreplicaset(o)->replicas);
-	case SLU_KIND_STATEFULSET:
-		return or_one(slu_kstatefulset(o)->replicas);
-	case SLU_KIND_DEPLOYMENT:
-		return or_one(slu_kdeployment(o)->replicas);
-	default:
+	if (!row || !row->wants)
 		return -1;
-	}
+	return or_one(*(const int32_t *)(const void *)((const char *)o + row->wants));
 }
 
 /* How many indexes "0-3,7" names: 5. */

@@ -233,7 +233,7 @@ static void gather(struct slu_core *c, struct group *g)
 	clear_wants(c, r);
 	rc = fill_run(r, pod, n, need, SLU_MAX(need, n));
 	if (rc == -E2BIG) {
-		core_group_wrong(c, g, "more than %u different kinds of members", SLU_ROLES_MAX);
+		core_group_wrong(c, g, "members of more than %u different kinds", SLU_ROLES_MAX);
 		core_run_end(c, r, SLU_RESULT_CANCELLED);
 	} else {
 		core_run_wishes(c, r);

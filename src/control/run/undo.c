@@ -81,8 +81,8 @@ void core_run_undo(struct slu_core *c, struct run *r)
 	avoid(c, r);
 	core_intents_settle(c, r, SLU_INTENT_UNDONE);
 	slu_log(SLU_WARN,
-		keep ? "gang is bound in part; the rest follows"
-		     : "gang taken back, what is bound is evicted",
+		keep ? "gang is bound in part; the rest follows when it can be bound"
+		     : "gang taken back; its bound pods are evicted",
 		SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
 	core_group_dirty(c, g);
 	drop_unbound(c, r);
@@ -108,7 +108,7 @@ static void forgive(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; i < g->run.n; i++)
 		if (g->run.p[i]->state == RUN_QUEUED && g->run.p[i]->submitted &&
 		    core_run_submit(c, g->run.p[i]) < 0)
-			slu_log(SLU_WARN, "nodes of a job not widened again",
+			slu_log(SLU_WARN, "avoided nodes of a job not offered again",
 				SLU_STR("job", g->id.name));
 }
 

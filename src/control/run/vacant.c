@@ -82,7 +82,8 @@ static bool differs(struct slu_core *c, const struct group *g, const struct run 
 		const struct pod *p = g->pod.p[i];
 
 		if (!p->run && !p->stand && core_pod_startable(p)) {
-			slu_log(SLU_INFO, "pod differs from its template, gang planned again",
+			slu_log(SLU_INFO,
+				"pod differs from its template; its gang is planned again",
 				SLU_STR("pod", p->k->o.meta.name), SLU_STR("job", g->id.name));
 			return true;
 		}

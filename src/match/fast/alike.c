@@ -4,7 +4,7 @@
  * below them have the same types, sizes, states, numbers of children in the same order, and below
  * them the same ids: then they answer any request in the same way as long as nothing is booked
  * there, but for the ids above and their own. */
-#include "match/fast/inside.h"
+#include "match/fast/fast_internal.h"
 
 /* Not the vertex's own id, which its parent compares. */
 static bool same_self(const struct slu_match *m, uint32_t u, uint32_t t)

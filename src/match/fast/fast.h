@@ -11,7 +11,7 @@
  * Nothing here changes an answer.  tests/prop/prop_match.c runs random histories on two matchers,
  * one of them without this room, and compares every answer. */
 #pragma once
-#include "match/core.h"
+#include "match/match_internal.h"
 
 /* --- try, touch, drop --- */
 

@@ -2,7 +2,7 @@
  * depend on the request; see memo.c.
  *
  * The fronts most requests want are made while loading. */
-#include "match/fast/inside.h"
+#include "match/fast/fast_internal.h"
 
 #define CENTRE_MAX (1ll << 60) /* sums with any id below alike vertices are numbers yet */
 

@@ -2,7 +2,7 @@
  *
  * A booking makes a vertex unknown, an answer makes it known.  The plain walk uses this file, too:
  * a policy that stops early skips the vertices that are known to fail.  So nothing here walks. */
-#include "match/fast/inside.h"
+#include "match/fast/fast_internal.h"
 
 void match_memo_forget(const struct front *f, struct memo *x)
 {

@@ -1,5 +1,5 @@
-/* levels.c — how many slots have which score; see offers.h. */
-#include "match/fast/offers.h"
+/* levels.c — how many slots have which score; see offers_internal.h. */
+#include "match/fast/offers_internal.h"
 
 void match_levels_done(struct levels *l)
 {

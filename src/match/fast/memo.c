@@ -15,7 +15,7 @@
  * decides (it looks at all of them, but only as far as needed).
  *
  * Where any of this does not hold, fast_attempt says -EAGAIN and the plain walk is taken. */
-#include "match/fast/inside.h"
+#include "match/fast/fast_internal.h"
 
 /* --- life --- */
 

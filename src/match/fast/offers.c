@@ -1,5 +1,5 @@
-/* offers.c — sums and tournaments in two storeys; see offers.h. */
-#include "match/fast/offers.h"
+/* offers.c — sums and tournaments in two storeys; see offers_internal.h. */
+#include "match/fast/offers_internal.h"
 
 int match_offers_init(struct offers *o, const struct ground *g)
 {

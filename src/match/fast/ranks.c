@@ -1,5 +1,5 @@
-/* ranks.c — the table behind ranks.h. */
-#include "match/fast/ranks.h"
+/* ranks.c — the table behind ranks_internal.h. */
+#include "match/fast/ranks_internal.h"
 
 #define ENTRIES_MAX (1u << 22)
 #define EMPTY_MAX   16 /* blocks without slots in a row; behind that many the tree is quicker */

@@ -4,7 +4,7 @@
  * Offers are remembered per vertex until something below it changes, and a tournament over the
  * vertices finds the best first slot.  When the last slot chosen ties with one left out, ties.c
  * decides. */
-#include "match/fast/inside.h"
+#include "match/fast/fast_internal.h"
 
 /* The offer of vertex p, written down; NULL without memory. */
 static struct offer *offer_of(struct memo *x, uint32_t p)

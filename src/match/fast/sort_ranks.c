@@ -11,7 +11,7 @@
  * To find a place by a count, the count is interpolated and the rest is walked.  The last few, or
  * those that are all equal, are left to the usual ways.  A sequence whose counts are too uneven, or
  * pivots too bad, end in -EAGAIN: the caller sorts. */
-#include "match/fast/inside.h"
+#include "match/fast/fast_internal.h"
 
 #define PARTITIONS_MAX 9
 #define FEW            64 /* so few are written down */

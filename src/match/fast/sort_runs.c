@@ -5,7 +5,7 @@
  * is a short list of pieces, each an interval read forwards or backwards.  A partition costs a few
  * steps a piece; only the last few numbers, among which the wanted ones are, are written down and
  * sorted. */
-#include "match/fast/inside.h"
+#include "match/fast/fast_internal.h"
 
 #define PIECES_MAX 480
 

@@ -3,7 +3,7 @@
  * Three ways: in order where no two scores are equal; by the reference's sort where the last one
  * chosen may tie with one left out; and, where that sort only ever sees runs of neighbours
  * (locality on ids in order), by the sort of runs, which does not look at every vertex. */
-#include "match/fast/inside.h"
+#include "match/fast/fast_internal.h"
 
 static uint32_t count_of(const struct memo *x, uint32_t p)
 {

@@ -2,9 +2,9 @@
  *
  * The reference sorts all slots, and where its sort leaves equals depends on all of them.  Four
  * ways to the same end: by place if all are equal; by counts of the slots of every score, if there
- * are few scores (ranks.h); stretch by stretch, if most vertices differ from the pivot as a whole;
+ * are few scores (ranks_internal.h); stretch by stretch, if most vertices differ from the pivot as a whole;
  * and the sort itself, one by one. */
-#include "match/fast/inside.h"
+#include "match/fast/fast_internal.h"
 
 #define WRITTEN_MAX 512 /* of slots that are followed in stretches */
 

@@ -1,4 +1,4 @@
-/* keeper.h — a certificate that outlives the process: a bundle (certs.h) kept in a Secret.
+/* cert_secret.h — a certificate that outlives the process: a bundle (certs.h) kept in a Secret.
  *
  * The Secret is read, made when it is missing, and put in order when its authority or leaf comes to
  * its end or lacks a name; all replicas end up with the same bundle.  What goes wrong is logged and
@@ -7,12 +7,12 @@
 #include "kube/client.h"
 #include "serve/certs.h"
 
-struct slu_keeper;
+struct slu_cert_secret;
 
-struct slu_keeper_setup {
+struct slu_cert_secret_setup {
 	struct slu_loop *loop;
 	struct slu_kube_client *client;
-	const char *ns, *secret; /* must outlive the keeper, as the names */
+	const char *ns, *secret; /* must outlive this, as the names */
 	const char *const *dns;
 	uint32_t n_dns;
 	const char *what; /* "webhook", "https": for the log */
@@ -22,8 +22,8 @@ struct slu_keeper_setup {
 };
 
 /* Starts at once.  -EINVAL for a name that no certificate can carry. */
-int slu_keeper_new(const struct slu_keeper_setup *setup, struct slu_keeper **out,
-		   struct slu_error *err);
+int slu_cert_secret_new(const struct slu_cert_secret_setup *setup, struct slu_cert_secret **out,
+			struct slu_error *err);
 /* No call of `have` after this.  NULL is fine. */
-void slu_keeper_free(struct slu_keeper *k);
-SLU_DEFINE_CLEANUP(struct slu_keeper, slu_keeper_free)
+void slu_cert_secret_free(struct slu_cert_secret *k);
+SLU_DEFINE_CLEANUP(struct slu_cert_secret, slu_cert_secret_free)

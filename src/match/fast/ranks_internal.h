@@ -1,4 +1,4 @@
-/* ranks.h — a long sequence in blocks, and its sort without writing it down.  Not for others.
+/* ranks_internal.h — a long sequence in blocks, and its sort without writing it down.  Not for others.
  *
  * Every block is a vertex with the slots it offers, best first.  For every value a table knows how
  * many slots up to some block are at least as good, so that "the slot with number i" and "how many
@@ -6,7 +6,7 @@
  *
  * Values are small numbers, the best is 0. */
 #pragma once
-#include "match/fast/offers.h"
+#include "match/fast/offers_internal.h"
 
 struct ranks {
 	const struct offers *of;

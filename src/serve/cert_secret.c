@@ -1,4 +1,4 @@
-#include "serve/keeper.h"
+#include "serve/cert_secret.h"
 
 #include <time.h>
 
@@ -15,8 +15,8 @@
 /* The Secret's keys, in the order of struct slu_certs. */
 static const char *const secret_key[] = { "ca.crt", "ca.key", "tls.crt", "tls.key" };
 
-struct slu_keeper {
-	struct slu_keeper_setup s;
+struct slu_cert_secret {
+	struct slu_cert_secret_setup s;
 	struct slu_certs certs;
 	struct slu_timer again;
 	int64_t pause_ns; /* before the next try; doubles */
@@ -26,13 +26,13 @@ struct slu_keeper {
 
 static void look(void *arg);
 
-static void destroy(struct slu_keeper *k)
+static void destroy(struct slu_cert_secret *k)
 {
 	slu_certs_done(&k->certs);
 	slu_free(k);
 }
 
-static void retry(struct slu_keeper *k, const char *doing, const char *why)
+static void retry(struct slu_cert_secret *k, const char *doing, const char *why)
 {
 	slu_log(SLU_WARN, "certificate not saved to its Secret", SLU_STR("of", k->s.what),
 		SLU_STR("doing", doing), SLU_STR("secret", k->s.secret), SLU_STR("ns", k->s.ns),
@@ -42,7 +42,7 @@ static void retry(struct slu_keeper *k, const char *doing, const char *why)
 }
 
 /* Every answer begins here. */
-static bool alive(struct slu_keeper *k)
+static bool alive(struct slu_cert_secret *k)
 {
 	bool dead = k->dead;
 
@@ -53,7 +53,7 @@ static bool alive(struct slu_keeper *k)
 }
 
 /* Every request ends here: rc as the sending returned it. */
-static void sent(struct slu_keeper *k, int rc, const char *doing)
+static void sent(struct slu_cert_secret *k, int rc, const char *doing)
 {
 	if (!rc)
 		k->busy = true;
@@ -61,7 +61,7 @@ static void sent(struct slu_keeper *k, int rc, const char *doing)
 		retry(k, doing, strerror(-rc));
 }
 
-static void use(struct slu_keeper *k)
+static void use(struct slu_cert_secret *k)
 {
 	k->pause_ns = RETRY_NS;
 	slu_timer_start(&k->again, k->s.loop, LOOK_NS, look, k);
@@ -70,7 +70,7 @@ static void use(struct slu_keeper *k)
 
 static void kept(void *arg, const struct slu_kube_reply *r)
 {
-	struct slu_keeper *k = arg;
+	struct slu_cert_secret *k = arg;
 
 	if (!alive(k))
 		return;
@@ -83,7 +83,7 @@ static void kept(void *arg, const struct slu_kube_reply *r)
 }
 
 /* A new Secret, or (with the version it was read in) in place of the old one. */
-static void keep(struct slu_keeper *k, const char *version)
+static void keep(struct slu_cert_secret *k, const char *version)
 {
 	const char *const pem[] = { k->certs.ca_cert, k->certs.ca_key, k->certs.cert,
 				    k->certs.key };
@@ -147,7 +147,7 @@ static int read_secret(const struct slu_json *secret, struct slu_certs *out)
 }
 
 /* Bring the bundle into order; version NULL: there is no Secret. */
-static void settle(struct slu_keeper *k, const char *version)
+static void settle(struct slu_cert_secret *k, const char *version)
 {
 	struct slu_error err = { 0 };
 	int64_t now_s = time(NULL);
@@ -174,7 +174,7 @@ static void settle(struct slu_keeper *k, const char *version)
 static void read_back(void *arg, const struct slu_kube_reply *r)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
-	struct slu_keeper *k = arg;
+	struct slu_cert_secret *k = arg;
 	struct slu_error err = { 0 };
 	const struct slu_json *root;
 	int rc;
@@ -203,7 +203,7 @@ static void read_back(void *arg, const struct slu_kube_reply *r)
 
 static void look(void *arg)
 {
-	struct slu_keeper *k = arg;
+	struct slu_cert_secret *k = arg;
 	const struct slu_ktarget t = {
 		.version = "v1", .resource = "secrets", .ns = k->s.ns, .name = k->s.secret
 	};
@@ -211,10 +211,10 @@ static void look(void *arg)
 	sent(k, slu_kube_get(k->s.client, &t, NULL, (struct slu_kdone){ read_back, k }), "reading");
 }
 
-int slu_keeper_new(const struct slu_keeper_setup *setup, struct slu_keeper **out,
-		   struct slu_error *err)
+int slu_cert_secret_new(const struct slu_cert_secret_setup *setup, struct slu_cert_secret **out,
+			struct slu_error *err)
 {
-	struct slu_keeper *k = slu_calloc(1, sizeof *k);
+	struct slu_cert_secret *k = slu_calloc(1, sizeof *k);
 	struct slu_certs probe = { 0 };
 	int rc;
 
@@ -234,7 +234,7 @@ int slu_keeper_new(const struct slu_keeper_setup *setup, struct slu_keeper **out
 	return 0;
 }
 
-void slu_keeper_free(struct slu_keeper *k)
+void slu_cert_secret_free(struct slu_cert_secret *k)
 {
 	if (!k)
 		return;

@@ -1,4 +1,4 @@
-/* listing_read.c — JGF and R as listings: what `update` and `partial-cancel` work from. */
+/* read_listing.c — JGF and R as listings: what `update` and `partial-cancel` work from. */
 #include "graph/jgf.h"
 #include "graph/read.h"
 #include "graph/rv1.h"

@@ -1,4 +1,4 @@
-/* internal.h — what the files of query/ share. */
+/* session_internal.h — what the files of query/ share. */
 #pragma once
 #include "base/map.h"
 #include "base/vec.h"

@@ -1,4 +1,4 @@
-/* sql.h — the little of SQL that the two databases share: prepared statements by number, typed
+/* sql_internal.h — the little of SQL that the two databases share: prepared statements by number, typed
  * values, transactions.  Private to store/. */
 #pragma once
 #include "store/store.h"

@@ -1,4 +1,4 @@
-/* inside.h — what the files of this room share.  Others include fast.h.
+/* fast_internal.h — what the files of this room share.  Others include fast.h.
  *
  *	alike.c   subtrees that are the same       front.c   vertices in order of score
  *	memo.c    what is remembered of a request  known.c   which vertices serve it, or fail
@@ -9,7 +9,7 @@
  */
 #pragma once
 #include "match/fast/fast.h"
-#include "match/fast/ranks.h"
+#include "match/fast/ranks_internal.h"
 
 #define FRONTS_MAX    16
 #define MEMOS_MAX     16

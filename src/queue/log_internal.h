@@ -1,4 +1,4 @@
-/* log_i.h — the frames of a log row; private to log.c and replay.c.
+/* log_internal.h — the frames of a log row; private to log.c and replay.c.
  *
  * A row is a sequence of frames, each one of these numbers and what belongs to it. */
 #pragma once

@@ -1,4 +1,4 @@
-/* offers.h — the slots that the vertices of a front offer: a long sequence in blocks, one a vertex.
+/* offers_internal.h — the slots that the vertices of a front offer: a long sequence in blocks, one a vertex.
  * Not for others.
  *
  * Nearly all vertices of a machine are alike and offer the same, but for what node_centric adds
@@ -9,7 +9,7 @@
  *
  * Within a block the best slot comes first. */
 #pragma once
-#include "match/core.h"
+#include "match/match_internal.h"
 
 #define CHUNK_N      64
 #define PATTERNS_MAX 4

@@ -1,4 +1,4 @@
-#include "cli/daemon.h"
+#include "cli/client.h"
 
 #include <stdio.h>
 
@@ -91,7 +91,7 @@ static int read_text(const char *file, struct slu_buf *out, struct slu_error *er
 	return out->n ? 0 : slu_fail(err, -EINVAL, "%s: is empty", file);
 }
 
-static int make_tls(const struct slu_daemon *d, struct slu_tls **out, struct slu_error *err)
+static int make_tls(const struct slu_client *d, struct slu_tls **out, struct slu_error *err)
 {
 	slu_cleanup(slu_buf_done) struct slu_buf ca = SLU_BUF_INIT(CA_MAX);
 	struct slu_tls_client_options o = { .insecure = d->insecure,
@@ -106,7 +106,7 @@ static int make_tls(const struct slu_daemon *d, struct slu_tls **out, struct slu
 	return slu_tls_client_new(&o, out, err);
 }
 
-static int exchange(const struct slu_daemon *d, const struct slu_addr *addr, struct exchange *x,
+static int exchange(const struct slu_client *d, const struct slu_addr *addr, struct exchange *x,
 		    struct slu_error *err)
 {
 	static const struct slu_link_ops ops = { .room = on_room,
@@ -138,7 +138,7 @@ static int exchange(const struct slu_daemon *d, const struct slu_addr *addr, str
 	return rc;
 }
 
-int slu_daemon_ask(const struct slu_daemon *d, enum slu_http_method method, const char *path,
+int slu_client_ask(const struct slu_client *d, enum slu_http_method method, const char *path,
 		   struct slu_buf *body, int *status, struct slu_error *err)
 {
 	const char *server = d->server ? d->server : getenv("SLUICE_SERVER");

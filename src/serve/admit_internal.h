@@ -1,4 +1,4 @@
-/* admit_i.h — private to admit*.c: the review that came in, the patch that goes out. */
+/* admit_internal.h — private to admit*.c: the review that came in, the patch that goes out. */
 #pragma once
 #include "serve/admit.h"
 #include "wire/json.h"

@@ -1,4 +1,4 @@
-/* jobspec.c — jobs on graphs: match, register, give back. */
+/* jobs.c — jobs on graphs: match, register, give back. */
 #include "graph/read.h"
 #include "lib/graph.h"
 #include "jobspec/jobspec.h"

@@ -1,4 +1,4 @@
-/* write_part.h — the two halves an R is made of, each collecting on its own. */
+/* write_internal.h — the two halves an R is made of, each collecting on its own. */
 #pragma once
 #include "base/vec.h"
 #include "match/writer.h"

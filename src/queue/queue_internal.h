@@ -1,4 +1,4 @@
-/* state.h — what a queue is made of; for the files of src/queue only.
+/* queue_internal.h — what a queue is made of; for the files of src/queue only.
  *
  * Everything lies in tables and refers to each other by index, so a clone is a copy of tables.
  *

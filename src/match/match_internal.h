@@ -1,4 +1,4 @@
-/* core.h — what the files of the matcher share.  Not for others.
+/* match_internal.h — what the files of the matcher share.  Not for others.
  *
  *	filter.c  pruning filters, aggregates per vertex, order of children
  *	policy.c  policy names, scores          sort.c   the order among equals

@@ -1,4 +1,4 @@
-/* impl.h — the inside of a machine, shared by the files of this directory only.
+/* gang_internal.h — the inside of a machine, shared by the files of this directory only.
  *
  * Numbers: a node has an *index* (its slot in m->node, what node sets speak of) and a *position*
  * (its place in rank order, what the policies go by).  Amounts lie in one row per node, `stride`

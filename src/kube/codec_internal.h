@@ -1,4 +1,4 @@
-/* codec_int.h — how the tables of fields look and what decoding carries along.  Private to kube/.
+/* codec_internal.h — how the tables of fields look and what decoding carries along.  Private to kube/.
  *
  * A message is an array of fields indexed by protobuf number, so looking one up is one load and the
  * numbers stand beside the names as in the published .proto files.  Custom resources have no
@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "kube/codec.h"
-#include "kube/layout.h"
+#include "kube/layout_internal.h"
 
 /* Text that is looked at during decoding and not kept. */
 struct kslice {

@@ -1,6 +1,6 @@
-/* walk.h — what the parts of one attempt share.  Not for others; see walk.c. */
+/* walk_internal.h — what the parts of one attempt share.  Not for others; see walk.c. */
 #pragma once
-#include "match/core.h"
+#include "match/match_internal.h"
 
 /* --- cand.c --- */
 /* Put all candidates of one pool behind those of another. */

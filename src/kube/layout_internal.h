@@ -1,4 +1,4 @@
-/* layout.h — where the strings and arrays of each object are, so that packing, freeing and printing
+/* layout_internal.h — where the strings and arrays of each object are, so that packing, freeing and printing
  * are one routine each instead of one per kind.  Private to kube/. */
 #pragma once
 #include "kube/object.h"

@@ -1,4 +1,4 @@
-/* picture_i.h — one description of a queue for both directions; private to picture.c and
+/* picture_internal.h — one description of a queue for both directions; private to picture.c and
  * picture_jobs.c.
  *
  * Each function writes what it is given, or fills it from what was written.  What is read may come
@@ -6,7 +6,7 @@
 #pragma once
 #include "base/bytes.h"
 #include "queue/codec.h"
-#include "queue/state.h"
+#include "queue/queue_internal.h"
 
 struct pic {
 	struct slu_buf *out; /* writing, or */

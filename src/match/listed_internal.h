@@ -1,6 +1,6 @@
-/* listed.h — finding the vertices a listing names in the graph.  Not for others. */
+/* listed_internal.h — finding the vertices a listing names in the graph.  Not for others. */
 #pragma once
-#include "match/core.h"
+#include "match/match_internal.h"
 
 /* The vertex with all the paths and the rank the file gives; everything else it says must agree.
  * 0, or -EINVAL with the reference's text in m->msg. */

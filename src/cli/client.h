@@ -1,10 +1,10 @@
-/* daemon.h — a question to a running sluiced and its answer: over its unix socket, or over HTTPS
+/* client.h — a question to a running sluiced and its answer: over its unix socket, or over HTTPS
  * with a Kubernetes token. */
 #pragma once
 #include "base/buf.h"
 #include "net/http.h"
 
-struct slu_daemon {
+struct slu_client {
 	const char
 		*server; /* "unix:PATH", "https://HOST:PORT"; NULL: $SLUICE_SERVER or the socket */
 	const char *token; /* file with the bearer token; NULL: $SLUICE_TOKEN_FILE or none */
@@ -14,5 +14,5 @@ struct slu_daemon {
 
 /* Send the request, wait for the whole answer.  0 for any answer (*status tells); -ECONNREFUSED,
  * -ETIMEDOUT, -EINVAL ... with a sentence that names the server. */
-int slu_daemon_ask(const struct slu_daemon *d, enum slu_http_method method, const char *path,
+int slu_client_ask(const struct slu_client *d, enum slu_http_method method, const char *path,
 		   struct slu_buf *body, int *status, struct slu_error *err);
