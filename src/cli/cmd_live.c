@@ -119,12 +119,15 @@ static int job_path(const struct conf *c, const char *name, const char *verb, st
 	return b->error;
 }
 
-static int ask_job(const struct conf *c, const char *name, struct slu_json_doc **doc,
+static int ask_job(const struct conf *c, const char *name, bool why, struct slu_json_doc **doc,
 		   struct slu_error *err)
 {
 	struct slu_buf path = SLU_BUF_INIT(2048);
 	int rc = job_path(c, name, NULL, &path);
 
+	if (why)
+		slu_buf_puts(&path, "?why=true");
+	rc = rc ? rc : path.error;
 	if (!rc)
 		rc = ask(c, SLU_HTTP_GET, path.p, doc, err);
 	slu_buf_done(&path);
@@ -384,7 +387,7 @@ static int run_job(void *conf, int argc, char **argv, struct slu_error *err)
 	struct table t = { .columns = 3 };
 	const struct slu_json *j;
 	char at[32], text[64];
-	int rc = ask_job(conf, argv[0], &doc, err);
+	int rc = ask_job(conf, argv[0], false, &doc, err);
 
 	if (rc < 0 || !doc)
 		return rc;
@@ -428,9 +431,9 @@ static int run_why(void *conf, int argc, char **argv, struct slu_error *err)
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	const struct slu_json *j;
 	const char *state, *reason, *start;
-	char at[32];
-	int64_t place;
-	int rc = ask_job(conf, argv[0], &doc, err);
+	char at[32], more[40];
+	int64_t place, passed;
+	int rc = ask_job(conf, argv[0], true, &doc, err);
 
 	if (rc < 0 || !doc)
 		return rc;
@@ -457,7 +460,19 @@ static int run_why(void *conf, int argc, char **argv, struct slu_error *err)
 		       start);
 	printf("\n");
 	line("because", *reason ? reason : "it waits for its turn");
-	line("would help", field(j, "remedy"));
+	passed = slu_json_i64_or(slu_json_get(j, "passers"), 0);
+	slu_json_each (slu_json_get(j, "passedBy"), it) {
+		line("passed by", slu_json_str_or(it.val, ""));
+		passed--;
+	}
+	if (passed > 0) {
+		snprintf(more, sizeof more, "%" PRId64 " others", passed);
+		line("passed by", more);
+	}
+	slu_json_each (slu_json_get(j, "wouldHelp"), it)
+		line("would help", slu_json_str_or(it.val, ""));
+	if (!slu_json_get(j, "wouldHelp"))
+		line("would help", field(j, "remedy"));
 	return 0;
 }
 

@@ -471,13 +471,44 @@ static int explain(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_bu
 	return rc;
 }
 
+/* In order: all before it start one after the other, each within the longest limit.  Where the order of
+ * those who came together is chosen, they count as before it.  Known as far as the shadow goes. */
+static void put_bound_in_order(const struct slu_queue *q, uint32_t j, uint32_t position,
+			       struct slu_buf *b)
+{
+	const struct shadow *s = q->shadow;
+	const struct job *job = &q->job.p[j];
+	bool packed = q->sub.p[job->queue].conf.backfill == SLU_BACKFILL_PACKED;
+	int64_t longest_s = 0, until_us = job->first_seen_us + SLU_BATCH_S * INT64_C(1000000);
+	uint32_t n = position;
+
+	if (!s || s->sub != job->queue || position > SLU_MIN(s->n, SHADOW_MAX) || q->sub.n > 1)
+		return;
+	while (packed && n < s->n && q->job.p[s->line[n]].first_seen_us <= until_us)
+		n++;
+	for (uint32_t i = 0; i < n; i++)
+		longest_s = SLU_MAX(longest_s, q->job.p[s->line[i]].limit_s);
+	for (uint32_t r = q->list[SLU_JOB_RUNNING]; r != SLU_NIL; r = q->job.p[r].next)
+		longest_s = SLU_MAX(longest_s, q->job.p[r].end_s - q->now_s);
+	if (longest_s > SLU_LIMIT_MAX) /* something runs without end */
+		return;
+	slu_buf_puts(b, "; starts by ");
+	put_time(q->now_s + (int64_t)n * longest_s, b);
+	slu_buf_puts(b, " at the latest unless more urgent work comes");
+}
+
 /* What a job that has no promise yet can count on. */
-static void put_bound(const struct slu_queue *q, uint32_t j, struct slu_buf *b)
+static void put_bound(const struct slu_queue *q, uint32_t j, uint32_t position, struct slu_buf *b)
 {
 	const struct job *job = &q->job.p[j];
 	const struct subqueue *sub = &q->sub.p[job->queue];
 
-	if (sub->conf.policy != SLU_POLICY_SELECTIVE || sub->conf.stopped)
+	if (sub->conf.stopped)
+		return;
+	if ((sub->conf.policy == SLU_POLICY_EASY || sub->conf.policy == SLU_POLICY_FCFS) &&
+	    position && !sub->conf.limit.max_running && !sub->conf.limit.max_running_user)
+		put_bound_in_order(q, j, position, b);
+	if (sub->conf.policy != SLU_POLICY_SELECTIVE)
 		return;
 	if (job->due_s > q->now_s) {
 		slu_buf_puts(b, "; it is promised a start by ");
@@ -525,7 +556,7 @@ static int why_waiting(struct slu_queue *q, int64_t now_s, uint32_t j, struct sl
 			       out->position, c->queue_depth);
 	rc = explain(q, now_s, j, reason, remedy, err);
 	if (!rc && job->planned_s == SLU_TIME_NONE)
-		put_bound(q, j, reason);
+		put_bound(q, j, out->position, reason);
 	return rc;
 }
 

@@ -358,6 +358,11 @@ static void serve(struct slu_api *a, struct slu_exchange *x)
 		metrics(a, x);
 		return;
 	}
+	if (n == 4 && !strcmp(part[0], "v1") && !strcmp(part[1], "jobs") &&
+	    q->method == SLU_HTTP_GET && !strcmp(q->query, "why=true")) {
+		ask(a, x, SLU_ASK_PICTURE, part[2], part[3], read_reply);
+		return;
+	}
 	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_GET) {
 		ask(a, x, SLU_ASK_PICTURE, "", strcmp(q->query, "all=true") ? "" : SLU_ASK_ALL,
 		    read_reply);

@@ -21,6 +21,15 @@ static void when(struct slu_jsonw *w, const char *key, int64_t us)
 	slu_jsonw_str(w, text);
 }
 
+static void lines(struct slu_jsonw *w, const char *key, const char **text, uint32_t n)
+{
+	slu_jsonw_key(w, key);
+	slu_jsonw_arr(w);
+	for (uint32_t i = 0; i < n; i++)
+		slu_jsonw_str(w, text[i]);
+	slu_jsonw_end_arr(w);
+}
+
 static void job(const struct slu_snap_job *j, bool members, struct slu_jsonw *w)
 {
 	slu_jsonw_obj(w);
@@ -47,6 +56,11 @@ static void job(const struct slu_snap_job *j, bool members, struct slu_jsonw *w)
 	when(w, "deadline", j->deadline_s * 1000000);
 	slu_jsonw_kstr(w, "reason", j->reason);
 	slu_jsonw_kstr(w, "remedy", j->remedy);
+	if (members && j->passed) {
+		slu_jsonw_ki64(w, "passers", j->passers);
+		lines(w, "passedBy", j->passed, j->n_passed);
+		lines(w, "wouldHelp", j->help, j->n_help);
+	}
 	if (members) {
 		slu_jsonw_key(w, "pods");
 		slu_jsonw_arr(w);

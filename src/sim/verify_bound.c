@@ -1,5 +1,11 @@
-/* The bound on the wait under "selective", kept by somebody who knows only submissions, promises and
- * starts.
+/* The bound on the wait, kept by somebody who knows only submissions, promises and starts.
+ *
+ * "easy" and "fcfs": nobody who comes later delays the first in line, and once all before it have started, it
+ * starts within the longest limit L, for by then all that ran has ended.  With `ahead` jobs in line at
+ * its submission it starts within (ahead + 1) * L.  "packed" lets those who came up to SLU_BATCH_S later
+ * go first: they count as ahead, too.
+ *
+ * "selective":
  *
  * A job is due once it has waited max_stretch times its limit, or max_wait.  Then
  *   - it has a promise, unless SLU_PROMISES others have one: nobody who is due later got it first;
@@ -22,12 +28,17 @@ struct bound {
 	int64_t *latest_s;         /* per job: bound on its start, SLU_TIME_NONE before it is due */
 	int64_t longest_s;
 	uint32_t promised;
+	bool in_order;   /* the first rule above, else the second */
+	uint32_t line;   /* waiting */
+	uint32_t *ahead; /* per job: waiting when it came */
 };
 
 /* Does the rule say when each job of this run is due? */
 static bool applies(const struct world *w)
 {
-	if (w->o->policy != SLU_POLICY_SELECTIVE || w->t->queue.n || w->t->event.n)
+	if ((w->o->policy != SLU_POLICY_SELECTIVE && w->o->policy != SLU_POLICY_EASY &&
+	     w->o->policy != SLU_POLICY_FCFS) ||
+	    w->o->queue_depth || w->t->queue.n || w->t->event.n)
 		return false;
 	for (uint32_t j = 0; j < w->t->job.n; j++)
 		if (w->t->job.p[j].extra || w->t->job.p[j].priority != w->t->job.p[0].priority)
@@ -48,7 +59,9 @@ int sim_bound_new(const struct world *w, struct bound **out)
 	b->waits = slu_calloc(n, sizeof *b->waits);
 	b->told = slu_calloc(n, sizeof *b->told);
 	b->latest_s = slu_calloc(n, sizeof *b->latest_s);
-	if (!b->waits || !b->told || !b->latest_s)
+	b->ahead = slu_calloc(n, sizeof *b->ahead);
+	b->in_order = w->o->policy != SLU_POLICY_SELECTIVE;
+	if (!b->waits || !b->told || !b->latest_s || !b->ahead)
 		return -ENOMEM;
 	for (uint32_t j = 0; j < n; j++) {
 		b->longest_s = SLU_MAX(b->longest_s, w->s->job.p[j].limit_s);
@@ -66,6 +79,7 @@ void sim_bound_free(struct bound *b)
 	slu_free(b->waits);
 	slu_free(b->told);
 	slu_free(b->latest_s);
+	slu_free(b->ahead);
 	slu_free(b);
 }
 
@@ -90,6 +104,11 @@ int sim_bound_submit(struct bound *b, const struct world *w, uint32_t j)
 
 	if (!b->waits)
 		return 0;
+	if (b->in_order) {
+		b->waits[j] = true;
+		b->ahead[j] = b->line++;
+		return 0;
+	}
 	struct due d = { w->now_s + SLU_MIN(patience_s, most_s), j };
 
 	if (slu_vec_push(&b->later, d) < 0)
@@ -119,7 +138,7 @@ static struct due pop(struct bound *b)
 
 int sim_bound_promise(struct bound *b, const struct world *w, uint32_t j, struct slu_error *err)
 {
-	if (!b->waits || b->told[j])
+	if (!b->waits || b->in_order || b->told[j])
 		return 0;
 	b->told[j] = true;
 	b->promised++;
@@ -139,10 +158,34 @@ int sim_bound_promise(struct bound *b, const struct world *w, uint32_t j, struct
 	return 0;
 }
 
+/* Jobs that came after this one and may go first all the same. */
+static uint32_t came_with(const struct world *w, uint32_t j)
+{
+	int64_t until_s = w->s->job.p[j].submit_s + SLU_BATCH_S;
+	uint32_t low = j + 1, high = w->t->job.n;
+
+	if (w->o->backfill != SLU_BACKFILL_PACKED)
+		return 0;
+	while (low < high) { /* in order of submission */
+		uint32_t mid = low + (high - low) / 2;
+
+		if (w->s->job.p[mid].submit_s <= until_s)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low - j - 1;
+}
+
 int sim_bound_start(struct bound *b, const struct world *w, uint32_t j, struct slu_error *err)
 {
 	if (!b->waits)
 		return 0;
+	if (b->in_order) {
+		b->line -= b->waits[j];
+		b->latest_s[j] = w->s->job.p[j].submit_s +
+				 ((int64_t)b->ahead[j] + came_with(w, j) + 1) * b->longest_s;
+	}
 	b->waits[j] = false;
 	b->promised -= b->told[j];
 	b->told[j] = false;
@@ -157,7 +200,7 @@ int sim_bound_step(struct bound *b, const struct world *w, struct slu_error *err
 {
 	uint32_t n = 0;
 
-	if (!b->waits)
+	if (!b->waits || b->in_order)
 		return 0;
 	for (uint32_t i = 0; i < b->open.n; i++)
 		if (b->waits[b->open.p[i].job] && !b->told[b->open.p[i].job])

@@ -66,6 +66,42 @@ static void open_line(struct world *w, const char *yaml)
 	   "a runs, b and c wait");
 }
 
+/* A node of two cpus: a holds one for ten minutes, w wants both, x needs one for a minute and passes it. */
+static void test_why(void)
+{
+	struct slu_snap_job j;
+	struct world w;
+
+	open_world(&w, 1, 2, "queues: [{name: default, objective: response}]");
+	add_pod(&w, "a", "sluice", "1", NOTES("\"sluice.sh/duration\":\"600\""));
+	turn(&w);
+	add_pod(&w, "w", "sluice", "2", NOTES("\"sluice.sh/duration\":\"900\""));
+	turn(&w);
+	add_pod(&w, "x", "sluice", "1", NOTES("\"sluice.sh/duration\":\"60\""));
+	turn(&w);
+	ok(bound(&w, "a") == 1 && bound(&w, "x") == 1 && bound(&w, "w") == 0, "x has passed w");
+	later(&w, 3);
+	turn(&w);
+	j = look(&w, "w");
+	ok(!j.promised && j.estimate_s == look(&w, "a").end_s,
+	   "foretold: w follows a (%" PRId64 ")", j.estimate_s);
+	ok(!j.passed && !j.n_help, "nobody asked why");
+	take_ask(&w, SLU_ASK_PICTURE, "w", note_answer);
+	turn(&w);
+	struct slu_snapshot *s = slu_core_snapshot(w.core);
+
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (!strcmp(s->job[i].name, "w"))
+			j = s->job[i];
+	ok(j.passers == 1 && j.n_passed == 1 && strstr(j.passed[0], "harm 0 s") &&
+		   strstr(j.passed[0], "the shortest goes first"),
+	   "passed by %s", j.n_passed ? j.passed[0] : "nobody");
+	ok(j.n_help == 0 || !strstr(j.help[0], "slots"), "one pod cannot be fewer: %s",
+	   j.n_help ? j.help[0] : "");
+	slu_snapshot_unref(s);
+	close_world(&w);
+}
+
 static void test_priority(void)
 {
 	struct world w;
@@ -351,6 +387,7 @@ static void test_restart(void)
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
+	test_why();
 	test_priority();
 	test_limit();
 	test_limit_of_queue();

@@ -39,6 +39,8 @@ static void waiting(void)
 		   w.position == 2,
 	   "why: 3 is second and estimated for 150, after 2");
 	slu_why_done(&w);
+	/* 2 starts within the longest limit, 200, then 3 within another. */
+	why_is(&k, 3, "; starts by 400 at the latest unless more urgent work comes", NULL);
 	is(slu_queue_why(k.q, 0, 9, &w, NULL), -ENOENT, "why: nobody");
 	kit_done(&k);
 }

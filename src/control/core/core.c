@@ -153,6 +153,7 @@ void slu_core_free(struct slu_core *c)
 	core_store_done(c);
 	slu_inbox_free(whole(c)->in);
 	slu_snapshot_unref(c->reports->snap);
+	core_foretold_done(c);
 	pthread_mutex_destroy(&c->reports->snap_lock);
 	slu_config_free(c->cfg);
 	slu_free(whole(c));

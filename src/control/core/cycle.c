@@ -217,6 +217,8 @@ static const struct step cycle[] = {
 	{ "say how groups ended", "before they are freed", .run = core_podgroups_over },
 	{ "tell people", "words cost writes: bindings were first", .run = tell_people,
 	  .wake_us = hurry_wake_us },
+	{ "foretell", "everything is decided and sent: a slice of the forecast",
+	  .run = core_forecast, .wake_us = core_forecast_wake_us },
 	{ "reap", "nobody looks at a run or a group that is over after this", .run = reap },
 	{ "audit", "the books are at rest", .run = core_audit },
 	{ "settle the census", "differences that are still there are looked up again",

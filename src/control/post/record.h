@@ -140,7 +140,7 @@ enum slu_ask {
 	SLU_ASK_PRIORITY, /* of a job: `value`; SLU_ASK_OWN: what its objects wish */
 	SLU_ASK_LIMIT,    /* of a job: `value` seconds; SLU_ASK_OWN */
 	/* Nothing but a fresh snapshot, answered once it is published; with the foreign pods if the
-	 * name is SLU_ASK_ALL. */
+	 * name is SLU_ASK_ALL; with all that can be said of one job if it has a namespace, too. */
 	SLU_ASK_PICTURE,
 	SLU_ASK_MATCH,   /* room for `text`, a jobspec; size: later rather than not at all */
 	SLU_ASK_UNMATCH, /* of the match with this number in `name` */

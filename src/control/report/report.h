@@ -4,6 +4,14 @@
 
 #include "control/report/snapshot.h"
 #include "control/run/run.h"
+#include "queue/forecast.h"
+
+/* When everybody in line will start (forecast.c). */
+struct foretold {
+	struct slu_forecast *last, *next; /* complete; being made */
+	int64_t again_us;                 /* no new one before */
+	int64_t spent_ns;                 /* on the one being made */
+};
 
 struct reports {
 	SLU_VEC(struct slu_rec_ask *) viewer; /* wait for a fresh snapshot */
@@ -11,7 +19,16 @@ struct reports {
 	pthread_mutex_t snap_lock;
 	struct slu_snapshot *snap;
 	int64_t snap_us;
+	struct foretold foretold;
 };
+
+/* ---- forecast.c ---- */
+
+void core_forecast(struct slu_core *c); /* a slice of it */
+int64_t core_forecast_wake_us(const struct slu_core *c);
+/* When a job of the queue that has no promise should start; SLU_TIME_NONE: that is not known. */
+int64_t core_foretold(const struct slu_core *c, slu_job_id id);
+void core_foretold_done(struct slu_core *c);
 
 /* ---- status.c ---- */
 

@@ -5,6 +5,7 @@
 #include "control/group/group.h"
 #include "control/recover/recover.h"
 #include "control/run/run.h"
+#include "queue/explain.h"
 
 struct slu_snapshot *slu_snapshot_ref(struct slu_snapshot *s)
 {
@@ -106,6 +107,45 @@ static void explain(struct slu_core *c, struct slu_snapshot *s, struct slu_snap_
 	slu_why_done(&why);
 }
 
+/* Does somebody who waits for this snapshot want to know all about this one? */
+static bool is_asked(const struct slu_core *c, const struct slu_snap_job *j)
+{
+	for (uint32_t i = 0; i < c->reports->viewer.n; i++)
+		if (*c->reports->viewer.p[i]->ns && !strcmp(c->reports->viewer.p[i]->ns, j->ns) &&
+		    !strcmp(c->reports->viewer.p[i]->name, j->name))
+			return true;
+	return false;
+}
+
+/* Steps of each fork of the queue that is tried: the core waits for it. */
+#define WHY_STEPS 100u
+
+/* Who passed it, and what would help, tried on forks. */
+static void explain_more(struct slu_core *c, struct slu_snapshot *s, struct slu_snap_job *j)
+{
+	struct slu_explain x;
+	char line[512];
+
+	if (slu_queue_explain(c->q, c->now_s, j->id, WHY_STEPS, &x, NULL) < 0)
+		return;
+	j->remedy = ""; /* the matcher's proposals know no order and no limits */
+	if (x.start_s != SLU_TIME_NONE)
+		j->estimate_s = x.start_s;
+	j->passers = x.n_passed;
+	j->passed = slu_arena_zalloc(&s->arena, x.n_passer * sizeof *j->passed + 1);
+	for (uint32_t i = 0; i < x.n_passer && j->passed; i++) {
+		slu_passer_text(&x.passer[i], line, sizeof line);
+		j->passed[j->n_passed++] = text(s, line);
+	}
+	j->help = slu_arena_zalloc(&s->arena, x.n_help * sizeof *j->help + 1);
+	for (uint32_t i = 0; i < x.n_help && j->help; i++) {
+		slu_help_text(&x.help[i], c->now_s, line, sizeof line);
+		j->help[j->n_help++] = text(s, line);
+	}
+	if (j->n_help)
+		j->remedy = j->help[0];
+}
+
 static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group *g,
 		       struct slu_snap_job *j)
 {
@@ -168,10 +208,19 @@ static int snap_line(const struct slu_job_view *v, void *arg)
 		j->estimate_s = v->planned_s;
 	if (core_hurries(l->c))
 		return 0;
+	bool asked = is_asked(l->c, j);
+
 	/* Who is not in line (not before a time, for example) is explained until it has been told.
 	 */
-	if (v->position ? v->position <= EXPLAINED : !*j->reason && l->news++ < EXPLAINED)
+	if (asked ||
+	    (v->position ? v->position <= EXPLAINED : !*j->reason && l->news++ < EXPLAINED))
 		explain(l->c, l->s, j);
+	int64_t at_s = j->promised ? SLU_TIME_NONE : core_foretold(l->c, v->id);
+
+	if (at_s != SLU_TIME_NONE)
+		j->estimate_s = at_s;
+	if (asked)
+		explain_more(l->c, l->s, j);
 	return 0;
 }
 

@@ -22,6 +22,10 @@ struct slu_snap_job {
 	int64_t limit_s, begin_s, deadline_s; /* 0: none */
 	struct slu_snap_pod *pod;
 	uint32_t n_pods;
+	/* Only of the one that was asked for by name: who passed it, a line each, the most harmful
+	 * first (of `passers` in all), and what would help. */
+	const char **passed, **help;
+	uint32_t passers, n_passed, n_help;
 };
 
 /* A pod of somebody else: running work to the plan, under a number of its own. */

@@ -159,6 +159,19 @@ static uint64_t cause(const char *text)
 	return h;
 }
 
+/* Without a promise the forecast says when; so deep in line it is told to those who ask. */
+#define FORETOLD_PLACES 500
+
+static void foretell(struct slu_core *c, const struct run *r, struct slu_why *why)
+{
+	int64_t at_s = r && !why->promised ? core_foretold(c, r->id) : SLU_TIME_NONE;
+
+	if (at_s != SLU_TIME_NONE)
+		why->planned_s = at_s;
+	if (!why->promised && why->position > FORETOLD_PLACES)
+		why->planned_s = SLU_TIME_NONE;
+}
+
 static void tell_waiting(struct slu_core *c, struct group *g)
 {
 	struct run *r = waiting_run(g);
@@ -169,6 +182,7 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	int64_t slack = 10;
 
 	sentence(c, g, r, &why, &b);
+	foretell(c, r, &why);
 	if (!b.n)
 		slu_buf_puts(&b, "waits for its turn");
 	news = !g->told_text || strcmp(g->told_text, slu_buf_str(&b));

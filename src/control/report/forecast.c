@@ -1,0 +1,91 @@
+/* When everybody in line will start: a forecast of the queue (queue/forecast.h), made in the
+ * background.  A slice of it in each cycle, after what is decided has been sent; a new one when the
+ * queue has changed enough, and not before it has rested REST times as long as the last one took. */
+#include "control/report/report.h"
+
+#include <time.h>
+
+#include "control/group/group.h"
+
+#define SLICE_NS 2000000
+#define SLICE    4u /* steps between two looks at the clock */
+#define PAUSE_US 1000000
+#define REST     20
+#define NEXT_US  1000 /* to the next slice: records come first */
+
+/* Of this thread: what others do on the machine does not count. */
+static int64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool somebody_waits(const struct slu_core *c)
+{
+	struct slu_queue_view v;
+
+	for (uint32_t i = 0; i < slu_queue_count(c->q); i++)
+		if (slu_queue_view(c->q, i, &v) == 0 && (v.waiting || v.blocked))
+			return true;
+	return false;
+}
+
+static bool wanted(const struct slu_core *c)
+{
+	const struct foretold *f = &c->reports->foretold;
+
+	return somebody_waits(c) && (!f->last || slu_forecast_stale(f->last, c->q));
+}
+
+void core_forecast(struct slu_core *c)
+{
+	struct foretold *f = &c->reports->foretold;
+	int64_t begin = clock_ns();
+	int rc = 0;
+
+	if (core_hurries(c) || (!f->next && (c->now_us < f->again_us || !wanted(c))))
+		return;
+	if (!f->next) {
+		f->spent_ns = 0;
+		rc = slu_forecast_new(c->q, c->now_s, &f->next, NULL);
+	}
+	while (!rc && clock_ns() - begin < SLICE_NS)
+		rc = slu_forecast_run(f->next, SLICE, NULL);
+	f->spent_ns += clock_ns() - begin;
+	if (!rc)
+		return;
+	if (rc > 0) {
+		slu_forecast_free(f->last);
+		f->last = f->next;
+	} else { /* no memory: later */
+		slu_forecast_free(f->next);
+	}
+	f->next = NULL;
+	f->again_us = c->now_us + PAUSE_US + f->spent_ns * REST / 1000;
+}
+
+int64_t core_forecast_wake_us(const struct slu_core *c)
+{
+	const struct foretold *f = &c->reports->foretold;
+
+	if (core_hurries(c) || (!f->next && !wanted(c)))
+		return CORE_NEVER;
+	return SLU_MAX(c->now_us + NEXT_US, f->next ? 0 : f->again_us);
+}
+
+int64_t core_foretold(const struct slu_core *c, slu_job_id id)
+{
+	const struct slu_forecast *f = c->reports->foretold.last;
+	int64_t at_s = f ? slu_forecast_start(f, id) : SLU_TIME_NONE;
+
+	/* What was said to have happened by now has not. */
+	return at_s != SLU_TIME_NONE && at_s > c->now_s ? at_s : SLU_TIME_NONE;
+}
+
+void core_foretold_done(struct slu_core *c)
+{
+	slu_forecast_free(c->reports->foretold.last);
+	slu_forecast_free(c->reports->foretold.next);
+}
