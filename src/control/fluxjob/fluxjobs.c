@@ -16,6 +16,7 @@
 #include "kube/codec.h"
 
 #define PASS_US  250000
+#define LOOK_US  100       /* for each of them, until one that runs is looked at again */
 #define AWAY_US  300000000 /* so long a node may be away: as pods tolerate it */
 #define AGAIN_US 30000000  /* until one that could not be made is tried again */
 
@@ -334,6 +335,13 @@ static void own_end(struct slu_core *c, struct fluxjob *f, bool ok, const char *
 	core_phantoms_end(c, f, f->k, true);
 }
 
+/* When its duration is over; CORE_NEVER: it has none. */
+static int64_t own_end_us(const struct fluxjob *f)
+{
+	return f->start_s && f->ask.duration_s ? (f->start_s + f->ask.duration_s) * 1000000
+					       : CORE_NEVER;
+}
+
 static void own_look(struct slu_core *c, struct fluxjob *f)
 {
 	char key[300], why[320];
@@ -362,10 +370,24 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 	} else if (was && (lost = lost_node(c, f))) {
 		snprintf(why, sizeof why, "node %.253s was lost", lost);
 		own_end(c, f, false, why);
-	} else if (f->start_s && f->ask.duration_s) {
-		core_due_by(c, CORE_AT_FLUXJOBS, (f->start_s + f->ask.duration_s) * 1000000);
+	} else if (was) { /* thousands may run while others come and go */
+		f->look_us = c->now_us + PASS_US + (int64_t)c->fluxjobs->table.n * LOOK_US;
 	}
+	core_due_by(c, CORE_AT_FLUXJOBS, own_end_us(f));
 	core_fluxjob_due(c, f);
+}
+
+/* Who runs on as before is not asked at every turn of somebody else. */
+static void own_turn(struct slu_core *c, struct fluxjob *f)
+{
+	int64_t end = own_end_us(f);
+
+	if (f->look_us <= c->now_us || end <= c->now_us)
+		own_look(c, f);
+	else
+		core_due_by(c, CORE_AT_FLUXJOBS, SLU_MIN(c->now_us + PASS_US, end));
+	if (f->lives && !f->start_s)
+		core_due_by(c, CORE_AT_FLUXJOBS, c->now_us + PASS_US);
 }
 
 /* ---- the cluster's side ---- */
@@ -441,11 +463,8 @@ void core_fluxjobs(struct slu_core *c)
 		struct fluxjob *f = fluxjob_of(e);
 
 		open += !core_fluxjob_over(f);
-		if (f->own && f->lives) {
-			own_look(c, f);
-			if (f->lives && !f->start_s)
-				core_due_by(c, CORE_AT_FLUXJOBS, c->now_us + PASS_US);
-		}
+		if (f->own && f->lives)
+			own_turn(c, f);
 		if (!f->due_us)
 			continue;
 		if (f->k && f->due_us <= c->now_us)

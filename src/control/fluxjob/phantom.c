@@ -257,6 +257,8 @@ void core_phantoms_place(struct slu_core *c)
 		struct fluxjob *f = by_uid(c, p.uid);
 		uint32_t slot = (uint32_t)strtoul(strchr(p.uid, MARK) + 1, NULL, 10);
 
+		if (f)
+			f->look_us = 0;
 		if (f && f->k && *p.node)
 			show(c, f, f->k, slot, p.node, "Running", false);
 		else if (f && f->k)
