@@ -111,6 +111,73 @@ static void test_suspended_by_its_user(void)
 	close_world(&w);
 }
 
+/* Background deletion: the Deployment goes first, then its ReplicaSet, then the pods. */
+static void test_deployment_deleted(void)
+{
+	static const char rs[] = META("d-r", "r1") "," OWNED("Deployment", "d1", "d");
+	struct world w;
+	struct fpod *busy;
+
+	open_world(&w, 3, 2, "");
+	busy = occupy(&w, "n0");
+	owner(&w, SLU_KIND_DEPLOYMENT, false, META("d", "d1"), "\"replicas\":3" TMPL);
+	owner(&w, SLU_KIND_REPLICASET, false, rs, "\"replicas\":3" TMPL);
+	crowd(&w, "g", 3, "2", OWNED("ReplicaSet", "r1", "d-r"));
+	turn(&w);
+	owner(&w, SLU_KIND_DEPLOYMENT, true, META("d", "d1"), "\"replicas\":3" TMPL);
+	turn(&w);
+	owner(&w, SLU_KIND_REPLICASET, true, rs, "\"replicas\":3" TMPL);
+	delete_pod(&w, busy);
+	later(&w, 5);
+	ok(w.binds == 0, "pods whose ReplicaSet went with its Deployment do not start (%d)",
+	   w.binds);
+	close_world(&w);
+}
+
+/* A Job's next wave finds its place kept, on a node that it may not use any more. */
+static void test_kept_place_tainted(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 2, 2, "");
+	owner(&w, SLU_KIND_JOB, false, META("j", "j1"), "\"parallelism\":1,\"completions\":9" TMPL);
+	p = crowd(&w, "g", 1, "2", OWNED("Job", "j1", "j"));
+	turn(&w);
+	ok(!strcmp(p->node, "n0") || !strcmp(p->node, "n1"), "the first wave runs on %s", p->node);
+	feed_node(&w, p->node, 2, "", "\"taints\":[{\"key\":\"k\",\"effect\":\"NoSchedule\"}]",
+		  "True");
+	turn(&w);
+	end_pod(&w, p, "Succeeded");
+	p = add_pod(&w, "next", "sluice", "2", OWNED("Job", "j1", "j"));
+	later(&w, 5);
+	ok(*p->node && strcmp(p->node, w.pod[0].node), "the next goes elsewhere, to %s", p->node);
+	close_world(&w);
+}
+
+/* Our clock is a minute ahead of the kubelets': their times lie before our decision. */
+static void test_limit_with_skewed_clocks(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 1, 2, "jobs: {enforceDeadlines: true}");
+	w.slow_kubelets = true;
+	p = add_pod(&w, "p", "sluice", "1", "\"annotations\":{\"sluice.sh/duration\":\"30\"}");
+	turn(&w);
+	snprintf(p->status, sizeof p->status, ",\"startTime\":\"2025-12-31T23:59:00Z\"");
+	snprintf(p->phase, sizeof p->phase, "Running");
+	feed_pod(&w, p, false);
+	later(&w, 10);
+	ok(w.evictions == 0,
+	   "a limit of 30 s has not passed after 10, whatever the kubelet's clock "
+	   "says (%d)",
+	   w.evictions);
+	later(&w, 31);
+	ok(w.evictions > 0, "after 41 it has");
+	close_world(&w);
+}
+
 /* A binding of a daemon before us arrives late: the pod waited to follow its gang. */
 static void test_follower_bound_by_others(void)
 {
@@ -589,6 +656,9 @@ int main(void)
 	test_owner_with_finalizer();
 	test_suspended_by_its_user();
 	test_follower_bound_by_others();
+	test_deployment_deleted();
+	test_kept_place_tainted();
+	test_limit_with_skewed_clocks();
 	test_two_jobs();
 	test_second_job_late();
 	test_second_leaves_first();

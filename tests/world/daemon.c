@@ -28,6 +28,14 @@ static struct daemon *living(struct world *w, uint64_t n, uint64_t life)
 	return d && d->life == life ? d : NULL;
 }
 
+/* What the core's thread takes for the time. */
+static int64_t time_of(struct daemon *d)
+{
+	int64_t step_us;
+
+	return slu_clock_at(&d->clock, d->w->now_us + d->offset_us, d->w->now_us, &step_us);
+}
+
 static void put(struct daemon *d, struct slu_record *r)
 {
 	if (slu_inbox_put_answer(slu_core_inbox(d->core), r) < 0)
@@ -272,7 +280,7 @@ static void set_alarm(struct daemon *d)
 
 	if (at == NEVER)
 		return;
-	at = SLU_MAX(at - d->offset_us, d->w->now_us + 1000);
+	at = SLU_MAX(d->w->now_us + at - time_of(d), d->w->now_us + 1000);
 	if (at == d->wake_at_us)
 		return;
 	d->wake_at_us = at;
@@ -289,6 +297,11 @@ static void step(struct world *w, uint64_t n, uint64_t life)
 
 	if (!d)
 		return;
+	if (d->fenced) { /* it notices that another one leads, and ends */
+		world_say(w, "sluiced %" PRIu64 " has lost the store to another", n);
+		daemon_kill(w, (int)n, NULL);
+		return;
+	}
 	if (d->paused_us > w->now_us) {
 		world_at(w, d->paused_us, step, n, life);
 		return;
@@ -297,8 +310,8 @@ static void step(struct world *w, uint64_t n, uint64_t life)
 	d->cycles++;
 	while ((k = slu_inbox_take(slu_core_inbox(d->core), r, SLU_LEN(r))))
 		for (uint32_t i = 0; i < k; i++)
-			slu_core_take(d->core, r[i], w->now_us + d->offset_us);
-	if (slu_core_cycle(d->core, w->now_us + d->offset_us, &err) < 0)
+			slu_core_take(d->core, r[i], time_of(d));
+	if (slu_core_cycle(d->core, time_of(d), &err) < 0)
 		world_broken(w, "cycle", "the core's own check fails: %s", err.text);
 	while ((k = slu_inbox_take(d->out, r, SLU_LEN(r))))
 		for (uint32_t i = 0; i < k; i++)
@@ -340,13 +353,32 @@ static void begin_watch(struct daemon *d, enum slu_kkind kind)
 	}
 }
 
+/* A file is locked by the one daemon that uses it; a database is shared, and fenced by terms. */
+static bool is_refused(struct world *w, int n)
+{
+	if (w->leased || !w->daemon[!n])
+		return false;
+	world_say(w, "sluiced %d does not start: another sluiced uses this store", n);
+	return true;
+}
+
+bool daemon_leads(const struct world *w, int n, uint64_t life)
+{
+	const struct daemon *d = w->daemon[n];
+
+	return d && d->life == life && (!w->leased || d->setup.term == w->term);
+}
+
 struct daemon *daemon_start(struct world *w, int n)
 {
-	struct daemon *d = slu_calloc(1, sizeof *d);
+	struct daemon *d;
 	struct slu_core_setup cs = { .verify = true, .first_id = (uint64_t)(w->now_us / 1000) };
 	struct slu_error err = { 0 };
 	char yaml[400];
 
+	if (is_refused(w, n))
+		return NULL;
+	d = slu_calloc(1, sizeof *d);
 	world_config(w, yaml, sizeof yaml);
 	d->w = w;
 	d->n = n;
@@ -357,6 +389,8 @@ struct daemon *daemon_start(struct world *w, int n)
 	d->setup = (struct slu_journal_setup){
 		.url = w->store, .cluster = "c", .holder = n ? "second" : "first", .arg = d
 	};
+	if (w->leased)
+		d->setup.term = ++w->term; /* of the Lease: whoever had it before has lost it */
 	if (slu_config_parse("world", yaml, strlen(yaml), &d->cfg, &err) < 0)
 		world_broken(w, "config", "%s", err.text);
 	cs.config = d->cfg;
@@ -365,12 +399,13 @@ struct daemon *daemon_start(struct world *w, int n)
 	if (w->failed || slu_core_new(&cs, &d->core, &err) < 0 ||
 	    slu_core_lead(d->core, &d->setup, &err) < 0) {
 		world_say(w, "sluiced %d does not start: %s", n, err.text);
-		if (!n) /* a second one on the same store may be refused */
+		if (!n)
 			world_broken(w, "start", "sluiced does not start: %s", err.text);
 		daemon_kill(w, n, "");
 		return NULL;
 	}
-	world_say(w, "sluiced %d starts", n);
+	world_say(w, w->leased ? "sluiced %d starts, term %" PRId64 : "sluiced %d starts", n,
+		  d->setup.term);
 	for (enum slu_kkind k = SLU_KIND_NODE; k < SLU_KIND_PARTIAL; k++)
 		begin_watch(d, k);
 	world_at(w, w->now_us + d->cfg->status.audit_s * SECOND, census_period, (uint64_t)n,
@@ -458,8 +493,8 @@ struct slu_snapshot *daemon_picture(struct world *w, int n)
 
 	if (!d)
 		return NULL;
-	slu_core_take(d->core, &ask_new(SLU_ASK_PICTURE, "", "")->base, w->now_us + d->offset_us);
-	if (slu_core_cycle(d->core, w->now_us + d->offset_us, &err) < 0)
+	slu_core_take(d->core, &ask_new(SLU_ASK_PICTURE, "", "")->base, time_of(d));
+	if (slu_core_cycle(d->core, time_of(d), &err) < 0)
 		world_broken(w, "cycle", "the core's own check fails: %s", err.text);
 	return slu_core_snapshot(d->core);
 }

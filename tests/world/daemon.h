@@ -1,6 +1,7 @@
 /* daemon.h — one sluiced: the real core with its mirrors, a journal without a thread, and the
  * requests it has on their way.  A life begins with empty hands and a store. */
 #pragma once
+#include "base/clock.h"
 #include "control/core/core.h"
 #include "kube/mirror.h"
 #include "world.h"
@@ -28,15 +29,19 @@ struct daemon {
 	struct watch watch[SLU_KIND_COUNT];
 	struct slu_journal *journal;
 	struct slu_journal_setup setup;
-	int64_t offset_us; /* of its clock */
+	int64_t offset_us; /* of its machine's wall clock */
+	struct slu_clock clock;
 	int64_t paused_us; /* until then */
 	int64_t excuse_us; /* something slowed it down at that time */
 	bool stepping;     /* a cycle is due */
+	bool fenced;       /* the store belongs to a later term */
 	uint64_t wake;     /* number of the alarm that counts */
 	int64_t wake_at_us;
 	uint64_t cycles;
 };
 
+/* The daemon is that one, and nobody has taken the lead from it. */
+bool daemon_leads(const struct world *w, int n, uint64_t life);
 /* A cycle is due. */
 void daemon_wake(struct daemon *d);
 

@@ -90,7 +90,7 @@ static void check_deleted(struct world *w, int by, int64_t issued_us, const stru
 
 	if (pod->deleted_us && knew(pod->told_doomed[by], issued_us))
 		world_broken(w, "deleted", "pod %s is bound, and is being deleted", pod->name);
-	for (; o && !is_known(w, "deleted-gang"); o = kube_get(w, o->owner))
+	for (; o; o = kube_get(w, o->owner))
 		if (o->deleted_us && !(o->fin & FIN_ORPHAN) && knew(o->told_doomed[by], issued_us))
 			world_broken(w, "deleted", "pod %s is bound, and its %s is %s", pod->name,
 				     slu_kkind_info(o->kind)->kind,
@@ -107,13 +107,11 @@ static bool is_at(const struct obj *pod, const char *node)
 
 /* What it placed itself it knows; of what others placed, or a daemon before it whose request was
  * still on its way, it must have been told. */
-static bool counts_at(struct world *w, int by, int64_t issued_us, const struct obj *o,
-		      const struct obj *node)
+static bool counts_at(int by, int64_t issued_us, const struct obj *o, const struct obj *node)
 {
 	bool own = (o->pod.by >= 0 || *o->pod.pin) && !o->pod.late;
 
-	return !is_over(o) && is_at(o, node->name) &&
-	       (own || (knew(o->told_bound[by], issued_us) && !is_known(w, "vacant-place")));
+	return !is_over(o) && is_at(o, node->name) && (own || knew(o->told_bound[by], issued_us));
 }
 
 static void check_room(struct world *w, int by, int64_t issued_us, const struct obj *pod,
@@ -124,7 +122,7 @@ static void check_room(struct world *w, int by, int64_t issued_us, const struct 
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
 		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
 
-		if (o != pod && counts_at(w, by, issued_us, o, node))
+		if (o != pod && counts_at(by, issued_us, o, node))
 			sum += o->pod.t.cpu_m;
 	}
 	if (sum <= node->node.cpu_m)
@@ -132,7 +130,7 @@ static void check_room(struct world *w, int by, int64_t issued_us, const struct 
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
 		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
 
-		if (o != pod && counts_at(w, by, issued_us, o, node))
+		if (o != pod && counts_at(by, issued_us, o, node))
 			world_say(w, "  there is pod %s: %d millicores, %s", o->name,
 				  o->pod.t.cpu_m, *o->pod.node ? "bound" : "let go");
 	}
@@ -202,14 +200,13 @@ void rule_bind(struct world *w, int by, int64_t issued_us, struct obj *pod, cons
 
 	if (pod->deleted_us || *pod->pod.node)
 		return; /* the server refuses it */
-	if (!*node && !is_known(w, "nowhere"))
+	if (!*node)
 		world_broken(w, "nowhere", "pod %s is bound to no node", pod->name);
 	if (issued_us > daemon_excuse_us(w, by) + GRACE) {
 		check_deleted(w, by, issued_us, pod);
 		if (n && current(n, by, issued_us)) {
 			check_room(w, by, issued_us, pod, n);
-			if (!is_known(w, "vacant-place"))
-				check_node(w, pod, n);
+			check_node(w, pod, n);
 		}
 		if (!g->bound)
 			check_whole(w, by, issued_us, pod);
@@ -225,8 +222,8 @@ void rule_evict(struct world *w, int by, struct obj *pod)
 	if (*pod->pod.node && pod->pod.by < 0 && !*pod->pod.pin)
 		world_broken(w, "evicted", "pod %s is evicted, and somebody else placed it",
 			     pod->name);
-	if (!w->restart && g->whole && limit && !is_known(w, "limit-from-decision") &&
-	    pod->pod.phase == RUNNING && w->now_us + LENIENT < g->whole_us + atoi(limit) * SECOND)
+	if (!w->restart && g->whole && limit && pod->pod.phase == RUNNING &&
+	    w->now_us + LENIENT < g->whole_us + atoi(limit) * SECOND)
 		world_broken(w, "evicted",
 			     "pod %s is evicted %" PRId64
 			     " s after its gang was whole, which has %s s",
@@ -359,9 +356,6 @@ static bool job_pends(struct world *w, const struct obj *o)
 	const struct job *j = &o->job;
 	int32_t n = SLU_MIN(j->parallelism, j->completions < 0 ? INT32_MAX : j->completions);
 
-	if ((o->missed && is_known(w, "missed-webhook")) ||
-	    (o->asked && is_known(w, "lost-release")))
-		return false;
 	return !o->deleted_us && !j->complete && !j->failed_cond && n && places(w, &j->t) >= n;
 }
 

@@ -131,6 +131,10 @@ void job_look(struct world *w, struct obj *o)
 						  : j->succeeded && !have;
 		j->failed_cond = !j->complete && j->failed > j->backoff;
 	}
+	if (!j->complete && !j->failed_cond) {
+		j->suspended = j->suspend;
+		j->start_us = j->suspend ? 0 : j->start_us ? j->start_us : w->now_us;
+	}
 	want = wanted(j);
 	if (have > want && !(j->completions < 0 && j->succeeded && !j->suspend && !j->failed_cond))
 		delete_down_to(w, o, want);
@@ -139,7 +143,8 @@ void job_look(struct world *w, struct obj *o)
 	else if (have < want)
 		make_some(w, o, have, want);
 	j->active = (int32_t)kube_alive(w, o->uid);
-	if (was.active != j->active || was.succeeded != j->succeeded || was.failed != j->failed ||
+	if (was.suspended != j->suspended || was.start_us != j->start_us ||
+	    was.active != j->active || was.succeeded != j->succeeded || was.failed != j->failed ||
 	    was.complete != j->complete || was.failed_cond != j->failed_cond)
 		kube_changed(w, o, false);
 }

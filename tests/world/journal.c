@@ -96,6 +96,7 @@ static void commit(struct world *w, uint64_t n, uint64_t life)
 	j->health.state = state_of(rc);
 	j->health.term = j->setup.term;
 	snprintf(j->health.why, sizeof j->health.why, "%s", rc ? err.text : "");
+	d->fenced |= rc == -ESTALE;
 	if (rc) {
 		j->health.failures++;
 		d->excuse_us = w->now_us;

@@ -184,12 +184,14 @@ static void put_job(struct slu_buf *b, const struct obj *o)
 		       j->backoff, j->indexed ? "Indexed" : "NonIndexed",
 		       j->suspend ? "true" : "false");
 	put_template(b, &j->t);
-	slu_buf_printf(
-		b,
-		"},\"status\":{\"active\":%d,\"succeeded\":%d,\"failed\":%d,\"conditions\":[%s%s]}",
-		j->active, j->succeeded, j->failed,
-		j->complete ? "{\"type\":\"Complete\",\"status\":\"True\"}" : "",
-		j->failed_cond ? "{\"type\":\"Failed\",\"status\":\"True\"}" : "");
+	slu_buf_printf(b, "},\"status\":{\"active\":%d,\"succeeded\":%d,\"failed\":%d", j->active,
+		       j->succeeded, j->failed);
+	if (j->start_us)
+		put_time(b, "startTime", j->start_us);
+	slu_buf_printf(b, ",\"conditions\":[{\"type\":\"Suspended\",\"status\":\"%s\"}%s%s]}",
+		       j->suspended ? "True" : "False",
+		       j->complete ? ",{\"type\":\"Complete\",\"status\":\"True\"}" : "",
+		       j->failed_cond ? ",{\"type\":\"Failed\",\"status\":\"True\"}" : "");
 }
 
 static void put_set(struct slu_buf *b, const struct obj *o)

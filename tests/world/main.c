@@ -37,6 +37,22 @@ static const struct {
 	  "a Job whose resume met a conflict is resumed later" },
 	{ 12, "submit a Job,suspend a Job,controller stalls",
 	  "pods of a Job that its user suspended do not start one by one" },
+	{ 22, "submit a Deployment,submit a StatefulSet,slow watch",
+	  "pods whose Deployment went with its ReplicaSet do not start" },
+	{ 1, "submit a Job,node tainted", "a kept place on a node that was tainted is not taken" },
+	{ 1, "submit a Job,node remade at once", "a node that is made again is not overbooked" },
+	{ 3, "submit a held Job,webhook calls lost",
+	  "a Job that the webhook was not asked about is held, and runs" },
+	{ 6, "submit a Job,queue renamed", "what runs in a queue that was renamed counts" },
+	{ 4, "submit a Job,second daemon on the store", "one daemon at a time uses a store" },
+	{ 300020,
+	  "submit a Job,somebody else's pod,kill the daemon,submit a StatefulSet,clock a day ahead",
+	  "a clock set ahead ends no gang before its time" },
+	{ 200053, NULL, "a limit counts from when the gang is whole" },
+	{ 7029, NULL, "a daemon that ends settles nothing" },
+	{ 7042, NULL, "a node goes while the store is away: no bind names no node" },
+	{ 8111, NULL, "a Job that is suspended while its pods are bound gets its gate" },
+	{ 1794943701815238, NULL, "a late bind of a dead daemon is seen" },
 };
 
 static double seconds_now(clockid_t clock)

@@ -43,11 +43,6 @@ static void release_pod(struct obj *o, const struct slu_json *spec)
 						 ""));
 }
 
-static bool is_dead(const struct world *w, const struct request *q)
-{
-	return !w->daemon[q->daemon] || w->daemon[q->daemon]->life != q->life;
-}
-
 static void patch_owner(struct obj *o, const struct slu_json *spec)
 {
 	struct tmpl *t = o->kind == SLU_KIND_JOB ? &o->job.t : &o->set.t;
@@ -85,13 +80,17 @@ static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct 
 	uid = slu_json_str(slu_json_get(meta, "uid"));
 	if (uid && uid_of(uid) != o->uid)
 		return SLU_KUBE_CONFLICT;
+	/* A Job's template changes only before it has had pods. */
+	if (o->kind == SLU_KIND_JOB && slu_json_get(spec, "template") &&
+	    (!o->job.suspended || o->job.start_us))
+		return SLU_KUBE_INVALID;
+	if (o->kind == SLU_KIND_POD && spec && *o->pod.node)
+		return SLU_KUBE_INVALID;
 	merge_pairs(&o->note, slu_json_get(meta, "annotations"));
 	merge_pairs(&o->label, slu_json_get(meta, "labels"));
-	if (o->kind == SLU_KIND_POD) {
-		if (*o->pod.node)
-			return SLU_KUBE_INVALID;
+	if (o->kind == SLU_KIND_POD && spec) {
 		release_pod(o, spec);
-		o->pod.late |= is_dead(w, q);
+		o->pod.late |= !daemon_leads(w, q->daemon, q->life);
 		rule_bind(w, q->daemon, q->issued_us, o, o->pod.pin);
 	} else if (spec) {
 		patch_owner(o, spec);
@@ -118,7 +117,7 @@ static enum slu_kube_outcome apply(struct world *w, const struct request *q)
 
 		if (!there)
 			rule_bind(w, q->daemon, q->issued_us, o, x->node);
-		o->pod.late |= !there && is_dead(w, q);
+		o->pod.late |= !there && !daemon_leads(w, q->daemon, q->life);
 		/* Once more what is so already is no conflict to whoever looks it up. */
 		return there && !strcmp(o->pod.node, x->node)
 			       ? SLU_KUBE_OK

@@ -100,8 +100,6 @@ static void delete_owner(struct world *w, struct slu_rng *r, enum slu_kkind kind
 
 	if (!o || o->deleted_us)
 		return;
-	if (cascade == ORPHAN && is_known(w, "orphans"))
-		cascade = BACKGROUND;
 	world_say(w, "%s %s is deleted (%s)", slu_kkind_info(kind)->kind, o->name, how[cascade]);
 	kube_delete(w, o, cascade);
 	if (o->fin & FIN_USER)
@@ -129,6 +127,8 @@ static void make_again(struct world *w, uint64_t uid, uint64_t unused)
 	o->job.t.gates = 0;
 	o->job.active = o->job.succeeded = o->job.failed = 0;
 	o->job.complete = o->job.failed_cond = o->job.suspend = false;
+	o->job.suspended = false;
+	o->job.start_us = 0;
 	o->job.done = 0;
 	if (kube_create(w, o))
 		world_say(w, "Job %s is made again", o->name);

@@ -199,6 +199,8 @@ static void choose_settings(struct world *w)
 	w->set.policy[0] = (uint8_t)slu_rng_below(&w->rng, 5);
 	w->set.policy[1] = (uint8_t)slu_rng_below(&w->rng, 5);
 	w->set.enforce = !slu_rng_below(&w->rng, 4);
+	w->leased = world_span(w, 1000003, 0, 3) ==
+		    0; /* not from rng: old seeds stay as they are */
 }
 
 void world_config(const struct world *w, char *text, size_t size)
@@ -269,9 +271,10 @@ static void calm_down(struct world *w)
 	w->fault = (struct faults){ 0 };
 	w->calm = true;
 	world_say(w, "from here on nothing happens that somebody did not ask for before");
-	daemon_kill(w, 1, "");
-	if (w->set.renamed)
+	if (daemon_alive(w, 1) || w->set.renamed) {
+		daemon_kill(w, 1, "");
 		daemon_kill(w, 0, "");
+	}
 	w->set.renamed = false;
 	if (!daemon_alive(w, 0))
 		daemon_start(w, 0);

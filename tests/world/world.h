@@ -86,10 +86,11 @@ struct job {
 	int32_t deadline_s;                        /* 0: none */
 	bool indexed, suspend;
 	int32_t active, succeeded, failed;
-	bool complete, failed_cond;
-	uint32_t made;    /* pods, for their names */
-	uint64_t done;    /* indexes */
-	int64_t quiet_us; /* backoff after a failure */
+	bool complete, failed_cond, suspended; /* conditions */
+	int64_t start_us;                      /* since when it may have pods */
+	uint32_t made;                         /* pods, for their names */
+	uint64_t done;                         /* indexes */
+	int64_t quiet_us;                      /* backoff after a failure */
 };
 
 struct set { /* ReplicaSet, Deployment, StatefulSet */
@@ -211,6 +212,8 @@ struct world {
 	bool all;         /* also what is known to fail */
 	bool calm;
 	bool restart; /* jobs.onMemberFailure */
+	bool leased;  /* a store that is shared, and a Lease with terms; else a file with a lock */
+	int64_t term; /* of whoever leads */
 	/* API server */
 	SLU_VEC(struct obj *) obj[SLU_KIND_COUNT];
 	struct slu_map by_uid;

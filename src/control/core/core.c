@@ -116,7 +116,14 @@ void slu_core_free(struct slu_core *c)
 {
 	if (!c)
 		return;
+	/* What was decided stays decided: the next one reads it, so nothing that ends with us is
+	 * settled, nor written to a door that is closed. */
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e))
+		while (group_of(e)->run.n)
+			core_run_over(c, group_of(e)->run.p[0]);
 	slu_intents_free(c->recovery->own_door, 0);
+	c->door = NULL;
 	core_held_done(c);
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL), *next; e; e = next) {
 		next = slu_table_next(&c->groups->table, e);

@@ -150,17 +150,23 @@ void core_life_look(struct slu_core *c, struct group *g)
 	uint32_t stay = 0, guess = 0;
 
 	s->members.n = 0;
-	if (!list_makers(c, g) || slu_vec_reserve(&s->members, g->pod.n) < 0)
+	if (slu_vec_reserve(&s->members, g->pod.n) < 0)
 		return; /* the next look */
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		const struct slu_kobj *obj;
 		const char *uid = maker_of(c, g->pod.p[i], &obj);
 
 		guess = uid ? find(g, uid, guess) : SLU_LIFE_ALONE;
+		/* Its ReplicaSet went with its Deployment: the pod names one nobody knows, and is
+		 * no pod that stands alone for that. */
+		if (uid && guess == SLU_LIFE_ALONE && core_maker_join(c, g, g->pod.p[i]) == 0)
+			guess = find(g, uid, 0);
 		s->members.p[s->members.n++] = (struct slu_life_member){
 			.pod = g->pod.p[i]->k, .maker = guess, .placed = core_pod_at(g->pod.p[i])
 		};
 	}
+	if (!list_makers(c, g))
+		return;
 	o = objects_of(c, g);
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		g->pod.p[i]->leaving = slu_life_leaves(&o, &o.member[i]);

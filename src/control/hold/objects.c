@@ -378,8 +378,9 @@ static void hold(struct slu_core *c, struct held *h)
 	h->asked = true;
 	h->asked_generation = o->meta.generation;
 	/* A new template changes nothing about the pods of a ReplicaSet; all others would end what
-	 * runs. */
-	if (o->kind != SLU_KIND_REPLICASET && has_begun(c, o))
+	 * runs.  A Job that we have suspended is past that: its last pods are on their way out. */
+	if (o->kind != SLU_KIND_REPLICASET && !slu_kmeta_annotation(&o->meta, SLU_HELD_MARK) &&
+	    has_begun(c, o))
 		return;
 	if (slu_held_hold(o, mode, &b) == 0) {
 		slu_log(SLU_INFO, "held by the controller",

@@ -230,6 +230,10 @@ static void release_pod(struct slu_core *c, struct run *r, struct slot *s)
 	};
 	struct slu_buf b = SLU_BUF_INIT(1u << 20);
 
+	if (!*at.node) { /* it went in the meantime */
+		core_slot_to(c, s, SLOT_FAILED);
+		return;
+	}
 	core_slot_to(c, s, SLOT_BINDING);
 	s->pod->sent = true;
 	s->pod->sent_to = s->node;
@@ -259,6 +263,14 @@ static bool may_place(const struct slu_core *c, const struct run *r)
 	       (c->store == SLU_JOURNAL_AWAY || c->store == SLU_JOURNAL_BROKEN);
 }
 
+static bool lacks_node(struct slu_core *c, const struct run *r)
+{
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		if (r->slot.p[i].state == SLOT_CHOSEN && !*core_node_name(c, r->slot.p[i].node))
+			return true;
+	return false;
+}
+
 void core_place_durable(struct slu_core *c)
 {
 	uint32_t kept = 0;
@@ -275,6 +287,11 @@ void core_place_durable(struct slu_core *c)
 		r->waits = false;
 		if (r->state == RUN_UNDOING) {
 			core_undo_evict(c, r);
+			continue;
+		}
+		/* A node went while the store took its time: nothing was written yet. */
+		if (r->state == RUN_INTENT && lacks_node(c, r)) {
+			core_run_take_back(c, r);
 			continue;
 		}
 		if (r->state == RUN_INTENT)
@@ -335,6 +352,8 @@ void core_held_written(struct slu_core *c, const struct slu_rec_written *w)
 		return;
 	if (w->outcome == SLU_KUBE_OK && s->pod->binds) {
 		core_slot_bind(c, r, s);
+		if (s->state == SLOT_FAILED)
+			core_run_settled(c, r);
 		return;
 	}
 	if (w->outcome == SLU_KUBE_OK || w->outcome == SLU_KUBE_CONFLICT) {

@@ -38,7 +38,7 @@ void core_run_take_back(struct slu_core *c, struct run *r)
 	for (uint32_t i = 0; i < r->slot.n; i++) {
 		struct slot *s = &r->slot.p[i];
 
-		if (part && s->state == SLOT_FAILED)
+		if (part && s->state == SLOT_FAILED && *core_node_name(c, s->node))
 			part[ev.n_part++] = (struct slu_gang_part){ s->node, s->role, 1 };
 		if (s->pod) {
 			core_node_leave(c, s->pod);
@@ -297,6 +297,10 @@ void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s)
 				   .reporter = s->pod->k->spec.scheduler,
 				   .limit_ns = core_place_limit_ns(c, r->g) };
 
+	if (!*w.node) { /* it went in the meantime */
+		core_slot_to(c, s, SLOT_FAILED);
+		return;
+	}
 	core_slot_to(c, s, SLOT_BINDING);
 	core_write(c, &w);
 }
@@ -309,7 +313,16 @@ static uint32_t whole_size(const struct run *r)
 	return r->gang ? SLU_MAX((uint32_t)r->g->wish.min, 1u) : SLU_MAX(r->slot.n, 1u);
 }
 
-/* The moment at which enough members ran, from what the kubelets say: the same after a restart. */
+/* What the kubelets say is the same after a restart, but their clocks are others than ours: before we
+ * decided it cannot have been. */
+static int64_t whole_at_us(const struct slu_core *c, const struct run *r, int64_t said_us)
+{
+	if (r->decided_us && said_us < r->decided_us)
+		return c->now_us;
+	return SLU_MIN(SLU_MAX(said_us, r->start_s * 1000000), c->now_us);
+}
+
+/* The moment at which enough members ran. */
 static void note_whole(struct slu_core *c, struct run *r)
 {
 	uint32_t n = 0;
@@ -326,7 +339,7 @@ static void note_whole(struct slu_core *c, struct run *r)
 		last_us = SLU_MAX(last_us, p->k->start_us ? p->k->start_us : c->now_us);
 	}
 	if (n >= whole_size(r))
-		r->whole_s = SLU_MIN(last_us, c->now_us) / 1000000;
+		r->whole_s = whole_at_us(c, r, last_us) / 1000000;
 }
 
 /* We bound it, or it asked us to: what another scheduler placed is not ours to end. */

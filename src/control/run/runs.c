@@ -545,19 +545,30 @@ void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool kee
 	}
 }
 
-/* Equal amounts, and the node is one the pod may use.  A pod differs from the stand-in that was
- * planned for it by what admission adds (tolerations). */
+/* Equal amounts, and the node is one the pod may use now: it may have been tainted since the place was
+ * taken.  A pod differs from the stand-in that was planned for it by what admission adds (tolerations).
+ */
 static bool fits_slot(const struct shape *have, const struct shape *want, slu_node node)
 {
+	if (!want || !slu_nodeset_has(want->where->set, slu_node_index(node)))
+		return false;
 	if (have == want)
 		return true;
-	if (!want || have->n_need != want->n_need || have->alone != want->alone ||
-	    !slu_nodeset_has(want->where->set, slu_node_index(node)))
+	if (have->n_need != want->n_need || have->alone != want->alone)
 		return false;
 	for (uint32_t i = 0; i < have->n_need; i++)
 		if (have->need[i].kind != want->need[i].kind || have->need[i].n != want->need[i].n)
 			return false;
 	return true;
+}
+
+/* The place is in the books; the node may have shrunk under it, or others were put there. */
+static bool is_overbooked(const struct slu_machine *m, slu_node node, const struct shape *s)
+{
+	for (uint32_t i = 0; i < s->n_need; i++)
+		if (slu_machine_node_free(m, node, s->need[i].kind) < 0)
+			return true;
+	return false;
 }
 
 static bool fill(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
@@ -569,7 +580,8 @@ static bool fill(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
 	if (s->state != SLOT_VACANT || !slu_machine_node_is(m, s->node) ||
 	    slu_machine_node_is_down(m, s->node) || slu_machine_node_is_cordoned(m, s->node))
 		return false;
-	if (!fits_slot(r->role.p[s->role].shape, p->shape, s->node))
+	if (!fits_slot(r->role.p[s->role].shape, p->shape, s->node) ||
+	    is_overbooked(m, s->node, p->shape))
 		return false;
 	n = (struct node *)(uintptr_t)slu_machine_node_tag(m, s->node);
 	if (core_ports_clash(c, n, p))
