@@ -176,6 +176,7 @@ int core_claim_recall(struct slu_core *c, const struct slu_store_span *s)
 		claim_free(x);
 		return -ENOMEM;
 	}
+	c->claims->recalled++;
 	return 0;
 }
 
@@ -406,6 +407,9 @@ static bool look(struct slu_core *c, struct claim *x)
 
 void core_claims_show(struct slu_core *c)
 {
+	if (!c->claims->recalled)
+		return;
+	c->claims->recalled = 0;
 	for (uint32_t i = c->claims->all.n; i-- > 0;) {
 		struct claim *x = c->claims->all.p[i];
 		struct slu_error err = { 0 };

@@ -28,6 +28,7 @@ struct claim {
 
 struct claims {
 	SLU_VEC(struct claim *) all;
+	uint32_t recalled; /* of them, from the store and not shown yet */
 	struct slu_kcodec *codec;
 	struct slu_strpool *pool; /* borrowed; NULL: no claims are taken */
 	int64_t next_us;          /* look again although nothing happens */
