@@ -2,7 +2,7 @@
  *
  * Numbers: generated.proto of k8s.io/apimachinery pkg/apis/meta/v1 (ObjectMeta, ListMeta, Status,
  * Condition) and k8s.io/api core/v1, batch/v1, apps/v1, scheduling/v1, scheduling/v1alpha2,
- * storage/v1, coordination/v1, all v0.36.  Pods are in codec_pod.c,
+ * storage/v1, coordination/v1, all v0.36; scheduling/v1beta1 of v0.37.  Pods are in codec_pod.c,
  * parts that several kinds share in codec_parts.c. */
 #include "kube/codec_internal.h"
 
@@ -235,6 +235,7 @@ struct raw_pg {
 #define PG_GANG     1u
 #define PG_PRIORITY 2u
 #define PG_CLAIMS   4u
+#define PG_ALL      8u
 KMSG(pg_cond_msg, "Condition", slu_kcond, [1] = K_STR("type", slu_kcond, type),
      [2] = K_WORD("status", slu_kcond, status, slu_ktri_words),
      [3] = K_I64("observedGeneration", slu_kcond, observed),
@@ -270,6 +271,26 @@ KMSG(pg_status_msg, "PodGroupStatus",
      raw_pg, [1] = K_MSGS("conditions", slu_kpodgroup, conds, pg_cond_msg));
 KMSG(pg_msg, "PodGroup", raw_pg,
      METADATA, [2] = K_PART("spec", pg_spec_msg), [3] = K_PART("status", pg_status_msg));
+
+/* ---- scheduling.k8s.io/v1beta1 PodGroup: other numbers, and a mode that is a union ---- */
+
+KMSG(pgb_mode_msg, "DisruptionMode", raw_pg, [2] = K_HAS("all", raw_pg, bits, PG_ALL));
+KMSG(pgb_ref_msg, "WorkloadReference", raw_pg, [1] = K_STR("workloadName", slu_kpodgroup, workload),
+     [2] = K_STR("templateName", slu_kpodgroup, workload_template));
+KMSG(pgb_spec_msg, "PodGroupSpec", raw_pg, [2] = K_PART("workloadRef", pgb_ref_msg),
+     [3] = K_PART("schedulingPolicy", pg_policy_msg),
+     [4] = K_PART("schedulingConstraints", pg_constraints_msg),
+     [5] = K_HAS("resourceClaims", raw_pg, bits, PG_CLAIMS),
+     [6] = K_PART("disruptionMode", pgb_mode_msg),
+     [7] = K_STR("priorityClassName", slu_kpodgroup, priority_class),
+     [8] = { .json = "priority",
+	     .type = KF_I32,
+	     .off = offsetof(struct slu_kpodgroup, priority),
+	     .noff = offsetof(struct raw_pg, bits),
+	     .bit = PG_PRIORITY });
+KMSG(pgb_msg, "PodGroup", raw_pg,
+     METADATA, [2] = K_PART("spec", pgb_spec_msg), [3] = K_PART("status", pg_status_msg));
+
 static const struct raw_pg pg_defaults = { .g = { .min_member = SLU_KNONE,
 						  .schedule_timeout_s = SLU_KNONE } };
 
@@ -280,6 +301,7 @@ static int finish_pg(struct slu_kcodec *c, void *raw)
 	r->g.gang = r->bits & PG_GANG;
 	r->g.has_priority = r->bits & PG_PRIORITY;
 	r->g.resource_claims = r->bits & PG_CLAIMS;
+	r->g.all = r->bits & PG_ALL;
 	return 0;
 }
 
@@ -415,6 +437,8 @@ const struct kkind slu_kkinds[SLU_KIND_COUNT] = {
 					NULL),
 	[SLU_KIND_PODGROUP] = KIND("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", true,
 				   false, pg_msg, raw_pg, &pg_defaults, finish_pg),
+	[SLU_KIND_PODGROUP_BETA] = KIND("scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup",
+					true, false, pgb_msg, raw_pg, &pg_defaults, finish_pg),
 	[SLU_KIND_FLUXJOB] = KIND("jobs.converged-computing.org", "v1alpha1", "fluxjobs", "FluxJob",
 				  true, true, fj_msg, slu_kfluxjob, &fj_defaults, NULL),
 	[SLU_KIND_LIMITRANGE] = KIND("", "v1", "limitranges", "LimitRange", true, false, limits_msg,

@@ -104,7 +104,7 @@ LAYOUT(podgroup, slu_kpodgroup, MSG(slu_kpodgroup, o, obj), I32(slu_kpodgroup, m
        I64(slu_kpodgroup, schedule_start_us), I64(slu_kpodgroup, creation_us),
        I32(slu_kpodgroup, running), I32(slu_kpodgroup, succeeded), I32(slu_kpodgroup, failed),
        I32(slu_kpodgroup, scheduled), BOOL(slu_kpodgroup, gang), BOOL(slu_kpodgroup, has_priority),
-       BOOL(slu_kpodgroup, resource_claims), I32(slu_kpodgroup, priority),
+       BOOL(slu_kpodgroup, resource_claims), BOOL(slu_kpodgroup, all), I32(slu_kpodgroup, priority),
        STR(slu_kpodgroup, priority_class), STR(slu_kpodgroup, disruption_mode),
        STRS(slu_kpodgroup, topology), STR(slu_kpodgroup, workload),
        STR(slu_kpodgroup, workload_template), MSGS(slu_kpodgroup, conds, cond));
@@ -138,6 +138,7 @@ static const struct slu_klay *const layouts[SLU_KIND_COUNT] = {
 	[SLU_KIND_PODGROUP_X] = &podgroup,
 	[SLU_KIND_PODGROUP_SIGS] = &podgroup,
 	[SLU_KIND_PODGROUP] = &podgroup,
+	[SLU_KIND_PODGROUP_BETA] = &podgroup,
 	[SLU_KIND_FLUXJOB] = &fluxjob,
 	[SLU_KIND_LIMITRANGE] = &limitrange,
 	[SLU_KIND_RUNTIMECLASS] = &runtimeclass,

@@ -37,10 +37,11 @@ enum slu_kkind {
 	SLU_KIND_LEASE,         /* coordination.k8s.io/v1 */
 	SLU_KIND_PODGROUP_X,    /* scheduling.x-k8s.io/v1alpha1; JSON only */
 	SLU_KIND_PODGROUP_SIGS, /* scheduling.sigs.k8s.io/v1alpha1; JSON only */
-	SLU_KIND_PODGROUP,      /* scheduling.k8s.io/v1alpha2, the native one */
+	SLU_KIND_PODGROUP,      /* scheduling.k8s.io/v1alpha2, the native one of Kubernetes 1.36 */
 	SLU_KIND_FLUXJOB,       /* jobs.converged-computing.org/v1alpha1; JSON only */
 	SLU_KIND_LIMITRANGE,    /* v1 */
 	SLU_KIND_RUNTIMECLASS,  /* node.k8s.io/v1 */
+	SLU_KIND_PODGROUP_BETA, /* scheduling.k8s.io/v1beta1, the native one from 1.37 on */
 	SLU_KIND_PARTIAL,       /* metadata of any kind (PartialObjectMetadata) */
 	SLU_KIND_COUNT,
 };
@@ -55,6 +56,12 @@ struct slu_kkind_info {
 	bool json_only; /* custom resources have no protobuf form */
 };
 const struct slu_kkind_info *slu_kkind_info(enum slu_kkind k);
+
+/* Kubernetes' own PodGroup, in either version; no server has both. */
+static inline bool slu_kkind_is_native_group(enum slu_kkind k)
+{
+	return k == SLU_KIND_PODGROUP || k == SLU_KIND_PODGROUP_BETA;
+}
 
 /* ---- parts ------------------------------------------------------------------------------------
  */
@@ -463,11 +470,12 @@ struct slu_kpodgroup {
 	bool gang; /* schedulingPolicy.gang is there */
 	bool has_priority;
 	bool resource_claims; /* spec.resourceClaims is not empty */
+	bool all;             /* v1beta1: disruptionMode.all is there */
 	int32_t priority;
 	const char *priority_class;
-	const char *disruption_mode;              /* "Pod", "PodGroup" */
+	const char *disruption_mode;              /* v1alpha2: "Pod", "PodGroup" */
 	const char *const *topology;              /* schedulingConstraints.topology[].key */
-	const char *workload, *workload_template; /* podGroupTemplateRef.workload */
+	const char *workload, *workload_template; /* podGroupTemplateRef.workload, workloadRef */
 	const struct slu_kcond *conds;
 	uint16_t nmin_resources, ntopology, nconds;
 };
@@ -545,7 +553,8 @@ SLU_KOBJ_AS(slu_kpriorityclass, slu_kpriorityclass, o->kind == SLU_KIND_PRIORITY
 SLU_KOBJ_AS(slu_kstorageclass, slu_kstorageclass, o->kind == SLU_KIND_STORAGECLASS)
 SLU_KOBJ_AS(slu_klease, slu_klease, o->kind == SLU_KIND_LEASE)
 SLU_KOBJ_AS(slu_kpodgroup, slu_kpodgroup,
-	    o->kind >= SLU_KIND_PODGROUP_X && o->kind <= SLU_KIND_PODGROUP)
+	    o->kind == SLU_KIND_PODGROUP_X || o->kind == SLU_KIND_PODGROUP_SIGS ||
+		    slu_kkind_is_native_group(o->kind))
 SLU_KOBJ_AS(slu_kfluxjob, slu_kfluxjob, o->kind == SLU_KIND_FLUXJOB)
 SLU_KOBJ_AS(slu_klimitrange, slu_klimitrange, o->kind == SLU_KIND_LIMITRANGE)
 SLU_KOBJ_AS(slu_kruntimeclass, slu_kruntimeclass, o->kind == SLU_KIND_RUNTIMECLASS)

@@ -3,9 +3,11 @@
 
 #define RACK "topology.sluice.sh/rack"
 
+static enum slu_kkind kind = SLU_KIND_PODGROUP; /* the version the server has */
+
 static void podgroup(struct world *w, const char *spec, const char *conditions)
 {
-	feed(w, SLU_KIND_PODGROUP, false,
+	feed(w, kind, false,
 	     "{\"metadata\":{\"name\":\"pg\",\"namespace\":\"ns\",\"uid\":\"pg-1\",\"generation\":1,"
 	     "\"resourceVersion\":\"%" PRIu64 "\"},\"spec\":{%s},\"status\":{\"conditions\":[%s]}}",
 	     ++w->rv, spec, conditions);
@@ -24,8 +26,9 @@ static void members(struct world *w, int from, int to, const char *cpu, const ch
 	}
 }
 
-static void test_gang(void)
+static void test_gang(const char *type)
 {
+	char want[200], done[200];
 	struct world w;
 
 	open_world(&w, 4, 2, "");
@@ -39,17 +42,20 @@ static void test_gang(void)
 	later(&w, 6);
 	later(&w, 1);
 	ok(w.binds == 0, "two of minCount 3 wait");
-	ok(strstr(w.last_status, "\"type\":\"PodGroupScheduled\",\"status\":\"False\","
-				 "\"reason\":\"Unschedulable\",\"message\":\"group pg has 2 of 3"),
-	   "the condition says why: %s", w.last_status);
+	snprintf(want, sizeof want,
+		 "\"type\":\"%s\",\"status\":\"False\",\"reason\":\"Unschedulable\","
+		 "\"message\":\"group pg has 2 of 3",
+		 type);
+	ok(strstr(w.last_status, want), "the condition says why: %s", w.last_status);
 	members(&w, 2, 3, "1", "");
 	turn(&w);
 	later(&w, 2);
 	ok(bound(&w, "p-") == 3, "the third arrives: all start");
 	ok(strstr(w.last_status, "\"status\":\"True\",\"reason\":\"Scheduled\""),
 	   "and the condition says so: %s", w.last_status);
-	podgroup(&w, "\"schedulingPolicy\":{\"gang\":{\"minCount\":3}}",
-		 "{\"type\":\"PodGroupScheduled\",\"status\":\"True\",\"reason\":\"Scheduled\"}");
+	snprintf(done, sizeof done,
+		 "{\"type\":\"%s\",\"status\":\"True\",\"reason\":\"Scheduled\"}", type);
+	podgroup(&w, "\"schedulingPolicy\":{\"gang\":{\"minCount\":3}}", done);
 	w.statuses = 0;
 	members(&w, 3, 9, "2", ""); /* more than fit */
 	turn(&w);
@@ -130,8 +136,7 @@ static void test_disruption(const char *mode, bool whole)
 
 	open_world(&w, 4, 1, "");
 	snprintf(spec, sizeof spec,
-		 "\"schedulingPolicy\":{\"gang\":{\"minCount\":3}},\"disruptionMode\":\"%s\"",
-		 mode);
+		 "\"schedulingPolicy\":{\"gang\":{\"minCount\":3}},\"disruptionMode\":%s", mode);
 	podgroup(&w, spec, "");
 	job(&w, "j1", "j", "\"parallelism\":3,\"completions\":3", "");
 	members(&w, 0, 3, "1", OWNED("Job", "j1", "j"));
@@ -153,11 +158,18 @@ static void test_disruption(const char *mode, bool whole)
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
-	test_gang();
+	test_gang("PodGroupScheduled");
 	test_basic();
 	test_topology();
 	test_priority();
-	test_disruption("PodGroup", true);
-	test_disruption("Pod", false);
+	test_disruption("\"PodGroup\"", true);
+	test_disruption("\"Pod\"", false);
+	/* Kubernetes 1.37: another version, another condition, a mode that is a union */
+	kind = SLU_KIND_PODGROUP_BETA;
+	test_gang("PodGroupInitiallyScheduled");
+	test_basic();
+	test_topology();
+	test_disruption("{\"all\":{}}", true);
+	test_disruption("{\"single\":{}}", false);
 	return tap_done();
 }

@@ -32,6 +32,7 @@ static const struct {
 	{ "limitrange", SLU_KIND_LIMITRANGE },
 	{ "runtimeclass", SLU_KIND_RUNTIMECLASS },
 	{ "podgroup", SLU_KIND_PODGROUP },
+	{ "podgroup-beta", SLU_KIND_PODGROUP_BETA },
 	{ "partial", SLU_KIND_PARTIAL },
 };
 
@@ -301,6 +302,17 @@ static void check_others(void)
 		   slu_kstr_is(g->disruption_mode, "PodGroup") && slu_kstr_is(g->workload, "w") &&
 		   g->nconds == 1 && g->conds[0].observed == 7,
 	   "native pod group");
+	slu_kobj_unref(o);
+
+	o = decode("podgroup-beta", SLU_KIND_PODGROUP_BETA, SLU_ENC_PROTOBUF);
+	g = slu_kpodgroup(o);
+	ok(g->gang && g->min_member == 4 && g->has_priority && g->priority == 5 &&
+		   g->ntopology == 1 && slu_kstr_is(g->topology[0], "rack") && g->resource_claims &&
+		   g->all && slu_kstr_is(g->workload, "w") &&
+		   slu_kstr_is(g->workload_template, "t") &&
+		   slu_kstr_is(g->priority_class, "high") && g->nconds == 1 &&
+		   slu_kstr_is(g->conds[0].type, "PodGroupInitiallyScheduled"),
+	   "native pod group of 1.37");
 	slu_kobj_unref(o);
 
 	o = decode("pv", SLU_KIND_PV, SLU_ENC_PROTOBUF);

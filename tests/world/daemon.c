@@ -17,8 +17,8 @@ static bool is_modelled(enum slu_kkind k)
 /* Custom resources: the server does not know them. */
 static bool is_absent(enum slu_kkind k)
 {
-	return k == SLU_KIND_PODGROUP_X || k == SLU_KIND_PODGROUP_SIGS || k == SLU_KIND_PODGROUP ||
-	       k == SLU_KIND_FLUXJOB;
+	return k == SLU_KIND_PODGROUP_X || k == SLU_KIND_PODGROUP_SIGS ||
+	       slu_kkind_is_native_group(k) || k == SLU_KIND_FLUXJOB;
 }
 
 static struct daemon *living(struct world *w, uint64_t n, uint64_t life)

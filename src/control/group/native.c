@@ -12,6 +12,8 @@ const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group
 		return NULL;
 	if (g->id.native) {
 		o = core_lookup(c, SLU_KIND_PODGROUP, g->ns, g->id.key + 2);
+		if (!o)
+			o = core_lookup(c, SLU_KIND_PODGROUP_BETA, g->ns, g->id.key + 2);
 		return o ? slu_kpodgroup(o) : NULL;
 	}
 	for (size_t i = 0; i < SLU_LEN(order); i++) {
@@ -30,7 +32,7 @@ bool core_native_lacks(struct slu_core *c, const struct group *g)
 int core_native_wish(struct slu_core *c, const struct slu_kpodgroup *pg, struct slu_group_wish *w,
 		     struct slu_error *err)
 {
-	if (!pg || pg->o.kind != SLU_KIND_PODGROUP || !pg->ntopology)
+	if (!pg || !slu_kkind_is_native_group(pg->o.kind) || !pg->ntopology)
 		return 0;
 	for (uint32_t i = 0; i < c->cfg->nodes.n_levels; i++) {
 		const struct slu_config_level *l = &c->cfg->nodes.level[i];
@@ -50,5 +52,6 @@ bool core_native_together(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kpodgroup *pg = core_podgroup(c, p->group);
 
-	return pg && !strcmp(pg->disruption_mode, "PodGroup") && p->k->disrupted == SLU_TRI_TRUE;
+	return pg && p->k->disrupted == SLU_TRI_TRUE &&
+	       (!strcmp(pg->disruption_mode, "PodGroup") || pg->all);
 }

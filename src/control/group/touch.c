@@ -50,7 +50,7 @@ void core_groups_touch(struct slu_core *c, const struct slu_kobj *obj)
 {
 	if (obj->kind == SLU_KIND_PVC)
 		touch_space(c, obj->meta.ns);
-	else if (obj->kind == SLU_KIND_PODGROUP)
+	else if (slu_kkind_is_native_group(obj->kind))
 		touch(c, obj->meta.ns, 'n', obj->meta.name);
 	else if (obj->kind == SLU_KIND_PODGROUP_X || obj->kind == SLU_KIND_PODGROUP_SIGS)
 		touch(c, obj->meta.ns, 'g', obj->meta.name);

@@ -117,7 +117,7 @@ static const struct pod *spokesman(const struct group *g)
 static uint32_t named_size(const struct slu_core *c, const struct group *g,
 			   const struct slu_kpodgroup *pg, uint32_t said)
 {
-	if (pg && pg->o.kind == SLU_KIND_PODGROUP && pg->min_member <= 0)
+	if (pg && slu_kkind_is_native_group(pg->o.kind) && pg->min_member <= 0)
 		return 1; /* the basic policy: each member for itself */
 	if (!pg && g->id.explicit && said > g->wish.named_min && said <= c->cfg->jobs.max_size)
 		return said;

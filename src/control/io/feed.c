@@ -141,7 +141,7 @@ static void trouble(void *arg, const char *sentence)
 /* Whether a kind is looked at at all: an account without the right would be refused for ever. */
 static bool is_wanted(const struct slu_config *cfg, enum slu_kkind kind)
 {
-	return (kind != SLU_KIND_PODGROUP || cfg->kube.native_groups) &&
+	return (!slu_kkind_is_native_group(kind) || cfg->kube.native_groups) &&
 	       (kind != SLU_KIND_FLUXJOB || cfg->held.enabled);
 }
 

@@ -519,7 +519,8 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 			q.method = SLU_HTTP_PATCH;
 			/* Conditions of a built-in kind are merged by type; others have only one
 			 * writer. */
-			q.content_type = w->verb == SLU_WRITE_STATUS && w->kind == SLU_KIND_PODGROUP
+			q.content_type = w->verb == SLU_WRITE_STATUS &&
+							 slu_kkind_is_native_group(w->kind)
 						 ? SLU_KUBE_STRATEGIC_PATCH
 						 : SLU_KUBE_MERGE_PATCH;
 			part_body(w, &j);

@@ -1,8 +1,9 @@
 /* The status of PodGroups.
  *
- * Of those of scheduling.k8s.io the server keeps two conditions: PodGroupScheduled, which becomes
- * True once and stays so (members that come later do not take it back), and DisruptionTarget, which
- * is there only while the group is being ended because somebody took a member away. */
+ * Of those of scheduling.k8s.io the server keeps two conditions: PodGroupScheduled (from Kubernetes
+ * 1.37 on PodGroupInitiallyScheduled), which becomes True once and stays so (members that come later
+ * do not take it back), and DisruptionTarget, which is there only while the group is being ended
+ * because somebody took a member away. */
 #include "control/report/report.h"
 
 #include <time.h>
@@ -11,7 +12,8 @@
 #include "control/run/run.h"
 #include "wire/jsonw.h"
 
-#define SCHEDULED "PodGroupScheduled"
+#define SCHEDULED "PodGroupScheduled"          /* v1alpha2 */
+#define INITIALLY "PodGroupInitiallyScheduled" /* v1beta1 */
 #define DISRUPTED "DisruptionTarget"
 
 struct verdict {
@@ -89,7 +91,8 @@ static void native_status(struct slu_core *c, struct group *g, const struct slu_
 		SLU_TRI_TRUE, "MemberDisrupted",
 		"a member was taken away: the group starts again as a whole"
 	};
-	const struct slu_kcond *now = slu_kcond_get(pg->conds, pg->nconds, SCHEDULED);
+	const char *type = pg->o.kind == SLU_KIND_PODGROUP ? SCHEDULED : INITIALLY;
+	const struct slu_kcond *now = slu_kcond_get(pg->conds, pg->nconds, type);
 	bool target = slu_kcond_get(pg->conds, pg->nconds, DISRUPTED);
 	struct verdict v = judge(c, g);
 	struct slu_buf b = SLU_BUF_INIT(8192);
@@ -108,7 +111,7 @@ static void native_status(struct slu_core *c, struct group *g, const struct slu_
 	slu_jsonw_key(&w, "conditions");
 	slu_jsonw_arr(&w);
 	if (news)
-		write_condition(&w, pg, SCHEDULED, &v,
+		write_condition(&w, pg, type, &v,
 				now && now->status == v.status ? now->since_us / 1000000
 							       : c->now_s);
 	if (g->disrupted && !target) {
@@ -158,7 +161,7 @@ void core_podgroup_status(struct slu_core *c, struct group *g)
 
 	if (!pg)
 		return;
-	if (pg->o.kind == SLU_KIND_PODGROUP) {
+	if (slu_kkind_is_native_group(pg->o.kind)) {
 		native_status(c, g, pg);
 		return;
 	}

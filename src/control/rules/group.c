@@ -284,12 +284,12 @@ static int read_sizes(const struct slu_group_source *s, const struct slu_group_i
 				pg->o.meta.name, pg->min_member);
 	if (pg && pg->min_member > 0) {
 		if ((uint32_t)pg->min_member > max_size)
-			return slu_fail(err, -ERANGE, "PodGroup %s: %s %d is above %u",
-					pg->o.meta.name,
-					pg->o.kind == SLU_KIND_PODGROUP ? "minCount" : "minMember",
-					pg->min_member, max_size);
+			return slu_fail(
+				err, -ERANGE, "PodGroup %s: %s %d is above %u", pg->o.meta.name,
+				slu_kkind_is_native_group(pg->o.kind) ? "minCount" : "minMember",
+				pg->min_member, max_size);
 		w->min = (uint32_t)pg->min_member;
-	} else if (pg && pg->o.kind == SLU_KIND_PODGROUP) {
+	} else if (pg && slu_kkind_is_native_group(pg->o.kind)) {
 		w->min = 1; /* the basic policy: each member for itself */
 	} else if (lo) {
 		w->min = lo;

@@ -17,6 +17,7 @@ const struct slu_kind slu_kinds[] = {
 	{ SLU_KIND_PODGROUP_X, .optional = true },
 	{ SLU_KIND_PODGROUP_SIGS, .optional = true },
 	{ SLU_KIND_PODGROUP, .optional = true },
+	{ SLU_KIND_PODGROUP_BETA, .optional = true },
 	{ SLU_KIND_NAMESPACE },
 	{ SLU_KIND_PRIORITYCLASS },
 	{ SLU_KIND_STORAGECLASS },
