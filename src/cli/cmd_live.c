@@ -445,6 +445,7 @@ static int run_why(void *conf, int argc, char **argv, struct slu_error *err)
 	if (!strcmp(state, "running") || !strcmp(state, "placing")) {
 		printf("%s is %s", argv[0], state);
 		printf(*field(j, "start") ? ", since %s\n" : "\n", when(field(j, "start"), at));
+		line("but", reason);
 		return 0;
 	}
 	if (!strcmp(state, "never"))

@@ -33,7 +33,7 @@ struct kraw_cond {
 };
 
 struct kraw_cstatus {
-	struct kslice name;
+	struct kslice name, waits;
 	const struct slu_kamount *allocated, *requests;
 	int64_t finished_us;
 	int32_t restarts, exit_code;
@@ -200,7 +200,9 @@ KMSG(cond_msg, "PodCondition", kraw_cond, [1] = K_SLICE("type", kraw_cond, type)
 KMSG(terminated_msg, "ContainerStateTerminated",
      kraw_cstatus, [1] = K_I32("exitCode", kraw_cstatus, exit_code),
      [6] = K_TIME("finishedAt", kraw_cstatus, finished_us));
-KMSG(state_msg, "ContainerState", kraw_cstatus,
+KMSG(waiting_msg, "ContainerStateWaiting",
+     kraw_cstatus, [1] = K_SLICE("reason", kraw_cstatus, waits));
+KMSG(state_msg, "ContainerState", kraw_cstatus, [1] = K_PART("waiting", waiting_msg),
      [3] = { .json = "terminated",
 	     .type = KF_MSG,
 	     .sub = &terminated_msg,
@@ -545,6 +547,22 @@ static int finish_conditions(struct slu_kcodec *c, struct kraw_pod *raw)
 	return 0;
 }
 
+/* What keeps a container from starting, beyond the usual way there. */
+static int finish_waits(struct slu_kcodec *c, struct slu_kpod *p, const struct kraw_cstatus *s,
+			uint16_t n)
+{
+	for (uint16_t i = 0; i < n && (!p->waits || !*p->waits); i++) {
+		const struct kslice *w = &s[i].waits;
+
+		if (!w->n || kslice_is(*w, "ContainerCreating") || kslice_is(*w, "PodInitializing"))
+			continue;
+		p->waits = slu_kdec_str(c, w->p, w->n);
+		if (!p->waits)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int slu_kdec_finish_pod(struct slu_kcodec *c, void *raw_pod)
 {
 	struct kraw_pod *raw = raw_pod;
@@ -566,6 +584,10 @@ int slu_kdec_finish_pod(struct slu_kcodec *c, void *raw_pod)
 	p->restarts = (int32_t)SLU_MIN(SLU_MAX(restarts, (int64_t)0), (int64_t)INT32_MAX);
 	p->finish_us = all ? last : 0;
 	rc = finish_conditions(c, raw);
+	if (rc == 0)
+		rc = finish_waits(c, p, raw->istatus, raw->nistatus);
+	if (rc == 0)
+		rc = finish_waits(c, p, raw->cstatus, raw->ncstatus);
 	if (rc == 0)
 		rc = finish_spec(c, &raw->spec, raw, &demand);
 	p->spec = raw->spec.s;

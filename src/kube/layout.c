@@ -63,10 +63,10 @@ LAYOUT(node, slu_knode, MSG(slu_knode, o, obj), MSGS(slu_knode, allocatable, amo
        MSGS(slu_knode, capacity, amount), MSGS(slu_knode, taints, taint),
        MSGS(slu_knode, conds, cond), BOOL(slu_knode, unschedulable), U8(slu_knode, ready));
 LAYOUT(pod, slu_kpod, MSG(slu_kpod, o, obj), MSG(slu_kpod, spec, podspec), STR(slu_kpod, reason),
-       STR(slu_kpod, nominated_node), STR(slu_kpod, sched_reason), STR(slu_kpod, sched_message),
-       I64(slu_kpod, sched_us), I64(slu_kpod, start_us), I64(slu_kpod, finish_us),
-       I32(slu_kpod, exit_code), I32(slu_kpod, restarts), U8(slu_kpod, phase),
-       U8(slu_kpod, scheduled), U8(slu_kpod, ready), U8(slu_kpod, disrupted));
+       STR(slu_kpod, nominated_node), STR(slu_kpod, waits), STR(slu_kpod, sched_reason),
+       STR(slu_kpod, sched_message), I64(slu_kpod, sched_us), I64(slu_kpod, start_us),
+       I64(slu_kpod, finish_us), I32(slu_kpod, exit_code), I32(slu_kpod, restarts),
+       U8(slu_kpod, phase), U8(slu_kpod, scheduled), U8(slu_kpod, ready), U8(slu_kpod, disrupted));
 LAYOUT(namespace, slu_knamespace, MSG(slu_knamespace, o, obj), BOOL(slu_knamespace, terminating));
 LAYOUT(pvc, slu_kpvc, MSG(slu_kpvc, o, obj), STR(slu_kpvc, volume), STR(slu_kpvc, storage_class),
        STRS(slu_kpvc, access_modes), U8(slu_kpvc, phase));

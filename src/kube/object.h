@@ -338,6 +338,8 @@ struct slu_kpod {
 	struct slu_kpodspec spec;
 	const char *reason;         /* status.reason: "Evicted", "OutOfcpu", ... */
 	const char *nominated_node; /* status.nominatedNodeName */
+	const char
+		*waits; /* why a container does not start: "ImagePullBackOff", ...; "" if all do */
 	/* condition PodScheduled */
 	const char *sched_reason, *sched_message; /* "Unschedulable", "SchedulingGated", ... */
 	int64_t sched_us;                         /* lastTransitionTime */

@@ -649,6 +649,55 @@ static void test_repelled_later(void)
 	close_world(&w);
 }
 
+/* A gang that has its nodes and whose image cannot be had. */
+static void test_stuck(void)
+{
+	struct slu_snapshot *s;
+	struct world w;
+	struct fpod *p;
+	int told;
+
+	open_world(&w, 2, 2, "");
+	w.slow_kubelets = true;
+	p = crowd(&w, "a", 2, "1",
+		  "\"labels\":{\"sluice.sh/group\":\"g\",\"sluice.sh/size\":\"2\"}");
+	turn(&w);
+	ok(w.binds == 2, "it has its nodes");
+	snprintf(
+		p->status, sizeof p->status,
+		",\"containerStatuses\":[{\"name\":\"c\",\"state\":{\"waiting\":{\"reason\":\"%s\"}}}]",
+		"ContainerCreating");
+	told = w.events;
+	feed_pod(&w, p, false);
+	turn(&w);
+	ok(w.events == told, "a container that is being made is nothing to speak of");
+	for (int i = 0; i < 2; i++) {
+		snprintf(
+			p[i].status, sizeof p[i].status,
+			",\"containerStatuses\":[{\"name\":\"c\",\"state\":{\"waiting\":{\"reason\":\"%s\"}}}]",
+			"ImagePullBackOff");
+		feed_pod(&w, &p[i], false);
+	}
+	turn(&w);
+	ok(w.events == told + 1 && strstr(w.last_event, "does not start on n") &&
+		   strstr(w.last_event, "ImagePullBackOff"),
+	   "an image that cannot be had is told once for the group: %s", w.last_event);
+	later(&w, 60);
+	s = slu_core_snapshot(w.core);
+	ok(s->n_jobs == 1 && strstr(s->job[0].reason, "ImagePullBackOff"), "and shown: %s",
+	   s->job[0].reason);
+	slu_snapshot_unref(s);
+	for (int i = 0; i < 2; i++) {
+		*p[i].status = 0;
+		end_pod(&w, &p[i], "Running");
+	}
+	later(&w, 60);
+	s = slu_core_snapshot(w.core);
+	ok(s->n_jobs == 1 && !*s->job[0].reason, "until it runs: %s", s->job[0].reason);
+	slu_snapshot_unref(s);
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
@@ -674,5 +723,6 @@ int main(void)
 	test_resized_in_place();
 	test_repelled();
 	test_repelled_later();
+	test_stuck();
 	return tap_done();
 }

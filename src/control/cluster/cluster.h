@@ -218,6 +218,7 @@ void core_lookups_done(struct slu_core *c);
 struct pod *core_pod_new(struct slu_core *c, const struct slu_kpod *k); /* NULL: no memory */
 void core_pod_free(struct slu_core *c, struct pod *p);
 bool core_pod_startable(const struct pod *p);
+bool core_pod_stuck(const struct pod *p); /* bound, and a container cannot start */
 /* Where a pod is or must go: its node, or the one it was released to; NULL: undecided. */
 const char *core_pod_at(const struct pod *p);
 const char *core_pod_uid(const struct pod *p); /* in intents */

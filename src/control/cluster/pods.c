@@ -46,6 +46,11 @@ bool core_pod_startable(const struct pod *p)
 	       !p->leaving && !slu_kpod_ended(p->k) && (p->binds || slu_held_gated(&p->k->spec));
 }
 
+bool core_pod_stuck(const struct pod *p)
+{
+	return *p->k->spec.node && *p->k->waits && p->k->phase == SLU_PHASE_PENDING;
+}
+
 const char *core_pod_uid(const struct pod *p)
 {
 	return p->stand ? p->stand_key : p->k->o.meta.uid;

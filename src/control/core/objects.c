@@ -136,6 +136,22 @@ static void look_for_selected(struct slu_core *c)
 		}
 }
 
+#define STUCK_AGAIN_US 600000000
+
+/* A gang that has its nodes but whose containers cannot start is as good as waiting: say so, for the
+ * group and not for each of its pods. */
+static void tell_stuck(struct slu_core *c, struct pod *p)
+{
+	struct group *g = p->group;
+
+	if (!g || !core_pod_stuck(p) || (g->stuck_us && c->now_us - g->stuck_us < STUCK_AGAIN_US))
+		return;
+	g->stuck_us = c->now_us;
+	core_tell(c, p, "NotStarting", true,
+		  "group %s has its nodes, but a container of this pod does not start on %s: %s",
+		  g->id.name, p->k->spec.node, p->k->waits);
+}
+
 static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	const struct slu_kpod *k = slu_kpod(obj);
@@ -191,6 +207,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 	}
 	core_held_released(c, p);
 	core_held_pod(c, p, false);
+	tell_stuck(c, p);
 }
 
 void core_phantoms_taken(struct slu_core *c)

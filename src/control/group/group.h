@@ -61,6 +61,7 @@ struct group {
 	char *scheduler;
 	/* status last written */
 	int64_t told_us, told_start_s, waiting_us, status_us;
+	int64_t stuck_us; /* when it was last told that a member does not start; 0: never */
 	uint32_t told_position, told_times;
 	uint32_t told_least, told_most; /* sizes its members say */
 	uint64_t told_cause;            /* in the last event */

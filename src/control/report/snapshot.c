@@ -146,6 +146,25 @@ static void explain_more(struct slu_core *c, struct slu_snapshot *s, struct slu_
 		j->remedy = j->help[0];
 }
 
+/* What keeps a gang from running that has its nodes; "" for most. */
+static const char *stuck(struct slu_snapshot *s, const struct group *g)
+{
+	struct slu_buf b = SLU_BUF_INIT(1024);
+	const char *say = "";
+
+	for (uint32_t i = 0; g->stuck_us && i < g->pod.n && !*say; i++) {
+		const struct pod *p = g->pod.p[i];
+
+		if (!core_pod_stuck(p))
+			continue;
+		slu_buf_printf(&b, "a container of pod %s does not start on %s: %s",
+			       p->k->o.meta.name, p->k->spec.node, p->k->waits);
+		say = text(s, slu_buf_str(&b));
+	}
+	slu_buf_done(&b);
+	return say;
+}
+
 static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group *g,
 		       struct slu_snap_job *j)
 {
@@ -177,7 +196,7 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 	if (r && r->state != RUN_QUEUED) {
 		j->start_s = r->start_s;
 		j->end_s = r->end_s;
-		j->reason = "";
+		j->reason = stuck(s, g);
 	} else if (!strcmp(j->state, "held")) {
 		j->reason = CORE_HELD;
 	} else if (r) {
