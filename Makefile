@@ -9,6 +9,7 @@
 #   make torture   sluiced killed at every write, 2 000 times on both stores (POINTS=100 for less)
 #   make world     the daemon in a simulated cluster, millions of events a minute, every fault (SECONDS=60 SEED=7 ALL=1)
 #   make crash     the daemon with crash points (base/crash.h), for make torture
+#   make versions  gangs on Kubernetes 1.34, 1.35, 1.36 and 1.37 (compiles three of them: 10 minutes each; K8S=1.35.0 for one)
 #   make real      gangs of real containers on real kubelets, LAMMPS over MPI among them (root, cgroup v1)
 #   make churn     ten minutes of held work coming, changing and going (SECONDS=60 for less)
 #   make asan      the tests of make check under the address and undefined-behaviour sanitizers
@@ -37,7 +38,7 @@ MESON_FLAGS ?=
 # The world meets other seeds with every commit, and the same ones whenever a commit is tested again.
 export WORLD_COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture real world crash demo-sim bench wheel rpc-go fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture real versions world crash demo-sim bench wheel rpc-go fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -71,10 +72,11 @@ asan: $(ASAN)/build.ninja
 
 test: format-check check asan cluster-test
 
-# NAME=... several at once; NODES=file.yaml their nodes; GANG=1 native gang scheduling on; REAL=n real nodes beside them (root)
+# NAME=... several at once; NODES=file.yaml their nodes; GANG=1 native gang scheduling on; REAL=n real nodes beside them (root);
+# K8S=1.35.0 another Kubernetes
 NAME ?= dev
 cluster: | setup
-	@hack/cluster/python -m cluster up --name $(NAME) $(if $(NODES),--nodes $(NODES)) $(if $(GANG),--gang) $(if $(REAL),--real $(REAL))
+	@$(if $(K8S),SLUICE_K8S=$(K8S)) hack/cluster/python -m cluster up --name $(NAME) $(if $(NODES),--nodes $(NODES)) $(if $(GANG),--gang) $(if $(REAL),--real $(REAL))
 
 cluster-down:
 	@hack/cluster/python -m cluster down --name $(NAME)
@@ -103,6 +105,13 @@ real: all
 	@hack/cluster/build >/dev/null
 	@hack/nodes/build mpi >/dev/null
 	@hack/cluster/python -m pytest -q tests/real
+
+VERSIONS = 1.34.4 1.35.0 1.36.3 1.37.0
+versions: all
+	@for v in $(or $(K8S),$(VERSIONS)); do \
+		echo "Kubernetes $$v"; SLUICE_K8S=$$v hack/cluster/build >/dev/null && \
+		SLUICE_K8S=$$v hack/cluster/python -m pytest -q tests/versions || exit 1; \
+	done
 
 churn: all
 	@hack/cluster/build >/dev/null

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,8 +25,8 @@ DEPLOY = TREE / "deploy"
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 SHORT = {"apiserver": "kube-apiserver", "controller-manager": "kube-controller-manager", "scheduler": "kube-scheduler"}
 
-GANG_GATES = {"GenericWorkload": True, "GangScheduling": True}
-GANG_API = "scheduling.k8s.io/v1alpha2=true"
+#: Native gang scheduling: which gates switch it on, and the version of the API; other versions have none with PodGroups.
+GANG = {"1.36": (("GenericWorkload", "GangScheduling"), "v1alpha2"), "1.37": (("GenericWorkload",), "v1beta1")}
 A_YEAR = "8760h"
 #: More nodes than these are written into etcd before the API server starts.
 SEED_ABOVE = 64
@@ -38,6 +39,17 @@ def cache():
 
 def default_root():
     return Path(os.environ.get("SLUICE_CLUSTERS") or cache() / "clusters")
+
+
+def kubernetes():
+    """The version that is tried: SLUICE_K8S, else that of hack/cluster/go.mod."""
+    named = os.environ.get("SLUICE_K8S") or re.search(r"k8s.io/kubernetes v(\S+)", (HACK / "go.mod").read_text())[1]
+    return named.lstrip("v")
+
+
+def gang_version():
+    """The version of scheduling.k8s.io that has PodGroups; None: this Kubernetes has no native gangs."""
+    return GANG.get(kubernetes().rpartition(".")[0], (None, None))[1]
 
 
 def binaries():
@@ -57,7 +69,7 @@ class Cluster(nodes.NodeActions):
     """A cluster by name.  Options of a new one:
 
     node_list      node file, or list of entries as in one; None: hack/cluster/nodes.yaml
-    gang           native gang scheduling on (feature gates and scheduling.k8s.io/v1alpha2)
+    gang           native gang scheduling on (feature gates and version of scheduling.k8s.io), where this Kubernetes has it
     feature_gates  {name: bool} for all Kubernetes programs
     runtime_config list of "group/version=true" for the API server
     args           {component: [flag, ...]}: more flags, after ours
@@ -70,8 +82,9 @@ class Cluster(nodes.NodeActions):
         self.name = name
         self.folder = Path(root or default_root()) / name
         self.node_list = HACK / "nodes.yaml" if node_list is None else node_list
-        self.feature_gates = {**(GANG_GATES if gang else {}), **(feature_gates or {})}
-        self.runtime_config = ([GANG_API] if gang else []) + list(runtime_config)
+        gates, api = GANG.get(kubernetes().rpartition(".")[0], ((), None)) if gang else ((), None)
+        self.feature_gates = {**dict.fromkeys(gates, True), **(feature_gates or {})}
+        self.runtime_config = ([f"scheduling.k8s.io/{api}=true"] if api else []) + list(runtime_config)
         self.args = {SHORT.get(k, k): list(v) for k, v in (args or {}).items()}
         self.without = {SHORT.get(c, c) for c in without}
         self.fairness = fairness
