@@ -3,12 +3,13 @@
 #   make check     the tests that need no cluster            (about two minutes)
 #   make test      everything, with a real API server        (the first run builds one)
 #   make cluster   a Kubernetes of its own to try things on; cluster-down ends it   (docs/cluster.md)
-#   make demo      the same gangs through the default scheduler and through Sluice, on a cluster of its own
+#   make demo      the same gangs through the default scheduler and through Sluice, on a cluster of its own (REAL=1: then an MPI program on real nodes)
 #   make demo-sim  the simulator in a second; no cluster
 #   make soak      half an hour of churn, kills and restarts (SECONDS=180 for less)
 #   make torture   sluiced killed at every write, 2 000 times on both stores (POINTS=100 for less)
 #   make world     the daemon in a simulated cluster, millions of events a minute, every fault (SECONDS=60 SEED=7 ALL=1)
 #   make crash     the daemon with crash points (base/crash.h), for make torture
+#   make operators MPIJob and JobSet with their published controllers, CronJob: each a gang
 #   make versions  gangs on Kubernetes 1.34, 1.35, 1.36 and 1.37 (compiles three of them: 10 minutes each; K8S=1.35.0 for one)
 #   make real      gangs of real containers on real kubelets, LAMMPS over MPI among them (root, cgroup v1)
 #   make churn     ten minutes of held work coming, changing and going (SECONDS=60 for less)
@@ -38,7 +39,7 @@ MESON_FLAGS ?=
 # The world meets other seeds with every commit, and the same ones whenever a commit is tested again.
 export WORLD_COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture real versions world crash demo-sim bench wheel rpc-go fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture real operators versions world crash demo-sim bench wheel rpc-go fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -101,10 +102,15 @@ torture: crash
 world: all
 	@$(BUILD)/tests/world/world $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600)) $(if $(ALL),--all)
 
-real: all
+real: image
 	@hack/cluster/build >/dev/null
 	@hack/nodes/build mpi >/dev/null
-	@hack/cluster/python -m pytest -q tests/real
+	@DIST=$(DIST) hack/cluster/python -m pytest -q tests/real
+
+operators: all
+	@hack/cluster/build >/dev/null
+	@hack/operators/build >/dev/null
+	@hack/cluster/python -m pytest -q tests/operators
 
 VERSIONS = 1.34.4 1.35.0 1.36.3 1.37.0
 versions: all
@@ -118,7 +124,7 @@ churn: all
 	@SLUICE_CHURN=$(or $(SECONDS),600) hack/cluster/python -m pytest -q -s tests/e2e/test_held_many.py -k churn
 
 demo:
-	@BUILD=$(BUILD) tools/demo
+	@BUILD=$(BUILD) REAL=$(REAL) tools/demo
 
 # The simulator alone: no cluster, a few seconds, ends with a page to look at.
 demo-sim: all

@@ -2,24 +2,29 @@ import pytest
 
 from cluster.patience import until  # noqa: F401
 from cluster.real import RealCluster, programs
-from e2e.conftest import crds
-from e2e.daemon import Sluiced
+
+from .installed import Installed, image
 
 
 @pytest.fixture(scope="session")
 def real():
-    """Four real nodes of two processors each, and sluiced beside them."""
-    with RealCluster("real-test", real=4, images=[programs("mpi") / "mpi.tar"]) as c:
-        crds(c)
+    """Four real nodes of two processors each."""
+    with RealCluster("real-test", real=4, images=[programs("mpi") / "mpi.tar", image()]) as c:
         yield c
 
 
+@pytest.fixture(scope="session")
+def daemon(real):
+    """sluiced as a pod on one of the nodes; uninstalled at the end, with nothing left behind."""
+    installed = Installed(real).up()
+    yield installed
+    installed.down()
+
+
 @pytest.fixture(scope="module")
-def sluiced(real):
-    with Sluiced(real) as d:
-        yield d
-        if d.process.poll() is not None:
-            pytest.fail(f"sluiced ended by itself:\n{d.tail(40)}")
+def sluiced(daemon):
+    yield daemon
+    daemon.check()
 
 
 @pytest.fixture

@@ -88,13 +88,16 @@ def test_exit_codes_and_out_of_memory(real, sluiced, space):
 
 
 def test_an_image_that_cannot_be_pulled_is_told(real, sluiced, space):
-    """Such a gang has its nodes and never runs; it ends at its own limit, and its room comes back."""
+    """Such a gang has its nodes and never runs; it is told so, ends at its own limit, and its room comes back."""
     obj = job("nosuch", 4, "true", image="localhost/nosuch:1")
-    obj["spec"]["activeDeadlineSeconds"] = 20
+    obj["spec"]["activeDeadlineSeconds"] = 40
     submit(real, space, obj)
     until(lambda: all(
         p["status"].get("containerStatuses", [{}])[0].get("state", {}).get("waiting", {}).get("reason", "") in ("ErrImagePull", "ImagePullBackOff")
         for p in pods(real, space, "nosuch")) and len(pods(real, space, "nosuch")) == 4)
+    until(lambda: "does not start" in sluiced.jobs().get("nosuch", {}).get("reason", ""))
+    until(lambda: any(e.get("reason") == "NotStarting" and "group nosuch has its nodes" in e.get("note", e.get("message", ""))
+                      for e in real.admin.list("events", space)))
     until(lambda: condition(real, space, "nosuch", "Failed"))
     submit(real, space, job("next", 4, "true"))
     until(lambda: condition(real, space, "next", "Complete"))
@@ -154,7 +157,8 @@ def test_a_node_that_loses_power(real, sluiced, space):
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
         for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")]))
     until(lambda: phases(real, space, "survivor") == ["Running"] * 2)
-    lost = next(n for n in real.nodes if n.name == pods(real, space, "survivor")[0]["spec"]["nodeName"])
+    used = {p["spec"]["nodeName"] for p in pods(real, space, "survivor")} - {sluiced.pod()["spec"]["nodeName"]}
+    lost = next(n for n in real.nodes if n.name in used)  # not the daemon's: its volume is there and nowhere else
     lost.power_off()
     try:
         until(lambda: sum(p["status"].get("phase") == "Running" and not p["metadata"].get("deletionTimestamp")
