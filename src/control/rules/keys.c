@@ -10,6 +10,8 @@ const struct slu_key_row slu_key_table[] = {
 	{ "fluence.flux-framework.org/group", SLU_KEY_GROUP, false, "group name (Fluence, 2026)" },
 	{ "fluence.pod-group", SLU_KEY_GROUP, false, "group name (Fluence, early 2024)" },
 	{ "fluxnetes.group-name", SLU_KEY_GROUP, false, "group name (Fluxnetes)" },
+	/* Written by a controller on the pods it makes, so the lowest: what a person wrote counts. */
+	{ "jobset.sigs.k8s.io/jobset-name", SLU_KEY_GROUP, false, "all Jobs of a JobSet" },
 
 	{ "sluice.sh/size", SLU_KEY_SIZE, false, "members that start together" },
 	{ "fluence.flux-framework.org/group-size", SLU_KEY_SIZE, false, "the same (Fluence)" },
