@@ -165,15 +165,17 @@ static bool is_made_by_controller(const struct slu_admit_review *r,
 }
 
 static int check_pairs(const struct slu_json *meta, const struct slu_admit_rules *rules,
-		       struct slu_error *err)
+		       bool submitted, struct slu_error *err)
 {
 	static const char *const where[] = { "labels", "annotations" };
 
 	for (size_t i = 0; i < SLU_LEN(where); i++)
 		slu_json_each (slu_json_get(meta, where[i]), it) {
 			const char *value = slu_json_str(it.val);
-			int rc = value ? rules->check(it.key, value, err) : 0;
+			int rc = value ? rules->check(it.key, value, rules->max_size, err) : 0;
 
+			if (!rc && submitted && rules->known)
+				rc = rules->known(it.key, err);
 			if (rc < 0)
 				return rc;
 		}
@@ -245,11 +247,13 @@ int slu_admit(const char *review, size_t n, const struct slu_admit_rules *rules,
 	p.w = slu_jsonw(&p.text, SLU_JSONW_COMPACT);
 	ours = slu_admit_kind(r.kind) && slu_json_is_obj(r.pod) && slu_json_is_obj(r.meta);
 	if (ours && (asks_for_us(&r, rules) || rules->hold)) {
+		bool submitted = is_create(&r) && !is_made_by_controller(&r, rules);
 		struct slu_error *say = &refusal;
 
-		rc = check_pairs(r.meta, rules, say);
+		rc = check_pairs(r.meta, rules, submitted, say);
 		if (!rc && r.template)
-			rc = check_pairs(slu_json_get(r.template, "metadata"), rules, say);
+			rc = check_pairs(slu_json_get(r.template, "metadata"), rules, submitted,
+					 say);
 	} else {
 		ours = false;
 	}

@@ -35,7 +35,10 @@ struct slu_admit_rules {
 	void *arg;
 	/* Is `value` right for `key`?  -EINVAL with the sentence for the user; keys it does not
 	 * know are 0. */
-	int (*check)(const char *key, const char *value, struct slu_error *err);
+	int (*check)(const char *key, const char *value, uint32_t max_size, struct slu_error *err);
+	uint32_t max_size; /* larger gangs are refused */
+	/* Does a key with our prefix exist?  Asked about what people submit; NULL: not asked. */
+	int (*known)(const char *key, struct slu_error *err);
 };
 
 /* The namespace a review is about, copied to `out` (empty if there is none). 0, or -EINVAL if this

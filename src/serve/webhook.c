@@ -125,7 +125,9 @@ static void review(struct slu_webhook *w, struct slu_exchange *x)
 					 .n_controller = w->config->webhook.controllers.n,
 					 .claim_bound = claim_bound,
 					 .arg = w,
-					 .check = slu_group_check_pair };
+					 .check = slu_group_check_pair,
+					 .max_size = w->config->jobs.max_size,
+					 .known = slu_key_check };
 	char space[256] = "";
 	enum slu_held_mode mode;
 	struct slu_buf b = SLU_BUF_INIT(BODY_MAX);

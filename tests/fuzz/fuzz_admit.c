@@ -36,7 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct slu_admit_rules rules = { .scheduler = names,
 					 .n_scheduler = 2,
 					 .claim_bound = bound,
-					 .check = slu_group_check_pair };
+					 .check = slu_group_check_pair,
+					 .max_size = 100000,
+					 .known = slu_key_check };
 	struct slu_buf out = SLU_BUF_INIT(32u << 20);
 	struct slu_error err = { 0 };
 	struct slu_json_doc *doc = NULL;

@@ -167,8 +167,13 @@ static void test_wishes(void)
 		{ "\"sluice.sh/duration\":\"15m\"", "\"activeDeadlineSeconds\":30", NULL, NULL, 0,
 		  1, UINT32_MAX, 30, "" },
 		{ "\"sluice.sh/duration\":\"soon\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
-		  "sluice.sh/duration: \"soon\" is not a duration (90, 15m, 12h, 7d)" },
+		  "sluice.sh/duration: \"soon\" is not a duration (90, 15m, 1h30m, 7d)" },
+		{ "\"sluice.sh/duration\":\"1h30m\"", "", NULL, NULL, 0, 1, UINT32_MAX, 5400, "" },
+		{ "\"sluice.sh/duration\":\"0\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
+		  "sluice.sh/duration: \"0\" is no time at all; leave the key out for the default" },
 		/* nonsense */
+		{ "\"sluice.sh/after\":\"ok:a,okay:x,b\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
+		  "sluice.sh/after: \"okay:x\" begins with none of ok:, failed:, start:, end:" },
 		{ "\"fluence.group-size\":\"five\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
 		  "fluence.group-size: \"five\" is not a number" },
 		{ "\"fluence.group-size\":\"0\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
@@ -211,6 +216,57 @@ static void test_wishes(void)
 		slu_kobj_unref(pod);
 		slu_kobj_unref(job);
 		slu_kobj_unref(pg);
+	}
+}
+
+/* What the webhook refuses early is what is refused later. */
+static void test_pairs(void)
+{
+	static const struct {
+		const char *key, *value;
+		bool fine;
+	} row[] = {
+		{ "sluice.sh/size", "1000", true },
+		{ "sluice.sh/size", "1001", false },
+		{ "sluice.sh/max-size", "1000000000", false },
+		{ "fluence.group-size", "0", false },
+		{ "sluice.sh/duration", "01:30:00", true },
+		{ "sluice.sh/duration", "0", false },
+		{ "sluice.sh/duration", "0.0h", false },
+		{ "sluice.sh/after", "a,ok:b,start:c,end:d:e", true },
+		{ "sluice.sh/after", "okay:b", false },
+		{ "sluice.sh/after", "a,,b", false },
+		{ "sluice.sh/begin", "5pm", false },
+		{ "sluice.sh/exclusive", "yes", false },
+		{ "example.com/size", "x", true },
+	};
+	static const struct {
+		const char *key, *err;
+	} name[] = {
+		{ "sluice.sh/duration", "" },
+		{ "sluice.sh/hold", "" },
+		{ "sluice.sh/seen-us", "" },
+		{ "app.kubernetes.io/name", "" },
+		{ "sluice.sh/duraton",
+		  "sluice.sh/duraton: no such key; did you mean sluice.sh/duration?" },
+		{ "sluice.sh/Queue",
+		  "sluice.sh/Queue: no such key; did you mean sluice.sh/queue?" },
+		{ "sluice.sh/colour", "sluice.sh/colour: no such key" },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		struct slu_error err = { 0 };
+		int rc = slu_group_check_pair(row[i].key, row[i].value, 1000, &err);
+
+		ok((rc == 0) == row[i].fine, "%s=%s: %s", row[i].key, row[i].value,
+		   rc ? err.text : "accepted");
+	}
+	for (size_t i = 0; i < SLU_LEN(name); i++) {
+		struct slu_error err = { 0 };
+		int rc = slu_key_check(name[i].key, &err);
+
+		ok((rc == 0) == !*name[i].err && !strcmp(err.text, name[i].err), "key %s: \"%s\"",
+		   name[i].key, err.text);
 	}
 }
 
@@ -346,6 +402,7 @@ int main(void)
 	test_identity();
 	test_long_names();
 	test_wishes();
+	test_pairs();
 	test_times();
 	test_predicates();
 	test_requests();

@@ -8,8 +8,9 @@
 
 /* ---- the webhook's answers ---- */
 
-static int check_size(const char *key, const char *value, struct slu_error *err)
+static int check_size(const char *key, const char *value, uint32_t max_size, struct slu_error *err)
 {
+	(void)max_size;
 	if (strcmp(key, "sluice.sh/size") == 0 && strspn(value, "0123456789") != strlen(value))
 		return slu_fail(err, -EINVAL, "sluice.sh/size: \"%s\" is not a number", value);
 	return 0;

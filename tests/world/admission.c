@@ -91,7 +91,9 @@ bool admit(struct world *w, struct obj *o)
 	struct slu_admit_rules rules = { .scheduler = ours,
 					 .n_scheduler = 1,
 					 .hold = space && space->space.held,
-					 .check = slu_group_check_pair };
+					 .check = slu_group_check_pair,
+					 .max_size = 100000,
+					 .known = slu_key_check };
 	slu_cleanup(slu_buf_done) struct slu_buf b = SLU_BUF_INIT(1 << 20);
 	slu_cleanup(slu_buf_done) struct slu_buf answer = SLU_BUF_INIT(1 << 20);
 

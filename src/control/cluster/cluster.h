@@ -250,4 +250,7 @@ void core_drain_back(struct slu_core *c, struct node *n); /* the node is (again)
 /* An event on the pod (on the Job a stand-in is of). */
 void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,
 	       ...) SLU_PRINTF(5, 6);
+/* A warning on the pod and on the object above it that people made: `kubectl describe job` shows no
+ * events of pods. */
+void core_tell_maker(struct slu_core *c, struct pod *p, const char *reason, const char *text);
 void core_evict(struct slu_core *c, const struct pod *p);

@@ -4,25 +4,59 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+static void tell(struct slu_core *c, const struct slu_rec_write *about, const char *reporter,
+		 const char *reason, bool warning, const char *text)
+{
+	struct slu_rec_write w = *about;
+
+	w.verb = SLU_WRITE_EVENT;
+	w.reporter = reporter;
+	w.reason = reason;
+	w.text = text;
+	w.warning = warning;
+	core_write(c, &w);
+}
+
+static void tell_pod(struct slu_core *c, const struct pod *p, const char *reason, bool warning,
+		     const char *text)
+{
+	const struct slu_kmeta *m = &p->k->o.meta;
+
+	tell(c,
+	     &(struct slu_rec_write){ .kind = p->stand ? SLU_KIND_JOB : SLU_KIND_POD,
+				      .ns = m->ns,
+				      .name = m->name,
+				      .uid = m->uid },
+	     p->k->spec.scheduler, reason, warning, text);
+}
+
 void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,
 	       ...)
 {
-	const struct slu_kmeta *m = &p->k->o.meta;
 	char text[900];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVENT,
-					       .kind = p->stand ? SLU_KIND_JOB : SLU_KIND_POD,
-					       .ns = m->ns,
-					       .name = m->name,
-					       .uid = m->uid,
-					       .reporter = p->k->spec.scheduler,
-					       .reason = reason,
-					       .text = text,
-					       .warning = warning });
+	tell_pod(c, p, reason, warning, text);
+}
+
+void core_tell_maker(struct slu_core *c, struct pod *p, const char *reason, const char *text)
+{
+	struct slu_group_source src;
+	const struct slu_kobj *top;
+
+	tell_pod(c, p, reason, true, text);
+	core_source(c, p->k, &src);
+	top = src.n_owners ? src.owner[src.n_owners - 1] : NULL;
+	if (top && !p->stand) /* a stand-in is the Job already */
+		tell(c,
+		     &(struct slu_rec_write){ .kind = (enum slu_kkind)top->kind,
+					      .ns = top->meta.ns,
+					      .name = top->meta.name,
+					      .uid = top->meta.uid },
+		     p->k->spec.scheduler, reason, true, text);
 }
 
 void core_evict(struct slu_core *c, const struct pod *p)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/near.h"
 #include "queue/queue.h"
 #include "wire/yaml.h"
 
@@ -37,32 +38,88 @@ static int wrong(struct reader *r, const struct slu_json *v, int code, const cha
 	return slu_fail(r->err, code, "%s: %s%s%s", r->file, r->path, *r->path ? ": " : "", what);
 }
 
+/* "1.5": whole and billionths, both >= 0; the end of the number, or NULL. */
+static const char *read_decimal(const char *p, int64_t *whole, int64_t *billionths)
+{
+	const char *from = p;
+	int64_t unit = 100000000;
+
+	*whole = *billionths = 0;
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (slu_mul_i64(*whole, 10, whole) || slu_add_i64(*whole, *p - '0', whole))
+			*whole = INT64_MAX; /* stays too large */
+	if (p == from)
+		return NULL;
+	if (*p != '.')
+		return p;
+	for (from = ++p; *p >= '0' && *p <= '9'; p++, unit /= 10)
+		*billionths += (*p - '0') * unit;
+	return p == from ? NULL : p;
+}
+
+/* "01:30:00" or "7-12:00:00", as batch systems write it; -EINVAL if it is not of that form. */
+static int read_clock(const char *s, int64_t *out)
+{
+	int64_t part[4] = { 0 }, none;
+	const char *p = read_decimal(s, &part[0], &none);
+	int first = 0;
+
+	if (p && *p == '-') {
+		first = 1;
+		p = read_decimal(p + 1, &part[1], &none);
+	} else {
+		part[1] = part[0];
+		part[0] = 0;
+	}
+	for (int i = 2; i < 4; i++) {
+		if (!p || *p != ':' || p[1] < '0' || p[1] > '5' || p[2] < '0' || p[2] > '9')
+			return -EINVAL;
+		part[i] = (p[1] - '0') * 10 + p[2] - '0';
+		p += 3;
+	}
+	if (*p || (first && part[1] > 23) || memchr(s, '.', strlen(s)))
+		return -EINVAL;
+	if (slu_mul_i64(part[0], 86400, &part[0]) || slu_mul_i64(part[1], 3600, &part[1]) ||
+	    slu_add_i64(part[0], part[1], &part[0]))
+		return -ERANGE;
+	return slu_add_i64(part[0], part[2] * 60 + part[3], out) ? -ERANGE : 0;
+}
+
 int slu_config_seconds(const char *s, int64_t *out)
 {
 	static const struct {
 		char c;
 		int64_t s;
-	} unit[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
-	int64_t v = 0;
+	} unit[] = { { 'w', 604800 }, { 'd', 86400 }, { 'h', 3600 }, { 'm', 60 }, { 's', 1 } };
+	int64_t sum = 0, v, fine, finest = 0;
+	size_t next = 0; /* units come in this order, each once */
 	const char *p = s;
 
-	for (; *p >= '0' && *p <= '9'; p++)
-		if (slu_mul_i64(v, 10, &v) || slu_add_i64(v, *p - '0', &v))
-			return -ERANGE;
-	if (p == s)
-		return -EINVAL;
-	if (*p) {
-		int64_t factor = 0;
+	if (strchr(s, ':'))
+		return read_clock(s, out);
+	do {
+		size_t u = next;
 
-		for (size_t i = 0; i < SLU_LEN(unit); i++)
-			if (unit[i].c == *p)
-				factor = unit[i].s;
-		if (!factor || p[1])
+		p = read_decimal(p, &v, &fine);
+		if (!p)
 			return -EINVAL;
-		if (slu_mul_i64(v, factor, &v))
+		if (*p)
+			while (u < SLU_LEN(unit) && unit[u].c != *p)
+				u++;
+		else if (!next)
+			u = SLU_LEN(unit) - 1; /* a number alone is seconds */
+		if (u >= SLU_LEN(unit) || (!*p && next))
+			return -EINVAL;
+		if (v == INT64_MAX || slu_mul_i64(v, unit[u].s, &v) || slu_add_i64(sum, v, &sum))
 			return -ERANGE;
-	}
-	*out = v;
+		finest += fine * unit[u].s;
+		next = u + 1;
+		p += *p != 0;
+	} while (*p);
+	/* A part of a second counts as one. */
+	if (slu_add_i64(sum, finest / 1000000000 + (finest % 1000000000 != 0), &sum))
+		return -ERANGE;
+	*out = sum;
 	return 0;
 }
 
@@ -119,7 +176,8 @@ static int read_seconds(struct reader *r, const struct row *row, const struct sl
 		if (rc == -ERANGE)
 			return wrong(r, v, rc, "too long");
 		if (rc < 0)
-			return wrong(r, v, rc, "expected a duration such as 90s, 15m, 12h, 7d");
+			return wrong(r, v, rc,
+				     "expected a duration such as 90s, 15m, 1h30m, 7d, 01:30:00");
 	}
 	if (n < row->min || n > row->max)
 		return wrong(r, v, -ERANGE, "%" PRId64 " s is outside %" PRId64 "..%" PRId64, n,
@@ -244,47 +302,16 @@ static int read_default(struct reader *r, const struct row *row, void *to)
 	return rc;
 }
 
-/* Number of letters to change, for "did you mean". */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[64], n = (unsigned)strlen(b);
-
-	if (n >= SLU_LEN(row))
-		return UINT32_MAX;
-	for (unsigned j = 0; j <= n; j++)
-		row[j] = j;
-	for (unsigned i = 1; *a; a++, i++) {
-		unsigned diag = row[0];
-
-		row[0] = i;
-		for (unsigned j = 1; j <= n; j++) {
-			unsigned sub = diag + (*a != b[j - 1]);
-			unsigned one = SLU_MIN(row[j], row[j - 1]) + 1;
-
-			diag = row[j];
-			row[j] = SLU_MIN(sub, one);
-		}
-	}
-	return row[n];
-}
-
 static int unknown_key(struct reader *r, const struct row *rows, const struct slu_json *keyval,
 		       const char *key)
 {
-	const char *near = NULL;
-	unsigned best = 4;
+	struct slu_near near = slu_near(key);
 
-	for (const struct row *row = rows; row->key; row++) {
-		unsigned d = distance(key, row->key);
-
-		if (d < best) {
-			best = d;
-			near = row->key;
-		}
-	}
-	if (near)
+	for (const struct row *row = rows; row->key; row++)
+		slu_near_try(&near, row->key);
+	if (near.best)
 		return wrong(r, keyval, -EINVAL, "no setting \"%.60s\"; did you mean \"%s\"?", key,
-			     near);
+			     near.best);
 	return wrong(r, keyval, -EINVAL, "no setting \"%.60s\"", key);
 }
 
@@ -302,6 +329,10 @@ static int read_rows(struct reader *r, const struct row *rows, const struct slu_
 			row++;
 		if (!row->key)
 			return unknown_key(r, rows, it.keyval, it.key);
+		/* Which of two values was meant nobody can tell. */
+		if (slu_json_get(v, row->key) != it.val)
+			return wrong(r, slu_json_get(v, row->key), -EINVAL, "\"%s\" is set twice",
+				     row->key);
 	}
 	for (const struct row *row = rows; row->key; row++) {
 		const struct slu_json *val = slu_json_get(v, row->key);
@@ -346,10 +377,21 @@ int slu_config_policy(const struct slu_config_queue *q, struct slu_queue_conf *o
 static int check_queues(struct reader *r)
 {
 	for (uint32_t i = 0; i < r->c->n_queues; i++) {
+		const struct slu_config_queue *q = &r->c->queue[i];
+		int64_t given = q->default_duration_s ? q->default_duration_s
+						      : r->c->jobs.default_duration_s;
 		struct slu_queue_conf conf = { 0 };
 		struct slu_error why = { 0 };
 
 		snprintf(r->path, sizeof r->path, "queues[%u]", i);
+		if (q->max_duration_s && (given > q->max_duration_s || !given))
+			return wrong(r, NULL, -EINVAL,
+				     "maxDuration %" PRId64 " s is below %s %" PRId64
+				     "%s: every job without a duration would be refused",
+				     q->max_duration_s,
+				     q->default_duration_s ? "defaultDuration"
+							   : "jobs.defaultDuration",
+				     given, given ? " s" : " (without end)");
 		if (slu_config_policy(&r->c->queue[i], &conf, &why) < 0)
 			return wrong(r, NULL, -EINVAL, "%s", why.text);
 	}

@@ -147,7 +147,8 @@ void slu_config_schema(struct slu_jsonw *w);
 void slu_config_needs_restart(const struct slu_config *old, const struct slu_config *now,
 			      struct slu_buf *out);
 
-/* "90", "90s", "15m", "12h", "7d": seconds, 0 or more.  0, -EINVAL, -ERANGE. */
+/* "90", "90s", "15m", "1h30m", "1.5h", "7d", "1w", "01:30:00", "7-12:00:00": seconds, 0 or more, a
+ * part of one counts as a whole.  0, -EINVAL, -ERANGE. */
 int slu_config_seconds(const char *s, int64_t *out);
 /* What needs a restart is in `now` as it was in `first`, which must outlive it: a setting acts when
  * it says, not in part when the file is read again. */

@@ -178,7 +178,8 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 		was_startable = core_pod_startable(p);
 		was_gated = slu_held_gated(&p->k->spec);
 		p->resized |= is_resized(&p->k->spec, &k->spec);
-		wishes = slu_key_wishes_changed(&p->k->o.meta, &k->o.meta);
+		wishes = p->k->spec.priority != k->spec.priority ||
+			 slu_key_wishes_changed(&p->k->o.meta, &k->o.meta);
 		slu_kobj_ref(obj);
 		slu_kobj_unref(&p->k->o);
 		p->k = k;

@@ -294,6 +294,7 @@ static void own_waits(struct slu_core *c, struct fluxjob *f, const struct group 
 					       : g->told_text);
 	if (r && slu_queue_job(c->q, r->id, &v) == 0) {
 		f->position = v.position;
+		v.planned_s = core_estimate(c, v.planned_s);
 		f->planned_s = v.planned_s != SLU_TIME_NONE ? v.planned_s : 0;
 	}
 }

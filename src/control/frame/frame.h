@@ -128,6 +128,13 @@ bool core_phantom_is(const char *uid);
 /* Hand a write to the io thread. */
 void core_write(struct slu_core *c, const struct slu_rec_write *w);
 
+/* A start behind work without end is no estimate: SLU_TIME_NONE. */
+static inline int64_t core_estimate(const struct slu_core *c, int64_t start_s)
+{
+	return start_s != SLU_TIME_NONE && start_s - c->now_s > SLU_LIMIT_MAX / 2 ? SLU_TIME_NONE
+										  : start_s;
+}
+
 /* How long to wait with the next word about one thing that still waits: its position may change
  * with every start, and each word costs a write that competes with bindings.  So they come ever
  * more rarely. */

@@ -64,6 +64,7 @@ struct group {
 	int64_t stuck_us; /* when it was last told that a member does not start; 0: never */
 	uint32_t told_position, told_times;
 	uint32_t told_least, told_most; /* sizes its members say */
+	bool keys_read;                 /* misspelt ones were told */
 	uint64_t told_cause;            /* in the last event */
 	const char *told_phase;
 	char *told_text; /* dropped when a user cancels, holds or releases the group */

@@ -22,7 +22,7 @@ void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...)
 	slu_log(SLU_WARN, "group refused", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns),
 		SLU_STR("err", g->wrong));
 	if (g->pod.n)
-		core_tell(c, g->pod.p[0], "FailedScheduling", true, "%s", e.text);
+		core_tell_maker(c, g->pod.p[0], "FailedScheduling", e.text);
 }
 
 static bool waits_for_consumer(struct slu_core *c, const struct slu_kpvc *claim)
@@ -132,6 +132,18 @@ void core_wish_set(struct group *g)
 		g->wish.duration_s = g->limit_s;
 }
 
+/* A misspelt key changes nothing, so somebody has to say that it does: once. */
+static void tell_stranger(struct slu_core *c, struct group *g, const struct slu_group_source *src)
+{
+	struct slu_error err = { 0 };
+
+	if (g->keys_read)
+		return;
+	g->keys_read = true;
+	if (slu_group_check_keys(src, &err) < 0)
+		core_tell_maker(c, g->pod.p[0], "BadKey", err.text);
+}
+
 bool core_wish_read(struct slu_core *c, struct group *g)
 {
 	const struct pod *first = spokesman(g);
@@ -142,6 +154,7 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 	uint32_t said = 0;
 
 	core_source(c, first->k, &src);
+	tell_stranger(c, g, &src);
 	if (core_native_lacks(c, g)) { /* not wrong: it may be on its way */
 		slu_free(g->wrong);
 		g->wrong = NULL;

@@ -114,6 +114,7 @@ static void view(struct slu_core *c, const struct held *h, struct slu_buf *nodes
 		v->reason = r->reason ? r->reason : g->told_text ? g->told_text : "";
 		if (slu_queue_job(c->q, r->id, &q) == 0) {
 			v->position = q.position;
+			q.planned_s = core_estimate(c, q.planned_s);
 			v->planned_s = q.planned_s != SLU_TIME_NONE       ? q.planned_s
 				       : g->told_start_s != SLU_TIME_NONE ? g->told_start_s
 									  : 0;

@@ -102,7 +102,8 @@ static void explain(struct slu_core *c, struct slu_snapshot *s, struct slu_snap_
 		j->reason = text(s, slu_buf_str(&b));
 	slu_buf_done(&b);
 	j->remedy = text(s, why.remedy);
-	j->promised = why.promised;
+	why.planned_s = core_estimate(c, why.planned_s);
+	j->promised = why.promised && why.planned_s != SLU_TIME_NONE;
 	j->estimate_s = why.planned_s != SLU_TIME_NONE ? why.planned_s : 0;
 	slu_why_done(&why);
 }
@@ -222,7 +223,7 @@ static int snap_line(const struct slu_job_view *v, void *arg)
 	if (!j)
 		return 0;
 	j->position = v->position;
-	j->promised = v->planned_s != SLU_TIME_NONE;
+	j->promised = core_estimate(l->c, v->planned_s) != SLU_TIME_NONE;
 	if (j->promised)
 		j->estimate_s = v->planned_s;
 	if (core_hurries(l->c))

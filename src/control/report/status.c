@@ -183,6 +183,7 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 
 	sentence(c, g, r, &why, &b);
 	foretell(c, r, &why);
+	why.planned_s = core_estimate(c, why.planned_s);
 	if (!b.n)
 		slu_buf_puts(&b, "waits for its turn");
 	news = !g->told_text || strcmp(g->told_text, slu_buf_str(&b));
@@ -213,7 +214,7 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	}
 	if (g->pod.n && !g->wrong &&
 	    (grave ? news : !fluxjob && cause(slu_buf_str(&b)) != g->told_cause)) {
-		core_tell(c, g->pod.p[0], "FailedScheduling", true, "%s", slu_buf_str(&b));
+		core_tell_maker(c, g->pod.p[0], "FailedScheduling", slu_buf_str(&b));
 		g->told_cause = cause(slu_buf_str(&b));
 	}
 	if (news) {

@@ -158,27 +158,81 @@ int slu_group_identify(const struct slu_group_source *s, struct slu_group_id *ou
 
 /* ---- wishes ---- */
 
-int slu_group_check_pair(const char *key, const char *value, struct slu_error *err)
+static int parse_duration(const char *key, const char *v, int64_t *out, struct slu_error *err)
 {
-	const struct slu_key_row *row = NULL;
+	if (slu_config_seconds(v, out) < 0)
+		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a duration (90, 15m, 1h30m, 7d)",
+				key, v);
+	if (*out < 1)
+		return slu_fail(
+			err, -EINVAL,
+			"%s: \"%.60s\" is no time at all; leave the key out for the default", key,
+			v);
+	return 0;
+}
+
+static const struct {
+	const char *word;
+	enum slu_after kind;
+} after_words[] = { { "ok:", SLU_AFTER_OK },
+		    { "failed:", SLU_AFTER_FAILED },
+		    { "start:", SLU_AFTER_START },
+		    { "end:", SLU_AFTER_END } };
+
+/* The first of a list of groups: its kind, its name (*v, *n).  A colon in a name needs a word in
+ * front of it, so that "okay:a" is not taken for a group that nobody ever sees. */
+static int read_one_after(const char *key, const char **v, size_t *n, enum slu_after *kind,
+			  struct slu_error *err)
+{
+	bool said = false;
+
+	*kind = SLU_AFTER_END;
+	for (size_t i = 0; i < SLU_LEN(after_words) && !said; i++) {
+		size_t len = strlen(after_words[i].word);
+
+		said = !strncmp(*v, after_words[i].word, len);
+		if (said) {
+			*kind = after_words[i].kind;
+			*v += len;
+		}
+	}
+	*n = strcspn(*v, ",");
+	if (!said && memchr(*v, ':', *n))
+		return slu_fail(err, -EINVAL,
+				"%s: \"%.*s\" begins with none of ok:, failed:, start:, end:", key,
+				(int)SLU_MIN(*n, (size_t)60), *v);
+	if (!*n || *n >= SLU_GROUP_AFTER_NAME)
+		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a group name", key, *v);
+	return 0;
+}
+
+static int check_after(const char *key, const char *v, struct slu_error *err)
+{
+	enum slu_after kind;
+	size_t n;
+	int rc = 0;
+
+	for (; !rc && *v; v += n + (v[n] == ','))
+		rc = read_one_after(key, &v, &n, &kind, err);
+	return rc;
+}
+
+int slu_group_check_pair(const char *key, const char *value, uint32_t max_size,
+			 struct slu_error *err)
+{
+	const struct slu_key_row *row = slu_key_find(key);
 	uint32_t size;
 	int64_t s;
 
-	for (uint32_t i = 0; i < slu_key_rows && !row; i++)
-		if (strcmp(slu_key_table[i].key, key) == 0)
-			row = &slu_key_table[i];
 	if (!row || !*value)
 		return 0;
 	switch (row->means) {
 	case SLU_KEY_SIZE:
 	case SLU_KEY_MIN_SIZE:
 	case SLU_KEY_MAX_SIZE:
-		return slu_group_parse_size(key, value, INT32_MAX, &size, err);
+		return slu_group_parse_size(key, value, max_size, &size, err);
 	case SLU_KEY_DURATION:
-		if (slu_config_seconds(value, &s) < 0)
-			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a duration", key,
-					value);
-		return 0;
+		return parse_duration(key, value, &s, err);
 	case SLU_KEY_BEGIN:
 	case SLU_KEY_DEADLINE:
 		if (slu_group_parse_time(value, &s) < 0)
@@ -189,9 +243,23 @@ int slu_group_check_pair(const char *key, const char *value, struct slu_error *e
 			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is neither true nor false",
 					key, value);
 		return 0;
+	case SLU_KEY_AFTER:
+		return check_after(key, value, err);
 	default:
 		return 0;
 	}
+}
+
+int slu_group_check_keys(const struct slu_group_source *s, struct slu_error *err)
+{
+	struct slu_key_place p = slu_key_place_meta(&s->pod->o.meta);
+	int rc = slu_key_check_place(&p, err);
+
+	for (uint32_t i = 0; i < s->n_owners && !rc; i++) {
+		p = slu_key_place_meta(&s->owner[i]->meta);
+		rc = slu_key_check_place(&p, err);
+	}
+	return rc;
 }
 
 int slu_group_parse_size(const char *key, const char *s, uint32_t max, uint32_t *out,
@@ -220,7 +288,7 @@ int slu_group_parse_time(const char *s, int64_t *out_s)
 	if (!p) {
 		int64_t v;
 
-		if (slu_config_seconds(s, &v) < 0 || strpbrk(s, "smhd"))
+		if (slu_config_seconds(s, &v) < 0 || strpbrk(s, "smhdw:."))
 			return -EINVAL;
 		*out_s = v;
 		return 0;
@@ -321,9 +389,8 @@ static int read_duration(const struct slu_group_source *s, struct slu_group_wish
 				d = jd;
 		}
 	w->duration_s = d > 0 ? d : 0;
-	if (v && (slu_config_seconds(v, &d) < 0 || d < 1))
-		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a duration (90, 15m, 12h, 7d)",
-				row->key, v);
+	if (v && parse_duration(row->key, v, &d, err) < 0)
+		return -EINVAL;
 	if (v && !w->duration_s)
 		w->duration_s = d;
 	w->duration_s = SLU_MIN(w->duration_s, INT64_C(10) * 366 * 86400);
@@ -358,29 +425,15 @@ static int read_topology(const struct slu_group_source *s, struct slu_group_wish
 static int read_after(const struct slu_group_source *s, struct slu_group_wish *w,
 		      struct slu_error *err)
 {
-	static const struct {
-		const char *word;
-		enum slu_after kind;
-	} kind[] = { { "ok:", SLU_AFTER_OK },
-		     { "failed:", SLU_AFTER_FAILED },
-		     { "start:", SLU_AFTER_START },
-		     { "end:", SLU_AFTER_END } };
 	const struct slu_key_row *row = NULL;
 	const char *v = find_value(s, SLU_KEY_AFTER, &row);
 
 	while (v && *v) {
-		size_t n = strcspn(v, ",");
-		enum slu_after k = SLU_AFTER_END;
+		enum slu_after k;
+		size_t n;
 
-		for (size_t i = 0; i < SLU_LEN(kind); i++)
-			if (!strncmp(v, kind[i].word, strlen(kind[i].word))) {
-				k = kind[i].kind;
-				v += strlen(kind[i].word);
-				n = strcspn(v, ",");
-			}
-		if (!n || n >= sizeof w->after[0].name)
-			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a group name", row->key,
-					v);
+		if (read_one_after(row->key, &v, &n, &k, err) < 0)
+			return -EINVAL;
 		if (w->n_after == SLU_GROUP_AFTER_MAX)
 			return slu_fail(err, -EINVAL, "%s: more than %u groups", row->key,
 					SLU_GROUP_AFTER_MAX);
@@ -448,6 +501,10 @@ int slu_group_wish(const struct slu_group_source *s, const struct slu_group_id *
 		w.timeout_s = pg->schedule_timeout_s;
 	if (s->n_owners && s->owner[0]->kind == SLU_KIND_STATEFULSET)
 		w.one_by_one = !slu_kstatefulset(s->owner[0])->parallel;
+	/* What serves has no end unless somebody names one. */
+	w.serves = s->n_owners && (s->owner[0]->kind == SLU_KIND_REPLICASET ||
+				   s->owner[0]->kind == SLU_KIND_STATEFULSET ||
+				   s->owner[0]->kind == SLU_KIND_DEPLOYMENT);
 	*out = w;
 	return 0;
 }

@@ -5,9 +5,10 @@
 #pragma once
 #include "control/rules/keys.h"
 
-#define SLU_GROUP_OWNERS    4u /* controllers followed upwards from a pod */
-#define SLU_GROUP_NAME_MAX  253u
-#define SLU_GROUP_AFTER_MAX 16u
+#define SLU_GROUP_OWNERS     4u /* controllers followed upwards from a pod */
+#define SLU_GROUP_NAME_MAX   253u
+#define SLU_GROUP_AFTER_MAX  16u
+#define SLU_GROUP_AFTER_NAME 64u
 
 /* A pod and the controllers above it that the mirror knows, nearest first. */
 struct slu_group_source {
@@ -45,13 +46,14 @@ struct slu_group_wish {
 	char level[32];     /* topology; "": anywhere */
 	bool level_required;
 	bool exclusive;
+	bool serves; /* made by a Deployment or a set: without end, unless a duration is named */
 	bool one_by_one; /* members are made one after another (OrderedReady): hold the places */
 	int32_t priority;
 	int32_t timeout_s; /* PodGroup scheduleTimeoutSeconds; 0: none */
 	uint32_t n_after;
 	struct {
 		enum slu_after kind;
-		char name[64];
+		char name[SLU_GROUP_AFTER_NAME];
 	} after[SLU_GROUP_AFTER_MAX];
 };
 
@@ -73,9 +75,13 @@ bool slu_group_set(const struct slu_group_source *s, const char *key, int64_t mi
 
 /* "2026-11-15T22:00:00Z", "+01:00" too, or seconds since the epoch.  0 or -EINVAL. */
 int slu_group_parse_time(const char *s, int64_t *out_s);
-/* Can `value` be meant by `key`?  What the webhook refuses early: sizes, times and switches that
- * are none.  Keys that are not ours are 0.  -EINVAL, -ERANGE with a sentence. */
-int slu_group_check_pair(const char *key, const char *value, struct slu_error *err);
+/* Can `value` be meant by `key`?  What the webhook refuses early: sizes, times, groups to come
+ * after and switches that are none.  Keys that are not ours are 0.  -EINVAL, -ERANGE with a sentence.
+ */
+int slu_group_check_pair(const char *key, const char *value, uint32_t max_size,
+			 struct slu_error *err);
+/* -EINVAL with a sentence if a key of ours on the pod or its owners means nothing (misspelt). */
+int slu_group_check_keys(const struct slu_group_source *s, struct slu_error *err);
 /* A positive whole number.  0, -EINVAL, -ERANGE, with a sentence that names the key. */
 int slu_group_parse_size(const char *key, const char *s, uint32_t max, uint32_t *out,
 			 struct slu_error *err);

@@ -1,5 +1,8 @@
 #include "control/rules/keys.h"
 
+#include "base/near.h"
+#include "control/rules/hold.h"
+
 const struct slu_key_row slu_key_table[] = {
 	{ "sluice.sh/group", SLU_KEY_GROUP, false, "group name" },
 	{ "scheduling.x-k8s.io/pod-group", SLU_KEY_GROUP, true,
@@ -22,7 +25,7 @@ const struct slu_key_row slu_key_table[] = {
 	{ "sluice.sh/max-size", SLU_KEY_MAX_SIZE, false, "and never with more than these" },
 	{ "sluice.sh/queue", SLU_KEY_QUEUE, false, "queue to wait in" },
 	{ "sluice.sh/duration", SLU_KEY_DURATION, false,
-	  "how long it runs (90, 90s, 15m, 12h, 7d), where no activeDeadlineSeconds says so" },
+	  "how long it runs (90, 15m, 1h30m, 7d, 01:30:00), where no activeDeadlineSeconds says so" },
 	{ "sluice.sh/begin", SLU_KEY_BEGIN, false,
 	  "not before this time (RFC 3339, or seconds since the epoch)" },
 	{ "sluice.sh/deadline", SLU_KEY_DEADLINE, false,
@@ -48,8 +51,51 @@ const struct slu_key_row slu_key_table[] = {
 	  "priority that a person gave the group (sluice priority); on the same object" },
 	{ SLU_SET_LIMIT, SLU_KEY_OUTPUT, false,
 	  "limit in seconds that a person gave the group (sluice limit); on the same object" },
+	{ SLU_IN_USER, SLU_KEY_OUTPUT, false, "who submitted it (the webhook)" },
+	{ SLU_IN_SEEN, SLU_KEY_OUTPUT, false,
+	  "when it was submitted, in microseconds (the webhook)" },
+	{ SLU_HELD_MARK, SLU_KEY_OUTPUT, false,
+	  "who holds it at the door, and whether it was let go" },
+	{ SLU_HELD_AHEAD, SLU_KEY_OUTPUT, false, "a Job that was resumed before its turn" },
+	{ SLU_HELD_NODE, SLU_KEY_OUTPUT, false, "the node a pod was released to" },
+	{ SLU_HELD_NODES, SLU_KEY_OUTPUT, false, "the nodes of its whole group" },
+	{ SLU_HELD_PLACES, SLU_KEY_OUTPUT, false, "the places of a released Job" },
 };
 const uint32_t slu_key_rows = SLU_LEN(slu_key_table);
+
+const struct slu_key_row *slu_key_find(const char *key)
+{
+	for (uint32_t i = 0; i < slu_key_rows; i++)
+		if (!strcmp(slu_key_table[i].key, key))
+			return &slu_key_table[i];
+	return NULL;
+}
+
+int slu_key_check(const char *key, struct slu_error *err)
+{
+	struct slu_near near = slu_near(key);
+
+	if (strncmp(key, SLU_KEY_PREFIX, strlen(SLU_KEY_PREFIX)) || slu_key_find(key) ||
+	    !strcmp(key, SLU_HELD_SPACE))
+		return 0;
+	for (uint32_t i = 0; i < slu_key_rows; i++)
+		if (slu_key_table[i].means < SLU_KEY_IGNORED)
+			slu_near_try(&near, slu_key_table[i].key);
+	return slu_fail(err, -EINVAL, "%.80s: no such key%s%s%s", key,
+			near.best ? "; did you mean " : "", near.best ? near.best : "",
+			near.best ? "?" : "");
+}
+
+int slu_key_check_place(const struct slu_key_place *p, struct slu_error *err)
+{
+	int rc = 0;
+
+	for (uint16_t i = 0; i < p->nlabels && !rc; i++)
+		rc = slu_key_check(p->labels[i].key, err);
+	for (uint16_t i = 0; i < p->nannotations && !rc; i++)
+		rc = slu_key_check(p->annotations[i].key, err);
+	return rc;
+}
 
 const char *slu_key_value(const struct slu_key_place *p, enum slu_key k,
 			  const struct slu_key_row **row)

@@ -11,7 +11,7 @@ enum slu_key {
 	SLU_KEY_MIN_SIZE,  /* elastic: start with at least so many ... */
 	SLU_KEY_MAX_SIZE,  /* ... and never more than these */
 	SLU_KEY_QUEUE,     /* queue it waits in */
-	SLU_KEY_DURATION,  /* how long it runs: 90, 90s, 15m, 12h, 7d */
+	SLU_KEY_DURATION,  /* how long it runs: 90, 15m, 1h30m, 7d, 01:30:00 */
 	SLU_KEY_BEGIN,     /* not before: RFC 3339 or seconds since the epoch */
 	SLU_KEY_DEADLINE,  /* must have ended by then: the same */
 	SLU_KEY_TOPOLOGY,  /* "rack", "required:rack", "preferred:rack": all members in one */
@@ -64,6 +64,15 @@ static inline struct slu_key_place slu_key_place_template(const struct slu_ktemp
 {
 	return (struct slu_key_place){ t->labels, t->annotations, t->nlabels, t->nannotations };
 }
+
+/* All our own keys begin so; others do not. */
+#define SLU_KEY_PREFIX "sluice.sh/"
+
+/* The row of a key, or NULL. */
+const struct slu_key_row *slu_key_find(const char *key);
+/* 0, or -EINVAL with a sentence: a key with our prefix that means nothing, misspelt perhaps. */
+int slu_key_check(const char *key, struct slu_error *err);
+int slu_key_check_place(const struct slu_key_place *p, struct slu_error *err);
 
 /* The value that counts for a meaning, or NULL; *row (may be NULL) tells which key it was.  Empty
  * values count as absent. */

@@ -236,8 +236,9 @@ static void gather(struct slu_core *c, struct group *g)
 		core_group_wrong(c, g, "members of more than %u different kinds", SLU_ROLES_MAX);
 		core_run_end(c, r, SLU_RESULT_CANCELLED);
 	} else {
-		core_run_wishes(c, r);
-		if (rc < 0 || fingerprint(r) != was || !r->submitted)
+		bool anew = core_run_wishes(c, r);
+
+		if (rc < 0 || (!anew && fingerprint(r) != was) || !r->submitted)
 			core_run_submit(c, r);
 	}
 }

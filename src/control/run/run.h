@@ -82,7 +82,9 @@ struct run {
 	int64_t decided_us, start_s, end_s;
 	struct {                                                /* what the queue was told last */
 		int64_t priority, limit_s, begin_s, deadline_s; /* limit 0: the queue's default */
-		char queue[64];
+		char queue[64], level[32];
+		bool required, exclusive;
+		uint64_t slots; /* members that start together */
 	} told;
 	char *nodes;              /* of all its slots, for people; NULL: not asked for yet */
 	int64_t whole_s;          /* since when enough members run; 0: never were */
@@ -150,8 +152,8 @@ void core_run_over(struct slu_core *c, struct run *r);
 void core_runs_reap(struct slu_core *c);                /* at the end of the cycle */
 int core_run_submit(struct slu_core *c, struct run *r); /* or tell the queue what changed */
 /* Tell the queue what is new in the group's wishes but for members and shapes: priority, limit (also
- * while it runs), queue, begin, deadline. */
-void core_run_wishes(struct slu_core *c, struct run *r);
+ * while it runs), queue, begin, deadline.  True: it was submitted anew, as it is now. */
+bool core_run_wishes(struct slu_core *c, struct run *r);
 /* The limit in force: the group's, else that of its queue.  Seconds. */
 int64_t core_run_limit(const struct slu_core *c, const struct run *r);
 /* The settings changed: what was refused is tried again, and with `all` who waits asks anew. */

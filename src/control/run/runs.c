@@ -161,6 +161,12 @@ struct asked {
 	char name[400];
 };
 
+/* 0: the queue's default.  What serves has no end unless somebody names one. */
+static int64_t wish_limit(const struct slu_group_wish *w)
+{
+	return w->duration_s ? w->duration_s : w->serves ? SLU_LIMIT_MAX : 0;
+}
+
 static void ask(struct slu_core *c, struct run *r, struct asked *a)
 {
 	struct group *g = r->g;
@@ -202,7 +208,7 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 		.queue = *w->queue ? w->queue : c->cfg->queue[0].name,
 		.priority = w->priority,
 		.first_seen_us = g->first_seen_us,
-		.limit_s = w->duration_s,
+		.limit_s = wish_limit(w),
 		.begin_s = w->begin_s ? w->begin_s : SLU_TIME_NONE,
 		.deadline_s = w->deadline_s ? w->deadline_s : SLU_TIME_NONE,
 		.held = g->held,
@@ -217,16 +223,30 @@ static void asked_done(struct asked *a)
 		slu_nodeset_unref(a->nodes[i]);
 }
 
+/* Members that start together. */
+static uint64_t slots_of(const struct run *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < r->role.n; i++)
+		n += r->role.p[i].min;
+	return n;
+}
+
 static void note_told(const struct slu_core *c, struct run *r)
 {
 	const struct slu_group_wish *w = &r->g->wish;
 
 	r->told.priority = w->priority;
-	r->told.limit_s = w->duration_s;
+	r->told.limit_s = wish_limit(w);
 	r->told.begin_s = w->begin_s;
 	r->told.deadline_s = w->deadline_s;
 	snprintf(r->told.queue, sizeof r->told.queue, "%s",
 		 *w->queue ? w->queue : c->cfg->queue[0].name);
+	memcpy(r->told.level, w->level, sizeof r->told.level);
+	r->told.required = w->level_required;
+	r->told.exclusive = w->exclusive;
+	r->told.slots = slots_of(r);
 }
 
 int core_run_submit(struct slu_core *c, struct run *r)
@@ -323,25 +343,49 @@ static void submit_anew(struct slu_core *c, struct run *r)
 	(void)core_run_submit(c, r); /* logged; it is tried again when its group changes */
 }
 
-void core_run_wishes(struct slu_core *c, struct run *r)
+/* Asks for whole nodes, or to be close, and did not before; or the other way. */
+static bool reshaped(const struct run *r)
+{
+	const struct slu_group_wish *w = &r->g->wish;
+
+	return r->told.exclusive != w->exclusive || strcmp(r->told.level, w->level) ||
+	       (*w->level && r->told.required != w->level_required);
+}
+
+/* It is in the queue, and not larger than its queue lets in: that is asked only of new jobs. */
+static bool admits(const struct slu_core *c, const struct run *r, const char *queue)
+{
+	struct slu_queue_view v;
+	struct slu_job_view j;
+
+	if (slu_queue_job(c->q, r->id, &j) < 0)
+		return false;
+	for (uint32_t i = 0; slu_queue_view(c->q, i, &v) == 0; i++)
+		if (!strcmp(v.conf->name, queue) && v.conf->limit.max_slots)
+			return slots_of(r) <= (uint64_t)v.conf->limit.max_slots;
+	return true;
+}
+
+bool core_run_wishes(struct slu_core *c, struct run *r)
 {
 	const struct slu_group_wish *w = &r->g->wish;
 	const char *queue = *w->queue ? w->queue : c->cfg->queue[0].name;
 	int64_t was = r->told.limit_s ? r->told.limit_s : default_limit(c, r->told.queue);
-	int64_t is = w->duration_s ? w->duration_s : default_limit(c, queue);
+	int64_t is = wish_limit(w) ? wish_limit(w) : default_limit(c, queue);
 	bool queued = r->state == RUN_QUEUED;
 	struct slu_job_view v;
 
 	if (!r->submitted)
-		return;
+		return false;
 	if (queued &&
-	    (r->told.begin_s != w->begin_s || r->told.deadline_s != w->deadline_s ||
+	    (reshaped(r) || (r->gang && slots_of(r) != r->told.slots && !admits(c, r, queue)) ||
+	     r->told.begin_s != w->begin_s || r->told.deadline_s != w->deadline_s ||
 	     strcmp(r->told.queue, queue) || (was != is && r->gang && is > longest(c, queue)) ||
 	     (was != is && slu_queue_job(c->q, r->id, &v) < 0))) {
 		if (was != is)
 			keep_change(c, r, "limit %" PRId64 " s becomes %" PRId64 " s", was, is);
 		submit_anew(c, r);
-		return;
+		return true;
 	}
 	if (r->told.priority != w->priority && queued) {
 		core_apply(c, &(struct slu_event){ .kind = SLU_EV_PRIORITY,
@@ -352,14 +396,15 @@ void core_run_wishes(struct slu_core *c, struct run *r)
 		r->told.priority = w->priority;
 	}
 	if (was == is || slu_queue_job(c->q, r->id, &v) < 0)
-		return;
+		return false;
 	keep_change(c, r, "limit %" PRId64 " s becomes %" PRId64 " s", was, is);
 	if (core_apply(c, &(struct slu_event){
 				  .kind = SLU_EV_LIMIT, .job = r->id, .limit_s = is }) < 0)
-		return;
-	r->told.limit_s = w->duration_s;
+		return false;
+	r->told.limit_s = wish_limit(w);
 	if (!queued)
 		r->end_s = r->start_s + is;
+	return false;
 }
 
 void core_runs_again(struct slu_core *c, bool all)

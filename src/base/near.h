@@ -1,0 +1,16 @@
+/* near.h — "did you mean": which of some words is the nearest to one that does not exist.
+ *
+ *	struct slu_near n = slu_near("dpeth");
+ *	for each word: slu_near_try(&n, word);
+ *	n.best: "depth", or NULL if none is near */
+#pragma once
+#include "base/base.h"
+
+struct slu_near {
+	const char *word, *best;
+	unsigned letters; /* to change until it is the best; none with more than 3 counts */
+};
+
+struct slu_near slu_near(const char *word);
+/* `candidate` is borrowed. */
+void slu_near_try(struct slu_near *n, const char *candidate);
