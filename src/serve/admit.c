@@ -199,6 +199,21 @@ static void note_submission(const struct slu_admit_review *r, struct slu_admit_p
 			(const char *const(*)[2])pair, 2);
 }
 
+/* What a controller makes carries its template, and a template says what its author likes: the name
+ * of another user, an arrival of years ago.  Those two notes count where the webhook wrote them, on
+ * what people submit. */
+static void remove_notes(const struct slu_admit_review *r, struct slu_admit_patch *p)
+{
+	static const char *const note[] = { SLU_ADMIT_USER, SLU_ADMIT_SEEN };
+
+	for (size_t i = 0; i < SLU_LEN(note); i++)
+		if (slu_json_get(slu_json_get(r->meta, "annotations"), note[i])) {
+			slu_admit_op(p, "remove", "/metadata/annotations", note[i]);
+			slu_jsonw_null(&p->w);
+			slu_admit_op_end(p);
+		}
+}
+
 static int answer_review(struct slu_buf *out, const char *uid, const char *refusal,
 			 const struct slu_admit_patch *p)
 {
@@ -261,6 +276,8 @@ int slu_admit(const char *review, size_t n, const struct slu_admit_rules *rules,
 	slu_jsonw_arr(&p.w);
 	if (note)
 		note_submission(&r, &p, now_us);
+	else if (ours && !rc && is_create(&r))
+		remove_notes(&r, &p);
 	if (ours && !rc && is_create(&r))
 		slu_admit_hold(&r, rules, &p, note);
 	slu_jsonw_end_arr(&p.w);

@@ -2,7 +2,8 @@
  *
  * A pure function of its input, so that every replica may serve it and a test needs no server.  It
  *  - notes who submitted and when, to the microsecond, on work that asks for Sluice (the API keeps
- *    neither), as annotations that nobody can forge: they are always overwritten at creation;
+ *    neither), as annotations that nobody can forge: they are always overwritten at creation, and
+ *    removed from what a controller makes from a template;
  *  - refuses what is plainly wrong (a group size that is no number), with a message;
  *  - in namespaces that are switched to it, holds everything: pods get a gate, Jobs are suspended;
  *  - gives work that names Sluice but needs what only the default scheduler decides (unbound

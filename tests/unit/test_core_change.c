@@ -162,7 +162,7 @@ static void test_limit_of_queue(void)
 {
 	struct world w;
 
-	open_line(&w, "queues: [{name: default, maxDuration: 10m}]");
+	open_line(&w, "queues: [{name: default, maxDuration: 10m, defaultDuration: 10m}]");
 	change(&w, SLU_ASK_LIMIT, "b", 601);
 	ok(answered_rc == -EINVAL && strstr(answered, "allows 600 s"), "waiting: %s", answered);
 	change(&w, SLU_ASK_LIMIT, "a", 601);

@@ -1179,6 +1179,30 @@ static void test_cancelled_ahead(void)
 	last_life_over(&w);
 }
 
+/* Anybody may write sluice.sh/set-priority on the own objects: the store knows who was given one. */
+static void test_forged_priority(void)
+{
+	static const char set[] = "\"annotations\":{\"sluice.sh/set-priority\":\"1000\"}";
+	struct fpod *full, *a, *b;
+	struct world w;
+
+	first_life(&w, 1, 2, "queues: [{name: default, policy: first-fit}]");
+	full = add_pod(&w, "full", "sluice", "2", "");
+	go_on(&w, NONE, NULL);
+	a = add_pod(&w, "a", "sluice", "2", "");
+	go_on(&w, NONE, NULL);
+	b = add_pod(&w, "b", "sluice", "2", set);
+	go_on(&w, NONE, NULL);
+	die(&w);
+	live(&w, 1, 2);
+	go_on(&w, NONE, NULL);
+	end_pod(&w, full, "Succeeded");
+	w.now_us += 1000000;
+	go_on(&w, NONE, NULL);
+	ok(*a->node && !*b->node, "a priority that somebody wrote down is not believed");
+	last_life_over(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -1215,5 +1239,6 @@ int main(void)
 	test_use_of_followers();
 	test_set_half_made();
 	test_cancelled_ahead();
+	test_forged_priority();
 	return tap_done();
 }

@@ -216,6 +216,24 @@ static void test_owner(void)
 	close_world(&w);
 }
 
+static void test_whole_nodes(void)
+{
+	struct fpod *a, *b;
+	struct world w;
+
+	open_world(&w, 2, 4, "queues: [{name: default, exclusive: false}, {name: whole}]");
+	a = add_pod(&w, "a", "sluice", "1", NOTES(KEY("exclusive", "true")));
+	b = add_pod(&w, "b", "sluice", "1",
+		    NOTES(KEY("exclusive", "true") "," KEY("queue", "whole")));
+	later(&w, 1);
+	ok(!*a->node && strstr(w.last_event, "gives nobody whole nodes"), "%s", w.last_event);
+	ok(*b->node, "a queue that gives whole nodes does");
+	edit(&w, a, NOTES(KEY("exclusive", "false")));
+	later(&w, 1);
+	ok(*a->node, "who asks for less gets it");
+	close_world(&w);
+}
+
 static void test_running(void)
 {
 	struct fpod *full;
@@ -248,6 +266,7 @@ int main(void)
 	test_close_and_alone();
 	test_priority();
 	test_owner();
+	test_whole_nodes();
 	test_running();
 	return tap_done();
 }

@@ -110,11 +110,21 @@ static void test_forged_owner(void)
 	static const char pod[] =
 		"{\"metadata\":{\"annotations\":{\"sluice.sh/user\":\"grace\"},\"ownerReferences\":["
 		"{\"kind\":\"ConfigMap\",\"controller\":true}]},\"spec\":{\"schedulerName\":\"sluice\"}}";
+	static const char cron[] =
+		"{\"metadata\":{\"annotations\":{\"sluice.sh/seen-us\":\"1\"},\"ownerReferences\":["
+		"{\"kind\":\"CronJob\",\"controller\":true}]},\"spec\":{\"template\":{\"spec\":{\"schedulerName\":\"sluice\"}}}}";
 
 	ok(strstr(admit_as("ada", "Pod", "CREATE", pod, false, NULL), "\"value\":\"ada\""),
 	   "a user's pod with an owner is the user's, whatever name it carries");
-	ok(!strcmp(admit_as("op:jobset", "Pod", "CREATE", pod, false, NULL), "as it is"),
-	   "that of a listed controller is its owner's");
+	ok(!strcmp(admit_as("op:jobset", "Pod", "CREATE", pod, false, NULL),
+		   "[{\"op\":\"remove\",\"path\":\"/metadata/annotations/sluice.sh~1user\",\"value\":null}]"),
+	   "that of a listed controller is its owner's: what a template says of users is removed");
+	ok(strstr(admit_as("system:kube-controller-manager", "Job", "CREATE", cron, false, NULL),
+		  "\"remove\"") &&
+		   strstr(admit_as("system:kube-controller-manager", "Job", "CREATE", cron, true,
+				   NULL),
+			  "\"remove\""),
+	   "the Job of a CronJob, held or not, brings neither a user nor an arrival");
 	ok(strstr(admit_as("ops", "Pod", "CREATE", pod, false, NULL), "\"value\":\"ops\""),
 	   "one that is not listed counts as a user");
 }

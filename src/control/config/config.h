@@ -33,6 +33,7 @@ struct slu_config_queue {
 	int64_t default_duration_s;    /* 0: jobs.defaultDuration */
 	int64_t max_duration_s;        /* 0: no limit */
 	uint32_t max_size;             /* members; 0: no limit */
+	bool exclusive;                /* jobs may ask for whole nodes */
 	uint32_t max_running;          /* jobs; 0: no limit */
 	uint32_t max_waiting;
 	uint32_t max_running_per_user;

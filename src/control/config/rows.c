@@ -74,6 +74,8 @@ static const struct row queue_rows[] = {
 	  .help = "assumed for jobs that name none; 0: jobs.defaultDuration" },
 	{ "maxDuration", SECONDS, ATQ(max_duration_s), "0", 0, INT32_MAX,
 	  .help = "longest duration accepted; 0: any" },
+	{ "exclusive", BOOL, ATQ(exclusive), "true",
+	  .help = "jobs may ask for whole nodes (sluice.sh/exclusive, exclusive slots of FluxJobs)" },
 	{ "maxSize", U32, ATQ(max_size), "0", 0, INT32_MAX,
 	  .help = "largest gang accepted; 0: any" },
 	{ "maxRunning", U32, ATQ(max_running), "0", 0, INT32_MAX,

@@ -209,6 +209,7 @@ static void new_config(struct slu_core *c, const struct slu_config *cfg)
 		slu_log(SLU_ERROR, "queues of the new configuration rejected",
 			SLU_STR("err", err.text));
 	core_runs_again(c, policy);
+	core_groups_touch_wrong(c);
 	core_store_keep(c);
 	core_held_space(c, NULL); /* other namespaces may be held now */
 }

@@ -50,12 +50,12 @@ static void number(struct slu_jsonw *w, const char *key, int64_t n)
 	slu_jsonw_kstr(w, key, text);
 }
 
-/* What the group reads its wishes from. */
+/* What the group reads its wishes from.  User and arrival are not among it: the webhook is not asked
+ * about FluxJobs, so whoever wrote such a note there was not the webhook. */
 static void annotations(const struct fluxjob *f, const struct slu_kfluxjob *k, struct slu_jsonw *w)
 {
 	static const char *const kept[] = { "sluice.sh/begin", "sluice.sh/after",
 					    "sluice.sh/queue", "sluice.sh/deadline",
-					    SLU_IN_SEEN,       SLU_IN_USER,
 					    SLU_CANCELLED,     SLU_ON_HOLD,
 					    SLU_SET_PRIORITY,  SLU_SET_LIMIT };
 	const struct slu_fluxjob_ask *a = &f->ask;

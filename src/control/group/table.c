@@ -76,9 +76,14 @@ static struct group *group_new(struct slu_core *c, struct pod *p,
 	g->first_seen_us = first_seen(c, src);
 	g->cancelled = noted(src, SLU_CANCELLED);
 	g->held = noted(src, SLU_ON_HOLD);
-	g->has_priority = slu_group_set(src, SLU_SET_PRIORITY, INT32_MIN, INT32_MAX, &priority);
-	g->priority = g->has_priority ? (int32_t)priority : 0;
-	slu_group_set(src, SLU_SET_LIMIT, 1, SLU_LIMIT_MAX, &g->limit_s);
+	/* Anybody may write these two on the own objects.  The store knows what a person set; only
+	 * without one are the objects believed. */
+	if (c->door && !slu_intents_kept(c->door)) {
+		g->has_priority = slu_group_set(src, SLU_SET_PRIORITY, INT32_MIN, INT32_MAX,
+						&priority);
+		g->priority = g->has_priority ? (int32_t)priority : 0;
+		slu_group_set(src, SLU_SET_LIMIT, 1, SLU_LIMIT_MAX, &g->limit_s);
+	}
 	g->user = slu_strdup(user && *user ? user : m->ns);
 	g->told_start_s = SLU_TIME_NONE;
 	if (!g->key || !g->ns || !g->user || !g->scheduler ||

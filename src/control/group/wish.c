@@ -132,6 +132,15 @@ void core_wish_set(struct group *g)
 		g->wish.duration_s = g->limit_s;
 }
 
+/* Whole nodes are more than a quota of processors counts, so they are a right of the queue. */
+static bool may_have_whole_nodes(const struct slu_core *c, const struct group *g)
+{
+	for (uint32_t i = 0; i < c->cfg->n_queues; i++)
+		if (*g->wish.queue ? !strcmp(c->cfg->queue[i].name, g->wish.queue) : i == 0)
+			return c->cfg->queue[i].exclusive;
+	return true; /* there is no such queue: told elsewhere */
+}
+
 /* A misspelt key changes nothing, so somebody has to say that it does: once. */
 static void tell_stranger(struct slu_core *c, struct group *g, const struct slu_group_source *src)
 {
@@ -173,6 +182,11 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 	core_wish_set(g);
 	if (*g->wish.level && slu_machine_level_find(slu_queue_machine(c->q), g->wish.level) < 0) {
 		core_group_wrong(c, g, "no topology level \"%s\" is configured", g->wish.level);
+		return false;
+	}
+	if (g->wish.exclusive && !may_have_whole_nodes(c, g)) {
+		core_group_wrong(c, g, "sluice.sh/exclusive: queue \"%s\" gives nobody whole nodes",
+				 *g->wish.queue ? g->wish.queue : c->cfg->queue[0].name);
 		return false;
 	}
 	for (uint32_t i = 0; i < g->pod.n; i++) {
