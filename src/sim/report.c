@@ -2,6 +2,7 @@
 
 #include "wire/jsonw.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum form { COUNT, SECONDS, RATIO, PERCENT, PLAIN, MILLIS };
@@ -86,6 +87,27 @@ double slu_report_value(const struct slu_sim_metrics *m, uint32_t row)
 	}
 }
 
+/* As people read it: two units, the seconds exactly as long as there are few. */
+static void span_text(double v, bool whole, char out[48])
+{
+	static const struct {
+		double s;
+		char name, below;
+		double part;
+	} unit[] = { { 86400, 'd', 'h', 3600 }, { 3600, 'h', 'm', 60 }, { 60, 'm', 's', 1 } };
+
+	for (size_t i = 0; i < SLU_LEN(unit); i++) {
+		double parts = floor(v / unit[i].part + 0.5), per = unit[i].s / unit[i].part;
+
+		if (parts < per || v >= 1e15)
+			continue;
+		snprintf(out, 48, "%.0f%c %.0f%c", floor(parts / per), unit[i].name,
+			 fmod(parts, per), unit[i].below);
+		return;
+	}
+	snprintf(out, 48, whole ? "%.0f s" : "%.2f s", v);
+}
+
 void slu_report_text(const struct slu_sim_metrics *m, uint32_t row, char out[48])
 {
 	double v = slu_report_value(m, row);
@@ -95,7 +117,7 @@ void slu_report_text(const struct slu_sim_metrics *m, uint32_t row, char out[48]
 		snprintf(out, 48, "%.0f", v);
 		break;
 	case SECONDS:
-		snprintf(out, 48, field[row].type == I64 ? "%.0f s" : "%.2f s", v);
+		span_text(v, field[row].type == I64, out);
 		break;
 	case PERCENT:
 		snprintf(out, 48, "%.2f %%", v * 100);
@@ -227,7 +249,7 @@ int slu_report_csv(const struct slu_trace *t, const struct slu_run *run, bool he
 		bool ended = r->fate == SLU_SIM_ENDED;
 
 		put_field(b, run->policy);
-		slu_buf_printf(b, ",%" PRIu64 ",", q->id);
+		slu_buf_printf(b, ",%" PRIu64 ",", q->number ? q->number : q->id);
 		put_field(b, q->name == SLU_INTERN_NONE ? "" : slu_intern_str(&t->str, q->name));
 		slu_buf_putc(b, ',');
 		put_field(b, q->user == SLU_INTERN_NONE ? "" : slu_intern_str(&t->str, q->user));

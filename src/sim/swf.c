@@ -135,6 +135,7 @@ static int keep(struct slu_swf *s, const int64_t *f, struct slu_error *err)
 	int64_t req = slu_trace_cores_req(t, (uint32_t)procs);
 	struct slu_trace_job j = {
 		.id = t->job.n + 1,
+		.number = f[F_NUMBER] > 0 ? (uint64_t)f[F_NUMBER] : 0,
 		.submit_s = f[F_SUBMIT],
 		.run_s = SLU_MIN(f[F_RUN], f[F_REQ_TIME]),
 		.limit_s = f[F_REQ_TIME],

@@ -52,6 +52,7 @@ struct slu_trace_extra {
 
 struct slu_trace_job {
 	uint64_t id;
+	uint64_t number; /* what the log calls it; 0: its id */
 	int64_t submit_s, run_s, limit_s;
 	int32_t priority;
 	uint32_t name, user, queue; /* interned; SLU_INTERN_NONE: none */

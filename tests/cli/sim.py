@@ -66,6 +66,19 @@ ok(page.startswith("<!DOCTYPE html>") and page.count("<svg") == 7 and "<script s
 for name in ("o-load.svg", "o-compare.svg", "o-frontier.svg", "o-gantt-hybrid-2.svg", "o-gantt-easy-shortest.svg"):
     ok(xml.parse(DIR / name).getroot().tag.endswith("svg"), f"{name} is XML")
 
+# Job 900 is dropped (no run time); the others keep the numbers of their log, and times are as people read them.
+LONG = """; MaxProcs: 4
+700 0 -1 108000 4 -1 -1 4 108000 -1 1 1 1 -1 1 -1 -1 -1
+900 1 -1 0 4 -1 -1 4 10 -1 1 2 1 -1 1 -1 -1 -1
+15 100 -1 95 2 -1 -1 2 95 -1 1 1 1 -1 1 -1 -1 -1
+"""
+rc, out, err = run("sim", "-", "-p", "fcfs", "--csv", "n.csv", stdin=LONG)
+rows = list(csv.DictReader(io.StringIO((DIR / "n.csv").read_text())))
+ok(rc == 0 and [(r["job"], r["start"]) for r in rows] == [("700", "0"), ("15", "108000")], "--csv: the numbers of the log", rows)
+ok("1d 6h" in out and "108095" not in out, "times with days and hours", out)
+rc, out, err = run("sim", "-", "-p", "fcfs", "--json", stdin=LONG)
+ok(rc == 0 and json.loads(out)[0]["makespan"] == 108095, "seconds in JSON", out)
+
 rc, out, err = run("sim", "-", "--json", stdin=LOG)
 ok(rc == 0 and json.loads(out)[0]["jobs"] == 3, "standard input, the size from the header", err)
 rc, out, err = run("sim", "bad.swf", "--json")
