@@ -37,6 +37,7 @@ struct run {
 	uint64_t job, first, last;
 	bool json, any, ended;
 	uint64_t decisions; /* in the time asked for */
+	uint64_t shown;     /* ... about the job asked for */
 	int64_t first_us, last_us;
 	struct slu_buf list; /* of the job, JSON */
 	struct slu_jsonw w;
@@ -101,6 +102,7 @@ static int decision(void *arg, int64_t at_us, const struct slu_queue *q,
 	r->decisions++;
 	if (!wanted(r, q, x))
 		return 0;
+	r->shown++;
 	slu_decision_describe(q, d, x, &b);
 	show(r, at_us, slu_buf_str(&b), x);
 	slu_buf_done(&b);
@@ -223,7 +225,10 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 		rc = replay(&x, s, err);
 		slu_jsonw_end_arr(&x.w);
 	}
-	if (x.r && (!rc || rc == -EUCLEAN))
+	if (!rc && c->job && !x.shown)
+		rc = slu_fail(err, -ENOENT, "nothing was decided about a job \"%s\"%s", c->job,
+			      c->from || c->to ? " in that time" : "");
+	else if (x.r && (!rc || rc == -EUCLEAN))
 		summary(&x, rc);
 	if (rc < 0 && !strstr(err->text, url))
 		slu_fail_prefix(err, rc, "%s", shown);

@@ -29,6 +29,7 @@ struct slu_api {
 	struct slu_api_setup s;
 	struct slu_server *server;
 	struct slu_auth *auth;
+	const char *asker;       /* of the request that is being served; NULL: nobody knows */
 	struct slu_https *https; /* NULL: that door is shut */
 	struct question *open;   /* the core has not answered yet */
 	bool closed;
@@ -122,6 +123,7 @@ static void question_reply(struct question *q)
 	int status = !q->rc             ? 200
 		     : q->rc == -ENOENT ? 404
 		     : q->rc == -EINVAL ? 400
+		     : q->rc == -EBUSY  ? 409
 		     : q->rc == -EAGAIN ? 503
 					: 500;
 
@@ -185,6 +187,7 @@ static void ask_value(struct slu_api *a, struct slu_exchange *x, enum slu_ask wh
 	r->value = value;
 	strcpy(r->ns, ns);
 	strcpy(r->name, name);
+	snprintf(r->user, sizeof r->user, "%s", a->asker ? a->asker : "");
 	r->answer = question_answer;
 	r->arg = q;
 	if (slu_inbox_put(slu_core_inbox(a->s.core), &r->base) < 0)
@@ -348,7 +351,7 @@ static void read_reply(struct question *q)
 		slu_http_reply_text(q->x, 404, "nothing here: %s\n", req->path);
 }
 
-static void serve(struct slu_api *a, struct slu_exchange *x)
+static void route(struct slu_api *a, struct slu_exchange *x)
 {
 	const struct slu_http_request *q = slu_exchange_request(x);
 	char part[PARTS][256];
@@ -374,6 +377,13 @@ static void serve(struct slu_api *a, struct slu_exchange *x)
 	slu_http_reply_text(x, 404, "nothing here: %s\n", q->path);
 }
 
+static void serve(struct slu_api *a, struct slu_exchange *x, const char *asker)
+{
+	a->asker = asker;
+	route(a, x);
+	a->asker = NULL;
+}
+
 static void allowed(void *arg, struct slu_exchange *x, int status, const char *why)
 {
 	const struct slu_api *a = arg;
@@ -381,7 +391,7 @@ static void allowed(void *arg, struct slu_exchange *x, int status, const char *w
 	if (a->closed)
 		slu_http_reply_text(x, 503, "the daemon is stopping\n");
 	else if (status == 200)
-		serve(arg, x);
+		serve(arg, x, why);
 	else
 		slu_http_reply_text(x, status, "%s\n", why);
 }
@@ -411,9 +421,12 @@ static void handle(struct slu_exchange *x, void *arg)
 			return;
 		}
 	}
-	if (door == DOOR_SOCKET)
-		serve(a, x);
-	else if (door == DOOR_HTTPS)
+	if (door == DOOR_SOCKET) {
+		char uid[32];
+
+		snprintf(uid, sizeof uid, "uid:%lld", (long long)q->uid);
+		serve(a, x, uid);
+	} else if (door == DOOR_HTTPS)
 		slu_auth_check(a->auth, x, allowed, a);
 	else
 		slu_http_reply_text(x, 404, "nothing here: %s\n", q->path);

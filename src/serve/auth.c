@@ -3,11 +3,13 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "kube/write.h"
 
 #define KEEP_NS  (10 * SLU_NS_PER_S)
 #define KEPT_MAX 1024u
 #define KEY_LEN  32u /* SHA-256 */
+#define USER_LEN 128u
 /* Anybody may knock with any token.  More questions than that at once would take the API server's
  * time, and our share of it, from the bindings. */
 #define ASKED_MAX 32u
@@ -16,6 +18,7 @@
  * second token for: the answer given to one caller must not serve another. */
 struct kept {
 	unsigned char key[KEY_LEN];
+	char user[USER_LEN];
 	int64_t until_ns; /* 0: free */
 };
 
@@ -31,6 +34,7 @@ struct check {
 	slu_auth_fn *fn;
 	void *arg;
 	unsigned char key[KEY_LEN];
+	char user[USER_LEN]; /* once it is known; cut off if it is long */
 };
 
 struct slu_auth *slu_auth_new(struct slu_kube_client *client)
@@ -74,6 +78,7 @@ static void finish(struct check *c, int status, const char *why)
 		struct kept *k = place_of(c->a, c->key);
 
 		memcpy(k->key, c->key, KEY_LEN);
+		memcpy(k->user, c->user, USER_LEN);
 		k->until_ns = slu_clock_ns() + KEEP_NS;
 	}
 	c->fn(c->arg, c->x, status, why);
@@ -104,7 +109,7 @@ static void access_done(void *arg, int allowed, const char *reason)
 	if (allowed < 0)
 		finish(c, 503, "the API server does not say whether this is allowed");
 	else if (allowed)
-		finish(c, 200, "");
+		finish(c, 200, c->user);
 	else
 		refuse(c);
 }
@@ -115,6 +120,8 @@ static void token_done(void *arg, int known, const struct slu_kuser *user, const
 	const struct slu_http_request *q = slu_exchange_request(c->x);
 	struct slu_kaccess what = { .verb = verb_of(q), .path = q->path };
 
+	if (known > 0)
+		slu_utf8_cut(c->user, sizeof c->user, user->name);
 	if (known < 0)
 		finish(c, 503, "the API server does not say whose token this is");
 	else if (!known)
@@ -148,7 +155,7 @@ void slu_auth_check(struct slu_auth *a, struct slu_exchange *x, slu_auth_fn *fn,
 	}
 	k = place_of(a, c->key);
 	if (k->until_ns > slu_clock_ns() && !memcmp(k->key, c->key, KEY_LEN)) {
-		fn(arg, x, 200, "");
+		fn(arg, x, 200, k->user);
 		slu_free(c);
 		return;
 	}

@@ -8,7 +8,7 @@
 
 struct slu_auth;
 
-/* Called once: 200, 401, 403 or 503 with a sentence. */
+/* Called once: 200 with the name of the user, or 401, 403, 503 with a sentence. */
 typedef void slu_auth_fn(void *arg, struct slu_exchange *x, int status, const char *why);
 
 struct slu_auth *slu_auth_new(struct slu_kube_client *client);

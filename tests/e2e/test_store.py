@@ -115,6 +115,7 @@ def test_replay(module_cluster, space, tmp_path):
     assert "decisions replayed as recorded (2 beginnings" in sluice("replay", store)
     shown = sluice("replay", store, "--job", f"{space}/next").splitlines()
     assert any("start of job" in line and "node-" in line for line in shown[:-1]), shown
+    assert "nothing was decided about a job" in sluice("replay", store, "--job", f"{space}/nosuch", code=1)
     late = json.loads(sluice("replay", store, "-o", "json", "--from", answer["to"]))
     assert late["beginnings"] == 1 and late["decisions"] < answer["decisions"]
     assert "no time" in sluice("replay", store, "--from", "noon", code=2)

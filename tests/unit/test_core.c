@@ -189,6 +189,50 @@ static void test_cancel_and_release(void)
 	close_world(&w);
 }
 
+static struct {
+	int rc;
+	char text[300];
+} said;
+
+static void keep_answer(void *arg, int rc, const char *text)
+{
+	said.rc = rc;
+	snprintf(said.text, sizeof said.text, "%s", text);
+}
+
+static void check_answer(struct world *w, enum slu_ask what, const char *name, int rc,
+			 const char *text)
+{
+	said.rc = 1;
+	take_ask(w, what, name, keep_answer);
+	turn(w);
+	ok(said.rc == rc && strstr(said.text, text), "%s: %s (%d)", name, said.text, said.rc);
+}
+
+/* Nobody is told that something is done which is not. */
+static void test_answers_are_true(void)
+{
+	struct world w;
+
+	open_world(&w, 2, 2, "");
+	add_pod(&w, "a-0", "sluice", "2", GROUP("a", "1"));
+	turn(&w);
+	check_answer(&w, SLU_ASK_HOLD, "a", -EBUSY, "is running already; only what waits can be held");
+	check_answer(&w, SLU_ASK_CANCEL, "a", -EBUSY, "is running already; delete its object");
+	check_answer(&w, SLU_ASK_RELEASE, "a", -EBUSY, "there is nothing to release");
+	check_answer(&w, SLU_ASK_HOLD, "nosuch", -ENOENT, "no job");
+	add_pod(&w, "b-0", "sluice", "3", GROUP("b", "1"));
+	later(&w, 1);
+	check_answer(&w, SLU_ASK_RELEASE, "b", 0, "is not held");
+	feed_node(&w, "n1", 2, "", "\"unschedulable\":true", "True");
+	turn(&w);
+	check_answer(&w, SLU_ASK_UNDRAIN, "n1", -EBUSY, "kubectl uncordon n1");
+	check_answer(&w, SLU_ASK_DRAIN, "n1", 0, "takes no new work");
+	check_answer(&w, SLU_ASK_UNDRAIN, "n1", 0, "takes no work until kubectl uncordon n1");
+	check_answer(&w, SLU_ASK_UNDRAIN, "n0", 0, "in use already");
+	close_world(&w);
+}
+
 /* Cycles until the store is told so, for some seconds of the journal's own thread. */
 static bool store_becomes(struct world *w, const char *text, bool good)
 {
@@ -836,6 +880,7 @@ int main(void)
 	test_members_end_together();
 	test_not_in_line();
 	test_cancel_and_release();
+	test_answers_are_true();
 	test_store_away();
 	test_job_waves();
 	test_turned_away();

@@ -137,16 +137,33 @@ struct group *core_group_named(struct slu_core *c, const char *ns, const char *n
 	return NULL;
 }
 
+/* A run of it is in the queue. */
+static bool waits(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state == RUN_QUEUED)
+			return true;
+	return false;
+}
+
 int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err)
 {
 	struct group *g = core_group_named(c, a->ns, a->name);
 	bool was, was_held;
-	int n = 0;
 
 	if (!g)
 		return slu_fail(err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
 	was = g->cancelled;
 	was_held = g->held;
+	if (g->run.n && !waits(g) &&
+	    !(a->what == SLU_ASK_RELEASE &&
+	      (was || was_held))) /* what is said must be so: nothing of it can be kept waiting */
+		return slu_fail(err, -EBUSY, "%s is running already; %s", a->name,
+				a->what == SLU_ASK_CANCEL ? "delete its object to end it"
+				: a->what == SLU_ASK_HOLD ? "only what waits can be held"
+							  : "there is nothing to release");
+	if (a->what == SLU_ASK_RELEASE && !was && !was_held)
+		return slu_fail(err, 0, "%s is not held", a->name);
 	if (a->what == SLU_ASK_CANCEL)
 		g->cancelled = true;
 	else
@@ -160,7 +177,6 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 
 		if (r->state != RUN_QUEUED)
 			continue;
-		n++;
 		if (a->what == SLU_ASK_CANCEL)
 			core_run_end(c, r, SLU_RESULT_CANCELLED);
 		else
@@ -171,18 +187,12 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	g->told_cause = 0;
 	core_group_keep(c, g);
 	core_group_dirty(c, g);
-	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
-		g->cancelled = was;
 	if (g->cancelled != was || g->held != was_held)
 		core_ask_note(c, g);
-	if (a->what == SLU_ASK_CANCEL && !n && g->run.n)
-		slu_fail(err, 0, "%s is running already; delete its object to end it", a->name);
-	else
-		slu_fail(err, 0, "%s %s", a->name,
-			 a->what == SLU_ASK_CANCEL
-				 ? "was taken out of the queue; its objects are untouched"
-			 : g->held ? "is held"
-				   : "waits again");
+	slu_fail(err, 0, "%s %s", a->name,
+		 a->what == SLU_ASK_CANCEL ? "was taken out of the queue; its objects are untouched"
+		 : g->held                 ? "is held"
+					   : "waits again");
 	return 0;
 }
 
@@ -217,8 +227,10 @@ bool core_asked(struct slu_core *c, struct slu_rec_ask *a)
 	if (rc > 0)
 		return true;
 
-	slu_log(SLU_INFO, "asked", SLU_STR("what", what[a->what]), SLU_STR("name", a->name),
-		SLU_STR("answer", err.text));
+	if (a->what != SLU_ASK_PICTURE)
+		slu_log(SLU_INFO, "asked", SLU_STR("what", what[a->what]), SLU_STR("ns", a->ns),
+			SLU_STR("name", a->name), SLU_STR("user", a->user),
+			SLU_STR("answer", err.text));
 	if (!rc && core_answer_later(c, a, err.text))
 		return true;
 	if (a->answer)

@@ -53,9 +53,16 @@ void core_drain_keep(struct slu_core *c, struct node *n)
 int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_error *err)
 {
 	struct node *n = node_of(slu_table_finds(&c->cluster->nodes, name));
+	bool cordoned;
 
 	if (!n || n->handle == SLU_NODE_NONE)
 		return slu_fail(err, -ENOENT, "no node \"%s\"", name);
+	cordoned = slu_machine_node_is_cordoned(slu_queue_machine(c->q), n->handle);
+	if (!drain && !n->drained && cordoned)
+		return slu_fail(err, -EBUSY,
+				"%s was not drained here but cordoned in Kubernetes; "
+				"kubectl uncordon %s",
+				name, name);
 	if (n->drained == drain)
 		return slu_fail(err, 0, "%s is %s already", name, drain ? "drained" : "in use");
 	if (core_node_drain(c, n, drain) < 0)
@@ -66,10 +73,16 @@ int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_
 	keep(c, n, drain);
 	if (!drain)
 		n->drain_id = 0;
-	slu_fail(err, 0,
-		 drain ? "%s takes no new work; what runs there keeps running"
-		       : "%s takes work again",
-		 name);
+	if (!drain && cordoned)
+		slu_fail(err, 0,
+			 "%s is not drained any more, but cordoned in Kubernetes: it takes no work "
+			 "until kubectl uncordon %s",
+			 name, name);
+	else
+		slu_fail(err, 0,
+			 drain ? "%s takes no new work; what runs there keeps running"
+			       : "%s takes work again",
+			 name);
 	return 0;
 }
 

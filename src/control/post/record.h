@@ -150,6 +150,7 @@ struct slu_rec_ask {
 	struct slu_record base;
 	enum slu_ask what;
 	char ns[64], name[256];
+	char user[128];   /* who asks, for the log; "": nobody knows */
 	uint32_t size;    /* RESIZE */
 	int64_t value;    /* PRIORITY, LIMIT */
 	const char *text; /* MATCH; valid until the answer */
