@@ -38,7 +38,7 @@ FLUXQUEUE = {"fullnameOverride": "fluxqueue", "postgres": {"image": "x"}, "contr
                                "resources": {"limits": {"memory": "128Mi"}}}, "serviceAccount": {"annotations": {"a": "b"}}}}
 EVERYTHING = {"replicas": 2, "store.kind": "postgres", "serviceMonitor.create": True, "dashboard.create": True, "grpc.enabled": True, "crds.keep": False,
               "config": {"match": {"policy": "pack"}, "queues": [{"name": "default"}, {"name": "long", "maxDuration": "7d"}]}}
-NOTHING = {"parts": {"held": False, "nativeGroups": False, "resize": False, "webhook": False}, "store.kind": "memory", "crds.install": False,
+NOTHING = {"parts": {"held": False, "nativeGroups": False, "resize": False, "webhook": False, "policy": False}, "store.kind": "memory", "crds.install": False,
            "networkPolicy.create": False, "priorityClass.create": False}
 
 #: Rules that this run does not come to, each with the test that does.

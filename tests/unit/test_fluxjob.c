@@ -1,4 +1,6 @@
 /* FluxJobs: what their jobspecs ask for, how held work is written as one, and their life. */
+#include "control/cluster/cluster.h"
+#include "control/fluxjob/fluxjob.h"
 #include "control/rules/fluxjob.h"
 #include "core_kit.h"
 
@@ -562,6 +564,43 @@ static void test_standby(void)
 	close_world(&w);
 }
 
+#define SLOTS(n)                                                                                 \
+	"version: 1\\nresources: [{type: slot, count: " n                                        \
+	", label: s, with: [{type: core, count: 1}]}]\\ntasks: [{command: [x], slot: s, count: " \
+	"{per_slot: 1}}]\\nattributes: {system: {duration: 60}}\\n"
+
+/* A thousand FluxJobs of the largest legal size: a few of them are planned with, and nobody else
+ * waits for them. */
+static void test_many_large(void)
+{
+	struct fpod *v[2];
+	char name[16];
+	struct world w;
+
+	open_world(&w, 2, 2, "");
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof name, "m%d", i);
+		fluxjob(&w, name, SLOTS("10000"), "", false);
+	}
+	ok(w.core->cluster->pods.n == 20000, "%u slots of 10 000 000 are planned with",
+	   w.core->cluster->pods.n);
+	turn(&w);
+	later(&w, 2);
+	ok(says(&w, "waits for room"), "the others say so: %s", w.last_status);
+	v[0] = add_pod(&w, "v-0", "sluice", "2", GROUP("v", "2"));
+	v[1] = add_pod(&w, "v-1", "sluice", "2", GROUP("v", "2"));
+	turn(&w);
+	ok(*v[0]->node && *v[1]->node, "somebody's gang starts");
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof name, "m%d", i);
+		if (core_fluxjob_of(w.core, "ns", name)->lives)
+			fluxjob(&w, name, SLOTS("10000"), "", true);
+	}
+	later(&w, 2);
+	ok(w.core->cluster->pods.n == 20002, "two go, two come (%u)", w.core->cluster->pods.n);
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -577,5 +616,6 @@ int main(void)
 	test_wrapped_foreign();
 	test_wrapped_held();
 	test_standby();
+	test_many_large();
 	return tap_done();
 }

@@ -74,6 +74,8 @@ struct pod {
 	const struct slu_kpod *k;
 	struct group *group; /* NULL: not ours to place, or over */
 	struct run *run;     /* that holds a slot for it, or queues for it */
+	uint32_t slot_at;    /* where its slot was last; slots move down as others go */
+	uint32_t member_at;  /* the same for its place among the members of its group */
 	struct node *node;   /* on whose list it stands */
 	struct shape *shape; /* ours only */
 	uint64_t serial;     /* unique for the life of the process; key of foreign work */

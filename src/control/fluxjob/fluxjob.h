@@ -16,7 +16,9 @@ struct fluxjob {
 	int64_t asked_us;          /* its creation; 0: not asked for */
 	uint32_t pods;             /* its spec was last written for so many */
 	struct slu_fluxjob_ask ask;
-	uint64_t spec; /* hash of what `ask` was read from */
+	uint64_t spec;    /* hash of what `ask` was read from */
+	bool crowded;     /* waits for room for its slots */
+	uint32_t counted; /* slots of it among those of its namespace */
 	/* status: as it should be, and since when it is not so */
 	enum slu_held_state state;
 	bool ok;
@@ -44,6 +46,9 @@ struct fluxjobs {
 	uint32_t open;                    /* not over, as of the last pass */
 	struct slu_kcodec *codec;         /* makes phantoms */
 	SLU_VEC(struct core_shown) shown; /* phantoms that changed, for the mirror */
+	struct slu_map slots;             /* phantoms of each namespace */
+	uint64_t n_slots;                 /* of all */
+	bool freed;                       /* some went since the last pass */
 };
 
 /* ---- fluxjobs.c ---- */
@@ -64,6 +69,8 @@ bool core_fluxjob_over(const struct fluxjob *f); /* its state is the last one */
 /* ---- phantom.c ---- */
 
 int core_phantoms_make(struct slu_core *c, struct fluxjob *f);
+/* Its namespace, or all together, have so many slots that it has to wait for room. */
+bool core_phantoms_crowded(const struct slu_core *c, const struct fluxjob *f);
 void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
 		       bool ok);
 void core_phantoms_place(struct slu_core *c);

@@ -207,6 +207,23 @@ static void follow_leader(struct slu_core *c, struct fluxjob *f)
 	}
 }
 
+/* Its slots come into being, or wait for room. */
+static void own_begin(struct slu_core *c, struct fluxjob *f, struct slu_error *err)
+{
+	f->crowded = !f->refused && core_phantoms_crowded(c, f);
+	if (f->crowded) {
+		slu_fail(err, 0,
+			 "waits for room: the FluxJobs of namespace %s, or of all, have as many "
+			 "slots as are planned with at once",
+			 f->k->o.meta.ns);
+		core_fluxjob_due(c, f);
+	} else if (!f->refused && core_phantoms_make(c, f) < 0) {
+		core_phantoms_end(c, f, f->k, false);
+		slu_fail(err, 0, "out of memory");
+		f->refused = true;
+	}
+}
+
 static void own_changed(struct slu_core *c, struct fluxjob *f)
 {
 	uint64_t spec = hash_spec(f->k);
@@ -226,13 +243,9 @@ static void own_changed(struct slu_core *c, struct fluxjob *f)
 	f->over = false;
 	slu_fluxjob_done(&f->ask);
 	f->refused = slu_fluxjob_read(f->k, c->cfg, &f->ask, &err) < 0;
-	if (!f->refused && core_phantoms_make(c, f) < 0) {
-		core_phantoms_end(c, f, f->k, false);
-		slu_fail(&err, 0, "out of memory");
-		f->refused = true;
-	}
+	own_begin(c, f, &err);
 	f->state = f->refused ? SLU_HELD_REFUSED : SLU_HELD_HELD;
-	set_text(&f->message, f->refused ? err.text : NULL);
+	set_text(&f->message, *err.text ? err.text : NULL);
 	if (f->refused) {
 		slu_log(SLU_WARN, "FluxJob refused", SLU_STR("name", f->name),
 			SLU_STR("ns", f->k->o.meta.ns), SLU_STR("err", err.text));
@@ -451,6 +464,7 @@ void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool i
 
 void core_fluxjobs(struct slu_core *c)
 {
+	bool freed = c->fluxjobs->freed;
 	uint32_t open = 0;
 
 	if (!core_is_due(c, CORE_AT_FLUXJOBS) || !c->fluxjobs->table.n) {
@@ -459,11 +473,18 @@ void core_fluxjobs(struct slu_core *c)
 		return;
 	}
 	core_due_at(c, CORE_AT_FLUXJOBS, CORE_NEVER);
+	c->fluxjobs->freed = false;
 	for (struct slu_entry *e = slu_table_next(&c->fluxjobs->table, NULL); e;
 	     e = slu_table_next(&c->fluxjobs->table, e)) {
 		struct fluxjob *f = fluxjob_of(e);
 
 		open += !core_fluxjob_over(f);
+		if (f->crowded && freed && f->k && !core_phantoms_crowded(c, f)) {
+			struct slu_error err = { 0 };
+
+			own_begin(c, f, &err);
+			set_text(&f->message, *err.text ? err.text : NULL);
+		}
 		if (f->own && f->lives)
 			own_turn(c, f);
 		if (!f->due_us)
@@ -491,5 +512,6 @@ void core_fluxjobs_done(struct slu_core *c)
 	for (uint32_t i = 0; i < c->fluxjobs->shown.n; i++)
 		slu_kobj_unref(c->fluxjobs->shown.p[i].obj);
 	slu_vec_done(&c->fluxjobs->shown);
+	slu_map_done(&c->fluxjobs->slots);
 	slu_kcodec_free(c->fluxjobs->codec);
 }

@@ -200,6 +200,46 @@ static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob
 	return rc;
 }
 
+/* A FluxJob of a line may ask for 10 000 slots, and anybody may make many: so a namespace has at most
+ * SPACE_MAX of them, all together ALL_MAX; but each its first SPACE_FREE, whatever others do, and a
+ * namespace that has none yet one FluxJob of any legal size. */
+#define SPACE_FREE 1000u
+#define SPACE_MAX  20000u
+#define ALL_MAX    200000u
+
+static const char *k_ns(const struct fluxjob *f)
+{
+	return f->k->o.meta.ns;
+}
+
+static uint64_t slots_in(const struct slu_core *c, const char *ns)
+{
+	const uint64_t *n = slu_map_get(&c->fluxjobs->slots, (uintptr_t)ns);
+
+	return n ? *n : 0;
+}
+
+static int count_slots(struct slu_core *c, const char *ns, int64_t by)
+{
+	uint64_t n = slots_in(c, ns) + (uint64_t)by;
+
+	if (n && slu_map_put(&c->fluxjobs->slots, (uintptr_t)ns, n) < 0)
+		return -ENOMEM;
+	if (!n)
+		slu_map_del(&c->fluxjobs->slots, (uintptr_t)ns);
+	c->fluxjobs->n_slots += (uint64_t)by;
+	return 0;
+}
+
+bool core_phantoms_crowded(const struct slu_core *c, const struct fluxjob *f)
+{
+	uint64_t here = slots_in(c, k_ns(f)), n = f->ask.max;
+
+	if (here + n <= SPACE_FREE)
+		return false;
+	return (here && here + n > SPACE_MAX) || c->fluxjobs->n_slots + n > ALL_MAX;
+}
+
 int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 {
 	bool runs = slu_kstr_is(f->k->state, "Running") && *f->k->places;
@@ -219,13 +259,16 @@ int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 	slu_hostlist_done(&at);
 	while (rc && c->fluxjobs->shown.n > before) /* all of them or none */
 		slu_kobj_unref(c->fluxjobs->shown.p[--c->fluxjobs->shown.n].obj);
+	if (!f->lives && count_slots(c, k_ns(f), (int64_t)f->ask.max) == 0)
+		f->counted = f->ask.max;
 	f->lives = true;
 	return rc;
 }
 
 void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k, bool ok)
 {
-	for (uint32_t i = 0; f->lives && i < f->ask.max; i++) {
+	for (uint32_t i = f->ask.max;
+	     f->lives && i-- > 0;) { /* who came last goes first: quicker */
 		char uid[256];
 		struct slu_entry *e;
 
@@ -238,6 +281,12 @@ void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_k
 		show(c, f, k, i, "", "Pending", true);
 	}
 	f->lives = false;
+	(void)count_slots(c, k->o.meta.ns, -(int64_t)f->counted); /* lowering takes no memory */
+	if (f->counted) {
+		c->fluxjobs->freed = true;
+		core_due_at(c, CORE_AT_FLUXJOBS, c->now_us);
+	}
+	f->counted = 0;
 }
 
 /* ---- instead of writes ---- */

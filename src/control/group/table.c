@@ -125,6 +125,7 @@ struct group *core_group_join(struct slu_core *c, struct pod *p)
 		g = group_new(c, p, &src, &id);
 	if (!g || core_maker_join(c, g, p) < 0 || slu_vec_push(&g->pod, p) < 0)
 		return NULL;
+	p->member_at = g->pod.n - 1;
 	if (!p->shape)
 		p->shape = core_shape_get(c, p);
 	if (size)

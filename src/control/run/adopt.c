@@ -17,6 +17,7 @@ static int add_slot(struct run *r, struct pod *p, slu_node node, enum slot_state
 	r->role.p[role].min++;
 	r->role.p[role].max++;
 	p->run = r;
+	p->slot_at = r->slot.n - 1;
 	return 0;
 }
 

@@ -133,8 +133,10 @@ static void start(struct slu_core *c, struct run *r, const struct slu_decision *
 								.pod = p,
 								.state = p ? SLOT_CHOSEN
 									   : SLOT_VACANT };
-			if (p)
+			if (p) {
+				p->slot_at = r->slot.n - 1;
 				core_node_enter(c, n, p);
+			}
 		}
 	}
 	for (uint32_t i = 0; i < r->want.n; i++)
@@ -385,6 +387,15 @@ static bool resumes(const struct run *r)
 	return false;
 }
 
+/* The slot behind the one that was answered last is not: of each answer of a large gang this is
+ * asked, and answers come in the order of the slots. */
+static bool is_open(const struct run *r)
+{
+	const struct slot *s = r->answered + 1 < r->slot.n ? &r->slot.p[r->answered + 1] : NULL;
+
+	return s && (s->state == SLOT_CHOSEN || s->state == SLOT_BINDING);
+}
+
 void core_run_settled(struct slu_core *c, struct run *r)
 {
 	uint32_t failed = 0, bound = 0;
@@ -393,7 +404,7 @@ void core_run_settled(struct slu_core *c, struct run *r)
 		core_undo_answered(c, r);
 		return;
 	}
-	if (r->state == RUN_QUEUED || r->state == RUN_INTENT || r->state == RUN_OVER ||
+	if (r->state == RUN_QUEUED || r->state == RUN_INTENT || r->state == RUN_OVER || is_open(r) ||
 	    core_run_short(r))
 		return;
 	for (uint32_t i = 0; i < r->slot.n; i++) {

@@ -43,17 +43,30 @@ static bool lost_member(struct slu_core *c, const struct pod *p, bool ended)
 	       core_group_wanted(c, p->group) > 0 && !(ended && p->k->phase == SLU_PHASE_SUCCEEDED);
 }
 
+/* From where it was down, since those before it may have gone; and only then up. */
+static uint32_t member_index(const struct group *g, const struct pod *p)
+{
+	uint32_t n = g->pod.n, from = SLU_MIN(p->member_at, n ? n - 1 : 0), i;
+
+	for (i = from + 1; n && i-- > 0;)
+		if (g->pod.p[i] == p)
+			return i;
+	for (i = from + 1; i < n; i++)
+		if (g->pod.p[i] == p)
+			return i;
+	return n;
+}
+
 void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 {
 	struct group *g = p->group;
 	struct run *r = p->run;
+	uint32_t at;
 
 	core_pod_unkeep(c, p);
-	for (uint32_t i = g->pod.n; i-- > 0;) /* whoever came last often goes first */
-		if (g->pod.p[i] == p) {
-			memmove(&g->pod.p[i], &g->pod.p[i + 1], (--g->pod.n - i) * sizeof p);
-			break;
-		}
+	at = member_index(g, p);
+	if (at < g->pod.n)
+		memmove(&g->pod.p[at], &g->pod.p[at + 1], (--g->pod.n - at) * sizeof p);
 	if (ended && p->k->phase == SLU_PHASE_SUCCEEDED) {
 		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 

@@ -74,6 +74,7 @@ struct run {
 	SLU_VEC(struct role) role;
 	SLU_VEC(struct pod *) want; /* QUEUED: pods it will take, by role */
 	SLU_VEC(struct slot) slot;
+	uint32_t answered; /* the slot whose answer came last: the next one is near */
 	SLU_VEC(struct core_intent) intent; /* not settled yet */
 	uint64_t ticket;                    /* of the newest; UINT64_MAX: its batch is still open */
 	bool waits;                         /* is on the list `open` */

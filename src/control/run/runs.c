@@ -485,14 +485,26 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 
 /* ---- slots ---- */
 
+/* From where it was down, and only then up: of each of the members of a large gang this is asked
+ * several times, so it must not be a search through all of them. */
+static uint32_t slot_index(struct pod *p)
+{
+	uint32_t n = p->run ? p->run->slot.n : 0, from = SLU_MIN(p->slot_at, n ? n - 1 : 0);
+
+	for (uint32_t i = from + 1; n && i-- > 0;)
+		if (p->run->slot.p[i].pod == p)
+			return p->slot_at = i;
+	for (uint32_t i = from + 1; i < n; i++)
+		if (p->run->slot.p[i].pod == p)
+			return p->slot_at = i;
+	return UINT32_MAX;
+}
+
 struct slot *core_slot_of(struct pod *p)
 {
-	if (!p->run)
-		return NULL;
-	for (uint32_t i = 0; i < p->run->slot.n; i++)
-		if (p->run->slot.p[i].pod == p)
-			return &p->run->slot.p[i];
-	return NULL;
+	uint32_t i = slot_index(p);
+
+	return i == UINT32_MAX ? NULL : &p->run->slot.p[i];
 }
 
 bool core_slot_counts(const struct slu_core *c, struct pod *p)
@@ -504,9 +516,14 @@ bool core_slot_counts(const struct slu_core *c, struct pod *p)
 
 struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w)
 {
-	for (uint32_t i = 0; r && i < r->slot.n; i++)
-		if (r->slot.p[i].pod && r->slot.p[i].pod->serial == w->serial)
+	for (uint32_t k = 0; r && k < r->slot.n; k++) {
+		uint32_t i = (r->answered + k) % r->slot.n;
+
+		if (r->slot.p[i].pod && r->slot.p[i].pod->serial == w->serial) {
+			r->answered = i;
 			return &r->slot.p[i];
+		}
+	}
 	return NULL;
 }
 
@@ -570,24 +587,23 @@ void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i)
 
 void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep)
 {
-	for (uint32_t i = 0; i < r->slot.n; i++) {
-		struct slot *s = &r->slot.p[i];
+	uint32_t i = p->run == r ? slot_index(p) : UINT32_MAX;
+	struct slot *s = i == UINT32_MAX ? NULL : &r->slot.p[i];
 
-		if (s->pod != p)
-			continue;
-		if (!keep) {
-			core_slot_drop(c, r, i);
-			return;
-		}
-		core_used(c, r, s);
-		s->pod = NULL;
-		core_slot_to(c, s, SLOT_VACANT);
-		s->vacant_us = c->now_us;
-		p->run = NULL;
-		core_node_leave(c, p);
-		core_due_by(c, CORE_AT_VACANCY, c->now_us + c->cfg->jobs.hold_vacant_s * 1000000);
+	if (!s)
+		return;
+	if (!keep) {
+		core_slot_drop(c, r, i);
 		return;
 	}
+	core_used(c, r, s);
+	s->pod = NULL;
+	core_slot_to(c, s, SLOT_VACANT);
+	s->vacant_us = c->now_us;
+	p->run = NULL;
+	core_node_leave(c, p);
+	core_due_by(c, CORE_AT_VACANCY, c->now_us + c->cfg->jobs.hold_vacant_s * 1000000);
+	core_run_settled(c, r);
 }
 
 /* Equal amounts, and the node is one the pod may use now: it may have been tainted since the place was
@@ -634,6 +650,7 @@ static bool fill(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
 	s->pod = p;
 	core_slot_to(c, s, SLOT_CHOSEN);
 	p->run = r;
+	p->slot_at = i;
 	core_node_enter(c, n, p);
 	return true;
 }
