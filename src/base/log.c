@@ -1,6 +1,9 @@
 #include "base/log.h"
 #include "base/buf.h"
 
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
@@ -65,6 +68,49 @@ static bool is_plain(const char *s)
 	return true;
 }
 
+/* Whoever reads our log may stop reading, and its disk may be full: the daemon goes on without it,
+ * and says how much is missing once lines are taken again.  A pipe that is ready takes PIPE_BUF bytes
+ * at once; the lock keeps another thread from filling it in between. */
+static bool put_some(const char *s, size_t n)
+{
+	while (n) {
+		struct pollfd p = { .fd = log_fd, .events = POLLOUT };
+		ssize_t w;
+
+		if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
+			return false;
+		w = write(log_fd, s, SLU_MIN(n, (size_t)PIPE_BUF));
+		if (w < 0 && errno != EINTR)
+			return false;
+		s += w > 0 ? w : 0;
+		n -= w > 0 ? (size_t)w : 0;
+	}
+	return true;
+}
+
+static void put_line(const char *s, size_t n)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static uint64_t lost;
+	char missing[100];
+
+	pthread_mutex_lock(&lock);
+	if (lost) {
+		int k = snprintf(
+			missing, sizeof missing,
+			line_format == SLU_LOG_JSON
+				? "{\"level\":\"warn\",\"msg\":\"log lines lost\",\"lines\":%" PRIu64
+				  "}\n"
+				: "warn  log lines lost lines=%" PRIu64 "\n",
+			lost);
+
+		lost = put_some(missing, (size_t)k) ? 0 : lost;
+	}
+	if (lost || !put_some(s, n))
+		lost++;
+	pthread_mutex_unlock(&lock);
+}
+
 void slu_log_fields(enum slu_log_level level, const char *msg, const struct slu_log_field *f,
 		    size_t n)
 {
@@ -74,7 +120,6 @@ void slu_log_fields(enum slu_log_level level, const char *msg, const struct slu_
 	struct tm tm;
 	char when[40];
 	size_t k;
-	ssize_t w;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	gmtime_r(&ts.tv_sec, &tm);
@@ -104,10 +149,6 @@ void slu_log_fields(enum slu_log_level level, const char *msg, const struct slu_
 	slu_buf_puts(&b, json ? "}\n" : "\n");
 	/* One write per line keeps lines whole when several threads log. A lost line is not fatal.
 	 */
-	if (!b.error)
-		w = write(log_fd, b.p, b.n);
-	else
-		w = write(log_fd, "log line too long\n", 18);
-	(void)w;
+	put_line(b.error ? "log line too long\n" : b.p, b.error ? 18 : b.n);
 	slu_buf_done(&b);
 }

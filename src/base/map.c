@@ -26,6 +26,58 @@ uint64_t slu_hash_bytes(const void *p, size_t n)
 	return slu_hash_u64(h ^ w);
 }
 
+static uint64_t hash_key[2] = { 0x736c756963652e73u, 0x682f686173686573u };
+
+void slu_hash_secret(uint64_t a, uint64_t b)
+{
+	hash_key[0] = a;
+	hash_key[1] = b;
+}
+
+static inline uint64_t turn(uint64_t x, int by)
+{
+	return x << by | x >> (64 - by);
+}
+
+static inline void sip_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[1] = turn(v[1], 13) ^ v[0];
+	v[0] = turn(v[0], 32);
+	v[2] += v[3];
+	v[3] = turn(v[3], 16) ^ v[2];
+	v[0] += v[3];
+	v[3] = turn(v[3], 21) ^ v[0];
+	v[2] += v[1];
+	v[1] = turn(v[1], 17) ^ v[2];
+	v[2] = turn(v[2], 32);
+}
+
+/* SipHash-1-3 (Aumasson, Bernstein 2012). */
+uint64_t slu_hash_keyed(const void *p, size_t n)
+{
+	uint64_t v[4] = { 0x736f6d6570736575u ^ hash_key[0], 0x646f72616e646f6du ^ hash_key[1],
+			  0x6c7967656e657261u ^ hash_key[0], 0x7465646279746573u ^ hash_key[1] };
+	const unsigned char *s = p;
+	uint64_t last = (uint64_t)n << 56, w;
+
+	for (; n >= 8; s += 8, n -= 8) {
+		memcpy(&w, s, 8);
+		v[3] ^= w;
+		sip_round(v);
+		v[0] ^= w;
+	}
+	for (size_t i = 0; i < n; i++)
+		last |= (uint64_t)s[i] << (8 * i);
+	v[3] ^= last;
+	sip_round(v);
+	v[0] ^= last;
+	v[2] ^= 0xff;
+	for (int i = 0; i < 3; i++)
+		sip_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
 /* Position of the key's slot, or of the empty one where it belongs. */
 static uint32_t find(const struct slu_map *m, uint64_t key)
 {

@@ -4,7 +4,7 @@
 
 struct slu_entry *slu_table_find(const struct slu_table *t, const void *key, size_t n)
 {
-	uint64_t hash = slu_hash_bytes(key, n);
+	uint64_t hash = slu_hash_keyed(key, n);
 
 	if (!t->slot)
 		return NULL;
@@ -42,7 +42,7 @@ int slu_table_add(struct slu_table *t, struct slu_entry *e)
 
 	if (rc < 0)
 		return rc;
-	e->hash = slu_hash_bytes(e->key, e->n);
+	e->hash = slu_hash_keyed(e->key, e->n);
 	e->next = t->slot[e->hash & t->mask];
 	t->slot[e->hash & t->mask] = e;
 	t->n++;

@@ -3,12 +3,14 @@
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/map.h"
 #include "bin/standalone.h"
 #include "control/io/census.h"
 #include "control/core/core.h"
@@ -713,6 +715,15 @@ static int read_options(int argc, char **argv, struct options *o)
 	return -1;
 }
 
+/* Users choose the names of their objects, and must not choose where they go in our tables. */
+static void hide_hashes(void)
+{
+	uint64_t key[2];
+
+	if (getrandom(key, sizeof key, 0) == (ssize_t)sizeof key)
+		slu_hash_secret(key[0], key[1]);
+}
+
 int main(int argc, char **argv)
 {
 	struct daemon d = { 0 };
@@ -737,5 +748,6 @@ int main(int argc, char **argv)
 		slu_config_free(d.cfg);
 		return rc;
 	}
+	hide_hashes();
 	return run(&d);
 }

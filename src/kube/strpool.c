@@ -121,7 +121,7 @@ const char *slu_strpool_get_locked(struct slu_strpool *p, const char *s, size_t 
 		return EMPTY;
 	if (n > UINT32_MAX / 2)
 		return NULL;
-	hash = (uint32_t)slu_hash_bytes(s, n);
+	hash = (uint32_t)slu_hash_keyed(s, n);
 	i = find(p, hash, s, n);
 	if (p->slot[i]) {
 		p->slot[i]->refs++;
@@ -202,7 +202,7 @@ const char *slu_strpool_find(struct slu_strpool *p, const char *s, size_t n)
 	if (!n)
 		return EMPTY;
 	slu_strpool_lock(p);
-	e = p->slot[find(p, (uint32_t)slu_hash_bytes(s, n), s, n)];
+	e = p->slot[find(p, (uint32_t)slu_hash_keyed(s, n), s, n)];
 	slu_strpool_unlock(p);
 	return e ? e->s : NULL;
 }

@@ -1,9 +1,13 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/rng.h"
 #include "base/vec.h"
+#include "base/log.h"
 #include "tap.h"
 
 static void test_map_against_array(void)
@@ -157,8 +161,55 @@ static void test_numbers(void)
 	ok(strlen(e.text) == sizeof e.text - 3, "nor is one at the end");
 }
 
+/* Whoever reads the log has stopped: nobody waits for that, and what is missing is told. */
+static void test_log_stalls(void)
+{
+	char text[4096], last[300];
+	ssize_t n, all = 0;
+	int p[2];
+
+	if (pipe2(p, O_NONBLOCK) < 0) {
+		ok(false, "pipe");
+		return;
+	}
+	memset(text, 'x', sizeof text);
+	while (write(p[1], text, sizeof text) > 0)
+		;
+	fcntl(p[1], F_SETFL, 0); /* a write blocks, as on the standard error of a daemon */
+	slu_log_setup(SLU_INFO, SLU_LOG_TEXT, p[1]);
+	alarm(60);
+	for (int i = 0; i < 10; i++)
+		slu_log(SLU_INFO, "nobody reads this");
+	while ((n = read(p[0], text, sizeof text)) > 0)
+		all += n;
+	slu_log(SLU_INFO, "somebody reads this");
+	n = read(p[0], last, sizeof last - 1);
+	last[n > 0 ? n : 0] = 0;
+	alarm(0);
+	ok(all > 0 && strstr(last, "log lines lost lines=10") &&
+		   strstr(last, "somebody reads this"),
+	   "a log that nobody reads stops nobody: %s", last);
+	slu_log_setup(SLU_INFO, SLU_LOG_TEXT, 2);
+	close(p[0]);
+	close(p[1]);
+}
+
+static void test_keyed_hash(void)
+{
+	uint64_t a = slu_hash_keyed("name", 4);
+
+	slu_hash_secret(1, 2);
+	ok(slu_hash_keyed("name", 4) != a, "another key, another hash");
+	slu_hash_secret(0x736c756963652e73u, 0x682f686173686573u);
+	ok(slu_hash_keyed("name", 4) == a && slu_hash_keyed("name\0", 5) != a &&
+		   slu_hash_keyed("", 0) != slu_hash_keyed("\0", 1),
+	   "the same key, the same; length counts");
+}
+
 int main(void)
 {
+	test_log_stalls();
+	test_keyed_hash();
 	test_map_against_array();
 	test_intern();
 	test_buf();

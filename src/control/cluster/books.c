@@ -29,6 +29,21 @@ struct node *core_node(struct slu_core *c, const char *name)
 	return n;
 }
 
+void core_nodes_forget(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL), *next; e; e = next) {
+		struct node *n = node_of(e);
+
+		next = slu_table_next(&c->cluster->nodes, e);
+		if (n->k || n->pod.n || n->drain_id || n->handle != SLU_NODE_NONE)
+			continue;
+		slu_table_del(&c->cluster->nodes, e);
+		slu_vec_done(&n->pod);
+		slu_free(n->name);
+		slu_free(n);
+	}
+}
+
 const char *core_node_name(struct slu_core *c, slu_node n)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);

@@ -138,8 +138,11 @@ static inline struct where *where_of(struct slu_entry *e)
 /* It has the label: "key" or "key=value". */
 bool core_node_labelled(const struct slu_knode *k, const char *want);
 struct node *core_node(struct slu_core *c, const char *name); /* made if need be; NULL: no memory */
-void core_node_describe(struct slu_core *c, struct node *n);  /* (again) to the queue */
-void core_nodes_describe(struct slu_core *c);                 /* all that it has */
+/* Names that pods have named, that are no node's and that no pod names any more: anybody may make one
+ * up. */
+void core_nodes_forget(struct slu_core *c);
+void core_node_describe(struct slu_core *c, struct node *n); /* (again) to the queue */
+void core_nodes_describe(struct slu_core *c);                /* all that it has */
 void core_foreign_add(struct slu_core *c, struct pod *p);
 void core_foreign_remove(struct slu_core *c, struct pod *p);
 /* It was resized in place: what it holds beyond what its place books is foreign work. */

@@ -125,8 +125,8 @@ int64_t core_log_row(struct slu_core *c);
 /* A pod that exists only here has a mark in its uid that no API server gives out. */
 #define SLU_PHANTOM_MARK '#'
 bool core_phantom_is(const char *uid);
-/* Hand a write to the io thread. */
-void core_write(struct slu_core *c, const struct slu_rec_write *w);
+/* Hand a write to the io thread.  0, or -ENOMEM: no answer to it will come. */
+int core_write(struct slu_core *c, const struct slu_rec_write *w);
 
 /* A start behind work without end is no estimate: SLU_TIME_NONE. */
 static inline int64_t core_estimate(const struct slu_core *c, int64_t start_s)

@@ -10,27 +10,28 @@ bool core_phantom_is(const char *uid)
 	return strchr(uid, MARK);
 }
 
-static void hand_over(struct slu_core *c, const struct slu_rec_write *like)
+static int hand_over(struct slu_core *c, const struct slu_rec_write *like)
 {
 	struct slu_rec_write *w;
 
 	if (like->kind == SLU_KIND_FLUXJOB && !strcmp(like->ns, SLU_CLAIM_SPACE))
-		return; /* it is not in the cluster */
+		return 0; /* it is not in the cluster */
 	w = slu_rec_write_new(like);
 	if (w && slu_inbox_put_answer(c->out, &w->base) == 0) {
 		c->count.writes[like->verb]++;
 		c->count.writes_all++;
 		c->binding += like->run != 0;
-		return;
+		return 0;
 	}
 	if (w)
 		w->base.free(&w->base);
 	slu_log(SLU_ERROR, "out of memory: write not sent", SLU_STR("name", like->name));
+	return -ENOMEM;
 }
 
 /* Nobody but us knows the pod: its events are about its FluxJob, its binding and eviction are shown
  * to the mirror, the rest says nothing. */
-static void write_here(struct slu_core *c, const struct slu_rec_write *w)
+static int write_here(struct slu_core *c, const struct slu_rec_write *w)
 {
 	struct core_here p = { 0 };
 
@@ -44,11 +45,10 @@ static void write_here(struct slu_core *c, const struct slu_rec_write *w)
 		about.kind = SLU_KIND_FLUXJOB;
 		about.uid = uid;
 		about.name = name;
-		hand_over(c, &about);
-		return;
+		return hand_over(c, &about);
 	}
 	if (w->verb != SLU_WRITE_BIND && w->verb != SLU_WRITE_EVICT)
-		return;
+		return 0;
 	/* Whoever writes is in the middle of something: it is shown a moment later. */
 	p.uid = slu_strdup(w->uid);
 	p.node = slu_strdup(w->verb == SLU_WRITE_BIND ? w->node : "");
@@ -56,15 +56,16 @@ static void write_here(struct slu_core *c, const struct slu_rec_write *w)
 		slu_free(p.uid);
 		slu_free(p.node);
 		slu_log(SLU_ERROR, "out of memory: slot not recorded", SLU_STR("name", w->name));
+		return -ENOMEM;
 	}
+	return 0;
 }
 
-void core_write(struct slu_core *c, const struct slu_rec_write *like)
+int core_write(struct slu_core *c, const struct slu_rec_write *like)
 {
 	if (!c->door)
-		return; /* a standby says nothing */
+		return 0; /* a standby says nothing */
 	if (like->kind == SLU_KIND_POD && like->uid && core_phantom_is(like->uid))
-		write_here(c, like);
-	else
-		hand_over(c, like);
+		return write_here(c, like);
+	return hand_over(c, like);
 }

@@ -297,7 +297,7 @@ void core_place_durable(struct slu_core *c)
 		if (r->state == RUN_INTENT)
 			core_run_to(c, r, RUN_PLACING);
 		resume_jobs(c, r);
-		for (uint32_t k = 0; k < r->slot.n && !core_run_short(r); k++) {
+		for (uint32_t k = 0, n = core_run_short(r) ? 0 : r->slot.n; k < n; k++) {
 			struct slot *s = &r->slot.p[k];
 
 			if (s->state == SLOT_CHOSEN && slu_held_gated(&s->pod->k->spec))

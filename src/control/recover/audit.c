@@ -104,6 +104,7 @@ void core_audit(struct slu_core *c)
 	if (!sum)
 		return;
 	c->count.audits++;
+	core_nodes_forget(c);
 	audit_waits(c);
 	core_podgroups_audit(c);
 	add_runs(c, sum);

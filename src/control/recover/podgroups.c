@@ -16,7 +16,7 @@ struct tally {
 
 static uint64_t key_of(const char *ns, const char *name)
 {
-	return slu_hash_u64(slu_hash_bytes(ns, strlen(ns))) ^ slu_hash_bytes(name, strlen(name));
+	return slu_hash_u64(slu_hash_keyed(ns, strlen(ns))) ^ slu_hash_keyed(name, strlen(name));
 }
 
 /* Ended pods by the group they name. */

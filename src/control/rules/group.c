@@ -161,8 +161,8 @@ int slu_group_identify(const struct slu_group_source *s, struct slu_group_id *ou
 static int parse_duration(const char *key, const char *v, int64_t *out, struct slu_error *err)
 {
 	if (slu_config_seconds(v, out) < 0)
-		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a duration (90, 15m, 1h30m, 7d)",
-				key, v);
+		return slu_fail(err, -EINVAL,
+				"%s: \"%.60s\" is not a duration (90, 15m, 1h30m, 7d)", key, v);
 	if (*out < 1)
 		return slu_fail(
 			err, -EINVAL,

@@ -21,7 +21,7 @@ enum fate { FATE_UNKNOWN, FATE_ALIVE, FATE_OK, FATE_FAILED };
 
 static uint64_t name_hash(const char *ns, const char *name)
 {
-	return slu_hash_u64(slu_hash_bytes(ns, strlen(ns))) ^ slu_hash_bytes(name, strlen(name));
+	return slu_hash_u64(slu_hash_keyed(ns, strlen(ns))) ^ slu_hash_keyed(name, strlen(name));
 }
 
 void core_after_born(struct slu_core *c, struct group *g)

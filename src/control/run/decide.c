@@ -82,11 +82,13 @@ bool core_run_short(const struct run *r)
 {
 	uint32_t need = 0, have = 0;
 
+	if (!r->appears)
+		return false;
 	for (uint32_t i = 0; i < r->role.n; i++)
 		need += r->role.p[i].min;
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		have += r->slot.p[i].pod != NULL;
-	return r->appears && have < SLU_MIN(need, r->slot.n);
+	return have < SLU_MIN(need, r->slot.n);
 }
 
 /* Two that the queue started at once want the same port that it does not count. */
@@ -304,7 +306,10 @@ void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s)
 		return;
 	}
 	core_slot_to(c, s, SLOT_BINDING);
-	core_write(c, &w);
+	/* Without memory no answer comes: it counts as one that failed, and the gang is taken back
+	 * once the others are answered. */
+	if (core_write(c, &w) < 0)
+		core_slot_to(c, s, SLOT_FAILED);
 }
 
 /* ---- answers ---- */
@@ -404,8 +409,8 @@ void core_run_settled(struct slu_core *c, struct run *r)
 		core_undo_answered(c, r);
 		return;
 	}
-	if (r->state == RUN_QUEUED || r->state == RUN_INTENT || r->state == RUN_OVER || is_open(r) ||
-	    core_run_short(r))
+	if (r->state == RUN_QUEUED || r->state == RUN_INTENT || r->state == RUN_OVER ||
+	    is_open(r) || core_run_short(r))
 		return;
 	for (uint32_t i = 0; i < r->slot.n; i++) {
 		enum slot_state s = r->slot.p[i].state;

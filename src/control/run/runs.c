@@ -603,7 +603,6 @@ void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool kee
 	p->run = NULL;
 	core_node_leave(c, p);
 	core_due_by(c, CORE_AT_VACANCY, c->now_us + c->cfg->jobs.hold_vacant_s * 1000000);
-	core_run_settled(c, r);
 }
 
 /* Equal amounts, and the node is one the pod may use now: it may have been tainted since the place was
