@@ -33,16 +33,21 @@ static void change(struct world *w, enum slu_ask what, const char *name, int64_t
 	turn(w);
 }
 
-/* A fresh picture of one job; borrowed until the next call. */
+/* A fresh picture of one job; borrowed until eight more were taken, so that one check may name
+ * several. */
 static struct slu_snap_job look(struct world *w, const char *name)
 {
-	static struct slu_snapshot *s;
+	static struct slu_snapshot *kept[8];
+	static uint32_t next;
 	struct slu_snap_job none = { .state = "", .reason = "" };
+	struct slu_snapshot *s;
 
-	slu_snapshot_unref(s);
 	take_ask(w, SLU_ASK_PICTURE, "", note_answer);
 	turn(w);
 	s = slu_core_snapshot(w->core);
+	slu_snapshot_unref(kept[next]);
+	kept[next] = s;
+	next = (next + 1) % SLU_LEN(kept);
 	for (uint32_t i = 0; i < s->n_jobs; i++)
 		if (!strcmp(s->job[i].name, name))
 			return s->job[i];
