@@ -1,4 +1,4 @@
-/* world.h — the played world of one run; for run.c, decide.c and verify.c only. */
+/* world.h — the simulated world of one run: machine, clock and jobs; only the files of sim/ include it. */
 #pragma once
 #include "sim/sim.h"
 

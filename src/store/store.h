@@ -2,8 +2,8 @@
  * results, and the event log.  One interface over SQLite (a file) and PostgreSQL.
  *
  * The store is the truth about order, time and promises; the cluster is the truth about what runs.
- * It knows neither queues nor Kubernetes: specifications and events are opaque text and bytes to
- * it.
+ * The store interprets nothing of what it keeps: names, kinds, specifications and events are text
+ * and bytes to it.
  *
  * A struct slu_store is owned by one thread and blocks; the daemon keeps it behind store/journal.h.
  * Strings handed to a callback are valid during the call only.

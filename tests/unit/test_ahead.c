@@ -124,7 +124,7 @@ static void test_note(void)
 		if (row[i].noted)
 			ok(strstr(seen.job, "\"sluice.sh/places\":\"n0*2\"") &&
 				   strstr(seen.job, "released") && !strstr(seen.job, "suspend"),
-			   "which changes nothing else: %s", seen.job);
+			   "the note of a Job resumed ahead changes nothing else: %s", seen.job);
 		close_world(&w);
 	}
 }
@@ -200,10 +200,11 @@ static void test_cancel(void)
 	delete_pod(&w, q);
 	later(&w, 1);
 	make_room(&w, p);
-	ok(seen.jobs == 2 && seen.pods == 0, "and stays so");
+	ok(seen.jobs == 2 && seen.pods == 0, "a cancelled Job stays suspended");
 	user_asks(&w, SLU_ASK_RELEASE, "next");
 	later(&w, 1);
-	ok(seen.jobs == 3 && strstr(seen.job, "released"), "until it is put back: %s", seen.job);
+	ok(seen.jobs == 3 && strstr(seen.job, "released"),
+	   "a cancelled Job is resumed once it is put back: %s", seen.job);
 	close_world(&w);
 }
 
@@ -260,7 +261,7 @@ static void test_order_changes(void)
 	turn(&w);
 	make_room(&w, q);
 	ok(seen.pods == 2 && strstr(seen.job, "job-urgent") && strstr(seen.job, "released"),
-	   "then a more urgent one, though the second's pods are there: %s", seen.job);
+	   "a more urgent Job goes first although the second's pods exist: %s", seen.job);
 	close_world(&w);
 }
 

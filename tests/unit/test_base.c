@@ -158,7 +158,7 @@ static void test_numbers(void)
 	ok(strcmp(e.text, "\"abc?\" is no size") == 0, "half a character is not quoted: %s",
 	   e.text);
 	slu_fail(&e, -EINVAL, "%0*d\xe2\x82\xac", (int)sizeof e.text - 3, 0);
-	ok(strlen(e.text) == sizeof e.text - 3, "nor is one at the end");
+	ok(strlen(e.text) == sizeof e.text - 3, "half a character at the end is cut off");
 }
 
 /* Whoever reads the log has stopped: nobody waits for that, and what is missing is told. */

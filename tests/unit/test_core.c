@@ -384,7 +384,7 @@ static void test_statefulset(void)
 	ok(bound(&w, "db-") == 1, "the first of an OrderedReady StatefulSet starts alone");
 	add_pod(&w, "x-0", "sluice", "1", "");
 	turn(&w);
-	ok(bound(&w, "x-") == 0, "but the places of the others are held");
+	ok(bound(&w, "x-") == 0, "the places of the other pods of the StatefulSet are held");
 	add_pod(&w, "db-1", "fluence", "1", meta);
 	turn(&w);
 	add_pod(&w, "db-2", "fluence", "1", meta);
@@ -714,10 +714,12 @@ static void test_forged_notes(void)
 	} row[] = {
 		{ "", "1767225599500000", "a", "without a webhook no note counts" },
 		{ "webhook: {enabled: true}", "1767225599500000", "b",
-		  "a note of the webhook does" },
-		{ "webhook: {enabled: true}", "1", "a", "not of a time long before" },
-		{ "webhook: {enabled: true}", "9999999999999999", "a", "nor of the future" },
-		{ "webhook: {enabled: true}", "1767225599500000x", "a", "nor no number" },
+		  "with a webhook its note counts" },
+		{ "webhook: {enabled: true}", "1", "a", "a note from long ago does not count" },
+		{ "webhook: {enabled: true}", "9999999999999999", "a",
+		  "a note from the future does not count" },
+		{ "webhook: {enabled: true}", "1767225599500000x", "a",
+		  "a note that is not a number does not count" },
 	};
 
 	for (size_t i = 0; i < SLU_LEN(row); i++) {

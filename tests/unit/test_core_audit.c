@@ -109,7 +109,7 @@ static void test_late(void)
 	b->rv = w.rv;
 	count(&w);
 	later(&w, 5);
-	ok(w.recounts == 0 && found(&w, &cpu) == 0, "nor in a list from before it");
+	ok(w.recounts == 0 && found(&w, &cpu) == 0, "a list older than the pod is no disagreement");
 	close_world(&w);
 }
 
@@ -140,9 +140,9 @@ static void test_lost(void)
 	count(&w);
 	ok(w.recounts == 0, "a suspicion waits a moment");
 	later(&w, 4);
-	ok(w.recounts == 1 && w.resends == 0, "then a second list is asked for");
+	ok(w.recounts == 1 && w.resends == 0, "a suspicion that stays asks for a second list");
 	count(&w);
-	ok(w.resends == 1, "which confirms it");
+	ok(w.resends == 1, "the second list confirms the disagreement");
 	ok(found(&w, &cpu) == 3, "three differences are counted");
 	resend(&w);
 	found(&w, &cpu);
@@ -221,7 +221,7 @@ static void test_pods_before_their_job(void)
 	ok(bound(&w, "lone") == 0, "one whose controller is gone is not started");
 	job(&w, "uid-never", "never", "\"parallelism\":1", "");
 	turn(&w);
-	ok(bound(&w, "lone") == 1, "but as soon as the controller is seen");
+	ok(bound(&w, "lone") == 1, "a pod starts as soon as its controller is seen");
 	add_pod(&w, "volcano", "sluice", "1",
 		"\"ownerReferences\":[{\"apiVersion\":\"batch.volcano.sh/v1alpha1\",\"kind\":\"Job\","
 		"\"name\":\"v\",\"uid\":\"uid-v\",\"controller\":true}]");
@@ -295,15 +295,15 @@ static void test_after(void)
 	end_pod(&w, a, "Succeeded");
 	turn(&w);
 	turn(&w);
-	ok(bound(&w, "b") == 1, "which comes");
+	ok(bound(&w, "b") == 1, "a group starts when the group it waits for has ended");
 	add_pod(&w, "ok", "sluice", "1", AFTER("ok:a"));
 	add_pod(&w, "bad", "sluice", "1", AFTER("failed:a"));
 	add_pod(&w, "self", "sluice", "1", AFTER("self"));
 	add_pod(&w, "both", "sluice", "1", AFTER("ok:a,ok:b"));
 	turn(&w);
-	ok(bound(&w, "ok") == 1, "it has succeeded");
+	ok(bound(&w, "ok") == 1, "ok: starts after a success");
 	ok(bound(&w, "bad") == 0 && strstr(reason_of(&w, "bad", why), "but it has succeeded"),
-	   "and cannot fail any more: %s", why);
+	   "failed: never starts after a success: %s", why);
 	ok(bound(&w, "self") == 0 && strstr(reason_of(&w, "self", why), "after itself"), "%s", why);
 	ok(bound(&w, "both") == 0 && strstr(reason_of(&w, "both", why), "group b to succeed"), "%s",
 	   why);
@@ -337,7 +337,7 @@ static void test_after_a_restart(void)
 	add_pod(&w, "b", "sluice", "1", AFTER("ok:two"));
 	add_pod(&w, "c", "sluice", "1", AFTER("three"));
 	turn(&w);
-	ok(bound(&w, "a") == 1, "three that are over");
+	ok(bound(&w, "a") == 1, "a starts when all three it names are over");
 	ok(bound(&w, "b") == 0 && strstr(reason_of(&w, "b", why), "but it has failed"), "%s", why);
 	ok(bound(&w, "c") == 0 && strstr(reason_of(&w, "c", why), "three to end"), "%s", why);
 	close_world(&w);

@@ -165,11 +165,12 @@ static void test_resize_owner(void)
 	ok(answered == 0 && !strcmp(w.last_spec, "e {\"parallelism\":6}"), "grow: %s: %s",
 	   w.last_spec, answer_text);
 	resize(&w, "e", 7);
-	ok(answered == -EINVAL, "not above the maximum: %s", answer_text);
+	ok(answered == -EINVAL, "a resize above the maximum is refused: %s", answer_text);
 	resize(&w, "e", 1);
-	ok(answered == -EINVAL, "not below the minimum: %s", answer_text);
+	ok(answered == -EINVAL, "a resize below the minimum is refused: %s", answer_text);
 	resize(&w, "e", 4);
-	ok(answered == 0 && strstr(answer_text, "already"), "as it is: %s", answer_text);
+	ok(answered == 0 && strstr(answer_text, "already"),
+	   "a resize to the present size changes nothing: %s", answer_text);
 	resize(&w, "e", 0);
 	ok(answered == 0 && !strcmp(w.last_spec, "e {\"parallelism\":0}"),
 	   "to nothing: the running pods end by their owner: %s", answer_text);

@@ -330,7 +330,7 @@ static void test_all_replaced(void)
 	delete_pod(&w, old);
 	delete_pod(&w, old + 1);
 	turn(&w);
-	ok(bound(&w, "b") == 2, "as soon as they can");
+	ok(bound(&w, "b") == 2, "replacements start as soon as all of them fit");
 	close_world(&w);
 }
 
@@ -618,7 +618,7 @@ static void test_repelled(void)
 	turn(&w);
 	ok(bound(&w, "a") == 0,
 	   "required anti-affinity of running pods keeps a pod off every node");
-	ok(bound(&w, "b") == 1, "but not one that it does not select");
+	ok(bound(&w, "b") == 1, "anti-affinity does not keep off a pod it does not select");
 	delete_pod(&w, db[1]);
 	turn(&w);
 	ok(bound(&w, "a") == 1 && !strcmp(w.pod[3].node, "n1"),

@@ -93,8 +93,8 @@ static void test_topology(void)
 	turn(&w);
 	ok(bound(&w, "p-") == 2, "of three that follow, one finds room in the gang's rack (%d)",
 	   bound(&w, "p-"));
-	ok(w.pod[0].node[1] / 2 == w.pod[1].node[1] / 2, "which is where it went: %s %s",
-	   w.pod[0].node, w.pod[1].node);
+	ok(w.pod[0].node[1] / 2 == w.pod[1].node[1] / 2,
+	   "a follower stays in the rack of its gang: %s %s", w.pod[0].node, w.pod[1].node);
 	feed_node(&w, "n9", 1, "\"" RACK "\":\"r0\"", "", "True");
 	feed_node(&w, "n8", 1, "\"" RACK "\":\"r1\"", "", "True");
 	turn(&w);

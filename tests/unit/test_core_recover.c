@@ -384,7 +384,7 @@ static void test_user_said(void)
 	ok(!*pod(&w, "c-0")->node, "what was cancelled stays cancelled");
 	ok(!*pod(&w, "h-0")->node, "what was held stays held");
 	user_asks(&w, SLU_ASK_RELEASE, "c");
-	ok(*pod(&w, "c-0")->node, "until it is released");
+	ok(*pod(&w, "c-0")->node, "a cancelled job starts once it is released");
 	last_life_over(&w);
 }
 
@@ -540,9 +540,9 @@ static void test_after_those_of_the_past(void)
 	add_pod(&w, "u", "sluice", "1", AFTER("other"));
 	go_on(&w, NONE, NULL);
 	ok(*pod(&w, "x")->node && *pod(&w, "y")->node,
-	   "who starts after those that ended before the restart starts");
-	ok(!*pod(&w, "z")->node, "but not after a success that was none");
-	ok(!*pod(&w, "u")->node, "nor after somebody unknown");
+	   "after: groups that ended before the restart count");
+	ok(!*pod(&w, "z")->node, "after ok: a failure before the restart does not count");
+	ok(!*pod(&w, "u")->node, "after: an unknown group is waited for");
 	last_life_over(&w);
 }
 
@@ -594,10 +594,10 @@ static void test_outlives_its_limit(void)
 		w.now_us += 500000;
 		go_on(&w, NONE, NULL);
 	}
-	ok(!*pod(&w, "b-0")->node, "nor after a restart");
+	ok(!*pod(&w, "b-0")->node, "after a restart the second gang still waits");
 	end_pod(&w, pod(&w, "a-0"), "Succeeded");
 	go_on(&w, NONE, NULL);
-	ok(*pod(&w, "b-0")->node, "but at once when it ends");
+	ok(*pod(&w, "b-0")->node, "the second gang starts at once when the first ends");
 	last_life_over(&w);
 }
 
@@ -914,7 +914,7 @@ static void test_same_name_anew(void)
 	ok(bound(&w, "train") == 0, "its second life has two of four members: none starts (%d)",
 	   bound(&w, "train"));
 	ok(bound(&w, "wide") == 1, "a second life is not held because the first was");
-	ok(bound(&w, "lost") == 1, "nor cancelled");
+	ok(bound(&w, "lost") == 1, "a second life is not cancelled because the first was");
 	last_life_over(&w);
 }
 
@@ -1145,7 +1145,7 @@ static void test_queue_renamed(void)
 	ok(bound(&w, "runs") == 1, "it runs in a queue");
 	die(&w);
 	slu_config_free(w.cfg);
-	ok(slu_config_parse("test", yaml, strlen(yaml), &w.cfg, &err) == 0, "which is renamed");
+	ok(slu_config_parse("test", yaml, strlen(yaml), &w.cfg, &err) == 0, "the queue is renamed");
 	live(&w, 1, 2);
 	go_on(&w, NONE, NULL);
 	add_pod(&w, "next", "sluice", "2", TIMED("next", "1", "60s"));

@@ -252,7 +252,8 @@ static void test_own_refused(void)
 	}
 	turn(&w);
 	later(&w, 2);
-	ok(says(&w, "\"state\":\"Running\""), "until the cluster grows: %s", w.last_status);
+	ok(says(&w, "\"state\":\"Running\""),
+	   "a FluxJob that could never run starts when the cluster grows: %s", w.last_status);
 	fluxjob(&w, "empty", NODES("1", "60"), "", false);
 	turn(&w);
 	later(&w, 2);
@@ -374,8 +375,8 @@ static void test_node_lost(void)
 	ok(says(&w, "\"state\":\"Running\""), "a node that is away may come back");
 	later(&w, 110);
 	later(&w, 2);
-	ok(says(&w, "\"state\":\"Failed\"") && says(&w, "node n0 was lost"), "but not for ever: %s",
-	   w.last_status);
+	ok(says(&w, "\"state\":\"Failed\"") && says(&w, "node n0 was lost"),
+	   "a node that stays away fails the FluxJob: %s", w.last_status);
 	ok(differences(&w) == 0, "the books are right");
 	fluxjob(&w, "b", NODES("2", "6000"), "", false);
 	turn(&w);
@@ -437,7 +438,8 @@ static void test_wrapped(void)
 	feed(&w, SLU_KIND_JOB, false, text, ++w.rv, ",\"sluice.sh/cancelled\":\"true\"");
 	turn(&w);
 	later(&w, 2);
-	ok(w.creates == 0 && w.patches == 0, "nor by a daemon that starts later");
+	ok(w.creates == 0 && w.patches == 0,
+	   "a cancelled Job is not held again by a daemon that starts later");
 	close_world(&w);
 }
 
@@ -553,7 +555,7 @@ static void test_standby(void)
 		false);
 	fluxjob(&w, "b", NODES("1", "60"), "\"state\":\"Finished\"", false);
 	turn(&w);
-	ok(w.statuses == 0, "which writes nothing");
+	ok(w.statuses == 0, "a standby writes no status");
 	ok(slu_core_lead(w.core, &js, &err) == 0, "leads: %s", err.text);
 	add_pod(&w, "p", "sluice", "1", "");
 	turn(&w);

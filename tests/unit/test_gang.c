@@ -387,14 +387,15 @@ static void test_blocks(void)
 	slu_nodeset_add(set, 0);
 	ok(slu_gang_block_add(m, 0, &b, NULL) == 0, "a node is taken from 10 to 20");
 	ok(expect(m, SLU_GANG_ALLOCATE_OR_RESERVE, 0, 1, &q, SLU_GANG_LATER, "@20 n0*4 n1*2"),
-	   "planned after it");
+	   "a gang is planned after the block");
 	q.duration_s = 10;
-	ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, "@0 n0*4 n1*2"), "or before it");
+	ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, "@0 n0*4 n1*2"),
+	   "a short gang starts before the block");
 	q.duration_s = 15;
 	q.use = &use;
 	q.n_use = 1;
 	ok(expect(m, SLU_GANG_ALLOCATE, 0, 2, &q, SLU_GANG_NOW, "@0 n0*4 n1*2"),
-	   "or in it, by those it is for");
+	   "a gang that may use the block starts in it");
 	slu_gang_cancel(m, 1);
 	slu_gang_cancel(m, 2);
 	slu_machine_advance(m, 20);

@@ -268,7 +268,7 @@ static void test_core_job(void)
 	for (int i = 0; i < 4; i++)
 		end_pod(&w, p[i], "Succeeded");
 	turn(&w);
-	ok(seen.pods == 5, "then the other one runs");
+	ok(seen.pods == 5, "the other job runs when the first has ended");
 	close_world(&w);
 }
 
@@ -312,7 +312,7 @@ static void test_core_user(void)
 	ok(seen.pods == 2, "the whole is released");
 	feed_job(&w, "r", 1, true, "released", "");
 	turn(&w);
-	ok(seen.jobs == 0, "nor one that was suspended after we resumed it");
+	ok(seen.jobs == 0, "a Job that its user suspended after our resume is not resumed");
 	close_world(&w);
 }
 
@@ -327,11 +327,11 @@ static void test_core_failures(void)
 	turn(&w);
 	ok(seen.jobs == 1, "a resume that fails");
 	later(&w, 6);
-	ok(seen.jobs == 2, "is tried again");
+	ok(seen.jobs == 2, "a resume that failed is tried again");
 	seen.outcome = SLU_KUBE_OK;
 	later(&w, 6);
 	later(&w, 60);
-	ok(seen.jobs == 3, "until it is done");
+	ok(seen.jobs == 3, "a resume is tried until it succeeds");
 	close_world(&w);
 
 	begin(&w, 2);
@@ -528,7 +528,7 @@ static void test_core_forged(void)
 	turn(&w);
 	add_pod(&w, "y", "sluice", "4", "");
 	turn(&w);
-	ok(bound(&w, "y") == 1, "nor does one whose user removed the gate and wrote a node");
+	ok(bound(&w, "y") == 1, "a pod whose user removed the gate and wrote a node holds nothing");
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }

@@ -392,9 +392,10 @@ static void test_retries(void)
 		q.repeatable = true;
 		g = ask(c, q);
 	}
-	ok(g.outcome == SLU_KUBE_OK && g.tries == 6, "unless the caller says it may be");
+	ok(g.outcome == SLU_KUBE_OK && g.tries == 6, "a POST is repeated if the caller allows it");
 	g = ask(c, POST("/stormra"));
-	ok(g.outcome == SLU_KUBE_OK && g.tries == 2, "or the server says when to come back");
+	ok(g.outcome == SLU_KUBE_OK && g.tries == 2,
+	   "a POST is repeated if the server says when to come back");
 	w.calls[1] = 0;
 	w.fail_times = 1000;
 	g = ask(c, GET("/storm"));

@@ -109,7 +109,7 @@ static void test_templates(void)
 	check(C("") ",\"resources\":{\"limits\":{\"cpu\":\"4\"}}", NULL, NULL, 4000, 0, 0,
 	      "a pod-level limit counts where nobody asks for anything");
 	check(C("\"requests\":{\"cpu\":\"1\"}") ",\"resources\":{\"limits\":{\"cpu\":\"4\"}}", NULL,
-	      NULL, 1000, 0, 0, "but not where a container does");
+	      NULL, 1000, 0, 0, "a pod-level limit does not count where a container has a request");
 	check(C("\"requests\":{\"cpu\":\"1\"}") ",\"resources\":{\"requests\":{\"cpu\":\"3\"}}",
 	      CONTAINER("\"cpu\":\"2\""), NULL, 3000, 0, 0, "a pod-level request counts above all");
 }

@@ -106,9 +106,9 @@ static void test_life(void)
 	   "a duration with a fraction is rounded up");
 	ok(sluice_graph_match_as(g, SLUICE_ALLOCATE, 0, 77, s, strlen(s), &r, &err) == SLUICE_NOW &&
 		   r.job == 77 && !strcmp(r.text, R_OF("1", "0-3")),
-	   "under a number of our own");
+	   "a match under a number of our own");
 	ok(sluice_graph_match_as(g, SLUICE_ALLOCATE, 0, 77, s, strlen(s), &r, &err) == -EEXIST,
-	   "which is taken then: %s", err.text);
+	   "a job number that is taken is refused: %s", err.text);
 	ok(sluice_graph_match(g, SLUICE_ALLOCATE, 0, s, strlen(s), &r, &err) == SLUICE_BUSY,
 	   "the machine is full");
 	ok(sluice_graph_match(g, SLUICE_MATCH_LATER, 0, s, strlen(s), &r, &err) == SLUICE_LATER &&
@@ -156,9 +156,10 @@ static void test_life(void)
 	ok(sluice_graph_match(g, SLUICE_ALLOCATE, 0, "resources: [", 12, &r, &err) == -EINVAL &&
 		   *err.text,
 	   "bad jobspec: %s", err.text);
-	ok(strstr(sluice_graph_messages(g), "jobspec of job"), "kept among the messages");
+	ok(strstr(sluice_graph_messages(g), "jobspec of job"),
+	   "the error is kept among the messages");
 	sluice_graph_clear_messages(g);
-	ok(!*sluice_graph_messages(g), "until cleared");
+	ok(!*sluice_graph_messages(g), "messages are gone after they were cleared");
 	sluice_match_done(&r);
 	sluice_graph_free(g);
 }

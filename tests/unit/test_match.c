@@ -173,7 +173,7 @@ static void test_time(void)
 	ok(got(&w, 0, 0, "core0[1:x] core1[1:x] node3[1:s] rack1[1:s] cluster0[1:s] "),
 	   "four jobs fill the machine");
 	run(&w, SLU_MATCH_ALLOCATE, core, 5);
-	ok(w.res.code == EBUSY, "then there is no core");
+	ok(w.res.code == EBUSY, "no core is left on a full machine");
 	run(&w, SLU_MATCH_ALLOCATE_ORELSE_RESERVE, four, 5);
 	ok(w.res.code == 0 && w.res.at_s == 10 && w.res.end_s == 20 && w.res.reserved,
 	   "all nodes: reserved for the time they end");
@@ -192,7 +192,7 @@ static void test_time(void)
 	run(&w, SLU_MATCH_SATISFIABILITY, four, 0);
 	ok(w.res.code == 0, "a rack that is down still counts for what can be");
 	run(&w, SLU_MATCH_ALLOCATE, four, 8);
-	ok(w.res.code == EBUSY, "but not for now");
+	ok(w.res.code == EBUSY, "a rack that is down does not count for an allocation");
 	close_world(&w);
 }
 

@@ -21,7 +21,7 @@ static void test_small(void)
 	ok(slu_planner_first(&p, 1, 5, 4) == 10, "points 10, 15, 20, 25: 4 fit at 10");
 	ok(slu_planner_next(&p) == 20 && slu_planner_next(&p) == 25 &&
 		   slu_planner_next(&p) == -ENOENT,
-	   "then at 20 and 25");
+	   "the next points where 4 fit are 20 and 25");
 	ok(slu_planner_fits(&p, INT64_MAX - 5, 10, 1) == -ERANGE, "time ends");
 	slu_planner_reduce(&p, 10, 10, 2);
 	ok(slu_planner_at(&p, 10) == 6 && slu_planner_at(&p, 15) == 2, "reduced");
@@ -41,8 +41,9 @@ static void test_resize(void)
 	slu_planner_resize(&p, 6);
 	ok(slu_planner_at(&p, 5) == 2 && slu_planner_at(&p, 10) == 6, "all values follow at once");
 	ok(slu_planner_first(&p, 1, 5, 5) == -ENOENT, "the search still believes 4 at time 10");
-	ok(slu_planner_first(&p, 1, 5, 4) == 10, "and finds that");
-	ok(slu_planner_first(&p, 1, 5, 5) == 10, "which refreshes the point for the next search");
+	ok(slu_planner_first(&p, 1, 5, 4) == 10, "a search for 4 finds time 10");
+	ok(slu_planner_first(&p, 1, 5, 5) == 10,
+	   "that search refreshes the point for the next one");
 	slu_planner_resize(&p, 1);
 	ok(slu_planner_at(&p, 5) == 0, "never below 0");
 	slu_planner_done(&p);

@@ -568,11 +568,11 @@ static void test_open_errors(void)
 	ok(strcmp(shown, "postgres://ada:***@db:5432/x") == 0, "no secret in a shown URL: %s",
 	   shown);
 	slu_store_url_shown("postgres://db/x", shown, sizeof shown);
-	ok(strcmp(shown, "postgres://db/x") == 0, "a plain one is as it is");
+	ok(strcmp(shown, "postgres://db/x") == 0, "a URL without a password is shown as it is");
 	for (size_t i = 0; i < SLU_LEN(wrong); i++)
 		ok(slu_store_open(wrong[i], 0, &s, &err) < 0 && !strstr(err.text, "secret") &&
 			   strstr(err.text, "ada:***@"),
-		   "nor in what is said of a wrong one: %s", err.text);
+		   "the password is not in the error of a wrong URL: %s", err.text);
 }
 
 struct waiter {
