@@ -71,7 +71,7 @@ static void put_note(const struct conf *c, struct slu_buf *b)
 	}
 }
 
-static int run(void *conf, int argc, char **argv, struct slu_error *err)
+static int run_generate(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	struct conf *c = conf;
 	struct slu_generate_opts o = { .jobs = (uint32_t)c->jobs,
@@ -122,5 +122,5 @@ const struct slu_command slu_cmd_generate = {
 	.conf_size = sizeof(struct conf),
 	.defaults = defaults,
 	.max_args = 0,
-	.run = run,
+	.run = run_generate,
 };

@@ -76,8 +76,8 @@ static bool is_json(const struct conf *c)
 }
 
 /* One question; the answer as a document, or printed as it is with -o json (then *doc is NULL). */
-static int ask(const struct conf *c, enum slu_http_method method, const char *path,
-	       struct slu_json_doc **doc, struct slu_error *err)
+static int ask_daemon(const struct conf *c, enum slu_http_method method, const char *path,
+		      struct slu_json_doc **doc, struct slu_error *err)
 {
 	struct slu_buf body = SLU_BUF_INIT(ANSWER_MAX);
 	int status = 0, rc = slu_client_ask(&c->d, method, path, &body, &status, err);
@@ -129,7 +129,7 @@ static int ask_job(const struct conf *c, const char *name, bool why, struct slu_
 		slu_buf_puts(&path, "?why=true");
 	rc = rc ? rc : path.error;
 	if (!rc)
-		rc = ask(c, SLU_HTTP_GET, path.p, doc, err);
+		rc = ask_daemon(c, SLU_HTTP_GET, path.p, doc, err);
 	slu_buf_done(&path);
 	return rc;
 }
@@ -339,7 +339,8 @@ static int run_jobs(void *conf, int argc, char **argv, struct slu_error *err)
 	struct conf *c = conf, whole = { .d = c->d };
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	struct table t = { .columns = SLU_LEN(job_column) };
-	int rc = ask(&whole, SLU_HTTP_GET, c->all ? "/v1/jobs?all=true" : "/v1/jobs", &doc, err);
+	int rc = ask_daemon(&whole, SLU_HTTP_GET, c->all ? "/v1/jobs?all=true" : "/v1/jobs", &doc,
+			    err);
 
 	if (rc < 0)
 		return rc;
@@ -486,7 +487,7 @@ static int run_nodes(void *conf, int argc, char **argv, struct slu_error *err)
 		"NODE", "STATE", "CPU", "MEMORY", "GANG-PODS", "OTHERS"
 	};
 	struct table t = { .columns = SLU_LEN(head) };
-	int rc = ask(conf, SLU_HTTP_GET, "/v1/nodes", &doc, err);
+	int rc = ask_daemon(conf, SLU_HTTP_GET, "/v1/nodes", &doc, err);
 
 	if (rc < 0 || !doc)
 		return rc;
@@ -523,7 +524,7 @@ static int run_queues(void *conf, int argc, char **argv, struct slu_error *err)
 	static const char *const key[] = { "waiting", "running", "held",      "blocked",
 					   "never",   "started", "backfilled" };
 	struct table t = { .columns = SLU_LEN(head) };
-	int rc = ask(conf, SLU_HTTP_GET, "/v1/queues", &doc, err);
+	int rc = ask_daemon(conf, SLU_HTTP_GET, "/v1/queues", &doc, err);
 
 	if (rc < 0 || !doc)
 		return rc;
@@ -544,7 +545,7 @@ static int run_queues(void *conf, int argc, char **argv, struct slu_error *err)
 static int post(void *conf, const char *path, struct slu_error *err)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
-	int rc = ask(conf, SLU_HTTP_POST, path, &doc, err);
+	int rc = ask_daemon(conf, SLU_HTTP_POST, path, &doc, err);
 
 	if (!rc && doc)
 		printf("%s\n", field(slu_json_root(doc), "message"));
@@ -666,7 +667,7 @@ static int run_config(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	struct table t = { .columns = 2 };
-	int rc = ask(conf, SLU_HTTP_GET, "/v1/config", &doc, err);
+	int rc = ask_daemon(conf, SLU_HTTP_GET, "/v1/config", &doc, err);
 
 	if (rc < 0 || !doc)
 		return rc;

@@ -195,7 +195,7 @@ static int replay(struct run *x, struct slu_store *s, struct slu_error *err)
 	return rc;
 }
 
-static int run(void *conf, int argc, char **argv, struct slu_error *err)
+static int run_replay(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	struct conf *c = conf;
 	slu_cleanup(slu_store_closep) struct slu_store *s = NULL;
@@ -249,5 +249,5 @@ const struct slu_command slu_cmd_replay = {
 	.option = option,
 	.conf_size = sizeof(struct conf),
 	.max_args = 1,
-	.run = run,
+	.run = run_replay,
 };

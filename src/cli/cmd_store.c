@@ -279,7 +279,7 @@ static const struct verb {
 	{ "import", import, true }, { "usage", usage, false },
 };
 
-static int run(void *conf, int argc, char **argv, struct slu_error *err)
+static int run_store(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	struct work w = { .conf = conf, .url = getenv("DATABASE_URL") };
 	const struct verb *v = NULL;
@@ -320,5 +320,5 @@ const struct slu_command slu_cmd_store = {
 	.conf_size = sizeof(struct conf),
 	.min_args = 1,
 	.max_args = 3,
-	.run = run,
+	.run = run_store,
 };

@@ -183,7 +183,7 @@ static const char *nearest(const struct slu_command *const *table, const char *n
 	return NULL;
 }
 
-static int run(const struct slu_command *c, int argc, char **argv)
+static int run_command(const struct slu_command *c, int argc, char **argv)
 {
 	struct slu_error err = { 0 };
 	slu_cleanup(slu_freep) void *conf = slu_calloc(1, SLU_MAX(c->conf_size, (size_t)1));
@@ -249,5 +249,5 @@ int slu_command_main(const struct slu_command *const *table, int argc, char **ar
 		help_command(c);
 		return 0;
 	}
-	return run(c, argc - 2, argv + 2);
+	return run_command(c, argc - 2, argv + 2);
 }

@@ -341,7 +341,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-static void ask(void *arg, struct slu_flux_ask *a)
+static void queue_ask(void *arg, struct slu_flux_ask *a)
 {
 	struct slu_standalone *s = arg;
 
@@ -415,7 +415,7 @@ int slu_standalone_load(struct slu_standalone *s, const char *text, size_t n, st
 
 struct slu_flux_engine slu_standalone_engine(struct slu_standalone *s)
 {
-	return (struct slu_flux_engine){ ask, s };
+	return (struct slu_flux_engine){ queue_ask, s };
 }
 
 void slu_standalone_free(struct slu_standalone *s)
@@ -435,7 +435,7 @@ void slu_standalone_free(struct slu_standalone *s)
 	answer_all(s);
 	for (a = s->first; a; a = next) {
 		next = a->next;
-		ask(s, a);
+		queue_ask(s, a);
 	}
 	sluice_graph_free(s->g);
 	forget_groups(s);

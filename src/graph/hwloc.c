@@ -19,7 +19,7 @@ static void stop(struct reader *x, int rc)
 	slu_xml_stop(&x->xml, rc);
 }
 
-static const char *keep(struct reader *x, const char *s)
+static const char *keep_text(struct reader *x, const char *s)
 {
 	const char *p = s ? slu_arena_strndup(&x->h->text, s, strlen(s)) : "";
 
@@ -152,8 +152,8 @@ static void on_object(struct reader *x, const XML_Char **a)
 		x->skip = 1;
 		return;
 	}
-	o.name = keep(x, slu_xml_attribute(a, "name"));
-	o.cpuset = keep(x, slu_xml_attribute(a, "cpuset"));
+	o.name = keep_text(x, slu_xml_attribute(a, "name"));
+	o.cpuset = keep_text(x, slu_xml_attribute(a, "cpuset"));
 	if (x->depth >= MAX_DEPTH || x->h->o.n >= MAX_OBJECTS)
 		stop(x, -EFBIG);
 	else if (slu_vec_push(&x->h->o, o) < 0)
@@ -175,7 +175,7 @@ static void on_info(struct reader *x, const XML_Char **a)
 	       : !strcmp(name, "LinuxDeviceID") ? &o->device
 						: NULL;
 	if (slot && !*slot)
-		*slot = keep(x, value);
+		*slot = keep_text(x, value);
 }
 
 static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a)

@@ -6,7 +6,7 @@
 #define MSG_MAX      ((size_t)1 << 20)
 #define VERTICES_MAX (1u << 22)
 
-static const char *keep(struct slu_listing *l, const char *s)
+static const char *keep_text(struct slu_listing *l, const char *s)
 {
 	return slu_arena_strndup(&l->text, s, strlen(s));
 }
@@ -18,7 +18,7 @@ static int broken(struct slu_listing *l, int rc, struct slu_buf *msg)
 		slu_buf_done(msg);
 		return -ENOMEM;
 	}
-	l->error = keep(l, slu_buf_str(msg));
+	l->error = keep_text(l, slu_buf_str(msg));
 	l->broken = rc < 0;
 	slu_buf_done(msg);
 	return l->error ? 0 : -ENOMEM;
@@ -33,7 +33,7 @@ static const char *default_name(struct slu_listing *l, const struct slu_jgf_node
 
 	slu_buf_puts(&b, x->basename);
 	slu_buf_i64(&b, x->id);
-	s = b.error ? NULL : keep(l, slu_buf_str(&b));
+	s = b.error ? NULL : keep_text(l, slu_buf_str(&b));
 	slu_buf_done(&b);
 	return s;
 }
@@ -49,9 +49,9 @@ static int list_properties(struct slu_listing *l, const struct slu_json *props,
 {
 	v->prop = l->props.n;
 	slu_json_each (props, it) {
-		struct slu_listing_prop p = { .key = keep(l, it.key) };
+		struct slu_listing_prop p = { .key = keep_text(l, it.key) };
 
-		p.val = slu_json_is_str(it.val) ? keep(l, slu_json_str(it.val)) : "";
+		p.val = slu_json_is_str(it.val) ? keep_text(l, slu_json_str(it.val)) : "";
 		if (!p.key || !p.val || slu_vec_push(&l->props, p) < 0)
 			return -ENOMEM;
 	}
@@ -84,10 +84,10 @@ static int list_node(void *arg, const struct slu_json *el)
 		slu_buf_puts(&r->msg, ".\n");
 		return -EINVAL;
 	}
-	v.ref = keep(l, x.ref);
-	v.type = keep(l, x.type);
-	v.basename = keep(l, x.basename);
-	v.name = x.name ? keep(l, x.name) : default_name(l, &x);
+	v.ref = keep_text(l, x.ref);
+	v.type = keep_text(l, x.type);
+	v.basename = keep_text(l, x.basename);
+	v.name = x.name ? keep_text(l, x.name) : default_name(l, &x);
 	v.id = x.id;
 	v.uniq_id = x.uniq_id;
 	v.rank = x.rank;
@@ -100,8 +100,8 @@ static int list_node(void *arg, const struct slu_json *el)
 
 		if (!it.obj || !slu_json_is_str(it.val))
 			continue;
-		p.subsystem = keep(l, it.key);
-		p.path = keep(l, slu_json_str(it.val));
+		p.subsystem = keep_text(l, it.key);
+		p.path = keep_text(l, slu_json_str(it.val));
 		if (!p.subsystem || !p.path || slu_vec_push(&l->paths, p) < 0)
 			return -ENOMEM;
 	}
@@ -185,7 +185,7 @@ static int push_vertex(struct lister *r, struct slu_listing_vertex v)
 	v.size = 1;
 	v.path = l->paths.n;
 	v.npaths = 1;
-	p.path = r->path.error ? NULL : keep(l, slu_buf_str(&r->path));
+	p.path = r->path.error ? NULL : keep_text(l, slu_buf_str(&r->path));
 	if (!p.path || !v.type || !v.basename || !v.name || slu_vec_push(&l->paths, p) < 0 ||
 	    slu_vec_push(&l->v, v) < 0)
 		return -ENOMEM;
@@ -201,7 +201,7 @@ static int list_rank(void *arg, const struct slu_rv1_node *x)
 {
 	struct lister *r = arg;
 	struct slu_listing_vertex v = {
-		.type = "node", .name = keep(r->l, x->host), .id = x->id, .rank = x->rank
+		.type = "node", .name = keep_text(r->l, x->host), .id = x->id, .rank = x->rank
 	};
 	int rc;
 
@@ -219,7 +219,7 @@ static int list_rank(void *arg, const struct slu_rv1_node *x)
 static int list_child(void *arg, const char *type, uint32_t id, uint32_t rank)
 {
 	struct lister *r = arg;
-	struct slu_listing_vertex v = { .type = keep(r->l, type), .id = id, .rank = rank };
+	struct slu_listing_vertex v = { .type = keep_text(r->l, type), .id = id, .rank = rank };
 	size_t name;
 	int rc;
 
@@ -231,7 +231,7 @@ static int list_child(void *arg, const char *type, uint32_t id, uint32_t rank)
 	slu_buf_puts(&r->path, type);
 	slu_buf_i64(&r->path, id);
 	v.basename = v.type;
-	v.name = r->path.error ? NULL : keep(r->l, r->path.p + name);
+	v.name = r->path.error ? NULL : keep_text(r->l, r->path.p + name);
 	rc = push_vertex(r, v);
 	return rc ? rc : push_edge(r, r->node);
 }

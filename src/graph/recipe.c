@@ -83,7 +83,7 @@ static void stop(struct reader *x, int rc)
 	slu_xml_stop(&x->xml, rc);
 }
 
-static char *keep(struct reader *x, const char *s, size_t n)
+static char *keep_text(struct reader *x, const char *s, size_t n)
 {
 	char *p = slu_arena_strndup(&x->r->text, s, n);
 
@@ -127,7 +127,7 @@ static enum slu_gen_method method(const char *s)
 /* Types and subsystems are words. */
 static const char *word(struct reader *x, const char *s)
 {
-	return strpbrk(s, " \t\n\r") ? NULL : keep(x, s, strlen(s));
+	return strpbrk(s, " \t\n\r") ? NULL : keep_text(x, s, strlen(s));
 }
 
 static bool set_vertex(struct reader *x, struct slu_recipe_vertex *v, enum attr a, const char *s,
@@ -140,12 +140,12 @@ static bool set_vertex(struct reader *x, struct slu_recipe_vertex *v, enum attr 
 	case A_TYPE:
 		return (v->type = word(x, s));
 	case A_BASENAME:
-		return (v->basename = keep(x, s, strlen(s)));
+		return (v->basename = keep_text(x, s, strlen(s)));
 	case A_SIZE:
 		v->size = num;
 		return true;
 	case A_UNIT:
-		return (v->unit = keep(x, s, strlen(s)));
+		return (v->unit = keep_text(x, s, strlen(s)));
 	case A_SUBSYSTEM:
 		return (v->subsystem = word(x, s));
 	default:
@@ -439,7 +439,7 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 		if (x->keys.p[x->key].for_graph)
 			stop(x, -EINVAL);
 		x->keys.p[x->key].has_default = true;
-		x->keys.p[x->key].dflt = keep(x, s, strlen(s));
+		x->keys.p[x->key].dflt = keep_text(x, s, strlen(s));
 		x->in = IN_KEY;
 		break;
 	}

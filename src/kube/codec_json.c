@@ -194,7 +194,7 @@ static int value(struct slu_kcodec *c, const struct kmsg *m, const struct kfield
 	}
 }
 
-static const struct kfield *find(const struct kmsg *m, const char *key)
+static const struct kfield *find_field(const struct kmsg *m, const char *key)
 {
 	for (const struct kfield *f = m->f; f < m->f + m->nfields; f++) {
 		if (f->type != KF_NONE && f->type != KF_INLINE && strcmp(f->json, key) == 0)
@@ -221,7 +221,7 @@ int slu_kdec_json(struct slu_kcodec *c, const struct kmsg *m, void *base, const 
 			return rc;
 	}
 	slu_json_each (v, it) {
-		const struct kfield *f = find(m, it.key);
+		const struct kfield *f = find_field(m, it.key);
 
 		if (!f || slu_json_is_null(it.val))
 			continue;

@@ -86,7 +86,7 @@ static void answered(void *arg, const struct slu_kube_reply *r)
 		step(l);
 }
 
-static int ask(struct slu_lease *l, enum slu_elector_ask what, const struct slu_buf *body)
+static int ask_lease(struct slu_lease *l, enum slu_elector_ask what, const struct slu_buf *body)
 {
 	slu_cleanup(slu_buf_done) struct slu_buf path = SLU_BUF_INIT(2048);
 	const struct slu_kkind_info *k = slu_kkind_info(SLU_KIND_LEASE);
@@ -122,7 +122,7 @@ static void step(void *arg)
 	int64_t now = slu_clock_ns(), wake;
 	enum slu_elector_ask what = slu_elector_step(l->elector, now, wall_us(), &body, &wake);
 
-	if (what != SLU_ELECTOR_WAIT && ask(l, what, &body) < 0) {
+	if (what != SLU_ELECTOR_WAIT && ask_lease(l, what, &body) < 0) {
 		l->call = NULL;
 		slu_elector_answer(l->elector, now, SLU_KUBE_RETRYABLE, NULL);
 		wake = now + SLU_NS_PER_S;
@@ -180,7 +180,7 @@ static void release(struct slu_lease *l)
 	bool send = slu_elector_release(l->elector, wall_us(), &body);
 
 	l->releasing = true;
-	if (send && ask(l, SLU_ELECTOR_PATCH, &body) == 0)
+	if (send && ask_lease(l, SLU_ELECTOR_PATCH, &body) == 0)
 		return;
 	if (l->released)
 		l->released(l->released_arg);

@@ -195,7 +195,7 @@ static int add_query(struct slu_reflector *r, struct slu_buf *q)
 	return q->error;
 }
 
-static int ask(struct slu_reflector *r)
+static int ask_next(struct slu_reflector *r)
 {
 	const struct slu_kkind_info *k = slu_kkind_info(r->kind);
 	slu_cleanup(slu_buf_done) struct slu_buf path = SLU_BUF_INIT(4096);
@@ -242,7 +242,7 @@ static void next(struct slu_reflector *r)
 
 	if (r->paused || r->call || r->stopping)
 		return;
-	rc = ask(r);
+	rc = ask_next(r);
 	if (rc < 0) {
 		r->call = NULL;
 		trouble(r, rc == -ENOMEM ? "no memory for a request" : "requests cannot be queued");

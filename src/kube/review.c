@@ -7,8 +7,8 @@
 #define BODY_MAX (1u << 20)
 
 /* A review creates nothing: it may be sent again, and is not worth waiting long for. */
-static int ask(struct slu_kube_client *c, const char *group, const char *plural,
-	       const struct slu_buf *body, slu_kube_done_fn *done, void *arg)
+static int ask_review(struct slu_kube_client *c, const char *group, const char *plural,
+		      const struct slu_buf *body, slu_kube_done_fn *done, void *arg)
 {
 	slu_cleanup(slu_buf_done) struct slu_buf path = SLU_BUF_INIT(256);
 	struct slu_kube_request q = { .method = SLU_HTTP_POST,
@@ -96,7 +96,7 @@ int slu_kube_token_review(struct slu_kube_client *c, const char *token, const ch
 	}
 	slu_jsonw_end_obj(&w);
 	slu_jsonw_end_obj(&w);
-	rc = ask(c, "authentication.k8s.io", "tokenreviews", &b, token_done, a);
+	rc = ask_review(c, "authentication.k8s.io", "tokenreviews", &b, token_done, a);
 	/* the token goes nowhere else */
 	if (b.p)
 		explicit_bzero(b.p, b.n);
@@ -176,7 +176,7 @@ int slu_kube_access_review(struct slu_kube_client *c, const struct slu_kuser *us
 	slu_jsonw_end_obj(&w);
 	slu_jsonw_end_obj(&w);
 	slu_jsonw_end_obj(&w);
-	rc = ask(c, "authorization.k8s.io", "subjectaccessreviews", &b, access_done, a);
+	rc = ask_review(c, "authorization.k8s.io", "subjectaccessreviews", &b, access_done, a);
 	if (rc < 0)
 		slu_free(a);
 	return rc;

@@ -34,9 +34,9 @@ static int translate(enum sluice_op op, enum slu_match_op *out)
 }
 
 /* It matched: text, job, result; or everything taken back. */
-static int keep(struct sluice_graph *g, enum sluice_op op, uint64_t id, int64_t now_s,
-		const struct slu_match_result *r, struct sluice_match *out,
-		struct sluice_error *err)
+static int keep_match(struct sluice_graph *g, enum sluice_op op, uint64_t id, int64_t now_s,
+		      const struct slu_match_result *r, struct sluice_match *out,
+		      struct sluice_error *err)
 {
 	struct slu_match_result undo = { 0 };
 	char *text = NULL;
@@ -94,7 +94,7 @@ static int match(struct sluice_graph *g, enum sluice_op op, int64_t now_s, uint6
 		return rc;
 	}
 	if (!r.code)
-		return keep(g, op, id, now_s, &r, out, err);
+		return keep_match(g, op, id, now_s, &r, out, err);
 	slu_writer_reset(g->w);
 	if (r.messages && *r.messages)
 		lib_fail(g, err, 0, "match", "%s", r.messages);
@@ -264,7 +264,7 @@ int sluice_graph_update(struct sluice_graph *g, uint64_t job, const char *r, siz
 	res.at_s = rt.start_s;
 	res.end_s = rt.start_s + rt.duration_s;
 	/* It runs, whenever it says it began. */
-	rc = keep(g, SLUICE_ALLOCATE, job, rt.start_s, &res, out, err);
+	rc = keep_match(g, SLUICE_ALLOCATE, job, rt.start_s, &res, out, err);
 	return rc < 0 ? rc : 0;
 }
 

@@ -194,8 +194,8 @@ static void ask_value(struct slu_api *a, struct slu_exchange *x, enum slu_ask wh
 		ask_free(&r->base);
 }
 
-static void ask(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, const char *ns,
-		const char *name, void (*then)(struct question *q))
+static void ask_core(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, const char *ns,
+		     const char *name, void (*then)(struct question *q))
 {
 	ask_value(a, x, what, ns, name, 0, then);
 }
@@ -334,7 +334,8 @@ static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS
 		if (n != (job ? 5 : 4) || strcmp(part[1], row[i].of) ||
 		    strcmp(part[n - 1], row[i].verb))
 			continue;
-		ask(a, x, row[i].what, job ? part[2] : "", job ? part[3] : part[2], question_reply);
+		ask_core(a, x, row[i].what, job ? part[2] : "", job ? part[3] : part[2],
+			 question_reply);
 		return true;
 	}
 	return false;
@@ -363,12 +364,12 @@ static void route(struct slu_api *a, struct slu_exchange *x)
 	}
 	if (n == 4 && !strcmp(part[0], "v1") && !strcmp(part[1], "jobs") &&
 	    q->method == SLU_HTTP_GET && !strcmp(q->query, "why=true")) {
-		ask(a, x, SLU_ASK_PICTURE, part[2], part[3], read_reply);
+		ask_core(a, x, SLU_ASK_PICTURE, part[2], part[3], read_reply);
 		return;
 	}
 	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_GET) {
-		ask(a, x, SLU_ASK_PICTURE, "", strcmp(q->query, "all=true") ? "" : SLU_ASK_ALL,
-		    read_reply);
+		ask_core(a, x, SLU_ASK_PICTURE, "", strcmp(q->query, "all=true") ? "" : SLU_ASK_ALL,
+			 read_reply);
 		return;
 	}
 	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_POST &&

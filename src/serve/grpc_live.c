@@ -413,7 +413,7 @@ static void ask_snapshot(struct slu_grpc_live *l, struct slu_flux_ask *a)
 	slu_flux_done(a);
 }
 
-static void ask(void *arg, struct slu_flux_ask *a)
+static void pass_on(void *arg, struct slu_flux_ask *a)
 {
 	struct slu_grpc_live *l = arg;
 
@@ -457,7 +457,7 @@ int slu_grpc_live_new(struct slu_loop *loop, struct slu_core *core, struct slu_g
 
 struct slu_flux_engine slu_grpc_live_engine(struct slu_grpc_live *l)
 {
-	return (struct slu_flux_engine){ ask, l };
+	return (struct slu_flux_engine){ pass_on, l };
 }
 
 void slu_grpc_live_free(struct slu_grpc_live *l)

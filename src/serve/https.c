@@ -81,13 +81,13 @@ static bool files_changed(struct slu_https *h)
 	return newer(h->config->serve.key, &h->key_time) || cert;
 }
 
-static void look(void *arg)
+static void look_at_files(void *arg)
 {
 	struct slu_https *h = arg;
 	slu_cleanup(slu_tls_unrefp) struct slu_tls *tls = NULL;
 	struct slu_error err = { 0 };
 
-	slu_timer_start(&h->look, h->loop, LOOK_NS, look, h);
+	slu_timer_start(&h->look, h->loop, LOOK_NS, look_at_files, h);
 	if (!files_changed(h))
 		return;
 	if (from_files(h->config, h->client_ca, &tls, &err) <
@@ -167,7 +167,7 @@ int slu_https_new(struct slu_loop *loop, struct slu_kube_client *client, struct 
 	h->client_ca = client_ca;
 	if (*config->serve.certificate) {
 		files_changed(h);
-		slu_timer_start(&h->look, loop, LOOK_NS, look, h);
+		slu_timer_start(&h->look, loop, LOOK_NS, look_at_files, h);
 	} else if (*config->serve.secret) {
 		rc = slu_cert_secret_new(
 			&(struct slu_cert_secret_setup){ .loop = loop,

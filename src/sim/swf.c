@@ -113,7 +113,7 @@ static void header(struct slu_swf *s, const char *p, size_t n)
 	}
 }
 
-static int keep(struct slu_swf *s, const int64_t *f, struct slu_error *err)
+static int keep_job(struct slu_swf *s, const int64_t *f, struct slu_error *err)
 {
 	struct slu_trace *t = s->trace;
 	int64_t alloc = f[F_PROCS], procs = f[F_REQ_PROCS] > 0 ? f[F_REQ_PROCS] : f[F_PROCS];
@@ -185,5 +185,5 @@ int slu_swf_line(struct slu_swf *s, const char *p, size_t n, struct slu_error *e
 				 F_REQ_TIME + 1);
 	while (count < F_COUNT)
 		f[count++] = -1;
-	return keep(s, f, err);
+	return keep_job(s, f, err);
 }

@@ -256,8 +256,8 @@ static void fill(struct params *a, const struct slu_sql_val *v, uint32_t n)
 	}
 }
 
-static int run(struct slu_sql *q, uint32_t stmt, const struct slu_sql_val *v, uint32_t n,
-	       bool must_change, struct slu_error *err)
+static int run_statement(struct slu_sql *q, uint32_t stmt, const struct slu_sql_val *v, uint32_t n,
+			 bool must_change, struct slu_error *err)
 {
 	struct pg *s = (struct pg *)q;
 	struct params a;
@@ -391,7 +391,7 @@ static const struct slu_sql_ops pg_ops = {
 	.begin = begin,
 	.commit = commit,
 	.rollback = rollback,
-	.run = run,
+	.run = run_statement,
 	.query = query,
 	.script = script,
 	.lock = lock,

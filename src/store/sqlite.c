@@ -182,8 +182,8 @@ static int query(struct slu_sql *q, uint32_t stmt, const struct slu_sql_val *v, 
 	return rc < 0 ? rc : 0;
 }
 
-static int run(struct slu_sql *q, uint32_t stmt, const struct slu_sql_val *v, uint32_t n,
-	       bool must_change, struct slu_error *err)
+static int run_statement(struct slu_sql *q, uint32_t stmt, const struct slu_sql_val *v, uint32_t n,
+			 bool must_change, struct slu_error *err)
 {
 	int64_t changed = 0;
 	int rc = query(q, stmt, v, n, NULL, NULL, &changed, err);
@@ -251,7 +251,7 @@ static const struct slu_sql_ops sqlite_ops = {
 	.begin = begin,
 	.commit = commit,
 	.rollback = rollback,
-	.run = run,
+	.run = run_statement,
 	.query = query,
 	.script = script,
 	.lock = lock,

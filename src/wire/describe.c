@@ -20,7 +20,7 @@ struct found {
 	uint32_t n;
 };
 
-static void find(struct found *all, const struct slu_msg *m)
+static void find_messages(struct found *all, const struct slu_msg *m)
 {
 	for (uint32_t i = 0; i < all->n; i++)
 		if (all->m[i] == m)
@@ -29,7 +29,7 @@ static void find(struct found *all, const struct slu_msg *m)
 	all->m[all->n++] = m;
 	for (uint32_t i = 0; i < m->n; i++)
 		if (m->f[i].sub)
-			find(all, m->f[i].sub);
+			find_messages(all, m->f[i].sub);
 }
 
 static struct found find_all(const struct slu_msg_file *f)
@@ -37,11 +37,11 @@ static struct found find_all(const struct slu_msg_file *f)
 	struct found all = { 0 };
 
 	for (uint32_t i = 0; i < f->service->n; i++) {
-		find(&all, f->service->method[i].in);
-		find(&all, f->service->method[i].out);
+		find_messages(&all, f->service->method[i].in);
+		find_messages(&all, f->service->method[i].out);
 	}
 	for (uint32_t i = 0; f->extra && f->extra[i]; i++)
-		find(&all, f->extra[i]);
+		find_messages(&all, f->extra[i]);
 	return all;
 }
 

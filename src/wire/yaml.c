@@ -364,7 +364,7 @@ static int syntax_error(struct reader *r)
 	return fail_at(r, -EINVAL, p->problem_mark, p->problem ? p->problem : "not YAML");
 }
 
-static int run(struct reader *r, const char *text, size_t n)
+static int read_events(struct reader *r, const char *text, size_t n)
 {
 	static const yaml_mark_t start;
 	yaml_event_t stream = { .type = YAML_SEQUENCE_START_EVENT };
@@ -420,7 +420,7 @@ int slu_yaml_parse(const char *text, size_t n, unsigned flags, const struct slu_
 	if (!yaml_parser_initialize(&r.parser))
 		return slu_fail(err, -ENOMEM, "out of memory");
 	r.doc = doc;
-	rc = run(&r, text, n);
+	rc = read_events(&r, text, n);
 	yaml_parser_delete(&r.parser);
 	slu_vec_done(&r.anchors);
 	if (rc < 0)

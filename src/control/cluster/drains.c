@@ -28,7 +28,7 @@ void core_drain_back(struct slu_core *c, struct node *n)
 }
 
 /* In the store: a row for each drained node. */
-static void keep(struct slu_core *c, struct node *n, bool drain)
+static void keep_drain(struct slu_core *c, struct node *n, bool drain)
 {
 	char name[300];
 	struct slu_store_span s = { .id = n->drain_id,
@@ -47,7 +47,7 @@ static void keep(struct slu_core *c, struct node *n, bool drain)
 void core_drain_keep(struct slu_core *c, struct node *n)
 {
 	if (n->drain_id)
-		keep(c, n, true);
+		keep_drain(c, n, true);
 }
 
 int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_error *err)
@@ -70,7 +70,7 @@ int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_
 	n->drained = drain;
 	if (drain)
 		n->drain_id = ++c->next_job;
-	keep(c, n, drain);
+	keep_drain(c, n, drain);
 	if (!drain)
 		n->drain_id = 0;
 	if (!drain && cordoned)

@@ -59,7 +59,7 @@ static enum slu_no against(struct slu_core *c, const struct where *w, const stru
 	return no;
 }
 
-static void look(struct slu_core *c, struct where *w, const struct node *n)
+static void look_at_node(struct slu_core *c, struct where *w, const struct node *n)
 {
 	const struct slu_kpod *p = slu_kpod(w->pod);
 	int32_t score = n->k ? slu_predicate_score(&p->spec, n->k) : 0;
@@ -143,7 +143,7 @@ void core_shapes_node(struct slu_core *c, struct node *n)
 		return;
 	for (struct slu_entry *e = slu_table_next(&c->cluster->wheres, NULL); e;
 	     e = slu_table_next(&c->cluster->wheres, e))
-		look(c, where_of(e), n);
+		look_at_node(c, where_of(e), n);
 }
 
 static void look_everywhere(struct slu_core *c, struct where *w)
@@ -151,7 +151,7 @@ static void look_everywhere(struct slu_core *c, struct where *w)
 	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
 	     e = slu_table_next(&c->cluster->nodes, e))
 		if (node_of(e)->handle != SLU_NODE_NONE)
-			look(c, w, node_of(e));
+			look_at_node(c, w, node_of(e));
 }
 
 static void empty(struct slu_nodeset *s)

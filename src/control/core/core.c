@@ -297,7 +297,7 @@ static int64_t now_us(struct slu_core *c)
 	return now;
 }
 
-static void *run(void *arg)
+static void *core_thread(void *arg)
 {
 	struct slu_core *c = arg;
 	struct slu_record **r = slu_reallocarray(NULL, BATCH, sizeof(struct slu_record *));
@@ -326,7 +326,7 @@ static void *run(void *arg)
 
 int slu_core_start(struct slu_core *c, struct slu_error *err)
 {
-	int rc = pthread_create(&whole(c)->thread, NULL, run, c);
+	int rc = pthread_create(&whole(c)->thread, NULL, core_thread, c);
 
 	if (rc)
 		return slu_fail(err, -rc, "cannot start the core thread");

@@ -63,7 +63,7 @@ static bool gone_lately(const struct slu_core *c, uint64_t h)
 
 /* ---- asking the io thread ---- */
 
-static void look(struct slu_core *c, enum slu_kkind kind, bool again)
+static void compare_kind(struct slu_core *c, enum slu_kkind kind, bool again)
 {
 	struct slu_record *r = slu_rec_look_new(kind, again);
 
@@ -177,7 +177,7 @@ void core_census(struct slu_core *c, const struct slu_rec_census *r)
 		return;
 	c->count.audit_differences += n;
 	slu_map_clear(&c->recovery->audit.suspect[k]);
-	look(c, r->kind, true);
+	compare_kind(c, r->kind, true);
 }
 
 void core_census_settle(struct slu_core *c)
@@ -194,7 +194,7 @@ void core_census_settle(struct slu_core *c)
 		c->recovery->audit.second[k] = s->n;
 		c->recovery->audit.since_us[k] = c->now_us;
 		if (s->n)
-			look(c, kind[k], false);
+			compare_kind(c, kind[k], false);
 	}
 }
 

@@ -154,7 +154,7 @@ static void keep(const struct slu_match *m, struct memo *x, uint32_t p, const st
 }
 
 /* What vertex p offers now. */
-static int ask(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
+static int ask_offer(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
 	struct slu_match *m = a->m;
 	struct asked *asked = match_memo_asked(x, p / CHUNK_N);
@@ -293,7 +293,7 @@ static int learn(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 		i = pattern_for(a, f, x, p, like);
 		rc = i < 0 ? i : i < PATTERNS_MAX ? adopt(a, f, x, p, (uint32_t)i) : -EAGAIN;
 	}
-	return rc == -EAGAIN && !f->bad ? ask(a, f, x, p) : rc;
+	return rc == -EAGAIN && !f->bad ? ask_offer(a, f, x, p) : rc;
 }
 
 /* Whether the slots of a chunk with this pattern can be counted together. */
@@ -397,7 +397,7 @@ static int take(struct attempt *a, struct front *f, struct memo *x, uint32_t p, 
 		return -ENOMEM;
 	if (match_memo_marked(x, p) != m->gen) {
 		uint32_t next = o->next, n = o->n;
-		int rc = ask(a, f, x, p);
+		int rc = ask_offer(a, f, x, p);
 
 		if (rc < 0)
 			return rc;

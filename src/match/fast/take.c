@@ -23,7 +23,7 @@ static void note(struct memo *x, uint32_t c, uint64_t bits, bool good)
 }
 
 /* Ask the vertex at position p; true if it serves. */
-static bool ask(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
+static bool ask_vertex(struct attempt *a, const struct front *f, struct memo *x, uint32_t p)
 {
 	struct slu_match *m = a->m;
 	struct asked *k = match_memo_asked(x, p / CHUNK_N);
@@ -70,9 +70,9 @@ static bool learn(struct attempt *a, struct front *f, struct memo *x, uint32_t p
 	struct asked *k;
 
 	if (like == SLU_NONE || i == PATTERNS_MAX || !match_passes(a, x, f->v[p]))
-		return ask(a, f, x, p);
+		return ask_vertex(a, f, x, p);
 	if (i == x->nmodel) {
-		bool good = ask(a, f, x, p);
+		bool good = ask_vertex(a, f, x, p);
 
 		if (!a->no_memory)
 			x->model[x->nmodel++] = (struct model){ like, good, count_of(x, p) };
@@ -81,7 +81,7 @@ static bool learn(struct attempt *a, struct front *f, struct memo *x, uint32_t p
 	if (!learn_chunk(a, f, x, p / CHUNK_N, i)) {
 		k = match_memo_asked(x, p / CHUNK_N);
 		if (!k)
-			return ask(a, f, x, p);
+			return ask_vertex(a, f, x, p);
 		match_memo_know(a->m, f, x, p);
 		k->count[p % CHUNK_N] = x->model[i].count;
 		note(x, p / CHUNK_N, 1ull << p % CHUNK_N, x->model[i].serves);
@@ -124,7 +124,7 @@ static bool take(struct attempt *a, const struct front *f, struct memo *x, uint3
 
 	if (a->mode == MODE_SATISFY)
 		return true; /* nobody will follow the marks */
-	if (match_memo_marked(x, p) != m->gen && !ask(a, f, x, p))
+	if (match_memo_marked(x, p) != m->gen && !ask_vertex(a, f, x, p))
 		return false;
 	match_mark_put(m, e, count_of(x, p), excl);
 	match_mark_above(m, m->g->e.p[e].src);
