@@ -106,40 +106,6 @@ def test_templates_carry_nothing_of_ours(policy, daemon, module_cluster, mallory
     assert refusal(mallory.create, job("fine", **{"example.com/x": "y"})) is None
 
 
-def test_a_thousand_large_objects(daemon, module_cluster, mallory, space):
-    """Of the largest legal size; somebody's gang of two starts all the same."""
-
-    def start(name):
-        began = time.monotonic()
-        module_cluster.admin.create_many(work.gang(name, 2, cpu=1, namespace="default", run=0, scheduler="sluice"))
-        pods = [f"{name}-{i}" for i in range(2)]
-        until(lambda: all(module_cluster.admin.get("pods", p, "default")["spec"].get("nodeName") for p in pods), interval=0.02)
-        return time.monotonic() - began
-
-    calm = max(start(f"calm{i}") for i in range(3))
-    spec = ("version: 1\nresources: [{type: slot, count: 10000, label: s, with: [{type: core, count: 1}]}]\n"
-            "tasks: [{command: [x], slot: s, count: {per_slot: 1}}]\nattributes: {system: {duration: 60}}\n")  # fmt: skip
-    module_cluster.admin.patch("namespaces", space, {"metadata": {"labels": {"sluice.sh/hold": "true"}}})
-    hostile = []
-    for i in range(250):
-        hostile.append({"apiVersion": "jobs.converged-computing.org/v1alpha1", "kind": "FluxJob",
-                        "metadata": {"name": f"f{i}", "namespace": space}, "spec": {"jobspec": spec}})  # fmt: skip
-        hostile.append({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": f"j{i}", "namespace": space}, "spec": {
-            "parallelism": 99_999, "completions": 99_999, "suspend": True, "template": {"spec": {
-                "schedulerName": "sluice", "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}})  # fmt: skip
-        p = work.gang(f"a{i}", 1, cpu=1, namespace=space, scheduler="sluice")[0]
-        p["metadata"]["annotations"] = {**p["metadata"].get("annotations", {}), "example.com/large": "x" * 200_000, "sluice.sh/size": "100000"}
-        hostile.append(p)
-        p = work.gang(f"b{i}", 1, cpu=1, namespace=space, scheduler="sluice")[0]
-        terms = [{"matchExpressions": [{"key": f"k{t}", "operator": "In", "values": [f"{i}-{t}-{v}" for v in range(50)]}]} for t in range(200)]
-        p["spec"]["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
-        hostile.append(p)
-    module_cluster.admin.create_many(hostile)
-    under = max(start(f"under{i}") for i in range(3))
-    print(f"a gang of 2 starts in {calm:.2f} s, among 1000 hostile objects in {under:.2f} s")
-    assert under < 1 + 3 * calm
-
-
 def test_silent_connections_leave_health_alone(daemon, module_cluster):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
