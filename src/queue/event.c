@@ -73,7 +73,10 @@ static int running_add(struct slu_queue *q, uint32_t j, const struct slu_event *
 
 	if (slu_add_i64(ev->start_s, job->limit_s, &end) < 0)
 		return slu_fail(err, -EINVAL, "job %" PRIu64 ": its end is out of range", job->id);
-	/* An end in the past is only a wrong estimate. */
+	/* An end in the past is only a wrong estimate: where overruns would have moved it by now. */
+	if (end < q->now_s)
+		end += (q->now_s - end + q->opts.overrun_s) / (q->opts.overrun_s + 1) *
+		       (q->opts.overrun_s + 1);
 	struct slu_gang_booking b = { .job = job->id,
 				      .start_s = SLU_MIN(ev->start_s, q->now_s),
 				      .end_s = SLU_MAX(end, q->now_s + 1),

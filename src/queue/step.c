@@ -80,6 +80,11 @@ static int look_again(struct slu_queue *q, struct slu_decisions *out)
 		/* "Never" was said before; once is enough. */
 		if (q->job.p[q->todo.p[i]].state == SLU_JOB_NEVER && out->v.n > text)
 			out->v.n = text;
+		else if (q->job.p[q->todo.p[i]].state != SLU_JOB_NEVER)
+			rc = queue_decide_text(out, SLU_DEC_STATE, q->job.p[q->todo.p[i]].id, "%s",
+					       "");
+		if (rc < 0)
+			return rc;
 	}
 	q->todo.n = 0;
 	for (uint32_t b = 0; b < q->bucket.n; b++) {

@@ -144,12 +144,14 @@ static struct slu_snap_job view(struct world *w, const char *name)
 			j.first_seen_us = s->job[i].first_seen_us;
 			j.estimate_s = s->job[i].estimate_s;
 			j.start_s = s->job[i].start_s;
+			j.end_s = s->job[i].end_s;
 			j.state = !strcmp(s->job[i].state, "waiting")     ? "waiting"
 				  : !strcmp(s->job[i].state, "running")   ? "running"
 				  : !strcmp(s->job[i].state, "gathering") ? "gathering"
 				  : !strcmp(s->job[i].state, "held")      ? "held"
 				  : !strcmp(s->job[i].state, "cancelled") ? "cancelled"
 				  : !strcmp(s->job[i].state, "refused")   ? "refused"
+				  : !strcmp(s->job[i].state, "never")     ? "never"
 									  : "other";
 		}
 	slu_snapshot_unref(s);
@@ -345,7 +347,11 @@ static void test_promise_stands(void)
 	   (long long)view(&w, "a").estimate_s, (long long)promised);
 	ok(view(&w, "run").start_s == started, "what runs began when it began");
 	ok(view(&w, "b").estimate_s >= promised + 100, "the urgent one is planned around it");
-	ok(plans > 0 && look(job).plans > plans, "the history of plans grows over lives (%lld)",
+	ok(plans > 0 && look(job).plans == plans, "a plan that stands is no news (%lld)",
+	   (long long)look(job).plans);
+	feed_node(&w, "n1", 2, "", "", "False"); /* the promise moves */
+	go_on(&w, NONE, NULL);
+	ok(look(job).plans > plans, "the history of plans grows over lives (%lld)",
 	   (long long)plans);
 	last_life_over(&w);
 }
@@ -1203,6 +1209,102 @@ static void test_forged_priority(void)
 	last_life_over(&w);
 }
 
+/* One of two members is bound when we stop, and the other cannot be: nobody stays. */
+static void test_rest_cannot_be_bound(void)
+{
+	struct world w;
+
+	first_life(&w, 2, 2, "");
+	job(&w, "job-1", "m", "\"parallelism\":2,\"completions\":2", "");
+	add_pod(&w, "m-0", "sluice", "2", OWNED("Job", "job-1", "m"));
+	add_pod(&w, "m-1", "sluice", "2", OWNED("Job", "job-1", "m"));
+	go_on(&w, 1, NULL);
+	die(&w);
+	live(&w, 2, 2);
+	w.bind_outcome = SLU_KUBE_INVALID;
+	job(&w, "job-1", "m", "\"parallelism\":2,\"completions\":2", "");
+	go_on(&w, NONE, NULL);
+	ok(w.evictions == 1, "half bound, and the rest cannot be: it is taken back (%d)",
+	   w.evictions);
+	last_life_over(&w);
+}
+
+/* Its planned end is told in every life. */
+static void test_end_is_told(void)
+{
+	struct world w;
+	struct slu_snap_job was, is;
+
+	first_life(&w, 1, 2, "");
+	gang(&w, "run", 1, "2", TIMED("run", "1", "500s"));
+	go_on(&w, NONE, NULL);
+	was = view(&w, "run");
+	die(&w);
+	live(&w, 1, 2);
+	is = view(&w, "run");
+	ok(was.end_s == was.start_s + 500 && is.end_s == was.end_s,
+	   "the planned end is the same after a restart (%lld, %lld)", (long long)was.end_s,
+	   (long long)is.end_s);
+	last_life_over(&w);
+}
+
+/* "Never" is taken back when it is not true any more, although nothing is free yet. */
+static void test_never_taken_back(void)
+{
+	struct world w;
+
+	first_life(&w, 1, 2, "");
+	gang(&w, "run", 1, "2", GROUP("run", "1"));
+	go_on(&w, NONE, NULL);
+	job(&w, "job-1", "m", "\"parallelism\":4,\"completions\":4", "");
+	for (int i = 0; i < 4; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "m-%d", i);
+		add_pod(&w, name, "sluice", "1", OWNED("Job", "job-1", "m"));
+	}
+	gang(&w, "g", 3, "1", GROUP("g", "3"));
+	ok(!strcmp(view(&w, "m").state, "never"), "four do not fit (%s)", view(&w, "m").state);
+	job(&w, "job-1", "m", "\"parallelism\":2,\"completions\":4", "");
+	delete_pod(&w, pod(&w, "m-2"));
+	delete_pod(&w, pod(&w, "m-3"));
+	ok(!strcmp(view(&w, "m").state, "waiting"), "it is scaled to two, which do (%s)",
+	   view(&w, "m").state);
+	ok(!strcmp(view(&w, "g").state, "never"), "three do not fit (%s)", view(&w, "g").state);
+	feed_node(&w, "n0", 3, "\"which\":\"n0\",\"pool\":\"front\"", "", "True");
+	ok(!strcmp(view(&w, "g").state, "waiting"), "the node grows, and they do (%s)",
+	   view(&w, "g").state);
+	last_life_over(&w);
+}
+
+/* We stop between two waves of a Job: its place is its own. */
+static void test_between_two_waves(void)
+{
+	static const char spec[] = "\"parallelism\":1,\"completions\":2";
+	struct world w;
+
+	first_life(&w, 1, 2, "");
+	job(&w, "job-1", "m", spec, "");
+	add_pod(&w, "m-0", "sluice", "2", OWNED("Job", "job-1", "m"));
+	go_on(&w, NONE, NULL);
+	gang(&w, "x", 1, "2", GROUP("x", "1"));
+	go_on(&w, NONE, NULL);
+	end_pod(&w, pod(&w, "m-0"), "Succeeded");
+	die(&w);
+	live(&w, 1, 2);
+	job(&w, "job-1", "m", spec, "\"succeeded\":1");
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "x-") == 0, "nobody gets it in the moment in which the Job has no pod");
+	add_pod(&w, "m-1", "sluice", "2", OWNED("Job", "job-1", "m"));
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "m-1") == 1 && bound(&w, "x-") == 0, "the next wave has it");
+	end_pod(&w, pod(&w, "m-1"), "Succeeded");
+	job(&w, "job-1", "m", spec, "\"succeeded\":2");
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "x-") == 1, "then it is free");
+	last_life_over(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -1240,5 +1342,9 @@ int main(void)
 	test_set_half_made();
 	test_cancelled_ahead();
 	test_forged_priority();
+	test_rest_cannot_be_bound();
+	test_end_is_told();
+	test_never_taken_back();
+	test_between_two_waves();
 	return tap_done();
 }

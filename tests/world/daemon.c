@@ -246,11 +246,11 @@ static void carry_out(struct daemon *d, struct slu_record *r)
 {
 	struct world *w = d->w;
 
-	if (r->kind == SLU_REC_WRITE) {
+	if (r->kind == SLU_REC_WRITE && !d->mute) {
 		requests_send(d, (struct slu_rec_write *)r);
 		return;
 	}
-	if (r->kind == SLU_REC_LOOK) {
+	if (r->kind == SLU_REC_LOOK && !d->mute) {
 		const struct slu_rec_look *l = (struct slu_rec_look *)r;
 
 		if (l->again) {
@@ -369,14 +369,14 @@ bool daemon_leads(const struct world *w, int n, uint64_t life)
 	return d && d->life == life && (!w->leased || d->setup.term == w->term);
 }
 
-struct daemon *daemon_start(struct world *w, int n)
+static struct daemon *start(struct world *w, int n, const char *store, bool mute)
 {
 	struct daemon *d;
 	struct slu_core_setup cs = { .verify = true, .first_id = (uint64_t)(w->now_us / 1000) };
 	struct slu_error err = { 0 };
 	char yaml[400];
 
-	if (is_refused(w, n))
+	if (!mute && is_refused(w, n))
 		return NULL;
 	d = slu_calloc(1, sizeof *d);
 	world_config(w, yaml, sizeof yaml);
@@ -387,10 +387,11 @@ struct daemon *daemon_start(struct world *w, int n)
 	d->out = slu_inbox_new(UINT32_MAX, NULL, NULL);
 	d->codec = slu_kcodec_new(w->pool);
 	d->setup = (struct slu_journal_setup){
-		.url = w->store, .cluster = "c", .holder = n ? "second" : "first", .arg = d
+		.url = store, .cluster = "c", .holder = n ? "second" : "first", .arg = d
 	};
-	if (w->leased)
-		d->setup.term = ++w->term; /* of the Lease: whoever had it before has lost it */
+	d->mute = mute;
+	if (w->leased) /* of the Lease: whoever had it before has lost it, but for a twin */
+		d->setup.term = mute ? w->term + 1 : ++w->term;
 	if (slu_config_parse("world", yaml, strlen(yaml), &d->cfg, &err) < 0)
 		world_broken(w, "config", "%s", err.text);
 	cs.config = d->cfg;
@@ -411,6 +412,42 @@ struct daemon *daemon_start(struct world *w, int n)
 	world_at(w, w->now_us + d->cfg->status.audit_s * SECOND, census_period, (uint64_t)n,
 		 d->life);
 	return d;
+}
+
+struct daemon *daemon_start(struct world *w, int n)
+{
+	return start(w, n, w->store, false);
+}
+
+struct daemon *daemon_twin(struct world *w, const char *store)
+{
+	struct daemon *d = start(w, 1, store, true);
+
+	if (d)
+		d->offset_us = w->daemon[0]->offset_us;
+	for (enum slu_kkind k = SLU_KIND_NODE; d && k < SLU_KIND_PARTIAL; k++)
+		if (d->watch[k].modelled)
+			list(w, 1 | (uint64_t)k << 8, d->life);
+	return d;
+}
+
+bool daemon_catch_up(struct world *w, int n)
+{
+	struct daemon *d = w->daemon[n];
+	int rounds = 0;
+
+	do {
+		for (enum slu_kkind k = SLU_KIND_NODE; k < SLU_KIND_PARTIAL; k++) {
+			if (d->watch[k].modelled)
+				deliver(w, (uint64_t)n | (uint64_t)k << 8, d->life);
+			if (d->watch[k].listing)
+				return false;
+		}
+		if (d->paused_us > w->now_us)
+			return false;
+		step(w, (uint64_t)n, d->life);
+	} while (!w->failed && (journal_commit(d) || d->stepping) && ++rounds < 100);
+	return !d->stepping;
 }
 
 void daemon_kill(struct world *w, int n, const char *how)

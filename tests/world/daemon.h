@@ -33,6 +33,7 @@ struct daemon {
 	struct slu_clock clock;
 	int64_t paused_us; /* until then */
 	int64_t excuse_us; /* something slowed it down at that time */
+	bool mute;         /* what it writes goes nowhere */
 	bool stepping;     /* a cycle is due */
 	bool fenced;       /* the store belongs to a later term */
 	uint64_t wake;     /* number of the alarm that counts */
@@ -44,6 +45,15 @@ struct daemon {
 bool daemon_leads(const struct world *w, int n, uint64_t life);
 /* A cycle is due. */
 void daemon_wake(struct daemon *d);
+
+/* Another life of the first daemon, on a copy of its store: it has seen the cluster as it is now, and
+ * writes nothing.  NULL: it does not start. */
+struct daemon *daemon_twin(struct world *w, const char *store);
+/* Hand over all that happened, and decide and commit until there is nothing to do, while the clock
+ * stands still.  false: it cannot, now. */
+bool daemon_catch_up(struct world *w, int n);
+/* journal.c: commit what waits; whether there was something. */
+bool journal_commit(struct daemon *d);
 
 /* requests.c: what the core wrote goes to the server, answers come back. */
 void requests_send(struct daemon *d, struct slu_rec_write *x); /* takes it over */

@@ -339,6 +339,7 @@ static void remake_node(struct world *w, struct slu_rng *r)
 
 const struct op fault_ops[] = {
 	{ "kill the daemon", 12, kill_daemon, NULL },
+	{ "another life is compared", 40, lives_compare, NULL },
 	{ "pause the daemon", 3, pause_daemon, NULL },
 	{ "clock back two hours", 2, clock_back, NULL },
 	{ "clock a day ahead", 1, clock_ahead, NULL },

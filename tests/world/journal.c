@@ -106,6 +106,14 @@ static void commit(struct world *w, uint64_t n, uint64_t life)
 	daemon_wake(d);
 }
 
+bool journal_commit(struct daemon *d)
+{
+	if (!d->journal || !d->journal->line.n)
+		return false;
+	commit(d->w, (uint64_t)d->n, d->life);
+	return !d->journal->line.n;
+}
+
 int slu_journal_new(const struct slu_journal_setup *setup, struct slu_journal **out)
 {
 	struct slu_journal *j = slu_calloc(1, sizeof *j);

@@ -2,6 +2,7 @@
  *
  *	world [--seconds N | --worlds N] the fixed seeds, then fresh ones
  *	world --seed N [--worlds N]      this seed, and the ones behind it
+ *	world --lives N [--seed N]       so many histories, in which another life is compared (lives.c)
  *	      --story   tell everything that happens     --log    with the daemon's own log
  *	      --only "submit a Job,node tainted"         no other actions
  *	      --all     also what shows known bugs       --brief  do not shrink, go on
@@ -22,9 +23,10 @@
 
 struct plan {
 	uint64_t seed, worlds;
+	uint64_t *compared;
 	double seconds;
 	const char *only;
-	bool story, all, brief;
+	bool story, all, brief, lives;
 };
 
 /* Stories that broke a rule once, each with the actions it needs. */
@@ -79,6 +81,7 @@ static void run(struct world *w, uint64_t seed, const struct plan *p, const bool
 {
 	*w = (struct world){ .seed = seed,
 			     .all = p->all,
+			     .lives = p->lives,
 			     .only = p->only,
 			     .off = off,
 			     .n_off = n_off,
@@ -141,6 +144,8 @@ static bool try(uint64_t seed, const struct plan *p, uint64_t *events, uint64_t 
 
 	run(&w, seed, p, NULL, 0, p->story);
 	*events += w.events;
+	if (p->compared)
+		*p->compared += w.compared;
 	if (digest)
 		*digest = w.digest;
 	good = !w.failed;
@@ -152,12 +157,13 @@ static bool try(uint64_t seed, const struct plan *p, uint64_t *events, uint64_t 
 
 int main(int argc, char **argv)
 {
-	static const struct option opts[] = {
-		{ "seconds", 1, 0, 's' }, { "seed", 1, 0, 'n' }, { "worlds", 1, 0, 'w' },
-		{ "story", 0, 0, 't' },   { "all", 0, 0, 'a' },  { "log", 0, 0, 'l' },
-		{ "brief", 0, 0, 'b' },   { "only", 1, 0, 'o' }, { 0 }
-	};
-	struct plan p = { .worlds = UINT64_MAX };
+	static const struct option opts[] = { { "seconds", 1, 0, 's' }, { "seed", 1, 0, 'n' },
+					      { "worlds", 1, 0, 'w' },  { "story", 0, 0, 't' },
+					      { "all", 0, 0, 'a' },     { "log", 0, 0, 'l' },
+					      { "brief", 0, 0, 'b' },   { "only", 1, 0, 'o' },
+					      { "lives", 1, 0, 'i' },   { 0 } };
+	uint64_t compared = 0;
+	struct plan p = { .worlds = UINT64_MAX, .compared = &compared };
 	uint64_t events = 0, worlds = 0, a = 0, b = 0;
 	enum slu_log_level level = SLU_ERROR + 1;
 	double began = seconds_now(CLOCK_MONOTONIC);
@@ -188,6 +194,10 @@ int main(int argc, char **argv)
 		case 'b':
 			p.brief = true;
 			break;
+		case 'i':
+			p.lives = true;
+			p.worlds = strtoull(optarg, NULL, 10);
+			break;
 		case 'l':
 			level = SLU_DEBUG;
 			break;
@@ -200,8 +210,9 @@ int main(int argc, char **argv)
 		p.worlds = 1;
 	else if (p.worlds == UINT64_MAX && !p.seconds)
 		p.seconds = 10;
-	if (!given) {
+	if (!given)
 		p.seed = fresh_seed();
+	if (!given && !p.lives) {
 		for (size_t i = 0; i < SLU_LEN(fixed); i++) {
 			struct plan f = { .only = fixed[i].only };
 
@@ -216,6 +227,8 @@ int main(int argc, char **argv)
 	     worlds++)
 		good &= try(p.seed + worlds, &p, &events, NULL);
 	ok(good, "%" PRIu64 " worlds from seed %" PRIu64, worlds, p.seed);
+	if (p.lives)
+		printf("# %" PRIu64 " lives compared\n", compared);
 	printf("# %" PRIu64 " events, %.1f million in a minute of one processor\n", events,
 	       (double)events / seconds_now(CLOCK_PROCESS_CPUTIME_ID) * 60e-6);
 	return tap_done();

@@ -127,7 +127,7 @@ static bool is_wanted(const struct world *w, const struct op *o)
 {
 	size_t n = strlen(o->name);
 
-	if (o->finding && is_known(w, o->finding))
+	if ((o->finding && is_known(w, o->finding)) || !lives_wants(w, o))
 		return false;
 	if (!w->only)
 		return true;
@@ -147,7 +147,7 @@ static void write_script(struct world *w)
 	for (uint32_t i = 0; i < world_ops(); i++) {
 		const struct op *o = world_op(i);
 		struct slu_rng r = { w->seed ^ slu_hash_bytes(o->name, strlen(o->name)) };
-		bool in = slu_rng_below(&r, 2) || !i;
+		bool in = slu_rng_below(&r, 2) || !i || o->fn == lives_compare;
 		uint64_t often = in ? (2 * n * o->weight + slu_rng_below(&r, WEIGHTS)) / WEIGHTS
 				    : 0;
 

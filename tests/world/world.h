@@ -210,6 +210,8 @@ struct world {
 	uint32_t n_off;
 	const char *only; /* names of actions, with commas between; NULL: all */
 	bool all;         /* also what is known to fail */
+	bool lives;       /* compare lives; see lives.c */
+	uint64_t compared;
 	bool calm;
 	bool restart; /* jobs.onMemberFailure */
 	bool leased;  /* a store that is shared, and a Lease with terms; else a file with a lock */
@@ -326,6 +328,12 @@ int64_t daemon_excuse_us(const struct world *w, int n);
 
 /* requests.c: forget what is on its way. */
 void requests_drop(struct world *w);
+
+/* ---- lives.c ---- */
+
+/* Is what another life would make of the same store and cluster the same? */
+void lives_compare(struct world *w, struct slu_rng *r);
+bool lives_wants(const struct world *w, const struct op *o);
 
 /* ---- invariants.c ---- */
 

@@ -40,7 +40,7 @@ static void look_at_held(struct slu_core *c)
 static void begin_again(struct slu_core *c)
 {
 	c->hurry = !c->recovered;
-	if (!c->recovered)
+	if (!core_recovery_awaits(c) && !c->recovered)
 		core_recover_plan(c);
 }
 
@@ -188,7 +188,7 @@ static const struct step cycle[] = {
 	{ "wake followers", "groups that waited for others which have started or ended",
 	  .run = core_after_wake },
 	{ "recall", "in the first cycle: what runs, then what was promised, before anything new",
-	  .run = begin_again },
+	  .run = begin_again, .wake_us = core_recovery_wake_us },
 	{ "settle groups", "everything that changed is in: what each group asks of the queue now",
 	  .run = core_groups_settle },
 	{ "end recovery", "what the store knew and nobody claimed is over", .run = end_recovery },
@@ -249,11 +249,13 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 
 	core_set_now(c, now_us);
 	c->spent_ns = 0;
+	c->recovery->awaits = false; /* "recall" looks again */
 	for (size_t i = 0; i < SLU_LEN(cycle); i++) {
 		const struct step *s = &cycle[i];
 		uint64_t begin = clock_ns(), took;
 
-		if ((rc < 0 && (s->flags & SOUND)) || (!leads(c) && !(s->flags & ALWAYS)))
+		if ((rc < 0 && (s->flags & SOUND)) ||
+		    ((!leads(c) || c->recovery->awaits) && !(s->flags & ALWAYS)))
 			continue;
 		if (s->run)
 			s->run(c);

@@ -29,6 +29,7 @@ struct group {
 	uint64_t reuse;          /* id a store remembers for the gang; 0: take a new one */
 	uint64_t kept, kept_sum; /* id of its row in the store (0: none), and what is in it */
 	int64_t promised_s;      /* recalled: the first promise of its gang; 0 */
+	const char *plan_cause;  /* recalled: why its gang is planned as it is; NULL */
 	SLU_VEC(char *) maker;   /* uids of the objects that make its members: makers.c */
 	struct slu_life life;    /* what it is, as of the last look */
 	uint32_t named;          /* size that somebody wrote down; 0 */

@@ -32,6 +32,13 @@ static void join(struct slu_core *c, struct pod *p)
 			SLU_STR("pod", p->k->o.meta.name));
 }
 
+/* Nothing stands on what its controllers say: it will not be started any more, or it runs, and after a
+ * start the lists are complete: who makes it is known, or gone. */
+static bool needs_no_owner(const struct slu_core *c, const struct pod *p)
+{
+	return p->k->o.meta.deleted_us || (!c->recovered && core_pod_at(p));
+}
+
 void core_member_meet(struct slu_core *c, struct pod *p)
 {
 	if (p->met_us)
@@ -63,7 +70,8 @@ void core_members_join(struct slu_core *c)
 	for (uint32_t i = 0; i < c->groups->unowned.n; i++) {
 		struct pod *p = c->groups->unowned.p[i];
 
-		if (!owners_known(c, p) && c->now_us < p->met_us + PATIENCE_US) {
+		if (!owners_known(c, p) && !needs_no_owner(c, p) &&
+		    c->now_us < p->met_us + PATIENCE_US) {
 			c->groups->unowned.p[kept++] = p;
 			continue;
 		}

@@ -13,6 +13,15 @@ struct loading {
 	struct slu_map jobs;   /* numbers to memories */
 };
 
+/* The cause of that name; NULL: there is none. */
+static const char *cause_named(const char *name)
+{
+	for (int i = SLU_CAUSE_NEW; i <= SLU_CAUSE_DROPPED; i++)
+		if (!strcmp(slu_cause_name((enum slu_cause)i), name))
+			return slu_cause_name((enum slu_cause)i);
+	return NULL;
+}
+
 static int read_job(void *arg, const struct slu_store_job *j)
 {
 	struct loading *l = arg;
@@ -32,6 +41,7 @@ static int read_job(void *arg, const struct slu_store_job *j)
 	m->first_seen_us = j->first_seen_us;
 	m->planned_s = j->planned_s;
 	m->promised_s = j->promised_s;
+	m->cause = cause_named(j->cause);
 	m->sum = core_keep_sum(j);
 	if (j->planned_s > 0 &&
 	    slu_json_parse(j->spec, strlen(j->spec), NULL, &m->spec, NULL) == -ENOMEM) {
@@ -240,8 +250,10 @@ void core_recover_plan(struct slu_core *c)
 	/* All objects are there: which of the groups does the store know, and which have only its
 	 * name? */
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
-	     e = slu_table_next(&c->groups->table, e))
+	     e = slu_table_next(&c->groups->table, e)) {
 		core_recall(c, group_of(e));
+		core_forged_leave(c, group_of(e));
+	}
 	c->runs->adopting = true;
 	for (uint32_t i = 0; i < n; i++)
 		if (c->groups->dirty.p[i] && was_started(c, c->groups->dirty.p[i]))
@@ -254,6 +266,7 @@ void core_recover_plan(struct slu_core *c)
 		qsort(all, k, sizeof(struct core_memory *), by_promise);
 	for (uint32_t i = 0; i < k; i++) {
 		c->runs->promise_s = all[i]->planned_s;
+		c->runs->promise_cause = all[i]->cause;
 		promise_places(c, all[i]);
 		core_group_settle(c, all[i]->at);
 	}
@@ -264,6 +277,40 @@ void core_recover_plan(struct slu_core *c)
 		qsort(all, k, sizeof(struct core_memory *), by_arrival);
 	for (uint32_t i = 0; i < k; i++)
 		core_group_settle(c, all[i]->at);
+}
+
+#define AWAIT_US 2000000
+
+static bool is_awaited(struct slu_core *c, const struct core_memory *m)
+{
+	if (!m->ran || slu_table_finds(&c->groups->table, m->key))
+		return false;
+	for (uint32_t i = 0; i < m->maker.n; i++) {
+		const struct slu_kobj *o = core_owner(c, m->maker.p[i]);
+
+		if (o && slu_life_wants(o) > 0)
+			return true;
+	}
+	return false;
+}
+
+bool core_recovery_awaits(struct slu_core *c)
+{
+	struct recovery *v = c->recovery;
+
+	if (c->recovered)
+		return false;
+	if (!v->await_us)
+		v->await_us = c->now_us + AWAIT_US;
+	for (struct slu_entry *e = slu_table_next(&c->runs->known, NULL);
+	     e && !v->awaits && c->now_us < v->await_us; e = slu_table_next(&c->runs->known, e))
+		v->awaits = is_awaited(c, memory_of(e));
+	return v->awaits;
+}
+
+int64_t core_recovery_wake_us(const struct slu_core *c)
+{
+	return c->recovery->awaits ? c->recovery->await_us : CORE_NEVER;
 }
 
 /* The first cycle has met everything the cluster has: settle the rest. */

@@ -8,6 +8,8 @@ struct recovery {
 	struct slu_journal_health store_health;
 	struct slu_journal_setup lead; /* own copies */
 	bool store_rewrite;            /* it knows less than we do */
+	bool awaits;                   /* the first cycle waits for members that are just made */
+	int64_t await_us;              /* ... until then; 0: it has not begun to */
 	/* bytes of the log: at the mark, known to be durable; tickets */
 	int64_t log_marked, log_durable;
 	uint64_t log_ticket, log_mark;
@@ -53,6 +55,10 @@ void core_store_done(struct slu_core *c);
 /* ---- first.c: the store is read, the first cycle ---- */
 
 int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu_error *err);
+/* Before the first cycle: a gang that began has no member at this moment, between two waves or just
+ * resumed, and its object makes the next ones.  Nobody is given their places, for a moment. */
+bool core_recovery_awaits(struct slu_core *c);
+int64_t core_recovery_wake_us(const struct slu_core *c);
 /* Settle what runs, then what was promised a start; the others come after. */
 void core_recover_plan(struct slu_core *c);
 void core_recovered(struct slu_core *c); /* settle what is left, forget the rest */

@@ -44,12 +44,12 @@ static const char *run_state(const struct group *g, const struct run *r)
 		return "running";
 	if (!r)
 		return g->cancelled ? "cancelled" : g->after_text ? "blocked" : "gathering";
+	if (r->state == RUN_QUEUED && g->held)
+		return "held";
 	if (r->state == RUN_QUEUED && r->refused)
 		return "refused";
 	if (r->state == RUN_QUEUED && r->never)
 		return "never";
-	if (r->state == RUN_QUEUED && g->held)
-		return "held";
 	return name[r->state];
 }
 
@@ -195,8 +195,11 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 			    : !r && g->after_text ? g->after_text
 						  : g->told_text);
 	if (r && r->state != RUN_QUEUED) {
-		j->start_s = r->start_s;
-		j->end_s = r->end_s;
+		/* Of its gang, although only members that came later may be left of it. */
+		j->start_s = !r->gang && g->started_s ? g->started_s : r->start_s;
+		for (uint32_t i = 0; i < g->run.n; i++)
+			if (g->run.p[i]->state != RUN_QUEUED)
+				j->end_s = SLU_MAX(j->end_s, g->run.p[i]->end_s);
 		j->reason = stuck(s, g);
 	} else if (!strcmp(j->state, "held")) {
 		j->reason = CORE_HELD;

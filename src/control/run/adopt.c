@@ -91,6 +91,18 @@ static bool is_forged(struct slu_core *c, const struct group *g, struct pod *p)
 	return true;
 }
 
+void core_forged_leave(struct slu_core *c, struct group *g)
+{
+	for (uint32_t i = g->pod.n; i-- > 0;) {
+		struct pod *p = g->pod.p[i];
+
+		if (!is_forged(c, g, p) || p->binds || slu_held_gated(&p->k->spec))
+			continue;
+		p->managed = false;
+		core_group_leave(c, p, false);
+	}
+}
+
 const char *core_held_place(struct slu_core *c, const struct group *g, const struct run *r)
 {
 	const char *list = NULL;
@@ -133,6 +145,40 @@ static void complete(struct slu_core *c, struct group *g, struct run *r, struct 
 		core_node_enter(c, n, p);
 }
 
+/* A member that came after its gang is a run of its own, as before. */
+static bool adopt_later(struct slu_core *c, struct group *g, struct pod *p)
+{
+	int64_t start_s = p->run ? 0 : core_recall_later(c, g, p);
+	const char *name = core_pod_at(p) ? NULL : core_recall_node(c, g, p);
+	struct node *n = core_pod_at(p) ? p->node : name ? core_node(c, name) : NULL;
+	bool bound = core_pod_at(p);
+	struct run *r;
+
+	if (!start_s || !n || n->handle == SLU_NODE_NONE || !p->shape ||
+	    (!bound && !core_pod_startable(p)))
+		return false;
+	r = core_run_new(c, g, false);
+	if (!r)
+		return false;
+	if (bound)
+		core_foreign_remove(c, p);
+	if ((bound || (has_room(c, r, n, p->shape) && !core_ports_clash(c, n, p))) &&
+	    add_slot(r, p, n->handle, bound ? SLOT_BOUND : SLOT_CHOSEN) == 0)
+		core_run_register(c, r, SLU_MIN(start_s, c->now_s));
+	if (r->state != RUN_RUNNING) {
+		core_run_over(c, r);
+		if (bound)
+			core_foreign_add(c, p);
+		return false;
+	}
+	if (!bound) {
+		core_node_enter(c, n, p);
+		core_run_to(c, r, RUN_PLACING);
+		core_run_intend(c, r);
+	}
+	return true;
+}
+
 /* The places of a resumed Job whose pods have not been seen yet. */
 static void complete_vacant(struct slu_core *c, struct group *g, struct run *r)
 {
@@ -152,15 +198,16 @@ static void complete_vacant(struct slu_core *c, struct group *g, struct run *r)
 }
 
 /* Places that were kept for members to come: a set that makes its pods one by one, a next wave. */
-static void keep_vacant(struct slu_core *c, struct group *g, struct run *r)
+static void keep_vacant(struct slu_core *c, struct group *g, struct run *r, int64_t later)
 {
 	const char *name;
 
-	for (uint32_t i = 0; r->slot.n && (int64_t)r->slot.n < core_group_wanted(c, g) &&
+	for (uint32_t i = 0; r->role.n && (int64_t)r->slot.n < core_group_wanted(c, g) - later &&
 			     (name = core_recall_vacant(c, g, i));
 	     i++) {
 		struct node *n = core_node(c, name);
-		struct slot s = { .role = r->slot.p[0].role, .vacant_us = c->now_us };
+		struct slot s = { .role = r->slot.n ? r->slot.p[0].role : 0,
+				  .vacant_us = c->now_us };
 
 		if (!has_room(c, r, n, r->role.p[s.role].shape))
 			continue;
@@ -188,7 +235,8 @@ static uint32_t decided_before(struct slu_core *c, const struct group *g)
 /* It is in the books: go on with what was intended. */
 static void adopted(struct slu_core *c, struct run *r)
 {
-	bool chosen = false;
+	const struct core_memory *m = core_remembered(c, r->g);
+	bool chosen = false, bound = false;
 
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		if (r->slot.p[i].pod && core_recall_evict(c, r->slot.p[i].pod)) {
@@ -197,10 +245,14 @@ static void adopted(struct slu_core *c, struct run *r)
 		}
 	for (uint32_t i = 0; i < r->slot.n; i++) {
 		chosen |= r->slot.p[i].state == SLOT_CHOSEN;
-		r->g->begun |= r->slot.p[i].state == SLOT_BOUND;
+		bound |= r->slot.p[i].state == SLOT_BOUND;
 	}
-	if ((chosen || r->appears) && !r->g->begun)
-		core_run_to(c, r, RUN_PLACING); /* as a whole or not at all, as before */
+	/* As a whole or not at all, as before: what is bound already goes back if the rest cannot
+	 * be. */
+	if ((chosen || r->appears) && !r->g->begun && (m || !bound))
+		core_run_to(c, r, RUN_PLACING);
+	else
+		r->g->begun |= bound;
 	if (core_run_keep(c, r, chosen ? SLU_STORE_STARTING : SLU_STORE_RUNNING) < 0)
 		slu_log(SLU_WARN, "job not saved in the store", SLU_STR("job", r->g->id.name));
 	core_run_intend(c, r);
@@ -224,17 +276,33 @@ static void disown(struct slu_core *c, struct group *g, struct run *r)
 	core_run_over(c, r);
 }
 
+/* The first members are over, and it is one gang with those that came later. */
+static void only_later(struct slu_core *c, struct group *g, bool begun)
+{
+	g->begun = begun;
+	g->job = g->reuse;
+	g->started_s = core_recall_start(c, g, c->now_s);
+	g->reuse = 0;
+}
+
 void core_adopt(struct slu_core *c, struct group *g)
 {
 	struct run *r = NULL;
 	int64_t start_us = c->now_us;
-	bool bound;
+	struct shape *shape = NULL;
+	uint32_t later = 0;
+	bool bound, begun;
 
 	if (g->run.n)
 		return;
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		struct pod *p = g->pod.p[i];
 
+		if (!is_forged(c, g, p) && adopt_later(c, g, p)) {
+			later++;
+			shape = p->shape;
+			continue;
+		}
 		if (is_forged(c, g, p) || !core_pod_at(p) || !p->node ||
 		    p->node->handle == SLU_NODE_NONE || !p->shape)
 			continue;
@@ -252,22 +320,37 @@ void core_adopt(struct slu_core *c, struct group *g)
 	/* A binding we sent before we stopped may still arrive: an open intent is carried out again
 	 * rather than planned anew, so that it can only go where it was meant to. */
 	bound = r;
-	g->begun |= core_recall_begun(c, g);
+	begun = g->begun || core_recall_begun(c, g);
+	if (later && !r && core_recall_vacant(c, g, 0)) { /* of those there are only places left */
+		r = core_run_new(c, g, true);
+		bound = r && core_run_role(r, shape) >= 0;
+	} else if (later && !r) {
+		only_later(c, g, begun);
+		return;
+	}
 	if (!r && decided_before(c, g))
 		r = core_run_new(c, g, true);
 	for (uint32_t i = 0; r && i < g->pod.n; i++)
 		complete(c, g, r, g->pod.p[i]);
-	if (r && !bound && (!r->slot.n || (!g->begun && r->slot.n < decided_before(c, g)))) {
+	if (r && !bound && (!r->slot.n || (!begun && r->slot.n < decided_before(c, g)))) {
+		g->begun = begun;
 		disown(c, g, r); /* no longer as a whole */
 		return;
 	}
-	if (!r)
+	if (!r) {
+		g->begun = begun;
 		return;
+	}
 	complete_vacant(c, g, r);
 	for (uint32_t i = 0; i < r->slot.n && !bound; i++)
 		r->appears |= !r->slot.p[i].pod;
 	r->appear_us = c->now_us;
-	keep_vacant(c, g, r);
+	keep_vacant(c, g, r, later);
+	if (!r->slot.n) { /* nor places */
+		disown(c, g, r);
+		only_later(c, g, begun);
+		return;
+	}
 	core_run_register(c, r, core_recall_start(c, g, start_us / 1000000));
 	if (r->state == RUN_RUNNING) {
 		adopted(c, r);

@@ -173,13 +173,16 @@ static void plan_changed(struct slu_core *c, struct run *r, const struct slu_dec
 				    .planned_s = d->start_s == SLU_TIME_NONE ? 0 : d->start_s,
 				    .cause = slu_cause_name(d->cause) };
 
+	bool known = r->was_cause && d->start_s == r->was_s; /* no news after a restart */
+
 	r->planned_s = d->start_s;
-	r->cause = slu_cause_name(d->cause);
+	r->cause = known ? r->was_cause : slu_cause_name(d->cause);
+	r->was_cause = NULL;
 	if (!r->promised_s && d->start_s != SLU_TIME_NONE)
 		r->promised_s = d->start_s;
 	if (d->cause != SLU_CAUSE_STARTED)
 		core_group_keep(c, r->g);
-	if (!r->gang)
+	if (!r->gang || known)
 		return;
 	if (slu_batch_put_plan(slu_intents_batch(c->door), &p) < 0)
 		slu_log(SLU_WARN, "plan not saved in the store", SLU_STR("job", r->g->id.name));

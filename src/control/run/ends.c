@@ -149,6 +149,28 @@ static int read_set(struct core_memory *m, const char *text)
 	return 0;
 }
 
+/* Members that came later, with their own start: they end later, too. */
+static void put_later(const struct group *g, struct slu_jsonw *w)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->run.n; i++) {
+		const struct run *r = g->run.p[i];
+
+		for (uint32_t k = 0; !r->gang && r->state != RUN_QUEUED && k < r->slot.n; k++) {
+			if (!r->slot.p[k].pod || n == LIST_MAX_ROW)
+				continue;
+			if (!n++) {
+				slu_jsonw_key(w, "later");
+				slu_jsonw_obj(w);
+			}
+			slu_jsonw_ki64(w, core_pod_uid(r->slot.p[k].pod), r->start_s);
+		}
+	}
+	if (n)
+		slu_jsonw_end_obj(w);
+}
+
 void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *w)
 {
 	put_makers(g, w);
@@ -159,6 +181,7 @@ void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *
 	put_count(w, "ended_us", g->ended_us);
 	put_set(g, w);
 	put_vacant(c, g, w);
+	put_later(g, w);
 }
 
 static int copy_name(const char *name, struct core_names *out)
@@ -168,6 +191,19 @@ static int copy_name(const char *name, struct core_names *out)
 	if (!s || slu_vec_push(out, s) < 0) {
 		slu_free(s);
 		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int copy_later(const struct slu_json *obj, struct core_memory *m)
+{
+	slu_json_each (obj, it) {
+		struct core_later l = { slu_strdup(it.key), slu_json_i64_or(it.val, 0) };
+
+		if (!l.uid || slu_vec_push(&m->later, l) < 0) {
+			slu_free(l.uid);
+			return -ENOMEM;
+		}
 	}
 	return 0;
 }
@@ -186,6 +222,7 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	const char *group = strchr(j->key, '/');
 	const struct slu_json *spec, *role;
+	bool past; /* members of it have ended */
 	int rc;
 
 	rc = read_set(m, j->spec);
@@ -194,9 +231,10 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 	m->size = (uint32_t)j->size;
 	m->named = group && group[1] != 'u';
 	m->ran = m->begun || j->state == SLU_STORE_STARTING;
-	if (!m->ran && !m->named)
+	past = strstr(j->spec, "\"ok\"") || strstr(j->spec, "\"failed\"");
+	if (!m->ran && !m->named && !past)
 		return 0; /* its key is all there is to know, and there may be very many */
-	if (!m->ran && !strstr(j->spec, "\"makers\""))
+	if (!m->ran && !past && !strstr(j->spec, "\"makers\""))
 		return 0; /* the pods it waited with tell */
 	if (!m->named && group && copy_name(group + 3, &m->maker) < 0)
 		return -ENOMEM; /* "/u:UID": what makes it, or the pod itself */
@@ -216,7 +254,8 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 	m->ended_us = slu_json_i64_or(slu_json_get(spec, "ended_us"), 0);
 	role = slu_json_item(slu_json_get(spec, "roles"), 0);
 	m->cpu = slu_json_i64_or(slu_json_get(slu_json_get(role, "need"), "cpu"), 0);
-	rc = copy_list(slu_json_get(spec, "makers"), &m->maker);
+	rc = copy_later(slu_json_get(spec, "later"), m);
+	rc = rc ? rc : copy_list(slu_json_get(spec, "makers"), &m->maker);
 	return rc ? rc : copy_list(slu_json_get(spec, "vacant"), &m->vacant);
 }
 
@@ -237,6 +276,9 @@ void core_memory_done(struct core_memory *m)
 	names_free(&m->maker);
 	names_free(&m->pod);
 	names_free(&m->vacant);
+	while (m->later.n)
+		slu_free(m->later.p[--m->later.n].uid);
+	slu_vec_done(&m->later);
 	slu_free(m->name);
 	slu_free(m->user);
 	slu_free(m->queue);
@@ -338,6 +380,16 @@ void core_memory_over(struct slu_core *c, struct core_memory *m)
 	core_result_keep(c, &g, m->job, m->start_s, how);
 	past.outcome = how == SLU_RESULT_OK ? "ok" : "failed";
 	core_after_recall(c, &past);
+}
+
+int64_t core_recall_later(struct slu_core *c, const struct group *g, const struct pod *p)
+{
+	const struct core_memory *m = core_remembered(c, g);
+
+	for (uint32_t i = 0; m && i < m->later.n; i++)
+		if (!strcmp(m->later.p[i].uid, core_pod_uid(p)))
+			return m->later.p[i].start_s;
+	return 0;
 }
 
 const char *core_recall_vacant(struct slu_core *c, const struct group *g, uint32_t i)

@@ -39,7 +39,8 @@ static bool lost_member(struct slu_core *c, const struct pod *p, bool ended)
 	bool told = !strcmp(c->cfg->jobs.on_member_failure, "restart") ||
 		    core_native_together(c, p);
 
-	return told && p->run->gang && p->run->state == RUN_RUNNING &&
+	return told && p->run->gang &&
+	       (p->run->state == RUN_RUNNING || (p->run->state == RUN_PLACING && core_pod_at(p))) &&
 	       core_group_wanted(c, p->group) > 0 && !(ended && p->k->phase == SLU_PHASE_SUCCEEDED);
 }
 
@@ -354,6 +355,8 @@ static void settle(struct slu_core *c, struct group *g)
 	}
 	core_vacant_fill(c, g);
 	core_vacant_trim(c, g);
+	if (g->cancelled)
+		core_group_keep(c, g);
 	if (g->cancelled || g->retired || is_undoing(g))
 		return;
 	if (c->runs->adopting) { /* whoever waits comes in turn */

@@ -70,6 +70,7 @@ static void move(struct slu_core *c, struct group *g, struct pod *p)
 			memmove(&g->pod.p[i], &g->pod.p[i + 1], (--g->pod.n - i) * sizeof p);
 			break;
 		}
+	core_pod_unkeep(c, p); /* it is a member of another row now */
 	p->group = NULL;
 	p->group = core_group_join(c, p);
 	core_groups_born(c);

@@ -102,6 +102,7 @@ void core_recall(struct slu_core *c, struct group *g)
 	g->reuse = g->kept = m->job;
 	g->kept_sum = m->sum; /* what has not changed is not written again */
 	g->promised_s = m->promised_s;
+	g->plan_cause = m->cause;
 	g->held = m->state == SLU_STORE_HELD && !m->cancelled;
 	g->cancelled = m->cancelled;
 	g->has_priority = m->has_priority;

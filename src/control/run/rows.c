@@ -136,7 +136,7 @@ static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_
 	j.spec = spec.error ? "{}" : slu_buf_str(&spec);
 	j.planned_s = planned(g) ? planned(g)->planned_s : 0;
 	j.promised_s = r ? r->promised_s : 0;
-	j.start_s = r ? r->start_s : 0;
+	j.start_s = r ? r->start_s : g->started_s;
 	j.cause = !r && g->cancelled                       ? CORE_CAUSE_CANCELLED
 		  : g->begun && state != SLU_STORE_WAITING ? CORE_CAUSE_BEGUN
 		  : r && r->cause                          ? r->cause
@@ -214,6 +214,11 @@ static int keep(struct slu_core *c, struct group *g)
 	enum slu_store_job_state state = state_of(g, r);
 	int rc;
 
+	if (c->door && !r && g->kept && g->started_s && core_started(g)) {
+		/* Members that came later run on: their gang is over when they are. */
+		rc = put(c, g, NULL, g->kept, SLU_STORE_RUNNING);
+		return rc ? rc : put_pods(c, g);
+	}
 	if (!c->door || (!r && ((g->run.n && !g->begun) || !g->pod.n || core_started(g))))
 		return 0; /* only members beyond a gang that is over */
 	if (!r) {
@@ -224,7 +229,7 @@ static int keep(struct slu_core *c, struct group *g)
 		if (!any) {
 			if (g->begun) /* nobody is left to belong to those who have started */
 				core_group_unkeep(c, g);
-			return 0;
+			return g->kept ? put(c, g, NULL, g->kept, state) : 0;
 		}
 		if (!g->reuse)
 			g->reuse = ++c->next_job; /* the gang will have it */

@@ -96,6 +96,8 @@ struct run {
 	int64_t planned_s;  /* SLU_TIME_NONE */
 	int64_t promised_s; /* the first promise; 0: none */
 	const char *cause;  /* of the present plan; "" */
+	int64_t was_s;      /* planned in a former life, and for this cause; NULL: it was not */
+	const char *was_cause;
 	bool never, refused;
 	char *reason;
 	struct run *next_over; /* RUN_OVER: of those that are freed at the end of the cycle */
@@ -113,6 +115,7 @@ struct runs {
 	uint32_t near;     /* runs with a set `near` */
 	bool adopting;     /* only what has started is settled */
 	int64_t promise_s; /* the next to be submitted was promised this; 0: nothing */
+	const char *promise_cause;
 	SLU_VEC(struct slu_gang_part) promise; /* ... on these nodes, as far as they are there */
 	/* What the store remembers, until the first cycle is over: groups, pods of open intents,
 	 * those intents. */
@@ -216,6 +219,9 @@ void core_vacancies(struct slu_core *c); /* let those go whose time is over */
 /* ---- adopt.c ---- */
 
 void core_adopt(struct slu_core *c, struct group *g); /* a group without runs: what runs, runs */
+/* After a start: pods that only say they were released, which the store does not confirm, are none of
+ * the group's. */
+void core_forged_leave(struct slu_core *c, struct group *g);
 /* After a start: a place a released Job of the group had that `r` does not hold; NULL.  Borrowed
  * until the next call. */
 const char *core_held_place(struct slu_core *c, const struct group *g, const struct run *r);
@@ -300,6 +306,8 @@ void core_memory_account(struct slu_core *c, struct core_memory *m);
 void core_memory_over(struct slu_core *c, struct core_memory *m); /* so did the group */
 /* The i-th node where a place was kept; NULL: no more. */
 const char *core_recall_vacant(struct slu_core *c, const struct group *g, uint32_t i);
+/* When it started, if it came after its gang; 0: it did not. */
+int64_t core_recall_later(struct slu_core *c, const struct group *g, const struct pod *p);
 
 /* ---- memory.c: what the store remembers, until the first cycle is over ---- */
 
@@ -308,18 +316,26 @@ struct core_names {
 	uint32_t n, cap;
 };
 
+/* A member that came later, and when it started. */
+struct core_later {
+	char *uid;
+	int64_t start_s;
+};
+
 struct core_memory {
 	struct slu_entry e; /* key: the group's */
 	char *key, *name, *user, *queue;
-	bool named;                    /* the name is somebody's choice: it may come again */
-	bool ran;                      /* it has begun: how it ended is of interest */
-	bool other;                    /* the cluster has another life of that name */
-	struct core_names maker, pod;  /* uids; pods: those that were not seen to end */
-	struct core_names vacant;      /* nodes with places kept for members to come */
+	bool named;                   /* the name is somebody's choice: it may come again */
+	bool ran;                     /* it has begun: how it ended is of interest */
+	bool other;                   /* the cluster has another life of that name */
+	struct core_names maker, pod; /* uids; pods: those that were not seen to end */
+	struct core_names vacant;     /* nodes with places kept for members to come */
+	SLU_VEC(struct core_later) later;
 	uint32_t size, ok, bad, alone; /* as in struct group */
 	int64_t cpu, used, ended_us;
 	uint64_t job;
 	int64_t first_seen_us, planned_s, promised_s, start_s, state;
+	const char *cause; /* of its planned start; NULL: unknown */
 	uint64_t sum;
 	bool cancelled, begun;
 	bool has_priority; /* as in struct group */

@@ -22,7 +22,9 @@ struct run *core_run_new(struct slu_core *c, struct group *g, bool gang)
 	r->planned_s = SLU_TIME_NONE;
 	if (gang) {
 		r->promised_s = g->promised_s;
+		r->cause = g->plan_cause;
 		g->promised_s = 0;
+		g->plan_cause = NULL;
 	}
 	r->e.key = &r->id;
 	r->e.n = sizeof r->id;
@@ -261,6 +263,10 @@ int core_run_submit(struct slu_core *c, struct run *r)
 
 	if (rc < 0)
 		return rc;
+	if (r->submitted && r->never) { /* of what it asked for before */
+		r->never = false;
+		core_run_reason(r, NULL);
+	}
 	ask(c, r, &a);
 	ev.spec = &a.spec;
 	rc = core_apply(c, &ev);
@@ -271,6 +277,10 @@ int core_run_submit(struct slu_core *c, struct run *r)
 						   .start_s = promise_s,
 						   .part = c->runs->promise.p,
 						   .n_part = c->runs->promise.n });
+	if (c->runs->promise_s) {
+		r->was_s = promise_s;
+		r->was_cause = c->runs->promise_cause;
+	}
 	c->runs->promise_s = 0; /* only the first of the group's has it */
 	c->runs->promise.n = 0;
 	if (rc)
@@ -460,6 +470,7 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 				.job = r->id,
 				.result = how };
 	struct group *g = r->g;
+	int64_t start_s;
 	bool back = r->state == RUN_UNDOING, ran = r->state != RUN_QUEUED && !back, gang = r->gang;
 
 	if (r->submitted)
@@ -467,11 +478,12 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 	core_run_close(c, r);
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		core_used(c, r, &r->slot.p[i]);
-	if (ran && gang) {
-		c->count.gangs_ended++;
-		g->started_s = r->start_s;
-	}
+	start_s = r->start_s;
+	c->count.gangs_ended += ran && gang;
 	core_run_over(c, r);
+	/* Members that came later run on when their gang is taken back: it is the same job. */
+	if (gang && (ran || (back && core_started(g))))
+		g->started_s = start_s;
 	core_group_dirty(c, g);
 	/* Members that came later belong to their gang: it is over when they are. */
 	if (ran && g->started_s && !core_started(g)) {
