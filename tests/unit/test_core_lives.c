@@ -134,6 +134,32 @@ static void test_deployment_deleted(void)
 	close_world(&w);
 }
 
+/* kubectl delete --cascade=orphan: the Job goes, its pods lose their owner and stay. */
+static void test_orphaned(void)
+{
+	struct world w;
+	struct fpod *busy, *p;
+
+	open_world(&w, 2, 2, "");
+	busy = occupy(&w, "n0");
+	owner(&w, SLU_KIND_JOB, false, META("j", "j1"), "\"parallelism\":2" TMPL);
+	p = crowd(&w, "g", 2, "2", OWNED("Job", "j1", "j"));
+	turn(&w);
+	owner(&w, SLU_KIND_JOB, true, META("j", "j1"), "\"parallelism\":2" TMPL);
+	turn(&w);
+	ok(w.binds == 0, "the Job is gone, and its pods wait");
+	for (int i = 0; i < 2; i++) {
+		*p[i].meta = 0;
+		feed_pod(&w, &p[i], false);
+	}
+	delete_pod(&w, busy);
+	later(&w, 5);
+	ok(bound(&w, "g") == 2, "pods that were set free start, each for itself (%d)",
+	   bound(&w, "g"));
+	ok(differences(&w) == 0, "and the books are right");
+	close_world(&w);
+}
+
 /* A Job's next wave finds its place kept, on a node that it may not use any more. */
 static void test_kept_place_tainted(void)
 {
@@ -706,6 +732,7 @@ int main(void)
 	test_suspended_by_its_user();
 	test_follower_bound_by_others();
 	test_deployment_deleted();
+	test_orphaned();
 	test_kept_place_tainted();
 	test_limit_with_skewed_clocks();
 	test_two_jobs();

@@ -54,6 +54,7 @@ static const struct {
 	{ 7029, NULL, "a daemon that ends settles nothing" },
 	{ 7042, NULL, "a node goes while the store is away: no bind names no node" },
 	{ 8111, NULL, "a Job that is suspended while its pods are bound gets its gate" },
+	{ 1794948850830401, NULL, "pods whose Job was deleted without them start" },
 	{ 1794943701815238, NULL, "a late bind of a dead daemon is seen" },
 };
 

@@ -152,11 +152,28 @@ static void tell_stuck(struct slu_core *c, struct pod *p)
 		  g->id.name, p->k->spec.node, p->k->waits);
 }
 
+static bool is_same_owner(const struct slu_kmeta *a, const struct slu_kmeta *b)
+{
+	const struct slu_kowner *x = slu_kmeta_controller(a), *y = slu_kmeta_controller(b);
+
+	return (!x && !y) || (x && y && !strcmp(x->uid, y->uid));
+}
+
+/* Its owner was deleted without it, or somebody gave it another: a pod that waits belongs to what its
+ * objects say now.  One that has a place keeps it where it is. */
+static void change_owner(struct slu_core *c, struct pod *p)
+{
+	if (core_pod_at(p) || core_slot_of(p))
+		core_group_dirty(c, p->group);
+	else
+		core_group_leave(c, p, false);
+}
+
 static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	const struct slu_kpod *k = slu_kpod(obj);
 	struct pod *p = pod_of(slu_table_finds(&c->cluster->pods, obj->meta.uid));
-	bool was_ended, was_startable, was_gated, wishes = false;
+	bool was_ended, was_startable, was_gated, wishes = false, owned_anew = false;
 
 	if (gone) {
 		if (!p)
@@ -180,6 +197,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 		p->resized |= is_resized(&p->k->spec, &k->spec);
 		wishes = p->k->spec.priority != k->spec.priority ||
 			 slu_key_wishes_changed(&p->k->o.meta, &k->o.meta);
+		owned_anew = !is_same_owner(&p->k->o.meta, &k->o.meta);
 		slu_kobj_ref(obj);
 		slu_kobj_unref(&p->k->o);
 		p->k = k;
@@ -194,6 +212,8 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 		core_held_pod(c, p, false);
 		return;
 	}
+	if (owned_anew && p->group)
+		change_owner(c, p);
 	if (p->managed && !p->group) {
 		core_member_meet(c, p);
 		core_joined(c);
