@@ -71,7 +71,7 @@ static void synced(void *arg, bool first)
 		put(x->d, slu_rec_synced_new(x->kind));
 }
 
-static void told(struct daemon *d, struct obj *o, bool doomed, bool bound)
+static void told(struct daemon *d, struct obj *o, uint64_t rv, bool doomed, bool bound)
 {
 	int64_t now = d->w->now_us;
 
@@ -80,6 +80,7 @@ static void told(struct daemon *d, struct obj *o, bool doomed, bool bound)
 	if (bound && !o->told_bound[d->n])
 		o->told_bound[d->n] = now;
 	o->told_change[d->n] = now;
+	o->told_rv[d->n] = rv;
 }
 
 static void list(struct world *w, uint64_t at, uint64_t life);
@@ -127,7 +128,8 @@ static void list(struct world *w, uint64_t at, uint64_t life)
 		struct obj *o = (struct obj *)(uintptr_t)w->by_uid.e[i].val;
 
 		if (o->kind == x->kind)
-			told(d, o, o->deleted_us != 0, o->kind == SLU_KIND_POD && *o->pod.node);
+			told(d, o, o->rv, o->deleted_us != 0,
+			     o->kind == SLU_KIND_POD && *o->pod.node);
 	}
 }
 
@@ -170,7 +172,7 @@ static void deliver(struct world *w, uint64_t at, uint64_t life)
 			world_at(w, w->now_us + x->retry_us, deliver, at, life);
 			return;
 		}
-		told(d, line->o, line->doomed, line->bound);
+		told(d, line->o, line->rv, line->doomed, line->bound);
 		x->at++;
 	}
 }
@@ -470,6 +472,7 @@ void daemon_kill(struct world *w, int n, const char *how)
 		struct obj *o = (struct obj *)(uintptr_t)w->by_uid.e[i].val;
 
 		o->told_doomed[n] = o->told_bound[n] = o->told_change[n] = 0;
+		o->told_rv[n] = 0;
 	}
 }
 

@@ -8,6 +8,7 @@
 #define GRACE   (3 * SECOND / 2)
 #define KEPT_US (45 * SECOND) /* places of ended members are kept for a while: they count */
 #define PART_US (10 * SECOND) /* a gang may be in part that long, while it is placed or undone */
+#define DRIFT   20            /* a daemon's time follows a clock that was set by a twentieth */
 #define LENIENT (2 * SECOND)  /* limits count from about when the gang was bound */
 
 struct gang {
@@ -79,7 +80,7 @@ static bool knew(int64_t told_us, int64_t issued_us)
 /* It had been told the present state of the object, long enough ago. */
 static bool current(const struct obj *o, int by, int64_t issued_us)
 {
-	return o->told_change[by] >= o->changed_us && knew(o->told_change[by], issued_us);
+	return o->told_rv[by] >= o->rv && knew(o->told_change[by], issued_us);
 }
 
 /* ---- binding ---- */
@@ -146,7 +147,7 @@ static void check_node(struct world *w, const struct obj *pod, const struct obj 
 				  ? "is in another pool"
 				  : NULL;
 
-	if (why)
+	if (why && !is_known(w, "avoiding"))
 		world_broken(w, "eligible", "pod %s is bound to %s, which %s", pod->name,
 			     node->name, why);
 }
@@ -223,7 +224,7 @@ void rule_evict(struct world *w, int by, struct obj *pod)
 		world_broken(w, "evicted", "pod %s is evicted, and somebody else placed it",
 			     pod->name);
 	if (!w->restart && g->whole && limit && pod->pod.phase == RUNNING &&
-	    w->now_us + LENIENT < g->whole_us + atoi(limit) * SECOND)
+	    w->now_us + LENIENT + atoi(limit) * SECOND / DRIFT < g->whole_us + atoi(limit) * SECOND)
 		world_broken(w, "evicted",
 			     "pod %s is evicted %" PRId64
 			     " s after its gang was whole, which has %s s",
@@ -351,11 +352,26 @@ static int64_t places(struct world *w, const struct tmpl *t)
 	return n;
 }
 
+/* A pod of it is let go to a node, and nobody binds it. */
+static bool is_stuck(struct world *w, const struct obj *owner)
+{
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
+
+		if (o->owner == owner->uid && *o->pod.pin && !*o->pod.node && !o->deleted_us)
+			return true;
+	}
+	return false;
+}
+
 static bool job_pends(struct world *w, const struct obj *o)
 {
 	const struct job *j = &o->job;
 	int32_t n = SLU_MIN(j->parallelism, j->completions < 0 ? INT32_MAX : j->completions);
 
+	if ((o->asked && is_known(w, "lost-release")) ||
+	    (is_known(w, "stuck-release") && is_stuck(w, o)))
+		return false;
 	return !o->deleted_us && !j->complete && !j->failed_cond && n && places(w, &j->t) >= n;
 }
 
@@ -416,6 +432,9 @@ void rule_not_drained(struct world *w)
 	const struct slu_snap_job *j = snap_job(s, o->kind == SLU_KIND_POD ? gang_name(w, o)
 									   : o->name);
 
+	for (uint32_t i = 0; s && i < s->n_jobs; i++)
+		world_say(w, "  the daemon knows %s: %s %s", s->job[i].name, s->job[i].state,
+			  s->job[i].reason ? s->job[i].reason : "");
 	if (o->kind == SLU_KIND_JOB)
 		world_broken(
 			w, "drains",

@@ -282,9 +282,12 @@ static void calm_down(struct world *w)
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++) {
 		struct obj *o = w->obj[SLU_KIND_NODE].p[i];
 
-		if (!o->node.ready || o->node.cordoned) {
+		bool taint = o->node.taint && !is_known(w, "tainted-head");
+
+		if (!o->node.ready || o->node.cordoned || o->node.taint != taint) {
 			o->node.ready = true;
 			o->node.cordoned = false;
+			o->node.taint = taint;
 			kube_changed(w, o, true);
 		}
 	}

@@ -122,6 +122,7 @@ struct obj {
 	/* When each daemon was told: that it is going (or gone), of a pod that it is bound, of a
 	 * node or an owner that something about it changed.  0: not yet. */
 	int64_t told_doomed[DAEMONS], told_bound[DAEMONS], told_change[DAEMONS];
+	uint64_t told_rv[DAEMONS]; /* the newest version it has seen */
 	union {
 		struct pod pod;
 		struct node node;
