@@ -14,7 +14,9 @@
 
 struct conf {
 	struct slu_client d;
-	const char *ns, *output;
+	const char *ns, *output, *from, *until;
+	const char *nodes, *label, *amounts, *users, *every;
+	int64_t count;
 	bool all;
 };
 
@@ -65,6 +67,41 @@ static const struct slu_option jobs_option[] = {
 	  offsetof(struct conf, ns) },
 	{ "all", 'a', SLU_OPT_FLAG, NULL, "pods of other schedulers too",
 	  offsetof(struct conf, all) },
+	{ 0 },
+};
+
+static const struct slu_option reservations_option[] = {
+	COMMON,
+	{ "namespace", 'n', SLU_OPT_STRING, "NS", "namespace of the reservation",
+	  offsetof(struct conf, ns) },
+	{ 0 },
+};
+static const struct slu_option drain_option[] = {
+	COMMON,
+	{ "from", 0, SLU_OPT_STRING, "TIME", "begin then (now)", offsetof(struct conf, from) },
+	{ "until", 0, SLU_OPT_STRING, "TIME", "end then (with undrain)",
+	  offsetof(struct conf, until) },
+	{ 0 },
+};
+
+static const struct slu_option reserve_option[] = {
+	COMMON,
+	{ "namespace", 'n', SLU_OPT_STRING, "NS", "namespace of the reservation (default)",
+	  offsetof(struct conf, ns) },
+	{ "from", 0, SLU_OPT_STRING, "TIME", "begin then (now)", offsetof(struct conf, from) },
+	{ "until", 0, SLU_OPT_STRING, "TIME", "end then", offsetof(struct conf, until) },
+	{ "every", 0, SLU_OPT_STRING, "TIME", "again after so long: 12h, 1d, 7d (once)",
+	  offsetof(struct conf, every) },
+	{ "nodes", 0, SLU_OPT_STRING, "LIST", "these nodes, with commas",
+	  offsetof(struct conf, nodes) },
+	{ "count", 'c', SLU_OPT_INT, "N", "or so many nodes", offsetof(struct conf, count),
+	  .min = 1, .max = 10000 },
+	{ "label", 'l', SLU_OPT_STRING, "LABEL", "with --count: only nodes with this label",
+	  offsetof(struct conf, label) },
+	{ "amounts", 0, SLU_OPT_STRING, "LIST",
+	  "so much of each node: cpu=4,memory=8Gi (all of it)", offsetof(struct conf, amounts) },
+	{ "users", 'u', SLU_OPT_STRING, "LIST", "who may use it without naming it",
+	  offsetof(struct conf, users) },
 	{ 0 },
 };
 
@@ -500,7 +537,10 @@ static int run_nodes(void *conf, int argc, char **argv, struct slu_error *err)
 		char text[64];
 
 		cell(&t, field(it.val, "name"));
-		cell(&t, field(it.val, "state"));
+		snprintf(text, sizeof text, "%s%s%s", field(it.val, "state"),
+			 *field(it.val, "drainUntil") ? " until " : "",
+			 field(it.val, "drainUntil"));
+		cell(&t, text);
 		snprintf(text, sizeof text, "%.4g of %.4g free",
 			 (double)slu_json_i64_or(slu_json_get(cpu, "free"), 0) / 1000,
 			 (double)slu_json_i64_or(slu_json_get(cpu, "total"), 0) / 1000);
@@ -540,6 +580,47 @@ static int run_queues(void *conf, int argc, char **argv, struct slu_error *err)
 	return 0;
 }
 
+/* ---- reservations ---- */
+
+static int run_reservations(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	static const char *const head[] = { "NAMESPACE", "RESERVATION", "PHASE", "FROM",
+					    "UNTIL",     "EVERY",       "USERS", "NODES" };
+	struct table t = { .columns = SLU_LEN(head) };
+	int rc = ask_daemon(conf, SLU_HTTP_GET, "/v1/reservations", &doc, err);
+
+	if (rc < 0 || !doc)
+		return rc;
+	for (size_t i = 0; i < SLU_LEN(head); i++)
+		cell(&t, head[i]);
+	slu_json_each (slu_json_get(slu_json_root(doc), "reservations"), it) {
+		static const char *const list[] = { "users", "nodes" };
+
+		if (!shown(conf, it.val))
+			continue;
+		cell(&t, field(it.val, "namespace"));
+		cell(&t, field(it.val, "name"));
+		cell(&t, field(it.val, "phase"));
+		cell(&t, field(it.val, "from"));
+		cell(&t, field(it.val, "until"));
+		cell(&t, field(it.val, "every"));
+		for (size_t i = 0; i < SLU_LEN(list); i++) {
+			struct slu_buf b = SLU_BUF_INIT(ANSWER_MAX);
+
+			slu_json_each (slu_json_get(it.val, list[i]), one)
+				slu_buf_printf(&b, "%s%s", b.n ? "," : "",
+					       slu_json_str_or(one.val, ""));
+			if (i && !b.n)
+				slu_buf_puts(&b, field(it.val, "message"));
+			cell(&t, slu_buf_str(&b));
+			slu_buf_done(&b);
+		}
+	}
+	print(&t);
+	return 0;
+}
+
 /* ---- doing ---- */
 
 static int post(void *conf, const char *path, struct slu_error *err)
@@ -565,12 +646,20 @@ static int post_job(void *conf, const char *name, const char *verb, struct slu_e
 
 static int post_node(void *conf, const char *name, const char *verb, struct slu_error *err)
 {
-	struct slu_buf path = SLU_BUF_INIT(2048);
+	const struct conf *c = conf;
+	struct slu_buf path = SLU_BUF_INIT(2048), query = SLU_BUF_INIT(1000);
 	int rc;
 
 	slu_buf_puts(&path, "/v1/nodes/");
 	slu_http_escape(&path, name, strlen(name));
 	slu_buf_printf(&path, "/%s", verb);
+	if (c->from)
+		slu_http_query_add(&query, "from", c->from);
+	if (c->until)
+		slu_http_query_add(&query, "until", c->until);
+	if (query.n)
+		slu_buf_printf(&path, "?%s", query.p);
+	slu_buf_done(&query);
 	rc = path.error ? path.error : post(conf, path.p, err);
 	slu_buf_done(&path);
 	return rc;
@@ -624,6 +713,61 @@ static int run_priority(void *conf, int argc, char **argv, struct slu_error *err
 static int run_limit(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	return post_change(conf, argv[0], "limit", argv[1], err);
+}
+
+static void reservation_path(const struct conf *c, const char *name, struct slu_buf *b)
+{
+	const char *ns = c->ns ? c->ns : "default";
+
+	slu_buf_puts(b, "/v1/reservations/");
+	slu_http_escape(b, ns, strlen(ns));
+	slu_buf_putc(b, '/');
+	slu_http_escape(b, name, strlen(name));
+}
+
+static int run_reserve(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	const struct conf *c = conf;
+	const char *const word[][2] = { { "from", c->from },   { "until", c->until },
+					{ "every", c->every }, { "nodes", c->nodes },
+					{ "label", c->label }, { "amounts", c->amounts },
+					{ "users", c->users } };
+	struct slu_buf path = SLU_BUF_INIT(64u << 10), query = SLU_BUF_INIT(32u << 10);
+	int rc;
+
+	if (!c->until)
+		return slu_fail(err, SLU_WRONG, "until when? Give --until");
+	if (!c->nodes == !c->count)
+		return slu_fail(err, SLU_WRONG, "give one of --nodes and --count");
+	if (c->label && !c->count)
+		return slu_fail(err, SLU_WRONG, "--label goes with --count");
+	reservation_path(c, argv[0], &path);
+	for (size_t i = 0; i < SLU_LEN(word); i++)
+		if (word[i][1])
+			slu_http_query_add(&query, word[i][0], word[i][1]);
+	if (c->count) {
+		char n[24];
+
+		snprintf(n, sizeof n, "%" PRId64, c->count);
+		slu_http_query_add(&query, "count", n);
+	}
+	slu_buf_printf(&path, "?%s", slu_buf_str(&query));
+	rc = path.error ? path.error : query.error ? query.error : post(conf, path.p, err);
+	slu_buf_done(&path);
+	slu_buf_done(&query);
+	return rc;
+}
+
+static int run_unreserve(void *conf, int argc, char **argv, struct slu_error *err)
+{
+	struct slu_buf path = SLU_BUF_INIT(4096);
+	int rc;
+
+	reservation_path(conf, argv[0], &path);
+	slu_buf_puts(&path, "/end");
+	rc = path.error ? path.error : post(conf, path.p, err);
+	slu_buf_done(&path);
+	return rc;
 }
 
 static int run_drain(void *conf, int argc, char **argv, struct slu_error *err)
@@ -711,6 +855,13 @@ COMMAND(limit, "NAME TIME", "give a gang another time limit, also while it runs"
 	"TIME is 90, 15m, 12h, 7d, or \"own\": what its objects say. Where a Job has activeDeadlineSeconds, that is set.",
 	space_option, 2, 2);
 COMMAND(config, "", "every setting of the daemon, as it is in force", NULL, plain_option, 0, 0);
-COMMAND(drain, "NODE", "plan nothing new on a node; what runs there runs on", NULL, plain_option, 1,
-	1);
+COMMAND(reserve, "NAME", "set nodes aside for some time",
+	"Makes a Reservation. Gangs of its namespace that name it (sluice.sh/reservation) and gangs of --users may use it. TIME is 2026-01-31T14:00:00Z, +15m, or seconds since 1970.",
+	reserve_option, 1, 1);
+COMMAND(reservations, "", "what is set aside, for whom, on which nodes", NULL, reservations_option,
+	0, 0);
+COMMAND(unreserve, "NAME", "end a reservation now", NULL, reservations_option, 1, 1);
+COMMAND(drain, "NODE", "plan nothing new on a node; what runs there runs on",
+	"With --from, only what ends before is planned there. With --until, the plan counts on the node from then on, also while it is down or cordoned. TIME is 2026-01-31T14:00:00Z, +15m, or seconds since 1970.",
+	drain_option, 1, 1);
 COMMAND(undrain, "NODE", "use a drained node again", NULL, plain_option, 1, 1);

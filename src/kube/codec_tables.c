@@ -398,6 +398,26 @@ KMSG_MAPS(rc_scheduling_msg, "Scheduling",
 KMSG(rc_msg, "RuntimeClass", slu_kruntimeclass, METADATA, [3] = K_PART("overhead", rc_overhead_msg),
      [4] = K_PART("scheduling", rc_scheduling_msg));
 
+/* ---- sluice.sh/v1alpha1 Reservation: JSON only, own numbers ---- */
+
+KMSG_MAPS(res_spec_msg, "ReservationSpec",
+	  slu_kreservation, [1] = K_STRS("nodes", slu_kreservation, nodes),
+	  [2] = K_I32("count", slu_kreservation, count),
+	  [3] = K_STR("nodeLabel", slu_kreservation, node_label),
+	  [4] = K_AMOUNTS("amounts", slu_kreservation, amounts),
+	  [5] = K_TIME("start", slu_kreservation, start_us),
+	  [6] = K_TIME("end", slu_kreservation, end_us),
+	  [7] = K_STR("every", slu_kreservation, every),
+	  [8] = K_STRS("users", slu_kreservation, users));
+KMSG(res_status_msg, "ReservationStatus",
+     slu_kreservation, [1] = K_STR("phase", slu_kreservation, phase),
+     [2] = K_STR("message", slu_kreservation, message),
+     [3] = K_STRS("nodes", slu_kreservation, held), [4] = K_TIME("from", slu_kreservation, from_us),
+     [5] = K_TIME("until", slu_kreservation, until_us),
+     [6] = K_MSGS("conditions", slu_kreservation, conds, pg_cond_msg));
+KMSG(res_msg, "Reservation", slu_kreservation,
+     METADATA, [2] = K_PART("spec", res_spec_msg), [3] = K_PART("status", res_status_msg));
+
 /* ---- meta.k8s.io/v1 PartialObjectMetadata ---- */
 
 KMSG(partial_msg, "PartialObjectMetadata", slu_kpartial, METADATA);
@@ -445,6 +465,8 @@ const struct kkind slu_kkinds[SLU_KIND_COUNT] = {
 				     raw_limits, NULL, finish_limits),
 	[SLU_KIND_RUNTIMECLASS] = KIND("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false,
 				       false, rc_msg, slu_kruntimeclass, NULL, NULL),
+	[SLU_KIND_RESERVATION] = KIND("sluice.sh", "v1alpha1", "reservations", "Reservation", true,
+				      true, res_msg, slu_kreservation, NULL, NULL),
 	[SLU_KIND_PARTIAL] = KIND("", "", "", "PartialObjectMetadata", true, false, partial_msg,
 				  slu_kpartial, NULL, NULL),
 };

@@ -120,6 +120,13 @@ LAYOUT(limitrange, slu_klimitrange, MSG(slu_klimitrange, o, obj),
 LAYOUT(runtimeclass, slu_kruntimeclass, MSG(slu_kruntimeclass, o, obj),
        MSGS(slu_kruntimeclass, overhead, amount), MSGS(slu_kruntimeclass, node_selector, pair),
        MSGS(slu_kruntimeclass, tolerations, toleration));
+LAYOUT(reservation, slu_kreservation, MSG(slu_kreservation, o, obj), STRS(slu_kreservation, nodes),
+       I32(slu_kreservation, count), STR(slu_kreservation, node_label),
+       MSGS(slu_kreservation, amounts, amount), I64(slu_kreservation, start_us),
+       I64(slu_kreservation, end_us), STR(slu_kreservation, every), STRS(slu_kreservation, users),
+       STR(slu_kreservation, phase), STR(slu_kreservation, message), STRS(slu_kreservation, held),
+       I64(slu_kreservation, from_us), I64(slu_kreservation, until_us),
+       MSGS(slu_kreservation, conds, cond));
 LAYOUT(partial, slu_kpartial, MSG(slu_kpartial, o, obj));
 
 static const struct slu_klay *const layouts[SLU_KIND_COUNT] = {
@@ -142,6 +149,7 @@ static const struct slu_klay *const layouts[SLU_KIND_COUNT] = {
 	[SLU_KIND_FLUXJOB] = &fluxjob,
 	[SLU_KIND_LIMITRANGE] = &limitrange,
 	[SLU_KIND_RUNTIMECLASS] = &runtimeclass,
+	[SLU_KIND_RESERVATION] = &reservation,
 	[SLU_KIND_PARTIAL] = &partial,
 };
 

@@ -42,6 +42,7 @@ enum slu_kkind {
 	SLU_KIND_LIMITRANGE,    /* v1 */
 	SLU_KIND_RUNTIMECLASS,  /* node.k8s.io/v1 */
 	SLU_KIND_PODGROUP_BETA, /* scheduling.k8s.io/v1beta1, the native one from 1.37 on */
+	SLU_KIND_RESERVATION,   /* sluice.sh/v1alpha1; JSON only */
 	SLU_KIND_PARTIAL,       /* metadata of any kind (PartialObjectMetadata) */
 	SLU_KIND_COUNT,
 };
@@ -519,6 +520,24 @@ struct slu_kruntimeclass {
 	uint16_t noverhead, nnode_selector, ntolerations;
 };
 
+/* Room that is set aside for some, for some time. */
+struct slu_kreservation {
+	struct slu_kobj o;
+	const char *const *nodes;          /* by name; or */
+	int32_t count;                     /* so many of them, */
+	const char *node_label;            /* with this label ("key" or "key=value"); "": any */
+	const struct slu_kamount *amounts; /* of each node; none: the whole node */
+	int64_t start_us, end_us;
+	const char *every; /* "24h": again and again; "": once */
+	const char *const *users;
+	/* status */
+	const char *phase, *message;
+	const char *const *held; /* the nodes it has */
+	int64_t from_us, until_us;
+	const struct slu_kcond *conds;
+	uint16_t nnodes, namounts, nusers, nheld, nconds;
+};
+
 struct slu_kpartial {
 	struct slu_kobj o;
 };
@@ -560,6 +579,7 @@ SLU_KOBJ_AS(slu_kpodgroup, slu_kpodgroup,
 SLU_KOBJ_AS(slu_kfluxjob, slu_kfluxjob, o->kind == SLU_KIND_FLUXJOB)
 SLU_KOBJ_AS(slu_klimitrange, slu_klimitrange, o->kind == SLU_KIND_LIMITRANGE)
 SLU_KOBJ_AS(slu_kruntimeclass, slu_kruntimeclass, o->kind == SLU_KIND_RUNTIMECLASS)
+SLU_KOBJ_AS(slu_kreservation, slu_kreservation, o->kind == SLU_KIND_RESERVATION)
 SLU_KOBJ_AS(slu_kpartial, slu_kpartial, o->kind == SLU_KIND_PARTIAL)
 
 /* Value of a key in a sorted array of pairs (labels, annotations, selectors); NULL if absent. */

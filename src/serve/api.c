@@ -1,8 +1,10 @@
 #include "serve/api.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #include "base/log.h"
+#include "control/rules/group.h"
 #include "serve/auth.h"
 #include "serve/https.h"
 #include "serve/metrics.h"
@@ -101,6 +103,7 @@ struct question {
 	struct slu_exchange *x; /* NULL: answered when the doors were shut */
 	struct question *next, *prev;
 	void (*then)(struct question *q); /* answers the exchange */
+	char *object;                     /* what the record's text points to; NULL */
 	int rc;
 	char text[SLU_ERROR_MAX];
 };
@@ -113,6 +116,7 @@ static void question_free(struct question *q)
 		q->a->open = q->next;
 	if (q->next)
 		q->next->prev = q->prev;
+	slu_free(q->object);
 	slu_free(q);
 }
 
@@ -165,8 +169,9 @@ static void ask_free(struct slu_record *r)
 	slu_free(r);
 }
 
-static void ask_value(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, const char *ns,
-		      const char *name, int64_t value, void (*then)(struct question *q))
+/* What is asked beside the name; the rest of the record is filled in.  Its text is taken over. */
+static void ask_like(struct slu_api *a, struct slu_exchange *x, const struct slu_rec_ask *like,
+		     const char *ns, const char *name, void (*then)(struct question *q))
 {
 	struct slu_rec_ask *r = slu_calloc(1, sizeof *r);
 	struct question *q = slu_calloc(1, sizeof *q);
@@ -174,17 +179,18 @@ static void ask_value(struct slu_api *a, struct slu_exchange *x, enum slu_ask wh
 	if (!r || !q || strlen(ns) >= sizeof r->ns || strlen(name) >= sizeof r->name) {
 		slu_free(r);
 		slu_free(q);
+		slu_free((char *)like->text);
 		slu_http_reply_text(x, 400, "no such name\n");
 		return;
 	}
-	*q = (struct question){ .a = a, .x = x, .then = then, .next = a->open };
+	*q = (struct question){
+		.a = a, .x = x, .then = then, .next = a->open, .object = (char *)like->text
+	};
 	if (q->next)
 		q->next->prev = q;
 	a->open = q;
+	*r = *like;
 	r->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = ask_free };
-	r->what = what;
-	r->size = what == SLU_ASK_RESIZE ? (uint32_t)value : 0;
-	r->value = value;
 	strcpy(r->ns, ns);
 	strcpy(r->name, name);
 	snprintf(r->user, sizeof r->user, "%s", a->asker ? a->asker : "");
@@ -197,7 +203,7 @@ static void ask_value(struct slu_api *a, struct slu_exchange *x, enum slu_ask wh
 static void ask_core(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, const char *ns,
 		     const char *name, void (*then)(struct question *q))
 {
-	ask_value(a, x, what, ns, name, 0, then);
+	ask_like(a, x, &(struct slu_rec_ask){ .what = what }, ns, name, then);
 }
 
 /* ---- routes ---- */
@@ -246,6 +252,8 @@ static bool read_route(struct slu_api *a, struct slu_exchange *x, char part[PART
 		slu_view_jobs(s, &w);
 	} else if (n == 2 && !strcmp(part[1], "nodes")) {
 		slu_view_nodes(s, &w);
+	} else if (n == 2 && !strcmp(part[1], "reservations")) {
+		slu_view_reservations(s, &w);
 	} else if (n == 2 && !strcmp(part[1], "queues")) {
 		slu_view_queues(s, &w);
 	} else if (n == 4 && !strcmp(part[1], "jobs")) {
@@ -271,7 +279,8 @@ static void resize(struct slu_api *a, struct slu_exchange *x, const char *ns, co
 		slu_http_reply_text(x, 400, "%.20s is no number of members\n", size);
 		return;
 	}
-	ask_value(a, x, SLU_ASK_RESIZE, ns, name, (int64_t)n, question_reply);
+	ask_like(a, x, &(struct slu_rec_ask){ .what = SLU_ASK_RESIZE, .size = (uint32_t)n }, ns,
+		 name, question_reply);
 }
 
 #define OWN "own" /* what the objects themselves say */
@@ -289,7 +298,9 @@ static void priority(struct slu_api *a, struct slu_exchange *x, const char *ns, 
 				    "\"%.40s\" is no priority: a whole number, or " OWN "\n", text);
 		return;
 	}
-	ask_value(a, x, SLU_ASK_PRIORITY, ns, name, own ? SLU_ASK_OWN : n, question_reply);
+	ask_like(a, x,
+		 &(struct slu_rec_ask){ .what = SLU_ASK_PRIORITY, .value = own ? SLU_ASK_OWN : n },
+		 ns, name, question_reply);
 }
 
 static void limit(struct slu_api *a, struct slu_exchange *x, const char *ns, const char *name,
@@ -303,7 +314,177 @@ static void limit(struct slu_api *a, struct slu_exchange *x, const char *ns, con
 				    text);
 		return;
 	}
-	ask_value(a, x, SLU_ASK_LIMIT, ns, name, own ? SLU_ASK_OWN : s, question_reply);
+	ask_like(a, x,
+		 &(struct slu_rec_ask){ .what = SLU_ASK_LIMIT, .value = own ? SLU_ASK_OWN : s }, ns,
+		 name, question_reply);
+}
+
+/* A moment in the query: a date, seconds since the epoch, or "+15m" from now on.  0: none. */
+static int moment(const char *query, const char *name, int64_t *out, struct slu_error *err)
+{
+	struct slu_buf b = SLU_BUF_INIT(100);
+	int rc = slu_http_query_get(query, name, &b);
+	const char *text = slu_buf_str(&b);
+	int64_t s = 0;
+
+	*out = 0;
+	if (rc > 0 && *text == '+')
+		rc = slu_config_seconds(text + 1, &s) < 0 ? -EINVAL : 0;
+	else if (rc > 0)
+		rc = slu_group_parse_time(text, &s);
+	if (!rc && s)
+		*out = *text == '+' ? (int64_t)time(NULL) + s : s;
+	if (rc < 0)
+		slu_fail(err, rc,
+			 "%s: \"%.60s\" is no time (2026-01-31T14:00:00Z, +15m, or seconds)", name,
+			 text);
+	slu_buf_done(&b);
+	return rc;
+}
+
+static void drain(struct slu_api *a, struct slu_exchange *x, const char *node)
+{
+	const char *query = slu_exchange_request(x)->query;
+	struct slu_rec_ask like = { .what = SLU_ASK_DRAIN };
+	struct slu_error err = { 0 };
+
+	if (moment(query, "from", &like.from_s, &err) < 0 ||
+	    moment(query, "until", &like.until_s, &err) < 0) {
+		slu_http_reply_text(x, 400, "%s\n", err.text);
+		return;
+	}
+	ask_like(a, x, &like, "", node, question_reply);
+}
+
+/* ---- reservations ---- */
+
+/* A list of the query, with commas; `pairs`: "cpu=4,memory=8Gi" as an object. */
+static int put_list(const char *query, const char *from, struct slu_jsonw *w, const char *key,
+		    bool pairs, struct slu_error *err)
+{
+	struct slu_buf b = SLU_BUF_INIT(32u << 10);
+	int rc = slu_http_query_get(query, from, &b);
+	char *rest = rc > 0 ? b.p : NULL, *part;
+
+	if (rc > 0) {
+		slu_jsonw_key(w, key);
+		pairs ? slu_jsonw_obj(w) : slu_jsonw_arr(w);
+	}
+	while ((part = rest ? strsep(&rest, ",") : NULL)) {
+		char *eq = pairs ? strchr(part, '=') : NULL;
+
+		if (!*part || (pairs && (!eq || eq == part || !eq[1]))) {
+			rc = slu_fail(err, -EINVAL, "%s: \"%.60s\" is no %s", from, part,
+				      pairs ? "amount (cpu=4)" : "name");
+			break;
+		}
+		if (eq)
+			*eq = 0;
+		pairs ? slu_jsonw_kstr(w, part, eq + 1) : slu_jsonw_str(w, part);
+	}
+	if (rc > 0)
+		pairs ? slu_jsonw_end_obj(w) : slu_jsonw_end_arr(w);
+	slu_buf_done(&b);
+	return rc < 0 ? rc : 0;
+}
+
+static int put_word(const char *query, const char *from, struct slu_jsonw *w, const char *key)
+{
+	struct slu_buf b = SLU_BUF_INIT(1000);
+	int rc = slu_http_query_get(query, from, &b);
+
+	if (rc > 0)
+		slu_jsonw_kstr(w, key, slu_buf_str(&b));
+	slu_buf_done(&b);
+	return rc < 0 ? rc : 0;
+}
+
+static int put_moment(const char *query, const char *from, struct slu_jsonw *w, const char *key,
+		      struct slu_error *err)
+{
+	char text[40];
+	int64_t s = 0;
+	time_t t;
+	struct tm tm;
+	int rc = moment(query, from, &s, err);
+
+	if (rc < 0)
+		return rc;
+	if (!s && !strcmp(from, "until"))
+		return slu_fail(err, -EINVAL, "until when? Give --until");
+	t = s ? (time_t)s : time(NULL);
+	gmtime_r(&t, &tm);
+	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	slu_jsonw_kstr(w, key, text);
+	return 0;
+}
+
+static int put_count(const char *query, struct slu_jsonw *w, struct slu_error *err)
+{
+	struct slu_buf b = SLU_BUF_INIT(40);
+	int rc = slu_http_query_get(query, "count", &b);
+	char *end = NULL;
+	long n = rc > 0 ? strtol(b.p, &end, 10) : 0;
+
+	if (rc > 0 && (*end || n < 1 || n > 10000))
+		rc = slu_fail(err, -EINVAL, "count: \"%.30s\" is outside 1..10000", b.p);
+	else if (rc > 0)
+		slu_jsonw_ki64(w, "count", n);
+	slu_buf_done(&b);
+	return rc < 0 ? rc : 0;
+}
+
+/* The object, from the words of the query. */
+static int put_reservation(const char *query, const char *ns, const char *name, struct slu_buf *b,
+			   struct slu_error *err)
+{
+	struct slu_jsonw w = slu_jsonw(b, SLU_JSONW_COMPACT);
+	int rc;
+
+	slu_jsonw_obj(&w);
+	slu_jsonw_kstr(&w, "apiVersion", "sluice.sh/v1alpha1");
+	slu_jsonw_kstr(&w, "kind", "Reservation");
+	slu_jsonw_key(&w, "metadata");
+	slu_jsonw_obj(&w);
+	slu_jsonw_kstr(&w, "name", name);
+	slu_jsonw_kstr(&w, "namespace", ns);
+	slu_jsonw_end_obj(&w);
+	slu_jsonw_key(&w, "spec");
+	slu_jsonw_obj(&w);
+	rc = put_list(query, "nodes", &w, "nodes", false, err);
+	if (!rc)
+		rc = put_count(query, &w, err);
+	if (!rc)
+		rc = put_word(query, "label", &w, "nodeLabel");
+	if (!rc)
+		rc = put_list(query, "amounts", &w, "amounts", true, err);
+	if (!rc)
+		rc = put_moment(query, "from", &w, "start", err);
+	if (!rc)
+		rc = put_moment(query, "until", &w, "end", err);
+	if (!rc)
+		rc = put_word(query, "every", &w, "every");
+	if (!rc)
+		rc = put_list(query, "users", &w, "users", false, err);
+	slu_jsonw_end_obj(&w);
+	slu_jsonw_end_obj(&w);
+	return rc ? rc : b->error;
+}
+
+static void reserve(struct slu_api *a, struct slu_exchange *x, const char *ns, const char *name)
+{
+	struct slu_buf b = SLU_BUF_INIT(256u << 10);
+	struct slu_rec_ask like = { .what = SLU_ASK_RESERVE };
+	struct slu_error err = { 0 };
+	int rc = put_reservation(slu_exchange_request(x)->query, ns, name, &b, &err);
+
+	if (rc < 0) {
+		slu_http_reply_text(x, 400, "%s\n", *err.text ? err.text : "no such reservation");
+		slu_buf_done(&b);
+		return;
+	}
+	like.text = slu_buf_take(&b);
+	ask_like(a, x, &like, ns, name, question_reply); /* takes the text over */
 }
 
 static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS][256], int n)
@@ -314,7 +495,6 @@ static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS
 	} row[] = { { "jobs", "cancel", SLU_ASK_CANCEL },
 		    { "jobs", "hold", SLU_ASK_HOLD },
 		    { "jobs", "release", SLU_ASK_RELEASE },
-		    { "nodes", "drain", SLU_ASK_DRAIN },
 		    { "nodes", "undrain", SLU_ASK_UNDRAIN } };
 	static const struct {
 		const char *verb;
@@ -328,6 +508,18 @@ static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS
 				change[i].run(a, x, part[2], part[3], part[5]);
 				return true;
 			}
+	if (n == 4 && !strcmp(part[1], "reservations")) {
+		reserve(a, x, part[2], part[3]);
+		return true;
+	}
+	if (n == 5 && !strcmp(part[1], "reservations") && !strcmp(part[4], "end")) {
+		ask_core(a, x, SLU_ASK_UNRESERVE, part[2], part[3], question_reply);
+		return true;
+	}
+	if (n == 4 && !strcmp(part[1], "nodes") && !strcmp(part[3], "drain")) {
+		drain(a, x, part[2]);
+		return true;
+	}
 	for (size_t i = 0; i < SLU_LEN(row); i++) {
 		bool job = row[i].of[0] == 'j';
 

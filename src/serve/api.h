@@ -7,6 +7,7 @@
  *	GET  /v1/nodes /v1/queues /v1/config
  *	POST /v1/jobs/NS/NAME/(cancel|hold|release)    /v1/nodes/NAME/(drain|undrain)
  *	POST /v1/jobs/NS/NAME/(resize|priority|limit)/VALUE
+ *	GET  /v1/reservations   POST /v1/reservations/NS/NAME?from=...   /v1/reservations/NS/NAME/end
  *
  * Three doors: the unix socket (file permissions decide), HTTPS (a Kubernetes bearer token, checked
  * by TokenReview and, for each request, SubjectAccessReview), and the plain health port, which

@@ -131,6 +131,8 @@ void slu_view_nodes(const struct slu_snapshot *s, struct slu_jsonw *w)
 		slu_jsonw_obj(w);
 		slu_jsonw_kstr(w, "name", n->name);
 		slu_jsonw_kstr(w, "state", n->state);
+		when(w, "drainFrom", n->drain_from_s * 1000000);
+		when(w, "drainUntil", n->drain_to_s == INT64_MAX ? 0 : n->drain_to_s * 1000000);
 		slu_jsonw_ki64(w, "gangPods", n->jobs);
 		slu_jsonw_ki64(w, "foreignPods", n->foreign);
 		slu_jsonw_key(w, "resources");
@@ -143,6 +145,40 @@ void slu_view_nodes(const struct slu_snapshot *s, struct slu_jsonw *w)
 			slu_jsonw_end_obj(w);
 		}
 		slu_jsonw_end_obj(w);
+		slu_jsonw_end_obj(w);
+	}
+	slu_jsonw_end_arr(w);
+	slu_jsonw_end_obj(w);
+}
+
+static void names(struct slu_jsonw *w, const char *key, const char *const *name, uint32_t n)
+{
+	slu_jsonw_key(w, key);
+	slu_jsonw_arr(w);
+	for (uint32_t i = 0; i < n; i++)
+		slu_jsonw_str(w, name[i]);
+	slu_jsonw_end_arr(w);
+}
+
+void slu_view_reservations(const struct slu_snapshot *s, struct slu_jsonw *w)
+{
+	slu_jsonw_obj(w);
+	when(w, "at", s->at_us);
+	slu_jsonw_key(w, "reservations");
+	slu_jsonw_arr(w);
+	for (uint32_t i = 0; i < s->n_reservations; i++) {
+		const struct slu_snap_reservation *r = &s->reservation[i];
+
+		slu_jsonw_obj(w);
+		slu_jsonw_kstr(w, "namespace", r->ns);
+		slu_jsonw_kstr(w, "name", r->name);
+		slu_jsonw_kstr(w, "phase", r->phase);
+		when(w, "from", r->from_s * 1000000);
+		when(w, "until", r->until_s * 1000000);
+		slu_jsonw_kstr(w, "every", r->every);
+		names(w, "nodes", r->node, r->n_nodes);
+		names(w, "users", r->user, r->n_users);
+		slu_jsonw_kstr(w, "message", r->message);
 		slu_jsonw_end_obj(w);
 	}
 	slu_jsonw_end_arr(w);

@@ -9,4 +9,5 @@ void slu_view_jobs(const struct slu_snapshot *s, struct slu_jsonw *w);
 int slu_view_job(const struct slu_snapshot *s, const char *ns, const char *name,
 		 struct slu_jsonw *w);
 void slu_view_nodes(const struct slu_snapshot *s, struct slu_jsonw *w);
+void slu_view_reservations(const struct slu_snapshot *s, struct slu_jsonw *w);
 void slu_view_queues(const struct slu_snapshot *s, struct slu_jsonw *w);

@@ -48,6 +48,9 @@ SELDOM = {
     ("apps", "replicasets", "patch"): "a bare ReplicaSet that is held or resized: test_held.py",
     ("apps", "statefulsets", "patch"): "a StatefulSet that is held or resized: test_held.py",
     ("jobs.converged-computing.org", "fluxjobs", "patch"): "held work that is scaled: test_held.py",
+    ("sluice.sh", "reservations", "create"): "sluice reserve: test_plan.py",
+    ("sluice.sh", "reservations", "patch"): "sluice unreserve: test_plan.py",
+    ("sluice.sh", "reservations/status", "patch"): "a Reservation: test_plan.py",
     ("scheduling.sigs.k8s.io", "podgroups", "patch"): "the estimate of a group of the old spelling: test_shapes.py",
 }
 

@@ -1,4 +1,4 @@
-"""What people and objects say about time: priorities, limits and deadlines, on a real server, over a restart, replayed."""
+"""What people and objects say about time: priorities, limits, deadlines, drains and reservations, on a real server, over a restart, replayed."""
 
 import json
 import sqlite3
@@ -132,6 +132,86 @@ def test_limit_of_a_job(module_cluster, sluiced, sluice, placed, space):
     job = module_cluster.admin.get("jobs", "timed", space)
     assert job["spec"]["activeDeadlineSeconds"] == 7200
     assert "sluice.sh/set-limit" not in job["metadata"].get("annotations", {})
+
+
+def test_drain_window(module_cluster, sluiced, sluice, gang, placed, space):
+    """The plan counts on a node that was said to come back, also while it is down, and over a restart."""
+    jobs = lambda: sluiced.jobs(space)  # noqa: E731
+    node = "node-0" if "node-0" in sluiced.nodes() else sorted(sluiced.nodes())[0]
+    drain = lambda *args, **more: sluice("drain", *args, spaced=False, **more)  # noqa: E731
+    end = int(time.time()) + 600
+    assert "is no time" in drain(node, "--until", "noon", code=1)
+    assert f"{node} takes no new work until {stamp(end)}" in drain(node, "--until", stamp(end))
+    until(lambda: sluiced.nodes()[node]["state"] == "drained")
+    gang("wide", 4, {"duration": "5m"})
+    until(lambda: jobs().get("wide", {}).get("promised") and abs(seconds(jobs()["wide"]["estimate"]) - end) <= 1)
+    module_cluster.admin.patch("nodes", node, {"spec": {"unschedulable": True}}, None)
+    module_cluster.admin.wait("nodes", node, lambda n: n["spec"].get("taints"), namespace=None)
+    stays = time.time() + 1
+    until(lambda: time.time() > stays and abs(seconds(jobs()["wide"]["estimate"]) - end) <= 1)
+    sluiced.kill()
+    sluiced.start()
+    until(lambda: jobs().get("wide", {}).get("promised") and abs(seconds(jobs()["wide"]["estimate"]) - end) <= 1)
+    assert sluiced.nodes()[node]["state"] == "drained" and f"drained until {stamp(end)}" in sluice("nodes", spaced=False)
+    module_cluster.admin.patch("nodes", node, {"spec": {"unschedulable": None}}, None)
+    soon = int(time.time()) + 5
+    assert "until" in drain(node, "--until", stamp(soon))
+    until(lambda: len(placed("wide")) == 4)
+    assert time.time() >= soon and sluiced.nodes()[node]["state"] == "up"
+    # What would not end before a window is not begun.
+    for i in range(4):
+        module_cluster.admin.delete("pods", f"wide-{i}", space, grace=0)
+    for name in sluiced.nodes():
+        drain(name, "--from", "+10m", "--until", "+20m")
+    gang("long", 4, {"duration": "15m"})
+    gang("short", 4, {"duration": "5m"})
+    until(lambda: len(placed("short")) == 4)
+    assert not placed("long") and seconds(jobs()["long"]["estimate"]) >= time.time() + 1000
+    for name in sluiced.nodes():
+        assert "takes work again" in sluice("undrain", name, spaced=False)
+
+
+def test_reservation(module_cluster, sluiced, sluice, gang, placed, space):
+    jobs = lambda: sluiced.jobs(space)  # noqa: E731
+    admin = module_cluster.admin
+    mine = lambda: {r["name"]: r for r in sluiced.get("/v1/reservations")["reservations"] if r["namespace"] == space}  # noqa: E731
+    begin = int(time.time()) + 900
+    said = sluice("reserve", "class", "--count", "4", "--from", stamp(begin), "--until", stamp(begin + 600), "--every", "1d")
+    assert "reservation class is made" in said
+    until(lambda: mine().get("class", {}).get("phase") == "Planned" and len(mine()["class"]["nodes"]) == 4)
+    status = until(lambda: admin.get("reservations", "class", space).get("status"))
+    assert status["phase"] == "Planned" and status["from"] == stamp(begin) and len(status["nodes"]) == 4
+    assert [c["status"] for c in status["conditions"] if c["type"] == "Planned"] == ["True"]
+    gang("long", 4, {"duration": "20m"})
+    until(lambda: jobs().get("long", {}).get("promised") and abs(seconds(jobs()["long"]["estimate"]) - begin - 600) <= 1)
+    assert f'reservation "{space}/class"' in sluice("why", "long")
+    gang("ours", 4, {"duration": "20m", "reservation": "class"})
+    until(lambda: len(placed("ours")) == 4)
+    assert not placed("long")
+
+    nodes = mine()["class"]["nodes"]
+    sluiced.kill()
+    sluiced.start()
+    until(lambda: mine().get("class", {}).get("nodes") == nodes)
+    gang("nobody", 1, {"reservation": "nothing"})
+    until(lambda: 'no Reservation "nothing"' in jobs().get("nobody", {}).get("reason", ""))
+    assert "RESERVATION" in sluice("reservations") and "Planned" in sluice("reservations")
+    assert "already" in sluice("reserve", "class", "--count", "1", "--until", "+1h", code=1)
+    assert "give one of" in sluice("reserve", "x", "--until", "+1h", code=2)
+    assert "the API server refused" in sluice("reserve", "Not_A_Name", "--count", "1", "--until", "+1h", code=1)
+
+    assert "is over" in sluice("unreserve", "class")
+    until(lambda: mine()["class"]["phase"] == "Ended")
+    until(lambda: admin.get("reservations", "class", space)["status"]["phase"] == "Ended")
+    for i in range(4):
+        admin.delete("pods", f"ours-{i}", space, grace=0)
+    until(lambda: len(placed("long")) == 4)
+    # An object of one's own, and its end.
+    admin.create({"apiVersion": "sluice.sh/v1alpha1", "kind": "Reservation", "metadata": {"name": "own", "namespace": space},
+                  "spec": {"nodes": [nodes[0]], "start": stamp(time.time()), "end": stamp(time.time() + 600)}})  # fmt: skip
+    until(lambda: mine().get("own", {}).get("phase") == "Active")
+    admin.delete("reservations", "own", space)
+    until(lambda: "own" not in mine())
 
 
 def test_deadline(module_cluster, sluiced, sluice, gang, placed, space):

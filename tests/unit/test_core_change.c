@@ -299,6 +299,123 @@ static void test_begin_and_queue(void)
 	close_world(&w);
 }
 
+static void drain(struct world *w, const char *node, bool is, int64_t from_s, int64_t until_s)
+{
+	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
+
+	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask_record };
+	a->what = is ? SLU_ASK_DRAIN : SLU_ASK_UNDRAIN;
+	a->from_s = from_s;
+	a->until_s = until_s;
+	a->answer = note_answer;
+	snprintf(a->name, sizeof a->name, "%s", node);
+	*answered = 0;
+	slu_core_take(w->core, &a->base, w->now_us);
+	turn(w);
+}
+
+/* As the server writes it. */
+#define CORDONED                                                                            \
+	"\"unschedulable\":true,\"taints\":[{\"key\":\"node.kubernetes.io/unschedulable\"," \
+	"\"effect\":\"NoSchedule\"}]"
+
+static const char *node_state(struct world *w, const char *name)
+{
+	static char state[32];
+	struct slu_snapshot *s;
+
+	take_ask(w, SLU_ASK_PICTURE, "", note_answer);
+	turn(w);
+	s = slu_core_snapshot(w->core);
+	*state = 0;
+	for (uint32_t i = 0; i < s->n_nodes; i++)
+		if (!strcmp(s->node[i].name, name))
+			snprintf(state, sizeof state, "%s", s->node[i].state);
+	slu_snapshot_unref(s);
+	return state;
+}
+
+static void test_drain_window(void)
+{
+	struct world w;
+	int64_t now;
+
+	open_world(&w, 1, 2, FIRST_PROMISED);
+	turn(&w);
+	now = w.now_us / 1000000;
+	drain(&w, "n0", true, now + 300, now + 900);
+	ok(!answered_rc && strstr(answered, "from 2026-01-01T00:05:10Z until 2026-01-01T00:15:10Z"),
+	   "%s", answered);
+	ok(!strcmp(node_state(&w, "n0"), "up"), "before its window it is up");
+	add_pod(&w, "long", "sluice", "2", NOTES("\"sluice.sh/duration\":\"600\""));
+	turn(&w);
+	ok(!bound(&w, "long") && look(&w, "long").estimate_s == now + 900 &&
+		   look(&w, "long").promised,
+	   "what would not end in time is planned behind it: %s", look(&w, "long").reason);
+	add_pod(&w, "short", "sluice", "2", NOTES("\"sluice.sh/duration\":\"200\""));
+	turn(&w);
+	ok(bound(&w, "short"), "what ends in time starts");
+	later(&w, 290);
+	end_pod(&w, &w.pod[1], "Succeeded");
+	later(&w, 20);
+	ok(!strcmp(node_state(&w, "n0"), "drained"), "in its window it is drained");
+	/* Cordoned, then down: it was said to come back. */
+	feed_node(&w, "n0", 2, "", CORDONED, "True");
+	later(&w, 10);
+	feed_node(&w, "n0", 2, "", CORDONED, "False");
+	later(&w, 10);
+	ok(look(&w, "long").promised && look(&w, "long").estimate_s == now + 900,
+	   "the promise on it stands while it reboots: %s", look(&w, "long").reason);
+	feed_node(&w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", "True");
+	later(&w, 900);
+	ok(bound(&w, "long") && !strcmp(node_state(&w, "n0"), "up"), "and is kept when it is back");
+	ok(differences(&w) == 0, "books and cluster agree");
+
+	now = w.now_us / 1000000;
+	end_pod(&w, &w.pod[0], "Succeeded");
+	drain(&w, "n0", true, 0, now + 60);
+	add_pod(&w, "next", "sluice", "2", "");
+	turn(&w);
+	ok(!bound(&w, "next") && look(&w, "next").estimate_s == now + 60,
+	   "from now on, until then");
+	feed_node(&w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", "False");
+	later(&w, 70);
+	ok(!bound(&w, "next") && !strcmp(node_state(&w, "n0"), "down"),
+	   "not back by then: it is down");
+	feed_node(&w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", "True");
+	later(&w, 1);
+	ok(bound(&w, "next"), "back at last");
+	drain(&w, "n0", true, now + 500, now + 400);
+	ok(answered_rc == -EINVAL && strstr(answered, "over before it begins"), "%s", answered);
+	drain(&w, "n0", true, 0, 0);
+	ok(!strcmp(node_state(&w, "n0"), "drained"), "for ever: %s", answered);
+	drain(&w, "n0", true, 0, 0);
+	ok(strstr(answered, "already"), "%s", answered);
+	drain(&w, "n0", true, 0, now + 5000);
+	ok(strstr(answered, "until"), "another window: %s", answered);
+	drain(&w, "n0", false, 0, 0);
+	ok(!strcmp(node_state(&w, "n0"), "up"), "%s", answered);
+	close_world(&w);
+}
+
+/* A node that was cordoned while it was down stays so when it comes up. */
+static void test_cordoned_comes_up(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 2, "");
+	feed_node(&w, "n0", 2, "", "\"unschedulable\":true", "False");
+	turn(&w);
+	feed_node(&w, "n0", 2, "", "\"unschedulable\":true", "True");
+	add_pod(&w, "p", "sluice", "2", "");
+	later(&w, 1);
+	ok(!bound(&w, "p"), "up again, and still cordoned: nothing is placed there");
+	feed_node(&w, "n0", 2, "", "", "True");
+	later(&w, 1);
+	ok(bound(&w, "p"), "uncordoned");
+	close_world(&w);
+}
+
 /* ---- over a restart ---- */
 
 static void again(struct world *w, const char *store)
@@ -399,6 +516,8 @@ int main(void)
 	test_limit_of_job();
 	test_deadline();
 	test_begin_and_queue();
+	test_drain_window();
+	test_cordoned_comes_up();
 	test_restart();
 	return tap_done();
 }

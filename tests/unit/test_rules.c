@@ -346,7 +346,7 @@ static void test_predicates(void)
 
 		snprintf(json, sizeof json, META("pod", "") ",\"spec\":{%s}}", row[i].spec);
 		pod = object(SLU_KIND_POD, json);
-		no = slu_predicate_node(&slu_kpod(pod)->spec, slu_knode(n));
+		no = slu_predicate_node(&slu_kpod(pod)->spec, slu_knode(n), false);
 		ok(no == row[i].no, "predicate %zu: %s", i, slu_no_text(no));
 		slu_kobj_unref(pod);
 	}

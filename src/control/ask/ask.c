@@ -209,19 +209,23 @@ static int refuse(struct slu_core *c, struct slu_error *err)
 bool core_asked(struct slu_core *c, struct slu_rec_ask *a)
 {
 	static const char *const what[] = {
-		[SLU_ASK_CANCEL] = "cancel",   [SLU_ASK_HOLD] = "hold",
-		[SLU_ASK_RELEASE] = "release", [SLU_ASK_DRAIN] = "drain",
-		[SLU_ASK_UNDRAIN] = "undrain", [SLU_ASK_RESIZE] = "resize",
-		[SLU_ASK_PICTURE] = "picture", [SLU_ASK_PRIORITY] = "priority",
-		[SLU_ASK_LIMIT] = "limit",
+		[SLU_ASK_CANCEL] = "cancel",       [SLU_ASK_HOLD] = "hold",
+		[SLU_ASK_RELEASE] = "release",     [SLU_ASK_DRAIN] = "drain",
+		[SLU_ASK_UNDRAIN] = "undrain",     [SLU_ASK_RESIZE] = "resize",
+		[SLU_ASK_PICTURE] = "picture",     [SLU_ASK_PRIORITY] = "priority",
+		[SLU_ASK_LIMIT] = "limit",         [SLU_ASK_RESERVE] = "reserve",
+		[SLU_ASK_UNRESERVE] = "unreserve",
 	};
 	struct slu_error err = { 0 };
 	int rc = a->what == SLU_ASK_PICTURE ? -ENOMEM
 		 : !c->door                 ? refuse(c, &err)
 		 : a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN
-			 ? core_drain_ask(c, a->name, a->what == SLU_ASK_DRAIN, &err)
+			 ? core_drain_ask(c, a->name, a->what == SLU_ASK_DRAIN, a->from_s,
+					  a->until_s, &err)
 		 : a->what == SLU_ASK_PRIORITY || a->what == SLU_ASK_LIMIT
 			 ? core_ask_change(c, a, &err)
+		 : a->what == SLU_ASK_RESERVE || a->what == SLU_ASK_UNRESERVE
+			 ? core_ask_reserve(c, a, &err)
 			 : core_ask_group(c, a, &err);
 
 	if (rc > 0)

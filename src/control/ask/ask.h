@@ -37,6 +37,12 @@ bool core_asked(struct slu_core *c, struct slu_rec_ask *a);
 /* Record on the objects that make its members what people decided about the group. */
 void core_ask_note(struct slu_core *c, const struct group *g);
 
+/* ---- reserve.c ---- */
+
+/* Make a Reservation, or end one now.  0: there is nothing to do; 1: the record is kept, and answered
+ * when the API server has; negative: refused. */
+int core_ask_reserve(struct slu_core *c, struct slu_rec_ask *a, struct slu_error *err);
+
 /* ---- change.c ---- */
 
 /* Another priority or limit.  0; 1: the record is kept, and answered when the API server has. */

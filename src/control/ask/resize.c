@@ -116,7 +116,7 @@ static void patch(struct slu_core *c, struct slu_rec_ask *a, const struct group 
 
 static void answer(struct slu_rec_ask *a, int rc, const char *text)
 {
-	slu_log(SLU_INFO, "asked", SLU_STR("what", a->what == SLU_ASK_LIMIT ? "limit" : "resize"),
+	slu_log(SLU_INFO, "asked", SLU_STR("what", a->what == SLU_ASK_RESIZE ? "resize" : "change"),
 		SLU_STR("name", a->name), SLU_STR("answer", text));
 	if (a->answer)
 		a->answer(a->arg, rc, text);

@@ -193,14 +193,15 @@ void core_node_describe(struct slu_core *c, struct node *n)
 {
 	const struct slu_config *cfg = c->cfg;
 	const struct slu_knode *k = n->k;
+	bool comes_back = core_drain_covers(c, n);
 	struct slu_amount total[AMOUNTS_MAX];
 	const char *domain[SLU_LEVELS_MAX], *prop[16];
 	struct slu_node_spec spec = { .name = n->name,
 				      .total = total,
 				      .domain = domain,
 				      .tag = (uintptr_t)n,
-				      .down = k->ready != SLU_TRI_TRUE,
-				      .cordoned = k->unschedulable };
+				      .down = k->ready != SLU_TRI_TRUE && !comes_back,
+				      .cordoned = k->unschedulable && !comes_back };
 	struct slu_event ev = { .kind = SLU_EV_NODE_ADD, .node_spec = &spec, .property = prop };
 
 	for (uint16_t i = 0; i < k->nallocatable && spec.n_total < AMOUNTS_MAX; i++) {

@@ -24,6 +24,29 @@ struct node {
 	bool drained;              /* the queue knows that it takes no new work */
 	uint64_t
 		drain_id; /* of the drain in the store, whether the node is there or not; 0: none */
+	int64_t drain_from_s, drain_to_s; /* its window; to: SLU_TIME_EVER */
+};
+
+struct reserved_node {
+	char *name;
+	slu_node handle;
+};
+
+/* An object that sets room aside: reservations.c. */
+struct reservation {
+	struct slu_entry e; /* key: NAMESPACE/NAME, also what the plan calls it */
+	char *key;
+	const struct slu_kreservation *k; /* NULL: gone, or only the store knows it yet */
+	uint64_t id;                      /* of its row in the store; 0: none */
+	bool booked;                      /* it is in the plan */
+	bool changed;                     /* what it asks for, since it was booked */
+	bool recalled;                    /* the nodes are those of an earlier life */
+	int64_t from_s, to_s;             /* the occurrence in the plan */
+	SLU_VEC(struct reserved_node) node;
+	const char *phase; /* as its status says */
+	char message[300];
+	uint64_t sent; /* what was written last, and when */
+	int64_t sent_us;
 };
 
 /* Pods with equal terms of required anti-affinity: repel.c. */
@@ -109,7 +132,7 @@ struct lookup {
 };
 
 struct cluster {
-	struct slu_table nodes, pods, owners, lookups, wheres, shapes;
+	struct slu_table nodes, pods, owners, lookups, wheres, shapes, reservations;
 	struct slu_table repels;
 	bool new_repels;         /* pods that wait may be selected by them */
 	struct slu_table spaces; /* namespaces with LimitRanges: admission.c */
@@ -244,14 +267,41 @@ void core_admission_done(struct slu_core *c);
 
 /* ---- drains.c ---- */
 
+#define CORE_DRAIN_PREFIX "drain:" /* spans of drains are called this and the node */
 int core_node_drain(struct slu_core *c, struct node *n, bool drain); /* tell the queue */
-int core_drain_ask(struct slu_core *c, const char *name, bool drain, struct slu_error *err);
-int core_drain_recall(struct slu_core *c, const struct slu_store_span *s); /* from the store */
+/* Drained now, and it comes back: the plan counts on it although it may be down or cordoned. */
+bool core_drain_covers(const struct slu_core *c, const struct node *n);
+bool core_drain_over(const struct slu_core *c, const struct node *n);
+void core_drain_timer(struct slu_core *c, const struct node *n); /* when its window begins, ends */
+void core_drain_put(struct slu_core *c, struct node *n, bool drain); /* its row in the store */
 void core_drain_keep(struct slu_core *c, struct node *n); /* in the store, if it is drained */
 void core_drain_back(struct slu_core *c, struct node *n); /* the node is (again) in the machine */
 
+/* ---- windows.c ---- */
+
+/* Drain it in that window (to_s 0: for ever), or use it again. */
+int core_drain_ask(struct slu_core *c, const char *name, bool drain, int64_t from_s, int64_t to_s,
+		   struct slu_error *err);
+void core_drains(struct slu_core *c); /* windows that begin or end now */
+int core_drain_recall(struct slu_core *c, const struct slu_store_span *s); /* from the store */
+
+/* ---- reservations.c ---- */
+
+void core_reservation_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+int core_reservation_recall(struct slu_core *c, const struct slu_store_span *s);
+void core_reservations(struct slu_core *c); /* plan what is new, end what is over */
+void core_reservations_leave(struct slu_core *c, const struct node *n); /* it is to be removed */
+void core_reservations_look(struct slu_core *c);  /* nodes came or went: look at all of them */
+void core_reservations_again(struct slu_core *c); /* the queue is a new one and knows none */
+void core_reservations_keep(struct slu_core *c);  /* in the store, anew */
+void core_reservations_done(struct slu_core *c);
+/* The one of that name; NULL: there is none. */
+const struct reservation *core_reservation(const struct slu_core *c, const char *ns,
+					   const char *name);
+
 /* ---- say.c ---- */
 
+void core_stamp(char out[32], int64_t s); /* a moment, as in objects */
 /* An event on the pod (on the Job a stand-in is of). */
 void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,
 	       ...) SLU_PRINTF(5, 6);

@@ -59,16 +59,9 @@ static void remove_from_machine(struct slu_core *c, struct node *n)
 	if (n->drained)
 		core_node_drain(c, n, false);
 	n->drained = false;
+	core_reservations_leave(c, n);
 	core_apply(c, &ev);
 	n->handle = SLU_NODE_NONE;
-}
-
-static void set_down(struct slu_core *c, struct node *n, bool was, bool is)
-{
-	struct slu_event ev = { .kind = is ? SLU_EV_NODE_DOWN : SLU_EV_NODE_UP, .node = n->handle };
-
-	if (was != is)
-		core_apply(c, &ev);
 }
 
 /* What placement looks at is the same in both. */
@@ -99,12 +92,10 @@ enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj 
 	struct node *n = core_node(c, obj->meta.name);
 	const struct slu_knode *old, *now = gone ? NULL : slu_knode(obj);
 	enum core_node_news news = CORE_NODE_CHANGED;
-	bool was_down;
 
 	if (!n)
 		return CORE_NODE_SAME;
 	old = n->k;
-	was_down = old && old->ready != SLU_TRI_TRUE;
 	n->k = now ? slu_knode(slu_kobj_ref(obj)) : NULL;
 	if (old && now && same_for_us(old, now)) {
 		slu_kobj_unref(&old->o);
@@ -121,7 +112,6 @@ enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj 
 	} else {
 		core_shapes_node(c, n);
 		core_node_describe(c, n);
-		set_down(c, n, was_down, now->ready != SLU_TRI_TRUE);
 	}
 	if (old)
 		slu_kobj_unref(&old->o);

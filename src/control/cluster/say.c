@@ -3,6 +3,16 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
+
+void core_stamp(char out[32], int64_t s)
+{
+	time_t t = (time_t)s;
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
 
 static void tell(struct slu_core *c, const struct slu_rec_write *about, const char *reporter,
 		 const char *reason, bool warning, const char *text)

@@ -47,7 +47,7 @@ static void look_everywhere(struct slu_core *c, struct where *w);
 static enum slu_no against(struct slu_core *c, const struct where *w, const struct node *n)
 {
 	const struct slu_kpod *p = slu_kpod(w->pod);
-	enum slu_no no = slu_predicate_node(&p->spec, n->k);
+	enum slu_no no = slu_predicate_node(&p->spec, n->k, core_drain_covers(c, n));
 
 	if (no == SLU_NO_NOT && w->volumes && !volumes_reach(c, p, n->k))
 		no = SLU_NO_VOLUME;

@@ -136,6 +136,7 @@ void slu_core_free(struct slu_core *c)
 	core_pods_done(c);
 	core_lookups_done(c);
 	core_admission_done(c);
+	core_reservations_done(c);
 	core_nodes_done(c);
 	slu_table_done(&c->runs->table);
 	slu_table_done(&c->cluster->wheres);

@@ -39,6 +39,7 @@ static void node_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 	if (news == CORE_NODE_ADDED)
 		book_present(c, core_node(c, obj->meta.name));
 	core_near_node(c);
+	core_reservations_look(c);
 	if (gone || slu_knode(obj)->ready != SLU_TRI_TRUE)
 		core_due_at(c, CORE_AT_FLUXJOBS, c->now_us); /* one of a user's FluxJob? */
 }
@@ -279,6 +280,10 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		core_fluxjob_changed(c, obj, gone);
 		core_phantoms_taken(c);
 		break;
+	case SLU_KIND_RESERVATION:
+		core_reservation_changed(c, obj, gone);
+		core_groups_touch_wrong(c); /* somebody may wait for it */
+		break;
 	case SLU_KIND_LIMITRANGE:
 		core_limits_changed(c, obj, gone);
 		core_held_templates(c, obj->meta.ns);
@@ -325,6 +330,6 @@ void core_written(struct slu_core *c, const struct slu_rec_written *w)
 		core_slot_answered(c, w);
 	else if (w->verb == SLU_WRITE_PATCH)
 		core_held_written(c, w);
-	else if (w->verb == SLU_WRITE_SPEC)
+	else if (w->verb == SLU_WRITE_SPEC || w->verb == SLU_WRITE_CREATE)
 		core_resize_written(c, w);
 }

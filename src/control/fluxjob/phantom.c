@@ -54,10 +54,11 @@ static void number(struct slu_jsonw *w, const char *key, int64_t n)
  * about FluxJobs, so whoever wrote such a note there was not the webhook. */
 static void annotations(const struct fluxjob *f, const struct slu_kfluxjob *k, struct slu_jsonw *w)
 {
-	static const char *const kept[] = { "sluice.sh/begin", "sluice.sh/after",
-					    "sluice.sh/queue", "sluice.sh/deadline",
-					    SLU_CANCELLED,     SLU_ON_HOLD,
-					    SLU_SET_PRIORITY,  SLU_SET_LIMIT };
+	static const char *const kept[] = { "sluice.sh/begin",      "sluice.sh/after",
+					    "sluice.sh/queue",      "sluice.sh/deadline",
+					    SLU_CANCELLED,          SLU_ON_HOLD,
+					    SLU_SET_PRIORITY,       SLU_SET_LIMIT,
+					    "sluice.sh/reservation" };
 	const struct slu_fluxjob_ask *a = &f->ask;
 	char level[48];
 

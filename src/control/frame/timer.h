@@ -13,7 +13,9 @@ enum core_timer {
 	CORE_AT_FLUXJOBS, /* FluxJobs that end, or whose status is due */
 	CORE_AT_STATUS,   /* what waiting work is told */
 	CORE_AT_AUDIT,    /* the books against the pods */
-	CORE_AT_KEEP,     /* old rows of the store */
+	CORE_AT_DRAIN,    /* the window of a drain begins or ends */
+	CORE_AT_RESERVATION, /* one begins, ends or has changed */
+	CORE_AT_KEEP,        /* old rows of the store */
 	CORE_TIMERS
 };
 

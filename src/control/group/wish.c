@@ -124,6 +124,28 @@ static uint32_t named_size(const struct slu_core *c, const struct group *g,
 	return g->wish.named_min;
 }
 
+/* The Reservation it names is there and not over; what has started does not need it any more. */
+static bool reserved(struct slu_core *c, struct group *g)
+{
+	const struct reservation *r;
+
+	if (!*g->wish.reservation)
+		return true;
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (core_pod_at(g->pod.p[i]))
+			return true;
+	r = core_reservation(c, g->ns, g->wish.reservation);
+	if (!r)
+		core_group_wrong(c, g, "there is no Reservation \"%s\" in namespace %s",
+				 g->wish.reservation, g->ns);
+	else if (!strcmp(r->phase, "Ended") || !strcmp(r->phase, "Refused"))
+		core_group_wrong(c, g, "Reservation \"%s\" %s", g->wish.reservation,
+				 *r->phase == 'E' ? "is over" : "is refused; its status says why");
+	else
+		return true;
+	return false;
+}
+
 void core_wish_set(struct group *g)
 {
 	if (g->has_priority)
@@ -189,6 +211,8 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 				 *g->wish.queue ? g->wish.queue : c->cfg->queue[0].name);
 		return false;
 	}
+	if (!reserved(c, g))
+		return false;
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		struct pod *p = g->pod.p[i];
 

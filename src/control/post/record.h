@@ -136,9 +136,11 @@ enum slu_ask {
 	SLU_ASK_RELEASE,
 	SLU_ASK_DRAIN,
 	SLU_ASK_UNDRAIN,
-	SLU_ASK_RESIZE,   /* of a job: to `size` members */
-	SLU_ASK_PRIORITY, /* of a job: `value`; SLU_ASK_OWN: what its objects wish */
-	SLU_ASK_LIMIT,    /* of a job: `value` seconds; SLU_ASK_OWN */
+	SLU_ASK_RESIZE,    /* of a job: to `size` members */
+	SLU_ASK_PRIORITY,  /* of a job: `value`; SLU_ASK_OWN: what its objects wish */
+	SLU_ASK_LIMIT,     /* of a job: `value` seconds; SLU_ASK_OWN */
+	SLU_ASK_RESERVE,   /* a Reservation: `text` is the object */
+	SLU_ASK_UNRESERVE, /* ... ends now */
 	/* Nothing but a fresh snapshot, answered once it is published; with the foreign pods if the
 	 * name is SLU_ASK_ALL; with all that can be said of one job if it has a namespace, too. */
 	SLU_ASK_PICTURE,
@@ -150,10 +152,11 @@ struct slu_rec_ask {
 	struct slu_record base;
 	enum slu_ask what;
 	char ns[64], name[256];
-	char user[128];   /* who asks, for the log; "": nobody knows */
-	uint32_t size;    /* RESIZE */
-	int64_t value;    /* PRIORITY, LIMIT */
-	const char *text; /* MATCH; valid until the answer */
+	char user[128];          /* who asks, for the log; "": nobody knows */
+	uint32_t size;           /* RESIZE */
+	int64_t value;           /* PRIORITY, LIMIT */
+	int64_t from_s, until_s; /* DRAIN: its window; 0: from now on, for ever */
+	const char *text;        /* MATCH, RESERVE; valid until the answer */
 	/* Whether nobody waits for the answer any more, from any thread; NULL: somebody does. */
 	bool (*over)(void *arg);
 	/* Called on the core thread, exactly once, with a sentence; must not block. */

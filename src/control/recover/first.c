@@ -124,6 +124,8 @@ static int read_span(void *arg, const struct slu_store_span *s)
 {
 	int rc = core_drain_recall(((struct loading *)arg)->c, s);
 
+	if (!rc)
+		rc = core_reservation_recall(((struct loading *)arg)->c, s);
 	return rc < 0 ? rc : core_claim_recall(((struct loading *)arg)->c, s);
 }
 

@@ -141,6 +141,7 @@ static void tell_again(struct slu_core *c)
 		n->drained = false;
 		core_node_describe(c, n);
 	}
+	core_reservations_again(c);
 	core_shapes_anew(c);
 	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
 	     e = slu_table_next(&c->cluster->pods, e)) {

@@ -279,6 +279,7 @@ void core_store_rewrite(struct slu_core *c)
 	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e && !rc;
 	     e = slu_table_next(&c->cluster->nodes, e))
 		core_drain_keep(c, node_of(e));
+	core_reservations_keep(c);
 	core_claims_keep(c);
 	if (rc < 0) {
 		slu_log(SLU_WARN, "store not rewritten: out of memory");

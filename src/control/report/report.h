@@ -49,4 +49,3 @@ struct slu_snapshot *core_snapshot(struct slu_core *c);
 /* Append to a reason that the group cannot end by its deadline as things are planned now. */
 void core_deadline_text(struct slu_core *c, const struct group *g, const struct run *r,
 			const struct slu_why *why, struct slu_buf *b);
-void core_stamp(char out[32], int64_t s);

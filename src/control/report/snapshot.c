@@ -283,7 +283,10 @@ static void snap_node(struct slu_core *c, struct slu_snapshot *s, struct node *n
 	uint32_t kinds = slu_machine_kinds(m);
 
 	*out = (struct slu_snap_node){ .name = text(s, n->name),
-				       .state = n->drained                    ? "drained"
+				       .drain_from_s = n->drain_id ? n->drain_from_s : 0,
+				       .drain_to_s = n->drain_id ? n->drain_to_s : 0,
+				       .state = n->drained && n->drain_from_s <= c->now_s
+							? "drained"
 						: n->k->unschedulable         ? "cordoned"
 						: n->k->ready != SLU_TRI_TRUE ? "down"
 									      : "up" };
@@ -339,6 +342,48 @@ static void snap_foreign(struct slu_core *c, struct slu_snapshot *s)
 	}
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct slu_snap_reservation *x = a, *y = b;
+	int d = strcmp(x->ns, y->ns);
+
+	return d ? d : strcmp(x->name, y->name);
+}
+
+static void snap_reservation(struct slu_snapshot *s, const struct reservation *r,
+			     struct slu_snap_reservation *out)
+{
+	*out = (struct slu_snap_reservation){ .ns = text(s, r->k->o.meta.ns),
+					      .name = text(s, r->k->o.meta.name),
+					      .phase = r->phase,
+					      .message = text(s, r->message),
+					      .every = text(s, r->k->every),
+					      .from_s = r->from_s,
+					      .until_s = r->to_s };
+	out->node = slu_arena_alloc(&s->arena, (r->node.n + 1u) * sizeof *out->node);
+	out->user = slu_arena_alloc(&s->arena, (r->k->nusers + 1u) * sizeof *out->user);
+	for (uint32_t i = 0; out->node && i < r->node.n; i++)
+		out->node[out->n_nodes++] = text(s, r->node.p[i].name);
+	for (uint32_t i = 0; out->user && i < r->k->nusers; i++)
+		out->user[out->n_users++] = text(s, r->k->users[i]);
+}
+
+static void snap_reservations(struct slu_core *c, struct slu_snapshot *s)
+{
+	const struct slu_table *t = &c->cluster->reservations;
+
+	s->reservation = slu_arena_alloc(&s->arena, t->n * sizeof *s->reservation + 1);
+	for (struct slu_entry *e = slu_table_next(t, NULL); e && s->reservation;
+	     e = slu_table_next(t, e)) {
+		const struct reservation *r = slu_entry_of(e, struct reservation, e);
+
+		if (r->k)
+			snap_reservation(s, r, &s->reservation[s->n_reservations++]);
+	}
+	if (s->reservation)
+		qsort(s->reservation, s->n_reservations, sizeof *s->reservation, by_place);
+}
+
 static void fill(struct slu_core *c, struct slu_snapshot *s)
 {
 	char why[SLU_ERROR_MAX + 100];
@@ -364,6 +409,7 @@ static void fill(struct slu_core *c, struct slu_snapshot *s)
 			s->pods_foreign += s->node[s->n_nodes++].foreign;
 		}
 	snap_foreign(c, s);
+	snap_reservations(c, s);
 	if (s->node)
 		qsort(s->node, s->n_nodes, sizeof *s->node, by_name);
 	s->queue = slu_arena_alloc(&s->arena, slu_queue_count(c->q) * sizeof *s->queue + 1);

@@ -42,7 +42,8 @@ struct slu_snap_amount {
 };
 
 struct slu_snap_node {
-	const char *name, *state; /* up, down, cordoned, drained */
+	const char *name, *state;         /* up, down, cordoned, drained */
+	int64_t drain_from_s, drain_to_s; /* 0: none; to: INT64_MAX */
 	struct slu_snap_amount *amount;
 	uint32_t n_amounts;
 	uint32_t jobs, foreign;
@@ -52,6 +53,13 @@ struct slu_snap_queue {
 	const char *name, *policy;
 	uint32_t waiting, held, blocked, never, running;
 	uint64_t started, ended, backfilled;
+};
+
+struct slu_snap_reservation {
+	const char *ns, *name, *phase, *message, *every;
+	const char **node, **user;
+	uint32_t n_nodes, n_users;
+	int64_t from_s, until_s; /* 0: not planned */
 };
 
 struct slu_snapshot {
@@ -71,6 +79,8 @@ struct slu_snapshot {
 	uint32_t n_nodes;
 	struct slu_snap_queue *queue;
 	uint32_t n_queues;
+	struct slu_snap_reservation *reservation;
+	uint32_t n_reservations;
 	uint32_t pods, pods_foreign, groups;
 	struct slu_counters count;
 	struct slu_arena arena;

@@ -17,15 +17,6 @@
 #include "control/run/run.h"
 #include "wire/jsonw.h"
 
-void core_stamp(char out[32], int64_t s)
-{
-	time_t t = (time_t)s;
-	struct tm tm;
-
-	gmtime_r(&t, &tm);
-	strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
-}
-
 void core_deadline_text(struct slu_core *c, const struct group *g, const struct run *r,
 			const struct slu_why *why, struct slu_buf *b)
 {

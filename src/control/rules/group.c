@@ -457,6 +457,13 @@ static int read_words(const struct slu_group_source *s, struct slu_group_wish *w
 					v);
 		strcpy(w->queue, v);
 	}
+	v = find_value(s, SLU_KEY_RESERVATION, &row);
+	if (v) {
+		if (strlen(v) >= sizeof w->reservation || strchr(v, '/'))
+			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no name of a Reservation",
+					row->key, v);
+		strcpy(w->reservation, v);
+	}
 	v = find_value(s, SLU_KEY_EXCLUSIVE, &row);
 	if (v) {
 		w->exclusive = !strcmp(v, "true");

@@ -34,16 +34,17 @@ int slu_group_identify(const struct slu_group_source *s, struct slu_group_id *ou
 enum slu_after { SLU_AFTER_END, SLU_AFTER_OK, SLU_AFTER_FAILED, SLU_AFTER_START };
 
 struct slu_group_wish {
-	uint32_t min;       /* members that must start together, at least 1 */
-	uint32_t max;       /* never more at once; UINT32_MAX: as many as there are */
-	uint32_t can_exist; /* members its owner makes; UINT32_MAX: not known */
-	uint32_t named_min; /* the part of min that somebody wrote down; 0: nobody did */
-	bool elastic;       /* min-size or max-size is given: filled up with room that is left */
-	int64_t duration_s; /* 0: none named */
-	int64_t begin_s;    /* 0: at once */
-	int64_t deadline_s; /* must have ended by then; 0: none */
-	char queue[64];     /* "": the first */
-	char level[32];     /* topology; "": anywhere */
+	uint32_t min;         /* members that must start together, at least 1 */
+	uint32_t max;         /* never more at once; UINT32_MAX: as many as there are */
+	uint32_t can_exist;   /* members its owner makes; UINT32_MAX: not known */
+	uint32_t named_min;   /* the part of min that somebody wrote down; 0: nobody did */
+	bool elastic;         /* min-size or max-size is given: filled up with room that is left */
+	int64_t duration_s;   /* 0: none named */
+	int64_t begin_s;      /* 0: at once */
+	int64_t deadline_s;   /* must have ended by then; 0: none */
+	char queue[64];       /* "": the first */
+	char reservation[64]; /* "": none */
+	char level[32];       /* topology; "": anywhere */
 	bool level_required;
 	bool exclusive;
 	bool serves; /* made by a Deployment or a set: without end, unless a duration is named */

@@ -30,6 +30,8 @@ const struct slu_key_row slu_key_table[] = {
 	  "not before this time (RFC 3339, or seconds since the epoch)" },
 	{ "sluice.sh/deadline", SLU_KEY_DEADLINE, false,
 	  "must have ended by this time, its limit counted; not started when that is too late" },
+	{ "sluice.sh/reservation", SLU_KEY_RESERVATION, false,
+	  "the Reservation of its namespace that it may use" },
 	{ "sluice.sh/topology", SLU_KEY_TOPOLOGY, false,
 	  "all members in one rack, block, zone ...: \"rack\", \"required:rack\", "
 	  "\"preferred:rack\"" },

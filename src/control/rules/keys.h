@@ -6,18 +6,19 @@
 #include "kube/object.h"
 
 enum slu_key {
-	SLU_KEY_GROUP,     /* name of the group, in the namespace of the pod */
-	SLU_KEY_SIZE,      /* members that start together */
-	SLU_KEY_MIN_SIZE,  /* elastic: start with at least so many ... */
-	SLU_KEY_MAX_SIZE,  /* ... and never more than these */
-	SLU_KEY_QUEUE,     /* queue it waits in */
-	SLU_KEY_DURATION,  /* how long it runs: 90, 15m, 1h30m, 7d, 01:30:00 */
-	SLU_KEY_BEGIN,     /* not before: RFC 3339 or seconds since the epoch */
-	SLU_KEY_DEADLINE,  /* must have ended by then: the same */
-	SLU_KEY_TOPOLOGY,  /* "rack", "required:rack", "preferred:rack": all members in one */
-	SLU_KEY_EXCLUSIVE, /* "true": whole nodes; "false" */
-	SLU_KEY_AFTER,     /* groups that must have ended: "a", "ok:a", "failed:a,start:b" */
-	SLU_KEY_IGNORED,   /* known, without effect on purpose */
+	SLU_KEY_GROUP,       /* name of the group, in the namespace of the pod */
+	SLU_KEY_SIZE,        /* members that start together */
+	SLU_KEY_MIN_SIZE,    /* elastic: start with at least so many ... */
+	SLU_KEY_MAX_SIZE,    /* ... and never more than these */
+	SLU_KEY_QUEUE,       /* queue it waits in */
+	SLU_KEY_DURATION,    /* how long it runs: 90, 15m, 1h30m, 7d, 01:30:00 */
+	SLU_KEY_BEGIN,       /* not before: RFC 3339 or seconds since the epoch */
+	SLU_KEY_DEADLINE,    /* must have ended by then: the same */
+	SLU_KEY_RESERVATION, /* the Reservation of its namespace that it may use */
+	SLU_KEY_TOPOLOGY,    /* "rack", "required:rack", "preferred:rack": all members in one */
+	SLU_KEY_EXCLUSIVE,   /* "true": whole nodes; "false" */
+	SLU_KEY_AFTER,       /* groups that must have ended: "a", "ok:a", "failed:a,start:b" */
+	SLU_KEY_IGNORED,     /* known, without effect on purpose */
 	/* written by Sluice, never read as a wish */
 	SLU_KEY_OUTPUT,
 	SLU_KEYS,

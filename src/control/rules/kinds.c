@@ -24,6 +24,7 @@ const struct slu_kind slu_kinds[] = {
 	{ SLU_KIND_FLUXJOB, .optional = true },
 	{ SLU_KIND_LIMITRANGE },
 	{ SLU_KIND_RUNTIMECLASS },
+	{ SLU_KIND_RESERVATION, .optional = true },
 };
 const size_t slu_kinds_n = SLU_LEN(slu_kinds);
 

@@ -1,5 +1,7 @@
 #include "control/rules/predicate.h"
 
+#define STATE "node.kubernetes.io/" /* taints that tell the state of a node begin with this */
+
 const char *slu_no_text(enum slu_no n)
 {
 	static const char *const text[SLU_NO_COUNT] = {
@@ -134,7 +136,8 @@ bool slu_predicate_tolerates(const struct slu_ktoleration *t, uint16_t n,
 	return false;
 }
 
-enum slu_no slu_predicate_node(const struct slu_kpodspec *spec, const struct slu_knode *node)
+enum slu_no slu_predicate_node(const struct slu_kpodspec *spec, const struct slu_knode *node,
+			       bool comes_back)
 {
 	for (uint16_t i = 0; i < spec->nnode_selector; i++) {
 		const struct slu_kpair *want = &spec->node_selector[i];
@@ -147,7 +150,8 @@ enum slu_no slu_predicate_node(const struct slu_kpodspec *spec, const struct slu
 	    !slu_predicate_terms(spec->required, spec->nrequired, node))
 		return SLU_NO_AFFINITY;
 	for (uint16_t i = 0; i < node->ntaints; i++)
-		if (!slu_predicate_tolerates(spec->tolerations, spec->ntolerations,
+		if (!(comes_back && !strncmp(node->taints[i].key, STATE, strlen(STATE))) &&
+		    !slu_predicate_tolerates(spec->tolerations, spec->ntolerations,
 					     &node->taints[i]))
 			return SLU_NO_TAINT;
 	return SLU_NO_NOT;

@@ -19,8 +19,10 @@ enum slu_no {
 /* "node selector", ... for sentences. */
 const char *slu_no_text(enum slu_no n);
 
-/* First thing that speaks against the node. */
-enum slu_no slu_predicate_node(const struct slu_kpodspec *spec, const struct slu_knode *node);
+/* First thing that speaks against the node.  comes_back: taints that only say in which state it is
+ * now (node.kubernetes.io/...: cordoned, not ready, unreachable) do not count. */
+enum slu_no slu_predicate_node(const struct slu_kpodspec *spec, const struct slu_knode *node,
+			       bool comes_back);
 /* Any of the terms matches the node; no terms: false. */
 bool slu_predicate_terms(const struct slu_kterm *t, uint16_t n, const struct slu_knode *node);
 /* The node's taint is tolerated (PreferNoSchedule always is). */

@@ -83,7 +83,7 @@ struct run {
 	int64_t decided_us, start_s, end_s;
 	struct {                                                /* what the queue was told last */
 		int64_t priority, limit_s, begin_s, deadline_s; /* limit 0: the queue's default */
-		char queue[64], level[32];
+		char queue[64], level[32], reservation[64];
 		bool required, exclusive;
 		uint64_t slots; /* members that start together */
 	} told;

@@ -160,7 +160,7 @@ struct asked {
 	struct slu_gang_req req;
 	struct slu_job_spec spec;
 	struct slu_nodeset *nodes[SLU_ROLES_MAX]; /* made for this one question */
-	char name[400];
+	char name[400], reservation[400];
 };
 
 /* 0: the queue's default.  What serves has no end unless somebody names one. */
@@ -203,6 +203,7 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 			a->req.flags |= SLU_GANG_CLOSE_REQUIRED;
 	}
 	snprintf(a->name, sizeof a->name, "%s/%s", g->ns, g->id.name);
+	snprintf(a->reservation, sizeof a->reservation, "%s/%s", g->ns, w->reservation);
 	a->spec = (struct slu_job_spec){
 		.id = r->id,
 		.name = a->name,
@@ -213,6 +214,7 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 		.limit_s = wish_limit(w),
 		.begin_s = w->begin_s ? w->begin_s : SLU_TIME_NONE,
 		.deadline_s = w->deadline_s ? w->deadline_s : SLU_TIME_NONE,
+		.reservation = *w->reservation ? a->reservation : NULL,
 		.held = g->held,
 		.member = !r->gang,
 		.req = &a->req,
@@ -243,6 +245,7 @@ static void note_told(const struct slu_core *c, struct run *r)
 	r->told.limit_s = wish_limit(w);
 	r->told.begin_s = w->begin_s;
 	r->told.deadline_s = w->deadline_s;
+	snprintf(r->told.reservation, sizeof r->told.reservation, "%s", w->reservation);
 	snprintf(r->told.queue, sizeof r->told.queue, "%s",
 		 *w->queue ? w->queue : c->cfg->queue[0].name);
 	memcpy(r->told.level, w->level, sizeof r->told.level);
@@ -390,7 +393,8 @@ bool core_run_wishes(struct slu_core *c, struct run *r)
 	if (queued &&
 	    (reshaped(r) || (r->gang && slots_of(r) != r->told.slots && !admits(c, r, queue)) ||
 	     r->told.begin_s != w->begin_s || r->told.deadline_s != w->deadline_s ||
-	     strcmp(r->told.queue, queue) || (was != is && r->gang && is > longest(c, queue)) ||
+	     strcmp(r->told.queue, queue) || strcmp(r->told.reservation, w->reservation) ||
+	     (was != is && r->gang && is > longest(c, queue)) ||
 	     (was != is && slu_queue_job(c->q, r->id, &v) < 0))) {
 		if (was != is)
 			keep_change(c, r, "limit %" PRId64 " s becomes %" PRId64 " s", was, is);

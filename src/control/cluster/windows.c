@@ -1,0 +1,124 @@
+/* When drains begin and end: asked for, recalled, over.  (What a drain is: drains.c.) */
+#include "control/cluster/cluster.h"
+
+#include <stdio.h>
+
+static void describe(struct slu_core *c, struct node *n)
+{
+	if (n->handle == SLU_NODE_NONE || !n->k)
+		return;
+	core_shapes_node(c, n);
+	core_node_describe(c, n);
+}
+
+/* It takes work again.  Also of one that is over the queue is told: this comes before the look at
+ * the plan that would drop it. */
+static void end_drain(struct slu_core *c, struct node *n)
+{
+	if (n->drained && core_node_drain(c, n, false) < 0)
+		return;
+	core_drain_put(c, n, false);
+	n->drained = false;
+	n->drain_id = 0;
+	n->drain_from_s = n->drain_to_s = 0;
+	describe(c, n); /* if it is not back, that counts from now on */
+}
+
+void core_drains(struct slu_core *c)
+{
+	if (!core_is_due(c, CORE_AT_DRAIN))
+		return;
+	core_due_at(c, CORE_AT_DRAIN, CORE_NEVER);
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e)) {
+		struct node *n = node_of(e);
+
+		if (!n->drain_id)
+			continue;
+		if (core_drain_over(c, n)) {
+			slu_log(SLU_INFO, "drain is over", SLU_STR("node", n->name));
+			end_drain(c, n);
+			continue;
+		}
+		core_drain_timer(c, n);
+		if (core_drain_covers(c, n))
+			describe(c, n); /* it may have been down before */
+	}
+}
+
+static int drain(struct slu_core *c, struct node *n, int64_t from_s, int64_t to_s,
+		 struct slu_error *err)
+{
+	char from[32] = "", to[32] = "";
+
+	if (to_s <= c->now_s || to_s <= from_s)
+		return slu_fail(err, -EINVAL, "the drain would be over before it begins");
+	if (n->drained && core_node_drain(c, n, false) < 0) /* another window */
+		return slu_fail(err, -EIO, "the queue refused");
+	n->drained = false;
+	n->drain_from_s = SLU_MAX(from_s, c->now_s);
+	n->drain_to_s = to_s;
+	if (!n->drain_id)
+		n->drain_id = ++c->next_job;
+	core_drain_back(c, n);
+	if (!n->drained)
+		return slu_fail(err, -EIO, "the queue refused");
+	core_drain_put(c, n, true);
+	describe(c, n);
+	if (from_s > c->now_s)
+		core_stamp(from, from_s);
+	if (to_s != SLU_TIME_EVER)
+		core_stamp(to, to_s);
+	return slu_fail(err, 0, "%s takes no new work%s%s%s%s; what runs there keeps running",
+			n->name, *from ? " from " : "", from, *to ? " until " : "", to);
+}
+
+int core_drain_ask(struct slu_core *c, const char *name, bool is, int64_t from_s, int64_t to_s,
+		   struct slu_error *err)
+{
+	struct node *n = node_of(slu_table_finds(&c->cluster->nodes, name));
+
+	if (!n || n->handle == SLU_NODE_NONE)
+		return slu_fail(err, -ENOENT, "no node \"%s\"", name);
+	if (!is && n->k && n->k->unschedulable && !n->drain_id)
+		return slu_fail(err, -EBUSY,
+				"%s was not drained here but cordoned in Kubernetes; "
+				"kubectl uncordon %s",
+				name, name);
+	if (is && !to_s)
+		to_s = SLU_TIME_EVER;
+	if (!is == !n->drain_id &&
+	    (!is || (from_s <= c->now_s && n->drain_from_s <= c->now_s && to_s == n->drain_to_s)))
+		return slu_fail(err, 0, "%s is %s already", name, is ? "drained" : "in use");
+	if (is)
+		return drain(c, n, from_s, to_s, err);
+	end_drain(c, n);
+	if (!n->drain_id && n->k && n->k->unschedulable)
+		return slu_fail(
+			err, 0,
+			"%s is not drained any more, but cordoned in Kubernetes: it takes no "
+			"work until kubectl uncordon %s",
+			name, name);
+	return n->drain_id ? slu_fail(err, -EIO, "the queue refused")
+			   : slu_fail(err, 0, "%s takes work again", name);
+}
+
+int core_drain_recall(struct slu_core *c, const struct slu_store_span *s)
+{
+	struct node *n;
+
+	c->next_job = SLU_MAX(c->next_job, s->id);
+	if (strcmp(s->kind, "drain") ||
+	    strncmp(s->name, CORE_DRAIN_PREFIX, strlen(CORE_DRAIN_PREFIX)))
+		return 0;
+	n = core_node(c, s->name + strlen(CORE_DRAIN_PREFIX));
+	if (!n)
+		return -ENOMEM;
+	n->drain_id = s->id;
+	n->drain_from_s = s->from_s;
+	n->drain_to_s = s->to_s;
+	core_due_begin(c, CORE_AT_DRAIN); /* it may be over since */
+	if (n->handle != SLU_NODE_NONE)
+		core_drain_back(c, n);
+	return 0;
+}

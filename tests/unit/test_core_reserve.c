@@ -1,0 +1,311 @@
+/* Reservations: objects that set nodes aside, for whom, for how long, again and again. */
+#include <time.h>
+
+#include "core_kit.h"
+
+static char answered[SLU_ERROR_MAX];
+static int answered_rc;
+
+static void note_answer(void *arg, int rc, const char *text)
+{
+	(void)arg;
+	answered_rc = rc;
+	snprintf(answered, sizeof answered, "%s", text);
+}
+
+static char status[1500], created[4000];
+
+static void read_status(struct world *w, struct slu_rec_write *x)
+{
+	(void)w;
+	if (x->kind == SLU_KIND_RESERVATION)
+		snprintf(status, sizeof status, "%s", x->text);
+}
+
+static void stamp(char out[32], int64_t s)
+{
+	time_t t = (time_t)s;
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+/* A Reservation in namespace ns, so many seconds from now. */
+static void reserve(struct world *w, const char *name, int generation, int64_t from, int64_t to,
+		    const char *more)
+{
+	char a[32], b[32];
+
+	stamp(a, w->now_us / 1000000 + from);
+	stamp(b, w->now_us / 1000000 + to);
+	feed(w, SLU_KIND_RESERVATION, false,
+	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"r-%s\",\"generation\":%d,"
+	     "\"resourceVersion\":\"%" PRIu64 "\"},\"spec\":{\"start\":\"%s\",\"end\":\"%s\",%s}}",
+	     name, name, generation, ++w->rv, a, b, more);
+	turn(w);
+}
+
+static struct slu_snapshot *picture(struct world *w)
+{
+	static struct slu_snapshot *s;
+
+	slu_snapshot_unref(s);
+	take_ask(w, SLU_ASK_PICTURE, "", note_answer);
+	turn(w);
+	return s = slu_core_snapshot(w->core);
+}
+
+static struct slu_snap_job look(struct world *w, const char *name)
+{
+	struct slu_snapshot *s = picture(w);
+
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (!strcmp(s->job[i].name, name))
+			return s->job[i];
+	return (struct slu_snap_job){ .state = "", .reason = "" };
+}
+
+static struct slu_snap_reservation held(struct world *w, const char *name)
+{
+	struct slu_snapshot *s = picture(w);
+
+	for (uint32_t i = 0; i < s->n_reservations; i++)
+		if (!strcmp(s->reservation[i].name, name))
+			return s->reservation[i];
+	return (struct slu_snap_reservation){ .phase = "", .message = "" };
+}
+
+#define NOTES(text) "\"annotations\":{" text "}"
+
+static void test_keeps_others_out(void)
+{
+	struct world w;
+	int64_t now;
+
+	open_world(&w, 2, 2, FIRST_PROMISED);
+	w.told = read_status;
+	turn(&w);
+	now = w.now_us / 1000000;
+	reserve(&w, "r", 1, 300, 900, "\"count\":2");
+	ok(!strcmp(held(&w, "r").phase, "Planned") && held(&w, "r").n_nodes == 2, "two nodes");
+	ok(strstr(status, "\"phase\":\"Planned\"") && strstr(status, "\"nodes\":[\"n0\",\"n1\"]") &&
+		   strstr(status, "\"status\":\"True\""),
+	   "its status: %s", status);
+	add_pod(&w, "long", "sluice", "2", NOTES("\"sluice.sh/duration\":\"600\""));
+	turn(&w);
+	ok(!bound(&w, "long") && look(&w, "long").estimate_s == now + 900,
+	   "who would not end before it is planned behind it: %s", look(&w, "long").reason);
+	ok(strstr(look(&w, "long").reason, "reservation \"ns/r\""), "why names it: %s",
+	   look(&w, "long").reason);
+	add_pod(&w, "short", "sluice", "2", NOTES("\"sluice.sh/duration\":\"100\""));
+	add_pod(&w, "mine", "sluice", "2",
+		NOTES("\"sluice.sh/duration\":\"500\",\"sluice.sh/reservation\":\"r\""));
+	turn(&w);
+	ok(bound(&w, "short") && bound(&w, "mine"), "who ends in time starts, and who names it");
+	end_pod(&w, &w.pod[1], "Succeeded");
+	later(&w, 310);
+	ok(!strcmp(held(&w, "r").phase, "Active") && strstr(status, "\"phase\":\"Active\""),
+	   "it begins");
+	add_pod(&w, "more", "sluice", "2",
+		NOTES("\"sluice.sh/duration\":\"100\",\"sluice.sh/reservation\":\"r\""));
+	turn(&w);
+	ok(bound(&w, "more") && !bound(&w, "long"), "only its own start in it");
+	later(&w, 600);
+	ok(!strcmp(held(&w, "r").phase, "Ended") && strstr(status, "\"status\":\"False\""),
+	   "it ends");
+	end_pod(&w, &w.pod[2], "Succeeded");
+	end_pod(&w, &w.pod[3], "Succeeded");
+	later(&w, 1);
+	ok(bound(&w, "long"), "and everybody may");
+	ok(differences(&w) == 0, "books and cluster agree");
+	close_world(&w);
+}
+
+static void test_users_amounts_every(void)
+{
+	struct world w;
+	int64_t now;
+
+	open_world(&w, 1, 4, FIRST_PROMISED);
+	turn(&w);
+	now = w.now_us / 1000000;
+	reserve(&w, "r", 1, 0, 600,
+		"\"nodes\":[\"n0\"],\"amounts\":{\"cpu\":\"3\"},\"every\":\"1h\"");
+	ok(!strcmp(held(&w, "r").phase, "Active"), "named node, part of it: %s",
+	   held(&w, "r").message);
+	add_pod(&w, "one", "sluice", "1", NOTES("\"sluice.sh/duration\":\"60\""));
+	add_pod(&w, "two", "sluice", "2", NOTES("\"sluice.sh/duration\":\"60\""));
+	turn(&w);
+	ok(bound(&w, "one") && !bound(&w, "two"), "one core is everybody's, three are not");
+	later(&w, 601);
+	ok(!strcmp(held(&w, "r").phase, "Planned") && held(&w, "r").from_s == now + 3600 &&
+		   held(&w, "r").until_s == now + 4200,
+	   "again after an hour");
+	ok(bound(&w, "two"), "between, everybody may");
+	reserve(&w, "r", 2, 0, 600, "\"nodes\":[\"n0\"],\"users\":[\"ns\"]");
+	end_pod(&w, &w.pod[0], "Succeeded");
+	end_pod(&w, &w.pod[1], "Succeeded");
+	add_pod(&w, "three", "sluice", "4", NOTES("\"sluice.sh/duration\":\"60\""));
+	later(&w, 1);
+	ok(bound(&w, "three"), "changed: its users need not name it");
+	feed(&w, SLU_KIND_RESERVATION, true,
+	     "{\"metadata\":{\"name\":\"r\",\"namespace\":\"ns\",\"uid\":\"r-r\",\"generation\":2,"
+	     "\"resourceVersion\":\"%" PRIu64 "\"},\"spec\":{}}",
+	     ++w.rv);
+	turn(&w);
+	ok(!*held(&w, "r").phase, "deleted");
+	ok(differences(&w) == 0, "books and cluster agree");
+	close_world(&w);
+}
+
+static void test_wrong(void)
+{
+	struct world w;
+
+	open_world(&w, 2, 2, "");
+	w.told = read_status;
+	turn(&w);
+	reserve(&w, "a", 1, 0, 600, "\"nodes\":[\"nowhere\"]");
+	ok(!strcmp(held(&w, "a").phase, "Unplanned") &&
+		   strstr(status, "there is no node \\\"nowhere\\\""),
+	   "an unknown node: %s", status);
+	feed_node(&w, "nowhere", 2, "", "", "True");
+	turn(&w);
+	ok(!strcmp(held(&w, "a").phase, "Active"), "planned once it is there");
+	reserve(&w, "b", 1, 0, 600, "\"count\":9");
+	ok(strstr(status, "9 nodes are wanted, 3 are there"), "too many: %s", status);
+	reserve(&w, "c", 1, 0, 600, "\"count\":1,\"nodes\":[\"n0\"]");
+	ok(!strcmp(held(&w, "c").phase, "Refused"), "both: %s", held(&w, "c").message);
+	reserve(&w, "d", 1, 600, 0, "\"count\":1");
+	ok(!strcmp(held(&w, "d").phase, "Refused"), "backwards: %s", held(&w, "d").message);
+	reserve(&w, "e", 1, 0, 600, "\"count\":1,\"every\":\"5m\"");
+	ok(!strcmp(held(&w, "e").phase, "Refused"), "too often: %s", held(&w, "e").message);
+	add_pod(&w, "p", "sluice", "2", NOTES("\"sluice.sh/reservation\":\"later\""));
+	later(&w, 1);
+	ok(!bound(&w, "p") && strstr(look(&w, "p").reason, "there is no Reservation \"later\""),
+	   "a gang that names none: %s", look(&w, "p").reason);
+	reserve(&w, "later", 1, 0, 600, "\"nodes\":[\"n1\"]");
+	later(&w, 1);
+	ok(bound(&w, "p"), "starts once it is made");
+	close_world(&w);
+}
+
+static void test_node_goes(void)
+{
+	struct world w;
+
+	open_world(&w, 3, 2, "");
+	turn(&w);
+	reserve(&w, "r", 1, 100, 600, "\"count\":2");
+	ok(held(&w, "r").n_nodes == 2 && !strcmp(held(&w, "r").node[1], "n1"), "n0 and n1");
+	feed(&w, SLU_KIND_NODE, true,
+	     "{\"metadata\":{\"name\":\"n0\",\"uid\":\"node-n0\",\"resourceVersion\":\"%" PRIu64
+	     "\"},\"spec\":{},\"status\":{}}",
+	     ++w.rv);
+	turn(&w);
+	ok(held(&w, "r").n_nodes == 2 && !strcmp(held(&w, "r").node[0], "n1") &&
+		   !strcmp(held(&w, "r").node[1], "n2"),
+	   "another takes the place of one that goes");
+	ok(differences(&w) == 0, "books and cluster agree");
+	close_world(&w);
+}
+
+static void ask_text(struct world *w, enum slu_ask what, const char *name, const char *text)
+{
+	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
+
+	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask_record };
+	a->what = what;
+	a->answer = note_answer;
+	a->text = text;
+	snprintf(a->ns, sizeof a->ns, "ns");
+	snprintf(a->name, sizeof a->name, "%s", name);
+	*answered = 0;
+	slu_core_take(w->core, &a->base, w->now_us);
+	turn(w);
+}
+
+static void test_asked(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 2, "");
+	turn(&w);
+	ask_text(&w, SLU_ASK_RESERVE, "r", "{the object}");
+	snprintf(created, sizeof created, "%s", w.last_create);
+	ok(!strcmp(created, "{the object}") && w.creates == 1, "made: %s", created);
+	reserve(&w, "r", 1, -10, 600, "\"count\":1");
+	ask_text(&w, SLU_ASK_RESERVE, "r", "{the object}");
+	ok(answered_rc == -EINVAL && strstr(answered, "already"), "%s", answered);
+	ask_text(&w, SLU_ASK_UNRESERVE, "r", NULL);
+	ok(!answered_rc && strstr(answered, "is over") && strstr(w.last_spec, "\"every\":null"),
+	   "%s: %s", answered, w.last_spec);
+	ask_text(&w, SLU_ASK_UNRESERVE, "nobody", NULL);
+	ok(answered_rc == -ENOENT, "%s", answered);
+	close_world(&w);
+}
+
+/* Which nodes were chosen is in the store: another life keeps them, though others are as good now. */
+static void test_restart(void)
+{
+	struct slu_journal_setup js = { .cluster = "c", .holder = "test" };
+	struct slu_core_setup cs = { .verify = true };
+	struct slu_error err = { 0 };
+	struct fpod *p;
+	struct world w;
+	char store[64];
+
+	snprintf(store, sizeof store, "/tmp/sluice-reserve-%d.db", (int)getpid());
+	unlink(store);
+	open_world_at(&w, store, 2, 2, "");
+	p = add_pod(&w, "other", "default-scheduler", "2", "");
+	snprintf(p->node, sizeof p->node, "n0");
+	snprintf(p->phase, sizeof p->phase, "Running");
+	feed_pod(&w, p, false);
+	turn(&w);
+	reserve(&w, "r", 1, 300, 900, "\"count\":1");
+	ok(held(&w, "r").n_nodes == 1 && !strcmp(held(&w, "r").node[0], "n1"),
+	   "the one that is free");
+	slu_core_free(w.core);
+	slu_inbox_free(w.out);
+	slu_intents_free(w.door, 5000);
+	w.now_us += 1000000;
+	w.out = slu_inbox_new(UINT32_MAX, NULL, NULL);
+	js.url = store;
+	cs.config = w.cfg;
+	cs.out = w.out;
+	cs.first_id = (uint64_t)(w.now_us / 1000);
+	if (slu_core_new(&cs, &w.core, &err) < 0 || slu_core_lead(w.core, &js, &err) < 0)
+		ok(false, "start: %s", err.text);
+	feed_node(&w, "n0", 2, "", "", "True");
+	feed_node(&w, "n1", 2, "", "", "True");
+	for (int k = 0; k < SLU_KIND_COUNT; k++)
+		if (k != SLU_KIND_RESERVATION)
+			slu_core_take(w.core, slu_rec_synced_new((enum slu_kkind)k), w.now_us);
+	w.now_us -= 1000000;
+	reserve(&w, "r", 1, 300, 900, "\"count\":1");
+	w.now_us += 1000000;
+	slu_core_take(w.core, slu_rec_synced_new(SLU_KIND_RESERVATION), w.now_us);
+	turn(&w);
+	ok(held(&w, "r").n_nodes == 1 && !strcmp(held(&w, "r").node[0], "n1"),
+	   "the next life keeps it, although n0 is free now: %s", held(&w, "r").node[0]);
+	slu_core_free(w.core);
+	slu_inbox_free(w.out);
+	slu_config_free(w.cfg);
+	slu_kcodec_free(w.codec);
+	slu_strpool_free(w.pool);
+	unlink(store);
+}
+
+int main(void)
+{
+	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
+	test_keeps_others_out();
+	test_users_amounts_every();
+	test_wrong();
+	test_node_goes();
+	test_asked();
+	test_restart();
+	return tap_done();
+}
