@@ -9,15 +9,28 @@
 #define WRITER                                                 \
 	"-c synchronous_commit=on -c statement_timeout=30000 " \
 	"-c idle_in_transaction_session_timeout=3000"
+#define READER "-c default_transaction_read_only=on"
 /* Answers are collected after so many queued statements, so that neither side's buffer fills up
  * while both are writing. */
 #define PIPELINE_DEPTH 256
 /* An advisory lock of our own: the bytes "sluice". */
 #define LOCK_SCHEMA "SELECT pg_advisory_xact_lock(126943969174373)"
 
+/* Tables of the programs that were there before have the names of our views.  We live beside them, in
+ * a schema of our own; also when they have gone since. */
+#define LIVE_BESIDE                                                                      \
+	"SELECT to_regclass('sluice_schema') IS NULL AND EXISTS (SELECT FROM pg_class c" \
+	" JOIN pg_namespace n ON n.oid = c.relnamespace WHERE"                           \
+	" (n.nspname = 'sluice' AND c.relname = 'sluice_schema') OR"                     \
+	" (n.nspname = current_schema() AND c.relkind IN ('r', 'p') AND c.relname IN"    \
+	" ('pending_queue', 'reservations', 'pods_provisional', 'groups_provisional')))"
+#define MAKE_OWN "CREATE SCHEMA IF NOT EXISTS sluice"
+#define USE_OWN  " -c search_path=sluice"
+
 struct pg {
 	struct slu_sql q;
 	PGconn *c;
+	bool beside; /* the schema is our own, the database's first one is somebody else's */
 	bool *prepared;
 	uint32_t queued; /* statements sent whose results were not read, and what they must be */
 	enum expected { ANY, ONE_ROW, COMMITTED } expected[PIPELINE_DEPTH];
@@ -352,7 +365,10 @@ static int script(struct slu_sql *q, const char *text, struct slu_error *err)
 
 static int lock(struct slu_sql *q, struct slu_error *err)
 {
-	return plain((struct pg *)q, LOCK_SCHEMA, err);
+	struct pg *s = (struct pg *)q;
+	int rc = plain(s, LOCK_SCHEMA, err);
+
+	return !rc && s->beside ? plain(s, MAKE_OWN, err) : rc;
 }
 
 static int version(struct slu_sql *q, int *out, struct slu_error *err)
@@ -403,18 +419,42 @@ static void quiet(void *arg, const char *msg)
 {
 }
 
-int slu_pg_open(const char *url, bool readonly, const struct slu_sql_stmt *stmts, uint32_t n,
-		struct slu_sql **out, struct slu_error *err)
+/* A connection to the database; `own`: to our schema in it, also after a PQreset(). */
+static int dial(struct pg *s, const char *url, bool readonly, bool own, struct slu_error *err)
 {
 	static const char *const key[] = { "dbname",          "fallback_application_name",
 					   "connect_timeout", "options",
 					   "keepalives_idle", NULL };
-	const char *const val[] = { url,
-				    "sluice",
-				    CONNECT_TIMEOUT_S,
-				    readonly ? "-c default_transaction_read_only=on" : WRITER,
-				    "30",
-				    NULL };
+	static const char *const options[2][2] = { { WRITER, WRITER USE_OWN },
+						   { READER, READER USE_OWN } };
+	const char *const val[] = { url,  "sluice", CONNECT_TIMEOUT_S, options[readonly][own],
+				    "30", NULL };
+
+	PQfinish(s->c);
+	s->c = PQconnectdbParams(key, val, 1);
+	if (PQstatus(s->c) != CONNECTION_OK)
+		return fail(s, NULL, err);
+	PQsetNoticeProcessor(s->c, quiet, NULL);
+	if (PQserverVersion(s->c) < 150000)
+		return slu_fail(err, -EPROTO, "postgresql: server version %d is older than 15",
+				PQserverVersion(s->c) / 10000);
+	return 0;
+}
+
+static int look_beside(struct pg *s, struct slu_error *err)
+{
+	PGresult *r = PQexec(s->c, LIVE_BESIDE);
+	int rc = PQresultStatus(r) == PGRES_TUPLES_OK ? 0 : fail(s, r, err);
+
+	if (!rc)
+		s->beside = strcmp(PQgetvalue(r, 0, 0), "t") == 0;
+	PQclear(r);
+	return rc;
+}
+
+int slu_pg_open(const char *url, bool readonly, const struct slu_sql_stmt *stmts, uint32_t n,
+		struct slu_sql **out, struct slu_error *err)
+{
 	struct pg *s = slu_calloc(1, sizeof *s);
 	int rc;
 
@@ -426,16 +466,12 @@ int slu_pg_open(const char *url, bool readonly, const struct slu_sql_stmt *stmts
 		slu_free(s);
 		return -ENOMEM;
 	}
-	s->c = PQconnectdbParams(key, val, 1);
-	if (PQstatus(s->c) != CONNECTION_OK) {
-		rc = fail(s, NULL, err);
-		close_db(&s->q);
-		return rc;
-	}
-	PQsetNoticeProcessor(s->c, quiet, NULL);
-	if (PQserverVersion(s->c) < 150000) {
-		rc = slu_fail(err, -EPROTO, "postgresql: server version %d is older than 15",
-			      PQserverVersion(s->c) / 10000);
+	rc = dial(s, url, readonly, false, err);
+	if (!rc)
+		rc = look_beside(s, err);
+	if (!rc && s->beside)
+		rc = dial(s, url, readonly, true, err);
+	if (rc < 0) {
 		close_db(&s->q);
 		return rc;
 	}

@@ -139,16 +139,80 @@ static const struct step steps[] = {
 		"CREATE INDEX events_begin ON events (seq) WHERE kind = 1;",
 		"CREATE INDEX events_begin ON events (seq) WHERE kind = 1;",
 	},
+	{
+		/* The view as the originals' tables are: their numbers of kinds, and the request as a
+		 * jobspec in YAML instead of our own JSON.  A slot is a member; cores are whole ones,
+		 * memory MB; version 1 of the jobspec knows no memory. */
+		"DROP VIEW pending_queue;"
+		"CREATE VIEW pending_queue AS SELECT name AS group_name, space AS namespace,"
+		" size AS group_size, id AS flux_id, COALESCE((SELECT 'version: '"
+		" || CASE WHEN MAX(json_extract(r.value, '$.need.memory')) > 0 THEN 9999 ELSE 1 END"
+		" || char(10) || 'resources:' || char(10) || group_concat('- type: slot' || char(10)"
+		" || '  count: ' || json_extract(r.value, '$.min') || char(10) || '  label: '"
+		" || CASE r.key WHEN 0 THEN 'default' ELSE 'role' || r.key END || char(10) || '  with:'"
+		" || char(10) || '  - {type: core, count: '"
+		" || MAX(1, (COALESCE(json_extract(r.value, '$.need.cpu'), 0) + 999) / 1000) || '}'"
+		" || char(10) || CASE WHEN json_extract(r.value, '$.need.memory') > 0"
+		" THEN '  - {type: memory, count: '"
+		" || ((json_extract(r.value, '$.need.memory') + 1048575) / 1048576) || ', unit: MB}'"
+		" || char(10) ELSE '' END"
+		" || CASE WHEN json_extract(r.value, '$.need.\"nvidia.com/gpu\"') > 0"
+		" THEN '  - {type: gpu, count: ' || json_extract(r.value, '$.need.\"nvidia.com/gpu\"')"
+		" || '}' || char(10) ELSE '' END, '')"
+		" || 'tasks:' || char(10) || group_concat('- {command: [\"' || j.space || '/' || j.name"
+		" || '\"], slot: ' || CASE r.key WHEN 0 THEN 'default' ELSE 'role' || r.key END"
+		" || ', count: {per_slot: 1}}' || char(10), '')"
+		" || 'attributes:' || char(10) || '  system: {'"
+		" || CASE WHEN j.limit_s > 0 THEN 'duration: ' || j.limit_s ELSE '' END || '}' || char(10)"
+		" FROM json_each(j.spec, '$.roles') r WHERE r.type = 'object'), '') AS jobspec,"
+		" object AS flux_job_name, name,"
+		" CASE kind WHEN 'Job' THEN 1 WHEN 'Deployment' THEN 2 WHEN 'ReplicaSet' THEN 3"
+		" WHEN 'StatefulSet' THEN 4 ELSE 0 END AS type,"
+		" planned_s > 0 AS reservation, limit_s AS duration,"
+		" strftime('%Y-%m-%dT%H:%M:%fZ', first_seen_us / 1e6, 'unixepoch') AS created_at, size"
+		" FROM jobs j WHERE state IN (1, 2, 3);",
+
+		"DROP VIEW pending_queue;"
+		"CREATE VIEW pending_queue AS SELECT name AS group_name, space AS namespace,"
+		" size AS group_size, id AS flux_id, COALESCE((SELECT 'version: '"
+		" || CASE WHEN MAX(memory) > 0 THEN 9999 ELSE 1 END"
+		" || chr(10) || 'resources:' || chr(10) || string_agg('- type: slot' || chr(10)"
+		" || '  count: ' || least || chr(10) || '  label: ' || label || chr(10) || '  with:'"
+		" || chr(10) || '  - {type: core, count: '"
+		" || GREATEST(1, (COALESCE(cpu, 0) + 999) / 1000) || '}'"
+		" || chr(10) || CASE WHEN memory > 0 THEN '  - {type: memory, count: '"
+		" || ((memory + 1048575) / 1048576) || ', unit: MB}' || chr(10) ELSE '' END"
+		" || CASE WHEN gpu > 0 THEN '  - {type: gpu, count: ' || gpu || '}' || chr(10)"
+		" ELSE '' END, '' ORDER BY n)"
+		" || 'tasks:' || chr(10) || string_agg('- {command: [\"' || j.space || '/' || j.name"
+		" || '\"], slot: ' || label || ', count: {per_slot: 1}}' || chr(10), '' ORDER BY n)"
+		" || 'attributes:' || chr(10) || '  system: {'"
+		" || CASE WHEN j.limit_s > 0 THEN 'duration: ' || j.limit_s ELSE '' END || '}' || chr(10)"
+		" FROM (SELECT n, CASE n WHEN 1 THEN 'default' ELSE 'role' || n - 1 END AS label,"
+		" (v->>'min')::BIGINT AS least, (v->'need'->>'cpu')::BIGINT AS cpu,"
+		" (v->'need'->>'memory')::BIGINT AS memory,"
+		" (v->'need'->>'nvidia.com/gpu')::BIGINT AS gpu"
+		" FROM json_array_elements(j.spec::json->'roles') WITH ORDINALITY AS a (v, n)"
+		" WHERE json_typeof(v) = 'object') r), '') AS jobspec,"
+		" object AS flux_job_name, name,"
+		" CASE kind WHEN 'Job' THEN 1 WHEN 'Deployment' THEN 2 WHEN 'ReplicaSet' THEN 3"
+		" WHEN 'StatefulSet' THEN 4 ELSE 0 END AS type,"
+		" CASE WHEN planned_s > 0 THEN 1 ELSE 0 END AS reservation, limit_s AS duration,"
+		" to_timestamp(first_seen_us / 1e6) AS created_at, size"
+		" FROM jobs j WHERE state IN (1, 2, 3);",
+	},
 };
 
 /* The version itself is kept where a half-made database cannot lie about it: SQLite's user_version,
  * a comment-free one-row table in PostgreSQL. Both change in the transaction of the step. */
 static const char *const set_version_sqlite[] = { "PRAGMA user_version = 1",
-						  "PRAGMA user_version = 2" };
+						  "PRAGMA user_version = 2",
+						  "PRAGMA user_version = 3" };
 static const char *const set_version_pg[] = {
 	"CREATE TABLE IF NOT EXISTS sluice_schema (one INT PRIMARY KEY CHECK (one = 1), version INT NOT NULL);"
 	"INSERT INTO sluice_schema VALUES (1, 1) ON CONFLICT (one) DO UPDATE SET version = 1",
 	"UPDATE sluice_schema SET version = 2",
+	"UPDATE sluice_schema SET version = 3",
 };
 
 static_assert(SLU_LEN(set_version_sqlite) == SLU_LEN(steps), "one version text per step");

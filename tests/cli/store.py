@@ -50,7 +50,7 @@ def job(id, name, **more):
 
 # In the order of an export: tables, then keys. Upper case sorts before lower, as bytes do; a locale would mix them.
 ROWS = [
-    {"sluice": "export", "schema": 2, "cluster": "c0ffee"},
+    {"sluice": "export", "schema": 3, "cluster": "c0ffee"},
     job(1, "b"),
     job(2, "a", priority=9_000_000_000_000_000_000),
     line("pods", job=1, uid="B", space="default", name="b-1", node="", role=0, seen_us=5),
@@ -124,7 +124,7 @@ for store in ("a.db", PG):
 
 # ---- migrate
 rc, out, err = run("migrate", "new.db")
-ok(rc == 0 and out == b"new.db: made, schema 2\n", "migrate makes a store", (rc, out, err))
+ok(rc == 0 and out == b"new.db: made, schema 3\n", "migrate makes a store", (rc, out, err))
 rc, out, err = run("usage", "new.db")
 ok(rc == 0 and b"no usage recorded yet" in out, "usage of nothing", (out, err))
 rc, out, err = run("migrate", "new.db")
@@ -134,9 +134,9 @@ with sqlite3.connect(DIR / "first.db") as db:  # as the first version made it
     db.execute("DROP INDEX events_begin")
     db.execute("PRAGMA user_version = 1")
 db.close()
-fails(1, 'schema version 1, this program wants 2: run "sluice store migrate"', "check", "first.db")
+fails(1, 'schema version 1, this program wants 3: run "sluice store migrate"', "check", "first.db")
 rc, out, err = run("migrate", "first.db")
-ok(rc == 0 and out == b"first.db: schema 1 is now 2\n", "an older schema is brought up to date", (rc, out, err))
+ok(rc == 0 and out == b"first.db: schema 1 is now 3\n", "an older schema is brought up to date", (rc, out, err))
 rc, out, err = run("export", "first.db")
 ok(rc == 0 and out == EXPORT, "with everything in it", err)
 with sqlite3.connect(DIR / "newer.db") as db:
@@ -144,7 +144,7 @@ with sqlite3.connect(DIR / "newer.db") as db:
     db.execute("PRAGMA user_version = 99")
 db.close()
 for verb in ("check", "migrate", "export", "import"):
-    fails(1, "newer.db: the store has schema version 99, this program knows 2: use a newer sluice", verb, "newer.db")
+    fails(1, "newer.db: the store has schema version 99, this program knows 3: use a newer sluice", verb, "newer.db")
 with sqlite3.connect(DIR / "older.db") as db:
     db.execute("VACUUM")
 db.close()

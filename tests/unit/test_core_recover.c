@@ -161,6 +161,7 @@ static struct slu_snap_job view(struct world *w, const char *name)
 struct found {
 	int intents, jobs, cancelled, promised;
 	int64_t plans;
+	char last[120]; /* job: its kind and its FluxJob */
 };
 static int count_intent(void *arg, const struct slu_store_intent *i)
 {
@@ -174,6 +175,9 @@ static int count_plan(void *arg, const struct slu_store_plan *p)
 }
 static int count_job(void *arg, const struct slu_store_job *j)
 {
+	struct found *f = arg;
+
+	snprintf(f->last, sizeof f->last, "%s %s \"%s\"", j->name, j->kind, j->object);
 	((struct found *)arg)->jobs++;
 	((struct found *)arg)->promised += j->planned_s > 0;
 	((struct found *)arg)->cancelled += !strcmp(j->cause, CORE_CAUSE_CANCELLED);
@@ -763,6 +767,7 @@ static void held_and_killed(struct world *w)
 	feed_job(w, "j", 2, true, "yes", "");
 	go_on(w, NONE, NULL);
 	ok(w->patches == 1, "a held Job is let go");
+	ok(!strcmp(look(0).last, "j Job \"j-job\""), "the store has its FluxJob: %s", look(0).last);
 	gang(w, "a", 1, "4", TIMED("a", "1", "100s"));
 	go_on(w, NONE, NULL);
 	die(w);

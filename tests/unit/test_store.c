@@ -812,6 +812,156 @@ static void test_claim(void)
 	unlink(lock);
 }
 
+/* ---- the view that users of the originals query ---- */
+
+static int see_pending(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	slu_buf_printf(arg, "%s %" PRId64 " \"%s\" %s|", (const char *)v[0].p, v[1].i,
+		       (const char *)v[2].p, (const char *)v[3].p);
+	return 0;
+}
+
+static struct slu_store_job pending(uint64_t id, const char *kind, const char *object,
+				    const char *spec)
+{
+	struct slu_store_job j = job(id, 0, (int64_t)id, kind);
+
+	j.kind = kind;
+	j.object = object;
+	j.spec = spec;
+	return j;
+}
+
+static void test_pending(const char *url, const char *backend)
+{
+	static const struct slu_sql_stmt stmt[] = {
+		{ "SELECT name, type, flux_job_name, jobspec FROM pending_queue ORDER BY flux_id",
+		  NULL }
+	};
+	static const char *const kind[] = { "Pod",        "Job",         "Deployment",
+					    "ReplicaSet", "StatefulSet", "MPIJob" };
+	static const char want[] =
+		"Pod 0 \"\" |Job 1 \"\" |Deployment 2 \"\" |ReplicaSet 3 \"\" |StatefulSet 4 \"\" |"
+		"MPIJob 0 \"\" |"
+		"solver 1 \"solver-job\" version: 9999\nresources:\n"
+		"- type: slot\n  count: 4\n  label: default\n  with:\n"
+		"  - {type: core, count: 2}\n  - {type: memory, count: 3072, unit: MB}\n"
+		"  - {type: gpu, count: 1}\n"
+		"- type: slot\n  count: 1\n  label: role1\n  with:\n  - {type: core, count: 1}\n"
+		"tasks:\n"
+		"- {command: [\"default/solver\"], slot: default, count: {per_slot: 1}}\n"
+		"- {command: [\"default/solver\"], slot: role1, count: {per_slot: 1}}\n"
+		"attributes:\n  system: {duration: 1800}\n|"
+		"plain 0 \"plain-pod\" version: 1\nresources:\n"
+		"- type: slot\n  count: 2\n  label: default\n  with:\n  - {type: core, count: 4}\n"
+		"tasks:\n- {command: [\"default/plain\"], slot: default, count: {per_slot: 1}}\n"
+		"attributes:\n  system: {}\n|";
+	struct slu_store *s = must_open(url, SLU_STORE_MIGRATE);
+	struct slu_batch *b = slu_batch_new();
+	struct slu_buf got = SLU_BUF_INIT(1 << 16);
+	struct slu_error err = { 0 };
+	struct slu_store_job j;
+	struct slu_sql *q = NULL;
+
+	slu_batch_clear(b);
+	for (uint64_t i = 0; i < SLU_LEN(kind); i++) {
+		j = pending(i + 1, kind[i], "", "{}");
+		slu_batch_put_job(b, &j);
+	}
+	j = pending(7, "solver", "solver-job",
+		    "{\"roles\":[{\"min\":4,\"max\":4,\"need\":{\"pods\":1,\"cpu\":1500,"
+		    "\"memory\":3221225472,\"nvidia.com/gpu\":1}},{\"min\":1,\"max\":1,"
+		    "\"need\":{\"pods\":1}}],\"exclusive\":true}");
+	j.kind = "Job";
+	j.limit_s = 1800;
+	slu_batch_put_job(b, &j);
+	j = pending(8, "plain", "plain-pod", "{\"roles\":[{\"min\":2,\"need\":{\"cpu\":4000}}]}");
+	j.kind = "Pod";
+	j.limit_s = 0;
+	slu_batch_put_job(b, &j);
+	ok(commit1(s, 0, b, &err) == 0, "%s: jobs of every kind wait (%s)", backend, err.text);
+	slu_store_close(s);
+	if (!strcmp(backend, "sqlite"))
+		slu_sqlite_open(url, true, stmt, 1, &q, &err);
+	else
+		slu_pg_open(url, true, stmt, 1, &q, &err);
+	ok(q && q->ops->query(q, 0, NULL, 0, see_pending, &got, NULL, &err) == 0,
+	   "%s: the view answers (%s)", backend, err.text);
+	ok(!strcmp(slu_buf_str(&got), want),
+	   "%s: pending_queue has the originals' numbers of kinds, FluxJobs and jobspecs", backend);
+	if (strcmp(slu_buf_str(&got), want) != 0)
+		fprintf(stderr, "%s", slu_buf_str(&got));
+	if (q)
+		q->ops->close(q);
+	slu_buf_done(&got);
+}
+
+/* ---- a database that the programs before us have used ---- */
+
+static int see_text(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
+{
+	slu_buf_printf(arg, "%s ", (const char *)v[0].p);
+	return 0;
+}
+
+static void test_beside(const char *url)
+{
+	enum { OLD, OURS };
+	static const struct slu_sql_stmt stmt[] = {
+		[OLD] = { "SELECT group_name FROM public.pending_queue", NULL },
+		[OURS] = { "SELECT group_name FROM sluice.pending_queue", NULL },
+	};
+	struct slu_buf got = SLU_BUF_INIT(1 << 10);
+	struct slu_error err = { 0 };
+	struct slu_store *s;
+	struct slu_batch *b = slu_batch_new();
+	struct slu_store_job j = job(1, 0, 1, "ours");
+	struct slu_sql *q = NULL;
+	char there[400];
+	int round;
+
+	ok(slu_pg_open(url, false, stmt, SLU_LEN(stmt), &q, &err) == 0 &&
+		   q->ops->script(q, "CREATE DATABASE used", &err) == 0,
+	   "a database of its own (%s)", err.text);
+	q->ops->close(q);
+	snprintf(there, sizeof there, "%.*sused%s", (int)(strstr(url, "postgres?") - url), url,
+		 strchr(url, '?'));
+	ok(slu_pg_open(there, false, stmt, SLU_LEN(stmt), &q, &err) == 0 &&
+		   q->ops->script(q,
+				  "CREATE TABLE pending_queue (group_name text, namespace text,"
+				  " group_size int, flux_id int);"
+				  "CREATE TABLE reservations (group_name text, flux_id int);"
+				  "INSERT INTO pending_queue VALUES ('theirs', 'default', 2, 7)",
+				  &err) == 0,
+	   "the originals' tables are there (%s)", err.text);
+	q->ops->close(q);
+	ok(slu_store_open(there, 0, &s, &err) == -EPROTO, "nothing is made unasked (%s)", err.text);
+	s = must_open(there, SLU_STORE_MIGRATE);
+	slu_batch_put_job(b, &j);
+	ok(s && commit1(s, 0, b, &err) == 0, "we live beside them (%s)", err.text);
+	slu_store_close(s);
+	/* With them and, later, without. */
+	for (round = 0; round < 2; round++) {
+		struct seen seen;
+
+		s = must_open(there, SLU_STORE_READONLY);
+		ok(s && load(s, &seen, &err) == 0 && seen.jobs == 1, "found again, tables %s (%s)",
+		   round ? "gone" : "there", err.text);
+		slu_store_close(s);
+		if (slu_pg_open(there, false, stmt, SLU_LEN(stmt), &q, &err) < 0)
+			break;
+		if (!round)
+			q->ops->query(q, OLD, NULL, 0, see_text, &got, NULL, &err);
+		q->ops->query(q, OURS, NULL, 0, see_text, &got, NULL, &err);
+		q->ops->script(q, "DROP TABLE IF EXISTS public.pending_queue, public.reservations",
+			       &err);
+		q->ops->close(q);
+	}
+	ok(!strcmp(slu_buf_str(&got), "theirs ours ours "), "theirs stays as it is: %s",
+	   slu_buf_str(&got));
+	slu_buf_done(&got);
+}
+
 int main(void)
 {
 	test_claim();
@@ -826,6 +976,8 @@ int main(void)
 		test_journal(pg, "postgresql");
 		test_terms_anew(pg, "postgresql");
 		test_frozen(pg);
+		test_pending(pg, "postgresql");
+		test_beside(pg);
 	} else {
 		const char *path = fresh_sqlite();
 		char copy[128];
@@ -836,6 +988,7 @@ int main(void)
 		test_fence(copy, "sqlite");
 		test_journal(copy, "sqlite");
 		test_terms_anew(copy, "sqlite");
+		test_pending(copy, "sqlite");
 		test_journal_outage();
 		test_dump();
 		test_damage();

@@ -3,7 +3,7 @@
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"
-#include "control/run/run.h"
+#include "control/rules/fluxjob.h"
 #include "wire/jsonw.h"
 
 #define SPEC_MAX (1u << 20)
@@ -86,11 +86,22 @@ static void put_spec(struct slu_core *c, const struct group *g, const struct run
 	slu_jsonw_end_obj(&w);
 }
 
+/* The one object whose pods wait for us; NULL: there is none, or there are several. */
+static const struct slu_kobj *held_object(const struct group *g)
+{
+	const struct slu_kobj *o = g->owned.n == 1 ? g->owned.p[0]->obj : NULL;
+
+	return o && !core_phantom_is(o->meta.uid) ? o : NULL;
+}
+
 static const char *kind_of(const struct group *g)
 {
+	const struct slu_kobj *held = held_object(g);
 	const struct slu_kowner *o = g->pod.n ? slu_kmeta_controller(&g->pod.p[0]->k->o.meta)
 					      : NULL;
 
+	if (held)
+		return slu_kkind_info((enum slu_kkind)held->kind)->kind;
 	return o ? o->kind : "Pod";
 }
 
@@ -103,6 +114,7 @@ uint64_t core_keep_sum(const struct slu_store_job *j)
 	uint64_t h = slu_hash_bytes(n, sizeof n);
 
 	h = slu_hash_u64(h ^ slu_hash_bytes(j->spec, strlen(j->spec)));
+	h = slu_hash_u64(h ^ slu_hash_bytes(j->object, strlen(j->object)));
 	return slu_hash_u64(h ^ slu_hash_bytes(j->cause, strlen(j->cause)));
 }
 
@@ -111,11 +123,12 @@ static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_
 	       enum slu_store_job_state state)
 {
 	struct slu_buf spec = SLU_BUF_INIT(SPEC_MAX);
+	char object[SLU_FLUXJOB_NAME] = "";
 	struct slu_store_job j = { .id = id,
 				   .key = g->key,
 				   .space = g->ns,
 				   .name = g->id.name,
-				   .object = "",
+				   .object = object,
 				   .kind = kind_of(g),
 				   .user = g->user,
 				   .queue = g->wish.queue,
@@ -132,6 +145,8 @@ static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_
 	uint64_t sum;
 	int rc = 0;
 
+	if (held_object(g))
+		slu_fluxjob_name(held_object(g), object);
 	put_spec(c, g, r, &spec);
 	j.spec = spec.error ? "{}" : slu_buf_str(&spec);
 	j.planned_s = planned(g) ? planned(g)->planned_s : 0;
