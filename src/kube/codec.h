@@ -48,6 +48,7 @@ struct slu_kbad {
 	uint64_t rv; /* 0, "" if not even that can be read */
 	char ns[64], name[256];
 	char why[160];
+	bool gone; /* it was deleted (slu_mirror) */
 };
 
 struct slu_klist {

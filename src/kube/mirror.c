@@ -396,6 +396,7 @@ static int one_frame(void *arg, const void *p, size_t n)
 		break;
 	case SLU_KEVENT_UNREADABLE:
 		m->stats.events++;
+		ev.bad.gone = ev.gone;
 		unreadable(m, &ev.bad);
 		if (ev.gone && ev.rv >= m->rv && slot_of(m, &ev.bad, &i))
 			remove_at(m, i, NULL);

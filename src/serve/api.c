@@ -51,19 +51,23 @@ static enum door door_of(const struct slu_api *a, const struct slu_http_request 
 static void health(struct slu_api *a, struct slu_exchange *x, bool ready)
 {
 	struct slu_snapshot *s = slu_core_snapshot(a->s.core);
+	struct slu_buf b = SLU_BUF_INIT(BODY_MAX);
 	struct slu_feed_stats f;
 	bool good;
 
 	slu_feed_stats(a->s.feed, &f);
 	good = !ready || (s && s->synced);
-	/* A store that is away is no reason to take the webhook out of service or to restart. */
-	slu_http_reply_text(x, good ? 200 : 503, "%s\nmirror: %s\nstore: %s\nwatch: %s\n%s%s%s",
-			    !good               ? "not ready"
-			    : !s || s->store_ok ? "ok"
-						: "degraded",
-			    s && s->synced ? "complete" : "filling", s ? s->store : "starting",
-			    *f.trouble ? f.trouble : "ok", *f.bad ? "left out: " : "", f.bad,
-			    *f.bad ? "\n" : "");
+	slu_buf_printf(&b, "%s\nmirror: %s\nstore: %s\nwatch: %s\n",
+		       !good               ? "not ready"
+		       : !s || s->store_ok ? "ok"
+					   : "degraded",
+		       s && s->synced ? "complete" : "filling", s ? s->store : "starting",
+		       *f.trouble ? f.trouble : "ok");
+	slu_leftout_write(slu_feed_leftout(a->s.feed), &b);
+	/* A store that is away is no reason to take the webhook out of service or to restart, nor is
+	 * an object that cannot be read. */
+	slu_http_reply(x, good ? 200 : 503, "text/plain; charset=utf-8", slu_buf_str(&b), b.n);
+	slu_buf_done(&b);
 	slu_snapshot_unref(s);
 }
 

@@ -190,7 +190,7 @@ static void from_io(const struct slu_metrics_from *f, struct slu_buf *b)
 	one(b, "sluice_watch_pauses_total", "counter", "Times the watches were held back.",
 	    (double)feed.pauses);
 	one(b, "sluice_watch_unreadable_total", "counter",
-	    "Objects left out because they cannot be read; /readyz names the last.",
+	    "Objects left out because they cannot be read; /readyz names them.",
 	    (double)feed.unreadable);
 	one(b, "sluice_api_retries_total", "counter", "Requests sent again.", (double)k.retries);
 	one(b, "sluice_api_throttled_total", "counter", "Answers 429 of the API server.",

@@ -1,3 +1,4 @@
+#include "control/io/leftout.h"
 #include "serve/admit.h"
 #include "serve/certs.h"
 #include "tap.h"
@@ -367,10 +368,83 @@ static void test_certs(void)
 	slu_certs_done(&c);
 }
 
+/* ---- objects that cannot be read ---- */
+
+static struct slu_kbad bad_object(const char *ns, const char *name, const char *why)
+{
+	struct slu_kbad bad = { 0 };
+
+	snprintf(bad.ns, sizeof bad.ns, "%s", ns);
+	snprintf(bad.name, sizeof bad.name, "%s", name);
+	snprintf(bad.why, sizeof bad.why, "%s", why);
+	return bad;
+}
+
+static const char *left_out(const struct slu_leftout *l)
+{
+	static char text[16384];
+	struct slu_buf b = SLU_BUF_INIT(sizeof text - 1);
+
+	slu_leftout_write(l, &b);
+	snprintf(text, sizeof text, "%s", slu_buf_str(&b));
+	slu_buf_done(&b);
+	return text;
+}
+
+static void leave_out(struct slu_leftout *l, enum slu_kkind kind, const char *ns, const char *name,
+		      const char *why)
+{
+	struct slu_kbad bad = bad_object(ns, name, why);
+
+	slu_leftout_add(l, kind, &bad);
+}
+
+static void test_leftout(void)
+{
+	static struct slu_leftout l;
+	uint32_t lines = 0;
+	char name[16];
+
+	ok(!*left_out(&l), "nothing is left out at first");
+	leave_out(&l, SLU_KIND_POD, "lab", "a", "spec: no object");
+	leave_out(&l, SLU_KIND_NODE, "", "a", "status: two\nlines");
+	leave_out(&l, SLU_KIND_POD, "lab", "a", "spec.containers: no array");
+	leave_out(&l, SLU_KIND_POD, "", "", "no metadata");
+	ok(!strcmp(left_out(&l), "left out: Pod lab/a: spec.containers: no array\n"
+				 "left out: Node a: status: two?lines\n"
+				 "left out: Pod ?: no metadata\n"),
+	   "a line for each, with the newest cause:\n%s", left_out(&l));
+	slu_leftout_drop(&l, SLU_KIND_JOB, "lab", "a");
+	slu_leftout_drop(&l, SLU_KIND_POD, "lab", "a");
+	ok(!strcmp(left_out(&l), "left out: Node a: status: two?lines\n"
+				 "left out: Pod ?: no metadata\n"),
+	   "one that can be read again is not named");
+	slu_leftout_listed(&l, SLU_KIND_POD);
+	ok(strstr(left_out(&l), "Pod ?"), "the list it was met in leaves it");
+	slu_leftout_listed(&l, SLU_KIND_POD);
+	ok(!strcmp(left_out(&l), "left out: Node a: status: two?lines\n"),
+	   "the next list had it no more");
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof name, "p%d", i);
+		leave_out(&l, SLU_KIND_POD, "lab", name, "why");
+	}
+	for (const char *s = left_out(&l); (s = strchr(s, '\n')); s++)
+		lines++;
+	ok(lines == SLU_LEFTOUT_MAX + 1 &&
+		   strstr(left_out(&l), "left out: more objects of kind Pod\n"),
+	   "a flood has an end (%u lines)", lines);
+	slu_leftout_listed(&l, SLU_KIND_POD);
+	slu_leftout_listed(&l, SLU_KIND_POD);
+	slu_leftout_listed(&l, SLU_KIND_NODE);
+	slu_leftout_listed(&l, SLU_KIND_NODE);
+	ok(!*left_out(&l), "and when all are gone nothing is left out");
+}
+
 int main(void)
 {
 	test_admit();
 	test_forged_owner();
 	test_certs();
+	test_leftout();
 	return tap_done();
 }

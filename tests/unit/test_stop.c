@@ -39,6 +39,7 @@ static void make_pods(struct slu_buf *b)
 			"\"resources\":{\"requests\":{\"cpu\":\"4\"}}}]},"
 			"\"status\":{\"phase\":\"Pending\"}}",
 			i ? "," : "", i, i, i / 4);
+	slu_buf_puts(b, ",7"); /* one that nobody can read */
 	slu_buf_puts(b, "]}");
 }
 
@@ -120,7 +121,7 @@ static int caller(struct world *w, const char *request)
 /* The beginning of an answer, while the pretend server goes on; "" if the connection ends. */
 static const char *hear(struct world *w, int fd)
 {
-	static char text[400];
+	static char text[1000];
 
 	for (int i = 0; i < 2000; i++) {
 		ssize_t n = recv(fd, text, sizeof text - 1, 0);
@@ -155,6 +156,24 @@ static bool ready(struct world *w)
 	return false;
 }
 
+/* An object that cannot be read is told, and keeps nobody from being ready. */
+static bool tells_odd_one(struct world *w)
+{
+	int fd = caller(w, READY);
+	bool told = false;
+
+	for (int i = 0; fd >= 0 && i < 4 && !told; i++) {
+		const char *said = hear(w, fd);
+
+		told = strstr(said, "\nleft out: Pod ?: Pod is not an object\n");
+		if (!*said || !strcmp(said, "silence"))
+			break;
+	}
+	if (fd >= 0)
+		close(fd);
+	return told;
+}
+
 /* Its exit code, or 1000 and more: a signal, or it hangs. */
 static int ended(struct world *w)
 {
@@ -178,6 +197,7 @@ static void one_life(struct world *w, int round)
 	configure(w, round);
 	start(w);
 	ok(ready(w), "life %d: begins", round);
+	ok(tells_odd_one(w), "life %d: says what it cannot read", round);
 	for (int i = 0; i < 8; i++) { /* reload after reload, faster than a cycle */
 		configure(w, round * 10 + i);
 		kill(w->pid, SIGHUP);

@@ -26,7 +26,7 @@ struct slu_feed {
 	bool paused;
 	uint64_t changes, pauses, lost, unreadable;
 	int64_t told_ns; /* when an unreadable object was last logged */
-	char bad[400];
+	struct slu_leftout leftout;
 	char trouble[SLU_ERROR_MAX];
 };
 
@@ -71,6 +71,8 @@ static void changed(void *arg, const struct slu_kobj *old, const struct slu_kobj
 	struct source *s = arg;
 
 	s->feed->changes++;
+	slu_leftout_drop(&s->feed->leftout, s->kind, (now ? now : old)->meta.ns,
+			 (now ? now : old)->meta.name);
 	put(s->feed, slu_rec_object_new(now ? now : old, !now));
 }
 
@@ -80,13 +82,18 @@ static void unreadable(void *arg, const struct slu_kbad *bad)
 	struct source *s = arg;
 	struct slu_feed *f = s->feed;
 	int64_t now = slu_loop_now_ns(f->loop);
+	char text[500], *object = text;
 
-	snprintf(f->bad, sizeof f->bad, "%s %s/%.200s: %.120s", slu_kkind_info(s->kind)->resource,
+	if (bad->gone)
+		slu_leftout_drop(&f->leftout, s->kind, bad->ns, bad->name);
+	else
+		slu_leftout_add(&f->leftout, s->kind, bad);
+	snprintf(text, sizeof text, "%s %s/%.200s: %.120s", slu_kkind_info(s->kind)->resource,
 		 bad->ns, *bad->name ? bad->name : "?", bad->why);
 	if (f->unreadable++ && now - f->told_ns < TELL_NS)
 		return;
 	f->told_ns = now;
-	slu_log(SLU_ERROR, "object left out: it cannot be read", SLU_STR("object", f->bad),
+	slu_log(SLU_ERROR, "object left out: it cannot be read", SLU_STR("object", object),
 		SLU_I64("so_far", (int64_t)f->unreadable));
 }
 
@@ -112,6 +119,7 @@ static void synced(void *arg, bool first)
 
 	struct slu_record *r;
 
+	slu_leftout_listed(&s->feed->leftout, s->kind);
 	if (!first && s->again)
 		send_all(s);
 	if (!first && !s->absent)
@@ -212,13 +220,17 @@ void slu_feed_free(struct slu_feed *f)
 	slu_free(f);
 }
 
+const struct slu_leftout *slu_feed_leftout(const struct slu_feed *f)
+{
+	return &f->leftout;
+}
+
 void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out)
 {
 	*out = (struct slu_feed_stats){ .changes = f->changes,
 					.pauses = f->pauses,
 					.unreadable = f->unreadable,
 					.synced = true };
-	memcpy(out->bad, f->bad, sizeof out->bad);
 	for (size_t i = 0; i < slu_kinds_n; i++) {
 		const struct source *s = &f->source[i];
 

@@ -4,6 +4,7 @@
  * go on once half of it is free.  All calls on the loop's thread. */
 #pragma once
 #include "control/config/config.h"
+#include "control/io/leftout.h"
 #include "control/post/inbox.h"
 #include "kube/reflector.h"
 
@@ -15,7 +16,6 @@ struct slu_feed_stats {
 	bool synced; /* every kind has been listed once */
 	char trouble[SLU_ERROR_MAX];
 	uint64_t unreadable; /* times an object could not be read */
-	char bad[400];       /* the last of them, and why */
 };
 
 /* `pool` holds the strings of all objects: it must outlive the core. */
@@ -29,4 +29,6 @@ void slu_feed_again(struct slu_feed *f, enum slu_kkind kind);
 /* The newest version of a watched object; borrowed until the loop goes on.  NULL: there is none. */
 const struct slu_kobj *slu_feed_find(const struct slu_feed *f, enum slu_kkind kind, const char *ns,
 				     const char *name);
+/* Borrowed until the loop goes on. */
+const struct slu_leftout *slu_feed_leftout(const struct slu_feed *f);
 void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out);
