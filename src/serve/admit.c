@@ -1,4 +1,5 @@
 #include "base/base64.h"
+#include "control/rules/keys.h"
 #include "control/rules/kinds.h"
 #include "serve/admit_internal.h"
 
@@ -199,14 +200,16 @@ static void note_submission(const struct slu_admit_review *r, struct slu_admit_p
 			(const char *const(*)[2])pair, 2);
 }
 
-/* What a controller makes carries its template, and a template says what its author likes: the name
- * of another user, an arrival of years ago.  Those two notes count where the webhook wrote them, on
- * what people submit. */
-static void remove_notes(const struct slu_admit_review *r, struct slu_admit_patch *p)
+/* Nobody was given another priority or limit before it was made.  And what a controller makes carries
+ * its template, which says what its author likes: the name of another user, an arrival of years ago.
+ * Those two notes count where the webhook wrote them, on what people submit (`noted`). */
+static void remove_notes(const struct slu_admit_review *r, struct slu_admit_patch *p, bool noted)
 {
-	static const char *const note[] = { SLU_ADMIT_USER, SLU_ADMIT_SEEN };
+	static const char *const note[] = { SLU_SET_PRIORITY, SLU_SET_LIMIT, SLU_ADMIT_USER,
+					    SLU_ADMIT_SEEN };
+	size_t n = noted ? 2 : SLU_LEN(note);
 
-	for (size_t i = 0; i < SLU_LEN(note); i++)
+	for (size_t i = 0; i < n; i++)
 		if (slu_json_get(slu_json_get(r->meta, "annotations"), note[i])) {
 			slu_admit_op(p, "remove", "/metadata/annotations", note[i]);
 			slu_jsonw_null(&p->w);
@@ -276,10 +279,10 @@ int slu_admit(const char *review, size_t n, const struct slu_admit_rules *rules,
 	slu_jsonw_arr(&p.w);
 	if (note)
 		note_submission(&r, &p, now_us);
-	else if (ours && !rc && is_create(&r))
-		remove_notes(&r, &p);
-	if (ours && !rc && is_create(&r))
+	if (ours && !rc && is_create(&r)) {
+		remove_notes(&r, &p, note);
 		slu_admit_hold(&r, rules, &p, note);
+	}
 	slu_jsonw_end_arr(&p.w);
 	rc = p.text.error ? p.text.error
 			  : answer_review(answer, r.uid, rc < 0 ? refusal.text : NULL, &p);

@@ -4,6 +4,7 @@
  *  - notes who submitted and when, to the microsecond, on work that asks for Sluice (the API keeps
  *    neither), as annotations that nobody can forge: they are always overwritten at creation, and
  *    removed from what a controller makes from a template;
+ *  - removes the priority and the limit that only Sluice notes, later, for somebody who may set them;
  *  - refuses what is plainly wrong (a group size that is no number), with a message;
  *  - in namespaces that are switched to it, holds everything: pods get a gate, Jobs are suspended;
  *  - gives work that names Sluice but needs what only the default scheduler decides (unbound

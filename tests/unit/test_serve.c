@@ -133,6 +133,9 @@ static void test_forged_owner(void)
 #define NOTE                                                                                     \
 	"{\"op\":\"add\",\"path\":\"/metadata/annotations/sluice.sh~1user\",\"value\":\"ada\"}," \
 	"{\"op\":\"add\",\"path\":\"/metadata/annotations/sluice.sh~1seen-us\",\"value\":\"1234567\"}"
+#define NOT_SET(what)                                                              \
+	"{\"op\":\"remove\",\"path\":\"/metadata/annotations/sluice.sh~1set-" what \
+	"\",\"value\":null}"
 #define NEW_ANNOTATIONS "{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":{}},"
 
 static void test_admit(void)
@@ -154,6 +157,26 @@ static void test_admit(void)
 		  "{\"metadata\":{\"annotations\":{\"sluice.sh/user\":\"root\"}},"
 		  "\"spec\":{\"schedulerName\":\"sluice\"}}",
 		  "[" NOTE "]", false, NULL },
+		{ "a priority and a limit that nobody gave are removed", "Job", "CREATE",
+		  "{\"metadata\":{\"annotations\":{\"sluice.sh/set-priority\":\"1000\","
+		  "\"sluice.sh/set-limit\":\"60\"}},\"spec\":{\"template\":{\"spec\":{"
+		  "\"schedulerName\":\"sluice\"}}}}",
+		  "[" NOTE "," NOT_SET("priority") "," NOT_SET("limit") "]", false, NULL },
+		{ "also from what a controller makes from a template, beside the user", "Pod",
+		  "CREATE",
+		  "{\"metadata\":{\"annotations\":{\"sluice.sh/set-priority\":\"1000\","
+		  "\"sluice.sh/user\":\"grace\"},\"ownerReferences\":[{\"controller\":true}]},"
+		  "\"spec\":{\"schedulerName\":\"sluice\"}}",
+		  "[" NOT_SET("priority") ",{\"op\":\"remove\",\"path\":\"/metadata/annotations/"
+					  "sluice.sh~1user\",\"value\":null}]",
+		  false, NULL },
+		{ "a priority noted on a pod that is not ours", "Pod", "CREATE",
+		  "{\"metadata\":{\"annotations\":{\"sluice.sh/set-priority\":\"1000\"}},\"spec\":{}}",
+		  "as it is", false, NULL },
+		{ "what we note later is left alone", "Job", "UPDATE",
+		  "{\"metadata\":{\"annotations\":{\"sluice.sh/set-priority\":\"7\"}},\"spec\":{"
+		  "\"template\":{\"spec\":{\"schedulerName\":\"sluice\"}}}}",
+		  "as it is", false, NULL },
 		{ "a Job that asks in its template", "Job", "CREATE",
 		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"template\":{\"spec\":{\"schedulerName\":"
 		  "\"fluence\"}}}}",
