@@ -65,7 +65,7 @@ int slu_mirror_page(struct slu_mirror *m, enum slu_kencoding enc, const void *p,
 		    struct slu_error *err);
 /* The server said 410 to a page or a watch: next comes a fresh list. */
 void slu_mirror_expired(struct slu_mirror *m);
-/* The server does not know this kind (404): an empty mirror, synced; next comes a list. */
+/* The server does not know this kind, or does not show it: an empty mirror, synced; next comes a list. */
 void slu_mirror_absent(struct slu_mirror *m);
 
 /* A watch answer begins, brings bytes, ends (for whatever reason).  data returns 0, -ESTALE when

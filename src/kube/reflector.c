@@ -7,6 +7,7 @@
 #define RETRY_NS     (200 * SLU_NS_PER_MS)
 #define RETRY_MAX_NS (30 * SLU_NS_PER_S)
 #define ABSENT_NS    (10 * SLU_NS_PER_S)
+#define REFUSALS     4u /* a server that starts refuses what it has not read the rules of yet */
 #define PAGE         500u
 #define SHORT_NS     SLU_NS_PER_S /* a watch that ends this soon without a word is a failure */
 #define PAGE_MAX     (256u << 20) /* bytes */
@@ -24,6 +25,9 @@ struct slu_reflector {
 	int64_t retry_ns; /* the next pause; 0: none was needed lately */
 	int64_t began_ns;
 	uint32_t failures; /* in a row */
+	uint32_t refusals; /* with 403, before the first list */
+	bool listed;       /* as far as the end, and not found missing since */
+	bool refused;      /* an optional kind that is left out */
 	bool watching;     /* the call is a watch */
 	bool broken;       /* its bytes were refused: it is being cancelled */
 	bool heard;        /* it brought something */
@@ -74,12 +78,44 @@ static void retry(struct slu_reflector *r, int64_t at_least_ns)
 
 /* ---- answers ---- */
 
+static void absent(struct slu_reflector *r)
+{
+	slu_mirror_absent(r->mirror);
+	well(r);
+	wait_ns(r, r->o.absent_ns);
+}
+
+/* 403 to an optional kind of which nothing is known. */
+static void refused(struct slu_reflector *r, const struct slu_kube_reply *p)
+{
+	if (++r->refusals < REFUSALS && !r->refused) {
+		retry(r, p->retry_after_ns);
+		return;
+	}
+	if (!r->refused && r->o.refused)
+		r->o.refused(r->arg, p->error);
+	r->refused = true;
+	absent(r);
+}
+
+static void allowed(struct slu_reflector *r)
+{
+	r->refusals = 0;
+	if (r->refused && r->o.refused)
+		r->o.refused(r->arg, NULL);
+	r->refused = false;
+}
+
 static void failed(struct slu_reflector *r, const struct slu_kube_reply *p)
 {
 	if (p->outcome == SLU_KUBE_NOT_FOUND && r->o.optional) {
-		slu_mirror_absent(r->mirror);
-		well(r);
-		wait_ns(r, r->o.absent_ns);
+		r->listed = false;
+		allowed(r);
+		absent(r);
+		return;
+	}
+	if (p->status == 403 && r->o.optional && !r->listed) {
+		refused(r, p);
 		return;
 	}
 	if (p->outcome == SLU_KUBE_GONE) {
@@ -114,12 +150,14 @@ static void page_done(void *arg, const struct slu_kube_reply *p)
 		failed(r, p);
 		return;
 	}
+	allowed(r);
 	if (slu_mirror_page(r->mirror, slu_kencoding_of(p->content_type), p->body, p->body_len,
 			    &err) < 0) {
 		trouble(r, err.text[0] ? err.text : "no memory for a list");
 		retry(r, 0);
 		return;
 	}
+	r->listed |= slu_mirror_wants(r->mirror) == SLU_MIRROR_WATCH;
 	well(r);
 	wait_ns(r, 0);
 }

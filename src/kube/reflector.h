@@ -20,6 +20,11 @@ struct slu_reflector_options {
 	 * then an empty mirror, synced, looked at again every `absent_ns` (0: 10 s). */
 	bool optional;
 	int64_t absent_ns;
+	/* An optional kind that this account may not list (403, more than once in a row) is treated
+	 * like a missing one.  Told once, before the mirror is synced: a sentence; NULL when the
+	 * server refuses it no longer.  What was listed before stays: rules that are taken away for a
+	 * moment empty nothing. */
+	void (*refused)(void *arg, const char *sentence);
 	/* Trouble (from the second failure in a row) and recovery, for logs and health: a sentence,
 	 * or NULL when a page, event or bookmark has come again. */
 	void (*trouble)(void *arg, const char *sentence);

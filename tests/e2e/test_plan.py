@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 import pytest
 
 from cluster import work
+from cluster.api import Api, ApiError
 
 from .conftest import crds, until
 from .daemon import Sluiced, program
@@ -212,6 +213,37 @@ def test_reservation(module_cluster, sluiced, sluice, gang, placed, space):
     until(lambda: mine().get("own", {}).get("phase") == "Active")
     admin.delete("reservations", "own", space)
     until(lambda: "own" not in mine())
+
+
+def test_rules_older_than_the_daemon(module_cluster, sluiced, gang, placed, space):
+    """Rules that do not name reservations: the daemon is ready and works, says so once, and has them when the rules are applied."""
+    admin, sluice = module_cluster.admin, Api.from_kubeconfig(module_cluster.sluice_kubeconfig)
+    role = admin.get("clusterroles", "sluice", None)
+
+    def listed():
+        try:
+            return sluice.list("reservations", space) is not None
+        except ApiError:
+            return False
+
+    sluiced.stop()
+    before = len(sluiced.log.read_text())
+    admin.patch("clusterroles", "sluice", {"rules": [r for r in role["rules"] if "sluice.sh" not in r.get("apiGroups", [])]}, None)
+    try:
+        until(lambda: not listed())
+        sluiced.start()
+        gang("plain", 2)
+        until(lambda: len(placed("plain")) == 2)
+    finally:
+        admin.patch("clusterroles", "sluice", {"rules": role["rules"]}, None)
+        if not sluiced.ready():
+            sluiced.start()
+    admin.create({"apiVersion": "sluice.sh/v1alpha1", "kind": "Reservation", "metadata": {"name": "after", "namespace": space},
+                  "spec": {"count": 1, "start": stamp(time.time() + 600), "end": stamp(time.time() + 1200)}})  # fmt: skip
+    until(lambda: admin.get("reservations", "after", space).get("status", {}).get("phase") == "Planned", 40, "looked at again")
+    said = [line for line in sluiced.log.read_text()[before:].splitlines() if " warn " in line or " error " in line]
+    assert len(said) == 1 and "apply deploy/rbac.yaml again" in said[0] and "kind=Reservation" in said[0], said
+    admin.delete("reservations", "after", space)
 
 
 def test_deadline(module_cluster, sluiced, sluice, gang, placed, space):

@@ -56,7 +56,7 @@ struct world {
 	struct fake f;
 	const struct answer *script;
 	size_t n, at;
-	uint32_t wrong, troubles, recoveries, firsts, syncs;
+	uint32_t wrong, troubles, recoveries, firsts, syncs, refusals, allowances;
 	struct slu_exchange *open[32];
 	uint32_t nopen;
 	char journal[512];
@@ -126,6 +126,18 @@ static void trouble(void *arg, const char *sentence)
 	}
 }
 
+static void refused(void *arg, const char *sentence)
+{
+	struct world *w = arg;
+
+	if (sentence) {
+		w->refusals += !w->firsts; /* before the mirror is synced */
+		snprintf(w->last_trouble, sizeof w->last_trouble, "%s", sentence);
+	} else {
+		w->allowances++;
+	}
+}
+
 static bool never;
 
 static void run(struct world *w, const struct answer *script, size_t n, bool optional,
@@ -140,7 +152,8 @@ static void run(struct world *w, const struct answer *script, size_t n, bool opt
 					   .absent_ns = 20 * SLU_NS_PER_MS,
 					   .retry_ns = 2 * SLU_NS_PER_MS,
 					   .retry_max_ns = 10 * SLU_NS_PER_MS,
-					   .trouble = trouble };
+					   .trouble = trouble,
+					   .refused = refused };
 	struct slu_mirror_handler h = { changed, synced, w };
 	struct slu_kube_client *c = NULL;
 	struct slu_reflector *r = NULL;
@@ -188,6 +201,43 @@ int main(void)
 		{ "limit=2", 403, STATUS("403", "Forbidden") },
 		{ "limit=2", 403, STATUS("403", "Forbidden") },
 	};
+#define FORBIDDEN { "limit=2", 403, STATUS("403", "Forbidden") }
+	/* Newer than its rules; then they are applied, taken away for a moment, and there again. */
+	static const struct answer not_allowed[] = {
+		FORBIDDEN,
+		FORBIDDEN,
+		FORBIDDEN,
+		FORBIDDEN,
+		FORBIDDEN,
+		{ "limit=2", 503, STATUS("503", "ServiceUnavailable") },
+		FORBIDDEN,
+		{ "limit=2", 200,
+		  "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[" N("a", "1", "3") "]}" },
+		{ "resourceVersion=5", 410, STATUS("410", "Expired") },
+		FORBIDDEN,
+		FORBIDDEN,
+		FORBIDDEN,
+		FORBIDDEN,
+		FORBIDDEN,
+		{ "limit=2", 200,
+		  "{\"metadata\":{\"resourceVersion\":\"9\"},\"items\":[" N("a", "1", "3") "," N(
+			  "b", "2", "8") "]}" },
+	};
+	/* A server that starts does not know the rules yet. */
+	static const struct answer starting[] = {
+		FORBIDDEN,
+		FORBIDDEN,
+		{ "limit=2", 200,
+		  "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[" N("a", "1", "3") "]}" },
+	};
+	static const struct answer no_token[] = {
+		{ "limit=2", 401, STATUS("401", "Unauthorized") },
+		{ "limit=2", 401, STATUS("401", "Unauthorized") },
+		{ "limit=2", 401, STATUS("401", "Unauthorized") },
+		{ "limit=2", 401, STATUS("401", "Unauthorized") },
+		{ "limit=2", 401, STATUS("401", "Unauthorized") },
+		{ "limit=2", 401, STATUS("401", "Unauthorized") },
+	};
 	static char big[6000];
 	const struct answer large[] = {
 		{ "limit=2", 200, big },
@@ -221,5 +271,20 @@ int main(void)
 	run(&w, refused, SLU_LEN(refused), false, &st);
 	ok(w.over && w.firsts == 0 && strstr(w.last_trouble, "nodes"), "refused: %s",
 	   w.last_trouble);
+	run(&w, not_allowed, SLU_LEN(not_allowed) - 8, true, &st);
+	ok(w.over && w.wrong == 0 && w.firsts == 1 && !w.troubles && w.refusals == 1 &&
+		   !w.allowances && strstr(w.last_trouble, "nodes"),
+	   "an optional kind that is refused counts as absent, told once: %s", w.last_trouble);
+	run(&w, not_allowed, SLU_LEN(not_allowed), true, &st);
+	ok(w.over && w.wrong == 0 && w.firsts == 1 && w.syncs == 3 && w.refusals == 1 &&
+		   w.allowances == 1 && w.troubles && w.recoveries &&
+		   strcmp(w.journal, "+a3 +b8 ") == 0,
+	   "it is there once it is allowed, and stays when that is taken back: %s", w.journal);
+	run(&w, starting, SLU_LEN(starting), true, &st);
+	ok(w.over && w.wrong == 0 && w.firsts == 1 && w.syncs == 1 && !w.refusals && !w.allowances,
+	   "a refusal or two while the server starts leave nothing out");
+	run(&w, no_token, SLU_LEN(no_token), true, &st);
+	ok(w.over && w.firsts == 0 && !w.refusals && w.troubles,
+	   "whoever is not known at all is not told that kinds are missing");
 	return tap_done();
 }

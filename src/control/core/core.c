@@ -234,7 +234,8 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 		break;
 	case SLU_REC_SYNCED:
 		if (((struct slu_rec_synced *)r)->kind == SLU_KIND_FLUXJOB)
-			core_fluxjob_synced(c, ((struct slu_rec_synced *)r)->absent);
+			core_fluxjob_synced(c, ((struct slu_rec_synced *)r)->absent,
+					    ((struct slu_rec_synced *)r)->refused);
 		c->synced |= 1u << ((struct slu_rec_synced *)r)->kind;
 		if (slu_core_synced(c))
 			mirror_complete(c);

@@ -53,7 +53,7 @@ struct fluxjobs {
 
 /* ---- fluxjobs.c ---- */
 
-void core_fluxjob_synced(struct slu_core *c, bool absent);
+void core_fluxjob_synced(struct slu_core *c, bool absent, bool refused);
 void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 struct fluxjob *core_fluxjob_of(struct slu_core *c, const char *ns, const char *name);
 void core_fluxjobs(struct slu_core *c); /* write what changed, end what is over */

@@ -406,7 +406,7 @@ static void own_turn(struct slu_core *c, struct fluxjob *f)
 
 /* ---- the cluster's side ---- */
 
-void core_fluxjob_synced(struct slu_core *c, bool absent)
+void core_fluxjob_synced(struct slu_core *c, bool absent, bool refused)
 {
 	/* The kind was installed meanwhile: what is held already gets its FluxJobs, too. */
 	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL);
@@ -415,7 +415,7 @@ void core_fluxjob_synced(struct slu_core *c, bool absent)
 	c->fluxjobs->absent = absent;
 	c->holds->sink = (struct slu_held_sink){ held_seen, held_gone, c };
 	core_due_begin(c, CORE_AT_HELD);
-	if (!absent || c->fluxjobs->said)
+	if (!absent || refused || c->fluxjobs->said) /* of a refusal the feed has told */
 		return;
 	c->fluxjobs->said = true;
 	slu_log(SLU_INFO, "no FluxJobs: the server does not know the kind",

@@ -13,7 +13,7 @@ struct source {
 	struct slu_feed *feed;
 	enum slu_kkind kind;
 	struct slu_reflector *reflector; /* NULL: the settings say not to look */
-	bool synced, absent;
+	bool synced, absent, refused;
 	bool troubled, again; /* again: hand over everything after the next list */
 };
 
@@ -127,9 +127,28 @@ static void synced(void *arg, bool first)
 	s->synced = true;
 	s->absent = first && !*slu_mirror_rv(slu_reflector_mirror(s->reflector));
 	r = slu_rec_synced_new(s->kind);
-	if (r)
+	if (r) {
 		((struct slu_rec_synced *)r)->absent = s->absent;
+		((struct slu_rec_synced *)r)->refused = s->absent && s->refused;
+	}
 	put(s->feed, r);
+}
+
+/* A daemon that is newer than its rules: it works without the kind. */
+static void refused(void *arg, const char *sentence)
+{
+	struct source *s = arg;
+	const struct slu_kkind_info *k = slu_kkind_info(s->kind);
+
+	s->refused = sentence;
+	if (sentence)
+		slu_log(SLU_WARN,
+			"kind left out: this account may not list it; apply deploy/rbac.yaml again",
+			SLU_STR("kind", k->kind), SLU_STR("group", k->group),
+			SLU_STR("err", sentence));
+	else
+		slu_log(SLU_INFO, "kind no longer refused", SLU_STR("kind", k->kind),
+			SLU_STR("group", k->group));
 }
 
 static void trouble(void *arg, const char *sentence)
@@ -183,7 +202,8 @@ int slu_feed_new(struct slu_kube_client *client, const struct slu_config *cfg,
 			.changed = changed, .synced = synced, .arg = s, .unreadable = unreadable
 		};
 		struct slu_reflector_options o = { .optional = slu_kinds[i].optional,
-						   .trouble = trouble };
+						   .trouble = trouble,
+						   .refused = refused };
 		int rc;
 
 		s->feed = f;

@@ -33,7 +33,8 @@ struct slu_record *slu_rec_object_new(const struct slu_kobj *obj, bool gone);
 struct slu_rec_synced {
 	struct slu_record base;
 	enum slu_kkind kind;
-	bool absent; /* the server does not know the kind; comes again once it does */
+	bool absent;  /* the server does not know the kind; comes again once it does */
+	bool refused; /* absent, because this account may not list it */
 };
 struct slu_record *slu_rec_synced_new(enum slu_kkind kind);
 

@@ -1,0 +1,143 @@
+/* The feed against a server that refuses kinds: the core hears that every kind is complete, or does
+ * not, and the log says what to do. */
+#include "control/io/feed.h"
+
+#include "base/log.h"
+#include "control/post/record.h"
+#include "control/rules/kinds.h"
+#include "kubefake.h"
+
+#define TAKE 64
+
+struct world {
+	struct fake f;
+	const char *refused; /* the resource that this account may not list */
+	uint32_t synced;     /* kinds that the core was told of */
+	bool absent[SLU_KIND_COUNT], by_refusal[SLU_KIND_COUNT];
+	struct slu_exchange *open[64];
+	uint32_t nopen, lists;
+	bool over; /* never */
+	char log[8192];
+};
+
+static void serve(struct slu_exchange *x, void *arg)
+{
+	static const char none[] = "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[]}";
+	static const char no[] = "{\"kind\":\"Status\",\"code\":403,\"reason\":\"Forbidden\","
+				 "\"message\":\"not for you\"}";
+	struct world *w = arg;
+	const struct slu_http_request *q = slu_exchange_request(x);
+	const char *resource = strrchr(q->path, '/') + 1;
+
+	if (strstr(q->query, "watch=1") && w->nopen < SLU_LEN(w->open)) {
+		w->open[w->nopen++] = x;
+	} else if (!strcmp(resource, w->refused)) {
+		w->lists++;
+		slu_http_reply(x, 403, "application/json", no, sizeof no - 1);
+	} else {
+		slu_http_reply(x, 200, "application/json", none, sizeof none - 1);
+	}
+}
+
+static void take(struct world *w, struct slu_inbox *in)
+{
+	struct slu_record *r[TAKE];
+	uint32_t n = slu_inbox_take(in, r, TAKE);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct slu_rec_synced *s = (const struct slu_rec_synced *)r[i];
+
+		if (r[i]->kind == SLU_REC_SYNCED) {
+			w->synced |= 1u << s->kind;
+			w->absent[s->kind] = s->absent;
+			w->by_refusal[s->kind] = s->refused;
+		}
+		r[i]->free(r[i]);
+	}
+}
+
+static uint32_t bits(uint32_t v)
+{
+	return (uint32_t)__builtin_popcount(v);
+}
+
+static uint32_t times(const char *text, const char *word)
+{
+	uint32_t n = 0;
+
+	for (; (text = strstr(text, word)); text++)
+		n++;
+	return n;
+}
+
+/* Until so many kinds are complete and the refused one was asked for `lists` times. */
+static void run(struct world *w, const char *refused, uint32_t kinds, uint32_t lists,
+		struct slu_feed_stats *st)
+{
+	struct slu_strpool *pool = slu_strpool_new();
+	struct slu_inbox *in = slu_inbox_new(1024, NULL, NULL);
+	struct slu_kube_client *c = NULL;
+	struct slu_config *settings = NULL;
+	struct slu_kube_config *cfg;
+	struct slu_feed *f = NULL;
+	struct slu_error err = { 0 };
+	char path[96];
+	FILE *log;
+	size_t n;
+
+	memset(w, 0, sizeof *w);
+	w->refused = refused;
+	fake_begin(&w->f);
+	snprintf(path, sizeof path, "%s/second", w->f.dir);
+	log = fopen(path, "w+");
+	slu_log_setup(SLU_INFO, SLU_LOG_TEXT, fileno(log));
+	fake_serve(&w->f, serve, w, NULL, 100);
+	cfg = fake_config(&w->f, "http", "", "    token: secret\n");
+	if (slu_config_default(&settings, &err) < 0 ||
+	    slu_kube_client_new(w->f.loop, cfg, NULL, &c, &err) < 0 ||
+	    slu_feed_new(c, settings, in, pool, &f, &err) < 0)
+		printf("# %s\n", err.text);
+	for (int i = 0; i < 6000 && (bits(w->synced) < kinds || w->lists < lists); i++) {
+		slu_loop_run_until(w->f.loop, &w->over, 10 * SLU_NS_PER_MS);
+		take(w, in);
+	}
+	slu_feed_stats(f, st);
+	slu_feed_free(f);
+	slu_kube_client_free(c);
+	slu_kube_config_unref(cfg);
+	slu_config_free(settings);
+	for (uint32_t i = 0; i < w->nopen; i++)
+		slu_http_reply_abort(w->open[i]);
+	slu_log_setup(SLU_INFO, SLU_LOG_TEXT, STDERR_FILENO);
+	rewind(log);
+	n = fread(w->log, 1, sizeof w->log - 1, log);
+	w->log[n] = '\0';
+	fclose(log);
+	fake_end(&w->f);
+	slu_inbox_free(in);
+	slu_strpool_free(pool);
+}
+
+int main(void)
+{
+	struct slu_feed_stats st = { 0 };
+	static struct world w;
+	uint32_t all = (uint32_t)slu_kinds_n;
+
+	run(&w, "reservations", all, 4, &st);
+	ok(bits(w.synced) == all && st.synced && w.absent[SLU_KIND_RESERVATION] &&
+		   w.by_refusal[SLU_KIND_RESERVATION],
+	   "a daemon newer than its rules has everything it needs: %u of %u kinds", bits(w.synced),
+	   all);
+	ok(!w.absent[SLU_KIND_POD] && !w.absent[SLU_KIND_NODE] && !*st.trouble,
+	   "nothing else is missing, and nothing is wrong: %s", st.trouble);
+	ok(times(w.log, "\n") == 1 && strstr(w.log, "apply deploy/rbac.yaml again") &&
+		   strstr(w.log, "kind=Reservation") && strstr(w.log, "group=sluice.sh"),
+	   "one line says which kind and what to do: %s", w.log);
+
+	run(&w, "pods", all - 1, 5, &st);
+	ok(bits(w.synced) == all - 1 && !(w.synced & 1u << SLU_KIND_POD) && !st.synced &&
+		   strstr(st.trouble, "pods") && !strstr(w.log, "left out"),
+	   "without pods there is nothing to do: %s", st.trouble);
+	return tap_done();
+}
