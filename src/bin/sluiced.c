@@ -16,6 +16,7 @@
 #include "control/core/core.h"
 #include "control/io/feed.h"
 #include "control/config/flags.h"
+#include "control/config/foreign.h"
 #include "control/rules/keys.h"
 #include "control/io/place.h"
 #include "gang/gang.h"
@@ -180,6 +181,7 @@ static int read_config(const struct options *o, struct slu_config **out, struct 
 	int rc = o->config ? slu_config_read(o->config, out, err) : slu_config_default(out, err);
 	struct slu_config *c = *out;
 	enum slu_log_level level;
+	const char *policy;
 
 	if (rc < 0)
 		return rc;
@@ -193,10 +195,11 @@ static int read_config(const struct options *o, struct slu_config **out, struct 
 		c->store.url = o->store;
 	if (o->socket)
 		c->serve.socket = o->socket;
-	if (o->policy && !o->standalone && slu_gang_policy_find(o->policy) < 0)
-		return slu_fail(err, -EINVAL, "--policy: no match policy \"%s\"", o->policy);
-	if (o->policy)
-		c->match.policy = o->policy;
+	policy = o->policy && !o->standalone ? slu_foreign_policy(o->policy) : o->policy;
+	if (policy && !o->standalone && slu_gang_policy_find(policy) < 0)
+		return slu_fail(err, -EINVAL, "--policy: no match policy \"%s\"", policy);
+	if (policy)
+		c->match.policy = policy;
 	if (o->label)
 		c->nodes.exclude_label = o->label;
 	if (o->level && slu_log_level_parse(o->level, &level) < 0)
@@ -216,6 +219,13 @@ static int set_log(const struct slu_config *c, struct slu_error *err)
 	return 0;
 }
 
+static void say_ignored_settings(const struct slu_config *c)
+{
+	if (*c->ignored)
+		slu_log(SLU_WARN, "settings ignored: they have no meaning here",
+			SLU_STR("settings", c->ignored));
+}
+
 static void reload(struct daemon *d)
 {
 	struct slu_buf late = SLU_BUF_INIT(4096);
@@ -229,6 +239,7 @@ static void reload(struct daemon *d)
 		slu_config_free(c);
 		return;
 	}
+	say_ignored_settings(c);
 	slu_config_needs_restart(d->first, c, &late);
 	slu_log(SLU_INFO, "configuration reloaded", SLU_STR("after_restart", slu_buf_str(&late)));
 	slu_buf_done(&late);
@@ -576,6 +587,9 @@ static void say_ignored(const struct options *o)
 		if (o->old[i].given && !slu_flags[i].sets)
 			slu_log(SLU_WARN, "option ignored", SLU_STR("option", slu_flags[i].name),
 				SLU_STR("why", slu_flags[i].help));
+	if (o->policy && !slu_foreign_policy(o->policy))
+		slu_log(SLU_WARN, "option ignored", SLU_STR("option", "policy"),
+			SLU_STR("why", "nodes of a cluster have no perf_class to choose by"));
 }
 
 static int run(struct daemon *d)
@@ -597,6 +611,7 @@ static int run(struct daemon *d)
 	slu_loop_signal(d->loop, SIGINT, on_stop, d);
 	slu_loop_signal(d->loop, SIGHUP, on_hangup, d);
 	say_ignored(&d->o);
+	say_ignored_settings(d->cfg);
 	config_changed(d);
 	slu_timer_start(&d->reload, d->loop, RELOAD_NS, look_at_config, d);
 	slu_store_url_shown(d->cfg->store.url, url, sizeof url);
@@ -668,7 +683,7 @@ static int read_options(int argc, char **argv, struct options *o)
 			o->socket = optarg;
 			break;
 		case OPT_POLICY:
-			o->policy = optarg;
+			o->policy = strcmp(optarg, "hi") ? optarg : "high";
 			break;
 		case OPT_STANDALONE:
 			o->standalone = true;

@@ -215,10 +215,8 @@ static void test_visible(void)
 	slu_buf_done(&diff);
 }
 
-static void test_memory(void)
+static void test_memory_of(const char *text)
 {
-	const char *text = "queues:\n- {name: a, policy: fcfs}\nschedulerNames: [one, two]\n";
-
 	for (long k = 0;; k++) {
 		struct slu_config *c = NULL;
 		int rc;
@@ -237,6 +235,66 @@ static void test_memory(void)
 	}
 }
 
+/* The file of the scheduler that was there before, and its names of policies. */
+static void test_foreign(void)
+{
+	static const char file[] =
+		"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+		"leaderElection: {leaderElect: true, resourceName: fluence, leaseDuration: 20s,\n"
+		"  retryPeriod: 2s}\n"
+		"clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf, qps: 50, burst: 70}\n"
+		"profiles:\n- schedulerName: fluence\n  plugins: {multiPoint: {enabled: [{name: Fluence}]}}\n"
+		"- schedulerName: other\n";
+	static const struct {
+		const char *text, *policy, *ignored;
+	} row[] = {
+		{ "match: {policy: hi}", "high", "" },
+		{ "match: {policy: high}", "high", "" },
+		{ "match: {policy: variation}", "lonode", "match.policy: variation" },
+	};
+	static const struct {
+		const char *text, *err;
+	} bad[] = {
+		{ "kind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: maybe}",
+		  "leader.elect: " },
+		{ "kind: KubeSchedulerConfiguration\nclientConnection: {qps: fast}", "kube.qps: " },
+		{ "kind: SomethingElse\n", "kind" },
+		{ "match: {policy: highest}", "match.policy: expected one of first" },
+	};
+	struct slu_config *c = NULL;
+	struct slu_error err = { 0 };
+
+	ok(slu_config_parse("f", file, strlen(file), &c, &err) == 0, "it is read (%s)", err.text);
+	if (!c)
+		return;
+	ok(c->scheduler_names.n == 2 && !strcmp(c->scheduler_names.p[0], "fluence") &&
+		   !strcmp(c->scheduler_names.p[1], "other"),
+	   "whose pods");
+	ok(c->leader.elect && !strcmp(c->leader.name, "fluence") && c->leader.lease_s == 20,
+	   "its lease");
+	ok(c->kube.qps == 50 && c->kube.burst == 70, "its rates");
+	ok(!strcmp(c->ignored,
+		   "leaderElection.retryPeriod, clientConnection.kubeconfig, profiles.plugins"),
+	   "what has no meaning is named: %s", c->ignored);
+	slu_config_free(c);
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		c = NULL;
+		ok(slu_config_parse("f", row[i].text, strlen(row[i].text), &c, &err) == 0 &&
+			   !strcmp(c->match.policy, row[i].policy) &&
+			   !strcmp(c->ignored, row[i].ignored),
+		   "%s: %s, ignored: \"%s\"", row[i].text, c ? c->match.policy : err.text,
+		   c ? c->ignored : "");
+		slu_config_free(c);
+	}
+	for (size_t i = 0; i < SLU_LEN(bad); i++) {
+		c = NULL;
+		ok(slu_config_parse("f", bad[i].text, strlen(bad[i].text), &c, &err) < 0 &&
+			   strstr(err.text, bad[i].err) && !strchr(err.text, '\n'),
+		   "refused: %s", err.text);
+		slu_config_free(c);
+	}
+}
+
 int main(void)
 {
 	test_defaults();
@@ -244,6 +302,9 @@ int main(void)
 	test_messages();
 	test_seconds();
 	test_visible();
-	test_memory();
+	test_foreign();
+	test_memory_of("queues:\n- {name: a, policy: fcfs}\nschedulerNames: [one, two]\n");
+	test_memory_of(
+		"kind: KubeSchedulerConfiguration\nprofiles:\n- {schedulerName: a, plugins: {}}\n");
 	return tap_done();
 }

@@ -7,6 +7,8 @@
 
 #include "base/file.h"
 #include "base/near.h"
+#include "control/config/foreign.h"
+#include "gang/gang.h"
 #include "queue/queue.h"
 #include "wire/yaml.h"
 
@@ -18,6 +20,7 @@ struct reader {
 	struct slu_config *c;
 	struct slu_error *err;
 	char path[256]; /* of the value being read */
+	struct slu_buf ignored;
 };
 
 static int wrong(struct reader *r, const struct slu_json *v, int code, const char *fmt, ...)
@@ -139,6 +142,13 @@ static int read_choice(struct reader *r, const struct row *row, const struct slu
 	char list[200] = "";
 	const char *s = slu_json_str(v);
 
+	if (s && row->choice == slu_gang_policy_names)
+		s = slu_foreign_policy(s);
+	if (slu_json_str(v) && !s) {
+		slu_buf_printf(&r->ignored, "%s%s: %s", r->ignored.n ? ", " : "", r->path,
+			       slu_json_str(v));
+		s = row->def;
+	}
 	for (const char *const *c = row->choice; *c; c++) {
 		if (s && !strcmp(*c, s)) {
 			*out = *c;
@@ -419,6 +429,20 @@ static int check_names(struct reader *r)
 	return 0;
 }
 
+/* The file of a scheduler, read as if it were ours; lines of it are not known any more. */
+static int read_foreign(struct reader *r, const struct slu_json *root)
+{
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	slu_cleanup(slu_buf_done) struct slu_buf ours = SLU_BUF_INIT(2 * SLU_CONFIG_FILE_MAX);
+	int rc = slu_foreign_settings(root, &ours, &r->ignored);
+
+	if (rc < 0)
+		return slu_fail(r->err, rc, "%s: %s", r->file, strerror(-rc));
+	rc = slu_json_parse(slu_buf_str(&ours), ours.n, NULL, &doc, r->err);
+	r->doc = NULL;
+	return rc ? rc : read_rows(r, slu_config_rows, slu_json_root(doc), r->c);
+}
+
 int slu_config_parse(const char *file, const char *text, size_t n, struct slu_config **out,
 		     struct slu_error *err)
 {
@@ -430,6 +454,7 @@ int slu_config_parse(const char *file, const char *text, size_t n, struct slu_co
 	struct reader r = { .file = file, .c = c, .err = err };
 	int rc;
 
+	r.ignored = SLU_BUF_INIT(4 * SLU_CONFIG_FILE_MAX);
 	if (!c)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	c->refs = 1;
@@ -437,11 +462,20 @@ int slu_config_parse(const char *file, const char *text, size_t n, struct slu_co
 	if (rc < 0)
 		return slu_fail_prefix(err, rc, "%s", file);
 	r.doc = doc;
-	rc = read_rows(&r, slu_config_rows, slu_json_root(doc), c);
+	rc = slu_foreign_scheduler(slu_json_root(doc))
+		     ? read_foreign(&r, slu_json_root(doc))
+		     : read_rows(&r, slu_config_rows, slu_json_root(doc), c);
 	if (!rc)
 		rc = check_names(&r);
 	if (!rc)
 		rc = check_queues(&r);
+	if (!rc && r.ignored.error)
+		rc = slu_fail(err, r.ignored.error, "%s: %s", file, strerror(-r.ignored.error));
+	if (!rc)
+		c->ignored = slu_arena_strndup(&c->arena, slu_buf_str(&r.ignored), r.ignored.n);
+	slu_buf_done(&r.ignored);
+	if (!rc && !c->ignored)
+		rc = slu_fail(err, -ENOMEM, "out of memory");
 	if (rc < 0)
 		return rc;
 	*out = slu_take(c);

@@ -122,6 +122,9 @@ struct slu_config {
 		const char *level, *format;
 	} log;
 
+	/* What the file says that has no meaning here, in one line; "": nothing. */
+	const char *ignored;
+
 	struct slu_arena arena; /* owns everything above */
 	_Atomic uint32_t refs;
 };
