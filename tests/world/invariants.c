@@ -220,6 +220,8 @@ void rule_evict(struct world *w, int by, struct obj *pod)
 	const char *limit = pairs_get(&pod->note, "sluice.sh/duration");
 	const struct gang *g = gang_of(w, pod);
 
+	if (pod->deleted_us)
+		return; /* it is going already: a late eviction by a daemon that was replaced */
 	if (*pod->pod.node && pod->pod.by < 0 && !*pod->pod.pin)
 		world_broken(w, "evicted", "pod %s is evicted, and somebody else placed it",
 			     pod->name);

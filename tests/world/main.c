@@ -56,6 +56,9 @@ static const struct {
 	{ 8111, NULL, "a Job that is suspended while its pods are bound gets its gate" },
 	{ 1794948850830401, NULL, "pods whose Job was deleted without them start" },
 	{ 1794943701815238, NULL, "a late bind of a dead daemon is seen" },
+	{ 242644369091724,
+	  "store slow,pause the daemon,somebody else's pod,submit a held Job,submit a Job",
+	  "room that others take while the store is slow is not used" },
 };
 
 static double seconds_now(clockid_t clock)

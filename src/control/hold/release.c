@@ -263,10 +263,24 @@ static bool may_place(const struct slu_core *c, const struct run *r)
 	       (c->store == SLU_JOURNAL_AWAY || c->store == SLU_JOURNAL_BROKEN);
 }
 
-static bool lacks_node(struct slu_core *c, const struct run *r)
+/* The node of a slot is gone, or others took the room on it. */
+static bool place_is_lost(struct slu_core *c, const struct run *r, const struct slot *s)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	const struct shape *shape = r->role.p[s->role].shape;
+
+	if (!slu_machine_node_is(m, s->node))
+		return true;
+	for (uint32_t i = 0; i < shape->n_need; i++)
+		if (slu_machine_node_free(m, s->node, shape->need[i].kind) < 0)
+			return true;
+	return false;
+}
+
+static bool lost_a_place(struct slu_core *c, const struct run *r)
 {
 	for (uint32_t i = 0; i < r->slot.n; i++)
-		if (r->slot.p[i].state == SLOT_CHOSEN && !*core_node_name(c, r->slot.p[i].node))
+		if (r->slot.p[i].state == SLOT_CHOSEN && place_is_lost(c, r, &r->slot.p[i]))
 			return true;
 	return false;
 }
@@ -289,8 +303,9 @@ void core_place_durable(struct slu_core *c)
 			core_undo_evict(c, r);
 			continue;
 		}
-		/* A node went while the store took its time: nothing was written yet. */
-		if (r->state == RUN_INTENT && lacks_node(c, r)) {
+		/* The decision is outdated: a node or its room went while the store took its time.
+		 * Nothing was written to the cluster yet, so the gang is planned again. */
+		if (r->state == RUN_INTENT && lost_a_place(c, r)) {
 			core_run_take_back(c, r);
 			continue;
 		}
