@@ -260,6 +260,34 @@ static inline void take_ask(struct world *w, enum slu_ask what, const char *name
 	slu_core_take(w->core, &a->base, w->now_us);
 }
 
+static inline void ignore_answer(void *arg, int rc, const char *text)
+{
+}
+
+/* A fresh picture; borrowed until eight more were taken, so that one check may name several. */
+static inline struct slu_snapshot *picture(struct world *w)
+{
+	static struct slu_snapshot *kept[8];
+	static uint32_t next;
+	struct slu_snapshot **at = &kept[next++ % SLU_LEN(kept)];
+
+	slu_snapshot_unref(*at);
+	take_ask(w, SLU_ASK_PICTURE, "", ignore_answer);
+	turn(w);
+	return *at = slu_core_snapshot(w->core);
+}
+
+/* ... of one job. */
+static inline struct slu_snap_job pictured(struct world *w, const char *name)
+{
+	struct slu_snapshot *s = picture(w);
+
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (!strcmp(s->job[i].name, name))
+			return s->job[i];
+	return (struct slu_snap_job){ .state = "", .reason = "" };
+}
+
 static inline int bound(const struct world *w, const char *prefix)
 {
 	int n = 0;

@@ -33,27 +33,6 @@ static void change(struct world *w, enum slu_ask what, const char *name, int64_t
 	turn(w);
 }
 
-/* A fresh picture of one job; borrowed until eight more were taken, so that one check may name
- * several. */
-static struct slu_snap_job look(struct world *w, const char *name)
-{
-	static struct slu_snapshot *kept[8];
-	static uint32_t next;
-	struct slu_snap_job none = { .state = "", .reason = "" };
-	struct slu_snapshot *s;
-
-	take_ask(w, SLU_ASK_PICTURE, "", note_answer);
-	turn(w);
-	s = slu_core_snapshot(w->core);
-	slu_snapshot_unref(kept[next]);
-	kept[next] = s;
-	next = (next + 1) % SLU_LEN(kept);
-	for (uint32_t i = 0; i < s->n_jobs; i++)
-		if (!strcmp(s->job[i].name, name))
-			return s->job[i];
-	return none;
-}
-
 #define NOTES(text)       "\"annotations\":{" text "}"
 #define ONE_AFTER_ANOTHER "queues: [{name: default, policy: first-fit}]"
 
@@ -67,7 +46,7 @@ static void open_line(struct world *w, const char *yaml)
 	turn(w);
 	add_pod(w, "c", "sluice", "2", NOTES("\"sluice.sh/duration\":\"600\""));
 	turn(w);
-	ok(bound(w, "a") == 1 && look(w, "b").position == 1 && look(w, "c").position == 2,
+	ok(bound(w, "a") == 1 && pictured(w, "b").position == 1 && pictured(w, "c").position == 2,
 	   "a runs, b and c wait");
 }
 
@@ -87,8 +66,8 @@ static void test_why(void)
 	ok(bound(&w, "a") == 1 && bound(&w, "x") == 1 && bound(&w, "w") == 0, "x has passed w");
 	later(&w, 3);
 	turn(&w);
-	j = look(&w, "w");
-	ok(!j.promised && j.estimate_s == look(&w, "a").end_s,
+	j = pictured(&w, "w");
+	ok(!j.promised && j.estimate_s == pictured(&w, "a").end_s,
 	   "foretold: w follows a (%" PRId64 ")", j.estimate_s);
 	ok(!j.passed && !j.n_help, "nobody asked why");
 	take_ask(&w, SLU_ASK_PICTURE, "w", note_answer);
@@ -116,14 +95,15 @@ static void test_priority(void)
 	ok(!answered_rc && strstr(answered, "c has priority 7 now"), "%s", answered);
 	ok(strstr(w.last_annotation, "\"sluice.sh/set-priority\":\"7\""), "it is noted: %s",
 	   w.last_annotation);
-	ok(look(&w, "c").priority == 7 && look(&w, "c").position == 1, "it is first in line");
+	ok(pictured(&w, "c").priority == 7 && pictured(&w, "c").position == 1,
+	   "it is first in line");
 	end_pod(&w, &w.pod[0], "Succeeded");
 	later(&w, 1);
 	ok(bound(&w, "c") == 1 && bound(&w, "b") == 0, "and starts first");
 	change(&w, SLU_ASK_PRIORITY, "b", -3);
-	ok(look(&w, "b").priority == -3, "below zero, too");
+	ok(pictured(&w, "b").priority == -3, "below zero, too");
 	change(&w, SLU_ASK_PRIORITY, "b", SLU_ASK_OWN);
-	ok(look(&w, "b").priority == 0 &&
+	ok(pictured(&w, "b").priority == 0 &&
 		   strstr(w.last_annotation, "\"sluice.sh/set-priority\":null"),
 	   "own: what its objects say, and the note is gone: %s", w.last_annotation);
 	change(&w, SLU_ASK_PRIORITY, "c", 1);
@@ -140,25 +120,26 @@ static void test_limit(void)
 	int64_t start;
 
 	open_line(&w, FIRST_PROMISED);
-	start = look(&w, "a").start_s;
-	ok(look(&w, "b").estimate_s == start + 600 && look(&w, "b").promised, "b follows a");
+	start = pictured(&w, "a").start_s;
+	ok(pictured(&w, "b").estimate_s == start + 600 && pictured(&w, "b").promised,
+	   "b follows a");
 	change(&w, SLU_ASK_LIMIT, "a", 100);
 	ok(!answered_rc && strstr(answered, "a has a limit of 100 s now"), "%s", answered);
-	ok(look(&w, "a").end_s == start + 100 && look(&w, "b").estimate_s == start + 100,
+	ok(pictured(&w, "a").end_s == start + 100 && pictured(&w, "b").estimate_s == start + 100,
 	   "what runs gets a shorter one: the plan moves up");
 	change(&w, SLU_ASK_LIMIT, "a", 1000);
-	ok(look(&w, "b").estimate_s == start + 1000, "a longer one: it moves back");
+	ok(pictured(&w, "b").estimate_s == start + 1000, "a longer one: it moves back");
 	change(&w, SLU_ASK_LIMIT, "b", 50);
-	ok(look(&w, "b").limit_s == 50, "what waits, too");
+	ok(pictured(&w, "b").limit_s == 50, "what waits, too");
 	change(&w, SLU_ASK_LIMIT, "b", SLU_ASK_OWN);
-	ok(look(&w, "b").limit_s == 600, "own: %s", answered);
+	ok(pictured(&w, "b").limit_s == 600, "own: %s", answered);
 	change(&w, SLU_ASK_LIMIT, "b", INT64_C(100) * 366 * 86400);
 	ok(answered_rc == -EINVAL && strstr(answered, "at most"), "%s", answered);
 	/* The user changes the wish itself. */
 	snprintf(w.pod[1].meta, sizeof w.pod[1].meta, NOTES("\"sluice.sh/duration\":\"120\""));
 	feed_pod(&w, &w.pod[1], false);
 	turn(&w);
-	ok(look(&w, "b").limit_s == 120, "an annotation that is changed counts");
+	ok(pictured(&w, "b").limit_s == 120, "an annotation that is changed counts");
 	ok(differences(&w) == 0, "books and cluster agree");
 	close_world(&w);
 }
@@ -175,12 +156,13 @@ static void test_limit_of_queue(void)
 	snprintf(w.pod[1].meta, sizeof w.pod[1].meta, NOTES("\"sluice.sh/duration\":\"900\""));
 	feed_pod(&w, &w.pod[1], false);
 	turn(&w);
-	ok(!strcmp(look(&w, "b").state, "refused") && strstr(look(&w, "b").reason, "allows 600 s"),
-	   "a wish beyond it is refused: %s", look(&w, "b").reason);
+	ok(!strcmp(pictured(&w, "b").state, "refused") &&
+		   strstr(pictured(&w, "b").reason, "allows 600 s"),
+	   "a wish beyond it is refused: %s", pictured(&w, "b").reason);
 	snprintf(w.pod[1].meta, sizeof w.pod[1].meta, NOTES("\"sluice.sh/duration\":\"60\""));
 	feed_pod(&w, &w.pod[1], false);
 	turn(&w);
-	ok(!strcmp(look(&w, "b").state, "waiting"), "and taken once it is mended");
+	ok(!strcmp(pictured(&w, "b").state, "waiting"), "and taken once it is mended");
 	close_world(&w);
 }
 
@@ -207,17 +189,18 @@ static void test_limit_of_job(void)
 	ok(!strcmp(w.last_spec, "j {\"activeDeadlineSeconds\":900}"), "patched: %s", w.last_spec);
 	timed_job(&w, 2, 900, NOTES(""));
 	turn(&w);
-	ok(look(&w, "j").limit_s == 900 && look(&w, "j").end_s == look(&w, "j").start_s + 900,
+	ok(pictured(&w, "j").limit_s == 900 &&
+		   pictured(&w, "j").end_s == pictured(&w, "j").start_s + 900,
 	   "and the plan follows what the Job says");
 	w.bind_outcome = SLU_KUBE_FAILED;
 	change(&w, SLU_ASK_LIMIT, "j", 100);
 	ok(answered_rc == -EIO && strstr(answered, "the API server refused"), "%s", answered);
 	timed_job(&w, 3, 0, NOTES("\"sluice.sh/duration\":\"1h\""));
 	turn(&w);
-	ok(look(&w, "j").limit_s == 3600, "a note on the Job");
+	ok(pictured(&w, "j").limit_s == 3600, "a note on the Job");
 	timed_job(&w, 3, 0, NOTES("\"sluice.sh/duration\":\"2h\""));
 	turn(&w);
-	ok(look(&w, "j").limit_s == 7200, "another value of the same note");
+	ok(pictured(&w, "j").limit_s == 7200, "another value of the same note");
 	close_world(&w);
 }
 
@@ -240,14 +223,14 @@ static void test_deadline(void)
 	turn(&w);
 	snprintf(said, sizeof said, "%s", w.last_event);
 	ok(strstr(said, "cannot end by its deadline 2026-01-01T00:02"), "told at once: %s", said);
-	ok(strstr(look(&w, "d").reason, "cannot end by its deadline"), "why says so: %s",
-	   look(&w, "d").reason);
-	ok(look(&w, "d").deadline_s == now + 120, "and shows the time");
+	ok(strstr(pictured(&w, "d").reason, "cannot end by its deadline"), "why says so: %s",
+	   pictured(&w, "d").reason);
+	ok(pictured(&w, "d").deadline_s == now + 120, "and shows the time");
 	later(&w, 62);
-	ok(!strcmp(look(&w, "d").state, "never") &&
-		   strstr(look(&w, "d").reason, "too late to start") &&
-		   strstr(look(&w, "d").reason, "2026-01-01T00:02"),
-	   "too late: never started: %s", look(&w, "d").reason);
+	ok(!strcmp(pictured(&w, "d").state, "never") &&
+		   strstr(pictured(&w, "d").reason, "too late to start") &&
+		   strstr(pictured(&w, "d").reason, "2026-01-01T00:02"),
+	   "too late: never started: %s", pictured(&w, "d").reason);
 	end_pod(&w, &w.pod[0], "Succeeded");
 	end_pod(&w, &w.pod[1], "Succeeded");
 	delete_pod(&w, &w.pod[2]);
@@ -270,9 +253,10 @@ static void test_deadline(void)
 	ok(bound(&w, "soon") == 1, "one that can be met is no obstacle");
 	add_pod(&w, "odd", "sluice", "2", NOTES("\"sluice.sh/deadline\":\"tomorrow\""));
 	later(&w, 1);
-	ok(!strcmp(look(&w, "odd").state, "refused") &&
-		   strstr(look(&w, "odd").reason, "sluice.sh/deadline: \"tomorrow\" is not a time"),
-	   "nonsense is named: %s", look(&w, "odd").reason);
+	ok(!strcmp(pictured(&w, "odd").state, "refused") &&
+		   strstr(pictured(&w, "odd").reason,
+			  "sluice.sh/deadline: \"tomorrow\" is not a time"),
+	   "nonsense is named: %s", pictured(&w, "odd").reason);
 	close_world(&w);
 }
 
@@ -286,13 +270,13 @@ static void test_begin_and_queue(void)
 		 w.now_us / 1000000 + 3600);
 	add_pod(&w, "p", "sluice", "2", notes);
 	turn(&w);
-	ok(bound(&w, "p") == 0 && look(&w, "p").begin_s, "not before an hour");
+	ok(bound(&w, "p") == 0 && pictured(&w, "p").begin_s, "not before an hour");
 	snprintf(w.pod[0].meta, sizeof w.pod[0].meta,
 		 NOTES("\"sluice.sh/begin\":\"%" PRId64 "\",\"sluice.sh/queue\":\"other\""),
 		 w.now_us / 1000000 + 60);
 	feed_pod(&w, &w.pod[0], false);
 	turn(&w);
-	ok(!strcmp(look(&w, "p").queue, "other"), "another queue");
+	ok(!strcmp(pictured(&w, "p").queue, "other"), "another queue");
 	later(&w, 61);
 	ok(bound(&w, "p") == 1, "and another time: it starts then");
 	ok(differences(&w) == 0, "books and cluster agree");
@@ -349,9 +333,9 @@ static void test_drain_window(void)
 	ok(!strcmp(node_state(&w, "n0"), "up"), "before its window it is up");
 	add_pod(&w, "long", "sluice", "2", NOTES("\"sluice.sh/duration\":\"600\""));
 	turn(&w);
-	ok(!bound(&w, "long") && look(&w, "long").estimate_s == now + 900 &&
-		   look(&w, "long").promised,
-	   "what would not end in time is planned behind it: %s", look(&w, "long").reason);
+	ok(!bound(&w, "long") && pictured(&w, "long").estimate_s == now + 900 &&
+		   pictured(&w, "long").promised,
+	   "what would not end in time is planned behind it: %s", pictured(&w, "long").reason);
 	add_pod(&w, "short", "sluice", "2", NOTES("\"sluice.sh/duration\":\"200\""));
 	turn(&w);
 	ok(bound(&w, "short"), "what ends in time starts");
@@ -364,8 +348,8 @@ static void test_drain_window(void)
 	later(&w, 10);
 	feed_node(&w, "n0", 2, "", CORDONED, "False");
 	later(&w, 10);
-	ok(look(&w, "long").promised && look(&w, "long").estimate_s == now + 900,
-	   "the promise on it stands while it reboots: %s", look(&w, "long").reason);
+	ok(pictured(&w, "long").promised && pictured(&w, "long").estimate_s == now + 900,
+	   "the promise on it stands while it reboots: %s", pictured(&w, "long").reason);
 	feed_node(&w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", "True");
 	later(&w, 900);
 	ok(bound(&w, "long") && !strcmp(node_state(&w, "n0"), "up"), "and is kept when it is back");
@@ -376,7 +360,7 @@ static void test_drain_window(void)
 	drain(&w, "n0", true, 0, now + 60);
 	add_pod(&w, "next", "sluice", "2", "");
 	turn(&w);
-	ok(!bound(&w, "next") && look(&w, "next").estimate_s == now + 60,
+	ok(!bound(&w, "next") && pictured(&w, "next").estimate_s == now + 60,
 	   "from now on, until then");
 	feed_node(&w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", "False");
 	later(&w, 70);
@@ -483,13 +467,13 @@ static void test_restart(void)
 	change(&w, SLU_ASK_PRIORITY, "c", 9);
 	change(&w, SLU_ASK_LIMIT, "c", 77);
 	change(&w, SLU_ASK_LIMIT, "a", 300);
-	seen.job = look(&w, "c").id;
-	ok(look(&w, "c").priority == 9 && look(&w, "c").limit_s == 77, "set");
+	seen.job = pictured(&w, "c").id;
+	ok(pictured(&w, "c").priority == 9 && pictured(&w, "c").limit_s == 77, "set");
 	again(&w, store); /* the notes did not get onto the objects: the store knows */
-	ok(look(&w, "c").priority == 9 && look(&w, "c").limit_s == 77,
-	   "the next life knows both (%d, %" PRId64 ")", look(&w, "c").priority,
-	   look(&w, "c").limit_s);
-	ok(look(&w, "a").end_s == look(&w, "a").start_s + 300, "also of what runs");
+	ok(pictured(&w, "c").priority == 9 && pictured(&w, "c").limit_s == 77,
+	   "the next life knows both (%d, %" PRId64 ")", pictured(&w, "c").priority,
+	   pictured(&w, "c").limit_s);
+	ok(pictured(&w, "a").end_s == pictured(&w, "a").start_s + 300, "also of what runs");
 	slu_core_free(w.core);
 	w.core = NULL;
 	if (slu_store_open(store, 0, &s, &err) < 0)

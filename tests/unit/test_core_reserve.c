@@ -46,26 +46,6 @@ static void reserve(struct world *w, const char *name, int generation, int64_t f
 	turn(w);
 }
 
-static struct slu_snapshot *picture(struct world *w)
-{
-	static struct slu_snapshot *s;
-
-	slu_snapshot_unref(s);
-	take_ask(w, SLU_ASK_PICTURE, "", note_answer);
-	turn(w);
-	return s = slu_core_snapshot(w->core);
-}
-
-static struct slu_snap_job look(struct world *w, const char *name)
-{
-	struct slu_snapshot *s = picture(w);
-
-	for (uint32_t i = 0; i < s->n_jobs; i++)
-		if (!strcmp(s->job[i].name, name))
-			return s->job[i];
-	return (struct slu_snap_job){ .state = "", .reason = "" };
-}
-
 static struct slu_snap_reservation held(struct world *w, const char *name)
 {
 	struct slu_snapshot *s = picture(w);
@@ -94,10 +74,10 @@ static void test_keeps_others_out(void)
 	   "its status: %s", status);
 	add_pod(&w, "long", "sluice", "2", NOTES("\"sluice.sh/duration\":\"600\""));
 	turn(&w);
-	ok(!bound(&w, "long") && look(&w, "long").estimate_s == now + 900,
-	   "who would not end before it is planned behind it: %s", look(&w, "long").reason);
-	ok(strstr(look(&w, "long").reason, "reservation \"ns/r\""), "why names it: %s",
-	   look(&w, "long").reason);
+	ok(!bound(&w, "long") && pictured(&w, "long").estimate_s == now + 900,
+	   "who would not end before it is planned behind it: %s", pictured(&w, "long").reason);
+	ok(strstr(pictured(&w, "long").reason, "reservation \"ns/r\""), "why names it: %s",
+	   pictured(&w, "long").reason);
 	add_pod(&w, "short", "sluice", "2", NOTES("\"sluice.sh/duration\":\"100\""));
 	add_pod(&w, "mine", "sluice", "2",
 		NOTES("\"sluice.sh/duration\":\"500\",\"sluice.sh/reservation\":\"r\""));
@@ -183,8 +163,8 @@ static void test_wrong(void)
 	ok(!strcmp(held(&w, "e").phase, "Refused"), "too often: %s", held(&w, "e").message);
 	add_pod(&w, "p", "sluice", "2", NOTES("\"sluice.sh/reservation\":\"later\""));
 	later(&w, 1);
-	ok(!bound(&w, "p") && strstr(look(&w, "p").reason, "there is no Reservation \"later\""),
-	   "a gang that names none: %s", look(&w, "p").reason);
+	ok(!bound(&w, "p") && strstr(pictured(&w, "p").reason, "there is no Reservation \"later\""),
+	   "a gang that names none: %s", pictured(&w, "p").reason);
 	reserve(&w, "later", 1, 0, 600, "\"nodes\":[\"n1\"]");
 	later(&w, 1);
 	ok(bound(&w, "p"), "starts once it is made");

@@ -247,7 +247,10 @@ void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 			h->going = false;
 		else
 			h->coming = false;
-		if (slu_held_waits(slu_kjob(obj)) ? h->back : !slu_held_ahead(slu_kjob(obj))) {
+		/* One that had all its pods in its turn was not suspended: a write that was late, or
+		 * of another, has suspended it since. */
+		if (slu_held_waits(slu_kjob(obj)) ? h->back || (h->there && !h->going)
+						  : !slu_held_ahead(slu_kjob(obj))) {
 			struct run *r = run_of(
 				slu_table_find(&c->runs->table, &h->run, sizeof h->run));
 			bool news = h->resumed;
