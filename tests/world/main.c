@@ -59,6 +59,8 @@ static const struct {
 	{ 242644369091724,
 	  "store slow,pause the daemon,somebody else's pod,submit a held Job,submit a Job",
 	  "room that others take while the store is slow is not used" },
+	{ 555297, "slow watch,submit a Deployment",
+	  "pods that come long before their ReplicaSet start with their Deployment" },
 	{ 1794951443838393, NULL, "a Job that a late write suspends again runs again" },
 };
 

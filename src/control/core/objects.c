@@ -1,12 +1,15 @@
 /* What a changed object means to the rooms, from the mirror up. */
 #include "control/core/objects.h"
 
+#include <stdio.h>
+
 #include "control/ask/ask.h"
 #include "control/cluster/cluster.h"
 #include "control/fluxjob/fluxjob.h"
 #include "control/group/group.h"
 #include "control/hold/hold.h"
 #include "control/recover/recover.h"
+#include "control/rules/kinds.h"
 #include "control/run/run.h"
 
 void core_joined(struct slu_core *c)
@@ -245,11 +248,37 @@ void core_phantoms_taken(struct slu_core *c)
 
 /* ---- what is above them ---- */
 
+/* Pods that came long before their owner joined a group of its name; now that it tells who made it,
+ * those that wait belong to the group above. */
+static void regroup(struct slu_core *c, const struct slu_kobj *owner)
+{
+	const struct slu_kowner *above = slu_kmeta_controller(&owner->meta);
+	char key[SLU_GROUP_NAME_MAX + 3];
+	struct group *g;
+
+	if (!above || !slu_kind_owns(above))
+		return;
+	snprintf(key, sizeof key, "u:%.250s", owner->meta.uid);
+	g = core_group_find(c, owner->meta.ns, key);
+	for (uint32_t i = g ? g->pod.n : 0; i-- > 0;) {
+		struct pod *p = g->pod.p[i];
+
+		if (p->stand || core_pod_at(p) || core_slot_of(p))
+			continue;
+		core_group_leave(c, p, false);
+		core_member_meet(c, p);
+	}
+	core_joined(c);
+}
+
 static void owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
+	bool met = core_owner(c, obj->meta.uid);
 	bool news = core_owner_changed(c, obj, gone);
 
 	c->runs->after.news |= obj->kind == SLU_KIND_JOB;
+	if (!met && !gone)
+		regroup(c, obj);
 	if (news)
 		core_groups_touch_owner(c, obj);
 	core_held_owner(c, obj, gone);
