@@ -92,7 +92,7 @@ def test_resize_a_job(sluiced, module_cluster, space, placed):
     assert sluice(sluiced, space, "resize", "j", 2).returncode == 0
     until(lambda: len(placed()) == 2)
     until(lambda: sluiced.jobs(space)["j"]["bound"] == 2)
-    for size, word in ((1, "minimum of 2"), (6, "larger than 5"), ("many", "no number"), (-1, "")):
+    for size, word in ((1, "minimum of 2"), (6, "larger than 5"), ("many", "not a number"), (-1, "")):
         done = sluice(sluiced, space, "resize", "j", size)
         assert done.returncode and word in done.stderr
     assert "no job" in sluice(sluiced, space, "resize", "nobody", 3).stderr

@@ -143,7 +143,7 @@ def test_order_and_promises_cross_over(module_cluster, space, team):
     until(lambda: [n for n, _ in seen(first)] == ["zulu", "mike", "alpha"] and first.jobs(space)["zulu"].get("promised"))
     status, answer = second.request("POST", f"/v1/jobs/{space}/mike/cancel")
     holder = module_cluster.admin.get("leases", "sluice", "sluice-system")["spec"]["holderIdentity"]
-    assert status == 503 and f"ask the one that leads: {holder}" in answer  # it could not keep it
+    assert status == 503 and f"ask the leader: {holder}" in answer  # it could not keep it
     before, promise = seen(first), first.jobs(space)["zulu"]["estimate"]
     first.kill()
     until(lambda: second.metrics()["sluice_leader"] == 1, LEASE_S + 10)

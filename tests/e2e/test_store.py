@@ -118,7 +118,7 @@ def test_replay(module_cluster, space, tmp_path):
     assert "nothing was decided about a job" in sluice("replay", store, "--job", f"{space}/nosuch", code=1)
     late = json.loads(sluice("replay", store, "-o", "json", "--from", answer["to"]))
     assert late["beginnings"] == 1 and late["decisions"] < answer["decisions"]
-    assert "no time" in sluice("replay", store, "--from", "noon", code=2)
+    assert "is not a time" in sluice("replay", store, "--from", "noon", code=2)
 
     lines = sluice("store", "export", store).splitlines()
     job = alter(lines)
@@ -273,7 +273,7 @@ def test_damaged(module_cluster, space, tmp_path, how):
             data = data.replace(b'"need"', b'"Need"')
         store.write_bytes(data)
         d.start()
-        until(lambda: degraded(d, "cannot be read, no gang starts until it can", "damaged", "the cluster is enough to go on"))
+        until(lambda: degraded(d, "cannot be read, no gang starts until it can", "damaged", "rebuilds its state from the cluster"))
         submit(admin, "more", 1, space, cpu=0.1)
         time.sleep(0.5)
         assert bound(admin, space, "more") == 0

@@ -83,7 +83,8 @@ int main(int argc, char **argv)
 	for (kind = SLU_KIND_NODE; argc > 1 && kind < SLU_KIND_PARTIAL; kind++) {
 		uint32_t differ = 0;
 
-		if (slu_kkind_info(kind)->json_only)
+		/* The library that writes these objects does not know the groups of 1.37. */
+		if (slu_kkind_info(kind)->json_only || kind == SLU_KIND_PODGROUP_BETA)
 			continue;
 		enc = SLU_ENC_JSON;
 		struct lines a = read_all(argv[1], "jsonl");
