@@ -222,6 +222,19 @@ static void mirror_complete(struct slu_core *c)
 		SLU_I64("pods", c->cluster->pods.n), SLU_I64("lists_ms", c->count.lists_us / 1000));
 }
 
+/* What a person asks about a gang is asked about the gang that the store remembers: the first cycle
+ * comes before it, and waits for no pods then. */
+static void recover_first(struct slu_core *c, int64_t now_us)
+{
+	struct slu_error err = { 0 };
+
+	if (c->recovered || !c->door || !slu_core_synced(c))
+		return;
+	c->recovery->await_us = now_us;
+	if (slu_core_cycle(c, now_us, &err) < 0)
+		slu_log(SLU_ERROR, "cycle failed", SLU_STR("err", err.text));
+}
+
 void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 {
 	if (!whole(c)->first_us)
@@ -268,6 +281,7 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 		if (((struct slu_rec_ask *)r)->what == SLU_ASK_PICTURE &&
 		    slu_vec_push(&c->reports->viewer, (struct slu_rec_ask *)r) == 0)
 			return;
+		recover_first(c, now_us);
 		if (((struct slu_rec_ask *)r)->what == SLU_ASK_RESIZE && c->door) {
 			core_resize(c, (struct slu_rec_ask *)r);
 			return;
