@@ -595,7 +595,7 @@ static void test_many_large(void)
 	ok(*v[0]->node && *v[1]->node, "somebody's gang starts");
 	for (int i = 0; i < 1000; i++) {
 		snprintf(name, sizeof name, "m%d", i);
-		if (core_fluxjob_of(w.core, "ns", name)->lives)
+		if (core_fluxjob_of(w.core, "ns", name)->life == FLUXJOB_LIVES)
 			fluxjob(&w, name, SLOTS("10000"), "", true);
 	}
 	later(&w, 2);

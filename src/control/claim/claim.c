@@ -108,7 +108,7 @@ static int show(struct slu_core *c, struct claim *x, struct slu_error *err)
 	f = core_fluxjob_of(c, SLU_CLAIM_SPACE, x->name);
 	if (!f)
 		return slu_fail(err, -ENOMEM, "out of memory");
-	if (f->refused)
+	if (f->life == FLUXJOB_REFUSED)
 		return slu_fail(err, -EINVAL, "%s", f->message ? f->message : "");
 	return 0;
 }
@@ -378,7 +378,7 @@ static bool look(struct slu_core *c, struct claim *x)
 	const struct run *r;
 	char key[64];
 
-	if (!f || f->over) {
+	if (!f || f->life == FLUXJOB_OVER) {
 		if (x->ask)
 			answer(c, x, -EBUSY, "it ended before it was answered");
 		return true;

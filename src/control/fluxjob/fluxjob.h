@@ -3,6 +3,26 @@
 #include "control/rules/fluxjob.h"
 #include "control/hold/hold.h"
 
+/* The life of a user's own FluxJob; one that wraps held work stays UNREAD.
+ *
+ *	          its jobspec is wrong
+ *	       ┌───────────────────────► REFUSED
+ *	       │ no room for its slots
+ *	UNREAD ├───────────────────────► CROWDED ──┐ room came
+ *	   ▲   │ its phantoms are made             ▼
+ *	   │   └───────────────────────────────► LIVES ────► OVER
+ *	   └── a new jobspec, before it runs ──────┘
+ *
+ * A new jobspec makes each of them UNREAD, and what ended before we saw it is OVER at once.
+ * core_fluxjob_to() refuses every other change. */
+enum fluxjob_life {
+	FLUXJOB_UNREAD,
+	FLUXJOB_REFUSED, /* `message` says why */
+	FLUXJOB_CROWDED, /* waits for room for its slots */
+	FLUXJOB_LIVES,   /* has phantoms */
+	FLUXJOB_OVER,
+};
+
 /* A FluxJob: one that wraps held work, or a user's own. */
 struct fluxjob {
 	struct slu_entry e; /* key: ns/name */
@@ -10,14 +30,13 @@ struct fluxjob {
 	const char *name;             /* in key */
 	const struct slu_kfluxjob *k; /* NULL: not in the cluster (yet) */
 	const struct slu_kobj *obj;   /* the held object it wraps; NULL: a user's own */
-	bool own;
-	bool refused, over, lives; /* a user's own: has phantoms */
-	int64_t look_us;           /* a user's own that runs: nothing is looked for until then */
-	int64_t asked_us;          /* its creation; 0: not asked for */
-	uint32_t pods;             /* its spec was last written for so many */
+	bool own;                     /* a user's own */
+	enum fluxjob_life life;
+	int64_t look_us;  /* a user's own that runs: nothing is looked for until then */
+	int64_t asked_us; /* its creation; 0: not asked for */
+	uint32_t pods;    /* its spec was last written for so many */
 	struct slu_fluxjob_ask ask;
 	uint64_t spec;    /* hash of what `ask` was read from */
-	bool crowded;     /* waits for room for its slots */
 	uint32_t counted; /* slots of it among those of its namespace */
 	/* status: as it should be, and since when it is not so */
 	enum slu_held_state state;
@@ -56,6 +75,7 @@ struct fluxjobs {
 void core_fluxjob_synced(struct slu_core *c, bool absent, bool refused);
 void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 struct fluxjob *core_fluxjob_of(struct slu_core *c, const char *ns, const char *name);
+void core_fluxjob_to(struct slu_core *c, struct fluxjob *f, enum fluxjob_life to);
 void core_fluxjobs(struct slu_core *c); /* write what changed, end what is over */
 void core_fluxjobs_done(struct slu_core *c);
 

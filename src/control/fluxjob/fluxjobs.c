@@ -72,6 +72,24 @@ static void fluxjob_free(struct slu_core *c, struct fluxjob *f)
 	slu_free(f);
 }
 
+void core_fluxjob_to(struct slu_core *c, struct fluxjob *f, enum fluxjob_life to)
+{
+	static const uint32_t may[] = {
+		[FLUXJOB_UNREAD] = CORE_BIT(FLUXJOB_UNREAD) | CORE_BIT(FLUXJOB_REFUSED) |
+				   CORE_BIT(FLUXJOB_CROWDED) | CORE_BIT(FLUXJOB_LIVES) |
+				   CORE_BIT(FLUXJOB_OVER),
+		[FLUXJOB_REFUSED] = CORE_BIT(FLUXJOB_UNREAD),
+		[FLUXJOB_CROWDED] = CORE_BIT(FLUXJOB_UNREAD) | CORE_BIT(FLUXJOB_CROWDED) |
+				    CORE_BIT(FLUXJOB_LIVES),
+		[FLUXJOB_LIVES] = CORE_BIT(FLUXJOB_UNREAD) | CORE_BIT(FLUXJOB_LIVES) |
+				  CORE_BIT(FLUXJOB_REFUSED) | CORE_BIT(FLUXJOB_OVER),
+		[FLUXJOB_OVER] = CORE_BIT(FLUXJOB_UNREAD),
+	};
+
+	core_changes(c, "FluxJob", may[f->life], f->life, to);
+	f->life = to;
+}
+
 static void set_text(char **at, const char *text)
 {
 	if (*at && text && !strcmp(*at, text))
@@ -201,7 +219,7 @@ static void follow_leader(struct slu_core *c, struct fluxjob *f)
 {
 	if (is_over(f->k)) {
 		core_phantoms_end(c, f, f->k, true);
-		f->over = true;
+		core_fluxjob_to(c, f, FLUXJOB_OVER);
 	} else if (!f->start_s && core_phantoms_make(c, f) < 0) {
 		slu_log(SLU_WARN, "out of memory: FluxJob not followed", SLU_STR("name", f->name));
 	}
@@ -210,17 +228,17 @@ static void follow_leader(struct slu_core *c, struct fluxjob *f)
 /* Its slots come into being, or wait for room. */
 static void own_begin(struct slu_core *c, struct fluxjob *f, struct slu_error *err)
 {
-	f->crowded = !f->refused && core_phantoms_crowded(c, f);
-	if (f->crowded) {
+	if (core_phantoms_crowded(c, f)) {
+		core_fluxjob_to(c, f, FLUXJOB_CROWDED);
 		slu_fail(err, 0,
 			 "waits for room: the FluxJobs of namespace %s, or of all, have as many "
 			 "slots as are planned with at once",
 			 f->k->o.meta.ns);
 		core_fluxjob_due(c, f);
-	} else if (!f->refused && core_phantoms_make(c, f) < 0) {
+	} else if (core_phantoms_make(c, f) < 0) {
 		core_phantoms_end(c, f, f->k, false);
 		slu_fail(err, 0, "out of memory");
-		f->refused = true;
+		core_fluxjob_to(c, f, FLUXJOB_REFUSED);
 	}
 }
 
@@ -229,24 +247,26 @@ static void own_changed(struct slu_core *c, struct fluxjob *f)
 	uint64_t spec = hash_spec(f->k);
 	struct slu_error err = { 0 };
 
-	if (!c->door && f->lives && f->spec == spec)
+	if (!c->door && f->life == FLUXJOB_LIVES && f->spec == spec)
 		follow_leader(c, f);
 	if (f->spec == spec || f->start_s) /* what runs, runs on */
 		return;
 	if (!f->spec && is_over(f->k)) { /* it was over before we came */
-		f->over = true;
+		core_fluxjob_to(c, f, FLUXJOB_OVER);
 		f->spec = spec;
 		return;
 	}
 	core_phantoms_end(c, f, f->k, false);
+	core_fluxjob_to(c, f, FLUXJOB_UNREAD);
 	f->spec = spec;
-	f->over = false;
 	slu_fluxjob_done(&f->ask);
-	f->refused = slu_fluxjob_read(f->k, c->cfg, &f->ask, &err) < 0;
-	own_begin(c, f, &err);
-	f->state = f->refused ? SLU_HELD_REFUSED : SLU_HELD_HELD;
+	if (slu_fluxjob_read(f->k, c->cfg, &f->ask, &err) < 0)
+		core_fluxjob_to(c, f, FLUXJOB_REFUSED);
+	else
+		own_begin(c, f, &err);
+	f->state = f->life == FLUXJOB_REFUSED ? SLU_HELD_REFUSED : SLU_HELD_HELD;
 	set_text(&f->message, *err.text ? err.text : NULL);
-	if (f->refused) {
+	if (f->life == FLUXJOB_REFUSED) {
 		slu_log(SLU_WARN, "FluxJob refused", SLU_STR("name", f->name),
 			SLU_STR("ns", f->k->o.meta.ns), SLU_STR("err", err.text));
 		core_fluxjob_due(c, f);
@@ -343,10 +363,10 @@ static void own_end(struct slu_core *c, struct fluxjob *f, bool ok, const char *
 {
 	f->state = SLU_HELD_DONE;
 	f->ok = ok;
-	f->over = true;
 	set_text(&f->message, why);
 	set_text(&f->places, NULL);
 	core_phantoms_end(c, f, f->k, true);
+	core_fluxjob_to(c, f, FLUXJOB_OVER);
 }
 
 /* When its duration is over; CORE_NEVER: it has none. */
@@ -400,7 +420,7 @@ static void own_turn(struct slu_core *c, struct fluxjob *f)
 		own_look(c, f);
 	else
 		core_due_by(c, CORE_AT_FLUXJOBS, SLU_MIN(c->now_us + PASS_US, end));
-	if (f->lives && !f->start_s)
+	if (f->life == FLUXJOB_LIVES && !f->start_s)
 		core_due_by(c, CORE_AT_FLUXJOBS, c->now_us + PASS_US);
 }
 
@@ -479,13 +499,13 @@ void core_fluxjobs(struct slu_core *c)
 		struct fluxjob *f = fluxjob_of(e);
 
 		open += !core_fluxjob_over(f);
-		if (f->crowded && freed && f->k && !core_phantoms_crowded(c, f)) {
+		if (f->life == FLUXJOB_CROWDED && freed && f->k && !core_phantoms_crowded(c, f)) {
 			struct slu_error err = { 0 };
 
 			own_begin(c, f, &err);
 			set_text(&f->message, *err.text ? err.text : NULL);
 		}
-		if (f->own && f->lives)
+		if (f->own && f->life == FLUXJOB_LIVES)
 			own_turn(c, f);
 		if (!f->due_us)
 			continue;

@@ -260,16 +260,16 @@ int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 	slu_hostlist_done(&at);
 	while (rc && c->fluxjobs->shown.n > before) /* all of them or none */
 		slu_kobj_unref(c->fluxjobs->shown.p[--c->fluxjobs->shown.n].obj);
-	if (!f->lives && count_slots(c, k_ns(f), (int64_t)f->ask.max) == 0)
+	if (f->life != FLUXJOB_LIVES && count_slots(c, k_ns(f), (int64_t)f->ask.max) == 0)
 		f->counted = f->ask.max;
-	f->lives = true;
+	core_fluxjob_to(c, f, FLUXJOB_LIVES);
 	return rc;
 }
 
 void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k, bool ok)
 {
 	for (uint32_t i = f->ask.max;
-	     f->lives && i-- > 0;) { /* who came last goes first: quicker */
+	     f->life == FLUXJOB_LIVES && i-- > 0;) { /* who came last goes first: quicker */
 		char uid[256];
 		struct slu_entry *e;
 
@@ -281,7 +281,8 @@ void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_k
 			show(c, f, k, i, pod_of(e)->k->spec.node, "Succeeded", false);
 		show(c, f, k, i, "", "Pending", true);
 	}
-	f->lives = false;
+	if (f->life == FLUXJOB_LIVES)
+		core_fluxjob_to(c, f, FLUXJOB_UNREAD);
 	(void)count_slots(c, k->o.meta.ns, -(int64_t)f->counted); /* lowering takes no memory */
 	if (f->counted) {
 		c->fluxjobs->freed = true;

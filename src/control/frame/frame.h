@@ -104,6 +104,7 @@ static inline int64_t core_next_due_us(const struct slu_core *c)
 
 /* A state machine goes from one state to another; `may`: bits of the states that one may lead to.  A
  * change that may not be is our own mistake: it is logged, and ends a daemon that verifies itself. */
+#define CORE_BIT(state) (1u << (state))
 void core_changes(const struct slu_core *c, const char *what, uint32_t may, unsigned from,
 		  unsigned to);
 

@@ -68,11 +68,49 @@ uint32_t core_held_strangers(struct slu_core *c, const struct group *g)
 
 void core_held_again(struct slu_core *c, struct held *h)
 {
-	if (!h->looks && slu_vec_push(&c->groups->look, h) == 0)
-		h->looks = true;
+	if (!h->listed && slu_vec_push(&c->groups->look, h) == 0)
+		h->listed = true;
 }
 
 bool core_held_resumed(const struct held *h, uint64_t run)
 {
-	return h->resumed && h->run == run && !h->there;
+	return (h->turn == TURN_RESUMING || h->turn == TURN_RETRYING) && h->run == run;
+}
+
+bool core_held_notes(const struct held *h)
+{
+	return h->turn == TURN_NOTE_DUE || h->turn == TURN_NOTING;
+}
+
+void core_held_turn_to(struct slu_core *c, struct held *h, enum held_turn to)
+{
+	static const uint32_t may[] = {
+		[TURN_NONE] = CORE_BIT(TURN_RESUMING) | CORE_BIT(TURN_NOTE_DUE) |
+			      CORE_BIT(TURN_BEGUN),
+		[TURN_RESUMING] = CORE_BIT(TURN_NONE) | CORE_BIT(TURN_RETRYING) |
+				  CORE_BIT(TURN_TAKEN_BACK),
+		[TURN_RETRYING] = CORE_BIT(TURN_NONE) | CORE_BIT(TURN_RETRYING) |
+				  CORE_BIT(TURN_RESUMING) | CORE_BIT(TURN_TAKEN_BACK),
+		[TURN_NOTE_DUE] = CORE_BIT(TURN_NONE) | CORE_BIT(TURN_NOTE_DUE) |
+				  CORE_BIT(TURN_NOTING) | CORE_BIT(TURN_TAKEN_BACK),
+		[TURN_NOTING] = CORE_BIT(TURN_NONE) | CORE_BIT(TURN_NOTE_DUE) |
+				CORE_BIT(TURN_TAKEN_BACK),
+		[TURN_BEGUN] = CORE_BIT(TURN_NONE) | CORE_BIT(TURN_TAKEN_BACK),
+		[TURN_TAKEN_BACK] = CORE_BIT(TURN_NONE) | CORE_BIT(TURN_TAKEN_BACK),
+	};
+
+	core_changes(c, "turn of a held Job", may[h->turn], h->turn, to);
+	h->turn = to;
+}
+
+void core_held_early_to(struct slu_core *c, struct held *h, enum held_early to)
+{
+	static const uint32_t may[] = {
+		[EARLY_NONE] = CORE_BIT(EARLY_GOING) | CORE_BIT(EARLY_COMING_BACK),
+		[EARLY_GOING] = CORE_BIT(EARLY_NONE),
+		[EARLY_COMING_BACK] = CORE_BIT(EARLY_NONE),
+	};
+
+	core_changes(c, "early resume of a held Job", may[h->early], h->early, to);
+	h->early = to;
 }

@@ -4,6 +4,38 @@
 #pragma once
 #include "control/group/group.h"
 
+/* The turn of a held Job: what was decided for it, until the mirror shows that in the Job.
+ *
+ *	         resume sent              refused
+ *	     ┌─────────────────► RESUMING ◄──────► RETRYING
+ *	     │                             again_us
+ *	     │ all its pods exist          again_us
+ *	NONE ├─────────────────► NOTE_DUE ◄──────► NOTING
+ *	     │                             refused
+ *	     │ its pods have ended already
+ *	     └─────────────────► BEGUN
+ *
+ * From each of them TAKEN_BACK, when its pods do not come or cannot start: the Job is being suspended
+ * again.  Each returns to NONE once the mirror shows the Job released, or TAKEN_BACK and suspended.
+ * core_held_turn_to() refuses every other change. */
+enum held_turn {
+	TURN_NONE,     /* it waits, or the mirror shows all that was decided */
+	TURN_RESUMING, /* the patch that releases it is on its way */
+	TURN_RETRYING, /* ... and failed, or may have been overtaken: it is sent again at again_us */
+	TURN_NOTE_DUE, /* it was resumed before its turn: the patch only notes its places, at again_us */
+	TURN_NOTING, /* ... and is on its way */
+	TURN_BEGUN, /* it was resumed before its turn, and a pod of it has ended: nothing to write */
+	TURN_TAKEN_BACK, /* the patch that suspends it again is on its way */
+};
+
+/* What is on its way about a resume before the turn of a Job (hold/ahead.c).
+ *
+ *	     resume sent                 suspension sent
+ *	NONE ───────────► GOING     NONE ───────────────► COMING_BACK
+ *
+ * Both return to NONE when the mirror shows the patch, or when the patch fails. */
+enum held_early { EARLY_NONE, EARLY_GOING, EARLY_COMING_BACK };
+
 /* An object that is held, or was: the outermost of a kind we know (rules/hold.h). */
 struct held {
 	struct slu_entry e; /* key: uid */
@@ -12,21 +44,17 @@ struct held {
 	struct group *group;         /* of its members; NULL */
 	SLU_VEC(struct pod *) stand; /* for the pods of a suspended Job */
 	bool crowded;                /* has none: too many stand already */
-	bool anew;                   /* its template may have changed */
-	bool looks;                  /* is on the list `look` */
-	bool resumed;                /* a resume is on its way, the mirror has not seen it yet */
-	bool failed;                 /* ... and failed, or is to be noted only: at again_us */
-	bool there;                  /* ... since all its pods are there */
-	bool back;                   /* its turn is taken back: that is on its way */
-	bool going, coming; /* a resume ahead of its turn is on its way; so is its taking back */
-	char *resume;       /* the patch */
-	uint64_t run;       /* for which it was resumed */
-	SLU_VEC(slu_node) place; /* ... there */
-	int64_t again_us;
-	bool asked; /* a patch that holds it was sent for this generation */
-	int64_t asked_generation;
-	bool marked; /* carries the label fluxqueue/unschedulable */
-	/* as last told */
+	bool new_template;           /* its template may have changed: other stand-ins are needed */
+	bool listed;                 /* is on the list `look` */
+	enum held_turn turn;
+	enum held_early early;
+	char *resume;             /* the patch of its turn */
+	uint64_t run;             /* for which it was resumed */
+	SLU_VEC(slu_node) place;  /* ... there */
+	int64_t again_us;         /* no patch of its turn, and no early resume, before this time */
+	int64_t asked_generation; /* for which a patch that holds it was sent; -1: none was */
+	bool marked;              /* carries the label fluxqueue/unschedulable */
+	/* as last told to the sink */
 	int64_t told_us;
 	uint64_t told;
 	int told_state;
@@ -46,5 +74,10 @@ void core_held_link_pod(struct slu_core *c, struct pod *p);
 /* Pods of its owners that somebody else placed, and that live. */
 uint32_t core_held_strangers(struct slu_core *c, const struct group *g);
 void core_held_again(struct slu_core *c, struct held *h); /* look at it in the next cycle */
-/* It was resumed for the run, and is not seen to be yet. */
+/* The one way to change each of the two states; see the drawings above. */
+void core_held_turn_to(struct slu_core *c, struct held *h, enum held_turn to);
+void core_held_early_to(struct slu_core *c, struct held *h, enum held_early to);
+/* Its Job exists with all its pods, and its turn only has to be noted on it. */
+bool core_held_notes(const struct held *h);
+/* It was resumed for the run, and the mirror does not show that yet. */
 bool core_held_resumed(const struct held *h, uint64_t run);

@@ -68,7 +68,8 @@ static bool is_held(const struct group *g, const char *uid)
 
 		if (!strcmp(h->obj->meta.uid, uid))
 			return h->obj->kind == SLU_KIND_JOB &&
-			       (h->resumed || h->going || slu_held_waits(slu_kjob(h->obj)));
+			       (h->turn != TURN_NONE || h->early == EARLY_GOING ||
+				slu_held_waits(slu_kjob(h->obj)));
 	}
 	return false;
 }

@@ -18,7 +18,8 @@
 
 bool core_ahead_is(const struct held *h)
 {
-	return h->obj->kind == SLU_KIND_JOB && (h->going || slu_held_ahead(slu_kjob(h->obj)));
+	return h->obj->kind == SLU_KIND_JOB &&
+	       (h->early == EARLY_GOING || slu_held_ahead(slu_kjob(h->obj)));
 }
 
 static uint32_t count(const struct held *h, bool placed)
@@ -46,7 +47,7 @@ bool core_ahead_begun(struct slu_core *c, const struct held *h)
 	const struct slu_kjob *j;
 	uint32_t there;
 
-	if (h->resumed || !core_ahead_is(h))
+	if (h->turn != TURN_NONE || !core_ahead_is(h))
 		return false;
 	j = slu_kjob(h->obj);
 	there = core_ahead_pods(h);
@@ -86,9 +87,9 @@ static bool may_go(const struct slu_core *c, const struct held *h)
 {
 	const struct slu_kjob *j = h->obj->kind == SLU_KIND_JOB ? slu_kjob(h->obj) : NULL;
 
-	return j && slu_held_waits(j) && !h->going && !h->resumed && h->stand.n &&
-	       h->stand.n <= c->cfg->held.ahead && j->active_deadline_s == SLU_KNONE &&
-	       c->now_us >= h->again_us;
+	return j && slu_held_waits(j) && h->early == EARLY_NONE && h->turn == TURN_NONE &&
+	       h->stand.n && h->stand.n <= c->cfg->held.ahead &&
+	       j->active_deadline_s == SLU_KNONE && c->now_us >= h->again_us;
 }
 
 static void go(struct slu_core *c, struct held *h)
@@ -96,7 +97,7 @@ static void go(struct slu_core *c, struct held *h)
 	struct slu_buf b = SLU_BUF_INIT(4096);
 
 	if (slu_held_go_ahead(slu_kjob(h->obj), &b) == 0) {
-		h->going = true;
+		core_held_early_to(c, h, EARLY_GOING);
 		patch(c, h, b.p);
 	}
 	slu_buf_done(&b);
@@ -107,7 +108,7 @@ static void come_back(struct slu_core *c, struct held *h)
 	struct slu_buf b = SLU_BUF_INIT(4096);
 
 	if (slu_held_again(slu_kjob(h->obj), &b) == 0) {
-		h->coming = true;
+		core_held_early_to(c, h, EARLY_COMING_BACK);
 		patch(c, h, b.p);
 	}
 	slu_buf_done(&b);
@@ -156,10 +157,10 @@ void core_ahead(struct slu_core *c)
 		const struct group *g = h->group;
 
 		waits |= h->stand.n > 0;
-		if (core_ahead_is(h) && !h->resumed) {
+		if (core_ahead_is(h) && h->turn == TURN_NONE) {
 			waits = true;
 			w.room -= SLU_MIN(w.room, h->stand.n + core_ahead_pods(h));
-			if (g && g->cancelled && !g->run.n && !h->going && !h->coming)
+			if (g && g->cancelled && !g->run.n && h->early == EARLY_NONE)
 				come_back(c, h);
 		}
 	}
@@ -174,12 +175,12 @@ void core_ahead(struct slu_core *c)
 /* (A release that is on its way too does what this one should have done.) */
 bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec_written *w)
 {
-	if (h->resumed || !(h->going || h->coming))
+	if (h->turn != TURN_NONE || h->early == EARLY_NONE)
 		return false;
 	slu_log(SLU_WARN, "early resume of a job, or its suspension, failed",
 		SLU_STR("job", h->obj->meta.name), SLU_STR("ns", h->obj->meta.ns),
 		SLU_STR("err", w->text));
-	h->going = h->coming = false;
+	core_held_early_to(c, h, EARLY_NONE);
 	h->again_us = c->now_us + RETRY_US;
 	core_held_again(c, h);
 	return true;

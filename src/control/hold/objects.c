@@ -132,11 +132,12 @@ static bool has_pods(const struct held *h)
 
 /* As many as the Job would make at once; the pods of one that went ahead take their places one by
  * one. */
-static void stand_in(struct slu_core *c, struct held *h, bool anew)
+static void stand_in(struct slu_core *c, struct held *h)
 {
 	const struct slu_kjob *j = slu_kjob(h->obj);
 	bool ahead = core_ahead_is(h), keep;
-	bool wait = (slu_held_waits(j) || ahead) && !h->resumed && slu_held_free(&j->tmpl.spec);
+	bool wait = (slu_held_waits(j) || ahead) && h->turn == TURN_NONE &&
+		    slu_held_free(&j->tmpl.spec);
 	int64_t want = wait ? slu_life_makes(h->obj) : 0;
 	slu_cleanup(slu_kobj_unrefp) const struct slu_kobj *k = NULL;
 
@@ -144,7 +145,7 @@ static void stand_in(struct slu_core *c, struct held *h, bool anew)
 		want = 1; /* its group is refused by its size, however many stand */
 	want -= SLU_MIN(want, ahead ? (int64_t)core_ahead_pods(h) : 0);
 	keep = wait ? ahead : !j->suspend;
-	while (h->stand.n && ((anew && !ahead) || h->stand.n > want))
+	while (h->stand.n && ((h->new_template && !ahead) || h->stand.n > want))
 		stand_down(c, h->stand.p[--h->stand.n], keep);
 	h->crowded = is_crowded(c, h, want - (int64_t)h->stand.n);
 	if (ahead ||
@@ -178,6 +179,7 @@ static struct held *held_new(struct slu_core *c, const struct slu_kobj *obj)
 	h->e.n = strlen(obj->meta.uid);
 	h->serial = ++c->serial;
 	h->told_state = -1;
+	h->asked_generation = -1;
 	core_due_begin(c, CORE_AT_HELD);
 	if (slu_table_add(&c->groups->held, &h->e) < 0) {
 		slu_kobj_unref(h->obj);
@@ -192,7 +194,7 @@ static void held_free(struct slu_core *c, struct held *h, bool say)
 	while (h->stand.n)
 		stand_down(c, h->stand.p[--h->stand.n], false);
 	core_held_part(h);
-	for (uint32_t i = 0; h->looks && i < c->groups->look.n; i++)
+	for (uint32_t i = 0; h->listed && i < c->groups->look.n; i++)
 		if (c->groups->look.p[i] == h)
 			c->groups->look.p[i] = NULL;
 	if (say && h->told_state >= 0 && c->holds->sink.gone)
@@ -213,13 +215,37 @@ static void renew(struct held *h, const struct slu_kobj *obj)
 	h->e.key = obj->meta.uid; /* pooled: equal, but held by the new version */
 }
 
+/* The mirror has caught up with what was written about the Job. */
+static void job_seen(struct slu_core *c, struct held *h)
+{
+	const struct slu_kjob *j = slu_kjob(h->obj);
+	bool waits = slu_held_waits(j);
+	struct run *r;
+
+	if (h->early == (waits ? EARLY_COMING_BACK : EARLY_GOING))
+		core_held_early_to(c, h, EARLY_NONE);
+	/* A Job that had all its pods in its turn was not suspended: if it is now, a write that was
+	 * late, or of another, has suspended it since. */
+	if (waits ? h->turn != TURN_TAKEN_BACK && (!core_held_notes(h) || h->early == EARLY_GOING)
+		  : slu_held_ahead(j))
+		return;
+	if (h->early == EARLY_COMING_BACK)
+		core_held_early_to(c, h, EARLY_NONE);
+	if (h->turn == TURN_NONE)
+		return;
+	core_held_turn_to(c, h, TURN_NONE);
+	r = run_of(slu_table_find(&c->runs->table, &h->run, sizeof h->run));
+	if (r)
+		core_run_settled(c, r);
+}
+
 void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	struct held *h = core_held_find(c, obj->meta.uid);
 	const struct slu_ktemplate *t = slu_held_template(obj);
 	bool ours = !gone && !slu_kind_owns(slu_kmeta_controller(&obj->meta)) &&
 		    (slu_held_gated(&t->spec) || space_mode(c, obj->meta.ns) != SLU_HELD_OFF);
-	bool anew;
+	bool changed;
 
 	if (!ours) {
 		if (h)
@@ -239,27 +265,11 @@ void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 		snprintf(key, sizeof key, "u:%.250s", obj->meta.uid);
 		core_held_link(h, core_group_find(c, obj->meta.ns, key));
 	}
-	anew = h->obj->meta.generation != obj->meta.generation;
+	changed = h->obj->meta.generation != obj->meta.generation;
 	renew(h, obj);
 	if (obj->kind == SLU_KIND_JOB) {
-		/* The mirror has caught up. */
-		if (!slu_held_waits(slu_kjob(obj)))
-			h->going = false;
-		else
-			h->coming = false;
-		/* One that had all its pods in its turn was not suspended: a write that was late, or
-		 * of another, has suspended it since. */
-		if (slu_held_waits(slu_kjob(obj)) ? h->back || (h->there && !h->going)
-						  : !slu_held_ahead(slu_kjob(obj))) {
-			struct run *r = run_of(
-				slu_table_find(&c->runs->table, &h->run, sizeof h->run));
-			bool news = h->resumed;
-
-			h->resumed = h->failed = h->coming = h->back = h->there = false;
-			if (news && r)
-				core_run_settled(c, r);
-		}
-		h->anew |= anew;
+		job_seen(c, h);
+		h->new_template |= changed;
 		if (h->group)
 			core_group_dirty(c, h->group);
 	}
@@ -284,7 +294,7 @@ void core_held_templates(struct slu_core *c, const char *ns)
 		struct held *h = held_of(e);
 
 		if (h->stand.n && (!ns || !strcmp(h->obj->meta.ns, ns))) {
-			h->anew = true;
+			h->new_template = true;
 			core_held_again(c, h);
 		}
 	}
@@ -376,9 +386,8 @@ static void hold(struct slu_core *c, struct held *h)
 	if (mode == SLU_HELD_OFF || !t || o->meta.deleted_us ||
 	    (o->kind == SLU_KIND_JOB ? !job_needs_hold(slu_kjob(o)) : slu_held_gated(&t->spec)))
 		return;
-	if (h->asked && h->asked_generation == o->meta.generation)
+	if (h->asked_generation == o->meta.generation)
 		return;
-	h->asked = true;
 	h->asked_generation = o->meta.generation;
 	/* A new template changes nothing about the pods of a ReplicaSet; all others would end what
 	 * runs.  A Job that we have suspended is past that: its last pods are on their way out. */
@@ -406,9 +415,9 @@ static void let_through(struct slu_core *c, struct held *h)
 	const struct slu_kjob *j = h->obj->kind == SLU_KIND_JOB ? slu_kjob(h->obj) : NULL;
 	struct slu_buf b = SLU_BUF_INIT(4096);
 
-	if (!j || !slu_held_waits(j) || h->resumed || slu_held_free(&j->tmpl.spec))
+	if (!j || !slu_held_waits(j) || h->turn != TURN_NONE || slu_held_free(&j->tmpl.spec))
 		return;
-	h->resumed = true;
+	core_held_turn_to(c, h, TURN_RESUMING);
 	if (slu_held_release_job(j, &(struct slu_held_place){ 0 }, &b) == 0)
 		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
 						       .kind = SLU_KIND_JOB,
@@ -433,13 +442,14 @@ void core_held_look(struct slu_core *c)
 			c->groups->look.p[kept++] = h;
 			continue;
 		}
-		h->looks = false;
-		h->resumed |= core_ahead_begun(c, h);
+		h->listed = false;
+		if (core_ahead_begun(c, h))
+			core_held_turn_to(c, h, TURN_BEGUN);
 		if (h->obj->kind == SLU_KIND_JOB)
-			stand_in(c, h, h->anew);
-		h->anew = false;
+			stand_in(c, h);
+		h->new_template = false;
 		if (h->crowded) { /* until others have left */
-			h->looks = true;
+			h->listed = true;
 			c->groups->look.p[kept++] = h;
 		}
 		hold(c, h);

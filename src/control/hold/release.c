@@ -78,7 +78,7 @@ static void send_resume(struct slu_core *c, struct held *h)
 {
 	const struct slu_kmeta *m = &h->obj->meta;
 
-	h->failed = false;
+	core_held_turn_to(c, h, core_held_notes(h) ? TURN_NOTING : TURN_RESUMING);
 	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
 					       .kind = SLU_KIND_JOB,
 					       .run = h->run,
@@ -92,7 +92,7 @@ static void send_resume(struct slu_core *c, struct held *h)
 
 static void resume_later(struct slu_core *c, struct held *h, int64_t us)
 {
-	h->failed = true;
+	core_held_turn_to(c, h, core_held_notes(h) ? TURN_NOTE_DUE : TURN_RETRYING);
 	h->again_us = c->now_us + us;
 	core_due_by(c, CORE_AT_RELEASED, h->again_us);
 }
@@ -109,37 +109,47 @@ static void note_places(const struct run *r, struct held *h)
 			h->place.p[h->place.n++] = r->slot.p[i].node;
 }
 
-/* `there`: all its pods are. */
+/* Its patch is kept, and sent now or later.  `there`: all its pods are. */
+static void begin_turn(struct slu_core *c, const struct run *r, struct held *h, bool there,
+		       struct slu_buf *patch)
+{
+	slu_free(h->resume);
+	h->resume = slu_buf_take(patch);
+	h->run = r->id;
+	slu_log(SLU_INFO, "job released", SLU_STR("job", h->obj->meta.name),
+		SLU_STR("ns", h->obj->meta.ns), SLU_I64("pods", slu_life_makes(h->obj)));
+	if (there) {
+		core_held_turn_to(c, h, TURN_NOTE_DUE);
+		resume_later(c, h, NOTE_US);
+		return;
+	}
+	if (h->resume)
+		send_resume(c, h);
+	else
+		core_held_turn_to(c, h, TURN_RESUMING);
+	if (h->early ==
+	    EARLY_COMING_BACK) /* its suspension may overtake this patch: say it again */
+		resume_later(c, h, RETRY_US);
+}
+
 static void resume(struct slu_core *c, struct run *r, struct held *h, bool there)
 {
 	struct slu_buf places = SLU_BUF_INIT(LIST_MAX), b = SLU_BUF_INIT(1u << 20);
 	struct slu_held_place at = { .job = r->g->job, .nodes = nodes_of(c, r) };
-	int rc = 0;
+	int rc;
 
-	there &= !h->coming;
+	there &= h->early != EARLY_COMING_BACK;
 	list_nodes(c, r, h, &places);
 	at.places = places.error ? "" : slu_buf_str(&places);
-	if (!h->resumed)
+	if (h->turn == TURN_NONE) {
 		rc = there ? slu_held_note_job(slu_kjob(h->obj), &at, &b)
 			   : slu_held_release_job(slu_kjob(h->obj), &at, &b);
-	if (!h->resumed && rc == 0) {
-		slu_free(h->resume);
-		h->resume = slu_buf_take(&b);
-		h->run = r->id;
-		h->resumed = true;
-		h->there = there;
-		slu_log(SLU_INFO, "job released", SLU_STR("job", h->obj->meta.name),
-			SLU_STR("ns", h->obj->meta.ns), SLU_I64("pods", slu_life_makes(h->obj)));
-		if (there)
-			resume_later(c, h, NOTE_US);
-		else if (h->resume)
-			send_resume(c, h);
-		if (h->coming) /* and may come after this one: say it again */
-			resume_later(c, h, RETRY_US);
+		if (rc == 0)
+			begin_turn(c, r, h, there, &b);
 	}
 	slu_buf_done(&places);
 	slu_buf_done(&b);
-	if (h->resumed) {
+	if (h->turn != TURN_NONE) {
 		note_places(r, h);
 		if (h->stand.n && r->state == RUN_PLACING) {
 			r->appears = true;
@@ -162,6 +172,13 @@ static int64_t stalls_us(const struct slu_core *c, const struct run *r)
 		any |= r->slot.p[i].pod != NULL;
 	return r->appear_us + (any ? SLU_MIN(STALL_US, c->cfg->held.appear_s * 1000000)
 				   : c->cfg->held.appear_s * 1000000);
+}
+
+/* The Job is being suspended again.  One the mirror shows released has nothing on its way. */
+static void take_back_turn(struct slu_core *c, struct held *h)
+{
+	if (h->turn != TURN_NONE)
+		core_held_turn_to(c, h, TURN_TAKEN_BACK);
 }
 
 static void stalled(struct slu_core *c, struct run *r)
@@ -190,8 +207,7 @@ static void stalled(struct slu_core *c, struct run *r)
 
 		if (h->obj->kind == SLU_KIND_JOB && !slu_kjob(h->obj)->suspend &&
 		    slu_held_again(slu_kjob(h->obj), &b) == 0) {
-			h->back = true;
-			h->failed = false;
+			take_back_turn(c, h);
 			core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
 							       .kind = SLU_KIND_JOB,
 							       .ns = h->obj->meta.ns,
@@ -212,7 +228,7 @@ static void resume_jobs(struct slu_core *c, struct run *r)
 			resume(c, r, r->slot.p[i].pod->stand, false);
 	/* Its pods are all there, and carry what was decided. */
 	for (uint32_t i = 0; i < r->g->owned.n; i++)
-		if (!r->g->owned.p[i]->resumed && core_ahead_is(r->g->owned.p[i]))
+		if (r->g->owned.p[i]->turn == TURN_NONE && core_ahead_is(r->g->owned.p[i]))
 			resume(c, r, r->g->owned.p[i], true);
 }
 
@@ -345,7 +361,8 @@ static void job_written(struct slu_core *c, const struct slu_rec_written *w)
 	/* A conflict is another Job of that name, which the watch tells as well, or too many writers
 	 * at once: try again as long as the Job is there. */
 	h = find_serial(c, w->serial);
-	if (!h || core_ahead_written(c, h, w) || !h->resumed)
+	if (!h || core_ahead_written(c, h, w) || h->turn == TURN_NONE || h->turn == TURN_BEGUN ||
+	    h->turn == TURN_TAKEN_BACK)
 		return;
 	slu_log(SLU_WARN, "job not released; trying again", SLU_STR("job", h->obj->meta.name),
 		SLU_STR("ns", h->obj->meta.ns), SLU_STR("err", w->text));
@@ -470,10 +487,8 @@ static void refused(struct slu_core *c, struct pod *p)
 	p->refused = true;
 	if (p->group && p->node && p->node->handle != SLU_NODE_NONE)
 		core_avoid(c, p->group, p->node->handle, AVOID_TIMES * c->cfg->held.refused_s);
-	if (h) {
-		h->back = true;
-		h->failed = false;
-	}
+	if (h)
+		take_back_turn(c, h);
 	if (h && slu_held_again(slu_kjob(h->obj), &b) == 0)
 		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
 						       .kind = SLU_KIND_JOB,
@@ -530,7 +545,7 @@ void core_held_watch(struct slu_core *c)
 
 		if (h->group && h->obj->kind == SLU_KIND_JOB)
 			watch_appearing(c, h->group);
-		if (!h->failed)
+		if (h->turn != TURN_RETRYING && h->turn != TURN_NOTE_DUE)
 			continue;
 		if (h->again_us <= c->now_us && h->resume)
 			send_resume(c, h);

@@ -56,18 +56,17 @@ static void still_ending(struct slu_core *c, uint32_t n)
 
 /* ---- states ---- */
 
-#define BIT(state) (1u << (state))
-
 void core_run_to(struct slu_core *c, struct run *r, enum run_state to)
 {
 	static const uint32_t may[] = {
-		[RUN_QUEUED] = BIT(RUN_QUEUED) | BIT(RUN_INTENT) | BIT(RUN_RUNNING) | BIT(RUN_OVER),
-		[RUN_INTENT] = BIT(RUN_QUEUED) | BIT(RUN_PLACING) | BIT(RUN_OVER),
-		[RUN_PLACING] = BIT(RUN_QUEUED) | BIT(RUN_RUNNING) | BIT(RUN_UNDOING) |
-				BIT(RUN_OVER),
-		[RUN_RUNNING] = BIT(RUN_PLACING) | BIT(RUN_RUNNING) | BIT(RUN_UNDOING) |
-				BIT(RUN_OVER),
-		[RUN_UNDOING] = BIT(RUN_RUNNING) | BIT(RUN_OVER),
+		[RUN_QUEUED] = CORE_BIT(RUN_QUEUED) | CORE_BIT(RUN_INTENT) | CORE_BIT(RUN_RUNNING) |
+			       CORE_BIT(RUN_OVER),
+		[RUN_INTENT] = CORE_BIT(RUN_QUEUED) | CORE_BIT(RUN_PLACING) | CORE_BIT(RUN_OVER),
+		[RUN_PLACING] = CORE_BIT(RUN_QUEUED) | CORE_BIT(RUN_RUNNING) |
+				CORE_BIT(RUN_UNDOING) | CORE_BIT(RUN_OVER),
+		[RUN_RUNNING] = CORE_BIT(RUN_PLACING) | CORE_BIT(RUN_RUNNING) |
+				CORE_BIT(RUN_UNDOING) | CORE_BIT(RUN_OVER),
+		[RUN_UNDOING] = CORE_BIT(RUN_RUNNING) | CORE_BIT(RUN_OVER),
 		[RUN_OVER] = 0,
 	};
 
@@ -78,14 +77,15 @@ void core_run_to(struct slu_core *c, struct run *r, enum run_state to)
 void core_slot_to(struct slu_core *c, struct slot *s, enum slot_state to)
 {
 	static const uint32_t may[] = {
-		[SLOT_VACANT] = BIT(SLOT_CHOSEN),
-		[SLOT_CHOSEN] = BIT(SLOT_BINDING) | BIT(SLOT_BOUND) | BIT(SLOT_FAILED) |
-				BIT(SLOT_VACANT),
-		[SLOT_BINDING] = BIT(SLOT_BINDING) | BIT(SLOT_BOUND) | BIT(SLOT_FAILED) |
-				 BIT(SLOT_GONE) | BIT(SLOT_VACANT),
-		[SLOT_BOUND] = BIT(SLOT_VACANT),
-		[SLOT_FAILED] = BIT(SLOT_BOUND) | BIT(SLOT_VACANT),
-		[SLOT_GONE] = BIT(SLOT_BOUND) | BIT(SLOT_VACANT),
+		[SLOT_VACANT] = CORE_BIT(SLOT_CHOSEN),
+		[SLOT_CHOSEN] = CORE_BIT(SLOT_BINDING) | CORE_BIT(SLOT_BOUND) |
+				CORE_BIT(SLOT_FAILED) | CORE_BIT(SLOT_VACANT),
+		[SLOT_BINDING] = CORE_BIT(SLOT_BINDING) | CORE_BIT(SLOT_BOUND) |
+				 CORE_BIT(SLOT_FAILED) | CORE_BIT(SLOT_GONE) |
+				 CORE_BIT(SLOT_VACANT),
+		[SLOT_BOUND] = CORE_BIT(SLOT_VACANT),
+		[SLOT_FAILED] = CORE_BIT(SLOT_BOUND) | CORE_BIT(SLOT_VACANT),
+		[SLOT_GONE] = CORE_BIT(SLOT_BOUND) | CORE_BIT(SLOT_VACANT),
 	};
 
 	core_changes(c, "slot", may[s->state], s->state, to);
