@@ -622,6 +622,10 @@ struct slu_kadmission {
 const struct slu_kobj *slu_kpod_stand_in(const struct slu_kobj *from, const struct slu_ktemplate *t,
 					 const struct slu_kadmission *a);
 
+/* A pod like another, but for what tells the two apart.  start_us: 0 before it runs.  NULL: no memory. */
+const struct slu_kobj *slu_kpod_like(const struct slu_kpod *like, const char *name, const char *uid,
+				     const char *node, enum slu_kphase phase, int64_t start_us);
+
 /* One JSON object with every field that is kept, keys in a fixed order: for tests, logs, debugging.
  */
 struct slu_buf;

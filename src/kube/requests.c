@@ -243,3 +243,26 @@ out:
 	slu_free(room);
 	return o;
 }
+
+const struct slu_kobj *slu_kpod_like(const struct slu_kpod *like, const char *name, const char *uid,
+				     const char *node, enum slu_kphase phase, int64_t start_us)
+{
+	struct slu_strpool *pool = like->o.pool;
+	struct slu_kpod raw = *like;
+	const struct slu_kobj *o = NULL;
+	const char *text[3];
+
+	slu_strpool_lock(pool);
+	raw.o.meta.name = text[0] = slu_strpool_get_locked(pool, name, strlen(name));
+	raw.o.meta.uid = text[1] = slu_strpool_get_locked(pool, uid, strlen(uid));
+	raw.spec.node = text[2] = slu_strpool_get_locked(pool, node, strlen(node));
+	raw.phase = (uint8_t)phase;
+	raw.start_us = start_us;
+	if (text[0] && text[1] && text[2])
+		o = slu_klay_pack(&raw.o); /* with references of its own */
+	for (size_t i = 0; i < SLU_LEN(text); i++)
+		if (text[i])
+			slu_strpool_put_locked(pool, text[i]);
+	slu_strpool_unlock(pool);
+	return o;
+}

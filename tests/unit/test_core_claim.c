@@ -256,6 +256,8 @@ static struct sluice_graph *graph(void)
 
 /* Pods of one core, or whole nodes: questions whose answers do not depend on which node was taken
  * before, since the two engines choose their nodes by rules of their own. */
+#define HOURS 100000 /* seconds each takes its room */
+
 static void jobspec_of(bool whole, uint32_t n, char out[600])
 {
 	static const char rest[] =
@@ -364,6 +366,43 @@ static void test_left(void)
 	end(&w);
 }
 
+/* Each ends with its duration, and nobody else does. */
+static void test_duration(void)
+{
+	struct world w;
+	char text[600];
+	uint64_t first, second;
+
+	begin(&w);
+	jobspec_of(true, 2, text);
+	ask(&w, SLU_ASK_MATCH, "", text, NULL);
+	first = got.job;
+	w.now_us += (int64_t)HOURS * 500000; /* half of it */
+	for (int i = 0; i < 3; i++)
+		go_on(&w);
+	ask(&w, SLU_ASK_MATCH, "", text, NULL);
+	second = got.job;
+	ok(!got.rc && second != first, "two matches, one after half the time of the other");
+	w.now_us += (int64_t)HOURS * 500000 + 2000000;
+	for (int i = 0; i < 3; i++)
+		go_on(&w);
+	cancel(&w, first);
+	ok(got.rc == -ENOENT, "the first is over: %s", got.text);
+	die(&w);
+	live(&w);
+	cancel(&w, first);
+	ok(got.rc == -ENOENT, "... and in the next life, too");
+	jobspec_of(true, NODES - 1, text);
+	ask(&w, SLU_ASK_MATCH, "", text, NULL);
+	ok(got.rc == -EBUSY, "the second has its nodes still: %s", got.text);
+	jobspec_of(true, NODES - 2, text);
+	ask(&w, SLU_ASK_MATCH, "", text, NULL);
+	ok(got.rc == 0, "... and those of the first are free");
+	cancel(&w, second);
+	ok(got.rc == 0, "the second is cancelled: %s", got.text);
+	end(&w);
+}
+
 int main(int argc, char **argv)
 {
 	state = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL) ^ (uint64_t)getpid();
@@ -372,5 +411,6 @@ int main(int argc, char **argv)
 	in_any_order(false);
 	in_any_order(true);
 	test_left();
+	test_duration();
 	return tap_done();
 }

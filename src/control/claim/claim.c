@@ -16,6 +16,32 @@
 #define ROW_MAX    ((size_t)4 << 20)
 #define CLAIMS_MAX 100000u
 #define SWEEP_US   1000000
+#define SWEEP_MAX  1000u /* of those that run at once */
+
+/* ---- all of them ---- */
+
+static struct claim *nth(const struct slu_core *c, uint32_t i)
+{
+	return (struct claim *)(uintptr_t)c->claims->all.e[i].val;
+}
+
+static struct claim *claim_of(const struct slu_core *c, uint64_t number)
+{
+	const uint64_t *at = slu_map_get(&c->claims->all, number);
+
+	return at ? (struct claim *)(uintptr_t)*at : NULL;
+}
+
+static int add(struct slu_core *c, struct claim *x)
+{
+	struct claims *all = c->claims;
+
+	if (slu_vec_reserve(&all->open, all->open.n + 1) < 0 ||
+	    slu_map_put(&all->all, x->number, (uintptr_t)x) < 0)
+		return -ENOMEM;
+	all->open.p[all->open.n++] = x->number;
+	return 0;
+}
 
 /* ---- one of them ---- */
 
@@ -140,9 +166,9 @@ static void keep(struct slu_core *c, const struct claim *x)
 
 void core_claims_keep(struct slu_core *c)
 {
-	slu_vec_each (&c->claims->all, struct claim *, x)
-		if (!(*x)->ask)
-			keep(c, *x);
+	for (uint32_t i = 0; i < c->claims->all.n; i++)
+		if (!nth(c, i)->ask)
+			keep(c, nth(c, i));
 }
 
 int core_claim_recall(struct slu_core *c, const struct slu_store_span *s)
@@ -171,8 +197,7 @@ int core_claim_recall(struct slu_core *c, const struct slu_store_span *s)
 	x->name = slu_strdup(s->name);
 	x->jobspec = slu_strdup(jobspec);
 	x->places = places ? slu_strdup(places) : NULL;
-	if (!x->name || !x->jobspec || (places && !x->places) ||
-	    slu_vec_push(&c->claims->all, x) < 0) {
+	if (!x->name || !x->jobspec || (places && !x->places) || add(c, x) < 0) {
 		claim_free(x);
 		return -ENOMEM;
 	}
@@ -294,15 +319,13 @@ static void tell(struct slu_core *c, struct claim *x, const struct run *r, bool 
 
 /* ---- its end ---- */
 
-static void drop(struct slu_core *c, uint32_t i)
+static void drop(struct slu_core *c, struct claim *x)
 {
-	struct claim *x = c->claims->all.p[i];
-
 	if (x->shown)
 		core_fluxjob_changed(c, x->obj, true);
 	if (!x->ask && c->door && slu_batch_del_span(slu_intents_batch(c->door), x->number) < 0)
 		slu_log(SLU_WARN, "match not removed from the store", SLU_STR("name", x->name));
-	c->claims->all.p[i] = c->claims->all.p[--c->claims->all.n];
+	slu_map_del(&c->claims->all, x->number);
 	claim_free(x);
 }
 
@@ -411,14 +434,14 @@ void core_claims_show(struct slu_core *c)
 		return;
 	c->claims->recalled = 0;
 	for (uint32_t i = c->claims->all.n; i-- > 0;) {
-		struct claim *x = c->claims->all.p[i];
+		struct claim *x = nth(c, i);
 		struct slu_error err = { 0 };
 
 		if (x->shown || show(c, x, &err) == 0)
 			continue;
 		slu_log(SLU_ERROR, "match not restored from the store", SLU_STR("name", x->name),
 			SLU_STR("err", err.text));
-		drop(c, i);
+		drop(c, x);
 	}
 }
 
@@ -427,24 +450,73 @@ int64_t core_claims_wake_us(const struct slu_core *c)
 	return c->claims->next_us;
 }
 
-bool core_claims(struct slu_core *c)
+/* Those that are not answered, or do not run yet. */
+static bool look_at_open(struct slu_core *c)
 {
-	bool all = c->now_us - c->claims->sweep_us >= SWEEP_US, any = false;
+	struct claims *all = c->claims;
+	uint32_t kept = 0;
+	bool any = all->open.n;
 
-	c->claims->next_us = CORE_NEVER;
-	if (all)
-		c->claims->sweep_us = c->now_us;
-	for (uint32_t i = c->claims->all.n; i-- > 0;) {
-		struct claim *x = c->claims->all.p[i];
+	for (uint32_t i = 0; i < all->open.n; i++) {
+		struct claim *x = claim_of(c, all->open.p[i]);
 
-		if (!all && !x->ask && x->places)
+		if (!x)
 			continue;
-		any |= x->ask || !x->places;
-		if (look(c, x)) {
-			drop(c, i);
+		if (look(c, x))
+			drop(c, x);
+		else if (x->ask || !x->places)
+			all->open.p[kept++] = x->number;
+	}
+	all->open.n = kept;
+	return any;
+}
+
+/* Those that have ended. */
+static bool look_at_over(struct slu_core *c)
+{
+	bool any = c->fluxjobs->claims_over.n;
+
+	slu_vec_each (&c->fluxjobs->claims_over, uint64_t, number) {
+		struct claim *x = claim_of(c, *number);
+
+		if (x && look(c, x))
+			drop(c, x);
+	}
+	c->fluxjobs->claims_over.n = 0;
+	return any;
+}
+
+/* Those that run, some now and some later: what ended them may have been no end that we saw. */
+static bool sweep(struct slu_core *c)
+{
+	struct claims *all = c->claims;
+	bool any = false;
+
+	all->sweep_us = c->now_us;
+	for (uint32_t n = SLU_MIN(all->all.n, SWEEP_MAX); n && all->all.n; n--) {
+		struct claim *x;
+
+		/* A gap is filled by the last, which was looked at already or will be. */
+		if (all->swept == 0 || all->swept > all->all.n)
+			all->swept = all->all.n;
+		x = nth(c, --all->swept);
+		if (!x->ask && x->places && look(c, x)) {
+			drop(c, x);
 			any = true;
 		}
 	}
+	return any;
+}
+
+bool core_claims(struct slu_core *c)
+{
+	bool any;
+
+	c->claims->next_us = CORE_NEVER;
+	any = look_at_over(c);
+	any |= look_at_open(c);
+	if (c->now_us - c->claims->sweep_us >= SWEEP_US)
+		any |= sweep(c);
 	return any;
 }
 
@@ -464,49 +536,41 @@ static void ask_match(struct slu_core *c, struct slu_rec_ask *a)
 	struct slu_error err = { 0 };
 	int rc;
 
-	if (!x || slu_vec_reserve(&c->claims->all, c->claims->all.n + 1) < 0) {
+	if (x)
+		x->number = ++c->next_job;
+	if (!x || add(c, x) < 0) {
 		slu_free(x);
 		refuse(a, -ENOMEM, "out of memory");
 		return;
 	}
-	x->number = ++c->next_job;
 	x->reserve = a->size;
 	x->name = name_of(a->name, x->number);
 	x->jobspec = slu_strdup(a->text);
 	x->ask = a;
-	c->claims->all.p[c->claims->all.n++] = x;
 	rc = x->name && x->jobspec ? show(c, x, &err) : slu_fail(&err, -ENOMEM, "out of memory");
 	if (rc < 0) {
 		answer(c, x, rc, err.text);
-		drop(c, c->claims->all.n - 1);
+		drop(c, x);
 	}
 }
 
 static void ask_cancel(struct slu_core *c, struct slu_rec_ask *a, uint64_t number)
 {
-	for (uint32_t i = 0; i < c->claims->all.n; i++) {
-		if (c->claims->all.p[i]->number != number || c->claims->all.p[i]->ask)
-			continue;
-		drop(c, i);
-		if (!core_answer_later(c, a, "cancelled"))
-			refuse(a, 0, "cancelled");
+	struct claim *x = claim_of(c, number);
+
+	if (!x || x->ask) {
+		refuse(a, -ENOENT, "there is no such job");
 		return;
 	}
-	refuse(a, -ENOENT, "there is no such job");
+	drop(c, x);
+	if (!core_answer_later(c, a, "cancelled"))
+		refuse(a, 0, "cancelled");
 }
 
 bool core_claim_asked(const struct slu_rec_ask *a)
 {
 	return a->what == SLU_ASK_MATCH || a->what == SLU_ASK_UNMATCH ||
 	       (a->what == SLU_ASK_CANCEL && !strcmp(a->ns, SLU_CLAIM_SPACE));
-}
-
-/* The number behind the last dash of its name. */
-static uint64_t number_of(const char *name)
-{
-	const char *dash = strrchr(name, '-');
-
-	return strtoull(dash ? dash + 1 : name, NULL, 10);
 }
 
 void core_claim_ask(struct slu_core *c, struct slu_rec_ask *a)
@@ -528,17 +592,18 @@ void core_claim_ask(struct slu_core *c, struct slu_rec_ask *a)
 	} else if (a->what == SLU_ASK_MATCH) {
 		ask_match(c, a);
 	} else {
-		ask_cancel(c, a, number_of(a->name));
+		ask_cancel(c, a, core_claim_number(a->name));
 	}
 }
 
 void core_claims_done(struct slu_core *c)
 {
-	slu_vec_each (&c->claims->all, struct claim *, x) {
-		if ((*x)->ask)
-			refuse((*x)->ask, -EAGAIN, "the daemon stops");
-		claim_free(*x);
+	for (uint32_t i = 0; i < c->claims->all.n; i++) {
+		if (nth(c, i)->ask)
+			refuse(nth(c, i)->ask, -EAGAIN, "the daemon stops");
+		claim_free(nth(c, i));
 	}
-	slu_vec_done(&c->claims->all);
+	slu_map_done(&c->claims->all);
+	slu_vec_done(&c->claims->open);
 	slu_kcodec_free(c->claims->codec);
 }

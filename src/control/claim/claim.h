@@ -27,12 +27,14 @@ struct claim {
 };
 
 struct claims {
-	SLU_VEC(struct claim *) all;
-	uint32_t recalled; /* of them, from the store and not shown yet */
+	struct slu_map all;     /* by number */
+	SLU_VEC(uint64_t) open; /* numbers of those that are asked for, or do not run yet */
+	uint32_t recalled;      /* of all, from the store and not shown yet */
 	struct slu_kcodec *codec;
 	struct slu_strpool *pool; /* borrowed; NULL: no claims are taken */
 	int64_t next_us;          /* look again although nothing happens */
-	int64_t sweep_us;         /* when those that run were looked at */
+	int64_t sweep_us;         /* when some of those that run were looked at */
+	uint32_t swept;           /* the next of them */
 };
 
 /* SLU_ASK_MATCH, SLU_ASK_UNMATCH, and SLU_ASK_CANCEL of a claim.  Takes the record over. */

@@ -43,8 +43,6 @@ static void node_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		book_present(c, core_node(c, obj->meta.name));
 	core_near_node(c);
 	core_reservations_look(c);
-	if (gone || slu_knode(obj)->ready != SLU_TRI_TRUE)
-		core_due_at(c, CORE_AT_FLUXJOBS, c->now_us); /* one of a user's FluxJob? */
 }
 
 /* ---- pods ---- */
@@ -244,6 +242,7 @@ void core_phantoms_taken(struct slu_core *c)
 		slu_kobj_unref(s.obj);
 	}
 	c->fluxjobs->shown.n = 0;
+	core_phantom_forget(c);
 }
 
 /* ---- what is above them ---- */

@@ -31,7 +31,11 @@ struct fluxjob {
 	const struct slu_kfluxjob *k; /* NULL: not in the cluster (yet) */
 	const struct slu_kobj *obj;   /* the held object it wraps; NULL: a user's own */
 	bool own;                     /* a user's own */
+	bool claim;                   /* nobody but a client of the gRPC services knows it */
 	enum fluxjob_life life;
+	bool open;        /* counted among those that are not over */
+	int64_t turn_us;  /* something is to be done then */
+	uint32_t turn_at; /* its place in the heap + 1; 0: not in it */
 	int64_t look_us;  /* a user's own that runs: nothing is looked for until then */
 	int64_t asked_us; /* its creation; 0: not asked for */
 	uint32_t pods;    /* its spec was last written for so many */
@@ -59,11 +63,21 @@ struct core_shown {
 	bool gone;
 };
 
+/* The phantom that others of the same role and FluxJob are copies of, while a batch of them is made. */
+struct phantom_like {
+	const struct slu_kpod *pod; /* nameless; holds a reference; NULL: there is none */
+	const struct fluxjob *f;
+	const struct slu_fluxjob_role *role;
+};
+
 struct fluxjobs {
 	struct slu_table table;
 	bool absent, said;
-	uint32_t open;                    /* not over, as of the last pass */
-	struct slu_kcodec *codec;         /* makes phantoms */
+	SLU_VEC(struct fluxjob *) turns; /* a heap by turn_us */
+	uint32_t open, crowded;          /* not over; wait for room for their slots */
+	SLU_VEC(uint64_t) claims_over;   /* numbers of claims that ended, for core_claims() */
+	struct slu_kcodec *codec;        /* makes phantoms */
+	struct phantom_like like;
 	SLU_VEC(struct core_shown) shown; /* phantoms that changed, for the mirror */
 	struct slu_map slots;             /* phantoms of each namespace */
 	uint64_t n_slots;                 /* of all */
@@ -78,6 +92,19 @@ struct fluxjob *core_fluxjob_of(struct slu_core *c, const char *ns, const char *
 void core_fluxjob_to(struct slu_core *c, struct fluxjob *f, enum fluxjob_life to);
 void core_fluxjobs(struct slu_core *c); /* write what changed, end what is over */
 void core_fluxjobs_done(struct slu_core *c);
+
+/* The number of a claim, behind the last dash of its name. */
+uint64_t core_claim_number(const char *name);
+
+/* ---- turns.c ---- */
+
+/* For one more.  0 or -ENOMEM. */
+int core_fluxjob_turn_room(struct slu_core *c);
+void core_fluxjob_turn_by(struct slu_core *c, struct fluxjob *f,
+			  int64_t us); /* then at the latest */
+void core_fluxjob_turn_none(struct slu_core *c, struct fluxjob *f);
+/* The next whose time has come; NULL: nobody's, and the timer is set. */
+struct fluxjob *core_fluxjob_turn(struct slu_core *c);
 
 /* ---- status.c ---- */
 
@@ -94,3 +121,5 @@ bool core_phantoms_crowded(const struct slu_core *c, const struct fluxjob *f);
 void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
 		       bool ok);
 void core_phantoms_place(struct slu_core *c);
+/* What phantoms are made of has changed, or may have. */
+void core_phantom_forget(struct slu_core *c);

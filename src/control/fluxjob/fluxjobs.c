@@ -49,7 +49,9 @@ static struct fluxjob *fluxjob_get(struct slu_core *c, const char *ns, const cha
 	f->key = slu_buf_take(&key);
 	f->e.key = f->key;
 	f->name = f->key ? strchr(f->key, '/') + 1 : NULL;
-	if (!f->key || slu_table_add(&c->fluxjobs->table, &f->e) < 0) {
+	f->claim = !strcmp(ns, SLU_CLAIM_SPACE);
+	if (!f->key || core_fluxjob_turn_room(c) < 0 ||
+	    slu_table_add(&c->fluxjobs->table, &f->e) < 0) {
 		slu_free(f->key);
 		slu_free(f);
 		return NULL;
@@ -60,6 +62,9 @@ static struct fluxjob *fluxjob_get(struct slu_core *c, const char *ns, const cha
 static void fluxjob_free(struct slu_core *c, struct fluxjob *f)
 {
 	slu_table_del(&c->fluxjobs->table, &f->e);
+	core_fluxjob_turn_none(c, f);
+	c->fluxjobs->open -= f->open;
+	c->fluxjobs->crowded -= f->life == FLUXJOB_CROWDED;
 	if (f->k)
 		slu_kobj_unref(&f->k->o);
 	slu_kobj_unref(f->obj);
@@ -87,6 +92,8 @@ void core_fluxjob_to(struct slu_core *c, struct fluxjob *f, enum fluxjob_life to
 	};
 
 	core_changes(c, "FluxJob", may[f->life], f->life, to);
+	c->fluxjobs->crowded -= f->life == FLUXJOB_CROWDED;
+	c->fluxjobs->crowded += to == FLUXJOB_CROWDED;
 	f->life = to;
 }
 
@@ -271,7 +278,6 @@ static void own_changed(struct slu_core *c, struct fluxjob *f)
 			SLU_STR("ns", f->k->o.meta.ns), SLU_STR("err", err.text));
 		core_fluxjob_due(c, f);
 	}
-	core_due_at(c, CORE_AT_FLUXJOBS, c->now_us);
 }
 
 /* The node of each slot in order, "-" for one without; and the distinct ones. */
@@ -354,9 +360,15 @@ static const char *lost_node(struct slu_core *c, const struct fluxjob *f)
 			continue;
 		if (ready->since_us + AWAY_US <= c->now_us)
 			return n->name;
-		core_due_by(c, CORE_AT_FLUXJOBS, ready->since_us + AWAY_US);
 	}
 	return NULL;
+}
+
+uint64_t core_claim_number(const char *name)
+{
+	const char *dash = strrchr(name, '-');
+
+	return strtoull(dash ? dash + 1 : name, NULL, 10);
 }
 
 static void own_end(struct slu_core *c, struct fluxjob *f, bool ok, const char *why)
@@ -367,6 +379,9 @@ static void own_end(struct slu_core *c, struct fluxjob *f, bool ok, const char *
 	set_text(&f->places, NULL);
 	core_phantoms_end(c, f, f->k, true);
 	core_fluxjob_to(c, f, FLUXJOB_OVER);
+	/* If memory is short, whoever looks at all of them from time to time will find it. */
+	if (f->claim)
+		(void)slu_vec_push(&c->fluxjobs->claims_over, core_claim_number(f->name));
 }
 
 /* When its duration is over; CORE_NEVER: it has none. */
@@ -395,7 +410,8 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 		f->position = 0;
 		f->planned_s = 0;
 		set_text(&f->message, NULL);
-		own_places(c, f);
+		if (!f->claim) /* who asked for it was told */
+			own_places(c, f);
 	} else if (g && !was) {
 		own_waits(c, f, g, r);
 	}
@@ -407,21 +423,50 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 	} else if (was) { /* thousands may run while others come and go */
 		f->look_us = c->now_us + PASS_US + (int64_t)c->fluxjobs->table.n * LOOK_US;
 	}
-	core_due_by(c, CORE_AT_FLUXJOBS, own_end_us(f));
 	core_fluxjob_due(c, f);
 }
 
-/* Who runs on as before is not asked at every turn of somebody else. */
+/* Who runs on as before is not asked at every turn; who waits may be told another place in line. */
 static void own_turn(struct slu_core *c, struct fluxjob *f)
 {
-	int64_t end = own_end_us(f);
-
-	if (f->look_us <= c->now_us || end <= c->now_us)
+	if (f->look_us <= c->now_us || own_end_us(f) <= c->now_us)
 		own_look(c, f);
+	if (f->life == FLUXJOB_LIVES && f->start_s)
+		core_fluxjob_turn_by(
+			c, f,
+			SLU_MIN(f->look_us ? f->look_us : c->now_us + PASS_US, own_end_us(f)));
+	else if (f->life == FLUXJOB_LIVES)
+		core_fluxjob_turn_by(c, f, c->now_us + PASS_US);
+}
+
+static void turn(struct slu_core *c, struct fluxjob *f)
+{
+	if (f->own && f->life == FLUXJOB_LIVES)
+		own_turn(c, f);
+	if (!f->due_us || !f->k)
+		return;
+	if (f->due_us <= c->now_us)
+		core_fluxjob_tell(c, f);
 	else
-		core_due_by(c, CORE_AT_FLUXJOBS, SLU_MIN(c->now_us + PASS_US, end));
-	if (f->life == FLUXJOB_LIVES && !f->start_s)
-		core_due_by(c, CORE_AT_FLUXJOBS, c->now_us + PASS_US);
+		core_fluxjob_turn_by(c, f, f->due_us);
+}
+
+/* Some slots went: those who wait for room for theirs try again. */
+static void try_crowded(struct slu_core *c)
+{
+	c->fluxjobs->freed = false;
+	if (!c->fluxjobs->crowded)
+		return;
+	for (struct slu_entry *e = slu_table_next(&c->fluxjobs->table, NULL); e;
+	     e = slu_table_next(&c->fluxjobs->table, e)) {
+		struct fluxjob *f = fluxjob_of(e);
+		struct slu_error err = { 0 };
+
+		if (f->life != FLUXJOB_CROWDED || !f->k || core_phantoms_crowded(c, f))
+			continue;
+		own_begin(c, f, &err);
+		set_text(&f->message, *err.text ? err.text : NULL);
+	}
 }
 
 /* ---- the cluster's side ---- */
@@ -463,6 +508,7 @@ void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool i
 	struct fluxjob *f = is_gone ? core_fluxjob_of(c, obj->meta.ns, obj->meta.name)
 				    : fluxjob_get(c, obj->meta.ns, obj->meta.name);
 
+	core_phantom_forget(c);
 	if (!f)
 		return;
 	if (f->k && (is_gone || strcmp(f->k->o.meta.uid, obj->meta.uid))) {
@@ -479,42 +525,21 @@ void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool i
 	if (f->own && !obj->meta.deleted_us)
 		own_changed(c, f);
 	if (f->due_us)
-		core_due_by(c, CORE_AT_FLUXJOBS, f->due_us);
+		core_fluxjob_turn_by(c, f, f->due_us);
 }
 
 void core_fluxjobs(struct slu_core *c)
 {
-	bool freed = c->fluxjobs->freed;
-	uint32_t open = 0;
+	struct fluxjob *f;
 
-	if (!core_is_due(c, CORE_AT_FLUXJOBS) || !c->fluxjobs->table.n) {
-		if (!c->fluxjobs->table.n)
-			core_due_at(c, CORE_AT_FLUXJOBS, CORE_NEVER);
+	if (!core_is_due(c, CORE_AT_FLUXJOBS))
 		return;
-	}
-	core_due_at(c, CORE_AT_FLUXJOBS, CORE_NEVER);
-	c->fluxjobs->freed = false;
-	for (struct slu_entry *e = slu_table_next(&c->fluxjobs->table, NULL); e;
-	     e = slu_table_next(&c->fluxjobs->table, e)) {
-		struct fluxjob *f = fluxjob_of(e);
-
-		open += !core_fluxjob_over(f);
-		if (f->life == FLUXJOB_CROWDED && freed && f->k && !core_phantoms_crowded(c, f)) {
-			struct slu_error err = { 0 };
-
-			own_begin(c, f, &err);
-			set_text(&f->message, *err.text ? err.text : NULL);
-		}
-		if (f->own && f->life == FLUXJOB_LIVES)
-			own_turn(c, f);
-		if (!f->due_us)
-			continue;
-		if (f->k && f->due_us <= c->now_us)
-			core_fluxjob_tell(c, f);
-		else if (f->k)
-			core_due_by(c, CORE_AT_FLUXJOBS, f->due_us);
-	}
-	c->fluxjobs->open = open;
+	if (c->fluxjobs->freed)
+		try_crowded(c);
+	while ((f = core_fluxjob_turn(c)))
+		turn(c, f);
+	if (c->fluxjobs->freed)
+		core_due_by(c, CORE_AT_FLUXJOBS, c->now_us);
 }
 
 void core_fluxjobs_done(struct slu_core *c)
@@ -524,11 +549,14 @@ void core_fluxjobs_done(struct slu_core *c)
 		fluxjob_free(c, fluxjob_of(e));
 	}
 	slu_table_done(&c->fluxjobs->table);
+	slu_vec_done(&c->fluxjobs->turns);
+	slu_vec_done(&c->fluxjobs->claims_over);
 	for (uint32_t i = 0; i < c->here.n; i++) {
 		slu_free(c->here.p[i].uid);
 		slu_free(c->here.p[i].node);
 	}
 	slu_vec_done(&c->here);
+	core_phantom_forget(c);
 	for (uint32_t i = 0; i < c->fluxjobs->shown.n; i++)
 		slu_kobj_unref(c->fluxjobs->shown.p[i].obj);
 	slu_vec_done(&c->fluxjobs->shown);

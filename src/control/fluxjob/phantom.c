@@ -86,18 +86,11 @@ static void annotations(const struct fluxjob *f, const struct slu_kfluxjob *k, s
 	slu_jsonw_end_obj(w);
 }
 
-static void metadata(const struct fluxjob *f, const struct slu_kfluxjob *k, uint32_t i,
-		     struct slu_jsonw *w)
+static void metadata(const struct fluxjob *f, const struct slu_kfluxjob *k, struct slu_jsonw *w)
 {
-	char text[400];
-
 	slu_jsonw_key(w, "metadata");
 	slu_jsonw_obj(w);
-	snprintf(text, sizeof text, "%.240s-%u", k->o.meta.name, i);
-	slu_jsonw_kstr(w, "name", text);
 	slu_jsonw_kstr(w, "namespace", k->o.meta.ns);
-	snprintf(text, sizeof text, "%.200s%c%u", k->o.meta.uid, MARK, i);
-	slu_jsonw_kstr(w, "uid", text);
 	stamp(w, "creationTimestamp", k->o.meta.created_us);
 	annotations(f, k, w);
 	slu_jsonw_key(w, "ownerReferences");
@@ -130,14 +123,12 @@ static void affinity(const char *where, struct slu_jsonw *w)
 }
 
 static void spec(const struct slu_core *c, const struct slu_fluxjob_role *role, const char *where,
-		 const char *node, struct slu_jsonw *w)
+		 struct slu_jsonw *w)
 {
 	slu_jsonw_key(w, "spec");
 	slu_jsonw_obj(w);
 	slu_jsonw_kstr(w, "schedulerName",
 		       c->cfg->scheduler_names.n ? c->cfg->scheduler_names.p[0] : "sluice");
-	if (*node)
-		slu_jsonw_kstr(w, "nodeName", node);
 	if (where)
 		affinity(where, w);
 	slu_jsonw_key(w, "containers");
@@ -158,30 +149,24 @@ static void spec(const struct slu_core *c, const struct slu_fluxjob_role *role, 
 	slu_jsonw_end_obj(w);
 }
 
-/* Show a phantom as it is now: the core takes it in as it does the objects of the API server; gone: for the last time. */
-static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k, uint32_t i,
-		const char *node, const char *phase, bool gone)
+/* The first one of a role, by way of the text that the API server would send. */
+static int first_like(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
+		      const struct slu_fluxjob_role *role)
 {
-	const struct slu_fluxjob_role *role = role_of(&f->ask, i);
 	struct slu_buf b = SLU_BUF_INIT(8u << 20);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
 	const struct slu_kobj *o = NULL;
 	struct slu_error err = { 0 };
 	int rc;
 
+	core_phantom_forget(c);
 	if (!c->fluxjobs->codec)
 		c->fluxjobs->codec = slu_kcodec_new(k->o.pool);
 	if (!c->fluxjobs->codec)
 		return -ENOMEM;
 	slu_jsonw_obj(&w);
-	metadata(f, k, i, &w);
-	spec(c, role, f->ask.where, node, &w);
-	slu_jsonw_key(&w, "status");
-	slu_jsonw_obj(&w);
-	slu_jsonw_kstr(&w, "phase", phase);
-	if (*node)
-		stamp(&w, "startTime", f->start_s ? f->start_s * 1000000 : c->now_us);
-	slu_jsonw_end_obj(&w);
+	metadata(f, k, &w);
+	spec(c, role, f->ask.where, &w);
 	slu_jsonw_end_obj(&w);
 	rc = b.error ? b.error
 		     : slu_kcodec_object(c->fluxjobs->codec, SLU_KIND_POD, SLU_ENC_JSON, b.p, b.n,
@@ -195,10 +180,53 @@ static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob
 	/* Nobody else has seen it yet. */
 	if (role->alone)
 		((struct slu_kpod *)(uintptr_t)o)->spec.flags |= SLU_POD_ALONE;
-	rc = slu_vec_push(&c->fluxjobs->shown, ((struct core_shown){ o, gone }));
+	c->fluxjobs->like = (struct phantom_like){ slu_kpod(o), f, role };
+	return 0;
+}
+
+void core_phantom_forget(struct slu_core *c)
+{
+	if (c->fluxjobs->like.pod)
+		slu_kobj_unref(&c->fluxjobs->like.pod->o);
+	c->fluxjobs->like = (struct phantom_like){ 0 };
+}
+
+static int push_shown(struct slu_core *c, const struct slu_kobj *o, bool gone)
+{
+	int rc = o ? slu_vec_push(&c->fluxjobs->shown, ((struct core_shown){ o, gone })) : -ENOMEM;
+
 	if (rc < 0)
 		slu_kobj_unref(o);
 	return rc;
+}
+
+static void uid_of(const struct slu_kfluxjob *k, uint32_t i, char out[256])
+{
+	snprintf(out, 256, "%.200s%c%u", k->o.meta.uid, MARK, i);
+}
+
+/* Show a phantom as it is now: the core takes it in as it does the objects of the API server. */
+static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k, uint32_t i,
+		const char *node, enum slu_kphase phase)
+{
+	const struct phantom_like *like = &c->fluxjobs->like;
+	const struct slu_fluxjob_role *role = role_of(&f->ask, i);
+	int64_t start_s = !*node ? 0 : f->start_s ? f->start_s : c->now_s;
+	char name[300], uid[256];
+	int rc = like->f == f && like->role == role ? 0 : first_like(c, f, k, role);
+
+	if (rc < 0)
+		return rc;
+	snprintf(name, sizeof name, "%.240s-%u", k->o.meta.name, i);
+	uid_of(k, i, uid);
+	return push_shown(c, slu_kpod_like(like->pod, name, uid, node, phase, start_s * 1000000),
+			  false);
+}
+
+/* ... for the last time. */
+static void show_gone(struct slu_core *c, const struct pod *p)
+{
+	push_shown(c, slu_kobj_ref(&p->k->o), true);
 }
 
 /* A FluxJob of a line may ask for 10 000 slots, and anybody may make many: so a namespace has at most
@@ -255,7 +283,7 @@ int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 	for (uint32_t i = 0; !rc && i < f->ask.max; i++) {
 		const char *node = runs && i < at.h.n && strcmp(at.h.p[i], "-") ? at.h.p[i] : "";
 
-		rc = show(c, f, f->k, i, node, *node ? "Running" : "Pending", false);
+		rc = show(c, f, f->k, i, node, *node ? SLU_PHASE_RUNNING : SLU_PHASE_PENDING);
 	}
 	slu_hostlist_done(&at);
 	while (rc && c->fluxjobs->shown.n > before) /* all of them or none */
@@ -263,6 +291,7 @@ int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 	if (f->life != FLUXJOB_LIVES && count_slots(c, k_ns(f), (int64_t)f->ask.max) == 0)
 		f->counted = f->ask.max;
 	core_fluxjob_to(c, f, FLUXJOB_LIVES);
+	core_fluxjob_turn_by(c, f, c->now_us);
 	return rc;
 }
 
@@ -273,51 +302,51 @@ void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_k
 		char uid[256];
 		struct slu_entry *e;
 
-		snprintf(uid, sizeof uid, "%.200s%c%u", k->o.meta.uid, MARK, i);
+		uid_of(k, i, uid);
 		e = slu_table_finds(&c->cluster->pods, uid);
 		if (!e)
 			continue;
 		if (ok && *pod_of(e)->k->spec.node)
-			show(c, f, k, i, pod_of(e)->k->spec.node, "Succeeded", false);
-		show(c, f, k, i, "", "Pending", true);
+			show(c, f, k, i, pod_of(e)->k->spec.node, SLU_PHASE_SUCCEEDED);
+		show_gone(c, pod_of(e));
 	}
 	if (f->life == FLUXJOB_LIVES)
 		core_fluxjob_to(c, f, FLUXJOB_UNREAD);
 	(void)count_slots(c, k->o.meta.ns, -(int64_t)f->counted); /* lowering takes no memory */
 	if (f->counted) {
 		c->fluxjobs->freed = true;
-		core_due_at(c, CORE_AT_FLUXJOBS, c->now_us);
+		core_due_by(c, CORE_AT_FLUXJOBS, c->now_us);
 	}
 	f->counted = 0;
 }
 
 /* ---- instead of writes ---- */
 
-static struct fluxjob *by_uid(struct slu_core *c, const char *uid)
+static struct fluxjob *fluxjob_of(struct slu_core *c, const struct pod *p)
 {
-	struct slu_entry *e = slu_table_finds(&c->cluster->pods, uid);
-	const struct slu_kowner *o = e ? slu_kmeta_controller(&pod_of(e)->k->o.meta) : NULL;
+	const struct slu_kowner *o = p ? slu_kmeta_controller(&p->k->o.meta) : NULL;
 
-	return o ? core_fluxjob_of(c, pod_of(e)->k->o.meta.ns, o->name) : NULL;
+	return o ? core_fluxjob_of(c, p->k->o.meta.ns, o->name) : NULL;
 }
 
 void core_phantoms_place(struct slu_core *c)
 {
 	for (uint32_t i = 0; i < c->here.n; i++) {
-		struct core_here p = c->here.p[i];
-		struct fluxjob *f = by_uid(c, p.uid);
-		uint32_t slot = (uint32_t)strtoul(strchr(p.uid, MARK) + 1, NULL, 10);
+		struct core_here at = c->here.p[i];
+		const struct pod *p = pod_of(slu_table_finds(&c->cluster->pods, at.uid));
+		struct fluxjob *f = fluxjob_of(c, p);
+		uint32_t slot = (uint32_t)strtoul(strchr(at.uid, MARK) + 1, NULL, 10);
 
-		if (f)
+		if (f) {
 			f->look_us = 0;
-		if (f && f->k && *p.node)
-			show(c, f, f->k, slot, p.node, "Running", false);
+			core_fluxjob_turn_by(c, f, c->now_us);
+		}
+		if (f && f->k && *at.node)
+			show(c, f, f->k, slot, at.node, SLU_PHASE_RUNNING);
 		else if (f && f->k)
-			show(c, f, f->k, slot, "", "Pending", true);
-		slu_free(p.uid);
-		slu_free(p.node);
+			show_gone(c, p);
+		slu_free(at.uid);
+		slu_free(at.node);
 	}
-	if (c->here.n)
-		core_due_at(c, CORE_AT_FLUXJOBS, c->now_us);
 	c->here.n = 0;
 }

@@ -71,6 +71,11 @@ void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
 	int64_t at = last + (moved ? core_patience_us(c, times) : GATHER_US);
 	int64_t lasts = c->now_us + SLU_MIN((int64_t)c->fluxjobs->open * EACH_US, (int64_t)MOST_US);
 
+	if (f->claim) /* it has nobody to tell */
+		return;
+	c->fluxjobs->open -= f->open;
+	f->open = !core_fluxjob_over(f);
+	c->fluxjobs->open += f->open;
 	if (core_fluxjob_digest(f) == f->told) {
 		f->due_us = 0;
 		return;
@@ -85,7 +90,7 @@ void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
 	if (!f->due_us || f->state != f->due_state || at < f->due_us)
 		f->due_us = at;
 	f->due_state = f->state;
-	core_due_by(c, CORE_AT_FLUXJOBS, f->due_us);
+	core_fluxjob_turn_by(c, f, f->due_us);
 }
 
 /* ---- the body ---- */
