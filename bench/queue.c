@@ -1,15 +1,20 @@
-/* What a decision costs: with 1 000, 10 000, 100 000 jobs waiting, and on 1 000 and 10 000 nodes.
+/* What a decision costs: with 1 000, 10 000, 100 000 jobs waiting, and on 1 000 and 10 000 nodes,
+ * under each objective.
  *
- *	bench-queue [--json]
+ *	bench-queue [--json] [OBJECTIVE]
  *
- * A full machine of nodes with 32 cores, EASY, jobs of 64 sizes and many limits.  Then cycles: one
+ * A full machine of nodes with 32 cores, jobs of 64 sizes and many limits.  Then cycles: one
  * job ends, one is submitted, one pass after each; whoever fits starts.  CPU time of this thread.
+ * With `balanced` and `response` everybody in line is due for a promise from the hundredth cycle on, so that most decisions are
+ * made with a full set of promises; 120 jobs are a line that `balanced` plays to the end.
  */
 #include "base/rng.h"
 #include "queue/queue.h"
 
 #include <stdio.h>
 #include <time.h>
+
+#define DUE_S 100
 
 struct bench {
 	struct slu_queue *q;
@@ -81,14 +86,18 @@ static uint32_t size(struct bench *b)
 	return 16 * (1 + (uint32_t)slu_rng_below(&b->rng, 64));
 }
 
-static void fill_machine(struct bench *b, uint32_t nodes)
+static void fill_machine(struct bench *b, uint32_t nodes, const char *objective)
 {
-	struct slu_queue_conf c = { .name = "q", .policy = SLU_POLICY_EASY };
+	struct slu_queue_conf c = { .name = "q" };
 	struct slu_event conf = { .kind = SLU_EV_QUEUE_SET, .conf = &c };
 	int rc = slu_queue_new(NULL, &b->q, &b->err);
 
 	if (rc < 0)
 		die(b, "queue", rc);
+	rc = slu_objective_parse(objective, &c, &b->err);
+	if (rc < 0)
+		die(b, "objective", rc);
+	c.max_wait_s = c.max_wait_s ? DUE_S : 0;
 	b->cpu = (uint32_t)slu_queue_kind(b->q, "cpu");
 	apply(b, &conf);
 	for (uint32_t i = 0; i < nodes; i++) {
@@ -112,6 +121,7 @@ static void fill_machine(struct bench *b, uint32_t nodes)
 }
 
 struct row {
+	const char *objective;
 	uint32_t nodes, waiting;
 	double submit_us, decision_us;
 	uint64_t started;
@@ -122,7 +132,7 @@ static void run(struct row *r)
 	struct bench b = { .rng = { 1 } };
 	uint32_t cycles = 400;
 
-	fill_machine(&b, r->nodes);
+	fill_machine(&b, r->nodes, r->objective);
 	double t = cpu_s();
 
 	for (uint32_t i = 0; i < r->waiting; i++) {
@@ -150,35 +160,44 @@ static void run(struct row *r)
 	slu_vec_done(&b.running);
 }
 
+static void print(const struct row *r, bool json, bool first, bool last)
+{
+	if (json)
+		printf("%s{\"bench\":\"queue\",\"objective\":\"%s\",\"nodes\":%u,\"waiting\":%u,"
+		       "\"submit_us\":%.2f,\"decision_us\":%.2f,\"started\":%llu}%s\n",
+		       first ? "[" : " ", r->objective, r->nodes, r->waiting, r->submit_us,
+		       r->decision_us, (unsigned long long)r->started, last ? "]" : ",");
+	else
+		printf("%-11s %8u %9u %18.2f %18.2f %9llu\n", r->objective, r->nodes, r->waiting,
+		       r->submit_us, r->decision_us, (unsigned long long)r->started);
+	fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
+	static const uint32_t size[][2] = { { 1000, 120 },    { 1000, 1000 },  { 1000, 10000 },
+					    { 1000, 100000 }, { 10000, 1000 }, { 10000, 100000 } };
 	bool json = argc > 1 && !strcmp(argv[1], "--json");
-	struct row row[] = { { .nodes = 1000, .waiting = 1000 },
-			     { .nodes = 1000, .waiting = 10000 },
-			     { .nodes = 1000, .waiting = 100000 },
-			     { .nodes = 10000, .waiting = 1000 },
-			     { .nodes = 10000, .waiting = 100000 } };
+	const char *only = argc > 1 + json ? argv[1 + json] : NULL;
+	bool first = true;
 
-	if (argc > 1 + json) {
-		fprintf(stderr, "usage: bench-queue [--json]\n");
+	if (argc > 2 + json || (only && *only == '-')) {
+		fprintf(stderr, "usage: bench-queue [--json] [OBJECTIVE]\n");
 		return 2;
 	}
 	if (!json)
-		printf("%8s %9s %18s %18s %9s\n", "nodes", "waiting", "us per submission",
-		       "us per decision", "started");
-	for (size_t i = 0; i < SLU_LEN(row); i++) {
-		run(&row[i]);
-		if (json)
-			printf("%s{\"bench\":\"queue\",\"nodes\":%u,\"waiting\":%u,\"submit_us\":%.2f,"
-			       "\"decision_us\":%.2f,\"started\":%llu}%s\n",
-			       i ? " " : "[", row[i].nodes, row[i].waiting, row[i].submit_us,
-			       row[i].decision_us, (unsigned long long)row[i].started,
-			       i + 1 < SLU_LEN(row) ? "," : "]");
-		else
-			printf("%8u %9u %18.2f %18.2f %9llu\n", row[i].nodes, row[i].waiting,
-			       row[i].submit_us, row[i].decision_us,
-			       (unsigned long long)row[i].started);
-		fflush(stdout);
-	}
+		printf("%-11s %8s %9s %18s %18s %9s\n", "objective", "nodes", "waiting",
+		       "us per submission", "us per decision", "started");
+	for (uint32_t o = 0; only ? !o : slu_objective_names[o] != NULL; o++)
+		for (size_t i = 0; i < SLU_LEN(size); i++) {
+			struct row r = { .objective = only ? only : slu_objective_names[o],
+					 .nodes = size[i][0],
+					 .waiting = size[i][1] };
+			bool end = i + 1 == SLU_LEN(size) && (only || !slu_objective_names[o + 1]);
+
+			run(&r);
+			print(&r, json, first, end);
+			first = false;
+		}
 	return 0;
 }

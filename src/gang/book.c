@@ -92,18 +92,22 @@ static void future_less(struct slu_machine *m, uint32_t node)
 
 void slu_sum_out(struct slu_machine *m, uint32_t node)
 {
-	const int64_t *row = row_free(m, node);
+	const int64_t *row = row_free(m, node), *total = m->total + (size_t)node * m->stride;
 
-	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->kind.n; k++)
+	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->kind.n; k++) {
 		m->sum[k] -= SLU_MAX(row[k], (int64_t)0);
+		m->whole[k] -= total[k];
+	}
 }
 
 void slu_sum_in(struct slu_machine *m, uint32_t node)
 {
-	const int64_t *row = row_free(m, node);
+	const int64_t *row = row_free(m, node), *total = m->total + (size_t)node * m->stride;
 
-	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->kind.n; k++)
+	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->kind.n; k++) {
 		m->sum[k] += SLU_MAX(row[k], (int64_t)0);
+		m->whole[k] += total[k];
+	}
 }
 
 /* The row of a node without blocks changes by `slots` slots, negative ones taken. */

@@ -167,6 +167,7 @@ struct slu_machine *slu_machine_clone(const struct slu_machine *m)
 	c->odd = m->odd;
 	c->n_unfit = m->n_unfit;
 	memcpy(c->sum, m->sum, sizeof c->sum);
+	memcpy(c->whole, m->whole, sizeof c->whole);
 	if (!c->journal || copy_names(&c->kind, &m->kind) < 0 ||
 	    copy_names(&c->level_name, &m->level_name) < 0)
 		return NULL;
@@ -207,6 +208,16 @@ static size_t bytes(const struct slu_machine *m)
 		n += sizeof(struct shape) + (size_t)m->shape[i]->n_pos * 67 / 8;
 	n += (size_t)m->s.n * (2 * m->stride * sizeof(int64_t) + 2 * sizeof(struct cand) + 32);
 	return n;
+}
+
+uint32_t slu_machine_up(const struct slu_machine *m)
+{
+	return m->n_node - m->n_unfit;
+}
+
+int64_t slu_machine_whole(const struct slu_machine *m, uint32_t kind)
+{
+	return m->whole[kind];
 }
 
 void slu_machine_stats(const struct slu_machine *m, struct slu_machine_stats *out)

@@ -166,7 +166,8 @@ struct slu_machine {
 	SLU_VEC(uint32_t) empty; /* slots to use again */
 	struct slu_map by_name;
 	int64_t *total, *free, *least;
-	int64_t sum[SLU_KINDS_MAX]; /* free now on all nodes that are up, negative ones as 0 */
+	int64_t sum[SLU_KINDS_MAX];   /* free now on all nodes that are up, negative ones as 0 */
+	int64_t whole[SLU_KINDS_MAX]; /* what these nodes have */
 	/* Something may have been booked later than now beyond what is there (see later.c). Cleared
 	 * when nothing begins later. */
 	bool odd;
@@ -344,7 +345,7 @@ void slu_job_reduce(struct slu_machine *m, struct job *j, uint32_t i, uint32_t s
 /* Recompute what is free now from scratch (nodes with blocks). */
 void slu_node_recount(struct slu_machine *m, uint32_t node);
 
-/* Take a row out of m->sum before changing it, put it in after. */
+/* Take a row out of m->sum and m->whole before changing it, put it in after. */
 void slu_sum_out(struct slu_machine *m, uint32_t node);
 void slu_sum_in(struct slu_machine *m, uint32_t node);
 

@@ -146,6 +146,10 @@ struct slu_machine_stats {
 };
 void slu_machine_stats(const struct slu_machine *m, struct slu_machine_stats *out);
 
+/* `up` of the above, and `total` of a kind, at no cost. */
+uint32_t slu_machine_up(const struct slu_machine *m);
+int64_t slu_machine_whole(const struct slu_machine *m, uint32_t kind);
+
 /* Counts every change to nodes or bookings: equal numbers, equal state. */
 uint64_t slu_machine_version(const struct slu_machine *m);
 

@@ -91,10 +91,17 @@ static void begin(struct player *p, uint32_t i)
 {
 	const struct batch_item *it = &p->b->item[i];
 	struct batch_busy *run = p->b->play, add = { p->now_s + it->limit_s, it->share };
-	uint32_t k = p->n++;
+	uint32_t k = p->first, high = p->n;
 
-	for (; k > p->first && run[k - 1].end_s > add.end_s; k--)
-		run[k] = run[k - 1];
+	while (k < high) {
+		uint32_t mid = (k + high) / 2;
+
+		if (run[mid].end_s > add.end_s)
+			high = mid;
+		else
+			k = mid + 1;
+	}
+	memmove(run + k + 1, run + k, (p->n++ - k) * sizeof *run);
 	run[k] = add;
 	p->free -= it->share;
 	p->out.end_s = SLU_MAX(p->out.end_s, add.end_s);

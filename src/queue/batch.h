@@ -20,6 +20,7 @@
 #include "base/base.h"
 
 #define BATCH_MAX   128u  /* jobs in a batch */
+#define BATCH_LONG  32u   /* of a longer line: the first, for all of it is never in view */
 #define BATCH_BUSY  2048u /* running jobs the model takes in; with more it is not asked */
 #define BATCH_TRIES 32u   /* jobs tried in front of the best order */
 

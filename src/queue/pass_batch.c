@@ -3,8 +3,9 @@
 
 /* Share of the machine, in 1024th of a node of average size.  A slot that leaves no room for a
  * second one takes the whole node. */
-static int64_t share_of(const struct slu_machine_stats *m, const struct shape *s)
+static int64_t share_of(const struct slu_machine *m, const struct shape *s)
 {
+	int64_t up = slu_machine_up(m);
 	int64_t share = 0;
 
 	for (uint32_t r = 0; r < s->req.n_role; r++) {
@@ -13,8 +14,9 @@ static int64_t share_of(const struct slu_machine_stats *m, const struct shape *s
 
 		for (uint32_t i = 0; i < role->n_need; i++)
 			if (role->need[i].n > 0)
-				per_node = SLU_MIN(per_node, m->total[role->need[i].kind] / m->up /
-								     role->need[i].n);
+				per_node = SLU_MIN(per_node,
+						   slu_machine_whole(m, role->need[i].kind) / up /
+							   role->need[i].n);
 		if (role->flags & (SLU_ROLE_ALONE | SLU_ROLE_EXCLUSIVE) || per_node < 1)
 			per_node = 1;
 		share += ((int64_t)role->min * 1024 + per_node - 1) / per_node;
@@ -44,48 +46,76 @@ static bool came_with(const struct job *j, const struct job *oldest)
 	       j->first_seen_us - oldest->first_seen_us <= SLU_BATCH_S * INT64_C(1000000);
 }
 
+/* The line in order, one bucket's next job in q->heap each.  There is room in it for all buckets. */
+static void line_begin(struct slu_queue *q, const struct subqueue *sub)
+{
+	q->heap.n = 0;
+	for (uint32_t i = 0; i < sub->active.n; i++) {
+		const struct bucket *b = &q->bucket.p[sub->active.p[i]];
+		uint32_t j = b->closed ? SLU_NIL : queue_order_first(q->job.p, b->root);
+
+		if (j != SLU_NIL)
+			q->heap.p[q->heap.n++] = j;
+	}
+}
+
+/* The first that is left; SLU_NIL after the last. */
+static uint32_t line_next(struct slu_queue *q)
+{
+	uint32_t best = 0, j, next;
+
+	if (!q->heap.n)
+		return SLU_NIL;
+	for (uint32_t i = 1; i < q->heap.n; i++)
+		if (queue_order_before(&q->job.p[q->heap.p[i]], &q->job.p[q->heap.p[best]]))
+			best = i;
+	j = q->heap.p[best];
+	next = queue_order_next(q->job.p, q->bucket.p[q->job.p[j].bucket].root, &q->job.p[j]);
+	q->heap.p[best] = next != SLU_NIL ? next : q->heap.p[q->heap.n - 1];
+	q->heap.n -= next == SLU_NIL;
+	return j;
+}
+
 /* The jobs whose order is to be chosen; false if there is nothing to choose.  PACKED: those that
  * came with the oldest one, which may have a promise already.  BALANCED: all. */
 static bool gather(struct slu_queue *q, struct subqueue *sub, const struct job *last,
 		   struct batch *b)
 {
-	uint32_t head = queue_order_first(q->job.p, sub->reserved), j = queue_pass_first(q, sub);
-	const struct job *oldest = j == SLU_NIL ? NULL : &q->job.p[j];
+	uint32_t head = queue_order_first(q->job.p, sub->reserved), j;
+	uint32_t most = sub->n[SLU_JOB_WAITING] > BATCH_MAX ? BATCH_LONG : BATCH_MAX;
+	const struct job *oldest;
 	bool differ = false;
 
-	if (!oldest)
+	line_begin(q, sub);
+	j = line_next(q);
+	if (j == SLU_NIL)
 		return false;
+	oldest = &q->job.p[j];
 	gather_promised(q, sub, b);
 	if (head != SLU_NIL && queue_order_before(&q->job.p[head], oldest))
 		oldest = &q->job.p[head];
-	for (; j != SLU_NIL && b->n < BATCH_MAX; j = queue_pass_first(q, sub)) {
+	for (; j != SLU_NIL && b->n < most; j = line_next(q)) {
 		const struct job *job = &q->job.p[j];
 
 		if ((b->goal == BATCH_DONE && !came_with(job, oldest)) ||
 		    (last && queue_order_before(last, job)))
 			break;
-		if (queue_plan_user_free(q, j)) {
-			differ |= b->n && (job->bucket != q->job.p[b->item[b->n - 1].job].bucket ||
-					   job->limit_s != q->job.p[b->item[b->n - 1].job].limit_s);
-			b->item[b->n++].job = j;
-		}
-		q->bucket.p[job->bucket].after = j;
+		if (!queue_plan_user_free(q, j))
+			continue;
+		differ |= b->n && (job->bucket != q->job.p[b->item[b->n - 1].job].bucket ||
+				   job->limit_s != q->job.p[b->item[b->n - 1].job].limit_s);
+		b->item[b->n++].job = j;
 	}
-	for (uint32_t i = 0; i < sub->active.n; i++)
-		q->bucket.p[sub->active.p[i]].after = SLU_NIL;
 	return differ;
 }
 
 /* What the model needs to know; false if it cannot say anything. */
 static bool describe(struct slu_queue *q, struct batch *b)
 {
-	struct slu_machine_stats m;
-
-	slu_machine_stats(q->m, &m);
-	if (!m.up)
+	if (!slu_machine_up(q->m))
 		return false;
 	b->now_s = q->now_s;
-	b->free = (int64_t)m.up * 1024;
+	b->free = (int64_t)slu_machine_up(q->m) * 1024;
 	b->n_busy = 0;
 	for (uint32_t j = q->list[SLU_JOB_RUNNING]; j != SLU_NIL; j = q->job.p[j].next) {
 		const struct job *job = &q->job.p[j];
@@ -93,14 +123,14 @@ static bool describe(struct slu_queue *q, struct batch *b)
 		if (b->n_busy == BATCH_BUSY)
 			return false;
 		b->busy[b->n_busy] = (struct batch_busy){ job->end_s,
-							  share_of(&m, &q->shape.p[job->shape]) };
+							  share_of(q->m, &q->shape.p[job->shape]) };
 		b->free -= b->busy[b->n_busy++].share;
 	}
 	b->free = SLU_MAX(b->free, 0);
 	for (uint32_t i = 0; i < b->n; i++) {
 		const struct job *job = &q->job.p[b->item[i].job];
 
-		b->item[i].share = share_of(&m, &q->shape.p[job->shape]);
+		b->item[i].share = share_of(q->m, &q->shape.p[job->shape]);
 		b->item[i].limit_s = job->limit_s;
 		b->item[i].priority = job->priority;
 		b->item[i].due_s = job->due_s;
@@ -146,7 +176,7 @@ int queue_pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job
 	if (!q->batch)
 		q->batch = slu_malloc(sizeof *q->batch);
 	b = q->batch;
-	if (!b)
+	if (!b || slu_vec_reserve(&q->heap, sub->active.n) < 0)
 		return -ENOMEM;
 	b->goal = promises ? BATCH_DONE : BATCH_BALANCED;
 	if (!gather(q, sub, last, b) || !describe(q, b))

@@ -744,8 +744,40 @@ static void test_unchanged(void)
 	slu_machine_free(m);
 }
 
+static bool whole_is_right(const struct slu_machine *m)
+{
+	struct slu_machine_stats s;
+
+	slu_machine_stats(m, &s);
+	return slu_machine_up(m) == s.up && slu_machine_whole(m, CPU) == s.total[CPU];
+}
+
+/* What all nodes that are up have is kept while nodes come, go and change. */
+static void test_whole(void)
+{
+	struct slu_machine *m = machine(12, 4, 8, 4), *c;
+	struct slu_amount less = { CPU, 3 };
+	bool good = whole_is_right(m);
+
+	for (uint32_t i = 0; i < 12; i++) {
+		slu_node v = slu_machine_node_at(m, i);
+
+		good &= !slu_machine_node_set_down(m, v, i % 3 == 1) && whole_is_right(m);
+		good &= !slu_machine_node_set_cordoned(m, v, i % 2) && whole_is_right(m);
+		good &= !slu_machine_node_resize(m, v, &less, 1, NULL) && whole_is_right(m);
+		if (i % 5 == 0)
+			good &= !slu_machine_node_remove(m, v) && whole_is_right(m);
+	}
+	ok(good && slu_machine_up(m) > 0, "totals of the machine are those of its nodes");
+	c = slu_machine_clone(m);
+	ok(c && whole_is_right(c), "and of its copy");
+	slu_machine_free(c);
+	slu_machine_free(m);
+}
+
 int main(void)
 {
+	test_whole();
 	test_time();
 	test_full_front();
 	test_overrun();
