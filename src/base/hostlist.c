@@ -38,7 +38,7 @@ int slu_hostlist_add(struct slu_hostlist *l, const char *host)
 
 /* A number as strtoul reads it: blanks and a plus may stand before it, too large is the largest.
  * NULL if there is none, else what follows. */
-static const char *number(const char *s, const char *end, uint64_t *out)
+static const char *parse_number(const char *s, const char *end, uint64_t *out)
 {
 	const char *p = s;
 
@@ -62,7 +62,7 @@ struct range {
 static int parse_range(const char *s, const char *end, struct range *r)
 {
 	const char *dash = memchr(s, '-', (size_t)(end - s)), *mid = dash ? dash : end;
-	const char *after = number(s, mid, &r->lo);
+	const char *after = parse_number(s, mid, &r->lo);
 
 	if (!after || mid - s > (ptrdiff_t)NAME_MAX_LEN)
 		return -EINVAL;
@@ -70,7 +70,7 @@ static int parse_range(const char *s, const char *end, struct range *r)
 	r->hi = r->lo;
 	if (dash && dash + 1 < end) {
 		mid = end;
-		after = number(dash + 1, end, &r->hi);
+		after = parse_number(dash + 1, end, &r->hi);
 	}
 	if (after != mid || r->hi < r->lo)
 		return -EINVAL;
@@ -167,7 +167,7 @@ struct part {
 	uint64_t num;
 };
 
-static struct part split(const char *s)
+static struct part split_host(const char *s)
 {
 	struct part p = { .s = s };
 	size_t n = strlen(s);
@@ -201,12 +201,12 @@ static bool same_group(const struct part *a, const struct part *b)
 int slu_hostlist_put_names(const char *const *name, uint32_t n, struct slu_buf *out)
 {
 	for (uint32_t i = 0; i < n;) {
-		struct part first = split(name[i]), prev = first, cur;
+		struct part first = split_host(name[i]), prev = first, cur;
 		uint32_t j = i + 1;
 
 		if (i)
 			slu_buf_putc(out, ',');
-		while (j < n && (cur = split(name[j]), same_group(&first, &cur)))
+		while (j < n && (cur = split_host(name[j]), same_group(&first, &cur)))
 			j++;
 		if (j == i + 1) {
 			slu_buf_puts(out, name[i++]);
@@ -217,12 +217,12 @@ int slu_hostlist_put_names(const char *const *name, uint32_t n, struct slu_buf *
 		for (uint32_t k = i; k < j;) {
 			uint32_t last = k;
 
-			prev = split(name[k]);
+			prev = split_host(name[k]);
 			if (k > i)
 				slu_buf_putc(out, ',');
 			slu_buf_add(out, prev.s + prev.prefix, prev.digits);
 			while (last + 1 < j &&
-			       (cur = split(name[last + 1]), follows(&prev, &cur))) {
+			       (cur = split_host(name[last + 1]), follows(&prev, &cur))) {
 				prev = cur;
 				last++;
 			}

@@ -1,7 +1,7 @@
 #include "base/idset.h"
 
 /* Digits without leading zeros, at most 2^31 - 1. */
-static int number(const char **s, uint32_t *out)
+static int parse_number(const char **s, uint32_t *out)
 {
 	const char *p = *s;
 	uint64_t v = 0;
@@ -31,14 +31,14 @@ static int append(struct slu_idset *s, uint32_t lo, uint32_t hi)
 static int parse_item(struct slu_idset *s, const char **p, uint64_t *count)
 {
 	uint32_t lo, hi;
-	int rc = number(p, &lo);
+	int rc = parse_number(p, &lo);
 
 	if (rc < 0)
 		return rc;
 	hi = lo;
 	if (**p == '-') {
 		++*p;
-		rc = number(p, &hi);
+		rc = parse_number(p, &hi);
 		if (rc < 0)
 			return rc;
 		if (hi <= lo)

@@ -6,7 +6,7 @@ struct intern_entry {
 	uint32_t len, hash;
 };
 
-static uint32_t find(const struct slu_intern *t, const char *s, size_t n, uint32_t hash)
+static uint32_t find_entry(const struct slu_intern *t, const char *s, size_t n, uint32_t hash)
 {
 	uint32_t i = hash & t->mask;
 
@@ -19,7 +19,7 @@ static uint32_t find(const struct slu_intern *t, const char *s, size_t n, uint32
 	return i;
 }
 
-static int grow(struct slu_intern *t)
+static int grow_index(struct slu_intern *t)
 {
 	uint32_t cap = t->cap ? t->cap * 2 : 16, slots = cap * 2;
 	struct intern_entry *e;
@@ -58,16 +58,16 @@ uint32_t slu_intern_n(struct slu_intern *t, const char *s, size_t n)
 	if (n > UINT32_MAX / 2)
 		return SLU_INTERN_NONE;
 	if (t->n) {
-		i = find(t, s, n, hash);
+		i = find_entry(t, s, n, hash);
 		if (t->slot[i])
 			return t->slot[i] - 1;
 	}
-	if (t->n == t->cap && grow(t) < 0)
+	if (t->n == t->cap && grow_index(t) < 0)
 		return SLU_INTERN_NONE;
 	copy = slu_arena_strndup(&t->text, s, n);
 	if (!copy)
 		return SLU_INTERN_NONE;
-	i = find(t, s, n, hash);
+	i = find_entry(t, s, n, hash);
 	t->e[t->n] = (struct intern_entry){ copy, (uint32_t)n, hash };
 	t->slot[i] = ++t->n;
 	return t->n - 1;
@@ -84,7 +84,7 @@ uint32_t slu_intern_find_n(const struct slu_intern *t, const char *s, size_t n)
 
 	if (!t->n)
 		return SLU_INTERN_NONE;
-	i = find(t, s, n, (uint32_t)slu_hash_bytes(s, n));
+	i = find_entry(t, s, n, (uint32_t)slu_hash_bytes(s, n));
 	return t->slot[i] ? t->slot[i] - 1 : SLU_INTERN_NONE;
 }
 

@@ -79,7 +79,7 @@ uint64_t slu_hash_keyed(const void *p, size_t n)
 }
 
 /* Position of the key's slot, or of the empty one where it belongs. */
-static uint32_t find(const struct slu_map *m, uint64_t key)
+static uint32_t find_position(const struct slu_map *m, uint64_t key)
 {
 	uint32_t i = (uint32_t)slu_hash_u64(key) & m->mask;
 
@@ -94,7 +94,7 @@ uint64_t *slu_map_get(const struct slu_map *m, uint64_t key)
 
 	if (!m->n)
 		return NULL;
-	i = find(m, key);
+	i = find_position(m, key);
 	return m->slot[i] ? &m->e[m->slot[i] - 1].val : NULL;
 }
 
@@ -117,7 +117,7 @@ static int rehash(struct slu_map *m, uint32_t cap)
 	m->cap = cap;
 	m->mask = slots - 1;
 	for (uint32_t k = 0; k < m->n; k++)
-		m->slot[find(m, e[k].key)] = k + 1;
+		m->slot[find_position(m, e[k].key)] = k + 1;
 	return 0;
 }
 
@@ -134,7 +134,7 @@ int slu_map_put(struct slu_map *m, uint64_t key, uint64_t val)
 			return -ENOMEM;
 	}
 	m->e[m->n] = (struct slu_map_entry){ key, val };
-	m->slot[find(m, key)] = ++m->n;
+	m->slot[find_position(m, key)] = ++m->n;
 	return 0;
 }
 
@@ -144,7 +144,7 @@ bool slu_map_del(struct slu_map *m, uint64_t key)
 
 	if (!m->n)
 		return false;
-	i = find(m, key);
+	i = find_position(m, key);
 	if (!m->slot[i])
 		return false;
 	k = m->slot[i] - 1;
@@ -160,7 +160,7 @@ bool slu_map_del(struct slu_map *m, uint64_t key)
 	m->slot[i] = 0;
 	last = m->n - 1;
 	if (k != last) {
-		m->slot[find(m, m->e[last].key)] = k + 1;
+		m->slot[find_position(m, m->e[last].key)] = k + 1;
 		m->e[k] = m->e[last];
 	}
 	m->n = last;

@@ -63,7 +63,7 @@ static int parse_suffix(const char *s, const char *end, struct parts *q)
 	return 0;
 }
 
-static int split(const char *s, size_t n, struct parts *q)
+static int split_quantity(const char *s, size_t n, struct parts *q)
 {
 	const char *end = s + n;
 	bool any = false;
@@ -118,7 +118,7 @@ int slu_qty_parse(const char *s, size_t n, enum slu_qty_scale scale, int64_t *ou
 
 	if (n > SLU_QTY_MAX)
 		return slu_fail(err, -EINVAL, "a quantity of %zu characters is too long", n);
-	if (split(s, n, &q) < 0)
+	if (split_quantity(s, n, &q) < 0)
 		return slu_fail(err, -EINVAL, "\"%.*s\" is not a quantity", (int)n, s);
 	if (scale == SLU_QTY_MILLI)
 		q.point += 3;

@@ -14,7 +14,7 @@ struct slu_entry *slu_table_find(const struct slu_table *t, const void *key, siz
 	return NULL;
 }
 
-static int grow(struct slu_table *t)
+static int grow_table(struct slu_table *t)
 {
 	uint32_t size = t->slot ? (t->mask + 1) * 2 : 64;
 	struct slu_entry **slot;
@@ -38,7 +38,7 @@ static int grow(struct slu_table *t)
 
 int slu_table_add(struct slu_table *t, struct slu_entry *e)
 {
-	int rc = grow(t);
+	int rc = grow_table(t);
 
 	if (rc < 0)
 		return rc;

@@ -439,7 +439,7 @@ static int start_grpc(struct daemon *d, struct slu_error *err)
 	return rc;
 }
 
-static int start(struct daemon *d, struct slu_error *err)
+static int start_daemon(struct daemon *d, struct slu_error *err)
 {
 	struct slu_kube_config_options ko = { .path = d->o.kubeconfig, .context = d->o.context };
 	struct slu_kube_client_options co = { .qps = d->cfg->kube.qps,
@@ -548,7 +548,7 @@ static void give_up_lease(struct daemon *d)
 /* Who may call whom after what was freed: the loop runs again and again on the way (the last
  * answers, the lease), so whatever a callback may still reach is freed after what calls it.  First
  * the doors are shut, then whoever brings new events, then the core, then those that write. */
-static void stop(struct daemon *d)
+static void stop_daemon(struct daemon *d)
 {
 	d->stopping = true;
 	slu_timer_stop(&d->reload);
@@ -592,7 +592,7 @@ static void say_ignored(const struct options *o)
 			SLU_STR("why", "nodes of a cluster have no perf_class to choose by"));
 }
 
-static int run(struct daemon *d)
+static int run_daemon(struct daemon *d)
 {
 	struct slu_error err = { 0 };
 	char url[512];
@@ -601,10 +601,10 @@ static int run(struct daemon *d)
 
 	d->first = d->cfg;
 	if (!rc)
-		rc = start(d, &err);
+		rc = start_daemon(d, &err);
 	if (rc < 0) {
 		slu_log(SLU_ERROR, "cannot start", SLU_STR("err", err.text));
-		stop(d);
+		stop_daemon(d);
 		return 1;
 	}
 	slu_loop_signal(d->loop, SIGTERM, on_stop, d);
@@ -621,7 +621,7 @@ static int run(struct daemon *d)
 		SLU_I64("https_port", slu_api_https_port(d->api)),
 		SLU_I64("grpc_port", d->grpc ? slu_grpc_port_number(d->grpc) : 0));
 	slu_loop_run(d->loop);
-	stop(d);
+	stop_daemon(d);
 	slu_log(SLU_INFO, "stopped");
 	return d->status;
 }
@@ -764,5 +764,5 @@ int main(int argc, char **argv)
 		return rc;
 	}
 	hide_hashes();
-	return run(&d);
+	return run_daemon(&d);
 }

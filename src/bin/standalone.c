@@ -17,7 +17,7 @@ struct alone {
 	struct slu_grpc_port *port;
 };
 
-static int load(struct slu_standalone *engine, const char *file, struct slu_error *err)
+static int load_graph(struct slu_standalone *engine, const char *file, struct slu_error *err)
 {
 	struct slu_buf text = SLU_BUF_INIT(GRAPH_MAX);
 	int rc = slu_file_read(file, &text);
@@ -30,8 +30,8 @@ static int load(struct slu_standalone *engine, const char *file, struct slu_erro
 	return rc;
 }
 
-static int start(struct alone *s, struct slu_config *c, const char *graph, const char *policy,
-		 struct slu_error *err)
+static int start_standalone(struct alone *s, struct slu_config *c, const char *graph,
+			    const char *policy, struct slu_error *err)
 {
 	struct slu_flux_engine engine;
 	int rc;
@@ -43,7 +43,7 @@ static int start(struct alone *s, struct slu_config *c, const char *graph, const
 		c->grpc.port = FLUX_PORT;
 	rc = slu_standalone_new(s->loop, policy, &s->engine, err);
 	if (!rc && graph)
-		rc = load(s->engine, graph, err);
+		rc = load_graph(s->engine, graph, err);
 	if (rc < 0)
 		return rc;
 	engine = slu_standalone_engine(s->engine);
@@ -80,7 +80,7 @@ int run_standalone(struct slu_config *config, const char *graph, const char *pol
 	struct alone s = { 0 };
 	struct slu_error err = { 0 };
 
-	if (start(&s, config, graph, policy, &err) < 0) {
+	if (start_standalone(&s, config, graph, policy, &err) < 0) {
 		slu_log(SLU_ERROR, "cannot start", SLU_STR("err", err.text));
 		end(&s);
 		return 1;

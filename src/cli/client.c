@@ -20,7 +20,7 @@ struct exchange {
 	struct slu_error err;
 };
 
-static void finish(struct exchange *x, int rc, const char *why)
+static void finish_exchange(struct exchange *x, int rc, const char *why)
 {
 	if (x->done)
 		return;
@@ -39,7 +39,7 @@ static void on_room(void *arg)
 		return;
 	x->asked = true;
 	if (slu_link_request(x->link, x->hdr, x->n_hdr, NULL, 0, x, &s) < 0)
-		finish(x, -EIO, "the request could not be sent");
+		finish_exchange(x, -EIO, "the request could not be sent");
 }
 
 static void on_head(void *arg, struct slu_h2_stream *s)
@@ -59,12 +59,12 @@ static void on_end(void *arg, struct slu_h2_stream *s)
 {
 	struct exchange *x = arg;
 
-	finish(x, x->body->error, x->body->error ? "the answer is too large" : NULL);
+	finish_exchange(x, x->body->error, x->body->error ? "the answer is too large" : NULL);
 }
 
 static void on_closed(void *arg, struct slu_h2_stream *s, uint32_t code, bool refused)
 {
-	finish(arg, -EIO, "the answer was cut off");
+	finish_exchange(arg, -EIO, "the answer was cut off");
 }
 
 static void on_down(void *arg, int code, const struct slu_error *err)
@@ -72,7 +72,7 @@ static void on_down(void *arg, int code, const struct slu_error *err)
 	struct exchange *x = arg;
 
 	x->link = NULL;
-	finish(x, code ? code : -EIO, err ? err->text : "the connection was closed");
+	finish_exchange(x, code ? code : -EIO, err ? err->text : "the connection was closed");
 }
 
 static void on_goaway(void *arg, uint32_t code, const char *text)

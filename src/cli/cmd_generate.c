@@ -41,7 +41,7 @@ static const struct slu_option option[] = {
 	{ 0 },
 };
 
-static void defaults(void *p)
+static void generate_defaults(void *p)
 {
 	struct conf *c = p;
 
@@ -57,7 +57,7 @@ static void put_note(const struct conf *c, struct slu_buf *b)
 {
 	struct conf d = { 0 };
 
-	defaults(&d);
+	generate_defaults(&d);
 	slu_buf_puts(b, "sluice generate");
 	for (const struct slu_option *o = option; o->name; o++) {
 		const char *at = (const char *)c + o->offset, *was = (const char *)&d + o->offset;
@@ -120,7 +120,7 @@ const struct slu_command slu_cmd_generate = {
 		"are\nround times above the run time. The load comes out as asked.",
 	.option = option,
 	.conf_size = sizeof(struct conf),
-	.defaults = defaults,
+	.defaults = generate_defaults,
 	.max_args = 0,
 	.run = run_generate,
 };

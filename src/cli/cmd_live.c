@@ -263,7 +263,7 @@ static const char *when(const char *stamp, char out[32])
 	return out;
 }
 
-static void number(struct table *t, const struct slu_json *o, const char *key)
+static void number_cell(struct table *t, const struct slu_json *o, const char *key)
 {
 	char text[32];
 	int64_t v = slu_json_i64_or(slu_json_get(o, key), 0);
@@ -285,7 +285,7 @@ static void text_cell(struct table *t, const struct slu_json *o, const char *key
 static void position_cell(struct table *t, const struct slu_json *j, const char *key)
 {
 	if (slu_json_i64_or(slu_json_get(j, key), 0))
-		number(t, j, key);
+		number_cell(t, j, key);
 	else
 		cell(t, "");
 }
@@ -333,8 +333,8 @@ static const struct column {
 	{ "NAMESPACE", text_cell, "namespace", text_cell, "namespace" },
 	{ "JOB", text_cell, "name", text_cell, "pod" },
 	{ "STATE", text_cell, "state", word_cell, "foreign" },
-	{ "SIZE", number, "size", word_cell, "1" },
-	{ "BOUND", number, "bound", word_cell, "1" },
+	{ "SIZE", number_cell, "size", word_cell, "1" },
+	{ "BOUND", number_cell, "bound", word_cell, "1" },
 	{ "PLACE", position_cell, "position" },
 	{ "START", start_cell, "start" },
 	{ "QUEUE", text_cell, "queue" },
@@ -549,8 +549,8 @@ static int run_nodes(void *conf, int argc, char **argv, struct slu_error *err)
 			 (double)slu_json_i64_or(slu_json_get(mem, "free"), 0) / (1 << 30),
 			 (double)slu_json_i64_or(slu_json_get(mem, "total"), 0) / (1 << 30));
 		cell(&t, text);
-		number(&t, it.val, "gangPods");
-		number(&t, it.val, "foreignPods");
+		number_cell(&t, it.val, "gangPods");
+		number_cell(&t, it.val, "foreignPods");
 	}
 	print(&t);
 	return 0;
@@ -574,7 +574,7 @@ static int run_queues(void *conf, int argc, char **argv, struct slu_error *err)
 		cell(&t, field(it.val, "name"));
 		cell(&t, field(it.val, "policy"));
 		for (size_t i = 0; i < SLU_LEN(key); i++)
-			number(&t, it.val, key[i]);
+			number_cell(&t, it.val, key[i]);
 	}
 	print(&t);
 	return 0;

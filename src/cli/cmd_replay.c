@@ -74,7 +74,8 @@ static bool wanted(const struct run *x, const struct slu_queue *q, const struct 
 	return !slu_queue_job(q, d->job, &v) && v.name && !strcmp(v.name, x->conf->job);
 }
 
-static void show(struct run *x, int64_t at_us, const char *text, const struct slu_decision *d)
+static void show_decision(struct run *x, int64_t at_us, const char *text,
+			  const struct slu_decision *d)
 {
 	char when[SLU_KTIME_TEXT];
 
@@ -104,12 +105,12 @@ static int decision(void *arg, int64_t at_us, const struct slu_queue *q,
 		return 0;
 	r->shown++;
 	slu_decision_describe(q, d, x, &b);
-	show(r, at_us, slu_buf_str(&b), x);
+	show_decision(r, at_us, slu_buf_str(&b), x);
 	slu_buf_done(&b);
 	return 0;
 }
 
-static int row(void *arg, const struct slu_store_event *e)
+static int replay_row(void *arg, const struct slu_store_event *e)
 {
 	struct run *x = arg;
 
@@ -180,7 +181,7 @@ static int replay(struct run *x, struct slu_store *s, struct slu_error *err)
 	if (rc < 0)
 		return rc;
 	slu_progress_start(&x->bar, "replay", !x->conf->quiet);
-	rc = slu_store_events(s, begin, row, x, err);
+	rc = slu_store_events(s, begin, replay_row, x, err);
 	slu_progress_end(&x->bar);
 	if (rc == -ECANCELED && x->ended)
 		rc = 0;

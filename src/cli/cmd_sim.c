@@ -3,7 +3,7 @@
 #include "cli/term.h"
 #include "queue/explain.h"
 #include "sim/load.h"
-#include "sim/picture.h"
+#include "sim/chart.h"
 
 #include <stdio.h>
 
@@ -64,7 +64,7 @@ static const struct slu_option option[] = {
 	{ 0 },
 };
 
-static void defaults(void *p)
+static void sim_defaults(void *p)
 {
 	struct conf *c = p;
 
@@ -202,7 +202,7 @@ static void note(const char *text, void *arg)
 		fprintf(stderr, "sluice sim: %s\n", text);
 }
 
-static int load(struct conf *c, const char *path, struct slu_trace *t, struct slu_error *err)
+static int load_trace(struct conf *c, const char *path, struct slu_trace *t, struct slu_error *err)
 {
 	struct slu_load_opts o = { .strict = c->strict };
 	int rc = 0;
@@ -309,10 +309,10 @@ static int write_svg(const char *prefix, const struct slu_trace *t, const struct
 			 : i == n + 1 ? "compare"
 				      : "frontier",
 			 policy);
-		rc = i < n        ? slu_picture_gantt(t, &run[i], &b)
-		     : i == n     ? slu_picture_load(t, run, n, &b)
-		     : i == n + 1 ? slu_picture_compare(run, n, &b)
-				  : slu_picture_frontier(run, n, &b);
+		rc = i < n        ? slu_chart_gantt(t, &run[i], &b)
+		     : i == n     ? slu_chart_load(t, run, n, &b)
+		     : i == n + 1 ? slu_chart_compare(run, n, &b)
+				  : slu_chart_frontier(run, n, &b);
 		if (!rc)
 			rc = write_file(path, &b, err);
 		else
@@ -337,7 +337,7 @@ static int report(const struct conf *c, const char *path, const struct slu_trace
 	if (!rc && c->html) {
 		const char *base = strrchr(path, '/');
 
-		rc = slu_picture_page(t, run, n, base ? base + 1 : path, &b);
+		rc = slu_chart_page(t, run, n, base ? base + 1 : path, &b);
 		rc = rc < 0 ? slu_fail(err, rc, "%s: out of memory", c->html)
 			    : write_file(c->html, &b, err);
 		slu_buf_reset(&b);
@@ -396,7 +396,7 @@ static void print_why(const struct asked *a, int64_t now_s, const struct slu_why
 	}
 }
 
-static int explain(const struct slu_queue *q, int64_t now_s, void *arg, struct slu_error *err)
+static int explain_job(const struct slu_queue *q, int64_t now_s, void *arg, struct slu_error *err)
 {
 	struct asked *a = arg;
 	struct slu_explain x = { 0 };
@@ -428,7 +428,7 @@ static int find_asked(const struct conf *c, const struct slu_trace *t, struct as
 	return slu_fail(err, SLU_WRONG, "--why: the log has no job %" PRId64, c->why);
 }
 
-static int run(void *conf, int argc, char **argv, struct slu_error *err)
+static int run_simulation(void *conf, int argc, char **argv, struct slu_error *err)
 {
 	struct asked asked = { 0 };
 	struct conf *c = conf;
@@ -441,7 +441,7 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 	if (!rc && !(c->scale > 0 && c->scale <= 1000))
 		rc = slu_fail(err, SLU_WRONG, "--scale: must be above 0, at most 1000");
 	if (!rc)
-		rc = load(c, argv[0], &t, err);
+		rc = load_trace(c, argv[0], &t, err);
 	if (!rc && c->why && c->json)
 		rc = slu_fail(err, SLU_WRONG, "--why: not with --json");
 	if (!rc && c->why)
@@ -453,7 +453,7 @@ static int run(void *conf, int argc, char **argv, struct slu_error *err)
 		plan[done].opts.progress = on_progress;
 		plan[done].opts.progress_arg = &bar;
 		asked.policy = plan[done].name;
-		plan[done].opts.look = c->why ? explain : NULL;
+		plan[done].opts.look = c->why ? explain_job : NULL;
 		plan[done].opts.look_arg = &asked;
 		rc = slu_sim_run(&t, &plan[done].opts, &res[done].sim, err);
 		slu_progress_end(&bar);
@@ -486,8 +486,8 @@ const struct slu_command slu_cmd_sim = {
 		"out.html",
 	.option = option,
 	.conf_size = sizeof(struct conf),
-	.defaults = defaults,
+	.defaults = sim_defaults,
 	.min_args = 1,
 	.max_args = 1,
-	.run = run,
+	.run = run_simulation,
 };

@@ -41,7 +41,7 @@ static int open_store(struct work *w, unsigned flags, struct slu_store **out, st
 
 /* ---- check, migrate ---- */
 
-static int check(struct work *w, struct slu_error *err)
+static int check_store(struct work *w, struct slu_error *err)
 {
 	slu_cleanup(slu_store_closep) struct slu_store *s = NULL;
 	uint64_t rows = 0;
@@ -161,7 +161,7 @@ static int export(struct work *w, struct slu_error *err)
 /* ---- import ---- */
 
 /* Hand on every whole line of what was read; the rest stays in `b`. */
-static int lines(struct slu_import *im, struct slu_buf *b, bool end, struct slu_error *err)
+static int import_lines(struct slu_import *im, struct slu_buf *b, bool end, struct slu_error *err)
 {
 	size_t at = 0;
 	int rc = 0;
@@ -192,14 +192,14 @@ static int read_all(struct work *w, FILE *f, struct slu_import *im, struct slu_e
 		if (rc == -EMSGSIZE)
 			slu_fail(err, rc, "a line is longer than %u bytes", LINE_MAX_BYTES);
 		if (!rc && memchr(chunk, '\n', n))
-			rc = lines(im, &b, false, err);
+			rc = import_lines(im, &b, false, err);
 		w->done += n;
 		slu_progress_show(&w->bar, w->done, w->total, "bytes");
 	}
 	if (!rc && ferror(f))
 		rc = slu_fail(err, -errno, "%s", strerror(errno));
 	if (!rc)
-		rc = lines(im, &b, true, err);
+		rc = import_lines(im, &b, true, err);
 	slu_free(chunk);
 	slu_buf_done(&b);
 	return rc;
@@ -275,8 +275,8 @@ static const struct verb {
 	int (*run)(struct work *w, struct slu_error *err);
 	bool file;
 } verbs[] = {
-	{ "check", check, false },  { "migrate", migrate, false }, { "export", export, true },
-	{ "import", import, true }, { "usage", usage, false },
+	{ "check", check_store, false }, { "migrate", migrate, false }, { "export", export, true },
+	{ "import", import, true },      { "usage", usage, false },
 };
 
 static int run_store(void *conf, int argc, char **argv, struct slu_error *err)

@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-static const struct slu_command *find(const struct slu_command *const *table, const char *name)
+static const struct slu_command *find_command(const struct slu_command *const *table,
+					      const char *name)
 {
 	for (; *table; table++)
 		if (!strcmp((*table)->name, name))
@@ -45,7 +46,8 @@ static int check_choice(const struct slu_option *o, const char *value, struct sl
 	return -EINVAL;
 }
 
-static int set(const struct slu_option *o, void *conf, const char *value, struct slu_error *err)
+static int set_option(const struct slu_option *o, void *conf, const char *value,
+		      struct slu_error *err)
 {
 	char *at = (char *)conf + o->offset, *end;
 
@@ -125,7 +127,7 @@ int slu_command_parse(const struct slu_command *c, void *conf, int argc, char **
 						o->arg);
 			value = argv[++i];
 		}
-		int rc = set(o, conf, value, err);
+		int rc = set_option(o, conf, value, err);
 
 		if (rc < 0)
 			return rc;
@@ -236,7 +238,7 @@ int slu_command_main(const struct slu_command *const *table, int argc, char **ar
 		help(table);
 		return 0;
 	}
-	const struct slu_command *c = find(table, name);
+	const struct slu_command *c = find_command(table, name);
 
 	if (!c) {
 		const char *near = nearest(table, name);

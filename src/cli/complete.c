@@ -63,8 +63,8 @@ static void offer_words(const struct typed *t, const char *args)
 }
 
 /* The option a word names, and in *value what follows "=" or the letter, NULL: nothing. */
-static const struct slu_option *named(const struct slu_command *c, const char *word,
-				      const char **value)
+static const struct slu_option *option_named(const struct slu_command *c, const char *word,
+					     const char **value)
 {
 	bool is_long = word[0] == '-' && word[1] == '-';
 	size_t n = is_long ? strcspn(word + 2, "=") : 0;
@@ -93,7 +93,7 @@ static void complete_command(const struct slu_command *c, int n, char **word, FI
 	int args = 0;
 
 	for (int i = 0; i < n - 1; i++) {
-		o = named(c, word[i], &value);
+		o = option_named(c, word[i], &value);
 		if (o && o->type != SLU_OPT_FLAG && !value) {
 			if (i + 1 == n - 1) {
 				offer_choices(&t, o);
@@ -104,7 +104,7 @@ static void complete_command(const struct slu_command *c, int n, char **word, FI
 			args++;
 		}
 	}
-	o = named(c, last, &value);
+	o = option_named(c, last, &value);
 	if (o && value && last[1] == '-') {
 		snprintf(before, sizeof before, "--%s=", o->name);
 		t.before = before;

@@ -56,7 +56,7 @@ static void reply(struct slu_flux_ask *a, const void *message)
 	slu_grpc_reply(a->call, &b);
 }
 
-static void fail(struct slu_flux_ask *a, enum slu_grpc_code code, const char *text)
+static void end_with_status(struct slu_flux_ask *a, enum slu_grpc_code code, const char *text)
 {
 	slu_grpc_fail(a->call, code, "%s", text);
 }
@@ -69,12 +69,12 @@ static void fail_as_original(struct slu_flux_ask *a)
 }
 
 /* Refusals that are the same everywhere; true: the call is answered. */
-static bool refused(struct slu_flux_ask *a)
+static bool refused_everywhere(struct slu_flux_ask *a)
 {
 	if (a->outcome == SLU_FLUX_REFUSED)
-		fail(a, SLU_GRPC_FAILED_PRECONDITION, a->why.text);
+		end_with_status(a, SLU_GRPC_FAILED_PRECONDITION, a->why.text);
 	else if (a->outcome == SLU_FLUX_NOT_HERE)
-		fail(a, SLU_GRPC_UNAVAILABLE, a->why.text);
+		end_with_status(a, SLU_GRPC_UNAVAILABLE, a->why.text);
 	else
 		return false;
 	return true;
@@ -95,8 +95,8 @@ void slu_flux_done(struct slu_flux_ask *a)
 		return;
 	}
 	if (a->undo)
-		fail(a, SLU_GRPC_CANCELLED, "");
-	else if (!refused(a))
+		end_with_status(a, SLU_GRPC_CANCELLED, "");
+	else if (!refused_everywhere(a))
 		a->rpc->answer(a);
 	ask_free(a);
 }
@@ -130,7 +130,7 @@ static void answer_cli_match(struct slu_flux_ask *a)
 	if (a->outcome == SLU_FLUX_OK)
 		reply(a, &r);
 	else if (a->outcome == SLU_FLUX_NO_ROOM)
-		fail(a, SLU_GRPC_UNKNOWN, "Allocation was not possible");
+		end_with_status(a, SLU_GRPC_UNKNOWN, "Allocation was not possible");
 	else
 		fail_as_original(a);
 }
@@ -185,7 +185,7 @@ static void answer_f_match(struct slu_flux_ask *a)
 	if (a->outcome == SLU_FLUX_OK)
 		reply(a, &r);
 	else if (a->outcome == SLU_FLUX_NO_ROOM)
-		fail(a, SLU_GRPC_UNKNOWN, "Allocation was not possible");
+		end_with_status(a, SLU_GRPC_UNKNOWN, "Allocation was not possible");
 	else
 		fail_as_original(a);
 }

@@ -106,7 +106,7 @@ static void do_groups(struct slu_standalone *s, struct slu_flux_ask *a)
 
 /* ---- the graph ---- */
 
-static int bad(struct slu_flux_ask *a, int rc, const struct sluice_error *err)
+static int answer_error(struct slu_flux_ask *a, int rc, const struct sluice_error *err)
 {
 	a->outcome = rc == -ENOMEM ? SLU_FLUX_NOT_HERE : SLU_FLUX_BAD;
 	slu_fail(&a->why, rc, "%s",
@@ -163,7 +163,7 @@ static void do_init(struct slu_standalone *s, struct slu_flux_ask *a)
 	int rc = replace(s, a->text, a->policy, "jgf", &err);
 
 	if (rc < 0)
-		bad(a, rc, &err);
+		answer_error(a, rc, &err);
 }
 
 static int keep_match(struct slu_standalone *s, struct slu_flux_ask *a,
@@ -195,13 +195,13 @@ static void do_match(struct slu_standalone *s, struct slu_flux_ask *a)
 	} else if (rc < 0) {
 		if (rc == -ENOENT) /* the matcher's word for it */
 			snprintf(err.text, sizeof err.text, "no time is found at which it fits");
-		bad(a, rc, &err);
+		answer_error(a, rc, &err);
 	} else {
 		rc = keep_match(s, a, &m);
 		if (rc < 0) {
 			sluice_graph_cancel(s->g, m.job);
 			sluice_graph_forget(s->g, m.job);
-			bad(a, rc, NULL);
+			answer_error(a, rc, NULL);
 		}
 	}
 	a->overhead_s = (double)(slu_clock_ns() - began) / 1e9;
@@ -217,7 +217,7 @@ static void do_cancel(struct slu_standalone *s, struct slu_flux_ask *a)
 		a->outcome = SLU_FLUX_NO_JOB;
 		slu_fail(&a->why, rc, "there is no job %" PRIu64, a->job);
 	} else if (rc < 0) {
-		bad(a, rc, NULL);
+		answer_error(a, rc, NULL);
 	} else {
 		sluice_graph_forget(s->g, a->job);
 		forget_group(s, a->job);
@@ -231,7 +231,7 @@ static void do_grow(struct slu_standalone *s, struct slu_flux_ask *a)
 
 	sluice_graph_clear_messages(s->g);
 	if (rc < 0)
-		bad(a, rc, &err);
+		answer_error(a, rc, &err);
 }
 
 static void do_shrink(struct slu_standalone *s, struct slu_flux_ask *a)
@@ -244,7 +244,7 @@ static void do_shrink(struct slu_standalone *s, struct slu_flux_ask *a)
 		sluice_graph_clear_messages(s->g);
 		slu_free(path);
 		if (rc < 0) {
-			bad(a, rc, &err);
+			answer_error(a, rc, &err);
 			return;
 		}
 	}
@@ -260,7 +260,7 @@ static void do_resources(struct slu_standalone *s, struct slu_flux_ask *a)
 		rc = slu_buf_puts(&a->out, text);
 	sluice_free(text);
 	if (rc < 0)
-		bad(a, rc, &err);
+		answer_error(a, rc, &err);
 }
 
 static void work(struct slu_standalone *s, struct slu_flux_ask *a)

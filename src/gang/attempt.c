@@ -208,7 +208,7 @@ static int64_t *left_of(struct plan *p, uint32_t pos)
 }
 
 /* Place `todo` slots of role r on nodes from the i-th on, then the roles after it. */
-static bool search(struct search *x, uint32_t r, uint32_t i, uint32_t todo)
+static bool search_nodes(struct search *x, uint32_t r, uint32_t i, uint32_t todo)
 {
 	struct plan *p = x->p;
 	struct scratch *s = &p->m->s;
@@ -235,7 +235,7 @@ static bool search(struct search *x, uint32_t r, uint32_t i, uint32_t todo)
 			p->steps--;
 			s->out.p[s->out.n++] = (struct part){ .node = pos, .role = r, .slots = k };
 			need_take(need, k, left);
-			if (search(x, r, i + 1, todo - k))
+			if (search_nodes(x, r, i + 1, todo - k))
 				return true;
 			need_give(need, k, left);
 			s->out.n--;
@@ -259,7 +259,7 @@ static int by_search(struct plan *p, const uint32_t *list, uint32_t n_list)
 	if (slu_vec_reserve(&s->touched, p->m->n_pos) < 0 ||
 	    slu_vec_reserve(&s->out, slots + 1) < 0)
 		return -ENOMEM;
-	return search(&x, 0, 0, p->role[0].min);
+	return search_nodes(&x, 0, 0, p->role[0].min);
 }
 
 /* All roles with their minimum, in the order given or (NULL) by search; then more, as far as they

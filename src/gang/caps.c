@@ -35,7 +35,7 @@ int32_t slu_caps_at(struct plan *p, uint32_t r, uint32_t pos)
 	uint32_t node = m->order[pos];
 	int64_t row[SLU_KINDS_MAX];
 
-	if (!node_up(&m->node[node]) || !bit(p->role[r].shape->elig, pos))
+	if (!node_up(&m->node[node]) || !bit(p->role[r].fitmap->elig, pos))
 		return 0;
 	if (!m->node[node].blocks)
 		return slu_window_fits(m, node, p->t, p->end, p->role[r].need, p->role[r].flags);
@@ -43,7 +43,7 @@ int32_t slu_caps_at(struct plan *p, uint32_t r, uint32_t pos)
 	return need_fits(p->role[r].need, row, p->role[r].flags);
 }
 
-static void from_shape(struct caps *c, const struct shape *s, bool least)
+static void from_fitmap(struct caps *c, const struct fitmap *s, bool least)
 {
 	*c = (struct caps){ .cap = least ? s->least : s->now,
 			    .bits = least ? s->least_bits : s->now_bits,
@@ -63,10 +63,10 @@ int slu_caps_now(struct plan *p)
 	now_only = !some || p->end <= m->starts.p[0].t;
 	least_only = some && p->end > m->starts.p[m->starts.n - 1].t;
 	for (uint32_t r = 0; r < p->n_role; r++) {
-		const struct shape *s = p->role[r].shape;
+		const struct fitmap *s = p->role[r].fitmap;
 		bool exact = (now_only || least_only) && !p->req->n_use;
 
-		from_shape(&p->caps[r], s, exact && !now_only);
+		from_fitmap(&p->caps[r], s, exact && !now_only);
 		p->before[r] = some && !(exact && !now_only) ? s->least : NULL;
 		if (p->caps[r].sum < p->role[r].min && !p->req->n_use)
 			return 0;
@@ -97,9 +97,9 @@ int slu_caps_empty(struct plan *p)
 
 	p->empty = true;
 	for (uint32_t r = 0; r < p->n_role; r++) {
-		struct shape *s = p->role[r].shape;
+		struct fitmap *s = p->role[r].fitmap;
 
-		slu_shape_satisfy(m, s);
+		slu_fitmap_satisfy(m, s);
 		if (s->sat_sum < p->role[r].min)
 			return 0;
 		memset(m->s.cap[r], 0, m->n_pos * sizeof **m->s.cap);
@@ -117,7 +117,7 @@ int slu_caps_empty(struct plan *p)
 	return 1;
 }
 
-/* ---- a shape nobody asked for lately ---- */
+/* ---- slots that were not asked for lately ---- */
 
 #define SCAN_MOST 2048u
 
@@ -153,7 +153,7 @@ int slu_scan(struct plan *p)
 	if (p->n_role > 1 || q->level >= 0 || q->n_use || r->prefer || r->score ||
 	    p->policy >= SLU_GANG_LOCALITY || (m->starts.n && q->flags & SLU_GANG_TIME_FIT) ||
 	    p->max > SCAN_MOST ||
-	    slu_shape_known(m, p->role[0].need, p->role[0].flags, r->nodes, q->nodes))
+	    slu_fitmap_known(m, p->role[0].need, p->role[0].flags, r->nodes, q->nodes))
 		return 0;
 	key = scan_key(p);
 	if (scanned_before(m, key))

@@ -2,7 +2,7 @@
 #include "gang/gang_internal.h"
 
 /* NULL for nothing, too: callers look at the count. */
-static void *copy(const void *p, size_t n, size_t size)
+static void *copy_array(const void *p, size_t n, size_t size)
 {
 	void *c = slu_malloc(SLU_MAX(n * size, (size_t)1));
 
@@ -35,11 +35,12 @@ static int copy_map(struct slu_map *to, const struct slu_map *from)
 	return 0;
 }
 
-#define COPY_VEC(to, from, field)                                                                \
-	({                                                                                       \
-		(to)->field.p = copy((from)->field.p, (from)->field.n, sizeof *(from)->field.p); \
-		(to)->field.n = (to)->field.cap = (to)->field.p ? (from)->field.n : 0;           \
-		(to)->field.p ? 0 : -ENOMEM;                                                     \
+#define COPY_VEC(to, from, field)                                                      \
+	({                                                                             \
+		(to)->field.p = copy_array((from)->field.p, (from)->field.n,           \
+					   sizeof *(from)->field.p);                   \
+		(to)->field.n = (to)->field.cap = (to)->field.p ? (from)->field.n : 0; \
+		(to)->field.p ? 0 : -ENOMEM;                                           \
 	})
 
 static int copy_nodes(struct slu_machine *c, const struct slu_machine *m)
@@ -101,7 +102,7 @@ static struct need *copy_need(struct slu_machine *c, const struct need *n)
 			return x;
 		}
 	}
-	x = copy(n, 1, sizeof *n + n->n * sizeof *n->a);
+	x = copy_array(n, 1, sizeof *n + n->n * sizeof *n->a);
 	if (!x)
 		return NULL;
 	x->refs = 1;
@@ -129,9 +130,9 @@ static int copy_jobs(struct slu_machine *c, const struct slu_machine *m)
 		if (!from->live)
 			continue;
 		*to = *from;
-		to->part = copy(from->part, from->n_part, sizeof *to->part);
+		to->part = copy_array(from->part, from->n_part, sizeof *to->part);
 		to->need = slu_calloc(SLU_MAX(from->n_role, 1u), sizeof *to->need);
-		to->use = copy(from->use, from->n_use, sizeof *to->use);
+		to->use = copy_array(from->use, from->n_use, sizeof *to->use);
 		to->cap_part = from->n_part;
 		to->cap_role = SLU_MAX(from->n_role, 1u);
 		to->cap_use = from->n_use;
@@ -204,8 +205,8 @@ static size_t bytes(const struct slu_machine *m)
 	}
 	for (uint32_t i = 0; i < m->n_job; i++)
 		n += m->job[i].cap_part * sizeof(struct part) + m->job[i].cap_role * sizeof(void *);
-	for (uint32_t i = 0; i < m->n_shape; i++)
-		n += sizeof(struct shape) + (size_t)m->shape[i]->n_pos * 67 / 8;
+	for (uint32_t i = 0; i < m->n_fitmap; i++)
+		n += sizeof(struct fitmap) + (size_t)m->fitmap[i]->n_pos * 67 / 8;
 	n += (size_t)m->s.n * (2 * m->stride * sizeof(int64_t) + 2 * sizeof(struct cand) + 32);
 	return n;
 }

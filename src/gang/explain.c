@@ -37,7 +37,7 @@ static int64_t slots_in(const struct plan *p, uint32_t r, int64_t end, unsigned 
 		uint32_t node = m->order[pos];
 		int64_t row[SLU_KINDS_MAX];
 
-		if (!node_up(&m->node[node]) || !bit(p->role[r].shape->elig, pos))
+		if (!node_up(&m->node[node]) || !bit(p->role[r].fitmap->elig, pos))
 			continue;
 		if (empty)
 			memcpy(row, m->total + (size_t)node * m->stride, m->kind.n * sizeof *row);
@@ -166,7 +166,7 @@ static int find_holders(const struct plan *p, struct slu_gang_why *why)
 	for (uint32_t pos = 0; pos < m->n_pos && !rc; pos++) {
 		const struct node *v = &m->node[m->order[pos]];
 
-		if (!node_up(v) || !bit(p->role[why->role].shape->elig, pos))
+		if (!node_up(v) || !bit(p->role[why->role].fitmap->elig, pos))
 			continue;
 		for (uint32_t i = 0; i < v->share.n && !rc; i++) {
 			const struct job *j = &m->job[v->share.p[i].job];
@@ -343,7 +343,7 @@ static void say_holders(const struct slu_gang_why *why, struct slu_buf *b)
 		slu_buf_puts(b, " and others");
 }
 
-static int say(const struct plan *p, struct slu_gang_why *why)
+static int say_why(const struct plan *p, struct slu_gang_why *why)
 {
 	struct slu_buf b = SLU_BUF_INIT(4096);
 	const char *sep = "; would start now with ";
@@ -396,7 +396,7 @@ int slu_gang_explain(struct slu_machine *m, int64_t now_s, const struct slu_gang
 	} else {
 		rc = slu_plan_make(m, req, &p, err);
 		if (!rc)
-			rc = slu_plan_shapes(&p);
+			rc = slu_plan_fitmaps(&p);
 		if (!rc)
 			rc = find_limit(&p, why);
 		if (!rc)
@@ -408,7 +408,7 @@ int slu_gang_explain(struct slu_machine *m, int64_t now_s, const struct slu_gang
 		if (!rc)
 			rc = looser(&p, why);
 		if (!rc)
-			rc = say(&p, why);
+			rc = say_why(&p, why);
 	}
 	if (!rc)
 		*out = *why;

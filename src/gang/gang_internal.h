@@ -93,7 +93,7 @@ struct level {
 };
 
 /* How many slots of one need fit where: kept up to date by following the journal. */
-struct shape {
+struct fitmap {
 	struct need *need;
 	struct slu_nodeset *nodes, *part; /* the role's and the queue's */
 	uint64_t nodes_version, part_version;
@@ -112,7 +112,7 @@ struct shape {
 	uint32_t sat_nodes;
 };
 
-#define SHAPES       64 /* not below SLU_ROLES_MAX: a request needs all of its own at once */
+#define FITMAPS      64 /* not below SLU_ROLES_MAX: a request needs all of its own at once */
 #define JOURNAL_BITS 14
 
 struct cand {
@@ -192,9 +192,9 @@ struct slu_machine {
 	struct slu_map need_by_hash;
 	uint32_t n_need_idle; /* of them without a user */
 
-	struct shape *shape[SHAPES];
-	uint32_t n_shape;
-	uint64_t scanned[8]; /* shapes whose last scan was long: next time they get an index */
+	struct fitmap *fitmap[FITMAPS];
+	uint32_t n_fitmap;
+	uint64_t scanned[8]; /* fitmaps whose last scan was long: next time they get an index */
 	uint32_t n_scanned;
 	uint64_t clock;
 	uint32_t *journal;
@@ -349,14 +349,14 @@ void slu_node_recount(struct slu_machine *m, uint32_t node);
 void slu_sum_out(struct slu_machine *m, uint32_t node);
 void slu_sum_in(struct slu_machine *m, uint32_t node);
 
-/* shape.c: the cached shape, up to date; NULL when memory runs out. */
-bool slu_shape_known(const struct slu_machine *m, const struct need *need, unsigned flags,
-		     const struct slu_nodeset *nodes, const struct slu_nodeset *part);
-struct shape *slu_shape_get(struct slu_machine *m, struct need *need, unsigned flags,
-			    const struct slu_nodeset *nodes, const struct slu_nodeset *part);
-void slu_shape_free(struct slu_machine *m, struct shape *s);
+/* fitmap.c: the cached fitmap, up to date; NULL when memory runs out. */
+bool slu_fitmap_known(const struct slu_machine *m, const struct need *need, unsigned flags,
+		      const struct slu_nodeset *nodes, const struct slu_nodeset *part);
+struct fitmap *slu_fitmap_get(struct slu_machine *m, struct need *need, unsigned flags,
+			      const struct slu_nodeset *nodes, const struct slu_nodeset *part);
+void slu_fitmap_free(struct slu_machine *m, struct fitmap *s);
 /* On the empty machine. */
-void slu_shape_satisfy(struct slu_machine *m, struct shape *s);
+void slu_fitmap_satisfy(struct slu_machine *m, struct fitmap *s);
 
 /* A request in the terms of the machine. */
 struct plan {
@@ -367,8 +367,9 @@ struct plan {
 	int64_t duration;  /* SLU_FOREVER: unlimited */
 	enum slu_gang_policy policy;
 	struct plan_role {
-		struct need *need;   /* one reference */
-		struct shape *shape; /* set by slu_plan_shapes(), may be thrown out by the next */
+		struct need *need; /* one reference */
+		struct fitmap
+			*fitmap; /* set by slu_plan_fitmaps(), may be thrown out by the next */
 		uint32_t min, max;
 		unsigned flags;
 	} role[SLU_ROLES_MAX];
@@ -386,13 +387,13 @@ int slu_plan_make(struct slu_machine *m, const struct slu_gang_req *req, struct 
 void slu_plan_done(struct plan *p);
 int slu_role_check(const struct slu_machine *m, const struct slu_gang_role *r, uint32_t i,
 		   struct slu_error *err);
-/* Find the shapes, up to date. 0 or -ENOMEM. */
-int slu_plan_shapes(struct plan *p);
+/* Find the fitmaps, up to date. 0 or -ENOMEM. */
+int slu_plan_fitmaps(struct plan *p);
 
 /* attempt.c: place the gang in p's window with p's caps.  1 (m->s.out holds the parts, by role,
  * node = position), 0, or -ENOMEM. */
 int slu_attempt(struct plan *p);
-/* Without shapes: first fit over the nodes themselves, for what was not asked for lately.  1, or 0
+/* Without fitmaps: first fit over the nodes themselves, for what was not asked for lately.  1, or 0
  * if the long way must decide, or -ENOMEM. */
 int slu_scan(struct plan *p);
 /* Caps for [now, now + duration).  1, or 0 if a role lacks slots anyway, or -ENOMEM. */

@@ -101,7 +101,7 @@ static void move_to(struct sweep *w, int64_t t)
 
 			if (!simple(v))
 				cap = slu_caps_at(p, r, pos);
-			else if (bit(p->role[r].shape->elig, pos))
+			else if (bit(p->role[r].fitmap->elig, pos))
 				cap = need_fits(p->role[r].need, s->row + (size_t)pos * m->stride,
 						p->role[r].flags);
 			else
@@ -225,7 +225,7 @@ int slu_later(struct plan *p, int64_t t, bool tried, int64_t latest)
 		m->s.epoch = 1;
 	}
 	for (uint32_t r = 0; r < p->n_role; r++) {
-		const struct shape *s = p->role[r].shape;
+		const struct fitmap *s = p->role[r].fitmap;
 
 		memcpy(m->s.cap[r], s->now, m->n_pos * sizeof *s->now);
 		memcpy(m->s.bits[r], s->now_bits, (m->n_pos / 64 + 1) * sizeof *s->now_bits);

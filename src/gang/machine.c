@@ -30,8 +30,8 @@ void slu_machine_free(struct slu_machine *m)
 {
 	if (!m)
 		return;
-	for (uint32_t i = 0; i < m->n_shape; i++)
-		slu_shape_free(m, m->shape[i]);
+	for (uint32_t i = 0; i < m->n_fitmap; i++)
+		slu_fitmap_free(m, m->fitmap[i]);
 	names_done(&m->kind);
 	names_done(&m->level_name);
 	for (uint32_t i = 0; i < SLU_LEVELS_MAX; i++) {

@@ -40,7 +40,8 @@ static void to_nodes(struct slu_machine *m)
 		m->s.out.p[i].node = m->order[m->s.out.p[i].node];
 }
 
-static int book(struct plan *p, uint64_t id, enum slu_gang_state state, int64_t start, int64_t end)
+static int book_plan(struct plan *p, uint64_t id, enum slu_gang_state state, int64_t start,
+		     int64_t end)
 {
 	struct slu_machine *m = p->m;
 	struct need *need[SLU_ROLES_MAX];
@@ -64,10 +65,10 @@ static int possible(struct plan *p)
 {
 	int rc;
 
-	/* One role anywhere: the sum is kept with the shape. */
+	/* One role anywhere: the sum is kept with the fitmap. */
 	if (p->n_role == 1 && (p->req->level < 0 || !(p->req->flags & SLU_GANG_CLOSE_REQUIRED))) {
-		slu_shape_satisfy(p->m, p->role[0].shape);
-		return p->role[0].shape->sat_sum >= p->min;
+		slu_fitmap_satisfy(p->m, p->role[0].fitmap);
+		return p->role[0].fitmap->sat_sum >= p->min;
 	}
 	rc = slu_caps_empty(p);
 	if (rc > 0)
@@ -105,7 +106,7 @@ int slu_gang_match(struct slu_machine *m, enum slu_gang_op op, int64_t now_s, ui
 			answer = SLU_GANG_NOW;
 	}
 	if (!rc)
-		rc = slu_plan_shapes(&p);
+		rc = slu_plan_fitmaps(&p);
 	if (rc < 0)
 		goto out;
 	if (!rc && start == m->now && start <= latest) {
@@ -142,8 +143,9 @@ int slu_gang_match(struct slu_machine *m, enum slu_gang_op op, int64_t now_s, ui
 	to_nodes(m);
 	rc = place_room(m, place);
 	if (!rc && books)
-		rc = book(&p, job, answer == SLU_GANG_NOW ? SLU_GANG_RUNNING : SLU_GANG_RESERVED,
-			  start, end);
+		rc = book_plan(&p, job,
+			       answer == SLU_GANG_NOW ? SLU_GANG_RUNNING : SLU_GANG_RESERVED, start,
+			       end);
 	if (!rc) {
 		hand_out(&p, start, end, place);
 		rc = answer;
@@ -167,7 +169,7 @@ const char *slu_role_name(const struct slu_gang_req *q, uint32_t r, char buf[32]
 static int never_role(const struct plan *p, uint32_t r, struct slu_error *err)
 {
 	const struct slu_machine *m = p->m;
-	const struct shape *s = p->role[r].shape;
+	const struct fitmap *s = p->role[r].fitmap;
 	const struct need *n = p->role[r].need;
 	uint32_t nodes = 0;
 	char buf[32];
@@ -220,14 +222,14 @@ int slu_gang_satisfiable(struct slu_machine *m, const struct slu_gang_req *req,
 	int rc = slu_plan_make(m, req, &p, err);
 
 	if (!rc)
-		rc = slu_plan_shapes(&p);
+		rc = slu_plan_fitmaps(&p);
 	if (!rc)
 		rc = possible(&p);
 	if (rc > 0) {
 		rc = SLU_GANG_NOW;
 	} else if (!rc) {
 		for (uint32_t r = 0; r < p.n_role && !rc; r++) {
-			slu_shape_satisfy(m, p.role[r].shape);
+			slu_fitmap_satisfy(m, p.role[r].fitmap);
 			rc = never_role(&p, r, err);
 		}
 		if (!rc && req->level >= 0 && req->flags & SLU_GANG_CLOSE_REQUIRED)
@@ -272,7 +274,7 @@ int slu_gang_grow(struct slu_machine *m, int64_t now_s, uint64_t job,
 				      "role %u of job %" PRIu64 " needs other amounts", r, job);
 	}
 	if (!rc)
-		rc = slu_plan_shapes(&p);
+		rc = slu_plan_fitmaps(&p);
 	if (!rc)
 		rc = slu_caps_now(&p);
 	if (rc > 0)

@@ -76,7 +76,7 @@ struct need *slu_need_get(struct slu_machine *m, const struct slu_amount *a, uin
 
 /* Needs outlive their users, since the next job asks for the same; when half of them are idle,
  * those go. */
-static void sweep(struct slu_machine *m)
+static void sweep_needs(struct slu_machine *m)
 {
 	for (uint32_t i = m->need_by_hash.n; i-- > 0;) {
 		struct need *n = (struct need *)(uintptr_t)m->need_by_hash.e[i].val;
@@ -94,7 +94,7 @@ void slu_need_put(struct slu_machine *m, struct need *n)
 		return;
 	m->n_need_idle++;
 	if (m->n_need_idle > 256 && m->n_need_idle > m->need_by_hash.n / 2) {
-		sweep(m);
+		sweep_needs(m);
 		m->n_need_idle = 0;
 	}
 }

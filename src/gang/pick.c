@@ -1,7 +1,8 @@
 /* pick.c — which nodes, when there is a choice: the policies. */
 #include "gang/gang_internal.h"
 
-static uint32_t take(struct slu_machine *m, const struct pick *p, uint32_t pos, uint32_t slots)
+static uint32_t take_slots(struct slu_machine *m, const struct pick *p, uint32_t pos,
+			   uint32_t slots)
 {
 	m->s.out.p[m->s.out.n++] = (struct part){ .node = pos, .role = p->role, .slots = slots };
 	return slots;
@@ -24,8 +25,8 @@ static uint32_t first_fit(struct slu_machine *m, const struct pick *p)
 			uint32_t pos = p->list[down ? p->n_list - 1 - i : i];
 
 			if (c->cap[pos])
-				got += take(m, p, pos,
-					    SLU_MIN((uint32_t)c->cap[pos], p->want - got));
+				got += take_slots(m, p, pos,
+						  SLU_MIN((uint32_t)c->cap[pos], p->want - got));
 		}
 		return got;
 	}
@@ -39,7 +40,7 @@ static uint32_t first_fit(struct slu_machine *m, const struct pick *p)
 			uint32_t pos = w * 64 + k;
 
 			b &= ~(UINT64_C(1) << k);
-			got += take(m, p, pos, SLU_MIN((uint32_t)c->cap[pos], p->want - got));
+			got += take_slots(m, p, pos, SLU_MIN((uint32_t)c->cap[pos], p->want - got));
 		}
 	}
 	return got;
@@ -86,7 +87,7 @@ static inline bool walk_next(struct walk *w, uint32_t *pos)
 
 /* ---- by keys: scores, preferences ---- */
 
-static uint32_t gather(struct slu_machine *m, const struct pick *p)
+static uint32_t gather_nodes(struct slu_machine *m, const struct pick *p)
 {
 	struct walk w = walk_from(m, p);
 	uint32_t n = 0, pos;
@@ -180,13 +181,13 @@ static void give_keys(struct slu_machine *m, const struct pick *p, uint32_t n)
 
 static uint32_t in_order(struct slu_machine *m, const struct pick *p)
 {
-	uint32_t n = gather(m, p), got = 0;
+	uint32_t n = gather_nodes(m, p), got = 0;
 
 	give_keys(m, p, n);
 	n = smallest(m, n, p->want);
 	for (uint32_t i = 0; i < n && got < p->want; i++)
-		got += take(m, p, m->s.cand[i].pos,
-			    SLU_MIN((uint32_t)m->s.cand[i].cap, p->want - got));
+		got += take_slots(m, p, m->s.cand[i].pos,
+				  SLU_MIN((uint32_t)m->s.cand[i].cap, p->want - got));
 	return got;
 }
 
@@ -272,8 +273,8 @@ static uint32_t pack_many(struct slu_machine *m, const struct pick *p)
 	}
 	sort_cands(m->s.cand, m->s.cand2, n);
 	for (uint32_t i = 0; i < n && got < p->want; i++)
-		got += take(m, p, m->s.cand[i].pos,
-			    SLU_MIN((uint32_t)m->s.cand[i].cap, p->want - got));
+		got += take_slots(m, p, m->s.cand[i].pos,
+				  SLU_MIN((uint32_t)m->s.cand[i].cap, p->want - got));
 	return got;
 }
 
@@ -285,8 +286,8 @@ static uint32_t pack(struct slu_machine *m, const struct pick *p)
 		return pack_many(m, p);
 	n = best_few(m, p, false);
 	for (uint32_t i = 0; i < n && got < p->want; i++)
-		got += take(m, p, m->s.cand[i].pos,
-			    SLU_MIN((uint32_t)m->s.cand[i].cap, p->want - got));
+		got += take_slots(m, p, m->s.cand[i].pos,
+				  SLU_MIN((uint32_t)m->s.cand[i].cap, p->want - got));
 	return got;
 }
 
@@ -326,7 +327,7 @@ static uint32_t spread_many(struct slu_machine *m, const struct pick *p)
 	}
 	sort_cands(m->s.cand, m->s.cand2, n);
 	for (uint32_t i = 0; i < n; i++)
-		got += take(m, p, m->s.cand[i].pos, (uint32_t)m->s.cand[i].cap);
+		got += take_slots(m, p, m->s.cand[i].pos, (uint32_t)m->s.cand[i].cap);
 	/* Only where a thousand and more share a node: fill up. */
 	for (uint32_t i = m->s.out.n - n; i < m->s.out.n && got < p->want; i++) {
 		struct part *x = &m->s.out.p[i];
@@ -344,7 +345,7 @@ static uint32_t spread(struct slu_machine *m, const struct pick *p)
 	if (p->want > FEW || best_few(m, p, true) < p->want)
 		return spread_many(m, p);
 	for (uint32_t i = 0; i < p->want; i++)
-		take(m, p, m->s.cand[i].pos, 1);
+		take_slots(m, p, m->s.cand[i].pos, 1);
 	return p->want;
 }
 
@@ -382,7 +383,7 @@ static uint32_t stretch(struct slu_machine *m, const struct pick *p)
 		}
 	}
 	while (got < want && walk_next(&best, &pos))
-		got += take(m, p, pos, SLU_MIN((uint32_t)cap[pos], (uint32_t)want - got));
+		got += take_slots(m, p, pos, SLU_MIN((uint32_t)cap[pos], (uint32_t)want - got));
 	return got;
 }
 
@@ -417,7 +418,8 @@ static uint32_t first_fit_in_time(struct slu_machine *m, const struct pick *p)
 
 			b &= ~(UINT64_C(1) << k);
 			if (more > 0) {
-				got += take(m, p, pos, SLU_MIN((uint32_t)more, p->want - got));
+				got += take_slots(m, p, pos,
+						  SLU_MIN((uint32_t)more, p->want - got));
 				m->s.taken[pos] = m->s.out.n;
 			}
 		}
@@ -437,7 +439,7 @@ static uint32_t first_fit_in_time(struct slu_machine *m, const struct pick *p)
 			if (room && at)
 				m->s.out.p[at - 1].slots += room;
 			else if (room)
-				take(m, p, pos, room);
+				take_slots(m, p, pos, room);
 			got += room;
 		}
 	}

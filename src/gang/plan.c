@@ -187,12 +187,12 @@ void slu_plan_done(struct plan *p)
 	p->n_role = 0;
 }
 
-int slu_plan_shapes(struct plan *p)
+int slu_plan_fitmaps(struct plan *p)
 {
 	for (uint32_t i = 0; i < p->n_role; i++) {
-		p->role[i].shape = slu_shape_get(p->m, p->role[i].need, p->role[i].flags,
-						 p->req->role[i].nodes, p->req->nodes);
-		if (!p->role[i].shape)
+		p->role[i].fitmap = slu_fitmap_get(p->m, p->role[i].need, p->role[i].flags,
+						   p->req->role[i].nodes, p->req->nodes);
+		if (!p->role[i].fitmap)
 			return -ENOMEM;
 	}
 	return 0;

@@ -4,7 +4,7 @@
  * values at t and at every later start in between. */
 #include "gang/gang_internal.h"
 
-static bool named(uint64_t id, const uint64_t *use, uint32_t n_use)
+static bool is_among(uint64_t id, const uint64_t *use, uint32_t n_use)
 {
 	for (uint32_t i = 0; i < n_use; i++) {
 		if (use[i] == id)
@@ -51,11 +51,11 @@ static void at_with_blocks(const struct slu_machine *m, uint32_t node, int64_t t
 			const struct job *b = j->n_use ? home_block(m, v, j) : NULL;
 
 			if (holds_at(m, j, t) &&
-			    (!b || !holds_at(m, b, t) || named(b->id, use, n_use)))
+			    (!b || !holds_at(m, b, t) || is_among(b->id, use, n_use)))
 				need_take(j->need[p->role], p->slots, out);
 			continue;
 		}
-		if (!holds_at(m, j, t) || named(j->id, use, n_use))
+		if (!holds_at(m, j, t) || is_among(j->id, use, n_use))
 			continue;
 		need_take(j->need[p->role], p->slots, block);
 		for (uint32_t k = 0; k < v->share.n; k++) {
@@ -95,7 +95,8 @@ static void least_of(int64_t *out, const int64_t *v, uint32_t kinds)
 }
 
 /* Many starts: walk the events in order of time instead of counting anew at each. */
-static void walk(const struct slu_machine *m, uint32_t node, int64_t t, int64_t end, int64_t *out)
+static void walk_events(const struct slu_machine *m, uint32_t node, int64_t t, int64_t end,
+			int64_t *out)
 {
 	const struct node *v = &m->node[node];
 	struct when *ev = m->s.ev.p; /* room for two per share: slu_job_book() sees to it */
@@ -140,7 +141,7 @@ void slu_window(const struct slu_machine *m, uint32_t node, int64_t t, int64_t e
 	else if (!v->future && t <= m->now)
 		memcpy(out, row_free(m, node), m->kind.n * sizeof *out);
 	else if (v->future > 3)
-		walk(m, node, t, end, out);
+		walk_events(m, node, t, end, out);
 	else
 		at(m, node, t, out);
 	if (!v->future || (!v->blocks && v->future > 3))
@@ -178,7 +179,7 @@ int32_t slu_window_fits(const struct slu_machine *m, uint32_t node, int64_t t, i
 		if (s->start <= t || s->start >= end)
 			continue;
 		if (++seen > STARTS_FEW) {
-			walk(m, node, t, end, row);
+			walk_events(m, node, t, end, row);
 			return need_fits(need, row, flags);
 		}
 		at(m, node, s->start, row);

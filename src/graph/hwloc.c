@@ -14,7 +14,7 @@ struct reader {
 	uint32_t skip; /* elements below an object of a kind that is left out */
 };
 
-static void stop(struct reader *x, int rc)
+static void stop_parser(struct reader *x, int rc)
 {
 	slu_xml_stop(&x->xml, rc);
 }
@@ -24,7 +24,7 @@ static const char *keep_text(struct reader *x, const char *s)
 	const char *p = s ? slu_arena_strndup(&x->h->text, s, strlen(s)) : "";
 
 	if (!p)
-		stop(x, -ENOMEM);
+		stop_parser(x, -ENOMEM);
 	return p;
 }
 
@@ -145,7 +145,7 @@ static void on_object(struct reader *x, const XML_Char **a)
 	const char *type = slu_xml_attribute(a, "type");
 
 	if (!type) {
-		stop(x, -EINVAL);
+		stop_parser(x, -EINVAL);
 		return;
 	}
 	if (!set_kind(&o, type, a)) {
@@ -155,9 +155,9 @@ static void on_object(struct reader *x, const XML_Char **a)
 	o.name = keep_text(x, slu_xml_attribute(a, "name"));
 	o.cpuset = keep_text(x, slu_xml_attribute(a, "cpuset"));
 	if (x->depth >= MAX_DEPTH || x->h->o.n >= MAX_OBJECTS)
-		stop(x, -EFBIG);
+		stop_parser(x, -EFBIG);
 	else if (slu_vec_push(&x->h->o, o) < 0)
-		stop(x, -ENOMEM);
+		stop_parser(x, -ENOMEM);
 	else
 		x->open[x->depth++] = x->h->o.n - 1;
 }
@@ -190,7 +190,7 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 	}
 	if (!x->topology) {
 		if (strcmp(name, "topology") != 0)
-			stop(x, -EINVAL);
+			stop_parser(x, -EINVAL);
 		x->topology = true;
 		return;
 	}
@@ -219,7 +219,7 @@ static void place_numanode(struct reader *x, uint32_t parent, uint32_t i)
 			group.kind = SLU_HWLOC_GROUP;
 			group.name = "";
 			if (slu_vec_push(&h->o, group) < 0) {
-				stop(x, -ENOMEM);
+				stop_parser(x, -ENOMEM);
 				return;
 			}
 			attach(h, parent, h->o.n - 1);
@@ -416,17 +416,17 @@ static bool drop_level(struct slu_hwloc *h)
 
 /* --- logical indexes, in the order libhwloc lists objects --- */
 
-static void number(struct slu_hwloc *h, uint32_t i, uint32_t *count)
+static void number_objects(struct slu_hwloc *h, uint32_t i, uint32_t *count)
 {
 	struct slu_hwloc_obj *o = &h->o.p[i];
 
 	o->logical = count[o->kind]++;
 	for (uint32_t k = o->first; k != SLU_NONE; k = h->o.p[k].next)
-		number(h, k, count);
+		number_objects(h, k, count);
 	for (uint32_t k = o->mem_first; k != SLU_NONE; k = h->o.p[k].next)
-		number(h, k, count);
+		number_objects(h, k, count);
 	for (uint32_t k = o->io_first; k != SLU_NONE; k = h->o.p[k].next)
-		number(h, k, count);
+		number_objects(h, k, count);
 }
 
 /* Devices of no importance (DMA engines) are not there at all. */
@@ -466,7 +466,7 @@ int slu_hwloc_parse(struct slu_hwloc *h, const char *text, size_t n)
 	merge_groups(h, h->root);
 	while (drop_level(h))
 		;
-	number(h, h->root, count);
+	number_objects(h, h->root, count);
 	return 0;
 }
 

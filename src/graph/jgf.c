@@ -4,7 +4,7 @@
 
 #include "wire/jsonw.h"
 
-static int fail(struct slu_buf *msg, const char *fmt, const char *arg)
+static int bad_jgf(struct slu_buf *msg, const char *fmt, const char *arg)
 {
 	const char *at = strstr(fmt, "%s");
 
@@ -34,7 +34,7 @@ static int parse_free_ranks(const struct slu_json *v, struct slu_idset *out, str
 	slu_buf_done(&b);
 	if (rc == -ENOMEM)
 		return rc;
-	return rc < 0 ? fail(msg, "fetch_jgf: failed to decode ranks.\n", NULL) : 0;
+	return rc < 0 ? bad_jgf(msg, "fetch_jgf: failed to decode ranks.\n", NULL) : 0;
 }
 
 int slu_jgf_open(struct slu_jgf *j, const char *text, size_t n, struct slu_buf *msg)
@@ -62,17 +62,20 @@ int slu_jgf_open(struct slu_jgf *j, const char *text, size_t n, struct slu_buf *
 	}
 	graph = slu_json_get(root, "graph");
 	if (!graph)
-		return fail(msg, "fetch_jgf: JGF does not contain a required key (graph).\n", NULL);
+		return bad_jgf(msg, "fetch_jgf: JGF does not contain a required key (graph).\n",
+			       NULL);
 	free_ranks = slu_json_get(root, "free_ranks");
 	j->has_free = free_ranks;
 	if (free_ranks && (rc = parse_free_ranks(free_ranks, &j->free_ranks, msg)) < 0)
 		return rc;
 	j->nodes = slu_json_get(graph, "nodes");
 	if (!j->nodes)
-		return fail(msg, "fetch_jgf: JGF does not contain a required key (nodes).\n", NULL);
+		return bad_jgf(msg, "fetch_jgf: JGF does not contain a required key (nodes).\n",
+			       NULL);
 	j->edges = slu_json_get(graph, "edges");
 	if (!j->edges)
-		return fail(msg, "fetch_jgf: JGF does not contain a required key (edges).\n", NULL);
+		return bad_jgf(msg, "fetch_jgf: JGF does not contain a required key (edges).\n",
+			       NULL);
 	return 0;
 }
 
@@ -95,10 +98,10 @@ static bool leading_number(const char *s, int64_t *out)
 static int defaults(struct slu_jgf_node *x, struct slu_buf *msg)
 {
 	if (x->uniq_id == -1 && !leading_number(x->ref, &x->uniq_id))
-		return fail(msg,
-			    "apply_defaults: value for key (uniq_id) could not be inferred from "
-			    "outer 'id' field %s.\n",
-			    x->ref);
+		return bad_jgf(msg,
+			       "apply_defaults: value for key (uniq_id) could not be inferred from "
+			       "outer 'id' field %s.\n",
+			       x->ref);
 	if (x->id == -2) {
 		x->id = x->uniq_id;
 		if (x->name && !strcmp(x->type, "node")) {
@@ -107,7 +110,7 @@ static int defaults(struct slu_jgf_node *x, struct slu_buf *msg)
 			while (k && isdigit((unsigned char)x->name[k - 1]))
 				k--;
 			if (k < n && !leading_number(x->name + k, &x->id))
-				return fail(
+				return bad_jgf(
 					msg,
 					"apply_defaults: could not extract ID from hostname %s\n",
 					x->name);
@@ -121,7 +124,7 @@ static int defaults(struct slu_jgf_node *x, struct slu_buf *msg)
 }
 
 /* One key of the metadata into its place; false: a wrong kind. */
-static bool take(struct slu_jgf_node *x, const char *key, size_t n, const struct slu_json *v)
+static bool take_key(struct slu_jgf_node *x, const char *key, size_t n, const struct slu_json *v)
 {
 	const char **str = NULL;
 	int64_t *num = NULL, status = 0;
@@ -188,21 +191,22 @@ int slu_jgf_node(const struct slu_json *el, struct slu_jgf_node *x, struct slu_b
 	*x = (struct slu_jgf_node){ .id = -2, .uniq_id = -1, .rank = -1, .size = -1 };
 	x->ref = slu_json_str(slu_json_get(el, "id"));
 	if (!x->ref)
-		return fail(msg, "fill_fetcher: JGF vertex id key is not found in a node.\n", NULL);
+		return bad_jgf(msg, "fill_fetcher: JGF vertex id key is not found in a node.\n",
+			       NULL);
 	if (!meta)
-		return fail(msg,
-			    "fill_fetcher: key (metadata) is not found in an JGF node for %s.\n",
-			    x->ref);
+		return bad_jgf(msg,
+			       "fill_fetcher: key (metadata) is not found in an JGF node for %s.\n",
+			       x->ref);
 	good = slu_json_is_obj(meta);
 	slu_json_each (meta, it)
-		good = good && take(x, it.key, slu_json_count(it.keyval), it.val);
+		good = good && take_key(x, it.key, slu_json_count(it.keyval), it.val);
 	if (!good || !x->type || !x->paths)
-		return fail(msg, "fill_fetcher: malformed metadata in an JGF node for %s\n",
-			    x->ref);
+		return bad_jgf(msg, "fill_fetcher: malformed metadata in an JGF node for %s\n",
+			       x->ref);
 	if (x->properties && !slu_json_is_obj(x->properties))
-		return fail(msg,
-			    "fill_fetcher: key (properties) must be an object or null for %s.\n",
-			    x->ref);
+		return bad_jgf(msg,
+			       "fill_fetcher: key (properties) must be an object or null for %s.\n",
+			       x->ref);
 	return defaults(x, msg);
 }
 
@@ -212,7 +216,7 @@ int slu_jgf_edge(const struct slu_json *el, struct slu_jgf_edge *x, struct slu_b
 	x->src = slu_json_str(slu_json_get(el, "source"));
 	x->dst = slu_json_str(slu_json_get(el, "target"));
 	if (!x->src || !x->dst)
-		return fail(msg, "unpack_edge: encountered a malformed edge.\n", NULL);
+		return bad_jgf(msg, "unpack_edge: encountered a malformed edge.\n", NULL);
 	return 0;
 }
 
@@ -223,7 +227,7 @@ int slu_jgf_edge_subsystem(const struct slu_json *el, const char **out, struct s
 
 	*out = "containment";
 	if ((meta && !slu_json_is_obj(meta)) || (sub && !slu_json_is_str(sub)))
-		return fail(msg, "unpack_edge: could not unpack edge metadata.\n", NULL);
+		return bad_jgf(msg, "unpack_edge: could not unpack edge metadata.\n", NULL);
 	if (sub)
 		*out = slu_json_str(sub);
 	return 0;

@@ -175,14 +175,14 @@ bool slu_graph_has_path(const struct slu_graph *g, uint32_t v, uint8_t subsystem
 
 /* --- index by path --- */
 
-static uint32_t home(const struct slu_graph *g, uint32_t hash)
+static uint32_t home_slot(const struct slu_graph *g, uint32_t hash)
 {
 	return (hash * 0x9e3779b1u) >> 7 & g->path_mask;
 }
 
 static void index_path(struct slu_graph *g, uint32_t p)
 {
-	uint32_t i = home(g, g->path.p[p].hash);
+	uint32_t i = home_slot(g, g->path.p[p].hash);
 
 	while (g->path_slot[i] != SLU_NONE)
 		i = (i + 1) & g->path_mask;
@@ -212,13 +212,13 @@ static int path_room(struct slu_graph *g)
 
 void slu_path_unindex(struct slu_graph *g, uint32_t p)
 {
-	uint32_t i = home(g, g->path.p[p].hash), j;
+	uint32_t i = home_slot(g, g->path.p[p].hash), j;
 
 	while (g->path_slot[i] != p)
 		i = (i + 1) & g->path_mask;
 	/* Close the gap; equal keys keep their order because they share a home. */
 	for (j = (i + 1) & g->path_mask; g->path_slot[j] != SLU_NONE; j = (j + 1) & g->path_mask) {
-		uint32_t h = home(g, g->path.p[g->path_slot[j]].hash);
+		uint32_t h = home_slot(g, g->path.p[g->path_slot[j]].hash);
 
 		if (((j - h) & g->path_mask) >= ((j - i) & g->path_mask)) {
 			g->path_slot[i] = g->path_slot[j];
@@ -237,7 +237,7 @@ static uint32_t find_path(const struct slu_graph *g, const char *text, size_t n,
 
 	if (!g->path_slot)
 		return SLU_NONE;
-	for (i = (home(g, hash) + *cursor) & g->path_mask; g->path_slot[i] != SLU_NONE;
+	for (i = (home_slot(g, hash) + *cursor) & g->path_mask; g->path_slot[i] != SLU_NONE;
 	     i = (i + 1) & g->path_mask) {
 		uint32_t p = g->path_slot[i];
 

@@ -274,7 +274,8 @@ static int tree_edge(struct generator *m, const struct slu_recipe_edge *e)
 }
 
 /* Depth first over the recipe, without recursion: next[] is where each open vertex goes on. */
-static int walk(struct generator *m, uint32_t start, bool *seen, uint32_t *next, vertex_list *open)
+static int walk_recipe(struct generator *m, uint32_t start, bool *seen, uint32_t *next,
+		       vertex_list *open)
 {
 	seen[start] = true;
 	next[start] = m->r->v.p[start].first_edge;
@@ -332,7 +333,7 @@ static int generate(struct generator *m)
 		rc = -ENOMEM;
 	for (uint32_t u = 0; !rc && u < n; u++)
 		if (!seen[u])
-			rc = walk(m, u, seen, next, &open);
+			rc = walk_recipe(m, u, seen, next, &open);
 	for (uint32_t u = 0; m->made && u < n; u++)
 		slu_vec_done(&m->made[u]);
 	slu_free(m->made);

@@ -141,7 +141,7 @@ static bool describe(struct reader *r, const struct slu_hwloc_obj *o, struct ver
 	}
 }
 
-static int add(struct reader *r, const struct vertex *v, uint32_t parent, uint32_t *out)
+static int add_vertex(struct reader *r, const struct vertex *v, uint32_t parent, uint32_t *out)
 {
 	struct slu_vertex_desc d = { .id = v->id,
 				     .uniq_id = SLU_UNIQ_INDEX,
@@ -174,7 +174,7 @@ static int add(struct reader *r, const struct vertex *v, uint32_t parent, uint32
 	return rc;
 }
 
-static int walk(struct reader *r, uint32_t i, uint32_t parent)
+static int walk_objects(struct reader *r, uint32_t i, uint32_t parent)
 {
 	const struct slu_hwloc_obj *o = &r->h->o.p[i];
 	const uint32_t list[] = { o->first, o->mem_first, o->io_first };
@@ -182,10 +182,10 @@ static int walk(struct reader *r, uint32_t i, uint32_t parent)
 	int rc = 0;
 
 	if (describe(r, o, &v))
-		rc = add(r, &v, parent, &parent);
+		rc = add_vertex(r, &v, parent, &parent);
 	for (size_t k = 0; k < SLU_LEN(list); k++)
 		for (uint32_t c = list[k]; !rc && c != SLU_NONE; c = r->h->o.p[c].next)
-			rc = walk(r, c, parent);
+			rc = walk_objects(r, c, parent);
 	return rc;
 }
 
@@ -199,7 +199,7 @@ int slu_read_hwloc(struct slu_graph *g, const char *text, size_t n, const char *
 		.type = "cluster", .basename = "cluster", .nbasename = 7, .size = 1
 	};
 	uint32_t root = SLU_NONE;
-	int rc = add(&r, &cluster, SLU_NONE, &root);
+	int rc = add_vertex(&r, &cluster, SLU_NONE, &root);
 
 	if (!rc && n) {
 		rc = slu_hwloc_parse(&h, text, n);
@@ -208,7 +208,7 @@ int slu_read_hwloc(struct slu_graph *g, const char *text, size_t n, const char *
 		else if (rc == -EFBIG)
 			slu_buf_puts(msg, "the topology is too large or nested too deeply; ");
 		if (!rc)
-			rc = walk(&r, h.root, root);
+			rc = walk_objects(&r, h.root, root);
 		if (!rc && r.failed) {
 			slu_buf_puts(msg, "Error hwloc walk: rank -1; ");
 			rc = -EINVAL;

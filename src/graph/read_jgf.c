@@ -16,7 +16,7 @@ struct reader {
 	uint32_t start;
 };
 
-static int fail(struct reader *r, const char *what, const char *id, const char *end)
+static int bad_element(struct reader *r, const char *what, const char *id, const char *end)
 {
 	slu_buf_puts(r->msg, what);
 	slu_buf_puts(r->msg, id);
@@ -57,14 +57,16 @@ static int set_paths(struct reader *r, const struct slu_jgf_node *x, uint32_t v)
 		if (!it.obj)
 			break;
 		if (!path)
-			return fail(r, "fill_fetcher: malformed metadata in an JGF node for ",
-				    x->ref, "\n");
+			return bad_element(r,
+					   "fill_fetcher: malformed metadata in an JGF node for ",
+					   x->ref, "\n");
 		sub = slu_graph_subsystem(r->g, it.key);
 		if (sub == SLU_NONE)
 			return slu_graph_full(r->g);
 		if (is_root(path) && slu_graph_root_set(r->g, (uint8_t)sub, v) < 0)
-			return fail(r, "add_graph_metadata: failed to add root metadata for ",
-				    it.key, " subsystem. Possible duplicate root.\n");
+			return bad_element(r,
+					   "add_graph_metadata: failed to add root metadata for ",
+					   it.key, " subsystem. Possible duplicate root.\n");
 		rc = slu_graph_path_set(r->g, v, (uint8_t)sub, path);
 		if (rc < 0)
 			return rc;
@@ -79,8 +81,9 @@ static int set_properties(struct reader *r, const struct slu_jgf_node *x, uint32
 		int rc;
 
 		if (!val)
-			return fail(r, "fill_fetcher: malformed metadata in an JGF node for ",
-				    x->ref, "\n");
+			return bad_element(r,
+					   "fill_fetcher: malformed metadata in an JGF node for ",
+					   x->ref, "\n");
 		rc = slu_graph_property_set(r->g, v, it.key, val);
 		if (rc < 0)
 			return rc;
@@ -99,10 +102,11 @@ static int make_vertex(struct reader *r, const struct slu_jgf_node *x, uint32_t 
 	int rc;
 
 	if (x->size < 0 || x->size > UINT32_MAX)
-		return fail(r, "create_vtx: planner_new returned NULL.\nsize out of range for ",
-			    x->ref, ".\n");
+		return bad_element(r,
+				   "create_vtx: planner_new returned NULL.\nsize out of range for ",
+				   x->ref, ".\n");
 	if (x->rank < -1 || x->rank > INT32_MAX)
-		return fail(r, "create_vtx: rank out of range for ", x->ref, ".\n");
+		return bad_element(r, "create_vtx: rank out of range for ", x->ref, ".\n");
 	if (r->g->v.n - r->start >= SLU_READ_MAX)
 		return -EFBIG;
 	d.type = slu_graph_type(r->g, x->type);
@@ -149,8 +153,10 @@ static int read_node(void *arg, const struct slu_json *el)
 		return -ENOMEM;
 	r->clash = id < r->vertex.n && !fresh;
 	if (id < r->vertex.n)
-		return fresh ? fail(r, "add_vtx: found duplicate JGF node id for ", x.ref, ".\n")
-			     : fail(r, "update_vmap: can't insert into vmap for ", x.ref, ".\n");
+		return fresh ? bad_element(r, "add_vtx: found duplicate JGF node id for ", x.ref,
+					   ".\n")
+			     : bad_element(r, "update_vmap: can't insert into vmap for ", x.ref,
+					   ".\n");
 	r->known |= !fresh;
 	if (fresh) {
 		struct slu_graph_mark mark = slu_graph_mark(r->g);
@@ -219,8 +225,8 @@ static int read_edge(void *arg, const struct slu_json *el)
 	src = find_id(r, x.src);
 	dst = find_id(r, x.dst);
 	if (src == SLU_INTERN_NONE || dst == SLU_INTERN_NONE) {
-		fail(r, "unpack_edge: source and/or target vertex not found", x.src, " -> ");
-		return fail(r, "", x.dst, ".\n");
+		bad_element(r, "unpack_edge: source and/or target vertex not found", x.src, " -> ");
+		return bad_element(r, "", x.dst, ".\n");
 	}
 	rc = slu_jgf_edge_subsystem(el, &name, r->msg);
 	if (rc < 0)

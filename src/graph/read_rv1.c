@@ -11,7 +11,7 @@ struct reader {
 	const char *type_name;
 };
 
-static int add(struct reader *r, struct slu_vertex_desc *d, uint32_t parent, uint32_t *out)
+static int add_vertex(struct reader *r, struct slu_vertex_desc *d, uint32_t parent, uint32_t *out)
 {
 	int rc;
 
@@ -38,7 +38,7 @@ static int add_cluster(struct reader *r)
 	struct slu_vertex_desc d = { .type = SLU_TYPE_CLUSTER, .name = SLU_NONE, .rank = -1 };
 
 	d.basename = slu_graph_string(r->g, "cluster");
-	return add(r, &d, SLU_NONE, &r->cluster);
+	return add_vertex(r, &d, SLU_NONE, &r->cluster);
 }
 
 static int on_node(void *arg, const struct slu_rv1_node *x)
@@ -62,7 +62,7 @@ static int on_node(void *arg, const struct slu_rv1_node *x)
 	d.name = slu_graph_string(r->g, x->host);
 	if (d.name == SLU_NONE)
 		return -ENOMEM;
-	return add(r, &d, r->cluster, &r->node);
+	return add_vertex(r, &d, r->cluster, &r->node);
 }
 
 static int on_child(void *arg, const char *type, uint32_t id, uint32_t rank)
@@ -78,7 +78,7 @@ static int on_child(void *arg, const char *type, uint32_t id, uint32_t rank)
 	}
 	d.type = r->type;
 	d.basename = r->basename;
-	return add(r, &d, r->node, &v);
+	return add_vertex(r, &d, r->node, &v);
 }
 
 static int on_property(void *arg, const char *key)

@@ -78,7 +78,7 @@ struct reader {
 	struct slu_buf text;
 };
 
-static void stop(struct reader *x, int rc)
+static void stop_parser(struct reader *x, int rc)
 {
 	slu_xml_stop(&x->xml, rc);
 }
@@ -88,7 +88,7 @@ static char *keep_text(struct reader *x, const char *s, size_t n)
 	char *p = slu_arena_strndup(&x->r->text, s, n);
 
 	if (!p)
-		stop(x, -ENOMEM);
+		stop_parser(x, -ENOMEM);
 	return p;
 }
 
@@ -206,7 +206,7 @@ static void set_value(struct reader *x, const struct key *k, const char *s, bool
 		good = edge ? set_edge(x, &x->r->e.p[x->r->e.n - 1], k->attr, s, num)
 			    : set_vertex(x, &x->r->v.p[x->vertex], k->attr, s, num);
 	if (!good)
-		stop(x, -EINVAL);
+		stop_parser(x, -EINVAL);
 }
 
 static void set_defaults(struct reader *x, bool edge)
@@ -248,7 +248,7 @@ static void on_key(struct reader *x, const XML_Char **a)
 	struct key k = { .attr = A_UNKNOWN };
 
 	if (!to || !name || !type || !known_target(to)) {
-		stop(x, -EINVAL);
+		stop_parser(x, -EINVAL);
 		return;
 	}
 	k.kind = kind_of(type);
@@ -260,13 +260,13 @@ static void on_key(struct reader *x, const XML_Char **a)
 			k.attr = (enum attr)i;
 	x->key = slu_intern(&x->key_ids, id ? id : "");
 	if (x->key == SLU_INTERN_NONE)
-		stop(x, -ENOMEM);
+		stop_parser(x, -ENOMEM);
 	else if (x->key >= MAX_RECIPE)
-		stop(x, -EFBIG);
+		stop_parser(x, -EFBIG);
 	else if (x->key < x->keys.n)
 		x->keys.p[x->key] = k;
 	else if (slu_vec_push(&x->keys, k) < 0)
-		stop(x, -ENOMEM);
+		stop_parser(x, -ENOMEM);
 }
 
 /* The vertex of an id, made if it is new: a later <node> with the same id speaks of the same one,
@@ -280,7 +280,7 @@ static void open_vertex(struct reader *x, const char *id)
 	uint64_t *known;
 
 	if (key == SLU_INTERN_NONE) {
-		stop(x, -ENOMEM);
+		stop_parser(x, -ENOMEM);
 		return;
 	}
 	known = slu_map_get(&x->node_of, key);
@@ -289,12 +289,12 @@ static void open_vertex(struct reader *x, const char *id)
 		return;
 	}
 	if (x->r->v.n >= MAX_RECIPE) {
-		stop(x, -EFBIG);
+		stop_parser(x, -EFBIG);
 		return;
 	}
 	x->vertex = x->r->v.n;
 	if (slu_map_put(&x->node_of, key, x->r->v.n) < 0 || slu_vec_push(&x->r->v, v) < 0)
-		stop(x, -ENOMEM);
+		stop_parser(x, -ENOMEM);
 	else
 		set_defaults(x, false);
 }
@@ -306,7 +306,7 @@ static void on_node(struct reader *x, const XML_Char **a)
 	if (id)
 		open_vertex(x, id);
 	else
-		stop(x, -EINVAL);
+		stop_parser(x, -EINVAL);
 }
 
 /* The ends are kept as ids until all vertices are there. */
@@ -318,17 +318,17 @@ static void on_edge(struct reader *x, const XML_Char **a)
 	};
 
 	if (!src || !dst) {
-		stop(x, -EINVAL);
+		stop_parser(x, -EINVAL);
 		return;
 	}
 	if (x->r->e.n >= MAX_RECIPE) {
-		stop(x, -EFBIG);
+		stop_parser(x, -EFBIG);
 		return;
 	}
 	e.src = slu_intern(&x->node_ids, src);
 	e.dst = slu_intern(&x->node_ids, dst);
 	if (e.src == SLU_INTERN_NONE || e.dst == SLU_INTERN_NONE || slu_vec_push(&x->r->e, e) < 0) {
-		stop(x, -ENOMEM);
+		stop_parser(x, -ENOMEM);
 		return;
 	}
 	set_defaults(x, true);
@@ -361,7 +361,7 @@ static void on_data(struct reader *x, const XML_Char **a)
 
 	x->key = key ? slu_intern_find(&x->key_ids, key) : SLU_INTERN_NONE;
 	if (x->key == SLU_INTERN_NONE)
-		stop(x, -EINVAL);
+		stop_parser(x, -EINVAL);
 }
 
 static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a)
@@ -385,7 +385,7 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 		const char *edges = slu_xml_attribute(a, "edgedefault");
 
 		if (!edges || strcmp(edges, "directed") != 0)
-			stop(x, -EINVAL);
+			stop_parser(x, -EINVAL);
 	} else if (!strcmp(name, "key")) {
 		x->in = IN_KEY;
 		on_key(x, a);
@@ -437,7 +437,7 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 
 		/* The graph itself has no attributes that could take it. */
 		if (x->keys.p[x->key].for_graph)
-			stop(x, -EINVAL);
+			stop_parser(x, -EINVAL);
 		x->keys.p[x->key].has_default = true;
 		x->keys.p[x->key].dflt = keep_text(x, s, strlen(s));
 		x->in = IN_KEY;
@@ -466,7 +466,7 @@ static void XMLCALL on_text(void *arg, const XML_Char *s, int n)
 	if (x->xml.rc || x->deep || (x->in != IN_DATA && x->in != IN_DEFAULT))
 		return;
 	if (slu_buf_add(&x->text, s, (size_t)n) < 0)
-		stop(x, x->text.error == -ENOMEM ? -ENOMEM : -EFBIG);
+		stop_parser(x, x->text.error == -ENOMEM ? -ENOMEM : -EFBIG);
 }
 
 int slu_recipe_parse(struct slu_recipe *r, const char *text, size_t n)

@@ -17,7 +17,7 @@ struct reader {
 	struct slu_constraint_mem where;
 };
 
-static int bad(struct reader *r, const char *what)
+static int bad_jobspec(struct reader *r, const char *what)
 {
 	return slu_fail(r->err, -EINVAL, "%s", what);
 }
@@ -50,22 +50,24 @@ static int check_operand(struct reader *r, const struct slu_count *c, int64_t op
 	switch (c->op) {
 	case '+':
 		if (operand < 1)
-			return bad(r, "\"operand\" must be greater than zero for addition '+'");
+			return bad_jobspec(
+				r, "\"operand\" must be greater than zero for addition '+'");
 		return 0;
 	case '*':
 		if (operand < 2)
-			return bad(r,
-				   "\"operand\" must be greater than one for multiplication '*'");
+			return bad_jobspec(
+				r, "\"operand\" must be greater than one for multiplication '*'");
 		return 0;
 	case '^':
 		if (operand < 2)
-			return bad(r,
-				   "\"operand\" must be greater than one for exponentiation '^'");
+			return bad_jobspec(
+				r, "\"operand\" must be greater than one for exponentiation '^'");
 		if (c->min < 2)
-			return bad(r, "\"min\" must be greater than one for exponentiation '^'");
+			return bad_jobspec(
+				r, "\"min\" must be greater than one for exponentiation '^'");
 		return 0;
 	default:
-		return bad(r, "Invalid count operator");
+		return bad_jobspec(r, "Invalid count operator");
 	}
 }
 
@@ -82,26 +84,26 @@ static int parse_count(struct reader *r, const struct slu_json *v, struct slu_co
 		return rc;
 	}
 	if (!slu_json_is_obj(v))
-		return bad(r, "count is not a mapping");
+		return bad_jobspec(r, "count is not a mapping");
 	min = slu_key(v, "min");
 	max = slu_key(v, "max");
 	op = slu_key(v, "operator");
 	operand = slu_key(v, "operand");
 	if (!min)
-		return bad(r, "Key \"min\" missing from count");
+		return bad_jobspec(r, "Key \"min\" missing from count");
 	if (!slu_scalar_is(min))
-		return bad(r, "Value of \"min\" must be a scalar");
+		return bad_jobspec(r, "Value of \"min\" must be a scalar");
 	if (max || op || operand) {
 		if (!max || !op || !operand)
-			return bad(r,
-				   "All or none of \"max\", \"operator\", and \"operand\" must be "
+			return bad_jobspec(
+				r, "All or none of \"max\", \"operator\", and \"operand\" must be "
 				   "specified");
 		if (!slu_scalar_is(max))
-			return bad(r, "Value of \"max\" must be a scalar");
+			return bad_jobspec(r, "Value of \"max\" must be a scalar");
 		if (!slu_scalar_is(op))
-			return bad(r, "Value of \"operator\" must be a scalar");
+			return bad_jobspec(r, "Value of \"operator\" must be a scalar");
 		if (!slu_scalar_is(operand))
-			return bad(r, "Value of \"operand\" must be a scalar");
+			return bad_jobspec(r, "Value of \"operand\" must be a scalar");
 		if ((rc = parse_number(r, max, 0, UINT32_MAX, &n)) < 0)
 			return rc;
 		c->max = (uint32_t)n;
@@ -115,9 +117,9 @@ static int parse_count(struct reader *r, const struct slu_json *v, struct slu_co
 	c->min = (uint32_t)lo;
 	c->operand = (uint32_t)by;
 	if (lo < 1)
-		return bad(r, "\"min\" must be greater than zero");
+		return bad_jobspec(r, "\"min\" must be greater than zero");
 	if (max && n < lo)
-		return bad(r, "\"max\" must be greater than or equal to \"min\"");
+		return bad_jobspec(r, "\"max\" must be greater than or equal to \"min\"");
 	return check_operand(r, c, by);
 }
 
@@ -138,7 +140,7 @@ static int parse_word(struct reader *r, const struct slu_json *v, const char *no
 	if (!v)
 		return 0;
 	if (!slu_scalar_is(v))
-		return bad(r, not_scalar);
+		return bad_jobspec(r, not_scalar);
 	++*fields;
 	*out = scalar_text(r, v);
 	return *out ? 0 : no_memory(r);
@@ -152,7 +154,7 @@ static int parse_exclusive(struct reader *r, const struct slu_json *v, uint32_t 
 	if (!v)
 		return 0;
 	if (!slu_scalar_is(v))
-		return bad(r, "Value of \"exclusive\" must be a scalar");
+		return bad_jobspec(r, "Value of \"exclusive\" must be a scalar");
 	++*fields;
 	s = slu_json_str(v);
 	if (!strcmp(s, "true"))
@@ -160,7 +162,8 @@ static int parse_exclusive(struct reader *r, const struct slu_json *v, uint32_t 
 	else if (!strcmp(s, "false"))
 		*out = SLU_EXCL_FALSE;
 	else
-		return bad(r, "Value of \"exclusive\" must be either \"true\" or \"false\"");
+		return bad_jobspec(r,
+				   "Value of \"exclusive\" must be either \"true\" or \"false\"");
 	return 0;
 }
 
@@ -219,20 +222,20 @@ static int parse_resource(struct reader *r, const struct slu_json *v, struct slu
 
 	*q = (struct slu_request){ .label = "", .unit = "", .id = "", .has_count = true };
 	if (!slu_json_is_obj(v))
-		return bad(r, "resource is not a mapping");
+		return bad_jobspec(r, "resource is not a mapping");
 	if (!k.type)
-		return bad(r, "Key \"type\" missing from resource");
+		return bad_jobspec(r, "Key \"type\" missing from resource");
 	if (!slu_scalar_is(k.type))
-		return bad(r, "Value of \"type\" must be a scalar");
+		return bad_jobspec(r, "Value of \"type\" must be a scalar");
 	type = slu_intern_find_n(r->types, slu_json_str(k.type), slu_json_count(k.type));
 	if (type == SLU_INTERN_NONE)
-		return bad(r, "Value of \"type\" must be a resource type known to fluxion");
+		return bad_jobspec(r, "Value of \"type\" must be a resource type known to fluxion");
 	q->type = (uint16_t)type;
 	q->index = r->spec->nrequests++;
 	if (q->index >= MAX_REQUESTS)
-		return bad(r, "too many resources in the request");
+		return bad_jobspec(r, "too many resources in the request");
 	if (!k.count)
-		return bad(r, "Key \"count\" missing from resource");
+		return bad_jobspec(r, "Key \"count\" missing from resource");
 	if ((rc = parse_count(r, k.count, &q->count)) < 0 ||
 	    (rc = parse_word(r, k.unit, "Value of \"unit\" must be a scalar", &fields, &q->unit)) <
 		    0 ||
@@ -247,12 +250,12 @@ static int parse_resource(struct reader *r, const struct slu_json *v, struct slu
 	if (rc < 0)
 		return rc;
 	if (!k.label && type == slu_intern_find(r->types, "slot"))
-		return bad(r, "All slots must be labeled");
+		return bad_jobspec(r, "All slots must be labeled");
 	rc = parse_word(r, k.id, "Value of \"id\" must be a scalar", &fields, &q->id);
 	if (rc < 0)
 		return rc;
 	if (fields != slu_json_count(v))
-		return bad(r, "Unrecognized key in resource mapping");
+		return bad_jobspec(r, "Unrecognized key in resource mapping");
 	return 0;
 }
 
@@ -262,7 +265,7 @@ static int parse_list(struct reader *r, const struct slu_json *v, struct slu_req
 	uint32_t n = 0;
 
 	if (!slu_json_is_arr(v))
-		return bad(r, "\"resources\" is not a sequence");
+		return bad_jobspec(r, "\"resources\" is not a sequence");
 	*nout = (uint32_t)slu_json_count(v);
 	*out = slu_arena_alloc(&r->spec->mem, SLU_MAX(*nout, 1u) * sizeof **out);
 	if (!*out)
@@ -292,47 +295,47 @@ static int parse_task(struct reader *r, const struct slu_json *v)
 	int rc;
 
 	if (!slu_json_is_obj(v))
-		return bad(r, "task is not a mapping");
+		return bad_jobspec(r, "task is not a mapping");
 	command = slu_key(v, "command");
 	slot = slu_key(v, "slot");
 	count = slu_key(v, "count");
 	distribution = slu_key(v, "distribution");
 	attributes = slu_key(v, "attributes");
 	if (!command)
-		return bad(r, "Key \"command\" missing from task");
+		return bad_jobspec(r, "Key \"command\" missing from task");
 	if (!slu_json_is_arr(command))
-		return bad(r, "\"command\" value must be a sequence");
+		return bad_jobspec(r, "\"command\" value must be a sequence");
 	if ((rc = parse_texts(r, command)) < 0)
 		return rc;
 	if (!slot)
-		return bad(r, "Key \"slot\" missing from task");
+		return bad_jobspec(r, "Key \"slot\" missing from task");
 	if (!slu_scalar_is(slot))
-		return bad(r, "Value of task \"slot\" must be a YAML scalar");
+		return bad_jobspec(r, "Value of task \"slot\" must be a YAML scalar");
 	if (count) {
 		if (!slu_json_is_obj(count))
-			return bad(r, "\"count\" in task is not a mapping");
+			return bad_jobspec(r, "\"count\" in task is not a mapping");
 		if (slu_json_count(count) != 1)
-			return bad(r, "\"count\" in task must have exactly one entry");
+			return bad_jobspec(r, "\"count\" in task must have exactly one entry");
 		if ((rc = parse_texts(r, count)) < 0)
 			return rc;
 	}
 	if (distribution && !slu_scalar_is(distribution))
-		return bad(r, "Value of task \"distribution\" must be a YAML scalar");
+		return bad_jobspec(r, "Value of task \"distribution\" must be a YAML scalar");
 	if (attributes) {
 		if (!slu_json_is_obj(attributes))
-			return bad(r, "\"attributes\" in task is not a mapping");
+			return bad_jobspec(r, "\"attributes\" in task is not a mapping");
 		if ((rc = parse_texts(r, attributes)) < 0)
 			return rc;
 	}
 	if (slu_json_count(v) < 3 || slu_json_count(v) > 5)
-		return bad(r, "impossible number of entries in task mapping");
+		return bad_jobspec(r, "impossible number of entries in task mapping");
 	return 0;
 }
 
 static int parse_tasks(struct reader *r, const struct slu_json *v)
 {
 	if (!slu_json_is_arr(v))
-		return bad(r, "\"tasks\" is not a sequence");
+		return bad_jobspec(r, "\"tasks\" is not a sequence");
 	slu_json_each (v, it) {
 		int rc = parse_task(r, it.val);
 
@@ -380,14 +383,14 @@ static int parse_system(struct reader *r, const struct slu_json *v)
 static int parse_attributes(struct reader *r, const struct slu_json *v)
 {
 	if (!slu_json_is_obj(v))
-		return bad(r, "\"attributes\" is not a map");
+		return bad_jobspec(r, "\"attributes\" is not a map");
 	slu_json_each (v, it) {
 		int rc;
 
 		if (!strcmp(it.key, "user"))
 			continue;
 		if (strcmp(it.key, "system") != 0)
-			return bad(r, "Unknown key in \"attributes\"");
+			return bad_jobspec(r, "Unknown key in \"attributes\"");
 		rc = parse_system(r, it.val);
 		if (rc < 0)
 			return rc;
@@ -403,27 +406,27 @@ static int parse_top(struct reader *r, const struct slu_json *top)
 	int rc;
 
 	if (!slu_json_is_obj(top))
-		return bad(r, "Top level of jobspec is not a mapping");
+		return bad_jobspec(r, "Top level of jobspec is not a mapping");
 	version = slu_key(top, "version");
 	resources = slu_key(top, "resources");
 	tasks = slu_key(top, "tasks");
 	attributes = slu_key(top, "attributes");
 	if (!version)
-		return bad(r, "Missing key \"version\" in top level mapping");
+		return bad_jobspec(r, "Missing key \"version\" in top level mapping");
 	if (!resources)
-		return bad(r, "Missing key \"resource\" in top level mapping");
+		return bad_jobspec(r, "Missing key \"resource\" in top level mapping");
 	if (!tasks)
-		return bad(r, "Missing key \"tasks\" in top level mapping");
+		return bad_jobspec(r, "Missing key \"tasks\" in top level mapping");
 	if (!attributes)
-		return bad(r, "Missing key \"attributes\" in top level mapping");
+		return bad_jobspec(r, "Missing key \"attributes\" in top level mapping");
 	if (slu_json_count(top) != 4)
-		return bad(r, "Top mapping in jobspec must have exactly four entries");
+		return bad_jobspec(r, "Top mapping in jobspec must have exactly four entries");
 	if (!slu_scalar_is(version))
-		return bad(r, "\"version\" must be an unsigned integer");
+		return bad_jobspec(r, "\"version\" must be an unsigned integer");
 	if ((rc = parse_number(r, version, 0, UINT32_MAX, &n)) < 0)
 		return rc;
 	if (n < 1 || n > 9999)
-		return bad(r, "Only jobspec \"version\" 1-9999 is supported");
+		return bad_jobspec(r, "Only jobspec \"version\" 1-9999 is supported");
 	s->version = (uint32_t)n;
 	if (!slu_scalar_is_null(attributes) && (rc = parse_attributes(r, attributes)) < 0)
 		return rc;

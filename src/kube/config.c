@@ -334,7 +334,7 @@ static int in_cluster(struct kcfg *l, const struct slu_kube_config_options *o)
 	return c->namespace_ ? 0 : -ENOMEM;
 }
 
-static int load(struct kcfg *l, const struct slu_kube_config_options *o)
+static int load_config(struct kcfg *l, const struct slu_kube_config_options *o)
 {
 	const char *list = getenv("KUBECONFIG"), *home = getenv("HOME");
 	char path[PATH_MAX];
@@ -369,7 +369,7 @@ int slu_kube_config_load(const struct slu_kube_config_options *o, struct slu_kub
 	if (!l.c)
 		return slu_fail(err, -ENOMEM, "no memory for the kubeconfig");
 	l.c->refs = 1;
-	rc = load(&l, o ? o : &none);
+	rc = load_config(&l, o ? o : &none);
 	kube_config_done(&l);
 	if (rc < 0) {
 		slu_kube_config_unref(l.c);

@@ -112,7 +112,7 @@ static void lose(struct slu_elector *e)
 /* Up to a fifth more, so that candidates do not march in step.  A lease counts from the moment its
  * renewal is seen (clocks differ), so who waits for another's end looks often: what it sees late,
  * it takes over late. */
-static void rest(struct slu_elector *e, int64_t now_ns)
+static void rest_elector(struct slu_elector *e, int64_t now_ns)
 {
 	bool watches = others(e, now_ns) || (e->known && !mine(e) && e->holder[0]);
 	int64_t ns = watches ? SLU_MIN(e->retry_ns, LOOK_NS) : e->retry_ns;
@@ -167,7 +167,7 @@ enum slu_elector_ask slu_elector_step(struct slu_elector *e, int64_t now_ns, int
 		e->under_way = ask;
 		e->asked_ns = now_ns;
 		if (ask == SLU_ELECTOR_WAIT)
-			rest(e, now_ns);
+			rest_elector(e, now_ns);
 	}
 	*wake_ns = e->under_way == SLU_ELECTOR_WAIT ? e->wake_ns : INT64_MAX;
 	if (e->leading)
@@ -221,7 +221,7 @@ void slu_elector_answer(struct slu_elector *e, int64_t now_ns, enum slu_kube_out
 	e->under_way = SLU_ELECTOR_WAIT;
 	if (e->over)
 		return;
-	rest(e, now_ns);
+	rest_elector(e, now_ns);
 	if (outcome == SLU_KUBE_OK && l && take_in(e, now_ns, l) == 0) {
 		if (!mine(e)) {
 			lose(e);

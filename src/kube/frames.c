@@ -27,8 +27,8 @@ static int64_t whole(const struct slu_kframes *f, const char *p, size_t n, size_
 }
 
 /* Hand out every whole frame in p[0..n); *used says how far that went. */
-static int cut(const struct slu_kframes *f, const char *p, size_t n, size_t *used,
-	       slu_kframe_fn *fn, void *arg, struct slu_error *err)
+static int cut_frame(const struct slu_kframes *f, const char *p, size_t n, size_t *used,
+		     slu_kframe_fn *fn, void *arg, struct slu_error *err)
 {
 	*used = 0;
 	while (*used < n) {
@@ -64,11 +64,11 @@ int slu_kframes_feed(struct slu_kframes *f, const void *p, size_t n, slu_kframe_
 		rc = slu_buf_add(&f->held, in, n);
 		if (rc < 0)
 			return slu_fail(err, rc, "no memory for a watch frame");
-		rc = cut(f, f->held.p, f->held.n, &used, fn, arg, err);
+		rc = cut_frame(f, f->held.p, f->held.n, &used, fn, arg, err);
 		slu_buf_shift(&f->held, used);
 		return rc;
 	}
-	rc = cut(f, in, n, &used, fn, arg, err);
+	rc = cut_frame(f, in, n, &used, fn, arg, err);
 	if (rc == 0 && used < n) {
 		rc = slu_buf_add(&f->held, in + used, n - used);
 		if (rc < 0)

@@ -29,7 +29,7 @@ static int64_t wall_us(void)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-static void step(void *arg);
+static void step_lease(void *arg);
 static void release(struct slu_lease *l);
 
 static void leading(void *arg, int32_t term)
@@ -58,7 +58,7 @@ static void observed(void *arg, const char *holder)
 		l->h.observed(l->h.arg, holder);
 }
 
-static void answered(void *arg, const struct slu_kube_reply *r)
+static void lease_answered(void *arg, const struct slu_kube_reply *r)
 {
 	struct slu_lease *l = arg;
 	const struct slu_kobj *o = NULL;
@@ -83,7 +83,7 @@ static void answered(void *arg, const struct slu_kube_reply *r)
 	if (l->giving_up)
 		release(l);
 	else
-		step(l);
+		step_lease(l);
 }
 
 static int ask_lease(struct slu_lease *l, enum slu_elector_ask what, const struct slu_buf *body)
@@ -98,7 +98,7 @@ static int ask_lease(struct slu_lease *l, enum slu_elector_ask what, const struc
 		.lane = SLU_KUBE_LANE_WRITE,
 		.body = body->p,
 		.body_len = body->n,
-		.done = answered,
+		.done = lease_answered,
 		.arg = l,
 	};
 	int rc = slu_kube_path(&path, k->group, k->version, l->ns, k->resource,
@@ -115,7 +115,7 @@ static int ask_lease(struct slu_lease *l, enum slu_elector_ask what, const struc
 	return slu_kube_send(l->client, &q, &l->call);
 }
 
-static void step(void *arg)
+static void step_lease(void *arg)
 {
 	struct slu_lease *l = arg;
 	slu_cleanup(slu_buf_done) struct slu_buf body = SLU_BUF_INIT(4096);
@@ -129,7 +129,7 @@ static void step(void *arg)
 	}
 	if (wake != INT64_MAX)
 		slu_timer_start(&l->timer, slu_kube_client_loop(l->client), SLU_MAX(wake - now, 0),
-				step, l);
+				step_lease, l);
 	else
 		slu_timer_stop(&l->timer);
 }
@@ -155,7 +155,7 @@ int slu_lease_new(struct slu_kube_client *c, struct slu_kcodec *codec,
 	l->name = slu_strdup(o->name);
 	if (!l->ns || !l->name)
 		return slu_fail(err, -ENOMEM, "no memory for an election");
-	slu_timer_start(&l->timer, slu_kube_client_loop(c), 0, step, l);
+	slu_timer_start(&l->timer, slu_kube_client_loop(c), 0, step_lease, l);
 	*out = slu_take(l);
 	return 0;
 }

@@ -67,22 +67,22 @@ void slu_mirror_free(struct slu_mirror *m)
 
 /* ---- the table ---- */
 
-static uint32_t home(const struct slu_mirror *m, const char *ns, const char *name)
+static uint32_t home_slot(const struct slu_mirror *m, const char *ns, const char *name)
 {
 	return (slu_str_hash(ns) * 0x9e3779b1u + slu_str_hash(name)) & m->mask;
 }
 
 /* Strings are pooled: equal texts are equal pointers. */
-static uint32_t find(const struct slu_mirror *m, const char *ns, const char *name)
+static uint32_t find_object(const struct slu_mirror *m, const char *ns, const char *name)
 {
-	uint32_t i = home(m, ns, name);
+	uint32_t i = home_slot(m, ns, name);
 
 	while (m->slot[i] && (m->slot[i]->meta.name != name || m->slot[i]->meta.ns != ns))
 		i = (i + 1) & m->mask;
 	return i;
 }
 
-static int resize(struct slu_mirror *m, uint32_t slots)
+static int resize_index(struct slu_mirror *m, uint32_t slots)
 {
 	const struct slu_kobj **slot = slu_calloc(slots, sizeof *slot), **old = m->slot;
 	uint32_t *mark = slu_calloc(slots, sizeof *mark), *old_mark = m->mark;
@@ -98,7 +98,7 @@ static int resize(struct slu_mirror *m, uint32_t slots)
 	m->mask = slots - 1;
 	for (uint32_t i = 0; i <= was; i++) {
 		if (old[i]) {
-			uint32_t k = find(m, old[i]->meta.ns, old[i]->meta.name);
+			uint32_t k = find_object(m, old[i]->meta.ns, old[i]->meta.name);
 
 			slot[k] = old[i];
 			mark[k] = old_mark[i];
@@ -121,7 +121,7 @@ static const struct slu_kobj *take_out(struct slu_mirror *m, uint32_t i)
 		i = (i + 1) & m->mask;
 		if (!m->slot[i])
 			break;
-		h = home(m, m->slot[i]->meta.ns, m->slot[i]->meta.name);
+		h = home_slot(m, m->slot[i]->meta.ns, m->slot[i]->meta.name);
 		if (((i - h) & m->mask) >= ((i - hole) & m->mask)) {
 			m->slot[hole] = m->slot[i];
 			m->mark[hole] = m->mark[i];
@@ -150,16 +150,16 @@ static void hand_over(struct slu_mirror *m, const struct slu_kobj *old, const st
 /* Put a newer state in place and hand it over; takes the reference also on failure. */
 static int store(struct slu_mirror *m, const struct slu_kobj *o)
 {
-	uint32_t i = find(m, o->meta.ns, o->meta.name);
+	uint32_t i = find_object(m, o->meta.ns, o->meta.name);
 	const struct slu_kobj *old = m->slot[i];
 
 	if (!old) {
 		if (m->n >= m->mask / 4 * 3) {
-			if (resize(m, (m->mask + 1) * 2) < 0) {
+			if (resize_index(m, (m->mask + 1) * 2) < 0) {
 				slu_kobj_unref(o);
 				return slu_fail(m->err, -ENOMEM, "no memory for one more object");
 			}
-			i = find(m, o->meta.ns, o->meta.name);
+			i = find_object(m, o->meta.ns, o->meta.name);
 		}
 		m->n++;
 	}
@@ -184,7 +184,7 @@ static void remove_at(struct slu_mirror *m, uint32_t i, const struct slu_kobj *l
 }
 
 /* What the list that just ended did not show is gone. */
-static void sweep(struct slu_mirror *m)
+static void sweep_stale(struct slu_mirror *m)
 {
 	for (uint32_t i = 0; i <= m->mask;) {
 		if (m->slot[i] && m->mark[i] != m->pass)
@@ -193,7 +193,7 @@ static void sweep(struct slu_mirror *m)
 			i++;
 	}
 	if (m->mask >= SLOTS_MIN * 4 && m->n < m->mask / 8)
-		(void)!resize(m, (m->mask + 1) / 4); /* failing to shrink is harmless */
+		(void)!resize_index(m, (m->mask + 1) / 4); /* failing to shrink is harmless */
 }
 
 /* One transaction may change several objects, whose events then share a version: only when a later
@@ -230,7 +230,7 @@ static void list_again(struct slu_mirror *m)
 static int list_item(void *arg, const struct slu_kobj *o)
 {
 	struct slu_mirror *m = arg;
-	uint32_t i = find(m, o->meta.ns, o->meta.name);
+	uint32_t i = find_object(m, o->meta.ns, o->meta.name);
 	const struct slu_kobj *held = m->slot[i];
 
 	if (!o->meta.name[0] || !o->meta.rv) {
@@ -255,7 +255,7 @@ static const uint32_t *slot_of(const struct slu_mirror *m, const struct slu_kbad
 
 	if (!ns || !name)
 		return NULL;
-	*at = find(m, ns, name);
+	*at = find_object(m, ns, name);
 	return m->slot[*at] ? at : NULL;
 }
 
@@ -315,7 +315,7 @@ int slu_mirror_page(struct slu_mirror *m, enum slu_kencoding enc, const void *p,
 	set_rv(m, rv, rv);
 	m->listing = false;
 	m->bad_row = 0;
-	sweep(m);
+	sweep_stale(m);
 	set_synced(m);
 	return 0;
 }
@@ -330,7 +330,7 @@ void slu_mirror_absent(struct slu_mirror *m)
 {
 	list_again(m);
 	m->pass++;
-	sweep(m);
+	sweep_stale(m);
 	if (!m->synced)
 		set_synced(m);
 }
@@ -353,7 +353,7 @@ void slu_mirror_watch_end(struct slu_mirror *m)
 static int apply(struct slu_mirror *m, struct slu_kevent *ev)
 {
 	const struct slu_kobj *o = ev->obj;
-	uint32_t i = find(m, o->meta.ns, o->meta.name);
+	uint32_t i = find_object(m, o->meta.ns, o->meta.name);
 	const struct slu_kobj *held = m->slot[i];
 	int rc = 0;
 
@@ -484,7 +484,7 @@ const struct slu_kobj *slu_mirror_get(const struct slu_mirror *m, const char *ns
 	const char *a = slu_strpool_find(pool, ns, strlen(ns));
 	const char *b = slu_strpool_find(pool, name, strlen(name));
 
-	return a && b ? m->slot[find(m, a, b)] : NULL;
+	return a && b ? m->slot[find_object(m, a, b)] : NULL;
 }
 
 const struct slu_kobj *slu_mirror_next(const struct slu_mirror *m, uint32_t *i)

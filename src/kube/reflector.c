@@ -67,7 +67,7 @@ static void wait_ns(struct slu_reflector *r, int64_t ns)
 }
 
 /* Pauses double up to the ceiling; each is drawn between half and all of it. */
-static void retry(struct slu_reflector *r, int64_t at_least_ns)
+static void retry_list(struct slu_reflector *r, int64_t at_least_ns)
 {
 	int64_t ns = r->retry_ns ? r->retry_ns : r->o.retry_ns;
 
@@ -86,10 +86,10 @@ static void absent(struct slu_reflector *r)
 }
 
 /* 403 to an optional kind of which nothing is known. */
-static void refused(struct slu_reflector *r, const struct slu_kube_reply *p)
+static void list_refused(struct slu_reflector *r, const struct slu_kube_reply *p)
 {
 	if (++r->refusals < REFUSALS && !r->refused) {
-		retry(r, p->retry_after_ns);
+		retry_list(r, p->retry_after_ns);
 		return;
 	}
 	if (!r->refused && r->o.refused)
@@ -115,7 +115,7 @@ static void failed(struct slu_reflector *r, const struct slu_kube_reply *p)
 		return;
 	}
 	if (p->status == 403 && r->o.optional && !r->listed) {
-		refused(r, p);
+		list_refused(r, p);
 		return;
 	}
 	if (p->outcome == SLU_KUBE_GONE) {
@@ -135,7 +135,7 @@ static void failed(struct slu_reflector *r, const struct slu_kube_reply *p)
 		slu_mirror_expired(r->mirror);
 	}
 	trouble(r, p->error);
-	retry(r, p->retry_after_ns);
+	retry_list(r, p->retry_after_ns);
 }
 
 static void page_done(void *arg, const struct slu_kube_reply *p)
@@ -154,7 +154,7 @@ static void page_done(void *arg, const struct slu_kube_reply *p)
 	if (slu_mirror_page(r->mirror, slu_kencoding_of(p->content_type), p->body, p->body_len,
 			    &err) < 0) {
 		trouble(r, err.text[0] ? err.text : "no memory for a list");
-		retry(r, 0);
+		retry_list(r, 0);
 		return;
 	}
 	r->listed |= slu_mirror_wants(r->mirror) == SLU_MIRROR_WATCH;
@@ -198,13 +198,13 @@ static void watch_done(void *arg, const struct slu_kube_reply *p)
 			return;
 		}
 		trouble(r, r->sentence);
-		retry(r, 0);
+		retry_list(r, 0);
 	} else if (r->heard || (p->outcome == SLU_KUBE_OK && lasted > SHORT_NS)) {
 		/* It worked until now: go on from where it ended, at once. */
 		wait_ns(r, 0);
 	} else if (p->outcome == SLU_KUBE_OK) {
 		trouble(r, "a watch ended before it began");
-		retry(r, 0);
+		retry_list(r, 0);
 	} else {
 		failed(r, p);
 	}
@@ -284,13 +284,13 @@ static void next(struct slu_reflector *r)
 	if (rc < 0) {
 		r->call = NULL;
 		trouble(r, rc == -ENOMEM ? "no memory for a request" : "requests cannot be queued");
-		retry(r, 0);
+		retry_list(r, 0);
 	}
 }
 
 /* ---- life ---- */
 
-static int copy(const char *s, char **out)
+static int copy_text(const char *s, char **out)
 {
 	if (!s)
 		return 0;
@@ -318,8 +318,9 @@ int slu_reflector_new(struct slu_kube_client *c, enum slu_kkind kind, struct slu
 	r->o.retry_max_ns = r->o.retry_max_ns ? r->o.retry_max_ns : RETRY_MAX_NS;
 	r->o.absent_ns = r->o.absent_ns ? r->o.absent_ns : ABSENT_NS;
 	r->rng.state = (uint64_t)slu_clock_ns() ^ (++serial << 48);
-	if (copy(r->o.ns, &r->ns) || copy(r->o.label_selector, &r->labels) ||
-	    copy(r->o.field_selector, &r->fields) || slu_mirror_new(kind, codec, h, &r->mirror) < 0)
+	if (copy_text(r->o.ns, &r->ns) || copy_text(r->o.label_selector, &r->labels) ||
+	    copy_text(r->o.field_selector, &r->fields) ||
+	    slu_mirror_new(kind, codec, h, &r->mirror) < 0)
 		return slu_fail(err, -ENOMEM, "no memory for a reflector");
 	wait_ns(r, 0);
 	*out = slu_take(r);

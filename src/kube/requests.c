@@ -14,7 +14,8 @@ static bool is_same(const char *a, const char *b)
 	return a == b || !strcmp(a, b);
 }
 
-static const struct slu_kamount *named(const struct slu_kamount *a, uint16_t n, const char *name)
+static const struct slu_kamount *amount_named(const struct slu_kamount *a, uint16_t n,
+					      const char *name)
 {
 	for (uint16_t i = 0; i < n; i++)
 		if (is_same(a[i].name, name))
@@ -35,7 +36,7 @@ static struct slu_kamount *slot(struct sum *s, const char *name)
 	return &s->a[s->n++];
 }
 
-static void add(struct sum *s, const struct slu_kamount *a, uint16_t n)
+static void sum_amounts(struct sum *s, const struct slu_kamount *a, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++) {
 		struct slu_kamount *t = slot(s, a[i].name);
@@ -60,10 +61,10 @@ static void raise_to(struct sum *s, const struct slu_kamount *a, uint16_t n)
 static void add_container(struct sum *s, const struct slu_kcontainer *k,
 			  const struct slu_kamount *missing, uint16_t nmissing)
 {
-	add(s, k->requests, k->nrequests);
+	sum_amounts(s, k->requests, k->nrequests);
 	for (uint16_t i = 0; i < nmissing; i++)
-		if (!named(k->requests, k->nrequests, missing[i].name))
-			add(s, &missing[i], 1);
+		if (!amount_named(k->requests, k->nrequests, missing[i].name))
+			sum_amounts(s, &missing[i], 1);
 }
 
 static bool is_pod_level(const char *name)
@@ -85,8 +86,8 @@ static void replace_by_level(struct sum *all, const struct slu_kdemand *d)
 		const struct slu_kamount *a = &d->level_limits[i];
 		struct slu_kamount *t;
 
-		if (!is_pod_level(a->name) || named(d->level, d->nlevel, a->name) ||
-		    (named(all->a, all->n, a->name) && a->name[0] != 'h'))
+		if (!is_pod_level(a->name) || amount_named(d->level, d->nlevel, a->name) ||
+		    (amount_named(all->a, all->n, a->name) && a->name[0] != 'h'))
 			continue;
 		t = slot(all, a->name);
 		if (t)
@@ -114,13 +115,13 @@ uint16_t slu_krequests(const struct slu_kdemand *d, const struct slu_kamount *mi
 		} else {
 			one.n = 0;
 			add_container(&one, k, missing, nmissing);
-			add(&one, side.a, side.n);
+			sum_amounts(&one, side.a, side.n);
 			raise_to(&init, one.a, one.n);
 		}
 	}
 	raise_to(&all, init.a, init.n);
 	replace_by_level(&all, d);
-	add(&all, d->overhead, d->noverhead);
+	sum_amounts(&all, d->overhead, d->noverhead);
 	*bad = all.bad || init.bad || side.bad || one.bad;
 	for (uint16_t i = 0; i < all.n; i++) {
 		uint16_t k = n;
@@ -149,7 +150,7 @@ static uint16_t missing_of(const struct slu_kadmission *a, struct slu_kamount *o
 
 	for (uint32_t i = 0; i < a->nlimits; i++)
 		for (uint16_t k = 0; k < a->limits[i]->nrequests && n < SLU_KREQUESTS_MAX; k++)
-			if (!named(out, n, a->limits[i]->requests[k].name))
+			if (!amount_named(out, n, a->limits[i]->requests[k].name))
 				out[n++] = a->limits[i]->requests[k];
 	return n;
 }

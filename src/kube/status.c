@@ -155,7 +155,7 @@ static bool field(const uint8_t *p, size_t n, uint32_t want, struct slu_pb_field
 	return !rc && found;
 }
 
-static void copy(char *out, size_t size, const uint8_t *p, size_t n)
+static void copy_text(char *out, size_t size, const uint8_t *p, size_t n)
 {
 	n = SLU_MIN(n, size - 1);
 	memcpy(out, p, n);
@@ -171,9 +171,9 @@ static void pb_status(const uint8_t *p, size_t n, char *message, size_t message_
 	if (n < 4 || memcmp(p, "k8s\0", 4) || !field(p + 4, n - 4, 2, &raw))
 		return;
 	if (field(raw.p, raw.n, 3, &f))
-		copy(message, message_size, f.p, f.n);
+		copy_text(message, message_size, f.p, f.n);
 	if (field(raw.p, raw.n, 4, &f))
-		copy(reason, reason_size, f.p, f.n);
+		copy_text(reason, reason_size, f.p, f.n);
 }
 
 void kube_status_read(const char *content_type, const char *body, size_t n, char *message,
@@ -185,8 +185,8 @@ void kube_status_read(const char *content_type, const char *body, size_t n, char
 	else if (!strncmp(content_type, "application/json", 16))
 		json_status(body, n, message, message_size, reason, reason_size);
 	if (!*message && n && !strncmp(content_type, "text/plain", 10))
-		copy(message, message_size, (const uint8_t *)body,
-		     strcspn(body, "\r\n") < n ? strcspn(body, "\r\n") : n);
+		copy_text(message, message_size, (const uint8_t *)body,
+			  strcspn(body, "\r\n") < n ? strcspn(body, "\r\n") : n);
 }
 
 int slu_kube_path(struct slu_buf *b, const char *group, const char *version, const char *ns,

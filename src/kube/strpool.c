@@ -71,7 +71,7 @@ void slu_strpool_unlock(struct slu_strpool *p)
 }
 
 /* The slot of the text, or the empty one where it belongs. */
-static uint32_t find(const struct slu_strpool *p, uint32_t hash, const char *s, size_t n)
+static uint32_t find_text(const struct slu_strpool *p, uint32_t hash, const char *s, size_t n)
 {
 	uint32_t i = hash & p->mask;
 
@@ -84,7 +84,7 @@ static uint32_t find(const struct slu_strpool *p, uint32_t hash, const char *s, 
 	return i;
 }
 
-static int resize(struct slu_strpool *p, uint32_t slots)
+static int resize_index(struct slu_strpool *p, uint32_t slots)
 {
 	struct entry **slot = slu_calloc(slots, sizeof *slot);
 	uint32_t *tag = slu_calloc(slots, sizeof *tag);
@@ -122,15 +122,15 @@ const char *slu_strpool_get_locked(struct slu_strpool *p, const char *s, size_t 
 	if (n > UINT32_MAX / 2)
 		return NULL;
 	hash = (uint32_t)slu_hash_keyed(s, n);
-	i = find(p, hash, s, n);
+	i = find_text(p, hash, s, n);
 	if (p->slot[i]) {
 		p->slot[i]->refs++;
 		return p->slot[i]->s;
 	}
 	/* At most 3 of 4 slots taken.  A failed growth is harmless while one slot stays empty. */
 	if (p->n >= p->mask / 4 * 3) {
-		if (p->mask < UINT32_MAX / 4 && resize(p, (p->mask + 1) * 2) == 0)
-			i = find(p, hash, s, n);
+		if (p->mask < UINT32_MAX / 4 && resize_index(p, (p->mask + 1) * 2) == 0)
+			i = find_text(p, hash, s, n);
 		else if (p->n >= p->mask)
 			return NULL;
 	}
@@ -154,7 +154,7 @@ const char *slu_strpool_ref_locked(struct slu_strpool *p, const char *s)
 	return s;
 }
 
-static void drop(struct slu_strpool *p, struct entry *e)
+static void drop_entry(struct slu_strpool *p, struct entry *e)
 {
 	uint32_t i = e->hash & p->mask, hole;
 
@@ -180,7 +180,7 @@ static void drop(struct slu_strpool *p, struct entry *e)
 	slu_free(e);
 	/* Shrink when mostly empty; failing to is harmless. */
 	if (p->mask >= SLOTS_MIN * 4 && p->n < p->mask / 8)
-		(void)!resize(p, (p->mask + 1) / 4);
+		(void)!resize_index(p, (p->mask + 1) / 4);
 }
 
 void slu_strpool_put_locked(struct slu_strpool *p, const char *s)
@@ -192,7 +192,7 @@ void slu_strpool_put_locked(struct slu_strpool *p, const char *s)
 	e = entry_of(s);
 	assert(e->refs);
 	if (--e->refs == 0)
-		drop(p, e);
+		drop_entry(p, e);
 }
 
 const char *slu_strpool_find(struct slu_strpool *p, const char *s, size_t n)
@@ -202,7 +202,7 @@ const char *slu_strpool_find(struct slu_strpool *p, const char *s, size_t n)
 	if (!n)
 		return EMPTY;
 	slu_strpool_lock(p);
-	e = p->slot[find(p, (uint32_t)slu_hash_keyed(s, n), s, n)];
+	e = p->slot[find_text(p, (uint32_t)slu_hash_keyed(s, n), s, n)];
 	slu_strpool_unlock(p);
 	return e ? e->s : NULL;
 }

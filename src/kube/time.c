@@ -16,7 +16,7 @@ static int64_t days_from_civil(int64_t y, int m, int d)
 	return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
 }
 
-static int number(const char *p, int digits, int lo, int hi, int *out)
+static int parse_digits(const char *p, int digits, int lo, int hi, int *out)
 {
 	int v = 0;
 
@@ -42,9 +42,9 @@ int slu_ktime_parse(const char *p, size_t n, int64_t *us)
 	if (n < 20 || n > 40 || p[4] != '-' || p[7] != '-' || (p[10] != 'T' && p[10] != 't') ||
 	    p[13] != ':' || p[16] != ':')
 		return -EINVAL;
-	if (number(p, 4, 1, 9999, &y) || number(p + 5, 2, 1, 12, &mo) ||
-	    number(p + 8, 2, 1, 31, &d) || number(p + 11, 2, 0, 23, &h) ||
-	    number(p + 14, 2, 0, 59, &mi) || number(p + 17, 2, 0, 60, &s))
+	if (parse_digits(p, 4, 1, 9999, &y) || parse_digits(p + 5, 2, 1, 12, &mo) ||
+	    parse_digits(p + 8, 2, 1, 31, &d) || parse_digits(p + 11, 2, 0, 23, &h) ||
+	    parse_digits(p + 14, 2, 0, 59, &mi) || parse_digits(p + 17, 2, 0, 60, &s))
 		return -EINVAL;
 	leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
 	if (d > len[mo - 1] + (mo == 2 && leap))
@@ -65,7 +65,8 @@ int slu_ktime_parse(const char *p, size_t n, int64_t *us)
 			return -EINVAL;
 	} else {
 		if ((p[i] != '+' && p[i] != '-') || i + 6 != n || p[i + 3] != ':' ||
-		    number(p + i + 1, 2, 0, 23, &oh) || number(p + i + 4, 2, 0, 59, &om))
+		    parse_digits(p + i + 1, 2, 0, 23, &oh) ||
+		    parse_digits(p + i + 4, 2, 0, 59, &om))
 			return -EINVAL;
 		t -= (p[i] == '-' ? -1 : 1) * (oh * 3600 + om * 60);
 	}

@@ -180,8 +180,8 @@ static int read_options(const struct slu_json *o, struct options *out, struct sl
 	return 0;
 }
 
-static int load(struct sluice_graph *g, const char *text, size_t n, const struct options *o,
-		struct sluice_error *err)
+static int load_graph(struct sluice_graph *g, const char *text, size_t n, const struct options *o,
+		      struct sluice_error *err)
 {
 	struct slu_buf msg = SLU_BUF_INIT(MESSAGES_MAX);
 	struct slu_error e = { 0 };
@@ -238,7 +238,7 @@ int sluice_graph_new(const char *text, size_t n, const char *options, struct slu
 	} else {
 		g->g = slu_graph_new();
 		g->w = slu_writer_new(g->format);
-		rc = g->g && g->w ? load(g, text, n, &o, err) : -ENOMEM;
+		rc = g->g && g->w ? load_graph(g, text, n, &o, err) : -ENOMEM;
 	}
 	if (rc < 0) {
 		sluice_graph_free(g);

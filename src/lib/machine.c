@@ -49,7 +49,7 @@ static const struct slu_amount *amounts(const struct sluice_amount *a)
 	return (const struct slu_amount *)a;
 }
 
-static const struct slu_nodeset *set(const struct sluice_nodeset *s)
+static const struct slu_nodeset *set_of(const struct sluice_nodeset *s)
 {
 	return (const struct slu_nodeset *)s;
 }
@@ -178,7 +178,7 @@ struct sluice_nodeset *sluice_nodeset_new(void)
 
 struct sluice_nodeset *sluice_nodeset_ref(struct sluice_nodeset *s)
 {
-	return (struct sluice_nodeset *)slu_nodeset_ref(set(s));
+	return (struct sluice_nodeset *)slu_nodeset_ref(set_of(s));
 }
 
 void sluice_nodeset_unref(struct sluice_nodeset *s)
@@ -195,7 +195,7 @@ int sluice_nodeset_add(struct sluice_nodeset *s, sluice_node node)
 
 bool sluice_nodeset_has(const struct sluice_nodeset *s, sluice_node node)
 {
-	return slu_nodeset_has(set(s), slu_node_index(node));
+	return slu_nodeset_has(set_of(s), slu_node_index(node));
 }
 
 /* ---- gangs ---- */
@@ -222,8 +222,8 @@ static int request(struct request *r, const struct sluice_gang *g, struct sluice
 						     .max = x->max,
 						     .need = amounts(x->need),
 						     .n_need = x->n_need,
-						     .nodes = set(x->nodes),
-						     .prefer = set(x->prefer),
+						     .nodes = set_of(x->nodes),
+						     .prefer = set_of(x->prefer),
 						     .flags = x->flags };
 	}
 	r->req = (struct slu_gang_req){ .role = r->role,
@@ -236,7 +236,7 @@ static int request(struct request *r, const struct sluice_gang *g, struct sluice
 					.duration_s = g->duration_s,
 					.begin_s = g->begin_s,
 					.deadline_s = g->deadline_s,
-					.nodes = set(g->nodes),
+					.nodes = set_of(g->nodes),
 					.use = g->use,
 					.n_use = g->n_use };
 	return 0;
@@ -324,7 +324,7 @@ int sluice_gang_block(struct sluice_machine *m, int64_t now_s, uint64_t id, int6
 	struct slu_gang_block b = { .id = id,
 				    .from_s = from_s,
 				    .to_s = to_s,
-				    .nodes = set(nodes),
+				    .nodes = set_of(nodes),
 				    .amount = amounts(amount),
 				    .n_amount = n_amount };
 

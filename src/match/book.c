@@ -218,7 +218,7 @@ struct step {
 	struct row *up;   /* sums of the parent; NULL at the root */
 };
 
-static int64_t book(struct booking *b, struct rows *rows, const struct step *at)
+static int64_t book_vertex(struct booking *b, struct rows *rows, const struct step *at)
 {
 	const uint32_t u = at->u, depth = at->depth;
 	struct row *up = at->up;
@@ -266,7 +266,8 @@ static int64_t book(struct booking *b, struct rows *rows, const struct step *at)
 			continue;
 		}
 		if (!sub)
-			sub = book(b, rows, &(struct step){ c, depth + 1, want, cx, mod, x, own });
+			sub = book_vertex(b, rows,
+					  &(struct step){ c, depth + 1, want, cx, mod, x, own });
 		if (b->error)
 			return -1;
 		if (sub <= 0)
@@ -349,7 +350,7 @@ int64_t match_book_run(struct booking *b, uint32_t root, int64_t needs, bool exc
 		rows.r.p[i].sum = sums + (size_t)i * (m->prune.n + 1);
 	if (m->wide.n > 1)
 		qsort(m->wide.p, m->wide.n, sizeof *m->wide.p, cmp_u64);
-	n = book(b, &rows, &(struct step){ .u = root, .needs = needs, .excl = excl });
+	n = book_vertex(b, &rows, &(struct step){ .u = root, .needs = needs, .excl = excl });
 	for (uint32_t i = 0; i < b->moved.n && !b->error; i++)
 		update_weight(b, b->moved.p[i]);
 	if (b->error) {

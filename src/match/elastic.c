@@ -29,7 +29,7 @@ static int collect(struct slu_match *m, uint32_t u, uint8_t *seen, uint32_t dept
 	return 0;
 }
 
-static void cut(struct slu_match *m, uint32_t v)
+static void cut_vertex(struct slu_match *m, uint32_t v)
 {
 	match_led_clear_all(&m->led, v);
 	slu_map_del(&m->labels, v);
@@ -53,7 +53,7 @@ static int cut_all(struct slu_match *m, const uint32_t *list, uint32_t n)
 	if (rc < 0)
 		return rc;
 	for (uint32_t i = 0; i < n; i++)
-		cut(m, list[i]);
+		cut_vertex(m, list[i]);
 	/* Jobs that lost their last booking with the vertices. */
 	for (uint32_t j = 0; j < m->led.info.n; j++)
 		match_led_job_drop(&m->led, j);

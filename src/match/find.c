@@ -305,8 +305,8 @@ static bool has_flag(const struct slu_match *m, uint32_t v, int64_t job, uint32_
 	return job >= 0 && match_led_get(&m->led, v, (uint32_t)job).job & flag;
 }
 
-static bool holds(const struct find *f, const struct term *t, uint32_t v, const struct seen *s,
-		  struct slu_buf *name);
+static bool term_holds_at(const struct find *f, const struct term *t, uint32_t v,
+			  const struct seen *s, struct slu_buf *name);
 
 static bool term_holds(const struct find *f, const struct term *t, uint32_t v, const struct seen *s,
 		       struct slu_buf *name)
@@ -315,7 +315,7 @@ static bool term_holds(const struct find *f, const struct term *t, uint32_t v, c
 
 	switch (t->key) {
 	case KEY_GROUP:
-		return holds(f, t->sub, v, s, name);
+		return term_holds_at(f, t->sub, v, s, name);
 	case KEY_STATUS:
 		return t->yes ? s->down : !s->down && !s->unknown;
 	case KEY_NOW:
@@ -340,8 +340,8 @@ static bool term_holds(const struct find *f, const struct term *t, uint32_t v, c
 	return false;
 }
 
-static bool holds(const struct find *f, const struct term *t, uint32_t v, const struct seen *s,
-		  struct slu_buf *name)
+static bool term_holds_at(const struct find *f, const struct term *t, uint32_t v,
+			  const struct seen *s, struct slu_buf *name)
 {
 	bool r = term_holds(f, t, v, s, name);
 
@@ -430,7 +430,7 @@ static int find_at(struct find *f, uint32_t u, struct seen s, uint32_t depth, st
 		}
 	}
 	if (rc >= 0) {
-		any = any || holds(f, f->first, u, &s, name);
+		any = any || term_holds_at(f, f->first, u, &s, name);
 		if (any && f->agfilter) {
 			rc = m->multi[u] ? aggregates(f, u, &ag, &nag) : 0;
 			any = rc > 0;

@@ -79,7 +79,8 @@ static uint32_t fits(const struct mix *x, const struct alt *alt, const uint32_t 
 	return (uint32_t)best;
 }
 
-static bool take(const struct alt *alt, const uint32_t *state, uint32_t *rest, uint32_t ntypes)
+static bool take_alternative(const struct alt *alt, const uint32_t *state, uint32_t *rest,
+			     uint32_t ntypes)
 {
 	if (!alt->slot->nwith)
 		return false; /* the reference never comes back from here */
@@ -119,7 +120,7 @@ static uint32_t best_from(struct mix *x, const uint32_t *state, uint32_t *first)
 	for (uint32_t i = 0; i < x->nalt; i++) {
 		uint32_t n, step;
 
-		if (!take(&x->alt[i], state, rest, x->ntypes))
+		if (!take_alternative(&x->alt[i], state, rest, x->ntypes))
 			continue;
 		n = 1 + best_from(x, rest, &step);
 		if (n > best) {
@@ -283,7 +284,7 @@ int match_flex_slots(struct attempt *a, uint32_t u, const struct slu_request *li
 			break;
 		}
 		if (x.nalt > 1) {
-			if (!take(alt, rest, spare, x.ntypes))
+			if (!take_alternative(alt, rest, spare, x.ntypes))
 				break;
 			memcpy(rest, spare, x.ntypes * sizeof *rest);
 		}

@@ -215,7 +215,7 @@ struct led_rec match_led_get(const struct ledger *l, uint32_t v, uint32_t job)
 }
 
 /* A record of its own was made at v, or has gone. */
-static void count(struct ledger *l, uint32_t v, uint32_t job, bool made)
+static void count_record(struct ledger *l, uint32_t v, uint32_t job, bool made)
 {
 	uint32_t s = led_all(l, v);
 	struct led_family *f;
@@ -242,14 +242,14 @@ int match_led_put(struct ledger *l, uint32_t v, uint32_t size, uint32_t job, uin
 	if (!rc)
 		rc = match_rec_put(l->job.p, &l->v[v], size, job, flags, units);
 	if (rc > 0)
-		count(l, v, job, true);
+		count_record(l, v, job, true);
 	return SLU_MIN(rc, 0);
 }
 
 void match_led_clear(struct ledger *l, uint32_t v, uint32_t job, uint32_t flags)
 {
 	if (match_rec_clear(l->job.p, &l->v[v], job, flags))
-		count(l, v, job, false);
+		count_record(l, v, job, false);
 }
 
 void match_led_clear_all(struct ledger *l, uint32_t v)
@@ -325,7 +325,7 @@ int match_led_put_all(struct ledger *l, uint32_t s, uint32_t size, uint32_t job,
 		return -EAGAIN;
 	rc = match_rec_put(l->job.p, &l->v[s], size, job, flags, size);
 	if (rc > 0)
-		count(l, s, job, true);
+		count_record(l, s, job, true);
 	return rc == -EINVAL ? -EAGAIN : SLU_MIN(rc, 0);
 }
 
@@ -348,7 +348,7 @@ int match_led_split(struct ledger *l, uint32_t v, uint32_t job)
 		return -ENOMEM;
 	}
 	while (i--)
-		count(l, f.first + i, job, true);
+		count_record(l, f.first + i, job, true);
 	match_led_clear(l, s, job, LED_EVERY);
 	return 0;
 }

@@ -248,7 +248,7 @@ static int never(const struct attempt *a)
 }
 
 /* Attempt after attempt until one works: 0 with a->at and a->mode set, or the errno (positive). */
-static int search(struct attempt *a, enum slu_match_op op, bool dry)
+static int search_time(struct attempt *a, enum slu_match_op op, bool dry)
 {
 	struct slu_match *m = a->m;
 	struct slu_multi *mu = m->multi[m->g->root[m->sub[0]]];
@@ -315,8 +315,8 @@ static int error_of_nothing(struct attempt *a)
 }
 
 /* Turn the marks of a successful attempt into bookings and output. */
-static int commit(struct attempt *a, bool dry, int64_t jobid, const struct slu_sink *sink,
-		  struct slu_match_result *out)
+static int commit_match(struct attempt *a, bool dry, int64_t jobid, const struct slu_sink *sink,
+			struct slu_match_result *out)
 {
 	struct slu_match *m = a->m;
 	uint8_t *types = slu_arena_zalloc(&m->tmp, m->g->types.n + 1);
@@ -390,7 +390,7 @@ int slu_match_run(struct slu_match *m, enum slu_match_op op, const struct slu_jo
 		out->code = !rc ? 0 : never(&a);
 		rc = rc == -ENOMEM ? rc : 0;
 	} else {
-		out->code = search(&a, op, dry);
+		out->code = search_time(&a, op, dry);
 		if (out->code == ENOMEM)
 			return -ENOMEM;
 		if (!out->code && a.at >= m->end_s)
@@ -398,7 +398,7 @@ int slu_match_run(struct slu_match *m, enum slu_match_op op, const struct slu_jo
 		if (!out->code && a.at > m->end_s - a.duration)
 			a.duration = m->end_s - a.at; /* the job ends with the graph */
 		if (!out->code)
-			rc = commit(&a, dry, jobid, sink, out);
+			rc = commit_match(&a, dry, jobid, sink, out);
 	}
 	out->preorder = m->pre;
 	out->postorder = m->post;

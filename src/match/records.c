@@ -222,7 +222,7 @@ bool match_rec_any(const struct led_vertex *x, uint32_t flag)
 }
 
 /* Position of the job's record in a vertex that is not heavy, or n. */
-static uint32_t find(const struct led_job *t, const struct led_vertex *x, uint32_t job)
+static uint32_t find_record(const struct led_job *t, const struct led_vertex *x, uint32_t job)
 {
 	const struct led_rec *r = x->cap ? x->p : &x->one;
 
@@ -248,7 +248,7 @@ struct led_rec match_rec_get(const struct led_job *t, const struct led_vertex *x
 
 		return at ? x->h->r.p[*at] : (struct led_rec){ 0 };
 	}
-	i = find(t, x, job);
+	i = find_record(t, x, job);
 	return i == x->n ? (struct led_rec){ 0 } : x->cap ? x->p[i] : x->one;
 }
 
@@ -384,7 +384,7 @@ int match_rec_put(const struct led_job *t, struct led_vertex *x, uint32_t size, 
 			r->units = units;
 		return 0;
 	}
-	i = find(t, x, job);
+	i = find_record(t, x, job);
 	if (i < x->n) {
 		struct led_rec *r = x->cap ? &x->p[i] : &x->one;
 
@@ -440,7 +440,7 @@ bool match_rec_clear(const struct led_job *t, struct led_vertex *x, uint32_t job
 
 	if (x->heavy)
 		return heavy_clear(t, x, job, flags);
-	i = find(t, x, job);
+	i = find_record(t, x, job);
 	if (i == x->n)
 		return false;
 	r = x->cap ? &x->p[i] : &x->one;

@@ -16,7 +16,7 @@ struct update {
 	bool root_excl;
 };
 
-static void say(struct slu_match *m, const char *before, uint32_t v, const char *after)
+static void fail_at_vertex(struct slu_match *m, const char *before, uint32_t v, const char *after)
 {
 	slu_buf_puts(&m->msg, before);
 	slu_graph_name_put(m->g, v, &m->msg);
@@ -24,7 +24,7 @@ static void say(struct slu_match *m, const char *before, uint32_t v, const char 
 }
 
 /* Take the whole vertex for the job. */
-static int hold(struct update *u, uint32_t v)
+static int hold_vertex(struct update *u, uint32_t v)
 {
 	struct slu_match *m = u->m;
 	int rc = u->beyond ? -EINVAL : slu_vec_push(&m->led.info.p[u->job].at, v);
@@ -80,9 +80,9 @@ static int hold_below(struct update *u, uint32_t v, uint32_t depth, struct slu_i
 		if (rc < 0)
 			return rc;
 		mark(u, e, m->g->v.p[c].size, true);
-		rc = hold(u, c);
+		rc = hold_vertex(u, c);
 		if (rc == -EINVAL)
-			say(m, "update_vtx_plan: can't add span into ", c, ".\n");
+			fail_at_vertex(m, "update_vtx_plan: can't add span into ", c, ".\n");
 		if (!rc)
 			rc = hold_below(u, c, depth + 1, seen);
 		if (rc < 0)
@@ -110,12 +110,12 @@ static int jgf_vertex(struct update *u, uint32_t i, struct slu_intern *seen)
 	if (!x->exclusive) {
 		if (is_free(u, u->v[i]))
 			return 0;
-		say(m, "update_vtx_plan: ", u->v[i], " is unavailable.\n");
+		fail_at_vertex(m, "update_vtx_plan: ", u->v[i], " is unavailable.\n");
 		return -EINVAL;
 	}
-	rc = hold(u, u->v[i]);
+	rc = hold_vertex(u, u->v[i]);
 	if (rc == -EINVAL)
-		say(m, "update_vtx_plan: can't add span into ", u->v[i], ".\n");
+		fail_at_vertex(m, "update_vtx_plan: can't add span into ", u->v[i], ".\n");
 	return rc || !shorthand ? rc : hold_below(u, u->v[i], 0, seen);
 }
 
@@ -205,10 +205,10 @@ static int rv1_node(struct update *u, uint32_t node, uint32_t booked)
 	slu_graph_by_rank(m->g, m->g->v.p[node].rank, &all);
 	if (!booked) {
 		slu_buf_puts(&m->msg, "update_exclusivity: rank not found in agfilters map.\n");
-		say(m, "unpack_rank: exclusive filter update failed for ", node, ".\n");
+		fail_at_vertex(m, "unpack_rank: exclusive filter update failed for ", node, ".\n");
 		return -EINVAL;
 	}
-	return booked + 1 == all ? hold(u, node) : 0;
+	return booked + 1 == all ? hold_vertex(u, node) : 0;
 }
 
 /* The listing has the cluster first, then every node followed by what is in it; edge i - 1 leads to
@@ -242,7 +242,7 @@ static int rv1_vertices(struct update *u)
 		if (is_node) {
 			node = u->v[i];
 		} else if (!rc) {
-			rc = hold(u, u->v[i]);
+			rc = hold_vertex(u, u->v[i]);
 			if (rc == -EINVAL)
 				slu_buf_printf(&m->msg, "update_vertex: can't add span into %s.\n",
 					       x->name);
@@ -281,8 +281,8 @@ static int rv1_edges(struct update *u)
 	return 0;
 }
 
-static int walk(struct update *u, int64_t now, const struct slu_sink *sink,
-		struct slu_match_result *out)
+static int walk_update(struct update *u, int64_t now, const struct slu_sink *sink,
+		       struct slu_match_result *out)
 {
 	struct slu_match *m = u->m;
 	uint8_t *types = slu_arena_zalloc(&m->tmp, m->g->types.n + 1);
@@ -350,7 +350,7 @@ int slu_match_update(struct slu_match *m, const struct slu_listing *l, int64_t j
 	if (!rc)
 		rc = l->kind == SLU_LISTING_RV1 ? rv1_edges(&u) : jgf_edges(&u);
 	if (!rc)
-		rc = walk(&u, 0, sink, out);
+		rc = walk_update(&u, 0, sink, out);
 	m->inexact = true;
 	for (uint32_t i = 0; i < m->led.info.p[u.job].at.n && !rc && !m->odd; i++)
 		m->odd = !(match_led_get(&m->led, m->led.info.p[u.job].at.p[i], u.job).job &

@@ -52,8 +52,8 @@ static void uncentre(struct attempt *a, uint32_t u)
 		(void)__builtin_sub_overflow(a->centre, a->term, &a->centre);
 }
 
-static int finish(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
-		  struct pool *own, int64_t *score)
+static int finish_vertex(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
+			 struct pool *own, int64_t *score)
 {
 	uint16_t type = a->m->g->v.p[u].type;
 
@@ -397,7 +397,7 @@ static int visit(struct attempt *a, uint32_t u, const struct question *q, struct
 	if (a->no_memory)
 		return -ENOMEM;
 	uncentre(a, u);
-	rc = finish(a, u, list, n, &own, &out->score);
+	rc = finish_vertex(a, u, list, n, &own, &out->score);
 	if (rc < 0)
 		return rc;
 	/* Below a score of 0 nothing counts. */

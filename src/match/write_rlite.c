@@ -179,7 +179,7 @@ static int entry_of(struct slu_rlite_part *r, uint32_t *out)
 	return rc;
 }
 
-static int gather(struct slu_rlite_part *r, const struct slu_graph *g, uint32_t u)
+static int gather_ranks(struct slu_rlite_part *r, const struct slu_graph *g, uint32_t u)
 {
 	const struct slu_vertex *v = slu_graph_vertex(g, u);
 	struct rlite_node node = { .rank = v->rank };
@@ -223,7 +223,7 @@ int slu_rlite_part_vertex(struct slu_rlite_part *r, const struct slu_graph *g,
 		return slu_vec_push(&r->gpu, v->id);
 	case SLU_TYPE_NODE:
 	case SLU_TYPE_STORAGE_NODE:
-		return gather(r, g, x->v);
+		return gather_ranks(r, g, x->v);
 	default:
 		return 0;
 	}
@@ -381,7 +381,7 @@ static int put_hosts(struct slu_rlite_part *r, struct slu_buf *out)
 }
 
 /* Take back what an error left behind in `out`. */
-static int finish(struct slu_rlite_part *r, struct slu_buf *out, size_t start, int rc)
+static int finish_list(struct slu_rlite_part *r, struct slu_buf *out, size_t start, int rc)
 {
 	if (rc < 0) {
 		if (out->p) {
@@ -400,7 +400,7 @@ int slu_rlite_part_emit(struct slu_rlite_part *r, struct slu_buf *out)
 
 	if (!r->entries.n)
 		return -EINVAL;
-	return finish(r, out, start, put_list(r, out));
+	return finish_list(r, out, start, put_list(r, out));
 }
 
 int slu_rlite_part_emit_execution(struct slu_rlite_part *r, struct slu_buf *out)
@@ -416,5 +416,5 @@ int slu_rlite_part_emit_execution(struct slu_rlite_part *r, struct slu_buf *out)
 		rc = put_hosts(r, out);
 	if (!rc)
 		rc = put_properties(r, out);
-	return finish(r, out, start, rc);
+	return finish_list(r, out, start, rc);
 }

@@ -56,7 +56,7 @@ void slu_conn_close(struct slu_conn *c)
 	uv_close((uv_handle_t *)&c->poll, on_closed);
 }
 
-static void fail(struct slu_conn *c, int code, const struct slu_error *err)
+static void fail_conn(struct slu_conn *c, int code, const struct slu_error *err)
 {
 	const struct slu_conn_ops *ops = c->ops;
 	void *arg = c->arg;
@@ -181,7 +181,7 @@ static void handshake(struct slu_conn *c)
 		return;
 	}
 	r = slu_tls_explain(c->ssl, r, "handshake", &err);
-	fail(c, r, &err);
+	fail_conn(c, r, &err);
 }
 
 static void read_again(void *arg);
@@ -203,7 +203,7 @@ static void read_all(struct slu_conn *c)
 			return;
 		}
 		if (r <= 0) {
-			fail(c, c->lingering ? 0 : (int)r, &err);
+			fail_conn(c, c->lingering ? 0 : (int)r, &err);
 			return;
 		}
 		if (c->lingering)
@@ -215,7 +215,7 @@ static void read_all(struct slu_conn *c)
 		if (rc < 0) {
 			/* Whatever the protocol wants to say about it (GOAWAY) may leave first. */
 			flush(c);
-			fail(c, rc, &err);
+			fail_conn(c, rc, &err);
 			return;
 		}
 		if (!c->ssl && r < (ssize_t)sizeof tmp)
@@ -233,7 +233,7 @@ static void read_again(void *arg)
 
 static void linger_over(void *arg)
 {
-	fail(arg, 0, NULL);
+	fail_conn(arg, 0, NULL);
 }
 
 /* Everything is said.  Closing now with unread bytes in the kernel would reset the connection and
@@ -270,7 +270,7 @@ static void flush(void *arg)
 			if (rc >= 0 && c->out.error)
 				rc = c->out.error;
 			if (rc < 0) {
-				fail(c, rc, &err);
+				fail_conn(c, rc, &err);
 				return;
 			}
 			if (!c->out.n) {
@@ -296,7 +296,7 @@ static void flush(void *arg)
 			return;
 		}
 		if (r < 0) {
-			fail(c, (int)r, &err);
+			fail_conn(c, (int)r, &err);
 			return;
 		}
 		c->out_at += (size_t)r;
@@ -336,11 +336,11 @@ static void on_poll(uv_poll_t *h, int status, int events)
 			return;
 		rc = socket_error(c->fd, status);
 		slu_fail(&err, rc, "connection broke: %s", strerror(-rc));
-		fail(c, rc, &err);
+		fail_conn(c, rc, &err);
 		return;
 	}
 	if ((events & UV_DISCONNECT) && c->paused) {
-		fail(c, 0, NULL);
+		fail_conn(c, 0, NULL);
 		return;
 	}
 	if (c->handshaking) {

@@ -100,7 +100,7 @@ void slu_dial_cancel(struct slu_dial *d)
 		dial_free(d);
 }
 
-static void finish(struct slu_dial *d, int fd, const struct slu_error *err)
+static void finish_dial(struct slu_dial *d, int fd, const struct slu_error *err)
 {
 	slu_dial_fn *fn = d->fn;
 	void *arg = d->arg;
@@ -137,7 +137,7 @@ static void on_writable(uv_poll_t *h, int status, int events)
 	uv_poll_stop(d->poll);
 	uv_close((uv_handle_t *)d->poll, free_handle);
 	d->poll = NULL;
-	finish(d, fd, NULL);
+	finish_dial(d, fd, NULL);
 }
 
 static void too_late(void *arg)
@@ -146,7 +146,7 @@ static void too_late(void *arg)
 	struct slu_error err = { 0 };
 	int rc = slu_fail(&err, -ETIMEDOUT, "%s does not answer", d->text);
 
-	finish(d, rc, &err);
+	finish_dial(d, rc, &err);
 }
 
 static void next_address(void *arg)
@@ -199,7 +199,7 @@ static void try_next(void *arg)
 	}
 	rc = slu_fail(&err, -(d->last ? d->last : EADDRNOTAVAIL), "cannot connect to %s: %s",
 		      d->text, strerror(d->last ? d->last : EADDRNOTAVAIL));
-	finish(d, rc, &err);
+	finish_dial(d, rc, &err);
 }
 
 static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *res)
@@ -224,7 +224,7 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *res)
 		int rc = slu_fail(&err, -EHOSTUNREACH, "cannot resolve %s: %s", d->addr.host,
 				  status < 0 ? uv_strerror(status) : "no addresses");
 
-		finish(d, rc, &err);
+		finish_dial(d, rc, &err);
 		return;
 	}
 	d->share_ns /= d->n;

@@ -22,7 +22,7 @@ struct slu_h1 {
 };
 
 /* Remember why the request is refused; llhttp stops. */
-static int refuse(struct slu_h1 *h, int status, const char *reason)
+static int refuse_request(struct slu_h1 *h, int status, const char *reason)
 {
 	h->bad = status;
 	h->bad_reason = reason;
@@ -49,7 +49,7 @@ static int on_url(llhttp_t *ll, const char *p, size_t n)
 	int rc = slu_buf_add(&h->target, p, n);
 
 	if (rc == -EMSGSIZE)
-		return refuse(h, 414, "the target is too long");
+		return refuse_request(h, 414, "the target is too long");
 	return rc < 0 ? out_of_memory(h) : 0;
 }
 
@@ -65,9 +65,9 @@ static int flush_header(struct slu_h1 *h)
 	slu_buf_reset(&h->field);
 	slu_buf_reset(&h->value);
 	if (rc == -EMSGSIZE)
-		return refuse(h, 431, "the header fields are too large");
+		return refuse_request(h, 431, "the header fields are too large");
 	if (rc == -EINVAL)
-		return refuse(h, 400, "a header field has a forbidden character");
+		return refuse_request(h, 400, "a header field has a forbidden character");
 	return rc < 0 ? out_of_memory(h) : 0;
 }
 
@@ -80,7 +80,7 @@ static int on_field(llhttp_t *ll, const char *p, size_t n)
 		return rc;
 	rc = slu_buf_add(&h->field, p, n);
 	if (rc == -EMSGSIZE)
-		return refuse(h, 431, "a header field is too large");
+		return refuse_request(h, 431, "a header field is too large");
 	return rc < 0 ? out_of_memory(h) : 0;
 }
 
@@ -91,7 +91,7 @@ static int on_value(llhttp_t *ll, const char *p, size_t n)
 
 	h->in_value = true;
 	if (rc == -EMSGSIZE)
-		return refuse(h, 431, "a header field is too large");
+		return refuse_request(h, 431, "a header field is too large");
 	return rc < 0 ? out_of_memory(h) : 0;
 }
 
@@ -112,11 +112,11 @@ static int on_headers_complete(llhttp_t *ll)
 	h->head_only = ll->method == HTTP_HEAD;
 	h->keep_alive = llhttp_should_keep_alive(ll);
 	if (ll->http_major != 1)
-		return refuse(h, 505, "only HTTP/1.0 and HTTP/1.1 are supported");
+		return refuse_request(h, 505, "only HTTP/1.0 and HTTP/1.1 are supported");
 	if (ll->method == HTTP_CONNECT)
-		return refuse(h, 501, "CONNECT is not supported");
+		return refuse_request(h, 501, "CONNECT is not supported");
 	if ((ll->flags & F_CONTENT_LENGTH) && ll->content_length > h->o.max_body)
-		return refuse(h, 413, "the body is too large");
+		return refuse_request(h, 413, "the body is too large");
 	if (expect && !h->http10)
 		slu_buf_puts(&h->out, "HTTP/1.1 100 Continue\r\n\r\n");
 	return 0;
@@ -128,11 +128,11 @@ static int on_body(llhttp_t *ll, const char *p, size_t n)
 	int rc;
 
 	if (n > h->o.max_body)
-		return refuse(h, 413, "the body is too large");
+		return refuse_request(h, 413, "the body is too large");
 	h->body.max = h->o.max_body;
 	rc = slu_buf_add(&h->body, p, n);
 	if (rc == -EMSGSIZE)
-		return refuse(h, 413, "the body is too large");
+		return refuse_request(h, 413, "the body is too large");
 	return rc < 0 ? out_of_memory(h) : 0;
 }
 

@@ -65,7 +65,7 @@ static void stream_free(struct slu_h2_stream *s)
 	slu_free(s);
 }
 
-static struct slu_h2_stream *find(nghttp2_session *ng, int32_t id)
+static struct slu_h2_stream *find_stream(nghttp2_session *ng, int32_t id)
 {
 	return nghttp2_session_get_stream_user_data(ng, id);
 }
@@ -90,7 +90,7 @@ static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *f, void *a
 static int on_header(nghttp2_session *ng, const nghttp2_frame *f, const uint8_t *name, size_t nn,
 		     const uint8_t *value, size_t vn, uint8_t flags, void *arg)
 {
-	struct slu_h2_stream *s = find(ng, f->hd.stream_id);
+	struct slu_h2_stream *s = find_stream(ng, f->hd.stream_id);
 	int rc;
 
 	(void)flags, (void)arg;
@@ -127,10 +127,10 @@ static int on_frame_recv(nghttp2_session *ng, const nghttp2_frame *f, void *arg)
 	switch (f->hd.type) {
 	case NGHTTP2_HEADERS:
 	case NGHTTP2_DATA:
-		s = find(ng, f->hd.stream_id);
+		s = find_stream(ng, f->hd.stream_id);
 		if (s && f->hd.type == NGHTTP2_HEADERS)
 			head_complete(h, s);
-		s = find(ng, f->hd.stream_id);
+		s = find_stream(ng, f->hd.stream_id);
 		if (s && (f->hd.flags & NGHTTP2_FLAG_END_STREAM) && s->head_done) {
 			s->peer_ended = true;
 			h->ops->end(h->arg, s);
@@ -165,7 +165,7 @@ static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t
 		   void *arg)
 {
 	struct slu_h2 *h = arg;
-	struct slu_h2_stream *s = find(ng, id);
+	struct slu_h2_stream *s = find_stream(ng, id);
 
 	(void)flags;
 	/* The connection's window never waits for one slow stream. */
@@ -180,7 +180,7 @@ static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t
 static int on_stream_close(nghttp2_session *ng, int32_t id, uint32_t code, void *arg)
 {
 	struct slu_h2 *h = arg;
-	struct slu_h2_stream *s = find(ng, id);
+	struct slu_h2_stream *s = find_stream(ng, id);
 
 	if (!s)
 		return 0;
@@ -197,7 +197,7 @@ static int on_frame_send(nghttp2_session *ng, const nghttp2_frame *f, void *arg)
 
 	if (f->hd.type != NGHTTP2_HEADERS && f->hd.type != NGHTTP2_DATA)
 		return 0;
-	s = find(ng, f->hd.stream_id);
+	s = find_stream(ng, f->hd.stream_id);
 	if (s && f->hd.type == NGHTTP2_HEADERS)
 		s->sent = true;
 	/* Answered in full before the request was: nobody will read its rest (RFC 9113, 8.1). */
@@ -371,7 +371,7 @@ void slu_h2_free(struct slu_h2 *h)
 	slu_free(h);
 }
 
-static int explain(int rc, struct slu_error *err)
+static int explain_nghttp2(int rc, struct slu_error *err)
 {
 	if (rc == NGHTTP2_ERR_NOMEM)
 		return slu_fail(err, -ENOMEM, "no memory for HTTP/2");
@@ -387,7 +387,7 @@ int slu_h2_recv(struct slu_h2 *h, const uint8_t *p, size_t n, struct slu_error *
 	ssize_t r = nghttp2_session_mem_recv(h->ng, p, n);
 
 	if (r < 0)
-		return explain((int)r, err);
+		return explain_nghttp2((int)r, err);
 	if ((size_t)r != n)
 		return slu_fail(err, -EPROTO, "HTTP/2: bytes after the end of the session");
 	return 0;
@@ -401,7 +401,7 @@ int slu_h2_send(struct slu_h2 *h, struct slu_buf *out, size_t limit, struct slu_
 		int rc;
 
 		if (r < 0)
-			return explain((int)r, err);
+			return explain_nghttp2((int)r, err);
 		if (!r)
 			break;
 		rc = slu_buf_add(out, p, (size_t)r);

@@ -501,7 +501,7 @@ static const struct slu_conn_ops conn_ops = {
 
 /* ---- accepting ---- */
 
-static void take(struct server_listener *l, int fd)
+static void accept_socket(struct server_listener *l, int fd)
 {
 	struct slu_server *s = l->s;
 	struct server_source *source;
@@ -569,7 +569,7 @@ static void on_acceptable(uv_poll_t *h, int status, int events)
 			}
 			return;
 		}
-		take(l, fd);
+		accept_socket(l, fd);
 	}
 }
 

@@ -142,7 +142,7 @@ void net_server_pool_leave(struct server_pool *g, struct server_source *from)
 
 /* ---- bytes ---- */
 
-static void count(struct server_peer *p, size_t now)
+static void count_bytes(struct server_peer *p, size_t now)
 {
 	p->pool->bytes += now - p->weight;
 	p->source->bytes += now - p->weight;
@@ -183,14 +183,14 @@ void net_server_pool_weigh(struct server_peer *p)
 		now += slu_h2_bytes(p->h2);
 	for (const struct slu_exchange *x = p->exchanges; x; x = x->next)
 		now += net_server_exchange_bytes(x);
-	count(p, now);
+	count_bytes(p, now);
 	if (p->pool->bytes > p->pool->o.max_bytes)
 		slu_task_defer(&p->pool->shed, p->s->loop, shed, p->pool);
 }
 
 void net_server_pool_forget(struct server_peer *p)
 {
-	count(p, 0);
+	count_bytes(p, 0);
 }
 
 void net_server_pool_orphan(struct slu_exchange *x)

@@ -306,7 +306,7 @@ static bool others_fit(const struct slu_multi *m, int64_t at, const int64_t *wan
 	return true;
 }
 
-static int64_t settle(struct slu_multi *m, int64_t at, const int64_t *want)
+static int64_t settle_time(struct slu_multi *m, int64_t at, const int64_t *want)
 {
 	while (at >= 0 && !others_fit(m, at, want))
 		at = slu_planner_next(&m->p[0]);
@@ -320,10 +320,10 @@ int64_t slu_multi_first(struct slu_multi *m, int64_t from, int64_t duration, con
 	for (uint32_t i = 0; i < m->n; i++)
 		if (want[i] > m->p[i].total)
 			return -ERANGE;
-	return settle(m, slu_planner_first(&m->p[0], from, duration, want[0]), want);
+	return settle_time(m, slu_planner_first(&m->p[0], from, duration, want[0]), want);
 }
 
 int64_t slu_multi_next(struct slu_multi *m, const int64_t *want)
 {
-	return m->n ? settle(m, slu_planner_next(&m->p[0]), want) : -ENOENT;
+	return m->n ? settle_time(m, slu_planner_next(&m->p[0]), want) : -ENOENT;
 }

@@ -19,7 +19,7 @@ size_t slu_planner_memory(const struct slu_planner *p)
 }
 
 /* Arrays for cap points, with the old contents. */
-static int grow(struct slu_planner *p, uint32_t cap)
+static int grow_points(struct slu_planner *p, uint32_t cap)
 {
 	int64_t *t, *left, *seen = NULL;
 	uint8_t *passed = NULL;
@@ -76,7 +76,7 @@ int slu_planner_copy(struct slu_planner *to, const struct slu_planner *from)
 	to->last = from->last;
 	if (!from->n)
 		return 0;
-	if (grow(to, from->n) < 0)
+	if (grow_points(to, from->n) < 0)
 		return -ENOMEM;
 	to->n = from->n;
 	memcpy(to->t, from->t, from->n * sizeof *to->t);
@@ -215,7 +215,7 @@ int slu_planner_add(struct slu_planner *p, int64_t at, int64_t duration, int64_t
 
 	if (slu_planner_fits(p, at, duration, n) < 0)
 		return -EINVAL;
-	if (p->n + 2 > p->cap && grow(p, SLU_MAX(p->cap * 2, 4u)) < 0)
+	if (p->n + 2 > p->cap && grow_points(p, SLU_MAX(p->cap * 2, 4u)) < 0)
 		return -ENOMEM;
 	refresh(p);
 	a = make_point(p, at);
@@ -285,7 +285,7 @@ int slu_planner_resize(struct slu_planner *p, int64_t total)
 }
 
 /* Earliest answer among the points from index i on. */
-static int64_t search(struct slu_planner *p, uint32_t i)
+static int64_t search_points(struct slu_planner *p, uint32_t i)
 {
 	const int64_t *believed = p->seen ? p->seen : p->left;
 
@@ -333,7 +333,7 @@ int64_t slu_planner_first(struct slu_planner *p, int64_t from, int64_t duration,
 	if (p->seen)
 		for (uint32_t k = 0; k < i; k++)
 			p->passed[k] = p->seen[k] >= n;
-	return search(p, i);
+	return search_points(p, i);
 }
 
 int64_t slu_planner_next(struct slu_planner *p)
@@ -342,5 +342,5 @@ int64_t slu_planner_next(struct slu_planner *p)
 		return p->last;
 	if (!p->n)
 		return p->last = -ENOENT;
-	return search(p, point_at(p, p->last) + 1);
+	return search_points(p, point_at(p, p->last) + 1);
 }

@@ -391,7 +391,7 @@ int slu_cmd_quit(struct slu_session *s, const struct words *a)
 
 /* --- from a line to its command --- */
 
-static void split(char *line, struct words *a)
+static void split_words(char *line, struct words *a)
 {
 	static const char blank[] = " \t\n\v\f\r";
 	char *p = line;
@@ -425,7 +425,7 @@ int slu_session_command(struct slu_session *s, const char *line)
 
 	if (!a || !copy)
 		return -ENOMEM;
-	split(copy, a);
+	split_words(copy, a);
 	c = a->n ? find_command(a->w[0]) : NULL;
 	if (c) {
 		rc = c->run(s, a);

@@ -75,7 +75,7 @@ static bool is_blank(const char *s)
 	return !s[strspn(s, " ")];
 }
 
-static int bad(FILE *err, const char *program, const char *what, const char *arg)
+static int bad_option(FILE *err, const char *program, const char *what, const char *arg)
 {
 	if (what)
 		fprintf(err, "[ERROR] %s: %s\n", what, arg);
@@ -94,7 +94,8 @@ static const char *check_file(const char *path)
 	return NULL;
 }
 
-static int take(struct slu_query_options *o, int c, const char *arg, FILE *err, const char *program)
+static int take_option(struct slu_query_options *o, int c, const char *arg, FILE *err,
+		       const char *program)
 {
 	const char *what;
 	int n;
@@ -103,12 +104,12 @@ static int take(struct slu_query_options *o, int c, const char *arg, FILE *err, 
 	case 'L':
 		o->load_file = arg;
 		what = check_file(arg);
-		return what ? bad(err, program, what, arg) : 0;
+		return what ? bad_option(err, program, what, arg) : 0;
 	case 'f':
 		o->load_format = arg;
 		return slu_read_knows(arg)
 			       ? 0
-			       : bad(err, program, "unknown format for --load-format", arg);
+			       : bad_option(err, program, "unknown format for --load-format", arg);
 	case 'W':
 		if (!is_blank(arg))
 			o->allow = arg;
@@ -122,15 +123,16 @@ static int take(struct slu_query_options *o, int c, const char *arg, FILE *err, 
 	case 'T':
 		o->traverser = arg;
 		if (strcmp(arg, "simple") != 0 && strcmp(arg, "flexible") != 0)
-			return bad(err, program, "unknown policy for --traverser-policy", arg);
+			return bad_option(err, program, "unknown policy for --traverser-policy",
+					  arg);
 		return 0;
 	case 'F':
 		return slu_format_parse(arg, &o->format) < 0
-			       ? bad(err, program, "unknown format for --match-format", arg)
+			       ? bad_option(err, program, "unknown format for --match-format", arg)
 			       : 0;
 	case 'g':
 		if (strcasecmp(arg, "dot") != 0 && strcasecmp(arg, "graphml") != 0)
-			return bad(err, program, "unknown format for --graph-format", arg);
+			return bad_option(err, program, "unknown format for --graph-format", arg);
 		return 0;
 	case 'p':
 		if (is_blank(arg))
@@ -164,7 +166,7 @@ static int take(struct slu_query_options *o, int c, const char *arg, FILE *err, 
 		slu_query_usage(err, program);
 		return 1;
 	default:
-		return bad(err, program, NULL, NULL);
+		return bad_option(err, program, NULL, NULL);
 	}
 }
 
@@ -192,8 +194,8 @@ int slu_query_options_parse(struct slu_query_options *o, int argc, char **argv, 
 	longs[SLU_LEN(options)] = (struct option){ "version", no_argument, NULL, OPT_VERSION };
 	optind = 1;
 	while (!rc && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
-		rc = take(o, c, optarg, err, program);
+		rc = take_option(o, c, optarg, err, program);
 	if (!rc && optind != argc)
-		rc = bad(err, program, NULL, NULL);
+		rc = bad_option(err, program, NULL, NULL);
 	return rc;
 }

@@ -85,14 +85,14 @@ void slu_session_counts(struct slu_session *s, const char *what)
 	slu_session_line(f);
 }
 
-static int fail(struct slu_buf *msg, int rc, const char *text)
+static int fail_with(struct slu_buf *msg, int rc, const char *text)
 {
 	slu_buf_puts(msg, text);
 	slu_buf_putc(msg, '\n');
 	return rc;
 }
 
-static int load(struct slu_session *s, struct slu_buf *msg)
+static int load_graph(struct slu_session *s, struct slu_buf *msg)
 {
 	struct slu_buf why = SLU_BUF_INIT(RESULT_MAX);
 	int rc = slu_session_read_quiet(s, s->o.load_file), unread = rc;
@@ -100,7 +100,8 @@ static int load(struct slu_session *s, struct slu_buf *msg)
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc == -EMSGSIZE)
-		return fail(msg, -EINVAL, "resource_query_t: ERROR: the graph file is too large");
+		return fail_with(msg, -EINVAL,
+				 "resource_query_t: ERROR: the graph file is too large");
 	if (rc < 0) /* as an empty text */
 		slu_buf_reset(&s->text);
 	if (s->o.reserve && slu_graph_reserve(s->g, s->o.reserve) == -ENOMEM)
@@ -139,7 +140,7 @@ static int make_matcher(struct slu_session *s, struct slu_buf *msg)
 
 	if (rc < 0 && rc != -ENOMEM) {
 		slu_buf_puts(msg, "initialize_matchers_and_traversers: ERROR: ");
-		return fail(msg, -EINVAL, err.text);
+		return fail_with(msg, -EINVAL, err.text);
 	}
 	return rc;
 }
@@ -161,12 +162,12 @@ int slu_session_new(const struct slu_query_options *o, const struct slu_session_
 	s->min_s = DBL_MAX;
 	start = slu_session_clock(s);
 	if (!slu_match_policy_valid(o->policy))
-		return fail(msg, -EINVAL, "resource_query_t: ERROR: can't create matcher");
+		return fail_with(msg, -EINVAL, "resource_query_t: ERROR: can't create matcher");
 	s->g = slu_graph_new();
 	s->w = slu_writer_new(o->format);
 	if (!s->g || !s->w)
 		return -ENOMEM;
-	rc = load(s, msg);
+	rc = load_graph(s, msg);
 	if (!rc)
 		rc = make_matcher(s, msg);
 	if (rc < 0)

@@ -87,7 +87,7 @@ struct player {
 	struct outcome out;
 };
 
-static void begin(struct player *p, uint32_t i)
+static void begin_role(struct player *p, uint32_t i)
 {
 	const struct batch_item *it = &p->b->item[i];
 	struct batch_busy *run = p->b->play, add = { p->now_s + it->limit_s, it->share };
@@ -144,7 +144,7 @@ static uint32_t start_some(struct player *p, uint32_t head)
 	if (p->free < p->least)
 		return head;
 	if (head != BATCH_MAX && it[head].share <= p->free) {
-		begin(p, head);
+		begin_role(p, head);
 		head = BATCH_MAX;
 	} else if (head != BATCH_MAX) {
 		at = room_at(p, it[head].share, &beside);
@@ -154,7 +154,7 @@ static uint32_t start_some(struct player *p, uint32_t head)
 		bool room = it[x].share <= p->free;
 
 		if (head == BATCH_MAX && room) {
-			begin(p, x);
+			begin_role(p, x);
 			continue;
 		}
 		if (head == BATCH_MAX && is_next(p, x)) {
@@ -165,7 +165,7 @@ static uint32_t start_some(struct player *p, uint32_t head)
 		if (room && (head == BATCH_MAX || p->now_s + it[x].limit_s <= at ||
 			     it[x].share <= beside)) {
 			beside -= p->now_s + it[x].limit_s > at ? it[x].share : 0;
-			begin(p, x);
+			begin_role(p, x);
 			continue;
 		}
 		line[kept++] = (uint8_t)x;
@@ -174,7 +174,7 @@ static uint32_t start_some(struct player *p, uint32_t head)
 	return head;
 }
 
-static struct outcome play(struct batch *b, const uint8_t *order, uint32_t n)
+static struct outcome play_batch(struct batch *b, const uint8_t *order, uint32_t n)
 {
 	struct player p = { .b = b, .n = b->n_busy, .now_s = b->now_s, .least = INT64_MAX };
 	uint32_t head = BATCH_MAX;
@@ -235,7 +235,7 @@ static void try_fronts(struct batch *b, struct outcome *best)
 		order[0] = base[i];
 		memcpy(order + 1, base, i);
 		memcpy(order + i + 1, base + i + 1, b->n_order - i - 1);
-		struct outcome o = play(b, order, b->n_order);
+		struct outcome o = play_batch(b, order, b->n_order);
 
 		tries++;
 		if (!is_better(b, &o, best))
@@ -254,7 +254,7 @@ void queue_batch_choose(struct batch *b)
 		qsort(b->busy, b->n_busy, sizeof *b->busy, later);
 	for (uint32_t i = 0; i < rules[b->goal].n; i++) {
 		uint32_t n = sort_by(b, rules[b->goal].rule[i], order);
-		struct outcome o = play(b, order, n);
+		struct outcome o = play_batch(b, order, n);
 
 		if (i && !is_better(b, &o, &best))
 			continue;

@@ -1,7 +1,7 @@
 /* Events about jobs. */
 #include "queue/queue_internal.h"
 
-static int find(struct slu_queue *q, slu_job_id id, uint32_t *j, struct slu_error *err)
+static int find_job(struct slu_queue *q, slu_job_id id, uint32_t *j, struct slu_error *err)
 {
 	*j = queue_job_find(q, id);
 	return *j == SLU_NIL ? slu_fail(err, -ENOENT, "no job %" PRIu64, id) : 0;
@@ -363,7 +363,7 @@ int queue_ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_
 		    struct slu_error *err)
 {
 	uint32_t j;
-	int rc = find(q, ev->job, &j, err);
+	int rc = find_job(q, ev->job, &j, err);
 
 	if (rc < 0)
 		return rc;
@@ -503,7 +503,7 @@ int queue_ev_end(struct slu_queue *q, const struct slu_event *ev, struct slu_dec
 		 struct slu_error *err)
 {
 	uint32_t j;
-	int rc = find(q, ev->job, &j, err);
+	int rc = find_job(q, ev->job, &j, err);
 
 	if (rc < 0)
 		return rc;

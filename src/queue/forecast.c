@@ -133,7 +133,7 @@ static int note_starts(struct slu_forecast *f)
 
 /* To the next moment at which something ends or is due, and what the queue makes of it.  1: there is
  * none. */
-static int step(struct slu_forecast *f, struct slu_error *err)
+static int forecast_pass(struct slu_forecast *f, struct slu_error *err)
 {
 	int64_t wake_s = slu_queue_wake_s(f->q), at_s = f->end.n ? f->end.p[0].at_s : SLU_TIME_EVER;
 	int rc = 0;
@@ -209,12 +209,13 @@ static int lay_rest(struct slu_forecast *f)
 	return rc;
 }
 
-static int run(struct slu_forecast *f, slu_job_id until, uint32_t steps, struct slu_error *err)
+static int run_forecast(struct slu_forecast *f, slu_job_id until, uint32_t steps,
+			struct slu_error *err)
 {
 	int rc = f->q ? 0 : 1;
 
 	for (uint32_t i = 0; i < steps && !rc && f->steps < SLU_FORECAST_STEPS; i++) {
-		rc = step(f, err);
+		rc = forecast_pass(f, err);
 		f->steps += !rc;
 		if (until && slu_map_get(&f->start, until))
 			return rc < 0 ? rc : 1;
@@ -234,13 +235,13 @@ static int run(struct slu_forecast *f, slu_job_id until, uint32_t steps, struct 
 
 int slu_forecast_run(struct slu_forecast *f, uint32_t steps, struct slu_error *err)
 {
-	return run(f, 0, steps, err);
+	return run_forecast(f, 0, steps, err);
 }
 
 int slu_forecast_run_for(struct slu_forecast *f, slu_job_id id, uint32_t steps,
 			 struct slu_error *err)
 {
-	return run(f, id, steps, err);
+	return run_forecast(f, id, steps, err);
 }
 
 int64_t slu_forecast_start(const struct slu_forecast *f, slu_job_id id)

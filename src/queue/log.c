@@ -55,7 +55,7 @@ void slu_qlog_free(struct slu_qlog *l)
 	slu_free(l);
 }
 
-static void begin(struct slu_qlog *l, const struct slu_queue_opts *opts, unsigned version)
+static void begin_log(struct slu_qlog *l, const struct slu_queue_opts *opts, unsigned version)
 {
 	slu_buf_done(&l->picture);
 	slu_qlog_clear(l);
@@ -71,7 +71,7 @@ static void begin(struct slu_qlog *l, const struct slu_queue_opts *opts, unsigne
 
 void slu_qlog_begin(struct slu_qlog *l, const struct slu_queue_opts *opts)
 {
-	begin(l, opts, LOG_VERSION);
+	begin_log(l, opts, LOG_VERSION);
 }
 
 void slu_qlog_stop(struct slu_qlog *l)
@@ -104,7 +104,7 @@ bool slu_qlog_begins(const struct slu_qlog *l)
 }
 
 /* The next piece of the picture. */
-static void show(struct slu_qlog *l)
+static void write_picture(struct slu_qlog *l)
 {
 	size_t n = SLU_MIN(l->picture.n - l->shown, (size_t)LOG_PIECE);
 
@@ -123,7 +123,7 @@ void slu_qlog_clear(struct slu_qlog *l)
 	l->decisions = 0;
 	l->begins = false;
 	if (l->picture.n)
-		show(l);
+		write_picture(l);
 }
 
 /* ---- sets ---- */
@@ -178,7 +178,7 @@ void slu_qlog_set(struct slu_qlog *l, const struct slu_nodeset *s, uint32_t inde
 	l->set.p[*at].version = s->version;
 }
 
-static void sweep(struct slu_qlog *l)
+static void sweep_sets(struct slu_qlog *l)
 {
 	for (uint32_t i = l->set.n; i-- > 0;) {
 		struct known_set k = l->set.p[i];
@@ -201,14 +201,14 @@ int slu_qlog_renew(struct slu_qlog *l, const struct slu_queue *q)
 	const struct slu_machine *m = slu_queue_machine(q);
 	int rc;
 
-	begin(l, slu_queue_opts(q), LOG_MIDDLE);
+	begin_log(l, slu_queue_opts(q), LOG_MIDDLE);
 	l->kinds = slu_machine_kinds(m);
 	l->levels = slu_machine_levels(m);
 	slu_queue_picture(q, &names, &l->picture);
 	rc = l->picture.error ? l->picture.error : l->row.error;
 	l->shown = 0;
 	if (!rc)
-		show(l);
+		write_picture(l);
 	if (!rc)
 		return 0;
 	slu_buf_done(&l->picture);
@@ -277,7 +277,7 @@ static void put_answer(struct slu_qlog *l, const struct slu_decisions *out, uint
 	put_run(&l->row, &l->dec);
 	l->decisions += out->v.n - from;
 	if (++l->frames % SWEEP == 0)
-		sweep(l);
+		sweep_sets(l);
 	if (l->row.error) { /* no memory, or a row without measure: begin anew some day */
 		slu_qlog_clear(l);
 		slu_qlog_stop(l);

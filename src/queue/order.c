@@ -43,18 +43,18 @@ static void pull(struct job *t, uint32_t i)
 }
 
 /* Everything before j goes left, the rest right. */
-static void split(struct job *t, uint32_t root, const struct job *j, uint32_t *left,
-		  uint32_t *right)
+static void split_tree(struct job *t, uint32_t root, const struct job *j, uint32_t *left,
+		       uint32_t *right)
 {
 	if (root == SLU_NIL) {
 		*left = *right = SLU_NIL;
 	} else if (queue_order_before(&t[root], j)) {
 		*left = root;
-		split(t, t[root].ord.right, j, &t[root].ord.right, right);
+		split_tree(t, t[root].ord.right, j, &t[root].ord.right, right);
 		pull(t, root);
 	} else {
 		*right = root;
-		split(t, t[root].ord.left, j, left, &t[root].ord.left);
+		split_tree(t, t[root].ord.left, j, left, &t[root].ord.left);
 		pull(t, root);
 	}
 }
@@ -85,7 +85,7 @@ static void insert(struct job *t, uint32_t *root, uint32_t j)
 		pull(t, *root);
 		return;
 	}
-	split(t, *root, &t[j], &t[j].ord.left, &t[j].ord.right);
+	split_tree(t, *root, &t[j], &t[j].ord.left, &t[j].ord.right);
 	*root = j;
 	pull(t, j);
 }

@@ -114,7 +114,7 @@ static int64_t least_priority(const struct slu_queue *q, const struct subqueue *
 	return least;
 }
 
-static bool is_due(const struct slu_queue *q, uint32_t j, int64_t least)
+static bool pass_is_due(const struct slu_queue *q, uint32_t j, int64_t least)
 {
 	return q->job.p[j].due_s <= q->now_s || q->job.p[j].priority > least;
 }
@@ -143,7 +143,7 @@ static int promise_due(struct slu_queue *q, struct subqueue *sub, uint32_t *star
 	while (sub->n_reserved < queue_plan_depth(&sub->conf)) {
 		uint32_t j = first_due(q, sub);
 
-		if (j == SLU_NIL || !is_due(q, j, least))
+		if (j == SLU_NIL || !pass_is_due(q, j, least))
 			break;
 		struct bucket *b = &q->bucket.p[q->job.p[j].bucket];
 
@@ -502,7 +502,7 @@ static int pass_one(struct slu_queue *q, struct subqueue *sub, uint32_t j,
 	int64_t limit_s = q->job.p[j].limit_s;
 
 	if (c->policy == SLU_POLICY_SELECTIVE)
-		reserve = sub->n_reserved < depth && is_due(q, j, least_priority(q, sub));
+		reserve = sub->n_reserved < depth && pass_is_due(q, j, least_priority(q, sub));
 
 	if (b->failed_at != q->freed) {
 		b->failed_at = q->freed;

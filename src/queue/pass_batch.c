@@ -78,8 +78,8 @@ static uint32_t line_next(struct slu_queue *q)
 
 /* The jobs whose order is to be chosen; false if there is nothing to choose.  PACKED: those that
  * came with the oldest one, which may have a promise already.  BALANCED: all. */
-static bool gather(struct slu_queue *q, struct subqueue *sub, const struct job *last,
-		   struct batch *b)
+static bool gather_batch(struct slu_queue *q, struct subqueue *sub, const struct job *last,
+			 struct batch *b)
 {
 	uint32_t head = queue_order_first(q->job.p, sub->reserved), j;
 	uint32_t most = sub->n[SLU_JOB_WAITING] > BATCH_MAX ? BATCH_LONG : BATCH_MAX;
@@ -179,7 +179,7 @@ int queue_pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job
 	if (!b || slu_vec_reserve(&q->heap, sub->active.n) < 0)
 		return -ENOMEM;
 	b->goal = promises ? BATCH_DONE : BATCH_BALANCED;
-	if (!gather(q, sub, last, b) || !describe(q, b))
+	if (!gather_batch(q, sub, last, b) || !describe(q, b))
 		return 0;
 	*packed = true;
 	queue_batch_choose(b);

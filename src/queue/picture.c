@@ -4,7 +4,7 @@
  * trees, sums and counts follow from the rest and are made anew. */
 #include "queue/picture_internal.h"
 
-static void set(struct pic *p, struct slu_nodeset **s)
+static void put_nodeset(struct pic *p, struct slu_nodeset **s)
 {
 	uint64_t id = number(p, reads(p) ? 0 : p->names->id(p->names->arg, *s));
 
@@ -180,7 +180,7 @@ static void spans(struct pic *p)
 		U(s->id);
 		I(s->from_s);
 		I(s->to_s);
-		set(p, &s->nodes);
+		put_nodeset(p, &s->nodes);
 		must(p, s->kind <= SLU_SPAN_DRAIN && s->name < q->str.n);
 		uint32_t k = count(p, s->user.n);
 

@@ -122,7 +122,7 @@ static void job_in_list(struct pic *p, uint32_t state, uint32_t i)
 		return;
 	j->state = (uint8_t)state;
 	j->dep = SLU_NIL;
-	j->flags &= (uint8_t)~JOB_FRESH; /* see lines() */
+	j->flags &= (uint8_t)~JOB_FRESH; /* see put_lines() */
 	if (!must(p, job_sane(q, j) && booking_sane(q, j)))
 		return;
 	j->used = true;
@@ -162,7 +162,7 @@ static void jobs(struct pic *p)
 }
 
 /* Buckets that have somebody in line, and jobs that came since the last pass. */
-static void lines(struct pic *p)
+static void put_lines(struct pic *p)
 {
 	struct slu_queue *q = p->q;
 	uint32_t listed = 0, full = 0;
@@ -327,7 +327,7 @@ static void timers(struct pic *p)
 
 void queue_pic_jobs(struct pic *p)
 {
-	static void (*const part[])(struct pic *) = { jobs, lines, deps, results, timers };
+	static void (*const part[])(struct pic *) = { jobs, put_lines, deps, results, timers };
 
 	for (size_t i = 0; i < SLU_LEN(part) && !p->in.rc; i++)
 		part[i](p);

@@ -102,8 +102,8 @@ static int match(struct slu_queue *q, uint32_t j, bool reserve, struct slu_error
 }
 
 /* The booking is made; take the job out of line and tell.  It is in no tree. */
-static int start(struct slu_queue *q, uint32_t j, enum slu_how how, int64_t was_s,
-		 struct slu_decisions *out)
+static int start_job(struct slu_queue *q, uint32_t j, enum slu_how how, int64_t was_s,
+		     struct slu_decisions *out)
 {
 	struct job *job = &q->job.p[j];
 	struct subqueue *sub = &q->sub.p[job->queue];
@@ -207,7 +207,7 @@ int queue_try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_deci
 		set_noplan(q, j, false);
 	queue_bucket_leave(q, j);
 	if (ans == SLU_GANG_NOW) {
-		rc = start(q, j, how_now(sub), SLU_TIME_NONE, out);
+		rc = start_job(q, j, how_now(sub), SLU_TIME_NONE, out);
 		if (job->state == SLU_JOB_RUNNING)
 			queue_bucket_detach(q, j);
 	} else {
@@ -294,7 +294,7 @@ int queue_replan(struct slu_queue *q, uint32_t j, bool *moved, struct slu_decisi
 	}
 	queue_unreserve(q, j);
 	if (ans == SLU_GANG_NOW) {
-		rc = start(q, j, SLU_HOW_RESERVED, was, out);
+		rc = start_job(q, j, SLU_HOW_RESERVED, was, out);
 		if (job->state == SLU_JOB_RUNNING) {
 			queue_bucket_detach(q, j);
 			return rc;

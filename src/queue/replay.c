@@ -245,7 +245,7 @@ static struct slu_nodeset *set_find(void *arg, uint64_t id)
 	return at ? (struct slu_nodeset *)(uintptr_t)*at : NULL;
 }
 
-static int begin(struct slu_replay *r, struct slu_bytes_in *in, struct slu_error *err)
+static int read_head(struct slu_replay *r, struct slu_bytes_in *in, struct slu_error *err)
 {
 	struct slu_queue_opts o = { .verify = r->opts.verify };
 	uint64_t version = slu_bytes_get_u(in);
@@ -314,7 +314,7 @@ static int set_word(struct slu_nodeset *s, uint32_t w, uint64_t word)
 	return rc;
 }
 
-static int set(struct slu_replay *r, struct slu_bytes_in *in)
+static int read_nodeset(struct slu_replay *r, struct slu_bytes_in *in)
 {
 	uint64_t id = slu_bytes_get_u(in), n = slu_bytes_get_u(in);
 	struct slu_nodeset *s = in->rc ? NULL : set_find(r, id);
@@ -356,7 +356,7 @@ static int change(struct slu_replay *r, struct slu_bytes_in *in)
 	return 0;
 }
 
-static int drop(struct slu_replay *r, struct slu_bytes_in *in)
+static int drop_set(struct slu_replay *r, struct slu_bytes_in *in)
 {
 	uint64_t id = slu_bytes_get_u(in);
 	struct slu_nodeset *s = in->rc ? NULL : set_find(r, id);
@@ -420,14 +420,14 @@ static int frame(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
 	if (in->rc)
 		return in->rc;
 	if (what == LOG_BEGIN)
-		return begin(r, in, err);
+		return read_head(r, in, err);
 	if (what == LOG_STOP) {
 		forget(r);
 		in->p = in->end;
 		return 0;
 	}
 	if (r->middle)
-		return what == LOG_SET       ? set(r, in)
+		return what == LOG_SET       ? read_nodeset(r, in)
 		       : what == LOG_PICTURE ? picture(r, in, err)
 					     : -EINVAL;
 	if (!r->q)
@@ -437,11 +437,11 @@ static int frame(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
 	case LOG_LEVEL:
 		return name(r, in, (enum log_frame)what);
 	case LOG_SET:
-		return set(r, in);
+		return read_nodeset(r, in);
 	case LOG_CHANGE:
 		return change(r, in);
 	case LOG_DROP:
-		return drop(r, in);
+		return drop_set(r, in);
 	case LOG_EVENT:
 		return event(r, in, at_us, err);
 	case LOG_PASS:

@@ -7,7 +7,7 @@ static uint32_t role_max(const struct slu_gang_role *r)
 }
 
 /* `by` more slots of one role for a running job, or as many as fit when `some`. */
-static int grow(struct slu_queue *q, uint32_t j, uint32_t role, uint32_t by, bool some)
+static int grow_job(struct slu_queue *q, uint32_t j, uint32_t role, uint32_t by, bool some)
 {
 	struct job *job = &q->job.p[j];
 	struct slu_gang_req req = q->shape.p[job->shape].req;
@@ -123,7 +123,7 @@ int queue_ev_resize(struct slu_queue *q, const struct slu_event *ev, struct slu_
 	if (wanted_by_line(&q->sub.p[q->job.p[j].queue]))
 		return queue_decide_text(out, SLU_DEC_REFUSED, ev->job,
 					 "jobs in line come before more slots for one that runs");
-	int rc = grow(q, j, ev->role, (uint32_t)(ev->size - have), false);
+	int rc = grow_job(q, j, ev->role, (uint32_t)(ev->size - have), false);
 
 	if (rc == SLU_GANG_NOW) {
 		queue_plan_lost(q, SLU_CAUSE_OWN, ev->job, SLU_NODE_NONE);
@@ -161,7 +161,7 @@ int queue_grow_all(struct slu_queue *q, struct slu_decisions *out)
 
 			if (have >= want)
 				continue;
-			int rc = grow(q, j, r, (uint32_t)(want - have), true);
+			int rc = grow_job(q, j, r, (uint32_t)(want - have), true);
 
 			if (rc < 0)
 				return rc;

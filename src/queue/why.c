@@ -444,8 +444,8 @@ static void put_remedy(const struct slu_gang_why *w, struct slu_buf *b)
 }
 
 /* Ask the matcher, without the job's own reservation in the way. */
-static int explain(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_buf *reason,
-		   struct slu_buf *remedy, struct slu_error *err)
+static int ask_matcher(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_buf *reason,
+		       struct slu_buf *remedy, struct slu_error *err)
 {
 	slu_cleanup(slu_machine_freep) struct slu_machine *copy = NULL;
 	struct slu_machine *m = q->m;
@@ -554,7 +554,7 @@ static int why_waiting(struct slu_queue *q, int64_t now_s, uint32_t j, struct sl
 		slu_buf_printf(reason,
 			       "it is at place %u, and only the first %u jobs are considered; ",
 			       out->position, c->queue_depth);
-	rc = explain(q, now_s, j, reason, remedy, err);
+	rc = ask_matcher(q, now_s, j, reason, remedy, err);
 	if (!rc && job->planned_s == SLU_TIME_NONE)
 		put_bound(q, j, out->position, reason);
 	return rc;

@@ -48,7 +48,7 @@ int slu_grpc_escape(struct slu_buf *b, const char *s)
 	return b->error;
 }
 
-static int begin(struct slu_grpc_frames *f)
+static int begin_frame(struct slu_grpc_frames *f)
 {
 	if (f->head[0] > 1)
 		return -EPROTO;
@@ -67,7 +67,7 @@ int slu_grpc_frames_feed(struct slu_grpc_frames *f, const uint8_t *p, size_t n, 
 		if (at == n)
 			goto more;
 		f->head[f->n_head++] = p[at++];
-		if (f->n_head == sizeof f->head && (rc = begin(f)) < 0)
+		if (f->n_head == sizeof f->head && (rc = begin_frame(f)) < 0)
 			return rc;
 	}
 	k = SLU_MIN(n - at, f->want - f->body.n);

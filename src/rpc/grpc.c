@@ -67,7 +67,7 @@ static void call_unref(struct slu_grpc *g)
 }
 
 /* Frees it once the method, the wire and the callbacks are done with it. */
-static void settle(struct slu_grpc_call *c)
+static void settle_call(struct slu_grpc_call *c)
 {
 	struct slu_grpc *g = c->g;
 
@@ -110,7 +110,7 @@ static void put_status(struct slu_grpc_call *c,
 }
 
 /* Everything is written: the status ends the exchange. */
-static void finish(struct slu_grpc_call *c)
+static void write_status(struct slu_grpc_call *c)
 {
 	struct slu_exchange *x = c->x;
 
@@ -166,7 +166,7 @@ static void pump(struct slu_grpc_call *c)
 	c->out_at = 0;
 	account(c, 0);
 	if (c->x && c->ending)
-		finish(c);
+		write_status(c);
 }
 
 static void on_drained(void *arg)
@@ -176,10 +176,10 @@ static void on_drained(void *arg)
 	c->depth++;
 	pump(c);
 	c->depth--;
-	settle(c);
+	settle_call(c);
 }
 
-static int begin(struct slu_grpc_call *c)
+static int begin_call(struct slu_grpc_call *c)
 {
 	int rc = 0;
 
@@ -247,7 +247,7 @@ int slu_grpc_send(struct slu_grpc_call *c, struct slu_buf *b)
 	int rc = -EPIPE;
 
 	if (c->x)
-		rc = begin(c);
+		rc = begin_call(c);
 	if (!rc)
 		rc = frame(c, b);
 	slu_buf_done(b);
@@ -260,7 +260,7 @@ static void detach(struct slu_grpc_call *c)
 {
 	c->detached = true;
 	c->over_fn = NULL;
-	settle(c);
+	settle_call(c);
 }
 
 void slu_grpc_end(struct slu_grpc_call *c)
@@ -268,7 +268,7 @@ void slu_grpc_end(struct slu_grpc_call *c)
 	if (c->x) {
 		c->depth++;
 		c->ending = true;
-		if (!begin(c))
+		if (!begin_call(c))
 			pump(c);
 		else
 			give_up(c);
@@ -308,7 +308,7 @@ void slu_grpc_fail(struct slu_grpc_call *c, enum slu_grpc_code code, const char 
 		if (c->begun)
 			pump(c);
 		else
-			finish(c);
+			write_status(c);
 		c->depth--;
 	}
 	detach(c);
@@ -325,7 +325,7 @@ static void on_gone(void *arg)
 		slu_http_reply_abort(slu_take(c->x));
 	now_over(c);
 	c->depth--;
-	settle(c);
+	settle_call(c);
 }
 
 /* The client's time is up: it is told, the rest is dropped. */
@@ -337,7 +337,7 @@ static void end_late(struct slu_grpc_call *c)
 	}
 	c->code = SLU_GRPC_DEADLINE_EXCEEDED;
 	snprintf(c->why, sizeof c->why, "the deadline passed before the answer");
-	finish(c);
+	write_status(c);
 }
 
 static void on_deadline(void *arg)
@@ -350,7 +350,7 @@ static void on_deadline(void *arg)
 		end_late(c);
 	now_over(c);
 	c->depth--;
-	settle(c);
+	settle_call(c);
 }
 
 static void on_stalled(void *arg)
@@ -417,7 +417,7 @@ static void refuse_bytes(struct slu_grpc_call *c, int rc)
 }
 
 /* Takes bytes the caller may send; 0, or -1 when the call is over. */
-static int take(struct slu_grpc_call *c, const uint8_t *p, size_t n)
+static int take_bytes(struct slu_grpc_call *c, const uint8_t *p, size_t n)
 {
 	while (n) {
 		size_t used = 0;
@@ -485,12 +485,12 @@ static void on_data(void *arg, const uint8_t *p, size_t n)
 	c->depth++;
 	watch_progress(c, n);
 	if (c->allowed) {
-		take(c, p, n);
+		take_bytes(c, p, n);
 	} else {
 		slu_buf_add(&c->before, p, n); /* what went wrong is seen once it is allowed */
 	}
 	c->depth--;
-	settle(c);
+	settle_call(c);
 }
 
 static void on_end(void *arg)
@@ -502,7 +502,7 @@ static void on_end(void *arg)
 	if (c->allowed)
 		no_more(c);
 	c->depth--;
-	settle(c);
+	settle_call(c);
 }
 
 /* ---- the head ---- */
@@ -535,11 +535,12 @@ void slu_grpc_allow(struct slu_grpc_call *c, enum slu_grpc_code code, const char
 		watch_progress(c, 0); /* the time to send it in may have passed while asking */
 	if (before.error)
 		slu_grpc_fail(c, SLU_GRPC_RESOURCE_EXHAUSTED, "out of memory");
-	else if (take(c, (const uint8_t *)slu_buf_str(&before), before.n) == 0 && c->input_ended)
+	else if (take_bytes(c, (const uint8_t *)slu_buf_str(&before), before.n) == 0 &&
+		 c->input_ended)
 		no_more(c);
 	c->depth--;
 	slu_buf_done(&before);
-	settle(c);
+	settle_call(c);
 }
 
 static const struct slu_grpc_method *find_method(const struct slu_grpc *g, const char *path)
@@ -626,7 +627,7 @@ static void on_request(struct slu_exchange *x, void *arg)
 		}
 	}
 	c->depth--;
-	settle(c);
+	settle_call(c);
 }
 
 /* ---- what methods see ---- */

@@ -98,7 +98,7 @@ static bool read_request(struct slu_health *h, struct slu_grpc_call *c, struct s
 	return !rc;
 }
 
-static void check(void *arg, struct slu_grpc_call *c)
+static void on_check(void *arg, struct slu_grpc_call *c)
 {
 	struct slu_health *h = arg;
 	struct slu_text name;
@@ -114,7 +114,7 @@ static void check(void *arg, struct slu_grpc_call *c)
 	slu_grpc_end(c);
 }
 
-static void drop(struct watcher *w)
+static void drop_watcher(struct watcher *w)
 {
 	*w->link = w->next;
 	if (w->next)
@@ -128,7 +128,7 @@ static void left(void *arg)
 	struct watcher *w = arg;
 	struct slu_grpc_call *c = w->call;
 
-	drop(w);
+	drop_watcher(w);
 	slu_grpc_end(c);
 }
 
@@ -171,7 +171,7 @@ void slu_health_set(struct slu_health *h, bool serving)
 int slu_health_serve(struct slu_health *h, struct slu_grpc *g)
 {
 	h->method[0] = (struct slu_grpc_method){
-		.path = "/grpc.health.v1.Health/Check", .open = true, .message = check, .arg = h
+		.path = "/grpc.health.v1.Health/Check", .open = true, .message = on_check, .arg = h
 	};
 	h->method[1] = (struct slu_grpc_method){
 		.path = "/grpc.health.v1.Health/Watch", .open = true, .message = watch, .arg = h
@@ -186,7 +186,7 @@ void slu_health_free(struct slu_health *h)
 	while (h->watchers) {
 		struct slu_grpc_call *c = h->watchers->call;
 
-		drop(h->watchers);
+		drop_watcher(h->watchers);
 		slu_grpc_fail(c, SLU_GRPC_UNAVAILABLE, "the server stops");
 	}
 	slu_free(h);

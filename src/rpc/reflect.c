@@ -172,14 +172,14 @@ static const struct slu_msg_file *find_file(const struct slu_reflect *r, const s
 	return NULL;
 }
 
-static void fail(struct response *out, const char *why)
+static void answer_not_found(struct response *out, const char *why)
 {
 	out->has_error = true;
 	out->error = (struct failure){ SLU_GRPC_NOT_FOUND, slu_text(why) };
 }
 
-static void answer(struct slu_reflect *r, const struct request *q, struct slu_arena *a,
-		   struct slu_text *blob, struct slu_buf *text, struct response *out)
+static void answer_reflection(struct slu_reflect *r, const struct request *q, struct slu_arena *a,
+			      struct slu_text *blob, struct slu_buf *text, struct response *out)
 {
 	const struct slu_msg_file *f;
 
@@ -188,8 +188,8 @@ static void answer(struct slu_reflect *r, const struct request *q, struct slu_ar
 	} else if (q->has_filename || q->has_symbol) {
 		f = find_file(r, q);
 		if (!f) {
-			fail(out,
-			     q->has_filename ? "there is no such file" : "there is no such symbol");
+			answer_not_found(out, q->has_filename ? "there is no such file"
+							      : "there is no such symbol");
 			return;
 		}
 		slu_msg_describe(f, text);
@@ -197,7 +197,7 @@ static void answer(struct slu_reflect *r, const struct request *q, struct slu_ar
 		out->has_file = true;
 		out->file.file = (struct slu_texts){ blob, 1 };
 	} else {
-		fail(out, "the services have no extensions");
+		answer_not_found(out, "the services have no extensions");
 	}
 }
 
@@ -217,7 +217,7 @@ static void on_message(void *arg, struct slu_grpc_call *c)
 		slu_grpc_fail(c, SLU_GRPC_INVALID_ARGUMENT, "%s", err.text);
 	} else {
 		out.host = out.original.host;
-		answer(r, &out.original, &a, &blob, &text, &out);
+		answer_reflection(r, &out.original, &a, &blob, &text, &out);
 		slu_msg_write(&response, &out, &b);
 		rc = slu_grpc_send(c, &b);
 		if (rc < 0 && rc != -EPIPE)

@@ -194,8 +194,8 @@ static void mark(const struct slu_admit_review *r, struct slu_admit_patch *p, co
 				(const char *const(*)[2])held, 1);
 }
 
-static void hold(const struct slu_admit_review *r, const char *scheduler, bool compatible,
-		 struct slu_admit_patch *p, bool noted)
+static void hold_at_admission(const struct slu_admit_review *r, const char *scheduler,
+			      bool compatible, struct slu_admit_patch *p, bool noted)
 {
 	bool job = suspends(r);
 	bool by_user = slu_json_bool_or(slu_json_get(r->spec, "suspend"), false);
@@ -238,7 +238,7 @@ void slu_admit_hold(const struct slu_admit_review *r, const struct slu_admit_rul
 	if (!may_change(r))
 		return;
 	if (rules->hold && !is_held(r)) {
-		hold(r, other ? DEFAULT : rules->held_scheduler, compatible, p, noted);
+		hold_at_admission(r, other ? DEFAULT : rules->held_scheduler, compatible, p, noted);
 	} else if (!rules->hold && other && !has_gate(r->pod)) {
 		slu_admit_set(p,
 			      r->template ? "/spec/template/spec/schedulerName"

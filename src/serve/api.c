@@ -14,17 +14,17 @@
 #define CLOSE_NS    SLU_NS_PER_S
 #define REQUEST_MAX (64u << 10) /* no route reads a body */
 
-enum door { DOOR_SOCKET, DOOR_HTTPS, DOOR_HEALTH, DOORS };
+enum endpoint { ENDPOINT_SOCKET, ENDPOINT_HTTPS, ENDPOINT_HEALTH, ENDPOINTS };
 
 /* Everybody in the cluster may knock at HTTPS; the probes and the operator's socket keep their own
  * room. */
-static const struct slu_pool_options door_pool[DOORS] = {
-	[DOOR_SOCKET] = { .max_connections = 128, .one_source = true },
-	[DOOR_HTTPS] = { .max_connections = 512 },
-	[DOOR_HEALTH] = { .max_connections = 128,
-			  .max_bytes = 32u << 20,
-			  .max_streams = 16,
-			  .no_body = true },
+static const struct slu_pool_options door_pool[ENDPOINTS] = {
+	[ENDPOINT_SOCKET] = { .max_connections = 128, .one_source = true },
+	[ENDPOINT_HTTPS] = { .max_connections = 512 },
+	[ENDPOINT_HEALTH] = { .max_connections = 128,
+			      .max_bytes = 32u << 20,
+			      .max_streams = 16,
+			      .no_body = true },
 };
 
 struct slu_api {
@@ -32,18 +32,18 @@ struct slu_api {
 	struct slu_server *server;
 	struct slu_auth *auth;
 	const char *asker;       /* of the request that is being served; NULL: nobody knows */
-	struct slu_https *https; /* NULL: that door is shut */
+	struct slu_https *https; /* NULL: that endpoint is closed */
 	struct question *open;   /* the core has not answered yet */
 	bool closed;
-	int listener[DOORS]; /* -1: not open */
+	int listener[ENDPOINTS]; /* -1: not open */
 };
 
-static enum door door_of(const struct slu_api *a, const struct slu_http_request *q)
+static enum endpoint endpoint_of(const struct slu_api *a, const struct slu_http_request *q)
 {
-	for (int i = 0; i < DOORS; i++)
+	for (int i = 0; i < ENDPOINTS; i++)
 		if (a->listener[i] == q->listener)
-			return (enum door)i;
-	return DOOR_HEALTH;
+			return (enum endpoint)i;
+	return ENDPOINT_HEALTH;
 }
 
 /* ---- health and metrics ---- */
@@ -174,7 +174,7 @@ static void ask_free(struct slu_record *r)
 }
 
 /* What is asked beside the name; the rest of the record is filled in.  Its text is taken over. */
-static void ask_like(struct slu_api *a, struct slu_exchange *x, const struct slu_rec_ask *like,
+static void send_ask(struct slu_api *a, struct slu_exchange *x, const struct slu_rec_ask *ask,
 		     const char *ns, const char *name, void (*then)(struct question *q))
 {
 	struct slu_rec_ask *r = slu_calloc(1, sizeof *r);
@@ -183,17 +183,17 @@ static void ask_like(struct slu_api *a, struct slu_exchange *x, const struct slu
 	if (!r || !q || strlen(ns) >= sizeof r->ns || strlen(name) >= sizeof r->name) {
 		slu_free(r);
 		slu_free(q);
-		slu_free((char *)like->text);
+		slu_free((char *)ask->text);
 		slu_http_reply_text(x, 400, "no such name\n");
 		return;
 	}
 	*q = (struct question){
-		.a = a, .x = x, .then = then, .next = a->open, .object = (char *)like->text
+		.a = a, .x = x, .then = then, .next = a->open, .object = (char *)ask->text
 	};
 	if (q->next)
 		q->next->prev = q;
 	a->open = q;
-	*r = *like;
+	*r = *ask;
 	r->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = ask_free };
 	strcpy(r->ns, ns);
 	strcpy(r->name, name);
@@ -207,7 +207,7 @@ static void ask_like(struct slu_api *a, struct slu_exchange *x, const struct slu
 static void ask_core(struct slu_api *a, struct slu_exchange *x, enum slu_ask what, const char *ns,
 		     const char *name, void (*then)(struct question *q))
 {
-	ask_like(a, x, &(struct slu_rec_ask){ .what = what }, ns, name, then);
+	send_ask(a, x, &(struct slu_rec_ask){ .what = what }, ns, name, then);
 }
 
 /* ---- routes ---- */
@@ -215,7 +215,7 @@ static void ask_core(struct slu_api *a, struct slu_exchange *x, enum slu_ask wha
 #define PARTS 6
 
 /* "/v1/jobs/ns/name" into decoded parts; the number, or -1 when something is wrong with it. */
-static int split(const char *path, char part[PARTS][256])
+static int split_path(const char *path, char part[PARTS][256])
 {
 	int n = 0;
 
@@ -273,8 +273,8 @@ static bool read_route(struct slu_api *a, struct slu_exchange *x, char part[PART
 	return true;
 }
 
-static void resize(struct slu_api *a, struct slu_exchange *x, const char *ns, const char *name,
-		   const char *size)
+static void resize_gang(struct slu_api *a, struct slu_exchange *x, const char *ns, const char *name,
+			const char *size)
 {
 	char *end = NULL;
 	unsigned long n = strtoul(size, &end, 10);
@@ -283,7 +283,7 @@ static void resize(struct slu_api *a, struct slu_exchange *x, const char *ns, co
 		slu_http_reply_text(x, 400, "%.20s is no number of members\n", size);
 		return;
 	}
-	ask_like(a, x, &(struct slu_rec_ask){ .what = SLU_ASK_RESIZE, .size = (uint32_t)n }, ns,
+	send_ask(a, x, &(struct slu_rec_ask){ .what = SLU_ASK_RESIZE, .size = (uint32_t)n }, ns,
 		 name, question_reply);
 }
 
@@ -302,7 +302,7 @@ static void priority(struct slu_api *a, struct slu_exchange *x, const char *ns, 
 				    "\"%.40s\" is no priority: a whole number, or " OWN "\n", text);
 		return;
 	}
-	ask_like(a, x,
+	send_ask(a, x,
 		 &(struct slu_rec_ask){ .what = SLU_ASK_PRIORITY, .value = own ? SLU_ASK_OWN : n },
 		 ns, name, question_reply);
 }
@@ -318,7 +318,7 @@ static void limit(struct slu_api *a, struct slu_exchange *x, const char *ns, con
 				    text);
 		return;
 	}
-	ask_like(a, x,
+	send_ask(a, x,
 		 &(struct slu_rec_ask){ .what = SLU_ASK_LIMIT, .value = own ? SLU_ASK_OWN : s }, ns,
 		 name, question_reply);
 }
@@ -346,18 +346,18 @@ static int moment(const char *query, const char *name, int64_t *out, struct slu_
 	return rc;
 }
 
-static void drain(struct slu_api *a, struct slu_exchange *x, const char *node)
+static void drain_node(struct slu_api *a, struct slu_exchange *x, const char *node)
 {
 	const char *query = slu_exchange_request(x)->query;
-	struct slu_rec_ask like = { .what = SLU_ASK_DRAIN };
+	struct slu_rec_ask ask = { .what = SLU_ASK_DRAIN };
 	struct slu_error err = { 0 };
 
-	if (moment(query, "from", &like.from_s, &err) < 0 ||
-	    moment(query, "until", &like.until_s, &err) < 0) {
+	if (moment(query, "from", &ask.from_s, &err) < 0 ||
+	    moment(query, "until", &ask.until_s, &err) < 0) {
 		slu_http_reply_text(x, 400, "%s\n", err.text);
 		return;
 	}
-	ask_like(a, x, &like, "", node, question_reply);
+	send_ask(a, x, &ask, "", node, question_reply);
 }
 
 /* ---- reservations ---- */
@@ -478,7 +478,7 @@ static int put_reservation(const char *query, const char *ns, const char *name, 
 static void reserve(struct slu_api *a, struct slu_exchange *x, const char *ns, const char *name)
 {
 	struct slu_buf b = SLU_BUF_INIT(256u << 10);
-	struct slu_rec_ask like = { .what = SLU_ASK_RESERVE };
+	struct slu_rec_ask ask = { .what = SLU_ASK_RESERVE };
 	struct slu_error err = { 0 };
 	int rc = put_reservation(slu_exchange_request(x)->query, ns, name, &b, &err);
 
@@ -487,8 +487,8 @@ static void reserve(struct slu_api *a, struct slu_exchange *x, const char *ns, c
 		slu_buf_done(&b);
 		return;
 	}
-	like.text = slu_buf_take(&b);
-	ask_like(a, x, &like, ns, name, question_reply); /* takes the text over */
+	ask.text = slu_buf_take(&b);
+	send_ask(a, x, &ask, ns, name, question_reply); /* takes the text over */
 }
 
 static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS][256], int n)
@@ -504,7 +504,7 @@ static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS
 		const char *verb;
 		void (*run)(struct slu_api *a, struct slu_exchange *x, const char *ns,
 			    const char *name, const char *value);
-	} change[] = { { "resize", resize }, { "priority", priority }, { "limit", limit } };
+	} change[] = { { "resize", resize_gang }, { "priority", priority }, { "limit", limit } };
 
 	if (n == 6 && !strcmp(part[1], "jobs"))
 		for (size_t i = 0; i < SLU_LEN(change); i++)
@@ -521,7 +521,7 @@ static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS
 		return true;
 	}
 	if (n == 4 && !strcmp(part[1], "nodes") && !strcmp(part[3], "drain")) {
-		drain(a, x, part[2]);
+		drain_node(a, x, part[2]);
 		return true;
 	}
 	for (size_t i = 0; i < SLU_LEN(row); i++) {
@@ -542,7 +542,7 @@ static void read_reply(struct question *q)
 {
 	const struct slu_http_request *req = slu_exchange_request(q->x);
 	char part[PARTS][256];
-	int n = split(req->path, part);
+	int n = split_path(req->path, part);
 
 	if (n < 2 || !read_route(q->a, q->x, part, n))
 		slu_http_reply_text(q->x, 404, "nothing here: %s\n", req->path);
@@ -552,7 +552,7 @@ static void route(struct slu_api *a, struct slu_exchange *x)
 {
 	const struct slu_http_request *q = slu_exchange_request(x);
 	char part[PARTS][256];
-	int n = split(q->path, part);
+	int n = split_path(q->path, part);
 
 	if (n == 1 && !strcmp(part[0], "metrics") && q->method == SLU_HTTP_GET) {
 		metrics(a, x);
@@ -560,12 +560,12 @@ static void route(struct slu_api *a, struct slu_exchange *x)
 	}
 	if (n == 4 && !strcmp(part[0], "v1") && !strcmp(part[1], "jobs") &&
 	    q->method == SLU_HTTP_GET && !strcmp(q->query, "why=true")) {
-		ask_core(a, x, SLU_ASK_PICTURE, part[2], part[3], read_reply);
+		ask_core(a, x, SLU_ASK_SNAPSHOT, part[2], part[3], read_reply);
 		return;
 	}
 	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_GET) {
-		ask_core(a, x, SLU_ASK_PICTURE, "", strcmp(q->query, "all=true") ? "" : SLU_ASK_ALL,
-			 read_reply);
+		ask_core(a, x, SLU_ASK_SNAPSHOT, "",
+			 strcmp(q->query, "all=true") ? "" : SLU_ASK_ALL, read_reply);
 		return;
 	}
 	if (n >= 2 && !strcmp(part[0], "v1") && q->method == SLU_HTTP_POST &&
@@ -597,7 +597,7 @@ static void handle(struct slu_exchange *x, void *arg)
 {
 	struct slu_api *a = arg;
 	const struct slu_http_request *q = slu_exchange_request(x);
-	enum door door = door_of(a, q);
+	enum endpoint endpoint = endpoint_of(a, q);
 
 	if (a->closed) {
 		slu_http_reply_text(x, 503, "the daemon is stopping\n");
@@ -613,17 +613,17 @@ static void handle(struct slu_exchange *x, void *arg)
 			health(a, x, true);
 			return;
 		}
-		if (!strcmp(q->path, "/metrics") && door != DOOR_HTTPS) {
+		if (!strcmp(q->path, "/metrics") && endpoint != ENDPOINT_HTTPS) {
 			metrics(a, x);
 			return;
 		}
 	}
-	if (door == DOOR_SOCKET) {
+	if (endpoint == ENDPOINT_SOCKET) {
 		char uid[32];
 
 		snprintf(uid, sizeof uid, "uid:%lld", (long long)q->uid);
 		serve(a, x, uid);
-	} else if (door == DOOR_HTTPS)
+	} else if (endpoint == ENDPOINT_HTTPS)
 		slu_auth_check(a->auth, x, allowed, a);
 	else
 		slu_http_reply_text(x, 404, "nothing here: %s\n", q->path);
@@ -631,12 +631,14 @@ static void handle(struct slu_exchange *x, void *arg)
 
 /* ---- opening ---- */
 
-static int open_door(struct slu_api *a, enum door d, const char *where, struct slu_tls *tls,
-		     struct slu_error *err)
+static int open_endpoint(struct slu_api *a, enum endpoint d, const char *where, struct slu_tls *tls,
+			 struct slu_error *err)
 {
-	static const char *const setting[DOORS] = { [DOOR_SOCKET] = "serve.socket (--socket)",
-						    [DOOR_HTTPS] = "serve.https",
-						    [DOOR_HEALTH] = "serve.health" };
+	static const char *const setting[ENDPOINTS] = {
+		[ENDPOINT_SOCKET] = "serve.socket (--socket)",
+		[ENDPOINT_HTTPS] = "serve.https",
+		[ENDPOINT_HEALTH] = "serve.health"
+	};
 	char text[200];
 	struct slu_addr addr;
 	int rc;
@@ -644,11 +646,11 @@ static int open_door(struct slu_api *a, enum door d, const char *where, struct s
 	a->listener[d] = -1;
 	if (!*where)
 		return 0;
-	snprintf(text, sizeof text, "%s%s", d == DOOR_SOCKET ? "unix:" : "", where);
+	snprintf(text, sizeof text, "%s%s", d == ENDPOINT_SOCKET ? "unix:" : "", where);
 	rc = slu_addr_parse(text, &addr, err);
 	if (rc == 0)
 		rc = slu_server_listen(a->server, &addr, tls, 0600, err);
-	if (err && d == DOOR_SOCKET && (rc == -ENOENT || rc == -EACCES || rc == -EROFS)) {
+	if (err && d == ENDPOINT_SOCKET && (rc == -ENOENT || rc == -EACCES || rc == -EROFS)) {
 		char why[sizeof err->text];
 
 		snprintf(why, sizeof why, "%s", err->text);
@@ -684,14 +686,14 @@ int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct 
 		if (rc < 0)
 			return rc;
 	}
-	rc = open_door(a, DOOR_SOCKET, cfg->serve.socket, NULL, err);
+	rc = open_endpoint(a, ENDPOINT_SOCKET, cfg->serve.socket, NULL, err);
 	if (!rc)
-		rc = open_door(a, DOOR_HTTPS, cfg->serve.https, tls, err);
+		rc = open_endpoint(a, ENDPOINT_HTTPS, cfg->serve.https, tls, err);
 	if (!rc)
-		rc = open_door(a, DOOR_HEALTH, cfg->serve.health, NULL, err);
-	if (!rc && a->listener[DOOR_HTTPS] >= 0)
-		rc = slu_https_new(setup->loop, setup->client, a->server, a->listener[DOOR_HTTPS],
-				   cfg, "", &a->https, err);
+		rc = open_endpoint(a, ENDPOINT_HEALTH, cfg->serve.health, NULL, err);
+	if (!rc && a->listener[ENDPOINT_HTTPS] >= 0)
+		rc = slu_https_new(setup->loop, setup->client, a->server,
+				   a->listener[ENDPOINT_HTTPS], cfg, "", &a->https, err);
 	if (rc < 0)
 		return rc;
 	*out = slu_take(a);
@@ -733,17 +735,17 @@ void slu_api_config(struct slu_api *a, const struct slu_config *config)
 	a->s.config = config;
 }
 
-static uint16_t port_of(const struct slu_api *a, enum door d)
+static uint16_t port_of(const struct slu_api *a, enum endpoint d)
 {
 	return a->listener[d] < 0 ? 0 : slu_server_port(a->server, a->listener[d]);
 }
 
 uint16_t slu_api_health_port(const struct slu_api *a)
 {
-	return port_of(a, DOOR_HEALTH);
+	return port_of(a, ENDPOINT_HEALTH);
 }
 
 uint16_t slu_api_https_port(const struct slu_api *a)
 {
-	return port_of(a, DOOR_HTTPS);
+	return port_of(a, ENDPOINT_HTTPS);
 }

@@ -29,7 +29,7 @@ struct slu_api_setup {
 	const struct slu_config *config;
 };
 
-/* Listens where the configuration says.  A door that cannot be opened is an error. */
+/* Listens where the configuration says.  An endpoint that cannot be opened is an error. */
 int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct slu_error *err);
 /* Shut the doors: what is asked and not answered is answered (503), and the answers are given a
  * second to leave; runs the loop for it.  Before anything that an answer may read (core, feed) is

@@ -71,7 +71,7 @@ static struct kept *place_of(struct slu_auth *a, const unsigned char key[KEY_LEN
 	return &a->kept[(key[0] | (unsigned)key[1] << 8) % KEPT_MAX];
 }
 
-static void finish(struct check *c, int status, const char *why)
+static void finish_check(struct check *c, int status, const char *why)
 {
 	c->a->asked--;
 	if (status == 200) {
@@ -90,7 +90,7 @@ static const char *verb_of(const struct slu_http_request *q)
 	return q->method == SLU_HTTP_GET ? "get" : q->method == SLU_HTTP_POST ? "post" : "other";
 }
 
-static void refuse(struct check *c)
+static void refuse_caller(struct check *c)
 {
 	const struct slu_http_request *q = slu_exchange_request(c->x);
 	char why[300];
@@ -99,7 +99,7 @@ static void refuse(struct check *c)
 		why, sizeof why,
 		"not allowed; a ClusterRole with nonResourceURLs \"%.150s\" and verb \"%s\" is needed",
 		q->path, verb_of(q));
-	finish(c, 403, why);
+	finish_check(c, 403, why);
 }
 
 static void access_done(void *arg, int allowed, const char *reason)
@@ -107,11 +107,11 @@ static void access_done(void *arg, int allowed, const char *reason)
 	struct check *c = arg;
 
 	if (allowed < 0)
-		finish(c, 503, "the API server does not say whether this is allowed");
+		finish_check(c, 503, "the API server does not say whether this is allowed");
 	else if (allowed)
-		finish(c, 200, c->user);
+		finish_check(c, 200, c->user);
 	else
-		refuse(c);
+		refuse_caller(c);
 }
 
 static void token_done(void *arg, int known, const struct slu_kuser *user, const char *why)
@@ -123,11 +123,11 @@ static void token_done(void *arg, int known, const struct slu_kuser *user, const
 	if (known > 0)
 		slu_utf8_cut(c->user, sizeof c->user, user->name);
 	if (known < 0)
-		finish(c, 503, "the API server does not say whose token this is");
+		finish_check(c, 503, "the API server does not say whose token this is");
 	else if (!known)
-		finish(c, 401, "the token is not valid in this cluster");
+		finish_check(c, 401, "the token is not valid in this cluster");
 	else if (slu_kube_access_review(c->a->client, user, &what, access_done, c) < 0)
-		finish(c, 503, "cannot ask the API server");
+		finish_check(c, 503, "cannot ask the API server");
 }
 
 void slu_auth_check(struct slu_auth *a, struct slu_exchange *x, slu_auth_fn *fn, void *arg)
@@ -166,5 +166,5 @@ void slu_auth_check(struct slu_auth *a, struct slu_exchange *x, slu_auth_fn *fn,
 	}
 	a->asked++;
 	if (slu_kube_token_review(a->client, token, NULL, token_done, c) < 0)
-		finish(c, 503, "cannot ask the API server");
+		finish_check(c, 503, "cannot ask the API server");
 }

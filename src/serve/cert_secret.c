@@ -24,7 +24,7 @@ struct slu_cert_secret {
 	bool dead;        /* freed meanwhile: the answer frees the rest */
 };
 
-static void look(void *arg);
+static void look_at_secret(void *arg);
 
 static void destroy(struct slu_cert_secret *k)
 {
@@ -32,17 +32,17 @@ static void destroy(struct slu_cert_secret *k)
 	slu_free(k);
 }
 
-static void retry(struct slu_cert_secret *k, const char *doing, const char *why)
+static void retry_secret(struct slu_cert_secret *k, const char *doing, const char *why)
 {
 	slu_log(SLU_WARN, "certificate not saved to its Secret", SLU_STR("of", k->s.what),
 		SLU_STR("doing", doing), SLU_STR("secret", k->s.secret), SLU_STR("ns", k->s.ns),
 		SLU_STR("err", why));
-	slu_timer_start(&k->again, k->s.loop, k->pause_ns, look, k);
+	slu_timer_start(&k->again, k->s.loop, k->pause_ns, look_at_secret, k);
 	k->pause_ns = SLU_MIN(k->pause_ns * 2, RETRY_MAX_NS);
 }
 
 /* Every answer begins here. */
-static bool alive(struct slu_cert_secret *k)
+static bool keeper_is_alive(struct slu_cert_secret *k)
 {
 	bool dead = k->dead;
 
@@ -58,13 +58,13 @@ static void sent(struct slu_cert_secret *k, int rc, const char *doing)
 	if (!rc)
 		k->busy = true;
 	else
-		retry(k, doing, strerror(-rc));
+		retry_secret(k, doing, strerror(-rc));
 }
 
 static void use(struct slu_cert_secret *k)
 {
 	k->pause_ns = RETRY_NS;
-	slu_timer_start(&k->again, k->s.loop, LOOK_NS, look, k);
+	slu_timer_start(&k->again, k->s.loop, LOOK_NS, look_at_secret, k);
 	k->s.have(k->s.arg, &k->certs);
 }
 
@@ -72,18 +72,18 @@ static void kept(void *arg, const struct slu_kube_reply *r)
 {
 	struct slu_cert_secret *k = arg;
 
-	if (!alive(k))
+	if (!keeper_is_alive(k))
 		return;
 	if (r->outcome == SLU_KUBE_OK)
 		use(k);
 	else if (r->outcome == SLU_KUBE_EXISTS || r->outcome == SLU_KUBE_CONFLICT)
-		look(k); /* another replica was faster: take its bundle */
+		look_at_secret(k); /* another replica was faster: take its bundle */
 	else
-		retry(k, "writing", r->error);
+		retry_secret(k, "writing", r->error);
 }
 
 /* A new Secret, or (with the version it was read in) in place of the old one. */
-static void keep(struct slu_cert_secret *k, const char *version)
+static void write_secret(struct slu_cert_secret *k, const char *version)
 {
 	const char *const pem[] = { k->certs.ca_cert, k->certs.ca_key, k->certs.cert,
 				    k->certs.key };
@@ -147,7 +147,7 @@ static int read_secret(const struct slu_json *secret, struct slu_certs *out)
 }
 
 /* Bring the bundle into order; version NULL: there is no Secret. */
-static void settle(struct slu_cert_secret *k, const char *version)
+static void settle_bundle(struct slu_cert_secret *k, const char *version)
 {
 	struct slu_error err = { 0 };
 	int64_t now_s = time(NULL);
@@ -166,9 +166,9 @@ static void settle(struct slu_cert_secret *k, const char *version)
 		break;
 	}
 	if (rc < 0)
-		retry(k, "making", err.text);
+		retry_secret(k, "making", err.text);
 	else
-		keep(k, version);
+		write_secret(k, version);
 }
 
 static void read_back(void *arg, const struct slu_kube_reply *r)
@@ -179,15 +179,15 @@ static void read_back(void *arg, const struct slu_kube_reply *r)
 	const struct slu_json *root;
 	int rc;
 
-	if (!alive(k))
+	if (!keeper_is_alive(k))
 		return;
 	slu_certs_done(&k->certs);
 	if (r->outcome == SLU_KUBE_NOT_FOUND) {
-		settle(k, NULL);
+		settle_bundle(k, NULL);
 		return;
 	}
 	if (r->outcome != SLU_KUBE_OK) {
-		retry(k, "reading", r->error);
+		retry_secret(k, "reading", r->error);
 		return;
 	}
 	rc = slu_json_parse(r->body, r->body_len, NULL, &doc, &err);
@@ -195,13 +195,14 @@ static void read_back(void *arg, const struct slu_kube_reply *r)
 	if (!rc)
 		rc = read_secret(root, &k->certs);
 	if (rc < 0)
-		retry(k, "reading", *err.text ? err.text : strerror(-rc));
+		retry_secret(k, "reading", *err.text ? err.text : strerror(-rc));
 	else
-		settle(k, slu_json_str_or(slu_json_dig(root, "metadata", "resourceVersion", NULL),
-					  ""));
+		settle_bundle(
+			k, slu_json_str_or(slu_json_dig(root, "metadata", "resourceVersion", NULL),
+					   ""));
 }
 
-static void look(void *arg)
+static void look_at_secret(void *arg)
 {
 	struct slu_cert_secret *k = arg;
 	const struct slu_ktarget t = {
@@ -229,7 +230,7 @@ int slu_cert_secret_new(const struct slu_cert_secret_setup *setup, struct slu_ce
 		destroy(k);
 		return rc;
 	}
-	look(k);
+	look_at_secret(k);
 	*out = k;
 	return 0;
 }

@@ -16,7 +16,7 @@ SLU_DEFINE_CLEANUP(X509, X509_free)
 SLU_DEFINE_CLEANUP(EVP_PKEY, EVP_PKEY_free)
 SLU_DEFINE_CLEANUP(BIO, BIO_free_all)
 
-static int fail(struct slu_error *err, const char *doing)
+static int fail_openssl(struct slu_error *err, const char *doing)
 {
 	char text[160];
 
@@ -164,10 +164,10 @@ static int set_leaf(struct slu_certs *c, X509 *ca, EVP_PKEY *ca_key, const char 
 	char *cert, *keytext;
 
 	if (!key)
-		return fail(err, "making a key");
+		return fail_openssl(err, "making a key");
 	leaf = make_leaf(key, ca, ca_key, dns, n, now_s);
 	if (!leaf)
-		return fail(err, "making the leaf");
+		return fail_openssl(err, "making the leaf");
 	cert = pem_cert(leaf);
 	keytext = pem_key(key);
 	if (!cert || !keytext) {
@@ -194,10 +194,10 @@ int slu_certs_make(struct slu_certs *out, const char *const *dns, uint32_t n, in
 		return rc;
 	key = EVP_EC_gen("P-256");
 	if (!key)
-		return fail(err, "making a key");
+		return fail_openssl(err, "making a key");
 	ca = make_ca(key, now_s);
 	if (!ca)
-		return fail(err, "making the CA");
+		return fail_openssl(err, "making the CA");
 	c.ca_cert = pem_cert(ca);
 	c.ca_key = pem_key(key);
 	rc = c.ca_cert && c.ca_key ? set_leaf(&c, ca, key, dns, n, now_s, err) : -ENOMEM;
@@ -219,7 +219,7 @@ int slu_certs_renew(struct slu_certs *c, const char *const *dns, uint32_t n, int
 	if (rc < 0)
 		return rc;
 	if (!ca || !key)
-		return fail(err, "reading the CA");
+		return fail_openssl(err, "reading the CA");
 	return set_leaf(c, ca, key, dns, n, now_s, err);
 }
 

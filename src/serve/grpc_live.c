@@ -156,7 +156,7 @@ static void jgf_node(struct jgf *g, const struct part *p, int64_t id, bool taken
 
 /* ---- answers ---- */
 
-static int64_t number(const struct slu_json *o, const char *key)
+static int64_t number_at(const struct slu_json *o, const char *key)
 {
 	int64_t n;
 
@@ -177,9 +177,9 @@ static int fill_nodes(struct slu_flux_ask *a, const struct slu_json *list)
 		name = slu_arena_strndup(&a->arena, name ? name : "", name ? strlen(name) : 0);
 		if (!name)
 			return -ENOMEM;
-		node[a->nodes.n++] = (struct slu_flux_node){
-			slu_text(name), (int32_t)(number(it.val, "cpu") / 1000 / SLU_MAX(a->cpu, 1))
-		};
+		node[a->nodes.n++] = (struct slu_flux_node){ slu_text(name),
+							     (int32_t)(number_at(it.val, "cpu") /
+								       1000 / SLU_MAX(a->cpu, 1)) };
 	}
 	return 0;
 }
@@ -192,9 +192,9 @@ static int fill_graph(struct slu_flux_ask *a, const struct slu_json *list)
 	jgf_begin(&g, false);
 	slu_json_each (list, it) {
 		struct part p = { .name = slu_json_str(slu_json_get(it.val, "name")),
-				  .cores = number(it.val, "cpu") / 1000,
-				  .memory_mb = MB_OF(number(it.val, "memory")),
-				  .gpus = number(it.val, "gpu") };
+				  .cores = number_at(it.val, "cpu") / 1000,
+				  .memory_mb = MB_OF(number_at(it.val, "memory")),
+				  .gpus = number_at(it.val, "gpu") };
 
 		jgf_node(&g, &p, id++, true, root);
 	}
@@ -213,13 +213,13 @@ static int matched(struct slu_flux_ask *a, const char *text)
 		return rc;
 	root = slu_json_root(doc);
 	list = slu_json_get(root, "nodes");
-	a->got = (uint64_t)number(root, "job");
-	a->at_s = number(root, "at");
+	a->got = (uint64_t)number_at(root, "job");
+	a->at_s = number_at(root, "at");
 	a->reserved = slu_json_bool_or(slu_json_get(root, "reserved"), false);
 	return a->want_nodes ? fill_nodes(a, list) : fill_graph(a, list);
 }
 
-static void finish(struct asked *q)
+static void finish_asked(struct asked *q)
 {
 	struct slu_flux_ask *a = q->a;
 	int rc = q->rc;
@@ -253,12 +253,12 @@ static void answer_all(void *arg)
 	pthread_mutex_unlock(&l->lock);
 	for (; q; q = next) {
 		next = q->next;
-		finish(q);
+		finish_asked(q);
 	}
 }
 
 /* On the core's thread. */
-static void answered(void *arg, int rc, const char *text)
+static void core_answered(void *arg, int rc, const char *text)
 {
 	struct asked *q = arg;
 	struct slu_grpc_live *l = q->l;
@@ -286,7 +286,7 @@ static bool is_over(void *arg)
 	return slu_grpc_over(q->a->call);
 }
 
-static void refuse(struct slu_flux_ask *a, enum slu_flux_outcome outcome, const char *why)
+static void refuse_ask(struct slu_flux_ask *a, enum slu_flux_outcome outcome, const char *why)
 {
 	a->outcome = outcome;
 	slu_fail(&a->why, -EAGAIN, "%s", why);
@@ -315,7 +315,7 @@ static void ask_core(struct slu_grpc_live *l, struct slu_flux_ask *a)
 									   : SLU_ASK_UNMATCH,
 					   .size = a->reserve,
 					   .over = is_over,
-					   .answer = answered,
+					   .answer = core_answered,
 					   .arg = q };
 		if (a->op == SLU_FLUX_MATCH) {
 			q->jobspec = slu_strndup(a->text.p, a->text.n);
@@ -338,8 +338,9 @@ static void ask_core(struct slu_grpc_live *l, struct slu_flux_ask *a)
 		slu_free(q->jobspec);
 	slu_free(q);
 	slu_free(r);
-	refuse(a, SLU_FLUX_NOT_HERE,
-	       rc == -ENOMEM ? "out of memory" : "too many requests are in progress; try again");
+	refuse_ask(a, SLU_FLUX_NOT_HERE,
+		   rc == -ENOMEM ? "out of memory"
+				 : "too many requests are in progress; try again");
 }
 
 /* What is free of the live cluster, whole cores and all. */
@@ -402,7 +403,7 @@ static void ask_snapshot(struct slu_grpc_live *l, struct slu_flux_ask *a)
 	slu_cleanup(slu_snapshot_unrefp) struct slu_snapshot *s = slu_core_snapshot(l->core);
 
 	if (!s || !s->synced) {
-		refuse(a, SLU_FLUX_NOT_HERE, "the cluster has not been listed yet; try again");
+		refuse_ask(a, SLU_FLUX_NOT_HERE, "the cluster has not been listed yet; try again");
 		return;
 	}
 	a->outcome = SLU_FLUX_OK;
@@ -423,7 +424,7 @@ static void pass_on(void *arg, struct slu_flux_ask *a)
 		if (l->core)
 			ask_core(l, a);
 		else
-			refuse(a, SLU_FLUX_NOT_HERE, "the daemon stops");
+			refuse_ask(a, SLU_FLUX_NOT_HERE, "the daemon stops");
 		break;
 	case SLU_FLUX_INIT: /* the cluster is there already, whatever graph the client has of it */
 		a->outcome = SLU_FLUX_OK;
@@ -431,8 +432,8 @@ static void pass_on(void *arg, struct slu_flux_ask *a)
 		break;
 	case SLU_FLUX_GROW:
 	case SLU_FLUX_SHRINK:
-		refuse(a, SLU_FLUX_REFUSED,
-		       "the graph is the live cluster: add or remove nodes there");
+		refuse_ask(a, SLU_FLUX_REFUSED,
+			   "the graph is the live cluster: add or remove nodes there");
 		break;
 	default:
 		ask_snapshot(l, a);

@@ -30,7 +30,7 @@ static bool is_loopback(const char *host)
 
 /* ---- who may ---- */
 
-static void answered(void *arg, struct slu_exchange *x, int status, const char *why)
+static void call_answered(void *arg, struct slu_exchange *x, int status, const char *why)
 {
 	enum slu_grpc_code code = status == 200   ? SLU_GRPC_OK
 				  : status == 401 ? SLU_GRPC_UNAUTHENTICATED
@@ -49,7 +49,7 @@ static void permit(void *arg, struct slu_grpc_call *c, struct slu_exchange *x)
 	if (q->client_cn)
 		slu_grpc_allow(c, SLU_GRPC_OK, "");
 	else if (p->auth && slu_headers_get(q->headers, "authorization"))
-		slu_auth_check(p->auth, x, answered, c);
+		slu_auth_check(p->auth, x, call_answered, c);
 	else
 		slu_grpc_allow(
 			c, SLU_GRPC_UNAUTHENTICATED,

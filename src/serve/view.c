@@ -21,7 +21,7 @@ static void when(struct slu_jsonw *w, const char *key, int64_t us)
 	slu_jsonw_str(w, text);
 }
 
-static void lines(struct slu_jsonw *w, const char *key, const char **text, uint32_t n)
+static void put_strings(struct slu_jsonw *w, const char *key, const char **text, uint32_t n)
 {
 	slu_jsonw_key(w, key);
 	slu_jsonw_arr(w);
@@ -58,8 +58,8 @@ static void job(const struct slu_snap_job *j, bool members, struct slu_jsonw *w)
 	slu_jsonw_kstr(w, "remedy", j->remedy);
 	if (members && j->passed) {
 		slu_jsonw_ki64(w, "passers", j->passers);
-		lines(w, "passedBy", j->passed, j->n_passed);
-		lines(w, "wouldHelp", j->help, j->n_help);
+		put_strings(w, "passedBy", j->passed, j->n_passed);
+		put_strings(w, "wouldHelp", j->help, j->n_help);
 	}
 	if (members) {
 		slu_jsonw_key(w, "pods");

@@ -57,14 +57,14 @@ static void destroy(struct slu_webhook *w)
 	slu_free(w);
 }
 
-static void retry(struct slu_webhook *w, const char *doing, const char *why)
+static void retry_setup(struct slu_webhook *w, const char *doing, const char *why)
 {
 	slu_log(SLU_WARN, "webhook not ready", SLU_STR("doing", doing), SLU_STR("err", why));
 	slu_timer_start(&w->again, w->loop, RETRY_NS, find_hooks, w);
 }
 
 /* Every answer begins here. */
-static bool alive(struct slu_webhook *w)
+static bool webhook_is_alive(struct slu_webhook *w)
 {
 	bool dead = w->dead;
 
@@ -80,7 +80,7 @@ static void sent(struct slu_webhook *w, int rc, const char *doing)
 	if (!rc)
 		w->busy = true;
 	else
-		retry(w, doing, strerror(-rc));
+		retry_setup(w, doing, strerror(-rc));
 }
 
 /* ---- the answers ---- */
@@ -150,7 +150,7 @@ static void review(struct slu_webhook *w, struct slu_exchange *x)
 
 /* Anybody who reaches the port may post reviews.  Reading one takes the io thread up to 0.15 s, so
  * that thread's time is what callers without a certificate have a share of. */
-static void answer(struct slu_exchange *x, void *arg)
+static void answer_review(struct slu_exchange *x, void *arg)
 {
 	struct slu_webhook *w = arg;
 	const struct slu_http_request *q = slu_exchange_request(x);
@@ -178,20 +178,20 @@ static void told(void *arg, const struct slu_kube_reply *r)
 {
 	struct slu_webhook *w = arg;
 
-	if (!alive(w))
+	if (!webhook_is_alive(w))
 		return;
 	if (r->outcome == SLU_KUBE_OK) {
 		slu_log(SLU_INFO, "webhook ready", SLU_I64("port", slu_webhook_port(w)));
 	} else if (r->outcome == SLU_KUBE_NOT_FOUND) {
-		retry(w, "telling the authority",
-		      "no such MutatingWebhookConfiguration; apply deploy/webhook.yaml");
+		retry_setup(w, "telling the authority",
+			    "no such MutatingWebhookConfiguration; apply deploy/webhook.yaml");
 	} else {
-		retry(w, "telling the authority", r->error);
+		retry_setup(w, "telling the authority", r->error);
 	}
 }
 
 /* The authority goes into every webhook of the configuration that was read. */
-static void tell(struct slu_webhook *w, const struct slu_json *hooks)
+static void write_authority(struct slu_webhook *w, const struct slu_json *hooks)
 {
 	const struct slu_ktarget t = { .group = "admissionregistration.k8s.io",
 				       .version = "v1",
@@ -234,12 +234,12 @@ static void found(void *arg, const struct slu_kube_reply *r)
 
 	if (r->outcome != SLU_KUBE_OK)
 		told(arg, r);
-	else if (!alive(w))
+	else if (!webhook_is_alive(w))
 		return;
 	else if (slu_json_parse(r->body, r->body_len, NULL, &doc, &err) < 0)
-		retry(w, "telling the authority", err.text);
+		retry_setup(w, "telling the authority", err.text);
 	else
-		tell(w, slu_json_get(slu_json_root(doc), "webhooks"));
+		write_authority(w, slu_json_get(slu_json_root(doc), "webhooks"));
 }
 
 static void find_hooks(void *arg)
@@ -335,7 +335,7 @@ int slu_webhook_new(struct slu_loop *loop, struct slu_kube_client *client,
 	if (!rc) {
 		w->server = slu_server_new(
 			loop, &(struct slu_server_options){
-				      .handler = answer, .arg = w, .max_body = BODY_MAX });
+				      .handler = answer_review, .arg = w, .max_body = BODY_MAX });
 		rc = w->server ? 0 : slu_fail(err, -ENOMEM, "out of memory");
 	}
 	if (!rc)

@@ -1,5 +1,5 @@
 /* The Gantt chart, and the page. */
-#include "sim/picture.h"
+#include "sim/chart.h"
 
 #include <stdio.h>
 
@@ -122,7 +122,7 @@ static void box(struct slu_buf *b, const struct slu_trace *t, const struct slu_s
 		       r->slots, r->start_s - r->submit_s, end - r->start_s, how);
 }
 
-int slu_picture_gantt(const struct slu_trace *t, const struct slu_run *run, struct slu_buf *b)
+int slu_chart_gantt(const struct slu_trace *t, const struct slu_run *run, struct slu_buf *b)
 {
 	const struct slu_sim *s = &run->sim;
 	struct window w;
@@ -194,8 +194,8 @@ static void put_table(struct slu_buf *b, const struct slu_run *run, uint32_t n)
 	slu_buf_puts(b, "</tbody></table></div>\n");
 }
 
-int slu_picture_page(const struct slu_trace *t, const struct slu_run *run, uint32_t n,
-		     const char *title, struct slu_buf *b)
+int slu_chart_page(const struct slu_trace *t, const struct slu_run *run, uint32_t n,
+		   const char *title, struct slu_buf *b)
 {
 	int rc;
 
@@ -223,20 +223,20 @@ int slu_picture_page(const struct slu_trace *t, const struct slu_run *run, uint3
 		       t->dropped, t->malformed);
 	put_table(b, run, n);
 	slu_buf_puts(b, "<h2>Policies compared</h2>\n");
-	rc = slu_picture_compare(run, n, b);
+	rc = slu_chart_compare(run, n, b);
 	if (rc < 0)
 		return rc;
 	slu_buf_puts(b, "<h2>Slowdown and longest wait</h2>\n");
-	rc = slu_picture_frontier(run, n, b);
+	rc = slu_chart_frontier(run, n, b);
 	if (rc < 0)
 		return rc;
 	slu_buf_puts(b, "<h2>Load over time</h2>\n");
-	rc = slu_picture_load(t, run, n, b);
+	rc = slu_chart_load(t, run, n, b);
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		slu_buf_puts(b, "<h2>Who ran where: ");
 		slu_xml_text(b, run[i].policy);
 		slu_buf_puts(b, "</h2>\n");
-		rc = slu_picture_gantt(t, &run[i], b);
+		rc = slu_chart_gantt(t, &run[i], b);
 	}
 	slu_buf_puts(b, "</body></html>\n");
 	return rc < 0 ? rc : b->error;

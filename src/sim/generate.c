@@ -159,7 +159,7 @@ static int draw_failures(struct slu_trace *t, const struct slu_generate_opts *o,
 	return 0;
 }
 
-static int check(const struct slu_generate_opts *o, struct slu_error *err)
+static int check_options(const struct slu_generate_opts *o, struct slu_error *err)
 {
 	if (o->jobs < 1 || o->jobs > SLU_TRACE_MAX_JOBS)
 		return slu_fail(err, -ERANGE, "%u jobs: must be 1 to %u", o->jobs,
@@ -192,7 +192,7 @@ int slu_generate(const struct slu_generate_opts *given, struct slu_trace *t, str
 		o.serial = 0.24;
 	rc = slu_trace_machine(t, o.nodes, o.cores, o.per_rack, err);
 	if (!rc)
-		rc = check(&o, err);
+		rc = check_options(&o, err);
 	if (rc < 0)
 		return rc;
 	slu_cleanup(slu_freep) uint32_t *user = slu_reallocarray(NULL, nuser, sizeof *user);

@@ -4,9 +4,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-static int lines(gzFile f, const char *path, size_t max,
-		 int (*fn)(const char *p, size_t n, void *arg, struct slu_error *err), void *arg,
-		 struct slu_error *err)
+static int each_line(gzFile f, const char *path, size_t max,
+		     int (*fn)(const char *p, size_t n, void *arg, struct slu_error *err),
+		     void *arg, struct slu_error *err)
 {
 	size_t cap = 1 << 18, n = 0;
 	slu_cleanup(slu_freep) char *buf = slu_malloc(cap);
@@ -80,7 +80,7 @@ int slu_input_lines(const char *path, size_t max,
 		return slu_fail(err, -ENOMEM, "%s: out of memory", path);
 	}
 	gzbuffer(f, 1 << 17);
-	int rc = lines(f, path, max, fn, arg, err);
+	int rc = each_line(f, path, max, fn, arg, err);
 	int closed = gzclose_r(f);
 
 	if (!rc && closed != Z_OK)

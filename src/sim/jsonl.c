@@ -15,7 +15,7 @@ struct rd {
 	int rc;
 };
 
-static int bad(struct rd *d, int rc, const char *key, const char *what)
+static int bad_line(struct rd *d, int rc, const char *key, const char *what)
 {
 	if (!d->rc)
 		d->rc = slu_fail(d->err, rc, "line %" PRIu64 ": \"%s\": %s", d->r->line, key, what);
@@ -32,7 +32,7 @@ static int64_t num(struct rd *d, const struct slu_json *o, const char *key, int6
 	if (!v)
 		return otherwise;
 	if (slu_json_i64(v, &x) < 0 || x < lo || x > hi) {
-		bad(d, -EINVAL, key, "not a whole number in its range");
+		bad_line(d, -EINVAL, key, "not a whole number in its range");
 		return otherwise;
 	}
 	return x;
@@ -44,7 +44,7 @@ static bool flag(struct rd *d, const struct slu_json *o, const char *key)
 	bool x = false;
 
 	if (v && slu_json_bool(v, &x) < 0)
-		bad(d, -EINVAL, key, "not true or false");
+		bad_line(d, -EINVAL, key, "not true or false");
 	return x;
 }
 
@@ -56,13 +56,13 @@ static uint32_t text(struct rd *d, const struct slu_json *o, const char *key)
 	if (!v)
 		return SLU_INTERN_NONE;
 	if (!s || !*s || slu_json_count(v) > 1024) {
-		bad(d, -EINVAL, key, "not a text of 1 to 1024 bytes");
+		bad_line(d, -EINVAL, key, "not a text of 1 to 1024 bytes");
 		return SLU_INTERN_NONE;
 	}
 	uint32_t id = slu_intern(&d->r->trace->str, s);
 
 	if (id == SLU_INTERN_NONE)
-		bad(d, -ENOMEM, key, "out of memory");
+		bad_line(d, -ENOMEM, key, "out of memory");
 	return id;
 }
 
@@ -83,7 +83,7 @@ static int64_t amount(struct rd *d, const struct slu_json *o, const char *key,
 		x *= 1000;
 	}
 	if (x < 0 || x > INT64_C(1) << 50) {
-		bad(d, -EINVAL, key, "not an amount");
+		bad_line(d, -EINVAL, key, "not an amount");
 		return otherwise;
 	}
 	return x;
@@ -100,30 +100,31 @@ static void only(struct rd *d, const struct slu_json *o, const char *keys)
 		while (known && (p = strstr(p, it.key)) && !(p[-1] == ' ' && p[n] == ' '))
 			p++;
 		if (!known || !p) {
-			bad(d, -EINVAL, n && n < 64 ? it.key : "?", "unknown key");
+			bad_line(d, -EINVAL, n && n < 64 ? it.key : "?", "unknown key");
 			return;
 		}
 	}
 }
 
 /* Interned texts of an array, appended to a list of the trace; returns how many. */
-#define TEXTS(d, o, key, list)                                                                     \
-	({                                                                                         \
-		const struct slu_json *v_ = slu_json_get(o, key);                                  \
-		uint32_t n_ = 0;                                                                   \
-		if (v_ && !slu_json_is_arr(v_))                                                    \
-			bad(d, -EINVAL, key, "not a list");                                        \
-		slu_json_each (v_, it_) {                                                          \
-			const char *s_ = slu_json_str(it_.val);                                    \
-			uint32_t id_ = s_ && *s_ ? slu_intern(&(d)->r->trace->str, s_)             \
-						 : SLU_INTERN_NONE;                                \
-			if (id_ == SLU_INTERN_NONE || slu_vec_push(list, id_) < 0) {               \
-				bad(d, s_ && *s_ ? -ENOMEM : -EINVAL, key, "not a list of texts"); \
-				break;                                                             \
-			}                                                                          \
-			n_++;                                                                      \
-		}                                                                                  \
-		n_;                                                                                \
+#define TEXTS(d, o, key, list)                                                         \
+	({                                                                             \
+		const struct slu_json *v_ = slu_json_get(o, key);                      \
+		uint32_t n_ = 0;                                                       \
+		if (v_ && !slu_json_is_arr(v_))                                        \
+			bad_line(d, -EINVAL, key, "not a list");                       \
+		slu_json_each (v_, it_) {                                              \
+			const char *s_ = slu_json_str(it_.val);                        \
+			uint32_t id_ = s_ && *s_ ? slu_intern(&(d)->r->trace->str, s_) \
+						 : SLU_INTERN_NONE;                    \
+			if (id_ == SLU_INTERN_NONE || slu_vec_push(list, id_) < 0) {   \
+				bad_line(d, s_ && *s_ ? -ENOMEM : -EINVAL, key,        \
+					 "not a list of texts");                       \
+				break;                                                 \
+			}                                                              \
+			n_++;                                                          \
+		}                                                                      \
+		n_;                                                                    \
 	})
 
 static void read_node(struct rd *d)
@@ -146,9 +147,9 @@ static void read_node(struct rd *d)
 
 	n.nprop = TEXTS(d, d->o, "properties", &t->prop);
 	if (base == SLU_INTERN_NONE)
-		bad(d, -EINVAL, "name", "is missing");
+		bad_line(d, -EINVAL, "name", "is missing");
 	if (!d->rc && t->node.n + count > SLU_TRACE_MAX_NODES)
-		bad(d, -EFBIG, "count", "too many nodes");
+		bad_line(d, -EFBIG, "count", "too many nodes");
 	for (int64_t i = 0; i < count && !d->rc; i++) {
 		char name[1100];
 
@@ -163,10 +164,10 @@ static void read_node(struct rd *d)
 			n.rack = slu_intern(&t->str, name);
 		}
 		if (n.name != SLU_INTERN_NONE && slu_map_get(&d->r->node, n.name))
-			bad(d, -EINVAL, "name", "there is a node of that name already");
+			bad_line(d, -EINVAL, "name", "there is a node of that name already");
 		else if (n.name == SLU_INTERN_NONE || slu_vec_push(&t->node, n) < 0 ||
 			 slu_map_put(&d->r->node, n.name, t->node.n) < 0)
-			bad(d, -ENOMEM, "name", "out of memory");
+			bad_line(d, -ENOMEM, "name", "out of memory");
 	}
 }
 
@@ -194,11 +195,11 @@ static void read_queue(struct rd *d)
 	};
 
 	if (q.name == SLU_INTERN_NONE)
-		bad(d, -EINVAL, "name", "is missing");
+		bad_line(d, -EINVAL, "name", "is missing");
 	else if (d->r->trace->queue.n >= 1000)
-		bad(d, -EFBIG, "name", "too many queues");
+		bad_line(d, -EFBIG, "name", "too many queues");
 	else if (!d->rc && slu_vec_push(&d->r->trace->queue, q) < 0)
-		bad(d, -ENOMEM, "name", "out of memory");
+		bad_line(d, -ENOMEM, "name", "out of memory");
 }
 
 static struct slu_trace_role read_role(struct rd *d, const struct slu_json *o)
@@ -222,16 +223,16 @@ static void read_deps(struct rd *d, struct slu_trace_extra *x, const char *key, 
 	const struct slu_json *v = slu_json_get(d->o, key);
 
 	if (v && !slu_json_is_arr(v))
-		bad(d, -EINVAL, key, "not a list of job ids");
+		bad_line(d, -EINVAL, key, "not a list of job ids");
 	slu_json_each (v, it) {
 		struct slu_trace_dep dep = { .kind = kind };
 
 		if (slu_json_u64(it.val, &dep.job) < 0 || !dep.job || dep.job > SLU_TRACE_MAX_JOBS)
-			bad(d, -EINVAL, key, "not a list of job ids");
+			bad_line(d, -EINVAL, key, "not a list of job ids");
 		else if (x->ndep == 64)
-			bad(d, -EFBIG, key, "more than 64 dependencies");
+			bad_line(d, -EFBIG, key, "more than 64 dependencies");
 		else if (slu_vec_push(&d->r->trace->dep, dep) < 0)
-			bad(d, -ENOMEM, key, "out of memory");
+			bad_line(d, -ENOMEM, key, "out of memory");
 		else
 			x->ndep++;
 		if (d->rc)
@@ -259,7 +260,7 @@ static void read_extra(struct rd *d, struct slu_trace_job *j)
 		      !x.grow && x.reservation == SLU_INTERN_NONE))
 		return;
 	if (slu_vec_push(&t->extra, x) < 0)
-		bad(d, -ENOMEM, "id", "out of memory");
+		bad_line(d, -ENOMEM, "id", "out of memory");
 	j->extra = t->extra.n;
 }
 
@@ -290,13 +291,13 @@ static void read_job(struct rd *d)
 	};
 
 	if (!j.run_s)
-		bad(d, -EINVAL, "run", "is missing");
+		bad_line(d, -EINVAL, "run", "is missing");
 	if (!j.limit_s)
 		j.limit_s = j.run_s;
 	j.run_s = SLU_MIN(j.run_s, j.limit_s);
 	if (roles && (!slu_json_is_arr(roles) || !slu_json_count(roles) ||
 		      slu_json_count(roles) > SLU_TRACE_MAX_ROLES))
-		bad(d, -EINVAL, "roles", "not a list of 1 to 16 roles");
+		bad_line(d, -EINVAL, "roles", "not a list of 1 to 16 roles");
 	if (!roles) {
 		role[0] = read_role(d, d->o);
 	} else if (!d->rc) {
@@ -307,19 +308,19 @@ static void read_job(struct rd *d)
 		}
 	}
 	if (!d->rc && slu_map_get(&d->r->id, j.id))
-		bad(d, -EINVAL, "id", "there is a job of that id already");
+		bad_line(d, -EINVAL, "id", "there is a job of that id already");
 	read_extra(d, &j);
 	if (d->rc)
 		return;
 	int64_t q = slu_trace_intern_req(t, &req, role);
 
 	if (t->job.n >= SLU_TRACE_MAX_JOBS)
-		bad(d, -EFBIG, "id", "too many jobs");
+		bad_line(d, -EFBIG, "id", "too many jobs");
 	else if (q < 0 || slu_map_put(&d->r->id, j.id, t->job.n + 1) < 0)
-		bad(d, -ENOMEM, "id", "out of memory");
+		bad_line(d, -ENOMEM, "id", "out of memory");
 	j.req = (uint32_t)q;
 	if (!d->rc && slu_vec_push(&t->job, j) < 0)
-		bad(d, -ENOMEM, "id", "out of memory");
+		bad_line(d, -ENOMEM, "id", "out of memory");
 }
 
 static void read_event(struct rd *d, enum slu_trace_event_kind kind)
@@ -332,20 +333,20 @@ static void read_event(struct rd *d, enum slu_trace_event_kind kind)
 		only(d, d->o, " kind at node ");
 		e.job = text(d, d->o, "node"); /* by name until all nodes are known */
 		if (e.job == SLU_INTERN_NONE)
-			bad(d, -EINVAL, "node", "is missing");
+			bad_line(d, -EINVAL, "node", "is missing");
 	} else {
 		only(d, d->o, value ? " kind at job value " : " kind at job ");
 		e.job = (uint64_t)num(d, d->o, "job", 1, SLU_TRACE_MAX_JOBS, 0);
 		e.value = num(d, d->o, "value", -1000000000, 1000000000, 0);
 		if (!e.job)
-			bad(d, -EINVAL, "job", "is missing");
+			bad_line(d, -EINVAL, "job", "is missing");
 		if (kind == SLU_TRACE_RESIZE && e.value < 0)
-			bad(d, -EINVAL, "value", "a job cannot have fewer than 0 slots");
+			bad_line(d, -EINVAL, "value", "a job cannot have fewer than 0 slots");
 	}
 	e.at_s = num(d, d->o, "at", 0, SLU_TRACE_MAX_TIME, 0);
 	e.span = (uint32_t)SLU_MIN(d->r->line, (uint64_t)UINT32_MAX); /* for messages */
 	if (!d->rc && slu_vec_push(&t->event, e) < 0)
-		bad(d, -ENOMEM, "at", "out of memory");
+		bad_line(d, -ENOMEM, "at", "out of memory");
 }
 
 static void read_span(struct rd *d, bool drain)
@@ -375,18 +376,19 @@ static void read_span(struct rd *d, bool drain)
 	s.nnode = TEXTS(d, d->o, "nodes", &t->span_node);
 	s.nuser = TEXTS(d, d->o, "users", &t->span_user);
 	if (s.name == SLU_INTERN_NONE)
-		bad(d, -EINVAL, "name", "is missing");
+		bad_line(d, -EINVAL, "name", "is missing");
 	if (!s.nnode && !s.count)
-		bad(d, -EINVAL, "nodes", "no nodes named, and no count");
+		bad_line(d, -EINVAL, "nodes", "no nodes named, and no count");
 	if (s.to_s <= s.from_s || s.to_s <= e.at_s)
-		bad(d, -EINVAL, "to", "it ends before it begins");
+		bad_line(d, -EINVAL, "to", "it ends before it begins");
 	if (d->rc)
 		return;
 	if (slu_map_get(&d->r->span, s.name))
-		bad(d, -EINVAL, "name", "there is a drain or reservation of that name already");
+		bad_line(d, -EINVAL, "name",
+			 "there is a drain or reservation of that name already");
 	else if (slu_map_put(&d->r->span, s.name, t->span.n + 1) < 0 ||
 		 slu_vec_push(&t->span, s) < 0 || slu_vec_push(&t->event, e) < 0)
-		bad(d, -ENOMEM, "name", "out of memory");
+		bad_line(d, -ENOMEM, "name", "out of memory");
 }
 
 static void read_lift(struct rd *d)
@@ -399,16 +401,17 @@ static void read_lift(struct rd *d)
 				     .seq = d->r->trace->event.n };
 
 	if (!at) {
-		bad(d, -EINVAL, "name", "no drain or reservation of that name was named before");
+		bad_line(d, -EINVAL, "name",
+			 "no drain or reservation of that name was named before");
 		return;
 	}
 	const struct slu_trace_span *s = &d->r->trace->span.p[*at - 1];
 
 	e.span = (uint32_t)*at - 1;
 	if (e.at_s >= s->to_s)
-		bad(d, -EINVAL, "at", "it is over by then");
+		bad_line(d, -EINVAL, "at", "it is over by then");
 	if (!d->rc && slu_vec_push(&d->r->trace->event, e) < 0)
-		bad(d, -ENOMEM, "name", "out of memory");
+		bad_line(d, -ENOMEM, "name", "out of memory");
 }
 
 int slu_jsonl_line(struct slu_jsonl *r, const char *p, size_t n, struct slu_error *err)

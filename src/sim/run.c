@@ -129,7 +129,7 @@ static int on_resized(struct world *w, const struct slu_decision *d, struct slu_
 	return end_push(w, work_end(w, j), j);
 }
 
-static int play(struct world *w, struct slu_error *err)
+static int play_trace(struct world *w, struct slu_error *err)
 {
 	int rc = w->verify ? sim_verify_step(w->verify, w, err) : 0;
 
@@ -173,7 +173,7 @@ static int play(struct world *w, struct slu_error *err)
 }
 
 /* One event, one pass; whoever was killed by it goes back in line and is looked at again. */
-static int step(struct world *w, const struct slu_event *ev, struct slu_error *err)
+static int step_queue(struct world *w, const struct slu_event *ev, struct slu_error *err)
 {
 	int rc = ev ? slu_queue_apply(w->q, w->now_s, ev, &w->out, err) : 0;
 
@@ -181,7 +181,7 @@ static int step(struct world *w, const struct slu_event *ev, struct slu_error *e
 	if (!rc)
 		rc = slu_queue_schedule(w->q, w->now_s, &w->out, err);
 	if (!rc)
-		rc = play(w, err);
+		rc = play_trace(w, err);
 	for (bool again = w->killed.n > 0; again && !rc; again = w->killed.n > 0) {
 		for (uint32_t i = 0; i < w->killed.n && !rc; i++) {
 			uint32_t j = w->killed.p[i];
@@ -204,7 +204,7 @@ static int step(struct world *w, const struct slu_event *ev, struct slu_error *e
 		if (!rc)
 			rc = slu_queue_schedule(w->q, w->now_s, &w->out, err);
 		if (!rc)
-			rc = play(w, err);
+			rc = play_trace(w, err);
 	}
 	return rc;
 }
@@ -260,10 +260,10 @@ static int submit(struct world *w, uint32_t j, struct slu_error *err)
 	r->fate = SLU_SIM_WAITING;
 	if (w->verify && sim_verify_submit(w->verify, w, j) < 0)
 		return -ENOMEM;
-	return step(w, &ev, err);
+	return step_queue(w, &ev, err);
 }
 
-static int finish(struct world *w, uint32_t j, struct slu_error *err)
+static int finish_job(struct world *w, uint32_t j, struct slu_error *err)
 {
 	struct slu_sim_job *r = &w->s->job.p[j];
 	struct slu_event ev = { .kind = SLU_EV_END,
@@ -279,7 +279,7 @@ static int finish(struct world *w, uint32_t j, struct slu_error *err)
 	w->ended++;
 	if (w->o->progress && w->ended % 1024 == 0)
 		w->o->progress(w->ended, w->t->job.n, w->o->progress_arg);
-	return step(w, &ev, err);
+	return step_queue(w, &ev, err);
 }
 
 static int span_event(struct world *w, const struct slu_trace_event *e, struct slu_error *err)
@@ -314,7 +314,7 @@ static int span_event(struct world *w, const struct slu_trace_event *e, struct s
 	span.amount = amount;
 	span.node = name;
 	span.user = name + ts->nnode;
-	int rc = step(w, &ev, err);
+	int rc = step_queue(w, &ev, err);
 
 	slu_free(name);
 	return rc;
@@ -340,7 +340,7 @@ static int trace_event(struct world *w, const struct slu_trace_event *e, struct 
 		ev.node = slu_machine_node_find(
 			slu_queue_machine(w->q),
 			slu_intern_str(&w->t->str, w->t->node.p[e->node].name));
-		return step(w, &ev, err);
+		return step_queue(w, &ev, err);
 	}
 	/* Requests about a job that is not there (any more) come too late, as in life. */
 	if (slu_queue_job(w->q, e->job, &v) < 0)
@@ -354,7 +354,7 @@ static int trace_event(struct world *w, const struct slu_trace_event *e, struct 
 		r->end_s = w->now_s;
 		w->gen[e->job - 1]++;
 	}
-	return step(w, &ev, err);
+	return step_queue(w, &ev, err);
 }
 
 /* ---- the run ---- */
@@ -410,13 +410,13 @@ static int clock_run(struct world *w, struct slu_error *err)
 			break;
 		w->now_s = SLU_MAX(w->now_s, at);
 		if (at_end == at)
-			rc = finish(w, e->job, err);
+			rc = finish_job(w, e->job, err);
 		else if (at_ev == at)
 			rc = trace_event(w, &t->event.p[ev++], err);
 		else if (at_sub == at)
 			rc = submit(w, next++, err);
 		else
-			rc = step(w, NULL, err);
+			rc = step_queue(w, NULL, err);
 	}
 	return rc;
 }

@@ -60,7 +60,7 @@ static bool is_space(char c)
 
 /* A decimal number, perhaps with a fraction, which is cut off (some logs carry them).
  * Returns the characters used, 0 if there is none or it is out of range. */
-static size_t number(const char *p, size_t n, int64_t *out)
+static size_t parse_number(const char *p, size_t n, int64_t *out)
 {
 	size_t i = 0;
 	bool neg = false;
@@ -108,7 +108,7 @@ static void header(struct slu_swf *s, const char *p, size_t n)
 
 		while (vn && is_space(*v0))
 			v0++, vn--;
-		if (number(v0, vn, &v) && v > 0 && (k == 0 || !s->trace->machine_procs))
+		if (parse_number(v0, vn, &v) && v > 0 && (k == 0 || !s->trace->machine_procs))
 			s->trace->machine_procs = v;
 	}
 }
@@ -169,7 +169,7 @@ int slu_swf_line(struct slu_swf *s, const char *p, size_t n, struct slu_error *e
 	while (n) {
 		if (count == F_COUNT)
 			return malformed(s, err, "more than %d fields", F_COUNT);
-		size_t used = number(p, n, &f[count]);
+		size_t used = parse_number(p, n, &f[count]);
 
 		if (!used)
 			return malformed(s, err, "%s: not a number", field_name[count]);

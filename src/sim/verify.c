@@ -65,8 +65,8 @@ void sim_verify_free(struct verify *v)
 	slu_free(v);
 }
 
-static void book(struct verify *v, const struct world *w, uint32_t j, const struct slu_gang_part *p,
-		 int sign)
+static void book_part(struct verify *v, const struct world *w, uint32_t j,
+		      const struct slu_gang_part *p, int sign)
 {
 	const struct slu_trace_role *r =
 		&w->t->role.p[w->t->req.p[w->t->job.p[j].req].role + p->role];
@@ -105,8 +105,8 @@ static int64_t held_of(const struct verify *v, uint32_t j, uint32_t role)
 	return n;
 }
 
-static int take(struct verify *v, const struct world *w, const struct slu_decision *d,
-		struct slu_error *err)
+static int take_decision(struct verify *v, const struct world *w, const struct slu_decision *d,
+			 struct slu_error *err)
 {
 	uint32_t j = (uint32_t)d->job - 1;
 
@@ -115,7 +115,7 @@ static int take(struct verify *v, const struct world *w, const struct slu_decisi
 
 		if (slu_vec_push(&v->held[j].part, *p) < 0)
 			return -ENOMEM;
-		book(v, w, j, p, 1);
+		book_part(v, w, j, p, 1);
 		int rc = over(v, w, p, d->job, err);
 
 		if (rc < 0)
@@ -215,7 +215,7 @@ static int check_fcfs(struct verify *v, const struct world *w, uint32_t j, struc
 void sim_verify_end(struct verify *v, const struct world *w, uint32_t j)
 {
 	for (uint32_t i = 0; i < v->held[j].part.n; i++)
-		book(v, w, j, &v->held[j].part.p[i], -1);
+		book_part(v, w, j, &v->held[j].part.p[i], -1);
 	slu_vec_done(&v->held[j].part);
 	v->in_line[j] = 0;
 }
@@ -225,7 +225,7 @@ static int on_start(struct verify *v, const struct world *w, const struct slu_de
 {
 	uint32_t j = (uint32_t)d->job - 1;
 	const struct slu_trace_req *q = &w->t->req.p[w->t->job.p[j].req];
-	int rc = take(v, w, d, err);
+	int rc = take_decision(v, w, d, err);
 
 	v->in_line[j] = 0;
 	for (uint32_t r = 0; !rc && r < q->nrole; r++)
@@ -291,7 +291,7 @@ static void give(struct verify *v, const struct world *w, const struct slu_decis
 				break;
 			}
 		}
-		book(v, w, j, p, -1);
+		book_part(v, w, j, p, -1);
 	}
 }
 
@@ -307,7 +307,7 @@ int sim_verify_step(struct verify *v, const struct world *w, struct slu_error *e
 		else if (d->kind == SLU_DEC_PLAN)
 			rc = on_plan(v, w, d, err);
 		else if (d->kind == SLU_DEC_RESIZED && d->size > 0)
-			rc = take(v, w, d, err);
+			rc = take_decision(v, w, d, err);
 		else if (d->kind == SLU_DEC_RESIZED)
 			give(v, w, d);
 	}

@@ -182,7 +182,7 @@ static int keep_house(struct slu_journal *j, struct slu_store *s, struct slu_err
 }
 
 /* Sleep unless told to stop; whether to go on. */
-static bool rest(struct slu_journal *j, double s)
+static bool sleep_or_stop(struct slu_journal *j, double s)
 {
 	struct timespec until = in(s);
 	bool go_on;
@@ -195,7 +195,8 @@ static bool rest(struct slu_journal *j, double s)
 	return go_on;
 }
 
-static void settle(struct slu_journal *j, struct slu_batch **group, uint32_t n, int64_t took_ns)
+static void settle_batches(struct slu_journal *j, struct slu_batch **group, uint32_t n,
+			   int64_t took_ns)
 {
 	uint64_t ops = 0;
 
@@ -215,7 +216,7 @@ static void settle(struct slu_journal *j, struct slu_batch **group, uint32_t n, 
 	pthread_mutex_unlock(&j->lock);
 }
 
-static bool is_due(struct slu_journal *j)
+static bool journal_is_due(struct slu_journal *j)
 {
 	bool due;
 
@@ -254,10 +255,10 @@ static int one_round(struct slu_journal *j, struct slu_store **s, struct slu_err
 	began = now_ns();
 	rc = n < 0 ? 0 : slu_store_commit(*s, j->term, group, (uint32_t)n, err);
 	if (!rc && n > 0) {
-		settle(j, group, (uint32_t)n, now_ns() - began);
+		settle_batches(j, group, (uint32_t)n, now_ns() - began);
 		publish(j, 0, err);
 	}
-	if (!rc && (n < 0 || is_due(j)))
+	if (!rc && (n < 0 || journal_is_due(j)))
 		rc = keep_house(j, *s, err);
 	if (rc < 0) /* whatever broke may have broken the connection too: begin afresh */
 		slu_store_close(slu_take(*s));
@@ -285,7 +286,7 @@ static void *work(void *arg)
 		 * person may have moved the file away. */
 		if (state_of(rc) != SLU_JOURNAL_AWAY)
 			pause = BACKOFF_MAX_S;
-		if (!rest(j, pause))
+		if (!sleep_or_stop(j, pause))
 			break;
 		pause = SLU_MIN(pause * 2, BACKOFF_MAX_S);
 	}

@@ -58,7 +58,7 @@ static int code_of(struct pg *s, const PGresult *r)
 }
 
 /* The first line of libpq's message; it ends in a newline and may carry more. */
-static int fail(struct pg *s, const PGresult *r, struct slu_error *err)
+static int fail_libpq(struct pg *s, const PGresult *r, struct slu_error *err)
 {
 	const char *msg = r ? PQresultErrorMessage(r) : PQerrorMessage(s->c);
 	int n = (int)strcspn(msg, "\n");
@@ -86,7 +86,7 @@ static int judge(struct pg *s, PGresult *r, enum expected expected, struct slu_e
 	if (expected == ONE_ROW && state && strcmp(state, "22012") == 0)
 		return slu_fail(err, -ESTALE, "a newer leader has taken the store");
 	if (st != PGRES_COMMAND_OK && st != PGRES_TUPLES_OK)
-		return fail(s, r, err);
+		return fail_libpq(s, r, err);
 	/* A transaction that failed answers COMMIT with ROLLBACK and calls it a success. */
 	if (expected == COMMITTED && strcmp(PQcmdStatus(r), "COMMIT") != 0)
 		return slu_fail(err, -EAGAIN, "postgresql: the transaction was rolled back");
@@ -94,7 +94,7 @@ static int judge(struct pg *s, PGresult *r, enum expected expected, struct slu_e
 }
 
 /* Read the answers of everything queued. */
-static int drain(struct pg *s, struct slu_error *err)
+static int read_answers(struct pg *s, struct slu_error *err)
 {
 	uint32_t got = 0;
 	int rc = 0;
@@ -102,7 +102,7 @@ static int drain(struct pg *s, struct slu_error *err)
 	if (!s->queued)
 		return 0;
 	if (!PQpipelineSync(s->c))
-		return fail(s, NULL, err);
+		return fail_libpq(s, NULL, err);
 	for (;;) {
 		PGresult *r = PQgetResult(s->c);
 		ExecStatusType st;
@@ -110,7 +110,7 @@ static int drain(struct pg *s, struct slu_error *err)
 		if (!r) {
 			if (PQstatus(s->c) != CONNECTION_OK) {
 				s->queued = 0;
-				return rc < 0 ? rc : fail(s, NULL, err);
+				return rc < 0 ? rc : fail_libpq(s, NULL, err);
 			}
 			continue; /* the end of one statement's results */
 		}
@@ -130,10 +130,10 @@ static int drain(struct pg *s, struct slu_error *err)
 
 static int leave_pipeline(struct pg *s, struct slu_error *err)
 {
-	int rc = drain(s, err);
+	int rc = read_answers(s, err);
 
 	if (PQpipelineStatus(s->c) != PQ_PIPELINE_OFF && !PQexitPipelineMode(s->c) && !rc)
-		rc = fail(s, NULL, err);
+		rc = fail_libpq(s, NULL, err);
 	return rc;
 }
 
@@ -153,19 +153,19 @@ static int plain(struct pg *s, const char *text, struct slu_error *err)
 static int enter_pipeline(struct pg *s, struct slu_error *err)
 {
 	if (PQpipelineStatus(s->c) == PQ_PIPELINE_OFF && !PQenterPipelineMode(s->c))
-		return fail(s, NULL, err);
+		return fail_libpq(s, NULL, err);
 	return 0;
 }
 
 static int queued(struct pg *s, int sent, enum expected expected, struct slu_error *err)
 {
 	if (!sent)
-		return fail(s, NULL, err);
+		return fail_libpq(s, NULL, err);
 	s->expected[s->queued++] = expected;
-	return s->queued == PIPELINE_DEPTH ? drain(s, err) : 0;
+	return s->queued == PIPELINE_DEPTH ? read_answers(s, err) : 0;
 }
 
-static int begin(struct slu_sql *q, struct slu_error *err)
+static int begin_transaction(struct slu_sql *q, struct slu_error *err)
 {
 	struct pg *s = (struct pg *)q;
 	int rc;
@@ -176,7 +176,7 @@ static int begin(struct slu_sql *q, struct slu_error *err)
 		memset(s->prepared, 0, s->q.n_stmts * sizeof *s->prepared);
 		s->queued = 0;
 		if (PQstatus(s->c) != CONNECTION_OK)
-			return fail(s, NULL, err);
+			return fail_libpq(s, NULL, err);
 	}
 	/* It goes with the first statements: a transaction is one round trip. */
 	rc = enter_pipeline(s, err);
@@ -187,7 +187,7 @@ static int begin(struct slu_sql *q, struct slu_error *err)
 	return rc;
 }
 
-static int commit(struct slu_sql *q, struct slu_error *err)
+static int commit_transaction(struct slu_sql *q, struct slu_error *err)
 {
 	struct pg *s = (struct pg *)q;
 	int rc = enter_pipeline(s, err);
@@ -197,7 +197,7 @@ static int commit(struct slu_sql *q, struct slu_error *err)
 		rc = queued(s, PQsendQueryParams(s->c, "COMMIT", 0, NULL, NULL, NULL, NULL, 0),
 			    COMMITTED, err);
 	if (!rc)
-		rc = drain(s, err);
+		rc = read_answers(s, err);
 	if (!rc)
 		s->in_transaction = false;
 	return rc;
@@ -209,7 +209,7 @@ static void rollback(struct slu_sql *q)
 
 	if (!s->in_transaction)
 		return;
-	drain(s, NULL);
+	read_answers(s, NULL);
 	plain(s, "ROLLBACK", NULL);
 	s->in_transaction = false;
 }
@@ -230,7 +230,7 @@ static int prepare(struct pg *s, uint32_t n, char name[static 16], struct slu_er
 		return rc;
 	r = PQprepare(s->c, name, st->pg ? st->pg : st->text, 0, NULL);
 	if (PQresultStatus(r) != PGRES_COMMAND_OK)
-		rc = fail(s, r, err);
+		rc = fail_libpq(s, r, err);
 	PQclear(r);
 	if (!rc)
 		s->prepared[n] = true;
@@ -244,7 +244,7 @@ struct params {
 	char digits[SLU_SQL_MAX_COLUMNS][24];
 };
 
-static void fill(struct params *a, const struct slu_sql_val *v, uint32_t n)
+static void fill_params(struct params *a, const struct slu_sql_val *v, uint32_t n)
 {
 	assert(n <= SLU_SQL_MAX_COLUMNS);
 	for (uint32_t i = 0; i < n; i++) {
@@ -281,14 +281,14 @@ static int run_statement(struct slu_sql *q, uint32_t stmt, const struct slu_sql_
 		rc = enter_pipeline(s, err);
 	if (rc < 0)
 		return rc;
-	fill(&a, v, n);
+	fill_params(&a, v, n);
 	return queued(s, PQsendQueryPrepared(s->c, name, (int)n, a.p, a.len, a.format, 0),
 		      must_change ? ONE_ROW : ANY, err);
 }
 
 enum { OID_INT8 = 20, OID_INT4 = 23, OID_BYTEA = 17, OID_BOOL = 16 };
 
-static int row(PGresult *r, int at, slu_sql_row_fn *fn, void *arg, struct slu_error *err)
+static int put_row(PGresult *r, int at, slu_sql_row_fn *fn, void *arg, struct slu_error *err)
 {
 	struct slu_sql_val v[SLU_SQL_MAX_COLUMNS];
 	void *blob[SLU_SQL_MAX_COLUMNS];
@@ -336,25 +336,25 @@ static int query(struct slu_sql *q, uint32_t stmt, const struct slu_sql_val *v, 
 		rc = leave_pipeline(s, err);
 	if (rc < 0)
 		return rc;
-	fill(&a, v, n);
+	fill_params(&a, v, n);
 	/* One row at a time: a hundred thousand jobs never lie in memory twice. */
 	if (!PQsendQueryPrepared(s->c, name, (int)n, a.p, a.len, a.format, 0) ||
 	    !PQsetSingleRowMode(s->c))
-		return fail(s, NULL, err);
+		return fail_libpq(s, NULL, err);
 	while ((r = PQgetResult(s->c))) {
 		ExecStatusType st = PQresultStatus(r);
 
 		if (st == PGRES_SINGLE_TUPLE && !rc && fn)
-			rc = row(r, 0, fn, arg, err);
+			rc = put_row(r, 0, fn, arg, err);
 		else if (!rc && st != PGRES_SINGLE_TUPLE && st != PGRES_TUPLES_OK &&
 			 st != PGRES_COMMAND_OK)
-			rc = fail(s, r, err);
+			rc = fail_libpq(s, r, err);
 		if (changed && st != PGRES_SINGLE_TUPLE)
 			*changed = strtoll(PQcmdTuples(r), NULL, 10);
 		PQclear(r);
 	}
 	if (!rc && PQstatus(s->c) != CONNECTION_OK)
-		rc = fail(s, NULL, err);
+		rc = fail_libpq(s, NULL, err);
 	return rc;
 }
 
@@ -381,14 +381,14 @@ static int version(struct slu_sql *q, int *out, struct slu_error *err)
 		return rc;
 	r = PQexec(s->c, "SELECT to_regclass('sluice_schema') IS NOT NULL");
 	if (PQresultStatus(r) != PGRES_TUPLES_OK)
-		rc = fail(s, r, err);
+		rc = fail_libpq(s, r, err);
 	else if (strcmp(PQgetvalue(r, 0, 0), "t") != 0)
 		*out = 0;
 	else {
 		PQclear(r);
 		r = PQexec(s->c, "SELECT version FROM sluice_schema");
 		if (PQresultStatus(r) != PGRES_TUPLES_OK || PQntuples(r) != 1)
-			rc = fail(s, r, err);
+			rc = fail_libpq(s, r, err);
 		else
 			*out = atoi(PQgetvalue(r, 0, 0));
 	}
@@ -396,7 +396,7 @@ static int version(struct slu_sql *q, int *out, struct slu_error *err)
 	return rc;
 }
 
-static int check(struct slu_sql *q, struct slu_error *err)
+static int check_database(struct slu_sql *q, struct slu_error *err)
 {
 	return 0; /* the server checks its own pages; rows are checked by store.c */
 }
@@ -404,15 +404,15 @@ static int check(struct slu_sql *q, struct slu_error *err)
 static const struct slu_sql_ops pg_ops = {
 	.name = "postgresql",
 	.close = close_db,
-	.begin = begin,
-	.commit = commit,
+	.begin = begin_transaction,
+	.commit = commit_transaction,
 	.rollback = rollback,
 	.run = run_statement,
 	.query = query,
 	.script = script,
 	.lock = lock,
 	.version = version,
-	.check = check,
+	.check = check_database,
 };
 
 static void quiet(void *arg, const char *msg)
@@ -433,7 +433,7 @@ static int dial(struct pg *s, const char *url, bool readonly, bool own, struct s
 	PQfinish(s->c);
 	s->c = PQconnectdbParams(key, val, 1);
 	if (PQstatus(s->c) != CONNECTION_OK)
-		return fail(s, NULL, err);
+		return fail_libpq(s, NULL, err);
 	PQsetNoticeProcessor(s->c, quiet, NULL);
 	if (PQserverVersion(s->c) < 150000)
 		return slu_fail(err, -EPROTO, "postgresql: server version %d is older than 15",
@@ -444,7 +444,7 @@ static int dial(struct pg *s, const char *url, bool readonly, bool own, struct s
 static int look_beside(struct pg *s, struct slu_error *err)
 {
 	PGresult *r = PQexec(s->c, LIVE_BESIDE);
-	int rc = PQresultStatus(r) == PGRES_TUPLES_OK ? 0 : fail(s, r, err);
+	int rc = PQresultStatus(r) == PGRES_TUPLES_OK ? 0 : fail_libpq(s, r, err);
 
 	if (!rc)
 		s->beside = strcmp(PQgetvalue(r, 0, 0), "t") == 0;

@@ -223,7 +223,7 @@ int slu_store_schema_version(void)
 	return (int)SLU_LEN(steps);
 }
 
-static int refuse(int have, struct slu_error *err)
+static int refuse_version(int have, struct slu_error *err)
 {
 	int know = slu_store_schema_version();
 
@@ -250,7 +250,7 @@ int slu_schema_settle(struct slu_sql *q, bool migrate, int *found, struct slu_er
 	if (have == know)
 		return 0;
 	if (have > know || !migrate)
-		return refuse(have, err);
+		return refuse_version(have, err);
 	rc = q->ops->begin(q, err);
 	if (rc < 0)
 		return rc;
@@ -266,7 +266,7 @@ int slu_schema_settle(struct slu_sql *q, bool migrate, int *found, struct slu_er
 					    err);
 	}
 	if (!rc && have > know)
-		rc = refuse(have, err);
+		rc = refuse_version(have, err);
 	slu_crash_point("store migrate: before commit");
 	if (!rc)
 		rc = q->ops->commit(q, err);

@@ -16,7 +16,7 @@ struct sqlite {
 };
 
 /* SQLite's result as one of ours, with its own words. */
-static int fail(struct sqlite *s, const char *doing, struct slu_error *err)
+static int fail_sqlite(struct sqlite *s, const char *doing, struct slu_error *err)
 {
 	int rc = sqlite3_extended_errcode(s->db), code;
 
@@ -58,7 +58,9 @@ static int script(struct slu_sql *q, const char *text, struct slu_error *err)
 {
 	struct sqlite *s = (struct sqlite *)q;
 
-	return sqlite3_exec(s->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(s, "store", err);
+	return sqlite3_exec(s->db, text, NULL, NULL, NULL) == SQLITE_OK
+		       ? 0
+		       : fail_sqlite(s, "store", err);
 }
 
 static void close_db(struct slu_sql *q)
@@ -72,14 +74,14 @@ static void close_db(struct slu_sql *q)
 	slu_free(s);
 }
 
-static int begin(struct slu_sql *q, struct slu_error *err)
+static int begin_transaction(struct slu_sql *q, struct slu_error *err)
 {
 	struct sqlite *s = (struct sqlite *)q;
 
 	return script(q, s->readonly ? "BEGIN" : "BEGIN IMMEDIATE", err);
 }
 
-static int commit(struct slu_sql *q, struct slu_error *err)
+static int commit_transaction(struct slu_sql *q, struct slu_error *err)
 {
 	return script(q, "COMMIT", err);
 }
@@ -98,7 +100,7 @@ static int prepared(struct sqlite *s, uint32_t n, sqlite3_stmt **out, struct slu
 	if (!s->stmt[n] &&
 	    sqlite3_prepare_v3(s->db, s->q.stmts[n].text, -1, SQLITE_PREPARE_PERSISTENT,
 			       &s->stmt[n], NULL) != SQLITE_OK)
-		return fail(s, "prepare", err);
+		return fail_sqlite(s, "prepare", err);
 	*out = s->stmt[n];
 	return 0;
 }
@@ -125,12 +127,12 @@ static int bind(struct sqlite *s, sqlite3_stmt *st, const struct slu_sql_val *v,
 			rc = sqlite3_bind_null(st, k);
 		}
 		if (rc != SQLITE_OK)
-			return fail(s, "bind", err);
+			return fail_sqlite(s, "bind", err);
 	}
 	return 0;
 }
 
-static int row(sqlite3_stmt *st, slu_sql_row_fn *fn, void *arg, struct slu_error *err)
+static int put_row(sqlite3_stmt *st, slu_sql_row_fn *fn, void *arg, struct slu_error *err)
 {
 	struct slu_sql_val v[SLU_SQL_MAX_COLUMNS];
 	int n = sqlite3_column_count(st);
@@ -172,9 +174,9 @@ static int query(struct slu_sql *q, uint32_t stmt, const struct slu_sql_val *v, 
 		return rc;
 	while ((step = sqlite3_step(st)) == SQLITE_ROW && rc >= 0)
 		if (fn)
-			rc = row(st, fn, arg, err);
+			rc = put_row(st, fn, arg, err);
 	if (rc >= 0 && step != SQLITE_DONE)
-		rc = fail(s, "store", err);
+		rc = fail_sqlite(s, "store", err);
 	if (rc >= 0 && changed)
 		*changed = sqlite3_changes(s->db);
 	sqlite3_reset(st);
@@ -211,11 +213,11 @@ static int adhoc(struct sqlite *s, const char *text, slu_sql_row_fn *fn, void *a
 	int rc = 0, step;
 
 	if (sqlite3_prepare_v2(s->db, text, -1, &st, NULL) != SQLITE_OK)
-		return fail(s, "store", err);
+		return fail_sqlite(s, "store", err);
 	while ((step = sqlite3_step(st)) == SQLITE_ROW && rc >= 0)
-		rc = row(st, fn, arg, err);
+		rc = put_row(st, fn, arg, err);
 	if (rc >= 0 && step != SQLITE_DONE)
-		rc = fail(s, "store", err);
+		rc = fail_sqlite(s, "store", err);
 	sqlite3_finalize(st);
 	return rc;
 }
@@ -240,7 +242,7 @@ static int want_ok(void *arg, const struct slu_sql_val *v, uint32_t n, struct sl
 		v[0].type == SLU_SQL_TEXT ? (const char *)v[0].p : "?");
 }
 
-static int check(struct slu_sql *q, struct slu_error *err)
+static int check_database(struct slu_sql *q, struct slu_error *err)
 {
 	return adhoc((struct sqlite *)q, "PRAGMA integrity_check(1)", want_ok, NULL, err);
 }
@@ -248,15 +250,15 @@ static int check(struct slu_sql *q, struct slu_error *err)
 static const struct slu_sql_ops sqlite_ops = {
 	.name = "sqlite",
 	.close = close_db,
-	.begin = begin,
-	.commit = commit,
+	.begin = begin_transaction,
+	.commit = commit_transaction,
 	.rollback = rollback,
 	.run = run_statement,
 	.query = query,
 	.script = script,
 	.lock = lock,
 	.version = version,
-	.check = check,
+	.check = check_database,
 };
 
 /* WAL needs shared memory between processes, which network file systems do not give. */
@@ -301,7 +303,7 @@ int slu_sqlite_open(const char *path, bool readonly, const struct slu_sql_stmt *
 	if (!readonly)
 		make_private(path);
 	if (sqlite3_open_v2(path, &s->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
-		rc = fail(s, path, err);
+		rc = fail_sqlite(s, path, err);
 		close_db(&s->q);
 		return rc;
 	}

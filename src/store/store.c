@@ -272,8 +272,8 @@ uint32_t slu_batch_size(const struct slu_batch *b)
 }
 
 /* Copy the values (and their check sum behind them) and queue the statement. */
-static int add(struct slu_batch *b, enum slu_store_stmt stmt, const struct slu_sql_val *v,
-	       uint32_t n, bool sum)
+static int queue_statement(struct slu_batch *b, enum slu_store_stmt stmt,
+			   const struct slu_sql_val *v, uint32_t n, bool sum)
 {
 	uint32_t total = n + (sum ? 1 : 0);
 	struct slu_sql_val *copy = slu_arena_alloc(&b->mem, (total + 1) * sizeof *copy);
@@ -307,7 +307,7 @@ int slu_batch_put_job(struct slu_batch *b, const struct slu_store_job *j)
 		I(j->start_s),  I(j->end_s),         T(j->cause),        T(j->spec),
 	};
 
-	return add(b, ST_PUT_JOB, v, SLU_LEN(v), true);
+	return queue_statement(b, ST_PUT_JOB, v, SLU_LEN(v), true);
 }
 
 int slu_batch_put_pod(struct slu_batch *b, const struct slu_store_pod *p)
@@ -315,7 +315,7 @@ int slu_batch_put_pod(struct slu_batch *b, const struct slu_store_pod *p)
 	const struct slu_sql_val v[] = { I(p->job),  T(p->uid),  T(p->space),  T(p->name),
 					 T(p->node), I(p->role), I(p->seen_us) };
 
-	return add(b, ST_PUT_POD, v, SLU_LEN(v), true);
+	return queue_statement(b, ST_PUT_POD, v, SLU_LEN(v), true);
 }
 
 int slu_batch_put_plan(struct slu_batch *b, const struct slu_store_plan *p)
@@ -323,7 +323,7 @@ int slu_batch_put_plan(struct slu_batch *b, const struct slu_store_plan *p)
 	const struct slu_sql_val v[] = { I(p->job), I(p->seq), I(p->at_us), I(p->planned_s),
 					 T(p->cause) };
 
-	return add(b, ST_PUT_PLAN, v, SLU_LEN(v), true);
+	return queue_statement(b, ST_PUT_PLAN, v, SLU_LEN(v), true);
 }
 
 int slu_batch_put_span(struct slu_batch *b, const struct slu_store_span *s)
@@ -331,7 +331,7 @@ int slu_batch_put_span(struct slu_batch *b, const struct slu_store_span *s)
 	const struct slu_sql_val v[] = { I(s->id),     T(s->kind), T(s->name),
 					 I(s->from_s), I(s->to_s), T(s->spec) };
 
-	return add(b, ST_PUT_SPAN, v, SLU_LEN(v), true);
+	return queue_statement(b, ST_PUT_SPAN, v, SLU_LEN(v), true);
 }
 
 int slu_batch_put_intent(struct slu_batch *b, const struct slu_store_intent *i)
@@ -339,7 +339,7 @@ int slu_batch_put_intent(struct slu_batch *b, const struct slu_store_intent *i)
 	const struct slu_sql_val v[] = { I(i->id),      I(i->job),   I(i->term),
 					 I(i->made_us), I(i->state), T(i->verb) };
 
-	return add(b, ST_PUT_INTENT, v, SLU_LEN(v), true);
+	return queue_statement(b, ST_PUT_INTENT, v, SLU_LEN(v), true);
 }
 
 int slu_batch_put_intent_pod(struct slu_batch *b, const struct slu_store_intent_pod *p)
@@ -347,7 +347,7 @@ int slu_batch_put_intent_pod(struct slu_batch *b, const struct slu_store_intent_
 	const struct slu_sql_val v[] = { I(p->intent), T(p->uid), T(p->space), T(p->name),
 					 T(p->node) };
 
-	return add(b, ST_PUT_INTENT_POD, v, SLU_LEN(v), true);
+	return queue_statement(b, ST_PUT_INTENT_POD, v, SLU_LEN(v), true);
 }
 
 int slu_batch_put_result(struct slu_batch *b, const struct slu_store_result *r)
@@ -357,7 +357,7 @@ int slu_batch_put_result(struct slu_batch *b, const struct slu_store_result *r)
 					 I(r->first_seen_us), I(r->start_s), I(r->end_s),
 					 I(r->size),          I(r->usage) };
 
-	return add(b, ST_PUT_RESULT, v, SLU_LEN(v), true);
+	return queue_statement(b, ST_PUT_RESULT, v, SLU_LEN(v), true);
 }
 
 int slu_batch_put_event(struct slu_batch *b, const struct slu_store_event *e)
@@ -365,33 +365,33 @@ int slu_batch_put_event(struct slu_batch *b, const struct slu_store_event *e)
 	const struct slu_sql_val v[] = { I(e->seq), I(e->at_us), I(e->kind),
 					 slu_sql_blob(e->data, e->size) };
 
-	return add(b, ST_PUT_EVENT, v, SLU_LEN(v), true);
+	return queue_statement(b, ST_PUT_EVENT, v, SLU_LEN(v), true);
 }
 
 int slu_batch_del_pod(struct slu_batch *b, uint64_t job, const char *uid)
 {
 	const struct slu_sql_val v[] = { I(job), T(uid) };
 
-	return add(b, ST_DEL_POD, v, 2, false);
+	return queue_statement(b, ST_DEL_POD, v, 2, false);
 }
 
 int slu_batch_del_span(struct slu_batch *b, uint64_t id)
 {
 	const struct slu_sql_val v = I(id);
 
-	return add(b, ST_DEL_SPAN, &v, 1, false);
+	return queue_statement(b, ST_DEL_SPAN, &v, 1, false);
 }
 
 int slu_batch_del_job(struct slu_batch *b, uint64_t id)
 {
 	const struct slu_sql_val v = I(id);
 	uint32_t n = b->ops.n;
-	int rc = add(b, ST_DEL_JOB_PODS, &v, 1, false);
+	int rc = queue_statement(b, ST_DEL_JOB_PODS, &v, 1, false);
 
 	if (!rc)
-		rc = add(b, ST_DEL_JOB_PLANS, &v, 1, false);
+		rc = queue_statement(b, ST_DEL_JOB_PLANS, &v, 1, false);
 	if (!rc)
-		rc = add(b, ST_DEL_JOB, &v, 1, false);
+		rc = queue_statement(b, ST_DEL_JOB, &v, 1, false);
 	if (rc < 0)
 		b->ops.n = n;
 	return rc;
@@ -401,14 +401,14 @@ int slu_batch_claim_key(struct slu_batch *b, const char *key, uint64_t id)
 {
 	const struct slu_sql_val v[] = { T(key), I(id) };
 
-	return add(b, ST_CLAIM_KEY, v, 2, false);
+	return queue_statement(b, ST_CLAIM_KEY, v, 2, false);
 }
 
 int slu_batch_del_pods(struct slu_batch *b, uint64_t job)
 {
 	const struct slu_sql_val v = I(job);
 
-	return add(b, ST_DEL_JOB_PODS, &v, 1, false);
+	return queue_statement(b, ST_DEL_JOB_PODS, &v, 1, false);
 }
 
 int slu_batch_clear(struct slu_batch *b)
@@ -419,7 +419,7 @@ int slu_batch_clear(struct slu_batch *b)
 	uint32_t n = b->ops.n;
 
 	for (size_t i = 0; i < SLU_LEN(stmt); i++)
-		if (add(b, stmt[i], NULL, 0, false) < 0) {
+		if (queue_statement(b, stmt[i], NULL, 0, false) < 0) {
 			b->ops.n = n;
 			return -ENOMEM;
 		}

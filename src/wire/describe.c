@@ -143,7 +143,7 @@ void slu_msg_describe(const struct slu_msg_file *f, struct slu_buf *out)
 }
 
 /* Takes "name" or "name." off the front; what remains is "" or the part behind the dot. */
-static bool step(struct slu_text *s, const char *name)
+static bool take_name(struct slu_text *s, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -160,10 +160,10 @@ static bool declares_inside(const struct slu_msg *m, struct slu_text s)
 	for (uint32_t i = 0; i < m->n; i++) {
 		struct slu_text rest = s;
 
-		if (step(&rest, m->f[i].name) && !rest.n)
+		if (take_name(&rest, m->f[i].name) && !rest.n)
 			return true;
 		rest = s;
-		if (m->f[i].words && step(&rest, m->f[i].words->name) && !rest.n)
+		if (m->f[i].words && take_name(&rest, m->f[i].words->name) && !rest.n)
 			return true;
 	}
 	return false;
@@ -174,22 +174,23 @@ bool slu_msg_declares(const struct slu_msg_file *f, struct slu_text symbol)
 	struct found all = find_all(f);
 	struct slu_text s = symbol, rest;
 
-	if (!step(&s, f->package) || !s.n)
+	if (!take_name(&s, f->package) || !s.n)
 		return false;
 	rest = s;
-	if (step(&rest, f->service->name)) {
+	if (take_name(&rest, f->service->name)) {
 		if (!rest.n)
 			return true;
 		for (uint32_t i = 0; i < f->service->n; i++) {
 			struct slu_text method = rest;
 
-			if (step(&method, f->service->method[i].name) && !method.n)
+			if (take_name(&method, f->service->method[i].name) && !method.n)
 				return true;
 		}
 	}
 	for (uint32_t i = 0; i < all.n; i++) {
 		rest = s;
-		if (step(&rest, all.m[i]->name) && (!rest.n || declares_inside(all.m[i], rest)))
+		if (take_name(&rest, all.m[i]->name) &&
+		    (!rest.n || declares_inside(all.m[i], rest)))
 			return true;
 	}
 	return false;

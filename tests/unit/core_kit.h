@@ -272,7 +272,7 @@ static inline struct slu_snapshot *picture(struct world *w)
 	struct slu_snapshot **at = &kept[next++ % SLU_LEN(kept)];
 
 	slu_snapshot_unref(*at);
-	take_ask(w, SLU_ASK_PICTURE, "", ignore_answer);
+	take_ask(w, SLU_ASK_SNAPSHOT, "", ignore_answer);
 	turn(w);
 	return *at = slu_core_snapshot(w->core);
 }

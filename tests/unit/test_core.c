@@ -160,7 +160,7 @@ static void test_not_in_line(void)
 		GROUP("late",
 		      "1") ",\"annotations\":{\"sluice.sh/begin\":\"2030-01-01T00:00:00Z\"}");
 	turn(&w);
-	take_ask(&w, SLU_ASK_PICTURE, "", seen);
+	take_ask(&w, SLU_ASK_SNAPSHOT, "", seen);
 	turn(&w);
 	job_is(&w, "late", "waiting", "may not start before 2030");
 	close_world(&w);

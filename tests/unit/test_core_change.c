@@ -70,7 +70,7 @@ static void test_why(void)
 	ok(!j.promised && j.estimate_s == pictured(&w, "a").end_s,
 	   "foretold: w follows a (%" PRId64 ")", j.estimate_s);
 	ok(!j.passed && !j.n_help, "nobody asked why");
-	take_ask(&w, SLU_ASK_PICTURE, "w", note_answer);
+	take_ask(&w, SLU_ASK_SNAPSHOT, "w", note_answer);
 	turn(&w);
 	struct slu_snapshot *s = slu_core_snapshot(w.core);
 
@@ -308,7 +308,7 @@ static const char *node_state(struct world *w, const char *name)
 	static char state[32];
 	struct slu_snapshot *s;
 
-	take_ask(w, SLU_ASK_PICTURE, "", note_answer);
+	take_ask(w, SLU_ASK_SNAPSHOT, "", note_answer);
 	turn(w);
 	s = slu_core_snapshot(w->core);
 	*state = 0;

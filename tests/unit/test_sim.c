@@ -4,7 +4,7 @@
 #include "sim/generate.h"
 #include "sim/jsonl.h"
 #include "sim/load.h"
-#include "sim/picture.h"
+#include "sim/chart.h"
 #include "sim/swf.h"
 #include "sim/write.h"
 
@@ -333,21 +333,21 @@ static void metrics(void)
 	struct slu_buf b = SLU_BUF_INIT(1 << 20);
 	XML_Parser x = XML_ParserCreate(NULL);
 
-	ok(!slu_picture_gantt(&t, &run, &b) && XML_Parse(x, b.p, (int)b.n, 1) == XML_STATUS_OK,
+	ok(!slu_chart_gantt(&t, &run, &b) && XML_Parse(x, b.p, (int)b.n, 1) == XML_STATUS_OK,
 	   "pictures: the Gantt chart is good XML");
 	XML_ParserFree(x);
 	slu_buf_reset(&b);
 	x = XML_ParserCreate(NULL);
-	ok(!slu_picture_load(&t, &run, 1, &b) && XML_Parse(x, b.p, (int)b.n, 1) == XML_STATUS_OK,
+	ok(!slu_chart_load(&t, &run, 1, &b) && XML_Parse(x, b.p, (int)b.n, 1) == XML_STATUS_OK,
 	   "pictures: the load");
 	XML_ParserFree(x);
 	slu_buf_reset(&b);
 	x = XML_ParserCreate(NULL);
-	ok(!slu_picture_compare(&run, 1, &b) && XML_Parse(x, b.p, (int)b.n, 1) == XML_STATUS_OK,
+	ok(!slu_chart_compare(&run, 1, &b) && XML_Parse(x, b.p, (int)b.n, 1) == XML_STATUS_OK,
 	   "pictures: the comparison");
 	XML_ParserFree(x);
 	slu_buf_reset(&b);
-	ok(!slu_picture_page(&t, &run, 1, "a <title>", &b) && strstr(b.p, "a &lt;title&gt;") &&
+	ok(!slu_chart_page(&t, &run, 1, "a <title>", &b) && strstr(b.p, "a &lt;title&gt;") &&
 		   !strstr(b.p, "http://www.w3.org/1999/xlink") && !strstr(b.p, "src="),
 	   "pictures: the page needs nothing from outside");
 	slu_buf_done(&b);

@@ -533,7 +533,7 @@ struct slu_snapshot *daemon_picture(struct world *w, int n)
 
 	if (!d)
 		return NULL;
-	slu_core_take(d->core, &ask_new(SLU_ASK_PICTURE, "", "")->base, time_of(d));
+	slu_core_take(d->core, &ask_new(SLU_ASK_SNAPSHOT, "", "")->base, time_of(d));
 	if (slu_core_cycle(d->core, time_of(d), &err) < 0)
 		world_broken(w, "cycle", "the core's own check fails: %s", err.text);
 	return slu_core_snapshot(d->core);

@@ -35,7 +35,7 @@ static void note_on(struct slu_core *c, const struct group *g, enum slu_kkind ki
 
 	slu_jsonw_obj(&out);
 	slu_jsonw_kstr(&out, SLU_CANCELLED, g->cancelled ? "true" : NULL);
-	slu_jsonw_kstr(&out, SLU_ON_HOLD, g->held ? "true" : NULL);
+	slu_jsonw_kstr(&out, SLU_ON_HOLD, g->on_hold ? "true" : NULL);
 	note_number(&out, SLU_SET_PRIORITY, g->has_priority, g->priority);
 	note_number(&out, SLU_SET_LIMIT, g->limit_s, g->limit_s);
 	slu_jsonw_end_obj(&out);
@@ -88,7 +88,7 @@ void core_answers_sent(struct slu_core *c, uint64_t ticket)
 			c->asks->answer.p[i].ticket = ticket;
 }
 
-static void answer(struct core_answer *x)
+static void answer_person(struct core_answer *x)
 {
 	x->ask->answer(x->ask->arg, 0, x->text);
 	x->ask->answer = NULL;
@@ -108,7 +108,7 @@ void core_answers(struct slu_core *c)
 		    (x->ticket == UINT64_MAX || !slu_intents_durable(c->door, x->ticket)))
 			c->asks->answer.p[kept++] = *x;
 		else
-			answer(x);
+			answer_person(x);
 	}
 	c->asks->answer.n = kept;
 }
@@ -138,7 +138,7 @@ struct group *core_group_named(struct slu_core *c, const char *ns, const char *n
 }
 
 /* A run of it is in the queue. */
-static bool waits(const struct group *g)
+static bool group_waits(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)
 		if (g->run.p[i]->state == RUN_QUEUED)
@@ -154,8 +154,8 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	if (!g)
 		return slu_fail(err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
 	was = g->cancelled;
-	was_held = g->held;
-	if (g->run.n && !waits(g) &&
+	was_held = g->on_hold;
+	if (g->run.n && !group_waits(g) &&
 	    !(a->what == SLU_ASK_RELEASE &&
 	      (was || was_held))) /* what is said must be so: nothing of it can be kept waiting */
 		return slu_fail(err, -EBUSY, "%s is running already; %s", a->name,
@@ -167,12 +167,12 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	if (a->what == SLU_ASK_CANCEL)
 		g->cancelled = true;
 	else
-		g->held = a->what == SLU_ASK_HOLD;
+		g->on_hold = a->what == SLU_ASK_HOLD;
 	if (a->what == SLU_ASK_RELEASE)
 		g->cancelled = false;
 	for (uint32_t i = g->run.n; i-- > 0;) {
 		struct run *r = g->run.p[i];
-		struct slu_event ev = { .kind = g->held ? SLU_EV_HOLD : SLU_EV_RELEASE,
+		struct slu_event ev = { .kind = g->on_hold ? SLU_EV_HOLD : SLU_EV_RELEASE,
 					.job = r->id };
 
 		if (r->state != RUN_QUEUED)
@@ -187,17 +187,17 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	g->told_cause = 0;
 	core_group_keep(c, g);
 	core_group_dirty(c, g);
-	if (g->cancelled != was || g->held != was_held)
+	if (g->cancelled != was || g->on_hold != was_held)
 		core_ask_note(c, g);
 	slu_fail(err, 0, "%s %s", a->name,
 		 a->what == SLU_ASK_CANCEL ? "was taken out of the queue; its objects are untouched"
-		 : g->held                 ? "is held"
+		 : g->on_hold              ? "is held"
 					   : "waits again");
 	return 0;
 }
 
 /* Who does not decide cannot promise anything either. */
-static int refuse(struct slu_core *c, struct slu_error *err)
+static int refuse_standby(struct slu_core *c, struct slu_error *err)
 {
 	if (c->store_waits)
 		return slu_fail(err, -EAGAIN,
@@ -212,13 +212,13 @@ bool core_asked(struct slu_core *c, struct slu_rec_ask *a)
 		[SLU_ASK_CANCEL] = "cancel",       [SLU_ASK_HOLD] = "hold",
 		[SLU_ASK_RELEASE] = "release",     [SLU_ASK_DRAIN] = "drain",
 		[SLU_ASK_UNDRAIN] = "undrain",     [SLU_ASK_RESIZE] = "resize",
-		[SLU_ASK_PICTURE] = "picture",     [SLU_ASK_PRIORITY] = "priority",
+		[SLU_ASK_SNAPSHOT] = "picture",    [SLU_ASK_PRIORITY] = "priority",
 		[SLU_ASK_LIMIT] = "limit",         [SLU_ASK_RESERVE] = "reserve",
 		[SLU_ASK_UNRESERVE] = "unreserve",
 	};
 	struct slu_error err = { 0 };
-	int rc = a->what == SLU_ASK_PICTURE ? -ENOMEM
-		 : !c->door                 ? refuse(c, &err)
+	int rc = a->what == SLU_ASK_SNAPSHOT ? -ENOMEM
+		 : !c->door                  ? refuse_standby(c, &err)
 		 : a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN
 			 ? core_drain_ask(c, a->name, a->what == SLU_ASK_DRAIN, a->from_s,
 					  a->until_s, &err)
@@ -231,7 +231,7 @@ bool core_asked(struct slu_core *c, struct slu_rec_ask *a)
 	if (rc > 0)
 		return true;
 
-	if (a->what != SLU_ASK_PICTURE)
+	if (a->what != SLU_ASK_SNAPSHOT)
 		slu_log(SLU_INFO, "asked", SLU_STR("what", what[a->what]), SLU_STR("ns", a->ns),
 			SLU_STR("name", a->name), SLU_STR("user", a->user),
 			SLU_STR("answer", err.text));

@@ -25,7 +25,7 @@ static const struct slu_kobj *timed_job(struct slu_core *c, const struct group *
 	return NULL;
 }
 
-static bool waits(const struct group *g)
+static bool group_waits(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)
 		if (g->run.p[i]->state != RUN_QUEUED)
@@ -50,7 +50,7 @@ static int check_limit(struct slu_core *c, const struct group *g, int64_t limit_
 					", which Kubernetes does not allow to grow",
 					g->id.name, pod_s);
 	}
-	for (uint32_t i = 0; waits(g) && slu_queue_view(c->q, i, &v) == 0; i++)
+	for (uint32_t i = 0; group_waits(g) && slu_queue_view(c->q, i, &v) == 0; i++)
 		if (!strcmp(v.conf->name, queue) && v.conf->limit.max_duration &&
 		    limit_s > v.conf->limit.max_duration)
 			return slu_fail(err, -EINVAL,
@@ -108,7 +108,7 @@ static int set_priority(struct slu_rec_ask *a, struct group *g, struct slu_error
 	if (!g->has_priority)
 		return slu_fail(err, 0, "%s has the priority of its objects", a->name);
 	return slu_fail(err, 0, "%s has priority %d now%s", a->name, g->priority,
-			waits(g) ? "" : "; running pods are not affected");
+			group_waits(g) ? "" : "; running pods are not affected");
 }
 
 int core_ask_change(struct slu_core *c, struct slu_rec_ask *a, struct slu_error *err)

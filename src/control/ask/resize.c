@@ -62,8 +62,8 @@ static int common_target(struct slu_core *c, const struct group *g, struct targe
 	return any;
 }
 
-static int check(struct slu_core *c, const struct group *g, uint32_t size, const struct target *t,
-		 struct slu_error *err)
+static int check_size(struct slu_core *c, const struct group *g, uint32_t size,
+		      const struct target *t, struct slu_error *err)
 {
 	const struct slu_kjob *j = t->obj && t->obj->kind == SLU_KIND_JOB ? slu_kjob(t->obj) : NULL;
 
@@ -114,7 +114,7 @@ static void patch(struct slu_core *c, struct slu_rec_ask *a, const struct group 
 					       .text = text });
 }
 
-static void answer(struct slu_rec_ask *a, int rc, const char *text)
+static void answer_resize(struct slu_rec_ask *a, int rc, const char *text)
 {
 	slu_log(SLU_INFO, "asked", SLU_STR("what", a->what == SLU_ASK_RESIZE ? "resize" : "change"),
 		SLU_STR("name", a->name), SLU_STR("answer", text));
@@ -134,11 +134,11 @@ void core_resize_written(struct slu_core *c, const struct slu_rec_written *w)
 			continue;
 		c->asks->resize.p[i] = c->asks->resize.p[--c->asks->resize.n];
 		if (w->outcome == SLU_KUBE_OK) {
-			answer(r.ask, 0, r.text);
+			answer_resize(r.ask, 0, r.text);
 			return;
 		}
 		slu_fail(&err, 0, "the API server refused: %s", w->text);
-		answer(r.ask, w->outcome == SLU_KUBE_NOT_FOUND ? -ENOENT : -EIO, err.text);
+		answer_resize(r.ask, w->outcome == SLU_KUBE_NOT_FOUND ? -ENOENT : -EIO, err.text);
 		return;
 	}
 }
@@ -190,7 +190,7 @@ static int end_members(struct slu_core *c, struct group *g, uint32_t size, struc
 	return 0;
 }
 
-static bool waits(const struct group *g)
+static bool group_waits(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)
 		if (g->run.p[i]->state != RUN_QUEUED)
@@ -209,13 +209,13 @@ void core_resize(struct slu_core *c, struct slu_rec_ask *a)
 		rc = slu_fail(&err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
 	else
 		rc = common_target(c, g, &t, &err);
-	if (rc >= 0 && !a->size && waits(g)) { /* to nothing, and nothing runs: a cancel */
+	if (rc >= 0 && !a->size && group_waits(g)) { /* to nothing, and nothing runs: a cancel */
 		a->what = SLU_ASK_CANCEL;
 		rc = core_ask_group(c, a, &err);
-		answer(a, rc, err.text);
+		answer_resize(a, rc, err.text);
 		return;
 	}
-	if (rc >= 0 && check(c, g, a->size, &t, &err) < 0)
+	if (rc >= 0 && check_size(c, g, a->size, &t, &err) < 0)
 		rc = -EINVAL;
 	if (rc > 0 && t.now != a->size) {
 		patch(c, a, g, &t);
@@ -225,5 +225,5 @@ void core_resize(struct slu_core *c, struct slu_rec_ask *a)
 		rc = slu_fail(&err, 0, "%s %s has this size already", t.what, t.obj->meta.name);
 	else if (rc == 0)
 		rc = end_members(c, g, a->size, &err);
-	answer(a, rc, err.text);
+	answer_resize(a, rc, err.text);
 }

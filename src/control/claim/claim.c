@@ -70,7 +70,7 @@ static char *name_of(const char *said, uint64_t number)
 	return slu_strdup(all);
 }
 
-static void stamp(struct slu_jsonw *w, const char *key, int64_t s)
+static void put_time(struct slu_jsonw *w, const char *key, int64_t s)
 {
 	time_t t = (time_t)s;
 	struct tm tm;
@@ -92,7 +92,7 @@ static void put_object(struct slu_core *c, const struct claim *x, struct slu_jso
 	slu_jsonw_kstr(w, "name", x->name);
 	slu_jsonw_kstr(w, "namespace", SLU_CLAIM_SPACE);
 	slu_jsonw_kstr(w, "uid", uid);
-	stamp(w, "creationTimestamp", c->now_s);
+	put_time(w, "creationTimestamp", c->now_s);
 	slu_jsonw_end_obj(w);
 	slu_jsonw_key(w, "spec");
 	slu_jsonw_obj(w);
@@ -103,14 +103,14 @@ static void put_object(struct slu_core *c, const struct claim *x, struct slu_jso
 		slu_jsonw_obj(w);
 		slu_jsonw_kstr(w, "state", "Running");
 		slu_jsonw_kstr(w, "places", x->places);
-		stamp(w, "startTime", x->start_s);
+		put_time(w, "startTime", x->start_s);
 		slu_jsonw_end_obj(w);
 	}
 	slu_jsonw_end_obj(w);
 }
 
 /* Its FluxJob enters the table, and with it its slots the queue. */
-static int show(struct slu_core *c, struct claim *x, struct slu_error *err)
+static int show_claim(struct slu_core *c, struct claim *x, struct slu_error *err)
 {
 	struct claims *all = c->claims;
 	struct slu_buf b = SLU_BUF_INIT(ROW_MAX);
@@ -141,7 +141,7 @@ static int show(struct slu_core *c, struct claim *x, struct slu_error *err)
 
 /* ---- the store ---- */
 
-static void keep(struct slu_core *c, const struct claim *x)
+static void store_claim(struct slu_core *c, const struct claim *x)
 {
 	struct slu_buf b = SLU_BUF_INIT(ROW_MAX);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
@@ -168,7 +168,7 @@ void core_claims_keep(struct slu_core *c)
 {
 	for (uint32_t i = 0; i < c->claims->all.n; i++)
 		if (!nth(c, i)->ask)
-			keep(c, nth(c, i));
+			store_claim(c, nth(c, i));
 }
 
 int core_claim_recall(struct slu_core *c, const struct slu_store_span *s)
@@ -212,7 +212,7 @@ static bool is_over(const struct slu_rec_ask *a)
 	return a->over && a->over(a->arg);
 }
 
-static void answer(struct slu_core *c, struct claim *x, int rc, const char *text)
+static void answer_client(struct slu_core *c, struct claim *x, int rc, const char *text)
 {
 	struct slu_rec_ask *a = slu_take(x->ask);
 
@@ -282,7 +282,7 @@ static int find_shares(struct slu_core *c, const struct run *r, bool runs, share
 }
 
 /* {"job": 7, "reserved": false, "at": 0, "nodes": [{"name": "a", "cpu": 2000, ...}]} */
-static void tell(struct slu_core *c, struct claim *x, const struct run *r, bool runs)
+static void answer_match(struct slu_core *c, struct claim *x, const struct run *r, bool runs)
 {
 	struct slu_buf b = SLU_BUF_INIT(ROW_MAX);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
@@ -312,14 +312,14 @@ static void tell(struct slu_core *c, struct claim *x, const struct run *r, bool 
 	slu_jsonw_end_obj(&w);
 	if (!rc)
 		rc = b.error;
-	answer(c, x, rc, rc ? "out of memory" : slu_buf_str(&b));
+	answer_client(c, x, rc, rc ? "out of memory" : slu_buf_str(&b));
 	slu_vec_done(&all);
 	slu_buf_done(&b);
 }
 
 /* ---- its end ---- */
 
-static void drop(struct slu_core *c, struct claim *x)
+static void drop_claim(struct slu_core *c, struct claim *x)
 {
 	if (x->shown)
 		core_fluxjob_changed(c, x->obj, true);
@@ -340,7 +340,7 @@ static const struct run *gang_of(const struct group *g)
 }
 
 /* A start for one that may wait, wherever in line it is: a promise, planned at once. */
-static void promise(struct slu_core *c, struct claim *x, const struct run *r)
+static void promise_claim(struct slu_core *c, struct claim *x, const struct run *r)
 {
 	struct slu_event ev = { .kind = SLU_EV_PROMISE, .job = r->id, .start_s = c->now_s + 1 };
 
@@ -365,36 +365,36 @@ static void started(struct slu_core *c, struct claim *x, const struct run *r)
 	x->start_s = r->start_s;
 	if (!x->places)
 		return; /* again at the next look */
-	keep(c, x);
+	store_claim(c, x);
 	if (x->ask)
-		tell(c, x, r, true);
+		answer_match(c, x, r, true);
 }
 
 /* Waits.  true: it is answered with "no room" and goes. */
-static bool waits(struct slu_core *c, struct claim *x, const struct run *r)
+static bool claim_waits(struct slu_core *c, struct claim *x, const struct run *r)
 {
-	if (core_gathers(c))
+	if (core_awaits_ending(c))
 		return false; /* nothing was decided in this cycle; its end wakes us */
 	if (r->never || r->refused || !x->reserve) {
-		answer(c, x, -EBUSY, r->reason ? r->reason : "there is no room now");
+		answer_client(c, x, -EBUSY, r->reason ? r->reason : "there is no room now");
 		return true;
 	}
 	if (r->planned_s == SLU_TIME_NONE && !x->promised) {
-		promise(c, x, r);
+		promise_claim(c, x, r);
 		return false;
 	}
 	if (r->planned_s == SLU_TIME_NONE) {
-		answer(c, x, -EBUSY, "no time is found at which there is room");
+		answer_client(c, x, -EBUSY, "no time is found at which there is room");
 		return true;
 	}
 	x->start_s = r->planned_s;
-	keep(c, x);
-	tell(c, x, r, false);
+	store_claim(c, x);
+	answer_match(c, x, r, false);
 	return false;
 }
 
 /* true: it is over. */
-static bool look(struct slu_core *c, struct claim *x)
+static bool look_at_claim(struct slu_core *c, struct claim *x)
 {
 	const struct fluxjob *f = core_fluxjob_of(c, SLU_CLAIM_SPACE, x->name);
 	const struct group *g;
@@ -403,11 +403,11 @@ static bool look(struct slu_core *c, struct claim *x)
 
 	if (!f || f->life == FLUXJOB_OVER) {
 		if (x->ask)
-			answer(c, x, -EBUSY, "it ended before it was answered");
+			answer_client(c, x, -EBUSY, "it ended before it was answered");
 		return true;
 	}
 	if (x->ask && is_over(x->ask)) { /* what nobody hears of, nobody would cancel */
-		answer(c, x, -ECANCELED, "nobody waits for it any more");
+		answer_client(c, x, -ECANCELED, "nobody waits for it any more");
 		return true;
 	}
 	snprintf(key, sizeof key, "u:match-%" PRIu64, x->number);
@@ -415,8 +415,8 @@ static bool look(struct slu_core *c, struct claim *x)
 	r = gang_of(g);
 	if (g && (g->wrong || g->cancelled)) {
 		if (x->ask)
-			answer(c, x, g->wrong ? -EINVAL : -EBUSY,
-			       g->wrong ? g->wrong : "it was cancelled");
+			answer_client(c, x, g->wrong ? -EINVAL : -EBUSY,
+				      g->wrong ? g->wrong : "it was cancelled");
 		return true;
 	}
 	if (!r)
@@ -424,7 +424,7 @@ static bool look(struct slu_core *c, struct claim *x)
 	if (r->state == RUN_RUNNING && (!x->places || x->ask))
 		started(c, x, r);
 	else if (r->state == RUN_QUEUED && x->ask)
-		return waits(c, x, r);
+		return claim_waits(c, x, r);
 	return false;
 }
 
@@ -437,11 +437,11 @@ void core_claims_show(struct slu_core *c)
 		struct claim *x = nth(c, i);
 		struct slu_error err = { 0 };
 
-		if (x->shown || show(c, x, &err) == 0)
+		if (x->shown || show_claim(c, x, &err) == 0)
 			continue;
 		slu_log(SLU_ERROR, "match not restored from the store", SLU_STR("name", x->name),
 			SLU_STR("err", err.text));
-		drop(c, x);
+		drop_claim(c, x);
 	}
 }
 
@@ -462,8 +462,8 @@ static bool look_at_open(struct slu_core *c)
 
 		if (!x)
 			continue;
-		if (look(c, x))
-			drop(c, x);
+		if (look_at_claim(c, x))
+			drop_claim(c, x);
 		else if (x->ask || !x->places)
 			all->open.p[kept++] = x->number;
 	}
@@ -479,8 +479,8 @@ static bool look_at_over(struct slu_core *c)
 	slu_vec_each (&c->fluxjobs->claims_over, uint64_t, number) {
 		struct claim *x = claim_of(c, *number);
 
-		if (x && look(c, x))
-			drop(c, x);
+		if (x && look_at_claim(c, x))
+			drop_claim(c, x);
 	}
 	c->fluxjobs->claims_over.n = 0;
 	return any;
@@ -500,8 +500,8 @@ static bool sweep(struct slu_core *c)
 		if (all->swept == 0 || all->swept > all->all.n)
 			all->swept = all->all.n;
 		x = nth(c, --all->swept);
-		if (!x->ask && x->places && look(c, x)) {
-			drop(c, x);
+		if (!x->ask && x->places && look_at_claim(c, x)) {
+			drop_claim(c, x);
 			any = true;
 		}
 	}
@@ -522,7 +522,7 @@ bool core_claims(struct slu_core *c)
 
 /* ---- what clients ask ---- */
 
-static void refuse(struct slu_rec_ask *a, int rc, const char *text)
+static void refuse_ask(struct slu_rec_ask *a, int rc, const char *text)
 {
 	if (a->answer)
 		a->answer(a->arg, rc, text);
@@ -540,17 +540,18 @@ static void ask_match(struct slu_core *c, struct slu_rec_ask *a)
 		x->number = ++c->next_job;
 	if (!x || add(c, x) < 0) {
 		slu_free(x);
-		refuse(a, -ENOMEM, "out of memory");
+		refuse_ask(a, -ENOMEM, "out of memory");
 		return;
 	}
 	x->reserve = a->size;
 	x->name = name_of(a->name, x->number);
 	x->jobspec = slu_strdup(a->text);
 	x->ask = a;
-	rc = x->name && x->jobspec ? show(c, x, &err) : slu_fail(&err, -ENOMEM, "out of memory");
+	rc = x->name && x->jobspec ? show_claim(c, x, &err)
+				   : slu_fail(&err, -ENOMEM, "out of memory");
 	if (rc < 0) {
-		answer(c, x, rc, err.text);
-		drop(c, x);
+		answer_client(c, x, rc, err.text);
+		drop_claim(c, x);
 	}
 }
 
@@ -559,12 +560,12 @@ static void ask_cancel(struct slu_core *c, struct slu_rec_ask *a, uint64_t numbe
 	struct claim *x = claim_of(c, number);
 
 	if (!x || x->ask) {
-		refuse(a, -ENOENT, "there is no such job");
+		refuse_ask(a, -ENOENT, "there is no such job");
 		return;
 	}
-	drop(c, x);
+	drop_claim(c, x);
 	if (!core_answer_later(c, a, "cancelled"))
-		refuse(a, 0, "cancelled");
+		refuse_ask(a, 0, "cancelled");
 }
 
 bool core_claim_asked(const struct slu_rec_ask *a)
@@ -584,11 +585,11 @@ void core_claim_ask(struct slu_core *c, struct slu_rec_ask *a)
 			 : !c->door ? "this replica is on standby; ask the leader: "
 				    : "the cluster has not been listed yet; try again",
 			 !c->door && !c->store_waits ? c->leader : "");
-		refuse(a, -EAGAIN, text);
+		refuse_ask(a, -EAGAIN, text);
 	} else if (a->what == SLU_ASK_MATCH && c->claims->all.n >= CLAIMS_MAX) {
-		refuse(a, -EAGAIN, "too many matches are live already");
+		refuse_ask(a, -EAGAIN, "too many matches are live already");
 	} else if (a->what == SLU_ASK_MATCH && is_over(a)) {
-		refuse(a, -ECANCELED, "nobody waits for it any more");
+		refuse_ask(a, -ECANCELED, "nobody waits for it any more");
 	} else if (a->what == SLU_ASK_MATCH) {
 		ask_match(c, a);
 	} else {
@@ -600,7 +601,7 @@ void core_claims_done(struct slu_core *c)
 {
 	for (uint32_t i = 0; i < c->claims->all.n; i++) {
 		if (nth(c, i)->ask)
-			refuse(nth(c, i)->ask, -EAGAIN, "the daemon stops");
+			refuse_ask(nth(c, i)->ask, -EAGAIN, "the daemon stops");
 		claim_free(nth(c, i));
 	}
 	slu_map_done(&c->claims->all);

@@ -93,7 +93,7 @@ const struct reservation *core_reservation(const struct slu_core *c, const char 
 
 /* ---- the store ---- */
 
-static void keep(struct slu_core *c, struct reservation *r)
+static void store_reservation(struct slu_core *c, struct reservation *r)
 {
 	struct slu_buf b = SLU_BUF_INIT(SPEC_MAX);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
@@ -133,7 +133,7 @@ void core_reservations_keep(struct slu_core *c)
 	for (struct slu_entry *e = slu_table_next(&c->cluster->reservations, NULL); e;
 	     e = slu_table_next(&c->cluster->reservations, e))
 		if (reservation_of(e)->id)
-			keep(c, reservation_of(e));
+			store_reservation(c, reservation_of(e));
 }
 
 static int add_node(struct reservation *r, const char *name, slu_node handle)
@@ -283,7 +283,7 @@ static int choose(struct slu_core *c, struct reservation *r, struct slu_error *e
 	return 0;
 }
 
-static int named(struct slu_core *c, struct reservation *r, struct slu_error *err)
+static int find_named_nodes(struct slu_core *c, struct reservation *r, struct slu_error *err)
 {
 	forget_nodes(r);
 	for (uint16_t i = 0; i < r->k->nnodes; i++) {
@@ -301,7 +301,7 @@ static int named(struct slu_core *c, struct reservation *r, struct slu_error *er
 	return 0;
 }
 
-static int check(const struct slu_kreservation *k, struct slu_error *err)
+static int check_spec(const struct slu_kreservation *k, struct slu_error *err)
 {
 	if (!k->nnodes == !k->count)
 		return slu_fail(err, -EINVAL, "one of spec.nodes and spec.count must be given");
@@ -324,7 +324,7 @@ static void unbook(struct slu_core *c, struct reservation *r)
 	r->booked = false;
 }
 
-static int book(struct slu_core *c, struct reservation *r, struct slu_error *err)
+static int book_reservation(struct slu_core *c, struct reservation *r, struct slu_error *err)
 {
 	const struct slu_kreservation *k = r->k;
 	slu_cleanup(slu_freep)
@@ -435,7 +435,8 @@ static void put_condition(struct slu_core *c, const struct reservation *r, struc
 	slu_jsonw_end_arr(w);
 }
 
-static void tell(struct slu_core *c, struct reservation *r, const char *phase, const char *message)
+static void write_status(struct slu_core *c, struct reservation *r, const char *phase,
+			 const char *message)
 {
 	struct slu_buf b = SLU_BUF_INIT(SPEC_MAX);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
@@ -478,25 +479,26 @@ static void tell(struct slu_core *c, struct reservation *r, const char *phase, c
 /* ---- looking ---- */
 
 /* Not planned: the room is nobody's, and the object says why. */
-static void refuse(struct slu_core *c, struct reservation *r, const char *phase, const char *why)
+static void refuse_reservation(struct slu_core *c, struct reservation *r, const char *phase,
+			       const char *why)
 {
 	unbook(c, r);
 	unkeep(c, r);
 	forget_nodes(r);
 	r->from_s = r->to_s = 0;
-	tell(c, r, phase, why);
+	write_status(c, r, phase, why);
 }
 
-static void look(struct slu_core *c, struct reservation *r)
+static void look_at_reservation(struct slu_core *c, struct reservation *r)
 {
 	struct slu_error err = { 0 };
 	int64_t from_s = 0, to_s = 0;
-	int rc = check(r->k, &err);
+	int rc = check_spec(r->k, &err);
 
 	if (!rc)
 		rc = occurrence(c, r->k, &from_s, &to_s, &err);
 	if (rc) {
-		refuse(c, r, rc > 0 ? "Ended" : "Refused", err.text);
+		refuse_reservation(c, r, rc > 0 ? "Ended" : "Refused", err.text);
 		return;
 	}
 	if (!r->booked || r->changed || from_s != r->from_s || to_s != r->to_s || !stands(c, r)) {
@@ -507,21 +509,21 @@ static void look(struct slu_core *c, struct reservation *r)
 			forget_nodes(r); /* another time: others may be free then */
 		r->from_s = from_s;
 		r->to_s = to_s;
-		rc = r->k->nnodes ? named(c, r, &err) : choose(c, r, &err);
+		rc = r->k->nnodes ? find_named_nodes(c, r, &err) : choose(c, r, &err);
 		if (!rc)
-			rc = book(c, r, &err);
+			rc = book_reservation(c, r, &err);
 		if (rc < 0) {
-			refuse(c, r, "Unplanned", err.text);
+			refuse_reservation(c, r, "Unplanned", err.text);
 			return;
 		}
-		keep(c, r);
+		store_reservation(c, r);
 		slu_log(SLU_INFO, "reservation planned", SLU_STR("name", r->key),
 			SLU_I64("nodes", r->node.n), SLU_I64("from_s", from_s),
 			SLU_I64("until_s", to_s));
 	}
 	r->changed = r->recalled = false;
 	core_due_by(c, CORE_AT_RESERVATION, (from_s > c->now_s ? from_s : to_s) * 1000000);
-	tell(c, r, from_s > c->now_s ? "Planned" : "Active", "");
+	write_status(c, r, from_s > c->now_s ? "Planned" : "Active", "");
 }
 
 void core_reservations(struct slu_core *c)
@@ -535,7 +537,7 @@ void core_reservations(struct slu_core *c)
 
 		next = slu_table_next(&c->cluster->reservations, e);
 		if (r->k) {
-			look(c, r);
+			look_at_reservation(c, r);
 			continue;
 		}
 		unbook(c, r);

@@ -14,8 +14,8 @@ void core_stamp(char out[32], int64_t s)
 	strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-static void tell(struct slu_core *c, const struct slu_rec_write *about, const char *reporter,
-		 const char *reason, bool warning, const char *text)
+static void write_event(struct slu_core *c, const struct slu_rec_write *about, const char *reporter,
+			const char *reason, bool warning, const char *text)
 {
 	struct slu_rec_write w = *about;
 
@@ -32,12 +32,12 @@ static void tell_pod(struct slu_core *c, const struct pod *p, const char *reason
 {
 	const struct slu_kmeta *m = &p->k->o.meta;
 
-	tell(c,
-	     &(struct slu_rec_write){ .kind = p->stand ? SLU_KIND_JOB : SLU_KIND_POD,
-				      .ns = m->ns,
-				      .name = m->name,
-				      .uid = m->uid },
-	     p->k->spec.scheduler, reason, warning, text);
+	write_event(c,
+		    &(struct slu_rec_write){ .kind = p->stand ? SLU_KIND_JOB : SLU_KIND_POD,
+					     .ns = m->ns,
+					     .name = m->name,
+					     .uid = m->uid },
+		    p->k->spec.scheduler, reason, warning, text);
 }
 
 void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warning, const char *fmt,
@@ -61,12 +61,12 @@ void core_tell_maker(struct slu_core *c, struct pod *p, const char *reason, cons
 	core_source(c, p->k, &src);
 	top = src.n_owners ? src.owner[src.n_owners - 1] : NULL;
 	if (top && !p->stand) /* a stand-in is the Job already */
-		tell(c,
-		     &(struct slu_rec_write){ .kind = (enum slu_kkind)top->kind,
-					      .ns = top->meta.ns,
-					      .name = top->meta.name,
-					      .uid = top->meta.uid },
-		     p->k->spec.scheduler, reason, true, text);
+		write_event(c,
+			    &(struct slu_rec_write){ .kind = (enum slu_kkind)top->kind,
+						     .ns = top->meta.ns,
+						     .name = top->meta.name,
+						     .uid = top->meta.uid },
+			    p->k->spec.scheduler, reason, true, text);
 }
 
 void core_evict(struct slu_core *c, const struct pod *p)

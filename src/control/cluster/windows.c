@@ -46,8 +46,8 @@ void core_drains(struct slu_core *c)
 	}
 }
 
-static int drain(struct slu_core *c, struct node *n, int64_t from_s, int64_t to_s,
-		 struct slu_error *err)
+static int drain_node(struct slu_core *c, struct node *n, int64_t from_s, int64_t to_s,
+		      struct slu_error *err)
 {
 	char from[32] = "", to[32] = "";
 
@@ -91,7 +91,7 @@ int core_drain_ask(struct slu_core *c, const char *name, bool is, int64_t from_s
 	    (!is || (from_s <= c->now_s && n->drain_from_s <= c->now_s && to_s == n->drain_to_s)))
 		return slu_fail(err, 0, "%s is %s already", name, is ? "drained" : "in use");
 	if (is)
-		return drain(c, n, from_s, to_s, err);
+		return drain_node(c, n, from_s, to_s, err);
 	end_drain(c, n);
 	if (!n->drain_id && n->k && n->k->unschedulable)
 		return slu_fail(

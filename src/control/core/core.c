@@ -41,7 +41,7 @@ struct whole {
 	_Atomic bool stop;
 };
 
-static struct whole *whole(struct slu_core *c)
+static struct whole *whole_of(struct slu_core *c)
 {
 	return slu_entry_of(c, struct whole, c);
 }
@@ -86,9 +86,10 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	core_due_at(c, CORE_AT_KEEP, 0);
 	c->next_job = setup->first_id;
 	c->next_intent = setup->first_id;
-	whole(c)->in = slu_inbox_new(setup->inbox_max ? setup->inbox_max : INBOX_MAX, NULL, NULL);
+	whole_of(c)->in = slu_inbox_new(setup->inbox_max ? setup->inbox_max : INBOX_MAX, NULL,
+					NULL);
 	c->log = slu_qlog_new();
-	if (!whole(c)->in || !c->log)
+	if (!whole_of(c)->in || !c->log)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	opts = core_queue_opts(c);
 	rc = slu_queue_new(&opts, &c->q, err);
@@ -159,17 +160,17 @@ void slu_core_free(struct slu_core *c)
 	slu_queue_free(c->q);
 	slu_qlog_free(c->log);
 	core_store_done(c);
-	slu_inbox_free(whole(c)->in);
+	slu_inbox_free(whole_of(c)->in);
 	slu_snapshot_unref(c->reports->snap);
 	core_foretold_done(c);
 	pthread_mutex_destroy(&c->reports->snap_lock);
 	slu_config_free(c->cfg);
-	slu_free(whole(c));
+	slu_free(whole_of(c));
 }
 
 struct slu_inbox *slu_core_inbox(struct slu_core *c)
 {
-	return whole(c)->in;
+	return whole_of(c)->in;
 }
 
 int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err)
@@ -217,7 +218,7 @@ static void new_config(struct slu_core *c, const struct slu_config *cfg)
 
 static void mirror_complete(struct slu_core *c)
 {
-	c->count.lists_us = c->now_us - whole(c)->first_us;
+	c->count.lists_us = c->now_us - whole_of(c)->first_us;
 	slu_log(SLU_INFO, "mirror complete", SLU_I64("nodes", c->cluster->nodes.n),
 		SLU_I64("pods", c->cluster->pods.n), SLU_I64("lists_ms", c->count.lists_us / 1000));
 }
@@ -237,8 +238,8 @@ static void recover_first(struct slu_core *c, int64_t now_us)
 
 void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 {
-	if (!whole(c)->first_us)
-		whole(c)->first_us = now_us;
+	if (!whole_of(c)->first_us)
+		whole_of(c)->first_us = now_us;
 	core_set_now(c, now_us);
 	switch (r->kind) {
 	case SLU_REC_OBJECT:
@@ -278,7 +279,7 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 		new_config(c, ((struct slu_rec_config *)r)->config);
 		break;
 	case SLU_REC_ASK:
-		if (((struct slu_rec_ask *)r)->what == SLU_ASK_PICTURE &&
+		if (((struct slu_rec_ask *)r)->what == SLU_ASK_SNAPSHOT &&
 		    slu_vec_push(&c->reports->viewer, (struct slu_rec_ask *)r) == 0)
 			return;
 		recover_first(c, now_us);
@@ -304,7 +305,7 @@ void slu_core_take(struct slu_core *c, struct slu_record *r, int64_t now_us)
 
 static int64_t now_us(struct slu_core *c)
 {
-	int64_t step_us, now = slu_clock_now(&whole(c)->clock, &step_us);
+	int64_t step_us, now = slu_clock_now(&whole_of(c)->clock, &step_us);
 
 	if (step_us)
 		slu_log(SLU_WARN,
@@ -318,14 +319,15 @@ static void *core_thread(void *arg)
 	struct slu_core *c = arg;
 	struct slu_record **r = slu_reallocarray(NULL, BATCH, sizeof(struct slu_record *));
 
-	while (r && !atomic_load(&whole(c)->stop)) {
+	while (r && !atomic_load(&whole_of(c)->stop)) {
 		struct slu_error err = { 0 };
 		int64_t now = now_us(c), wake = slu_core_wake_us(c);
 		uint32_t n;
 
 		if (wake > now)
-			slu_inbox_wait(whole(c)->in, wake == INT64_MAX ? -1 : (wake - now) * 1000);
-		n = slu_inbox_take(whole(c)->in, r, BATCH);
+			slu_inbox_wait(whole_of(c)->in,
+				       wake == INT64_MAX ? -1 : (wake - now) * 1000);
+		n = slu_inbox_take(whole_of(c)->in, r, BATCH);
 		now = now_us(c);
 		for (uint32_t i = 0; i < n; i++)
 			slu_core_take(c, r[i], now);
@@ -342,22 +344,22 @@ static void *core_thread(void *arg)
 
 int slu_core_start(struct slu_core *c, struct slu_error *err)
 {
-	int rc = pthread_create(&whole(c)->thread, NULL, core_thread, c);
+	int rc = pthread_create(&whole_of(c)->thread, NULL, core_thread, c);
 
 	if (rc)
 		return slu_fail(err, -rc, "cannot start the core thread");
-	whole(c)->running = true;
+	whole_of(c)->running = true;
 	return 0;
 }
 
 void slu_core_stop(struct slu_core *c)
 {
-	if (!whole(c)->running)
+	if (!whole_of(c)->running)
 		return;
-	atomic_store(&whole(c)->stop, true);
-	slu_inbox_close(whole(c)->in);
-	pthread_join(whole(c)->thread, NULL);
-	whole(c)->running = false;
+	atomic_store(&whole_of(c)->stop, true);
+	slu_inbox_close(whole_of(c)->in);
+	pthread_join(whole_of(c)->thread, NULL);
+	whole_of(c)->running = false;
 	core_log_flush(c, true);
 	slu_intents_free(c->recovery->own_door, 2000);
 	c->recovery->own_door = c->door = NULL;

@@ -56,5 +56,5 @@ void slu_core_stop(struct slu_core *c);
 
 /* The newest published picture, from any thread; NULL before the first cycle.  Give it back with
  * slu_snapshot_unref().  It may be some seconds old; who needs the last cycle's asks for it with
- * SLU_ASK_PICTURE first. */
+ * SLU_ASK_SNAPSHOT first. */
 struct slu_snapshot *slu_core_snapshot(struct slu_core *c);

@@ -53,7 +53,8 @@ static void end_recovery(struct slu_core *c)
 
 static int schedule(struct slu_core *c, struct slu_error *err)
 {
-	int rc = core_gathers(c) ? 0 : slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
+	int rc = core_awaits_ending(c) ? 0
+				       : slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
 
 	core_decisions(c);
 	return rc;
@@ -119,7 +120,7 @@ static void reap(struct slu_core *c)
 	core_groups_reap(c);
 }
 
-static void count(struct slu_core *c)
+static void count_cycle(struct slu_core *c)
 {
 	c->count.cycles++;
 	c->count.cycle_ns += c->spent_ns;
@@ -229,7 +230,7 @@ static const struct step cycle[] = {
 	  .run = core_census_settle, .wake_us = core_census_wake_us },
 	{ "renew the log", "between two cycles' decisions", .try = renew_log, .flags = SOUND },
 	{ "verify", "the queue's invariants, where told to", .try = verify, .flags = SOUND },
-	{ "count", "the snapshot shows this cycle, too", .run = count },
+	{ "count", "the snapshot shows this cycle, too", .run = count_cycle },
 	{ "publish", "readers see the cycle as a whole", .run = publish, .flags = ALWAYS },
 };
 /* clang-format on */

@@ -283,7 +283,7 @@ static void owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool g
 	core_held_owner(c, obj, gone);
 }
 
-static void thing_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
+static void lookup_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	if (core_lookup_changed(c, obj, gone))
 		core_shapes_volumes(c);
@@ -317,14 +317,14 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		core_held_templates(c, obj->meta.ns);
 		break;
 	case SLU_KIND_RUNTIMECLASS:
-		thing_changed(c, obj, gone);
+		lookup_changed(c, obj, gone);
 		core_held_templates(c, NULL);
 		break;
 	default:
 		if (slu_kind_makes((enum slu_kkind)obj->kind))
 			owner_changed(c, obj, gone);
 		else
-			thing_changed(c, obj, gone);
+			lookup_changed(c, obj, gone);
 	}
 	if (c->cluster->new_repels && slu_core_synced(c))
 		look_for_selected(c);

@@ -42,7 +42,7 @@ static void stamp(struct slu_jsonw *w, const char *key, int64_t us)
 	slu_jsonw_kstr(w, key, at);
 }
 
-static void number(struct slu_jsonw *w, const char *key, int64_t n)
+static void put_number(struct slu_jsonw *w, const char *key, int64_t n)
 {
 	char text[24];
 
@@ -70,11 +70,11 @@ static void annotations(const struct fluxjob *f, const struct slu_kfluxjob *k, s
 		if (v && !(*a->queue && !strcmp(kept[i], "sluice.sh/queue")))
 			slu_jsonw_kstr(w, kept[i], v);
 	}
-	number(w, a->min < a->max ? "sluice.sh/min-size" : "sluice.sh/size", a->min);
+	put_number(w, a->min < a->max ? "sluice.sh/min-size" : "sluice.sh/size", a->min);
 	if (a->min < a->max)
-		number(w, "sluice.sh/max-size", a->max);
+		put_number(w, "sluice.sh/max-size", a->max);
 	if (a->duration_s)
-		number(w, "sluice.sh/duration", a->duration_s);
+		put_number(w, "sluice.sh/duration", a->duration_s);
 	if (*a->queue)
 		slu_jsonw_kstr(w, "sluice.sh/queue", a->queue);
 	if (*a->level) {
@@ -139,9 +139,9 @@ static void spec(const struct slu_core *c, const struct slu_fluxjob_role *role, 
 	slu_jsonw_obj(w);
 	slu_jsonw_key(w, "requests");
 	slu_jsonw_obj(w);
-	number(w, "cpu", role->cores);
-	number(w, "memory", role->memory);
-	number(w, "nvidia.com/gpu", role->gpus);
+	put_number(w, "cpu", role->cores);
+	put_number(w, "memory", role->memory);
+	put_number(w, "nvidia.com/gpu", role->gpus);
 	slu_jsonw_end_obj(w);
 	slu_jsonw_end_obj(w);
 	slu_jsonw_end_obj(w);
@@ -206,8 +206,8 @@ static void uid_of(const struct slu_kfluxjob *k, uint32_t i, char out[256])
 }
 
 /* Show a phantom as it is now: the core takes it in as it does the objects of the API server. */
-static int show(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k, uint32_t i,
-		const char *node, enum slu_kphase phase)
+static int show_phantom(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
+			uint32_t i, const char *node, enum slu_kphase phase)
 {
 	const struct phantom_like *like = &c->fluxjobs->like;
 	const struct slu_fluxjob_role *role = role_of(&f->ask, i);
@@ -283,7 +283,8 @@ int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 	for (uint32_t i = 0; !rc && i < f->ask.max; i++) {
 		const char *node = runs && i < at.h.n && strcmp(at.h.p[i], "-") ? at.h.p[i] : "";
 
-		rc = show(c, f, f->k, i, node, *node ? SLU_PHASE_RUNNING : SLU_PHASE_PENDING);
+		rc = show_phantom(c, f, f->k, i, node,
+				  *node ? SLU_PHASE_RUNNING : SLU_PHASE_PENDING);
 	}
 	slu_hostlist_done(&at);
 	while (rc && c->fluxjobs->shown.n > before) /* all of them or none */
@@ -307,7 +308,7 @@ void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_k
 		if (!e)
 			continue;
 		if (ok && *pod_of(e)->k->spec.node)
-			show(c, f, k, i, pod_of(e)->k->spec.node, SLU_PHASE_SUCCEEDED);
+			show_phantom(c, f, k, i, pod_of(e)->k->spec.node, SLU_PHASE_SUCCEEDED);
 		show_gone(c, pod_of(e));
 	}
 	if (f->life == FLUXJOB_LIVES)
@@ -342,7 +343,7 @@ void core_phantoms_place(struct slu_core *c)
 			core_fluxjob_turn_by(c, f, c->now_us);
 		}
 		if (f && f->k && *at.node)
-			show(c, f, f->k, slot, at.node, SLU_PHASE_RUNNING);
+			show_phantom(c, f, f->k, slot, at.node, SLU_PHASE_RUNNING);
 		else if (f && f->k)
 			show_gone(c, p);
 		slu_free(at.uid);

@@ -38,7 +38,7 @@ struct group {
 	bool calms;              /* is on the list `calm` */
 	bool retired;            /* an earlier life of a name: its members only leave */
 	bool dirty;
-	bool held, cancelled;
+	bool on_hold, cancelled; /* a person said so: sluice hold, sluice cancel */
 	/* What a person set: stands above what the objects wish. */
 	bool has_priority;
 	int32_t priority;

@@ -26,7 +26,7 @@ static const char *maker_of(struct slu_core *c, const struct pod *p, const struc
 	return above->uid;
 }
 
-static uint32_t find(const struct group *g, const char *uid, uint32_t guess)
+static uint32_t find_maker(const struct group *g, const char *uid, uint32_t guess)
 {
 	if (guess < g->maker.n && !strcmp(g->maker.p[guess], uid))
 		return guess;
@@ -49,7 +49,7 @@ int core_maker_join(struct slu_core *c, struct group *g, const struct pod *p)
 	const char *uid = maker_of(c, p, &obj);
 	char *own;
 
-	if (!uid || g->maker.n >= MAKERS_MAX || find(g, uid, 0) != SLU_LIFE_ALONE)
+	if (!uid || g->maker.n >= MAKERS_MAX || find_maker(g, uid, 0) != SLU_LIFE_ALONE)
 		return 0;
 	own = slu_strdup(uid);
 	if (!own || slu_vec_push(&g->maker, own) < 0) {
@@ -157,11 +157,11 @@ void core_life_look(struct slu_core *c, struct group *g)
 		const struct slu_kobj *obj;
 		const char *uid = maker_of(c, g->pod.p[i], &obj);
 
-		guess = uid ? find(g, uid, guess) : SLU_LIFE_ALONE;
+		guess = uid ? find_maker(g, uid, guess) : SLU_LIFE_ALONE;
 		/* Its ReplicaSet went with its Deployment: the pod names one nobody knows, and is
 		 * no pod that stands alone for that. */
 		if (uid && guess == SLU_LIFE_ALONE && core_maker_join(c, g, g->pod.p[i]) == 0)
-			guess = find(g, uid, 0);
+			guess = find_maker(g, uid, 0);
 		s->members.p[s->members.n++] = (struct slu_life_member){
 			.pod = g->pod.p[i]->k, .maker = guess, .placed = core_pod_at(g->pod.p[i])
 		};

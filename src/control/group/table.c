@@ -75,7 +75,7 @@ static struct group *group_new(struct slu_core *c, struct pod *p,
 	g->id = *id;
 	g->first_seen_us = first_seen(c, src);
 	g->cancelled = noted(src, SLU_CANCELLED);
-	g->held = noted(src, SLU_ON_HOLD);
+	g->on_hold = noted(src, SLU_ON_HOLD);
 	/* Anybody may write these two on the own objects.  The store knows what a person set; only
 	 * without one are the objects believed. */
 	if (c->door && !slu_intents_kept(c->door)) {

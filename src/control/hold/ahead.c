@@ -22,7 +22,7 @@ bool core_ahead_is(const struct held *h)
 	       (h->early == EARLY_GOING || slu_held_ahead(slu_kjob(h->obj)));
 }
 
-static uint32_t count(const struct held *h, bool placed)
+static uint32_t count_pods(const struct held *h, bool placed)
 {
 	uint32_t n = 0;
 
@@ -38,7 +38,7 @@ static uint32_t count(const struct held *h, bool placed)
 
 uint32_t core_ahead_pods(const struct held *h)
 {
-	return count(h, false);
+	return count_pods(h, false);
 }
 
 /* One of its pods has ended.  (Whoever let it go has not noted it, and it was not us.) */
@@ -53,7 +53,8 @@ bool core_ahead_begun(struct slu_core *c, const struct held *h)
 	there = core_ahead_pods(h);
 	if (j->succeeded > 0)
 		return true;
-	if (!j->start_us || (int64_t)there >= slu_life_makes(h->obj) || (there && !count(h, true)))
+	if (!j->start_us || (int64_t)there >= slu_life_makes(h->obj) ||
+	    (there && !count_pods(h, true)))
 		return false;
 	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
 	     e = slu_table_next(&c->cluster->pods, e)) {

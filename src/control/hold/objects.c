@@ -376,7 +376,7 @@ static bool job_needs_hold(const struct slu_kjob *j)
 	return !mark && !j->suspend;
 }
 
-static void hold(struct slu_core *c, struct held *h)
+static void hold_object(struct slu_core *c, struct held *h)
 {
 	const struct slu_kobj *o = h->obj;
 	enum slu_held_mode mode = space_mode(c, o->meta.ns);
@@ -452,7 +452,7 @@ void core_held_look(struct slu_core *c)
 			h->listed = true;
 			c->groups->look.p[kept++] = h;
 		}
-		hold(c, h);
+		hold_object(c, h);
 		let_through(c, h);
 	}
 	c->groups->look.n = kept;

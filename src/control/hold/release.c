@@ -464,7 +464,7 @@ static bool may_evict(struct slu_core *c, const struct pod *p)
 
 /* Its scheduler does not want it there.  The pin cannot be taken off again, so another pod must
  * take its place; where that is impossible it can only be told. */
-static void refused(struct slu_core *c, struct pod *p)
+static void pod_refused(struct slu_core *c, struct pod *p)
 {
 	const struct slu_kmeta *m = &p->k->o.meta;
 	const char *why = *p->k->sched_message ? p->k->sched_message : "no reason given";
@@ -533,7 +533,7 @@ void core_held_watch(struct slu_core *c)
 		if (!p->refused && p->released_us + limit_us <= c->now_us) {
 			if (p->k->scheduled == SLU_TRI_FALSE &&
 			    !strcmp(p->k->sched_reason, "Unschedulable"))
-				refused(c, p);
+				pod_refused(c, p);
 			p->released_us = c->now_us; /* said, or nobody has looked at it yet */
 		}
 		if (!p->refused)

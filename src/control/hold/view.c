@@ -158,7 +158,7 @@ static void mark_never(struct slu_core *c, struct held *h, const struct slu_held
 					      "\":null}}}" });
 }
 
-static void tell(struct slu_core *c, struct held *h, const struct slu_held_view *v)
+static void tell_sink(struct slu_core *c, struct held *h, const struct slu_held_view *v)
 {
 	h->told_state = (int)v->state;
 	h->told = digest(v);
@@ -184,7 +184,7 @@ static void has_moved(struct slu_core *c, struct moved *m, struct held *h, uint3
 		m->oldest = h;
 }
 
-static void look(struct slu_core *c, struct held *h, struct moved *m)
+static void report_held(struct slu_core *c, struct held *h, struct moved *m)
 {
 	struct slu_buf nodes = SLU_BUF_INIT(1u << 20);
 	struct slu_held_view v;
@@ -192,7 +192,7 @@ static void look(struct slu_core *c, struct held *h, struct moved *m)
 	view(c, h, &nodes, &v);
 	mark_never(c, h, &v);
 	if (!m || (int)v.state != h->told_state)
-		tell(c, h, &v);
+		tell_sink(c, h, &v);
 	else if (digest(&v) != h->told)
 		has_moved(c, m, h, v.position);
 	slu_buf_done(&nodes);
@@ -210,11 +210,11 @@ void core_held_report(struct slu_core *c)
 	core_due_at(c, CORE_AT_HELD, c->now_us + PASS_US);
 	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL); e;
 	     e = slu_table_next(&c->groups->held, e))
-		look(c, slu_entry_of(e, struct held, e), &m);
+		report_held(c, slu_entry_of(e, struct held, e), &m);
 	if (!m.next || c->now_us < c->holds->next_moved_us)
 		return;
 	c->holds->next_moved_us = c->now_us + MOVED_US;
-	look(c, m.next, NULL);
+	report_held(c, m.next, NULL);
 	if (m.oldest != m.next)
-		look(c, m.oldest, NULL);
+		report_held(c, m.oldest, NULL);
 }

@@ -30,9 +30,9 @@ struct slu_census {
 	uint32_t unreadable;         /* objects of the list so far */
 };
 
-static void begin(void *arg);
+static void begin_census(void *arg);
 
-static void rest(struct slu_census *s)
+static void rest_census(struct slu_census *s)
 {
 	if (s->list)
 		s->list->base.free(&s->list->base);
@@ -41,16 +41,16 @@ static void rest(struct slu_census *s)
 	s->more = NULL;
 	if (s->period_s)
 		slu_timer_start(&s->timer, slu_kube_client_loop(s->client),
-				s->period_s * SLU_NS_PER_S, begin, s);
+				s->period_s * SLU_NS_PER_S, begin_census, s);
 }
 
-static void fail(struct slu_census *s, const char *why)
+static void fail_census(struct slu_census *s, const char *why)
 {
 	slu_log(SLU_DEBUG, "audit skipped: no fresh list", SLU_STR("err", why));
-	rest(s);
+	rest_census(s);
 }
 
-static int count(void *arg, const struct slu_kobj *o)
+static int count_object(void *arg, const struct slu_kobj *o)
 {
 	struct slu_census *s = arg;
 	const char *uid = o->meta.uid;
@@ -73,15 +73,15 @@ static void page_done(void *arg, const struct slu_kube_reply *r)
 	s->call = NULL;
 	if (r->outcome != SLU_KUBE_OK) {
 		if (r->outcome != SLU_KUBE_CANCELLED)
-			fail(s, r->error);
+			fail_census(s, r->error);
 		return;
 	}
 	rc = slu_kcodec_list(s->codec, s->list->kind, slu_kencoding_of(r->content_type), r->body,
-			     r->body_len, count, NULL, s, &l, &err);
+			     r->body_len, count_object, NULL, s, &l, &err);
 	slu_free(s->more);
 	s->more = l.cont;
 	if (rc < 0) {
-		fail(s, *err.text ? err.text : "a page cannot be read");
+		fail_census(s, *err.text ? err.text : "a page cannot be read");
 		return;
 	}
 	s->unreadable += l.bad;
@@ -94,9 +94,9 @@ static void page_done(void *arg, const struct slu_kube_reply *r)
 	if (!s->unreadable && slu_inbox_put_answer(s->core, &s->list->base) == 0)
 		s->list = NULL;
 	if (++s->kind < SLU_LEN(counted))
-		begin(s);
+		begin_census(s);
 	else
-		rest(s);
+		rest_census(s);
 }
 
 static void page(struct slu_census *s)
@@ -122,10 +122,10 @@ static void page(struct slu_census *s)
 	if (!rc)
 		rc = slu_kube_send(s->client, &q, &s->call);
 	if (rc < 0)
-		fail(s, strerror(-rc));
+		fail_census(s, strerror(-rc));
 }
 
-static void begin(void *arg)
+static void begin_census(void *arg)
 {
 	struct slu_census *s = arg;
 
@@ -138,7 +138,7 @@ static void begin(void *arg)
 	if (s->list)
 		page(s);
 	else
-		fail(s, "no memory");
+		fail_census(s, "no memory");
 }
 
 int slu_census_new(struct slu_kube_client *client, struct slu_inbox *core, struct slu_strpool *pool,
@@ -155,7 +155,7 @@ int slu_census_new(struct slu_kube_client *client, struct slu_inbox *core, struc
 	s->client = client;
 	s->core = core;
 	s->period_s = period_s;
-	rest(s);
+	rest_census(s);
 	*out = s;
 	return 0;
 }
@@ -167,7 +167,7 @@ void slu_census_free(struct slu_census *s)
 	s->period_s = 0;
 	if (s->call)
 		slu_kube_cancel(s->call);
-	rest(s);
+	rest_census(s);
 	slu_timer_stop(&s->timer);
 	slu_kcodec_free(s->codec);
 	slu_free(s);
@@ -179,7 +179,7 @@ void slu_census_period(struct slu_census *s, int64_t period_s)
 
 	s->period_s = period_s;
 	if (change && !s->call)
-		rest(s);
+		rest_census(s);
 }
 
 void slu_census_now(struct slu_census *s)
@@ -188,5 +188,5 @@ void slu_census_now(struct slu_census *s)
 		return;
 	slu_timer_stop(&s->timer);
 	s->kind = 0;
-	begin(s);
+	begin_census(s);
 }

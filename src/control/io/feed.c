@@ -44,7 +44,7 @@ static void look_for_room(void *arg)
 			slu_reflector_resume(f->source[i].reflector);
 }
 
-static void put(struct slu_feed *f, struct slu_record *r)
+static void put_record(struct slu_feed *f, struct slu_record *r)
 {
 	int rc = r ? slu_inbox_put(f->core, r) : -ENOMEM;
 
@@ -73,7 +73,7 @@ static void changed(void *arg, const struct slu_kobj *old, const struct slu_kobj
 	s->feed->changes++;
 	slu_leftout_drop(&s->feed->leftout, s->kind, (now ? now : old)->meta.ns,
 			 (now ? now : old)->meta.name);
-	put(s->feed, slu_rec_object_new(now ? now : old, !now));
+	put_record(s->feed, slu_rec_object_new(now ? now : old, !now));
 }
 
 /* One line for a flood of them; every one is counted. */
@@ -108,7 +108,7 @@ static void send_all(struct source *s)
 	while (r && (o = slu_mirror_next(m, &i)) && slu_vec_push(&r->obj, o) == 0)
 		slu_kobj_ref(o);
 	if (r && r->obj.n == slu_mirror_count(m))
-		put(s->feed, &r->base);
+		put_record(s->feed, &r->base);
 	else if (r)
 		r->base.free(&r->base); /* no memory: the next census finds it again */
 }
@@ -131,11 +131,11 @@ static void synced(void *arg, bool first)
 		((struct slu_rec_synced *)r)->absent = s->absent;
 		((struct slu_rec_synced *)r)->refused = s->absent && s->refused;
 	}
-	put(s->feed, r);
+	put_record(s->feed, r);
 }
 
 /* A daemon that is newer than its rules: it works without the kind. */
-static void refused(void *arg, const char *sentence)
+static void on_list_refused(void *arg, const char *sentence)
 {
 	struct source *s = arg;
 	const struct slu_kkind_info *k = slu_kkind_info(s->kind);
@@ -180,7 +180,7 @@ static void leave_out(struct source *s)
 	s->synced = s->absent = true;
 	if (r)
 		((struct slu_rec_synced *)r)->absent = true;
-	put(s->feed, r);
+	put_record(s->feed, r);
 }
 
 int slu_feed_new(struct slu_kube_client *client, const struct slu_config *cfg,
@@ -203,7 +203,7 @@ int slu_feed_new(struct slu_kube_client *client, const struct slu_config *cfg,
 		};
 		struct slu_reflector_options o = { .optional = slu_kinds[i].optional,
 						   .trouble = trouble,
-						   .refused = refused };
+						   .refused = on_list_refused };
 		int rc;
 
 		s->feed = f;

@@ -2,8 +2,8 @@
 
 #include "kube/object.h"
 
-static uint32_t find(const struct slu_leftout *l, enum slu_kkind kind, const char *ns,
-		     const char *name)
+static uint32_t find_left_out(const struct slu_leftout *l, enum slu_kkind kind, const char *ns,
+			      const char *name)
 {
 	uint32_t i = 0;
 
@@ -22,7 +22,7 @@ static void remove_at(struct slu_leftout *l, uint32_t i)
 
 void slu_leftout_add(struct slu_leftout *l, enum slu_kkind kind, const struct slu_kbad *bad)
 {
-	uint32_t i = find(l, kind, bad->ns, bad->name);
+	uint32_t i = find_left_out(l, kind, bad->ns, bad->name);
 
 	if (i == SLU_LEFTOUT_MAX) {
 		l->more[kind] = l->list[kind] + 1;
@@ -37,7 +37,7 @@ void slu_leftout_add(struct slu_leftout *l, enum slu_kkind kind, const struct sl
 void slu_leftout_drop(struct slu_leftout *l, enum slu_kkind kind, const char *ns, const char *name)
 {
 	/* Asked for every change there is; as a rule there is nothing to look through. */
-	uint32_t i = l->n ? find(l, kind, ns, name) : 0;
+	uint32_t i = l->n ? find_left_out(l, kind, ns, name) : 0;
 
 	if (i < l->n)
 		remove_at(l, i);

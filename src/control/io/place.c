@@ -244,8 +244,8 @@ static void send_later(struct slu_place *p, struct slu_rec_write *w)
 		slu_timer_start(&p->pause, p->loop, PAUSE_NS, pause_over, p);
 }
 
-static void answer(struct slu_place *p, const struct slu_rec_write *w, enum slu_kube_outcome o,
-		   bool uncertain, const char *text)
+static void report_written(struct slu_place *p, const struct slu_rec_write *w,
+			   enum slu_kube_outcome o, bool uncertain, const char *text)
 {
 	struct slu_record *r;
 
@@ -355,7 +355,7 @@ static void bound(struct slu_place *p, struct slu_rec_write *w)
 
 static void fate_answered(void *arg, const struct slu_kube_reply *r);
 
-static void look(struct slu_place *p, struct slu_rec_write *w)
+static void look_up_object(struct slu_place *p, struct slu_rec_write *w)
 {
 	struct slu_buf none = SLU_BUF_INIT(16);
 	struct slu_kube_request q = { .path = "", .accept = SLU_KUBE_JSON, .done = fate_answered };
@@ -374,7 +374,8 @@ static void look(struct slu_place *p, struct slu_rec_write *w)
 }
 
 /* Bound as wanted, elsewhere (the watch says where), not at all, or another pod by now. */
-static enum slu_kube_outcome fate(const struct slu_rec_write *w, const struct slu_kube_reply *r)
+static enum slu_kube_outcome fate_of_write(const struct slu_rec_write *w,
+					   const struct slu_kube_reply *r)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	const struct slu_json *pod;
@@ -393,11 +394,11 @@ static enum slu_kube_outcome fate(const struct slu_rec_write *w, const struct sl
 	return strcmp(node, w->node) == 0 ? SLU_KUBE_OK : SLU_KUBE_CONFLICT;
 }
 
-static void finish(struct call *k, enum slu_kube_outcome o, bool uncertain, const char *text)
+static void finish_call(struct call *k, enum slu_kube_outcome o, bool uncertain, const char *text)
 {
 	struct slu_place *p = k->p;
 
-	answer(p, k->w, o, uncertain, text);
+	report_written(p, k->w, o, uncertain, text);
 	if (k->w->verb == SLU_WRITE_BIND && o == SLU_KUBE_OK) {
 		bound(p, k->w);
 		k->w = NULL;
@@ -411,7 +412,7 @@ static void fate_answered(void *arg, const struct slu_kube_reply *r)
 	struct call *k = arg;
 	struct slu_place *p = k->p;
 	struct slu_rec_write *w = k->w;
-	enum slu_kube_outcome o = fate(w, r);
+	enum slu_kube_outcome o = fate_of_write(w, r);
 
 	if (o == SLU_KUBE_REFUSED)
 		o = SLU_KUBE_RETRYABLE; /* no answer to the question either */
@@ -426,7 +427,7 @@ static void fate_answered(void *arg, const struct slu_kube_reply *r)
 		pump(p);
 		return;
 	}
-	finish(k, o, false, o == SLU_KUBE_OK ? "" : "the pod is not bound");
+	finish_call(k, o, false, o == SLU_KUBE_OK ? "" : "the pod is not bound");
 }
 
 /* A server that has just started refuses everything for a moment, also what it carried out before
@@ -467,11 +468,11 @@ static void done(void *arg, const struct slu_kube_reply *r)
 		if (releases(w))
 			send_later(p, w); /* in a second; twice is once: no need to look */
 		else
-			look(p, w);
+			look_up_object(p, w);
 		pump(p);
 		return;
 	}
-	finish(k, r->outcome, r->uncertain, r->error);
+	finish_call(k, r->outcome, r->uncertain, r->error);
 }
 
 static void carry_out(struct slu_place *p, struct slu_rec_write *w)
@@ -557,8 +558,8 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 	slu_buf_done(&b);
 	if (rc == 0)
 		return;
-	answer(p, w, SLU_KUBE_RETRYABLE, false,
-	       rc == -EPERM ? "this replica lost leadership" : "could not be sent");
+	report_written(p, w, SLU_KUBE_RETRYABLE, false,
+		       rc == -EPERM ? "this replica lost leadership" : "could not be sent");
 	if (k) {
 		landed(k, NULL);
 		call_free(k);
@@ -621,13 +622,14 @@ static void take_in(struct slu_place *p, struct slu_rec_write *w)
 	if (l == &p->line[LINE_NEWS] && l->n == EVENTS_MAX) {
 		struct slu_rec_write *old = line_take(l);
 
-		answer(p, old, SLU_KUBE_RETRYABLE, false, "too many words wait to be written");
+		report_written(p, old, SLU_KUBE_RETRYABLE, false,
+			       "too many words wait to be written");
 		old->base.free(&old->base);
 	}
 	line_put(l, w);
 }
 
-static void drain(void *arg)
+static void send_waiting(void *arg)
 {
 	struct slu_place *p = arg;
 	struct slu_record *r[256];
@@ -647,7 +649,7 @@ static void wake(void *arg)
 {
 	struct slu_place *p = arg;
 
-	if (slu_loop_post(p->loop, drain, p) < 0)
+	if (slu_loop_post(p->loop, send_waiting, p) < 0)
 		slu_log(SLU_ERROR, "cannot wake the io thread");
 }
 

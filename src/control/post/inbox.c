@@ -63,7 +63,7 @@ static uint64_t merge_key(const struct slu_record *r)
 	return slu_hash_u64(r->key) ^ ((uint64_t)r->kind << 56) ^ r->kind;
 }
 
-static int grow(struct slu_inbox *q)
+static int grow_inbox(struct slu_inbox *q)
 {
 	uint32_t cap = q->cap * 2;
 	struct slu_record **ring;
@@ -103,7 +103,7 @@ static int put_locked(struct slu_inbox *q, struct slu_record *r, bool bounded,
 	}
 	if (bounded && q->tail - q->head >= q->max)
 		return -EAGAIN;
-	rc = grow(q);
+	rc = grow_inbox(q);
 	if (rc < 0)
 		return rc;
 	if (r->barrier)
@@ -117,7 +117,7 @@ static int put_locked(struct slu_inbox *q, struct slu_record *r, bool bounded,
 	return 0;
 }
 
-static int put(struct slu_inbox *q, struct slu_record *r, bool bounded)
+static int put_record(struct slu_inbox *q, struct slu_record *r, bool bounded)
 {
 	struct slu_record *old = NULL;
 	bool first;
@@ -138,12 +138,12 @@ static int put(struct slu_inbox *q, struct slu_record *r, bool bounded)
 
 int slu_inbox_put(struct slu_inbox *q, struct slu_record *r)
 {
-	return put(q, r, true);
+	return put_record(q, r, true);
 }
 
 int slu_inbox_put_answer(struct slu_inbox *q, struct slu_record *r)
 {
-	return put(q, r, false);
+	return put_record(q, r, false);
 }
 
 uint32_t slu_inbox_take(struct slu_inbox *q, struct slu_record **out, uint32_t max)

@@ -115,7 +115,7 @@ struct slu_rec_write {
 	uint32_t tries;  /* BIND: times its fate was looked up; EVENT: times it was sent again */
 };
 /* All strings are copied, in the same piece of memory; NULL becomes "".  NULL: no memory. */
-struct slu_rec_write *slu_rec_write_new(const struct slu_rec_write *like);
+struct slu_rec_write *slu_rec_write_new(const struct slu_rec_write *from);
 
 struct slu_rec_written {
 	struct slu_record base;
@@ -144,7 +144,7 @@ enum slu_ask {
 	SLU_ASK_UNRESERVE, /* ... ends now */
 	/* Nothing but a fresh snapshot, answered once it is published; with the foreign pods if the
 	 * name is SLU_ASK_ALL; with all that can be said of one job if it has a namespace, too. */
-	SLU_ASK_PICTURE,
+	SLU_ASK_SNAPSHOT,
 	SLU_ASK_MATCH,   /* room for `text`, a jobspec; size: later rather than not at all */
 	SLU_ASK_UNMATCH, /* of the match with this number in `name` */
 };

@@ -6,7 +6,7 @@
 #include "control/cluster/cluster.h"
 #include "control/run/run.h"
 
-static void add(int64_t sum[SLU_KINDS_MAX], const struct slu_amount *a, uint32_t n)
+static void sum_amounts(int64_t sum[SLU_KINDS_MAX], const struct slu_amount *a, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (a[i].kind < SLU_KINDS_MAX)
@@ -26,7 +26,8 @@ static void add_runs(struct slu_core *c, int64_t (*sum)[SLU_KINDS_MAX])
 			const struct shape *s = r->role.p[r->slot.p[i].role].shape;
 
 			if (slu_machine_node_is(m, r->slot.p[i].node))
-				add(sum[slu_node_index(r->slot.p[i].node)], s->need, s->n_need);
+				sum_amounts(sum[slu_node_index(r->slot.p[i].node)], s->need,
+					    s->n_need);
 		}
 	}
 }
@@ -40,7 +41,7 @@ static void add_foreign(struct slu_core *c, const struct node *n, int64_t sum[SL
 		if (core_slot_counts(c, n->pod.p[i]) && !n->pod.p[i]->more)
 			continue;
 		if (core_foreign_amounts(c, n->pod.p[i], &a, &k) != -ENOMEM)
-			add(sum, a, k);
+			sum_amounts(sum, a, k);
 		slu_free(a);
 	}
 }

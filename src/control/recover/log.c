@@ -48,7 +48,7 @@ void core_log_flush(struct slu_core *c, bool all)
 
 /* A quarter of what may be kept, so that the oldest can go by quarters; and never so soon that most
  * of it would be pictures. */
-static bool is_due(const struct slu_core *c)
+static bool log_is_due(const struct slu_core *c)
 {
 	int64_t most = ((int64_t)c->cfg->store.keep_mb << 20) / 4;
 	int64_t since = c->rows.size - c->recovery->log_picture;
@@ -88,7 +88,7 @@ bool core_log_renew(struct slu_core *c)
 	watch_new(c);
 	if (!c->recovery->log_begun_us) /* nobody had told the time yet */
 		c->recovery->log_begun_us = c->now_us;
-	if (!is_due(c) || !c->cfg->store.log || !slu_intents_kept(c->door) ||
+	if (!log_is_due(c) || !c->cfg->store.log || !slu_intents_kept(c->door) ||
 	    c->recovery->log_anew != CORE_ANEW_NO || c->store != SLU_JOURNAL_OK ||
 	    c->recovery->store_health.lost || c->recovery->store_rewrite || !c->recovered ||
 	    c->rows.bytes - c->recovery->log_durable >= BACKLOG_MAX / 2)

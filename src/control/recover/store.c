@@ -20,7 +20,7 @@
 #define KEEP_US 60000000            /* between two looks for old rows */
 #define SLOW_NS INT64_C(5000000000) /* a transaction that takes longer: the store is away */
 
-static bool holds(const struct slu_core *c)
+static bool outage_holds(const struct slu_core *c)
 {
 	return !strcmp(c->cfg->store.outage, "hold");
 }
@@ -33,7 +33,7 @@ static bool is_refusal(int rc)
 
 /* ---- leading ---- */
 
-static int begin(struct slu_core *c, struct slu_error *err)
+static int begin_leading(struct slu_core *c, struct slu_error *err)
 {
 	int rc;
 
@@ -80,7 +80,7 @@ int core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct 
 	rc = slu_intents_new(&c->recovery->lead, &c->recovery->own_door, err);
 	if (rc < 0)
 		return rc;
-	if (read < 0 && holds(c)) {
+	if (read < 0 && outage_holds(c)) {
 		c->store_waits = true;
 		c->store = SLU_JOURNAL_AWAY;
 		snprintf(c->recovery->store_why, sizeof c->recovery->store_why, "%s", err->text);
@@ -95,7 +95,7 @@ int core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct 
 			"the store cannot be read: continuing with the cluster as the only memory",
 			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", err->text));
 	}
-	return begin(c, err);
+	return begin_leading(c, err);
 }
 
 /* The journal has reached the store that could not be read before. */
@@ -109,7 +109,7 @@ static void read_at_last(struct slu_core *c)
 	rc = core_recover(c, &c->recovery->lead, &err);
 	if (!rc) {
 		c->store_waits = false;
-		rc = begin(c, &err);
+		rc = begin_leading(c, &err);
 	}
 	if (rc < 0) {
 		if (strcmp(c->recovery->store_why, err.text))
@@ -132,13 +132,13 @@ void core_store_keep(struct slu_core *c)
 
 /* ---- outages ---- */
 
-static void say(struct slu_core *c, bool was_bad)
+static void say_outage(struct slu_core *c, bool was_bad)
 {
 	if (c->store == SLU_JOURNAL_OK && was_bad)
 		slu_log(SLU_INFO, "store recovered");
 	else if (c->store > SLU_JOURNAL_OK)
 		slu_log(SLU_ERROR,
-			holds(c)
+			outage_holds(c)
 				? "the store cannot be written: no gang starts until it can"
 				: "the store cannot be written: continuing with the cluster as the only memory",
 			SLU_STR("setting", "store.url (--store)"),
@@ -164,7 +164,7 @@ void core_store_watch(struct slu_core *c)
 		if (c->store_waits)
 			return;
 		c->store = SLU_JOURNAL_OK;
-		say(c, true);
+		say_outage(c, true);
 		return;
 	}
 	c->store = h->state;
@@ -175,7 +175,7 @@ void core_store_watch(struct slu_core *c)
 			 "a transaction takes %d s already", (int)(h->busy_ns / 1000000000));
 	}
 	if (c->store != was)
-		say(c, was > SLU_JOURNAL_OK);
+		say_outage(c, was > SLU_JOURNAL_OK);
 	if (h->lost && slu_qlog_on(c->log)) {
 		slu_qlog_stop(c->log);
 		slu_qlog_clear(c->log); /* rows are missing before it: nobody could read on */
@@ -208,8 +208,8 @@ const char *core_store_text(const struct slu_core *c, char *buf, size_t n)
 	if (c->door && c->store == SLU_JOURNAL_STARTING)
 		return "starting";
 	snprintf(buf, n, "cannot be %s, %s: %s", c->door ? "written" : "read",
-		 c->door && !holds(c) ? "the cluster is the only memory"
-				      : "no gang starts until it can",
+		 c->door && !outage_holds(c) ? "the cluster is the only memory"
+					     : "no gang starts until it can",
 		 c->recovery->store_why);
 	return buf;
 }

@@ -44,7 +44,7 @@ static const char *run_state(const struct group *g, const struct run *r)
 		return "running";
 	if (!r)
 		return g->cancelled ? "cancelled" : g->after_text ? "blocked" : "gathering";
-	if (r->state == RUN_QUEUED && g->held)
+	if (r->state == RUN_QUEUED && g->on_hold)
 		return "held";
 	if (r->state == RUN_QUEUED && r->refused)
 		return "refused";
@@ -86,7 +86,7 @@ static struct run *first_run(const struct group *g)
 /* The front of the queue is explained from the plan as it is; the rest as it was last told. */
 #define EXPLAINED 50
 
-static void explain(struct slu_core *c, struct slu_snapshot *s, struct slu_snap_job *j)
+static void explain_job(struct slu_core *c, struct slu_snapshot *s, struct slu_snap_job *j)
 {
 	struct run *r = run_of(slu_table_find(&c->runs->table, &j->id, sizeof j->id));
 	struct slu_buf b = SLU_BUF_INIT(8192);
@@ -237,7 +237,7 @@ static int snap_line(const struct slu_job_view *v, void *arg)
 	 */
 	if (asked ||
 	    (v->position ? v->position <= EXPLAINED : !*j->reason && l->news++ < EXPLAINED))
-		explain(l->c, l->s, j);
+		explain_job(l->c, l->s, j);
 	int64_t at_s = j->promised ? SLU_TIME_NONE : core_foretold(l->c, v->id);
 
 	if (at_s != SLU_TIME_NONE)
@@ -384,7 +384,7 @@ static void snap_reservations(struct slu_core *c, struct slu_snapshot *s)
 		qsort(s->reservation, s->n_reservations, sizeof *s->reservation, by_place);
 }
 
-static void fill(struct slu_core *c, struct slu_snapshot *s)
+static void fill_snapshot(struct slu_core *c, struct slu_snapshot *s)
 {
 	char why[SLU_ERROR_MAX + 100];
 
@@ -446,7 +446,7 @@ void core_snapshot_publish(struct slu_core *c)
 	s = slu_calloc(1, sizeof *s);
 	if (s) {
 		s->refs = 1;
-		fill(c, s);
+		fill_snapshot(c, s);
 		c->reports->snap_us = c->now_us;
 		c->reports->snap_store = c->store;
 		pthread_mutex_lock(&c->reports->snap_lock);

@@ -23,7 +23,7 @@ void core_deadline_text(struct slu_core *c, const struct group *g, const struct 
 	int64_t by = g->wish.deadline_s;
 	char at[32];
 
-	if (!by || !r || r->never || r->refused || g->held ||
+	if (!by || !r || r->never || r->refused || g->on_hold ||
 	    (why->planned_s != SLU_TIME_NONE && why->planned_s + core_run_limit(c, r) <= by))
 		return;
 	core_stamp(at, by);
@@ -52,7 +52,7 @@ static void sentence(struct slu_core *c, struct group *g, struct run *r, struct 
 	if (r) {
 		if (r->reason && (r->never || r->refused))
 			slu_buf_puts(b, r->reason);
-		else if (g->held)
+		else if (g->on_hold)
 			slu_buf_puts(b, CORE_HELD);
 		else if (slu_queue_why(c->q, c->now_s, r->id, why, NULL) == 0 && why->reason)
 			slu_buf_puts(b, why->reason);

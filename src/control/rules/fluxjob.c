@@ -256,7 +256,7 @@ static int add_role(struct reading *r, const struct slu_request *q, uint64_t tim
 	return add_amounts(r, q->with, q->nwith, 1, role);
 }
 
-static int walk(struct reading *r, const struct slu_request *q, uint32_t n, uint64_t times)
+static int walk_requests(struct reading *r, const struct slu_request *q, uint32_t n, uint64_t times)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		bool node_below = q[i].type == SLOT && q[i].nwith && q[i].with[0].type == NODE;
@@ -269,13 +269,14 @@ static int walk(struct reading *r, const struct slu_request *q, uint32_t n, uint
 			if (q[i].type != CLUSTER)
 				snprintf(r->ask->level, sizeof r->ask->level, "%s",
 					 type_name(r, &q[i]));
-			rc = walk(r, q[i].with, q[i].nwith, times);
+			rc = walk_requests(r, q[i].with, q[i].nwith, times);
 		} else if (node_below) {
 			rc = q[i].count.min > SLU_FLUXJOB_SLOTS
 				     ? slu_fail(r->err, -EINVAL,
 						"spec.jobspec: %u slots are too many",
 						q[i].count.min)
-				     : walk(r, q[i].with, q[i].nwith, times * q[i].count.min);
+				     : walk_requests(r, q[i].with, q[i].nwith,
+						     times * q[i].count.min);
 		} else if (q[i].type == NODE || q[i].type == SLOT) {
 			rc = add_role(r, &q[i], times, q[i].type == NODE);
 		} else {
@@ -313,7 +314,7 @@ static int read_spec(struct reading *r, const struct slu_kfluxjob *f)
 		if (rc < 0)
 			return rc;
 	}
-	rc = walk(r, j->resources, j->nresources, 1);
+	rc = walk_requests(r, j->resources, j->nresources, 1);
 	if (rc < 0)
 		return rc;
 	if (!r->ask->n_role)

@@ -77,7 +77,7 @@ void core_after_wake(struct slu_core *c)
 		core_group_dirty(c, c->runs->after.waits.p[i]);
 }
 
-static struct group *alive(struct slu_core *c, const char *ns, const char *name)
+static struct group *group_is_alive(struct slu_core *c, const char *ns, const char *name)
 {
 	uint64_t *at = slu_map_get(&c->runs->after.by_name, name_hash(ns, name));
 	struct group *g = at ? (struct group *)(uintptr_t)*at : NULL;
@@ -152,12 +152,13 @@ static enum fate fate_of_pods(struct slu_core *c, const char *ns, const char *na
 	return f;
 }
 
-static enum fate fate(struct slu_core *c, const char *ns, const char *name, struct group **live)
+static enum fate fate_of_group(struct slu_core *c, const char *ns, const char *name,
+			       struct group **live)
 {
 	const uint64_t *past;
 	enum fate f;
 
-	*live = alive(c, ns, name);
+	*live = group_is_alive(c, ns, name);
 	if (*live)
 		return FATE_ALIVE;
 	f = fate_of_jobs(c, ns, name);
@@ -175,8 +176,8 @@ static bool has_started(const struct group *g)
 	return false;
 }
 
-static void say(struct group *g, const char *fmt, ...) SLU_PRINTF(2, 3);
-static void say(struct group *g, const char *fmt, ...)
+static void say_after(struct group *g, const char *fmt, ...) SLU_PRINTF(2, 3);
+static void say_after(struct group *g, const char *fmt, ...)
 {
 	char text[300];
 	va_list ap;
@@ -193,7 +194,7 @@ static bool leads_back(struct slu_core *c, const struct group *from, const struc
 		       int depth, int *steps)
 {
 	for (uint32_t i = 0; i < from->wish.n_after && depth > 0 && --*steps > 0; i++) {
-		const struct group *next = alive(c, from->ns, from->wish.after[i].name);
+		const struct group *next = group_is_alive(c, from->ns, from->wish.after[i].name);
 
 		if (next == g)
 			return true;
@@ -210,15 +211,15 @@ static bool blocks(struct slu_core *c, struct group *g, const char *name, enum s
 					  [SLU_AFTER_FAILED] = "fail",
 					  [SLU_AFTER_START] = "start" };
 	struct group *live;
-	enum fate f = fate(c, g->ns, name, &live);
+	enum fate f = fate_of_group(c, g->ns, name, &live);
 
 	if (live == g) {
-		say(g, "it shall start after itself (sluice.sh/after: %s)", name);
+		say_after(g, "it shall start after itself (sluice.sh/after: %s)", name);
 		return true;
 	}
 	switch (f) {
 	case FATE_UNKNOWN:
-		say(g, "waits for group %s, which has not been submitted yet", name);
+		say_after(g, "waits for group %s, which has not been submitted yet", name);
 		return true;
 	case FATE_ALIVE:
 		if (kind == SLU_AFTER_START && live && has_started(live))
@@ -227,17 +228,17 @@ static bool blocks(struct slu_core *c, struct group *g, const char *name, enum s
 		    leads_back(c, live, g, 32, &(int){ CIRCLE_STEPS })) {
 			if (!g->after_text || !strstr(g->after_text, CIRCLE))
 				c->runs->after.news = true; /* the others are in it too */
-			say(g, "waits for group %s, " CIRCLE " (sluice.sh/after)", name);
+			say_after(g, "waits for group %s, " CIRCLE " (sluice.sh/after)", name);
 			return true;
 		}
-		say(g, "waits for group %s to %s", name, to[kind]);
+		say_after(g, "waits for group %s to %s", name, to[kind]);
 		return true;
 	case FATE_OK:
 	case FATE_FAILED:
 		if ((kind == SLU_AFTER_OK && f == FATE_FAILED) ||
 		    (kind == SLU_AFTER_FAILED && f == FATE_OK)) {
-			say(g, "waits for group %s to %s, but it has %s", name, to[kind],
-			    f == FATE_OK ? "succeeded" : "failed");
+			say_after(g, "waits for group %s to %s, but it has %s", name, to[kind],
+				  f == FATE_OK ? "succeeded" : "failed");
 			return true;
 		}
 	}

@@ -109,7 +109,7 @@ static bool clashes(struct slu_core *c, struct run *r)
 	return any;
 }
 
-static void start(struct slu_core *c, struct run *r, const struct slu_decision *d)
+static void start_run(struct slu_core *c, struct run *r, const struct slu_decision *d)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
 	slu_cleanup(slu_freep) uint32_t *from = slu_calloc(r->role.n + 1u, sizeof *from);
@@ -237,7 +237,7 @@ static void decided(struct slu_core *c, const struct slu_decision *d)
 		return; /* no room to grow now; it runs on as it is */
 	switch (d->kind) {
 	case SLU_DEC_START:
-		start(c, r, d);
+		start_run(c, r, d);
 		break;
 	case SLU_DEC_PLAN:
 		plan_changed(c, r, d);

@@ -51,7 +51,7 @@ void core_elastic_forget(struct slu_core *c, struct group *g)
 	g->fills = false;
 }
 
-static void tell(struct slu_core *c, const struct group *g, struct pod *p, uint32_t have)
+static void tell_member(struct slu_core *c, const struct group *g, struct pod *p, uint32_t have)
 {
 	const struct slu_kmeta *m = &p->k->o.meta;
 	char text[200];
@@ -90,7 +90,7 @@ static bool ask(struct slu_core *c, struct run *r, struct pod *p)
 }
 
 /* True while some member still has no place. */
-static bool fill(struct slu_core *c, struct group *g)
+static bool fill_group(struct slu_core *c, struct group *g)
 {
 	struct run *r = running(g);
 	uint32_t alive = 0;
@@ -111,7 +111,7 @@ static bool fill(struct slu_core *c, struct group *g)
 		}
 		room = false;
 		missing = true;
-		tell(c, g, p, alive);
+		tell_member(c, g, p, alive);
 	}
 	return missing;
 }
@@ -125,7 +125,7 @@ void core_elastic(struct slu_core *c)
 	for (uint32_t i = c->runs->fill.n; i-- > 0;) {
 		struct group *g = c->runs->fill.p[i];
 
-		if (!fill(c, g)) {
+		if (!fill_group(c, g)) {
 			c->runs->fill.p[i] = c->runs->fill.p[--c->runs->fill.n];
 			g->fills = false;
 		}

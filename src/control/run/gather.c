@@ -213,7 +213,7 @@ static bool few(struct slu_core *c, const struct group *g)
 	return n < needed(c, g);
 }
 
-static void gather(struct slu_core *c, struct group *g)
+static void gather_group(struct slu_core *c, struct group *g)
 {
 	struct run *r = queued_gang(g);
 	slu_cleanup(slu_freep) struct pod **pod = slu_reallocarray(NULL, g->pod.n + 1u,
@@ -323,7 +323,7 @@ static void end_empty(struct slu_core *c, struct group *g, bool gang)
 			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
 }
 
-static void settle(struct slu_core *c, struct group *g)
+static void settle_group(struct slu_core *c, struct group *g)
 {
 	bool sound;
 
@@ -369,7 +369,7 @@ static void settle(struct slu_core *c, struct group *g)
 			core_run_wishes(c, g->run.p[i]);
 		follow(c, g);
 	} else {
-		gather(c, g);
+		gather_group(c, g);
 	}
 	core_group_keep(c, g);
 }
@@ -382,7 +382,7 @@ void core_group_settle(struct slu_core *c, uint32_t i)
 		return;
 	g->dirty = false;
 	c->groups->dirty.p[i] = NULL;
-	settle(c, g);
+	settle_group(c, g);
 }
 
 void core_groups_settle(struct slu_core *c)

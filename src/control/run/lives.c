@@ -52,7 +52,7 @@ static void inherit(struct slu_core *c, const struct group *old, struct group *g
 	if (!same)
 		return;
 	g->first_seen_us = old->first_seen_us;
-	g->held = old->held;
+	g->on_hold = old->on_hold;
 	g->cancelled = old->cancelled;
 	g->ended_ok = old->ended_ok;
 	g->ended_bad = old->ended_bad;

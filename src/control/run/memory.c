@@ -103,7 +103,7 @@ void core_recall(struct slu_core *c, struct group *g)
 	g->kept_sum = m->sum; /* what has not changed is not written again */
 	g->promised_s = m->promised_s;
 	g->plan_cause = m->cause;
-	g->held = m->state == SLU_STORE_HELD && !m->cancelled;
+	g->on_hold = m->state == SLU_STORE_HELD && !m->cancelled;
 	g->cancelled = m->cancelled;
 	g->has_priority = m->has_priority;
 	g->priority = m->priority;
@@ -139,7 +139,7 @@ bool core_recall_evict(struct slu_core *c, const struct pod *p)
 }
 
 /* What became of those an intent names. */
-static void fate(struct slu_core *c, uint64_t intent, uint32_t *gone, uint32_t *started)
+static void fate_of_memory(struct slu_core *c, uint64_t intent, uint32_t *gone, uint32_t *started)
 {
 	*gone = *started = 0;
 
@@ -161,7 +161,7 @@ static bool still_whole(struct slu_core *c, uint64_t intent)
 {
 	uint32_t gone, started;
 
-	fate(c, intent, &gone, &started);
+	fate_of_memory(c, intent, &gone, &started);
 	return !gone || started;
 }
 
@@ -174,7 +174,7 @@ bool core_recall_begun(struct slu_core *c, const struct group *g)
 		uint32_t gone, started = 0;
 
 		if (m && m->node && m->intent != seen && !g->pod.p[i]->stand)
-			fate(c, m->intent, &gone, &started);
+			fate_of_memory(c, m->intent, &gone, &started);
 		if (started)
 			return true;
 		seen = m ? m->intent : seen;

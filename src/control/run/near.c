@@ -7,7 +7,7 @@
 
 /* Where the gang sits: the level's number and the name of its domain; NULL when nobody is placed.
  */
-static const char *home(struct slu_core *c, const struct group *g, int *level)
+static const char *home_domain(struct slu_core *c, const struct group *g, int *level)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
 
@@ -22,7 +22,7 @@ static const char *home(struct slu_core *c, const struct group *g, int *level)
 }
 
 /* Fill the set with the nodes of the follower's shape in the domain. */
-static int fill(struct slu_core *c, struct run *r, const char *domain, uint32_t level)
+static int fill_near(struct slu_core *c, struct run *r, const char *domain, uint32_t level)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
 	const struct slu_nodeset *may = r->role.p[0].shape->where->set;
@@ -53,7 +53,7 @@ static int fill(struct slu_core *c, struct run *r, const char *domain, uint32_t 
 int core_near_set(struct slu_core *c, struct run *r)
 {
 	int level = -1;
-	const char *domain = r->gang || !r->role.n ? NULL : home(c, r->g, &level);
+	const char *domain = r->gang || !r->role.n ? NULL : home_domain(c, r->g, &level);
 
 	if (!domain) {
 		core_near_free(c, r);
@@ -65,7 +65,7 @@ int core_near_set(struct slu_core *c, struct run *r)
 			return -ENOMEM;
 		c->runs->near++;
 	}
-	return fill(c, r, domain, (uint32_t)level);
+	return fill_near(c, r, domain, (uint32_t)level);
 }
 
 void core_near_free(struct slu_core *c, struct run *r)
@@ -83,10 +83,11 @@ void core_near_node(struct slu_core *c)
 	     e = slu_table_next(&c->runs->table, e)) {
 		struct run *r = run_of(e);
 		int level = -1;
-		const char *domain = r->near && r->state == RUN_QUEUED ? home(c, r->g, &level)
-								       : NULL;
+		const char *domain = r->near && r->state == RUN_QUEUED
+					     ? home_domain(c, r->g, &level)
+					     : NULL;
 
-		if (domain && fill(c, r, domain, (uint32_t)level) < 0)
+		if (domain && fill_near(c, r, domain, (uint32_t)level) < 0)
 			slu_log(SLU_WARN, "out of memory: node not looked at again",
 				SLU_STR("job", r->g->id.name));
 	}

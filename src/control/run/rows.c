@@ -119,8 +119,8 @@ uint64_t core_keep_sum(const struct slu_store_job *j)
 }
 
 /* Write the row if it differs from the one that is there. */
-static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_t id,
-	       enum slu_store_job_state state)
+static int put_row(struct slu_core *c, struct group *g, const struct run *r, uint64_t id,
+		   enum slu_store_job_state state)
 {
 	struct slu_buf spec = SLU_BUF_INIT(SPEC_MAX);
 	char object[SLU_FLUXJOB_NAME] = "";
@@ -173,7 +173,7 @@ static int put(struct slu_core *c, struct group *g, const struct run *r, uint64_
 
 int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state)
 {
-	return put(c, r->g, r, r->id, state);
+	return put_row(c, r->g, r, r->id, state);
 }
 
 /* Members that wait are named, so that people can ask the store for them. */
@@ -202,10 +202,10 @@ static int put_pods(struct slu_core *c, struct group *g)
 static enum slu_store_job_state state_of(const struct group *g, const struct run *r)
 {
 	if (!r)
-		return g->held || g->cancelled ? SLU_STORE_HELD : SLU_STORE_GATHERING;
+		return g->on_hold || g->cancelled ? SLU_STORE_HELD : SLU_STORE_GATHERING;
 	switch (r->state) {
 	case RUN_QUEUED:
-		return g->held                  ? SLU_STORE_HELD
+		return g->on_hold               ? SLU_STORE_HELD
 		       : r->never || r->refused ? SLU_STORE_NEVER
 						: SLU_STORE_WAITING;
 	case RUN_RUNNING:
@@ -223,7 +223,7 @@ bool core_started(const struct group *g)
 	return false;
 }
 
-static int keep(struct slu_core *c, struct group *g)
+static int store_group(struct slu_core *c, struct group *g)
 {
 	const struct run *r = gang_of(g);
 	enum slu_store_job_state state = state_of(g, r);
@@ -231,7 +231,7 @@ static int keep(struct slu_core *c, struct group *g)
 
 	if (c->door && !r && g->kept && g->started_s && core_started(g)) {
 		/* Members that came later run on: their gang is over when they are. */
-		rc = put(c, g, NULL, g->kept, SLU_STORE_RUNNING);
+		rc = put_row(c, g, NULL, g->kept, SLU_STORE_RUNNING);
 		return rc ? rc : put_pods(c, g);
 	}
 	if (!c->door || (!r && ((g->run.n && !g->begun) || !g->pod.n || core_started(g))))
@@ -244,18 +244,18 @@ static int keep(struct slu_core *c, struct group *g)
 		if (!any) {
 			if (g->begun) /* nobody is left to belong to those who have started */
 				core_group_unkeep(c, g);
-			return g->kept ? put(c, g, NULL, g->kept, state) : 0;
+			return g->kept ? put_row(c, g, NULL, g->kept, state) : 0;
 		}
 		if (!g->reuse)
 			g->reuse = ++c->next_job; /* the gang will have it */
 	}
-	rc = put(c, g, r, r ? r->id : g->reuse, state);
+	rc = put_row(c, g, r, r ? r->id : g->reuse, state);
 	return rc ? rc : put_pods(c, g);
 }
 
 void core_group_keep(struct slu_core *c, struct group *g)
 {
-	if (keep(c, g) < 0)
+	if (store_group(c, g) < 0)
 		slu_log(SLU_WARN, "job not saved in the store", SLU_STR("job", g->id.name));
 }
 
@@ -264,7 +264,7 @@ int core_group_keep_anew(struct slu_core *c, struct group *g)
 	g->kept = 0;
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		g->pod.p[i]->kept = false;
-	return keep(c, g);
+	return store_group(c, g);
 }
 
 void core_group_unkeep(struct slu_core *c, struct group *g)

@@ -90,7 +90,7 @@ struct run {
 	char *nodes;              /* of all its slots, for people; NULL: not asked for yet */
 	int64_t whole_s;          /* since when enough members run; 0: never were */
 	bool overdue;             /* was ended for running too long */
-	uint32_t ending;          /* a member has ended: `gathering` at that time; 0: none has */
+	uint32_t ending;          /* a member has ended: `ending_round` at that time; 0: none has */
 	struct slu_nodeset *near; /* a follower that must be close to its gang; NULL */
 	/* what people are told */
 	int64_t planned_s;  /* SLU_TIME_NONE */
@@ -108,7 +108,7 @@ struct runs {
 	SLU_VEC(struct run *) open; /* wait for the ticket of an intent */
 	struct run *over;           /* ended in this cycle */
 	/* Gangs whose members are ending; nothing is decided for a moment, for their sake. */
-	uint32_t gathering, n_ending;
+	uint32_t ending_round, n_ending;
 	SLU_VEC(struct group *) fill; /* elastic groups with members without a place */
 	int64_t filled_us;
 	int64_t plan_seq;  /* of the history of plans: ascends over restarts, too */
@@ -169,7 +169,7 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how);
 void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep);
 void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i);
 /* A gang is just ending: no decision before all of it has ended, or the moment has passed. */
-bool core_gathers(struct slu_core *c);
+bool core_awaits_ending(struct slu_core *c);
 /* Give a vacant place to a member, which may leave its own queued run for it. */
 bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p);
 struct slot *core_slot_of(struct pod *p);

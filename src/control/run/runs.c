@@ -96,7 +96,7 @@ void core_run_over(struct slu_core *c, struct run *r)
 {
 	struct group *g = r->g;
 
-	if (r->ending && r->ending == c->runs->gathering && c->runs->n_ending)
+	if (r->ending && r->ending == c->runs->ending_round && c->runs->n_ending)
 		still_ending(c, c->runs->n_ending - 1);
 	for (uint32_t i = 0; i < r->want.n; i++)
 		if (r->want.p[i]->run == r)
@@ -215,7 +215,7 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 		.begin_s = w->begin_s ? w->begin_s : SLU_TIME_NONE,
 		.deadline_s = w->deadline_s ? w->deadline_s : SLU_TIME_NONE,
 		.reservation = *w->reservation ? a->reservation : NULL,
-		.held = g->held,
+		.held = g->on_hold,
 		.member = !r->gang,
 		.req = &a->req,
 	};
@@ -561,17 +561,17 @@ static void note_ending(struct slu_core *c, struct run *r)
 	if (r->ending || r->state != RUN_RUNNING || !c->recovered || !somebody_waits(c))
 		return;
 	if (!c->runs->n_ending++) {
-		c->runs->gathering++;
+		c->runs->ending_round++;
 		core_due_at(c, CORE_AT_ENDING, c->now_us + GATHER_US);
 	}
-	r->ending = c->runs->gathering;
+	r->ending = c->runs->ending_round;
 }
 
-bool core_gathers(struct slu_core *c)
+bool core_awaits_ending(struct slu_core *c)
 {
 	if (c->runs->n_ending && core_is_due(c, CORE_AT_ENDING)) {
 		still_ending(c, 0);
-		c->runs->gathering++;
+		c->runs->ending_round++;
 	}
 	return c->runs->n_ending;
 }
@@ -647,7 +647,7 @@ static bool is_overbooked(const struct slu_machine *m, slu_node node, const stru
 	return false;
 }
 
-static bool fill(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
+static bool fill_slot(struct slu_core *c, struct run *r, uint32_t i, struct pod *p)
 {
 	struct slot *s = &r->slot.p[i];
 	const struct slu_machine *m = slu_queue_machine(c->q);
@@ -674,7 +674,7 @@ bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p
 {
 	struct run *old = p->run;
 
-	if (!fill(c, r, i, p))
+	if (!fill_slot(c, r, i, p))
 		return false;
 	for (uint32_t k = 0; old && k < old->want.n; k++)
 		if (old->want.p[k] == p) {

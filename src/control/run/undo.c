@@ -13,7 +13,7 @@
 #define PAUSE_MAX 300      /* seconds */
 
 /* It has its place, or may have it in a moment: a binding on its way cannot be called back. */
-static bool holds(const struct slot *s)
+static bool slot_holds(const struct slot *s)
 {
 	return s->pod && (s->state == SLOT_BOUND || s->state == SLOT_BINDING);
 }
@@ -23,7 +23,7 @@ static bool lost_if_evicted(const struct run *r)
 	for (uint32_t i = 0; i < r->slot.n; i++) {
 		const struct slot *s = &r->slot.p[i];
 
-		if (holds(s) && !slu_kmeta_controller(&s->pod->k->o.meta))
+		if (slot_holds(s) && !slu_kmeta_controller(&s->pod->k->o.meta))
 			return true;
 	}
 	return false;
@@ -49,7 +49,7 @@ static void avoid(struct slu_core *c, struct run *r)
 static void drop_unbound(struct slu_core *c, struct run *r)
 {
 	for (uint32_t i = r->slot.n; i-- > 0;)
-		if (!holds(&r->slot.p[i]))
+		if (!slot_holds(&r->slot.p[i]))
 			core_slot_drop(c, r, i);
 }
 

@@ -32,7 +32,7 @@ static bool centre_below(const struct slu_match *m, uint32_t v, int64_t *centre)
 	return centre_of(x, &own) && !__builtin_add_overflow(*centre, own, centre);
 }
 
-static int gather(struct building *b, uint32_t u, int64_t centre)
+static int gather_vertices(struct building *b, uint32_t u, int64_t centre)
 {
 	struct slu_match *m = b->m;
 	const struct slu_vertex *v = &m->g->v.p[u];
@@ -48,7 +48,7 @@ static int gather(struct building *b, uint32_t u, int64_t centre)
 	if (!centre_below(m, u, &centre))
 		b->f->bad = true;
 	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1] && !b->f->bad; k++) {
-		int rc = gather(b, m->g->e.p[m->kid[k]].dst, centre);
+		int rc = gather_vertices(b, m->g->e.p[m->kid[k]].dst, centre);
 
 		if (rc < 0)
 			return rc;
@@ -280,7 +280,7 @@ struct front *match_front_for(struct slu_match *m, const struct slu_request *r)
 	*b.f = (struct front){ .type = r->type };
 	for (uint32_t i = 0; b.slot && i < r->nwith; i++)
 		b.f->kids[b.f->nkids++] = r->with[i].type;
-	rc = gather(&b, root, 0);
+	rc = gather_vertices(&b, root, 0);
 	if (m->nested || (b.v.n && b.v.p[0] == root))
 		b.f->bad = true;
 	if (!rc)

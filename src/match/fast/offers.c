@@ -57,7 +57,7 @@ static uint32_t better(const struct offers *o, uint32_t a, uint32_t b)
 	return (o->g->greater ? t > s : t < s) ? b : a;
 }
 
-static void play(const struct offers *o, uint32_t *tree, uint32_t i)
+static void play_tree(const struct offers *o, uint32_t *tree, uint32_t i)
 {
 	tree[i] = better(o, tree[2 * i], tree[2 * i + 1]);
 }
@@ -72,11 +72,11 @@ void match_offers_replay(struct offers *o, uint32_t p)
 		return;
 	k->tree[CHUNK_N + p % CHUNK_N] = x->next < x->n ? p : SLU_NONE;
 	for (i = (CHUNK_N + p % CHUNK_N) / 2; i; i /= 2)
-		play(o, k->tree, i);
+		play_tree(o, k->tree, i);
 	i = o->top + p / CHUNK_N;
 	o->tree[i] = k->tree[1];
 	for (i /= 2; i; i /= 2)
-		play(o, o->tree, i);
+		play_tree(o, o->tree, i);
 }
 
 /* --- sums --- */
@@ -171,7 +171,7 @@ static void chunk_tally(const struct offers *o, struct chunk *k, uint32_t c)
 		k->sums[j + 1] = x->n;
 	}
 	for (uint32_t i = CHUNK_N; --i;)
-		play(o, k->tree, i);
+		play_tree(o, k->tree, i);
 	grow_sums(k->sums, CHUNK_N);
 }
 
@@ -211,7 +211,7 @@ void match_offers_tally(struct offers *o)
 		o->sums[c + 1] = n * chunk_size(o, c);
 	}
 	for (uint32_t i = o->top; --i;)
-		play(o, o->tree, i);
+		play_tree(o, o->tree, i);
 	grow_sums(o->sums, o->nchunk);
 	o->bulk = false;
 }

@@ -24,7 +24,7 @@ static struct offer *offer_of(struct memo *x, uint32_t p)
 }
 
 /* Count the slots of a block in (so many times) or out (-1). */
-static void count(struct memo *x, const struct block *b, int by)
+static void count_slots(struct memo *x, const struct block *b, int by)
 {
 	if (match_levels_count(&x->levels, b, by))
 		match_ranks_done(&x->ranks); /* other values */
@@ -49,7 +49,7 @@ static void offer_leaves(struct memo *x, uint32_t p)
 {
 	struct block b = offers_at(&x->offers, p);
 
-	count(x, &b, -1);
+	count_slots(x, &b, -1);
 	if (x->ranks.row)
 		match_ranks_change(&x->ranks, p, -1);
 }
@@ -60,7 +60,7 @@ static void offer_enters(struct memo *x, uint32_t p, uint32_t before)
 	struct block b = offers_at(&x->offers, p);
 
 	match_offers_grew(&x->offers, p, b.n - before);
-	count(x, &b, 1);
+	count_slots(x, &b, 1);
 	if (x->ranks.row)
 		match_ranks_change(&x->ranks, p, 1);
 	match_extent_change(x, p);
@@ -126,7 +126,7 @@ static struct kept *kept_of(struct memo *x, uint32_t p)
 
 /* The next jobs often take from the same few vertices: keep the way to these slots, where that is
  * all a search marks. */
-static void keep(const struct slu_match *m, struct memo *x, uint32_t p, const struct kind *k)
+static void keep_blocks(const struct slu_match *m, struct memo *x, uint32_t p, const struct kind *k)
 {
 	struct kept *to = kept_of(x, p);
 	uint32_t n = 0;
@@ -177,7 +177,7 @@ static int ask_offer(struct attempt *a, struct front *f, struct memo *x, uint32_
 	if (a->no_memory)
 		return -ENOMEM;
 	if (o->n)
-		keep(m, x, p, k);
+		keep_blocks(m, x, p, k);
 	b = offers_at(&x->offers, p);
 	if (!same_offer(&b, k)) {
 		int rc = change_offer(a, f, x, p, k);
@@ -359,7 +359,7 @@ static int ask_unknown(struct attempt *a, struct front *f, struct memo *x)
 		struct block b = { t->score, 0, t->n };
 
 		if (x->model[i].count)
-			count(x, &b, (int)x->model[i].count);
+			count_slots(x, &b, (int)x->model[i].count);
 		x->model[i].count = 0;
 	}
 	if (o->bulk)
@@ -377,7 +377,7 @@ static int ask_unknown(struct attempt *a, struct front *f, struct memo *x)
 }
 
 /* Mark slot number i of vertex p. */
-static int take(struct attempt *a, struct front *f, struct memo *x, uint32_t p, uint32_t i)
+static int take_slot(struct attempt *a, struct front *f, struct memo *x, uint32_t p, uint32_t i)
 {
 	struct slu_match *m = a->m;
 	const struct kept *kept = kept_of(x, p);
@@ -483,7 +483,7 @@ int match_fast_slots(struct attempt *a, const struct slu_request *r, struct fron
 	if (rc == -EAGAIN)
 		rc = match_tie_decide(a, f, x, want, list);
 	for (uint32_t i = 0; i < want && !rc; i++)
-		rc = take(a, f, x, list[i].p, list[i].i);
+		rc = take_slot(a, f, x, list[i].p, list[i].i);
 	a->error = EBUSY;
 	return rc;
 }

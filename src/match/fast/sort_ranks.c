@@ -159,7 +159,8 @@ static struct item walk_back(struct lazy *z, uint32_t t, struct cursor *c)
 
 /* --- finding --- */
 
-static void count(const struct lazy *z, struct counts *k, uint32_t t, struct item x, uint32_t by)
+static void count_rank(const struct lazy *z, struct counts *k, uint32_t t, struct item x,
+		       uint32_t by)
 {
 	for (; t <= z->steps; t++) {
 		k->of[t].better += x.value < z->bound[t].from ? by : 0;
@@ -172,8 +173,8 @@ enum goal {
 	MEET, /* where the fingers meet: as many items, those equal to the pivot counted twice */
 };
 
-static bool find(struct lazy *z, uint32_t t, struct cursor *c, enum goal goal, uint32_t want,
-		 struct counts *k);
+static bool find_rank(struct lazy *z, uint32_t t, struct cursor *c, enum goal goal, uint32_t want,
+		      struct counts *k);
 
 /* To place q of sequence t; counts for the pivots of the partitions after t. */
 static bool seek(struct lazy *z, uint32_t t, struct cursor *c, uint32_t q, struct counts *k)
@@ -192,11 +193,11 @@ static bool seek(struct lazy *z, uint32_t t, struct cursor *c, uint32_t q, struc
 	if (!seek(z, t - 1, c->left, q, &left))
 		return false;
 	if (q && q <= s->mid) {
-		count(z, &left, t, s->first, UINT32_MAX);
-		count(z, &left, t, s->pivot, 1);
+		count_rank(z, &left, t, s->first, UINT32_MAX);
+		count_rank(z, &left, t, s->pivot, 1);
 	}
 	from_right = q ? q - 1 - left.of[t].better : 0;
-	if (!find(z, t, c->right, FINE, s->fine - from_right, &right))
+	if (!find_rank(z, t, c->right, FINE, s->fine - from_right, &right))
 		return false;
 	for (uint32_t i = t + 1; i <= z->steps; i++) {
 		k->of[i].better = left.of[i].better + z->all[i].better - right.of[i].better;
@@ -215,8 +216,8 @@ static uint32_t reached(enum goal goal, uint32_t q, const struct share *k)
 
 /* A place in sequence t - 1, the pivot of partition t in front: the last that goes not beyond the
  * goal, or for FINE any that reaches it. */
-static bool find(struct lazy *z, uint32_t t, struct cursor *c, enum goal goal, uint32_t want,
-		 struct counts *k)
+static bool find_rank(struct lazy *z, uint32_t t, struct cursor *c, enum goal goal, uint32_t want,
+		      struct counts *k)
 {
 	const struct step *s = &z->step[t];
 	uint32_t lo = 1, hi = s->n, flo = goal == FINE ? 1 : 2, fhi, f = 0, q;
@@ -242,8 +243,8 @@ static bool find(struct lazy *z, uint32_t t, struct cursor *c, enum goal goal, u
 			return false;
 		}
 		if (q && q <= s->mid) {
-			count(z, k, t, s->first, UINT32_MAX);
-			count(z, k, t, s->pivot, 1);
+			count_rank(z, k, t, s->first, UINT32_MAX);
+			count_rank(z, k, t, s->pivot, 1);
 		}
 		f = reached(goal, q, &k->of[t]);
 		if ((f > want ? f - want : want - f) <= NEAR)
@@ -259,15 +260,15 @@ static bool find(struct lazy *z, uint32_t t, struct cursor *c, enum goal goal, u
 			break;
 	}
 	while (f > want && z->budget > 0) {
-		count(z, k, t, back_(z, t, c), UINT32_MAX);
+		count_rank(z, k, t, back_(z, t, c), UINT32_MAX);
 		f = reached(goal, c->q, &k->of[t]);
 	}
 	while (f < want && c->q < s->n && z->budget > 0) {
-		count(z, k, t, next_(z, t, c), 1);
+		count_rank(z, k, t, next_(z, t, c), 1);
 		f = reached(goal, c->q, &k->of[t]);
 	}
 	if (f > want)
-		count(z, k, t, back_(z, t, c), UINT32_MAX);
+		count_rank(z, k, t, back_(z, t, c), UINT32_MAX);
 	return z->budget > 0;
 }
 
@@ -316,7 +317,7 @@ static bool partition(struct lazy *z, uint32_t n, uint32_t *cut)
 	s->fine = z->steps && z->bound[t - 1].to == z->bound[t].to ? n : z->all[t].fine;
 	z->steps++;
 	at = cursor_new(z, t - 1);
-	if (!at || !find(z, t, at, MEET, s->fine + 1, &k))
+	if (!at || !find_rank(z, t, at, MEET, s->fine + 1, &k))
 		return false;
 	*cut = at->q;
 	return true;

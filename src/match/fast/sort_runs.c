@@ -21,7 +21,7 @@ struct pieces {
 };
 
 /* Put a piece behind the others, or make the last one longer. */
-static bool put(struct pieces *t, struct piece p)
+static bool put_piece(struct pieces *t, struct piece p)
 {
 	struct piece *q = t->n ? &t->p[t->n - 1] : NULL;
 
@@ -87,8 +87,8 @@ static bool put_cut(const struct sequence *s, int64_t key, const struct piece *p
 }
 
 /* Everything behind the first, with number `with` at position pos, in such stretches. */
-static bool rest(const struct sequence *s, const struct pieces *t, uint32_t pos, uint32_t with,
-		 int64_t key, struct pieces *out)
+static bool rest_pieces(const struct sequence *s, const struct pieces *t, uint32_t pos,
+			uint32_t with, int64_t key, struct pieces *out)
 {
 	uint32_t from = 0;
 
@@ -128,17 +128,17 @@ static uint32_t partition(const struct sequence *s, const struct pieces *t, uint
 	else
 		m = a < c ? pa : b < c ? pc : pb;
 	pivot = m == pa ? na : m == pb ? nb : nc;
-	if (!rest(s, t, m, at(t, 0), m == pa ? a : m == pb ? b : c, mid))
+	if (!rest_pieces(s, t, m, at(t, 0), m == pa ? a : m == pb ? b : c, mid))
 		return 0;
 	out->n = 0;
-	put(out, (struct piece){ pivot, 1, false, 0 });
+	put_piece(out, (struct piece){ pivot, 1, false, 0 });
 	i = mid->p;
 	j = mid->p + mid->n;
 	for (size--; size;) {
 		uint32_t n;
 
 		if (i->cmp < 0) { /* before the pivot: stays */
-			if (!put(out, (struct piece){ i->lo, i->n, i->rev, 0 }))
+			if (!put_piece(out, (struct piece){ i->lo, i->n, i->rev, 0 }))
 				return 0;
 			left += i->n;
 			size -= i->n;
@@ -155,7 +155,7 @@ static uint32_t partition(const struct sequence *s, const struct pieces *t, uint
 		n = SLU_MIN(i->n, j[-1].n);
 		n = SLU_MIN(n, size / 2);
 		j--;
-		if (!put(out, (struct piece){ part(j, j->n - n, n).lo, n, !j->rev, 0 }))
+		if (!put_piece(out, (struct piece){ part(j, j->n - n, n).lo, n, !j->rev, 0 }))
 			return 0;
 		left += n;
 		size -= 2 * n;
@@ -170,8 +170,8 @@ static uint32_t partition(const struct sequence *s, const struct pieces *t, uint
 }
 
 /* Write down what t says and sort it as usual. */
-static int finish(const struct sequence *s, struct slu_arena *mem, const struct pieces *t,
-		  uint32_t size, uint32_t need, int depth, uint32_t *out)
+static int sort_pieces(const struct sequence *s, struct slu_arena *mem, const struct pieces *t,
+		       uint32_t size, uint32_t need, int depth, uint32_t *out)
 {
 	struct key *k = slu_arena_alloc(mem, (size + 1) * sizeof *k);
 	uint32_t n = 0;
@@ -200,7 +200,7 @@ int match_sort_sequence(struct slu_arena *mem, const struct sequence *s, uint32_
 	if (!of)
 		return -ENOMEM;
 	t->n = 0;
-	put(t, (struct piece){ 0, s->n, s->reversed, 0 });
+	put_piece(t, (struct piece){ 0, s->n, s->reversed, 0 });
 	while (size > 64 && size / 4 > need && depth) {
 		uint32_t cut = partition(s, t, size, of + 2, next);
 		struct pieces *last = t;
@@ -213,7 +213,7 @@ int match_sort_sequence(struct slu_arena *mem, const struct sequence *s, uint32_
 		next = last;
 		size = cut;
 	}
-	return size > most ? -EAGAIN : finish(s, mem, t, size, need, depth, out);
+	return size > most ? -EAGAIN : sort_pieces(s, mem, t, size, need, depth, out);
 }
 
 /* --- runs --- */

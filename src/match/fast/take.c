@@ -117,7 +117,8 @@ static uint32_t next_serving(struct attempt *a, struct front *f, struct memo *x,
 }
 
 /* Mark vertex p and all above it. */
-static bool take(struct attempt *a, const struct front *f, struct memo *x, uint32_t p, bool excl)
+static bool take_vertex(struct attempt *a, const struct front *f, struct memo *x, uint32_t p,
+			bool excl)
 {
 	struct slu_match *m = a->m;
 	uint32_t v = f->v[p], e = m->up[v];
@@ -186,7 +187,7 @@ static int by_sorting(struct attempt *a, struct front *f, struct memo *x, uint32
 		uint32_t p = (uint32_t)(uintptr_t)keys[i].c;
 
 		units += count_of(x, p);
-		if (!take(a, f, x, p, excl))
+		if (!take_vertex(a, f, x, p, excl))
 			return -EAGAIN;
 	}
 	return 0;
@@ -279,7 +280,7 @@ static int by_runs(struct attempt *a, struct front *f, struct memo *x, uint32_t 
 		out[i] = position_of(&s, out[i]);
 	for (uint32_t i = 0; i < need && units < want; i++) {
 		units += count_of(x, out[i]);
-		if (!take(a, f, x, out[i], excl))
+		if (!take_vertex(a, f, x, out[i], excl))
 			return -EAGAIN;
 	}
 	return units < want ? -ENODEV : 0;
@@ -297,7 +298,7 @@ static int in_order(struct attempt *a, struct front *f, struct memo *x, uint32_t
 			return -ENOMEM;
 		if (p == f->n)
 			return -ENODEV;
-		if (!take(a, f, x, p, excl))
+		if (!take_vertex(a, f, x, p, excl))
 			return -EAGAIN;
 		units += count_of(x, p);
 		if (units >= want)

@@ -1,12 +1,12 @@
-/* shape.c — for each kind of slot asked for lately: how many fit on each node, now and for ever.
+/* fitmap.c — for each kind of slot asked for lately: how many fit on each node, now and for ever.
  *
- * Jobs come in few shapes.  Instead of looking at all nodes for each of them, every change to a
- * node leaves its number in a journal, and a shape that is asked for again reads what it has
+ * Jobs ask for few different slots.  Instead of looking at all nodes for each of them, every change to a
+ * node leaves its number in a journal, and a fitmap that is asked for again reads what it has
  * missed. So a question costs as much as has changed since it was asked last, and "no" mostly costs
  * one comparison. */
 #include "gang/gang_internal.h"
 
-void slu_shape_free(struct slu_machine *m, struct shape *s)
+void slu_fitmap_free(struct slu_machine *m, struct fitmap *s)
 {
 	if (!s)
 		return;
@@ -22,13 +22,13 @@ void slu_shape_free(struct slu_machine *m, struct shape *s)
 	slu_free(s);
 }
 
-static bool eligible(const struct shape *s, uint32_t node)
+static bool eligible(const struct fitmap *s, uint32_t node)
 {
 	return (!s->nodes || slu_nodeset_has(s->nodes, node)) &&
 	       (!s->part || slu_nodeset_has(s->part, node));
 }
 
-static void refresh(struct slu_machine *m, struct shape *s, uint32_t node)
+static void refresh(struct slu_machine *m, struct fitmap *s, uint32_t node)
 {
 	const struct node *v = &m->node[node];
 	uint32_t p = v->pos;
@@ -60,7 +60,7 @@ static void refresh(struct slu_machine *m, struct shape *s, uint32_t node)
 }
 
 /* Everything anew; the arrays are large enough. */
-static void rebuild(struct slu_machine *m, struct shape *s)
+static void rebuild(struct slu_machine *m, struct fitmap *s)
 {
 	uint32_t words = m->n_pos / 64 + 1;
 
@@ -102,7 +102,7 @@ static void rebuild(struct slu_machine *m, struct shape *s)
 	s->seen = m->changes;
 }
 
-static int arrays(struct slu_machine *m, struct shape *s)
+static int arrays(struct slu_machine *m, struct fitmap *s)
 {
 	uint32_t n = SLU_MAX(m->n_pos, 1u), words = m->n_pos / 64 + 1;
 
@@ -126,7 +126,7 @@ static int arrays(struct slu_machine *m, struct shape *s)
 	return 0;
 }
 
-static int catch_up(struct slu_machine *m, struct shape *s)
+static int catch_up(struct slu_machine *m, struct fitmap *s)
 {
 	uint64_t behind = m->changes - s->seen;
 
@@ -149,12 +149,12 @@ static int catch_up(struct slu_machine *m, struct shape *s)
 	return 0;
 }
 
-bool slu_shape_known(const struct slu_machine *m, const struct need *need, unsigned flags,
-		     const struct slu_nodeset *nodes, const struct slu_nodeset *part)
+bool slu_fitmap_known(const struct slu_machine *m, const struct need *need, unsigned flags,
+		      const struct slu_nodeset *nodes, const struct slu_nodeset *part)
 {
 	flags &= SLU_ROLE_ALONE;
-	for (uint32_t i = 0; i < m->n_shape; i++) {
-		const struct shape *t = m->shape[i];
+	for (uint32_t i = 0; i < m->n_fitmap; i++) {
+		const struct fitmap *t = m->fitmap[i];
 
 		if (t->need == need && t->flags == flags && t->nodes == nodes && t->part == part)
 			return true;
@@ -162,15 +162,15 @@ bool slu_shape_known(const struct slu_machine *m, const struct need *need, unsig
 	return false;
 }
 
-struct shape *slu_shape_get(struct slu_machine *m, struct need *need, unsigned flags,
-			    const struct slu_nodeset *nodes, const struct slu_nodeset *part)
+struct fitmap *slu_fitmap_get(struct slu_machine *m, struct need *need, unsigned flags,
+			      const struct slu_nodeset *nodes, const struct slu_nodeset *part)
 {
-	struct shape *s = NULL, *old = NULL;
+	struct fitmap *s = NULL, *old = NULL;
 	uint32_t at = 0;
 
 	flags &= SLU_ROLE_ALONE;
-	for (uint32_t i = 0; i < m->n_shape; i++) {
-		struct shape *t = m->shape[i];
+	for (uint32_t i = 0; i < m->n_fitmap; i++) {
+		struct fitmap *t = m->fitmap[i];
 
 		if (t->need == need && t->flags == flags && t->nodes == nodes && t->part == part) {
 			s = t;
@@ -190,18 +190,18 @@ struct shape *slu_shape_get(struct slu_machine *m, struct need *need, unsigned f
 		s->flags = flags;
 		s->nodes = slu_nodeset_ref(nodes);
 		s->part = slu_nodeset_ref(part);
-		if (m->n_shape < SHAPES) {
-			m->shape[m->n_shape++] = s;
+		if (m->n_fitmap < FITMAPS) {
+			m->fitmap[m->n_fitmap++] = s;
 		} else {
-			slu_shape_free(m, old);
-			m->shape[at] = s;
+			slu_fitmap_free(m, old);
+			m->fitmap[at] = s;
 		}
 	}
 	s->used = ++m->clock;
 	return catch_up(m, s) < 0 ? NULL : s;
 }
 
-void slu_shape_satisfy(struct slu_machine *m, struct shape *s)
+void slu_fitmap_satisfy(struct slu_machine *m, struct fitmap *s)
 {
 	if (s->sat_gen == m->size_gen + 1)
 		return;

@@ -1,5 +1,5 @@
 /* The curves and bars. */
-#include "sim/picture.h"
+#include "sim/chart.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -101,8 +101,8 @@ static void spread(double *bin, int64_t from, int64_t to, int64_t a, int64_t b, 
 }
 
 /* Long jobs cover many bins: add differences at their ends and sum up once. */
-static void fill(const struct slu_trace *t, const struct slu_sim *s, int64_t from, int64_t to,
-		 double *busy, double *waiting)
+static void fill_bins(const struct slu_trace *t, const struct slu_sim *s, int64_t from, int64_t to,
+		      double *busy, double *waiting)
 {
 	memset(busy, 0, BINS * sizeof *busy);
 	memset(waiting, 0, BINS * sizeof *waiting);
@@ -163,8 +163,8 @@ static void legend(struct slu_buf *b, const struct slu_run *run, uint32_t n, int
 	}
 }
 
-int slu_picture_load(const struct slu_trace *t, const struct slu_run *run, uint32_t n,
-		     struct slu_buf *b)
+int slu_chart_load(const struct slu_trace *t, const struct slu_run *run, uint32_t n,
+		   struct slu_buf *b)
 {
 	slu_cleanup(slu_freep) double *bin = slu_calloc((size_t)n * 2 * BINS, sizeof *bin);
 	int64_t from = INT64_MAX, to = INT64_MIN;
@@ -181,7 +181,7 @@ int slu_picture_load(const struct slu_trace *t, const struct slu_run *run, uint3
 	for (uint32_t i = 0; i < n; i++) {
 		double *busy = bin + (size_t)i * 2 * BINS, *waiting = busy + BINS;
 
-		fill(t, &run[i].sim, from, to, busy, waiting);
+		fill_bins(t, &run[i].sim, from, to, busy, waiting);
 		for (int k = 0; k < BINS; k++)
 			most = SLU_MAX(most, waiting[k]);
 	}
@@ -200,7 +200,7 @@ int slu_picture_load(const struct slu_trace *t, const struct slu_run *run, uint3
 	return b->error;
 }
 
-int slu_picture_frontier(const struct slu_run *run, uint32_t n, struct slu_buf *b)
+int slu_chart_frontier(const struct slu_run *run, uint32_t n, struct slu_buf *b)
 {
 	double x = 1, y = 1;
 
@@ -232,7 +232,7 @@ int slu_picture_frontier(const struct slu_run *run, uint32_t n, struct slu_buf *
 	return b->error;
 }
 
-int slu_picture_compare(const struct slu_run *run, uint32_t n, struct slu_buf *b)
+int slu_chart_compare(const struct slu_run *run, uint32_t n, struct slu_buf *b)
 {
 	static const char *const key[] = {
 		"avg_bounded_slowdown", "mean_wait", "p95_wait", "max_wait",    "wait_narrow",
