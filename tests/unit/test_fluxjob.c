@@ -599,7 +599,34 @@ static void test_many_large(void)
 			fluxjob(&w, name, SLOTS("10000"), "", true);
 	}
 	later(&w, 2);
-	ok(w.core->cluster->pods.n == 20002, "two go, two come (%u)", w.core->cluster->pods.n);
+	ok(w.core->cluster->pods.n <= 10002, "two go, and no more than one comes at once (%u)",
+	   w.core->cluster->pods.n);
+	for (int i = 0; i < 20; i++)
+		later(&w, 1);
+	ok(w.core->cluster->pods.n == 20002, "then another (%u)", w.core->cluster->pods.n);
+	close_world(&w);
+}
+
+/* After a restart one that runs comes behind those that wait: its nodes are taken all the same. */
+static void test_runs_in_a_crowd(void)
+{
+	struct world w;
+
+	open_world(&w, 2, 2, "");
+	fluxjob(&w, "m0", SLOTS("10000"), "", false);
+	fluxjob(&w, "m1", SLOTS("10000"), "", false);
+	fluxjob(&w, "r", NODES("1", "6000"),
+		"\"state\":\"Running\",\"places\":\"n0\",\"nodeList\":\"n0\","
+		"\"startTime\":\"2026-01-01T00:00:00Z\"",
+		false);
+	turn(&w);
+	add_pod(&w, "v", "sluice", "2", "");
+	add_pod(&w, "x", "sluice", "2", "");
+	turn(&w);
+	ok(bound(&w, "v") == 1 && !bound(&w, "x") && !strcmp(w.pod[0].node, "n1"),
+	   "the node of a FluxJob that runs is not given away: %s %s", w.pod[0].node,
+	   w.pod[1].node);
+	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }
 
@@ -619,5 +646,6 @@ int main(void)
 	test_wrapped_held();
 	test_standby();
 	test_many_large();
+	test_runs_in_a_crowd();
 	return tap_done();
 }

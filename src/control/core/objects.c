@@ -74,7 +74,7 @@ static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
 			core_foreign_more(c, p, p->run->role.p[s->role].shape);
 		}
 		if (s->state != SLOT_BOUND) {
-			core_slot_to(c, s, SLOT_BOUND);
+			core_slot_to(c, p->run, s, SLOT_BOUND);
 			core_run_settled(c, p->run);
 		}
 		return;

@@ -82,6 +82,8 @@ struct fluxjobs {
 	struct slu_map slots;             /* phantoms of each namespace */
 	uint64_t n_slots;                 /* of all */
 	bool freed;                       /* some went since the last pass */
+	int64_t try_us;                   /* who was too fast tries again; 0: nobody was */
+	struct core_pace pace;            /* how fast they are made */
 };
 
 /* ---- fluxjobs.c ---- */
@@ -116,8 +118,9 @@ bool core_fluxjob_over(const struct fluxjob *f); /* its state is the last one */
 /* ---- phantom.c ---- */
 
 int core_phantoms_make(struct slu_core *c, struct fluxjob *f);
-/* Its namespace, or all together, have so many slots that it has to wait for room. */
-bool core_phantoms_crowded(const struct slu_core *c, const struct fluxjob *f);
+/* Its namespace, or all together, have so many slots that it has to wait for room; or it had too many
+ * made just now. */
+bool core_phantoms_crowded(struct slu_core *c, const struct fluxjob *f);
 void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
 		       bool ok);
 void core_phantoms_place(struct slu_core *c);

@@ -239,7 +239,7 @@ static void own_begin(struct slu_core *c, struct fluxjob *f, struct slu_error *e
 		core_fluxjob_to(c, f, FLUXJOB_CROWDED);
 		slu_fail(err, 0,
 			 "waits for room: the FluxJobs of namespace %s, or of all, have as many "
-			 "slots as are planned with at once",
+			 "slots as are planned with at once, or changed too many of them just now",
 			 f->k->o.meta.ns);
 		core_fluxjob_due(c, f);
 	} else if (core_phantoms_make(c, f) < 0) {
@@ -455,6 +455,7 @@ static void turn(struct slu_core *c, struct fluxjob *f)
 static void try_crowded(struct slu_core *c)
 {
 	c->fluxjobs->freed = false;
+	c->fluxjobs->try_us = 0;
 	if (!c->fluxjobs->crowded)
 		return;
 	for (struct slu_entry *e = slu_table_next(&c->fluxjobs->table, NULL); e;
@@ -534,12 +535,14 @@ void core_fluxjobs(struct slu_core *c)
 
 	if (!core_is_due(c, CORE_AT_FLUXJOBS))
 		return;
-	if (c->fluxjobs->freed)
+	if (c->fluxjobs->freed || (c->fluxjobs->try_us && c->fluxjobs->try_us <= c->now_us))
 		try_crowded(c);
 	while ((f = core_fluxjob_turn(c)))
 		turn(c, f);
 	if (c->fluxjobs->freed)
 		core_due_by(c, CORE_AT_FLUXJOBS, c->now_us);
+	if (c->fluxjobs->try_us)
+		core_due_by(c, CORE_AT_FLUXJOBS, c->fluxjobs->try_us);
 }
 
 void core_fluxjobs_done(struct slu_core *c)
@@ -561,5 +564,6 @@ void core_fluxjobs_done(struct slu_core *c)
 		slu_kobj_unref(c->fluxjobs->shown.p[i].obj);
 	slu_vec_done(&c->fluxjobs->shown);
 	slu_map_done(&c->fluxjobs->slots);
+	slu_map_done(&c->fluxjobs->pace.paid);
 	slu_kcodec_free(c->fluxjobs->codec);
 }

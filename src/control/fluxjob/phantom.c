@@ -235,10 +235,17 @@ static void show_gone(struct slu_core *c, const struct pod *p)
 #define SPACE_FREE 1000u
 #define SPACE_MAX  20000u
 #define ALL_MAX    200000u
+#define EACH_US    800     /* what one costs its namespace (frame/pace.h) */
+#define LATER_US   1000000 /* who was too fast is looked at again */
 
 static const char *k_ns(const struct fluxjob *f)
 {
 	return f->k->o.meta.ns;
+}
+
+static bool runs(const struct fluxjob *f)
+{
+	return slu_kstr_is(f->k->state, "Running") && *f->k->places;
 }
 
 static uint64_t slots_in(const struct slu_core *c, const char *ns)
@@ -260,10 +267,17 @@ static int count_slots(struct slu_core *c, const char *ns, int64_t by)
 	return 0;
 }
 
-bool core_phantoms_crowded(const struct slu_core *c, const struct fluxjob *f)
+bool core_phantoms_crowded(struct slu_core *c, const struct fluxjob *f)
 {
 	uint64_t here = slots_in(c, k_ns(f)), n = f->ask.max;
 
+	if (runs(f)) /* its nodes are taken, whoever came first after a restart */
+		return false;
+	if (!f->claim && !core_pace_allows(&c->fluxjobs->pace, k_ns(f), (int64_t)n, c->now_us)) {
+		c->fluxjobs->try_us = c->now_us + LATER_US;
+		core_due_by(c, CORE_AT_FLUXJOBS, c->fluxjobs->try_us);
+		return true;
+	}
 	if (here + n <= SPACE_FREE)
 		return false;
 	return (here && here + n > SPACE_MAX) || c->fluxjobs->n_slots + n > ALL_MAX;
@@ -271,17 +285,19 @@ bool core_phantoms_crowded(const struct slu_core *c, const struct fluxjob *f)
 
 int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 {
-	bool runs = slu_kstr_is(f->k->state, "Running") && *f->k->places;
+	bool was = runs(f);
 	struct slu_hostlist at = { 0 };
 	uint32_t before = c->fluxjobs->shown.n;
 	int rc = 0;
 
 	/* It ran before we did: on the nodes it was told. */
-	if (runs && (slu_hostlist_parse(&at, f->k->places) < 0 || at.h.n < f->ask.min))
-		runs = false;
-	f->start_s = runs ? f->k->start_us / 1000000 : 0;
+	if (was && (slu_hostlist_parse(&at, f->k->places) < 0 || at.h.n < f->ask.min))
+		was = false;
+	f->start_s = was ? f->k->start_us / 1000000 : 0;
+	if (!f->claim)
+		core_pace_pay(&c->fluxjobs->pace, k_ns(f), (int64_t)f->ask.max, EACH_US, c->now_us);
 	for (uint32_t i = 0; !rc && i < f->ask.max; i++) {
-		const char *node = runs && i < at.h.n && strcmp(at.h.p[i], "-") ? at.h.p[i] : "";
+		const char *node = was && i < at.h.n && strcmp(at.h.p[i], "-") ? at.h.p[i] : "";
 
 		rc = show_phantom(c, f, f->k, i, node,
 				  *node ? SLU_PHASE_RUNNING : SLU_PHASE_PENDING);

@@ -1,13 +1,14 @@
 /* hold.h — what is done with held objects: stand-ins for suspended Jobs, resuming, pinning and
  * freeing; and carrying out what is durable. */
 #pragma once
+#include "control/frame/pace.h"
 #include "control/group/held.h"
 #include "control/run/run.h"
 
 /* Why a Job that is held has no place in the queue yet. */
-#define CORE_CROWDED                                                                     \
-	"too many pods of suspended Jobs wait in this namespace; it is looked at again " \
-	"when some of them start"
+#define CORE_CROWDED                                                                      \
+	"too many pods of suspended Jobs wait in this namespace, or too many changed at " \
+	"once; it is looked at again soon, and when some of them start"
 
 struct holds {
 	struct slu_held_sink sink;
@@ -15,6 +16,7 @@ struct holds {
 	int64_t next_moved_us; /* not before: those that only moved in the queue are told */
 	struct slu_map stands; /* stand-ins by namespace (the address of its pooled name) */
 	uint64_t n_stands;     /* ... in all */
+	struct core_pace pace; /* how fast they are made */
 };
 
 /* ---- objects.c ---- */

@@ -21,6 +21,8 @@
 #define SPACE_FREE 1000u
 #define SPACE_MAX  50000u
 #define ALL_MAX    400000u
+#define EACH_US    200     /* what one costs its namespace (frame/pace.h) */
+#define LATER_US   1000000 /* who was too fast is looked at again */
 
 static uint64_t stands_of(const struct slu_core *c, const struct held *h)
 {
@@ -33,6 +35,8 @@ static bool is_crowded(const struct slu_core *c, const struct held *h, int64_t m
 {
 	uint64_t here = stands_of(c, h), n = (uint64_t)SLU_MAX(more, 0);
 
+	if (!core_pace_allows(&c->holds->pace, h->obj->meta.ns, more, c->now_us))
+		return true;
 	if (!n || here + n <= SPACE_FREE)
 		return false;
 	return (here && here + n > SPACE_MAX) || c->holds->n_stands + n > ALL_MAX;
@@ -67,7 +71,7 @@ static void stand_down(struct slu_core *c, struct pod *p, bool keep_slot)
 
 	if (s) {
 		s->pod = NULL;
-		core_slot_to(c, s, SLOT_VACANT);
+		core_slot_to(c, p->run, s, SLOT_VACANT);
 		/* Vacancies are counted from here on and end after jobs.holdVacant. */
 		s->vacant_us = c->now_us +
 			       (c->cfg->held.appear_s - c->cfg->jobs.hold_vacant_s) * 1000000;
@@ -151,8 +155,12 @@ static void stand_in(struct slu_core *c, struct held *h)
 	if (ahead ||
 	    (!h->crowded && h->stand.n < want)) /* one that is ahead may have to come back */
 		core_due_by(c, CORE_AT_AHEAD, c->now_us);
+	if (h->crowded)
+		core_due_by(c, CORE_AT_HELD, c->now_us + LATER_US);
 	if (h->crowded || h->stand.n >= want)
 		return;
+	core_pace_pay(&c->holds->pace, h->obj->meta.ns, want - (int64_t)h->stand.n, EACH_US,
+		      c->now_us);
 	k = core_admitted(c, h->obj, &j->tmpl);
 	while (k && h->stand.n < want)
 		if (!stand_new(c, h, k))
@@ -468,4 +476,5 @@ void core_held_done(struct slu_core *c)
 	slu_vec_done(&c->groups->look);
 	slu_vec_done(&c->holds->released);
 	slu_map_done(&c->holds->stands);
+	slu_map_done(&c->holds->pace.paid);
 }

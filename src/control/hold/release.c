@@ -166,10 +166,8 @@ static void resume(struct slu_core *c, struct run *r, struct held *h, bool there
 
 static int64_t stalls_us(const struct slu_core *c, const struct run *r)
 {
-	bool any = false;
+	bool any = r->slot.n > r->n_slot[SLOT_VACANT];
 
-	for (uint32_t i = 0; i < r->slot.n; i++)
-		any |= r->slot.p[i].pod != NULL;
 	return r->appear_us + (any ? SLU_MIN(STALL_US, c->cfg->held.appear_s * 1000000)
 				   : c->cfg->held.appear_s * 1000000);
 }
@@ -184,11 +182,9 @@ static void take_back_turn(struct slu_core *c, struct held *h)
 static void stalled(struct slu_core *c, struct run *r)
 {
 	struct group *g = r->g;
-	uint32_t have = 0, want = r->slot.n;
+	uint32_t want = r->slot.n, have = want - r->n_slot[SLOT_VACANT];
 	char text[200];
 
-	for (uint32_t i = 0; i < r->slot.n; i++)
-		have += r->slot.p[i].pod != NULL;
 	slu_log(SLU_WARN, "a resumed job did not create all its pods; it is held again",
 		SLU_STR("job", g->id.name), SLU_STR("ns", g->ns), SLU_I64("pods", have),
 		SLU_I64("of", want));
@@ -247,14 +243,14 @@ static void release_pod(struct slu_core *c, struct run *r, struct slot *s)
 	struct slu_buf b = SLU_BUF_INIT(1u << 20);
 
 	if (!*at.node) { /* it went in the meantime */
-		core_slot_to(c, s, SLOT_FAILED);
+		core_slot_to(c, r, s, SLOT_FAILED);
 		return;
 	}
-	core_slot_to(c, s, SLOT_BINDING);
+	core_slot_to(c, r, s, SLOT_BINDING);
 	s->pod->sent = true;
 	s->pod->sent_to = s->node;
 	if (slu_held_release_pod(s->pod->k, &at, &b) < 0) {
-		core_slot_to(c, s, SLOT_FAILED);
+		core_slot_to(c, r, s, SLOT_FAILED);
 		core_tell(c, s->pod, "FailedScheduling", true,
 			  "its node affinity cannot be narrowed to node %s", at.node);
 	} else {
@@ -389,12 +385,12 @@ void core_held_written(struct slu_core *c, const struct slu_rec_written *w)
 		return;
 	}
 	if (w->outcome == SLU_KUBE_OK || w->outcome == SLU_KUBE_CONFLICT) {
-		core_slot_to(c, s, SLOT_BOUND);
+		core_slot_to(c, r, s, SLOT_BOUND);
 	} else if (w->outcome == SLU_KUBE_NOT_FOUND) {
-		core_slot_to(c, s, SLOT_GONE);
+		core_slot_to(c, r, s, SLOT_GONE);
 	} else {
 		c->count.bind_failures++;
-		core_slot_to(c, s, SLOT_FAILED);
+		core_slot_to(c, r, s, SLOT_FAILED);
 		slu_log(SLU_WARN, "release failed", SLU_STR("pod", s->pod->k->o.meta.name),
 			SLU_STR("ns", r->g->ns), SLU_STR("err", w->text));
 		core_tell(c, s->pod, "FailedScheduling", true, "release failed: %s", w->text);

@@ -168,7 +168,7 @@ int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu
 /* It has its places already, or they are chosen. */
 static bool was_started(struct slu_core *c, const struct group *g)
 {
-	bool is = core_held_place(c, g, NULL);
+	bool is = core_held_places(c, g);
 
 	for (uint32_t i = 0; i < g->pod.n; i++) /* each takes what was meant for it */
 		is |= core_meant_for(c, g->pod.p[i]) || core_pod_at(g->pod.p[i]);

@@ -5,37 +5,71 @@
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 
-static int add_slot(struct run *r, struct pod *p, slu_node node, enum slot_state state)
-{
-	int role = core_run_role(r, p->shape);
+/* A run that is not registered yet.  A gang may have as many members as a cluster has places: what
+ * is asked of each of them is looked up here, not searched for among all. */
+struct taking {
+	struct run *r;
+	struct slu_map sum;   /* node and kind: what its slots will take of it */
+	struct slu_map slots; /* node (its address): how many of them are there */
+	const char *places;   /* of its resumed Job, from the first node that may have one left */
+};
 
-	if (role < 0 || slu_vec_push(&r->slot, ((struct slot){ .node = node,
-							       .role = (uint32_t)role,
-							       .pod = p,
-							       .state = state })) < 0)
+static void taking_done(struct taking *t)
+{
+	slu_map_done(&t->sum);
+	slu_map_done(&t->slots);
+}
+
+static uint64_t count_at(const struct slu_map *m, uint64_t key)
+{
+	const uint64_t *n = slu_map_get(m, key);
+
+	return n ? *n : 0;
+}
+
+static uint64_t kind_at(slu_node node, uint32_t kind)
+{
+	return (uint64_t)slu_node_index(node) << 32 | kind;
+}
+
+/* 0 or -ENOMEM. */
+static int add_place(struct taking *t, const struct node *n, struct slot s)
+{
+	struct role *role = &t->r->role.p[s.role];
+	uint64_t here = count_at(&t->slots, (uintptr_t)n);
+
+	if (slu_map_put(&t->slots, (uintptr_t)n, here + 1) < 0)
 		return -ENOMEM;
-	r->role.p[role].min++;
-	r->role.p[role].max++;
-	p->run = r;
-	p->slot_at = r->slot.n - 1;
+	for (uint32_t i = 0; i < role->shape->n_need; i++) {
+		uint64_t key = kind_at(s.node, role->shape->need[i].kind);
+
+		if (slu_map_put(&t->sum, key,
+				count_at(&t->sum, key) + (uint64_t)role->shape->need[i].n) < 0)
+			return -ENOMEM;
+	}
+	if (core_slot_add(t->r, s) < 0)
+		return -ENOMEM;
+	role->min++;
+	role->max++;
 	return 0;
 }
 
-/* What the slots of a run that is not registered yet will take of a node. */
-static int64_t unbooked(const struct run *r, slu_node node, uint32_t kind)
+static int add_slot(struct taking *t, struct pod *p, const struct node *n, enum slot_state state)
 {
-	int64_t sum = 0;
+	int role = core_run_role(t->r, p->shape);
 
-	for (uint32_t k = 0; k < r->slot.n; k++) {
-		const struct shape *s = r->role.p[r->slot.p[k].role].shape;
-
-		for (uint32_t i = 0; r->slot.p[k].node == node && i < s->n_need; i++)
-			sum += s->need[i].kind == kind ? s->need[i].n : 0;
-	}
-	return sum;
+	if (role < 0 || add_place(t, n,
+				  (struct slot){ .node = n->handle,
+						 .role = (uint32_t)role,
+						 .pod = p,
+						 .state = state }) < 0)
+		return -ENOMEM;
+	p->run = t->r;
+	p->slot_at = t->r->slot.n - 1;
+	return 0;
 }
 
-static bool has_room(struct slu_core *c, const struct run *r, const struct node *n,
+static bool has_room(struct slu_core *c, const struct taking *t, const struct node *n,
 		     const struct shape *s)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
@@ -49,22 +83,10 @@ static bool has_room(struct slu_core *c, const struct run *r, const struct node 
 		uint32_t kind = s->need[i].kind;
 
 		if (slu_machine_node_free(m, n->handle, kind) <
-		    s->need[i].n + unbooked(r, n->handle, kind))
+		    s->need[i].n + (int64_t)count_at(&t->sum, kind_at(n->handle, kind)))
 			return false;
 	}
 	return true;
-}
-
-static uint32_t taken(struct slu_core *c, const struct run *r, const char *node, size_t n)
-{
-	uint32_t k = 0;
-
-	for (uint32_t i = 0; r && i < r->slot.n; i++) {
-		const char *name = core_node_name(c, r->slot.p[i].node);
-
-		k += !strncmp(name, node, n) && !name[n];
-	}
-	return k;
 }
 
 /* Whether the store confirms that members of the group were placed; without a store, the objects
@@ -103,33 +125,42 @@ void core_forged_leave(struct slu_core *c, struct group *g)
 	}
 }
 
-const char *core_held_place(struct slu_core *c, const struct group *g, const struct run *r)
+const char *core_held_places(struct slu_core *c, const struct group *g)
 {
 	const char *list = NULL;
-	static _Thread_local char name[254];
 
 	if (c->recovered || !confirmed(c, g))
 		return NULL;
 	for (uint32_t i = 0; i < g->owned.n && !list; i++)
 		list = slu_kmeta_annotation(&g->owned.p[i]->obj->meta, SLU_HELD_PLACES);
-	while (list && *list) {
-		size_t n = strcspn(list, ",*");
-		long count = list[n] == '*' ? strtol(list + n + 1, NULL, 10) : 1;
+	return list && *list ? list : NULL;
+}
 
-		if (n && n < sizeof name && (int64_t)taken(c, r, list, n) < count) {
-			memcpy(name, list, n);
+/* A node where a resumed Job had a place that the run does not hold; NULL: none. */
+static struct node *next_place(struct slu_core *c, struct taking *t)
+{
+	while (t->places && *t->places) {
+		size_t n = strcspn(t->places, ",*");
+		long count = t->places[n] == '*' ? strtol(t->places + n + 1, NULL, 10) : 1;
+		char name[256];
+		struct node *at = NULL;
+
+		if (n && n < sizeof name) {
+			memcpy(name, t->places, n);
 			name[n] = 0;
-			return name;
+			at = core_node(c, name);
 		}
-		list += strcspn(list, ",");
-		list += *list == ',';
+		if (at && (int64_t)count_at(&t->slots, (uintptr_t)at) < count)
+			return at;
+		t->places += strcspn(t->places, ",");
+		t->places += *t->places == ',';
 	}
 	return NULL;
 }
 
 /* A member of a gang that was being placed when we stopped: to the node it was meant for, if there
  * still is room. */
-static void complete(struct slu_core *c, struct group *g, struct run *r, struct pod *p)
+static void complete(struct slu_core *c, struct group *g, struct taking *t, struct pod *p)
 {
 	const char *name;
 	struct node *n;
@@ -137,11 +168,11 @@ static void complete(struct slu_core *c, struct group *g, struct run *r, struct 
 	if (p->run || !core_pod_startable(p))
 		return;
 	name = core_recall_node(c, g, p);
-	if (!name && slu_held_gated(&p->k->spec) && !p->stand)
-		name = core_held_place(c, g, r);
 	n = name ? core_node(c, name) : NULL;
-	if (has_room(c, r, n, p->shape) && !core_ports_clash(c, n, p) &&
-	    add_slot(r, p, n->handle, SLOT_CHOSEN) == 0)
+	if (!name && slu_held_gated(&p->k->spec) && !p->stand)
+		n = next_place(c, t);
+	if (has_room(c, t, n, p->shape) && !core_ports_clash(c, n, p) &&
+	    add_slot(t, p, n, SLOT_CHOSEN) == 0)
 		core_node_enter(c, n, p);
 }
 
@@ -151,20 +182,22 @@ static bool adopt_later(struct slu_core *c, struct group *g, struct pod *p)
 	int64_t start_s = p->run ? 0 : core_recall_later(c, g, p);
 	const char *name = core_pod_at(p) ? NULL : core_recall_node(c, g, p);
 	struct node *n = core_pod_at(p) ? p->node : name ? core_node(c, name) : NULL;
+	struct taking t = { 0 };
 	bool bound = core_pod_at(p);
 	struct run *r;
 
 	if (!start_s || !n || n->handle == SLU_NODE_NONE || !p->shape ||
 	    (!bound && !core_pod_startable(p)))
 		return false;
-	r = core_run_new(c, g, false);
+	r = t.r = core_run_new(c, g, false);
 	if (!r)
 		return false;
 	if (bound)
 		core_foreign_remove(c, p);
-	if ((bound || (has_room(c, r, n, p->shape) && !core_ports_clash(c, n, p))) &&
-	    add_slot(r, p, n->handle, bound ? SLOT_BOUND : SLOT_CHOSEN) == 0)
+	if ((bound || (has_room(c, &t, n, p->shape) && !core_ports_clash(c, n, p))) &&
+	    add_slot(&t, p, n, bound ? SLOT_BOUND : SLOT_CHOSEN) == 0)
 		core_run_register(c, r, SLU_MIN(start_s, c->now_s));
+	taking_done(&t);
 	if (r->state != RUN_RUNNING) {
 		core_run_over(c, r);
 		if (bound)
@@ -180,42 +213,40 @@ static bool adopt_later(struct slu_core *c, struct group *g, struct pod *p)
 }
 
 /* The places of a resumed Job whose pods have not been seen yet. */
-static void complete_vacant(struct slu_core *c, struct group *g, struct run *r)
+static void complete_vacant(struct slu_core *c, struct group *g, struct taking *t)
 {
-	const char *name;
+	const struct run *r = t->r;
+	int64_t wanted = core_group_wanted(c, g);
+	struct node *n;
 
-	while (r->slot.n && (int64_t)r->slot.n < core_group_wanted(c, g) &&
-	       (name = core_held_place(c, g, r))) {
-		struct node *n = core_node(c, name);
+	while (r->slot.n && (int64_t)r->slot.n < wanted && (n = next_place(c, t))) {
 		uint32_t role = r->slot.p[0].role;
 
-		if (!has_room(c, r, n, r->role.p[role].shape) ||
-		    slu_vec_push(&r->slot, ((struct slot){ .node = n->handle, .role = role })) < 0)
+		if (!has_room(c, t, n, r->role.p[role].shape) ||
+		    add_place(t, n, (struct slot){ .node = n->handle, .role = role }) < 0)
 			return;
-		r->role.p[role].min++;
-		r->role.p[role].max++;
 	}
 }
 
 /* Places that were kept for members to come: a set that makes its pods one by one, a next wave. */
-static void keep_vacant(struct slu_core *c, struct group *g, struct run *r, int64_t later)
+static void keep_vacant(struct slu_core *c, struct group *g, struct taking *t, int64_t later)
 {
+	const struct run *r = t->r;
+	int64_t wanted = core_group_wanted(c, g) - later;
 	const char *name;
 
-	for (uint32_t i = 0; r->role.n && (int64_t)r->slot.n < core_group_wanted(c, g) - later &&
-			     (name = core_recall_vacant(c, g, i));
+	for (uint32_t i = 0;
+	     r->role.n && (int64_t)r->slot.n < wanted && (name = core_recall_vacant(c, g, i));
 	     i++) {
 		struct node *n = core_node(c, name);
 		struct slot s = { .role = r->slot.n ? r->slot.p[0].role : 0,
 				  .vacant_us = c->now_us };
 
-		if (!has_room(c, r, n, r->role.p[s.role].shape))
+		if (!has_room(c, t, n, r->role.p[s.role].shape))
 			continue;
 		s.node = n->handle;
-		if (slu_vec_push(&r->slot, s) < 0)
+		if (add_place(t, n, s) < 0)
 			return;
-		r->role.p[s.role].min++;
-		r->role.p[s.role].max++;
 		core_due_by(c, CORE_AT_VACANCY, c->now_us);
 	}
 }
@@ -225,7 +256,7 @@ static uint32_t decided_before(struct slu_core *c, const struct group *g)
 {
 	uint32_t n = 0;
 
-	if (!core_held_place(c, g, NULL))
+	if (!core_held_places(c, g))
 		return core_recall_open(c, g);
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		n += core_pod_startable(g->pod.p[i]);
@@ -236,17 +267,13 @@ static uint32_t decided_before(struct slu_core *c, const struct group *g)
 static void adopted(struct slu_core *c, struct run *r)
 {
 	const struct core_memory *m = core_remembered(c, r->g);
-	bool chosen = false, bound = false;
+	bool chosen = r->n_slot[SLOT_CHOSEN], bound = r->n_slot[SLOT_BOUND];
 
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		if (r->slot.p[i].pod && core_recall_evict(c, r->slot.p[i].pod)) {
 			core_run_undo(c, r);
 			return;
 		}
-	for (uint32_t i = 0; i < r->slot.n; i++) {
-		chosen |= r->slot.p[i].state == SLOT_CHOSEN;
-		bound |= r->slot.p[i].state == SLOT_BOUND;
-	}
 	/* As a whole or not at all, as before: what is bound already goes back if the rest cannot
 	 * be. */
 	if ((chosen || r->appears) && !r->g->begun && (m || !bound))
@@ -285,7 +312,7 @@ static void only_later(struct slu_core *c, struct group *g, bool begun)
 	g->reuse = 0;
 }
 
-void core_adopt(struct slu_core *c, struct group *g)
+static void adopt(struct slu_core *c, struct group *g, struct taking *t)
 {
 	struct run *r = NULL;
 	int64_t start_us = c->now_us;
@@ -293,8 +320,6 @@ void core_adopt(struct slu_core *c, struct group *g)
 	uint32_t later = 0;
 	bool bound, begun;
 
-	if (g->run.n)
-		return;
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		struct pod *p = g->pod.p[i];
 
@@ -307,10 +332,10 @@ void core_adopt(struct slu_core *c, struct group *g)
 		    p->node->handle == SLU_NODE_NONE || !p->shape)
 			continue;
 		if (!r)
-			r = core_run_new(c, g, true);
+			r = t->r = core_run_new(c, g, true);
 		core_foreign_remove(c,
 				    p); /* counted as somebody else's until the group was known */
-		if (!r || add_slot(r, p, p->node->handle, SLOT_BOUND) < 0) {
+		if (!r || add_slot(t, p, p->node, SLOT_BOUND) < 0) {
 			core_foreign_add(c, p);
 			continue;
 		}
@@ -322,16 +347,17 @@ void core_adopt(struct slu_core *c, struct group *g)
 	bound = r;
 	begun = g->begun || core_recall_begun(c, g);
 	if (later && !r && core_recall_vacant(c, g, 0)) { /* of those there are only places left */
-		r = core_run_new(c, g, true);
+		r = t->r = core_run_new(c, g, true);
 		bound = r && core_run_role(r, shape) >= 0;
 	} else if (later && !r) {
 		only_later(c, g, begun);
 		return;
 	}
 	if (!r && decided_before(c, g))
-		r = core_run_new(c, g, true);
+		r = t->r = core_run_new(c, g, true);
+	t->places = core_held_places(c, g);
 	for (uint32_t i = 0; r && i < g->pod.n; i++)
-		complete(c, g, r, g->pod.p[i]);
+		complete(c, g, t, g->pod.p[i]);
 	if (r && !bound && (!r->slot.n || (!begun && r->slot.n < decided_before(c, g)))) {
 		g->begun = begun;
 		disown(c, g, r); /* no longer as a whole */
@@ -341,11 +367,10 @@ void core_adopt(struct slu_core *c, struct group *g)
 		g->begun = begun;
 		return;
 	}
-	complete_vacant(c, g, r);
-	for (uint32_t i = 0; i < r->slot.n && !bound; i++)
-		r->appears |= !r->slot.p[i].pod;
+	complete_vacant(c, g, t);
+	r->appears |= !bound && r->n_slot[SLOT_VACANT];
 	r->appear_us = c->now_us;
-	keep_vacant(c, g, r, later);
+	keep_vacant(c, g, t, later);
 	if (!r->slot.n) { /* nor places */
 		disown(c, g, r);
 		only_later(c, g, begun);
@@ -357,4 +382,14 @@ void core_adopt(struct slu_core *c, struct group *g)
 		return;
 	}
 	disown(c, g, r);
+}
+
+void core_adopt(struct slu_core *c, struct group *g)
+{
+	struct taking t = { 0 };
+
+	if (g->run.n)
+		return;
+	adopt(c, g, &t);
+	taking_done(&t);
 }

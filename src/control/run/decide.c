@@ -47,6 +47,7 @@ void core_run_take_back(struct slu_core *c, struct run *r)
 		}
 	}
 	r->slot.n = 0;
+	memset(r->n_slot, 0, sizeof r->n_slot);
 	r->appears = false;
 	slu_free(r->nodes);
 	r->nodes = NULL;
@@ -80,15 +81,13 @@ void core_runs_recall(struct slu_core *c, struct group *g)
 
 bool core_run_short(const struct run *r)
 {
-	uint32_t need = 0, have = 0;
+	uint32_t need = 0;
 
 	if (!r->appears)
 		return false;
 	for (uint32_t i = 0; i < r->role.n; i++)
 		need += r->role.p[i].min;
-	for (uint32_t i = 0; i < r->slot.n; i++)
-		have += r->slot.p[i].pod != NULL;
-	return have < SLU_MIN(need, r->slot.n);
+	return r->slot.n - r->n_slot[SLOT_VACANT] < SLU_MIN(need, r->slot.n);
 }
 
 /* Two that the queue started at once want the same port that it does not count. */
@@ -102,7 +101,7 @@ static bool clashes(struct slu_core *c, struct run *r)
 		struct node *n = (struct node *)(uintptr_t)slu_machine_node_tag(m, s->node);
 
 		if (s->pod && core_ports_clash(c, n, s->pod)) {
-			core_slot_to(c, s, SLOT_FAILED); /* look elsewhere */
+			core_slot_to(c, r, s, SLOT_FAILED); /* look elsewhere */
 			any = true;
 		}
 	}
@@ -130,11 +129,12 @@ static void start_run(struct slu_core *c, struct run *r, const struct slu_decisi
 		for (uint32_t k = 0; k < part->slots; k++) {
 			struct pod *p = next_wanted(r, part->role, &from[part->role]);
 
-			r->slot.p[r->slot.n++] = (struct slot){ .node = part->node,
-								.role = part->role,
-								.pod = p,
-								.state = p ? SLOT_CHOSEN
-									   : SLOT_VACANT };
+			(void)core_slot_add(
+				r, (struct slot){ /* there is room */
+						  .node = part->node,
+						  .role = part->role,
+						  .pod = p,
+						  .state = p ? SLOT_CHOSEN : SLOT_VACANT });
 			if (p) {
 				p->slot_at = r->slot.n - 1;
 				core_node_enter(c, n, p);
@@ -305,14 +305,14 @@ void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s)
 				   .limit_ns = core_place_limit_ns(c, r->g) };
 
 	if (!*w.node) { /* it went in the meantime */
-		core_slot_to(c, s, SLOT_FAILED);
+		core_slot_to(c, r, s, SLOT_FAILED);
 		return;
 	}
-	core_slot_to(c, s, SLOT_BINDING);
+	core_slot_to(c, r, s, SLOT_BINDING);
 	/* Without memory no answer comes: it counts as one that failed, and the gang is taken back
 	 * once the others are answered. */
 	if (core_write(c, &w) < 0)
-		core_slot_to(c, s, SLOT_FAILED);
+		core_slot_to(c, r, s, SLOT_FAILED);
 }
 
 /* ---- answers ---- */
@@ -395,34 +395,17 @@ static bool resumes(const struct run *r)
 	return false;
 }
 
-/* The slot behind the one that was answered last is not: of each answer of a large gang this is
- * asked, and answers come in the order of the slots. */
-static bool is_open(const struct run *r)
-{
-	const struct slot *s = r->answered + 1 < r->slot.n ? &r->slot.p[r->answered + 1] : NULL;
-
-	return s && (s->state == SLOT_CHOSEN || s->state == SLOT_BINDING);
-}
-
 void core_run_settled(struct slu_core *c, struct run *r)
 {
-	uint32_t failed = 0, bound = 0;
+	uint32_t failed = r->n_slot[SLOT_FAILED], bound = r->n_slot[SLOT_BOUND];
 
 	if (r->state == RUN_UNDOING) {
 		core_undo_answered(c, r);
 		return;
 	}
 	if (r->state == RUN_QUEUED || r->state == RUN_INTENT || r->state == RUN_OVER ||
-	    is_open(r) || core_run_short(r))
+	    r->n_slot[SLOT_CHOSEN] || r->n_slot[SLOT_BINDING] || core_run_short(r))
 		return;
-	for (uint32_t i = 0; i < r->slot.n; i++) {
-		enum slot_state s = r->slot.p[i].state;
-
-		if (s == SLOT_CHOSEN || s == SLOT_BINDING)
-			return;
-		failed += s == SLOT_FAILED;
-		bound += s == SLOT_BOUND;
-	}
 	if (failed && r->state == RUN_PLACING) {
 		if (bound)
 			core_run_undo(c, r);
@@ -466,14 +449,14 @@ void core_slot_answered(struct slu_core *c, const struct slu_rec_written *w)
 	case SLU_KUBE_OK:
 	case SLU_KUBE_CONFLICT: /* bound already: the watch says where */
 	case SLU_KUBE_EXISTS:
-		core_slot_to(c, s, SLOT_BOUND);
+		core_slot_to(c, r, s, SLOT_BOUND);
 		break;
 	case SLU_KUBE_NOT_FOUND:
-		core_slot_to(c, s, SLOT_GONE);
+		core_slot_to(c, r, s, SLOT_GONE);
 		break;
 	default:
 		c->count.bind_failures++;
-		core_slot_to(c, s, SLOT_FAILED);
+		core_slot_to(c, r, s, SLOT_FAILED);
 		slu_log(SLU_WARN, "binding failed", SLU_STR("pod", s->pod->k->o.meta.name),
 			SLU_STR("ns", r->g->ns), SLU_STR("err", w->text));
 		core_tell(c, s->pod, "FailedScheduling", true, "binding failed: %s", w->text);

@@ -136,6 +136,7 @@ void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_deci
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
 	struct group *g = r->g;
+	uint32_t first = 0; /* all before it have a place */
 
 	if (d->size <= 0)
 		return;
@@ -149,12 +150,14 @@ void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_deci
 					  .state = SLOT_VACANT,
 					  .vacant_us = c->now_us };
 
-			for (uint32_t j = 0; j < g->pod.n && !s.pod; j++)
+			while (first < g->pod.n && g->pod.p[first]->run)
+				first++;
+			for (uint32_t j = first; j < g->pod.n && !s.pod; j++)
 				if (!g->pod.p[j]->run && core_pod_startable(g->pod.p[j]) &&
 				    role_of(r, g->pod.p[j]) == (int)part.role &&
 				    !core_ports_clash(c, n, g->pod.p[j]))
 					s.pod = g->pod.p[j];
-			if (slu_vec_push(&r->slot, s) < 0) {
+			if (core_slot_add(r, s) < 0) {
 				struct slu_event ev = {
 					.kind = SLU_EV_END_SLOTS,
 					.job = r->id,
@@ -167,7 +170,7 @@ void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_deci
 			}
 			if (!s.pod)
 				continue;
-			core_slot_to(c, &r->slot.p[r->slot.n - 1], SLOT_CHOSEN);
+			core_slot_to(c, r, &r->slot.p[r->slot.n - 1], SLOT_CHOSEN);
 			s.pod->run = r;
 			core_node_enter(c, n, s.pod);
 		}

@@ -32,6 +32,7 @@ enum slot_state {
 	SLOT_BOUND,
 	SLOT_FAILED, /* cannot be bound */
 	SLOT_GONE,   /* its pod was deleted before it could be bound; the watch will say so */
+	SLOT_STATES,
 };
 
 struct slot {
@@ -72,9 +73,10 @@ struct run {
 	bool gang; /* the group's own gang, not a follower */
 	bool submitted;
 	SLU_VEC(struct role) role;
-	SLU_VEC(struct pod *) want; /* QUEUED: pods it will take, by role */
-	SLU_VEC(struct slot) slot;
-	uint32_t answered; /* the slot whose answer came last: the next one is near */
+	SLU_VEC(struct pod *) want;   /* QUEUED: pods it will take, by role */
+	SLU_VEC(struct slot) slot;    /* core_slot_add(), core_slot_to(), core_slot_drop() */
+	uint32_t n_slot[SLOT_STATES]; /* how many there are in each state */
+	uint32_t answered;            /* the slot whose answer came last: the next one is near */
 	SLU_VEC(struct core_intent) intent; /* not settled yet */
 	uint64_t ticket;                    /* of the newest; UINT64_MAX: its batch is still open */
 	bool waits;                         /* is on the list `open` */
@@ -139,8 +141,7 @@ static inline uint32_t core_vacant(const struct group *g)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < g->run.n; i++)
-		for (uint32_t k = 0; k < g->run.p[i]->slot.n; k++)
-			n += g->run.p[i]->slot.p[k].state == SLOT_VACANT;
+		n += g->run.p[i]->n_slot[SLOT_VACANT];
 	return n;
 }
 
@@ -149,7 +150,8 @@ static inline uint32_t core_vacant(const struct group *g)
 struct run *core_run_new(struct slu_core *c, struct group *g, bool gang);
 /* The one way to change a state; see the drawings above. */
 void core_run_to(struct slu_core *c, struct run *r, enum run_state to);
-void core_slot_to(struct slu_core *c, struct slot *s, enum slot_state to);
+void core_slot_to(struct slu_core *c, struct run *r, struct slot *s, enum slot_state to);
+int core_slot_add(struct run *r, struct slot s); /* behind the others; 0 or -ENOMEM */
 /* Take the run out of everything: it is RUN_OVER and holds no slots.  Nothing is freed before
  * core_runs_reap(), so whoever is looking at it may go on doing so. */
 void core_run_over(struct slu_core *c, struct run *r);
@@ -222,9 +224,8 @@ void core_adopt(struct slu_core *c, struct group *g); /* a group without runs: w
 /* After a start: pods that only say they were released, which the store does not confirm, are none of
  * the group's. */
 void core_forged_leave(struct slu_core *c, struct group *g);
-/* After a start: a place a released Job of the group had that `r` does not hold; NULL.  Borrowed
- * until the next call. */
-const char *core_held_place(struct slu_core *c, const struct group *g, const struct run *r);
+/* After a start: the places a released Job of the group had, as its annotation says; NULL: none. */
+const char *core_held_places(struct slu_core *c, const struct group *g);
 
 /* ---- undo.c ---- */
 

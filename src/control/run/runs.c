@@ -74,7 +74,7 @@ void core_run_to(struct slu_core *c, struct run *r, enum run_state to)
 	r->state = to;
 }
 
-void core_slot_to(struct slu_core *c, struct slot *s, enum slot_state to)
+void core_slot_to(struct slu_core *c, struct run *r, struct slot *s, enum slot_state to)
 {
 	static const uint32_t may[] = {
 		[SLOT_VACANT] = CORE_BIT(SLOT_CHOSEN),
@@ -89,7 +89,18 @@ void core_slot_to(struct slu_core *c, struct slot *s, enum slot_state to)
 	};
 
 	core_changes(c, "slot", may[s->state], s->state, to);
+	r->n_slot[s->state]--;
+	r->n_slot[to]++;
 	s->state = to;
+}
+
+int core_slot_add(struct run *r, struct slot s)
+{
+	int rc = slu_vec_push(&r->slot, s);
+
+	if (rc == 0)
+		r->n_slot[s.state]++;
+	return rc;
 }
 
 void core_run_over(struct slu_core *c, struct run *r)
@@ -114,6 +125,7 @@ void core_run_over(struct slu_core *c, struct run *r)
 	core_near_free(c, r);
 	forget_roles(c, r);
 	r->slot.n = r->want.n = r->intent.n = 0;
+	memset(r->n_slot, 0, sizeof r->n_slot);
 	core_run_to(c, r, RUN_OVER);
 	r->next_over = c->runs->over;
 	c->runs->over = r;
@@ -590,6 +602,7 @@ void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i)
 		s.pod->run = NULL;
 		core_node_leave(c, s.pod);
 	}
+	r->n_slot[s.state]--;
 	if (r->slot.n == 1) { /* the last one: the whole run is over */
 		r->slot.n = 0;
 		core_run_end(c, r, core_outcome(c, g));
@@ -614,7 +627,7 @@ void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool kee
 	}
 	core_used(c, r, s);
 	s->pod = NULL;
-	core_slot_to(c, s, SLOT_VACANT);
+	core_slot_to(c, r, s, SLOT_VACANT);
 	s->vacant_us = c->now_us;
 	p->run = NULL;
 	core_node_leave(c, p);
@@ -663,7 +676,7 @@ static bool fill_slot(struct slu_core *c, struct run *r, uint32_t i, struct pod 
 	if (core_ports_clash(c, n, p))
 		return false;
 	s->pod = p;
-	core_slot_to(c, s, SLOT_CHOSEN);
+	core_slot_to(c, r, s, SLOT_CHOSEN);
 	p->run = r;
 	p->slot_at = i;
 	core_node_enter(c, n, p);

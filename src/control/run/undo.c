@@ -65,7 +65,7 @@ void core_undo_evict(struct slu_core *c, struct run *r)
 /* A binding that was on its way when the gang was taken back has been answered. */
 void core_undo_answered(struct slu_core *c, struct run *r)
 {
-	for (uint32_t i = r->slot.n; i-- > 0;)
+	for (uint32_t i = r->slot.n; i-- > 0 && (r->n_slot[SLOT_FAILED] || r->n_slot[SLOT_GONE]);)
 		if (r->slot.p[i].state == SLOT_FAILED || r->slot.p[i].state == SLOT_GONE)
 			core_slot_drop(c, r, i);
 	if (r->state == RUN_UNDOING && !r->waits)

@@ -67,14 +67,6 @@ bool core_vacant_kept(struct slu_core *c, const struct pod *p)
 	return core_group_wanted(c, g) > (int64_t)g->pod.n + core_vacant(g);
 }
 
-static bool is_chosen(const struct run *r)
-{
-	for (uint32_t i = 0; i < r->slot.n; i++)
-		if (r->slot.p[i].state == SLOT_CHOSEN)
-			return true;
-	return false;
-}
-
 /* A pod came that fits none of the places kept for it: not what its template promised. */
 static bool differs(struct slu_core *c, const struct group *g, const struct run *r)
 {
@@ -93,21 +85,76 @@ static bool differs(struct slu_core *c, const struct group *g, const struct run 
 	return false;
 }
 
+/* Members without a place, in order; those of one shape that stand together fare alike. */
+struct alike {
+	uint32_t from, to;
+};
+
+struct takers {
+	struct pod **p;
+	SLU_VEC(struct alike) alike;
+};
+
+static void takers_done(struct takers *t)
+{
+	slu_free(t->p);
+	slu_vec_done(&t->alike);
+}
+
+/* Who cannot be listed for want of memory takes a place another time. */
+static void takers_of(const struct group *g, struct takers *t)
+{
+	uint32_t n = 0;
+
+	t->p = slu_reallocarray(NULL, g->pod.n + 1u, sizeof *t->p);
+	for (uint32_t j = 0; t->p && j < g->pod.n; j++) {
+		struct pod *p = g->pod.p[j];
+
+		if (!core_pod_startable(p) || (p->run && p->run->state != RUN_QUEUED))
+			continue;
+		if (n && t->p[n - 1]->shape == p->shape)
+			t->alike.p[t->alike.n - 1].to = n + 1;
+		else if (slu_vec_push(&t->alike, ((struct alike){ n, n + 1 })) < 0)
+			return;
+		t->p[n++] = p;
+	}
+}
+
+/* Of each lot one is asked: thousands of places times thousands of members would be too many. */
+static bool take(struct slu_core *c, struct run *r, uint32_t k, struct takers *t)
+{
+	for (uint32_t i = 0; i < t->alike.n; i++) {
+		struct alike *a = &t->alike.p[i];
+
+		if (a->from < a->to && core_slot_take(c, r, k, t->p[a->from])) {
+			a->from++;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool fill_run(struct slu_core *c, struct group *g, struct run *r)
+{
+	struct takers t = { 0 };
+	bool filled = false;
+
+	if (!r->n_slot[SLOT_VACANT] || r->state == RUN_UNDOING)
+		return false;
+	takers_of(g, &t);
+	for (uint32_t k = 0; t.alike.n && k < r->slot.n; k++)
+		if (r->slot.p[k].state == SLOT_VACANT)
+			filled |= take(c, r, k, &t);
+	takers_done(&t);
+	return filled;
+}
+
 void core_vacant_fill(struct slu_core *c, struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++) {
 		struct run *r = g->run.p[i];
-		bool filled = false;
+		bool filled = fill_run(c, g, r);
 
-		for (uint32_t k = 0; k < r->slot.n && r->state != RUN_UNDOING; k++)
-			for (uint32_t j = 0; j < g->pod.n && r->slot.p[k].state == SLOT_VACANT;
-			     j++) {
-				struct pod *p = g->pod.p[j];
-
-				if (core_pod_startable(p) &&
-				    (!p->run || p->run->state == RUN_QUEUED))
-					filled |= core_slot_take(c, r, k, p);
-			}
 		if (filled)
 			r->appear_us = c->now_us;
 		if (r->appears && r->state == RUN_PLACING && core_run_short(r) &&
@@ -115,7 +162,8 @@ void core_vacant_fill(struct slu_core *c, struct group *g)
 			core_run_take_back(c, r); /* planned again with the pods as they are */
 			return;
 		}
-		if (filled || (r->appears && !core_run_short(r) && !r->waits && is_chosen(r)))
+		if (filled ||
+		    (r->appears && !core_run_short(r) && !r->waits && r->n_slot[SLOT_CHOSEN]))
 			core_run_intend(c, r);
 	}
 }

@@ -1,0 +1,19 @@
+/* pace.h — how fast one namespace may have pods made up for it.
+ *
+ * The pods of a suspended Job and the slots of a FluxJob exist only here, and a user changes or
+ * replaces such an object of a line as often as the server lets him.  So each namespace pays for
+ * them with time: it may be some seconds ahead, and who is further ahead waits. */
+#pragma once
+#include "base/map.h"
+
+#define CORE_PACE_SMALL 64 /* up to so many at once are free: the server is the slower one */
+
+/* Zero-initialise. */
+struct core_pace {
+	struct slu_map paid; /* namespace (the address of its pooled name): until when, in us */
+};
+
+/* It may have n of them made now. */
+bool core_pace_allows(const struct core_pace *p, const char *ns, int64_t n, int64_t now_us);
+/* They were made, and cost so much each.  Without memory they are free. */
+void core_pace_pay(struct core_pace *p, const char *ns, int64_t n, int64_t each_us, int64_t now_us);

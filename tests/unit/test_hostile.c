@@ -1,0 +1,156 @@
+/* A user with nothing but `edit` in one namespace, and a thousand objects each of the largest kinds
+ * there are: somebody's gang of two starts all the same, and the daemon stops at once.  Time is that
+ * of the processor: the machine that runs the test may be busy. */
+#include <malloc.h>
+#include <time.h>
+
+#include "held_kit.h"
+#include "control/fluxjob/fluxjob.h"
+
+#define OBJECTS 1000
+
+static int64_t cpu_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void changed_fluxjob(struct world *w, int i, int slots)
+{
+	w->rv++;
+	feed(w, SLU_KIND_FLUXJOB, false,
+	     "{\"metadata\":{\"name\":\"f%d\",\"namespace\":\"ns\",\"uid\":\"flux-%d\",\"generation\":1,"
+	     "\"resourceVersion\":\"%" PRIu64
+	     "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},\"spec\":{\"jobspec\":\"version: 1\\n"
+	     "resources: [{type: slot, count: %d, label: s, with: [{type: core, count: 1}]}]\\n"
+	     "tasks: [{command: [x], slot: s, count: {per_slot: 1}}]\\n"
+	     "attributes: {system: {duration: 60}}\\n\"}}",
+	     i, i, w->rv, slots);
+}
+
+static void large_fluxjob(struct world *w, int i)
+{
+	changed_fluxjob(w, i, 10000);
+}
+
+static void gang_starts(struct world *w, const char *what)
+{
+	int64_t from = cpu_us(), took;
+	struct fpod *v[2] = { add_pod(w, "v-0", "sluice", "4", GROUP("v", "2")),
+			      add_pod(w, "v-1", "sluice", "4", GROUP("v", "2")) };
+
+	turn(w);
+	took = cpu_us() - from;
+	ok(*v[0]->node && *v[1]->node && took < 1000000,
+	   "%s: somebody's gang of two starts (%d ms)", what, (int)(took / 1000));
+}
+
+/* `jobs`: pods of each Job, 0: none. */
+static void flood(int nodes, int jobs, bool fluxjobs, const char *what)
+{
+	struct world w;
+	char name[16];
+	int64_t from, took;
+	size_t before = mallinfo2().uordblks, held;
+
+	begin_as(&w, nodes, "");
+	turn(&w);
+	from = cpu_us();
+	for (int i = 0; i < OBJECTS; i++) {
+		snprintf(name, sizeof name, "h%d", i);
+		if (jobs)
+			feed_job(&w, name, jobs, true, "yes", "");
+		if (fluxjobs)
+			large_fluxjob(&w, i);
+	}
+	turn(&w);
+	later(&w, 2);
+	took = cpu_us() - from;
+	held = mallinfo2().uordblks - before;
+	ok(held < (128u << 20), "%s are taken in within %d ms, in %d MiB", what, (int)(took / 1000),
+	   (int)(held >> 20));
+	gang_starts(&w, what);
+	from = cpu_us();
+	close_world(&w);
+	took = cpu_us() - from;
+	ok(took < 1000000, "%s: stopping takes a moment (%d ms)", what, (int)(took / 1000));
+}
+
+/* They fit, so they start, run and end: nothing is asked of each member about all the others. */
+static void flood_that_fits(void)
+{
+	struct world w;
+	int64_t from = cpu_us(), took;
+
+	memset(&seen, 0, sizeof seen);
+	seen.outcome = SLU_KUBE_OK;
+	open_world(&w, 1300, 250, "");
+	w.patched = server;
+	turn(&w);
+	large_fluxjob(&w, 0);
+	large_fluxjob(&w, 1);
+	turn(&w);
+	later(&w, 2);
+	took = cpu_us() - from;
+	ok(core_fluxjob_of(w.core, "ns", "f1")->start_s && took < 5000000,
+	   "two FluxJobs of 10 000 slots run (%d ms)", (int)(took / 1000));
+	from = cpu_us();
+	feed_job(&w, "h", 99999, true, "yes", "");
+	turn(&w);
+	took = cpu_us() - from;
+	ok(seen.jobs == 1 && took < 3000000, "a Job of 99 999 pods is let go (%d ms)",
+	   (int)(took / 1000));
+	from = cpu_us();
+	later(&w, 61);
+	took = cpu_us() - from;
+	ok(core_fluxjob_of(w.core, "ns", "f1")->life == FLUXJOB_OVER && took < 5000000,
+	   "the FluxJobs end (%d ms)", (int)(took / 1000));
+	gang_starts(&w, "a cluster full of them");
+	from = cpu_us();
+	close_world(&w);
+	took = cpu_us() - from;
+	ok(took < 1000000, "stopping takes a moment (%d ms)", (int)(took / 1000));
+}
+
+/* Large objects that are changed again and again: each change throws away all that was made of them. */
+static void churn(void)
+{
+	struct world w;
+	int64_t from, took;
+
+	begin(&w, 2);
+	turn(&w);
+	from = cpu_us();
+	for (int i = 0; i < 200; i++) {
+		feed_job(&w, "h", 90000 + i, true, "yes", "");
+		changed_fluxjob(&w, 0, 10000 - i);
+		turn(&w);
+		w.now_us += 50000;
+	}
+	took = cpu_us() - from;
+	ok(took < 4000000, "ten seconds of twenty changes each are less than half the time (%d ms)",
+	   (int)(took / 1000));
+	gang_starts(&w, "large objects that change");
+	later(&w, 30);
+	later(&w, 30);
+	ok(w.core->holds->n_stands == 90199 &&
+		   core_fluxjob_of(w.core, "ns", "f0")->life == FLUXJOB_LIVES,
+	   "once they stay as they are they are planned with (%d)", (int)w.core->holds->n_stands);
+	close_world(&w);
+}
+
+int main(void)
+{
+	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
+	flood(2, 0, false, "no objects");
+	flood(2, 2000000, false, "1000 Jobs of 2 000 000 pods");
+	flood(2, 99999, false, "1000 Jobs of 99 999 pods");
+	flood(2, 400, false, "1000 Jobs of 400 pods");
+	flood(2, 0, true, "1000 FluxJobs of 10 000 slots");
+	flood(100, 99999, true, "1000 Jobs and 1000 FluxJobs");
+	flood_that_fits();
+	churn();
+	return tap_done();
+}
