@@ -9,7 +9,7 @@
 #   make torture   sluiced killed at every write, 2 000 times on both stores (POINTS=100 for less)
 #   make world     the daemon in a simulated cluster, millions of events a minute, every fault (SECONDS=60 SEED=7 ALL=1)
 #   make crash     the daemon with crash points (base/crash.h), for make torture
-#   make operators MPIJob and JobSet with their published controllers, CronJob: each a gang
+#   make operators MPIJob, JobSet and LeaderWorkerSet with their published controllers, CronJob: each a gang
 #   make versions  gangs on Kubernetes 1.34, 1.35, 1.36 and 1.37 (compiles three of them: 10 minutes each; K8S=1.35.0 for one)
 #   make real      gangs of real containers on real kubelets, LAMMPS over MPI among them (root, cgroup v1)
 #   make churn     ten minutes of held work coming, changing and going (SECONDS=60 for less)
@@ -105,6 +105,7 @@ world: all
 real: image
 	@hack/cluster/build >/dev/null
 	@hack/nodes/build mpi >/dev/null
+	@hack/operators/build >/dev/null
 	@DIST=$(DIST) hack/cluster/python -m pytest -q tests/real
 
 operators: all

@@ -12,6 +12,7 @@ static const char *const kept_prefixes[] = {
 	"fluxqueue",
 	"scheduling.",
 	"pod-group.scheduling",
+	"leaderworkerset.sigs.k8s.io/size",
 };
 
 /* ---- the codec ---- */

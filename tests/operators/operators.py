@@ -1,4 +1,4 @@
-"""The published controllers of MPIJob and JobSet as processes beside a test cluster, with their webhooks."""
+"""The published controllers of MPIJob, JobSet and LeaderWorkerSet as processes beside a test cluster, with their webhooks."""
 
 import base64
 import os
@@ -14,7 +14,7 @@ from cluster.process import Process
 from e2e.daemon import ROOT
 
 #: Their webhooks see the pods of their own, as their manifests arrange it.
-OWN_PODS = {"jobset": "jobset.sigs.k8s.io/jobset-name"}
+OWN_PODS = {"jobset": "jobset.sigs.k8s.io/jobset-name", "lws": "leaderworkerset.sigs.k8s.io/name"}
 
 
 def programs():
@@ -25,20 +25,26 @@ def programs():
 
 
 class Operators:
-    def __init__(self, cluster):
+    """with Operators(cluster): all of them; Operators(cluster, ["mpi-operator"]): that one."""
+
+    def __init__(self, cluster, names=("jobset", "lws", "mpi-operator")):
         self.cluster = cluster
+        self.names = names
         self.home = programs()
         self.processes = []
 
     def __enter__(self):
         try:
-            for name in ("jobset", "mpi-operator"):
+            for name in self.names:
                 self.cluster.kubectl("apply", "--server-side", "-f", self.home / f"{name}.crd.yaml")
                 self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=120s", "-f", self.home / f"{name}.crd.yaml")
             self.cluster.admin.resources = None
-            self._with_webhooks("jobset", "config.jobset.x-k8s.io/v1alpha1")
-            self.cluster.namespace("mpi-operator")
-            self._start("mpi-operator", f"--kubeConfig={self.cluster.kubeconfig}", "--gang-scheduling=sluice", "--kube-api-qps=100", "--kube-api-burst=200")
+            for name in self.names:
+                if name != "mpi-operator":
+                    self._with_webhooks(name, f"config.{name}.x-k8s.io/v1alpha1")
+                    continue
+                self.cluster.namespace(name)
+                self._start(name, f"--kubeConfig={self.cluster.kubeconfig}", "--gang-scheduling=sluice", "--kube-api-qps=100", "--kube-api-burst=200")
         except BaseException:
             self.__exit__()
             raise

@@ -1,4 +1,4 @@
-"""MPIJob and JobSet with their published controllers, and CronJob: each is a gang without a key of ours.
+"""MPIJob, JobSet and LeaderWorkerSet with their published controllers, and CronJob: each is a gang without a key of ours.
 
 Six nodes of 4 processors; a pod of 3 has a node to itself, one of 1 fits beside it.
 """
@@ -25,7 +25,7 @@ def space(module_cluster, request):
     name = request.node.name.replace("_", "-")[:50]
     module_cluster.namespace(name)
     yield name
-    for kind in ("mpijobs", "jobsets", "cronjobs", "jobs"):
+    for kind in ("mpijobs", "jobsets", "leaderworkersets", "cronjobs", "jobs"):
         for obj in module_cluster.admin.list(kind, name):
             module_cluster.admin.delete(kind, obj["metadata"]["name"], name, propagation="Background", missing_ok=True)
     until(lambda: not module_cluster.admin.list("pods", name), message="the pods go with their objects")
@@ -92,6 +92,48 @@ def test_jobset(sluiced, module_cluster, space, wall):
     waits_whole(module_cluster, space, sluiced, 5)
     wall()
     until(lambda: len(running(module_cluster, space)) == 5, message="driver and workers run")
+
+
+def leader_worker_set(name, space, size, replicas=1, leader=None, worker=3, policy="LeaderCreated"):
+    parts = {"size": size, "restartPolicy": "RecreateGroupOnPodRestart", "workerTemplate": template(worker, restart="Always")}
+    if leader:
+        parts["leaderTemplate"] = template(leader, restart="Always")
+    return {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": {"name": name, "namespace": space},
+            "spec": {"replicas": replicas, "startupPolicy": policy, "leaderWorkerTemplate": parts}}  # fmt: skip
+
+
+def test_leader_worker_set(sluiced, module_cluster, space, wall):
+    """A leader and its workers are one gang of two roles, called as the leader; another replica is another gang."""
+    module_cluster.admin.create(leader_worker_set("serve", space, 3, leader=1))
+    waits_whole(module_cluster, space, sluiced, 3)
+    assert sluiced.jobs(space)["serve-0"]["size"] == 3
+    wall()
+    until(lambda: len(running(module_cluster, space)) == 3, message="leader and workers run")
+    module_cluster.kubectl("scale", "-n", space, "leaderworkerset/serve", "--replicas=2")
+    until(lambda: len(running(module_cluster, space)) == 6, message="the second group runs")
+    assert set(sluiced.jobs(space)) == {"serve-0", "serve-1"}
+    # A member fails, its controller makes the whole group anew, and that starts as a gang again.
+    before = {p["metadata"]["uid"] for p in pods(module_cluster, space).values()}
+    module_cluster.admin.delete("pods", "serve-1-1", space)
+
+    def anew():
+        now = pods(module_cluster, space)
+        fresh = [n for n, p in now.items() if p["metadata"]["uid"] not in before]
+        return len(fresh) == 3 and set(fresh) <= set(running(module_cluster, space))
+
+    until(anew, message="the second group is made again and runs")
+    module_cluster.kubectl("scale", "-n", space, "leaderworkerset/serve", "--replicas=1")
+    until(lambda: set(sluiced.jobs(space)) == {"serve-0"} and len(pods(module_cluster, space)) == 3, message="the second group is gone")
+
+
+def test_workers_that_wait_for_their_leader(sluiced, module_cluster, space, wall):
+    """LeaderReady: no worker is made before the leader is ready, so it starts alone, but only with places for its workers."""
+    module_cluster.admin.create(leader_worker_set("late", space, 3, policy="LeaderReady"))
+    until(lambda: "late-0" in sluiced.jobs(space) and sluiced.jobs(space)["late-0"]["state"] == "waiting", message="the leader is in the queue")
+    assert list(pods(module_cluster, space)) == ["late-0"] and not bound(module_cluster, space), "one node is free, three are needed"
+    wall()
+    until(lambda: len(running(module_cluster, space)) == 3, message="leader and workers run")
+    assert len(set(bound(module_cluster, space).values())) == 3
 
 
 def test_cronjob(sluiced, module_cluster, space, wall):

@@ -19,6 +19,39 @@ for host in $(cut -d' ' -f1 /tmp/hosts); do ssh "$host" touch /tmp/done; done
 """
 
 
+#: The same as an MPIJob: hosts and keys are those its operator mounts, names are given by who plays the cluster's DNS.
+SSH = "-p 2222 -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
+WORKER = "mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e -p 2222"
+LAUNCHER = f"""
+until [ -e /tmp/names ]; do sleep 0.2; done
+cat /tmp/names >>/etc/hosts
+exec mpirun --allow-run-as-root --bind-to none --mca mpi_yield_when_idle 1 --mca btl tcp,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 \\
+	--mca plm_rsh_args "{SSH}" -np $RANKS lmp -in /tmp/melt.in -log none
+"""
+
+
+def mpijob(name, workers, namespace):
+    """Launcher and workers, each worker with a node to itself."""
+    def part(replicas, script, cpu, env=()):
+        container = {"name": "main", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sh", "-c", script], "env": list(env),
+                     "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
+        return {"replicas": replicas, "restartPolicy": "Never", "template": {"metadata": {"annotations": {"sluice.sh/duration": "10m"}}, "spec": {
+            "schedulerName": "sluice", "terminationGracePeriodSeconds": 1, "containers": [container]}}}
+
+    return {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": name, "namespace": namespace},
+            "spec": {"slotsPerWorker": 1, "runPolicy": {"cleanPodPolicy": "Running", "backoffLimit": 0}, "mpiReplicaSpecs": {
+                "Launcher": part(1, LAUNCHER, "100m", [{"name": "RANKS", "value": str(workers)}]), "Worker": part(workers, WORKER, "1500m")}}}  # fmt: skip
+
+
+def tell_names(cluster, namespace, name, pods):
+    """All pods of the MPIJob run: what the cluster's DNS would answer the launcher."""
+    launcher = next(p for p in pods if "-launcher" in p["metadata"]["name"])
+    names = "".join(f"{p['status']['podIP']} {p['metadata']['name']}.{name}.{namespace}.svc {p['metadata']['name']}\n" for p in pods if p is not launcher)
+    cluster.kubectl("exec", "-n", namespace, launcher["metadata"]["name"], "--", "sh", "-c",
+                    f"printf '{MELT.read_text()}' >/tmp/melt.in && printf '{names}' >/tmp/n && mv /tmp/n /tmp/names")
+    return launcher["metadata"]["name"]
+
+
 def pods(name, size, namespace, scheduler=None):
     """The pods of one run, without an object above them."""
     keys = {"sluice.sh/group": name, "sluice.sh/size": str(size)} if scheduler else {}

@@ -1,8 +1,9 @@
-"""LAMMPS over MPI, as a Job, and as two runs at once through the default scheduler and through Sluice."""
+"""LAMMPS over MPI, as a Job, as an MPIJob with its published operator, and as two runs at once through the default scheduler and through Sluice."""
 
 import time
 
 from cluster.patience import until
+from operators.operators import Operators
 
 from . import mpi
 from .test_gangs import condition, job, phases, pods, submit
@@ -20,6 +21,34 @@ def test_lammps_over_four_pods(real, sluiced, space):
         print(log)
     assert condition(real, space, "lammps", "Complete"), log[-2000:]
     assert "on 4 procs for 100 steps with 4000 atoms" in log
+
+
+def test_lammps_as_an_mpijob(real, sluiced, space):
+    """Launcher and workers are one gang of two roles; mpirun reaches the workers with the keys and the host file of the operator."""
+    with Operators(real, ["mpi-operator"]):
+        real.admin.create(mpi.mpijob("melt", 3, space))
+
+        def running():
+            there = real.admin.list("pods", space)
+            return there if [p["status"].get("phase") for p in there] == ["Running"] * 4 else None
+
+        there = until(running, message="launcher and three workers run")
+        assert any(j["namespace"] == space and j["size"] == 4 for j in sluiced.jobs().values()), sluiced.jobs()
+        workers = {p["spec"]["nodeName"] for p in there if "-worker-" in p["metadata"]["name"]}
+        assert len(workers) == 3, "each worker has a node to itself"
+        launcher = mpi.tell_names(real, space, "melt", there)
+
+        def ended():
+            conditions = real.admin.get("mpijobs", "melt", space).get("status", {}).get("conditions", [])
+            return {c["type"] for c in conditions if c["status"] == "True"} & {"Succeeded", "Failed"}
+
+        how = until(ended, 600, message="the MPIJob ends")
+        log = real.kubectl("logs", "-n", space, launcher)
+        print(log)
+        assert how == {"Succeeded"}, log[-2000:]
+        assert "on 3 procs for 100 steps with 4000 atoms" in log
+        real.admin.delete("mpijobs", "melt", space, propagation="Background")
+        until(lambda: not real.admin.list("pods", space), message="the pods go with it")
 
 
 def interleaved(real, space, scheduler):

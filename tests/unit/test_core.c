@@ -393,6 +393,83 @@ static void test_statefulset(void)
 	close_world(&w);
 }
 
+#define LED(member)                                                     \
+	"\"labels\":{\"leaderworkerset.sigs.k8s.io/name\":\"serve\","   \
+	"\"leaderworkerset.sigs.k8s.io/group-index\":\"1\","            \
+	"\"leaderworkerset.sigs.k8s.io/group-key\":\"5f0c\","           \
+	"\"leaderworkerset.sigs.k8s.io/worker-index\":\"" member "\"}," \
+	"\"annotations\":{\"leaderworkerset.sigs.k8s.io/size\":\"3\"}"
+
+static void led_sets(struct world *w, const char *leaders, bool workers)
+{
+	feed(w, SLU_KIND_STATEFULSET, false,
+	     "{\"metadata\":{\"name\":\"serve\",\"namespace\":\"ns\",\"uid\":\"ss-1\",\"resourceVersion\":\"%" PRIu64
+	     "\"},\"spec\":{\"replicas\":%s,\"podManagementPolicy\":\"Parallel\",\"template\":{\"metadata\":{\"labels\":{"
+	     "\"leaderworkerset.sigs.k8s.io/name\":\"serve\"}}}}}",
+	     ++w->rv, leaders);
+	if (workers)
+		feed(w, SLU_KIND_STATEFULSET, false,
+		     "{\"metadata\":{\"name\":\"serve-1\",\"namespace\":\"ns\",\"uid\":\"ss-2\",\"resourceVersion\":\"%" PRIu64
+		     "\"," OWNED(
+			     "Pod", "p-1",
+			     "serve-1") "},\"spec\":{\"replicas\":2,"
+					"\"podManagementPolicy\":\"Parallel\",\"template\":{}}}",
+		     ++w->rv);
+}
+
+/* The controller of LeaderWorkerSets makes the workers with the leader, or when the leader runs. */
+static void test_leader_and_workers(void)
+{
+	struct fpod *wall, *last;
+	struct world w;
+
+	open_world(&w, 3, 1, "");
+	led_sets(&w, "2", false);
+	add_pod(&w, "serve-1", "sluice", "1",
+		LED("0") ",\"creationTimestamp\":\"2026-01-01T00:00:10Z\"," OWNED("StatefulSet",
+										  "ss-1", "serve"));
+	turn(&w);
+	ok(bound(&w, "serve-1") == 0, "a leader waits a moment for its workers");
+	led_sets(&w, "2", true);
+	add_pod(&w, "serve-1-1", "sluice", "1",
+		LED("1") "," OWNED("StatefulSet", "ss-2", "serve-1"));
+	later(&w, 3);
+	ok(bound(&w, "serve-1") == 0, "one worker of two: nobody starts");
+	add_pod(&w, "serve-1-2", "sluice", "1",
+		LED("2") "," OWNED("StatefulSet", "ss-2", "serve-1"));
+	turn(&w);
+	ok(bound(&w, "serve-1") == 3, "with all workers they start together, at once");
+	close_world(&w);
+
+	open_world(&w, 3, 1, "");
+	wall = add_pod(&w, "wall", "sluice", "1", "");
+	turn(&w);
+	led_sets(&w, "2", false);
+	add_pod(&w, "serve-1", "sluice", "1", LED("0") "," OWNED("StatefulSet", "ss-1", "serve"));
+	later(&w, 3);
+	ok(bound(&w, "serve-1") == 0, "no leader without places for the workers it will have");
+	end_pod(&w, wall, "Succeeded");
+	later(&w, 3);
+	ok(bound(&w, "serve-1") == 1, "a leader whose workers wait for it starts alone");
+	add_pod(&w, "x-0", "sluice", "1", "");
+	later(&w, 700);
+	ok(bound(&w, "x-") == 0, "the places of its workers are kept");
+	led_sets(&w, "2", true);
+	add_pod(&w, "serve-1-1", "sluice", "1",
+		LED("1") "," OWNED("StatefulSet", "ss-2", "serve-1"));
+	last = add_pod(&w, "serve-1-2", "sluice", "1",
+		       LED("2") "," OWNED("StatefulSet", "ss-2", "serve-1"));
+	turn(&w);
+	ok(bound(&w, "serve-1") == 3, "and they come to them");
+	delete_pod(&w, last);
+	turn(&w);
+	ok(bound(&w, "x-") == 0, "the place of a worker that is made again is kept");
+	led_sets(&w, "1", true);
+	turn(&w);
+	ok(bound(&w, "x-") == 1, "not that of a group whose number the set does not make any more");
+	close_world(&w);
+}
+
 static void test_constraints(void)
 {
 	struct world w;
@@ -889,6 +966,7 @@ int main(void)
 	test_turned_away();
 	test_size_below_pods();
 	test_statefulset();
+	test_leader_and_workers();
 	test_constraints();
 	test_never_and_grow();
 	test_bind_fails();

@@ -118,6 +118,9 @@ void core_life_size(struct slu_core *c, struct group *g, uint32_t named);
 int64_t core_group_wanted(struct slu_core *c, const struct group *g);
 /* Places of its members are kept however long it takes: a StatefulSet makes them. */
 bool core_group_ordered(struct slu_core *c, const struct group *g);
+/* Only the leader of a LeaderWorkerSet's group is there.  Its workers get a moment to come, too; after
+ * that they come when it runs, and it starts with places for them. */
+bool core_led_alone(struct slu_core *c, struct group *g);
 /* Objects of a group without a named size are still coming, or going: it waits a moment. */
 bool core_calm_waits(struct slu_core *c, struct group *g);
 void core_calm_forget(struct slu_core *c, struct group *g);

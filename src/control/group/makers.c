@@ -7,6 +7,7 @@
 #define CALM_JOIN_US  500000  /* after an object joined a group whose size nobody named */
 #define CALM_LEAVE_US 2000000 /* after one left: the others may follow it */
 #define CALM_AGE_US   1500000 /* what is older has been joined by whoever was made with it */
+#define CALM_LED_US   2000000 /* a leader's workers are made at once, or only when it runs */
 #define MAKERS_MAX    1024u   /* beyond, objects are not told apart and count as one */
 
 /* The uid of the object that makes the pod, NULL: nobody does; *obj: as the mirror has it. */
@@ -99,6 +100,8 @@ static struct slu_life_objects objects_of(struct slu_core *c, const struct group
 					  .n_members = s->members.n,
 					  .named = g->named,
 					  .one_object = !g->id.explicit,
+					  .led = g->id.led,
+					  .led_index = g->id.led_index,
 					  .lacks_podgroup = g->id.podgroup && !core_podgroup(c, g),
 					  .row = { .size = g->life.size,
 						   .finished = g->ended_ok - g->ended_alone,
@@ -218,11 +221,26 @@ bool core_group_ordered(struct slu_core *c, const struct group *g)
 	return false;
 }
 
+bool core_led_alone(struct slu_core *c, struct group *g)
+{
+	const struct slu_kpod *leader = g->pod.n == 1 ? g->pod.p[0]->k : NULL;
+	int64_t from_us = g->first_seen_us;
+
+	if (!leader || !slu_group_leads(&g->id, leader))
+		return false;
+	if (leader->o.meta.created_us <= c->now_us) /* another leader; clocks differ */
+		from_us = SLU_MAX(from_us, leader->o.meta.created_us);
+	calm(c, g, from_us + CALM_LED_US);
+	return true;
+}
+
 /* ---- a pause until a group of unknown size has all its objects ---- */
 
 bool core_calm_waits(struct slu_core *c, struct group *g)
 {
-	if (g->named || c->now_us >= g->calm_us)
+	bool open = g->id.led ? g->wish.one_by_one : !g->named;
+
+	if (!open || c->now_us >= g->calm_us)
 		return false;
 	if (!g->calms && slu_vec_push(&c->groups->calm, g) == 0)
 		g->calms = true;

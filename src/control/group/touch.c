@@ -24,26 +24,30 @@ static void touch_named(struct slu_core *c, const char *ns, struct slu_key_place
 		touch(c, ns, 'g', name);
 }
 
-/* The groups that may look different now that an owner changed. */
-void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o)
-{
-	const struct slu_kowner *above = slu_kmeta_controller(&o->meta);
-
-	touch(c, o->meta.ns, 'u', o->meta.uid);
-	if (above)
-		touch(c, o->meta.ns, 'u', above->uid);
-	touch_named(c, o->meta.ns, slu_key_place_meta(&o->meta));
-	if (slu_kind_template(o))
-		touch_named(c, o->meta.ns, slu_key_place_template(slu_kind_template(o)));
-}
-
-/* A claim was bound or lost: whoever of its namespace waits may care.  Claims change rarely. */
+/* All groups of a namespace: for what changes rarely. */
 static void touch_space(struct slu_core *c, const char *ns)
 {
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
 	     e = slu_table_next(&c->groups->table, e))
 		if (!strcmp(group_of(e)->ns, ns))
 			core_group_dirty(c, group_of(e));
+}
+
+/* The groups that may look different now that an owner changed. */
+void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o)
+{
+	const struct slu_kowner *above = slu_kmeta_controller(&o->meta);
+	const struct slu_ktemplate *t = slu_kind_template(o);
+
+	touch(c, o->meta.ns, 'u', o->meta.uid);
+	if (above)
+		touch(c, o->meta.ns, 'u', above->uid);
+	touch_named(c, o->meta.ns, slu_key_place_meta(&o->meta));
+	if (t)
+		touch_named(c, o->meta.ns, slu_key_place_template(t));
+	/* It makes the leaders of several groups, and none of their keys is in its template. */
+	if (t && slu_kpair_get(t->labels, t->nlabels, SLU_LED_SET))
+		touch_space(c, o->meta.ns);
 }
 
 void core_groups_touch(struct slu_core *c, const struct slu_kobj *obj)

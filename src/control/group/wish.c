@@ -225,6 +225,8 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 	if (odd && !pg)
 		tell_sizes(c, g, odd, said);
 	core_life_size(c, g, named_size(c, g, pg, said));
+	if (g->id.led)
+		g->wish.one_by_one = core_led_alone(c, g);
 	slu_free(g->wrong);
 	g->wrong = NULL;
 	return true;

@@ -129,6 +129,33 @@ static void derive(const struct slu_group_source *s, struct slu_group_id *out)
 	snprintf(out->key, sizeof out->key, "u:%.250s", *uid ? uid : name);
 }
 
+/* A group of a LeaderWorkerSet: its key is a hash, so people are shown the name of its leader.  True
+ * if the labels are those its controller writes. */
+static bool led_name(const struct slu_kmeta *m, struct slu_group_id *out)
+{
+	const char *set = slu_kpair_get(m->labels, m->nlabels, SLU_LED_SET);
+	const char *index = slu_kpair_get(m->labels, m->nlabels, SLU_LED_INDEX);
+	char full[600], *end;
+	unsigned long n;
+
+	if (!set || !*set || !index || *index < '0' || *index > '9')
+		return false;
+	n = strtoul(index, &end, 10);
+	if (*end || n > INT32_MAX)
+		return false;
+	out->led_index = (uint32_t)n;
+	snprintf(full, sizeof full, "%.500s-%s", set, index);
+	fit_name(out->name, full);
+	return true;
+}
+
+bool slu_group_leads(const struct slu_group_id *id, const struct slu_kpod *p)
+{
+	const char *at = slu_kpair_get(p->o.meta.labels, p->o.meta.nlabels, SLU_LED_MEMBER);
+
+	return id->led && at && !strcmp(at, "0");
+}
+
 int slu_group_identify(const struct slu_group_source *s, struct slu_group_id *out,
 		       struct slu_error *err)
 {
@@ -148,6 +175,7 @@ int slu_group_identify(const struct slu_group_source *s, struct slu_group_id *ou
 		out->podgroup = row->podgroup;
 		snprintf(out->key, sizeof out->key, "g:%s", v);
 		fit_name(out->name, v);
+		out->led = !strcmp(row->key, SLU_LED_GROUP) && led_name(&s->pod->o.meta, out);
 		return 0;
 	}
 	derive(s, out);

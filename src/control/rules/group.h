@@ -24,12 +24,17 @@ struct slu_group_id {
 	bool explicit;                    /* somebody named it: may span objects */
 	bool podgroup;                    /* the name is that of a PodGroup */
 	bool native;                      /* ... of scheduling.k8s.io */
+	bool led;           /* a leader and its workers: who may be made only once it runs */
+	uint32_t led_index; /* which group of its LeaderWorkerSet */
 };
 
 /* Always succeeds: a name that is no name (too long, control characters) is replaced by the derived
  * group, with the cause in err and -EINVAL. */
 int slu_group_identify(const struct slu_group_source *s, struct slu_group_id *out,
 		       struct slu_error *err);
+
+/* The leader of such a group. */
+bool slu_group_leads(const struct slu_group_id *id, const struct slu_kpod *p);
 
 enum slu_after { SLU_AFTER_END, SLU_AFTER_OK, SLU_AFTER_FAILED, SLU_AFTER_START };
 

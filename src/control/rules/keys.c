@@ -15,11 +15,14 @@ const struct slu_key_row slu_key_table[] = {
 	{ "fluxnetes.group-name", SLU_KEY_GROUP, false, "group name (Fluxnetes)" },
 	/* Written by a controller on the pods it makes, so the lowest: what a person wrote counts. */
 	{ "jobset.sigs.k8s.io/jobset-name", SLU_KEY_GROUP, false, "all Jobs of a JobSet" },
+	{ SLU_LED_GROUP, SLU_KEY_GROUP, false, "leader and workers of a LeaderWorkerSet" },
 
 	{ "sluice.sh/size", SLU_KEY_SIZE, false, "members that start together" },
 	{ "fluence.flux-framework.org/group-size", SLU_KEY_SIZE, false, "the same (Fluence)" },
 	{ "fluence.group-size", SLU_KEY_SIZE, false, "the same (Fluence)" },
 	{ "fluxnetes.group-size", SLU_KEY_SIZE, false, "the same (Fluxnetes)" },
+	{ "leaderworkerset.sigs.k8s.io/size", SLU_KEY_SIZE, false,
+	  "the same, leader included (LeaderWorkerSet)" },
 
 	{ "sluice.sh/min-size", SLU_KEY_MIN_SIZE, false, "start with at least so many members" },
 	{ "sluice.sh/max-size", SLU_KEY_MAX_SIZE, false, "and never with more than these" },

@@ -24,6 +24,13 @@ enum slu_key {
 	SLU_KEYS,
 };
 
+/* Written by the controller of LeaderWorkerSets on its pods: one value for a leader and its workers;
+ * the set, the number of the group in it, and 0 for the leader, the place in the group for a worker. */
+#define SLU_LED_GROUP  "leaderworkerset.sigs.k8s.io/group-key"
+#define SLU_LED_SET    "leaderworkerset.sigs.k8s.io/name"
+#define SLU_LED_INDEX  "leaderworkerset.sigs.k8s.io/group-index"
+#define SLU_LED_MEMBER "leaderworkerset.sigs.k8s.io/worker-index"
+
 /* What Sluice writes. */
 /* Noted by the webhook on what people submit: when, in microseconds, and by whom. */
 #define SLU_IN_SEEN "sluice.sh/seen-us"

@@ -100,6 +100,17 @@ struct sizes {
 	bool any;
 };
 
+/* The set that makes the leader makes those of other groups too.  The workers are made by a set of
+ * their own, perhaps only once the leader runs; while the leader is wanted, so are they. */
+static int64_t wants_led(const struct slu_life_objects *o, const struct slu_life_maker *k)
+{
+	const struct slu_kowner *above = slu_kmeta_controller(&k->obj->meta);
+
+	if (above && slu_kstr_is(above->kind, "Pod"))
+		return 0;
+	return would_want(k->obj) > o->led_index ? SLU_MAX(o->named, 1u) : 0;
+}
+
 static struct sizes sizes_of(const struct slu_life_objects *o)
 {
 	struct sizes s = { 0 };
@@ -111,6 +122,12 @@ static struct sizes sizes_of(const struct slu_life_objects *o)
 		if (is_leaving(k) || slu_life_makes(k->obj) < 0)
 			continue;
 		s.any = true;
+		if (o->led) {
+			s.wants += wants_led(o, k);
+			s.makes = s.wants;
+			s.bounded = INT64_MAX;
+			continue;
+		}
 		s.makes += slu_life_makes(k->obj);
 		s.wants += k->held ? would_want(k->obj) : slu_life_wants(k->obj);
 		if (!job || slu_kjob(k->obj)->completions == SLU_KNONE)

@@ -32,8 +32,10 @@ struct slu_life_objects {
 	const struct slu_life_maker *maker;
 	const struct slu_life_member *member;
 	uint32_t n_makers, n_members;
-	uint32_t named;      /* size that somebody wrote down, 0: nobody did */
-	bool one_object;     /* the group is what one object makes, by nobody's choice of a name */
+	uint32_t named;     /* size that somebody wrote down, 0: nobody did */
+	bool one_object;    /* the group is what one object makes, by nobody's choice of a name */
+	bool led;           /* a LeaderWorkerSet's, by its name: one set makes the leaders of all */
+	uint32_t led_index; /* ... and its groups have numbers */
 	bool lacks_podgroup; /* it names a PodGroup, and that is not there */
 	struct slu_life_row row;
 };
