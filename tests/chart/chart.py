@@ -65,7 +65,7 @@ class ChartDaemon(Sluiced):
     """sluiced with the settings of the release's ConfigMap and the token of its account, on ports of this machine.
     hooked: the API server asks its webhook by URL, for nothing routes to a Service here; helm cannot upgrade such a one."""
 
-    def __init__(self, cluster, store="memory:", hooked=False, **more):
+    def __init__(self, cluster, store="memory:", hooked=False, exe=None, **more):
         config = cluster.admin.get("configmaps", "sluice", NAMESPACE)
         settings = yaml.safe_load(config["data"]["sluiced.yaml"])
         (port,) = free_ports(1)
@@ -79,7 +79,7 @@ class ChartDaemon(Sluiced):
         (folder / "token").write_text(token)
         kubeconfig = folder / "kubeconfig"
         cluster._write_kubeconfig(kubeconfig, {"tokenFile": str(folder / "token")})
-        super().__init__(cluster, config=settings | more, store=store, folder=folder, kubeconfig=kubeconfig)
+        super().__init__(cluster, config=settings | more, store=store, folder=folder, kubeconfig=kubeconfig, exe=exe)
         if hooked:
             hooks = cluster.admin.get("mutatingwebhookconfigurations", "sluice", None)
             for hook in hooks["webhooks"]:

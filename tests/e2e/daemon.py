@@ -39,8 +39,9 @@ class Sluiced:
     status interval).  The log is kept in `folder` and printed when a test fails to start it.
     """
 
-    def __init__(self, cluster, config=None, store="memory:", folder=None, user="sluice", args=(), verify=True, kubeconfig=None):
+    def __init__(self, cluster, config=None, store="memory:", folder=None, user="sluice", args=(), verify=True, kubeconfig=None, exe=None):
         self.cluster = cluster
+        self.exe = exe or program()
         self._tmp = None if folder else tempfile.TemporaryDirectory(prefix="sluiced-")
         self.folder = Path(folder or self._tmp.name)
         self.socket = str(self.folder / "sluiced.sock")
@@ -66,7 +67,7 @@ class Sluiced:
         kubeconfig = self.kubeconfig
         if kubeconfig is None:
             kubeconfig = self.cluster.sluice_kubeconfig if self.user == "sluice" else self.cluster.kubeconfig
-        command = [program(), "--config", self.config, "--kubeconfig", kubeconfig, "--store", self.store]
+        command = [self.exe, "--config", self.config, "--kubeconfig", kubeconfig, "--store", self.store]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([*map(str, command), *self.args], stderr=log, stdout=log)
         end = time.monotonic() + patient(timeout)

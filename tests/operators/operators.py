@@ -37,7 +37,7 @@ class Operators:
         try:
             for name in self.names:
                 self.cluster.kubectl("apply", "--server-side", "-f", self.home / f"{name}.crd.yaml")
-                self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=120s", "-f", self.home / f"{name}.crd.yaml")
+                until(lambda name=name: self._established(name), message=f"the server knows the kind of {name}")
             self.cluster.admin.resources = None
             for name in self.names:
                 if name != "mpi-operator":
@@ -53,6 +53,12 @@ class Operators:
     def __exit__(self, *_):
         for p in self.processes:
             p.kill()
+
+    def _established(self, name):
+        """Asked by hand: kubectl wait stumbles over an object that has no status yet."""
+        crd = yaml.safe_load((self.home / f"{name}.crd.yaml").read_text())["metadata"]["name"]
+        conditions = self.cluster.admin.get("customresourcedefinitions", crd, None).get("status", {}).get("conditions") or []
+        return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
     def _start(self, name, *args):
         p = Process(name, self.cluster.folder)
