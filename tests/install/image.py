@@ -43,6 +43,20 @@ def inside(root, *command):
                           capture_output=True, text=True, timeout=60)
 
 
+def commit():
+    return subprocess.run(["git", "-C", SOURCE, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+
+
+# The second build is of the sources as they are now: who edits them meanwhile does not fail the test.
+folder = tempfile.TemporaryDirectory()
+copy = Path(folder.name) / "somewhere" / "else"
+copy.mkdir(parents=True)
+head = commit()
+listed = subprocess.run(["git", "-C", SOURCE, "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
+for name in filter(None, listed.split("\0")):
+    (copy / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(SOURCE / name, copy / name, follow_symlinks=False)
+
 archive = next(DIST.glob("*.oci.tar"))
 stem = str(archive).removesuffix(".oci.tar")
 with tarfile.open(archive) as tar:
@@ -71,13 +85,13 @@ ok(all(run["Labels"][k] == v for k, v in told.items()) and len(told) >= 7, "the 
 ok(f"USER {run['User']}" in docker and json.loads(re.search(r"^ENTRYPOINT (.*)$", docker, re.M)[1]) == run["Entrypoint"]
    and set(re.search(r"^EXPOSE (.*)$", docker, re.M)[1].split()) == run["ExposedPorts"].keys(), "and user, entry point and ports")
 
-with tempfile.TemporaryDirectory() as folder:
-    root = Path(folder) / "root"
+with folder:
+    root = Path(folder.name) / "root"
     for layer in layers:
         with tarfile.open(fileobj=io.BytesIO(gzip.decompress(layer))) as tar:
             tar.extractall(root)
     root.chmod(0o755)
-    Path(folder).chmod(0o755)
+    Path(folder.name).chmod(0o755)
     programs = sorted(str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and not p.is_symlink() and os.access(p, os.X_OK) and ".so" not in p.name)
     ok(programs == ["usr/bin/sluice", "usr/bin/sluiced"], "two programs, no shell", programs)
     for at in ("usr/bin/sluiced", "usr/bin/sluice"):
@@ -100,16 +114,11 @@ with tempfile.TemporaryDirectory() as folder:
     ok(all(r["spdxElementId"] in ids and r["relatedSpdxElement"] in ids for r in bill["relationships"]), "no relationship leads nowhere")
 
     # Once more: other folder, no compiler cache, another time of day.
-    copy = Path(folder) / "somewhere" / "else"
-    copy.mkdir(parents=True)
-    listed = subprocess.run(["git", "-C", SOURCE, "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
-    for name in filter(None, listed.split("\0")):
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(SOURCE / name, copy / name, follow_symlinks=False)
     # the same commit is checked out there
     shutil.copy(SOURCE / ".git", copy / ".git") if (SOURCE / ".git").is_file() else os.symlink(SOURCE / ".git", copy / ".git")
     env = {**os.environ, "CCACHE_DISABLE": "1"}
     done = subprocess.run(["make", "-C", copy, "image"], env=env, capture_output=True, text=True)
+    ok(commit() == head, "no commit was made meanwhile", f"{head} became {commit()}: the image names its commit, so the two builds differ")
     second = next((copy / "dist").glob("*.digest"), None) if done.returncode == 0 else None
     ok(second is not None and second.read_text().strip() == digest, f"a second build has the same digest {digest[7:19]}", second.read_text() if second else done.stderr + done.stdout[-2000:])
     for suffix in (".oci.tar", ".spdx.json"):

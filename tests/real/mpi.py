@@ -26,7 +26,7 @@ LAUNCHER = f"""
 until [ -e /tmp/names ]; do sleep 0.2; done
 cat /tmp/names >>/etc/hosts
 exec mpirun --allow-run-as-root --bind-to none --mca mpi_yield_when_idle 1 --mca btl tcp,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 \\
-	--mca plm_rsh_args "{SSH}" -np $RANKS lmp -in /tmp/melt.in -log none
+	--mca plm_rsh_args "{SSH}" -np $RANKS lmp -log none </tmp/melt.in
 """
 
 
