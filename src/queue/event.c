@@ -69,7 +69,7 @@ static int running_add(struct slu_queue *q, uint32_t j, const struct slu_event *
 {
 	struct job *job = &q->job.p[j];
 	const struct slu_gang_req *req = &q->shape.p[job->shape].req;
-	int64_t end;
+	int64_t end, slots = 0;
 
 	if (slu_add_i64(ev->start_s, job->limit_s, &end) < 0)
 		return slu_fail(err, -EINVAL, "job %" PRIu64 ": its end is out of range", job->id);
@@ -94,6 +94,10 @@ static int running_add(struct slu_queue *q, uint32_t j, const struct slu_event *
 	job->start_s = ev->start_s;
 	job->end_s = b.end_s;
 	job->how = SLU_HOW_IMMEDIATE;
+	for (uint32_t i = 0; i < ev->n_part; i++)
+		slots += ev->part[i].slots;
+	if (slots < q->shape.p[job->shape].slots) /* the rest is where no node is */
+		job->flags |= JOB_PARTIAL;
 	queue_job_set_state(q, j, SLU_JOB_RUNNING);
 	q->grow_any |= (job->flags & JOB_GROW) && q->shape.p[job->shape].elastic;
 	note_overfull(q, ev->part, ev->n_part);
@@ -449,8 +453,10 @@ static int take_back(struct slu_queue *q, uint32_t j, const struct slu_event *ev
 				      ev->n_part);
 		if (shape < 0)
 			return (int)shape;
+		job->gen++; /* the timer of its limit speaks of a start that is no more */
 		rc = queue_timer_add(q, ev->until_s, j);
 		if (rc < 0) {
+			job->gen--;
 			queue_shape_put(q, (uint32_t)shape);
 			return rc;
 		}
@@ -464,6 +470,7 @@ static int take_back(struct slu_queue *q, uint32_t j, const struct slu_event *ev
 			queue_shape_put(q, job->shape);
 		job->shape = (uint32_t)shape;
 		job->flags |= JOB_AVOIDS;
+		q->avoids = true;
 	}
 	job->start_s = job->end_s = SLU_TIME_NONE;
 	job->promised_s = SLU_TIME_NONE;

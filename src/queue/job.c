@@ -343,14 +343,17 @@ int queue_plan_told(struct slu_queue *q, uint32_t j, int64_t was_s, enum slu_cau
 	return 0;
 }
 
-static int never(struct slu_queue *q, uint32_t j, struct slu_error *why)
+int queue_job_never(struct slu_queue *q, uint32_t j, struct slu_error *why)
 {
 	struct job *job = &q->job.p[j];
-	struct shape *s = &q->shape.p[job->shape];
+	uint32_t own = job->asked == SLU_NIL ? job->shape : job->asked;
+	struct shape *s = &q->shape.p[own];
 
 	if (s->sat_topology == q->topology + 1 && s->sat_queue == job->queue)
 		return 0;
 	struct slu_gang_req r = queue_job_req(q, j);
+
+	r.role = s->req.role; /* nodes it avoids for a while it may use again */
 	int rc = slu_gang_satisfiable(q->m, &r, why);
 
 	if (rc == SLU_GANG_NOW) {
@@ -394,7 +397,7 @@ int queue_job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 		queue_job_set_state(q, j, SLU_JOB_BLOCKED);
 		return 0;
 	}
-	rc = never(q, j, &why);
+	rc = queue_job_never(q, j, &why);
 	if (rc < 0)
 		return rc;
 	if (rc) {

@@ -68,6 +68,7 @@ static int job_enter(struct slu_queue *q, uint32_t i)
 	q->shape.p[j->shape].refs++;
 	if (j->asked != SLU_NIL)
 		q->shape.p[j->asked].refs++;
+	q->avoids |= j->asked != SLU_NIL;
 	sub->n[j->state]++;
 	if (j->block == BLOCK_FULL) {
 		queue_order_insert(q->job.p, &queue_usage_of(q, j->queue, j->user)->full, i);

@@ -210,6 +210,7 @@ struct slu_queue {
 	bool came_due;     /* within a step: the promise of some job has become due */
 	bool user_matters; /* buckets are per user: limits or spans name users */
 	bool grow_any;     /* some running job wants to grow */
+	bool avoids;       /* some job may have JOB_AVOIDS */
 	bool moved;        /* a promise left its place after others were looked at: look again */
 	struct cause later, earlier;
 
@@ -276,6 +277,8 @@ void queue_job_unmake(struct slu_queue *q, uint32_t j);
 void queue_job_leave_line(struct slu_queue *q, uint32_t j);
 /* Put a job where it belongs now: in line, or aside with a reason.  Not in any tree before. */
 int queue_job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out);
+/* 1: it fits not even an empty machine, and `why` says so; 0; or an error. */
+int queue_job_never(struct slu_queue *q, uint32_t j, struct slu_error *why);
 /* It is gone: books, tables, dependents. */
 int queue_job_gone(struct slu_queue *q, uint32_t j, enum slu_result r, struct slu_decisions *out);
 /* Tell that a planned start is no more, unless there was none. */

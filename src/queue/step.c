@@ -89,28 +89,67 @@ static int look_again(struct slu_queue *q, struct slu_decisions *out)
 	q->todo.n = 0;
 	for (uint32_t b = 0; b < q->bucket.n; b++) {
 		uint32_t j = q->bucket.p[b].used ? q->bucket.p[b].root : SLU_NIL;
-
-		if (j == SLU_NIL)
-			continue;
-		struct slu_gang_req r = queue_job_req(q, j);
-		int rc = slu_gang_satisfiable(q->m, &r, NULL);
+		int rc = j == SLU_NIL ? 0 : queue_job_never(q, j, NULL);
 
 		if (rc < 0)
 			return rc;
-		if (rc == SLU_GANG_NEVER)
-			for (j = queue_order_first(q->job.p, q->bucket.p[b].root); j != SLU_NIL;
-			     j = queue_order_next(q->job.p, q->bucket.p[b].root, &q->job.p[j]))
-				if (slu_vec_push(&q->todo, j) < 0)
-					return -ENOMEM;
+		for (j = rc ? queue_order_first(q->job.p, q->bucket.p[b].root) : SLU_NIL;
+		     j != SLU_NIL;
+		     j = queue_order_next(q->job.p, q->bucket.p[b].root, &q->job.p[j]))
+			if (slu_vec_push(&q->todo, j) < 0)
+				return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < q->todo.n; i++) {
-		queue_job_leave_line(q, q->todo.p[i]);
-		int rc = queue_job_settle(q, q->todo.p[i], out);
+	/* Who was promised a start is in no bucket's tree. */
+	for (uint32_t i = 0; i < q->sub.n; i++)
+		for (uint32_t j = queue_order_first(q->job.p, q->sub.p[i].reserved); j != SLU_NIL;
+		     j = queue_order_next(q->job.p, q->sub.p[i].reserved, &q->job.p[j])) {
+			int rc = queue_job_never(q, j, NULL);
 
+			if (rc < 0 || (rc && slu_vec_push(&q->todo, j) < 0))
+				return rc < 0 ? rc : -ENOMEM;
+		}
+	for (uint32_t i = 0; i < q->todo.n; i++) {
+		uint32_t j = q->todo.p[i];
+		int64_t was = q->job.p[j].planned_s;
+
+		if (was != SLU_TIME_NONE)
+			queue_plan_freed(q, SLU_CAUSE_REPLAN, q->job.p[j].id, SLU_NODE_NONE);
+		queue_job_leave_line(q, j);
+		int rc = queue_plan_told(q, j, was, SLU_CAUSE_NODE_LOST, out);
+
+		if (!rc)
+			rc = queue_job_settle(q, j, out);
 		if (rc < 0)
 			return rc;
 	}
 	return 0;
+}
+
+/* Who avoids nodes has a copy of those it may use: what left the original leaves the copy. */
+static void narrow(struct slu_queue *q)
+{
+	bool any = false;
+
+	for (uint32_t j = 0; q->avoids && j < q->job.n; j++) {
+		const struct job *job = &q->job.p[j];
+
+		if (!job->used || !(job->flags & JOB_AVOIDS))
+			continue;
+		any = true;
+		for (uint32_t r = 0; r < q->shape.p[job->asked].req.n_role; r++) {
+			const struct slu_nodeset *own = q->shape.p[job->asked].req.role[r].nodes;
+			struct slu_nodeset *copy =
+				(struct slu_nodeset *)q->shape.p[job->shape].req.role[r].nodes;
+
+			for (uint32_t w = 0; own && w < copy->n_word; w++)
+				for (uint64_t gone =
+					     copy->word[w] & ~(w < own->n_word ? own->word[w] : 0);
+				     gone; gone &= gone - 1)
+					slu_nodeset_del(copy,
+							w * 64 + (uint32_t)__builtin_ctzll(gone));
+		}
+	}
+	q->avoids = any;
 }
 
 /* Promises that give way to each other settle in two rounds or three; the rest waits a second. */
@@ -121,6 +160,7 @@ int queue_plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_e
 	int rc = 0;
 
 	q->came_due = false;
+	narrow(q);
 	while (q->timer.n && q->timer.p[0].at_s <= q->now_s) {
 		struct timer t = q->timer.p[0];
 

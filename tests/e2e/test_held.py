@@ -71,6 +71,10 @@ def check_released(p, scheduler="default-scheduler"):
     assert spec["schedulerName"] == scheduler
     assert meta["labels"]["fluxqueue/jobid"].isdigit()
     assert node in meta["annotations"]["sluice.sh/nodes"].split(",")
+    if scheduler != "default-scheduler":  # Sluice binds it: a pin could not be taken off again
+        assert "nodeAffinity" not in spec.get("affinity", {})
+        assert spec.get("nodeName") in (None, node), "the pod runs elsewhere"
+        return node
     terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     for term in terms:
         assert {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]} in term["matchExpressions"]

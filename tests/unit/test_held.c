@@ -142,6 +142,13 @@ static void test_pod_labels(struct slu_kcodec *codec)
 	ok(strstr(slu_buf_str(&b), "\"labels\":{\"fluxqueue/jobid\":\"7\"}") &&
 		   strstr(slu_buf_str(&b), "\"annotations\":{\"sluice.sh/node\":\"xxx"),
 	   "64 do not: the annotations have them");
+	slu_buf_reset(&b);
+	at = (struct slu_held_place){ .node = "n1", .host = "h1", .binds = true };
+	ok(slu_held_release_pod(slu_kpod(o), &at, &b) == 0 &&
+		   strstr(slu_buf_str(&b), "\"sluice.sh/node\":\"n1\"") &&
+		   strstr(slu_buf_str(&b), "schedulingGates") &&
+		   !strstr(slu_buf_str(&b), "affinity"),
+	   "what we bind ourselves is not pinned: %s", slu_buf_str(&b));
 	slu_buf_done(&b);
 	slu_kobj_unref(o);
 }

@@ -444,6 +444,61 @@ static void foreign_and_take_back(void)
 	kit_done(&k);
 }
 
+/* A node leaves the set of those a job may use, as one that is tainted does. */
+static void node_forbidden(void)
+{
+	struct kit k;
+	struct slu_nodeset *may = slu_nodeset_new(3);
+
+	for (uint32_t i = 0; i < 3; i++)
+		slu_nodeset_add(may, i);
+	kit_new(&k, 3, 1, SLU_POLICY_FCFS);
+	struct slu_amount need = { (uint32_t)k.cpu, 1 };
+	struct slu_gang_role three = { .min = 3, .nodes = may, .need = &need, .n_need = 1 };
+	struct slu_gang_role one = { .min = 1, .nodes = may, .need = &need, .n_need = 1 };
+	struct slu_gang_req wide = { .role = &three, .n_role = 1, .level = -1 };
+	struct slu_gang_req narrow = { .role = &one, .n_role = 1, .level = -1 };
+
+	kit_job(&k, 1, 1, 100, NULL);
+	kit_job(&k, 2, 0, 10, KIT_SPEC(.req = &wide));
+	kit_job(&k, 3, 0, 10, KIT_SPEC(.req = &narrow));
+	kit_at(&k, 0);
+	ok(k.planned[2] == 100 && k.start[3] == SLU_TIME_NONE, "forbidden: 3 waits behind 2");
+	uint32_t used = k.node[1][0], gone = (used + 1) % 3, left = (used + 2) % 3;
+	char name[16];
+
+	snprintf(name, sizeof name, "n%u", gone);
+	slu_nodeset_del(may, gone);
+	k.now = 1;
+	is(kit_node(&k, name, 1, NULL, NULL), 0, "forbidden: a node is described anew");
+	kit_at(&k, 1);
+	ok(k.never[2] && k.planned[2] == SLU_TIME_NONE,
+	   "forbidden: who was promised a start is told that it never will");
+	ok(k.start[3] == 1 && k.node[3][0] == left, "forbidden: and stands in nobody's way");
+
+	/* Refused by the node it has, it avoids it; the one it could use instead is forbidden since,
+	 * and it is told to wait, not that it never will run. */
+	struct slu_gang_part avoid = { .node = slu_machine_node_at(slu_queue_machine(k.q), left),
+				       .slots = 1 };
+	struct slu_event back = {
+		.kind = SLU_EV_TAKE_BACK, .job = 3, .part = &avoid, .n_part = 1, .until_s = 30
+	};
+
+	slu_nodeset_add(may, gone);
+	k.now = 2;
+	k.start[3] = SLU_TIME_NONE;
+	kit_apply(&k, &back);
+	slu_nodeset_del(may, gone);
+	kit_node(&k, name, 1, NULL, NULL);
+	kit_at(&k, 3);
+	ok(k.start[3] == SLU_TIME_NONE && !k.never[3],
+	   "forbidden: a copy of the nodes it may use does not outlive the original");
+	kit_at(&k, 30);
+	ok(k.start[3] == 30 && k.node[3][0] == left, "forbidden: until it may use the first again");
+	kit_done(&k);
+	slu_nodeset_unref(may);
+}
+
 static void elastic(void)
 {
 	struct kit k;
@@ -703,6 +758,7 @@ int main(void)
 	spans();
 	span_amounts();
 	foreign_and_take_back();
+	node_forbidden();
 	elastic();
 	never_until_grown();
 	smaller_under_work();

@@ -147,7 +147,7 @@ static void check_node(struct world *w, const struct obj *pod, const struct obj 
 				  ? "is in another pool"
 				  : NULL;
 
-	if (why && !is_known(w, "avoiding"))
+	if (why)
 		world_broken(w, "eligible", "pod %s is bound to %s, which %s", pod->name,
 			     node->name, why);
 }
@@ -354,26 +354,11 @@ static int64_t places(struct world *w, const struct tmpl *t)
 	return n;
 }
 
-/* A pod of it is let go to a node, and nobody binds it. */
-static bool is_stuck(struct world *w, const struct obj *owner)
-{
-	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
-		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
-
-		if (o->owner == owner->uid && *o->pod.pin && !*o->pod.node && !o->deleted_us)
-			return true;
-	}
-	return false;
-}
-
 static bool job_pends(struct world *w, const struct obj *o)
 {
 	const struct job *j = &o->job;
 	int32_t n = SLU_MIN(j->parallelism, j->completions < 0 ? INT32_MAX : j->completions);
 
-	if ((o->asked && is_known(w, "lost-release")) ||
-	    (is_known(w, "stuck-release") && is_stuck(w, o)))
-		return false;
 	return !o->deleted_us && !j->complete && !j->failed_cond && n && places(w, &j->t) >= n;
 }
 
@@ -391,8 +376,6 @@ static bool pod_pends(struct world *w, const struct obj *o)
 		if (gang_key(w, x) != key)
 			continue;
 		n += !x->deleted_us;
-		if (is_over(x) && is_known(w, "bare-rest"))
-			return false;
 	}
 	return n >= needs(w, o);
 }

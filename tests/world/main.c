@@ -62,6 +62,14 @@ static const struct {
 	{ 555297, "slow watch,submit a Deployment",
 	  "pods that come long before their ReplicaSet start with their Deployment" },
 	{ 1794951443838393, NULL, "a Job that a late write suspends again runs again" },
+	{ 666223, NULL,
+	  "a pod that was let go to a node counts there when the node is made again" },
+	{ 61016, NULL, "a hold does not come back after sluice release" },
+	{ 61009, NULL, "a pod that was let go and cannot be bound there is made again" },
+	{ 50032, "submit a Deployment,submit a Job,node tainted",
+	  "a job that fits no more since a node was tainted stands in nobody's way" },
+	{ 50047, NULL, "a gang that was taken back does not use a node that was tainted since" },
+	{ 910030, NULL, "a gated pod is not bound to a node that was cordoned meanwhile" },
 };
 
 static double seconds_now(clockid_t clock)

@@ -91,7 +91,8 @@ static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct 
 	if (o->kind == SLU_KIND_POD && spec) {
 		release_pod(o, spec);
 		o->pod.late |= !daemon_leads(w, q->daemon, q->life);
-		rule_bind(w, q->daemon, q->issued_us, o, o->pod.pin);
+		if (*o->pod.pin) /* else the daemon binds it */
+			rule_bind(w, q->daemon, q->issued_us, o, o->pod.pin);
 	} else if (spec) {
 		patch_owner(o, spec);
 	}

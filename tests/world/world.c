@@ -282,7 +282,7 @@ static void calm_down(struct world *w)
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++) {
 		struct obj *o = w->obj[SLU_KIND_NODE].p[i];
 
-		bool taint = o->node.taint && !is_known(w, "tainted-head");
+		bool taint = o->node.taint;
 
 		if (!o->node.ready || o->node.cordoned || o->node.taint != taint) {
 			o->node.ready = true;

@@ -146,6 +146,20 @@ static bool group_waits(const struct group *g)
 	return false;
 }
 
+/* Its objects say that it was taken out of the queue. */
+static bool is_noted(struct slu_core *c, const struct group *g)
+{
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		struct slu_group_source src;
+
+		core_source(c, g->pod.p[i]->k, &src);
+		if (slu_group_note(&src, SLU_ON_HOLD, NULL) ||
+		    slu_group_note(&src, SLU_CANCELLED, NULL))
+			return true;
+	}
+	return false;
+}
+
 int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err)
 {
 	struct group *g = core_group_named(c, a->ns, a->name);
@@ -155,6 +169,9 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 		return slu_fail(err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
 	was = g->cancelled;
 	was_held = g->on_hold;
+	/* A write that was lost: the next group of these objects would be on hold again. */
+	if (a->what == SLU_ASK_RELEASE && !was && !was_held && is_noted(c, g))
+		core_ask_note(c, g);
 	if (g->run.n && !group_waits(g) &&
 	    !(a->what == SLU_ASK_RELEASE &&
 	      (was || was_held))) /* what is said must be so: nothing of it can be kept waiting */

@@ -118,9 +118,9 @@ struct pod {
 	bool stale;     /* of an older template than others of its group */
 	bool resized;   /* asks for other amounts than its shape, and that is not booked yet */
 	bool refused;   /* by its scheduler, on the node it was released to */
-	bool sent;      /* we have asked the server to release it to node `sent_to` */
-	slu_node sent_to;
-	bool vouched; /* what it says about its release is ours: anybody could have written it */
+	char *sent_to;  /* we have asked the server to release it to this node, which may be gone
+			 * when the server says that it has; NULL: not */
+	bool vouched;   /* what it says about its release is ours: anybody could have written it */
 	int64_t released_us; /* released, but its scheduler has not bound it yet; 0: not so */
 };
 

@@ -88,6 +88,7 @@ void core_pod_free(struct slu_core *c, struct pod *p)
 	slu_table_del(&c->cluster->pods, &p->e);
 	core_shape_put(c, p->shape);
 	slu_kobj_unref(&p->k->o);
+	slu_free(p->sent_to);
 	slu_free(p);
 }
 
@@ -102,6 +103,7 @@ void core_pods_done(struct slu_core *c)
 		slu_vec_done(&p->repels);
 		core_shape_put(c, p->shape);
 		slu_kobj_unref(&p->k->o);
+		slu_free(p->sent_to);
 		slu_free(p);
 	}
 	slu_table_done(&c->cluster->pods);

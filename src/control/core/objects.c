@@ -99,7 +99,7 @@ static bool released_by_us(struct slu_core *c, const struct pod *p)
 {
 	const char *node = slu_held_node(p->k);
 
-	return !c->recovered || (p->sent && node && !strcmp(core_node_name(c, p->sent_to), node));
+	return !c->recovered || (p->sent_to && node && !strcmp(p->sent_to, node));
 }
 
 /* Desired, allocated or actual amounts have changed: a resize in place. */
@@ -204,7 +204,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 		slu_kobj_unref(&p->k->o);
 		p->k = k;
 		p->e.key = k->o.meta.uid;
-		if (!slu_held_gated(&k->spec) && (was_gated || p->sent))
+		if (!slu_held_gated(&k->spec) && (was_gated || p->sent_to))
 			p->vouched = released_by_us(c, p);
 	}
 	if (slu_kpod_ended(k)) {

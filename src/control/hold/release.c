@@ -239,6 +239,7 @@ static void release_pod(struct slu_core *c, struct run *r, struct slot *s)
 		.host = n && n->k ? slu_kmeta_label(&n->k->o.meta, HOSTNAME) : NULL,
 		.nodes = nodes_of(c, r),
 		.job = r->g->job,
+		.binds = s->pod->binds,
 	};
 	struct slu_buf b = SLU_BUF_INIT(1u << 20);
 
@@ -247,8 +248,8 @@ static void release_pod(struct slu_core *c, struct run *r, struct slot *s)
 		return;
 	}
 	core_slot_to(c, r, s, SLOT_BINDING);
-	s->pod->sent = true;
-	s->pod->sent_to = s->node;
+	slu_free(s->pod->sent_to);
+	s->pod->sent_to = slu_strdup(at.node);
 	if (slu_held_release_pod(s->pod->k, &at, &b) < 0) {
 		core_slot_to(c, r, s, SLOT_FAILED);
 		core_tell(c, s->pod, "FailedScheduling", true,
@@ -275,13 +276,19 @@ static bool may_place(const struct slu_core *c, const struct run *r)
 	       (c->store == SLU_JOURNAL_AWAY || c->store == SLU_JOURNAL_BROKEN);
 }
 
-/* The node of a slot is gone, or others took the room on it. */
+/* The node of a slot is gone or takes no such pods any more, or others took the room on it. */
 static bool place_is_lost(struct slu_core *c, const struct run *r, const struct slot *s)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
 	const struct shape *shape = r->role.p[s->role].shape;
+	const struct node *n = node_of(
+		slu_table_finds(&c->cluster->nodes, core_node_name(c, s->node)));
 
-	if (!slu_machine_node_is(m, s->node))
+	if (!n || !n->k || slu_machine_node_is_down(m, s->node) ||
+	    slu_machine_node_is_cordoned(m, s->node))
+		return true;
+	if (s->pod &&
+	    slu_predicate_node(&s->pod->k->spec, n->k, core_drain_covers(c, n)) != SLU_NO_NOT)
 		return true;
 	for (uint32_t i = 0; i < shape->n_need; i++)
 		if (slu_machine_node_free(m, s->node, shape->need[i].kind) < 0)
@@ -379,7 +386,10 @@ void core_held_written(struct slu_core *c, const struct slu_rec_written *w)
 	if (!s || s->state != SLOT_BINDING)
 		return;
 	if (w->outcome == SLU_KUBE_OK && s->pod->binds) {
-		core_slot_bind(c, r, s);
+		if (place_is_lost(c, r, s)) /* while the answer was on its way */
+			core_slot_to(c, r, s, SLOT_FAILED);
+		else
+			core_slot_bind(c, r, s);
 		if (s->state == SLOT_FAILED)
 			core_run_settled(c, r);
 		return;

@@ -1,6 +1,7 @@
 /* The store is read, and the first cycle plans in the order that was promised. */
 #include "control/recover/recover.h"
 
+#include "control/ask/ask.h"
 #include "control/claim/claim.h"
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
@@ -241,6 +242,16 @@ static uint32_t remembered_dirty(struct slu_core *c, struct core_memory **all, u
 	return n;
 }
 
+/* A life that ended may not have got to write on the objects what the store knows. */
+static void recall_group(struct slu_core *c, struct group *g)
+{
+	bool on_hold = g->on_hold, cancelled = g->cancelled;
+
+	core_recall(c, g);
+	if (c->door && (g->on_hold != on_hold || g->cancelled != cancelled))
+		core_ask_note(c, g);
+}
+
 /* First all that has started takes its places, then each promise its own in the plan (those to
  * later members of what runs, too), then the others come in order, and only then anybody starts. */
 void core_recover_plan(struct slu_core *c)
@@ -253,7 +264,7 @@ void core_recover_plan(struct slu_core *c)
 	 * name? */
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
 	     e = slu_table_next(&c->groups->table, e)) {
-		core_recall(c, group_of(e));
+		recall_group(c, group_of(e));
 		core_forged_leave(c, group_of(e));
 	}
 	c->runs->adopting = true;

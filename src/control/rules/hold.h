@@ -114,10 +114,12 @@ struct slu_held_place {
 	const char *nodes; /* of the whole group, comma between */
 	uint64_t job;
 	const char *places; /* Jobs: "node*2,node" */
+	bool binds;         /* pods: we bind it ourselves, so it needs no pin */
 };
 
 /* Pin and free a pod: the host name is added to every term of its required node affinity (it never
- * gets looser), our gate is removed, labels and annotations are set. */
+ * gets looser), our gate is removed, labels and annotations are set.  A pin cannot be taken off
+ * again: a pod that we bind has none, and can be planned again if the binding comes to nothing. */
 int slu_held_release_pod(const struct slu_kpod *p, const struct slu_held_place *at,
 			 struct slu_buf *out);
 /* Resume a Job; its pods appear with the gate and get their places one by one. */

@@ -192,7 +192,7 @@ int slu_held_release_pod(const struct slu_kpod *p, const struct slu_held_place *
 	slu_jsonw_end_obj(&w);
 	slu_jsonw_end_obj(&w);
 	key_obj(&w, "spec");
-	rc = affinity(&w, &p->spec, at);
+	rc = at->binds ? 0 : affinity(&w, &p->spec, at);
 	slu_jsonw_key(&w, "schedulingGates");
 	slu_jsonw_arr(&w);
 	slu_jsonw_obj(&w);

@@ -328,8 +328,8 @@ static void adopt(struct slu_core *c, struct group *g, struct taking *t)
 			shape = p->shape;
 			continue;
 		}
-		if (is_forged(c, g, p) || !core_pod_at(p) || !p->node ||
-		    p->node->handle == SLU_NODE_NONE || !p->shape)
+		/* Its node may be gone, and come back: it is a member all the same. */
+		if (is_forged(c, g, p) || !core_pod_at(p) || !p->node || !p->shape)
 			continue;
 		if (!r)
 			r = t->r = core_run_new(c, g, true);

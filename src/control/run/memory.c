@@ -103,7 +103,9 @@ void core_recall(struct slu_core *c, struct group *g)
 	g->kept_sum = m->sum; /* what has not changed is not written again */
 	g->promised_s = m->promised_s;
 	g->plan_cause = m->cause;
-	g->on_hold = m->state == SLU_STORE_HELD && !m->cancelled;
+	/* What runs may be on hold, too, with later members that wait: its objects say so. */
+	g->on_hold = !m->cancelled &&
+		     (m->state == SLU_STORE_HELD || (m->state > SLU_STORE_NEVER && g->on_hold));
 	g->cancelled = m->cancelled;
 	g->has_priority = m->has_priority;
 	g->priority = m->priority;

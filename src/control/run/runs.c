@@ -464,11 +464,12 @@ void core_run_register(struct slu_core *c, struct run *r, int64_t start_s)
 	if (!part)
 		return;
 	for (uint32_t i = 0; i < r->slot.n; i++)
-		part[i] = (struct slu_gang_part){ r->slot.p[i].node, r->slot.p[i].role, 1 };
+		if (slu_machine_node_is(slu_queue_machine(c->q), r->slot.p[i].node))
+			part[ev.n_part++] = (struct slu_gang_part){ r->slot.p[i].node,
+								    r->slot.p[i].role, 1 };
 	ask(c, r, &a);
 	ev.spec = &a.spec;
 	ev.part = part;
-	ev.n_part = r->slot.n;
 	rc = core_apply(c, &ev);
 	asked_done(&a);
 	if (rc < 0)
