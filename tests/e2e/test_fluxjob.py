@@ -59,8 +59,8 @@ def state(fluxjob):
     return (fluxjob or {}).get("status", {}).get("state")
 
 
-def write(cluster, space, name, nodes=1, cores=1, duration=0, jobspec=None):
-    meta = {"name": name, "namespace": space}
+def write(cluster, space, name, nodes=1, cores=1, duration=0, jobspec=None, labels=None):
+    meta = {"name": name, "namespace": space, "labels": labels or {}}
     text = JOBSPEC.format(nodes=nodes, cores=cores, duration=duration) if jobspec is None else jobspec
     return cluster.admin.create(
         {"apiVersion": "jobs.converged-computing.org/v1alpha1", "kind": "FluxJob", "metadata": meta, "spec": {"jobspec": text}}
@@ -184,6 +184,25 @@ def test_empty_and_broken(sluiced, module_cluster, space, fluxjobs):
         refused = until(lambda n=name: state(fluxjobs()[n]) == "Refused" and fluxjobs()[n], message=name)
         assert refused["status"]["submitStatus"] == "statusError"
         assert word in refused["status"]["message"] and work.condition(refused, "Accepted")["status"] == "False"
+
+
+def test_after_a_fluxjob(sluiced, module_cluster, space, fluxjobs):
+    """Pods start after a FluxJob, by kind and by its labels."""
+    api = module_cluster.admin
+    write(module_cluster, space, "solve", duration=600, labels={"app": "flux"})
+    until(lambda: state(fluxjobs().get("solve")) == "Running")
+
+    def node(name):
+        return api.get("pods", name, space)["spec"].get("nodeName")
+
+    for name, after in (("begun", "start:fluxjob/solve"), ("over", "fluxjob/solve"), ("labelled", "app=flux")):
+        api.create(work.pod(name, namespace=space, run=600, scheduler="sluice", annotations={"sluice.sh/after": after}))
+    until(lambda: node("begun"))
+    until(lambda: sluiced.jobs(space).get("over", {}).get("reason", "") == "waits for FluxJob solve to end")
+    until(lambda: sluiced.jobs(space).get("labelled", {}).get("reason", "").endswith("(app=flux) to end"))
+    assert not node("over") and not node("labelled")
+    api.delete("fluxjobs", "solve", space)
+    until(lambda: node("over") and node("labelled"))
 
 
 def test_a_server_without_the_kind(sluiced, module_cluster, hold, fluxjobs):

@@ -135,6 +135,39 @@ def test_after(sluiced, module_cluster, pod, gang, placed, space):
     until(lambda: "but it has failed" in sluiced.jobs(space).get("never", {}).get("reason", ""))
 
 
+def test_after_kinds_and_labels(sluiced, module_cluster, pod, placed, events, space):
+    """Objects of a kind, and everybody with a label, whatever makes their pods."""
+    admin = module_cluster.admin
+
+    def finished(name):
+        return any(c["type"] in ("Complete", "Failed") and c["status"] == "True" for c in admin.get("jobs", name, space)["status"].get("conditions", []))
+
+    template = work.pod("x", cpu=1, run=600, scheduler="sluice", labels={"app": "db"})
+    admin.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "db", "namespace": space},
+                  "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "db"}},
+                           "template": {"metadata": {k: v for k, v in template["metadata"].items() if k in ("labels", "annotations")}, "spec": template["spec"] | {"restartPolicy": "Always"}}}})  # fmt: skip
+    pod("use", {"after": "start:deployment/db,start:app=db"})
+    until(lambda: placed("use"), message="it starts after the Deployment")
+    for i in (1, 2):
+        admin.create(work.job(f"prep-{i}", pods=1, namespace=space, labels={"stage": "prep"}, run=600, scheduler="sluice"))
+    until(lambda: len(placed("prep")) == 2)
+    pod("next", {"after": "ok:stage=prep"})
+    pod("one", {"after": "job/prep-1"})
+    pod("wrong", {"after": "cronjob/prep"})
+    until(lambda: "(stage=prep) to succeed" in sluiced.jobs(space).get("next", {}).get("reason", ""))
+    until(lambda: any("cronjob/prep" in m for m in events("wrong")), message="a kind that there is not")
+    ending = [p["metadata"]["name"] for p in admin.list("pods", space) if p["metadata"]["name"].startswith("prep-")]
+    for name in sorted(ending)[:1]:
+        admin.patch("pods", name, {"metadata": {"annotations": {"sluice.test/run-seconds": "1"}}}, space)
+    until(lambda: finished("prep-1"))
+    until(lambda: placed("one"))
+    assert not placed("next")
+    for name in sorted(ending)[1:]:
+        admin.patch("pods", name, {"metadata": {"annotations": {"sluice.test/run-seconds": "1"}}}, space)
+    until(lambda: placed("next"), message="the last one with the label has succeeded")
+    assert not placed("wrong")
+
+
 def test_exclusive(sluiced, pod, placed):
     pod("alone", {"exclusive": "true"}, cpu=1)
     until(lambda: placed("alone"))

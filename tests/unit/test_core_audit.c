@@ -317,6 +317,118 @@ static void test_after(void)
 	close_world(&w);
 }
 
+#define LABEL(what) "\"labels\":{" what "}"
+
+/* Everybody with a label, as they are now. */
+static void test_after_labels(void)
+{
+	struct world w;
+	struct fpod *a, *b;
+	char why[300];
+
+	open_world(&w, 4, 4, "");
+	a = add_pod(&w, "a", "sluice", "1", LABEL("\"app\":\"prep\",\"stage\":\"1\""));
+	b = add_pod(&w, "b", "sluice", "1", LABEL("\"app\":\"prep\",\"stage\":\"2\""));
+	turn(&w);
+	add_pod(&w, "end", "sluice", "1", AFTER("app=prep"));
+	add_pod(&w, "start", "sluice", "1", AFTER("start:app=prep"));
+	add_pod(&w, "one", "sluice", "1", AFTER("app=prep&stage=1"));
+	add_pod(&w, "none", "sluice", "1", AFTER("app=prep&stage=3"));
+	add_pod(&w, "same", "sluice", "1", LABEL("\"app\":\"self\"") "," AFTER("app=self"));
+	turn(&w);
+	ok(bound(&w, "start") == 1, "after labels: all have started");
+	ok(bound(&w, "none") == 1, "nobody has both labels: nothing to wait for");
+	ok(bound(&w, "same") == 1, "its own labels do not keep it waiting");
+	ok(bound(&w, "end") == 0, "all must have ended");
+	ok(!strncmp(reason_of(&w, "end", why), "blocked: waits for group ", 25) &&
+		   strstr(why, " (app=prep) to end"),
+	   "and it says so: %s", why);
+	end_pod(&w, a, "Succeeded");
+	turn(&w);
+	turn(&w);
+	ok(bound(&w, "one") == 1, "the only one with both labels has ended");
+	ok(bound(&w, "end") == 0 && strstr(reason_of(&w, "end", why), "group b (app=prep) to end"),
+	   "the other has not: %s", why);
+	end_pod(&w, b, "Failed");
+	turn(&w);
+	turn(&w);
+	ok(bound(&w, "end") == 1, "it starts after the last of them");
+	add_pod(&w, "good", "sluice", "1", AFTER("ok:app=prep"));
+	add_pod(&w, "bad", "sluice", "1", AFTER("failed:app=prep"));
+	add_pod(&w, "fine", "sluice", "1", AFTER("ok:stage=1,failed:stage=2"));
+	turn(&w);
+	ok(bound(&w, "fine") == 1, "each kind of end by its own label");
+	ok(bound(&w, "good") == 0 && strstr(reason_of(&w, "good", why),
+					    "group b (app=prep) to succeed, but it has failed"),
+	   "ok: one of them failed: %s", why);
+	ok(bound(&w, "bad") == 0 && strstr(reason_of(&w, "bad", why),
+					   "group a (app=prep) to fail, but it has succeeded"),
+	   "failed: one of them did not: %s", why);
+	delete_pod(&w, b);
+	turn(&w);
+	turn(&w);
+	ok(bound(&w, "good") == 1, "what is deleted does not count");
+	add_pod(&w, "x", "sluice", "1", LABEL("\"ring\":\"1\"") "," AFTER("ring=2"));
+	add_pod(&w, "y", "sluice", "1", LABEL("\"ring\":\"2\"") "," AFTER("ring=1"));
+	turn(&w);
+	turn(&w);
+	ok(bound(&w, "x") + bound(&w, "y") < 2, "a circle of labels");
+	close_world(&w);
+}
+
+/* The group of an object, whatever else has its name. */
+static void test_after_kinds(void)
+{
+	static const char rs[] =
+		"{\"metadata\":{\"name\":\"db-1\",\"namespace\":\"ns\",\"uid\":\"r1\","
+		"\"resourceVersion\":\"%" PRIu64 "\"," OWNED(
+			"Deployment", "d1", "db") "},\"spec\":{\"replicas\":1,\"template\":{}}}";
+	struct world w;
+	struct fpod *p;
+	char why[300];
+
+	open_world(&w, 4, 4, "");
+	job(&w, "uid-db", "db", "\"parallelism\":1,\"completions\":1", "");
+	add_pod(&w, "first", "sluice", "1", AFTER("start:deployment/db"));
+	add_pod(&w, "second", "sluice", "1", AFTER("ok:Job/db"));
+	add_pod(&w, "third", "sluice", "1", AFTER("pod/lone"));
+	add_pod(&w, "fourth", "sluice", "1", AFTER("statefulset/never"));
+	p = add_pod(&w, "db-x", "sluice", "1", OWNED("Job", "uid-db", "db"));
+	turn(&w);
+	turn(&w);
+	ok(bound(&w, "db-x") == 1 && bound(&w, "first") == 0,
+	   "a Job of that name has started, the Deployment has not: %s",
+	   reason_of(&w, "first", why));
+	ok(strstr(why, "Deployment db, which has not been submitted yet"), "%s", why);
+	ok(strstr(reason_of(&w, "second", why), "Job db to succeed"), "%s", why);
+	ok(strstr(reason_of(&w, "third", why), "Pod lone, which has not"), "%s", why);
+	feed(&w, SLU_KIND_DEPLOYMENT, false,
+	     "{\"metadata\":{\"name\":\"db\",\"namespace\":\"ns\",\"uid\":\"d1\",\"resourceVersion\":\"%" PRIu64
+	     "\"},\"spec\":{\"replicas\":1,\"template\":{}}}",
+	     w.rv + 1);
+	feed(&w, SLU_KIND_REPLICASET, false, rs, w.rv + 1);
+	add_pod(&w, "db-1-x", "sluice", "1", OWNED("ReplicaSet", "r1", "db-1"));
+	later(&w, 3);
+	turn(&w);
+	ok(bound(&w, "db-1-x") == 1 && bound(&w, "first") == 1,
+	   "a group starts after the start of a Deployment");
+	end_pod(&w, p, "Succeeded");
+	job(&w, "uid-db", "db", "\"parallelism\":1,\"completions\":1",
+	    "\"succeeded\":1,\"conditions\":[{\"type\":\"Complete\",\"status\":\"True\"}]");
+	turn(&w);
+	turn(&w);
+	ok(bound(&w, "second") == 1, "and after the success of a Job, the Deployment still runs");
+	p = add_pod(&w, "lone", "sluice", "1", "");
+	turn(&w);
+	ok(bound(&w, "third") == 0, "a pod by its name: it runs");
+	end_pod(&w, p, "Failed");
+	turn(&w);
+	turn(&w);
+	ok(bound(&w, "third") == 1, "it has ended");
+	ok(bound(&w, "fourth") == 0, "nobody has seen such a StatefulSet");
+	close_world(&w);
+}
+
 /* What ended before we were there is known by its Job or by its pods. */
 static void test_after_a_restart(void)
 {
@@ -336,7 +448,10 @@ static void test_after_a_restart(void)
 	add_pod(&w, "a", "sluice", "1", AFTER("ok:one,failed:two,ok:old"));
 	add_pod(&w, "b", "sluice", "1", AFTER("ok:two"));
 	add_pod(&w, "c", "sluice", "1", AFTER("three"));
+	add_pod(&w, "d", "sluice", "1", AFTER("ok:job/one,failed:job/two,ok:pod/old"));
+	add_pod(&w, "e", "sluice", "1", AFTER("job/three"));
 	turn(&w);
+	ok(bound(&w, "d") == 1 && bound(&w, "e") == 0, "the same by kind");
 	ok(bound(&w, "a") == 1, "a starts when all three it names are over");
 	ok(bound(&w, "b") == 0 && strstr(reason_of(&w, "b", why), "but it has failed"), "%s", why);
 	ok(bound(&w, "c") == 0 && strstr(reason_of(&w, "c", why), "three to end"), "%s", why);
@@ -541,6 +656,8 @@ int main(void)
 	test_pods_before_their_job();
 	test_rest_of_a_job();
 	test_after();
+	test_after_labels();
+	test_after_kinds();
 	test_after_a_restart();
 	test_taken_back_whole();
 	test_without_a_controller();

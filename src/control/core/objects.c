@@ -303,6 +303,7 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		break;
 	case SLU_KIND_POD:
 		pod_changed(c, obj, gone);
+		c->runs->after.news |= gone; /* it may have ended long ago, with a label */
 		break;
 	case SLU_KIND_FLUXJOB:
 		core_fluxjob_changed(c, obj, gone);

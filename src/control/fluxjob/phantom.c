@@ -70,6 +70,12 @@ static void annotations(const struct fluxjob *f, const struct slu_kfluxjob *k, s
 		if (v && !(*a->queue && !strcmp(kept[i], "sluice.sh/queue")))
 			slu_jsonw_kstr(w, kept[i], v);
 	}
+	/* Its labels, for those who start after it (run/after.c); as labels they would meet the
+	 * anti-affinity of pods. */
+	for (uint16_t i = 0; i < k->o.meta.nlabels; i++)
+		if (!slu_key_find(k->o.meta.labels[i].key) &&
+		    !slu_kmeta_annotation(&k->o.meta, k->o.meta.labels[i].key))
+			slu_jsonw_kstr(w, k->o.meta.labels[i].key, k->o.meta.labels[i].value);
 	put_number(w, a->min < a->max ? "sluice.sh/min-size" : "sluice.sh/size", a->min);
 	if (a->min < a->max)
 		put_number(w, "sluice.sh/max-size", a->max);
@@ -160,8 +166,16 @@ static int first_like(struct slu_core *c, struct fluxjob *f, const struct slu_kf
 	int rc;
 
 	core_phantom_forget(c);
-	if (!c->fluxjobs->codec)
-		c->fluxjobs->codec = slu_kcodec_new(k->o.pool);
+	if (!c->fluxjobs->codec) {
+		struct slu_kcodec *codec = slu_kcodec_new(k->o.pool);
+
+		/* All of them: the labels are among them. */
+		if (codec && slu_kcodec_keep_annotations(codec, "") < 0) {
+			slu_kcodec_free(codec);
+			codec = NULL;
+		}
+		c->fluxjobs->codec = codec;
+	}
 	if (!c->fluxjobs->codec)
 		return -ENOMEM;
 	slu_jsonw_obj(&w);

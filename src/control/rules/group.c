@@ -1,6 +1,7 @@
 #include "control/rules/group.h"
 
 #include <stdio.h>
+#include <strings.h>
 #include <time.h>
 
 #include "base/map.h"
@@ -207,20 +208,64 @@ static const struct {
 		    { "start:", SLU_AFTER_START },
 		    { "end:", SLU_AFTER_END } };
 
-/* The first of a list of groups: its kind, its name (*v, *n).  A colon in a name needs a word in
+const char *const slu_after_kinds[SLU_AFTER_WHOMS] = {
+	[SLU_AFTER_POD] = "Pod",
+	[SLU_AFTER_JOB] = "Job",
+	[SLU_AFTER_DEPLOYMENT] = "Deployment",
+	[SLU_AFTER_STATEFULSET] = "StatefulSet",
+	[SLU_AFTER_REPLICASET] = "ReplicaSet",
+	[SLU_AFTER_PODGROUP] = "PodGroup",
+	[SLU_AFTER_FLUXJOB] = "FluxJob",
+};
+
+/* One of a list: *v and *n are what is left of it without the words in front. */
+struct after_one {
+	enum slu_after kind;
+	enum slu_after_whom whom;
+};
+
+/* "a=b&c=d": every part has a key and a value that labels can have. */
+static bool is_selector(const char *v, size_t n)
+{
+	for (const char *end = v + n;;) {
+		const char *stop = memchr(v, '&', (size_t)(end - v));
+		size_t part = (size_t)((stop ? stop : end) - v);
+		const char *eq = memchr(v, '=', part);
+
+		if (!eq || eq == v || eq - v > 316 || (size_t)(v + part - eq) > 64 ||
+		    memchr(eq + 1, '=', (size_t)(v + part - eq - 1)) || strcspn(v, " !<>()") < part)
+			return false;
+		if (!stop)
+			return true;
+		v = stop + 1;
+	}
+}
+
+/* "job/a": whose name follows.  SLU_AFTER_WHOMS: no such kind. */
+static enum slu_after_whom kind_before(const char *v, size_t n)
+{
+	for (int i = 0; i < SLU_AFTER_WHOMS; i++)
+		if (slu_after_kinds[i] && strlen(slu_after_kinds[i]) == n &&
+		    !strncasecmp(slu_after_kinds[i], v, n))
+			return (enum slu_after_whom)i;
+	return SLU_AFTER_WHOMS;
+}
+
+/* The first of a list: what it is, its name (*v, *n).  A colon in a name needs a word in
  * front of it, so that "okay:a" is not taken for a group that nobody ever sees. */
-static int read_one_after(const char *key, const char **v, size_t *n, enum slu_after *kind,
+static int read_one_after(const char *key, const char **v, size_t *n, struct after_one *one,
 			  struct slu_error *err)
 {
+	const char *slash;
 	bool said = false;
 
-	*kind = SLU_AFTER_END;
+	*one = (struct after_one){ SLU_AFTER_END, SLU_AFTER_GROUP };
 	for (size_t i = 0; i < SLU_LEN(after_words) && !said; i++) {
 		size_t len = strlen(after_words[i].word);
 
 		said = !strncmp(*v, after_words[i].word, len);
 		if (said) {
-			*kind = after_words[i].kind;
+			one->kind = after_words[i].kind;
 			*v += len;
 		}
 	}
@@ -229,20 +274,79 @@ static int read_one_after(const char *key, const char **v, size_t *n, enum slu_a
 		return slu_fail(err, -EINVAL,
 				"%s: \"%.*s\" begins with none of ok:, failed:, start:, end:", key,
 				(int)SLU_MIN(*n, (size_t)60), *v);
-	if (!*n || *n >= SLU_GROUP_AFTER_NAME)
+	if (memchr(*v, '=', *n)) {
+		one->whom = SLU_AFTER_LABELS;
+		if (is_selector(*v, *n))
+			return 0;
+		return slu_fail(err, -EINVAL, "%s: \"%.*s\" is not a selector (a=b, a=b&c=d)", key,
+				(int)SLU_MIN(*n, (size_t)60), *v);
+	}
+	slash = memchr(*v, '/', *n);
+	if (slash) {
+		one->whom = kind_before(*v, (size_t)(slash - *v));
+		if (one->whom == SLU_AFTER_WHOMS)
+			return slu_fail(err, -EINVAL,
+					"%s: \"%.*s\" names none of pod/, job/, deployment/, "
+					"statefulset/, replicaset/, podgroup/, fluxjob/",
+					key, (int)SLU_MIN(*n, (size_t)60), *v);
+		*n -= (size_t)(slash + 1 - *v);
+		*v = slash + 1;
+	}
+	if (!*n || *n >= (one->whom ? 254u : 64u))
 		return slu_fail(err, -EINVAL, "%s: \"%.60s\" is not a group name", key, *v);
 	return 0;
 }
 
-static int check_after(const char *key, const char *v, struct slu_error *err)
+/* Read them all; `w` may be NULL. */
+static int read_afters(const char *key, const char *v, struct slu_group_wish *w,
+		       struct slu_error *err)
 {
-	enum slu_after kind;
-	size_t n;
-	int rc = 0;
+	uint32_t count = 0;
+	size_t used = 0, n;
 
-	for (; !rc && *v; v += n + (v[n] == ','))
-		rc = read_one_after(key, &v, &n, &kind, err);
-	return rc;
+	for (; *v; v += n + (v[n] == ',')) {
+		struct after_one one;
+
+		if (read_one_after(key, &v, &n, &one, err) < 0)
+			return -EINVAL;
+		if (count == SLU_GROUP_AFTER_MAX)
+			return slu_fail(err, -EINVAL, "%s: more than %u groups", key,
+					SLU_GROUP_AFTER_MAX);
+		if (used + n + 1 > SLU_GROUP_AFTER_TEXT)
+			return slu_fail(err, -EINVAL, "%s: more than %u characters", key,
+					SLU_GROUP_AFTER_TEXT);
+		if (w) {
+			w->after[count] = (struct slu_group_after){ one.kind, one.whom,
+								    (uint16_t)used };
+			memcpy(w->after_text + used, v, n);
+			w->after_text[used + n] = 0;
+			w->n_after = count + 1;
+		}
+		used += n + 1;
+		count++;
+	}
+	return 0;
+}
+
+bool slu_group_selects(const char *selector, const struct slu_kpair *labels, uint16_t n)
+{
+	char key[320];
+
+	for (const char *v = selector;; v++) {
+		size_t part = strcspn(v, "&"), k = strcspn(v, "=");
+		const char *has;
+
+		if (k >= part || k >= sizeof key)
+			return false;
+		memcpy(key, v, k);
+		key[k] = 0;
+		has = slu_kpair_get(labels, n, key);
+		if (!has || strlen(has) != part - k - 1 || strncmp(has, v + k + 1, part - k - 1))
+			return false;
+		v += part;
+		if (!*v)
+			return true;
+	}
 }
 
 int slu_group_check_pair(const char *key, const char *value, uint32_t max_size,
@@ -272,7 +376,7 @@ int slu_group_check_pair(const char *key, const char *value, uint32_t max_size,
 					key, value);
 		return 0;
 	case SLU_KEY_AFTER:
-		return check_after(key, value, err);
+		return read_afters(key, value, NULL, err);
 	default:
 		return 0;
 	}
@@ -456,21 +560,7 @@ static int read_after(const struct slu_group_source *s, struct slu_group_wish *w
 	const struct slu_key_row *row = NULL;
 	const char *v = find_value(s, SLU_KEY_AFTER, &row);
 
-	while (v && *v) {
-		enum slu_after k;
-		size_t n;
-
-		if (read_one_after(row->key, &v, &n, &k, err) < 0)
-			return -EINVAL;
-		if (w->n_after == SLU_GROUP_AFTER_MAX)
-			return slu_fail(err, -EINVAL, "%s: more than %u groups", row->key,
-					SLU_GROUP_AFTER_MAX);
-		w->after[w->n_after].kind = k;
-		memcpy(w->after[w->n_after].name, v, n);
-		w->after[w->n_after++].name[n] = 0;
-		v += n + (v[n] == ',');
-	}
-	return 0;
+	return v ? read_afters(row->key, v, w, err) : 0;
 }
 
 static int read_words(const struct slu_group_source *s, struct slu_group_wish *w,

@@ -8,7 +8,7 @@
 #define SLU_GROUP_OWNERS     4u /* controllers followed upwards from a pod */
 #define SLU_GROUP_NAME_MAX   253u
 #define SLU_GROUP_AFTER_MAX  16u
-#define SLU_GROUP_AFTER_NAME 64u
+#define SLU_GROUP_AFTER_TEXT 1024u
 
 /* A pod and the controllers above it that the mirror knows, nearest first. */
 struct slu_group_source {
@@ -38,6 +38,23 @@ bool slu_group_leads(const struct slu_group_id *id, const struct slu_kpod *p);
 
 enum slu_after { SLU_AFTER_END, SLU_AFTER_OK, SLU_AFTER_FAILED, SLU_AFTER_START };
 
+/* Whom a group starts after: a group by its name, the group of an object of a kind ("job/a"), or all
+ * groups with some labels ("app=a&stage=1"). */
+enum slu_after_whom {
+	SLU_AFTER_GROUP,
+	SLU_AFTER_LABELS,
+	SLU_AFTER_POD,
+	SLU_AFTER_JOB,
+	SLU_AFTER_DEPLOYMENT,
+	SLU_AFTER_STATEFULSET,
+	SLU_AFTER_REPLICASET,
+	SLU_AFTER_PODGROUP,
+	SLU_AFTER_FLUXJOB,
+	SLU_AFTER_WHOMS
+};
+/* "Job", ...: as the API spells it; NULL for a group and for labels. */
+extern const char *const slu_after_kinds[SLU_AFTER_WHOMS];
+
 struct slu_group_wish {
 	uint32_t min;         /* members that must start together, at least 1 */
 	uint32_t max;         /* never more at once; UINT32_MAX: as many as there are */
@@ -57,11 +74,16 @@ struct slu_group_wish {
 	int32_t priority;
 	int32_t timeout_s; /* PodGroup scheduleTimeoutSeconds; 0: none */
 	uint32_t n_after;
-	struct {
+	struct slu_group_after {
 		enum slu_after kind;
-		char name[SLU_GROUP_AFTER_NAME];
+		enum slu_after_whom whom;
+		uint16_t at; /* of the text: the name, or the selector */
 	} after[SLU_GROUP_AFTER_MAX];
+	char after_text[SLU_GROUP_AFTER_TEXT];
 };
+
+/* Do the labels have everything that "a=b&c=d" asks for? */
+bool slu_group_selects(const char *selector, const struct slu_kpair *labels, uint16_t n);
 
 /* What the group of this pod wants.  `pg` is its PodGroup or NULL.  0; -EINVAL when something on
  * the objects makes no sense: err says what, and the group must not start until it is mended. */

@@ -40,7 +40,8 @@ const struct slu_key_row slu_key_table[] = {
 	  "\"preferred:rack\"" },
 	{ "sluice.sh/exclusive", SLU_KEY_EXCLUSIVE, false, "\"true\": whole nodes" },
 	{ "sluice.sh/after", SLU_KEY_AFTER, false,
-	  "start after other groups: \"a\", \"ok:a\", \"failed:a\", \"start:a\", a list with commas" },
+	  "start after other groups: \"a\", \"ok:a\", \"failed:a\", \"start:a\", a list with commas; "
+	  "\"job/a\" by kind, \"app=a&stage=1\" by labels" },
 
 	{ "fluxqueue.pod-group", SLU_KEY_IGNORED, false, "never read by Fluxqueue itself" },
 	{ "fluxqueue.group-size", SLU_KEY_IGNORED, false, "never read by Fluxqueue itself" },

@@ -3,7 +3,11 @@
  * Decided from what the cluster shows, so that it holds over restarts: a group is over when none of
  * its members is left alive; how it ended is what its Job says, else what became of its pods.  Of
  * objects that are deleted the store still knows how they ended.  A group that nobody has seen is
- * waited for. */
+ * waited for.
+ *
+ * "job/a" means the group of that object.  "app=a" means every group with the label on its pods or on the
+ * objects that make them, as they are now: what is deleted does not count, and where there is none there is
+ * nothing to wait for.  So the answer needs no memory, and is the same after a restart. */
 #include "control/run/run.h"
 
 #include <stdarg.h>
@@ -89,6 +93,87 @@ static struct group *group_is_alive(struct slu_core *c, const char *ns, const ch
 	return core_group_find(c, ns, key);
 }
 
+/* ---- whom it means ---- */
+
+/* On the pod itself; a phantom has those of its FluxJob as annotations (fluxjob/phantom.c). */
+static bool pod_selected(const struct slu_kmeta *m, const char *selector)
+{
+	return slu_group_selects(selector, m->labels, m->nlabels) ||
+	       (core_phantom_is(m->uid) &&
+		slu_group_selects(selector, m->annotations, m->nannotations));
+}
+
+static bool object_selected(const struct slu_kobj *o, const char *selector)
+{
+	const struct slu_ktemplate *t = slu_kind_template(o);
+
+	return slu_group_selects(selector, o->meta.labels, o->meta.nlabels) ||
+	       (t && slu_group_selects(selector, t->labels, t->nlabels));
+}
+
+/* Is it the group of this object, or does it have these labels? */
+static bool is_meant(struct slu_core *c, const struct group *g, enum slu_after_whom whom,
+		     const char *name)
+{
+	const struct slu_kowner *last = NULL;
+
+	if (whom == SLU_AFTER_PODGROUP)
+		return g->id.podgroup && !strcmp(g->id.name, name);
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		const struct slu_kpod *k = g->pod.p[i]->k;
+		const struct slu_kowner *own = slu_kmeta_controller(&k->o.meta);
+		struct slu_group_source src;
+
+		if (whom == SLU_AFTER_LABELS && pod_selected(&k->o.meta, name))
+			return true;
+		if (whom == SLU_AFTER_POD && !strcmp(k->o.meta.name, name))
+			return true;
+		if (whom > SLU_AFTER_POD && own && !strcmp(own->kind, slu_after_kinds[whom]) &&
+		    !strcmp(own->name, name))
+			return true;
+		if (own && last && !strcmp(own->uid, last->uid))
+			continue; /* the same owners */
+		last = own;
+		core_source(c, k, &src);
+		for (uint32_t o = 0; o < src.n_owners; o++) {
+			const struct slu_kobj *obj = src.owner[o];
+
+			if (whom == SLU_AFTER_LABELS
+				    ? object_selected(obj, name)
+				    : !strcmp(obj->meta.name, name) && slu_after_kinds[whom] &&
+					      !strcmp(slu_kkind_info(obj->kind)->kind,
+						      slu_after_kinds[whom]))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The groups that are alive and meant by the i-th of what `from` waits for, one after the other; *at
+ * is NULL at first.  NULL after the last. */
+static struct group *next_meant(struct slu_core *c, const struct group *from, uint32_t i,
+				struct slu_entry **at)
+{
+	const struct slu_group_after *a = &from->wish.after[i];
+	const char *name = from->wish.after_text + a->at;
+
+	if (a->whom == SLU_AFTER_GROUP) {
+		struct group *g = *at ? NULL : group_is_alive(c, from->ns, name);
+
+		*at = g ? &g->e : NULL;
+		return g;
+	}
+	while ((*at = slu_table_next(&c->groups->table, *at))) {
+		struct group *g = group_of(*at);
+
+		if (!g->retired && !strcmp(g->ns, from->ns) && is_meant(c, g, a->whom, name))
+			return g;
+	}
+	return NULL;
+}
+
+/* ---- how those ended that have no group any more ---- */
+
 /* A Job makes the members of the group: by its own name, or by the group's on it. */
 static bool makes(const struct slu_kobj *job, const char *name)
 {
@@ -107,65 +192,111 @@ static bool makes(const struct slu_kobj *job, const char *name)
 		strstr(name, "-group-"));
 }
 
-static enum fate fate_of_jobs(struct slu_core *c, const char *ns, const char *name)
-{
-	enum fate f = FATE_UNKNOWN;
+/* What became of all of them together, and the name of the one that says so. */
+struct seen {
+	enum fate fate;
+	const char *name;
+	bool begun; /* alive, and some of it runs */
+};
 
+/* What is alive counts before a failure, and a failure before a success; before that a success, if
+ * failures are wanted. */
+static void see_one(struct seen *s, enum fate f, enum fate wanted, const char *name)
+{
+	static const uint8_t rank[] = {
+		[FATE_UNKNOWN] = 0, [FATE_OK] = 1, [FATE_FAILED] = 2, [FATE_ALIVE] = 4
+	};
+	int mine = f == FATE_OK && wanted == FATE_FAILED ? 3 : rank[f];
+	int has = s->fate == FATE_OK && wanted == FATE_FAILED ? 3 : rank[s->fate];
+
+	if (mine > has)
+		*s = (struct seen){ f, name, false };
+}
+
+static bool makes_for(const struct group *g, const struct slu_kobj *o)
+{
+	for (uint32_t i = 0; i < g->maker.n; i++)
+		if (!strcmp(g->maker.p[i], o->meta.uid))
+			return true;
+	for (uint32_t i = 0; i < g->owned.n; i++)
+		if (g->owned.p[i]->obj == o)
+			return true;
+	return false;
+}
+
+static void see_jobs(struct slu_core *c, const struct group *g, enum slu_after_whom whom,
+		     const char *name, enum fate wanted, struct seen *s)
+{
 	for (struct slu_entry *e = slu_table_next(&c->cluster->owners, NULL); e;
 	     e = slu_table_next(&c->cluster->owners, e)) {
 		const struct slu_kobj *o = slu_entry_of(e, struct lookup, e)->obj;
+		const struct slu_kjob *j;
 
-		if (o->kind != SLU_KIND_JOB || strcmp(o->meta.ns, ns) || !makes(o, name))
+		if (o->kind != SLU_KIND_JOB || strcmp(o->meta.ns, g->ns) || makes_for(g, o))
 			continue;
-		if (slu_kjob(o)->failed_cond == SLU_TRI_TRUE)
-			f = FATE_FAILED;
-		else if (slu_kjob(o)->complete != SLU_TRI_TRUE)
-			return FATE_ALIVE;
-		else if (f == FATE_UNKNOWN)
-			f = FATE_OK;
+		if (whom == SLU_AFTER_GROUP    ? !makes(o, name)
+		    : whom == SLU_AFTER_LABELS ? !object_selected(o, name)
+					       : strcmp(o->meta.name, name) != 0)
+			continue;
+		j = slu_kjob(o);
+		see_one(s,
+			j->failed_cond == SLU_TRI_TRUE ? FATE_FAILED
+			: j->complete == SLU_TRI_TRUE  ? FATE_OK
+						       : FATE_ALIVE,
+			wanted, o->meta.name);
+		if (s->name == o->meta.name && s->fate == FATE_ALIVE)
+			s->begun = j->active > 0 && j->ready > 0;
 	}
-	return f;
 }
 
 /* Pods that have ended and are still shown, from before we were there. */
-static enum fate fate_of_pods(struct slu_core *c, const char *ns, const char *name)
+static void see_pods(struct slu_core *c, const char *ns, enum slu_after_whom whom, const char *name,
+		     enum fate wanted, struct seen *s)
 {
-	enum fate f = FATE_UNKNOWN;
-
 	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
 	     e = slu_table_next(&c->cluster->pods, e)) {
 		const struct pod *p = pod_of(e);
+		const struct slu_kmeta *m = &p->k->o.meta;
 		struct slu_group_source src;
 		struct slu_group_id id;
 
-		if (!p->managed || !slu_kpod_ended(p->k) || strcmp(p->k->o.meta.ns, ns))
+		if (!p->managed || !slu_kpod_ended(p->k) || strcmp(m->ns, ns))
 			continue;
-		core_source(c, p->k, &src);
-		(void)(slu_group_identify(&src, &id, NULL) < 0);
-		if (strcmp(id.name, name) && strcmp(id.key + 2, name))
-			continue;
-		if (p->k->phase == SLU_PHASE_FAILED)
-			f = FATE_FAILED;
-		else if (f == FATE_UNKNOWN)
-			f = FATE_OK;
+		if (whom == SLU_AFTER_GROUP) {
+			core_source(c, p->k, &src);
+			(void)(slu_group_identify(&src, &id, NULL) < 0);
+			if (strcmp(id.name, name) && strcmp(id.key + 2, name))
+				continue;
+		} else if (whom == SLU_AFTER_POD
+				   ? strcmp(m->name, name) != 0
+				   : slu_kmeta_controller(m) || !pod_selected(m, name)) {
+			continue; /* of those with a controller it is asked */
+		}
+		see_one(s, p->k->phase == SLU_PHASE_FAILED ? FATE_FAILED : FATE_OK, wanted,
+			m->name);
 	}
-	return f;
 }
 
-static enum fate fate_of_group(struct slu_core *c, const char *ns, const char *name,
-			       struct group **live)
+static struct seen fate_of_group(struct slu_core *c, const struct group *g,
+				 const struct slu_group_after *a)
 {
+	const char *name = g->wish.after_text + a->at;
+	enum fate wanted = a->kind == SLU_AFTER_FAILED ? FATE_FAILED : FATE_OK;
+	struct seen s = { FATE_UNKNOWN, name, false };
 	const uint64_t *past;
-	enum fate f;
 
-	*live = group_is_alive(c, ns, name);
-	if (*live)
-		return FATE_ALIVE;
-	f = fate_of_jobs(c, ns, name);
-	if (f != FATE_UNKNOWN)
-		return f;
-	past = slu_map_get(&c->runs->after.past, name_hash(ns, name));
-	return past ? (enum fate) * past : fate_of_pods(c, ns, name);
+	if (a->whom == SLU_AFTER_GROUP || a->whom == SLU_AFTER_LABELS || a->whom == SLU_AFTER_JOB)
+		see_jobs(c, g, a->whom, name, wanted, &s);
+	if (a->whom == SLU_AFTER_LABELS)
+		see_pods(c, g->ns, a->whom, name, wanted, &s);
+	if (a->whom == SLU_AFTER_LABELS || s.fate != FATE_UNKNOWN)
+		return s;
+	past = slu_map_get(&c->runs->after.past, name_hash(g->ns, name));
+	if (past)
+		s.fate = (enum fate) * past;
+	else if (a->whom == SLU_AFTER_GROUP || a->whom == SLU_AFTER_POD)
+		see_pods(c, g->ns, a->whom, name, wanted, &s);
+	return s;
 }
 
 static bool has_started(const struct group *g)
@@ -179,7 +310,7 @@ static bool has_started(const struct group *g)
 static void say_after(struct group *g, const char *fmt, ...) SLU_PRINTF(2, 3);
 static void say_after(struct group *g, const char *fmt, ...)
 {
-	char text[300];
+	char text[400];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -193,52 +324,101 @@ static void say_after(struct group *g, const char *fmt, ...)
 static bool leads_back(struct slu_core *c, const struct group *from, const struct group *g,
 		       int depth, int *steps)
 {
-	for (uint32_t i = 0; i < from->wish.n_after && depth > 0 && --*steps > 0; i++) {
-		const struct group *next = group_is_alive(c, from->ns, from->wish.after[i].name);
+	for (uint32_t i = 0; i < from->wish.n_after && depth > 0; i++) {
+		const struct group *next;
 
-		if (next == g)
-			return true;
-		if (next && !has_started(next) && leads_back(c, next, g, depth - 1, steps))
-			return true;
+		for (struct slu_entry *at = NULL; (next = next_meant(c, from, i, &at));) {
+			if (--*steps < 1)
+				return false;
+			if (next == g)
+				return true;
+			if (next != from && !has_started(next) &&
+			    leads_back(c, next, g, depth - 1, steps))
+				return true;
+		}
 	}
 	return false;
 }
 
-static bool blocks(struct slu_core *c, struct group *g, const char *name, enum slu_after kind)
+/* "group a", "job a", "group a (app=x)": whom it waits for, as people know it. */
+static const char *whom_text(const struct group *g, const struct slu_group_after *a,
+			     const char *name, char out[SLU_GROUP_AFTER_TEXT])
+{
+	const char *text = g->wish.after_text + a->at;
+
+	if (a->whom == SLU_AFTER_LABELS)
+		snprintf(out, SLU_GROUP_AFTER_TEXT, "group %.63s (%.150s)", name, text);
+	else
+		snprintf(out, SLU_GROUP_AFTER_TEXT, "%s %.150s",
+			 a->whom ? slu_after_kinds[a->whom] : "group", text);
+	return out;
+}
+
+/* Does a group that is alive keep it waiting?  *any: there is one. */
+static bool live_blocks(struct slu_core *c, struct group *g, uint32_t i, const char *to, bool *any)
+{
+	const struct slu_group_after *a = &g->wish.after[i];
+	char whom[SLU_GROUP_AFTER_TEXT];
+	struct group *live;
+
+	for (struct slu_entry *at = NULL; (live = next_meant(c, g, i, &at));) {
+		if (live == g && a->whom == SLU_AFTER_LABELS)
+			continue;
+		if (live == g) {
+			say_after(g, "it shall start after itself (sluice.sh/after: %s)",
+				  g->wish.after_text + a->at);
+			return true;
+		}
+		*any = true;
+		if (a->kind == SLU_AFTER_START && has_started(live))
+			continue;
+		whom_text(g, a, live->id.name, whom);
+		if (!has_started(live) && leads_back(c, live, g, 32, &(int){ CIRCLE_STEPS })) {
+			if (!g->after_text || !strstr(g->after_text, CIRCLE))
+				c->runs->after.news = true; /* the others are in it too */
+			say_after(g, "waits for %s, " CIRCLE " (sluice.sh/after)", whom);
+		} else {
+			say_after(g, "waits for %s to %s", whom, to);
+		}
+		return true;
+	}
+	return false;
+}
+
+static bool blocks(struct slu_core *c, struct group *g, uint32_t i)
 {
 	static const char *const to[] = { [SLU_AFTER_END] = "end",
 					  [SLU_AFTER_OK] = "succeed",
 					  [SLU_AFTER_FAILED] = "fail",
 					  [SLU_AFTER_START] = "start" };
-	struct group *live;
-	enum fate f = fate_of_group(c, g->ns, name, &live);
+	const struct slu_group_after *a = &g->wish.after[i];
+	char whom[SLU_GROUP_AFTER_TEXT];
+	bool any = false;
+	struct seen s;
 
-	if (live == g) {
-		say_after(g, "it shall start after itself (sluice.sh/after: %s)", name);
+	if (live_blocks(c, g, i, to[a->kind], &any))
 		return true;
-	}
-	switch (f) {
+	if (any && a->whom != SLU_AFTER_LABELS)
+		return false;
+	s = fate_of_group(c, g, a);
+	whom_text(g, a, s.name, whom);
+	switch (s.fate) {
 	case FATE_UNKNOWN:
-		say_after(g, "waits for group %s, which has not been submitted yet", name);
-		return true;
-	case FATE_ALIVE:
-		if (kind == SLU_AFTER_START && live && has_started(live))
+		if (a->whom == SLU_AFTER_LABELS)
 			return false;
-		if (live && !has_started(live) &&
-		    leads_back(c, live, g, 32, &(int){ CIRCLE_STEPS })) {
-			if (!g->after_text || !strstr(g->after_text, CIRCLE))
-				c->runs->after.news = true; /* the others are in it too */
-			say_after(g, "waits for group %s, " CIRCLE " (sluice.sh/after)", name);
-			return true;
-		}
-		say_after(g, "waits for group %s to %s", name, to[kind]);
+		say_after(g, "waits for %s, which has not been submitted yet", whom);
+		return true;
+	case FATE_ALIVE: /* its members are not there yet, or another scheduler's */
+		if (a->kind == SLU_AFTER_START && (any || s.begun))
+			return false;
+		say_after(g, "waits for %s to %s", whom, to[a->kind]);
 		return true;
 	case FATE_OK:
 	case FATE_FAILED:
-		if ((kind == SLU_AFTER_OK && f == FATE_FAILED) ||
-		    (kind == SLU_AFTER_FAILED && f == FATE_OK)) {
-			say_after(g, "waits for group %s to %s, but it has %s", name, to[kind],
-				  f == FATE_OK ? "succeeded" : "failed");
+		if ((a->kind == SLU_AFTER_OK && s.fate == FATE_FAILED) ||
+		    (a->kind == SLU_AFTER_FAILED && s.fate == FATE_OK)) {
+			say_after(g, "waits for %s to %s, but it has %s", whom, to[a->kind],
+				  s.fate == FATE_OK ? "succeeded" : "failed");
 			return true;
 		}
 	}
@@ -250,7 +430,7 @@ bool core_after_blocks(struct slu_core *c, struct group *g)
 	bool waits = false;
 
 	for (uint32_t i = 0; !waits && i < g->wish.n_after; i++)
-		waits = blocks(c, g, g->wish.after[i].name, g->wish.after[i].kind);
+		waits = blocks(c, g, i);
 	if (waits && !g->after_waits)
 		g->after_waits = slu_vec_push(&c->runs->after.waits, g) == 0;
 	if (!waits && g->after_waits) {
