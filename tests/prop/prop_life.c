@@ -1,4 +1,4 @@
-/* All small worlds: two objects, three pods, every order of a dozen events, against a dull model
+/* All small worlds: two objects, three pods, every order of a dozen events and one, against a dull model
  * that spells out the tables of docs/groups.md ("The life of a group") one row after the other.
  *
  *	prop-life [DEPTH]	orders of so many of the events (default 5) */
@@ -8,14 +8,14 @@
 #include "control/rules/life.h"
 #include "tap.h"
 
-enum kind { JOB, INDEXED, WORK_QUEUE, HELD_JOB, SET, DEPLOYMENT, NOBODY, KINDS };
+enum kind { JOB, INDEXED, WORK_QUEUE, HELD_JOB, SET, REPLICA_SET, DEPLOYMENT, NOBODY, KINDS };
 
 /* ---- the world, in plain numbers ---- */
 
 struct maker {
 	enum kind kind;
 	int parallel, completions, succeeded, failed_indexes;
-	bool there, deleting, suspended, over;
+	bool there, deleting, suspended, complete, failed;
 };
 struct member {
 	int maker; /* 0, 1; -1: nobody makes it */
@@ -29,7 +29,7 @@ struct plain {
 	int remembered, finished, alone;
 };
 
-/* ---- a dozen events; each may find nothing to change ---- */
+/* ---- a dozen events and one; each may find nothing to change ---- */
 
 enum event {
 	A_DELETED, /* by its user, finalizers hold it */
@@ -40,6 +40,7 @@ enum event {
 	B_DELETED,
 	B_GONE,
 	B_COMPLETES,
+	B_FAILS, /* beyond its backoff limit, or its deadline */
 	POD_0_PLACED,
 	POD_1_PLACED,
 	POD_0_DELETED,
@@ -90,7 +91,10 @@ static void happen(struct plain *w, enum event e)
 		b->there = false;
 		break;
 	case B_COMPLETES:
-		b->over = true;
+		b->complete = !b->failed;
+		break;
+	case B_FAILS:
+		b->failed = !b->complete;
 		break;
 	case POD_0_PLACED:
 		w->pod[0].placed = true;
@@ -138,7 +142,7 @@ static int model_wants(const struct maker *m)
 		return 0;
 	if (!is_job(m->kind))
 		return m->parallel;
-	if (m->over || m->suspended)
+	if (m->complete || m->failed || m->suspended)
 		return 0;
 	if (m->kind == WORK_QUEUE)
 		return m->succeeded ? 0 : m->parallel;
@@ -218,6 +222,7 @@ static union {
 	struct slu_kobj o;
 	struct slu_kjob job;
 	struct slu_kstatefulset set;
+	struct slu_kreplicaset replicas;
 	struct slu_kdeployment deployment;
 } object[2];
 static struct slu_kpod pods[3];
@@ -237,8 +242,8 @@ static const struct slu_kobj *object_of(const struct maker *m, int i)
 		j->completions = m->kind == WORK_QUEUE ? SLU_KNONE : m->completions;
 		j->succeeded = m->succeeded;
 		j->suspend = m->suspended || m->kind == HELD_JOB;
-		j->complete = m->over ? SLU_TRI_TRUE : SLU_TRI_ABSENT;
-		j->failed_cond = SLU_TRI_ABSENT;
+		j->complete = m->complete ? SLU_TRI_TRUE : SLU_TRI_ABSENT;
+		j->failed_cond = m->failed ? SLU_TRI_TRUE : SLU_TRI_ABSENT;
 		j->indexed = m->kind == INDEXED;
 		snprintf(indexes[i], sizeof indexes[i], "%s",
 			 m->failed_indexes == 0   ? ""
@@ -248,6 +253,9 @@ static const struct slu_kobj *object_of(const struct maker *m, int i)
 	} else if (m->kind == SET) {
 		object[i].o.kind = SLU_KIND_STATEFULSET;
 		object[i].set.replicas = m->parallel;
+	} else if (m->kind == REPLICA_SET) { /* one that no Deployment makes */
+		object[i].o.kind = SLU_KIND_REPLICASET;
+		object[i].replicas.replicas = m->parallel;
 	} else {
 		object[i].o.kind = SLU_KIND_DEPLOYMENT;
 		object[i].deployment.replicas = m->parallel;
