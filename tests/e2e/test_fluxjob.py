@@ -186,6 +186,20 @@ def test_empty_and_broken(sluiced, module_cluster, space, fluxjobs):
         assert word in refused["status"]["message"] and work.condition(refused, "Accepted")["status"] == "False"
 
 
+def test_estimate_without_a_promise(sluiced, module_cluster, space, fluxjobs):
+    """A user's FluxJob that nobody promised a start is told what the forecast says."""
+    nodes = len(module_cluster.admin.list("nodes"))
+    write(module_cluster, space, "fills", nodes=nodes, cores=3, duration=600)
+    until(lambda: state(fluxjobs().get("fills")) == "Running")
+    write(module_cluster, space, "waits", nodes=nodes, cores=3, duration=600)
+    waits = until(lambda: state(f := fluxjobs()["waits"]) == "Queued" and f["status"].get("startEstimate") and f)
+    assert waits["status"]["position"] == 1
+    job = sluiced.jobs(space)["waits"]
+    assert not job.get("promised"), job
+    for name in ("waits", "fills"):
+        module_cluster.admin.delete("fluxjobs", name, space)
+
+
 def test_after_a_fluxjob(sluiced, module_cluster, space, fluxjobs):
     """Pods start after a FluxJob, by kind and by its labels."""
     api = module_cluster.admin

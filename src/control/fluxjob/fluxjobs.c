@@ -334,7 +334,10 @@ static void own_waits(struct slu_core *c, struct fluxjob *f, const struct group 
 	if (r && slu_queue_job(c->q, r->id, &v) == 0) {
 		f->position = v.position;
 		v.planned_s = core_estimate(c, v.planned_s);
-		f->planned_s = v.planned_s != SLU_TIME_NONE ? v.planned_s : 0;
+		/* Without a promise, what the forecast said when it was last told. */
+		f->planned_s = v.planned_s != SLU_TIME_NONE       ? v.planned_s
+			       : g->told_start_s != SLU_TIME_NONE ? g->told_start_s
+								  : 0;
 	}
 }
 
