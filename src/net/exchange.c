@@ -289,16 +289,27 @@ void slu_http_reply(struct slu_exchange *x, int status, const char *content_type
 
 void slu_http_reply_text(struct slu_exchange *x, int status, const char *fmt, ...)
 {
-	char text[2048];
+	char brief[2048], *text = brief;
+	size_t room = sizeof brief;
 	va_list ap;
 	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof text - 1, fmt, ap);
+	n = vsnprintf(brief, sizeof brief - 1, fmt, ap);
 	va_end(ap);
-	n = SLU_MAX(SLU_MIN(n, (int)sizeof text - 2), 0);
+	if (n > (int)sizeof brief - 2 && (text = slu_malloc((size_t)n + 2))) {
+		room = (size_t)n + 2;
+		va_start(ap, fmt);
+		n = vsnprintf(text, room - 1, fmt, ap);
+		va_end(ap);
+	}
+	if (!text) /* without memory as much of it as there is room for */
+		text = brief;
+	n = SLU_MAX(SLU_MIN(n, (int)room - 2), 0);
 	text[n++] = '\n';
 	slu_http_reply(x, status, "text/plain; charset=utf-8", text, (size_t)n);
+	if (text != brief)
+		slu_free(text);
 }
 
 int slu_http_reply_begin(struct slu_exchange *x, int status, const char *content_type)

@@ -241,6 +241,8 @@ static void handler(struct slu_exchange *x, void *arg)
 
 		slu_http_reply(x, 200, "application/octet-stream", big, 3 << 20);
 		free(big);
+	} else if (!strcmp(q->path, "/words")) {
+		slu_http_reply_text(x, 200, "%05000d end", 7);
 	} else {
 		slu_http_reply_text(x, 404, "nothing at %s", q->path);
 	}
@@ -666,6 +668,11 @@ static void test_h2(const char *listen_at, bool tls)
 	f_ask(&f, "GET", "/big", NULL, 0);
 	f_wait(&f);
 	ok(f.body.n == 3 << 20, "3 MiB arrive");
+	slu_buf_reset(&f.body);
+	f_ask(&f, "GET", "/words", NULL, 0);
+	f_wait(&f);
+	ok(f.body.n == 5005 && !strcmp(slu_buf_str(&f.body) + 4999, "7 end\n"),
+	   "a long text is not cut (%zu)", f.body.n);
 	slu_buf_reset(&f.body);
 	f_ask(&f, "GET", "/late", NULL, 0);
 	f_ask(&f, "GET", "/who", NULL, 0);
