@@ -4,7 +4,8 @@
 #include <string.h>
 
 static __thread long fault_after = -1;
-static __thread bool fault_hit;
+static __thread unsigned long failures;
+static __thread bool fault_hit, fault_once;
 
 static bool fault(void)
 {
@@ -15,22 +16,30 @@ static bool fault(void)
 		return false;
 	}
 	fault_hit = true;
+	if (fault_once)
+		fault_after = -1;
 	return true;
+}
+
+static void *seen(void *p)
+{
+	failures += !p;
+	return p;
 }
 
 void *slu_malloc(size_t n)
 {
-	return fault() ? NULL : malloc(n ? n : 1);
+	return seen(fault() ? NULL : malloc(n ? n : 1));
 }
 
 void *slu_calloc(size_t n, size_t size)
 {
-	return fault() ? NULL : calloc(n ? n : 1, size ? size : 1);
+	return seen(fault() ? NULL : calloc(n ? n : 1, size ? size : 1));
 }
 
 void *slu_realloc(void *p, size_t n)
 {
-	return fault() ? NULL : realloc(p, n ? n : 1);
+	return seen(fault() ? NULL : realloc(p, n ? n : 1));
 }
 
 void *slu_reallocarray(void *p, size_t n, size_t size)
@@ -38,7 +47,7 @@ void *slu_reallocarray(void *p, size_t n, size_t size)
 	size_t bytes;
 
 	if (__builtin_mul_overflow(n, size, &bytes))
-		return NULL;
+		return seen(NULL);
 	return slu_realloc(p, bytes);
 }
 
@@ -63,10 +72,26 @@ void slu_free(void *p)
 	free(p);
 }
 
+unsigned long slu_mem_failures(void)
+{
+	return failures;
+}
+
 void slu_fault_arm(long k)
 {
 	fault_after = k;
-	fault_hit = false;
+	fault_hit = fault_once = false;
+}
+
+void slu_fault_arm_once(long k)
+{
+	slu_fault_arm(k);
+	fault_once = true;
+}
+
+long slu_fault_left(void)
+{
+	return fault_after;
 }
 
 bool slu_fault_disarm(void)

@@ -384,7 +384,10 @@ int queue_ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_
 		if (!(job->flags & JOB_HELD))
 			return 0;
 		job->flags &= (uint8_t)~JOB_HELD;
-		return job->state == SLU_JOB_HELD ? queue_job_settle(q, j, out) : 0;
+		rc = job->state == SLU_JOB_HELD ? queue_job_settle(q, j, out) : 0;
+		if (rc < 0) /* as it was: it can be released again */
+			job->flags |= JOB_HELD;
+		return rc;
 	case SLU_EV_PRIORITY:
 		return set_priority(q, j, ev->priority, out);
 	case SLU_EV_LIMIT:

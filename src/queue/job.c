@@ -364,7 +364,7 @@ int queue_job_never(struct slu_queue *q, uint32_t j, struct slu_error *why)
 	return rc < 0 ? rc : 1;
 }
 
-int queue_job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
+static int settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 {
 	struct job *job = &q->job.p[j];
 	struct slu_error why = { 0 };
@@ -435,6 +435,30 @@ int queue_job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 		job->flags |= JOB_FRESH;
 		q->fresh.p[q->fresh.n++] = j; /* room was made with the table */
 	}
+	return 0;
+}
+
+int queue_job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
+{
+	int rc = settle(q, j, out);
+
+	q->unsettled |= rc < 0;
+	return rc;
+}
+
+int queue_jobs_settle(struct slu_queue *q, struct slu_decisions *out)
+{
+	for (uint32_t j = 0; q->unsettled && j < q->job.n; j++) {
+		const struct job *job = &q->job.p[j];
+		int rc = 0;
+
+		if (job->used && job->bucket == SLU_NIL && job->block == BLOCK_NONE &&
+		    (job->state == SLU_JOB_WAITING || job->state == SLU_JOB_BLOCKED))
+			rc = settle(q, j, out);
+		if (rc < 0)
+			return rc;
+	}
+	q->unsettled = false;
 	return 0;
 }
 

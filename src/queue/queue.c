@@ -186,7 +186,9 @@ int slu_queue_schedule(struct slu_queue *q, int64_t now_s, struct slu_decisions 
 
 	if (rc < 0)
 		return rc;
-	rc = queue_plan_step(q, out, err);
+	rc = queue_jobs_settle(q, out);
+	if (rc == 0)
+		rc = queue_plan_step(q, out, err);
 	if (rc < 0)
 		return rc == -ENOMEM ? slu_fail(err, rc, "out of memory") : rc;
 	return q->opts.verify ? verify(q, now_s, err) : 0;

@@ -207,7 +207,8 @@ struct slu_queue {
 	uint64_t changes;           /* events taken; for those who keep something derived from it */
 	uint32_t topology;          /* counts changes of nodes */
 	uint32_t topology_seen;
-	bool came_due;     /* within a step: the promise of some job has become due */
+	bool unsettled; /* memory ran out while some job was settled: it is neither here nor there */
+	bool came_due;  /* within a step: the promise of some job has become due */
 	bool user_matters; /* buckets are per user: limits or spans name users */
 	bool grow_any;     /* some running job wants to grow */
 	bool avoids;       /* some job may have JOB_AVOIDS */
@@ -279,6 +280,8 @@ void queue_job_leave_line(struct slu_queue *q, uint32_t j);
 int queue_job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out);
 /* 1: it fits not even an empty machine, and `why` says so; 0; or an error. */
 int queue_job_never(struct slu_queue *q, uint32_t j, struct slu_error *why);
+/* Those that could not be, for want of memory. */
+int queue_jobs_settle(struct slu_queue *q, struct slu_decisions *out);
 /* It is gone: books, tables, dependents. */
 int queue_job_gone(struct slu_queue *q, uint32_t j, enum slu_result r, struct slu_decisions *out);
 /* Tell that a planned start is no more, unless there was none. */

@@ -133,6 +133,9 @@ static void from_core(const struct slu_snapshot *s, struct slu_buf *b)
 	one(b, "sluice_overlooked_jobs_total", "counter",
 	    "Jobs that could start and that nothing would have looked at again: a bug.",
 	    (double)c->overlooked);
+	one(b, "sluice_memory_failures_total", "counter",
+	    "How often memory ran out and everything was looked at again.",
+	    (double)c->memory_failures);
 	one(b, "sluice_cycles_total", "counter", "Scheduling cycles.", (double)c->cycles);
 	one(b, "sluice_cycle_seconds_total", "counter", "Time spent in them.",
 	    (double)c->cycle_ns / 1e9);

@@ -36,6 +36,7 @@ struct world {
 	enum slu_kube_outcome bind_outcome;
 	void (*patched)(struct world *w, struct slu_rec_write *x); /* who plays the server */
 	void (*told)(struct world *w, struct slu_rec_write *x);    /* who reads statuses */
+	void (*evicted)(struct world *w, const char *uid);         /* who carries it out */
 	char bad_node[32];                                         /* bindings to it fail */
 	char last_event[1000], last_annotation[2000], last_status[1500], last_spec[1000],
 		last_create[4000];
@@ -165,6 +166,8 @@ static inline void carry_out(struct world *w, struct slu_rec_write *x)
 		break;
 	case SLU_WRITE_EVICT:
 		w->evictions++;
+		if (w->evicted)
+			w->evicted(w, x->uid);
 		break;
 	case SLU_WRITE_ANNOTATE:
 		w->annotations++;

@@ -350,6 +350,53 @@ static void test_no_body(void)
 	unserve(&s);
 }
 
+/* Each allocation that a request takes fails, alone or with all that follow: that caller may be turned
+ * away, but the next one is answered, and nothing stays counted. */
+static void starve(const char *what, const char *request, size_t n)
+{
+	struct site s;
+	long k = 0;
+	bool hit = true, good = true;
+
+	serve(&s, NULL, NULL);
+	for (int once = 0; once < 2; once++)
+		for (k = 0, hit = true; hit && k < 5000; k++) {
+			int fd = knock(&s, 0, 1);
+
+			if (once)
+				slu_fault_arm_once(k);
+			else
+				slu_fault_arm(k);
+			push(&s, fd, request, n);
+			for (int i = 0; i < 3; i++)
+				turn(&s, 1);
+			hit = slu_fault_disarm();
+			close(fd);
+			if (good && !answers(&s, 0, 1)) {
+				ok(false,
+				   "%s: allocation %ld failed, and nobody is answered any more",
+				   what, k);
+				good = false;
+			}
+		}
+	turn(&s, 20);
+	ok(good && k > 3, "%s: %ld allocations may fail, the next caller is answered", what, k);
+	ok(!stats(&s).held && !stats(&s).connections, "%s: nothing stays behind (%zu, %u)", what,
+	   stats(&s).held, stats(&s).connections);
+	unserve(&s);
+}
+
+static void test_memory(void)
+{
+	/* Preface, empty SETTINGS, HEADERS of stream 1: GET / by the static table, END_STREAM. */
+	static const char h2[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+				 "\0\0\3\1\5\0\0\0\1\x82\x84\x86";
+
+	starve("HTTP/1", HELLO, sizeof HELLO - 1);
+	starve("a body", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello", 56);
+	starve("HTTP/2", h2, sizeof h2 - 1);
+}
+
 int main(void)
 {
 	struct rlimit lim;
@@ -363,5 +410,6 @@ int main(void)
 	test_half_bodies();
 	test_headers();
 	test_no_body();
+	test_memory();
 	return tap_done();
 }

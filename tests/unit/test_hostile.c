@@ -141,6 +141,33 @@ static void churn(void)
 	close_world(&w);
 }
 
+/* Anybody may name nodes that are not there: the names go with the pods. */
+static void made_up_nodes(void)
+{
+	struct world w;
+	uint32_t most;
+
+	begin(&w, 2);
+	turn(&w);
+	for (int i = 0; i < 200; i++) {
+		char name[16];
+		struct fpod *p;
+
+		snprintf(name, sizeof name, "m%d", i);
+		p = make_pod(&w, name, "default-scheduler", "1", "");
+		snprintf(p->node, sizeof p->node, "nowhere-%d", i);
+		feed_pod(&w, p, false);
+	}
+	turn(&w);
+	most = w.core->cluster->nodes.n;
+	for (int i = 0; i < 200; i++)
+		delete_pod(&w, &w.pod[i]);
+	ok(differences(&w) == 0, "the books are right");
+	ok(most == 202 && w.core->cluster->nodes.n == 2, "of %u names of nodes %u are left", most,
+	   w.core->cluster->nodes.n);
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -152,5 +179,6 @@ int main(void)
 	flood(100, 99999, true, "1000 Jobs and 1000 FluxJobs");
 	flood_that_fits();
 	churn();
+	made_up_nodes();
 	return tap_done();
 }

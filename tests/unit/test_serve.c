@@ -45,6 +45,10 @@ static void unbase64(const char *s, char *out)
 	*out = '\0';
 }
 
+/* The allocation of a review that fails, with all after it; -1: none.  Whether one did. */
+static long starving = -1;
+static bool starved;
+
 /* The answer in short: "no: message", "as it is", or the patch. */
 static const char *admit_as(const char *user, const char *kind, const char *operation,
 			    const char *object, bool hold, const char *held_scheduler)
@@ -72,7 +76,10 @@ static const char *admit_as(const char *user, const char *kind, const char *oper
 		"\"uid\":\"u-1\",\"kind\":{\"kind\":\"%s\"},\"operation\":\"%s\",\"namespace\":\"lab\","
 		"\"userInfo\":{\"username\":\"%s\"},\"object\":%s}}",
 		kind, operation, user, object);
+	if (starving >= 0)
+		slu_fault_arm(starving);
 	rc = slu_admit(in.p, in.n, &rules, 1234567, &out, &err);
+	starved = slu_fault_disarm();
 	slu_buf_done(&in);
 	if (rc < 0) {
 		snprintf(short_answer, sizeof short_answer, "error %d %s", rc, err.text);
@@ -103,6 +110,34 @@ static const char *admit(const char *kind, const char *operation, const char *ob
 	return admit_as(strstr(object, "\"controller\":true") ? "system:kube-controller-manager"
 							      : "ada",
 			kind, operation, object, hold, held_scheduler);
+}
+
+/* Without memory a review is answered with an error (the server then goes on without us) or as with
+ * memory: never with half a patch. */
+static void test_starved(void)
+{
+	static const char job[] =
+		"{\"metadata\":{\"name\":\"j\",\"annotations\":{\"sluice.sh/duration\":\"1h\"}},"
+		"\"spec\":{\"parallelism\":2,\"template\":{\"spec\":{\"schedulerName\":\"sluice\","
+		"\"containers\":[{\"name\":\"c\"}]}}}}";
+	char whole[8192];
+	bool good = true;
+	long k = 0;
+
+	snprintf(whole, sizeof whole, "%s", admit("Job", "CREATE", job, true, NULL));
+	for (starved = true; starved; k++) {
+		const char *said;
+
+		starving = k;
+		said = admit("Job", "CREATE", job, true, NULL);
+		if (strcmp(said, whole) != 0 && strncmp(said, "error ", 6) != 0) {
+			good = false;
+			ok(false, "allocation %ld: %s", k, said);
+		}
+	}
+	starving = -1;
+	ok(good && k > 3 && *whole == '[', "%ld allocations of a review may fail: %s", k - 1,
+	   whole);
 }
 
 /* Anybody may write an owner reference, and another user's name beside it. */
@@ -465,6 +500,7 @@ static void test_leftout(void)
 
 int main(void)
 {
+	test_starved();
 	test_admit();
 	test_forged_owner();
 	test_certs();

@@ -5,6 +5,7 @@
 
 #include "control/ask/ask.h"
 #include "control/claim/claim.h"
+#include "control/core/again.h"
 #include "control/core/objects.h"
 #include "control/fluxjob/fluxjob.h"
 #include "control/group/group.h"
@@ -194,6 +195,8 @@ static const struct step cycle[] = {
 	  .run = core_after_wake },
 	{ "recall", "in the first cycle: what runs, then what was promised, before anything new",
 	  .run = begin_again, .wake_us = core_recovery_wake_us },
+	{ "look again", "after memory ran out: what was left undone is settled below",
+	  .run = core_look_again },
 	{ "settle groups", "everything that changed is in: what each group asks of the queue now",
 	  .run = core_groups_settle },
 	{ "end recovery", "what the store knew and nobody claimed is over", .run = end_recovery },
@@ -230,6 +233,8 @@ static const struct step cycle[] = {
 	  .run = core_census_settle, .wake_us = core_census_wake_us },
 	{ "renew the log", "between two cycles' decisions", .try = renew_log, .flags = SOUND },
 	{ "verify", "the queue's invariants, where told to", .try = verify, .flags = SOUND },
+	{ "watch memory", "whether anything above was left undone", .run = core_memory_watch,
+	  .flags = ALWAYS },
 	{ "count", "the snapshot shows this cycle, too", .run = count_cycle },
 	{ "publish", "readers see the cycle as a whole", .run = publish, .flags = ALWAYS },
 };

@@ -233,6 +233,17 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 	tell_stuck(c, p);
 }
 
+void core_mirror_again(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL), *next; e; e = next) {
+		const struct slu_kobj *o = slu_kobj_ref(&pod_of(e)->k->o);
+
+		next = slu_table_next(&c->cluster->pods, e);
+		pod_changed(c, o, false);
+		slu_kobj_unref(o);
+	}
+}
+
 void core_phantoms_taken(struct slu_core *c)
 {
 	for (uint32_t i = 0; i < c->fluxjobs->shown.n; i++) {

@@ -10,4 +10,5 @@ struct slu_counters {
 	int64_t lists_us;       /* from the first object to the last list, at start */
 	int64_t first_cycle_us; /* and from there to the first decisions */
 	uint64_t audits, audit_lists, audit_differences, overlooked, refused_objects;
+	uint64_t memory_failures; /* cycles after which everything was looked at again */
 };

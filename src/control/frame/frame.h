@@ -38,6 +38,7 @@ struct slu_core {
 	uint64_t serial, next_job, next_intent;
 	uint32_t synced; /* bit per kind that has been listed */
 	bool verify;
+	uint64_t mem_failures;        /* of this thread, as of the last cycle */
 	bool recovered;               /* the first cycle has met what the store remembers */
 	bool hurry;                   /* the cycle under way is the first */
 	enum slu_journal_state store; /* as last logged */

@@ -16,6 +16,7 @@ enum core_timer {
 	CORE_AT_DRAIN,    /* the window of a drain begins or ends */
 	CORE_AT_RESERVATION, /* one begins, ends or has changed */
 	CORE_AT_KEEP,        /* old rows of the store */
+	CORE_AT_MEMORY,      /* memory had run out: everything is looked at again */
 	CORE_TIMERS
 };
 

@@ -111,7 +111,7 @@ int64_t core_members_wake_us(const struct slu_core *c);
 /* Note who makes the pod.  0 or -ENOMEM. */
 int core_maker_join(struct slu_core *c, struct group *g, const struct pod *p);
 /* Look at the objects behind the group: g->life, and who of its members is leaving. */
-void core_life_look(struct slu_core *c, struct group *g);
+bool core_life_look(struct slu_core *c, struct group *g); /* false: no memory to know by */
 /* The size that was named is known now: the same objects again, right after core_life_look(). */
 void core_life_size(struct slu_core *c, struct group *g, uint32_t named);
 /* Members the makers still want alive; what we saw end counts before their statuses say so. */

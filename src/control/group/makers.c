@@ -147,7 +147,7 @@ static void mark_stale(struct slu_core *c, struct group *g)
 		}
 }
 
-void core_life_look(struct slu_core *c, struct group *g)
+bool core_life_look(struct slu_core *c, struct group *g)
 {
 	struct groups *s = c->groups;
 	struct slu_life_objects o;
@@ -155,7 +155,7 @@ void core_life_look(struct slu_core *c, struct group *g)
 
 	s->members.n = 0;
 	if (slu_vec_reserve(&s->members, g->pod.n) < 0)
-		return; /* the next look */
+		return false;
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		const struct slu_kobj *obj;
 		const char *uid = maker_of(c, g->pod.p[i], &obj);
@@ -170,7 +170,7 @@ void core_life_look(struct slu_core *c, struct group *g)
 		};
 	}
 	if (!list_makers(c, g))
-		return;
+		return false;
 	o = objects_of(c, g);
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		g->pod.p[i]->leaving = slu_life_leaves(&o, &o.member[i]);
@@ -182,6 +182,7 @@ void core_life_look(struct slu_core *c, struct group *g)
 	mark_stale(c, g);
 	slu_life(&o, &g->life);
 	forget_gone(c, g, &o);
+	return true;
 }
 
 void core_life_size(struct slu_core *c, struct group *g, uint32_t named)

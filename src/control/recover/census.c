@@ -71,6 +71,12 @@ static void compare_kind(struct slu_core *c, enum slu_kkind kind, bool again)
 		r->free(r);
 }
 
+void core_census_again(struct slu_core *c)
+{
+	compare_kind(c, SLU_KIND_NODE, true);
+	compare_kind(c, SLU_KIND_POD, true);
+}
+
 /* ---- suspicion ---- */
 
 /* The version in which the list has it; 0: it is not there. */

@@ -83,3 +83,5 @@ void core_census(struct slu_core *c, const struct slu_rec_census *r);
 void core_census_gone(struct slu_core *c, const struct slu_kobj *o);
 void core_census_settle(struct slu_core *c);
 int64_t core_census_wake_us(const struct slu_core *c);
+void core_census_again(
+	struct slu_core *c); /* have all pods and nodes listed and handed over anew */

@@ -246,13 +246,14 @@ static void gather_group(struct slu_core *c, struct group *g)
 		return;
 	clear_wants(c, r);
 	rc = fill_run(r, pod, n, need, SLU_MAX(need, n));
-	if (rc == -E2BIG) {
+	if (rc == -E2BIG)
 		core_group_wrong(c, g, "members of more than %u different kinds", SLU_ROLES_MAX);
+	if (rc < 0) { /* without memory: not a part of it */
 		core_run_end(c, r, SLU_RESULT_CANCELLED);
 	} else {
 		bool anew = core_run_wishes(c, r);
 
-		if (rc < 0 || (!anew && fingerprint(r) != was) || !r->submitted)
+		if ((!anew && fingerprint(r) != was) || !r->submitted)
 			core_run_submit(c, r);
 	}
 }
@@ -341,7 +342,8 @@ static void settle_group(struct slu_core *c, struct group *g)
 		return;
 	}
 	g->told_times = 0; /* something about itself has changed */
-	core_life_look(c, g);
+	if (!core_life_look(c, g))
+		return; /* how many it takes is not known: core/again.c comes back to it */
 	if (g->life.again && !is_undoing(g) && !g->retired)
 		core_group_part(c, g);
 	core_runs_recall(c, g);

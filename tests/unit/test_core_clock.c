@@ -1,0 +1,97 @@
+/* The wall clock is set while a gang is in each of its states: ten minutes back, and a day ahead for
+ * three seconds.  The clock of the daemon is base/clock.h, as in its core thread; nobody is evicted
+ * because of it, and whoever waits starts without waiting for the clock. */
+#include "base/clock.h"
+#include "core_kit.h"
+
+#include "control/run/run.h"
+
+#define S INT64_C(1000000)
+
+/* A gang with a limit, which is enforced here. */
+#define GANG GROUP("g", "2") ",\"annotations\":{\"sluice.sh/duration\":\"1h\"}"
+
+enum moment { GATHERS, WAITS, DECIDED, PLACING, RUNS, ENDING, MOMENTS };
+
+static const char *const called[] = { "gathers", "waits", "is decided", "is bound and starts",
+				      "runs",    "ends" };
+
+struct clocked {
+	struct world w;
+	struct slu_clock clock;
+	int64_t wall, boot;
+};
+
+/* So much time passes, and the wall clock is set by `step` besides. */
+static void pass(struct clocked *c, int64_t us, int64_t step)
+{
+	int64_t seen;
+
+	c->boot += us;
+	c->wall += us + step;
+	c->w.now_us = slu_clock_at(&c->clock, c->wall, c->boot, &seen);
+	turn(&c->w);
+}
+
+/* turn() moves the time of the world by itself; that is time that passes. */
+static void follow(struct clocked *c, int64_t from)
+{
+	c->boot += c->w.now_us - from;
+	c->wall += c->w.now_us - from;
+}
+
+static void step_at(enum moment m, int64_t step, bool back_again)
+{
+	struct fpod *g[2] = { 0 }, *first = NULL;
+	struct clocked c = { 0 };
+	int64_t from, seen;
+
+	open_world(&c.w, 1, 4, "jobs: {enforceDeadlines: true}");
+	c.wall = from = c.w.now_us;
+	c.boot = 5000 * S;
+	(void)slu_clock_at(&c.clock, c.wall, c.boot, &seen);
+	turn(&c.w);
+	if (m == WAITS)
+		first = add_pod(&c.w, "first", "sluice", "4",
+				"\"annotations\":{\"sluice.sh/duration\":\"12h\"}");
+	turn(&c.w);
+	c.w.slow_kubelets = m == PLACING;
+	g[0] = add_pod(&c.w, "g-0", "sluice", "2", GANG);
+	if (m != GATHERS)
+		g[1] = add_pod(&c.w, "g-1", "sluice", "2", GANG);
+	if (m > DECIDED || m == WAITS)
+		turn(&c.w);
+	if (m == ENDING)
+		end_pod(&c.w, g[0], "Succeeded");
+	follow(&c, from);
+	pass(&c, 0, step);
+	for (int i = 0; i < 3; i++)
+		pass(&c, S, 0);
+	if (back_again)
+		pass(&c, 0, -step);
+	c.w.slow_kubelets = false;
+	if (m == GATHERS)
+		g[1] = add_pod(&c.w, "g-1", "sluice", "2", GANG);
+	if (m == WAITS) {
+		ok(bound(&c.w, "first") == 1, "what ran before it runs on");
+		end_pod(&c.w, first, "Succeeded");
+	}
+	for (int i = 0; i < 3; i++)
+		pass(&c, S, 0);
+	ok(*g[0]->node && g[1] && *g[1]->node && !c.w.evictions,
+	   "set by %d s while a gang %s: it is on its nodes seconds later, nobody is evicted (%d)",
+	   (int)(step / S), called[m], c.w.evictions);
+	pass(&c, 1000 * S, 0);
+	ok(!c.w.evictions, "nor later (%d)", c.w.evictions);
+	close_world(&c.w);
+}
+
+int main(void)
+{
+	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
+	for (int m = 0; m < MOMENTS; m++) {
+		step_at((enum moment)m, -600 * S, false);
+		step_at((enum moment)m, 86400 * S, true);
+	}
+	return tap_done();
+}
