@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -19,7 +20,10 @@ struct world {
 	struct slu_exchange *open[256];
 	uint32_t n_open;
 	char config[128], socket[100];
-	bool secrets; /* answer requests for Secrets */
+	bool secrets;      /* answer requests for Secrets */
+	const char *level; /* of the log */
+	const char *log;   /* where it goes; NULL: where ours does */
+	rlim_t files;      /* it may have open; 0: as many as we */
 	pid_t pid;
 };
 
@@ -87,8 +91,8 @@ static void configure(struct world *w, int round)
 	snprintf(text, sizeof text,
 		 "serve: {socket: %s, https: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n"
 		 "webhook: {enabled: true, listen: \"127.0.0.1:0\", names: [localhost]}\n"
-		 "jobs: {maxSize: %d}\nlog: {level: error}\n",
-		 w->socket, 1000 + round);
+		 "jobs: {maxSize: %d}\nlog: {level: %s}\n",
+		 w->socket, 1000 + round, w->level);
 	fake_write(fresh, text);
 	rename(fresh, w->config);
 }
@@ -97,6 +101,10 @@ static void start(struct world *w)
 {
 	w->pid = fork();
 	if (!w->pid) {
+		if (w->files)
+			setrlimit(RLIMIT_NOFILE, &(struct rlimit){ w->files, w->files });
+		if (w->log)
+			dup2(open(w->log, O_WRONLY), STDERR_FILENO);
 		execl(SLUICED, SLUICED, "-c", w->config, "--kubeconfig", w->f.kubeconfig, "--store",
 		      "memory:", (char *)NULL);
 		_exit(127);
@@ -230,9 +238,93 @@ static void one_life(struct world *w, int round)
 	turn(w, 20);
 }
 
+/* The API server forgets what it still had to answer. */
+static void forget(struct world *w)
+{
+	for (uint32_t i = 0; i < w->n_open; i++)
+		slu_http_reply_text(w->open[i], 500, "over");
+	w->n_open = 0;
+	turn(w, 20);
+}
+
+/* The disk of the log is full: every line is lost, and nothing else. */
+static void full_disk(struct world *w)
+{
+	int rc;
+
+	w->log = "/dev/full";
+	w->level = "debug";
+	configure(w, 50);
+	start(w);
+	ok(ready(w), "with a full disk for its log: begins");
+	kill(w->pid, SIGHUP);
+	turn(w, 50);
+	ok(ready(w), "and goes on");
+	kill(w->pid, SIGTERM);
+	rc = ended(w);
+	ok(rc == 0, "and ends with 0 (%d)", rc);
+	forget(w);
+	w->log = NULL;
+	w->level = "error";
+}
+
+/* Processor time it has taken, in clock ticks. */
+static long ticks(pid_t pid)
+{
+	char path[40], text[1000] = "";
+	long user = 0, system = 0;
+	FILE *fp;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	fp = fopen(path, "r");
+	if (fp && fgets(text, sizeof text, fp) && strrchr(text, ')'))
+		sscanf(strrchr(text, ')') + 1,
+		       " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user, &system);
+	if (fp)
+		fclose(fp);
+	return user + system;
+}
+
+/* Callers take every descriptor it may have; when they go it answers again, and in between it neither
+ * ends nor spins. */
+static void no_descriptors(struct world *w)
+{
+	int fd[200], n = 0, rc;
+	bool alive;
+	long spent;
+
+	w->files = 100;
+	configure(w, 60);
+	start(w);
+	ok(ready(w), "with 100 descriptors: begins");
+	for (int i = 0; i < 200; i++) {
+		fd[i] = caller(w, "GET /readyz HTTP/1.1\r\n"); /* never says the rest */
+		n += fd[i] >= 0;
+	}
+	turn(w, 300);
+	kill(w->pid, SIGHUP); /* it cannot even read its file */
+	turn(w, 300);
+	spent = ticks(w->pid);
+	turn(w, 1000);
+	spent = ticks(w->pid) - spent;
+	ok(spent * 2 < sysconf(_SC_CLK_TCK), "it does not spin meanwhile (%ld ticks in a second)",
+	   spent);
+	alive = waitpid(w->pid, &rc, WNOHANG) == 0;
+	ok(n > 100 && alive, "it lives on although %d callers want one each", n);
+	for (int i = 0; i < 200; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+	ok(ready(w), "and answers once they have gone");
+	kill(w->pid, SIGTERM);
+	rc = ended(w);
+	ok(rc == 0, "and ends with 0 (%d)", rc);
+	forget(w);
+	w->files = 0;
+}
+
 int main(void)
 {
-	struct world w = { 0 };
+	struct world w = { .level = "error" };
 	struct slu_kube_config *c;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -245,6 +337,8 @@ int main(void)
 	snprintf(w.socket, sizeof w.socket, "%s/s", w.f.dir);
 	for (int i = 0; i < 6; i++)
 		one_life(&w, i);
+	full_disk(&w);
+	no_descriptors(&w);
 	slu_buf_done(&w.pods);
 	unlink(w.config);
 	unlink(w.socket);
