@@ -1,4 +1,4 @@
-/* clock.h — the time of a daemon: what the wall clock says, at the pace of one that nobody sets.
+/* clock.h — the time of a daemon: what the wall clock says, at the pace of the monotonic clock.
  *
  * Plans, limits and timers must neither stop when the wall clock is set back nor jump when it is set
  * ahead for a moment.  So the time follows the boot clock (suspend counts) and drifts towards the wall

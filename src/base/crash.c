@@ -17,7 +17,7 @@ static struct {
 	pthread_mutex_t lock;
 	bool ready;
 	char name[NAME_MAX_LEN]; /* "": any */
-	long at, last;           /* 0: nobody dies */
+	long at, last;           /* 0: the process does not die */
 	long points, passed;     /* all of them; those that are `name` */
 	int log;
 } crash = { .lock = PTHREAD_MUTEX_INITIALIZER, .log = -1 };
@@ -56,7 +56,7 @@ void slu_crash_point(const char *name)
 	if (crash.log >= 0 && write(crash.log, line, (size_t)n) < 0)
 		perror("SLUICE_CRASH_LOG");
 	if (now)
-		raise(SIGKILL); /* with the lock: nobody passes another point */
+		raise(SIGKILL); /* with the lock: no thread passes another point */
 	pthread_mutex_unlock(&crash.lock);
 }
 #else

@@ -10,7 +10,7 @@
  *	SLUICE_CRASH_LOG=FILE                 append a line "COUNT NAME" for each point passed; the
  *	                                      one that kills ends in " KILLED"
  *
- * With a log alone the points are counted and nobody dies.  Any thread. */
+ * With a log alone the points are counted and the process lives on.  Any thread. */
 #pragma once
 
 #ifdef SLU_CRASH_POINTS

@@ -187,7 +187,7 @@ static bool padded(const struct part *p)
 	return p->digits > 1 && p->s[p->prefix] == '0';
 }
 
-/* Is b the successor of a in a range?  Either nobody is padded or both have the same width. */
+/* Is b the successor of a in a range?  Either neither is padded or both have the same width. */
 static bool follows(const struct part *a, const struct part *b)
 {
 	return b->num == a->num + 1 && (a->digits == b->digits || (!padded(a) && !padded(b)));

@@ -27,7 +27,7 @@ void slu_map_done(struct slu_map *m);
 
 uint64_t slu_hash_u64(uint64_t x);
 uint64_t slu_hash_bytes(const void *p, size_t n);
-/* For names that others choose: nobody who does not know the key can make two of them collide.  The
+/* For names that others choose: without the key an attacker cannot make two of them collide.  The
  * key is the same in every process until slu_hash_secret() sets another, before the first table is
  * filled; so a value is good for nothing that outlives the process. */
 uint64_t slu_hash_keyed(const void *p, size_t n);

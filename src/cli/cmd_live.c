@@ -290,7 +290,7 @@ static void position_cell(struct table *t, const struct slu_json *j, const char 
 		cell(t, "");
 }
 
-/* When it started, or will; "~" before a start that nobody has promised. */
+/* When it started, or will; "~" before a start that is not promised. */
 static void start_cell(struct table *t, const struct slu_json *j, const char *key)
 {
 	const char *start = field(j, key);

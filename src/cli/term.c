@@ -63,7 +63,7 @@ void slu_progress_show(struct slu_progress *p, uint64_t done, uint64_t total, co
 	if (!p->on || now - p->shown_s < 0.1)
 		return;
 	p->shown_s = now;
-	if (!total) { /* nobody knows how much there is */
+	if (!total) { /* the total is not known */
 		fprintf(stderr, "\r\033[K%-14.14s %" PRIu64 " %s, %.0f s", p->label, done, unit,
 			now - p->began_s);
 		fflush(stderr);

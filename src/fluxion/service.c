@@ -85,7 +85,7 @@ void slu_flux_done(struct slu_flux_ask *a)
 	struct slu_flux *f = a->service;
 	bool matched = a->op == SLU_FLUX_MATCH && a->outcome == SLU_FLUX_OK;
 
-	/* Nobody heard of this match, so nobody would ever cancel it. */
+	/* The client never heard of this match, so it would never cancel it. */
 	if (matched && slu_grpc_over(a->call)) {
 		slu_buf_reset(&a->out);
 		a->op = SLU_FLUX_CANCEL;

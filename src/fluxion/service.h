@@ -59,7 +59,7 @@ struct slu_flux_ask {
 	struct slu_flux *service;
 	const struct slu_flux_rpc *rpc;
 	struct slu_flux_ask *next; /* for a queue of the engine's */
-	bool undo; /* the answer had nobody to go to: what was matched is given back */
+	bool undo;                 /* the client is gone: what was matched is given back */
 };
 
 struct slu_flux_engine {

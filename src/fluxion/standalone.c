@@ -274,7 +274,7 @@ static void work(struct slu_standalone *s, struct slu_flux_ask *a)
 
 	a->outcome = SLU_FLUX_OK;
 	if (slu_grpc_over(a->call) && !a->undo) {
-		a->outcome = SLU_FLUX_NOT_HERE; /* nobody waits: not begun */
+		a->outcome = SLU_FLUX_NOT_HERE; /* the client is gone: not begun */
 	} else if (!s->g && a->op != SLU_FLUX_INIT) {
 		a->outcome = SLU_FLUX_REFUSED;
 		slu_fail(&a->why, -ENOENT,
@@ -345,7 +345,7 @@ static void queue_ask(void *arg, struct slu_flux_ask *a)
 {
 	struct slu_standalone *s = arg;
 
-	if (!s->runs) { /* stopping: what was matched for nobody goes with the graph */
+	if (!s->runs) { /* stopping: an unclaimed match goes with the graph */
 		a->outcome = SLU_FLUX_NOT_HERE;
 		slu_fail(&a->why, -ESHUTDOWN, "the server stops");
 		slu_flux_done(a);

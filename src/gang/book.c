@@ -128,7 +128,7 @@ static void row_add(struct slu_machine *m, uint32_t node, const struct need *n, 
 }
 
 /* Where nothing is left of anything, what comes later changes no answer about now: plans put
- * large jobs on busy nodes again and again, and nobody needs to hear of it. */
+ * large jobs on busy nodes again and again, and no fit map needs to hear of it. */
 static bool nobody_cares(const struct slu_machine *m, uint32_t node, const struct need *n)
 {
 	const int64_t *row = row_free(m, node);

@@ -59,7 +59,7 @@ int slu_caps_now(struct plan *p)
 
 	p->t = m->now;
 	p->end = later(m->now, p->duration);
-	/* Before the first start nobody comes; beyond the last one only ends follow. */
+	/* No booking begins before the first start; beyond the last one only ends follow. */
 	now_only = !some || p->end <= m->starts.p[0].t;
 	least_only = some && p->end > m->starts.p[m->starts.n - 1].t;
 	for (uint32_t r = 0; r < p->n_role; r++) {

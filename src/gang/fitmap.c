@@ -59,7 +59,7 @@ static void refresh(struct slu_machine *m, struct fitmap *s, uint32_t node)
 	}
 }
 
-/* Everything anew; the arrays are large enough. */
+/* Count everything again; the arrays are large enough. */
 static void rebuild(struct slu_machine *m, struct fitmap *s)
 {
 	uint32_t words = m->n_pos / 64 + 1;

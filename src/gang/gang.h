@@ -54,7 +54,7 @@ const char *slu_gang_policy_name(enum slu_gang_policy p);
 
 enum {
 	SLU_ROLE_ALONE = 1,     /* at most one slot of this role per node */
-	SLU_ROLE_EXCLUSIVE = 2, /* whole nodes: nobody else, and no other role, on its nodes */
+	SLU_ROLE_EXCLUSIVE = 2, /* whole nodes: no other job, and no other role, on its nodes */
 };
 
 struct slu_gang_role {
@@ -101,7 +101,7 @@ enum slu_gang_answer {
 	SLU_GANG_NOW = 0, /* fits now (and is booked, where the operation books) */
 	SLU_GANG_LATER =
 		1,         /* fits at start_s, the earliest (reserved, where the operation books) */
-	SLU_GANG_BUSY = 2, /* not now; it could run on the empty machine (or nobody looked) */
+	SLU_GANG_BUSY = 2, /* not now; it could run on the empty machine (or that was not tried) */
 	SLU_GANG_NEVER = 3, /* not even on the empty machine with every node up */
 };
 

@@ -117,7 +117,7 @@ static int restride(struct slu_machine *m, uint32_t stride)
 		*col[c] = wide[c];
 	}
 	m->stride = stride;
-	m->s.n = 0; /* its rows are as wide: the next match makes them anew */
+	m->s.n = 0; /* its rows are as wide: the next match makes them again */
 	return 0;
 }
 

@@ -94,7 +94,7 @@ static void least_of(int64_t *out, const int64_t *v, uint32_t kinds)
 		out[k] = SLU_MIN(out[k], v[k]);
 }
 
-/* Many starts: walk the events in order of time instead of counting anew at each. */
+/* Many starts: walk the events in order of time instead of counting again at each. */
 static void walk_events(const struct slu_machine *m, uint32_t node, int64_t t, int64_t end,
 			int64_t *out)
 {

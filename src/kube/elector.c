@@ -88,7 +88,7 @@ static bool mine(const struct slu_elector *e)
 	return e->known && strcmp(e->holder, e->id) == 0;
 }
 
-/* Somebody else may still act on it; also if the object is gone, who deletes it deposes nobody. */
+/* Another replica may still act on it, also when the object is gone: deleting it deposes no leader. */
 static bool others(const struct slu_elector *e, int64_t now_ns)
 {
 	return e->holder[0] && strcmp(e->holder, e->id) != 0 &&

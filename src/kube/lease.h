@@ -9,7 +9,7 @@
  * duration_s since we first saw it that way; clocks of machines are never compared.
  *
  * A leader may act only while slu_lease_held() says so: it counts from the start of the last
- * accepted write, so with duration_s > renew_s nobody else can have taken over.  The term is the
+ * accepted write, so with duration_s > renew_s no other replica can have taken over.  The term is the
  * lease's leaseTransitions, which grows with every change of holder: put it into what you write to
  * fence it.
  *
@@ -61,7 +61,7 @@ bool slu_elector_release(struct slu_elector *e, int64_t now_us, struct slu_buf *
 bool slu_elector_held(const struct slu_elector *e, int64_t now_ns);
 /* Until when it may act, if nothing more is heard; 0: it does not lead. */
 int64_t slu_elector_until(const struct slu_elector *e);
-/* Who holds it as far as we know; "" nobody. */
+/* Who holds it as far as we know; "": no replica. */
 const char *slu_elector_holder(const struct slu_elector *e);
 
 /* ---- on a loop ---- */

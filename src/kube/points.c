@@ -2,7 +2,7 @@
  *
  *	api create pods/binding: before      not a byte of it has left
  *	                         sent        on the wire, no answer yet
- *	                         answered    the answer has come, nobody has been told
+ *	                         answered    the answer has come, the caller does not know
  *	                         told        who asked has been told
  */
 #include "base/crash.h"

@@ -1,5 +1,5 @@
 /* strpool.h — counted, shared, immutable strings for cached objects.  Equal texts are one pointer,
- * so code compares pointers; a text nobody uses any more is freed, so a mirror may churn for years.
+ * so code compares pointers; a text that is no longer used is freed, so a mirror may churn for years.
  *
  * Any thread may use a pool.  Reading a held string needs no lock and no pool: it is a plain
  * NUL-terminated `const char *`.  A decoder takes the lock once per object (slu_strpool_lock) and

@@ -67,7 +67,7 @@ struct slu_kuser {
 	const char *const *groups;
 	uint32_t ngroups;
 };
-/* known: 1 yes (`user`, borrowed), 0 the token is nobody's, negative: could not be asked; `why`
+/* known: 1 yes (`user`, borrowed), 0 the token belongs to no user, negative: could not be asked; `why`
  * says why not ("" if the server did not). */
 typedef void slu_ktoken_fn(void *arg, int known, const struct slu_kuser *user, const char *why);
 /* TokenReview.  audience NULL: the server's own. */

@@ -243,7 +243,7 @@ static int make_runs(struct attempt *a, struct pool *own, uint32_t upto, struct 
 	return 0;
 }
 
-/* Mark the edges above what was chosen, for types nobody chose from. */
+/* Mark the edges above what was chosen, for types no candidate was chosen from. */
 static void complete_upwards(struct attempt *a, struct pool *own, uint32_t edge)
 {
 	struct slu_match *m = a->m;

@@ -436,7 +436,7 @@ static int find_at(struct find *f, uint32_t u, struct seen s, uint32_t depth, st
 			any = rc > 0;
 		}
 	}
-	/* A label is what the last match left here: printed by nobody, and forgotten. */
+	/* A label is what the last match left here: never printed, and forgotten. */
 	if (rc >= 0 && any && m->labels.n)
 		slu_map_del(&m->labels, u);
 	if (rc >= 0 && any && ops && ops->vertex) {

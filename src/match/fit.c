@@ -9,7 +9,7 @@ bool match_is_slot(const struct attempt *a, const struct slu_request *r)
 	return r->type == SLU_TYPE_SLOT || (a->m->flexible && r->type == SLU_TYPE_XOR_SLOT);
 }
 
-/* Sums of needs stop at the largest number: nobody has that much. */
+/* Sums of needs stop at the largest number: no vertex has that much. */
 static int64_t plus(int64_t a, int64_t b)
 {
 	int64_t r;

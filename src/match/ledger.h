@@ -5,7 +5,7 @@
  *
  *	HELD      units are taken from the vertex (allocations)
  *	PLANNED   the same for a reservation
- *	SHARED    the job is at or below this vertex: nobody else can have it exclusively
+ *	SHARED    the job is at or below this vertex: no other job can have it exclusively
  *	TAGGED    the job can be found from here
  *
  * Families: leaves side by side (the cores of a node) that a job takes all at once and whole get
@@ -120,7 +120,7 @@ static inline const struct led_family *led_family(const struct ledger *l, uint32
 {
 	return s < l->nv ? NULL : &l->family.p[s - l->nv];
 }
-/* Whether all leaves are free during the window, and by nobody held at any time if not `later`; may
+/* Whether all leaves are free during the window, and not held at any time if not `later`; may
  * say no although it is so. */
 bool match_led_all_free(const struct ledger *l, uint32_t s, uint32_t size, int64_t at, int64_t end,
 			bool later);

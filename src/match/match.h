@@ -31,7 +31,7 @@ struct slu_match_options {
 	 * (-e).  Otherwise the answer is the same and the counts are 0 or smaller. */
 	bool count_visits;
 	int64_t end_s; /* end of the graph's life; 0 = SLU_GRAPH_END */
-	/* The error of a walk that books nothing although nobody refused: the reference reports
+	/* The error of a walk that books nothing although no vertex refused: the reference reports
 	 * whatever errno the process had before.  0 = EBUSY. */
 	int stale_error;
 };

@@ -79,7 +79,7 @@ struct slu_match {
 	uint32_t nv; /* vertices the arrays are made for */
 
 	/* Shape of the dominant subsystem. */
-	bool tree;         /* nobody has two parents in it */
+	bool tree;         /* no vertex has two parents in it */
 	uint32_t depth;    /* levels below the root */
 	uint32_t *kid_off; /* nv + 1 */
 	uint32_t *kid;     /* edges, in order of insertion */

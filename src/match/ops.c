@@ -69,7 +69,7 @@ int slu_match_new(struct slu_graph *g, const struct slu_match_options *o, struct
 	if (!m)
 		return -ENOMEM;
 	m->g = g;
-	m->gen = 1; /* 0 is what nobody has visited */
+	m->gen = 1; /* 0 marks what was never visited */
 	m->end_s = o->end_s ? o->end_s : SLU_GRAPH_END;
 	m->count_visits = o->count_visits;
 	m->stale = o->stale_error ? o->stale_error : EBUSY;

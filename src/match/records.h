@@ -64,7 +64,7 @@ size_t match_rec_memory(const struct led_vertex *x);
 /* Fewest units free during the window; size = units of the vertex. */
 int64_t match_rec_avail(const struct led_job *t, const struct led_vertex *x, uint32_t size,
 			int64_t at, int64_t end);
-/* Whether nobody has LED_SHARED during the window. */
+/* Whether no job has LED_SHARED during the window. */
 bool match_rec_untouched(const struct led_job *t, const struct led_vertex *x, int64_t at,
 			 int64_t end);
 /* Whether some booking starts after `at` (may say yes for one that is gone already). */

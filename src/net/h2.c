@@ -200,7 +200,7 @@ static int on_frame_send(nghttp2_session *ng, const nghttp2_frame *f, void *arg)
 	s = find_stream(ng, f->hd.stream_id);
 	if (s && f->hd.type == NGHTTP2_HEADERS)
 		s->sent = true;
-	/* Answered in full before the request was: nobody will read its rest (RFC 9113, 8.1). */
+	/* Answered in full before the request was: the client will not read the rest (RFC 9113, 8.1). */
 	if (s && h->server && (f->hd.flags & NGHTTP2_FLAG_END_STREAM) && !s->peer_ended)
 		nghttp2_submit_rst_stream(ng, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
 	return 0;

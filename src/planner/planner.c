@@ -149,7 +149,7 @@ int slu_planner_fits(const struct slu_planner *p, int64_t at, int64_t duration, 
 	return 0;
 }
 
-/* Points the last search went over are looked at anew. */
+/* Search again the points the last search went over. */
 static void refresh(struct slu_planner *p)
 {
 	bool same = true;

@@ -83,7 +83,7 @@ struct player {
 	uint32_t first, n; /* of play[]: what runs, by end */
 	uint32_t waiting;  /* of line[] */
 	int64_t now_s, free;
-	int64_t least; /* share of the narrowest: with less free nobody can start */
+	int64_t least; /* share of the narrowest: with less free no job can start */
 	struct outcome out;
 };
 
@@ -127,13 +127,13 @@ static int64_t room_at(const struct player *p, int64_t share, int64_t *beside)
 	return INT64_MAX;
 }
 
-/* Does this one get a reservation, now that it does not fit and nobody else has it? */
+/* Does this one get a reservation, now that it does not fit and no other job has one? */
 static bool is_next(const struct player *p, uint32_t i)
 {
 	return p->b->goal == BATCH_DONE || i < p->b->promised || p->b->item[i].due_s <= p->now_s;
 }
 
-/* Start what may; the reserved one, BATCH_MAX if nobody is left to be. */
+/* Start what may; the reserved one, BATCH_MAX if no job is left to reserve for. */
 static uint32_t start_some(struct player *p, uint32_t head)
 {
 	const struct batch_item *it = p->b->item;
@@ -215,7 +215,7 @@ static bool is_better(const struct batch *b, const struct outcome *x, const stru
 	return cost_x != cost_y ? cost_x < cost_y : x->end_s < y->end_s;
 }
 
-/* The first of `order` that are like nobody before them and would find room now, each in front of
+/* The first of `order` that are unlike all before them and would find room now, each in front of
  * the others once: the next start is what matters, the rest is decided when its time comes. */
 static void try_fronts(struct batch *b, struct outcome *best)
 {

@@ -35,7 +35,7 @@ static int end_push(struct slu_forecast *f, int64_t at_s, slu_job_id job)
 {
 	struct end e = { at_s, job };
 
-	if (at_s >= SLU_FOREVER / 4) /* nobody waits for it */
+	if (at_s >= SLU_FOREVER / 4) /* no job waits for it */
 		return 0;
 	if (slu_vec_push(&f->end, e) < 0)
 		return -ENOMEM;
@@ -74,7 +74,7 @@ int slu_forecast_of(struct slu_queue *fork, int64_t now_s, struct slu_forecast *
 	f->q = fork;
 	f->from_s = f->now_s = SLU_MAX(now_s, fork->now_s);
 	f->changes = fork->changes;
-	/* Starts are the same without these, and nobody reads of plans in a fork. */
+	/* Starts are the same without these, and plans in a fork are not read. */
 	fork->opts.lazy = true;
 	fork->opts.verify = false;
 	for (uint32_t j = fork->list[SLU_JOB_RUNNING]; !rc && j != SLU_NIL; j = fork->job.p[j].next)

@@ -1,10 +1,10 @@
 /* forecast.h — when every job in line will start, from a copy of the queue that is played on.
  *
  * A plan reaches as far as its promises.  A forecast goes on from there: a fork of the queue, in which
- * what runs ends at its limit and nobody else comes, with all rules in force.  So it holds for every
+ * what runs ends at its limit and no other job arrives, with all rules in force.  So it holds for every
  * place in line, under every policy and limit.
  *
- * The fork costs one copy, each step about as much as a decision; run() takes as many steps at a time
+ * The fork costs one copy, each step about as much as a decision; slu_forecast_run() takes as many steps at a time
  * as its caller can spare.  After SLU_FORECAST_STEPS the rest of the line is laid end to end on a machine of
  * one piece, so that everybody gets an answer at a bounded price: those are rough (slu_forecast_rough).
  *

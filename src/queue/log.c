@@ -2,7 +2,7 @@
 
 #include "base/map.h"
 
-#define SWEEP 4096 /* frames between two looks for sets nobody uses */
+#define SWEEP 4096 /* frames between two searches for unused sets */
 
 struct known_set {
 	struct slu_nodeset *set; /* a reference: its address stays its own */
@@ -278,7 +278,7 @@ static void put_answer(struct slu_qlog *l, const struct slu_decisions *out, uint
 	l->decisions += out->v.n - from;
 	if (++l->frames % SWEEP == 0)
 		sweep_sets(l);
-	if (l->row.error) { /* no memory, or a row without measure: begin anew some day */
+	if (l->row.error) { /* no memory, or a row too large: a later log begins again */
 		slu_qlog_clear(l);
 		slu_qlog_stop(l);
 	}
@@ -318,7 +318,7 @@ int slu_qlog_schedule(struct slu_qlog *l, struct slu_queue *q, int64_t now_s,
 	uint32_t from = out->v.n;
 	int rc;
 
-	for (uint32_t i = 0; l->on && i < l->set.n; i++) /* changes nobody told about */
+	for (uint32_t i = 0; l->on && i < l->set.n; i++) /* changes that were not reported */
 		(void)set_id(l, l->set.p[i].set);
 	rc = slu_queue_schedule(q, now_s, out, err);
 	if (!l->on)

@@ -15,9 +15,9 @@ enum log_frame {
 	LOG_BEGIN = 1, /* version, overrun_s, lazy, keep_results */
 	LOG_KIND,      /* name: the next resource kind */
 	LOG_LEVEL,     /* name: the next topology level */
-	LOG_SET,       /* id, words: a node set, new or anew */
+	LOG_SET,       /* id, words: a node set, new or changed */
 	LOG_CHANGE,    /* id, index, in */
-	LOG_DROP,      /* id: nobody uses the set any more */
+	LOG_DROP,      /* id: the set is no longer used */
 	LOG_EVENT,     /* length, event, length, decisions */
 	LOG_PASS,      /* now_s, length, decisions */
 	LOG_STOP,

@@ -1,7 +1,7 @@
 /* picture.c — a queue as bytes and back, so that a log can begin in the middle of its life.
  *
  * Everything keeps its number (index in a table, order in a list), since ties are broken by it;
- * trees, sums and counts follow from the rest and are made anew. */
+ * trees, sums and counts follow from the rest and are computed again. */
 #include "queue/picture_internal.h"
 
 static void put_nodeset(struct pic *p, struct slu_nodeset **s)

@@ -16,7 +16,7 @@
  * Order inside a queue: priority (higher first), first-seen time in microseconds, name, id.
  *
  * Who gets a promise: the first in line (EASY, FCFS), the first few (HYBRID), everybody
- * (CONSERVATIVE), nobody (FIRST_FIT), or whoever has waited long for what it asks (SELECTIVE).
+ * (CONSERVATIVE), no job (FIRST_FIT), or whoever has waited long for what it asks (SELECTIVE).
  *
  * Promises: when a job gets a reservation, the planned start is a promise.  It is repaired at every
  * event and moves earlier whenever it can; it moves later only if capacity that was counted on is
@@ -55,7 +55,7 @@ typedef uint64_t slu_job_id;
 /* ------------------------------------------------------------------------------ queues -- */
 
 enum slu_policy {
-	SLU_POLICY_FCFS,         /* strictly in order; nobody overtakes */
+	SLU_POLICY_FCFS,         /* strictly in order; no job overtakes */
 	SLU_POLICY_EASY,         /* one reservation, the others fill the gap in front of it */
 	SLU_POLICY_HYBRID,       /* `reservation_depth` reservations */
 	SLU_POLICY_CONSERVATIVE, /* a reservation for every job considered */
@@ -74,7 +74,7 @@ enum slu_backfill {
 	SLU_BACKFILL_SHORTEST,   /* shortest limit first, then queue order */
 	/* EASY only: jobs of one batch, which came within SLU_BATCH_S after the oldest that waits,
 	 * go in the order that gets all of them done first (batch.h), the others behind them in
-	 * queue order.  Nobody is overtaken by a job that came later than that. */
+	 * queue order.  No job is overtaken by one that came later than that. */
 	SLU_BACKFILL_PACKED,
 	/* SELECTIVE only: the order that gets the line done soonest and lets a job wait least, one
 	 * as much as the other (batch.h); shortest first when the line is too long to be played. */
@@ -214,7 +214,7 @@ enum slu_event_kind {
 
 enum slu_span_kind {
 	SLU_SPAN_RESERVATION, /* only jobs that are allowed may be planned into it */
-	SLU_SPAN_DRAIN,       /* nobody may be; what runs there already runs on */
+	SLU_SPAN_DRAIN,       /* no job may start; what runs there already runs on */
 };
 
 /* A span in the plan: [from, to) on given nodes, whole or so much of each. */

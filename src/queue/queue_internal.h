@@ -110,7 +110,7 @@ struct subqueue {
 	uint32_t n_reserved;
 	struct usage all;
 	uint32_t n_full;   /* BLOCK_FULL */
-	bool stale;        /* its reservation was not repaired: nobody could start (opts.lazy) */
+	bool stale;        /* its reservation was not repaired, as no job could start (opts.lazy) */
 	uint32_t n_noplan; /* waiting, but no time was found for them */
 	uint64_t started, ended, backfilled;
 };
@@ -136,7 +136,7 @@ struct span {
 /* Properties of a node, by index. */
 struct node_props {
 	SLU_VEC(uint32_t) p;
-	/* When it was last described anew, or overfilled by work we did not put there; INT64_MIN:
+	/* When it was last described again, or overfilled by work we did not put there; INT64_MIN:
 	 * never. */
 	int64_t changed_s;
 };
@@ -247,7 +247,7 @@ int queue_decide_text(struct slu_decisions *out, enum slu_decision_kind kind, sl
 /* Index of an equal request (counted), or -ENOMEM. */
 int64_t queue_shape_get(struct slu_queue *q, const struct slu_gang_req *req);
 void queue_shape_put(struct slu_queue *q, uint32_t shape);
-/* A picture's: the request at its own, empty, place in the table, counted by nobody yet. */
+/* A picture's: the request at its own, empty, place in the table, not counted yet. */
 int queue_shape_put_at(struct slu_queue *q, uint32_t shape, const struct slu_gang_req *req);
 void queue_shape_done(struct shape *s);
 /* Own copy of a request; 0 or -ENOMEM. */
@@ -261,7 +261,7 @@ int queue_bucket_attach(struct slu_queue *q, uint32_t j);  /* job->bucket = its 
 void queue_bucket_detach(struct slu_queue *q, uint32_t j); /* the last one takes the bucket along */
 void queue_bucket_enter(struct slu_queue *q, uint32_t j);  /* into the tree of its bucket */
 void queue_bucket_leave(struct slu_queue *q, uint32_t j);
-/* Spans or settings changed: sort every waiting job anew. */
+/* Spans or settings changed: sort all waiting jobs again. */
 int queue_bucket_rebuild(struct slu_queue *q);
 
 /* job.c */

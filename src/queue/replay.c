@@ -15,7 +15,7 @@ struct slu_replay {
 	struct slu_queue_opts now; /* of the log under way */
 	bool middle;               /* a picture is under way: */
 	struct slu_buf picture;    /* as much as is known of it */
-	struct slu_qlog *own;      /* as it should be; NULL: nobody knows */
+	struct slu_qlog *own;      /* as it should be; NULL: not known */
 };
 
 int slu_replay_new(const struct slu_replay_opts *opts, struct slu_replay **out)

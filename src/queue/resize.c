@@ -90,7 +90,7 @@ static int resize_waiting(struct slu_queue *q, uint32_t j, const struct slu_even
 	return queue_ev_change(q, &change, out, err);
 }
 
-/* Without a plan nobody can tell whether room is needed: whoever is in line comes first. */
+/* Without a plan it is not known whether room is needed: waiting jobs come first. */
 static bool wanted_by_line(const struct subqueue *sub)
 {
 	return sub->conf.policy == SLU_POLICY_SELECTIVE &&

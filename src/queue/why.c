@@ -318,7 +318,7 @@ static void put_amounts(const struct slu_queue *q, const struct slu_gang_role *r
 		char text[SLU_QTY_TEXT];
 
 		if (r->need[k].n == 1 && !strcmp(kind, "pods"))
-			continue; /* a slot is a pod: saying so helps nobody */
+			continue; /* a slot is a pod: saying so does not help */
 		slu_qty_format(r->need[k].n, slu_qty_scale_of(kind), SLU_QTY_BINARY, text);
 		slu_buf_printf(b, "%s%s %s", sep, text, kind);
 		sep = ", ";

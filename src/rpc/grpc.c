@@ -398,7 +398,7 @@ static int hand_over(struct slu_grpc_call *c)
 {
 	c->handed = true;
 	c->m->message(c->m->arg, c);
-	c->handed &= !c->m->streams; /* between two messages nobody has it */
+	c->handed &= !c->m->streams; /* between two messages no thread has it */
 	return c->x && !c->detached ? 0 : -1;
 }
 

@@ -68,7 +68,7 @@ void slu_grpc_free(struct slu_grpc *g);
 
 /* The message, borrowed until the call is answered or (streams) the next one arrives. */
 const void *slu_grpc_message(const struct slu_grpc_call *c, size_t *n);
-/* Nobody waits for the answer any more: the client left, or its deadline has passed.  From any
+/* The answer is no longer awaited: the client left, or its deadline has passed.  From any
  * thread; work that has not begun is better not begun. */
 bool slu_grpc_over(const struct slu_grpc_call *c);
 /* Call fn(arg) when the client leaves or the deadline passes before the answer. */
@@ -78,7 +78,7 @@ void slu_grpc_on_over(struct slu_grpc_call *c, slu_call_fn *fn, void *arg);
 void slu_grpc_allow(struct slu_grpc_call *c, enum slu_grpc_code code, const char *why);
 
 /* One message of the answer; the bytes are moved out of `b` on success, the rest of it is freed in
- * every case.  0; -EPIPE: nobody is there; -EMSGSIZE, -ENOBUFS (too much is held
+ * every case.  0; -EPIPE: the client is gone; -EMSGSIZE, -ENOBUFS (too much is held
  * already), -ENOMEM: end the call. */
 int slu_grpc_send(struct slu_grpc_call *c, struct slu_buf *b);
 /* The end in good order, once everything has been sent. */

@@ -200,7 +200,7 @@ static void note_submission(const struct slu_admit_review *r, struct slu_admit_p
 			(const char *const(*)[2])pair, 2);
 }
 
-/* Nobody was given another priority or limit before it was made.  And what a controller makes carries
+/* No object was given another priority or limit before it was created.  And what a controller makes carries
  * its template, which says what its author likes: the name of another user, an arrival of years ago.
  * Those two notes count where the webhook wrote them, on what people submit (`noted`). */
 static void remove_notes(const struct slu_admit_review *r, struct slu_admit_patch *p, bool noted)

@@ -2,7 +2,7 @@
  *
  * A pure function of its input, so that every replica may serve it and a test needs no server.  It
  *  - notes who submitted and when, to the microsecond, on work that asks for Sluice (the API keeps
- *    neither), as annotations that nobody can forge: they are always overwritten at creation, and
+ *    neither), as annotations that users cannot forge: they are always overwritten at creation, and
  *    removed from what a controller makes from a template;
  *  - removes the priority and the limit that only Sluice notes, later, for somebody who may set them;
  *  - refuses what is plainly wrong (a group size that is no number), with a message;
@@ -32,7 +32,7 @@ struct slu_admit_rules {
 	/* Held work goes to this scheduler ("FluxionScheduler"), as Fluxqueue did; NULL: left as it
 	 * is. */
 	const char *held_scheduler;
-	/* Is the claim bound to a volume?  NULL: nobody knows, so it counts as not. */
+	/* Is the claim bound to a volume?  NULL: not known, so the claim counts as unbound. */
 	bool (*claim_bound)(void *arg, const char *ns, const char *claim);
 	void *arg;
 	/* Is `value` right for `key`?  -EINVAL with the sentence for the user; keys it does not

@@ -31,7 +31,7 @@ struct slu_api {
 	struct slu_api_setup s;
 	struct slu_server *server;
 	struct slu_auth *auth;
-	const char *asker;       /* of the request that is being served; NULL: nobody knows */
+	const char *asker;       /* of the request that is being served; NULL: not known */
 	struct slu_https *https; /* NULL: that endpoint is closed */
 	struct question *open;   /* the core has not answered yet */
 	bool closed;

@@ -14,7 +14,7 @@
  * time, and our share of it, from the bindings. */
 #define ASKED_MAX 32u
 
-/* That a token may ask a path by a method, until then.  The key is a digest nobody can find a
+/* That a token may ask a path by a method, until then.  The key is a digest for which a caller cannot find a
  * second token for: the answer given to one caller must not serve another. */
 struct kept {
 	unsigned char key[KEY_LEN];

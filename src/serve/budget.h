@@ -1,4 +1,4 @@
-/* budget.h — how much of a thread's time callers nobody vouches for may take.
+/* budget.h — how much of a thread's time unauthenticated callers may take.
  *
  * Each address has a purse of time that refills slowly, and so have all addresses together.  Work
  * is paid for after it is done, so one request may overdraw a purse; the next is refused until the

@@ -136,7 +136,7 @@ static int read_secret(const struct slu_json *secret, struct slu_certs *out)
 				 ? slu_base64_decode(slu_json_str(v), slu_json_count(v), &b)
 				 : 0;
 
-		/* What cannot be read is as good as missing: it is made anew. */
+		/* A Secret that cannot be read counts as missing: make a new one. */
 		if (rc == -EINVAL)
 			slu_buf_reset(&b);
 		*field[i] = slu_buf_take(&b);

@@ -28,7 +28,7 @@ int slu_certs_renew(struct slu_certs *c, const char *const *dns, uint32_t n, int
 enum slu_certs_state {
 	SLU_CERTS_GOOD,
 	SLU_CERTS_LEAF_DUE, /* renew the leaf: near its end, or a name is missing */
-	SLU_CERTS_UNUSABLE, /* make everything anew: CA near its end, broken, keys that do not fit
+	SLU_CERTS_UNUSABLE, /* make all of them again: CA near its end, broken, keys that do not fit
 			     */
 };
 

@@ -187,7 +187,8 @@ static int fill_nodes(struct slu_flux_ask *a, const struct slu_json *list)
 static int fill_graph(struct slu_flux_ask *a, const struct slu_json *list)
 {
 	struct jgf g;
-	int64_t id = 0, root = INT32_MAX; /* the root comes last, under a number nobody has */
+	int64_t id = 0,
+		root = INT32_MAX; /* the root comes last, under a number no other vertex has */
 
 	jgf_begin(&g, false);
 	slu_json_each (list, it) {
@@ -326,7 +327,7 @@ static void ask_core(struct slu_grpc_live *l, struct slu_flux_ask *a)
 		} else {
 			snprintf(r->name, sizeof r->name, "%" PRIu64, a->job);
 		}
-		/* What nobody heard of is given back even if the inbox is full. */
+		/* A match its client never heard of is given back even if the inbox is full. */
 		if (a->undo)
 			rc = slu_inbox_put_answer(slu_core_inbox(l->core), &r->base);
 		else if (a->op != SLU_FLUX_MATCH || q->jobspec)

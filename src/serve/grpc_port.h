@@ -13,7 +13,7 @@
 struct slu_grpc_port;
 
 /* `client`: NULL without a cluster; then tokens mean nothing.  The configuration must outlive it.
- * 0, -EINVAL (an address nobody could call in safety), or as slu_server_listen(). */
+ * 0, -EINVAL (an address no client could call safely), or as slu_server_listen(). */
 int slu_grpc_port_new(struct slu_loop *loop, struct slu_kube_client *client,
 		      const struct slu_config *config, const struct slu_flux_engine *engine,
 		      struct slu_grpc_port **out, struct slu_error *err);

@@ -1,4 +1,4 @@
-/* An independent ledger: what the decisions say, added up by somebody who trusts nobody.
+/* An independent ledger: what the decisions say, added up without trusting the queue.
  *
  *   - no node over its size: starts and ends alone are counted here, per node and resource
  *   - no gang in part: a start names at least the minimum of every role

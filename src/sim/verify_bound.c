@@ -1,6 +1,6 @@
 /* The bound on the wait, kept by somebody who knows only submissions, promises and starts.
  *
- * "easy" and "fcfs": nobody who comes later delays the first in line, and once all before it have started, it
+ * "easy" and "fcfs": no job that comes later delays the first in line, and once all before it have started, it
  * starts within the longest limit L, for by then all that ran has ended.  With `ahead` jobs in line at
  * its submission it starts within (ahead + 1) * L.  "packed" lets those who came up to SLU_BATCH_S later
  * go first: they count as ahead, too.
@@ -8,7 +8,7 @@
  * "selective":
  *
  * A job is due once it has waited max_stretch times its limit, or max_wait.  Then
- *   - it has a promise, unless SLU_PROMISES others have one: nobody who is due later got it first;
+ *   - it has a promise, unless SLU_PROMISES others have one: no job that is due later got it first;
  *   - with `ahead` jobs promised or due before it and no limit longer than L, it starts within
  *     (ahead + 1) * L of that moment: each of those before it starts within L of the one before,
  *     for by then all that ran has ended, and nothing that came later may delay a promise.

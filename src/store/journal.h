@@ -33,7 +33,7 @@ struct slu_journal_health {
 	uint64_t pruned;        /* rows of history removed */
 	bool log_too_large;     /* without the log under way the store would be small enough */
 	int64_t term;           /* it was opened with; may be above the one asked for */
-	bool lost; /* batches were dropped: write everything anew once the state is OK */
+	bool lost; /* batches were dropped: write everything again once the state is OK */
 };
 
 struct slu_journal_setup {
@@ -43,7 +43,7 @@ struct slu_journal_setup {
 	int64_t term;        /* 0 = not fenced */
 	/* Whether this replica leads at this moment, by whatever gave it the term; any thread.  A
 	 * store whose term is not below ours belongs to a newer leader, unless we still lead: then
-	 * whoever counts the terms has begun anew, and ours goes on above the store's.  NULL: it
+	 * the lease that counts the terms was made again, and ours goes on above the store's.  NULL: it
 	 * never has. */
 	bool (*held)(void *arg);
 	uint32_t max_waiting; /* batches; 0 = 4096 */
@@ -64,7 +64,7 @@ int slu_journal_submit(struct slu_journal *j, struct slu_batch *b, uint64_t *tic
 /* The highest ticket that is on disk. Any thread. */
 uint64_t slu_journal_durable(const struct slu_journal *j);
 void slu_journal_health(struct slu_journal *j, struct slu_journal_health *out);
-/* Note that a batch was dropped, and forget it once everything has been written anew. */
+/* Note that a batch was dropped, and forget it once everything has been written again. */
 void slu_journal_lost(struct slu_journal *j, bool lost);
 
 /* Remove history older than `before_us`, and the oldest while rows need more than `bytes` (0: they

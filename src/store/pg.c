@@ -5,7 +5,7 @@
 
 #define CONNECT_TIMEOUT_S "5"
 /* A leader that is frozen in the middle of a transaction holds the row of the term: the server ends
- * it, or nobody could follow. */
+ * it, or no other replica could follow. */
 #define WRITER                                                 \
 	"-c synchronous_commit=on -c statement_timeout=30000 " \
 	"-c idle_in_transaction_session_timeout=3000"
@@ -170,7 +170,7 @@ static int begin_transaction(struct slu_sql *q, struct slu_error *err)
 	struct pg *s = (struct pg *)q;
 	int rc;
 
-	/* A connection that broke is made anew here: the daemon never restarts for it. */
+	/* A broken connection is opened again here: the daemon never restarts for it. */
 	if (PQstatus(s->c) != CONNECTION_OK) {
 		PQreset(s->c);
 		memset(s->prepared, 0, s->q.n_stmts * sizeof *s->prepared);

@@ -274,7 +274,7 @@ static int refuse_network(const char *path, struct slu_error *err)
 	return 0;
 }
 
-/* Who submitted what is nobody else's business: a new file is the daemon's alone.  SQLite gives its
+/* Who submitted what is private: only the daemon may read a new file.  SQLite gives its
  * companions (-wal, -shm) the same mode.  What cannot be made here, SQLite explains better. */
 static void make_private(const char *path)
 {

@@ -45,7 +45,7 @@ int slu_store_claim(const char *url, struct slu_error *err)
 		return slu_fail(err, -ENAMETOOLONG, "%.100s...: the name is too long", path);
 	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0 && errno == EROFS)
-		return -ENOTSUP; /* nobody can write there: the store itself says so, again and again */
+		return -ENOTSUP; /* it cannot be written there: the store itself says so again and again */
 	if (fd < 0)
 		return slu_fail(err, -errno, "%s: %s", lock, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {

@@ -249,7 +249,7 @@ def test_nodes_follow_the_cluster(sluiced, module_cluster, pod, placed, events, 
     assert "control-plane" not in names, "left out unless asked for"
     pod("picky", nodeSelector={"disk": "ssd"})
     until(lambda: sluiced.jobs(space).get("picky", {}).get("state") == "never")
-    until(lambda: any("nobody has disk=ssd" in m for m in events("picky")), message="what speaks against every node is named")
+    until(lambda: any("no node has disk=ssd" in m for m in events("picky")), message="what speaks against every node is named")
     module_cluster.label_node(names[2], {"disk": "ssd"})
     try:
         until(lambda: placed("picky"))

@@ -71,7 +71,7 @@ static void test_pods_come_early(int early)
 	if (early < 2)
 		ok(seen.jobs == 2 && strstr(seen.job, "\"sluice.sh/places\":\"n0*2\"") &&
 			   strstr(seen.job, "\"sluice.sh/held\":\"released\""),
-		   "and the places of the others are noted: %s", seen.job);
+		   "the places of a Job's other pods are noted on it: %s", seen.job);
 	else
 		ok(seen.jobs == 1, "there is nothing to note for others");
 	/* An older state of the Job is told meanwhile. */
@@ -158,7 +158,7 @@ static void test_bounds(void)
 		const char *what;
 	} row[] = {
 		{ "held: {ahead: 3}", 3, 2,
-		  "so many as held.ahead says, and one that begins within" },
+		  "Jobs of as many pods as held.ahead says go early, and the one that crosses the limit" },
 		{ "held: {ahead: 1}", 1, 0, "none that is wider" },
 		{ "held: {ahead: 0}", 1, 0, "none with 0" },
 	};
@@ -179,7 +179,7 @@ static void test_bounds(void)
 	later(&w, 1);
 	ok(seen.jobs == 0, "a Job whose deadline would run meanwhile waits for its turn");
 	make_room(&w, p);
-	ok(seen.jobs == 1 && strstr(seen.job, "released"), "and has it");
+	ok(seen.jobs == 1 && strstr(seen.job, "released"), "a Job with a deadline gets its turn");
 	close_world(&w);
 }
 
@@ -343,7 +343,7 @@ static void test_refused(void)
 	ok(seen.jobs == 2, "is tried again after a while");
 	seen.outcome = SLU_KUBE_OK;
 	make_room(&w, p);
-	ok(strstr(seen.job, "released"), "and the Job is released in its turn all the same");
+	ok(strstr(seen.job, "released"), "a Job whose early resume failed is released in its turn");
 	close_world(&w);
 }
 

@@ -130,7 +130,7 @@ static void test_crowd(struct world *w)
 	slu_kube_client_new(w->api.loop, cfg, &o, &c, NULL);
 	for (int i = 0; i < 40; i++)
 		if (slu_kube_send(c, &q, NULL) < 0)
-			ok(false, "sent");
+			ok(false, "the request is sent");
 	for (int i = 0; i < 100000 && w->busy + w->n_slow < 40; i++)
 		slu_loop_run_until(w->api.loop, &never, SLU_NS_PER_MS);
 	ok(w->n_slow == 32 && w->busy == 8, "%d are asked about, %d sent away", w->n_slow, w->busy);

@@ -150,7 +150,8 @@ static void test_numbers(void)
 
 	ok(slu_add_i64(INT64_MAX, 1, &v) == -EOVERFLOW && v == 5,
 	   "overflow is reported, not wrapped");
-	ok(slu_mul_i64(INT64_MAX, 2, &v) == -EOVERFLOW && v == 5, "products too");
+	ok(slu_mul_i64(INT64_MAX, 2, &v) == -EOVERFLOW && v == 5,
+	   "products that overflow are refused, too");
 	slu_fail(&e, -EINVAL, "line %d", 3);
 	slu_fail_prefix(&e, -EINVAL, "file %s", "x");
 	ok(strcmp(e.text, "file x: line 3") == 0, "errors nest: %s", e.text);
@@ -169,7 +170,7 @@ static void test_log_stalls(void)
 	int p[2];
 
 	if (pipe2(p, O_NONBLOCK) < 0) {
-		ok(false, "pipe");
+		ok(false, "a pipe can be made");
 		return;
 	}
 	memset(text, 'x', sizeof text);

@@ -32,7 +32,7 @@ int main(void)
 	ok(step == 86400 * S && t < wall + 2 * S, "a day ahead does not make a day pass");
 	t = slu_clock_at(&k, wall + 4 * S, boot + 4 * S, &step);
 	ok(step == -86400 * S && t >= wall + 4 * S && t < wall + 5 * S,
-	   "and leaves no trace when it is put right");
+	   "a wall clock that is put right leaves no trace");
 	slu_clock_at(&k, wall + 7204 * S, boot + 7204 * S, &step);
 	ok(!step, "a suspended machine was not set");
 	return tap_done();

@@ -182,7 +182,7 @@ static void test_visible(void)
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 
 	ok(!slu_config_default(&a, NULL) && !slu_config_parse("f", text, strlen(text), &c, NULL),
-	   "two configurations");
+	   "two configurations can be read");
 	slu_config_write(c, &w);
 	ok(!slu_json_parse(b.p, b.n, NULL, &doc, NULL), "the printed form is JSON");
 	ok(!strcmp(slu_json_str_or(slu_json_dig(slu_json_root(doc), "log", "level", NULL), ""),
@@ -271,8 +271,8 @@ static void test_foreign(void)
 		   !strcmp(c->scheduler_names.p[1], "other"),
 	   "whose pods");
 	ok(c->leader.elect && !strcmp(c->leader.name, "fluence") && c->leader.lease_s == 20,
-	   "its lease");
-	ok(c->kube.qps == 50 && c->kube.burst == 70, "its rates");
+	   "the lease of the original's file is read");
+	ok(c->kube.qps == 50 && c->kube.burst == 70, "the rates of the original's file are read");
 	ok(!strcmp(c->ignored,
 		   "leaderElection.retryPeriod, clientConnection.kubeconfig, profiles.plugins"),
 	   "what has no meaning is named: %s", c->ignored);

@@ -45,8 +45,8 @@ static void test_all_or_nothing(void)
 	ok(w.binds == 0, "a foreign pod holds half a node: the gang of four waits as a whole");
 	later(&w, 10);
 	ok(w.conditions == 4, "after a while its members are told (%d)", w.conditions);
-	ok(strstr(w.last_annotation, "sluice.sh/reason"), "and the reason is on the first pod: %s",
-	   w.last_annotation);
+	ok(strstr(w.last_annotation, "sluice.sh/reason"),
+	   "the reason a gang waits is on its first pod: %s", w.last_annotation);
 	delete_pod(&w, other);
 	turn(&w);
 	ok(bound(&w, "g-") == 4, "the foreign pod goes: the gang starts at once");
@@ -178,12 +178,14 @@ static void test_cancel_and_release(void)
 	job_is(&w, "b", "waiting", "cpu");
 	user_asks(&w, SLU_ASK_CANCEL, "b");
 	job_is(&w, "b", "cancelled", "sluice release puts it back");
-	ok(strstr(w.last_annotation, "sluice release"), "and so it is told: %s", w.last_annotation);
+	ok(strstr(w.last_annotation, "sluice release"),
+	   "the answer to sluice release says what became of the group: %s", w.last_annotation);
 	user_asks(&w, SLU_ASK_RELEASE, "b");
 	job_is(&w, "b", "waiting", "cpu");
 	user_asks(&w, SLU_ASK_HOLD, "b");
 	job_is(&w, "b", "held", "sluice release lets it wait");
-	ok(strstr(w.last_annotation, "it is held"), "and so it is told: %s", w.last_annotation);
+	ok(strstr(w.last_annotation, "it is held"),
+	   "the answer to sluice release says what became of the group: %s", w.last_annotation);
 	user_asks(&w, SLU_ASK_RELEASE, "b");
 	job_is(&w, "b", "waiting", "cpu");
 	close_world(&w);
@@ -268,14 +270,14 @@ static void test_store_away(void)
 	   "a store without a directory is told");
 	add_pod(&w, "a-0", "sluice", "2", GROUP("a", "1"));
 	turn(&w);
-	ok(w.binds == 0, "and nothing is bound");
+	ok(w.binds == 0, "without a store that can be written no pod is bound");
 	mkdir(sub, 0700);
 	ok(store_becomes(&w, "ok", true), "the directory is made: it is well");
 	for (int i = 0; i < 6000 && !w.binds; i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 		turn(&w);
 	}
-	ok(w.binds == 1, "and the pod is bound");
+	ok(w.binds == 1, "the pod is bound once the store can be written");
 	close_world(&w);
 	for (int i = 0; i < 3; i++) {
 		static const char *const end[] = { "", "-wal", "-shm" };
@@ -299,7 +301,7 @@ static void test_job_waves(void)
 	ok(w.binds == 0, "a Job of parallelism 2 is a gang of 2");
 	add_pod(&w, "pi-b", "fluence", "1", meta);
 	turn(&w);
-	ok(bound(&w, "pi-") == 2, "both start");
+	ok(bound(&w, "pi-") == 2, "both gangs start");
 	/* Somebody else would take the room the moment it is free. */
 	add_pod(&w, "x", "sluice", "1", "");
 	turn(&w);
@@ -313,11 +315,11 @@ static void test_job_waves(void)
 	end_pod(&w, &w.pod[1], "Succeeded");
 	add_pod(&w, "pi-d", "fluence", "1", meta);
 	turn(&w);
-	ok(*w.pod[4].node, "and the one after");
+	ok(*w.pod[4].node, "the wave after the next takes the place, too");
 	end_pod(&w, &w.pod[3], "Succeeded");
 	later(&w, 1);
 	ok(*w.pod[2].node, "nothing is left to come: the place goes to who waits");
-	ok(differences(&w) == 0, "and the books agree with the pods");
+	ok(differences(&w) == 0, "the books agree with the pods");
 	close_world(&w);
 }
 
@@ -520,7 +522,8 @@ static void test_never_and_grow(void)
 	   w.last_event);
 	feed_node(&w, "large", 32, "", "", "True");
 	turn(&w);
-	ok(!strcmp(p->node, "large"), "and looked at again when a node comes");
+	ok(!strcmp(p->node, "large"),
+	   "a gang that could never run is tried again when a node comes");
 	close_world(&w);
 }
 
@@ -593,7 +596,7 @@ static void test_restart_policy(void)
 	add_pod(&w, "m-d", "fluence", "1", meta);
 	turn(&w);
 	ok(*w.pod[2].node && *w.pod[3].node, "whole again, it starts again");
-	ok(differences(&w) == 0, "and the books agree with the pods");
+	ok(differences(&w) == 0, "the books agree with the pods");
 	close_world(&w);
 }
 
@@ -617,7 +620,7 @@ static void test_deadline(void)
 	later(&w, 40);
 	ok(w.evictions == 1, "beyond it, it is evicted once (%d)", w.evictions);
 	later(&w, 40);
-	ok(w.evictions == 1, "and what named no limit is never");
+	ok(w.evictions == 1, "a pod that named no limit is never evicted for its time");
 	close_world(&w);
 }
 
@@ -692,7 +695,7 @@ static void test_bad_objects(void)
 		       "\"annotations\":{\"fluence.note\":\"caf\\u00e9 ' \\\" ; --\"}");
 	turn(&w);
 	ok(w.events >= 4, "each bad object is named in an event (%d)", w.events);
-	ok(*good->node && w.binds == 1, "and hurts nobody else");
+	ok(*good->node && w.binds == 1, "a bad object does not keep other gangs from starting");
 	close_world(&w);
 }
 
@@ -741,7 +744,7 @@ static void test_sizes_differ(void)
 	ok(!w.binds, "three of four wait");
 	add_pod(&w, "s3", "fluence", "1", GROUP("s", "2"));
 	turn(&w);
-	ok(bound(&w, "s") == 4, "and four start together");
+	ok(bound(&w, "s") == 4, "four of four start together");
 	close_world(&w);
 }
 
@@ -864,7 +867,8 @@ static void test_namespaces_and_podgroup(void)
 	   "its scheduleTimeoutSeconds is how long a binding is tried");
 	add_pod(&w, "alone", "fluence", "1", "");
 	turn(&w);
-	ok(w.last_limit_ns == 30000000000, "else place.retryFor");
+	ok(w.last_limit_ns == 30000000000,
+	   "a gang without a limit of its own is tried for place.retryFor");
 	close_world(&w);
 }
 
@@ -902,13 +906,13 @@ static void test_host_ports(void)
 	ok(strstr(w.last_annotation, "sluice.sh/start-estimate\":\"2026-01-01T00:"),
 	   "the next ones have a time: %s", w.last_annotation);
 	ok(!strstr(w.last_event, "never") && !strstr(w.last_event, "No node"),
-	   "and are not refused: %s", w.last_event);
+	   "gangs on uncounted ports are not refused: %s", w.last_event);
 	delete_pod(&w, other);
 	turn(&w);
 	ok(bound(&w, "p") == 2, "a freed port is taken at once");
 	end_pod(&w, p[0], "Succeeded");
 	turn(&w);
-	ok(bound(&w, "p") == 2 && *p[2]->node, "and the next");
+	ok(bound(&w, "p") == 2 && *p[2]->node, "the next freed port is taken at once, too");
 	/* More ports than are counted: each still once per node. */
 	for (int i = 0; i < 13; i++) {
 		p[i] = &w.pod[w.n_pods++];
@@ -935,7 +939,7 @@ static void test_host_ports(void)
 			end_pod(&w, &w.pod[i], "Succeeded");
 	turn(&w);
 	ok(bound(&w, "r") == 1 && bound(&w, "q12") == 1,
-	   "and waits for it although there is room for more");
+	   "a pod waits for an uncounted port although there is room for more");
 	for (int i = 0; i < 3; i++) {
 		p[i] = &w.pod[w.n_pods++];
 		*p[i] = (struct fpod){ .there = true, .phase = "Pending" };

@@ -103,7 +103,7 @@ static void test_late(void)
 	count(&w);
 	delete_pod(&w, b);
 	later(&w, 5);
-	ok(w.recounts == 0 && w.resends == 0, "and what went is not missed");
+	ok(w.recounts == 0 && w.resends == 0, "a pod that went before the census is not missed");
 	/* A list that is older than a deletion we have seen. */
 	b->there = true;
 	b->rv = w.rv;
@@ -149,7 +149,8 @@ static void test_lost(void)
 	ok(cpu == 5000, "one of others stays, one of two processors came: %d are free", (int)cpu);
 	count(&w);
 	later(&w, 5);
-	ok(w.recounts == 1 && w.resends == 1 && found(&w, &cpu) == 3, "and all is well");
+	ok(w.recounts == 1 && w.resends == 1 && found(&w, &cpu) == 3,
+	   "after the repair the audit finds no difference");
 	ok(differences(&w) == 3, "the books, too");
 	close_world(&w);
 }
@@ -208,7 +209,7 @@ static void test_pods_before_their_job(void)
 	ok(bound(&w, "p") == 0, "the gang is one of three, as the Job's labels say");
 	add_pod(&w, "p2", "sluice", "1", OWNED_BY_JOB);
 	turn(&w);
-	ok(bound(&w, "p") == 3, "and starts with the third");
+	ok(bound(&w, "p") == 3, "the gang of three starts with its third pod");
 	later(&w, 10);
 	s = slu_core_snapshot(w.core);
 	ok(s->n_jobs == 1 && !strcmp(s->job[0].name, "crew"), "under the name on the Job");
@@ -285,7 +286,7 @@ static void test_after(void)
 	ok(bound(&w, "b") == 0, "a group that nobody has seen is waited for");
 	ok(!strcmp(reason_of(&w, "b", why),
 		   "blocked: waits for group a, which has not been submitted yet"),
-	   "and it says so: %s", why);
+	   "a blocked group says what it waits for: %s", why);
 	a = add_pod(&w, "a", "sluice", "1", "");
 	turn(&w);
 	turn(&w);
@@ -484,7 +485,7 @@ static void test_taken_back_whole(void)
 	ok(bound(&w, "p") == 2, "the evictions are refused for now");
 	was = w.evictions;
 	later(&w, 11);
-	ok(w.evictions == was + 2, "and asked for again");
+	ok(w.evictions == was + 2, "refused evictions are asked for again");
 	for (int i = 0; i < w.n_pods; i++)
 		if (w.pod[i].there)
 			delete_pod(&w, &w.pod[i]);

@@ -99,7 +99,8 @@ static void test_priority(void)
 	   "it is first in line");
 	end_pod(&w, &w.pod[0], "Succeeded");
 	later(&w, 1);
-	ok(bound(&w, "c") == 1 && bound(&w, "b") == 0, "and starts first");
+	ok(bound(&w, "c") == 1 && bound(&w, "b") == 0,
+	   "the job with the new priority starts first");
 	change(&w, SLU_ASK_PRIORITY, "b", -3);
 	ok(pictured(&w, "b").priority == -3, "below zero, too");
 	change(&w, SLU_ASK_PRIORITY, "b", SLU_ASK_OWN);
@@ -162,7 +163,8 @@ static void test_limit_of_queue(void)
 	snprintf(w.pod[1].meta, sizeof w.pod[1].meta, NOTES("\"sluice.sh/duration\":\"60\""));
 	feed_pod(&w, &w.pod[1], false);
 	turn(&w);
-	ok(!strcmp(pictured(&w, "b").state, "waiting"), "and taken once it is mended");
+	ok(!strcmp(pictured(&w, "b").state, "waiting"),
+	   "a wish within the queue's limit is accepted");
 	close_world(&w);
 }
 
@@ -191,7 +193,7 @@ static void test_limit_of_job(void)
 	turn(&w);
 	ok(pictured(&w, "j").limit_s == 900 &&
 		   pictured(&w, "j").end_s == pictured(&w, "j").start_s + 900,
-	   "and the plan follows what the Job says");
+	   "the plan follows what the patched Job says");
 	w.bind_outcome = SLU_KUBE_FAILED;
 	change(&w, SLU_ASK_LIMIT, "j", 100);
 	ok(answered_rc == -EIO && strstr(answered, "the API server refused"), "%s", answered);
@@ -225,7 +227,7 @@ static void test_deadline(void)
 	ok(strstr(said, "cannot end by its deadline 2026-01-01T00:02"), "told at once: %s", said);
 	ok(strstr(pictured(&w, "d").reason, "cannot end by its deadline"), "why says so: %s",
 	   pictured(&w, "d").reason);
-	ok(pictured(&w, "d").deadline_s == now + 120, "and shows the time");
+	ok(pictured(&w, "d").deadline_s == now + 120, "why shows the time of the earliest start");
 	later(&w, 62);
 	ok(!strcmp(pictured(&w, "d").state, "never") &&
 		   strstr(pictured(&w, "d").reason, "too late to start") &&
@@ -276,9 +278,9 @@ static void test_begin_and_queue(void)
 		 w.now_us / 1000000 + 60);
 	feed_pod(&w, &w.pod[0], false);
 	turn(&w);
-	ok(!strcmp(pictured(&w, "p").queue, "other"), "another queue");
+	ok(!strcmp(pictured(&w, "p").queue, "other"), "a job moves to another queue");
 	later(&w, 61);
-	ok(bound(&w, "p") == 1, "and another time: it starts then");
+	ok(bound(&w, "p") == 1, "a job with another begin time starts then");
 	ok(differences(&w) == 0, "books and cluster agree");
 	close_world(&w);
 }
@@ -352,7 +354,8 @@ static void test_drain_window(void)
 	   "the promise on it stands while it reboots: %s", pictured(&w, "long").reason);
 	feed_node(&w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", "True");
 	later(&w, 900);
-	ok(bound(&w, "long") && !strcmp(node_state(&w, "n0"), "up"), "and is kept when it is back");
+	ok(bound(&w, "long") && !strcmp(node_state(&w, "n0"), "up"),
+	   "the promise on a node is kept when the node is back");
 	ok(differences(&w) == 0, "books and cluster agree");
 
 	now = w.now_us / 1000000;
@@ -396,7 +399,7 @@ static void test_cordoned_comes_up(void)
 	ok(!bound(&w, "p"), "up again, and still cordoned: nothing is placed there");
 	feed_node(&w, "n0", 2, "", "", "True");
 	later(&w, 1);
-	ok(bound(&w, "p"), "uncordoned");
+	ok(bound(&w, "p"), "the node is uncordoned");
 	close_world(&w);
 }
 
@@ -468,12 +471,14 @@ static void test_restart(void)
 	change(&w, SLU_ASK_LIMIT, "c", 77);
 	change(&w, SLU_ASK_LIMIT, "a", 300);
 	seen.job = pictured(&w, "c").id;
-	ok(pictured(&w, "c").priority == 9 && pictured(&w, "c").limit_s == 77, "set");
+	ok(pictured(&w, "c").priority == 9 && pictured(&w, "c").limit_s == 77,
+	   "the priority and the limit are set");
 	again(&w, store); /* the notes did not get onto the objects: the store knows */
 	ok(pictured(&w, "c").priority == 9 && pictured(&w, "c").limit_s == 77,
 	   "the next life knows both (%d, %" PRId64 ")", pictured(&w, "c").priority,
 	   pictured(&w, "c").limit_s);
-	ok(pictured(&w, "a").end_s == pictured(&w, "a").start_s + 300, "also of what runs");
+	ok(pictured(&w, "a").end_s == pictured(&w, "a").start_s + 300,
+	   "the next life knows the limit of a running job, too");
 	slu_core_free(w.core);
 	w.core = NULL;
 	if (slu_store_open(store, 0, &s, &err) < 0)

@@ -160,7 +160,7 @@ static void ask(struct world *w, enum slu_ask what, const char *name, const char
 			go_on(w);
 	} while (got.done && got.rc == -EAGAIN && time(NULL) < limit);
 	if (!got.done)
-		ok(false, "an answer");
+		ok(false, "the claim has an answer");
 }
 
 static void cancel(struct world *w, uint64_t job)

@@ -113,7 +113,7 @@ static void test_gives_back(void)
 	ok(bound(&w, "e-") == 4, "it runs with four");
 	members(&w, "b", 0, 1, "");
 	turn(&w);
-	ok(bound(&w, "b-") == 0, "another waits");
+	ok(bound(&w, "b-") == 0, "another gang waits");
 	job(&w, "j1", "e", "\"parallelism\":2,\"completions\":4", "");
 	delete_pod(&w, &e[3]);
 	turn(&w);

@@ -156,7 +156,7 @@ static void test_orphaned(void)
 	later(&w, 5);
 	ok(bound(&w, "g") == 2, "pods that were set free start, each for itself (%d)",
 	   bound(&w, "g"));
-	ok(differences(&w) == 0, "and the books are right");
+	ok(differences(&w) == 0, "the books agree with the pods");
 	close_world(&w);
 }
 
@@ -227,7 +227,7 @@ static void test_follower_bound_by_others(void)
 	end_pod(&w, &w.pod[0], "Succeeded"); /* there is room on n0 now */
 	later(&w, 60);
 	ok(w.binds == 1, "it was bound behind our back: nobody binds it again (%d)", w.binds);
-	ok(differences(&w) == 0, "and the books say where it is");
+	ok(differences(&w) == 0, "the books say where a pod bound by another is");
 	close_world(&w);
 }
 
@@ -246,7 +246,8 @@ static void test_two_jobs(void)
 	ok(w.binds == 0, "two Jobs of two with one group are four (%d)", w.binds);
 	delete_pod(&w, busy);
 	turn(&w);
-	ok(bound(&w, "a") == 2 && bound(&w, "b") == 2, "and start together");
+	ok(bound(&w, "a") == 2 && bound(&w, "b") == 2,
+	   "four pods of two Jobs with one group start together");
 	close_world(&w);
 }
 
@@ -334,7 +335,7 @@ static void test_name_used_again(void)
 	delete_pod(&w, &w.pod[0]);
 	turn(&w);
 	ok(bound(&w, "new") == 4, "four are: it starts");
-	ok(differences(&w) == 0, "and the books are right");
+	ok(differences(&w) == 0, "the books agree with the pods");
 	close_world(&w);
 }
 
@@ -380,7 +381,7 @@ static void test_podgroup_deleted(void)
 	ok(w.binds == 0, "the PodGroup of a waiting gang is deleted: it stays a gang of 4");
 	podgroup(&w, false);
 	turn(&w);
-	ok(w.binds == 0, "and made again: the same");
+	ok(w.binds == 0, "a PodGroup that is made again leaves the gang as it is");
 	podgroup(&w, true);
 	delete_pod(&w, busy);
 	turn(&w);
@@ -444,7 +445,7 @@ static void test_hold_stays(void)
 	ok(w.binds == 0, "its pods are replaced: it is still held");
 	take_ask(&w, SLU_ASK_RELEASE, "j", NULL);
 	turn(&w);
-	ok(bound(&w, "b") == 1, "and starts when it is released");
+	ok(bound(&w, "b") == 1, "a held group whose pods were replaced starts when it is released");
 	ok(strstr(w.last_annotation, "\"sluice.sh/on-hold\":null"), "the note is taken off");
 	close_world(&w);
 }
@@ -478,7 +479,7 @@ static void test_quota(void)
 	later(&w, 15);
 	ok(seen.jobs == 2 && strstr(seen.job, "\"suspend\":true"),
 	   "no more come: the Job goes back into the queue: %s", seen.job);
-	ok(bound(&w, "other") == 1, "and its places to others");
+	ok(bound(&w, "other") == 1, "the places of a Job that went back go to others");
 	feed_job(&w, "j", 4, true, "yes", "");
 	delete_pod(&w, p);
 	delete_pod(&w, p + 1);
@@ -564,7 +565,7 @@ static void test_held_limits_only(void)
 	     "{\"metadata\":{\"name\":\"l\",\"namespace\":\"ns\",\"uid\":\"l\"},\"spec\":{\"limits\":[{"
 	     "\"type\":\"Container\",\"defaultRequest\":{\"cpu\":\"2\"}}]}}");
 	turn(&w);
-	ok(seen.jobs == 1, "and again when that changes");
+	ok(seen.jobs == 1, "a held Job is planned again when the LimitRange changes");
 	close_world(&w);
 }
 
@@ -599,16 +600,16 @@ static void test_resized_in_place(void)
 	turn(&w);
 	ok(bound(&w, "g") == 0, "ours and one of others grew in place: what they hold counts (%d)",
 	   bound(&w, "g"));
-	ok(differences(&w) == 0, "and the audit agrees");
+	ok(differences(&w) == 0, "the audit agrees after pods were resized");
 	resize_pod(&w, other, "2");
 	turn(&w);
 	ok(bound(&w, "g") == 2, "the other one shrank: there is room");
-	ok(differences(&w) == 0, "and the audit agrees");
+	ok(differences(&w) == 0, "the audit agrees after pods were resized");
 	delete_pod(&w, mine);
 	crowd(&w, "h", 1, "8", "");
 	turn(&w);
 	ok(bound(&w, "h") == 1, "ours went, with all it had");
-	ok(differences(&w) == 0, "and the audit agrees");
+	ok(differences(&w) == 0, "the audit agrees after pods were resized");
 	close_world(&w);
 }
 
@@ -710,8 +711,8 @@ static void test_stuck(void)
 	   "an image that cannot be had is told once for the group: %s", w.last_event);
 	later(&w, 60);
 	s = slu_core_snapshot(w.core);
-	ok(s->n_jobs == 1 && strstr(s->job[0].reason, "ImagePullBackOff"), "and shown: %s",
-	   s->job[0].reason);
+	ok(s->n_jobs == 1 && strstr(s->job[0].reason, "ImagePullBackOff"),
+	   "the snapshot shows the image that cannot be pulled: %s", s->job[0].reason);
 	slu_snapshot_unref(s);
 	for (int i = 0; i < 2; i++) {
 		*p[i].status = 0;

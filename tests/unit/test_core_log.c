@@ -294,7 +294,7 @@ static void test_churn(uint64_t seed, bool old)
 	       n->rows, n->begins, n->events, n->passes, n->decisions, p.starts, binds);
 	ok(n->begins == 3 + n->middle && n->skipped == 0, "one beginning for each start");
 	ok(old ? n->middle == 4 : n->middle == 0, "and %d in the middle", (int)n->middle);
-	ok(p.starts > 10 && n->decisions > 100, "and it was a busy time");
+	ok(p.starts > 10 && n->decisions > 100, "the log holds a busy time");
 	slu_replay_free(p.r);
 
 	struct proof bad = { .alter = true, .start = p.start };
@@ -351,7 +351,7 @@ static void test_large(void)
 	ok(used <= 1 << 20, "the store keeps to its size: %d bytes", (int)used);
 	ok(slu_store_open(file, SLU_STORE_READONLY, &s, NULL) == 0 &&
 		   slu_store_log_begin(s, INT64_MAX, &seq, NULL) == 0 && seq == begun,
-	   "and the log goes on");
+	   "the log goes on in a store that is full");
 	slu_store_close(s);
 	int rc = prove(&p);
 	const struct slu_replay_count *n = slu_replay_count(p.r);

@@ -52,7 +52,7 @@ static void test_gang(const char *type)
 	later(&w, 2);
 	ok(bound(&w, "p-") == 3, "the third arrives: all start");
 	ok(strstr(w.last_status, "\"status\":\"True\",\"reason\":\"Scheduled\""),
-	   "and the condition says so: %s", w.last_status);
+	   "the condition of a started PodGroup says so: %s", w.last_status);
 	snprintf(done, sizeof done,
 		 "{\"type\":\"%s\",\"status\":\"True\",\"reason\":\"Scheduled\"}", type);
 	podgroup(&w, "\"schedulingPolicy\":{\"gang\":{\"minCount\":3}}", done);

@@ -227,7 +227,7 @@ static void test_completed_where_meant(void)
 	for (int i = 0; i < lost; i++)
 		right += !strcmp(pod(&w, m[i].pod)->node, m[i].node);
 	ok(bound(&w, "g-") == 4 && right == 3, "the other three follow, where they were meant to");
-	ok(*pod(&w, "a")->node, "and the next one finds another place");
+	ok(*pod(&w, "a")->node, "the next gang finds another place");
 	ok(look(0).intents == 0, "no intent is left open");
 	last_life_over(&w);
 }
@@ -284,7 +284,7 @@ static void test_follower(void)
 	live(&w, 4, 2);
 	go_on(&w, NONE, NULL);
 	ok(lost == 1 && !strcmp(pod(&w, "g-2")->node, m[0].node), "it goes where it was meant to");
-	ok(look(0).intents == 0, "and its intent is settled");
+	ok(look(0).intents == 0, "the intent of a gang that went where it was meant to is settled");
 	last_life_over(&w);
 }
 
@@ -305,7 +305,7 @@ static void test_order_while_gathering(void)
 	   "a group that still gathers keeps its place to the microsecond");
 	delete_pod(&w, pod(&w, "g-0"));
 	go_on(&w, NONE, NULL);
-	ok(look(0).jobs == 1, "and leaves the store when its pods go");
+	ok(look(0).jobs == 1, "a gathering group leaves the store when its pods go");
 	last_life_over(&w);
 }
 
@@ -431,7 +431,7 @@ static void test_half_evicted(void)
 	ok(w.evictions == 2, "the next life carries them out (%d)", w.evictions);
 	w.now_us += 11000000;
 	go_on(&w, NONE, NULL);
-	ok(w.evictions == 4, "and asks again for what is still there (%d)", w.evictions);
+	ok(w.evictions == 4, "the next life evicts again what is still there (%d)", w.evictions);
 	delete_pod(&w, pod(&w, "m-1"));
 	delete_pod(&w, pod(&w, "m-2"));
 	w.pod[0].there = false;
@@ -520,7 +520,7 @@ static void test_rest_of_what_is_over(void)
 	ok(*pod(&w, "g-1")->node, "the last one of a gang that is over follows, lives later");
 	end_pod(&w, pod(&w, "g-1"), "Succeeded");
 	go_on(&w, NONE, NULL);
-	ok(look(0).jobs == 0, "and nothing of it waits in the store");
+	ok(look(0).jobs == 0, "nothing of a gang that is over waits in the store");
 	last_life_over(&w);
 }
 
@@ -1064,7 +1064,8 @@ static void test_set_half_made(void)
 			OWNED("StatefulSet", "ss-1", "db"));
 		go_on(&w, NONE, NULL);
 	}
-	ok(bound(&w, "db") == 3 && bound(&w, "thief") == 0, "and they get them");
+	ok(bound(&w, "db") == 3 && bound(&w, "thief") == 0,
+	   "members that come after a restart get their kept places");
 	last_life_over(&w);
 }
 
@@ -1162,7 +1163,7 @@ static void test_queue_renamed(void)
 	add_pod(&w, "next", "sluice", "2", TIMED("next", "1", "60s"));
 	go_on(&w, NONE, NULL);
 	ok(bound(&w, "next") == 0, "its node is not given to another");
-	ok(differences(&w) == 0, "and the books are right");
+	ok(differences(&w) == 0, "the books agree with the pods after the restart");
 	last_life_over(&w);
 }
 
@@ -1306,7 +1307,7 @@ static void test_between_two_waves(void)
 	end_pod(&w, pod(&w, "m-1"), "Succeeded");
 	job(&w, "job-1", "m", spec, "\"succeeded\":2");
 	go_on(&w, NONE, NULL);
-	ok(bound(&w, "x-") == 1, "then it is free");
+	ok(bound(&w, "x-") == 1, "a place that is kept no longer is free");
 	last_life_over(&w);
 }
 

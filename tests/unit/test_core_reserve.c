@@ -68,7 +68,8 @@ static void test_keeps_others_out(void)
 	turn(&w);
 	now = w.now_us / 1000000;
 	reserve(&w, "r", 1, 300, 900, "\"count\":2");
-	ok(!strcmp(held(&w, "r").phase, "Planned") && held(&w, "r").n_nodes == 2, "two nodes");
+	ok(!strcmp(held(&w, "r").phase, "Planned") && held(&w, "r").n_nodes == 2,
+	   "the reservation has two nodes");
 	ok(strstr(status, "\"phase\":\"Planned\"") && strstr(status, "\"nodes\":[\"n0\",\"n1\"]") &&
 		   strstr(status, "\"status\":\"True\""),
 	   "its status: %s", status);
@@ -86,18 +87,18 @@ static void test_keeps_others_out(void)
 	end_pod(&w, &w.pod[1], "Succeeded");
 	later(&w, 310);
 	ok(!strcmp(held(&w, "r").phase, "Active") && strstr(status, "\"phase\":\"Active\""),
-	   "it begins");
+	   "the reservation begins");
 	add_pod(&w, "more", "sluice", "2",
 		NOTES("\"sluice.sh/duration\":\"100\",\"sluice.sh/reservation\":\"r\""));
 	turn(&w);
 	ok(bound(&w, "more") && !bound(&w, "long"), "only its own start in it");
 	later(&w, 600);
 	ok(!strcmp(held(&w, "r").phase, "Ended") && strstr(status, "\"status\":\"False\""),
-	   "it ends");
+	   "the reservation ends");
 	end_pod(&w, &w.pod[2], "Succeeded");
 	end_pod(&w, &w.pod[3], "Succeeded");
 	later(&w, 1);
-	ok(bound(&w, "long"), "and everybody may");
+	ok(bound(&w, "long"), "after its end every job may use the reserved nodes");
 	ok(differences(&w) == 0, "books and cluster agree");
 	close_world(&w);
 }
@@ -134,7 +135,7 @@ static void test_users_amounts_every(void)
 	     "\"resourceVersion\":\"%" PRIu64 "\"},\"spec\":{}}",
 	     ++w.rv);
 	turn(&w);
-	ok(!*held(&w, "r").phase, "deleted");
+	ok(!*held(&w, "r").phase, "the reservation is deleted");
 	ok(differences(&w) == 0, "books and cluster agree");
 	close_world(&w);
 }

@@ -38,9 +38,9 @@ static void test_misspelt(void)
 	turn(&w);
 	ok(w.events == 1 && strstr(w.last_event, "did you mean sluice.sh/duration?"),
 	   "a misspelt key is told: %s", w.last_event);
-	ok(*p->node, "and hinders nobody");
+	ok(*p->node, "a misspelt key does not keep its gang from starting");
 	edit(&w, p, NOTES(KEY("duraton", "6m")));
-	ok(w.events == 1, "once");
+	ok(w.events == 1, "a misspelt key is told once");
 	add_pod(&w, "q", "sluice", "1", NOTES("\"example.com/duraton\":\"5m\""));
 	turn(&w);
 	ok(w.events == 1, "keys of others are no business of ours");
@@ -124,13 +124,14 @@ static void test_limits(void)
 	end_pod(&w, full, "Succeeded");
 	later(&w, 1);
 	ok(!*a->node, "what became longer than its queue allows does not start");
-	ok(!*j[0]->node && !*j[1]->node && !*j[2]->node, "nor what became larger");
+	ok(!*j[0]->node && !*j[1]->node && !*j[2]->node,
+	   "a gang that became larger than its queue allows does not start");
 	edit(&w, a, NOTES(KEY("duration", "1h")));
 	job(&w, "u-j", "j", "\"parallelism\":2", "");
 	delete_pod(&w, j[2]);
 	later(&w, 3);
 	ok(*a->node, "short again, it does");
-	ok(*j[0]->node && *j[1]->node, "and small again, too");
+	ok(*j[0]->node && *j[1]->node, "a gang that is small again starts");
 	close_world(&w);
 }
 
@@ -226,7 +227,7 @@ static void test_whole_nodes(void)
 	b = add_pod(&w, "b", "sluice", "1",
 		    NOTES(KEY("exclusive", "true") "," KEY("queue", "whole")));
 	later(&w, 1);
-	ok(!*a->node && strstr(w.last_event, "gives nobody whole nodes"), "%s", w.last_event);
+	ok(!*a->node && strstr(w.last_event, "does not give whole nodes"), "%s", w.last_event);
 	ok(*b->node, "a queue that gives whole nodes does");
 	edit(&w, a, NOTES(KEY("exclusive", "false")));
 	later(&w, 1);

@@ -171,7 +171,7 @@ static void test_silent(void)
 	   stats(&s).connections);
 	ok(answers(&s, 1, 2), "the other listener answers during a flood of silent connections");
 	ok(answers(&s, 0, 1), "the flooded one answers another address");
-	ok(answers(&s, 0, 2), "and even the address the flood comes from");
+	ok(answers(&s, 0, 2), "a flooded server still answers the address of the flood");
 	shut(silent, SILENT);
 	turn(&s, 50);
 	silence(&s, SILENT, 2, 20);
@@ -197,7 +197,7 @@ static void test_known_stay(void)
 	ok(stats(&s).connections == 16 && !closed(known),
 	   "a connection that asked before stays through a flood of strangers");
 	ok(push(&s, known, HELLO, sizeof HELLO - 1) && strstr(hear(&s, known), "200 OK"),
-	   "and is answered");
+	   "a request after the flood is answered");
 	close(known);
 	shut(silent, 200);
 	unserve(&s);
@@ -256,7 +256,8 @@ static void test_half_bodies(void)
 	ok(answers(&s, 0, 1), "a small request of another address is answered meanwhile");
 	shut(fd, 60);
 	turn(&s, 50);
-	ok(!stats(&s).held, "and nothing is counted once they are gone (%zu)", stats(&s).held);
+	ok(!stats(&s).held, "no bytes are counted once the connections are gone (%zu)",
+	   stats(&s).held);
 	unserve(&s);
 }
 
@@ -324,7 +325,8 @@ static void test_headers(void)
 	ok(answers(&s, 0, 1), "a small request of another address is answered meanwhile");
 	shut(fd, 30);
 	turn(&s, 50);
-	ok(!stats(&s).held, "and nothing is counted once they are gone (%zu)", stats(&s).held);
+	ok(!stats(&s).held, "no bytes are counted once the connections are gone (%zu)",
+	   stats(&s).held);
 	unserve(&s);
 }
 
@@ -346,7 +348,7 @@ static void test_no_body(void)
 		ok(strstr(hear(&s, fd), "413"), "a listener without bodies refuses request %zu", i);
 		close(fd);
 	}
-	ok(answers(&s, 0, 1), "and answers one without");
+	ok(answers(&s, 0, 1), "a listener without bodies answers a request without one");
 	unserve(&s);
 }
 

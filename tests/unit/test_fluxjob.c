@@ -206,7 +206,8 @@ static void test_own(void)
 	ok(says(&w, "\"state\":\"Running\"") && says(&w, "\"nodeList\":\"n[0-1]\"") &&
 		   says(&w, "\"places\":\"n0,n1\""),
 	   "a jobspec runs on nodes of its own: %s", w.last_status);
-	ok(says(&w, "\"type\":\"Scheduled\",\"status\":\"True\""), "with conditions");
+	ok(says(&w, "\"type\":\"Scheduled\",\"status\":\"True\""),
+	   "a FluxJob that runs has conditions");
 	ok(w.binds == 0 && w.events == 0 && w.conditions == 0, "nothing else is written");
 	add_pod(&w, "p", "sluice", "2", "");
 	add_pod(&w, "q", "sluice", "2", "");
@@ -282,7 +283,7 @@ static void test_own_restart(void)
 	later(&w, 54);
 	later(&w, 2);
 	ok(says(&w, "\"state\":\"Finished\"") && bound(&w, "q") == 1,
-	   "and ends at its time, counted from its start: %s", w.last_status);
+	   "a FluxJob that ran before ends at its time, counted from its start: %s", w.last_status);
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }
@@ -368,7 +369,8 @@ static void test_node_lost(void)
 	fluxjob(&w, "a", NODES("2", "6000"), "", false);
 	turn(&w);
 	later(&w, 2);
-	ok(says(&w, "\"state\":\"Running\"") && says(&w, "\"places\":\"n0,n1\""), "it runs");
+	ok(says(&w, "\"state\":\"Running\"") && says(&w, "\"places\":\"n0,n1\""),
+	   "the FluxJob runs");
 	feed(&w, SLU_KIND_NODE, false, away);
 	turn(&w);
 	later(&w, 200);
@@ -412,7 +414,7 @@ static void test_wrapped(void)
 	ok(w.creates == 1 && strstr(w.last_create, "\"name\":\"j-job\"") &&
 		   strstr(w.last_create, "\"uid\":\"j1\""),
 	   "a held Job gets its FluxJob: %s", w.last_create);
-	ok(w.statuses == 0, "whose status waits until it is there");
+	ok(w.statuses == 0, "the status of a FluxJob waits until the object exists");
 	feed(&w, SLU_KIND_FLUXJOB, false,
 	     "{\"metadata\":{\"name\":\"j-job\",\"namespace\":\"ns\",\"uid\":\"f1\",\"resourceVersion\":\"9\","
 	     "\"labels\":{\"app.kubernetes.io/managed-by\":\"sluice\"}},\"spec\":{}}");
@@ -430,7 +432,7 @@ static void test_wrapped(void)
 	ok(strstr(w.last_annotation, "\"sluice.sh/cancelled\":\"true\""),
 	   "deleting it takes the Job out of the queue, for good: %s", w.last_annotation);
 	later(&w, 60);
-	ok(w.creates == 1, "and it is not made again");
+	ok(w.creates == 1, "a deleted FluxJob of a cancelled Job is not made again");
 	close_world(&w);
 	open_world(&w, 2, 1, "");
 	feed(&w, SLU_KIND_NAMESPACE, false,
@@ -537,7 +539,7 @@ static void test_standby(void)
 	slu_core_free(w.core);
 	struct slu_core_setup cs = { .verify = true, .config = w.cfg, .out = w.out };
 
-	ok(slu_core_new(&cs, &w.core, &err) == 0, "a standby");
+	ok(slu_core_new(&cs, &w.core, &err) == 0, "a standby starts");
 	for (int i = 0; i < 3; i++) {
 		char name[8];
 

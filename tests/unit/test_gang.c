@@ -110,8 +110,9 @@ static void test_time(void)
 		   info.start_s == 104 && info.end_s == 114,
 	   "keeps its length");
 	ok(slu_machine_node_free(m, slu_machine_node_find(m, "n0"), CPU) == -4,
-	   "and an overbooked node says so");
-	ok(slu_gang_cancel(m, 1) == 0 && slu_gang_cancel(m, 1) == -ENOENT, "cancelled once");
+	   "an overbooked node says so");
+	ok(slu_gang_cancel(m, 1) == 0 && slu_gang_cancel(m, 1) == -ENOENT,
+	   "a gang is cancelled once");
 	slu_machine_free(m);
 }
 
@@ -143,8 +144,8 @@ static void test_overrun(void)
 	ok(expect(m, SLU_GANG_TRY_LATER, 15, 0, &r, SLU_GANG_LATER, "@40 n0*4"),
 	   "the plan follows");
 	ok(expect(m, SLU_GANG_ALLOCATE_OR_RESERVE, 15, 2, &r, SLU_GANG_LATER, "@40 n0*4"),
-	   "reserved");
-	ok(slu_gang_cancel(m, 1) == 0, "ends early");
+	   "a gang that does not fit now is reserved");
+	ok(slu_gang_cancel(m, 1) == 0, "a gang ends early");
 	ok(expect(m, SLU_GANG_ALLOCATE, 41, 3, &r, SLU_GANG_BUSY, ""),
 	   "a reservation that is due holds its nodes");
 	slu_machine_free(m);
@@ -184,7 +185,7 @@ static void test_policies(void)
 
 		q = gang(1, 1, 10);
 		if (used[i] && slu_gang_register(m, 0, &b, NULL) < 0)
-			ok(false, "registered");
+			ok(false, "running work is registered");
 	}
 	for (size_t i = 0; i < SLU_LEN(row); i++) {
 		q = gang(4, 1, 10);
@@ -233,7 +234,7 @@ static void test_constraints(void)
 	   "the score decides among the queue's nodes");
 	q.nodes = NULL;
 	ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, "@0 n4*3"),
-	   "and comes before the preference");
+	   "a score comes before the preference");
 	role_buf.score = NULL;
 	role_buf.prefer = odd;
 	slu_nodeset_del(odd, 0);
@@ -348,7 +349,8 @@ static void test_release(void)
 	slu_node n0 = slu_machine_node_find(m, "n0"), n2 = slu_machine_node_find(m, "n2");
 	struct slu_gang_info info;
 
-	ok(expect(m, SLU_GANG_ALLOCATE, 0, 1, &q, SLU_GANG_NOW, "@0 n0*4 n1*4 n2*2"), "ten slots");
+	ok(expect(m, SLU_GANG_ALLOCATE, 0, 1, &q, SLU_GANG_NOW, "@0 n0*4 n1*4 n2*2"),
+	   "a role asks for ten slots");
 	ok(slu_gang_release(m, 1, 0, n0, 3) == 7, "three of them end");
 	ok(slu_gang_release(m, 1, 0, n0, 2) == -EINVAL, "two more are not there");
 	ok(slu_gang_release(m, 1, 0, n0, 1) == 6 && slu_gang_release(m, 1, 0, n0, 1) == -ENOENT,
@@ -418,7 +420,7 @@ static void test_blocks(void)
 	   "the others see block and guest as one");
 	role_buf.min = 5;
 	ok(expect(m, SLU_GANG_TRY_LATER, 20, 0, &q, SLU_GANG_LATER, "@30 n0*1 n1*4"),
-	   "and what is left beside them");
+	   "a later gang gets what is left beside earlier ones");
 	slu_nodeset_unref(set);
 	slu_machine_free(m);
 }
@@ -431,7 +433,7 @@ static void test_time_fit(void)
 	struct slu_gang_req q = gang(2, 1, 10);
 
 	q.flags = SLU_GANG_TIME_FIT;
-	ok(expect(m, SLU_GANG_ALLOCATE, 0, 1, &q, SLU_GANG_NOW, "@0 n0*1 n1*1"), "two run");
+	ok(expect(m, SLU_GANG_ALLOCATE, 0, 1, &q, SLU_GANG_NOW, "@0 n0*1 n1*1"), "two gangs run");
 	q = gang(5, 1, 10);
 	q.flags = SLU_GANG_TIME_FIT;
 	ok(expect(m, SLU_GANG_ALLOCATE_OR_RESERVE, 0, 2, &q, SLU_GANG_LATER,
@@ -453,7 +455,8 @@ static void test_explain(void)
 	struct slu_gang_req q = gang(10, 1, 30);
 	struct slu_gang_why why;
 
-	ok(expect(m, SLU_GANG_ALLOCATE, 0, 7, &q, SLU_GANG_NOW, "@0 n0*4 n1*4 n2*2"), "ten run");
+	ok(expect(m, SLU_GANG_ALLOCATE, 0, 7, &q, SLU_GANG_NOW, "@0 n0*4 n1*4 n2*2"),
+	   "ten gangs run");
 	q = gang(8, 1, 50);
 	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_KIND &&
 		   why.kind == CPU && why.have == 6 && why.slots_now == 6 &&
@@ -461,9 +464,9 @@ static void test_explain(void)
 		   why.holder[0].job == 7 && why.holder[0].amount == 10 && why.fewer_slots == 6,
 	   "%s", why.text.text);
 	ok(expect(m, SLU_GANG_ALLOCATE_OR_RESERVE, 5, 8, &q, SLU_GANG_LATER, "@30 n0*4 n1*4"),
-	   "reserved");
+	   "a gang that does not fit now is reserved");
 	ok(expect(m, SLU_GANG_ALLOCATE_OR_RESERVE, 5, 9, &q, SLU_GANG_LATER, "@30 n2*4 n3*4"),
-	   "and another");
+	   "another gang of the same size is planned beside it");
 	q = gang(6, 1, 40);
 	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_TIME &&
 		   why.shorter_s == 25 && why.holder[0].start_s == 30,
@@ -479,7 +482,7 @@ static void test_explain(void)
 	   "%s", why.text.text);
 	slu_gang_cancel(m, 7);
 	q = gang(5, 1, 10);
-	ok(expect(m, SLU_GANG_ALLOCATE, 5, 10, &q, SLU_GANG_NOW, "@5 n0*4 n1*1"), "five run");
+	ok(expect(m, SLU_GANG_ALLOCATE, 5, 10, &q, SLU_GANG_NOW, "@5 n0*4 n1*1"), "five gangs run");
 	q = gang(3, 3, 10);
 	q.level = 0;
 	q.flags = SLU_GANG_CLOSE_REQUIRED;
@@ -606,7 +609,7 @@ static void test_limits_of_names(void)
 		snprintf(name, sizeof name, "l%d", n);
 		rc = slu_machine_level(m, name);
 	}
-	ok(rc == -ENOSPC && slu_machine_levels(m) == SLU_LEVELS_MAX, "8 levels");
+	ok(rc == -ENOSPC && slu_machine_levels(m) == SLU_LEVELS_MAX, "a machine has 8 levels");
 	slu_machine_free(m);
 }
 
@@ -632,7 +635,7 @@ static void test_churn_of_nodes(void)
 	   "shrunk under its jobs");
 	ok(slu_machine_node_find(m, "n1") == SLU_NODE_NONE &&
 		   slu_machine_node_find(m, "n7") == node,
-	   "names follow");
+	   "names follow their nodes");
 	slu_machine_free(m);
 }
 
@@ -770,7 +773,7 @@ static void test_whole(void)
 	}
 	ok(good && slu_machine_up(m) > 0, "totals of the machine are those of its nodes");
 	c = slu_machine_clone(m);
-	ok(c && whole_is_right(c), "and of its copy");
+	ok(c && whole_is_right(c), "totals of a copied machine are those of its nodes");
 	slu_machine_free(c);
 	slu_machine_free(m);
 }

@@ -58,7 +58,7 @@ static void test_build(void)
 	ok(slu_graph_type(g, "cluster") == SLU_TYPE_CLUSTER &&
 		   slu_graph_type(g, "storage_node") == SLU_TYPE_STORAGE_NODE,
 	   "the first types have their numbers");
-	ok(slu_graph_type(g, "memory") == SLU_TYPE_STORAGE_NODE + 1, "others follow");
+	ok(slu_graph_type(g, "memory") == SLU_TYPE_STORAGE_NODE + 1, "the other vertices follow");
 	slu_graph_path_under(g, root, 0, SLU_NONE);
 	slu_graph_root_set(g, 0, root);
 	for (int i = 0; i < 100; i++) {
@@ -71,9 +71,10 @@ static void test_build(void)
 		slu_graph_link(g, v, c, 0);
 	}
 	ok(path_is(g, root, 0, "/cluster0") && path_is(g, 1, 0, "/cluster0/node0"),
-	   "derived paths");
+	   "paths are derived from names");
 	ok(slu_graph_by_path(g, "/cluster0/node99", &cursor) == 199, "found by path");
-	ok(slu_graph_by_path(g, "/cluster0/node99", &cursor) == SLU_NONE, "and only one");
+	ok(slu_graph_by_path(g, "/cluster0/node99", &cursor) == SLU_NONE,
+	   "exactly one vertex has the path");
 	cursor = 0;
 	ok(slu_graph_by_path(g, "/cluster0/node98/odd", &cursor) == 198, "an own name in the path");
 	cursor = 0;
@@ -101,7 +102,7 @@ static void test_build(void)
 		   slu_graph_property_set(g, 1, "b", "3") == 0,
 	   "set properties");
 	ok(strcmp(slu_graph_property(g, 1, "b"), "3") == 0 && !slu_graph_property(g, 1, "c"),
-	   "read them");
+	   "the written vertices can be read");
 	ok(strcmp(slu_graph_str(g, g->prop.p[g->v.p[1].props].key), "a") == 0, "sorted by key");
 
 	ok(slu_graph_counts(g, &counts) == 0 && counts.vertices == 201 && counts.edges == 200 &&
@@ -150,9 +151,9 @@ static void test_many_in(void)
 	}
 	ok(slu_graph_edge(g, 300, hub) == 299 && slu_graph_edge(g, 5, hub) == 4, "edges of a hub");
 	slu_graph_link(g, 200, hub, 0);
-	ok(g->e.n == 300, "still re-used");
+	ok(g->e.n == 300, "a freed number is re-used");
 	r = slu_graph_by_rank(g, 3, &n);
-	ok(n == 43 && r[0] == 4 && r[42] == 298, "by rank in order of creation");
+	ok(n == 43 && r[0] == 4 && r[42] == 298, "vertices of a rank come in order of creation");
 	ok(slu_graph_by_rank(g, 9, &n) == NULL && n == 0, "no such rank");
 	c = slu_graph_clone(g);
 	slu_graph_remove(g, 4);

@@ -187,7 +187,7 @@ static void test_door(void)
 	node[0] = 'X';
 	ok(!slu_intents_send(d, &ticket) && ticket > 0 && wait_durable(d, ticket),
 	   "the batch becomes durable");
-	ok(atomic_load(&woken) > 0, "and the core is woken");
+	ok(atomic_load(&woken) > 0, "a durable batch wakes the core");
 	slu_intents_free(d, 1000);
 	f = look(&setup);
 	ok(f.intents == 1 && f.pods == 2 && !strcmp(f.node, "n1"),

@@ -293,7 +293,7 @@ static void test_plain(void)
 		   strstr(w.seen, "user-agent: sluice/") &&
 		   strstr(w.seen, "accept: application/json") &&
 		   strstr(w.seen, "accept-encoding: gzip"),
-	   "with everything a server wants to know");
+	   "a request carries all headers a server needs");
 	g = ask(c, (struct slu_kube_request){ .method = SLU_HTTP_PATCH,
 					      .path = "/echo",
 					      .body = "[1]",
@@ -309,7 +309,7 @@ static void test_plain(void)
 	ok(rc == -ENOENT && a.outcome == SLU_KUBE_NOT_FOUND && !strcmp(a.reason, "NotFound") &&
 		   strstr(err.text,
 			  "cannot get pods \"code-404-NotFound\" in namespace \"ns\": 404 Not Found: the message"),
-	   "and its error: %s", err.text);
+	   "an error answer is put into words: %s", err.text);
 	slu_kube_answer_done(&a);
 	ok(slu_kube_send(c, &(struct slu_kube_request){ .path = "x", .done = done }, NULL) ==
 		   -EINVAL,
@@ -468,7 +468,7 @@ static void test_streams(void)
 	w.n_held = 0;
 	wait_for(&w.f, &g.done, 1000);
 	ok(g.done && g.outcome == SLU_KUBE_OK && g.streamed == 14 && g.body_len == 0,
-	   "and its end is good");
+	   "a stream that ends whole is no error");
 
 	memset(&g, 0, sizeof g);
 	slu_kube_send(c, &q, &g.call);
@@ -512,7 +512,7 @@ static void test_streams(void)
 	slu_kube_resume(g.call);
 	wait_for(&w.f, &g.done, 3000);
 	ok(g.done && g.outcome == SLU_KUBE_OK && g.streamed == 12 << 20,
-	   "and resumes without a loss");
+	   "a paused stream resumes without a loss");
 
 	memset(&g, 0, sizeof g);
 	q.path = "/stream";
@@ -597,7 +597,8 @@ static void test_rotation(void)
 	   (unsigned long long)st.connects);
 	release(&w, true);
 	wait_for(&w.f, &hold.done, 1000);
-	ok(hold.outcome == SLU_KUBE_OK && hold.tries == 1, "and is answered there");
+	ok(hold.outcome == SLU_KUBE_OK && hold.tries == 1,
+	   "a request on a connection that goes away is answered there");
 	end(&w, c);
 }
 
@@ -1132,7 +1133,8 @@ static void test_exec(void)
 	g = ask(c, GET("/auth"));
 	ok(g.outcome == SLU_KUBE_OK, "a plug-in gives the token %s", g.error);
 	g = ask(c, GET("/auth"));
-	ok(g.outcome == SLU_KUBE_OK && g.tries == 1, "and is not asked again");
+	ok(g.outcome == SLU_KUBE_OK && g.tries == 1,
+	   "a plug-in is not asked again while its token is valid");
 	w.token = "Bearer a-b c-from-config-2";
 	g = ask(c, GET("/auth"));
 	ok(g.outcome == SLU_KUBE_OK && g.tries == 2, "until the server says 401 %s", g.error);

@@ -194,7 +194,7 @@ static void test_fields(void)
 	ok(c->token.file && c->token.data, "both forms of the token are known");
 	ok(!strcmp(c->as_user, "boss") && !strcmp(c->as_groups[1], "g2") && !c->as_groups[2] &&
 		   c->n_as_extra == 2 && !strcmp(c->as_extra[1].name, "impersonate-extra-a%20b"),
-	   "impersonation");
+	   "impersonation is read");
 	ok(c->cert.n == 4 && !memcmp(c->cert.data, "cert", 4) && !memcmp(c->key.data, "key", 3),
 	   "inline data is decoded");
 	ok(!strcmp(slu_kube_config_namespace(c), "default"), "no namespace means default");
@@ -262,7 +262,7 @@ static void test_base64(void)
 
 			slu_base64_encode(slu_buf_str(&b), b.n, &back);
 			slu_base64_decode(slu_buf_str(&back), back.n, &again);
-			ok(again.n == b.n, "and back");
+			ok(again.n == b.n, "base64 of decoded bytes gives the text again");
 			slu_buf_done(&again);
 		}
 		slu_buf_done(&b);

@@ -237,11 +237,12 @@ static void check_takeover(void)
 	ok(slu_elector_release(b.e, t / 1000, &body) &&
 		   carry_out(SLU_ELECTOR_PATCH, &body) == SLU_KUBE_OK && b.lost == 1 &&
 		   !slu_elector_held(b.e, t + b.skew_ns) && server.holder[0] == '\0',
-	   "given up");
+	   "the lease is given up");
 	for (died = t; !slu_elector_held(a.e, t + a.skew_ns) && t < died + 60 * S; t += 50 * MS)
 		moment(&a, t, &rng, 0);
-	ok(t - died < 4 * S && a.term == 2, "and taken within %d ms, term %d",
-	   (int)((t - died) / MS), a.term);
+	ok(t - died < 4 * S && a.term == 2,
+	   "a lease that was given up is taken within %d ms, term %d", (int)((t - died) / MS),
+	   a.term);
 	slu_elector_free(a.e);
 	slu_elector_free(b.e);
 	slu_buf_done(&a.body);
@@ -297,7 +298,7 @@ static void check_options(void)
 	o.renew_s = 2;
 	ok(slu_elector_new(&o, NULL, 1, &e, &err) == -EINVAL, "retry must be below renew");
 	o.retry_ns = 500 * MS;
-	ok(slu_elector_new(&o, NULL, 1, &e, &err) == 0, "and is fine below it");
+	ok(slu_elector_new(&o, NULL, 1, &e, &err) == 0, "a retry below renew is accepted");
 	slu_elector_free(e);
 }
 

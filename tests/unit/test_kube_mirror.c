@@ -473,13 +473,15 @@ static void check_odd(struct slu_kcodec *codec)
 		   "rubbish ends the stream");
 		slu_mirror_watch_end(m);
 	}
-	ok(slu_mirror_wants(m) == SLU_MIRROR_LIST, "and three times in a row a fresh list is due");
+	ok(slu_mirror_wants(m) == SLU_MIRROR_LIST,
+	   "after rubbish three times in a row a fresh list is due");
 	ok(slu_mirror_page(m, SLU_ENC_PROTOBUF, b.p, b.n, NULL) == 0 && l.syncs == 2,
-	   "listed again");
+	   "the kind is listed again");
 	slu_buf_reset(&b);
 	server_event(SLU_ENC_JSON, &c, &b);
 	slu_mirror_watch_begin(m, SLU_ENC_JSON);
-	ok(slu_mirror_watch_data(m, b.p, b.n, NULL) == 0 && slu_mirror_count(m) == 1, "one came");
+	ok(slu_mirror_watch_data(m, b.p, b.n, NULL) == 0 && slu_mirror_count(m) == 1,
+	   "one object came");
 	/* deleted and made anew behind our back */
 	c.uid = 2;
 	c.rv = 61;

@@ -141,14 +141,15 @@ static void check_pod(const struct slu_kpod *p)
 	ok(m->nlabels == 5 && slu_kstr_is(slu_kmeta_label(m, "app"), "solver") &&
 		   slu_kstr_is(slu_kmeta_label(m, "zeta"), "") && !slu_kmeta_label(m, "none") &&
 		   slu_kstr_is(slu_kmeta_label(m, "Ünïcode/ok"), "ß"),
-	   "labels");
+	   "a pod's labels are read");
 	ok(m->nannotations == 3 && slu_kstr_is(slu_kmeta_annotation(m, "sluice.sh/size"), "4") &&
 		   !slu_kmeta_annotation(m, "kubectl.kubernetes.io/last-applied-configuration"),
 	   "annotations: only what is kept");
 	ok(m->nowners == 2 && slu_kstr_is(slu_kmeta_controller(m)->name, "solver") &&
 		   slu_kstr_is(slu_kmeta_controller(m)->api_version, "batch/v1"),
 	   "the controlling owner");
-	ok(m->nfinalizers == 2 && slu_kstr_is(m->finalizers[1], "example.com/hold"), "finalizers");
+	ok(m->nfinalizers == 2 && slu_kstr_is(m->finalizers[1], "example.com/hold"),
+	   "a pod's finalizers are read");
 	ok(slu_kstr_is(s->scheduler, "fluence") && slu_kstr_is(s->node, "node-17") &&
 		   slu_kstr_is(s->scheduling_group, "native-group") &&
 		   slu_kstr_is(s->priority_class, "high") && s->priority == -7 && s->has_priority,
@@ -178,8 +179,9 @@ static void check_pod(const struct slu_kpod *p)
 		   s->tolerations[2].op == SLU_TOL_EQUAL &&
 		   s->tolerations[2].effect == SLU_EFFECT_ANY &&
 		   slu_kstr_is(s->tolerations[3].key, ""),
-	   "tolerations");
-	ok(s->ngates == 2 && slu_kstr_is(s->gates[0], "fluxqueue"), "gates");
+	   "a pod's tolerations are read");
+	ok(s->ngates == 2 && slu_kstr_is(s->gates[0], "fluxqueue"),
+	   "a pod's scheduling gates are read");
 	ok(s->nhost_ports == 2 && s->host_ports[0].port == 8080 &&
 		   slu_kstr_is(s->host_ports[0].ip, "10.0.0.1") && s->host_ports[1].port == 9000 &&
 		   s->host_ports[1].proto == SLU_PROTO_UDP,
@@ -192,7 +194,7 @@ static void check_pod(const struct slu_kpod *p)
 	ok(slu_kamount_get(s->requests, s->nrequests, "cpu") == 3050, "cpu %" PRId64,
 	   slu_kamount_get(s->requests, s->nrequests, "cpu"));
 	ok(slu_kamount_get(s->requests, s->nrequests, "memory") == (4096 + 64 + 10) * 1048576ll,
-	   "memory");
+	   "a container's memory is read");
 	ok(slu_kamount_get(s->requests, s->nrequests, "nvidia.com/gpu") == 1 &&
 		   slu_kamount_get(s->requests, s->nrequests, "ephemeral-storage") == 1000000000 &&
 		   slu_kamount_get(s->requests, s->nrequests, "hugepages-2Mi") == 4194304 &&
@@ -202,13 +204,14 @@ static void check_pod(const struct slu_kpod *p)
 	ok(p->phase == SLU_PHASE_FAILED && slu_kpod_ended(p) &&
 		   slu_kstr_is(p->reason, "OutOfcpu") &&
 		   slu_kstr_is(p->nominated_node, "node-18") && p->start_us == AT(10),
-	   "status");
+	   "a pod's status is read");
 	ok(p->scheduled == SLU_TRI_FALSE && slu_kstr_is(p->sched_reason, "Unschedulable") &&
 		   slu_kstr_is(p->sched_message, "0/3 nodes are available") &&
 		   p->sched_us == AT(9) && p->ready == SLU_TRI_FALSE &&
 		   p->disrupted == SLU_TRI_TRUE,
-	   "conditions");
-	ok(p->exit_code == 137 && p->restarts == 3 && p->finish_us == AT(90), "container statuses");
+	   "a pod's conditions are read");
+	ok(p->exit_code == 137 && p->restarts == 3 && p->finish_us == AT(90),
+	   "a pod's container statuses are read");
 }
 
 static void check_others(void)
@@ -235,7 +238,7 @@ static void check_others(void)
 	ok(slu_kamount_get(n->allocatable, n->nallocatable, "cpu") == 63500 &&
 		   slu_kamount_get(n->capacity, n->ncapacity, "memory") == 256ll << 30 &&
 		   slu_kamount_get(n->capacity, n->ncapacity, "pods") == 110 && n->ncapacity == 5,
-	   "node: amounts");
+	   "a node's amounts are read");
 	slu_kobj_unref(o);
 
 	o = decode("job", SLU_KIND_JOB, SLU_ENC_PROTOBUF);
@@ -244,20 +247,20 @@ static void check_others(void)
 	ok(j->parallelism == 4 && j->completions == 8 && j->backoff_limit == 0 && j->indexed &&
 		   j->suspend && j->active_deadline_s == 1800 &&
 		   slu_kstr_is(j->managed_by, "example.com/mgr"),
-	   "job: specification");
+	   "a Job's specification is read");
 	ok(j->active == 1 && j->succeeded == 2 && j->failed == 3 && j->ready == 4 &&
 		   j->terminating == 5 && slu_kstr_is(j->completed_indexes, "0-3,7") &&
 		   j->start_us == AT(20) && j->completion_us == AT(40) &&
 		   j->complete == SLU_TRI_TRUE && j->failed_cond == SLU_TRI_ABSENT &&
 		   j->suspended == SLU_TRI_FALSE &&
 		   slu_kstr_is(slu_kcond_get(j->conds, j->nconds, "Complete")->message, "done"),
-	   "job: status");
+	   "a Job's status is read");
 	/* no status of a kubelet in a template: 1500 + 100 + 250 = 1850 < 3000 + 50 */
 	ok(slu_kamount_get(j->tmpl.spec.requests, j->tmpl.spec.nrequests, "cpu") == 3050 &&
 		   j->tmpl.nlabels == 5 && j->tmpl.nannotations == 3 && j->tmpl.spec.nclaims == 1 &&
 		   (j->tmpl.spec.flags & SLU_POD_EPHEMERAL_CLAIM) &&
 		   slu_kstr_is(j->tmpl.spec.node, ""),
-	   "job: template");
+	   "a Job's template is read");
 	slu_kobj_unref(o);
 
 	o = decode("job-empty", SLU_KIND_JOB, SLU_ENC_PROTOBUF);
@@ -278,14 +281,14 @@ static void check_others(void)
 	ok(slu_kstatefulset(o)->parallel && slu_kstatefulset(o)->start == 2 &&
 		   slu_kstatefulset(o)->nclaim_templates == 2 &&
 		   slu_kstr_is(slu_kstatefulset(o)->claim_templates[1], "db"),
-	   "statefulset");
+	   "a StatefulSet is read");
 	slu_kobj_unref(o);
 
 	o = decode("deployment", SLU_KIND_DEPLOYMENT, SLU_ENC_PROTOBUF);
 	ok(slu_kdeployment(o)->replicas == 5 && slu_kdeployment(o)->paused &&
 		   slu_kdeployment(o)->now == 4 && slu_kdeployment(o)->updated == 3 &&
 		   slu_kdeployment(o)->ready == 2 && slu_kdeployment(o)->available == 1,
-	   "deployment");
+	   "a Deployment is read");
 	slu_kobj_unref(o);
 
 	o = decode("lease", SLU_KIND_LEASE, SLU_ENC_PROTOBUF);
@@ -319,7 +322,7 @@ static void check_others(void)
 	ok(slu_kpv(o)->phase == SLU_CLAIM_RELEASED && slu_kpv(o)->nrequired == 1 &&
 		   slu_kstr_is(slu_kpv(o)->claim_name, "data") &&
 		   slu_kstr_is(slu_kpv(o)->access_modes[0], "ReadWriteOnce"),
-	   "volume");
+	   "a volume is read");
 	slu_kobj_unref(o);
 }
 

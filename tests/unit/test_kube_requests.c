@@ -131,7 +131,7 @@ static void test_class_places(void)
 		   slu_kpair_get(s->node_selector, 3, "z"),
 	   "the nodes of a RuntimeClass are added to the pod's own");
 	ok(s->ntolerations == 2 && s->tolerations[1].op == SLU_TOL_EXISTS,
-	   "and its tolerations appended");
+	   "the tolerations of a RuntimeClass are appended");
 	slu_kobj_unref(p);
 	slu_kobj_unref(rc);
 	slu_kobj_unref(j);

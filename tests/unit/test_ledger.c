@@ -250,6 +250,6 @@ int main(void)
 		match_led_done(&b.plain);
 	}
 	ok(!bad, "families answer as their leaves do (%u sessions do not)", bad);
-	ok(lasting > 30 * 400, "and there were records of families to speak of (%u)", lasting);
+	ok(lasting > 30 * 400, "the run had records of families (%u)", lasting);
 	return tap_done();
 }

@@ -100,7 +100,7 @@ static void test_life(void)
 	ok(sluice_graph_match(g, SLUICE_ALLOCATE, 0, s, strlen(s), &r, &err) == SLUICE_NOW &&
 		   r.job == 1 && r.start_s == 0 && r.end_s == 100 &&
 		   !strcmp(r.text, R_OF("0", "0-3")),
-	   "allocated");
+	   "the job is allocated");
 	ok(sluice_graph_match(g, SLUICE_MATCH, 0, half, strlen(half), &r, &err) == SLUICE_NOW &&
 		   r.end_s == 11,
 	   "a duration with a fraction is rounded up");
@@ -119,7 +119,7 @@ static void test_life(void)
 	   "reserved; the busy one used up a number");
 	ok(sluice_graph_info(g, 3, &job) == 0 && job.state == SLUICE_RESERVED &&
 		   job.start_s == 100 && !strcmp(sluice_job_state_name(job.state), "RESERVED"),
-	   "told so");
+	   "the caller is told that the job is reserved");
 	ok(sluice_graph_info(g, 2, &job) == -ENOENT, "the busy one is no job");
 	ok(sluice_graph_partial_cancel(g, 3, R_OF("0", "0-3"), strlen(R_OF("0", "0-3")), &err) ==
 		   -ENOENT,
@@ -127,7 +127,8 @@ static void test_life(void)
 	ok(sluice_graph_partial_cancel(g, 77, R_OF("1", "0-3"), strlen(R_OF("1", "0-3")), &err) ==
 		   1,
 	   "a whole one can, in one part");
-	ok(sluice_graph_info(g, 77, &job) == 0 && job.state == SLUICE_CANCELED, "and is over");
+	ok(sluice_graph_info(g, 77, &job) == 0 && job.state == SLUICE_CANCELED,
+	   "a job that is given back whole is over");
 	ok(sluice_graph_update(g, 5, R_OF("1", "0-3"), strlen(R_OF("1", "0-3")), &r, &err) == 0 &&
 		   r.end_s == 100,
 	   "running work registered");
@@ -140,7 +141,7 @@ static void test_life(void)
 	   st.allocated, st.reserved);
 	ok(sluice_graph_cancel(g, 1) == 0 && sluice_graph_cancel(g, 1) == -ENOENT &&
 		   sluice_graph_cancel(g, 99) == -ENOENT,
-	   "cancelled once");
+	   "a job is cancelled once");
 	copy = sluice_graph_clone(g);
 	ok(copy && sluice_graph_info(copy, 1, &job) == 0 && sluice_graph_forget(copy, 1) == 0 &&
 		   sluice_graph_info(copy, 1, &job) == -ENOENT &&
@@ -220,7 +221,7 @@ static void test_changes(void)
 	   err.text);
 	ok(sluice_graph_remove_subgraph(g, "/cluster0/node2", &err) == 0 &&
 		   sluice_graph_satisfiable(g, s, strlen(s), &err) == 0,
-	   "and removed");
+	   "a node that was added can be removed again");
 	ok(sluice_graph_remove_subgraph(g, "/cluster0/node9", &err) < 0, "a node that is not: %s",
 	   err.text);
 	free(more);
@@ -285,10 +286,10 @@ static void test_gangs(void)
 	ok(sluice_machine_find(m, "b") == b && !strcmp(sluice_machine_name(m, b), "b") &&
 		   sluice_machine_find(m, "c") == SLUICE_NO_NODE && sluice_machine_slots(m) == 2 &&
 		   sluice_machine_at(m, 0) == a && sluice_machine_total(m, a, 1) == 4,
-	   "two nodes");
+	   "the machine has two nodes");
 	ok(sluice_gang_match(m, SLUICE_ALLOCATE, 0, 1, &gang, &p, &err) == SLUICE_NOW && p.n == 2 &&
 		   p.part[0].node == a && p.part[0].slots == 4 && p.part[1].slots == 2,
-	   "six slots");
+	   "the gang gets six slots");
 	ok(sluice_machine_free_amount(m, b, 1, 0, 10) == 2 &&
 		   sluice_machine_free_amount(m, b, 1, 10, 20) == 4,
 	   "free now and later");
@@ -320,7 +321,8 @@ static void test_gangs(void)
 				1, &err) == 0,
 	   "work that overbooks is booked");
 	sluice_machine_stats(m, &st);
-	ok(st.nodes == 2 && st.overbooked == 1 && st.running == 2 && st.reserved == 1, "and shows");
+	ok(st.nodes == 2 && st.overbooked == 1 && st.running == 2 && st.reserved == 1,
+	   "overbooked work shows in the totals");
 	ok(sluice_nodeset_add(set, a) == 0 && sluice_nodeset_add(set, SLUICE_NO_NODE) == -EINVAL &&
 		   sluice_nodeset_has(set, a) && !sluice_nodeset_has(set, b) &&
 		   sluice_gang_block(m, 0, 20, 100, 200, set, NULL, 0, &err) == 0,

@@ -141,7 +141,7 @@ static void test_policies(void)
 	for (size_t i = 0; i < SLU_LEN(row); i++)
 		ok(slu_match_policy_valid(row[i].name) == row[i].valid, "policy \"%s\"",
 		   row[i].name);
-	ok(open_world(&w, "low") == 0, "a matcher");
+	ok(open_world(&w, "low") == 0, "a matcher is made");
 	run(&w, SLU_MATCH_ALLOCATE, core, 1);
 	ok(got(&w, 0, 0, "core0[1:x] node0[1:s] rack0[1:s] cluster0[1:s] "), "low takes core 0");
 	close_world(&w);
@@ -184,7 +184,7 @@ static void test_time(void)
 	run(&w, SLU_MATCH_SATISFIABILITY, four, 0);
 	ok(w.res.code == 0, "four can be");
 	slu_match_cancel(w.m, 2, &res);
-	ok(res.code == 0 && !slu_match_has_job(w.m, 2), "cancel");
+	ok(res.code == 0 && !slu_match_has_job(w.m, 2), "a job is cancelled");
 	run(&w, SLU_MATCH_ALLOCATE, mine, 7);
 	ok(got(&w, 0, 0, "core0[1:x] core1[1:x] memory0[4:x] node1[1:x] rack0[1:s] cluster0[1:s] "),
 	   "its node is free until the reservation begins");

@@ -392,7 +392,7 @@ static void test_h1(void)
 	snprintf(where, sizeof where, "127.0.0.1:%d", port);
 	TALK(&r, "GET /who?a=1 HTTP/1.1\r\nHost: h\r\n\r\n", "tls=0");
 	ok(has(&r, "HTTP/1.1 200 OK\r\n") && has(&r, "GET /who q=a=1 host=h"), "GET is answered");
-	ok(has(&r, "content-length: ") && has(&r, "date: "), "with a length and a date");
+	ok(has(&r, "content-length: ") && has(&r, "date: "), "an answer has a length and a date");
 	TALK(&r, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello", "hello");
 	ok(has(&r, "\r\n\r\nhello"), "a body comes back on the same connection");
 	TALK(&r,
@@ -412,7 +412,7 @@ static void test_h1(void)
 		   "pipelined requests are answered in order, slow ones included");
 	}
 	TALK(&r, "HEAD /echo HTTP/1.1\r\nHost: h\r\n\r\n", "\r\n\r\n");
-	ok(has(&r, "content-length: 0"), "HEAD");
+	ok(has(&r, "content-length: 0"), "HEAD is answered without a body");
 	TALK(&r, "GET /stream HTTP/1.1\r\nHost: h\r\nTE: trailers\r\n\r\n", "x-sum: 10\r\n\r\n");
 	ok(has(&r, "transfer-encoding: chunked") && has(&r, "8\r\npiece 3\n\r\n0\r\n"),
 	   "a streamed answer arrives in chunks, with a trailer");
@@ -421,7 +421,7 @@ static void test_h1(void)
 	     "tls=0");
 	ok(has(&r, "200 OK"), "an upgrade we do not take is answered in HTTP/1.1");
 	TALK(&r, "GET /who?after HTTP/1.1\r\nHost: h\r\n\r\n", "q=after");
-	ok(has(&r, "q=after"), "and the connection goes on");
+	ok(has(&r, "q=after"), "the connection goes on after an upgrade that is not taken");
 	TALK(&r, "GET /who HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", NULL);
 	ok(r.closed && !r.code && has(&r, "connection: close"), "close is honoured");
 	raw_end(&r);
@@ -434,7 +434,7 @@ static void test_h1(void)
 	     "100 Continue");
 	ok(has(&r, "HTTP/1.1 100 Continue\r\n\r\n"), "100-continue is sent");
 	TALK(&r, "ok", "ok");
-	ok(has(&r, "200 OK"), "and the rest is answered");
+	ok(has(&r, "200 OK"), "the request behind 100-continue is answered");
 	raw_end(&r);
 
 	static const struct {

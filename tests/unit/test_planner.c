@@ -16,15 +16,18 @@ static void test_small(void)
 	ok(slu_planner_first(&p, 0, 5, 11) == -ERANGE, "more than there is");
 	ok(slu_planner_add(&p, 10, 10, 6) == 0 && slu_planner_add(&p, 15, 10, 5) == -EINVAL,
 	   "booked; no room");
-	ok(slu_planner_add(&p, 15, 10, 4) == 0 && slu_planner_during(&p, 0, 16) == 0, "overlap");
-	ok(slu_planner_during(&p, 0, 10) == 10 && slu_planner_during(&p, 0, 11) == 4, "half-open");
+	ok(slu_planner_add(&p, 15, 10, 4) == 0 && slu_planner_during(&p, 0, 16) == 0,
+	   "overlapping spans add up");
+	ok(slu_planner_during(&p, 0, 10) == 10 && slu_planner_during(&p, 0, 11) == 4,
+	   "a span does not include its end");
 	ok(slu_planner_first(&p, 1, 5, 4) == 10, "points 10, 15, 20, 25: 4 fit at 10");
 	ok(slu_planner_next(&p) == 20 && slu_planner_next(&p) == 25 &&
 		   slu_planner_next(&p) == -ENOENT,
 	   "the next points where 4 fit are 20 and 25");
-	ok(slu_planner_fits(&p, INT64_MAX - 5, 10, 1) == -ERANGE, "time ends");
+	ok(slu_planner_fits(&p, INT64_MAX - 5, 10, 1) == -ERANGE,
+	   "no span goes beyond the end of time");
 	slu_planner_reduce(&p, 10, 10, 2);
-	ok(slu_planner_at(&p, 10) == 6 && slu_planner_at(&p, 15) == 2, "reduced");
+	ok(slu_planner_at(&p, 10) == 6 && slu_planner_at(&p, 15) == 2, "a span is reduced");
 	slu_planner_remove(&p, 10, 10, 4);
 	slu_planner_remove(&p, 15, 10, 4);
 	ok(p.n == 1 && slu_planner_at(&p, 15) == 10, "points vanish with their spans");
@@ -56,27 +59,30 @@ static void test_multi(void)
 	struct slu_multi *m = slu_multi_new(type, total, 2), *c;
 	int64_t w[] = { 4, 1 }, big[] = { 2, 2 }, none[] = { 0, 0 };
 
-	ok(slu_multi_add(m, 7, 0, 10, w) == 0 && slu_multi_fits(m, 5, 10, w) == 0, "booked");
+	ok(slu_multi_add(m, 7, 0, 10, w) == 0 && slu_multi_fits(m, 5, 10, w) == 0,
+	   "two amounts are booked");
 	ok(slu_multi_add(m, 8, 5, 10, big) == -EINVAL && slu_planner_at(&m->p[0], 6) == 2,
 	   "refused by the second: the first stays booked, as in the reference");
-	ok(!slu_multi_span(m, 8) && slu_multi_span(m, 7)[0] == 4, "and there is no span");
+	ok(!slu_multi_span(m, 8) && slu_multi_span(m, 7)[0] == 4,
+	   "a refused span of a multi-planner does not exist");
 	ok(slu_multi_first(m, 1, 5, big) == 10, "both fit at 10");
 	c = slu_multi_copy(m);
 	w[0] = 1;
 	w[1] = 1;
 	ok(slu_multi_reduce(m, 7, 0, 10, w) == 0 && slu_multi_span(m, 7)[1] == -1,
 	   "a part is gone");
-	ok(slu_multi_reduce(m, 7, 0, 10, none) == 0, "nothing more");
+	ok(slu_multi_reduce(m, 7, 0, 10, none) == 0, "nothing more fits");
 	w[0] = 3;
-	ok(slu_multi_reduce(m, 7, 0, 10, w) == 1 && !slu_multi_span(m, 7), "the rest");
+	ok(slu_multi_reduce(m, 7, 0, 10, w) == 1 && !slu_multi_span(m, 7), "the rest fits");
 	ok(slu_multi_span(c, 7)[1] == 1, "a copy is its own");
 	for (uint32_t j = 100; j < 160; j++)
 		slu_multi_add(c, j, 100 + 10 * j, 10, none);
-	ok(c->spans == 61 && slu_multi_span(c, 133) && !slu_multi_span(c, 50), "many spans");
+	ok(c->spans == 61 && slu_multi_span(c, 133) && !slu_multi_span(c, 50),
+	   "many spans are added");
 	for (uint32_t j = 100; j < 155; j++)
 		if (!slu_multi_remove(c, j, 100 + 10 * j, 10))
 			ok(false, "span %u", j);
-	ok(c->spans == 6 && slu_multi_span(c, 157) && slu_multi_span(c, 7), "few again");
+	ok(c->spans == 6 && slu_multi_span(c, 157) && slu_multi_span(c, 7), "few spans are left");
 	slu_multi_free(c);
 	slu_multi_free(m);
 }

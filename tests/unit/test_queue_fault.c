@@ -171,7 +171,7 @@ static int scenario(long fault)
 
 int main(void)
 {
-	ok(scenario(-1) == 0, "without faults");
+	ok(scenario(-1) == 0, "the scenario passes without faults");
 	for (long k = 0; k < 60; k++)
 		ok(scenario(k) == 0, "allocation %ld of every call fails first", k);
 	return tap_done();

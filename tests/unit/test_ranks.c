@@ -203,7 +203,7 @@ static void taking(struct slu_rng *r, struct slu_arena *mem, bool greater)
 		t.slots--;
 	}
 	ok(t.slots == offers.slots && t.slots == 400 * 16 - 600 && sound(),
-	   "and the rest is in place");
+	   "the items behind the partition are in place");
 	ok(!wrong, "600 times the first taken out (%u wrong, %u given up)", wrong, gave_up);
 	ok(gave_up < 300, "most of them without writing them down");
 	done(&t);

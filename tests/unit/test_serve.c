@@ -197,8 +197,8 @@ static void test_admit(void)
 		  "\"sluice.sh/set-limit\":\"60\"}},\"spec\":{\"template\":{\"spec\":{"
 		  "\"schedulerName\":\"sluice\"}}}}",
 		  "[" NOTE "," NOT_SET("priority") "," NOT_SET("limit") "]", false, NULL },
-		{ "also from what a controller makes from a template, beside the user", "Pod",
-		  "CREATE",
+		{ "a priority and a limit that were not given are removed from what a controller makes, too",
+		  "Pod", "CREATE",
 		  "{\"metadata\":{\"annotations\":{\"sluice.sh/set-priority\":\"1000\","
 		  "\"sluice.sh/user\":\"grace\"},\"ownerReferences\":[{\"controller\":true}]},"
 		  "\"spec\":{\"schedulerName\":\"sluice\"}}",
@@ -396,8 +396,8 @@ static void test_certs(void)
 
 	ok(slu_certs_make(&c, dns, 2, NOW, &err) == 0, "a CA and a leaf are made (%s)", err.text);
 	ok(verifies(&c, dns[0], NOW) && verifies(&c, dns[1], NOW), "they verify for both names");
-	ok(!verifies(&c, "elsewhere.svc", NOW), "and for no other");
-	ok(!verifies(&c, dns[0], NOW + 366 * day), "and not after a year");
+	ok(!verifies(&c, "elsewhere.svc", NOW), "the certificates verify for no other name");
+	ok(!verifies(&c, dns[0], NOW + 366 * day), "the certificates do not verify after a year");
 	ok(slu_certs_check(&c, dns, 2, NOW, &err) == SLU_CERTS_GOOD, "nothing to do today");
 	ok(slu_certs_check(&c, dns, 2, NOW + 276 * day, &err) == SLU_CERTS_LEAF_DUE,
 	   "90 days before the end: %s", err.text);
@@ -495,7 +495,7 @@ static void test_leftout(void)
 	slu_leftout_listed(&l, SLU_KIND_POD);
 	slu_leftout_listed(&l, SLU_KIND_NODE);
 	slu_leftout_listed(&l, SLU_KIND_NODE);
-	ok(!*left_out(&l), "and when all are gone nothing is left out");
+	ok(!*left_out(&l), "once all left-out objects are gone nothing is left out");
 }
 
 int main(void)

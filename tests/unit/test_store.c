@@ -453,7 +453,8 @@ static void test_dump(void)
 		t = must_open(fresh_sqlite(), SLU_STORE_MIGRATE);
 		rc = import(t, bad[i].text, &err);
 		ok(rc < 0 && strstr(err.text, bad[i].says), "refused: %s", err.text);
-		ok(slu_store_check(t, &rows, &err) == 0 && rows == 0, "and nothing of it stays");
+		ok(slu_store_check(t, &rows, &err) == 0 && rows == 0,
+		   "nothing of a refused batch stays");
 		slu_store_close(t);
 	}
 }
@@ -733,7 +734,8 @@ static void test_journal_outage(void)
 	slu_journal_new(&setup, &j);
 	ok(await(&w, j, SLU_JOURNAL_AWAY, 0), "a database that is not there yet is waited for");
 	slu_journal_health(j, &h);
-	ok(strstr(h.why, "later/store.db") != NULL, "and named: %s", h.why);
+	ok(strstr(h.why, "later/store.db") != NULL, "a database that is not there yet is named: %s",
+	   h.why);
 	for (uint64_t i = 0; i < 3; i++)
 		slu_journal_submit(j, one_job(i + 1), &ticket);
 	ok(slu_journal_submit(j, one_job(9), &ticket) == -EAGAIN, "the line is bounded");

@@ -25,7 +25,7 @@ int main(void)
 	struct slu_throttle w = slu_throttle(64);
 
 	ok(fill(&w) == 64, "begins at the ceiling");
-	ok(!slu_throttle_room(&w), "and not beyond");
+	ok(!slu_throttle_room(&w), "the rate does not rise beyond the ceiling");
 	round_of(&w, 1000 * MS, 100 * MS, false);
 	ok(w.limit == 64 && w.flying == 0, "good answers do not move it above the ceiling");
 
@@ -55,7 +55,7 @@ int main(void)
 	ok(fill(&w) == 32 && slu_throttle_excess(&w), "what was begun may go past the limit");
 	for (int i = 0; i < 32; i++)
 		slu_throttle_sent(&w);
-	ok(!slu_throttle_excess(&w), "and not past the ceiling");
+	ok(!slu_throttle_excess(&w), "what was begun does not go past the ceiling");
 
 	w = slu_throttle(64);
 	fill(&w);

@@ -82,11 +82,13 @@ static void test_lookup(void)
 	ok(slu_json_i64(slu_json_get(root, "a"), &i) == 0 && i == 2,
 	   "of two equal keys the last wins");
 	c = slu_json_dig(root, "b", "c", NULL);
-	ok(slu_json_count(c) == 3 && slu_json_i64_or(slu_json_item(c, 0), 0) == 10, "array item");
+	ok(slu_json_count(c) == 3 && slu_json_i64_or(slu_json_item(c, 0), 0) == 10,
+	   "an item of an array is found");
 	ok(!strcmp(slu_json_str_or(slu_json_dig(slu_json_item(c, 1), "d", NULL), ""), "e"), "dig");
 	ok(!slu_json_item(c, 3) && !slu_json_dig(root, "b", "x", "y", NULL), "absent is NULL");
 	ok(slu_json_i64(slu_json_get(root, "n"), &i) == -ERANGE, "too large for int64");
-	ok(slu_json_u64(slu_json_get(root, "n"), &u) == 0 && u == 9223372036854775808ull, "uint64");
+	ok(slu_json_u64(slu_json_get(root, "n"), &u) == 0 && u == 9223372036854775808ull,
+	   "the largest uint64 is read");
 	ok(slu_json_i64(root, &i) == -EINVAL && i == 2, "no number: unchanged");
 	slu_json_each (root, it)
 		strcat(keys, it.key);

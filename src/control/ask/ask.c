@@ -96,7 +96,7 @@ static void answer_person(struct core_answer *x)
 	slu_free(x->text);
 }
 
-/* During an outage nobody waits: everything is written anew afterwards. */
+/* During an outage no answer waits for the store: everything is written again afterwards. */
 void core_answers(struct slu_core *c)
 {
 	uint32_t kept = 0;

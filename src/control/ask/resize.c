@@ -3,7 +3,7 @@
  * Where one object makes the members and we know how to say a size to it (a Job's parallelism, the
  * replicas of a Deployment, ReplicaSet or StatefulSet), that is patched: its controller ends the
  * members that are too many or makes new ones, and the plan follows as after any change of it.  The
- * size is then in the cluster and outlives us.  Members nobody makes can only be ended. */
+ * size is then in the cluster and outlives us.  Members without a maker can only be ended. */
 #include "control/ask/ask.h"
 
 #include <stdio.h>

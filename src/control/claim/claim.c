@@ -406,8 +406,8 @@ static bool look_at_claim(struct slu_core *c, struct claim *x)
 			answer_client(c, x, -EBUSY, "it ended before it was answered");
 		return true;
 	}
-	if (x->ask && is_over(x->ask)) { /* what nobody hears of, nobody would cancel */
-		answer_client(c, x, -ECANCELED, "nobody waits for it any more");
+	if (x->ask && is_over(x->ask)) { /* a client that never hears of it would never cancel it */
+		answer_client(c, x, -ECANCELED, "the client no longer waits for the answer");
 		return true;
 	}
 	snprintf(key, sizeof key, "u:match-%" PRIu64, x->number);
@@ -589,7 +589,7 @@ void core_claim_ask(struct slu_core *c, struct slu_rec_ask *a)
 	} else if (a->what == SLU_ASK_MATCH && c->claims->all.n >= CLAIMS_MAX) {
 		refuse_ask(a, -EAGAIN, "too many matches are live already");
 	} else if (a->what == SLU_ASK_MATCH && is_over(a)) {
-		refuse_ask(a, -ECANCELED, "nobody waits for it any more");
+		refuse_ask(a, -ECANCELED, "the client no longer waits for the answer");
 	} else if (a->what == SLU_ASK_MATCH) {
 		ask_match(c, a);
 	} else {

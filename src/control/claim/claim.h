@@ -1,7 +1,7 @@
 /* claim.h — room that clients of the Fluxion services have matched in the cluster.
  *
  * A claim is a FluxJob that exists only here: it has a jobspec, slots for pods (phantoms), a place
- * in the queue and a duration, and nobody writes it to the cluster.  So there is one truth about
+ * in the queue and a duration, and it is not written to the cluster.  So there is one truth about
  * what is free: the machine of the queue.  What a client matched, pods of gangs do not get, and the
  * other way round; a reservation is a promise like any other; people see claims among the jobs.
  *
@@ -47,6 +47,6 @@ bool core_claims(struct slu_core *c);
 int64_t core_claims_wake_us(const struct slu_core *c);
 /* A row of the store.  0 or -ENOMEM. */
 int core_claim_recall(struct slu_core *c, const struct slu_store_span *s);
-/* All rows anew. */
+/* Write all rows again. */
 void core_claims_keep(struct slu_core *c);
 void core_claims_done(struct slu_core *c);

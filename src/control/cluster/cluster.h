@@ -17,7 +17,7 @@ struct run;
 
 struct node {
 	struct slu_entry e;        /* key: name */
-	char *name;                /* own copy: pods may name a node nobody has seen */
+	char *name;                /* own copy: pods may name a node that is not in the mirror */
 	const struct slu_knode *k; /* NULL: not (or no longer) in the mirror */
 	slu_node handle;           /* SLU_NODE_NONE: not in the machine */
 	SLU_VEC(struct pod *) pod; /* bound here, or about to be */
@@ -293,7 +293,7 @@ void core_reservations(struct slu_core *c); /* plan what is new, end what is ove
 void core_reservations_leave(struct slu_core *c, const struct node *n); /* it is to be removed */
 void core_reservations_look(struct slu_core *c);  /* nodes came or went: look at all of them */
 void core_reservations_again(struct slu_core *c); /* the queue is a new one and knows none */
-void core_reservations_keep(struct slu_core *c);  /* in the store, anew */
+void core_reservations_keep(struct slu_core *c);  /* write all rows again */
 void core_reservations_done(struct slu_core *c);
 /* The one of that name; NULL: there is none. */
 const struct reservation *core_reservation(const struct slu_core *c, const char *ns,

@@ -239,7 +239,7 @@ static int busy(struct slu_core *c, const struct node *n, int64_t from_s, int64_
 	return worst;
 }
 
-/* Nodes it had come first, then those that nobody wants then, each in the order of their names. */
+/* Nodes it had come first, then those that no plan uses at that time, each in the order of their names. */
 static int choose(struct slu_core *c, struct reservation *r, struct slu_error *err)
 {
 	const struct slu_kreservation *k = r->k;
@@ -478,7 +478,7 @@ static void write_status(struct slu_core *c, struct reservation *r, const char *
 
 /* ---- looking ---- */
 
-/* Not planned: the room is nobody's, and the object says why. */
+/* Not planned: no room is booked, and the object says why. */
 static void refuse_reservation(struct slu_core *c, struct reservation *r, const char *phase,
 			       const char *why)
 {

@@ -121,7 +121,7 @@ static const char *nowhere(struct slu_core *c, struct where *w)
 			l = unknown_label(c, &slu_kpod(w->pod)->spec);
 		slu_buf_printf(&b, "%s%s", comma, slu_no_text(no));
 		if (l)
-			slu_buf_printf(&b, " (nobody has %s=%s)", l->key, l->value);
+			slu_buf_printf(&b, " (no node has %s=%s)", l->key, l->value);
 		slu_buf_printf(&b, " on %u", count[no]);
 		comma = ", ";
 	}

@@ -339,7 +339,7 @@ static int read_rows(struct reader *r, const struct row *rows, const struct slu_
 			row++;
 		if (!row->key)
 			return unknown_key(r, rows, it.keyval, it.key);
-		/* Which of two values was meant nobody can tell. */
+		/* The file does not tell which of two values was meant. */
 		if (slu_json_get(v, row->key) != it.val)
 			return wrong(r, slu_json_get(v, row->key), -EINVAL, "\"%s\" is set twice",
 				     row->key);

@@ -123,7 +123,7 @@ static void plan_resized(struct slu_core *c, struct pod *p)
 		core_group_dirty(c, p->group);
 }
 
-/* A term that nobody carried before: pods that wait and that it selects have fewer nodes now. */
+/* A term that no pod carried before: pods that wait and that it selects have fewer nodes now. */
 static void look_for_selected(struct slu_core *c)
 {
 	c->cluster->new_repels = false;

@@ -4,7 +4,7 @@
 
 /* A watch showed an object, or that it is gone. */
 void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
-/* All objects of one kind, listed anew after the audit found a difference. */
+/* All objects of one kind, listed again after the audit found a difference. */
 void core_kind_resent(struct slu_core *c, const struct slu_rec_resent *r);
 /* Take the phantoms that the room fluxjob has shown into the mirror. */
 void core_phantoms_taken(struct slu_core *c);

@@ -191,7 +191,7 @@ static int first_like(struct slu_core *c, struct fluxjob *f, const struct slu_kf
 			SLU_STR("name", k->o.meta.name), SLU_STR("err", err.text));
 		return rc;
 	}
-	/* Nobody else has seen it yet. */
+	/* No other room has seen it yet. */
 	if (role->alone)
 		((struct slu_kpod *)(uintptr_t)o)->spec.flags |= SLU_POD_ALONE;
 	c->fluxjobs->like = (struct phantom_like){ slu_kpod(o), f, role };

@@ -112,7 +112,7 @@ void core_changes(const struct slu_core *c, const char *what, uint32_t may, unsi
 /* All kinds the core needs have been listed. */
 bool slu_core_synced(const struct slu_core *c);
 
-/* Nobody waits for the end of another job here: no results are kept for that. */
+/* In this daemon no job waits in the queue for another's end: no results are kept for that. */
 static inline struct slu_queue_opts core_queue_opts(const struct slu_core *c)
 {
 	return (struct slu_queue_opts){ .verify = c->verify, .keep_results = 1 };

@@ -29,7 +29,7 @@ static int hand_over(struct slu_core *c, const struct slu_rec_write *like)
 	return -ENOMEM;
 }
 
-/* Nobody but us knows the pod: its events are about its FluxJob, its binding and eviction are shown
+/* A phantom exists in the core alone: its events are about its FluxJob, its binding and eviction are shown
  * to the mirror, the rest says nothing. */
 static int write_here(struct slu_core *c, const struct slu_rec_write *w)
 {

@@ -42,10 +42,10 @@ struct group {
 	/* What a person set: stands above what the objects wish. */
 	bool has_priority;
 	int32_t priority;
-	int64_t limit_s; /* 0: nobody set one */
+	int64_t limit_s; /* 0: none was set */
 	bool begun; /* its gang has started, at least in part: who is left need not wait for all */
 	uint32_t ended_ok, ended_bad;
-	uint32_t ended_alone; /* of ended_ok: those that nobody makes */
+	uint32_t ended_alone; /* of ended_ok: those without a maker */
 	int64_t used;         /* millicore seconds of members that have gone */
 	int64_t ended_us;     /* the last of them did; 0 */
 	int64_t started_s;    /* its gang; 0: it has not */
@@ -134,7 +134,7 @@ struct group *core_group_join(struct slu_core *c, struct pod *p);
 void core_group_dirty(struct slu_core *c, struct group *g);
 /* All its members are where somebody else put them: on nodes that are not ours to use. */
 bool core_group_elsewhere(const struct group *g);
-/* The group is over: nobody finds it any more.  Its memory stays until the end of the cycle, so that
+/* The group is over: no lookup finds it any more.  Its memory stays until the end of the cycle, so that
  * whoever reports can say how it ended. */
 void core_group_over(struct slu_core *c, struct group *g);
 void core_groups_reap(struct slu_core *c); /* free those that are over */

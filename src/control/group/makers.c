@@ -4,13 +4,13 @@
 
 #include "control/cluster/cluster.h"
 
-#define CALM_JOIN_US  500000  /* after an object joined a group whose size nobody named */
+#define CALM_JOIN_US  500000  /* after an object joined a group without a named size */
 #define CALM_LEAVE_US 2000000 /* after one left: the others may follow it */
 #define CALM_AGE_US   1500000 /* what is older has been joined by whoever was made with it */
 #define CALM_LED_US   2000000 /* a leader's workers are made at once, or only when it runs */
 #define MAKERS_MAX    1024u   /* beyond, objects are not told apart and count as one */
 
-/* The uid of the object that makes the pod, NULL: nobody does; *obj: as the mirror has it. */
+/* The uid of the object that makes the pod, NULL: no object does; *obj: as the mirror has it. */
 static const char *maker_of(struct slu_core *c, const struct pod *p, const struct slu_kobj **obj)
 {
 	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta), *above;
@@ -161,7 +161,7 @@ bool core_life_look(struct slu_core *c, struct group *g)
 		const char *uid = maker_of(c, g->pod.p[i], &obj);
 
 		guess = uid ? find_maker(g, uid, guess) : SLU_LIFE_ALONE;
-		/* Its ReplicaSet went with its Deployment: the pod names one nobody knows, and is
+		/* Its ReplicaSet went with its Deployment: the pod names one the mirror lacks, and is
 		 * no pod that stands alone for that. */
 		if (uid && guess == SLU_LIFE_ALONE && core_maker_join(c, g, g->pod.p[i]) == 0)
 			guess = find_maker(g, uid, 0);

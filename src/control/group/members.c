@@ -5,7 +5,7 @@
 
 #include "control/cluster/cluster.h"
 
-#define PATIENCE_US 3000000 /* for a controller that a pod names and nobody has seen */
+#define PATIENCE_US 3000000 /* for a controller that a pod names and the mirror lacks */
 
 static bool owners_known(struct slu_core *c, const struct pod *p)
 {

@@ -170,7 +170,7 @@ void core_group_over(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; g->dirty && i < c->groups->dirty.n; i++)
 		if (c->groups->dirty.p[i] == g)
 			c->groups->dirty.p[i] = NULL;
-	g->dirty = true; /* nobody puts it there again */
+	g->dirty = true; /* so that it is not put on the list again */
 	core_calm_forget(c, g);
 	slu_table_del(&c->groups->table, &g->e);
 	if (slu_vec_push(&c->groups->over, g) < 0)

@@ -113,7 +113,7 @@ static const struct pod *spokesman(const struct group *g)
 	return g->pod.p[0];
 }
 
-/* The size somebody wrote down; 0: nobody did. */
+/* The size an annotation or PodGroup names; 0: none does. */
 static uint32_t named_size(const struct slu_core *c, const struct group *g,
 			   const struct slu_kpodgroup *pg, uint32_t said)
 {
@@ -207,7 +207,8 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 		return false;
 	}
 	if (g->wish.exclusive && !may_have_whole_nodes(c, g)) {
-		core_group_wrong(c, g, "sluice.sh/exclusive: queue \"%s\" gives nobody whole nodes",
+		core_group_wrong(c, g,
+				 "sluice.sh/exclusive: queue \"%s\" does not give whole nodes",
 				 *g->wish.queue ? g->wish.queue : c->cfg->queue[0].name);
 		return false;
 	}

@@ -2,7 +2,7 @@
  *
  * The pods of a suspended Job are made only after it is resumed, and that takes its controller a
  * moment for which its nodes would stand idle.  So the Jobs at the head of the queue are resumed
- * ahead: their pods wait at our gate, nobody can start them, and each takes the place of a stand-in
+ * ahead: their pods wait at our gate, no scheduler can start them, and each takes the place of a stand-in
  * in its group, so that for gathering and queue nothing changes.  How many go ahead is bounded
  * (held.ahead).  A Job that is cancelled meanwhile is suspended again; one that its user suspends
  * stays so, as after its release. */

@@ -540,7 +540,8 @@ void core_held_watch(struct slu_core *c)
 			if (p->k->scheduled == SLU_TRI_FALSE &&
 			    !strcmp(p->k->sched_reason, "Unschedulable"))
 				pod_refused(c, p);
-			p->released_us = c->now_us; /* said, or nobody has looked at it yet */
+			p->released_us =
+				c->now_us; /* told, or its scheduler has not tried it yet */
 		}
 		if (!p->refused)
 			core_due_by(c, CORE_AT_RELEASED, p->released_us + limit_us);

@@ -24,7 +24,7 @@ int slu_feed_new(struct slu_kube_client *client, const struct slu_config *cfg,
 		 struct slu_error *err);
 void slu_feed_free(struct slu_feed *f);
 SLU_DEFINE_CLEANUP(struct slu_feed, slu_feed_free)
-/* List the kind anew and hand over all of it. */
+/* List the kind again and hand over all of it. */
 void slu_feed_again(struct slu_feed *f, enum slu_kkind kind);
 /* The newest version of a watched object; borrowed until the loop goes on.  NULL: there is none. */
 const struct slu_kobj *slu_feed_find(const struct slu_feed *f, enum slu_kkind kind, const char *ns,

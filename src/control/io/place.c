@@ -19,7 +19,7 @@
 enum { PRIORITY_LOW, PRIORITY_EVENT, PRIORITY_SCHEDULED, PRIORITY_BIND = 6 }; /* the lease: 7 */
 
 /* What waits to be sent.  Decisions go first; of the rest at least one is always on its way, so
- * that a flood of bindings silences nobody. */
+ * that a flood of bindings silences no other writer. */
 enum { LINE_DECISIONS, LINE_NEWS, LINE_SCHEDULED, LINE_PAUSED, LINES };
 
 struct line {
@@ -351,7 +351,7 @@ static void bound(struct slu_place *p, struct slu_rec_write *w)
 	w->base.free(&w->base);
 }
 
-/* ---- a binding nobody knows the fate of ---- */
+/* ---- a binding whose fate is not known ---- */
 
 static void fate_answered(void *arg, const struct slu_kube_reply *r);
 

@@ -50,7 +50,7 @@ int SLU_MUST_CHECK slu_intent_settle(struct slu_intents *d, uint64_t intent, uin
  * -ESTALE: fenced; -EIO: the store needs a person; -ENOMEM. */
 int SLU_MUST_CHECK slu_intents_send(struct slu_intents *d, uint64_t *ticket);
 /* Batches were dropped because the store was away for too long: note it, or forget it once
- * everything has been written anew. */
+ * everything has been written again. */
 void slu_intents_lost(struct slu_intents *d, bool lost);
 /* As slu_journal_keep(). */
 void slu_intents_keep(struct slu_intents *d, int64_t before_us, int64_t bytes, bool log);

@@ -52,7 +52,7 @@ struct slu_journal_setup;
 struct slu_rec_leader {
 	struct slu_record base;
 	const struct slu_journal_setup *setup; /* store and term; must outlive the core */
-	char other[254]; /* setup NULL: this one leads, as the lease says; "": nobody */
+	char other[254]; /* setup NULL: this one leads, as the lease says; "": no replica */
 };
 struct slu_record *slu_rec_leader_new(const struct slu_journal_setup *setup, const char *other);
 
@@ -79,7 +79,7 @@ struct slu_rec_resent *slu_rec_resent_new(enum slu_kkind kind);
 struct slu_rec_look {
 	struct slu_record base;
 	enum slu_kkind kind;
-	bool again; /* list the mirror anew and send all of it; else a census */
+	bool again; /* list the kind again and send all of it; else a census */
 };
 struct slu_record *slu_rec_look_new(enum slu_kkind kind, bool again);
 
@@ -153,12 +153,12 @@ struct slu_rec_ask {
 	struct slu_record base;
 	enum slu_ask what;
 	char ns[64], name[256];
-	char user[128];          /* who asks, for the log; "": nobody knows */
+	char user[128];          /* who asks, for the log; "": not known */
 	uint32_t size;           /* RESIZE */
 	int64_t value;           /* PRIORITY, LIMIT */
 	int64_t from_s, until_s; /* DRAIN: its window; 0: from now on, for ever */
 	const char *text;        /* MATCH, RESERVE; valid until the answer */
-	/* Whether nobody waits for the answer any more, from any thread; NULL: somebody does. */
+	/* Whether the answer is no longer awaited, from any thread; NULL: it is awaited. */
 	bool (*over)(void *arg);
 	/* Called on the core thread, exactly once, with a sentence; must not block. */
 	void (*answer)(void *arg, int rc, const char *text);

@@ -1,6 +1,6 @@
 /* The books against the pods: for every node and kind of resource, what the plan holds to be used
  * must be the sum of what sits there.  A difference is a mistake of ours; it is counted, logged,
- * and the node's foreign work is booked anew so that it does not last. */
+ * and the node's foreign work is booked again so that it does not last. */
 #include "control/recover/recover.h"
 
 #include "control/cluster/cluster.h"

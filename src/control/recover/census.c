@@ -3,7 +3,7 @@
  * Both move on while they are compared, so a difference is first a suspicion: an object that the
  * list has in a newer version, or that only one side has.  What is still so after a moment is
  * looked up in a second list; what that one confirms is a difference: it is counted, logged, and
- * the kind is listed and handed over anew, which mends it whatever it was. */
+ * the kind is listed and handed over again, which repairs any difference. */
 #include "control/recover/recover.h"
 
 #include "control/cluster/cluster.h"
@@ -216,7 +216,7 @@ int64_t core_census_wake_us(const struct slu_core *c)
 	return at;
 }
 
-/* ---- everything anew ---- */
+/* ---- a second list of everything ---- */
 
 int core_resent(struct slu_core *c, const struct slu_rec_resent *r, struct core_changes *out)
 {

@@ -86,7 +86,7 @@ bool core_log_renew(struct slu_core *c)
 	int64_t n = 0;
 
 	watch_new(c);
-	if (!c->recovery->log_begun_us) /* nobody had told the time yet */
+	if (!c->recovery->log_begun_us) /* the time was not known yet */
 		c->recovery->log_begun_us = c->now_us;
 	if (!log_is_due(c) || !c->cfg->store.log || !slu_intents_kept(c->door) ||
 	    c->recovery->log_anew != CORE_ANEW_NO || c->store != SLU_JOURNAL_OK ||
@@ -96,7 +96,7 @@ bool core_log_renew(struct slu_core *c)
 	clock_gettime(CLOCK_MONOTONIC, &t0);
 	c->rows.bytes += core_log_row(c);
 	if (!slu_qlog_on(c->log))
-		c->rows.seq++; /* what happened since is in no row: nobody shall read on */
+		c->rows.seq++; /* what happened since is in no row: a reader must stop here */
 	if (slu_qlog_renew(c->log, c->q) < 0) {
 		slu_log(SLU_WARN, "event log interrupted: out of memory");
 		return false;

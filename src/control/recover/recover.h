@@ -56,7 +56,7 @@ void core_store_done(struct slu_core *c);
 
 int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu_error *err);
 /* Before the first cycle: a gang that began has no member at this moment, between two waves or just
- * resumed, and its object makes the next ones.  Nobody is given their places, for a moment. */
+ * resumed, and its object makes the next ones.  Their places stay empty for a moment. */
 bool core_recovery_awaits(struct slu_core *c);
 int64_t core_recovery_wake_us(const struct slu_core *c);
 /* Settle what runs, then what was promised a start; the others come after. */
@@ -73,7 +73,7 @@ void core_audit(struct slu_core *c);
 
 /* ---- census.c ---- */
 
-/* What a kind that was listed anew tells: objects we hold and it lacks, and those it has in a newer
+/* What a second list of a kind tells: objects we hold and it lacks, and those it has in a newer
  * version.  Both borrowed, from the mirror and from the record. */
 struct core_changes {
 	SLU_VEC(const struct slu_kobj *) gone, news;

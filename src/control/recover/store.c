@@ -1,11 +1,11 @@
-/* The store as the core sees it: when to begin to lead, what an outage means, and writing anew what
+/* The store as the core sees it: when to begin to lead, what an outage means, and writing again what
  * an outage has lost.
  *
  *	            store read                      commit fails
  *	lead ──────────────────► leading ─────────────────────────► away ──┐
  *	  │ cannot be read          ▲   ▲        hold: intents wait        │ takes changes again;
  *	  │ hold: waits ────────────┘   │    continue: they count at once  │ what was dropped is
- *	  └ continue: leads from the    └──────────────────────────────────┘ written anew
+ *	  └ continue: leads from the    └──────────────────────────────────┘ written again
  *	    cluster alone
  */
 #include "control/recover/recover.h"
@@ -178,7 +178,8 @@ void core_store_watch(struct slu_core *c)
 		say_outage(c, was > SLU_JOURNAL_OK);
 	if (h->lost && slu_qlog_on(c->log)) {
 		slu_qlog_stop(c->log);
-		slu_qlog_clear(c->log); /* rows are missing before it: nobody could read on */
+		slu_qlog_clear(
+			c->log); /* rows before it are missing: a reader would have to stop */
 		slu_log(SLU_WARN, "event log interrupted until the store has been rewritten");
 	}
 	if (core_is_due(c, CORE_AT_KEEP))
@@ -214,7 +215,7 @@ const char *core_store_text(const struct slu_core *c, char *buf, size_t n)
 	return buf;
 }
 
-/* ---- anew ---- */
+/* ---- writing everything again ---- */
 
 /* Jobs that were let go and are not seen to be: those who stood for their pods are gone, what was
  * decided for them is not.  How many `p` has then; without room for them, what it would have. */

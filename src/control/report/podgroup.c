@@ -146,7 +146,7 @@ static const char *phase_of(const struct group *g, uint32_t running)
 		return "Finished";
 	if (running + g->ended_ok >= g->wish.min)
 		return "Running";
-	/* Short of members, and nobody to come in their place. */
+	/* Short of members, and no maker replaces them. */
 	return g->ended_bad && running == g->pod.n ? "Failed" : "Scheduling";
 }
 

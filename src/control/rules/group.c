@@ -252,7 +252,7 @@ static enum slu_after_whom kind_before(const char *v, size_t n)
 }
 
 /* The first of a list: what it is, its name (*v, *n).  A colon in a name needs a word in
- * front of it, so that "okay:a" is not taken for a group that nobody ever sees. */
+ * front of it, so that "okay:a" is not taken for the name of a group. */
 static int read_one_after(const char *key, const char **v, size_t *n, struct after_one *one,
 			  struct slu_error *err)
 {

@@ -59,7 +59,7 @@ struct slu_group_wish {
 	uint32_t min;         /* members that must start together, at least 1 */
 	uint32_t max;         /* never more at once; UINT32_MAX: as many as there are */
 	uint32_t can_exist;   /* members its owner makes; UINT32_MAX: not known */
-	uint32_t named_min;   /* the part of min that somebody wrote down; 0: nobody did */
+	uint32_t named_min;   /* the part of min that a user wrote down; 0: none */
 	bool elastic;         /* min-size or max-size is given: filled up with room that is left */
 	int64_t duration_s;   /* 0: none named */
 	int64_t begin_s;      /* 0: at once */

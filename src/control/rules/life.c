@@ -176,7 +176,7 @@ void slu_life(const struct slu_life_objects *o, struct slu_life *out)
 	if (!size)
 		size = s.any ? s.makes : 1;
 	if (o->one_object && s.any && s.makes > 0)
-		size = SLU_MIN(size, s.makes); /* nobody else will make a member */
+		size = SLU_MIN(size, s.makes); /* no other maker will create a member */
 	l.size = at_least_one(size);
 	l.asks = at_least_one(size - s.fewer - o->row.alone);
 	l.wants = (uint32_t)SLU_MIN(s.wants, (int64_t)UINT32_MAX);

@@ -16,7 +16,7 @@ struct slu_life_maker {
 /* A pod of the group that has not ended (or what stands for one). */
 struct slu_life_member {
 	const struct slu_kpod *pod;
-	uint32_t maker; /* among the makers; SLU_LIFE_ALONE: nobody makes it */
+	uint32_t maker; /* among the makers; SLU_LIFE_ALONE: it has no maker */
 	bool placed;    /* it has its node, or was released to one */
 };
 #define SLU_LIFE_ALONE UINT32_MAX
@@ -25,15 +25,15 @@ struct slu_life_member {
 struct slu_life_row {
 	uint32_t size;     /* it waited for so many the last time its size could be told */
 	uint32_t finished; /* members of makers that were seen to succeed */
-	uint32_t alone;    /* of those nobody makes: the same */
+	uint32_t alone;    /* of those without a maker: the same */
 };
 
 struct slu_life_objects {
 	const struct slu_life_maker *maker;
 	const struct slu_life_member *member;
 	uint32_t n_makers, n_members;
-	uint32_t named;     /* size that somebody wrote down, 0: nobody did */
-	bool one_object;    /* the group is what one object makes, by nobody's choice of a name */
+	uint32_t named;     /* size that a user wrote down, 0: none */
+	bool one_object;    /* the group is what one object makes; no user chose its name */
 	bool led;           /* a LeaderWorkerSet's, by its name: one set makes the leaders of all */
 	uint32_t led_index; /* ... and its groups have numbers */
 	bool lacks_podgroup; /* it names a PodGroup, and that is not there */
@@ -53,7 +53,7 @@ struct slu_life {
 	bool whole;       /* enough members to start it */
 	bool ending;      /* all its members are leaving */
 	bool again;       /* a second life: all that have a node are leaving, and others wait */
-	bool over;        /* no members, and nobody will make any */
+	bool over;        /* no members, and no maker will create any */
 };
 
 void slu_life(const struct slu_life_objects *o, struct slu_life *out);

@@ -343,7 +343,7 @@ static void adopt(struct slu_core *c, struct group *g, struct taking *t)
 			start_us = SLU_MIN(start_us, p->k->start_us);
 	}
 	/* A binding we sent before we stopped may still arrive: an open intent is carried out again
-	 * rather than planned anew, so that it can only go where it was meant to. */
+	 * rather than planned again, so that it can only go where it was meant to. */
 	bound = r;
 	begun = g->begun || core_recall_begun(c, g);
 	if (later && !r && core_recall_vacant(c, g, 0)) { /* of those there are only places left */

@@ -2,7 +2,7 @@
  *
  * Decided from what the cluster shows, so that it holds over restarts: a group is over when none of
  * its members is left alive; how it ended is what its Job says, else what became of its pods.  Of
- * objects that are deleted the store still knows how they ended.  A group that nobody has seen is
+ * objects that are deleted the store still knows how they ended.  A group that was never seen is
  * waited for.
  *
  * "job/a" means the group of that object.  "app=a" means every group with the label on its pods or on the

@@ -307,7 +307,7 @@ bool core_memory_is(const struct core_memory *m, const struct group *g)
 	return false;
 }
 
-/* The latest end the makers know of, for members that nobody saw end. */
+/* The latest end the makers know of, for members whose end was not seen. */
 static int64_t gone_us(struct slu_core *c, const struct core_memory *m)
 {
 	int64_t at = 0;

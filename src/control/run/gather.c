@@ -12,7 +12,7 @@
 #include "control/group/group.h"
 #include "control/run/run.h"
 
-#define TURNED_AWAY_S 30 /* nobody of the group goes where a kubelet refused one */
+#define TURNED_AWAY_S 30 /* no member goes where a kubelet refused one */
 
 void core_groups_born(struct slu_core *c)
 {
@@ -224,7 +224,7 @@ static void gather_group(struct slu_core *c, struct group *g)
 
 	if (!pod)
 		return;
-	for (uint32_t i = g->run.n; i-- > 0;) /* nobody follows a gang that was taken back */
+	for (uint32_t i = g->run.n; i-- > 0;) /* a gang that was taken back has no followers */
 		if (!g->run.p[i]->gang && g->run.p[i]->state == RUN_QUEUED)
 			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
 	for (uint32_t i = 0; i < g->pod.n; i++)
@@ -290,7 +290,7 @@ static void cancel_queued(struct slu_core *c, struct group *g)
 			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
 }
 
-/* Nobody starts while the rest of the old gang is on its way out. */
+/* No member starts while the rest of the old gang is on its way out. */
 static bool is_undoing(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)
@@ -308,7 +308,7 @@ static bool has_bound(const struct run *r)
 }
 
 /* A member was bound behind our back while its gang waited, or while it waited to follow: what is so
- * counts, and nobody decides about it again. */
+ * counts, and it is not decided again. */
 static void yield_to_bound(struct slu_core *c, struct group *g)
 {
 	for (uint32_t i = g->run.n; i-- > 0;)

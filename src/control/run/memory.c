@@ -2,7 +2,7 @@
  *
  * The cluster is the truth about what runs, the store about order and intents.  So a group that is
  * still there gets back its first-seen time and its number; an open intent is carried out on the
- * same nodes where that is still possible, whoever does not fit there any more is planned anew; and
+ * same nodes where that is still possible, members that do not fit there any more are planned again; and
  * what the cluster no longer has leaves the store. */
 #include "control/run/run.h"
 
@@ -157,7 +157,7 @@ static void fate_of_memory(struct slu_core *c, uint64_t intent, uint32_t *gone, 
 	}
 }
 
-/* Whether the intent can still be carried out whole: nobody it names is gone, or else some have
+/* Whether the intent can still be carried out whole: no pod it names is gone, or else some have
  * started, and the rest belongs to them. */
 static bool still_whole(struct slu_core *c, uint64_t intent)
 {

@@ -1,11 +1,11 @@
 /* Which nodes a run is asked about: members that come later stay where their gang is, when the gang
- * was required to be in one rack, block or zone; and nobody goes to a node that has just refused a
+ * was required to be in one rack, block or zone; and no member goes to a node that has just refused a
  * member of the group. */
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"
 
-/* Where the gang sits: the level's number and the name of its domain; NULL when nobody is placed.
+/* Where the gang sits: the level's number and the name of its domain; NULL when no member is placed.
  */
 static const char *home_domain(struct slu_core *c, const struct group *g, int *level)
 {

@@ -242,7 +242,7 @@ static int store_group(struct slu_core *c, struct group *g)
 		for (uint32_t i = 0; i < g->pod.n; i++)
 			any |= core_pod_startable(g->pod.p[i]);
 		if (!any) {
-			if (g->begun) /* nobody is left to belong to those who have started */
+			if (g->begun) /* no member is left to follow those that started */
 				core_group_unkeep(c, g);
 			return g->kept ? put_row(c, g, NULL, g->kept, state) : 0;
 		}

@@ -158,11 +158,11 @@ void core_run_over(struct slu_core *c, struct run *r);
 void core_runs_reap(struct slu_core *c);                /* at the end of the cycle */
 int core_run_submit(struct slu_core *c, struct run *r); /* or tell the queue what changed */
 /* Tell the queue what is new in the group's wishes but for members and shapes: priority, limit (also
- * while it runs), queue, begin, deadline.  True: it was submitted anew, as it is now. */
+ * while it runs), queue, begin, deadline.  True: it was submitted again, as it is now. */
 bool core_run_wishes(struct slu_core *c, struct run *r);
 /* The limit in force: the group's, else that of its queue.  Seconds. */
 int64_t core_run_limit(const struct slu_core *c, const struct run *r);
-/* The settings changed: what was refused is tried again, and with `all` who waits asks anew. */
+/* The settings changed: what was refused is tried again, and with `all` every waiting run is submitted again. */
 void core_runs_again(struct slu_core *c, bool all);
 void core_run_register(struct slu_core *c, struct run *r, int64_t start_s); /* it runs already */
 void core_run_end(struct slu_core *c, struct run *r, enum slu_result how);
@@ -229,7 +229,7 @@ const char *core_held_places(struct slu_core *c, const struct group *g);
 
 /* ---- undo.c ---- */
 
-void core_run_undo(struct slu_core *c, struct run *r);   /* evict what is bound, then gather anew */
+void core_run_undo(struct slu_core *c, struct run *r); /* evict what is bound, then gather again */
 void core_undo_evict(struct slu_core *c, struct run *r); /* its intent is durable */
 void core_undo_answered(struct slu_core *c, struct run *r);
 void core_undo_again(struct slu_core *c);
@@ -247,7 +247,7 @@ void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_deci
 int core_near_set(struct slu_core *c, struct run *r); /* before it is submitted */
 void core_near_free(struct slu_core *c, struct run *r);
 void core_near_node(struct slu_core *c); /* some node changed: look again */
-/* Nobody of the group goes there for so many seconds. */
+/* No member of the group goes there for so many seconds. */
 void core_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds);
 /* The nodes without those that are avoided, a new set; NULL: all of them, or no memory. */
 struct slu_nodeset *core_avoid_nodes(const struct group *g, const struct slu_nodeset *all);
@@ -258,7 +258,7 @@ void core_groups_born(struct slu_core *c); /* what the store knows of groups tha
 void core_group_leave(struct slu_core *c, struct pod *p, bool ended);
 void core_groups_settle(struct slu_core *c);              /* look at every dirty group */
 void core_group_settle(struct slu_core *c, uint32_t i);   /* at the i-th of them */
-void core_group_end(struct slu_core *c, struct group *g); /* nobody is left of it */
+void core_group_end(struct slu_core *c, struct group *g); /* it has no members left */
 int core_run_role(struct run *r, struct shape *s); /* its number, new if need be; -E2BIG, -ENOMEM */
 
 /* ---- lives.c ---- */
@@ -302,7 +302,7 @@ int core_memory_pod(struct core_memory *m, const char *uid);
 void core_memory_done(struct core_memory *m);
 /* The group in the cluster is the one the store remembers, not another of its name. */
 bool core_memory_is(const struct core_memory *m, const struct group *g);
-/* Members that ended while nobody looked. */
+/* Members that ended while no daemon watched. */
 void core_memory_account(struct slu_core *c, struct core_memory *m);
 void core_memory_over(struct slu_core *c, struct core_memory *m); /* so did the group */
 /* The i-th node where a place was kept; NULL: no more. */

@@ -1,6 +1,6 @@
 /* A gang of which some members are bound and others cannot be: it is taken back as a whole.
  *
- * What is bound is evicted, so that its controller makes it anew, and the gang is planned again,
+ * What is bound is evicted, so that its controller creates it again, and the gang is planned again,
  * away from the nodes that refused, the later the more often it failed.  A pod without a controller
  * would be lost: then all that is bound stays, and the rest follows as soon as it can be bound. */
 #include "control/run/run.h"

@@ -76,7 +76,7 @@ int match_alike_begin(struct slu_match *m)
 	m->like = NULL;
 	if (m->policy.stop || m->policy.scorer == SCORE_VARIATION || !m->tree || m->nsub > 1 ||
 	    m->flexible)
-		return 0; /* nobody will ask */
+		return 0; /* no request will ask */
 	m->like = slu_reallocarray(NULL, (size_t)m->g->v.n + 1, sizeof *m->like);
 	if (!m->like)
 		return -ENOMEM;

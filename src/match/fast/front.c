@@ -304,7 +304,7 @@ void match_fast_begin(struct slu_match *m)
 	struct slu_request slot = { .type = SLU_TYPE_SLOT, .with = &core, .nwith = 1 };
 
 	if (m->count_visits || !m->tree || m->flexible || m->nsub > 1)
-		return; /* nobody will ask */
+		return; /* no request will ask */
 	/* Without memory they are made when they are needed. */
 	match_front_for(m, &node);
 	if (!m->policy.stop)

@@ -112,7 +112,7 @@ static inline struct block offers_at(const struct offers *o, uint32_t p)
 			       t->n };
 }
 
-/* Nobody offers anything yet.  0, -ENOMEM. */
+/* No vertex offers anything yet.  0, -ENOMEM. */
 int match_offers_init(struct offers *o, const struct ground *g);
 void match_offers_done(struct offers *o);
 /* All vertices of a chunk that is not written down offer this, from now on; then offers_tally. */

@@ -1,4 +1,4 @@
-/* sort_ranks.c — the start of the sort of sort.c, for a sequence in blocks that nobody writes down.
+/* sort_ranks.c — the start of the sort of sort.c, for a sequence in blocks that is never written down.
  *
  * A partition of a sequence S around a pivot exchanges the k-th from the left that is not better
  * than the pivot with the k-th from the right that is not worse, until the two meet; then its left

@@ -1,4 +1,4 @@
-/* sort_runs.c — the start of the sort of sort.c, for a sequence that nobody wrote down.
+/* sort_runs.c — the start of the sort of sort.c, for a sequence that is never written down.
  *
  * The sequence is 0, 1, ..., n - 1 or its reverse, and long stretches of numbers compare alike to
  * any pivot.  Then every step of the introsort moves whole intervals, and what it has made so far

@@ -124,7 +124,7 @@ static bool take_vertex(struct attempt *a, const struct front *f, struct memo *x
 	uint32_t v = f->v[p], e = m->up[v];
 
 	if (a->mode == MODE_SATISFY)
-		return true; /* nobody will follow the marks */
+		return true; /* the marks will not be followed */
 	if (match_memo_marked(x, p) != m->gen && !ask_vertex(a, f, x, p))
 		return false;
 	match_mark_put(m, e, count_of(x, p), excl);
