@@ -342,6 +342,25 @@ static inline void open_world(struct world *w, int nodes, int cpu, const char *y
 	open_world_at(w, "memory:", nodes, cpu, yaml);
 }
 
+/* The next life of the core on the same store, a second later.  It has seen no object yet. */
+static inline void next_life(struct world *w, const char *store)
+{
+	struct slu_journal_setup js = { .url = store, .cluster = "c", .holder = "test" };
+	struct slu_core_setup cs = { .config = w->cfg, .verify = true };
+	struct slu_error err = { 0 };
+
+	slu_core_free(w->core);
+	slu_inbox_free(w->out);
+	slu_intents_free(w->door, 5000);
+	w->door = NULL;
+	w->now_us += 1000000;
+	w->out = slu_inbox_new(UINT32_MAX, NULL, NULL);
+	cs.out = w->out;
+	cs.first_id = (uint64_t)(w->now_us / 1000);
+	if (slu_core_new(&cs, &w->core, &err) < 0 || slu_core_lead(w->core, &js, &err) < 0)
+		ok(false, "the next life starts: %s", err.text);
+}
+
 static inline void close_world(struct world *w)
 {
 	slu_core_free(w->core);

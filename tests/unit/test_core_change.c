@@ -407,20 +407,7 @@ static void test_cordoned_comes_up(void)
 
 static void again(struct world *w, const char *store)
 {
-	struct slu_journal_setup js = { .url = store, .cluster = "c", .holder = "test" };
-	struct slu_core_setup cs = { .config = w->cfg, .verify = true };
-	struct slu_error err = { 0 };
-
-	slu_core_free(w->core);
-	slu_inbox_free(w->out);
-	slu_intents_free(w->door, 5000);
-	w->door = NULL;
-	w->now_us += 1000000;
-	w->out = slu_inbox_new(UINT32_MAX, NULL, NULL);
-	cs.out = w->out;
-	cs.first_id = (uint64_t)(w->now_us / 1000);
-	if (slu_core_new(&cs, &w->core, &err) < 0 || slu_core_lead(w->core, &js, &err) < 0)
-		ok(false, "start: %s", err.text);
+	next_life(w, store);
 	feed_node(w, "n0", 2, "", "", "True");
 	for (int i = 0; i < w->n_pods; i++)
 		if (w->pod[i].there)

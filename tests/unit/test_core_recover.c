@@ -2,6 +2,7 @@
  * nobody loses a place, promises stand. */
 #include "held_kit.h"
 
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -1311,6 +1312,69 @@ static void test_between_two_waves(void)
 	last_life_over(&w);
 }
 
+/* The first cycle may wait for the pods of a Job that had some.  A person asks about another group
+ * meanwhile: that is the group the store remembers. */
+static void test_asked_before_the_first_cycle(void)
+{
+	static const char spec[] = "\"parallelism\":1,\"completions\":2";
+	int64_t first;
+	struct world w;
+
+	first_life(&w, 1, 2, "");
+	job(&w, "job-1", "m", spec, "");
+	add_pod(&w, "m-0", "sluice", "1", OWNED("Job", "job-1", "m"));
+	gang(&w, "y", 1, "1", GROUP("y", "1"));
+	go_on(&w, NONE, NULL);
+	gang(&w, "x", 1, "2", GROUP("x", "1"));
+	first = view(&w, "x").first_seen_us;
+	end_pod(&w, pod(&w, "m-0"), "Succeeded");
+	die(&w);
+	live(&w, 1, 2);
+	job(&w, "job-1", "m", spec, "\"succeeded\":1");
+	take_ask(&w, SLU_ASK_HOLD, "x", ignore_answer);
+	ok(w.core->recovered,
+	   "a question is answered after the first cycle, which does not wait then");
+	go_on(&w, NONE, NULL);
+	ok(view(&w, "x").first_seen_us == first && !strcmp(view(&w, "x").state, "held"),
+	   "a group that is asked about before the first cycle keeps its arrival (%s)",
+	   view(&w, "x").state);
+	last_life_over(&w);
+}
+
+/* Six gangs are decided in one cycle.  Until the store has their intents one of them is deleted and
+ * a node goes; the other intents of the batch are carried out all the same. */
+static void test_rest_of_a_batch(void)
+{
+	struct slu_error err = { 0 };
+	sqlite3 *db = NULL;
+	struct world w;
+
+	first_life(&w, 6, 2, "");
+	go_on(&w, NONE, NULL);
+	ok(sqlite3_open(store, &db) == SQLITE_OK &&
+		   sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK,
+	   "the test keeps the store from writing");
+	gang(&w, "a", 1, "2", GROUP("a", "1"));
+	gang(&w, "b", 1, "2", GROUP("b", "1"));
+	gang(&w, "c", 1, "2", GROUP("c", "1"));
+	gang(&w, "d", 1, "2", GROUP("d", "1"));
+	gang(&w, "e", 1, "2", GROUP("e", "1"));
+	gang(&w, "f", 1, "2", GROUP("f", "1"));
+	w.now_us += 100;
+	slu_core_cycle(w.core, w.now_us, &err);
+	ok(w.core->runs->open.n == 6, "six gangs wait for a durable intent (%u)",
+	   w.core->runs->open.n);
+	delete_pod(&w, pod(&w, "a-0"));
+	feed(&w, SLU_KIND_NODE, true, "{\"metadata\":{\"name\":\"n1\",\"uid\":\"node-n1\"}}");
+	sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	sqlite3_close(db);
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "") == 5, "every gang that is left is bound, each once (%d, %d)",
+	   bound(&w, ""), w.binds);
+	ok(w.core->runs->open.n == 0, "no intent is left to carry out (%u)", w.core->runs->open.n);
+	last_life_over(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -1352,5 +1416,7 @@ int main(void)
 	test_end_is_told();
 	test_never_taken_back();
 	test_between_two_waves();
+	test_asked_before_the_first_cycle();
+	test_rest_of_a_batch();
 	return tap_done();
 }

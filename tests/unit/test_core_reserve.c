@@ -230,9 +230,6 @@ static void test_asked(void)
 /* Which nodes were chosen is in the store: another life keeps them, though others are as good now. */
 static void test_restart(void)
 {
-	struct slu_journal_setup js = { .cluster = "c", .holder = "test" };
-	struct slu_core_setup cs = { .verify = true };
-	struct slu_error err = { 0 };
 	struct fpod *p;
 	struct world w;
 	char store[64];
@@ -248,17 +245,7 @@ static void test_restart(void)
 	reserve(&w, "r", 1, 300, 900, "\"count\":1");
 	ok(held(&w, "r").n_nodes == 1 && !strcmp(held(&w, "r").node[0], "n1"),
 	   "the one that is free");
-	slu_core_free(w.core);
-	slu_inbox_free(w.out);
-	slu_intents_free(w.door, 5000);
-	w.now_us += 1000000;
-	w.out = slu_inbox_new(UINT32_MAX, NULL, NULL);
-	js.url = store;
-	cs.config = w.cfg;
-	cs.out = w.out;
-	cs.first_id = (uint64_t)(w.now_us / 1000);
-	if (slu_core_new(&cs, &w.core, &err) < 0 || slu_core_lead(w.core, &js, &err) < 0)
-		ok(false, "start: %s", err.text);
+	next_life(&w, store);
 	feed_node(&w, "n0", 2, "", "", "True");
 	feed_node(&w, "n1", 2, "", "", "True");
 	for (int k = 0; k < SLU_KIND_COUNT; k++)

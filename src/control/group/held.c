@@ -72,6 +72,18 @@ void core_held_again(struct slu_core *c, struct held *h)
 		h->listed = true;
 }
 
+void core_held_patch(struct slu_core *c, const struct held *h, const char *text)
+{
+	const struct slu_kmeta *m = &h->obj->meta;
+
+	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
+					       .kind = h->obj->kind,
+					       .ns = m->ns,
+					       .name = m->name,
+					       .uid = m->uid,
+					       .text = text });
+}
+
 bool core_held_resumed(const struct held *h, uint64_t run)
 {
 	return (h->turn == TURN_RESUMING || h->turn == TURN_RETRYING) && h->run == run;

@@ -74,6 +74,8 @@ void core_held_link_pod(struct slu_core *c, struct pod *p);
 /* Pods of its owners that somebody else placed, and that live. */
 uint32_t core_held_strangers(struct slu_core *c, const struct group *g);
 void core_held_again(struct slu_core *c, struct held *h); /* look at it in the next cycle */
+/* Send a patch of the object whose answer the core need not hear: the watch tells its effect. */
+void core_held_patch(struct slu_core *c, const struct held *h, const char *text);
 /* The one way to change each of the two states; see the drawings above. */
 void core_held_turn_to(struct slu_core *c, struct held *h, enum held_turn to);
 void core_held_early_to(struct slu_core *c, struct held *h, enum held_early to);

@@ -406,12 +406,7 @@ static void hold_object(struct slu_core *c, struct held *h)
 		slu_log(SLU_INFO, "held by the controller",
 			SLU_STR("kind", slu_kkind_info(o->kind)->kind), SLU_STR("ns", o->meta.ns),
 			SLU_STR("name", o->meta.name));
-		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
-						       .kind = o->kind,
-						       .ns = o->meta.ns,
-						       .name = o->meta.name,
-						       .uid = o->meta.uid,
-						       .text = b.p });
+		core_held_patch(c, h, b.p);
 	}
 	slu_buf_done(&b);
 }
@@ -427,12 +422,7 @@ static void let_through(struct slu_core *c, struct held *h)
 		return;
 	core_held_turn_to(c, h, TURN_RESUMING);
 	if (slu_held_release_job(j, &(struct slu_held_place){ 0 }, &b) == 0)
-		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
-						       .kind = SLU_KIND_JOB,
-						       .ns = h->obj->meta.ns,
-						       .name = h->obj->meta.name,
-						       .uid = h->obj->meta.uid,
-						       .text = b.p });
+		core_held_patch(c, h, b.p);
 	slu_buf_done(&b);
 }
 

@@ -204,12 +204,7 @@ static void stalled(struct slu_core *c, struct run *r)
 		if (h->obj->kind == SLU_KIND_JOB && !slu_kjob(h->obj)->suspend &&
 		    slu_held_again(slu_kjob(h->obj), &b) == 0) {
 			take_back_turn(c, h);
-			core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
-							       .kind = SLU_KIND_JOB,
-							       .ns = h->obj->meta.ns,
-							       .name = h->obj->meta.name,
-							       .uid = h->obj->meta.uid,
-							       .text = b.p });
+			core_held_patch(c, h, b.p);
 		}
 		slu_buf_done(&b);
 	}
@@ -496,12 +491,7 @@ static void pod_refused(struct slu_core *c, struct pod *p)
 	if (h)
 		take_back_turn(c, h);
 	if (h && slu_held_again(slu_kjob(h->obj), &b) == 0)
-		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_PATCH,
-						       .kind = SLU_KIND_JOB,
-						       .ns = m->ns,
-						       .name = h->obj->meta.name,
-						       .uid = h->obj->meta.uid,
-						       .text = b.p });
+		core_held_patch(c, h, b.p);
 	else
 		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_EVICT,
 						       .kind = SLU_KIND_POD,
