@@ -21,9 +21,11 @@ GRAPHS = {
 }
 # The corpus of Fluxion's answers lies beside the repository, where it does; tests/conformance is strict about that.
 CORPUS = Path(os.environ.get("SLUICE_CONFORMANCE", ROOT.parent / "shared" / "conformance")) / "t" / "data" / "resource"
+# Every file there that is a graph by itself; fragments of R that commands take (rv1exec/cancel) are graphs, too.
+FRAGMENTS = {"node-1-partial-cancel", "node-1-partial-cancel-invalid", "rank1_cancel_invalid"}
 GRAPHS |= {f"{kind}-{file.stem}": (file.read_text(), kind)
-           for kind, pattern in (("grug", "grugs/[tsp]*.graphml"), ("jgf", "jgfs/[t4i]*.json"), ("rv1exec", "rv1exec/*_2-1.json"))
-           for file in sorted(CORPUS.glob(pattern))}
+           for kind, pattern in (("grug", "grugs/**/*.graphml"), ("jgf", "jgfs/**/*.json"), ("rv1exec", "rv1exec/**/*.json"))
+           for file in sorted(CORPUS.glob(pattern)) if file.stem not in FRAGMENTS}
 JOBSPECS = [file.read_text() for file in sorted(CORPUS.glob("jobspecs/basics/*.yaml"))]
 MATCHER_ERROR = r"\[Fluxion\] Error in ReapiCliMatchAllocate: (.*must be a resource type known to fluxion|no time is found at which it fits)"
 
