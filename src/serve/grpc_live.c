@@ -17,6 +17,8 @@ struct slu_grpc_live {
 	pthread_mutex_t lock;
 	struct asked *done, **done_at; /* answered by the core, not yet by us */
 	bool posted;
+	struct slu_snapshot *drawn; /* what `graph` was made of */
+	struct slu_buf graph;
 };
 
 /* A question under way in the core. */
@@ -372,6 +374,20 @@ static int put_resources(const struct slu_snapshot *s, struct slu_buf *out)
 	return jgf_end(&g, out);
 }
 
+/* The text is made once for each picture of the cluster, however many ask for it: the loop that makes it also places pods. */
+static int add_resources(struct slu_grpc_live *l, struct slu_snapshot *s, struct slu_buf *out)
+{
+	if (l->drawn != s || !l->graph.n) {
+		slu_snapshot_unref(l->drawn);
+		l->drawn = slu_snapshot_ref(s);
+		slu_buf_done(&l->graph);
+		l->graph = SLU_BUF_INIT(MATCH_MAX);
+		if (put_resources(s, &l->graph) < 0)
+			slu_buf_done(&l->graph);
+	}
+	return l->graph.n ? slu_buf_add(out, l->graph.p, l->graph.n) : -ENOMEM;
+}
+
 static bool is_named(const struct slu_snap_job *j, struct slu_text name)
 {
 	char full[400];
@@ -410,7 +426,7 @@ static void ask_snapshot(struct slu_grpc_live *l, struct slu_flux_ask *a)
 	a->outcome = SLU_FLUX_OK;
 	if (a->op != SLU_FLUX_RESOURCES)
 		ask_groups(s, a);
-	else if (put_resources(s, &a->out) < 0)
+	else if (add_resources(l, s, &a->out) < 0)
 		a->outcome = SLU_FLUX_NOT_HERE;
 	slu_flux_done(a);
 }
@@ -468,6 +484,8 @@ void slu_grpc_live_free(struct slu_grpc_live *l)
 		return;
 	l->core = NULL;
 	answer_all(l);
+	slu_snapshot_unref(l->drawn);
+	slu_buf_done(&l->graph);
 	pthread_mutex_destroy(&l->lock);
 	slu_free(l);
 }
