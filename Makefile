@@ -8,6 +8,7 @@
 #   make soak      half an hour of churn, kills and restarts (SECONDS=180 for less)
 #   make torture   sluiced killed at every write, 2 000 times on both stores (POINTS=100 for less)
 #   make world     the daemon in a simulated cluster, millions of events a minute, every fault (SECONDS=60 SEED=7 ALL=1)
+#   make world-honest  what a client sees of its model of Kubernetes and of a real API server, compared
 #   make crash     the daemon with crash points (base/crash.h), for make torture
 #   make operators MPIJob, JobSet and LeaderWorkerSet with their published controllers, CronJob: each a gang
 #   make versions  gangs on Kubernetes 1.34, 1.35, 1.36 and 1.37 (compiles three of them: 10 minutes each; K8S=1.35.0 for one)
@@ -39,7 +40,7 @@ MESON_FLAGS ?=
 # The world meets other seeds with every commit, and the same ones whenever a commit is tested again.
 export WORLD_COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture real operators versions world crash demo-sim bench wheel rpc-go fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture real operators versions world world-honest crash demo-sim bench wheel rpc-go fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -100,7 +101,12 @@ torture: crash
 	@hack/cluster/python -m torture --points $(or $(POINTS),1000)
 
 world: all
-	@$(BUILD)/tests/world/world $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600)) $(if $(ALL),--all)
+	@$(BUILD)/tests/world/world $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600)) $(if $(ALL),--all) $(if $(AGE),--age $(AGE))
+
+# The same scripts against the model and a real API server.
+world-honest: all
+	@hack/cluster/build >/dev/null
+	@hack/cluster/python -m pytest -q -s tests/world/test_honest.py
 
 real: image
 	@hack/cluster/build >/dev/null

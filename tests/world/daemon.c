@@ -7,11 +7,11 @@
 #define BATCH 4096u
 
 /* Of the other kinds there is nothing to list. */
-static bool is_modelled(enum slu_kkind k)
+static bool is_modelled(const struct world *w, enum slu_kkind k)
 {
-	return k == SLU_KIND_NODE || k == SLU_KIND_POD || k == SLU_KIND_NAMESPACE ||
-	       k == SLU_KIND_JOB || k == SLU_KIND_REPLICASET || k == SLU_KIND_STATEFULSET ||
-	       k == SLU_KIND_DEPLOYMENT;
+	return (w->customs && is_custom(k)) || k == SLU_KIND_NODE || k == SLU_KIND_POD ||
+	       k == SLU_KIND_NAMESPACE || k == SLU_KIND_JOB || k == SLU_KIND_REPLICASET ||
+	       k == SLU_KIND_STATEFULSET || k == SLU_KIND_DEPLOYMENT;
 }
 
 /* Custom resources: the server does not know them. */
@@ -340,7 +340,7 @@ static void begin_watch(struct daemon *d, enum slu_kkind kind)
 
 	x->d = d;
 	x->kind = kind;
-	x->modelled = is_modelled(kind);
+	x->modelled = is_modelled(w, kind);
 	if (x->modelled) {
 		if (slu_mirror_new(kind, d->codec, &h, &x->mirror) < 0)
 			abort();
@@ -376,7 +376,7 @@ static struct daemon *start(struct world *w, int n, const char *store, bool mute
 	struct daemon *d;
 	struct slu_core_setup cs = { .verify = true, .first_id = (uint64_t)(w->now_us / 1000) };
 	struct slu_error err = { 0 };
-	char yaml[400];
+	char yaml[1200];
 
 	if (!mute && is_refused(w, n))
 		return NULL;
@@ -506,6 +506,41 @@ static void free_ask(struct slu_record *r)
 
 static void heard(void *arg, int rc, const char *text)
 {
+}
+
+void daemon_reload(struct world *w, int n)
+{
+	struct daemon *d = w->daemon[n];
+	struct slu_config *cfg = NULL;
+	struct slu_error err = { 0 };
+	char yaml[1200];
+
+	if (!d)
+		return;
+	world_config(w, yaml, sizeof yaml);
+	if (slu_config_parse("world", yaml, strlen(yaml), &cfg, &err) < 0) {
+		world_broken(w, "config", "%s", err.text);
+		return;
+	}
+	slu_config_keep(cfg, d->cfg);
+	put(d, slu_rec_config_new(cfg));
+	slu_config_free(cfg);
+}
+
+void daemon_ask_for(struct world *w, int n, const struct slu_rec_ask *like)
+{
+	size_t text = like->text ? strlen(like->text) + 1 : 0;
+	struct slu_rec_ask *a;
+
+	if (!w->daemon[n])
+		return;
+	a = slu_calloc(1, sizeof *a + text);
+	*a = *like;
+	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask };
+	a->answer = heard;
+	if (text)
+		a->text = memcpy(a + 1, like->text, text);
+	put(w->daemon[n], &a->base);
 }
 
 static struct slu_rec_ask *ask_new(int what, const char *ns, const char *name)

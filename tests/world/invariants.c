@@ -1,9 +1,13 @@
 /* What must hold, in one place.  A daemon is judged by what it had been told: a bind that was
  * issued less than GRACE after a change arrived may still rest on the old state. */
+#include <sqlite3.h>
 #include <stdio.h>
 
 #include "control/report/snapshot.h"
-#include "world.h"
+#include "coverage.h"
+#include "daemon.h"
+#include "queue/log.h"
+#include "store/store.h"
 
 #define GRACE   (3 * SECOND / 2)
 #define KEPT_US (45 * SECOND) /* places of ended members are kept for a while: they count */
@@ -13,6 +17,7 @@
 
 struct gang {
 	bool bound; /* a member has been */
+	bool sent;  /* a bind of a member has left the daemon */
 	bool whole; /* all it needs have been, at once */
 	uint32_t min;
 	int64_t whole_us; /* since when */
@@ -29,14 +34,49 @@ static struct obj *maker(struct world *w, const struct obj *pod)
 	return above ? above : o;
 }
 
+/* What ties pods together beside their controller; NULL: nothing. */
+static const char *group_name(const struct obj *pod)
+{
+	static const char *const key[] = { "sluice.sh/group", "scheduling.x-k8s.io/pod-group",
+					   "pod-group.scheduling.sigs.k8s.io",
+					   "jobset.sigs.k8s.io/jobset-name" };
+
+	for (size_t i = 0; i < SLU_LEN(key); i++)
+		if (pairs_get(&pod->label, key[i]))
+			return pairs_get(&pod->label, key[i]);
+	return *pod->pod.t.native ? pod->pod.t.native : NULL;
+}
+
+/* Its PodGroup, which decides the size; NULL: none. */
+static const struct obj *podgroup(struct world *w, const struct obj *pod)
+{
+	static const struct {
+		const char *key;
+		enum slu_kkind kind;
+	} of[] = { { "scheduling.x-k8s.io/pod-group", SLU_KIND_PODGROUP_X },
+		   { "pod-group.scheduling.sigs.k8s.io", SLU_KIND_PODGROUP_SIGS } };
+
+	if (*pod->pod.t.native)
+		return kube_find(w, SLU_KIND_PODGROUP_BETA, pod->ns, pod->pod.t.native);
+	for (size_t i = 0; i < SLU_LEN(of); i++)
+		if (pairs_get(&pod->label, of[i].key))
+			return kube_find(w, of[i].kind, pod->ns, pairs_get(&pod->label, of[i].key));
+	return NULL;
+}
+
 static uint64_t gang_key(struct world *w, const struct obj *pod)
 {
-	const char *name = pairs_get(&pod->label, "sluice.sh/group");
+	const char *name = group_name(pod);
 	const struct obj *o = maker(w, pod);
 
 	if (name)
 		return slu_hash_bytes(name, strlen(name)) | UINT64_C(1) << 63;
 	return o ? o->uid : pod->uid;
+}
+
+uint64_t rule_gang(struct world *w, const struct obj *pod)
+{
+	return gang_key(w, pod);
 }
 
 static struct gang *gang_of(struct world *w, const struct obj *pod)
@@ -56,8 +96,16 @@ static uint32_t needs(struct world *w, const struct obj *pod)
 	const struct obj *o = maker(w, pod);
 	int32_t n = 1;
 
+	const struct obj *g = podgroup(w, pod);
+
+	if (pod->edited || (o && o->edited))
+		return 0;
 	if (size)
 		return (uint32_t)atoi(size);
+	if (g)
+		return (uint32_t)g->custom.min;
+	if (group_name(pod))
+		return 0; /* a JobSet whose Jobs come one by one, or a PodGroup that is not there */
 	if (o && o->kind == SLU_KIND_JOB) {
 		n = o->job.parallelism;
 		if (o->job.completions >= 0)
@@ -194,6 +242,60 @@ static void note_bound(struct world *w, const struct obj *pod, struct gang *g)
 	}
 }
 
+/* It waits for a Job that is there, has pods of its own alive, and is not over. */
+static void check_after(struct world *w, int by, int64_t issued_us, const struct obj *pod)
+{
+	const char *name = pairs_get(&pod->note, "sluice.sh/after");
+	const struct obj *o = name ? kube_find(w, SLU_KIND_JOB, pod->ns, name) : NULL;
+
+	if (!o || !strcmp(o->name, pod->owner_name) || o->deleted_us || o->job.complete ||
+	    o->job.failed_cond || o->edited || !current(o, by, issued_us))
+		return;
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		const struct obj *x = w->obj[SLU_KIND_POD].p[i];
+
+		if (x->owner == o->uid && !x->deleted_us && !is_over(x) &&
+		    current(x, by, issued_us)) {
+			world_broken(w, "after",
+				     "pod %s starts, and %s, which it is to follow, is not over",
+				     pod->name, name);
+			return;
+		}
+	}
+}
+
+/* Nothing is started that the store does not know of: another life must be able to tell. */
+static void check_intent(struct world *w, const struct obj *pod)
+{
+	sqlite3_stmt *st = NULL;
+	char uid[24];
+	bool there = false;
+
+	if (!w->age || w->lives || w->fault.store_forgets)
+		return;
+	snprintf(uid, sizeof uid, "u%" PRIu64, pod->uid);
+	if (sqlite3_prepare_v2(w->disk, "SELECT 1 FROM intent_pods WHERE uid = ?", -1, &st, NULL) ==
+	    SQLITE_OK) {
+		sqlite3_bind_text(st, 1, uid, -1, SQLITE_STATIC);
+		there = sqlite3_step(st) == SQLITE_ROW;
+	}
+	sqlite3_finalize(st);
+	if (!there)
+		world_broken(w, "intent", "pod %s is bound, and the store has no intent for it",
+			     pod->name);
+}
+
+void rule_sent(struct world *w, const struct obj *pod)
+{
+	if (!is_live(pod))
+		return;
+	gang_of(w, pod)->sent = true;
+	check_intent(w, pod);
+}
+
+static void check_limits(struct world *w, const struct obj *pod);
+static void check_order(struct world *w, int by, int64_t issued_us, const struct obj *pod);
+
 void rule_bind(struct world *w, int by, int64_t issued_us, struct obj *pod, const char *node)
 {
 	const struct obj *n = kube_find(w, SLU_KIND_NODE, "", node);
@@ -209,8 +311,12 @@ void rule_bind(struct world *w, int by, int64_t issued_us, struct obj *pod, cons
 			check_room(w, by, issued_us, pod, n);
 			check_node(w, pod, n);
 		}
-		if (!g->bound)
+		if (!g->bound) {
 			check_whole(w, by, issued_us, pod);
+			check_limits(w, pod);
+			check_after(w, by, issued_us, pod);
+			check_order(w, by, issued_us, pod);
+		}
 	}
 	note_bound(w, pod, g);
 }
@@ -225,12 +331,155 @@ void rule_evict(struct world *w, int by, struct obj *pod)
 	if (*pod->pod.node && pod->pod.by < 0 && !*pod->pod.pin)
 		world_broken(w, "evicted", "pod %s is evicted, and somebody else placed it",
 			     pod->name);
-	if (!w->restart && g->whole && limit && pod->pod.phase == RUNNING &&
+	if (!w->restarted && g->whole && limit && pod->pod.phase == RUNNING &&
 	    w->now_us + LENIENT + atoi(limit) * SECOND / DRIFT < g->whole_us + atoi(limit) * SECOND)
 		world_broken(w, "evicted",
 			     "pod %s is evicted %" PRId64
 			     " s after its gang was whole, which has %s s",
 			     pod->name, (w->now_us - g->whole_us) / SECOND, limit);
+}
+
+/* ---- the plan ---- */
+
+/* A promise moves later for one of these causes, and for no other. */
+void rule_decided(struct world *w, const struct slu_decision *d)
+{
+	static const bool delays[SLU_CAUSE_DROPPED + 1] = {
+		[SLU_CAUSE_NODE_LOST] = true, [SLU_CAUSE_FOREIGN] = true,
+		[SLU_CAUSE_OVERRUN] = true,   [SLU_CAUSE_LATE] = true,
+		[SLU_CAUSE_OWN] = true,       [SLU_CAUSE_DROPPED] = true,
+	};
+
+	/* Other settings are a plan of everything anew. */
+	if (d->cause == SLU_CAUSE_REPLAN && w->set_us && w->set_us + 30 * SECOND > w->now_us)
+		return;
+	if (w->age && d->kind == SLU_DEC_PLAN && d->was_s != SLU_TIME_NONE &&
+	    d->start_s != SLU_TIME_NONE && d->start_s > d->was_s && !delays[d->cause])
+		world_broken(w, "promise",
+			     "job %" PRIu64 " was promised %" PRId64 ", now %" PRId64
+			     " s later, and the cause is %s",
+			     d->job, d->was_s, d->start_s - d->was_s, slu_cause_name(d->cause));
+}
+
+/* ---- order and limits of queues ---- */
+
+static int64_t places(struct world *w, const struct tmpl *t)
+{
+	int32_t cpu = t->cpu_m ? t->cpu_m : t->limit_m;
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++) {
+		const struct node *x = &w->obj[SLU_KIND_NODE].p[i]->node;
+
+		if ((!x->taint || t->tolerates) && (!*t->pool || !strcmp(t->pool, x->pool)))
+			n += x->cpu_m / cpu;
+	}
+	return n;
+}
+
+/* It would fit the machine if that were empty, as it is: all nodes well. */
+static int64_t places_now(struct world *w, const struct tmpl *t)
+{
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++)
+		if (!w->obj[SLU_KIND_NODE].p[i]->node.ready ||
+		    w->obj[SLU_KIND_NODE].p[i]->node.cordoned)
+			return 0;
+	return places(w, t);
+}
+
+static const char *queue_of(const struct obj *pod)
+{
+	const char *q = pairs_get(&pod->label, "sluice.sh/queue");
+
+	return q ? q : "main";
+}
+
+/* A member that started with its gang, on a node that is still that node.  Members that came later
+ * are not counted by the queue when the others have ended (README: what is not clean). */
+static bool counts_as_running(struct world *w, const struct obj *o)
+{
+	const struct obj *n = kube_find(w, SLU_KIND_NODE, "", o->pod.node);
+	const struct gang *g = gang_of(w, o);
+
+	return n && n->created_us < o->pod.bound_us && g->whole && o->pod.bound_us <= g->whole_us;
+}
+
+/* Gangs of the queue (and of the namespace) that hold nodes. */
+static uint32_t running(struct world *w, const char *queue, const char *ns, uint64_t but)
+{
+	uint64_t seen[512];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n && n < SLU_LEN(seen); i++) {
+		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
+		uint64_t key = gang_key(w, o);
+		bool again = key == but;
+
+		if (!*o->pod.node || is_over(o) || o->deleted_us || o->orphan || o->pod.by < 0 ||
+		    o->pod.late || o->edited || strcmp(queue_of(o), queue) ||
+		    (ns && strcmp(o->ns, ns)) || !counts_as_running(w, o))
+			continue;
+		for (uint32_t k = 0; k < n; k++)
+			again |= seen[k] == key;
+		if (!again)
+			seen[n++] = key;
+	}
+	return n;
+}
+
+static void check_limits(struct world *w, const struct obj *pod)
+{
+	uint64_t key = gang_key(w, pod);
+	uint32_t n;
+
+	if (pod->edited || w->set_us + 5 * SECOND > w->now_us || w->set.renamed || w->set.removed ||
+	    w->mixed || pod->orphan)
+		return;
+	if (w->set.running && !strcmp(queue_of(pod), "other") &&
+	    (n = running(w, "other", NULL, key)) >= w->set.running)
+		world_broken(w, "limit", "pod %s starts in queue other, where %u of %u gangs run",
+			     pod->name, n, w->set.running);
+	if (w->set.per_user && !strcmp(queue_of(pod), "main") && !strcmp(pod->ns, "ns") &&
+	    (n = running(w, "main", "ns", key)) >= w->set.per_user)
+		world_broken(w, "limit", "pod %s starts in queue main, where its user has %u of %u",
+			     pod->name, n, w->set.per_user);
+}
+
+/* Whoever was whole long before this Job was made, could run and waits: it is overtaken. */
+static void check_order(struct world *w, int by, int64_t issued_us, const struct obj *pod)
+{
+	const struct obj *o = maker(w, pod);
+
+	if (!w->age || w->mixed || w->lives || w->set.policy[0] || strcmp(queue_of(pod), "main") ||
+	    !o || o->edited || o->kind != SLU_KIND_JOB || o->owner || o->asked || w->set.renamed ||
+	    w->set.removed)
+		return;
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_JOB].n; i++) {
+		const struct obj *x = w->obj[SLU_KIND_JOB].p[i];
+		uint64_t *p = slu_map_get(&w->gangs, x->uid);
+		const struct gang *g = p ? (struct gang *)(uintptr_t)*p : NULL;
+		uint32_t n = 0, want = (uint32_t)SLU_MAX(x->job.parallelism, 0);
+
+		if (x == o || (g && (g->bound || g->sent)) || x->owner || x->deleted_us ||
+		    x->asked || x->edited || strcmp(x->ns, "ns") || strcmp(o->ns, "ns") ||
+		    x->job.suspend || pairs_get(&x->job.t.label, "sluice.sh/queue") ||
+		    x->created_us + 10 * SECOND > o->created_us ||
+		    x->changed_us + 10 * SECOND > o->created_us || x->job.complete ||
+		    x->job.failed_cond || !current(x, by, issued_us) || w->set.per_user ||
+		    places_now(w, &x->job.t) < want)
+			continue;
+		for (uint32_t k = 0; k < w->obj[SLU_KIND_POD].n; k++) {
+			const struct obj *y = w->obj[SLU_KIND_POD].p[k];
+
+			n += y->owner == x->uid && !y->deleted_us && !is_over(y) && !*y->pod.node &&
+			     y->created_us + 10 * SECOND < o->created_us && !y->edited;
+		}
+		if (want && n >= want)
+			world_broken(
+				w, "order",
+				"pod %s of Job %s starts, and Job %s has waited before it was made",
+				pod->name, o->name, x->name);
+	}
 }
 
 /* ---- when all is quiet ---- */
@@ -264,7 +513,7 @@ static const struct slu_snap_job *snap_job(const struct slu_snapshot *s, const c
 
 static const char *gang_name(struct world *w, const struct obj *pod)
 {
-	const char *name = pairs_get(&pod->label, "sluice.sh/group");
+	const char *name = group_name(pod);
 	const struct obj *o = maker(w, pod);
 
 	return name ? name : o ? o->name : *pod->owner_name ? pod->owner_name : pod->name;
@@ -283,7 +532,7 @@ static void check_known(struct world *w, const struct slu_snapshot *s)
 		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
 		const struct slu_snap_job *j;
 
-		if (!waits(o) || o->orphan || o->created_us + 20 * SECOND > w->now_us)
+		if (!waits(o) || o->orphan || o->edited || o->created_us + 20 * SECOND > w->now_us)
 			continue;
 		j = snap_job(s, gang_name(w, o));
 		if (!j)
@@ -322,6 +571,72 @@ static bool moved_since(const struct world *w, int64_t us)
 	return l->line.n && l->line.p[l->line.n - 1].at_us + us > w->now_us;
 }
 
+/* ---- the store ---- */
+
+static int replay_row(void *arg, const struct slu_store_event *e)
+{
+	void **x = arg;
+
+	return slu_replay_row(x[0], e->seq, e->at_us, e->data, e->size, x[1]);
+}
+
+/* The log of events, run through another queue, gives the same decisions. */
+static void check_replay(struct world *w)
+{
+	slu_cleanup(slu_store_closep) struct slu_store *s = NULL;
+	struct slu_replay *r = NULL;
+	struct slu_error err = { 0 }, why = { 0 };
+	void *arg[2];
+	uint64_t begin = 0;
+	int rc = slu_store_open(w->store, SLU_STORE_READONLY, &s, &err);
+
+	if (!rc)
+		rc = slu_store_log_begin(s, 0, &begin, &err);
+	if (!rc)
+		rc = slu_replay_new(&(struct slu_replay_opts){ 0 }, &r);
+	arg[0] = r;
+	arg[1] = &why;
+	if (!rc)
+		rc = slu_store_events(s, begin, replay_row, arg, &err);
+	if (rc)
+		world_broken(w, "replay", "%s", *why.text ? why.text : err.text);
+	slu_replay_free(r);
+}
+
+static int64_t ask_store(struct world *w, const char *sql)
+{
+	sqlite3_stmt *st = NULL;
+	int64_t n = -1;
+
+	if (sqlite3_prepare_v2(w->disk, sql, -1, &st, NULL) == SQLITE_OK &&
+	    sqlite3_step(st) == SQLITE_ROW)
+		n = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return n;
+}
+
+/* Rows are what the daemon says, and it says what is there. */
+static void check_store(struct world *w, const struct slu_snapshot *s)
+{
+	int64_t rows = ask_store(w, "SELECT COUNT(*) FROM jobs");
+	uint32_t ours = 0, pods = w->obj[SLU_KIND_POD].n;
+
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++)
+		ours += !is_over(w->obj[SLU_KIND_POD].p[i]);
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_JOB].n; i++) /* stand-ins of those to come */
+		if (w->obj[SLU_KIND_JOB].p[i]->job.suspend)
+			pods += (uint32_t)SLU_MAX(w->obj[SLU_KIND_JOB].p[i]->job.parallelism, 0);
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_FLUXJOB].n; i++)
+		pods += w->obj[SLU_KIND_FLUXJOB].p[i]->custom.own ? 8 : 0;
+	if (s->pods > pods)
+		world_broken(w, "memory", "the daemon knows %u pods, there are %u", s->pods, pods);
+	if (rows > (int64_t)s->n_jobs + 2 || rows > (int64_t)s->groups + 2)
+		world_broken(w, "store", "%" PRId64 " jobs are in the store, the daemon knows %u",
+			     rows, s->n_jobs);
+	if (ask_store(w, "SELECT COUNT(*) FROM intents WHERE state = 0") > (int64_t)ours)
+		world_broken(w, "store", "there are more open intents than pods");
+}
+
 void rule_quiet(struct world *w)
 {
 	struct slu_snapshot *s = daemon_picture(w, 0);
@@ -331,34 +646,33 @@ void rule_quiet(struct world *w)
 	if (!s->synced || !s->leader || !s->store_ok)
 		world_broken(w, "ready", "the daemon is not ready: %s%s",
 			     s->synced ? "" : "not synced, ", s->store);
-	if (!moved_since(w, KEPT_US))
+	if (!moved_since(w, KEPT_US) && !custom_holds(w))
 		check_books(w, s);
 	check_known(w, s);
 	check_part(w);
+	for (uint32_t i = 0; i < s->n_jobs; i++) {
+		cover_hit("state", s->job[i].state);
+		if (*s->job[i].reason)
+			cover_words("said", s->job[i].reason);
+	}
+	if (w->age) {
+		check_store(w, s);
+		check_replay(w);
+	}
 	slu_snapshot_unref(s);
 }
 
 /* ---- everything that can run does ---- */
-
-static int64_t places(struct world *w, const struct tmpl *t)
-{
-	int32_t cpu = t->cpu_m ? t->cpu_m : t->limit_m;
-	int64_t n = 0;
-
-	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++) {
-		const struct node *x = &w->obj[SLU_KIND_NODE].p[i]->node;
-
-		if ((!x->taint || t->tolerates) && (!*t->pool || !strcmp(t->pool, x->pool)))
-			n += x->cpu_m / cpu;
-	}
-	return n;
-}
 
 static bool job_pends(struct world *w, const struct obj *o)
 {
 	const struct job *j = &o->job;
 	int32_t n = SLU_MIN(j->parallelism, j->completions < 0 ? INT32_MAX : j->completions);
 
+	if (o->edited)
+		return false;
+	if (o->owner) /* a JobSet: its Jobs are one gang */
+		n *= kube_get(w, o->owner)->jobset.jobs;
 	return !o->deleted_us && !j->complete && !j->failed_cond && n && places(w, &j->t) >= n;
 }
 
@@ -368,7 +682,8 @@ static bool pod_pends(struct world *w, const struct obj *o)
 	uint64_t key = gang_key(w, o);
 	uint32_t n = 0;
 
-	if (!waits(o) || o->owner || o->asked || places(w, &o->pod.t) < needs(w, o))
+	if (!waits(o) || o->owner || o->asked || o->edited ||
+	    (*o->pod.t.native && !podgroup(w, o)) || places(w, &o->pod.t) < needs(w, o))
 		return false;
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
 		const struct obj *x = w->obj[SLU_KIND_POD].p[i];

@@ -5,7 +5,7 @@
 
 #define BACKOFF_US (2 * SECOND)
 
-void make_pod(struct world *w, struct obj *owner, const struct tmpl *t, const char *name,
+bool make_pod(struct world *w, struct obj *owner, const struct tmpl *t, const char *name,
 	      int32_t index, bool tracked)
 {
 	struct obj *p = kube_new(w, SLU_KIND_POD, owner->ns, name);
@@ -21,7 +21,7 @@ void make_pod(struct world *w, struct obj *owner, const struct tmpl *t, const ch
 	p->owner_kind = owner->kind;
 	snprintf(p->owner_name, sizeof p->owner_name, "%s", owner->name);
 	p->fin = tracked ? FIN_JOB : 0;
-	kube_create(w, p);
+	return kube_create(w, p);
 }
 
 /* Ends that were not counted yet; pods that are going lose their finalizer. */
@@ -40,7 +40,7 @@ static void count_ends(struct world *w, struct obj *o)
 				if (p->pod.index >= 0)
 					o->job.done |= UINT64_C(1) << p->pod.index;
 			} else if (!p->deleted_us) {
-				o->job.failed++;
+				o->job.failed += o->job.failure_ends ? o->job.backoff + 1 : 1;
 				o->job.quiet_us = w->now_us + BACKOFF_US;
 			}
 		}
@@ -83,6 +83,11 @@ static int32_t free_index(struct world *w, const struct obj *o)
 	return o->job.indexed ? (int32_t)__builtin_ctzll(~taken) : -1;
 }
 
+static void look_later(struct world *w, uint64_t uid, uint64_t unused)
+{
+	kube_look(w, kube_get(w, uid));
+}
+
 static void make_some(struct world *w, struct obj *o, uint32_t have, uint32_t want)
 {
 	/* In portions, as the real one: a gang gathers. */
@@ -93,7 +98,10 @@ static void make_some(struct world *w, struct obj *o, uint32_t have, uint32_t wa
 
 		o->job.made++;
 		snprintf(name, sizeof name, "%.32s-%" PRIu64, o->name, ++w->next_name);
-		make_pod(w, o, &o->job.t, name, free_index(w, o), true);
+		if (!make_pod(w, o, &o->job.t, name, free_index(w, o), true)) {
+			world_at(w, w->now_us + 5 * SECOND, look_later, o->uid, 0);
+			return;
+		}
 	}
 	if (have < want)
 		kube_look(w, o);
@@ -112,11 +120,6 @@ static uint32_t wanted(const struct job *j)
 	return (uint32_t)SLU_MAX(n, 0);
 }
 
-static void look_later(struct world *w, uint64_t uid, uint64_t unused)
-{
-	kube_look(w, kube_get(w, uid));
-}
-
 void job_look(struct world *w, struct obj *o)
 {
 	struct job was = o->job, *j = &o->job;
@@ -129,6 +132,7 @@ void job_look(struct world *w, struct obj *o)
 	if (!j->complete && !j->failed_cond) {
 		j->complete = j->completions >= 0 ? j->succeeded >= j->completions
 						  : j->succeeded && !have;
+		j->complete |= j->first_ends && (j->done & 1);
 		j->failed_cond = !j->complete && j->failed > j->backoff;
 	}
 	if (!j->complete && !j->failed_cond) {

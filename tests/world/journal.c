@@ -83,10 +83,16 @@ static void commit(struct world *w, uint64_t n, uint64_t life)
 	j->due = false;
 	if (is_away(w))
 		rc = slu_fail(&err, -EAGAIN, "the disk is away");
+	if (!rc && w->fault.store_full_until_us > w->now_us)
+		rc = slu_fail(&err, -ENOSPC, "the disk is full");
 	if (!rc && !j->store)
 		rc = open_store(&j->setup, &j->store, &err);
 	if (!rc && j->line.n)
 		rc = slu_store_commit(j->store, j->setup.term, j->line.p, j->line.n, &err);
+	if (!rc && j->line.n && w->fault.store_forgets) { /* done, and nobody hears of it */
+		w->fault.store_forgets--;
+		rc = slu_fail(&err, -EAGAIN, "the store does not answer");
+	}
 	if (!rc) {
 		committed(j);
 		if (j->keep)

@@ -130,6 +130,9 @@ static void look(struct world *w, uint64_t uid, uint64_t kind)
 	case SLU_KIND_STATEFULSET:
 		set_look(w, o);
 		break;
+	case SLU_KIND_PARTIAL:
+		jobset_look(w, o);
+		break;
 	case SLU_KIND_POD:
 		if (!is_live(o))
 			break;
@@ -159,6 +162,23 @@ static void tell(struct world *w, struct obj *o)
 
 /* ---- writing ---- */
 
+/* A ResourceQuota of pods: controllers are refused, and try again. */
+static bool is_over_quota(struct world *w, const struct obj *o)
+{
+	uint32_t n = 0;
+
+	if (o->kind != SLU_KIND_POD || w->fault.quota_until_us <= w->now_us)
+		return false;
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++)
+		n += w->obj[SLU_KIND_POD].p[i] != o && !is_over(w->obj[SLU_KIND_POD].p[i]) &&
+		     !strcmp(w->obj[SLU_KIND_POD].p[i]->ns, o->ns);
+	if (n < w->fault.quota)
+		return false;
+	world_say(w, "pod %s is not made: the quota of %s is %u pods", o->name, o->ns,
+		  w->fault.quota);
+	return true;
+}
+
 bool kube_create(struct world *w, struct obj *o)
 {
 	struct obj *old = NULL;
@@ -169,7 +189,7 @@ bool kube_create(struct world *w, struct obj *o)
 		if (is_live(x) && !strcmp(x->name, o->name) && !strcmp(x->ns, o->ns))
 			old = x;
 	}
-	if (old || !admit(w, o)) {
+	if (old || is_over_quota(w, o) || !admit(w, o)) {
 		o->gone_us = w->now_us;
 		unlist(w, o);
 		return false;
@@ -300,6 +320,10 @@ int kube_evict(struct world *w, struct obj *pod)
 {
 	if (!is_live(pod))
 		return SLU_KUBE_NOT_FOUND;
+	if (w->fault.budget_until_us > w->now_us) {
+		world_say(w, "pod %s is not evicted: its PodDisruptionBudget", pod->name);
+		return SLU_KUBE_RETRYABLE;
+	}
 	world_say(w, "pod %s is evicted", pod->name);
 	kube_delete(w, pod, BACKGROUND);
 	return SLU_KUBE_OK;

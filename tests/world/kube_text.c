@@ -66,8 +66,12 @@ static void put_meta(struct slu_buf *b, const struct obj *o)
 			b,
 			",\"ownerReferences\":[{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\","
 			"\"uid\":\"u%" PRIu64 "\",\"controller\":true}]",
-			o->owner_kind == SLU_KIND_JOB ? "batch/v1" : "apps/v1",
-			slu_kkind_info(o->owner_kind)->kind, o->owner_name, o->owner);
+			o->owner_kind == SLU_KIND_JOB       ? "batch/v1"
+			: o->owner_kind == SLU_KIND_PARTIAL ? "jobset.x-k8s.io/v1alpha2"
+							    : "apps/v1",
+			o->owner_kind == SLU_KIND_PARTIAL ? "JobSet"
+							  : slu_kkind_info(o->owner_kind)->kind,
+			o->owner_name, o->owner);
 	if (o->fin) {
 		slu_buf_puts(b, ",\"finalizers\":[");
 		for (size_t i = 0; i < SLU_LEN(fin); i++)
@@ -102,6 +106,8 @@ static void put_spec(struct slu_buf *b, const struct tmpl *t)
 	if (t->tolerates)
 		slu_buf_puts(b,
 			     ",\"tolerations\":[{\"key\":\"dedicated\",\"operator\":\"Exists\"}]");
+	if (*t->native)
+		slu_buf_printf(b, ",\"schedulingGroup\":{\"podGroupName\":\"%s\"}", t->native);
 	if (t->gates)
 		slu_buf_printf(b, ",\"schedulingGates\":[%s%s%s]",
 			       t->gates & GATE_OURS ? "{\"name\":\"fluxqueue\"}" : "",
@@ -183,6 +189,13 @@ static void put_job(struct slu_buf *b, const struct obj *o)
 	slu_buf_printf(b, ",\"backoffLimit\":%d,\"completionMode\":\"%s\",\"suspend\":%s",
 		       j->backoff, j->indexed ? "Indexed" : "NonIndexed",
 		       j->suspend ? "true" : "false");
+	if (j->first_ends)
+		slu_buf_puts(b, ",\"successPolicy\":{\"rules\":[{\"succeededIndexes\":\"0\"}]}");
+	if (j->failure_ends)
+		slu_buf_puts(
+			b,
+			",\"podFailurePolicy\":{\"rules\":[{\"action\":\"FailJob\",\"onExitCodes\":"
+			"{\"operator\":\"NotIn\",\"values\":[0]}}]}");
 	put_template(b, &j->t);
 	slu_buf_printf(b, "},\"status\":{\"active\":%d,\"succeeded\":%d,\"failed\":%d", j->active,
 		       j->succeeded, j->failed);
@@ -225,6 +238,8 @@ void kube_text(const struct obj *o, struct slu_buf *b)
 		put_set(b, o);
 		break;
 	default:
+		if (is_custom(o->kind))
+			custom_text(o, b);
 		break;
 	}
 	slu_buf_puts(b, "}");

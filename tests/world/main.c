@@ -6,12 +6,16 @@
  *	      --story   tell everything that happens     --log    with the daemon's own log
  *	      --only "submit a Job,node tainted"         no other actions
  *	      --all     also what shows known bugs       --brief  do not shrink, go on
+ *	      --coverage  what was reached, in all
+ *	      --honest  what a client of the model sees, for test_honest.py
+ *	      --age N   also actions and rules that came later, up to that age (README); 0 without it
  *
  * Fresh seeds follow from $WORLD_COMMIT, so that a commit meets the same worlds whenever it is
  * tested; without it they follow from the time of day.
  *
  * Prints TAP.  A broken rule prints its seed and a story made as short as possible. */
 #include <getopt.h>
+#include <malloc.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <time.h>
@@ -19,20 +23,22 @@
 
 #include "base/log.h"
 #include "tap.h"
-#include "world.h"
+#include "coverage.h"
 
 struct plan {
 	uint64_t seed, worlds;
 	uint64_t *compared;
 	double seconds;
 	const char *only;
-	bool story, all, brief, lives;
+	bool story, all, brief, lives, cover;
+	unsigned age;
 };
 
 /* Stories that broke a rule once, each with the actions it needs. */
 static const struct {
 	uint64_t seed;
 	const char *only, *what;
+	unsigned age;
 } fixed[] = {
 	{ 1, NULL, "the first world" },
 	{ 42, "writes answered 409,submit a held Job,submit a Job",
@@ -70,6 +76,11 @@ static const struct {
 	  "a job that fits no more since a node was tainted stands in nobody's way" },
 	{ 50047, NULL, "a gang that was taken back does not use a node that was tainted since" },
 	{ 910030, NULL, "a gated pod is not bound to a node that was cordoned meanwhile" },
+	{ 1036, NULL,
+	  "the FluxJob of a Job that was made again cancels nothing when it is collected", 1 },
+	{ 205472317022791, NULL,
+	  "a gang that begins again in two lives of the daemon leaves a store that can be written",
+	  1 },
 };
 
 static double seconds_now(clockid_t clock)
@@ -96,6 +107,7 @@ static void run(struct world *w, uint64_t seed, const struct plan *p, const bool
 {
 	*w = (struct world){ .seed = seed,
 			     .all = p->all,
+			     .age = p->age,
 			     .lives = p->lives,
 			     .only = p->only,
 			     .off = off,
@@ -132,7 +144,7 @@ static uint32_t shrink(uint64_t seed, const struct plan *p, const char *rule, bo
 	return left;
 }
 
-static void report(const struct world *w, const struct plan *p)
+static void report(const struct world *w, const struct plan *p, uint64_t events)
 {
 	char rule[40];
 	bool off[1024] = { false };
@@ -140,8 +152,8 @@ static void report(const struct world *w, const struct plan *p)
 	struct world again;
 
 	snprintf(rule, sizeof rule, "%s", w->rule);
-	printf("# seed %" PRIu64 ", event %" PRIu64 ": %s: %s\n", w->seed, w->events, w->rule,
-	       w->what);
+	printf("# seed %" PRIu64 ", event %" PRIu64 " (%" PRIu64 " in all): %s: %s\n", w->seed,
+	       w->events, events, w->rule, w->what);
 	fflush(stdout);
 	if (p->brief)
 		return;
@@ -165,18 +177,26 @@ static bool try(uint64_t seed, const struct plan *p, uint64_t *events, uint64_t 
 		*digest = w.digest;
 	good = !w.failed;
 	if (!good)
-		report(&w, p);
+		report(&w, p, *events);
 	world_free(&w);
 	return good;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option opts[] = { { "seconds", 1, 0, 's' }, { "seed", 1, 0, 'n' },
-					      { "worlds", 1, 0, 'w' },  { "story", 0, 0, 't' },
-					      { "all", 0, 0, 'a' },     { "log", 0, 0, 'l' },
-					      { "brief", 0, 0, 'b' },   { "only", 1, 0, 'o' },
-					      { "lives", 1, 0, 'i' },   { 0 } };
+	static const struct option opts[] = { { "seconds", 1, 0, 's' },
+					      { "seed", 1, 0, 'n' },
+					      { "worlds", 1, 0, 'w' },
+					      { "story", 0, 0, 't' },
+					      { "all", 0, 0, 'a' },
+					      { "log", 0, 0, 'l' },
+					      { "brief", 0, 0, 'b' },
+					      { "only", 1, 0, 'o' },
+					      { "lives", 1, 0, 'i' },
+					      { "age", 1, 0, 'g' },
+					      { "coverage", 0, 0, 'c' },
+					      { "honest", 0, 0, 'h' },
+					      { 0 } };
 	uint64_t compared = 0;
 	struct plan p = { .worlds = UINT64_MAX, .compared = &compared };
 	uint64_t events = 0, worlds = 0, a = 0, b = 0;
@@ -213,13 +233,27 @@ int main(int argc, char **argv)
 			p.lives = true;
 			p.worlds = strtoull(optarg, NULL, 10);
 			break;
+		case 'h':
+			sqlite3_vfs_register(sqlite3_vfs_find("memdb"), 1);
+			slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
+			honest_run();
+			return 0;
+		case 'c':
+			p.cover = true;
+			break;
+		case 'g':
+			p.age = (unsigned)strtoul(optarg, NULL, 10);
+			break;
 		case 'l':
 			level = SLU_DEBUG;
 			break;
 		default:
 			return 2;
 		}
+	mallopt(M_TRIM_THRESHOLD, 1 << 30); /* each world takes what the last one gave back */
+	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	slu_log_setup(level, SLU_LOG_TEXT, 2);
+	cover_begin();
 	sqlite3_vfs_register(sqlite3_vfs_find("memdb"), 1);
 	if (p.worlds == UINT64_MAX && given)
 		p.worlds = 1;
@@ -229,7 +263,7 @@ int main(int argc, char **argv)
 		p.seed = fresh_seed();
 	if (!given && !p.lives) {
 		for (size_t i = 0; i < SLU_LEN(fixed); i++) {
-			struct plan f = { .only = fixed[i].only };
+			struct plan f = { .only = fixed[i].only, .age = fixed[i].age };
 
 			ok(try(fixed[i].seed, &f, &events, NULL), "seed %" PRIu64 ": %s",
 			   fixed[i].seed, fixed[i].what);
@@ -242,6 +276,9 @@ int main(int argc, char **argv)
 	     worlds++)
 		good &= try(p.seed + worlds, &p, &events, NULL);
 	ok(good, "%" PRIu64 " worlds from seed %" PRIu64, worlds, p.seed);
+	if (p.cover)
+		printf("# %u of what is expected was not reached\n", cover_print(stdout));
+	cover_done();
 	if (p.lives)
 		printf("# %" PRIu64 " lives compared\n", compared);
 	printf("# %" PRIu64 " events, %.1f million in a minute of one processor\n", events,

@@ -57,7 +57,7 @@ static void start_pod(struct world *w, uint64_t uid, uint64_t unused)
 
 	if (!is_live(p) || p->pod.start_us || is_over(p) || p->deleted_us)
 		return;
-	if (!n || !n->node.ready) {
+	if (!n || !n->node.ready || w->fault.start_slow_until_us > w->now_us) {
 		world_at(w, w->now_us + SECOND, start_pod, uid, 0);
 		return;
 	}
@@ -67,6 +67,12 @@ static void start_pod(struct world *w, uint64_t uid, uint64_t unused)
 		p->pod.end_us = w->now_us;
 		snprintf(p->pod.reason, sizeof p->pod.reason, "OutOfcpu");
 		world_say(w, "pod %s is refused by its kubelet: OutOfcpu", p->name);
+	} else if (w->fault.refuse > 0) {
+		w->fault.refuse--;
+		p->pod.phase = FAILED;
+		p->pod.end_us = w->now_us;
+		snprintf(p->pod.reason, sizeof p->pod.reason, "UnexpectedAdmissionError");
+		world_say(w, "pod %s is refused by its kubelet", p->name);
 	} else {
 		p->pod.phase = RUNNING;
 		if (p->pod.t.run_s)

@@ -2,6 +2,7 @@
  * lost without an answer is looked up and sent again, answers go back to the core. */
 #include <stdio.h>
 
+#include "coverage.h"
 #include "daemon.h"
 #include "wire/json.h"
 
@@ -70,6 +71,11 @@ static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct 
 	if (slu_json_parse(x->text, strlen(x->text), NULL, &doc, NULL) < 0)
 		return SLU_KUBE_INVALID;
 	root = slu_json_root(doc);
+	if (is_custom(o->kind) && (x->verb == SLU_WRITE_STATUS || x->verb == SLU_WRITE_SPEC)) {
+		custom_merge(o, x->verb == SLU_WRITE_STATUS, root);
+		kube_changed(w, o, x->verb == SLU_WRITE_SPEC);
+		return SLU_KUBE_OK;
+	}
 	if (x->verb == SLU_WRITE_ANNOTATE) {
 		merge_pairs(&o->note, root);
 		kube_changed(w, o, false);
@@ -105,11 +111,15 @@ static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct 
 static enum slu_kube_outcome apply(struct world *w, const struct request *q)
 {
 	const struct slu_rec_write *x = q->x;
-	struct obj *o = kube_get(w, uid_of(x->uid));
+	struct obj *o = *x->uid ? kube_get(w, uid_of(x->uid))
+				: kube_find(w, x->kind, x->ns, x->name);
 
-	if (x->verb == SLU_WRITE_EVENT || x->verb == SLU_WRITE_STATUS ||
-	    x->verb == SLU_WRITE_CREATE)
+	if (x->verb == SLU_WRITE_EVENT) {
+		cover_hit("event", x->reason);
 		return SLU_KUBE_OK;
+	}
+	if (x->verb == SLU_WRITE_CREATE)
+		return (enum slu_kube_outcome)custom_create(w, x->kind, x->text);
 	if (!is_live(o))
 		return SLU_KUBE_NOT_FOUND;
 	switch (x->verb) {
@@ -148,7 +158,11 @@ static void answered(struct world *w, uint64_t p, uint64_t unused)
 {
 	struct request *q = (struct request *)(uintptr_t)p;
 	struct daemon *d = w->daemon[q->daemon];
+	char what[64];
 
+	snprintf(what, sizeof what, "%s answered %s", slu_write_name(q->x->verb),
+		 slu_kube_outcome_name(q->outcome));
+	cover_hit("write", what);
 	if (d && d->life == q->life && q->x->run) {
 		struct slu_record *r = slu_rec_written_new(q->x, q->outcome, false, "");
 
@@ -222,6 +236,9 @@ void requests_send(struct daemon *d, struct slu_rec_write *x)
 {
 	struct request *q = slu_calloc(1, sizeof *q);
 
+	d->w->writes++;
+	if (x->verb == SLU_WRITE_BIND)
+		rule_sent(d->w, kube_get(d->w, uid_of(x->uid)));
 	*q = (struct request){ .x = x, .daemon = d->n, .life = d->life, .issued_us = d->w->now_us };
 	world_at(d->w, d->w->now_us + world_span(d->w, x->serial * 13 + d->w->rv, 300, 6000),
 		 arrive, (uint64_t)(uintptr_t)q, 0);

@@ -3,6 +3,11 @@
 
 #include "world.h"
 
+static void look_later(struct world *w, uint64_t uid, uint64_t unused)
+{
+	kube_look(w, kube_get(w, uid));
+}
+
 static void replicaset(struct world *w, struct obj *o)
 {
 	uint32_t have = kube_alive(w, o->uid), want = (uint32_t)o->set.replicas;
@@ -20,7 +25,10 @@ static void replicaset(struct world *w, struct obj *o)
 		char name[48];
 
 		snprintf(name, sizeof name, "%.32s-%" PRIu64, o->name, ++w->next_name);
-		make_pod(w, o, &o->set.t, name, -1, false);
+		if (!make_pod(w, o, &o->set.t, name, -1, false)) {
+			world_at(w, w->now_us + 5 * SECOND, look_later, o->uid, 0);
+			return;
+		}
 	}
 }
 
@@ -41,8 +49,10 @@ static void statefulset(struct world *w, struct obj *o)
 		p = kube_find(w, SLU_KIND_POD, o->ns, name);
 		if (p && is_over(p) && !p->deleted_us)
 			kube_delete(w, p, BACKGROUND); /* made anew once it is gone */
-		if (!p)
-			make_pod(w, o, &o->set.t, name, -1, false);
+		if (!p && !make_pod(w, o, &o->set.t, name, -1, false)) {
+			world_at(w, w->now_us + 5 * SECOND, look_later, o->uid, 0);
+			return;
+		}
 		if (!o->set.parallel && !is_ready(p))
 			return;
 	}

@@ -123,6 +123,7 @@ static void make_again(struct world *w, uint64_t uid, uint64_t unused)
 	}
 	o = kube_new(w, SLU_KIND_JOB, old->ns, old->name);
 	o->asked = old->asked;
+	o->edited = old->edited;
 	o->job = old->job;
 	o->job.t.gates = 0;
 	o->job.active = o->job.succeeded = o->job.failed = 0;

@@ -1,5 +1,5 @@
 /* The clock, the script, and the beginning and end of a world. */
-#include "world.h"
+#include "coverage.h"
 
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -85,25 +85,25 @@ void world_broken(struct world *w, const char *rule, const char *fmt, ...)
 
 /* ---- the script ---- */
 
-static uint32_t count(const struct op *o)
-{
-	uint32_t n = 0;
+static const struct op *const tables[] = { user_ops,    fault_ops, custom_ops, edit_ops,
+					   setting_ops, disk_ops,  machine_ops };
 
-	while (o[n].name)
-		n++;
-	return n;
+const struct op *world_op(uint32_t i)
+{
+	for (size_t t = 0; t < SLU_LEN(tables); t++)
+		for (const struct op *o = tables[t]; o->name; o++)
+			if (!i--)
+				return o;
+	return NULL;
 }
 
 uint32_t world_ops(void)
 {
-	return count(user_ops) + count(fault_ops);
-}
+	uint32_t n = 0;
 
-const struct op *world_op(uint32_t i)
-{
-	uint32_t users = count(user_ops);
-
-	return i < users ? &user_ops[i] : &fault_ops[i - users];
+	while (world_op(n))
+		n++;
+	return n;
 }
 
 static void act(struct world *w, uint64_t i, uint64_t unused)
@@ -112,6 +112,7 @@ static void act(struct world *w, uint64_t i, uint64_t unused)
 
 	w->events++;
 	world_say(w, "* %s", world_op(w->script.p[i].op)->name);
+	cover_hit("action", world_op(w->script.p[i].op)->name);
 	world_op(w->script.p[i].op)->fn(w, &r);
 }
 
@@ -127,7 +128,8 @@ static bool is_wanted(const struct world *w, const struct op *o)
 {
 	size_t n = strlen(o->name);
 
-	if ((o->finding && is_known(w, o->finding)) || !lives_wants(w, o))
+	if ((o->finding && is_known(w, o->finding)) || !lives_wants(w, o) || o->since > w->age ||
+	    (w->lives && o->since))
 		return false;
 	if (!w->only)
 		return true;
@@ -201,25 +203,20 @@ static void choose_settings(struct world *w)
 	w->set.enforce = !slu_rng_below(&w->rng, 4);
 	w->leased = world_span(w, 1000003, 0, 3) ==
 		    0; /* not from rng: old seeds stay as they are */
+	w->restarted = w->restart;
+	w->set.racks = true;
+	w->set.vacant_s = 30;
+	if (!w->age || w->lives)
+		return;
+	w->customs = world_span(w, 1000033, 0, 2);
+	w->set.running = (uint32_t)SLU_MAX(world_span(w, 1000037, -4, 4), 0);
+	w->set.per_user = (uint32_t)SLU_MAX(world_span(w, 1000039, -6, 6), 0);
+	w->first_set = w->set;
 }
 
-void world_config(const struct world *w, char *text, size_t size)
-{
-	static const char *const policy[] = { "fcfs", "easy", "hybrid", "conservative",
-					      "first-fit" };
-
-	snprintf(text, size,
-		 "queues:\n- {name: main, policy: %s}\n- {name: %s, policy: %s}\n"
-		 "jobs: {onMemberFailure: %s, enforceDeadlines: %s}\n",
-		 policy[w->set.policy[0]], w->set.renamed ? "renamed" : "other",
-		 policy[w->set.policy[1]], w->restart ? "restart" : "replace",
-		 w->set.enforce ? "true" : "false");
-}
-
-static void begin(struct world *w)
+void world_bare(struct world *w)
 {
 	static uint64_t number;
-	struct obj *held;
 
 	w->rng.state = w->seed;
 	w->now_us = EPOCH_US;
@@ -232,6 +229,13 @@ static void begin(struct world *w)
 		abort();
 	choose_settings(w);
 	kube_create(w, kube_new(w, SLU_KIND_NAMESPACE, "", "ns"));
+}
+
+static void begin(struct world *w)
+{
+	struct obj *held;
+
+	world_bare(w);
 	held = kube_new(w, SLU_KIND_NAMESPACE, "", "held");
 	held->space.held = true;
 	pairs_set(&held->label, "sluice.sh/hold", "true");
@@ -255,11 +259,12 @@ void world_free(struct world *w)
 		slu_vec_done(&w->obj[k]);
 	}
 	for (uint32_t i = 0; i < w->by_uid.n; i++)
-		slu_free((void *)(uintptr_t)w->by_uid.e[i].val);
+		custom_free((struct obj *)(uintptr_t)w->by_uid.e[i].val);
 	slu_map_done(&w->by_uid);
 	rule_done(w);
 	slu_buf_done(&w->buf);
 	slu_strpool_free(w->pool);
+	disk_done(w);
 	sqlite3_close(w->disk);
 }
 
@@ -276,6 +281,7 @@ static void calm_down(struct world *w)
 		daemon_kill(w, 0, "");
 	}
 	w->set.renamed = false;
+	settings_calm(w);
 	if (!daemon_alive(w, 0))
 		daemon_start(w, 0);
 	users_release(w);
@@ -306,8 +312,14 @@ static void run_until(struct world *w, int64_t until_us)
 	w->now_us = SLU_MAX(w->now_us, w->failed ? w->now_us : until_us);
 }
 
+void world_pass(struct world *w, int64_t seconds)
+{
+	run_until(w, w->now_us + seconds * SECOND);
+}
+
 void world_run(struct world *w)
 {
+	cover_world(w);
 	begin(w);
 	run_until(w, w->end_us);
 	if (w->failed)

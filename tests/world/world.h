@@ -53,8 +53,9 @@ struct tmpl {
 	int32_t run_s;          /* how long its work takes; 0: it serves until it is deleted */
 	int32_t fail;           /* of a thousand runs so many fail */
 	uint8_t gates;
-	bool tolerates; /* the taint that nodes may carry */
-	char pool[8];   /* node selector; "": any */
+	bool tolerates;  /* the taint that nodes may carry */
+	char native[16]; /* schedulingGroup; "": none */
+	char pool[8];    /* node selector; "": any */
 	struct pairs label, note;
 };
 
@@ -62,7 +63,7 @@ struct pod {
 	struct tmpl t;
 	char node[24], pin[24]; /* bound to; released to */
 	enum phase phase;
-	char reason[24];
+	char reason[32];
 	int32_t index; /* of an indexed Job; -1 */
 	int64_t start_us, end_us;
 	bool unschedulable; /* condition PodScheduled=False */
@@ -91,6 +92,8 @@ struct job {
 	uint32_t made;                         /* pods, for their names */
 	uint64_t done;                         /* indexes */
 	int64_t quiet_us;                      /* backoff after a failure */
+	bool first_ends;                       /* successPolicy: index 0 decides */
+	bool failure_ends;                     /* podFailurePolicy: one failure fails the Job */
 };
 
 struct set { /* ReplicaSet, Deployment, StatefulSet */
@@ -104,6 +107,19 @@ struct space {
 	bool held;
 };
 
+/* Kinds whose spec and status are carried as they were written (custom.c). */
+struct custom {
+	char *spec, *status; /* JSON */
+	int32_t min;         /* PodGroups: members that start together */
+	bool own;            /* FluxJobs: somebody's own, not one of held work */
+};
+
+/* A JobSet as its controller sees it (jobset.c); the daemon knows no such kind. */
+struct jobset {
+	struct tmpl t;
+	int32_t jobs, size, restarts, made;
+};
+
 struct obj {
 	enum slu_kkind kind;
 	char ns[12], name[48];
@@ -114,6 +130,7 @@ struct obj {
 	bool orphan; /* its owner was deleted without it, or the owner's */
 	bool missed; /* the webhook was not asked about it */
 	bool asked;  /* somebody asked the daemon to hold or cancel it */
+	bool edited; /* somebody changed what it says: it is no longer said what should become of it */
 	int64_t changed_us;
 	struct pairs label, note;
 	uint64_t owner; /* uid of its controller; 0: none */
@@ -129,6 +146,8 @@ struct obj {
 		struct job job;
 		struct set set;
 		struct space space;
+		struct custom custom;
+		struct jobset jobset;
 	};
 };
 
@@ -165,6 +184,7 @@ struct op {
 	unsigned weight;
 	void (*fn)(struct world *w, struct slu_rng *r);
 	const char *finding; /* NULL, or the known bug it shows: left out unless asked for */
+	unsigned since; /* the age of worlds it belongs to: older stories are told without it */
 };
 /* known.c: bugs that are known and not mended yet.  Whatever shows one is left out unless asked
  * for. */
@@ -181,12 +201,17 @@ struct entry {
 	uint32_t op;
 	uint64_t seed;
 };
-/* users.c, faults.c: terminated by a row without a name. */
-extern const struct op user_ops[], fault_ops[];
+/* One table per file, terminated by a row without a name; world.c lists them. */
+extern const struct op user_ops[], fault_ops[], custom_ops[], edit_ops[], setting_ops[], disk_ops[],
+	machine_ops[];
 
 /* After the script: what was held is released for good; services go. */
 void users_release(struct world *w);
 void users_leave(struct world *w);
+/* settings.c: everything as it was. */
+void settings_calm(struct world *w);
+/* disk.c: forget copies. */
+void disk_done(struct world *w);
 
 /* What is wrong with the network, the servers and the clocks just now (faults.c). */
 struct faults {
@@ -196,7 +221,14 @@ struct faults {
 	int skip[SLU_KIND_COUNT];               /* watch events that vanish */
 	int64_t stall_until_us[SLU_KIND_COUNT]; /* controllers by kind of what they look at */
 	int64_t store_away_until_us, store_slow_until_us;
-	int64_t miss_until_us; /* calls of the webhook are lost */
+	int64_t miss_until_us;   /* calls of the webhook are lost */
+	int64_t budget_until_us; /* evictions are refused: a PodDisruptionBudget */
+	int64_t quota_until_us;  /* a namespace has at most so many pods */
+	uint32_t quota;
+	int64_t start_slow_until_us; /* kubelets take long to start pods */
+	int refuse;                  /* next so many pods that a kubelet does not take */
+	int store_forgets;           /* next so many commits are done, and nobody hears of it */
+	int64_t store_full_until_us;
 };
 
 struct world {
@@ -211,6 +243,8 @@ struct world {
 	uint32_t n_off;
 	const char *only; /* names of actions, with commas between; NULL: all */
 	bool all;         /* also what is known to fail */
+	unsigned age;     /* actions and rules that came later are left out */
+	bool customs;     /* the server knows PodGroups, FluxJobs and Reservations */
 	bool lives;       /* compare lives; see lives.c */
 	uint64_t compared;
 	bool calm;
@@ -232,7 +266,18 @@ struct world {
 		uint8_t policy[2]; /* of the queues */
 		bool renamed;      /* the second queue has another name */
 		bool enforce;      /* jobs.enforceDeadlines */
-	} set;
+		bool removed;      /* the second queue is not there */
+		bool racks;        /* false: no level of topology has their label */
+		uint32_t running;  /* maxRunning of the second queue */
+		uint32_t per_user; /* maxRunningPerUser of the first */
+		uint32_t max_size; /* of the second */
+		int vacant_s;      /* jobs.holdVacant */
+	} set, first_set;          /* now; as the world began */
+	int64_t set_us;            /* changed at that time */
+	bool restarted;            /* w->restart has been true */
+	bool mixed;                /* queues or policies were changed */
+	uint64_t writes;           /* by daemons */
+
 	struct slu_strpool *pool;
 	struct slu_map gangs;
 	/* verdict */
@@ -303,11 +348,23 @@ void kube_text(const struct obj *o, struct slu_buf *b);
 
 void job_look(struct world *w, struct obj *o);
 void set_look(struct world *w, struct obj *o);
+void jobset_look(struct world *w, struct obj *o);
+/* custom.c: the fields of an object whose spec is text; patches of the daemon. */
+bool is_custom(enum slu_kkind k);
+void custom_text(const struct obj *o, struct slu_buf *b);
+void custom_free(struct obj *o);
+struct slu_json;
+void custom_merge(struct obj *o, bool status, const struct slu_json *patch);
+/* One the daemon made, from its text; an outcome as of kube_bind(). */
+int custom_create(struct world *w, enum slu_kkind kind, const char *text);
+/* A FluxJob of somebody's own holds nodes, as its status says. */
+bool custom_holds(const struct world *w);
 void kubelet_look(struct world *w, struct obj *pod);
 void scheduler_look(struct world *w, struct obj *pod);
 void gc_owner_gone(struct world *w, struct obj *owner);
 void gc_tick(struct world *w, uint64_t a, uint64_t b);
-void make_pod(struct world *w, struct obj *owner, const struct tmpl *t, const char *name,
+/* false: a quota is in the way. */
+bool make_pod(struct world *w, struct obj *owner, const struct tmpl *t, const char *name,
 	      int32_t index, bool tracked);
 
 /* ---- daemon.c ---- */
@@ -320,6 +377,11 @@ void daemon_relist(struct world *w, int n, enum slu_kkind kind);
 void daemon_pause(struct world *w, int n, int64_t until_us);
 void daemon_step_clock(struct world *w, int n, int64_t by_us);
 void daemon_ask(struct world *w, int n, int what, const char *ns, const char *name);
+/* ... with whatever belongs to it; text is copied. */
+struct slu_rec_ask;
+void daemon_ask_for(struct world *w, int n, const struct slu_rec_ask *like);
+/* The configuration is read again. */
+void daemon_reload(struct world *w, int n);
 /* Something new is in the log of a kind. */
 void daemon_news(struct world *w, enum slu_kkind kind);
 /* The books of the daemon that leads: free millicores of a node; -1: it does not know it. */
@@ -336,10 +398,19 @@ void requests_drop(struct world *w);
 void lives_compare(struct world *w, struct slu_rng *r);
 bool lives_wants(const struct world *w, const struct op *o);
 
+/* ---- honest.c ---- */
+
+void honest_run(void);
+/* world.c: a server with nodes and nobody else; so many seconds pass. */
+void world_bare(struct world *w);
+void world_pass(struct world *w, int64_t seconds);
+
 /* ---- invariants.c ---- */
 
 void rule_bind(struct world *w, int by, int64_t issued_us, struct obj *pod, const char *node);
 void rule_evict(struct world *w, int by, struct obj *pod);
+void rule_sent(struct world *w, const struct obj *pod);     /* a bind has left the daemon */
+uint64_t rule_gang(struct world *w, const struct obj *pod); /* equal: they start together */
 void rule_quiet(struct world *w);
 /* Whether everything that can run has run. */
 bool rule_drained(struct world *w);

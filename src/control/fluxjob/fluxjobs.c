@@ -491,9 +491,19 @@ void core_fluxjob_synced(struct slu_core *c, bool absent, bool refused)
 		SLU_STR("see", "deploy/crds/fluxjobs.jobs.converged-computing.org.yaml"));
 }
 
+/* It belonged to an object of that name before this one: the server has collected it. */
+static bool is_anothers(const struct slu_kfluxjob *k, const struct slu_kobj *o)
+{
+	for (uint32_t i = 0; i < k->o.meta.nowners; i++)
+		if (!strcmp(k->o.meta.owners[i].uid, o->meta.uid))
+			return false;
+	return k->o.meta.nowners > 0;
+}
+
 static void gone(struct slu_core *c, struct fluxjob *f)
 {
 	const struct slu_kfluxjob *k = f->k;
+	bool other = f->obj && is_anothers(k, f->obj);
 
 	if (f->own)
 		core_phantoms_end(c, f, k, false);
@@ -502,7 +512,7 @@ static void gone(struct slu_core *c, struct fluxjob *f)
 	slu_kobj_unref(&k->o);
 	if (f->own || !f->obj)
 		fluxjob_free(c, f);
-	else
+	else if (!other)
 		cancel(c, f);
 }
 

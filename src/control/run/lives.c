@@ -14,7 +14,9 @@ static int rename_group(struct slu_core *c, struct group *g)
 	struct slu_buf key = SLU_BUF_INIT(700);
 	char *old = g->key;
 
-	slu_buf_printf(&key, "%s~%" PRIu64, g->key, ++c->serial);
+	/* A number that no other life of the daemon gives: the store may still have such a row of
+	 * the last one. */
+	slu_buf_printf(&key, "%s~%" PRIu64, g->key, g->job ? g->job : (uint64_t)c->now_us);
 	if (key.error) {
 		slu_buf_done(&key);
 		return -ENOMEM;

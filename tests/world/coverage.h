@@ -1,0 +1,20 @@
+/* coverage.h — what the worlds of this process have reached. */
+#pragma once
+#include <stdio.h>
+
+#include "world.h"
+
+void cover_begin(void);              /* what is known to be there to be reached */
+void cover_world(struct world *w);   /* from now on it is this one */
+uint64_t cover_fresh(void);          /* how much the world reached that none before it did */
+void cover_expect(const char *name); /* "kind: what" */
+void cover_hit(const char *kind, const char *what);
+void cover_words(const char *kind,
+		 const char *text); /* a sentence, without its names and numbers */
+/* All of it, a line each; how many that were expected were not reached. */
+uint32_t cover_print(FILE *to);
+void cover_done(void);
+
+/* invariants.c: the queue has decided. */
+struct slu_decision;
+void rule_decided(struct world *w, const struct slu_decision *d);

@@ -1,0 +1,100 @@
+/* What becomes of the store: full, answers lost, put back from a copy, written by an older version. */
+#include <sqlite3.h>
+#include <stdio.h>
+
+#include "world.h"
+
+static int64_t seconds(struct slu_rng *r, uint64_t most)
+{
+	return (int64_t)(1 + slu_rng_below(r, most * 1000)) * 1000;
+}
+
+static void rise(struct world *w, uint64_t unused, uint64_t unused2)
+{
+	if (!daemon_alive(w, 0) && !daemon_alive(w, 1))
+		daemon_start(w, 0);
+}
+
+static void copy(sqlite3 *to, sqlite3 *from)
+{
+	sqlite3_backup *b = sqlite3_backup_init(to, "main", from, "main");
+
+	if (!b || sqlite3_backup_step(b, -1) != SQLITE_DONE ||
+	    sqlite3_backup_finish(b) != SQLITE_OK)
+		abort();
+}
+
+static void full(struct world *w, struct slu_rng *r)
+{
+	w->fault.store_full_until_us = w->now_us + seconds(r, 20);
+	world_say(w, "the disk is full");
+}
+
+static void forgets(struct world *w, struct slu_rng *r)
+{
+	w->fault.store_forgets += 1 + (int)slu_rng_below(r, 3);
+	world_say(w, "the store commits and does not answer");
+}
+
+/* A copy is taken now and put back later, with everybody stopped. */
+static void put_back(struct world *w, uint64_t p, uint64_t unused)
+{
+	sqlite3 *old = (sqlite3 *)(uintptr_t)p;
+
+	if (!w->calm && !w->leased) {
+		world_say(w, "the store is put back as it was");
+		daemon_kill(w, 1, "");
+		daemon_kill(w, 0, "");
+		copy(w->disk, old);
+		world_at(w, w->now_us + SECOND / 10, rise, 0, 0);
+	}
+	sqlite3_close(old);
+}
+
+static void restore(struct world *w, struct slu_rng *r)
+{
+	sqlite3 *to = NULL;
+
+	if (sqlite3_open_v2(":memory:", &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
+	    SQLITE_OK)
+		abort();
+	copy(to, w->disk);
+	world_say(w, "a copy of the store is made");
+	world_at(w, w->now_us + seconds(r, 60), put_back, (uint64_t)(uintptr_t)to, 0);
+}
+
+/* The first version had the same rows, without an index, and another view. */
+static void older(struct world *w, struct slu_rng *r)
+{
+	if (w->leased || daemon_alive(w, 1))
+		return;
+	world_say(w, "an older sluiced has written the store");
+	daemon_kill(w, 0, "");
+	if (sqlite3_exec(w->disk, "DROP INDEX IF EXISTS events_begin; PRAGMA user_version = 1",
+			 NULL, NULL, NULL) != SQLITE_OK)
+		abort();
+	world_at(w, w->now_us + SECOND / 10, rise, 0, 0);
+}
+
+/* Clocks of the daemons' machines are apart, by little. */
+static void drift(struct world *w, struct slu_rng *r)
+{
+	for (int n = 0; n < DAEMONS; n++)
+		daemon_step_clock(w, n, (int64_t)slu_rng_below(r, 10000000) - 5 * SECOND);
+}
+
+void disk_done(struct world *w)
+{
+	for (uint32_t i = 0; i < w->heap.n; i++)
+		if (w->heap.p[i].fn == put_back)
+			sqlite3_close((sqlite3 *)(uintptr_t)w->heap.p[i].a);
+}
+
+const struct op disk_ops[] = {
+	{ "disk full", 2, full, NULL, 1 },
+	{ "store does not answer", 3, forgets, NULL, 1 },
+	{ "store put back", 2, restore, NULL, 1 },
+	{ "store of an older version", 2, older, NULL, 1 },
+	{ "clocks drift", 3, drift, NULL, 1 },
+	{ 0 },
+};
