@@ -394,8 +394,10 @@ static void test_memory(void)
 	static const char h2[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
 				 "\0\0\3\1\5\0\0\0\1\x82\x84\x86";
 
+	static const char body[] = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello";
+
 	starve("HTTP/1", HELLO, sizeof HELLO - 1);
-	starve("a body", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello", 56);
+	starve("a body", body, sizeof body - 1);
 	starve("HTTP/2", h2, sizeof h2 - 1);
 }
 
