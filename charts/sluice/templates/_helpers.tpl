@@ -31,7 +31,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if or .Values.priorityClass.create .Values.priorityClass.name }}{{ .Values.priorityClass.name | default (include "sluice.fullname" .) }}{{ end }}
 {{- end }}
 
-{{- /* Values of the charts of Fluence, Fluxnetes and Fluxqueue, as far as they mean something here. */ -}}
+{{- /* Values of the charts of Fluence, Fluxnetes and Fluxqueue, as far as they have a meaning here. */ -}}
 {{- define "sluice.old" -}}
 {{- $manager := .Values.controllerManager.manager | default dict }}
 {{- $level := .Values.scheduler.loggingLevel | default .Values.sidecar.loggingLevel | toString }}
@@ -70,14 +70,14 @@ tolerations: {{ .Values.controller.tolerations | default list | toJson }}
 {{- if or .Values.grpc.enabled $old.external }}{{ $old.port | default .Values.grpc.port | int }}{{ end }}
 {{- end }}
 
-{{- /* The daemon's own list, and those asked for. */ -}}
+{{- /* The daemon's own list of scheduler names, and those of schedulerNames. */ -}}
 {{- define "sluice.schedulerNames" -}}
 {{- $old := include "sluice.old" . | fromYaml }}
 {{- $names := concat (list "sluice" "fluence" "fluxnetes" "FluxionScheduler" "kubeflux" "scheduling-plugin") .Values.schedulerNames }}
 {{- dig "schedulerNames" (concat $names (list $old.name) | compact | uniq) .Values.config | toJson }}
 {{- end }}
 
-{{- /* sluiced.yaml: what the chart knows, then what config says. */ -}}
+{{- /* sluiced.yaml: settings that follow from the chart's values, overridden by config. */ -}}
 {{- define "sluice.settings" -}}
 {{- $old := include "sluice.old" . | fromYaml }}
 {{- $full := include "sluice.fullname" . }}
@@ -101,9 +101,9 @@ tolerations: {{ .Values.controller.tolerations | default list | toJson }}
 {{- mergeOverwrite $own (deepCopy .Values.config) | toYaml }}
 {{- end }}
 
-{{- /* Mistakes no schema sees. */ -}}
+{{- /* Mistakes that a schema cannot express. */ -}}
 {{- define "sluice.check" -}}
 {{- if and (eq (include "sluice.elects" .) "true") (not (include "sluice.postgres" .)) (eq .Values.store.kind "sqlite") }}
-{{- fail "several replicas need a store they share: set store.kind=postgres and put its address into a Secret (store.postgres)" }}
+{{- fail "several replicas need a shared store: set store.kind=postgres and put its address into a Secret (store.postgres)" }}
 {{- end }}
 {{- end }}

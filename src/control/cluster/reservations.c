@@ -304,11 +304,11 @@ static int find_named_nodes(struct slu_core *c, struct reservation *r, struct sl
 static int check_spec(const struct slu_kreservation *k, struct slu_error *err)
 {
 	if (!k->nnodes == !k->count)
-		return slu_fail(err, -EINVAL, "one of spec.nodes and spec.count must be given");
+		return slu_fail(err, -EINVAL, "give either spec.nodes or spec.count, not both");
 	if (k->count < 0 || (uint32_t)k->count > NODES_MAX || k->nnodes > NODES_MAX)
 		return slu_fail(err, -EINVAL, "spec.count is outside 1..%u", NODES_MAX);
 	if (*k->node_label && k->nnodes)
-		return slu_fail(err, -EINVAL, "spec.nodeLabel goes with spec.count");
+		return slu_fail(err, -EINVAL, "spec.nodeLabel needs spec.count");
 	return 0;
 }
 
