@@ -1,4 +1,4 @@
-/* base.h — the few words every other file uses. */
+/* base.h — the few definitions that every other file uses. */
 #pragma once
 #include <assert.h>
 #include <errno.h>

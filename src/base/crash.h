@@ -1,4 +1,5 @@
-/* crash.h — named places at which a test can kill the process, to prove that any moment will do.
+/* crash.h — named places at which a test can kill the process, to prove that a crash at any moment is
+ * survived.
  *
  * They stand before and after every write to the store and to the cluster.  In an ordinary build
  * they are nothing.  With the Meson option crash_points the process kills itself (SIGKILL: no

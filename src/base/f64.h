@@ -1,5 +1,5 @@
-/* f64.h — numbers with a point as text.  The point is a point whatever the locale of the program
- * is: libsluice lives in programs of others. */
+/* f64.h — floating-point numbers as text, always with a decimal point, whatever the locale of the
+ * program: libsluice is linked into programs of others. */
 #pragma once
 #include "base/base.h"
 

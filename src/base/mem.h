@@ -17,15 +17,15 @@ static inline void slu_freep(void *p)
 	slu_free(*(void **)p);
 }
 
-/* How many allocations of this thread have failed so far: who sees the number grow knows that something
- * may have been left undone. */
+/* How many allocations of this thread have failed so far.  When the number grows, something may have
+ * been left undone. */
 unsigned long slu_mem_failures(void);
 
 /* Fault injection, for tests: the allocation number k (from 0) of this thread and all after it
  * fail. disarm returns whether any failed. */
 void slu_fault_arm(long k);
 bool slu_fault_disarm(void);
-/* Only the allocation number k fails.  left: how many go well before it; -1: it has failed, or none is
- * to.  So a test counts on over calls between which it allocates for itself. */
+/* Only the allocation number k fails.  left: how many succeed before it; -1: it has failed, or none is
+ * to fail.  A test can save and restore the count around allocations of its own. */
 void slu_fault_arm_once(long k);
 long slu_fault_left(void);

@@ -1,7 +1,7 @@
 /* service.h — the services of Fluence, Fluxnetes and Fluxion on one gRPC server.
  *
- * This side reads and writes the messages and keeps the originals' words; what a match means is the
- * engine's: a graph of its own (standalone.h), or the live cluster.  A question goes to the engine
+ * This side reads and writes the messages and keeps the originals' words; an engine carries out the
+ * matches: on a graph of its own (standalone.h), or in the live cluster.  A question goes to the engine
  * on the loop's thread; the engine answers on that thread too, at once or later, by
  * slu_flux_done(). */
 #pragma once
@@ -59,7 +59,7 @@ struct slu_flux_ask {
 	struct slu_flux *service;
 	const struct slu_flux_rpc *rpc;
 	struct slu_flux_ask *next; /* for a queue of the engine's */
-	bool undo;                 /* the client is gone: what was matched is given back */
+	bool undo;                 /* the client is gone: its match is given back */
 };
 
 struct slu_flux_engine {

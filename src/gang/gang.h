@@ -1,22 +1,22 @@
 /* gang.h — match gangs of pods against a machine, over time, whole or not at all.
  *
  * A *gang* is one or more *roles* (launcher, workers), each a number of identical *slots* (pods)
- * with amounts.  A slot lies in one node; several may share one.  A request says what, how long,
- * where and from when; the answer says when and on which nodes, and unless it was only a question,
- * books it under the caller's job id.
+ * with amounts.  A slot lies in one node; several slots may share a node.  A request says what, how
+ * long, where and from when; the answer says when and on which nodes, and an operation that books
+ * records it under the caller's job id.
  *
  * What is booked:
- *   running   holds its share from now until it is cancelled or released.  Its end is what the plan
- *             believes; passing it frees nothing (a job may overrun): until told otherwise such
- *             work is expected to end any second.
+ *   running   holds its share from now until it is cancelled or released.  Its end is an expectation:
+ *             when that time passes nothing is freed (a job may overrun), and until told otherwise
+ *             the plan expects such work to end any second.
  *   reserved  holds [start, end) in the plan; from its start on it holds its share like a running
  *             one, until it is started, cancelled or moved.
  *   block     an advance reservation or drain: holds exactly [from, to), and jobs that name it may
  *             use what it holds.
  *
- * Plans assume that running work ends at its end.  "Earliest" is exact: no second before the answer
- * would do, for the given bookings.  Gangs of several roles that fit together only in an intricate
- * way are searched for with bounded effort: on large machines such a one may be told a later time.
+ * Plans assume that running work ends at its end.  "Earliest" is exact: for the given bookings, the
+ * gang fits at no earlier second.  The search for gangs whose roles fit together only in an intricate
+ * way is bounded: on large machines such a gang may get a later time than the earliest.
  *
  * Ownership: requests and everything they point to are borrowed for the call (node sets the machine
  * keeps for its caches are ref-counted).  Results are filled into a struct the caller owns. */
@@ -65,17 +65,17 @@ struct slu_gang_role {
 	const struct slu_nodeset *nodes; /* eligible; NULL: all */
 	/* Tried first; NULL: no preference.  LOCALITY and SPREAD look at neither this nor score. */
 	const struct slu_nodeset *prefer;
-	const int32_t
-		*score;   /* by node index: higher first, before the policy's order; may be NULL */
+	/* By node index: higher first, before the policy's order; may be NULL. */
+	const int32_t *score;
 	uint32_t n_score; /* nodes beyond it score 0 */
 	unsigned flags;
 };
 
 enum {
 	SLU_GANG_CLOSE_REQUIRED = 1, /* all slots in one domain of `level`, or no match */
-	/* Fit in time: a reservation takes room that is not there yet before room that is, and work
-	 * that starts now goes first where somebody else will come later.  Both leave as much as
-	 * possible to the jobs behind.  On interchangeable slots EASY then equals plain counting.
+	/* Fit in time: a reservation prefers room that is not free yet to room that is, and work that
+	 * starts now prefers nodes that are reserved for later.  Both leave as much as possible to
+	 * the jobs behind.  On interchangeable slots EASY then equals plain counting.
 	 */
 	SLU_GANG_TIME_FIT = 2,
 };
@@ -99,9 +99,9 @@ struct slu_gang_req {
 /* Outcomes, not errors. */
 enum slu_gang_answer {
 	SLU_GANG_NOW = 0, /* fits now (and is booked, where the operation books) */
-	SLU_GANG_LATER =
-		1,         /* fits at start_s, the earliest (reserved, where the operation books) */
-	SLU_GANG_BUSY = 2, /* not now; it could run on the empty machine (or that was not tried) */
+	/* fits at start_s, the earliest (reserved, where the operation books) */
+	SLU_GANG_LATER = 1,
+	SLU_GANG_BUSY = 2,  /* not now; it could run on the empty machine (or that was not tried) */
 	SLU_GANG_NEVER = 3, /* not even on the empty machine with every node up */
 };
 
@@ -122,7 +122,7 @@ void slu_gang_place_done(struct slu_gang_place *p);
 
 enum slu_gang_op {
 	SLU_GANG_ALLOCATE,            /* now or BUSY */
-	SLU_GANG_ALLOCATE_SAT,        /* now, or BUSY or NEVER as may be */
+	SLU_GANG_ALLOCATE_SAT,        /* now; else tells BUSY from NEVER */
 	SLU_GANG_ALLOCATE_OR_RESERVE, /* now, or LATER, or NEVER; BUSY if it could run but no time
 				       * is found (down nodes, endless work in the way, deadline) */
 	SLU_GANG_TRY,                 /* as ALLOCATE, nothing is booked */
@@ -139,13 +139,13 @@ int slu_gang_match(struct slu_machine *m, enum slu_gang_op op, int64_t now_s, ui
 		   const struct slu_gang_req *req, struct slu_gang_place *place,
 		   struct slu_error *err) SLU_MUST_CHECK;
 
-/* Can it ever run: on this machine, empty, every node up and uncordoned?  Returns SLU_GANG_NOW or
- * SLU_GANG_NEVER or an error; for NEVER the reason in words is in err (which role, which kind,
- * how much there is). */
+/* Could the gang ever run on this machine, if it were empty with every node up and uncordoned?
+ * Returns SLU_GANG_NOW or SLU_GANG_NEVER or an error; for NEVER the reason in words is in err (which
+ * role, which kind, how much there is). */
 int slu_gang_satisfiable(struct slu_machine *m, const struct slu_gang_req *req,
 			 struct slu_error *err) SLU_MUST_CHECK;
 
-/* ---- booking what is so ---- */
+/* ---- booking work that exists already ---- */
 
 enum {
 	SLU_BOOK_RESERVED = 1,   /* a promise for later; otherwise it runs */
@@ -186,10 +186,10 @@ int slu_gang_block_add(struct slu_machine *m, int64_t now_s, const struct slu_ga
 
 /* Give everything back.  -ENOENT: no such job. */
 int slu_gang_cancel(struct slu_machine *m, uint64_t job);
-/* A reserved job runs now, where it was reserved, for as long as it was to.  -ENOENT, -EINVAL
+/* Start a reserved job now, on the nodes and for the duration it was reserved for.  -ENOENT, -EINVAL
  * (it runs already, or is a block). */
 int slu_gang_start(struct slu_machine *m, int64_t now_s, uint64_t job);
-/* The end will be another one: runs over, or will be done earlier.  -EINVAL: before its start. */
+/* Set another end: the job overruns, or will end earlier.  -EINVAL: the end is before its start. */
 int slu_gang_set_end(struct slu_machine *m, uint64_t job, int64_t end_s);
 /* Give back `slots` slots of a role on a node.  Returns how many are left of the whole job, 0
  * meaning that the job is gone; -ENOENT (no such job, or none of it there), -EINVAL (more than it
@@ -227,10 +227,10 @@ enum slu_gang_limit {
 	SLU_LIMIT_ALONE,     /* enough room, but not on enough different nodes */
 	SLU_LIMIT_EXCLUSIVE, /* too few nodes are empty */
 	SLU_LIMIT_CLOSE,     /* enough room, but not within one domain */
-	SLU_LIMIT_TIME,      /* enough room now, but somebody holds it before this would end */
-	SLU_LIMIT_BEGIN,     /* it may not begin yet */
-	SLU_LIMIT_DEADLINE,  /* it cannot end in time */
-	SLU_LIMIT_MIX,       /* each role fits, not all together */
+	SLU_LIMIT_TIME,  /* enough room now, but another booking needs it before this would end */
+	SLU_LIMIT_BEGIN, /* it may not begin yet */
+	SLU_LIMIT_DEADLINE, /* it cannot end in time */
+	SLU_LIMIT_MIX,      /* each role fits, not all together */
 };
 
 #define SLU_WHY_HOLDERS 8
@@ -248,7 +248,7 @@ struct slu_gang_why {
 	uint32_t kind;      /* for LIMIT_KIND */
 	int64_t want, have; /* slots of that role: asked at least, would fit now */
 	uint32_t slots_now; /* slots of the whole gang that fit now */
-	/* Who holds what is lacking, largest first. */
+	/* The jobs that hold what is lacking, largest first. */
 	struct slu_gang_holder holder[SLU_WHY_HOLDERS];
 	uint32_t n_holder;
 	/* The smallest changes that would let it start now, each by itself; 0: does not help. */

@@ -8,8 +8,8 @@
  * part takes all.  So whole nodes need no rules of their own, neither now nor over time.
  *
  * Invariant: free[node] = total[node] - the shares of everything that counts now (running work,
- * reservations that are due, blocks that have begun).  What begins later is in m->starts; nodes it
- * touches have node.future > 0.  A node without future only gets freer with time. */
+ * reservations that are due, blocks that have begun).  Bookings that begin later are in m->starts;
+ * nodes they touch have node.future > 0.  A node without future only gets freer with time. */
 #pragma once
 #include <stdio.h>
 
@@ -168,8 +168,8 @@ struct slu_machine {
 	int64_t *total, *free, *least;
 	int64_t sum[SLU_KINDS_MAX];   /* free now on all nodes that are up, negative ones as 0 */
 	int64_t whole[SLU_KINDS_MAX]; /* what these nodes have */
-	/* Something may have been booked later than now beyond what is there (see later.c). Cleared
-	 * when nothing begins later. */
+	/* Bookings that begin later may exceed what the nodes have (see later.c).  Cleared when no
+	 * booking begins later. */
 	bool odd;
 	uint32_t n_unfit; /* nodes down or cordoned */
 
@@ -224,7 +224,7 @@ static inline void bit_clear(uint64_t *w, uint32_t i)
 	w[i / 64] &= ~(UINT64_C(1) << (i % 64));
 }
 
-/* When a share is given back according to plan: work that counts overruns until told otherwise. */
+/* When the plan expects a job to end: counted work past its end is expected to end any second. */
 static inline int64_t planned_end(const struct slu_machine *m, const struct job *j)
 {
 	if (j->counted && j->state != SLU_GANG_BLOCK && j->end <= m->now)
@@ -340,7 +340,8 @@ int slu_job_book(struct slu_machine *m, struct job *j, enum slu_gang_state state
 /* Add parts to a job that is booked. */
 int slu_job_extend(struct slu_machine *m, struct job *j, const struct part *part, uint32_t n_part);
 void slu_job_drop(struct slu_machine *m, struct job *j);
-/* Take `slots` from the i-th part; it vanishes with the last (the last part fills its place). */
+/* Take `slots` from the i-th part; an empty part is removed, and the job's last part moves to its
+ * place. */
 void slu_job_reduce(struct slu_machine *m, struct job *j, uint32_t i, uint32_t slots);
 /* Recompute what is free now from scratch (nodes with blocks). */
 void slu_node_recount(struct slu_machine *m, uint32_t node);
@@ -367,9 +368,8 @@ struct plan {
 	int64_t duration;  /* SLU_FOREVER: unlimited */
 	enum slu_gang_policy policy;
 	struct plan_role {
-		struct need *need; /* one reference */
-		struct fitmap
-			*fitmap; /* set by slu_plan_fitmaps(), may be thrown out by the next */
+		struct need *need;     /* one reference */
+		struct fitmap *fitmap; /* set by slu_plan_fitmaps(); the next call may drop it */
 		uint32_t min, max;
 		unsigned flags;
 	} role[SLU_ROLES_MAX];
@@ -393,8 +393,8 @@ int slu_plan_fitmaps(struct plan *p);
 /* attempt.c: place the gang in p's window with p's caps.  1 (m->s.out holds the parts, by role,
  * node = position), 0, or -ENOMEM. */
 int slu_attempt(struct plan *p);
-/* Without fitmaps: first fit over the nodes themselves, for what was not asked for lately.  1, or 0
- * if the long way must decide, or -ENOMEM. */
+/* Without fitmaps: first fit over the nodes themselves, for needs that were not asked for lately.  1,
+ * or 0 if slu_attempt() must decide, or -ENOMEM. */
 int slu_scan(struct plan *p);
 /* Caps for [now, now + duration).  1, or 0 if a role lacks slots anyway, or -ENOMEM. */
 int slu_caps_now(struct plan *p);

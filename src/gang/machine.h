@@ -1,4 +1,5 @@
-/* machine.h — nodes with sized pools, where they stand, and who holds what of them, over time.
+/* machine.h — nodes with sized pools, their places in the topology, and the shares that jobs hold of
+ * them over time.
  *
  * A machine is a flat list of nodes.  A node has an amount of each *kind* of resource (millicores,
  * bytes, pod slots, devices, a host port as a kind of size 1 ...) and lies in one *domain* per
@@ -46,9 +47,9 @@ SLU_DEFINE_CLEANUP(struct slu_machine, slu_machine_free)
  * Handles, kinds and levels are the same in both.  NULL: out of memory. */
 struct slu_machine *slu_machine_clone(const struct slu_machine *m);
 
-/* The whole machine as bytes, for a log that begins in the middle; and back.  The one that is read
- * gives the same answers from there on: handles, kinds, levels, bookings and the order of
- * everything are the same; tags are 0.  Equal machines have equal bytes. */
+/* Write the whole machine as bytes (a picture), for a log that begins in the middle.  The machine that
+ * slu_machine_restore() makes of them gives the same answers from there on: handles, kinds, levels,
+ * bookings and the order of everything are the same; tags are 0.  Equal machines have equal bytes. */
 void slu_machine_picture(const struct slu_machine *m, struct slu_buf *out);
 /* -EINVAL: not a picture; -ENOMEM. */
 int slu_machine_restore(const void *p, size_t n, struct slu_machine **out);
@@ -85,8 +86,8 @@ struct slu_node_spec {
  * -ERANGE: above SLU_AMOUNT_MAX; -ENOSPC: too many nodes.  `out` may be NULL. */
 int slu_machine_node_add(struct slu_machine *m, const struct slu_node_spec *spec, slu_node *out,
 			 struct slu_error *err);
-/* The node goes, and with it whatever is booked there; jobs keep their parts elsewhere (a job with
- * nothing left stays known, with no parts, until it is cancelled).  -ENOENT: it is gone already. */
+/* Remove the node and everything booked on it; jobs keep their parts elsewhere (a job with no part
+ * left stays known until it is cancelled).  -ENOENT: the node is gone already. */
 int slu_machine_node_remove(struct slu_machine *m, slu_node node);
 /* New totals; kinds not named become 0.  Bookings stay, even if the node is overbooked then. */
 int slu_machine_node_resize(struct slu_machine *m, slu_node node, const struct slu_amount *total,

@@ -17,7 +17,7 @@ struct slu_constraint_mem {
 int slu_constraint_parse(const struct slu_json *v, struct slu_constraint_mem *mem,
 			 struct slu_constraint **out, struct slu_error *err);
 
-/* Reading it, for those who match it against something else than a graph. */
+/* Read a constraint, to match it against something other than a graph. */
 enum slu_constraint_op {
 	SLU_CONSTRAINT_PROPERTIES, /* all of them */
 	SLU_CONSTRAINT_HOSTLIST,   /* any of them */

@@ -20,7 +20,7 @@ int kube_auth_get(struct kube_auth *a, const char **authorization, struct slu_er
 int kube_auth_tls(struct kube_auth *a, struct slu_tls **out, struct slu_error *err);
 /* Counts up whenever the TLS context was replaced: older connections carry old certificates. */
 uint32_t kube_auth_generation(const struct kube_auth *a);
-/* The server said 401.  Whether another try may go with other credentials. */
+/* The server answered 401; true: another try may use other credentials. */
 bool kube_auth_rejected(struct kube_auth *a);
 
 /* "token of FILE: users[...]", "client certificate FILE, which expired on ...": where the

@@ -32,7 +32,7 @@
 struct slu_kube_client;
 struct slu_kube_call; /* a request under way */
 
-/* What came of it; code branches on this, people read the sentence. */
+/* How a request ended: code branches on this, people read the sentence. */
 enum slu_kube_outcome {
 	SLU_KUBE_OK,        /* 2xx, whole body received (streams: ended in good order) */
 	SLU_KUBE_RETRYABLE, /* not reached, 429, 5xx, time-out, cut off; retries used up */
@@ -67,8 +67,8 @@ struct slu_kube_reply {
 	const char *reason;                /* Status.reason, e.g. "AlreadyExists"; "" */
 	const char *error;      /* a sentence with verb, resource and cause; "" when OK */
 	int64_t retry_after_ns; /* what the server asked for; 0 */
-	bool uncertain; /* a write that may have been carried out: it was sent, and no answer came
-			 * or one like 504 */
+	/* A write that may have been carried out: it was sent, and no answer came, or one like 504. */
+	bool uncertain;
 	unsigned tries;
 	int64_t took_ns; /* from send to done, waits included */
 };
@@ -89,18 +89,16 @@ struct slu_kube_request {
 	enum slu_kube_lane lane; /* AUTO: watch if `data` is set, read for GET, else write */
 	/* higher goes first when requests queue up; 0..7; 7 does not wait for `qps` */
 	uint8_t priority;
-	bool repeatable; /* a write that may be sent again when its fate is unknown (GETs always
-			  * are)
-			  */
+	bool repeatable; /* a write that may be sent again when its fate is unknown (as GETs are) */
 	bool once;       /* no retries at all */
-	/* Asked each time it is about to be put on the wire, however long it waited for its turn;
-	 * false: it ends there, RETRYABLE, and nothing is sent. */
+	/* Called each time the request is about to be put on the wire, however long it has waited for
+	 * its turn; false: the request ends as RETRYABLE, and nothing is sent. */
 	bool (*guard)(void *arg);
 	void *guard_arg;
-	int64_t timeout_ns; /* retries included; 0: the client's.  Streams: until the head arrives
-			     */
-	int64_t idle_ns;    /* streams: longest silence; 0: none (PINGs watch the connection) */
-	size_t max_body;    /* ceiling for the decompressed answer; 0: 64 MiB */
+	/* Retries included; 0: the client's.  Streams: until the head arrives. */
+	int64_t timeout_ns;
+	int64_t idle_ns;        /* streams: longest silence; 0: none (PINGs watch the connection) */
+	size_t max_body;        /* ceiling for the decompressed answer; 0: 64 MiB */
 	slu_kube_data_fn *data; /* set: the body is streamed */
 	slu_kube_done_fn *done;
 	void *arg;

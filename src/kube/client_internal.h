@@ -98,17 +98,17 @@ struct slu_kube_call {
 
 /* ---- client.c: the life of a call ---- */
 
-/* It cannot be sent at all: ends the call. */
+/* End a call that cannot be sent at all. */
 void kube_call_fail(struct slu_kube_call *q, enum slu_kube_outcome o, const struct slu_error *err);
-/* Its connection could not be opened: counts as a try, may end the call. */
+/* The call's connection could not be opened: this counts as a try and may end the call. */
 void kube_call_unreached(struct slu_kube_call *q, const struct slu_error *err);
 void kube_call_move(struct slu_kube_call *q, enum kube_call_state to);
-/* The one answer to who asked; q is gone after it. */
+/* Give the caller its one answer and free q. */
 void kube_call_finish(struct slu_kube_call *q, enum slu_kube_outcome o, const char *reason,
 		      const char *cause, int64_t retry_after_ns);
-/* Once more after a pause; false: it has been tried often enough. */
+/* Try again after a pause; false: the call has been tried often enough. */
 bool kube_call_retry(struct slu_kube_call *q, int64_t delay_ns);
-bool kube_call_repeatable(const struct slu_kube_call *q); /* whatever became of the last try */
+bool kube_call_repeatable(const struct slu_kube_call *q); /* whatever the last try did */
 bool kube_call_writes(const struct slu_kube_call *q);
 void kube_call_idle(void *arg); /* nothing came for too long */
 
@@ -116,7 +116,7 @@ void kube_list_add(struct kube_list *l, struct slu_kube_call *q);
 void kube_list_del(struct slu_kube_call *q);
 int64_t kube_backoff(struct slu_kube_client *c, unsigned n);
 
-/* ---- try.c: one try of it ---- */
+/* ---- try.c: one try of a call ---- */
 
 /* Put a queued request on a connection that has room. */
 void kube_call_start(struct slu_kube_call *q, struct kube_conn *k, const char *authorization);
@@ -124,7 +124,7 @@ void kube_call_head(struct slu_kube_call *q, struct slu_h2_stream *s);
 void kube_call_data(struct slu_kube_call *q, const uint8_t *p, size_t n);
 void kube_call_end(struct slu_kube_call *q);
 void kube_call_cut(struct slu_kube_call *q, uint32_t code, bool refused);
-/* Bytes of the body to who asked, or into the answer.  Non-zero: the call is over. */
+/* Hand bytes of the body to the caller, or add them to the answer.  Non-zero: the call is over. */
 int kube_call_deliver(struct slu_kube_call *q, const uint8_t *p, size_t n);
 
 /* ---- pool.c ---- */

@@ -33,7 +33,7 @@ enum slu_kencoding {
 enum slu_kencoding slu_kencoding_of(const char *content_type);
 
 /* Ceiling of one watch frame (etcd's own limit is far below): beyond it -EMSGSIZE.  Arrays inside
- * an object end at 65535 elements: what is more is left out and SLU_KOBJ_CUT is set. */
+ * an object end at 65535 elements: the rest is left out and SLU_KOBJ_CUT is set. */
 #define SLU_KCODEC_MAX_FRAME (16 << 20) /* one watch frame; etcd's own limit is far below */
 
 /* Decode one object (protobuf: with or without the "k8s\0" envelope).  0 with *out owned by the
@@ -43,7 +43,7 @@ int SLU_MUST_CHECK slu_kcodec_object(struct slu_kcodec *c, enum slu_kkind kind,
 				     enum slu_kencoding enc, const void *bytes, size_t n,
 				     const struct slu_kobj **out, struct slu_error *err);
 
-/* An object that cannot be read: left out, so that the others are not lost with it. */
+/* An object that cannot be read.  It is left out, so that the others are not lost with it. */
 struct slu_kbad {
 	uint64_t rv; /* 0, "" if not even that can be read */
 	char ns[64], name[256];

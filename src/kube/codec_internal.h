@@ -139,8 +139,7 @@ struct kraw_pod {
 	struct kraw_podspec spec;
 	struct kraw_cond *conds;
 	struct kraw_cstatus *cstatus, *istatus;
-	const struct slu_kamount *allocated,
-		*actual; /* pod-level amounts, as the kubelet has them */
+	const struct slu_kamount *allocated, *actual; /* pod-level amounts, by the kubelet */
 	uint16_t nconds, ncstatus, nistatus, nallocated, nactual;
 	uint32_t bits;
 };
@@ -199,7 +198,7 @@ int slu_kdec_finish_template(struct slu_kcodec *c, struct kraw_template *raw,
 const char *slu_kdec_str(struct slu_kcodec *c, const char *p, size_t n);
 /* Room for one more element; NULL without memory.  *full: the array has 65535 already. */
 void *slu_kdec_push(struct slu_kcodec *c, void *arr, uint16_t *n, size_t size, bool *full);
-/* Remember the first thing that cannot be taken; the object lives on without it. */
+/* Remember the first field that cannot be taken; the object is kept without it. */
 void slu_kdec_problem(struct slu_kcodec *c, const char *fmt, ...) SLU_PRINTF(2, 3);
 /* Add one amount; bad ones are flagged. */
 int slu_kdec_amount(struct slu_kcodec *c, struct slu_kamount **arr, uint16_t *n, const char *field,
@@ -227,7 +226,7 @@ struct slu_json_doc;
 /* JSON text to its tree; `what` begins the sentence in c->err. */
 int slu_kdec_text(struct slu_kcodec *c, const char *what, const char *p, size_t n,
 		  struct slu_json_doc **out);
-/* Give back what decoding has taken, where no object came of it. */
+/* Give back the strings that a decoding took when it made no object. */
 void slu_kdec_forget(struct slu_kcodec *c);
 /* "k8s\0" and the envelope taken off where they are; -EPROTO if broken. */
 int slu_kdec_envelope(const void **p, size_t *n);

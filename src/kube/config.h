@@ -1,4 +1,5 @@
-/* config.h — where the API server is and who we are: kubeconfig files or the pod's own account.
+/* config.h — the address of the API server and our credentials: kubeconfig files or the pod's own
+ * account.
  *
  * Files are merged as kubectl does: the first file that names a cluster, user, context or the
  * current context wins; relative paths are relative to the file they stand in.  Proxies are not

@@ -1,5 +1,5 @@
-/* lease.h — one of several wins: leader election on a Lease, by the rules of client-go, so that its
- * clients and ours can share a lock.
+/* lease.h — leader election on a Lease, by the rules of client-go, so that its clients and ours can
+ * share a lock.
  *
  *	FOLLOWER ──lease free, absent or expired, write accepted──► LEADER
  *	   ▲                                                          │
@@ -31,7 +31,7 @@ struct slu_lease_options {
 struct slu_lease_handler {
 	void (*leading)(void *arg, int32_t term);
 	void (*lost)(void *arg);
-	void (*observed)(void *arg, const char *holder); /* somebody holds it; may be NULL */
+	void (*observed)(void *arg, const char *holder); /* a replica holds it; may be NULL */
 	void *arg;
 };
 
@@ -56,12 +56,12 @@ enum slu_elector_ask slu_elector_step(struct slu_elector *e, int64_t now_ns, int
 /* The answer: the lease (CREATE and PATCH give it back, too) or NULL with the outcome. */
 void slu_elector_answer(struct slu_elector *e, int64_t now_ns, enum slu_kube_outcome outcome,
 			const struct slu_klease *l);
-/* Give the lease up: returns true if a PATCH (body) should be sent; leading or not, it is over. */
+/* Give the lease up; true: send the PATCH in body.  The elector no longer leads in either case. */
 bool slu_elector_release(struct slu_elector *e, int64_t now_us, struct slu_buf *body);
 bool slu_elector_held(const struct slu_elector *e, int64_t now_ns);
-/* Until when it may act, if nothing more is heard; 0: it does not lead. */
+/* Until when the leader may act if no further answer arrives; 0: this elector does not lead. */
 int64_t slu_elector_until(const struct slu_elector *e);
-/* Who holds it as far as we know; "": no replica. */
+/* The holder of the lease as far as we know; "": no replica. */
 const char *slu_elector_holder(const struct slu_elector *e);
 
 /* ---- on a loop ---- */
@@ -74,8 +74,8 @@ int slu_lease_new(struct slu_kube_client *c, struct slu_kcodec *codec,
 /* Stops without giving up the lease: it expires.  Free it before its client. */
 void slu_lease_free(struct slu_lease *l);
 SLU_DEFINE_CLEANUP(struct slu_lease, slu_lease_free)
-/* Give it up so that the next one need not wait; `done` once the server has answered (or failed
- * to). */
+/* Give the lease up so that the next leader need not wait; `done` is called once the server has
+ * answered (or failed to). */
 void slu_lease_release(struct slu_lease *l, slu_call_fn *done, void *arg);
 /* May the holder act at this moment?  Any thread. */
 bool slu_lease_held(const struct slu_lease *l);

@@ -1,7 +1,7 @@
 /* mirror.h — a mirror of one kind of object, without sockets: pages of a list and bytes of a watch
  * in, changes out.
  *
- * It hands over every change exactly once and in order:
+ * The mirror hands over every change exactly once and in order:
  *   - after a lost connection the watch goes on from the last version seen (bookmarks included);
  *   - when that version is too old (410) a fresh list yields only what truly differs;
  *   - an event that is not newer than what is held is a repetition and is dropped.

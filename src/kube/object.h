@@ -64,8 +64,7 @@ static inline bool slu_kkind_is_native_group(enum slu_kkind k)
 	return k == SLU_KIND_PODGROUP || k == SLU_KIND_PODGROUP_BETA;
 }
 
-/* ---- parts ------------------------------------------------------------------------------------
- */
+/* ---- parts ---- */
 
 struct slu_kpair {
 	const char *key, *value;
@@ -294,8 +293,7 @@ struct slu_ktemplate {
 	const char *runtime_class;
 };
 
-/* ---- objects ----------------------------------------------------------------------------------
- */
+/* ---- objects ---- */
 
 enum {
 	SLU_KOBJ_BAD_AMOUNT = 1 << 0, /* an amount was no quantity, negative, or beyond 64 bits */
@@ -309,7 +307,7 @@ struct slu_kobj {
 	uint32_t size; /* of the whole block */
 	uint8_t kind;  /* enum slu_kkind */
 	uint8_t flags; /* SLU_KOBJ_* */
-	/* "" or the first thing in it that could not be taken, for an event:
+	/* "" or the first field of the object that could not be taken, for an event:
 	 * "PodGroupSpec.minMember is not an integer", "requests: cpu \"x\" is not a quantity". That
 	 * field counts as absent. */
 	const char *problem;
@@ -339,8 +337,8 @@ struct slu_kpod {
 	struct slu_kpodspec spec;
 	const char *reason;         /* status.reason: "Evicted", "OutOfcpu", ... */
 	const char *nominated_node; /* status.nominatedNodeName */
-	const char
-		*waits; /* why a container does not start: "ImagePullBackOff", ...; "" if all do */
+	/* Why a container does not start: "ImagePullBackOff", ...; "" if all start. */
+	const char *waits;
 	/* condition PodScheduled */
 	const char *sched_reason, *sched_message; /* "Unschedulable", "SchedulingGated", ... */
 	int64_t sched_us;                         /* lastTransitionTime */
@@ -383,7 +381,7 @@ struct slu_kpv {
 	const char *storage_class;
 	const char *claim_ns, *claim_name, *claim_uid; /* spec.claimRef */
 	const struct slu_kterm
-		*required; /* nodeAffinity.required: one must match; none = any node */
+		*required; /* nodeAffinity.required: one must match; none: any node */
 	const char *const *access_modes;
 	uint16_t nrequired, naccess_modes;
 	uint8_t phase; /* enum slu_kbinding */
@@ -520,7 +518,7 @@ struct slu_kruntimeclass {
 	uint16_t noverhead, nnode_selector, ntolerations;
 };
 
-/* Room that is set aside for some, for some time. */
+/* Room that is set aside for some users, for some time. */
 struct slu_kreservation {
 	struct slu_kobj o;
 	const char *const *nodes;          /* by name; or */
@@ -542,8 +540,7 @@ struct slu_kpartial {
 	struct slu_kobj o;
 };
 
-/* ---- using them -------------------------------------------------------------------------------
- */
+/* ---- using them ---- */
 
 /* One more reference; returns its argument. */
 const struct slu_kobj *slu_kobj_ref(const struct slu_kobj *o);
@@ -622,7 +619,7 @@ struct slu_kadmission {
 const struct slu_kobj *slu_kpod_stand_in(const struct slu_kobj *from, const struct slu_ktemplate *t,
 					 const struct slu_kadmission *a);
 
-/* A pod like another, but for what tells the two apart.  start_us: 0 before it runs.  NULL: no memory. */
+/* A copy of a pod with another name, uid, node, phase and start (0 before it runs).  NULL: no memory. */
 const struct slu_kobj *slu_kpod_like(const struct slu_kpod *like, const char *name, const char *uid,
 				     const char *node, enum slu_kphase phase, int64_t start_us);
 

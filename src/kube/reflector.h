@@ -13,17 +13,17 @@ struct slu_reflector_options {
 	uint32_t page;     /* objects per page; 0: 500; halved when a page is too large */
 	size_t page_bytes; /* of a page; 0: 256 MiB */
 	int64_t watch_s;   /* ask the server to end a watch after this; 0: 300..600 at random */
-	int64_t retry_ns,
-		retry_max_ns; /* pause after a failure, doubling with jitter; 0: 200 ms, 30 s */
-	bool json;            /* ask for JSON even where protobuf exists */
+	/* Pause after a failure, doubling with jitter; 0: 200 ms, 30 s. */
+	int64_t retry_ns, retry_max_ns;
+	bool json; /* ask for JSON even where protobuf exists */
 	/* The kind may be missing on this server (a CRD not installed, an API switched off): 404 is
 	 * then an empty mirror, synced, looked at again every `absent_ns` (0: 10 s). */
 	bool optional;
 	int64_t absent_ns;
 	/* An optional kind that this account may not list (403, more than once in a row) is treated
-	 * like a missing one.  Told once, before the mirror is synced: a sentence; NULL when the
-	 * server refuses it no longer.  What was listed before stays: rules that are taken away for a
-	 * moment empty nothing. */
+	 * like a missing one.  `refused` is called once with a sentence, before the mirror is synced;
+	 * and with NULL when the server no longer refuses.  Objects listed before stay, so rules that
+	 * are taken away for a moment do not empty the mirror. */
 	void (*refused)(void *arg, const char *sentence);
 	/* Trouble (from the second failure in a row) and recovery, for logs and health: a sentence,
 	 * or NULL when a page, event or bookmark has come again. */

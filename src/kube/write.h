@@ -1,4 +1,4 @@
-/* write.h — what we do to objects: create, get, patch, replace, bind, review.
+/* write.h — requests about objects: create, get, patch, replace, bind, review.
  *
  * Each call sends one request and is answered by exactly one call of `done` (client.h), on the
  * loop's thread, never from inside.  0, -ENOMEM, -ENOBUFS, -ESHUTDOWN from the sending itself; then
@@ -20,7 +20,7 @@ struct slu_ktarget {
 struct slu_ktarget slu_ktarget(enum slu_kkind kind, const char *ns, const char *name,
 			       const char *sub);
 
-/* Who gets the answer. */
+/* The function that gets the answer. */
 struct slu_kdone {
 	slu_kube_done_fn *fn;
 	void *arg;
@@ -54,13 +54,13 @@ int slu_kube_patch(struct slu_kube_client *c, const struct slu_ktarget *t, enum 
 		   const void *body, size_t n, const struct slu_kpatch_options *o,
 		   struct slu_kdone done);
 
-/* Bind a pod to a node.  With the uid another pod under the same name is never bound.  Sent again
- * when its fate is unknown: the repetition of one that was carried out is a CONFLICT, and the pod's
- * nodeName tells which of the two it was. */
+/* Bind a pod to a node.  The uid prevents binding another pod of the same name.  A binding whose fate
+ * is unknown is sent again: if the first one was carried out the server answers CONFLICT, and the
+ * pod's nodeName tells to which node it is bound. */
 int slu_kube_bind(struct slu_kube_client *c, const char *ns, const char *pod, const char *uid,
 		  const char *node, struct slu_kdone done);
 
-/* ---- who is calling, and may they ---- */
+/* ---- who is calling, and what the caller may do ---- */
 
 struct slu_kuser {
 	const char *name, *uid;

@@ -42,7 +42,7 @@ struct lib_job *lib_job_find(const struct sluice_graph *g, uint64_t id);
 int lib_job_room(struct sluice_graph *g, uint64_t id);
 void lib_job_put(struct sluice_graph *g, uint64_t id, enum sluice_job_state state, int64_t start_s,
 		 int64_t end_s);
-/* It holds nothing any more. */
+/* The job holds nothing any more. */
 void lib_job_end(struct sluice_graph *g, struct lib_job *j);
 /* What the writer collected, without the last newline; *text NULL if nothing. */
 int lib_text(struct slu_writer *w, char **text);

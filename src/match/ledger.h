@@ -1,4 +1,4 @@
-/* ledger.h — who holds what on which vertex.
+/* ledger.h — what each job holds on each vertex.
  *
  * What the reference calls plans, allocations, reservations, x_checker, x_spans and tags is read
  * off one record per job and vertex (records.h):
@@ -8,10 +8,10 @@
  *	SHARED    the job is at or below this vertex: no other job can have it exclusively
  *	TAGGED    the job can be found from here
  *
- * Families: leaves side by side (the cores of a node) that a job takes all at once and whole get
- * one record for all of them.  It lies at a number of its own behind those of the vertices, the
- * family's stand-in, and every question about a leaf looks there too.  Where a job is to have less
- * than all of it, match_led_split() turns the record into one for each leaf. */
+ * Families: sibling leaves (the cores of a node) that a job takes whole and all at once get one record
+ * for all of them.  That record lies at a number of its own behind those of the vertices, the family's
+ * stand-in, and every question about a leaf looks there too.  Where a job is to keep only some of the
+ * leaves, match_led_split() turns the record into one for each leaf. */
 #pragma once
 #include "base/map.h"
 #include "base/vec.h"
@@ -24,7 +24,7 @@ struct led_jobinfo {
 	uint32_t refs;  /* records and spans that name the job */
 	uint32_t older; /* index + 1 of the job that had this number before, 0: none */
 	bool live;
-	bool plain; /* booked without a refusal on a tree: `at` is all there is */
+	bool plain; /* booked without a refusal on a tree: `at` lists all its bookings */
 	/* Where it was booked, in order of booking: vertices, and stand-ins (whose record may have
 	 * been split since). */
 	SLU_VEC(uint32_t) at;
@@ -58,7 +58,7 @@ size_t match_led_memory(const struct ledger *l);
 int64_t match_led_job_new(struct ledger *l, int64_t id, int64_t start, int64_t duration);
 /* Index or -1. */
 int64_t match_led_job_find(const struct ledger *l, int64_t id);
-/* Forget the job once nothing names it. */
+/* Forget the job once no record or span names it. */
 void match_led_job_drop(struct ledger *l, uint32_t job);
 
 /* --- one vertex --- */
@@ -75,8 +75,8 @@ static inline void led_prefetch(const struct ledger *l, uint32_t v)
 	if (x->cap)
 		__builtin_prefetch(x->p + x->n, 1);
 }
-/* Whether nothing is booked at v from `at` on (ever, if not `later`); may say no although it is so.
- */
+/* Whether nothing is booked at v from `at` on (ever, if not `later`); may be false although nothing
+ * is. */
 static inline bool led_over(const struct ledger *l, uint32_t v, int64_t at, bool later)
 {
 	uint32_t s = led_all(l, v);
@@ -113,18 +113,19 @@ void match_led_clear_all(struct ledger *l, uint32_t v);
 /* Form these families, where there are none (first and n of each; leaves of one size above 0, in
  * one family at most).  The stand-in of number i is nv + i.  0 or -ENOMEM. */
 int match_led_unite(struct ledger *l, const struct led_family *list, uint32_t n);
-/* No families any more, the bookings stay.  0, or -ENOMEM and nothing is changed. */
+/* Dissolve all families; the bookings stay.  0, or -ENOMEM and nothing is changed. */
 int match_led_disband(struct ledger *l);
 /* The family of a stand-in, or NULL for a vertex. */
 static inline const struct led_family *led_family(const struct ledger *l, uint32_t s)
 {
 	return s < l->nv ? NULL : &l->family.p[s - l->nv];
 }
-/* Whether all leaves are free during the window, and not held at any time if not `later`; may
- * say no although it is so. */
+/* Whether all leaves are free during the window, and not held at any time if not `later`; may be
+ * false although they are. */
 bool match_led_all_free(const struct ledger *l, uint32_t s, uint32_t size, int64_t at, int64_t end,
 			bool later);
 /* Take all leaves whole.  0, -ENOMEM; -EAGAIN (nothing is changed): one by one. */
 int match_led_put_all(struct ledger *l, uint32_t s, uint32_t size, uint32_t job, uint32_t flags);
-/* What the job has at v is v's own afterwards.  0, or -ENOMEM and nothing is changed. */
+/* Give v a record of its own for what the job has there through the family.  0, or -ENOMEM and nothing
+ * is changed. */
 int match_led_split(struct ledger *l, uint32_t v, uint32_t job);

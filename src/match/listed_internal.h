@@ -1,4 +1,4 @@
-/* listed_internal.h — finding the vertices a listing names in the graph.  Not for others. */
+/* listed_internal.h — find in the graph the vertices that a listing names; for the matcher only. */
 #pragma once
 #include "match/match_internal.h"
 

@@ -1,4 +1,4 @@
-/* match_internal.h — what the files of the matcher share.  Not for others.
+/* match_internal.h — shared by the files of the matcher only.
  *
  *	filter.c  pruning filters, aggregates per vertex, order of children
  *	policy.c  policy names, scores          sort.c   the order among equals
@@ -45,14 +45,14 @@ struct family {
 	uint32_t kid;  /* the first of their edges, in `kid` */
 	uint32_t n;    /* leaves */
 	uint32_t size; /* units of each */
-	uint32_t down; /* so many are */
+	uint32_t down; /* leaves that are down */
 	uint16_t type;
-	bool only;    /* their parent has no other children */
-	bool usual;   /* all ids are from -1 to INT32_MAX */
-	bool rising;  /* and each is one more than the one before */
-	int64_t ids;  /* their sum then */
-	uint32_t gen; /* all leaves are marked to be taken whole, though only the first edge says so
-		       */
+	bool only;   /* their parent has no other children */
+	bool usual;  /* all ids are from -1 to INT32_MAX */
+	bool rising; /* and each is one more than the one before */
+	int64_t ids; /* their sum then */
+	/* Generation in which all leaves are marked to be taken whole; only the first edge shows it. */
+	uint32_t gen;
 };
 
 struct mark {
@@ -100,7 +100,7 @@ struct slu_match {
 	struct ledger led;
 	SLU_VEC(struct family) family; /* by number in the ledger */
 	int64_t nodes_up;              /* less those that were down when the graph was read */
-	int64_t centre; /* what a failed attempt left of F: 0 but for nodes inside nodes */
+	int64_t centre; /* remainder of F after a failed attempt: 0 but for nodes inside nodes */
 	uint32_t gen;   /* of attempts */
 	struct slu_intern words;
 	struct slu_map labels; /* vertex -> generation << 32 | word */
@@ -115,9 +115,9 @@ struct slu_match {
 	struct slu_arena tmp; /* one attempt */
 	struct fast *fast;
 	bool nested;  /* nodes inside nodes, and F counts them */
-	bool odd;     /* some bookings cannot be seen from above: only the plain walk will do */
-	bool inexact; /* sums above may count more than is taken (updates from R do that) */
-	bool unseen;  /* vertices above may have lost bookings of what is below them */
+	bool odd;     /* sums of parents miss some bookings: only the plain walk is right */
+	bool inexact; /* sums of parents may exceed what is taken (updates from R cause this) */
+	bool unseen;  /* vertices may have lost bookings of the vertices below them */
 };
 
 static inline struct slu_multi *multi_of(const struct slu_match *m, uint32_t v)
@@ -241,7 +241,7 @@ struct attempt {
 int match_attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_jobspec *spec);
 /* One attempt at a->at in a->mode: 0, or a negative errno (-ENOMEM for lack of memory). attempt.c */
 int match_attempt_run(struct attempt *a);
-/* The parts of a slot below u, taken exclusively: enough for so many shares.  0, -ENOMEM. */
+/* Collect the parts of a slot below u, taken exclusively, for so many shares.  0, -ENOMEM. */
 int match_visit_parts(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
 		      uint32_t shares, struct pool *into);
 struct kind *match_pool_kind(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub,
@@ -300,8 +300,8 @@ void match_family_status(struct slu_match *m, uint32_t v, enum slu_status old, e
 void match_family_touch(struct slu_match *m, const struct family *f, bool units);
 
 /* --- walk.c, policy.c: what the fast room asks the plain walk --- */
-/* The plain visit of one vertex of a front, whether the vertices above it let one pass, and the
- * score it would have. */
+/* Visit one vertex of a front as the plain walk does; tell whether the vertices above let the walk
+ * reach it; tell the score it would have. */
 bool match_walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count,
 		      struct pool *up);
 bool match_walk_above(struct attempt *a, uint32_t v);

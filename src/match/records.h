@@ -49,7 +49,7 @@ struct led_vertex {
 	int64_t last_end; /* the latest end of all (not heavy): most questions are about later */
 };
 
-/* Nothing is booked from `at` on; may say no although it is so. */
+/* Whether nothing is booked from `at` on; may be false although nothing is. */
 static inline bool rec_over(const struct led_vertex *x, int64_t at)
 {
 	return !x->n || (!x->heavy && x->last_end <= at);

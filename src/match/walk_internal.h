@@ -1,4 +1,4 @@
-/* walk_internal.h — what the parts of one attempt share.  Not for others; see walk.c. */
+/* walk_internal.h — shared by the files that make one attempt (see walk.c) only. */
 #pragma once
 #include "match/match_internal.h"
 
@@ -37,7 +37,7 @@ int match_prune(struct attempt *a, uint32_t u, uint32_t s, const struct slu_requ
 /* A question to the children of one vertex: does this leaf of the request fit? */
 struct leaves {
 	const struct slu_request *r;
-	bool excl, down, later; /* taken exclusively; down will do; bookings that end before too */
+	bool excl, down, later; /* taken exclusively; may be down; ended bookings count too */
 	int64_t centre;
 	struct cand *next; /* so many are left */
 	uint32_t left;
@@ -48,7 +48,7 @@ bool match_leaves_begin(struct attempt *a, const struct slu_request *r, bool x, 
 			struct leaves *l);
 /* Ask the vertex at the end of an edge.  0 if it serves, -EBUSY, -ENOMEM; -EAGAIN: visit it. */
 int match_leaves_visit(struct attempt *a, struct leaves *l, uint32_t e, struct pool *into);
-/* The slots of vertex u where they need all there is below it: true if that was so. */
+/* Make the slots of vertex u if they need everything below it; true: they did. */
 bool match_family_slot(struct attempt *a, uint32_t u, const struct slu_request *slot,
 		       uint32_t depth, struct pool *into);
 

@@ -1,4 +1,4 @@
-/* writer.h — how a match or a find hands its result to whoever prints it.  The matcher calls the
+/* writer.h — how a match or a find hands its result to the code that prints it.  The matcher calls the
  * functions below while it walks; one table of functions per format (write_*.c) collects them, and
  * the program asks the writer for its text afterwards.
  *

@@ -17,7 +17,7 @@ struct slu_h2_ops {
 	/* The peer has sent everything. */
 	void (*end)(void *arg, struct slu_h2_stream *s);
 	/* The stream is over (0: both sides ended in good order, else an HTTP/2 error code); the
-	 * pointer is dead after this.  `refused`: the peer certainly did nothing with it. */
+	 * pointer is dead after this.  `refused`: the peer certainly did not act on it. */
 	void (*closed)(void *arg, struct slu_h2_stream *s, uint32_t code, bool refused);
 	/* Optional.  Everything added to a stream's body so far was handed to the wire. */
 	void (*drained)(void *arg, struct slu_h2_stream *s);
@@ -75,7 +75,7 @@ int slu_h2_respond(struct slu_h2_stream *s, const struct slu_h2_header *hdr, siz
 int slu_h2_body(struct slu_h2_stream *s, const void *p, size_t n);
 /* `trailers` may be NULL or empty; copied. */
 int slu_h2_body_end(struct slu_h2_stream *s, const struct slu_headers *trailers);
-/* End it at once, both directions.  closed follows, not from inside. */
+/* End the stream at once, in both directions.  `closed` follows, not from inside. */
 void slu_h2_reset(struct slu_h2_stream *s, uint32_t code);
 /* Body bytes were dealt with: the peer may send as many more. */
 void slu_h2_consume(struct slu_h2_stream *s, size_t n);

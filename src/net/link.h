@@ -1,6 +1,6 @@
-/* link.h — one HTTP/2 connection to a server: dial, TLS, PINGs, GOAWAY.  Who owns a link opens
- * another one when it goes down; requests beyond the server's limit wait with the owner, in the
- * owner's order. */
+/* link.h — one HTTP/2 connection to a server: dial, TLS, PINGs, GOAWAY.  The owner of a link opens
+ * another when the link goes down, and keeps requests beyond the server's limit waiting, in the order
+ * it chooses. */
 #pragma once
 #include "net/h2.h"
 #include "net/loop.h"

@@ -1,5 +1,5 @@
-/* server_internal.h — between server.c (connections), server_pool.c (how many, how heavy) and
- * exchange.c (requests and answers). */
+/* server_internal.h — shared by server.c (connections), server_pool.c (limits on their number and
+ * memory) and exchange.c (requests and answers). */
 #pragma once
 #include "net/conn.h"
 #include "net/h1.h"
@@ -16,7 +16,7 @@ struct server_source {
 	struct server_source *next;
 };
 
-/* What the connections of one listener may take together.  Listeners share nothing: whoever fills
+/* What the connections of one listener may take together.  Listeners share nothing: clients that fill
  * one cannot shut another. */
 struct server_pool {
 	struct slu_server *server;
@@ -39,7 +39,7 @@ struct server_listener {
 	struct server_pool pool;
 };
 
-/* A connection somebody made to us. */
+/* A connection that a client opened. */
 struct server_peer {
 	struct slu_server *s;
 	struct server_pool *pool;
@@ -107,7 +107,7 @@ struct slu_server {
 struct slu_exchange *net_server_exchange_new(struct server_peer *p);
 /* Fill the request from head and body; -EINVAL: no usable target. */
 int net_server_exchange_prepare(struct slu_exchange *x, const char *method, const char *target);
-/* Give it to the handler. */
+/* Give the exchange to the handler. */
 void net_server_exchange_hand_over(struct slu_exchange *x);
 /* The peer is gone; frees it unless the handler still has it. */
 void net_server_exchange_gone(struct slu_exchange *x);
@@ -127,7 +127,7 @@ void net_server_pool_init(struct server_pool *g, const struct slu_pool_options *
 			  uint32_t connections);
 /* Count a new connection in, if need be at the cost of another.  NULL: no room for it. */
 struct server_source *net_server_pool_admit(struct slu_server *s, struct server_pool *g, int fd);
-/* The opposite. */
+/* Count a connection out. */
 void net_server_pool_leave(struct server_pool *g, struct server_source *from);
 /* A connection may hold more or less than before.  Connections are closed for it at the end of the
  * round, never inside. */

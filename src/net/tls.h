@@ -1,4 +1,4 @@
-/* tls.h — who we trust and who we are, for both ends of a connection.  OpenSSL underneath. */
+/* tls.h — trusted authorities and our own identity, for both ends of a connection.  Uses OpenSSL. */
 #pragma once
 #include "base/base.h"
 

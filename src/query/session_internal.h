@@ -73,8 +73,7 @@ int64_t slu_session_clock(const struct slu_session *s);
 /* Messages on err, in step with out. */
 void slu_session_err(struct slu_session *s, const char *fmt, ...) SLU_PRINTF(2, 3);
 void slu_session_line(FILE *f);
-/* What a call of the matcher returned goes to the result's code, its counts are kept.  0, -ENOMEM.
- */
+/* Put the return value of a matcher call into the result's code and keep its counts.  0, -ENOMEM. */
 int slu_session_outcome(struct slu_session *s, int rc, struct slu_match_result *r);
 /* Print what the last cancel visited; `what` names its kind. */
 void slu_session_counts(struct slu_session *s, const char *what);

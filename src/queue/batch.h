@@ -1,26 +1,25 @@
-/* batch.h — in which order to try jobs of equal rights; for src/queue only.
+/* batch.h — the order in which to try jobs of equal standing; for src/queue only.
  *
  * Which order is best depends on the set, and no simple rule wins always.  So each of a few rules is
  * played to the end against the limits of the jobs, and the order with the best outcome is taken.
  *
- * BATCH_DONE serves the machine: as submitted, most work, widest, longest first are played with the
- * first job that does not fit reserved; the order that ends first wins, of equals the one that does
- * its work earlier, which leaves more to fill in where a limit was wrong.
+ * BATCH_DONE serves the machine: the orders "as submitted", "most work", "widest" and "longest first"
+ * are played, each with a reservation for the first job that does not fit.  The order that ends first
+ * wins; among equals the one that does its work earlier, which leaves more room where a limit was wrong.
  *
- * BATCH_BALANCED serves both sides: these and least work, shortest, narrowest first are played with
- * reservations only for promised jobs and those that become due on the way; the least
- * sum of "until all is done" and "mean wait" wins.  Then every job that would find room now is tried
- * in front of that order: only the next start is decided, the rest is asked again at its time.
+ * BATCH_BALANCED serves machine and users: these orders and "least work", "shortest" and "narrowest
+ * first" are played, with reservations only for promised jobs and jobs that become due on the way.  The
+ * least sum of "until all is done" and "mean wait" wins.  Then every job that would find room now is
+ * tried in front of that order: only the next start is decided, the rest is decided when its time comes.
  *
- * This is a model with one number per job, its share of the machine; it orders, the matcher
- * decides.
+ * The model has one number per job, its share of the machine.  The model orders; the matcher decides.
  *
  * Pure, without memory of its own, the same answer for the same question. */
 #pragma once
 #include "base/base.h"
 
 #define BATCH_MAX   128u  /* jobs in a batch */
-#define BATCH_LONG  32u   /* of a longer line: the first, for all of it is never in view */
+#define BATCH_LONG  32u   /* jobs taken from the front of a longer line */
 #define BATCH_BUSY  2048u /* running jobs the model takes in; with more it is not asked */
 #define BATCH_TRIES 32u   /* jobs tried in front of the best order */
 
@@ -33,15 +32,14 @@ struct batch_item {
 	int64_t due_s; /* BATCH_BALANCED: reserved for from then on */
 };
 
-/* What runs: so much comes free then. */
+/* Running work: `share` becomes free at `end_s`. */
 struct batch_busy {
 	int64_t end_s, share;
 };
 
 struct batch {
 	enum batch_goal goal;
-	/* First those that have a promise already, by planned start; then the others as submitted.
-	 */
+	/* First the jobs that have a promise, by planned start; then the others as submitted. */
 	struct batch_item item[BATCH_MAX];
 	uint32_t n, promised;
 	int64_t now_s, free;

@@ -22,8 +22,8 @@ struct slu_event_box {
 	SLU_VEC(struct slu_nodeset *) set;
 };
 
-/* Who gives node sets a number (id, for encoding) and finds them again (find, for decoding; NULL if
- * there is none).  Without it a set is written as its bits. */
+/* The caller's numbers for node sets: `id` gives a set its number (encoding), `find` returns the set
+ * of a number (decoding; NULL if there is none).  Without these a set is written as its bits. */
 struct slu_set_names {
 	uint64_t (*id)(void *arg, const struct slu_nodeset *s);
 	struct slu_nodeset *(*find)(void *arg, uint64_t id);

@@ -1,17 +1,18 @@
-/* explain.h — who passed a waiting job, by which rule and with what harm; what would help it.
+/* explain.h — which jobs passed a waiting one, by which rule and with what harm; what would help it.
  *
- * Passed: a job that stands behind in line (or in a queue that is not served before) and started while
- * this one waited.  The last SLU_PASS_KEPT starts of a queue are remembered for that; they are no part of the
- * state that decides, so a queue read from a picture begins with none.
+ * Passed: a job passed this one if it stands behind it in line (or in a queue that is not served before)
+ * and started while this one waited.  The last SLU_PASS_KEPT starts of a queue are remembered for that;
+ * decisions do not depend on them, so a queue read from a picture begins with none.
  *
- * Harm: by how much this job could start earlier, beside all else that runs or is promised, if the other one did not run.
- * A start beside a promise harms it by 0 s: that is what a promise is.  Of one that has ended only the
- * time it ran is known: its harm was at most that.
+ * Harm: by how much this job could start earlier, beside all else that runs or is promised, if the other
+ * job did not run.  A start beside a promise harms the promised job by 0 s: that is what a promise is.
+ * Of a job that has ended only its running time is known: its harm was at most that.
  *
  * Help: each proposal was tried on a fork of the queue (forecast.h) with the change made, all rules in
  * force; the start it got there is part of the answer.
  *
- * Costs a copy of the queue and up to `steps` steps for each proposal: to be asked by people. */
+ * An explanation costs a copy of the queue and up to `steps` steps for each proposal, so it is made only
+ * when a person asks. */
 #pragma once
 #include "queue/queue.h"
 
@@ -39,7 +40,7 @@ struct slu_passer {
 	int64_t end_s;            /* it ended; SLU_TIME_NONE: it runs */
 	uint32_t slots;
 	enum slu_pass_rule rule;
-	int64_t harm_s; /* SLU_TIME_EVER: without it there would be a start, with it there is none */
+	int64_t harm_s; /* SLU_TIME_EVER: this job has a start only without the passer */
 	bool at_most;   /* harm_s is a bound */
 };
 

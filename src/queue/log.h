@@ -1,8 +1,8 @@
-/* log.h — what a queue was told and what it decided, written down so that it can be proved again.
+/* log.h — the events a queue was given and its decisions, recorded so that a replay can prove them.
  *
- * The writer stands in front of a queue: every event and every pass goes through it, and what the
- * queue answers is noted behind it.  The bytes that gather are rows of a log; who keeps them, and
- * how often, is the caller's business.
+ * The writer stands in front of a queue: every event and every pass goes through it, and the writer
+ * notes the answer of the queue behind each.  The bytes that gather are rows of a log; the caller
+ * decides where and how often to keep them.
  *
  *	slu_qlog_begin(l, q, &opts);                    q is new and empty
  *	slu_qlog_apply(l, q, now_s, &ev, &out, &err);   instead of slu_queue_apply()
@@ -12,11 +12,10 @@
  * The reader (slu_replay) takes the rows in order, runs them through a queue of its own and holds
  * what that decides against what was noted, byte by byte.
  *
- * A log begins with a new queue, or in the middle, with a picture of one: rows from there on stand
- * for themselves.  Node sets are shared by
- * many jobs and change under them; they are written once and then by number, their changes as they
- * happen (slu_qlog_set()).  What a failing call left behind cannot be had again: after the failure
- * of a pass nothing more is written until the next begin.
+ * A log begins with a new queue, or in the middle, with a picture of one: the rows from there on need
+ * none before them.  Node sets are shared by many jobs and change under them; a set is written once and
+ * then by number, its changes as they happen (slu_qlog_set()).  A replay cannot repeat what a failing
+ * call left behind: after the failure of a pass nothing more is written until the next begin.
  *
  * Threads: one owner at a time. */
 #pragma once
@@ -35,9 +34,9 @@ SLU_DEFINE_CLEANUP(struct slu_qlog, slu_qlog_free)
 
 /* A new log for the new queue `q`, which was made with `opts`.  What was not taken is dropped. */
 void slu_qlog_begin(struct slu_qlog *l, const struct slu_queue_opts *opts);
-/* A new log for a queue in the middle of its life: it begins with a picture of `q`.  Not when what
- * was noted has not been taken.  The picture is as many rows as it needs: take them at once, in one
- * go, until there are no bytes any more.  0, or -ENOMEM or -EMSGSIZE with the log stopped. */
+/* Begin a new log for a queue in the middle of its life, with a picture of `q`.  The caller must have
+ * taken all noted bytes before.  The picture may need several rows: take them at once, until no bytes
+ * are left.  0, or -ENOMEM or -EMSGSIZE with the log stopped. */
 int slu_qlog_renew(struct slu_qlog *l, const struct slu_queue *q);
 /* Stop noting until the next begin (what was noted so far may still be taken). */
 void slu_qlog_stop(struct slu_qlog *l);
@@ -74,8 +73,9 @@ struct slu_replay_opts {
 
 struct slu_replay_count {
 	uint64_t rows, begins, events, passes, decisions;
-	uint64_t middle;  /* begins with a picture; where the rows before are there, too, it is
-			   * held against the queue that came out of them */
+	/* Begins with a picture; if the rows before it are there, too, the replay compares the picture
+	 * with the queue that came out of them. */
+	uint64_t middle;
 	uint64_t skipped; /* rows before the first begin, or behind a stop */
 };
 

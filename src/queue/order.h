@@ -1,6 +1,6 @@
 /* order.h — jobs of one bucket in queue order: a treap over the job table, linked by index so that
  * a table can be copied as it stands.  Each node knows the size of its subtree, its shortest job and
- * the one whose promise is due first, so position, "first in order with a limit below L",
+ * its job whose promise is due first, so position, "first in order with a limit below L",
  * "shortest" and "soonest due" cost O(log n). */
 #pragma once
 #include "base/base.h"

@@ -1,7 +1,7 @@
-/* passed_internal.h — what is remembered of starts, and who passed whom; for src/queue only. */
+/* passed_internal.h — which jobs passed a waiting one, from the remembered starts; for src/queue only. */
 #pragma once
 #include "queue/explain.h"
 #include "queue/queue_internal.h"
 
-/* Who passed job j, into out. */
+/* Fill `out` with the jobs that passed job j. */
 int queue_passers(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_explain *out);

@@ -1,8 +1,8 @@
 /* picture_internal.h — one description of a queue for both directions; private to picture.c and
  * picture_jobs.c.
  *
- * Each function writes what it is given, or fills it from what was written.  What is read may come
- * from a damaged file: every number is checked before it is used. */
+ * Each function writes its argument, or fills it from bytes that were written before.  The bytes may
+ * come from a damaged file: every number is checked before it is used. */
 #pragma once
 #include "base/bytes.h"
 #include "queue/codec.h"

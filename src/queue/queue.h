@@ -11,12 +11,12 @@
  *	for each out.p[i]: make it durable, carry it out
  *	slu_queue_wake_s(q);				// call schedule again then at the latest
  *
- * What comes back from outside (a pod ended, a bind was refused) is again an event.
+ * The caller reports what happens then (a pod ended, a bind was refused) as further events.
  *
  * Order inside a queue: priority (higher first), first-seen time in microseconds, name, id.
  *
- * Who gets a promise: the first in line (EASY, FCFS), the first few (HYBRID), everybody
- * (CONSERVATIVE), no job (FIRST_FIT), or whoever has waited long for what it asks (SELECTIVE).
+ * Which jobs get a promise: the first in line (EASY, FCFS), the first few (HYBRID), every job
+ * (CONSERVATIVE), no job (FIRST_FIT), or jobs that have waited long for what they ask (SELECTIVE).
  *
  * Promises: when a job gets a reservation, the planned start is a promise.  It is repaired at every
  * event and moves earlier whenever it can; it moves later only if capacity that was counted on is
@@ -60,7 +60,7 @@ enum slu_policy {
 	SLU_POLICY_HYBRID,       /* `reservation_depth` reservations */
 	SLU_POLICY_CONSERVATIVE, /* a reservation for every job considered */
 	SLU_POLICY_FIRST_FIT,    /* no reservation: whatever fits starts.  Can starve; to compare */
-	/* Reservations for those who have waited long for what they ask, SLU_PROMISES at a time;
+	/* Reservations for jobs that have waited long for what they ask, SLU_PROMISES at a time;
 	 * whatever fits beside them starts.  See `max_stretch`. */
 	SLU_POLICY_SELECTIVE,
 	SLU_POLICIES, /* how many there are; a new one goes before this */
@@ -76,8 +76,8 @@ enum slu_backfill {
 	 * go in the order that gets all of them done first (batch.h), the others behind them in
 	 * queue order.  No job is overtaken by one that came later than that. */
 	SLU_BACKFILL_PACKED,
-	/* SELECTIVE only: the order that gets the line done soonest and lets a job wait least, one
-	 * as much as the other (batch.h); shortest first when the line is too long to be played. */
+	/* SELECTIVE only: the order that weighs equally how soon the whole line is done and how short
+	 * jobs wait (batch.h); shortest first when the line is too long to simulate. */
 	SLU_BACKFILL_BALANCED,
 };
 
@@ -107,7 +107,7 @@ struct slu_queue_conf {
 	const char *property;     /* only nodes with this property; NULL or "": all */
 	struct slu_queue_limits limit;
 	bool stopped; /* takes jobs, starts none */
-	bool removed; /* takes none either; what runs in it runs on, what waits waits until the
+	bool removed; /* takes no jobs either; running jobs go on, waiting jobs wait until the
 		       * queue is set again */
 };
 
@@ -122,8 +122,7 @@ int slu_objective_parse(const char *s, struct slu_queue_conf *c, struct slu_erro
 /* NULL-terminated, the default first. */
 extern const char *const slu_objective_names[];
 
-/* "fcfs", "easy", "hybrid", "conservative", "first-fit", "selective"; -EINVAL with the list in err.
- */
+/* "fcfs", "easy", "hybrid", "conservative", "first-fit", "selective"; else -EINVAL, the list in err. */
 int slu_policy_parse(const char *s, enum slu_policy *out, struct slu_error *err);
 const char *slu_policy_name(enum slu_policy p);
 /* "auto" (as the objective says), then the names of all policies; NULL after the last. */
@@ -180,22 +179,25 @@ enum slu_result { SLU_RESULT_OK, SLU_RESULT_FAILED, SLU_RESULT_CANCELLED };
 /* ------------------------------------------------------------------------------ events -- */
 
 enum slu_event_kind {
-	SLU_EV_SUBMIT,  /* spec */
-	SLU_EV_RUNNING, /* spec, part, start_s: it runs already (after a restart).  What runs counts:
-			     if its queue is gone, in the first one */
-	SLU_EV_CANCEL,  /* job: in any state.  Running: counts as ended, cancelled */
-	SLU_EV_HOLD,    /* job: waiting only; a running job is left alone */
+	SLU_EV_SUBMIT, /* spec */
+	/* spec, part, start_s: the job runs already (after a restart).  If its queue is gone, the job
+	 * counts in the first one. */
+	SLU_EV_RUNNING,
+	SLU_EV_CANCEL,    /* job: in any state.  Running: counts as ended, cancelled */
+	SLU_EV_HOLD,      /* job: waiting only; a running job is left alone */
 	SLU_EV_RELEASE,   /* job */
 	SLU_EV_PRIORITY,  /* job, priority */
 	SLU_EV_LIMIT,     /* job, limit_s: new time limit, waiting or running */
 	SLU_EV_REQUEST,   /* job, spec->req: what a waiting job asks for changed; keeps its place */
 	SLU_EV_END,       /* job, result: all of it is gone */
 	SLU_EV_END_SLOTS, /* job, part: these slots ended, the rest runs on */
-	SLU_EV_TAKE_BACK, /* job: the start was not carried out; waits again at its old place.
-			     part: nodes it must avoid until until_s (may be none) */
-	SLU_EV_RESIZE,    /* job, size: wanted slots in role `role`; answered by SLU_DEC_RESIZED (or
-			     _REFUSED).  0 is a cancel.  Waiting: changes the request */
-	SLU_EV_NODE_ADD,  /* node_spec, property: new, or new description of a node of that name */
+	/* job: the start was not carried out; the job waits again at its old place.  part: nodes it
+	 * must avoid until until_s (may be none) */
+	SLU_EV_TAKE_BACK,
+	/* job, size: wanted slots in role `role`; answered by SLU_DEC_RESIZED (or _REFUSED).  0 is a
+	 * cancel.  Of a waiting job: changes the request */
+	SLU_EV_RESIZE,
+	SLU_EV_NODE_ADD, /* node_spec, property: new, or new description of a node of that name */
 	SLU_EV_NODE_REMOVE, /* node */
 	SLU_EV_NODE_UP,     /* node */
 	SLU_EV_NODE_DOWN, /* node: nothing new is placed there; what runs is told by SLU_DEC_LOST */
@@ -205,16 +207,17 @@ enum slu_event_kind {
 	SLU_EV_SPAN_REMOVE,    /* span->name */
 	SLU_EV_QUEUE_SET,      /* conf: new queue, or new settings of one */
 	SLU_EV_TICK,           /* time passed, nothing else */
-	SLU_EV_PROMISE, /* job, start_s, part (may be none): it was promised this start, on the nodes
-			   of these parts, before (a restart); waiting only.  Planned there, wherever
-			   in line it is, or else anywhere at that time, or at the next after it; the
-			   next pass looks for an earlier one */
-	SLU_EV_LOOK,    /* the next pass looks at every job, as if room had appeared */
+	/* job, start_s, part (may be none): before a restart, the waiting job was promised this start
+	 * on the nodes of these parts.  The queue plans the job there, whatever its position; or else
+	 * anywhere at that time; or else at the next time after it.  The next pass looks for an
+	 * earlier one. */
+	SLU_EV_PROMISE,
+	SLU_EV_LOOK, /* the next pass looks at every job, as if room had appeared */
 };
 
 enum slu_span_kind {
 	SLU_SPAN_RESERVATION, /* only jobs that are allowed may be planned into it */
-	SLU_SPAN_DRAIN,       /* no job may start; what runs there already runs on */
+	SLU_SPAN_DRAIN,       /* no job may start; running jobs go on */
 };
 
 /* A span in the plan: [from, to) on given nodes, whole or so much of each. */
@@ -222,9 +225,9 @@ struct slu_span {
 	enum slu_span_kind kind;
 	const char *name;
 	int64_t from_s, to_s; /* to may be SLU_TIME_EVER */
-	const char *const
-		*node; /* names; or, with nnode 0, `count` whole nodes chosen when the span
-			  is added: those that are free of plans, as far as possible */
+	/* Names of nodes; or, with nnode 0, `count` whole nodes chosen when the span is added: those
+	 * that are free of plans, as far as possible. */
+	const char *const *node;
 	uint32_t nnode, count;
 	const char *property;            /* with count: only nodes with this property */
 	const struct slu_amount *amount; /* so much of each node; none: the whole node */
@@ -240,8 +243,7 @@ struct slu_event {
 	const struct slu_gang_part *part;
 	uint32_t n_part;
 	slu_node node;
-	/* NODE_ADD: kinds and levels in it by number, as slu_queue_kind() and _level() gave them.
-	 */
+	/* NODE_ADD: uses the numbers of slu_queue_kind() and slu_queue_level(). */
 	const struct slu_node_spec *node_spec;
 	const char *const *property; /* NODE_ADD: what queues choose nodes by */
 	uint32_t n_property;
@@ -264,11 +266,12 @@ enum slu_decision_kind {
 	SLU_DEC_STATE,   /* state or reason changed (held, blocked, waiting again): text */
 	SLU_DEC_NEVER,   /* can never run: text says which part exceeds what */
 	SLU_DEC_REFUSED, /* the event was refused (limits, cycle, unknown queue): text */
-	SLU_DEC_RESIZED, /* running job has grown by parts (size > 0), or is to give up parts (size
-			    < 0): they count until END_SLOTS reports them */
+	/* the running job has grown by parts (size > 0), or is to give up parts (size < 0), which
+	 * count until END_SLOTS reports them */
+	SLU_DEC_RESIZED,
 	SLU_DEC_LOST,    /* the node under these parts of a running job went down or away */
 	SLU_DEC_EXPIRED, /* deadline cannot be met any more, or dependency cannot come true */
-	SLU_DEC_OVERRUN, /* running job outlived its limit; the plan counts on it no more */
+	SLU_DEC_OVERRUN, /* running job outlived its limit; the plan no longer relies on its end */
 };
 
 enum slu_how { SLU_HOW_IMMEDIATE, SLU_HOW_BACKFILL, SLU_HOW_RESERVED };
@@ -315,14 +318,14 @@ const char *slu_decision_name(enum slu_decision_kind k); /* "start", "plan", ...
 const char *slu_cause_name(enum slu_cause c);
 const char *slu_how_name(enum slu_how h);
 
-/* ------------------------------------------------------------------------------ the thing -- */
+/* --------------------------------------------------------------------------- the queue -- */
 
 struct slu_queue_opts {
 	/* Seconds a running job that outlived its limit is expected to go on; the plan is moved
 	 * by that much each time.  0: 60. */
 	int64_t overrun_s;
-	/* Repair the reservation of EASY and FCFS only when somebody could start.  The starts are
-	 * the same, but a planned start that could move earlier is told later.  For simulations. */
+	/* Repair the reservation of EASY and FCFS only when some job could start.  The starts are
+	 * the same, but a planned start that could move earlier is reported later.  For simulations. */
 	bool lazy;
 	/* Check every invariant after each step; a broken one is -EUCLEAN with the sentence. */
 	bool verify;
@@ -338,8 +341,8 @@ SLU_DEFINE_CLEANUP(struct slu_queue, slu_queue_free)
 
 int64_t slu_queue_now_s(const struct slu_queue *q); /* the newest time it was told */
 
-/* A deep copy that goes its own way ("what if").  NULL when memory runs out.  (One as bytes, for a
- * log: codec.h.) */
+/* A deep, independent copy ("what if").  NULL when memory runs out.  (codec.h writes a copy as bytes,
+ * for a log.) */
 struct slu_queue *slu_queue_clone(const struct slu_queue *q);
 
 /* Take one event.  now_s must not run backwards (-EINVAL).  Refusals that belong to a job or queue

@@ -1,6 +1,6 @@
 /* queue_internal.h — what a queue is made of; for the files of src/queue only.
  *
- * Everything lies in tables and refers to each other by index, so a clone is a copy of tables.
+ * Everything lies in tables whose rows refer to each other by index, so a clone is a copy of tables.
  *
  * Waiting jobs that could run now or later (state WAITING) are in exactly one tree each: the tree
  * of their *bucket* (same queue, same request, same user where that matters), or, once they have a
@@ -8,8 +8,8 @@
  * failed match speaks for every job of the bucket with the same or a longer limit.
  *
  * `freed` counts the moments at which room may have appeared.  A pass looks at all buckets only if
- * it changed since the last one; otherwise at `fresh` jobs alone: for the others nothing changed
- * (time alone never makes room: what ends by plan is reported, and counted, as an event). */
+ * `freed` changed since the last pass, otherwise at `fresh` jobs alone: nothing changed for the others
+ * (time alone never makes room: the end of a job is an event, even when it was planned). */
 #pragma once
 #include "base/intern.h"
 #include "base/map.h"
@@ -51,14 +51,14 @@ struct job {
 	int64_t priority, first_seen_us, limit_s, begin_s, deadline_s;
 	int64_t start_s, end_s;        /* RUNNING: end as the plan believes */
 	int64_t planned_s, promised_s; /* reservation; first promise */
-	int64_t due_s;       /* SELECTIVE: gets its promise then; set when it comes in line */
+	int64_t due_s;       /* SELECTIVE: when its promise is due; set when it enters the line */
 	uint32_t dep, ndep;  /* list in q->dep (linked by next), how many are open */
 	uint32_t prev, next; /* list by state */
 	uint32_t gen;
 	uint8_t state, block, flags, how;
 	bool used; /* the table slot is taken */
-	/* For explanations: number of the first start after it came in line, after its promise was
-	 * given, and of its own. */
+	/* For explanations, numbers of starts: the first after the job entered the line, the first
+	 * after its promise was given, and its own. */
 	uint64_t line_from, told_from, note;
 };
 
@@ -94,11 +94,11 @@ struct bucket {
 	bool used;
 };
 
-/* What limits count, of a user in a queue or of a whole queue: members and who waits outside a full
- * queue are left out. */
+/* What limits count, of a user in a queue or of a whole queue: later members of running gangs and jobs
+ * that wait outside a full queue are left out. */
 struct usage {
 	uint32_t waiting, running, reserved;
-	uint32_t full; /* of a user: tree of those outside */
+	uint32_t full; /* of a user: tree of the jobs outside */
 };
 
 struct subqueue {
@@ -146,7 +146,7 @@ struct timer {
 	uint32_t job, gen;
 };
 
-/* A start, for those who ask who passed them. */
+/* A start, remembered to explain which jobs passed a waiting one. */
 struct note {
 	slu_job_id id; /* 0: it came to nothing */
 	uint64_t seq;
@@ -204,10 +204,10 @@ struct slu_queue {
 	SLU_VEC(struct timer) timer; /* binary heap */
 
 	uint64_t freed, seen_freed; /* see above */
-	uint64_t changes;           /* events taken; for those who keep something derived from it */
+	uint64_t changes;           /* events taken; tells holders of derived data to renew it */
 	uint32_t topology;          /* counts changes of nodes */
 	uint32_t topology_seen;
-	bool unsettled; /* memory ran out while some job was settled: it is neither here nor there */
+	bool unsettled; /* memory ran out while a job was settled: some job is in no list or tree */
 	bool came_due;  /* within a step: the promise of some job has become due */
 	bool user_matters; /* buckets are per user: limits or spans name users */
 	bool grow_any;     /* some running job wants to grow */
@@ -222,7 +222,7 @@ struct slu_queue {
 	struct batch *batch;              /* scratch; made when first needed */
 	struct shadow *shadow;            /* of why.c; gone with the first change */
 	struct note *note;                /* the last SLU_PASS_KEPT starts, a ring */
-	uint64_t notes;                   /* starts there were */
+	uint64_t notes;                   /* number of starts so far */
 };
 
 /* why.c */
@@ -247,7 +247,7 @@ int queue_decide_text(struct slu_decisions *out, enum slu_decision_kind kind, sl
 /* Index of an equal request (counted), or -ENOMEM. */
 int64_t queue_shape_get(struct slu_queue *q, const struct slu_gang_req *req);
 void queue_shape_put(struct slu_queue *q, uint32_t shape);
-/* A picture's: the request at its own, empty, place in the table, not counted yet. */
+/* Restoring a picture: put the request at its own, empty, place in the table, not counted yet. */
 int queue_shape_put_at(struct slu_queue *q, uint32_t shape, const struct slu_gang_req *req);
 void queue_shape_done(struct shape *s);
 /* Own copy of a request; 0 or -ENOMEM. */
@@ -278,13 +278,13 @@ void queue_job_unmake(struct slu_queue *q, uint32_t j);
 void queue_job_leave_line(struct slu_queue *q, uint32_t j);
 /* Put a job where it belongs now: in line, or aside with a reason.  Not in any tree before. */
 int queue_job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out);
-/* 1: it fits not even an empty machine, and `why` says so; 0; or an error. */
+/* 1: the job does not fit even an empty machine, and `why` says so; 0: it fits; or an error. */
 int queue_job_never(struct slu_queue *q, uint32_t j, struct slu_error *why);
-/* Those that could not be, for want of memory. */
+/* Settle the jobs that could not be settled before, when memory ran out. */
 int queue_jobs_settle(struct slu_queue *q, struct slu_decisions *out);
-/* It is gone: books, tables, dependents. */
+/* The job is gone: take it out of books and tables, and settle its dependents. */
 int queue_job_gone(struct slu_queue *q, uint32_t j, enum slu_result r, struct slu_decisions *out);
-/* Tell that a planned start is no more, unless there was none. */
+/* Report that the job has lost its planned start, if it had one. */
 int queue_plan_told(struct slu_queue *q, uint32_t j, int64_t was_s, enum slu_cause cause,
 		    struct slu_decisions *out);
 int queue_dep_check(struct slu_queue *q, const struct slu_job_spec *s, struct slu_error *err);
@@ -293,7 +293,8 @@ int queue_dep_fire(struct slu_queue *q, slu_job_id on, bool started, enum slu_re
 /* Count a job in or out of what limits look at. */
 enum tally { TALLY_WAITING, TALLY_RUNNING, TALLY_RESERVED };
 void queue_tally(struct slu_queue *q, uint32_t j, enum tally what, int by);
-/* The queue is full for this job: put it aside.  Let in whoever has a place now. */
+/* Whether the queue is full for this job; put it aside; take it back; let in jobs that now have a
+ * place. */
 bool queue_full_for(struct slu_queue *q, uint32_t j);
 int queue_full_enter(struct slu_queue *q, uint32_t j, struct slu_decisions *out);
 void queue_full_leave(struct slu_queue *q, uint32_t j);
@@ -333,7 +334,7 @@ int queue_grow_all(struct slu_queue *q, struct slu_decisions *out);
 int queue_plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_error *err);
 
 /* pass.c */
-/* A whole look at one queue, and a look at the fresh jobs of all. */
+/* Look at all jobs of one queue. */
 int queue_pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
 		    struct slu_error *err);
 /* May an unreserved job in line start, if it fits: order, depth and running limits? */
@@ -374,9 +375,9 @@ int queue_plan_promise_fits(const struct slu_queue *q, struct slu_machine *m, ui
 			    struct slu_gang_place *place, struct slu_error *err);
 void queue_plan_freed(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node);
 void queue_plan_lost(struct slu_queue *q, enum slu_cause cause, slu_job_id job, slu_node node);
-void queue_plan_look(struct slu_queue *q); /* the next pass looks at everybody */
-/* A job without a promise left its place in line.  Where order or depth alone kept those behind it
- * from being looked at, they are now. */
+void queue_plan_look(struct slu_queue *q); /* the next pass looks at every job */
+/* A job without a promise left its place in line: look at the jobs behind it if only order or depth
+ * kept the pass from looking at them. */
 void queue_plan_moved_up(struct slu_queue *q, uint32_t j);
 bool queue_plan_user_free(struct slu_queue *q, uint32_t j); /* running limits leave it a place */
 uint32_t queue_plan_depth(const struct slu_queue_conf *c);  /* reservations of the policy */

@@ -37,7 +37,7 @@ struct slu_grpc_method {
 	bool streams;       /* takes any number of messages; `end` follows the last */
 	bool open;          /* needs no permission (health) */
 	void (*message)(void *arg, struct slu_grpc_call *c);
-	/* Streams only: the client sends no more; the call has to be ended. */
+	/* Streams only: the client has sent its last message; the call has to be ended. */
 	void (*end)(void *arg, struct slu_grpc_call *c);
 	void *arg;
 };
@@ -47,7 +47,8 @@ struct slu_grpc_options {
 	uint32_t max_calls;       /* under way in all; 0: 4096; RESOURCE_EXHAUSTED above */
 	size_t max_bytes;         /* of messages and answers held in all; 0: 512 MiB */
 	int64_t idle_ns;          /* connections without a call close (GOAWAY) after; 0: 5 min */
-	/* May this caller?  Answers once by slu_grpc_allow(), at once or later.  NULL: everybody. */
+	/* Whether the caller may call; answers once by slu_grpc_allow(), at once or later.  NULL: every
+	 * caller may. */
 	void (*permit)(void *arg, struct slu_grpc_call *c, struct slu_exchange *x);
 	void *arg;
 };
@@ -74,7 +75,8 @@ bool slu_grpc_over(const struct slu_grpc_call *c);
 /* Call fn(arg) when the client leaves or the deadline passes before the answer. */
 void slu_grpc_on_over(struct slu_grpc_call *c, slu_call_fn *fn, void *arg);
 
-/* The permission asked for: SLU_GRPC_OK goes on, anything else ends the call with the sentence. */
+/* Answer the question for permission: SLU_GRPC_OK lets the call go on, any other status ends it with
+ * the sentence. */
 void slu_grpc_allow(struct slu_grpc_call *c, enum slu_grpc_code code, const char *why);
 
 /* One message of the answer; the bytes are moved out of `b` on success, the rest of it is freed in

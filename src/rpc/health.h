@@ -8,7 +8,7 @@ struct slu_health;
 /* Not serving until told.  `services`: full names that may be asked for besides "", NULL-ended,
  * borrowed.  NULL: no memory. */
 struct slu_health *slu_health_new(const char *const *services);
-/* Tell everyone who watches. */
+/* Set the status and tell every client that watches. */
 void slu_health_set(struct slu_health *h, bool serving);
 /* Put the methods onto a server.  0 or -ENOMEM. */
 int slu_health_serve(struct slu_health *h, struct slu_grpc *g);

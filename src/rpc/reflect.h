@@ -1,4 +1,4 @@
-/* reflect.h — grpc.reflection.v1 and v1alpha: clients like grpcurl ask here what there is. */
+/* reflect.h — grpc.reflection.v1 and v1alpha: tell clients like grpcurl which services exist. */
 #pragma once
 #include "rpc/grpc.h"
 #include "wire/message.h"

@@ -1,15 +1,17 @@
-/* admit.h — what the webhook answers: an AdmissionReview in, an AdmissionReview out, nothing else.
+/* admit.h — the webhook's answer: an AdmissionReview in, an AdmissionReview out, nothing else.
  *
- * A pure function of its input, so that every replica may serve it and a test needs no server.  It
+ * A pure function of its input, so that every replica may serve it and a test needs no server.  The
+ * webhook
  *  - notes who submitted and when, to the microsecond, on work that asks for Sluice (the API keeps
  *    neither), as annotations that users cannot forge: they are always overwritten at creation, and
  *    removed from what a controller makes from a template;
- *  - removes the priority and the limit that only Sluice notes, later, for somebody who may set them;
+ *  - removes a priority or limit annotation, which only Sluice writes, later, for users who may set it;
  *  - refuses what is plainly wrong (a group size that is no number), with a message;
- *  - in namespaces that are switched to it, holds everything: pods get a gate, Jobs are suspended;
- *  - gives work that names Sluice but needs what only the default scheduler decides (unbound
- * claims, pod affinity, hard spread, resource claims) to that one, gated: Sluice says when and
- * where. Whatever it does not understand it lets pass unchanged: the webhook fails open. */
+ *  - holds all work in namespaces where holding is switched on: pods get a gate, Jobs are suspended;
+ *  - gives work that names Sluice but needs what only the default scheduler decides (unbound claims,
+ *    pod affinity, hard spread, resource claims) to the default scheduler, gated: Sluice decides when
+ *    and where.
+ * The webhook fails open: it lets objects that it does not understand pass unchanged. */
 #pragma once
 #include "base/buf.h"
 
@@ -48,7 +50,6 @@ struct slu_admit_rules {
 int slu_admit_namespace(const char *review, size_t n, char *out, size_t size,
 			struct slu_error *err);
 
-/* Append the answer. 0; -EINVAL if `review` is no AdmissionReview (answer with HTTP 400), -ENOMEM.
- */
+/* Append the answer.  0; -EINVAL if `review` is no AdmissionReview (answer HTTP 400), -ENOMEM. */
 int slu_admit(const char *review, size_t n, const struct slu_admit_rules *rules, int64_t now_us,
 	      struct slu_buf *answer, struct slu_error *err);

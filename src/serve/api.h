@@ -3,13 +3,13 @@
  *	GET  /healthz /readyz /livez          alive; ready: the mirror is complete
  *	                                      and its store, if it leads, can be written
  *	GET  /metrics                         Prometheus text
- *	GET  /v1/jobs  /v1/jobs/NS/NAME       the picture of the last cycle, as JSON
+ *	GET  /v1/jobs  /v1/jobs/NS/NAME       the snapshot of the last cycle, as JSON
  *	GET  /v1/nodes /v1/queues /v1/config
  *	POST /v1/jobs/NS/NAME/(cancel|hold|release)    /v1/nodes/NAME/(drain|undrain)
  *	POST /v1/jobs/NS/NAME/(resize|priority|limit)/VALUE
  *	GET  /v1/reservations   POST /v1/reservations/NS/NAME?from=...   /v1/reservations/NS/NAME/end
  *
- * Three doors: the unix socket (file permissions decide), HTTPS (a Kubernetes bearer token, checked
+ * Three entrances: the unix socket (file permissions decide), HTTPS (a Kubernetes bearer token, checked
  * by TokenReview and, for each request, SubjectAccessReview), and the plain health port, which
  * answers health and metrics only.  All on the io loop's thread; nothing here decides. */
 #pragma once
@@ -31,11 +31,10 @@ struct slu_api_setup {
 
 /* Listens where the configuration says.  An endpoint that cannot be opened is an error. */
 int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct slu_error *err);
-/* Shut the doors: what is asked and not answered is answered (503), and the answers are given a
- * second to leave; runs the loop for it.  Before anything that an answer may read (core, feed) is
- * freed. */
+/* Stop accepting: answer open requests with 503 and run the loop for up to a second until the answers
+ * have been sent.  Call this before freeing anything that an answer may read (core, feed). */
 void slu_api_close(struct slu_api *a);
-/* After the core, which answers the questions it still has to the API. */
+/* Free the API after the core, which answers its open requests when it is freed. */
 void slu_api_free(struct slu_api *a);
 SLU_DEFINE_CLEANUP(struct slu_api, slu_api_free)
 /* A reloaded configuration is shown from now on. */

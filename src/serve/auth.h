@@ -1,7 +1,7 @@
-/* auth.h — may this caller ask that?  The bearer token is checked by TokenReview; whether its owner
- * may is asked for each request by SubjectAccessReview, as a non-resource URL with the verb of the
- * request.  Answers are kept for a short while, so that a scraper does not cost two requests a
- * scrape. */
+/* auth.h — decide whether a caller may make a request.  TokenReview checks the bearer token; a
+ * SubjectAccessReview for each request, as a non-resource URL with the verb of the request, tells
+ * whether its owner may.  Answers are kept for a short while, so that a scrape does not cost two
+ * requests. */
 #pragma once
 #include "kube/client.h"
 #include "net/server.h"

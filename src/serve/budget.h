@@ -21,5 +21,5 @@ void slu_budget_free(struct slu_budget *b);
 
 /* Whether a caller may be served now.  `peer` is "address:port"; the port does not matter. */
 bool slu_budget_allows(struct slu_budget *b, const char *peer, int64_t now_ns);
-/* Serving it took this long. */
+/* Charge the caller for the time that serving took. */
 void slu_budget_spend(struct slu_budget *b, const char *peer, int64_t took_ns, int64_t now_ns);

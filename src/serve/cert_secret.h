@@ -1,8 +1,8 @@
 /* cert_secret.h — a certificate that outlives the process: a bundle (certs.h) kept in a Secret.
  *
  * The Secret is read, made when it is missing, and put in order when its authority or leaf comes to
- * its end or lacks a name; all replicas end up with the same bundle.  What goes wrong is logged and
- * tried again.  All on the io loop's thread. */
+ * its end or lacks a name; all replicas end up with the same bundle.  Failures are logged and tried
+ * again.  All on the io loop's thread. */
 #pragma once
 #include "kube/client.h"
 #include "serve/certs.h"
@@ -16,7 +16,7 @@ struct slu_cert_secret_setup {
 	const char *const *dns;
 	uint32_t n_dns;
 	const char *what; /* "webhook", "https": for the log */
-	/* The bundle is there, or is another one now.  Borrowed for the call. */
+	/* Called when the bundle is there, or has been replaced.  Borrowed for the call. */
 	void (*have)(void *arg, const struct slu_certs *c);
 	void *arg;
 };

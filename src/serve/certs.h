@@ -28,11 +28,10 @@ int slu_certs_renew(struct slu_certs *c, const char *const *dns, uint32_t n, int
 enum slu_certs_state {
 	SLU_CERTS_GOOD,
 	SLU_CERTS_LEAF_DUE, /* renew the leaf: near its end, or a name is missing */
-	SLU_CERTS_UNUSABLE, /* make all of them again: CA near its end, broken, keys that do not fit
-			     */
+	SLU_CERTS_UNUSABLE, /* make all again: the CA is near its end or broken, or a key does not fit */
 };
 
-/* What is to be done about a bundle that was read back; the reason in words in err. */
+/* What to do with a bundle that was read back; err holds the reason in words. */
 enum slu_certs_state slu_certs_check(const struct slu_certs *c, const char *const *dns, uint32_t n,
 				     int64_t now_s, struct slu_error *err);
 

@@ -3,7 +3,8 @@
  * A match is a claim (control/claim/claim.h) that the core's queue plans like any gang; answers come
  * when they are durable.  Time is the cluster's: `at` is a second since the epoch, and a duration
  * ends an allocation.  Nodes come and go with the cluster, so Init succeeds and changes nothing,
- * and Grow and Shrink are refused.  What pods of others or of gangs take is not matched. */
+ * and Grow and Shrink are refused.  A match never uses room that pods of gangs or of other schedulers
+ * take. */
 #pragma once
 #include "control/core/core.h"
 #include "fluxion/service.h"

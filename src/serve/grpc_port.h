@@ -1,7 +1,7 @@
 /* grpc_port.h — where the services of Fluence, Fluxnetes and Fluxion listen, and who may call them.
  *
- * On an address of this machine alone (grpc.host is a loopback address) everybody may, in the clear,
- * as with the originals.  On any other address the port speaks TLS with the identity of the HTTPS
+ * On a loopback address (grpc.host) every caller may, in the clear, as with the originals.  On any
+ * other address the port speaks TLS with the identity of the HTTPS
  * port, and a caller shows a certificate of grpc.clientCA, or a Kubernetes token whose owner may
  * "post" to the method's path (as with the HTTPS port: TokenReview, SubjectAccessReview on
  * nonResourceURLs). */

@@ -1,9 +1,10 @@
-/* https.h — who the HTTPS port is: a certificate from files, or one of our own kept in a Secret.
+/* https.h — the identity of the HTTPS port: a certificate from files, or one of our own kept in a
+ * Secret.
  *
- * With files (serve.certificate, serve.key) what is in them counts, also after they changed.
- * Otherwise an authority of our own signs it, and both stand in the Secret serve.secret, so that
- * callers can trust its ca.crt over restarts and replicas.  Until the Secret was read, and where it
- * may not be, a certificate that lasts as long as the process is used. */
+ * If files are configured (serve.certificate, serve.key), the port uses them and follows their changes.
+ * Otherwise an authority of our own signs the certificate, and both are kept in the Secret serve.secret,
+ * so that callers can trust its ca.crt over restarts and replicas.  Until the Secret has been read, and
+ * where the daemon may not read it, the port uses a certificate that lasts as long as the process. */
 #pragma once
 #include "control/config/config.h"
 #include "kube/client.h"

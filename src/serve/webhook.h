@@ -14,8 +14,8 @@
 struct slu_webhook;
 
 struct slu_feed;
-/* Starts at once; `feed` tells which namespaces are held and which claims bound.  What goes wrong
- * later is logged and tried again.  -EINVAL for an address or name that cannot be used. */
+/* Starts at once; `feed` tells which namespaces are held and which claims are bound.  Later failures
+ * are logged and tried again.  -EINVAL for an address or name that cannot be used. */
 int slu_webhook_new(struct slu_loop *loop, struct slu_kube_client *client,
 		    const struct slu_config *config, const struct slu_feed *feed,
 		    struct slu_webhook **out, struct slu_error *err);

@@ -2,7 +2,7 @@
 #pragma once
 #include "sim/report.h"
 
-/* Who ran where: the busiest stretch of the run (or all of it if it is short), nodes down, time
+/* Draw which job ran where: the busiest stretch of the run (or all of it if it is short), nodes down, time
  * across, one colour per user.  Needs parts (slu_sim_opts.keep_parts). */
 int slu_chart_gantt(const struct slu_trace *t, const struct slu_run *run, struct slu_buf *out);
 /* Cores in use and jobs waiting, over the whole run; one line per policy. */

@@ -97,8 +97,7 @@ struct slu_sim_metrics {
 	double promise_error_mean;
 	int64_t promise_error_max;
 	uint64_t steps, plan_changes;
-	double seconds; /* the simulator's own time (CPU); not part of the result that is reproduced
-			 */
+	double seconds; /* CPU time of the simulator; not part of the reproducible result */
 };
 
 struct slu_sim {

@@ -21,8 +21,8 @@ struct slu_import;
 int slu_import_new(struct slu_store *s, struct slu_import **out, struct slu_error *err);
 /* One line, without or with its newline. -EINVAL with a sentence that names the column. */
 int slu_import_line(struct slu_import *im, const char *line, size_t n, struct slu_error *err);
-/* Make the rest durable. Nothing of a failed import stays: it is one transaction. */
+/* Make the import durable.  It is one transaction: nothing of a failed import stays. */
 int slu_import_commit(struct slu_import *im, uint64_t *rows, struct slu_error *err);
-/* Also takes back what was not committed. */
+/* Free the import; rows that were not committed are rolled back. */
 void slu_import_free(struct slu_import *im);
 SLU_DEFINE_CLEANUP(struct slu_import, slu_import_free)

@@ -43,7 +43,7 @@ struct slu_sql_ops {
 		     slu_sql_row_fn *fn, void *arg, int64_t *changed, struct slu_error *err);
 	/* Fixed text of several statements: schema steps. */
 	int (*script)(struct slu_sql *q, const char *text, struct slu_error *err);
-	/* One writer at a time over processes, until the transaction ends. */
+	/* Keep writers of other processes out until the transaction ends. */
 	int (*lock)(struct slu_sql *q, struct slu_error *err);
 	/* Present schema version, 0 for an empty database. */
 	int (*version)(struct slu_sql *q, int *version, struct slu_error *err);

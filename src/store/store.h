@@ -26,7 +26,7 @@ enum slu_store_job_state {
 	SLU_STORE_GATHERING, /* not all pods are there yet */
 	SLU_STORE_WAITING,
 	SLU_STORE_HELD,
-	SLU_STORE_NEVER, /* cannot run on this machine as it is */
+	SLU_STORE_NEVER, /* cannot run on the machine as the machine is now */
 	SLU_STORE_STARTING,
 	SLU_STORE_RUNNING,
 	SLU_STORE_ENDED,
@@ -95,7 +95,7 @@ struct slu_store_result {
 	int64_t usage; /* millicore seconds */
 };
 
-/* A row that begins a log stands for itself; the others follow from the one before. */
+/* A row that begins a log is complete in itself; every other row builds on the one before it. */
 enum slu_store_event_kind { SLU_STORE_EVENT_BEGIN = 1, SLU_STORE_EVENT_ROW };
 
 struct slu_store_event {
@@ -113,9 +113,9 @@ enum slu_store_flags {
 	SLU_STORE_MIGRATE = 2, /* bring the schema up to date, under a lock */
 };
 
-/* Keep other daemons from the same SQLite file for as long as the descriptor that is returned stays
- * open: they would both decide.  Reading and `sluice store` are not kept out.  -EBUSY: there is one;
- * -ENOTSUP: other stores fence by term and need none, and a read-only folder can hold none. */
+/* Keep other daemons from the same SQLite file for as long as the returned descriptor stays open: two
+ * daemons would both decide.  Readers and `sluice store` are not kept out.  -EBUSY: another daemon has
+ * the file; -ENOTSUP: the store is not SQLite (it fences by term), or its folder is read-only. */
 int slu_store_claim(const char *url, struct slu_error *err);
 /* `url`: a file path, "sqlite:PATH", or "postgres://..." / "postgresql://..." (empty host and user
  * come from the PG* variables).  Without SLU_STORE_MIGRATE an old schema is -EPROTO too. */
@@ -127,7 +127,7 @@ SLU_DEFINE_CLEANUP(struct slu_store, slu_store_close)
 const char *slu_store_backend(const struct slu_store *s);
 /* The newest schema this program knows. */
 int slu_store_schema_version(void);
-/* The schema it had before it was opened (and brought up to date); 0: it was empty. */
+/* The schema version the store had before slu_store_open() updated it; 0: the store was empty. */
 int slu_store_found_version(const struct slu_store *s);
 /* A URL fit for a log line: the password, if there is one, reads ***.  Truncated to fit. */
 void slu_store_url_shown(const char *url, char *out, size_t size);
@@ -140,8 +140,8 @@ int slu_store_bind_cluster(struct slu_store *s, const char *cluster, struct slu_
  * A term that is not above the stored one is -ESTALE here (the same holder may repeat its own). */
 int slu_store_take_term(struct slu_store *s, int64_t term, const char *holder,
 			struct slu_error *err);
-/* Become leader with a term above `seen`, which is the stored one as slu_store_term() gave it;
- * -ESTALE if it is another by now. */
+/* Become leader with a term above `seen`, the stored term that slu_store_term() returned; -ESTALE if
+ * the stored term has changed since. */
 int slu_store_raise_term(struct slu_store *s, int64_t seen, const char *holder,
 			 struct slu_error *err);
 int slu_store_term(struct slu_store *s, int64_t *term, struct slu_error *err);
@@ -169,8 +169,8 @@ int slu_batch_del_span(struct slu_batch *b, uint64_t id);
 /* The job with its pods and plans; intents and results stay as history. */
 int slu_batch_del_job(struct slu_batch *b, uint64_t id);
 
-/* Before the first row of a job: whoever has its key has it no more.  (Keys are unique; a batch
- * that meets another row of the same key can never be committed.) */
+/* Before the first row of a job: take its key from any other row that has it.  (Keys are unique; a
+ * batch that meets another row of the same key can never be committed.) */
 int slu_batch_claim_key(struct slu_batch *b, const char *key, uint64_t id);
 int slu_batch_del_pods(struct slu_batch *b, uint64_t job);
 /* Everything that is needed to go on: jobs, pods, plans, spans, open intents.  History stays. */
@@ -228,12 +228,12 @@ int slu_store_last_event(struct slu_store *s, uint64_t *seq, struct slu_error *e
 int slu_store_check(struct slu_store *s, uint64_t *rows, struct slu_error *err);
 
 /* Remove at most `step` events and as many results, plans and settled intents older than
- * `before_us`; results leave their sum in the usage table.  A log goes as a whole, when the one
- * after it has begun before then, and one at a time, unless `log` says that it is worth nothing.
- * Returns how many rows went (0 = nothing left). */
+ * `before_us`; results leave their sum in the usage table.  A log is removed as a whole, once the
+ * next log began before `before_us`, and one log at a time, unless `log` says that the log under way
+ * is worth nothing.  Returns the number of rows removed (0 = nothing left). */
 int slu_store_prune(struct slu_store *s, int64_t before_us, uint32_t step, bool log,
 		    struct slu_error *err);
-/* Bytes its rows need, about. */
+/* Bytes the rows need, approximately. */
 int slu_store_used(struct slu_store *s, int64_t *bytes, struct slu_error *err);
 /* Rows in all tables. */
 int slu_store_rows(struct slu_store *s, uint64_t *rows, struct slu_error *err);

@@ -13,12 +13,12 @@ struct core_answer {
 struct resize {
 	uint64_t serial;
 	struct slu_rec_ask *ask;
-	char text[256]; /* what it did, once the server says yes */
+	char text[256]; /* the reply, once the API server has accepted the patch */
 };
 
 struct asks {
-	SLU_VEC(struct core_answer) answer; /* wait for the store */
-	SLU_VEC(struct resize) resize;      /* wait for the API server */
+	SLU_VEC(struct core_answer) answer; /* those that wait for the store */
+	SLU_VEC(struct resize) resize;      /* those that wait for the API server */
 };
 
 struct group *core_group_named(struct slu_core *c, const char *ns, const char *name);
@@ -26,12 +26,12 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 
 /* ---- ask.c ---- */
 
-/* Answer when it is in the store; true: the record is kept until then. */
+/* Answer once the change is in the store; true: the record is kept until then. */
 bool core_answer_later(struct slu_core *c, struct slu_rec_ask *a, const char *text);
 void core_answers_sent(struct slu_core *c, uint64_t ticket);
 void core_answers(struct slu_core *c);
 void core_answers_done(struct slu_core *c);
-/* Do it and answer; true: the record is kept for the answer. */
+/* Carry out what the record asks and answer; true: the record is kept for the answer. */
 bool core_asked(struct slu_core *c, struct slu_rec_ask *a);
 
 /* Record on the objects that make its members what people decided about the group. */
@@ -39,13 +39,13 @@ void core_ask_note(struct slu_core *c, const struct group *g);
 
 /* ---- reserve.c ---- */
 
-/* Make a Reservation, or end one now.  0: there is nothing to do; 1: the record is kept, and answered
- * when the API server has; negative: refused. */
+/* Make a Reservation, or end one now.  0: there is nothing to do; 1: the record is kept until the API
+ * server has answered; negative: refused. */
 int core_ask_reserve(struct slu_core *c, struct slu_rec_ask *a, struct slu_error *err);
 
 /* ---- change.c ---- */
 
-/* Another priority or limit.  0; 1: the record is kept, and answered when the API server has. */
+/* Set another priority or limit.  0: done; 1: the record is kept until the API server has answered. */
 int core_ask_change(struct slu_core *c, struct slu_rec_ask *a, struct slu_error *err);
 
 /* ---- resize.c ---- */

@@ -1,9 +1,9 @@
 /* claim.h — room that clients of the Fluxion services have matched in the cluster.
  *
  * A claim is a FluxJob that exists only here: it has a jobspec, slots for pods (phantoms), a place
- * in the queue and a duration, and it is not written to the cluster.  So there is one truth about
- * what is free: the machine of the queue.  What a client matched, pods of gangs do not get, and the
- * other way round; a reservation is a promise like any other; people see claims among the jobs.
+ * in the queue and a duration, and it is not written to the cluster.  So the machine of the queue is
+ * the only account of what is free: room that a client matched is not given to pods of gangs, nor
+ * theirs to clients.  A reservation is a promise like any other, and users see claims among the jobs.
  *
  *	asked ──► queued ──► started ─────► answered; its duration, Cancel or a lost node end it
  *	             │ └──► promised ──────► answered; starts then
@@ -23,29 +23,29 @@ struct claim {
 	bool reserve, promised;
 	bool shown;                 /* its FluxJob is in the table */
 	const struct slu_kobj *obj; /* that FluxJob */
-	struct slu_rec_ask *ask;    /* who waits for the answer; NULL: answered */
+	struct slu_rec_ask *ask;    /* the request that waits for its answer; NULL: answered */
 };
 
 struct claims {
 	struct slu_map all;     /* by number */
-	SLU_VEC(uint64_t) open; /* numbers of those that are asked for, or do not run yet */
-	uint32_t recalled;      /* of all, from the store and not shown yet */
+	SLU_VEC(uint64_t) open; /* numbers of claims that await their answer or do not run yet */
+	uint32_t recalled;      /* claims read from the store and not shown yet */
 	struct slu_kcodec *codec;
 	struct slu_strpool *pool; /* borrowed; NULL: no claims are taken */
-	int64_t next_us;          /* look again although nothing happens */
-	int64_t sweep_us;         /* when some of those that run were looked at */
-	uint32_t swept;           /* the next of them */
+	int64_t next_us;          /* when to look again although nothing has happened */
+	int64_t sweep_us;         /* when some of the running claims were last checked */
+	uint32_t swept;           /* the running claim to check next */
 };
 
 /* SLU_ASK_MATCH, SLU_ASK_UNMATCH, and SLU_ASK_CANCEL of a claim.  Takes the record over. */
 void core_claim_ask(struct slu_core *c, struct slu_rec_ask *a);
 bool core_claim_asked(const struct slu_rec_ask *a);
-/* Before groups are settled: what the store remembers appears. */
+/* Show the claims that the store remembers; called before groups are settled. */
 void core_claims_show(struct slu_core *c);
-/* After decisions were carried out: answer, note, end.  true: there are rows to send. */
+/* Answer, record and end claims, after the decisions were carried out.  true: there are rows to send. */
 bool core_claims(struct slu_core *c);
 int64_t core_claims_wake_us(const struct slu_core *c);
-/* A row of the store.  0 or -ENOMEM. */
+/* Take a claim back from its row in the store.  0 or -ENOMEM. */
 int core_claim_recall(struct slu_core *c, const struct slu_store_span *s);
 /* Write all rows again. */
 void core_claims_keep(struct slu_core *c);

@@ -1,6 +1,6 @@
 /* cluster.h — the mirror: nodes, pods and the objects above them, and what pods ask for.
  *
- *	node ──► pods (whoever sits there)      pod ──► shape ──► where (eligible nodes)
+ *	node ──► pods (bound to it)             pod ──► shape ──► where (eligible nodes)
  *
  * Invariant (books): every pod that occupies a node of the machine is counted there exactly once,
  * either by the slot of its run or as foreign work under its own key. */
@@ -21,9 +21,9 @@ struct node {
 	const struct slu_knode *k; /* NULL: not (or no longer) in the mirror */
 	slu_node handle;           /* SLU_NODE_NONE: not in the machine */
 	SLU_VEC(struct pod *) pod; /* bound here, or about to be */
-	bool drained;              /* the queue knows that it takes no new work */
-	uint64_t
-		drain_id; /* of the drain in the store, whether the node is there or not; 0: none */
+	bool drained;              /* the queue was told to start nothing on this node */
+	/* Row of its drain in the store, which stays while the node is away; 0: none. */
+	uint64_t drain_id;
 	int64_t drain_from_s, drain_to_s; /* its window; to: SLU_TIME_EVER */
 };
 
@@ -39,14 +39,14 @@ struct reservation {
 	const struct slu_kreservation *k; /* NULL: gone, or only the store knows it yet */
 	uint64_t id;                      /* of its row in the store; 0: none */
 	bool booked;                      /* it is in the plan */
-	bool changed;                     /* what it asks for, since it was booked */
-	bool recalled;                    /* the nodes are those of an earlier life */
+	bool changed;                     /* its spec differs from what was booked */
+	bool recalled;                    /* its nodes were read from the store */
 	int64_t from_s, to_s;             /* the occurrence in the plan */
 	SLU_VEC(struct reserved_node) node;
 	const char *phase; /* as its status says */
 	char message[300];
-	uint64_t sent; /* what was written last, and when */
-	int64_t sent_us;
+	uint64_t sent;   /* digest of the status written last ... */
+	int64_t sent_us; /* ... and when that was */
 };
 
 /* Pods with equal terms of required anti-affinity: repel.c. */
@@ -63,9 +63,9 @@ struct repel {
 struct where {
 	struct slu_entry e; /* key: signature */
 	struct slu_nodeset *set;
-	struct slu_nodeset *prefer; /* those it would like best; NULL when nothing is preferred */
-	const struct slu_kobj *pod; /* an example, holds the specification */
-	SLU_VEC(struct repel *) repel; /* that select such pods */
+	struct slu_nodeset *prefer;    /* the nodes it prefers; NULL: no preference */
+	const struct slu_kobj *pod;    /* an example, holds the specification */
+	SLU_VEC(struct repel *) repel; /* the terms that select such pods */
 	bool ports, volumes;
 	uint32_t refs;
 	char *nowhere; /* why the set is empty, once somebody asked */
@@ -96,19 +96,20 @@ struct pod {
 	struct slu_entry e; /* key: uid */
 	const struct slu_kpod *k;
 	struct group *group; /* NULL: not ours to place, or over */
-	struct run *run;     /* that holds a slot for it, or queues for it */
+	struct run *run;     /* the run that holds a slot for the pod, or queues for it */
 	uint32_t slot_at;    /* where its slot was last; slots move down as others go */
 	uint32_t member_at;  /* the same for its place among the members of its group */
-	struct node *node;   /* on whose list it stands */
-	struct shape *shape; /* ours only */
+	struct node *node;   /* the node on whose list the pod stands */
+	struct shape *shape; /* of managed pods only */
 	uint64_t serial;     /* unique for the life of the process; key of foreign work */
-	struct held *stand; /* it only stands for a pod this held Job will make; not in the table */
-	char *stand_key;    /* ... under this name in intents */
-	bool managed;       /* ours to place: by its schedulerName, or held */
-	bool binds;         /* its schedulerName is one of ours: we bind it */
-	bool foreign;       /* booked as foreign work, as a whole or what `more` says */
-	const struct shape
-		*more; /* its place books this much of it: only the rest is foreign work */
+	struct held
+		*stand;  /* a stand-in for a pod that this held Job will make; not in the table */
+	char *stand_key; /* ... and its name in intents */
+	bool managed;    /* ours to place: by its schedulerName, or held */
+	bool binds;      /* its schedulerName is one of ours: we bind it */
+	bool foreign;    /* booked as foreign work, as a whole or what `more` says */
+	/* The shape its slot has booked: only what the pod asks for beyond it is foreign work. */
+	const struct shape *more;
 	SLU_VEC(struct repelled) repels; /* what it forbids where it is */
 	uint32_t said_size;              /* on its own labels; 0: nothing */
 	bool told;                       /* PodScheduled=False was written */
@@ -117,10 +118,11 @@ struct pod {
 	bool leaving;   /* it or its maker is being deleted: never started (group/makers.c) */
 	bool stale;     /* of an older template than others of its group */
 	bool resized;   /* asks for other amounts than its shape, and that is not booked yet */
-	bool refused;   /* by its scheduler, on the node it was released to */
-	char *sent_to;  /* we have asked the server to release it to this node, which may be gone
-			 * when the server says that it has; NULL: not */
-	bool vouched;   /* what it says about its release is ours: anybody could have written it */
+	bool refused;   /* its scheduler refused it on the node it was released to */
+	/* The node in the release we sent to the API server; by the time the server answers, the node
+	 * may be gone.  NULL: no release was sent. */
+	char *sent_to;
+	bool vouched;        /* we wrote its release annotations (any user could have) */
 	int64_t released_us; /* released, but its scheduler has not bound it yet; 0: not so */
 };
 
@@ -158,25 +160,25 @@ static inline struct where *where_of(struct slu_entry *e)
 
 /* ---- books.c: what the queue is told of the machine ---- */
 
-/* It has the label: "key" or "key=value". */
+/* Whether the node has the label `want`: "key" or "key=value". */
 bool core_node_labelled(const struct slu_knode *k, const char *want);
 struct node *core_node(struct slu_core *c, const char *name); /* made if need be; NULL: no memory */
-/* Names that pods have named, that are no node's and that no pod names any more: anybody may make one
- * up. */
+/* Forget nodes that are not in the mirror and that no pod names any more.  Any user may name a node
+ * that does not exist, so they would pile up. */
 void core_nodes_forget(struct slu_core *c);
 void core_node_describe(struct slu_core *c, struct node *n); /* (again) to the queue */
 void core_nodes_describe(struct slu_core *c);                /* all that it has */
 void core_foreign_add(struct slu_core *c, struct pod *p);
 void core_foreign_remove(struct slu_core *c, struct pod *p);
-/* It was resized in place: what it holds beyond what its place books is foreign work. */
+/* The pod was resized in place: book as foreign work what it holds beyond `booked`. */
 void core_foreign_more(struct slu_core *c, struct pod *p, const struct shape *booked);
-/* What is booked as foreign work for it, where it is: all it asks for, or the rest. */
+/* The amounts booked as foreign work for the pod: all it asks for, or what exceeds its slot. */
 int core_foreign_amounts(struct slu_core *c, const struct pod *p, struct slu_amount **out,
 			 uint32_t *n);
 const char *core_node_name(struct slu_core *c, slu_node n);
 int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_amount **out,
 		 uint32_t *n);
-/* Every node has one of each counted port from now on, and who uses it there already holds it. */
+/* Give every node one of each counted port from now on, and book it for pods that use it already. */
 void core_ports_introduce(struct slu_core *c);
 
 /* ---- nodes.c ---- */
@@ -195,13 +197,13 @@ void core_nodes_done(struct slu_core *c);
 
 struct shape *core_shape_get(struct slu_core *c, struct pod *p); /* a reference; NULL: no memory */
 void core_shape_put(struct slu_core *c, struct shape *s);
-/* Terms of anti-affinity select the pod that its shape does not know. */
+/* Whether an anti-affinity term that the pod's shape does not know selects the pod. */
 bool core_shape_stale(struct slu_core *c, const struct pod *p);
 void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */
 void core_shapes_volumes(struct slu_core *c);              /* a volume changed: look again */
-void core_shapes_anew(struct slu_core *c);                 /* nodes have new indices */
+void core_shapes_anew(struct slu_core *c);                 /* rebuild all: nodes have new indices */
 
-/* Why no node may take pods of the shape, where that is so: ": node selector on 16, ..."; or "". */
+/* Why no node may take pods of the shape: ": node selector on 16, ..."; "" if some node may. */
 const char *core_nowhere(struct slu_core *c, const struct shape *s);
 
 /* ---- repel.c ---- */
@@ -211,7 +213,7 @@ void core_repel_leave(struct slu_core *c, struct node *n, struct pod *p);
 /* The term selects pods with that metadata / keeps them away from the node. */
 bool core_repel_selects(struct slu_core *c, const struct repel *r, const struct slu_kmeta *m);
 bool core_repel_forbids(const struct repel *r, const struct slu_knode *k);
-/* Those that select the pod: into a signature, and into `w` with a reference each. */
+/* Add the terms that select the pod to a signature; to `w`, with a reference each. */
 void core_repels_put(struct slu_core *c, const struct slu_kmeta *m, struct slu_buf *b);
 int core_repels_of(struct slu_core *c, const struct slu_kmeta *m, struct where *w);
 void core_repel_unref(struct slu_core *c, struct repel *r);
@@ -219,10 +221,10 @@ void core_repel_unref(struct slu_core *c, struct repel *r);
 /* ---- ports.c ---- */
 
 int core_port_kind(const struct slu_core *c, const struct slu_khostport *p); /* or -ENOENT */
-/* Count them from now on; true: some were not counted before, introduce them. */
+/* Count the host ports of the spec from now on; true: some are new, and core_ports_introduce() is due. */
 bool core_ports_want(struct slu_core *c, const struct slu_kpodspec *s);
 bool core_ports_counted(const struct slu_core *c, const struct slu_kpodspec *s); /* all of them */
-/* A port of the pod that is not counted is taken by another pod there. */
+/* Whether another pod on the node uses an uncounted host port of the pod. */
 bool core_ports_clash(const struct slu_core *c, const struct node *n, const struct pod *p);
 /* At most nhost_ports amounts. */
 uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec *s,
@@ -230,13 +232,13 @@ uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec 
 
 /* ---- lookup.c ---- */
 
-/* Keep the newest version of an owner; whether it differs in what we look at. */
+/* Keep the newest version of an owner; true: it differs in a field that Sluice reads. */
 bool core_owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
-/* True: a volume or a claim; shapes look again. */
+/* Keep the newest version of an object; true: it is a volume or a claim, so shapes look again. */
 bool core_lookup_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 const struct slu_kobj *core_lookup(struct slu_core *c, enum slu_kkind kind, const char *ns,
 				   const char *name);
-/* What a PriorityClass gives; "", or one that is not there: the default. */
+/* The value of a PriorityClass; the default for "" or for a class that does not exist. */
 int32_t core_priority(struct slu_core *c, const char *class);
 const struct slu_kobj *core_owner(struct slu_core *c, const char *uid); /* NULL: not seen */
 void core_lookups_done(struct slu_core *c);
@@ -247,14 +249,14 @@ struct pod *core_pod_new(struct slu_core *c, const struct slu_kpod *k); /* NULL:
 void core_pod_free(struct slu_core *c, struct pod *p);
 bool core_pod_startable(const struct pod *p);
 bool core_pod_stuck(const struct pod *p); /* bound, and a container cannot start */
-/* Where a pod is or must go: its node, or the one it was released to; NULL: undecided. */
+/* The pod's node, or the one it was released to; NULL: undecided. */
 const char *core_pod_at(const struct pod *p);
 const char *core_pod_uid(const struct pod *p); /* in intents */
-/* As which the i-th stand-in of a held Job is known there. */
+/* The name that intents use for the i-th stand-in of a held Job. */
 #define CORE_STAND_KEY 120
 void core_stand_key(char *buf, size_t n, const char *job, uint32_t i);
 void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_source *out);
-bool core_binds(const struct slu_core *c, const struct slu_kpod *k); /* we, not another */
+bool core_binds(const struct slu_core *c, const struct slu_kpod *k); /* Sluice binds this pod */
 void core_pods_done(struct slu_core *c);
 
 /* ---- admission.c ---- */
@@ -269,7 +271,8 @@ void core_admission_done(struct slu_core *c);
 
 #define CORE_DRAIN_PREFIX "drain:" /* spans of drains are called this and the node */
 int core_node_drain(struct slu_core *c, struct node *n, bool drain); /* tell the queue */
-/* Drained now, and it comes back: the plan counts on it although it may be down or cordoned. */
+/* Whether the node is in a drain window that ends: the plan counts on its return although the node may
+ * be down or cordoned. */
 bool core_drain_covers(const struct slu_core *c, const struct node *n);
 bool core_drain_over(const struct slu_core *c, const struct node *n);
 void core_drain_timer(struct slu_core *c, const struct node *n); /* when its window begins, ends */
@@ -279,7 +282,7 @@ void core_drain_back(struct slu_core *c, struct node *n); /* the node is (again)
 
 /* ---- windows.c ---- */
 
-/* Drain it in that window (to_s 0: for ever), or use it again. */
+/* Drain the node in that window (to_s 0: for ever), or let it take work again. */
 int core_drain_ask(struct slu_core *c, const char *name, bool drain, int64_t from_s, int64_t to_s,
 		   struct slu_error *err);
 void core_drains(struct slu_core *c); /* windows that begin or end now */
@@ -290,12 +293,12 @@ int core_drain_recall(struct slu_core *c, const struct slu_store_span *s); /* fr
 void core_reservation_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 int core_reservation_recall(struct slu_core *c, const struct slu_store_span *s);
 void core_reservations(struct slu_core *c); /* plan what is new, end what is over */
-void core_reservations_leave(struct slu_core *c, const struct node *n); /* it is to be removed */
+void core_reservations_leave(struct slu_core *c, const struct node *n); /* before its removal */
 void core_reservations_look(struct slu_core *c);  /* nodes came or went: look at all of them */
 void core_reservations_again(struct slu_core *c); /* the queue is a new one and knows none */
 void core_reservations_keep(struct slu_core *c);  /* write all rows again */
 void core_reservations_done(struct slu_core *c);
-/* The one of that name; NULL: there is none. */
+/* The reservation of that name; NULL: there is none. */
 const struct reservation *core_reservation(const struct slu_core *c, const char *ns,
 					   const char *name);
 

@@ -2,9 +2,10 @@
  *
  * One table (rows.c) holds for each setting its place in the file, type, default, limits and
  * a help line; the reader, the check, the printed configuration and the schema all come from it.  A
- * configuration is immutable and reference-counted: a reload reads a new one, each part takes it
- * when it gets to it and then lets go of the old one; after a failure the old one stands.  Settings marked so in the table need a restart; a reload that
- * changes one says so. */
+ * configuration is immutable and reference-counted: a reload reads a new one, and each part of the
+ * daemon takes the new one and gives up the old one when it next looks.  After a failed reload the
+ * old one stays in force.  Settings marked `restart` in the table need a restart; a reload that
+ * changes one of them says so. */
 #pragma once
 #include "base/arena.h"
 #include "base/base.h"
@@ -122,7 +123,7 @@ struct slu_config {
 		const char *level, *format;
 	} log;
 
-	/* What the file says that has no meaning here, in one line; "": nothing. */
+	/* The settings of the file that have no effect here, in one line; "": none. */
 	const char *ignored;
 
 	struct slu_arena arena; /* owns everything above */
@@ -154,6 +155,6 @@ void slu_config_needs_restart(const struct slu_config *old, const struct slu_con
 /* "90", "90s", "15m", "1h30m", "1.5h", "7d", "1w", "01:30:00", "7-12:00:00": seconds, 0 or more, a
  * part of one counts as a whole.  0, -EINVAL, -ERANGE. */
 int slu_config_seconds(const char *s, int64_t *out);
-/* What needs a restart is in `now` as it was in `first`, which must outlive it: a setting acts when
- * it says, not in part when the file is read again. */
+/* Copy the settings that need a restart from `first` to `now`, so that a reload does not apply them
+ * in part.  `first` must outlive `now`. */
 void slu_config_keep(struct slu_config *now, const struct slu_config *first);

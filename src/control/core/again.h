@@ -1,4 +1,4 @@
-/* again.h — what was left undone because memory ran out is done later. */
+/* again.h — after memory ran out, do later what was left undone. */
 #pragma once
 #include "control/frame/frame.h"
 

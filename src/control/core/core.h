@@ -36,7 +36,7 @@ SLU_DEFINE_CLEANUP(struct slu_core, slu_core_free)
  * as slu_journal_recover(). */
 int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err);
 
-/* Where its events go; any thread may put. */
+/* The inbox of the core, into which any thread may put records. */
 struct slu_inbox *slu_core_inbox(struct slu_core *c);
 
 /* ---- by hand ---- */
@@ -54,7 +54,7 @@ int slu_core_start(struct slu_core *c, struct slu_error *err);
 /* Finish the cycle under way and join; the store gets what is on its way. */
 void slu_core_stop(struct slu_core *c);
 
-/* The newest published picture, from any thread; NULL before the first cycle.  Give it back with
- * slu_snapshot_unref().  It may be some seconds old; who needs the last cycle's asks for it with
+/* The newest published snapshot, from any thread; NULL before the first cycle.  Give it back with
+ * slu_snapshot_unref().  It may be some seconds old; a caller that needs the last cycle's sends
  * SLU_ASK_SNAPSHOT first. */
 struct slu_snapshot *slu_core_snapshot(struct slu_core *c);

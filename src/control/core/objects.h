@@ -10,7 +10,7 @@ void core_kind_resent(struct slu_core *c, const struct slu_rec_resent *r);
 void core_phantoms_taken(struct slu_core *c);
 /* Memory had run out: look at all pods of the mirror as if they were just shown. */
 void core_mirror_again(struct slu_core *c);
-/* Hand on what the room group has news of: pods that joined, groups that came with them. */
+/* Tell the rooms above about pods that joined a group, and groups that were born with them. */
 void core_joined(struct slu_core *c);
 /* The API server's answer to a write of ours. */
 void core_written(struct slu_core *c, const struct slu_rec_written *w);

@@ -13,7 +13,8 @@
  *	   │   └───────────────────────────────► LIVES ────► OVER
  *	   └── a new jobspec, before it runs ──────┘
  *
- * A new jobspec makes each of them UNREAD, and what ended before we saw it is OVER at once.
+ * A new jobspec makes a FluxJob UNREAD in each of these states; one that had ended when Sluice first
+ * saw it is OVER at once.
  * core_fluxjob_to() refuses every other change. */
 enum fluxjob_life {
 	FLUXJOB_UNREAD,
@@ -31,25 +32,25 @@ struct fluxjob {
 	const struct slu_kfluxjob *k; /* NULL: not in the cluster (yet) */
 	const struct slu_kobj *obj;   /* the held object it wraps; NULL: a user's own */
 	bool own;                     /* a user's own */
-	bool claim;                   /* nobody but a client of the gRPC services knows it */
+	bool claim; /* made for a client of the gRPC services; not in the cluster */
 	enum fluxjob_life life;
 	bool open;        /* counted among those that are not over */
-	int64_t turn_us;  /* something is to be done then */
+	int64_t turn_us;  /* when core_fluxjobs() looks at it next */
 	uint32_t turn_at; /* its place in the heap + 1; 0: not in it */
-	int64_t look_us;  /* a user's own that runs: nothing is looked for until then */
+	int64_t look_us;  /* of a user's own that runs: no check before this time */
 	int64_t asked_us; /* its creation; 0: not asked for */
 	uint32_t pods;    /* its spec was last written for so many */
 	struct slu_fluxjob_ask ask;
 	uint64_t spec;    /* hash of what `ask` was read from */
-	uint32_t counted; /* slots of it among those of its namespace */
-	/* status: as it should be, and since when it is not so */
+	uint32_t counted; /* its slots among those counted for its namespace */
+	/* The status as it should be, and when what differs must be written. */
 	enum slu_held_state state;
 	bool ok;
 	uint64_t job;
 	uint32_t position;
 	int64_t planned_s, start_s;
 	char *nodes, *places, *message;
-	char *had_nodes; /* before it had none: told again at its end */
+	char *had_nodes; /* its last nodes, reported again at its end */
 	int64_t had_start_s;
 	uint64_t told;
 	enum slu_held_state told_state, due_state;
@@ -81,8 +82,8 @@ struct fluxjobs {
 	SLU_VEC(struct core_shown) shown; /* phantoms that changed, for the mirror */
 	struct slu_map slots;             /* phantoms of each namespace */
 	uint64_t n_slots;                 /* of all */
-	bool freed;                       /* some went since the last pass */
-	int64_t try_us;                   /* who was too fast tries again; 0: nobody was */
+	bool freed;                       /* some slots went since the last pass */
+	int64_t try_us;                   /* when those refused by `pace` try again; 0: none was */
 	struct core_pace pace;            /* how fast they are made */
 };
 
@@ -100,17 +101,18 @@ uint64_t core_claim_number(const char *name);
 
 /* ---- turns.c ---- */
 
-/* For one more.  0 or -ENOMEM. */
+/* Make room in the heap for one more FluxJob.  0 or -ENOMEM. */
 int core_fluxjob_turn_room(struct slu_core *c);
-void core_fluxjob_turn_by(struct slu_core *c, struct fluxjob *f,
-			  int64_t us); /* then at the latest */
+/* Its turn comes at `us` at the latest. */
+void core_fluxjob_turn_by(struct slu_core *c, struct fluxjob *f, int64_t us);
 void core_fluxjob_turn_none(struct slu_core *c, struct fluxjob *f);
-/* The next whose time has come; NULL: nobody's, and the timer is set. */
+/* The next FluxJob whose turn has come; NULL: none's has, and the timer is set for the first. */
 struct fluxjob *core_fluxjob_turn(struct slu_core *c);
 
 /* ---- status.c ---- */
 
-void core_fluxjob_due(struct slu_core *c, struct fluxjob *f); /* it differs: write it, but when? */
+/* The status in the cluster is out of date: decide when to write it. */
+void core_fluxjob_due(struct slu_core *c, struct fluxjob *f);
 void core_fluxjob_tell(struct slu_core *c, struct fluxjob *f);
 uint64_t core_fluxjob_digest(const struct fluxjob *f);
 bool core_fluxjob_over(const struct fluxjob *f); /* its state is the last one */
@@ -118,11 +120,11 @@ bool core_fluxjob_over(const struct fluxjob *f); /* its state is the last one */
 /* ---- phantom.c ---- */
 
 int core_phantoms_make(struct slu_core *c, struct fluxjob *f);
-/* Its namespace, or all together, have so many slots that it has to wait for room; or it had too many
- * made just now. */
+/* Whether the FluxJob has to wait before its phantoms are made: its namespace, or all namespaces
+ * together, have too many slots, or its namespace had too many made just now. */
 bool core_phantoms_crowded(struct slu_core *c, const struct fluxjob *f);
 void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
 		       bool ok);
 void core_phantoms_place(struct slu_core *c);
-/* What phantoms are made of has changed, or may have. */
+/* Drop the phantom that is copied: what phantoms are made from may have changed. */
 void core_phantom_forget(struct slu_core *c);

@@ -16,7 +16,7 @@
 #include "queue/log.h"
 #include "queue/queue.h"
 
-/* A pod that exists only here (fluxjob/phantom.c) was given a node ("": it must go). */
+/* A phantom (fluxjob/phantom.c) was given a node; "": the phantom is to be removed. */
 struct core_here {
 	char *uid, *node;
 };
@@ -39,16 +39,16 @@ struct slu_core {
 	uint32_t synced; /* bit per kind that has been listed */
 	bool verify;
 	uint64_t mem_failures;        /* of this thread, as of the last cycle */
-	bool recovered;               /* the first cycle has met what the store remembers */
+	bool recovered;               /* the first cycle has applied what the store remembers */
 	bool hurry;                   /* the cycle under way is the first */
 	enum slu_journal_state store; /* as last logged */
 	bool store_waits; /* the store could not be read, and nothing is decided before it is */
 	char leader[254]; /* another replica that leads; "": none is known */
 	struct slu_counters count;
-	SLU_VEC(struct core_here) here; /* writes that are carried out here, at the next moment */
+	SLU_VEC(struct core_here) here; /* writes about phantoms, carried out by the core itself */
 	struct {                        /* of the event log */
 		uint64_t seq;           /* of the last row kept */
-		int64_t since_us;       /* what was noted is so old at most */
+		int64_t since_us;       /* when the oldest event not yet in a row was noted */
 		int64_t size, bytes;    /* of the log under way; of all rows kept so far */
 	} rows;
 
@@ -75,19 +75,19 @@ static inline bool core_is_due(const struct slu_core *c, enum core_timer k)
 	return c->now_us >= c->due_us[k];
 }
 
-/* Then and not before; CORE_NEVER. */
+/* Set the timer to `us`, earlier or later than it was; CORE_NEVER stops it. */
 static inline void core_due_at(struct slu_core *c, enum core_timer k, int64_t us)
 {
 	c->due_us[k] = us;
 }
 
-/* Then at the latest. */
+/* Set the timer to `us` unless it is due earlier. */
 static inline void core_due_by(struct slu_core *c, enum core_timer k, int64_t us)
 {
 	c->due_us[k] = SLU_MIN(c->due_us[k], us);
 }
 
-/* Now, if it was not to be at all: who is under way already keeps its pace. */
+/* Set the timer to now if it was stopped; a timer that is set keeps its moment. */
 static inline void core_due_begin(struct slu_core *c, enum core_timer k)
 {
 	if (c->due_us[k] == CORE_NEVER)
@@ -103,8 +103,8 @@ static inline int64_t core_next_due_us(const struct slu_core *c)
 	return at;
 }
 
-/* A state machine goes from one state to another; `may`: bits of the states that one may lead to.  A
- * change that may not be is our own mistake: it is logged, and ends a daemon that verifies itself. */
+/* Check a state machine's step from `from` to `to`; `may` has a bit for each state that `from` may
+ * lead to.  A forbidden step is a bug in Sluice: it is logged, and ends a daemon that verifies itself. */
 #define CORE_BIT(state) (1u << (state))
 void core_changes(const struct slu_core *c, const char *what, uint32_t may, unsigned from,
 		  unsigned to);
@@ -112,7 +112,7 @@ void core_changes(const struct slu_core *c, const char *what, uint32_t may, unsi
 /* All kinds the core needs have been listed. */
 bool slu_core_synced(const struct slu_core *c);
 
-/* In this daemon no job waits in the queue for another's end: no results are kept for that. */
+/* The daemon resolves dependencies itself (run/after.c), so the queue keeps no results for them. */
 static inline struct slu_queue_opts core_queue_opts(const struct slu_core *c)
 {
 	return (struct slu_queue_opts){ .verify = c->verify, .keep_results = 1 };
@@ -124,7 +124,7 @@ int core_apply(struct slu_core *c, struct slu_event *ev);
 /* Put what was noted into this cycle's batch; how many bytes. */
 int64_t core_log_row(struct slu_core *c);
 
-/* A pod that exists only here has a mark in its uid that no API server gives out. */
+/* The uid of a phantom contains a character that no API server uses in a uid. */
 #define SLU_PHANTOM_MARK '#'
 bool core_phantom_is(const char *uid);
 /* Hand a write to the io thread.  0, or -ENOMEM: no answer to it will come. */
@@ -137,9 +137,9 @@ static inline int64_t core_estimate(const struct slu_core *c, int64_t start_s)
 										  : start_s;
 }
 
-/* How long to wait with the next word about one thing that still waits: its position may change
- * with every start, and each word costs a write that competes with bindings.  So they come ever
- * more rarely. */
+/* How long to wait before the next status write about a job that still waits, after `told` of them.
+ * Its position may change with every start, and each write competes with bindings, so the writes
+ * become rarer. */
 static inline int64_t core_patience_us(const struct slu_core *c, uint32_t told)
 {
 	return c->cfg->status.interval_s * 1000000 << SLU_MIN(told, 4u);

@@ -1,8 +1,8 @@
 /* pace.h — how fast one namespace may have pods made up for it.
  *
- * The pods of a suspended Job and the slots of a FluxJob exist only here, and a user changes or
- * replaces such an object of a line as often as the server lets him.  So each namespace pays for
- * them with time: it may be some seconds ahead, and who is further ahead waits. */
+ * The pods of a suspended Job and the slots of a FluxJob exist only here, and a user can change or
+ * replace such an object as often as the server allows, with one short line.  So each namespace pays
+ * for them with time: a namespace may be some seconds ahead, and one that is further ahead waits. */
 #pragma once
 #include "base/map.h"
 
@@ -13,7 +13,7 @@ struct core_pace {
 	struct slu_map paid; /* namespace (the address of its pooled name): until when, in us */
 };
 
-/* It may have n of them made now. */
+/* Whether the namespace may have n of them made now. */
 bool core_pace_allows(const struct core_pace *p, const char *ns, int64_t n, int64_t now_us);
-/* They were made, and cost so much each.  Without memory they are free. */
+/* Charge the namespace `each_us` for each of n.  If memory runs out, they are free. */
 void core_pace_pay(struct core_pace *p, const char *ns, int64_t n, int64_t each_us, int64_t now_us);

@@ -18,7 +18,7 @@ struct group {
 	struct slu_entry e; /* key: ns '\0' id.key */
 	char *key;
 	char *ns;
-	char *user; /* who submitted it, where the webhook noted it; else its namespace */
+	char *user; /* the submitter, if the webhook recorded one; else its namespace */
 	struct slu_group_id id;
 	struct slu_group_wish wish;
 	SLU_VEC(struct pod *) pod;
@@ -28,13 +28,13 @@ struct group {
 	uint64_t job;            /* id of the gang's run, also when it is over */
 	uint64_t reuse;          /* id a store remembers for the gang; 0: take a new one */
 	uint64_t kept, kept_sum; /* id of its row in the store (0: none), and what is in it */
-	int64_t promised_s;      /* recalled: the first promise of its gang; 0 */
-	const char *plan_cause;  /* recalled: why its gang is planned as it is; NULL */
+	int64_t promised_s;      /* from the store: the first promise to its gang; 0: none */
+	const char *plan_cause;  /* from the store: why its gang is planned as it is; NULL: none */
 	SLU_VEC(char *) maker;   /* uids of the objects that make its members: makers.c */
-	struct slu_life life;    /* what it is, as of the last look */
-	uint32_t named;          /* size that somebody wrote down; 0 */
+	struct slu_life life;    /* as of the last core_life_look() */
+	uint32_t named;          /* the size that a user wrote down; 0: none */
 	uint32_t staying;        /* makers that are not being deleted, as of the last look */
-	int64_t calm_us;         /* not before, as long as its size is not named: makers.c */
+	int64_t calm_us;         /* a group without a named size does not start before: makers.c */
 	bool calms;              /* is on the list `calm` */
 	bool retired;            /* an earlier life of a name: its members only leave */
 	bool dirty;
@@ -43,21 +43,21 @@ struct group {
 	bool has_priority;
 	int32_t priority;
 	int64_t limit_s; /* 0: none was set */
-	bool begun; /* its gang has started, at least in part: who is left need not wait for all */
+	bool begun; /* its gang has started, at least in part: later members need not wait for all */
 	uint32_t ended_ok, ended_bad;
 	uint32_t ended_alone; /* of ended_ok: those without a maker */
 	int64_t used;         /* millicore seconds of members that have gone */
-	int64_t ended_us;     /* the last of them did; 0 */
-	int64_t started_s;    /* its gang; 0: it has not */
+	int64_t ended_us;     /* when the last member ended; 0: none has */
+	int64_t started_s;    /* when its gang started; 0: it has not */
 	bool fills;           /* is on the list `fill` */
 	bool disrupted;       /* it starts again because somebody took a member away */
-	char *wrong;          /* what is wrong with its objects; NULL */
+	char *wrong;          /* what is wrong with its objects; NULL: nothing */
 	slu_node avoid[8];    /* nodes that refused a member lately: run/undo.c */
 	uint32_t n_avoid, undone;
 	uint32_t stalled; /* times its Jobs did not make all their pods: hold/release.c */
 	char *stall_text; /* ... and what was missing; NULL */
 	int64_t avoid_until_s, again_s;
-	bool after_waits; /* for other groups: run/after.c */
+	bool after_waits; /* it waits for other groups: run/after.c */
 	char *after_text;
 	char *scheduler;
 	/* status last written */
@@ -65,7 +65,7 @@ struct group {
 	int64_t stuck_us; /* when it was last told that a member does not start; 0: never */
 	uint32_t told_position, told_times;
 	uint32_t told_least, told_most; /* sizes its members say */
-	bool keys_read;                 /* misspelt ones were told */
+	bool keys_read;                 /* its misspelt keys were reported */
 	uint64_t told_cause;            /* in the last event */
 	const char *told_phase;
 	char *told_text; /* dropped when a user cancels, holds or releases the group */
@@ -76,14 +76,14 @@ struct groups {
 	struct slu_table held;       /* held objects by uid: held.h */
 	SLU_VEC(struct held *) look; /* ... that changed and may have to be held */
 	SLU_VEC(struct group *) dirty;
-	SLU_VEC(struct pod *) unowned; /* wait for their controllers: members.c */
+	SLU_VEC(struct pod *) unowned; /* pods whose controllers are not seen yet: members.c */
 	/* News for the rooms above, which the core hands on at once: pods that joined, groups that
 	 * came with them; and groups that are over, until the end of the cycle. */
 	SLU_VEC(struct pod *) joined;
 	SLU_VEC(struct group *) born, over;
 	SLU_VEC(struct slu_life_maker) makers;   /* of the group that is looked at */
 	SLU_VEC(struct slu_life_member) members; /* the same */
-	SLU_VEC(struct group *) calm;            /* wait until their objects have come together */
+	SLU_VEC(struct group *) calm;            /* groups whose objects are still coming */
 	int64_t last_seen_us;
 	uint32_t waiting; /* as of the last status pass */
 };
@@ -93,7 +93,8 @@ static inline struct group *group_of(struct slu_entry *e)
 	return e ? slu_entry_of(e, struct group, e) : NULL;
 }
 
-/* The first cycle after a start with a long queue: decisions first, explanations with the next. */
+/* Whether this is the first cycle after a start with a long queue: it only decides, and leaves
+ * explanations to the next cycle. */
 static inline bool core_hurries(const struct slu_core *c)
 {
 	return c->hurry && c->groups->table.n > 5000;
@@ -101,27 +102,29 @@ static inline bool core_hurries(const struct slu_core *c)
 
 /* ---- members.c ---- */
 
-void core_member_meet(struct slu_core *c, struct pod *p); /* ours and alive: joins, or waits to */
+/* A managed pod that lives joins its group, at once or when its controllers have been seen. */
+void core_member_meet(struct slu_core *c, struct pod *p);
 void core_member_forget(struct slu_core *c, struct pod *p);
-void core_members_join(struct slu_core *c); /* who has waited long enough */
+void core_members_join(struct slu_core *c); /* pods that have waited long enough join now */
 int64_t core_members_wake_us(const struct slu_core *c);
 
 /* ---- makers.c ---- */
 
-/* Note who makes the pod.  0 or -ENOMEM. */
+/* Note the object that makes the pod.  0 or -ENOMEM. */
 int core_maker_join(struct slu_core *c, struct group *g, const struct pod *p);
-/* Look at the objects behind the group: g->life, and who of its members is leaving. */
+/* Read from the objects behind the group g->life, and which of its members are leaving. */
 bool core_life_look(struct slu_core *c, struct group *g); /* false: no memory to know by */
-/* The size that was named is known now: the same objects again, right after core_life_look(). */
+/* Compute g->life again with the size that was named, right after core_life_look(). */
 void core_life_size(struct slu_core *c, struct group *g, uint32_t named);
-/* Members the makers still want alive; what we saw end counts before their statuses say so. */
+/* Members the makers still want alive; pods that were seen to end are subtracted before the makers'
+ * statuses count them. */
 int64_t core_group_wanted(struct slu_core *c, const struct group *g);
-/* Places of its members are kept however long it takes: a StatefulSet makes them. */
+/* Whether a StatefulSet makes its members: their places are kept however long it takes. */
 bool core_group_ordered(struct slu_core *c, const struct group *g);
-/* Only the leader of a LeaderWorkerSet's group is there.  Its workers get a moment to come, too; after
- * that they come when it runs, and it starts with places for them. */
+/* Whether only the leader of a LeaderWorkerSet's group exists.  The group waits a moment for the
+ * workers; after that the leader starts alone, with places kept for the workers it will bring. */
 bool core_led_alone(struct slu_core *c, struct group *g);
-/* Objects of a group without a named size are still coming, or going: it waits a moment. */
+/* Whether a group without a named size waits a moment, because its objects still come or go. */
 bool core_calm_waits(struct slu_core *c, struct group *g);
 void core_calm_forget(struct slu_core *c, struct group *g);
 void core_calm_wake(struct slu_core *c);
@@ -132,10 +135,10 @@ int64_t core_calm_wake_us(const struct slu_core *c);
 struct group *core_group_find(struct slu_core *c, const char *ns, const char *key);
 struct group *core_group_join(struct slu_core *c, struct pod *p);
 void core_group_dirty(struct slu_core *c, struct group *g);
-/* All its members are where somebody else put them: on nodes that are not ours to use. */
+/* Whether another scheduler put all its members on nodes that Sluice does not use. */
 bool core_group_elsewhere(const struct group *g);
 /* The group is over: no lookup finds it any more.  Its memory stays until the end of the cycle, so that
- * whoever reports can say how it ended. */
+ * the room report can still say how it ended. */
 void core_group_over(struct slu_core *c, struct group *g);
 void core_groups_reap(struct slu_core *c); /* free those that are over */
 void core_groups_done(struct slu_core *c);
@@ -144,14 +147,14 @@ void core_groups_done(struct slu_core *c);
 
 void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o);
 void core_groups_touch(struct slu_core *c, const struct slu_kobj *obj); /* PodGroup, claim */
-void core_groups_touch_wrong(struct slu_core *c); /* what was refused may be right now */
+void core_groups_touch_wrong(struct slu_core *c); /* those refused may be acceptable now */
 
 /* ---- wish.c ---- */
 
-/* Read what the group asks for into g->wish; false: it is wrong, or cannot be said yet. */
+/* Read what the group asks for into g->wish; false: the wish is wrong, or cannot be told yet. */
 bool core_wish_read(struct slu_core *c, struct group *g);
-void core_wish_set(struct group *g); /* what a person set stands above it */
-/* What is wrong with it, once: an event names it, and it is not planned until mended. */
+void core_wish_set(struct group *g); /* let what a person set override the wish */
+/* Report once, in an event, what is wrong with the group; it is not planned until that is mended. */
 void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...) SLU_PRINTF(3, 4);
 
 /* ---- native.c ---- */
@@ -161,5 +164,5 @@ bool core_native_lacks(struct slu_core *c, const struct group *g); /* its PodGro
 /* What its PodGroup asks for beyond slu_group_wish(); pg may be NULL or of another kind. */
 int core_native_wish(struct slu_core *c, const struct slu_kpodgroup *pg, struct slu_group_wish *w,
 		     struct slu_error *err);
-/* The member was disrupted, and its group can only be disrupted as a whole. */
+/* Whether the member was disrupted and its group can only be disrupted as a whole. */
 bool core_native_together(struct slu_core *c, const struct pod *p);

@@ -1,6 +1,6 @@
-/* held.h — held objects: which there are, and whose members they make.
+/* held.h — the table of held objects, and the groups whose members they make.
  *
- * What is done with them (stand-ins, resuming, releasing) is in the room hold. */
+ * The room hold acts on them: stand-ins, resuming, releasing. */
 #pragma once
 #include "control/group/group.h"
 
@@ -43,16 +43,16 @@ struct held {
 	uint64_t serial;
 	struct group *group;         /* of its members; NULL */
 	SLU_VEC(struct pod *) stand; /* for the pods of a suspended Job */
-	bool crowded;                /* has none: too many stand already */
+	bool crowded;                /* it has no stand-ins: there are too many already */
 	bool new_template;           /* its template may have changed: other stand-ins are needed */
 	bool listed;                 /* is on the list `look` */
 	enum held_turn turn;
 	enum held_early early;
 	char *resume;             /* the patch of its turn */
-	uint64_t run;             /* for which it was resumed */
-	SLU_VEC(slu_node) place;  /* ... there */
+	uint64_t run;             /* the run for which it was resumed */
+	SLU_VEC(slu_node) place;  /* ... and the nodes of that run */
 	int64_t again_us;         /* no patch of its turn, and no early resume, before this time */
-	int64_t asked_generation; /* for which a patch that holds it was sent; -1: none was */
+	int64_t asked_generation; /* the generation that a patch was sent to hold; -1: none was */
 	bool marked;              /* carries the label fluxqueue/unschedulable */
 	/* as last told to the sink */
 	int64_t told_us;
@@ -69,17 +69,17 @@ struct held *core_held_find(const struct slu_core *c, const char *uid); /* NULL:
 void core_held_link(struct held *h, struct group *g);                   /* NULL: to none */
 void core_held_part(struct held *h);                                    /* from its group */
 void core_held_unlink(struct group *g);                                 /* all of its own */
-/* The held object the pod comes from, if there is one, belongs to the pod's group. */
+/* Link the held object that the pod comes from, if there is one, to the pod's group. */
 void core_held_link_pod(struct slu_core *c, struct pod *p);
-/* Pods of its owners that somebody else placed, and that live. */
+/* Number of living pods of the group's owners that another scheduler placed. */
 uint32_t core_held_strangers(struct slu_core *c, const struct group *g);
 void core_held_again(struct slu_core *c, struct held *h); /* look at it in the next cycle */
-/* Send a patch of the object whose answer the core need not hear: the watch tells its effect. */
+/* Send a patch of the object without waiting for the answer: the watch shows its effect. */
 void core_held_patch(struct slu_core *c, const struct held *h, const char *text);
 /* The one way to change each of the two states; see the drawings above. */
 void core_held_turn_to(struct slu_core *c, struct held *h, enum held_turn to);
 void core_held_early_to(struct slu_core *c, struct held *h, enum held_early to);
-/* Its Job exists with all its pods, and its turn only has to be noted on it. */
+/* Whether the Job exists with all its pods, so that its turn only has to be noted on it. */
 bool core_held_notes(const struct held *h);
-/* It was resumed for the run, and the mirror does not show that yet. */
+/* Whether the Job was resumed for the run and the mirror does not show that yet. */
 bool core_held_resumed(const struct held *h, uint64_t run);

@@ -1,5 +1,5 @@
-/* hold.h — what is done with held objects: stand-ins for suspended Jobs, resuming, pinning and
- * freeing; and carrying out what is durable. */
+/* hold.h — act on held objects: make stand-ins for suspended Jobs, resume Jobs, pin and free pods;
+ * and carry out decisions that are durable. */
 #pragma once
 #include "control/frame/pace.h"
 #include "control/group/held.h"
@@ -12,8 +12,8 @@
 
 struct holds {
 	struct slu_held_sink sink;
-	SLU_VEC(struct pod *) released; /* wait for the scheduler they name */
-	int64_t next_moved_us; /* not before: those that only moved in the queue are told */
+	SLU_VEC(struct pod *) released; /* pods that wait for the scheduler they name */
+	int64_t next_moved_us; /* no report before this about jobs that only moved in the queue */
 	struct slu_map stands; /* stand-ins by namespace (the address of its pooled name) */
 	uint64_t n_stands;     /* ... in all */
 	struct core_pace pace; /* how fast they are made */
@@ -24,7 +24,7 @@ struct holds {
 void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 /* Look again at all objects of the namespace (NULL: of all). */
 void core_held_space(struct slu_core *c, const struct slu_kobj *ns);
-/* What admission adds to pods of the namespace (NULL: of all) has changed. */
+/* Admission adds something else to pods of the namespace (NULL: of all) than before. */
 void core_held_templates(struct slu_core *c, const char *ns);
 void core_held_pod(struct slu_core *c, struct pod *p, bool gone);
 void core_held_look(struct slu_core *c); /* hold what the webhook did not see */
@@ -35,10 +35,10 @@ void core_held_leave(struct slu_core *c, struct held *h); /* let go of its stand
 
 bool core_ahead_is(const struct held *h);
 uint32_t core_ahead_pods(const struct held *h); /* of its members that exist and may start */
-/* It is ahead by the cluster, but has had its turn. */
+/* Whether the Job has had its turn although the cluster still shows it as resumed ahead. */
 bool core_ahead_begun(struct slu_core *c, const struct held *h);
-void core_ahead(struct slu_core *c); /* who may go, who must come back */
-/* What an answer to a patch of the Job means; true: that was all of it. */
+void core_ahead(struct slu_core *c); /* resume Jobs ahead of their turn, or suspend them again */
+/* A patch of the Job failed; true: it was an early resume or its suspension, and will be tried again. */
 bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec_written *w);
 
 /* ---- release.c ---- */

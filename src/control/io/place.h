@@ -5,8 +5,8 @@
  * go when there is room, at least one at a time.  News that fail are not repeated, but Scheduled
  * events are.
  *
- * A binding without an answer, or with 504 and the like, is neither done nor failed: the pod is
- * looked at, for as long as it takes, and the binding sent again if it is not bound. */
+ * A binding without an answer, or with 504 and the like, is neither done nor failed: this module
+ * reads the pod, for as long as that takes, and sends the binding again if the pod is not bound. */
 #pragma once
 #include "control/post/record.h"
 
@@ -16,7 +16,7 @@ struct slu_place_stats {
 	uint64_t sent[SLU_WRITE_COUNT], failed[SLU_WRITE_COUNT], scheduled_events;
 	uint64_t events_lost; /* Scheduled events that were not written */
 	uint64_t lookups;     /* bindings whose fate was looked up */
-	uint64_t halvings;    /* times the server was spared */
+	uint64_t halvings;    /* times the window was halved to spare the server */
 	uint32_t under_way, waiting, events_waiting, window;
 };
 
@@ -36,7 +36,7 @@ struct slu_inbox *slu_place_inbox(struct slu_place *p);
 void slu_place_answers(struct slu_place *p, struct slu_inbox *core);
 /* Ask before each write whether we still may; a deposed leader must not write. */
 void slu_place_fence(struct slu_place *p, bool (*held)(void *arg), void *arg);
-/* Who lists again when the core asks for it (SLU_REC_LOOK); io thread. */
+/* Set the function that lists again when the core sends SLU_REC_LOOK; called on the io thread. */
 void slu_place_look(struct slu_place *p, void (*fn)(void *arg, enum slu_kkind kind, bool again),
 		    void *arg);
 void slu_place_stats(const struct slu_place *p, struct slu_place_stats *out);

@@ -1,10 +1,10 @@
 /* throttle.h — how many writes may be under way at once.
  *
- * A server that is asked for more than it can do does not get faster, only later, and at last gives
- * up on requests it has worked on.  So the number grows by an eighth with each full round of
+ * A server that is asked for more than it can do answers later and later, and at last gives up on
+ * requests it has already worked on.  So the number grows by an eighth with each full round of
  * answers, up to a ceiling, and halves when the server shows that it is overloaded: 429, 5xx, no
- * answer, or an answer that took too long.  Answers to what was sent before the last halving are
- * no news.  What belongs to something begun may go past the limit, never past the ceiling.
+ * answer, or an answer that took too long.  Answers to writes sent before the last halving do not
+ * halve it again.  Writes that complete something begun may exceed the limit, never the ceiling.
  *
  *	while (slu_throttle_room(&w) && (x = next()))
  *		slu_throttle_sent(&w), send(x);
@@ -14,7 +14,7 @@
 #pragma once
 #include "base/base.h"
 
-/* Fewer would keep a gang in part for long on a server that is slow and nothing else. */
+/* With fewer, a server that is only slow would keep a gang half bound for long. */
 #define SLU_THROTTLE_MIN     16u
 #define SLU_THROTTLE_SLOW_NS INT64_C(5000000000)
 

@@ -1,7 +1,7 @@
 /* inbox.h — the bounded queue of plain records between two threads.
  *
- * Any thread puts, one thread takes.  Nothing is held across a call: a record is moved in and moved
- * out, and the one who has it owns it.  A record with a key stands for the newest state of one
+ * Any thread puts, one thread takes.  Each record has one owner: putting moves it into the inbox,
+ * taking moves it to the taker.  A record with a key stands for the newest state of one
  * object: while an older one with the same key and kind still waits, the newer takes its place (and
  * the older is freed), so a burst of updates of one pod costs one slot.  A full inbox refuses, it
  * never grows: the reader of a watch then stops reading. */
@@ -24,8 +24,7 @@ struct slu_inbox *slu_inbox_new(uint32_t max, void (*wake)(void *arg), void *arg
 void slu_inbox_free(struct slu_inbox *q);
 SLU_DEFINE_CLEANUP(struct slu_inbox, slu_inbox_free)
 
-/* 0: moved in.  -EAGAIN: full; -ENOMEM; -ESHUTDOWN after close; then the caller keeps the record.
- */
+/* 0: moved in.  -EAGAIN (full), -ENOMEM, -ESHUTDOWN (after close): the caller keeps the record. */
 int SLU_MUST_CHECK slu_inbox_put(struct slu_inbox *q, struct slu_record *r);
 /* As put, for what must not be lost (answers to our own requests): may exceed the bound, since
  * their number is bounded by the requests in flight.  0 or -ENOMEM, -ESHUTDOWN. */

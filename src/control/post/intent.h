@@ -11,8 +11,8 @@
  *	put_plan(job 9) ─┼─ send ─► one transaction ─► wake ─► durable(ticket): place job 7
  *	settle(job 3) ───┘
  *
- * While the store cannot write nothing becomes durable and so nothing new is placed; health says so
- * and the core catches up by itself.  Without a store (url "memory:") the cluster is the only
+ * While the store cannot write, nothing becomes durable and so nothing new is placed; the health
+ * reports that, and the core catches up by itself.  Without a store (url "memory:") the cluster is the only
  * memory and every intent counts at once. */
 #pragma once
 #include "store/journal.h"
@@ -31,7 +31,7 @@ bool slu_intents_kept(const struct slu_intents *d);
 /* The batch of this cycle, for jobs, pods, plans, results; owned by the door. */
 struct slu_batch *slu_intents_batch(struct slu_intents *d);
 
-/* Where each pod of a gang shall go. */
+/* A pod of a gang and the node chosen for it. */
 struct slu_intent_pod {
 	const char *uid, *space, *name, *node;
 };
@@ -40,7 +40,7 @@ struct slu_intent_pod {
 int SLU_MUST_CHECK slu_intent_propose(struct slu_intents *d, uint64_t intent, uint64_t job,
 				      int64_t now_us, const char *verb,
 				      const struct slu_intent_pod *pod, uint32_t n);
-/* Note how it went: SLU_INTENT_DONE or SLU_INTENT_UNDONE. */
+/* Note the outcome of an intent: SLU_INTENT_DONE or SLU_INTENT_UNDONE. */
 int SLU_MUST_CHECK slu_intent_settle(struct slu_intents *d, uint64_t intent, uint64_t job,
 				     int64_t made_us, const char *verb,
 				     enum slu_store_intent_state how);

@@ -1,4 +1,4 @@
-/* report.h — what people and objects are told. */
+/* report.h — the status written on objects, and the snapshots that people read. */
 #pragma once
 #include <pthread.h>
 
@@ -6,7 +6,7 @@
 #include "control/run/run.h"
 #include "queue/forecast.h"
 
-/* When everybody in line will start (forecast.c). */
+/* When each job in line is expected to start (forecast.c). */
 struct foretold {
 	struct slu_forecast *last, *next; /* complete; being made */
 	int64_t again_us;                 /* no new one before */
@@ -45,7 +45,6 @@ void core_podgroups_over(struct slu_core *c); /* how the groups ended that are o
 void core_snapshot_publish(struct slu_core *c);
 /* The newest one, from any thread; NULL before the first cycle.  To be given back. */
 struct slu_snapshot *core_snapshot(struct slu_core *c);
-/* As RFC 3339 wants it, in UTC. */
 /* Append to a reason that the group cannot end by its deadline as things are planned now. */
 void core_deadline_text(struct slu_core *c, const struct group *g, const struct run *r,
 			const struct slu_why *why, struct slu_buf *b);

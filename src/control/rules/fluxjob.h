@@ -7,7 +7,7 @@
 #include "control/config/config.h"
 #include "control/rules/hold.h"
 
-/* On FluxJobs we made: whoever removes it makes them a user's own. */
+/* Label of the FluxJobs that Sluice made: one without it is a user's own. */
 #define SLU_FLUXJOB_BY   "app.kubernetes.io/managed-by"
 #define SLU_FLUXJOB_US   "sluice"
 #define SLU_FLUXJOB_NAME 254u

@@ -24,7 +24,7 @@ struct slu_group_id {
 	bool explicit;                    /* somebody named it: may span objects */
 	bool podgroup;                    /* the name is that of a PodGroup */
 	bool native;                      /* ... of scheduling.k8s.io */
-	bool led;           /* a leader and its workers: who may be made only once it runs */
+	bool led; /* a leader and its workers, which may be made only once the leader runs */
 	uint32_t led_index; /* which group of its LeaderWorkerSet */
 };
 
@@ -38,7 +38,7 @@ bool slu_group_leads(const struct slu_group_id *id, const struct slu_kpod *p);
 
 enum slu_after { SLU_AFTER_END, SLU_AFTER_OK, SLU_AFTER_FAILED, SLU_AFTER_START };
 
-/* Whom a group starts after: a group by its name, the group of an object of a kind ("job/a"), or all
+/* What a group starts after: a group by its name, the group of an object of a kind ("job/a"), or all
  * groups with some labels ("app=a&stage=1"). */
 enum slu_after_whom {
 	SLU_AFTER_GROUP,
@@ -103,9 +103,9 @@ bool slu_group_set(const struct slu_group_source *s, const char *key, int64_t mi
 
 /* "2026-11-15T22:00:00Z", "+01:00" too, or seconds since the epoch.  0 or -EINVAL. */
 int slu_group_parse_time(const char *s, int64_t *out_s);
-/* Can `value` be meant by `key`?  What the webhook refuses early: sizes, times, groups to come
- * after and switches that are none.  Keys that are not ours are 0.  -EINVAL, -ERANGE with a sentence.
- */
+/* Check that `value` is valid for `key`, for the webhook, which refuses bad sizes, times, groups to
+ * start after and switches early.  0 also for keys that are not Sluice's; -EINVAL, -ERANGE with a
+ * sentence. */
 int slu_group_check_pair(const char *key, const char *value, uint32_t max_size,
 			 struct slu_error *err);
 /* -EINVAL with a sentence if a key of ours on the pod or its owners means nothing (misspelt). */

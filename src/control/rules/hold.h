@@ -1,10 +1,10 @@
 /* hold.h — held work: which objects are held, how they are let go, and what others are
  * told about them.
  *
- * In namespaces that are switched to it everything is held: pods carry our scheduling gate, Jobs
+ * In namespaces where holding is switched on, all work is held: pods carry our scheduling gate, Jobs
  * are suspended as well, and templates carry the gate too, so that no pod can start before its
- * place is decided, whoever makes it and whenever.  The gate is the guard; suspending a Job only
- * saves the making of pods that would wait.  A pod that carries the gate is planned like any other.
+ * place is decided, no matter which controller makes the pod.  The gate is the guard; suspending a Job
+ * only avoids making pods that would wait.  A pod that carries the gate is planned like any other.
  * Once its place is durable it is *released*: pinned to its node by required node affinity and
  * freed of the gate, in one patch; the scheduler it names then binds it there.
  *
@@ -74,7 +74,7 @@ struct slu_held_view {
 	const char *reason; /* one sentence; "" when there is nothing to say */
 };
 
-/* Who wants to know.  Called on the core thread inside a cycle, after decisions: `seen` for every
+/* A listener for views.  Called on the core thread inside a cycle, after decisions: `seen` for every
  * held object whose view changed since it was last told (its state at once, the rest at most once
  * in status.interval), and once for each after a start; `gone` when the object is deleted or is not
  * held any more.  `v` is borrowed for the call. */
@@ -125,12 +125,12 @@ int slu_held_release_pod(const struct slu_kpod *p, const struct slu_held_place *
 /* Resume a Job; its pods appear with the gate and get their places one by one. */
 int slu_held_release_job(const struct slu_kjob *j, const struct slu_held_place *at,
 			 struct slu_buf *out);
-/* The same about one that was resumed before and has all its pods: it is only told. */
+/* Note the places on a Job that was resumed before its turn and has all its pods. */
 int slu_held_note_job(const struct slu_kjob *j, const struct slu_held_place *at,
 		      struct slu_buf *out);
 /* Resume a Job whose turn comes soon: its pods are made, and wait at the gate. */
 int slu_held_go_ahead(const struct slu_kjob *j, struct slu_buf *out);
 /* Suspend a resumed Job again, of which nothing runs yet: it goes back into the queue. */
 int slu_held_again(const struct slu_kjob *j, struct slu_buf *out);
-/* Hold what the webhook did not see: a Job is suspended, the gate goes into the template. */
+/* Hold an object that the webhook did not see: suspend a Job, put the gate into the template. */
 int slu_held_hold(const struct slu_kobj *o, enum slu_held_mode mode, struct slu_buf *out);

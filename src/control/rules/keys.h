@@ -31,7 +31,6 @@ enum slu_key {
 #define SLU_LED_INDEX  "leaderworkerset.sigs.k8s.io/group-index"
 #define SLU_LED_MEMBER "leaderworkerset.sigs.k8s.io/worker-index"
 
-/* What Sluice writes. */
 /* Noted by the webhook on what people submit: when, in microseconds, and by whom. */
 #define SLU_IN_SEEN "sluice.sh/seen-us"
 #define SLU_IN_USER "sluice.sh/user"
@@ -43,6 +42,7 @@ enum slu_key {
 #define SLU_SET_PRIORITY "sluice.sh/set-priority"
 #define SLU_SET_LIMIT    "sluice.sh/set-limit"
 
+/* What Sluice tells about waiting work. */
 #define SLU_OUT_START    "sluice.sh/start-estimate"
 #define SLU_OUT_POSITION "sluice.sh/position"
 #define SLU_OUT_REASON   "sluice.sh/reason"
@@ -73,7 +73,7 @@ static inline struct slu_key_place slu_key_place_template(const struct slu_ktemp
 	return (struct slu_key_place){ t->labels, t->annotations, t->nlabels, t->nannotations };
 }
 
-/* All our own keys begin so; others do not. */
+/* The prefix of every key that Sluice defines. */
 #define SLU_KEY_PREFIX "sluice.sh/"
 
 /* The row of a key, or NULL. */
@@ -87,7 +87,7 @@ int slu_key_check_place(const struct slu_key_place *p, struct slu_error *err);
 const char *slu_key_value(const struct slu_key_place *p, enum slu_key k,
 			  const struct slu_key_row **row);
 
-/* Somebody changed what the object wishes for; what we write on it does not count. */
+/* Whether the wishes on the object changed; keys that Sluice itself writes do not count. */
 bool slu_key_wishes_changed(const struct slu_kmeta *was, const struct slu_kmeta *now);
 
 /* Some label's key contains "jobspec" and its value is `value` (compat: "zone" asks for one zone).

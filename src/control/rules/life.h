@@ -1,9 +1,9 @@
-/* life.h — what a group is, now: one answer from the objects that exist and the store's row.
+/* life.h — the state of a group's life, computed from the objects that exist and the store's row.
  *
  * A group is a name; its life is what the objects behind that name make of it.  Its makers (Jobs,
  * sets, Deployments) say how many members it asks for, its pods say how far it has come.  The
  * table of docs/groups.md ("The life of a group") has one row per kind and situation; this module
- * is that table as a function.  Nothing here keeps anything. */
+ * is that table as a function.  It keeps no state. */
 #pragma once
 #include "kube/object.h"
 

@@ -19,8 +19,8 @@ enum slu_no {
 /* "node selector", ... for sentences. */
 const char *slu_no_text(enum slu_no n);
 
-/* First thing that speaks against the node.  comes_back: taints that only say in which state it is
- * now (node.kubernetes.io/...: cordoned, not ready, unreachable) do not count. */
+/* The first reason why the pod may not use the node.  comes_back: ignore taints that only tell the
+ * present state of the node (node.kubernetes.io/...: cordoned, not ready, unreachable). */
 enum slu_no slu_predicate_node(const struct slu_kpodspec *spec, const struct slu_knode *node,
 			       bool comes_back);
 /* Any of the terms matches the node; no terms: false. */
@@ -37,8 +37,8 @@ bool slu_predicate_scores(const struct slu_kpodspec *spec);
 /* Host ports of two pods collide on one node. */
 bool slu_predicate_ports_collide(const struct slu_kpodspec *a, const struct slu_kpodspec *b);
 
-/* What such a pod asks for that only the default scheduler decides (required pod affinity, hard
- * spread, resource claims ...): the words for a sentence, or NULL. */
+/* A request of the pod that only the default scheduler can satisfy (required pod affinity, hard
+ * spread, resource claims ...), as words for a sentence; NULL: none. */
 const char *slu_predicate_foreign(const struct slu_kpodspec *spec);
 /* A label selector: all pairs are equal and all expressions hold. */
 bool slu_predicate_labels(const struct slu_kpair *pair, uint16_t npair,

@@ -26,7 +26,7 @@ struct core_intent {
  * Whatever the state, a pod that is seen on the slot's node makes it BOUND, and a member that
  * leaves makes it VACANT or ends the slot.  core_slot_to() refuses every other change. */
 enum slot_state {
-	SLOT_VACANT,  /* kept for a member to come */
+	SLOT_VACANT,  /* kept for a member that does not exist yet */
 	SLOT_CHOSEN,  /* decided, nothing written yet */
 	SLOT_BINDING, /* binding on its way */
 	SLOT_BOUND,
@@ -49,14 +49,13 @@ struct slot {
  *	  │ └── taken back ─┘                │ └─ bound in part ─┴─► UNDOING
  *	  └──── nothing of it is bound ──────┘     (or a member was lost)
  *
- * From each of them a run may be OVER; nothing leads out of that.  core_run_to() refuses every other
- * change. */
+ * Every state may change to OVER, which is final.  core_run_to() refuses every other change. */
 enum run_state {
 	RUN_QUEUED,
 	RUN_INTENT, /* decided; waits until the intent is durable */
 	RUN_PLACING,
 	RUN_RUNNING,
-	RUN_UNDOING, /* could not be bound as a whole: what was is being evicted */
+	RUN_UNDOING, /* could not be bound as a whole: its bound pods are being evicted */
 	RUN_OVER,    /* in no list or table any more; freed at the end of the cycle */
 };
 
@@ -80,8 +79,8 @@ struct run {
 	SLU_VEC(struct core_intent) intent; /* not settled yet */
 	uint64_t ticket;                    /* of the newest; UINT64_MAX: its batch is still open */
 	bool waits;                         /* is on the list `open` */
-	bool appears;      /* pods of Jobs that were resumed for it are still to come */
-	int64_t appear_us; /* ... since when, or since the last of them came */
+	bool appears;      /* Jobs resumed for this run have not made all their pods yet */
+	int64_t appear_us; /* ... since when, or since the last pod appeared */
 	int64_t decided_us, start_s, end_s;
 	struct {                                                /* what the queue was told last */
 		int64_t priority, limit_s, begin_s, deadline_s; /* limit 0: the queue's default */
@@ -90,16 +89,16 @@ struct run {
 		uint64_t slots; /* members that start together */
 	} told;
 	char *nodes;              /* of all its slots, for people; NULL: not asked for yet */
-	int64_t whole_s;          /* since when enough members run; 0: never were */
-	bool overdue;             /* was ended for running too long */
+	int64_t whole_s;          /* since when enough members run; 0: never enough */
+	bool overdue;             /* ended because it outlived its deadline */
 	uint32_t ending;          /* a member has ended: `ending_round` at that time; 0: none has */
 	struct slu_nodeset *near; /* a follower that must be close to its gang; NULL */
 	/* what people are told */
-	int64_t planned_s;  /* SLU_TIME_NONE */
-	int64_t promised_s; /* the first promise; 0: none */
-	const char *cause;  /* of the present plan; "" */
-	int64_t was_s;      /* planned in a former life, and for this cause; NULL: it was not */
-	const char *was_cause;
+	int64_t planned_s;     /* SLU_TIME_NONE */
+	int64_t promised_s;    /* the first promise; 0: none */
+	const char *cause;     /* of the present plan; "" */
+	int64_t was_s;         /* planned start before the restart ... */
+	const char *was_cause; /* ... and its cause; NULL: there was none */
 	bool never, refused;
 	char *reason;
 	struct run *next_over; /* RUN_OVER: of those that are freed at the end of the cycle */
@@ -107,16 +106,16 @@ struct run {
 
 struct runs {
 	struct slu_table table;
-	SLU_VEC(struct run *) open; /* wait for the ticket of an intent */
-	struct run *over;           /* ended in this cycle */
-	/* Gangs whose members are ending; nothing is decided for a moment, for their sake. */
+	SLU_VEC(struct run *) open; /* runs that wait until an intent is durable */
+	struct run *over;           /* runs that ended in this cycle */
+	/* Gangs whose members are ending: the core waits a moment for the rest before it decides. */
 	uint32_t ending_round, n_ending;
 	SLU_VEC(struct group *) fill; /* elastic groups with members without a place */
 	int64_t filled_us;
 	int64_t plan_seq;  /* of the history of plans: ascends over restarts, too */
 	uint32_t near;     /* runs with a set `near` */
-	bool adopting;     /* only what has started is settled */
-	int64_t promise_s; /* the next to be submitted was promised this; 0: nothing */
+	bool adopting;     /* only groups that have started are settled */
+	int64_t promise_s; /* the start promised to the run submitted next; 0: none */
 	const char *promise_cause;
 	SLU_VEC(struct slu_gang_part) promise; /* ... on these nodes, as far as they are there */
 	/* What the store remembers, until the first cycle is over: groups, pods of open intents,
@@ -153,42 +152,42 @@ void core_run_to(struct slu_core *c, struct run *r, enum run_state to);
 void core_slot_to(struct slu_core *c, struct run *r, struct slot *s, enum slot_state to);
 int core_slot_add(struct run *r, struct slot s); /* behind the others; 0 or -ENOMEM */
 /* Take the run out of everything: it is RUN_OVER and holds no slots.  Nothing is freed before
- * core_runs_reap(), so whoever is looking at it may go on doing so. */
+ * core_runs_reap(), so callers may go on reading the run. */
 void core_run_over(struct slu_core *c, struct run *r);
 void core_runs_reap(struct slu_core *c);                /* at the end of the cycle */
 int core_run_submit(struct slu_core *c, struct run *r); /* or tell the queue what changed */
-/* Tell the queue what is new in the group's wishes but for members and shapes: priority, limit (also
- * while it runs), queue, begin, deadline.  True: it was submitted again, as it is now. */
+/* Tell the queue which of the group's wishes changed, other than members and shapes: priority, limit
+ * (also while it runs), queue, begin, deadline.  True: the run was submitted again with all of them. */
 bool core_run_wishes(struct slu_core *c, struct run *r);
 /* The limit in force: the group's, else that of its queue.  Seconds. */
 int64_t core_run_limit(const struct slu_core *c, const struct run *r);
-/* The settings changed: what was refused is tried again, and with `all` every waiting run is submitted again. */
+/* The settings changed: submit refused runs again, and with `all` every waiting run. */
 void core_runs_again(struct slu_core *c, bool all);
 void core_run_register(struct slu_core *c, struct run *r, int64_t start_s); /* it runs already */
 void core_run_end(struct slu_core *c, struct run *r, enum slu_result how);
-/* Both leave the run to the caller, who ends with core_run_settled().  The last slot takes its run
- * with it (RUN_OVER). */
+/* After either of these the caller calls core_run_settled().  A run without slots is RUN_OVER. */
 void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep);
 void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i);
-/* A gang is just ending: no decision before all of it has ended, or the moment has passed. */
+/* Whether decisions wait because a gang is just ending: until all of it has ended, or a moment has
+ * passed. */
 bool core_awaits_ending(struct slu_core *c);
 /* Give a vacant place to a member, which may leave its own queued run for it. */
 bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p);
 struct slot *core_slot_of(struct pod *p);
-/* It has a place that the queue's books count.  A place on a node that was removed does not: its pod
- * counts as work of others, should the node be made again while the pod is still there. */
+/* Whether the pod has a slot that the queue's books count.  A slot on a node that was removed does not
+ * count: if the node comes back while the pod is still there, the pod is booked as foreign work. */
 bool core_slot_counts(const struct slu_core *c, struct pod *p);
 void core_run_reason(struct run *r, const char *text);
-/* The place whose pod was written to; NULL: the pod or the run (which may be NULL) has gone. */
+/* The slot whose pod a write was about; NULL: the pod or the run (which may be NULL) has gone. */
 struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w);
 
 /* ---- intents.c ---- */
 
-void core_run_intend(struct slu_core *c, struct run *r); /* what was chosen becomes an intent */
-/* ... or what is bound goes back; -ENOMEM: nothing of it may be written. */
+void core_run_intend(struct slu_core *c, struct run *r); /* make an intent of the chosen slots */
+/* Make an intent to bind the run or, with `evict`, to evict it; -ENOMEM: nothing may be written. */
 int core_intend(struct slu_core *c, struct run *r, bool evict);
 void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how);
-/* The run is over: whatever was intended is settled. */
+/* The run is over: settle all its intents. */
 void core_run_close(struct slu_core *c, struct run *r);
 
 /* ---- decide.c ---- */
@@ -196,13 +195,13 @@ void core_run_close(struct slu_core *c, struct run *r);
 void core_decisions(struct slu_core *c); /* carry out what the queue decided */
 void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s);
 void core_slot_answered(struct slu_core *c, const struct slu_rec_written *w); /* its binding */
-/* Something of the run changed: whether all its slots are settled, and what follows. */
+/* A slot of the run changed: if all of them are settled, take the step that follows. */
 void core_run_settled(struct slu_core *c, struct run *r);
-/* What was decided and not written yet, for members that are leaving now, is taken back. */
+/* Take back decisions that are not written yet, for members that are leaving now. */
 void core_runs_recall(struct slu_core *c, struct group *g);
-/* Not all the pods it waits for are there: none of them is let go. */
+/* Whether some pods of the run are still missing: then none of them is released. */
 bool core_run_short(const struct run *r);
-/* Nothing of it is bound: it waits again, at its old place. */
+/* Put the run, of which nothing is bound, back into the queue at its old position. */
 void core_run_take_back(struct slu_core *c, struct run *r);
 /* How long a chosen place may fail before the gang is taken back. */
 int64_t core_place_limit_ns(const struct slu_core *c, const struct group *g);
@@ -210,21 +209,22 @@ void core_deadlines(struct slu_core *c); /* end what runs too long, where told t
 
 /* ---- vacant.c ---- */
 
-/* Its kubelet refused it or threw it out: the next one would fare no better there for a while. */
+/* Whether the kubelet refused the pod or threw it out: a replacement would fare no better on that node
+ * for a while. */
 bool core_pod_turned_away(const struct pod *p);
-bool core_vacant_kept(struct slu_core *c, const struct pod *p); /* one who leaves leaves a place */
+bool core_vacant_kept(struct slu_core *c, const struct pod *p); /* its slot outlives it, vacant */
 void core_vacant_fill(struct slu_core *c, struct group *g);
-/* More places kept than members to come, or their time is over: give them back. */
+/* Give back vacant slots that exceed the members still to come, or whose time is over. */
 void core_vacant_trim(struct slu_core *c, struct group *g);
-void core_vacancies(struct slu_core *c); /* let those go whose time is over */
+void core_vacancies(struct slu_core *c); /* give back vacant slots whose time is over */
 
 /* ---- adopt.c ---- */
 
-void core_adopt(struct slu_core *c, struct group *g); /* a group without runs: what runs, runs */
-/* After a start: pods that only say they were released, which the store does not confirm, are none of
- * the group's. */
+void core_adopt(struct slu_core *c,
+		struct group *g); /* make runs of the members that run already */
+/* After a start: drop from the group pods that claim to be released if the store does not confirm it. */
 void core_forged_leave(struct slu_core *c, struct group *g);
-/* After a start: the places a released Job of the group had, as its annotation says; NULL: none. */
+/* After a start: the places in the annotation of a released Job of the group; NULL: none. */
 const char *core_held_places(struct slu_core *c, const struct group *g);
 
 /* ---- undo.c ---- */
@@ -236,7 +236,7 @@ void core_undo_again(struct slu_core *c);
 
 /* ---- elastic.c ---- */
 
-bool core_elastic_takes(const struct group *g, const struct pod *p); /* it follows no other way */
+bool core_elastic_takes(const struct group *g, const struct pod *p); /* only by growing the gang */
 void core_elastic_wait(struct slu_core *c, struct group *g);         /* some member has no place */
 void core_elastic_forget(struct slu_core *c, struct group *g);
 void core_elastic(struct slu_core *c); /* after the queue had its turn */
@@ -247,9 +247,9 @@ void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_deci
 int core_near_set(struct slu_core *c, struct run *r); /* before it is submitted */
 void core_near_free(struct slu_core *c, struct run *r);
 void core_near_node(struct slu_core *c); /* some node changed: look again */
-/* No member of the group goes there for so many seconds. */
+/* Keep members of the group off the node for so many seconds. */
 void core_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds);
-/* The nodes without those that are avoided, a new set; NULL: all of them, or no memory. */
+/* A new set: `all` without the nodes that the group avoids; NULL: it avoids none, or no memory. */
 struct slu_nodeset *core_avoid_nodes(const struct group *g, const struct slu_nodeset *all);
 
 /* ---- gather.c: when is a gang whole, who follows it ---- */
@@ -263,7 +263,8 @@ int core_run_role(struct run *r, struct shape *s); /* its number, new if need be
 
 /* ---- lives.c ---- */
 
-/* Those who leave and those who wait are two lives of one name: two groups from now on. */
+/* Split the group in two: members that are leaving belong to an earlier life of its name, members that
+ * wait to a new one. */
 void core_group_part(struct slu_core *c, struct group *g);
 
 /* ---- after.c: groups that wait for others ---- */
@@ -271,7 +272,7 @@ void core_group_part(struct slu_core *c, struct group *g);
 void core_after_born(struct slu_core *c, struct group *g);
 void core_after_recall(struct slu_core *c, const struct slu_store_result *r);
 void core_after_gone(struct slu_core *c, struct group *g);
-void core_after_wake(struct slu_core *c);                    /* look again who may start */
+void core_after_wake(struct slu_core *c);                    /* look again which may start */
 bool core_after_blocks(struct slu_core *c, struct group *g); /* it waits for another group */
 void core_after_done(struct slu_core *c);
 
@@ -280,8 +281,8 @@ void core_after_done(struct slu_core *c);
 uint64_t core_keep_sum(const struct slu_store_job *j); /* equal: the row need not be written */
 int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
 void core_group_keep(struct slu_core *c, struct group *g); /* what changed since the last time */
-int core_group_keep_anew(struct slu_core *c, struct group *g);
-void core_group_unkeep(struct slu_core *c, struct group *g); /* it is gone */
+int core_group_keep_anew(struct slu_core *c, struct group *g); /* all of it, changed or not */
+void core_group_unkeep(struct slu_core *c, struct group *g);   /* it is gone */
 void core_pod_unkeep(struct slu_core *c, struct pod *p);
 
 bool core_started(const struct group *g); /* one of its runs has left the queue */
@@ -290,7 +291,7 @@ bool core_started(const struct group *g); /* one of its runs has left the queue 
 
 void core_used(struct slu_core *c, struct run *r, const struct slot *s); /* its member goes */
 enum slu_result core_outcome(struct slu_core *c, const struct group *g);
-/* The group is over: how it ended and what it has used goes into the store. */
+/* The group is over: store how it ended and what it has used. */
 void core_result_keep(struct slu_core *c, const struct group *g, uint64_t job, int64_t start_s,
 		      enum slu_result how);
 /* Makers, ends and places kept, into and out of the row of a group. */
@@ -300,14 +301,14 @@ void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *
 int core_memory_read(struct core_memory *m, const struct slu_store_job *j);
 int core_memory_pod(struct core_memory *m, const char *uid);
 void core_memory_done(struct core_memory *m);
-/* The group in the cluster is the one the store remembers, not another of its name. */
+/* Whether the group in the cluster is the one the store remembers, not another of its name. */
 bool core_memory_is(const struct core_memory *m, const struct group *g);
-/* Members that ended while no daemon watched. */
+/* Count members that ended while no daemon watched. */
 void core_memory_account(struct slu_core *c, struct core_memory *m);
 void core_memory_over(struct slu_core *c, struct core_memory *m); /* so did the group */
-/* The i-th node where a place was kept; NULL: no more. */
+/* The i-th node where a place was kept; NULL: there are fewer. */
 const char *core_recall_vacant(struct slu_core *c, const struct group *g, uint32_t i);
-/* When it started, if it came after its gang; 0: it did not. */
+/* When the pod started, if it joined after its gang had started; 0: it did not. */
 int64_t core_recall_later(struct slu_core *c, const struct group *g, const struct pod *p);
 
 /* ---- memory.c: what the store remembers, until the first cycle is over ---- */
@@ -326,8 +327,8 @@ struct core_later {
 struct core_memory {
 	struct slu_entry e; /* key: the group's */
 	char *key, *name, *user, *queue;
-	bool named;                   /* the name is somebody's choice: it may come again */
-	bool ran;                     /* it has begun: how it ended is of interest */
+	bool named;                   /* a user chose the name: it may come again */
+	bool ran;                     /* it has begun: its outcome is recorded */
 	bool other;                   /* the cluster has another life of that name */
 	struct core_names maker, pod; /* uids; pods: those that were not seen to end */
 	struct core_names vacant;     /* nodes with places kept for members to come */
@@ -342,7 +343,7 @@ struct core_memory {
 	bool has_priority; /* as in struct group */
 	int32_t priority;
 	int64_t limit_s;
-	struct slu_json_doc *spec; /* of one with a promise: where; NULL: none */
+	struct slu_json_doc *spec; /* of a group with a promise: its nodes; NULL: none */
 	bool met;                  /* the cluster has it too */
 	uint32_t at;               /* its group waits there to be settled */
 };
@@ -352,7 +353,7 @@ struct core_meant {
 	struct slu_entry e; /* key: uid */
 	char *uid, *node;
 	uint64_t intent;
-	const struct pod *by; /* it was meant for the stand-in of this one */
+	const struct pod *by; /* the pod that took the place meant for its stand-in */
 };
 
 static inline struct core_memory *memory_of(struct slu_entry *e)
@@ -370,15 +371,15 @@ struct core_meant *core_meant_for(struct slu_core *c, const struct pod *p);
 void core_memory_free(struct core_memory *m);
 void core_meant_free(struct core_meant *m);
 void core_recall(struct slu_core *c, struct group *g); /* what the store knows of a new group */
-/* When it started, as it was promised to others; `otherwise_s`: the store does not say. */
+/* When the group started, by the store's row; `otherwise_s` if the store does not say. */
 int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s);
-/* Node an open intent of the store has chosen for the pod; NULL. */
+/* The node that an open intent of the store chose for the pod; NULL: none. */
 const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p);
-/* Whether others of the intent that is open for its members have started, or even ended. */
+/* Whether some pods of the group's open intent have started, or even ended. */
 bool core_recall_begun(struct slu_core *c, const struct group *g);
-/* Whether it was being evicted, to take its gang back. */
+/* Whether the pod was being evicted because its gang was taken back. */
 bool core_recall_evict(struct slu_core *c, const struct pod *p);
-/* Members of an open intent that are still there and wait; 0: none is open, or it cannot be carried
- * out as a whole any more. */
+/* Number of members of an open intent that still exist and wait; 0: no intent is open, or it cannot be
+ * carried out as a whole any more. */
 uint32_t core_recall_open(struct slu_core *c, const struct group *g);
 void core_forget(struct slu_core *c);

@@ -1,8 +1,8 @@
 /* fast.h — the same answers with less work: the only header of this room for the rest of the matcher.
  *
  * A policy that scores every candidate makes the plain walk (../walk.c) visit the whole graph for
- * one core.  The fast room answers the same question from what it remembers: who may serve, in
- * which order, and what changed since.  README.md beside this file works an example on six nodes.
+ * one core.  The fast room answers the same question from memory: it knows which vertices may serve,
+ * in which order, and what changed since.  README.md beside this file works an example on six nodes.
  *
  *	try     match_fast_attempt()   instead of the plain walk; -EAGAIN: take the plain walk
  *	touch   match_fast_touch()     a booking, a release or a status changed a vertex
@@ -23,8 +23,9 @@ void match_fast_drop(struct slu_match *m);
 void match_fast_begin(struct slu_match *m);
 /* As attempt_run, or -EAGAIN where the plain walk is needed. */
 int match_fast_attempt(struct attempt *a);
-/* Policies that stop early walk plainly, but need not ask again who failed at the same time: set
- * a->skip if the request allows it; then whether v is known to fail, and that it did. */
+/* Policies that stop early use the plain walk, but need not ask a vertex again that failed at the same
+ * time.  begin sets a->skip if the request allows it; fails tells whether v is known to fail; failed
+ * records that v did. */
 void match_fast_skip_begin(struct attempt *a);
 bool match_fast_fails(const struct attempt *a, uint32_t v);
 void match_fast_failed(struct attempt *a, uint32_t v);
@@ -36,12 +37,12 @@ int match_alike_begin(struct slu_match *m);
 void match_alike_put(struct slu_match *m, uint32_t u);
 /* The vertex is no longer what it was when its subtree was named. */
 void match_alike_change(struct slu_match *m, uint32_t v);
-/* Whether it can be seen from a vertex that nothing is booked below it. */
+/* Whether a vertex shows reliably that nothing is booked below it. */
 static inline bool match_alike_known(const struct slu_match *m)
 {
 	return m->like && !m->odd && !m->inexact && !m->unseen;
 }
-/* Then: the name of v's kind if nothing is booked there, or SLU_NONE. */
+/* If match_alike_known(): the name of v's kind if nothing is booked there, or SLU_NONE. */
 static inline uint32_t match_alike_of(const struct slu_match *m, uint32_t v)
 {
 	const struct slu_multi *mu = m->multi[v];

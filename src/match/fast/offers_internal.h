@@ -1,5 +1,5 @@
-/* offers_internal.h — the slots that the vertices of a front offer: a long sequence in blocks, one a vertex.
- * Not for others.
+/* offers_internal.h — the slots that the vertices of a front offer: a long sequence of blocks, one per
+ * vertex.  For src/match/fast only.
  *
  * Nearly all vertices of a machine are alike and offer the same, but for what node_centric adds
  * above them.  So they come in chunks of 64 neighbours, and a chunk that follows one pattern is not
@@ -83,7 +83,7 @@ static inline uint32_t chunk_size(const struct offers *o, uint32_t c)
 	return SLU_MIN(o->g->n - c * CHUNK_N, (uint32_t)CHUNK_N);
 }
 
-/* Its vertices, as bits. */
+/* The vertices of chunk c, as bits. */
 static inline uint64_t chunk_bits(const struct offers *o, uint32_t c)
 {
 	return ~0ull >> (c + 1 < o->nchunk ? 0 : CHUNK_N - chunk_size(o, c));
@@ -126,7 +126,7 @@ void match_offers_grew(struct offers *o, uint32_t p, uint32_t more);
 /* ... or another next slot. */
 void match_offers_replay(struct offers *o, uint32_t p);
 
-/* The vertex with the best next slot, SLU_NONE if there are no more. */
+/* The vertex with the best next slot, SLU_NONE if no slot is left. */
 static inline uint32_t offers_best(const struct offers *o)
 {
 	return o->tree[1];

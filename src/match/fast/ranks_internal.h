@@ -1,4 +1,4 @@
-/* ranks_internal.h — a long sequence in blocks, and its sort without writing it down.  Not for others.
+/* ranks_internal.h — sort a long sequence of blocks without writing it down.  For src/match/fast only.
  *
  * Every block is a vertex with the slots it offers, best first.  For every value a table knows how
  * many slots up to some block are at least as good, so that "the slot with number i" and "how many
@@ -27,7 +27,7 @@ int match_ranks_make(struct ranks *r);
 void match_ranks_done(struct ranks *r);
 /* Chunk c was written down.  0, -ENOMEM. */
 int match_ranks_write(struct ranks *r, uint32_t c);
-/* Block p, written down, is about to have its slots no more (-1), or has them now (1). */
+/* Block p, which is written down, is about to lose its slots (-1), or has got them (1). */
 void match_ranks_change(struct ranks *r, uint32_t p, int by);
 
 /* Before slot number i of all: the j-th of block p.  At the end p is the number of blocks. */
@@ -46,7 +46,7 @@ struct bound {
 };
 
 void match_ranks_seek(const struct ranks *r, uint32_t i, struct place *at);
-/* Before the slot that has exactly k fine ones before it and is fine; the end if there are no more.
+/* The place before the fine slot that has exactly k fine ones before it; the end if there is none.
  */
 void match_ranks_select(const struct ranks *r, uint32_t to, uint32_t k, struct place *at);
 void match_ranks_share(const struct ranks *r, const struct place *at, const struct bound *b,
