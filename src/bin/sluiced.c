@@ -22,8 +22,7 @@
 #include "gang/gang.h"
 #include "kube/lease.h"
 #include "serve/api.h"
-#include "serve/grpc_live.h"
-#include "serve/grpc_port.h"
+#include "serve/grpc_thread.h"
 #include "serve/webhook.h"
 #include "store/store.h"
 #include "wire/json.h"
@@ -60,8 +59,7 @@ struct daemon {
 	struct slu_census *census;
 	struct slu_api *api;
 	struct slu_webhook *webhook;
-	struct slu_grpc_live *live; /* behind the port */
-	struct slu_grpc_port *grpc;
+	struct slu_grpc_thread *grpc;
 	struct slu_timer reload;
 	struct timespec config_time;
 	char cluster[64], host[100], id[160];
@@ -425,20 +423,6 @@ static void raise_descriptors(void)
 			SLU_I64("limit", (int64_t)lim.rlim_cur), SLU_I64("needed", DESCRIPTORS));
 }
 
-static int start_grpc(struct daemon *d, struct slu_error *err)
-{
-	struct slu_flux_engine engine;
-	int rc = slu_grpc_live_new(d->loop, d->core, &d->live);
-
-	if (rc < 0)
-		return slu_fail(err, rc, "out of memory");
-	engine = slu_grpc_live_engine(d->live);
-	rc = slu_grpc_port_new(d->loop, d->client, d->cfg, &engine, &d->grpc, err);
-	if (!rc)
-		slu_grpc_port_ready(d->grpc, true);
-	return rc;
-}
-
 static int start_daemon(struct daemon *d, struct slu_error *err)
 {
 	struct slu_kube_config_options ko = { .path = d->o.kubeconfig, .context = d->o.context };
@@ -513,7 +497,7 @@ static int start_daemon(struct daemon *d, struct slu_error *err)
 	if (!rc && d->cfg->webhook.enabled)
 		rc = slu_webhook_new(d->loop, d->client, d->cfg, d->feed, &d->webhook, err);
 	if (!rc && d->cfg->grpc.port)
-		rc = start_grpc(d, err);
+		rc = slu_grpc_thread_new(&ko, d->cfg, d->core, &d->grpc, err);
 	if (!rc)
 		rc = slu_core_start(d->core, err);
 	return rc;
@@ -564,11 +548,11 @@ static void stop_daemon(struct daemon *d)
 	if (d->lease && slu_lease_held(d->lease))
 		give_up_lease(d);
 	slu_lease_free(d->lease);
+	slu_grpc_thread_stop(d->grpc);
 	slu_kube_client_free(d->client); /* ends what the API has asked about its callers */
 	slu_core_free(d->core);          /* ends what the API has asked the core */
 	slu_api_free(d->api);
-	slu_grpc_live_free(d->live);
-	slu_grpc_port_free(d->grpc);
+	slu_grpc_thread_free(d->grpc);
 	slu_place_free(d->place);
 	slu_kcodec_free(d->codec);
 	slu_strpool_free(d->pool);
@@ -619,7 +603,7 @@ static int run_daemon(struct daemon *d)
 		SLU_STR("server", slu_kube_config_server(d->kube)), SLU_STR("store", store),
 		SLU_I64("health_port", slu_api_health_port(d->api)),
 		SLU_I64("https_port", slu_api_https_port(d->api)),
-		SLU_I64("grpc_port", d->grpc ? slu_grpc_port_number(d->grpc) : 0));
+		SLU_I64("grpc_port", d->grpc ? slu_grpc_thread_port(d->grpc) : 0));
 	slu_loop_run(d->loop);
 	stop_daemon(d);
 	slu_log(SLU_INFO, "stopped");

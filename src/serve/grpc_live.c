@@ -374,7 +374,7 @@ static int put_resources(const struct slu_snapshot *s, struct slu_buf *out)
 	return jgf_end(&g, out);
 }
 
-/* The text is made once for each picture of the cluster, however many ask for it: the loop that makes it also places pods. */
+/* The text is made once for each picture of the cluster, however many ask for it. */
 static int add_resources(struct slu_grpc_live *l, struct slu_snapshot *s, struct slu_buf *out)
 {
 	if (l->drawn != s || !l->graph.n) {

@@ -2,7 +2,11 @@
 
 import base64
 import json
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import grpc
 import pytest
@@ -139,3 +143,35 @@ def test_on_other_addresses_a_token_decides(module_cluster, tmp_path):
             code, why = refused(match("sluice"))
             assert code == grpc.StatusCode.PERMISSION_DENIED and 'nonResourceURLs "/fluxion.FluxionService/Match" and verb "post"' in why
             assert match("admin")().jobid > 0
+
+
+def _rss_mb(d):
+    return int(next(line for line in Path(f"/proc/{d.process.pid}/status").read_text().splitlines() if line.startswith("VmRSS")).split()[1]) // 1024
+
+
+def test_gangs_start_as_ever_beside_clients_that_mean_no_good(sluiced, client, module_cluster, space):
+    def start(name):
+        began = time.monotonic()
+        module_cluster.admin.create(work.job(name, 2, namespace=space, scheduler="sluice", cpu=1, run=2))
+        until(lambda: sluiced.jobs(space).get(name, {}).get("state") in ("running", "completed"), message=f"{name} runs")
+        return time.monotonic() - began
+
+    quiet, before = [start(f"quiet{i}") for i in range(3)], _rss_mb(sluiced)
+    attack = subprocess.Popen([sys.executable, "-m", "rpc.attack", str(sluiced.port), "10000"], stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])})
+    try:
+        took, most = [], 0
+        while attack.poll() is None or len(took) < 3:
+            took.append(start(f"beside{len(took)}"))
+            most = max(most, _rss_mb(sluiced))
+            assert len(took) < 500
+        done = json.loads(attack.communicate()[0])
+    finally:
+        attack.kill()
+        attack.wait()
+    print(f"gangs ran after {max(quiet):.2f} s at most, beside {done} after {max(took):.2f} s; memory {before} MB, then {most} MB at most")
+    assert done["crowd"] >= 10000 and all(done.values()), done
+    assert sorted(took)[len(took) // 2] < 10 * max(quiet) + 5
+    assert most - before < 600
+    f = client("fluxion")  # and whoever means well is served
+    f.Cancel(jobID=f.Match(jobspec=jobspec(1, 1), request="allocate", timeout=30).jobid)
