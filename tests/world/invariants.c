@@ -395,7 +395,7 @@ static const char *queue_of(const struct obj *pod)
 }
 
 /* A member that started with its gang, on a node that is still that node.  Members that came later
- * are not counted by the queue when the others have ended (README: what is not clean). */
+ * are not counted by the queue when the others have ended (README: known violations). */
 static bool counts_as_running(struct world *w, const struct obj *o)
 {
 	const struct obj *n = kube_find(w, SLU_KIND_NODE, "", o->pod.node);
