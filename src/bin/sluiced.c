@@ -72,12 +72,12 @@ static const char usage[] =
 	"\n"
 	"Gang scheduling with time, for Kubernetes.\n"
 	"\n"
-	"  -c, --config FILE      settings (YAML); without it the defaults\n"
-	"      --kubeconfig FILE  cluster to work for; without it $KUBECONFIG, ~/.kube/config,\n"
+	"  -c, --config FILE      settings (YAML); without this option, the defaults\n"
+	"      --kubeconfig FILE  cluster to work for; default: $KUBECONFIG, ~/.kube/config,\n"
 	"                         or the pod's own account\n"
 	"      --context NAME     context of the kubeconfig\n"
 	"      --store URL        SQLite file, postgres://..., or memory: (default: store.url)\n"
-	"      --socket PATH      unix socket of the command (default: serve.socket)\n"
+	"      --socket PATH      Unix socket for the sluice command (default: serve.socket)\n"
 	"      --policy NAME      match policy (default: match.policy)\n"
 	"      --standalone       serve the Fluxion services (gRPC) on a graph of their own, without a\n"
 	"                         cluster, at --host (127.0.0.1) and --port (4242)\n"
@@ -91,7 +91,7 @@ static const char usage[] =
 	"      --version\n"
 	"  -h, --help\n"
 	"\n"
-	"Options of the programs it replaces are understood, too: sluiced(8) lists them.\n";
+	"sluiced also understands the options of the programs it replaces: sluiced(8) lists them.\n";
 
 enum {
 	OPT_KUBECONFIG = 256,
@@ -698,7 +698,7 @@ static int read_options(int argc, char **argv, struct options *o)
 			fputs(usage, stdout);
 			return flushed();
 		default:
-			fputs("sluiced --help tells the options\n", stderr);
+			fputs("sluiced --help lists the options\n", stderr);
 			return 2;
 		}
 	}

@@ -17,26 +17,26 @@ static const char *const formats[] = { "swf", "jsonl", NULL };
 static const struct slu_option option[] = {
 #define O(name, letter, type, arg, help, field, ...) \
 	{ name, letter, type, arg, help, offsetof(struct conf, field), ##__VA_ARGS__ }
-	O("jobs", 'j', SLU_OPT_INT, "N", "jobs (1000)", jobs, 1, SLU_TRACE_MAX_JOBS),
+	O("jobs", 'j', SLU_OPT_INT, "N", "number of jobs (1000)", jobs, 1, SLU_TRACE_MAX_JOBS),
 	O("nodes", 'n', SLU_OPT_INT, "N", "nodes of the machine (100)", nodes, 1,
 	  SLU_TRACE_MAX_NODES),
 	O("cores", 'c', SLU_OPT_INT, "C", "cores of each node (1)", cores, 1, 100000),
 	O("load", 'l', SLU_OPT_REAL, "F", "offered load (0.9)", load),
 	O("seed", 's', SLU_OPT_INT, "N", "same seed, same trace (0)", seed),
 	O("serial", 0, SLU_OPT_REAL, "F", "share of one-core jobs (0.24)", serial),
-	O("max-size", 0, SLU_OPT_INT, "N", "largest gang, in cores (the machine)", max_cores, 1,
-	  SLU_TRACE_MAX_SLOTS),
+	O("max-size", 0, SLU_OPT_INT, "N", "largest gang, in cores (the whole machine)", max_cores,
+	  1, SLU_TRACE_MAX_SLOTS),
 	O("max-run", 0, SLU_OPT_INT, "S", "longest run time (432000)", max_run_s, 1, 31622400),
-	O("users", 'u', SLU_OPT_INT, "N", "users (64)", users, 1, 1000000),
+	O("users", 'u', SLU_OPT_INT, "N", "number of users (64)", users, 1, 1000000),
 	O("per-rack", 0, SLU_OPT_INT, "N", "nodes in a rack; JSON lines only", per_rack, 1,
 	  1000000),
 	O("elastic", 0, SLU_OPT_REAL, "F", "share of elastic jobs; JSON lines only", elastic),
 	O("close", 0, SLU_OPT_REAL, "F", "share of jobs bound to one rack; JSON lines only", close),
 	O("failures", 0, SLU_OPT_REAL, "F", "failures per node and year; JSON lines only",
 	  failures),
-	O("format", 'f', SLU_OPT_STRING, "F", "swf or jsonl (swf; jsonl if the name ends so)",
-	  format, .choice = formats),
-	O("output", 'o', SLU_OPT_STRING, "FILE", "instead of standard output", output),
+	O("format", 'f', SLU_OPT_STRING, "F",
+	  "swf or jsonl (swf; jsonl if the file name ends in it)", format, .choice = formats),
+	O("output", 'o', SLU_OPT_STRING, "FILE", "file to write (standard output)", output),
 #undef O
 	{ 0 },
 };
@@ -116,8 +116,8 @@ const struct slu_command slu_cmd_generate = {
 	.args = "",
 	.summary = "write a synthetic workload trace",
 	.details =
-		"Sizes and run times follow Lublin and Feitelson (2003), submissions a working day; limits "
-		"are\nround times above the run time. The load comes out as asked.",
+		"Sizes and run times follow Lublin and Feitelson (2003), submissions follow a working day;\n"
+		"limits are round times above the run time. The trace has the load that you ask for.",
 	.option = option,
 	.conf_size = sizeof(struct conf),
 	.defaults = generate_defaults,

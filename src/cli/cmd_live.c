@@ -63,9 +63,9 @@ static const struct slu_option plain_option[] = { COMMON, { 0 } };
 static const struct slu_option space_option[] = { COMMON, SPACE, { 0 } };
 static const struct slu_option jobs_option[] = {
 	COMMON,
-	{ "namespace", 'n', SLU_OPT_STRING, "NS", "only of this namespace",
+	{ "namespace", 'n', SLU_OPT_STRING, "NS", "show only this namespace",
 	  offsetof(struct conf, ns) },
-	{ "all", 'a', SLU_OPT_FLAG, NULL, "pods of other schedulers too",
+	{ "all", 'a', SLU_OPT_FLAG, NULL, "also show pods of other schedulers",
 	  offsetof(struct conf, all) },
 	{ 0 },
 };
@@ -78,8 +78,9 @@ static const struct slu_option reservations_option[] = {
 };
 static const struct slu_option drain_option[] = {
 	COMMON,
-	{ "from", 0, SLU_OPT_STRING, "TIME", "begin then (now)", offsetof(struct conf, from) },
-	{ "until", 0, SLU_OPT_STRING, "TIME", "end then (with undrain)",
+	{ "from", 0, SLU_OPT_STRING, "TIME", "start of the drain (now)",
+	  offsetof(struct conf, from) },
+	{ "until", 0, SLU_OPT_STRING, "TIME", "end of the drain (until undrain)",
 	  offsetof(struct conf, until) },
 	{ 0 },
 };
@@ -88,20 +89,22 @@ static const struct slu_option reserve_option[] = {
 	COMMON,
 	{ "namespace", 'n', SLU_OPT_STRING, "NS", "namespace of the reservation (default)",
 	  offsetof(struct conf, ns) },
-	{ "from", 0, SLU_OPT_STRING, "TIME", "begin then (now)", offsetof(struct conf, from) },
-	{ "until", 0, SLU_OPT_STRING, "TIME", "end then", offsetof(struct conf, until) },
-	{ "every", 0, SLU_OPT_STRING, "TIME", "again after so long: 12h, 1d, 7d (once)",
+	{ "from", 0, SLU_OPT_STRING, "TIME", "start of the reservation (now)",
+	  offsetof(struct conf, from) },
+	{ "until", 0, SLU_OPT_STRING, "TIME", "end of the reservation",
+	  offsetof(struct conf, until) },
+	{ "every", 0, SLU_OPT_STRING, "TIME", "repeat after this time: 12h, 1d, 7d (once)",
 	  offsetof(struct conf, every) },
-	{ "nodes", 0, SLU_OPT_STRING, "LIST", "these nodes, with commas",
+	{ "nodes", 0, SLU_OPT_STRING, "LIST", "names of the nodes, separated by commas",
 	  offsetof(struct conf, nodes) },
-	{ "count", 'c', SLU_OPT_INT, "N", "or so many nodes", offsetof(struct conf, count),
+	{ "count", 'c', SLU_OPT_INT, "N", "or number of nodes", offsetof(struct conf, count),
 	  .min = 1, .max = 10000 },
 	{ "label", 'l', SLU_OPT_STRING, "LABEL", "with --count: only nodes with this label",
 	  offsetof(struct conf, label) },
 	{ "amounts", 0, SLU_OPT_STRING, "LIST",
-	  "so much of each node: cpu=4,memory=8Gi (all of it)", offsetof(struct conf, amounts) },
-	{ "users", 'u', SLU_OPT_STRING, "LIST", "who may use it without naming it",
-	  offsetof(struct conf, users) },
+	  "amounts of each node: cpu=4,memory=8Gi (whole nodes)", offsetof(struct conf, amounts) },
+	{ "users", 'u', SLU_OPT_STRING, "LIST",
+	  "users who may use the reservation without naming it", offsetof(struct conf, users) },
 	{ 0 },
 };
 
@@ -834,34 +837,34 @@ static int run_config(void *conf, int argc, char **argv, struct slu_error *err)
 						  .run = run_##id }
 
 COMMAND(jobs, "", "every gang: state, place in the queue, start", NULL, jobs_option, 0, 0);
-COMMAND(job, "NAME", "one gang with its pods", "NAME is the group's, or NAMESPACE/NAME.",
+COMMAND(job, "NAME", "one gang with its pods", "NAME is the name of the group, or NAMESPACE/NAME.",
 	space_option, 1, 1);
 COMMAND(why, "NAME", "why a gang does not run yet, and what would help", NULL, space_option, 1, 1);
 COMMAND(nodes, "", "the nodes as the plan sees them", NULL, plain_option, 0, 0);
 COMMAND(queues, "", "the queues and what is in them", NULL, plain_option, 0, 0);
 COMMAND(cancel, "NAME", "take a waiting gang out of the queue",
-	"Its objects stay as they are; release puts it back. What runs is ended by deleting its object.",
+	"The gang's objects stay as they are; sluice release puts the gang back. To end a running gang, delete its object.",
 	space_option, 1, 1);
 COMMAND(hold, "NAME", "keep a gang waiting", NULL, space_option, 1, 1);
-COMMAND(release, "NAME", "let a held or cancelled gang wait for its turn again", NULL, space_option,
-	1, 1);
+COMMAND(release, "NAME", "put a held or cancelled gang back into the queue", NULL, space_option, 1,
+	1);
 COMMAND(resize, "NAME N", "give a gang another number of members",
-	"Sets the size of the Job, Deployment, ReplicaSet or StatefulSet that makes them; of bare pods, the newest are evicted. 0 is a cancel.",
+	"Sets the size of the Job, Deployment, ReplicaSet or StatefulSet that makes the members; if no object makes them, evicts the newest pods. 0 cancels the gang.",
 	space_option, 2, 2);
 COMMAND(priority, "NAME N", "give a waiting gang another priority",
-	"Higher goes first. It stands above that of its PriorityClass until it is set to \"own\". Before a number below 0 goes --.",
+	"The higher priority goes first. It overrides the PriorityClass until you set it to \"own\". Write -- before a negative number.",
 	space_option, 2, 2);
-COMMAND(limit, "NAME TIME", "give a gang another time limit, also while it runs",
-	"TIME is 90, 15m, 12h, 7d, or \"own\": what its objects say. Where a Job has activeDeadlineSeconds, that is set.",
+COMMAND(limit, "NAME TIME", "give a waiting or running gang another time limit",
+	"TIME is 90, 15m, 12h, 7d, or \"own\" for the limit that the gang's objects name. If a Job has activeDeadlineSeconds, sluiced sets that field.",
 	space_option, 2, 2);
-COMMAND(config, "", "every setting of the daemon, as it is in force", NULL, plain_option, 0, 0);
+COMMAND(config, "", "every setting of the daemon and its current value", NULL, plain_option, 0, 0);
 COMMAND(reserve, "NAME", "set nodes aside for some time",
-	"Makes a Reservation. Gangs of its namespace that name it (sluice.sh/reservation) and gangs of --users may use it. TIME is 2026-01-31T14:00:00Z, +15m, or seconds since 1970.",
+	"Creates a Reservation. Gangs of its namespace that name it (sluice.sh/reservation) and gangs of --users may use it. TIME is 2026-01-31T14:00:00Z, +15m, or seconds since 1970.",
 	reserve_option, 1, 1);
-COMMAND(reservations, "", "what is set aside, for whom, on which nodes", NULL, reservations_option,
-	0, 0);
+COMMAND(reservations, "", "the reservations: when, for whom, on which nodes", NULL,
+	reservations_option, 0, 0);
 COMMAND(unreserve, "NAME", "end a reservation now", NULL, reservations_option, 1, 1);
-COMMAND(drain, "NODE", "plan nothing new on a node; what runs there runs on",
-	"With --from, only what ends before is planned there. With --until, the plan counts on the node from then on, also while it is down or cordoned. TIME is 2026-01-31T14:00:00Z, +15m, or seconds since 1970.",
+COMMAND(drain, "NODE", "start nothing new on a node; running pods keep running",
+	"With --from, gangs that end before that time may still use the node. With --until, the plan counts on the node again from that time, even if the node is down or cordoned until then. TIME is 2026-01-31T14:00:00Z, +15m, or seconds since 1970.",
 	drain_option, 1, 1);
 COMMAND(undrain, "NODE", "use a drained node again", NULL, plain_option, 1, 1);

@@ -19,12 +19,12 @@ static const char *const forms[] = { "table", "json", NULL };
 static const struct slu_option option[] = {
 #define O(name, letter, type, arg, help, field, ...) \
 	{ name, letter, type, arg, help, offsetof(struct conf, field), ##__VA_ARGS__ }
-	O("from", 0, SLU_OPT_STRING, "TIME", "count from here (the beginning)", from),
-	O("to", 0, SLU_OPT_STRING, "TIME", "stop here (the end)", to),
+	O("from", 0, SLU_OPT_STRING, "TIME", "start at this time (the beginning of the log)", from),
+	O("to", 0, SLU_OPT_STRING, "TIME", "stop at this time (the end of the log)", to),
 	O("job", 'j', SLU_OPT_STRING, "JOB", "show the decisions about this job", job),
 	O("verify", 'v', SLU_OPT_FLAG, NULL, "check every invariant at each step", verify),
 	O("output", 'o', SLU_OPT_STRING, "FORM", "table or json (table)", output, .choice = forms),
-	O("quiet", 'q', SLU_OPT_FLAG, NULL, "no progress, nothing but errors", quiet),
+	O("quiet", 'q', SLU_OPT_FLAG, NULL, "print only errors", quiet),
 #undef O
 	{ 0 },
 };
@@ -241,10 +241,10 @@ static int run_replay(void *conf, int argc, char **argv, struct slu_error *err)
 const struct slu_command slu_cmd_replay = {
 	.name = "replay",
 	.args = "[STORE]",
-	.summary = "prove the decisions of the past from the event log",
+	.summary = "check past decisions against the event log",
 	.details =
-		"Every event that sluiced kept goes through the engine once more, and what it decides is held\n"
-		"against what was decided, byte by byte. The first difference is an error that names it.\n\n"
+		"Runs every recorded event through the engine again and compares its decisions with the recorded\n"
+		"ones, byte by byte. The first difference is an error that says what differs.\n\n"
 		"STORE is a file (SQLite) or postgres://...; default: DATABASE_URL. JOB is a number or\n"
 		"NAMESPACE/NAME. TIME is 2026-01-31T12:00:00Z or seconds since 1970. May run beside the daemon.",
 	.option = option,

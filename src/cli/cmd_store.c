@@ -25,8 +25,7 @@ struct work {
 };
 
 static const struct slu_option option[] = {
-	{ "quiet", 'q', SLU_OPT_FLAG, NULL, "no progress, nothing but errors",
-	  offsetof(struct conf, quiet) },
+	{ "quiet", 'q', SLU_OPT_FLAG, NULL, "print only errors", offsetof(struct conf, quiet) },
 	{ 0 },
 };
 
@@ -309,13 +308,13 @@ const struct slu_command slu_cmd_store = {
 	.args = "check|migrate|export|import|usage [STORE [FILE]]",
 	.summary = "check, upgrade, export or import a store; usage",
 	.details =
-		"check    read every row and prove its check sum; changes nothing\n"
-		"migrate  bring the schema up to date; makes a store that is not there\n"
+		"check    read every row and verify its checksum; changes nothing\n"
+		"migrate  bring the schema up to date; creates a missing store\n"
 		"export   write all rows of one moment as JSON lines to FILE\n"
-		"import   take them into an empty store, all or nothing\n"
-		"usage    what each user has used of each queue, since ever\n\n"
+		"import   read such a file into an empty store, all or nothing\n"
+		"usage    what each user has used of each queue, in total\n\n"
 		"STORE is a file (SQLite) or postgres://...; default: DATABASE_URL. FILE is - (the default)\n"
-		"for standard output and input. The daemon must not run on a store that is imported into.",
+		"for standard output and input. Stop the daemon before you import into its store.",
 	.option = option,
 	.conf_size = sizeof(struct conf),
 	.min_args = 1,

@@ -172,7 +172,7 @@ static void help(const struct slu_command *const *table)
 	       "Gangs of pods that start together, planned with time.\n\ncommands:\n");
 	for (; *table; table++)
 		printf("  %-12s %s\n", (*table)->name, (*table)->summary);
-	printf("\nsluice COMMAND --help tells about one of them.\n");
+	printf("\nsluice COMMAND --help explains one command.\n");
 }
 
 static const char *nearest(const struct slu_command *const *table, const char *name)

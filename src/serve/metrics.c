@@ -84,7 +84,7 @@ static void from_nodes(const struct slu_snapshot *s, struct slu_buf *b)
 			sum[k].free += (double)x->free;
 		}
 	}
-	head(b, "sluice_nodes", "gauge", "Nodes Sluice plans with, by state.");
+	head(b, "sluice_nodes", "gauge", "Nodes that Sluice plans with, by state.");
 	for (size_t k = 0; k < SLU_LEN(state); k++)
 		slu_buf_printf(b, "sluice_nodes{state=\"%s\"} %u\n", state[k], n[k]);
 	head(b, "sluice_capacity", "gauge",
@@ -94,7 +94,8 @@ static void from_nodes(const struct slu_snapshot *s, struct slu_buf *b)
 		label(b, sum[k].name);
 		slu_buf_printf(b, "\"} %.17g\n", sum[k].total);
 	}
-	head(b, "sluice_free", "gauge", "What of it is free now.");
+	head(b, "sluice_free", "gauge",
+	     "Amount of each resource that is free now (cpu in millicores, the rest in units).");
 	for (uint32_t k = 0; k < kinds; k++) {
 		slu_buf_puts(b, "sluice_free{resource=\"");
 		label(b, sum[k].name);
@@ -106,11 +107,12 @@ static void from_core(const struct slu_snapshot *s, struct slu_buf *b)
 {
 	const struct slu_counters *c = &s->count;
 
-	one(b, "sluice_groups", "gauge", "Groups of pods known.", s->groups);
+	one(b, "sluice_groups", "gauge", "Groups of pods that the daemon knows.", s->groups);
 	one(b, "sluice_pods", "gauge", "Pods in the mirror, of all schedulers.", s->pods);
-	one(b, "sluice_pods_foreign", "gauge", "Pods of others that occupy nodes.",
+	one(b, "sluice_pods_foreign", "gauge", "Pods of other schedulers that occupy nodes.",
 	    s->pods_foreign);
-	one(b, "sluice_gangs_started_total", "counter", "Gangs decided.", (double)c->gangs_started);
+	one(b, "sluice_gangs_started_total", "counter", "Gangs that Sluice decided to start.",
+	    (double)c->gangs_started);
 	one(b, "sluice_gangs_ended_total", "counter", "Gangs ended.", (double)c->gangs_ended);
 	one(b, "sluice_gangs_taken_back_total", "counter",
 	    "Gangs that could not be bound and wait again.", (double)c->taken_back);
@@ -120,31 +122,31 @@ static void from_core(const struct slu_snapshot *s, struct slu_buf *b)
 	one(b, "sluice_pods_refused_total", "counter",
 	    "Released pods that the scheduler they name refused on their nodes.",
 	    (double)c->pods_refused);
-	one(b, "sluice_bind_failures_total", "counter", "Bindings given up.",
+	one(b, "sluice_bind_failures_total", "counter", "Bindings that failed for good.",
 	    (double)c->bind_failures);
 	one(b, "sluice_refused_total", "counter", "Groups refused because their objects are wrong.",
 	    (double)c->refused_objects);
 	one(b, "sluice_audits_total", "counter", "Comparisons of the books with the cluster.",
 	    (double)c->audits);
 	one(b, "sluice_audit_lists_total", "counter",
-	    "Fresh lists of pods or nodes compared with what is known.", (double)c->audit_lists);
-	one(b, "sluice_audit_differences_total", "counter", "Differences found by them.",
-	    (double)c->audit_differences);
+	    "Fresh lists of pods or nodes compared with the mirror.", (double)c->audit_lists);
+	one(b, "sluice_audit_differences_total", "counter",
+	    "Differences that these comparisons found.", (double)c->audit_differences);
 	one(b, "sluice_overlooked_jobs_total", "counter",
-	    "Jobs that could start and that nothing would have looked at again: a bug.",
+	    "Jobs that could start but that no event would have made the queue look at: a bug.",
 	    (double)c->overlooked);
 	one(b, "sluice_memory_failures_total", "counter",
-	    "How often memory ran out and everything was looked at again.",
+	    "Times that memory ran out, after which the core checks everything again.",
 	    (double)c->memory_failures);
 	one(b, "sluice_cycles_total", "counter", "Scheduling cycles.", (double)c->cycles);
-	one(b, "sluice_cycle_seconds_total", "counter", "Time spent in them.",
+	one(b, "sluice_cycle_seconds_total", "counter", "Time spent in scheduling cycles.",
 	    (double)c->cycle_ns / 1e9);
 	one(b, "sluice_cycle_seconds_max", "gauge", "The longest cycle so far.",
 	    (double)c->cycle_ns_max / 1e9);
 	one(b, "sluice_start_lists_seconds", "gauge",
-	    "From the first object to the end of the last list, at start.",
+	    "Time from the first object to the end of the last list, at start.",
 	    (double)c->lists_us / 1e6);
-	one(b, "sluice_start_cycle_seconds", "gauge", "The first cycle after that.",
+	one(b, "sluice_start_cycle_seconds", "gauge", "Time of the first cycle after the lists.",
 	    (double)c->first_cycle_us / 1e6);
 	one(b, "sluice_leader", "gauge", "1 while this replica decides.", s->leader);
 	one(b, "sluice_store_up", "gauge", "1 while the store takes changes.",
@@ -181,22 +183,22 @@ static void from_io(const struct slu_metrics_from *f, struct slu_buf *b)
 	    p.waiting);
 	one(b, "sluice_writes_window", "gauge", "Writes that may be under way at once.", p.window);
 	one(b, "sluice_writes_window_halved_total", "counter",
-	    "Times it was halved to spare the API server.", (double)p.halvings);
+	    "Times that the window was halved to spare the API server.", (double)p.halvings);
 	one(b, "sluice_scheduled_events_waiting", "gauge", "Scheduled events not sent yet.",
 	    p.events_waiting);
 	one(b, "sluice_scheduled_events_lost_total", "counter",
 	    "Scheduled events that could not be written.", (double)p.events_lost);
 	one(b, "sluice_bindings_looked_up_total", "counter",
-	    "Bindings of unknown fate that were looked up.", (double)p.lookups);
-	one(b, "sluice_watch_changes_total", "counter", "Changes of objects seen.",
-	    (double)feed.changes);
-	one(b, "sluice_watch_pauses_total", "counter", "Times the watches were held back.",
+	    "Bindings without an answer whose outcome was looked up.", (double)p.lookups);
+	one(b, "sluice_watch_changes_total", "counter",
+	    "Changes of objects that the watches reported.", (double)feed.changes);
+	one(b, "sluice_watch_pauses_total", "counter", "Times that the daemon paused its watches.",
 	    (double)feed.pauses);
 	one(b, "sluice_watch_unreadable_total", "counter",
 	    "Objects left out because they cannot be read; /readyz names them.",
 	    (double)feed.unreadable);
 	one(b, "sluice_api_retries_total", "counter", "Requests sent again.", (double)k.retries);
-	one(b, "sluice_api_throttled_total", "counter", "Answers 429 of the API server.",
+	one(b, "sluice_api_throttled_total", "counter", "Answers 429 from the API server.",
 	    (double)k.throttled);
 	one(b, "sluice_io_idle_seconds_total", "counter", "Time the io thread waited for work.",
 	    (double)slu_loop_idle_ns(f->loop) / 1e9);
