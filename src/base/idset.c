@@ -80,16 +80,11 @@ int slu_idset_parse(struct slu_idset *s, const char *text)
 	return 0;
 }
 
-int slu_idset_add(struct slu_idset *s, uint32_t id)
+/* The first range that ends at or after id; the number of ranges if none does. */
+static uint32_t find_range(const struct slu_idset *s, uint32_t id)
 {
 	uint32_t lo = 0, hi = s->r.n;
-	int rc;
 
-	if (id > INT32_MAX)
-		return -EOVERFLOW;
-	if (!s->r.n || id > s->r.p[s->r.n - 1].hi)
-		return append(s, id, id);
-	/* The first range that ends at or after id. */
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
@@ -98,6 +93,19 @@ int slu_idset_add(struct slu_idset *s, uint32_t id)
 		else
 			hi = mid;
 	}
+	return lo;
+}
+
+int slu_idset_add(struct slu_idset *s, uint32_t id)
+{
+	uint32_t lo;
+	int rc;
+
+	if (id > INT32_MAX)
+		return -EOVERFLOW;
+	if (!s->r.n || id > s->r.p[s->r.n - 1].hi)
+		return append(s, id, id);
+	lo = find_range(s, id);
 	if (s->r.p[lo].lo <= id)
 		return 0;
 	if (lo && s->r.p[lo - 1].hi + 1 == id) {
@@ -124,17 +132,9 @@ int slu_idset_add(struct slu_idset *s, uint32_t id)
 
 bool slu_idset_has(const struct slu_idset *s, uint32_t id)
 {
-	uint32_t lo = 0, hi = s->r.n;
+	uint32_t i = find_range(s, id);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (s->r.p[mid].hi < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < s->r.n && s->r.p[lo].lo <= id;
+	return i < s->r.n && s->r.p[i].lo <= id;
 }
 
 uint64_t slu_idset_count(const struct slu_idset *s)

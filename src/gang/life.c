@@ -159,6 +159,20 @@ int64_t slu_gang_release(struct slu_machine *m, uint64_t job, uint32_t role, slu
 	return j->slots;
 }
 
+/* Fill `place` for `slots` slots of the job, with room for all its parts and none in it. */
+static int place_begin(struct slu_gang_place *place, const struct job *j, uint32_t slots)
+{
+	if (place->cap < j->n_part &&
+	    slu_vec_grow((void **)&place->part, &place->cap, j->n_part, sizeof *place->part) < 0)
+		return -ENOMEM;
+	place->start_s = j->start;
+	place->end_s = j->end;
+	place->slots = slots;
+	place->close = 0;
+	place->n = 0;
+	return 0;
+}
+
 int slu_gang_shrink(struct slu_machine *m, uint64_t job, uint32_t role, uint32_t slots,
 		    struct slu_gang_place *place)
 {
@@ -171,16 +185,8 @@ int slu_gang_shrink(struct slu_machine *m, uint64_t job, uint32_t role, uint32_t
 		have += j->part[i].role == role ? j->part[i].slots : 0;
 	if (!slots || slots > have)
 		return -EINVAL;
-	if (place) {
-		if (place->cap < j->n_part && slu_vec_grow((void **)&place->part, &place->cap,
-							   j->n_part, sizeof *place->part) < 0)
-			return -ENOMEM;
-		place->start_s = j->start;
-		place->end_s = j->end;
-		place->slots = slots;
-		place->close = 0;
-		place->n = 0;
-	}
+	if (place && place_begin(place, j, slots) < 0)
+		return -ENOMEM;
 	for (uint32_t i = j->n_part; i-- > 0 && slots;) {
 		const struct part *p = &j->part[i];
 		uint32_t k = SLU_MIN(p->slots, slots);
@@ -207,13 +213,8 @@ int slu_gang_info(const struct slu_machine *m, uint64_t job, struct slu_gang_inf
 	if (!j)
 		return -ENOENT;
 	if (place) {
-		if (place->cap < j->n_part && slu_vec_grow((void **)&place->part, &place->cap,
-							   j->n_part, sizeof *place->part) < 0)
+		if (place_begin(place, j, j->slots) < 0)
 			return -ENOMEM;
-		place->start_s = j->start;
-		place->end_s = j->end;
-		place->slots = j->slots;
-		place->close = 0;
 		place->n = j->n_part;
 		for (uint32_t i = 0; i < j->n_part; i++)
 			place->part[i] = (struct slu_gang_part){ .node = slu_machine_node_at(

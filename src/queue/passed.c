@@ -1,11 +1,11 @@
-/* Who passed a waiting job, by which rule and with what harm. */
+/* Which jobs passed a waiting one, by which rule and with what harm. */
 #include "queue/passed_internal.h"
 
 #include <stdio.h>
 
 #define TRIED 32u /* passers whose harm is measured: the latest ones */
 
-/* Did the one that started stand behind this one? */
+/* Whether the job that started stood behind this one. */
 static bool behind(const struct slu_queue *q, const struct job *job, const struct note *n)
 {
 	int32_t mine = q->sub.p[job->queue].conf.priority, its = q->sub.p[n->queue].conf.priority;
@@ -50,12 +50,7 @@ static int earliest(struct slu_queue *q, struct slu_machine *m, int64_t now_s, u
 	struct slu_gang_req req = queue_job_req(q, j);
 	struct slu_gang_role role[SLU_ROLES_MAX];
 
-	for (uint32_t i = 0; i < req.n_role; i++) {
-		role[i] = req.role[i];
-		role[i].max = role[i].min;
-	}
-	req.role = role;
-	req.max = req.min;
+	queue_req_minimum(&req, role);
 	int ans = slu_gang_match(m, SLU_GANG_ALLOCATE_OR_RESERVE, now_s, q->job.p[j].id, &req,
 				 &q->place, NULL);
 
@@ -66,7 +61,7 @@ static int earliest(struct slu_queue *q, struct slu_machine *m, int64_t now_s, u
 	return slu_gang_cancel(m, q->job.p[j].id);
 }
 
-/* The harm of one that runs: take it out of the copy, look, put it back. */
+/* The harm of a job that runs: take it out of the copy, look for the earliest start, put it back. */
 static int harm_of(struct slu_queue *q, struct slu_machine *m, int64_t now_s, uint32_t j,
 		   int64_t with_s, struct slu_passer *p, struct slu_gang_place *place)
 {

@@ -91,17 +91,12 @@ static int match(struct slu_queue *q, uint32_t j, bool reserve, struct slu_error
 		return rc;
 	struct slu_gang_role role[SLU_ROLES_MAX];
 
-	for (uint32_t i = 0; i < req.n_role; i++) {
-		role[i] = req.role[i];
-		role[i].max = role[i].min;
-	}
-	req.role = role;
-	req.max = req.min;
+	queue_req_minimum(&req, role);
 	return slu_gang_match(q->m, SLU_GANG_ALLOCATE_OR_RESERVE, q->now_s, id, &req, &q->place,
 			      err);
 }
 
-/* The booking is made; take the job out of line and tell.  It is in no tree. */
+/* The booking is made: take the job, which is in no tree, out of line and report its start. */
 static int start_job(struct slu_queue *q, uint32_t j, enum slu_how how, int64_t was_s,
 		     struct slu_decisions *out)
 {
@@ -134,7 +129,7 @@ static int start_job(struct slu_queue *q, uint32_t j, enum slu_how how, int64_t 
 	return queue_dep_fire(q, job->id, true, SLU_RESULT_OK, out);
 }
 
-/* It is booked for later; tell when that is news.  `job->planned_s` is what was told before. */
+/* The job is booked for later: report the start if it differs from `job->planned_s`, reported before. */
 static int planned(struct slu_queue *q, uint32_t j, int64_t was_s, struct slu_decisions *out)
 {
 	struct job *job = &q->job.p[j];
@@ -238,8 +233,8 @@ void queue_unreserve(struct slu_queue *q, uint32_t j)
 	job->planned_s = SLU_TIME_NONE;
 }
 
-/* Its time has come, but those who should have ended by now have not said so: keep the booking as
- * it is.  Looking for another place would lose one that ends just before somebody else's start. */
+/* The job's time has come, but jobs that should have ended by now have not been reported: keep the booking
+ * as it is.  A search for another place would lose one that ends just before another job's start. */
 static int keep_due(struct slu_queue *q, uint32_t j, struct slu_error *err)
 {
 	const struct job *job = &q->job.p[j];

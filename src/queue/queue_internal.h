@@ -254,6 +254,9 @@ void queue_shape_done(struct shape *s);
 int queue_shape_copy(struct shape *s, const struct slu_gang_req *req);
 /* The request of a job, ready for the matcher.  Borrowed until shapes or buckets change. */
 struct slu_gang_req queue_job_req(const struct slu_queue *q, uint32_t j);
+/* Cut an elastic request down to its minimum size.  `role` gets the changed roles, which the request
+ * points to from then on. */
+void queue_req_minimum(struct slu_gang_req *req, struct slu_gang_role role[SLU_ROLES_MAX]);
 /* Bucket for a job; made if need be.  -ENOMEM. */
 int64_t queue_bucket_get(struct slu_queue *q, uint32_t j);
 int queue_bucket_link(struct slu_queue *q, uint32_t i);    /* let bucket i be found */

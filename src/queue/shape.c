@@ -212,6 +212,16 @@ struct slu_gang_req queue_job_req(const struct slu_queue *q, uint32_t j)
 	return r;
 }
 
+void queue_req_minimum(struct slu_gang_req *req, struct slu_gang_role role[SLU_ROLES_MAX])
+{
+	for (uint32_t i = 0; i < req->n_role; i++) {
+		role[i] = req->role[i];
+		role[i].max = role[i].min;
+	}
+	req->role = role;
+	req->max = req->min;
+}
+
 /* ---- buckets ---- */
 
 static uint64_t bucket_hash(const struct bucket *b)

@@ -1,4 +1,4 @@
-/* Why is it not running?  From the plan itself. */
+/* Why a job does not run, told from the plan itself. */
 #include "base/buf.h"
 #include "base/qty.h"
 #include "queue/queue_internal.h"
@@ -92,12 +92,7 @@ static int shadow(struct slu_queue *q, struct slu_machine *m, int64_t now_s, int
 	}
 	*start_s = SLU_TIME_NONE;
 	at_s = SLU_MAX(at_s, req.begin_s);
-	for (uint32_t i = 0; i < req.n_role; i++) {
-		role[i] = req.role[i];
-		role[i].max = role[i].min;
-	}
-	req.role = role;
-	req.max = req.min;
+	queue_req_minimum(&req, role);
 	for (uint32_t i = 0; i < TRIES; i++) {
 		at_s = allowed_from(q, j, t, at_s);
 		if (at_s >= SLU_FOREVER / 4)
@@ -154,7 +149,7 @@ int slu_queue_estimate(const struct slu_queue *cq, int64_t now_s, uint32_t depth
 /* ---- estimates for one job after the other ---- */
 
 /* A machine on which the first `done` jobs of a queue's line are booked in their order.  It is kept
- * until the queue changes: whoever asks for many jobs pays for one walk along the line. */
+ * until the queue changes, so asking about many jobs costs one walk along the line. */
 struct shadow {
 	uint32_t sub;
 	int64_t now_s;
@@ -243,8 +238,8 @@ static int64_t deps_by(const struct slu_queue *q, const struct shadow *s, uint32
 	return at_s;
 }
 
-/* One that is not in line yet, for its begin time or for others: behind those who are.  Nothing is
- * left booked. */
+/* Estimate a job that is not in line yet, because of its begin time or a dependency: behind the jobs in
+ * line.  Nothing is left booked. */
 static int estimate_aside(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_why *out)
 {
 	const struct job *job = &q->job.p[j];
@@ -268,7 +263,7 @@ static int estimate_aside(struct slu_queue *q, int64_t now_s, uint32_t j, struct
 	return rc;
 }
 
-/* Those before it in its queue are booked first. */
+/* Estimate a job in line: the jobs before it in its queue are booked first. */
 static int estimate_one(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_why *out)
 {
 	struct shadow *s = shadow_of(q, now_s, q->job.p[j].queue);
@@ -472,7 +467,7 @@ static int ask_matcher(struct slu_queue *q, int64_t now_s, uint32_t j, struct sl
 }
 
 /* In order: all before it start one after the other, each within the longest limit.  Where the order of
- * those who came together is chosen, they count as before it.  Known as far as the shadow goes. */
+ * jobs that came together is chosen, these count as before it.  Known as far as the shadow goes. */
 static void put_bound_in_order(const struct slu_queue *q, uint32_t j, uint32_t position,
 			       struct slu_buf *b)
 {

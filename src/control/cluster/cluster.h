@@ -311,4 +311,6 @@ void core_tell(struct slu_core *c, struct pod *p, const char *reason, bool warni
 /* A warning on the pod and on the object above it that people made: `kubectl describe job` shows no
  * events of pods. */
 void core_tell_maker(struct slu_core *c, struct pod *p, const char *reason, const char *text);
+/* Write the condition PodScheduled=False with the reason Unschedulable. */
+void core_tell_unschedulable(struct slu_core *c, struct pod *p, const char *text);
 void core_evict(struct slu_core *c, const struct pod *p);

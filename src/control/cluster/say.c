@@ -69,6 +69,20 @@ void core_tell_maker(struct slu_core *c, struct pod *p, const char *reason, cons
 			    p->k->spec.scheduler, reason, true, text);
 }
 
+void core_tell_unschedulable(struct slu_core *c, struct pod *p, const char *text)
+{
+	const struct slu_kmeta *m = &p->k->o.meta;
+
+	p->told = true;
+	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_CONDITION,
+					       .kind = SLU_KIND_POD,
+					       .ns = m->ns,
+					       .name = m->name,
+					       .uid = m->uid,
+					       .reason = "Unschedulable",
+					       .text = text });
+}
+
 void core_evict(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kmeta *m = &p->k->o.meta;

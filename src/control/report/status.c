@@ -150,7 +150,7 @@ static uint64_t cause(const char *text)
 	return h;
 }
 
-/* Without a promise the forecast says when; so deep in line it is told to those who ask. */
+/* Without a promise the forecast gives the start; deep in line only a user who asks is told. */
 #define FORETOLD_PLACES 500
 
 static void foretell(struct slu_core *c, const struct run *r, struct slu_why *why)
@@ -188,20 +188,12 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	}
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		struct pod *p = g->pod.p[i];
-		const struct slu_kmeta *m = &p->k->o.meta;
 
 		/* The server says of gated pods that they are; that stays true. */
 		if (!core_pod_startable(p) || (p->told && !(grave && news)) ||
 		    slu_held_gated(&p->k->spec))
 			continue;
-		p->told = true;
-		core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_CONDITION,
-						       .kind = SLU_KIND_POD,
-						       .ns = m->ns,
-						       .name = m->name,
-						       .uid = m->uid,
-						       .reason = "Unschedulable",
-						       .text = slu_buf_str(&b) });
+		core_tell_unschedulable(c, p, slu_buf_str(&b));
 	}
 	if (g->pod.n && !g->wrong &&
 	    (grave ? news : !fluxjob && cause(slu_buf_str(&b)) != g->told_cause)) {
@@ -218,9 +210,9 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	g->told_times++;
 }
 
-/* News for people yield to bindings: so many writes a pass, and the more wait the rarer each is
- * told again.  To say when somebody deep in a long queue will start costs a plan of all before him:
- * a pass ends when it has taken PASS_NS, and the next one waits for REST times as long. */
+/* Status writes yield to bindings: a pass sends a bounded number, and the more groups wait the rarer each is
+ * written again.  To tell when a job deep in a long queue will start costs a plan of all jobs before it:
+ * so a pass ends when it has taken PASS_NS, and the next one waits for REST times as long. */
 #define PASS_US    500000
 #define PASS_NS    20000000
 #define REST       20

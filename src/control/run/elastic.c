@@ -53,23 +53,16 @@ void core_elastic_forget(struct slu_core *c, struct group *g)
 
 static void tell_member(struct slu_core *c, const struct group *g, struct pod *p, uint32_t have)
 {
-	const struct slu_kmeta *m = &p->k->o.meta;
+	int64_t age_us = c->now_us - p->k->o.meta.created_us;
 	char text[200];
 
-	if (p->told || p->stand || c->now_us - m->created_us < c->cfg->status.interval_s * 1000000)
+	if (p->told || p->stand || age_us < c->cfg->status.interval_s * 1000000)
 		return;
-	p->told = true;
 	snprintf(
 		text, sizeof text,
 		"group %s runs with %u members; this one joins when there is room that no waiting job needs",
 		g->id.name, have);
-	core_write(c, &(struct slu_rec_write){ .verb = SLU_WRITE_CONDITION,
-					       .kind = SLU_KIND_POD,
-					       .ns = m->ns,
-					       .name = m->name,
-					       .uid = m->uid,
-					       .reason = "Unschedulable",
-					       .text = text });
+	core_tell_unschedulable(c, p, text);
 }
 
 /* One more slot for this member; true if it got one. */
