@@ -127,13 +127,13 @@ static int64_t room_at(const struct player *p, int64_t share, int64_t *beside)
 	return INT64_MAX;
 }
 
-/* Does this one get a reservation, now that it does not fit and no other job has one? */
+/* Whether this job gets a reservation, now that it does not fit and no other job has one. */
 static bool is_next(const struct player *p, uint32_t i)
 {
 	return p->b->goal == BATCH_DONE || i < p->b->promised || p->b->item[i].due_s <= p->now_s;
 }
 
-/* Start what may; the reserved one, BATCH_MAX if no job is left to reserve for. */
+/* Start every job that may; returns the reserved job, BATCH_MAX if no job is left to reserve for. */
 static uint32_t start_some(struct player *p, uint32_t head)
 {
 	const struct batch_item *it = p->b->item;

@@ -111,7 +111,7 @@ static int64_t check_tree(const struct slu_queue *q, uint32_t root)
 	return l + r + 1;
 }
 
-/* One that could start where all others keep their places.  1, 0, or an error. */
+/* Whether some job could start while all others keep their places.  1, 0, or an error. */
 static int overlooked_in(struct slu_queue *q, uint32_t s, struct slu_machine *m,
 			 struct slu_gang_place *place, uint32_t *found, struct slu_error *err)
 {

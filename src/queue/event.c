@@ -51,8 +51,8 @@ static int admit(struct slu_queue *q, const struct slu_job_spec *s, bool running
 	return rc < 0 ? rc : 1;
 }
 
-/* It runs where it does not fit: somebody else put it there, and slu_queue_check() shall not take
- * it for a start of ours. */
+/* The job runs where it does not fit: another scheduler put it there.  Mark its nodes so that
+ * slu_queue_check() does not take it for a start of the queue. */
 static void note_overfull(struct slu_queue *q, const struct slu_gang_part *part, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -338,7 +338,8 @@ static int promise_there(struct slu_queue *q, uint32_t j, int64_t start_s,
 	return SLU_GANG_BUSY;
 }
 
-/* Not now: whom it would hurt to start it is not known before all have their promises back. */
+/* The job does not start now: before all promises are back the queue cannot know which of them its start
+ * would delay. */
 static int promise(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
 		   struct slu_decisions *out, struct slu_error *err)
 {

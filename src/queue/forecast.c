@@ -105,7 +105,7 @@ void slu_forecast_free(struct slu_forecast *f)
 	slu_free(f);
 }
 
-/* Whoever could still start. */
+/* Whether some job could still start. */
 static bool somebody_waits(const struct slu_queue *q)
 {
 	for (uint32_t i = 0; i < q->sub.n; i++)

@@ -591,7 +591,7 @@ static void dep_free_all(struct slu_queue *q, uint32_t j)
 	q->job.p[j].ndep = 0;
 }
 
-/* Something happened to job `on`: settle those who wait for it.  started: only AFTER_START. */
+/* Job `on` started or ended: settle the jobs that wait for it.  started: only AFTER_START. */
 int queue_dep_fire(struct slu_queue *q, slu_job_id on, bool started, enum slu_result r,
 		   struct slu_decisions *out)
 {

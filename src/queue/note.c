@@ -1,4 +1,4 @@
-/* The last starts of a queue, for those who ask who passed them. */
+/* The last starts of a queue, to explain which jobs passed a waiting one. */
 #include "queue/queue_internal.h"
 
 #include <stdio.h>

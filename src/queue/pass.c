@@ -3,16 +3,16 @@
  *
  * A pass over a queue, when room may have appeared:
  *   1. every reserved job, by planned start, is taken out of the plan and put back at its earliest
- * time. Its old place is free while it looks, so it never moves later unless capacity was lost.
+ *      time.  Its old place is free meanwhile, so it never moves later unless capacity was lost.
  *   2. the others in order, while fewer reservations than the policy wants lie before them: start
- *      or reserve.  SELECTIVE: those who are due, by when they were.
+ *      or reserve.  SELECTIVE: the jobs that are due, in the order in which they became due.
  *   3. the rest may start, if that disturbs no reservation (they are bookings like any other).
  *      Bucket by bucket: what fails for the shortest job of a bucket fails for all.
  * When no room appeared, only fresh jobs are looked at: for the others the answer is known. */
 #include "queue/queue_internal.h"
 
-/* By planned start: who is planned earlier leaves room to who is planned later, so one sweep goes a
- * long way. */
+/* By planned start: a job planned earlier leaves room to jobs planned later, so one sweep settles most of
+ * them. */
 int queue_pass_by_plan(const void *a, const void *b, void *arg)
 {
 	const struct job *x = (const struct job *)arg + *(const uint32_t *)a;
@@ -83,7 +83,7 @@ uint32_t queue_pass_first(const struct slu_queue *q, const struct subqueue *sub)
 	return best;
 }
 
-/* ---- who is due for a promise ---- */
+/* ---- jobs that are due for a promise ---- */
 
 /* First in line for a promise of all buckets that are not `closed` this time. */
 static uint32_t first_due(const struct slu_queue *q, const struct subqueue *sub)
@@ -101,7 +101,7 @@ static uint32_t first_due(const struct slu_queue *q, const struct subqueue *sub)
 	return best;
 }
 
-/* Least priority in line: whoever has more does not wait to become due. */
+/* The least priority in line: a job with a higher one does not wait to become due. */
 static int64_t least_priority(const struct slu_queue *q, const struct subqueue *sub)
 {
 	int64_t least = INT64_MAX;
@@ -134,7 +134,7 @@ static void open_buckets(struct slu_queue *q, struct subqueue *sub)
 	}
 }
 
-/* Start those who are due, or promise them a start. */
+/* Start the jobs that are due, or promise them a start. */
 static int promise_due(struct slu_queue *q, struct subqueue *sub, uint32_t *started,
 		       struct slu_decisions *out, struct slu_error *err)
 {
@@ -323,8 +323,7 @@ static int room_now(struct slu_queue *q, uint32_t j, struct slu_error *err)
 	return ans < 0 ? ans : ans == SLU_GANG_NOW;
 }
 
-/* Does anybody fit now?  Those who were looked at before a promise moved may start in what it left.
- */
+/* Whether some job fits now: a job that was tried before a promise moved may fit in the room it left. */
 int queue_pass_may_start(struct slu_queue *q, struct slu_error *err)
 {
 	int rc = 0;
@@ -346,8 +345,8 @@ int queue_pass_may_start(struct slu_queue *q, struct slu_error *err)
 	return rc;
 }
 
-/* Could a pass start anybody at all?  If not, the plan of a policy with one reservation may stay as
- * it is until somebody could start (opts.lazy): no start depends on it before. */
+/* Whether a pass could start any job at all.  If not, the plan of a policy with one reservation may stay
+ * as it is until some job could start (opts.lazy): no start depends on the plan before. */
 static int nobody(struct slu_queue *q, struct subqueue *sub, struct slu_error *err)
 {
 	uint32_t head = queue_order_first(q->job.p, sub->reserved);

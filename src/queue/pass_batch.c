@@ -39,7 +39,7 @@ static void gather_promised(struct slu_queue *q, struct subqueue *sub, struct ba
 	b->promised = b->n;
 }
 
-/* Does this one belong to the batch of the oldest that waits? */
+/* Whether the job belongs to the batch of the oldest job that waits. */
 static bool came_with(const struct job *j, const struct job *oldest)
 {
 	return j->priority == oldest->priority &&
@@ -146,7 +146,7 @@ static bool has_batch(const struct subqueue *sub)
 		sub->n_reserved <= 1);
 }
 
-/* Could any job in line start now?  Remembers who could not. */
+/* Whether any job in line could start now.  Remembers the jobs that could not. */
 static int somebody_fits(struct slu_queue *q, struct subqueue *sub, struct slu_error *err)
 {
 	int fits = 0;

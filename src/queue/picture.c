@@ -14,7 +14,7 @@ static void put_nodeset(struct pic *p, struct slu_nodeset **s)
 	}
 }
 
-/* Something that an event can say, said by one. */
+/* Write or read, in the form of an event, what an event can express. */
 static void event(struct pic *p, const struct slu_event *ev, struct slu_event_box *box)
 {
 	if (reads(p)) {

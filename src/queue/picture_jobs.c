@@ -1,4 +1,4 @@
-/* picture_jobs.c — the jobs in the picture of a queue: where they stand, whom they wait for, when
+/* picture_jobs.c — the jobs in the picture of a queue: where they stand, which jobs they wait for, when
  * to look at them again. */
 #include "queue/picture_internal.h"
 
@@ -90,7 +90,7 @@ static int job_enter(struct slu_queue *q, uint32_t i)
 	return 0;
 }
 
-/* Its booking speaks of roles that it has, and they of kinds that there are. */
+/* Check that the job's booking names roles that the job has, and these name kinds that exist. */
 static bool booking_sane(struct slu_queue *q, const struct job *j)
 {
 	const struct slu_gang_req *req = &q->shape.p[j->shape].req;
@@ -162,7 +162,7 @@ static void jobs(struct pic *p)
 		U(q->job.p[q->job_free.p[i]].gen);
 }
 
-/* Buckets that have somebody in line, and jobs that came since the last pass. */
+/* Buckets that have jobs in line, and jobs that came since the last pass. */
 static void put_lines(struct pic *p)
 {
 	struct slu_queue *q = p->q;
@@ -211,7 +211,7 @@ static void put_lines(struct pic *p)
 	}
 }
 
-/* Who waits for whom: by whom, in the order in which they are told. */
+/* Dependencies, by the job that is waited for, in the order in which waiting jobs are settled. */
 static void deps(struct pic *p)
 {
 	struct slu_queue *q = p->q;
@@ -255,7 +255,7 @@ static void deps(struct pic *p)
 	}
 }
 
-/* How those ended who may be waited for; 0: somebody of the same number was forgotten. */
+/* How jobs ended that others may wait for; 0: an earlier job of the same number was forgotten. */
 static void results(struct pic *p)
 {
 	struct slu_queue *q = p->q;
@@ -291,7 +291,7 @@ static int by_time(const void *a, const void *b)
 	return x->job < y->job ? -1 : x->job > y->job;
 }
 
-/* In order; which is a heap, too. */
+/* Timers in order of time, which is a valid heap, too. */
 static void timers(struct pic *p)
 {
 	struct slu_queue *q = p->q;

@@ -1,4 +1,4 @@
-/* Birth, death, copies, and the two doors: apply and schedule. */
+/* Making, freeing and copying a queue, and its two entry points: apply and schedule. */
 #include "queue/queue_internal.h"
 
 int slu_queue_new(const struct slu_queue_opts *opts, struct slu_queue **out, struct slu_error *err)

@@ -63,7 +63,7 @@ static int on_timer(struct slu_queue *q, const struct timer *t, struct slu_decis
 	}
 }
 
-/* Nodes came or went for good: who could never run may now, and the other way round. */
+/* Nodes came or went for good: jobs that could never run may now, and the other way round. */
 static int look_again(struct slu_queue *q, struct slu_decisions *out)
 {
 	q->topology_seen = q->topology;
@@ -125,7 +125,7 @@ static int look_again(struct slu_queue *q, struct slu_decisions *out)
 	return 0;
 }
 
-/* Who avoids nodes has a copy of those it may use: what left the original leaves the copy. */
+/* A job that avoids nodes has its own copy of its node sets: nodes that left the original leave the copy. */
 static void narrow(struct slu_queue *q)
 {
 	bool any = false;

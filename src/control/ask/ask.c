@@ -1,9 +1,8 @@
 /* What people ask for: cancel, hold, release, drain.
  *
  * What a person took out of the queue stays out: it is noted on the object that makes the members,
- * where a restart, another replica and a reader of the manifest find it.  Whoever asks for
- * something is answered when it is in the store: what was answered survives a crash in the next
- * moment. */
+ * where a restart, another replica and a reader of the manifest find it.  A request is answered when its
+ * change is in the store: what was answered survives a crash in the next moment. */
 #include "control/ask/ask.h"
 
 #include <stdio.h>
@@ -137,7 +136,7 @@ struct group *core_group_named(struct slu_core *c, const char *ns, const char *n
 	return NULL;
 }
 
-/* A run of it is in the queue. */
+/* Whether a run of the group is in the queue. */
 static bool group_waits(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)
@@ -146,7 +145,7 @@ static bool group_waits(const struct group *g)
 	return false;
 }
 
-/* Its objects say that it was taken out of the queue. */
+/* Whether the group's objects say that it was taken out of the queue. */
 static bool is_noted(struct slu_core *c, const struct group *g)
 {
 	for (uint32_t i = 0; i < g->pod.n; i++) {
@@ -213,7 +212,7 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	return 0;
 }
 
-/* Who does not decide cannot promise anything either. */
+/* Refuse a request on a replica that decides nothing: a standby, or a leader whose store cannot be read. */
 static int refuse_standby(struct slu_core *c, struct slu_error *err)
 {
 	if (c->store_waits)

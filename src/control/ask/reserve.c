@@ -26,7 +26,7 @@ static int send(struct slu_core *c, struct slu_rec_ask *a, const struct slu_rec_
 	return 1;
 }
 
-/* It is over as of now; one that has not begun is moved into the past. */
+/* End the Reservation now; one that has not begun is moved into the past. */
 static int end(struct slu_core *c, struct slu_rec_ask *a, struct slu_error *err)
 {
 	const struct reservation *r = core_reservation(c, a->ns, a->name);

@@ -152,7 +152,7 @@ void core_resize_done(struct slu_core *c)
 
 /* ---- without ---- */
 
-/* Who goes first: who has no place, then the newest. */
+/* The order in which members are ended: first those without a place, then the newest. */
 static int by_worth(const void *a, const void *b)
 {
 	const struct pod *x = *(struct pod *const *)a, *y = *(struct pod *const *)b;

@@ -339,7 +339,7 @@ static const struct run *gang_of(const struct group *g)
 	return NULL;
 }
 
-/* A start for one that may wait, wherever in line it is: a promise, planned at once. */
+/* Give a claim that may wait a promise at once, wherever it is in line. */
 static void promise_claim(struct slu_core *c, struct claim *x, const struct run *r)
 {
 	struct slu_event ev = { .kind = SLU_EV_PROMISE, .job = r->id, .start_s = c->now_s + 1 };
@@ -450,7 +450,7 @@ int64_t core_claims_wake_us(const struct slu_core *c)
 	return c->claims->next_us;
 }
 
-/* Those that are not answered, or do not run yet. */
+/* Look at the claims that are not answered or do not run yet. */
 static bool look_at_open(struct slu_core *c)
 {
 	struct claims *all = c->claims;
@@ -471,7 +471,7 @@ static bool look_at_open(struct slu_core *c)
 	return any;
 }
 
-/* Those that have ended. */
+/* Look at the claims that have ended. */
 static bool look_at_over(struct slu_core *c)
 {
 	bool any = c->fluxjobs->claims_over.n;
@@ -486,7 +486,7 @@ static bool look_at_over(struct slu_core *c)
 	return any;
 }
 
-/* Those that run, some now and some later: what ended them may have been no end that we saw. */
+/* Check the running claims, some in each sweep: a claim may have ended without an event. */
 static bool sweep(struct slu_core *c)
 {
 	struct claims *all = c->claims;

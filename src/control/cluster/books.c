@@ -66,8 +66,8 @@ bool core_node_labelled(const struct slu_knode *k, const char *want)
 	return v && !strcmp(v, eq + 1);
 }
 
-/* The machine has few kinds, and whoever may make a pod may invent names: those that no node has
- * shall not take the place of those a node may bring. */
+/* The machine has room for few kinds, and any user who may make a pod may invent names: kinds that no node
+ * has must not take the place of kinds that a node may bring. */
 static int asked_kind(struct slu_core *c, const char *name)
 {
 	int kind = slu_machine_kind_find(slu_queue_machine(c->q), name);
@@ -82,7 +82,7 @@ static int asked_kind(struct slu_core *c, const char *name)
 	return kind;
 }
 
-/* Of a node: counted from now on, which is news for whoever named it in vain. */
+/* A kind that a node has is counted from now on; pods that named it before are looked at again. */
 static int node_kind(struct slu_core *c, const char *name)
 {
 	uint32_t before = slu_machine_kinds(slu_queue_machine(c->q));
@@ -238,7 +238,7 @@ void core_nodes_describe(struct slu_core *c)
 			core_node_describe(c, node_of(e));
 }
 
-/* Every node has one of it from now on, and who uses it there already holds it. */
+/* Give every node one of the port from now on, and book it for pods that use it already. */
 void core_ports_introduce(struct slu_core *c)
 {
 	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;

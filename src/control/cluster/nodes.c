@@ -1,4 +1,4 @@
-/* Nodes: the mirror's to the machine's, and everybody else's pods on them. */
+/* Nodes: bring those of the mirror into the machine, with the pods that other schedulers put on them. */
 #include "control/cluster/cluster.h"
 
 #define CONTROL_PLANE "node-role.kubernetes.io/control-plane"

@@ -1,8 +1,8 @@
 /* What pods that are there forbid others: their required anti-affinity.
  *
  * Equal terms are one `repel`, with the domains (values of its topology label) where a pod carries
- * it.  The pods it selects may not go to nodes of those domains; who may be selected by which terms
- * is part of where a pod may go (shapes.c). */
+ * it.  The pods it selects may not go to nodes of those domains; which terms select a pod is part of the
+ * signature of its eligible nodes (shapes.c). */
 #include "control/cluster/cluster.h"
 
 #define TERMS_MAX 4096u /* different ones; further ones are not looked at */

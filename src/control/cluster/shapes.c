@@ -43,7 +43,7 @@ static void set_to(struct slu_core *c, struct slu_nodeset *set, uint32_t at, boo
 
 static void look_everywhere(struct slu_core *c, struct where *w);
 
-/* The first thing that speaks against the node. */
+/* The first reason why the pod may not use the node. */
 static enum slu_no against(struct slu_core *c, const struct where *w, const struct node *n)
 {
 	const struct slu_kpod *p = slu_kpod(w->pod);

@@ -11,8 +11,8 @@ static void describe(struct slu_core *c, struct node *n)
 	core_node_describe(c, n);
 }
 
-/* It takes work again.  Also of one that is over the queue is told: this comes before the look at
- * the plan that would drop it. */
+/* Let the node take work again.  The queue is told even if the drain is over: this runs before the pass
+ * that would drop it from the plan. */
 static void end_drain(struct slu_core *c, struct node *n)
 {
 	if (n->drained && core_node_drain(c, n, false) < 0)

@@ -16,8 +16,8 @@
 
 #define AGAIN_US 1000000
 
-/* The queue has started it, or lost it, and the run does not know; or what it intends is in no
- * intent. */
+/* Repair a run: the queue may have started or lost its job without the run's knowledge, or the run may
+ * have no intent for what was decided. */
 static void look_at_run(struct slu_core *c, struct run *r)
 {
 	struct slu_job_view v;
@@ -37,7 +37,7 @@ static void look_at_run(struct slu_core *c, struct run *r)
 	core_run_settled(c, r);
 }
 
-/* Of the queue, without a run: its end could not be told. */
+/* A job of the queue without a run: its end could not be reported to the queue. */
 struct lost_job {
 	uint64_t id;
 	bool runs;

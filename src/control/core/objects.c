@@ -59,7 +59,7 @@ static void release(struct slu_core *c, struct pod *p, bool ended)
 		core_group_dirty(c, g);
 }
 
-/* It is on a node: where we put it, or where somebody else did. */
+/* The pod is on a node: Sluice put it there, or another scheduler did. */
 static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
 {
 	struct node *n = core_node(c, at);
@@ -94,7 +94,7 @@ static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
 		core_group_dirty(c, p->group);
 }
 
-/* Its gate was removed, and it names a node: by us, or does somebody only say so? */
+/* The pod's gate is gone and it names a node: whether Sluice released it, or a user only wrote that. */
 static bool released_by_us(struct slu_core *c, const struct pod *p)
 {
 	const char *node = slu_held_node(p->k);
@@ -114,7 +114,7 @@ static bool is_resized(const struct slu_kpodspec *a, const struct slu_kpodspec *
 	return false;
 }
 
-/* One that has no place yet is planned with what it asks for now. */
+/* A pod that has no place yet is planned with what it asks for now. */
 static void plan_resized(struct slu_core *c, struct pod *p)
 {
 	core_shape_put(c, p->shape);
@@ -161,8 +161,8 @@ static bool is_same_owner(const struct slu_kmeta *a, const struct slu_kmeta *b)
 	return (!x && !y) || (x && y && !strcmp(x->uid, y->uid));
 }
 
-/* Its owner was deleted without it, or somebody gave it another: a pod that waits belongs to what its
- * objects say now.  One that has a place keeps it where it is. */
+/* The pod's owner was deleted without it, or the pod got another owner: a waiting pod joins the group that
+ * its objects name now.  A pod that has a place keeps its group. */
 static void change_owner(struct slu_core *c, struct pod *p)
 {
 	if (core_pod_at(p) || core_slot_of(p))

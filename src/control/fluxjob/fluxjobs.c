@@ -221,7 +221,7 @@ static bool is_over(const struct slu_kfluxjob *k)
 	return slu_kstr_is(k->state, "Finished") || slu_kstr_is(k->state, "Failed");
 }
 
-/* Another replica leads: what it says of the job is so. */
+/* Another replica leads: follow the status that the leader wrote. */
 static void follow_leader(struct slu_core *c, struct fluxjob *f)
 {
 	if (is_over(f->k)) {
@@ -232,7 +232,7 @@ static void follow_leader(struct slu_core *c, struct fluxjob *f)
 	}
 }
 
-/* Its slots come into being, or wait for room. */
+/* Make the slots of the FluxJob, or let it wait for room. */
 static void own_begin(struct slu_core *c, struct fluxjob *f, struct slu_error *err)
 {
 	if (core_phantoms_crowded(c, f)) {
@@ -429,7 +429,8 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 	core_fluxjob_due(c, f);
 }
 
-/* Who runs on as before is not asked at every turn; who waits may be told another place in line. */
+/* A FluxJob that runs on as before is not looked at in every turn; one that waits may have got another
+ * place in line. */
 static void own_turn(struct slu_core *c, struct fluxjob *f)
 {
 	if (f->look_us <= c->now_us || own_end_us(f) <= c->now_us)
@@ -454,7 +455,7 @@ static void turn(struct slu_core *c, struct fluxjob *f)
 		core_fluxjob_turn_by(c, f, f->due_us);
 }
 
-/* Some slots went: those who wait for room for theirs try again. */
+/* Some slots went: FluxJobs that wait for room try again. */
 static void try_crowded(struct slu_core *c)
 {
 	c->fluxjobs->freed = false;
@@ -491,7 +492,7 @@ void core_fluxjob_synced(struct slu_core *c, bool absent, bool refused)
 		SLU_STR("see", "deploy/crds/fluxjobs.jobs.converged-computing.org.yaml"));
 }
 
-/* It belonged to an object of that name before this one: the server has collected it. */
+/* The FluxJob belonged to an earlier object of that name: the server has collected it. */
 static bool is_anothers(const struct slu_kfluxjob *k, const struct slu_kobj *o)
 {
 	for (uint32_t i = 0; i < k->o.meta.nowners; i++)

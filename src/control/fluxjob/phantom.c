@@ -1,10 +1,10 @@
 /* Phantoms: pods that exist only here.
  *
- * A FluxJob that a user wrote has no pods: it takes its nodes for its duration, and whoever reads
- * its status uses them.  For each of its slots there is a phantom, a pod object like those the API
- * server sends, under a uid no server gives out.  So groups, the queue, intents, the audit and what
- * people are told need no special case; only what would be written to the cluster about a phantom
- * is carried out here instead. */
+ * A FluxJob that a user wrote has no pods: it takes its nodes for its duration, and the programs that
+ * read its status use them.  For each of its slots there is a phantom, a pod object like those the API
+ * server sends, under a uid that no server gives out.  So groups, the queue, intents, the audit and
+ * reports need no special case; only the writes that would go to the cluster about a phantom are carried
+ * out here instead. */
 #include "control/fluxjob/fluxjob.h"
 
 #include <stdio.h>
@@ -50,8 +50,8 @@ static void put_number(struct slu_jsonw *w, const char *key, int64_t n)
 	slu_jsonw_kstr(w, key, text);
 }
 
-/* What the group reads its wishes from.  User and arrival are not among it: the webhook is not asked
- * about FluxJobs, so whoever wrote such a note there was not the webhook. */
+/* The annotations from which the group reads its wishes.  User and arrival are left out: the webhook is
+ * not asked about FluxJobs, so it did not write such an annotation there. */
 static void annotations(const struct fluxjob *f, const struct slu_kfluxjob *k, struct slu_jsonw *w)
 {
 	static const char *const kept[] = { "sluice.sh/begin",      "sluice.sh/after",
@@ -243,9 +243,9 @@ static void show_gone(struct slu_core *c, const struct pod *p)
 	push_shown(c, slu_kobj_ref(&p->k->o), true);
 }
 
-/* A FluxJob of a line may ask for 10 000 slots, and anybody may make many: so a namespace has at most
- * SPACE_MAX of them, all together ALL_MAX; but each its first SPACE_FREE, whatever others do, and a
- * namespace that has none yet one FluxJob of any legal size. */
+/* A FluxJob of one line may ask for 10 000 slots, and any user may make many.  So a namespace has at most
+ * SPACE_MAX slots and all namespaces together ALL_MAX; but each namespace gets its first SPACE_FREE
+ * whatever others do, and one that has none yet gets one FluxJob of any legal size. */
 #define SPACE_FREE 1000u
 #define SPACE_MAX  20000u
 #define ALL_MAX    200000u

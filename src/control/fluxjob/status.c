@@ -1,9 +1,9 @@
 /* The status of FluxJobs: what it says, and when it is worth a write.
  *
- * Work that starts at once passes four states in a second: they are told as one.  A change of state
- * waits a second after the last write, a state on the way to another three, an end not at all; a
- * new position or estimate waits for status.interval; for who is not among the next, the one after
- * it waits for twice that, and so on.
+ * Work that starts at once passes four states in a second: they are written as one.  A change of state
+ * waits for a second after the last write, a passing state for three, an end not at all.  A new position
+ * or estimate waits for status.interval; for a job that is not among the next in line each further one
+ * waits twice as long as the one before.
  *
  * Where thousands wait to be told, the server has little time for each of their Jobs, which are on
  * their way for many seconds: the more there are, the longer a state must last to be told. */

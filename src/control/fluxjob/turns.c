@@ -1,4 +1,5 @@
-/* Whose turn is when: FluxJobs in a heap by time, so that a pass looks at those that have something to do, and at nobody else. */
+/* FluxJobs in a heap by the time of their turn, so that a pass looks only at those that have something
+ * to do. */
 #include "control/fluxjob/fluxjob.h"
 
 static bool is_before(const struct fluxjob *a, const struct fluxjob *b)

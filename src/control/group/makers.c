@@ -1,5 +1,5 @@
-/* The objects behind a group: which of them make its members, who of those is on the way out, and
- * the answer of life.h for them. */
+/* The objects behind a group: which of them make its members, which members are leaving, and the answer
+ * of life.h for them. */
 #include "control/group/held.h"
 
 #include "control/cluster/cluster.h"
@@ -108,7 +108,7 @@ static struct slu_life_objects objects_of(struct slu_core *c, const struct group
 						   .alone = g->ended_alone } };
 }
 
-/* Makers that went with all their members are no part of the group any more. */
+/* Drop makers that are gone with all their members. */
 static void forget_gone(struct slu_core *c, struct group *g, const struct slu_life_objects *o)
 {
 	for (uint32_t i = g->maker.n; i-- > 0;) {

@@ -32,8 +32,8 @@ static void join(struct slu_core *c, struct pod *p)
 			SLU_STR("pod", p->k->o.meta.name));
 }
 
-/* Nothing stands on what its controllers say: it will not be started any more, or it runs, and after a
- * start the lists are complete: who makes it is known, or gone. */
+/* Whether the pod may join without its controllers: it will not be started any more; or it runs, and the
+ * lists after a start are complete, so its maker is known or gone. */
 static bool needs_no_owner(const struct slu_core *c, const struct pod *p)
 {
 	return p->k->o.meta.deleted_us || (!c->recovered && core_pod_at(p));

@@ -1,4 +1,4 @@
-/* The table of groups: which there are, who joins, which must be looked at again. */
+/* The table of groups: which exist, which pods join them, which must be looked at again. */
 #include "control/group/group.h"
 
 #include <stdio.h>
@@ -17,9 +17,9 @@ struct group *core_group_find(struct slu_core *c, const char *ns, const char *ke
 				: NULL;
 }
 
-/* The webhook's note, 0 if there is none or it cannot be true: whoever may make a pod may write one
- * too, and an early one would be a place at the head of the queue.  So would that of a Deployment
- * that was made long ago and is scaled up now: what asks now are its pods. */
+/* The arrival that the webhook noted; 0: there is none, or it cannot be true.  Any user who may make a pod
+ * may write such a note, and an early one would be a place at the head of the queue.  So would the note
+ * of a Deployment that was made long ago and is scaled up now: there the age of its pods counts. */
 static int64_t noted_us(struct slu_core *c, const struct slu_group_source *src)
 {
 	const struct slu_kmeta *m;
@@ -34,7 +34,7 @@ static int64_t noted_us(struct slu_core *c, const struct slu_group_source *src)
 		       : 0;
 }
 
-/* Order of arrival, to the microsecond; what is older than we are is ordered by its creation. */
+/* Order of arrival, to the microsecond; objects older than this process are ordered by their creation. */
 static int64_t first_seen(struct slu_core *c, const struct slu_group_source *src)
 {
 	const struct slu_kmeta *m = &src->pod->o.meta;

@@ -104,7 +104,7 @@ static void tell_sizes(struct slu_core *c, struct group *g, struct pod *odd, uin
 	g->told_most = said;
 }
 
-/* The first that stays: what is on its way out says nothing about the others. */
+/* The first member that stays: members that are leaving say nothing about the others. */
 static const struct pod *spokesman(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->pod.n; i++)
@@ -163,7 +163,7 @@ static bool may_have_whole_nodes(const struct slu_core *c, const struct group *g
 	return true; /* there is no such queue: told elsewhere */
 }
 
-/* A misspelt key changes nothing, so somebody has to say that it does: once. */
+/* A misspelt key has no effect, so an event tells the user so, once. */
 static void tell_stranger(struct slu_core *c, struct group *g, const struct slu_group_source *src)
 {
 	struct slu_error err = { 0 };

@@ -41,7 +41,7 @@ uint32_t core_ahead_pods(const struct held *h)
 	return count_pods(h, false);
 }
 
-/* One of its pods has ended.  (Whoever let it go has not noted it, and it was not us.) */
+/* Whether a pod of the Job has ended.  (Another program released that pod, without a note on it.) */
 bool core_ahead_begun(struct slu_core *c, const struct held *h)
 {
 	const struct slu_kjob *j;
@@ -82,8 +82,8 @@ static void patch(struct slu_core *c, const struct held *h, const char *text)
 					       .text = text });
 }
 
-/* The deadline of a Job runs from its resuming on: that one waits for its turn, and so does one
- * that is too wide. */
+/* The deadline of a Job counts from its resuming, so a Job with one waits for its turn; so does a Job that
+ * is too wide. */
 static bool may_go(const struct slu_core *c, const struct held *h)
 {
 	const struct slu_kjob *j = h->obj->kind == SLU_KIND_JOB ? slu_kjob(h->obj) : NULL;
@@ -173,7 +173,7 @@ void core_ahead(struct slu_core *c)
 		(void)(slu_queue_each(c->q, visit, &w) < 0); /* no memory: the next time */
 }
 
-/* (A release that is on its way too does what this one should have done.) */
+/* If a release is on its way as well, it does what the early resume should have done. */
 bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec_written *w)
 {
 	if (h->turn != TURN_NONE || h->early == EARLY_NONE)

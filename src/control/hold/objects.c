@@ -15,9 +15,10 @@
 
 /* ---- stand-ins ---- */
 
-/* A Job of a line may ask for 100 000 pods, and anybody may make many.  So a namespace has at most
- * SPACE_MAX stand-ins, all together ALL_MAX; but each its first SPACE_FREE, whatever others do, and
- * a namespace that has none yet one Job of any legal size.  Other Jobs wait for room. */
+/* A Job of one line may ask for 100 000 pods, and any user may make many.  So a namespace has at most
+ * SPACE_MAX stand-ins and all namespaces together ALL_MAX; but each namespace gets its first SPACE_FREE
+ * whatever others do, and one that has none yet gets one Job of any legal size.  Other Jobs wait for
+ * room. */
 #define SPACE_FREE 1000u
 #define SPACE_MAX  50000u
 #define ALL_MAX    400000u
@@ -350,7 +351,7 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 
 /* ---- holding what the webhook did not see ---- */
 
-/* A pod of the object has a node already: it is left where it is. */
+/* Whether a pod of the object has a node already: then the object is left alone. */
 static bool has_begun(struct slu_core *c, const struct slu_kobj *o)
 {
 	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
@@ -411,8 +412,8 @@ static void hold_object(struct slu_core *c, struct held *h)
 	slu_buf_done(&b);
 }
 
-/* A Job whose template has gates of others too cannot be planned before those are gone, and they
- * cannot go before it has pods: it is resumed, the gates keep its pods. */
+/* A Job whose template also has foreign gates cannot be planned before those are removed, and they cannot
+ * be removed before the Job has pods: so the Job is resumed, and the gates hold its pods. */
 static void let_through(struct slu_core *c, struct held *h)
 {
 	const struct slu_kjob *j = h->obj->kind == SLU_KIND_JOB ? slu_kjob(h->obj) : NULL;

@@ -1,4 +1,4 @@
-/* Letting go: Jobs are resumed, pods pinned and freed of the gate; what comes of them. */
+/* Release held work: resume Jobs, pin pods and remove their gate; and follow what becomes of them. */
 #include "control/hold/hold.h"
 
 #include <stdio.h>
@@ -97,8 +97,8 @@ static void resume_later(struct slu_core *c, struct held *h, int64_t us)
 	core_due_by(c, CORE_AT_RELEASED, h->again_us);
 }
 
-/* Where those are that stand for its pods, before they go: an open intent may have to be written
- * once more. */
+/* Remember the nodes of the Job's stand-ins before these are removed: an open intent may have to be
+ * written once more. */
 static void note_places(const struct run *r, struct held *h)
 {
 	if (!h->stand.n || slu_vec_reserve(&h->place, h->stand.n) < 0)
@@ -160,8 +160,8 @@ static void resume(struct slu_core *c, struct run *r, struct held *h, bool there
 	}
 }
 
-/* All pods of a Job are made in one go: where one is missing for long after the others, a quota or
- * a webhook keeps it away. */
+/* A controller makes all pods of a Job in one go: if one is missing long after the others appeared, a
+ * quota or a webhook prevents it. */
 #define STALL_US 30000000
 
 static int64_t stalls_us(const struct slu_core *c, const struct run *r)
@@ -463,8 +463,8 @@ static bool may_evict(struct slu_core *c, const struct pod *p)
 	return slu_kjob(owner)->failed < slu_kjob(owner)->backoff_limit;
 }
 
-/* Its scheduler does not want it there.  The pin cannot be taken off again, so another pod must
- * take its place; where that is impossible it can only be told. */
+/* The pod's scheduler refuses its node.  The pin cannot be taken off again, so another pod must take its
+ * place; where that is impossible, an event tells so. */
 static void pod_refused(struct slu_core *c, struct pod *p)
 {
 	const struct slu_kmeta *m = &p->k->o.meta;
@@ -501,7 +501,7 @@ static void pod_refused(struct slu_core *c, struct pod *p)
 	slu_buf_done(&b);
 }
 
-/* Runs whose pods do not come are taken back as a whole: none was let go. */
+/* Take back, as a whole, runs whose pods do not appear: none of their pods was released. */
 static void watch_appearing(struct slu_core *c, const struct group *g)
 {
 	for (uint32_t i = g->run.n; i-- > 0;) {

@@ -1,4 +1,4 @@
-/* What others are told about held objects: one pass over those that changed. */
+/* Report held objects to the sink: one pass over those that changed. */
 #include "control/hold/hold.h"
 
 #include "control/cluster/cluster.h"
@@ -166,7 +166,7 @@ static void tell_sink(struct slu_core *c, struct held *h, const struct slu_held_
 	c->holds->sink.seen(c->holds->sink.arg, v);
 }
 
-/* Of those that moved in the queue: who is next in line, and who has not been told for longest. */
+/* Among the objects that moved in the queue: the next in line, and the one reported longest ago. */
 struct moved {
 	struct held *next, *oldest;
 	uint32_t position; /* of the first */

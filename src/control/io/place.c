@@ -236,7 +236,7 @@ static void pause_over(void *arg)
 	pump(p);
 }
 
-/* Once more, when the server had time to breathe. */
+/* Send the write again after a pause for the server. */
 static void send_later(struct slu_place *p, struct slu_rec_write *w)
 {
 	line_put(&p->line[LINE_PAUSED], w);
@@ -337,7 +337,7 @@ static void scheduled_event(struct slu_place *p, struct slu_rec_write *w)
 	slu_buf_done(&b);
 }
 
-/* It is bound: say so when nothing more important waits. */
+/* The pod is bound: write its Scheduled event when nothing more important waits. */
 static void bound(struct slu_place *p, struct slu_rec_write *w)
 {
 	w->done_us = wall_us();
@@ -444,7 +444,7 @@ static bool unknown_fate(const struct slu_kube_reply *r)
 	return r->uncertain || (r->outcome == SLU_KUBE_RETRYABLE && !r->status) || starting(r);
 }
 
-/* A held pod is let go to its node: as good as a binding. */
+/* Whether the write releases a held pod to its node, which counts as a binding. */
 static bool releases(const struct slu_rec_write *w)
 {
 	return w->verb == SLU_WRITE_PATCH && w->kind == SLU_KIND_POD && w->run;
@@ -614,7 +614,7 @@ static void look_for(struct slu_place *p, struct slu_record *r)
 	r->free(r);
 }
 
-/* While the server is away words pile up: the oldest are not worth their memory any more. */
+/* While the server is away, events and statuses pile up: drop the oldest. */
 static void take_in(struct slu_place *p, struct slu_rec_write *w)
 {
 	struct line *l = &p->line[line_of(w)];

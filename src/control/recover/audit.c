@@ -1,6 +1,6 @@
-/* The books against the pods: for every node and kind of resource, what the plan holds to be used
- * must be the sum of what sits there.  A difference is a mistake of ours; it is counted, logged,
- * and the node's foreign work is booked again so that it does not last. */
+/* Compare the books with the pods: for every node and kind of resource, the amount used in the plan must be
+ * the sum over the pods on the node.  A difference is a bug of Sluice: it is counted and logged, and the
+ * node's foreign work is booked again so that the difference does not last. */
 #include "control/recover/recover.h"
 
 #include "control/cluster/cluster.h"
@@ -78,7 +78,7 @@ static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_KINDS
 	return true;
 }
 
-/* Somebody who could start and whom nothing would wake: a mistake of ours, too. */
+/* Look for a job that could start and that no event would wake: that is a bug of Sluice, too. */
 static void audit_waits(struct slu_core *c)
 {
 	struct slu_error err = { 0 };

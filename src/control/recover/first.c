@@ -166,7 +166,7 @@ int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu
 
 /* ---- the first cycle ---- */
 
-/* It has its places already, or they are chosen. */
+/* Whether the group has its places already, or they are chosen. */
 static bool was_started(struct slu_core *c, const struct group *g)
 {
 	bool is = core_held_places(c, g);
@@ -186,8 +186,8 @@ static int by_promise(const void *a, const void *b)
 	return x->job < y->job ? -1 : x->job > y->job;
 }
 
-/* What waited inside its queue before what had to stay outside, and each in order of arrival: a full
- * queue takes in the same ones again. */
+/* Groups that waited inside their queue come before groups that had to stay outside, each in order of
+ * arrival: so a full queue takes in the same groups again. */
 static int by_arrival(const void *a, const void *b)
 {
 	const struct core_memory *x = *(struct core_memory *const *)a,
@@ -242,7 +242,7 @@ static uint32_t remembered_dirty(struct slu_core *c, struct core_memory **all, u
 	return n;
 }
 
-/* A life that ended may not have got to write on the objects what the store knows. */
+/* The former process may have stopped before it wrote on the objects what the store knows. */
 static void recall_group(struct slu_core *c, struct group *g)
 {
 	bool on_hold = g->on_hold, cancelled = g->cancelled;
@@ -252,8 +252,9 @@ static void recall_group(struct slu_core *c, struct group *g)
 		core_ask_note(c, g);
 }
 
-/* First all that has started takes its places, then each promise its own in the plan (those to
- * later members of what runs, too), then the others come in order, and only then anybody starts. */
+/* First all groups that have started take their places; then each promise takes its own in the plan (also
+ * promises to later members of running gangs); then the others enter in order; only then may a job
+ * start. */
 void core_recover_plan(struct slu_core *c)
 {
 	uint32_t n = c->runs->known.n ? c->groups->dirty.n : 0, k;

@@ -16,7 +16,7 @@
 #define IDLE_US     5000000      /* what leads to no decision may wait so long */
 #define BACKLOG_MAX (64ll << 20) /* noted but not durable; beyond it the store is left behind */
 
-/* A store that has been away for long: the log is given up rather than the memory. */
+/* When the store has been away for long, the core gives up the log rather than fill the memory. */
 static void watch_backlog(struct slu_core *c)
 {
 	if (slu_intents_durable(c->door, c->recovery->log_mark)) {
@@ -128,7 +128,7 @@ static int same_names(const struct slu_queue *old, struct slu_queue *q)
 	return 0;
 }
 
-/* The mirror, told again. */
+/* Tell the new queue what the mirror holds. */
 static void tell_again(struct slu_core *c)
 {
 	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;

@@ -72,7 +72,8 @@ static void write_status(struct slu_core *c, const struct slu_kpodgroup *pg, str
 	slu_buf_done(&b);
 }
 
-/* Over, and its status tells so already, or never begun: then its members need not be counted. */
+/* Whether the status of the PodGroup is that of a group which has begun and is not over: only then its
+ * members have to be counted. */
 static bool is_open(const struct slu_kpodgroup *pg)
 {
 	return !strcmp(pg->phase, "Running") || !strcmp(pg->phase, "Scheduling");

@@ -25,7 +25,7 @@ static bool outage_holds(const struct slu_core *c)
 	return !strcmp(c->cfg->store.outage, "hold");
 }
 
-/* Mistakes of a person, which no waiting mends; the rest is an outage. */
+/* Whether the error is an operator's mistake, which waiting does not mend; all others are outages. */
 static bool is_refusal(int rc)
 {
 	return rc == -EXDEV || rc == -EPROTO || rc == -ESTALE || rc == -EINVAL || rc == -ENOMEM;
@@ -145,7 +145,7 @@ static void say_outage(struct slu_core *c, bool was_bad)
 			SLU_STR("err", c->recovery->store_why));
 }
 
-/* The journal tries on by itself; a person hears once that it does, and once that it succeeded. */
+/* The journal retries by itself; the log says once that it does, and once that it succeeded. */
 void core_store_watch(struct slu_core *c)
 {
 	struct slu_intents *door = c->door ? c->door : c->recovery->own_door;
@@ -217,8 +217,9 @@ const char *core_store_text(const struct slu_core *c, char *buf, size_t n)
 
 /* ---- writing everything again ---- */
 
-/* Jobs that were let go and are not seen to be: those who stood for their pods are gone, what was
- * decided for them is not.  How many `p` has then; without room for them, what it would have. */
+/* Add Jobs that were released and that the mirror does not show released yet: their stand-ins are gone, but
+ * what was decided for them is not.  Returns how many `p` has then; if `p` is too small, how many it would
+ * have. */
 static uint32_t let_go(struct slu_core *c, const struct run *r, struct slu_intent_pod *p,
 		       char (*key)[CORE_STAND_KEY], uint32_t n)
 {

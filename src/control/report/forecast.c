@@ -1,4 +1,4 @@
-/* When everybody in line will start: a forecast of the queue (queue/forecast.h), made in the
+/* When each job in line will start: a forecast of the queue (queue/forecast.h), made in the
  * background.  A slice of it in each cycle, after what is decided has been sent; a new one when the
  * queue has changed enough, and not before it has rested REST times as long as the last one took. */
 #include "control/report/report.h"

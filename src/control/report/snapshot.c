@@ -1,4 +1,4 @@
-/* The picture of the last cycle. */
+/* The snapshot of the last cycle. */
 #include "control/report/report.h"
 
 #include "control/cluster/cluster.h"
@@ -108,7 +108,7 @@ static void explain_job(struct slu_core *c, struct slu_snapshot *s, struct slu_s
 	slu_why_done(&why);
 }
 
-/* Does somebody who waits for this snapshot want to know all about this one? */
+/* Whether a request that waits for this snapshot asks for all details of this job. */
 static bool is_asked(const struct slu_core *c, const struct slu_snap_job *j)
 {
 	for (uint32_t i = 0; i < c->reports->viewer.n; i++)
@@ -121,7 +121,7 @@ static bool is_asked(const struct slu_core *c, const struct slu_snap_job *j)
 /* Steps of each fork of the queue that is tried: the core waits for it. */
 #define WHY_STEPS 100u
 
-/* Who passed it, and what would help, tried on forks. */
+/* Tell which jobs passed this one and what would help, tried on forks of the queue. */
 static void explain_more(struct slu_core *c, struct slu_snapshot *s, struct slu_snap_job *j)
 {
 	struct slu_explain x;

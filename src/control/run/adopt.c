@@ -1,12 +1,12 @@
-/* Members that run already: after a restart, or bound by somebody else.  What was decided before we
- * stopped and is not carried out yet goes on where it was meant to. */
+/* Take over members that run already: after a restart, or bound by another scheduler.  Decisions from
+ * before the restart that are not carried out yet go on, on the nodes they chose. */
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 
-/* A run that is not registered yet.  A gang may have as many members as a cluster has places: what
- * is asked of each of them is looked up here, not searched for among all. */
+/* A run that is not registered yet.  A gang may have as many members as the cluster has places, so this
+ * index answers questions about one member without a search among all. */
 struct taking {
 	struct run *r;
 	struct slu_map sum;   /* node and kind: what its slots will take of it */
@@ -89,8 +89,8 @@ static bool has_room(struct slu_core *c, const struct taking *t, const struct no
 	return true;
 }
 
-/* Whether the store confirms that members of the group were placed; without a store, the objects
- * are all there is. */
+/* Whether the store confirms that members of the group were placed; without a store the objects alone
+ * decide. */
 static bool confirmed(struct slu_core *c, const struct group *g)
 {
 	const struct core_memory *m;
@@ -101,7 +101,7 @@ static bool confirmed(struct slu_core *c, const struct group *g)
 	return m && (m->begun || m->state == SLU_STORE_STARTING || m->state == SLU_STORE_RUNNING);
 }
 
-/* A pod that says it was released, and is not bound yet, takes a node's room only if we did. */
+/* An unbound pod that claims to be released takes room on a node only if Sluice released it. */
 static bool is_forged(struct slu_core *c, const struct group *g, struct pod *p)
 {
 	if (c->recovered || *p->k->spec.node || !core_pod_at(p) || confirmed(c, g) ||
@@ -263,7 +263,7 @@ static uint32_t decided_before(struct slu_core *c, const struct group *g)
 	return n;
 }
 
-/* It is in the books: go on with what was intended. */
+/* The run is in the books: go on with its intent. */
 static void adopted(struct slu_core *c, struct run *r)
 {
 	const struct core_memory *m = core_remembered(c, r->g);
@@ -285,7 +285,7 @@ static void adopted(struct slu_core *c, struct run *r)
 	core_run_intend(c, r);
 }
 
-/* It cannot be taken over after all. */
+/* The run cannot be taken over after all: drop it. */
 static void disown(struct slu_core *c, struct group *g, struct run *r)
 {
 	while (r->slot.n) {
@@ -303,7 +303,7 @@ static void disown(struct slu_core *c, struct group *g, struct run *r)
 	core_run_over(c, r);
 }
 
-/* The first members are over, and it is one gang with those that came later. */
+/* The first members have ended: the later ones are the gang now. */
 static void only_later(struct slu_core *c, struct group *g, bool begun)
 {
 	g->begun = begun;

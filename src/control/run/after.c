@@ -6,8 +6,8 @@
  * waited for.
  *
  * "job/a" means the group of that object.  "app=a" means every group with the label on its pods or on the
- * objects that make them, as they are now: what is deleted does not count, and where there is none there is
- * nothing to wait for.  So the answer needs no memory, and is the same after a restart. */
+ * objects that make them, as they are now: deleted objects do not count, and if no group has the label
+ * there is nothing to wait for.  So the answer needs no memory and is the same after a restart. */
 #include "control/run/run.h"
 
 #include <stdarg.h>
@@ -93,7 +93,7 @@ static struct group *group_is_alive(struct slu_core *c, const char *ns, const ch
 	return core_group_find(c, ns, key);
 }
 
-/* ---- whom it means ---- */
+/* ---- which groups are meant ---- */
 
 /* On the pod itself; a phantom has those of its FluxJob as annotations (fluxjob/phantom.c). */
 static bool pod_selected(const struct slu_kmeta *m, const char *selector)
@@ -111,7 +111,7 @@ static bool object_selected(const struct slu_kobj *o, const char *selector)
 	       (t && slu_group_selects(selector, t->labels, t->nlabels));
 }
 
-/* Is it the group of this object, or does it have these labels? */
+/* Whether the group is that of the named object, or has the labels. */
 static bool is_meant(struct slu_core *c, const struct group *g, enum slu_after_whom whom,
 		     const char *name)
 {
@@ -172,7 +172,7 @@ static struct group *next_meant(struct slu_core *c, const struct group *from, ui
 	return NULL;
 }
 
-/* ---- how those ended that have no group any more ---- */
+/* ---- how groups ended that are over ---- */
 
 /* A Job makes the members of the group: by its own name, or by the group's on it. */
 static bool makes(const struct slu_kobj *job, const char *name)
@@ -249,7 +249,7 @@ static void see_jobs(struct slu_core *c, const struct group *g, enum slu_after_w
 	}
 }
 
-/* Pods that have ended and are still shown, from before we were there. */
+/* Pods that ended before this process started and still exist. */
 static void see_pods(struct slu_core *c, const char *ns, enum slu_after_whom whom, const char *name,
 		     enum fate wanted, struct seen *s)
 {
@@ -354,7 +354,7 @@ static const char *whom_text(const struct group *g, const struct slu_group_after
 	return out;
 }
 
-/* Does a group that is alive keep it waiting?  *any: there is one. */
+/* Whether a living group keeps this one waiting; *any: a living group is meant at all. */
 static bool live_blocks(struct slu_core *c, struct group *g, uint32_t i, const char *to, bool *any)
 {
 	const struct slu_group_after *a = &g->wish.after[i];

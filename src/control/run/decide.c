@@ -1,5 +1,4 @@
-/* From the queue's decisions to intents, from durable intents to bindings, and what came of them.
- */
+/* From the queue's decisions to intents, from durable intents to bindings, and their answers. */
 #include "control/run/run.h"
 
 #include <stdio.h>
@@ -25,7 +24,8 @@ static struct pod *next_wanted(struct run *r, uint32_t role, uint32_t *from)
 	return NULL;
 }
 
-/* Nothing of it is bound: it waits again, at its old place, and looks elsewhere for a while. */
+/* Nothing of the run is bound: put it back into the queue at its old place, away from these nodes for a
+ * while. */
 void core_run_take_back(struct slu_core *c, struct run *r)
 {
 	struct slu_gang_part *part = slu_reallocarray(NULL, r->slot.n + 1u, sizeof *part);
@@ -90,7 +90,7 @@ bool core_run_short(const struct run *r)
 	return r->slot.n - r->n_slot[SLOT_VACANT] < SLU_MIN(need, r->slot.n);
 }
 
-/* Two that the queue started at once want the same port that it does not count. */
+/* Whether two pods that the queue started at once want the same uncounted host port. */
 static bool clashes(struct slu_core *c, struct run *r)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
@@ -323,8 +323,8 @@ static uint32_t whole_size(const struct run *r)
 	return r->gang ? SLU_MAX((uint32_t)r->g->wish.min, 1u) : SLU_MAX(r->slot.n, 1u);
 }
 
-/* What the kubelets say is the same after a restart, but their clocks are others than ours: before we
- * decided it cannot have been. */
+/* The times that kubelets report survive a restart, but their clocks differ from ours: a time before our
+ * decision is not believed. */
 static int64_t whole_at_us(const struct slu_core *c, const struct run *r, int64_t said_us)
 {
 	if (r->decided_us && said_us < r->decided_us)
@@ -352,7 +352,7 @@ static void note_whole(struct slu_core *c, struct run *r)
 		r->whole_s = whole_at_us(c, r, last_us) / 1000000;
 }
 
-/* We bound it, or it asked us to: what another scheduler placed is not ours to end. */
+/* Whether Sluice bound the pod, or the pod asked it to: Sluice ends no pod that another scheduler placed. */
 static bool placed_by_us(const struct slu_core *c, const struct run *r, const struct pod *p)
 {
 	bool named = r->decided_us != 0;
@@ -386,7 +386,7 @@ void core_deadlines(struct slu_core *c)
 	}
 }
 
-/* A Job of it was resumed, and is not seen to be yet: the intent is not carried out. */
+/* Whether a Job of the run was resumed and the mirror does not show that yet: its intent stays open. */
 static bool resumes(const struct run *r)
 {
 	for (uint32_t i = 0; i < r->g->owned.n; i++)

@@ -1,4 +1,4 @@
-/* Groups: when is a gang whole, who follows it, which places are kept.
+/* Groups: when a gang is whole, which pods follow it, which places are kept.
  *
  *	gathering ──(enough members)──► queued ──(decided)──► placing ──► running ──► over
  *	    ▲                             │                                 │
@@ -33,7 +33,7 @@ void core_group_end(struct slu_core *c, struct group *g)
 	core_group_over(c, g);
 }
 
-/* A member of a running gang failed or was taken away, and the gang is told to start again then. */
+/* Whether a member of a running gang failed or was taken away, and the gang has to start again as a whole. */
 static bool lost_member(struct slu_core *c, const struct pod *p, bool ended)
 {
 	bool told = !strcmp(c->cfg->jobs.on_member_failure, "restart") ||
@@ -44,7 +44,7 @@ static bool lost_member(struct slu_core *c, const struct pod *p, bool ended)
 	       core_group_wanted(c, p->group) > 0 && !(ended && p->k->phase == SLU_PHASE_SUCCEEDED);
 }
 
-/* From where it was down, since those before it may have gone; and only then up. */
+/* Search from the last known place downwards, since members before it may have gone; then upwards. */
 static uint32_t member_index(const struct group *g, const struct pod *p)
 {
 	uint32_t n = g->pod.n, from = SLU_MIN(p->member_at, n ? n - 1 : 0), i;
@@ -192,8 +192,8 @@ static uint64_t fingerprint(const struct run *r)
 	return h;
 }
 
-/* How many it takes to start; those who have done their part already are not waited for, nor those
- * who run because they came before anything was held. */
+/* How many members it takes to start.  Members that have finished their part do not count, nor members
+ * that run already because they came before holding was switched on. */
 static uint32_t needed(struct slu_core *c, const struct group *g)
 {
 	uint32_t asks = g->life.asks, others = 0;
@@ -203,7 +203,7 @@ static uint32_t needed(struct slu_core *c, const struct group *g)
 	return asks - SLU_MIN(others, asks - 1);
 }
 
-/* Fewer are left than a gang would need: the others have started, and ended. */
+/* Whether fewer members are left than a gang needs because the others have started and ended. */
 static bool few(struct slu_core *c, const struct group *g)
 {
 	uint32_t n = 0;
@@ -307,8 +307,8 @@ static bool has_bound(const struct run *r)
 	return false;
 }
 
-/* A member was bound behind our back while its gang waited, or while it waited to follow: what is so
- * counts, and it is not decided again. */
+/* Another scheduler bound a member while its gang waited, or while the member waited to follow: take the
+ * binding as a fact and do not decide the member again. */
 static void yield_to_bound(struct slu_core *c, struct group *g)
 {
 	for (uint32_t i = g->run.n; i-- > 0;)

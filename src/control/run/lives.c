@@ -1,9 +1,9 @@
 /* A second life under one name: all that have a node are leaving, and others wait.
  *
- * Those who leave keep what they hold and nothing else, in a group of their own without a name;
- * those who wait are a gang that has not begun.  If the same object made both (its pods were
- * evicted, and it makes them again) they keep their place in the queue; a new object of the same
- * name comes to its end. */
+ * Leaving members keep what they hold and nothing else, in a nameless group of their own; waiting members
+ * are a gang that has not begun.  If the same object made both (its pods were evicted, and it makes them
+ * again), the waiting gang keeps its place in the queue; a new object of the same name goes to the end
+ * of the queue. */
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"
@@ -44,7 +44,7 @@ static bool has_maker(const struct group *g, const char *uid)
 	return false;
 }
 
-/* What the new life takes over when the same objects make it. */
+/* Copy what the new life takes over when the same objects make it. */
 static void inherit(struct slu_core *c, const struct group *old, struct group *g)
 {
 	bool same = false;

@@ -18,8 +18,8 @@ struct core_memory *core_remembered(struct slu_core *c, const struct group *g)
 	return m && !m->other ? m : NULL;
 }
 
-/* What was meant for a stand-in counts for the pod that came in its place: those of a Job that
- * still stand have the lower numbers. */
+/* An intent for a stand-in counts for the pod that took its place: the stand-ins of a Job that are left
+ * have the lower numbers. */
 static struct core_meant *stood_for(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *o = p->stand ? NULL : slu_kmeta_controller(&p->k->o.meta);
@@ -140,7 +140,7 @@ bool core_recall_evict(struct slu_core *c, const struct pod *p)
 	return m && !m->node;
 }
 
-/* What became of those an intent names. */
+/* What became of the pods that an intent names. */
 static void fate_of_memory(struct slu_core *c, uint64_t intent, uint32_t *gone, uint32_t *started)
 {
 	*gone = *started = 0;

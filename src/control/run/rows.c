@@ -31,7 +31,7 @@ static const struct run *planned(const struct group *g)
 	return first;
 }
 
-/* The nodes of a promise, so that another life keeps it where it was. */
+/* Write the nodes of a promise, so that after a restart the promise stays on them. */
 static void put_places(struct slu_core *c, const struct run *r, struct slu_jsonw *w)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);

@@ -46,7 +46,7 @@ static void forget_roles(struct slu_core *c, struct run *r)
 	r->role.n = 0;
 }
 
-/* So many gangs are still ending. */
+/* Note how many gangs are still ending; with the last of them the timer stops. */
 static void still_ending(struct slu_core *c, uint32_t n)
 {
 	c->runs->n_ending = n;
@@ -175,7 +175,7 @@ struct asked {
 	char name[400], reservation[400];
 };
 
-/* 0: the queue's default.  What serves has no end unless somebody names one. */
+/* The limit of the group; 0: the queue's default.  A service has no end unless a user names one. */
 static int64_t wish_limit(const struct slu_group_wish *w)
 {
 	return w->duration_s ? w->duration_s : w->serves ? SLU_LIMIT_MAX : 0;
@@ -355,7 +355,7 @@ static void keep_change(struct slu_core *c, const struct run *r, const char *fmt
 		slu_log(SLU_WARN, "plan not saved in the store", SLU_STR("job", r->g->id.name));
 }
 
-/* Out and in again, at its old place: what the queue has no event for. */
+/* Cancel the job and submit it again at its old place, for changes that the queue has no event for. */
 static void submit_anew(struct slu_core *c, struct run *r)
 {
 	struct slu_job_view v;
@@ -368,7 +368,7 @@ static void submit_anew(struct slu_core *c, struct run *r)
 	(void)core_run_submit(c, r); /* logged; it is tried again when its group changes */
 }
 
-/* Asks for whole nodes, or to be close, and did not before; or the other way. */
+/* Whether the wish for whole nodes or for closeness has changed. */
 static bool reshaped(const struct run *r)
 {
 	const struct slu_group_wish *w = &r->g->wish;
@@ -377,7 +377,7 @@ static bool reshaped(const struct run *r)
 	       (*w->level && r->told.required != w->level_required);
 }
 
-/* It is in the queue, and not larger than its queue lets in: that is asked only of new jobs. */
+/* Whether the run is in the queue and within the queue's size limit, which only new jobs are checked for. */
 static bool admits(const struct slu_core *c, const struct run *r, const char *queue)
 {
 	struct slu_queue_view v;
@@ -514,8 +514,8 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 
 /* ---- slots ---- */
 
-/* From where it was down, and only then up: of each of the members of a large gang this is asked
- * several times, so it must not be a search through all of them. */
+/* Search from the last known place downwards, then upwards.  Callers ask this several times for each
+ * member of a large gang, so it must not search through all slots. */
 static uint32_t slot_index(struct pod *p)
 {
 	uint32_t n = p->run ? p->run->slot.n : 0, from = SLU_MIN(p->slot_at, n ? n - 1 : 0);
@@ -566,9 +566,9 @@ static bool somebody_waits(const struct slu_core *c)
 	return false;
 }
 
-/* The members of a gang end some milliseconds apart.  What the first of them frees would go to
- * somebody small, and a wide gang that waits for all of them would find too little: so nothing is
- * decided until the others have ended too, for a moment, once for each gang. */
+/* The members of a gang end some milliseconds apart.  The room that the first of them frees would go to a
+ * small job, and a wide gang that waits for all of them would find too little.  So the core decides
+ * nothing until the others have ended too, for a moment, once for each gang. */
 static void note_ending(struct slu_core *c, struct run *r)
 {
 	if (r->ending || r->state != RUN_RUNNING || !c->recovered || !somebody_waits(c))
@@ -652,7 +652,7 @@ static bool fits_slot(const struct shape *have, const struct shape *want, slu_no
 	return true;
 }
 
-/* The place is in the books; the node may have shrunk under it, or others were put there. */
+/* Whether the node of a booked slot is overbooked: it may have shrunk, or other pods were put there. */
 static bool is_overbooked(const struct slu_machine *m, slu_node node, const struct shape *s)
 {
 	for (uint32_t i = 0; i < s->n_need; i++)

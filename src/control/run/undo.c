@@ -1,8 +1,8 @@
 /* A gang of which some members are bound and others cannot be: it is taken back as a whole.
  *
- * What is bound is evicted, so that its controller creates it again, and the gang is planned again,
- * away from the nodes that refused, the later the more often it failed.  A pod without a controller
- * would be lost: then all that is bound stays, and the rest follows as soon as it can be bound. */
+ * The core evicts the bound pods, so that their controllers create them again, and plans the gang again,
+ * away from the nodes that refused, and later the more often the gang failed.  A pod without a controller
+ * would be lost: then all bound pods stay, and the rest follow as soon as they can be bound. */
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"
@@ -12,7 +12,7 @@
 #define AGAIN_US  10000000 /* an eviction may be refused by a disruption budget: ask again */
 #define PAUSE_MAX 300      /* seconds */
 
-/* It has its place, or may have it in a moment: a binding on its way cannot be called back. */
+/* Whether the slot is bound or may be in a moment: a binding on its way cannot be called back. */
 static bool slot_holds(const struct slot *s)
 {
 	return s->pod && (s->state == SLOT_BOUND || s->state == SLOT_BINDING);
@@ -45,7 +45,7 @@ static void avoid(struct slu_core *c, struct run *r)
 	core_due_by(c, CORE_AT_UNDO, c->now_us + 1000000);
 }
 
-/* Members that hold nothing leave, and the run with the last of them. */
+/* Drop the slots of members that hold nothing, and the run with the last of them. */
 static void drop_unbound(struct slu_core *c, struct run *r)
 {
 	for (uint32_t i = r->slot.n; i-- > 0;)
@@ -100,7 +100,7 @@ void core_run_undo(struct slu_core *c, struct run *r)
 	}
 }
 
-/* Nodes that refused may be asked again; who waits without them is told. */
+/* Let the group use the nodes again that refused a member: submit its waiting runs with them. */
 static void forgive(struct slu_core *c, struct group *g)
 {
 	g->n_avoid = 0;

@@ -1,5 +1,5 @@
-/* Places that members left and others will come to: a Job's next wave, a StatefulSet's pods one by
- * one, the replacement of a member that failed. */
+/* Places that members left and that later members will take: a Job's next wave, a StatefulSet's pods one
+ * by one, the replacement of a member that failed. */
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"
@@ -67,7 +67,7 @@ bool core_vacant_kept(struct slu_core *c, const struct pod *p)
 	return core_group_wanted(c, g) > (int64_t)g->pod.n + core_vacant(g);
 }
 
-/* A pod came that fits none of the places kept for it: not what its template promised. */
+/* A pod fits none of the places kept for it, since it differs from its template. */
 static bool differs(struct slu_core *c, const struct group *g, const struct run *r)
 {
 	for (uint32_t i = 0; i < g->pod.n; i++) {
@@ -101,7 +101,7 @@ static void takers_done(struct takers *t)
 	slu_vec_done(&t->alike);
 }
 
-/* Who cannot be listed for want of memory takes a place another time. */
+/* A member that cannot be listed because memory ran out takes a place another time. */
 static void takers_of(const struct group *g, struct takers *t)
 {
 	uint32_t n = 0;
@@ -120,7 +120,8 @@ static void takers_of(const struct group *g, struct takers *t)
 	}
 }
 
-/* Of each lot one is asked: thousands of places times thousands of members would be too many. */
+/* Only one member of each lot is tried: thousands of places times thousands of members would cost too
+ * much. */
 static bool take(struct slu_core *c, struct run *r, uint32_t k, struct takers *t)
 {
 	for (uint32_t i = 0; i < t->alike.n; i++) {
