@@ -83,8 +83,8 @@ static void make_pod(const char *name, char uid[64])
 		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\"},\"spec\":"
 		"{\"schedulerName\":\"sluice-test\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}",
 		name);
-	ok(answer(slu_kube_create(client, &t, b.p, b.n, done)) == SLU_KUBE_OK, "create %s %s", name,
-	   last.error);
+	ok(answer(slu_kube_create(client, &t, b.p, b.n, done)) == SLU_KUBE_OK,
+	   "create of %s is accepted %s", name, last.error);
 	snprintf(uid, 64, "%s", field("metadata", "uid"));
 	slu_buf_done(&b);
 }
@@ -115,17 +115,17 @@ static void check_patches(const char *uid)
 
 	ok(answer(slu_kube_get(client, &t, NULL, done)) == SLU_KUBE_OK &&
 		   strcmp(field("metadata", "uid"), uid) == 0,
-	   "get");
+	   "get returns the pod with its uid");
 	ok(patch("a", NULL, SLU_KPATCH_MERGE, "{\"metadata\":{\"labels\":{\"m\":\"1\"}}}", NULL) ==
 			   SLU_KUBE_OK &&
 		   strcmp(label("m"), "1") == 0,
-	   "merge patch %s", last.error);
+	   "a merge patch is applied %s", last.error);
 	ok(patch("a", NULL, SLU_KPATCH_JSON,
 		 "[{\"op\":\"test\",\"path\":\"/metadata/labels/m\",\"value\":\"1\"},"
 		 "{\"op\":\"add\",\"path\":\"/metadata/labels/j\",\"value\":\"2\"}]",
 		 NULL) == SLU_KUBE_OK &&
 		   strcmp(label("j"), "2") == 0,
-	   "JSON patch %s", last.error);
+	   "a JSON patch is applied %s", last.error);
 	ok(patch("a", NULL, SLU_KPATCH_JSON,
 		 "[{\"op\":\"test\",\"path\":\"/metadata/labels/m\",\"value\":\"no\"}]",
 		 NULL) == SLU_KUBE_INVALID,
@@ -133,12 +133,12 @@ static void check_patches(const char *uid)
 	ok(patch("a", NULL, SLU_KPATCH_STRATEGIC,
 		 "{\"spec\":{\"tolerations\":[{\"key\":\"x\",\"operator\":\"Exists\"}]}}",
 		 NULL) == SLU_KUBE_OK,
-	   "strategic merge patch %s", last.error);
+	   "a strategic merge patch is applied %s", last.error);
 	ok(patch("a", NULL, SLU_KPATCH_APPLY,
 		 "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"labels\":{\"s\":\"3\"}}}",
 		 &o) == SLU_KUBE_OK &&
 		   strcmp(label("s"), "3") == 0,
-	   "server-side apply %s", last.error);
+	   "a server-side apply is accepted %s", last.error);
 	ok(patch("a", NULL, SLU_KPATCH_MERGE,
 		 "{\"metadata\":{\"resourceVersion\":\"1\",\"labels\":{\"m\":\"9\"}}}",
 		 NULL) == SLU_KUBE_CONFLICT,
@@ -153,13 +153,13 @@ static void check_patches(const char *uid)
 					  "message"),
 				  ""),
 			  "waiting \"here\""),
-	   "the condition PodScheduled %s", last.error);
+	   "the condition PodScheduled is written %s", last.error);
 	slu_buf_reset(&b);
 	slu_kenc_pod_condition(&b, "00000000-0000-0000-0000-000000000000", &c);
 	ok(patch("a", "status", SLU_KPATCH_STRATEGIC, slu_buf_str(&b), NULL) == SLU_KUBE_INVALID,
-	   "of another pod is refused: %s", last.error);
+	   "a condition for another uid is refused: %s", last.error);
 	ok(patch("none", NULL, SLU_KPATCH_MERGE, "{}", NULL) == SLU_KUBE_NOT_FOUND,
-	   "a patch of nobody: %s", last.error);
+	   "a patch of a pod that does not exist is not found: %s", last.error);
 	slu_buf_done(&b);
 }
 
@@ -169,16 +169,16 @@ static void check_binding(const char *node, const char *uid)
 
 	ok(answer(slu_kube_bind(client, ns, "a", "00000000-0000-0000-0000-000000000000", node,
 				done)) == SLU_KUBE_CONFLICT,
-	   "binding a pod of another uid: %s", last.error);
-	ok(answer(slu_kube_bind(client, ns, "a", uid, node, done)) == SLU_KUBE_OK, "bind %s",
-	   last.error);
+	   "binding a pod of another uid conflicts: %s", last.error);
+	ok(answer(slu_kube_bind(client, ns, "a", uid, node, done)) == SLU_KUBE_OK,
+	   "a binding is accepted %s", last.error);
 	ok(answer(slu_kube_get(client, &t, NULL, done)) == SLU_KUBE_OK &&
 		   strcmp(field("spec", "nodeName"), node) == 0,
-	   "bound");
+	   "the bound pod has the node's name");
 	ok(answer(slu_kube_bind(client, ns, "a", uid, node, done)) == SLU_KUBE_CONFLICT,
-	   "a second time: %s", last.error);
+	   "binding a second time conflicts: %s", last.error);
 	ok(answer(slu_kube_bind(client, ns, "none", NULL, node, done)) == SLU_KUBE_NOT_FOUND,
-	   "nobody: %s", last.error);
+	   "binding a pod that does not exist is not found: %s", last.error);
 }
 
 static bool asked;
@@ -220,15 +220,15 @@ static void check_reviews(const char *file)
 	asked = false;
 	if (slu_kube_token_review(client, "rubbish", NULL, token, NULL) == 0)
 		slu_loop_run_until(loop, &asked, 30 * SLU_NS_PER_S);
-	ok(asked && !groups, "rubbish is nobody's: %s", who);
+	ok(asked && !groups, "a token that is rubbish belongs to no user: %s", who);
 	asked = false;
 	if (slu_kube_access_review(client, &nobody, &what, access_, NULL) == 0)
 		slu_loop_run_until(loop, &asked, 30 * SLU_NS_PER_S);
-	ok(asked && allowed == 0, "nobody may not list pods");
+	ok(asked && allowed == 0, "the user \"nobody\" may not list pods");
 	asked = false;
 	if (slu_kube_access_review(client, &root, &what, access_, NULL) == 0)
 		slu_loop_run_until(loop, &asked, 30 * SLU_NS_PER_S);
-	ok(asked && allowed == 1, "an administrator may");
+	ok(asked && allowed == 1, "an administrator may list pods");
 }
 
 static void check_bodies(const char *uid)
@@ -246,14 +246,15 @@ static void check_bodies(const char *uid)
 
 	slu_kenc_event(&b, &e);
 	ok(post("/apis/events.k8s.io/v1", "events", SLU_KUBE_PROTOBUF, &b) == SLU_KUBE_OK,
-	   "an event %s", last.error);
+	   "an event is accepted %s", last.error);
 	slu_buf_reset(&b);
 	slu_kenc_eviction(&b, ns, "a", "00000000-0000-0000-0000-000000000000");
 	ok(post("/api/v1", "pods/a/eviction", NULL, &b) == SLU_KUBE_CONFLICT,
 	   "evicting another uid conflicts: %s", last.error);
 	slu_buf_reset(&b);
 	slu_kenc_eviction(&b, ns, "a", uid);
-	ok(post("/api/v1", "pods/a/eviction", NULL, &b) == SLU_KUBE_OK, "evict %s", last.error);
+	ok(post("/api/v1", "pods/a/eviction", NULL, &b) == SLU_KUBE_OK,
+	   "an eviction is accepted %s", last.error);
 	slu_buf_done(&b);
 }
 
@@ -302,18 +303,19 @@ static void check_lease(void)
 
 	if (slu_lease_new(client, codec, &o, &ha, &a.l, &err) < 0)
 		printf("# %s\n", err.text);
-	ok(slu_loop_run_until(loop, &a.leads, 5 * SLU_NS_PER_S) && a.term == 0, "one leads");
+	ok(slu_loop_run_until(loop, &a.leads, 5 * SLU_NS_PER_S) && a.term == 0,
+	   "the first candidate leads");
 	o.id = "two";
 	if (slu_lease_new(client, codec, &o, &hb, &b.l, &err) < 0)
 		printf("# %s\n", err.text);
 	ok(!slu_loop_run_until(loop, &b.leads, 5 * SLU_NS_PER_S) && slu_lease_held(a.l) &&
 		   strcmp(slu_lease_holder(b.l), "one") == 0,
-	   "two waits for longer than the lease lasts, one renews");
+	   "the second candidate waits while the first renews its lease");
 	slu_lease_release(a.l, released, &gone);
 	t = slu_clock_ns();
 	slu_loop_run_until(loop, &b.leads, 5 * SLU_NS_PER_S);
 	ok(b.leads && gone && a.lost && b.term == 1 && !slu_lease_held(a.l) && slu_lease_held(b.l),
-	   "given up, two leads within %d ms in term %d",
+	   "once the lease is given up the second candidate leads within %d ms in term %d",
 	   (int)((slu_clock_ns() - t) / SLU_NS_PER_MS), b.term);
 	slu_lease_free(a.l);
 	/* two dies without a word */
@@ -325,7 +327,8 @@ static void check_lease(void)
 	t = slu_clock_ns();
 	slu_loop_run_until(loop, &a.leads, 10 * SLU_NS_PER_S);
 	ok(a.leads && a.term == 2 && slu_clock_ns() - t > 2 * SLU_NS_PER_S,
-	   "two died, three leads after %d ms", (int)((slu_clock_ns() - t) / SLU_NS_PER_MS));
+	   "once the second candidate has died the third leads after %d ms",
+	   (int)((slu_clock_ns() - t) / SLU_NS_PER_MS));
 	slu_lease_free(a.l);
 	slu_kcodec_free(codec);
 	slu_strpool_free(pool);

@@ -909,7 +909,8 @@ int main(int argc, char **argv)
 	int runs = 15, failed = 0;
 
 	if (argc > 2) {
-		ok(run(strtoull(argv[1], NULL, 10), atoi(argv[2])), "seed %s", argv[1]);
+		ok(run(strtoull(argv[1], NULL, 10), atoi(argv[2])), "seed %s agrees with the model",
+		   argv[1]);
 		return tap_done();
 	}
 	if (argc > 1)

@@ -211,7 +211,7 @@ static struct slu_match_result run(struct side *s, enum slu_match_op op, const c
 		return (struct slu_match_result){ .code = -1,
 						  .messages = "" }; /* no such type here */
 	if (slu_match_run(s->m, op, j, job, 0, &sink, &res) < 0)
-		ok(false, "match failed");
+		ok(false, "a match returns an answer");
 	return res;
 }
 
@@ -267,7 +267,7 @@ static struct slu_match_result update(struct side *s, const struct slu_listing *
 	forget(s);
 	if (slu_match_update(s->m, l, job, when->at_s, when->end_s - when->at_s, false, &sink,
 			     &res) < 0)
-		ok(false, "update failed");
+		ok(false, "an update returns an answer");
 	return res;
 }
 

@@ -73,7 +73,7 @@ static void test_pods_come_early(int early)
 			   strstr(seen.job, "\"sluice.sh/held\":\"released\""),
 		   "the places of a Job's other pods are noted on it: %s", seen.job);
 	else
-		ok(seen.jobs == 1, "there is nothing to note for others");
+		ok(seen.jobs == 1, "a Job whose pods all came early needs no further note");
 	/* An older state of the Job is told meanwhile. */
 	feed_job(&w, "next", 2, false, "yes", AHEAD);
 	turn(&w);
@@ -171,7 +171,8 @@ static void test_bounds(void)
 			feed_job(&w, (const char *[]){ "a", "b", "c" }[k], 2, true, "yes", "");
 		later(&w, 1);
 		later(&w, 1);
-		ok(seen.jobs == row[i].ahead, "%s: %d", row[i].what, seen.jobs);
+		ok(seen.jobs == row[i].ahead, "%s: %d Jobs are resumed ahead", row[i].what,
+		   seen.jobs);
 		close_world(&w);
 	}
 	occupy(&w, "", p);
@@ -296,12 +297,12 @@ static void test_restart(void)
 	gated_pod(&w, "j-0", "j");
 	turn(&w);
 	ok(seen.pods == 0 && seen.jobs == 1 && strstr(seen.job, "\"sluice.sh/places\":\"n0*2\""),
-	   "it is planned as a whole: %s", seen.job);
+	   "after the restart the Job is planned as a whole: %s", seen.job);
 	gated_pod(&w, "x", NULL);
 	gated_pod(&w, "j-1", "j");
 	later(&w, 1);
 	ok(seen.pods == 2 && strstr(seen.pod, "\"sluice.sh/node\":\"n0\""),
-	   "its other pod follows");
+	   "the other pod of the Job follows");
 	close_well(&w);
 }
 
@@ -361,7 +362,7 @@ static void test_timeout(void)
 	ok(seen.jobs == 1 && seen.pods == 0, "the places are kept");
 	later(&w, 11);
 	later(&w, 1);
-	ok(seen.pods == 1, "for held.placeTimeout");
+	ok(seen.pods == 1, "the places are given back after held.placeTimeout");
 	close_well(&w);
 }
 

@@ -160,9 +160,9 @@ int main(void)
 	w.auth = slu_auth_new(c);
 
 	call(&w, "", SLU_HTTP_GET, "/v1/jobs", 401, "token is needed");
-	ok(w.tokens == 0, "without a token nobody is asked");
+	ok(w.tokens == 0, "a request without a token asks no review");
 	call(&w, "eve", SLU_HTTP_GET, "/v1/jobs", 401, "not valid in this cluster");
-	ok(w.accesses == 0, "what a stranger may is not asked");
+	ok(w.accesses == 0, "the rights of an unknown user are not asked for");
 	call(&w, "ada", SLU_HTTP_GET, "/v1/jobs", 200, "come in");
 	ok(!strcmp(w.user, "ada") && !strcmp(w.groups, "g1 g2 ") && !strcmp(w.verb, "get"),
 	   "asked for %s in %swith the verb %s", w.user, w.groups, w.verb);

@@ -59,7 +59,8 @@ int main(void)
 	}
 	ok(spent * 100 / (t - from) <= 55, "many addresses together get half of the thread");
 	t += 1000 * S;
-	ok(slu_budget_allows(b, "10.1.0.9:40000", t), "time heals");
+	ok(slu_budget_allows(b, "10.1.0.9:40000", t),
+	   "an address that overdrew is allowed again after some time");
 	slu_budget_free(b);
 	return tap_done();
 }

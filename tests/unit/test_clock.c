@@ -9,7 +9,8 @@ int main(void)
 	struct slu_clock k = { 0 };
 	int64_t wall = 1767225600 * S, boot = 5000 * S, step, t, was;
 
-	ok(slu_clock_at(&k, wall, boot, &step) == wall && !step, "it begins with the wall clock");
+	ok(slu_clock_at(&k, wall, boot, &step) == wall && !step,
+	   "the time begins with the wall clock");
 	ok(slu_clock_at(&k, wall + 10 * S, boot + 10 * S, &step) == wall + 10 * S && !step,
 	   "the clock follows the wall clock");
 	t = slu_clock_at(&k, wall - 589 * S, boot + 11 * S, &step);

@@ -169,7 +169,8 @@ static void test_seconds(void)
 		int64_t s = -1;
 		int rc = slu_config_seconds(row[i].in, &s);
 
-		ok(rc == row[i].rc && s == row[i].s, "duration \"%s\"", row[i].in);
+		ok(rc == row[i].rc && s == row[i].s, "the duration \"%s\" is read as it should be",
+		   row[i].in);
 	}
 }
 
@@ -264,12 +265,13 @@ static void test_foreign(void)
 	struct slu_config *c = NULL;
 	struct slu_error err = { 0 };
 
-	ok(slu_config_parse("f", file, strlen(file), &c, &err) == 0, "it is read (%s)", err.text);
+	ok(slu_config_parse("f", file, strlen(file), &c, &err) == 0,
+	   "a KubeSchedulerConfiguration is read (%s)", err.text);
 	if (!c)
 		return;
 	ok(c->scheduler_names.n == 2 && !strcmp(c->scheduler_names.p[0], "fluence") &&
 		   !strcmp(c->scheduler_names.p[1], "other"),
-	   "whose pods");
+	   "the scheduler names are taken over");
 	ok(c->leader.elect && !strcmp(c->leader.name, "fluence") && c->leader.lease_s == 20,
 	   "the lease of the original's file is read");
 	ok(c->kube.qps == 50 && c->kube.burst == 70, "the rates of the original's file are read");

@@ -462,7 +462,7 @@ static void test_leader_and_workers(void)
 	last = add_pod(&w, "serve-1-2", "sluice", "1",
 		       LED("2") "," OWNED("StatefulSet", "ss-2", "serve-1"));
 	turn(&w);
-	ok(bound(&w, "serve-1") == 3, "and they come to them");
+	ok(bound(&w, "serve-1") == 3, "the workers come to the places kept for them");
 	delete_pod(&w, last);
 	turn(&w);
 	ok(bound(&w, "x-") == 0, "the place of a worker that is made again is kept");
@@ -770,7 +770,7 @@ static void test_invented_resources(void)
 		 "\"requests\":{\"cpu\":\"1\",\"example.com/gpu\":\"2\"}}}]");
 	feed_pod(&w, p, false);
 	turn(&w);
-	ok(!w.binds, "nobody has what they ask for");
+	ok(!w.binds, "no node has what the pods ask for");
 	add_pod(&w, "plain", "sluice", "1", "");
 	turn(&w);
 	ok(bound(&w, "plain") == 1, "who asks for nothing special is not hurt");

@@ -14,7 +14,7 @@ static struct slu_rec_census *census(const struct world *w)
 
 		if (p->there && strcmp(p->phase, "Succeeded") && strcmp(p->phase, "Failed") &&
 		    slu_vec_push(&r->row, row) < 0)
-			ok(false, "memory");
+			ok(false, "the census has memory for its rows");
 	}
 	return r;
 }
@@ -172,7 +172,7 @@ static void test_node_lost(void)
 			if (slu_vec_push(&r->row,
 					 ((struct slu_census_row){ slu_hash_bytes(uid, strlen(uid)),
 								   k + 1 })) < 0)
-				ok(false, "memory");
+				ok(false, "the census has memory for its rows");
 		}
 		slu_core_take(w.core, &r->base, w.now_us);
 		turn(&w);
@@ -291,8 +291,9 @@ static void test_after(void)
 	turn(&w);
 	turn(&w);
 	ok(bound(&w, "a") == 1 && bound(&w, "s") == 1, "start: waits for the start");
-	ok(bound(&w, "b") == 0, "the other for the end");
-	ok(!strcmp(reason_of(&w, "b", why), "blocked: waits for group a to end"), "%s", why);
+	ok(bound(&w, "b") == 0, "a group after the end of another waits for the end");
+	ok(!strcmp(reason_of(&w, "b", why), "blocked: waits for group a to end"),
+	   "the reason names the group it waits for: %s", why);
 	end_pod(&w, a, "Succeeded");
 	turn(&w);
 	turn(&w);
@@ -305,16 +306,17 @@ static void test_after(void)
 	ok(bound(&w, "ok") == 1, "ok: starts after a success");
 	ok(bound(&w, "bad") == 0 && strstr(reason_of(&w, "bad", why), "but it has succeeded"),
 	   "failed: never starts after a success: %s", why);
-	ok(bound(&w, "self") == 0 && strstr(reason_of(&w, "self", why), "after itself"), "%s", why);
-	ok(bound(&w, "both") == 0 && strstr(reason_of(&w, "both", why), "group b to succeed"), "%s",
-	   why);
+	ok(bound(&w, "self") == 0 && strstr(reason_of(&w, "self", why), "after itself"),
+	   "a group after itself never starts: %s", why);
+	ok(bound(&w, "both") == 0 && strstr(reason_of(&w, "both", why), "group b to succeed"),
+	   "a group after two others waits for the second: %s", why);
 	add_pod(&w, "x", "sluice", "1", AFTER("y"));
 	add_pod(&w, "y", "sluice", "1", AFTER("z"));
 	add_pod(&w, "z", "sluice", "1", AFTER("x"));
 	turn(&w);
 	for (const char *name = "xyz"; *name; name++)
 		ok(strstr(reason_of(&w, (char[]){ *name, 0 }, why), "which waits for this one"),
-		   "%c: %s", *name, why);
+		   "group %c of a cycle says that it waits for itself: %s", *name, why);
 	close_world(&w);
 }
 
@@ -338,18 +340,20 @@ static void test_after_labels(void)
 	add_pod(&w, "same", "sluice", "1", LABEL("\"app\":\"self\"") "," AFTER("app=self"));
 	turn(&w);
 	ok(bound(&w, "start") == 1, "after labels: all have started");
-	ok(bound(&w, "none") == 1, "nobody has both labels: nothing to wait for");
-	ok(bound(&w, "same") == 1, "its own labels do not keep it waiting");
-	ok(bound(&w, "end") == 0, "all must have ended");
+	ok(bound(&w, "none") == 1, "a group after labels that no group has starts at once");
+	ok(bound(&w, "same") == 1, "a group after its own labels does not wait for itself");
+	ok(bound(&w, "end") == 0,
+	   "a group after labels waits until all groups with them have ended");
 	ok(!strncmp(reason_of(&w, "end", why), "blocked: waits for group ", 25) &&
 		   strstr(why, " (app=prep) to end"),
-	   "and it says so: %s", why);
+	   "a group that waits for labels says for which group: %s", why);
 	end_pod(&w, a, "Succeeded");
 	turn(&w);
 	turn(&w);
-	ok(bound(&w, "one") == 1, "the only one with both labels has ended");
+	ok(bound(&w, "one") == 1,
+	   "a group after two labels starts when the only group with both has ended");
 	ok(bound(&w, "end") == 0 && strstr(reason_of(&w, "end", why), "group b (app=prep) to end"),
-	   "the other has not: %s", why);
+	   "a group with the label that has not ended is waited for: %s", why);
 	end_pod(&w, b, "Failed");
 	turn(&w);
 	turn(&w);
@@ -400,9 +404,12 @@ static void test_after_kinds(void)
 	ok(bound(&w, "db-x") == 1 && bound(&w, "first") == 0,
 	   "a Job of that name has started, the Deployment has not: %s",
 	   reason_of(&w, "first", why));
-	ok(strstr(why, "Deployment db, which has not been submitted yet"), "%s", why);
-	ok(strstr(reason_of(&w, "second", why), "Job db to succeed"), "%s", why);
-	ok(strstr(reason_of(&w, "third", why), "Pod lone, which has not"), "%s", why);
+	ok(strstr(why, "Deployment db, which has not been submitted yet"),
+	   "a Deployment that does not exist is named: %s", why);
+	ok(strstr(reason_of(&w, "second", why), "Job db to succeed"),
+	   "a Job that still runs is named: %s", why);
+	ok(strstr(reason_of(&w, "third", why), "Pod lone, which has not"),
+	   "a Pod that does not exist is named: %s", why);
 	feed(&w, SLU_KIND_DEPLOYMENT, false,
 	     "{\"metadata\":{\"name\":\"db\",\"namespace\":\"ns\",\"uid\":\"d1\",\"resourceVersion\":\"%" PRIu64
 	     "\"},\"spec\":{\"replicas\":1,\"template\":{}}}",
@@ -421,7 +428,7 @@ static void test_after_kinds(void)
 	ok(bound(&w, "second") == 1, "and after the success of a Job, the Deployment still runs");
 	p = add_pod(&w, "lone", "sluice", "1", "");
 	turn(&w);
-	ok(bound(&w, "third") == 0, "a pod by its name: it runs");
+	ok(bound(&w, "third") == 0, "a pod named by its kind that still runs is waited for");
 	end_pod(&w, p, "Failed");
 	turn(&w);
 	turn(&w);
@@ -452,10 +459,12 @@ static void test_after_a_restart(void)
 	add_pod(&w, "d", "sluice", "1", AFTER("ok:job/one,failed:job/two,ok:pod/old"));
 	add_pod(&w, "e", "sluice", "1", AFTER("job/three"));
 	turn(&w);
-	ok(bound(&w, "d") == 1 && bound(&w, "e") == 0, "the same by kind");
+	ok(bound(&w, "d") == 1 && bound(&w, "e") == 0, "groups named by kind are remembered, too");
 	ok(bound(&w, "a") == 1, "a starts when all three it names are over");
-	ok(bound(&w, "b") == 0 && strstr(reason_of(&w, "b", why), "but it has failed"), "%s", why);
-	ok(bound(&w, "c") == 0 && strstr(reason_of(&w, "c", why), "three to end"), "%s", why);
+	ok(bound(&w, "b") == 0 && strstr(reason_of(&w, "b", why), "but it has failed"),
+	   "a failure before the restart is remembered: %s", why);
+	ok(bound(&w, "c") == 0 && strstr(reason_of(&w, "c", why), "three to end"),
+	   "a group that has not ended is waited for: %s", why);
 	close_world(&w);
 }
 
@@ -584,23 +593,27 @@ static void test_podgroup_phases(void)
 	podgroup(&w, "");
 	a = add_pod(&w, "a", "sluice", "1", GROUP("crew", "2"));
 	later(&w, 2);
-	ok(strstr(w.last_status, "\"phase\":\"Pending\""), "%s", w.last_status);
+	ok(strstr(w.last_status, "\"phase\":\"Pending\""),
+	   "a PodGroup without all its pods is Pending: %s", w.last_status);
 	b = add_pod(&w, "b", "sluice", "1", GROUP("crew", "2"));
 	later(&w, 2);
 	later(&w, 2);
-	ok(strstr(w.last_status, "\"phase\":\"Running\",\"running\":2"), "%s", w.last_status);
+	ok(strstr(w.last_status, "\"phase\":\"Running\",\"running\":2"),
+	   "a PodGroup whose pods run is Running: %s", w.last_status);
 	end_pod(&w, a, "Failed");
 	later(&w, 2);
-	ok(strstr(w.last_status, "\"phase\":\"Failed\",\"running\":1"), "%s", w.last_status);
+	ok(strstr(w.last_status, "\"phase\":\"Failed\",\"running\":1"),
+	   "a PodGroup with a failed pod is Failed: %s", w.last_status);
 	a = add_pod(&w, "a2", "sluice", "1", GROUP("crew", "2"));
 	later(&w, 2);
 	later(&w, 2);
-	ok(strstr(w.last_status, "\"phase\":\"Running\",\"running\":2"), "%s", w.last_status);
+	ok(strstr(w.last_status, "\"phase\":\"Running\",\"running\":2"),
+	   "a PodGroup whose pod was replaced is Running again: %s", w.last_status);
 	end_pod(&w, a, "Succeeded");
 	end_pod(&w, b, "Succeeded");
 	later(&w, 2);
 	ok(strstr(w.last_status, "\"phase\":\"Finished\"") && strstr(w.last_status, "\"failed\":1"),
-	   "%s", w.last_status);
+	   "a PodGroup whose pods have ended is Finished: %s", w.last_status);
 	close_world(&w);
 }
 

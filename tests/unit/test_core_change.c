@@ -69,7 +69,7 @@ static void test_why(void)
 	j = pictured(&w, "w");
 	ok(!j.promised && j.estimate_s == pictured(&w, "a").end_s,
 	   "foretold: w follows a (%" PRId64 ")", j.estimate_s);
-	ok(!j.passed && !j.n_help, "nobody asked why");
+	ok(!j.passed && !j.n_help, "no explanation is made unless a user asks for it");
 	take_ask(&w, SLU_ASK_SNAPSHOT, "w", note_answer);
 	turn(&w);
 	struct slu_snapshot *s = slu_core_snapshot(w.core);
@@ -92,11 +92,12 @@ static void test_priority(void)
 
 	open_line(&w, ONE_AFTER_ANOTHER);
 	change(&w, SLU_ASK_PRIORITY, "c", 7);
-	ok(!answered_rc && strstr(answered, "c has priority 7 now"), "%s", answered);
-	ok(strstr(w.last_annotation, "\"sluice.sh/set-priority\":\"7\""), "it is noted: %s",
-	   w.last_annotation);
+	ok(!answered_rc && strstr(answered, "c has priority 7 now"),
+	   "the answer names the new priority: %s", answered);
+	ok(strstr(w.last_annotation, "\"sluice.sh/set-priority\":\"7\""),
+	   "the new priority is noted on the object: %s", w.last_annotation);
 	ok(pictured(&w, "c").priority == 7 && pictured(&w, "c").position == 1,
-	   "it is first in line");
+	   "the job with the higher priority is first in line");
 	end_pod(&w, &w.pod[0], "Succeeded");
 	later(&w, 1);
 	ok(bound(&w, "c") == 1 && bound(&w, "b") == 0,
@@ -108,9 +109,10 @@ static void test_priority(void)
 		   strstr(w.last_annotation, "\"sluice.sh/set-priority\":null"),
 	   "own: what its objects say, and the note is gone: %s", w.last_annotation);
 	change(&w, SLU_ASK_PRIORITY, "c", 1);
-	ok(strstr(answered, "running pods are not affected"), "of what runs: %s", answered);
+	ok(strstr(answered, "running pods are not affected"),
+	   "the answer says that running pods are not affected: %s", answered);
 	change(&w, SLU_ASK_PRIORITY, "nobody", 1);
-	ok(answered_rc == -ENOENT, "%s", answered);
+	ok(answered_rc == -ENOENT, "the priority of an unknown job is refused: %s", answered);
 	ok(differences(&w) == 0, "books and cluster agree");
 	close_world(&w);
 }
@@ -125,17 +127,20 @@ static void test_limit(void)
 	ok(pictured(&w, "b").estimate_s == start + 600 && pictured(&w, "b").promised,
 	   "b follows a");
 	change(&w, SLU_ASK_LIMIT, "a", 100);
-	ok(!answered_rc && strstr(answered, "a has a limit of 100 s now"), "%s", answered);
+	ok(!answered_rc && strstr(answered, "a has a limit of 100 s now"),
+	   "the answer names the new limit: %s", answered);
 	ok(pictured(&w, "a").end_s == start + 100 && pictured(&w, "b").estimate_s == start + 100,
 	   "what runs gets a shorter one: the plan moves up");
 	change(&w, SLU_ASK_LIMIT, "a", 1000);
 	ok(pictured(&w, "b").estimate_s == start + 1000, "a longer one: it moves back");
 	change(&w, SLU_ASK_LIMIT, "b", 50);
-	ok(pictured(&w, "b").limit_s == 50, "what waits, too");
+	ok(pictured(&w, "b").limit_s == 50, "a waiting job gets a new limit, too");
 	change(&w, SLU_ASK_LIMIT, "b", SLU_ASK_OWN);
-	ok(pictured(&w, "b").limit_s == 600, "own: %s", answered);
+	ok(pictured(&w, "b").limit_s == 600, "\"own\" brings back the limit the job wished for: %s",
+	   answered);
 	change(&w, SLU_ASK_LIMIT, "b", INT64_C(100) * 366 * 86400);
-	ok(answered_rc == -EINVAL && strstr(answered, "at most"), "%s", answered);
+	ok(answered_rc == -EINVAL && strstr(answered, "at most"),
+	   "a limit above the largest is refused: %s", answered);
 	/* The user changes the wish itself. */
 	snprintf(w.pod[1].meta, sizeof w.pod[1].meta, NOTES("\"sluice.sh/duration\":\"120\""));
 	feed_pod(&w, &w.pod[1], false);
@@ -151,7 +156,8 @@ static void test_limit_of_queue(void)
 
 	open_line(&w, "queues: [{name: default, maxDuration: 10m, defaultDuration: 10m}]");
 	change(&w, SLU_ASK_LIMIT, "b", 601);
-	ok(answered_rc == -EINVAL && strstr(answered, "allows 600 s"), "waiting: %s", answered);
+	ok(answered_rc == -EINVAL && strstr(answered, "allows 600 s"),
+	   "a waiting job gets no limit above its queue's: %s", answered);
 	change(&w, SLU_ASK_LIMIT, "a", 601);
 	ok(!answered_rc, "an operator may let a running one go on: %s", answered);
 	snprintf(w.pod[1].meta, sizeof w.pod[1].meta, NOTES("\"sluice.sh/duration\":\"900\""));
@@ -186,9 +192,10 @@ static void test_limit_of_job(void)
 	add_pod(&w, "j-0", "sluice", "2", OWNED("Job", "ju", "j"));
 	turn(&w);
 	change(&w, SLU_ASK_LIMIT, "j", 900);
-	ok(!answered_rc && strstr(answered, "activeDeadlineSeconds 300 becomes 900"), "%s",
-	   answered);
-	ok(!strcmp(w.last_spec, "j {\"activeDeadlineSeconds\":900}"), "patched: %s", w.last_spec);
+	ok(!answered_rc && strstr(answered, "activeDeadlineSeconds 300 becomes 900"),
+	   "the answer names the old and the new deadline: %s", answered);
+	ok(!strcmp(w.last_spec, "j {\"activeDeadlineSeconds\":900}"), "the Job is patched: %s",
+	   w.last_spec);
 	timed_job(&w, 2, 900, NOTES(""));
 	turn(&w);
 	ok(pictured(&w, "j").limit_s == 900 &&
@@ -196,7 +203,8 @@ static void test_limit_of_job(void)
 	   "the plan follows what the patched Job says");
 	w.bind_outcome = SLU_KUBE_FAILED;
 	change(&w, SLU_ASK_LIMIT, "j", 100);
-	ok(answered_rc == -EIO && strstr(answered, "the API server refused"), "%s", answered);
+	ok(answered_rc == -EIO && strstr(answered, "the API server refused"),
+	   "a refusal of the API server is told: %s", answered);
 	timed_job(&w, 3, 0, NOTES("\"sluice.sh/duration\":\"1h\""));
 	turn(&w);
 	ok(pictured(&w, "j").limit_s == 3600, "a note on the Job");
@@ -331,7 +339,7 @@ static void test_drain_window(void)
 	now = w.now_us / 1000000;
 	drain(&w, "n0", true, now + 300, now + 900);
 	ok(!answered_rc && strstr(answered, "from 2026-01-01T00:05:10Z until 2026-01-01T00:15:10Z"),
-	   "%s", answered);
+	   "the answer names the window of the drain: %s", answered);
 	ok(!strcmp(node_state(&w, "n0"), "up"), "before its window it is up");
 	add_pod(&w, "long", "sluice", "2", NOTES("\"sluice.sh/duration\":\"600\""));
 	turn(&w);
@@ -373,15 +381,18 @@ static void test_drain_window(void)
 	later(&w, 1);
 	ok(bound(&w, "next"), "back at last");
 	drain(&w, "n0", true, now + 500, now + 400);
-	ok(answered_rc == -EINVAL && strstr(answered, "over before it begins"), "%s", answered);
+	ok(answered_rc == -EINVAL && strstr(answered, "over before it begins"),
+	   "a window that ends before it begins is refused: %s", answered);
 	drain(&w, "n0", true, 0, 0);
-	ok(!strcmp(node_state(&w, "n0"), "drained"), "for ever: %s", answered);
+	ok(!strcmp(node_state(&w, "n0"), "drained"), "a drain without a window lasts for ever: %s",
+	   answered);
 	drain(&w, "n0", true, 0, 0);
-	ok(strstr(answered, "already"), "%s", answered);
+	ok(strstr(answered, "already"), "a second drain is told that there is one already: %s",
+	   answered);
 	drain(&w, "n0", true, 0, now + 5000);
-	ok(strstr(answered, "until"), "another window: %s", answered);
+	ok(strstr(answered, "until"), "a drain may get another window: %s", answered);
 	drain(&w, "n0", false, 0, 0);
-	ok(!strcmp(node_state(&w, "n0"), "up"), "%s", answered);
+	ok(!strcmp(node_state(&w, "n0"), "up"), "a node that is undrained is up: %s", answered);
 	close_world(&w);
 }
 

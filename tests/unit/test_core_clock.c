@@ -73,7 +73,7 @@ static void step_at(enum moment m, int64_t step, bool back_again)
 	if (m == GATHERS)
 		g[1] = add_pod(&c.w, "g-1", "sluice", "2", GANG);
 	if (m == WAITS) {
-		ok(bound(&c.w, "first") == 1, "what ran before it runs on");
+		ok(bound(&c.w, "first") == 1, "a running job goes on over the step of the clock");
 		end_pod(&c.w, first, "Succeeded");
 	}
 	for (int i = 0; i < 3; i++)

@@ -110,7 +110,7 @@ static void test_gives_back(void)
 	e = members(&w, "e", 0, 4, ELASTIC("1", "4") "," OWNED("Job", "j1", "e"));
 	turn(&w);
 	wait_a_bit(&w);
-	ok(bound(&w, "e-") == 4, "it runs with four");
+	ok(bound(&w, "e-") == 4, "the elastic gang runs with four members");
 	members(&w, "b", 0, 1, "");
 	turn(&w);
 	ok(bound(&w, "b-") == 0, "another gang waits");
@@ -179,7 +179,7 @@ static void test_resize_owner(void)
 	ok(answered == -EIO && strstr(answer_text, "so it is"), "the server's no is told: %s",
 	   answer_text);
 	resize(&w, "nobody", 2);
-	ok(answered == -ENOENT, "unknown: %s", answer_text);
+	ok(answered == -ENOENT, "the resize of an unknown group is refused: %s", answer_text);
 	close_world(&w);
 	open_world(&w, 8, 1, "");
 	job(&w, "j2", "i", "\"parallelism\":4,\"completions\":4,\"completionMode\":\"Indexed\"",
@@ -207,7 +207,7 @@ static void test_resize_bare(void)
 	resize(&w, "a", 4);
 	ok(answered == 0 && w.evictions == 1, "bare pods: one is evicted: %s", answer_text);
 	resize(&w, "a", 6);
-	ok(answered == -EINVAL, "nobody makes more: %s", answer_text);
+	ok(answered == -EINVAL, "a group without a maker cannot grow: %s", answer_text);
 	members(&w, "b", 0, 4, GROUP("b", "4"));
 	turn(&w);
 	w.evictions = 0;

@@ -297,7 +297,7 @@ static void test_second_leaves_first(void)
 	ok(w.binds == 0, "one of two Jobs is deleted: the other may be next, it waits a moment");
 	owner(&w, SLU_KIND_JOB, true, META("a", "a1"), "\"parallelism\":2" TMPL);
 	later(&w, 10);
-	ok(w.binds == 0, "it was: nothing starts");
+	ok(w.binds == 0, "after the deletion of the second Job nothing starts");
 	close_world(&w);
 }
 
@@ -653,7 +653,7 @@ static void test_repelled(void)
 	delete_pod(&w, db[2]);
 	crowd(&w, "c", 2, "8", "\"labels\":{\"app\":\"batch\"}");
 	turn(&w);
-	ok(bound(&w, "c") == 2, "another goes: its whole rack is");
+	ok(bound(&w, "c") == 2, "when another repelling pod goes its whole rack is free");
 	ok(differences(&w) == 0, "the books are right");
 	(void)db;
 	close_world(&w);
@@ -689,7 +689,7 @@ static void test_stuck(void)
 	p = crowd(&w, "a", 2, "1",
 		  "\"labels\":{\"sluice.sh/group\":\"g\",\"sluice.sh/size\":\"2\"}");
 	turn(&w);
-	ok(w.binds == 2, "it has its nodes");
+	ok(w.binds == 2, "the gang has its nodes");
 	snprintf(
 		p->status, sizeof p->status,
 		",\"containerStatuses\":[{\"name\":\"c\",\"state\":{\"waiting\":{\"reason\":\"%s\"}}}]",

@@ -247,7 +247,7 @@ static void test_not_in_part(void)
 	ok(w.binds == 0, "two of three are no gang: nothing is bound");
 	add_pod(&w, "g-1", "sluice", "2", GROUP("g", "3"));
 	go_on(&w, NONE, NULL);
-	ok(bound(&w, "g-") == 3, "it is made again: all three start");
+	ok(bound(&w, "g-") == 3, "when the missing member is made again all three start");
 	last_life_over(&w);
 }
 
@@ -284,7 +284,8 @@ static void test_follower(void)
 	die(&w);
 	live(&w, 4, 2);
 	go_on(&w, NONE, NULL);
-	ok(lost == 1 && !strcmp(pod(&w, "g-2")->node, m[0].node), "it goes where it was meant to");
+	ok(lost == 1 && !strcmp(pod(&w, "g-2")->node, m[0].node),
+	   "a follower goes to the node its intent names");
 	ok(look(0).intents == 0, "the intent of a gang that went where it was meant to is settled");
 	last_life_over(&w);
 }
@@ -350,7 +351,7 @@ static void test_promise_stands(void)
 	live(&w, 2, 2);
 	ok(view(&w, "a").estimate_s == promised, "after a restart the promise stands (%lld, %lld)",
 	   (long long)view(&w, "a").estimate_s, (long long)promised);
-	ok(view(&w, "run").start_s == started, "what runs began when it began");
+	ok(view(&w, "run").start_s == started, "a running job keeps its start over a restart");
 	ok(view(&w, "b").estimate_s >= promised + 100, "the urgent one is planned around it");
 	ok(plans > 0 && look(job).plans == plans, "a plan that stands is no news (%lld)",
 	   (long long)look(job).plans);
@@ -392,8 +393,8 @@ static void test_user_said(void)
 	snprintf(pod(&w, "x-0")->phase, 16, "Succeeded");
 	live(&w, 1, 2);
 	go_on(&w, NONE, NULL);
-	ok(!*pod(&w, "c-0")->node, "what was cancelled stays cancelled");
-	ok(!*pod(&w, "h-0")->node, "what was held stays held");
+	ok(!*pod(&w, "c-0")->node, "a cancelled group stays cancelled after a restart");
+	ok(!*pod(&w, "h-0")->node, "a held group stays held after a restart");
 	user_asks(&w, SLU_ASK_RELEASE, "c");
 	ok(*pod(&w, "c-0")->node, "a cancelled job starts once it is released");
 	last_life_over(&w);
@@ -1155,7 +1156,7 @@ static void test_queue_renamed(void)
 	add_pod(&w, "runs", "sluice", "2",
 		"\"annotations\":{\"sluice.sh/queue\":\"old\",\"sluice.sh/duration\":\"600s\"}");
 	go_on(&w, NONE, NULL);
-	ok(bound(&w, "runs") == 1, "it runs in a queue");
+	ok(bound(&w, "runs") == 1, "a job runs in a queue that will be renamed");
 	die(&w);
 	slu_config_free(w.cfg);
 	ok(slu_config_parse("test", yaml, strlen(yaml), &w.cfg, &err) == 0, "the queue is renamed");
@@ -1163,7 +1164,7 @@ static void test_queue_renamed(void)
 	go_on(&w, NONE, NULL);
 	add_pod(&w, "next", "sluice", "2", TIMED("next", "1", "60s"));
 	go_on(&w, NONE, NULL);
-	ok(bound(&w, "next") == 0, "its node is not given to another");
+	ok(bound(&w, "next") == 0, "the node of the running job is not given to another");
 	ok(differences(&w) == 0, "the books agree with the pods after the restart");
 	last_life_over(&w);
 }

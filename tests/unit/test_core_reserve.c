@@ -155,13 +155,17 @@ static void test_wrong(void)
 	turn(&w);
 	ok(!strcmp(held(&w, "a").phase, "Active"), "planned once it is there");
 	reserve(&w, "b", 1, 0, 600, "\"count\":9");
-	ok(strstr(status, "9 nodes are wanted, 3 are there"), "too many: %s", status);
+	ok(strstr(status, "9 nodes are wanted, 3 are there"),
+	   "more nodes than there are cannot be reserved: %s", status);
 	reserve(&w, "c", 1, 0, 600, "\"count\":1,\"nodes\":[\"n0\"]");
-	ok(!strcmp(held(&w, "c").phase, "Refused"), "both: %s", held(&w, "c").message);
+	ok(!strcmp(held(&w, "c").phase, "Refused"), "a count beside names of nodes is refused: %s",
+	   held(&w, "c").message);
 	reserve(&w, "d", 1, 600, 0, "\"count\":1");
-	ok(!strcmp(held(&w, "d").phase, "Refused"), "backwards: %s", held(&w, "d").message);
+	ok(!strcmp(held(&w, "d").phase, "Refused"), "an end before the start is refused: %s",
+	   held(&w, "d").message);
 	reserve(&w, "e", 1, 0, 600, "\"count\":1,\"every\":\"5m\"");
-	ok(!strcmp(held(&w, "e").phase, "Refused"), "too often: %s", held(&w, "e").message);
+	ok(!strcmp(held(&w, "e").phase, "Refused"),
+	   "an interval shorter than the reservation is refused: %s", held(&w, "e").message);
 	add_pod(&w, "p", "sluice", "2", NOTES("\"sluice.sh/reservation\":\"later\""));
 	later(&w, 1);
 	ok(!bound(&w, "p") && strstr(pictured(&w, "p").reason, "there is no Reservation \"later\""),
@@ -215,15 +219,17 @@ static void test_asked(void)
 	turn(&w);
 	ask_text(&w, SLU_ASK_RESERVE, "r", "{the object}");
 	snprintf(created, sizeof created, "%s", w.last_create);
-	ok(!strcmp(created, "{the object}") && w.creates == 1, "made: %s", created);
+	ok(!strcmp(created, "{the object}") && w.creates == 1,
+	   "the Reservation is created as asked for: %s", created);
 	reserve(&w, "r", 1, -10, 600, "\"count\":1");
 	ask_text(&w, SLU_ASK_RESERVE, "r", "{the object}");
-	ok(answered_rc == -EINVAL && strstr(answered, "already"), "%s", answered);
+	ok(answered_rc == -EINVAL && strstr(answered, "already"),
+	   "a name that is taken is refused: %s", answered);
 	ask_text(&w, SLU_ASK_UNRESERVE, "r", NULL);
 	ok(!answered_rc && strstr(answered, "is over") && strstr(w.last_spec, "\"every\":null"),
-	   "%s: %s", answered, w.last_spec);
+	   "a Reservation is ended: %s: %s", answered, w.last_spec);
 	ask_text(&w, SLU_ASK_UNRESERVE, "nobody", NULL);
-	ok(answered_rc == -ENOENT, "%s", answered);
+	ok(answered_rc == -ENOENT, "the end of an unknown Reservation is refused: %s", answered);
 	close_world(&w);
 }
 

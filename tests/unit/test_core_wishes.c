@@ -168,7 +168,8 @@ static void test_close_and_alone(void)
 	later(&w, 1);
 	a = add_pod(&w, "alone", "sluice", "500m", NOTES(KEY("exclusive", "true")));
 	later(&w, 1);
-	ok(bound(&w, "o-") == 4 && !*a->node, "there is no whole node");
+	ok(bound(&w, "o-") == 4 && !*a->node,
+	   "a pod that wants a whole node waits while none is empty");
 	edit(&w, a, "");
 	later(&w, 1);
 	ok(*a->node, "half a processor is there");
@@ -227,11 +228,12 @@ static void test_whole_nodes(void)
 	b = add_pod(&w, "b", "sluice", "1",
 		    NOTES(KEY("exclusive", "true") "," KEY("queue", "whole")));
 	later(&w, 1);
-	ok(!*a->node && strstr(w.last_event, "does not give whole nodes"), "%s", w.last_event);
+	ok(!*a->node && strstr(w.last_event, "does not give whole nodes"),
+	   "a queue that gives no whole nodes refuses the wish: %s", w.last_event);
 	ok(*b->node, "a queue that gives whole nodes does");
 	edit(&w, a, NOTES(KEY("exclusive", "false")));
 	later(&w, 1);
-	ok(*a->node, "who asks for less gets it");
+	ok(*a->node, "a pod that no longer wants whole nodes starts");
 	close_world(&w);
 }
 

@@ -212,14 +212,15 @@ static void test_own(void)
 	add_pod(&w, "p", "sluice", "2", "");
 	add_pod(&w, "q", "sluice", "2", "");
 	turn(&w);
-	ok(bound(&w, "p") == 1 && bound(&w, "q") == 0, "what it holds is taken");
+	ok(bound(&w, "p") == 1 && bound(&w, "q") == 0,
+	   "the nodes of a FluxJob are not given to pods");
 	fluxjob(&w, "z", NODES("3", "60"), "", false);
 	turn(&w);
 	later(&w, 6);
 	ok(says(&w, "\"state\":\"Queued\"") && says(&w, "\"position\":"), "the next one waits: %s",
 	   w.last_status);
 	ok(differences(&w) == 0, "the books are right");
-	ok(bound(&w, "q") == 1, "its time is over: others start");
+	ok(bound(&w, "q") == 1, "pods start when the duration of a FluxJob is over");
 	later(&w, 2);
 	fluxjob(&w, "z", NODES("3", "60"), "", true);
 	turn(&w);
@@ -420,8 +421,8 @@ static void test_wrapped(void)
 	     "\"labels\":{\"app.kubernetes.io/managed-by\":\"sluice\"}},\"spec\":{}}");
 	turn(&w);
 	later(&w, 2);
-	ok(says(&w, "\"state\":\"Refused\"") && w.statuses == 1, "it can never run: %s",
-	   w.last_status);
+	ok(says(&w, "\"state\":\"Refused\"") && w.statuses == 1,
+	   "a held object that can never run has a refused FluxJob: %s", w.last_status);
 	feed_node(&w, "n1", 1, "", "\"unschedulable\":true", "True");
 	turn(&w);
 	later(&w, 2);
@@ -558,7 +559,7 @@ static void test_standby(void)
 	fluxjob(&w, "b", NODES("1", "60"), "\"state\":\"Finished\"", false);
 	turn(&w);
 	ok(w.statuses == 0, "a standby writes no status");
-	ok(slu_core_lead(w.core, &js, &err) == 0, "leads: %s", err.text);
+	ok(slu_core_lead(w.core, &js, &err) == 0, "the standby takes the lead: %s", err.text);
 	add_pod(&w, "p", "sluice", "1", "");
 	turn(&w);
 	later(&w, 2);
@@ -605,7 +606,8 @@ static void test_many_large(void)
 	   w.core->cluster->pods.n);
 	for (int i = 0; i < 20; i++)
 		later(&w, 1);
-	ok(w.core->cluster->pods.n == 20002, "then another (%u)", w.core->cluster->pods.n);
+	ok(w.core->cluster->pods.n == 20002,
+	   "the next large FluxJob gets its slots after a while (%u)", w.core->cluster->pods.n);
 	close_world(&w);
 }
 

@@ -140,7 +140,7 @@ static void test_overrun(void)
 	ok(expect(m, SLU_GANG_ALLOCATE, 0, 1, &q, SLU_GANG_NOW, "@0 n0*4"), "fills the machine");
 	ok(expect(m, SLU_GANG_TRY_LATER, 15, 0, &r, SLU_GANG_LATER, "@16 n0*4"),
 	   "overrunning work is expected to end any second");
-	ok(slu_gang_set_end(m, 1, 40) == 0, "it will take longer");
+	ok(slu_gang_set_end(m, 1, 40) == 0, "running work may get a later end");
 	ok(expect(m, SLU_GANG_TRY_LATER, 15, 0, &r, SLU_GANG_LATER, "@40 n0*4"),
 	   "the plan follows");
 	ok(expect(m, SLU_GANG_ALLOCATE_OR_RESERVE, 15, 2, &r, SLU_GANG_LATER, "@40 n0*4"),
@@ -190,10 +190,10 @@ static void test_policies(void)
 	for (size_t i = 0; i < SLU_LEN(row); i++) {
 		q = gang(4, 1, 10);
 		q.policy = row[i].policy;
-		ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, row[i].where), "policy %s",
-		   slu_gang_policy_name(row[i].policy));
+		ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, row[i].where),
+		   "policy %s chooses its nodes", slu_gang_policy_name(row[i].policy));
 		ok(slu_gang_policy_find(slu_gang_policy_name(row[i].policy)) == (int)row[i].policy,
-		   "its name is known");
+		   "the name of the policy is known");
 	}
 	q = gang(9, 1, 10);
 	q.policy = SLU_GANG_SPREAD;
@@ -221,7 +221,8 @@ static void test_constraints(void)
 	ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, "@0 n1*1 n3*1 n5*1"),
 	   "one per eligible node");
 	role_buf.min = 4;
-	ok(slu_gang_satisfiable(m, &q, NULL) == SLU_GANG_NEVER, "there is no fourth");
+	ok(slu_gang_satisfiable(m, &q, NULL) == SLU_GANG_NEVER,
+	   "four slots on three eligible nodes, one per node, can never run");
 	slu_nodeset_add(odd, 0);
 	ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, "@0 n0*1 n1*1 n3*1 n5*1"),
 	   "a set that grew is noticed");
@@ -279,7 +280,7 @@ static void test_whole_nodes(void)
 	   "a whole node in spite of the daemon, slots share it");
 	q = gang(1, 1, 10);
 	ok(expect(m, SLU_GANG_ALLOCATE, 0, 3, &q, SLU_GANG_NOW, "@0 n1*1"),
-	   "nobody else gets on it");
+	   "no other gang is placed on a whole node");
 	role_buf.flags = SLU_ROLE_EXCLUSIVE | SLU_ROLE_ALONE;
 	role_buf.min = 2;
 	ok(expect(m, SLU_GANG_ALLOCATE_OR_RESERVE, 0, 4, &q, SLU_GANG_LATER, "@10 n0*1 n1*1"),
@@ -354,8 +355,8 @@ static void test_release(void)
 	ok(slu_gang_release(m, 1, 0, n0, 3) == 7, "three of them end");
 	ok(slu_gang_release(m, 1, 0, n0, 2) == -EINVAL, "two more are not there");
 	ok(slu_gang_release(m, 1, 0, n0, 1) == 6 && slu_gang_release(m, 1, 0, n0, 1) == -ENOENT,
-	   "the last one there");
-	ok(slu_machine_node_free(m, n0, CPU) == 4, "its share is free");
+	   "a second release of the last slot on a node is refused");
+	ok(slu_machine_node_free(m, n0, CPU) == 4, "the share of released slots is free");
 	q = gang(3, 1, 99);
 	ok(slu_gang_grow(m, 2, 1, &q, &place, NULL) == SLU_GANG_NOW &&
 		   !strcmp(shown(m, &place), "@2 n0*3") && place.end_s == 10,
@@ -401,7 +402,7 @@ static void test_blocks(void)
 	slu_gang_cancel(m, 1);
 	slu_gang_cancel(m, 2);
 	slu_machine_advance(m, 20);
-	ok(slu_gang_cancel(m, 50) == -ENOENT, "it ends by itself");
+	ok(slu_gang_cancel(m, 50) == -ENOENT, "a block ends by itself");
 	b = (struct slu_gang_block){
 		.id = 51, .from_s = 30, .to_s = 40, .nodes = set, .amount = &two, .n_amount = 1
 	};
@@ -462,7 +463,7 @@ static void test_explain(void)
 		   why.kind == CPU && why.have == 6 && why.slots_now == 6 &&
 		   why.answer == SLU_GANG_LATER && why.start_s == 30 && why.n_holder == 1 &&
 		   why.holder[0].job == 7 && why.holder[0].amount == 10 && why.fewer_slots == 6,
-	   "%s", why.text.text);
+	   "too little cpu is the limit, with its holder: %s", why.text.text);
 	ok(expect(m, SLU_GANG_ALLOCATE_OR_RESERVE, 5, 8, &q, SLU_GANG_LATER, "@30 n0*4 n1*4"),
 	   "a gang that does not fit now is reserved");
 	ok(expect(m, SLU_GANG_ALLOCATE_OR_RESERVE, 5, 9, &q, SLU_GANG_LATER, "@30 n2*4 n3*4"),
@@ -470,53 +471,53 @@ static void test_explain(void)
 	q = gang(6, 1, 40);
 	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_TIME &&
 		   why.shorter_s == 25 && why.holder[0].start_s == 30,
-	   "%s", why.text.text);
+	   "a reservation in the way is the limit: %s", why.text.text);
 	q = gang(5, 1, 10);
 	q.level = 0;
 	q.flags = SLU_GANG_CLOSE_REQUIRED;
-	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.answer == SLU_GANG_NOW, "%s",
-	   why.text.text);
+	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.answer == SLU_GANG_NOW,
+	   "a gang that fits in one domain has no limit: %s", why.text.text);
 	role_buf.min = 7;
 	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_KIND &&
 		   why.fewer_slots == 6,
-	   "%s", why.text.text);
+	   "too little cpu is the limit within domains, too: %s", why.text.text);
 	slu_gang_cancel(m, 7);
 	q = gang(5, 1, 10);
 	ok(expect(m, SLU_GANG_ALLOCATE, 5, 10, &q, SLU_GANG_NOW, "@5 n0*4 n1*1"), "five gangs run");
 	q = gang(3, 3, 10);
 	q.level = 0;
 	q.flags = SLU_GANG_CLOSE_REQUIRED;
-	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.answer == SLU_GANG_NEVER, "%s",
-	   why.text.text);
+	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.answer == SLU_GANG_NEVER,
+	   "a gang larger than every domain can never run: %s", why.text.text);
 	slu_machine_node_set_down(m, slu_machine_node_find(m, "n3"), true);
 	q = gang(2, 3, 10);
 	q.level = 0;
 	q.flags = SLU_GANG_CLOSE_REQUIRED;
 	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_CLOSE &&
 		   why.without_close && why.fewer_slots == 1,
-	   "%s", why.text.text);
+	   "closeness is the limit: %s", why.text.text);
 	q = gang(2, 4, 10);
 	role_buf.flags = SLU_ROLE_EXCLUSIVE;
-	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_KIND, "%s",
-	   why.text.text);
+	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_KIND,
+	   "too little cpu is the limit of whole nodes: %s", why.text.text);
 	role_buf.need = &(struct slu_amount){ CPU, 2 };
 	role_buf.flags = SLU_ROLE_EXCLUSIVE | SLU_ROLE_ALONE;
-	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_EXCLUSIVE, "%s",
-	   why.text.text);
+	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_EXCLUSIVE,
+	   "too few empty nodes are the limit: %s", why.text.text);
 	q = gang(4, 1, 10);
 	role_buf.flags = SLU_ROLE_ALONE;
-	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_NODES, "%s",
-	   why.text.text);
+	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_NODES,
+	   "too few nodes are the limit: %s", why.text.text);
 	q = gang(1, 1, 10);
 	q.begin_s = 9;
 	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_BEGIN &&
 		   why.start_s == 9,
-	   "%s", why.text.text);
+	   "the begin time is the limit: %s", why.text.text);
 	q = gang(1, 1, 10);
 	q.deadline_s = 13;
 	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_DEADLINE &&
 		   why.shorter_s == 8,
-	   "%s", why.text.text);
+	   "the deadline is the limit: %s", why.text.text);
 	slu_machine_free(m);
 }
 
@@ -543,7 +544,7 @@ static void test_never(void)
 		role_buf.flags = row[i].flags;
 		ok(slu_gang_satisfiable(m, &q, &err) == SLU_GANG_NEVER &&
 			   !strcmp(err.text, row[i].text),
-		   "%s", err.text);
+		   "a gang that can never run is told why: %s", err.text);
 	}
 	slu_machine_free(m);
 }
@@ -582,13 +583,17 @@ static void test_bad_requests(void)
 	REFUSED(q.policy = SLU_GANG_POLICIES, "no policy");
 	REFUSED(q.n_use = 17, "blocks");
 	REFUSED(role_buf.flags = 64, "flags");
-	ok(slu_machine_node_add(m, &again, NULL, &err) == -EEXIST, "%s", err.text);
+	ok(slu_machine_node_add(m, &again, NULL, &err) == -EEXIST,
+	   "a second node of one name is refused: %s", err.text);
 	again = (struct slu_node_spec){ .name = "n9", .total = &less, .n_total = 1 };
-	ok(slu_machine_node_add(m, &again, NULL, &err) == -EINVAL, "%s", err.text);
+	ok(slu_machine_node_add(m, &again, NULL, &err) == -EINVAL,
+	   "a negative amount is refused: %s", err.text);
 	less.n = SLU_AMOUNT_MAX + 1;
-	ok(slu_machine_node_add(m, &again, NULL, &err) == -ERANGE, "%s", err.text);
+	ok(slu_machine_node_add(m, &again, NULL, &err) == -ERANGE,
+	   "an amount above the largest is refused: %s", err.text);
 	again = (struct slu_node_spec){ .name = "n9", .n_domain = 3 };
-	ok(slu_machine_node_add(m, &again, NULL, &err) == -EINVAL, "%s", err.text);
+	ok(slu_machine_node_add(m, &again, NULL, &err) == -EINVAL,
+	   "a domain of an unknown level is refused: %s", err.text);
 	slu_machine_free(m);
 }
 

@@ -92,15 +92,17 @@ static void test_build(void)
 	ok(slu_graph_path_set(g, 3, (uint8_t)power, "/pdu3/x/node1") == 0 &&
 		   g->path.p[g->path.n - 1].text == SLU_NONE && path_is(g, 3, 1, "/pdu3/x/node1"),
 	   "one below a known path is kept as derived");
-	ok(slu_graph_path_set(g, 5, 0, "/cluster0/node0") == 0, "the same path twice");
+	ok(slu_graph_path_set(g, 5, 0, "/cluster0/node0") == 0,
+	   "two vertices may have the same path");
 	cursor = 0;
 	n = slu_graph_by_path(g, "/cluster0/node0", &cursor);
-	ok(n == 1 && slu_graph_by_path(g, "/cluster0/node0", &cursor) == 5, "in order of creation");
+	ok(n == 1 && slu_graph_by_path(g, "/cluster0/node0", &cursor) == 5,
+	   "vertices of one path are found in order of creation");
 
 	ok(slu_graph_property_set(g, 1, "b", "2") == 0 &&
 		   slu_graph_property_set(g, 1, "a", "1") == 0 &&
 		   slu_graph_property_set(g, 1, "b", "3") == 0,
-	   "set properties");
+	   "properties are set");
 	ok(strcmp(slu_graph_property(g, 1, "b"), "3") == 0 && !slu_graph_property(g, 1, "c"),
 	   "the written vertices can be read");
 	ok(strcmp(slu_graph_str(g, g->prop.p[g->v.p[1].props].key), "a") == 0, "sorted by key");

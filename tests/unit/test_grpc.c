@@ -208,7 +208,7 @@ static void dial(struct client *c, uint32_t window)
 
 	*c = (struct client){ .fd = socket(AF_INET, SOCK_STREAM, 0) };
 	if (connect(c->fd, (struct sockaddr *)&a, sizeof a) < 0)
-		ok(false, "connect");
+		ok(false, "the client connects");
 	fcntl(c->fd, F_SETFL, O_NONBLOCK);
 	c->h2 = slu_h2_new(&o, &ops, c);
 }
@@ -279,7 +279,7 @@ static void begin(struct client *c, struct call *k, const struct head *h)
 						    strlen(h->encoding), false };
 	*k = (struct call){ .c = c, .status = -1, .in = SLU_BUF_INIT(64u << 20) };
 	if (slu_h2_request(c->h2, list, n, NULL, 0, true, k, &k->s) < 0)
-		ok(false, "request");
+		ok(false, "the client sends a request");
 }
 
 static struct slu_buf framed(const char *p, size_t n, uint8_t flag)
@@ -643,7 +643,7 @@ static void test_permission(void)
 		turn(&c);
 	ok(site.n_messages == 1 && !k.over, "nothing happens before the permission");
 	slu_grpc_allow(slu_take(site.asking), SLU_GRPC_OK, "");
-	ok(until(&c, k.over) && says(&k, "who"), "it comes late");
+	ok(until(&c, k.over) && says(&k, "who"), "a call goes on when its permission comes late");
 	forget(&k);
 
 	ask(&c, &k, &h, "who");

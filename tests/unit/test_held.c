@@ -37,8 +37,8 @@ static void test_spaces(void)
 		struct slu_config *cfg = NULL;
 		struct slu_error err = { 0 };
 
-		ok(slu_config_parse("test", yaml[k], strlen(yaml[k]), &cfg, &err) == 0, "%s",
-		   yaml[k]);
+		ok(slu_config_parse("test", yaml[k], strlen(yaml[k]), &cfg, &err) == 0,
+		   "the settings are accepted: %s", yaml[k]);
 		for (size_t i = 0; cfg && i < SLU_LEN(row); i++) {
 			struct slu_kpair label = { row[i].label, row[i].value };
 			struct slu_kmeta m = { .name = row[i].name,
@@ -255,10 +255,10 @@ static void test_core_job(void)
 	ok(strstr(seen.job, "\"sluice.sh/places\":\"n0*2,n1*2\"") &&
 		   strstr(seen.job, "\"suspend\":false") &&
 		   strstr(seen.job, "\"sluice.sh/held\":\"released\""),
-	   "with its places: %s", seen.job);
+	   "the resumed Job carries its places: %s", seen.job);
 	gated_pod(&w, "x", NULL);
 	turn(&w);
-	ok(seen.pods == 0, "nobody else gets its places meanwhile");
+	ok(seen.pods == 0, "no other pod gets the places of the resumed Job");
 	feed_job(&w, "j", 4, false, "released", ",\"sluice.sh/places\":\"n0*2,n1*2\"");
 	for (int i = 0; i < 4; i++) {
 		char name[8];

@@ -150,16 +150,17 @@ static void test_values(void)
 	if (!ok(parse(text, &j, &err) == 0, "block style (%s)", err.text))
 		return;
 	n = &j->resources[0];
-	ok(j->version == 1 && j->nresources == 1 && j->nrequests == 4 && !j->constraint, "top");
-	ok(j->duration == 3600.5 && !strcmp(j->queue, "batch"), "attributes");
+	ok(j->version == 1 && j->nresources == 1 && j->nrequests == 4 && !j->constraint,
+	   "version, resources and constraint are read");
+	ok(j->duration == 3600.5 && !strcmp(j->queue, "batch"), "duration and queue are read");
 	ok(n->type == SLU_TYPE_NODE && n->excl == SLU_EXCL_TRUE && n->nwith == 1 && n->index == 0,
-	   "node");
+	   "the node and its exclusive mark are read");
 	ok(n->count.min == 2 && n->count.max == 8 && n->count.op == '*' && n->count.operand == 2,
-	   "count");
+	   "a count with min, max, operator and operand is read");
 	s = n->with;
 	ok(s->type == SLU_TYPE_SLOT && !strcmp(s->label, "default") && s->nwith == 2 &&
 		   s->count.min == 3 && s->count.max == 3,
-	   "slot");
+	   "the slot with its label and count is read");
 	ok(s->with[0].index == 2 && s->with[1].index == 3 && !strcmp(s->with[0].unit, "c") &&
 		   s->with[0].excl == SLU_EXCL_UNSAID && s->with[1].excl == SLU_EXCL_FALSE,
 	   "children in pre-order");

@@ -287,7 +287,7 @@ static void test_plain(void)
 
 	ok(g.outcome == SLU_KUBE_OK && g.status == 200 && !strcmp(g.body, "{\"a\":1}") &&
 		   g.tries == 1,
-	   "GET");
+	   "a GET is answered at the first try");
 	ok(strstr(w.seen, "GET /api/v1/ok?limit=5") &&
 		   strstr(w.seen, "authorization: Bearer secret") &&
 		   strstr(w.seen, "user-agent: sluice/") &&
@@ -428,7 +428,8 @@ static void test_bodies(void)
 	ok(g.outcome == SLU_KUBE_RETRYABLE && g.tries == 8 && strstr(g.error, "cut short"),
 	   "a truncated one is no answer: %s", g.error);
 	g = ask(c, GET("/notgzip"));
-	ok(g.outcome == SLU_KUBE_FAILED && strstr(g.error, "not valid gzip"), "%s", g.error);
+	ok(g.outcome == SLU_KUBE_FAILED && strstr(g.error, "not valid gzip"),
+	   "a body that is not gzip fails: %s", g.error);
 	q = GET("/bomb");
 	q.max_body = 1 << 20;
 	g = ask(c, q);
@@ -738,7 +739,7 @@ static void test_unreachable(void)
 	ok(g.outcome == SLU_KUBE_RETRYABLE && g.tries == 3 && !g.uncertain &&
 		   strstr(g.error, "Connection refused") &&
 		   strstr(g.error, "clusters[\"c\"].cluster.server"),
-	   "nobody listens: %s", g.error);
+	   "a server that does not listen is told as unreachable: %s", g.error);
 	end(&w, c);
 }
 
@@ -1144,7 +1145,7 @@ static void test_exec(void)
 	g = ask(c, GET("/auth"));
 	ok(g.outcome == SLU_KUBE_FAILED && strstr(g.error, "exited with status 3: please log in") &&
 		   strstr(g.error, "users[\"u\"].user.exec.command"),
-	   "its failure is told: %s", g.error);
+	   "the failure of a plug-in is told: %s", g.error);
 	slu_kube_client_free(c);
 	plugin(&w,
 	       "#!/bin/sh\necho '{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1beta1\"}'\n");

@@ -112,7 +112,7 @@ static void test_bad(void)
 		int rc = load(&o, &c, &err);
 
 		ok(rc == -EINVAL && strstr(err.text, bad[i].say) && strstr(err.text, "/config"),
-		   "%s", err.text);
+		   "a wrong file is refused with its place: %s", err.text);
 	}
 }
 
@@ -124,7 +124,8 @@ static void test_places(void)
 	char list[512], home[96];
 	int rc = load(&o, &c, &err);
 
-	ok(rc == -ENOENT && strstr(err.text, "/no/such/file"), "%s", err.text);
+	ok(rc == -ENOENT && strstr(err.text, "/no/such/file"),
+	   "a missing --kubeconfig is named: %s", err.text);
 	unsetenv("KUBECONFIG");
 	unsetenv("KUBERNETES_SERVICE_HOST");
 	snprintf(home, sizeof home, "%s/home", dir);
@@ -132,10 +133,12 @@ static void test_places(void)
 	setenv("HOME", home, 1);
 	o.path = NULL;
 	rc = load(&o, &c, &err);
-	ok(rc == -ENOENT && strstr(err.text, "this is not a pod"), "%s", err.text);
+	ok(rc == -ENOENT && strstr(err.text, "this is not a pod"),
+	   "no configuration at all is told: %s", err.text);
 	setenv("KUBECONFIG", "/no/a:/no/b", 1);
 	rc = load(&o, &c, &err);
-	ok(rc == -ENOENT && strstr(err.text, "/no/a:/no/b"), "%s", err.text);
+	ok(rc == -ENOENT && strstr(err.text, "/no/a:/no/b"),
+	   "a KUBECONFIG whose files are missing is named: %s", err.text);
 
 	/* The first file that has a name wins as a whole; missing files and empty parts are
 	 * skipped. */
@@ -164,7 +167,8 @@ static void test_places(void)
 	slu_kube_config_unref(c);
 	o = (struct slu_kube_config_options){ .context = "nope" };
 	rc = load(&o, &c, &err);
-	ok(rc == -EINVAL && strstr(err.text, "--context names context \"nope\""), "%s", err.text);
+	ok(rc == -EINVAL && strstr(err.text, "--context names context \"nope\""),
+	   "an unknown context is refused: %s", err.text);
 	unsetenv("KUBECONFIG");
 }
 
@@ -221,7 +225,8 @@ static void test_in_cluster(void)
 	setenv("KUBERNETES_SERVICE_PORT", "443", 1);
 	unlink(put("token", ""));
 	rc = load(&o, &c, &err);
-	ok(rc == -EINVAL && strstr(err.text, "automountServiceAccountToken"), "%s", err.text);
+	ok(rc == -EINVAL && strstr(err.text, "automountServiceAccountToken"),
+	   "a pod without a token is told why: %s", err.text);
 	put("token", "t");
 	put("ca.crt", "x");
 	put("namespace", "sluice-system\n");
@@ -255,8 +260,8 @@ static void test_base64(void)
 		struct slu_buf b = SLU_BUF_INIT(100), back = SLU_BUF_INIT(100);
 		int rc = slu_base64_decode(b64[i].in, strlen(b64[i].in), &b);
 
-		ok(rc == b64[i].rc && (rc || !strcmp(slu_buf_str(&b), b64[i].out)), "base64 \"%s\"",
-		   b64[i].in);
+		ok(rc == b64[i].rc && (rc || !strcmp(slu_buf_str(&b), b64[i].out)),
+		   "the base64 text \"%s\" is read as it should be", b64[i].in);
 		if (!rc) {
 			struct slu_buf again = SLU_BUF_INIT(100);
 

@@ -294,7 +294,7 @@ static void check_options(void)
 	struct slu_error err = { 0 };
 
 	ok(slu_elector_new(&o, NULL, 1, &e, &err) == -EINVAL && strstr(err.text, "duration (5 s)"),
-	   "%s", err.text);
+	   "a lease no longer than its renewal is refused: %s", err.text);
 	o.renew_s = 2;
 	ok(slu_elector_new(&o, NULL, 1, &e, &err) == -EINVAL, "retry must be below renew");
 	o.retry_ns = 500 * MS;

@@ -597,7 +597,8 @@ static void check_unreadable(struct slu_kcodec *codec)
 	ok(!strcmp(bad_name, "b@7"), "the unreadable one is named (%s)", bad_name);
 	slu_mirror_watch_begin(m, SLU_ENC_PROTOBUF);
 	put_event(&b, "MODIFIED", "11", false);
-	ok(slu_mirror_watch_data(m, b.p, b.n, NULL) == 0 && holds(m, "b", 11), "it is mended");
+	ok(slu_mirror_watch_data(m, b.p, b.n, NULL) == 0 && holds(m, "b", 11),
+	   "an object that becomes readable is taken in");
 	bad_name[0] = '\0';
 	put_event(&b, "MODIFIED", "12", true);
 	ok(slu_mirror_watch_data(m, b.p, b.n, NULL) == 0 && holds(m, "b", 11) &&
@@ -610,7 +611,8 @@ static void check_unreadable(struct slu_kcodec *codec)
 	   "a list does not take it away either");
 	slu_mirror_watch_begin(m, SLU_ENC_PROTOBUF);
 	put_event(&b, "DELETED", "14", true);
-	ok(slu_mirror_watch_data(m, b.p, b.n, NULL) == 0 && holds(m, "b", 0), "its deletion does");
+	ok(slu_mirror_watch_data(m, b.p, b.n, NULL) == 0 && holds(m, "b", 0),
+	   "the deletion of an unreadable object takes it away");
 	slu_mirror_stats(m, &st);
 	ok(st.unreadable == 4 && !st.bad, "each is counted (%d)", (int)st.unreadable);
 	slu_mirror_free(m);

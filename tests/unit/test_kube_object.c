@@ -160,7 +160,7 @@ static void check_pod(const struct slu_kpod *p)
 			SLU_POD_SPREAD_HARD | SLU_POD_SPREAD_SOFT | SLU_POD_RESOURCE_CLAIMS |
 			SLU_POD_EPHEMERAL_CLAIM | SLU_POD_NEVER_PREEMPTS | SLU_POD_NODE_AFFINITY |
 			SLU_POD_INLINE_DISK),
-	   "flags %x", s->flags);
+	   "the flags of the pod are read: %x", s->flags);
 	ok(s->nrequired == 2 && s->required[0].nexprs == 3 && s->required[0].nfields == 1 &&
 		   s->required[0].exprs[0].op == SLU_SEL_IN &&
 		   s->required[0].exprs[0].nvalues == 2 &&
@@ -458,7 +458,8 @@ static void check_times(void)
 		int64_t us = 0;
 		int rc = slu_ktime_parse(row[i].text, strlen(row[i].text), &us);
 
-		ok(rc == row[i].rc && us == row[i].us, "time \"%s\"", row[i].text);
+		ok(rc == row[i].rc && us == row[i].us, "the time \"%s\" is read as it should be",
+		   row[i].text);
 	}
 	slu_ktime_format(EPOCH_US + 42, true, text);
 	ok(strcmp(text, "2026-11-15T22:17:00.000042Z") == 0, "micro time prints as %s", text);
@@ -580,7 +581,7 @@ static void check_status(void)
 
 		ok(rc == 0 && st.code == 410 && st.retry_after_s == 3 &&
 			   strcmp(st.reason, "Expired") == 0 && strstr(st.message, "too old"),
-		   "Status");
+		   "a Status is read");
 		free(b);
 	}
 }

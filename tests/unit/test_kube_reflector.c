@@ -254,8 +254,8 @@ int main(void)
 
 	run(&w, hard_life, SLU_LEN(hard_life), false, &st);
 	ok(w.over && w.wrong == 0, "%zu of %zu requests as expected, %u wrong", w.at, w.n, w.wrong);
-	ok(strcmp(w.journal, "+a3 +b4 +c11 ~a12 ~c15 -b4 -c15 +c22 -a41 ") == 0, "changes: %s",
-	   w.journal);
+	ok(strcmp(w.journal, "+a3 +b4 +c11 ~a12 ~c15 -b4 -c15 +c22 -a41 ") == 0,
+	   "each change is handed over once: %s", w.journal);
 	ok(w.firsts == 1 && w.syncs == 3, "synced once for the first time, three times in all");
 	ok(st.expired == 3 && st.bad == 3 && st.repeated >= 3,
 	   "%d times 410, %d unreadable, %d repeated", (int)st.expired, (int)st.bad,
@@ -269,8 +269,8 @@ int main(void)
 	   "a kind that comes and goes: %s", w.journal);
 
 	run(&w, refused, SLU_LEN(refused), false, &st);
-	ok(w.over && w.firsts == 0 && strstr(w.last_trouble, "nodes"), "refused: %s",
-	   w.last_trouble);
+	ok(w.over && w.firsts == 0 && strstr(w.last_trouble, "nodes"),
+	   "a refused list is told as trouble: %s", w.last_trouble);
 	run(&w, not_allowed, SLU_LEN(not_allowed) - 8, true, &st);
 	ok(w.over && w.wrong == 0 && w.firsts == 1 && !w.troubles && w.refusals == 1 &&
 		   !w.allowances && strstr(w.last_trouble, "nodes"),

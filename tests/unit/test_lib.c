@@ -134,7 +134,7 @@ static void test_life(void)
 	   "running work registered");
 	ok(sluice_graph_update(g, 5, R_OF("1", "0-3"), strlen(R_OF("1", "0-3")), &r, &err) ==
 		   -EEXIST,
-	   "once: %s", err.text);
+	   "running work is registered only once: %s", err.text);
 	sluice_graph_stats(g, &st);
 	ok(st.vertices == 11 && st.edges == 10 && st.allocated == 2 && st.reserved == 1,
 	   "%" PRIu64 " vertices, %" PRIu64 " running, %" PRIu64 " reserved", st.vertices,
@@ -191,21 +191,22 @@ static void test_changes(void)
 	   "up again, by ranks");
 	ok(sluice_graph_set_rank_status(g, "all", SLUICE_DOWN) == 0 &&
 		   sluice_graph_rank_status(g, 0, &st) == 0 && st == SLUICE_DOWN,
-	   "all down");
+	   "\"all\" sets every rank down");
 	ok(sluice_graph_set_rank_status(g, "3-1", SLUICE_DOWN) == -EINVAL &&
 		   sluice_graph_set_rank_status(g, "", SLUICE_DOWN) == -EINVAL,
-	   "not ranks");
+	   "a text that is no ranks is refused");
 	sluice_graph_set_rank_status(g, "all", SLUICE_UP);
 	ok(sluice_graph_set_property(g, "/cluster0/node0", "class", "fast") == 0 &&
 		   !strcmp(sluice_graph_property(g, "/cluster0/node0", "class"), "fast") &&
 		   !sluice_graph_property(g, "/cluster0/node1", "class") &&
 		   sluice_graph_set_property(g, "/cluster0/node0", "", "x") == -EINVAL,
-	   "properties");
+	   "a property is set, read back, and needs a key");
 	ok(sluice_graph_find(g, "sched-now=allocated", NULL, 0, &text, &err) == 0 && !text,
 	   "nothing is allocated");
 	ok(sluice_graph_find(g, "colour=red", NULL, 0, &text, &err) == -EINVAL, "bad criteria: %s",
 	   err.text);
-	ok(sluice_graph_find(g, "status=up", "xml", 0, &text, &err) == -EINVAL, "%s", err.text);
+	ok(sluice_graph_find(g, "status=up", "xml", 0, &text, &err) == -EINVAL,
+	   "an unknown format is refused: %s", err.text);
 	ok(sluice_graph_match(c, SLUICE_ALLOCATE, 0, s, strlen(s), NULL, &err) == SLUICE_BUSY &&
 		   sluice_graph_cancel(c, 1) == 0 &&
 		   sluice_graph_match(c, SLUICE_ALLOCATE, 0, s, strlen(s), NULL, &err) ==
@@ -298,10 +299,11 @@ static void test_gangs(void)
 		   p.start_s == 10 && sluice_gang_info(m, 2, &state, &p) == 0 &&
 		   state == SLUICE_RESERVED,
 	   "six more later");
-	ok(sluice_gang_match(m, SLUICE_SATISFIABLE, 0, 3, &gang, &p, &err) == -EINVAL, "%s",
-	   err.text);
+	ok(sluice_gang_match(m, SLUICE_SATISFIABLE, 0, 3, &gang, &p, &err) == -EINVAL,
+	   "an operation that gangs do not have is refused: %s", err.text);
 	gang.policy = "best";
-	ok(sluice_gang_match(m, SLUICE_MATCH, 0, 3, &gang, &p, &err) == -EINVAL, "%s", err.text);
+	ok(sluice_gang_match(m, SLUICE_MATCH, 0, 3, &gang, &p, &err) == -EINVAL,
+	   "an unknown policy is refused: %s", err.text);
 	gang.policy = "spread";
 	c = sluice_machine_clone(m);
 	ok(sluice_gang_cancel(c, 1) == 0 && sluice_gang_start(c, 1, 2) == 0 &&
@@ -313,10 +315,11 @@ static void test_gangs(void)
 		   sluice_gang_release(c, 2, 0, a, 4) == 1,
 	   "grows and shrinks");
 	role.min = 9;
-	ok(sluice_gang_satisfiable(m, &gang, &err) == 0 && *err.text, "%s", err.text);
+	ok(sluice_gang_satisfiable(m, &gang, &err) == 0 && *err.text,
+	   "a gang that can never run is told why: %s", err.text);
 	role.min = 3;
-	ok(sluice_gang_explain(m, 0, &gang, &err, NULL) == SLUICE_LATER && *err.text, "%s",
-	   err.text);
+	ok(sluice_gang_explain(m, 0, &gang, &err, NULL) == SLUICE_LATER && *err.text,
+	   "a gang that waits is told why: %s", err.text);
 	ok(sluice_gang_register(m, 0, 9, &gang, 0, SLUICE_FOREVER, &(struct sluice_part){ b, 0, 3 },
 				1, &err) == 0,
 	   "work that overbooks is booked");

@@ -139,8 +139,8 @@ static void test_policies(void)
 	struct world w;
 
 	for (size_t i = 0; i < SLU_LEN(row); i++)
-		ok(slu_match_policy_valid(row[i].name) == row[i].valid, "policy \"%s\"",
-		   row[i].name);
+		ok(slu_match_policy_valid(row[i].name) == row[i].valid,
+		   "the policy name \"%s\" is judged as it should be", row[i].name);
 	ok(open_world(&w, "low") == 0, "a matcher is made");
 	run(&w, SLU_MATCH_ALLOCATE, core, 1);
 	ok(got(&w, 0, 0, "core0[1:x] node0[1:s] rack0[1:s] cluster0[1:s] "), "low takes core 0");
@@ -214,7 +214,7 @@ static void test_shrink(void)
 	copy = slu_match_clone(w.m, g);
 	run(&w, SLU_MATCH_ALLOCATE, whole, 2);
 	ok(got(&w, 0, 0, "core0[1:x] core1[1:x] node2[1:s] rack1[1:s] cluster0[1:s] "),
-	   "it is taken again");
+	   "the rank that was given back is taken again");
 	slu_match_remove_path(w.m, "/cluster0/rack1", &res);
 	run(&w, SLU_MATCH_ALLOCATE_SATISFIABILITY, four, 3);
 	ok(!res.code && w.res.code == ENODEV, "without its rack the machine is too small");

@@ -158,8 +158,8 @@ static void test_words(void)
 	slu_headers_done(&h);
 	slu_http_query_add(&b, "labelSelector", "a=b,c in (d)");
 	slu_http_query_add(&b, "limit", "5");
-	ok(!strcmp(slu_buf_str(&b), "labelSelector=a%3Db%2Cc%20in%20%28d%29&limit=5"), "query: %s",
-	   slu_buf_str(&b));
+	ok(!strcmp(slu_buf_str(&b), "labelSelector=a%3Db%2Cc%20in%20%28d%29&limit=5"),
+	   "names and values of a query are escaped: %s", slu_buf_str(&b));
 	slu_buf_reset(&b);
 	ok(slu_http_query_get("x=1&na%2Fme=2&y=a+b%20c", "y", &b) == 1 &&
 		   !strcmp(slu_buf_str(&b), "a b c"),
@@ -454,7 +454,8 @@ static void test_h1(void)
 	};
 	for (size_t i = 0; i < SLU_LEN(bad); i++) {
 		TALK(&r, bad[i].text, NULL);
-		ok(r.closed && has(&r, bad[i].want), "%.40s: %.12s", bad[i].text,
+		ok(r.closed && has(&r, bad[i].want),
+		   "the bad request \"%.40s\" is answered and closed: %.12s", bad[i].text,
 		   slu_buf_str(&r.in));
 		raw_end(&r);
 	}
@@ -642,8 +643,8 @@ static void test_h2(const char *listen_at, bool tls)
 	ok(f.room && !f.down, "%s: a link comes up %s", where, f.why);
 	f_ask(&f, "GET", "/who?x=1", NULL, 0);
 	f_wait(&f);
-	ok(f.ok == 1 && strstr(slu_buf_str(&f.body), tls ? "tls=1" : "tls=0"), "GET: %s",
-	   slu_buf_str(&f.body));
+	ok(f.ok == 1 && strstr(slu_buf_str(&f.body), tls ? "tls=1" : "tls=0"),
+	   "a GET over the link is answered: %s", slu_buf_str(&f.body));
 	slu_buf_reset(&f.body);
 	ok(slu_link_room(f.link) == 50, "the server's limit of streams is known (%u)",
 	   slu_link_room(f.link));
@@ -760,7 +761,8 @@ static void test_tls(void)
 		unserve(&s);
 	}
 	rc = slu_tls_client_new(&o, &t, &err);
-	ok(rc == -EINVAL && strstr(err.text, "FILE: field holds no certificate"), "%s", err.text);
+	ok(rc == -EINVAL && strstr(err.text, "FILE: field holds no certificate"),
+	   "a text that holds no certificate is refused: %s", err.text);
 	o = (struct slu_tls_client_options){ .insecure = true,
 					     .cert = { leaf.cert_pem, strlen(leaf.cert_pem) },
 					     .key = { ca.key_pem, strlen(ca.key_pem) },
@@ -769,7 +771,7 @@ static void test_tls(void)
 	rc = slu_tls_client_new(&o, &t, &err);
 	ok(rc == -EINVAL &&
 		   strstr(err.text, "the key in B does not belong to the certificate in A"),
-	   "%s", err.text);
+	   "a key of another certificate is refused: %s", err.text);
 	pki_free(&other);
 	pki_free(&expired);
 	pki_free(&future);

@@ -81,7 +81,7 @@ static void test_multi(void)
 	   "many spans are added");
 	for (uint32_t j = 100; j < 155; j++)
 		if (!slu_multi_remove(c, j, 100 + 10 * j, 10))
-			ok(false, "span %u", j);
+			ok(false, "span %u is removed", j);
 	ok(c->spans == 6 && slu_multi_span(c, 157) && slu_multi_span(c, 7), "few spans are left");
 	slu_multi_free(c);
 	slu_multi_free(m);

@@ -25,9 +25,10 @@ static void comes_true(enum slu_policy policy, enum slu_backfill backfill)
 	for (slu_job_id j = 1; j <= 40; j++) {
 		said[j] = slu_forecast_start(f, j);
 		said_n += said[j] != SLU_TIME_NONE;
-		ok(!slu_forecast_rough(f, j) || said[j] == SLU_TIME_NONE, "forecast: played");
+		ok(!slu_forecast_rough(f, j) || said[j] == SLU_TIME_NONE,
+		   "forecast: no start that was played is rough");
 	}
-	ok(!slu_forecast_stale(f, k.q), "forecast: fresh");
+	ok(!slu_forecast_stale(f, k.q), "forecast: a forecast of an unchanged queue is not stale");
 	for (int64_t t = 0; t < 4000; t++) {
 		for (slu_job_id j = 1; j <= 40; j++)
 			if (k.start[j] != SLU_TIME_NONE && !end[j] &&
@@ -110,7 +111,7 @@ static void beside_a_promise(void)
 	ok(passed_by(&x, "c", SLU_PASS_BESIDE, 0, false), "beside: by c, harm 0 s");
 	slu_passer_text(&x.passer[0], text, sizeof text);
 	ok(!strcmp(text, "job c (2 slots) at 0: started beside its promise; harm 0 s"), "%s (%s)",
-	   "beside: text", text);
+	   "beside: the passer is described in words", text);
 	is(slu_queue_explain(k.q, 0, 9, 100, &x, NULL), -ENOENT, "beside: nobody");
 	is(slu_queue_explain(k.q, 0, 1, 100, &x, NULL), 0, "beside: one that runs");
 	ok(!x.n_passed && !x.n_help, "beside: has nothing to explain");
@@ -149,7 +150,8 @@ static void harm(void)
 		       x.help[0].start_s == 3,
 	       "harm: fewer slots would help"))
 		slu_help_text(&x.help[0], 3, text, sizeof text);
-	ok(!strcmp(text, "with 1 slots: it would start now"), "%s (%s)", "harm: in words", text);
+	ok(!strcmp(text, "with 1 slots: it would start now"), "%s (%s)",
+	   "harm: the help is described in words", text);
 	ok(!slu_queue_check(k.q, 3, &k.err), "harm: the queue is as it was (%s)", k.err.text);
 	is(k.start[2], SLU_TIME_NONE, "harm: nothing was started");
 	/* A start that was taken back passed nobody. */
@@ -190,12 +192,12 @@ static void elsewhere(void)
 			   "elsewhere: in the other queue, now");
 			slu_help_text(&x.help[i], 0, text, sizeof text);
 			ok(!strcmp(text, "in queue \"fast\": it would start now"), "%s (%s)",
-			   "elsewhere: words", text);
+			   "elsewhere: the other queue is named in words", text);
 			found = true;
 		}
 		ok(x.help[i].kind != SLU_HELP_LIMIT, "elsewhere: a shorter limit does not help");
 	}
-	ok(found, "elsewhere: found");
+	ok(found, "elsewhere: another queue is proposed");
 	kit_done(&k);
 }
 
@@ -249,7 +251,7 @@ static void faults(void)
 		if (over)
 			break;
 	}
-	ok(fails > 20, "faults: %d", fails);
+	ok(fails > 20, "faults: allocations fail in %d places", fails);
 	ok(!slu_queue_check(k.q, 0, &k.err), "faults: the queue is whole (%s)", k.err.text);
 	kit_done(&k);
 }

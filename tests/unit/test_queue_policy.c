@@ -250,7 +250,7 @@ int main(void)
 		struct slu_sim_opts o = c->o;
 
 		o.verify = true;
-		ok(build(c, &t) == 0, "%s: built", c->what);
+		ok(build(c, &t) == 0, "%s: the trace is built", c->what);
 		bool ran = ok(slu_sim_run(&t, &o, &s, &err) == 0, "%s: runs (%s)", c->what,
 			      err.text);
 

@@ -126,7 +126,8 @@ static void full(void)
 	ok(!k.refused[3] && k.refused[4] == 1 && k.refused[5] == 1 && k.refused[6] == 1,
 	   "full: two wait, three are told (%s)", k.text[4]);
 	is(slu_queue_why(k.q, 0, 4, &w, NULL), 0, "full: it is asked why");
-	ok(w.state == SLU_JOB_BLOCKED && strstr(w.reason, "enters when"), "full: (%s)", w.reason);
+	ok(w.state == SLU_JOB_BLOCKED && strstr(w.reason, "enters when"),
+	   "full: the reason says when the job enters (%s)", w.reason);
 	slu_why_done(&w);
 	is(kit_job(&k, 7, 1, 10, KIT_SPEC(.member = true)), 0, "full: a member of a running gang");
 	is(k.refused[7], 0, "full: belongs to those inside");

@@ -140,7 +140,7 @@ static void settings(void)
 	}
 	for (int i = SLU_POLICY_FCFS; i <= SLU_POLICY_FIRST_FIT; i++)
 		ok(!slu_policy_parse(slu_policy_name((enum slu_policy)i), &p, &err) && (int)p == i,
-		   "policy %s", slu_policy_name((enum slu_policy)i));
+		   "the policy %s is read back from its name", slu_policy_name((enum slu_policy)i));
 	is(slu_policy_parse("sjf", &p, &err), -EINVAL, "no such policy (%s)", err.text);
 }
 

@@ -305,8 +305,8 @@ static void test_hostname(void)
 		int64_t id = 0;
 		int rc = slu_split_hostname(c[i].host, &base, &id);
 
-		ok(rc == c[i].rc && base == c[i].base && (rc || id == c[i].id), "host \"%s\"",
-		   c[i].host);
+		ok(rc == c[i].rc && base == c[i].base && (rc || id == c[i].id),
+		   "the host name \"%s\" is split as it should be", c[i].host);
 	}
 }
 

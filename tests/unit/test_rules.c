@@ -306,7 +306,8 @@ static void test_times(void)
 		int64_t s = 0;
 		int rc = slu_group_parse_time(row[i].in, &s);
 
-		ok(rc == row[i].rc && s == row[i].s, "time \"%s\"", row[i].in);
+		ok(rc == row[i].rc && s == row[i].s, "the time \"%s\" is read as it should be",
+		   row[i].in);
 	}
 }
 

@@ -44,7 +44,8 @@ static void swf(void)
 	ok(t.job.p[1].run_s == 20 && t.job.p[1].limit_s == 20, "swf: the run time is cut");
 	ok(slu_trace_slots(&t, t.job.p[2].req) == 3, "swf: requested stands for both");
 	ok(t.job.p[3].run_s == 10 && t.job.p[3].fails, "swf: fractions are cut, status 0 fails");
-	ok(t.job.p[0].user == t.job.p[1].user && t.job.p[3].user != t.job.p[0].user, "swf: users");
+	ok(t.job.p[0].user == t.job.p[1].user && t.job.p[3].user != t.job.p[0].user,
+	   "swf: users are told apart");
 	ok(s.nnote == 4 && s.note[0].line == 13 && strstr(s.note[0].text, "run time"),
 	   "swf: line %d: %s", (int)s.note[0].line, s.note[0].text);
 	s.strict = true;
@@ -225,8 +226,8 @@ static void round_trip(void)
 	struct slu_error err = { 0 };
 	size_t n;
 
-	ok(slu_generate(&o, &a, &err) == 0 && a.job.n == 300 && a.event.n > 0, "generate (%s)",
-	   err.text);
+	ok(slu_generate(&o, &a, &err) == 0 && a.job.n == 300 && a.event.n > 0,
+	   "round trip: a trace is generated (%s)", err.text);
 	char *x = written(&a, true, &n);
 
 	ok(x && !reread(x, true, &b), "round trip: JSON lines are read");
@@ -325,7 +326,8 @@ static void metrics(void)
 	ok(m->users == 2 && m->fairness > 0.9729 && m->fairness < 0.9731, "metrics: fairness %g",
 	   m->fairness);
 	/* b was promised 12 and started at 10. */
-	ok(m->promises == 1 && !m->promises_late && m->promise_error_max == 2, "metrics: promise");
+	ok(m->promises == 1 && !m->promises_late && m->promise_error_max == 2,
+	   "metrics: a start before its promise is not late");
 
 	struct slu_run run = {
 		.policy = "easy", .backfill = "submission", .estimates = "user", .sim = s
@@ -369,8 +371,8 @@ static void reproducible(void)
 	struct slu_error err = { 0 };
 
 	slu_generate(&g, &t, &err);
-	ok(!slu_sim_run(&t, &o, &a, &err) && !slu_sim_run(&t, &o, &b, &err), "twice (%s)",
-	   err.text);
+	ok(!slu_sim_run(&t, &o, &a, &err) && !slu_sim_run(&t, &o, &b, &err),
+	   "reproducible: a trace runs twice (%s)", err.text);
 	uint32_t differ = a.job.n != b.job.n;
 
 	for (uint32_t j = 0; j < a.job.n && !differ; j++) {

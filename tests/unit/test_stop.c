@@ -259,7 +259,7 @@ static void full_disk(struct world *w)
 	ok(ready(w), "with a full disk for its log: begins");
 	kill(w->pid, SIGHUP);
 	turn(w, 50);
-	ok(ready(w), "and goes on");
+	ok(ready(w), "with a full disk for its log the daemon goes on");
 	kill(w->pid, SIGTERM);
 	rc = ended(w);
 	ok(rc == 0, "and ends with 0 (%d)", rc);

@@ -320,7 +320,7 @@ static void test_retention(const char *url, const char *backend)
 	   backend, used);
 
 	/* The journal's thread does the same, by age; the log under way stays. */
-	ok(slu_journal_new(&setup, &j) == 0, "%s: journal", backend);
+	ok(slu_journal_new(&setup, &j) == 0, "%s: the journal starts", backend);
 	slu_journal_keep(j, 1000000, 0, false);
 	slu_journal_health(j, &h);
 	for (int i = 0; i < 6000 && h.pruned < 3; i++) {

@@ -10,7 +10,7 @@ static void tame(const char *in, const char *out)
 	char text[100];
 
 	snprintf(text, sizeof text, "%s", in);
-	ok(!strcmp(slu_term_tame(text), out), "\"%s\"", out);
+	ok(!strcmp(slu_term_tame(text), out), "a terminal is shown \"%s\"", out);
 }
 
 int main(void)

@@ -58,7 +58,7 @@ static void test_due(void)
 	begin(&k, SLU_POLICY_SELECTIVE);
 	b = submitted(&k, 2);
 	k.w.now_s = 199;
-	ok(sim_bound_step(b, &k.w, &k.err) == 0, "nobody is due yet");
+	ok(sim_bound_step(b, &k.w, &k.err) == 0, "no job is due yet");
 	k.w.now_s = 200;
 	ok(sim_bound_step(b, &k.w, &k.err) == -EUCLEAN && strstr(k.err.text, "has no promise"),
 	   "due without a promise: %s", k.err.text);
@@ -146,13 +146,16 @@ static void test_promises(void)
 	struct kit k;
 
 	ok(move(50, 40, SLU_CAUSE_EARLY_END, &k) == 0, "a promise may move earlier");
-	ok(move(50, 60, SLU_CAUSE_NODE_LOST, &k) == 0, "and later, when a node was lost");
-	ok(move(50, 60, SLU_CAUSE_OVERRUN, &k) == 0, "or somebody outlived its limit");
-	ok(move(50, 60, SLU_CAUSE_EARLY_END, &k) == -EUCLEAN, "without such a cause: %s",
-	   k.err.text);
-	ok(move(50, 51, SLU_CAUSE_REPLAN, &k) == -EUCLEAN, "by a second, too: %s", k.err.text);
-	ok(move(45, 40, SLU_CAUSE_EARLY_END, &k) == -EUCLEAN, "from what nobody was told: %s",
-	   k.err.text);
+	ok(move(50, 60, SLU_CAUSE_NODE_LOST, &k) == 0,
+	   "a promise may move later when a node was lost");
+	ok(move(50, 60, SLU_CAUSE_OVERRUN, &k) == 0,
+	   "a promise may move later when a job outlived its limit");
+	ok(move(50, 60, SLU_CAUSE_EARLY_END, &k) == -EUCLEAN,
+	   "a promise that moves later without such a cause is found: %s", k.err.text);
+	ok(move(50, 51, SLU_CAUSE_REPLAN, &k) == -EUCLEAN,
+	   "a promise that moves later by a second is found: %s", k.err.text);
+	ok(move(45, 40, SLU_CAUSE_EARLY_END, &k) == -EUCLEAN,
+	   "a promise that moves from a start never told is found: %s", k.err.text);
 }
 
 int main(void)

@@ -76,7 +76,7 @@ static void test_lookup(void)
 	uint64_t u = 0;
 	char keys[64] = "";
 
-	if (!ok(slu_json_parse(text, strlen(text), NULL, &doc, NULL) == 0, "parse"))
+	if (!ok(slu_json_parse(text, strlen(text), NULL, &doc, NULL) == 0, "the text is parsed"))
 		return;
 	root = slu_json_root(doc);
 	ok(slu_json_i64(slu_json_get(root, "a"), &i) == 0 && i == 2,
@@ -84,12 +84,15 @@ static void test_lookup(void)
 	c = slu_json_dig(root, "b", "c", NULL);
 	ok(slu_json_count(c) == 3 && slu_json_i64_or(slu_json_item(c, 0), 0) == 10,
 	   "an item of an array is found");
-	ok(!strcmp(slu_json_str_or(slu_json_dig(slu_json_item(c, 1), "d", NULL), ""), "e"), "dig");
+	ok(!strcmp(slu_json_str_or(slu_json_dig(slu_json_item(c, 1), "d", NULL), ""), "e"),
+	   "a value several steps down is found");
 	ok(!slu_json_item(c, 3) && !slu_json_dig(root, "b", "x", "y", NULL), "absent is NULL");
-	ok(slu_json_i64(slu_json_get(root, "n"), &i) == -ERANGE, "too large for int64");
+	ok(slu_json_i64(slu_json_get(root, "n"), &i) == -ERANGE,
+	   "a number too large for int64 is refused");
 	ok(slu_json_u64(slu_json_get(root, "n"), &u) == 0 && u == 9223372036854775808ull,
 	   "the largest uint64 is read");
-	ok(slu_json_i64(root, &i) == -EINVAL && i == 2, "no number: unchanged");
+	ok(slu_json_i64(root, &i) == -EINVAL && i == 2,
+	   "a value that is no number leaves the result unchanged");
 	slu_json_each (root, it)
 		strcat(keys, it.key);
 	ok(!strcmp(keys, "aban"), "iteration in text order: %s", keys);
@@ -102,13 +105,14 @@ static void test_marks(void)
 	struct slu_json_doc *doc = NULL;
 	const struct slu_json *bc;
 
-	if (!ok(slu_yaml_parse(text, strlen(text), 0, NULL, &doc, NULL) == 0, "parse"))
+	if (!ok(slu_yaml_parse(text, strlen(text), 0, NULL, &doc, NULL) == 0, "the text is parsed"))
 		return;
 	bc = slu_json_get(slu_json_root(doc), "bc");
-	ok(slu_json_line(doc, bc) == 3 && slu_json_col(doc, bc) == 3, "place of a list");
+	ok(slu_json_line(doc, bc) == 3 && slu_json_col(doc, bc) == 3,
+	   "the place of a list is known");
 	ok(slu_json_line(doc, slu_json_item(bc, 1)) == 4 &&
 		   slu_json_col(doc, slu_json_item(bc, 1)) == 5,
-	   "place of a scalar");
+	   "the place of a scalar is known");
 	ok(slu_json_is_plain(slu_json_item(bc, 0)) && !slu_json_is_plain(slu_json_item(bc, 1)),
 	   "quotes are remembered");
 	slu_json_free(doc);
@@ -126,13 +130,17 @@ static void test_limits(void)
 
 	memset(deep, '[', 1000);
 	memset(deep + 1000, ']', 999);
-	ok(slu_json_parse(deep, 1999, NULL, &doc, &err) == -EINVAL, "unclosed: %s", err.text);
+	ok(slu_json_parse(deep, 1999, NULL, &doc, &err) == -EINVAL,
+	   "an unclosed text is refused: %s", err.text);
 	deep[1999] = ']';
-	ok(slu_json_parse(deep, 2000, NULL, &doc, &err) == -EMSGSIZE, "deep: %s", err.text);
-	ok(slu_yaml_parse(deep, 2000, 0, NULL, &doc, &err) == -EMSGSIZE, "deep YAML: %s", err.text);
-	ok(slu_json_parse("[1,2,3,4,5,6]", 13, &jl, &doc, &err) == -EMSGSIZE, "long: %s", err.text);
-	ok(slu_yaml_parse(bomb, strlen(bomb), 0, &yl, &doc, &err) == -EMSGSIZE, "aliases: %s",
-	   err.text);
+	ok(slu_json_parse(deep, 2000, NULL, &doc, &err) == -EMSGSIZE,
+	   "a text that is too deep is refused: %s", err.text);
+	ok(slu_yaml_parse(deep, 2000, 0, NULL, &doc, &err) == -EMSGSIZE,
+	   "a YAML text that is too deep is refused: %s", err.text);
+	ok(slu_json_parse("[1,2,3,4,5,6]", 13, &jl, &doc, &err) == -EMSGSIZE,
+	   "a text that is too long is refused: %s", err.text);
+	ok(slu_yaml_parse(bomb, strlen(bomb), 0, &yl, &doc, &err) == -EMSGSIZE,
+	   "aliases that multiply are refused: %s", err.text);
 	ok(!doc, "nothing was handed out");
 }
 
@@ -240,11 +248,11 @@ static void test_parts(void)
 			slu_buf_putc(&deep, ']');
 		slu_buf_puts(&deep, ", 1]}}");
 		rc = items_of(deep.p, deep.n, 1, &b, &count);
-		ok(rc == (more ? -EMSGSIZE : 0) && count == (more ? 0 : 2), "depth: %s",
-		   slu_buf_str(&b));
+		ok(rc == (more ? -EMSGSIZE : 0) && count == (more ? 0 : 2),
+		   "parts have the limit of depth of a whole text: %s", slu_buf_str(&b));
 	}
 	slu_json_parts_open(&p, parts_row[0].text, strlen(parts_row[0].text), 1, &place);
-	ok(p.cut && p.part.n == 4, "%u parts", p.part.n);
+	ok(p.cut && p.part.n == 4, "the list is cut into %u parts", p.part.n);
 	ok(slu_json_parts_each(&p, slu_json_dig(slu_json_root(p.outline), "a", "b", NULL), nth_item,
 			       &left) == 5,
 	   "a walk may end early");
@@ -281,7 +289,7 @@ static void test_writer(void)
 	slu_jsonw_kbool(&w, "c", false);
 	slu_jsonw_end_obj(&w);
 	ok(!strcmp(slu_buf_str(&b), "{\"a\": \"x\", \"b\": [1, 0.1, {}, null], \"c\": false}"),
-	   "%s", slu_buf_str(&b));
+	   "the spaced form is written: %s", slu_buf_str(&b));
 	slu_buf_reset(&b);
 	w = slu_jsonw(&b, SLU_JSONW_INDENT);
 	slu_jsonw_obj(&w);
@@ -290,7 +298,8 @@ static void test_writer(void)
 	slu_jsonw_arr(&w);
 	slu_jsonw_end_arr(&w);
 	slu_jsonw_end_obj(&w);
-	ok(!strcmp(slu_buf_str(&b), "{\n  \"a\": 1,\n  \"b\": []\n}"), "indented");
+	ok(!strcmp(slu_buf_str(&b), "{\n  \"a\": 1,\n  \"b\": []\n}"),
+	   "the indented form is written");
 	slu_buf_done(&b);
 }
 
