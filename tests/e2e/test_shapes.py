@@ -88,11 +88,35 @@ def test_m3_every_spelling_everywhere(sluiced, apply, space, placed, keys, where
     assert sluiced.jobs(space)["crew"]["minSize"] == 2
 
 
-def test_m4_size_below_the_number_of_pods(sluiced, apply, placed, space):
-    # 8 nodes of 4 cpus: 5 of 3 cpus at once at least, 8 fit, the other two follow.
-    job(apply, pods=10, cpu="3", labels='fluence.pod-group: crew, fluence.group-size: "5"', run=3)
-    until(lambda: len(placed()) >= 8)
-    until(lambda: len(placed()) == 10, message="the rest follows")
+@pytest.fixture
+def filled(module_cluster, space):
+    """filled(node, ...): takes 3 of the 4 cpus of these nodes; free(node, ...) gives them back."""
+
+    def take(*nodes):
+        for node in nodes:
+            module_cluster.admin.create(work.pod(
+                f"fill-{node}", cpu=3, namespace=space, run=600, scheduler="fluence",
+                nodeSelector={"kubernetes.io/hostname": node}))  # fmt: skip
+        until(lambda: all(module_cluster.admin.get("pods", f"fill-{n}", space)["spec"].get("nodeName") for n in nodes))
+
+    def free(*nodes):
+        for node in nodes:
+            module_cluster.admin.delete("pods", f"fill-{node}", space, grace=0)
+
+    take.free = free
+    return take
+
+
+def test_m4_size_below_the_number_of_pods(sluiced, apply, placed, space, filled):
+    # Four nodes are free and five pods of ten must start together: so none does.
+    filled("node-000", "node-001", "node-002", "node-003")
+    job(apply, "ten", pods=10, cpu="3", labels='fluence.pod-group: crew, fluence.group-size: "5"', run=3)
+    until(lambda: sluiced.jobs(space).get("crew", {}).get("minSize") == 5)
+    stays(lambda: not placed("ten"))
+    # With a fifth node five start, and nobody waits for the other five.
+    filled.free("node-000")
+    until(lambda: len(placed("ten")) >= 5, message="five of ten")
+    until(lambda: len(placed("ten")) == 10, message="the rest follows")
 
 
 def test_m5_one_gang_across_objects(sluiced, apply, placed, space):
@@ -179,13 +203,20 @@ def test_m10_jobs_of_a_cronjob(sluiced, module_cluster, placed, space):
     until(lambda: len(placed("tick-now")) == 2)
 
 
-def test_m11_later_waves_do_not_wait_again(sluiced, module_cluster, apply, placed, space):
-    # 8 nodes: the Job holds 4 of 3 cpus; a gang of 8 whole-node pods waits for all of them meanwhile.
-    job(apply, "waves", pods=4, completions=8, cpu="3", run=1)
+def test_m11_later_waves_do_not_wait_again(sluiced, module_cluster, apply, placed, pods, space):
+    # The Job holds four of eight nodes for three waves; a gang that needs all eight came after it.
+    job(apply, "waves", pods=4, completions=12, cpu="3", run=2)
     until(lambda: len(placed("waves")) >= 4)
-    job(apply, "large", pods=8, cpu="3", run=1)
-    until(lambda: len(placed("waves")) == 8, message="second wave")
+    job(apply, "large", pods=8, cpu="3", run=2)
+    until(lambda: len(placed("waves")) == 12, message="all three waves")
     until(lambda: len(placed("large")) == 8)
+
+    def bound(prefix):
+        return [c["lastTransitionTime"] for p in pods(prefix).values() for c in p["status"]["conditions"]
+                if c["type"] == "PodScheduled" and c["status"] == "True"]  # fmt: skip
+
+    # Every wave lasts two seconds, so seconds tell who came first.
+    assert max(bound("waves")) < min(bound("large")), "a later wave stood behind the gang that came after its Job"
 
 
 def test_m13_other_gates_are_left_alone(sluiced, module_cluster, placed, space):
@@ -232,13 +263,29 @@ def test_m15_unsatisfiable_is_said_and_tried_again(sluiced, module_cluster, appl
                 module_cluster.remove_node(node)
 
 
-def test_m16_jobspec_zone(sluiced, module_cluster, apply, placed, space):
-    # Zones of four nodes: six whole-node pods fit only if one zone had six.
-    job(apply, "near", pods=4, cpu="3", labels="my.jobspec: zone")
-    until(lambda: len(placed("near")) == 4)
+def test_m16_jobspec_zone(sluiced, module_cluster, apply, placed, space, filled):
     zones = {n["metadata"]["name"]: n["metadata"]["labels"]["topology.kubernetes.io/zone"]
              for n in module_cluster.admin.list("nodes") if "topology.kubernetes.io/zone" in n["metadata"]["labels"]}  # fmt: skip
-    assert len({zones[n] for n in placed("near").values()}) == 1
+    first, last = "node-000", "node-007"
+    assert zones[first] != zones[last]
+
+    def used(prefix):
+        return {zones[n] for n in placed(prefix).values()}
+
+    # Two zones of four nodes with three free each: four pods of a node each fit, but into no single zone.
+    filled(first, last)
+    job(apply, "anywhere", pods=4, cpu="3", run=1)
+    until(lambda: len(placed("anywhere")) == 4)
+    assert used("anywhere") == {zones[first], zones[last]}, "the same gang without the wish takes both zones"
+    until(lambda: all(p["status"]["phase"] == "Succeeded" for p in module_cluster.admin.list("pods", space)
+                      if p["metadata"]["name"].startswith("anywhere")))  # fmt: skip
+    job(apply, "near", pods=4, cpu="3", labels="my.jobspec: zone")
+    until(lambda: [j for j in sluiced.jobs(space).values() if "near" in j["name"]])
+    stays(lambda: not placed("near"))
+    # The zone that comes last by name has room first.
+    filled.free(last)
+    until(lambda: len(placed("near")) == 4)
+    assert used("near") == {zones[last]}
 
 
 def test_m19_constraints(sluiced, module_cluster, placed, space):
