@@ -59,11 +59,11 @@ def state(fluxjob):
     return (fluxjob or {}).get("status", {}).get("state")
 
 
-def write(cluster, space, name, nodes=1, cores=1, duration=0, jobspec=None, labels=None):
+def write(cluster, space, name, nodes=1, cores=1, duration=0, jobspec=None, labels=None, **more):
     meta = {"name": name, "namespace": space, "labels": labels or {}}
     text = JOBSPEC.format(nodes=nodes, cores=cores, duration=duration) if jobspec is None else jobspec
     return cluster.admin.create(
-        {"apiVersion": "jobs.converged-computing.org/v1alpha1", "kind": "FluxJob", "metadata": meta, "spec": {"jobspec": text}}
+        {"apiVersion": "jobs.converged-computing.org/v1alpha1", "kind": "FluxJob", "metadata": meta, "spec": {"jobspec": text, **more}}
     )
 
 
@@ -184,6 +184,33 @@ def test_empty_and_broken(sluiced, module_cluster, space, fluxjobs):
         refused = until(lambda n=name: state(fluxjobs()[n]) == "Refused" and fluxjobs()[n], message=name)
         assert refused["status"]["submitStatus"] == "statusError"
         assert word in refused["status"]["message"] and work.condition(refused, "Accepted")["status"] == "False"
+
+
+def test_named_nodes_and_reservation(sluiced, module_cluster, space, fluxjobs):
+    """spec.resources.nodes are the only nodes it is given; spec.reservation waits where starts are promised."""
+    names = sorted(n["metadata"]["name"] for n in module_cluster.admin.list("nodes"))
+    write(module_cluster, space, "named", nodes=2, cores=3, duration=600, resources={"nodes": names[2:4]}, reservation=True)
+    runs = until(lambda: state(f := fluxjobs()["named"]) == "Running" and f)
+    assert sorted(runs["status"]["places"].split(",")) == names[2:4]
+    # The first two are free, but they are not what the next one named.
+    write(module_cluster, space, "next", nodes=1, cores=3, duration=600, resources={"nodes": [names[3]]})
+    until(lambda: state(fluxjobs()["next"]) == "Queued")
+    module_cluster.admin.delete("fluxjobs", "named", space)
+    runs = until(lambda: state(f := fluxjobs()["next"]) == "Running" and f)
+    assert runs["status"]["places"] == names[3]
+    module_cluster.admin.delete("fluxjobs", "next", space)
+
+
+def test_a_reservation_where_none_is_given(sluiced, module_cluster, space, fluxjobs):
+    sluiced.stop()
+    try:
+        with Sluiced(module_cluster, {"queues": [{"name": "loose", "policy": "first-fit"}]}):
+            write(module_cluster, space, "insists", duration=60, reservation=True)
+            refused = until(lambda: state(f := fluxjobs()["insists"]) == "Refused" and f)
+            assert 'queue "loose" promises nobody a start' in refused["status"]["message"]
+    finally:
+        module_cluster.admin.delete("fluxjobs", "insists", space, missing_ok=True)
+        sluiced.start()
 
 
 def test_estimate_without_a_promise(sluiced, module_cluster, space, fluxjobs):

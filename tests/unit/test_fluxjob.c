@@ -190,6 +190,15 @@ static void fluxjob(struct world *w, const char *name, const char *jobspec, cons
 	     name, name, ++w->rv, jobspec, status);
 }
 
+/* With more in its spec than the jobspec. */
+static void fluxjob_with(struct world *w, const char *name, const char *jobspec, const char *more)
+{
+	feed(w, SLU_KIND_FLUXJOB, false,
+	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"fj-%s\",\"resourceVersion\":\"%" PRIu64
+	     "\",\"generation\":1,\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},\"spec\":{\"jobspec\":\"%s\",%s}}",
+	     name, name, ++w->rv, jobspec, more);
+}
+
 static bool says(const struct world *w, const char *what)
 {
 	return strstr(w->last_status, what);
@@ -358,6 +367,62 @@ static void test_constraints(void)
 }
 
 /* Nobody evicts what exists only here: a node that is lost ends it. */
+static void test_named_nodes(void)
+{
+	struct world w;
+
+	open_world(&w, 4, 2, "");
+	fluxjob_with(&w, "far", NODES("2", "60"),
+		     "\"resources\":{\"nodes\":[\"n3\",\"n1\",\"n2\"]}");
+	turn(&w);
+	later(&w, 6);
+	ok(says(&w, "\"state\":\"Running\"") && !says(&w, "n0") && !says(&w, "n[0"),
+	   "it is given nodes it named: %s", w.last_status);
+	fluxjob_with(&w, "two", NODES("2", "60"), "\"resources\":{\"nodes\":[\"n0\"]}");
+	turn(&w);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Refused\""), "two nodes are not to be had of one: %s",
+	   w.last_status);
+	fluxjob_with(&w, "two", NODES("2", "60"), "\"resources\":{\"nodes\":[\"n0\",\"n3\"]}");
+	turn(&w);
+	later(&w, 6);
+	ok(says(&w, "\"state\":\"Running\"") && says(&w, "\"places\":\"n0,n3\""),
+	   "named anew, it starts: %s", w.last_status);
+	fluxjob_with(&w, "none", NODES("1", "60"), "\"resources\":{\"nodes\":[\"n0\",\"\"]}");
+	turn(&w);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Refused\"") &&
+		   says(&w, "spec.resources.nodes: item 1 is no node's name"),
+	   "a name without a letter: %s", w.last_status);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* Who insists on a promise is not left waiting where none is ever made. */
+static void test_reservation(void)
+{
+	static const char both[] = "queues:\n- {name: firm, objective: order}\n"
+				   "- {name: loose, policy: first-fit}\n";
+	struct world w;
+
+	open_world(&w, 2, 1, both);
+	fluxjob_with(&w, "a", NODES("2", "60"), "\"reservation\":true");
+	turn(&w);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Running\""), "the first queue promises: %s", w.last_status);
+	fluxjob_with(&w, "b", NODES("2", "60, queue: loose"), "\"reservation\":false");
+	turn(&w);
+	later(&w, 6);
+	ok(says(&w, "\"state\":\"Queued\""), "who does not insist waits: %s", w.last_status);
+	fluxjob_with(&w, "b", NODES("2", "60, queue: loose"), "\"reservation\":true");
+	turn(&w);
+	later(&w, 2);
+	ok(says(&w, "\"state\":\"Refused\"") &&
+		   says(&w, "spec.reservation: queue \\\"loose\\\" promises nobody a start"),
+	   "who insists is told: %s", w.last_status);
+	close_world(&w);
+}
+
 static void test_node_lost(void)
 {
 	static const char away[] =
@@ -643,6 +708,8 @@ int main(void)
 	test_own_refused();
 	test_own_restart();
 	test_constraints();
+	test_named_nodes();
+	test_reservation();
 	test_node_lost();
 	test_kind_comes_later();
 	test_wrapped();

@@ -212,8 +212,12 @@ static void cancel(struct slu_core *c, const struct fluxjob *f)
 
 static uint64_t hash_spec(const struct slu_kfluxjob *k)
 {
-	return slu_hash_u64(slu_hash_bytes(k->jobspec, strlen(k->jobspec)) ^
-			    (uint64_t)k->duration_s);
+	uint64_t h = slu_hash_u64(slu_hash_bytes(k->jobspec, strlen(k->jobspec)) ^
+				  (uint64_t)k->duration_s);
+
+	for (uint16_t i = 0; i < k->nnodes; i++)
+		h = slu_hash_u64(h ^ slu_hash_bytes(k->nodes[i], strlen(k->nodes[i])));
+	return k->reservation ? slu_hash_u64(h) : h;
 }
 
 static bool is_over(const struct slu_kfluxjob *k)

@@ -7,6 +7,7 @@
 #include "control/rules/group.h"
 #include "control/rules/kinds.h"
 #include "jobspec/jobspec.h"
+#include "queue/queue.h"
 #include "wire/jsonw.h"
 
 /* ---- held work as a FluxJob ---- */
@@ -301,6 +302,28 @@ static int add_types(struct reading *r)
 	return 0;
 }
 
+/* Who asks for a reservation waits in a queue that gives some.  To whom and when is for the queue to
+ * say: whoever could ask for his at once would pass those before him. */
+static int find_promise(const struct reading *r, const struct slu_kfluxjob *f)
+{
+	const char *note = slu_kmeta_annotation(&f->o.meta, "sluice.sh/queue");
+	const char *name = *r->ask->queue ? r->ask->queue : note ? note : r->cfg->queue[0].name;
+
+	for (uint32_t i = 0; i < r->cfg->n_queues; i++) {
+		const struct slu_config_queue *q = &r->cfg->queue[i];
+		struct slu_queue_conf conf = { 0 };
+
+		if (!strcmp(q->name, name) && slu_config_policy(q, &conf, NULL) == 0 &&
+		    conf.policy == SLU_POLICY_FIRST_FIT)
+			return slu_fail(
+				r->err, -EINVAL,
+				"spec.reservation: queue \"%s\" promises nobody a start: its "
+				"policy is first-fit",
+				name);
+	}
+	return 0;
+}
+
 static int read_spec(struct reading *r, const struct slu_kfluxjob *f)
 {
 	slu_cleanup(slu_jobspec_freep) struct slu_jobspec *j = NULL;
@@ -309,8 +332,12 @@ static int read_spec(struct reading *r, const struct slu_kfluxjob *f)
 
 	if (rc < 0)
 		return slu_fail(r->err, rc, "spec.jobspec: %s", why.text);
-	if (j->constraint) {
-		rc = slu_fluxjob_where(j->constraint, &r->ask->where, r->err);
+	for (uint16_t i = 0; i < f->nnodes; i++)
+		if (!*f->nodes[i])
+			return slu_fail(r->err, -EINVAL,
+					"spec.resources.nodes: item %u is no node's name", i);
+	if (j->constraint || f->nnodes) {
+		rc = slu_fluxjob_where(j->constraint, f->nodes, f->nnodes, &r->ask->where, r->err);
 		if (rc < 0)
 			return rc;
 	}
@@ -329,7 +356,7 @@ static int read_spec(struct reading *r, const struct slu_kfluxjob *f)
 			j->queue);
 	if (j->queue)
 		strcpy(r->ask->queue, j->queue);
-	return 0;
+	return f->reservation ? find_promise(r, f) : 0;
 }
 
 int slu_fluxjob_read(const struct slu_kfluxjob *f, const struct slu_config *cfg,

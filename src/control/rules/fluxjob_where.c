@@ -144,11 +144,23 @@ static void write_hosts(struct slu_jsonw *w, const struct lit *l)
 	slu_jsonw_end_arr(w);
 }
 
-static void write_lits(struct slu_jsonw *w, const char *key, const struct lit *lit, uint32_t n,
+static void write_named(struct slu_jsonw *w, const char *const *node, uint32_t n)
+{
+	slu_jsonw_obj(w);
+	slu_jsonw_kstr(w, "key", "metadata.name");
+	slu_jsonw_kstr(w, "operator", "In");
+	slu_jsonw_key(w, "values");
+	slu_jsonw_arr(w);
+	for (uint32_t i = 0; i < n; i++)
+		slu_jsonw_str(w, node[i]);
+	slu_jsonw_end_arr(w);
+	slu_jsonw_end_obj(w);
+}
+
+/* The conditions of one kind, into a list that is open. */
+static void write_lits(struct slu_jsonw *w, const struct lit *lit, uint32_t n,
 		       enum slu_constraint_op op)
 {
-	slu_jsonw_key(w, key);
-	slu_jsonw_arr(w);
 	for (uint32_t i = 0; i < n; i++) {
 		bool negate = false;
 
@@ -164,10 +176,10 @@ static void write_lits(struct slu_jsonw *w, const char *key, const struct lit *l
 		}
 		slu_jsonw_end_obj(w);
 	}
-	slu_jsonw_end_arr(w);
 }
 
-int slu_fluxjob_where(const struct slu_constraint *c, char **out, struct slu_error *err)
+int slu_fluxjob_where(const struct slu_constraint *c, const char *const *node, uint32_t n_node,
+		      char **out, struct slu_error *err)
 {
 	slu_cleanup(slu_freep) struct any *a = slu_malloc(sizeof *a);
 	struct slu_buf b = SLU_BUF_INIT(4u << 20);
@@ -182,15 +194,22 @@ int slu_fluxjob_where(const struct slu_constraint *c, char **out, struct slu_err
 		return rc;
 	if (!a->n)
 		return slu_fail(err, -EINVAL, "spec.jobspec: no node can satisfy its constraints");
-	for (uint32_t i = 0; i < a->n; i++)
+	for (uint32_t i = 0; !n_node && i < a->n; i++)
 		if (!a->lits[i])
 			return 0; /* that one always holds */
 	slu_jsonw_arr(&w);
 	for (uint32_t i = 0; i < a->n; i++) {
 		slu_jsonw_obj(&w);
-		write_lits(&w, "matchExpressions", a->lit[i], a->lits[i],
-			   SLU_CONSTRAINT_PROPERTIES);
-		write_lits(&w, "matchFields", a->lit[i], a->lits[i], SLU_CONSTRAINT_HOSTLIST);
+		slu_jsonw_key(&w, "matchExpressions");
+		slu_jsonw_arr(&w);
+		write_lits(&w, a->lit[i], a->lits[i], SLU_CONSTRAINT_PROPERTIES);
+		slu_jsonw_end_arr(&w);
+		slu_jsonw_key(&w, "matchFields");
+		slu_jsonw_arr(&w);
+		write_lits(&w, a->lit[i], a->lits[i], SLU_CONSTRAINT_HOSTLIST);
+		if (n_node)
+			write_named(&w, node, n_node);
+		slu_jsonw_end_arr(&w);
 		slu_jsonw_end_obj(&w);
 	}
 	slu_jsonw_end_arr(&w);
