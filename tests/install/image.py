@@ -36,11 +36,37 @@ def blob(tar, descriptor):
     return data
 
 
-def inside(root, *command):
-    """Run a program of the image as its user, with the image read-only as its root, in namespaces of its own."""
-    script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && root=$1 && shift && exec chroot --userspec=65532:65532 "$root" "$@"'
-    return subprocess.run(["unshare", "--mount", "--net", "sh", "-c", script, "sh", root, *command], env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+def inside(root, *command, by=()):
+    """Run a program of the image as its user, with the image read-only as its root, in namespaces of its own; by a program of ours, if given."""
+    script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"'
+    return subprocess.run(["unshare", "--mount", "--net", "sh", "-c", script, "sh", root, *by, "chroot", "--userspec=65532:65532", root, *command], env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
                           capture_output=True, text=True, timeout=60)
+
+
+# Asks grpc.health.v1.Health with plain frames of HTTP/2 until somebody answers, ends the server, and prints what it said.
+CALL = """
+import signal, socket, subprocess, sys, time
+def frame(kind, flags, stream, body=b""):
+    return len(body).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + body
+fields = [(":method", "POST"), (":scheme", "http"), (":path", "/grpc.health.v1.Health/Check"), (":authority", "x"), ("te", "trailers"),
+          ("content-type", "application/grpc")]
+head = b"".join(b"\\0" + bytes([len(n)]) + n.encode() + bytes([len(v)]) + v.encode() for n, v in fields)
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+daemon = subprocess.Popen(sys.argv[1:])
+for _ in range(300):
+    try:
+        s = socket.create_connection(("127.0.0.1", 4242), timeout=30)
+        break
+    except OSError:
+        time.sleep(0.1)
+s.sendall(b"PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n" + frame(4, 0, 0) + frame(1, 4, 1, head) + frame(0, 1, 1, bytes(5)))
+got = b""
+while b"\\0\\0\\0\\0\\2\\x08\\1" not in got and (part := s.recv(4096)):
+    got += part
+print("serving" if b"\\0\\0\\0\\0\\2\\x08\\1" in got else got, flush=True)
+daemon.send_signal(signal.SIGTERM)
+sys.exit(daemon.wait(30))
+"""
 
 
 def commit():
@@ -101,6 +127,8 @@ with folder:
     ok(done.returncode == 1 and "/none" in done.stderr, "sluiced says what it lacks", done)
     done = inside(root, "/usr/bin/sluice", "store", "check", "postgres://127.0.0.1:1/x")
     ok(done.returncode == 1 and "127.0.0.1" in done.stderr, "libpq is there and works", done)
+    done = inside(root, "/usr/bin/sluiced", "--standalone", by=(sys.executable, "-c", CALL))
+    ok(done.returncode == 0 and done.stdout == "serving\n" and "started without a cluster" in done.stderr, "sluiced --standalone serves and stops there", done)
     certificates = (root / "etc/ssl/certs/ca-certificates.crt").read_text().count("BEGIN CERTIFICATE")
     ok(certificates > 100, f"{certificates} public authorities")
 
