@@ -340,8 +340,8 @@ static int moment(const char *query, const char *name, int64_t *out, struct slu_
 		*out = *text == '+' ? (int64_t)time(NULL) + s : s;
 	if (rc < 0)
 		slu_fail(err, rc,
-			 "%s: \"%.60s\" is no time (2026-01-31T14:00:00Z, +15m, or seconds)", name,
-			 text);
+			 "%s: \"%.60s\" is not a time (2026-01-31T14:00:00Z, +15m, or seconds)",
+			 name, text);
 	slu_buf_done(&b);
 	return rc;
 }

@@ -141,7 +141,7 @@ def test_drain_window(module_cluster, sluiced, sluice, gang, placed, space):
     node = "node-0" if "node-0" in sluiced.nodes() else sorted(sluiced.nodes())[0]
     drain = lambda *args, **more: sluice("drain", *args, spaced=False, **more)  # noqa: E731
     end = int(time.time()) + 600
-    assert "is no time" in drain(node, "--until", "noon", code=1)
+    assert "is not a time" in drain(node, "--until", "noon", code=1)
     assert f"{node} takes no new work until {stamp(end)}" in drain(node, "--until", stamp(end))
     until(lambda: sluiced.nodes()[node]["state"] == "drained")
     gang("wide", 4, {"duration": "5m"})

@@ -155,7 +155,7 @@ static void test_wrong(void)
 	turn(&w);
 	ok(!strcmp(held(&w, "a").phase, "Active"), "planned once it is there");
 	reserve(&w, "b", 1, 0, 600, "\"count\":9");
-	ok(strstr(status, "9 nodes are wanted, 3 are there"),
+	ok(strstr(status, "needs 9 nodes; only 3 are available"),
 	   "more nodes than there are cannot be reserved: %s", status);
 	reserve(&w, "c", 1, 0, 600, "\"count\":1,\"nodes\":[\"n0\"]");
 	ok(!strcmp(held(&w, "c").phase, "Refused"), "a count beside names of nodes is refused: %s",

@@ -170,7 +170,7 @@ static void test_wishes(void)
 		  "sluice.sh/duration: \"soon\" is not a duration (90, 15m, 1h30m, 7d)" },
 		{ "\"sluice.sh/duration\":\"1h30m\"", "", NULL, NULL, 0, 1, UINT32_MAX, 5400, "" },
 		{ "\"sluice.sh/duration\":\"0\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
-		  "sluice.sh/duration: \"0\" is no time at all; leave the key out for the default" },
+		  "sluice.sh/duration: \"0\" is a duration of zero; leave the key out for the default" },
 		/* nonsense */
 		{ "\"sluice.sh/after\":\"ok:a,okay:x,b\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
 		  "sluice.sh/after: \"okay:x\" begins with none of ok:, failed:, start:, end:" },

@@ -187,7 +187,7 @@ static int occurrence(const struct slu_core *c, const struct slu_kreservation *k
 	if (*k->every && (slu_config_seconds(k->every, &every) < 0 || every < 60))
 		return slu_fail(
 			err, -EINVAL,
-			"spec.every: \"%.40s\" is no time of a minute or more (12h, 1d, 7d)",
+			"spec.every: \"%.40s\" is not a time of a minute or more (12h, 1d, 7d)",
 			k->every);
 	if (every && every < to - from)
 		return slu_fail(err, -EINVAL, "spec.every is shorter than the reservation itself");
@@ -278,7 +278,7 @@ static int choose(struct slu_core *c, struct reservation *r, struct slu_error *e
 	memmove(r->node.p, r->node.p + had, (r->node.n - had) * sizeof *r->node.p);
 	r->node.n -= had;
 	if (r->node.n < want)
-		return slu_fail(err, -ENOENT, "%u nodes are wanted, %u are there%s%s", want,
+		return slu_fail(err, -ENOENT, "needs %u nodes; only %u are available%s%s", want,
 				r->node.n, *k->node_label ? " with label " : "", k->node_label);
 	return 0;
 }

@@ -241,10 +241,11 @@ static void own_begin(struct slu_core *c, struct fluxjob *f, struct slu_error *e
 {
 	if (core_phantoms_crowded(c, f)) {
 		core_fluxjob_to(c, f, FLUXJOB_CROWDED);
-		slu_fail(err, 0,
-			 "waits for room: the FluxJobs of namespace %s, or of all, have as many "
-			 "slots as are planned with at once, or changed too many of them just now",
-			 f->k->o.meta.ns);
+		slu_fail(
+			err, 0,
+			"waits for room: the FluxJobs of namespace %s, or of all namespaces, have as many "
+			"slots as Sluice plans at once, or too many of the slots changed just now",
+			f->k->o.meta.ns);
 		core_fluxjob_due(c, f);
 	} else if (core_phantoms_make(c, f) < 0) {
 		core_phantoms_end(c, f, f->k, false);

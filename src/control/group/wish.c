@@ -84,7 +84,7 @@ static bool sound(struct slu_core *c, struct group *g, struct pod *p)
 	else if (!p->shape)
 		core_group_wrong(
 			c, g,
-			"pod %s asks for kinds of resources that no node has, and more of them than can be counted",
+			"pod %s asks for more kinds of resources that no node has than Sluice can count",
 			p->k->o.meta.name);
 	else
 		return claims_bound(c, g, p);

@@ -8,7 +8,7 @@
 /* Why a Job that is held has no place in the queue yet. */
 #define CORE_CROWDED                                                                      \
 	"too many pods of suspended Jobs wait in this namespace, or too many changed at " \
-	"once; it is looked at again soon, and when some of them start"
+	"once; Sluice tries this Job again soon, and when some of them start"
 
 struct holds {
 	struct slu_held_sink sink;

@@ -71,7 +71,7 @@ static void sentence(struct slu_core *c, struct group *g, struct run *r, struct 
 	}
 	if (g->again_s) {
 		slu_buf_printf(
-			b, "its members could not all be bound, %u times; it is tried again soon",
+			b, "its members could not all be bound, %u times; Sluice tries again soon",
 			g->undone);
 		return;
 	}

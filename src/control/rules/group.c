@@ -195,8 +195,8 @@ static int parse_duration(const char *key, const char *v, int64_t *out, struct s
 	if (*out < 1)
 		return slu_fail(
 			err, -EINVAL,
-			"%s: \"%.60s\" is no time at all; leave the key out for the default", key,
-			v);
+			"%s: \"%.60s\" is a duration of zero; leave the key out for the default",
+			key, v);
 	return 0;
 }
 
@@ -578,8 +578,9 @@ static int read_words(const struct slu_group_source *s, struct slu_group_wish *w
 	v = find_value(s, SLU_KEY_RESERVATION, &row);
 	if (v) {
 		if (strlen(v) >= sizeof w->reservation || strchr(v, '/'))
-			return slu_fail(err, -EINVAL, "%s: \"%.60s\" is no name of a Reservation",
-					row->key, v);
+			return slu_fail(err, -EINVAL,
+					"%s: \"%.60s\" is not the name of a Reservation", row->key,
+					v);
 		strcpy(w->reservation, v);
 	}
 	v = find_value(s, SLU_KEY_EXCLUSIVE, &row);
