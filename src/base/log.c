@@ -68,8 +68,8 @@ static bool is_plain(const char *s)
 	return true;
 }
 
-/* Whoever reads our log may stop reading, and its disk may be full: the daemon goes on without it,
- * and says how much is missing once lines are taken again.  A pipe that is ready takes PIPE_BUF bytes
+/* The reader of our log may stop reading, or its disk may be full: the daemon goes on without it, and
+ * says how much is missing once lines are taken again.  A pipe that is ready takes PIPE_BUF bytes
  * at once; the lock keeps another thread from filling it in between. */
 static bool put_some(const char *s, size_t n)
 {

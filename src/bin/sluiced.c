@@ -352,7 +352,7 @@ static void on_leading(void *arg, int32_t term)
 	tell_leader(d, &d->journal, "");
 }
 
-/* Whom to ask instead. */
+/* Remember which replica leads, to name it in answers. */
 static void on_observed(void *arg, const char *holder)
 {
 	struct daemon *d = arg;
@@ -361,7 +361,7 @@ static void on_observed(void *arg, const char *holder)
 		tell_leader(d, NULL, holder);
 }
 
-/* Whoever lost the lease starts over as a standby, with a mirror that is surely right. */
+/* A replica that lost the lease starts over as a standby, with a mirror that is surely right. */
 static void on_lost(void *arg)
 {
 	struct daemon *d = arg;
@@ -529,9 +529,9 @@ static void give_up_lease(struct daemon *d)
 	slu_loop_run_until(d->loop, &d->released, GIVE_UP_NS);
 }
 
-/* Who may call whom after what was freed: the loop runs again and again on the way (the last
- * answers, the lease), so whatever a callback may still reach is freed after what calls it.  First
- * the doors are shut, then whoever brings new events, then the core, then those that write. */
+/* Stop the parts in an order in which no callback reaches a freed one: the loop runs again and again on the
+ * way (the last answers, the lease), so a part is freed after all parts that may call it.  First the ports
+ * close, then the sources of new events stop, then the core, then the writers. */
 static void stop_daemon(struct daemon *d)
 {
 	d->stopping = true;

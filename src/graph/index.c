@@ -1,4 +1,4 @@
-/* index.c — the indexes that are made when somebody asks: ranks, and the counts that -e prints. */
+/* index.c — the indexes that are made at the first question: ranks, and the counts that -e prints. */
 #include "graph/graph.h"
 
 struct ranked {

@@ -42,7 +42,8 @@ static int quantity(const struct slu_pb_field *f, struct slu_pb_field *text)
 }
 
 /* Time and MicroTime: {1 seconds, 2 nanos}.  A time that cannot be one is left out, and the object
- * says so, as when it comes in JSON: whoever may write a status could blind us for all others. */
+ * says so, as when it comes in JSON: otherwise a user who may write a status could hide all other objects
+ * from us. */
 static int time_us(struct slu_kcodec *c, const struct kfield *fd, const struct slu_pb_field *f,
 		   int64_t *out)
 {

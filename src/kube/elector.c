@@ -109,9 +109,9 @@ static void lose(struct slu_elector *e)
 		e->h.lost(e->h.arg);
 }
 
-/* Up to a fifth more, so that candidates do not march in step.  A lease counts from the moment its
- * renewal is seen (clocks differ), so who waits for another's end looks often: what it sees late,
- * it takes over late. */
+/* Up to a fifth more, so that candidates do not march in step.  A lease counts from the moment its renewal
+ * is seen (clocks differ), so a candidate that waits for the end of another's lease looks often: a renewal
+ * seen late delays the takeover. */
 static void rest_elector(struct slu_elector *e, int64_t now_ns)
 {
 	bool watches = others(e, now_ns) || (e->known && !mine(e) && e->holder[0]);
@@ -248,7 +248,7 @@ void slu_elector_answer(struct slu_elector *e, int64_t now_ns, enum slu_kube_out
 		if (asked != SLU_ELECTOR_CREATE && !others(e, now_ns))
 			e->wake_ns = now_ns;
 	} else if (wrote) {
-		/* Somebody was faster, or its fate is unknown: look before the next write. */
+		/* Another candidate was faster, or the write's fate is unknown: read before the next. */
 		e->look = true;
 		e->absent = false;
 		if (outcome == SLU_KUBE_CONFLICT || outcome == SLU_KUBE_EXISTS || e->leading)

@@ -339,7 +339,7 @@ static int spawn(struct kube_exec_run *r, struct slu_error *err)
 			err, -EINVAL,
 			"%s.interactiveMode is Always, but standard input is not a terminal",
 			x->from);
-	if (interactive) { /* it may have to talk to somebody */
+	if (interactive) { /* the plug-in may have to ask the user */
 		io[2].flags = UV_INHERIT_FD;
 		io[2].data.fd = 2;
 	}

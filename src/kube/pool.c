@@ -140,7 +140,7 @@ static void on_goaway(void *arg, uint32_t code, const char *text)
 	l->c->st.goaways++;
 	retire(k);
 	if (!k->answered) {
-		/* A server that turns everybody away is not to be stormed. */
+		/* Do not storm a server that refuses all connections. */
 		slu_fail(&err, 0, "the server closed the connection at once: %s%s%s",
 			 slu_h2_code_name(code), *text ? ": " : "", text);
 		slu_timer_start(&l->again, l->c->loop, kube_backoff(l->c, ++l->fails), again, l);
@@ -378,7 +378,7 @@ static void dispatch(void *arg)
 		}
 		if (!k)
 			return; /* room, an answer or the pause's end wakes us */
-		/* Who leads must not depend on how much there is to write. */
+		/* Leadership must not depend on how much there is to write. */
 		q = first_queued(l);
 		if (l->id != SLU_KUBE_LANE_WATCH && q->priority < KUBE_PRIORITIES - 1 &&
 		    !rate_allows(c))

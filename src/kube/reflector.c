@@ -130,7 +130,7 @@ static void failed(struct slu_reflector *r, const struct slu_kube_reply *p)
 	} else if (strstr(p->error, "Too large resource version")) {
 		slu_mirror_expired(r->mirror); /* the server is behind us: put back to a backup */
 	} else if (!r->watching && strstr(p->error, "larger than") && r->o.page > 1) {
-		/* Somebody's objects are so large that a page of them does not fit. */
+		/* Some objects are so large that a page of them does not fit. */
 		r->o.page /= 2;
 		slu_mirror_expired(r->mirror);
 	}

@@ -1,4 +1,4 @@
-/* TokenReview and SubjectAccessReview: who is calling, and may they. */
+/* TokenReview and SubjectAccessReview: who is calling, and what the caller may do. */
 #include "base/vec.h"
 #include "kube/write.h"
 #include "wire/json.h"

@@ -18,7 +18,7 @@ void net_server_pool_init(struct server_pool *g, const struct slu_pool_options *
 		g->o.max_bytes = DEFAULT_BYTES;
 }
 
-/* Who is behind a socket: an IPv4 address, the network half of an IPv6 address (one host may use
+/* The peer's address: an IPv4 address, the network half of an IPv6 address (one host may use
  * the whole other half), or zeros for a unix socket. */
 static void address_of(int fd, uint8_t out[16])
 {
@@ -66,7 +66,7 @@ static enum standing standing_of(const struct server_peer *p)
 	return p->receiving || p->exchanges ? RECEIVING : IDLE;
 }
 
-/* The connection to close for a newcomer of `from` (NULL: for anybody): of the address with the
+/* The connection to close for a newcomer of `from` (NULL: of any address): of the address with the
  * most connections the one that loses the least, and of those the oldest. */
 static struct server_peer *victim_of(const struct slu_server *s, const struct server_pool *g,
 				     const struct server_source *from)

@@ -3,7 +3,7 @@
  * Each event is a frame of its own: no pointer, no table beside it.  Numbers are little-endian
  * base-128, signed ones zigzag; strings and lists carry their length.  A frame begins with a
  * version; what a newer program wrote is refused, not guessed at.  Node sets are written as bits,
- * or by number where somebody keeps them: replaying the same events gives nodes the same indices.
+ * or by number if the caller keeps them: replaying the same events gives nodes the same indices.
  *
  *	slu_event_encode(now_s, &ev, NULL, &buf);
  *	slu_event_decode(p, n, NULL, &box, &err);   slu_queue_apply(q, box.now_s, &box.ev, ...);

@@ -435,7 +435,7 @@ int queue_ev_conf(struct slu_queue *q, const struct slu_event *ev, struct slu_er
 	c.property = prop == SLU_INTERN_NONE ? NULL : slu_intern_str(&q->str, prop);
 	while (i < q->sub.n && q->sub.p[i].conf.name != c.name)
 		i++;
-	/* Room for the timers of all who wait: when their promises are due may change. */
+	/* Room for the timers of all waiting jobs: the times when their promises are due may change. */
 	if (i < q->sub.n &&
 	    slu_vec_reserve(&q->timer, q->timer.n + q->sub.p[i].n[SLU_JOB_WAITING]) < 0)
 		return -ENOMEM;

@@ -124,7 +124,7 @@ static void open_buckets(struct slu_queue *q, struct subqueue *sub)
 	for (uint32_t i = 0; i < sub->active.n; i++) {
 		struct bucket *b = &q->bucket.p[sub->active.p[i]];
 
-		/* Who may not start does not stand in the way of others. */
+		/* A job that may not start does not stand in the way of others. */
 		b->closed = !queue_plan_user_free(q, b->root);
 		b->after = SLU_NIL;
 		if (b->failed_at != q->freed) {

@@ -306,7 +306,7 @@ static void buckets(struct pic *p)
 		if (!reads(p) || !b->used || p->in.rc)
 			continue;
 		b->root = b->active = b->after = SLU_NIL;
-		/* Who is in line asks for something that the matcher understands. */
+		/* Check that the requests of jobs in line are valid for the matcher. */
 		int rc = slu_gang_satisfiable(q->m, &q->shape.p[b->shape].req, NULL);
 
 		if (rc >= 0)

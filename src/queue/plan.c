@@ -135,7 +135,7 @@ static int planned(struct slu_queue *q, uint32_t j, int64_t was_s, struct slu_de
 	struct job *job = &q->job.p[j];
 	int64_t at = q->place.start_s;
 
-	/* Due now, but those who should have ended by now have not said so yet: no change to tell.
+	/* Due now, but the end of jobs that should be over is not reported yet: no change to tell.
 	 */
 	if (was_s == q->now_s && at > was_s && q->later.cause == SLU_CAUSE_NONE)
 		at = was_s;

@@ -201,7 +201,7 @@ enum slu_event_kind {
 	SLU_EV_NODE_REMOVE, /* node */
 	SLU_EV_NODE_UP,     /* node */
 	SLU_EV_NODE_DOWN, /* node: nothing new is placed there; what runs is told by SLU_DEC_LOST */
-	SLU_EV_FOREIGN_ADD,    /* foreign, node, amount, until_s: somebody else uses this */
+	SLU_EV_FOREIGN_ADD,    /* foreign, node, amount, until_s: used by others */
 	SLU_EV_FOREIGN_REMOVE, /* foreign */
 	SLU_EV_SPAN_ADD,       /* span: advance reservation or drain */
 	SLU_EV_SPAN_REMOVE,    /* span->name */

@@ -99,7 +99,7 @@ static int look_again(struct slu_queue *q, struct slu_decisions *out)
 			if (slu_vec_push(&q->todo, j) < 0)
 				return -ENOMEM;
 	}
-	/* Who was promised a start is in no bucket's tree. */
+	/* A job with a promise is in no bucket's tree. */
 	for (uint32_t i = 0; i < q->sub.n; i++)
 		for (uint32_t j = queue_order_first(q->job.p, q->sub.p[i].reserved); j != SLU_NIL;
 		     j = queue_order_next(q->job.p, q->sub.p[i].reserved, &q->job.p[j])) {
@@ -192,7 +192,7 @@ int queue_plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_e
 			(q->fresh.n > 1 && queue_pass_plays(&q->sub.p[i]));
 	q->seen_freed = q->freed;
 	for (uint32_t rounds = 0; full || q->fresh.n; rounds++) {
-		/* Starting a job may put those who waited for that in line: another round. */
+		/* Starting a job may put jobs that waited for its start in line: another round. */
 		uint32_t n = q->fresh.n;
 
 		q->moved = false;
@@ -210,7 +210,7 @@ int queue_plan_step(struct slu_queue *q, struct slu_decisions *out, struct slu_e
 		if (n && n < q->fresh.n)
 			memmove(q->fresh.p, q->fresh.p + n, (q->fresh.n - n) * sizeof *q->fresh.p);
 		q->fresh.n -= n;
-		rc = queue_full_admit(q, out); /* who started has left a place */
+		rc = queue_full_admit(q, out); /* jobs that started have left a place */
 		if (rc < 0)
 			return rc;
 		full = q->fresh.n > 64 || q->freed != q->seen_freed;

@@ -151,9 +151,9 @@ static bool is_controller(const char *user, const struct slu_admit_rules *rules)
 	return false;
 }
 
-/* A pod or ReplicaSet that a controller makes: what it was told is in the template already, and its
- * maker, not the user, is the one who asks.  An owner reference alone proves nothing: anybody may
- * write one, and name another user beside it. */
+/* Whether a controller makes the pod or ReplicaSet: then the user's wishes are in the template already, and
+ * the request comes from the controller, not from the user.  An owner reference alone proves nothing: any
+ * user may write one, and name another user beside it. */
 static bool is_made_by_controller(const struct slu_admit_review *r,
 				  const struct slu_admit_rules *rules)
 {

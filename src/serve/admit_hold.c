@@ -110,7 +110,7 @@ static bool names_ours(const struct slu_admit_review *r, const struct slu_admit_
 	return false;
 }
 
-/* ---- whom ---- */
+/* ---- which objects ---- */
 
 static const struct slu_json *controller(const struct slu_admit_review *r)
 {
@@ -136,8 +136,8 @@ static bool suspends(const struct slu_admit_review *r)
 	return row && row->suspends;
 }
 
-/* A template is changed where a person wrote it (and in Jobs, whoever makes them): a controller
- * that finds its own work changed may make it again and again.  Their pods are held one by one. */
+/* Whether the template may be changed: where a person wrote it, and in every Job.  A controller that finds
+ * its own object changed may make it again and again; the pods of such objects are held one by one. */
 static bool may_change(const struct slu_admit_review *r)
 {
 	if (!r->template)

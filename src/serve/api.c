@@ -16,7 +16,7 @@
 
 enum endpoint { ENDPOINT_SOCKET, ENDPOINT_HTTPS, ENDPOINT_HEALTH, ENDPOINTS };
 
-/* Everybody in the cluster may knock at HTTPS; the probes and the operator's socket keep their own
+/* Any client in the cluster may connect to HTTPS; the probes and the operator's socket keep their own
  * room. */
 static const struct slu_pool_options door_pool[ENDPOINTS] = {
 	[ENDPOINT_SOCKET] = { .max_connections = 128, .one_source = true },

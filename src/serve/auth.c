@@ -10,8 +10,8 @@
 #define KEPT_MAX 1024u
 #define KEY_LEN  32u /* SHA-256 */
 #define USER_LEN 128u
-/* Anybody may knock with any token.  More questions than that at once would take the API server's
- * time, and our share of it, from the bindings. */
+/* Any client may send any token.  More reviews than this at once would take time of the API server from
+ * the bindings. */
 #define ASKED_MAX 32u
 
 /* That a token may ask a path by a method, until then.  The key is a digest for which a caller cannot find a

@@ -28,7 +28,7 @@ static bool is_loopback(const char *host)
 	return inet_pton(AF_INET6, host, &a6) == 1 && IN6_IS_ADDR_LOOPBACK(&a6);
 }
 
-/* ---- who may ---- */
+/* ---- who may call ---- */
 
 static void call_answered(void *arg, struct slu_exchange *x, int status, const char *why)
 {
@@ -65,7 +65,7 @@ static int listen_on(struct slu_grpc_port *p, struct slu_loop *loop, struct slu_
 {
 	slu_cleanup(slu_tls_unrefp) struct slu_tls *tls = NULL;
 	struct slu_addr a = { .kind = SLU_ADDR_TCP, .port = (uint16_t)c->grpc.port };
-	/* Everybody comes from one address where that is the machine itself. */
+	/* On a loopback address all callers come from one address. */
 	struct slu_pool_options pool = { .max_connections = MAX_CONNECTIONS, .one_source = open };
 	int rc = 0;
 

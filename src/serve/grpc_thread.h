@@ -1,9 +1,9 @@
 /* grpc_thread.h — the thread that serves the Fluxion services in a cluster.
  *
- * Whoever may call the services may call them as often as a socket allows.  So they have a thread, a
- * loop and, for the tokens of their callers, a client of the API server of their own: no flood of
- * calls stands between the daemon's other sockets and the kernel, where watches come in and
- * bindings go out.  The core is reached by its inbox and its snapshots, as from any thread. */
+ * A caller of the services may call as often as a socket allows.  So the services have their own thread,
+ * loop and, for the tokens of their callers, client of the API server: no flood of calls delays the
+ * daemon's other sockets, where watches come in and bindings go out.  The services reach the core by its
+ * inbox and its snapshots, as any thread does. */
 #pragma once
 #include "control/config/config.h"
 #include "control/core/core.h"
@@ -16,8 +16,8 @@ struct slu_grpc_thread;
 int slu_grpc_thread_new(const struct slu_kube_config_options *kube, const struct slu_config *config,
 			struct slu_core *core, struct slu_grpc_thread **out, struct slu_error *err);
 uint16_t slu_grpc_thread_port(const struct slu_grpc_thread *t);
-/* End the thread: nobody is served any more.  What the core was asked must still be answered.
- * NULL is fine. */
+/* End the thread: no call is served any more.  The core must still answer its open requests.  NULL is
+ * fine. */
 void slu_grpc_thread_stop(struct slu_grpc_thread *t);
 /* After slu_grpc_thread_stop(), and after the core was freed (so that everything is answered).  NULL
  * is fine. */

@@ -108,7 +108,7 @@ static enum slu_held_mode mode_of(const struct slu_webhook *w, const char *space
 }
 
 /* Whether a certificate vouches for the caller: one of webhook.clientCA (the handshake has checked
- * that) with the name of the one who may call. */
+ * that) with the name of the permitted caller. */
 static bool vouched_for(const struct slu_webhook *w, const struct slu_http_request *q)
 {
 	const char *name = w->config->webhook.client_name;
@@ -148,8 +148,8 @@ static void review(struct slu_webhook *w, struct slu_exchange *x)
 	slu_buf_done(&b);
 }
 
-/* Anybody who reaches the port may post reviews.  Reading one takes the io thread up to 0.15 s, so
- * that thread's time is what callers without a certificate have a share of. */
+/* Any client that reaches the port may post reviews.  Reading one takes the io thread up to 0.15 s, so
+ * callers without a certificate get only a share of that thread's time. */
 static void answer_review(struct slu_exchange *x, void *arg)
 {
 	struct slu_webhook *w = arg;
@@ -172,7 +172,7 @@ static void answer_review(struct slu_exchange *x, void *arg)
 	}
 }
 
-/* ---- telling the API server whom to trust ---- */
+/* ---- telling the API server which authority to trust ---- */
 
 static void told(void *arg, const struct slu_kube_reply *r)
 {

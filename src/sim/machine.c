@@ -70,7 +70,7 @@ static int add_queue(struct world *w, const struct slu_trace_queue *tq, struct s
 	return rc < 0 ? rc : slu_queue_apply(w->q, w->now_s, &ev, &w->out, err);
 }
 
-/* Nodes with a property, one set for all who ask. */
+/* The set of nodes with a property, shared by all requests for it. */
 static int property_set(struct world *w, uint32_t prop, const struct slu_nodeset **out)
 {
 	const struct slu_machine *m = slu_queue_machine(w->q);

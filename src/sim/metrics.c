@@ -49,7 +49,7 @@ static unsigned width_of(const struct slu_trace *t, const struct slu_sim *s, uin
 					  : SLU_WIDE;
 }
 
-/* The distribution of waits, and who waits. */
+/* The distribution of waits, and which jobs wait. */
 static int measure_waits(const struct slu_trace *t, struct slu_sim *s)
 {
 	slu_cleanup(slu_freep) int64_t *wait = slu_calloc(SLU_MAX(s->job.n, 1u), sizeof *wait);

@@ -172,7 +172,7 @@ static int play_trace(struct world *w, struct slu_error *err)
 	return rc;
 }
 
-/* One event, one pass; whoever was killed by it goes back in line and is looked at again. */
+/* Apply one event and run one pass; jobs that the event killed go back in line and are looked at again. */
 static int step_queue(struct world *w, const struct slu_event *ev, struct slu_error *err)
 {
 	int rc = ev ? slu_queue_apply(w->q, w->now_s, ev, &w->out, err) : 0;

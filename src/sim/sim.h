@@ -32,7 +32,7 @@ struct slu_sim_opts {
 	uint64_t seed;
 	int64_t until_s; /* stop the clock there, seconds after the first submission; 0: never */
 	bool verify;     /* check the invariants at each step */
-	bool keep_parts; /* remember who ran where, for pictures */
+	bool keep_parts; /* remember which job ran where, for pictures */
 	/* Shown the queue as it stands when the clock stops; may be NULL.  Job i of the trace is
 	 * i + 1 there. */
 	int (*look)(const struct slu_queue *q, int64_t now_s, void *arg, struct slu_error *err);

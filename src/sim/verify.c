@@ -1,12 +1,12 @@
-/* An independent ledger: what the decisions say, added up without trusting the queue.
+/* An independent ledger: it adds up the decisions without trusting the queue.
  *
  *   - no node over its size: starts and ends alone are counted here, per node and resource
  *   - no gang in part: a start names at least the minimum of every role
- *   - FCFS is never overtaken: whoever starts is the first in line (but a promise stands against
- *     those who came in front of it afterwards)
+ *   - FCFS is never overtaken: the job that starts is the first in line (but a promise holds against
+ *     jobs that came in front of it afterwards)
  *   - promises: a told start moves later only for lack of capacity, and a job starts no later than
- *     it was told last.  EASY's head and everybody under CONSERVATIVE are covered by this, for
- *     every delay of theirs would be a broken promise.
+ *     it was told last.  This covers EASY's head and every job under CONSERVATIVE, since every delay of
+ *     theirs would be a broken promise.
  *   - the bound on the wait (verify_bound.c)
  * Every now and then, and at the end, the queue's own books are proven as a whole. */
 #include "sim/world.h"

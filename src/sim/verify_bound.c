@@ -1,8 +1,8 @@
-/* The bound on the wait, kept by somebody who knows only submissions, promises and starts.
+/* The bound on the wait, checked from submissions, promises and starts alone.
  *
- * "easy" and "fcfs": no job that comes later delays the first in line, and once all before it have started, it
- * starts within the longest limit L, for by then all that ran has ended.  With `ahead` jobs in line at
- * its submission it starts within (ahead + 1) * L.  "packed" lets those who came up to SLU_BATCH_S later
+ * "easy" and "fcfs": no later job delays the first in line, and once all jobs before it have started, a job
+ * starts within the longest limit L, since by then all running jobs have ended.  With `ahead` jobs in line
+ * at its submission it starts within (ahead + 1) * L.  "packed" lets jobs that came up to SLU_BATCH_S later
  * go first: they count as ahead, too.
  *
  * "selective":

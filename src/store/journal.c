@@ -76,10 +76,10 @@ static enum slu_journal_state state_of(int rc)
 	}
 }
 
-/* A Lease that was deleted counts its transitions from zero again: then the store's term is above
- * that of its rightful leader.  Whoever leads after the term was read has read one of the past,
- * because a later leader takes the store only after that moment; and if it came in between, the
- * term is another and nothing happens. */
+/* A Lease that was deleted counts its transitions from zero again: then the store's term is above that of
+ * its rightful leader.  A replica that still leads after it read the term has read a term of the past,
+ * because a later leader takes the store only after that moment; and if one came in between, the stored
+ * term has changed and nothing happens. */
 static int take_term(struct slu_store *s, const struct slu_journal_setup *w, int64_t *term,
 		     struct slu_error *err)
 {
@@ -237,7 +237,7 @@ static int one_round(struct slu_journal *j, struct slu_store **s, struct slu_err
 		struct slu_journal_setup w = { .url = j->url,
 					       .cluster = j->cluster,
 					       .holder = j->holder,
-					       /* opened before: who is above us now is newer */
+					       /* opened before: a term above ours is newer */
 					       .held = j->health.term ? NULL : j->held,
 					       .arg = j->arg };
 
@@ -413,7 +413,7 @@ void slu_journal_keep(struct slu_journal *j, int64_t before_us, int64_t bytes, b
 	j->keep_before_us = before_us;
 	j->keep_bytes = bytes;
 	j->keep_no_log = log;
-	j->health.log_too_large = false; /* until somebody has looked */
+	j->health.log_too_large = false; /* until the sizes are measured again */
 	j->prune_ns = now_ns();
 	pthread_cond_signal(&j->more);
 	pthread_mutex_unlock(&j->lock);

@@ -45,7 +45,7 @@ struct slu_journal_setup {
 	/* Whether this replica leads at this moment, by the lease that gave it the term; called from
 	 * any thread.  A store whose term is not below ours belongs to a newer leader, unless we
 	 * still lead: then the lease that counts the terms was made again, and our term continues
-	 * above the store's.  NULL: this replica never leads by a lease. */
+	 * above the store's.  NULL counts as no. */
 	bool (*held)(void *arg);
 	uint32_t max_waiting; /* batches; 0 = 4096 */
 	/* Called from the store thread after each commit and each change of state; must not block.

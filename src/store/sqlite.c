@@ -274,8 +274,8 @@ static int refuse_network(const char *path, struct slu_error *err)
 	return 0;
 }
 
-/* Who submitted what is private: only the daemon may read a new file.  SQLite gives its
- * companions (-wal, -shm) the same mode.  What cannot be made here, SQLite explains better. */
+/* The submitters of jobs are private: only the daemon may read a new file.  SQLite gives its companions
+ * (-wal, -shm) the same mode.  If the file cannot be made here, SQLite explains why. */
 static void make_private(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

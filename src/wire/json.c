@@ -46,7 +46,7 @@ static void locate(const char *text, size_t n, size_t pos, struct slu_json_place
 	place->col = (uint32_t)(SLU_MIN(pos, n) - start) + 1;
 }
 
-/* yyjson reads any depth without recursion; those who walk the tree may recurse, so the ceiling is
+/* yyjson reads any depth without recursion; code that walks the tree may recurse, so the ceiling is
  * checked here.  The values lie flat: a container ends where its sibling begins. */
 static bool too_deep(const struct slu_json *val, size_t n, uint32_t max)
 {

@@ -9,7 +9,7 @@ struct core_answer {
 	char *text;
 };
 
-/* Somebody asked for another size or limit, and the owner was patched. */
+/* A request for another size or limit, for which the owner was patched. */
 struct resize {
 	uint64_t serial;
 	struct slu_rec_ask *ask;

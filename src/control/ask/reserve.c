@@ -1,5 +1,5 @@
-/* sluice reserve, sluice unreserve: a Reservation is an object of the cluster, so that it is where
- * everybody looks for it and outlives us.  It is ended, never deleted. */
+/* sluice reserve, sluice unreserve: a Reservation is an object of the cluster, where users look for it, and
+ * it outlives this process.  Sluice ends a Reservation, but never deletes it. */
 #include "control/ask/ask.h"
 
 #include <stdio.h>

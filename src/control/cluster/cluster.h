@@ -68,7 +68,7 @@ struct where {
 	SLU_VEC(struct repel *) repel; /* the terms that select such pods */
 	bool ports, volumes;
 	uint32_t refs;
-	char *nowhere; /* why the set is empty, once somebody asked */
+	char *nowhere; /* why the set is empty; made at the first question */
 };
 
 /* A host port that is counted: see cluster/ports.c. */

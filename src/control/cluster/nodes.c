@@ -44,7 +44,7 @@ void core_node_leave(struct slu_core *c, struct pod *p)
 	core_repel_leave(c, n, p);
 	if (!core_ports_counted(c, &p->k->spec) && n->handle != SLU_NODE_NONE) {
 		core_shapes_node(c, n);
-		core_node_describe(c, n); /* a freed port is news for who waits for it */
+		core_node_describe(c, n); /* a freed port is news for pods that wait for it */
 	}
 }
 

@@ -153,7 +153,7 @@ static struct repel *get(struct slu_core *c, const struct slu_kobj *pod, const s
 		r = NULL;
 		goto out;
 	}
-	c->cluster->new_repels = true; /* who it selects has to be told apart from now on */
+	c->cluster->new_repels = true; /* pods it selects have a shape of their own from now on */
 out:
 	slu_buf_done(&b);
 	return r;
@@ -221,7 +221,7 @@ void core_repel_leave(struct slu_core *c, struct node *n, struct pod *p)
 
 		if (!--d->pods) {
 			look_at_domain(c, n, x.repel->term->topology, d->value);
-			core_node_describe(c, n); /* room is news for who waits for it */
+			core_node_describe(c, n); /* room is news for pods that wait for it */
 		}
 		core_repel_unref(c, x.repel);
 	}

@@ -101,7 +101,7 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 			return slu_fail(err, rc, "nodes.topology: at most %u levels",
 					SLU_LEVELS_MAX);
 	}
-	/* The kinds everybody has come first, so that others cannot crowd them out. */
+	/* The kinds that all nodes have come first, so that others cannot crowd them out. */
 	c->cluster->kind_pods = slu_queue_kind(c->q, "pods");
 	if (c->cluster->kind_pods < 0 || slu_queue_kind(c->q, "cpu") < 0 ||
 	    slu_queue_kind(c->q, "memory") < 0)

@@ -35,7 +35,7 @@ static void join_members(struct slu_core *c)
 static void look_at_held(struct slu_core *c)
 {
 	core_held_look(c);
-	core_joined(c); /* those who stand for pods to come */
+	core_joined(c); /* stand-ins for pods that do not exist yet */
 }
 
 static void begin_again(struct slu_core *c)

@@ -258,8 +258,8 @@ void core_phantoms_taken(struct slu_core *c)
 
 /* ---- what is above them ---- */
 
-/* Pods that came long before their owner joined a group of its name; now that it tells who made it,
- * those that wait belong to the group above. */
+/* Pods that came long before their owner joined a group of the owner's name.  Now that the owner names its
+ * own controller, the waiting pods join the controller's group. */
 static void regroup(struct slu_core *c, const struct slu_kobj *owner)
 {
 	const struct slu_kowner *above = slu_kmeta_controller(&owner->meta);
@@ -322,7 +322,7 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		break;
 	case SLU_KIND_RESERVATION:
 		core_reservation_changed(c, obj, gone);
-		core_groups_touch_wrong(c); /* somebody may wait for it */
+		core_groups_touch_wrong(c); /* a group may wait for it */
 		break;
 	case SLU_KIND_LIMITRANGE:
 		core_limits_changed(c, obj, gone);

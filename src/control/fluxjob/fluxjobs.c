@@ -154,7 +154,7 @@ static void held_seen(void *arg, const struct slu_held_view *v)
 	f->start_s = v->state == SLU_HELD_DONE ? f->had_start_s : v->start_s;
 	set_text(&f->nodes, v->state == SLU_HELD_DONE ? f->had_nodes : v->nodes);
 	set_text(&f->message, v->reason);
-	/* Whoever deleted it wanted it gone. */
+	/* A deleted FluxJob of cancelled or ended work is not made again. */
 	if (!f->k && v->state != SLU_HELD_CANCELLED && v->state != SLU_HELD_DONE &&
 	    (!f->asked_us || c->now_us - f->asked_us > AGAIN_US)) {
 		f->asked_us = c->now_us;
@@ -387,7 +387,7 @@ static void own_end(struct slu_core *c, struct fluxjob *f, bool ok, const char *
 	set_text(&f->places, NULL);
 	core_phantoms_end(c, f, f->k, true);
 	core_fluxjob_to(c, f, FLUXJOB_OVER);
-	/* If memory is short, whoever looks at all of them from time to time will find it. */
+	/* If memory is short, the sweep over all claims finds it later. */
 	if (f->claim)
 		(void)slu_vec_push(&c->fluxjobs->claims_over, core_claim_number(f->name));
 }
@@ -418,7 +418,7 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 		f->position = 0;
 		f->planned_s = 0;
 		set_text(&f->message, NULL);
-		if (!f->claim) /* who asked for it was told */
+		if (!f->claim) /* the client of a claim was told */
 			own_places(c, f);
 	} else if (g && !was) {
 		own_waits(c, f, g, r);

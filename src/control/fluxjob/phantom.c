@@ -250,7 +250,7 @@ static void show_gone(struct slu_core *c, const struct pod *p)
 #define SPACE_MAX  20000u
 #define ALL_MAX    200000u
 #define EACH_US    800     /* what one costs its namespace (frame/pace.h) */
-#define LATER_US   1000000 /* who was too fast is looked at again */
+#define LATER_US   1000000 /* after which a FluxJob that was too fast is looked at again */
 
 static const char *k_ns(const struct fluxjob *f)
 {
@@ -285,7 +285,7 @@ bool core_phantoms_crowded(struct slu_core *c, const struct fluxjob *f)
 {
 	uint64_t here = slots_in(c, k_ns(f)), n = f->ask.max;
 
-	if (runs(f)) /* its nodes are taken, whoever came first after a restart */
+	if (runs(f)) /* its nodes are taken, whichever object came first after a restart */
 		return false;
 	if (!f->claim && !core_pace_allows(&c->fluxjobs->pace, k_ns(f), (int64_t)n, c->now_us)) {
 		c->fluxjobs->try_us = c->now_us + LATER_US;
@@ -329,7 +329,7 @@ int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k, bool ok)
 {
 	for (uint32_t i = f->ask.max;
-	     f->life == FLUXJOB_LIVES && i-- > 0;) { /* who came last goes first: quicker */
+	     f->life == FLUXJOB_LIVES && i-- > 0;) { /* the last first, which is quicker */
 		char uid[256];
 		struct slu_entry *e;
 

@@ -67,11 +67,11 @@ void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
 {
 	bool moved = f->told_us && f->state == f->told_state;
 	int64_t last = SLU_MAX(f->told_us, f->asked_us);
-	uint32_t times = SLU_MIN(f->told_times, f->position / 4); /* who is next is told sooner */
+	uint32_t times = SLU_MIN(f->told_times, f->position / 4); /* the next in line sooner */
 	int64_t at = last + (moved ? core_patience_us(c, times) : GATHER_US);
 	int64_t lasts = c->now_us + SLU_MIN((int64_t)c->fluxjobs->open * EACH_US, (int64_t)MOST_US);
 
-	if (f->claim) /* it has nobody to tell */
+	if (f->claim) /* a claim has no status in the cluster */
 		return;
 	c->fluxjobs->open -= f->open;
 	f->open = !core_fluxjob_over(f);

@@ -49,7 +49,7 @@ static int write_here(struct slu_core *c, const struct slu_rec_write *w)
 	}
 	if (w->verb != SLU_WRITE_BIND && w->verb != SLU_WRITE_EVICT)
 		return 0;
-	/* Whoever writes is in the middle of something: it is shown a moment later. */
+	/* The caller is in the middle of an operation: the mirror is shown the change a moment later. */
 	p.uid = slu_strdup(w->uid);
 	p.node = slu_strdup(w->verb == SLU_WRITE_BIND ? w->node : "");
 	if (!p.uid || !p.node || slu_vec_push(&c->here, p) < 0) {

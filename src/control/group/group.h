@@ -50,7 +50,7 @@ struct group {
 	int64_t ended_us;     /* when the last member ended; 0: none has */
 	int64_t started_s;    /* when its gang started; 0: it has not */
 	bool fills;           /* is on the list `fill` */
-	bool disrupted;       /* it starts again because somebody took a member away */
+	bool disrupted;       /* it starts again because a member was taken away */
 	char *wrong;          /* what is wrong with its objects; NULL: nothing */
 	slu_node avoid[8];    /* nodes that refused a member lately: run/undo.c */
 	uint32_t n_avoid, undone;

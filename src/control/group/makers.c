@@ -6,7 +6,7 @@
 
 #define CALM_JOIN_US  500000  /* after an object joined a group without a named size */
 #define CALM_LEAVE_US 2000000 /* after one left: the others may follow it */
-#define CALM_AGE_US   1500000 /* what is older has been joined by whoever was made with it */
+#define CALM_AGE_US   1500000 /* objects made together with an older one have appeared by now */
 #define CALM_LED_US   2000000 /* a leader's workers are made at once, or only when it runs */
 #define MAKERS_MAX    1024u   /* beyond, objects are not told apart and count as one */
 

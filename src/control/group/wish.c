@@ -181,7 +181,7 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 	struct slu_group_source src;
 	struct slu_error err = { 0 };
 	const struct slu_kpodgroup *pg = core_podgroup(c, g);
-	struct pod *odd = NULL; /* who says the smallest size */
+	struct pod *odd = NULL; /* the pod with the smallest size */
 	uint32_t said = 0;
 
 	core_source(c, first->k, &src);

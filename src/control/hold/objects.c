@@ -23,7 +23,7 @@
 #define SPACE_MAX  50000u
 #define ALL_MAX    400000u
 #define EACH_US    200     /* what one costs its namespace (frame/pace.h) */
-#define LATER_US   1000000 /* who was too fast is looked at again */
+#define LATER_US   1000000 /* after which a Job that was too fast is looked at again */
 
 static uint64_t stands_of(const struct slu_core *c, const struct held *h)
 {
@@ -336,7 +336,7 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 	}
 	h = core_held_find(c, o->uid);
 	if (h && core_ahead_is(h))
-		core_held_again(c, h); /* somebody else need not stand for it (any more) */
+		core_held_again(c, h); /* it may need no stand-in (any more) */
 	if (gone || !held || !p->group)
 		return;
 	core_source(c, p->k, &src);

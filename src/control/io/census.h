@@ -1,7 +1,7 @@
 /* census.h — the io side of the audit: a fresh list of what is in the cluster, every so often.
  *
  * The mirror is kept by watches, and a watch that loses an event says nothing.  A census lists pods
- * and nodes page by page, keeps of each object only who it is and in which version (16 bytes), and
+ * and nodes page by page, keeps of each object only a hash of its uid and its version (16 bytes), and
  * hands that to the core, which compares (recover/census.c). */
 #pragma once
 #include "control/post/record.h"

@@ -1,5 +1,5 @@
-/* leftout.h — the objects that cannot be read and are left out, by name, for people who ask why one
- * is not seen.  Bounded; of those that find no room only the kind is known. */
+/* leftout.h — the names of objects that cannot be read and are left out, to tell users why Sluice does not
+ * see one.  Bounded; of objects beyond the bound only the kind is known. */
 #pragma once
 #include "base/buf.h"
 #include "kube/codec.h"

@@ -153,7 +153,7 @@ struct slu_rec_ask {
 	struct slu_record base;
 	enum slu_ask what;
 	char ns[64], name[256];
-	char user[128];          /* who asks, for the log; "": not known */
+	char user[128];          /* the asking user, for the log; "": not known */
 	uint32_t size;           /* RESIZE */
 	int64_t value;           /* PRIORITY, LIMIT */
 	int64_t from_s, until_s; /* DRAIN: its window; 0: from now on, for ever */

@@ -3,7 +3,7 @@
  * Of those of scheduling.k8s.io the server keeps two conditions: PodGroupScheduled (from Kubernetes
  * 1.37 on PodGroupInitiallyScheduled), which becomes True once and stays so (members that come later
  * do not take it back), and DisruptionTarget, which is there only while the group is being ended
- * because somebody took a member away. */
+ * because a member was taken away. */
 #include "control/report/report.h"
 
 #include <time.h>

@@ -41,7 +41,7 @@ void core_podgroups_over(struct slu_core *c); /* how the groups ended that are o
 
 /* ---- snapshot.c ---- */
 
-/* Publish if somebody waits for it or the last one is old. */
+/* Publish a snapshot if a request waits for it or the last one is old. */
 void core_snapshot_publish(struct slu_core *c);
 /* The newest one, from any thread; NULL before the first cycle.  To be given back. */
 struct slu_snapshot *core_snapshot(struct slu_core *c);

@@ -233,7 +233,7 @@ static int snap_line(const struct slu_job_view *v, void *arg)
 		return 0;
 	bool asked = is_asked(l->c, j);
 
-	/* Who is not in line (not before a time, for example) is explained until it has been told.
+	/* A job that is not in line (before its begin time, for example) is explained until it was told.
 	 */
 	if (asked ||
 	    (v->position ? v->position <= EXPLAINED : !*j->reason && l->news++ < EXPLAINED))

@@ -1,5 +1,5 @@
-/* snapshot.h — an immutable picture of the last cycle, for everybody who only reads: commands,
- * metrics, page, webhook.  Counted; any thread may hold one. */
+/* snapshot.h — an immutable copy of the state after the last cycle, for readers: commands, metrics, page,
+ * webhook.  Counted; any thread may hold one. */
 #pragma once
 #include "base/arena.h"
 #include "control/frame/count.h"
@@ -28,7 +28,7 @@ struct slu_snap_job {
 	uint32_t passers, n_passed, n_help;
 };
 
-/* A pod of somebody else: running work to the plan, under a number of its own. */
+/* A pod that another scheduler placed: running work in the plan, under a number of its own. */
 struct slu_snap_foreign {
 	uint64_t id;
 	const char *ns, *name, *node, *scheduler;

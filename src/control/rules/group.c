@@ -627,7 +627,7 @@ int slu_group_wish(const struct slu_group_source *s, const struct slu_group_id *
 		w.timeout_s = pg->schedule_timeout_s;
 	if (s->n_owners && s->owner[0]->kind == SLU_KIND_STATEFULSET)
 		w.one_by_one = !slu_kstatefulset(s->owner[0])->parallel;
-	/* What serves has no end unless somebody names one. */
+	/* A service has no end unless a user names one. */
 	w.serves = s->n_owners && (s->owner[0]->kind == SLU_KIND_REPLICASET ||
 				   s->owner[0]->kind == SLU_KIND_STATEFULSET ||
 				   s->owner[0]->kind == SLU_KIND_DEPLOYMENT);

@@ -21,7 +21,7 @@ struct slu_group_source {
 struct slu_group_id {
 	char key[SLU_GROUP_NAME_MAX + 3]; /* "g:NAME" explicit, "n:NAME" native, "u:UID" derived */
 	char name[64];                    /* for people */
-	bool explicit;                    /* somebody named it: may span objects */
+	bool explicit;                    /* a user named it: may span objects */
 	bool podgroup;                    /* the name is that of a PodGroup */
 	bool native;                      /* ... of scheduling.k8s.io */
 	bool led; /* a leader and its workers, which may be made only once the leader runs */

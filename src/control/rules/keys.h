@@ -31,7 +31,7 @@ enum slu_key {
 #define SLU_LED_INDEX  "leaderworkerset.sigs.k8s.io/group-index"
 #define SLU_LED_MEMBER "leaderworkerset.sigs.k8s.io/worker-index"
 
-/* Noted by the webhook on what people submit: when, in microseconds, and by whom. */
+/* Noted by the webhook on submitted objects: when, in microseconds, and by which user. */
 #define SLU_IN_SEEN "sluice.sh/seen-us"
 #define SLU_IN_USER "sluice.sh/user"
 

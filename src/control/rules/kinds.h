@@ -28,6 +28,6 @@ const struct slu_kind *slu_kind_named(const char *name);
 const struct slu_ktemplate *slu_kind_template(const struct slu_kobj *o);
 /* Objects of the kind make pods. */
 bool slu_kind_makes(enum slu_kkind k);
-/* The owner is of a kind that makes pods and is watched; not somebody else's kind of the same name
+/* Whether the owner is of a kind that makes pods and is watched; not of a foreign kind of the same name
  * (a Job of batch.volcano.sh).  NULL is none. */
 bool slu_kind_owns(const struct slu_kowner *o);

@@ -2,7 +2,7 @@
  *
  * What Sluice decides itself: node selectors, required node affinity, taints, the affinity of bound
  * volumes.  (Cordon, readiness, amounts, pod slots are in the machine; host ports are added by the
- * mirror, which knows who uses them.)  Pure functions over objects. */
+ * mirror, which knows the pods that use them.)  Pure functions over objects. */
 #pragma once
 #include "kube/object.h"
 

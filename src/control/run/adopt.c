@@ -78,7 +78,7 @@ static bool has_room(struct slu_core *c, const struct taking *t, const struct no
 	    slu_machine_node_is_cordoned(m, n->handle))
 		return false;
 	if (!slu_nodeset_has(s->where->set, slu_node_index(n->handle)))
-		return false; /* it may not go there, whoever says so */
+		return false; /* the pod may not use the node, whatever was decided */
 	for (uint32_t i = 0; i < s->n_need; i++) {
 		uint32_t kind = s->need[i].kind;
 
@@ -333,8 +333,7 @@ static void adopt(struct slu_core *c, struct group *g, struct taking *t)
 			continue;
 		if (!r)
 			r = t->r = core_run_new(c, g, true);
-		core_foreign_remove(c,
-				    p); /* counted as somebody else's until the group was known */
+		core_foreign_remove(c, p); /* counted as foreign work until the group was known */
 		if (!r || add_slot(t, p, p->node, SLOT_BOUND) < 0) {
 			core_foreign_add(c, p);
 			continue;

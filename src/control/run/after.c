@@ -340,7 +340,7 @@ static bool leads_back(struct slu_core *c, const struct group *from, const struc
 	return false;
 }
 
-/* "group a", "job a", "group a (app=x)": whom it waits for, as people know it. */
+/* "group a", "job a", "group a (app=x)": what the group waits for, in words. */
 static const char *whom_text(const struct group *g, const struct slu_group_after *a,
 			     const char *name, char out[SLU_GROUP_AFTER_TEXT])
 {

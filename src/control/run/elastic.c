@@ -78,7 +78,7 @@ static bool ask(struct slu_core *c, struct run *r, struct pod *p)
 		ev.size += r->slot.p[i].role == ev.role;
 	if (core_apply(c, &ev) < 0)
 		return false;
-	core_decisions(c); /* gives the slot to whoever is the first in line */
+	core_decisions(c); /* gives the slot to the first member in line */
 	return p->run;
 }
 

@@ -361,7 +361,7 @@ static void settle_group(struct slu_core *c, struct group *g)
 		core_group_keep(c, g);
 	if (g->cancelled || g->retired || is_undoing(g))
 		return;
-	if (c->runs->adopting) { /* whoever waits comes in turn */
+	if (c->runs->adopting) { /* waiting groups are settled later, in order */
 		core_group_dirty(c, g);
 		return;
 	}

@@ -252,7 +252,7 @@ void core_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds
 /* A new set: `all` without the nodes that the group avoids; NULL: it avoids none, or no memory. */
 struct slu_nodeset *core_avoid_nodes(const struct group *g, const struct slu_nodeset *all);
 
-/* ---- gather.c: when is a gang whole, who follows it ---- */
+/* ---- gather.c: when a gang is whole, which pods follow it ---- */
 
 void core_groups_born(struct slu_core *c); /* what the store knows of groups that are new */
 void core_group_leave(struct slu_core *c, struct pod *p, bool ended);

@@ -1,4 +1,4 @@
-/* memo.c — what is remembered of the requests seen lately: who may serve them.
+/* memo.c — for the requests seen lately, remember which vertices may serve them.
  *
  * The policies that score every candidate make the plain walk visit the whole graph for one core.
  * But for a request of one top-level type T ("node -> slot -> core") on a tree
