@@ -51,6 +51,7 @@ class Sluiced:
         self.kubeconfig = kubeconfig
         self.args = ["--verify"] * verify + list(args)
         self.process = None
+        self.env = None  # of the process; None: ours
         settings = {
             "serve": {"socket": self.socket, "https": "127.0.0.1:0", "health": "127.0.0.1:0"},
             "status": {"interval": "1s"},
@@ -69,7 +70,7 @@ class Sluiced:
             kubeconfig = self.cluster.sluice_kubeconfig if self.user == "sluice" else self.cluster.kubeconfig
         command = [self.exe, "--config", self.config, "--kubeconfig", kubeconfig, "--store", self.store]
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([*map(str, command), *self.args], stderr=log, stdout=log)
+            self.process = subprocess.Popen([*map(str, command), *self.args], stderr=log, stdout=log, env=self.env)
         end = time.monotonic() + patient(timeout)
         while not self.ready():
             if self.process.poll() is not None or time.monotonic() > end:
@@ -115,6 +116,11 @@ class Sluiced:
             return answer.status, answer.read().decode()
         finally:
             connection.close()
+
+    def port(self, name):
+        """The port "health" or "https" of the process that was started last."""
+        words = [w for w in self.log.read_text(errors="replace").split() if w.startswith(f"{name}_port=")]
+        return int(words[-1].partition("=")[2])
 
     def get(self, path):
         status, body = self.request("GET", path)

@@ -1,14 +1,19 @@
 """Churn: random submissions, deletions, failures, node changes, deaths of the API server and of the daemon,
-with a check from outside all the while.
+with a check from outside all the while.  And in turn, every few seconds, what a daemon must bear as well: its wall
+clock is set, a node is made again under its name while its pods stay, an object has a time that no calendar has,
+connections come and say nothing, and a user makes the largest objects there may be and forges what only we write.
 
     hack/cluster/python -m e2e.soak --seconds 1800 --seed 3        (make soak)
 """
 
 import argparse
 import json
+import http.client
 import os
 import random
+import socket
 import statistics
+import struct
 import sys
 import time
 
@@ -18,7 +23,7 @@ from cluster.cluster import Cluster
 from cluster.gangs import GangWatch
 
 from .conftest import crds, until
-from .daemon import Sluiced
+from .daemon import Sluiced, program
 
 NODES = [{"name": "node", "count": 10, "cpu": 4, "memory": "32Gi", "per": {"rack": 5}}]
 GROUP = "scheduling.x-k8s.io/pod-group"
@@ -29,8 +34,30 @@ PARTIAL_S = 20
 WARM_S = 8
 
 
+FAULTS = ("clock_steps", "recreated", "undecodable", "silent_connections", "hostile_objects")
+#: Of the user who means no good.
+HOSTILE = "mallory"
+
+
+class StepClock:
+    """The wall clock of a daemon alone, by a library in front of it (stepclock.c).  `there` is false for a build with
+    sanitizers, whose own library must come first: that daemon keeps the time."""
+
+    def __init__(self, sluiced):
+        library = program("tests/stepclock.so")
+        self.there = library.exists()
+        if self.there:
+            self.file = sluiced.folder / "clock"
+            self.set(0)
+            sluiced.env = {**os.environ, "LD_PRELOAD": str(library), "SLUICE_STEP_CLOCK": str(self.file)}
+
+    def set(self, seconds):
+        with open(self.file, "r+b" if self.file.exists() else "wb") as f:  # the daemon has it mapped
+            f.write(struct.pack("=q", seconds * 1000000))
+
+
 class Soak:
-    def __init__(self, cluster, sluiced, space, seed=1, api_deaths_s=150, kills_s=26, say=None):
+    def __init__(self, cluster, sluiced, space, seed=1, api_deaths_s=150, kills_s=26, faults_s=6, say=None):
         self.cluster, self.sluiced, self.space = cluster, sluiced, space
         self.admin = cluster.admin
         self.rng = random.Random(seed)
@@ -45,7 +72,11 @@ class Soak:
         self.down = {}  # node -> when it comes back
         self.count = dict.fromkeys(
             ("submitted", "pods", "jobs", "deleted", "evicted", "others", "kills", "api_deaths", "cordons",
-             "resized", "removed", "notready", "relabelled", "checks"), 0)  # fmt: skip
+             "resized", "removed", "notready", "relabelled", "checks", *FAULTS), 0)  # fmt: skip
+        self.faults_s = faults_s
+        self.clock = StepClock(sluiced)
+        self.later = []  # (when, what to do then)
+        self.silent = []
         self.memory = []  # (number of the process, its age, resident bytes)
         self.began = time.monotonic()
         self.started = self.began
@@ -154,7 +185,8 @@ class Soak:
             if how == "ready":
                 self.cluster.set_ready(node, True)
             else:
-                self.sweep(node)
+                if how == "add":
+                    self.sweep(node)
                 try:
                     self.cluster.add_nodes({"name": node, "cpu": 4, "memory": "32Gi", "labels": self.labels[node]})
                 except ApiError as e:
@@ -168,9 +200,94 @@ class Soak:
             self.excused.add(p["metadata"].get("labels", {}).get(GROUP))
             self.admin.delete("pods", p["metadata"]["name"], p["metadata"]["namespace"], grace=0, missing_ok=True)
 
+    # -- what is not to be expected, one kind after the other ------------------------------------
+
+    def after(self, seconds, call):
+        self.later.append((time.monotonic() + seconds, call))
+
+    def catch_up(self, everything=False):
+        now = time.monotonic()
+        due = [x for x in self.later if everything or x[0] <= now]
+        self.later = [x for x in self.later if x not in due]
+        for _, call in due:
+            call()
+
+    def step_clock(self):
+        """Ten minutes back, or a day ahead; three seconds later it is set right."""
+        if self.clock.there:
+            self.clock.set(self.rng.choice([-600, 86400]))
+            self.after(3, lambda: self.clock.set(0))
+            self.count["clock_steps"] += 1
+
+    def recreate(self):
+        """The Node object is deleted and made again at once: what runs there stays."""
+        node = self.rng.choice(self.up())
+        self.uneven[node] = time.monotonic() + 30
+        for p in self.admin.list("pods", fields=f"spec.nodeName={node}"):
+            self.excused.add(p["metadata"].get("labels", {}).get(GROUP))
+        self.down[node] = (time.monotonic(), "again")
+        self.cluster.remove_node(node)
+        self.recover()
+        self.count["recreated"] += 1
+
+    def make_undecodable(self):
+        """A pod that began in the year 0."""
+        self.number += 1
+        name = f"other-odd-{self.number}"
+        self.admin.create(work.pod(name, cpu=1, namespace=self.space, run=2, nodeSelector={"no-such": "label"}))
+        self.admin.patch("pods", name, {"status": {"startTime": "0000-01-01T00:00:00Z"}}, self.space, subresource="status")
+        self.after(10, lambda: self.admin.delete("pods", name, self.space, grace=0, missing_ok=True))
+        self.count["undecodable"] += 1
+
+    def be_silent(self):
+        """Two hundred connections that say nothing; who asks for health is answered all the same."""
+        made = []
+        for _ in range(200):
+            try:
+                made.append(socket.create_connection(("127.0.0.1", self.sluiced.port("https")), timeout=5))
+            except OSError:
+                break
+        probe = http.client.HTTPConnection("127.0.0.1", self.sluiced.port("health"), timeout=60)
+        probe.request("GET", "/healthz")
+        if probe.getresponse().status != 200:
+            self.bad.append(f"not healthy among {len(made)} silent connections")
+        self.after(5, lambda: [s.close() for s in made])
+        self.count["silent_connections"] += len(made)
+
+    def be_hostile(self):
+        """What is large stays (make_large); here something comes and goes: a Job beyond all bounds, and a pod that
+        claims a node as if we had released it there."""
+        self.number += 1
+        job = self.large_job(f"large-{self.number}", self.rng.choice([2_000_000, 99_999]))
+        node = self.rng.choice(self.nodes)
+        forged = work.pod(f"forged-{self.number}", cpu=3, namespace=HOSTILE, run=60, annotations={"sluice.sh/node": node},
+                          nodeSelector={"no-such": "label", "kubernetes.io/hostname": node})  # fmt: skip
+        self.admin.create(job)
+        self.admin.create(forged)
+        self.after(8, lambda: self.admin.delete("jobs", job["metadata"]["name"], HOSTILE, propagation="Background", missing_ok=True))
+        self.after(8, lambda: self.admin.delete("pods", forged["metadata"]["name"], HOSTILE, grace=0, missing_ok=True))
+        self.count["hostile_objects"] += 2
+
+    def large_job(self, name, pods):
+        job = work.job(name, pods=pods, namespace=HOSTILE, scheduler="sluice")
+        job["spec"]["suspend"] = True
+        return job
+
+    def make_large(self):
+        """The largest FluxJob there may be, for as long as the soak lasts."""
+        self.cluster.namespace(HOSTILE)
+        self.admin.patch("namespaces", HOSTILE, {"metadata": {"labels": {"sluice.sh/hold": "true"}}}, None)
+        spec = ("version: 1\nresources: [{type: slot, count: 10000, label: s, with: [{type: core, count: 1}]}]\n"
+                "tasks: [{command: [x], slot: s, count: {per_slot: 1}}]\nattributes: {system: {duration: 60}}\n")  # fmt: skip
+        self.admin.create({"apiVersion": "jobs.converged-computing.org/v1alpha1", "kind": "FluxJob",
+                           "metadata": {"name": "vast", "namespace": HOSTILE}, "spec": {"jobspec": spec}})  # fmt: skip
+
     # -- what happens to programs --------------------------------------------------------------
 
     def kill(self):
+        """A daemon that starts with a wrong clock is another matter: it is set right before."""
+        if self.clock.there:
+            self.clock.set(0)
         self.remember()
         gone = time.time()
         self.sluiced.kill()
@@ -258,6 +375,9 @@ class Soak:
         next_death = time.monotonic() + min(self.api_deaths_s, seconds / 2)
         next_word = time.monotonic() + 60
         next_look = 0
+        faults = [self.step_clock, self.recreate, self.make_undecodable, self.be_silent, self.be_hostile]
+        next_fault = time.monotonic() + self.faults_s
+        self.make_large()
         with GangWatch(self.admin, self.space) as watch:
             while time.monotonic() < end and not self.bad:
                 now = time.monotonic()
@@ -267,6 +387,11 @@ class Soak:
                     act = self.rng.choices(*zip(*acts, strict=True))[0]
                     if act != self.submit or live < 40:
                         act()
+                    self.catch_up()
+                    if now >= next_fault:
+                        next_fault = now + self.faults_s
+                        faults.append(faults.pop(0))
+                        faults[-1]()
                     if now >= next_kill:
                         next_kill = now + self.rng.uniform(0.6, 1.4) * self.kills_s
                         self.kill()
@@ -332,6 +457,9 @@ class Soak:
 
     def finish(self, watch):
         until(lambda: self._tried(self.calm), 60, "the nodes come back")
+        while self.later:
+            self._tried(lambda: self.catch_up(everything=True))
+        self.admin.delete("namespaces", HOSTILE, None)
         try:
             until(lambda: not self.left(watch), 240, "everything that is wanted ends")
         except TimeoutError:
@@ -411,8 +539,9 @@ def main():
         cluster.namespace("soak")
         folder = cluster.folder / "soak"
         folder.mkdir()
-        with Sluiced(cluster, SETTINGS, store=str(folder / "sluice.db"), folder=folder) as d:
-            soak = Soak(cluster, d, "soak", o.seed, o.api_deaths, say=lambda t: print(t, flush=True))
+        d = Sluiced(cluster, SETTINGS, store=str(folder / "sluice.db"), folder=folder)
+        soak = Soak(cluster, d, "soak", o.seed, o.api_deaths, say=lambda t: print(t, flush=True))
+        with d:
             try:
                 figures = soak.run(o.seconds)
             finally:
