@@ -252,6 +252,11 @@ def test_m15_unsatisfiable_is_said_and_tried_again(sluiced, module_cluster, appl
     assert "cpu" in condition[0]["message"]
     events = until(lambda: [e for e in module_cluster.admin.list("events", space) if e["reason"] == "FailedScheduling"])
     assert events[0]["reportingComponent"] == "fluxnetes"
+    # Who asks about the Job is told there, too.
+    until(lambda: [e for e in module_cluster.admin.list("events", space) if e["reason"] == "FailedScheduling"
+                   and e["involvedObject"]["kind"] == "Job" and e["involvedObject"]["name"] == "huge" and "cpu" in e["message"]],
+          message="an event on the Job")  # fmt: skip
+    until(lambda: "FailedScheduling" in module_cluster.kubectl("describe", "job", "-n", space, "huge"), message="kubectl describe job")
     assert len(pods()) == 2, "nothing is deleted"
     module_cluster.add_nodes({"name": "big", "count": 2, "cpu": 24})
     try:

@@ -1,12 +1,16 @@
 """The admission webhook on a real API server: its certificates, its notes, and that it fails open."""
 
 import copy
+import os
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 import yaml
 
 from cluster import ApiError, work
+from cluster.cluster import kubectl
 from cluster.ports import free_ports
 
 from .conftest import crds, until
@@ -16,18 +20,24 @@ CLUSTER = {"node_list": [{"name": "node", "count": 2, "cpu": 4}]}
 SECRET = ("secrets", "sluice-webhook", "sluice-system")
 
 
+def documented(first, port):
+    """The line of docs/held.md that begins so, with this machine's name and port: a daemon outside the cluster."""
+    [line] = [x for x in (ROOT / "docs" / "held.md").read_text().splitlines() if x.startswith(first)]
+    return line.replace("sluice.example.org", "localhost").replace(":9443", f":{port}")
+
+
 @pytest.fixture(scope="module")
 def webhook(module_cluster):
-    """The shipped configuration, its Service replaced by this machine's port; and a daemon behind it."""
+    """The shipped configuration for a daemon outside the cluster, as the manual has it typed; and the daemon."""
     crds(module_cluster)
-    admin, (port,) = module_cluster.admin, free_ports(1)
-    objects = list(yaml.safe_load_all((ROOT / "deploy" / "webhook.yaml").read_text()))
-    hook = next(o for o in objects if o["kind"] == "MutatingWebhookConfiguration")
-    for h in hook["webhooks"]:
-        h["clientConfig"] = {"url": f"https://localhost:{port}{h['clientConfig']['service']['path']}"}
-    admin.apply(hook)
-    settings = {"webhook": {"enabled": True, "listen": f"127.0.0.1:{port}", "names": ["localhost"]}}
-    with Sluiced(module_cluster, config=settings) as d:
+    (port,) = free_ports(1)
+    env = module_cluster.env("admin")
+    env["PATH"] = f"{Path(kubectl()).parent}:{env.get('PATH', os.environ['PATH'])}"
+    typed = subprocess.run(["sh", "-ec", documented("sed ", port)], cwd=ROOT, env=env, capture_output=True, text=True)
+    assert typed.returncode == 0, typed.stderr
+    hooks = module_cluster.admin.get("mutatingwebhookconfigurations", "sluice", None)["webhooks"]
+    assert [h["clientConfig"]["url"] for h in hooks] == [f"https://localhost:{port}/{path}-v1-sluice" for path in ("mutate", "hold")]
+    with Sluiced(module_cluster, config=yaml.safe_load(documented("webhook: ", port))) as d:
         until(lambda: "webhook ready" in d.log.read_text())
         yield d
 
