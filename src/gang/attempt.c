@@ -162,7 +162,7 @@ static int tidy(struct plan *p)
 	return 0;
 }
 
-/* One role after the other, each as the policy likes it.  1, 0 or -ENOMEM. */
+/* Place one role after the other, each by the policy.  1, 0 or -ENOMEM. */
 static int by_turns(struct plan *p, const uint32_t *order, const uint32_t *list, uint32_t n_list)
 {
 	struct scratch *s = &p->m->s;

@@ -32,7 +32,7 @@ static inline uint32_t slu_node_index(slu_node n)
 	return (uint32_t)n;
 }
 
-/* So much of one kind. */
+/* An amount of one kind of resource. */
 struct slu_amount {
 	uint32_t kind;
 	int64_t n;

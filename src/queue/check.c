@@ -41,7 +41,7 @@ static int check_job(const struct slu_queue *q, uint32_t j, struct slu_error *er
 	return 0;
 }
 
-/* One node, over all times: at the start of every share, what lies over it must fit. */
+/* Check one node over all times: at the start of every share, all shares at that moment must fit. */
 static int check_node(const struct slu_queue *q, slu_node node, struct slu_error *err)
 {
 	uint32_t n = slu_machine_node_shares(q->m, node), index = slu_node_index(node);

@@ -24,7 +24,7 @@ static int64_t share_of(const struct slu_machine *m, const struct shape *s)
 	return SLU_MAX(share, 1);
 }
 
-/* Those with a promise, by planned start. */
+/* Add the jobs with a promise, by planned start. */
 static void gather_promised(struct slu_queue *q, struct subqueue *sub, struct batch *b)
 {
 	b->n = 0;

@@ -36,7 +36,7 @@ struct slu_jsonl {
 	struct slu_map node; /* interned name -> index + 1 */
 };
 
-/* One line.  0, -EINVAL with "line 3: …", -EFBIG, -ENOMEM. */
+/* Read one line.  0, -EINVAL with "line 3: …", -EFBIG, -ENOMEM. */
 int slu_jsonl_line(struct slu_jsonl *r, const char *p, size_t n, struct slu_error *err);
 /* After the last line: settles what refers to jobs by id, sorts.  Cyclic dependencies and unknown
  * jobs or nodes are errors here. */

@@ -29,5 +29,5 @@ struct slu_swf {
 	struct slu_swf_note note[SLU_SWF_NOTES];
 };
 
-/* One line without its newline.  0; with strict -EINVAL and the sentence; -ENOMEM, -EFBIG. */
+/* Read one line without its newline.  0; with strict -EINVAL and the sentence; -ENOMEM, -EFBIG. */
 int slu_swf_line(struct slu_swf *s, const char *p, size_t n, struct slu_error *err);

@@ -151,7 +151,7 @@ static int next_group(struct slu_journal *j, struct slu_batch **group)
 	return n ? (int)n : j->stop ? 0 : -1;
 }
 
-/* One step of removing what is too old or too much. */
+/* Take one step of removing rows that are too old or too many. */
 static int keep_house(struct slu_journal *j, struct slu_store *s, struct slu_error *err)
 {
 	int64_t before_us, limit, used = 0;

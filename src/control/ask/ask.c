@@ -48,7 +48,7 @@ static void note_on(struct slu_core *c, const struct group *g, enum slu_kkind ki
 	slu_buf_done(&b);
 }
 
-/* Its pods may be replaced, and the group with them: so it is noted on what makes them. */
+/* The pods may be replaced, and the group with them, so the note goes on the objects that make them. */
 void core_ask_note(struct slu_core *c, const struct group *g)
 {
 	bool any = false;

@@ -109,7 +109,7 @@ static void put_object(struct slu_core *c, const struct claim *x, struct slu_jso
 	slu_jsonw_end_obj(w);
 }
 
-/* Its FluxJob enters the table, and with it its slots the queue. */
+/* Put the claim's FluxJob into the table, so that its slots enter the queue. */
 static int show_claim(struct slu_core *c, struct claim *x, struct slu_error *err)
 {
 	struct claims *all = c->claims;

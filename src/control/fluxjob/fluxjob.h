@@ -103,7 +103,7 @@ uint64_t core_claim_number(const char *name);
 
 /* Make room in the heap for one more FluxJob.  0 or -ENOMEM. */
 int core_fluxjob_turn_room(struct slu_core *c);
-/* Its turn comes at `us` at the latest. */
+/* Set the turn of the FluxJob to `us` unless it comes earlier. */
 void core_fluxjob_turn_by(struct slu_core *c, struct fluxjob *f, int64_t us);
 void core_fluxjob_turn_none(struct slu_core *c, struct fluxjob *f);
 /* The next FluxJob whose turn has come; NULL: none's has, and the timer is set for the first. */

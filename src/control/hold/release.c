@@ -109,7 +109,7 @@ static void note_places(const struct run *r, struct held *h)
 			h->place.p[h->place.n++] = r->slot.p[i].node;
 }
 
-/* Its patch is kept, and sent now or later.  `there`: all its pods are. */
+/* Keep the Job's patch, and send it now or later.  `there`: all pods of the Job exist. */
 static void begin_turn(struct slu_core *c, const struct run *r, struct held *h, bool there,
 		       struct slu_buf *patch)
 {

@@ -9,14 +9,14 @@
 
 struct slu_census;
 
-/* Begins after one period; 0: never by itself.  The pool is that of the mirrors. */
+/* The first census begins after one period; 0: none begins by itself.  The pool is that of the mirrors. */
 int slu_census_new(struct slu_kube_client *client, struct slu_inbox *core, struct slu_strpool *pool,
 		   int64_t period_s, struct slu_census **out, struct slu_error *err);
 /* Before the client is freed. */
 void slu_census_free(struct slu_census *s);
 SLU_DEFINE_CLEANUP(struct slu_census, slu_census_free)
 
-/* From the next one on. */
+/* Set the period, from the next census on. */
 void slu_census_period(struct slu_census *s, int64_t period_s);
-/* One at once; nothing if one is under way. */
+/* Start a census at once, unless one is under way. */
 void slu_census_now(struct slu_census *s);

@@ -76,7 +76,7 @@ static void changed(void *arg, const struct slu_kobj *old, const struct slu_kobj
 	put_record(s->feed, slu_rec_object_new(now ? now : old, !now));
 }
 
-/* One line for a flood of them; every one is counted. */
+/* Log one line for a flood of unreadable objects; all of them are counted. */
 static void unreadable(void *arg, const struct slu_kbad *bad)
 {
 	struct source *s = arg;

@@ -19,7 +19,7 @@ struct slu_leftout {
 
 /* An object cannot be read; one that is named already gets its newest cause. */
 void slu_leftout_add(struct slu_leftout *l, enum slu_kkind kind, const struct slu_kbad *bad);
-/* It can be read again, or has gone. */
+/* The object can be read again, or has gone. */
 void slu_leftout_drop(struct slu_leftout *l, enum slu_kkind kind, const char *ns, const char *name);
 /* A list of the kind is complete: those it did not have are gone. */
 void slu_leftout_listed(struct slu_leftout *l, enum slu_kkind kind);

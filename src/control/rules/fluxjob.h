@@ -17,7 +17,7 @@ void slu_fluxjob_name(const struct slu_kobj *held, char out[SLU_FLUXJOB_NAME]);
 /* The whole object that wraps a held one, as JSON: owner, and the jobspec of its pods
  * (docs/fluxjobs.md shows one).  0, -EINVAL for a kind that is never held, -ENOMEM. */
 int slu_fluxjob_wrap(const struct slu_held_view *v, int64_t duration_s, struct slu_buf *out);
-/* Its spec alone, for an object that changed its size. */
+/* The spec of the FluxJob alone, for an object that changed its size. */
 int slu_fluxjob_spec(const struct slu_held_view *v, int64_t duration_s, struct slu_buf *out);
 bool slu_fluxjob_is_ours(const struct slu_kfluxjob *f);
 

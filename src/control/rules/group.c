@@ -218,7 +218,7 @@ const char *const slu_after_kinds[SLU_AFTER_WHOMS] = {
 	[SLU_AFTER_FLUXJOB] = "FluxJob",
 };
 
-/* One of a list: *v and *n are what is left of it without the words in front. */
+/* What the words in front of an entry mean; the reader leaves the name behind them in *v and *n. */
 struct after_one {
 	enum slu_after kind;
 	enum slu_after_whom whom;

@@ -95,7 +95,7 @@ static void expr(struct slu_jsonw *w, const struct slu_kexpr *e)
 	slu_jsonw_end_obj(w);
 }
 
-/* One list of a term, with the pin behind what is there. */
+/* Write one list of a term: its own entries, then the pin. */
 static void exprs(struct slu_jsonw *w, const char *key, const struct slu_kexpr *e, uint16_t n,
 		  const struct slu_kexpr *pin)
 {

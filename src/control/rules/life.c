@@ -78,7 +78,7 @@ static bool is_leaving(const struct slu_life_maker *k)
 	return !k->obj || k->obj->meta.deleted_us;
 }
 
-/* Its user suspended it: the pods it has made are about to be deleted. */
+/* Whether its user suspended the Job: the pods it has made are about to be deleted. */
 static bool is_suspended(const struct slu_life_maker *k)
 {
 	return k->obj && k->obj->kind == SLU_KIND_JOB && slu_kjob(k->obj)->suspend && !k->held;
