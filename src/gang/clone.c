@@ -96,8 +96,7 @@ static struct need *copy_need(struct slu_machine *c, const struct need *n)
 		if (!at)
 			break;
 		x = (struct need *)(uintptr_t)*at;
-		if (x->n == n->n && x->per_slot == n->per_slot && x->per_part == n->per_part &&
-		    !memcmp(x->a, n->a, n->n * sizeof *n->a)) {
+		if (slu_need_same(x, n)) {
 			x->refs++;
 			return x;
 		}

@@ -312,6 +312,8 @@ int slu_order_make(struct slu_machine *m);
 int slu_scratch_make(struct slu_machine *m, uint32_t n_role);
 void slu_scratch_done(struct scratch *s);
 
+/* need.c: whether two needs ask for the same. */
+bool slu_need_same(const struct need *a, const struct need *b);
 /* need.c: one more user of the need; NULL when memory runs out. */
 struct need *slu_need_get(struct slu_machine *m, const struct slu_amount *a, uint32_t n,
 			  unsigned role_flags, bool background);

@@ -10,7 +10,7 @@ static uint64_t hash_of(const struct need *n)
 	return h;
 }
 
-static bool same(const struct need *a, const struct need *b)
+bool slu_need_same(const struct need *a, const struct need *b)
 {
 	if (a->hash != b->hash || a->n != b->n || a->per_slot != b->per_slot ||
 	    a->per_part != b->per_part)
@@ -55,7 +55,7 @@ struct need *slu_need_get(struct slu_machine *m, const struct slu_amount *a, uin
 		at = slu_map_get(&m->need_by_hash, key);
 		if (at) {
 			got = (struct need *)(uintptr_t)*at;
-			if (!same(got, want))
+			if (!slu_need_same(got, want))
 				continue;
 			if (!got->refs++)
 				m->n_need_idle--;
