@@ -82,7 +82,7 @@ def test_the_policy_keeps_what_is_ours(policy, daemon, module_cluster, mallory, 
     opening = {"spec": {"schedulingGates": None}}
     assert "opened by Sluice" in refusal(mallory.patch, "pods", "gated", opening, namespace=space)
     noting = {"metadata": {"annotations": {"sluice.sh/user": "grace"}}}
-    assert "stay as they were" in refusal(mallory.patch, "pods", "gated", noting, namespace=space)
+    assert "cannot be changed after the object was created" in refusal(mallory.patch, "pods", "gated", noting, namespace=space)
     assert refusal(mallory.patch, "pods", "gated", {"metadata": {"labels": {"x": "y"}}}, namespace=space) is None
 
 
