@@ -676,14 +676,23 @@ static bool job_pends(struct world *w, const struct obj *o)
 	return !o->deleted_us && !j->complete && !j->failed_cond && n && places(w, &j->t) >= n;
 }
 
+/* Whether the pod names a PodGroup that is gone: the group keeps the size that it was told, which
+ * the world does not remember. */
+static bool lost_podgroup(struct world *w, const struct obj *pod)
+{
+	return (*pod->pod.t.native || pairs_get(&pod->label, "scheduling.x-k8s.io/pod-group") ||
+		pairs_get(&pod->label, "pod-group.scheduling.sigs.k8s.io")) &&
+	       !podgroup(w, pod);
+}
+
 /* Bare pods: enough of the group must be left. */
 static bool pod_pends(struct world *w, const struct obj *o)
 {
 	uint64_t key = gang_key(w, o);
 	uint32_t n = 0;
 
-	if (!waits(o) || o->owner || o->asked || o->edited ||
-	    (*o->pod.t.native && !podgroup(w, o)) || places(w, &o->pod.t) < needs(w, o))
+	if (!waits(o) || o->owner || o->asked || o->edited || lost_podgroup(w, o) ||
+	    places(w, &o->pod.t) < needs(w, o))
 		return false;
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
 		const struct obj *x = w->obj[SLU_KIND_POD].p[i];
