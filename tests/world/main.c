@@ -81,6 +81,9 @@ static const struct {
 	{ 205472317022791, NULL,
 	  "a gang that begins again in two lives of the daemon leaves a store that can be written",
 	  1 },
+	{ 7800129, NULL,
+	  "a pod that was resized in place counts whole on its node when the node is made again",
+	  1 },
 };
 
 static double seconds_now(clockid_t clock)

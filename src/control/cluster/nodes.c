@@ -54,8 +54,10 @@ static void remove_from_machine(struct slu_core *c, struct node *n)
 
 	if (n->handle == SLU_NODE_NONE)
 		return;
-	for (uint32_t i = 0; i < n->pod.n; i++)
+	for (uint32_t i = 0; i < n->pod.n; i++) {
 		core_foreign_remove(c, n->pod.p[i]);
+		n->pod.p[i]->more = NULL; /* what its slot had booked goes with the node */
+	}
 	if (n->drained)
 		core_node_drain(c, n, false);
 	n->drained = false;
