@@ -90,8 +90,15 @@ static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct 
 	if (o->kind == SLU_KIND_JOB && slu_json_get(spec, "template") &&
 	    (!o->job.suspended || o->job.start_us))
 		return SLU_KUBE_INVALID;
-	if (o->kind == SLU_KIND_POD && spec && *o->pod.node)
-		return SLU_KUBE_INVALID;
+	/* The spec of a bound pod does not change any more; a patch that says what is so is fine. */
+	if (o->kind == SLU_KIND_POD && spec && *o->pod.node) {
+		struct obj after = *o;
+
+		release_pod(&after, spec);
+		return after.pod.t.gates == o->pod.t.gates && !strcmp(after.pod.pin, o->pod.pin)
+			       ? SLU_KUBE_OK
+			       : SLU_KUBE_INVALID;
+	}
 	merge_pairs(&o->note, slu_json_get(meta, "annotations"));
 	merge_pairs(&o->label, slu_json_get(meta, "labels"));
 	if (o->kind == SLU_KIND_POD && spec) {
