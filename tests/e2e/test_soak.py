@@ -26,5 +26,5 @@ def test_soak(module_cluster, tmp_path):
         for kind in FAULTS:
             assert figures[kind] >= 1 or (kind == "clock_steps" and not soak.clock.there), f"{kind}: none"
         assert figures["submitted"] >= SECONDS // 12, "little was asked of it"
-        assert soak.memory_flat(), soak.memory
+        assert soak.memory_flat(), json.dumps(figures)
         print(json.dumps(figures))
