@@ -593,6 +593,37 @@ static void test_wrapped_held(void)
 	close_world(&w);
 }
 
+/* Held work that is scaled while its FluxJob is being made. */
+static void test_wrapped_scaled_early(void)
+{
+	static const char *const sized[] = { "2", "3" };
+	struct world w;
+
+	open_world(&w, 1, 1, "");
+	feed(&w, SLU_KIND_NAMESPACE, false,
+	     "{\"metadata\":{\"name\":\"ns\",\"uid\":\"ns1\",\"resourceVersion\":\"1\",\"labels\":{\"sluice.sh/hold\":\"true\"}}}");
+	for (size_t i = 0; i < SLU_LEN(sized); i++) {
+		feed(&w, SLU_KIND_REPLICASET, false,
+		     "{\"metadata\":{\"name\":\"r\",\"namespace\":\"ns\",\"uid\":\"r1\",\"resourceVersion\":\"%zu\"},"
+		     "\"spec\":{\"replicas\":%s,\"template\":{\"spec\":{\"schedulingGates\":[{\"name\":\"fluxqueue\"}],"
+		     "\"containers\":[{\"name\":\"c\"}]}}}}",
+		     i + 3, sized[i]);
+		turn(&w);
+		later(&w, 6);
+	}
+	ok(w.creates == 1 && w.specs == 0 && strstr(w.last_create, "\"nodes\":2"),
+	   "its FluxJob is asked for with the first size: %s", w.last_create);
+	feed(&w, SLU_KIND_FLUXJOB, false,
+	     "{\"metadata\":{\"name\":\"r-replicaset\",\"namespace\":\"ns\",\"uid\":\"f1\",\"resourceVersion\":\"9\","
+	     "\"labels\":{\"app.kubernetes.io/managed-by\":\"sluice\"}},\"spec\":{\"nodes\":2}}");
+	turn(&w);
+	later(&w, 6);
+	later(&w, 6);
+	ok(w.specs == 1 && strstr(w.last_spec, "\"nodes\":3"),
+	   "and told the size it has by now when it is there, once: %s", w.last_spec);
+	close_world(&w);
+}
+
 /* Another replica leads: this one follows what it writes, and takes over without moving anything.
  */
 static void test_standby(void)
@@ -715,6 +746,7 @@ int main(void)
 	test_wrapped();
 	test_wrapped_foreign();
 	test_wrapped_held();
+	test_wrapped_scaled_early();
 	test_standby();
 	test_many_large();
 	test_runs_in_a_crowd();

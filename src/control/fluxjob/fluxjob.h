@@ -40,6 +40,7 @@ struct fluxjob {
 	int64_t look_us;  /* of a user's own that runs: no check before this time */
 	int64_t asked_us; /* its creation; 0: not asked for */
 	uint32_t pods;    /* its spec was last written for so many */
+	uint32_t wanted;  /* as many as the held object has now */
 	struct slu_fluxjob_ask ask;
 	uint64_t spec;    /* hash of what `ask` was read from */
 	uint32_t counted; /* its slots among those counted for its namespace */

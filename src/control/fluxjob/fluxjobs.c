@@ -142,6 +142,7 @@ static void held_seen(void *arg, const struct slu_held_view *v)
 	slu_kobj_ref(v->obj);
 	slu_kobj_unref(f->obj);
 	f->obj = v->obj;
+	f->wanted = v->pods;
 	f->state = v->state;
 	f->ok = v->ok;
 	f->job = v->job ? v->job : f->job;
@@ -497,6 +498,17 @@ void core_fluxjob_synced(struct slu_core *c, bool absent, bool refused)
 		SLU_STR("see", "deploy/crds/fluxjobs.jobs.converged-computing.org.yaml"));
 }
 
+/* The held object was scaled after its FluxJob was asked for and before it was there: the size in the
+ * FluxJob is an old one, and only another report of the object tells the new one. */
+static void catch_up(struct slu_core *c, const struct fluxjob *f)
+{
+	struct held *h = f->obj && f->wanted != f->pods ? core_held_find(c, f->obj->meta.uid)
+							: NULL;
+
+	if (h)
+		h->told = 0;
+}
+
 /* The FluxJob belonged to an earlier object of that name: the server has collected it. */
 static bool is_anothers(const struct slu_kfluxjob *k, const struct slu_kobj *o)
 {
@@ -540,6 +552,8 @@ void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool i
 	slu_kobj_ref(obj);
 	if (f->k)
 		slu_kobj_unref(&f->k->o);
+	else
+		catch_up(c, f);
 	f->k = k;
 	f->own = !slu_fluxjob_is_ours(k);
 	if (f->own && !obj->meta.deleted_us)
