@@ -24,6 +24,7 @@ static int leave_less(struct plan *p, uint32_t from)
 
 		if (s->mark[pos] != s->attempt) {
 			s->mark[pos] = s->attempt;
+			s->here[pos] = 0;
 			s->touched.p[s->touched.n++] = pos;
 			if (p->empty)
 				memcpy(left, m->total + (size_t)node * m->stride,
@@ -32,6 +33,7 @@ static int leave_less(struct plan *p, uint32_t from)
 				slu_window(m, node, p->t, p->end, p->req->use, p->req->n_use, left);
 		}
 		need_take(p->role[s->out.p[i].role].need, s->out.p[i].slots, left);
+		s->here[pos] |= UINT64_C(1) << s->out.p[i].role;
 	}
 	return 0;
 }
@@ -51,9 +53,9 @@ static int lower_caps(struct plan *p, uint32_t r)
 		if (!cap)
 			continue;
 		s->undo.p[s->undo.n++] = (struct undo){ r, pos, cap };
-		slu_caps_set(p, r, pos,
-			     need_fits(p->role[r].need, s->left + (size_t)pos * m->stride,
-				       p->role[r].flags));
+		cap = need_fits(p->role[r].need, s->left + (size_t)pos * m->stride,
+				p->role[r].flags);
+		slu_caps_set(p, r, pos, p->role[r].apart & s->here[pos] ? 0 : cap);
 	}
 	return 0;
 }
@@ -199,6 +201,7 @@ static int64_t *left_of(struct plan *p, uint32_t pos)
 	if (m->s.mark[pos] == m->s.attempt)
 		return left;
 	m->s.mark[pos] = m->s.attempt;
+	m->s.here[pos] = 0;
 	m->s.touched.p[m->s.touched.n++] = pos; /* room was made for all */
 	if (p->empty)
 		memcpy(left, m->total + (size_t)node * m->stride, m->kind.n * sizeof *left);
@@ -228,6 +231,8 @@ static bool search_nodes(struct search *x, uint32_t r, uint32_t i, uint32_t todo
 		if (!p->caps[r].cap[pos])
 			continue;
 		left = left_of(p, pos);
+		if (p->role[r].apart & s->here[pos])
+			continue;
 		k = SLU_MIN((uint32_t)need_fits(need, left, p->role[r].flags), todo);
 		for (; k; k--) {
 			if (!p->steps)
@@ -235,8 +240,10 @@ static bool search_nodes(struct search *x, uint32_t r, uint32_t i, uint32_t todo
 			p->steps--;
 			s->out.p[s->out.n++] = (struct part){ .node = pos, .role = r, .slots = k };
 			need_take(need, k, left);
+			s->here[pos] |= UINT64_C(1) << r;
 			if (search_nodes(x, r, i + 1, todo - k))
 				return true;
+			s->here[pos] &= ~(UINT64_C(1) << r); /* each role comes by once */
 			need_give(need, k, left);
 			s->out.n--;
 		}

@@ -1,11 +1,13 @@
 /* caps.c — how many slots of each role fit on each node in a window of time. */
 #include "gang/gang_internal.h"
 
-static void copy_caps(struct plan *p, uint32_t r)
+void slu_caps_own(struct plan *p, uint32_t r)
 {
 	struct slu_machine *m = p->m;
 	struct caps *c = &p->caps[r];
 
+	if (c->cap == m->s.cap[r])
+		return;
 	memcpy(m->s.cap[r], c->cap, m->n_pos * sizeof *c->cap);
 	memcpy(m->s.bits[r], c->bits, (m->n_pos / 64 + 1) * sizeof *c->bits);
 	c->cap = m->s.cap[r];
@@ -71,7 +73,7 @@ int slu_caps_now(struct plan *p)
 		if (p->caps[r].sum < p->role[r].min && !p->req->n_use)
 			return 0;
 		if (!exact || p->n_role > 1)
-			copy_caps(p, r);
+			slu_caps_own(p, r);
 		if (exact)
 			continue;
 		for (uint32_t w = 0; w < words; w++) {

@@ -55,6 +55,7 @@ const char *slu_gang_policy_name(enum slu_gang_policy p);
 enum {
 	SLU_ROLE_ALONE = 1,     /* at most one slot of this role per node */
 	SLU_ROLE_EXCLUSIVE = 2, /* whole nodes: no other job, and no other role, on its nodes */
+	SLU_ROLE_APART = 4,     /* on no node with slots of the roles in `apart` */
 };
 
 struct slu_gang_role {
@@ -69,6 +70,10 @@ struct slu_gang_role {
 	const int32_t *score;
 	uint32_t n_score; /* nodes beyond it score 0 */
 	unsigned flags;
+	/* With SLU_ROLE_APART: a bit for each role of the gang whose slots may not share a node with
+	 * this one's.  It holds both ways, so one of the two roles may say it; the bit of the role
+	 * itself means SLU_ROLE_ALONE. */
+	uint64_t apart;
 };
 
 enum {

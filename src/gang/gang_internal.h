@@ -145,6 +145,7 @@ struct scratch {
 	uint32_t *dirty;
 	int64_t *left;  /* what the roles placed so far leave of a node, where marked */
 	uint32_t *mark; /* left is valid if equal to attempt */
+	uint64_t *here; /* bits of the roles placed so far, by position; valid as left is */
 	uint32_t attempt;
 	uint32_t *taken;      /* slots of the role in hand, by position; all 0 between calls */
 	uint32_t epoch, pass; /* pass: number of the newest dirty list */
@@ -374,6 +375,7 @@ struct plan {
 		struct fitmap *fitmap; /* set by slu_plan_fitmaps(); the next call may drop it */
 		uint32_t min, max;
 		unsigned flags;
+		uint64_t apart; /* bits of roles, both ways, never its own */
 	} role[SLU_ROLES_MAX];
 	uint32_t steps; /* of searching that are left */
 	bool empty;     /* the machine is thought to be empty and up */
@@ -403,6 +405,8 @@ int slu_caps_now(struct plan *p);
 /* Caps on the empty machine, likewise. */
 int slu_caps_empty(struct plan *p);
 
+/* Caps of a role that may be changed: a copy, if they are the fitmap's. */
+void slu_caps_own(struct plan *p, uint32_t r);
 void slu_caps_set(struct plan *p, uint32_t r, uint32_t pos, int32_t cap);
 int32_t slu_caps_at(struct plan *p, uint32_t r, uint32_t pos);
 

@@ -246,6 +246,23 @@ int slu_gang_satisfiable(struct slu_machine *m, const struct slu_gang_req *req,
 
 /* ---- more slots ---- */
 
+/* What the job has on a node keeps away roles that may not share the node with it. */
+static void keep_apart(struct plan *p, const struct job *j)
+{
+	for (uint32_t r = 0; r < p->n_role; r++) {
+		uint64_t apart = p->role[r].apart;
+
+		if (p->role[r].flags & SLU_ROLE_ALONE)
+			apart |= UINT64_C(1) << r;
+		if (!apart)
+			continue;
+		slu_caps_own(p, r);
+		for (uint32_t i = 0; i < j->n_part; i++)
+			if (apart >> j->part[i].role & 1)
+				slu_caps_set(p, r, p->m->node[j->part[i].node].pos, 0);
+	}
+}
+
 int slu_gang_grow(struct slu_machine *m, int64_t now_s, uint64_t job,
 		  const struct slu_gang_req *req, struct slu_gang_place *place,
 		  struct slu_error *err)
@@ -277,8 +294,10 @@ int slu_gang_grow(struct slu_machine *m, int64_t now_s, uint64_t job,
 		rc = slu_plan_fitmaps(&p);
 	if (!rc)
 		rc = slu_caps_now(&p);
-	if (rc > 0)
+	if (rc > 0) {
+		keep_apart(&p, j);
 		rc = slu_attempt(&p);
+	}
 	if (rc > 0) {
 		to_nodes(m);
 		rc = place_room(m, place);

@@ -119,6 +119,7 @@ void slu_scratch_done(struct scratch *s)
 	slu_free(s->dirty);
 	slu_free(s->left);
 	slu_free(s->mark);
+	slu_free(s->here);
 	slu_free(s->taken);
 	slu_free(s->cand);
 	slu_free(s->cand2);
@@ -150,12 +151,13 @@ int slu_scratch_make(struct slu_machine *m, uint32_t n_role)
 		s->dirty = slu_malloc(n * sizeof *s->dirty);
 		s->left = slu_malloc((size_t)n * m->stride * sizeof *s->left);
 		s->mark = slu_calloc(n, sizeof *s->mark);
+		s->here = slu_malloc(n * sizeof *s->here);
 		s->taken = slu_calloc(n, sizeof *s->taken);
 		s->cand = slu_malloc(n * sizeof *s->cand);
 		s->cand2 = slu_malloc(n * sizeof *s->cand2);
 		s->fit_cap = slu_malloc(n * sizeof *s->fit_cap);
 		s->fit_bits = slu_malloc((n / 64 + 1) * sizeof *s->fit_bits);
-		if (!s->left || !s->mark || !s->fit_cap || !s->fit_bits || !s->row || !s->stamp ||
+		if (!s->left || !s->mark || !s->here || !s->fit_cap || !s->fit_bits || !s->row || !s->stamp ||
 		    !s->dirty_stamp || !s->dirty || !s->taken || !s->cand || !s->cand2)
 			return -ENOMEM; /* n is 0 still: the next call starts from the beginning */
 		s->n = n;

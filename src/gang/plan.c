@@ -70,7 +70,7 @@ int slu_role_check(const struct slu_machine *m, const struct slu_gang_role *r, u
 {
 	char buf[32];
 
-	if (r->flags & ~(unsigned)(SLU_ROLE_ALONE | SLU_ROLE_EXCLUSIVE))
+	if (r->flags & ~(unsigned)(SLU_ROLE_ALONE | SLU_ROLE_EXCLUSIVE | SLU_ROLE_APART))
 		return slu_fail(err, -EINVAL, "role %s: unknown flags", label(r, i, buf));
 	return check_needs(m, r, i, err);
 }
@@ -129,6 +129,32 @@ static int check_times(const struct slu_gang_req *q, struct slu_error *err)
 	return 0;
 }
 
+/* Roles that share no node, both ways; a role apart from itself is alone. */
+static int set_apart(const struct slu_gang_req *q, struct plan *p, struct slu_error *err)
+{
+	char buf[32];
+
+	for (uint32_t i = 0; i < q->n_role; i++)
+		p->role[i].apart = 0;
+	for (uint32_t i = 0; i < q->n_role; i++) {
+		const struct slu_gang_role *r = &q->role[i];
+
+		if (!(r->flags & SLU_ROLE_APART))
+			continue;
+		if (q->n_role < SLU_ROLES_MAX && r->apart >> q->n_role)
+			return slu_fail(err, -EINVAL,
+					"role %s is kept apart from a role that is not there",
+					label(r, i, buf));
+		for (uint64_t b = r->apart; b; b &= b - 1) {
+			uint32_t other = (uint32_t)__builtin_ctzll(b);
+
+			p->role[i].apart |= UINT64_C(1) << other;
+			p->role[other].apart |= UINT64_C(1) << i;
+		}
+	}
+	return 0;
+}
+
 int slu_plan_make(struct slu_machine *m, const struct slu_gang_req *q, struct plan *p,
 		  struct slu_error *err)
 {
@@ -157,6 +183,9 @@ int slu_plan_make(struct slu_machine *m, const struct slu_gang_req *q, struct pl
 	rc = check_sizes(q, p, err);
 	if (rc < 0)
 		return rc;
+	rc = set_apart(q, p, err);
+	if (rc < 0)
+		return rc;
 	p->policy = q->policy;
 	p->duration = q->duration_s ? q->duration_s : SLU_FOREVER;
 	for (uint32_t i = 0; i < q->n_role; i++) {
@@ -166,7 +195,10 @@ int slu_plan_make(struct slu_machine *m, const struct slu_gang_req *q, struct pl
 		rc = slu_role_check(m, r, i, err);
 		if (rc < 0)
 			return rc;
-		x->flags = r->flags;
+		x->flags = r->flags & ~(unsigned)SLU_ROLE_APART;
+		if (x->apart >> i & 1)
+			x->flags |= SLU_ROLE_ALONE;
+		x->apart &= ~(UINT64_C(1) << i);
 		if (q->policy == SLU_GANG_FIRSTNODEX || q->policy == SLU_GANG_LONODEX ||
 		    q->policy == SLU_GANG_HINODEX)
 			x->flags |= SLU_ROLE_EXCLUSIVE;

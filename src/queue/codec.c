@@ -66,6 +66,8 @@ static void put_req(struct slu_buf *b, const struct slu_set_names *names,
 		put_u(b, a->min);
 		put_u(b, a->max);
 		put_u(b, a->flags);
+		if (a->flags & SLU_ROLE_APART)
+			put_u(b, a->apart);
 		put_amounts(b, a->need, a->n_need);
 		put_set(b, names, a->nodes);
 		put_set(b, names, a->prefer);
@@ -325,6 +327,8 @@ static const struct slu_gang_req *get_req(struct in *r)
 		a->min = get_u32(r);
 		a->max = get_u32(r);
 		a->flags = get_u32(r);
+		if (a->flags & SLU_ROLE_APART)
+			a->apart = get_u(r);
 		a->need = get_amounts(r, &a->n_need);
 		a->nodes = get_set(r);
 		a->prefer = get_set(r);

@@ -19,6 +19,8 @@ static uint64_t req_hash(const struct slu_gang_req *r)
 		h = mix(h, ((uint64_t)a->flags << 32) | a->n_need);
 		for (uint32_t k = 0; k < a->n_need; k++)
 			h = mix(h ^ a->need[k].kind, (uint64_t)a->need[k].n);
+		if (a->flags & SLU_ROLE_APART)
+			h = mix(h, a->apart);
 		h = mix(h, (uint64_t)(uintptr_t)a->nodes);
 		h = mix(h, (uint64_t)(uintptr_t)a->prefer);
 		if (a->n_score)
@@ -29,7 +31,7 @@ static uint64_t req_hash(const struct slu_gang_req *r)
 
 static bool role_equal(const struct slu_gang_role *a, const struct slu_gang_role *b)
 {
-	if (a->min != b->min || a->max != b->max || a->flags != b->flags ||
+	if (a->min != b->min || a->max != b->max || a->flags != b->flags || a->apart != b->apart ||
 	    a->n_need != b->n_need || a->nodes != b->nodes || a->prefer != b->prefer ||
 	    a->n_score != b->n_score)
 		return false;
@@ -69,7 +71,10 @@ void queue_shape_done(struct shape *s)
 
 static int copy_role(struct slu_gang_role *to, const struct slu_gang_role *from)
 {
-	*to = (struct slu_gang_role){ .min = from->min, .max = from->max, .flags = from->flags };
+	*to = (struct slu_gang_role){ .min = from->min,
+				      .max = from->max,
+				      .flags = from->flags,
+				      .apart = from->apart };
 	to->nodes = slu_nodeset_ref(from->nodes);
 	to->prefer = slu_nodeset_ref(from->prefer);
 	if (from->name && !(to->name = slu_strdup(from->name)))

@@ -176,11 +176,13 @@ static int64_t least(uint32_t node, int k, int64_t t, int64_t end, const struct 
 /* Rows of all nodes for a window, then pure arithmetic. */
 struct rows {
 	int64_t f[NODES][KINDS];
+	unsigned at[NODES]; /* bits of the roles that were placed there */
 };
 
 static void window(struct rows *w, const struct slu_gang_req *q, int64_t t, int64_t end, bool empty)
 {
 	for (uint32_t v = 0; v < NODES; v++) {
+		w->at[v] = 0;
 		for (int k = 0; k < KINDS; k++) {
 			w->f[v][k] = -1;
 			if (!M.node[v].there)
@@ -210,13 +212,38 @@ static int64_t slots(const struct slu_gang_role *r, const int64_t *f, bool excl)
 			return 0;
 		n = f[k] / r->need[i].n < n ? f[k] / r->need[i].n : n;
 	}
-	return r->flags & SLU_ROLE_ALONE ? 1 : n;
+	return n;
+}
+
+static const struct mjob *growing; /* the job that asks for more slots; NULL: a new one asks */
+
+static bool one_per_node(const struct slu_gang_role *role, uint32_t r)
+{
+	return role->flags & SLU_ROLE_ALONE ||
+	       (role->flags & SLU_ROLE_APART && role->apart >> r & 1);
+}
+
+/* Two roles share no node. */
+static bool apart(const struct slu_gang_req *q, uint32_t a, uint32_t b)
+{
+	return (q->role[a].flags & SLU_ROLE_APART && q->role[a].apart >> b & 1) ||
+	       (q->role[b].flags & SLU_ROLE_APART && q->role[b].apart >> a & 1);
+}
+
+static bool meets_apart(const struct slu_gang_req *q, const struct rows *w, uint32_t r, uint32_t v)
+{
+	for (uint32_t other = 0; other < q->n_role; other++)
+		if (other != r && w->at[v] >> other & 1 && apart(q, r, other))
+			return true;
+	return false;
 }
 
 static bool may(const struct slu_gang_req *q, uint32_t r, uint32_t v)
 {
 	uint32_t i = slu_node_index(M.node[v].h);
 
+	if (growing && one_per_node(&q->role[r], r) && on_node(growing, v))
+		return false;
 	return M.node[v].there && (!q->nodes || slu_nodeset_has(q->nodes, i)) &&
 	       (!q->role[r].nodes || slu_nodeset_has(q->role[r].nodes, i));
 }
@@ -243,14 +270,17 @@ static bool search(const struct slu_gang_req *q, struct rows *w, uint32_t r, uin
 	if (search(q, w, r, v + 1, left, rack))
 		return true;
 	excl = q->role[r].flags & SLU_ROLE_EXCLUSIVE || nodex(q);
-	if (may(q, r, v) && (rack < 0 || M.node[v].rack == rack)) {
+	if (may(q, r, v) && (rack < 0 || M.node[v].rack == rack) && !meets_apart(q, w, r, v)) {
 		int64_t most = slots(&q->role[r], w->f[v], excl);
 
+		if (one_per_node(&q->role[r], r))
+			most = SLU_MIN(most, (int64_t)1);
 		for (int64_t n = 1; n <= most && n <= left; n++) {
 			struct rows old = *w;
 			bool good;
 
 			w->f[v][0] -= excl ? WHOLE : n;
+			w->at[v] |= 1u << r;
 			for (uint32_t i = 0; i < q->role[r].n_need; i++) {
 				for (int k = 1; k < KINDS; k++) {
 					if (kind[k] == q->role[r].need[i].kind)
@@ -372,8 +402,11 @@ static bool valid(const struct slu_gang_req *q, const struct slu_gang_place *p)
 
 		if (v == NODES || !may(q, x->role, v) || M.node[v].down || M.node[v].cordoned)
 			return wrong("placed on a node it may not use");
-		if (r->flags & SLU_ROLE_ALONE && x->slots > 1)
+		if (one_per_node(r, x->role) && x->slots > 1)
 			return wrong("two slots on a node, one was asked");
+		if (meets_apart(q, &w, x->role, v))
+			return wrong("roles that are kept apart share a node");
+		w.at[v] |= 1u << x->role;
 		if (slots(r, w.f[v], excl) < x->slots)
 			return wrong("placed where there is no room");
 		for (uint32_t k = 0; k < i; k++) {
@@ -434,6 +467,10 @@ static struct slu_gang_req random_req(bool mixed)
 			roles[r].flags |= SLU_ROLE_ALONE;
 		if (!below(8))
 			roles[r].flags |= SLU_ROLE_EXCLUSIVE;
+		if (!below(4)) {
+			roles[r].flags |= SLU_ROLE_APART;
+			roles[r].apart = (uint64_t)below(INT64_C(1) << q.n_role);
+		}
 		if (!below(4))
 			roles[r].nodes = below(2) ? set_a : set_b;
 		if (!below(6))
@@ -501,9 +538,11 @@ static bool check_answer(const struct slu_gang_req *q, int answer, int op,
 
 		window(&w, q, p->start_s, end, false);
 		for (uint32_t v = 0; v < NODES; v++) {
+			int64_t n = slots(&q->role[0], w.f[v],
+					  q->role[0].flags & SLU_ROLE_EXCLUSIVE || nodex(q));
+
 			if (may(q, 0, v))
-				room += slots(&q->role[0], w.f[v],
-					      q->role[0].flags & SLU_ROLE_EXCLUSIVE || nodex(q));
+				room += one_per_node(&q->role[0], 0) ? SLU_MIN(n, (int64_t)1) : n;
 		}
 		if (q->level < 0 && p->slots != SLU_MIN(room, (int64_t)max))
 			return wrong("an elastic gang got fewer slots than there are");
@@ -741,7 +780,9 @@ static bool do_grow(void)
 	if (rc < 0)
 		return wrong("grow failed");
 	p.end_s = p.end_s == SLU_FOREVER || rc ? p.end_s : M.now + q.duration_s;
+	growing = j;
 	good = check_answer(&q, rc, SLU_GANG_TRY, &p);
+	growing = NULL;
 	for (uint32_t i = 0; good && !rc && i < p.n; i++) {
 		uint32_t v = node_of(p.part[i].node), k = 0;
 
