@@ -157,8 +157,8 @@ int slu_scratch_make(struct slu_machine *m, uint32_t n_role)
 		s->cand2 = slu_malloc(n * sizeof *s->cand2);
 		s->fit_cap = slu_malloc(n * sizeof *s->fit_cap);
 		s->fit_bits = slu_malloc((n / 64 + 1) * sizeof *s->fit_bits);
-		if (!s->left || !s->mark || !s->here || !s->fit_cap || !s->fit_bits || !s->row || !s->stamp ||
-		    !s->dirty_stamp || !s->dirty || !s->taken || !s->cand || !s->cand2)
+		if (!s->left || !s->mark || !s->here || !s->fit_cap || !s->fit_bits || !s->row ||
+		    !s->stamp || !s->dirty_stamp || !s->dirty || !s->taken || !s->cand || !s->cand2)
 			return -ENOMEM; /* n is 0 still: the next call starts from the beginning */
 		s->n = n;
 	}

@@ -71,10 +71,9 @@ void queue_shape_done(struct shape *s)
 
 static int copy_role(struct slu_gang_role *to, const struct slu_gang_role *from)
 {
-	*to = (struct slu_gang_role){ .min = from->min,
-				      .max = from->max,
-				      .flags = from->flags,
-				      .apart = from->apart };
+	*to = (struct slu_gang_role){
+		.min = from->min, .max = from->max, .flags = from->flags, .apart = from->apart
+	};
 	to->nodes = slu_nodeset_ref(from->nodes);
 	to->prefer = slu_nodeset_ref(from->prefer);
 	if (from->name && !(to->name = slu_strdup(from->name)))

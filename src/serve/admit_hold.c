@@ -52,6 +52,20 @@ static bool has_terms(const struct slu_json *spec, const char *which)
 					   NULL)) > 0;
 }
 
+/* Anti-affinity by host is Sluice's to decide. */
+static bool repels_widely(const struct slu_json *spec)
+{
+	slu_json_each (slu_json_dig(spec, "affinity", "podAntiAffinity",
+				    "requiredDuringSchedulingIgnoredDuringExecution", NULL),
+		       it) {
+		const char *key = slu_json_str(slu_json_get(it.val, "topologyKey"));
+
+		if (!key || strcmp(key, "kubernetes.io/hostname") != 0)
+			return true;
+	}
+	return false;
+}
+
 static bool spreads_hard(const struct slu_json *spec)
 {
 	slu_json_each (slu_json_get(spec, "topologySpreadConstraints"), it) {
@@ -95,8 +109,8 @@ static bool needs_volumes(const struct slu_admit_review *r, const struct slu_adm
 
 static bool needs_default(const struct slu_admit_review *r, const struct slu_admit_rules *rules)
 {
-	return has_terms(r->pod, "podAffinity") || has_terms(r->pod, "podAntiAffinity") ||
-	       spreads_hard(r->pod) || slu_json_count(slu_json_get(r->pod, "resourceClaims")) > 0 ||
+	return has_terms(r->pod, "podAffinity") || repels_widely(r->pod) || spreads_hard(r->pod) ||
+	       slu_json_count(slu_json_get(r->pod, "resourceClaims")) > 0 ||
 	       needs_volumes(r, rules);
 }
 

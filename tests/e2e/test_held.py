@@ -629,18 +629,23 @@ def test_restart_in_the_middle(held, module_cluster, door, full):
 
 def anti_affinity(name):
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-        {"labelSelector": {"matchLabels": {"app": name}}, "topologyKey": "kubernetes.io/hostname"}]}}  # fmt: skip
+        {"labelSelector": {"matchLabels": {"app": name}}, "topologyKey": "topology.kubernetes.io/zone"}]}}  # fmt: skip
+
+
+def hard_spread(name, skew):
+    return [{"maxSkew": skew, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
+             "labelSelector": {"matchLabels": {"app": name}}}]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Job"])
 def test_refused_pods_get_another_place(held, module_cluster, door, kind):
-    """Two pods that may not share a node, which Sluice does not know: the default scheduler refuses one."""
+    """Two pods that a hard spread keeps on different nodes, which Sluice does not know: the default scheduler refuses one."""
     space = door()
     if kind == "Job":
         obj = work.job("apart", pods=2, namespace=space, cpu="10m", run=60, labels={"app": "apart"}, backoff=6)
     else:
         obj = deployment("apart", space, 2, cpu="10m")
-    obj["spec"]["template"]["spec"]["affinity"] = anti_affinity("apart")
+    obj["spec"]["template"]["spec"]["topologySpreadConstraints"] = hard_spread("apart", 1)
     module_cluster.admin.create(obj)
     found = running(module_cluster, space, 2, timeout=40)
     assert len({check_released(p) for p in found}) == 2
@@ -657,10 +662,7 @@ def test_handed_over(held, module_cluster, door):
     assert made["spec"]["schedulerName"] == "default-scheduler"
     assert made["spec"]["schedulingGates"] == [{"name": GATE}]
     job = work.job("spread", pods=2, namespace=space, cpu=1, run=60, scheduler="fluence", labels={"app": "spread"})
-    job["spec"]["template"]["spec"]["topologySpreadConstraints"] = [{
-        "maxSkew": 2, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "spread"}},
-    }]  # fmt: skip
+    job["spec"]["template"]["spec"]["topologySpreadConstraints"] = hard_spread("spread", 2)
     module_cluster.admin.create(job)
     for p in running(module_cluster, space, 3):
         check_released(p)

@@ -316,7 +316,7 @@ def test_m19_constraints(sluiced, module_cluster, placed, space):
     assert len(set(placed("port").values())) == 4
     # what only the default scheduler decides is refused with a reason
     rule = {"requiredDuringSchedulingIgnoredDuringExecution": [
-        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "b"}}}]}  # fmt: skip
+        {"topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"a": "b"}}}]}  # fmt: skip
     admin.create(work.pod("anti", namespace=space, run=60, scheduler="fluence", affinity={"podAntiAffinity": rule}))
     until(lambda: [e for e in admin.list("events", space)
                    if e["reason"] == "FailedScheduling" and "anti-affinity" in e["message"]])  # fmt: skip

@@ -307,6 +307,11 @@ static void test_admit(void)
 		  "\"default-scheduler\"},{\"op\":\"add\",\"path\":\"/spec/schedulingGates\",\"value\":[{"
 		  "\"name\":\"fluxqueue\"}]}]",
 		  false, NULL },
+		{ "pod anti-affinity by host stays with Sluice", "Pod", "CREATE",
+		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"schedulerName\":\"sluice\",\"affinity\":{"
+		  "\"podAntiAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[{\"topologyKey\":"
+		  "\"kubernetes.io/hostname\"}]}}}}",
+		  "[" NOTE "]", false, NULL },
 		{ "a soft spread stays with Sluice", "Pod", "CREATE",
 		  "{\"metadata\":{\"annotations\":{}},\"spec\":{\"schedulerName\":\"sluice\","
 		  "\"topologySpreadConstraints\":[{\"whenUnsatisfiable\":\"ScheduleAnyway\"}]}}",

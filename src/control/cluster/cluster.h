@@ -54,18 +54,26 @@ struct repel {
 	struct slu_entry e;         /* key: the term, as text */
 	const struct slu_kobj *pod; /* an example, holds the term */
 	const struct slu_kanti *term;
+	struct chosen *chosen;    /* the list it stands on, by a label that it asks for */
 	struct slu_table domains; /* values of its label, with how many pods carry it there */
 	uint64_t serial;
 	uint32_t refs;
+	uint32_t carried; /* by so many `where`s of pods that Sluice places */
+};
+
+struct repels {
+	struct repel **p; /* by serial */
+	uint32_t n, cap;
 };
 
 /* Which nodes a pod may use: shared by all pods with the same wishes. */
 struct where {
 	struct slu_entry e; /* key: signature */
 	struct slu_nodeset *set;
-	struct slu_nodeset *prefer;    /* the nodes it prefers; NULL: no preference */
-	const struct slu_kobj *pod;    /* an example, holds the specification */
-	SLU_VEC(struct repel *) repel; /* the terms that select such pods */
+	struct slu_nodeset *prefer; /* the nodes it prefers; NULL: no preference */
+	const struct slu_kobj *pod; /* an example, holds the specification */
+	struct repels repel;        /* the terms that select such pods */
+	struct repels carries;      /* the terms by host that such pods carry */
 	bool ports, volumes;
 	uint32_t refs;
 	char *nowhere; /* why the set is empty; made at the first question */
@@ -111,6 +119,7 @@ struct pod {
 	/* The shape its slot has booked: only what the pod asks for beyond it is foreign work. */
 	const struct shape *more;
 	SLU_VEC(struct repelled) repels; /* what it forbids where it is */
+	struct repels carries;           /* its terms by host; of managed pods only */
 	uint32_t said_size;              /* on its own labels; 0: nothing */
 	bool told;                       /* PodScheduled=False was written */
 	bool kept;                       /* has a row in the store */
@@ -135,9 +144,9 @@ struct lookup {
 
 struct cluster {
 	struct slu_table nodes, pods, owners, lookups, wheres, shapes, reservations;
-	struct slu_table repels;
-	bool new_repels;         /* pods that wait may be selected by them */
-	struct slu_table spaces; /* namespaces with LimitRanges: admission.c */
+	struct slu_table repels, chosen;
+	struct repels new_repels; /* pods that wait may be selected by them */
+	struct slu_table spaces;  /* namespaces with LimitRanges: admission.c */
 	int32_t default_priority;
 	int kind_pods;
 	uint64_t kinds_asked; /* bits: kinds that pods named and no node has had */
@@ -197,13 +206,16 @@ void core_nodes_done(struct slu_core *c);
 
 struct shape *core_shape_get(struct slu_core *c, struct pod *p); /* a reference; NULL: no memory */
 void core_shape_put(struct slu_core *c, struct shape *s);
-/* Whether an anti-affinity term that the pod's shape does not know selects the pod. */
+/* Whether a new anti-affinity term that the pod's shape does not know selects the pod. */
 bool core_shape_stale(struct slu_core *c, const struct pod *p);
+/* Whether required anti-affinity keeps pods of the two shapes on different hosts; a and b may be one. */
+bool core_shapes_apart(const struct shape *a, const struct shape *b);
 void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */
 void core_shapes_volumes(struct slu_core *c);              /* a volume changed: look again */
 void core_shapes_anew(struct slu_core *c);                 /* rebuild all: nodes have new indices */
 
-/* Why no node may take pods of the shape: ": node selector on 16, ..."; "" if some node may. */
+/* Why no node may take pods of the shape: ": node selector on 16, ...".  If some node may, what keeps
+ * pods off others as long as certain pods run; "": nothing. */
 const char *core_nowhere(struct slu_core *c, const struct shape *s);
 
 /* ---- repel.c ---- */
@@ -213,9 +225,17 @@ void core_repel_leave(struct slu_core *c, struct node *n, struct pod *p);
 /* The term selects pods with that metadata / keeps them away from the node. */
 bool core_repel_selects(struct slu_core *c, const struct repel *r, const struct slu_kmeta *m);
 bool core_repel_forbids(const struct repel *r, const struct slu_knode *k);
-/* Add the terms that select the pod to a signature; to `w`, with a reference each. */
-void core_repels_put(struct slu_core *c, const struct slu_kmeta *m, struct slu_buf *b);
-int core_repels_of(struct slu_core *c, const struct slu_kmeta *m, struct where *w);
+/* A pod that the term selects is on the node already. */
+bool core_repel_meets(struct slu_core *c, const struct repel *r, const struct node *n);
+/* The terms that select a pod with that metadata, a reference each; 0 or -ENOMEM. */
+int core_repels_of(struct slu_core *c, const struct slu_kmeta *m, struct repels *out);
+/* The terms by host that the pod carries, a reference each; -ENOSPC: too many different ones. */
+int core_repels_carried(struct slu_core *c, const struct slu_kobj *pod, struct repels *out);
+void core_repels_put(struct slu_core *c, struct repels *r); /* the references */
+/* The spec has terms by host, and no more different ones can be followed. */
+bool core_repels_full(const struct slu_core *c, const struct slu_kpodspec *s);
+/* A pod on the node that required anti-affinity by host does not let share it with this one; NULL: none. */
+const struct pod *core_repels_clash(struct slu_core *c, const struct node *n, const struct pod *p);
 void core_repel_unref(struct slu_core *c, struct repel *r);
 
 /* ---- ports.c ---- */
@@ -247,6 +267,11 @@ void core_lookups_done(struct slu_core *c);
 
 struct pod *core_pod_new(struct slu_core *c, const struct slu_kpod *k); /* NULL: no memory */
 void core_pod_free(struct slu_core *c, struct pod *p);
+/* The pod is to be placed: its anti-affinity by host counts before it has a shape. */
+void core_pod_carries(struct slu_core *c, struct pod *p);
+/* Whether the pod may not be on the node with those there: host ports that are not counted, required
+ * anti-affinity by host. */
+bool core_pod_clashes(struct slu_core *c, const struct node *n, const struct pod *p);
 bool core_pod_startable(const struct pod *p);
 bool core_pod_stuck(const struct pod *p); /* bound, and a container cannot start */
 /* The pod's node, or the one it was released to; NULL: undecided. */

@@ -80,13 +80,27 @@ struct pod *core_pod_new(struct slu_core *c, const struct slu_kpod *k)
 		slu_free(p);
 		return NULL;
 	}
+	if (p->managed)
+		core_pod_carries(c, p);
 	return p;
+}
+
+void core_pod_carries(struct slu_core *c, struct pod *p)
+{
+	/* What is not known here for want of memory is when the pod gets its shape. */
+	(void)core_repels_carried(c, &p->k->o, &p->carries);
+}
+
+bool core_pod_clashes(struct slu_core *c, const struct node *n, const struct pod *p)
+{
+	return core_ports_clash(c, n, p) || core_repels_clash(c, n, p) != NULL;
 }
 
 void core_pod_free(struct slu_core *c, struct pod *p)
 {
 	slu_table_del(&c->cluster->pods, &p->e);
 	core_shape_put(c, p->shape);
+	core_repels_put(c, &p->carries);
 	slu_kobj_unref(&p->k->o);
 	slu_free(p->sent_to);
 	slu_free(p);
@@ -102,6 +116,7 @@ void core_pods_done(struct slu_core *c)
 			core_repel_unref(c, p->repels.p[--p->repels.n].repel);
 		slu_vec_done(&p->repels);
 		core_shape_put(c, p->shape);
+		core_repels_put(c, &p->carries);
 		slu_kobj_unref(&p->k->o);
 		slu_free(p->sent_to);
 		slu_free(p);

@@ -1,11 +1,21 @@
-/* What pods that are there forbid others: their required anti-affinity.
+/* Required anti-affinity: what pods that are there forbid others, and what those who come do not bear.
  *
  * Equal terms are one `repel`, with the domains (values of its topology label) where a pod carries
  * it.  The pods it selects may not go to nodes of those domains; which terms select a pod is part of the
- * signature of its eligible nodes (shapes.c). */
+ * signature of its eligible nodes (shapes.c).  Terms by host count the other way round, too: a pod
+ * that carries one may not go to a node with a pod that the term selects.  Terms of pods that
+ * wait are known from the moment the pod is seen, so that pods of one gang that may not meet are roles
+ * of their own, kept apart by the plan (core_shapes_apart()). */
 #include "control/cluster/cluster.h"
 
-#define TERMS_MAX 4096u /* different ones; further ones are not looked at */
+#define TERMS_MAX 65536u /* different ones; pods with further ones are not placed */
+
+/* Terms that ask for the same label: only pods that have it are compared with them. */
+struct chosen {
+	struct slu_entry e; /* key: key and value of the label; empty: terms that ask for none */
+	char *text;
+	struct repels of;
+};
 
 struct domain {
 	struct slu_entry e; /* key: value of the label */
@@ -91,24 +101,141 @@ bool core_repel_forbids(const struct repel *r, const struct slu_knode *k)
 	return d && d->pods;
 }
 
-void core_repels_put(struct slu_core *c, const struct slu_kmeta *m, struct slu_buf *b)
+bool core_repel_meets(struct slu_core *c, const struct repel *r, const struct node *n)
 {
-	for (struct slu_entry *e = slu_table_next(&c->cluster->repels, NULL); e;
-	     e = slu_table_next(&c->cluster->repels, e))
-		if (core_repel_selects(c, repel_of(e), m))
-			slu_buf_printf(b, "!%" PRIu64, repel_of(e)->serial);
+	/* As the default scheduler: a node without the label is in no domain. */
+	if (!n->k || !slu_kmeta_label(&n->k->o.meta, r->term->topology))
+		return false;
+	for (uint32_t i = 0; i < n->pod.n; i++)
+		if (core_repel_selects(c, r, &n->pod.p[i]->k->o.meta))
+			return true;
+	return false;
 }
 
-int core_repels_of(struct slu_core *c, const struct slu_kmeta *m, struct where *w)
+/* ---- which terms select a pod ---- */
+
+static struct chosen *chosen_of(struct slu_entry *e)
 {
-	for (struct slu_entry *e = slu_table_next(&c->cluster->repels, NULL); e;
-	     e = slu_table_next(&c->cluster->repels, e))
-		if (core_repel_selects(c, repel_of(e), m)) {
-			if (slu_vec_push(&w->repel, repel_of(e)) < 0)
-				return -ENOMEM;
-			repel_of(e)->refs++;
-		}
+	return e ? slu_entry_of(e, struct chosen, e) : NULL;
+}
+
+/* The label as a key; 0: too long to be one. */
+static size_t label_key(const char *key, const char *value, char out[400])
+{
+	size_t k = strlen(key) + 1, v = strlen(value) + 1;
+
+	if (k + v > 400)
+		return 0;
+	memcpy(out, key, k);
+	memcpy(out + k, value, v);
+	return k + v;
+}
+
+/* A label that every pod has which the term selects; 0: none. */
+static size_t asked_label(const struct slu_kanti *t, char out[400])
+{
+	if (t->nlabels)
+		return label_key(t->labels[0].key, t->labels[0].value, out);
+	for (uint16_t i = 0; i < t->nexprs; i++)
+		if (t->exprs[i].op == SLU_SEL_IN && t->exprs[i].nvalues == 1)
+			return label_key(t->exprs[i].key, t->exprs[i].values[0], out);
 	return 0;
+}
+
+static int list_term(struct slu_core *c, struct repel *r)
+{
+	char key[400];
+	size_t n = asked_label(r->term, key);
+	struct chosen *x = chosen_of(slu_table_find(&c->cluster->chosen, key, n));
+
+	if (!x) {
+		x = slu_calloc(1, sizeof *x);
+		if (x)
+			x->text = slu_malloc(n + 1);
+		if (!x || !x->text) {
+			slu_free(x);
+			return -ENOMEM;
+		}
+		memcpy(x->text, key, n);
+		x->e.key = x->text;
+		x->e.n = n;
+		if (slu_table_add(&c->cluster->chosen, &x->e) < 0) {
+			slu_free(x->text);
+			slu_free(x);
+			return -ENOMEM;
+		}
+	}
+	r->chosen = x;
+	return slu_vec_push(&x->of, r);
+}
+
+static void unlist_term(struct slu_core *c, const struct repel *r)
+{
+	struct chosen *x = r->chosen;
+
+	if (!x)
+		return;
+	for (uint32_t i = 0; i < x->of.n; i++)
+		if (x->of.p[i] == r) {
+			x->of.p[i] = x->of.p[--x->of.n];
+			break;
+		}
+	if (x->of.n)
+		return;
+	slu_table_del(&c->cluster->chosen, &x->e);
+	slu_vec_done(&x->of);
+	slu_free(x->text);
+	slu_free(x);
+}
+
+/* In order of their serials, each once. */
+static int add_repel(struct repels *out, struct repel *r)
+{
+	uint32_t k = out->n;
+
+	while (k && out->p[k - 1]->serial > r->serial)
+		k--;
+	if (k && out->p[k - 1] == r)
+		return 0;
+	if (slu_vec_reserve(out, out->n + 1) < 0)
+		return -ENOMEM;
+	memmove(&out->p[k + 1], &out->p[k], (out->n++ - k) * sizeof *out->p);
+	out->p[k] = r;
+	r->refs++;
+	return 0;
+}
+
+static int add_selecting(struct slu_core *c, const char *key, size_t n, const struct slu_kmeta *m,
+			 struct repels *out)
+{
+	const struct chosen *x = chosen_of(slu_table_find(&c->cluster->chosen, key, n));
+
+	for (uint32_t i = 0; x && i < x->of.n; i++)
+		if (core_repel_selects(c, x->of.p[i], m) && add_repel(out, x->of.p[i]) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+int core_repels_of(struct slu_core *c, const struct slu_kmeta *m, struct repels *out)
+{
+	char key[400];
+	int rc = 0;
+
+	if (!c->cluster->repels.n)
+		return 0;
+	for (uint16_t i = 0; i < m->nlabels && !rc; i++) {
+		size_t n = label_key(m->labels[i].key, m->labels[i].value, key);
+
+		rc = n ? add_selecting(c, key, n, m, out) : 0;
+	}
+	return rc ? rc : add_selecting(c, "", 0, m, out);
+}
+
+void core_repels_put(struct slu_core *c, struct repels *r)
+{
+	while (r->n)
+		core_repel_unref(c, r->p[--r->n]);
+	slu_vec_done(r);
 }
 
 void core_repel_unref(struct slu_core *c, struct repel *r)
@@ -116,6 +243,7 @@ void core_repel_unref(struct slu_core *c, struct repel *r)
 	if (--r->refs)
 		return;
 	slu_table_del(&c->cluster->repels, &r->e);
+	unlist_term(c, r);
 	for (struct slu_entry *e = slu_table_next(&r->domains, NULL), *next; e; e = next) {
 		next = slu_table_next(&r->domains, e);
 		slu_free(domain_of(e)->value);
@@ -146,14 +274,18 @@ static struct repel *get(struct slu_core *c, const struct slu_kobj *pod, const s
 	r->serial = ++c->serial;
 	r->e.n = b.n;
 	r->e.key = slu_buf_take(&b);
-	if (slu_table_add(&c->cluster->repels, &r->e) < 0) {
+	if (!r->e.key || list_term(c, r) < 0 || slu_table_add(&c->cluster->repels, &r->e) < 0) {
+		unlist_term(c, r);
 		slu_kobj_unref(r->pod);
 		slu_free((void *)(uintptr_t)r->e.key);
 		slu_free(r);
 		r = NULL;
 		goto out;
 	}
-	c->cluster->new_repels = true; /* pods it selects have a shape of their own from now on */
+	/* Pods it selects have a shape of their own from now on. */
+	if (add_repel(&c->cluster->new_repels, r) < 0)
+		slu_log(SLU_WARN, "anti-affinity not looked at for want of memory",
+			SLU_STR("pod", pod->meta.name), SLU_STR("ns", pod->meta.ns));
 out:
 	slu_buf_done(&b);
 	return r;
@@ -196,9 +328,22 @@ static void look_at_domain(struct slu_core *c, struct node *n, const char *topol
 	}
 }
 
+/* Whether a pod that Sluice places carries a term that selects this one, which comes or goes. */
+static bool is_minded(struct slu_core *c, const struct pod *p)
+{
+	struct repels r = { 0 };
+	bool yes = core_repels_of(c, &p->k->o.meta, &r) < 0; /* no memory: look to be sure */
+
+	for (uint32_t i = 0; i < r.n && !yes; i++)
+		yes = r.p[i]->carried;
+	core_repels_put(c, &r);
+	return yes;
+}
+
 void core_repel_enter(struct slu_core *c, struct node *n, struct pod *p)
 {
 	const struct slu_kpodspec *s = &p->k->spec;
+	bool minded = is_minded(c, p);
 
 	for (uint16_t i = 0; i < s->nanti && n->k; i++) {
 		const char *v = slu_kmeta_label(&n->k->o.meta, s->anti[i].topology);
@@ -208,13 +353,19 @@ void core_repel_enter(struct slu_core *c, struct node *n, struct pod *p)
 		if (!d || slu_vec_push(&p->repels, ((struct repelled){ r, d })) < 0)
 			continue;
 		r->refs++;
-		if (!d->pods++)
+		if (!d->pods++) {
 			look_at_domain(c, n, r->term->topology, d->value);
+			minded = false; /* its own node was among them */
+		}
 	}
+	if (minded)
+		core_shapes_node(c, n);
 }
 
 void core_repel_leave(struct slu_core *c, struct node *n, struct pod *p)
 {
+	bool minded = is_minded(c, p);
+
 	while (p->repels.n) {
 		struct repelled x = p->repels.p[--p->repels.n];
 		struct domain *d = x.domain;
@@ -226,4 +377,63 @@ void core_repel_leave(struct slu_core *c, struct node *n, struct pod *p)
 		core_repel_unref(c, x.repel);
 	}
 	slu_vec_done(&p->repels);
+	if (minded && n->handle != SLU_NODE_NONE) {
+		core_shapes_node(c, n);
+		core_node_describe(c, n);
+	}
+}
+
+/* ---- what a pod carries ---- */
+
+int core_repels_carried(struct slu_core *c, const struct slu_kobj *pod, struct repels *out)
+{
+	const struct slu_kpodspec *s = &slu_kpod(pod)->spec;
+
+	for (uint16_t i = 0; i < s->nanti; i++) {
+		struct repel *r = slu_predicate_by_host(&s->anti[i]) ? get(c, pod, &s->anti[i])
+								     : NULL;
+
+		if (!r && slu_predicate_by_host(&s->anti[i]))
+			return c->cluster->repels.n >= TERMS_MAX ? -ENOSPC : -ENOMEM;
+		if (r && add_repel(out, r) < 0) {
+			r->refs++; /* a new one has no other user: let it go */
+			core_repel_unref(c, r);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+bool core_repels_full(const struct slu_core *c, const struct slu_kpodspec *s)
+{
+	return s->nanti && c->cluster->repels.n >= TERMS_MAX;
+}
+
+static bool carries(const struct pod *p, const struct repel *r)
+{
+	for (uint32_t i = 0; i < p->repels.n; i++)
+		if (p->repels.p[i].repel == r)
+			return true;
+	return false;
+}
+
+const struct pod *core_repels_clash(struct slu_core *c, const struct node *n, const struct pod *p)
+{
+	const struct where *w = p->shape ? p->shape->where : NULL;
+
+	if (!w || (!w->repel.n && !w->carries.n))
+		return NULL;
+	for (uint32_t i = 0; i < n->pod.n; i++) {
+		const struct pod *other = n->pod.p[i];
+
+		if (other == p)
+			continue;
+		for (uint32_t k = 0; k < w->repel.n; k++)
+			if (carries(other, w->repel.p[k]))
+				return other;
+		for (uint32_t k = 0; k < w->carries.n; k++)
+			if (core_repel_selects(c, w->carries.p[k], &other->k->o.meta))
+				return other;
+	}
+	return NULL;
 }

@@ -56,6 +56,9 @@ static enum slu_no against(struct slu_core *c, const struct where *w, const stru
 	for (uint32_t i = 0; no == SLU_NO_NOT && i < w->repel.n; i++)
 		if (core_repel_forbids(w->repel.p[i], n->k))
 			no = SLU_NO_REPELLED;
+	for (uint32_t i = 0; no == SLU_NO_NOT && i < w->carries.n; i++)
+		if (core_repel_meets(c, w->carries.p[i], n))
+			no = SLU_NO_REPELS;
 	return no;
 }
 
@@ -99,10 +102,18 @@ static const struct slu_kpair *unknown_label(struct slu_core *c, const struct sl
 	return NULL;
 }
 
-/* Counted once for all that ask for the same, until a node changes. */
+/* It ends with pods that run now. */
+static bool passes(enum slu_no no)
+{
+	return no == SLU_NO_PORT || no == SLU_NO_REPELLED || no == SLU_NO_REPELS;
+}
+
+/* Counted once for all that ask for the same, until a node changes.  While some nodes are eligible, only
+ * what keeps the others away for a time is worth a word. */
 static const char *nowhere(struct slu_core *c, struct where *w)
 {
 	uint32_t count[SLU_NO_COUNT] = { 0 };
+	bool some = slu_nodeset_count(w->set);
 	struct slu_buf b = SLU_BUF_INIT(1024);
 	const char *comma = ": ";
 
@@ -115,7 +126,7 @@ static const char *nowhere(struct slu_core *c, struct where *w)
 	for (enum slu_no no = SLU_NO_NOT + 1; no < SLU_NO_COUNT; no++) {
 		const struct slu_kpair *l = NULL;
 
-		if (!count[no])
+		if (!count[no] || (some && !passes(no)))
 			continue;
 		if (no == SLU_NO_SELECTOR)
 			l = unknown_label(c, &slu_kpod(w->pod)->spec);
@@ -132,7 +143,7 @@ static const char *nowhere(struct slu_core *c, struct where *w)
 
 const char *core_nowhere(struct slu_core *c, const struct shape *s)
 {
-	const char *text = slu_nodeset_count(s->where->set) ? NULL : nowhere(c, s->where);
+	const char *text = nowhere(c, s->where);
 
 	return text ? text : "";
 }
@@ -181,9 +192,10 @@ void core_shapes_volumes(struct slu_core *c)
 
 static void where_free(struct slu_core *c, struct where *w)
 {
-	for (uint32_t i = 0; i < w->repel.n; i++)
-		core_repel_unref(c, w->repel.p[i]);
-	slu_vec_done(&w->repel);
+	for (uint32_t i = 0; i < w->carries.n; i++)
+		w->carries.p[i]->carried--;
+	core_repels_put(c, &w->carries);
+	core_repels_put(c, &w->repel);
 	slu_nodeset_unref(w->set);
 	slu_kobj_unref(w->pod);
 	slu_nodeset_unref(w->prefer);
@@ -192,13 +204,37 @@ static void where_free(struct slu_core *c, struct where *w)
 	slu_free(w);
 }
 
+/* What anti-affinity adds to a signature; the terms themselves into the lists. */
+static int put_repels(struct slu_core *c, const struct slu_kpod *k, struct repels *repel,
+		      struct repels *carries, struct slu_buf *b)
+{
+	int rc = core_repels_carried(c, &k->o, carries);
+
+	if (!rc)
+		rc = core_repels_of(c, &k->o.meta, repel);
+	for (uint32_t i = 0; i < repel->n; i++)
+		slu_buf_printf(b, "!%" PRIu64, repel->p[i]->serial);
+	for (uint32_t i = 0; i < carries->n; i++)
+		slu_buf_printf(b, "?%" PRIu64, carries->p[i]->serial);
+	return rc;
+}
+
+static struct repels take_repels(struct repels *from)
+{
+	struct repels r = *from;
+
+	*from = (struct repels){ 0 };
+	return r;
+}
+
 static struct where *where_get(struct slu_core *c, const struct slu_kpod *k)
 {
 	struct slu_buf b = SLU_BUF_INIT(SLU_REQUEST_MAX);
+	struct repels repel = { 0 }, carries = { 0 };
 	struct where *w = NULL;
 
-	core_repels_put(c, &k->o.meta, &b);
-	if (slu_request_where(k->o.meta.ns, &k->spec, &b) < 0)
+	if (put_repels(c, k, &repel, &carries, &b) < 0 ||
+	    slu_request_where(k->o.meta.ns, &k->spec, &b) < 0)
 		goto out;
 	w = where_of(slu_table_find(&c->cluster->wheres, b.p, b.n));
 	if (w) {
@@ -217,14 +253,19 @@ static struct where *where_get(struct slu_core *c, const struct slu_kpod *k)
 	w->volumes = k->spec.nclaims;
 	if (slu_predicate_scores(&k->spec))
 		w->prefer = slu_nodeset_new(c->cluster->nodes.n);
-	if (!w->e.key || !w->set || core_repels_of(c, &k->o.meta, w) < 0 ||
-	    slu_table_add(&c->cluster->wheres, &w->e) < 0) {
+	w->repel = take_repels(&repel);
+	w->carries = take_repels(&carries);
+	for (uint32_t i = 0; i < w->carries.n; i++)
+		w->carries.p[i]->carried++;
+	if (!w->e.key || !w->set || slu_table_add(&c->cluster->wheres, &w->e) < 0) {
 		where_free(c, w);
 		w = NULL;
 		goto out;
 	}
 	look_everywhere(c, w);
 out:
+	core_repels_put(c, &repel);
+	core_repels_put(c, &carries);
 	slu_buf_done(&b);
 	return w;
 }
@@ -240,11 +281,12 @@ static void where_put(struct slu_core *c, struct where *w)
 struct shape *core_shape_get(struct slu_core *c, struct pod *p)
 {
 	struct slu_buf b = SLU_BUF_INIT(2 * SLU_REQUEST_MAX);
+	struct repels repel = { 0 }, carries = { 0 };
 	struct slu_entry *e;
 	struct shape *s = NULL;
 
-	core_repels_put(c, &p->k->o.meta, &b);
-	if (slu_request_need(&p->k->spec, &b) < 0 ||
+	if (put_repels(c, p->k, &repel, &carries, &b) < 0 ||
+	    slu_request_need(&p->k->spec, &b) < 0 ||
 	    slu_request_where(p->k->o.meta.ns, &p->k->spec, &b) < 0)
 		goto out;
 	e = slu_table_find(&c->cluster->shapes, b.p, b.n);
@@ -273,6 +315,8 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p)
 		s = NULL;
 	}
 out:
+	core_repels_put(c, &repel);
+	core_repels_put(c, &carries);
 	slu_buf_done(&b);
 	return s;
 }
@@ -288,12 +332,34 @@ void core_shape_put(struct slu_core *c, struct shape *s)
 	slu_free(s);
 }
 
+static bool is_among(const struct repels *list, const struct repel *r)
+{
+	for (uint32_t i = 0; i < list->n; i++)
+		if (list->p[i] == r)
+			return true;
+	return false;
+}
+
 bool core_shape_stale(struct slu_core *c, const struct pod *p)
 {
-	uint32_t n = 0;
+	const struct repels *fresh = &c->cluster->new_repels;
 
-	for (struct slu_entry *e = slu_table_next(&c->cluster->repels, NULL); e;
-	     e = slu_table_next(&c->cluster->repels, e))
-		n += core_repel_selects(c, slu_entry_of(e, struct repel, e), &p->k->o.meta);
-	return n != p->shape->where->repel.n;
+	for (uint32_t i = 0; i < fresh->n; i++)
+		if (core_repel_selects(c, fresh->p[i], &p->k->o.meta) &&
+		    !is_among(&p->shape->where->repel, fresh->p[i]))
+			return true;
+	return false;
+}
+
+static bool keeps_off(const struct where *a, const struct where *b)
+{
+	for (uint32_t i = 0; i < a->carries.n; i++)
+		if (is_among(&b->repel, a->carries.p[i]))
+			return true;
+	return false;
+}
+
+bool core_shapes_apart(const struct shape *a, const struct shape *b)
+{
+	return keeps_off(a->where, b->where) || keeps_off(b->where, a->where);
 }

@@ -135,6 +135,7 @@ void slu_core_free(struct slu_core *c)
 	core_after_done(c);
 	core_forget(c);
 	core_pods_done(c);
+	core_repels_put(c, &c->cluster->new_repels);
 	core_lookups_done(c);
 	core_admission_done(c);
 	core_reservations_done(c);
@@ -143,6 +144,7 @@ void slu_core_free(struct slu_core *c)
 	slu_table_done(&c->cluster->wheres);
 	slu_table_done(&c->cluster->shapes);
 	slu_table_done(&c->cluster->repels);
+	slu_table_done(&c->cluster->chosen);
 	slu_vec_done(&c->runs->open);
 	slu_vec_done(&c->runs->promise);
 	slu_vec_done(&c->cluster->port);

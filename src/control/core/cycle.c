@@ -36,6 +36,7 @@ static void look_at_held(struct slu_core *c)
 {
 	core_held_look(c);
 	core_joined(c); /* stand-ins for pods that do not exist yet */
+	core_look_for_selected(c);
 }
 
 static void begin_again(struct slu_core *c)

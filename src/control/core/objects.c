@@ -124,9 +124,10 @@ static void plan_resized(struct slu_core *c, struct pod *p)
 }
 
 /* A term that no pod carried before: pods that wait and that it selects have fewer nodes now. */
-static void look_for_selected(struct slu_core *c)
+void core_look_for_selected(struct slu_core *c)
 {
-	c->cluster->new_repels = false;
+	if (!c->cluster->new_repels.n)
+		return;
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
 	     e = slu_table_next(&c->groups->table, e))
 		for (uint32_t i = 0; i < group_of(e)->pod.n; i++) {
@@ -136,6 +137,7 @@ static void look_for_selected(struct slu_core *c)
 			    core_pod_startable(p) && core_shape_stale(c, p))
 				plan_resized(c, p);
 		}
+	core_repels_put(c, &c->cluster->new_repels);
 }
 
 #define STUCK_AGAIN_US 600000000
@@ -338,8 +340,8 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		else
 			lookup_changed(c, obj, gone);
 	}
-	if (c->cluster->new_repels && slu_core_synced(c))
-		look_for_selected(c);
+	if (slu_core_synced(c))
+		core_look_for_selected(c);
 }
 
 void core_kind_resent(struct slu_core *c, const struct slu_rec_resent *r)

@@ -76,6 +76,11 @@ static bool sound(struct slu_core *c, struct group *g, struct pod *p)
 			"pod %s asks for %s, which only the default scheduler decides; give it "
 			"schedulerName default-scheduler and hold it with the gate instead",
 			p->k->o.meta.name, foreign);
+	else if (!p->shape && core_repels_full(c, &p->k->spec))
+		core_group_wrong(c, g,
+				 "pod %s: there are more different terms of required pod "
+				 "anti-affinity than Sluice can follow",
+				 p->k->o.meta.name);
 	else if (!p->shape && long_wishes(p->k))
 		core_group_wrong(
 			c, g,

@@ -59,6 +59,7 @@ static int count_stand(struct slu_core *c, const struct held *h, int by)
 static void stand_free(struct slu_core *c, struct pod *p)
 {
 	core_shape_put(c, p->shape);
+	core_repels_put(c, &p->carries);
 	slu_kobj_unref(&p->k->o);
 	slu_free(p->stand_key);
 	slu_free(p);
@@ -118,6 +119,7 @@ static struct pod *stand_new(struct slu_core *c, struct held *h, const struct sl
 		stand_free(c, p);
 		return NULL;
 	}
+	core_pod_carries(c, p);
 	core_held_link(h, p->group);
 	return p;
 }

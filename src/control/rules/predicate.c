@@ -12,6 +12,7 @@ const char *slu_no_text(enum slu_no n)
 		[SLU_NO_VOLUME] = "volume elsewhere",
 		[SLU_NO_PORT] = "host port taken",
 		[SLU_NO_REPELLED] = "anti-affinity of a pod there",
+		[SLU_NO_REPELS] = "anti-affinity to a pod there",
 	};
 
 	return n < SLU_NO_COUNT ? text[n] : "?";
@@ -197,6 +198,11 @@ bool slu_predicate_ports_collide(const struct slu_kpodspec *a, const struct slu_
 	return false;
 }
 
+bool slu_predicate_by_host(const struct slu_kanti *t)
+{
+	return !strcmp(t->topology, "kubernetes.io/hostname");
+}
+
 const char *slu_predicate_foreign(const struct slu_kpodspec *spec)
 {
 	static const struct {
@@ -204,7 +210,6 @@ const char *slu_predicate_foreign(const struct slu_kpodspec *spec)
 		const char *text;
 	} row[] = {
 		{ SLU_POD_AFFINITY_REQUIRED, "required pod affinity" },
-		{ SLU_POD_ANTI_REQUIRED, "required pod anti-affinity" },
 		{ SLU_POD_SPREAD_HARD, "a hard topology spread" },
 		{ SLU_POD_RESOURCE_CLAIMS, "resource claims" },
 		{ SLU_POD_INLINE_DISK, "an in-line disk volume" },
@@ -213,5 +218,8 @@ const char *slu_predicate_foreign(const struct slu_kpodspec *spec)
 	for (size_t i = 0; i < SLU_LEN(row); i++)
 		if (spec->flags & row[i].flag)
 			return row[i].text;
+	for (uint16_t i = 0; i < spec->nanti; i++)
+		if (!slu_predicate_by_host(&spec->anti[i]))
+			return "required pod anti-affinity by more than a host";
 	return NULL;
 }

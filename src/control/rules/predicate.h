@@ -14,6 +14,7 @@ enum slu_no {
 	SLU_NO_VOLUME,   /* a bound volume cannot be reached from there */
 	SLU_NO_PORT,     /* a host port is taken */
 	SLU_NO_REPELLED, /* required anti-affinity of a pod that is there */
+	SLU_NO_REPELS,   /* its own required anti-affinity, by host, against a pod that is there */
 	SLU_NO_COUNT,
 };
 /* "node selector", ... for sentences. */
@@ -37,8 +38,10 @@ bool slu_predicate_scores(const struct slu_kpodspec *spec);
 /* Host ports of two pods collide on one node. */
 bool slu_predicate_ports_collide(const struct slu_kpodspec *a, const struct slu_kpodspec *b);
 
-/* A request of the pod that only the default scheduler can satisfy (required pod affinity, hard
- * spread, resource claims ...), as words for a sentence; NULL: none. */
+/* The term of required anti-affinity is by host, which Sluice decides. */
+bool slu_predicate_by_host(const struct slu_kanti *t);
+/* A request of the pod that only the default scheduler can satisfy (required pod affinity,
+ * anti-affinity by more than a host, hard spread, resource claims ...), as words for a sentence; NULL: none. */
 const char *slu_predicate_foreign(const struct slu_kpodspec *spec);
 /* A label selector: all pairs are equal and all expressions hold. */
 bool slu_predicate_labels(const struct slu_kpair *pair, uint16_t npair,

@@ -171,7 +171,7 @@ static void complete(struct slu_core *c, struct group *g, struct taking *t, stru
 	n = name ? core_node(c, name) : NULL;
 	if (!name && slu_held_gated(&p->k->spec) && !p->stand)
 		n = next_place(c, t);
-	if (has_room(c, t, n, p->shape) && !core_ports_clash(c, n, p) &&
+	if (has_room(c, t, n, p->shape) && !core_pod_clashes(c, n, p) &&
 	    add_slot(t, p, n, SLOT_CHOSEN) == 0)
 		core_node_enter(c, n, p);
 }
@@ -194,7 +194,7 @@ static bool adopt_later(struct slu_core *c, struct group *g, struct pod *p)
 		return false;
 	if (bound)
 		core_foreign_remove(c, p);
-	if ((bound || (has_room(c, &t, n, p->shape) && !core_ports_clash(c, n, p))) &&
+	if ((bound || (has_room(c, &t, n, p->shape) && !core_pod_clashes(c, n, p))) &&
 	    add_slot(&t, p, n, bound ? SLOT_BOUND : SLOT_CHOSEN) == 0)
 		core_run_register(c, r, SLU_MIN(start_s, c->now_s));
 	taking_done(&t);

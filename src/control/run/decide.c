@@ -90,7 +90,7 @@ bool core_run_short(const struct run *r)
 	return r->slot.n - r->n_slot[SLOT_VACANT] < SLU_MIN(need, r->slot.n);
 }
 
-/* Whether two pods that the queue started at once want the same uncounted host port. */
+/* Whether two pods that the queue started at once may not share a node: it looked at each alone. */
 static bool clashes(struct slu_core *c, struct run *r)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
@@ -100,10 +100,14 @@ static bool clashes(struct slu_core *c, struct run *r)
 		struct slot *s = &r->slot.p[i];
 		struct node *n = (struct node *)(uintptr_t)slu_machine_node_tag(m, s->node);
 
-		if (s->pod && core_ports_clash(c, n, s->pod)) {
+		const struct pod *other = s->pod ? core_repels_clash(c, n, s->pod) : NULL;
+
+		if (!s->pod || (!other && !core_pod_clashes(c, n, s->pod)))
+			continue;
+		any = true;
+		/* A pod of another gang has changed the eligible nodes by now. */
+		if (!other || other->run == r)
 			core_slot_to(c, r, s, SLOT_FAILED); /* look elsewhere */
-			any = true;
-		}
 	}
 	return any;
 }

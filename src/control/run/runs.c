@@ -203,6 +203,11 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 			.flags = (from->shape->alone ? SLU_ROLE_ALONE : 0u) |
 				 (w->exclusive ? SLU_ROLE_EXCLUSIVE : 0u),
 		};
+		for (uint32_t k = 0; k < r->role.n; k++)
+			if (core_shapes_apart(from->shape, r->role.p[k].shape))
+				a->role[i].apart |= UINT64_C(1) << k;
+		if (a->role[i].apart)
+			a->role[i].flags |= SLU_ROLE_APART;
 	}
 	a->req = (struct slu_gang_req){ .role = a->role,
 					.n_role = r->role.n,
@@ -674,7 +679,7 @@ static bool fill_slot(struct slu_core *c, struct run *r, uint32_t i, struct pod 
 	    is_overbooked(m, s->node, p->shape))
 		return false;
 	n = (struct node *)(uintptr_t)slu_machine_node_tag(m, s->node);
-	if (core_ports_clash(c, n, p))
+	if (core_pod_clashes(c, n, p))
 		return false;
 	s->pod = p;
 	core_slot_to(c, r, s, SLOT_CHOSEN);
