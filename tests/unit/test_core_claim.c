@@ -1,6 +1,7 @@
 /* What clients of the Fluxion services match in the cluster: matches, cancels and restarts in any
  * order give the answers of the graph matcher on the same nodes.  test-core_claim [SEED] */
 #include "core_kit.h"
+#include "control/frame/frame.h"
 
 #include <sluice/sluice.h>
 #include <stdlib.h>
@@ -139,6 +140,21 @@ static void go_on(struct world *w)
 	nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
 }
 
+static void put_ask(struct world *w, enum slu_ask what, const char *name, const char *jobspec,
+		    bool (*over)(void *arg))
+{
+	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
+
+	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask_record };
+	a->what = what;
+	a->text = jobspec;
+	a->over = over;
+	a->answer = answered;
+	snprintf(a->name, sizeof a->name, "%s", name);
+	got.done = false;
+	slu_core_take(w->core, &a->base, w->now_us);
+}
+
 /* Asks until the core knows the cluster, and goes on until it answers. */
 static void ask(struct world *w, enum slu_ask what, const char *name, const char *jobspec,
 		bool (*over)(void *arg))
@@ -146,16 +162,7 @@ static void ask(struct world *w, enum slu_ask what, const char *name, const char
 	time_t limit = time(NULL) + 120;
 
 	do {
-		struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
-
-		a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask_record };
-		a->what = what;
-		a->text = jobspec;
-		a->over = over;
-		a->answer = answered;
-		snprintf(a->name, sizeof a->name, "%s", name);
-		got.done = false;
-		slu_core_take(w->core, &a->base, w->now_us);
+		put_ask(w, what, name, jobspec, over);
 		while (!got.done && time(NULL) < limit)
 			go_on(w);
 	} while (got.done && got.rc == -EAGAIN && time(NULL) < limit);
@@ -403,6 +410,87 @@ static void test_duration(void)
 	end(&w);
 }
 
+/* ---- between the decision and the answer ---- */
+
+static void wait_for_store(struct world *w)
+{
+	struct slu_journal_health h;
+
+	do {
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		slu_intents_health(w->core->door, &h);
+	} while (h.waiting);
+}
+
+/* Asks for all nodes and goes on until the decision is in the store, and no further. */
+static void decide(struct world *w)
+{
+	static char text[600];
+
+	begin(w);
+	jobspec_of(true, 1, text);
+	ask(w, SLU_ASK_MATCH, "", text, NULL); /* the first cycle is over */
+	cancel(w, got.job);
+	jobspec_of(true, NODES, text);
+	put_ask(w, SLU_ASK_MATCH, "", text, NULL);
+	go_on(w);
+	wait_for_store(w);
+}
+
+static void test_one_commit(void)
+{
+	struct world w;
+
+	decide(&w);
+	ok(!got.done, "no answer before the decision is durable");
+	go_on(&w);
+	ok(got.done && !got.rc, "the commit of the decision is the only one an answer waits for");
+	die(&w);
+	live(&w);
+	cancel(&w, got.job);
+	ok(!got.rc, "... and the next life knows the match: %s", got.text);
+	end(&w);
+}
+
+static void test_killed_before_answer(void)
+{
+	struct world w;
+	char text[600];
+
+	decide(&w);
+	die(&w);
+	live(&w);
+	jobspec_of(false, 1, text);
+	ask(&w, SLU_ASK_MATCH, "", text, NULL);
+	ok(got.rc == -EBUSY, "a match that was decided and perhaps heard of has its nodes: %s",
+	   got.text);
+	w.now_us += (int64_t)HOURS * 1000000 + 2000000;
+	for (int i = 0; i < 3; i++)
+		go_on(&w);
+	ask(&w, SLU_ASK_MATCH, "", text, NULL);
+	ok(!got.rc, "... until its duration is over: %s", got.text);
+	end(&w);
+}
+
+static void test_taken_back(void)
+{
+	struct world w;
+	char text[600];
+
+	decide(&w);
+	feed_node(&w, "n0", CORES, "", "\"unschedulable\":true", "True");
+	while (!got.done)
+		go_on(&w);
+	ok(got.rc == -EBUSY, "a node went before the match began: no room: %s", got.text);
+	wait_for_store(&w);
+	die(&w);
+	live(&w);
+	jobspec_of(true, NODES, text);
+	ask(&w, SLU_ASK_MATCH, "", text, NULL);
+	ok(!got.rc, "... and the next life does not know the match: %s", got.text);
+	end(&w);
+}
+
 int main(int argc, char **argv)
 {
 	state = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL) ^ (uint64_t)getpid();
@@ -412,5 +500,8 @@ int main(int argc, char **argv)
 	in_any_order(true);
 	test_left();
 	test_duration();
+	test_one_commit();
+	test_killed_before_answer();
+	test_taken_back();
 	return tap_done();
 }

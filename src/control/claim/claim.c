@@ -16,6 +16,7 @@
 #define ROW_MAX    ((size_t)4 << 20)
 #define CLAIMS_MAX 100000u
 #define SWEEP_US   1000000
+#define LATER_US   10000 /* rows that nobody waits for go with others, or after this */
 #define SWEEP_MAX  1000u /* of those that run at once */
 
 /* ---- all of them ---- */
@@ -141,7 +142,7 @@ static int show_claim(struct slu_core *c, struct claim *x, struct slu_error *err
 
 /* ---- the store ---- */
 
-static void store_claim(struct slu_core *c, const struct claim *x)
+static int store_claim(struct slu_core *c, struct claim *x)
 {
 	struct slu_buf b = SLU_BUF_INIT(ROW_MAX);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
@@ -161,13 +162,16 @@ static void store_claim(struct slu_core *c, const struct claim *x)
 	rc = b.error ? b.error : slu_batch_put_span(slu_intents_batch(c->door), &s);
 	if (rc < 0)
 		slu_log(SLU_WARN, "match not saved in the store", SLU_STR("name", x->name));
+	x->kept |= !rc;
+	c->claims->changed = true;
 	slu_buf_done(&b);
+	return rc;
 }
 
 void core_claims_keep(struct slu_core *c)
 {
 	for (uint32_t i = 0; i < c->claims->all.n; i++)
-		if (!nth(c, i)->ask)
+		if (!nth(c, i)->ask || nth(c, i)->kept)
 			store_claim(c, nth(c, i));
 }
 
@@ -193,6 +197,7 @@ int core_claim_recall(struct slu_core *c, const struct slu_store_span *s)
 		return -ENOMEM;
 	x->number = s->id;
 	x->start_s = s->from_s;
+	x->kept = true;
 	x->reserve = x->promised = true; /* whatever it waits for was promised */
 	x->name = slu_strdup(s->name);
 	x->jobspec = slu_strdup(jobspec);
@@ -212,12 +217,10 @@ static bool is_over(const struct slu_rec_ask *a)
 	return a->over && a->over(a->arg);
 }
 
-static void answer_client(struct slu_core *c, struct claim *x, int rc, const char *text)
+static void answer_client(struct claim *x, int rc, const char *text)
 {
 	struct slu_rec_ask *a = slu_take(x->ask);
 
-	if (!rc && core_answer_later(c, a, text))
-		return;
 	a->answer(a->arg, rc, text);
 	a->answer = NULL;
 	a->base.free(&a->base);
@@ -281,8 +284,10 @@ static int find_shares(struct slu_core *c, const struct run *r, bool runs, share
 	return rc;
 }
 
-/* {"job": 7, "reserved": false, "at": 0, "nodes": [{"name": "a", "cpu": 2000, ...}]} */
-static void answer_match(struct slu_core *c, struct claim *x, const struct run *r, bool runs)
+/* {"job": 7, "reserved": false, "at": 0, "nodes": [{"name": "a", "cpu": 2000, ...}]}
+ * `durable`: its row is in the store already; otherwise the answer waits for that. */
+static void answer_match(struct slu_core *c, struct claim *x, const struct run *r, bool runs,
+			 bool durable)
 {
 	struct slu_buf b = SLU_BUF_INIT(ROW_MAX);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
@@ -312,7 +317,12 @@ static void answer_match(struct slu_core *c, struct claim *x, const struct run *
 	slu_jsonw_end_obj(&w);
 	if (!rc)
 		rc = b.error;
-	answer_client(c, x, rc, rc ? "out of memory" : slu_buf_str(&b));
+	if (!rc && !durable && core_answer_later(c, x->ask, slu_buf_str(&b))) {
+		x->ask = NULL;
+		c->claims->waiting = true;
+	} else {
+		answer_client(x, rc, rc ? "out of memory" : slu_buf_str(&b));
+	}
 	slu_vec_done(&all);
 	slu_buf_done(&b);
 }
@@ -323,8 +333,9 @@ static void drop_claim(struct slu_core *c, struct claim *x)
 {
 	if (x->shown)
 		core_fluxjob_changed(c, x->obj, true);
-	if (!x->ask && c->door && slu_batch_del_span(slu_intents_batch(c->door), x->number) < 0)
+	if (x->kept && c->door && slu_batch_del_span(slu_intents_batch(c->door), x->number) < 0)
 		slu_log(SLU_WARN, "match not removed from the store", SLU_STR("name", x->name));
+	c->claims->changed = true;
 	slu_map_del(&c->claims->all, x->number);
 	claim_free(x);
 }
@@ -349,25 +360,79 @@ static void promise_claim(struct slu_core *c, struct claim *x, const struct run 
 	c->claims->next_us = c->now_us;
 }
 
-/* Runs, and its nodes are not noted yet. */
-static void started(struct slu_core *c, struct claim *x, const struct run *r)
+/* The node of each slot, as a FluxJob's status has them.  NULL: no memory. */
+static char *places_of(const struct slu_core *c, const struct run *r)
 {
-	struct slu_buf at = SLU_BUF_INIT(ROW_MAX);
 	const struct slu_machine *m = slu_queue_machine(c->q);
+	struct slu_buf at = SLU_BUF_INIT(ROW_MAX);
 
 	for (uint32_t i = 0; i < r->slot.n; i++) {
 		const char *node = slu_machine_node_name(m, r->slot.p[i].node);
 
 		slu_buf_printf(&at, "%s%s", i ? "," : "", node ? node : "-");
 	}
+	return slu_buf_take(&at);
+}
+
+/* Note in the row where the claim runs.  1: the row changed; 0: it says so already; negative: no
+ * memory, to be tried again. */
+static int keep_places(struct slu_core *c, struct claim *x, const struct run *r)
+{
+	char *places = places_of(c, r);
+	int rc;
+
+	if (!places)
+		return -ENOMEM;
+	if (x->kept && x->places && !strcmp(x->places, places) && x->start_s == r->start_s) {
+		slu_free(places);
+		return 0;
+	}
 	slu_free(x->places);
-	x->places = slu_buf_take(&at);
+	x->places = places;
 	x->start_s = r->start_s;
-	if (!x->places)
-		return; /* again at the next look */
-	store_claim(c, x);
-	if (x->ask)
-		answer_match(c, x, r, true);
+	rc = store_claim(c, x);
+	if (!rc)
+		return 1;
+	slu_free(x->places);
+	x->places = NULL;
+	return rc;
+}
+
+void core_claims_placed(struct slu_core *c)
+{
+	slu_vec_each (&c->runs->open, struct run *, at) {
+		const struct run *r = *at;
+		struct claim *x;
+
+		if (r->state != RUN_INTENT || r->ticket != UINT64_MAX || !r->gang ||
+		    strcmp(r->g->ns, SLU_CLAIM_SPACE) != 0)
+			continue;
+		x = claim_of(c, core_claim_number(r->g->id.key));
+		if (x)
+			(void)(keep_places(c, x, r) < 0); /* when it runs, then */
+	}
+}
+
+/* Runs, and awaits its answer, or was not seen to run before. */
+static void started(struct slu_core *c, struct claim *x, const struct run *r)
+{
+	int rc = keep_places(c, x, r);
+
+	x->runs = rc >= 0;
+	c->claims->changed = true;
+	/* A row that did not change went to the store with the intent, which was waited for. */
+	if (x->runs && x->ask)
+		answer_match(c, x, r, true, rc == 0);
+}
+
+/* Was placed and taken back before it ran: a place went while the store took its time. */
+static void unplaced(struct slu_core *c, struct claim *x)
+{
+	slu_free(x->places);
+	x->places = NULL;
+	x->runs = false;
+	if (!x->ask)
+		store_claim(c, x);
 }
 
 /* Waits.  true: it is answered with "no room" and goes. */
@@ -376,7 +441,7 @@ static bool claim_waits(struct slu_core *c, struct claim *x, const struct run *r
 	if (core_awaits_ending(c))
 		return false; /* nothing was decided in this cycle; its end wakes us */
 	if (r->never || r->refused || !x->reserve) {
-		answer_client(c, x, -EBUSY, r->reason ? r->reason : "there is no room now");
+		answer_client(x, -EBUSY, r->reason ? r->reason : "there is no room now");
 		return true;
 	}
 	if (r->planned_s == SLU_TIME_NONE && !x->promised) {
@@ -384,12 +449,12 @@ static bool claim_waits(struct slu_core *c, struct claim *x, const struct run *r
 		return false;
 	}
 	if (r->planned_s == SLU_TIME_NONE) {
-		answer_client(c, x, -EBUSY, "no time is found at which there is room");
+		answer_client(x, -EBUSY, "no time is found at which there is room");
 		return true;
 	}
 	x->start_s = r->planned_s;
 	store_claim(c, x);
-	answer_match(c, x, r, false);
+	answer_match(c, x, r, false, false);
 	return false;
 }
 
@@ -403,11 +468,11 @@ static bool look_at_claim(struct slu_core *c, struct claim *x)
 
 	if (!f || f->life == FLUXJOB_OVER) {
 		if (x->ask)
-			answer_client(c, x, -EBUSY, "it ended before it was answered");
+			answer_client(x, -EBUSY, "it ended before it was answered");
 		return true;
 	}
 	if (x->ask && is_over(x->ask)) { /* a client that never hears of it would never cancel it */
-		answer_client(c, x, -ECANCELED, "the client no longer waits for the answer");
+		answer_client(x, -ECANCELED, "the client no longer waits for the answer");
 		return true;
 	}
 	snprintf(key, sizeof key, "u:match-%" PRIu64, x->number);
@@ -415,13 +480,15 @@ static bool look_at_claim(struct slu_core *c, struct claim *x)
 	r = gang_of(g);
 	if (g && (g->wrong || g->cancelled)) {
 		if (x->ask)
-			answer_client(c, x, g->wrong ? -EINVAL : -EBUSY,
+			answer_client(x, g->wrong ? -EINVAL : -EBUSY,
 				      g->wrong ? g->wrong : "it was cancelled");
 		return true;
 	}
 	if (!r)
 		return false;
-	if (r->state == RUN_RUNNING && (!x->places || x->ask))
+	if (r->state == RUN_QUEUED && x->places)
+		unplaced(c, x);
+	if (r->state == RUN_RUNNING && (!x->runs || x->ask))
 		started(c, x, r);
 	else if (r->state == RUN_QUEUED && x->ask)
 		return claim_waits(c, x, r);
@@ -451,11 +518,10 @@ int64_t core_claims_wake_us(const struct slu_core *c)
 }
 
 /* Look at the claims that are not answered or do not run yet. */
-static bool look_at_open(struct slu_core *c)
+static void look_at_open(struct slu_core *c)
 {
 	struct claims *all = c->claims;
 	uint32_t kept = 0;
-	bool any = all->open.n;
 
 	for (uint32_t i = 0; i < all->open.n; i++) {
 		struct claim *x = claim_of(c, all->open.p[i]);
@@ -464,18 +530,15 @@ static bool look_at_open(struct slu_core *c)
 			continue;
 		if (look_at_claim(c, x))
 			drop_claim(c, x);
-		else if (x->ask || !x->places)
+		else if (x->ask || !x->runs)
 			all->open.p[kept++] = x->number;
 	}
 	all->open.n = kept;
-	return any;
 }
 
 /* Look at the claims that have ended. */
-static bool look_at_over(struct slu_core *c)
+static void look_at_over(struct slu_core *c)
 {
-	bool any = c->fluxjobs->claims_over.n;
-
 	slu_vec_each (&c->fluxjobs->claims_over, uint64_t, number) {
 		struct claim *x = claim_of(c, *number);
 
@@ -483,14 +546,12 @@ static bool look_at_over(struct slu_core *c)
 			drop_claim(c, x);
 	}
 	c->fluxjobs->claims_over.n = 0;
-	return any;
 }
 
 /* Check the running claims, some in each sweep: a claim may have ended without an event. */
-static bool sweep(struct slu_core *c)
+static void sweep(struct slu_core *c)
 {
 	struct claims *all = c->claims;
-	bool any = false;
 
 	all->sweep_us = c->now_us;
 	for (uint32_t n = SLU_MIN(all->all.n, SWEEP_MAX); n && all->all.n; n--) {
@@ -500,24 +561,24 @@ static bool sweep(struct slu_core *c)
 		if (all->swept == 0 || all->swept > all->all.n)
 			all->swept = all->all.n;
 		x = nth(c, --all->swept);
-		if (!x->ask && x->places && look_at_claim(c, x)) {
+		if (!x->ask && x->runs && look_at_claim(c, x))
 			drop_claim(c, x);
-			any = true;
-		}
 	}
-	return any;
 }
 
 bool core_claims(struct slu_core *c)
 {
-	bool any;
+	struct claims *all = c->claims;
 
-	c->claims->next_us = CORE_NEVER;
-	any = look_at_over(c);
-	any |= look_at_open(c);
-	if (c->now_us - c->claims->sweep_us >= SWEEP_US)
-		any |= sweep(c);
-	return any;
+	all->next_us = CORE_NEVER;
+	all->waiting = all->changed = false;
+	look_at_over(c);
+	look_at_open(c);
+	if (c->now_us - all->sweep_us >= SWEEP_US)
+		sweep(c);
+	if (all->changed && !all->waiting)
+		all->next_us = SLU_MIN(all->next_us, c->now_us + LATER_US);
+	return all->waiting;
 }
 
 /* ---- what clients ask ---- */
@@ -550,7 +611,7 @@ static void ask_match(struct slu_core *c, struct slu_rec_ask *a)
 	rc = x->name && x->jobspec ? show_claim(c, x, &err)
 				   : slu_fail(&err, -ENOMEM, "out of memory");
 	if (rc < 0) {
-		answer_client(c, x, rc, err.text);
+		answer_client(x, rc, err.text);
 		drop_claim(c, x);
 	}
 }

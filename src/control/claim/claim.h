@@ -10,7 +10,8 @@
  *	             └────► no room ───────► answered; gone
  *
  * An answer waits until its row is in the store (a span of kind "match"), so what a client was told
- * survives a restart. */
+ * survives a restart.  The row of a claim that is placed goes there with the intent of its gang: one
+ * commit makes both durable. */
 #pragma once
 #include "control/fluxjob/fluxjob.h"
 
@@ -18,9 +19,11 @@ struct claim {
 	uint64_t number;
 	char *name; /* of its FluxJob */
 	char *jobspec;
-	char *places; /* node of each slot, as a FluxJob's status has it; NULL: it does not run */
+	char *places; /* node of each slot, as a FluxJob's status has it; NULL: it has none yet */
 	int64_t start_s; /* of the row: start, or promised start */
 	bool reserve, promised;
+	bool kept;                  /* it has a row in the store, or in the batch that goes next */
+	bool runs;                  /* it was seen to run at its places */
 	bool shown;                 /* its FluxJob is in the table */
 	const struct slu_kobj *obj; /* that FluxJob */
 	struct slu_rec_ask *ask;    /* the request that waits for its answer; NULL: answered */
@@ -33,6 +36,8 @@ struct claims {
 	struct slu_kcodec *codec;
 	struct slu_strpool *pool; /* borrowed; NULL: no claims are taken */
 	int64_t next_us;          /* when to look again although nothing has happened */
+	bool changed;             /* rows were written in this look, of claims or of their jobs */
+	bool waiting;             /* ... and an answer waits for them */
 	int64_t sweep_us;         /* when some of the running claims were last checked */
 	uint32_t swept;           /* the running claim to check next */
 };
@@ -42,7 +47,10 @@ void core_claim_ask(struct slu_core *c, struct slu_rec_ask *a);
 bool core_claim_asked(const struct slu_rec_ask *a);
 /* Show the claims that the store remembers; called before groups are settled. */
 void core_claims_show(struct slu_core *c);
-/* Answer, record and end claims, after the decisions were carried out.  true: there are rows to send. */
+/* Write down where the claims were placed in this cycle, before its batch is sent. */
+void core_claims_placed(struct slu_core *c);
+/* Answer, record and end claims, after the decisions were carried out.  true: answers wait for rows,
+ * which are to be sent now. */
 bool core_claims(struct slu_core *c);
 int64_t core_claims_wake_us(const struct slu_core *c);
 /* Take a claim back from its row in the store.  0 or -ENOMEM. */

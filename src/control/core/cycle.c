@@ -206,6 +206,8 @@ static const struct step cycle[] = {
 	  .run = core_groups_settle },
 	{ "schedule again", "for those followers", .try = schedule, .flags = SOUND },
 	{ "grow", "elastic gangs take what the queue left", .run = core_elastic },
+	{ "note claims", "where they were placed goes to the store with their intents",
+	  .run = core_claims_placed },
 	{ "send", "all decisions are made: one batch for the store", .run = send_batch },
 	{ "place", "intents that are durable, of this cycle or earlier ones, are carried out",
 	  .run = core_place_durable },
