@@ -41,7 +41,7 @@ class _Service:
         options = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
         self.channel = grpc.secure_channel(host, credentials, options) if credentials else grpc.insecure_channel(host, options)
         self.timeout = timeout
-        self._metadata = [("authorization", f"Bearer {token}")] if token else None
+        self._metadata: tuple[tuple[str, str | bytes], ...] | None = (("authorization", f"Bearer {token}"),) if token else None
         self._pool = descriptor_pool.DescriptorPool()
         files = descriptor_pb2.FileDescriptorSet.FromString(resources.files("sluice").joinpath(f"{self._file}.pb").read_bytes())
         for f in files.file:
@@ -128,11 +128,13 @@ class ExternalClient(_Service):
 
     def get_resources(self) -> str:
         """The graph as JGF."""
-        return self._call("GetResources").graph
+        graph: str = self._call("GetResources").graph
+        return graph
 
     def list_groups(self) -> list[str]:
         return [name for name in self._call("ListGroups").name.split("\n") if name]
 
     def get_group(self, group: str) -> int:
         """Its size."""
-        return self._call("GetGroup", group=group).size
+        size: int = self._call("GetGroup", group=group).size
+        return size

@@ -121,7 +121,8 @@ class Graph:
         if not out[0]:
             return None
         try:
-            return self._ffi.string(out[0]).decode()
+            text: str = self._ffi.string(out[0]).decode()
+            return text
         finally:
             self._lib.sluice_free(out[0])
 
