@@ -201,6 +201,15 @@ int slu_gang_set_end(struct slu_machine *m, uint64_t job, int64_t end_s);
  * holds). */
 int64_t slu_gang_release(struct slu_machine *m, uint64_t job, uint32_t role, slu_node node,
 			 uint32_t slots);
+/* The same, but the job stays booked when nothing is left, until slu_gang_cancel(): it may hold slots
+ * on nodes that were removed. */
+int64_t slu_gang_give_back(struct slu_machine *m, uint64_t job, uint32_t role, slu_node node,
+			   uint32_t slots);
+/* Slots that a running job held on a node that was removed, and that are there now that the node is
+ * back: book them as they stand, whether they fit or not.  -ENOENT (no such job or node), -EINVAL (it
+ * does not run, no such role), -ENOMEM. */
+int slu_gang_regain(struct slu_machine *m, int64_t now_s, uint64_t job,
+		    const struct slu_gang_part *part, uint32_t n_part, struct slu_error *err);
 /* More slots for a running job, from now to its end: `req` counts the additional ones; its roles
  * must be those of the job (same number, same needs); its times are not used.  Answers NOW (place
  * holds the new parts) or BUSY; -ENOENT, -EINVAL, -ENOMEM. */

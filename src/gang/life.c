@@ -123,8 +123,43 @@ int slu_gang_block_add(struct slu_machine *m, int64_t now_s, const struct slu_ga
 	return rc;
 }
 
+int slu_gang_regain(struct slu_machine *m, int64_t now_s, uint64_t job,
+		    const struct slu_gang_part *part, uint32_t n_part, struct slu_error *err)
+{
+	slu_cleanup(slu_freep) struct part *own = NULL;
+	struct job *j = slu_job_find(m, job);
+	struct slu_gang_booking b = { .job = job, .part = part, .n_part = n_part };
+	int rc;
+
+	if (!j)
+		return slu_fail(err, -ENOENT, "there is no job %" PRIu64, job);
+	if (j->state != SLU_GANG_RUNNING)
+		return slu_fail(err, -EINVAL, "job %" PRIu64 " does not run", job);
+	b.n_role = j->n_role;
+	rc = booking_parts(m, &b, &own, err);
+	if (rc < 0)
+		return rc;
+	slu_machine_advance(m, now_s);
+	rc = slu_job_extend(m, j, own, n_part);
+	if (rc < 0)
+		return rc;
+	m->odd = true; /* the caller did not ask whether it fits */
+	m->version++;
+	return 0;
+}
+
 int64_t slu_gang_release(struct slu_machine *m, uint64_t job, uint32_t role, slu_node node,
 			 uint32_t slots)
+{
+	int64_t left = slu_gang_give_back(m, job, role, node, slots);
+
+	if (!left)
+		slu_job_drop(m, slu_job_find(m, job));
+	return left;
+}
+
+int64_t slu_gang_give_back(struct slu_machine *m, uint64_t job, uint32_t role, slu_node node,
+			   uint32_t slots)
 {
 	struct job *j = slu_job_find(m, job);
 	int v = slu_node_slot(m, node);
@@ -151,10 +186,6 @@ int64_t slu_gang_release(struct slu_machine *m, uint64_t job, uint32_t role, slu
 		k = SLU_MIN(p->slots, slots);
 		slots -= k;
 		slu_job_reduce(m, j, i, k);
-	}
-	if (!j->n_part) {
-		slu_job_drop(m, j);
-		return 0;
 	}
 	return j->slots;
 }

@@ -492,8 +492,8 @@ static int end_slots(struct slu_queue *q, uint32_t j, const struct slu_event *ev
 	if (q->job.p[j].state != SLU_JOB_RUNNING)
 		return slu_fail(err, -EINVAL, "job %" PRIu64 " does not run", id);
 	for (uint32_t i = 0; i < ev->n_part && left; i++) {
-		left = slu_gang_release(q->m, id, ev->part[i].role, ev->part[i].node,
-					ev->part[i].slots);
+		left = slu_gang_give_back(q->m, id, ev->part[i].role, ev->part[i].node,
+					  ev->part[i].slots);
 		if (left < 0)
 			return slu_fail(err, (int)left,
 					"job %" PRIu64
@@ -503,10 +503,26 @@ static int end_slots(struct slu_queue *q, uint32_t j, const struct slu_event *ev
 						? slu_machine_node_name(q->m, ev->part[i].node)
 						: "(gone)");
 	}
-	if (!left)
+	if (!left && ev->size <= 0)
 		return queue_job_gone(q, j, ev->result, out);
 	q->job.p[j].flags |= JOB_PARTIAL;
 	queue_plan_freed(q, SLU_CAUSE_EARLY_END, id, SLU_NODE_NONE);
+	return 0;
+}
+
+static int regain(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
+		  struct slu_error *err)
+{
+	const struct job *job = &q->job.p[j];
+	int rc;
+
+	if (job->state != SLU_JOB_RUNNING)
+		return slu_fail(err, -EINVAL, "job %" PRIu64 " does not run", job->id);
+	rc = slu_gang_regain(q->m, q->now_s, job->id, ev->part, ev->n_part, err);
+	if (rc < 0)
+		return rc;
+	note_overfull(q, ev->part, ev->n_part);
+	queue_plan_lost(q, SLU_CAUSE_FOREIGN, job->id, SLU_NODE_NONE);
 	return 0;
 }
 
@@ -523,6 +539,8 @@ int queue_ev_end(struct slu_queue *q, const struct slu_event *ev, struct slu_dec
 		return queue_job_gone(q, j, SLU_RESULT_CANCELLED, out);
 	case SLU_EV_END_SLOTS:
 		return end_slots(q, j, ev, out, err);
+	case SLU_EV_REGAIN:
+		return regain(q, j, ev, err);
 	case SLU_EV_TAKE_BACK:
 		return take_back(q, j, ev, out, err);
 	default:

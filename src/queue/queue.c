@@ -120,6 +120,7 @@ int slu_queue_apply(struct slu_queue *q, int64_t now_s, const struct slu_event *
 	case SLU_EV_CANCEL:
 	case SLU_EV_END:
 	case SLU_EV_END_SLOTS:
+	case SLU_EV_REGAIN:
 	case SLU_EV_TAKE_BACK:
 		rc = queue_ev_end(q, ev, out, err);
 		break;

@@ -183,14 +183,16 @@ enum slu_event_kind {
 	/* spec, part, start_s: the job runs already (after a restart).  If its queue is gone, the job
 	 * counts in the first one. */
 	SLU_EV_RUNNING,
-	SLU_EV_CANCEL,    /* job: in any state.  Running: counts as ended, cancelled */
-	SLU_EV_HOLD,      /* job: waiting only; a running job is left alone */
-	SLU_EV_RELEASE,   /* job */
-	SLU_EV_PRIORITY,  /* job, priority */
-	SLU_EV_LIMIT,     /* job, limit_s: new time limit, waiting or running */
-	SLU_EV_REQUEST,   /* job, spec->req: what a waiting job asks for changed; keeps its place */
-	SLU_EV_END,       /* job, result: all of it is gone */
-	SLU_EV_END_SLOTS, /* job, part: these slots ended, the rest runs on */
+	SLU_EV_CANCEL,   /* job: in any state.  Running: counts as ended, cancelled */
+	SLU_EV_HOLD,     /* job: waiting only; a running job is left alone */
+	SLU_EV_RELEASE,  /* job */
+	SLU_EV_PRIORITY, /* job, priority */
+	SLU_EV_LIMIT,    /* job, limit_s: new time limit, waiting or running */
+	SLU_EV_REQUEST,  /* job, spec->req: what a waiting job asks for changed; keeps its place */
+	SLU_EV_END,      /* job, result: all of it is gone */
+	/* job, part: these slots ended, the rest runs on.  size: how many are left of the job, those on
+	 * nodes that were removed counted in; 0: as many as are booked, and the job ends with the last */
+	SLU_EV_END_SLOTS,
 	/* job: the start was not carried out; the job waits again at its old place.  part: nodes it
 	 * must avoid until until_s (may be none) */
 	SLU_EV_TAKE_BACK,
@@ -213,6 +215,9 @@ enum slu_event_kind {
 	 * earlier one. */
 	SLU_EV_PROMISE,
 	SLU_EV_LOOK, /* the next pass looks at every job, as if room had appeared */
+	/* job, part: the running job had these slots on a node that was removed; the node is back, and
+	 * so are they */
+	SLU_EV_REGAIN,
 };
 
 enum slu_span_kind {

@@ -559,7 +559,7 @@ static int random_event(struct rig *r, struct slu_rng *g, int64_t now, slu_job_i
 
 	span.to_s = span.from_s + 1 + (int64_t)slu_rng_below(g, 30);
 	snprintf(span_name, sizeof span_name, "s%d", (int)slu_rng_below(g, 6));
-	switch (slu_rng_below(g, 21)) {
+	switch (slu_rng_below(g, 22)) {
 	case 0:
 		ev.kind = SLU_EV_CANCEL;
 		break;
@@ -626,6 +626,14 @@ static int random_event(struct rig *r, struct slu_rng *g, int64_t now, slu_job_i
 	case 20: /* seldom: most of what runs has lost something then */
 		ev.kind = SLU_EV_NODE_REMOVE;
 		return slu_rng_below(g, 4) ? 0 : rig_apply(r, now, &ev);
+	case 21: /* a node is back with a slot of what runs */
+		ev.kind = SLU_EV_REGAIN;
+		ev.part = &avoid;
+		ev.n_part = 1;
+		if (!known || v.state != SLU_JOB_RUNNING ||
+		    slu_machine_node_free_during(m, ev.node, r->cpu, now, SLU_FOREVER) < 1)
+			return 0;
+		break;
 	case 14:
 	case 15:
 	case 16:

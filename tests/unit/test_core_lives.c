@@ -182,6 +182,51 @@ static void test_kept_place_tainted(void)
 }
 
 /* Our clock is a minute ahead of the kubelets': their times lie before our decision. */
+static uint32_t foreign_on(struct world *w, const char *node)
+{
+	struct slu_snapshot *s = picture(w);
+
+	for (uint32_t i = 0; i < s->n_nodes; i++)
+		if (!strcmp(s->node[i].name, node))
+			return s->node[i].foreign;
+	return UINT32_MAX;
+}
+
+/* The Node object is deleted and made again (a kubelet that registers anew); the containers run on. */
+static void test_node_remade(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 2, 2, FIRST_PROMISED);
+	p = crowd(&w, "g", 2, "2", GROUP("g", "2"));
+	turn(&w);
+	ok(bound(&w, "g") == 2, "a gang runs on two nodes");
+	feed(&w, SLU_KIND_NODE, true, "{\"metadata\":{\"name\":\"%s\",\"uid\":\"node-%s\"}}",
+	     p[1].node, p[1].node);
+	feed_pod(&w, &p[1], false); /* a heartbeat of its status */
+	turn(&w);
+	ok(pictured(&w, "g").bound == 2, "one node is deleted: the pods are its members still (%u)",
+	   pictured(&w, "g").bound);
+	end_pod(&w, &p[0], "Succeeded");
+	later(&w, 1);
+	ok(!strcmp(pictured(&w, "g").state, "running"),
+	   "the member on the other node ends: the gang runs on (%s)", pictured(&w, "g").state);
+	feed_node(&w, p[1].node, 2, "", "", "True");
+	turn(&w);
+	ok(foreign_on(&w, p[1].node) == 0, "the node is made again: its pod is not work of others");
+	ok(differences(&w) == 0, "the books agree with the pods");
+	add_pod(&w, "h", "sluice", "1", GROUP("h", "1"));
+	add_pod(&w, "i", "sluice", "2", GROUP("i", "1"));
+	turn(&w);
+	ok(bound(&w, "h") + bound(&w, "i") == 1, "the other node alone has room");
+	end_pod(&w, &p[1], "Succeeded");
+	later(&w, 1);
+	ok(!*pictured(&w, "g").state && bound(&w, "h") && bound(&w, "i"),
+	   "its last member ends, and its room is used");
+	close_world(&w);
+}
+
 static void test_limit_with_skewed_clocks(void)
 {
 	struct world w;
@@ -735,6 +780,7 @@ int main(void)
 	test_deployment_deleted();
 	test_orphaned();
 	test_kept_place_tainted();
+	test_node_remade();
 	test_limit_with_skewed_clocks();
 	test_two_jobs();
 	test_second_job_late();

@@ -378,6 +378,37 @@ static void test_release(void)
 	slu_machine_free(m);
 }
 
+/* A node goes with what runs there, and comes back with it. */
+static void test_regain(void)
+{
+	struct slu_machine *m = machine(2, 4, 100, 2);
+	struct slu_gang_req q = gang(8, 1, 10);
+	struct slu_amount total[] = { { CPU, 3 }, { MEM, 100 } };
+	struct slu_node_spec small = { .name = "n1", .total = total, .n_total = 2 };
+	slu_node n0 = slu_machine_node_find(m, "n0"), n1 = slu_machine_node_find(m, "n1");
+	struct slu_gang_part part = { .slots = 4 };
+	struct slu_gang_info info;
+
+	ok(expect(m, SLU_GANG_ALLOCATE, 0, 1, &q, SLU_GANG_NOW, "@0 n0*4 n1*4"), "two nodes full");
+	slu_machine_node_remove(m, n1);
+	ok(slu_gang_give_back(m, 1, 0, n0, 4) == 0 && slu_gang_info(m, 1, &info, NULL) == 0 &&
+		   info.slots == 0,
+	   "nothing is left of the job, but for what went with the node");
+	slu_machine_node_add(m, &small, &n1, NULL);
+	part.node = n1;
+	part.role = 1;
+	ok(slu_gang_regain(m, 1, 1, &part, 1, NULL) == -EINVAL, "it has no such role");
+	ok(slu_gang_regain(m, 1, 2, &part, 1, NULL) == -ENOENT, "there is no such job");
+	part.role = 0;
+	ok(slu_gang_regain(m, 1, 1, &part, 1, NULL) == 0 &&
+		   slu_gang_info(m, 1, &info, &place) == 0 && !strcmp(shown(m, &place), "@0 n1*4"),
+	   "it has its slots again: %s", shown(m, &place));
+	ok(slu_machine_node_free(m, n1, CPU) == -1, "the node came back smaller, and is overfull");
+	ok(slu_gang_release(m, 1, 0, n1, 4) == 0 && slu_gang_info(m, 1, &info, NULL) == -ENOENT,
+	   "they end, and the job");
+	slu_machine_free(m);
+}
+
 static void test_blocks(void)
 {
 	struct slu_machine *m = machine(2, 4, 100, 2);
@@ -795,6 +826,7 @@ int main(void)
 	test_mixed();
 	test_mixed_search();
 	test_release();
+	test_regain();
 	test_blocks();
 	test_time_fit();
 	test_explain();

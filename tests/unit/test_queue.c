@@ -543,6 +543,47 @@ static void elastic(void)
 	kit_done(&k);
 }
 
+static slu_node kit_find(struct kit *k, const char *name)
+{
+	return slu_machine_node_find(slu_queue_machine(k->q), name);
+}
+
+/* The node of a running job is deleted and made again; its slots are still there. */
+static void node_back_with_work(void)
+{
+	struct kit k;
+	struct slu_job_view v;
+	struct slu_gang_part part = { .slots = 4 };
+	struct slu_event ev = { .kind = SLU_EV_REGAIN, .job = 1, .part = &part, .n_part = 1 };
+
+	kit_new(&k, 2, 4, SLU_POLICY_EASY);
+	kit_job(&k, 1, 8, 100, NULL);
+	kit_at(&k, 0);
+	kit_node_do(&k, SLU_EV_NODE_REMOVE, "n1");
+	is(k.lost[1], 1, "back: its slots are lost with the node");
+	part.node = kit_find(&k, "n0");
+	ev.kind = SLU_EV_END_SLOTS;
+	ev.size = 4;
+	is(kit_apply(&k, &ev), 0, "back: the others end");
+	ok(slu_queue_job(k.q, 1, &v) == 0 && v.state == SLU_JOB_RUNNING,
+	   "back: it runs where no node is");
+	kit_node(&k, "n1", 4, NULL, NULL);
+	ev.kind = SLU_EV_REGAIN;
+	part.node = kit_find(&k, "n1");
+	is(kit_apply(&k, &ev), 0, "back: the node comes back with its slots");
+	kit_job(&k, 2, 5, 10, NULL);
+	is(kit_at(&k, 1), 0, "back: the books are right (%s)", k.err.text);
+	is(k.planned[2], 100, "back: they count until its end");
+	ev.job = 2;
+	is(kit_apply(&k, &ev), -EINVAL, "back: a waiting job has no slots to regain");
+	ev = (struct slu_event){ .kind = SLU_EV_END_SLOTS, .job = 1, .part = &part, .n_part = 1 };
+	is(kit_apply(&k, &ev), 0, "back: they end");
+	is(slu_queue_job(k.q, 1, &v), -ENOENT, "back: and with them the job");
+	kit_at(&k, 2);
+	is(k.start[2], 2, "back: whoever waits for their room starts");
+	kit_done(&k);
+}
+
 static void never_until_grown(void)
 {
 	struct kit k;
@@ -760,6 +801,7 @@ int main(void)
 	foreign_and_take_back();
 	node_forbidden();
 	elastic();
+	node_back_with_work();
 	never_until_grown();
 	smaller_under_work();
 	overfilled_by_others();

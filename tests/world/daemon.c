@@ -568,6 +568,7 @@ struct slu_snapshot *daemon_picture(struct world *w, int n)
 
 	if (!d)
 		return NULL;
+	foretell_anew(d->core);
 	slu_core_take(d->core, &ask_new(SLU_ASK_SNAPSHOT, "", "")->base, time_of(d));
 	if (slu_core_cycle(d->core, time_of(d), &err) < 0)
 		world_broken(w, "cycle", "the core's own check fails: %s", err.text);

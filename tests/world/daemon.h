@@ -57,3 +57,6 @@ bool journal_commit(struct daemon *d);
 
 /* requests.c: what the core wrote goes to the server, answers come back. */
 void requests_send(struct daemon *d, struct slu_rec_write *x); /* takes it over */
+
+/* foretell.c: its next cycle makes a new forecast; the last one may be a second old. */
+void foretell_anew(struct slu_core *c);

@@ -22,17 +22,6 @@ void core_joined(struct slu_core *c)
 
 /* ---- nodes ---- */
 
-/* Work of others that was there before the node was. */
-static void book_present(struct slu_core *c, struct node *n)
-{
-	for (uint32_t i = 0; i < n->pod.n; i++) {
-		struct pod *p = n->pod.p[i];
-
-		if (!core_slot_counts(c, p))
-			core_foreign_add(c, p);
-	}
-}
-
 static void node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	enum core_node_news news = core_node_changed(c, obj, gone);
@@ -40,7 +29,7 @@ static void node_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 	if (news == CORE_NODE_SAME)
 		return;
 	if (news == CORE_NODE_ADDED)
-		book_present(c, core_node(c, obj->meta.name));
+		core_slots_back(c, core_node(c, obj->meta.name));
 	core_near_node(c);
 	core_reservations_look(c);
 }
@@ -67,9 +56,9 @@ static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
 
 	if (!n)
 		return;
-	if (s && n->handle != SLU_NODE_NONE && s->node == n->handle) {
+	if (s && core_slot_on(c, s, n)) {
 		core_node_enter(c, n, p);
-		if (p->resized) {
+		if (p->resized && n->handle != SLU_NODE_NONE) {
 			p->resized = false;
 			core_foreign_more(c, p, p->run->role.p[s->role].shape);
 		}

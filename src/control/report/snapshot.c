@@ -242,6 +242,8 @@ static int snap_line(const struct slu_job_view *v, void *arg)
 
 	if (at_s != SLU_TIME_NONE)
 		j->estimate_s = at_s;
+	else if (v->state == SLU_JOB_NEVER)
+		j->estimate_s = 0; /* whatever it was told when it could run */
 	if (asked)
 		explain_more(l->c, l->s, j);
 	return 0;

@@ -223,6 +223,17 @@ bool core_started(const struct group *g)
 	return false;
 }
 
+/* A member that may start one day.  Its Job may be suspended and resumed before the Job's controller
+ * deletes its pods. */
+static bool stays(struct slu_core *c, const struct pod *p)
+{
+	const struct slu_kowner *k = slu_kmeta_controller(&p->k->o.meta);
+	const struct slu_kobj *o = p->leaving && k ? core_owner(c, k->uid) : NULL;
+
+	return core_pod_startable(p) || (o && !o->meta.deleted_us && !p->k->o.meta.deleted_us &&
+					 !core_pod_at(p) && !slu_kpod_ended(p->k));
+}
+
 static int store_group(struct slu_core *c, struct group *g)
 {
 	const struct run *r = gang_of(g);
@@ -240,7 +251,7 @@ static int store_group(struct slu_core *c, struct group *g)
 		bool any = g->cancelled;
 
 		for (uint32_t i = 0; i < g->pod.n; i++)
-			any |= core_pod_startable(g->pod.p[i]);
+			any |= stays(c, g->pod.p[i]);
 		if (!any) {
 			if (g->begun) /* no member is left to follow those that started */
 				core_group_unkeep(c, g);

@@ -175,8 +175,12 @@ bool core_awaits_ending(struct slu_core *c);
 bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p);
 struct slot *core_slot_of(struct pod *p);
 /* Whether the pod has a slot that the queue's books count.  A slot on a node that was removed does not
- * count: if the node comes back while the pod is still there, the pod is booked as foreign work. */
+ * count until core_slots_back(). */
 bool core_slot_counts(const struct slu_core *c, struct pod *p);
+/* Whether the slot is on the node, which may have been removed from the machine meanwhile. */
+bool core_slot_on(const struct slu_core *c, const struct slot *s, const struct node *n);
+/* The node is in the machine (again): book the pods that are there, in their slots or as foreign work. */
+void core_slots_back(struct slu_core *c, struct node *n);
 void core_run_reason(struct run *r, const char *text);
 /* The slot whose pod a write was about; NULL: the pod or the run (which may be NULL) has gone. */
 struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w);

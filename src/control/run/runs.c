@@ -548,6 +548,42 @@ bool core_slot_counts(const struct slu_core *c, struct pod *p)
 	return s && slu_machine_node_is(slu_queue_machine(c->q), s->node);
 }
 
+bool core_slot_on(const struct slu_core *c, const struct slot *s, const struct node *n)
+{
+	if (slu_machine_node_is(slu_queue_machine(c->q), s->node))
+		return s->node == n->handle;
+	return s->pod && s->pod->node == n;
+}
+
+/* A slot of the node that was removed and is back.  The pod may have been resized since it got its place. */
+static bool regain(struct slu_core *c, struct node *n, struct slot *s)
+{
+	struct pod *p = s->pod;
+	struct slu_gang_part part = { n->handle, s->role, 1 };
+	struct slu_event ev = {
+		.kind = SLU_EV_REGAIN, .job = p->run->id, .part = &part, .n_part = 1
+	};
+
+	if (core_apply(c, &ev) < 0)
+		return false;
+	s->node = n->handle;
+	core_foreign_more(c, p, p->run->role.p[s->role].shape);
+	if (!p->foreign)
+		p->more = NULL;
+	return true;
+}
+
+void core_slots_back(struct slu_core *c, struct node *n)
+{
+	for (uint32_t i = 0; i < n->pod.n; i++) {
+		struct pod *p = n->pod.p[i];
+		struct slot *s = core_slot_of(p);
+
+		if (s ? !core_slot_counts(c, p) && !regain(c, n, s) : true)
+			core_foreign_add(c, p);
+	}
+}
+
 struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w)
 {
 	for (uint32_t k = 0; r && k < r->slot.n; k++) {
@@ -598,9 +634,11 @@ void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i)
 {
 	struct slot s = r->slot.p[i];
 	struct slu_gang_part part = { s.node, s.role, 1 };
-	struct slu_event ev = {
-		.kind = SLU_EV_END_SLOTS, .job = r->id, .part = &part, .n_part = 1
-	};
+	struct slu_event ev = { .kind = SLU_EV_END_SLOTS,
+				.job = r->id,
+				.part = &part,
+				.n_part = 1,
+				.size = (int64_t)r->slot.n - 1 };
 	struct group *g = r->g;
 
 	core_used(c, r, &s);
@@ -614,7 +652,8 @@ void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i)
 		core_run_end(c, r, core_outcome(c, g));
 		return;
 	}
-	core_apply(c, &ev);
+	if (slu_machine_node_is(slu_queue_machine(c->q), s.node))
+		core_apply(c, &ev); /* else the booking went with the node */
 	if (s.pod && slu_kpod_ended(s.pod->k))
 		note_ending(c, r);
 	memmove(&r->slot.p[i], &r->slot.p[i + 1], (--r->slot.n - i) * sizeof s);
