@@ -168,9 +168,148 @@ static void made_up_nodes(void)
 	close_world(&w);
 }
 
+/* A pod of the hostile user, in a namespace of its own. */
+static void hostile_pod(struct world *w, int i, bool gone, const char *meta, const char *spec)
+{
+	feed(w, SLU_KIND_POD, gone,
+	     "{\"metadata\":{\"name\":\"m%d\",\"namespace\":\"mal\",\"uid\":\"mal-%d\","
+	     "\"resourceVersion\":\"%" PRIu64
+	     "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"%s},"
+	     "\"spec\":{\"schedulerName\":\"sluice\"%s,\"containers\":[{\"name\":\"c\"}]},"
+	     "\"status\":{\"phase\":\"Pending\"}}",
+	     i, i, ++w->rv, meta, spec);
+}
+
+/* The longest turn while `act` does its part of the harm a hundred times, 10 ms apart. */
+static void harassed(struct world *w, void (*act)(struct world *w, int i), const char *what)
+{
+	int64_t worst = 0, all = 0;
+
+	for (int i = 0; i < 100; i++) {
+		int64_t from = cpu_us(), took;
+
+		act(w, i);
+		turn(w);
+		w->now_us += 10000;
+		took = cpu_us() - from;
+		worst = SLU_MAX(worst, took);
+		all += took;
+	}
+	ok(worst < 500000, "%s: no turn takes long (%d ms, %d in all)", what, (int)(worst / 1000),
+	   (int)(all / 1000));
+	gang_starts(w, what);
+}
+
+/* Groups that wait for others of sixteen kinds each: for labels that all have, for Jobs that are not
+ * there, for each other in circles. */
+static void after_pod(struct world *w, int i)
+{
+	char meta[2000];
+	int n = snprintf(meta, sizeof meta,
+			 ",\"labels\":{\"app\":\"x\",\"n\":\"%d\"},\"annotations\":{"
+			 "\"sluice.sh/after\":\"app=x",
+			 i % 7);
+
+	for (int k = 0; k < 15; k++)
+		n += snprintf(meta + n, sizeof meta - (size_t)n, k % 3 ? ",job/no-%d" : ",m%d",
+			      i * 31 + k);
+	snprintf(meta + n, sizeof meta - (size_t)n, "\"}");
+	hostile_pod(w, i, false, meta, "");
+}
+
+static void unmet_pod(struct world *w, int i)
+{
+	char meta[2000];
+	int n = snprintf(meta, sizeof meta,
+			 ",\"labels\":{\"app\":\"x\"},\"annotations\":{\"sluice.sh/after\":\"");
+
+	for (int k = 0; k < 15; k++)
+		n += snprintf(meta + n, sizeof meta - (size_t)n, "l%d-%d=y,", i, k);
+	snprintf(meta + n, sizeof meta - (size_t)n, "job/no-%d\"}", i);
+	hostile_pod(w, i, false, meta, "");
+}
+
+static void come_and_go(struct world *w, int i)
+{
+	hostile_pod(w, 100000 + i, false, "", "");
+	hostile_pod(w, 100000 + i - 1, true, "", "");
+}
+
+static void after_everything(void (*make)(struct world *w, int i), const char *what)
+{
+	struct world w;
+	int64_t from, took;
+
+	begin(&w, 3);
+	for (int i = 0; i < 3000; i++) {
+		hostile_pod(&w, 10000 + i, false, ",\"labels\":{\"app\":\"x\"}",
+			    ",\"nodeSelector\":{\"no\":\"such\"}");
+		make(&w, i);
+	}
+	from = cpu_us();
+	turn(&w);
+	took = cpu_us() - from;
+	ok(took < 1000000, "%s are taken in (%d ms)", what, (int)(took / 1000));
+	harassed(&w, come_and_go, what);
+	/* One of another namespace is looked at as if there were no others. */
+	add_pod(&w, "first", "sluice", "1", "");
+	add_pod(&w, "then", "sluice", "1", "\"annotations\":{\"sluice.sh/after\":\"pod/first\"}");
+	turn(&w);
+	ok(bound(&w, "first") == 1 && bound(&w, "then") == 0, "a group after another waits");
+	end_pod(&w, &w.pod[2], "Succeeded");
+	turn(&w);
+	ok(slu_core_wake_us(w.core) <= w.now_us, "its end is a reason to look at once");
+	turn(&w);
+	ok(bound(&w, "then") == 1, "and starts when that has ended");
+	close_world(&w);
+}
+
+/* A thousand Jobs of one named group, some of which have pods: nothing is asked of each Job about the
+ * pods of all. */
+static void one_of_many_jobs(struct world *w, int i)
+{
+	char name[16];
+
+	snprintf(name, sizeof name, "j%d", i * 7 % OBJECTS);
+	feed_job_as(w, name, 40, true, "yes", ",\"sluice.sh/group\":\"one\"", "", "", "");
+}
+
+static void many_jobs_of_one_group(void)
+{
+	struct world w;
+	int64_t from, took;
+
+	begin(&w, 2);
+	turn(&w);
+	from = cpu_us();
+	for (int i = 0; i < OBJECTS; i++)
+		one_of_many_jobs(&w, i);
+	turn(&w);
+	later(&w, 2);
+	took = cpu_us() - from;
+	ok(took < 2000000, "1000 Jobs of one group are taken in (%d ms, %d stand-ins)",
+	   (int)(took / 1000), (int)w.core->holds->n_stands);
+	harassed(&w, one_of_many_jobs, "1000 Jobs of one group that change");
+	from = cpu_us();
+	for (int i = 0; i < OBJECTS; i++)
+		feed(&w, SLU_KIND_JOB, true,
+		     "{\"metadata\":{\"name\":\"j%d\",\"namespace\":\"ns\",\"uid\":\"job-j%d\","
+		     "\"generation\":1,\"resourceVersion\":\"%" PRIu64
+		     "\"},\"spec\":{\"template\":{\"spec\":"
+		     "{\"containers\":[{\"name\":\"c\"}]}}}}",
+		     i, i, ++w.rv);
+	turn(&w);
+	took = cpu_us() - from;
+	ok(!w.core->holds->n_stands && took < 2000000, "they go (%d ms)", (int)(took / 1000));
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
+	many_jobs_of_one_group();
+	after_everything(after_pod, "3000 pods after labels that all have");
+	after_everything(unmet_pod, "3000 pods after what is not there");
 	flood(2, 0, false, "no objects");
 	flood(2, 2000000, false, "1000 Jobs of 2 000 000 pods");
 	flood(2, 99999, false, "1000 Jobs of 99 999 pods");

@@ -107,6 +107,7 @@ struct pod {
 	struct run *run;     /* the run that holds a slot for the pod, or queues for it */
 	uint32_t slot_at;    /* where its slot was last; slots move down as others go */
 	uint32_t member_at;  /* the same for its place among the members of its group */
+	uint32_t maker_at;   /* where its maker was found among those of its group */
 	struct node *node;   /* the node on whose list the pod stands */
 	struct shape *shape; /* of managed pods only */
 	uint64_t serial;     /* unique for the life of the process; key of foreign work */

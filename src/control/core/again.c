@@ -82,8 +82,10 @@ static void look(struct slu_core *c)
 	}
 	end_lost(c);
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
-	     e = slu_table_next(&c->groups->table, e))
+	     e = slu_table_next(&c->groups->table, e)) {
+		core_space_enter(c, group_of(e));
 		core_group_dirty(c, group_of(e));
+	}
 	core_held_space(c, NULL);
 	core_due_begin(c, CORE_AT_FLUXJOBS);
 }

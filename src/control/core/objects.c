@@ -277,7 +277,8 @@ static void owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool g
 	bool met = core_owner(c, obj->meta.uid);
 	bool news = core_owner_changed(c, obj, gone);
 
-	c->runs->after.news |= obj->kind == SLU_KIND_JOB;
+	if (obj->kind == SLU_KIND_JOB)
+		core_after_news(c, obj->meta.ns);
 	if (!met && !gone)
 		regroup(c, obj);
 	if (news)
@@ -305,7 +306,8 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		break;
 	case SLU_KIND_POD:
 		pod_changed(c, obj, gone);
-		c->runs->after.news |= gone; /* it may have ended long ago, with a label */
+		if (gone) /* it may have ended long ago, with a label */
+			core_after_news(c, obj->meta.ns);
 		break;
 	case SLU_KIND_FLUXJOB:
 		core_fluxjob_changed(c, obj, gone);

@@ -13,6 +13,7 @@ enum core_timer {
 	CORE_AT_FLUXJOBS,    /* FluxJobs that end, or whose status is due */
 	CORE_AT_STATUS,      /* status of waiting work */
 	CORE_AT_AUDIT,       /* the books are compared with the pods */
+	CORE_AT_AFTER,       /* groups that wait for others are looked at */
 	CORE_AT_DRAIN,       /* the window of a drain begins or ends */
 	CORE_AT_RESERVATION, /* a Reservation begins, ends or has changed */
 	CORE_AT_KEEP,        /* old rows are removed from the store */

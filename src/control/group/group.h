@@ -22,8 +22,10 @@ struct group {
 	struct slu_group_id id;
 	struct slu_group_wish wish;
 	SLU_VEC(struct pod *) pod;
+	uint32_t stands; /* of them: stand-ins (hold/objects.c) */
 	SLU_VEC(struct run *) run;
 	SLU_VEC(struct held *) owned; /* held objects its members come from */
+	uint64_t reported;            /* the pass in which those were last reported: hold/view.c */
 	int64_t first_seen_us;
 	uint64_t job;            /* id of the gang's run, also when it is over */
 	uint64_t reuse;          /* id a store remembers for the gang; 0: take a new one */
@@ -58,6 +60,10 @@ struct group {
 	char *stall_text; /* ... and what was missing; NULL */
 	int64_t avoid_until_s, again_s;
 	bool after_waits; /* it waits for other groups: run/after.c */
+	/* run/spaces.c: its neighbours in its namespace, and its place among those that wait. */
+	bool in_space;
+	struct group *space_next, *space_prev;
+	uint32_t wait_at;
 	char *after_text;
 	char *scheduler;
 	/* status last written */

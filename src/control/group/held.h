@@ -53,6 +53,7 @@ struct held {
 	SLU_VEC(slu_node) place;  /* ... and the nodes of that run */
 	int64_t again_us;         /* no patch of its turn, and no early resume, before this time */
 	int64_t asked_generation; /* the generation that a patch was sent to hold; -1: none was */
+	uint32_t running;         /* members that come from it and run, as of the last report */
 	bool marked;              /* carries the label fluxqueue/unschedulable */
 	/* as last told to the sink */
 	int64_t told_us;

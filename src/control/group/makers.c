@@ -50,7 +50,9 @@ int core_maker_join(struct slu_core *c, struct group *g, const struct pod *p)
 	const char *uid = maker_of(c, p, &obj);
 	char *own;
 
-	if (!uid || g->maker.n >= MAKERS_MAX || find_maker(g, uid, 0) != SLU_LIFE_ALONE)
+	if (!uid || g->maker.n >= MAKERS_MAX ||
+	    find_maker(g, uid, g->maker.n - 1) !=
+		    SLU_LIFE_ALONE) /* many come one after the other */
 		return 0;
 	own = slu_strdup(uid);
 	if (!own || slu_vec_push(&g->maker, own) < 0) {
@@ -62,17 +64,13 @@ int core_maker_join(struct slu_core *c, struct group *g, const struct pod *p)
 	return 0;
 }
 
-static bool is_held(const struct group *g, const char *uid)
+static bool is_held(struct slu_core *c, const struct group *g, const char *uid)
 {
-	for (uint32_t i = 0; i < g->owned.n; i++) {
-		const struct held *h = g->owned.p[i];
+	const struct held *h = core_held_find(c, uid);
 
-		if (!strcmp(h->obj->meta.uid, uid))
-			return h->obj->kind == SLU_KIND_JOB &&
-			       (h->turn != TURN_NONE || h->early == EARLY_GOING ||
-				slu_held_waits(slu_kjob(h->obj)));
-	}
-	return false;
+	return h && h->group == g && h->obj->kind == SLU_KIND_JOB &&
+	       (h->turn != TURN_NONE || h->early == EARLY_GOING ||
+		slu_held_waits(slu_kjob(h->obj)));
 }
 
 /* Into the scratch list; true: memory was enough. */
@@ -85,7 +83,7 @@ static bool list_makers(struct slu_core *c, const struct group *g)
 		return false;
 	for (uint32_t i = 0; i < g->maker.n; i++)
 		s->makers.p[s->makers.n++] = (struct slu_life_maker){
-			.obj = core_owner(c, g->maker.p[i]), .held = is_held(g, g->maker.p[i])
+			.obj = core_owner(c, g->maker.p[i]), .held = is_held(c, g, g->maker.p[i])
 		};
 	return true;
 }
@@ -109,19 +107,23 @@ static struct slu_life_objects objects_of(struct slu_core *c, const struct group
 }
 
 /* Drop makers that are gone with all their members. */
-static void forget_gone(struct slu_core *c, struct group *g, const struct slu_life_objects *o)
+static void forget_gone(struct group *g, const struct slu_life_objects *o)
 {
-	for (uint32_t i = g->maker.n; i-- > 0;) {
-		bool used = o->maker[i].obj || g->run.n;
+	bool used[MAKERS_MAX] = { false };
+	uint32_t kept = 0;
 
-		for (uint32_t k = 0; k < o->n_members && !used; k++)
-			used = o->member[k].maker == i;
-		if (used)
-			continue;
-		slu_free(g->maker.p[i]);
-		memmove(&g->maker.p[i], &g->maker.p[i + 1], (--g->maker.n - i) * sizeof(char *));
+	if (g->run.n)
+		return;
+	for (uint32_t k = 0; k < o->n_members; k++)
+		if (o->member[k].maker < g->maker.n)
+			used[o->member[k].maker] = true;
+	for (uint32_t i = 0; i < g->maker.n; i++) {
+		if (o->maker[i].obj || used[i])
+			g->maker.p[kept++] = g->maker.p[i];
+		else
+			slu_free(g->maker.p[i]);
 	}
-	(void)c;
+	g->maker.n = kept;
 }
 
 /* Pods of a ReplicaSet that a roll-out replaces: the newer ones start first. */
@@ -151,23 +153,26 @@ bool core_life_look(struct slu_core *c, struct group *g)
 {
 	struct groups *s = c->groups;
 	struct slu_life_objects o;
-	uint32_t stay = 0, guess = 0;
+	uint32_t stay = 0;
 
 	s->members.n = 0;
 	if (slu_vec_reserve(&s->members, g->pod.n) < 0)
 		return false;
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		const struct slu_kobj *obj;
-		const char *uid = maker_of(c, g->pod.p[i], &obj);
+		struct pod *p = g->pod.p[i];
+		const char *uid = maker_of(c, p, &obj);
+		bool beyond = p->maker_at == SLU_LIFE_ALONE && g->maker.n >= MAKERS_MAX;
+		uint32_t at = uid && !beyond ? find_maker(g, uid, p->maker_at) : SLU_LIFE_ALONE;
 
-		guess = uid ? find_maker(g, uid, guess) : SLU_LIFE_ALONE;
 		/* Its ReplicaSet went with its Deployment: the pod names one the mirror lacks, and is
 		 * no pod that stands alone for that. */
-		if (uid && guess == SLU_LIFE_ALONE && core_maker_join(c, g, g->pod.p[i]) == 0)
-			guess = find_maker(g, uid, 0);
-		s->members.p[s->members.n++] = (struct slu_life_member){
-			.pod = g->pod.p[i]->k, .maker = guess, .placed = core_pod_at(g->pod.p[i])
-		};
+		if (uid && !beyond && at == SLU_LIFE_ALONE && core_maker_join(c, g, p) == 0)
+			at = find_maker(g, uid, g->maker.n - 1);
+		p->maker_at = at;
+		s->members.p[s->members.n++] = (struct slu_life_member){ .pod = p->k,
+									 .maker = at,
+									 .placed = core_pod_at(p) };
 	}
 	if (!list_makers(c, g))
 		return false;
@@ -181,7 +186,7 @@ bool core_life_look(struct slu_core *c, struct group *g)
 	g->staying = stay;
 	mark_stale(c, g);
 	slu_life(&o, &g->life);
-	forget_gone(c, g, &o);
+	forget_gone(g, &o);
 	return true;
 }
 

@@ -126,6 +126,7 @@ struct group *core_group_join(struct slu_core *c, struct pod *p)
 	if (!g || core_maker_join(c, g, p) < 0 || slu_vec_push(&g->pod, p) < 0)
 		return NULL;
 	p->member_at = g->pod.n - 1;
+	g->stands += p->stand != NULL;
 	if (!p->shape)
 		p->shape = core_shape_get(c, p);
 	if (size)

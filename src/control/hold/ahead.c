@@ -26,7 +26,9 @@ static uint32_t count_pods(const struct held *h, bool placed)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; h->group && i < h->group->pod.n; i++) {
+	if (!h->group || h->group->pod.n == h->group->stands)
+		return 0;
+	for (uint32_t i = 0; i < h->group->pod.n; i++) {
 		const struct pod *p = h->group->pod.p[i];
 		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 

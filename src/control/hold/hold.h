@@ -13,6 +13,7 @@
 struct holds {
 	struct slu_held_sink sink;
 	SLU_VEC(struct pod *) released; /* pods that wait for the scheduler they name */
+	uint64_t pass;                  /* over all objects, to report them */
 	int64_t next_moved_us; /* no report before this about jobs that only moved in the queue */
 	struct slu_map stands; /* stand-ins by namespace (the address of its pooled name) */
 	uint64_t n_stands;     /* ... in all */

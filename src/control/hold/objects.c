@@ -127,7 +127,9 @@ static struct pod *stand_new(struct slu_core *c, struct held *h, const struct sl
 /* A Job that was suspended again still has pods on their way out. */
 static bool has_pods(const struct held *h)
 {
-	for (uint32_t i = 0; h->group && i < h->group->pod.n; i++) {
+	if (!h->group || h->group->pod.n == h->group->stands)
+		return false; /* also with a thousand Jobs in one group */
+	for (uint32_t i = 0; i < h->group->pod.n; i++) {
 		const struct pod *p = h->group->pod.p[i];
 		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 
@@ -353,23 +355,44 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 
 /* ---- holding what the webhook did not see ---- */
 
-/* Whether a pod of the object has a node already: then the object is left alone. */
-static bool has_begun(struct slu_core *c, const struct slu_kobj *o)
+/* The objects of a namespace of which a pod has a node already, found once for all that are looked at
+ * in a cycle. */
+struct begun {
+	const char *ns;     /* NULL: none yet */
+	struct slu_map uid; /* keyed hashes of them */
+};
+
+static uint64_t uid_hash(const char *uid)
 {
+	return slu_hash_keyed(uid, strlen(uid));
+}
+
+static int find_begun(struct slu_core *c, struct begun *b, const char *ns)
+{
+	b->ns = NULL;
+	slu_map_clear(&b->uid);
 	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
 	     e = slu_table_next(&c->cluster->pods, e)) {
 		const struct pod *p = pod_of(e);
 		struct slu_group_source src;
 
-		if (!*p->k->spec.node || slu_kpod_ended(p->k) ||
-		    strcmp(p->k->o.meta.ns, o->meta.ns))
+		if (!*p->k->spec.node || slu_kpod_ended(p->k) || strcmp(p->k->o.meta.ns, ns))
 			continue;
 		core_source(c, p->k, &src);
 		for (uint32_t i = 0; i < src.n_owners; i++)
-			if (!strcmp(src.owner[i]->meta.uid, o->meta.uid))
-				return true;
+			if (slu_map_put(&b->uid, uid_hash(src.owner[i]->meta.uid), 1) < 0)
+				return -ENOMEM;
 	}
-	return false;
+	b->ns = ns;
+	return 0;
+}
+
+/* Whether a pod of the object has a node already: then the object is left alone.  1, 0 or -ENOMEM. */
+static int has_begun(struct slu_core *c, struct begun *b, const struct slu_kobj *o)
+{
+	int rc = b->ns && !strcmp(b->ns, o->meta.ns) ? 0 : find_begun(c, b, o->meta.ns);
+
+	return rc < 0 ? rc : slu_map_get(&b->uid, uid_hash(o->meta.uid)) != NULL;
 }
 
 /* Jobs: not finished, not the user's own suspension, and either not held at all or suspended by us
@@ -387,23 +410,26 @@ static bool job_needs_hold(const struct slu_kjob *j)
 	return !mark && !j->suspend;
 }
 
-static void hold_object(struct slu_core *c, struct held *h)
+static void hold_object(struct slu_core *c, struct held *h, struct begun *begun)
 {
 	const struct slu_kobj *o = h->obj;
 	enum slu_held_mode mode = space_mode(c, o->meta.ns);
 	const struct slu_ktemplate *t = slu_held_template(o);
 	struct slu_buf b = SLU_BUF_INIT(4096);
+	int rc = 0;
 
 	if (mode == SLU_HELD_OFF || !t || o->meta.deleted_us ||
 	    (o->kind == SLU_KIND_JOB ? !job_needs_hold(slu_kjob(o)) : slu_held_gated(&t->spec)))
 		return;
 	if (h->asked_generation == o->meta.generation)
 		return;
-	h->asked_generation = o->meta.generation;
 	/* A new template changes nothing about the pods of a ReplicaSet; all others would end what
 	 * runs.  A Job that we have suspended is past that: its last pods are on their way out. */
-	if (o->kind != SLU_KIND_REPLICASET && !slu_kmeta_annotation(&o->meta, SLU_HELD_MARK) &&
-	    has_begun(c, o))
+	if (o->kind != SLU_KIND_REPLICASET && !slu_kmeta_annotation(&o->meta, SLU_HELD_MARK))
+		rc = has_begun(c, begun, o);
+	if (rc >= 0)
+		h->asked_generation = o->meta.generation;
+	if (rc)
 		return;
 	if (slu_held_hold(o, mode, &b) == 0) {
 		slu_log(SLU_INFO, "held by the controller",
@@ -431,6 +457,7 @@ static void let_through(struct slu_core *c, struct held *h)
 
 void core_held_look(struct slu_core *c)
 {
+	struct begun begun = { 0 };
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < c->groups->look.n; i++) {
@@ -453,10 +480,11 @@ void core_held_look(struct slu_core *c)
 			h->listed = true;
 			c->groups->look.p[kept++] = h;
 		}
-		hold_object(c, h);
+		hold_object(c, h, &begun);
 		let_through(c, h);
 	}
 	c->groups->look.n = kept;
+	slu_map_done(&begun.uid);
 }
 
 void core_held_done(struct slu_core *c)

@@ -16,29 +16,30 @@ static struct run *gang_of(const struct group *g)
 	return g->run.n ? g->run.p[0] : NULL;
 }
 
-static bool comes_from(struct slu_core *c, const struct pod *p, const struct held *h)
+static void count_one(struct slu_core *c, const struct group *g, const char *uid)
 {
-	struct slu_group_source src;
+	struct held *h = core_held_find(c, uid);
 
-	if (p->k->o.meta.uid == h->obj->meta.uid)
-		return true;
-	core_source(c, p->k, &src);
-	for (uint32_t i = 0; i < src.n_owners; i++)
-		if (!strcmp(src.owner[i]->meta.uid, h->obj->meta.uid))
-			return true;
-	return false;
+	if (h && h->group == g)
+		h->running++;
 }
 
-static uint32_t running(struct slu_core *c, const struct held *h)
+/* Count the members that run for each object they come from, in one walk over all of them. */
+static void count_running(struct slu_core *c, const struct group *g)
 {
-	uint32_t n = 0;
+	for (uint32_t i = 0; i < g->owned.n; i++)
+		g->owned.p[i]->running = 0;
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		const struct pod *p = g->pod.p[i];
+		struct slu_group_source src;
 
-	for (uint32_t i = 0; h->group && i < h->group->pod.n; i++) {
-		const struct pod *p = h->group->pod.p[i];
-
-		n += p->k->phase == SLU_PHASE_RUNNING && comes_from(c, p, h);
+		if (p->k->phase != SLU_PHASE_RUNNING)
+			continue;
+		count_one(c, g, p->k->o.meta.uid);
+		core_source(c, p->k, &src);
+		for (uint32_t o = 0; o < src.n_owners; o++)
+			count_one(c, g, src.owner[o]->meta.uid);
 	}
-	return n;
 }
 
 /* Whether it is over, and how. */
@@ -72,7 +73,8 @@ static void names(struct slu_core *c, const struct group *g, struct slu_buf *b)
 	slu_map_done(&seen);
 }
 
-static void view(struct slu_core *c, const struct held *h, struct slu_buf *nodes,
+/* `nodes`: those of its group, in words. */
+static void view(struct slu_core *c, const struct held *h, const char *nodes,
 		 struct slu_held_view *v)
 {
 	const struct group *g = h->group;
@@ -85,7 +87,7 @@ static void view(struct slu_core *c, const struct held *h, struct slu_buf *nodes
 				     .user = g ? g->user : h->obj->meta.ns,
 				     .job = g ? g->job : 0,
 				     .pods = size < 0 ? 1 : (uint32_t)size,
-				     .running = running(c, h),
+				     .running = g ? h->running : 0,
 				     .nodes = "",
 				     .reason = "" };
 	if (is_over(h->obj, &v->ok)) {
@@ -100,8 +102,7 @@ static void view(struct slu_core *c, const struct held *h, struct slu_buf *nodes
 		v->state = SLU_HELD_REFUSED;
 		v->reason = g->wrong;
 	} else if (r && r->state != RUN_QUEUED) {
-		names(c, g, nodes);
-		v->nodes = slu_buf_str(nodes);
+		v->nodes = nodes;
 		v->start_s = r->start_s;
 		v->state = v->running && v->running >= SLU_MIN(v->pods, g->wish.min)
 				   ? SLU_HELD_RUNNING
@@ -184,18 +185,37 @@ static void has_moved(struct slu_core *c, struct moved *m, struct held *h, uint3
 		m->oldest = h;
 }
 
-static void report_held(struct slu_core *c, struct held *h, struct moved *m)
+static void report_held(struct slu_core *c, struct held *h, const char *nodes, struct moved *m)
 {
-	struct slu_buf nodes = SLU_BUF_INIT(1u << 20);
 	struct slu_held_view v;
 
-	view(c, h, &nodes, &v);
+	view(c, h, nodes, &v);
 	mark_never(c, h, &v);
 	if (!m || (int)v.state != h->told_state)
 		tell_sink(c, h, &v);
 	else if (digest(&v) != h->told)
 		has_moved(c, m, h, v.position);
+}
+
+/* All objects that its members come from; or only one of them, whatever it was told before. */
+static void report_group(struct slu_core *c, struct group *g, struct held *only, struct moved *m)
+{
+	struct slu_buf nodes = SLU_BUF_INIT(1u << 20);
+
+	names(c, g, &nodes);
+	count_running(c, g);
+	for (uint32_t i = 0; i < g->owned.n; i++)
+		if (!only || g->owned.p[i] == only)
+			report_held(c, g->owned.p[i], slu_buf_str(&nodes), m);
 	slu_buf_done(&nodes);
+}
+
+static void report_one(struct slu_core *c, struct held *h)
+{
+	if (h->group)
+		report_group(c, h->group, h, NULL);
+	else
+		report_held(c, h, "", NULL);
 }
 
 void core_held_report(struct slu_core *c)
@@ -208,13 +228,22 @@ void core_held_report(struct slu_core *c)
 	if (!c->holds->sink.seen || !c->groups->held.n)
 		return;
 	core_due_at(c, CORE_AT_HELD, c->now_us + PASS_US);
+	c->holds->pass++;
 	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL); e;
-	     e = slu_table_next(&c->groups->held, e))
-		report_held(c, slu_entry_of(e, struct held, e), &m);
+	     e = slu_table_next(&c->groups->held, e)) {
+		struct held *h = held_of(e);
+
+		if (!h->group) {
+			report_held(c, h, "", &m);
+		} else if (h->group->reported != c->holds->pass) {
+			h->group->reported = c->holds->pass;
+			report_group(c, h->group, NULL, &m);
+		}
+	}
 	if (!m.next || c->now_us < c->holds->next_moved_us)
 		return;
 	c->holds->next_moved_us = c->now_us + MOVED_US;
-	report_held(c, m.next, NULL);
+	report_one(c, m.next);
 	if (m.oldest != m.next)
-		report_held(c, m.oldest, NULL);
+		report_one(c, m.oldest);
 }

@@ -18,7 +18,7 @@
 #include "control/run/run.h"
 
 #define PAST_MAX     65536u
-#define CIRCLE_STEPS 1000
+#define CIRCLE_STEPS 10000 /* of a look for a circle, which only makes for better words */
 #define CIRCLE       "which waits for this one"
 
 enum fate { FATE_UNKNOWN, FATE_ALIVE, FATE_OK, FATE_FAILED };
@@ -33,7 +33,8 @@ void core_after_born(struct slu_core *c, struct group *g)
 	/* Without memory it is found by its key only, as most are. */
 	(void)(slu_map_put(&c->runs->after.by_name, name_hash(g->ns, g->id.name), (uintptr_t)g) <
 	       0);
-	c->runs->after.news = true;
+	core_space_enter(c, g);
+	core_after_news(c, g->ns);
 }
 
 void core_after_gone(struct slu_core *c, struct group *g)
@@ -49,11 +50,8 @@ void core_after_gone(struct slu_core *c, struct group *g)
 			g->ended_ok && !g->ended_bad ? FATE_OK : FATE_FAILED) < 0)
 		slu_log(SLU_WARN, "out of memory: end of a group not recorded",
 			SLU_STR("job", g->id.name));
-	for (uint32_t i = 0; g->after_waits && i < c->runs->after.waits.n; i++)
-		if (c->runs->after.waits.p[i] == g)
-			c->runs->after.waits.p[i--] =
-				c->runs->after.waits.p[--c->runs->after.waits.n];
-	c->runs->after.news = true;
+	core_space_leave(c, g);
+	core_after_news(c, g->ns);
 }
 
 /* Newest first: of several gangs of one name the last one counts. */
@@ -70,15 +68,6 @@ void core_after_recall(struct slu_core *c, const struct slu_store_result *r)
 	if (!slu_map_get(&c->runs->after.past, h) && c->runs->after.past.n < PAST_MAX)
 		(void)(slu_map_put(&c->runs->after.past, h,
 				   !strcmp(r->outcome, "ok") ? FATE_OK : FATE_FAILED) < 0);
-}
-
-void core_after_wake(struct slu_core *c)
-{
-	if (!c->runs->after.news)
-		return;
-	c->runs->after.news = false;
-	for (uint32_t i = 0; i < c->runs->after.waits.n; i++)
-		core_group_dirty(c, c->runs->after.waits.p[i]);
 }
 
 static struct group *group_is_alive(struct slu_core *c, const char *ns, const char *name)
@@ -124,6 +113,9 @@ static bool is_meant(struct slu_core *c, const struct group *g, enum slu_after_w
 		const struct slu_kowner *own = slu_kmeta_controller(&k->o.meta);
 		struct slu_group_source src;
 
+		if (i && k == g->pod.p[i - 1]->k)
+			continue; /* stand-ins made from one template */
+		c->runs->after.steps++;
 		if (whom == SLU_AFTER_LABELS && pod_selected(&k->o.meta, name))
 			return true;
 		if (whom == SLU_AFTER_POD && !strcmp(k->o.meta.name, name))
@@ -149,24 +141,23 @@ static bool is_meant(struct slu_core *c, const struct group *g, enum slu_after_w
 	return false;
 }
 
-/* The groups that are alive and meant by the i-th of what `from` waits for, one after the other; *at
- * is NULL at first.  NULL after the last. */
+/* The group that is alive and meant by the i-th of what `from` waits for, after the group `last` (NULL:
+ * the first).  NULL: there is none. */
 static struct group *next_meant(struct slu_core *c, const struct group *from, uint32_t i,
-				struct slu_entry **at)
+				const struct group *last)
 {
 	const struct slu_group_after *a = &from->wish.after[i];
 	const char *name = from->wish.after_text + a->at;
+	const struct after_space *s;
+	struct group *g;
 
-	if (a->whom == SLU_AFTER_GROUP) {
-		struct group *g = *at ? NULL : group_is_alive(c, from->ns, name);
-
-		*at = g ? &g->e : NULL;
-		return g;
-	}
-	while ((*at = slu_table_next(&c->groups->table, *at))) {
-		struct group *g = group_of(*at);
-
-		if (!g->retired && !strcmp(g->ns, from->ns) && is_meant(c, g, a->whom, name))
+	c->runs->after.steps++;
+	if (a->whom == SLU_AFTER_GROUP)
+		return last ? NULL : group_is_alive(c, from->ns, name);
+	s = last ? NULL : core_space(c, from->ns);
+	for (g = last ? last->space_next : s ? s->first : NULL; g; g = g->space_next) {
+		c->runs->after.steps++;
+		if (!g->retired && is_meant(c, g, a->whom, name))
 			return g;
 	}
 	return NULL;
@@ -225,18 +216,19 @@ static bool makes_for(const struct group *g, const struct slu_kobj *o)
 }
 
 static void see_jobs(struct slu_core *c, const struct group *g, enum slu_after_whom whom,
-		     const char *name, enum fate wanted, struct seen *s)
+		     const struct after_space *in, const char *name, enum fate wanted,
+		     struct seen *s)
 {
-	for (struct slu_entry *e = slu_table_next(&c->cluster->owners, NULL); e;
-	     e = slu_table_next(&c->cluster->owners, e)) {
-		const struct slu_kobj *o = slu_entry_of(e, struct lookup, e)->obj;
+	for (uint32_t i = 0; i < in->job.n; i++) {
+		const struct slu_kobj *o = in->job.p[i];
 		const struct slu_kjob *j;
 
-		if (o->kind != SLU_KIND_JOB || strcmp(o->meta.ns, g->ns) || makes_for(g, o))
-			continue;
+		c->runs->after.steps++;
 		if (whom == SLU_AFTER_GROUP    ? !makes(o, name)
 		    : whom == SLU_AFTER_LABELS ? !object_selected(o, name)
 					       : strcmp(o->meta.name, name) != 0)
+			continue;
+		if (makes_for(g, o))
 			continue;
 		j = slu_kjob(o);
 		see_one(s,
@@ -250,20 +242,18 @@ static void see_jobs(struct slu_core *c, const struct group *g, enum slu_after_w
 }
 
 /* Pods that ended before this process started and still exist. */
-static void see_pods(struct slu_core *c, const char *ns, enum slu_after_whom whom, const char *name,
-		     enum fate wanted, struct seen *s)
+static void see_pods(struct slu_core *c, const struct after_space *in, enum slu_after_whom whom,
+		     const char *name, enum fate wanted, struct seen *s)
 {
-	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
-	     e = slu_table_next(&c->cluster->pods, e)) {
-		const struct pod *p = pod_of(e);
-		const struct slu_kmeta *m = &p->k->o.meta;
+	for (uint32_t i = 0; i < in->ended.n; i++) {
+		const struct slu_kpod *k = slu_kpod(in->ended.p[i]);
+		const struct slu_kmeta *m = &k->o.meta;
 		struct slu_group_source src;
 		struct slu_group_id id;
 
-		if (!p->managed || !slu_kpod_ended(p->k) || strcmp(m->ns, ns))
-			continue;
+		c->runs->after.steps++;
 		if (whom == SLU_AFTER_GROUP) {
-			core_source(c, p->k, &src);
+			core_source(c, k, &src);
 			(void)(slu_group_identify(&src, &id, NULL) < 0);
 			if (strcmp(id.name, name) && strcmp(id.key + 2, name))
 				continue;
@@ -272,8 +262,7 @@ static void see_pods(struct slu_core *c, const char *ns, enum slu_after_whom who
 				   : slu_kmeta_controller(m) || !pod_selected(m, name)) {
 			continue; /* of those with a controller it is asked */
 		}
-		see_one(s, p->k->phase == SLU_PHASE_FAILED ? FATE_FAILED : FATE_OK, wanted,
-			m->name);
+		see_one(s, k->phase == SLU_PHASE_FAILED ? FATE_FAILED : FATE_OK, wanted, m->name);
 	}
 }
 
@@ -283,19 +272,20 @@ static struct seen fate_of_group(struct slu_core *c, const struct group *g,
 	const char *name = g->wish.after_text + a->at;
 	enum fate wanted = a->kind == SLU_AFTER_FAILED ? FATE_FAILED : FATE_OK;
 	struct seen s = { FATE_UNKNOWN, name, false };
+	const struct after_space *in = core_space(c, g->ns);
 	const uint64_t *past;
 
 	if (a->whom == SLU_AFTER_GROUP || a->whom == SLU_AFTER_LABELS || a->whom == SLU_AFTER_JOB)
-		see_jobs(c, g, a->whom, name, wanted, &s);
+		see_jobs(c, g, a->whom, in, name, wanted, &s);
 	if (a->whom == SLU_AFTER_LABELS)
-		see_pods(c, g->ns, a->whom, name, wanted, &s);
+		see_pods(c, in, a->whom, name, wanted, &s);
 	if (a->whom == SLU_AFTER_LABELS || s.fate != FATE_UNKNOWN)
 		return s;
 	past = slu_map_get(&c->runs->after.past, name_hash(g->ns, name));
 	if (past)
 		s.fate = (enum fate) * past;
 	else if (a->whom == SLU_AFTER_GROUP || a->whom == SLU_AFTER_POD)
-		see_pods(c, g->ns, a->whom, name, wanted, &s);
+		see_pods(c, in, a->whom, name, wanted, &s);
 	return s;
 }
 
@@ -320,23 +310,19 @@ static void say_after(struct group *g, const char *fmt, ...)
 	g->after_text = slu_strdup(text);
 }
 
-/* Whether what `from` waits for waits for `g`; `steps` bounds the look. */
+/* Whether what `from` waits for waits for `g`, as far as can be told in so many steps. */
 static bool leads_back(struct slu_core *c, const struct group *from, const struct group *g,
-		       int depth, int *steps)
+		       int depth, uint64_t until)
 {
-	for (uint32_t i = 0; i < from->wish.n_after && depth > 0; i++) {
-		const struct group *next;
-
-		for (struct slu_entry *at = NULL; (next = next_meant(c, from, i, &at));) {
-			if (--*steps < 1)
-				return false;
+	for (uint32_t i = 0; i < from->wish.n_after && depth > 0; i++)
+		for (const struct group *next = next_meant(c, from, i, NULL);
+		     next && c->runs->after.steps < until; next = next_meant(c, from, i, next)) {
 			if (next == g)
 				return true;
 			if (next != from && !has_started(next) &&
-			    leads_back(c, next, g, depth - 1, steps))
+			    leads_back(c, next, g, depth - 1, until))
 				return true;
 		}
-	}
 	return false;
 }
 
@@ -359,9 +345,9 @@ static bool live_blocks(struct slu_core *c, struct group *g, uint32_t i, const c
 {
 	const struct slu_group_after *a = &g->wish.after[i];
 	char whom[SLU_GROUP_AFTER_TEXT];
-	struct group *live;
 
-	for (struct slu_entry *at = NULL; (live = next_meant(c, g, i, &at));) {
+	for (struct group *live = next_meant(c, g, i, NULL); live;
+	     live = next_meant(c, g, i, live)) {
 		if (live == g && a->whom == SLU_AFTER_LABELS)
 			continue;
 		if (live == g) {
@@ -373,9 +359,10 @@ static bool live_blocks(struct slu_core *c, struct group *g, uint32_t i, const c
 		if (a->kind == SLU_AFTER_START && has_started(live))
 			continue;
 		whom_text(g, a, live->id.name, whom);
-		if (!has_started(live) && leads_back(c, live, g, 32, &(int){ CIRCLE_STEPS })) {
+		if (!has_started(live) &&
+		    leads_back(c, live, g, 32, c->runs->after.steps + CIRCLE_STEPS)) {
 			if (!g->after_text || !strstr(g->after_text, CIRCLE))
-				c->runs->after.news = true; /* the others are in it too */
+				core_after_news(c, g->ns); /* the others are in it too */
 			say_after(g, "waits for %s, " CIRCLE " (sluice.sh/after)", whom);
 		} else {
 			say_after(g, "waits for %s to %s", whom, to);
@@ -400,6 +387,10 @@ static bool blocks(struct slu_core *c, struct group *g, uint32_t i)
 		return true;
 	if (any && a->whom != SLU_AFTER_LABELS)
 		return false;
+	if (core_space_view(c, core_space(c, g->ns)) < 0) {
+		say_after(g, "waits: memory ran out (sluice.sh/after)");
+		return true;
+	}
 	s = fate_of_group(c, g, a);
 	whom_text(g, a, s.name, whom);
 	switch (s.fate) {
@@ -425,23 +416,32 @@ static bool blocks(struct slu_core *c, struct group *g, uint32_t i)
 	return false;
 }
 
+/* The last answer, for a group whose namespace has had its share of looks. */
+static bool waited(struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state == RUN_QUEUED)
+			return false;
+	if (!g->after_text)
+		say_after(g, "waits until Sluice has looked at what it starts after; too many "
+			     "groups of this namespace wait for others (sluice.sh/after)");
+	return true;
+}
+
 bool core_after_blocks(struct slu_core *c, struct group *g)
 {
+	struct after_space *s = g->wish.n_after ? core_space(c, g->ns) : NULL;
 	bool waits = false;
 
-	for (uint32_t i = 0; !waits && i < g->wish.n_after; i++)
-		waits = blocks(c, g, i);
-	if (waits && !g->after_waits)
-		g->after_waits = slu_vec_push(&c->runs->after.waits, g) == 0;
-	if (!waits && g->after_waits) {
-		g->after_waits = false;
-		for (uint32_t i = 0; i < c->runs->after.waits.n; i++)
-			if (c->runs->after.waits.p[i] == g) {
-				c->runs->after.waits.p[i] =
-					c->runs->after.waits.p[--c->runs->after.waits.n];
-				break;
-			}
+	if (g->wish.n_after && (!s || !core_space_may_look(c, s))) { /* !s: memory ran out */
+		waits = waited(g);
+	} else if (s) {
+		c->runs->after.steps = 0;
+		for (uint32_t i = 0; !waits && i < g->wish.n_after; i++)
+			waits = blocks(c, g, i);
+		core_space_pay(c, s, c->runs->after.steps);
 	}
+	core_space_waits(c, g, waits);
 	if (!waits) {
 		slu_free(g->after_text);
 		g->after_text = NULL;
@@ -453,5 +453,5 @@ void core_after_done(struct slu_core *c)
 {
 	slu_map_done(&c->runs->after.by_name);
 	slu_map_done(&c->runs->after.past);
-	slu_vec_done(&c->runs->after.waits);
+	core_spaces_done(c);
 }

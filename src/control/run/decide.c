@@ -158,7 +158,7 @@ static void start_run(struct slu_core *c, struct run *r, const struct slu_decisi
 	r->end_s = d->end_s;
 	r->decided_us = c->now_us;
 	core_run_reason(r, NULL);
-	c->runs->after.news = true;
+	core_after_news(c, r->g->ns);
 	if (r->gang)
 		c->count.gangs_started++;
 	slu_log(SLU_INFO, "gang decided", SLU_STR("job", r->g->id.name), SLU_STR("ns", r->g->ns),

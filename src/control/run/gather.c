@@ -66,8 +66,10 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 
 	core_pod_unkeep(c, p);
 	at = member_index(g, p);
-	if (at < g->pod.n)
+	if (at < g->pod.n) {
 		memmove(&g->pod.p[at], &g->pod.p[at + 1], (--g->pod.n - at) * sizeof p);
+		g->stands -= p->stand != NULL;
+	}
 	if (ended && p->k->phase == SLU_PHASE_SUCCEEDED) {
 		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 

@@ -70,6 +70,7 @@ static void move(struct slu_core *c, struct group *g, struct pod *p)
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		if (g->pod.p[i] == p) {
 			memmove(&g->pod.p[i], &g->pod.p[i + 1], (--g->pod.n - i) * sizeof p);
+			g->stands -= p->stand != NULL;
 			break;
 		}
 	core_pod_unkeep(c, p); /* it is a member of another row now */

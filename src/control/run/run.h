@@ -122,10 +122,12 @@ struct runs {
 	 * those intents. */
 	struct slu_table known, meant;
 	SLU_VEC(struct core_intent) left;
-	struct {                              /* after.c */
+	struct {                              /* after.c, spaces.c */
 		struct slu_map by_name, past; /* names to live groups; to how the others ended */
-		SLU_VEC(struct group *) waits;
-		bool news; /* a group came, started or ended */
+		uint64_t steps;               /* of the look under way */
+		struct slu_table spaces;
+		SLU_VEC(struct after_space *) busy;   /* have groups to look at, or owe */
+		SLU_VEC(struct after_space *) viewed; /* have a view of this cycle */
 	} after;
 };
 
@@ -276,9 +278,35 @@ void core_group_part(struct slu_core *c, struct group *g);
 void core_after_born(struct slu_core *c, struct group *g);
 void core_after_recall(struct slu_core *c, const struct slu_store_result *r);
 void core_after_gone(struct slu_core *c, struct group *g);
-void core_after_wake(struct slu_core *c);                    /* look again which may start */
 bool core_after_blocks(struct slu_core *c, struct group *g); /* it waits for another group */
 void core_after_done(struct slu_core *c);
+
+/* ---- spaces.c: how much each namespace has after.c look at ---- */
+
+struct after_space {
+	struct slu_entry e;            /* key: the namespace */
+	struct group *first, *last;    /* its groups, by age; through space_next */
+	SLU_VEC(struct group *) waits; /* ... that wait for others */
+	uint32_t next, left;           /* whose turn it is; how many are to be looked at */
+	int64_t paid_us;               /* until then its looks are paid for */
+	bool busy, viewed;
+	/* What core_space_view() found: its Jobs; its pods that have ended. */
+	SLU_VEC(const struct slu_kobj *) job, ended;
+};
+
+struct after_space *core_space(struct slu_core *c, const char *ns); /* NULL: no group is in it */
+void core_space_enter(struct slu_core *c, struct group *g);
+void core_space_leave(struct slu_core *c, struct group *g);
+void core_space_waits(struct slu_core *c, struct group *g, bool waits); /* for others, or not */
+/* A group of the namespace came, started or ended, or a Job changed: those that wait are looked at. */
+void core_after_news(struct slu_core *c, const char *ns);
+void core_after_wake(struct slu_core *c); /* look again which may start */
+/* Whether another look is paid for; if not, what waits is looked at later. */
+bool core_space_may_look(struct slu_core *c, struct after_space *s);
+void core_space_pay(struct slu_core *c, struct after_space *s, uint64_t steps);
+/* Find s->job and s->ended, which are good until the end of the cycle.  0 or -ENOMEM. */
+int core_space_view(struct slu_core *c, struct after_space *s);
+void core_spaces_done(struct slu_core *c);
 
 /* ---- rows.c: rows of the store ---- */
 
