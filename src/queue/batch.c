@@ -84,6 +84,7 @@ struct player {
 	uint32_t waiting;  /* of line[] */
 	int64_t now_s, free;
 	int64_t least; /* share of the narrowest: with less free no job can start */
+	bool hold;     /* whatever comes first and does not fit is reserved for */
 	struct outcome out;
 };
 
@@ -130,7 +131,7 @@ static int64_t room_at(const struct player *p, int64_t share, int64_t *beside)
 /* Whether this job gets a reservation, now that it does not fit and no other job has one. */
 static bool is_next(const struct player *p, uint32_t i)
 {
-	return p->b->goal == BATCH_DONE || i < p->b->promised || p->b->item[i].due_s <= p->now_s;
+	return p->hold || i < p->b->promised || p->b->item[i].due_s <= p->now_s;
 }
 
 /* Start every job that may; returns the reserved job, BATCH_MAX if no job is left to reserve for. */
@@ -174,9 +175,11 @@ static uint32_t start_some(struct player *p, uint32_t head)
 	return head;
 }
 
-static struct outcome play_batch(struct batch *b, const uint8_t *order, uint32_t n)
+static struct outcome play_batch(struct batch *b, const uint8_t *order, uint32_t n, bool hold)
 {
-	struct player p = { .b = b, .n = b->n_busy, .now_s = b->now_s, .least = INT64_MAX };
+	struct player p = {
+		.b = b, .n = b->n_busy, .now_s = b->now_s, .least = INT64_MAX, .hold = hold
+	};
 	uint32_t head = BATCH_MAX;
 
 	for (uint32_t i = 0; i < b->n; i++)
@@ -203,16 +206,39 @@ static struct outcome play_batch(struct batch *b, const uint8_t *order, uint32_t
 	}
 }
 
-/* Less is better; the second number decides between equals. */
-static bool is_better(const struct batch *b, const struct outcome *x, const struct outcome *y)
+/* A hold leaves nodes idle now for a gain that rests on limits and on nobody coming meanwhile.  So it
+ * has to be better by this part of the cost. */
+#define HOLD_GAIN 0.02
+
+/* What BATCH_BALANCED minimises: the time until all is done and the mean wait, times the jobs. */
+static double cost_of(const struct batch *b, const struct outcome *x, bool hold)
 {
-	double until_x = (double)(x->end_s - b->now_s), until_y = (double)(y->end_s - b->now_s);
+	return ((double)(x->end_s - b->now_s) * b->n + x->waited) * (hold ? 1 + HOLD_GAIN : 1);
+}
 
+/* Less is better; the second number decides between equals. */
+static bool is_better(const struct batch *b, const struct outcome *x, bool hold,
+		      const struct outcome *best)
+{
 	if (b->goal == BATCH_DONE)
-		return x->end_s != y->end_s ? x->end_s < y->end_s : x->late < y->late;
-	double cost_x = until_x * b->n + x->waited, cost_y = until_y * b->n + y->waited;
+		return x->end_s != best->end_s ? x->end_s < best->end_s : x->late < best->late;
+	double cost_x = cost_of(b, x, hold), cost_best = cost_of(b, best, b->hold);
 
-	return cost_x != cost_y ? cost_x < cost_y : x->end_s < y->end_s;
+	return cost_x != cost_best ? cost_x < cost_best : x->end_s < best->end_s;
+}
+
+/* Play one order; the answer if it is the best so far, or the first. */
+static void try_order(struct batch *b, const uint8_t *order, uint32_t n, bool hold,
+		      struct outcome *best)
+{
+	struct outcome o = play_batch(b, order, n, hold);
+
+	if (b->n_order && !is_better(b, &o, hold, best))
+		return;
+	*best = o;
+	memcpy(b->order, order, n);
+	b->n_order = n;
+	b->hold = hold;
 }
 
 /* The first of `order` that are unlike all before them and would find room now, each in front of
@@ -220,6 +246,7 @@ static bool is_better(const struct batch *b, const struct outcome *x, const stru
 static void try_fronts(struct batch *b, struct outcome *best)
 {
 	uint8_t base[BATCH_MAX], order[BATCH_MAX];
+	bool hold = b->hold;
 	uint32_t tries = 0;
 
 	memcpy(base, b->order, b->n_order);
@@ -235,13 +262,8 @@ static void try_fronts(struct batch *b, struct outcome *best)
 		order[0] = base[i];
 		memcpy(order + 1, base, i);
 		memcpy(order + i + 1, base + i + 1, b->n_order - i - 1);
-		struct outcome o = play_batch(b, order, b->n_order);
-
+		try_order(b, order, b->n_order, hold, best);
 		tries++;
-		if (!is_better(b, &o, best))
-			continue;
-		*best = o;
-		memcpy(b->order, order, b->n_order);
 	}
 }
 
@@ -252,15 +274,16 @@ void queue_batch_choose(struct batch *b)
 
 	if (b->n_busy)
 		qsort(b->busy, b->n_busy, sizeof *b->busy, later);
+	b->n_order = 0;
 	for (uint32_t i = 0; i < rules[b->goal].n; i++) {
 		uint32_t n = sort_by(b, rules[b->goal].rule[i], order);
-		struct outcome o = play_batch(b, order, n);
 
-		if (i && !is_better(b, &o, &best))
-			continue;
-		best = o;
-		memcpy(b->order, order, n);
-		b->n_order = n;
+		if (!n)
+			return;
+		if (b->goal == BATCH_BALANCED)
+			try_order(b, order, n, false, &best);
+		if (b->goal == BATCH_DONE || !b->promised)
+			try_order(b, order, n, true, &best);
 	}
 	if (b->goal == BATCH_BALANCED)
 		try_fronts(b, &best);

@@ -8,9 +8,12 @@
  * wins; among equals the one that does its work earlier, which leaves more room where a limit was wrong.
  *
  * BATCH_BALANCED serves machine and users: these orders and "least work", "shortest" and "narrowest
- * first" are played, with reservations only for promised jobs and jobs that become due on the way.  The
- * least sum of "until all is done" and "mean wait" wins.  Then every job that would find room now is
- * tried in front of that order: only the next start is decided, the rest is decided when its time comes.
+ * first" are played, each twice: with reservations only for promised jobs and jobs that become due on the
+ * way; and, as long as no job has a promise, with a *hold*, a reservation for the first job that does not
+ * fit, as above.  Without holds a wide job gets its room only when the line is empty, and then the machine
+ * is half idle beside it.  The least sum of "until all is done" and "mean wait" wins.  Then every job that
+ * would find room now is tried in front of that order: only the next start is decided, the rest is decided
+ * when its time comes.
  *
  * The model has one number per job, its share of the machine.  The model orders; the matcher decides.
  *
@@ -48,6 +51,7 @@ struct batch {
 	/* the answer: places in item[], the first to be tried first; no promised ones */
 	uint8_t order[BATCH_MAX];
 	uint32_t n_order;
+	bool hold; /* the first of them that does not fit is to be promised a start */
 	/* scratch */
 	struct batch_busy play[BATCH_BUSY + BATCH_MAX];
 	uint8_t line[BATCH_MAX];

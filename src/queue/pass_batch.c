@@ -186,7 +186,7 @@ int queue_pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job
 	for (uint32_t i = 0; i < b->n_order; i++) {
 		uint32_t j = b->item[b->order[i]].job, bi = q->job.p[j].bucket;
 		int64_t limit_s = q->job.p[j].limit_s;
-		bool reserve = promises && !sub->n_reserved;
+		bool reserve = b->hold && !sub->n_reserved;
 		int ans;
 
 		if (!reserve && limit_s >= q->bucket.p[bi].failed_limit)

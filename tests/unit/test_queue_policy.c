@@ -169,6 +169,31 @@ static const struct tcase cases[] = {
 	    .max_wait_s = 4 },
 	  { { 0, 1, 10, 10 }, { 1, 2, 10, 10 }, { 6, 1, 30, 30 }, { 7, 1, 9, 9 } },
 	  { 0, 10, 20, 20 } },
+	/* Four nodes.  x ends at 10, y at 12; then the third, of three nodes, could run for 100 s.  Without a
+	 * hold two short ones start at 10 and one at 12, the long one waits until 30 and all is done
+	 * at 130: 120 s for each of four, and 22 s of waiting.  Held for, it starts at 12 with one
+	 * short one after the other beside it: 102 s for each, and 62 s of waiting. */
+	{ "balanced: room is held for the wide and long",
+	  4,
+	  { .policy = SLU_POLICY_SELECTIVE, .backfill = SLU_BACKFILL_BALANCED },
+	  { { 0, 2, 10, 10 },
+	    { 0, 2, 12, 12 },
+	    { 1, 3, 100, 100 },
+	    { 1, 1, 20, 20 },
+	    { 1, 1, 20, 20 },
+	    { 1, 1, 20, 20 } },
+	  { 0, 0, 12, 10, 30, 50 } },
+	/* The same with a wide one of 10 s: it is no gain to hold room for it. */
+	{ "balanced: no room is held where that does not pay",
+	  4,
+	  { .policy = SLU_POLICY_SELECTIVE, .backfill = SLU_BACKFILL_BALANCED },
+	  { { 0, 2, 10, 10 },
+	    { 0, 2, 12, 12 },
+	    { 1, 3, 10, 10 },
+	    { 1, 1, 20, 20 },
+	    { 1, 1, 20, 20 },
+	    { 1, 1, 20, 20 } },
+	  { 0, 0, 30, 10, 10, 12 } },
 	/* One node, a holds it until 100.  All of the others wait; the order with the least sum of
 	 * end and mean wait is the shortest first: c, d, b. */
 	{ "balanced: of equal ends the least waiting",
