@@ -356,24 +356,43 @@ void queue_span_drop(struct slu_queue *q, uint32_t i)
 	queue_plan_freed(q, SLU_CAUSE_GREW, 0, SLU_NODE_NONE);
 }
 
+/* Whether a span of this name stands in the way of `s`.  Occurrences of one reservation share its name. */
+static bool clashes(const struct slu_queue *q, const struct slu_span *s)
+{
+	for (uint32_t i = 0; i < q->span.n; i++) {
+		const struct span *x = &q->span.p[i];
+
+		if (strcmp(slu_intern_str(&q->str, x->name), s->name))
+			continue;
+		if (x->kind != SLU_SPAN_RESERVATION || s->kind != SLU_SPAN_RESERVATION ||
+		    (s->from_s < x->to_s && x->from_s < s->to_s))
+			return true;
+	}
+	return false;
+}
+
+static int span_remove(struct slu_queue *q, const char *name, struct slu_error *err)
+{
+	uint32_t had = q->span.n;
+
+	for (uint32_t i = q->span.n; i-- > 0;)
+		if (!strcmp(slu_intern_str(&q->str, q->span.p[i].name), name))
+			queue_span_drop(q, i);
+	if (q->span.n == had)
+		return slu_fail(err, -ENOENT, "no span \"%s\"", name);
+	(void)queue_bucket_rebuild(q); /* if memory runs out, the next pass goes on with it */
+	return 0;
+}
+
 int queue_ev_span(struct slu_queue *q, const struct slu_event *ev, struct slu_error *err)
 {
 	const struct slu_span *s = ev->span;
-	uint32_t i = 0;
 
 	if (!s || !s->name || !*s->name)
 		return slu_fail(err, -EINVAL, "a span needs a name");
-	while (i < q->span.n && strcmp(slu_intern_str(&q->str, q->span.p[i].name), s->name))
-		i++;
-	if (ev->kind == SLU_EV_SPAN_REMOVE) {
-		if (i == q->span.n)
-			return slu_fail(err, -ENOENT, "no span \"%s\"", s->name);
-		queue_span_drop(q, i);
-		(void)queue_bucket_rebuild(
-			q); /* if memory runs out, the next pass goes on with it */
-		return 0;
-	}
-	if (i < q->span.n)
+	if (ev->kind == SLU_EV_SPAN_REMOVE)
+		return span_remove(q, s->name, err);
+	if (clashes(q, s))
 		return slu_fail(err, -EEXIST, "span \"%s\" exists", s->name);
 	if (s->to_s <= s->from_s || s->to_s <= q->now_s)
 		return slu_fail(err, -EINVAL, "span \"%s\" ends before it begins, or is over",

@@ -205,10 +205,12 @@ enum slu_event_kind {
 	SLU_EV_NODE_DOWN, /* node: nothing new is placed there; what runs is told by SLU_DEC_LOST */
 	SLU_EV_FOREIGN_ADD,    /* foreign, node, amount, until_s: used by others */
 	SLU_EV_FOREIGN_REMOVE, /* foreign */
-	SLU_EV_SPAN_ADD,       /* span: advance reservation or drain */
-	SLU_EV_SPAN_REMOVE,    /* span->name */
-	SLU_EV_QUEUE_SET,      /* conf: new queue, or new settings of one */
-	SLU_EV_TICK,           /* time passed, nothing else */
+	/* span: advance reservation or drain.  Reservations that do not overlap may share a name, as
+	 * the occurrences of one do: a job that names it may use any of them */
+	SLU_EV_SPAN_ADD,
+	SLU_EV_SPAN_REMOVE, /* span->name: all of that name */
+	SLU_EV_QUEUE_SET,   /* conf: new queue, or new settings of one */
+	SLU_EV_TICK,        /* time passed, nothing else */
 	/* job, start_s, part (may be none): before a restart, the waiting job was promised this start
 	 * on the nodes of these parts.  The queue plans the job there, whatever its position; or else
 	 * anywhere at that time; or else at the next time after it.  The next pass looks for an

@@ -56,6 +56,17 @@ static struct slu_snap_reservation held(struct world *w, const char *name)
 	return (struct slu_snap_reservation){ .phase = "", .message = "" };
 }
 
+/* The start a waiting gang was promised; 0: none. */
+static int64_t promised_to(struct world *w, const char *name)
+{
+	struct slu_snapshot *s = picture(w);
+
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (!strcmp(s->job[i].name, name))
+			return s->job[i].promised ? s->job[i].estimate_s : 0;
+	return 0;
+}
+
 #define NOTES(text) "\"annotations\":{" text "}"
 
 static void test_keeps_others_out(void)
@@ -136,6 +147,39 @@ static void test_users_amounts_every(void)
 	     ++w.rv);
 	turn(&w);
 	ok(!*held(&w, "r").phase, "the reservation is deleted");
+	ok(differences(&w) == 0, "books and cluster agree");
+	close_world(&w);
+}
+
+/* The plan knows the occurrences to come: fifty minutes lie between two of ten. */
+static void test_several_occurrences(void)
+{
+	struct world w;
+	int64_t now;
+
+	open_world(&w, 1, 4, FIRST_PROMISED);
+	turn(&w);
+	now = w.now_us / 1000000;
+	reserve(&w, "r", 1, 60, 660, "\"nodes\":[\"n0\"],\"every\":\"1h\"");
+	add_pod(&w, "long", "sluice", "4", NOTES("\"sluice.sh/duration\":\"3100\""));
+	turn(&w);
+	ok(promised_to(&w, "long") == now + 7 * 3600 + 660,
+	   "an hour has no room for it as far as the plan reaches: promised after the eighth");
+	add_pod(&w, "fits", "sluice", "4", NOTES("\"sluice.sh/duration\":\"2900\""));
+	add_pod(&w, "guest", "sluice", "4",
+		NOTES("\"sluice.sh/duration\":\"500\",\"sluice.sh/reservation\":\"r\""));
+	later(&w, 61);
+	ok(bound(&w, "guest") && !bound(&w, "fits"), "the first is used by the gang that names it");
+	end_pod(&w, &w.pod[2], "Succeeded");
+	later(&w, 600);
+	ok(bound(&w, "fits") && !bound(&w, "long"), "a shorter one runs until the second");
+	ok(!strcmp(held(&w, "r").phase, "Planned") && held(&w, "r").from_s == now + 3660,
+	   "the second is the next");
+	end_pod(&w, &w.pod[1], "Succeeded");
+	add_pod(&w, "again", "sluice", "4",
+		NOTES("\"sluice.sh/duration\":\"500\",\"sluice.sh/reservation\":\"r\""));
+	later(&w, 1);
+	ok(!bound(&w, "long") && bound(&w, "again"), "what names it runs between, too");
 	ok(differences(&w) == 0, "books and cluster agree");
 	close_world(&w);
 }
@@ -277,6 +321,7 @@ int main(void)
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
 	test_keeps_others_out();
 	test_users_amounts_every();
+	test_several_occurrences();
 	test_wrong();
 	test_node_goes();
 	test_asked();

@@ -41,7 +41,9 @@ struct reservation {
 	bool booked;                      /* it is in the plan */
 	bool changed;                     /* its spec differs from what was booked */
 	bool recalled;                    /* its nodes were read from the store */
-	int64_t from_s, to_s;             /* the occurrence in the plan */
+	int64_t from_s, to_s;             /* the first occurrence in the plan: present or next */
+	int64_t every_s;                  /* from one to the next; 0: there is only one */
+	int64_t last_s;                   /* when the last one in the plan begins */
 	SLU_VEC(struct reserved_node) node;
 	const char *phase; /* as its status says */
 	char message[300];

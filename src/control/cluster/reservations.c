@@ -4,8 +4,9 @@
  *	object ──► occurrence (from, until) ──► nodes ──► a span in the plan, a row in the store ──► status
  *
  * The object in the cluster is the truth about what is wanted; which nodes were chosen is in the
- * store, so that another life keeps them.  One occurrence is in the plan at a time, the present or
- * the next: when it is over, the following one is planned.  What runs on the nodes already runs on. */
+ * store, so that another life keeps them.  The present or next occurrence and those after it, AHEAD in
+ * all, are in the plan, on the same nodes: when one is over, another is added at the far end.  What runs on
+ * the nodes already runs on. */
 #include "control/cluster/cluster.h"
 
 #include <stdio.h>
@@ -18,6 +19,7 @@
 
 #define SPEC_MAX  (1u << 20)
 #define NODES_MAX 10000u
+#define AHEAD     8 /* occurrences in the plan; a job uses at most SLU_BLOCKS_USED_MAX spans */
 #define AGAIN_US  30000000 /* a status that is not there yet is sent again */
 
 static struct reservation *reservation_of(struct slu_entry *e)
@@ -178,7 +180,7 @@ int core_reservation_recall(struct slu_core *c, const struct slu_store_span *s)
 
 /* The present occurrence, or the next.  0; 1: there is none any more; -EINVAL. */
 static int occurrence(const struct slu_core *c, const struct slu_kreservation *k, int64_t *from_s,
-		      int64_t *to_s, struct slu_error *err)
+		      int64_t *to_s, int64_t *every_s, struct slu_error *err)
 {
 	int64_t from = k->start_us / 1000000, to = k->end_us / 1000000, every = 0;
 
@@ -199,6 +201,7 @@ static int occurrence(const struct slu_core *c, const struct slu_kreservation *k
 	}
 	*from_s = from;
 	*to_s = to;
+	*every_s = every;
 	return to <= c->now_s;
 }
 
@@ -324,7 +327,9 @@ static void unbook(struct slu_core *c, struct reservation *r)
 	r->booked = false;
 }
 
-static int book_reservation(struct slu_core *c, struct reservation *r, struct slu_error *err)
+/* Put the occurrences from `first_s` on into the plan, as far ahead as they are planned. */
+static int book_reservation(struct slu_core *c, struct reservation *r, int64_t first_s,
+			    struct slu_error *err)
 {
 	const struct slu_kreservation *k = r->k;
 	slu_cleanup(slu_freep)
@@ -333,8 +338,6 @@ static int book_reservation(struct slu_core *c, struct reservation *r, struct sl
 								       sizeof *a);
 	struct slu_span s = { .kind = SLU_SPAN_RESERVATION,
 			      .name = r->key,
-			      .from_s = SLU_MAX(r->from_s, c->now_s),
-			      .to_s = r->to_s,
 			      .node = name,
 			      .nnode = r->node.n,
 			      .amount = a,
@@ -350,9 +353,16 @@ static int book_reservation(struct slu_core *c, struct reservation *r, struct sl
 		a[i] = (struct slu_amount){ (uint32_t)slu_machine_kind_find(slu_queue_machine(c->q),
 									    k->amounts[i].name),
 					    k->amounts[i].amount };
-	if (core_apply(c, &(struct slu_event){ .kind = SLU_EV_SPAN_ADD, .span = &s }) < 0)
-		return slu_fail(err, -EIO, "the queue refused");
-	r->booked = true;
+	for (int64_t at = first_s; at <= r->from_s + (AHEAD - 1) * r->every_s; at += r->every_s) {
+		s.from_s = SLU_MAX(at, c->now_s);
+		s.to_s = at + r->to_s - r->from_s;
+		if (core_apply(c, &(struct slu_event){ .kind = SLU_EV_SPAN_ADD, .span = &s }) < 0)
+			return slu_fail(err, -EIO, "the queue refused");
+		r->booked = true;
+		r->last_s = at;
+		if (!r->every_s)
+			break;
+	}
 	return 0;
 }
 
@@ -492,26 +502,32 @@ static void refuse_reservation(struct slu_core *c, struct reservation *r, const 
 static void look_at_reservation(struct slu_core *c, struct reservation *r)
 {
 	struct slu_error err = { 0 };
-	int64_t from_s = 0, to_s = 0;
+	int64_t from_s = 0, to_s = 0, every_s = 0;
 	int rc = check_spec(r->k, &err);
 
 	if (!rc)
-		rc = occurrence(c, r->k, &from_s, &to_s, &err);
+		rc = occurrence(c, r->k, &from_s, &to_s, &every_s, &err);
 	if (rc) {
 		refuse_reservation(c, r, rc > 0 ? "Ended" : "Refused", err.text);
 		return;
 	}
-	if (!r->booked || r->changed || from_s != r->from_s || to_s != r->to_s || !stands(c, r)) {
-		bool moved = from_s != r->from_s || to_s != r->to_s;
+	bool moved = from_s != r->from_s || to_s != r->to_s;
+	bool stays = r->booked && !r->changed && stands(c, r);
 
-		unbook(c, r);
-		if (moved && !r->recalled)
+	if (!stays || moved) {
+		/* The next one has its place already, unless all of them passed meanwhile. */
+		bool on = stays && every_s && from_s <= r->last_s;
+
+		if (!on)
+			unbook(c, r);
+		if (moved && !r->recalled && !on)
 			forget_nodes(r); /* another time: others may be free then */
 		r->from_s = from_s;
 		r->to_s = to_s;
-		rc = r->k->nnodes ? find_named_nodes(c, r, &err) : choose(c, r, &err);
+		r->every_s = every_s;
+		rc = on ? 0 : r->k->nnodes ? find_named_nodes(c, r, &err) : choose(c, r, &err);
 		if (!rc)
-			rc = book_reservation(c, r, &err);
+			rc = book_reservation(c, r, on ? r->last_s + every_s : from_s, &err);
 		if (rc < 0) {
 			refuse_reservation(c, r, "Unplanned", err.text);
 			return;
