@@ -99,6 +99,7 @@ static int running_add(struct slu_queue *q, uint32_t j, const struct slu_event *
 	if (slots < q->shape.p[job->shape].slots) /* the rest is where no node is */
 		job->flags |= JOB_PARTIAL;
 	queue_job_set_state(q, j, SLU_JOB_RUNNING);
+	queue_note_start(q, j, (uint32_t)slots, true);
 	q->grow_any |= (job->flags & JOB_GROW) && q->shape.p[job->shape].elastic;
 	note_overfull(q, ev->part, ev->n_part);
 	queue_plan_lost(q, SLU_CAUSE_FOREIGN, job->id, SLU_NODE_NONE);

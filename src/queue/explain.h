@@ -2,7 +2,9 @@
  *
  * Passed: a job passed this one if it stands behind it in line (or in a queue that is not served before)
  * and started while this one waited.  The last SLU_PASS_KEPT starts of a queue are remembered for that;
- * decisions do not depend on them, so a queue read from a picture begins with none.
+ * decisions do not depend on them, so a queue read from a picture begins with none.  Work that ran before
+ * the queue began (SLU_EV_RUNNING, after a restart) is remembered by the time of its start; what had ended
+ * by then is not.
  *
  * Harm: by how much this job could start earlier, beside all else that runs or is promised, if the other
  * job did not run.  A start beside a promise harms the promised job by 0 s: that is what a promise is.

@@ -16,14 +16,14 @@ static struct note *note_of(const struct slu_queue *q, const struct job *job)
 	return n->id == job->id && n->seq == job->note ? n : NULL;
 }
 
-void queue_note_start(struct slu_queue *q, uint32_t j, uint32_t slots)
+void queue_note_start(struct slu_queue *q, uint32_t j, uint32_t slots, bool told)
 {
 	struct job *job = &q->job.p[j];
 	struct note *n = &q->note[q->notes % SLU_PASS_KEPT];
 
 	*n = (struct note){ .id = job->id,
 			    .seq = q->notes,
-			    .at_s = q->now_s,
+			    .at_s = job->start_s,
 			    .end_s = SLU_TIME_NONE,
 			    .priority = job->priority,
 			    .first_seen_us = job->first_seen_us,
@@ -31,6 +31,7 @@ void queue_note_start(struct slu_queue *q, uint32_t j, uint32_t slots)
 			    .queue = job->queue,
 			    .slots = slots,
 			    .member = job->flags & JOB_MEMBER,
+			    .told = told,
 			    .played = queue_pass_plays(&q->sub.p[job->queue]) };
 	snprintf(n->name, sizeof n->name, "%s", job_name(job));
 	job->note = q->notes++;

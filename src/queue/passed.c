@@ -21,12 +21,19 @@ static bool behind(const struct slu_queue *q, const struct job *job, const struc
 	return c ? c > 0 : n->id > job->id;
 }
 
+/* Whether it started while this one was in line.  After a restart the order in which jobs are told says
+ * nothing, but a start after this one was first seen does. */
+static bool started_since(const struct job *job, const struct note *n)
+{
+	return n->told ? n->at_s * 1000000 >= job->first_seen_us : n->seq >= job->line_from;
+}
+
 static enum slu_pass_rule rule_of(const struct slu_queue *q, const struct job *job,
 				  const struct note *n)
 {
 	const struct slu_queue_conf *c = &q->sub.p[job->queue].conf;
 
-	if (job->planned_s != SLU_TIME_NONE && n->seq >= job->told_from)
+	if (job->planned_s != SLU_TIME_NONE && n->seq >= job->told_from && !n->told)
 		return SLU_PASS_BESIDE;
 	if (n->queue != job->queue)
 		return SLU_PASS_QUEUE;
@@ -120,9 +127,7 @@ int queue_passers(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_exp
 	for (uint64_t i = 0; i < kept && !rc; i++) { /* the latest first */
 		const struct note *x = &q->note[(q->notes - 1 - i) % SLU_PASS_KEPT];
 
-		if (x->seq < job->line_from)
-			break;
-		if (!x->id || x->id == job->id || !behind(q, job, x))
+		if (!x->id || x->id == job->id || !started_since(job, x) || !behind(q, job, x))
 			continue;
 		out->n_passed++;
 		if (n == TRIED)

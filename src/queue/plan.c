@@ -120,7 +120,7 @@ static int start_job(struct slu_queue *q, uint32_t j, enum slu_how how, int64_t 
 	d->how = how;
 	d->cause = SLU_CAUSE_STARTED;
 	d->size = q->place.slots;
-	queue_note_start(q, j, q->place.slots);
+	queue_note_start(q, j, q->place.slots, false);
 	queue_job_set_state(q, j, SLU_JOB_RUNNING);
 	sub->started++;
 	sub->backfilled += how == SLU_HOW_BACKFILL;

@@ -154,6 +154,7 @@ struct note {
 	int64_t priority, first_seen_us, limit_s;
 	uint32_t queue, slots;
 	bool member, played;
+	bool told; /* it ran when it was told: its start, not its number, says what it passed */
 	char name[SLU_PASS_NAME];
 };
 
@@ -230,7 +231,8 @@ void queue_shadow_drop(struct slu_queue *q);
 
 /* note.c */
 int queue_notes_new(struct slu_queue *q);
-void queue_note_start(struct slu_queue *q, uint32_t j, uint32_t slots);
+/* The job has begun, at its start_s; told: before this queue knew it. */
+void queue_note_start(struct slu_queue *q, uint32_t j, uint32_t slots, bool told);
 void queue_note_end(struct slu_queue *q, uint32_t j);  /* a running job is gone */
 void queue_note_undo(struct slu_queue *q, uint32_t j); /* its start came to nothing */
 

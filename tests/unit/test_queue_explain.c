@@ -118,6 +118,47 @@ static void beside_a_promise(void)
 	kit_done(&k);
 }
 
+/* After a restart: what ran is told as running, what waited as submitted, in any order.  Four nodes; old
+ * ran before wide came, thin (one node from 20 to 120) came after it and passed it. */
+static void runs_since(struct kit *k, slu_job_id id, int64_t limit, int64_t start_s,
+		       const struct slu_job_spec *more)
+{
+	struct slu_gang_part at = {
+		.node = slu_machine_node_at(slu_queue_machine(k->q), (uint32_t)id), .slots = 1
+	};
+	struct slu_event ev = {
+		.kind = SLU_EV_RUNNING, .part = &at, .n_part = 1, .start_s = start_s
+	};
+
+	is(kit_job_as(k, id, 1, limit, more, &ev), 0, "restart: it runs");
+}
+
+static void after_restart(bool running_first)
+{
+	struct slu_queue_conf c = { .name = "batch",
+				    .policy = SLU_POLICY_SELECTIVE,
+				    .backfill = SLU_BACKFILL_SHORTEST };
+	const struct slu_job_spec *wide = KIT_SPEC(.name = "wide", .first_seen_us = 10000000);
+	struct slu_explain x;
+	struct kit k;
+
+	kit_new(&k, 4, 1, SLU_POLICY_SELECTIVE);
+	kit_queue(&k, &c);
+	k.now = 30;
+	if (!running_first)
+		kit_job(&k, 2, 4, 200, wide);
+	runs_since(&k, 1, 50, 5, KIT_SPEC(.name = "old", .first_seen_us = 5000000));
+	runs_since(&k, 3, 100, 20, KIT_SPEC(.name = "thin", .first_seen_us = 15000000));
+	if (running_first)
+		kit_job(&k, 2, 4, 200, wide);
+	kit_at(&k, 30);
+	is(slu_queue_explain(k.q, 30, 2, 100, &x, NULL), 0, "restart: explained");
+	is(x.n_passed, 1, "restart: passed by one, the other ran before it came");
+	ok(passed_by(&x, "thin", SLU_PASS_SHORTER, 65, false),
+	   "restart: by thin, which ends at 120; the other ends at 55");
+	kit_done(&k);
+}
+
 /* Nobody is promised anything at first: two of four nodes are busy until 10, wide needs all.  thin
  * starts beside, for 100 s, and keeps it waiting from 10 to 100. */
 static void harm(void)
@@ -263,6 +304,8 @@ int main(void)
 	comes_true(SLU_POLICY_EASY, SLU_BACKFILL_PACKED);
 	comes_true(SLU_POLICY_CONSERVATIVE, SLU_BACKFILL_SUBMISSION);
 	comes_true(SLU_POLICY_SELECTIVE, SLU_BACKFILL_SHORTEST);
+	after_restart(true);
+	after_restart(false);
 	comes_true(SLU_POLICY_SELECTIVE, SLU_BACKFILL_BALANCED);
 	beyond();
 	beside_a_promise();
