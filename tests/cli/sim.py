@@ -98,6 +98,11 @@ ok(rc == 0 and "easy: job 12 at 10 is waiting, place 1, starts 100 at the latest
 ok("passed by job 13 (2 slots) at 2: started beside its promise; harm 0 s" in out, "--why: who passed it", out)
 rc, out, err = run("sim", "why.jsonl", "-q", "--until", "10", "--why", "12", "-p", "response")
 ok(rc == 0 and "passed by job 13" in out and "harm 0 s" in out, "--why: no harm, its own wait is longer", out)
+for policy in ("response", "balanced"):  # came at 1, limit 50: three times that is 150
+    rc, out, err = run("sim", "why.jsonl", "-q", "--until", "10", "--why", "12", "-p", policy, "--max-stretch", "3", "--verify")
+    ok(rc == 0 and "it is promised a start by 151 at the latest" in out, f"--why: the bound of {policy}", out)
+    rc, out, err = run("sim", "why.jsonl", "-q", "--until", "10", "--why", "12", "-p", policy, "--max-wait", "30")
+    ok(rc == 0 and "it is promised a start by 31 at the latest" in out, f"--why: the bound of {policy} as a time", out)
 rc, out, err = run("sim", "why.jsonl", "-q", "--until", "90", "--why", "12")
 ok(rc == 0 and "would help: with 2 slots: it would start now" in out, "--why: what would help", out)
 rc, out, err = run("sim", "why.jsonl", "-q", "--until", "10", "--why", "99")
