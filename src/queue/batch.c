@@ -267,6 +267,35 @@ static void try_fronts(struct batch *b, struct outcome *best)
 	}
 }
 
+/* One job moved to another place, each better order the base of the next try.  The places are drawn, from
+ * the same seed each time. */
+static void try_moves(struct batch *b, struct outcome *best)
+{
+	uint8_t order[BATCH_MAX];
+	bool hold = b->hold;
+	uint64_t x = UINT64_C(88172645463325252);
+
+	for (uint32_t t = 0; t < BATCH_MOVES && b->n_order > 1; t++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		uint32_t from = (uint32_t)(x >> 8) % b->n_order;
+		uint32_t to = (uint32_t)(x >> 40) % b->n_order;
+		uint8_t moved = b->order[from];
+
+		/* Sorted by priority: where the ends are equal, so is all between. */
+		if (from == to || b->item[moved].priority != b->item[b->order[to]].priority)
+			continue;
+		memcpy(order, b->order, b->n_order);
+		if (from < to)
+			memmove(order + from, order + from + 1, to - from);
+		else
+			memmove(order + to + 1, order + to, from - to);
+		order[to] = moved;
+		try_order(b, order, b->n_order, hold, best);
+	}
+}
+
 void queue_batch_choose(struct batch *b)
 {
 	uint8_t order[BATCH_MAX];
@@ -285,6 +314,8 @@ void queue_batch_choose(struct batch *b)
 		if (b->goal == BATCH_DONE || !b->promised)
 			try_order(b, order, n, true, &best);
 	}
-	if (b->goal == BATCH_BALANCED)
+	if (b->goal == BATCH_BALANCED) {
 		try_fronts(b, &best);
+		try_moves(b, &best);
+	}
 }

@@ -13,7 +13,7 @@
  * fit, as above.  Without holds a wide job gets its room only when the line is empty, and then the machine
  * is half idle beside it.  The least sum of "until all is done" and "mean wait" wins.  Then every job that
  * would find room now is tried in front of that order: only the next start is decided, the rest is decided
- * when its time comes.
+ * when its time comes.  At last, single jobs are moved to other places, as long as that helps.
  *
  * The model has one number per job, its share of the machine.  The model orders; the matcher decides.
  *
@@ -25,6 +25,7 @@
 #define BATCH_LONG  32u   /* jobs taken from the front of a longer line */
 #define BATCH_BUSY  2048u /* running jobs the model takes in; with more it is not asked */
 #define BATCH_TRIES 32u   /* jobs tried in front of the best order */
+#define BATCH_MOVES 64u   /* then: one job moved to another place */
 
 enum batch_goal { BATCH_DONE, BATCH_BALANCED };
 
