@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "control/core/core.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -320,6 +321,7 @@ static void *core_thread(void *arg)
 {
 	struct slu_core *c = arg;
 	struct slu_record **r = slu_reallocarray(NULL, BATCH, sizeof(struct slu_record *));
+	bool begun = false;
 
 	while (r && !atomic_load(&whole_of(c)->stop)) {
 		struct slu_error err = { 0 };
@@ -338,6 +340,11 @@ static void *core_thread(void *arg)
 		if (slu_core_cycle(c, now, &err) < 0) {
 			slu_log(SLU_ERROR, "cycle failed", SLU_STR("err", err.text));
 			nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+		}
+		/* Reading the first lists takes a tenth more than what is kept of them. */
+		if (!begun && slu_core_synced(c)) {
+			begun = true;
+			malloc_trim(0);
 		}
 	}
 	slu_free(r);
