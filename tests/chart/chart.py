@@ -61,11 +61,19 @@ def volume(cluster, name="sluice-store"):
     cluster.admin.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec})
 
 
+def leftovers(cluster):
+    """Everything in the cluster that carries the release's label, of every kind there is."""
+    kinds = cluster.kubectl("api-resources", "--verbs=list", "-o", "name").split()
+    out = cluster.kubectl("get", ",".join(kinds), "--all-namespaces", "--ignore-not-found", "-o", "name", "-l", "app.kubernetes.io/instance=sluice")
+    return set(out.split())
+
+
 class ChartDaemon(Sluiced):
     """sluiced with the settings of the release's ConfigMap and the token of its account, on ports of this machine.
-    hooked: the API server asks its webhook by URL, for nothing routes to a Service here; helm cannot upgrade such a one."""
+    hooked: the API server asks its webhook by URL, for nothing routes to a Service here; helm cannot upgrade such a one.
+    wire: a Proxy between the daemon and the API server."""
 
-    def __init__(self, cluster, store="memory:", hooked=False, exe=None, **more):
+    def __init__(self, cluster, store="memory:", hooked=False, exe=None, wire=None, **more):
         config = cluster.admin.get("configmaps", "sluice", NAMESPACE)
         settings = yaml.safe_load(config["data"]["sluiced.yaml"])
         (port,) = free_ports(1)
@@ -79,6 +87,8 @@ class ChartDaemon(Sluiced):
         (folder / "token").write_text(token)
         kubeconfig = folder / "kubeconfig"
         cluster._write_kubeconfig(kubeconfig, {"tokenFile": str(folder / "token")})
+        if wire:
+            kubeconfig.write_text(kubeconfig.read_text().replace(cluster.server, f"https://127.0.0.1:{wire.port}"))
         super().__init__(cluster, config=settings | more, store=store, folder=folder, kubeconfig=kubeconfig, exe=exe)
         if hooked:
             hooks = cluster.admin.get("mutatingwebhookconfigurations", "sluice", None)

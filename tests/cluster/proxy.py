@@ -20,6 +20,7 @@ class Proxy:
             run_client(wire.kubeconfig("sluice"))
             wire.cut()              # every connection ends, with a reset
             wire.freeze()           # connections stay, nothing comes through; thaw() lets it flow
+            wire.mute()             # what the client says arrives, no answer comes back; unmute() lets them flow
             wire.refuse()           # new connections are closed at once; accept() takes them again
             wire.delay = 0.2        # seconds added to each piece of data, both ways
     """
@@ -39,8 +40,9 @@ class Proxy:
 
     def _run(self):
         asyncio.set_event_loop(self._loop)
-        self._flow = asyncio.Event()
+        self._flow, self._answers = asyncio.Event(), asyncio.Event()
         self._flow.set()
+        self._answers.set()
         server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
         self.port = server.sockets[0].getsockname()[1]
         self._started.set()
@@ -64,7 +66,7 @@ class Proxy:
         pair = (writer, far_writer)
         self._open.add(pair)
         try:
-            await asyncio.gather(self._copy(reader, far_writer), self._copy(far_reader, writer))
+            await asyncio.gather(self._copy(reader, far_writer, self._flow), self._copy(far_reader, writer, self._answers))
         except (OSError, asyncio.CancelledError):
             pass
         finally:
@@ -72,11 +74,12 @@ class Proxy:
             for w in pair:
                 w.close()
 
-    async def _copy(self, reader, writer):
+    async def _copy(self, reader, writer, gate):
         while data := await reader.read(65536):
             if self.delay:
                 await asyncio.sleep(self.delay)
             await self._flow.wait()
+            await gate.wait()
             self.bytes += len(data)
             writer.write(data)
             await writer.drain()
@@ -133,13 +136,16 @@ class Proxy:
         return self._call(run)
 
     def freeze(self):
-        self._call(self._flow_clear)
-
-    def _flow_clear(self):
-        self._flow.clear()
+        self._call(self._flow.clear)
 
     def thaw(self):
         self._call(self._flow.set)
+
+    def mute(self):
+        self._call(self._answers.clear)
+
+    def unmute(self):
+        self._call(self._answers.set)
 
     def refuse(self):
         self._refusing = True
