@@ -27,9 +27,9 @@
 #define SLU_SLOTS_MAX       (1u << 20) /* slots of one gang */
 #define SLU_BLOCKS_USED_MAX 16u
 
-/* In which order nodes are tried.  "Order" is that of the rank, ties by index.  Each slot takes the
- * first node in the policy's order that has room, so a node is filled before the next is opened,
- * except with SPREAD. */
+/* In which order nodes are tried.  "Order" is that of the rank, ties by name (n2 before n10), so it does
+ * not depend on when a node came.  Each slot takes the first node in the policy's order that has room,
+ * so a node is filled before the next is opened, except with SPREAD. */
 enum slu_gang_policy {
 	SLU_GANG_FIRST,      /* lowest rank first */
 	SLU_GANG_LOW,        /* the same */

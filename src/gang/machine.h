@@ -73,7 +73,7 @@ uint32_t slu_machine_levels(const struct slu_machine *m);
 
 struct slu_node_spec {
 	const char *name; /* unique in the machine */
-	int64_t rank;     /* logical id: the order the policies go by; ties by index */
+	int64_t rank;     /* logical id: the order the policies go by; ties by name */
 	const struct slu_amount *total;
 	uint32_t n_total;
 	const char *const *domain; /* by level number; NULL entries: in no domain of that level */

@@ -4,6 +4,7 @@
 
 struct key {
 	int64_t rank;
+	const char *name;
 	uint32_t index;
 };
 
@@ -13,7 +14,7 @@ static int cmp_key(const void *a, const void *b)
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	return strverscmp(x->name, y->name); /* n2 before n10 */
 }
 
 /* Members of every domain of a level, by counting. */
@@ -79,7 +80,7 @@ int slu_order_make(struct slu_machine *m)
 	}
 	for (uint32_t i = 0; i < m->n_slot; i++) {
 		if (m->node[i].name)
-			key[k++] = (struct key){ m->node[i].rank, i };
+			key[k++] = (struct key){ m->node[i].rank, m->node[i].name, i };
 	}
 	qsort(key, n, sizeof *key, cmp_key);
 	for (uint32_t p = 0; p < n; p++)

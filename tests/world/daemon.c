@@ -358,7 +358,7 @@ static void begin_watch(struct daemon *d, enum slu_kkind kind)
 /* A file is locked by the one daemon that uses it; a database is shared, and fenced by terms. */
 static bool is_refused(struct world *w, int n)
 {
-	if (w->leased || !w->daemon[!n])
+	if (w->leased || !w->daemon[!n] || w->daemon[!n]->mute)
 		return false;
 	world_say(w, "sluiced %d does not start: another sluiced uses this store", n);
 	return true;
@@ -371,6 +371,18 @@ bool daemon_leads(const struct world *w, int n, uint64_t life)
 	return d && d->life == life && (!w->leased || d->setup.term == w->term);
 }
 
+/* Read the store and decide from now on; the error says why not. */
+static int lead(struct daemon *d, const char *store, struct slu_error *err)
+{
+	struct world *w = d->w;
+
+	d->setup.url = store;
+	if (w->leased) /* of the Lease: whoever had it before has lost it, but for a twin */
+		d->setup.term = d->mute ? w->term + 1 : ++w->term;
+	return slu_core_lead(d->core, &d->setup, err);
+}
+
+/* Without a store it is a standby. */
 static struct daemon *start(struct world *w, int n, const char *store, bool mute)
 {
 	struct daemon *d;
@@ -382,25 +394,24 @@ static struct daemon *start(struct world *w, int n, const char *store, bool mute
 		return NULL;
 	d = slu_calloc(1, sizeof *d);
 	world_config(w, yaml, sizeof yaml);
+	d->settings = slu_hash_bytes(yaml, strlen(yaml));
 	d->w = w;
 	d->n = n;
 	d->life = ++w->seq;
 	d->excuse_us = w->now_us;
 	d->out = slu_inbox_new(UINT32_MAX, NULL, NULL);
 	d->codec = slu_kcodec_new(w->pool);
-	d->setup = (struct slu_journal_setup){
-		.url = store, .cluster = "c", .holder = n ? "second" : "first", .arg = d
-	};
+	d->setup = (struct slu_journal_setup){ .cluster = "c",
+					       .holder = n ? "second" : "first",
+					       .arg = d };
 	d->mute = mute;
-	if (w->leased) /* of the Lease: whoever had it before has lost it, but for a twin */
-		d->setup.term = mute ? w->term + 1 : ++w->term;
 	if (slu_config_parse("world", yaml, strlen(yaml), &d->cfg, &err) < 0)
 		world_broken(w, "config", "%s", err.text);
 	cs.config = d->cfg;
 	cs.out = d->out;
 	w->daemon[n] = d;
 	if (w->failed || slu_core_new(&cs, &d->core, &err) < 0 ||
-	    slu_core_lead(d->core, &d->setup, &err) < 0) {
+	    (store && lead(d, store, &err) < 0)) {
 		world_say(w, "sluiced %d does not start: %s", n, err.text);
 		if (!n)
 			world_broken(w, "start", "sluiced does not start: %s", err.text);
@@ -431,6 +442,28 @@ struct daemon *daemon_twin(struct world *w, const char *store)
 		if (d->watch[k].modelled)
 			list(w, 1 | (uint64_t)k << 8, d->life);
 	return d;
+}
+
+struct daemon *daemon_standby(struct world *w)
+{
+	struct daemon *d = start(w, 1, NULL, true);
+
+	if (d)
+		d->offset_us = w->daemon[0]->offset_us;
+	return d;
+}
+
+bool daemon_take_over(struct world *w, const char *store)
+{
+	struct daemon *d = w->daemon[1];
+	struct slu_error err = { 0 };
+
+	d->offset_us = w->daemon[0]->offset_us;
+	world_say(w, "sluiced 1 takes over");
+	if (lead(d, store, &err) == 0)
+		return true;
+	world_broken(w, "start", "the standby does not take over: %s", err.text);
+	return false;
 }
 
 bool daemon_catch_up(struct world *w, int n)
@@ -525,6 +558,9 @@ void daemon_reload(struct world *w, int n)
 	slu_config_keep(cfg, d->cfg);
 	put(d, slu_rec_config_new(cfg));
 	slu_config_free(cfg);
+	d->settings = slu_hash_bytes(yaml, strlen(yaml));
+	if (!n && w->daemon[1] && w->daemon[1]->mute) /* all replicas read the same file */
+		daemon_reload(w, 1);
 }
 
 void daemon_ask_for(struct world *w, int n, const struct slu_rec_ask *like)

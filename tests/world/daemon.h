@@ -34,6 +34,7 @@ struct daemon {
 	int64_t paused_us; /* until then */
 	int64_t excuse_us; /* something slowed it down at that time */
 	bool mute;         /* what it writes goes nowhere */
+	uint64_t settings; /* digest of those it read last */
 	bool stepping;     /* a cycle is due */
 	bool fenced;       /* the store belongs to a later term */
 	uint64_t wake;     /* number of the alarm that counts */
@@ -49,6 +50,11 @@ void daemon_wake(struct daemon *d);
 /* Another life of the first daemon, on a copy of its store: it has seen the cluster as it is now, and
  * writes nothing.  NULL: it does not start. */
 struct daemon *daemon_twin(struct world *w, const char *store);
+/* A second daemon that watches and waits for the lead; NULL: it does not start.  What it writes goes
+ * nowhere, also when it leads. */
+struct daemon *daemon_standby(struct world *w);
+/* The standby leads from now on, with this store. */
+bool daemon_take_over(struct world *w, const char *store);
 /* Hand over all that happened, and decide and commit until there is nothing to do, while the clock
  * stands still.  false: it cannot, now. */
 bool daemon_catch_up(struct world *w, int n);

@@ -24,13 +24,20 @@ static void owner_waits(struct world *w, uint64_t uid, uint64_t unused)
 		kube_unfinalize(w, o, FIN_FOREGROUND | FIN_ORPHAN);
 }
 
+static void orphaned(struct obj *o)
+{
+	o->orphan = true;
+	o->parted |= o->kind == SLU_KIND_POD && *o->pod.node;
+}
+
 static void set_free(struct world *w, struct obj *o)
 {
 	o->asked |= kube_get(w, o->owner)->asked;
 	o->owner = 0;
-	o->orphan = true;
+	orphaned(o);
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++)
-		w->obj[SLU_KIND_POD].p[i]->orphan |= w->obj[SLU_KIND_POD].p[i]->owner == o->uid;
+		if (w->obj[SLU_KIND_POD].p[i]->owner == o->uid)
+			orphaned(w->obj[SLU_KIND_POD].p[i]);
 	kube_changed(w, o, false);
 	kube_unfinalize(w, o, FIN_JOB); /* nobody counts it any more */
 }

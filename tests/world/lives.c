@@ -12,6 +12,7 @@
 
 #include "control/report/snapshot.h"
 #include "daemon.h"
+#include "postgres.h"
 
 /* ---- histories ---- */
 
@@ -308,16 +309,21 @@ static void same_rows(struct world *w, sqlite3 *a, sqlite3 *b, uint32_t t)
 
 /* ---- the comparison ---- */
 
-static sqlite3 *copy_store(struct world *w, char *name, size_t size)
+static sqlite3 *open_memory(const char *name)
 {
-	static uint64_t number;
-	sqlite3 *to = NULL;
-	sqlite3_backup *b;
+	sqlite3 *db = NULL;
 
-	snprintf(name, size, "/life-%" PRIu64, number++);
-	if (sqlite3_open_v2(name, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "memdb") !=
+	if (sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "memdb") !=
 	    SQLITE_OK)
 		abort();
+	return db;
+}
+
+static sqlite3 *copy_store(struct world *w, const char *name)
+{
+	sqlite3 *to = open_memory(name);
+	sqlite3_backup *b;
+
 	b = sqlite3_backup_init(to, "main", w->disk, "main");
 	if (!b || sqlite3_backup_step(b, -1) != SQLITE_DONE ||
 	    sqlite3_backup_finish(b) != SQLITE_OK)
@@ -355,36 +361,67 @@ static void try_later(struct world *w, uint64_t tries)
 }
 
 /* Pods whose controller is gone and which are not deleted yet: whether a controller that a pod names
- * was deleted or is still to come is decided after three seconds. */
+ * was deleted or is still to come is decided after three seconds.  And pods that ran when somebody
+ * deleted their controller without them: they keep the group they started in; a daemon that starts
+ * then finds bare pods. */
 static bool leaves_behind(struct world *w)
 {
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
-		const struct obj *o = kube_get(w, w->obj[SLU_KIND_POD].p[i]->owner);
+		const struct obj *p = w->obj[SLU_KIND_POD].p[i], *o = kube_get(w, p->owner);
 
-		if (o && !is_live(o))
+		if ((o && !is_live(o)) || p->parted)
 			return true;
 	}
 	return false;
 }
 
-static void try(struct world *w, uint64_t tries, uint64_t unused)
+/* Another daemon has begun with the store `url` and with the cluster as it is: they say the same. */
+static void begin_another(struct world *w, const char *url, const char *rows)
 {
 	sqlite3 *copy;
-	char name[40];
 
-	if (!w->lives || leaves_behind(w) || !w->daemon[0] || w->daemon[1] ||
-	    !daemon_catch_up(w, 0) ||
+	w->handed_over += w->daemon[1] != NULL;
+	if ((w->daemon[1] ? daemon_take_over(w, url) : daemon_twin(w, url) != NULL) &&
+	    daemon_catch_up(w, 1)) {
+		daemon_catch_up(w, 0);
+		copy = open_memory(rows);
+		if (w->postgres)
+			postgres_carry(url, rows);
+		compare(w, copy);
+		sqlite3_close(copy);
+	}
+	daemon_kill(w, 1, NULL);
+}
+
+static void try(struct world *w, uint64_t tries, uint64_t unused)
+{
+	static uint64_t number;
+	char name[40], back[40], url[300];
+	sqlite3 *copy;
+
+	if (!w->lives || leaves_behind(w) || !w->daemon[0] || !daemon_catch_up(w, 0) ||
+	    (w->daemon[1] && !daemon_catch_up(w, 1)) ||
 	    slu_core_wake_us(w->daemon[0]->core) < w->now_us + MOMENT_US) {
 		try_later(w, tries);
 		return;
 	}
-	copy = copy_store(w, name, sizeof name);
-	if (daemon_twin(w, name) && daemon_catch_up(w, 1)) {
-		daemon_catch_up(w, 0);
-		compare(w, copy);
+	if (w->daemon[1] && w->daemon[1]->settings != w->daemon[0]->settings)
+		daemon_kill(w, 1, NULL); /* the first was started anew with others */
+	snprintf(name, sizeof name, "/life-%" PRIu64, ++number);
+	copy = copy_store(w, name);
+	if (w->postgres) {
+		snprintf(back, sizeof back, "/back-%" PRIu64, number);
+		postgres_make(w->postgres, number, url, sizeof url);
+		postgres_carry(name, url);
+		begin_another(w, url, back);
+		postgres_drop(w->postgres, number);
+	} else {
+		begin_another(w, name, name);
 	}
-	daemon_kill(w, 1, NULL);
 	sqlite3_close(copy);
+	/* Every other time a standby watches from here on, and takes over at the next comparison. */
+	if (!w->calm && w->compared % 2)
+		daemon_standby(w);
 }
 
 void lives_compare(struct world *w, struct slu_rng *r)

@@ -3,6 +3,7 @@
  *	world [--seconds N | --worlds N] the fixed seeds, then fresh ones
  *	world --seed N [--worlds N]      this seed, and the ones behind it
  *	world --lives N [--seed N]       so many histories, in which another life is compared (lives.c)
+ *	      --postgres URL  the other lives have their store there, each in a database of its own
  *	      --story   tell everything that happens     --log    with the daemon's own log
  *	      --only "submit a Job,node tainted"         no other actions
  *	      --all     also what shows known bugs       --brief  do not shrink, go on
@@ -27,9 +28,9 @@
 
 struct plan {
 	uint64_t seed, worlds;
-	uint64_t *compared;
+	uint64_t *compared, *handed_over;
 	double seconds;
-	const char *only;
+	const char *only, *postgres;
 	bool story, all, brief, lives, cover;
 	unsigned age;
 };
@@ -112,6 +113,7 @@ static void run(struct world *w, uint64_t seed, const struct plan *p, const bool
 			     .all = p->all,
 			     .age = p->age,
 			     .lives = p->lives,
+			     .postgres = p->postgres,
 			     .only = p->only,
 			     .off = off,
 			     .n_off = n_off,
@@ -176,6 +178,8 @@ static bool try(uint64_t seed, const struct plan *p, uint64_t *events, uint64_t 
 	*events += w.events;
 	if (p->compared)
 		*p->compared += w.compared;
+	if (p->handed_over)
+		*p->handed_over += w.handed_over;
 	if (digest)
 		*digest = w.digest;
 	good = !w.failed;
@@ -187,21 +191,17 @@ static bool try(uint64_t seed, const struct plan *p, uint64_t *events, uint64_t 
 
 int main(int argc, char **argv)
 {
-	static const struct option opts[] = { { "seconds", 1, 0, 's' },
-					      { "seed", 1, 0, 'n' },
-					      { "worlds", 1, 0, 'w' },
-					      { "story", 0, 0, 't' },
-					      { "all", 0, 0, 'a' },
-					      { "log", 0, 0, 'l' },
-					      { "brief", 0, 0, 'b' },
-					      { "only", 1, 0, 'o' },
-					      { "lives", 1, 0, 'i' },
-					      { "age", 1, 0, 'g' },
-					      { "coverage", 0, 0, 'c' },
-					      { "honest", 0, 0, 'h' },
-					      { 0 } };
-	uint64_t compared = 0;
-	struct plan p = { .worlds = UINT64_MAX, .compared = &compared };
+	static const struct option opts[] = { { "seconds", 1, 0, 's' },  { "seed", 1, 0, 'n' },
+					      { "worlds", 1, 0, 'w' },   { "story", 0, 0, 't' },
+					      { "all", 0, 0, 'a' },      { "log", 0, 0, 'l' },
+					      { "brief", 0, 0, 'b' },    { "only", 1, 0, 'o' },
+					      { "lives", 1, 0, 'i' },    { "age", 1, 0, 'g' },
+					      { "coverage", 0, 0, 'c' }, { "postgres", 1, 0, 'p' },
+					      { "honest", 0, 0, 'h' },   { 0 } };
+	uint64_t compared = 0, handed_over = 0;
+	struct plan p = { .worlds = UINT64_MAX,
+			  .compared = &compared,
+			  .handed_over = &handed_over };
 	uint64_t events = 0, worlds = 0, a = 0, b = 0;
 	enum slu_log_level level = SLU_ERROR + 1;
 	double began = seconds_now(CLOCK_MONOTONIC);
@@ -244,6 +244,9 @@ int main(int argc, char **argv)
 		case 'c':
 			p.cover = true;
 			break;
+		case 'p':
+			p.postgres = optarg;
+			break;
 		case 'g':
 			p.age = (unsigned)strtoul(optarg, NULL, 10);
 			break;
@@ -283,7 +286,9 @@ int main(int argc, char **argv)
 		printf("# %u of what is expected was not reached\n", cover_print(stdout));
 	cover_done();
 	if (p.lives)
-		printf("# %" PRIu64 " lives compared\n", compared);
+		printf("# %" PRIu64 " lives compared, %" PRIu64
+		       " of them standbys that took over\n",
+		       compared, handed_over);
 	printf("# %" PRIu64 " events, %.1f million in a minute of one processor\n", events,
 	       (double)events / seconds_now(CLOCK_PROCESS_CPUTIME_ID) * 60e-6);
 	return tap_done();

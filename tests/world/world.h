@@ -128,6 +128,7 @@ struct obj {
 	uint8_t fin;
 	bool due;    /* its controller has been told to look */
 	bool orphan; /* its owner was deleted without it, or the owner's */
+	bool parted; /* a pod that had a node then */
 	bool missed; /* the webhook was not asked about it */
 	bool asked;  /* somebody asked the daemon to hold or cancel it */
 	bool edited; /* somebody changed what it says: it is no longer said what should become of it */
@@ -241,12 +242,13 @@ struct world {
 	SLU_VEC(struct entry) script;
 	const bool *off; /* entries to leave out; NULL: none */
 	uint32_t n_off;
-	const char *only; /* names of actions, with commas between; NULL: all */
-	bool all;         /* also what is known to fail */
-	unsigned age;     /* actions and rules that came later are left out */
-	bool customs;     /* the server knows PodGroups, FluxJobs and Reservations */
-	bool lives;       /* compare lives; see lives.c */
-	uint64_t compared;
+	const char *only;     /* names of actions, with commas between; NULL: all */
+	bool all;             /* also what is known to fail */
+	unsigned age;         /* actions and rules that came later are left out */
+	bool customs;         /* the server knows PodGroups, FluxJobs and Reservations */
+	bool lives;           /* compare lives; see lives.c */
+	const char *postgres; /* URL of a server for the stores of other lives; NULL: in memory */
+	uint64_t compared, handed_over;
 	bool calm;
 	bool restart; /* jobs.onMemberFailure */
 	bool leased;  /* a store that is shared, and a Lease with terms; else a file with a lock */

@@ -188,15 +188,13 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 		g->cancelled = false;
 	for (uint32_t i = g->run.n; i-- > 0;) {
 		struct run *r = g->run.p[i];
-		struct slu_event ev = { .kind = g->on_hold ? SLU_EV_HOLD : SLU_EV_RELEASE,
-					.job = r->id };
 
 		if (r->state != RUN_QUEUED)
 			continue;
 		if (a->what == SLU_ASK_CANCEL)
 			core_run_end(c, r, SLU_RESULT_CANCELLED);
 		else
-			core_apply(c, &ev);
+			core_run_hold(c, r);
 	}
 	slu_free(g->told_text);
 	g->told_text = NULL;

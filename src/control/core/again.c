@@ -31,9 +31,7 @@ static void look_at_run(struct slu_core *c, struct run *r)
 		 r->n_slot[SLOT_CHOSEN] && !r->waits)
 		core_run_intend(c, r);
 	if (r->state == RUN_QUEUED && rc == 0 && (v.state == SLU_JOB_HELD) != r->g->on_hold)
-		core_apply(c, &(struct slu_event){ .kind = r->g->on_hold ? SLU_EV_HOLD
-									 : SLU_EV_RELEASE,
-						   .job = r->id });
+		core_run_hold(c, r);
 	core_run_settled(c, r);
 }
 

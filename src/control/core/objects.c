@@ -28,6 +28,8 @@ static void node_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 
 	if (news == CORE_NODE_SAME)
 		return;
+	if (core_node(c, obj->meta.name)->handle == SLU_NODE_NONE)
+		core_vacant_node_gone(c);
 	if (news == CORE_NODE_ADDED)
 		core_slots_back(c, core_node(c, obj->meta.name));
 	core_near_node(c);

@@ -186,8 +186,8 @@ static bool adopt_later(struct slu_core *c, struct group *g, struct pod *p)
 	bool bound = core_pod_at(p);
 	struct run *r;
 
-	if (!start_s || !n || n->handle == SLU_NODE_NONE || !p->shape ||
-	    (!bound && !core_pod_startable(p)))
+	if (!start_s || !n || !p->shape ||
+	    (!bound && (n->handle == SLU_NODE_NONE || !core_pod_startable(p))))
 		return false;
 	r = t.r = core_run_new(c, g, false);
 	if (!r)
@@ -228,7 +228,9 @@ static void complete_vacant(struct slu_core *c, struct group *g, struct taking *
 	}
 }
 
-/* Places that were kept for members to come: a set that makes its pods one by one, a next wave. */
+/* Places that were kept for members to come: a set that makes its pods one by one, a next wave.  They
+ * are kept on, whatever happened on their nodes meanwhile: a member that cannot use its place gets
+ * another. */
 static void keep_vacant(struct slu_core *c, struct group *g, struct taking *t, int64_t later)
 {
 	const struct run *r = t->r;
@@ -242,7 +244,7 @@ static void keep_vacant(struct slu_core *c, struct group *g, struct taking *t, i
 		struct slot s = { .role = r->slot.n ? r->slot.p[0].role : 0,
 				  .vacant_us = c->now_us };
 
-		if (!has_room(c, t, n, r->role.p[s.role].shape))
+		if (!n || n->handle == SLU_NODE_NONE)
 			continue;
 		s.node = n->handle;
 		if (add_place(t, n, s) < 0)

@@ -222,7 +222,7 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	const char *group = strchr(j->key, '/');
 	const struct slu_json *spec, *role;
-	bool past; /* members of it have ended */
+	bool past; /* members of it have ended, or ran before it was taken back */
 	int rc;
 
 	rc = read_set(m, j->spec);
@@ -231,7 +231,8 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 	m->size = (uint32_t)j->size;
 	m->named = group && group[1] != 'u';
 	m->ran = m->begun || j->state == SLU_STORE_STARTING;
-	past = strstr(j->spec, "\"ok\"") || strstr(j->spec, "\"failed\"");
+	past = strstr(j->spec, "\"ok\"") || strstr(j->spec, "\"failed\"") ||
+	       strstr(j->spec, "\"used\"");
 	if (!m->ran && !m->named && !past)
 		return 0; /* its key is all there is to know, and there may be very many */
 	if (!m->ran && !past && !strstr(j->spec, "\"makers\""))

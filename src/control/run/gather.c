@@ -346,7 +346,7 @@ static void settle_group(struct slu_core *c, struct group *g)
 	g->told_times = 0; /* something about itself has changed */
 	if (!core_life_look(c, g))
 		return; /* how many it takes is not known: core/again.c comes back to it */
-	if (g->life.again && !is_undoing(g) && !g->retired)
+	if (g->life.again && !g->retired)
 		core_group_part(c, g);
 	core_runs_recall(c, g);
 	yield_to_bound(c, g);
@@ -358,7 +358,8 @@ static void settle_group(struct slu_core *c, struct group *g)
 		return;
 	}
 	core_vacant_fill(c, g);
-	core_vacant_trim(c, g);
+	if (core_vacant_trim(c, g)) /* a node may have room for a place that it had too many for */
+		core_vacant_fill(c, g);
 	if (g->cancelled)
 		core_group_keep(c, g);
 	if (g->cancelled || g->retired || is_undoing(g))

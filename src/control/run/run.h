@@ -161,6 +161,8 @@ int core_run_submit(struct slu_core *c, struct run *r); /* or tell the queue wha
 /* Tell the queue which of the group's wishes changed, other than members and shapes: priority, limit
  * (also while it runs), queue, begin, deadline.  True: the run was submitted again with all of them. */
 bool core_run_wishes(struct slu_core *c, struct run *r);
+/* Tell the queue that the waiting run is on hold, or not any more: as its group says. */
+void core_run_hold(struct slu_core *c, struct run *r);
 /* The limit in force: the group's, else that of its queue.  Seconds. */
 int64_t core_run_limit(const struct slu_core *c, const struct run *r);
 /* The settings changed: submit refused runs again, and with `all` every waiting run. */
@@ -220,9 +222,11 @@ void core_deadlines(struct slu_core *c); /* end what runs too long, where told t
 bool core_pod_turned_away(const struct pod *p);
 bool core_vacant_kept(struct slu_core *c, const struct pod *p); /* its slot outlives it, vacant */
 void core_vacant_fill(struct slu_core *c, struct group *g);
-/* Give back vacant slots that exceed the members still to come, or whose time is over. */
-void core_vacant_trim(struct slu_core *c, struct group *g);
-void core_vacancies(struct slu_core *c); /* give back vacant slots whose time is over */
+/* Give back vacant slots that exceed the members still to come, or whose time or node is gone; whether
+ * there were any. */
+bool core_vacant_trim(struct slu_core *c, struct group *g);
+void core_vacant_node_gone(struct slu_core *c); /* there may be vacant slots on it */
+void core_vacancies(struct slu_core *c);        /* look for vacant slots to give back */
 
 /* ---- adopt.c ---- */
 

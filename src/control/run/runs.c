@@ -311,6 +311,18 @@ int core_run_submit(struct slu_core *c, struct run *r)
 	return 0;
 }
 
+void core_run_hold(struct slu_core *c, struct run *r)
+{
+	struct slu_event ev = { .kind = r->g->on_hold ? SLU_EV_HOLD : SLU_EV_RELEASE,
+				.job = r->id };
+
+	if (r->never) { /* the queue says so again if it is so when the job is released */
+		r->never = false;
+		core_run_reason(r, NULL);
+	}
+	core_apply(c, &ev);
+}
+
 /* ---- wishes that change ---- */
 
 int64_t core_run_limit(const struct slu_core *c, const struct run *r)

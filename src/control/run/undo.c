@@ -72,6 +72,15 @@ void core_undo_answered(struct slu_core *c, struct run *r)
 		core_due_at(c, CORE_AT_UNDO, c->now_us);
 }
 
+/* Members that came later run on when their gang is taken back: it is the same job. */
+static bool others_run(const struct group *g, const struct run *r)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i] != r && g->run.p[i]->state != RUN_QUEUED)
+			return true;
+	return false;
+}
+
 void core_run_undo(struct slu_core *c, struct run *r)
 {
 	struct group *g = r->g;
@@ -89,7 +98,7 @@ void core_run_undo(struct slu_core *c, struct run *r)
 	if (r->state == RUN_OVER)
 		return;
 	core_run_to(c, r, keep ? RUN_RUNNING : RUN_UNDOING);
-	g->begun = keep;
+	g->begun = keep || others_run(g, r);
 	if (keep)
 		return;
 	/* An intent like any other, because a gang half evicted is half a gang. */

@@ -5,10 +5,12 @@
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 
-void core_vacant_trim(struct slu_core *c, struct group *g)
+bool core_vacant_trim(struct slu_core *c, struct group *g)
 {
+	bool any = false;
 	int64_t extra = (int64_t)g->pod.n + core_vacant(g) - core_group_wanted(c, g);
 	int64_t hold_us = c->cfg->jobs.hold_vacant_s * 1000000;
+	const struct slu_machine *m = slu_queue_machine(c->q);
 	bool ever = core_group_ordered(c, g);
 
 	for (uint32_t i = g->run.n; i-- > 0;) {
@@ -19,10 +21,11 @@ void core_vacant_trim(struct slu_core *c, struct group *g)
 			struct slot *s = &r->slot.p[k];
 			bool late = !ever && !core_run_short(r) && s->vacant_us &&
 				    s->vacant_us + hold_us <= c->now_us;
+			bool gone = !slu_machine_node_is(m, s->node);
 
 			if (s->state != SLOT_VACANT)
 				continue;
-			if (extra <= 0 && !late) {
+			if (extra <= 0 && !late && !gone) {
 				if (s->vacant_us && !ever)
 					core_due_by(c, CORE_AT_VACANCY, s->vacant_us + hold_us);
 				continue;
@@ -33,7 +36,14 @@ void core_vacant_trim(struct slu_core *c, struct group *g)
 		}
 		if (dropped)
 			core_run_settled(c, r);
+		any |= dropped;
 	}
+	return any;
+}
+
+void core_vacant_node_gone(struct slu_core *c)
+{
+	core_due_by(c, CORE_AT_VACANCY, c->now_us);
 }
 
 void core_vacancies(struct slu_core *c)
