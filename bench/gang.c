@@ -57,10 +57,10 @@ static struct slu_machine *machine(uint32_t n)
 {
 	struct slu_machine *m = slu_machine_new();
 
-	slu_machine_kind(m, "cpu");
-	slu_machine_kind(m, "memory");
-	slu_machine_kind(m, "pods");
-	slu_machine_kind(m, "gpu");
+	slu_machine_resource(m, "cpu");
+	slu_machine_resource(m, "memory");
+	slu_machine_resource(m, "pods");
+	slu_machine_resource(m, "gpu");
 	slu_machine_level(m, "rack");
 	for (uint32_t i = 0; i < n; i++) {
 		char name[32], rack[32];
@@ -257,7 +257,7 @@ static void easy(uint32_t n, uint32_t jobs)
 	long cycles = 0, probes = 0;
 	int64_t t = 0, t0, last = 0;
 
-	slu_machine_kind(m, "core");
+	slu_machine_resource(m, "core");
 	for (uint32_t i = 0; i < n; i++) {
 		char name[32];
 		struct slu_amount total = { 1, 32 };

@@ -98,7 +98,7 @@ static void fill_machine(struct bench *b, uint32_t nodes, const char *objective)
 	if (rc < 0)
 		die(b, "objective", rc);
 	c.max_wait_s = c.max_wait_s ? DUE_S : 0;
-	b->cpu = (uint32_t)slu_queue_kind(b->q, "cpu");
+	b->cpu = (uint32_t)slu_queue_resource(b->q, "cpu");
 	apply(b, &conf);
 	for (uint32_t i = 0; i < nodes; i++) {
 		char name[24];

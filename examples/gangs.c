@@ -32,8 +32,8 @@ int main(void)
 	if (!m)
 		return 1;
 	/* Eight nodes of 16 cores and 64 GiB in two racks. */
-	cpu = sluice_machine_kind(m, "cpu");
-	mem = sluice_machine_kind(m, "memory");
+	cpu = sluice_machine_resource(m, "cpu");
+	mem = sluice_machine_resource(m, "memory");
 	rack = sluice_machine_level(m, "rack");
 	for (int i = 0; i < 8; i++) {
 		char name[16];

@@ -191,7 +191,7 @@ void sluice_graph_clear_messages(struct sluice_graph *g);
 
 /* ==== machines ================================================================================ */
 
-/* Nodes with an amount of each kind of resource, in domains of topology levels ("rack", "zone"). */
+/* Nodes with an amount of each resource, in domains of topology levels ("rack", "zone"). */
 struct sluice_machine;
 
 struct sluice_machine *sluice_machine_new(void);
@@ -199,9 +199,9 @@ void sluice_machine_free(struct sluice_machine *m);
 /* A deep copy with all nodes and bookings; handles mean the same in both. */
 struct sluice_machine *sluice_machine_clone(const struct sluice_machine *m);
 
-/* Number of a kind ("cpu") or a level ("rack"), new if need be.  Kinds count from 1, at most 31;
+/* Number of a resource ("cpu") or a level ("rack"), new if need be.  Resources count from 1, at most 31;
  * levels from 0, at most 8.  -ENOSPC, -ENOMEM. */
-int sluice_machine_kind(struct sluice_machine *m, const char *name);
+int sluice_machine_resource(struct sluice_machine *m, const char *name);
 int sluice_machine_level(struct sluice_machine *m, const char *name);
 
 /* A node: index in the low half, generation in the high half, so that a removed one is noticed. */
@@ -209,7 +209,7 @@ typedef uint64_t sluice_node;
 #define SLUICE_NO_NODE UINT64_MAX
 
 struct sluice_amount {
-	uint32_t kind;
+	uint32_t resource;
 	int64_t n; /* 0 .. 2^50 */
 };
 
@@ -244,10 +244,10 @@ sluice_node sluice_machine_at(const struct sluice_machine *m, uint32_t i);
 /* Borrowed until the node goes; NULL if it is gone. */
 const char *sluice_machine_name(const struct sluice_machine *m, sluice_node node);
 /* 0 if the node is gone. */
-int64_t sluice_machine_total(const struct sluice_machine *m, sluice_node node, uint32_t kind);
+int64_t sluice_machine_total(const struct sluice_machine *m, sluice_node node, uint32_t resource);
 /* Free during [from_s, to_s), from_s not before the newest time seen; negative if overbooked. */
-int64_t sluice_machine_free_amount(const struct sluice_machine *m, sluice_node node, uint32_t kind,
-				   int64_t from_s, int64_t to_s);
+int64_t sluice_machine_free_amount(const struct sluice_machine *m, sluice_node node,
+				   uint32_t resource, int64_t from_s, int64_t to_s);
 
 struct sluice_machine_stats {
 	uint32_t nodes, up, overbooked;

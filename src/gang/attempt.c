@@ -28,7 +28,7 @@ static int leave_less(struct plan *p, uint32_t from)
 			s->touched.p[s->touched.n++] = pos;
 			if (p->empty)
 				memcpy(left, m->total + (size_t)node * m->stride,
-				       m->kind.n * sizeof *left);
+				       m->resource.n * sizeof *left);
 			else
 				slu_window(m, node, p->t, p->end, p->req->use, p->req->n_use, left);
 		}
@@ -105,7 +105,7 @@ static int64_t weight(const struct plan *p, uint32_t r)
 
 	for (uint32_t i = 0; i < n->n && p->m->n_pos; i++) {
 		const int64_t *row = p->m->total + (size_t)p->m->order[0] * p->m->stride;
-		int64_t have = SLU_MAX(row[n->a[i].kind], (int64_t)1);
+		int64_t have = SLU_MAX(row[n->a[i].resource], (int64_t)1);
 
 		w = SLU_MAX(w, (int64_t)SLU_MIN((double)n->a[i].n / (double)have * 1e6, 1e6));
 	}
@@ -204,7 +204,7 @@ static int64_t *left_of(struct plan *p, uint32_t pos)
 	m->s.here[pos] = 0;
 	m->s.touched.p[m->s.touched.n++] = pos; /* room was made for all */
 	if (p->empty)
-		memcpy(left, m->total + (size_t)node * m->stride, m->kind.n * sizeof *left);
+		memcpy(left, m->total + (size_t)node * m->stride, m->resource.n * sizeof *left);
 	else
 		slu_window(m, node, p->t, p->end, p->req->use, p->req->n_use, left);
 	return left;

@@ -94,7 +94,7 @@ void slu_sum_out(struct slu_machine *m, uint32_t node)
 {
 	const int64_t *row = row_free(m, node), *total = m->total + (size_t)node * m->stride;
 
-	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->kind.n; k++) {
+	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->resource.n; k++) {
 		m->sum[k] -= SLU_MAX(row[k], (int64_t)0);
 		m->whole[k] -= total[k];
 	}
@@ -104,7 +104,7 @@ void slu_sum_in(struct slu_machine *m, uint32_t node)
 {
 	const int64_t *row = row_free(m, node), *total = m->total + (size_t)node * m->stride;
 
-	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->kind.n; k++) {
+	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->resource.n; k++) {
 		m->sum[k] += SLU_MAX(row[k], (int64_t)0);
 		m->whole[k] += total[k];
 	}
@@ -118,7 +118,7 @@ static void row_add(struct slu_machine *m, uint32_t node, const struct need *n, 
 
 	row[0] += n->per_part ? (slots < 0 ? -n->per_part : n->per_part) : n->per_slot * slots;
 	for (uint32_t i = 0; i < n->n; i++) {
-		uint32_t k = n->a[i].kind;
+		uint32_t k = n->a[i].resource;
 		int64_t old = row[k];
 
 		row[k] += n->a[i].n * slots;
@@ -135,7 +135,7 @@ static bool nobody_cares(const struct slu_machine *m, uint32_t node, const struc
 
 	if (n->per_part && row[0] > 0)
 		return false;
-	for (uint32_t k = 1; k < m->kind.n; k++) {
+	for (uint32_t k = 1; k < m->resource.n; k++) {
 		if (row[k] > 0)
 			return false;
 	}

@@ -35,7 +35,7 @@ int32_t slu_caps_at(struct plan *p, uint32_t r, uint32_t pos)
 {
 	struct slu_machine *m = p->m;
 	uint32_t node = m->order[pos];
-	int64_t row[SLU_KINDS_MAX];
+	int64_t row[SLU_RESOURCES_MAX];
 
 	if (!node_up(&m->node[node]) || !bit(p->role[r].fitmap->elig, pos))
 		return 0;
@@ -167,7 +167,7 @@ int slu_scan(struct plan *p)
 	m->s.out.n = 0;
 	for (; i < most && got < p->max; i++) {
 		uint32_t pos = down ? m->n_pos - 1 - i : i, node = m->order[pos], n;
-		int64_t row[SLU_KINDS_MAX];
+		int64_t row[SLU_RESOURCES_MAX];
 		int32_t cap;
 
 		cap = need_fits(p->role[0].need, row_free(m, node), p->role[0].flags);

@@ -168,7 +168,7 @@ struct slu_machine *slu_machine_clone(const struct slu_machine *m)
 	c->n_unfit = m->n_unfit;
 	memcpy(c->sum, m->sum, sizeof c->sum);
 	memcpy(c->whole, m->whole, sizeof c->whole);
-	if (!c->journal || copy_names(&c->kind, &m->kind) < 0 ||
+	if (!c->journal || copy_names(&c->resource, &m->resource) < 0 ||
 	    copy_names(&c->level_name, &m->level_name) < 0)
 		return NULL;
 	for (uint32_t l = 0; l < m->level_name.n; l++) {
@@ -215,9 +215,9 @@ uint32_t slu_machine_up(const struct slu_machine *m)
 	return m->n_node - m->n_unfit;
 }
 
-int64_t slu_machine_whole(const struct slu_machine *m, uint32_t kind)
+int64_t slu_machine_whole(const struct slu_machine *m, uint32_t resource)
 {
-	return m->whole[kind];
+	return m->whole[resource];
 }
 
 void slu_machine_stats(const struct slu_machine *m, struct slu_machine_stats *out)
@@ -236,7 +236,7 @@ void slu_machine_stats(const struct slu_machine *m, struct slu_machine_stats *ou
 
 		if (!v->name)
 			continue;
-		for (uint32_t k = 0; k < m->kind.n; k++) {
+		for (uint32_t k = 0; k < m->resource.n; k++) {
 			over |= f[k] < 0 && k > 0;
 			if (v->down || v->cordoned)
 				continue;

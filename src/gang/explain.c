@@ -25,7 +25,7 @@ static int fits_now(struct slu_machine *m, const struct slu_gang_req *q)
 
 /* ---- the limit ---- */
 
-/* Slots of a role on nodes that are up, looking at the window given; `without`: a kind that is
+/* Slots of a role on nodes that are up, looking at the window given; `without`: a resource that is
  * thought to be plenty, or NONE. */
 static int64_t slots_in(const struct plan *p, uint32_t r, int64_t end, unsigned flags,
 			const struct need *need, uint32_t without, bool empty)
@@ -35,12 +35,13 @@ static int64_t slots_in(const struct plan *p, uint32_t r, int64_t end, unsigned 
 
 	for (uint32_t pos = 0; pos < m->n_pos; pos++) {
 		uint32_t node = m->order[pos];
-		int64_t row[SLU_KINDS_MAX];
+		int64_t row[SLU_RESOURCES_MAX];
 
 		if (!node_up(&m->node[node]) || !bit(p->role[r].fitmap->elig, pos))
 			continue;
 		if (empty)
-			memcpy(row, m->total + (size_t)node * m->stride, m->kind.n * sizeof *row);
+			memcpy(row, m->total + (size_t)node * m->stride,
+			       m->resource.n * sizeof *row);
 		else
 			slu_window(m, node, m->now, end, p->req->use, p->req->n_use, row);
 		if (without != NONE)
@@ -50,22 +51,22 @@ static int64_t slots_in(const struct plan *p, uint32_t r, int64_t end, unsigned 
 	return sum;
 }
 
-/* Which kind is short: the one without which most would fit. */
-static uint32_t short_kind(const struct plan *p, uint32_t r, int64_t end)
+/* Which resource is short: the one without which most would fit. */
+static uint32_t short_resource(const struct plan *p, uint32_t r, int64_t end)
 {
 	const struct need *n = p->role[r].need;
-	uint32_t kind = n->n ? n->a[0].kind : 0;
+	uint32_t resource = n->n ? n->a[0].resource : 0;
 	int64_t most = -1;
 
 	for (uint32_t i = 0; i < n->n; i++) {
-		int64_t s = slots_in(p, r, end, p->role[r].flags, n, n->a[i].kind, false);
+		int64_t s = slots_in(p, r, end, p->role[r].flags, n, n->a[i].resource, false);
 
 		if (s > most) {
 			most = s;
-			kind = n->a[i].kind;
+			resource = n->a[i].resource;
 		}
 	}
-	return kind;
+	return resource;
 }
 
 static int role_limit(struct plan *p, uint32_t r, struct slu_gang_why *why)
@@ -87,7 +88,7 @@ static int role_limit(struct plan *p, uint32_t r, struct slu_gang_why *why)
 	}
 	if (slots_in(p, r, m->now + 1, flags, n, NONE, false) >= min) {
 		why->limit = SLU_LIMIT_TIME;
-		why->kind = short_kind(p, r, end);
+		why->resource = short_resource(p, r, end);
 		return 1;
 	}
 	if (flags & SLU_ROLE_EXCLUSIVE) {
@@ -108,8 +109,8 @@ static int role_limit(struct plan *p, uint32_t r, struct slu_gang_why *why)
 		why->limit = SLU_LIMIT_ALONE;
 		return 1;
 	}
-	why->limit = SLU_LIMIT_KIND;
-	why->kind = short_kind(p, r, end);
+	why->limit = SLU_LIMIT_RESOURCE;
+	why->resource = short_resource(p, r, end);
 	return 1;
 }
 
@@ -137,20 +138,20 @@ static int find_limit(struct plan *p, struct slu_gang_why *why)
 
 /* ---- who holds it ---- */
 
-static int64_t amount_of(const struct job *j, const struct part *q, uint32_t kind)
+static int64_t amount_of(const struct job *j, const struct part *q, uint32_t resource)
 {
 	const struct need *n = j->need[q->role];
 
-	if (!kind)
+	if (!resource)
 		return q->slots;
 	for (uint32_t i = 0; i < n->n; i++) {
-		if (n->a[i].kind == kind)
+		if (n->a[i].resource == resource)
 			return n->a[i].n * q->slots;
 	}
 	return n->per_part ? q->slots : 0;
 }
 
-/* Jobs on the nodes the limiting role could use, by what they hold of the kind.  For a limit in
+/* Jobs on the nodes the limiting role could use, by what they hold of the resource.  For a limit in
  * time those that come later count, otherwise those that are there. */
 static int find_holders(const struct plan *p, struct slu_gang_why *why)
 {
@@ -170,7 +171,7 @@ static int find_holders(const struct plan *p, struct slu_gang_why *why)
 			continue;
 		for (uint32_t i = 0; i < v->share.n && !rc; i++) {
 			const struct job *j = &m->job[v->share.p[i].job];
-			int64_t n = amount_of(j, &j->part[v->share.p[i].part], why->kind);
+			int64_t n = amount_of(j, &j->part[v->share.p[i].part], why->resource);
 			uint64_t *sum;
 
 			if (j->counted == coming || (coming && j->start >= end) || !n)
@@ -325,7 +326,7 @@ static void say_limit(const struct plan *p, const struct slu_gang_why *why, stru
 	else if (why->limit == SLU_LIMIT_ALONE)
 		slu_buf_puts(b, "there is room, but not on enough different nodes");
 	else
-		slu_buf_printf(b, "not enough %s", m->kind.p[why->kind]);
+		slu_buf_printf(b, "not enough %s", m->resource.p[why->resource]);
 }
 
 static void say_holders(const struct slu_gang_why *why, struct slu_buf *b)

@@ -1,4 +1,4 @@
-/* fitmap.c — for each kind of slot asked for lately: how many fit on each node, now and for ever.
+/* fitmap.c — for each need asked for lately: how many fit on each node, now and for ever.
  *
  * Jobs ask for few different slots.  Instead of looking at all nodes for each of them, every change to a
  * node leaves its number in a journal, and a fitmap that is asked for again reads what it has

@@ -146,7 +146,7 @@ int slu_gang_match(struct slu_machine *m, enum slu_gang_op op, int64_t now_s, ui
 
 /* Could the gang ever run on this machine, if it were empty with every node up and uncordoned?
  * Returns SLU_GANG_NOW or SLU_GANG_NEVER or an error; for NEVER the reason in words is in err (which
- * role, which kind, how much there is). */
+ * role, which resource, how much there is). */
 int slu_gang_satisfiable(struct slu_machine *m, const struct slu_gang_req *req,
 			 struct slu_error *err) SLU_MUST_CHECK;
 
@@ -236,7 +236,7 @@ int slu_gang_info(const struct slu_machine *m, uint64_t job, struct slu_gang_inf
 
 enum slu_gang_limit {
 	SLU_LIMIT_NONE,      /* it fits */
-	SLU_LIMIT_KIND,      /* a role lacks room of one kind */
+	SLU_LIMIT_RESOURCE,  /* a role lacks room of one resource */
 	SLU_LIMIT_NODES,     /* a role has too few eligible nodes that are up */
 	SLU_LIMIT_ALONE,     /* enough room, but not on enough different nodes */
 	SLU_LIMIT_EXCLUSIVE, /* too few nodes are empty */
@@ -251,7 +251,7 @@ enum slu_gang_limit {
 struct slu_gang_holder {
 	uint64_t job;
 	int64_t start_s, end_s;
-	int64_t amount; /* of the limiting kind, on the nodes in question */
+	int64_t amount; /* of the limiting resource, on the nodes in question */
 };
 
 struct slu_gang_why {
@@ -259,7 +259,7 @@ struct slu_gang_why {
 	int64_t start_s;
 	enum slu_gang_limit limit;
 	uint32_t role;
-	uint32_t kind;      /* for LIMIT_KIND */
+	uint32_t resource;  /* for LIMIT_RESOURCE */
 	int64_t want, have; /* slots of that role: asked at least, would fit now */
 	uint32_t slots_now; /* slots of the whole gang that fit now */
 	/* The jobs that hold what is lacking, largest first. */

@@ -2,7 +2,7 @@
  *
  * Numbers: a node has an *index* (its slot in m->node, what node sets speak of) and a *position*
  * (its place in rank order, what the policies go by).  Amounts lie in one row per node, `stride`
- * wide, indexed by kind.
+ * wide, indexed by resource.
  *
  * Kind 0 is the right to share a node: every node has WHOLE of it, each slot takes 1, an exclusive
  * part takes all.  So whole nodes need no rules of their own, neither now nor over time.
@@ -30,9 +30,9 @@
 struct need {
 	uint64_t hash;
 	uint32_t refs, n;
-	int64_t per_slot;      /* of kind 0 */
-	int64_t per_part;      /* of kind 0 */
-	struct slu_amount a[]; /* by kind, all > 0, kind 0 not among them */
+	int64_t per_slot;      /* of resource 0 */
+	int64_t per_part;      /* of resource 0 */
+	struct slu_amount a[]; /* by resource, all > 0, resource 0 not among them */
 };
 
 struct part {
@@ -78,7 +78,7 @@ struct when {
 	uint32_t job;
 };
 
-struct names { /* kinds, levels, domains: few, never removed */
+struct names { /* resources, levels, domains: few, never removed */
 	char **p;
 	uint32_t n, cap;
 };
@@ -159,7 +159,7 @@ struct scratch {
 };
 
 struct slu_machine {
-	struct names kind, level_name;
+	struct names resource, level_name;
 	struct level level[SLU_LEVELS_MAX];
 	uint32_t stride;
 	struct node *node;
@@ -167,8 +167,8 @@ struct slu_machine {
 	SLU_VEC(uint32_t) empty; /* slots to use again */
 	struct slu_map by_name;
 	int64_t *total, *free, *least;
-	int64_t sum[SLU_KINDS_MAX];   /* free now on all nodes that are up, negative ones as 0 */
-	int64_t whole[SLU_KINDS_MAX]; /* what these nodes have */
+	int64_t sum[SLU_RESOURCES_MAX]; /* free now on all nodes that are up, negative ones as 0 */
+	int64_t whole[SLU_RESOURCES_MAX]; /* what these nodes have */
 	/* Bookings that begin later may exceed what the nodes have (see later.c).  Cleared when no
 	 * booking begins later. */
 	bool odd;
@@ -244,7 +244,7 @@ static inline int64_t later(int64_t t, int64_t d)
 	return d > SLU_FOREVER - t ? SLU_FOREVER : t + d;
 }
 
-/* What a part takes of kind 0. */
+/* What a part takes of resource 0. */
 static inline int64_t need_whole(const struct need *n, uint32_t slots)
 {
 	return n->per_part ? n->per_part : n->per_slot * slots;
@@ -258,7 +258,7 @@ static inline int32_t need_fits(const struct need *n, const int64_t *row, unsign
 	if (n->per_part ? row[0] < n->per_part : row[0] < n->per_slot)
 		return 0;
 	for (uint32_t i = 0; i < n->n; i++) {
-		int64_t have = row[n->a[i].kind], q;
+		int64_t have = row[n->a[i].resource], q;
 
 		if (have < n->a[i].n)
 			return 0;
@@ -282,13 +282,13 @@ static inline void need_take(const struct need *n, uint32_t slots, int64_t *row)
 {
 	row[0] -= need_whole(n, slots);
 	for (uint32_t i = 0; i < n->n; i++)
-		row[n->a[i].kind] -= n->a[i].n * slots;
+		row[n->a[i].resource] -= n->a[i].n * slots;
 }
 static inline void need_give(const struct need *n, uint32_t slots, int64_t *row)
 {
 	row[0] += need_whole(n, slots);
 	for (uint32_t i = 0; i < n->n; i++)
-		row[n->a[i].kind] += n->a[i].n * slots;
+		row[n->a[i].resource] += n->a[i].n * slots;
 }
 
 static inline void share_take(const struct slu_machine *m, const struct share *s, int64_t *row)
@@ -320,7 +320,7 @@ struct need *slu_need_get(struct slu_machine *m, const struct slu_amount *a, uin
 			  unsigned role_flags, bool background);
 void slu_need_put(struct slu_machine *m, struct need *n);
 
-/* window.c: least free of every kind over [t, end) into out, as seen by a job that may use the
+/* window.c: least free of every resource over [t, end) into out, as seen by a job that may use the
  * blocks named; t not before now. */
 void slu_window(const struct slu_machine *m, uint32_t node, int64_t t, int64_t end,
 		const uint64_t *use, uint32_t n_use, int64_t *out);

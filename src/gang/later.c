@@ -15,9 +15,9 @@
 struct ahead {
 	bool used, starts;
 	uint32_t end_at, start_at;
-	uint32_t n_kind, kind[SLU_KINDS_MAX];
-	int64_t want[SLU_KINDS_MAX], have[SLU_KINDS_MAX]; /* by place in kind[] */
-	int64_t t;                                        /* have is the sum at t */
+	uint32_t n_resource, resource[SLU_RESOURCES_MAX];
+	int64_t want[SLU_RESOURCES_MAX], have[SLU_RESOURCES_MAX]; /* by place in resource[] */
+	int64_t t;                                                /* have is the sum at t */
 };
 
 struct sweep {
@@ -56,7 +56,7 @@ static void give_back(struct sweep *w, const struct job *j)
 
 			if (s->stamp[v->pos] != s->epoch) {
 				s->stamp[v->pos] = s->epoch;
-				memcpy(row, row_free(m, q->node), m->kind.n * sizeof *row);
+				memcpy(row, row_free(m, q->node), m->resource.n * sizeof *row);
 			}
 			need_give(j->need[q->role], q->slots, row);
 		}
@@ -116,21 +116,21 @@ static void move_to(struct sweep *w, int64_t t)
 static void ahead_init(struct ahead *a, const struct plan *p)
 {
 	const struct slu_machine *m = p->m;
-	int64_t want[SLU_KINDS_MAX] = { 0 };
+	int64_t want[SLU_RESOURCES_MAX] = { 0 };
 
 	*a = (struct ahead){ .used = !p->req->n_use, .starts = !m->odd && !m->n_unfit };
 	for (uint32_t r = 0; r < p->n_role; r++) {
 		const struct need *n = p->role[r].need;
 
 		for (uint32_t i = 0; i < n->n; i++)
-			want[n->a[i].kind] += n->a[i].n * p->role[r].min;
+			want[n->a[i].resource] += n->a[i].n * p->role[r].min;
 	}
-	for (uint32_t k = 1; k < m->kind.n; k++) {
+	for (uint32_t k = 1; k < m->resource.n; k++) {
 		if (!want[k])
 			continue;
-		a->kind[a->n_kind] = k;
-		a->want[a->n_kind] = want[k];
-		a->have[a->n_kind++] = m->sum[k];
+		a->resource[a->n_resource] = k;
+		a->want[a->n_resource] = want[k];
+		a->have[a->n_resource++] = m->sum[k];
 	}
 	a->t = m->now;
 }
@@ -147,9 +147,9 @@ static void ahead_add(struct ahead *a, const struct job *j, int sign)
 				slots += j->part[i].role == r ? j->part[i].slots : 0;
 		}
 		for (uint32_t i = 0, k = 0; i < n->n; i++) {
-			while (k < a->n_kind && a->kind[k] < n->a[i].kind)
+			while (k < a->n_resource && a->resource[k] < n->a[i].resource)
 				k++;
-			if (k < a->n_kind && a->kind[k] == n->a[i].kind)
+			if (k < a->n_resource && a->resource[k] == n->a[i].resource)
 				a->have[k] += sign * slots * n->a[i].n;
 		}
 	}
@@ -182,7 +182,7 @@ static void ahead_to(struct ahead *a, const struct slu_machine *m, int64_t t)
 
 static bool ahead_enough(const struct ahead *a)
 {
-	for (uint32_t k = 0; k < a->n_kind; k++) {
+	for (uint32_t k = 0; k < a->n_resource; k++) {
 		if (a->have[k] < a->want[k])
 			return false;
 	}

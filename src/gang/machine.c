@@ -1,4 +1,4 @@
-/* machine.c — kinds, levels and nodes. */
+/* machine.c — resources, levels and nodes. */
 #include "gang/gang_internal.h"
 
 struct slu_machine *slu_machine_new(void)
@@ -12,7 +12,7 @@ struct slu_machine *slu_machine_new(void)
 	m->block_end = SLU_FOREVER;
 	m->changes = 1;
 	m->journal = slu_calloc((size_t)1 << JOURNAL_BITS, sizeof *m->journal);
-	if (!m->journal || slu_machine_kind(m, "node") < 0) {
+	if (!m->journal || slu_machine_resource(m, "node") < 0) {
 		slu_machine_free(m);
 		return NULL;
 	}
@@ -32,7 +32,7 @@ void slu_machine_free(struct slu_machine *m)
 		return;
 	for (uint32_t i = 0; i < m->n_fitmap; i++)
 		slu_fitmap_free(m, m->fitmap[i]);
-	names_done(&m->kind);
+	names_done(&m->resource);
 	names_done(&m->level_name);
 	for (uint32_t i = 0; i < SLU_LEVELS_MAX; i++) {
 		names_done(&m->level[i].domain);
@@ -95,7 +95,7 @@ static int names_add(struct names *t, const char *name)
 	return (int)t->n++;
 }
 
-/* Wider rows for more kinds. */
+/* Wider rows for more resources. */
 static int restride(struct slu_machine *m, uint32_t stride)
 {
 	int64_t **col[] = { &m->total, &m->free, &m->least };
@@ -121,17 +121,17 @@ static int restride(struct slu_machine *m, uint32_t stride)
 	return 0;
 }
 
-int slu_machine_kind(struct slu_machine *m, const char *name)
+int slu_machine_resource(struct slu_machine *m, const char *name)
 {
-	int k = names_find(&m->kind, name);
+	int k = names_find(&m->resource, name);
 
 	if (k >= 0)
 		return k;
-	if (m->kind.n == SLU_KINDS_MAX)
+	if (m->resource.n == SLU_RESOURCES_MAX)
 		return -ENOSPC;
-	if (m->kind.n == m->stride && restride(m, m->stride + 2) < 0)
+	if (m->resource.n == m->stride && restride(m, m->stride + 2) < 0)
 		return -ENOMEM;
-	return names_add(&m->kind, name);
+	return names_add(&m->resource, name);
 }
 
 int slu_machine_level(struct slu_machine *m, const char *name)
@@ -151,9 +151,9 @@ int slu_machine_level(struct slu_machine *m, const char *name)
 	return l;
 }
 
-int slu_machine_kind_find(const struct slu_machine *m, const char *name)
+int slu_machine_resource_find(const struct slu_machine *m, const char *name)
 {
-	return names_find(&m->kind, name);
+	return names_find(&m->resource, name);
 }
 
 int slu_machine_level_find(const struct slu_machine *m, const char *name)
@@ -161,9 +161,9 @@ int slu_machine_level_find(const struct slu_machine *m, const char *name)
 	return names_find(&m->level_name, name);
 }
 
-const char *slu_machine_kind_name(const struct slu_machine *m, uint32_t kind)
+const char *slu_machine_resource_name(const struct slu_machine *m, uint32_t resource)
 {
-	return m->kind.p[kind];
+	return m->resource.p[resource];
 }
 
 const char *slu_machine_level_name(const struct slu_machine *m, uint32_t level)
@@ -171,9 +171,9 @@ const char *slu_machine_level_name(const struct slu_machine *m, uint32_t level)
 	return m->level_name.p[level];
 }
 
-uint32_t slu_machine_kinds(const struct slu_machine *m)
+uint32_t slu_machine_resources(const struct slu_machine *m)
 {
-	return m->kind.n;
+	return m->resource.n;
 }
 
 uint32_t slu_machine_levels(const struct slu_machine *m)
@@ -233,19 +233,19 @@ static int check_total(const struct slu_machine *m, const char *name, const stru
 	uint32_t seen = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (!a[i].kind || a[i].kind >= m->kind.n)
-			return slu_fail(err, -EINVAL, "node \"%s\": there is no kind %u", name,
-					a[i].kind);
-		if (seen >> a[i].kind & 1)
+		if (!a[i].resource || a[i].resource >= m->resource.n)
+			return slu_fail(err, -EINVAL, "node \"%s\": there is no resource %u", name,
+					a[i].resource);
+		if (seen >> a[i].resource & 1)
 			return slu_fail(err, -EINVAL, "node \"%s\": %s is given twice", name,
-					m->kind.p[a[i].kind]);
-		seen |= 1u << a[i].kind;
+					m->resource.p[a[i].resource]);
+		seen |= 1u << a[i].resource;
 		if (a[i].n < 0)
 			return slu_fail(err, -EINVAL, "node \"%s\": %s is negative", name,
-					m->kind.p[a[i].kind]);
+					m->resource.p[a[i].resource]);
 		if (a[i].n > SLU_AMOUNT_MAX)
 			return slu_fail(err, -ERANGE, "node \"%s\": %s is above %" PRId64, name,
-					m->kind.p[a[i].kind], SLU_AMOUNT_MAX);
+					m->resource.p[a[i].resource], SLU_AMOUNT_MAX);
 	}
 	return 0;
 }
@@ -278,7 +278,7 @@ static void total_set(struct slu_machine *m, uint32_t i, const struct slu_amount
 	memset(total, 0, m->stride * sizeof *total);
 	total[0] = WHOLE;
 	for (uint32_t k = 0; k < n; k++)
-		total[a[k].kind] = a[k].n;
+		total[a[k].resource] = a[k].n;
 }
 
 int slu_machine_node_add(struct slu_machine *m, const struct slu_node_spec *spec, slu_node *out,
@@ -401,7 +401,7 @@ int slu_machine_node_resize(struct slu_machine *m, slu_node node, const struct s
 			    uint32_t n_total, struct slu_error *err)
 {
 	int i = slu_node_slot(m, node), rc;
-	int64_t *t, *f, used[SLU_KINDS_MAX];
+	int64_t *t, *f, used[SLU_RESOURCES_MAX];
 
 	if (i < 0)
 		return i;
@@ -539,23 +539,23 @@ const char *slu_machine_node_domain(const struct slu_machine *m, slu_node node, 
 	return d == NONE ? NULL : m->level[level].domain.p[d];
 }
 
-int64_t slu_machine_node_total(const struct slu_machine *m, slu_node node, uint32_t kind)
+int64_t slu_machine_node_total(const struct slu_machine *m, slu_node node, uint32_t resource)
 {
-	return m->total[(size_t)slu_node_index(node) * m->stride + kind];
+	return m->total[(size_t)slu_node_index(node) * m->stride + resource];
 }
 
-int64_t slu_machine_node_free(const struct slu_machine *m, slu_node node, uint32_t kind)
+int64_t slu_machine_node_free(const struct slu_machine *m, slu_node node, uint32_t resource)
 {
-	return row_free(m, slu_node_index(node))[kind];
+	return row_free(m, slu_node_index(node))[resource];
 }
 
-int64_t slu_machine_node_free_during(const struct slu_machine *m, slu_node node, uint32_t kind,
+int64_t slu_machine_node_free_during(const struct slu_machine *m, slu_node node, uint32_t resource,
 				     int64_t at_s, int64_t end_s)
 {
-	int64_t row[SLU_KINDS_MAX];
+	int64_t row[SLU_RESOURCES_MAX];
 
 	slu_window(m, slu_node_index(node), SLU_MAX(at_s, m->now), end_s, NULL, 0, row);
-	return row[kind];
+	return row[resource];
 }
 
 uint32_t slu_machine_node_shares(const struct slu_machine *m, slu_node node)

@@ -184,7 +184,7 @@ static int never_role(const struct plan *p, uint32_t r, struct slu_error *err)
 				name, m->n_pos);
 	for (uint32_t i = 0; i < n->n && !s->sat_sum; i++) {
 		int64_t most = 0;
-		uint32_t k = n->a[i].kind;
+		uint32_t k = n->a[i].resource;
 
 		for (uint32_t pos = 0; pos < m->n_pos; pos++) {
 			if (bit(s->elig, pos))
@@ -192,7 +192,7 @@ static int never_role(const struct plan *p, uint32_t r, struct slu_error *err)
 					       m->total[(size_t)m->order[pos] * m->stride + k]);
 		}
 		if (most < n->a[i].n) {
-			enum slu_qty_scale scale = slu_qty_scale_of(m->kind.p[k]);
+			enum slu_qty_scale scale = slu_qty_scale_of(m->resource.p[k]);
 			char want[SLU_QTY_TEXT], has[SLU_QTY_TEXT];
 
 			slu_qty_format(n->a[i].n, scale, SLU_QTY_BINARY, want);
@@ -200,7 +200,7 @@ static int never_role(const struct plan *p, uint32_t r, struct slu_error *err)
 			return slu_fail(err, SLU_GANG_NEVER,
 					"role %s: one slot needs %s %s, the largest of %u eligible "
 					"nodes has %s",
-					name, m->kind.p[k], want, nodes, has);
+					name, m->resource.p[k], want, nodes, has);
 		}
 	}
 	if (!s->sat_sum)

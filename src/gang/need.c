@@ -6,7 +6,7 @@ static uint64_t hash_of(const struct need *n)
 	uint64_t h = slu_hash_u64((uint64_t)n->per_slot * 2 + (n->per_part != 0) + 1);
 
 	for (uint32_t i = 0; i < n->n; i++)
-		h = slu_hash_u64(h ^ slu_hash_u64(n->a[i].kind) ^ (uint64_t)n->a[i].n * 31);
+		h = slu_hash_u64(h ^ slu_hash_u64(n->a[i].resource) ^ (uint64_t)n->a[i].n * 31);
 	return h;
 }
 
@@ -16,7 +16,7 @@ bool slu_need_same(const struct need *a, const struct need *b)
 	    a->per_part != b->per_part)
 		return false;
 	for (uint32_t i = 0; i < a->n; i++) {
-		if (a->a[i].kind != b->a[i].kind || a->a[i].n != b->a[i].n)
+		if (a->a[i].resource != b->a[i].resource || a->a[i].n != b->a[i].n)
 			return false;
 	}
 	return true;
@@ -25,10 +25,10 @@ bool slu_need_same(const struct need *a, const struct need *b)
 struct need *slu_need_get(struct slu_machine *m, const struct slu_amount *a, uint32_t n,
 			  unsigned role_flags, bool background)
 {
-	/* Room on the stack for the struct with all kinds. */
+	/* Room on the stack for the struct with all resources. */
 	union {
 		struct need n;
-		char room[sizeof(struct need) + SLU_KINDS_MAX * sizeof(struct slu_amount)];
+		char room[sizeof(struct need) + SLU_RESOURCES_MAX * sizeof(struct slu_amount)];
 	} u;
 	struct need *want = &u.n, *got;
 	uint64_t *at;
@@ -36,13 +36,13 @@ struct need *slu_need_get(struct slu_machine *m, const struct slu_amount *a, uin
 	want->per_slot = background ? 0 : 1;
 	want->per_part = role_flags & SLU_ROLE_EXCLUSIVE ? WHOLE : 0;
 	want->n = 0;
-	/* Insertion by kind: the same need in another order is the same need. */
+	/* Insertion by resource: the same need in another order is the same need. */
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t k = want->n;
 
 		if (!a[i].n)
 			continue;
-		while (k && want->a[k - 1].kind > a[i].kind) {
+		while (k && want->a[k - 1].resource > a[i].resource) {
 			want->a[k] = want->a[k - 1];
 			k--;
 		}

@@ -45,7 +45,7 @@ static void put_node(struct slu_buf *b, const struct slu_machine *m, uint32_t i)
 	put_u(b, (v->down ? NODE_DOWN : 0) | (v->cordoned ? NODE_CORDONED : 0));
 	for (uint32_t l = 0; l < m->level_name.n; l++)
 		put_u(b, (uint32_t)(v->domain[l] + 1));
-	for (uint32_t k = 1; k < m->kind.n; k++)
+	for (uint32_t k = 1; k < m->resource.n; k++)
 		put_i(b, m->total[(size_t)i * m->stride + k]);
 }
 
@@ -68,7 +68,7 @@ static void put_job(struct slu_buf *b, const struct job *j)
 		put_u(b, (n->per_slot ? 0 : NEED_BACKGROUND) | (n->per_part ? NEED_WHOLE : 0));
 		put_u(b, n->n);
 		for (uint32_t i = 0; i < n->n; i++) {
-			put_u(b, n->a[i].kind);
+			put_u(b, n->a[i].resource);
 			put_i(b, n->a[i].n);
 		}
 	}
@@ -83,7 +83,7 @@ static void put_job(struct slu_buf *b, const struct job *j)
 
 void slu_machine_picture(const struct slu_machine *m, struct slu_buf *b)
 {
-	put_names(b, &m->kind);
+	put_names(b, &m->resource);
 	put_names(b, &m->level_name);
 	for (uint32_t l = 0; l < m->level_name.n; l++)
 		put_names(b, &m->level[l].domain);
@@ -123,9 +123,9 @@ static int get_names(struct reading *r, int (*add)(void *, const char *), void *
 	return r->in.rc;
 }
 
-static int add_kind(void *m, const char *name)
+static int add_resource(void *m, const char *name)
 {
-	return slu_machine_kind(m, name);
+	return slu_machine_resource(m, name);
 }
 
 static int add_level(void *m, const char *name)
@@ -143,7 +143,7 @@ static int get_node(struct reading *r, uint32_t *gen)
 {
 	slu_cleanup(slu_freep) char *name = slu_bytes_get_s(&r->in);
 	struct slu_machine *m = r->m;
-	struct slu_amount total[SLU_KINDS_MAX];
+	struct slu_amount total[SLU_RESOURCES_MAX];
 	const char *domain[SLU_LEVELS_MAX] = { 0 };
 	char gone[16];
 	struct slu_node_spec s = {
@@ -168,7 +168,7 @@ static int get_node(struct reading *r, uint32_t *gen)
 			return -EINVAL;
 		domain[l] = d ? m->level[l].domain.p[d - 1] : NULL;
 	}
-	for (uint32_t k = 1; k < m->kind.n; k++)
+	for (uint32_t k = 1; k < m->resource.n; k++)
 		total[s.n_total++] = (struct slu_amount){ k, get_i(&r->in) };
 	return r->in.rc ? r->in.rc : slu_machine_node_add(m, &s, NULL, &r->err);
 }
@@ -207,7 +207,7 @@ static int get_needs(struct reading *r, struct need **need, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t flags = slu_bytes_get_u32(&r->in), k = get_n(&r->in);
-		struct slu_amount a[SLU_KINDS_MAX];
+		struct slu_amount a[SLU_RESOURCES_MAX];
 		struct slu_gang_role role = { .need = a,
 					      .n_need = k,
 					      .min = 1,
@@ -215,10 +215,10 @@ static int get_needs(struct reading *r, struct need **need, uint32_t n)
 									  : 0 };
 		int rc;
 
-		if (r->in.rc || k >= SLU_KINDS_MAX)
+		if (r->in.rc || k >= SLU_RESOURCES_MAX)
 			return r->in.rc ? r->in.rc : -EINVAL;
 		for (uint32_t x = 0; x < k; x++) {
-			a[x].kind = slu_bytes_get_u32(&r->in);
+			a[x].resource = slu_bytes_get_u32(&r->in);
 			a[x].n = get_i(&r->in);
 		}
 		rc = r->in.rc ? r->in.rc : slu_role_check(r->m, &role, i, &r->err);
@@ -364,7 +364,7 @@ int slu_machine_restore(const void *p, size_t n, struct slu_machine **out)
 	int rc = m ? 0 : -ENOMEM;
 
 	if (!rc)
-		rc = get_names(&r, add_kind, m);
+		rc = get_names(&r, add_resource, m);
 	if (!rc)
 		rc = get_names(&r, add_level, m);
 	for (uint32_t l = 0; !rc && l < m->level_name.n; l++)

@@ -50,17 +50,17 @@ static int check_needs(const struct slu_machine *m, const struct slu_gang_role *
 	for (uint32_t k = 0; k < r->n_need; k++) {
 		const struct slu_amount *a = &r->need[k];
 
-		if (!a->kind || a->kind >= m->kind.n)
-			return slu_fail(err, -EINVAL, "role %s: there is no kind %u",
-					label(r, i, buf), a->kind);
-		if (seen >> a->kind & 1)
+		if (!a->resource || a->resource >= m->resource.n)
+			return slu_fail(err, -EINVAL, "role %s: there is no resource %u",
+					label(r, i, buf), a->resource);
+		if (seen >> a->resource & 1)
 			return slu_fail(err, -EINVAL, "role %s: %s is given twice",
-					label(r, i, buf), m->kind.p[a->kind]);
-		seen |= 1u << a->kind;
+					label(r, i, buf), m->resource.p[a->resource]);
+		seen |= 1u << a->resource;
 		if (a->n < 0 || a->n > SLU_AMOUNT_MAX)
-			return slu_fail(err, -EINVAL,
-					"role %s: %s %" PRId64 " is outside 0..%" PRId64,
-					label(r, i, buf), m->kind.p[a->kind], a->n, SLU_AMOUNT_MAX);
+			return slu_fail(
+				err, -EINVAL, "role %s: %s %" PRId64 " is outside 0..%" PRId64,
+				label(r, i, buf), m->resource.p[a->resource], a->n, SLU_AMOUNT_MAX);
 	}
 	return 0;
 }

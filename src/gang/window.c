@@ -39,13 +39,13 @@ static void at_with_blocks(const struct slu_machine *m, uint32_t node, int64_t t
 			   const uint64_t *use, uint32_t n_use, int64_t *out)
 {
 	const struct node *v = &m->node[node];
-	uint32_t kinds = m->kind.n;
+	uint32_t resources = m->resource.n;
 
-	memcpy(out, m->total + (size_t)node * m->stride, kinds * sizeof *out);
+	memcpy(out, m->total + (size_t)node * m->stride, resources * sizeof *out);
 	for (uint32_t i = 0; i < v->share.n; i++) {
 		const struct job *j = &m->job[v->share.p[i].job];
 		const struct part *p = &j->part[v->share.p[i].part];
-		int64_t block[SLU_KINDS_MAX] = { 0 }, guest[SLU_KINDS_MAX] = { 0 };
+		int64_t block[SLU_RESOURCES_MAX] = { 0 }, guest[SLU_RESOURCES_MAX] = { 0 };
 
 		if (j->state != SLU_GANG_BLOCK) {
 			const struct job *b = j->n_use ? home_block(m, v, j) : NULL;
@@ -66,7 +66,7 @@ static void at_with_blocks(const struct slu_machine *m, uint32_t node, int64_t t
 			    home_block(m, v, g) == j)
 				need_take(g->need[q->role], q->slots, guest);
 		}
-		for (uint32_t k = 0; k < kinds; k++)
+		for (uint32_t k = 0; k < resources; k++)
 			out[k] += SLU_MIN(block[k], guest[k]);
 	}
 }
@@ -75,7 +75,7 @@ static void at(const struct slu_machine *m, uint32_t node, int64_t t, int64_t *o
 {
 	const struct node *v = &m->node[node];
 
-	memcpy(out, row_free(m, node), m->kind.n * sizeof *out);
+	memcpy(out, row_free(m, node), m->resource.n * sizeof *out);
 	for (uint32_t i = 0; i < v->share.n; i++) {
 		const struct share *s = &v->share.p[i];
 
@@ -88,9 +88,9 @@ static void at(const struct slu_machine *m, uint32_t node, int64_t t, int64_t *o
 	}
 }
 
-static void least_of(int64_t *out, const int64_t *v, uint32_t kinds)
+static void least_of(int64_t *out, const int64_t *v, uint32_t resources)
 {
-	for (uint32_t k = 0; k < kinds; k++)
+	for (uint32_t k = 0; k < resources; k++)
 		out[k] = SLU_MIN(out[k], v[k]);
 }
 
@@ -100,11 +100,11 @@ static void walk_events(const struct slu_machine *m, uint32_t node, int64_t t, i
 {
 	const struct node *v = &m->node[node];
 	struct when *ev = m->s.ev.p; /* room for two per share: slu_job_book() sees to it */
-	int64_t row[SLU_KINDS_MAX];
+	int64_t row[SLU_RESOURCES_MAX];
 	uint32_t n = 0;
 
 	at(m, node, t, row);
-	memcpy(out, row, m->kind.n * sizeof *out);
+	memcpy(out, row, m->resource.n * sizeof *out);
 	for (uint32_t i = 0; i < v->share.n; i++) {
 		const struct share *x = &v->share.p[i];
 		int64_t e = share_end(m, x);
@@ -126,7 +126,7 @@ static void walk_events(const struct slu_machine *m, uint32_t node, int64_t t, i
 			else
 				share_give(m, s, row);
 		}
-		least_of(out, row, m->kind.n);
+		least_of(out, row, m->resource.n);
 	}
 }
 
@@ -134,12 +134,12 @@ void slu_window(const struct slu_machine *m, uint32_t node, int64_t t, int64_t e
 		const uint64_t *use, uint32_t n_use, int64_t *out)
 {
 	const struct node *v = &m->node[node];
-	int64_t row[SLU_KINDS_MAX];
+	int64_t row[SLU_RESOURCES_MAX];
 
 	if (v->blocks)
 		at_with_blocks(m, node, t, use, n_use, out);
 	else if (!v->future && t <= m->now)
-		memcpy(out, row_free(m, node), m->kind.n * sizeof *out);
+		memcpy(out, row_free(m, node), m->resource.n * sizeof *out);
 	else if (v->future > 3)
 		walk_events(m, node, t, end, out);
 	else
@@ -155,7 +155,7 @@ void slu_window(const struct slu_machine *m, uint32_t node, int64_t t, int64_t e
 			at_with_blocks(m, node, start, use, n_use, row);
 		else
 			at(m, node, start, row);
-		least_of(out, row, m->kind.n);
+		least_of(out, row, m->resource.n);
 	}
 }
 
@@ -166,7 +166,7 @@ int32_t slu_window_fits(const struct slu_machine *m, uint32_t node, int64_t t, i
 			const struct need *need, unsigned flags)
 {
 	const struct node *v = &m->node[node];
-	int64_t row[SLU_KINDS_MAX];
+	int64_t row[SLU_RESOURCES_MAX];
 	int32_t cap, c;
 	uint32_t seen = 0;
 

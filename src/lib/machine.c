@@ -11,7 +11,7 @@
 
 _Static_assert(sizeof(struct sluice_error) == sizeof(struct slu_error), "error");
 _Static_assert(sizeof(struct sluice_amount) == sizeof(struct slu_amount), "amount");
-SAME(sluice_amount, slu_amount, kind);
+SAME(sluice_amount, slu_amount, resource);
 SAME(sluice_amount, slu_amount, n);
 _Static_assert(sizeof(struct sluice_part) == sizeof(struct slu_gang_part), "part");
 SAME(sluice_part, slu_gang_part, node);
@@ -71,9 +71,9 @@ struct sluice_machine *sluice_machine_clone(const struct sluice_machine *m)
 	return (struct sluice_machine *)slu_machine_clone(in(m));
 }
 
-int sluice_machine_kind(struct sluice_machine *m, const char *name)
+int sluice_machine_resource(struct sluice_machine *m, const char *name)
 {
-	return slu_machine_kind(in(m), name);
+	return slu_machine_resource(in(m), name);
 }
 
 int sluice_machine_level(struct sluice_machine *m, const char *name)
@@ -137,22 +137,22 @@ const char *sluice_machine_name(const struct sluice_machine *m, sluice_node node
 	return slu_machine_node_is(in(m), node) ? slu_machine_node_name(in(m), node) : NULL;
 }
 
-static bool known(const struct sluice_machine *m, sluice_node node, uint32_t kind)
+static bool known(const struct sluice_machine *m, sluice_node node, uint32_t resource)
 {
-	return slu_machine_node_is(in(m), node) && kind < slu_machine_kinds(in(m));
+	return slu_machine_node_is(in(m), node) && resource < slu_machine_resources(in(m));
 }
 
-int64_t sluice_machine_total(const struct sluice_machine *m, sluice_node node, uint32_t kind)
+int64_t sluice_machine_total(const struct sluice_machine *m, sluice_node node, uint32_t resource)
 {
-	return known(m, node, kind) ? slu_machine_node_total(in(m), node, kind) : 0;
+	return known(m, node, resource) ? slu_machine_node_total(in(m), node, resource) : 0;
 }
 
-int64_t sluice_machine_free_amount(const struct sluice_machine *m, sluice_node node, uint32_t kind,
-				   int64_t from_s, int64_t to_s)
+int64_t sluice_machine_free_amount(const struct sluice_machine *m, sluice_node node,
+				   uint32_t resource, int64_t from_s, int64_t to_s)
 {
-	if (!known(m, node, kind))
+	if (!known(m, node, resource))
 		return 0;
-	return slu_machine_node_free_during(in(m), node, kind, from_s, to_s);
+	return slu_machine_node_free_during(in(m), node, resource, from_s, to_s);
 }
 
 void sluice_machine_stats(const struct sluice_machine *m, struct sluice_machine_stats *out)

@@ -3,5 +3,6 @@
 #include "graph/graph.h"
 #include "jobspec/constraint.h"
 
-/* Does vertex v satisfy it?  NULL: yes.  (The caller asks only at nodes and storage nodes.) */
+/* Whether vertex v satisfies the constraint; every vertex satisfies NULL. The caller asks only
+ * at nodes and storage nodes. */
 bool slu_constraint_match(const struct slu_constraint *c, const struct slu_graph *g, uint32_t v);

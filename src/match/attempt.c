@@ -1,5 +1,5 @@
-/* attempt.c — one attempt to match a request at one time: the fast way where it holds, else the
- * plain walk. */
+/* attempt.c — one attempt to match a request at one time: by the fast room (fast/fast.h) where
+ * its rules cover the request, otherwise by the plain walk. */
 #include "match/fast/fast.h"
 #include "match/walk_internal.h"
 

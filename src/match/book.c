@@ -1,5 +1,6 @@
-/* book.c — marks become bookings and output: down along the marked edges, everything below an
- * exclusive vertex included, then on the way back book, count and emit. */
+/* book.c — turn marks into bookings and output.  The walk goes down along the marked edges, and
+ * to everything below an exclusive vertex; on its way back it books, counts and emits each
+ * vertex. */
 #include "match/match_internal.h"
 #include "match/fast/fast.h"
 
@@ -53,7 +54,8 @@ static void update_weight(struct booking *b, uint32_t e)
 	match_order_move(b->m, u, e, left < 0 ? 0 : (uint64_t)left);
 }
 
-/* Steps 3 and 4 at u: 0, or -EINVAL when something refuses. */
+/* Book the units and the share of the job at u. 0, or -EINVAL if the ledger or a planner
+ * refuses. */
 static int book_here(struct booking *b, uint32_t u, int64_t needs, bool x, const struct row *below)
 {
 	struct slu_match *m = b->m;
@@ -65,7 +67,7 @@ static int book_here(struct booking *b, uint32_t u, int64_t needs, bool x, const
 
 	if (x && b->plans)
 		flags |= b->flag;
-	/* First the place to remember it, so that it can be undone. */
+	/* Reserve the entry in the job's list first, so that the booking can be undone. */
 	if (slu_vec_push(&m->led.info.p[b->job].at, u) < 0)
 		return -ENOMEM;
 	rc = match_led_put(&m->led, u, v->size, b->job, flags, (uint32_t)needs);
@@ -107,8 +109,8 @@ static void hand_up(const struct slu_match *m, uint16_t type, int64_t units, str
 	up->any = true;
 }
 
-/* A writer that cannot say a vertex (a core without a number) leaves it out; the job is booked as
- * in the reference. */
+/* A writer that cannot express a vertex (a core without a number) leaves the vertex out; the job
+ * is booked all the same, as in the reference. */
 static int told(struct booking *b, int rc)
 {
 	b->error = rc == -EINVAL ? 0 : rc;
@@ -139,7 +141,7 @@ static bool all_marked(const struct booking *b, const struct family *f)
 	return true;
 }
 
-/* The family's mark becomes one of each edge. */
+/* Replace the mark of the family by a mark on each of its edges. */
 static void mark_each(struct booking *b, const struct family *f)
 {
 	for (uint32_t i = 0; i < f->n && f->gen == b->gen; i++)
@@ -173,8 +175,9 @@ static int tell_all(struct booking *b, uint32_t u, bool x, uint32_t first, const
 	return 0;
 }
 
-/* Book all leaves of the family that begins with child v of u; mod: whatever the marks say.  Their
- * number, 0 if they are to be booked one by one; -1: b->error. */
+/* Book all leaves of the family that begins with child v of u; with `mod`, whatever the marks
+ * say.  Return how many leaves there are, 0 if the caller has to book them one by one, -1 on
+ * failure (b->error). */
 static int64_t book_all(struct booking *b, uint32_t u, uint32_t v, bool x, bool mod,
 			struct row *own)
 {
@@ -186,7 +189,7 @@ static int64_t book_all(struct booking *b, uint32_t u, uint32_t v, bool x, bool 
 	if (!f || !(mod || all_marked(b, f)))
 		return 0;
 	if (!b->dry && b->plans) {
-		/* As in book_here(): first the place to remember it. */
+		/* As in book_here(), reserve the entry in the job's list first. */
 		rc = slu_vec_push(&m->led.info.p[b->job].at, s);
 		if (!rc)
 			rc = match_led_put_all(&m->led, s, f->size, b->job,
@@ -208,12 +211,12 @@ static int64_t book_all(struct booking *b, uint32_t u, uint32_t v, bool x, bool 
 	return rc < 0 || tell_all(b, u, x, v, f) < 0 ? -1 : (int64_t)f->n;
 }
 
-/* A vertex on the way, as its parent left it. */
+/* What a parent hands down to the vertex that is booked next. */
 struct step {
 	uint32_t u, depth;
 	int64_t needs;
 	bool excl;        /* the mark says so */
-	bool shadow;      /* it lies below one that is taken whole */
+	bool shadow;      /* the vertex lies below a vertex that is taken whole */
 	bool parent_excl; /* for the output */
 	struct row *up;   /* sums of the parent; NULL at the root */
 };
@@ -248,7 +251,7 @@ static int64_t book_vertex(struct booking *b, struct rows *rows, const struct st
 	if (wide)
 		wide_range(m, u, &k, &end);
 	for (; k < end; k++) {
-		/* Edges are numbered in order of insertion, so both are in that order. */
+		/* Edges are numbered in order of insertion, so both lists are in that order. */
 		uint32_t e = wide ? (uint32_t)m->wide.p[k] : m->kid[k], c = g->e.p[e].dst;
 		const struct mark mark = m->mark[e];
 		bool marked = mark.gen == b->gen;
@@ -272,7 +275,8 @@ static int64_t book_vertex(struct booking *b, struct rows *rows, const struct st
 			return -1;
 		if (sub <= 0)
 			continue;
-		/* Weights change when all is booked: what v has left is the same then. */
+		/* Weights change after everything is booked; what v has left is the same by
+		 * then. */
 		if (b->weights && slu_vec_push(&b->moved, e) < 0)
 			b->error = -ENOMEM;
 		if (b->error)
@@ -298,7 +302,8 @@ static int64_t book_vertex(struct booking *b, struct rows *rows, const struct st
 			return -1;
 		}
 		if (rc < 0) {
-			/* Not printed, not handed up, and the level stays: as in the reference. */
+			/* As in the reference, the vertex is neither printed nor handed up, and
+			 * the level stays. */
 			b->refused = true;
 			return n;
 		}
@@ -339,7 +344,8 @@ int64_t match_book_run(struct booking *b, uint32_t root, int64_t needs, bool exc
 	b->error = 0;
 	b->refused = false;
 	if (m->colour) {
-		/* The walk's colours are in the way: start a generation for them alone. */
+		/* The colours of the matching walk would be taken for this walk's, so start a
+		 * generation. */
 		for (uint32_t v = 0; v < m->nv; v++)
 			m->colour[v] = 0;
 	}

@@ -1,4 +1,4 @@
-/* cancel.c — give back what a job holds, all of it or a part. */
+/* cancel.c — free everything that a job holds, or a part of it. */
 #include "match/match_internal.h"
 #include "match/fast/fast.h"
 #include "match/listed_internal.h"
@@ -12,7 +12,7 @@ static void drop_span(struct slu_match *m, uint32_t v, uint32_t job)
 		m->led.info.p[job].refs--;
 }
 
-/* The record there must be the vertex's own. */
+/* Free the job's booking at v, whose record must be v's own and not its family's. */
 static void free_vertex(struct slu_match *m, uint32_t v, uint32_t job)
 {
 	if (m->fast)
@@ -25,7 +25,8 @@ struct counts { /* vertices met */
 	uint64_t pre, post;
 };
 
-/* Flags of all leaves of a family, as far as the job has one record for them.  Whether it had. */
+/* Take the flags off all leaves of a family if the job has one record for them; tell whether it
+ * had one. */
 static bool free_all(struct slu_match *m, uint32_t s, uint32_t job, uint32_t flags)
 {
 	uint32_t had = match_led_get(&m->led, s, job).job & flags;
@@ -37,7 +38,8 @@ static bool free_all(struct slu_match *m, uint32_t s, uint32_t job, uint32_t fla
 	return true;
 }
 
-/* A place where the job was booked, vertices with one of these flags only (0: all). */
+/* Free what the job booked at one of its places; with `flags`, only at vertices that have one of
+ * these flags. */
 static void free_place(struct slu_match *m, uint32_t at, uint32_t job, uint32_t flags,
 		       struct counts *c)
 {
@@ -66,7 +68,7 @@ void match_cancel_job(struct slu_match *m, uint32_t job)
 		free_place(m, i->at.p[k], job, 0, &c);
 }
 
-/* The job cannot be found from the root: look everywhere, give back its units only. */
+/* The job cannot be found from the root: search all vertices and free only the job's units. */
 static void free_units(struct slu_match *m, uint32_t job)
 {
 	for (uint32_t v = 0; v < m->nv; v++)
@@ -115,7 +117,7 @@ static int cancel_one(struct slu_match *m, uint32_t job, struct counts *c)
 		free_units(m, job);
 		code = EINVAL;
 	} else if (i->plain) {
-		/* On a tree the depth-first walk meets every tagged vertex, and each of their
+		/* On a tree the depth-first walk visits every tagged vertex and each of its
 		 * children. */
 		c->pre = 1;
 		for (uint32_t k = 0; k < i->at.n; k++) {
@@ -138,7 +140,7 @@ int slu_match_cancel(struct slu_match *m, int64_t jobid, struct slu_match_result
 
 	*out = (struct slu_match_result){ .messages = "" };
 	slu_buf_reset(&m->msg);
-	/* Nothing was ever booked for it, or several under the same number. */
+	/* Nothing was ever booked for the job, or several jobs have the same number. */
 	if (job < 0)
 		out->code = EINVAL;
 	for (; job >= 0 && job != last; last = job, job = match_led_job_find(&m->led, jobid)) {
@@ -148,7 +150,7 @@ int slu_match_cancel(struct slu_match *m, int64_t jobid, struct slu_match_result
 	}
 	if (last < 0)
 		return 0;
-	/* Later sums start from these (9.4). */
+	/* Later operations add to these sums, as in the reference. */
 	out->preorder = m->pre = c.pre;
 	out->postorder = m->post = c.post;
 	out->messages = slu_buf_str(&m->msg);
@@ -162,7 +164,7 @@ struct freed {
 	int64_t rank;
 	uint32_t top;    /* the vertex with the shortest path */
 	size_t top_path; /* its length */
-	bool any;        /* some units were held */
+	bool any;        /* the job held units of this rank */
 	int64_t *units;  /* by position in prune */
 };
 
@@ -186,7 +188,7 @@ static struct freed *freed_of(struct partial *p, int64_t rank)
 	return &p->f.p[p->f.n - 1];
 }
 
-/* The shortest path names the top of a rank's vertices. */
+/* The vertex with the shortest path is the top of its rank. */
 static void note_top(struct partial *p, struct freed *f, uint32_t v)
 {
 	slu_buf_reset(&p->path);
@@ -212,8 +214,8 @@ static int free_ranks(struct partial *p, const struct slu_listing *l)
 {
 	struct slu_match *m = p->m;
 
-	/* From the last to the first, which shows when one of them does not exist: the reference
-	 * keeps them in a hash set. */
+	/* Go from the last to the first, because the order decides the message when one of them
+	 * does not exist: the reference keeps them in a hash set. */
 	for (uint32_t i = l->ranks.n; i-- > 0;) {
 		uint32_t n;
 		const uint32_t *v = slu_graph_by_rank(m->g, l->ranks.p[i], &n);
@@ -250,8 +252,8 @@ static void missing(struct slu_match *m, const char *what, int64_t job, uint32_t
 	slu_buf_puts(&m->msg, ".\n");
 }
 
-/* free_ranks are left alone; and where the key is given, of the others one vertex a rank is freed:
- * the reference adds its rank to those free already. */
+/* The ranks in free_ranks are not freed.  Where that key is given, only one vertex of each other
+ * rank is freed, because the reference then counts the rank as free already. */
 static bool is_left(const struct partial *p, const struct slu_listing *l, int64_t rank)
 {
 	if (!l->has_free)
@@ -334,8 +336,8 @@ static int reduce_at(struct slu_match *m, uint32_t v, uint32_t job, const int64_
 	return 0;
 }
 
-/* Ancestors of the tops, each with the sum over the ranks below it.  On -EINVAL *failed is the one
- * that has not as much. */
+/* Reduce the ancestors of the tops, each by the sum over the ranks below it.  On -EINVAL, *failed
+ * is the ancestor that does not have as much. */
 static int reduce_ancestors(struct partial *p, const uint32_t *jobs, uint32_t njobs,
 			    uint32_t *failed)
 {
@@ -361,7 +363,7 @@ static int reduce_ancestors(struct partial *p, const uint32_t *jobs, uint32_t nj
 			e = m->up[v];
 		}
 	}
-	/* From the root down: the first that fails ends it. */
+	/* From the root down; the first ancestor that fails ends the operation. */
 	for (uint32_t i = at.n; i-- > 0 && !rc;) {
 		*failed = (uint32_t)at.e[i].key;
 		for (uint32_t k = 0; k < njobs && !rc; k++)
@@ -412,7 +414,7 @@ int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct sl
 	else
 		rc = free_listed(&p, l);
 	if (rc < 0 && rc != -ENOMEM && (l->broken || l->kind != SLU_LISTING_RV1)) {
-		/* What the reader had to say is not passed on. */
+		/* The reference does not pass on the messages of the reader. */
 		slu_buf_reset(&m->msg);
 		slu_buf_puts(&m->msg, "remove: partial_cancel returned error.\n");
 	}
@@ -444,8 +446,8 @@ int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct sl
 	return rc;
 }
 
-/* All bookings on vertices that leave the graph.  As in the reference every job seen there is
- * reduced by the units of all of them. */
+/* Free all bookings on vertices that leave the graph.  As in the reference, every job that has a
+ * booking there is reduced by the units of all these bookings. */
 int match_cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n)
 {
 	struct partial p = { .m = m, .path = SLU_BUF_INIT(1 << 20) };

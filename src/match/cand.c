@@ -1,8 +1,8 @@
 /* cand.c — candidates, and the choice among them. */
 #include "match/walk_internal.h"
 
-struct kind *match_pool_kind(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub,
-			     bool make)
+struct cands *match_pool_cands(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub,
+			       bool make)
 {
 	for (uint32_t i = 0; i < p->n; i++)
 		if (p->k[i].type == type && p->k[i].sub == sub)
@@ -11,7 +11,7 @@ struct kind *match_pool_kind(struct attempt *a, struct pool *p, uint16_t type, u
 		return NULL;
 	if (p->n == p->cap) {
 		uint32_t cap = p->cap ? p->cap * 2 : 4;
-		struct kind *k = slu_arena_alloc(&a->m->tmp, cap * sizeof *k);
+		struct cands *k = slu_arena_alloc(&a->m->tmp, cap * sizeof *k);
 
 		if (!k) {
 			a->no_memory = true;
@@ -22,11 +22,11 @@ struct kind *match_pool_kind(struct attempt *a, struct pool *p, uint16_t type, u
 		p->k = k;
 		p->cap = cap;
 	}
-	p->k[p->n] = (struct kind){ .type = type, .sub = sub };
+	p->k[p->n] = (struct cands){ .type = type, .sub = sub };
 	return &p->k[p->n++];
 }
 
-void match_pool_add(struct kind *k, struct cand *c)
+void match_pool_add(struct cands *k, struct cand *c)
 {
 	c->next = NULL;
 	if (k->tail)
@@ -43,8 +43,8 @@ void match_pool_add(struct kind *k, struct cand *c)
 void match_pool_append(struct attempt *a, struct pool *to, const struct pool *from)
 {
 	for (uint32_t i = 0; i < from->n; i++) {
-		const struct kind *f = &from->k[i];
-		struct kind *k = match_pool_kind(a, to, f->type, f->sub, true);
+		const struct cands *f = &from->k[i];
+		struct cands *k = match_pool_cands(a, to, f->type, f->sub, true);
 
 		if (!k)
 			return;
@@ -78,8 +78,8 @@ struct cand *match_cand_new(struct attempt *a, uint32_t npicks)
 }
 
 /* Relink the candidates in the order of their keys. */
-static bool sort_kind(struct attempt *a, struct kind *k, bool greater,
-		      int64_t (*key)(void *, int64_t), void *arg)
+static bool sort_cands(struct attempt *a, struct cands *k, bool greater,
+		       int64_t (*key)(void *, int64_t), void *arg)
 {
 	struct key small[64], *keys = small;
 	bool in_order = true, reversed = true;
@@ -102,7 +102,8 @@ static bool sort_kind(struct attempt *a, struct kind *k, bool greater,
 					    : keys[n - 1].key > keys[n].key;
 		}
 	}
-	/* No two are equal and they are in order, or in reverse: that is the only answer. */
+	/* The candidates are in order, or in reverse order, and no two are equal: any sort gives
+	 * this result. */
 	if (in_order)
 		return true;
 	if (reversed)
@@ -122,7 +123,7 @@ static bool sort_kind(struct attempt *a, struct kind *k, bool greater,
 	return true;
 }
 
-static bool take_best(struct kind *k, uint32_t n)
+static bool take_best(struct cands *k, uint32_t n)
 {
 	int64_t units = 0;
 
@@ -135,9 +136,9 @@ static bool take_best(struct kind *k, uint32_t n)
 	return true;
 }
 
-bool match_choose(struct attempt *a, struct kind *k, uint32_t n, bool greater)
+bool match_choose(struct attempt *a, struct cands *k, uint32_t n, bool greater)
 {
-	if (!n || n > k->qualified || !sort_kind(a, k, greater, NULL, NULL))
+	if (!n || n > k->qualified || !sort_cands(a, k, greater, NULL, NULL))
 		return false;
 	return take_best(k, n);
 }
@@ -149,7 +150,7 @@ void match_choose_all(struct attempt *a, struct pool *p, bool slot)
 
 	for (uint32_t i = 0; i < p->n; i++)
 		if (p->k[i].qualified)
-			sort_kind(a, &p->k[i], greater, NULL, NULL);
+			sort_cands(a, &p->k[i], greater, NULL, NULL);
 }
 
 bool match_usual_order(const struct attempt *a)
@@ -157,13 +158,13 @@ bool match_usual_order(const struct attempt *a)
 	return a->m->policy.scorer == SCORE_HIGH || a->m->policy.scorer == SCORE_LOCALITY;
 }
 
-/* Mark what was chosen; false if nothing was. */
+/* Mark the edges of the chosen candidates; false if none was chosen. */
 bool match_mark_chosen(struct attempt *a, struct pool *own)
 {
 	bool any = false;
 
 	for (uint32_t i = 0; i < own->n; i++) {
-		const struct kind *k = &own->k[i];
+		const struct cands *k = &own->k[i];
 		uint32_t left = k->best;
 
 		if (!k->chosen)
@@ -193,7 +194,7 @@ static int cmp_i64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Where the run of neighbouring scores that holds this one starts. */
+/* The start of the run of neighbouring scores that contains this score. */
 static int64_t run_start(void *arg, int64_t score)
 {
 	const struct runs *r = arg; /* pairs: score, start of its run */
@@ -216,17 +217,17 @@ static int make_runs(struct attempt *a, struct pool *own, uint32_t upto, struct 
 	int64_t *s;
 
 	for (uint32_t i = 0; i <= upto; i++) {
-		struct kind *kind = match_pool_kind(a, own, a->list[i].type, a->m->sub[0], false);
+		struct cands *cs = match_pool_cands(a, own, a->list[i].type, a->m->sub[0], false);
 
-		n += kind ? kind->n : 0;
+		n += cs ? cs->n : 0;
 	}
 	s = slu_arena_alloc(&a->m->tmp, (2 * (size_t)n + 2) * sizeof *s);
 	if (!s)
 		return -ENOMEM;
 	for (uint32_t i = 0; i <= upto; i++) {
-		struct kind *kind = match_pool_kind(a, own, a->list[i].type, a->m->sub[0], false);
+		struct cands *cs = match_pool_cands(a, own, a->list[i].type, a->m->sub[0], false);
 
-		for (struct cand *c = kind ? kind->head : NULL; c; c = c->next)
+		for (struct cand *c = cs ? cs->head : NULL; c; c = c->next)
 			s[k++] = c->score;
 	}
 	qsort(s, k, sizeof *s, cmp_i64);
@@ -234,7 +235,8 @@ static int make_runs(struct attempt *a, struct pool *own, uint32_t upto, struct 
 	for (uint32_t i = 0; i < k; i++)
 		if (!n || s[n - 1] != s[i])
 			s[n++] = s[i];
-	/* Spread to pairs from the back, then fill in the starts. */
+	/* Spread the scores to pairs, beginning at the end of the array, then fill in the
+	 * starts. */
 	for (uint32_t i = n; i-- > 0;)
 		s[2 * i] = s[i];
 	for (uint32_t i = 0; i < n; i++)
@@ -243,18 +245,18 @@ static int make_runs(struct attempt *a, struct pool *own, uint32_t upto, struct 
 	return 0;
 }
 
-/* Mark the edges above what was chosen, for types no candidate was chosen from. */
+/* Mark the edges above the chosen vertices, for types of which no candidate was chosen. */
 static void complete_upwards(struct attempt *a, struct pool *own, uint32_t edge)
 {
 	struct slu_match *m = a->m;
 	uint32_t v = m->g->e.p[edge].src;
 
 	for (uint32_t e = m->up[v], left = DEPTH_MAX; e != SLU_NONE && left; e = m->up[v], left--) {
-		struct kind *k;
+		struct cands *k;
 
 		if (m->mark[e].gen == m->gen)
 			return;
-		k = match_pool_kind(a, own, m->g->v.p[v].type, m->sub[0], false);
+		k = match_pool_cands(a, own, m->g->v.p[v].type, m->sub[0], false);
 		if (k && !k->chosen)
 			match_mark_put(m, e, m->g->v.p[v].size, false);
 		v = m->g->e.p[e].src;
@@ -268,7 +270,7 @@ int match_decide(struct attempt *a, uint32_t root, struct pool *own, int64_t roo
 	a->root_needs = 1;
 	for (uint32_t i = 0; i < a->nlist; i++) {
 		const struct slu_request *r = &a->list[i];
-		struct kind *k = match_pool_kind(a, own, r->type, m->sub[0], false);
+		struct cands *k = match_pool_cands(a, own, r->type, m->sub[0], false);
 		int64_t q = k ? k->qualified : 0;
 		uint32_t n = slu_count_select(&r->count, (uint32_t)SLU_MIN(q, (int64_t)UINT32_MAX));
 
@@ -278,7 +280,7 @@ int match_decide(struct attempt *a, uint32_t root, struct pool *own, int64_t roo
 			struct runs runs;
 
 			if (make_runs(a, own, i, &runs) < 0 ||
-			    !sort_kind(a, k, true, run_start, &runs))
+			    !sort_cands(a, k, true, run_start, &runs))
 				return -ENOMEM;
 			take_best(k, n);
 		} else if (!match_choose(a, k, n, match_usual_order(a))) {
@@ -295,7 +297,7 @@ int match_decide(struct attempt *a, uint32_t root, struct pool *own, int64_t roo
 			return -ENODEV;
 	match_mark_chosen(a, own);
 	for (uint32_t i = 0; i < own->n; i++) {
-		const struct kind *k = &own->k[i];
+		const struct cands *k = &own->k[i];
 		uint32_t left = k->best;
 
 		if (!k->chosen)

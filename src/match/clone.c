@@ -1,4 +1,4 @@
-/* clone.c — an independent copy of all bookings, for "what if". */
+/* clone.c — an independent copy of all bookings, on which a caller can try "what if" questions. */
 #include "match/match_internal.h"
 
 #define dup(to, from, n) \

@@ -1,4 +1,4 @@
-/* elastic.c — the live graph grows and shrinks. */
+/* elastic.c — attach vertices to the live graph, and remove vertices from it. */
 #include "match/match_internal.h"
 
 int slu_match_attached(struct slu_match *m)
@@ -45,7 +45,7 @@ static void cut_vertex(struct slu_match *m, uint32_t v)
 	slu_graph_remove(m->g, v);
 }
 
-/* Cut these vertices out, then prime. */
+/* Remove these vertices from the graph, then rebuild the filters. */
 static int cut_all(struct slu_match *m, const uint32_t *list, uint32_t n)
 {
 	int rc = match_family_drop(m);
@@ -54,7 +54,7 @@ static int cut_all(struct slu_match *m, const uint32_t *list, uint32_t n)
 		return rc;
 	for (uint32_t i = 0; i < n; i++)
 		cut_vertex(m, list[i]);
-	/* Jobs that lost their last booking with the vertices. */
+	/* Drop the jobs whose last booking was on one of the vertices. */
 	for (uint32_t j = 0; j < m->led.info.n; j++)
 		match_led_job_drop(&m->led, j);
 	return match_filter_prime(m);
@@ -93,7 +93,7 @@ static bool was_there(const struct slu_graph *g, int64_t rank)
 	return false;
 }
 
-/* Whether something hangs below these vertices that does not leave with them. */
+/* Whether a vertex below these does not leave with them. */
 static int leaves_orphans(struct slu_match *m, const uint32_t *list, uint32_t n, bool *yes)
 {
 	uint8_t *gone = slu_calloc(m->nv + 1, 1);
@@ -114,7 +114,7 @@ int slu_match_remove_ranks(struct slu_match *m, const int64_t *ranks, uint32_t n
 			   struct slu_match_result *out)
 {
 	SLU_VEC(uint32_t) all = { 0 };
-	bool fails = false; /* after the jobs were taken off, as in the reference */
+	bool fails = false; /* after the jobs were removed from the vertices, as in the reference */
 	bool orphans = false;
 	int rc = 0;
 
@@ -148,7 +148,7 @@ int slu_match_remove_ranks(struct slu_match *m, const int64_t *ranks, uint32_t n
 	}
 	if (!rc && !fails)
 		rc = leaves_orphans(m, all.p, all.n, &orphans);
-	/* What jobs hold on orphans is not met on the way down from the root. */
+	/* The way down from the root does not reach orphans, so their bookings are freed here. */
 	for (uint32_t j = 0; orphans && j < m->led.info.n; j++)
 		m->led.info.p[j].plain = false;
 	if (fails)

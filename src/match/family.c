@@ -99,7 +99,7 @@ void match_family_touch(struct slu_match *m, const struct family *f, bool units)
 {
 	uint32_t v = m->g->e.p[m->kid[f->kid]].dst;
 
-	/* Siblings of one type: all in a front, or none. */
+	/* Siblings of one type are either all in a front, or none of them is. */
 	if (match_fast_touch(m, v, units))
 		for (uint32_t i = 1; i < f->n; i++)
 			match_fast_touch(m, v + i, units);

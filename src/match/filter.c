@@ -126,7 +126,7 @@ void match_order_move(struct slu_match *m, uint32_t u, uint32_t e, uint64_t weig
 
 	if (m->weight[e] == weight)
 		return;
-	/* Where it is now: binary search, its key is unique unless uniq_ids repeat. */
+	/* Find the present position by binary search; the key is unique unless uniq_ids repeat. */
 	for (lo = 0, hi = n; lo < hi;) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
@@ -154,7 +154,7 @@ void match_order_move(struct slu_match *m, uint32_t u, uint32_t e, uint64_t weig
 	o[lo] = e;
 }
 
-/* Room for n + 1 elements; the old array stays when there is none. */
+/* Make room for n + 1 elements; without memory the old array stays. */
 #define fresh(p, n)                                                               \
 	({                                                                        \
 		void *fresh_ = slu_reallocarray(p, (size_t)(n) + 1, sizeof *(p)); \

@@ -30,7 +30,7 @@ enum key_kind {
 
 struct term {
 	enum key_kind key;
-	bool or ;    /* joined to what is left of it by "or" */
+	bool or ;    /* joined by "or" to the terms on its left */
 	bool yes;    /* down, allocated, reserved, true */
 	int64_t job; /* index in the ledger, -1 = unknown */
 	struct slu_intern names;
@@ -134,7 +134,7 @@ static void lower(char *s)
 		*s = (char)tolower((unsigned char)*s);
 }
 
-/* All lists of the criteria grow in one, whose ceilings are theirs together. */
+/* All host lists of the criteria share one list, so that its ceilings bound them together. */
 static int parse_names(struct slu_hostlist *l, const char *text, struct slu_intern *out)
 {
 	uint32_t before = l->h.n;
@@ -157,7 +157,8 @@ static int parse_value(struct find *f, struct term *t, char *val)
 		if (parse_jobid(val, &id) < 0)
 			return -EINVAL;
 		t->job = match_led_job_find(&f->m->led, (int64_t)id);
-		/* For agfilter the reference reads the last one again, in lower case; 0 is none. */
+		/* For agfilter the reference reads the last value again, in lower case; 0 means
+		 * that there is none. */
 		lower(val);
 		if (parse_jobid(val, &id) == 0) {
 			f->has_job = id != 0;
@@ -197,7 +198,7 @@ static bool blank(char c)
 
 static int parse_terms(struct find *f, char *s, char *end, uint32_t depth, struct term **out);
 
-/* The group that starts at the bracket `s`; *after is behind its closing one. */
+/* Read the group that starts at the bracket `s`; *after points behind its closing bracket. */
 static int parse_group(struct find *f, char *s, char *end, uint32_t depth, struct term *t,
 		       char **after)
 {
@@ -358,7 +359,7 @@ static int cmp_ag(const void *a, const void *b, void *g)
 		      slu_graph_type_name(g, ((const struct slu_agfilter *)b)->type));
 }
 
-/* 1 with the numbers, 0 to leave the vertex out. */
+/* 1 and the numbers, or 0 if the vertex is to be left out. */
 static int aggregates(struct find *f, uint32_t v, struct slu_agfilter **out, uint32_t *n)
 {
 	struct slu_match *m = f->m;
@@ -369,7 +370,8 @@ static int aggregates(struct find *f, uint32_t v, struct slu_agfilter **out, uin
 
 	if (!ag)
 		return -ENOMEM;
-	/* Without the job's share a vertex is left out, and what hangs below it does not count. */
+	/* A vertex without a share of the job is left out, and the vertices below it do not
+	 * count. */
 	for (uint32_t i = 0; span && i < mu->n; i++)
 		if (span[i] < 0)
 			return 0;
@@ -436,7 +438,7 @@ static int find_at(struct find *f, uint32_t u, struct seen s, uint32_t depth, st
 			any = rc > 0;
 		}
 	}
-	/* A label is what the last match left here: never printed, and forgotten. */
+	/* Drop the label that the last match left at the vertex; `find` never prints it. */
 	if (rc >= 0 && any && m->labels.n)
 		slu_map_del(&m->labels, u);
 	if (rc >= 0 && any && ops && ops->vertex) {
@@ -477,7 +479,8 @@ int slu_match_find(struct slu_match *m, const char *criteria, int64_t now_s,
 		}
 		rc = find_at(&f, m->g->root[m->sub[0]], (struct seen){ 0 }, 0, &name);
 		if (rc == -EINVAL) {
-			/* The writer cannot say some vertex.  No newline, as in the reference. */
+			/* The writer cannot express some vertex.  The message has no newline, as
+			 * in the reference. */
 			slu_buf_printf(&m->msg, "dom_find_dfv: error from emit_vtx: %s",
 				       strerror(EINVAL));
 			out->code = EINVAL;

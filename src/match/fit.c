@@ -9,7 +9,7 @@ bool match_is_slot(const struct attempt *a, const struct slu_request *r)
 	return r->type == SLU_TYPE_SLOT || (a->m->flexible && r->type == SLU_TYPE_XOR_SLOT);
 }
 
-/* Sums of needs stop at the largest number: no vertex has that much. */
+/* Sums of needs stop at the largest number, which no vertex has. */
 static int64_t plus(int64_t a, int64_t b)
 {
 	int64_t r;
@@ -30,8 +30,8 @@ static void add_need(struct reqinfo *to, uint32_t type, int64_t n)
 	to->has[type] = to->any = true;
 }
 
-/* What the alternatives have in common (flexible): the least of them, and nothing of a type that
- * one of them does not have. */
+/* What all alternatives need in common (flexible traverser): the least of each type, and nothing
+ * of a type that one of them does not name. */
 static void least_needs(const struct slu_match *m, struct reqinfo *to, const struct reqinfo *from,
 			uint32_t count)
 {
@@ -190,7 +190,7 @@ struct part match_part_of(struct attempt *a, uint32_t u, const struct slu_reques
 	if (slot && !m->flexible && match_kid_types_fit(m, u, slot))
 		return (struct part){ FIT_SLOT, slot->with, slot->nwith, slot, 1 };
 	if (slot && m->flexible) {
-		/* Any sibling of the slots will do, also one that wants nothing below it. */
+		/* Any sibling of the slots is accepted, even one that asks for nothing below it. */
 		for (uint32_t i = 0; i < nalts; i++)
 			if (!alts[i].nwith || match_kid_types_fit(m, u, &alts[i]))
 				return (struct part){ FIT_SLOT, NULL, 0, alts, nalts };

@@ -3,7 +3,8 @@
 #include "match/match_internal.h"
 
 #define VARIANTS_MAX 1000
-/* Of one search for the best mix of alternatives; past them the search is given up, and says so. */
+/* Ceilings of one search for the best mix of alternatives.  Past them the search gives up and
+ * reports that it did (a->gave_up). */
 #define STATES_MAX       (1u << 18)
 #define DEPTH_STATES_MAX 20000
 
@@ -24,7 +25,7 @@ struct mix {
 	uint32_t depth;
 };
 
-/* What is known of one state; states with the same hash hang together. */
+/* The best result from one state; states with the same hash form a list. */
 struct known {
 	struct known *next;
 	uint32_t best, first;
@@ -62,9 +63,9 @@ static uint32_t units_of(uint32_t n, const struct slu_request *c)
 	return slu_count_select(&c->count, n);
 }
 
-/* One alternative alone: how often it fits.  The reference keeps the most it may be as a signed
- * number: without an upper limit that is -1, it takes slots until there are none left, and then
- * has not found enough. */
+/* How often one alternative fits by itself.  The reference keeps its upper limit as a signed
+ * number: "no limit" becomes -1, so the reference takes slots until none is left and then
+ * reports that it has not found enough. */
 static uint32_t fits(const struct mix *x, const struct alt *alt, const uint32_t *state)
 {
 	int32_t best = (int32_t)x->nslots;
@@ -83,7 +84,7 @@ static bool take_alternative(const struct alt *alt, const uint32_t *state, uint3
 			     uint32_t ntypes)
 {
 	if (!alt->slot->nwith)
-		return false; /* the reference never comes back from here */
+		return false; /* the reference loops for ever here */
 	memcpy(rest, state, ntypes * sizeof *rest);
 	for (uint32_t k = 0; k < alt->slot->nwith; k++) {
 		uint32_t t = alt->type[k], n = units_of(state[t], &alt->slot->with[k]);
@@ -95,7 +96,8 @@ static bool take_alternative(const struct alt *alt, const uint32_t *state, uint3
 	return true;
 }
 
-/* Most slots from this state on; the first step in *first (alternative, or nalt). */
+/* The largest number of slots that can be made from this state on; *first is the alternative to
+ * take first (nalt: none). */
 static uint32_t best_from(struct mix *x, const uint32_t *state, uint32_t *first)
 {
 	uint64_t hash = slu_hash_bytes(state, x->ntypes * sizeof *state);
@@ -133,9 +135,9 @@ static uint32_t best_from(struct mix *x, const uint32_t *state, uint32_t *first)
 	return best;
 }
 
-/* One slot out of the next candidates; false when they run out. */
+/* Make one slot of the next candidates; false if there are not enough. */
 static bool make_slot(struct attempt *a, const struct alt *alt, const uint32_t *want,
-		      struct cand **next, struct kind *out)
+		      struct cand **next, struct cands *out)
 {
 	const struct slu_request *slot = alt->slot;
 	struct cand **from = slu_arena_alloc(&a->m->tmp, (slot->nwith + 1) * sizeof *from);
@@ -149,7 +151,7 @@ static bool make_slot(struct attempt *a, const struct alt *alt, const uint32_t *
 	for (uint32_t k = 0; k < slot->nwith; k++) {
 		int64_t units = 0;
 
-		/* The same type again goes on where it ended. */
+		/* A type that occurs again continues where its last use ended. */
 		c = next[alt->type[k]];
 		for (uint32_t j = 0; j < k; j++)
 			c = alt->type[j] == alt->type[k] ? from[j] : c;
@@ -218,10 +220,10 @@ int match_flex_slots(struct attempt *a, uint32_t u, const struct slu_request *li
 	struct mix x = { .a = a };
 	struct slu_request *kids;
 	uint32_t nkids = 0, *state, *want, *rest, *spare, left, first = 0;
-	struct kind made = { 0 }, *out;
+	struct cands made = { 0 }, *out;
 	struct cand **next;
 
-	/* Siblings of the slots that are none are taken for alternatives, too. */
+	/* Siblings of the slots that are no slots themselves count as alternatives, too. */
 	for (uint32_t i = 0; i < n; i++) {
 		x.nalt++;
 		nkids += list[i].nwith;
@@ -246,7 +248,7 @@ int match_flex_slots(struct attempt *a, uint32_t u, const struct slu_request *li
 	if (!state || !rest || !spare || !next)
 		goto fail;
 	for (uint32_t t = 0; t < x.ntypes; t++) {
-		struct kind *k = match_pool_kind(a, &own, kids[t].type, a->m->sub[0], false);
+		struct cands *k = match_pool_cands(a, &own, kids[t].type, a->m->sub[0], false);
 
 		state[t] = k ? (uint32_t)SLU_MIN(k->qualified, (int64_t)UINT32_MAX) : 0;
 		next[t] = k ? k->head : NULL;
@@ -273,14 +275,15 @@ int match_flex_slots(struct attempt *a, uint32_t u, const struct slu_request *li
 		if (x.nalt > 1 && (!best_from(&x, rest, &first) || first >= x.nalt))
 			break;
 		alt = &x.alt[x.nalt > 1 ? first : 0];
-		/* Shares are measured by all there is, the path by what is left. */
+		/* The number of shares is computed from all candidates, the path from those that
+		 * are left. */
 		for (uint32_t k = 0; k < alt->slot->nwith; k++)
 			want[k] = units_of(state[alt->type[k]], &alt->slot->with[k]);
 		if (!make_slot(a, alt, want, next, &made)) {
 			if (a->no_memory)
 				break;
 			slu_buf_puts(&a->m->msg, "dom_slot: not enough slots.\n");
-			made = (struct kind){ 0 };
+			made = (struct cands){ 0 };
 			break;
 		}
 		if (x.nalt > 1) {
@@ -294,7 +297,7 @@ int match_flex_slots(struct attempt *a, uint32_t u, const struct slu_request *li
 		return -ENOMEM;
 	if (!made.n)
 		return 0;
-	out = match_pool_kind(a, into, SLU_TYPE_SLOT, a->m->sub[0], true);
+	out = match_pool_cands(a, into, SLU_TYPE_SLOT, a->m->sub[0], true);
 	if (!out)
 		return -ENOMEM;
 	for (struct cand *c = made.head, *after; c; c = after) {
@@ -389,7 +392,7 @@ static int append_choice(struct attempt *a, struct variants *base, const struct 
 	return rc;
 }
 
-/* Nested ones first; the rest of the siblings is needed together, of the xor-slots one. */
+/* Expand nested lists first.  All other siblings are needed together; of the xor-slots, one. */
 static int expand(struct attempt *a, const struct slu_request *list, uint32_t n,
 		  struct variants *out)
 {

@@ -21,7 +21,8 @@ bool match_leaves_begin(struct attempt *a, const struct slu_request *r, bool x, 
 		.r = r,
 		.excl = x || r->excl == SLU_EXCL_TRUE,
 		.down = a->mode == MODE_SATISFY,
-		/* Units held at any time are in the way of an exclusive request for now. */
+		/* For an exclusive request that starts now, units held at any time are in the
+		 * way. */
 		.later = a->at != a->now || (a->mode != MODE_ALLOCATE && a->mode != MODE_WITHOUT),
 		.centre = m->policy.scorer == SCORE_LOCALITY ? 0 : a->centre,
 	};
@@ -52,7 +53,7 @@ int match_leaves_visit(struct attempt *a, struct leaves *l, uint32_t e, struct p
 	struct slu_match *m = a->m;
 	uint32_t v = m->g->e.p[e].dst;
 	struct cand *c;
-	struct kind *k;
+	struct cands *k;
 	int64_t avail, score;
 
 	if (m->kid_off[v] != m->kid_off[v + 1] || m->multi[v])
@@ -68,7 +69,7 @@ int match_leaves_visit(struct attempt *a, struct leaves *l, uint32_t e, struct p
 		l->next = slu_arena_alloc(&m->tmp, CHUNK * sizeof *l->next);
 		l->left = l->next ? CHUNK : 0;
 	}
-	k = match_pool_kind(a, into, l->r->type, m->sub[0], true);
+	k = match_pool_cands(a, into, l->r->type, m->sub[0], true);
 	if (!l->left || !k) {
 		a->no_memory = true;
 		return -ENOMEM;
@@ -89,7 +90,7 @@ bool match_family_slot(struct attempt *a, uint32_t u, const struct slu_request *
 	const struct slu_request *r = slot->with;
 	const struct family *f;
 	struct leaves l;
-	struct kind *k;
+	struct cands *k;
 	struct cand *c;
 	uint32_t s;
 	bool each;
@@ -103,11 +104,11 @@ bool match_family_slot(struct attempt *a, uint32_t u, const struct slu_request *
 	    slu_count_select(&r->count, f->n * f->size) != f->n * f->size ||
 	    !match_led_all_free(&m->led, s, f->size, a->at, a->end, l.later))
 		return false;
-	/* Top-level slots are looked into (fast/slots.c), and booking goes by edges where there are
-	 * many. */
+	/* List the leaves one by one where booking follows single edges (many children), and in
+	 * a top-level slot, whose members fast/slots.c examines. */
 	each = f->n > WIDE || (slot >= a->list && slot < a->list + a->nlist);
 	c = match_cand_new(a, each ? f->n : 1);
-	k = c ? match_pool_kind(a, into, SLU_TYPE_SLOT, m->sub[0], true) : NULL;
+	k = c ? match_pool_cands(a, into, SLU_TYPE_SLOT, m->sub[0], true) : NULL;
 	if (!k)
 		return true;
 	if (!each)

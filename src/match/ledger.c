@@ -66,7 +66,8 @@ int match_led_copy(struct ledger *to, const struct ledger *from)
 			memcpy(to->info.p[i].at.p, from->info.p[i].at.p,
 			       from->info.p[i].at.n * sizeof(uint32_t));
 	}
-	/* Room for every job there is, as match_led_job_new() promises to match_led_job_drop(). */
+	/* Reserve an entry for every job, because match_led_job_drop() relies on
+	 * match_led_job_new() for it. */
 	if (slu_vec_reserve(&to->unused, from->job.n) < 0)
 		goto fail;
 	for (uint32_t i = 0; i < from->unused.n; i++)
@@ -95,7 +96,7 @@ size_t match_led_memory(const struct ledger *l)
 
 /* --- jobs --- */
 
-/* The number of job k is that of the one before it again, if there was one. */
+/* Give the number of job k back to the job that had it before, if there was one. */
 static void forget_number(struct ledger *l, const struct led_jobinfo *i, uint32_t k)
 {
 	uint64_t *named = slu_map_get(&l->by_id, (uint64_t)i->id);
@@ -123,7 +124,7 @@ int64_t match_led_job_new(struct ledger *l, int64_t id, int64_t start, int64_t d
 		return -ENOMEM;
 	if (k < l->job.n) {
 		l->job.p[k] = t;
-		i.at = l->info.p[k].at; /* its memory is used again */
+		i.at = l->info.p[k].at; /* the next job reuses the memory */
 		i.at.n = 0;
 		l->info.p[k] = i;
 		l->unused.n--;
@@ -179,7 +180,8 @@ int64_t match_led_avail(const struct ledger *l, uint32_t v, uint32_t size, int64
 	const struct led_vertex *s = beside(l, v, at);
 	int64_t n = match_rec_avail(l->job.p, &l->v[v], size, at, end);
 
-	/* Where one of them has units the other has none. */
+	/* At any moment the units are taken either by a record of v or by one of its family,
+	 * never by both, so the smaller of the two numbers is right. */
 	return s ? SLU_MIN(n, match_rec_avail(l->job.p, s, size, at, end)) : n;
 }
 
@@ -214,7 +216,7 @@ struct led_rec match_led_get(const struct ledger *l, uint32_t v, uint32_t job)
 	return r.job || !s ? r : match_rec_get(l->job.p, s, job);
 }
 
-/* A record of its own was made at v, or has gone. */
+/* Count that v got a record of its own, or lost one. */
 static void count_record(struct ledger *l, uint32_t v, uint32_t job, bool made)
 {
 	uint32_t s = led_all(l, v);
@@ -353,7 +355,7 @@ int match_led_split(struct ledger *l, uint32_t v, uint32_t job)
 	return 0;
 }
 
-/* Stand-ins among the places of a job give way to their leaves.  0 or -ENOMEM. */
+/* Replace stand-ins in the list of a job's places by their leaves. 0 or -ENOMEM. */
 static int name_leaves(struct ledger *l, struct led_jobinfo *i)
 {
 	uint64_t n = 0;
@@ -362,7 +364,7 @@ static int name_leaves(struct ledger *l, struct led_jobinfo *i)
 	slu_vec_each (&i->at, uint32_t, p)
 		n += *p < l->nv ? 1 : led_family(l, *p)->n;
 	if (n == i->at.n)
-		return 0; /* a family has two at least */
+		return 0; /* a family has at least two leaves */
 	at = n > UINT32_MAX ? NULL : slu_reallocarray(NULL, n, sizeof *at);
 	if (!at)
 		return -ENOMEM;

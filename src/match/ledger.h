@@ -33,7 +33,7 @@ struct led_jobinfo {
 struct led_family {
 	uint32_t first, n; /* vertices */
 	uint32_t own;      /* records of single leaves */
-	int64_t own_end;   /* none of these ends later */
+	int64_t own_end;   /* the latest end of these records */
 };
 
 struct ledger {
@@ -67,7 +67,7 @@ static inline uint32_t led_all(const struct ledger *l, uint32_t v)
 {
 	return l->all && v < l->nv ? l->all[v] : LED_NONE;
 }
-/* The records of v are wanted soon. */
+/* Prefetch the records of v. */
 static inline void led_prefetch(const struct ledger *l, uint32_t v)
 {
 	const struct led_vertex *x = &l->v[v];
@@ -75,8 +75,8 @@ static inline void led_prefetch(const struct ledger *l, uint32_t v)
 	if (x->cap)
 		__builtin_prefetch(x->p + x->n, 1);
 }
-/* Whether nothing is booked at v from `at` on (ever, if not `later`); may be false although nothing
- * is. */
+/* Whether nothing is booked at v from `at` on (ever, if not `later`).  A cheap test: it may
+ * return false although nothing is booked. */
 static inline bool led_over(const struct ledger *l, uint32_t v, int64_t at, bool later)
 {
 	uint32_t s = led_all(l, v);
@@ -89,9 +89,9 @@ static inline bool led_over(const struct ledger *l, uint32_t v, int64_t at, bool
 int64_t match_led_avail(const struct ledger *l, uint32_t v, uint32_t size, int64_t at, int64_t end);
 /* Whether no job is at or below v during the window. */
 bool match_led_untouched(const struct ledger *l, uint32_t v, int64_t at, int64_t end);
-/* Whether some booking here starts after `at` (may say yes for one that is gone already). */
+/* Whether some booking at v starts after `at`; may be true for a booking that has ended already. */
 bool match_led_starts_after(const struct ledger *l, uint32_t v, int64_t at);
-/* Whether any job has LED_HELD (LED_PLANNED) here, at any time. */
+/* Whether any job has LED_HELD (LED_PLANNED) at v, at any time. */
 bool match_led_any(const struct ledger *l, uint32_t v, uint32_t flag);
 /* The job's record here, flags and units; .job == 0 and units == 0 when it has none (flags are
  * never 0 in a record). */
@@ -103,15 +103,16 @@ const struct led_rec *match_led_records(const struct ledger *l, uint32_t v, uint
  * 0, -ENOMEM, or -EINVAL if the units are not free (nothing is changed). */
 int match_led_put(struct ledger *l, uint32_t v, uint32_t size, uint32_t job, uint32_t flags,
 		  uint32_t units);
-/* Take flags away; the record goes with its last flag.  A record of the family stays. */
+/* Take flags away; a record without flags is removed.  A record of the family stays. */
 void match_led_clear(struct ledger *l, uint32_t v, uint32_t job, uint32_t flags);
-/* Drop all records of a vertex (it leaves the graph); there must be no families. */
+/* Drop all records of a vertex that leaves the graph; there must be no families. */
 void match_led_clear_all(struct ledger *l, uint32_t v);
 
 /* --- families --- */
 
-/* Form these families, where there are none (first and n of each; leaves of one size above 0, in
- * one family at most).  The stand-in of number i is nv + i.  0 or -ENOMEM. */
+/* Form these families; there must be none yet.  The leaves of a family have one size above 0, and
+ * each leaf is in at most one family.  The stand-in of family i has the number nv + i. 0 or
+ * -ENOMEM. */
 int match_led_unite(struct ledger *l, const struct led_family *list, uint32_t n);
 /* Dissolve all families; the bookings stay.  0, or -ENOMEM and nothing is changed. */
 int match_led_disband(struct ledger *l);
@@ -120,11 +121,12 @@ static inline const struct led_family *led_family(const struct ledger *l, uint32
 {
 	return s < l->nv ? NULL : &l->family.p[s - l->nv];
 }
-/* Whether all leaves are free during the window, and not held at any time if not `later`; may be
- * false although they are. */
+/* Whether all leaves are free during the window and, if not `later`, not held at any time.  A
+ * cheap test: it may return false although all are free. */
 bool match_led_all_free(const struct ledger *l, uint32_t s, uint32_t size, int64_t at, int64_t end,
 			bool later);
-/* Take all leaves whole.  0, -ENOMEM; -EAGAIN (nothing is changed): one by one. */
+/* Take all leaves whole. 0, -ENOMEM; -EAGAIN: nothing is changed, the caller has to take them
+ * one by one. */
 int match_led_put_all(struct ledger *l, uint32_t s, uint32_t size, uint32_t job, uint32_t flags);
 /* Give v a record of its own for what the job has there through the family.  0, or -ENOMEM and nothing
  * is changed. */

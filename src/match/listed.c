@@ -21,7 +21,7 @@ static void differ_num(struct slu_match *m, const char *key, int64_t graph, int6
 	slu_buf_printf(&m->msg, "%s=(%" PRId64 ", %" PRId64 ")", key, graph, file);
 }
 
-/* Whether the two have the same properties. */
+/* Whether the listing and the vertex have the same properties. */
 static bool same_properties(const struct slu_graph *g, const struct slu_vertex *y,
 			    const struct slu_listing *l, const struct slu_listing_vertex *x)
 {
@@ -70,7 +70,7 @@ static bool same_paths(const struct slu_graph *g, uint32_t v, const struct slu_l
 	return paths == x->npaths;
 }
 
-/* Both sides in the order of the subsystems' numbers. */
+/* Compare both sides in the order of the subsystems' numbers. */
 static void differ_paths(struct slu_match *m, uint32_t v, const struct slu_listing *l,
 			 const struct slu_listing_vertex *x)
 {
@@ -99,7 +99,8 @@ static void differ_paths(struct slu_match *m, uint32_t v, const struct slu_listi
 	slu_buf_puts(&m->msg, ")");
 }
 
-/* Everything the file says about the vertex must be so, but for the properties: they may change. */
+/* Everything that the file says about the vertex must be true of it, except the properties,
+ * which may change. */
 static bool agrees(struct slu_match *m, const struct slu_listing *l,
 		   const struct slu_listing_vertex *x, uint32_t v)
 {

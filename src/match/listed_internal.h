@@ -2,8 +2,8 @@
 #pragma once
 #include "match/match_internal.h"
 
-/* The vertex with all the paths and the rank the file gives; everything else it says must agree.
- * 0, or -EINVAL with the reference's text in m->msg. */
+/* Find the vertex with all paths and the rank that the file gives; everything else in the file
+ * about the vertex must agree. 0, or -EINVAL with the reference's text in m->msg. */
 int match_listed_find(struct slu_match *m, const struct slu_listing *l,
 		      const struct slu_listing_vertex *x, uint32_t *out);
 /* The vertex with this path and rank; SLU_NONE if there is none. */

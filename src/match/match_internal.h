@@ -175,7 +175,7 @@ static inline const struct pick *cand_picks(const struct cand *c)
 }
 
 /* Candidates of one type in one subsystem. */
-struct kind {
+struct cands {
 	uint16_t type;
 	uint8_t sub;
 	bool chosen;
@@ -186,7 +186,7 @@ struct kind {
 };
 
 struct pool {
-	struct kind *k;
+	struct cands *k;
 	uint32_t n, cap;
 };
 
@@ -244,11 +244,11 @@ int match_attempt_run(struct attempt *a);
 /* Collect the parts of a slot below u, taken exclusively, for so many shares.  0, -ENOMEM. */
 int match_visit_parts(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
 		      uint32_t shares, struct pool *into);
-struct kind *match_pool_kind(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub,
-			     bool make);
-void match_pool_add(struct kind *k, struct cand *c);
+struct cands *match_pool_cands(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub,
+			       bool make);
+void match_pool_add(struct cands *k, struct cand *c);
 /* Sort and choose the best n units; false: not possible. */
-bool match_choose(struct attempt *a, struct kind *k, uint32_t n, bool greater);
+bool match_choose(struct attempt *a, struct cands *k, uint32_t n, bool greater);
 /* all: as for slot members */
 void match_choose_all(struct attempt *a, struct pool *p, bool slot);
 struct cand *match_cand_new(struct attempt *a, uint32_t npicks);

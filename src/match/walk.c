@@ -64,12 +64,12 @@ static int finish_vertex(struct attempt *a, uint32_t u, const struct slu_request
 			continue;
 		for (uint32_t k = 0; k < r->nwith; k++) {
 			const struct slu_request *c = &r->with[k];
-			struct kind *kind = match_pool_kind(a, own, c->type, a->m->sub[0], false);
-			int64_t q = kind ? kind->qualified : 0;
+			struct cands *cs = match_pool_cands(a, own, c->type, a->m->sub[0], false);
+			int64_t q = cs ? cs->qualified : 0;
 			uint32_t take = slu_count_select(&c->count,
 							 (uint32_t)SLU_MIN(q, (int64_t)UINT32_MAX));
 
-			if (!take || !match_choose(a, kind, take, match_usual_order(a)))
+			if (!take || !match_choose(a, cs, take, match_usual_order(a)))
 				return match_refuse(a, EBUSY);
 		}
 	}
@@ -83,7 +83,7 @@ static int visit_edge(struct attempt *a, uint32_t e, const struct question *q, s
 	const struct slu_graph *g = a->m->g;
 	uint32_t v = g->e.p[e].dst;
 	struct answer got;
-	struct kind *k;
+	struct cands *k;
 	struct cand *c;
 	bool front;
 
@@ -98,7 +98,7 @@ static int visit_edge(struct attempt *a, uint32_t e, const struct question *q, s
 		return -EBUSY;
 	}
 	c = match_cand_new(a, 1);
-	k = c ? match_pool_kind(a, into, g->v.p[v].type, a->m->sub[0], true) : NULL;
+	k = c ? match_pool_cands(a, into, g->v.p[v].type, a->m->sub[0], true) : NULL;
 	if (!k)
 		return -ENOMEM;
 	c->score = got.score;
@@ -120,7 +120,7 @@ struct tally {
 
 static int64_t total_of(struct attempt *a, struct pool *p, uint16_t type)
 {
-	struct kind *k = match_pool_kind(a, p, type, a->m->sub[0], false);
+	struct cands *k = match_pool_cands(a, p, type, a->m->sub[0], false);
 
 	return k ? k->total : 0;
 }
@@ -201,7 +201,7 @@ static void explore_aux(struct attempt *a, uint32_t u, const struct slu_request 
 		slu_graph_each_out(m->g, u, e)
 		{
 			uint32_t v = m->g->e.p[e].dst;
-			struct kind *k;
+			struct cands *k;
 			struct cand *c;
 			int64_t avail;
 
@@ -209,7 +209,8 @@ static void explore_aux(struct attempt *a, uint32_t u, const struct slu_request 
 			    match_prune(a, v, s, list, n, x, &avail) < 0)
 				continue;
 			c = match_cand_new(a, 1);
-			k = c ? match_pool_kind(a, into, m->g->v.p[v].type, m->sub[s], true) : NULL;
+			k = c ? match_pool_cands(a, into, m->g->v.p[v].type, m->sub[s], true)
+			      : NULL;
 			if (!k)
 				return;
 			c->score = a->aux_score;
@@ -247,7 +248,7 @@ int match_visit_parts(struct attempt *a, uint32_t u, const struct slu_request *l
 /* --- slots --- */
 
 /* How many shares of n units the sorted candidates make. */
-static uint32_t count_shares(const struct kind *k, uint32_t n)
+static uint32_t count_shares(const struct cands *k, uint32_t n)
 {
 	uint32_t shares = 0;
 	int64_t units = 0;
@@ -270,7 +271,7 @@ static void slots(struct attempt *a, uint32_t u, const struct slu_request *slot,
 	struct slu_match *m = a->m;
 	struct pool own = { 0 };
 	struct cand **next;
-	struct kind *out;
+	struct cands *out;
 	uint32_t avail = UINT32_MAX, *want, k;
 
 	if (match_family_slot(a, u, slot, depth, into))
@@ -289,17 +290,17 @@ static void slots(struct attempt *a, uint32_t u, const struct slu_request *slot,
 		return;
 	}
 	for (k = 0; k < slot->nwith && avail; k++) {
-		struct kind *kind = match_pool_kind(a, &own, slot->with[k].type, m->sub[0], false);
-		int64_t q = kind ? kind->qualified : 0;
+		struct cands *cs = match_pool_cands(a, &own, slot->with[k].type, m->sub[0], false);
+		int64_t q = cs ? cs->qualified : 0;
 
 		want[k] = slu_count_select(&slot->with[k].count,
 					   (uint32_t)SLU_MIN(q, (int64_t)UINT32_MAX));
-		next[k] = kind ? kind->head : NULL;
-		avail = kind ? SLU_MIN(avail, count_shares(kind, want[k])) : 0;
+		next[k] = cs ? cs->head : NULL;
+		avail = cs ? SLU_MIN(avail, count_shares(cs, want[k])) : 0;
 	}
 	if (!avail)
 		return;
-	out = match_pool_kind(a, into, SLU_TYPE_SLOT, m->sub[0], true);
+	out = match_pool_cands(a, into, SLU_TYPE_SLOT, m->sub[0], true);
 	for (uint32_t i = 0; i < avail && out && !a->no_memory; i++) {
 		uint32_t picks = 0, p = 0;
 		int64_t score = 1;
@@ -353,7 +354,7 @@ static int visit(struct attempt *a, uint32_t u, const struct question *q, struct
 	bool x = q->excl;
 	struct slu_match *m = a->m;
 	uint16_t type = m->g->v.p[u].type;
-	struct kind first[6];
+	struct cands first[6];
 	struct pool own = { first, 0, SLU_LEN(first) };
 	struct part part;
 	int64_t avail;
@@ -449,7 +450,7 @@ int match_walk_root(struct attempt *a)
 	uint32_t root = m->g->root[m->sub[0]];
 	struct pool own = { 0 };
 	struct answer got;
-	struct kind *k;
+	struct cands *k;
 	struct cand *c;
 	struct question q = { a->list, a->nlist, .pristine = true };
 	int rc;
@@ -465,7 +466,7 @@ int match_walk_root(struct attempt *a)
 	if (rc < 0)
 		return -a->error;
 	c = match_cand_new(a, 0);
-	k = c ? match_pool_kind(a, &own, m->g->v.p[root].type, m->sub[0], true) : NULL;
+	k = c ? match_pool_cands(a, &own, m->g->v.p[root].type, m->sub[0], true) : NULL;
 	if (!k)
 		return -ENOMEM;
 	c->score = got.score;

@@ -48,7 +48,7 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 	int64_t changed_s = index < q->props.n ? q->props.p[index].changed_s : INT64_MIN;
 
 	for (uint32_t a = 0; a < n; a++) {
-		int64_t sum[SLU_KINDS_MAX] = { 0 };
+		int64_t sum[SLU_RESOURCES_MAX] = { 0 };
 		struct slu_node_share at, s;
 
 		slu_machine_node_share(q->m, node, a, &at);
@@ -78,18 +78,18 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 				&q->shape.p[q->job.p[j].shape].req.role[s.role];
 
 			for (uint32_t k = 0; k < r->n_need; k++)
-				sum[r->need[k].kind] += r->need[k].n * s.slots;
+				sum[r->need[k].resource] += r->need[k].n * s.slots;
 		}
 		/* What began before may need more than the node has: it was made smaller, or work
 		 * that somebody else put there was added, perhaps in the very second of the start.
 		 */
-		for (uint32_t k = 0; jobs_only && ours && k < slu_machine_kinds(q->m); k++)
+		for (uint32_t k = 0; jobs_only && ours && k < slu_machine_resources(q->m); k++)
 			if (sum[k] > slu_machine_node_total(q->m, node, k))
 				return slu_fail(err, -EUCLEAN,
 						"node %s: %" PRId64 " of %s booked at %" PRId64
 						", it has %" PRId64,
 						slu_machine_node_name(q->m, node), sum[k],
-						slu_machine_kind_name(q->m, k), t,
+						slu_machine_resource_name(q->m, k), t,
 						slu_machine_node_total(q->m, node, k));
 	}
 	return 0;

@@ -35,7 +35,7 @@ static void put_amounts(struct slu_buf *b, const struct slu_amount *a, uint32_t 
 {
 	put_u(b, n);
 	for (uint32_t i = 0; i < n; i++) {
-		put_u(b, a[i].kind);
+		put_u(b, a[i].resource);
 		put_i(b, a[i].n);
 	}
 }
@@ -289,7 +289,7 @@ static struct slu_amount *get_amounts(struct in *r, uint32_t *n)
 	struct slu_amount *a = get_mem(r, *n * sizeof *a);
 
 	for (uint32_t i = 0; a && i < *n; i++) {
-		a[i].kind = get_u32(r);
+		a[i].resource = get_u32(r);
 		a[i].n = get_i(r);
 	}
 	return a;

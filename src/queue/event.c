@@ -58,7 +58,7 @@ static void note_overfull(struct slu_queue *q, const struct slu_gang_part *part,
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = slu_node_index(part[i].node);
 
-		for (uint32_t k = 0; at < q->props.n && k < slu_machine_kinds(q->m); k++)
+		for (uint32_t k = 0; at < q->props.n && k < slu_machine_resources(q->m); k++)
 			if (slu_machine_node_free(q->m, part[i].node, k) < 0)
 				q->props.p[at].changed_s = q->now_s;
 	}

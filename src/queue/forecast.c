@@ -161,12 +161,12 @@ static double machine_seconds(const struct slu_queue *q, const struct slu_machin
 	const struct slu_gang_req *req = &q->shape.p[q->job.p[j].shape].req;
 	double most = 0;
 
-	for (uint32_t k = 0; k < SLU_KINDS_MAX; k++) {
+	for (uint32_t k = 0; k < SLU_RESOURCES_MAX; k++) {
 		double need = 0;
 
 		for (uint32_t r = 0; r < req->n_role; r++)
 			for (uint32_t i = 0; i < req->role[r].n_need; i++)
-				if (req->role[r].need[i].kind == k)
+				if (req->role[r].need[i].resource == k)
 					need += (double)req->role[r].need[i].n *
 						(double)req->role[r].min;
 		if (need > 0 && m->total[k] > 0)

@@ -16,7 +16,7 @@ struct slu_qlog {
 	SLU_VEC(struct known_set) set;
 	struct slu_map by_set; /* address -> place in `set` */
 	uint64_t next_set;
-	uint32_t kinds, levels, decisions, frames;
+	uint32_t resources, levels, decisions, frames;
 	bool on, begins;
 };
 
@@ -60,7 +60,7 @@ static void begin_log(struct slu_qlog *l, const struct slu_queue_opts *opts, uns
 	slu_buf_done(&l->picture);
 	slu_qlog_clear(l);
 	forget_sets(l);
-	l->next_set = l->kinds = l->levels = 0;
+	l->next_set = l->resources = l->levels = 0;
 	l->on = l->begins = true;
 	slu_bytes_put_u(&l->row, LOG_BEGIN);
 	slu_bytes_put_u(&l->row, version);
@@ -202,7 +202,7 @@ int slu_qlog_renew(struct slu_qlog *l, const struct slu_queue *q)
 	int rc;
 
 	begin_log(l, slu_queue_opts(q), LOG_MIDDLE);
-	l->kinds = slu_machine_kinds(m);
+	l->resources = slu_machine_resources(m);
 	l->levels = slu_machine_levels(m);
 	slu_queue_picture(q, &names, &l->picture);
 	rc = l->picture.error ? l->picture.error : l->row.error;
@@ -224,9 +224,9 @@ static void put_names(struct slu_qlog *l, const struct slu_queue *q)
 {
 	const struct slu_machine *m = slu_queue_machine(q);
 
-	for (; l->kinds < slu_machine_kinds(m); l->kinds++) {
-		slu_bytes_put_u(&l->row, LOG_KIND);
-		slu_bytes_put_s(&l->row, slu_machine_kind_name(m, l->kinds));
+	for (; l->resources < slu_machine_resources(m); l->resources++) {
+		slu_bytes_put_u(&l->row, LOG_RESOURCE);
+		slu_bytes_put_s(&l->row, slu_machine_resource_name(m, l->resources));
 	}
 	for (; l->levels < slu_machine_levels(m); l->levels++) {
 		slu_bytes_put_u(&l->row, LOG_LEVEL);

@@ -13,7 +13,7 @@
 
 enum log_frame {
 	LOG_BEGIN = 1, /* version, overrun_s, lazy, keep_results */
-	LOG_KIND,      /* name: the next resource kind */
+	LOG_RESOURCE,  /* name: the next resource */
 	LOG_LEVEL,     /* name: the next topology level */
 	LOG_SET,       /* id, words: a node set, new or changed */
 	LOG_CHANGE,    /* id, index, in */

@@ -15,8 +15,8 @@ static int64_t share_of(const struct slu_machine *m, const struct shape *s)
 		for (uint32_t i = 0; i < role->n_need; i++)
 			if (role->need[i].n > 0)
 				per_node = SLU_MIN(per_node,
-						   slu_machine_whole(m, role->need[i].kind) / up /
-							   role->need[i].n);
+						   slu_machine_whole(m, role->need[i].resource) /
+							   up / role->need[i].n);
 		if (role->flags & (SLU_ROLE_ALONE | SLU_ROLE_EXCLUSIVE) || per_node < 1)
 			per_node = 1;
 		share += ((int64_t)role->min * 1024 + per_node - 1) / per_node;

@@ -90,7 +90,7 @@ static int job_enter(struct slu_queue *q, uint32_t i)
 	return 0;
 }
 
-/* Check that the job's booking names roles that the job has, and these name kinds that exist. */
+/* Check that the job's booking names roles that the job has, and these name resources that exist. */
 static bool booking_sane(struct slu_queue *q, const struct job *j)
 {
 	const struct slu_gang_req *req = &q->shape.p[j->shape].req;
@@ -103,7 +103,7 @@ static bool booking_sane(struct slu_queue *q, const struct job *j)
 			return false;
 	for (uint32_t i = 0; i < req->n_role; i++)
 		for (uint32_t k = 0; k < req->role[i].n_need; k++)
-			if (req->role[i].need[k].kind >= slu_machine_kinds(q->m) ||
+			if (req->role[i].need[k].resource >= slu_machine_resources(q->m) ||
 			    req->role[i].need[k].n < 0 || req->role[i].need[k].n > SLU_AMOUNT_MAX)
 				return false;
 	return info.state != SLU_GANG_BLOCK;

@@ -205,9 +205,9 @@ const struct slu_machine *slu_queue_machine(const struct slu_queue *q)
 	return q->m;
 }
 
-int slu_queue_kind(struct slu_queue *q, const char *name)
+int slu_queue_resource(struct slu_queue *q, const char *name)
 {
-	return slu_machine_kind(q->m, name);
+	return slu_machine_resource(q->m, name);
 }
 
 int slu_queue_level(struct slu_queue *q, const char *name)

@@ -250,7 +250,7 @@ struct slu_event {
 	const struct slu_gang_part *part;
 	uint32_t n_part;
 	slu_node node;
-	/* NODE_ADD: uses the numbers of slu_queue_kind() and slu_queue_level(). */
+	/* NODE_ADD: uses the numbers of slu_queue_resource() and slu_queue_level(). */
 	const struct slu_node_spec *node_spec;
 	const char *const *property; /* NODE_ADD: what queues choose nodes by */
 	uint32_t n_property;
@@ -369,9 +369,9 @@ int64_t slu_queue_wake_s(const struct slu_queue *q);
 
 /* The machine, to read (node names, free amounts).  Changes go through events. */
 const struct slu_machine *slu_queue_machine(const struct slu_queue *q);
-/* Numbers of resource kinds and topology levels, for requests and node descriptions; as
- * slu_machine_kind() and slu_machine_level(). */
-int slu_queue_kind(struct slu_queue *q, const char *name);
+/* Numbers of resources and topology levels, for requests and node descriptions; as
+ * slu_machine_resource() and slu_machine_level(). */
+int slu_queue_resource(struct slu_queue *q, const char *name);
 int slu_queue_level(struct slu_queue *q, const char *name);
 /* Bookings of the machine that are not jobs: what foreign work and spans are called there. */
 #define SLU_BOOKING_SPAN    (UINT64_C(1) << 62)

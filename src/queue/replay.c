@@ -298,7 +298,7 @@ static int name(struct slu_replay *r, struct slu_bytes_in *in, enum log_frame wh
 	memcpy(text, in->p, n - 1);
 	text[n - 1] = 0;
 	in->p += n - 1;
-	rc = what == LOG_KIND ? slu_queue_kind(r->q, text) : slu_queue_level(r->q, text);
+	rc = what == LOG_RESOURCE ? slu_queue_resource(r->q, text) : slu_queue_level(r->q, text);
 	return rc < 0 ? (rc == -ENOMEM ? rc : -EINVAL) : 0;
 }
 
@@ -433,7 +433,7 @@ static int frame(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
 	if (!r->q)
 		return -EINVAL;
 	switch (what) {
-	case LOG_KIND:
+	case LOG_RESOURCE:
 	case LOG_LEVEL:
 		return name(r, in, (enum log_frame)what);
 	case LOG_SET:

@@ -18,7 +18,7 @@ static uint64_t req_hash(const struct slu_gang_req *r)
 		h = mix(h, ((uint64_t)a->min << 32) | a->max);
 		h = mix(h, ((uint64_t)a->flags << 32) | a->n_need);
 		for (uint32_t k = 0; k < a->n_need; k++)
-			h = mix(h ^ a->need[k].kind, (uint64_t)a->need[k].n);
+			h = mix(h ^ a->need[k].resource, (uint64_t)a->need[k].n);
 		if (a->flags & SLU_ROLE_APART)
 			h = mix(h, a->apart);
 		h = mix(h, (uint64_t)(uintptr_t)a->nodes);
@@ -36,7 +36,7 @@ static bool role_equal(const struct slu_gang_role *a, const struct slu_gang_role
 	    a->n_score != b->n_score)
 		return false;
 	for (uint32_t k = 0; k < a->n_need; k++)
-		if (a->need[k].kind != b->need[k].kind || a->need[k].n != b->need[k].n)
+		if (a->need[k].resource != b->need[k].resource || a->need[k].n != b->need[k].n)
 			return false;
 	if (strcmp(a->name ? a->name : "", b->name ? b->name : ""))
 		return false;

@@ -291,7 +291,7 @@ static int estimate_one(struct slu_queue *q, int64_t now_s, uint32_t j, struct s
 static const char *slots_name(const struct slu_queue *q, const struct slu_gang_role *r, int64_t n)
 {
 	for (uint32_t k = 0; k < r->n_need; k++)
-		if (!strcmp(slu_machine_kind_name(q->m, r->need[k].kind), "pods"))
+		if (!strcmp(slu_machine_resource_name(q->m, r->need[k].resource), "pods"))
 			return n == 1 ? "pod" : "pods";
 	return n == 1 ? "slot" : "slots";
 }
@@ -309,13 +309,13 @@ static void put_amounts(const struct slu_queue *q, const struct slu_gang_role *r
 	const char *sep = " of ";
 
 	for (uint32_t k = 0; k < r->n_need; k++) {
-		const char *kind = slu_machine_kind_name(q->m, r->need[k].kind);
+		const char *resource = slu_machine_resource_name(q->m, r->need[k].resource);
 		char text[SLU_QTY_TEXT];
 
-		if (r->need[k].n == 1 && !strcmp(kind, "pods"))
+		if (r->need[k].n == 1 && !strcmp(resource, "pods"))
 			continue; /* a slot is a pod: saying so does not help */
-		slu_qty_format(r->need[k].n, slu_qty_scale_of(kind), SLU_QTY_BINARY, text);
-		slu_buf_printf(b, "%s%s %s", sep, text, kind);
+		slu_qty_format(r->need[k].n, slu_qty_scale_of(resource), SLU_QTY_BINARY, text);
+		slu_buf_printf(b, "%s%s %s", sep, text, resource);
 		sep = ", ";
 	}
 }
@@ -370,9 +370,10 @@ static void put_lack(const struct slu_queue *q, const struct slu_gang_req *req,
 	put_amounts(q, r, b);
 	slu_buf_puts(b, " at once; ");
 	switch (w->limit) {
-	case SLU_LIMIT_KIND:
+	case SLU_LIMIT_RESOURCE:
 		put_fit(w->have, b);
-		slu_buf_printf(b, " now: not enough %s", slu_machine_kind_name(q->m, w->kind));
+		slu_buf_printf(b, " now: not enough %s",
+			       slu_machine_resource_name(q->m, w->resource));
 		break;
 	case SLU_LIMIT_NODES:
 		put_fit(w->have, b);

@@ -9,9 +9,9 @@ static const char *str(const struct slu_trace *t, uint32_t id)
 static int add_node(struct world *w, uint32_t i, struct slu_error *err)
 {
 	const struct slu_trace_node *n = &w->t->node.p[i];
-	struct slu_amount total[3] = { { (uint32_t)w->kind_cpu, n->millicores },
-				       { (uint32_t)w->kind_mem, n->memory },
-				       { (uint32_t)w->kind_gpu, n->gpus } };
+	struct slu_amount total[3] = { { (uint32_t)w->resource_cpu, n->millicores },
+				       { (uint32_t)w->resource_mem, n->memory },
+				       { (uint32_t)w->resource_gpu, n->gpus } };
 	const char *domain[3] = { str(w->t, n->zone), str(w->t, n->block), str(w->t, n->rack) };
 	const char *by_level[3];
 	const char *prop[64];
@@ -114,13 +114,13 @@ static int build_requests(struct world *w)
 
 		role.need = w->need.p + w->need.n;
 		if (r->millicores)
-			w->need.p[w->need.n++] = (struct slu_amount){ (uint32_t)w->kind_cpu,
+			w->need.p[w->need.n++] = (struct slu_amount){ (uint32_t)w->resource_cpu,
 								      r->millicores };
 		if (r->memory)
-			w->need.p[w->need.n++] = (struct slu_amount){ (uint32_t)w->kind_mem,
+			w->need.p[w->need.n++] = (struct slu_amount){ (uint32_t)w->resource_mem,
 								      r->memory };
 		if (r->gpus)
-			w->need.p[w->need.n++] = (struct slu_amount){ (uint32_t)w->kind_gpu,
+			w->need.p[w->need.n++] = (struct slu_amount){ (uint32_t)w->resource_gpu,
 								      r->gpus };
 		role.n_need = (uint32_t)(w->need.p + w->need.n - role.need);
 		if (r->spread)
@@ -156,14 +156,14 @@ int sim_world_build(struct world *w, struct slu_error *err)
 
 	if (rc < 0)
 		return rc;
-	w->kind_cpu = slu_queue_kind(w->q, "cpu");
-	w->kind_mem = slu_queue_kind(w->q, "memory");
-	w->kind_gpu = slu_queue_kind(w->q, "gpu");
+	w->resource_cpu = slu_queue_resource(w->q, "cpu");
+	w->resource_mem = slu_queue_resource(w->q, "memory");
+	w->resource_gpu = slu_queue_resource(w->q, "gpu");
 	for (int l = 0; l < 3; l++) {
 		w->level[l] = slu_queue_level(w->q, level[l]);
 		rc = SLU_MIN(rc, w->level[l]);
 	}
-	if (w->kind_cpu < 0 || w->kind_mem < 0 || w->kind_gpu < 0 || rc < 0)
+	if (w->resource_cpu < 0 || w->resource_mem < 0 || w->resource_gpu < 0 || rc < 0)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	rc = 0;
 	if (!w->t->node.n)

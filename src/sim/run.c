@@ -305,12 +305,14 @@ static int span_event(struct world *w, const struct slu_trace_event *e, struct s
 	for (uint32_t i = 0; i < ts->nuser; i++)
 		name[ts->nnode + i] = slu_intern_str(&w->t->str, w->t->span_user.p[ts->user + i]);
 	if (ts->millicores)
-		amount[span.n_amount++] = (struct slu_amount){ (uint32_t)w->kind_cpu,
+		amount[span.n_amount++] = (struct slu_amount){ (uint32_t)w->resource_cpu,
 							       ts->millicores };
 	if (ts->memory)
-		amount[span.n_amount++] = (struct slu_amount){ (uint32_t)w->kind_mem, ts->memory };
+		amount[span.n_amount++] = (struct slu_amount){ (uint32_t)w->resource_mem,
+							       ts->memory };
 	if (ts->gpus)
-		amount[span.n_amount++] = (struct slu_amount){ (uint32_t)w->kind_gpu, ts->gpus };
+		amount[span.n_amount++] = (struct slu_amount){ (uint32_t)w->resource_gpu,
+							       ts->gpus };
 	span.amount = amount;
 	span.node = name;
 	span.user = name + ts->nnode;

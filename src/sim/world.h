@@ -18,7 +18,7 @@ struct world {
 	int64_t *left;           /* per job: slot-seconds of work still to do at `since` */
 	int64_t *since;
 	SLU_VEC(uint32_t) killed;
-	int kind_cpu, kind_mem, kind_gpu, level[3];
+	int resource_cpu, resource_mem, resource_gpu, level[3];
 	SLU_VEC(struct slu_gang_req) req; /* by request of the trace, roles in `role` */
 	SLU_VEC(struct slu_gang_role) role;
 	SLU_VEC(struct slu_amount) need;

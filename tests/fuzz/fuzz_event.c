@@ -15,7 +15,7 @@ static struct slu_queue *small_queue(void)
 	struct slu_queue *q = NULL;
 
 	must(slu_queue_new(&o, &q, NULL) == 0);
-	struct slu_amount total = { (uint32_t)slu_queue_kind(q, "cpu"), 4 };
+	struct slu_amount total = { (uint32_t)slu_queue_resource(q, "cpu"), 4 };
 	struct slu_node_spec n = { .name = "n0", .total = &total, .n_total = 1 };
 	struct slu_event node = { .kind = SLU_EV_NODE_ADD, .node_spec = &n };
 

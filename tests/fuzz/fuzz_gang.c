@@ -163,8 +163,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	int64_t now = 10;
 	bool odd = false;
 
-	slu_machine_kind(m, "cpu");
-	slu_machine_kind(m, "memory");
+	slu_machine_resource(m, "cpu");
+	slu_machine_resource(m, "memory");
 	slu_machine_level(m, "side");
 	slu_nodeset_add(set, 1);
 	slu_nodeset_add(set, 3);

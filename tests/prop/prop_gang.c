@@ -4,13 +4,13 @@
 #include "gang/gang.h"
 #include "tap.h"
 
-#define NODES 5
-#define KINDS 4 /* 0 is the share of a node */
-#define JOBS  64
-#define PARTS 64
-#define ROLES 3
-#define FAR   200 /* ends lie below; nothing changes after */
-#define WHOLE 1000000
+#define NODES     5
+#define RESOURCES 4 /* 0 is the share of a node */
+#define JOBS      64
+#define PARTS     64
+#define ROLES     3
+#define FAR       200 /* ends lie below; nothing changes after */
+#define WHOLE     1000000
 
 struct mpart {
 	uint32_t node, role, slots;
@@ -20,7 +20,7 @@ struct mjob {
 	uint64_t id;
 	enum slu_gang_state state;
 	int64_t start, end;
-	int64_t need[ROLES][KINDS];
+	int64_t need[ROLES][RESOURCES];
 	bool excl[ROLES];
 	struct mpart part[PARTS];
 	uint32_t n_part;
@@ -30,7 +30,7 @@ struct mjob {
 struct mnode {
 	bool there, down, cordoned;
 	slu_node h;
-	int64_t total[KINDS], rank;
+	int64_t total[RESOURCES], rank;
 	int rack;
 };
 static struct model {
@@ -41,7 +41,7 @@ static struct model {
 } M;
 static struct slu_rng R;
 static struct slu_machine *m;
-static uint32_t kind[KINDS];
+static uint32_t resource[RESOURCES];
 static uint64_t seed;
 static int step;
 static long checks;
@@ -175,7 +175,7 @@ static int64_t least(uint32_t node, int k, int64_t t, int64_t end, const struct 
 
 /* Rows of all nodes for a window, then pure arithmetic. */
 struct rows {
-	int64_t f[NODES][KINDS];
+	int64_t f[NODES][RESOURCES];
 	unsigned at[NODES]; /* bits of the roles that were placed there */
 };
 
@@ -183,7 +183,7 @@ static void window(struct rows *w, const struct slu_gang_req *q, int64_t t, int6
 {
 	for (uint32_t v = 0; v < NODES; v++) {
 		w->at[v] = 0;
-		for (int k = 0; k < KINDS; k++) {
+		for (int k = 0; k < RESOURCES; k++) {
 			w->f[v][k] = -1;
 			if (!M.node[v].there)
 				continue;
@@ -204,7 +204,7 @@ static int64_t slots(const struct slu_gang_role *r, const int64_t *f, bool excl)
 	for (uint32_t i = 0; i < r->n_need; i++) {
 		int k = 0;
 
-		while (kind[k] != r->need[i].kind)
+		while (resource[k] != r->need[i].resource)
 			k++;
 		if (!r->need[i].n)
 			continue;
@@ -282,8 +282,8 @@ static bool search(const struct slu_gang_req *q, struct rows *w, uint32_t r, uin
 			w->f[v][0] -= excl ? WHOLE : n;
 			w->at[v] |= 1u << r;
 			for (uint32_t i = 0; i < q->role[r].n_need; i++) {
-				for (int k = 1; k < KINDS; k++) {
-					if (kind[k] == q->role[r].need[i].kind)
+				for (int k = 1; k < RESOURCES; k++) {
+					if (resource[k] == q->role[r].need[i].resource)
 						w->f[v][k] -= q->role[r].need[i].n * n;
 				}
 			}
@@ -323,18 +323,18 @@ static bool same_books(void)
 	for (uint32_t v = 0; v < NODES; v++) {
 		if (!M.node[v].there)
 			continue;
-		for (int k = 1; k < KINDS; k++) {
+		for (int k = 1; k < RESOURCES; k++) {
 			for (int64_t t = M.now; t < M.now + 40; t++) {
 				int64_t a = free_at(v, k, t, NULL, 0);
-				int64_t b = slu_machine_node_free_during(m, M.node[v].h, kind[k], t,
-									 t + 1);
+				int64_t b = slu_machine_node_free_during(m, M.node[v].h,
+									 resource[k], t, t + 1);
 
 				checks++;
 				if (a != b)
 					return wrong("free amounts differ from the model");
 			}
 			checks++;
-			if (slu_machine_node_free_during(m, M.node[v].h, kind[k], M.now + 3,
+			if (slu_machine_node_free_during(m, M.node[v].h, resource[k], M.now + 3,
 							 M.now + 15) !=
 			    least(v, k, M.now + 3, M.now + 15, NULL))
 				return wrong("the least of a window differs from the model");
@@ -372,8 +372,8 @@ static void remember(struct mjob *j, const struct slu_gang_req *q, const struct 
 	for (uint32_t r = 0; r < q->n_role; r++) {
 		j->excl[r] = q->role[r].flags & SLU_ROLE_EXCLUSIVE || nodex(q);
 		for (uint32_t i = 0; i < q->role[r].n_need; i++) {
-			for (int k = 1; k < KINDS; k++) {
-				if (kind[k] == q->role[r].need[i].kind)
+			for (int k = 1; k < RESOURCES; k++) {
+				if (resource[k] == q->role[r].need[i].resource)
 					j->need[r][k] = q->role[r].need[i].n;
 			}
 		}
@@ -415,8 +415,8 @@ static bool valid(const struct slu_gang_req *q, const struct slu_gang_place *p)
 		}
 		w.f[v][0] -= excl ? WHOLE : x->slots;
 		for (uint32_t a = 0; a < r->n_need; a++) {
-			for (int k = 1; k < KINDS; k++) {
-				if (kind[k] == r->need[a].kind)
+			for (int k = 1; k < RESOURCES; k++) {
+				if (resource[k] == r->need[a].resource)
 					w.f[v][k] -= r->need[a].n * x->slots;
 			}
 		}
@@ -441,7 +441,7 @@ static bool valid(const struct slu_gang_req *q, const struct slu_gang_place *p)
 
 /* ---- random steps ---- */
 
-static struct slu_amount amounts[ROLES][KINDS];
+static struct slu_amount amounts[ROLES][RESOURCES];
 static struct slu_gang_role roles[ROLES];
 static uint64_t use_ids[2];
 static struct slu_nodeset *set_a, *set_b;
@@ -456,9 +456,9 @@ static struct slu_gang_req random_req(bool mixed)
 		roles[r] = (struct slu_gang_role){ .min = (uint32_t)(1 + below(mixed ? 3 : 6)),
 						   .need = amounts[r] };
 		n = 0;
-		for (int k = 1; k < KINDS; k++) {
+		for (int k = 1; k < RESOURCES; k++) {
 			if (below(3))
-				amounts[r][n++] = (struct slu_amount){ kind[k], below(4) };
+				amounts[r][n++] = (struct slu_amount){ resource[k], below(4) };
 		}
 		roles[r].n_need = n;
 		if (!below(4))
@@ -623,7 +623,7 @@ static bool do_register(void)
 
 static bool do_block(void)
 {
-	struct slu_amount a[] = { { kind[1], 1 + below(3) }, { kind[2], below(3) } };
+	struct slu_amount a[] = { { resource[1], 1 + below(3) }, { resource[2], below(3) } };
 	struct slu_gang_block b = { .nodes = below(2) ? set_a : set_b };
 	struct mjob *j = slot();
 
@@ -763,8 +763,8 @@ static bool do_grow(void)
 		if (j->part[i].role)
 			return true;
 	}
-	for (int k = 1; k < KINDS; k++)
-		amounts[0][n++] = (struct slu_amount){ kind[k], j->need[0][k] };
+	for (int k = 1; k < RESOURCES; k++)
+		amounts[0][n++] = (struct slu_amount){ resource[k], j->need[0][k] };
 	roles[0].n_need = n;
 	roles[0].flags &= ~(unsigned)SLU_ROLE_EXCLUSIVE;
 	q.policy = SLU_GANG_LOW;
@@ -798,15 +798,15 @@ static bool do_grow(void)
 
 static void add_node(uint32_t v)
 {
-	struct slu_amount total[KINDS];
+	struct slu_amount total[RESOURCES];
 	const char *domain[1];
 	char name[16];
 	struct slu_node_spec s = { .name = name, .total = total, .domain = domain, .n_domain = 1 };
 
 	snprintf(name, sizeof name, "n%u", v);
-	for (int k = 1; k < KINDS; k++) {
+	for (int k = 1; k < RESOURCES; k++) {
 		M.node[v].total[k] = below(8);
-		total[s.n_total++] = (struct slu_amount){ kind[k], M.node[v].total[k] };
+		total[s.n_total++] = (struct slu_amount){ resource[k], M.node[v].total[k] };
 	}
 	M.node[v].rack = (int)below(2);
 	M.node[v].rank = s.rank = below(10);
@@ -847,12 +847,12 @@ static bool do_node(void)
 		n->rack = !n->rack;
 		return slu_machine_node_set_domain(m, n->h, 0, n->rack ? "right" : "left") == 0;
 	default: {
-		struct slu_amount total[KINDS];
+		struct slu_amount total[RESOURCES];
 		uint32_t k = 0;
 
-		for (int i = 1; i < KINDS; i++) {
+		for (int i = 1; i < RESOURCES; i++) {
 			n->total[i] = below(8);
-			total[k++] = (struct slu_amount){ kind[i], n->total[i] };
+			total[k++] = (struct slu_amount){ resource[i], n->total[i] };
 		}
 		return slu_machine_node_resize(m, n->h, total, k, NULL) == 0;
 	}
@@ -888,9 +888,9 @@ static bool run(uint64_t s, int steps)
 	R.state = s;
 	M = (struct model){ .now = 5 };
 	m = slu_machine_new();
-	kind[1] = (uint32_t)slu_machine_kind(m, "cpu");
-	kind[2] = (uint32_t)slu_machine_kind(m, "memory");
-	kind[3] = (uint32_t)slu_machine_kind(m, "gpu");
+	resource[1] = (uint32_t)slu_machine_resource(m, "cpu");
+	resource[2] = (uint32_t)slu_machine_resource(m, "memory");
+	resource[3] = (uint32_t)slu_machine_resource(m, "gpu");
 	slu_machine_level(m, "side");
 	set_a = slu_nodeset_new(8);
 	set_b = slu_nodeset_new(8);

@@ -355,9 +355,9 @@ static int rig_new(struct rig *r, int nodes, int64_t cores, enum slu_policy poli
 
 	if (rc < 0)
 		return rc;
-	r->cpu = (uint32_t)slu_queue_kind(r->q, "cpu");
+	r->cpu = (uint32_t)slu_queue_resource(r->q, "cpu");
 	if (r->twin)
-		slu_queue_kind(r->twin, "cpu");
+		slu_queue_resource(r->twin, "cpu");
 	rc = rig_apply(r, 0, &conf);
 	r->cores = cores;
 	for (int i = 0; i < nodes && !rc; i++)

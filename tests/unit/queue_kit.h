@@ -137,7 +137,7 @@ __attribute__((unused)) static int kit_new(struct kit *k, int n, int64_t cores,
 	rc = slu_queue_new(&o, &k->q, &k->err);
 	if (rc < 0)
 		return rc;
-	k->cpu = slu_queue_kind(k->q, "cpu");
+	k->cpu = slu_queue_resource(k->q, "cpu");
 	k->rack = slu_queue_level(k->q, "rack");
 	rc = kit_queue(k, &c);
 	for (int i = 0; i < n && !rc; i++) {

@@ -9,8 +9,8 @@ static struct slu_machine *machine(uint32_t n, int64_t cpu, int64_t mem, uint32_
 	struct slu_machine *m = slu_machine_new();
 	char name[32], dom[32];
 
-	if (!m || slu_machine_kind(m, "cpu") != CPU || slu_machine_kind(m, "memory") != MEM ||
-	    slu_machine_level(m, "rack") != 0) {
+	if (!m || slu_machine_resource(m, "cpu") != CPU ||
+	    slu_machine_resource(m, "memory") != MEM || slu_machine_level(m, "rack") != 0) {
 		slu_machine_free(m);
 		return NULL;
 	}
@@ -327,8 +327,8 @@ static void test_mixed_search(void)
 	};
 	struct slu_gang_req q = { .role = role, .n_role = 2, .level = -1, .duration_s = 10 };
 
-	slu_machine_kind(m, "cpu");
-	slu_machine_kind(m, "memory");
+	slu_machine_resource(m, "cpu");
+	slu_machine_resource(m, "memory");
 	for (int i = 0; i < 2; i++) {
 		struct slu_amount total[] = { { CPU, i ? 3 : 4 }, { MEM, i ? 3 : 4 } };
 		struct slu_node_spec s = {
@@ -490,8 +490,8 @@ static void test_explain(void)
 	ok(expect(m, SLU_GANG_ALLOCATE, 0, 7, &q, SLU_GANG_NOW, "@0 n0*4 n1*4 n2*2"),
 	   "ten gangs run");
 	q = gang(8, 1, 50);
-	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_KIND &&
-		   why.kind == CPU && why.have == 6 && why.slots_now == 6 &&
+	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_RESOURCE &&
+		   why.resource == CPU && why.have == 6 && why.slots_now == 6 &&
 		   why.answer == SLU_GANG_LATER && why.start_s == 30 && why.n_holder == 1 &&
 		   why.holder[0].job == 7 && why.holder[0].amount == 10 && why.fewer_slots == 6,
 	   "too little cpu is the limit, with its holder: %s", why.text.text);
@@ -509,7 +509,7 @@ static void test_explain(void)
 	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.answer == SLU_GANG_NOW,
 	   "a gang that fits in one domain has no limit: %s", why.text.text);
 	role_buf.min = 7;
-	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_KIND &&
+	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_RESOURCE &&
 		   why.fewer_slots == 6,
 	   "too little cpu is the limit within domains, too: %s", why.text.text);
 	slu_gang_cancel(m, 7);
@@ -529,7 +529,7 @@ static void test_explain(void)
 	   "closeness is the limit: %s", why.text.text);
 	q = gang(2, 4, 10);
 	role_buf.flags = SLU_ROLE_EXCLUSIVE;
-	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_KIND,
+	ok(slu_gang_explain(m, 5, &q, &why, NULL) == 0 && why.limit == SLU_LIMIT_RESOURCE,
 	   "too little cpu is the limit of whole nodes: %s", why.text.text);
 	role_buf.need = &(struct slu_amount){ CPU, 2 };
 	role_buf.flags = SLU_ROLE_EXCLUSIVE | SLU_ROLE_ALONE;
@@ -603,8 +603,8 @@ static void test_bad_requests(void)
 	REFUSED((role_buf.min = 3, role_buf.max = 2), "at least 3 but at most 2");
 	REFUSED(q.min = 5, "asks for 5");
 	REFUSED(need_buf[0].n = -1, "outside");
-	REFUSED(need_buf[0].kind = 9, "no kind 9");
-	REFUSED(need_buf[0].kind = 0, "no kind 0");
+	REFUSED(need_buf[0].resource = 9, "there is no resource 9");
+	REFUSED(need_buf[0].resource = 0, "there is no resource 0");
 	REFUSED((role_buf.need = twice, role_buf.n_need = 2), "twice");
 	REFUSED(q.level = 1, "no level 1");
 	REFUSED(q.flags = SLU_GANG_CLOSE_REQUIRED, "no level is named");
@@ -636,9 +636,10 @@ static void test_limits_of_names(void)
 
 	for (; rc >= 0 && n < 100; n++) {
 		snprintf(name, sizeof name, "k%d", n);
-		rc = slu_machine_kind(m, name);
+		rc = slu_machine_resource(m, name);
 	}
-	ok(rc == -ENOSPC && slu_machine_kinds(m) == SLU_KINDS_MAX, "32 kinds, one of them our own");
+	ok(rc == -ENOSPC && slu_machine_resources(m) == SLU_RESOURCES_MAX,
+	   "a machine has 32 resources, one of them its own");
 	ok(slu_machine_node_total(m, slu_machine_node_at(m, 0), CPU) == 4,
 	   "rows keep their amounts when they grow");
 	for (rc = n = 0; rc >= 0 && n < 100; n++) {

@@ -275,7 +275,7 @@ static void test_gangs(void)
 	enum sluice_job_state state;
 	sluice_node a, b;
 
-	sluice_machine_kind(m, "cpu");
+	sluice_machine_resource(m, "cpu");
 	sluice_machine_level(m, "rack");
 	sluice_machine_add(m,
 			   &(struct sluice_node_spec){ .name = "a", .total = &total, .n_total = 1 },

@@ -413,7 +413,7 @@ static void foreign_and_take_back(void)
 	};
 
 	kit_new(&k, 2, 1, SLU_POLICY_EASY);
-	one.kind = (uint32_t)k.cpu;
+	one.resource = (uint32_t)k.cpu;
 	kit_job(&k, 1, 1, 10, NULL);
 	kit_job(&k, 2, 2, 10, NULL);
 	kit_at(&k, 0);

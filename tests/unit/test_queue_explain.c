@@ -63,7 +63,7 @@ static void beyond(void)
 
 	memset(&k, 0, sizeof k); /* not as kit_new(): without the proof after every step */
 	slu_queue_new(NULL, &k.q, NULL);
-	k.cpu = slu_queue_kind(k.q, "cpu");
+	k.cpu = slu_queue_resource(k.q, "cpu");
 	k.rack = slu_queue_level(k.q, "rack");
 	kit_queue(&k, &c);
 	kit_node(&k, "n0", 1, NULL, NULL);

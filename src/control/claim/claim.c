@@ -253,13 +253,13 @@ static int add_share(struct slu_core *c, const struct run *r, slu_node node, uin
 	s->slots += slots;
 	for (uint32_t k = 0; role < r->role.n && k < r->role.p[role].shape->n_need; k++) {
 		const struct slu_amount *need = &r->role.p[role].shape->need[k];
-		const char *kind = slu_machine_kind_name(m, need->kind);
+		const char *resource = slu_machine_resource_name(m, need->resource);
 
-		if (!strcmp(kind, "cpu"))
+		if (!strcmp(resource, "cpu"))
 			s->cpu += need->n * slots;
-		else if (!strcmp(kind, "memory"))
+		else if (!strcmp(resource, "memory"))
 			s->memory += need->n * slots;
-		else if (!strcmp(kind, "nvidia.com/gpu"))
+		else if (!strcmp(resource, "nvidia.com/gpu"))
 			s->gpu += need->n * slots;
 	}
 	return 0;

@@ -3,7 +3,7 @@
 #include "control/cluster/cluster.h"
 
 #define AMOUNTS_MAX 32u
-#define ASKED_MAX   8u /* kinds of resources that pods name and no node has */
+#define ASKED_MAX   8u /* resources that pods name and no node has */
 
 struct node *core_node(struct slu_core *c, const char *name)
 {
@@ -66,33 +66,33 @@ bool core_node_labelled(const struct slu_knode *k, const char *want)
 	return v && !strcmp(v, eq + 1);
 }
 
-/* The machine has room for few kinds, and any user who may make a pod may invent names: kinds that no node
- * has must not take the place of kinds that a node may bring. */
-static int asked_kind(struct slu_core *c, const char *name)
+/* The machine has room for few resources, and any user who may make a pod may invent names: resources that no node
+ * has must not take the place of resources that a node may bring. */
+static int asked_resource(struct slu_core *c, const char *name)
 {
-	int kind = slu_machine_kind_find(slu_queue_machine(c->q), name);
+	int resource = slu_machine_resource_find(slu_queue_machine(c->q), name);
 
-	if (kind >= 0)
-		return kind;
-	if (__builtin_popcountll(c->cluster->kinds_asked) >= (int)ASKED_MAX)
+	if (resource >= 0)
+		return resource;
+	if (__builtin_popcountll(c->cluster->resources_asked) >= (int)ASKED_MAX)
 		return -ENOSPC;
-	kind = slu_queue_kind(c->q, name);
-	if (kind >= 0)
-		c->cluster->kinds_asked |= UINT64_C(1) << kind;
-	return kind;
+	resource = slu_queue_resource(c->q, name);
+	if (resource >= 0)
+		c->cluster->resources_asked |= UINT64_C(1) << resource;
+	return resource;
 }
 
-/* A kind that a node has is counted from now on; pods that named it before are looked at again. */
-static int node_kind(struct slu_core *c, const char *name)
+/* A resource that a node has is counted from now on; pods that named it before are looked at again. */
+static int node_resource(struct slu_core *c, const char *name)
 {
-	uint32_t before = slu_machine_kinds(slu_queue_machine(c->q));
-	int kind = slu_queue_kind(c->q, name);
+	uint32_t before = slu_machine_resources(slu_queue_machine(c->q));
+	int resource = slu_queue_resource(c->q, name);
 
-	if (kind < 0)
-		return kind;
-	c->cluster->kinds_asked &= ~(UINT64_C(1) << kind);
-	c->cluster->new_kinds |= (uint32_t)kind >= before;
-	return kind;
+	if (resource < 0)
+		return resource;
+	c->cluster->resources_asked &= ~(UINT64_C(1) << resource);
+	c->cluster->new_resources |= (uint32_t)resource >= before;
+	return resource;
 }
 
 int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_amount **out,
@@ -106,19 +106,19 @@ int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_am
 	if (!a)
 		return -ENOMEM;
 	for (uint16_t i = 0; i < s->nrequests; i++) {
-		int kind;
+		int resource;
 
 		if (s->requests[i].amount <= 0 || !strcmp(s->requests[i].name, "pods"))
 			continue;
-		kind = asked_kind(c, s->requests[i].name);
-		if (kind < 0) {
-			rc = kind; /* too many kinds: the others still count */
+		resource = asked_resource(c, s->requests[i].name);
+		if (resource < 0) {
+			rc = resource; /* too many resources: the others still count */
 			continue;
 		}
-		a[k++] = (struct slu_amount){ (uint32_t)kind,
+		a[k++] = (struct slu_amount){ (uint32_t)resource,
 					      SLU_MIN(s->requests[i].amount, SLU_AMOUNT_MAX) };
 	}
-	a[k++] = (struct slu_amount){ (uint32_t)c->cluster->kind_pods, 1 };
+	a[k++] = (struct slu_amount){ (uint32_t)c->cluster->resource_pods, 1 };
 	k += core_ports_amounts(c, s, a + k);
 	*out = a;
 	*n = k;
@@ -137,7 +137,7 @@ int core_foreign_amounts(struct slu_core *c, const struct pod *p, struct slu_amo
 		struct slu_amount a = (*out)[i];
 
 		for (uint32_t k = 0; k < p->more->n_need; k++)
-			a.n -= p->more->need[k].kind == a.kind ? p->more->need[k].n : 0;
+			a.n -= p->more->need[k].resource == a.resource ? p->more->need[k].n : 0;
 		if (a.n > 0)
 			(*out)[kept++] = a;
 	}
@@ -205,16 +205,18 @@ void core_node_describe(struct slu_core *c, struct node *n)
 	struct slu_event ev = { .kind = SLU_EV_NODE_ADD, .node_spec = &spec, .property = prop };
 
 	for (uint16_t i = 0; i < k->nallocatable && spec.n_total < AMOUNTS_MAX; i++) {
-		int kind = k->allocatable[i].amount > 0 ? node_kind(c, k->allocatable[i].name)
-							: -ENOENT;
+		int resource = k->allocatable[i].amount > 0
+				       ? node_resource(c, k->allocatable[i].name)
+				       : -ENOENT;
 
-		if (kind >= 0)
+		if (resource >= 0)
 			total[spec.n_total++] = (struct slu_amount){
-				(uint32_t)kind, SLU_MIN(k->allocatable[i].amount, SLU_AMOUNT_MAX)
+				(uint32_t)resource,
+				SLU_MIN(k->allocatable[i].amount, SLU_AMOUNT_MAX)
 			};
 	}
 	for (uint32_t i = 0; i < c->cluster->port.n && spec.n_total < AMOUNTS_MAX; i++)
-		total[spec.n_total++] = (struct slu_amount){ c->cluster->port.p[i].kind, 1 };
+		total[spec.n_total++] = (struct slu_amount){ c->cluster->port.p[i].resource, 1 };
 	spec.n_domain = SLU_MIN(cfg->nodes.n_levels, SLU_LEVELS_MAX);
 	for (uint32_t i = 0; i < spec.n_domain; i++) {
 		domain[i] = slu_kmeta_label(&k->o.meta, cfg->nodes.level[i].label);

@@ -83,7 +83,7 @@ struct where {
 
 /* A host port that is counted: see cluster/ports.c. */
 struct port {
-	uint32_t key, kind;
+	uint32_t key, resource;
 };
 
 /* Amounts and nodes: pods of one shape are interchangeable slots. */
@@ -151,9 +151,9 @@ struct cluster {
 	struct repels new_repels; /* pods that wait may be selected by them */
 	struct slu_table spaces;  /* namespaces with LimitRanges: admission.c */
 	int32_t default_priority;
-	int kind_pods;
-	uint64_t kinds_asked; /* bits: kinds that pods named and no node has had */
-	bool new_kinds;       /* a node brought kinds that were not counted before */
+	int resource_pods;
+	uint64_t resources_asked; /* bits: resources that pods named and no node has had */
+	bool new_resources;       /* a node brought resources that were not counted before */
 	SLU_VEC(struct port) port;
 };
 
@@ -243,7 +243,7 @@ void core_repel_unref(struct slu_core *c, struct repel *r);
 
 /* ---- ports.c ---- */
 
-int core_port_kind(const struct slu_core *c, const struct slu_khostport *p); /* or -ENOENT */
+int core_port_resource(const struct slu_core *c, const struct slu_khostport *p); /* or -ENOENT */
 /* Count the host ports of the spec from now on; true: some are new, and core_ports_introduce() is due. */
 bool core_ports_want(struct slu_core *c, const struct slu_kpodspec *s);
 bool core_ports_counted(const struct slu_core *c, const struct slu_kpodspec *s); /* all of them */

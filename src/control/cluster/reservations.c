@@ -215,10 +215,10 @@ static bool fits(struct slu_core *c, const struct node *n, const struct slu_kres
 	const struct slu_machine *m = slu_queue_machine(c->q);
 
 	for (uint16_t i = 0; i < k->namounts; i++) {
-		int kind = slu_machine_kind_find(m, k->amounts[i].name);
+		int resource = slu_machine_resource_find(m, k->amounts[i].name);
 
-		if (kind < 0 ||
-		    slu_machine_node_total(m, n->handle, (uint32_t)kind) < k->amounts[i].amount)
+		if (resource < 0 ||
+		    slu_machine_node_total(m, n->handle, (uint32_t)resource) < k->amounts[i].amount)
 			return false;
 	}
 	return true;
@@ -350,8 +350,8 @@ static int book_reservation(struct slu_core *c, struct reservation *r, int64_t f
 	for (uint32_t i = 0; i < r->node.n; i++)
 		name[i] = r->node.p[i].name;
 	for (uint16_t i = 0; i < k->namounts; i++)
-		a[i] = (struct slu_amount){ (uint32_t)slu_machine_kind_find(slu_queue_machine(c->q),
-									    k->amounts[i].name),
+		a[i] = (struct slu_amount){ (uint32_t)slu_machine_resource_find(
+						    slu_queue_machine(c->q), k->amounts[i].name),
 					    k->amounts[i].amount };
 	for (int64_t at = first_s; at <= r->from_s + (AHEAD - 1) * r->every_s; at += r->every_s) {
 		s.from_s = SLU_MAX(at, c->now_s);

@@ -103,9 +103,9 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 					SLU_LEVELS_MAX);
 	}
 	/* The kinds that all nodes have come first, so that others cannot crowd them out. */
-	c->cluster->kind_pods = slu_queue_kind(c->q, "pods");
-	if (c->cluster->kind_pods < 0 || slu_queue_kind(c->q, "cpu") < 0 ||
-	    slu_queue_kind(c->q, "memory") < 0)
+	c->cluster->resource_pods = slu_queue_resource(c->q, "pods");
+	if (c->cluster->resource_pods < 0 || slu_queue_resource(c->q, "cpu") < 0 ||
+	    slu_queue_resource(c->q, "memory") < 0)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	rc = c->door ? core_log_begin(c, err) : core_set_queues(c, err);
 	if (rc < 0)

@@ -286,7 +286,7 @@ static bool place_is_lost(struct slu_core *c, const struct run *r, const struct 
 	    slu_predicate_node(&s->pod->k->spec, n->k, core_drain_covers(c, n)) != SLU_NO_NOT)
 		return true;
 	for (uint32_t i = 0; i < shape->n_need; i++)
-		if (slu_machine_node_free(m, s->node, shape->need[i].kind) < 0)
+		if (slu_machine_node_free(m, s->node, shape->need[i].resource) < 0)
 			return true;
 	return false;
 }

@@ -6,15 +6,15 @@
 #include "control/cluster/cluster.h"
 #include "control/run/run.h"
 
-static void sum_amounts(int64_t sum[SLU_KINDS_MAX], const struct slu_amount *a, uint32_t n)
+static void sum_amounts(int64_t sum[SLU_RESOURCES_MAX], const struct slu_amount *a, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (a[i].kind < SLU_KINDS_MAX)
-			sum[a[i].kind] += a[i].n;
+		if (a[i].resource < SLU_RESOURCES_MAX)
+			sum[a[i].resource] += a[i].n;
 }
 
 /* What jobs hold: the slots of their runs, vacant ones included. `sum` has a row per node index. */
-static void add_runs(struct slu_core *c, int64_t (*sum)[SLU_KINDS_MAX])
+static void add_runs(struct slu_core *c, int64_t (*sum)[SLU_RESOURCES_MAX])
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
 
@@ -32,7 +32,7 @@ static void add_runs(struct slu_core *c, int64_t (*sum)[SLU_KINDS_MAX])
 	}
 }
 
-static void add_foreign(struct slu_core *c, const struct node *n, int64_t sum[SLU_KINDS_MAX])
+static void add_foreign(struct slu_core *c, const struct node *n, int64_t sum[SLU_RESOURCES_MAX])
 {
 	for (uint32_t i = 0; i < n->pod.n; i++) {
 		struct slu_amount *a = NULL;
@@ -57,22 +57,22 @@ static void book_anew(struct slu_core *c, struct node *n)
 	}
 }
 
-static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_KINDS_MAX])
+static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_RESOURCES_MAX])
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
 
 	add_foreign(c, n, sum);
-	for (uint32_t k = 0; k < slu_machine_kinds(m); k++) {
+	for (uint32_t k = 0; k < slu_machine_resources(m); k++) {
 		int64_t used = slu_machine_node_total(m, n->handle, k) -
 			       slu_machine_node_free(m, n->handle, k);
 
 		/* The machine's own kind, for whole nodes, is no resource of the cluster. */
-		if (used == sum[k] || !strcmp(slu_machine_kind_name(m, k), "node"))
+		if (used == sum[k] || !strcmp(slu_machine_resource_name(m, k), "node"))
 			continue;
 		c->count.audit_differences++;
 		slu_log(SLU_ERROR, "plan and cluster disagree on a node", SLU_STR("node", n->name),
-			SLU_STR("resource", slu_machine_kind_name(m, k)), SLU_I64("booked", used),
-			SLU_I64("seen", sum[k]));
+			SLU_STR("resource", slu_machine_resource_name(m, k)),
+			SLU_I64("booked", used), SLU_I64("seen", sum[k]));
 		return false;
 	}
 	return true;
@@ -100,7 +100,7 @@ void core_audit(struct slu_core *c)
 	if (!core_is_due(c, CORE_AT_AUDIT))
 		return;
 	core_due_at(c, CORE_AT_AUDIT, c->now_us + c->cfg->status.audit_s * 1000000);
-	slu_cleanup(slu_freep) int64_t(*sum)[SLU_KINDS_MAX] = slu_calloc(
+	slu_cleanup(slu_freep) int64_t(*sum)[SLU_RESOURCES_MAX] = slu_calloc(
 		slu_machine_node_slots(slu_queue_machine(c->q)) + 1u, sizeof *sum);
 	if (!sum)
 		return;

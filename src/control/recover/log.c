@@ -119,8 +119,8 @@ static int same_names(const struct slu_queue *old, struct slu_queue *q)
 {
 	const struct slu_machine *m = slu_queue_machine(old);
 
-	for (uint32_t i = 0; i < slu_machine_kinds(m); i++)
-		if (slu_queue_kind(q, slu_machine_kind_name(m, i)) != (int)i)
+	for (uint32_t i = 0; i < slu_machine_resources(m); i++)
+		if (slu_queue_resource(q, slu_machine_resource_name(m, i)) != (int)i)
 			return -ENOMEM;
 	for (uint32_t i = 0; i < slu_machine_levels(m); i++)
 		if (slu_queue_level(q, slu_machine_level_name(m, i)) != (int)i)

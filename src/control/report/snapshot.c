@@ -282,7 +282,7 @@ static void snap_node(struct slu_core *c, struct slu_snapshot *s, struct node *n
 		      struct slu_snap_node *out)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
-	uint32_t kinds = slu_machine_kinds(m);
+	uint32_t resources = slu_machine_resources(m);
 
 	*out = (struct slu_snap_node){ .name = text(s, n->name),
 				       .drain_from_s = n->drain_id ? n->drain_from_s : 0,
@@ -292,14 +292,14 @@ static void snap_node(struct slu_core *c, struct slu_snapshot *s, struct node *n
 						: n->k->unschedulable         ? "cordoned"
 						: n->k->ready != SLU_TRI_TRUE ? "down"
 									      : "up" };
-	out->amount = slu_arena_zalloc(&s->arena, kinds * sizeof *out->amount + 1);
-	for (uint32_t i = 0; out->amount && i < kinds; i++) {
+	out->amount = slu_arena_zalloc(&s->arena, resources * sizeof *out->amount + 1);
+	for (uint32_t i = 0; out->amount && i < resources; i++) {
 		int64_t total = slu_machine_node_total(m, n->handle, i);
 
-		if (!total || !strcmp(slu_machine_kind_name(m, i), "node"))
-			continue; /* the machine's own kind, for whole nodes */
+		if (!total || !strcmp(slu_machine_resource_name(m, i), "node"))
+			continue; /* the machine's own resource, for whole nodes */
 		out->amount[out->n_amounts++] =
-			(struct slu_snap_amount){ text(s, slu_machine_kind_name(m, i)), total,
+			(struct slu_snap_amount){ text(s, slu_machine_resource_name(m, i)), total,
 						  slu_machine_node_free(m, n->handle, i) };
 	}
 	for (uint32_t i = 0; i < n->pod.n; i++) {

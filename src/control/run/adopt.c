@@ -41,7 +41,7 @@ static int add_place(struct taking *t, const struct node *n, struct slot s)
 	if (slu_map_put(&t->slots, (uintptr_t)n, here + 1) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < role->shape->n_need; i++) {
-		uint64_t key = kind_at(s.node, role->shape->need[i].kind);
+		uint64_t key = kind_at(s.node, role->shape->need[i].resource);
 
 		if (slu_map_put(&t->sum, key,
 				count_at(&t->sum, key) + (uint64_t)role->shape->need[i].n) < 0)
@@ -80,7 +80,7 @@ static bool has_room(struct slu_core *c, const struct taking *t, const struct no
 	if (!slu_nodeset_has(s->where->set, slu_node_index(n->handle)))
 		return false; /* the pod may not use the node, whatever was decided */
 	for (uint32_t i = 0; i < s->n_need; i++) {
-		uint32_t kind = s->need[i].kind;
+		uint32_t kind = s->need[i].resource;
 
 		if (slu_machine_node_free(m, n->handle, kind) <
 		    s->need[i].n + (int64_t)count_at(&t->sum, kind_at(n->handle, kind)))

@@ -392,9 +392,9 @@ void core_group_settle(struct slu_core *c, uint32_t i)
 
 void core_groups_settle(struct slu_core *c)
 {
-	if (c->cluster->new_kinds)
+	if (c->cluster->new_resources)
 		core_groups_touch_wrong(c);
-	c->cluster->new_kinds = false;
+	c->cluster->new_resources = false;
 	for (uint32_t i = 0; i < c->groups->dirty.n; i++) /* settling may make others dirty */
 		core_group_settle(c, i);
 	c->groups->dirty.n = 0;

@@ -67,7 +67,7 @@ static void put_spec(struct slu_core *c, const struct group *g, const struct run
 		slu_jsonw_key(&w, "need");
 		slu_jsonw_obj(&w);
 		for (uint32_t k = 0; k < a->shape->n_need; k++)
-			slu_jsonw_ki64(&w, slu_machine_kind_name(m, a->shape->need[k].kind),
+			slu_jsonw_ki64(&w, slu_machine_resource_name(m, a->shape->need[k].resource),
 				       a->shape->need[k].n);
 		slu_jsonw_end_obj(&w);
 		slu_jsonw_end_obj(&w);

@@ -703,7 +703,8 @@ static bool fits_slot(const struct shape *have, const struct shape *want, slu_no
 	if (have->n_need != want->n_need || have->alone != want->alone)
 		return false;
 	for (uint32_t i = 0; i < have->n_need; i++)
-		if (have->need[i].kind != want->need[i].kind || have->need[i].n != want->need[i].n)
+		if (have->need[i].resource != want->need[i].resource ||
+		    have->need[i].n != want->need[i].n)
 			return false;
 	return true;
 }
@@ -712,7 +713,7 @@ static bool fits_slot(const struct shape *have, const struct shape *want, slu_no
 static bool is_overbooked(const struct slu_machine *m, slu_node node, const struct shape *s)
 {
 	for (uint32_t i = 0; i < s->n_need; i++)
-		if (slu_machine_node_free(m, node, s->need[i].kind) < 0)
+		if (slu_machine_node_free(m, node, s->need[i].resource) < 0)
 			return true;
 	return false;
 }

@@ -31,7 +31,7 @@ struct front {
 	bool falling, rising;
 	uint64_t *gap; /* by position, as bits: the next score is not the neighbour of this */
 	/* By chunk of 64 positions. */
-	uint32_t *kind;    /* what alike.c calls all of them; SLU_NONE if they differ */
+	uint32_t *like;    /* what alike.c calls all of them; SLU_NONE if they differ */
 	uint64_t *touched; /* as bits: the vertex may have bookings, or has changed */
 	uint64_t *parted;  /* as bits: has another parent than the one before in the chunk */
 	/* Fronts of top-level slots: vertices whose children have all these types. */

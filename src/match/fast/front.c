@@ -157,7 +157,7 @@ void match_front_done(struct front *f)
 	slu_free(f->found);
 	slu_free(f->gap);
 	slu_free(f->at);
-	slu_free(f->kind);
+	slu_free(f->like);
 	slu_free(f->touched);
 	slu_free(f->parted);
 	slu_free(f->ground.below);
@@ -192,7 +192,7 @@ static void chart_ranges(struct ground *g, uint32_t c)
 
 static void chart_chunk(const struct slu_match *m, struct front *f, uint32_t c)
 {
-	uint32_t end = SLU_MIN(f->n, (c + 1) * CHUNK_N), kind = SLU_NONE, last = SLU_NONE;
+	uint32_t end = SLU_MIN(f->n, (c + 1) * CHUNK_N), all = SLU_NONE, last = SLU_NONE;
 	bool same = m->like;
 
 	for (uint32_t p = c * CHUNK_N; p < end; p++) {
@@ -202,8 +202,8 @@ static void chart_chunk(const struct slu_match *m, struct front *f, uint32_t c)
 
 		if (!centre_below(m, v, &centre) || centre > CENTRE_MAX)
 			f->apart = true;
-		same = same && (like == SLU_NONE || kind == SLU_NONE || like == kind);
-		kind = like == SLU_NONE ? kind : like;
+		same = same && (like == SLU_NONE || all == SLU_NONE || like == all);
+		all = like == SLU_NONE ? all : like;
 		if (like == SLU_NONE || match_alike_of(m, v) == SLU_NONE)
 			f->touched[c] |= 1ull << p % CHUNK_N;
 		if (above != last)
@@ -212,7 +212,7 @@ static void chart_chunk(const struct slu_match *m, struct front *f, uint32_t c)
 		if (f->ground.below)
 			f->ground.below[p] = centre;
 	}
-	f->kind[c] = same ? kind : SLU_NONE;
+	f->like[c] = same ? all : SLU_NONE;
 	if (f->ground.below)
 		chart_ranges(&f->ground, c);
 }
@@ -224,10 +224,10 @@ static int chart(const struct slu_match *m, struct front *f)
 
 	g->n = f->n;
 	g->greater = match_greater_first(m);
-	f->kind = slu_reallocarray(NULL, chunks + 1, sizeof *f->kind);
+	f->like = slu_reallocarray(NULL, chunks + 1, sizeof *f->like);
 	f->touched = slu_calloc(chunks + 1, sizeof *f->touched);
 	f->parted = slu_calloc(chunks + 1, sizeof *f->parted);
-	if (!f->kind || !f->touched || !f->parted)
+	if (!f->like || !f->touched || !f->parted)
 		return -ENOMEM;
 	if (f->type == SLU_TYPE_SLOT && m->policy.node_centric &&
 	    m->policy.scorer != SCORE_LOCALITY) {

@@ -215,12 +215,12 @@ bool match_chunk_alike(struct attempt *a, struct front *f, struct memo *x, uint3
 	struct slu_match *m = a->m;
 	uint32_t size = SLU_MIN(f->n - c * CHUNK_N, (uint32_t)CHUNK_N);
 
-	if (f->kind[c] == SLU_NONE || f->apart || !models_hold(a))
+	if (f->like[c] == SLU_NONE || f->apart || !models_hold(a))
 		return false;
 	for (uint64_t bits = f->touched[c]; bits; bits &= bits - 1) {
 		uint32_t j = (uint32_t)__builtin_ctzll(bits);
 
-		if (match_alike_of(m, f->v[c * CHUNK_N + j]) != f->kind[c])
+		if (match_alike_of(m, f->v[c * CHUNK_N + j]) != f->like[c])
 			continue;
 		f->touched[c] &= ~(1ull << j); /* free again */
 		m->fast->last[x->front] = SLU_NONE;

@@ -32,7 +32,7 @@ static void count_slots(struct memo *x, const struct block *b, int by)
 
 /* --- offers --- */
 
-static bool same_offer(const struct block *b, const struct kind *k)
+static bool same_offer(const struct block *b, const struct cands *k)
 {
 	uint32_t n = 0;
 
@@ -68,7 +68,7 @@ static void offer_enters(struct memo *x, uint32_t p, uint32_t before)
 
 /* Write the scores of slots down.  -EAGAIN: the rules do not cover them. */
 static int put_scores(const struct slu_match *m, struct front *f, struct memo *x,
-		      const struct kind *k, int64_t *to)
+		      const struct cands *k, int64_t *to)
 {
 	uint32_t n = 0;
 
@@ -86,7 +86,7 @@ static int put_scores(const struct slu_match *m, struct front *f, struct memo *x
 
 /* Put down what vertex p offers from now on. */
 static int change_offer(struct attempt *a, struct front *f, struct memo *x, uint32_t p,
-			const struct kind *k)
+			const struct cands *k)
 {
 	struct offer *o = offer_of(x, p);
 	int64_t *fresh = NULL;
@@ -126,7 +126,8 @@ static struct kept *kept_of(struct memo *x, uint32_t p)
 
 /* The next jobs often take from the same few vertices: keep the way to these slots, where that is
  * all a search marks. */
-static void keep_blocks(const struct slu_match *m, struct memo *x, uint32_t p, const struct kind *k)
+static void keep_blocks(const struct slu_match *m, struct memo *x, uint32_t p,
+			const struct cands *k)
 {
 	struct kept *to = kept_of(x, p);
 	uint32_t n = 0;
@@ -160,7 +161,7 @@ static int ask_offer(struct attempt *a, struct front *f, struct memo *x, uint32_
 	struct asked *asked = match_memo_asked(x, p / CHUNK_N);
 	struct offer *o = offer_of(x, p);
 	struct pool up = { 0 };
-	struct kind *k = NULL;
+	struct cands *k = NULL;
 	uint32_t v = f->v[p];
 	struct block b;
 	int64_t count;
@@ -173,7 +174,7 @@ static int ask_offer(struct attempt *a, struct front *f, struct memo *x, uint32_
 	if (!match_passes(a, x, v))
 		return -EAGAIN;
 	if (match_walk_visit(a, v, f->centre[p], &count, &up))
-		k = match_pool_kind(a, &up, SLU_TYPE_SLOT, m->sub[0], false);
+		k = match_pool_cands(a, &up, SLU_TYPE_SLOT, m->sub[0], false);
 	if (a->no_memory)
 		return -ENOMEM;
 	if (o->n)
@@ -196,7 +197,7 @@ static int ask_offer(struct attempt *a, struct front *f, struct memo *x, uint32_
 /* --- the same again --- */
 
 /* Edges of each slot; 0 if they differ. */
-static uint32_t picks_of(const struct kind *k)
+static uint32_t picks_of(const struct cands *k)
 {
 	for (const struct cand *c = k ? k->head : NULL; c; c = c->next)
 		if (c->n != k->head->n)
@@ -209,11 +210,11 @@ static int make_pattern(struct attempt *a, struct front *f, struct memo *x, uint
 {
 	struct pattern *t = &x->offers.pattern[i];
 	struct pool up = { 0 };
-	struct kind *k = NULL;
+	struct cands *k = NULL;
 	int64_t count;
 
 	if (match_walk_visit(a, f->v[p], f->centre[p], &count, &up))
-		k = match_pool_kind(a, &up, SLU_TYPE_SLOT, a->m->sub[0], false);
+		k = match_pool_cands(a, &up, SLU_TYPE_SLOT, a->m->sub[0], false);
 	t->n = k ? k->n : 0;
 	t->picks = picks_of(k);
 	t->centre = f->ground.below ? f->ground.below[p] : 0;
@@ -325,7 +326,7 @@ static int follow(struct attempt *a, struct front *f, struct memo *x, uint32_t c
 
 	if (o->chunk[c] || !match_chunk_alike(a, f, x, c, &pure))
 		return 0;
-	i = pattern_for(a, f, x, c * CHUNK_N + (uint32_t)__builtin_ctzll(pure), f->kind[c]);
+	i = pattern_for(a, f, x, c * CHUNK_N + (uint32_t)__builtin_ctzll(pure), f->like[c]);
 	if (i < 0 || i == PATTERNS_MAX)
 		return SLU_MIN(i, 0);
 	if (!o->plain[c]) {

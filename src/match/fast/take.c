@@ -51,7 +51,7 @@ static bool learn_chunk(struct attempt *a, struct front *f, struct memo *x, uint
 	const struct model *o = &x->model[model];
 	uint64_t pure;
 
-	if (f->kind[c] != o->like || !match_chunk_alike(a, f, x, c, &pure))
+	if (f->like[c] != o->like || !match_chunk_alike(a, f, x, c, &pure))
 		return false;
 	x->plain[c] = (uint8_t)(model + 1);
 	x->known[c] |= pure;
