@@ -21,9 +21,10 @@ int slu_buf_printf(struct slu_buf *b, const char *fmt, ...) SLU_PRINTF(2, 3);
 int slu_buf_room(struct slu_buf *b, size_t n);
 /* Drop the first n bytes. */
 void slu_buf_shift(struct slu_buf *b, size_t n);
-/* Empty it, keep the memory, clear the error. */
+/* Empty the buffer and clear its error; its memory is kept. */
 void slu_buf_reset(struct slu_buf *b);
-/* Move the text out (malloc'ed, never NULL unless broken); the buffer is empty after. */
+/* Move the text out (the caller frees it; NULL only if the buffer is broken) and leave the
+ * buffer empty. */
 char *slu_buf_take(struct slu_buf *b);
 void slu_buf_done(struct slu_buf *b);
 static inline const char *slu_buf_str(const struct slu_buf *b)

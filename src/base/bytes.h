@@ -76,7 +76,8 @@ static inline uint32_t slu_bytes_get_n(struct slu_bytes_in *r)
 	return r->rc ? 0 : n;
 }
 
-/* A string of its own; NULL if NULL was written, or if something went wrong. */
+/* A copy of the string, which the caller frees; NULL if NULL was written or the input is
+ * damaged. */
 static inline char *slu_bytes_get_s(struct slu_bytes_in *r)
 {
 	uint64_t n = slu_bytes_get_u(r);

@@ -56,7 +56,7 @@ void slu_crash_point(const char *name)
 	if (crash.log >= 0 && write(crash.log, line, (size_t)n) < 0)
 		perror("SLUICE_CRASH_LOG");
 	if (now)
-		raise(SIGKILL); /* with the lock: no thread passes another point */
+		raise(SIGKILL); /* the lock is held, so no other thread passes a point */
 	pthread_mutex_unlock(&crash.lock);
 }
 #else

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Made of nothing but "C" it is a constant of the C library: nothing is allocated. */
+/* The locale "C" alone is a constant of the C library, so newlocale() allocates nothing. */
 static locale_t c_locale(void)
 {
 	return newlocale(LC_ALL_MASK, "C", (locale_t)0);

@@ -28,7 +28,7 @@ int slu_file_read(const char *path, struct slu_buf *out)
 	while (!rc) {
 		ssize_t n;
 
-		/* The last step may go up to the ceiling, not beyond. */
+		/* The last read may reach the ceiling, but not exceed it. */
 		if (step > max - out->n)
 			step = max - out->n;
 		if (!step) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #define NAME_MAX_LEN 1024u
-#define DIGITS_MAX   18u /* more are no number but text */
+#define DIGITS_MAX   18u /* a longer row of digits is text, not a number */
 
 static bool is_digit(char c)
 {
@@ -36,8 +36,8 @@ int slu_hostlist_add(struct slu_hostlist *l, const char *host)
 	return add_n(l, host, strlen(host));
 }
 
-/* A number as strtoul reads it: blanks and a plus may stand before it, too large is the largest.
- * NULL if there is none, else what follows. */
+/* Read a number as strtoul() does: blanks and a plus sign may precede it, and a number that is
+ * too large becomes the largest.  Returns the text behind the number, NULL if there is none. */
 static const char *parse_number(const char *s, const char *end, uint64_t *out)
 {
 	const char *p = s;
@@ -77,7 +77,7 @@ static int parse_range(const char *s, const char *end, struct range *r)
 	return r->hi - r->lo < SLU_HOSTLIST_MAX ? 0 : -EOVERFLOW;
 }
 
-/* The number with w digits at d becomes the next one, n bytes are behind it; its width then. */
+/* Increment the number of w digits at d, which n bytes follow; return its new width. */
 static int next_number(char *d, int w, size_t n)
 {
 	int k = w;
@@ -187,7 +187,7 @@ static bool padded(const struct part *p)
 	return p->digits > 1 && p->s[p->prefix] == '0';
 }
 
-/* Is b the successor of a in a range?  Either neither is padded or both have the same width. */
+/* Whether b follows a in a range: either neither number is padded, or both have the same width. */
 static bool follows(const struct part *a, const struct part *b)
 {
 	return b->num == a->num + 1 && (a->digits == b->digits || (!padded(a) && !padded(b)));

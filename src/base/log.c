@@ -68,9 +68,9 @@ static bool is_plain(const char *s)
 	return true;
 }
 
-/* The reader of our log may stop reading, or its disk may be full: the daemon goes on without it, and
- * says how much is missing once lines are taken again.  A pipe that is ready takes PIPE_BUF bytes
- * at once; the lock keeps another thread from filling it in between. */
+/* The reader of the log may stop reading, or its disk may be full: the daemon then drops lines,
+ * and logs how many are missing once lines are accepted again.  A pipe that is ready takes
+ * PIPE_BUF bytes at once; the lock keeps another thread from filling it in between. */
 static bool put_some(const char *s, size_t n)
 {
 	while (n) {

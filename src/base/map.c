@@ -21,7 +21,7 @@ uint64_t slu_hash_bytes(const void *p, size_t n)
 		h = slu_hash_u64(h ^ w);
 	}
 	w = 0;
-	if (n) /* nothing may be at NULL */
+	if (n) /* s may be NULL if n is 0 */
 		memcpy(&w, s, n);
 	return slu_hash_u64(h ^ w);
 }

@@ -8,7 +8,7 @@
 
 struct slu_near {
 	const char *word, *best;
-	unsigned letters; /* to change until it is the best; none with more than 3 counts */
+	unsigned letters; /* letters to change to get `best`; a word with more than 3 is not near */
 };
 
 struct slu_near slu_near(const char *word);

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#define EXP_MAX 100000 /* exponents beyond it over- or underflow whatever the digits are */
+#define EXP_MAX 100000 /* a larger exponent over- or underflows whatever the digits are */
 
 /* The value is 0.d0d1d2... * 10^point * 2^bits, without leading zeros in front of the point. */
 struct parts {

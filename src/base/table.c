@@ -23,7 +23,7 @@ static int grow_table(struct slu_table *t)
 		return 0;
 	slot = slu_calloc(size, sizeof *slot);
 	if (!slot)
-		return t->slot ? 0 : -ENOMEM; /* a crowded table still works */
+		return t->slot ? 0 : -ENOMEM; /* longer chains work, too */
 	for (uint32_t i = 0; t->slot && i <= t->mask; i++)
 		for (struct slu_entry *e = t->slot[i], *next; e; e = next) {
 			next = e->next;

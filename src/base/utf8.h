@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* As much of `s` as fits into `out`, up to the end of a character; a stray byte becomes '?'.
- * `out` may be `s` itself. */
+/* Copy as many whole characters of `s` as fit into `out`; a stray byte becomes '?'. `out` may be
+ * `s` itself. */
 void slu_utf8_cut(char *out, size_t size, const char *s);
 /* Whether all `n` bytes are UTF-8: no stray bytes, no overlong forms, no surrogates. */
 bool slu_utf8_valid(const char *s, size_t n);

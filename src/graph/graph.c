@@ -353,7 +353,7 @@ struct slu_graph_mark slu_graph_mark(const struct slu_graph *g)
 	return m;
 }
 
-/* A vertex forgets its edges from `mark` on, which are the last ones of its lists. */
+/* Remove from a vertex its edges from number `mark` on, which stand last in its lists. */
 static void cut_edges(struct slu_graph *g, uint32_t v, uint32_t mark)
 {
 	struct slu_vertex *x = &g->v.p[v];

@@ -71,7 +71,7 @@ struct slu_path {
 	uint32_t text;   /* string when not derived, else SLU_NONE */
 	uint32_t hash;
 	uint8_t subsystem;
-	uint8_t dead; /* out of the index; still names the paths below it */
+	uint8_t dead; /* removed from the index; paths below it are still derived from it */
 };
 
 struct slu_prop {
@@ -86,8 +86,8 @@ struct slu_graph {
 	SLU_VEC(struct slu_edge) e;
 	SLU_VEC(struct slu_path) path;
 	SLU_VEC(struct slu_prop) prop;
-	/* Types a recipe looked up among the vertices made so far: they count even if no vertex has
-	 * them (slu_graph_counts). */
+	/* Types that a recipe looked up among the vertices made so far; slu_graph_counts()
+	 * counts them even if no vertex has them. */
 	SLU_VEC(uint16_t) asked;
 	uint32_t root[SLU_SUBSYSTEM_MAX]; /* SLU_NONE = none */
 	uint32_t live_v, live_e;
@@ -97,7 +97,7 @@ struct slu_graph {
 	uint64_t change;        /* grows with every change of the graph's shape */
 	uint32_t by_rank_n;     /* lazily: vertices with a rank, sorted by (rank, creation) */
 	uint32_t *by_rank;
-	uint64_t by_rank_at; /* `change` it was made at */
+	uint64_t by_rank_at; /* the value of `change` for which the list was made */
 };
 
 struct slu_graph *slu_graph_new(void);
@@ -106,16 +106,17 @@ SLU_DEFINE_CLEANUP(struct slu_graph, slu_graph_free)
 /* An independent copy; NULL when memory runs out. */
 struct slu_graph *slu_graph_clone(const struct slu_graph *g);
 
-/* Numbers for words, added if new.  SLU_NONE when memory or a ceiling is reached. */
+/* The number of a word, which is added if new; SLU_NONE when memory runs out or the table is
+ * full. */
 uint32_t slu_graph_type(struct slu_graph *g, const char *type);
 uint32_t slu_graph_subsystem(struct slu_graph *g, const char *name);
-/* Why slu_graph_type or slu_graph_subsystem had no number left: -EFBIG (the table is full) or
+/* Why slu_graph_type() or slu_graph_subsystem() returned SLU_NONE: -EFBIG (the table is full) or
  * -ENOMEM. */
 int slu_graph_full(const struct slu_graph *g);
 uint32_t slu_graph_string(struct slu_graph *g, const char *s);
 uint32_t slu_graph_string_n(struct slu_graph *g, const char *s, size_t n);
 
-/* What a reader says about a new vertex. */
+/* The description of a new vertex, filled in by a reader. */
 struct slu_vertex_desc {
 	uint32_t type;     /* from slu_graph_type */
 	uint32_t basename; /* from slu_graph_string */
@@ -131,7 +132,7 @@ struct slu_vertex_desc {
 
 /* The new vertex, or SLU_NONE (memory, or SLU_GRAPH_MAX). */
 uint32_t slu_graph_add(struct slu_graph *g, const struct slu_vertex_desc *d);
-/* Room for n vertices and edges in all; a hint. */
+/* A hint: the graph will hold n vertices and edges in all. */
 int slu_graph_reserve(struct slu_graph *g, uint32_t n);
 
 /* Give `v` the path (path of `parent` in the subsystem) + "/" + name; parent SLU_NONE: "/" + name.
@@ -156,10 +157,10 @@ int slu_graph_property_set(struct slu_graph *g, uint32_t v, const char *key, con
 /* Value, or NULL if the vertex has no such key. */
 const char *slu_graph_property(const struct slu_graph *g, uint32_t v, const char *key);
 
-/* Cut one vertex out of all indexes and drop its edges. */
+/* Remove one vertex from all indexes and drop its edges. */
 void slu_graph_remove(struct slu_graph *g, uint32_t v);
 
-/* Undo everything added since the mark (readers that fail half-way in a live graph). */
+/* Undo everything added since the mark; for readers that fail half-way in a live graph. */
 struct slu_graph_mark {
 	uint32_t v, e, path, prop;
 	uint32_t root[SLU_SUBSYSTEM_MAX];
@@ -207,7 +208,7 @@ const uint32_t *slu_graph_by_rank(struct slu_graph *g, int64_t rank, uint32_t *n
 /* The edge src -> dst, or SLU_NONE. */
 uint32_t slu_graph_edge(const struct slu_graph *g, uint32_t src, uint32_t dst);
 
-/* What -e prints after loading.  0 or -ENOMEM. */
+/* The counts that -e prints after loading. 0 or -ENOMEM. */
 struct slu_graph_counts {
 	uint32_t vertices, edges, by_type, by_name, by_path;
 	uint32_t ranks; /* different ranks; see slu_graph_rank_counts */

@@ -11,7 +11,7 @@ struct reader {
 	struct slu_xml xml;
 	bool topology; /* the first element was <topology> */
 	uint32_t open[MAX_DEPTH], depth;
-	uint32_t skip; /* elements below an object of a kind that is left out */
+	uint32_t skip; /* depth below an object that is left out; 0: nothing is skipped */
 };
 
 static void stop_parser(struct reader *x, int rc)
@@ -44,7 +44,7 @@ static enum slu_hwloc_kind cache_kind(int depth, bool icache)
 	}
 }
 
-/* False: a kind that is not kept (Misc). */
+/* Fill in the object's kind; false for an object that is not kept (Misc). */
 static bool set_kind(struct slu_hwloc_obj *o, const char *type, const XML_Char **a)
 {
 	static const struct {
@@ -92,7 +92,7 @@ static void append(struct slu_hwloc *h, uint32_t *first, uint32_t *last, uint32_
 	*last = i;
 }
 
-/* Put a chain in front of a list (what a removed parent leaves to its child). */
+/* Put the chain that a removed parent leaves to its child in front of a list. */
 static void prepend_chain(struct slu_hwloc *h, uint32_t *first, uint32_t *last, uint32_t cf,
 			  uint32_t cl)
 {
@@ -200,8 +200,9 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 		on_info(x, a);
 }
 
-/* Version 1 has the processors below their memory.  The memory moves aside; what lies below it
- * hangs in a group, or in the parent where that is the same set of processors. */
+/* In version 1 processors are children of their memory.  Move the memory beside the processor
+ * tree; its children go into a group, or into the parent if the parent has the same set of
+ * processors. */
 static void place_numanode(struct reader *x, uint32_t parent, uint32_t i)
 {
 	struct slu_hwloc *h = x->h;
@@ -297,7 +298,7 @@ static bool is_structure(enum slu_hwloc_kind k)
 	return k == SLU_HWLOC_GROUP || k == SLU_HWLOC_L1 || k == SLU_HWLOC_L2 || k == SLU_HWLOC_L3;
 }
 
-/* Take objects of a kind out where they are 1:1 with what is above (or below) them. */
+/* Remove the objects of one kind that are 1:1 with their parent or with their child. */
 static void remove_kind(struct slu_hwloc *h, uint32_t *link, enum slu_hwloc_kind kind)
 {
 	while (*link != SLU_NONE) {
@@ -332,8 +333,8 @@ static bool same_set(const struct slu_hwloc_obj *a, const struct slu_hwloc_obj *
 	return *a->cpuset && !strcmp(a->cpuset, b->cpuset);
 }
 
-/* A group is nothing of its own where it is the same set of processors as its only child or as its
- * parent, or holds no processors at all. */
+/* A group adds nothing if it has the same set of processors as its only child or its parent, or
+ * has no processors at all. */
 static void merge_groups(struct slu_hwloc *h, uint32_t parent)
 {
 	uint32_t *link = &h->o.p[parent].first;
@@ -372,8 +373,8 @@ static void merge_groups(struct slu_hwloc *h, uint32_t parent)
 		h->o.p[parent].last = k;
 }
 
-/* A structure level goes when all its objects have exactly one child of one kind, unless that child
- * is a weaker structure level itself (a group below a cache). */
+/* Remove a structure level if all its objects have exactly one child of one kind, unless that
+ * child is a weaker structure level itself (a group below a cache). */
 static bool drop_level(struct slu_hwloc *h)
 {
 	static const enum slu_hwloc_kind order[] = { SLU_HWLOC_L1, SLU_HWLOC_L2, SLU_HWLOC_L3,
@@ -429,7 +430,7 @@ static void number_objects(struct slu_hwloc *h, uint32_t i, uint32_t *count)
 		number_objects(h, k, count);
 }
 
-/* Devices of no importance (DMA engines) are not there at all. */
+/* Leave out unimportant devices (DMA engines), as libhwloc does. */
 static void drop_dma(struct slu_hwloc *h, uint32_t i)
 {
 	struct slu_hwloc_obj *o = &h->o.p[i];

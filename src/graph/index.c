@@ -1,4 +1,4 @@
-/* index.c — the indexes that are made at the first question: ranks, and the counts that -e prints. */
+/* index.c — the indexes that are built on first use: ranks, and the counts that -e prints. */
 #include "graph/graph.h"
 
 struct ranked {
@@ -49,7 +49,7 @@ static int make_by_rank(struct slu_graph *g)
 	return 0;
 }
 
-/* First position whose rank is not below. */
+/* The first position whose rank is at least `rank`. */
 static uint32_t lower(const struct slu_graph *g, int64_t rank)
 {
 	uint32_t lo = 0, hi = g->by_rank_n;
@@ -94,8 +94,8 @@ int slu_graph_rank_counts(struct slu_graph *g, void (*fn)(void *arg, int64_t ran
 	return 0;
 }
 
-/* Different texts among all names, or all paths that were ever given; equal hashes of 64 bits count
- * as one. */
+/* Count the different texts among all names, or among all paths that were ever given; texts with
+ * equal 64-bit hashes count as one. */
 static int distinct(struct slu_graph *g, bool paths, uint32_t *out)
 {
 	struct slu_map seen = { 0 };

@@ -16,7 +16,7 @@ static int bad_jgf(struct slu_buf *msg, const char *fmt, const char *arg)
 	return -EINVAL;
 }
 
-/* Any value whose text without quotes reads as an id set will do. */
+/* Accept any value whose text without quotes is an id set. */
 static int parse_free_ranks(const struct slu_json *v, struct slu_idset *out, struct slu_buf *msg)
 {
 	struct slu_buf b = SLU_BUF_INIT(1 << 20);
@@ -85,7 +85,8 @@ void slu_jgf_close(struct slu_jgf *j)
 	slu_idset_done(&j->free_ranks);
 }
 
-/* A number at the beginning, as strtoll reads it; false if there is none or it is too large. */
+/* Read the number at the beginning of the text as strtoll() does; false if there is none or it
+ * is too large. */
 static bool leading_number(const char *s, int64_t *out)
 {
 	char *end;
@@ -123,7 +124,7 @@ static int defaults(struct slu_jgf_node *x, struct slu_buf *msg)
 	return 0;
 }
 
-/* One key of the metadata into its place; false: a wrong kind. */
+/* Store one key of the metadata in its field; false if its value has a wrong type. */
 static bool take_key(struct slu_jgf_node *x, const char *key, size_t n, const struct slu_json *v)
 {
 	const char **str = NULL;

@@ -52,11 +52,11 @@ struct slu_listing {
 	SLU_VEC(int64_t) ranks;      /* R: ranks of R_lite in order; a rank may occur twice */
 	struct slu_idset free_ranks; /* JGF */
 	bool has_free;               /* JGF: the key is there, even if the set is empty */
-	bool has_edges;              /* JGF: the file lists some, taken over or not */
-	bool broken;                 /* stop with `error` after what is listed */
-	const char *error;           /* message, or "" */
+	bool has_edges; /* JGF: the file lists edges, whether or not they were taken over */
+	bool broken; /* where the file is broken: report `error` after working through what is listed */
+	const char *error; /* message, or "" */
 };
 
-/* Whether the file says that this rank is given back. */
+/* Whether the file lists this rank as free. */
 bool slu_listing_frees(const struct slu_listing *l, int64_t rank);
 void slu_listing_done(struct slu_listing *l);

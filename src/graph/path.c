@@ -1,7 +1,7 @@
-/* path.c — names and paths of vertices, as texts and by text. */
+/* path.c — names and paths of vertices: their texts, and the index by text. */
 #include "graph/path.h"
 
-/* Decimal digits of the id as names carry it; 0 if it carries none. */
+/* The number of decimal digits that the id adds to a name; 0 if it adds none. */
 static size_t id_digits(int64_t id, char out[24])
 {
 	char tmp[24];
@@ -252,7 +252,7 @@ uint32_t slu_graph_by_path(const struct slu_graph *g, const char *path, uint32_t
 {
 	uint32_t p;
 
-	/* A path that was replaced stays in the index, even if the vertex is gone. */
+	/* A path that was replaced stays in the index, even after the vertex is removed. */
 	do
 		p = find_path(g, path, strlen(path), cursor);
 	while (p != SLU_NONE && g->v.p[g->path.p[p].vertex].dead);

@@ -11,8 +11,8 @@
 
 /* GRUG: a recipe in GraphML. */
 int slu_read_grug(struct slu_graph *g, const char *text, size_t n, struct slu_buf *msg);
-/* The same with the caller's ceiling on the number of vertices: a recipe of a few lines may ask for
- * any number. */
+/* The same with the caller's ceiling on the number of vertices, because a recipe of a few lines
+ * can ask for any number. */
 int slu_read_grug_max(struct slu_graph *g, const char *text, size_t n, uint32_t max,
 		      struct slu_buf *msg);
 /* JGF, for a new graph as for growing one ("attach"): vertices that are there already are

@@ -7,9 +7,9 @@ struct generator {
 	struct slu_graph *g;
 	const struct slu_recipe *r;
 	vertex_list *made;       /* per recipe vertex: what was generated for it */
-	SLU_VEC(int32_t) scales; /* the reference's front is the end here */
-	uint32_t start;          /* vertices in the graph before us */
-	uint32_t max;            /* and at most this many more */
+	SLU_VEC(int32_t) scales; /* reversed: the reference inserts at the front */
+	uint32_t start;          /* number of vertices in the graph before this recipe */
+	uint32_t max;            /* and how many more the recipe may make */
 	int32_t rank;
 };
 
@@ -35,7 +35,7 @@ static int64_t child_id(const struct generator *m, const struct slu_recipe_edge 
 	if (!e->scope)
 		return (int64_t)e->start + i;
 	scope = SLU_MIN((uint32_t)e->scope, m->scales.n);
-	/* A product beyond the number of parents changes nothing. */
+	/* A product above the number of parents makes no difference. */
 	for (uint32_t k = 0; k < scope && wrap <= UINT32_MAX; k++)
 		wrap *= (uint64_t)SLU_MAX(m->scales.p[m->scales.n - 1 - k], 0);
 	if (!wrap)
@@ -140,7 +140,7 @@ static int associate(struct generator *m, const struct slu_recipe_edge *e, uint8
 	return rc < 0 ? rc : slu_vec_push(&m->made[e->dst], dst);
 }
 
-/* Length of the path's prefix with `up` components cut off: 0 if that is not fewer than it has. */
+/* The length of the path without its last `up` components; 0 if the path has no more than that. */
 static size_t prefix(const char *path, int32_t up)
 {
 	size_t n = strlen(path);
@@ -203,7 +203,7 @@ static int associate_all(struct generator *m, const struct slu_recipe_edge *e)
 	return rc;
 }
 
-/* Only pairs whose prefixes are equal: the targets are chained by prefix first. */
+/* Link only pairs with equal prefixes; to find them, chain the targets by prefix first. */
 static int associate_by_path(struct generator *m, const struct slu_recipe_edge *e)
 {
 	vertex_list *from = &m->made[e->src];
@@ -251,7 +251,8 @@ static int associate_by_path(struct generator *m, const struct slu_recipe_edge *
 	return rc;
 }
 
-/* The edge leads to a recipe vertex not seen before: expand it for all parents at once. */
+/* The edge leads to a recipe vertex that was not expanded yet: expand it for all parents at
+ * once. */
 static int tree_edge(struct generator *m, const struct slu_recipe_edge *e)
 {
 	int rc = 0;
@@ -307,7 +308,7 @@ static int walk_recipe(struct generator *m, uint32_t start, bool *seen, uint32_t
 	return 0;
 }
 
-/* Types count from the order of the recipe's vertices. */
+/* Types are numbered in the order of the recipe's vertices. */
 static int intern_types(struct generator *m)
 {
 	for (uint32_t i = 0; i < m->r->v.n; i++) {

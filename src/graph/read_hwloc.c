@@ -108,7 +108,8 @@ static bool storage(struct reader *r, struct vertex *v, const struct slu_hwloc_o
 	return true;
 }
 
-/* What the object becomes; false: it is passed through. */
+/* Describe the vertex that the object becomes; false if it becomes none and its children move
+ * up. */
 static bool describe(struct reader *r, const struct slu_hwloc_obj *o, struct vertex *v)
 {
 	*v = (struct vertex){ .id = o->logical, .size = 1 };

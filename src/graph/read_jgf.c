@@ -9,10 +9,10 @@ struct reader {
 	SLU_VEC(bool) fresh;      /* per id: made by this file */
 	struct slu_map uniq;      /* uniq_id -> seen */
 	struct slu_map out;       /* (source, uniq_id of target), once uniq_ids repeat */
-	struct slu_map primed;    /* sources of before whose edges are in `out` */
+	struct slu_map primed;    /* earlier vertices whose edges have been entered into `out` */
 	bool repeats;
-	bool clash; /* the last vertex's id stands for another one */
-	bool known; /* a vertex that was there already was seen */
+	bool clash; /* the id of the last vertex already names another vertex */
+	bool known; /* the file named a vertex that was in the graph already */
 	uint32_t start;
 };
 
@@ -114,7 +114,7 @@ static int make_vertex(struct reader *r, const struct slu_jgf_node *x, uint32_t 
 	if (x->name) {
 		d.name = slu_graph_string(r->g, x->name);
 	} else if (x->id == -1) {
-		/* the default name has the number, also this one */
+		/* the default name ends in the id, even if the id is -1 */
 		struct slu_buf b = SLU_BUF_INIT(1 << 20);
 
 		slu_buf_printf(&b, "%s-1", x->basename);
@@ -192,7 +192,8 @@ static int prime(struct reader *r, uint32_t src)
 	return slu_map_put(&r->primed, src, 1);
 }
 
-/* The reference keeps the out-edges of a vertex by the target's uniq_id: two alike are refused. */
+/* The reference keeps the out-edges of a vertex by the target's uniq_id, so it refuses two edges
+ * with the same uniq_id. */
 static int check_parallel(struct reader *r, uint32_t src, uint32_t dst, bool old)
 {
 	uint64_t key = out_key(r, src, dst);

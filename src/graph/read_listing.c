@@ -11,7 +11,7 @@ static const char *keep_text(struct slu_listing *l, const char *s)
 	return slu_arena_strndup(&l->text, s, strlen(s));
 }
 
-/* End the listing here with what was said. */
+/* End the listing here with the messages so far. */
 static int broken(struct slu_listing *l, int rc, struct slu_buf *msg)
 {
 	if (rc == -ENOMEM || msg->error) {

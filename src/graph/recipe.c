@@ -69,12 +69,12 @@ struct reader {
 	bool graph;           /* <graphml> was seen */
 	bool active;          /* and we are in it */
 	uint32_t depth;       /* elements open */
-	uint32_t deep;        /* those inside a value: not a part of it */
+	uint32_t deep;        /* elements inside a value, which are not part of the value */
 	struct slu_intern key_ids, node_ids;
 	SLU_VEC(struct key) keys;
-	struct slu_map node_of; /* id -> vertex: the last of equal ids */
-	uint32_t key;           /* of the <data> or <key> we are in */
-	uint32_t vertex;        /* the <node> we are in */
+	struct slu_map node_of; /* id -> vertex; of equal ids, the last one */
+	uint32_t key;           /* of the <data> or <key> being read */
+	uint32_t vertex;        /* the <node> being read */
 	struct slu_buf text;
 };
 
@@ -124,7 +124,7 @@ static enum slu_gen_method method(const char *s)
 	return SLU_GEN_UNKNOWN;
 }
 
-/* Types and subsystems are words. */
+/* Types and subsystems must be words. */
 static const char *word(struct reader *x, const char *s)
 {
 	return strpbrk(s, " \t\n\r") ? NULL : keep_text(x, s, strlen(s));
@@ -190,8 +190,8 @@ static bool set_edge(struct reader *x, struct slu_recipe_edge *e, enum attr a, c
 	}
 }
 
-/* One value for the newest vertex or edge.  The kind a key declares must be the attribute's; a
- * string is converted. */
+/* Set one value of the newest vertex or edge.  The type that the key declares must be that of the
+ * attribute; a string is converted. */
 static void set_value(struct reader *x, const struct key *k, const char *s, bool edge)
 {
 	enum kind want = k->attr == A_UNKNOWN ? KIND_OTHER : attrs[k->attr].kind;
@@ -228,7 +228,7 @@ static enum kind kind_of(const char *s)
 	return !strcmp(s, "long") ? KIND_LONG : KIND_OTHER;
 }
 
-/* What GraphML lets a key be for. */
+/* The elements that a key may be declared for in GraphML. */
 static bool known_target(const char *s)
 {
 	static const char *const known[] = { "graph", "node",     "edge", "hyperedge",
@@ -269,8 +269,8 @@ static void on_key(struct reader *x, const XML_Char **a)
 		stop_parser(x, -ENOMEM);
 }
 
-/* The vertex of an id, made if it is new: a later <node> with the same id speaks of the same one,
- * and one that only an edge names exists all the same. */
+/* Find or make the vertex of an id.  A later <node> with the same id describes the same vertex,
+ * and a vertex that only an edge names exists, too. */
 static void open_vertex(struct reader *x, const char *id)
 {
 	struct slu_recipe_vertex v = {
@@ -309,7 +309,7 @@ static void on_node(struct reader *x, const XML_Char **a)
 		stop_parser(x, -EINVAL);
 }
 
-/* The ends are kept as ids until all vertices are there. */
+/* Keep the ends as ids until all vertices are read. */
 static void on_edge(struct reader *x, const XML_Char **a)
 {
 	const char *src = slu_xml_attribute(a, "source"), *dst = slu_xml_attribute(a, "target");
@@ -435,7 +435,7 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 	case IN_DEFAULT: {
 		const char *s = trimmed(x);
 
-		/* The graph itself has no attributes that could take it. */
+		/* The graph itself has no attributes that could take the value. */
 		if (x->keys.p[x->key].for_graph)
 			stop_parser(x, -EINVAL);
 		x->keys.p[x->key].has_default = true;

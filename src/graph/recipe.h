@@ -1,4 +1,4 @@
-/* recipe.h — a generator recipe (GRUG) as read from GraphML, before anything is generated. */
+/* recipe.h — a generator recipe (GRUG) as read from GraphML, before vertices are generated. */
 #pragma once
 #include "graph/graph.h"
 
@@ -30,6 +30,6 @@ struct slu_recipe {
 	SLU_VEC(struct slu_recipe_edge) e;
 };
 
-/* 0; -EINVAL if it is no well-formed recipe; -EFBIG; -ENOMEM. */
+/* 0; -EINVAL if the text is not a well-formed recipe; -EFBIG; -ENOMEM. */
 int slu_recipe_parse(struct slu_recipe *r, const char *text, size_t n);
 void slu_recipe_done(struct slu_recipe *r);

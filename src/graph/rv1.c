@@ -35,7 +35,7 @@ struct walker {
 	SLU_VEC(uint32_t) before; /* ranks before each of its ranges */
 	struct slu_hostlist hosts;
 	SLU_VEC(struct slu_idset) held;    /* ranks of each property */
-	SLU_VEC(struct children) children; /* of the entry, up to the first that is wrong */
+	SLU_VEC(struct children) children; /* of the entry, up to the first wrong one */
 	int wrong;
 };
 
@@ -154,7 +154,8 @@ static void forget_children(struct walker *w)
 	w->children.n = 0;
 }
 
-/* Once for all ranks of an entry; what is wrong here is told after its first node. */
+/* Read the children once for all ranks of an entry; an error is reported after the entry's first
+ * node. */
 static int parse_children(struct walker *w, const struct slu_json *children)
 {
 	forget_children(w);

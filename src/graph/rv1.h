@@ -19,8 +19,9 @@ struct slu_rv1_visitor {
 	void *arg;
 };
 
-/* 0; -EINVAL with the reference's message (mostly none) appended; -EFBIG (a ceiling) with one of
- * our own; what a visitor returned; -ENOMEM. What was visited before an error stays visited. */
+/* 0; -EINVAL with the reference's message appended, if it has one; -EFBIG (a ceiling) with a
+ * message of our own; what a visitor returned; -ENOMEM. What was visited before an error stays
+ * visited. */
 int slu_rv1_walk(const char *text, size_t n, const struct slu_rv1_visitor *v, struct slu_buf *msg);
-/* Only the ranks, for which less of R must be right.  0, -EINVAL, -EFBIG, -ENOMEM. */
+/* Read the ranks alone; errors in other parts of R are not noticed. 0, -EINVAL, -EFBIG, -ENOMEM. */
 int slu_rv1_ranks(const char *text, size_t n, struct slu_idset *out);

@@ -49,7 +49,8 @@ static int parse_properties(const struct slu_json *v, struct slu_constraint_mem 
 	return 0;
 }
 
-/* A list item as text, or NULL: what cannot be converted carries the YAML library's words. */
+/* A list item as text; NULL with the words of the reference's YAML library if it cannot be
+ * converted. */
 static const char *item_text(const struct slu_json *v, struct slu_error *err)
 {
 	if (slu_scalar_is_null(v))
@@ -248,7 +249,7 @@ static bool has_rank(const struct slu_constraint *c, int64_t rank)
 	return false;
 }
 
-/* All of them hold, or any of them does. */
+/* Whether all operands are satisfied, or any of them is. */
 static bool list_holds(const struct slu_constraint *c, const struct slu_constraint_subject *s,
 		       bool any)
 {

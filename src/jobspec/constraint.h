@@ -8,8 +8,8 @@ struct slu_constraint;
 struct slu_json;
 
 struct slu_constraint_mem {
-	struct slu_arena *arena;   /* everything goes here */
-	struct slu_hostlist hosts; /* scratch: the ceilings of a host list hold for all of them */
+	struct slu_arena *arena;   /* owns the whole constraint */
+	struct slu_hostlist hosts; /* scratch; its ceilings bound all host lists together */
 };
 
 /* Build from a parsed mapping.  *out is NULL for the empty mapping.
@@ -28,9 +28,9 @@ enum slu_constraint_op {
 };
 enum slu_constraint_op slu_constraint_op(const struct slu_constraint *c);
 uint32_t slu_constraint_count(const struct slu_constraint *c);
-/* The i-th property (*negate: it must not be there) or host. */
+/* The i-th property or host; *negate: the subject must not have the property. */
 const char *slu_constraint_word(const struct slu_constraint *c, uint32_t i, bool *negate);
-/* The i-th of an operation; NULL: always satisfied. */
+/* The i-th operand of an operation; NULL is always satisfied. */
 const struct slu_constraint *slu_constraint_sub(const struct slu_constraint *c, uint32_t i);
 
 /* A node (or a vertex of a graph) as a constraint sees it. */
@@ -40,5 +40,5 @@ struct slu_constraint_subject {
 	const char *(*name)(const void *arg, struct slu_buf *scratch);
 	const void *arg;
 };
-/* Does the subject satisfy it?  NULL: yes. */
+/* Whether the subject satisfies the constraint; every subject satisfies NULL. */
 bool slu_constraint_holds(const struct slu_constraint *c, const struct slu_constraint_subject *s);

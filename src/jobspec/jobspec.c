@@ -27,7 +27,7 @@ static int no_memory(struct reader *r)
 	return slu_fail(r->err, -ENOMEM, "out of memory");
 }
 
-/* The scalar is there but is not what it should be: worded as the reference's YAML library does. */
+/* Report a scalar of the wrong type in the words of the reference's YAML library. */
 static int bad_conversion(struct reader *r, const struct slu_json *v)
 {
 	return slu_fail(r->err, -EINVAL,
@@ -128,7 +128,7 @@ static int parse_count(struct reader *r, const struct slu_json *v, struct slu_co
 static int parse_list(struct reader *r, const struct slu_json *v, struct slu_request **out,
 		      uint32_t *nout);
 
-/* A scalar as text; the reference's library turns null into the word. */
+/* A scalar as text; the reference's YAML library turns null into "null". */
 static const char *scalar_text(struct reader *r, const struct slu_json *v)
 {
 	return slu_arena_strndup(&r->spec->mem, v->u.str, slu_json_count(v));

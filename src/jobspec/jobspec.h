@@ -48,8 +48,8 @@ int slu_jobspec_parse(const char *text, size_t n, const struct slu_intern *types
 void slu_jobspec_free(struct slu_jobspec *j);
 SLU_DEFINE_CLEANUP(struct slu_jobspec, slu_jobspec_free)
 
-/* How many units a node takes when `avail` are there; 0 = cannot (section 4.2 of the reference
- * notes: 32-bit unsigned arithmetic). */
+/* How many units a node takes if `avail` are free; 0: too few are free. 32-bit unsigned
+ * arithmetic, as in the reference. */
 uint32_t slu_count_select(const struct slu_count *c, uint32_t avail);
-/* The most it would ever take: slu_count_select(c, UINT32_MAX). */
+/* The largest number of units a node would take: slu_count_select(c, UINT32_MAX). */
 uint32_t slu_count_max(const struct slu_count *c);

@@ -37,7 +37,7 @@ int slu_scalar_i64(const struct slu_json *v, int64_t lo, int64_t hi, int64_t *ou
 	if (!s || !slu_scalar_is(v) || !(isdigit((unsigned char)*s) || *s == '-' || *s == '+') ||
 	    (*s == '-' && lo >= 0))
 		return -EINVAL;
-	/* One to nine digits, the usual case, without the library's detours. */
+	/* The usual case, one to nine digits, without a call of the C library. */
 	if (*s >= '1' && *s <= '9' && slu_json_count(v) < 10) {
 		n = 0;
 		for (; isdigit((unsigned char)*s); s++)

@@ -3,9 +3,9 @@
 #pragma once
 #include "wire/json.h"
 
-/* A plain empty, ~, null, Null or NULL is no scalar but null. */
+/* Whether the value is null: plain and empty, ~, null, Null or NULL. */
 bool slu_scalar_is_null(const struct slu_json *v);
-/* A string that is not null in that sense. */
+/* Whether the value is a string and not null in that sense. */
 bool slu_scalar_is(const struct slu_json *v);
 /* Decimal, 0x.. or 0.. (octal), sign allowed (no '-' where lo is 0), blanks after it allowed.
  * 0, or -EINVAL if it is anything else or outside [lo, hi]. */

@@ -8,12 +8,12 @@
 
 #define EXEC_TIMEOUT (60 * SLU_NS_PER_S)
 #define EXEC_PAUSE   (5 * SLU_NS_PER_S) /* after a failure */
-#define LOOK_EVERY   SLU_NS_PER_S       /* at files that may change */
+#define LOOK_EVERY   SLU_NS_PER_S       /* how often to check files that may change */
 #define EARLY_S      10                 /* before an expiry */
 #define PEM_MAX      (4u << 20)
 #define TOKEN_MAX    (256u << 10)
 
-/* Tells whether a file has changed since. */
+/* Identifies the state of a file, to notice a change. */
 struct stamp {
 	dev_t dev;
 	ino_t ino;
@@ -28,13 +28,13 @@ struct kube_auth {
 	void *arg;
 	char *authorization;
 	struct stamp token_stamp, ca_stamp, cert_stamp, key_stamp;
-	int64_t token_look_ns, tls_look_ns; /* next look, loop clock */
+	int64_t token_look_ns, tls_look_ns; /* when to check the files next, loop clock */
 	struct slu_tls *tls;
 	uint32_t generation;
 	struct kube_exec_run *run;
 	struct kube_exec_result plugin; /* last good answer */
 	bool plugin_ok, plugin_new_cert;
-	int64_t plugin_again_ns; /* not before, after a failure */
+	int64_t plugin_again_ns; /* after a failure, when the plug-in may run again */
 	int plugin_code;
 	struct slu_error plugin_err;
 };
@@ -71,7 +71,7 @@ struct kube_auth *kube_auth_new(struct slu_loop *l, struct slu_kube_config *cfg,
 	return a;
 }
 
-/* Overwritten before it is freed: it is worth as much as a password. */
+/* Overwrite a credential before it is freed. */
 static void wipe(char *s)
 {
 	if (s)
@@ -125,7 +125,7 @@ static int look_at_token_file(struct kube_auth *a, struct slu_error *err)
 		slu_buf_done(&b);
 		a->token_stamp = (struct stamp){ 0 };
 		if (a->authorization)
-			return 0; /* the old one may still do; a volume is being swapped */
+			return 0; /* use the old token: a volume may be in the middle of an update */
 		return slu_fail(err, rc, "cannot read token file %s (%s): %s", t->file, t->from,
 				strerror(-rc));
 	}
@@ -202,7 +202,7 @@ static int plugin_ready(struct kube_auth *a, struct slu_error *err)
 	if (a->run)
 		return -EAGAIN;
 	if (now < a->plugin_again_ns) {
-		/* It failed a moment ago.  An old credential that is still good goes on. */
+		/* The plug-in failed a moment ago.  Use its last credential while that is valid. */
 		if (a->plugin_ok && a->plugin.expires_s > (int64_t)time(NULL))
 			return 0;
 		return slu_fail(err, a->plugin_code, "%s", a->plugin_err.text);
@@ -245,7 +245,7 @@ bool kube_auth_rejected(struct kube_auth *a)
 	}
 	if (a->cfg->token.file) {
 		a->token_look_ns = 0;
-		/* Only a changed file is worth another try. */
+		/* Read the files again only if one of them has changed. */
 		struct stamp s = a->token_stamp;
 
 		return take_stamp(a->cfg->token.file, &s);
@@ -358,7 +358,8 @@ int kube_auth_tls(struct kube_auth *a, struct slu_tls **out, struct slu_error *e
 	if (rc < 0) {
 		if (!a->tls)
 			return rc;
-		/* Files are being replaced one after the other: the old pair goes on. */
+		/* Certificate and key are replaced one after the other; keep the old pair until
+		 * both fit. */
 		a->ca_stamp = a->cert_stamp = a->key_stamp = (struct stamp){ 0 };
 		*out = a->tls;
 		return 0;

@@ -18,9 +18,10 @@ void kube_auth_free(struct kube_auth *a);
 int kube_auth_get(struct kube_auth *a, const char **authorization, struct slu_error *err);
 /* The TLS context for a new connection (borrowed; NULL for http://). */
 int kube_auth_tls(struct kube_auth *a, struct slu_tls **out, struct slu_error *err);
-/* Counts up whenever the TLS context was replaced: older connections carry old certificates. */
+/* A number that grows whenever the TLS context is replaced; connections opened before carry old
+ * certificates. */
 uint32_t kube_auth_generation(const struct kube_auth *a);
-/* The server answered 401; true: another try may use other credentials. */
+/* Report that the server answered 401; true if another try may use other credentials. */
 bool kube_auth_rejected(struct kube_auth *a);
 
 /* "token of FILE: users[...]", "client certificate FILE, which expired on ...": where the

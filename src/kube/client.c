@@ -95,7 +95,7 @@ static void count_done(struct slu_kube_call *q, enum slu_kube_outcome o, int64_t
 	st->done[o]++;
 	if (q->streaming) {
 		st->streams--;
-		return; /* their length says nothing about latency */
+		return; /* the duration of a stream is not a latency */
 	}
 	while (i < SLU_KUBE_LATENCY_BUCKETS - 1 && took_ns > slu_kube_latency_bounds[i])
 		i++;
@@ -120,7 +120,7 @@ static void call_free(struct slu_kube_call *q)
 	slu_free(q);
 }
 
-/* Let go of the stream; a running one is reset. */
+/* Detach the call from its stream; a running stream is reset. */
 static void detach(struct slu_kube_call *q)
 {
 	if (!q->stream)
@@ -169,8 +169,8 @@ void kube_call_finish(struct slu_kube_call *q, enum slu_kube_outcome o, const ch
 		snprintf(text + n, sizeof text - n, " [credentials: %s]", who);
 	}
 	r.error = text;
-	/* 4xx is a word; silence and most of 5xx are none, and 401 and 403 say nothing of a try
-	 * before */
+	/* A 4xx answer settles the fate of the write; silence and most 5xx answers do not, and
+	 * 401 and 403 say nothing about an earlier try. */
 	r.uncertain = q->may_be_done && (o == SLU_KUBE_RETRYABLE || o == SLU_KUBE_FAILED ||
 					 o == SLU_KUBE_CANCELLED || o == SLU_KUBE_REFUSED);
 	if (!r.status)
@@ -180,7 +180,7 @@ void kube_call_finish(struct slu_kube_call *q, enum slu_kube_outcome o, const ch
 	slu_timer_stop(&q->pause);
 	slu_timer_stop(&q->idle);
 	kube_call_move(q, CALL_DONE);
-	detach(q); /* the callback may cut connections; the stream's headers outlive it */
+	detach(q); /* before the callback, which may close connections */
 	kube_crash_point(q, "answered");
 	q->done(q->arg, &r);
 	kube_crash_point(q, "told");
@@ -212,7 +212,7 @@ static void try_again(void *arg)
 	kube_lane_wake(q->lane);
 }
 
-/* Forget what the last try brought. */
+/* Forget what the last try received. */
 static void clear_try(struct slu_kube_call *q)
 {
 	detach(q);
@@ -225,7 +225,8 @@ static void clear_try(struct slu_kube_call *q)
 	q->head_seen = false;
 }
 
-/* Whether it goes again after a pause of `delay_ns`; if not the caller ends the call. */
+/* Try the call again after a pause of `delay_ns`; false if the call may not be tried again, and
+ * the caller has to end it. */
 bool kube_call_retry(struct slu_kube_call *q, int64_t delay_ns)
 {
 	struct slu_kube_client *c = q->lane->c;
@@ -261,7 +262,7 @@ static void on_deadline(void *arg)
 	q->may_be_done |= q->state == CALL_INFLIGHT && kube_call_writes(q);
 	snprintf(cause, sizeof cause, "no answer within %.1f s%s%s", (double)q->timeout_ns / 1e9,
 		 *q->last.text ? "; last try: " : "", q->last.text);
-	q->head_seen = false; /* half an answer is none */
+	q->head_seen = false; /* ignore an answer that is not complete */
 	slu_buf_reset(&q->answer);
 	kube_call_finish(q, SLU_KUBE_RETRYABLE, NULL, cause, 0);
 }

@@ -35,14 +35,14 @@ struct slu_kube_call; /* a request under way */
 /* How a request ended: code branches on this, people read the sentence. */
 enum slu_kube_outcome {
 	SLU_KUBE_OK,        /* 2xx, whole body received (streams: ended in good order) */
-	SLU_KUBE_RETRYABLE, /* not reached, 429, 5xx, time-out, cut off; retries used up */
+	SLU_KUBE_RETRYABLE, /* not reached, 429, 5xx or time-out, and retries are used up */
 	SLU_KUBE_CONFLICT,  /* 409: another version is there (or already bound) */
 	SLU_KUBE_EXISTS,    /* 409 AlreadyExists */
 	SLU_KUBE_GONE,      /* 410: the resourceVersion is too old, list again */
 	SLU_KUBE_NOT_FOUND, /* 404 */
 	SLU_KUBE_REFUSED,   /* 401, 403 */
 	SLU_KUBE_INVALID,   /* 400, 405, 413, 415, 422: the request is wrong */
-	SLU_KUBE_FAILED,    /* will not get better: certificates, credentials, broken answers */
+	SLU_KUBE_FAILED,    /* no retry will help: certificates, credentials, broken answers */
 	SLU_KUBE_CANCELLED, /* slu_kube_cancel(), or the client was freed */
 };
 const char *slu_kube_outcome_name(enum slu_kube_outcome o);
@@ -67,7 +67,8 @@ struct slu_kube_reply {
 	const char *reason;                /* Status.reason, e.g. "AlreadyExists"; "" */
 	const char *error;      /* a sentence with verb, resource and cause; "" when OK */
 	int64_t retry_after_ns; /* what the server asked for; 0 */
-	/* A write that may have been carried out: it was sent, and no answer came, or one like 504. */
+	/* A write that the server may have carried out: it was sent, and no answer came, or an
+	 * answer like 504 that leaves its fate open. */
 	bool uncertain;
 	unsigned tries;
 	int64_t took_ns; /* from send to done, waits included */
@@ -89,7 +90,7 @@ struct slu_kube_request {
 	enum slu_kube_lane lane; /* AUTO: watch if `data` is set, read for GET, else write */
 	/* higher goes first when requests queue up; 0..7; 7 does not wait for `qps` */
 	uint8_t priority;
-	bool repeatable; /* a write that may be sent again when its fate is unknown (as GETs are) */
+	bool repeatable; /* a write that may be sent again, as GETs are, when its fate is unknown */
 	bool once;       /* no retries at all */
 	/* Called each time the request is about to be put on the wire, however long it has waited for
 	 * its turn; false: the request ends as RETRYABLE, and nothing is sent. */

@@ -28,8 +28,8 @@ struct kube_conn {
 	struct slu_timer rotate;
 	uint32_t generation; /* of the credentials it was opened with */
 	bool up;             /* was usable */
-	bool answered;       /* brought at least one answer */
-	bool draining;       /* GOAWAY or rotation: old answers only */
+	bool answered;       /* at least one answer came over it */
+	bool draining; /* GOAWAY or rotation: no new requests, answers to old ones still come */
 };
 
 struct kube_lane {
@@ -39,7 +39,7 @@ struct kube_lane {
 	struct kube_list waiting, inflight;
 	uint32_t n_queued, n_inflight;
 	struct kube_conn *conns;
-	uint32_t n_conns, max_conns; /* draining ones not counted */
+	uint32_t n_conns, max_conns; /* without those that are draining */
 	unsigned rotate, fails;
 	struct slu_timer again; /* pause before the next connect */
 	struct slu_task dispatch;
@@ -100,7 +100,7 @@ struct slu_kube_call {
 
 /* End a call that cannot be sent at all. */
 void kube_call_fail(struct slu_kube_call *q, enum slu_kube_outcome o, const struct slu_error *err);
-/* The call's connection could not be opened: this counts as a try and may end the call. */
+/* Count a connection that could not be opened as a try of the call, which may end the call. */
 void kube_call_unreached(struct slu_kube_call *q, const struct slu_error *err);
 void kube_call_move(struct slu_kube_call *q, enum kube_call_state to);
 /* Give the caller its one answer and free q. */
@@ -110,7 +110,7 @@ void kube_call_finish(struct slu_kube_call *q, enum slu_kube_outcome o, const ch
 bool kube_call_retry(struct slu_kube_call *q, int64_t delay_ns);
 bool kube_call_repeatable(const struct slu_kube_call *q); /* whatever the last try did */
 bool kube_call_writes(const struct slu_kube_call *q);
-void kube_call_idle(void *arg); /* nothing came for too long */
+void kube_call_idle(void *arg); /* timer of streams: no byte came for too long */
 
 void kube_list_add(struct kube_list *l, struct slu_kube_call *q);
 void kube_list_del(struct slu_kube_call *q);

@@ -119,8 +119,8 @@ int slu_kdec_object(struct slu_kcodec *c, enum slu_kkind kind, const void *p, si
 	return rc;
 }
 
-/* "\u0000" inside a JSON string is legal and may be in anybody's annotation; our strings end at
- * NUL. Each becomes U+FFFD, as the replacement for what cannot be shown.  NULL: none was there. */
+/* "\u0000" inside a JSON string is legal, and any user may put it into an annotation, but our
+ * strings end at NUL. Replace each by U+FFFD. NULL: the text has none. */
 static const char *without_nul(struct slu_kcodec *c, const char *p, size_t n)
 {
 	const char *at = memmem(p, n, "\\u0000", 6);

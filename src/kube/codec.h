@@ -43,12 +43,12 @@ int SLU_MUST_CHECK slu_kcodec_object(struct slu_kcodec *c, enum slu_kkind kind,
 				     enum slu_kencoding enc, const void *bytes, size_t n,
 				     const struct slu_kobj **out, struct slu_error *err);
 
-/* An object that cannot be read.  It is left out, so that the others are not lost with it. */
+/* An object that cannot be read.  The reader leaves it out and goes on with the others. */
 struct slu_kbad {
 	uint64_t rv; /* 0, "" if not even that can be read */
 	char ns[64], name[256];
 	char why[160];
-	bool gone; /* it was deleted (slu_mirror) */
+	bool gone; /* the event said that the object was deleted (slu_mirror) */
 };
 
 struct slu_klist {
@@ -59,9 +59,10 @@ struct slu_klist {
 	uint32_t bad; /* left out */
 };
 
-/* Takes the object over, also when it returns an error, which ends the decoding. */
+/* Called with each item, which the callee owns from then on, even if it returns an error; an
+ * error ends the decoding. */
 typedef int slu_kitem_fn(void *arg, const struct slu_kobj *o);
-/* Told of each item that is left out. */
+/* Called for each item that is left out. */
 typedef void slu_kbad_fn(void *arg, const struct slu_kbad *bad);
 
 /* Decode a list and hand over its items one by one in order, but for those that cannot be read. */
@@ -80,7 +81,7 @@ enum slu_kevent_type {
 	SLU_KEVENT_UNREADABLE, /* an object was added, modified or deleted that cannot be read */
 };
 
-/* metav1.Status, as far as code and people look at it. */
+/* The part of metav1.Status that code or people use. */
 struct slu_kstatus {
 	int32_t code;          /* 410, ... */
 	int32_t retry_after_s; /* 0 if absent */
@@ -96,7 +97,7 @@ struct slu_kevent {
 	bool initial_end;          /* bookmark with k8s.io/initial-events-end */
 	struct slu_kstatus status; /* ERROR */
 	struct slu_kbad bad;       /* UNREADABLE */
-	bool gone;                 /* UNREADABLE: it was deleted */
+	bool gone;                 /* UNREADABLE: the object was deleted */
 };
 
 /* Decode one event: the payload of a protobuf frame, or one line of JSON. */

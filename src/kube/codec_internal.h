@@ -9,7 +9,7 @@
 #include "kube/codec.h"
 #include "kube/layout_internal.h"
 
-/* Text that is looked at during decoding and not kept. */
+/* Text that decoding uses and does not keep. */
 struct kslice {
 	const char *p;
 	uint32_t n;
@@ -196,9 +196,9 @@ int slu_kdec_finish_template(struct slu_kcodec *c, struct kraw_template *raw,
 /* The pooled text; its reference belongs to the codec until the object is packed.  NULL without
  * memory. */
 const char *slu_kdec_str(struct slu_kcodec *c, const char *p, size_t n);
-/* Room for one more element; NULL without memory.  *full: the array has 65535 already. */
+/* Make room for one more element; NULL without memory. *full: the array already has 65535. */
 void *slu_kdec_push(struct slu_kcodec *c, void *arr, uint16_t *n, size_t size, bool *full);
-/* Remember the first field that cannot be taken; the object is kept without it. */
+/* Note the first field that cannot be used; the object is kept without that field. */
 void slu_kdec_problem(struct slu_kcodec *c, const char *fmt, ...) SLU_PRINTF(2, 3);
 /* Add one amount; bad ones are flagged. */
 int slu_kdec_amount(struct slu_kcodec *c, struct slu_kamount **arr, uint16_t *n, const char *field,
@@ -226,7 +226,7 @@ struct slu_json_doc;
 /* JSON text to its tree; `what` begins the sentence in c->err. */
 int slu_kdec_text(struct slu_kcodec *c, const char *what, const char *p, size_t n,
 		  struct slu_json_doc **out);
-/* Give back the strings that a decoding took when it made no object. */
+/* Release the strings that were taken by a decoding that made no object. */
 void slu_kdec_forget(struct slu_kcodec *c);
 /* "k8s\0" and the envelope taken off where they are; -EPROTO if broken. */
 int slu_kdec_envelope(const void **p, size_t *n);

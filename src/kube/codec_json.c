@@ -4,8 +4,8 @@
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
-/* A field of another type than it should have is left out, and the object says so: one bad custom
- * resource must not blind us for all others. */
+/* Leave out a field of the wrong type and note it on the object (slu_kobj.problem): one bad
+ * custom resource must not hide all others. */
 static int wrong(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f,
 		 const char *what)
 {
@@ -56,7 +56,7 @@ static int amounts(struct slu_kcodec *c, const struct kmsg *m, const struct kfie
 		size_t n = slu_json_count(it.val);
 		int rc;
 
-		if (!text) { /* a number, as people write in custom resources */
+		if (!text) { /* a number where a string belongs, as people write in custom resources */
 			struct slu_jsonw w = slu_jsonw(&num, SLU_JSONW_COMPACT);
 
 			if (slu_json_kind(it.val) != SLU_JSON_INT &&

@@ -41,9 +41,9 @@ static int quantity(const struct slu_pb_field *f, struct slu_pb_field *text)
 	return rc;
 }
 
-/* Time and MicroTime: {1 seconds, 2 nanos}.  A time that cannot be one is left out, and the object
- * says so, as when it comes in JSON: otherwise a user who may write a status could hide all other objects
- * from us. */
+/* Time and MicroTime: {1 seconds, 2 nanos}. Leave out an impossible time and note it on the
+ * object, as the JSON reader does; if it were an error, a user who may write a status could hide
+ * all other objects from the daemon. */
 static int time_us(struct slu_kcodec *c, const struct kfield *fd, const struct slu_pb_field *f,
 		   int64_t *out)
 {
@@ -62,7 +62,7 @@ static int time_us(struct slu_kcodec *c, const struct kfield *fd, const struct s
 	}
 	if (rc < 0)
 		return rc;
-	/* Outside the years 1 to 9999 there is no such time in Kubernetes. */
+	/* Kubernetes has no times outside the years 1 to 9999. */
 	if (s < -62135596800 || s > 253402300799 || ns < 0 || ns > 999999999)
 		slu_kdec_problem(c, "%s is not a time", fd->json);
 	else

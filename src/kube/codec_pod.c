@@ -78,7 +78,7 @@ KMSG(container_msg, "Container", kraw_container, [1] = K_SLICE("name", kraw_cont
      [6] = K_MSGS("ports", kraw_container, ports, port_msg),
      [8] = K_PART("resources", container_res_msg),
      [24] = K_WORD("restartPolicy", kraw_container, sidecar, sidecar_words));
-/* In templates the server has not filled in yet what follows from limits and from hostNetwork. */
+/* In a template the server has not yet filled in what limits and hostNetwork imply. */
 KMSG_MAPS(tmpl_container_res_msg, "ResourceRequirements",
 	  kraw_container, [1] = K_AMOUNTS("limits", kraw_container, limits),
 	  [2] = K_AMOUNTS("requests", kraw_container, requests));
@@ -243,8 +243,8 @@ const struct kraw_pod slu_kraw_pod_defaults = {
 /* ---- sums -------------------------------------------------------------------------------------
  */
 
-/* The status of a container by its name.  The kubelet keeps them in order of name, so with many of
- * them only the same place is looked at. */
+/* Find the status of a container by its name.  The kubelet keeps statuses in order of name, so
+ * with many containers only the same position is compared. */
 static const struct kraw_cstatus *status_of(const struct kraw_container *k, uint16_t at,
 					    const struct kraw_cstatus *st, uint16_t n)
 {
@@ -547,7 +547,7 @@ static int finish_conditions(struct slu_kcodec *c, struct kraw_pod *raw)
 	return 0;
 }
 
-/* What keeps a container from starting, beyond the usual way there. */
+/* The reason why a container does not start; the usual steps of a start are no reasons. */
 static int finish_waits(struct slu_kcodec *c, struct slu_kpod *p, const struct kraw_cstatus *s,
 			uint16_t n)
 {

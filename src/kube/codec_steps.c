@@ -17,7 +17,7 @@ bool slu_kdec_keeps(const struct slu_kcodec *c, const char *key, size_t n)
 	return false;
 }
 
-/* A text ends at its first NUL: the rest cannot be compared, printed or sent as a string. */
+/* Cut a text at its first NUL, because the rest cannot be compared, printed or sent as a string. */
 const char *slu_kdec_str(struct slu_kcodec *c, const char *p, size_t n)
 {
 	const char *nul = n ? memchr(p, 0, n) : NULL;

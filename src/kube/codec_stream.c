@@ -14,7 +14,7 @@ static void copy_slice(char *to, size_t size, struct kslice s)
 	to[n] = '\0';
 }
 
-/* Decode an object that others come with.  1: it cannot be read, and `bad` tells which one. */
+/* Decode one object of several. 1: the object cannot be read, and `bad` names it. */
 static int one_of_many(struct slu_kcodec *c, enum slu_kkind kind, const void *p, size_t n,
 		       const struct slu_json *v, const struct slu_kobj **out, struct slu_kbad *bad)
 {

@@ -1,4 +1,5 @@
-/* config_internal.h — what a kubeconfig boils down to; for config.c, auth.c and client.c only. */
+/* config_internal.h — the settings that a kubeconfig resolves to; for config.c, auth.c and
+ * client.c only. */
 #pragma once
 #include "base/arena.h"
 #include "kube/config.h"

@@ -13,7 +13,7 @@ struct kcfg_file {
 	struct slu_json_doc *doc;
 };
 
-/* A configuration on its way. */
+/* A configuration that is being read. */
 struct kcfg {
 	struct kcfg_file file[KCFG_FILES_MAX];
 	uint32_t n;
@@ -31,7 +31,7 @@ struct kcfg_entry {
 char *kube_config_keep(struct kcfg *l, const char *s);
 char *kube_config_keepf(struct kcfg *l, const char *fmt, ...) SLU_PRINTF(2, 3);
 
-/* -EINVAL, and says so. */
+/* Report that a field is wrong; returns -EINVAL. */
 int kube_config_wrong(struct kcfg *l, const struct kcfg_entry *e, const char *field,
 		      const char *why);
 /* The string of a field: 0 with *out NULL when absent, null or empty. */
@@ -48,7 +48,8 @@ const char *kube_config_place(struct kcfg *l, const struct kcfg_entry *e, const 
 /* A path in a kubeconfig is relative to the directory of that file. */
 const char *kube_config_path(struct kcfg *l, const struct kcfg_file *f, const char *path);
 
-/* One file; or all of a list with colons, of which some may be missing, but not all (-ENOENT). */
+/* Read one file, or a list of files separated by colons, of which some may be missing, but not
+ * all (-ENOENT). */
 int kube_config_load(struct kcfg *l, const char *path, bool must_exist);
 int kube_config_load_list(struct kcfg *l, const char *list);
 void kube_config_done(struct kcfg *l);

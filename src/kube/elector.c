@@ -1,4 +1,4 @@
-/* The pure half of leader election. */
+/* elector.c — the pure half of leader election: results in, requests out. */
 #include "base/rng.h"
 #include "kube/encode.h"
 #include "kube/lease.h"
@@ -22,7 +22,7 @@ struct slu_elector {
 
 	/* The record as last seen, and when it first looked like that, by our clock. */
 	bool known, absent;
-	bool look; /* what we know may be old: read before the next write */
+	bool look; /* the record may be out of date: read it before the next write */
 	uint64_t rv;
 	char *holder;
 	int32_t lease_s, transitions;
@@ -88,7 +88,7 @@ static bool mine(const struct slu_elector *e)
 	return e->known && strcmp(e->holder, e->id) == 0;
 }
 
-/* Another replica may still act on it, also when the object is gone: deleting it deposes no leader. */
+/* Whether another replica may still act as leader.  A Lease that was deleted deposes no leader. */
 static bool others(const struct slu_elector *e, int64_t now_ns)
 {
 	return e->holder[0] && strcmp(e->holder, e->id) != 0 &&
@@ -109,9 +109,9 @@ static void lose(struct slu_elector *e)
 		e->h.lost(e->h.arg);
 }
 
-/* Up to a fifth more, so that candidates do not march in step.  A lease counts from the moment its renewal
- * is seen (clocks differ), so a candidate that waits for the end of another's lease looks often: a renewal
- * seen late delays the takeover. */
+/* Add up to a fifth, so that candidates do not act at the same moments.  A lease counts from the
+ * moment its renewal is seen, because clocks differ; so a candidate that waits for another's
+ * lease to end reads it often: a renewal seen late delays the takeover. */
 static void rest_elector(struct slu_elector *e, int64_t now_ns)
 {
 	bool watches = others(e, now_ns) || (e->known && !mine(e) && e->holder[0]);
@@ -147,7 +147,7 @@ enum slu_elector_ask slu_elector_step(struct slu_elector *e, int64_t now_ns, int
 		*wake_ns = INT64_MAX;
 		return SLU_ELECTOR_WAIT;
 	}
-	/* Another one's lease is tried at the moment it ends, not at the next round. */
+	/* Try to take another replica's lease at the moment it ends, not in the next round. */
 	if (!e->look && others(e, now_ns))
 		e->wake_ns = SLU_MIN(e->wake_ns, expires);
 	if (e->under_way == SLU_ELECTOR_WAIT && now_ns >= e->wake_ns) {
@@ -175,7 +175,8 @@ enum slu_elector_ask slu_elector_step(struct slu_elector *e, int64_t now_ns, int
 	return ask;
 }
 
-/* What the server holds now.  Only a change of the record restarts the clock of its expiry. */
+/* Take over the record that the server holds now.  Only a changed record restarts the clock of
+ * its expiry. */
 static int take_in(struct slu_elector *e, int64_t now_ns, const struct slu_klease *l)
 {
 	bool same = e->known && strcmp(e->holder, l->holder) == 0 && e->renew_us == l->renew_us &&
@@ -248,7 +249,8 @@ void slu_elector_answer(struct slu_elector *e, int64_t now_ns, enum slu_kube_out
 		if (asked != SLU_ELECTOR_CREATE && !others(e, now_ns))
 			e->wake_ns = now_ns;
 	} else if (wrote) {
-		/* Another candidate was faster, or the write's fate is unknown: read before the next. */
+		/* Another candidate was faster, or the fate of the write is unknown: read before
+		 * the next write. */
 		e->look = true;
 		e->absent = false;
 		if (outcome == SLU_KUBE_CONFLICT || outcome == SLU_KUBE_EXISTS || e->leading)

@@ -9,9 +9,9 @@ int slu_kenc_binding(struct slu_buf *b, const char *ns, const char *pod, const c
 /* policy/v1 Eviction, JSON, of the pod with that uid. */
 int slu_kenc_eviction(struct slu_buf *b, const char *ns, const char *pod, const char *uid);
 
-/* Strategic merge patch of pods/status: one condition.  A uid that is not the pod's makes it
- * INVALID. The time is set by the caller: lastTransitionTime of a status that did not change must
- * be kept. */
+/* Strategic merge patch of pods/status: one condition.  With a uid that is not the pod's the
+ * outcome is INVALID. The caller sets the time, because lastTransitionTime must stay while the
+ * status does not change. */
 struct slu_kenc_condition {
 	const char *type, *status, *reason, *message;
 	int64_t since_us;

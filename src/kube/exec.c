@@ -143,7 +143,7 @@ void kube_exec_cancel(struct kube_exec_run *r)
 	r->cancelled = true;
 	if (r->started && !r->exited) {
 		uv_process_kill(&r->proc, SIGKILL);
-		waitpid(uv_process_get_pid(&r->proc), NULL, 0); /* killed: this is short */
+		waitpid(uv_process_get_pid(&r->proc), NULL, 0); /* killed: a short wait */
 	}
 	close_all(r);
 }
@@ -157,7 +157,7 @@ static void finished(struct kube_exec_run *r)
 	size_t n;
 	int rc;
 
-	/* The first line of its complaint is usually the telling one. */
+	/* Report the first line of stderr, which usually names the cause. */
 	n = strcspn(slu_buf_str(&r->complaint), "\r\n");
 	snprintf(said, sizeof said, "%s%.*s", n ? ": " : "", (int)SLU_MIN(n, (size_t)180),
 		 slu_buf_str(&r->complaint));
@@ -224,7 +224,7 @@ static void too_late(void *arg)
 	struct kube_exec_run *r = arg;
 
 	r->late = true;
-	/* A grandchild may hold the pipes open; wait for the program itself alone. */
+	/* A grandchild may hold the pipes open, so wait only for the program itself. */
 	uv_read_stop((uv_stream_t *)&r->out);
 	uv_read_stop((uv_stream_t *)&r->err);
 	r->pending = 1;
@@ -289,7 +289,7 @@ static char **make_env(const struct slu_kube_config *c, bool interactive, struct
 	env = slu_arena_zalloc(mem, (n + c->exec.n_env + 2) * sizeof *env);
 	if (!env || !info)
 		return NULL;
-	/* The first one counts in most C libraries: ours go first. */
+	/* Put our variables first: of equal names most C libraries use the first. */
 	for (uint32_t i = 0; i < c->exec.n_env; i++) {
 		char t[4096];
 
@@ -390,7 +390,8 @@ int kube_exec_start(struct slu_loop *l, const struct slu_kube_config *cfg, int64
 	r->open_handles = 3;
 	rc = spawn(r, err);
 	if (rc < 0) {
-		/* uv_spawn initialises the handle even when it fails; before it nothing did. */
+		/* uv_spawn() initialises the handle even when it fails; a handle that never got
+		 * there has nothing to close. */
 		if (!r->proc.loop)
 			r->open_handles = 2;
 		r->cancelled = true;

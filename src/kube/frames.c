@@ -1,4 +1,4 @@
-/* Cutting a watch body into events. */
+/* frames.c — cut the body of a watch into events. */
 #include "kube/codec.h"
 
 /* Bytes of the first frame with its head, 0 if not complete; *skip leads to the payload, *len is
@@ -26,7 +26,7 @@ static int64_t whole(const struct slu_kframes *f, const char *p, size_t n, size_
 	return *len > SLU_KCODEC_MAX_FRAME ? -EMSGSIZE : (int64_t)(*len + 1);
 }
 
-/* Hand out every whole frame in p[0..n); *used says how far that went. */
+/* Hand out every whole frame in p[0..n); *used is the number of bytes they take. */
 static int cut_frame(const struct slu_kframes *f, const char *p, size_t n, size_t *used,
 		     slu_kframe_fn *fn, void *arg, struct slu_error *err)
 {

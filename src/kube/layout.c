@@ -195,7 +195,7 @@ static void take_str(struct slu_strpool *p, const char **s)
 	*s = *s ? slu_strpool_ref_locked(p, *s) : slu_strpool_get_locked(p, "", 0);
 }
 
-/* `base` is a copy already; its arrays move to *room. */
+/* Copy the arrays of `base`, which is itself a copy already, to *room. */
 static void move_in(struct slu_strpool *p, const struct slu_klay *l, char *base, char **room)
 {
 	for (const struct slu_klay_field *f = l->f; f->name; f++) {

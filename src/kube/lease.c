@@ -192,7 +192,7 @@ void slu_lease_release(struct slu_lease *l, slu_call_fn *done, void *arg)
 	l->giving_up = true;
 	l->released = done;
 	l->released_arg = arg;
-	if (!l->call) /* else its answer tells which version to write to */
+	if (!l->call) /* otherwise wait for the answer, which brings the version to write to */
 		release(l);
 }
 

@@ -49,8 +49,8 @@ enum slu_elector_ask {
 int slu_elector_new(const struct slu_lease_options *o, const struct slu_lease_handler *h,
 		    uint64_t seed, struct slu_elector **out, struct slu_error *err);
 void slu_elector_free(struct slu_elector *e);
-/* What to do now; *wake_ns says when to ask again at the latest.  While a request is under way it
- * only watches the deadline.  now_ns is monotonic, now_us the wall clock for the record. */
+/* What to do now; *wake_ns is the latest time to ask again.  While a request is under way, the
+ * elector only watches the deadline. now_ns is monotonic, now_us the wall clock for the record. */
 enum slu_elector_ask slu_elector_step(struct slu_elector *e, int64_t now_ns, int64_t now_us,
 				      struct slu_buf *body, int64_t *wake_ns);
 /* The answer: the lease (CREATE and PATCH give it back, too) or NULL with the outcome. */
@@ -77,6 +77,6 @@ SLU_DEFINE_CLEANUP(struct slu_lease, slu_lease_free)
 /* Give the lease up so that the next leader need not wait; `done` is called once the server has
  * answered (or failed to). */
 void slu_lease_release(struct slu_lease *l, slu_call_fn *done, void *arg);
-/* May the holder act at this moment?  Any thread. */
+/* Whether this replica leads and may act at this moment.  Any thread. */
 bool slu_lease_held(const struct slu_lease *l);
 const char *slu_lease_holder(const struct slu_lease *l);

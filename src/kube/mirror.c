@@ -18,7 +18,7 @@ struct slu_mirror {
 	bool listing, synced;
 	uint32_t pass;    /* number of the list under way or last done */
 	uint64_t rv;      /* the version we are at */
-	uint64_t safe;    /* everything up to here was handed over */
+	uint64_t safe;    /* every change up to this version was handed over */
 	uint64_t list_rv; /* of the list under way, 0 before its first page */
 	char *token;      /* of the next page */
 	char text[24];    /* rv for people */
@@ -147,7 +147,7 @@ static void hand_over(struct slu_mirror *m, const struct slu_kobj *old, const st
 		m->h.changed(m->h.arg, old, now);
 }
 
-/* Put a newer state in place and hand it over; takes the reference also on failure. */
+/* Store a newer state and hand it over; the function owns the reference even if it fails. */
 static int store(struct slu_mirror *m, const struct slu_kobj *o)
 {
 	uint32_t i = find_object(m, o->meta.ns, o->meta.name);
@@ -183,12 +183,12 @@ static void remove_at(struct slu_mirror *m, uint32_t i, const struct slu_kobj *l
 	slu_kobj_unref(old);
 }
 
-/* What the list that just ended did not show is gone. */
+/* Remove the objects that the list which just ended did not contain. */
 static void sweep_stale(struct slu_mirror *m)
 {
 	for (uint32_t i = 0; i <= m->mask;) {
 		if (m->slot[i] && m->mark[i] != m->pass)
-			remove_at(m, i, NULL); /* another one may have moved here: look again */
+			remove_at(m, i, NULL); /* another object may have moved here */
 		else
 			i++;
 	}
@@ -196,8 +196,8 @@ static void sweep_stale(struct slu_mirror *m)
 		(void)!resize_index(m, (m->mask + 1) / 4); /* failing to shrink is harmless */
 }
 
-/* One transaction may change several objects, whose events then share a version: only when a later
- * version shows up is the one before it known to be complete. */
+/* One transaction may change several objects, whose events then share a version.  So a version is
+ * known to be complete only when a later one arrives. */
 static void set_rv(struct slu_mirror *m, uint64_t rv, uint64_t safe)
 {
 	m->rv = rv;
@@ -225,8 +225,8 @@ static void list_again(struct slu_mirror *m)
 	m->listing = true;
 }
 
-/* A list is the truth at its version: the held state is kept only if it is the very same.  (A newer
- * one held here means that the server went back to a backup.) */
+/* A list is the truth at its version, so a state held here is kept only if its version is the
+ * same.  A newer version held here means that the server was restored from a backup. */
 static int list_item(void *arg, const struct slu_kobj *o)
 {
 	struct slu_mirror *m = arg;
@@ -259,8 +259,8 @@ static const uint32_t *slot_of(const struct slu_mirror *m, const struct slu_kbad
 	return m->slot[*at] ? at : NULL;
 }
 
-/* What an object has become is not known; that it is there still is.  The state held before stays:
- * a pod that runs goes on counting. */
+/* The new state of the object is unknown, but the object exists.  Keep the state held before, so
+ * that a pod that runs still counts. */
 static void unreadable(void *arg, const struct slu_kbad *bad)
 {
 	struct slu_mirror *m = arg;
@@ -412,7 +412,8 @@ static int one_frame(void *arg, const void *p, size_t n)
 		slu_fail(m->err, -EAGAIN, "watch of %s: %s (%d %s)",
 			 slu_kkind_info(m->kind)->resource, ev.status.message, ev.status.code,
 			 ev.status.reason);
-		/* 504 Timeout "Too large resource version": the server is behind us for good. */
+		/* 504 Timeout "Too large resource version": the server will never reach the
+		 * version held here. */
 		if (ev.status.code == 410 ||
 		    strstr(ev.status.message, "Too large resource version")) {
 			slu_mirror_expired(m);
@@ -420,7 +421,7 @@ static int one_frame(void *arg, const void *p, size_t n)
 		}
 		return -EAGAIN;
 	default:
-		break; /* a type of tomorrow */
+		break; /* a type of event that this program does not know */
 	}
 	if (rc == 0)
 		m->bad_row = 0;

@@ -47,7 +47,7 @@ enum slu_kkind {
 	SLU_KIND_COUNT,
 };
 
-/* What the API calls a kind. */
+/* The names of a kind in the API. */
 struct slu_kkind_info {
 	const char *group;    /* "" for the core group */
 	const char *version;  /* "v1" */
@@ -95,7 +95,7 @@ struct slu_kmeta {
 };
 
 enum slu_ktri {
-	SLU_TRI_UNKNOWN, /* "Unknown", or something unheard of */
+	SLU_TRI_UNKNOWN, /* "Unknown", or a phase that we do not know */
 	SLU_TRI_TRUE,
 	SLU_TRI_FALSE,
 	SLU_TRI_ABSENT, /* no such condition on the object */

@@ -58,7 +58,7 @@ static void sent(void *arg)
 
 void kube_crash_sent(struct slu_kube_call *q)
 {
-	/* Bytes leave at the end of this round. */
+	/* The bytes are sent at the end of this round. */
 	slu_timer_start(&q->crash, q->lane->c->loop, 0, sent, q);
 }
 #endif

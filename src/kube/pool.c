@@ -1,4 +1,4 @@
-/* pool.c — the connections of each lane: opened when needed, replaced when they go. */
+/* pool.c — the connections of each lane: opened when needed, replaced when they close. */
 #include "kube/client_internal.h"
 
 #include <stdio.h>
@@ -68,14 +68,14 @@ static void on_room(void *arg)
 		kube_lane_wake(k->lane);
 }
 
-/* Errors that another try will not cure. */
+/* Whether no other try can succeed after this error. */
 static bool hopeless(int code)
 {
 	return code == -EKEYREJECTED || code == -EKEYEXPIRED || code == -EACCES ||
 	       code == -EPROTONOSUPPORT;
 }
 
-/* Say where the guilty setting stands. */
+/* Add to the message where the setting that caused the error stands. */
 static void add_place(const struct slu_kube_config *c, int code, struct slu_error *err)
 {
 	size_t n = strlen(err->text);
@@ -100,7 +100,7 @@ static void again(void *arg)
 	kube_lane_wake(arg);
 }
 
-/* No connection could be had: every request that waits for one is a try further. */
+/* No connection could be opened: count a try for every request that waits for one. */
 static void lane_unreached(struct kube_lane *l, int code, const struct slu_error *err)
 {
 	struct slu_error why = *err;
@@ -140,13 +140,13 @@ static void on_goaway(void *arg, uint32_t code, const char *text)
 	l->c->st.goaways++;
 	retire(k);
 	if (!k->answered) {
-		/* Do not storm a server that refuses all connections. */
+		/* Pause, so as not to flood a server that refuses all connections. */
 		slu_fail(&err, 0, "the server closed the connection at once: %s%s%s",
 			 slu_h2_code_name(code), *text ? ": " : "", text);
 		slu_timer_start(&l->again, l->c->loop, kube_backoff(l->c, ++l->fails), again, l);
 		lane_unreached(l, -ECONNREFUSED, &err);
 	}
-	kube_lane_wake(l); /* a new one first, old answers second */
+	kube_lane_wake(l); /* open a new connection now; old answers may still come over this one */
 }
 
 static void on_down(void *arg, int code, const struct slu_error *err)
@@ -268,7 +268,7 @@ static int open_conn(struct kube_lane *l, struct slu_error *err)
 	l->n_conns++;
 	c->st.connects++;
 	c->st.connections++;
-	if (c->o.rotate_ns) /* spread, so that not all go at once */
+	if (c->o.rotate_ns) /* at random times, so that connections do not all close at once */
 		slu_timer_start(&k->rotate, c->loop,
 				c->o.rotate_ns / 2 +
 					(int64_t)slu_rng_below(&c->rng, (uint64_t)c->o.rotate_ns),
@@ -288,7 +288,7 @@ static struct kube_conn *best_conn(struct kube_lane *l, bool *connecting)
 		if (k->draining)
 			continue;
 		if (k->generation != kube_auth_generation(l->c->auth)) {
-			retire(k); /* its client certificate is yesterday's */
+			retire(k); /* it was opened with an older client certificate */
 			slu_link_drain(k->link);
 			continue;
 		}
@@ -310,7 +310,8 @@ static void rate_over(void *arg)
 		kube_lane_wake(&c->lane[i]);
 }
 
-/* One token of the bucket; otherwise come back when there is one. */
+/* Take one token of the bucket; if there is none, start the timer that wakes the lanes when
+ * there is. */
 static bool rate_allows(struct slu_kube_client *c)
 {
 	int64_t now;
@@ -362,7 +363,7 @@ static void dispatch(void *arg)
 		int rc = kube_auth_get(c->auth, &authorization, &err);
 
 		if (rc == -EAGAIN)
-			return; /* the plug-in's end wakes us */
+			return; /* the end of the plug-in wakes the lane */
 		if (rc < 0) {
 			fail_all(l, &err);
 			return;
@@ -377,8 +378,9 @@ static void dispatch(void *arg)
 			}
 		}
 		if (!k)
-			return; /* room, an answer or the pause's end wakes us */
-		/* Leadership must not depend on how much there is to write. */
+			return; /* free room, an answer or the end of the pause wakes the lane */
+		/* Requests of the leader election skip the rate limit: leadership must not
+		 * depend on how much there is to write. */
 		q = first_queued(l);
 		if (l->id != SLU_KUBE_LANE_WATCH && q->priority < KUBE_PRIORITIES - 1 &&
 		    !rate_allows(c))
@@ -410,7 +412,7 @@ void slu_kube_client_cut(struct slu_kube_client *c, enum slu_kube_lane lane)
 		count_bytes(k);
 		slu_link_close(k->link);
 		while (l->inflight
-			       .first) { /* they are told one by one, as by a broken connection */
+			       .first) { /* each call is told by itself, as after a broken connection */
 			struct slu_kube_call *q = l->inflight.first;
 
 			for (; q && q->conn != k; q = q->next)

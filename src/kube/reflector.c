@@ -7,9 +7,9 @@
 #define RETRY_NS     (200 * SLU_NS_PER_MS)
 #define RETRY_MAX_NS (30 * SLU_NS_PER_S)
 #define ABSENT_NS    (10 * SLU_NS_PER_S)
-#define REFUSALS     4u /* a server that starts refuses what it has not read the rules of yet */
+#define REFUSALS     4u /* a server that is starting answers 403 until it has read its rules */
 #define PAGE         500u
-#define SHORT_NS     SLU_NS_PER_S /* a watch that ends this soon without a word is a failure */
+#define SHORT_NS     SLU_NS_PER_S /* a watch that ends this soon without an event is a failure */
 #define PAGE_MAX     (256u << 20) /* bytes */
 
 struct slu_reflector {
@@ -26,11 +26,11 @@ struct slu_reflector {
 	int64_t began_ns;
 	uint32_t failures; /* in a row */
 	uint32_t refusals; /* with 403, before the first list */
-	bool listed;       /* as far as the end, and not found missing since */
+	bool listed;       /* a list was complete, and the kind was not found missing since */
 	bool refused;      /* an optional kind that is left out */
 	bool watching;     /* the call is a watch */
-	bool broken;       /* its bytes were refused: it is being cancelled */
-	bool heard;        /* it brought something */
+	bool broken;       /* the bytes of the watch were refused, and it is being cancelled */
+	bool heard;        /* the watch brought an event */
 	bool paused, stopping, troubled;
 	char sentence[SLU_ERROR_MAX];
 };
@@ -51,7 +51,7 @@ static void well(struct slu_reflector *r)
 	r->troubled = false;
 }
 
-/* One failure is the weather; the second in a row is told. */
+/* Report trouble from the second failure in a row on; a single failure is normal. */
 static void trouble(struct slu_reflector *r, const char *sentence)
 {
 	r->failures++;
@@ -120,15 +120,15 @@ static void failed(struct slu_reflector *r, const struct slu_kube_reply *p)
 	}
 	if (p->outcome == SLU_KUBE_GONE) {
 		slu_mirror_expired(r->mirror);
-		if (r->retry_ns == 0) { /* the first time at once */
+		if (r->retry_ns == 0) { /* list at once the first time */
 			r->retry_ns = r->o.retry_ns;
 			wait_ns(r, 0);
 			return;
 		}
 	} else if (p->outcome == SLU_KUBE_NOT_FOUND && r->watching) {
-		slu_mirror_expired(r->mirror); /* the list will tell more */
+		slu_mirror_expired(r->mirror); /* the next list tells whether the kind is gone */
 	} else if (strstr(p->error, "Too large resource version")) {
-		slu_mirror_expired(r->mirror); /* the server is behind us: put back to a backup */
+		slu_mirror_expired(r->mirror); /* the server was restored from a backup */
 	} else if (!r->watching && strstr(p->error, "larger than") && r->o.page > 1) {
 		/* Some objects are so large that a page of them does not fit. */
 		r->o.page /= 2;
@@ -145,7 +145,7 @@ static void page_done(void *arg, const struct slu_kube_reply *p)
 
 	r->call = NULL;
 	if (r->stopping || p->outcome == SLU_KUBE_CANCELLED)
-		return; /* by us, or with the client */
+		return; /* cancelled by the reflector, or because the client was freed */
 	if (p->outcome != SLU_KUBE_OK) {
 		failed(r, p);
 		return;
@@ -190,7 +190,7 @@ static void watch_done(void *arg, const struct slu_kube_reply *p)
 	r->call = NULL;
 	slu_mirror_watch_end(r->mirror);
 	if (r->stopping || (p->outcome == SLU_KUBE_CANCELLED && !r->broken))
-		return; /* by us, or with the client */
+		return; /* cancelled by the reflector, or because the client was freed */
 	if (r->broken) {
 		if (slu_mirror_wants(r->mirror) == SLU_MIRROR_LIST && r->retry_ns == 0) {
 			r->retry_ns = r->o.retry_ns;
@@ -200,7 +200,7 @@ static void watch_done(void *arg, const struct slu_kube_reply *p)
 		trouble(r, r->sentence);
 		retry_list(r, 0);
 	} else if (r->heard || (p->outcome == SLU_KUBE_OK && lasted > SHORT_NS)) {
-		/* It worked until now: go on from where it ended, at once. */
+		/* The watch worked until now: continue at once from where it ended. */
 		wait_ns(r, 0);
 	} else if (p->outcome == SLU_KUBE_OK) {
 		trouble(r, "a watch ended before it began");
@@ -353,7 +353,7 @@ void slu_reflector_relist(struct slu_reflector *r)
 		return; /* one is under way */
 	slu_mirror_expired(r->mirror);
 	if (!r->call)
-		return; /* a pause: the list comes after it */
+		return; /* a pause is under way, and the list follows it */
 	r->broken = true;
 	snprintf(r->sentence, sizeof r->sentence, "a fresh list was asked for");
 	slu_kube_cancel(r->call);

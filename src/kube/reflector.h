@@ -1,5 +1,5 @@
-/* reflector.h — a mirror (mirror.h) kept current by a client on a loop: list in pages, watch from
- * there, for ever, through every kind of break. */
+/* reflector.h — a mirror (mirror.h) kept current by a client on a loop: it lists in pages,
+ * watches from there, and recovers from every kind of interruption. */
 #pragma once
 #include "kube/client.h"
 #include "kube/mirror.h"
@@ -39,8 +39,8 @@ void slu_reflector_free(struct slu_reflector *r);
 SLU_DEFINE_CLEANUP(struct slu_reflector, slu_reflector_free)
 
 const struct slu_mirror *slu_reflector_mirror(const struct slu_reflector *r);
-/* A fresh list now, as after 410: what differs is handed over, then `synced` is called. */
+/* List again now, as after 410: differences are handed over, then `synced` is called. */
 void slu_reflector_relist(struct slu_reflector *r);
-/* Hold back the watch while the receiver cannot take more, and go on. */
+/* Pause the watch while the receiver cannot take more, and resume it. */
 void slu_reflector_pause(struct slu_reflector *r);
 void slu_reflector_resume(struct slu_reflector *r);

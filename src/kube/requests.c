@@ -72,7 +72,8 @@ static bool is_pod_level(const char *name)
 	return !strcmp(name, "cpu") || !strcmp(name, "memory") || !strncmp(name, "hugepages-", 10);
 }
 
-/* Limits without a request count for what no container asks for (huge pages: always). */
+/* A limit without a request counts as the request for a resource that no container requests
+ * (huge pages: always). */
 static void replace_by_level(struct sum *all, const struct slu_kdemand *d)
 {
 	for (uint16_t i = 0; i < d->nlevel; i++) {

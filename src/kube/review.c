@@ -6,7 +6,7 @@
 
 #define BODY_MAX (1u << 20)
 
-/* A review creates nothing: it may be sent again, and is not worth waiting long for. */
+/* A review creates nothing, so it may be sent again; its callers do not wait long. */
 static int ask_review(struct slu_kube_client *c, const char *group, const char *plural,
 		      const struct slu_buf *body, slu_kube_done_fn *done, void *arg)
 {
@@ -97,7 +97,7 @@ int slu_kube_token_review(struct slu_kube_client *c, const char *token, const ch
 	slu_jsonw_end_obj(&w);
 	slu_jsonw_end_obj(&w);
 	rc = ask_review(c, "authentication.k8s.io", "tokenreviews", &b, token_done, a);
-	/* the token goes nowhere else */
+	/* the token must not stay in memory */
 	if (b.p)
 		explicit_bzero(b.p, b.n);
 	if (rc < 0)

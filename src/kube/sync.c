@@ -59,7 +59,7 @@ int slu_kube_do(struct slu_kube_client *c, const struct slu_kube_request *q,
 	if (rc < 0)
 		return slu_fail(err, rc, "the request cannot be queued: %s", strerror(-rc));
 	slu_loop_run_until(slu_kube_client_loop(c), &w.done,
-			   -1); /* the call has its own time-out */
+			   -1); /* no limit here: the call has its own time-out */
 	return w.rc;
 }
 

@@ -1,4 +1,4 @@
-/* One try of a request: sent on a connection, its answer taken as it comes. */
+/* try.c — one try of a request: send it on a connection and collect its answer. */
 #include "kube/client_internal.h"
 
 #include <stdio.h>
@@ -150,7 +150,7 @@ void kube_call_data(struct slu_kube_call *q, const uint8_t *p, size_t n)
 	struct slu_h2_stream *s = q->stream;
 	struct slu_link *link = q->conn->link;
 
-	if (q->paused) { /* not consumed: the window closes on the server */
+	if (q->paused) { /* do not consume the bytes, so that the window stops the server */
 		q->held.max = HELD_MAX;
 		if (slu_buf_add(&q->held, p, n) < 0)
 			kube_call_finish(q, SLU_KUBE_RETRYABLE, NULL,
@@ -206,12 +206,12 @@ void kube_call_end(struct slu_kube_call *q)
 	wait = retry_after(q);
 	slu_fail(&q->last, 0, "%d %s: %s", q->status, slu_http_status_text(q->status), message);
 	if (q->status == 429 || (q->status >= 500 && wait)) {
-		/* The server did nothing and says so. */
+		/* The answer says that the server did nothing. */
 		c->st.throttled += q->status == 429;
 		again = true;
 	} else if (o == SLU_KUBE_RETRYABLE) {
 		q->may_be_done |= kube_call_writes(
-			q); /* 504: it gave up waiting for its own store */
+			q); /* 504: the server gave up waiting for its store */
 		again = kube_call_repeatable(q);
 	} else if (q->status == 401 && !q->reauthed && kube_auth_rejected(c->auth)) {
 		q->reauthed = true;
@@ -220,7 +220,7 @@ void kube_call_end(struct slu_kube_call *q)
 	if (again) {
 		int64_t pause = q->status == 401 ? 0 : kube_backoff(c, q->tries);
 
-		if (wait) /* what it asks for, and a little jitter so that not all return at once */
+		if (wait) /* asked for by the server; the jitter keeps clients apart */
 			pause = wait + (int64_t)slu_rng_below(&c->rng, (uint64_t)wait / 10 + 1);
 		if (kube_call_retry(q, pause))
 			return;
@@ -247,7 +247,8 @@ void kube_call_cut(struct slu_kube_call *q, uint32_t code, bool refused)
 		kube_call_finish(q, SLU_KUBE_RETRYABLE, NULL, q->last.text, 0);
 		return;
 	}
-	/* A stream refused by a connection that says goodbye goes to the next one at once. */
+	/* A stream that the server refused while closing the connection moves to the next
+	 * connection at once. */
 	if (!kube_call_retry(q, refused && q->tries == 1 ? 0 : kube_backoff(c, q->tries)))
 		kube_call_finish(q, SLU_KUBE_RETRYABLE, NULL, q->last.text, 0);
 }

@@ -67,8 +67,9 @@ struct slu_kuser {
 	const char *const *groups;
 	uint32_t ngroups;
 };
-/* known: 1 yes (`user`, borrowed), 0 the token belongs to no user, negative: could not be asked; `why`
- * says why not ("" if the server did not). */
+/* known: 1: `user` (borrowed) is the caller; 0: the token belongs to no user; negative: the
+ * server could not be asked.  `why` gives the reason for 0 and for a failure ("" if the server
+ * gave none). */
 typedef void slu_ktoken_fn(void *arg, int known, const struct slu_kuser *user, const char *why);
 /* TokenReview.  audience NULL: the server's own. */
 int slu_kube_token_review(struct slu_kube_client *c, const char *token, const char *audience,
@@ -78,7 +79,7 @@ struct slu_kaccess {
 	const char *verb, *group, *resource, *sub, *ns, *name; /* of a resource; NULL: not given */
 	const char *path;                                      /* or of a URL path */
 };
-/* allowed: 1 yes, 0 no, negative: could not be asked. */
+/* allowed: 1 yes, 0 no, negative: the server could not be asked. */
 typedef void slu_kaccess_fn(void *arg, int allowed, const char *reason);
 /* SubjectAccessReview. */
 int slu_kube_access_review(struct slu_kube_client *c, const struct slu_kuser *user,

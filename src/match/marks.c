@@ -1,5 +1,6 @@
-/* marks.c — what an attempt leaves on the graph for book.c: marked edges, and labels on vertices.
- * A mark holds for one generation; starting the next forgets all of them. */
+/* marks.c — what an attempt leaves on the graph for book.c: marked edges, and labels on
+ * vertices.  A mark is valid for one generation; starting the next generation invalidates all
+ * marks. */
 #include "match/match_internal.h"
 
 /* --- labels --- */

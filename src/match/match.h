@@ -27,8 +27,9 @@ struct slu_match_options {
 	const char *policy;     /* -P; NULL = "first" */
 	const char *traverser;  /* -T: "simple" (NULL), "flexible" */
 	const char *filters;    /* -p; NULL or blank = "ALL:core,ALL:node" */
-	/* Walk exactly as the reference does, vertex by vertex, so that visit counts are its own
-	 * (-e).  Otherwise the answer is the same and the counts are 0 or smaller. */
+	/* Walk exactly as the reference does, vertex by vertex, so that the visit counts (-e)
+	 * are those of the reference.  Without this option the answer is the same, and the counts
+	 * are 0 or smaller. */
 	bool count_visits;
 	int64_t end_s; /* end of the graph's life; 0 = SLU_GRAPH_END */
 	/* The error of a walk that books nothing although no vertex refused: the reference reports
@@ -76,34 +77,36 @@ int slu_match_run(struct slu_match *m, enum slu_match_op op, const struct slu_jo
 /* Whether the job has bookings. */
 bool slu_match_has_job(const struct slu_match *m, int64_t jobid);
 
-/* Register what a file says is running or planned ("update").  reserve: `update reserve`. */
+/* Book the resources that a file lists for a job that runs ("update"), or is planned (`reserve`:
+ * "update reserve"). */
 int slu_match_update(struct slu_match *m, const struct slu_listing *l, int64_t jobid, int64_t at_s,
 		     int64_t duration_s, bool reserve, const struct slu_sink *sink,
 		     struct slu_match_result *out);
 
-/* Free everything the job has.  out->code: 0, or EINVAL for the odd case that the job is not
- * tagged at the root (it is freed all the same).  Counts are those of `cancel ... stats`. */
+/* Free everything that the job holds. out->code: 0, or EINVAL if the job is not tagged at the
+ * root (its resources are freed all the same).  Counts are those of `cancel ... stats`. */
 int slu_match_cancel(struct slu_match *m, int64_t jobid, struct slu_match_result *out);
 
-/* Free a part: by ranks (kind RV1) or vertex by vertex (JGF).  *full: nothing is left. */
+/* Free a part of what the job holds: by ranks (a listing of RV1) or vertex by vertex (JGF).
+ * *full: the job holds nothing any more. */
 int slu_match_partial_cancel(struct slu_match *m, int64_t jobid, const struct slu_listing *l,
 			     bool *full, struct slu_match_result *out);
 
-/* Print what satisfies the criteria.  out->code EINVAL and messages for bad criteria.
- * now_s: the current time for agfilter ("current epoch time"). */
+/* Print the vertices that satisfy the criteria.  Bad criteria: out->code is EINVAL, with
+ * messages. now_s: the current time for agfilter ("current epoch time"). */
 int slu_match_find(struct slu_match *m, const char *criteria, int64_t now_s,
 		   const struct slu_sink *sink, struct slu_match_result *out);
 
-/* Status of the vertex alone; keeps the number of nodes that are up. */
+/* Mark one vertex up or down, and count the nodes that are up. */
 void slu_match_status_set(struct slu_match *m, uint32_t v, enum slu_status status);
 int slu_match_property_set(struct slu_match *m, uint32_t v, const char *key, const char *val);
 
 /* After a reader added vertices to the live graph ("attach"): prime the filters again. */
 int slu_match_attached(struct slu_match *m);
-/* The same after a reader stopped half-way (-EEXIST) and what it had made is kept: the new vertices
- * are there, but no sums above them know of it, as in the reference. */
+/* The same after a reader stopped half-way (-EEXIST).  The vertices it had made stay, but the
+ * sums above them do not count them, as in the reference. */
 int slu_match_attached_part(struct slu_match *m);
-/* Cut out vertices and all below them.  out->code, messages as elsewhere. */
+/* Remove vertices and everything below them; out->code and messages as for the other operations. */
 int slu_match_remove_path(struct slu_match *m, const char *path, struct slu_match_result *out);
 int slu_match_remove_ranks(struct slu_match *m, const int64_t *ranks, uint32_t n,
 			   struct slu_match_result *out);

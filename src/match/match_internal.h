@@ -32,7 +32,7 @@ enum mode { MODE_ALLOCATE, MODE_RESERVE, MODE_SATISFY, MODE_WITHOUT };
 #define SUBSYSTEMS_MAX 5 /* of one matcher */
 #define NO_PRUNE       0xffff
 #define DEPTH_MAX      1000 /* levels of a graph */
-#define LIKE_MAX       8    /* kinds of subtrees known at a time */
+#define LIKE_MAX       8    /* number of different subtrees that are named at a time */
 
 /* A registered pair HIGH:LOW; high SLU_NONE = ALL. */
 struct filter {
@@ -40,7 +40,7 @@ struct filter {
 	uint16_t low;
 };
 
-/* Leaves side by side; see family.c. */
+/* Sibling leaves that a job takes all at once; see family.c. */
 struct family {
 	uint32_t kid;  /* the first of their edges, in `kid` */
 	uint32_t n;    /* leaves */
@@ -49,7 +49,7 @@ struct family {
 	uint16_t type;
 	bool only;   /* their parent has no other children */
 	bool usual;  /* all ids are from -1 to INT32_MAX */
-	bool rising; /* and each is one more than the one before */
+	bool rising; /* and each id is one more than the id before */
 	int64_t ids; /* their sum then */
 	/* Generation in which all leaves are marked to be taken whole; only the first edge shows it. */
 	uint32_t gen;
@@ -76,7 +76,7 @@ struct slu_match {
 	uint32_t ntypes;         /* length of prune_at */
 	/* Per vertex and subsystem of the matcher: multi[s * nv + v]; NULL = none. */
 	struct slu_multi **multi;
-	uint32_t nv; /* vertices the arrays are made for */
+	uint32_t nv; /* number of vertices that the arrays have room for */
 
 	/* Shape of the dominant subsystem. */
 	bool tree;         /* no vertex has two parents in it */
@@ -88,24 +88,25 @@ struct slu_match {
 	uint32_t ne;
 	uint32_t *up;       /* edge to the parent, SLU_NONE */
 	uint64_t *kidtypes; /* types among the targets of all out-edges; bit 63: some type >= 63 */
-	uint32_t *like; /* by vertex: a name for its kind of subtree, SLU_NONE; see fast/alike.c */
-	uint32_t seen_like[LIKE_MAX]; /* while these are given: a vertex of each, latest first */
+	/* By vertex: the name of its subtree, equal for equal subtrees, or SLU_NONE; fast/alike.c */
+	uint32_t *like;
+	uint32_t seen_like[LIKE_MAX]; /* while naming: one vertex of each name, latest first */
 	struct mark *mark;            /* by edge */
-	/* Marked edges of vertices with many children, as source << 32 | edge, so that booking does
-	 * not look at all of them; `lost`: memory ran out, look at all. */
+	/* Marked edges of vertices with many children, as source << 32 | edge, so that booking
+	 * need not test every child; `lost`: memory ran out, test every child. */
 	SLU_VEC(uint64_t) wide;
 	bool wide_lost;
 	uint32_t *colour; /* by vertex: generation it was visited in; only if !tree */
 
 	struct ledger led;
 	SLU_VEC(struct family) family; /* by number in the ledger */
-	int64_t nodes_up;              /* less those that were down when the graph was read */
-	int64_t centre; /* remainder of F after a failed attempt: 0 but for nodes inside nodes */
+	int64_t nodes_up;              /* without those that were down when the graph was read */
+	int64_t centre; /* remainder of F after a failed attempt: not 0 only for nodes inside nodes */
 	uint32_t gen;   /* of attempts */
 	struct slu_intern words;
 	struct slu_map labels; /* vertex -> generation << 32 | word */
-	/* Types taken whole for good: a request refused for its duration leaves behind those it
-	 * named exclusive, as in the reference. */
+	/* Types that are taken whole from now on: as in the reference, a request that is refused
+	 * for its duration leaves its exclusive types behind. */
 	SLU_VEC(uint16_t) whole;
 	uint32_t level;     /* of output; see writer.h */
 	uint64_t pre, post; /* sums over attempts, kept between operations */
@@ -117,7 +118,7 @@ struct slu_match {
 	bool nested;  /* nodes inside nodes, and F counts them */
 	bool odd;     /* sums of parents miss some bookings: only the plain walk is right */
 	bool inexact; /* sums of parents may exceed what is taken (updates from R cause this) */
-	bool unseen;  /* vertices may have lost bookings of the vertices below them */
+	bool unseen;  /* the sums of a vertex may lack bookings of the vertices below it */
 };
 
 static inline struct slu_multi *multi_of(const struct slu_match *m, uint32_t v)
@@ -125,7 +126,7 @@ static inline struct slu_multi *multi_of(const struct slu_match *m, uint32_t v)
 	return m->multi[v];
 }
 
-#define WIDE 64 /* children that are looked at one by one */
+#define WIDE 64 /* a vertex with at most so many children has them tested one by one */
 
 /* --- marks.c --- */
 /* Mark an edge for the current generation. */
@@ -144,7 +145,7 @@ int match_filter_prime(struct slu_match *m);
 /* The same without the aggregates. */
 int match_filter_reshape(struct slu_match *m);
 void match_filter_done(struct slu_match *m);
-/* Put edge e of vertex u to its place after its weight changed. */
+/* Move edge e of vertex u to its place in the order after its weight changed. */
 void match_order_move(struct slu_match *m, uint32_t u, uint32_t e, uint64_t weight);
 
 /* --- candidates --- */
@@ -180,7 +181,7 @@ struct cands {
 	uint8_t sub;
 	bool chosen;
 	uint32_t n;
-	uint32_t best; /* so many from the front are chosen */
+	uint32_t best; /* this many candidates from the head are chosen */
 	int64_t total, qualified;
 	struct cand *head, *tail;
 };
@@ -200,7 +201,7 @@ struct key {
 void match_sort_keys(struct key *k, uint32_t n, bool greater);
 /* The same for the first `need` of them; the rest is in any order. */
 void match_sort_first(struct key *k, uint32_t n, uint32_t need, bool greater);
-/* The same in the middle of a sort that may split `depth` times more. */
+/* The same, continuing a sort that may split `depth` more times. */
 void match_sort_deeper(struct key *k, uint32_t n, uint32_t need, int depth, bool greater);
 
 /* --- walk.c --- */
@@ -224,12 +225,12 @@ struct attempt {
 	int64_t centre, term;           /* F of node_centric, and what was added to it last */
 	uint64_t pre, post;
 	int error;        /* of the last refused vertex */
-	bool plain, fast; /* take the plain walk only; the short one was taken */
+	bool plain, fast; /* only the plain walk is allowed; the fast room made this attempt */
 	int64_t root_needs;
 	bool root_excl;
 	int64_t aux_score; /* what auxiliary subsystems report */
 	int64_t aux_count;
-	uint32_t depth;    /* of the vertex whose slots flex.c makes */
+	uint32_t depth;    /* depth of the vertex whose slots flex.c makes */
 	struct memo *skip; /* stop policies: vertices known to fail at this time; see fast/fast.h */
 	const struct slu_request **variant; /* xor-slots: the lists to try */
 	uint32_t *variant_n, variants;
@@ -237,17 +238,17 @@ struct attempt {
 	bool gave_up; /* flex.c: a search for the best mix of alternatives was too long */
 };
 
-/* Requests' aggregates; everything in m->req. */
+/* Compute the aggregates of requests; all of it is allocated in m->req. */
 int match_attempt_prepare(struct attempt *a, struct slu_match *m, const struct slu_jobspec *spec);
 /* One attempt at a->at in a->mode: 0, or a negative errno (-ENOMEM for lack of memory). attempt.c */
 int match_attempt_run(struct attempt *a);
-/* Collect the parts of a slot below u, taken exclusively, for so many shares.  0, -ENOMEM. */
+/* Collect the members of a slot below u, taken exclusively, for this many shares. 0, -ENOMEM. */
 int match_visit_parts(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
 		      uint32_t shares, struct pool *into);
 struct cands *match_pool_cands(struct attempt *a, struct pool *p, uint16_t type, uint8_t sub,
 			       bool make);
 void match_pool_add(struct cands *k, struct cand *c);
-/* Sort and choose the best n units; false: not possible. */
+/* Sort the candidates and choose the best n units; false if there are fewer. */
 bool match_choose(struct attempt *a, struct cands *k, uint32_t n, bool greater);
 /* all: as for slot members */
 void match_choose_all(struct attempt *a, struct pool *p, bool slot);
@@ -258,8 +259,8 @@ bool match_kid_types_fit(const struct slu_match *m, uint32_t u, const struct slu
 /* --- flex.c --- */
 int match_flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
 		     struct pool *into);
-/* Fill in a->variant: the request once per choice among its xor-slots; one if it has none.
- * 0, -EOVERFLOW, -ENOMEM. */
+/* Fill in a->variant: one request for each choice among the xor-slots, a single one if there are
+ * none. 0, -EOVERFLOW, -ENOMEM. */
 int match_flex_variants(struct attempt *a);
 
 /* --- book.c --- */
@@ -271,9 +272,9 @@ struct booking {
 	uint32_t job;
 	uint32_t flag; /* LED_HELD, LED_PLANNED */
 	bool dry;      /* match without allocating */
-	bool plans;    /* book units (not for update, which has done so) */
+	bool plans;    /* book units (not for update, which has booked them already) */
 	bool weights;
-	bool refused; /* some span could not be added */
+	bool refused; /* a planner refused a span */
 	int error;    /* of the writer, or -ENOMEM */
 	uint32_t gen;
 	SLU_VEC(uint32_t) moved; /* edges whose weight changes */
@@ -283,30 +284,30 @@ int64_t match_book_run(struct booking *b, uint32_t root, int64_t needs, bool exc
 
 /* --- cancel.c --- */
 void match_cancel_job(struct slu_match *m, uint32_t job);
-/* Take the share of everything booked on these ranks off the vertices above. */
+/* Reduce the vertices above these ranks by everything that is booked on the ranks. */
 int match_cancel_at(struct slu_match *m, const int64_t *ranks, uint32_t n);
 
 /* --- family.c --- */
-/* Find the families, once shape and aggregates are there.  0, -ENOMEM. */
+/* Find the families; shape and aggregates must be complete. 0, -ENOMEM. */
 int match_family_make(struct slu_match *m);
-/* Before the graph changes, at the latest before the ledger grows.  0, or -ENOMEM and nothing is
- * changed. */
+/* Dissolve all families.  Called before the graph changes, and before the ledger grows at the
+ * latest. 0, or -ENOMEM and nothing is changed. */
 int match_family_drop(struct slu_match *m);
 /* The family that begins with vertex v, and its stand-in in the ledger; NULL if none does. */
 struct family *match_family_at(const struct slu_match *m, uint32_t v, uint32_t *stand_in);
-/* A leaf was marked up or down. */
+/* Update the leaf's family after the leaf was marked up or down. */
 void match_family_status(struct slu_match *m, uint32_t v, enum slu_status old, enum slu_status now);
-/* fast_touch for all leaves. */
+/* Call match_fast_touch() for all leaves of the family. */
 void match_family_touch(struct slu_match *m, const struct family *f, bool units);
 
 /* --- walk.c, policy.c: what the fast room asks the plain walk --- */
-/* Visit one vertex of a front as the plain walk does; tell whether the vertices above let the walk
- * reach it; tell the score it would have. */
+/* Visit one vertex of a front as the plain walk does; tell whether the plain walk would reach it
+ * from above; tell the score it would have. */
 bool match_walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *count,
 		      struct pool *up);
 bool match_walk_above(struct attempt *a, uint32_t v);
 bool match_walk_score(struct slu_match *m, uint32_t v, int64_t centre, int64_t *score);
 /* Whether the policy puts the greater score first. */
 bool match_greater_first(const struct slu_match *m);
-/* Types of which a touched vertex is taken whole whatever the request says. */
+/* Types whose vertices are taken whole once the walk touches them, whatever the request says. */
 void match_exclusive_always(const struct slu_match *m, uint8_t *types);

@@ -1,4 +1,5 @@
-/* ops.c — the operations: allocate now, reserve later, or say that it can never be. */
+/* ops.c — the operations: allocate now, reserve for later, or report that the request can never
+ * fit. */
 #include "match/allowed.h"
 #include "match/match_internal.h"
 #include "match/fast/fast.h"
@@ -49,8 +50,8 @@ static int choose_subsystems(struct slu_match *m, const char *name)
 	return 0;
 }
 
-/* A node that is down when the graph is read is taken off, not just left out: as the reference
- * counts. */
+/* A node that is down when the graph is read is subtracted from the number of nodes, as the
+ * reference counts. */
 static void count_nodes_up(struct slu_match *m)
 {
 	m->nodes_up = 0;
@@ -69,7 +70,7 @@ int slu_match_new(struct slu_graph *g, const struct slu_match_options *o, struct
 	if (!m)
 		return -ENOMEM;
 	m->g = g;
-	m->gen = 1; /* 0 marks what was never visited */
+	m->gen = 1; /* 0 marks vertices that were never visited */
 	m->end_s = o->end_s ? o->end_s : SLU_GRAPH_END;
 	m->count_visits = o->count_visits;
 	m->stale = o->stale_error ? o->stale_error : EBUSY;
@@ -124,7 +125,7 @@ bool slu_match_has_job(const struct slu_match *m, int64_t jobid)
 	return match_led_job_find(&m->led, jobid) >= 0;
 }
 
-/* Types of which a touched vertex is taken whole. */
+/* Set the types whose vertices are taken whole once the walk touches them. */
 static void exclusive_types(const struct slu_request *list, uint32_t n, uint8_t *types)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -134,7 +135,7 @@ static void exclusive_types(const struct slu_request *list, uint32_t n, uint8_t 
 	}
 }
 
-/* The request's exclusive types stay. */
+/* The exclusive types of the refused request stay in force, as in the reference. */
 static int leave_behind(struct slu_match *m, const struct slu_request *list, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -174,7 +175,7 @@ static int64_t nodes_needed(const struct attempt *a)
 	return at == NO_PRUNE ? 0 : a->top_needs[at];
 }
 
-/* 9.2: are there nodes enough at all? */
+/* Refuse at once a request for more nodes than there are. */
 static bool feasible(const struct attempt *a, enum slu_match_op op)
 {
 	const struct slu_match *m = a->m;
@@ -230,7 +231,7 @@ static int try_at(struct attempt *a, enum mode mode, int64_t at)
 	return rc;
 }
 
-/* It cannot be said whether the request fits: no use to try at another time. */
+/* The search gave up, so whether the request fits is unknown at any time: do not try another. */
 static bool unanswered(int rc)
 {
 	return rc == -ENOMEM || rc == -E2BIG;
@@ -247,7 +248,8 @@ static int never(const struct attempt *a)
 	return a->error == EBUSY || a->error == ERANGE ? ENODEV : a->error;
 }
 
-/* Attempt after attempt until one works: 0 with a->at and a->mode set, or the errno (positive). */
+/* Make attempts at later and later times until one succeeds: 0 with a->at and a->mode set, or a
+ * positive errno. */
 static int search_time(struct attempt *a, enum slu_match_op op, bool dry)
 {
 	struct slu_match *m = a->m;
@@ -286,7 +288,7 @@ static int search_time(struct attempt *a, enum slu_match_op op, bool dry)
 			t = slu_multi_next(mu, want);
 		}
 		if (!rc) {
-			/* What a walk without bookings reports then (9.4). */
+			/* What a walk without bookings reports in that case. */
 			if (t < 0)
 				a->error = ENOENT;
 			return 0;
@@ -303,7 +305,8 @@ static int search_time(struct attempt *a, enum slu_match_op op, bool dry)
 }
 
 /* A walk that succeeded and books nothing reports the error of the last vertex it refused on the
- * way. The short walk does not look at vertices that cannot serve: ask the plain one. */
+ * way.  The fast room does not visit vertices that cannot serve, so run the plain walk to learn
+ * that error. */
 static int error_of_nothing(struct attempt *a)
 {
 	if (a->fast && a->error == EBUSY) {
@@ -379,7 +382,7 @@ int slu_match_run(struct slu_match *m, enum slu_match_op op, const struct slu_jo
 	a.now = now_s;
 	if (!spec->nresources || duration_of(m, spec, now_s, &a.duration) < 0) {
 		out->code = EINVAL;
-		out->preorder = m->pre; /* of the operation before */
+		out->preorder = m->pre; /* messages of the operation before */
 		out->postorder = m->post;
 		return leave_behind(m, spec->resources, spec->nresources);
 	}
@@ -443,8 +446,8 @@ void slu_match_status_set(struct slu_match *m, uint32_t v, enum slu_status statu
 
 int slu_match_property_set(struct slu_match *m, uint32_t v, const char *key, const char *val)
 {
-	/* Scores may come from properties.  Constraints ask for them too, but of those nothing is
-	 * remembered. */
+	/* Scores may depend on properties, so forget what the fast room knows.  Constraints
+	 * depend on them too, but their answers are not remembered. */
 	if (m->policy.scorer == SCORE_VARIATION)
 		match_fast_drop(m);
 	return slu_graph_property_set(m->g, v, key, val);

@@ -23,8 +23,9 @@ static bool word_is(const char *w, size_t n, const char *text)
 	return strlen(text) == n && memcmp(w, text, n) == 0;
 }
 
-/* Words "key=value" with one blank between them.  As in the reference, the first word that makes no
- * sense ends the list without a complaint, and of a key said twice the first value counts. */
+/* Read words "key=value" with one blank between them.  As in the reference, the first word that
+ * is not understood ends the list without an error, and the first value of a repeated key
+ * counts. */
 static int custom(const char *text, struct policy *out)
 {
 	static const char *const keys[] = { "node_centric", "node_exclusive", "stop_on_1_matches" };

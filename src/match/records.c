@@ -7,7 +7,7 @@
 #define TOUCH_TOTAL 0x40000000 /* jobs at one vertex at a time, as in the reference */
 
 struct led_heavy {
-	struct slu_planner taken; /* total = UINT32_MAX; what is missing is taken */
+	struct slu_planner taken; /* total = UINT32_MAX; the units that are not free are taken */
 	struct slu_planner touch;
 	SLU_VEC(struct led_rec) r;
 	struct slu_map where; /* job -> position in r */
@@ -156,7 +156,7 @@ int64_t match_rec_avail(const struct led_job *t, const struct led_vertex *x, uin
 	}
 	if (hits < 2 || !x->overlap)
 		return size - most;
-	/* The most taken at any moment where a booking begins. */
+	/* The largest number of units taken at any moment at which a booking begins. */
 	for (uint32_t i = a; i < b; i++) {
 		const struct led_job *j = &t[led_job(r[i])];
 		int64_t when = SLU_MAX(j->start, at), sum = 0;
@@ -348,7 +348,7 @@ int match_rec_put(const struct led_job *t, struct led_vertex *x, uint32_t size, 
 	uint32_t i;
 
 	if (!x->heavy && (!x->n || x->last_end <= j->start)) {
-		/* After everything that is there: nothing to compare with. */
+		/* The new record starts after all others, so there is nothing to compare. */
 		if ((flags & LED_UNITS) && units > size)
 			return -EINVAL;
 		if (light_insert(t, x, job | flags, flags & LED_UNITS ? units : 0) < 0)
@@ -461,7 +461,7 @@ bool match_rec_clear(const struct led_job *t, struct led_vertex *x, uint32_t job
 		x->overlap = 0;
 	if (t[job].end < x->last_end)
 		return true;
-	/* The one with the latest end is gone. */
+	/* The record with the latest end is gone: find the next latest. */
 	x->last_end = t[led_job(x->p[x->n - 1])].end;
 	for (i = 0; x->overlap && i < x->n; i++)
 		x->last_end = SLU_MAX(x->last_end, t[led_job(x->p[i])].end);

@@ -44,12 +44,13 @@ struct led_vertex {
 	};
 	uint32_t n;
 	uint32_t cap : 30;
-	uint32_t overlap : 1; /* some two bookings overlap in time */
+	uint32_t overlap : 1; /* at least two bookings overlap in time */
 	uint32_t heavy : 1;
-	int64_t last_end; /* the latest end of all (not heavy): most questions are about later */
+	int64_t last_end; /* of all bookings (not heavy); most questions are about later */
 };
 
-/* Whether nothing is booked from `at` on; may be false although nothing is. */
+/* Whether nothing is booked from `at` on.  A cheap test: it may return false although nothing is
+ * booked. */
 static inline bool rec_over(const struct led_vertex *x, int64_t at)
 {
 	return !x->n || (!x->heavy && x->last_end <= at);
@@ -67,18 +68,18 @@ int64_t match_rec_avail(const struct led_job *t, const struct led_vertex *x, uin
 /* Whether no job has LED_SHARED during the window. */
 bool match_rec_untouched(const struct led_job *t, const struct led_vertex *x, int64_t at,
 			 int64_t end);
-/* Whether some booking starts after `at` (may say yes for one that is gone already). */
+/* Whether some booking starts after `at`; may be true for a booking that has ended already. */
 bool match_rec_starts_after(const struct led_job *t, const struct led_vertex *x, int64_t at);
 /* Whether any job has LED_HELD (LED_PLANNED), at any time. */
 bool match_rec_any(const struct led_vertex *x, uint32_t flag);
 /* The job's record; .job == 0 and units == 0 when it has none (flags are never 0 in one). */
 struct led_rec match_rec_get(const struct led_job *t, const struct led_vertex *x, uint32_t job);
-/* All of them in some order. */
+/* All records, in no particular order. */
 const struct led_rec *match_rec_list(const struct led_vertex *x, uint32_t *n);
 
 /* Add flags to the job's record, made if absent; units count with LED_UNITS.  1 if it was made, 0,
  * -ENOMEM, or -EINVAL if the units are not free (nothing is changed). */
 int match_rec_put(const struct led_job *t, struct led_vertex *x, uint32_t size, uint32_t job,
 		  uint32_t flags, uint32_t units);
-/* Take flags away; true if the record went with its last flag. */
+/* Take flags away; true if no flag is left and the record was removed. */
 bool match_rec_clear(const struct led_job *t, struct led_vertex *x, uint32_t job, uint32_t flags);

@@ -89,7 +89,7 @@ static void loop(struct key *first, struct key *last, int depth, bool greater)
 	}
 }
 
-/* Of the right parts only those that reach below `need` matter; returns where the others begin. */
+/* Sort only the right parts that begin before `need`; return where the other parts begin. */
 static struct key *loop_first(struct key *first, struct key *last, const struct key *need,
 			      int depth, bool greater)
 {
@@ -108,7 +108,8 @@ static struct key *loop_first(struct key *first, struct key *last, const struct 
 		} else {
 			struct key *right = loop_first(cut, last, need, depth, greater);
 
-			/* Ranges wholly before `need` say nothing about where it ends. */
+			/* Ranges that end before `need` do not decide where the sorted part
+			 * ends. */
 			if (last >= need)
 				end = right;
 		}

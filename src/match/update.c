@@ -1,4 +1,4 @@
-/* update.c — register work that runs or is planned already, as a file lists it. */
+/* update.c — book the resources that a file lists for a job that runs or is planned already. */
 #include "match/match_internal.h"
 #include "match/fast/fast.h"
 #include "match/listed_internal.h"
@@ -10,7 +10,7 @@ struct update {
 	const struct slu_listing *l;
 	uint32_t job;
 	uint32_t *v; /* by position in the listing; SLU_NONE = skipped */
-	bool beyond; /* the time ends after that of every planner: no span can be added */
+	bool beyond; /* the job ends after the time of every planner, so no span can be added */
 	bool root;   /* the root was marked */
 	int64_t root_needs;
 	bool root_excl;
@@ -50,7 +50,7 @@ static void mark(struct update *u, uint32_t e, int64_t needs, bool excl)
 	match_mark_put(u->m, e, (uint32_t)needs, excl);
 }
 
-/* The file's id of a vertex may stand for one vertex only, whether listed or implied. */
+/* An id in the file may stand for one vertex only, whether the vertex is listed or implied. */
 static int claim(struct update *u, struct slu_intern *seen, const char *ref)
 {
 	if (slu_intern_find(seen, ref) != SLU_INTERN_NONE) {
@@ -135,7 +135,7 @@ static int jgf_edges(struct update *u)
 	struct slu_match *m = u->m;
 	uint32_t root = m->g->root[m->sub[0]];
 
-	/* Without any edge the reference fails, and does not say why. */
+	/* Without any edge the reference fails without a message. */
 	if (!u->l->has_edges)
 		return -EINVAL;
 	for (uint32_t i = 0; i < u->l->e.n; i++) {
@@ -166,7 +166,7 @@ static int jgf_edges(struct update *u)
 
 /* --- R --- */
 
-/* R names no paths: what it lists hangs below the graph's own root, whatever that is called. */
+/* R names no paths: its nodes are children of the graph's root, whatever the root is called. */
 static int rv1_find(struct update *u, const struct slu_listing_vertex *x, uint32_t parent,
 		    uint32_t *out)
 {
@@ -308,7 +308,7 @@ static int walk_update(struct update *u, int64_t now, const struct slu_sink *sin
 		return 0;
 	n = match_book_run(&b, m->g->root[m->sub[0]], u->root_needs, u->root_excl);
 	if (n <= 0)
-		return n ? (int)n : -EINVAL; /* nothing in it is taken */
+		return n ? (int)n : -EINVAL; /* no vertex in the listing is taken */
 	if (sink && sink->ops && sink->ops->times)
 		rc = sink->ops->times(sink->w, j->start, j->end);
 	return rc;

@@ -13,13 +13,13 @@ struct answer {
 	bool excl;
 };
 
-/* The question a vertex is asked, and its children after it. */
+/* What the walk asks of a vertex, and then of its children. */
 struct question {
-	const struct slu_request *list; /* what is wanted at or below it */
+	const struct slu_request *list; /* what is requested at or below the vertex */
 	uint32_t n;
-	bool pristine;   /* nothing of the request was met above */
-	bool excl;       /* what is above is taken exclusively, and so is this */
-	uint32_t shares; /* of the children: so many are enough for policies that stop early */
+	bool pristine;   /* no vertex above serves a part of the request */
+	bool excl;       /* a vertex above is taken exclusively, and so is this vertex */
+	uint32_t shares; /* this many children are enough for policies that stop early */
 	uint32_t depth;  /* below the root */
 };
 
@@ -28,8 +28,8 @@ static int visit(struct attempt *a, uint32_t u, const struct question *q, struct
 
 /* --- the policy's hooks --- */
 
-/* As in the reference, what a node takes off again on the way back is the term added last: on nodes
- * inside nodes that is an inner node's. */
+/* As in the reference, a node subtracts on the way back the term that was added last; with nodes
+ * inside nodes that is the term of an inner node. */
 static int discover(struct attempt *a, uint32_t u)
 {
 	const struct slu_vertex *v = &a->m->g->v.p[u];
@@ -130,7 +130,7 @@ static bool only_leaves(struct attempt *a, const struct question *q, struct leav
 	return q->n == 1 && !q->pristine && match_leaves_begin(a, q->list, q->excl, q->depth, out);
 }
 
-/* As many as needed, in order of weight (policies that stop on the first matches). */
+/* Explore children in order of weight until enough of them match (policies that stop early). */
 static void explore_some(struct attempt *a, uint32_t u, const struct question *q, struct pool *into)
 {
 	const struct slu_match *m = a->m;
@@ -145,7 +145,8 @@ static void explore_some(struct attempt *a, uint32_t u, const struct question *q
 		a->no_memory = true;
 		return;
 	}
-	/* One tally per type: of several alike (or-slots) the last one says what a share is. */
+	/* One tally per type; if several requests have one type (or-slots), the last one defines
+	 * a share. */
 	for (uint32_t i = 0; i < q->n; i++) {
 		uint32_t k = 0;
 

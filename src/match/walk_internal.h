@@ -1,15 +1,16 @@
-/* walk_internal.h — shared by the files that make one attempt (see walk.c) only. */
+/* walk_internal.h — shared by the files that make one attempt (see walk.c); no other file
+ * includes it. */
 #pragma once
 #include "match/match_internal.h"
 
 /* --- cand.c --- */
-/* Put all candidates of one pool behind those of another. */
+/* Append all candidates of one pool to those of another. */
 void match_pool_append(struct attempt *a, struct pool *to, const struct pool *from);
 /* The order in which most choices are made: the greatest score first? */
 bool match_usual_order(const struct attempt *a);
-/* Mark what was chosen; false if nothing was. */
+/* Mark the edges of the chosen candidates; false if none was chosen. */
 bool match_mark_chosen(struct attempt *a, struct pool *own);
-/* The choice for the whole request among what came up to the root.  0, -ENODEV, -ENOMEM. */
+/* Choose for the whole request among the candidates that reached the root. 0, -ENODEV, -ENOMEM. */
 int match_decide(struct attempt *a, uint32_t root, struct pool *own, int64_t root_avail);
 
 /* --- fit.c --- */
@@ -26,7 +27,7 @@ struct part {
 
 struct part match_part_of(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
 			  bool pristine);
-/* Note why a vertex was refused; -error. */
+/* Note why a vertex was refused; returns -error. */
 int match_refuse(struct attempt *a, int error);
 /* Whether vertex u of subsystem number s can serve the list at the attempt's time: 0 and the units
  * it has, or a negative errno. */
@@ -34,7 +35,7 @@ int match_prune(struct attempt *a, uint32_t u, uint32_t s, const struct slu_requ
 		uint32_t n, bool x, int64_t *avail);
 
 /* --- leaf.c --- */
-/* A question to the children of one vertex: does this leaf of the request fit? */
+/* A leaf of the request, asked of all children of one vertex; see leaf.c. */
 struct leaves {
 	const struct slu_request *r;
 	bool excl, down, later; /* taken exclusively; may be down; ended bookings count too */

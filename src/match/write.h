@@ -29,13 +29,13 @@ SLU_DEFINE_CLEANUP(struct slu_writer, slu_writer_free)
 /* Where the matcher sends its result. */
 struct slu_sink slu_writer_sink(struct slu_writer *w);
 
-/* Append the text of everything collected, ended by a newline, and forget it (rlite: but for
- * ids no node has taken).  Nothing collected: nothing appended, but an error for rlite.  0; -EINVAL
- * (a rank or id below 0, rlite with nothing), -ENOENT (a vertex without any edge in JGF), -ENOMEM;
- * after an error what was collected stays. */
+/* Append the text of everything collected, ended by a newline, and forget the collection (rlite
+ * keeps ids that no node has taken).  An empty collection appends nothing; for rlite it is an
+ * error. 0; -EINVAL (a rank or id below 0, an empty rlite), -ENOENT (a vertex without any edge
+ * in JGF), -ENOMEM; after an error the collection stays. */
 int slu_writer_emit(struct slu_writer *w, struct slu_buf *out);
 
 /* Forget what was collected. */
 void slu_writer_reset(struct slu_writer *w);
-/* What the next document carries as starttime and expiration; `find` says 0, 0. */
+/* Set starttime and expiration of the next document; `find` sets 0, 0. */
 void slu_writer_times(struct slu_writer *w, int64_t at_s, int64_t end_s);

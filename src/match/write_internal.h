@@ -8,7 +8,7 @@
 /* Vertices and edges are turned into text as they come. */
 struct slu_jgf_part {
 	bool shorthand;  /* leave out what lies below an exclusive vertex */
-	bool incomplete; /* something was left out once; never cleared */
+	bool incomplete; /* a vertex was left out at some time; never cleared */
 	struct slu_buf nodes, edges, scratch;
 };
 
@@ -50,8 +50,8 @@ struct slu_rlite_part {
 	SLU_VEC(struct rlite_prop) props;
 	struct slu_buf text, scratch;
 	struct slu_map by_hash; /* entries, once there are many */
-	/* The cores of the node before, which had nothing else, and its entry: mostly the next has
-	 * the same. */
+	/* The cores of the last node if it had nothing else, and its entry: most often the next
+	 * node has the same. */
 	SLU_VEC(int64_t) last;
 	uint32_t last_entry;
 };

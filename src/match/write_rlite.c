@@ -5,7 +5,7 @@
 
 #define TEXT_MAX     ((size_t)1 << 31)
 #define NAME_MAX_LEN ((size_t)1 << 20)
-#define MANY         16u /* entries from which the map pays */
+#define MANY         16u /* number of entries above which the map is worth its cost */
 
 void slu_rlite_part_init(struct slu_rlite_part *r)
 {
@@ -31,8 +31,8 @@ bool slu_rlite_part_empty(const struct slu_rlite_part *r)
 	return !r->entries.n;
 }
 
-/* The entries are written.  Ids that no node took wait for the next one, as in the reference: those
- * beside nodes, and those of a node with an id below 0. */
+/* Forget the entries, which are written.  As in the reference, ids that no node took stay for the
+ * next document: those beside nodes, and those of a node with an id below 0. */
 static void drop_entries(struct slu_rlite_part *r)
 {
 	r->entries.n = r->nodes.n = r->props.n = r->last.n = 0;
@@ -117,7 +117,7 @@ static bool entry_is(const struct slu_rlite_part *r, uint32_t i, uint32_t hash)
 	       !memcmp(r->text.p + e->text, r->scratch.p, e->len);
 }
 
-/* The entry with the text in scratch, made if new. */
+/* Find or make the entry for the text in scratch. */
 static int find_entry(struct slu_rlite_part *r, uint32_t *out)
 {
 	uint32_t hash = (uint32_t)slu_hash_bytes(r->scratch.p, r->scratch.n);
@@ -380,7 +380,7 @@ static int put_hosts(struct slu_rlite_part *r, struct slu_buf *out)
 	return rc ? rc : r->scratch.error ? r->scratch.error : out->error;
 }
 
-/* Take back what an error left behind in `out`. */
+/* Remove from `out` what was written before the error. */
 static int finish_list(struct slu_rlite_part *r, struct slu_buf *out, size_t start, int rc)
 {
 	if (rc < 0) {

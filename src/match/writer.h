@@ -42,7 +42,7 @@ struct slu_emit_leaves {
 struct slu_writer_ops {
 	int (*vertex)(void *w, const struct slu_graph *g, const struct slu_emit_vertex *x);
 	int (*edge)(void *w, const struct slu_graph *g, const struct slu_emit_edge *x);
-	/* Instead of a vertex and an edge for each of them.  NULL: they come one by one. */
+	/* Called instead of `vertex` and `edge` for each leaf.  NULL: the leaves come one by one. */
 	int (*leaves)(void *w, const struct slu_graph *g, const struct slu_emit_leaves *x);
 	/* After the last vertex of a match or update; not for find. */
 	int (*times)(void *w, int64_t at_s, int64_t end_s);

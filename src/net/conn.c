@@ -8,7 +8,7 @@
 #include <openssl/err.h>
 
 #define READ_SIZE   (64 << 10)
-#define READ_ROUNDS 16 /* then let others have a turn */
+#define READ_ROUNDS 16 /* reads in one turn; then other connections get theirs */
 #define WRITE_LIMIT (1 << 20)
 
 struct slu_conn {
@@ -81,7 +81,7 @@ static void set_events(struct slu_conn *c)
 	if (c->write_blocked || c->read_wants_write)
 		want |= UV_WRITABLE;
 	if (c->paused)
-		want |= UV_DISCONNECT; /* even then we want to know that the peer left */
+		want |= UV_DISCONNECT; /* even while reading is paused, notice that the peer left */
 	if (want == c->events)
 		return;
 	c->events = want;
@@ -213,7 +213,7 @@ static void read_all(struct slu_conn *c)
 		if (c->dead)
 			return;
 		if (rc < 0) {
-			/* Whatever the protocol wants to say about it (GOAWAY) may leave first. */
+			/* Let the protocol send its last frames (GOAWAY) first. */
 			flush(c);
 			fail_conn(c, rc, &err);
 			return;
@@ -236,8 +236,8 @@ static void linger_over(void *arg)
 	fail_conn(arg, 0, NULL);
 }
 
-/* Everything is said.  Closing now with unread bytes in the kernel would reset the connection and
- * could destroy our last words on their way: read on for a moment, until the peer closes. */
+/* Everything is sent.  Closing while the kernel holds unread bytes would reset the connection and
+ * could destroy what we sent last, so keep reading for a moment, until the peer closes. */
 static void linger(struct slu_conn *c)
 {
 	c->lingering = true;
@@ -284,7 +284,7 @@ static void flush(void *arg)
 				return;
 			}
 		}
-		if (sent >= WRITE_LIMIT) { /* others' turn; a writable socket calls us back */
+		if (sent >= WRITE_LIMIT) { /* others' turn; a writable socket continues this */
 			c->write_blocked = true;
 			set_events(c);
 			return;
@@ -324,8 +324,8 @@ static void on_poll(uv_poll_t *h, int status, int events)
 	if (c->dead)
 		return;
 	if (status < 0) {
-		/* libuv stopped polling and says EBADF for every error of the socket.  What
-		 * arrived before the error is still to be had. */
+		/* libuv has stopped polling and reports EBADF for every error of the socket.
+		 * Bytes that arrived before the error can still be read. */
 		c->events = 0;
 		c->write_blocked = false;
 		if (c->handshaking)
@@ -347,7 +347,7 @@ static void on_poll(uv_poll_t *h, int status, int events)
 		handshake(c);
 		if (c->dead || c->handshaking)
 			return;
-		/* data that came with the last handshake record is read right away */
+		/* read at once the data that came with the last handshake record */
 		events |= UV_READABLE;
 	}
 	if ((events & UV_READABLE) || c->read_wants_write) {

@@ -1,5 +1,6 @@
-/* conn.h — bytes over one socket, with or without TLS.  The protocol above gets bytes handed in and
- * is asked for bytes to send, so that everything queued in one round leaves in one write. */
+/* conn.h — bytes over one socket, with or without TLS. The connection hands received bytes to
+ * the protocol above it and asks that protocol for bytes to send, so that everything queued in
+ * one round leaves in one write. */
 #pragma once
 #include "base/buf.h"
 #include "net/loop.h"
@@ -27,9 +28,9 @@ struct slu_conn_ops {
 int slu_conn_open(struct slu_loop *l, int fd, struct slu_tls *tls, const char *host,
 		  const struct slu_conn_ops *ops, void *arg, struct slu_conn **out,
 		  struct slu_error *err);
-/* There is something to send: fill is called at the end of this round. */
+/* Announce that there are bytes to send; fill is called at the end of this round. */
 void slu_conn_kick(struct slu_conn *c);
-/* Send what fill still gives, then close; closed(0) is called at the end. */
+/* Send everything that fill still supplies, then close; closed(0) is called at the end. */
 void slu_conn_finish(struct slu_conn *c);
 /* Close now, without a callback; the pointer is dead. */
 void slu_conn_close(struct slu_conn *c);

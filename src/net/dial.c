@@ -23,7 +23,7 @@ struct slu_dial {
 	char text[300];
 	uv_getaddrinfo_t resolve;
 	bool resolving, cancelled;
-	uv_poll_t *poll; /* own allocation: outlives us by its close callback */
+	uv_poll_t *poll; /* allocated by itself, because it lives until its close callback */
 	int fd;
 	struct sockaddr_storage sa[MAX_ADDRS];
 	socklen_t sa_len[MAX_ADDRS];
@@ -86,7 +86,7 @@ static void dial_free(struct slu_dial *d)
 	slu_timer_stop(&d->timer);
 	slu_timer_stop(&d->next);
 	drop_socket(d);
-	if (d->resolving) { /* the request is inside us: wait for its callback */
+	if (d->resolving) { /* the request is part of this struct: wait for its callback */
 		d->cancelled = true;
 		uv_cancel((uv_req_t *)&d->resolve);
 		return;
@@ -127,7 +127,7 @@ static void on_writable(uv_poll_t *h, int status, int events)
 	(void)events;
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &len) < 0)
 		e = errno;
-	if (!e && status < 0) /* libuv says EBADF for every error of the socket */
+	if (!e && status < 0) /* libuv reports EBADF for every error of the socket */
 		e = -status;
 	if (e) {
 		d->last = e;

@@ -242,7 +242,7 @@ static int head_of(struct slu_exchange *x, int status, const char *content_type)
 	return rc;
 }
 
-/* The whole answer is written, or could not be. */
+/* End the exchange: the whole answer is written, or writing it failed. */
 static void over(struct slu_exchange *x, int rc)
 {
 	struct server_peer *p = x->peer;
@@ -303,7 +303,7 @@ void slu_http_reply_text(struct slu_exchange *x, int status, const char *fmt, ..
 		n = vsnprintf(text, room - 1, fmt, ap);
 		va_end(ap);
 	}
-	if (!text) /* without memory as much of it as there is room for */
+	if (!text) /* without memory, as much of the answer as there is room for */
 		text = brief;
 	n = SLU_MAX(SLU_MIN(n, (int)room - 2), 0);
 	text[n++] = '\n';

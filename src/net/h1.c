@@ -99,7 +99,7 @@ static int on_value_complete(llhttp_t *ll)
 {
 	struct slu_h1 *h = ll->data;
 
-	h->in_value = true; /* an empty value brings no on_value */
+	h->in_value = true; /* llhttp does not call on_value for an empty value */
 	return flush_header(h);
 }
 
@@ -191,7 +191,8 @@ static int execute(struct slu_h1 *h, const char *p, size_t n)
 	const char *at = llhttp_get_error_pos(&h->ll);
 
 	while (e == HPE_PAUSED_UPGRADE && h->state != SLU_H1_READY && at >= p && at <= p + n) {
-		/* An upgrade we did not take: what follows is HTTP/1.1 as before. */
+		/* We did not accept the upgrade, so the bytes that follow are HTTP/1.1 as
+		 * before. */
 		n -= (size_t)(at - p);
 		p = at;
 		llhttp_resume_after_upgrade(&h->ll);

@@ -11,10 +11,10 @@ struct slu_h1_options {
 };
 
 enum slu_h1_state {
-	SLU_H1_IDLE,      /* nothing of a request seen yet */
+	SLU_H1_IDLE,      /* no byte of a request has arrived yet */
 	SLU_H1_RECEIVING, /* some of it */
-	SLU_H1_READY,     /* all of it: answer, then slu_h1_next() */
-	SLU_H1_BAD,       /* answer slu_h1_bad_status() and close */
+	SLU_H1_READY,     /* the request is complete: answer it, then call slu_h1_next() */
+	SLU_H1_BAD,       /* the request is refused: answer slu_h1_bad_status() and close */
 };
 
 struct slu_h1 *slu_h1_new(const struct slu_h1_options *o);
@@ -39,7 +39,7 @@ int slu_h1_end(struct slu_h1 *h, const struct slu_headers *trailers);
 /* Whether the connection may be used again after this answer. */
 bool slu_h1_keep_alive(const struct slu_h1 *h);
 void slu_h1_close_after(struct slu_h1 *h);
-/* Forget this request, look at the bytes behind it. */
+/* Forget this request and parse the bytes behind it. */
 int slu_h1_next(struct slu_h1 *h);
 
 /* Bytes to send: move them into `out`. */

@@ -109,7 +109,7 @@ static int on_header(nghttp2_session *ng, const nghttp2_frame *f, const uint8_t 
 static void head_complete(struct slu_h2 *h, struct slu_h2_stream *s)
 {
 	if (s->head_done)
-		return; /* trailers; they joined the list */
+		return; /* trailers, which are now in the list */
 	if (!h->server && s->status < 200) {
 		slu_headers_reset(&s->in); /* 1xx: the real one follows */
 		s->status = 0;
@@ -168,7 +168,8 @@ static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t
 	struct slu_h2_stream *s = find_stream(ng, id);
 
 	(void)flags;
-	/* The connection's window never waits for one slow stream. */
+	/* Give the connection's window back at once, so that one slow stream does not stop the
+	 * others. */
 	nghttp2_session_consume_connection(ng, n);
 	if (s)
 		h->ops->data(h->arg, s, p, n);
@@ -200,7 +201,8 @@ static int on_frame_send(nghttp2_session *ng, const nghttp2_frame *f, void *arg)
 	s = find_stream(ng, f->hd.stream_id);
 	if (s && f->hd.type == NGHTTP2_HEADERS)
 		s->sent = true;
-	/* Answered in full before the request was: the client will not read the rest (RFC 9113, 8.1). */
+	/* The answer was complete before the request was: tell the client not to send the rest
+	 * (RFC 9113, 8.1). */
 	if (s && h->server && (f->hd.flags & NGHTTP2_FLAG_END_STREAM) && !s->peer_ended)
 		nghttp2_submit_rst_stream(ng, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
 	return 0;
@@ -533,7 +535,7 @@ int slu_h2_body(struct slu_h2_stream *s, const void *p, size_t n)
 		return -EPIPE;
 	rc = slu_buf_add(&s->out, p, n);
 	if (rc < 0) {
-		s->out.error = 0; /* what is there already still goes out */
+		s->out.error = 0; /* frames that are queued already are still sent */
 		return rc;
 	}
 	if (n)

@@ -45,7 +45,7 @@ void slu_h2_free(struct slu_h2 *h);
 int slu_h2_recv(struct slu_h2 *h, const uint8_t *p, size_t n, struct slu_error *err);
 /* Append frames to `out` until about `limit` bytes are there or nothing is left. */
 int slu_h2_send(struct slu_h2 *h, struct slu_buf *out, size_t limit, struct slu_error *err);
-/* Whether send would give something. */
+/* Whether slu_h2_send() would produce bytes. */
 bool slu_h2_wants_send(const struct slu_h2 *h);
 /* Whether the session is over: nothing more to read nor to write. */
 bool slu_h2_is_over(const struct slu_h2 *h);
@@ -56,7 +56,7 @@ uint32_t slu_h2_peer_max(const struct slu_h2 *h);
 /* Memory of the headers that were not taken and of bodies not sent. */
 size_t slu_h2_bytes(const struct slu_h2 *h);
 int slu_h2_ping(struct slu_h2 *h);
-/* Take no further streams (server) and tell the peer. */
+/* Accept no further streams (server) and tell the peer so (GOAWAY). */
 int slu_h2_goaway(struct slu_h2 *h);
 
 /* ---- streams ---- */
@@ -77,7 +77,7 @@ int slu_h2_body(struct slu_h2_stream *s, const void *p, size_t n);
 int slu_h2_body_end(struct slu_h2_stream *s, const struct slu_headers *trailers);
 /* End the stream at once, in both directions.  `closed` follows, not from inside. */
 void slu_h2_reset(struct slu_h2_stream *s, uint32_t code);
-/* Body bytes were dealt with: the peer may send as many more. */
+/* Report that body bytes were processed; the peer may send as many more. */
 void slu_h2_consume(struct slu_h2_stream *s, size_t n);
 
 const struct slu_headers *slu_h2_headers(const struct slu_h2_stream *s);

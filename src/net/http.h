@@ -1,4 +1,4 @@
-/* http.h — the words client and server share: methods, header lists, addresses, escaping. */
+/* http.h — what client and server have in common: methods, header lists, addresses, escaping. */
 #pragma once
 #include "base/buf.h"
 #include "base/vec.h"
@@ -11,7 +11,7 @@ enum slu_http_method {
 	SLU_HTTP_PATCH,
 	SLU_HTTP_DELETE,
 	SLU_HTTP_OPTIONS,
-	SLU_HTTP_OTHER, /* seen by the server only */
+	SLU_HTTP_OTHER, /* only requests to the server have it */
 };
 
 const char *slu_http_method_name(enum slu_http_method m);

@@ -63,7 +63,7 @@ static void go_down(struct slu_link *k, int code, const struct slu_error *err)
 	k->ready = false;
 	slu_conn_close(k->conn);
 	k->conn = NULL;
-	/* Streams hear of it before the owner does. */
+	/* Close the streams before telling the owner. */
 	if (!k->depth && k->h2) {
 		struct slu_h2 *h2 = k->h2;
 
@@ -72,7 +72,7 @@ static void go_down(struct slu_link *k, int code, const struct slu_error *err)
 		slu_h2_free(h2);
 		k->depth--;
 	}
-	if (k->dead) /* the owner closed us from a stream's callback */
+	if (k->dead) /* the owner closed the link in a stream's callback */
 		return;
 	k->dead = true;
 	slu_timer_stop(&k->timer);
@@ -119,8 +119,8 @@ static void on_closed(void *arg, struct slu_h2_stream *s, uint32_t code, bool re
 
 static void arm_ping(struct slu_link *k);
 
-/* SETTINGS arrived.  Only the first ones make the link usable: before them we would not know how
- * many streams the server takes. */
+/* SETTINGS arrived.  The first ones make the link usable; before them the number of streams that
+ * the server accepts is unknown. */
 static void on_settings(void *arg)
 {
 	struct slu_link *k = arg;
@@ -232,7 +232,7 @@ static int conn_data(void *arg, const uint8_t *p, size_t n, struct slu_error *er
 	int rc;
 
 	k->bytes_in += n;
-	k->depth++; /* the owner may close us from any callback */
+	k->depth++; /* the owner may close the link in any callback */
 	rc = slu_h2_recv(k->h2, p, n, err);
 	if (!k->dead) {
 		slu_conn_kick(k->conn);
@@ -337,7 +337,7 @@ int slu_link_open(struct slu_loop *l, const struct slu_link_options *o,
 		link_free(k);
 		return rc;
 	}
-	/* The dial has its own end; this one covers the handshake. */
+	/* slu_dial() has a timeout of its own; this one covers the handshake. */
 	slu_timer_start(&k->timer, l, k->o.connect_ns + SLU_NS_PER_MS, connect_late, k);
 	*out = k;
 	return 0;

@@ -9,12 +9,13 @@
 struct slu_link;
 
 struct slu_link_ops {
-	/* Usable from now on, or has room again: see slu_link_room(). */
+	/* The link is usable, or has room again: see slu_link_room(). */
 	void (*room)(void *arg);
-	/* The server takes no further requests here; those under way may still be answered. */
+	/* The server accepts no further requests on this link; those under way may still be
+	 * answered. */
 	void (*goaway)(void *arg, uint32_t code, const char *text);
-	/* Gone, every stream was closed before.  Code 0: in good order after GOAWAY or drain.
-	 * The link is freed after. */
+	/* The connection is gone, and every stream was closed before.  Code 0: in good order
+	 * after GOAWAY or drain.  The link is freed after the call. */
 	void (*down)(void *arg, int code, const struct slu_error *err);
 	/* As in h2.h. */
 	void (*head)(void *arg, struct slu_h2_stream *s);

@@ -135,7 +135,7 @@ static void on_tick(uv_timer_t *h)
 {
 	struct slu_loop *l = h->data;
 	int64_t now = (int64_t)uv_now(&l->uv) * SLU_NS_PER_MS;
-	uint64_t limit = l->seq; /* what the callbacks start waits for the next round */
+	uint64_t limit = l->seq; /* timers started meanwhile wait for the next round */
 
 	while (l->timers && l->timers->due_ns <= now && l->timers->seq <= limit) {
 		struct slu_timer *t = l->timers;
@@ -222,7 +222,7 @@ static void on_prepare(uv_prepare_t *h)
 	struct slu_loop *l = h->data;
 
 	run_tasks(l);
-	/* A timer or task may have brought what run_until waits for: do not poll for more. */
+	/* A timer or task may have made run_until's condition true: do not wait for sockets. */
 	if (l->until && (*l->until || l->late))
 		uv_stop(&l->uv);
 }
@@ -339,11 +339,11 @@ void slu_loop_free(struct slu_loop *l)
 {
 	if (!l)
 		return;
-	run_tasks(l); /* some of them free what was closed last */
+	run_tasks(l); /* some of these tasks free handles that were closed last */
 	while (l->timers)
 		slu_timer_stop(l->timers);
-	/* Handles that are closing already free what is around them in their callbacks; requests in
-	 * the work pool (name resolution) are waited for. */
+	/* Run the loop until it is empty: the close callbacks of handles free the structs around
+	 * them, and requests in the work pool (name resolution) have to end. */
 	uv_walk(&l->uv, close_left, NULL);
 	uv_run(&l->uv, UV_RUN_DEFAULT);
 	uv_loop_close(&l->uv);

@@ -16,8 +16,8 @@ typedef void slu_call_fn(void *arg);
 
 /* A new loop.  Also makes the process ignore SIGPIPE.  NULL: no memory or no descriptors left. */
 struct slu_loop *slu_loop_new(void);
-/* Close what is left and free it.  Connections, servers and clients made on the loop must have
- * been freed before; their handles are closed here.  NULL is fine. */
+/* Close the handles that are left and free the loop.  Connections, servers and clients made on
+ * the loop must have been freed before; their handles are closed here.  NULL is fine. */
 void slu_loop_free(struct slu_loop *l);
 SLU_DEFINE_CLEANUP(struct slu_loop, slu_loop_free)
 
@@ -27,7 +27,7 @@ void slu_loop_run(struct slu_loop *l);
 bool slu_loop_run_until(struct slu_loop *l, const bool *done, int64_t timeout_ns);
 void slu_loop_stop(struct slu_loop *l);
 
-/* Monotonic clock as of the current round; and the exact one. */
+/* The monotonic clock: as read at the start of this round, and as of now. */
 int64_t slu_loop_now_ns(const struct slu_loop *l);
 int64_t slu_clock_ns(void);
 
@@ -56,7 +56,7 @@ struct slu_timer {
 /* Fire once, `delay_ns` from now; an armed timer is moved.  The callback may start it again. */
 void slu_timer_start(struct slu_timer *t, struct slu_loop *l, int64_t delay_ns, slu_call_fn *fn,
 		     void *arg);
-/* Harmless on a timer that is not armed. */
+/* Stop the timer; a timer that is not armed stays as it is. */
 void slu_timer_stop(struct slu_timer *t);
 static inline bool slu_timer_armed(const struct slu_timer *t)
 {
@@ -71,7 +71,7 @@ struct slu_task {
 	void *arg;
 };
 
-/* Queue it (once: a queued task stays where it is). */
+/* Queue the task; a task that is queued already keeps its place. */
 void slu_task_defer(struct slu_task *t, struct slu_loop *l, slu_call_fn *fn, void *arg);
 void slu_task_cancel(struct slu_task *t);
 static inline bool slu_task_queued(const struct slu_task *t)

@@ -70,7 +70,7 @@ void net_server_peer_drop(struct server_peer *p)
 	while (p->exchanges)
 		net_server_exchange_gone(p->exchanges);
 	net_server_pool_leave(p->pool, p->source);
-	slu_task_defer(&p->reap, s->loop, peer_free, p); /* never under our own feet */
+	slu_task_defer(&p->reap, s->loop, peer_free, p); /* not inside its callback */
 	drained_if_empty(s);
 }
 
@@ -98,8 +98,8 @@ static void on_stall(void *arg)
 	net_server_peer_drop(arg);
 }
 
-/* A new connection waits for its handshake and the first byte of a request, a half-received request
- * for its rest, an idle connection for the next one. */
+/* Start the timer of the connection: a new one waits for its handshake and the first byte of a
+ * request, one with half a request for the rest, an idle one for the next request. */
 static void arm_timer(struct server_peer *p)
 {
 	const struct slu_server_options *o = &p->s->o;
@@ -112,10 +112,10 @@ static void arm_timer(struct server_peer *p)
 		p->receiving = false;
 		return;
 	}
-	/* The clock of a request starts once and is not prolonged by further bytes. */
+	/* The timer of a request starts once; further bytes do not extend it. */
 	if (receiving && p->receiving && slu_timer_armed(&p->timer))
 		return;
-	/* Nor does the end of a handshake give a silent connection more time. */
+	/* The end of a handshake does not extend the timer of a silent connection, either. */
 	if (!receiving && !p->asked && slu_timer_armed(&p->timer))
 		return;
 	p->receiving = receiving;
@@ -199,7 +199,7 @@ static void h2_on_data(void *arg, struct slu_h2_stream *s, const uint8_t *b, siz
 		return;
 	}
 	if (p->dead || !x || x->handed)
-		return; /* refused, or answered before its end: the rest is of no interest */
+		return; /* the request was refused, or answered before its end: ignore the rest */
 	x->body.max = p->pool->o.max_body;
 	rc = n > x->body.max ? -EMSGSIZE : slu_buf_add(&x->body, b, n);
 	if (!rc)
@@ -431,7 +431,7 @@ static int peer_data(void *arg, const uint8_t *b, size_t n, struct slu_error *er
 		p->depth--;
 		return rc;
 	}
-	/* Without TLS the first bytes tell: HTTP/2 begins with its preface. */
+	/* Without TLS the first bytes tell the protocol: HTTP/2 begins with its preface. */
 	rc = slu_buf_add(&p->sniff, b, n);
 	known = SLU_MIN(p->sniff.n, sizeof preface - 1);
 	if (!rc && memcmp(p->sniff.p, preface, known))

@@ -72,7 +72,7 @@ void slu_server_tls(struct slu_server *s, int listener, struct slu_tls *tls);
 /* Stop accepting, answer what is under way, close idle connections (GOAWAY), then call fn once
  * nothing is left or `grace_ns` passed. */
 void slu_server_drain(struct slu_server *s, int64_t grace_ns, slu_call_fn *fn, void *arg);
-/* Close everything now.  Open exchanges remain valid until answered.  NULL is fine. */
+/* Close all connections now.  Open exchanges remain valid until answered.  NULL is fine. */
 void slu_server_free(struct slu_server *s);
 
 struct slu_server_stats {
@@ -121,7 +121,8 @@ struct slu_exchange_sink {
 	void *arg;
 };
 void slu_exchange_on_body(struct slu_exchange *x, const struct slu_exchange_sink *sink);
-/* While held, the room of the bytes that arrive is not given back: the peer stops at its window. */
+/* Hold or release the peer: while held, its window does not grow, so it stops sending when the
+ * window is full. */
 void slu_exchange_hold(struct slu_exchange *x, bool hold);
 
 /* ---- the answer ---- */

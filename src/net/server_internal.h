@@ -16,8 +16,8 @@ struct server_source {
 	struct server_source *next;
 };
 
-/* What the connections of one listener may take together.  Listeners share nothing: clients that fill
- * one cannot shut another. */
+/* The limits and the account of one listener.  Listeners share nothing, so clients that fill one
+ * cannot shut another. */
 struct server_pool {
 	struct slu_server *server;
 	struct slu_pool_options o;
@@ -29,7 +29,7 @@ struct server_pool {
 
 struct server_listener {
 	struct slu_server *s;
-	struct uv_poll_s *poll; /* own allocation: outlives us by its close callback */
+	struct uv_poll_s *poll; /* allocated by itself, because it lives until its close callback */
 	int fd;
 	int index;
 	uint16_t port;
@@ -84,7 +84,7 @@ struct slu_exchange {
 	struct slu_exchange_sink sink; /* where the body goes instead */
 	size_t owed;                   /* room not given back while held */
 	bool hold;
-	bool handed; /* the handler has it */
+	bool handed; /* the handler was called and has not answered yet */
 	bool begun;
 };
 
@@ -109,7 +109,8 @@ struct slu_exchange *net_server_exchange_new(struct server_peer *p);
 int net_server_exchange_prepare(struct slu_exchange *x, const char *method, const char *target);
 /* Give the exchange to the handler. */
 void net_server_exchange_hand_over(struct slu_exchange *x);
-/* The peer is gone; frees it unless the handler still has it. */
+/* Tell the exchange that the peer is gone; frees the exchange unless the handler has yet to
+ * answer. */
 void net_server_exchange_gone(struct slu_exchange *x);
 void net_server_exchange_free(struct slu_exchange *x);
 /* Memory a request takes. */
@@ -125,21 +126,23 @@ int net_server_common_headers(struct slu_headers *h);
 /* `connections`: the server's own default; 0: none. */
 void net_server_pool_init(struct server_pool *g, const struct slu_pool_options *o,
 			  uint32_t connections);
-/* Count a new connection in, if need be at the cost of another.  NULL: no room for it. */
+/* Add a connection to the account, closing another one if the pool is full.  NULL: there is no
+ * room. */
 struct server_source *net_server_pool_admit(struct slu_server *s, struct server_pool *g, int fd);
-/* Count a connection out. */
+/* Remove a connection from the account. */
 void net_server_pool_leave(struct server_pool *g, struct server_source *from);
-/* A connection may hold more or less than before.  Connections are closed for it at the end of the
- * round, never inside. */
+/* Recount the bytes that a connection holds.  If the pool is above its ceiling, connections are
+ * closed at the end of the round, never inside this call. */
 void net_server_pool_weigh(struct server_peer *p);
-/* A connection that ends holds nothing; a request that outlives it still does. */
+/* Take a connection that ends out of the account (forget); a request that outlives its
+ * connection stays in the account (orphan). */
 void net_server_pool_forget(struct server_peer *p);
 void net_server_pool_orphan(struct slu_exchange *x);
 void net_server_pool_done(struct server_pool *g);
 
 /* ---- server.c ---- */
 
-/* The connection is gone or goes now; exchanges hear of it. */
+/* End the connection and tell its exchanges. */
 void net_server_peer_drop(struct server_peer *p);
 
 /* An exchange of this connection was answered. */

@@ -118,7 +118,7 @@ struct server_source *net_server_pool_admit(struct slu_server *s, struct server_
 		from->next = g->sources;
 		g->sources = from;
 	}
-	from->connections++; /* before the victim goes: it may be the last one of this address */
+	from->connections++; /* before the victim, perhaps the last of its address, goes */
 	g->connections++;
 	if (victim) {
 		s->st.evicted++;
@@ -165,7 +165,7 @@ static void shed(void *arg)
 				worst = p;
 		}
 		if (!worst)
-			return; /* only handlers hold anything: their answers free it */
+			return; /* only requests with handlers hold bytes, and their answers free them */
 		g->server->st.shed++;
 		net_server_peer_drop(worst);
 	}

@@ -161,13 +161,14 @@ static struct slu_tls *tls_new(bool server)
 	return t;
 }
 
-/* Certificates without a place in the message are called by this. */
+/* What messages call a certificate if the caller did not say where it comes from. */
 static const char *or_(const char *from, const char *otherwise)
 {
 	return from ? from : otherwise;
 }
 
-/* The certificate that was not accepted is not kept by a failed handshake: remember it. */
+/* Remember the certificate that was not accepted, because OpenSSL drops it with the failed
+ * handshake. */
 static int rejected_index(void)
 {
 	static int index = -1;
@@ -253,7 +254,7 @@ static int choose_alpn(SSL *ssl, const unsigned char **out, unsigned char *outle
 	(void)ssl, (void)arg;
 	if (SSL_select_next_proto((unsigned char **)out, outlen, alpn_server,
 				  sizeof alpn_server - 1, in, inlen) != OPENSSL_NPN_NEGOTIATED)
-		return SSL_TLSEXT_ERR_NOACK; /* no common protocol: HTTP/1.1 it is */
+		return SSL_TLSEXT_ERR_NOACK; /* no common protocol: fall back to HTTP/1.1 */
 	return SSL_TLSEXT_ERR_OK;
 }
 
@@ -383,7 +384,7 @@ static void alt_names(X509 *x, char *out, size_t size)
 	GENERAL_NAMES_free(names);
 }
 
-/* The server's certificate was not accepted: say which and why. */
+/* Report which certificate of the server was not accepted, and why. */
 static int explain_verify(SSL *ssl, long v, struct slu_error *err)
 {
 	X509 *x = SSL_get_ex_data(ssl, rejected_index());
@@ -425,7 +426,7 @@ static int explain_verify(SSL *ssl, long v, struct slu_error *err)
 	}
 }
 
-/* Alerts by which a server says that it does not like our certificate. */
+/* Alerts by which a server refuses our certificate. */
 static bool is_client_cert_alert(int reason)
 {
 	switch (reason) {

@@ -39,5 +39,5 @@ struct slu_tls *slu_tls_ref(struct slu_tls *t);
 void slu_tls_unref(struct slu_tls *t);
 SLU_DEFINE_CLEANUP(struct slu_tls, slu_tls_unref)
 
-/* When the own certificate ends, seconds since the epoch; INT64_MAX without one. */
+/* When our own certificate expires, in seconds since the epoch; INT64_MAX without one. */
 int64_t slu_tls_not_after_s(const struct slu_tls *t);

@@ -1,6 +1,6 @@
 #include "planner/multi.h"
 
-#define FEW 16 /* spans found by looking at each */
+#define FEW 16 /* up to this many spans are found by a linear search */
 
 struct slu_multi *slu_multi_new(const uint16_t *type, const int64_t *total, uint32_t n)
 {
@@ -161,7 +161,9 @@ int slu_multi_add(struct slu_multi *m, uint32_t job, int64_t at, int64_t duratio
 		if (rc < 0) {
 			if (k >= FEW)
 				slu_map_del(&m->where, job);
-			/* The reference leaves the others booked; running out of memory is ours. */
+			/* The reference leaves the amounts in the planners before it booked, and
+			 * so do we; lack of memory, which the reference does not handle, undoes
+			 * them. */
 			while (rc == -ENOMEM && i-- > 0)
 				slu_planner_remove(&m->p[i], at, duration, want[i]);
 			return rc;
@@ -280,7 +282,8 @@ int slu_multi_reshape(struct slu_multi *m, const uint16_t *type, const int64_t *
 		fresh->p[i] = m->p[old];
 		slu_planner_init(&m->p[old], 0);
 		if (slu_planner_resize(&fresh->p[i], total[i]) < 0) {
-			/* The old total stays; the shape is what matters to the caller. */
+			/* Without memory the points keep their numbers; the caller relies on the
+			 * types alone. */
 			fresh->p[i].total = total[i];
 		}
 	}

@@ -24,24 +24,24 @@ size_t slu_multi_memory(const struct slu_multi *m);
 
 /* Index of the planner for a type, or n. */
 uint32_t slu_multi_index(const struct slu_multi *m, uint16_t type);
-/* Whether want[i] units of each are there (want by index).  As slu_planner_fits. */
+/* Whether want[i] units of each type are free; answers as slu_planner_fits() does. */
 int slu_multi_fits(const struct slu_multi *m, int64_t at, int64_t duration, const int64_t *want);
 
-/* Book for a job.  If planner i refuses, what was booked in those before it stays booked and no
- * span is kept (as in the reference): -EINVAL. */
+/* Book the amounts for a job.  If planner i refuses, the amounts booked in the planners before it
+ * stay booked and no span is kept, as in the reference: -EINVAL. */
 int slu_multi_add(struct slu_multi *m, uint32_t job, int64_t at, int64_t duration,
 		  const int64_t *want);
 /* The job's amounts (by index; -1 = gone), or NULL. */
 const int64_t *slu_multi_span(const struct slu_multi *m, uint32_t job);
-/* Give the job's span back; false if there is none. */
+/* Free the job's span; false if there is none. */
 bool slu_multi_remove(struct slu_multi *m, uint32_t job, int64_t at, int64_t duration);
-/* Give back less[i] of each part of the span (0 removes parts that hold nothing).  1 when nothing
- * is left and the span is gone, 0 when some is left, -EINVAL if a part holds less (then nothing
- * more is changed), -ENOENT if there is no span. */
+/* Free less[i] units of each part of the span (0 removes parts that hold nothing). 1 if nothing
+ * is left and the span is gone, 0 if some units are left, -EINVAL if a part holds fewer units
+ * (then nothing more is changed), -ENOENT if there is no span. */
 int slu_multi_reduce(struct slu_multi *m, uint32_t job, int64_t at, int64_t duration,
 		     const int64_t *less);
-/* Other types and totals, after the graph changed: planners of types that stay keep their spans.
- * 0 or -ENOMEM. */
+/* Set other types and totals after the graph changed; planners of types that stay keep their
+ * spans. 0 or -ENOMEM. */
 int slu_multi_reshape(struct slu_multi *m, const uint16_t *type, const int64_t *total, uint32_t n);
 
 /* Earliest point of planner 0 where all fit; as slu_planner_first. */

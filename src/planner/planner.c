@@ -55,7 +55,7 @@ static int grow_points(struct slu_planner *p, uint32_t cap)
 	} else {
 		t[0] = 0;
 		left[0] = p->total;
-		ref[0] = 1; /* the first point never goes */
+		ref[0] = 1; /* the first point is never removed */
 		if (seen)
 			seen[0] = p->total, passed[0] = 0;
 		p->n = 1;
@@ -149,7 +149,8 @@ int slu_planner_fits(const struct slu_planner *p, int64_t at, int64_t duration, 
 	return 0;
 }
 
-/* Search again the points the last search went over. */
+/* Let the search for a time see the present numbers of the points that the last search passed
+ * over. */
 static void refresh(struct slu_planner *p)
 {
 	bool same = true;
@@ -307,7 +308,7 @@ static int64_t search_points(struct slu_planner *p, uint32_t i)
 			p->last = p->t[i];
 			return p->last;
 		}
-		/* Every start between here and the lack at j fails for the same lack. */
+		/* Every start between here and point j fails for the lack of units at j. */
 		i = j > i && !p->seen ? j : i + 1;
 	}
 	return p->last = -ENOENT;

@@ -14,11 +14,11 @@
 
 struct slu_planner {
 	int64_t total;
-	int64_t *t;      /* times; t[0] = 0; n = 0 stands for the first point alone */
-	int64_t *left;   /* units left from t[i] on */
-	uint32_t *ref;   /* spans that start or end at t[i] */
-	int64_t *seen;   /* what the time search believes is left; NULL = the same as left */
-	uint8_t *passed; /* the last search went over it (with seen only) */
+	int64_t *t;    /* times; t[0] = 0; n = 0 stands for the first point alone */
+	int64_t *left; /* units left from t[i] on */
+	uint32_t *ref; /* spans that start or end at t[i] */
+	int64_t *seen; /* units left as the search for a time sees them; NULL = the same as left */
+	uint8_t *passed; /* the last search passed over the point (only with `seen`) */
 	uint32_t n, cap;
 	/* The search that slu_planner_next continues. */
 	int64_t want, duration, last;
@@ -41,15 +41,16 @@ int slu_planner_fits(const struct slu_planner *p, int64_t at, int64_t duration, 
 int slu_planner_add(struct slu_planner *p, int64_t at, int64_t duration, int64_t n);
 /* Give a span back. */
 void slu_planner_remove(struct slu_planner *p, int64_t at, int64_t duration, int64_t n);
-/* Give n units of a larger span back; its points stay. */
+/* Free n units of a larger span; its points stay. */
 void slu_planner_reduce(struct slu_planner *p, int64_t at, int64_t duration, int64_t n);
-/* Change the total; what is left changes by the difference, never below 0.  Like in the reference
- * the time search keeps its old belief about a point until the point is touched.  0 or -ENOMEM. */
+/* Change the total; the units left change by the difference, but not below 0.  As in the
+ * reference, the search for a time keeps using the old number of a point until a span touches
+ * the point. 0 or -ENOMEM. */
 int slu_planner_resize(struct slu_planner *p, int64_t total);
 
-/* Earliest scheduled point on or after `from` where n units are left for `duration`.  Only points
- * are answers: `from` itself is none unless a point lies there.  -ENOENT, or -ERANGE if the total
- * is less than n. */
+/* The earliest scheduled point at or after `from` from which n units are left for `duration`.
+ * Only scheduled points are answers, so `from` itself is one only if a point lies there.
+ * -ENOENT, or -ERANGE if the total is less than n. */
 int64_t slu_planner_first(struct slu_planner *p, int64_t from, int64_t duration, int64_t n);
 /* The next answer of the same search. */
 int64_t slu_planner_next(struct slu_planner *p);

@@ -142,7 +142,8 @@ void slu_msg_describe(const struct slu_msg_file *f, struct slu_buf *out)
 	slu_pb_put_str(out, 12, "proto3");
 }
 
-/* Takes "name" or "name." off the front; what remains is "" or the part behind the dot. */
+/* Remove "name" or "name." from the front of the text; the rest is "" or the part behind the
+ * dot. */
 static bool take_name(struct slu_text *s, const char *name)
 {
 	size_t n = strlen(name);

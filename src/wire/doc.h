@@ -30,14 +30,16 @@ struct slu_json_doc {
 	struct slu_arena text; /* YAML: the strings */
 };
 
-/* The value at the beginning of the text, whatever follows it after *used bytes; read in place: the
- * document lasts as long as the text, which is spent.  0, -EINVAL, -EMSGSIZE, -ENOMEM. */
+/* Read the value at the beginning of the text; *used is its length, and anything may follow.  The
+ * reader overwrites the text, and the document is valid as long as the text is. 0, -EINVAL,
+ * -EMSGSIZE, -ENOMEM. */
 int slu_json_parse_first(struct slu_buf *text, uint32_t max_depth, struct slu_json_doc **out,
 			 size_t *used);
 
 /* A plain scalar by the rules of YAML 1.1; false: it is a string, *v is undefined. */
 bool slu_yaml_resolve(const char *s, struct slu_json *v);
 
-/* The quick reader: 1 done, 0 not its kind of text (the document holds nothing), -ENOMEM. */
+/* The quick reader: 1 if it read the text, 0 if the text is not simple enough (the document is
+ * empty), -ENOMEM. */
 int slu_yaml_plain(struct slu_json_doc *doc, const char *text, size_t n, unsigned flags,
 		   uint32_t max_depth, uint32_t max_values);

@@ -4,7 +4,8 @@
 
 #define LIST_AT 2u /* containers around a list */
 
-/* The items at the beginning as a document of their own, an array; *used: without a bracket. */
+/* Read the items at the beginning of the text as an array, a document of its own; *used does not
+ * count brackets. */
 static int parse(const char *items, size_t n, struct slu_buf *b, struct slu_json_doc **out,
 		 size_t *used)
 {
@@ -40,7 +41,7 @@ static bool is_space(char x)
 	return x == ' ' || x == '\n' || x == '\r' || x == '\t';
 }
 
-/* The last comma between what looks like two objects, or 0. */
+/* The last comma between two texts that look like objects, or 0. */
 static size_t guess(const char *p, size_t n)
 {
 	for (const char *at; (at = memrchr(p, ',', n)); n = (size_t)(at - p)) {
@@ -77,13 +78,15 @@ static size_t scan(const struct cutter *c, size_t at)
 	return SLU_MIN(i, c->n);
 }
 
-/* The part at *at, which moves to the comma or bracket after it.  A guess where it ends that was
- * wrong does not parse: what is cut there is no list of whole items. */
+/* Read the part at *at and move *at to the comma or bracket after it.  A wrong guess of where the
+ * part ends is noticed, because a text cut in the wrong place does not parse as a list of whole
+ * items. */
 static int take_part(struct cutter *c, size_t *at, bool first)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	struct slu_json_part x = { .at = *at };
-	/* Not for the first: many short lists would each be looked at with all that follows. */
+	/* Do not guess for the first part: with many short lists, each guess would scan the rest
+	 * of the text. */
 	size_t n = first ? 0 : guess(c->text + x.at, SLU_MIN(c->part, c->n - x.at));
 	int rc = n ? parse(c->text + x.at, n, &c->items, &doc, &x.n) : -EINVAL;
 
@@ -97,7 +100,7 @@ static int take_part(struct cutter *c, size_t *at, bool first)
 		return rc;
 	*at += x.n;
 	x.count = slu_json_count(slu_json_root(doc));
-	/* Nothing between commas is an error, nothing between brackets is not. */
+	/* An empty place between commas is an error, an empty list is not. */
 	if (!x.count && !(first && c->text[*at] == ']'))
 		return -EINVAL;
 	return slu_vec_push(&c->p->part, x);
@@ -120,8 +123,8 @@ static int take_list(struct cutter *c, size_t *i)
 	return rc;
 }
 
-/* Only as much of the grammar as it takes to find the lists: the outline and the parts are parsed,
- * and if those are good, so is the text they were cut from. */
+/* Follow only as much of the grammar as is needed to find the lists.  The outline and the parts
+ * are parsed afterwards; if they are correct, so is the text they were cut from. */
 static int cut(struct cutter *c)
 {
 	bool obj[LIST_AT] = { false };
@@ -165,7 +168,7 @@ int slu_json_parts_open(struct slu_json_parts *p, const char *text, size_t n, si
 		slu_buf_done(&c.outline);
 		slu_buf_done(&c.items);
 	}
-	/* What is wrong, and where, is said of the text as a whole. */
+	/* Report the error and its place in the whole text. */
 	return !rc || rc == -ENOMEM ? rc : slu_json_parse_place(text, n, NULL, &p->outline, place);
 }
 

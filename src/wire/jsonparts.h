@@ -19,13 +19,14 @@ struct slu_json_part {
 struct slu_json_parts {
 	struct slu_json_doc *outline;
 	const char *text; /* borrowed */
-	bool cut;         /* false: the outline is all of the text */
+	bool cut;         /* false: the outline is the whole text */
 	SLU_VEC(struct slu_json_part) part;
 	SLU_VEC(uint32_t) list; /* per list: the first of its parts */
 };
 
-/* A text of up to `part` bytes is not taken apart; in a longer one a part ends with the first item
- * that makes it so long.  The text must outlive the parts.  Close in every case. */
+/* A text of up to `part` bytes is not cut; in a longer text a part ends with the first item that
+ * makes it at least that long.  The text must outlive the parts.  Close the parts whatever is
+ * returned. */
 int slu_json_parts_open(struct slu_json_parts *p, const char *text, size_t n, size_t part,
 			struct slu_json_place *place);
 void slu_json_parts_close(struct slu_json_parts *p);

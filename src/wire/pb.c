@@ -90,7 +90,8 @@ size_t slu_pb_begin(struct slu_buf *b, uint32_t num)
 	return b->n;
 }
 
-/* The length goes in front of what was written since begin, which moves over by its size. */
+/* Insert the length in front of what was written since begin; those bytes move by the size of
+ * the length. */
 void slu_pb_end(struct slu_buf *b, size_t at)
 {
 	uint8_t t[10];

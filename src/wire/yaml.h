@@ -8,8 +8,8 @@
 #include "wire/json.h"
 
 enum slu_yaml_flags {
-	SLU_YAML_TEXT = 1,    /* resolve nothing: every scalar is a string, exactly as written */
-	SLU_YAML_STREAM = 2,  /* all documents, as an array; else the first one, the rest unread */
+	SLU_YAML_TEXT = 1,    /* resolve no scalars: each is a string, exactly as written */
+	SLU_YAML_STREAM = 2,  /* read all documents, as an array; otherwise only the first */
 	SLU_YAML_LIBYAML = 4, /* do not try the quick reader first (for comparing the two) */
 };
 

@@ -21,7 +21,7 @@ struct quick {
 	bool oom;
 };
 
-#define MAX_STRING 1000 /* longer ones could not be keys for libyaml */
+#define MAX_STRING 1000 /* libyaml accepts no longer keys */
 
 enum { C_PRINT = 1, C_FLOW = 2, C_FIRST = 4 };
 
@@ -106,7 +106,7 @@ static bool add_scalar(struct quick *q, const char *from, char *text, size_t n, 
 	return true;
 }
 
-/* To the next line with something in it; sets indent. */
+/* Move to the next line that is not empty, and set `indent`. */
 static bool next_line(struct quick *q)
 {
 	for (;;) {
