@@ -4,7 +4,7 @@
  * (its place in rank order, what the policies go by).  Amounts lie in one row per node, `stride`
  * wide, indexed by resource.
  *
- * Kind 0 is the right to share a node: every node has WHOLE of it, each slot takes 1, an exclusive
+ * Resource 0 is the right to share a node: every node has WHOLE of it, each slot takes 1, an exclusive
  * part takes all.  So whole nodes need no rules of their own, neither now nor over time.
  *
  * Invariant: free[node] = total[node] - the shares of everything that counts now (running work,

@@ -70,7 +70,7 @@ static void end_lost(struct slu_core *c)
 
 static void look(struct slu_core *c)
 {
-	slu_log(SLU_WARN, "memory had run out; everything is looked at again");
+	slu_log(SLU_WARN, "memory ran out; checking all objects and groups again");
 	c->count.memory_failures++;
 	core_census_again(c);
 	core_mirror_again(c);

@@ -623,7 +623,7 @@ static void take_in(struct slu_place *p, struct slu_rec_write *w)
 		struct slu_rec_write *old = line_take(l);
 
 		report_written(p, old, SLU_KUBE_RETRYABLE, false,
-			       "too many words wait to be written");
+			       "too many status writes and events are waiting to be sent");
 		old->base.free(&old->base);
 	}
 	line_put(l, w);
