@@ -146,7 +146,7 @@ static void test_overtaken(void)
 	gated_pod(&w, "next-0", "next");
 	gated_pod(&w, "next-1", "next");
 	later(&w, 1);
-	ok(seen.pods == 2 && seen.jobs == 2, "both pods get their places");
+	ok(seen.pods == 2 && seen.jobs == 2, "both pods get the places of their stand-ins");
 	close_well(&w);
 }
 
@@ -220,7 +220,8 @@ static void test_user_suspends(void)
 	feed_job(&w, "next", 2, true, "yes", AHEAD);
 	delete_pod(&w, q);
 	make_room(&w, p);
-	ok(seen.jobs == 1 && seen.pods == 0, "what its user suspends meanwhile is not resumed");
+	ok(seen.jobs == 1 && seen.pods == 0,
+	   "a Job that its user suspends meanwhile is not resumed");
 	feed_job(&w, "next", 2, false, "yes", AHEAD);
 	gated_pod(&w, "next-2", "next");
 	gated_pod(&w, "next-3", "next");
@@ -245,7 +246,7 @@ static void test_order_changes(void)
 	next_ahead(&w, "queues: [{name: default, policy: easy}]", p);
 	feed_job(&w, "second", 2, true, "yes", "");
 	later(&w, 1);
-	ok(seen.jobs == 2 && went_ahead(), "two go ahead");
+	ok(seen.jobs == 2 && went_ahead(), "two Jobs are resumed ahead of their turn");
 	feed_job(&w, "second", 2, false, "yes", AHEAD);
 	q[0] = gated_pod(&w, "next-0", "next");
 	q[1] = gated_pod(&w, "next-1", "next");

@@ -171,7 +171,7 @@ int main(void)
 	call(&w, "ada", SLU_HTTP_POST, "/v1/jobs", 403, "and verb \"post\" is needed");
 	call(&w, "ada", SLU_HTTP_GET, "/v1/nodes", 403, "\"/v1/nodes\"");
 	call(&w, "bob", SLU_HTTP_GET, "/v1/jobs", 403, "not allowed");
-	ok(w.accesses == 4, "what one may is not what another may, nor by another way");
+	ok(w.accesses == 4, "an answer for one user, or one verb, does not count for another");
 	call(&w, "ada", SLU_HTTP_GET, "/v1/nodes", 403, "not allowed");
 	ok(w.accesses == 5, "a refusal is not kept");
 	call(&w, "broken", SLU_HTTP_GET, "/v1/jobs", 503, "whose token");

@@ -76,7 +76,8 @@ static void test_buf(void)
 	slu_buf_done(&b);
 	b = SLU_BUF_INIT(100);
 	slu_buf_i64(&b, INT64_MIN);
-	ok(strcmp(slu_buf_str(&b), "-9223372036854775808") == 0, "smallest number prints");
+	ok(strcmp(slu_buf_str(&b), "-9223372036854775808") == 0,
+	   "a buffer prints the smallest number");
 	slu_buf_shift(&b, 1);
 	ok(b.n == 19 && b.p[0] == '9', "shift drops the front");
 	slu_buf_done(&b);
@@ -136,10 +137,10 @@ static void test_arena(void)
 	}
 	ok(good, "allocations are aligned and writable");
 	slu_arena_reset(&a);
-	ok(slu_arena_zalloc(&a, 100) != NULL, "usable after reset");
+	ok(slu_arena_zalloc(&a, 100) != NULL, "an arena is usable after a reset");
 	ok(!slu_arena_alloc(&a, SIZE_MAX) && !slu_arena_alloc(&a, SIZE_MAX - 15) &&
 		   !slu_arena_alloc(&a, SIZE_MAX - 31),
-	   "no size wraps round");
+	   "an arena refuses sizes that would wrap round");
 	slu_arena_done(&a);
 }
 
@@ -204,7 +205,7 @@ static void test_keyed_hash(void)
 	slu_hash_secret(0x736c756963652e73u, 0x682f686173686573u);
 	ok(slu_hash_keyed("name", 4) == a && slu_hash_keyed("name\0", 5) != a &&
 		   slu_hash_keyed("", 0) != slu_hash_keyed("\0", 1),
-	   "the same key, the same; length counts");
+	   "a keyed hash depends on key, text and length alone");
 }
 
 int main(void)

@@ -13,10 +13,11 @@ static void test_defaults(void)
 	   "the compatible scheduler names are there");
 	ok(c->n_queues == 1 && !strcmp(c->queue[0].name, "default") &&
 		   !strcmp(c->queue[0].objective, "balanced"),
-	   "one queue, balanced");
+	   "by default there is one queue, with the objective balanced");
 	ok(c->nodes.n_levels == 3 && !strcmp(c->nodes.level[2].label, "topology.sluice.sh/rack"),
 	   "three levels of closeness");
-	ok(c->jobs.default_duration_s == 3600 && c->place.parallel == 64, "numbers and durations");
+	ok(c->jobs.default_duration_s == 3600 && c->place.parallel == 64,
+	   "numbers and durations have their defaults");
 }
 
 /* An objective is a policy, an order and a bound; what is set beside it wins. */
@@ -277,7 +278,7 @@ static void test_foreign(void)
 	ok(c->kube.qps == 50 && c->kube.burst == 70, "the rates of the original's file are read");
 	ok(!strcmp(c->ignored,
 		   "leaderElection.retryPeriod, clientConnection.kubeconfig, profiles.plugins"),
-	   "what has no meaning is named: %s", c->ignored);
+	   "an option without meaning here is named: %s", c->ignored);
 	slu_config_free(c);
 	for (size_t i = 0; i < SLU_LEN(row); i++) {
 		c = NULL;

@@ -95,7 +95,8 @@ static void open_ending(struct world *w)
 	turn(w);
 	add_pod(w, "small", "sluice", "2", "\"annotations\":{\"sluice.sh/duration\":\"60\"}");
 	turn(w);
-	ok(bound(w, "a-") == 2 && bound(w, "wide") + bound(w, "small") == 0, "one runs, two wait");
+	ok(bound(w, "a-") == 2 && bound(w, "wide") + bound(w, "small") == 0,
+	   "one gang runs, two gangs wait");
 	end_pod(w, &w->pod[0], "Succeeded");
 	turn(w);
 }
@@ -301,7 +302,7 @@ static void test_job_waves(void)
 	ok(w.binds == 0, "a Job of parallelism 2 is a gang of 2");
 	add_pod(&w, "pi-b", "fluence", "1", meta);
 	turn(&w);
-	ok(bound(&w, "pi-") == 2, "both gangs start");
+	ok(bound(&w, "pi-") == 2, "both gangs start at once");
 	/* Somebody else would take the room the moment it is free. */
 	add_pod(&w, "x", "sluice", "1", "");
 	turn(&w);
@@ -338,13 +339,14 @@ static void test_turned_away(void)
 	end_pod(&w, p, "Failed");
 	next = add_pod(&w, "j-b", "sluice", "1", OWNED("Job", "j-1", "j"));
 	turn(&w);
-	ok(!strcmp(next->node, "n1"), "its kubelet refuses: the next one goes elsewhere (%s)",
+	ok(!strcmp(next->node, "n1"),
+	   "a pod whose predecessor was refused by a kubelet goes to another node (%s)",
 	   next->node);
 	snprintf(next->status, sizeof next->status, ",\"reason\":\"OutOfcpu\"");
 	end_pod(&w, next, "Failed");
 	p = add_pod(&w, "j-c", "sluice", "1", OWNED("Job", "j-1", "j"));
 	turn(&w);
-	ok(*p->node, "both refuse: rather there than nowhere (%s)", p->node);
+	ok(*p->node, "a pod that both nodes refused is still given a node (%s)", p->node);
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }
@@ -391,7 +393,7 @@ static void test_statefulset(void)
 	turn(&w);
 	add_pod(&w, "db-2", "fluence", "1", meta);
 	turn(&w);
-	ok(bound(&w, "db-") == 3, "one by one they come");
+	ok(bound(&w, "db-") == 3, "the members of a StatefulSet are bound one by one");
 	close_world(&w);
 }
 
@@ -436,11 +438,12 @@ static void test_leader_and_workers(void)
 	add_pod(&w, "serve-1-1", "sluice", "1",
 		LED("1") "," OWNED("StatefulSet", "ss-2", "serve-1"));
 	later(&w, 3);
-	ok(bound(&w, "serve-1") == 0, "one worker of two: nobody starts");
+	ok(bound(&w, "serve-1") == 0, "with one worker of two no member starts");
 	add_pod(&w, "serve-1-2", "sluice", "1",
 		LED("2") "," OWNED("StatefulSet", "ss-2", "serve-1"));
 	turn(&w);
-	ok(bound(&w, "serve-1") == 3, "with all workers they start together, at once");
+	ok(bound(&w, "serve-1") == 3,
+	   "with all workers leader and workers start together, at once");
 	close_world(&w);
 
 	open_world(&w, 3, 1, "");
@@ -468,7 +471,7 @@ static void test_leader_and_workers(void)
 	ok(bound(&w, "x-") == 0, "the place of a worker that is made again is kept");
 	led_sets(&w, "1", true);
 	turn(&w);
-	ok(bound(&w, "x-") == 1, "not that of a group whose number the set does not make any more");
+	ok(bound(&w, "x-") == 1, "a group whose number the set no longer makes keeps no place");
 	close_world(&w);
 }
 
@@ -499,7 +502,7 @@ static void test_constraints(void)
 		"\"schedulerName\":\"sluice\",\"nodeSelector\":{\"disk\":\"ssd\"},\"tolerations\":[{\"key\":\"only\",\"operator\":\"Exists\"}],\"containers\":[]");
 	feed_pod(&w, p, false);
 	turn(&w);
-	ok(!strcmp(p->node, "special"), "tolerated: runs there");
+	ok(!strcmp(p->node, "special"), "a pod that tolerates the taint runs on the tainted node");
 	p = add_pod(&w, "big", "sluice", "8", "");
 	turn(&w);
 	ok(!*p->node, "down, cordoned and control-plane nodes are not used");
@@ -518,8 +521,8 @@ static void test_never_and_grow(void)
 	p = add_pod(&w, "huge", "fluxnetes", "20", "");
 	turn(&w);
 	later(&w, 1);
-	ok(w.events > 0 && w.conditions == 1, "what can never run is told within a second: %s",
-	   w.last_event);
+	ok(w.events > 0 && w.conditions == 1,
+	   "a gang that can never run is told so within a second: %s", w.last_event);
 	feed_node(&w, "large", 32, "", "", "True");
 	turn(&w);
 	ok(!strcmp(p->node, "large"),
@@ -592,7 +595,7 @@ static void test_restart_policy(void)
 	   "a member failed: the other is evicted, its successor waits (%d)", w.evictions);
 	delete_pod(&w, &w.pod[1]);
 	turn(&w);
-	ok(!*w.pod[2].node, "one of two does not start alone");
+	ok(!*w.pod[2].node, "one member of two does not start alone");
 	add_pod(&w, "m-d", "fluence", "1", meta);
 	turn(&w);
 	ok(*w.pod[2].node && *w.pod[3].node, "whole again, it starts again");
@@ -612,7 +615,7 @@ static void test_deadline(void)
 	w.slow_kubelets = true;
 	turn(&w);
 	later(&w, 100);
-	ok(*lasts->node && w.evictions == 0, "what does not run yet has not used its time");
+	ok(*lasts->node && w.evictions == 0, "a pod that does not run yet has not used its time");
 	end_pod(&w, lasts, "Running");
 	turn(&w);
 	later(&w, 30);
@@ -862,9 +865,10 @@ static void test_namespaces_and_podgroup(void)
 	turn(&w);
 	later(&w, 1);
 	ok(bound(&w, "p-") == 3 && strstr(w.last_status, "\"phase\":\"Running\""),
-	   "with three members it runs, and its status says so: %s", w.last_status);
+	   "with three members the gang runs, and the PodGroup's status says so: %s",
+	   w.last_status);
 	ok(w.last_limit_ns == 7000000000,
-	   "its scheduleTimeoutSeconds is how long a binding is tried");
+	   "scheduleTimeoutSeconds of the PodGroup bounds how long a binding is tried");
 	add_pod(&w, "alone", "fluence", "1", "");
 	turn(&w);
 	ok(w.last_limit_ns == 30000000000,
@@ -933,7 +937,7 @@ static void test_host_ports(void)
 		feed_pod(&w, p[i], false);
 	}
 	turn(&w);
-	ok(bound(&w, "r") == 1, "of a port that is not counted the second node takes one");
+	ok(bound(&w, "r") == 1, "a pod with a port that is not counted goes to the second node");
 	for (int i = 0; i < w.n_pods; i++)
 		if (*w.pod[i].node && w.pod[i].there && strcmp(w.pod[i].name, "q12"))
 			end_pod(&w, &w.pod[i], "Succeeded");
@@ -950,7 +954,7 @@ static void test_host_ports(void)
 	}
 	turn(&w);
 	ok(bound(&w, "t") == 2 && strcmp(p[0]->node, p[1]->node),
-	   "of three that come at once each node takes one (%s, %s)", p[0]->node, p[1]->node);
+	   "of three pods with one port each node takes one (%s, %s)", p[0]->node, p[1]->node);
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }

@@ -77,7 +77,8 @@ static void test_equal(void)
 	later(&w, 5);
 	count(&w);
 	later(&w, 5);
-	ok(w.recounts == 0 && w.resends == 0 && found(&w, &cpu) == 0, "nothing is suspected");
+	ok(w.recounts == 0 && w.resends == 0 && found(&w, &cpu) == 0,
+	   "equal lists raise no suspicion");
 	close_world(&w);
 }
 
@@ -99,7 +100,7 @@ static void test_late(void)
 	feed_pod(&w, a, false);
 	feed_pod(&w, b, false);
 	later(&w, 5);
-	ok(w.recounts == 0, "both arrived meanwhile");
+	ok(w.recounts == 0, "pods that arrived meanwhile are no difference");
 	count(&w);
 	delete_pod(&w, b);
 	later(&w, 5);
@@ -146,12 +147,13 @@ static void test_lost(void)
 	ok(found(&w, &cpu) == 3, "three differences are counted");
 	resend(&w);
 	found(&w, &cpu);
-	ok(cpu == 5000, "one of others stays, one of two processors came: %d are free", (int)cpu);
+	ok(cpu == 5000, "a foreign pod that stays counts, and a new total counts: %d are free",
+	   (int)cpu);
 	count(&w);
 	later(&w, 5);
 	ok(w.recounts == 1 && w.resends == 1 && found(&w, &cpu) == 3,
 	   "after the repair the audit finds no difference");
-	ok(differences(&w) == 3, "the books, too");
+	ok(differences(&w) == 3, "the books agree with the cluster, too");
 	close_world(&w);
 }
 
@@ -217,9 +219,9 @@ static void test_pods_before_their_job(void)
 	/* A controller that never comes. */
 	add_pod(&w, "lone", "sluice", "1", OWNED("Job", "uid-never", "never"));
 	turn(&w);
-	ok(bound(&w, "lone") == 0, "one that is never seen is waited for");
+	ok(bound(&w, "lone") == 0, "a pod whose controller was never seen waits for it");
 	later(&w, 4);
-	ok(bound(&w, "lone") == 0, "one whose controller is gone is not started");
+	ok(bound(&w, "lone") == 0, "a pod whose controller is gone is not started");
 	job(&w, "uid-never", "never", "\"parallelism\":1", "");
 	turn(&w);
 	ok(bound(&w, "lone") == 1, "a pod starts as soon as its controller is seen");
@@ -250,7 +252,7 @@ static void test_rest_of_a_job(void)
 	job(&w, "uid-next", "k", "\"parallelism\":2,\"completions\":2", "");
 	add_pod(&w, "q0", "sluice", "1", OWNED("Job", "uid-next", "k") "," GROUP("other", "2"));
 	turn(&w);
-	ok(bound(&w, "q") == 0, "one of two of a new gang waits");
+	ok(bound(&w, "q") == 0, "one member of two of a new gang waits");
 	close_world(&w);
 }
 
@@ -357,7 +359,7 @@ static void test_after_labels(void)
 	end_pod(&w, b, "Failed");
 	turn(&w);
 	turn(&w);
-	ok(bound(&w, "end") == 1, "it starts after the last of them");
+	ok(bound(&w, "end") == 1, "a gang starts after the last of the labelled groups");
 	add_pod(&w, "good", "sluice", "1", AFTER("ok:app=prep"));
 	add_pod(&w, "bad", "sluice", "1", AFTER("failed:app=prep"));
 	add_pod(&w, "fine", "sluice", "1", AFTER("ok:stage=1,failed:stage=2"));
@@ -372,7 +374,7 @@ static void test_after_labels(void)
 	delete_pod(&w, b);
 	turn(&w);
 	turn(&w);
-	ok(bound(&w, "good") == 1, "what is deleted does not count");
+	ok(bound(&w, "good") == 1, "a deleted group does not count as a dependency");
 	add_pod(&w, "x", "sluice", "1", LABEL("\"ring\":\"1\"") "," AFTER("ring=2"));
 	add_pod(&w, "y", "sluice", "1", LABEL("\"ring\":\"2\"") "," AFTER("ring=1"));
 	turn(&w);
@@ -425,14 +427,15 @@ static void test_after_kinds(void)
 	    "\"succeeded\":1,\"conditions\":[{\"type\":\"Complete\",\"status\":\"True\"}]");
 	turn(&w);
 	turn(&w);
-	ok(bound(&w, "second") == 1, "and after the success of a Job, the Deployment still runs");
+	ok(bound(&w, "second") == 1,
+	   "a gang starts after the success of a Job while the Deployment still runs");
 	p = add_pod(&w, "lone", "sluice", "1", "");
 	turn(&w);
 	ok(bound(&w, "third") == 0, "a pod named by its kind that still runs is waited for");
 	end_pod(&w, p, "Failed");
 	turn(&w);
 	turn(&w);
-	ok(bound(&w, "third") == 1, "it has ended");
+	ok(bound(&w, "third") == 1, "a gang starts after the Deployment has ended");
 	ok(bound(&w, "fourth") == 0, "nobody has seen such a StatefulSet");
 	close_world(&w);
 }
@@ -490,7 +493,7 @@ static void test_taken_back_whole(void)
 	strcpy(w.bad_node, "n1");
 	make_job(&w, 0, 3);
 	turn(&w);
-	ok(w.evictions == 2, "what was bound is evicted: %d", w.evictions);
+	ok(w.evictions == 2, "members that were bound are evicted: %d", w.evictions);
 	ok(bound(&w, "p") == 2, "the evictions are refused for now");
 	was = w.evictions;
 	later(&w, 11);

@@ -103,7 +103,7 @@ static void test_priority(void)
 	ok(bound(&w, "c") == 1 && bound(&w, "b") == 0,
 	   "the job with the new priority starts first");
 	change(&w, SLU_ASK_PRIORITY, "b", -3);
-	ok(pictured(&w, "b").priority == -3, "below zero, too");
+	ok(pictured(&w, "b").priority == -3, "a priority below zero is accepted");
 	change(&w, SLU_ASK_PRIORITY, "b", SLU_ASK_OWN);
 	ok(pictured(&w, "b").priority == 0 &&
 		   strstr(w.last_annotation, "\"sluice.sh/set-priority\":null"),
@@ -125,12 +125,12 @@ static void test_limit(void)
 	open_line(&w, FIRST_PROMISED);
 	start = pictured(&w, "a").start_s;
 	ok(pictured(&w, "b").estimate_s == start + 600 && pictured(&w, "b").promised,
-	   "b follows a");
+	   "the estimate of b is the end of a");
 	change(&w, SLU_ASK_LIMIT, "a", 100);
 	ok(!answered_rc && strstr(answered, "a has a limit of 100 s now"),
 	   "the answer names the new limit: %s", answered);
 	ok(pictured(&w, "a").end_s == start + 100 && pictured(&w, "b").estimate_s == start + 100,
-	   "what runs gets a shorter one: the plan moves up");
+	   "a shorter limit of a running gang moves the plan up");
 	change(&w, SLU_ASK_LIMIT, "a", 1000);
 	ok(pictured(&w, "b").estimate_s == start + 1000, "a longer one: it moves back");
 	change(&w, SLU_ASK_LIMIT, "b", 50);
@@ -245,7 +245,8 @@ static void test_deadline(void)
 	end_pod(&w, &w.pod[1], "Succeeded");
 	delete_pod(&w, &w.pod[2]);
 	later(&w, 1);
-	ok(bound(&w, "d") == 0, "not even when there is room");
+	ok(bound(&w, "d") == 0,
+	   "a gang that cannot meet its deadline does not start even when there is room");
 	snprintf(w.pod[3].meta, sizeof w.pod[3].meta,
 		 NOTES("\"sluice.sh/duration\":\"60\",\"sluice.sh/deadline\":\"%" PRId64 "\""),
 		 now + 1200);
@@ -260,7 +261,7 @@ static void test_deadline(void)
 		 w.now_us / 1000000 + 600);
 	add_pod(&w, "soon", "sluice", "2", notes);
 	turn(&w);
-	ok(bound(&w, "soon") == 1, "one that can be met is no obstacle");
+	ok(bound(&w, "soon") == 1, "a deadline that can be met is no obstacle");
 	add_pod(&w, "odd", "sluice", "2", NOTES("\"sluice.sh/deadline\":\"tomorrow\""));
 	later(&w, 1);
 	ok(!strcmp(pictured(&w, "odd").state, "refused") &&
@@ -280,7 +281,8 @@ static void test_begin_and_queue(void)
 		 w.now_us / 1000000 + 3600);
 	add_pod(&w, "p", "sluice", "2", notes);
 	turn(&w);
-	ok(bound(&w, "p") == 0 && pictured(&w, "p").begin_s, "not before an hour");
+	ok(bound(&w, "p") == 0 && pictured(&w, "p").begin_s,
+	   "a gang with a begin in an hour does not start before it");
 	snprintf(w.pod[0].meta, sizeof w.pod[0].meta,
 		 NOTES("\"sluice.sh/begin\":\"%" PRId64 "\",\"sluice.sh/queue\":\"other\""),
 		 w.now_us / 1000000 + 60);
@@ -348,11 +350,11 @@ static void test_drain_window(void)
 	   "what would not end in time is planned behind it: %s", pictured(&w, "long").reason);
 	add_pod(&w, "short", "sluice", "2", NOTES("\"sluice.sh/duration\":\"200\""));
 	turn(&w);
-	ok(bound(&w, "short"), "what ends in time starts");
+	ok(bound(&w, "short"), "a gang that ends before the drain starts");
 	later(&w, 290);
 	end_pod(&w, &w.pod[1], "Succeeded");
 	later(&w, 20);
-	ok(!strcmp(node_state(&w, "n0"), "drained"), "in its window it is drained");
+	ok(!strcmp(node_state(&w, "n0"), "drained"), "the node is drained in its window");
 	/* Cordoned, then down: it was said to come back. */
 	feed_node(&w, "n0", 2, "", CORDONED, "True");
 	later(&w, 10);
@@ -376,10 +378,10 @@ static void test_drain_window(void)
 	feed_node(&w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", "False");
 	later(&w, 70);
 	ok(!bound(&w, "next") && !strcmp(node_state(&w, "n0"), "down"),
-	   "not back by then: it is down");
+	   "a node that is not back at the end of its window is down");
 	feed_node(&w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", "True");
 	later(&w, 1);
-	ok(bound(&w, "next"), "back at last");
+	ok(bound(&w, "next"), "a gang starts once the node is back");
 	drain(&w, "n0", true, now + 500, now + 400);
 	ok(answered_rc == -EINVAL && strstr(answered, "over before it begins"),
 	   "a window that ends before it begins is refused: %s", answered);

@@ -113,7 +113,7 @@ static void test_gives_back(void)
 	ok(bound(&w, "e-") == 4, "the elastic gang runs with four members");
 	members(&w, "b", 0, 1, "");
 	turn(&w);
-	ok(bound(&w, "b-") == 0, "another gang waits");
+	ok(bound(&w, "b-") == 0, "another gang waits while the elastic gang has all nodes");
 	job(&w, "j1", "e", "\"parallelism\":2,\"completions\":4", "");
 	delete_pod(&w, &e[3]);
 	turn(&w);
@@ -173,7 +173,7 @@ static void test_resize_owner(void)
 	   "a resize to the present size changes nothing: %s", answer_text);
 	resize(&w, "e", 0);
 	ok(answered == 0 && !strcmp(w.last_spec, "e {\"parallelism\":0}"),
-	   "to nothing: the running pods end by their owner: %s", answer_text);
+	   "a resize of a running gang to 0 sets its owner to 0: %s", answer_text);
 	w.bind_outcome = SLU_KUBE_FAILED;
 	resize(&w, "e", 2);
 	ok(answered == -EIO && strstr(answer_text, "so it is"), "the server's no is told: %s",
@@ -193,7 +193,7 @@ static void test_resize_owner(void)
 	   "an indexed Job keeps completions equal: %s", w.last_spec);
 	resize(&w, "c", 5);
 	ok(answered == -EINVAL && strstr(answer_text, "completes after 3 pods"),
-	   "what Kubernetes would not do is refused: %s", answer_text);
+	   "a resize that Kubernetes would not do is refused: %s", answer_text);
 	close_world(&w);
 }
 
@@ -213,7 +213,7 @@ static void test_resize_bare(void)
 	w.evictions = 0;
 	resize(&w, "b", 0);
 	ok(answered == 0 && w.evictions == 0 && strstr(answer_text, "out of the queue"),
-	   "to nothing while it waits is a cancel: %s", answer_text);
+	   "a resize of a waiting gang to 0 cancels it: %s", answer_text);
 	close_world(&w);
 }
 

@@ -65,7 +65,8 @@ static void test_waiting_gang_deleted(void)
 		delete_pod(&w, p + i);
 		turn(&w);
 	}
-	ok(w.binds == 0, "its Job is deleted, then its pods one by one: none starts (%d)", w.binds);
+	ok(w.binds == 0,
+	   "after a Job is deleted none of its pods starts, whatever pod goes first (%d)", w.binds);
 	close_world(&w);
 }
 
@@ -271,7 +272,7 @@ static void test_follower_bound_by_others(void)
 	turn(&w);
 	end_pod(&w, &w.pod[0], "Succeeded"); /* there is room on n0 now */
 	later(&w, 60);
-	ok(w.binds == 1, "it was bound behind our back: nobody binds it again (%d)", w.binds);
+	ok(w.binds == 1, "a pod that was bound without us is not bound again (%d)", w.binds);
 	ok(differences(&w) == 0, "the books say where a pod bound by another is");
 	close_world(&w);
 }
@@ -339,7 +340,7 @@ static void test_second_leaves_first(void)
 	turn(&w);
 	w.now_us += 1000000;
 	turn(&w);
-	ok(w.binds == 0, "one of two Jobs is deleted: the other may be next, it waits a moment");
+	ok(w.binds == 0, "when one of two Jobs is deleted, the other waits a moment");
 	owner(&w, SLU_KIND_JOB, true, META("a", "a1"), "\"parallelism\":2" TMPL);
 	later(&w, 10);
 	ok(w.binds == 0, "after the deletion of the second Job nothing starts");
@@ -371,7 +372,7 @@ static void test_name_used_again(void)
 	s = slu_core_snapshot(w.core);
 	for (uint32_t i = 0; i < s->n_jobs; i++)
 		again += !strcmp(s->job[i].name, "g");
-	ok(again == 2, "both lives are shown (%d)", again);
+	ok(again == 2, "both lives of the gang are shown (%d)", again);
 	slu_snapshot_unref(s);
 	delete_pod(&w, old);
 	delete_pod(&w, old + 1);
@@ -462,7 +463,8 @@ static void test_deployment_edited(void)
 	   w.binds);
 	delete_pod(&w, busy);
 	turn(&w);
-	ok(bound(&w, "a") + bound(&w, "b") == 4, "four start together");
+	ok(bound(&w, "a") + bound(&w, "b") == 4,
+	   "four pods of the edited Deployment start together");
 	ok(bound(&w, "b") == 2, "the new ones among them");
 	close_world(&w);
 }
@@ -487,7 +489,7 @@ static void test_hold_stays(void)
 	turn(&w);
 	add_pod(&w, "b", "sluice", "1", OWNED("Job", "j1", "j"));
 	turn(&w);
-	ok(w.binds == 0, "its pods are replaced: it is still held");
+	ok(w.binds == 0, "a held gang whose pods are replaced is still held");
 	take_ask(&w, SLU_ASK_RELEASE, "j", NULL);
 	turn(&w);
 	ok(bound(&w, "b") == 1, "a held group whose pods were replaced starts when it is released");
@@ -520,10 +522,11 @@ static void test_quota(void)
 	ok(seen.pods == 0, "half of its pods are there: none is let go (%d)", seen.pods);
 	add_pod(&w, "other", "sluice", "4", "");
 	later(&w, 20);
-	ok(seen.pods == 0 && bound(&w, "other") == 0, "its places are kept for a while");
+	ok(seen.pods == 0 && bound(&w, "other") == 0,
+	   "the places of a Job below its quota are kept for a while");
 	later(&w, 15);
 	ok(seen.jobs == 2 && strstr(seen.job, "\"suspend\":true"),
-	   "no more come: the Job goes back into the queue: %s", seen.job);
+	   "a Job that makes no more pods goes back into the queue: %s", seen.job);
 	ok(bound(&w, "other") == 1, "the places of a Job that went back go to others");
 	feed_job(&w, "j", 4, true, "yes", "");
 	delete_pod(&w, p);
@@ -637,7 +640,7 @@ static void test_resized_in_place(void)
 	ok(bound(&w, "mine") == 0, "a pod of ours is too large");
 	resize_pod(&w, mine, "1");
 	turn(&w);
-	ok(bound(&w, "mine") == 1, "it is resized while it waits, and starts");
+	ok(bound(&w, "mine") == 1, "a pod that is resized while it waits starts with the new size");
 	resize_pod(&w, mine, "7");
 	resize_pod(&w, other, "7");
 	turn(&w);
@@ -694,7 +697,7 @@ static void test_repelled(void)
 	delete_pod(&w, db[1]);
 	turn(&w);
 	ok(bound(&w, "a") == 1 && !strcmp(w.pod[3].node, "n1"),
-	   "one of them goes: its node is free (%s)", w.pod[3].node);
+	   "when one of the members goes, its node is free (%s)", w.pod[3].node);
 	delete_pod(&w, db[2]);
 	crowd(&w, "c", 2, "8", "\"labels\":{\"app\":\"batch\"}");
 	turn(&w);
@@ -717,7 +720,7 @@ static void test_repelled_later(void)
 	repel(&w, "n0", ANTI("kubernetes.io/hostname"));
 	delete_pod(&w, busy);
 	turn(&w);
-	ok(bound(&w, "a") == 0, "one that waits is kept away by what comes meanwhile");
+	ok(bound(&w, "a") == 0, "a waiting gang stays away from a node whose new pod repels it");
 	close_world(&w);
 }
 

@@ -75,7 +75,7 @@ static void await_begin(struct world *w, uint64_t *last)
 			return;
 		}
 	}
-	ok(false, "the log begins");
+	ok(false, "the log begins with the first leader");
 }
 
 static void free_ask(struct slu_record *r)
@@ -292,8 +292,10 @@ static void test_churn(uint64_t seed, bool old)
 	printf("# %" PRIu64 " rows, %" PRIu64 " begins, %" PRIu64 " events, %" PRIu64
 	       " passes, %" PRIu64 " decisions, %" PRIu64 " starts; %" PRIu64 " bindings\n",
 	       n->rows, n->begins, n->events, n->passes, n->decisions, p.starts, binds);
-	ok(n->begins == 3 + n->middle && n->skipped == 0, "one beginning for each start");
-	ok(old ? n->middle == 4 : n->middle == 0, "and %d in the middle", (int)n->middle);
+	ok(n->begins == 3 + n->middle && n->skipped == 0,
+	   "the log has one beginning for each start");
+	ok(old ? n->middle == 4 : n->middle == 0,
+	   "the log has %d beginnings in the middle of a life", (int)n->middle);
 	ok(p.starts > 10 && n->decisions > 100, "the log holds a busy time");
 	slu_replay_free(p.r);
 
@@ -312,7 +314,7 @@ static void test_churn(uint64_t seed, bool old)
 
 	ok(prove(&half) == 0 &&
 		   slu_replay_count(half.r)->middle == slu_replay_count(half.r)->begins - 2,
-	   "the same from the first of them on, without what was before");
+	   "a replay from the first of them proves the rest of the log");
 	ok(half.starts > 10, "with %d starts", (int)half.starts);
 	slu_replay_free(half.r);
 	slu_buf_done(&half.start);
@@ -357,7 +359,7 @@ static void test_large(void)
 	const struct slu_replay_count *n = slu_replay_count(p.r);
 
 	ok(!rc && n->middle >= 2 && n->middle == n->begins && !n->skipped,
-	   "what is left of it, %d beginnings, comes out again", (int)n->begins);
+	   "the part of the log that is left, %d beginnings, replays equally", (int)n->begins);
 	ok(p.starts >= 2, "with %d starts", (int)p.starts);
 	slu_replay_free(p.r);
 	slu_buf_done(&p.start);

@@ -88,7 +88,7 @@ static void test_topology(void)
 		 "");
 	members(&w, 0, 1, "1", "");
 	turn(&w);
-	ok(bound(&w, "p-") == 1, "one member starts");
+	ok(bound(&w, "p-") == 1, "the first member starts");
 	members(&w, 1, 4, "1", "");
 	turn(&w);
 	ok(bound(&w, "p-") == 2, "of three that follow, one finds room in the gang's rack (%d)",
@@ -141,7 +141,7 @@ static void test_disruption(const char *mode, bool whole)
 	job(&w, "j1", "j", "\"parallelism\":3,\"completions\":3", "");
 	members(&w, 0, 3, "1", OWNED("Job", "j1", "j"));
 	turn(&w);
-	ok(bound(&w, "p-") == 3, "%s: it runs", mode);
+	ok(bound(&w, "p-") == 3, "%s: the gang runs", mode);
 	later(&w, 2);
 	snprintf(w.pod[0].status, sizeof w.pod[0].status,
 		 ",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"True\"}]");
@@ -150,8 +150,8 @@ static void test_disruption(const char *mode, bool whole)
 	later(&w, 2);
 	ok(w.evictions == (whole ? 2 : 0), "a member is disrupted: %d others are evicted",
 	   w.evictions);
-	ok(!strstr(w.last_status, "DisruptionTarget") == !whole, "the condition: %s",
-	   w.last_status);
+	ok(!strstr(w.last_status, "DisruptionTarget") == !whole,
+	   "the condition of the PodGroup is set: %s", w.last_status);
 	close_world(&w);
 }
 

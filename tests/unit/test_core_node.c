@@ -95,7 +95,7 @@ static void test_one_per_host(void)
 	   bound(&w, "a"), nodes_of(&w, "a"));
 	j = pictured(&w, "b");
 	ok(bound(&w, "b") == 0 && !strcmp(j.state, "never") && strstr(j.reason, "one per node"),
-	   "one with more members than hosts is told so at once (%s: %s)", j.state, j.reason);
+	   "a gang with more members than hosts is told so at once (%s: %s)", j.state, j.reason);
 	ok(bound(&w, "c") == 4 && nodes_of(&w, "c") < 4,
 	   "members without anti-affinity share nodes (%d)", nodes_of(&w, "c"));
 	ok(differences(&w) == 0, "the books are right");
@@ -142,10 +142,10 @@ static void test_against_running(void)
 	turn(&w);
 	j = pictured(&w, "b");
 	ok(bound(&w, "b") == 0 && strstr(j.reason, "anti-affinity to a pod there on 1"),
-	   "one that lacks a host for that says so (%s)", j.reason);
+	   "a gang that lacks a host for a member says so (%s)", j.reason);
 	delete_pod(&w, y);
 	turn(&w);
-	ok(bound(&w, "b") == 2, "and starts when the pod in its way has gone");
+	ok(bound(&w, "b") == 2, "a gang starts when the pod in its way has gone");
 	delete_pod(&w, x);
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);

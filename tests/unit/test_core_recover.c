@@ -424,7 +424,8 @@ static void test_half_evicted(void)
 	ok(bound(&w, "m-") == 3, "a gang of a Job runs");
 	end_pod(&w, pod(&w, "m-0"), "Failed");
 	lost = go_on(&w, 0, NULL);
-	ok(lost == 2, "it lost a member and is to start again; killed before the evictions (%d)",
+	ok(lost == 2,
+	   "a gang that lost a member starts again; the kill comes before its evictions (%d)",
 	   lost);
 	die(&w);
 	live(&w, 3, 2);
@@ -651,7 +652,8 @@ static void test_binding_on_its_way(void)
 		late->base.free(&late->base);
 	}
 	go_on(&w, NONE, NULL);
-	ok(bound(&w, "x-") == 0 && w.evictions == 1, "it is bound, and evicted (%d)", w.evictions);
+	ok(bound(&w, "x-") == 0 && w.evictions == 1,
+	   "a member that was bound before the kill is evicted (%d)", w.evictions);
 	delete_pod(&w, *pod(&w, "m-0")->node && !strcmp(pod(&w, "m-0")->phase, "Running")
 			       ? pod(&w, "m-0")
 			       : pod(&w, "m-1"));
@@ -727,7 +729,8 @@ static void test_promises_to_both(void)
 	p = make_pod(&w, "b-0", "sluice", "2", TIMED("b", "1", "500s"));
 	strncat(p->spec, ",\"priority\":1000", sizeof p->spec - strlen(p->spec) - 1);
 	feed_pod(&w, p, false);
-	ok(view(&w, "b").estimate_s < promised && look(0).promised == 2, "both are promised");
+	ok(view(&w, "b").estimate_s < promised && look(0).promised == 2,
+	   "both gangs are promised a start");
 	for (int life = 0; life < 3; life++) {
 		die(&w);
 		live(&w, 2, 2);
@@ -757,7 +760,7 @@ static void test_promise_to_later_member(void)
 	end_pod(&w, pod(&w, "x-0"), "Succeeded");
 	go_on(&w, NONE, NULL);
 	ok(*pod(&w, "w-1")->node && !*pod(&w, "b-0")->node,
-	   "what was promised to a later member is not given to somebody more urgent");
+	   "a place promised to a later member does not go to a more urgent gang");
 	last_life_over(&w);
 }
 
@@ -787,14 +790,16 @@ static void test_release_lost(void)
 	ok(seen.jobs == 1 && strstr(seen.job, "\"sluice.sh/places\":\"n0*2\"") &&
 		   !*pod(&w, "a-0")->node,
 	   "its release did not come through: it is let go again, nobody has taken its place");
-	ok(look(0).intents == 1, "its intent is open until it is seen");
+	ok(look(0).intents == 1, "the intent of a release is open until the release is seen");
 	feed_job(&w, "j", 2, false, "released", ",\"sluice.sh/places\":\"n0*2\"");
 	gated_pod(&w, "j-0", "j");
 	go_on(&w, NONE, NULL);
-	ok(look(0).intents == 2 && seen.pods == 0, "one of its pods is there: none is let go yet");
+	ok(look(0).intents == 2 && seen.pods == 0,
+	   "while one of two pods is there none is released");
 	gated_pod(&w, "j-1", "j");
 	go_on(&w, NONE, NULL);
-	ok(look(0).intents == 0 && seen.pods == 2, "both are: they are, and it is settled");
+	ok(look(0).intents == 0 && seen.pods == 2,
+	   "once both pods are there they are released and the intent is settled");
 	last_life_over(&w);
 }
 
@@ -838,8 +843,7 @@ static void test_release_done(void)
 	gated_pod(&w, "j-1", "j");
 	go_on(&w, NONE, NULL);
 	ok(seen.pods == 2 && !*pod(&w, "a-0")->node,
-	   "it came through: its pods go where they were to, before anybody who waits (%d)",
-	   seen.pods);
+	   "pods of a release that came through get their nodes before other work (%d)", seen.pods);
 	last_life_over(&w);
 }
 
@@ -880,7 +884,7 @@ static void test_release_of_those_ahead(void)
 	gated_pod(&w, "j-0", "j");
 	go_on(&w, NONE, NULL);
 	ok(seen.pods == 0 && !*pod(&w, "a-0")->node,
-	   "one pod has come in place of its stand-in: the place meant for it is kept");
+	   "a pod that came in place of its stand-in keeps the place meant for it");
 	gated_pod(&w, "j-1", "j");
 	go_on(&w, NONE, NULL);
 	ok(seen.pods == 2 && !*pod(&w, "a-0")->node,
@@ -1006,7 +1010,7 @@ static void check_use(bool restart, bool away)
 	   r.outcome);
 	ok(r.used == 150000, "each member from its own start to its own end (%lld)",
 	   (long long)r.used);
-	ok(r.end_s == 1767225600 + 100, "it ended with the last of them");
+	ok(r.end_s == 1767225600 + 100, "the gang ended with the last of its members");
 	add_pod(&w, "next", "sluice", "1", "\"annotations\":{\"sluice.sh/after\":\"ok:g\"}");
 	go_on(&w, NONE, NULL);
 	ok(bound(&w, "next") == 0, "who waits for its success does not start");
@@ -1033,7 +1037,7 @@ static void test_use_of_followers(void)
 	go_on(&w, NONE, NULL);
 	r = result_of("g");
 	ok(r.n == 1 && r.used == 150000 && !strcmp(r.outcome, "ok"),
-	   "its use is that of all of them (%lld)", (long long)r.used);
+	   "the use of the gang is that of all its members (%lld)", (long long)r.used);
 	last_life_over(&w);
 }
 

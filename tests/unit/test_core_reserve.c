@@ -83,7 +83,7 @@ static void test_keeps_others_out(void)
 	   "the reservation has two nodes");
 	ok(strstr(status, "\"phase\":\"Planned\"") && strstr(status, "\"nodes\":[\"n0\",\"n1\"]") &&
 		   strstr(status, "\"status\":\"True\""),
-	   "its status: %s", status);
+	   "the status of the reservation is written: %s", status);
 	add_pod(&w, "long", "sluice", "2", NOTES("\"sluice.sh/duration\":\"600\""));
 	turn(&w);
 	ok(!bound(&w, "long") && pictured(&w, "long").estimate_s == now + 900,
@@ -129,12 +129,13 @@ static void test_users_amounts_every(void)
 	add_pod(&w, "one", "sluice", "1", NOTES("\"sluice.sh/duration\":\"60\""));
 	add_pod(&w, "two", "sluice", "2", NOTES("\"sluice.sh/duration\":\"60\""));
 	turn(&w);
-	ok(bound(&w, "one") && !bound(&w, "two"), "one core is everybody's, three are not");
+	ok(bound(&w, "one") && !bound(&w, "two"),
+	   "other gangs may use one core, not the three that are reserved");
 	later(&w, 601);
 	ok(!strcmp(held(&w, "r").phase, "Planned") && held(&w, "r").from_s == now + 3600 &&
 		   held(&w, "r").until_s == now + 4200,
-	   "again after an hour");
-	ok(bound(&w, "two"), "between, everybody may");
+	   "a repeated reservation is planned again an hour later");
+	ok(bound(&w, "two"), "between two windows every gang may use the cores");
 	reserve(&w, "r", 2, 0, 600, "\"nodes\":[\"n0\"],\"users\":[\"ns\"]");
 	end_pod(&w, &w.pod[0], "Succeeded");
 	end_pod(&w, &w.pod[1], "Succeeded");
@@ -227,7 +228,8 @@ static void test_node_goes(void)
 	open_world(&w, 3, 2, "");
 	turn(&w);
 	reserve(&w, "r", 1, 100, 600, "\"count\":2");
-	ok(held(&w, "r").n_nodes == 2 && !strcmp(held(&w, "r").node[1], "n1"), "n0 and n1");
+	ok(held(&w, "r").n_nodes == 2 && !strcmp(held(&w, "r").node[1], "n1"),
+	   "the reservation of two nodes gets n0 and n1");
 	feed(&w, SLU_KIND_NODE, true,
 	     "{\"metadata\":{\"name\":\"n0\",\"uid\":\"node-n0\",\"resourceVersion\":\"%" PRIu64
 	     "\"},\"spec\":{},\"status\":{}}",

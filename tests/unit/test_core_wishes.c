@@ -90,16 +90,16 @@ static void test_queue_and_begin(void)
 	a = add_pod(&w, "a", "sluice", "1", NOTES(KEY("queue", "far")));
 	b = add_pod(&w, "b", "sluice", "1", NOTES(KEY("begin", "2030-01-01T00:00:00Z")));
 	turn(&w);
-	ok(!*a->node && !*b->node, "one waits in a queue without nodes, one for its time");
+	ok(!*a->node && !*b->node, "one gang waits in a queue without nodes, one for its begin");
 	edit(&w, a, NOTES(KEY("queue", "default")));
 	later(&w, 1);
-	ok(*a->node, "it starts in the queue it is moved to");
+	ok(*a->node, "a gang starts in the queue that it is moved to");
 	edit(&w, b, NOTES(KEY("begin", "2030-02-01T00:00:00Z")));
 	later(&w, 1);
 	ok(!*b->node, "a later begin is later");
 	edit(&w, b, "");
 	later(&w, 1);
-	ok(*b->node, "none is now");
+	ok(*b->node, "a gang without a begin any more starts");
 	close_world(&w);
 }
 
@@ -123,7 +123,7 @@ static void test_limits(void)
 	later(&w, 1);
 	end_pod(&w, full, "Succeeded");
 	later(&w, 1);
-	ok(!*a->node, "what became longer than its queue allows does not start");
+	ok(!*a->node, "a gang that became longer than its queue allows does not start");
 	ok(!*j[0]->node && !*j[1]->node && !*j[2]->node,
 	   "a gang that became larger than its queue allows does not start");
 	edit(&w, a, NOTES(KEY("duration", "1h")));
@@ -156,7 +156,7 @@ static void test_close_and_alone(void)
 		     NOTES(KEY("group", "g") "," KEY("size", "3") "," KEY("topology",
 									  "preferred:rack")));
 	later(&w, 1);
-	ok(bound(&w, "g-") == 3, "as near as it can be, they start");
+	ok(bound(&w, "g-") == 3, "with preferred:rack the gang starts as near as it can");
 	for (int i = 0; i < 3; i++)
 		end_pod(&w, p[i], "Succeeded");
 	for (int i = 0; i < 4; i++) {
@@ -251,7 +251,7 @@ static void test_running(void)
 	edit(&w, full, NOTES(KEY("duration", "5m")));
 	after = planned_in(&w, "a");
 	ok(before > 500 && after > 200 && after <= 300,
-	   "what runs shorter than it said moves the next one up (%lld s, %lld s)",
+	   "a gang that runs shorter than it said moves the next one up (%lld s, %lld s)",
 	   (long long)before, (long long)after);
 	edit(&w, full, "");
 	after = planned_in(&w, "a");

@@ -253,7 +253,7 @@ static void test_own_refused(void)
 	turn(&w);
 	later(&w, 1);
 	ok(says(&w, "\"state\":\"Refused\"") && !says(&w, "is empty"),
-	   "one that can never run too: %s", w.last_status);
+	   "a FluxJob that can never run is refused, too: %s", w.last_status);
 	feed_node(&w, "n3", 2, "", "", "True");
 	for (int i = 4; i < 9; i++) {
 		char name[8];
@@ -287,9 +287,9 @@ static void test_own_restart(void)
 	add_pod(&w, "q", "sluice", "1", "");
 	turn(&w);
 	later(&w, 2);
-	ok(w.statuses == 0, "what its status says already is not written again");
+	ok(w.statuses == 0, "a status that is the same already is not written again");
 	ok(bound(&w, "p") == 1 && bound(&w, "q") == 0 && !strcmp(w.pod[0].node, "n0"),
-	   "one that ran before keeps its nodes");
+	   "a FluxJob that ran before keeps its nodes");
 	later(&w, 54);
 	later(&w, 2);
 	ok(says(&w, "\"state\":\"Finished\"") && bound(&w, "q") == 1,
@@ -377,7 +377,7 @@ static void test_named_nodes(void)
 	turn(&w);
 	later(&w, 6);
 	ok(says(&w, "\"state\":\"Running\"") && !says(&w, "n0") && !says(&w, "n[0"),
-	   "it is given nodes it named: %s", w.last_status);
+	   "a FluxJob is given nodes that it named: %s", w.last_status);
 	fluxjob_with(&w, "two", NODES("2", "60"), "\"resources\":{\"nodes\":[\"n0\"]}");
 	turn(&w);
 	later(&w, 2);
@@ -436,7 +436,7 @@ static void test_node_lost(void)
 	turn(&w);
 	later(&w, 2);
 	ok(says(&w, "\"state\":\"Running\"") && says(&w, "\"places\":\"n0,n1\""),
-	   "the FluxJob runs");
+	   "the FluxJob runs on both nodes");
 	feed(&w, SLU_KIND_NODE, false, away);
 	turn(&w);
 	later(&w, 200);
@@ -456,7 +456,7 @@ static void test_node_lost(void)
 	turn(&w);
 	later(&w, 2);
 	ok(says(&w, "\"state\":\"Failed\"") && says(&w, "node n2 was lost"),
-	   "one that is deleted is lost at once: %s", w.last_status);
+	   "a slot on a deleted node is lost at once: %s", w.last_status);
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }
@@ -691,7 +691,7 @@ static void test_many_large(void)
 	v[0] = add_pod(&w, "v-0", "sluice", "2", GROUP("v", "2"));
 	v[1] = add_pod(&w, "v-1", "sluice", "2", GROUP("v", "2"));
 	turn(&w);
-	ok(*v[0]->node && *v[1]->node, "somebody's gang starts");
+	ok(*v[0]->node && *v[1]->node, "a gang of another user starts");
 	for (int i = 0; i < 1000; i++) {
 		snprintf(name, sizeof name, "m%d", i);
 		if (core_fluxjob_of(w.core, "ns", name)->life == FLUXJOB_LIVES)

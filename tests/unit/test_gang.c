@@ -99,7 +99,7 @@ static void test_time(void)
 	   "a long one would delay the reservation");
 	q = gang(4, 1, 0);
 	ok(expect(m, SLU_GANG_ALLOCATE, 100, 4, &q, SLU_GANG_NOW, "@100 n3*4"),
-	   "one without limit goes where nobody comes");
+	   "a gang without limit goes to a node that no reservation needs");
 	q = gang(13, 1, 5);
 	ok(expect(m, SLU_GANG_ALLOCATE_OR_RESERVE, 100, 5, &q, SLU_GANG_BUSY, ""),
 	   "behind endless work there is no time, but it could run");
@@ -108,7 +108,7 @@ static void test_time(void)
 	ok(slu_gang_start(m, 104, 2) == 0, "started early by decree");
 	ok(slu_gang_info(m, 2, &info, NULL) == 0 && info.state == SLU_GANG_RUNNING &&
 		   info.start_s == 104 && info.end_s == 114,
-	   "keeps its length");
+	   "a gang that is started early keeps its length");
 	ok(slu_machine_node_free(m, slu_machine_node_find(m, "n0"), CPU) == -4,
 	   "an overbooked node says so");
 	ok(slu_gang_cancel(m, 1) == 0 && slu_gang_cancel(m, 1) == -ENOENT,
@@ -137,12 +137,13 @@ static void test_overrun(void)
 	struct slu_machine *m = machine(1, 4, 100, 1);
 	struct slu_gang_req q = gang(4, 1, 10), r = gang(4, 1, 10);
 
-	ok(expect(m, SLU_GANG_ALLOCATE, 0, 1, &q, SLU_GANG_NOW, "@0 n0*4"), "fills the machine");
+	ok(expect(m, SLU_GANG_ALLOCATE, 0, 1, &q, SLU_GANG_NOW, "@0 n0*4"),
+	   "a gang of four slots fills the machine");
 	ok(expect(m, SLU_GANG_TRY_LATER, 15, 0, &r, SLU_GANG_LATER, "@16 n0*4"),
 	   "overrunning work is expected to end any second");
 	ok(slu_gang_set_end(m, 1, 40) == 0, "running work may get a later end");
 	ok(expect(m, SLU_GANG_TRY_LATER, 15, 0, &r, SLU_GANG_LATER, "@40 n0*4"),
-	   "the plan follows");
+	   "the plan follows the later end");
 	ok(expect(m, SLU_GANG_ALLOCATE_OR_RESERVE, 15, 2, &r, SLU_GANG_LATER, "@40 n0*4"),
 	   "a gang that does not fit now is reserved");
 	ok(slu_gang_cancel(m, 1) == 0, "a gang ends early");
@@ -203,7 +204,7 @@ static void test_policies(void)
 	q.policy = SLU_GANG_LOCALITY;
 	ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, "@0 n1*4 n2*2"),
 	   "the shortest stretch, the first of two equally long ones");
-	ok(slu_gang_policy_find("best") == -EINVAL, "an unknown policy");
+	ok(slu_gang_policy_find("best") == -EINVAL, "an unknown policy is refused");
 	slu_machine_free(m);
 }
 
@@ -219,7 +220,7 @@ static void test_constraints(void)
 	role_buf.nodes = odd;
 	role_buf.flags = SLU_ROLE_ALONE;
 	ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, "@0 n1*1 n3*1 n5*1"),
-	   "one per eligible node");
+	   "SLU_ROLE_ALONE puts one slot on each eligible node");
 	role_buf.min = 4;
 	ok(slu_gang_satisfiable(m, &q, NULL) == SLU_GANG_NEVER,
 	   "four slots on three eligible nodes, one per node, can never run");
@@ -239,7 +240,8 @@ static void test_constraints(void)
 	role_buf.score = NULL;
 	role_buf.prefer = odd;
 	slu_nodeset_del(odd, 0);
-	ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, "@0 n1*3"), "preferred nodes first");
+	ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, "@0 n1*3"),
+	   "preferred nodes are used first");
 	q = gang(9, 1, 10);
 	q.level = 0;
 	q.flags = SLU_GANG_CLOSE_REQUIRED;
@@ -299,10 +301,10 @@ static void test_mixed(void)
 	struct slu_gang_req q = { .role = role, .n_role = 2, .level = -1, .duration_s = 10 };
 
 	ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, "@0 n0*1 +n1*1 +n2*1"),
-	   "launcher and workers");
+	   "launcher and workers are placed together");
 	role[1].min = 3;
 	ok(expect(m, SLU_GANG_ALLOCATE_SAT, 0, 1, &q, SLU_GANG_NEVER, ""),
-	   "not with three workers");
+	   "three workers never fit beside the launcher");
 	role[0].min = 2;
 	role[1] = (struct slu_gang_role){ .min = 1, .max = 9, .need = one, .n_need = 1 };
 	q.max = 8;
@@ -339,7 +341,7 @@ static void test_mixed_search(void)
 	}
 	/* x holds a+a or a+b or b+b, y holds a+b: only one of each on both nodes will do. */
 	ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, "@0 x*1 y*1 +x*1 +y*1"),
-	   "found by searching");
+	   "a search finds the only way to place both roles");
 	slu_machine_free(m);
 }
 
@@ -477,7 +479,8 @@ static void test_time_fit(void)
 	   "short work goes where somebody comes later");
 	q = gang(1, 1, 99);
 	q.flags = SLU_GANG_TIME_FIT;
-	ok(expect(m, SLU_GANG_ALLOCATE, 0, 4, &q, SLU_GANG_NOW, "@0 n5*1"), "long work beside");
+	ok(expect(m, SLU_GANG_ALLOCATE, 0, 4, &q, SLU_GANG_NOW, "@0 n5*1"),
+	   "long work runs beside the reservation");
 	slu_machine_free(m);
 }
 

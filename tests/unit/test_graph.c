@@ -72,16 +72,19 @@ static void test_build(void)
 	}
 	ok(path_is(g, root, 0, "/cluster0") && path_is(g, 1, 0, "/cluster0/node0"),
 	   "paths are derived from names");
-	ok(slu_graph_by_path(g, "/cluster0/node99", &cursor) == 199, "found by path");
+	ok(slu_graph_by_path(g, "/cluster0/node99", &cursor) == 199,
+	   "a vertex is found by its path");
 	ok(slu_graph_by_path(g, "/cluster0/node99", &cursor) == SLU_NONE,
 	   "exactly one vertex has the path");
 	cursor = 0;
 	ok(slu_graph_by_path(g, "/cluster0/node98/odd", &cursor) == 198, "an own name in the path");
 	cursor = 0;
-	ok(slu_graph_by_path(g, "/cluster0/node98/core7", &cursor) == SLU_NONE, "no such path");
+	ok(slu_graph_by_path(g, "/cluster0/node98/core7", &cursor) == SLU_NONE,
+	   "a path that no vertex has finds none");
 	ok(g->v.p[200].name == SLU_NONE && slu_graph_name_is(g, 200, "core7"),
 	   "a name that is basename + id is not stored");
-	ok(strcmp(slu_graph_name(g, 198, &b), "odd") == 0, "one that is not is");
+	ok(strcmp(slu_graph_name(g, 198, &b), "odd") == 0,
+	   "a name that is not basename + id is stored");
 	ok(slu_graph_link(g, root, 1, 3) == 0 && g->e.n == 200 && g->e.p[0].subsystem == 3,
 	   "an edge that exists is re-used and changes its subsystem");
 
@@ -91,7 +94,7 @@ static void test_build(void)
 	   "a second path in another subsystem, given as text");
 	ok(slu_graph_path_set(g, 3, (uint8_t)power, "/pdu3/x/node1") == 0 &&
 		   g->path.p[g->path.n - 1].text == SLU_NONE && path_is(g, 3, 1, "/pdu3/x/node1"),
-	   "one below a known path is kept as derived");
+	   "a path below a known path is kept as derived");
 	ok(slu_graph_path_set(g, 5, 0, "/cluster0/node0") == 0,
 	   "two vertices may have the same path");
 	cursor = 0;
@@ -102,10 +105,11 @@ static void test_build(void)
 	ok(slu_graph_property_set(g, 1, "b", "2") == 0 &&
 		   slu_graph_property_set(g, 1, "a", "1") == 0 &&
 		   slu_graph_property_set(g, 1, "b", "3") == 0,
-	   "properties are set");
+	   "properties are set and replaced");
 	ok(strcmp(slu_graph_property(g, 1, "b"), "3") == 0 && !slu_graph_property(g, 1, "c"),
 	   "the written vertices can be read");
-	ok(strcmp(slu_graph_str(g, g->prop.p[g->v.p[1].props].key), "a") == 0, "sorted by key");
+	ok(strcmp(slu_graph_str(g, g->prop.p[g->v.p[1].props].key), "a") == 0,
+	   "properties are sorted by key");
 
 	ok(slu_graph_counts(g, &counts) == 0 && counts.vertices == 201 && counts.edges == 200 &&
 		   counts.by_type == 3 && counts.by_name == 103 && counts.ranks == 1,
@@ -134,7 +138,8 @@ static void test_build(void)
 		   g->live_e == 198 && slu_graph_edge(g, root, 3) == SLU_NONE,
 	   "removed vertices are gone");
 	cursor = 0;
-	ok(slu_graph_by_path(g, "/cluster0/node0", &cursor) == 1, "others are not");
+	ok(slu_graph_by_path(g, "/cluster0/node0", &cursor) == 1,
+	   "other vertices keep their paths");
 	slu_buf_done(&b);
 }
 
@@ -156,11 +161,11 @@ static void test_many_in(void)
 	ok(g->e.n == 300, "a freed number is re-used");
 	r = slu_graph_by_rank(g, 3, &n);
 	ok(n == 43 && r[0] == 4 && r[42] == 298, "vertices of a rank come in order of creation");
-	ok(slu_graph_by_rank(g, 9, &n) == NULL && n == 0, "no such rank");
+	ok(slu_graph_by_rank(g, 9, &n) == NULL && n == 0, "a rank that no vertex has finds none");
 	c = slu_graph_clone(g);
 	slu_graph_remove(g, 4);
 	r = slu_graph_by_rank(g, 3, &n);
-	ok(n == 42 && r[0] == 11, "after a removal");
+	ok(n == 42 && r[0] == 11, "a removed vertex is not found by its rank");
 	r = slu_graph_by_rank(c, 3, &n);
 	ok(n == 43 && slu_graph_edge(c, 4, hub) == 3, "a clone keeps its own");
 }

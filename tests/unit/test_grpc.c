@@ -542,7 +542,7 @@ static void test_refusals(void)
 		until(&c, k.over);
 		forget(&k);
 	}
-	ok(site.n_messages == 0, "no method saw any of them");
+	ok(site.n_messages == 0, "no method is called for a refused request");
 	hang_up(&c);
 	unserve();
 }
@@ -564,7 +564,7 @@ static void test_deadline(void)
 	ok(site.n_over == 1 && slu_grpc_over(site.held[0]), "the method is told once");
 	slu_grpc_reply(site.held[0], &b);
 	turn(&c);
-	ok(k.in.n == 0, "its answer goes nowhere");
+	ok(k.in.n == 0, "an answer after the deadline is not sent");
 	forget(&k);
 	/* A deadline passes while the message is on its way. */
 	begin(&c, &k, &(struct head){ "/t.S/Echo", "100m", NULL });
@@ -593,7 +593,7 @@ static void test_cancel(void)
 	ok(until(&c, site.n_over == 1) && slu_grpc_over(site.held[0]), "a client that cancels");
 	ask(&c, &second, &(struct head){ "/t.S/Echo", NULL, NULL }, "x");
 	ok(until(&c, second.over) && second.status == SLU_GRPC_RESOURCE_EXHAUSTED,
-	   "its call is under way until the method lets go of it: %s", second.why);
+	   "a call is under way until its method ends it: %s", second.why);
 	forget(&second);
 	slu_grpc_reply(site.held[0], &b);
 	ask(&c, &second, &(struct head){ "/t.S/Echo", NULL, NULL }, "x");
@@ -612,7 +612,7 @@ static void test_cancel(void)
 		ok(until(&other, site.n_over == 2), "a client whose connection breaks");
 		slu_grpc_fail(site.held[1], SLU_GRPC_UNKNOWN, "nobody reads this");
 		ask(&other, &second, &(struct head){ "/t.S/Echo", NULL, NULL }, "y");
-		ok(until(&other, second.over) && says(&second, "y"), "others go on");
+		ok(until(&other, second.over) && says(&second, "y"), "other calls go on");
 		forget(&second);
 		hang_up(&other);
 	}
@@ -651,7 +651,7 @@ static void test_permission(void)
 	slu_grpc_allow(slu_take(site.asking), SLU_GRPC_UNAUTHENTICATED, "a token is needed");
 	ok(until(&c, k.over) && k.status == SLU_GRPC_UNAUTHENTICATED &&
 		   !strcmp(k.why, "a token is needed") && site.n_messages == 2,
-	   "it is not given: %s", k.why);
+	   "a call without permission is refused: %s", k.why);
 	forget(&k);
 
 	memset(large, 'l', 600000);
@@ -707,7 +707,7 @@ static void test_unread(void)
 	ok(until(&c, second.over) && second.status == SLU_GRPC_RESOURCE_EXHAUSTED,
 	   "a second one is above what the server holds: %s", second.why);
 	ask(&c, &third, &(struct head){ "/t.S/Echo", NULL, NULL }, "small");
-	ok(until(&c, third.over) && says(&third, "small"), "small ones fit");
+	ok(until(&c, third.over) && says(&third, "small"), "small answers fit");
 	forget(&second);
 	forget(&third);
 	c.lazy = false;
@@ -748,7 +748,7 @@ static void test_connections(void)
 	ok(!c.went_away && !c.closed, "a connection with a call is not idle");
 	slu_grpc_reply(site.held[0], &b);
 	ok(until(&c, k.over) && says(&k, "done"), "... and gets its answer");
-	ok(until(&c, c.closed) && c.went_away, "then it is idle: GOAWAY, and it closes");
+	ok(until(&c, c.closed) && c.went_away, "an idle connection gets GOAWAY and closes");
 	forget(&k);
 	hang_up(&c);
 

@@ -148,7 +148,7 @@ static void test_pod_labels(struct slu_kcodec *codec)
 		   strstr(slu_buf_str(&b), "\"sluice.sh/node\":\"n1\"") &&
 		   strstr(slu_buf_str(&b), "schedulingGates") &&
 		   !strstr(slu_buf_str(&b), "affinity"),
-	   "what we bind ourselves is not pinned: %s", slu_buf_str(&b));
+	   "a pod that Sluice binds itself is not pinned: %s", slu_buf_str(&b));
 	slu_buf_done(&b);
 	slu_kobj_unref(o);
 }
@@ -226,7 +226,7 @@ static void test_core_pod(void)
 	p = gated_pod(&w, "a", NULL);
 	turn(&w);
 	ok(seen.pods == 1 && w.binds == 0, "a gated pod is released, not bound");
-	ok(strstr(seen.pod, "\"sluice.sh/node\":\"n0\""), "to its node");
+	ok(strstr(seen.pod, "\"sluice.sh/node\":\"n0\""), "the pod is pinned to its node");
 	q = gated_pod(&w, "b", NULL);
 	turn(&w);
 	ok(seen.pods == 2, "a second one fits beside it");
@@ -427,7 +427,7 @@ static void test_core_selector(void)
 	w.rv++;
 	feed(&w, SLU_KIND_JOB, false, FREE_JOB, "late", "late", w.rv);
 	turn(&w);
-	ok(seen.jobs == 1, "no more: new work is left alone");
+	ok(seen.jobs == 1, "in a namespace that is no longer labelled new work is left alone");
 	close_world(&w);
 	slu_config_free(cfg[0]);
 	slu_config_free(cfg[1]);
@@ -461,10 +461,10 @@ static void test_core_refused_beside_running(int backoff)
 	turn(&w);
 	later(&w, 61);
 	if (backoff)
-		ok(w.evictions == 1, "one that the Job makes again is given up");
+		ok(w.evictions == 1, "a refused pod that its Job makes again is evicted");
 	else
 		ok(w.evictions == 0 && strstr(w.last_event, "make it again"),
-		   "with backoffLimit 0 that would end the Job: it is told instead: %s",
+		   "with backoffLimit 0, where an eviction would end the Job, the pod gets an event: %s",
 		   w.last_event);
 	ok(bound(&w, "j-0") == 1 && differences(&w) == 0, "the other runs on");
 	close_world(&w);
@@ -497,7 +497,7 @@ static void test_core_restart(void)
 	turn(&w);
 	ok(seen.pods == 2 && (strstr(seen.pod, "\"sluice.sh/node\":\"n3\"") ||
 			      strstr(seen.pod, "\"sluice.sh/node\":\"n1\"")),
-	   "one that appears later too: %s", seen.pod);
+	   "a pod that appears later is released, too: %s", seen.pod);
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }

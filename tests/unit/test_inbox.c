@@ -53,12 +53,12 @@ static void test_order_and_merge(void)
 	ok(slu_inbox_put(q, extra) == -EAGAIN, "the fifth is refused");
 	ok(!slu_inbox_put(q, note(1, 8, 7)), "a full inbox still merges");
 	ok(!slu_inbox_put_answer(q, extra), "an answer is never refused");
-	ok(slu_inbox_take(q, out, 8) == 5, "five come out");
+	ok(slu_inbox_take(q, out, 8) == 5, "five records come out");
 	int v[5];
 	for (int i = 0; i < 5; i++)
 		v[i] = value_of(out[i]);
 	ok(v[0] == 4 && v[1] == 7 && v[2] == 3 && v[3] == 5 && v[4] == 6,
-	   "in order of first arrival, each in its newest state");
+	   "records come in order of first arrival, each in its newest state");
 	ok(!slu_inbox_put(q, note(1, 7, 9)) && slu_inbox_waiting(q) == 1,
 	   "after the take the key is new again");
 	ok(slu_inbox_wait(q, 0) == 1, "waiting returns at once when something is there");
@@ -68,7 +68,7 @@ static void test_order_and_merge(void)
 	slu_free(extra);
 	freed = 0;
 	slu_inbox_free(q);
-	ok(freed == 1, "what still waits is freed with the inbox");
+	ok(freed == 1, "records that still wait are freed with the inbox");
 }
 
 #define PER_THREAD 20000

@@ -163,7 +163,7 @@ static void test_values(void)
 	   "the slot with its label and count is read");
 	ok(s->with[0].index == 2 && s->with[1].index == 3 && !strcmp(s->with[0].unit, "c") &&
 		   s->with[0].excl == SLU_EXCL_UNSAID && s->with[1].excl == SLU_EXCL_FALSE,
-	   "children in pre-order");
+	   "children are numbered in pre-order");
 	slu_jobspec_free(j);
 }
 

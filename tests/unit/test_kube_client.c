@@ -303,7 +303,8 @@ static void test_plain(void)
 		   strstr(w.seen, "content-type: application/json-patch+json"),
 	   "PATCH carries body and type");
 	rc = slu_kube_do(c, &GET("/api/v1/ok"), &a, &err);
-	ok(rc == 0 && a.status == 200 && a.body_len == 7, "the synchronous form");
+	ok(rc == 0 && a.status == 200 && a.body_len == 7,
+	   "the synchronous form returns the answer");
 	slu_kube_answer_done(&a);
 	rc = slu_kube_do(c, &GET("/api/v1/namespaces/ns/pods/code-404-NotFound"), &a, &err);
 	ok(rc == -ENOENT && a.outcome == SLU_KUBE_NOT_FOUND && !strcmp(a.reason, "NotFound") &&
@@ -318,7 +319,7 @@ static void test_plain(void)
 	ok(st.done[SLU_KUBE_OK] == 3 && st.answers[2] == 3 && st.answers[4] == 1 &&
 		   st.connects == 2 && st.sent[SLU_KUBE_LANE_READ] == 3 && st.latency_count == 4 &&
 		   st.bytes_in > 0 && st.queued == 0 && st.inflight == 0,
-	   "the counters agree");
+	   "the counters agree with the requests");
 	end(&w, c);
 }
 
@@ -407,7 +408,7 @@ static void test_retries(void)
 		q.once = true;
 		g = ask(c, q);
 	}
-	ok(g.tries == 1, "once means once");
+	ok(g.tries == 1, "a request with `once` is sent once");
 	slu_kube_client_stats(c, &st);
 	ok(st.throttled == 1 && st.retries == 1 + 5 + 5 + 1 + 7, "retries are counted (%llu)",
 	   (unsigned long long)st.retries);
@@ -674,7 +675,7 @@ static void test_guard(void)
 	}
 	ok(!left && g[0].outcome == SLU_KUBE_OK && g[1].outcome == SLU_KUBE_RETRYABLE &&
 		   g[2].outcome == SLU_KUBE_RETRYABLE && !g[1].uncertain && !g[1].tries,
-	   "what still waited when the right to write was lost is not sent: %s", g[1].error);
+	   "a request that waits while leadership is lost is not sent: %s", g[1].error);
 	ok(!strcmp(w.order, "hold "), "the server saw one: %s", w.order);
 	end(&w, c);
 }
@@ -720,7 +721,7 @@ static void test_rate(void)
 	for (start = slu_clock_ns(); left > 1 && slu_clock_ns() - start < 20 * SLU_NS_PER_S;)
 		wait_for(&w.f, &no, 5);
 	ok(left == 1 && g[2].outcome == SLU_KUBE_OK && g[2].tries,
-	   "what is most urgent is sent, whatever waits");
+	   "the most urgent request is sent before all that wait");
 	end(&w, c);
 }
 

@@ -192,7 +192,7 @@ static void test_fields(void)
 	ok(rc == 0, "a JSON file %s", err.text);
 	ok(!strcmp(c->addr.host, "::1") && c->addr.port == 6443 && c->addr.tls &&
 		   !strcmp(c->addr.prefix, "/proxy"),
-	   "server with prefix");
+	   "a server with a path prefix is read");
 	ok(c->ca.file && strstr(c->ca.file, dir) && strstr(c->ca.file, "/ca.pem"),
 	   "relative paths start at the file: %s", c->ca.file);
 	ok(c->token.file && c->token.data, "both forms of the token are known");

@@ -45,7 +45,7 @@ static void check_event_pb(const struct slu_kenc_event *ev)
 			slu_free(s);
 		}
 	}
-	ok(seen == 0x7fff, "with what was put in: %x", seen);
+	ok(seen == 0x7fff, "the body holds what was put in: %x", seen);
 	slu_buf_done(&b);
 }
 
@@ -122,7 +122,7 @@ static void check_json(void)
 	ok(is_text(slu_json_dig(slu_json_root(doc), "metadata", "uid", NULL), "u-1") &&
 		   is_text(slu_json_get(r, "message"), "a \"quoted\" one") &&
 		   is_text(slu_json_get(r, "lastTransitionTime"), "2026-11-15T22:17:00Z"),
-	   "of one pod, in whole seconds");
+	   "a condition names one pod, with its time in whole seconds");
 	slu_json_free(doc);
 	doc = NULL;
 	slu_buf_reset(&b);
@@ -131,7 +131,7 @@ static void check_json(void)
 	   "an Eviction is JSON");
 	ok(is_text(slu_json_dig(slu_json_root(doc), "deleteOptions", "preconditions", "uid", NULL),
 		   "u-1"),
-	   "of this pod and no later one of its name");
+	   "the eviction holds for this uid and no later pod of the name");
 	slu_json_free(doc);
 	slu_buf_done(&b);
 }

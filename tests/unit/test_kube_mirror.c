@@ -481,7 +481,7 @@ static void check_odd(struct slu_kcodec *codec)
 	server_event(SLU_ENC_JSON, &c, &b);
 	slu_mirror_watch_begin(m, SLU_ENC_JSON);
 	ok(slu_mirror_watch_data(m, b.p, b.n, NULL) == 0 && slu_mirror_count(m) == 1,
-	   "one object came");
+	   "one object arrived by the watch");
 	/* deleted and made anew behind our back */
 	c.uid = 2;
 	c.rv = 61;
@@ -593,7 +593,7 @@ static void check_unreadable(struct slu_kcodec *codec)
 	ok(slu_mirror_page(m, SLU_ENC_PROTOBUF, b.p, b.n, NULL) == 0 && l.firsts == 1 &&
 		   holds(m, "a", 3) && holds(m, "b", 0),
 	   "a list with an unreadable object gives the others");
-	ok(holds(m, "c", 5), "one made in the year 0 is read but for its time");
+	ok(holds(m, "c", 5), "an object created in the year 0 is read without its time");
 	ok(!strcmp(bad_name, "b@7"), "the unreadable one is named (%s)", bad_name);
 	slu_mirror_watch_begin(m, SLU_ENC_PROTOBUF);
 	put_event(&b, "MODIFIED", "11", false);

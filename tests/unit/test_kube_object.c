@@ -136,8 +136,9 @@ static void check_pod(const struct slu_kpod *p)
 	ok(slu_kstr_is(m->name, "solver-0-x7k2p") && slu_kstr_is(m->ns, "team-a") &&
 		   slu_kstr_is(m->generate_name, "solver-0-") && m->rv == 184467440737 &&
 		   m->generation == 3,
-	   "names and versions");
-	ok(m->created_us == AT(0) && m->deleted_us == AT(500), "created and deleted");
+	   "names and versions are decoded");
+	ok(m->created_us == AT(0) && m->deleted_us == AT(500),
+	   "creation and deletion times are decoded");
 	ok(m->nlabels == 5 && slu_kstr_is(slu_kmeta_label(m, "app"), "solver") &&
 		   slu_kstr_is(slu_kmeta_label(m, "zeta"), "") && !slu_kmeta_label(m, "none") &&
 		   slu_kstr_is(slu_kmeta_label(m, "Ünïcode/ok"), "ß"),
@@ -147,7 +148,7 @@ static void check_pod(const struct slu_kpod *p)
 	   "annotations: only what is kept");
 	ok(m->nowners == 2 && slu_kstr_is(slu_kmeta_controller(m)->name, "solver") &&
 		   slu_kstr_is(slu_kmeta_controller(m)->api_version, "batch/v1"),
-	   "the controlling owner");
+	   "the controlling owner is found");
 	ok(m->nfinalizers == 2 && slu_kstr_is(m->finalizers[1], "example.com/hold"),
 	   "a pod's finalizers are read");
 	ok(slu_kstr_is(s->scheduler, "fluence") && slu_kstr_is(s->node, "node-17") &&
@@ -155,7 +156,7 @@ static void check_pod(const struct slu_kpod *p)
 		   slu_kstr_is(s->priority_class, "high") && s->priority == -7 && s->has_priority,
 	   "scheduler, node, group, priority");
 	ok(s->active_deadline_s == 3600 && s->grace_s == 0 && s->restart == SLU_RESTART_ON_FAILURE,
-	   "deadline, grace, restart");
+	   "deadline, grace period and restart policy are decoded");
 	ok(s->flags == (SLU_POD_HOST_NETWORK | SLU_POD_AFFINITY_PREFERRED | SLU_POD_ANTI_REQUIRED |
 			SLU_POD_SPREAD_HARD | SLU_POD_SPREAD_SOFT | SLU_POD_RESOURCE_CLAIMS |
 			SLU_POD_EPHEMERAL_CLAIM | SLU_POD_NEVER_PREEMPTS | SLU_POD_NODE_AFFINITY |
@@ -169,10 +170,10 @@ static void check_pod(const struct slu_kpod *p)
 		   s->required[0].exprs[2].op == SLU_SEL_DOES_NOT_EXIST &&
 		   slu_kstr_is(s->required[0].fields[0].key, "metadata.name") &&
 		   s->required[1].exprs[0].op == SLU_SEL_EXISTS,
-	   "required node affinity");
+	   "required node affinity is decoded");
 	ok(s->npreferred == 1 && s->preferred[0].weight == 42 &&
 		   s->preferred[0].term.exprs[0].op == SLU_SEL_NOT_IN,
-	   "preferred node affinity");
+	   "preferred node affinity is decoded");
 	ok(s->ntolerations == 4 && s->tolerations[0].op == SLU_TOL_EXISTS &&
 		   s->tolerations[0].effect == SLU_EFFECT_NO_SCHEDULE &&
 		   s->tolerations[0].seconds == SLU_KNONE && s->tolerations[1].seconds == 300 &&
@@ -304,7 +305,7 @@ static void check_others(void)
 		   g->ntopology == 1 && slu_kstr_is(g->topology[0], "rack") && g->resource_claims &&
 		   slu_kstr_is(g->disruption_mode, "PodGroup") && slu_kstr_is(g->workload, "w") &&
 		   g->nconds == 1 && g->conds[0].observed == 7,
-	   "native pod group");
+	   "a native PodGroup is decoded");
 	slu_kobj_unref(o);
 
 	o = decode("podgroup-beta", SLU_KIND_PODGROUP_BETA, SLU_ENC_PROTOBUF);

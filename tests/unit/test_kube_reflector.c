@@ -279,7 +279,8 @@ int main(void)
 	ok(w.over && w.wrong == 0 && w.firsts == 1 && w.syncs == 3 && w.refusals == 1 &&
 		   w.allowances == 1 && w.troubles && w.recoveries &&
 		   strcmp(w.journal, "+a3 +b8 ") == 0,
-	   "it is there once it is allowed, and stays when that is taken back: %s", w.journal);
+	   "a kind is listed once it is allowed, and stays when the right is taken back: %s",
+	   w.journal);
 	run(&w, starting, SLU_LEN(starting), true, &st);
 	ok(w.over && w.wrong == 0 && w.firsts == 1 && w.syncs == 1 && !w.refusals && !w.allowances,
 	   "a refusal or two while the server starts leave nothing out");

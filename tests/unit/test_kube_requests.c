@@ -94,7 +94,7 @@ static void test_templates(void)
 	check(C(""),
 	      "{\"type\":\"Pod\",\"defaultRequest\":{\"cpu\":\"9\"}}," CONTAINER(
 		      "\"cpu\":\"2\"") "," CONTAINER("\"cpu\":\"4\""),
-	      NULL, 4000, 0, 0, "of several items for containers the last counts, others do not");
+	      NULL, 4000, 0, 0, "of several LimitRange items for containers the last counts");
 	/* init 6 alone; side 1 + app 2 = 3, init while the sidecar runs 1 + 6 = 7 */
 	check(C("\"requests\":{\"cpu\":\"2\"}") ",\"initContainers\":[{\"name\":\"s\",\"restartPolicy\":\"Always\",\"resources\":"
 						"{\"limits\":{\"cpu\":\"1\"}}},{\"name\":\"i\",\"resources\":{\"limits\":{\"cpu\":\"6\"}}}]",
@@ -200,7 +200,8 @@ static void test_anti(void)
 		"\"namespaces\":[\"x\"]},{\"namespaceSelector\":{},\"topologyKey\":\"zone\"}]}}}}");
 	const struct slu_kpodspec *s = &slu_kpod(o)->spec;
 
-	ok(s->nanti == 2 && (s->flags & SLU_POD_ANTI_REQUIRED), "both terms are kept");
+	ok(s->nanti == 2 && (s->flags & SLU_POD_ANTI_REQUIRED),
+	   "both terms of the selector are kept");
 	ok(s->anti[0].bits == SLU_ANTI_SELECTS && s->anti[0].nlabels == 1 &&
 		   s->anti[0].nexprs == 1 && s->anti[0].exprs[0].nvalues == 2 &&
 		   s->anti[0].nnamespaces == 1 && slu_kstr_is(s->anti[0].topology, "rack"),

@@ -131,7 +131,7 @@ static void test_life(void)
 	   "a job that is given back whole is over");
 	ok(sluice_graph_update(g, 5, R_OF("1", "0-3"), strlen(R_OF("1", "0-3")), &r, &err) == 0 &&
 		   r.end_s == 100,
-	   "running work registered");
+	   "running work can be registered");
 	ok(sluice_graph_update(g, 5, R_OF("1", "0-3"), strlen(R_OF("1", "0-3")), &r, &err) ==
 		   -EEXIST,
 	   "running work is registered only once: %s", err.text);
@@ -153,7 +153,7 @@ static void test_life(void)
 	s = spec(3, 1, 10);
 	ok(sluice_graph_satisfiable(g, s, strlen(s), &err) == 0, "three nodes of two: never");
 	s = spec(2, 1, 10);
-	ok(sluice_graph_satisfiable(g, s, strlen(s), &err) == 1, "two: some time");
+	ok(sluice_graph_satisfiable(g, s, strlen(s), &err) == 1, "two nodes fit at some time");
 	ok(sluice_graph_match(g, SLUICE_ALLOCATE, 0, "resources: [", 12, &r, &err) == -EINVAL &&
 		   *err.text,
 	   "bad jobspec: %s", err.text);
@@ -178,10 +178,11 @@ static void test_changes(void)
 	ok(sluice_graph_set_status(g, "/cluster0/node1", SLUICE_DOWN) == 0 &&
 		   sluice_graph_status(g, "/cluster0/node1", &st) == 0 && st == SLUICE_DOWN,
 	   "a node goes down");
-	ok(sluice_graph_set_status(g, "/nowhere", SLUICE_DOWN) == -EINVAL, "nowhere is nowhere");
+	ok(sluice_graph_set_status(g, "/nowhere", SLUICE_DOWN) == -EINVAL,
+	   "a path that does not exist is an error");
 	ok(sluice_graph_rank_status(g, 1, &st) == 0 && st == SLUICE_DOWN &&
 		   sluice_graph_rank_status(g, 7, &st) == -EINVAL,
-	   "seen by rank");
+	   "the status is seen by rank");
 	ok(sluice_graph_match(g, SLUICE_MATCH, 0, s, strlen(s), NULL, &err) == SLUICE_BUSY &&
 		   sluice_graph_match(c, SLUICE_ALLOCATE, 0, s, strlen(s), NULL, &err) ==
 			   SLUICE_NOW,
@@ -298,7 +299,7 @@ static void test_gangs(void)
 			   SLUICE_LATER &&
 		   p.start_s == 10 && sluice_gang_info(m, 2, &state, &p) == 0 &&
 		   state == SLUICE_RESERVED,
-	   "six more later");
+	   "six more slots get a later start");
 	ok(sluice_gang_match(m, SLUICE_SATISFIABLE, 0, 3, &gang, &p, &err) == -EINVAL,
 	   "an operation that gangs do not have is refused: %s", err.text);
 	gang.policy = "best";
@@ -308,12 +309,12 @@ static void test_gangs(void)
 	c = sluice_machine_clone(m);
 	ok(sluice_gang_cancel(c, 1) == 0 && sluice_gang_start(c, 1, 2) == 0 &&
 		   sluice_gang_set_end(c, 2, 50) == 0,
-	   "in a copy the second starts");
+	   "in a copy of the machine the second gang starts");
 	role.min = 1;
 	ok(sluice_gang_grow(c, 1, 2, &gang, &p, &err) == SLUICE_NOW && p.slots == 1 &&
 		   sluice_gang_shrink(c, 2, 0, 2, &p) == 0 && p.slots == 2 &&
 		   sluice_gang_release(c, 2, 0, a, 4) == 1,
-	   "grows and shrinks");
+	   "a gang grows and shrinks");
 	role.min = 9;
 	ok(sluice_gang_satisfiable(m, &gang, &err) == 0 && *err.text,
 	   "a gang that can never run is told why: %s", err.text);
@@ -329,7 +330,7 @@ static void test_gangs(void)
 	ok(sluice_nodeset_add(set, a) == 0 && sluice_nodeset_add(set, SLUICE_NO_NODE) == -EINVAL &&
 		   sluice_nodeset_has(set, a) && !sluice_nodeset_has(set, b) &&
 		   sluice_gang_block(m, 0, 20, 100, 200, set, NULL, 0, &err) == 0,
-	   "a node blocked");
+	   "a node can be blocked for a time");
 	ok(sluice_machine_set_down(m, b, true) == 0 && sluice_machine_remove(m, b) == 0 &&
 		   sluice_machine_set_down(m, b, true) == -ENOENT && !sluice_machine_name(m, b) &&
 		   sluice_machine_total(m, b, 1) == 0,

@@ -180,14 +180,14 @@ static void test_time(void)
 	run(&w, SLU_MATCH_WITHOUT_ALLOCATING_FUTURE, core, 6);
 	ok(w.res.code == 0 && w.res.at_s == 20, "a core after that");
 	run(&w, SLU_MATCH_ALLOCATE_SATISFIABILITY, five, 6);
-	ok(w.res.code == ENODEV, "five nodes never");
+	ok(w.res.code == ENODEV, "a request for five of four nodes never fits");
 	run(&w, SLU_MATCH_SATISFIABILITY, four, 0);
-	ok(w.res.code == 0, "four can be");
+	ok(w.res.code == 0, "a request for four of four nodes can fit");
 	slu_match_cancel(w.m, 2, &res);
 	ok(res.code == 0 && !slu_match_has_job(w.m, 2), "a job is cancelled");
 	run(&w, SLU_MATCH_ALLOCATE, mine, 7);
 	ok(got(&w, 0, 0, "core0[1:x] core1[1:x] memory0[4:x] node1[1:x] rack0[1:s] cluster0[1:s] "),
-	   "its node is free until the reservation begins");
+	   "a reserved node is free until the reservation begins");
 	slu_match_status_set(w.m, 1, SLU_DOWN);
 	run(&w, SLU_MATCH_SATISFIABILITY, four, 0);
 	ok(w.res.code == 0, "a rack that is down still counts for what can be");

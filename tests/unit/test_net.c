@@ -81,7 +81,7 @@ static void test_loop(void)
 	for (int i = 1; i < order.n; i++)
 		sorted &= order.due[i - 1] <= order.due[i];
 	ok(order.n == 200 - 67, "%d of 133 timers fired", order.n);
-	ok(sorted, "in order of their times");
+	ok(sorted, "timers fire in order of their times");
 
 	slu_task_defer(&a, l, note, &ran);
 	slu_task_defer(&a, l, note, &ran);
@@ -154,7 +154,7 @@ static void test_words(void)
 	   "a line break in a value is refused");
 	ok(slu_headers_put(&h, "a", "0123456789012345678901234567890123456789") == -EMSGSIZE &&
 		   slu_headers_count(&h) == 1,
-	   "the ceiling holds");
+	   "a header list above its ceiling is refused");
 	slu_headers_done(&h);
 	slu_http_query_add(&b, "labelSelector", "a=b,c in (d)");
 	slu_http_query_add(&b, "limit", "5");
@@ -668,7 +668,7 @@ static void test_h2(const char *listen_at, bool tls)
 	slu_buf_reset(&f.body);
 	f_ask(&f, "GET", "/big", NULL, 0);
 	f_wait(&f);
-	ok(f.body.n == 3 << 20, "3 MiB arrive");
+	ok(f.body.n == 3 << 20, "a body of 3 MiB arrives whole");
 	slu_buf_reset(&f.body);
 	f_ask(&f, "GET", "/words", NULL, 0);
 	f_wait(&f);
@@ -848,7 +848,8 @@ static void test_limits(void)
 	ok(has(&r[2], "200 OK"), "a third connection finds room");
 	ok(r[0].closed && !r[1].closed, "because the oldest idle one was closed");
 	slu_server_stats(s.server, &st);
-	ok(st.connections == 2 && st.accepted == 3 && st.requests == 3, "the books agree");
+	ok(st.connections == 2 && st.accepted == 3 && st.requests == 3,
+	   "the server's counters agree with the requests");
 	for (int i = 0; i < 3; i++)
 		raw_end(&r[i]);
 	unserve(&s);

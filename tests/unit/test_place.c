@@ -224,7 +224,7 @@ static void test_flood(struct world *w)
 	slu_loop_run_until(w->f.loop, &never, SLU_NS_PER_MS);
 	slu_place_stats(w->place, &s);
 	ok(s.failed[SLU_WRITE_EVENT] == 50 && s.waiting <= 100000,
-	   "of 100 050 words %u wait, %u were dropped", s.waiting,
+	   "of 100 050 events %u wait, %u were dropped", s.waiting,
 	   (unsigned)s.failed[SLU_WRITE_EVENT]);
 }
 
@@ -254,13 +254,17 @@ int main(void)
 	tick(&w);
 	slu_loop_run_until(w.f.loop, &w.done, 20 * SLU_NS_PER_S);
 
-	check(&w, "fine", SLU_KUBE_OK, 1, 0, "a plain binding");
+	check(&w, "fine", SLU_KUBE_OK, 1, 0, "a plain binding is answered OK");
 	check(&w, "wrong", SLU_KUBE_INVALID, 1, 0, "a refusal is a refusal");
-	check(&w, "made", SLU_KUBE_OK, 1, 1, "504 and bound all the same");
-	check(&w, "lost", SLU_KUBE_OK, 2, 1, "504 and not bound: once more");
-	check(&w, "elsewhere", SLU_KUBE_CONFLICT, 1, 1, "504 and bound elsewhere");
-	check(&w, "another", SLU_KUBE_NOT_FOUND, 1, 1, "504 and another pod of that name by now");
-	check(&w, "gone", SLU_KUBE_NOT_FOUND, 1, 1, "504 and gone");
+	check(&w, "made", SLU_KUBE_OK, 1, 1, "a binding answered by 504 that was made is OK");
+	check(&w, "lost", SLU_KUBE_OK, 2, 1,
+	      "a binding answered by 504 that was not made is sent once more");
+	check(&w, "elsewhere", SLU_KUBE_CONFLICT, 1, 1,
+	      "a binding answered by 504 whose pod is bound elsewhere is CONFLICT");
+	check(&w, "another", SLU_KUBE_NOT_FOUND, 1, 1,
+	      "a binding answered by 504 whose pod was replaced is NOT_FOUND");
+	check(&w, "gone", SLU_KUBE_NOT_FOUND, 1, 1,
+	      "a binding answered by 504 whose pod is gone is NOT_FOUND");
 	check(&w, "never", SLU_KUBE_RETRYABLE, 4, 4, "504 for ever is given up");
 	slu_place_stats(w.place, &s);
 	ok(s.window == WINDOW && s.halvings > 0, "the server is spared: window %u, %u halvings",
@@ -292,7 +296,7 @@ int main(void)
 	}
 	slu_place_stats(w.place, &s);
 	ok(find(&w, "late")->binds == 2 && s.waiting >= BURST - CEILING,
-	   "what is sent again goes before the %u that wait", s.waiting);
+	   "a write that is sent again goes before the %u that wait", s.waiting);
 	let_go(&w);
 	ask(&w, "held", 400);
 	let_go(&w);

@@ -10,12 +10,13 @@ static void test_small(void)
 	struct slu_planner p;
 
 	slu_planner_init(&p, 10);
-	ok(slu_planner_during(&p, 5, 10) == 10 && slu_planner_at(&p, 0) == 10, "all is free");
+	ok(slu_planner_during(&p, 5, 10) == 10 && slu_planner_at(&p, 0) == 10,
+	   "a new planner has all units free");
 	ok(slu_planner_first(&p, 0, 5, 10) == 0, "now, as there is a point at 0");
-	ok(slu_planner_first(&p, 1, 5, 1) == -ENOENT, "no point later, no answer");
+	ok(slu_planner_first(&p, 1, 5, 1) == -ENOENT, "without a later point there is no answer");
 	ok(slu_planner_first(&p, 0, 5, 11) == -ERANGE, "more than there is");
 	ok(slu_planner_add(&p, 10, 10, 6) == 0 && slu_planner_add(&p, 15, 10, 5) == -EINVAL,
-	   "booked; no room");
+	   "a span is booked, a second one finds no room");
 	ok(slu_planner_add(&p, 15, 10, 4) == 0 && slu_planner_during(&p, 0, 16) == 0,
 	   "overlapping spans add up");
 	ok(slu_planner_during(&p, 0, 10) == 10 && slu_planner_during(&p, 0, 11) == 4,
@@ -46,9 +47,9 @@ static void test_resize(void)
 	ok(slu_planner_first(&p, 1, 5, 5) == -ENOENT, "the search still believes 4 at time 10");
 	ok(slu_planner_first(&p, 1, 5, 4) == 10, "a search for 4 finds time 10");
 	ok(slu_planner_first(&p, 1, 5, 5) == 10,
-	   "that search refreshes the point for the next one");
+	   "a search refreshes the points it passed for the next search");
 	slu_planner_resize(&p, 1);
-	ok(slu_planner_at(&p, 5) == 0, "never below 0");
+	ok(slu_planner_at(&p, 5) == 0, "units left never fall below 0");
 	slu_planner_done(&p);
 }
 
@@ -65,16 +66,17 @@ static void test_multi(void)
 	   "refused by the second: the first stays booked, as in the reference");
 	ok(!slu_multi_span(m, 8) && slu_multi_span(m, 7)[0] == 4,
 	   "a refused span of a multi-planner does not exist");
-	ok(slu_multi_first(m, 1, 5, big) == 10, "both fit at 10");
+	ok(slu_multi_first(m, 1, 5, big) == 10, "both types fit at 10");
 	c = slu_multi_copy(m);
 	w[0] = 1;
 	w[1] = 1;
 	ok(slu_multi_reduce(m, 7, 0, 10, w) == 0 && slu_multi_span(m, 7)[1] == -1,
-	   "a part is gone");
-	ok(slu_multi_reduce(m, 7, 0, 10, none) == 0, "nothing more fits");
+	   "a part that holds nothing any more is gone");
+	ok(slu_multi_reduce(m, 7, 0, 10, none) == 0, "a reduction by nothing keeps the span");
 	w[0] = 3;
-	ok(slu_multi_reduce(m, 7, 0, 10, w) == 1 && !slu_multi_span(m, 7), "the rest fits");
-	ok(slu_multi_span(c, 7)[1] == 1, "a copy is its own");
+	ok(slu_multi_reduce(m, 7, 0, 10, w) == 1 && !slu_multi_span(m, 7),
+	   "a reduction by the rest removes the span");
+	ok(slu_multi_span(c, 7)[1] == 1, "a copy keeps its spans");
 	for (uint32_t j = 100; j < 160; j++)
 		slu_multi_add(c, j, 100 + 10 * j, 10, none);
 	ok(c->spans == 61 && slu_multi_span(c, 133) && !slu_multi_span(c, 50),

@@ -222,7 +222,7 @@ int main(void)
 	ok(slu_qty_parse(longest, SLU_QTY_MAX, SLU_QTY_UNIT, &v, NULL) == 0 && v == 0,
 	   "%d zeros are zero", SLU_QTY_MAX);
 	ok(slu_qty_parse(longest, SLU_QTY_MAX + 1, SLU_QTY_UNIT, &v, NULL) == -EINVAL,
-	   "one more is refused");
+	   "a text of one more character is refused");
 	ok(slu_qty_parse("1\0000", 3, SLU_QTY_UNIT, &v, NULL) == -EINVAL, "a NUL byte is refused");
 	ok(slu_qty_scale_of("cpu") == SLU_QTY_MILLI && slu_qty_scale_of("memory") == SLU_QTY_UNIT,
 	   "cpu counts in millis, memory in bytes");

@@ -73,7 +73,7 @@ static void line(void)
 		kit_job(&k, i, 2 + i * 5 % 7, 10,
 			KIT_SPEC(.first_seen_us = 100 + i * 37 % 23, .priority = i % 3));
 	kit_at(&k, 0);
-	is(slu_queue_each(k.q, step, &w), 0, "line: walked");
+	is(slu_queue_each(k.q, step, &w), 0, "line: every job is visited");
 	is(w.last, 58u, "line: all of them");
 	is(w.wrong, 0u, "line: in the order they are told one by one");
 	kit_done(&k);
@@ -210,7 +210,8 @@ static void dependencies(void)
 	kit_job(&k, 4, 1, 10, KIT_SPEC(.dep = &begun1, .ndep = 1));
 	kit_job(&k, 5, 1, 10, KIT_SPEC(.dep = &any9, .ndep = 1));
 	kit_at(&k, 0);
-	ok(k.start[2] == SLU_TIME_NONE && k.start[4] == SLU_TIME_NONE, "after: all wait");
+	ok(k.start[2] == SLU_TIME_NONE && k.start[4] == SLU_TIME_NONE,
+	   "after: all dependent jobs wait");
 	kit_job(&k, 9, 1, 10, KIT_SPEC(.dep = &on5, .ndep = 1));
 	ok(k.refused[9] == 1 && strstr(k.text[9], "cyclic"), "after: a cycle is refused (%s)",
 	   k.text[9]);
@@ -249,9 +250,10 @@ static void limits(void)
 	kit_job(&k, 1, 4, 10, NULL);
 	ok(k.refused[1] == 1 && strstr(k.text[1], "allows 3"), "limit: size (%s)", k.text[1]);
 	kit_job(&k, 1, 3, 101, NULL);
-	is(k.refused[1], 2, "limit: duration");
+	is(k.refused[1], 2, "limit: a job above maxDuration is refused");
 	kit_job(&k, 1, 1, 10, KIT_SPEC(.queue = "nosuch"));
-	ok(k.refused[1] == 3 && strstr(k.text[1], "nosuch"), "limit: unknown queue");
+	ok(k.refused[1] == 3 && strstr(k.text[1], "nosuch"),
+	   "limit: a job for an unknown queue is refused");
 	kit_job(&k, 1, 1, 0, KIT_SPEC(.user = "ann"));
 	kit_at(&k, 0);
 	slu_queue_job(k.q, 1, &v);
@@ -334,7 +336,7 @@ static void spans(void)
 	kit_new(&k, 2, 1, SLU_POLICY_EASY);
 	kit_job(&k, 1, 2, 15, NULL);
 	kit_at(&k, 0);
-	is(kit_apply(&k, &add), 0, "spans: a drain");
+	is(kit_apply(&k, &add), 0, "spans: a drain is accepted");
 	kit_at(&k, 0);
 	ok(k.start[1] == 0 && k.lost[1] == 0, "spans: what runs there runs on");
 	k.now = 1;
@@ -362,7 +364,7 @@ static void spans(void)
 	is(k.planned[4], 40, "spans: bob waits until it is over");
 	is(kit_apply(&k, &add), -EEXIST, "spans: a name is taken once");
 	add.kind = SLU_EV_SPAN_REMOVE;
-	is(kit_apply(&k, &add), 0, "spans: lifted");
+	is(kit_apply(&k, &add), 0, "spans: a reservation can be lifted");
 	k.now = 35;
 	kit_do(&k, SLU_EV_END, 5);
 	kit_at(&k, 35);
@@ -417,7 +419,7 @@ static void foreign_and_take_back(void)
 	kit_job(&k, 1, 1, 10, NULL);
 	kit_job(&k, 2, 2, 10, NULL);
 	kit_at(&k, 0);
-	is(k.planned[2], 10, "foreign: before");
+	is(k.planned[2], 10, "foreign: job 2 is planned after job 1");
 	uint32_t other = 1 - k.node[1][0];
 
 	pod.node = slu_machine_node_at(slu_queue_machine(k.q), other);
@@ -427,16 +429,16 @@ static void foreign_and_take_back(void)
 	   "foreign: no time for 2 while it is there");
 	is(kit_apply(&k, &pod), -EEXIST, "foreign: the same key twice");
 	pod.kind = SLU_EV_FOREIGN_REMOVE;
-	is(kit_apply(&k, &pod), 0, "foreign: gone");
+	is(kit_apply(&k, &pod), 0, "foreign: a foreign pod can go");
 	kit_at(&k, 2);
-	is(k.planned[2], 10, "foreign: planned again");
+	is(k.planned[2], 10, "foreign: job 2 is planned again when the pod is gone");
 	/* The start of 1 was refused by its node: it waits again.  On the other node it would run
 	 * until 13 and break the promise to 2, who can start now: so 2 goes first, and 1 is planned
 	 * behind it, away from the node that refused it. */
 	avoid.node = slu_machine_node_at(slu_queue_machine(k.q), k.node[1][0]);
 	k.start[1] = SLU_TIME_NONE;
 	k.now = 3;
-	is(kit_apply(&k, &back), 0, "take back");
+	is(kit_apply(&k, &back), 0, "take back: a start can be taken back");
 	kit_at(&k, 3);
 	ok(k.start[2] == 3 && k.start[1] == SLU_TIME_NONE, "take back: 2 starts");
 	ok(k.planned[1] == 13 && k.nnode[1] == 1 && k.node[1][0] == other,
@@ -641,7 +643,7 @@ static void overfilled_by_others(void)
 	kit_job(&k, 3, 3, 10, NULL);
 	is(kit_at(&k, 6), 0, "overfull: nor later (%s)", k.err.text);
 	is(k.planned[3], 35, "overfull: nothing is put on top");
-	is(kit_runs(&k, 4, 4, 40), 0, "overfull: once more");
+	is(kit_runs(&k, 4, 4, 40), 0, "overfull: a full node takes running work once more");
 	is(kit_at(&k, 6), 0, "overfull: what was planned there moves (%s)", k.err.text);
 	is(k.planned[3], 46, "overfull: behind all of it");
 	kit_done(&k);
@@ -652,8 +654,8 @@ static void bad_records(void)
 	struct kit k;
 
 	kit_new(&k, 1, 1, SLU_POLICY_EASY);
-	is(kit_job(&k, 0, 1, 10, NULL), -EINVAL, "bad: id 0");
-	is(kit_job(&k, 1, 1, -1, NULL), -EINVAL, "bad: negative limit");
+	is(kit_job(&k, 0, 1, 10, NULL), -EINVAL, "bad: a job with id 0 is refused");
+	is(kit_job(&k, 1, 1, -1, NULL), -EINVAL, "bad: a negative limit is refused");
 	is(kit_job(&k, 1, 1, 10, NULL), 0, "bad: a good one");
 	is(kit_job(&k, 1, 1, 10, NULL), -EEXIST, "bad: the same again");
 	is(kit_do(&k, SLU_EV_END, 5), -ENOENT, "bad: end of nobody");
@@ -740,9 +742,10 @@ static void promised_before(void)
 	ok(k.planned[2] == 10 && k.planned[3] == 20, "before: the urgent one does not take it");
 	is(k.planned[4], 30, "before: an earlier time is found");
 	is(k.start[5], 2, "before: who can start without harm does");
-	is(promise_again(&k, 5, 40), 0, "before: means nothing to what runs");
-	is(promise_again(&k, 2, 40), 0, "before: nor to who has a promise");
-	is(k.planned[2], 10, "before: which stands");
+	is(promise_again(&k, 5, 40), 0, "before: an old promise means nothing to a running job");
+	is(promise_again(&k, 2, 40), 0,
+	   "before: an old promise means nothing to a job that has one");
+	is(k.planned[2], 10, "before: a promise that exists stands");
 	is(promise_again(&k, 9, 40), -ENOENT, "before: nobody is unknown");
 	is(promise_again(&k, 2, SLU_TIME_NONE), -EINVAL, "before: never is no time");
 	kit_done(&k);

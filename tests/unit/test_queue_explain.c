@@ -18,7 +18,7 @@ static void comes_true(enum slu_policy policy, enum slu_backfill backfill)
 	for (slu_job_id j = 1; j <= 40; j++)
 		kit_job(&k, j, 1 + (int)(j * 7 % 6), 10 + (int64_t)(j * 13 % 50), NULL);
 	kit_at(&k, 0);
-	is(slu_forecast_new(k.q, 0, &f, NULL), 0, "forecast: begun");
+	is(slu_forecast_new(k.q, 0, &f, NULL), 0, "forecast: a forecast can be begun");
 	for (int slices = 0; !rc && slices < 10000; slices++)
 		rc = slu_forecast_run(f, 3, NULL);
 	is(rc, 1, "forecast: complete, in slices");
@@ -71,7 +71,7 @@ static void beyond(void)
 		kit_job(&k, j, 1, 10, NULL);
 	kit_at(&k, 0);
 	slu_forecast_new(k.q, 0, &f, NULL);
-	is(slu_forecast_run(f, UINT32_MAX, NULL), 1, "beyond: complete");
+	is(slu_forecast_run(f, UINT32_MAX, NULL), 1, "beyond: the forecast is complete");
 	is(slu_forecast_steps(f), SLU_FORECAST_STEPS, "beyond: at a bounded price");
 	is(slu_forecast_start(f, 1000), 9990, "beyond: a near one");
 	ok(!slu_forecast_rough(f, 1000) && slu_forecast_rough(f, n), "beyond: who is rough");
@@ -106,13 +106,14 @@ static void beside_a_promise(void)
 	kit_job(&k, 3, 2, 80, KIT_SPEC(.name = "c"));
 	kit_at(&k, 0);
 	is(k.start[3], 0, "beside: c has passed b");
-	is(slu_queue_explain(k.q, 0, 2, 100, &x, NULL), 0, "beside: explained");
+	is(slu_queue_explain(k.q, 0, 2, 100, &x, NULL), 0, "beside: the waiting job is explained");
 	ok(x.promised && x.start_s == 100 && x.n_passed == 1, "beside: promised 100, passed once");
 	ok(passed_by(&x, "c", SLU_PASS_BESIDE, 0, false), "beside: by c, harm 0 s");
 	slu_passer_text(&x.passer[0], text, sizeof text);
 	ok(!strcmp(text, "job c (2 slots) at 0: started beside its promise; harm 0 s"), "%s (%s)",
 	   "beside: the passer is described in words", text);
-	is(slu_queue_explain(k.q, 0, 9, 100, &x, NULL), -ENOENT, "beside: nobody");
+	is(slu_queue_explain(k.q, 0, 9, 100, &x, NULL), -ENOENT,
+	   "beside: an unknown job has no explanation");
 	is(slu_queue_explain(k.q, 0, 1, 100, &x, NULL), 0, "beside: one that runs");
 	ok(!x.n_passed && !x.n_help, "beside: has nothing to explain");
 	kit_done(&k);
@@ -181,7 +182,7 @@ static void harm(void)
 	k.now = 3;
 	kit_do(&k, SLU_EV_END, 4);
 	kit_at(&k, 3);
-	is(slu_queue_explain(k.q, 3, 2, 100, &x, NULL), 0, "harm: explained");
+	is(slu_queue_explain(k.q, 3, 2, 100, &x, NULL), 0, "harm: the waiting job is explained");
 	is(x.n_passed, 2, "harm: passed by two");
 	ok(passed_by(&x, "thin", SLU_PASS_SHORTER, 90, false), "harm: thin costs 90 s");
 	ok(passed_by(&x, "brief", SLU_PASS_SHORTER, 3, true), "harm: brief at most 3 s");
@@ -226,7 +227,8 @@ static void elsewhere(void)
 	kit_job(&k, 1, 2, 100, NULL);
 	kit_job(&k, 2, 2, 100, NULL);
 	kit_at(&k, 0);
-	is(slu_queue_explain(k.q, 0, 2, 100, &x, NULL), 0, "elsewhere: explained");
+	is(slu_queue_explain(k.q, 0, 2, 100, &x, NULL), 0,
+	   "elsewhere: the waiting job is explained");
 	for (uint32_t i = 0; i < x.n_help; i++) {
 		if (x.help[i].kind == SLU_HELP_QUEUE) {
 			ok(!strcmp(x.help[i].queue, "fast") && x.help[i].start_s == 0,

@@ -261,7 +261,8 @@ static void runs_in_no_queue(void)
 
 	kit_new(&k, 1, 1, SLU_POLICY_EASY);
 	part.node = slu_machine_node_at(slu_queue_machine(k.q), 0);
-	is(kit_job_as(&k, 1, 1, 100, KIT_SPEC(.queue = "gone"), &ev), 0, "renamed: it runs");
+	is(kit_job_as(&k, 1, 1, 100, KIT_SPEC(.queue = "gone"), &ev), 0,
+	   "renamed: running work of a renamed queue is accepted");
 	kit_job(&k, 2, 1, 100, NULL);
 	kit_at(&k, 1);
 	is(k.start[2], SLU_TIME_NONE, "renamed: its node is not given away");

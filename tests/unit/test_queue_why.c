@@ -41,7 +41,7 @@ static void waiting(void)
 	slu_why_done(&w);
 	/* 2 starts within the longest limit, 200, then 3 within another. */
 	why_is(&k, 3, "; starts by 400 at the latest unless more urgent work comes", NULL);
-	is(slu_queue_why(k.q, 0, 9, &w, NULL), -ENOENT, "why: nobody");
+	is(slu_queue_why(k.q, 0, 9, &w, NULL), -ENOENT, "why: an unknown job has no reason");
 	kit_done(&k);
 }
 
@@ -72,7 +72,7 @@ static void aside(void)
 	why_is(&k, 2, "is stopped", NULL);
 	kit_do(&k, SLU_EV_END, 1);
 	kit_at(&k, 2);
-	is(k.start[2], SLU_TIME_NONE, "stopped: nothing starts");
+	is(k.start[2], SLU_TIME_NONE, "stopped: nothing starts in a stopped queue");
 	kit_done(&k);
 }
 
@@ -96,7 +96,7 @@ static void estimates(void)
 	for (slu_job_id j = 1; j <= 10; j++)
 		kit_job(&k, j, 1, 10, NULL);
 	kit_at(&k, 0);
-	is(slu_queue_estimate(k.q, 0, 0, take, &e, NULL), 0, "estimate: all");
+	is(slu_queue_estimate(k.q, 0, 0, take, &e, NULL), 0, "estimate: every job has an estimate");
 	for (slu_job_id j = 2; j <= 10; j++)
 		is(e.at[j], (int64_t)(j - 1) * 10, "estimate: job %d", (int)j);
 	memset(&e, 0, sizeof e);

@@ -115,7 +115,7 @@ static void test_long_names(void)
 	s.pod = slu_kpod(pod);
 	ok(slu_group_identify(&s, &id, NULL) == 0 && strlen(id.name) == 1 + 17 * 3 + 9 &&
 		   id.name[1 + 17 * 3] == '-',
-	   "not within a character: %s", id.name);
+	   "a long name is not cut within a character: %s", id.name);
 	slu_kobj_unref(pod);
 	pod = object(SLU_KIND_POD,
 		     "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\","
@@ -397,8 +397,8 @@ static void test_requests(void)
 		   !slu_predicate_ports_collide(&slu_kpod(c)->spec, &slu_kpod(a)->spec),
 	   "equal host ports collide");
 	slu_request_text(&slu_kpod(a)->spec, &text);
-	ok(!strcmp(slu_buf_str(&text), "1500m cpu, 1Gi memory"), "in words: %s",
-	   slu_buf_str(&text));
+	ok(!strcmp(slu_buf_str(&text), "1500m cpu, 1Gi memory"),
+	   "a request is printed in words: %s", slu_buf_str(&text));
 	ok(!slu_request_check(slu_kpod(a), INT64_C(1) << 50, &err) &&
 		   slu_request_check(slu_kpod(d), INT64_C(1) << 50, &err) == -EINVAL,
 	   "a negative request is refused: %s", err.text);

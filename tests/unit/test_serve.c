@@ -154,7 +154,7 @@ static void test_forged_owner(void)
 	   "a user's pod with an owner is the user's, whatever name it carries");
 	ok(!strcmp(admit_as("op:jobset", "Pod", "CREATE", pod, false, NULL),
 		   "[{\"op\":\"remove\",\"path\":\"/metadata/annotations/sluice.sh~1user\",\"value\":null}]"),
-	   "that of a listed controller is its owner's: what a template says of users is removed");
+	   "an object of a listed controller has its owner's user; user keys in a template are removed");
 	ok(strstr(admit_as("system:kube-controller-manager", "Job", "CREATE", cron, false, NULL),
 		  "\"remove\"") &&
 		   strstr(admit_as("system:kube-controller-manager", "Job", "CREATE", cron, true,
@@ -162,7 +162,7 @@ static void test_forged_owner(void)
 			  "\"remove\""),
 	   "the Job of a CronJob, held or not, brings neither a user nor an arrival");
 	ok(strstr(admit_as("ops", "Pod", "CREATE", pod, false, NULL), "\"value\":\"ops\""),
-	   "one that is not listed counts as a user");
+	   "a controller that is not listed counts as a user");
 }
 
 #define NOTE                                                                                     \
@@ -349,7 +349,7 @@ static void test_admit(void)
 	for (size_t i = 0; i < SLU_LEN(bad); i++)
 		ok(slu_admit(bad[i], strlen(bad[i]), &rules, 1, &out, &err) == -EINVAL &&
 			   out.n == 0,
-		   "not a review: %s", err.text);
+		   "a body that is not a review is refused: %s", err.text);
 	ok(slu_admit_namespace(named, strlen(named), space, sizeof space, &err) == 0 &&
 		   strcmp(space, "lab") == 0,
 	   "the namespace of a review");
@@ -400,14 +400,15 @@ static void test_certs(void)
 	char *ca;
 
 	ok(slu_certs_make(&c, dns, 2, NOW, &err) == 0, "a CA and a leaf are made (%s)", err.text);
-	ok(verifies(&c, dns[0], NOW) && verifies(&c, dns[1], NOW), "they verify for both names");
+	ok(verifies(&c, dns[0], NOW) && verifies(&c, dns[1], NOW),
+	   "the certificates verify for both names");
 	ok(!verifies(&c, "elsewhere.svc", NOW), "the certificates verify for no other name");
 	ok(!verifies(&c, dns[0], NOW + 366 * day), "the certificates do not verify after a year");
 	ok(slu_certs_check(&c, dns, 2, NOW, &err) == SLU_CERTS_GOOD, "nothing to do today");
 	ok(slu_certs_check(&c, dns, 2, NOW + 276 * day, &err) == SLU_CERTS_LEAF_DUE,
 	   "90 days before the end: %s", err.text);
-	ok(slu_certs_check(&c, more, 2, NOW, &err) == SLU_CERTS_LEAF_DUE, "another name: %s",
-	   err.text);
+	ok(slu_certs_check(&c, more, 2, NOW, &err) == SLU_CERTS_LEAF_DUE,
+	   "the certificate does not verify for another name: %s", err.text);
 	ok(slu_certs_check(&c, dns, 2, NOW + 3300 * day, &err) == SLU_CERTS_UNUSABLE,
 	   "after nine years: %s", err.text);
 	ca = slu_strdup(c.ca_cert);
@@ -426,8 +427,10 @@ static void test_certs(void)
 	slu_certs_done(&d);
 	ok(slu_certs_check(&d, dns, 2, NOW, &err) == SLU_CERTS_UNUSABLE, "an empty bundle: %s",
 	   err.text);
-	ok(slu_certs_make(&d, odd, 1, NOW, &err) == -EINVAL, "no smuggling of names: %s", err.text);
-	ok(slu_certs_make(&d, odd, 0, NOW, &err) == -EINVAL, "no name: %s", err.text);
+	ok(slu_certs_make(&d, odd, 1, NOW, &err) == -EINVAL,
+	   "a DNS name with a separator is refused: %s", err.text);
+	ok(slu_certs_make(&d, odd, 0, NOW, &err) == -EINVAL,
+	   "a certificate without a name is refused: %s", err.text);
 	slu_certs_done(&c);
 }
 
@@ -481,7 +484,7 @@ static void test_leftout(void)
 	slu_leftout_drop(&l, SLU_KIND_POD, "lab", "a");
 	ok(!strcmp(left_out(&l), "left out: Node a: status: two?lines\n"
 				 "left out: Pod ?: no metadata\n"),
-	   "one that can be read again is not named");
+	   "an object that can be read again is no longer named");
 	slu_leftout_listed(&l, SLU_KIND_POD);
 	ok(strstr(left_out(&l), "Pod ?"), "the list it was met in leaves it");
 	slu_leftout_listed(&l, SLU_KIND_POD);

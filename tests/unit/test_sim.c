@@ -341,12 +341,12 @@ static void metrics(void)
 	slu_buf_reset(&b);
 	x = XML_ParserCreate(NULL);
 	ok(!slu_chart_load(&t, &run, 1, &b) && XML_Parse(x, b.p, (int)b.n, 1) == XML_STATUS_OK,
-	   "pictures: the load");
+	   "pictures: the chart of the load is well-formed");
 	XML_ParserFree(x);
 	slu_buf_reset(&b);
 	x = XML_ParserCreate(NULL);
 	ok(!slu_chart_compare(&run, 1, &b) && XML_Parse(x, b.p, (int)b.n, 1) == XML_STATUS_OK,
-	   "pictures: the comparison");
+	   "pictures: the chart of the comparison is well-formed");
 	XML_ParserFree(x);
 	slu_buf_reset(&b);
 	ok(!slu_chart_page(&t, &run, 1, "a <title>", &b) && strstr(b.p, "a &lt;title&gt;") &&
@@ -385,7 +385,7 @@ static void reproducible(void)
 			differ = a.part.p[x->part + i].node != b.part.p[y->part + i].node ||
 				 a.part.p[x->part + i].slots != b.part.p[y->part + i].slots;
 	}
-	ok(!differ, "the same, to the last node");
+	ok(!differ, "two runs of one trace agree to the last node");
 	o.until_s = t.job.p[400].submit_s;
 	ok(!slu_sim_run(&t, &o, &c, &err) && c.metrics.jobs < a.metrics.jobs &&
 		   c.metrics.unfinished,

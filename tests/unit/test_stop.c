@@ -204,7 +204,7 @@ static void one_life(struct world *w, int round)
 	w->secrets = round % 2;
 	configure(w, round);
 	start(w);
-	ok(ready(w), "life %d: begins", round);
+	ok(ready(w), "life %d: the daemon begins", round);
 	ok(tells_odd_one(w), "life %d: says what it cannot read", round);
 	for (int i = 0; i < 8; i++) { /* reload after reload, faster than a cycle */
 		configure(w, round * 10 + i);
@@ -256,13 +256,13 @@ static void full_disk(struct world *w)
 	w->level = "debug";
 	configure(w, 50);
 	start(w);
-	ok(ready(w), "with a full disk for its log: begins");
+	ok(ready(w), "with a full disk for its log the daemon begins");
 	kill(w->pid, SIGHUP);
 	turn(w, 50);
 	ok(ready(w), "with a full disk for its log the daemon goes on");
 	kill(w->pid, SIGTERM);
 	rc = ended(w);
-	ok(rc == 0, "and ends with 0 (%d)", rc);
+	ok(rc == 0, "the daemon ends with 0 (%d)", rc);
 	forget(w);
 	w->log = NULL;
 	w->level = "error";
@@ -296,7 +296,7 @@ static void no_descriptors(struct world *w)
 	w->files = 100;
 	configure(w, 60);
 	start(w);
-	ok(ready(w), "with 100 descriptors: begins");
+	ok(ready(w), "with 100 descriptors the daemon begins");
 	for (int i = 0; i < 200; i++) {
 		fd[i] = caller(w, "GET /readyz HTTP/1.1\r\n"); /* never says the rest */
 		n += fd[i] >= 0;
@@ -307,17 +307,17 @@ static void no_descriptors(struct world *w)
 	spent = ticks(w->pid);
 	turn(w, 1000);
 	spent = ticks(w->pid) - spent;
-	ok(spent * 2 < sysconf(_SC_CLK_TCK), "it does not spin meanwhile (%ld ticks in a second)",
-	   spent);
+	ok(spent * 2 < sysconf(_SC_CLK_TCK),
+	   "the daemon without descriptors does not spin (%ld ticks in a second)", spent);
 	alive = waitpid(w->pid, &rc, WNOHANG) == 0;
-	ok(n > 100 && alive, "it lives on although %d callers want one each", n);
+	ok(n > 100 && alive, "the daemon lives on although %d callers want a descriptor each", n);
 	for (int i = 0; i < 200; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
-	ok(ready(w), "and answers once they have gone");
+	ok(ready(w), "the daemon answers once the callers have gone");
 	kill(w->pid, SIGTERM);
 	rc = ended(w);
-	ok(rc == 0, "and ends with 0 (%d)", rc);
+	ok(rc == 0, "the daemon ends with 0 (%d)", rc);
 	forget(w);
 	w->files = 0;
 }

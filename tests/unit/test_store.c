@@ -233,7 +233,7 @@ static void test_life(const char *url, const char *backend)
 	slu_batch_put_result(b,
 			     &(struct slu_store_result){ 1, "uid-1", "late", "ada", "batch",
 							 "completed", 2000, 100, 160, 4, 240000 });
-	ok(commit1(s, 0, b, &err) == 0, "%s: second batch", backend);
+	ok(commit1(s, 0, b, &err) == 0, "%s: a second batch is committed", backend);
 	load(s, &seen, &err);
 	ok(seen.jobs == 3 && seen.pods == 1 && seen.intents == 0 && seen.spans == 0 &&
 		   seen.size == 8 && strcmp(seen.node, "node-9") == 0,
@@ -256,7 +256,7 @@ static void test_life(const char *url, const char *backend)
 	ok(commit1(s, 0, b, &err) == 0, "%s: until it is claimed", backend);
 	b = slu_batch_new();
 	slu_batch_del_pods(b, 2);
-	ok(commit1(s, 0, b, &err) == 0, "%s: members go", backend);
+	ok(commit1(s, 0, b, &err) == 0, "%s: the pods of a job are deleted", backend);
 
 	/* Pruned in steps; the result leaves its sum. */
 	ok(slu_store_prune(s, INT64_C(1000000000), 1, true, &err) == 1 + 1 + 1,
@@ -547,17 +547,17 @@ static void test_open_errors(void)
 
 	ok(slu_store_open("/nowhere/at/all.db", SLU_STORE_MIGRATE, &s, &err) == -EAGAIN &&
 		   strstr(err.text, "/nowhere"),
-	   "missing folder: %s", err.text);
+	   "a missing folder is an error that names it: %s", err.text);
 	snprintf(path, sizeof path, "%s", fresh_sqlite());
 	f = fopen(path, "w");
 	for (int i = 0; i < 500; i++)
 		fputs("this is a letter, not a database\n", f);
 	fclose(f);
-	ok(slu_store_open(path, SLU_STORE_MIGRATE, &s, &err) == -EBADMSG, "not a database: %s",
-	   err.text);
+	ok(slu_store_open(path, SLU_STORE_MIGRATE, &s, &err) == -EBADMSG,
+	   "a file that is not a database is refused: %s", err.text);
 	ok(slu_store_open(fresh_sqlite(), 0, &s, &err) == -EPROTO &&
 		   strstr(err.text, "sluice store migrate"),
-	   "no migration without leave: %s", err.text);
+	   "an old schema is refused without SLU_STORE_MIGRATE: %s", err.text);
 	snprintf(path, sizeof path, "%s", fresh_sqlite());
 	umask(0);
 	ok(slu_store_open(path, SLU_STORE_MIGRATE, &s, &err) == 0 && stat(path, &st) == 0 &&
@@ -566,7 +566,7 @@ static void test_open_errors(void)
 	slu_store_close(s);
 	s = NULL;
 	slu_store_url_shown("postgres://ada:secret@db:5432/x?password=secret", shown, sizeof shown);
-	ok(strcmp(shown, "postgres://ada:***@db:5432/x") == 0, "no secret in a shown URL: %s",
+	ok(strcmp(shown, "postgres://ada:***@db:5432/x") == 0, "a shown URL hides the password: %s",
 	   shown);
 	slu_store_url_shown("postgres://db/x", shown, sizeof shown);
 	ok(strcmp(shown, "postgres://db/x") == 0, "a URL without a password is shown as it is");
@@ -742,7 +742,7 @@ static void test_journal_outage(void)
 	ok(slu_journal_durable(j) == 0, "nothing is called durable meanwhile");
 	mkdir(sub, 0700);
 	ok(await(&w, j, SLU_JOURNAL_OK, 3), "when it comes, the journal catches up");
-	ok(slu_journal_free(j, 1000) == 0, "nothing given up");
+	ok(slu_journal_free(j, 1000) == 0, "no batch is given up");
 }
 
 static int fault_scenario(void)

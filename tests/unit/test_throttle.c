@@ -52,10 +52,11 @@ int main(void)
 	w = slu_throttle(64);
 	fill(&w);
 	round_of(&w, 1000 * MS, 10 * MS, true);
-	ok(fill(&w) == 32 && slu_throttle_excess(&w), "what was begun may go past the limit");
+	ok(fill(&w) == 32 && slu_throttle_excess(&w),
+	   "a gang that was begun may go past the limit");
 	for (int i = 0; i < 32; i++)
 		slu_throttle_sent(&w);
-	ok(!slu_throttle_excess(&w), "what was begun does not go past the ceiling");
+	ok(!slu_throttle_excess(&w), "a gang that was begun does not go past the ceiling");
 
 	w = slu_throttle(64);
 	fill(&w);
@@ -67,7 +68,7 @@ int main(void)
 		slu_throttle_answered(&w, 10000 * MS, 9990 * MS, false);
 		slu_throttle_sent(&w);
 	}
-	ok(w.limit == 32, "one at a time says nothing about many: %u", w.limit);
+	ok(w.limit == 32, "one request at a time does not raise the limit: %u", w.limit);
 
 	w = slu_throttle(1);
 	fill(&w);

@@ -58,7 +58,7 @@ static void test_due(void)
 	begin(&k, SLU_POLICY_SELECTIVE);
 	b = submitted(&k, 2);
 	k.w.now_s = 199;
-	ok(sim_bound_step(b, &k.w, &k.err) == 0, "no job is due yet");
+	ok(sim_bound_step(b, &k.w, &k.err) == 0, "before its bound no job is due");
 	k.w.now_s = 200;
 	ok(sim_bound_step(b, &k.w, &k.err) == -EUCLEAN && strstr(k.err.text, "has no promise"),
 	   "due without a promise: %s", k.err.text);
@@ -71,7 +71,7 @@ static void test_due(void)
 	ok(sim_bound_promise(b, &k.w, 0, &k.err) == 0 &&
 		   sim_bound_promise(b, &k.w, 1, &k.err) == 0 &&
 		   sim_bound_step(b, &k.w, &k.err) == 0,
-	   "promised in order");
+	   "jobs promised in order pass the check");
 	sim_bound_free(b);
 	/* eight promises are all there are: the others wait for one */
 	b = submitted(&k, JOBS);
@@ -80,7 +80,7 @@ static void test_due(void)
 		(void)(sim_bound_promise(b, &k.w, j, &k.err) < 0);
 	ok(sim_bound_step(b, &k.w, &k.err) == 0, "eight are promised a start");
 	ok(sim_bound_start(b, &k.w, 0, &k.err) == 0 && sim_bound_step(b, &k.w, &k.err) == -EUCLEAN,
-	   "one of them started, and the next has no promise: %s", k.err.text);
+	   "a job without a promise after the first started is reported: %s", k.err.text);
 	sim_bound_free(b);
 	done(&k);
 }

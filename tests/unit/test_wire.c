@@ -80,13 +80,14 @@ static void test_lookup(void)
 		return;
 	root = slu_json_root(doc);
 	ok(slu_json_i64(slu_json_get(root, "a"), &i) == 0 && i == 2,
-	   "of two equal keys the last wins");
+	   "of two equal keys the last one counts");
 	c = slu_json_dig(root, "b", "c", NULL);
 	ok(slu_json_count(c) == 3 && slu_json_i64_or(slu_json_item(c, 0), 0) == 10,
 	   "an item of an array is found");
 	ok(!strcmp(slu_json_str_or(slu_json_dig(slu_json_item(c, 1), "d", NULL), ""), "e"),
 	   "a value several steps down is found");
-	ok(!slu_json_item(c, 3) && !slu_json_dig(root, "b", "x", "y", NULL), "absent is NULL");
+	ok(!slu_json_item(c, 3) && !slu_json_dig(root, "b", "x", "y", NULL),
+	   "an absent value is NULL");
 	ok(slu_json_i64(slu_json_get(root, "n"), &i) == -ERANGE,
 	   "a number too large for int64 is refused");
 	ok(slu_json_u64(slu_json_get(root, "n"), &u) == 0 && u == 9223372036854775808ull,
@@ -114,7 +115,7 @@ static void test_marks(void)
 		   slu_json_col(doc, slu_json_item(bc, 1)) == 5,
 	   "the place of a scalar is known");
 	ok(slu_json_is_plain(slu_json_item(bc, 0)) && !slu_json_is_plain(slu_json_item(bc, 1)),
-	   "quotes are remembered");
+	   "quoted scalars are told from plain ones");
 	slu_json_free(doc);
 }
 

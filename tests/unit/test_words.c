@@ -94,13 +94,15 @@ static void test_many(void)
 		memset(&told, 0, sizeof told); /* the next in line may hear that it moved up */
 		run_job(&w, i);
 		ok(told.n[i] == 1 && strstr(told.text[i], "\"state\":\"Finished\""),
-		   "one that is over in two seconds is told once: %d, %s", told.n[i], told.text[i]);
+		   "a gang that is over in two seconds gets one status write: %d, %s", told.n[i],
+		   told.text[i]);
 	}
 	memset(&told, 0, sizeof told);
 	pass(&w, 20);
 	for (int i = 0; i < MANY; i++)
 		all += told.n[i];
-	ok(all > 20 && all <= 4 * 21, "of those that moved four a second are told: %d", all);
+	ok(all > 20 && all <= 4 * 21,
+	   "of the gangs that moved four a second get a status write: %d", all);
 	ok(told.n[3], "the next in line among them");
 	close_world(&w);
 }
@@ -131,7 +133,7 @@ static void test_fluxjob_tells(bool absent)
 	feed_job_as(&w, "vast", 5, true, "yes", "", "", "", "");
 	for (int i = 0; i < 10; i++)
 		later(&w, 1);
-	ok(strstr(w.last_event, "5 slots requested"), "what can never run is told in an event: %s",
+	ok(strstr(w.last_event, "5 slots requested"), "a gang that can never run gets an event: %s",
 	   w.last_event);
 	close_world(&w);
 }
@@ -147,7 +149,8 @@ static void test_one_event_a_cause(void)
 	turn(&w);
 	for (int i = 0; i < 60; i++)
 		later(&w, 1);
-	ok(w.events == 1 && strstr(w.last_event, "has 1 of 3"), "one is there: %s", w.last_event);
+	ok(w.events == 1 && strstr(w.last_event, "has 1 of 3"),
+	   "the event names how many members are there: %s", w.last_event);
 	add_pod(&w, "b", "sluice", "1", GROUP("g", "3"));
 	for (int i = 0; i < 120; i++)
 		later(&w, 1);
