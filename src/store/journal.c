@@ -76,10 +76,11 @@ static enum slu_journal_state state_of(int rc)
 	}
 }
 
-/* A Lease that was deleted counts its transitions from zero again: then the store's term is above that of
- * its rightful leader.  A replica that still leads after it read the term has read a term of the past,
- * because a later leader takes the store only after that moment; and if one came in between, the stored
- * term has changed and nothing happens. */
+/* A Lease that was deleted and made again counts its transitions from zero, so the store's term
+ * may be above that of the rightful leader.  A replica that still leads after it read the stored
+ * term knows that this term is past, because a later leader takes the store only after that
+ * moment.  If another leader came in between, the stored term has changed and slu_store_raise_term()
+ * refuses. */
 static int take_term(struct slu_store *s, const struct slu_journal_setup *w, int64_t *term,
 		     struct slu_error *err)
 {
@@ -126,9 +127,8 @@ static void publish(struct slu_journal *j, int rc, const struct slu_error *err)
 		j->wake(j->arg);
 }
 
-/* Wait for work.  Returns how many batches to take (copied to `group`), 0 to stop, -1 to keep
- * house.
- */
+/* Wait for work.  Returns how many batches to take (copied to `group`), 0 to stop, -1 to remove
+ * old rows. */
 static int next_group(struct slu_journal *j, struct slu_batch **group)
 {
 	uint32_t n;
@@ -226,7 +226,8 @@ static bool journal_is_due(struct slu_journal *j)
 	return due;
 }
 
-/* Open if need be, commit what waits.  1 when told to stop, 0, or the failure. */
+/* Open the store if it is not open, and commit the waiting batches. 1: the thread was told to
+ * stop; 0; or the failure. */
 static int one_round(struct slu_journal *j, struct slu_store **s, struct slu_error *err)
 {
 	struct slu_batch *group[GROUP_MAX];
@@ -237,7 +238,8 @@ static int one_round(struct slu_journal *j, struct slu_store **s, struct slu_err
 		struct slu_journal_setup w = { .url = j->url,
 					       .cluster = j->cluster,
 					       .holder = j->holder,
-					       /* opened before: a term above ours is newer */
+					       /* the store was opened before, so a term above
+					        * ours is newer */
 					       .held = j->health.term ? NULL : j->held,
 					       .arg = j->arg };
 
@@ -260,7 +262,7 @@ static int one_round(struct slu_journal *j, struct slu_store **s, struct slu_err
 	}
 	if (!rc && (n < 0 || journal_is_due(j)))
 		rc = keep_house(j, *s, err);
-	if (rc < 0) /* whatever broke may have broken the connection too: begin afresh */
+	if (rc < 0) /* the failure may have broken the connection: open the store again */
 		slu_store_close(slu_take(*s));
 	return rc;
 }
@@ -282,8 +284,8 @@ static void *work(void *arg)
 			continue;
 		}
 		publish(j, rc, &err);
-		/* A fenced or damaged store does not heal by trying hard; look now and then, a
-		 * person may have moved the file away. */
+		/* A fenced or damaged store does not recover by itself; try now and then,
+		 * because a person may have moved the file away. */
 		if (state_of(rc) != SLU_JOURNAL_AWAY)
 			pause = BACKOFF_MAX_S;
 		if (!sleep_or_stop(j, pause))

@@ -21,7 +21,7 @@ enum slu_journal_state {
 	SLU_JOURNAL_OK,
 	SLU_JOURNAL_AWAY,   /* cannot write just now; trying again */
 	SLU_JOURNAL_FENCED, /* a newer leader has the store: this process must stop deciding */
-	SLU_JOURNAL_BROKEN, /* damaged, another cluster's, or a newer schema: needs a person */
+	SLU_JOURNAL_BROKEN, /* damaged, another cluster's, or a newer schema: a person has to act */
 };
 
 struct slu_journal_health {
@@ -68,9 +68,9 @@ void slu_journal_health(struct slu_journal *j, struct slu_journal_health *out);
 /* Note that a batch was dropped, and forget it once everything has been written again. */
 void slu_journal_lost(struct slu_journal *j, bool lost);
 
-/* Remove, once and in small steps between the commits, history older than `before_us`, and the oldest
- * history while rows need more than `bytes` (0: no limit).  Rows needed to go on stay.  `log`: the
- * event log under way is worth nothing and may be removed, too. */
+/* Remove, once and in small steps between the commits, history older than `before_us`, and the
+ * oldest history while rows need more than `bytes` (0: no limit).  Rows that a restart needs
+ * stay.  `log`: the event log under way is no longer of use and may be removed, too. */
 void slu_journal_keep(struct slu_journal *j, int64_t before_us, int64_t bytes, bool log);
 
 /* Read the store at start, on the caller's thread, before anything is submitted.  Opens its own

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #define CONNECT_TIMEOUT_S "5"
-/* A leader that is frozen in the middle of a transaction holds the row of the term: the server ends
- * it, or no other replica could follow. */
+/* A leader that is frozen in the middle of a transaction holds the row of the term, so the
+ * server must end the transaction for another replica to take over. */
 #define WRITER                                                 \
 	"-c synchronous_commit=on -c statement_timeout=30000 " \
 	"-c idle_in_transaction_session_timeout=3000"
@@ -16,8 +16,8 @@
 /* An advisory lock of our own: the bytes "sluice". */
 #define LOCK_SCHEMA "SELECT pg_advisory_xact_lock(126943969174373)"
 
-/* Tables of the programs that were there before have the names of our views.  We live beside them, in
- * a schema of our own; also when they have gone since. */
+/* The programs that Sluice replaces have tables with the names of our views.  If they were there,
+ * Sluice lives beside them in a schema of its own, even after they are gone. */
 #define LIVE_BESIDE                                                                      \
 	"SELECT to_regclass('sluice_schema') IS NULL AND EXISTS (SELECT FROM pg_class c" \
 	" JOIN pg_namespace n ON n.oid = c.relnamespace WHERE"                           \
@@ -30,7 +30,7 @@
 struct pg {
 	struct slu_sql q;
 	PGconn *c;
-	bool beside; /* the schema is our own, the database's first one is somebody else's */
+	bool beside; /* in a schema of our own, beside tables of others */
 	bool *prepared;
 	uint32_t queued; /* statements sent whose results were not read, and what they must be */
 	enum expected { ANY, ONE_ROW, COMMITTED } expected[PIPELINE_DEPTH];
@@ -81,13 +81,13 @@ static int judge(struct pg *s, PGresult *r, enum expected expected, struct slu_e
 	const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
 	ExecStatusType st = PQresultStatus(r);
 
-	/* The fence divides by the number of rows it found: so it fails on the server, before what
-	 * was sent behind it is done. */
+	/* The fence divides by the number of rows it found, so it fails on the server before the
+	 * statements sent after it are executed. */
 	if (expected == ONE_ROW && state && strcmp(state, "22012") == 0)
 		return slu_fail(err, -ESTALE, "a newer leader has taken the store");
 	if (st != PGRES_COMMAND_OK && st != PGRES_TUPLES_OK)
 		return fail_libpq(s, r, err);
-	/* A transaction that failed answers COMMIT with ROLLBACK and calls it a success. */
+	/* The server answers COMMIT of a failed transaction with ROLLBACK and reports success. */
 	if (expected == COMMITTED && strcmp(PQcmdStatus(r), "COMMIT") != 0)
 		return slu_fail(err, -EAGAIN, "postgresql: the transaction was rolled back");
 	return 0;
@@ -170,7 +170,7 @@ static int begin_transaction(struct slu_sql *q, struct slu_error *err)
 	struct pg *s = (struct pg *)q;
 	int rc;
 
-	/* A broken connection is opened again here: the daemon never restarts for it. */
+	/* Open a broken connection again here, so that the daemon need not restart. */
 	if (PQstatus(s->c) != CONNECTION_OK) {
 		PQreset(s->c);
 		memset(s->prepared, 0, s->q.n_stmts * sizeof *s->prepared);
@@ -178,7 +178,7 @@ static int begin_transaction(struct slu_sql *q, struct slu_error *err)
 		if (PQstatus(s->c) != CONNECTION_OK)
 			return fail_libpq(s, NULL, err);
 	}
-	/* It goes with the first statements: a transaction is one round trip. */
+	/* BEGIN is sent with the first statements, so a transaction is one round trip. */
 	rc = enter_pipeline(s, err);
 	if (!rc)
 		rc = queued(s, PQsendQueryParams(s->c, "BEGIN", 0, NULL, NULL, NULL, NULL, 0), ANY,
@@ -192,7 +192,8 @@ static int commit_transaction(struct slu_sql *q, struct slu_error *err)
 	struct pg *s = (struct pg *)q;
 	int rc = enter_pipeline(s, err);
 
-	/* Behind a statement that failed the server does nothing up to the end of the pipeline. */
+	/* After a statement that failed the server executes nothing up to the end of the
+	 * pipeline. */
 	if (!rc)
 		rc = queued(s, PQsendQueryParams(s->c, "COMMIT", 0, NULL, NULL, NULL, NULL, 0),
 			    COMMITTED, err);
@@ -224,7 +225,7 @@ static int prepare(struct pg *s, uint32_t n, char name[static 16], struct slu_er
 	snprintf(name, 16, "s%u", n);
 	if (s->prepared[n])
 		return 0;
-	/* Preparing wants an answer of its own. */
+	/* Preparing a statement needs an answer of its own. */
 	rc = leave_pipeline(s, err);
 	if (rc < 0)
 		return rc;
@@ -337,7 +338,7 @@ static int query(struct slu_sql *q, uint32_t stmt, const struct slu_sql_val *v, 
 	if (rc < 0)
 		return rc;
 	fill_params(&a, v, n);
-	/* One row at a time: a hundred thousand jobs never lie in memory twice. */
+	/* Read one row at a time, so that a hundred thousand jobs are never in memory twice. */
 	if (!PQsendQueryPrepared(s->c, name, (int)n, a.p, a.len, a.format, 0) ||
 	    !PQsetSingleRowMode(s->c))
 		return fail_libpq(s, NULL, err);

@@ -135,7 +135,7 @@ static const struct step steps[] = {
 		" FROM jobs WHERE state = 1 AND planned_s > 0;",
 	},
 	{
-		/* Where logs begin: asked for at each look for old rows. */
+		/* Where logs begin: every search for old rows asks for it. */
 		"CREATE INDEX events_begin ON events (seq) WHERE kind = 1;",
 		"CREATE INDEX events_begin ON events (seq) WHERE kind = 1;",
 	},
@@ -203,8 +203,9 @@ static const struct step steps[] = {
 	},
 };
 
-/* The version itself is kept where a half-made database cannot lie about it: SQLite's user_version,
- * a comment-free one-row table in PostgreSQL. Both change in the transaction of the step. */
+/* The version is kept where a half-made database cannot show a wrong one: in SQLite's
+ * user_version, or in a table of one row in PostgreSQL. Both change in the transaction of the
+ * step. */
 static const char *const set_version_sqlite[] = { "PRAGMA user_version = 1",
 						  "PRAGMA user_version = 2",
 						  "PRAGMA user_version = 3" };

@@ -315,7 +315,7 @@ int slu_sqlite_open(const char *path, bool readonly, const struct slu_sql_stmt *
 			    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
 			    "PRAGMA secure_delete = OFF; PRAGMA foreign_keys = OFF",
 			    err);
-	/* A cut-off or overwritten file shows here, before anything of it is believed. */
+	/* Notice a cut-off or overwritten file before any of its rows is used. */
 	if (!rc)
 		rc = adhoc(s, "PRAGMA quick_check(1)", want_ok, NULL, err);
 	if (rc < 0) {

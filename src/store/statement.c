@@ -110,8 +110,8 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 		       "SELECT \"user\", queue, jobs, used FROM usage"
 		       " ORDER BY \"user\" COLLATE \"C\", queue COLLATE \"C\"" },
 	[ST_LAST_EVENT] = { "SELECT COALESCE(MAX(seq), 0) FROM events" },
-	/* In PostgreSQL it fails without a row, so that nothing behind it in the pipeline is done.
-	 */
+	/* In PostgreSQL the statement fails if it finds no row, so that nothing after it in the
+	 * pipeline is executed. */
 	[ST_FENCE] = { "UPDATE meta SET commits = commits + 1 WHERE one = 1 AND term = $1",
 		       "WITH done AS (UPDATE meta SET commits = commits + 1"
 		       " WHERE one = 1 AND term = $1::BIGINT RETURNING 1)"
@@ -129,8 +129,8 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 			 " (SELECT COUNT(*) FROM intent_pods WHERE intent NOT IN"
 			 " (SELECT id FROM intents)), (SELECT COUNT(*) FROM plans WHERE job NOT IN"
 			 " (SELECT id FROM jobs))" },
-	/* A log can be replayed from its beginning only: it goes when the next one is old, too. One
-	 * at a time: there may be room for the next. */
+	/* A log can only be replayed from its beginning, so it is removed as a whole, once the
+	 * next log is old, too.  Only one log at a time, because that may free enough room. */
 	[ST_PRUNE_EVENTS] = { "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq <"
 			      " COALESCE((SELECT MIN(seq) FROM events WHERE kind = 1 AND at_us < $1"
 			      " AND seq > (SELECT MIN(seq) FROM events)), 0) ORDER BY seq LIMIT $2)" },
@@ -156,7 +156,8 @@ const struct slu_sql_stmt slu_store_stmts[ST_COUNT] = {
 		      " + (SELECT COUNT(*) FROM past_usage)" },
 	[ST_BYTES] = { "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
 		       "SELECT pg_database_size(current_database())" },
-	/* What rows need: neither database gives room back to the system when they go. */
+	/* The room that rows need; neither database returns room to the system when rows are
+	 * removed. */
 	[ST_USED] = { "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count(),"
 		      " pragma_freelist_count(), pragma_page_size()",
 		      "SELECT ((SELECT COALESCE(SUM(octet_length(data)), 0) + COUNT(*) * 80 FROM events)"

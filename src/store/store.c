@@ -19,7 +19,7 @@ static bool is_pg(const char *url)
 	return strncmp(url, "postgres://", 11) == 0 || strncmp(url, "postgresql://", 13) == 0;
 }
 
-/* libpq quotes a URL it cannot read, password and all. */
+/* libpq quotes a URL that it cannot read, with its password. */
 static void hide_password(const char *url, struct slu_error *err)
 {
 	char *at = err ? strstr(err->text, url) : NULL, shown[256];
@@ -45,7 +45,7 @@ int slu_store_claim(const char *url, struct slu_error *err)
 		return slu_fail(err, -ENAMETOOLONG, "%.100s...: the name is too long", path);
 	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0 && errno == EROFS)
-		return -ENOTSUP; /* it cannot be written there: the store itself says so again and again */
+		return -ENOTSUP; /* the folder cannot be written; the store reports that itself */
 	if (fd < 0)
 		return slu_fail(err, -errno, "%s: %s", lock, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
@@ -125,7 +125,7 @@ void slu_store_url_shown(const char *url, char *out, size_t size)
 		return;
 	}
 	host += 3;
-	/* Everything behind '?' may hold a password as well; it is not worth showing. */
+	/* The part behind '?' may hold a password as well, so leave it out. */
 	query = strchr(host, '?');
 	at = memchr(host, '@', query ? (size_t)(query - host) : strlen(host));
 	colon = at ? memchr(host, ':', (size_t)(at - host)) : NULL;
@@ -591,7 +591,7 @@ static int load_result(void *arg, const struct slu_sql_val *v, uint32_t n, struc
 							      .usage = v[10].i });
 }
 
-/* History is not worth a refusal to go on. */
+/* Damaged history must not keep the daemon from starting. */
 static int load_recent(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
 {
 	const struct slu_store_reader *r = ((struct load *)arg)->r;

@@ -169,11 +169,11 @@ int slu_batch_del_span(struct slu_batch *b, uint64_t id);
 /* The job with its pods and plans; intents and results stay as history. */
 int slu_batch_del_job(struct slu_batch *b, uint64_t id);
 
-/* Before the first row of a job: take its key from any other row that has it.  (Keys are unique; a
- * batch that meets another row of the same key can never be committed.) */
+/* Before the first row of a job, take its key away from any other row that has it.  Keys are
+ * unique, so a batch that meets another row with the same key could never be committed. */
 int slu_batch_claim_key(struct slu_batch *b, const char *key, uint64_t id);
 int slu_batch_del_pods(struct slu_batch *b, uint64_t job);
-/* Everything that is needed to go on: jobs, pods, plans, spans, open intents.  History stays. */
+/* Delete everything that a restart needs: jobs, pods, plans, spans, open intents.  History stays. */
 int slu_batch_clear(struct slu_batch *b);
 
 /* All batches in one durable transaction, or nothing.  `term` 0 = not fenced (tools). */

@@ -6,7 +6,7 @@
  * there, but for the ids above and their own. */
 #include "match/fast/fast_internal.h"
 
-/* Not the vertex's own id, which its parent compares. */
+/* Compare everything but the vertex's own id, which its parent compares. */
 static bool same_self(const struct slu_match *m, uint32_t u, uint32_t t)
 {
 	const struct slu_vertex *x = &m->g->v.p[u], *y = &m->g->v.p[t];
@@ -51,7 +51,7 @@ static bool same(const struct slu_match *m, uint32_t u, uint32_t t)
 	return true;
 }
 
-/* Whether scores below u are above 0 and far from the end of numbers, whatever is above it. */
+/* Whether all scores below u are above 0 and far below the largest number, whatever is above u. */
 static bool usual(const struct slu_match *m, uint32_t u)
 {
 	const uint64_t many = 1ull << 63;
@@ -76,7 +76,7 @@ int match_alike_begin(struct slu_match *m)
 	m->like = NULL;
 	if (m->policy.stop || m->policy.scorer == SCORE_VARIATION || !m->tree || m->nsub > 1 ||
 	    m->flexible)
-		return 0; /* no request will ask */
+		return 0; /* no request asks for this type */
 	m->like = slu_reallocarray(NULL, (size_t)m->g->v.n + 1, sizeof *m->like);
 	if (!m->like)
 		return -ENOMEM;

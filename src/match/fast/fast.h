@@ -15,13 +15,14 @@
 
 /* --- try, touch, drop --- */
 
-/* Something at or below v changed; `units`: v itself was taken, freed, marked up or down.  Returns
- * whether v stands in a front, and its siblings with it. */
+/* Report a change at or below v; `units`: v itself was taken, freed, or marked up or down.
+ * Returns whether v, and so each of its siblings, is in a front. */
 bool match_fast_touch(struct slu_match *m, uint32_t v, bool units);
 /* Forget everything, because the graph changed; then prepare for the usual requests. */
 void match_fast_drop(struct slu_match *m);
 void match_fast_begin(struct slu_match *m);
-/* As attempt_run, or -EAGAIN where the plain walk is needed. */
+/* Make the attempt as match_attempt_run() does, or return -EAGAIN where the plain walk is
+ * needed. */
 int match_fast_attempt(struct attempt *a);
 /* Policies that stop early use the plain walk, but need not ask a vertex again that failed at the same
  * time.  begin sets a->skip if the request allows it; fails tells whether v is known to fail; failed
@@ -32,17 +33,18 @@ void match_fast_failed(struct attempt *a, uint32_t v);
 
 /* --- alike.c: vertices whose subtrees are the same --- */
 
-/* Give each kind of subtree a name: begin, then put every vertex after its children.  0, -ENOMEM. */
+/* Name the subtrees, equal ones equally: begin, then put every vertex after its children. 0,
+ * -ENOMEM. */
 int match_alike_begin(struct slu_match *m);
 void match_alike_put(struct slu_match *m, uint32_t u);
-/* The vertex is no longer what it was when its subtree was named. */
+/* Report that the vertex changed after its subtree was named. */
 void match_alike_change(struct slu_match *m, uint32_t v);
-/* Whether a vertex shows reliably that nothing is booked below it. */
+/* Whether the state of a vertex tells reliably that nothing is booked below it. */
 static inline bool match_alike_known(const struct slu_match *m)
 {
 	return m->like && !m->odd && !m->inexact && !m->unseen;
 }
-/* If match_alike_known(): the name of v's kind if nothing is booked there, or SLU_NONE. */
+/* If match_alike_known(): the name of v's subtree if nothing is booked in it, or SLU_NONE. */
 static inline uint32_t match_alike_of(const struct slu_match *m, uint32_t v)
 {
 	const struct slu_multi *mu = m->multi[v];

@@ -18,8 +18,8 @@
 
 struct front {
 	uint16_t type;
-	bool bad;   /* ids or shapes the rules above do not cover */
-	bool apart; /* sums too great: no vertex may answer for others */
+	bool bad;   /* the front has ids or shapes that the rules do not cover */
+	bool apart; /* sums may overflow, so no vertex may answer for others */
 	uint32_t n;
 	uint32_t *v; /* in order of score, best first; equals in order of discovery */
 	int64_t *score;
@@ -40,8 +40,8 @@ struct front {
 	struct ground ground;
 };
 
-/* The answer of all vertices of a kind that nothing is booked at; slots: the pattern with the same
- * number. */
+/* The answer of all vertices with one name that have no bookings; for slots, the pattern with
+ * the same number. */
 struct model {
 	uint32_t like;
 	bool serves;
@@ -50,13 +50,13 @@ struct model {
 
 #define KEPT_MAX 4
 
-/* The edges to the slots of a vertex asked lately, one a slot, to leaves. */
+/* The edges to the slots of a vertex that was asked lately: one edge for each slot, to a leaf. */
 struct kept {
 	uint32_t p, n, cap;
 	struct pick *pick;
 };
 
-/* The vertices of a chunk, of which one was asked. */
+/* The answers of a chunk in which at least one vertex was asked. */
 struct asked {
 	uint32_t count[CHUNK_N];  /* units, of those that serve */
 	uint32_t marked[CHUNK_N]; /* generation the edges were marked in */
@@ -64,10 +64,10 @@ struct asked {
 
 struct memo {
 	uint32_t front;
-	uint64_t used; /* for throwing out the oldest */
+	uint64_t used; /* time of the last use: the oldest memo is dropped first */
 	enum mode mode;
 	int64_t at, now, duration;
-	bool constrained; /* what is known holds under some constraint only */
+	bool constrained; /* the answers hold only under the constraint of this request */
 	uint32_t nsig;
 	uint8_t sig[SIG_MAX];
 	uint64_t *maybe; /* not known, or serves */
@@ -77,16 +77,16 @@ struct memo {
 	uint8_t *plain;       /* by chunk: number of the model all answer like + 1, or 0 */
 	struct model model[PATTERNS_MAX];
 	uint32_t nmodel;
-	uint32_t passed, passed_gen; /* a vertex; it and those above let pass in this generation */
+	uint32_t passed, passed_gen; /* a vertex that the walk can reach in this generation */
 	/* Top-level slots: the scores of all slots a vertex offers, in order. */
 	struct offers offers; /* no `chunk`: none yet */
-	bool unordered;       /* some vertex offered a better slot after a worse one */
+	bool unordered;       /* some vertex offered its slots not in order of score */
 	struct levels levels;
 	struct range *extent; /* for ties, as keys: the best and the worst, by subtree of chunks */
 	struct range **part;  /* the same by chunk that is written down: by subtree of vertices */
 	struct ranks ranks;   /* for ties; made when first needed, no `row` if not */
 	struct kept kept[KEPT_MAX];
-	uint32_t nkept; /* ever: the oldest makes room */
+	uint32_t nkept; /* number of entries ever kept: the oldest is replaced */
 };
 
 struct fast {
@@ -95,7 +95,7 @@ struct fast {
 	struct memo *memo[MEMOS_MAX];
 	uint32_t nmemo;
 	uint64_t clock;
-	uint32_t last[FRONTS_MAX]; /* position made unknown last, if nothing was asked since */
+	uint32_t last[FRONTS_MAX]; /* position made unknown last, unless one was asked since */
 };
 
 /* --- known.c --- */
@@ -104,29 +104,30 @@ static inline uint32_t memo_words(uint32_t n)
 {
 	return n / 64 + 1;
 }
-/* Nothing is known of any vertex. */
+/* Forget what is known of all vertices. */
 void match_memo_forget(const struct front *f, struct memo *x);
-/* Note that p is known, and whether the answer depends on the duration. */
+/* Note that the answer of p is known, and whether it depends on the duration. */
 void match_memo_know(struct slu_match *m, const struct front *f, struct memo *x, uint32_t p);
 
 /* --- memo.c --- */
 /* Free what slots.c keeps in a memo. */
 void match_memo_slots_done(struct memo *x);
 struct memo *match_memo_for(struct attempt *a, uint32_t front, const uint8_t *sig, uint32_t nsig);
-/* Room to note that one of a chunk was asked; NULL without memory. */
+/* Make room for the answers of a chunk; NULL without memory. */
 struct asked *match_memo_asked(struct memo *x, uint32_t c);
 /* The generation vertex p was marked in. */
 uint32_t match_memo_marked(const struct memo *x, uint32_t p);
-/* Whether the rules cover a request, and what it is, as bytes. */
+/* Whether the rules cover a request; if so, its key as bytes. */
 bool match_request_sign(const struct slu_request *list, uint32_t n, uint8_t *sig, uint32_t *at);
-/* walk_above, which has the same answer for all below one vertex. */
+/* match_walk_above(), remembered, because all vertices below one parent have the same answer. */
 bool match_passes(struct attempt *a, struct memo *x, uint32_t v);
-/* The kind of vertex p, if all of it with nothing booked have one answer in this attempt. */
+/* The name of p's subtree, if all vertices of that name without bookings have one answer in this
+ * attempt. */
 uint32_t match_kind_of(const struct attempt *a, const struct front *f, uint32_t p);
-/* The number of the model of a kind; if there is none, the number it will have. */
+/* The number of the model of a name; if there is none, the number it will get. */
 uint32_t match_model_of(const struct memo *x, uint32_t like);
-/* Whether the vertices of chunk c are alike and may be reached, and one answers for others; *pure
- * says for which: those that have no bookings. */
+/* Whether the vertices of chunk c are alike and can be reached, so that one answers for the
+ * others; *pure has a bit for each vertex without bookings. */
 bool match_chunk_alike(struct attempt *a, struct front *f, struct memo *x, uint32_t c,
 		       uint64_t *pure);
 
@@ -143,12 +144,12 @@ int match_fast_slots(struct attempt *a, const struct slu_request *r, struct fron
 /* The slots the reference's sort puts first.  0, -ENOMEM; -EAGAIN: take the plain walk. */
 int match_tie_decide(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
 		     struct chosen *out);
-/* What ties will need, once all offers are known.  0 or -ENOMEM. */
+/* Prepare the tables for ties, once all offers are known. 0 or -ENOMEM. */
 int match_extent_make(const struct slu_match *m, struct memo *x);
 void match_extent_done(struct memo *x);
-/* Chunk c was written down. */
+/* Report that chunk c was written down. */
 void match_extent_write(struct memo *x, uint32_t c);
-/* Vertex p offers other slots. */
+/* Report that vertex p offers other slots. */
 void match_extent_change(struct memo *x, uint32_t p);
 
 /* --- sort_runs.c --- */
@@ -158,7 +159,7 @@ struct sequence {
 	uint32_t n;
 	bool reversed;
 	void *arg;
-	/* What number i is sorted by, lowest first. */
+	/* The key by which number i is sorted, lowest first. */
 	int64_t (*key)(void *arg, uint32_t i);
 	/* How number i compares to a key of the sequence (-1, 0, 1), and the first behind it that
 	 * compares otherwise, or `end`. */

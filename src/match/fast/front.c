@@ -4,7 +4,7 @@
  * The fronts most requests want are made while loading. */
 #include "match/fast/fast_internal.h"
 
-#define CENTRE_MAX (1ll << 60) /* sums with any id below alike vertices are numbers yet */
+#define CENTRE_MAX (1ll << 60) /* sums with any id below alike vertices do not overflow */
 
 struct building {
 	struct slu_match *m;
@@ -37,7 +37,8 @@ static int gather_vertices(struct building *b, uint32_t u, int64_t centre)
 	struct slu_match *m = b->m;
 	const struct slu_vertex *v = &m->g->v.p[u];
 
-	/* Every score must be above 0.  A vertex of type slot is a thing the request names. */
+	/* Every score must be above 0; and a vertex of type slot would be taken for the slot that
+	 * the request names. */
 	if (v->id < -1 || (b->slot && v->type == SLU_TYPE_SLOT))
 		b->f->bad = true;
 	if (b->slot ? match_kid_types_fit(m, u, b->slot) : v->type == b->f->type) {
@@ -79,7 +80,7 @@ static int cmp_greater(const void *a, const void *b)
 	return x->i < y->i ? -1 : 1;
 }
 
-/* Mostly they are in order already, or in reverse. */
+/* Most often the vertices are in order already, or in reverse. */
 static void sort_front(struct by_score *s, uint32_t n, bool greater)
 {
 	bool rising = true, falling = true, level = true;
@@ -304,8 +305,8 @@ void match_fast_begin(struct slu_match *m)
 	struct slu_request slot = { .type = SLU_TYPE_SLOT, .with = &core, .nwith = 1 };
 
 	if (m->count_visits || !m->tree || m->flexible || m->nsub > 1)
-		return; /* no request will ask */
-	/* Without memory they are made when they are needed. */
+		return; /* no request asks for this type */
+	/* Without memory the fronts are made when they are needed. */
 	match_front_for(m, &node);
 	if (!m->policy.stop)
 		match_front_for(m, &slot);

@@ -43,7 +43,7 @@ bool match_fast_touch(struct slu_match *m, uint32_t v, bool units)
 			w = m->g->e.p[m->up[w]].src;
 		}
 		if (p == SLU_NONE ? !units : p == f->last[k])
-			continue; /* above the front and still passable; or done already */
+			continue; /* above the front and still passable, or handled already */
 		f->last[k] = p;
 		if (p != SLU_NONE && fr->touched)
 			fr->touched[p / 64] |= 1ull << p % 64;

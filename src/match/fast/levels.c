@@ -7,7 +7,7 @@ void match_levels_done(struct levels *l)
 	*l = (struct levels){ 0 };
 }
 
-/* Make room for this score, or note that there is none.  True if entries have moved. */
+/* Make room for this score, or note that there is no room.  True if entries have moved. */
 static bool reach(struct levels *l, int64_t score)
 {
 	int64_t low = l->n ? SLU_MIN(l->base, score) : score;

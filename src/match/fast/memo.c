@@ -69,7 +69,8 @@ bool match_request_sign(const struct slu_request *list, uint32_t n, uint8_t *sig
 				       r->count.min,     r->count.max,
 				       r->count.operand, (uint32_t)r->count.op << 16 | r->nwith };
 
-		/* Labels stick to visited vertices; conflicts and twins are worth a message. */
+		/* The plain walk leaves labels on the vertices it visits, and reports conflicts and
+		 * types that occur twice: such requests need it. */
 		if (r->excl == SLU_EXCL_FALSE || (r->type != SLU_TYPE_SLOT && r->label[0]))
 			return false;
 		if (r->type == SLU_TYPE_SLOT ? n > 1 || !r->nwith : r->type == SLU_TYPE_XOR_SLOT)
@@ -186,7 +187,7 @@ static uint32_t parent_of(const struct slu_match *m, uint32_t v)
 	return m->up[v] == SLU_NONE ? SLU_NONE : m->g->e.p[m->up[v]].src;
 }
 
-/* Whether two vertices that have nothing booked below them let pass the same. */
+/* Whether two vertices without bookings below them let the same requests pass. */
 static bool pass_alike(const struct attempt *a, uint32_t u, uint32_t t)
 {
 	const struct slu_match *m = a->m;

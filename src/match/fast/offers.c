@@ -103,7 +103,7 @@ static uint32_t sum_before(const uint32_t *sums, uint32_t i)
 	return n;
 }
 
-/* From single sums to the tree. */
+/* Turn single sums into a Fenwick tree. */
 static void grow_sums(uint32_t *sums, uint32_t n)
 {
 	for (uint32_t i = 1, up; i <= n; i++) {

@@ -19,11 +19,11 @@ struct offer {
 	int64_t *score;  /* less `shift` */
 	uint32_t n, cap; /* cap 0: the scores are a pattern's */
 	int64_t shift;
-	uint32_t next;     /* of those, the first not taken by the search under way */
-	struct cand *head; /* as candidates, if `marked` says this generation */
+	uint32_t next;     /* the first of these slots that the search under way has not taken */
+	struct cand *head; /* the slots as candidates, valid if `marked` is this generation */
 };
 
-/* The same to look at, written down or not. */
+/* A view of a block, whether it is written down or follows a pattern. */
 struct block {
 	const int64_t *score; /* less `shift` */
 	int64_t shift;
@@ -41,7 +41,7 @@ struct range {
 	int64_t low, high; /* low > high: none */
 };
 
-/* What does not depend on the request; belongs to the front. */
+/* The part that does not depend on the request; the front owns it. */
 struct ground {
 	uint32_t n;
 	bool greater;        /* the greatest score is the best */
@@ -61,11 +61,11 @@ struct offers {
 	uint32_t nchunk, top; /* chunks; leaves of the tree over them */
 	struct pattern pattern[PATTERNS_MAX];
 	struct chunk **chunk; /* NULL: not written down */
-	uint8_t *plain;       /* then: number of its pattern + 1; 0: nothing is offered */
-	uint32_t *sums;       /* Fenwick tree over chunks */
-	uint32_t *tree;       /* tournament over chunks */
-	int64_t slots;        /* in all */
-	bool bulk;            /* sums and trees will be made for all at once, by offers_tally */
+	uint8_t *plain; /* if not written down: number of its pattern + 1; 0: nothing is offered */
+	uint32_t *sums; /* Fenwick tree over chunks */
+	uint32_t *tree; /* tournament over chunks */
+	int64_t slots;  /* in all */
+	bool bulk;      /* sums and trees are still to be made, by match_offers_tally() */
 };
 
 /* Slot number `i` of vertex `p`. */
@@ -94,7 +94,7 @@ static inline int64_t block_score(const struct block *b, uint32_t i)
 	return b->score[i] + b->shift;
 }
 
-/* What vertex p offers; nothing behind the last one. */
+/* The block of vertex p; an empty block behind the last vertex. */
 static inline struct block offers_at(const struct offers *o, uint32_t p)
 {
 	const struct chunk *k = p < o->g->n ? o->chunk[p / CHUNK_N] : NULL;
@@ -115,13 +115,15 @@ static inline struct block offers_at(const struct offers *o, uint32_t p)
 /* No vertex offers anything yet.  0, -ENOMEM. */
 int match_offers_init(struct offers *o, const struct ground *g);
 void match_offers_done(struct offers *o);
-/* All vertices of a chunk that is not written down offer this, from now on; then offers_tally. */
+/* Let all vertices of a chunk that is not written down offer this pattern; match_offers_tally()
+ * must follow. */
 void match_offers_plain(struct offers *o, uint32_t c, uint32_t pattern);
 /* Write a chunk down, if it is not; NULL without memory. */
 struct chunk *match_offers_write(struct offers *o, uint32_t c);
 /* Make all sums and trees. */
 void match_offers_tally(struct offers *o);
-/* Vertex p, written down, has so many slots more (modulo 2^32: also less) ... */
+/* Report that vertex p, which is written down, has this many slots more (modulo 2^32, so also
+ * fewer) ... */
 void match_offers_grew(struct offers *o, uint32_t p, uint32_t more);
 /* ... or another next slot. */
 void match_offers_replay(struct offers *o, uint32_t p);
@@ -145,10 +147,10 @@ struct levels {
 	uint32_t *of; /* by score - base */
 	int64_t base;
 	uint32_t n, filled; /* entries; those above 0 */
-	bool spread;        /* not counted: scores too far apart, or no memory */
+	bool spread; /* not counted, because the scores are too far apart or memory ran out */
 };
 
-/* Count the slots of a block in (so many times) or out (-1).  True if other scores than before have
- * entries. */
+/* Add the slots of a block (this many times) or remove them (-1).  True if the set of scores with
+ * entries changed. */
 bool match_levels_count(struct levels *l, const struct block *b, int by);
 void match_levels_done(struct levels *l);

@@ -2,7 +2,7 @@
 #include "match/fast/ranks_internal.h"
 
 #define ENTRIES_MAX (1u << 22)
-#define EMPTY_MAX   16 /* blocks without slots in a row; behind that many the tree is quicker */
+#define EMPTY_MAX   16 /* after this many blocks without slots in a row the tree is quicker */
 
 static uint32_t value_at(const struct ranks *r, const struct block *b, uint32_t j)
 {
@@ -27,7 +27,7 @@ static void add_row(uint32_t *restrict to, const uint32_t *restrict from, uint32
 		to[v] += from[v];
 }
 
-/* From the rows of n single blocks (from row 1 on) to the tree. */
+/* Turn the rows of n single blocks (from row 1 on) into a Fenwick tree. */
 static void grow_rows(uint32_t *row, uint32_t n, uint32_t width)
 {
 	for (uint32_t i = 1; i <= n; i++) {
@@ -198,7 +198,7 @@ static uint32_t fine_before(const struct ranks *r, const struct block *b, uint32
 	return lo;
 }
 
-/* Add so many times a row. */
+/* Add a row this many times. */
 static void share_row(const uint32_t *row, uint32_t times, const struct bound *b, uint32_t n,
 		      struct share *out)
 {
@@ -227,7 +227,7 @@ void match_ranks_share(const struct ranks *r, const struct place *at, const stru
 		share_row(r->row + (size_t)i * r->width, 1, b, n, out);
 }
 
-/* To the start of the next block with slots; at->i is there already. */
+/* Move to the start of the next block with slots; at->i is there already. */
 static void block_next(const struct ranks *r, struct place *at)
 {
 	at->j = 0;
@@ -248,7 +248,7 @@ uint32_t match_ranks_next(const struct ranks *r, struct place *at)
 	return v;
 }
 
-/* To the end of the block before. */
+/* Move to the end of the block before. */
 static void block_back(const struct ranks *r, struct place *at)
 {
 	for (uint32_t left = EMPTY_MAX; left; left--) {

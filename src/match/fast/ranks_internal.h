@@ -27,7 +27,7 @@ int match_ranks_make(struct ranks *r);
 void match_ranks_done(struct ranks *r);
 /* Chunk c was written down.  0, -ENOMEM. */
 int match_ranks_write(struct ranks *r, uint32_t c);
-/* Block p, which is written down, is about to lose its slots (-1), or has got them (1). */
+/* Take the slots of block p, which is written down, out of the table (-1) or add them (1). */
 void match_ranks_change(struct ranks *r, uint32_t p, int by);
 
 /* Before slot number i of all: the j-th of block p.  At the end p is the number of blocks. */
@@ -46,15 +46,15 @@ struct bound {
 };
 
 void match_ranks_seek(const struct ranks *r, uint32_t i, struct place *at);
-/* The place before the fine slot that has exactly k fine ones before it; the end if there is none.
- */
+/* A slot is fine if it is not worse than the value.  The place before the fine slot with exactly
+ * k fine slots before it; the end if there is none. */
 void match_ranks_select(const struct ranks *r, uint32_t to, uint32_t k, struct place *at);
 void match_ranks_share(const struct ranks *r, const struct place *at, const struct bound *b,
 		       uint32_t n, struct share *out);
-/* The value of the slot behind or before the place, which moves over it. */
+/* The value of the slot behind (before) the place; the place moves over the slot. */
 uint32_t match_ranks_next(const struct ranks *r, struct place *at);
 uint32_t match_ranks_back(const struct ranks *r, struct place *at);
-/* The same for the next that is at most `to`; there must be one. */
+/* The same for the next slot with a value of at most `to`; there must be one. */
 uint32_t match_ranks_next_fine(const struct ranks *r, struct place *at, uint32_t to);
 uint32_t match_ranks_back_fine(const struct ranks *r, struct place *at, uint32_t to);
 

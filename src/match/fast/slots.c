@@ -17,13 +17,13 @@ static struct offer *offer_of(struct memo *x, uint32_t p)
 		if (!k)
 			return NULL;
 		if (x->ranks.row && match_ranks_write(&x->ranks, c) < 0)
-			match_ranks_done(&x->ranks); /* they will be made again */
+			match_ranks_done(&x->ranks); /* made again when needed */
 		match_extent_write(x, c);
 	}
 	return &k->offer[p % CHUNK_N];
 }
 
-/* Count the slots of a block in (so many times) or out (-1). */
+/* Add the slots of a block to the counts (this many times) or remove them (-1). */
 static void count_slots(struct memo *x, const struct block *b, int by)
 {
 	if (match_levels_count(&x->levels, b, by))
@@ -44,7 +44,7 @@ static bool same_offer(const struct block *b, const struct cands *k)
 	return true;
 }
 
-/* What vertex p, written down, offers is about to change ... */
+/* Call before the offer of vertex p, which is written down, changes ... */
 static void offer_leaves(struct memo *x, uint32_t p)
 {
 	struct block b = offers_at(&x->offers, p);
@@ -54,7 +54,7 @@ static void offer_leaves(struct memo *x, uint32_t p)
 		match_ranks_change(&x->ranks, p, -1);
 }
 
-/* ... and has changed; it had so many slots before. */
+/* ... and after it has changed; `had` is the number of slots before. */
 static void offer_enters(struct memo *x, uint32_t p, uint32_t before)
 {
 	struct block b = offers_at(&x->offers, p);
@@ -84,7 +84,7 @@ static int put_scores(const struct slu_match *m, struct front *f, struct memo *x
 	return f->bad ? -EAGAIN : 0;
 }
 
-/* Put down what vertex p offers from now on. */
+/* Store what vertex p offers from now on. */
 static int change_offer(struct attempt *a, struct front *f, struct memo *x, uint32_t p,
 			const struct cands *k)
 {
@@ -124,8 +124,8 @@ static struct kept *kept_of(struct memo *x, uint32_t p)
 	return NULL;
 }
 
-/* The next jobs often take from the same few vertices: keep the way to these slots, where that is
- * all a search marks. */
+/* The next jobs often take from the same few vertices, so keep the edges to these slots, if a
+ * search marks nothing but these edges. */
 static void keep_blocks(const struct slu_match *m, struct memo *x, uint32_t p,
 			const struct cands *k)
 {
@@ -140,7 +140,7 @@ static void keep_blocks(const struct slu_match *m, struct memo *x, uint32_t p,
 		struct pick *more = slu_reallocarray(to->pick, k->n, sizeof *more);
 
 		if (!more)
-			return; /* it will be asked again */
+			return; /* the vertex is asked again */
 		to->pick = more;
 		to->cap = k->n;
 	}
@@ -154,7 +154,7 @@ static void keep_blocks(const struct slu_match *m, struct memo *x, uint32_t p,
 	to->n = n;
 }
 
-/* What vertex p offers now. */
+/* Ask vertex p which slots it offers now. */
 static int ask_offer(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
 	struct slu_match *m = a->m;
@@ -169,8 +169,8 @@ static int ask_offer(struct attempt *a, struct front *f, struct memo *x, uint32_
 	if (!asked || !o)
 		return -ENOMEM;
 
-	/* Above it the sum of what is free is asked too, and that changes with others: where it
-	 * says no, take the plain walk rather than remember it. */
+	/* The vertices above p test their sums of free units, which change with other vertices;
+	 * if one of them refuses, take the plain walk instead of remembering the answer. */
 	if (!match_passes(a, x, v))
 		return -EAGAIN;
 	if (match_walk_visit(a, v, f->centre[p], &count, &up))
@@ -205,7 +205,8 @@ static uint32_t picks_of(const struct cands *k)
 	return k && k->head ? k->head->n : 0;
 }
 
-/* Ask vertex p for all of its kind: the pattern number i. */
+/* Ask vertex p on behalf of all vertices with its name, and store the answer as pattern number
+ * i. */
 static int make_pattern(struct attempt *a, struct front *f, struct memo *x, uint32_t p, uint32_t i)
 {
 	struct pattern *t = &x->offers.pattern[i];
@@ -224,7 +225,8 @@ static int make_pattern(struct attempt *a, struct front *f, struct memo *x, uint
 	return put_scores(a->m, f, x, k, t->score);
 }
 
-/* The pattern of a kind, asked for at vertex p; PATTERNS_MAX if there is no room, or -errno. */
+/* The pattern of a name, asked of vertex p if it is new; PATTERNS_MAX if there is no room, or
+ * -errno. */
 static int pattern_for(struct attempt *a, struct front *f, struct memo *x, uint32_t p,
 		       uint32_t like)
 {
@@ -252,7 +254,7 @@ static bool can_shift(const struct pattern *t, int64_t centre)
 	       !__builtin_add_overflow(t->score[t->n - 1], by, &end);
 }
 
-/* Let p offer what the pattern says.  -EAGAIN: ask it. */
+/* Let p offer what the pattern says. -EAGAIN: the pattern does not fit p, which must be asked. */
 static int adopt(struct attempt *a, struct front *f, struct memo *x, uint32_t p, uint32_t pattern)
 {
 	const struct pattern *t = &x->offers.pattern[pattern];
@@ -316,8 +318,7 @@ static bool counts_together(struct memo *x, const struct pattern *t, uint32_t c)
 	return true;
 }
 
-/* Let all of a chunk follow one pattern, but for those that have bookings.  0 also if they cannot.
- */
+/* Let all vertices of a chunk without bookings follow one pattern. 0 even if they cannot. */
 static int follow(struct attempt *a, struct front *f, struct memo *x, uint32_t c)
 {
 	struct offers *o = &x->offers;

@@ -14,8 +14,8 @@
 #include "match/fast/fast_internal.h"
 
 #define PARTITIONS_MAX 9
-#define FEW            64 /* so few are written down */
-#define NEAR           8  /* walk, rather than guess again */
+#define FEW            64 /* a sequence this short is written down */
+#define NEAR           8  /* within this distance walk instead of guessing again */
 #define GUESSES_MAX    12
 
 struct item {
@@ -27,7 +27,7 @@ struct item {
 struct step {
 	uint32_t n;    /* length of the sequence */
 	uint32_t fine; /* of it, those not worse than the pivot */
-	uint32_t mid;  /* the pivot stood there, and now the first does */
+	uint32_t mid;  /* the place where the pivot stood and the first item stands now */
 	struct item pivot, first;
 };
 
@@ -75,7 +75,7 @@ static struct item item_of(const struct lazy *z, uint32_t value, uint32_t number
 	return (struct item){ z->r->equal[value], number };
 }
 
-/* What stands at place q once the pivot is the first. */
+/* The item at place q once the pivot stands first. */
 static struct item exchanged(const struct lazy *z, uint32_t t, uint32_t q, struct item x)
 {
 	const struct step *s = &z->step[t];
@@ -98,7 +98,7 @@ static struct item back_(struct lazy *z, uint32_t t, struct cursor *c)
 	return exchanged(z, t, c->q, x);
 }
 
-/* The next one, either way, that is not worse than the pivot. */
+/* The next item, in either direction, that is not worse than the pivot. */
 static struct item fine_(struct lazy *z, uint32_t t, struct cursor *c, bool back)
 {
 	uint32_t to = z->bound[t].to;
@@ -176,7 +176,7 @@ enum goal {
 static bool find_rank(struct lazy *z, uint32_t t, struct cursor *c, enum goal goal, uint32_t want,
 		      struct counts *k);
 
-/* To place q of sequence t; counts for the pivots of the partitions after t. */
+/* Move to place q of sequence t, with counts for the pivots of the partitions after t. */
 static bool seek(struct lazy *z, uint32_t t, struct cursor *c, uint32_t q, struct counts *k)
 {
 	const struct step *s = &z->step[t];

@@ -20,7 +20,7 @@ struct pieces {
 	uint32_t n;
 };
 
-/* Put a piece behind the others, or make the last one longer. */
+/* Append a piece, or lengthen the last one. */
 static bool put_piece(struct pieces *t, struct piece p)
 {
 	struct piece *q = t->n ? &t->p[t->n - 1] : NULL;
@@ -169,7 +169,7 @@ static uint32_t partition(const struct sequence *s, const struct pieces *t, uint
 	return left;
 }
 
-/* Write down what t says and sort it as usual. */
+/* Write the numbers of t down and sort them as usual. */
 static int sort_pieces(const struct sequence *s, struct slu_arena *mem, const struct pieces *t,
 		       uint32_t size, uint32_t need, int depth, uint32_t *out)
 {
@@ -205,7 +205,8 @@ int match_sort_sequence(struct slu_arena *mem, const struct sequence *s, uint32_
 		uint32_t cut = partition(s, t, size, of + 2, next);
 		struct pieces *last = t;
 
-		/* A pivot so bad that the right part is wanted too is left to the usual way. */
+		/* If the pivot is so bad that the right part is needed too, leave the rest to
+		 * the usual sort. */
 		if (cut < need)
 			break;
 		depth--;

@@ -13,7 +13,7 @@ static uint32_t count_of(const struct memo *x, uint32_t p)
 	return k ? k->count[p % CHUNK_N] : plain ? x->model[plain - 1].count : 0;
 }
 
-/* The vertices of these bits of a chunk serve from now on, or do not. */
+/* Note that the vertices of these bits of a chunk serve, or do not. */
 static void note(struct memo *x, uint32_t c, uint64_t bits, bool good)
 {
 	if (good)
@@ -44,7 +44,7 @@ static bool ask_vertex(struct attempt *a, const struct front *f, struct memo *x,
 	return good;
 }
 
-/* All of a chunk answer like the model; false: not all are alike. */
+/* Let all vertices of a chunk answer like the model; false: not all are alike. */
 static bool learn_chunk(struct attempt *a, struct front *f, struct memo *x, uint32_t c,
 			uint32_t model)
 {
@@ -124,7 +124,7 @@ static bool take_vertex(struct attempt *a, const struct front *f, struct memo *x
 	uint32_t v = f->v[p], e = m->up[v];
 
 	if (a->mode == MODE_SATISFY)
-		return true; /* the marks will not be followed */
+		return true; /* no edges: the marks are not followed */
 	if (match_memo_marked(x, p) != m->gen && !ask_vertex(a, f, x, p))
 		return false;
 	match_mark_put(m, e, count_of(x, p), excl);
@@ -235,7 +235,7 @@ static void neighbours(void *arg, uint32_t i, uint32_t *lo, uint32_t *hi)
 
 	while (!bits && w + 1 < s->words)
 		bits = breaks_in(s, ++w);
-	/* It breaks behind one that serves, or at one that does not. */
+	/* A run of neighbours ends behind a vertex that serves, or at one that does not. */
 	last = w * 64 + (bits ? (uint32_t)__builtin_ctzll(bits) : 63);
 	if (!(s->bits[last / 64] >> last % 64 & 1))
 		last--;

@@ -6,11 +6,11 @@
  * and the sort itself, one by one. */
 #include "match/fast/fast_internal.h"
 
-#define WRITTEN_MAX 512 /* of slots that are followed in stretches */
+#define WRITTEN_MAX 512 /* number of slots that are followed in stretches */
 
 /* --- all equal --- */
 
-/* Whether the sort would find no two slots different. */
+/* Whether all slots are equal to the sort. */
 static bool all_equal(const struct slu_match *m, const struct memo *x)
 {
 	uint32_t low = 0, high = x->levels.n;
@@ -51,7 +51,7 @@ static int by_place(struct attempt *a, struct front *f, struct memo *x, uint32_t
 
 /* --- by counts --- */
 
-/* Which levels the sort takes for equal: each its own, or with locality those in a row. */
+/* Which levels are equal to the sort: only each level itself or, with locality, levels in a row. */
 static void say_equal(const struct slu_match *m, const struct memo *x, uint32_t *equal)
 {
 	for (uint32_t v = x->levels.n; v-- > 0;) {
@@ -63,7 +63,7 @@ static void say_equal(const struct slu_match *m, const struct memo *x, uint32_t 
 	}
 }
 
-/* By counts of all slots, which are kept from one search to the next. */
+/* Use the counts of all slots, which are kept from one search to the next. */
 static int by_ranks(struct attempt *a, struct front *f, struct memo *x, uint32_t want,
 		    struct chosen *out)
 {
@@ -165,7 +165,7 @@ void match_extent_write(struct memo *x, uint32_t c)
 		return;
 	r = x->part[c] = slu_reallocarray(NULL, (size_t)2 * CHUNK_N, sizeof *r);
 	if (!r) {
-		match_extent_done(x); /* they will be made again */
+		match_extent_done(x); /* the tables are made again when needed */
 		return;
 	}
 	for (uint32_t j = 0; j < CHUNK_N; j++) {
