@@ -52,7 +52,7 @@ static void reply(struct slu_flux_ask *a, const void *message)
 	struct slu_buf b = SLU_BUF_INIT(ANSWER_BYTES);
 
 	slu_msg_write(a->rpc->out, message, &b);
-	slu_buf_done(&a->out); /* it is in the message now, and may be large */
+	slu_buf_done(&a->out); /* the text is in the message now, and may be large */
 	slu_grpc_reply(a->call, &b);
 }
 
@@ -61,14 +61,14 @@ static void end_with_status(struct slu_flux_ask *a, enum slu_grpc_code code, con
 	slu_grpc_fail(a->call, code, "%s", text);
 }
 
-/* The originals' words in front, ours behind. */
+/* Put the words of the original program first and ours behind them. */
 static void fail_as_original(struct slu_flux_ask *a)
 {
 	slu_grpc_fail(a->call, SLU_GRPC_UNKNOWN, "%s%s%s", a->rpc->failed,
 		      a->why.text[0] ? ": " : "", a->why.text);
 }
 
-/* Refusals that are the same everywhere; true: the call is answered. */
+/* Answer refusals that are the same for all services; true: the call is answered. */
 static bool refused_everywhere(struct slu_flux_ask *a)
 {
 	if (a->outcome == SLU_FLUX_REFUSED)
@@ -85,7 +85,7 @@ void slu_flux_done(struct slu_flux_ask *a)
 	struct slu_flux *f = a->service;
 	bool matched = a->op == SLU_FLUX_MATCH && a->outcome == SLU_FLUX_OK;
 
-	/* The client never heard of this match, so it would never cancel it. */
+	/* The client never learned of this match, so it would never cancel it: free it. */
 	if (matched && slu_grpc_over(a->call)) {
 		slu_buf_reset(&a->out);
 		a->op = SLU_FLUX_CANCEL;

@@ -22,7 +22,7 @@ enum slu_flux_op {
 enum slu_flux_outcome {
 	SLU_FLUX_OK,
 	SLU_FLUX_NO_ROOM, /* not now, or never: no service tells which */
-	SLU_FLUX_NO_JOB,  /* nothing under that number */
+	SLU_FLUX_NO_JOB,  /* there is no job of that number */
 	SLU_FLUX_BAD,     /* the question is wrong: `why` says what */
 	SLU_FLUX_REFUSED, /* not in this state: no graph yet, or the cluster's is not the client's */
 	SLU_FLUX_NOT_HERE, /* try again later, or elsewhere */
@@ -59,7 +59,7 @@ struct slu_flux_ask {
 	struct slu_flux *service;
 	const struct slu_flux_rpc *rpc;
 	struct slu_flux_ask *next; /* for a queue of the engine's */
-	bool undo;                 /* the client is gone: its match is given back */
+	bool undo;                 /* the client is gone, and its match is freed */
 };
 
 struct slu_flux_engine {

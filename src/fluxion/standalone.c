@@ -90,7 +90,8 @@ static void do_group(struct slu_standalone *s, struct slu_flux_ask *a)
 	}
 }
 
-/* The message has room for one name: all of them, a line each, and how many they are. */
+/* The message has room for one name, so it carries all names, one on each line, and their
+ * number. */
 static void do_groups(struct slu_standalone *s, struct slu_flux_ask *a)
 {
 	a->outcome = SLU_FLUX_OK;
@@ -304,7 +305,7 @@ static void answer_all(void *arg)
 	}
 }
 
-/* Puts an answer where the loop finds it; under the lock. */
+/* Hand an answer to the loop; the caller holds the lock. */
 static void put_done(struct slu_standalone *s, struct slu_flux_ask *a)
 {
 	a->next = NULL;
@@ -345,7 +346,7 @@ static void queue_ask(void *arg, struct slu_flux_ask *a)
 {
 	struct slu_standalone *s = arg;
 
-	if (!s->runs) { /* stopping: an unclaimed match goes with the graph */
+	if (!s->runs) { /* the engine stops: a match without a client is freed with the graph */
 		a->outcome = SLU_FLUX_NOT_HERE;
 		slu_fail(&a->why, -ESHUTDOWN, "the server stops");
 		slu_flux_done(a);

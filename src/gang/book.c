@@ -127,8 +127,8 @@ static void row_add(struct slu_machine *m, uint32_t node, const struct need *n, 
 	}
 }
 
-/* Where nothing is left of anything, what comes later changes no answer about now: plans put
- * large jobs on busy nodes again and again, and no fit map needs to hear of it. */
+/* On a node with nothing left, a later booking changes no answer about now.  Plans put large jobs
+ * on busy nodes again and again, so spare the fit maps these changes. */
 static bool nobody_cares(const struct slu_machine *m, uint32_t node, const struct need *n)
 {
 	const int64_t *row = row_free(m, node);
@@ -321,7 +321,7 @@ int slu_job_book(struct slu_machine *m, struct job *j, enum slu_gang_state state
 
 	if (parts_reserve(m, j, part, n_part) < 0 || slu_vec_reserve(&m->ends, m->ends.n + 1) < 0 ||
 	    slu_vec_reserve(&m->starts, m->starts.n + 1) < 0) {
-		/* The needs go back to the caller: he counts them, not the job. */
+		/* Hand the needs back to the caller, who holds their references from now on. */
 		j->n_role = 0;
 		job_forget(m, j);
 		return -ENOMEM;
@@ -390,7 +390,7 @@ static void part_unhook(struct slu_machine *m, struct job *j, uint32_t i)
 	v->share.n--;
 	m->n_share--;
 	if (j->state == SLU_GANG_BLOCK) {
-		/* The last block gone, the row is plain again: count once more with it gone. */
+		/* Without its last block the row is a plain one again: recount it. */
 		if (j->counted)
 			slu_node_recount(m, p->node);
 		v->blocks--;

@@ -1,7 +1,7 @@
 /* clone.c — the copy for "what if", and the figures about the whole. */
 #include "gang/gang_internal.h"
 
-/* NULL for nothing, too: callers look at the count. */
+/* Returns NULL for an empty array, too; callers test the count. */
 static void *copy_array(const void *p, size_t n, size_t size)
 {
 	void *c = slu_malloc(SLU_MAX(n * size, (size_t)1));

@@ -249,8 +249,8 @@ static int shorter(struct plan *p, struct slu_gang_why *why)
 	struct variant v;
 
 	variant_of(&v, p->req);
-	/* hi is known not to do: beyond the last start a longer one fares no worse, and the
-	 * deadline is what it is. */
+	/* `hi` does not fit: beyond the last start a longer duration changes nothing, and the
+	 * deadline is fixed. */
 	if (v.req.deadline_s)
 		hi = SLU_MIN(hi, v.req.deadline_s - m->now + 1);
 	else if (!m->starts.n)

@@ -189,7 +189,8 @@ static bool ahead_enough(const struct ahead *a)
 	return true;
 }
 
-/* The first candidate from t on (t is one) that the sum does not rule out; SLU_FOREVER: none. */
+/* The first candidate from t on (t itself is a candidate) that the sum does not rule out;
+ * SLU_FOREVER: none. */
 static int64_t ahead_next(struct ahead *a, const struct plan *p, int64_t t)
 {
 	const struct slu_machine *m = p->m;

@@ -1,4 +1,4 @@
-/* life.c — bookings that are so, and what becomes of them. */
+/* life.c — book work that exists already, and change or end bookings. */
 #include "gang/gang_internal.h"
 
 /* Needs of the roles of a booking; the caller puts back `got` of them when this fails. */
@@ -78,7 +78,7 @@ int slu_gang_register(struct slu_machine *m, int64_t now_s, const struct slu_gan
 			m, j, b->flags & SLU_BOOK_RESERVED ? SLU_GANG_RESERVED : SLU_GANG_RUNNING,
 			b->start_s, b->end_s, part, b->n_part);
 	if (!rc)
-		m->odd = true; /* the caller did not ask whether it fits */
+		m->odd = true; /* the caller did not ask whether the booking fits */
 	while (rc < 0 && n_need > 0)
 		slu_need_put(m, need[--n_need]);
 	return rc;

@@ -117,7 +117,7 @@ static int restride(struct slu_machine *m, uint32_t stride)
 		*col[c] = wide[c];
 	}
 	m->stride = stride;
-	m->s.n = 0; /* its rows are as wide: the next match makes them again */
+	m->s.n = 0; /* its rows have the old width: the next match makes them again */
 	return 0;
 }
 
@@ -434,7 +434,7 @@ static int set_fit(struct slu_machine *m, slu_node node, bool down, bool cordone
 	v->cordoned = cordoned;
 	m->n_unfit += !node_up(v);
 	slu_sum_in(m, i);
-	m->odd = true; /* what is planned there is not in the sum any more, or again */
+	m->odd = true; /* later bookings on the node leave the sum, or come back into it */
 	slu_touch(m, i);
 	return 0;
 }

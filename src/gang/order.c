@@ -160,7 +160,7 @@ int slu_scratch_make(struct slu_machine *m, uint32_t n_role)
 		s->fit_bits = slu_malloc((n / 64 + 1) * sizeof *s->fit_bits);
 		if (!s->left || !s->mark || !s->here || !s->fit_cap || !s->fit_bits || !s->row ||
 		    !s->stamp || !s->dirty_stamp || !s->dirty || !s->taken || !s->cand || !s->cand2)
-			return -ENOMEM; /* n is 0 still: the next call starts from the beginning */
+			return -ENOMEM; /* n is still 0, so the next call starts from the beginning */
 		s->n = n;
 	}
 	for (uint32_t r = 0; r < n_role; r++) {

@@ -328,7 +328,7 @@ static uint32_t spread_many(struct slu_machine *m, const struct pick *p)
 	sort_cands(m->s.cand, m->s.cand2, n);
 	for (uint32_t i = 0; i < n; i++)
 		got += take_slots(m, p, m->s.cand[i].pos, (uint32_t)m->s.cand[i].cap);
-	/* Only where a thousand and more share a node: fill up. */
+	/* Reached only where a thousand and more slots share a node: fill up. */
 	for (uint32_t i = m->s.out.n - n; i < m->s.out.n && got < p->want; i++) {
 		struct part *x = &m->s.out.p[i];
 		uint32_t k = SLU_MIN((uint32_t)p->c->cap[x->node] - x->slots, p->want - got);
@@ -341,7 +341,7 @@ static uint32_t spread_many(struct slu_machine *m, const struct pick *p)
 
 static uint32_t spread(struct slu_machine *m, const struct pick *p)
 {
-	/* No node gets two as long as there are enough nodes. */
+	/* If there are enough nodes, no node gets two slots. */
 	if (p->want > FEW || best_few(m, p, true) < p->want)
 		return spread_many(m, p);
 	for (uint32_t i = 0; i < p->want; i++)

@@ -105,7 +105,7 @@ void slu_machine_picture(const struct slu_machine *m, struct slu_buf *b)
 struct reading {
 	struct slu_bytes_in in;
 	struct slu_machine *m;
-	struct slu_error err;  /* not reported: a file that is not right is not read */
+	struct slu_error err;  /* ignored, because a damaged picture is refused as a whole */
 	SLU_VEC(uint32_t) pos; /* where the parts lie on their nodes, in the order of the jobs */
 };
 

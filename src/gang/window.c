@@ -159,7 +159,8 @@ void slu_window(const struct slu_machine *m, uint32_t node, int64_t t, int64_t e
 	}
 }
 
-/* Starts to look at one by one before the whole walk is worth its while. */
+/* Number of later starts that are tested one by one; with more, one walk over all events is
+ * cheaper. */
 #define STARTS_FEW 6
 
 int32_t slu_window_fits(const struct slu_machine *m, uint32_t node, int64_t t, int64_t end,
@@ -172,7 +173,7 @@ int32_t slu_window_fits(const struct slu_machine *m, uint32_t node, int64_t t, i
 
 	at(m, node, t, row);
 	cap = need_fits(need, row, flags);
-	/* Mostly it is "no" at the first look. */
+	/* Most often the first test says no. */
 	for (uint32_t i = 0; cap && i < v->share.n; i++) {
 		const struct share *s = &v->share.p[i];
 

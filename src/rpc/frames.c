@@ -24,7 +24,7 @@ int slu_grpc_timeout(const char *s, int64_t *out)
 	for (size_t i = 0; i < SLU_LEN(units); i++)
 		if (units[i].unit == *s) {
 			if (slu_mul_i64(v, units[i].ns, out) < 0)
-				*out = INT64_MAX / 4; /* longer than anybody waits */
+				*out = INT64_MAX / 4; /* longer than any client waits */
 			return 0;
 		}
 	return -EINVAL;

@@ -12,7 +12,7 @@
 #define DEFAULT_CALLS   4096
 #define IDLE_NS         (300 * SLU_NS_PER_S)
 #define RECEIVE_NS      (30 * SLU_NS_PER_S)
-#define RECEIVE_STEP    ((size_t)64 << 10) /* bytes that earn a sender another RECEIVE_NS */
+#define RECEIVE_STEP    ((size_t)64 << 10) /* this many bytes earn a sender another RECEIVE_NS */
 #define BEFORE_PERMIT   ((size_t)1 << 20)  /* kept while the permission is asked for */
 #define WRITE_STEP      ((size_t)1 << 20)
 #define ANSWER_MAX      ((size_t)1 << 30)
@@ -43,15 +43,15 @@ struct slu_grpc_call {
 	void *over_arg;
 	atomic_bool over;
 	bool gzip;    /* grpc-encoding: gzip; answers are packed too */
-	bool asking;  /* the permission is asked for: the exchange is in use there */
+	bool asking;  /* the permission is being asked for, and that code uses the exchange */
 	bool allowed; /* the permission was given */
 	bool late;    /* the deadline passed */
 	bool input_ended;
 	bool handed;   /* a method has it */
 	bool begun;    /* the head of the answer is out */
 	bool ending;   /* the trailers follow the last byte of `out` */
-	bool detached; /* the method is done with it */
-	int depth;     /* inside a callback that goes on with the call */
+	bool detached; /* the method has answered */
+	int depth;     /* inside a callback that still uses the call */
 	enum slu_grpc_code code;
 	char why[1024];
 };
@@ -66,7 +66,7 @@ static void call_unref(struct slu_grpc *g)
 	slu_free(g);
 }
 
-/* Frees it once the method, the wire and the callbacks are done with it. */
+/* Free the call once the method, the wire and the callbacks no longer use it. */
 static void settle_call(struct slu_grpc_call *c)
 {
 	struct slu_grpc *g = c->g;
@@ -154,7 +154,7 @@ static void pump(struct slu_grpc_call *c)
 		int rc = slu_http_reply_write(c->x, c->out.p + c->out_at, n);
 
 		if (rc == -EMSGSIZE)
-			return; /* the peer is slow: go on when it has taken what is there */
+			return; /* the peer is slow: continue when it has taken what was written */
 		if (rc < 0) {
 			give_up(c);
 			return;
@@ -328,7 +328,7 @@ static void on_gone(void *arg)
 	settle_call(c);
 }
 
-/* The client's time is up: it is told, the rest is dropped. */
+/* The client's deadline has passed: tell the client and drop the rest. */
 static void end_late(struct slu_grpc_call *c)
 {
 	if (c->begun) {
@@ -398,7 +398,7 @@ static int hand_over(struct slu_grpc_call *c)
 {
 	c->handed = true;
 	c->m->message(c->m->arg, c);
-	c->handed &= !c->m->streams; /* between two messages no thread has it */
+	c->handed &= !c->m->streams; /* between two messages no thread uses the call */
 	return c->x && !c->detached ? 0 : -1;
 }
 
@@ -488,7 +488,7 @@ static void on_data(void *arg, const uint8_t *p, size_t n)
 	if (c->allowed) {
 		take_bytes(c, p, n);
 	} else {
-		slu_buf_add(&c->before, p, n); /* what went wrong is seen once it is allowed */
+		slu_buf_add(&c->before, p, n); /* an error counts once the call is allowed */
 	}
 	c->depth--;
 	settle_call(c);
@@ -513,7 +513,7 @@ void slu_grpc_allow(struct slu_grpc_call *c, enum slu_grpc_code code, const char
 	struct slu_buf before = c->before;
 
 	c->asking = false;
-	if (atomic_load(&c->over)) { /* it left, or its time was up, in the meantime */
+	if (atomic_load(&c->over)) { /* the client left, or its deadline passed, in the meantime */
 		c->depth++;
 		if (c->late && !slu_exchange_gone(c->x))
 			end_late(c);
@@ -552,7 +552,7 @@ static const struct slu_grpc_method *find_method(const struct slu_grpc *g, const
 	return NULL;
 }
 
-/* What the head asks for that cannot be had; true: the call is answered. */
+/* Refuse a head that asks for what the server does not offer; true: the call is answered. */
 static bool refuse_head(struct slu_grpc_call *c, const struct slu_http_request *q)
 {
 	const char *encoding = slu_headers_get(q->headers, "grpc-encoding");
@@ -623,7 +623,7 @@ static void on_request(struct slu_exchange *x, void *arg)
 		c->allowed = !g->o.permit || c->m->open;
 		if (!c->allowed) {
 			slu_exchange_hold(x, true);
-			c->handed = c->asking = true; /* whoever gives the permission has it */
+			c->handed = c->asking = true; /* by the code that gives permission */
 			g->o.permit(g->o.arg, c, x);
 		}
 	}

@@ -12,7 +12,7 @@ struct slu_health *slu_health_new(const char *const *services);
 void slu_health_set(struct slu_health *h, bool serving);
 /* Put the methods onto a server.  0 or -ENOMEM. */
 int slu_health_serve(struct slu_health *h, struct slu_grpc *g);
-/* Ends what is watched; before the server is freed.  NULL is fine. */
+/* End all watches; call it before the server is freed.  NULL is fine. */
 void slu_health_free(struct slu_health *h);
 
 /* For reflection. */
