@@ -129,7 +129,7 @@ static void row_add(struct slu_machine *m, uint32_t node, const struct need *n, 
 
 /* On a node with nothing left, a later booking changes no answer about now.  Plans put large jobs
  * on busy nodes again and again, so spare the fit maps these changes. */
-static bool nobody_cares(const struct slu_machine *m, uint32_t node, const struct need *n)
+static bool changes_no_answer(const struct slu_machine *m, uint32_t node, const struct need *n)
 {
 	const int64_t *row = row_free(m, node);
 
@@ -145,7 +145,7 @@ static bool nobody_cares(const struct slu_machine *m, uint32_t node, const struc
 /* A part that begins later comes or goes. */
 static void touch_later(struct slu_machine *m, uint32_t node, const struct need *n)
 {
-	if (nobody_cares(m, node, n)) {
+	if (changes_no_answer(m, node, n)) {
 		m->node[node].least_ok = false;
 		m->version++;
 	} else {

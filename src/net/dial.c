@@ -300,7 +300,7 @@ int slu_dial_start(struct slu_loop *l, const struct slu_addr *a, int64_t timeout
 
 /* ---- listening ---- */
 
-static bool somebody_answers(const struct sockaddr_un *un)
+static bool is_served(const struct sockaddr_un *un)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	bool yes;
@@ -323,7 +323,7 @@ static int listen_unix(const struct slu_addr *a, unsigned mode, struct slu_error
 	if (lstat(a->path, &st) == 0) {
 		if (!S_ISSOCK(st.st_mode))
 			return slu_fail(err, -EEXIST, "%s exists and is not a socket", a->path);
-		if (somebody_answers(&un))
+		if (is_served(&un))
 			return slu_fail(err, -EADDRINUSE, "%s is served by another process",
 					a->path);
 		unlink(a->path);

@@ -81,7 +81,7 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 				sum[r->need[k].resource] += r->need[k].n * s.slots;
 		}
 		/* What began before may need more than the node has: it was made smaller, or work
-		 * that somebody else put there was added, perhaps in the very second of the start.
+		 * that another scheduler put there was added, perhaps in the very second of the start.
 		 */
 		for (uint32_t k = 0; jobs_only && ours && k < slu_machine_resources(q->m); k++)
 			if (sum[k] > slu_machine_node_total(q->m, node, k))

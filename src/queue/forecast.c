@@ -106,7 +106,7 @@ void slu_forecast_free(struct slu_forecast *f)
 }
 
 /* Whether some job could still start. */
-static bool somebody_waits(const struct slu_queue *q)
+static bool any_job_waits(const struct slu_queue *q)
 {
 	for (uint32_t i = 0; i < q->sub.n; i++)
 		if (q->sub.p[i].n[SLU_JOB_WAITING] || q->sub.p[i].n[SLU_JOB_BLOCKED])
@@ -139,7 +139,7 @@ static int forecast_pass(struct slu_forecast *f, struct slu_error *err)
 	int rc = 0;
 
 	at_s = SLU_MIN(at_s, wake_s == SLU_TIME_EVER ? wake_s : SLU_MAX(wake_s, f->now_s + 1));
-	if (at_s >= SLU_FOREVER / 4 || !somebody_waits(f->q))
+	if (at_s >= SLU_FOREVER / 4 || !any_job_waits(f->q))
 		return 1;
 	f->now_s = SLU_MAX(f->now_s, at_s);
 	while (f->end.n && f->end.p[0].at_s <= f->now_s && !rc) {

@@ -345,9 +345,9 @@ int queue_pass_may_start(struct slu_queue *q, struct slu_error *err)
 	return rc;
 }
 
-/* Whether a pass could start any job at all.  If not, the plan of a policy with one reservation may stay
+/* Whether no job could start in a pass.  Then the plan of a policy with one reservation may stay
  * as it is until some job could start (opts.lazy): no start depends on the plan before. */
-static int nobody(struct slu_queue *q, struct subqueue *sub, struct slu_error *err)
+static int none_could_start(struct slu_queue *q, struct subqueue *sub, struct slu_error *err)
 {
 	uint32_t head = queue_order_first(q->job.p, sub->reserved);
 	int rc;
@@ -412,7 +412,7 @@ int queue_pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisi
 	uint32_t started;
 
 	open_buckets(q, sub);
-	int rc = nobody(q, sub, err);
+	int rc = none_could_start(q, sub, err);
 
 	if (rc < 0)
 		return rc;

@@ -147,7 +147,7 @@ static bool has_batch(const struct subqueue *sub)
 }
 
 /* Whether any job in line could start now.  Remembers the jobs that could not. */
-static int somebody_fits(struct slu_queue *q, struct subqueue *sub, struct slu_error *err)
+static int any_job_fits(struct slu_queue *q, struct subqueue *sub, struct slu_error *err)
 {
 	int fits = 0;
 
@@ -168,7 +168,7 @@ int queue_pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job
 	if (!has_batch(sub))
 		return 0;
 	if (!promises) {
-		int fits = somebody_fits(q, sub, err);
+		int fits = any_job_fits(q, sub, err);
 
 		if (fits <= 0)
 			return fits;

@@ -207,7 +207,7 @@ def test_a_reservation_where_none_is_given(sluiced, module_cluster, space, fluxj
         with Sluiced(module_cluster, {"queues": [{"name": "loose", "policy": "first-fit"}]}):
             write(module_cluster, space, "insists", duration=60, reservation=True)
             refused = until(lambda: state(f := fluxjobs()["insists"]) == "Refused" and f)
-            assert 'queue "loose" promises nobody a start' in refused["status"]["message"]
+            assert 'queue "loose" promises no job a start' in refused["status"]["message"]
     finally:
         module_cluster.admin.delete("fluxjobs", "insists", space, missing_ok=True)
         sluiced.start()

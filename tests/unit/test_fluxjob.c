@@ -418,7 +418,7 @@ static void test_reservation(void)
 	turn(&w);
 	later(&w, 2);
 	ok(says(&w, "\"state\":\"Refused\"") &&
-		   says(&w, "spec.reservation: queue \\\"loose\\\" promises nobody a start"),
+		   says(&w, "spec.reservation: queue \\\"loose\\\" promises no job a start"),
 	   "who insists is told: %s", w.last_status);
 	close_world(&w);
 }

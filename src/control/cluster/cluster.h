@@ -215,7 +215,7 @@ bool core_shape_stale(struct slu_core *c, const struct pod *p);
 bool core_shapes_apart(const struct shape *a, const struct shape *b);
 void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */
 void core_shapes_volumes(struct slu_core *c);              /* a volume changed: look again */
-void core_shapes_anew(struct slu_core *c);                 /* rebuild all: nodes have new indices */
+void core_shapes_rebuild(struct slu_core *c);              /* rebuild all: nodes have new indices */
 
 /* Why no node may take pods of the shape: ": node selector on 16, ...".  If some node may, what keeps
  * pods off others as long as certain pods run; "": nothing. */

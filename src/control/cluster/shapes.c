@@ -172,7 +172,7 @@ static void empty(struct slu_nodeset *s)
 			slu_nodeset_del(s, i);
 }
 
-void core_shapes_anew(struct slu_core *c)
+void core_shapes_rebuild(struct slu_core *c)
 {
 	for (struct slu_entry *e = slu_table_next(&c->cluster->wheres, NULL); e;
 	     e = slu_table_next(&c->cluster->wheres, e)) {

@@ -168,7 +168,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 {
 	const struct slu_kpod *k = slu_kpod(obj);
 	struct pod *p = pod_of(slu_table_finds(&c->cluster->pods, obj->meta.uid));
-	bool was_ended, was_startable, was_gated, wishes = false, owned_anew = false;
+	bool was_ended, was_startable, was_gated, wishes = false, new_owner = false;
 
 	if (gone) {
 		if (!p)
@@ -192,7 +192,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 		p->resized |= is_resized(&p->k->spec, &k->spec);
 		wishes = p->k->spec.priority != k->spec.priority ||
 			 slu_key_wishes_changed(&p->k->o.meta, &k->o.meta);
-		owned_anew = !is_same_owner(&p->k->o.meta, &k->o.meta);
+		new_owner = !is_same_owner(&p->k->o.meta, &k->o.meta);
 		slu_kobj_ref(obj);
 		slu_kobj_unref(&p->k->o);
 		p->k = k;
@@ -207,7 +207,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 		core_held_pod(c, p, false);
 		return;
 	}
-	if (owned_anew && p->group)
+	if (new_owner && p->group)
 		change_owner(c, p);
 	if (p->managed && !p->group) {
 		core_member_meet(c, p);

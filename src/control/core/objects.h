@@ -8,7 +8,7 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 void core_kind_resent(struct slu_core *c, const struct slu_rec_resent *r);
 /* Take the phantoms that the room fluxjob has shown into the mirror. */
 void core_phantoms_taken(struct slu_core *c);
-/* Anti-affinity that is new: pods that wait and that it selects are planned anew. */
+/* Anti-affinity that is new: pods that wait and that it selects are planned again. */
 void core_look_for_selected(struct slu_core *c);
 /* Memory had run out: look at all pods of the mirror as if they were just shown. */
 void core_mirror_again(struct slu_core *c);

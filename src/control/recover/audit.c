@@ -46,7 +46,7 @@ static void add_foreign(struct slu_core *c, const struct node *n, int64_t sum[SL
 	}
 }
 
-static void book_anew(struct slu_core *c, struct node *n)
+static void book_again(struct slu_core *c, struct node *n)
 {
 	for (uint32_t i = 0; i < n->pod.n; i++) {
 		struct pod *p = n->pod.p[i];
@@ -116,6 +116,6 @@ void core_audit(struct slu_core *c)
 		/* A drain holds the rest of the node: nothing to compare with. */
 		if (n->handle != SLU_NODE_NONE && !n->drained &&
 		    !audit_node(c, n, sum[slu_node_index(n->handle)]))
-			book_anew(c, n);
+			book_again(c, n);
 	}
 }

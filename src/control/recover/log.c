@@ -69,14 +69,14 @@ static void begun(struct slu_core *c, int64_t picture)
 /* What is too old can go as soon as the new beginning is there for good. */
 static void watch_new(struct slu_core *c)
 {
-	if (c->recovery->log_anew == CORE_ANEW_SENT &&
-	    slu_intents_durable(c->door, c->recovery->log_anew_ticket)) {
-		c->recovery->log_anew = CORE_ANEW_NO;
+	if (c->recovery->log_renewal == CORE_RENEWAL_SENT &&
+	    slu_intents_durable(c->door, c->recovery->log_renewal_ticket)) {
+		c->recovery->log_renewal = CORE_RENEWAL_NO;
 		core_store_keep(c);
 	}
-	if (c->recovery->log_anew == CORE_ANEW_MADE) {
-		c->recovery->log_anew_ticket = c->recovery->log_ticket;
-		c->recovery->log_anew = CORE_ANEW_SENT;
+	if (c->recovery->log_renewal == CORE_RENEWAL_MADE) {
+		c->recovery->log_renewal_ticket = c->recovery->log_ticket;
+		c->recovery->log_renewal = CORE_RENEWAL_SENT;
 	}
 }
 
@@ -89,7 +89,7 @@ bool core_log_renew(struct slu_core *c)
 	if (!c->recovery->log_begun_us) /* the time was not known yet */
 		c->recovery->log_begun_us = c->now_us;
 	if (!log_is_due(c) || !c->cfg->store.log || !slu_intents_kept(c->door) ||
-	    c->recovery->log_anew != CORE_ANEW_NO || c->store != SLU_JOURNAL_OK ||
+	    c->recovery->log_renewal != CORE_RENEWAL_NO || c->store != SLU_JOURNAL_OK ||
 	    c->recovery->store_health.lost || c->recovery->store_rewrite || !c->recovered ||
 	    c->rows.bytes - c->recovery->log_durable >= BACKLOG_MAX / 2)
 		return false;
@@ -104,7 +104,7 @@ bool core_log_renew(struct slu_core *c)
 	while (slu_qlog_bytes(c->log)->n)
 		n += core_log_row(c);
 	begun(c, n);
-	c->recovery->log_anew = CORE_ANEW_MADE;
+	c->recovery->log_renewal = CORE_RENEWAL_MADE;
 	clock_gettime(CLOCK_MONOTONIC, &t1);
 	slu_log(SLU_INFO, "new event log started", SLU_I64("bytes", n),
 		SLU_I64("took_us",
@@ -142,7 +142,7 @@ static void tell_again(struct slu_core *c)
 		core_node_describe(c, n);
 	}
 	core_reservations_again(c);
-	core_shapes_anew(c);
+	core_shapes_rebuild(c);
 	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
 	     e = slu_table_next(&c->cluster->pods, e)) {
 		struct pod *p = pod_of(e);

@@ -18,11 +18,11 @@ struct recovery {
 	bool log_due;      /* a new log is to begin */
 	bool log_given_up; /* the store has no room for a log */
 	enum {
-		CORE_ANEW_NO,
-		CORE_ANEW_MADE, /* the beginning is in the batch */
-		CORE_ANEW_SENT, /* with a ticket not above this: */
-	} log_anew;
-	uint64_t log_anew_ticket;
+		CORE_RENEWAL_NO,
+		CORE_RENEWAL_MADE, /* the beginning is in the batch */
+		CORE_RENEWAL_SENT, /* with a ticket not above this: */
+	} log_renewal;
+	uint64_t log_renewal_ticket;
 	struct { /* census.c; [0]: nodes, [1]: pods */
 		struct slu_map suspect[2];
 		bool second[2];                  /* a second list is asked for */

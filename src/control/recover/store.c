@@ -184,11 +184,12 @@ void core_store_watch(struct slu_core *c)
 	}
 	if (core_is_due(c, CORE_AT_KEEP))
 		core_store_keep(c);
-	if (h->log_too_large && slu_qlog_on(c->log) && c->recovery->log_anew == CORE_ANEW_NO &&
+	if (h->log_too_large && slu_qlog_on(c->log) &&
+	    c->recovery->log_renewal == CORE_RENEWAL_NO &&
 	    c->rows.size > 4 * c->recovery->log_picture) {
 		c->recovery->log_due = true; /* most of it can go */
 	} else if (h->log_too_large && slu_qlog_on(c->log) &&
-		   c->recovery->log_anew == CORE_ANEW_NO) {
+		   c->recovery->log_renewal == CORE_RENEWAL_NO) {
 		slu_qlog_stop(c->log);
 		c->recovery->log_given_up = true;
 		core_store_keep(c);
@@ -273,7 +274,7 @@ void core_store_rewrite(struct slu_core *c)
 
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e && !rc;
 	     e = slu_table_next(&c->groups->table, e))
-		rc = core_group_keep_anew(c, group_of(e));
+		rc = core_group_keep_all(c, group_of(e));
 	for (struct slu_entry *e = slu_table_next(&c->runs->table, NULL); e && !rc;
 	     e = slu_table_next(&c->runs->table, e))
 		if (run_of(e)->intent.n)

@@ -22,7 +22,7 @@ static int64_t clock_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static bool somebody_waits(const struct slu_core *c)
+static bool any_job_waits(const struct slu_core *c)
 {
 	struct slu_queue_view v;
 
@@ -36,7 +36,7 @@ static bool wanted(const struct slu_core *c)
 {
 	const struct foretold *f = &c->reports->foretold;
 
-	return somebody_waits(c) && (!f->last || slu_forecast_stale(f->last, c->q));
+	return any_job_waits(c) && (!f->last || slu_forecast_stale(f->last, c->q));
 }
 
 void core_forecast(struct slu_core *c)

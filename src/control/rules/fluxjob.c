@@ -317,7 +317,7 @@ static int find_promise(const struct reading *r, const struct slu_kfluxjob *f)
 		    conf.policy == SLU_POLICY_FIRST_FIT)
 			return slu_fail(
 				r->err, -EINVAL,
-				"spec.reservation: queue \"%s\" promises nobody a start: its "
+				"spec.reservation: queue \"%s\" promises no job a start: its "
 				"policy is first-fit",
 				name);
 	}

@@ -253,9 +253,9 @@ static void gather_group(struct slu_core *c, struct group *g)
 	if (rc < 0) { /* without memory: not a part of it */
 		core_run_end(c, r, SLU_RESULT_CANCELLED);
 	} else {
-		bool anew = core_run_wishes(c, r);
+		bool changed = core_run_wishes(c, r);
 
-		if ((!anew && fingerprint(r) != was) || !r->submitted)
+		if ((!changed && fingerprint(r) != was) || !r->submitted)
 			core_run_submit(c, r);
 	}
 }

@@ -270,7 +270,7 @@ void core_group_keep(struct slu_core *c, struct group *g)
 		slu_log(SLU_WARN, "job not saved in the store", SLU_STR("job", g->id.name));
 }
 
-int core_group_keep_anew(struct slu_core *c, struct group *g)
+int core_group_keep_all(struct slu_core *c, struct group *g)
 {
 	g->kept = 0;
 	for (uint32_t i = 0; i < g->pod.n; i++)

@@ -316,9 +316,9 @@ void core_spaces_done(struct slu_core *c);
 
 uint64_t core_keep_sum(const struct slu_store_job *j); /* equal: the row need not be written */
 int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
-void core_group_keep(struct slu_core *c, struct group *g); /* what changed since the last time */
-int core_group_keep_anew(struct slu_core *c, struct group *g); /* all of it, changed or not */
-void core_group_unkeep(struct slu_core *c, struct group *g);   /* it is gone */
+void core_group_keep(struct slu_core *c, struct group *g);    /* what changed since the last time */
+int core_group_keep_all(struct slu_core *c, struct group *g); /* all of it, changed or not */
+void core_group_unkeep(struct slu_core *c, struct group *g);  /* it is gone */
 void core_pod_unkeep(struct slu_core *c, struct pod *p);
 
 bool core_started(const struct group *g); /* one of its runs has left the queue */

@@ -373,7 +373,7 @@ static void keep_change(struct slu_core *c, const struct run *r, const char *fmt
 }
 
 /* Cancel the job and submit it again at its old place, for changes that the queue has no event for. */
-static void submit_anew(struct slu_core *c, struct run *r)
+static void submit_again(struct slu_core *c, struct run *r)
 {
 	struct slu_job_view v;
 
@@ -427,7 +427,7 @@ bool core_run_wishes(struct slu_core *c, struct run *r)
 	     (was != is && slu_queue_job(c->q, r->id, &v) < 0))) {
 		if (was != is)
 			keep_change(c, r, "limit %" PRId64 " s becomes %" PRId64 " s", was, is);
-		submit_anew(c, r);
+		submit_again(c, r);
 		return true;
 	}
 	if (r->told.priority != w->priority && queued) {
@@ -609,7 +609,7 @@ struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w)
 	return NULL;
 }
 
-static bool somebody_waits(const struct slu_core *c)
+static bool any_job_waits(const struct slu_core *c)
 {
 	struct slu_queue_view v;
 
@@ -624,7 +624,7 @@ static bool somebody_waits(const struct slu_core *c)
  * nothing until the others have ended too, for a moment, once for each gang. */
 static void note_ending(struct slu_core *c, struct run *r)
 {
-	if (r->ending || r->state != RUN_RUNNING || !c->recovered || !somebody_waits(c))
+	if (r->ending || r->state != RUN_RUNNING || !c->recovered || !any_job_waits(c))
 		return;
 	if (!c->runs->n_ending++) {
 		c->runs->ending_round++;
