@@ -221,21 +221,66 @@ struct step {
 	struct row *up;   /* sums of the parent; NULL at the root */
 };
 
+/* Book the vertex, hand its sums up to the parent, and emit it; `own` holds the sums of everything
+ * below, x: the vertex is taken whole.  0, or -1 with b->error set. */
+static int book_and_tell(struct booking *b, const struct step *at, bool x, const struct row *own)
+{
+	struct slu_match *m = b->m;
+	const struct slu_vertex *v = &m->g->v.p[at->u];
+	const struct slu_writer_ops *ops = b->sink ? b->sink->ops : NULL;
+	struct row *up = at->up;
+	int rc = b->dry ? 0 : book_here(b, at->u, at->needs, x, own);
+
+	if (rc == -ENOMEM) {
+		b->error = rc;
+		return -1;
+	}
+	if (rc < 0) {
+		/* As in the reference, the vertex is neither printed nor handed up, and the level
+		 * stays. */
+		b->refused = true;
+		return 0;
+	}
+	if (!b->dry && up)
+		hand_up(m, v->type, x ? (int64_t)v->size : (int64_t)v->size - at->needs, up);
+	if (!b->dry && up && own->any) {
+		for (uint32_t t = 0; t < m->prune.n; t++)
+			up->sum[t] += own->sum[t];
+		up->any = true;
+	}
+	if (ops && ops->vertex) {
+		struct slu_emit_vertex out = {
+			.v = at->u,
+			.level = m->level,
+			.needs = at->needs,
+			.exclusive = x,
+			.parent_exclusive = at->parent_excl,
+			.label = m->labels.n ? match_label_of(m, at->u) : NULL,
+		};
+
+		if (told(b, ops->vertex(b->sink->w, m->g, &out)) < 0)
+			return -1;
+	}
+	m->level--;
+	return 0;
+}
+
+/* Book everything that is marked at and below the vertex.  The number of bookings, or -1 with
+ * b->error set. */
 static int64_t book_vertex(struct booking *b, struct rows *rows, const struct step *at)
 {
 	const uint32_t u = at->u, depth = at->depth;
-	struct row *up = at->up;
 	struct slu_match *m = b->m;
 	const struct slu_graph *g = m->g;
-	const struct slu_vertex *v = &g->v.p[u];
 	const struct slu_writer_ops *ops = b->sink ? b->sink->ops : NULL;
-	bool mod = at->shadow || b->excl_types[v->type];
+	bool mod = at->shadow || b->excl_types[g->v.p[u].type];
 	bool x = at->excl || mod;
 	bool leaf = m->kid_off[u] == m->kid_off[u + 1];
 	struct row none = { 0 }, *own = &none;
 	uint32_t k = m->kid_off[u], end = m->kid_off[u + 1];
 	int64_t n = 0;
 	bool wide;
+	int rc;
 
 	if (depth > m->depth)
 		return 0;
@@ -294,43 +339,8 @@ static int64_t book_vertex(struct booking *b, struct rows *rows, const struct st
 		m->level--;
 		return 0;
 	}
-	if (!b->dry) {
-		int rc = book_here(b, u, at->needs, x, own);
-
-		if (rc == -ENOMEM) {
-			b->error = rc;
-			return -1;
-		}
-		if (rc < 0) {
-			/* As in the reference, the vertex is neither printed nor handed up, and
-			 * the level stays. */
-			b->refused = true;
-			return n;
-		}
-		if (up)
-			hand_up(m, v->type, x ? (int64_t)v->size : (int64_t)v->size - at->needs,
-				up);
-		if (up && own->any) {
-			for (uint32_t t = 0; t < m->prune.n; t++)
-				up->sum[t] += own->sum[t];
-			up->any = true;
-		}
-	}
-	if (ops && ops->vertex) {
-		struct slu_emit_vertex out = {
-			.v = u,
-			.level = m->level,
-			.needs = at->needs,
-			.exclusive = x,
-			.parent_exclusive = at->parent_excl,
-			.label = m->labels.n ? match_label_of(m, u) : NULL,
-		};
-
-		if (told(b, ops->vertex(b->sink->w, g, &out)) < 0)
-			return -1;
-	}
-	m->level--;
-	return n;
+	rc = book_and_tell(b, at, x, own);
+	return rc < 0 ? -1 : n;
 }
 
 int64_t match_book_run(struct booking *b, uint32_t root, int64_t needs, bool excl)

@@ -170,58 +170,47 @@ static int parse_port(const char *s, size_t n, uint16_t *out)
 	return 0;
 }
 
-int slu_addr_parse(const char *text, struct slu_addr *out, struct slu_error *err)
+static int parse_socket(const char *text, struct slu_addr *a, struct slu_error *err)
 {
-	struct slu_addr a = { 0 };
-	const char *s = text, *end, *host, *colon = NULL;
-	size_t n;
-	bool url = false;
+	const char *s = text + 5; /* "unix:" */
 
-	if (!strncmp(s, "unix:", 5)) {
-		s += 5;
-		if (!strncmp(s, "//", 2))
-			s += 2;
-		if (!*s)
-			return slu_fail(err, -EINVAL, "address \"%s\" names no socket file", text);
-		if (strlen(s) >= sizeof a.path)
-			return slu_fail(err, -EINVAL,
-					"socket path \"%.120s\" is longer than %zu characters", s,
-					sizeof a.path - 1);
-		a.kind = SLU_ADDR_UNIX;
-		strcpy(a.path, s);
-		*out = a;
-		return 0;
-	}
-	if (!strncasecmp(s, "https://", 8)) {
-		s += 8;
-		url = a.tls = true;
-		a.port = 443;
-	} else if (!strncasecmp(s, "http://", 7)) {
-		s += 7;
-		url = true;
-		a.port = 80;
-	} else if (strstr(s, "://")) {
+	if (!strncmp(s, "//", 2))
+		s += 2;
+	if (!*s)
+		return slu_fail(err, -EINVAL, "address \"%s\" names no socket file", text);
+	if (strlen(s) >= sizeof a->path)
 		return slu_fail(err, -EINVAL,
-				"address \"%.200s\": the scheme is neither https nor http", text);
-	}
-	end = s + strcspn(s, "/?#");
-	if (memchr(s, '@', (size_t)(end - s)))
-		return slu_fail(err, -EINVAL, "address holds a user name before '@'; remove it");
-	if (*end && !url)
-		return slu_fail(err, -EINVAL, "address \"%.200s\" is not host:port", text);
-	if (*end == '/') {
-		n = strlen(end);
-		while (n && end[n - 1] == '/')
-			n--;
-		if (strpbrk(end, "?#") || n >= sizeof a.prefix)
-			return slu_fail(err, -EINVAL,
-					"address \"%.200s\": the path is too long or has a query",
-					text);
-		memcpy(a.prefix, end, n);
-	} else if (*end) {
+				"socket path \"%.120s\" is longer than %zu characters", s,
+				sizeof a->path - 1);
+	a->kind = SLU_ADDR_UNIX;
+	strcpy(a->path, s);
+	return 0;
+}
+
+/* Read the path of a URL, which begins at `path`. */
+static int parse_prefix(const char *text, const char *path, struct slu_addr *a,
+			struct slu_error *err)
+{
+	size_t n = strlen(path);
+
+	if (*path && *path != '/')
 		return slu_fail(err, -EINVAL, "address \"%.200s\" has a query or fragment", text);
-	}
-	host = s;
+	while (n && path[n - 1] == '/')
+		n--;
+	if (strpbrk(path, "?#") || n >= sizeof a->prefix)
+		return slu_fail(err, -EINVAL,
+				"address \"%.200s\": the path is too long or has a query", text);
+	memcpy(a->prefix, path, n);
+	return 0;
+}
+
+/* Read "host:port", "[host]:port" or, in a URL, a host alone from [s, end). */
+static int parse_host_port(const char *text, const char *s, const char *end, bool url,
+			   struct slu_addr *a, struct slu_error *err)
+{
+	const char *host = s, *colon = NULL;
+	size_t n;
+
 	if (*s == '[') {
 		const char *close = memchr(s, ']', (size_t)(end - s));
 
@@ -240,14 +229,14 @@ int slu_addr_parse(const char *text, struct slu_addr *out, struct slu_error *err
 		n = (size_t)((colon ? colon : end) - s);
 	}
 	if (colon) {
-		if (parse_port(colon + 1, (size_t)(end - colon - 1), &a.port) < 0)
+		if (parse_port(colon + 1, (size_t)(end - colon - 1), &a->port) < 0)
 			return slu_fail(err, -EINVAL,
 					"address \"%.200s\": the port is not a number in 0..65535",
 					text);
 	} else if (!url) {
 		return slu_fail(err, -EINVAL, "address \"%.200s\" has no port", text);
 	}
-	if (n >= sizeof a.host)
+	if (n >= sizeof a->host)
 		return slu_fail(err, -EINVAL, "address: the host is longer than 255 characters");
 	if (url && !n)
 		return slu_fail(err, -EINVAL, "address \"%.200s\" has no host", text);
@@ -256,9 +245,47 @@ int slu_addr_parse(const char *text, struct slu_addr *out, struct slu_error *err
 			return slu_fail(err, -EINVAL,
 					"address \"%.200s\": the host has a forbidden character",
 					text);
-	memcpy(a.host, host, n);
-	*out = a;
+	memcpy(a->host, host, n);
 	return 0;
+}
+
+int slu_addr_parse(const char *text, struct slu_addr *out, struct slu_error *err)
+{
+	struct slu_addr a = { 0 };
+	const char *s = text, *end;
+	bool url = true;
+	int rc;
+
+	if (!strncmp(s, "unix:", 5)) {
+		rc = parse_socket(text, &a, err);
+		if (rc == 0)
+			*out = a;
+		return rc;
+	}
+	if (!strncasecmp(s, "https://", 8)) {
+		s += 8;
+		a.tls = true;
+		a.port = 443;
+	} else if (!strncasecmp(s, "http://", 7)) {
+		s += 7;
+		a.port = 80;
+	} else if (strstr(s, "://")) {
+		return slu_fail(err, -EINVAL,
+				"address \"%.200s\": the scheme is neither https nor http", text);
+	} else {
+		url = false;
+	}
+	end = s + strcspn(s, "/?#");
+	if (memchr(s, '@', (size_t)(end - s)))
+		return slu_fail(err, -EINVAL, "address holds a user name before '@'; remove it");
+	if (*end && !url)
+		return slu_fail(err, -EINVAL, "address \"%.200s\" is not host:port", text);
+	rc = parse_prefix(text, end, &a, err);
+	if (rc == 0)
+		rc = parse_host_port(text, s, end, url, &a, err);
+	if (rc == 0)
+		*out = a;
+	return rc;
 }
 
 void slu_addr_text(const struct slu_addr *a, char *out, size_t size)
