@@ -67,8 +67,8 @@ def manual_sluice():
     chapters = sections(page("sluice.1"), 1)
     live = chapters["COMMANDS THAT ASK THE DAEMON"]
     parts = sections(live, 2)
-    every = written(parts["Options of all of them"])
-    some = {t: set(t.removeprefix("Options of ").split(", ")) for t in parts if t != "Options of all of them"}
+    every = written(parts["Options of all these commands"])
+    some = {t: set(t.removeprefix("Options of ").split(", ")) for t in parts if t != "Options of all these commands"}
     named = commands(live.partition("## ")[0])
     listed = set(re.findall(r"^  ([a-z-]+) ", say("sluice", "--help"), re.M))
     same(named | {"sim", "generate", "store", "replay"}, listed, "sluice(1): the commands")
