@@ -58,6 +58,10 @@ static void take_binding(struct world *w, struct pod *p, struct slu_exchange *x)
 		reply(x, 201, "{}");
 	else if (!strcmp(p->name, "wrong"))
 		reply(x, 422, "{\"kind\":\"Status\",\"reason\":\"Invalid\"}");
+	else if ((!strcmp(p->name, "disputed") && p->binds < 3) || !strcmp(p->name, "bound"))
+		reply(x, 409, "{\"kind\":\"Status\",\"reason\":\"Conflict\"}");
+	else if (!strcmp(p->name, "disputed"))
+		reply(x, 201, "{}");
 	else
 		reply(x, 504, "{\"kind\":\"Status\",\"reason\":\"Timeout\"}");
 }
@@ -76,9 +80,9 @@ static void release(struct pod *p, struct slu_exchange *x)
 static void look(struct pod *p, struct slu_exchange *x)
 {
 	char text[200];
-	const char *node = !strcmp(p->name, "made")        ? "node-1"
-			   : !strcmp(p->name, "elsewhere") ? "node-2"
-							   : "";
+	const char *node = !strcmp(p->name, "made") || !strcmp(p->name, "bound") ? "node-1"
+			   : !strcmp(p->name, "elsewhere")                       ? "node-2"
+										 : "";
 
 	p->looks++;
 	if (!strcmp(p->name, "gone")) {
@@ -230,8 +234,8 @@ static void test_flood(struct world *w)
 
 int main(void)
 {
-	static const char *const names[] = { "fine",      "wrong",   "made", "lost",
-					     "elsewhere", "another", "gone", "never" };
+	static const char *const names[] = { "fine",    "wrong", "made",  "lost",     "elsewhere",
+					     "another", "gone",  "never", "disputed", "bound" };
 	struct slu_kube_client_options co = { .max_tries = 1 };
 	struct slu_place_stats s;
 	struct slu_kube_config *cfg;
@@ -265,6 +269,9 @@ int main(void)
 	      "a binding answered by 504 whose pod was replaced is NOT_FOUND");
 	check(&w, "gone", SLU_KUBE_NOT_FOUND, 1, 1,
 	      "a binding answered by 504 whose pod is gone is NOT_FOUND");
+	check(&w, "disputed", SLU_KUBE_OK, 3, 2,
+	      "a binding answered by 409 that was not made is sent until it is");
+	check(&w, "bound", SLU_KUBE_OK, 1, 1, "a binding answered by 409 that was made is OK");
 	check(&w, "never", SLU_KUBE_RETRYABLE, 4, 4, "504 for ever is given up");
 	slu_place_stats(w.place, &s);
 	ok(s.window == WINDOW && s.halvings > 0, "the server is spared: window %u, %u halvings",
@@ -310,7 +317,7 @@ int main(void)
 	}
 	for (uint32_t i = 0; i < w.n_pods; i++)
 		events += w.pod[i].events;
-	ok(events == 1 + 3 + BURST + GANG + 1 + BURST && find(&w, "fine")->events == 2 &&
+	ok(events == 1 + 5 + BURST + GANG + 1 + BURST && find(&w, "fine")->events == 2 &&
 		   !s.events_lost,
 	   "an event for each that was bound, again where the server could not: %d, lost %u",
 	   events, (unsigned)s.events_lost);

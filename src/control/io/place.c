@@ -438,10 +438,12 @@ static bool starting(const struct slu_kube_reply *r)
 						  strstr(r->error, "cannot patch resource"));
 }
 
-/* Whether the binding was made cannot be told from the answer. */
+/* Whether the binding was made cannot be told from the answer.  409 says that the pod has a node, that it
+ * has changed too often in this moment, or whatever a webhook of somebody else means by it. */
 static bool unknown_fate(const struct slu_kube_reply *r)
 {
-	return r->uncertain || (r->outcome == SLU_KUBE_RETRYABLE && !r->status) || starting(r);
+	return r->uncertain || (r->outcome == SLU_KUBE_RETRYABLE && !r->status) ||
+	       r->outcome == SLU_KUBE_CONFLICT || starting(r);
 }
 
 /* Whether the write releases a held pod to its node, which counts as a binding. */
@@ -458,10 +460,11 @@ static void done(void *arg, const struct slu_kube_reply *r)
 	landed(k, r);
 	if ((k->w->verb == SLU_WRITE_BIND || releases(k->w)) && !p->closing && unknown_fate(r) &&
 	    (!p->held || p->held(p->held_arg)) &&
-	    !(releases(k->w) && starting(r) && k->w->tries++ == REFUSED_S)) {
+	    !(releases(k->w) && (starting(r) || r->outcome == SLU_KUBE_CONFLICT) &&
+	      k->w->tries++ == REFUSED_S)) {
 		struct slu_rec_write *w = k->w;
 
-		slu_log(SLU_DEBUG, "binding was not answered; looking the pod up",
+		slu_log(SLU_DEBUG, "whether the pod was bound is not known; looking it up",
 			SLU_STR("pod", w->name), SLU_STR("ns", w->ns), SLU_STR("err", r->error));
 		k->w = NULL;
 		call_free(k);
@@ -472,7 +475,11 @@ static void done(void *arg, const struct slu_kube_reply *r)
 		pump(p);
 		return;
 	}
-	finish_call(k, r->outcome, r->uncertain, r->error);
+	/* A release that was refused for so long has not happened. */
+	finish_call(k,
+		    releases(k->w) && r->outcome == SLU_KUBE_CONFLICT ? SLU_KUBE_RETRYABLE
+								      : r->outcome,
+		    r->uncertain, r->error);
 }
 
 static void carry_out(struct slu_place *p, struct slu_rec_write *w)
