@@ -304,9 +304,26 @@ static void many_jobs_of_one_group(void)
 	close_world(&w);
 }
 
+/* A hundred thousand pods of a petabyte. */
+static void petabytes(void)
+{
+	struct world w;
+
+	begin(&w, 2);
+	feed_job_as(&w, "h", 99999, true, "yes", "", "",
+		    "\"initContainers\":[{\"name\":\"i\",\"resources\":{\"requests\":{"
+		    "\"memory\":\"1Pi\"}}}],",
+		    "");
+	turn(&w);
+	later(&w, 30);
+	gang_starts(&w, "99 999 pods of a petabyte");
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
+	petabytes();
 	many_jobs_of_one_group();
 	after_everything(after_pod, "3000 pods after labels that all have");
 	after_everything(unmet_pod, "3000 pods after what is not there");
