@@ -142,6 +142,7 @@ struct kraw_pod {
 	const struct slu_kamount *allocated, *actual; /* pod-level amounts, by the kubelet */
 	uint16_t nconds, ncstatus, nistatus, nallocated, nactual;
 	uint32_t bits;
+	uint8_t guaranteed; /* status.qosClass */
 };
 
 extern const struct kmsg slu_kpod_msg, slu_ktemplate_msg;

@@ -58,6 +58,7 @@ static const struct kword tolop_words[] = {
 	{ "Equal", SLU_TOL_EQUAL }, { "", SLU_TOL_EQUAL }, { "Exists", SLU_TOL_EXISTS },
 	{ "Lt", SLU_TOL_LT },       { "Gt", SLU_TOL_GT },  { NULL, SLU_TOL_OTHER },
 };
+static const struct kword qos_words[] = { { "Guaranteed", 1 }, { NULL, 0 } };
 static const struct kword phase_words[] = {
 	{ "Running", SLU_PHASE_RUNNING },     { "Pending", SLU_PHASE_PENDING },
 	{ "Succeeded", SLU_PHASE_SUCCEEDED }, { "Failed", SLU_PHASE_FAILED },
@@ -224,6 +225,7 @@ KMSG_MAPS(status_msg, "PodStatus", kraw_pod, [1] = K_WORD("phase", slu_kpod, pha
 	  [2] = K_MSGS("conditions", kraw_pod, conds, cond_msg),
 	  [4] = K_STR("reason", slu_kpod, reason), [7] = K_TIME("startTime", slu_kpod, start_us),
 	  [8] = K_MSGS("containerStatuses", kraw_pod, cstatus, cstatus_msg),
+	  [9] = K_WORD("qosClass", kraw_pod, guaranteed, qos_words),
 	  [10] = K_MSGS("initContainerStatuses", kraw_pod, istatus, cstatus_msg),
 	  [11] = K_STR("nominatedNodeName", slu_kpod, nominated_node),
 	  [19] = K_AMOUNTS("allocatedResources", kraw_pod, allocated),
@@ -354,6 +356,44 @@ static void count_whole(struct kraw_podspec *raw, const struct slu_kcontainer *k
 	}
 }
 
+static int64_t amount_of(const struct slu_kamount *a, uint16_t n, const char *name)
+{
+	for (uint16_t i = 0; i < n; i++)
+		if (!strcmp(a[i].name, name))
+			return a[i].amount;
+	return 0;
+}
+
+/* Whether a pod of the template will be of QoS class Guaranteed: limits of cpu and memory everywhere, and
+ * no request below its limit. */
+static bool is_guaranteed(const struct kraw_container *k, uint16_t n)
+{
+	static const char *const name[] = { "cpu", "memory" };
+
+	for (uint16_t i = 0; i < n; i++)
+		for (size_t j = 0; j < SLU_LEN(name); j++) {
+			int64_t limit = amount_of(k[i].limits, k[i].nlimits, name[j]);
+			int64_t asked = amount_of(k[i].requests, k[i].nrequests, name[j]);
+
+			if (!limit || (asked && asked != limit))
+				return false;
+		}
+	return true;
+}
+
+/* Every container that lives on asks for whole processors. */
+static bool asks_whole_cpus(const struct slu_kdemand *d)
+{
+	for (uint16_t i = 0; i < d->ncontainers; i++) {
+		const struct slu_kcontainer *k = &d->containers[i];
+		int64_t cpu = amount_of(k->requests, k->nrequests, "cpu");
+
+		if (k->role != SLU_CONTAINER_INIT && (!cpu || cpu % 1000))
+			return false;
+	}
+	return d->ncontainers;
+}
+
 static bool sets_level(const struct slu_kamount *a, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++)
@@ -414,6 +454,11 @@ static int sum_requests(struct slu_kcodec *c, struct kraw_podspec *raw, const st
 		return rc;
 	if (sets_level(d->level, d->nlevel))
 		raw->s.flags |= SLU_POD_LEVEL_RESOURCES;
+	if ((pod ? pod->guaranteed
+		 : is_guaranteed(raw->containers, raw->ncontainers) &&
+			     is_guaranteed(raw->inits, raw->ninits)) &&
+	    asks_whole_cpus(d))
+		raw->s.flags |= SLU_POD_PINS_CPUS;
 	raw->s.nrequests = slu_krequests(d, NULL, 0, out, &bad);
 	raw->s.requests = out;
 	if (bad)

@@ -4,6 +4,7 @@
  * Condition) and k8s.io/api core/v1, batch/v1, apps/v1, scheduling/v1, scheduling/v1alpha2,
  * storage/v1, coordination/v1, all v0.36; scheduling/v1beta1 of v0.37.  Pods are in codec_pod.c,
  * parts that several kinds share in codec_parts.c. */
+#include "base/qty.h"
 #include "kube/codec_internal.h"
 
 #define METADATA [1] = K_MSG("metadata", slu_kobj, meta, slu_kmeta_msg)
@@ -70,7 +71,10 @@ KMSG(pv_selector_msg, "NodeSelector",
 KMSG(pv_affinity_msg, "VolumeNodeAffinity", slu_kpv, [1] = K_PART("required", pv_selector_msg));
 KMSG(pv_claim_msg, "ObjectReference", slu_kpv, [2] = K_STR("namespace", slu_kpv, claim_ns),
      [3] = K_STR("name", slu_kpv, claim_name), [4] = K_STR("uid", slu_kpv, claim_uid));
-KMSG(pv_spec_msg, "PersistentVolumeSpec", slu_kpv,
+KMSG(pv_csi_msg, "CSIPersistentVolumeSource",
+     slu_kpv, [1] = K_STR("driver", slu_kpv, driver), [2] = K_STR("volumeHandle", slu_kpv, handle));
+KMSG(pv_source_msg, "PersistentVolumeSource", slu_kpv, [22] = K_PART("csi", pv_csi_msg));
+KMSG(pv_spec_msg, "PersistentVolumeSpec", slu_kpv, [2] = K_INLINE(pv_source_msg),
      [3] = K_STRS("accessModes", slu_kpv, access_modes), [4] = K_PART("claimRef", pv_claim_msg),
      [6] = K_STR("storageClassName", slu_kpv, storage_class),
      [9] = K_PART("nodeAffinity", pv_affinity_msg));
@@ -218,6 +222,87 @@ static const struct kword wait_words[] = { { "WaitForFirstConsumer", 1 }, { NULL
 KMSG(sc_msg, "StorageClass", slu_kstorageclass,
      METADATA, [2] = K_STR("provisioner", slu_kstorageclass, provisioner),
      [7] = K_WORD("volumeBindingMode", slu_kstorageclass, wait_for_consumer, wait_words));
+
+/* ---- storage.k8s.io/v1 CSINode, VolumeAttachment ---- */
+
+static const struct slu_kdriver driver_defaults = { .count = SLU_KNONE };
+KMSG(driver_room_msg, "VolumeNodeResources", slu_kdriver, [1] = K_I32("count", slu_kdriver, count));
+KMSG_(static, driver_msg, "CSINodeDriver", slu_kdriver, false, &driver_defaults,
+      [1] = K_STR("name", slu_kdriver, name), [4] = K_PART("allocatable", driver_room_msg));
+KMSG(csinode_spec_msg, "CSINodeSpec",
+     slu_kcsinode, [1] = K_MSGS("drivers", slu_kcsinode, drivers, driver_msg));
+KMSG(csinode_msg, "CSINode", slu_kcsinode, METADATA, [2] = K_PART("spec", csinode_spec_msg));
+
+KMSG(attach_source_msg, "VolumeAttachmentSource",
+     slu_kattachment, [1] = K_STR("persistentVolumeName", slu_kattachment, volume));
+KMSG(attach_spec_msg, "VolumeAttachmentSpec",
+     slu_kattachment, [1] = K_STR("attacher", slu_kattachment, attacher),
+     [2] = K_PART("source", attach_source_msg), [3] = K_STR("nodeName", slu_kattachment, node));
+KMSG(attach_msg, "VolumeAttachment", slu_kattachment,
+     METADATA, [2] = K_PART("spec", attach_spec_msg));
+
+/* ---- topology.node.k8s.io/v1alpha2 NodeResourceTopology: JSON only, own numbers ---- */
+
+struct zone_amount {
+	const char *name;
+	struct kslice allocatable;
+};
+struct raw_zone {
+	const char *name, *type;
+	struct zone_amount *amounts;
+	uint16_t namounts;
+};
+struct raw_topology {
+	struct slu_ktopology t;
+	struct raw_zone *zones;
+	uint16_t nzones;
+};
+KMSG(zone_amount_msg, "ResourceInfo", zone_amount, [1] = K_STR("name", zone_amount, name),
+     [2] = K_SLICE("allocatable", zone_amount, allocatable));
+KMSG(zone_msg, "Zone",
+     raw_zone, [1] = K_STR("name", raw_zone, name), [2] = K_STR("type", raw_zone, type),
+     [3] = K_MSGS("resources", raw_zone, amounts, zone_amount_msg));
+KMSG(attribute_msg, "AttributeInfo",
+     slu_kpair, [1] = K_STR("name", slu_kpair, key), [2] = K_STR("value", slu_kpair, value));
+KMSG(topology_msg, "NodeResourceTopology", raw_topology,
+     METADATA, [2] = K_MSGS("zones", raw_topology, zones, zone_msg),
+     [3] = K_STRS("topologyPolicies", slu_ktopology, policies),
+     [4] = K_MSGS("attributes", slu_ktopology, attributes, attribute_msg));
+
+static int finish_topology(struct slu_kcodec *c, void *raw)
+{
+	struct raw_topology *r = raw;
+	struct slu_kzone *zone = slu_arena_alloc(&c->scratch, (r->nzones + 1u) * sizeof *zone);
+
+	if (!zone)
+		return -ENOMEM;
+	for (uint16_t i = 0; i < r->nzones; i++) {
+		const struct raw_zone *z = &r->zones[i];
+		struct slu_kamount *a = slu_arena_alloc(&c->scratch,
+							(z->namounts + 1u) * sizeof *a);
+		uint16_t n = 0;
+
+		if (!a)
+			return -ENOMEM;
+		for (uint16_t k = 0; k < z->namounts; k++) {
+			const struct zone_amount *x = &z->amounts[k];
+			uint16_t at = n;
+			int64_t v;
+
+			if (!x->name || slu_qty_parse(x->allocatable.p, x->allocatable.n,
+						      slu_qty_scale_of(x->name), &v, NULL) < 0)
+				continue; /* what cannot be read is not there */
+			for (; at && strcmp(a[at - 1].name, x->name) > 0; at--)
+				a[at] = a[at - 1];
+			a[at] = (struct slu_kamount){ x->name, v };
+			n++;
+		}
+		zone[i] = (struct slu_kzone){ z->name, z->type, a, n };
+	}
+	r->t.zones = zone;
+	r->t.nzones = r->nzones;
+	return 0;
+}
 
 KMSG(lease_spec_msg, "LeaseSpec", slu_klease, [1] = K_STR("holderIdentity", slu_klease, holder),
      [2] = K_I32("leaseDurationSeconds", slu_klease, duration_s),
@@ -467,6 +552,14 @@ const struct kkind slu_kkinds[SLU_KIND_COUNT] = {
 				       false, rc_msg, slu_kruntimeclass, NULL, NULL),
 	[SLU_KIND_RESERVATION] = KIND("sluice.sh", "v1alpha1", "reservations", "Reservation", true,
 				      true, res_msg, slu_kreservation, NULL, NULL),
+	[SLU_KIND_CSINODE] = KIND("storage.k8s.io", "v1", "csinodes", "CSINode", false, false,
+				  csinode_msg, slu_kcsinode, NULL, NULL),
+	[SLU_KIND_ATTACHMENT] = KIND("storage.k8s.io", "v1", "volumeattachments",
+				     "VolumeAttachment", false, false, attach_msg, slu_kattachment,
+				     NULL, NULL),
+	[SLU_KIND_TOPOLOGY] = KIND("topology.node.k8s.io", "v1alpha2", "noderesourcetopologies",
+				   "NodeResourceTopology", false, true, topology_msg, raw_topology,
+				   NULL, finish_topology),
 	[SLU_KIND_PARTIAL] = KIND("", "", "", "PartialObjectMetadata", true, false, partial_msg,
 				  slu_kpartial, NULL, NULL),
 };

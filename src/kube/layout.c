@@ -71,8 +71,9 @@ LAYOUT(namespace, slu_knamespace, MSG(slu_knamespace, o, obj), BOOL(slu_knamespa
 LAYOUT(pvc, slu_kpvc, MSG(slu_kpvc, o, obj), STR(slu_kpvc, volume), STR(slu_kpvc, storage_class),
        STRS(slu_kpvc, access_modes), U8(slu_kpvc, phase));
 LAYOUT(pv, slu_kpv, MSG(slu_kpv, o, obj), STR(slu_kpv, storage_class), STR(slu_kpv, claim_ns),
-       STR(slu_kpv, claim_name), STR(slu_kpv, claim_uid), MSGS(slu_kpv, required, term),
-       STRS(slu_kpv, access_modes), U8(slu_kpv, phase));
+       STR(slu_kpv, claim_name), STR(slu_kpv, claim_uid), STR(slu_kpv, driver),
+       STR(slu_kpv, handle), MSGS(slu_kpv, required, term), STRS(slu_kpv, access_modes),
+       U8(slu_kpv, phase));
 LAYOUT(job, slu_kjob, MSG(slu_kjob, o, obj), MSG(slu_kjob, tmpl, tmpl), MSGS(slu_kjob, conds, cond),
        STR(slu_kjob, managed_by), STR(slu_kjob, completed_indexes), STR(slu_kjob, failed_indexes),
        I64(slu_kjob, active_deadline_s), I64(slu_kjob, start_us), I64(slu_kjob, completion_us),
@@ -127,6 +128,14 @@ LAYOUT(reservation, slu_kreservation, MSG(slu_kreservation, o, obj), STRS(slu_kr
        STR(slu_kreservation, phase), STR(slu_kreservation, message), STRS(slu_kreservation, held),
        I64(slu_kreservation, from_us), I64(slu_kreservation, until_us),
        MSGS(slu_kreservation, conds, cond));
+LAYOUT(driver, slu_kdriver, STR(slu_kdriver, name), I32(slu_kdriver, count));
+LAYOUT(csinode, slu_kcsinode, MSG(slu_kcsinode, o, obj), MSGS(slu_kcsinode, drivers, driver));
+LAYOUT(attachment, slu_kattachment, MSG(slu_kattachment, o, obj), STR(slu_kattachment, attacher),
+       STR(slu_kattachment, node), STR(slu_kattachment, volume));
+LAYOUT(zone, slu_kzone, STR(slu_kzone, name), STR(slu_kzone, type),
+       MSGS(slu_kzone, allocatable, amount));
+LAYOUT(topology, slu_ktopology, MSG(slu_ktopology, o, obj), MSGS(slu_ktopology, zones, zone),
+       STRS(slu_ktopology, policies), MSGS(slu_ktopology, attributes, pair));
 LAYOUT(partial, slu_kpartial, MSG(slu_kpartial, o, obj));
 
 static const struct slu_klay *const layouts[SLU_KIND_COUNT] = {
@@ -150,6 +159,9 @@ static const struct slu_klay *const layouts[SLU_KIND_COUNT] = {
 	[SLU_KIND_LIMITRANGE] = &limitrange,
 	[SLU_KIND_RUNTIMECLASS] = &runtimeclass,
 	[SLU_KIND_RESERVATION] = &reservation,
+	[SLU_KIND_CSINODE] = &csinode,
+	[SLU_KIND_ATTACHMENT] = &attachment,
+	[SLU_KIND_TOPOLOGY] = &topology,
 	[SLU_KIND_PARTIAL] = &partial,
 };
 

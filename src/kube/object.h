@@ -43,6 +43,9 @@ enum slu_kkind {
 	SLU_KIND_RUNTIMECLASS,  /* node.k8s.io/v1 */
 	SLU_KIND_PODGROUP_BETA, /* scheduling.k8s.io/v1beta1, the native one from 1.37 on */
 	SLU_KIND_RESERVATION,   /* sluice.sh/v1alpha1; JSON only */
+	SLU_KIND_CSINODE,       /* storage.k8s.io/v1 */
+	SLU_KIND_ATTACHMENT,    /* storage.k8s.io/v1 VolumeAttachment */
+	SLU_KIND_TOPOLOGY,      /* topology.node.k8s.io/v1alpha2 NodeResourceTopology; JSON only */
 	SLU_KIND_PARTIAL,       /* metadata of any kind (PartialObjectMetadata) */
 	SLU_KIND_COUNT,
 };
@@ -224,6 +227,9 @@ enum {
 	/* never from the API: no two of its kind on one node (slots of a FluxJob that asks for
 	 * nodes) */
 	SLU_POD_ALONE = 1 << 13,
+	/* QoS class Guaranteed, every container with whole cpus: a kubelet with static processors gives
+	 * it some of its own. */
+	SLU_POD_PINS_CPUS = 1 << 14,
 };
 
 enum slu_krestart {
@@ -380,6 +386,7 @@ struct slu_kpv {
 	struct slu_kobj o;
 	const char *storage_class;
 	const char *claim_ns, *claim_name, *claim_uid; /* spec.claimRef */
+	const char *driver, *handle;                   /* spec.csi; "": another kind of volume */
 	const struct slu_kterm
 		*required; /* nodeAffinity.required: one must match; none: any node */
 	const char *const *access_modes;
@@ -445,6 +452,41 @@ struct slu_kstorageclass {
 	struct slu_kobj o;
 	const char *provisioner;
 	bool wait_for_consumer; /* volumeBindingMode WaitForFirstConsumer */
+};
+
+/* A driver of volumes on one node. */
+struct slu_kdriver {
+	const char *name;
+	int32_t count; /* how many volumes may be attached there; SLU_KNONE: no limit is known */
+};
+
+/* What the drivers of volumes say about the node of the same name. */
+struct slu_kcsinode {
+	struct slu_kobj o;
+	const struct slu_kdriver *drivers;
+	uint16_t ndrivers;
+};
+
+/* A volume is attached to a node, or is to be. */
+struct slu_kattachment {
+	struct slu_kobj o;
+	const char *attacher, *node;
+	const char *volume; /* name of the PersistentVolume, "" if it is in-line */
+};
+
+struct slu_kzone {
+	const char *name, *type;               /* "node-0", "Node" */
+	const struct slu_kamount *allocatable; /* sorted by name */
+	uint16_t nallocatable;
+};
+
+/* The NUMA zones of the node of the same name, as its agent publishes them. */
+struct slu_ktopology {
+	struct slu_kobj o;
+	const struct slu_kzone *zones;
+	const char *const *policies;        /* topologyPolicies, of older agents */
+	const struct slu_kpair *attributes; /* "topologyManagerPolicy": "single-numa-node", ... */
+	uint16_t nzones, npolicies, nattributes;
 };
 
 struct slu_klease {
@@ -577,6 +619,9 @@ SLU_KOBJ_AS(slu_kfluxjob, slu_kfluxjob, o->kind == SLU_KIND_FLUXJOB)
 SLU_KOBJ_AS(slu_klimitrange, slu_klimitrange, o->kind == SLU_KIND_LIMITRANGE)
 SLU_KOBJ_AS(slu_kruntimeclass, slu_kruntimeclass, o->kind == SLU_KIND_RUNTIMECLASS)
 SLU_KOBJ_AS(slu_kreservation, slu_kreservation, o->kind == SLU_KIND_RESERVATION)
+SLU_KOBJ_AS(slu_kcsinode, slu_kcsinode, o->kind == SLU_KIND_CSINODE)
+SLU_KOBJ_AS(slu_kattachment, slu_kattachment, o->kind == SLU_KIND_ATTACHMENT)
+SLU_KOBJ_AS(slu_ktopology, slu_ktopology, o->kind == SLU_KIND_TOPOLOGY)
 SLU_KOBJ_AS(slu_kpartial, slu_kpartial, o->kind == SLU_KIND_PARTIAL)
 
 /* Value of a key in a sorted array of pairs (labels, annotations, selectors); NULL if absent. */

@@ -1,4 +1,5 @@
-/* What pods can say about the inside of a node and who may share it: required anti-affinity by host. */
+/* What pods can say about the inside of a node and who may share it: required anti-affinity by host,
+ * volumes, NUMA zones. */
 #include "core_kit.h"
 
 #define TERM(app, key) \
@@ -211,6 +212,388 @@ static void test_by_rack(void)
 	close_world(&w);
 }
 
+/* ---- volumes ---- */
+
+#define CLAIM(name) \
+	"\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"" name "\"}}],"
+#define DRIVER "disk.example.com"
+
+static void volume(struct world *w, const char *name, const char *handle, const char *mode)
+{
+	feed(w, SLU_KIND_PV, false,
+	     "{\"metadata\":{\"name\":\"pv-%s\",\"uid\":\"pv-%s\",\"resourceVersion\":\"%" PRIu64
+	     "\"},\"spec\":{\"claimRef\":{\"namespace\":\"ns\",\"name\":\"%s\"},\"csi\":{\"driver\":"
+	     "\"" DRIVER "\",\"volumeHandle\":\"%s\"}},\"status\":{\"phase\":\"Bound\"}}",
+	     name, name, ++w->rv, name, handle);
+	feed(w, SLU_KIND_PVC, false,
+	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"pvc-%s\",\"resourceVersion\":"
+	     "\"%" PRIu64 "\"},\"spec\":{\"accessModes\":[\"%s\"],\"volumeName\":\"pv-%s\"},"
+	     "\"status\":{\"phase\":\"Bound\"}}",
+	     name, name, ++w->rv, mode, name);
+}
+
+/* A negative limit: the driver names none. */
+static void drivers(struct world *w, const char *node, int limit)
+{
+	char room[60] = "";
+
+	if (limit >= 0)
+		snprintf(room, sizeof room, ",\"allocatable\":{\"count\":%d}", limit);
+	feed(w, SLU_KIND_CSINODE, false,
+	     "{\"metadata\":{\"name\":\"%s\",\"uid\":\"csi-%s\",\"resourceVersion\":\"%" PRIu64
+	     "\"},\"spec\":{\"drivers\":[{\"name\":\"" DRIVER "\",\"nodeID\":\"x\"%s}]}}",
+	     node, node, ++w->rv, room);
+}
+
+static void attachment(struct world *w, const char *node, const char *volume, bool gone)
+{
+	feed(w, SLU_KIND_ATTACHMENT, gone,
+	     "{\"metadata\":{\"name\":\"va-%s\",\"uid\":\"va-%s\",\"resourceVersion\":\"%" PRIu64
+	     "\"},\"spec\":{\"attacher\":\"" DRIVER
+	     "\",\"nodeName\":\"%s\",\"source\":{\"persistentVolumeName\":\"pv-%s\"}}}",
+	     volume, volume, ++w->rv, node, volume);
+}
+
+/* Each member has a volume of its own: its claim is called like the pod. */
+static void pods_with_volumes(struct world *w, const char *prefix, int n, const char *meta)
+{
+	for (int i = 0; i < n; i++) {
+		char name[32], claim[200];
+
+		snprintf(name, sizeof name, "%s-%d", prefix, i);
+		snprintf(
+			claim, sizeof claim,
+			"\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"%s\"}}],",
+			name);
+		volume(w, name, name, "ReadWriteOnce");
+		pod(w, name, "sluice", meta, claim);
+	}
+}
+
+static int on_node(const struct world *w, const char *prefix, const char *node)
+{
+	int n = 0;
+
+	for (int i = 0; i < w->n_pods; i++)
+		n += w->pod[i].there && !strcmp(w->pod[i].node, node) &&
+		     !strncmp(w->pod[i].name, prefix, strlen(prefix));
+	return n;
+}
+
+static void test_attach_limit(void)
+{
+	struct slu_snap_job j;
+	struct world w;
+
+	open_world(&w, 2, 8, "");
+	drivers(&w, "n0", 2);
+	drivers(&w, "n1", 3);
+	pods_with_volumes(&w, "a", 5, MEMBER("a", "5", "a"));
+	turn(&w);
+	ok(bound(&w, "a") == 5 && on_node(&w, "a", "n0") == 2 && on_node(&w, "a", "n1") == 3,
+	   "a node takes as many volumes as its CSINode says (%d, %d)", on_node(&w, "a", "n0"),
+	   on_node(&w, "a", "n1"));
+	pods_with_volumes(&w, "b", 1, MEMBER("b", "1", "b"));
+	pods(&w, "c", 2, MEMBER("c", "2", "c"), "");
+	turn(&w);
+	j = pictured(&w, "b");
+	ok(bound(&w, "b") == 0 && strstr(j.reason, "volumes of " DRIVER),
+	   "one more volume waits, and says for what (%s)", j.reason);
+	ok(bound(&w, "c") == 2, "pods without volumes do not");
+	end_pod(&w, &w.pod[0], "Succeeded");
+	turn(&w);
+	later(&w, 5);
+	ok(bound(&w, "b") == 1, "a pod that ends gives its volume back");
+	pods_with_volumes(&w, "d", 6, MEMBER("d", "6", "d"));
+	turn(&w);
+	j = pictured(&w, "d");
+	ok(!strcmp(j.state, "never"), "a gang with more volumes than all nodes take is told (%s)",
+	   j.reason);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* What the default scheduler counts: each volume once, whoever uses it; and what is still attached. */
+static void test_attached_by_others(void)
+{
+	struct fpod *x, *y;
+	struct world w;
+
+	open_world(&w, 1, 8, "");
+	drivers(&w, "n0", 3);
+	volume(&w, "shared", "s", "ReadWriteMany");
+	volume(&w, "left", "l", "ReadWriteOnce");
+	x = running(&w, "n0", "", CLAIM("shared"));
+	y = running(&w, "n0", "", CLAIM("shared"));
+	attachment(&w, "n0", "shared", false);
+	attachment(&w, "n0", "left", false);
+	pods_with_volumes(&w, "a", 1, MEMBER("a", "1", "a"));
+	pods_with_volumes(&w, "b", 1, MEMBER("b", "1", "b"));
+	turn(&w);
+	ok(bound(&w, "a") == 1 && bound(&w, "b") == 0,
+	   "a volume that two pods share counts once, one that is still attached counts (%d, %d)",
+	   bound(&w, "a"), bound(&w, "b"));
+	attachment(&w, "n0", "left", true);
+	turn(&w);
+	ok(bound(&w, "b") == 1, "it is detached: there is room");
+	pods_with_volumes(&w, "c", 1, MEMBER("c", "1", "c"));
+	delete_pod(&w, x);
+	turn(&w);
+	ok(bound(&w, "c") == 0, "one of two pods that share a volume goes: it stays attached");
+	delete_pod(&w, y);
+	attachment(&w, "n0", "shared", true);
+	turn(&w);
+	ok(bound(&w, "c") == 1, "the other goes, too: there is room");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* CSINodes come late, or name no limit. */
+static void test_limit_later(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 8, "");
+	drivers(&w, "n0", -1);
+	pods_with_volumes(&w, "a", 4, MEMBER("a", "4", "a"));
+	turn(&w);
+	ok(bound(&w, "a") == 4, "without a limit volumes do not count");
+	pods_with_volumes(&w, "b", 2, MEMBER("b", "3", "b"));
+	turn(&w);
+	drivers(&w, "n0", 5);
+	volume(&w, "b-2", "b-2", "ReadWriteOnce");
+	pod(&w, "b-2", "sluice", MEMBER("b", "3", "b"), CLAIM("b-2"));
+	turn(&w);
+	ok(bound(&w, "b") == 0, "a limit that comes later counts for those who wait (%d)",
+	   bound(&w, "b"));
+	drivers(&w, "n0", 7);
+	turn(&w);
+	ok(bound(&w, "b") == 3, "a higher one lets them in");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+static void test_one_pod_only(void)
+{
+	struct slu_snap_job j;
+	struct fpod *x;
+	struct world w;
+
+	open_world(&w, 2, 8, "");
+	volume(&w, "once", "o", "ReadWriteOncePod");
+	volume(&w, "many", "m", "ReadWriteMany");
+	x = running(&w, "n0", "", CLAIM("once"));
+	pods(&w, "a", 1, MEMBER("a", "1", "a"), CLAIM("once"));
+	pods(&w, "b", 2, MEMBER("b", "2", "b"), CLAIM("once"));
+	pods(&w, "c", 2, MEMBER("c", "2", "c"), CLAIM("many"));
+	turn(&w);
+	j = pictured(&w, "a");
+	ok(bound(&w, "a") == 0 && strstr(j.reason, "ReadWriteOncePod claim in use"),
+	   "a claim for one pod only that is in use keeps a pod waiting (%s)", j.reason);
+	j = pictured(&w, "b");
+	ok(bound(&w, "b") == 0 && strstr(j.reason, "never run together"),
+	   "a gang whose members share such a claim is told that it can never run (%s)", j.reason);
+	ok(bound(&w, "c") == 2, "members may share other claims");
+	delete_pod(&w, x);
+	turn(&w);
+	ok(bound(&w, "a") == 1, "the pod that used it has gone: the next one starts");
+	/* pods of their own, decided at once */
+	pods(&w, "d", 1, MEMBER("d", "1", "d"), CLAIM("once"));
+	pods(&w, "e", 1, MEMBER("e", "1", "e"), CLAIM("once"));
+	turn(&w);
+	ok(bound(&w, "d") + bound(&w, "e") == 0, "both wait while it runs");
+	end_all(&w, "a");
+	turn(&w);
+	ok(bound(&w, "d") + bound(&w, "e") == 1, "one of the two starts (%d, %d)", bound(&w, "d"),
+	   bound(&w, "e"));
+	end_all(&w, "d");
+	turn(&w);
+	ok(bound(&w, "e") == 1, "then the other");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* The volume of a bound claim is seen after the pod: nothing else tells that the pod fits now. */
+static void test_volume_later(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 8, "");
+	feed(&w, SLU_KIND_PVC, false,
+	     "{\"metadata\":{\"name\":\"late\",\"namespace\":\"ns\",\"uid\":\"pvc-late\",\"resourceVersion\":"
+	     "\"%" PRIu64
+	     "\"},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"volumeName\":\"pv-late\"},"
+	     "\"status\":{\"phase\":\"Bound\"}}",
+	     ++w.rv);
+	pods(&w, "a", 1, MEMBER("a", "1", "a"), CLAIM("late"));
+	turn(&w);
+	ok(bound(&w, "a") == 0, "a pod whose volume is not known waits");
+	feed(&w, SLU_KIND_PV, false,
+	     "{\"metadata\":{\"name\":\"pv-late\",\"uid\":\"pv-late\",\"resourceVersion\":\"%" PRIu64
+	     "\"},\"spec\":{\"claimRef\":{\"namespace\":\"ns\",\"name\":\"late\"}}}",
+	     ++w.rv);
+	turn(&w);
+	ok(bound(&w, "a") == 1, "and starts when its volume is seen");
+	close_world(&w);
+}
+
+/* ---- NUMA zones ---- */
+
+/* Two zones with so many cpus each. */
+static void zones(struct world *w, const char *node, int a, int b, const char *policy)
+{
+	feed(w, SLU_KIND_TOPOLOGY, false,
+	     "{\"metadata\":{\"name\":\"%s\",\"uid\":\"zones-%s\",\"resourceVersion\":\"%" PRIu64
+	     "\"},\"attributes\":[{\"name\":\"topologyManagerPolicy\",\"value\":\"%s\"},"
+	     "{\"name\":\"topologyManagerScope\",\"value\":\"pod\"}],\"zones\":["
+	     "{\"name\":\"node-0\",\"type\":\"Node\",\"resources\":[{\"name\":\"cpu\",\"capacity\":\"%d\","
+	     "\"allocatable\":\"%d\",\"available\":\"%d\"}]},"
+	     "{\"name\":\"node-1\",\"type\":\"Node\",\"resources\":[{\"name\":\"cpu\",\"capacity\":\"%d\","
+	     "\"allocatable\":\"%d\",\"available\":\"%d\"}]}]}",
+	     node, node, ++w->rv, policy, a, a, a, b, b, b);
+}
+
+/* A pod of QoS class Guaranteed; `node`: it runs there, placed by another scheduler. */
+static struct fpod *pinned(struct world *w, const char *name, int cpu, const char *meta,
+			   const char *node)
+{
+	struct fpod *p = make_pod(w, name, *node ? "default-scheduler" : "sluice", "1", meta);
+
+	snprintf(
+		p->spec, sizeof p->spec,
+		"\"schedulerName\":\"%s\",\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":"
+		"{\"cpu\":\"%d\",\"memory\":\"1Gi\"},\"limits\":{\"cpu\":\"%d\",\"memory\":\"1Gi\"}}}]",
+		*node ? "default-scheduler" : "sluice", cpu, cpu);
+	snprintf(p->status, sizeof p->status, ",\"qosClass\":\"Guaranteed\"");
+	snprintf(p->node, sizeof p->node, "%s", node);
+	if (*node)
+		snprintf(p->phase, sizeof p->phase, "Running");
+	feed_pod(w, p, false);
+	return p;
+}
+
+static void test_zones(void)
+{
+	struct slu_snap_job j;
+	struct world w;
+
+	open_world(&w, 2, 32, "");
+	zones(&w, "n0", 16, 16, "single-numa-node");
+	zones(&w, "n1", 16, 16, "single-numa-node");
+	for (int i = 0; i < 5; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "a-%d", i);
+		pinned(&w, name, 10, MEMBER("a", "5", "a"), "");
+	}
+	pinned(&w, "big", 20, MEMBER("big", "1", "big"), "");
+	turn(&w);
+	j = pictured(&w, "a");
+	ok(bound(&w, "a") == 0 && !strcmp(j.state, "never"),
+	   "a zone of 16 cpus holds one pod of 10: five do not fit on four zones (%s)", j.reason);
+	j = pictured(&w, "big");
+	ok(bound(&w, "big") == 0 && strstr(j.reason, "NUMA zones too small on 2"),
+	   "a pod larger than every zone can never run (%s)", j.reason);
+	delete_pod(&w, &w.pod[0]);
+	for (int i = 0; i < 4; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "b-%d", i);
+		pinned(&w, name, 10, MEMBER("b", "4", "b"), "");
+	}
+	turn(&w);
+	ok(bound(&w, "b") == 4 && on_node(&w, "b", "n0") == 2 && on_node(&w, "b", "n1") == 2,
+	   "four have a zone each (%d, %d)", on_node(&w, "b", "n0"), on_node(&w, "b", "n1"));
+	pods(&w, "c", 10, MEMBER("c", "10", "c"), "");
+	turn(&w);
+	ok(bound(&w, "c") == 10, "pods that pin no cpus use what is left of the zones (%d)",
+	   bound(&w, "c"));
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* What others run in a zone counts; when it ends, the plan knows. */
+static void test_zones_of_others(void)
+{
+	struct fpod *x;
+	struct world w;
+
+	open_world(&w, 1, 32, "");
+	zones(&w, "n0", 16, 16, "single-numa-node");
+	x = pinned(&w, "x", 10, "", "n0");
+	pinned(&w, "a", 10, MEMBER("a", "1", "a"), "");
+	pinned(&w, "b", 10, MEMBER("b", "1", "b"), "");
+	turn(&w);
+	ok(bound(&w, "a") == 1 && bound(&w, "b") == 0,
+	   "32 cpus in two zones have room for one of 10 beside another (%d, %d)", bound(&w, "a"),
+	   bound(&w, "b"));
+	ok(strstr(pictured(&w, "b").reason, "NUMA zones"), "and the reason names the zones (%s)",
+	   pictured(&w, "b").reason);
+	delete_pod(&w, x);
+	turn(&w);
+	ok(bound(&w, "b") == 1, "the zone is free: the next one starts");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* Sizes that leave a gap in each zone: 6 + 6 free, and none for 8. */
+static void test_zones_with_gaps(void)
+{
+	struct fpod *x;
+	struct world w;
+
+	open_world(&w, 1, 32, "");
+	zones(&w, "n0", 16, 16, "single-numa-node");
+	x = pinned(&w, "x", 9, "", "n0");
+	pinned(&w, "y", 5, "", "n0");
+	pinned(&w, "z", 9, "", "n0");
+	pinned(&w, "a", 8, MEMBER("a", "1", "a"), "");
+	turn(&w);
+	later(&w, 3);
+	ok(bound(&w, "a") == 0, "a pod is not started where no zone has room, though the node has");
+	delete_pod(&w, x);
+	turn(&w);
+	later(&w, 40);
+	ok(bound(&w, "a") == 1, "and starts when one has");
+	close_world(&w);
+}
+
+static void test_zone_policies(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 32, "");
+	zones(&w, "n0", 16, 16, "best-effort");
+	pinned(&w, "a", 20, MEMBER("a", "1", "a"), "");
+	turn(&w);
+	ok(bound(&w, "a") == 1, "where zones bind nobody, a pod may have several");
+	end_all(&w, "a");
+	later(&w, 3);
+	zones(&w, "n0", 16, 16, "restricted");
+	pinned(&w, "b", 20, MEMBER("b", "1", "b"), "");
+	turn(&w);
+	ok(bound(&w, "b") == 1, "restricted: a pod larger than a zone has two");
+	end_all(&w, "b");
+	later(&w, 3);
+	feed(&w, SLU_KIND_TOPOLOGY, true, "{\"metadata\":{\"name\":\"n0\",\"uid\":\"zones-n0\"}}");
+	pinned(&w, "c", 20, MEMBER("c", "1", "c"), "");
+	turn(&w);
+	ok(bound(&w, "c") == 1, "without published zones nothing binds");
+	end_all(&w, "c");
+	later(&w, 3);
+	feed_node(&w, "n0", 32,
+		  "\"kubernetes.io/hostname\":\"n0\",\"topology.sluice.sh/numa-zones\":\"2\","
+		  "\"topology.sluice.sh/numa-policy\":\"single-numa-node\"",
+		  "", "True");
+	pinned(&w, "d", 20, MEMBER("d", "1", "d"), "");
+	pinned(&w, "e", 16, MEMBER("e", "1", "e"), "");
+	turn(&w);
+	ok(bound(&w, "d") == 0 && bound(&w, "e") == 1,
+	   "labels of the node tell zones, too (%d, %d)", bound(&w, "d"), bound(&w, "e"));
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
@@ -220,5 +603,14 @@ int main(void)
 	test_two_gangs();
 	test_replaced();
 	test_by_rack();
+	test_attach_limit();
+	test_attached_by_others();
+	test_limit_later();
+	test_one_pod_only();
+	test_volume_later();
+	test_zones();
+	test_zones_of_others();
+	test_zones_with_gaps();
+	test_zone_policies();
 	return tap_done();
 }

@@ -758,6 +758,118 @@ static void check_threads(void)
 	free(bytes_pod);
 }
 
+/* What tells how many volumes and how large a pod a node takes. */
+static void test_inside_nodes(void)
+{
+	struct slu_error err = { 0 };
+	const struct slu_kobj *o;
+	const struct slu_kzone *z;
+	int rc;
+
+	o = json(
+		SLU_KIND_CSINODE,
+		"{\"metadata\":{\"name\":\"n\"},\"spec\":{\"drivers\":[{\"name\":\"a\",\"nodeID\":\"x\","
+		"\"topologyKeys\":null,\"allocatable\":{\"count\":25}},{\"name\":\"b\",\"nodeID\":\"x\"},"
+		"{\"name\":\"c\",\"nodeID\":\"x\",\"allocatable\":{\"count\":0}},{\"name\":\"d\","
+		"\"allocatable\":{}}]}}",
+		&rc, &err);
+	ok(o && slu_kcsinode(o)->ndrivers == 4 && slu_kcsinode(o)->drivers[0].count == 25 &&
+		   slu_kcsinode(o)->drivers[1].count == SLU_KNONE &&
+		   slu_kcsinode(o)->drivers[2].count == 0 &&
+		   slu_kcsinode(o)->drivers[3].count == SLU_KNONE,
+	   "a driver's limit, none, and a limit of none are told apart");
+	slu_kobj_unref(o);
+	o = json(
+		SLU_KIND_ATTACHMENT,
+		"{\"metadata\":{\"name\":\"v\"},\"spec\":{\"attacher\":\"a\",\"nodeName\":\"n\",\"source\":"
+		"{\"persistentVolumeName\":\"pv\"}},\"status\":{\"attached\":true}}",
+		&rc, &err);
+	ok(o && slu_kstr_is(slu_kattachment(o)->attacher, "a") &&
+		   slu_kstr_is(slu_kattachment(o)->node, "n") &&
+		   slu_kstr_is(slu_kattachment(o)->volume, "pv"),
+	   "an attachment names volume and node");
+	slu_kobj_unref(o);
+	o = json(
+		SLU_KIND_PV,
+		"{\"metadata\":{\"name\":\"pv\"},\"spec\":{\"csi\":{\"driver\":\"a\",\"volumeHandle\":\"h\"}}}",
+		&rc, &err);
+	ok(o && slu_kstr_is(slu_kpv(o)->driver, "a") && slu_kstr_is(slu_kpv(o)->handle, "h"),
+	   "a volume names its driver and handle");
+	slu_kobj_unref(o);
+	o = json(
+		SLU_KIND_TOPOLOGY,
+		"{\"metadata\":{\"name\":\"n\"},\"topologyPolicies\":[\"SingleNUMANodeContainerLevel\"],"
+		"\"attributes\":[{\"name\":\"topologyManagerPolicy\",\"value\":\"single-numa-node\"}],"
+		"\"zones\":[{\"name\":\"node-0\",\"type\":\"Node\",\"resources\":[{\"name\":\"memory\","
+		"\"capacity\":\"2Gi\",\"allocatable\":\"1Gi\",\"available\":\"1\"},{\"name\":\"cpu\","
+		"\"capacity\":\"16\",\"allocatable\":\"14\",\"available\":\"1\"},{\"name\":\"odd\","
+		"\"allocatable\":\"x\"}]},{\"name\":\"core\",\"type\":\"Core\"}]}",
+		&rc, &err);
+	z = o ? slu_ktopology(o)->zones : NULL;
+	ok(o && slu_ktopology(o)->nzones == 2 && z[0].nallocatable == 2 &&
+		   slu_kstr_is(z[0].allocatable[0].name, "cpu") &&
+		   z[0].allocatable[0].amount == 14000 && z[0].allocatable[1].amount == 1 << 30 &&
+		   slu_kstr_is(z[1].type, "Core") && slu_ktopology(o)->npolicies == 1 &&
+		   slu_ktopology(o)->nattributes == 1 &&
+		   slu_kstr_is(slu_ktopology(o)->attributes[0].value, "single-numa-node"),
+	   "zones are read with what pods may have of them, in order of names");
+	slu_kobj_unref(o);
+}
+
+/* Which pods a kubelet gives processors of their own. */
+static void test_pins_cpus(void)
+{
+	static const struct {
+		const char *what, *text;
+		enum slu_kkind kind;
+		bool pins;
+	} row[] = {
+		{ "Guaranteed with whole cpus",
+		  "{\"spec\":{\"containers\":[{\"name\":\"a\",\"resources\":{\"requests\":{\"cpu\":\"2\"}}}]},"
+		  "\"status\":{\"qosClass\":\"Guaranteed\"}}",
+		  SLU_KIND_POD, true },
+		{ "Guaranteed with parts of cpus",
+		  "{\"spec\":{\"containers\":[{\"name\":\"a\",\"resources\":{\"requests\":{\"cpu\":\"2500m\"}}}]},"
+		  "\"status\":{\"qosClass\":\"Guaranteed\"}}",
+		  SLU_KIND_POD, false },
+		{ "Burstable with whole cpus",
+		  "{\"spec\":{\"containers\":[{\"name\":\"a\",\"resources\":{\"requests\":{\"cpu\":\"2\"}}}]},"
+		  "\"status\":{\"qosClass\":\"Burstable\"}}",
+		  SLU_KIND_POD, false },
+		{ "two containers, one with a part",
+		  "{\"spec\":{\"containers\":[{\"name\":\"a\",\"resources\":{\"requests\":{\"cpu\":\"2\"}}},"
+		  "{\"name\":\"b\",\"resources\":{\"requests\":{\"cpu\":\"100m\"}}}]},"
+		  "\"status\":{\"qosClass\":\"Guaranteed\"}}",
+		  SLU_KIND_POD, false },
+		{ "a template with limits only",
+		  "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\",\"resources\":{\"limits\":"
+		  "{\"cpu\":\"2\",\"memory\":\"1Gi\"}}}]}}}}",
+		  SLU_KIND_JOB, true },
+		{ "a template that asks for less than its limit",
+		  "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\",\"resources\":{\"limits\":"
+		  "{\"cpu\":\"2\",\"memory\":\"1Gi\"},\"requests\":{\"cpu\":\"1\"}}}]}}}}",
+		  SLU_KIND_JOB, false },
+		{ "a template without a limit of memory",
+		  "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\",\"resources\":{\"limits\":"
+		  "{\"cpu\":\"2\"}}}]}}}}",
+		  SLU_KIND_JOB, false },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		struct slu_error err = { 0 };
+		int rc;
+		const struct slu_kobj *o = json(row[i].kind, row[i].text, &rc, &err);
+		const struct slu_kpodspec *s = !o ? NULL
+					       : row[i].kind == SLU_KIND_POD
+						       ? &slu_kpod(o)->spec
+						       : &slu_kjob(o)->tmpl.spec;
+
+		ok(s && !!(s->flags & SLU_POD_PINS_CPUS) == row[i].pins, "%s: %s its cpus",
+		   row[i].what, row[i].pins ? "pins" : "does not pin");
+		slu_kobj_unref(o);
+	}
+}
+
 int main(void)
 {
 	const struct slu_kobj *o;
@@ -781,6 +893,8 @@ int main(void)
 	check_cut();
 	check_faults();
 	check_threads();
+	test_inside_nodes();
+	test_pins_cpus();
 	slu_strpool_stat(pool, &strings, &bytes);
 	ok(strings == 0, "no string is left in the pool (%u)", strings);
 	slu_kcodec_free(codec);

@@ -35,13 +35,28 @@ void core_nodes_forget(struct slu_core *c)
 		struct node *n = node_of(e);
 
 		next = slu_table_next(&c->cluster->nodes, e);
-		if (n->k || n->pod.n || n->drain_id || n->handle != SLU_NODE_NONE)
+		if (n->k || n->pod.n || n->drain_id || n->handle != SLU_NODE_NONE || n->csi ||
+		    n->topology || n->attached.n || n->recount)
 			continue;
 		slu_table_del(&c->cluster->nodes, e);
-		slu_vec_done(&n->pod);
-		slu_free(n->name);
-		slu_free(n);
+		core_node_free(n);
 	}
+}
+
+void core_node_free(struct node *n)
+{
+	if (n->k)
+		slu_kobj_unref(&n->k->o);
+	if (n->csi)
+		slu_kobj_unref(&n->csi->o);
+	if (n->topology)
+		slu_kobj_unref(&n->topology->o);
+	while (n->attached.n)
+		slu_kobj_unref(n->attached.p[--n->attached.n]);
+	slu_vec_done(&n->attached);
+	slu_vec_done(&n->pod);
+	slu_free(n->name);
+	slu_free(n);
 }
 
 const char *core_node_name(struct slu_core *c, slu_node n)
@@ -98,7 +113,9 @@ static int node_resource(struct slu_core *c, const char *name)
 int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_amount **out,
 		 uint32_t *n)
 {
-	struct slu_amount *a = slu_reallocarray(NULL, (size_t)s->nrequests + s->nhost_ports + 1u,
+	struct slu_amount *a = slu_reallocarray(NULL,
+						(size_t)s->nrequests + s->nhost_ports + 1u +
+							CORE_DRIVERS_MAX + CORE_ZONINGS_MAX,
 						sizeof *a);
 	uint32_t k = 0;
 	int rc = 0;
@@ -131,7 +148,10 @@ int core_foreign_amounts(struct slu_core *c, const struct pod *p, struct slu_amo
 	int rc = core_amounts(c, &p->k->spec, out, n);
 	uint32_t kept = 0;
 
-	if (rc == -ENOMEM || !p->more)
+	if (rc == -ENOMEM)
+		return rc;
+	*n += core_zones_taken(c, p, &(*out)[*n]); /* there is room */
+	if (!p->more)
 		return rc;
 	for (uint32_t i = 0; i < *n; i++) {
 		struct slu_amount a = (*out)[i];
@@ -177,6 +197,7 @@ void core_foreign_add(struct slu_core *c, struct pod *p)
 		ev.until_s = from / 1000000 + p->k->spec.active_deadline_s;
 	}
 	p->foreign = core_apply(c, &ev) == 0;
+	core_volumes_recount(c, p->node);
 }
 
 void core_foreign_remove(struct slu_core *c, struct pod *p)
@@ -187,6 +208,7 @@ void core_foreign_remove(struct slu_core *c, struct pod *p)
 		return;
 	p->foreign = false;
 	core_apply(c, &ev);
+	core_volumes_recount(c, p->node);
 }
 
 void core_node_describe(struct slu_core *c, struct node *n)
@@ -217,6 +239,16 @@ void core_node_describe(struct slu_core *c, struct node *n)
 	}
 	for (uint32_t i = 0; i < c->cluster->port.n && spec.n_total < AMOUNTS_MAX; i++)
 		total[spec.n_total++] = (struct slu_amount){ c->cluster->port.p[i].resource, 1 };
+	for (uint32_t i = 0; i < c->cluster->driver.n && spec.n_total < AMOUNTS_MAX; i++)
+		if (c->cluster->driver.p[i].resource >= 0)
+			total[spec.n_total++] = (struct slu_amount){
+				(uint32_t)c->cluster->driver.p[i].resource,
+				core_volumes_total(c, n, &c->cluster->driver.p[i])
+			};
+	for (uint32_t i = 0; i < c->cluster->zoning.n && spec.n_total < AMOUNTS_MAX; i++)
+		total[spec.n_total++] =
+			(struct slu_amount){ (uint32_t)c->cluster->zoning.p[i].resource,
+					     core_zones_total(c, n, &c->cluster->zoning.p[i]) };
 	spec.n_domain = SLU_MIN(cfg->nodes.n_levels, SLU_LEVELS_MAX);
 	for (uint32_t i = 0; i < spec.n_domain; i++) {
 		domain[i] = slu_kmeta_label(&k->o.meta, cfg->nodes.level[i].label);
@@ -240,20 +272,26 @@ void core_nodes_describe(struct slu_core *c)
 			core_node_describe(c, node_of(e));
 }
 
-/* Give every node one of the port from now on, and book it for pods that use it already. */
+static void rebook(struct slu_core *c, struct pod *p)
+{
+	core_foreign_remove(c, p);
+	core_foreign_add(c, p);
+}
+
 void core_ports_introduce(struct slu_core *c)
 {
-	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
-	     e = slu_table_next(&c->cluster->nodes, e)) {
-		struct node *n = node_of(e);
+	core_nodes_describe(c);
+	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
+	     e = slu_table_next(&c->cluster->pods, e))
+		if (pod_of(e)->foreign && pod_of(e)->k->spec.nhost_ports)
+			rebook(c, pod_of(e));
+}
 
-		if (n->handle == SLU_NODE_NONE)
-			continue;
-		core_node_describe(c, n);
-		for (uint32_t i = 0; i < n->pod.n; i++)
-			if (n->pod.p[i]->foreign && n->pod.p[i]->k->spec.nhost_ports) {
-				core_foreign_remove(c, n->pod.p[i]);
-				core_foreign_add(c, n->pod.p[i]);
-			}
-	}
+void core_zones_introduce(struct slu_core *c)
+{
+	core_nodes_describe(c);
+	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
+	     e = slu_table_next(&c->cluster->pods, e))
+		if (pod_of(e)->foreign && (pod_of(e)->k->spec.flags & SLU_POD_PINS_CPUS))
+			rebook(c, pod_of(e));
 }

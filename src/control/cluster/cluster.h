@@ -25,7 +25,33 @@ struct node {
 	/* Row of its drain in the store, which stays while the node is away; 0: none. */
 	uint64_t drain_id;
 	int64_t drain_from_s, drain_to_s; /* its window; to: SLU_TIME_EVER */
+	const struct slu_kcsinode *csi;   /* limits of attached volumes; NULL: none are known */
+	SLU_VEC(const struct slu_kobj *) attached; /* its VolumeAttachments */
+	bool recount;                              /* on the list cluster.recount */
+	const struct slu_ktopology *topology;      /* its NUMA zones; NULL: none are published */
 };
+
+enum zone_policy {
+	ZONES_FREE,       /* zones bind no pod */
+	ZONES_RESTRICTED, /* a pod has as few zones as it needs */
+	ZONES_SINGLE,     /* a pod has one zone */
+};
+#define CORE_ZONES_MAX   16u /* of a node; the zones of a node with more do not count */
+#define CORE_ZONINGS_MAX 4u  /* kinds of nodes with zones whose shares are counted */
+
+/* Nodes with equal zones: zones.c. */
+struct zoning {
+	uint32_t n;
+	int64_t cpu[CORE_ZONES_MAX];
+	int resource; /* its number in the machine */
+};
+
+/* A driver of volumes that limits how many a node may have: volumes.c. */
+struct driver {
+	char *name;
+	int resource; /* its number in the machine; -1: not counted */
+};
+#define CORE_DRIVERS_MAX 4u /* that are counted: the machine has few resources */
 
 struct reserved_node {
 	char *name;
@@ -123,14 +149,15 @@ struct pod {
 	const struct shape *more;
 	SLU_VEC(struct repelled) repels; /* what it forbids where it is */
 	struct repels carries;           /* its terms by host; of managed pods only */
-	uint32_t said_size;              /* on its own labels; 0: nothing */
-	bool told;                       /* PodScheduled=False was written */
-	bool kept;                       /* has a row in the store */
-	int64_t met_us; /* since when it waits for its controllers to be seen; 0: it does not */
-	bool leaving;   /* it or its maker is being deleted: never started (group/makers.c) */
-	bool stale;     /* of an older template than others of its group */
-	bool resized;   /* asks for other amounts than its shape, and that is not booked yet */
-	bool refused;   /* its scheduler refused it on the node it was released to */
+	uint8_t zone; /* number of the NUMA zone of its node it is noted in, plus one; 0: none */
+	uint32_t said_size; /* on its own labels; 0: nothing */
+	bool told;          /* PodScheduled=False was written */
+	bool kept;          /* has a row in the store */
+	int64_t met_us;     /* since when it waits for its controllers to be seen; 0: it does not */
+	bool leaving;       /* it or its maker is being deleted: never started (group/makers.c) */
+	bool stale;         /* of an older template than others of its group */
+	bool resized;       /* asks for other amounts than its shape, and that is not booked yet */
+	bool refused;       /* its scheduler refused it on the node it was released to */
 	/* The node in the release we sent to the API server; by the time the server answers, the node
 	 * may be gone.  NULL: no release was sent. */
 	char *sent_to;
@@ -155,6 +182,12 @@ struct cluster {
 	uint64_t resources_asked; /* bits: resources that pods named and no node has had */
 	bool new_resources;       /* a node brought resources that were not counted before */
 	SLU_VEC(struct port) port;
+	bool wider; /* a set of eligible nodes has grown since this was cleared */
+	SLU_VEC(struct driver) driver;
+	SLU_VEC(struct zoning) zoning;
+	bool zones_changed;             /* nodes with other zones may have come */
+	SLU_VEC(struct node *) recount; /* volumes were attached or detached there */
+	struct slu_table claims_used;
 };
 
 static inline struct pod *pod_of(struct slu_entry *e)
@@ -178,6 +211,7 @@ struct node *core_node(struct slu_core *c, const char *name); /* made if need be
 /* Forget nodes that are not in the mirror and that no pod names any more.  Any user may name a node
  * that does not exist, so they would pile up. */
 void core_nodes_forget(struct slu_core *c);
+void core_node_free(struct node *n);                         /* it is in no table any more */
 void core_node_describe(struct slu_core *c, struct node *n); /* (again) to the queue */
 void core_nodes_describe(struct slu_core *c);                /* all that it has */
 void core_foreign_add(struct slu_core *c, struct pod *p);
@@ -188,10 +222,13 @@ void core_foreign_more(struct slu_core *c, struct pod *p, const struct shape *bo
 int core_foreign_amounts(struct slu_core *c, const struct pod *p, struct slu_amount **out,
 			 uint32_t *n);
 const char *core_node_name(struct slu_core *c, slu_node n);
+/* What the pod asks for, with room for CORE_DRIVERS_MAX + CORE_ZONINGS_MAX amounts behind it. */
 int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_amount **out,
 		 uint32_t *n);
-/* Give every node one of each counted port from now on, and book it for pods that use it already. */
+/* Give every node one of each counted port, or the shares of its zones, from now on, and book them for
+ * pods that use them already. */
 void core_ports_introduce(struct slu_core *c);
+void core_zones_introduce(struct slu_core *c);
 
 /* ---- nodes.c ---- */
 
@@ -216,6 +253,8 @@ bool core_shapes_apart(const struct shape *a, const struct shape *b);
 void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */
 void core_shapes_volumes(struct slu_core *c);              /* a volume changed: look again */
 void core_shapes_rebuild(struct slu_core *c);              /* rebuild all: nodes have new indices */
+void core_shapes_claim(struct slu_core *c, const char *ns,
+		       const char *claim); /* it is in use or free */
 
 /* Why no node may take pods of the shape: ": node selector on 16, ...".  If some node may, what keeps
  * pods off others as long as certain pods run; "": nothing. */
@@ -253,6 +292,80 @@ bool core_ports_clash(const struct slu_core *c, const struct node *n, const stru
 uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec *s,
 			    struct slu_amount *out);
 
+/* ---- zones.c ---- */
+
+/* Whether an empty zone of the node could take the pod, if zones bind it there. */
+bool core_zones_allow(const struct node *n, const struct slu_kpodspec *s);
+/* Whether no zone of the node has room for the pod now. */
+bool core_zones_full(const struct node *n, const struct pod *p);
+void core_zones_enter(const struct node *n, struct pod *p); /* note it in a zone */
+/* Count the zones of all kinds of nodes from now on, if the pod is bound by zones; true: some are new,
+ * and core_zones_introduce() is due. */
+bool core_zones_want(struct slu_core *c, const struct slu_kpodspec *s);
+/* What a slot of the pod takes on nodes of each kind. */
+uint32_t core_zones_amounts(const struct slu_core *c, const struct slu_kpodspec *s,
+			    struct slu_amount out[CORE_ZONINGS_MAX]);
+/* What the pod takes on the node it is on; false: nothing. */
+bool core_zones_taken(const struct slu_core *c, const struct pod *p, struct slu_amount *out);
+int64_t core_zones_total(const struct slu_core *c, const struct node *n, const struct zoning *z);
+bool core_zones_stale(const struct slu_core *c, const struct pod *p); /* as core_volumes_stale() */
+bool core_zones_same(const struct slu_ktopology *a, const struct slu_ktopology *b);
+
+/* ---- inside.c ---- */
+
+void core_volumes_enter(struct slu_core *c, struct node *n, const struct pod *p);
+void core_volumes_leave(struct slu_core *c, struct node *n, const struct pod *p);
+void core_volumes_count(struct slu_core *c); /* tell the queue of nodes to be counted again */
+/* True: a driver that had no limit anywhere has one. */
+bool core_csinode_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+void core_attachment_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+void core_volumes_done(struct slu_core *c);
+void core_zones_changed(struct slu_core *c, struct node *n); /* labels, allocatable */
+/* True: the zones of a node have changed for pods that wait. */
+bool core_topology_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
+
+/* ---- volumes.c ---- */
+
+/* Count the drivers of the pod's volumes from now on; true: some are new, and core_nodes_describe() is due. */
+bool core_volumes_want(struct slu_core *c, const struct slu_kpod *k);
+/* How many volumes of each counted driver a slot of the pod takes. */
+uint32_t core_volumes_amounts(struct slu_core *c, const struct slu_kpod *k,
+			      struct slu_amount out[CORE_DRIVERS_MAX]);
+/* Whether the pod's shape was made from other volumes or drivers than are known now. */
+bool core_volumes_stale(struct slu_core *c, const struct pod *p);
+/* How many volumes of the driver the queue is told that the node has. */
+int64_t core_volumes_total(struct slu_core *c, const struct node *n, const struct driver *d);
+/* Whether the node has no room for the volumes of the pod now; `counted`: look at the drivers that are
+ * resources of the machine, too. */
+bool core_volumes_full(struct slu_core *c, const struct node *n, const struct slu_kpod *k,
+		       bool counted);
+void core_volumes_recount(struct slu_core *c, struct node *n); /* before the next decision */
+/* Note that a CSINode limits the driver; true: none did before. */
+bool core_driver_remember(struct slu_core *c, const char *name);
+/* Pods that have a node and use the claim. */
+struct claim_use {
+	struct slu_entry e; /* key: NAMESPACE/NAME */
+	char *key;
+	uint32_t pods;
+};
+#define CORE_CLAIM_KEY 600
+bool core_claim_key(char out[CORE_CLAIM_KEY], const char *ns, const char *claim);
+struct claim_use *core_claim_use(struct slu_core *c, const char *ns,
+				 const char *claim); /* or NULL */
+bool core_claim_is_once(struct slu_core *c, const char *ns,
+			const char *claim); /* ReadWriteOncePod */
+/* Whether a pod that has a node uses a claim of the pod that is for one pod only; `placed`: the pod
+ * itself is on a node. */
+bool core_claims_taken(struct slu_core *c, const struct slu_kpod *k, bool placed);
+struct core_shared_claim {
+	const char *claim; /* NULL: none is shared */
+	const struct pod *first, *second;
+};
+/* Leave out pods of one namespace that share such a claim with one before them; returns how many are
+ * left.  `shared` (may be NULL): an example. */
+uint32_t core_claims_once(struct slu_core *c, struct pod **pod, uint32_t n,
+			  struct core_shared_claim *shared);
+
 /* ---- lookup.c ---- */
 
 /* Keep the newest version of an owner; true: it differs in a field that Sluice reads. */
@@ -273,7 +386,7 @@ void core_pod_free(struct slu_core *c, struct pod *p);
 /* The pod is to be placed: its anti-affinity by host counts before it has a shape. */
 void core_pod_carries(struct slu_core *c, struct pod *p);
 /* Whether the pod may not be on the node with those there: host ports that are not counted, required
- * anti-affinity by host. */
+ * anti-affinity by host, claims for one pod only, volumes beyond a limit, zones. */
 bool core_pod_clashes(struct slu_core *c, const struct node *n, const struct pod *p);
 bool core_pod_startable(const struct pod *p);
 bool core_pod_stuck(const struct pod *p); /* bound, and a container cannot start */

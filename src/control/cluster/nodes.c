@@ -23,6 +23,8 @@ void core_node_enter(struct slu_core *c, struct node *n, struct pod *p)
 		return;
 	p->node = n;
 	core_repel_enter(c, n, p);
+	core_volumes_enter(c, n, p);
+	core_zones_enter(n, p);
 	if (!core_ports_counted(c, &p->k->spec))
 		core_shapes_node(c, n);
 }
@@ -42,6 +44,8 @@ void core_node_leave(struct slu_core *c, struct pod *p)
 		}
 	p->node = NULL;
 	core_repel_leave(c, n, p);
+	core_volumes_leave(c, n, p);
+	p->zone = 0;
 	if (!core_ports_counted(c, &p->k->spec) && n->handle != SLU_NODE_NONE) {
 		core_shapes_node(c, n);
 		core_node_describe(c, n); /* a freed port is news for pods that wait for it */
@@ -103,6 +107,8 @@ enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj 
 		slu_kobj_unref(&old->o);
 		return CORE_NODE_SAME; /* a heartbeat */
 	}
+	if (now)
+		core_zones_changed(c, n);
 	if (!now || !is_used(c, now)) {
 		remove_from_machine(c, n);
 		core_shapes_node(c, n);
@@ -126,11 +132,7 @@ void core_nodes_done(struct slu_core *c)
 		struct node *n = node_of(e);
 
 		next = slu_table_next(&c->cluster->nodes, e);
-		if (n->k)
-			slu_kobj_unref(&n->k->o);
-		slu_vec_done(&n->pod);
-		slu_free(n->name);
-		slu_free(n);
+		core_node_free(n);
 	}
 	slu_table_done(&c->cluster->nodes);
 }

@@ -38,6 +38,7 @@ static void set_to(struct slu_core *c, struct slu_nodeset *set, uint32_t at, boo
 		slu_nodeset_del(set, at);
 	else if (slu_nodeset_add(set, at) < 0)
 		return;
+	c->cluster->wider |= in;
 	slu_qlog_set(c->log, set, at, in);
 }
 
@@ -51,6 +52,12 @@ static enum slu_no against(struct slu_core *c, const struct where *w, const stru
 
 	if (no == SLU_NO_NOT && w->volumes && !volumes_reach(c, p, n->k))
 		no = SLU_NO_VOLUME;
+	if (no == SLU_NO_NOT && w->volumes && core_claims_taken(c, p, false))
+		no = SLU_NO_CLAIM;
+	if (no == SLU_NO_NOT && w->volumes && core_volumes_full(c, n, p, false))
+		no = SLU_NO_ATTACH;
+	if (no == SLU_NO_NOT && !core_zones_allow(n, &p->spec))
+		no = SLU_NO_ZONE;
 	if (no == SLU_NO_NOT && w->ports && ports_taken(n, &p->spec))
 		no = SLU_NO_PORT;
 	for (uint32_t i = 0; no == SLU_NO_NOT && i < w->repel.n; i++)
@@ -105,7 +112,8 @@ static const struct slu_kpair *unknown_label(struct slu_core *c, const struct sl
 /* It ends with pods that run now. */
 static bool passes(enum slu_no no)
 {
-	return no == SLU_NO_PORT || no == SLU_NO_REPELLED || no == SLU_NO_REPELS;
+	return no == SLU_NO_PORT || no == SLU_NO_REPELLED || no == SLU_NO_REPELS ||
+	       no == SLU_NO_CLAIM || no == SLU_NO_ATTACH;
 }
 
 /* Counted once for all that ask for the same, until a node changes.  While some nodes are eligible, only
@@ -182,12 +190,39 @@ void core_shapes_rebuild(struct slu_core *c)
 	}
 }
 
+/* Pods may use more nodes than before, and no node has changed that would tell those who wait. */
+static void look_if_wider(struct slu_core *c)
+{
+	struct slu_event ev = { .kind = SLU_EV_LOOK };
+
+	if (c->cluster->wider)
+		core_apply(c, &ev);
+}
+
 void core_shapes_volumes(struct slu_core *c)
 {
+	c->cluster->wider = false;
 	for (struct slu_entry *e = slu_table_next(&c->cluster->wheres, NULL); e;
 	     e = slu_table_next(&c->cluster->wheres, e))
 		if (where_of(e)->volumes)
 			look_everywhere(c, where_of(e));
+	look_if_wider(c);
+}
+
+void core_shapes_claim(struct slu_core *c, const char *ns, const char *claim)
+{
+	c->cluster->wider = false;
+	for (struct slu_entry *e = slu_table_next(&c->cluster->wheres, NULL); e;
+	     e = slu_table_next(&c->cluster->wheres, e)) {
+		const struct slu_kpod *k = slu_kpod(where_of(e)->pod);
+		bool uses = false;
+
+		for (uint16_t i = 0; i < k->spec.nclaims && !uses; i++)
+			uses = !strcmp(k->spec.claims[i], claim);
+		if (uses && !strcmp(k->o.meta.ns, ns))
+			look_everywhere(c, where_of(e));
+	}
+	look_if_wider(c);
 }
 
 static void where_free(struct slu_core *c, struct where *w)
@@ -233,7 +268,9 @@ static struct where *where_get(struct slu_core *c, const struct slu_kpod *k)
 	struct repels repel = { 0 }, carries = { 0 };
 	struct where *w = NULL;
 
+	/* Which zones could take it depends on how much it asks for. */
 	if (put_repels(c, k, &repel, &carries, &b) < 0 ||
+	    (k->spec.flags & SLU_POD_PINS_CPUS && slu_request_need(&k->spec, &b) < 0) ||
 	    slu_request_where(k->o.meta.ns, &k->spec, &b) < 0)
 		goto out;
 	w = where_of(slu_table_find(&c->cluster->wheres, b.p, b.n));
@@ -282,9 +319,19 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p)
 {
 	struct slu_buf b = SLU_BUF_INIT(2 * SLU_REQUEST_MAX);
 	struct repels repel = { 0 }, carries = { 0 };
+	struct slu_amount more[CORE_DRIVERS_MAX + CORE_ZONINGS_MAX];
+	uint32_t n_more;
 	struct slu_entry *e;
 	struct shape *s = NULL;
 
+	if (core_volumes_want(c, p->k))
+		core_nodes_describe(c);
+	if (core_zones_want(c, &p->k->spec))
+		core_zones_introduce(c);
+	n_more = core_volumes_amounts(c, p->k, more);
+	n_more += core_zones_amounts(c, &p->k->spec, more + n_more);
+	for (uint32_t i = 0; i < n_more; i++)
+		slu_buf_printf(&b, "@%u=%" PRId64, more[i].resource, more[i].n);
 	if (put_repels(c, p->k, &repel, &carries, &b) < 0 ||
 	    slu_request_need(&p->k->spec, &b) < 0 ||
 	    slu_request_where(p->k->o.meta.ns, &p->k->spec, &b) < 0)
@@ -313,7 +360,10 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p)
 		slu_free((void *)(uintptr_t)s->e.key);
 		slu_free(s);
 		s = NULL;
+		goto out;
 	}
+	for (uint32_t i = 0; i < n_more; i++)
+		s->need[s->n_need++] = more[i]; /* there is room */
 out:
 	core_repels_put(c, &repel);
 	core_repels_put(c, &carries);

@@ -138,6 +138,8 @@ void slu_core_free(struct slu_core *c)
 	core_pods_done(c);
 	core_repels_put(c, &c->cluster->new_repels);
 	core_lookups_done(c);
+	core_volumes_done(c);
+	slu_vec_done(&c->cluster->zoning);
 	core_admission_done(c);
 	core_reservations_done(c);
 	core_nodes_done(c);

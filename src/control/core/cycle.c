@@ -201,6 +201,8 @@ static const struct step cycle[] = {
 	  .run = core_look_again },
 	{ "settle groups", "all changes are in: tell the queue what each group asks for now",
 	  .run = core_groups_settle },
+	{ "count volumes", "before scheduling: attached volumes follow the pods that came and went",
+	  .run = core_volumes_count },
 	{ "end recovery", "after settling: stored jobs that no object claimed have ended",
 	  .run = end_recovery },
 	{ "schedule", "the queue knows every change of this cycle",

@@ -319,6 +319,17 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		core_reservation_changed(c, obj, gone);
 		core_groups_touch_wrong(c); /* a group may wait for it */
 		break;
+	case SLU_KIND_CSINODE:
+		if (core_csinode_changed(c, obj, gone))
+			core_groups_touch_bound(c, true);
+		break;
+	case SLU_KIND_TOPOLOGY:
+		if (core_topology_changed(c, obj, gone))
+			core_groups_touch_bound(c, false);
+		break;
+	case SLU_KIND_ATTACHMENT:
+		core_attachment_changed(c, obj, gone);
+		break;
 	case SLU_KIND_LIMITRANGE:
 		core_limits_changed(c, obj, gone);
 		core_held_templates(c, obj->meta.ns);

@@ -154,6 +154,8 @@ void core_groups_done(struct slu_core *c);
 void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o);
 void core_groups_touch(struct slu_core *c, const struct slu_kobj *obj); /* PodGroup, claim */
 void core_groups_touch_wrong(struct slu_core *c); /* those refused may be acceptable now */
+/* Groups whose pods have volume claims; false: whose pods zones may bind. */
+void core_groups_touch_bound(struct slu_core *c, bool claims);
 
 /* ---- wish.c ---- */
 

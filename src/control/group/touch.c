@@ -54,6 +54,8 @@ void core_groups_touch(struct slu_core *c, const struct slu_kobj *obj)
 {
 	if (obj->kind == SLU_KIND_PVC)
 		touch_space(c, obj->meta.ns);
+	else if (obj->kind == SLU_KIND_PV && *slu_kpv(obj)->claim_ns)
+		touch_space(c, slu_kpv(obj)->claim_ns);
 	else if (slu_kkind_is_native_group(obj->kind))
 		touch(c, obj->meta.ns, 'n', obj->meta.name);
 	else if (obj->kind == SLU_KIND_PODGROUP_X || obj->kind == SLU_KIND_PODGROUP_SIGS)
@@ -66,4 +68,20 @@ void core_groups_touch_wrong(struct slu_core *c)
 	     e = slu_table_next(&c->groups->table, e))
 		if (group_of(e)->wrong)
 			core_group_dirty(c, group_of(e));
+}
+
+void core_groups_touch_bound(struct slu_core *c, bool claims)
+{
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e)) {
+		bool bound = false;
+
+		for (uint32_t i = 0; i < group_of(e)->pod.n && !bound; i++) {
+			const struct slu_kpodspec *s = &group_of(e)->pod.p[i]->k->spec;
+
+			bound = claims ? s->nclaims : s->flags & SLU_POD_PINS_CPUS;
+		}
+		if (bound)
+			core_group_dirty(c, group_of(e));
+	}
 }

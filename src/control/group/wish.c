@@ -66,6 +66,11 @@ static bool sound(struct slu_core *c, struct group *g, struct pod *p)
 	const char *foreign = slu_predicate_foreign(&p->k->spec);
 	struct slu_error err = { 0 };
 
+	if (p->shape &&
+	    ((p->k->spec.nclaims && core_volumes_stale(c, p)) || core_zones_stale(c, p))) {
+		core_shape_put(c, p->shape);
+		p->shape = NULL;
+	}
 	if (!p->shape)
 		p->shape = core_shape_get(c, p);
 	if (slu_request_check(p->k, SLU_AMOUNT_MAX, &err) < 0)
@@ -94,6 +99,32 @@ static bool sound(struct slu_core *c, struct group *g, struct pod *p)
 	else
 		return claims_bound(c, g, p);
 	return false;
+}
+
+/* Members that need each other to start and share a claim for one pod only: the gang can never run. */
+static bool shares_once(struct slu_core *c, struct group *g)
+{
+	struct core_shared_claim shared = { 0 };
+	slu_cleanup(slu_freep) struct pod **pod = NULL;
+	uint32_t n = 0, claims = 0;
+
+	for (uint32_t i = 0; i < g->pod.n; i++) {
+		if (core_pod_at(g->pod.p[i]))
+			return false; /* it has begun: the others follow one by one */
+		claims += g->pod.p[i]->k->spec.nclaims;
+	}
+	pod = claims ? slu_reallocarray(NULL, g->pod.n, sizeof *pod) : NULL;
+	for (uint32_t i = 0; pod && i < g->pod.n; i++)
+		if (core_pod_startable(g->pod.p[i]))
+			pod[n++] = g->pod.p[i];
+	if (!pod || core_claims_once(c, pod, n, &shared) >= g->life.asks || !shared.claim)
+		return false;
+	core_group_wrong(
+		c, g,
+		"pods %s and %s share volume claim \"%s\", which is ReadWriteOncePod: they can "
+		"never run together",
+		shared.first->k->o.meta.name, shared.second->k->o.meta.name, shared.claim);
+	return true;
 }
 
 /* Once for each two sizes, however often the group is looked at. */
@@ -231,6 +262,8 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 	if (odd && !pg)
 		tell_sizes(c, g, odd, said);
 	core_life_size(c, g, named_size(c, g, pg, said));
+	if (shares_once(c, g))
+		return false;
 	if (g->id.led)
 		g->wish.one_by_one = core_led_alone(c, g);
 	slu_free(g->wrong);

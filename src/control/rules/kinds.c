@@ -25,6 +25,9 @@ const struct slu_kind slu_kinds[] = {
 	{ SLU_KIND_LIMITRANGE },
 	{ SLU_KIND_RUNTIMECLASS },
 	{ SLU_KIND_RESERVATION, .optional = true },
+	{ SLU_KIND_CSINODE, .optional = true },
+	{ SLU_KIND_ATTACHMENT, .optional = true },
+	{ SLU_KIND_TOPOLOGY, .optional = true },
 };
 const size_t slu_kinds_n = SLU_LEN(slu_kinds);
 

@@ -12,6 +12,9 @@ const char *slu_no_text(enum slu_no n)
 		[SLU_NO_VOLUME] = "volume elsewhere",
 		[SLU_NO_PORT] = "host port taken",
 		[SLU_NO_REPELLED] = "anti-affinity of a pod there",
+		[SLU_NO_CLAIM] = "ReadWriteOncePod claim in use",
+		[SLU_NO_ATTACH] = "no room for another volume",
+		[SLU_NO_ZONE] = "NUMA zones too small",
 		[SLU_NO_REPELS] = "anti-affinity to a pod there",
 	};
 

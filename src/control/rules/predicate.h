@@ -15,6 +15,9 @@ enum slu_no {
 	SLU_NO_PORT,     /* a host port is taken */
 	SLU_NO_REPELLED, /* required anti-affinity of a pod that is there */
 	SLU_NO_REPELS,   /* its own required anti-affinity, by host, against a pod that is there */
+	SLU_NO_CLAIM,    /* a claim for one pod only is in use */
+	SLU_NO_ATTACH,   /* as many volumes are attached there as may be */
+	SLU_NO_ZONE,     /* none of its NUMA zones is large enough */
 	SLU_NO_COUNT,
 };
 /* "node selector", ... for sentences. */

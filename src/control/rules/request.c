@@ -12,7 +12,8 @@ static void num(struct slu_buf *b, int64_t v)
 
 int slu_request_need(const struct slu_kpodspec *s, struct slu_buf *b)
 {
-	num(b, s->nrequests | (s->flags & SLU_POD_ALONE ? 1 << 20 : 0));
+	num(b, s->nrequests | (s->flags & SLU_POD_ALONE ? 1 << 20 : 0) |
+		       (s->flags & SLU_POD_PINS_CPUS ? 1 << 21 : 0));
 	for (uint16_t i = 0; i < s->nrequests; i++) {
 		str(b, s->requests[i].name);
 		num(b, s->requests[i].amount);

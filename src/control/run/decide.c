@@ -105,8 +105,9 @@ static bool clashes(struct slu_core *c, struct run *r)
 		if (!s->pod || (!other && !core_pod_clashes(c, n, s->pod)))
 			continue;
 		any = true;
-		/* A pod of another gang has changed the eligible nodes by now. */
-		if (!other || other->run == r)
+		/* Otherwise a pod of another gang has changed the eligible nodes, or the node, by now. */
+		if (core_ports_clash(c, n, s->pod) || core_zones_full(n, s->pod) ||
+		    (other && other->run == r))
 			core_slot_to(c, r, s, SLOT_FAILED); /* look elsewhere */
 	}
 	return any;

@@ -241,7 +241,7 @@ static void gather_group(struct slu_core *c, struct group *g)
 		return;
 	}
 	qsort(pod, n, sizeof *pod, by_age);
-	n = SLU_MIN(n, g->wish.max);
+	n = SLU_MIN(core_claims_once(c, pod, n, NULL), g->wish.max); /* the others follow */
 	if (!r)
 		r = core_run_new(c, g, true);
 	if (!r)

@@ -201,7 +201,8 @@ func fixtures() []fixture {
 			Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound}}},
 		{"pv", &v1.PersistentVolume{TypeMeta: tm("v1", "PersistentVolume"), ObjectMeta: objectMeta("pv-1", "", 4),
 			Spec: v1.PersistentVolumeSpec{StorageClassName: "fast", AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
-				ClaimRef: &v1.ObjectReference{Namespace: "team-a", Name: "data", UID: uid(3)},
+				ClaimRef:               &v1.ObjectReference{Namespace: "team-a", Name: "data", UID: uid(3)},
+				PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: "vol-7"}},
 				NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
 					{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpIn, Values: []string{"z1"}}}}}}}},
 			Status: v1.PersistentVolumeStatus{Phase: v1.VolumeReleased}}},
@@ -230,6 +231,15 @@ func fixtures() []fixture {
 			Value: -10, GlobalDefault: true, Description: "d", PreemptionPolicy: ptr(v1.PreemptNever)}},
 		{"storageclass", &storagev1.StorageClass{TypeMeta: tm("storage.k8s.io/v1", "StorageClass"), ObjectMeta: objectMeta("fast", "", 10),
 			Provisioner: "example.com/p", VolumeBindingMode: ptr(storagev1.VolumeBindingWaitForFirstConsumer)}},
+		{"csinode", &storagev1.CSINode{TypeMeta: tm("storage.k8s.io/v1", "CSINode"), ObjectMeta: objectMeta("node-1", "", 23),
+			Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
+				{Name: "disk.example.com", NodeID: "n", TopologyKeys: []string{"zone"}, Allocatable: &storagev1.VolumeNodeResources{Count: ptr(int32(25))}},
+				{Name: "files.example.com", NodeID: "n"},
+				{Name: "none.example.com", NodeID: "n", Allocatable: &storagev1.VolumeNodeResources{Count: ptr(int32(0))}}}}}},
+		{"attachment", &storagev1.VolumeAttachment{TypeMeta: tm("storage.k8s.io/v1", "VolumeAttachment"), ObjectMeta: objectMeta("csi-1", "", 24),
+			Spec: storagev1.VolumeAttachmentSpec{Attacher: "disk.example.com", NodeName: "node-1",
+				Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr("pv-1")}},
+			Status: storagev1.VolumeAttachmentStatus{Attached: true}}},
 		{"limitrange", &v1.LimitRange{TypeMeta: tm("v1", "LimitRange"), ObjectMeta: objectMeta("limits", "team-a", 21),
 			Spec: v1.LimitRangeSpec{Limits: []v1.LimitRangeItem{
 				{Type: v1.LimitTypePod, DefaultRequest: v1.ResourceList{"cpu": resource.MustParse("64")}},

@@ -46,6 +46,8 @@ func random(seed int64, n int, dir string) {
 		{"deployments", func() runtime.Object { return &appsv1.Deployment{} }},
 		{"priorityclasses", func() runtime.Object { return &schedv1.PriorityClass{} }},
 		{"storageclasses", func() runtime.Object { return &storagev1.StorageClass{} }},
+		{"csinodes", func() runtime.Object { return &storagev1.CSINode{} }},
+		{"volumeattachments", func() runtime.Object { return &storagev1.VolumeAttachment{} }},
 		{"limitranges", func() runtime.Object { return &v1.LimitRange{} }},
 		{"runtimeclasses", func() runtime.Object { return &nodev1.RuntimeClass{} }},
 		{"leases", func() runtime.Object { return &coordv1.Lease{} }},
