@@ -622,8 +622,15 @@ static void test_deadline(void)
 	ok(w.evictions == 0, "within its limit it is left alone");
 	later(&w, 40);
 	ok(w.evictions == 1, "beyond it, it is evicted once (%d)", w.evictions);
+	later(&w, 5);
+	ok(w.evictions == 1, "it has time to go");
+	later(&w, 10);
+	ok(w.evictions == 2, "an eviction that is lost or refused is asked for again (%d)",
+	   w.evictions);
+	end_pod(&w, lasts, "Failed");
+	turn(&w);
 	later(&w, 40);
-	ok(w.evictions == 1, "a pod that named no limit is never evicted for its time");
+	ok(w.evictions == 2, "a pod that named no limit is never evicted for its time");
 	close_world(&w);
 }
 

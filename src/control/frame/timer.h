@@ -6,6 +6,7 @@
 enum core_timer {
 	CORE_AT_VACANCY,     /* the first place kept for a missing member is given back */
 	CORE_AT_ENDING,      /* decisions no longer wait for a gang that is ending */
+	CORE_AT_LIMIT,       /* members beyond their limit, whose eviction was refused or lost */
 	CORE_AT_UNDO,        /* evictions are asked for again, nodes that refused are forgiven */
 	CORE_AT_RELEASED,    /* pods whose scheduler refuses them, resumes that failed */
 	CORE_AT_AHEAD,       /* Jobs that may be resumed ahead of their turn */

@@ -6,6 +6,8 @@
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 
+#define EVICT_AGAIN_US INT64_C(10000000)
+
 /* ---- decisions ---- */
 
 /* The next member of a role that has no place yet. */
@@ -367,27 +369,48 @@ static bool placed_by_us(const struct slu_core *c, const struct run *r, const st
 	return named;
 }
 
+/* A disruption budget may refuse an eviction, and a request may be lost: the members that are still there
+ * are evicted again and told nothing more. */
+static void evict_overdue(struct slu_core *c, struct run *r, int64_t limit)
+{
+	bool first = !r->evict_us;
+
+	if (!first && c->now_us < r->evict_us) {
+		core_due_by(c, CORE_AT_LIMIT, r->evict_us);
+		return;
+	}
+	r->evict_us = c->now_us + EVICT_AGAIN_US;
+	core_due_by(c, CORE_AT_LIMIT, r->evict_us);
+	if (first)
+		slu_log(SLU_INFO, "gang reached its time limit", SLU_STR("job", r->g->id.name),
+			SLU_STR("ns", r->g->ns), SLU_I64("limit_s", limit));
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		struct pod *p = r->slot.p[i].pod;
+
+		if (!p || p->k->o.meta.deleted_us || !placed_by_us(c, r, p))
+			continue;
+		if (first)
+			core_tell(c, p, "DeadlineExceeded", true,
+				  "runs longer than its %" PRId64 " s", limit);
+		core_evict(c, p);
+	}
+}
+
 void core_deadlines(struct slu_core *c)
 {
+	if (core_is_due(c, CORE_AT_LIMIT))
+		core_due_at(c, CORE_AT_LIMIT, CORE_NEVER);
 	for (struct slu_entry *e = slu_table_next(&c->runs->table, NULL);
 	     e && c->cfg->jobs.enforce_deadlines; e = slu_table_next(&c->runs->table, e)) {
 		struct run *r = run_of(e);
 		int64_t limit = r->g->wish.duration_s;
 
-		if (r->state != RUN_RUNNING || r->overdue || !limit)
+		if (r->state != RUN_RUNNING || !limit)
 			continue;
 		note_whole(c, r);
 		if (!r->whole_s || c->now_s < r->whole_s + limit)
 			continue;
-		r->overdue = true;
-		slu_log(SLU_INFO, "gang reached its time limit", SLU_STR("job", r->g->id.name),
-			SLU_STR("ns", r->g->ns), SLU_I64("limit_s", limit));
-		for (uint32_t i = 0; i < r->slot.n; i++)
-			if (r->slot.p[i].pod && placed_by_us(c, r, r->slot.p[i].pod)) {
-				core_tell(c, r->slot.p[i].pod, "DeadlineExceeded", true,
-					  "runs longer than its %" PRId64 " s", limit);
-				core_evict(c, r->slot.p[i].pod);
-			}
+		evict_overdue(c, r, limit);
 	}
 }
 

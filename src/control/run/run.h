@@ -88,10 +88,10 @@ struct run {
 		bool required, exclusive;
 		uint64_t slots; /* members that start together */
 	} told;
-	char *nodes;              /* of all its slots, for people; NULL: not asked for yet */
-	int64_t whole_s;          /* since when enough members run; 0: never enough */
-	bool overdue;             /* ended because it outlived its deadline */
-	uint32_t ending;          /* a member has ended: `ending_round` at that time; 0: none has */
+	char *nodes;      /* of all its slots, for people; NULL: not asked for yet */
+	int64_t whole_s;  /* since when enough members run; 0: never enough */
+	int64_t evict_us; /* when members beyond its limit are evicted again; 0: it is within */
+	uint32_t ending;  /* a member has ended: `ending_round` at that time; 0: none has */
 	struct slu_nodeset *near; /* a follower that must be close to its gang; NULL */
 	/* what people are told */
 	int64_t planned_s;     /* SLU_TIME_NONE */
