@@ -7,7 +7,7 @@
 #   make demo-sim  the simulator in a second; no cluster
 #   make soak      half an hour of churn, kills and restarts (SECONDS=180 for less)
 #   make torture   sluiced killed at every write, 2 000 times on both stores (POINTS=100 for less)
-#   make world     the daemon in a simulated cluster, millions of events a minute, every fault (SECONDS=60 SEED=7 ALL=1)
+#   make world     the daemon in a simulated cluster, millions of events a minute, every fault (SECONDS=60 SEED=7)
 #   make world-honest  what a client sees of its model of Kubernetes and of a real API server, compared
 #   make crash     the daemon with crash points (base/crash.h), for make torture
 #   make operators MPIJob, JobSet and LeaderWorkerSet with their published controllers, CronJob: each a gang
@@ -101,7 +101,7 @@ torture: crash
 	@hack/cluster/python -m torture --points $(or $(POINTS),1000)
 
 world: all
-	@$(BUILD)/tests/world/world $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600)) $(if $(ALL),--all) $(if $(AGE),--age $(AGE))
+	@$(BUILD)/tests/world/world $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600)) $(if $(AGE),--age $(AGE))
 
 # The same scripts against the model and a real API server.
 world-honest: all

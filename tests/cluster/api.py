@@ -251,9 +251,10 @@ class Api:
 
     # -- watching ------------------------------------------------------------------------------
 
-    def watch(self, kind, namespace=None, version=None, labels=None, fields=None, timeout=None, bookmarks=False):
-        """Yield (type, object) from resourceVersion `version` on, until the server ends the watch or
-        `timeout` seconds pass without an event.  An ERROR event is raised as ApiError."""
+    def watch(self, kind, namespace=None, version=None, labels=None, fields=None, timeout=None, bookmarks=False,
+              seconds=None):
+        """Yield (type, object) from resourceVersion `version` on, until the server ends the watch (after
+        `seconds` if given) or `timeout` seconds pass without an event.  An ERROR event is raised as ApiError."""
         query = {"watch": "true"}
         if version is not None:
             query["resourceVersion"] = version
@@ -263,6 +264,8 @@ class Api:
             query["fieldSelector"] = fields
         if bookmarks:
             query["allowWatchBookmarks"] = "true"
+        if seconds:
+            query["timeoutSeconds"] = str(seconds)
         path = self.path(kind, None, namespace) + "?" + urlencode(query)
         conn = self._connect(timeout or 3600)
         try:

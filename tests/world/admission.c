@@ -99,7 +99,8 @@ bool admit(struct world *w, struct obj *o)
 
 	if (!rules.hold || !is_asked_about(o))
 		return true;
-	if (w->fault.miss_until_us > w->now_us || (!daemon_alive(w, 0) && !daemon_alive(w, 1))) {
+	if (w->fault.miss_until_us > w->now_us ||
+	    (!w->hooked && !daemon_alive(w, 0) && !daemon_alive(w, 1))) {
 		o->missed = true;
 		world_say(w, "nobody is asked about %s %s", slu_kkind_info(o->kind)->kind, o->name);
 		return true;

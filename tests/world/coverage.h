@@ -8,6 +8,9 @@ void cover_begin(void);              /* what is known to be there to be reached 
 void cover_world(struct world *w);   /* from now on it is this one */
 uint64_t cover_fresh(void);          /* how much the world reached that none before it did */
 void cover_expect(const char *name); /* "kind: what" */
+void cover_excuse(const char *name); /* ... which is never reached */
+/* What was expected, has no excuse and was not reached, and what has one and was: a line each; how many. */
+uint32_t cover_unreached(FILE *to);
 void cover_hit(const char *kind, const char *what);
 void cover_words(const char *kind,
 		 const char *text); /* a sentence, without its names and numbers */

@@ -24,7 +24,7 @@ void custom_text(const struct obj *o, struct slu_buf *b)
 
 void custom_free(struct obj *o)
 {
-	if (is_custom(o->kind)) {
+	if (is_custom(o->kind) || is_plain(o->kind)) {
 		slu_free(o->custom.spec);
 		slu_free(o->custom.status);
 	}
@@ -387,15 +387,15 @@ static void submit_after(struct world *w, struct slu_rng *r)
 }
 
 const struct op custom_ops[] = {
-	{ "a PodGroup", 8, submit_group, NULL, 1 },
-	{ "a PodGroup is resized", 2, resize_group, NULL, 1 },
-	{ "a PodGroup is deleted", 2, delete_group, NULL, 1 },
-	{ "a FluxJob", 5, submit_fluxjob, NULL, 1 },
-	{ "a FluxJob is deleted", 2, delete_fluxjob, NULL, 1 },
-	{ "a Reservation", 3, reserve, NULL, 1 },
-	{ "a Reservation ends", 2, unreserve, NULL, 1 },
-	{ "a JobSet", 5, submit_jobset, NULL, 1 },
-	{ "a JobSet is deleted", 2, delete_jobset, NULL, 1 },
-	{ "a Job after another", 4, submit_after, NULL, 1 },
+	{ "a PodGroup", 8, submit_group, 1 },
+	{ "a PodGroup is resized", 2, resize_group, 1 },
+	{ "a PodGroup is deleted", 2, delete_group, 1 },
+	{ "a FluxJob", 5, submit_fluxjob, 1 },
+	{ "a FluxJob is deleted", 2, delete_fluxjob, 1 },
+	{ "a Reservation", 3, reserve, 1 },
+	{ "a Reservation ends", 2, unreserve, 1 },
+	{ "a JobSet", 5, submit_jobset, 1 },
+	{ "a JobSet is deleted", 2, delete_jobset, 1 },
+	{ "a Job after another", 4, submit_after, 1 },
 	{ 0 },
 };

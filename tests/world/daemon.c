@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "coverage.h"
 #include "kube/codec.h"
 
 #define BATCH 4096u
@@ -9,9 +10,9 @@
 /* Of the other kinds there is nothing to list. */
 static bool is_modelled(const struct world *w, enum slu_kkind k)
 {
-	return (w->customs && is_custom(k)) || k == SLU_KIND_NODE || k == SLU_KIND_POD ||
-	       k == SLU_KIND_NAMESPACE || k == SLU_KIND_JOB || k == SLU_KIND_REPLICASET ||
-	       k == SLU_KIND_STATEFULSET || k == SLU_KIND_DEPLOYMENT;
+	return (w->customs && is_custom(k)) || (w->age >= 2 && is_plain(k)) || k == SLU_KIND_NODE ||
+	       k == SLU_KIND_POD || k == SLU_KIND_NAMESPACE || k == SLU_KIND_JOB ||
+	       k == SLU_KIND_REPLICASET || k == SLU_KIND_STATEFULSET || k == SLU_KIND_DEPLOYMENT;
 }
 
 /* Custom resources: the server does not know them. */
@@ -43,7 +44,7 @@ static void put(struct daemon *d, struct slu_record *r)
 	daemon_wake(d);
 }
 
-/* ---- watches ---- */
+/* ---- what comes in ---- */
 
 static void changed(void *arg, const struct slu_kobj *old, const struct slu_kobj *now)
 {
@@ -69,6 +70,15 @@ static void synced(void *arg, bool first)
 	}
 	if (first)
 		put(x->d, slu_rec_synced_new(x->kind));
+}
+
+static void unreadable(void *arg, const struct slu_kbad *bad)
+{
+	struct watch *x = arg;
+
+	cover_hit("unreadable", slu_kkind_info(x->kind)->kind);
+	world_say(x->d->w, "%s %s cannot be read: %s", slu_kkind_info(x->kind)->kind, bad->name,
+		  bad->why);
 }
 
 static void told(struct daemon *d, struct obj *o, uint64_t rv, bool doomed, bool bound)
@@ -98,39 +108,145 @@ static void in_trouble(struct watch *x, const struct slu_error *err, bool page)
 		world_at(w, w->now_us + x->retry_us, list, at, x->d->life);
 }
 
-static void list(struct world *w, uint64_t at, uint64_t life)
+/* ---- lists ---- */
+
+static void drop_pages(struct watch *x)
+{
+	wire_pages_done(&x->list);
+	x->seen.n = x->pages_in = 0;
+}
+
+static void look_at_all(struct world *w, struct watch *x)
+{
+	drop_pages(x);
+	x->list_at = w->log[x->kind].line.n;
+	wire_list(w, x->kind, w->page, &x->list);
+	for (uint32_t i = 0; i < w->by_uid.n; i++) {
+		struct obj *o = (struct obj *)(uintptr_t)w->by_uid.e[i].val;
+		struct listed l = { o, o->rv, o->deleted_us != 0,
+				    o->kind == SLU_KIND_POD && *o->pod.node };
+
+		if (o->kind == x->kind && slu_vec_push(&x->seen, l) < 0)
+			abort();
+	}
+}
+
+static void next_page(struct world *w, uint64_t at, uint64_t life)
 {
 	struct daemon *d = living(w, at & 0xff, life);
 	struct watch *x = d ? &d->watch[at >> 8] : NULL;
+	enum slu_kencoding enc = x ? wire_encoding(w, x->kind) : SLU_ENC_JSON;
 	struct slu_error err = { 0 };
+	const struct slu_buf *b;
 
 	if (!d)
 		return;
-	w->buf.n = 0;
-	slu_buf_printf(&w->buf, "{\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"},\"items\":[",
-		       w->rv);
-	for (uint32_t i = 0; i < w->obj[x->kind].n; i++) {
-		if (i)
-			slu_buf_puts(&w->buf, ",");
-		kube_text(w->obj[x->kind].p[i], &w->buf);
+	if (x->pages_in && w->fault.pages_gone) {
+		w->fault.pages_gone--;
+		world_say(w, "a page of %ss is gone: 410", slu_kkind_info(x->kind)->kind);
+		slu_mirror_expired(x->mirror);
+		world_at(w, w->now_us + SECOND / 10, list, at, life);
+		return;
 	}
-	slu_buf_puts(&w->buf, "]}");
+	b = &x->list.page.p[x->pages_in++];
 	w->events++;
-	x->listing = false;
-	x->at = w->log[x->kind].line.n;
-	if (slu_mirror_page(x->mirror, SLU_ENC_JSON, slu_buf_str(&w->buf), w->buf.n, &err) < 0) {
+	if (slu_mirror_page(x->mirror, enc, slu_buf_str(b), b->n, &err) < 0) {
 		in_trouble(x, &err, true);
 		return;
 	}
-	x->retry_us = 0;
-	slu_mirror_watch_begin(x->mirror, SLU_ENC_JSON);
-	for (uint32_t i = 0; i < w->by_uid.n; i++) {
-		struct obj *o = (struct obj *)(uintptr_t)w->by_uid.e[i].val;
-
-		if (o->kind == x->kind)
-			told(d, o, o->rv, o->deleted_us != 0,
-			     o->kind == SLU_KIND_POD && *o->pod.node);
+	if (x->pages_in < x->list.page.n) {
+		if (d->mute)
+			next_page(w, at, life);
+		else
+			world_at(w, w->now_us + world_span(w, w->seq, 1000, SECOND / 5), next_page,
+				 at, life);
+		return;
 	}
+	x->listing = false;
+	x->at = x->list_at;
+	x->retry_us = 0;
+	slu_mirror_watch_begin(x->mirror, enc);
+	for (uint32_t i = 0; i < x->seen.n; i++)
+		told(d, x->seen.p[i].o, x->seen.p[i].rv, x->seen.p[i].doomed, x->seen.p[i].bound);
+	drop_pages(x);
+	if (x->at < w->log[x->kind].line.n && !d->mute)
+		daemon_news(w, x->kind);
+}
+
+static void list(struct world *w, uint64_t at, uint64_t life)
+{
+	struct daemon *d = living(w, at & 0xff, life);
+
+	if (!d)
+		return;
+	look_at_all(w, &d->watch[at >> 8]);
+	next_page(w, at, life);
+}
+
+/* ---- watches ---- */
+
+/* A stream that broke goes on behind the version that the mirror has. */
+static void go_on(struct world *w, uint64_t at, uint64_t life)
+{
+	struct daemon *d = living(w, at & 0xff, life);
+	struct watch *x = d ? &d->watch[at >> 8] : NULL;
+
+	if (!d || !x->broken)
+		return;
+	x->broken = false;
+	if (x->listing)
+		return;
+	if (!kube_since(w, x->kind, strtoull(slu_mirror_resume(x->mirror), NULL, 10), &x->at)) {
+		daemon_relist(w, d->n, x->kind);
+		return;
+	}
+	slu_mirror_watch_begin(x->mirror, wire_encoding(w, x->kind));
+	daemon_news(w, x->kind);
+}
+
+void daemon_break(struct world *w, int n, enum slu_kkind kind, int64_t for_us)
+{
+	struct daemon *d = w->daemon[n];
+	struct watch *x = d ? &d->watch[kind] : NULL;
+	struct wlog *l = &w->log[kind];
+	struct slu_error err = { 0 };
+
+	if (!d || !x->modelled || x->listing || x->broken)
+		return;
+	world_say(w, "the watch of %ss breaks", slu_kkind_info(kind)->kind);
+	if (x->at >= l->first && x->at < l->line.n) /* in the middle of an event */
+		(void)slu_mirror_watch_data(x->mirror, l->line.p[x->at].text,
+					    l->line.p[x->at].n / 2, &err);
+	slu_mirror_watch_end(x->mirror);
+	x->broken = true;
+	world_at(w, w->now_us + for_us, go_on, (uint64_t)n | (uint64_t)kind << 8, d->life);
+}
+
+/* The server says 410 within the stream. */
+void daemon_expire(struct world *w, int n, enum slu_kkind kind)
+{
+	struct daemon *d = w->daemon[n];
+	struct watch *x = d ? &d->watch[kind] : NULL;
+	struct slu_error err = { 0 };
+
+	if (!d || !x->modelled || x->listing || x->broken)
+		return;
+	w->buf.n = 0;
+	wire_gone(w, kind, &w->buf);
+	if (slu_mirror_watch_data(x->mirror, slu_buf_str(&w->buf), w->buf.n, &err) != -ESTALE)
+		world_broken(w, "watch", "410 within a stream is not understood: %s", err.text);
+	slu_mirror_watch_end(x->mirror);
+	in_trouble(x, &err, true);
+}
+
+static void bookmark(struct world *w, struct watch *x)
+{
+	struct slu_error err = { 0 };
+
+	w->buf.n = 0;
+	wire_bookmark(w, x->kind, &w->buf);
+	if (slu_mirror_watch_data(x->mirror, slu_buf_str(&w->buf), w->buf.n, &err) < 0)
+		world_broken(w, "watch", "a bookmark is not understood: %s", err.text);
 }
 
 static void deliver(struct world *w, uint64_t at, uint64_t life)
@@ -143,7 +259,7 @@ static void deliver(struct world *w, uint64_t at, uint64_t life)
 		return;
 	l = &w->log[x->kind];
 	x->due = false;
-	if (x->listing)
+	if (x->listing || x->broken)
 		return;
 	if (x->at < l->first) {
 		slu_mirror_watch_end(x->mirror);
@@ -167,7 +283,7 @@ static void deliver(struct world *w, uint64_t at, uint64_t life)
 			in_trouble(x, &err, slu_mirror_wants(x->mirror) == SLU_MIRROR_LIST);
 			if (x->listing)
 				return;
-			slu_mirror_watch_begin(x->mirror, SLU_ENC_JSON);
+			slu_mirror_watch_begin(x->mirror, wire_encoding(w, x->kind));
 			x->due = true;
 			world_at(w, w->now_us + x->retry_us, deliver, at, life);
 			return;
@@ -175,6 +291,8 @@ static void deliver(struct world *w, uint64_t at, uint64_t life)
 		told(d, line->o, line->rv, line->doomed, line->bound);
 		x->at++;
 	}
+	if (w->bookmarks && !world_span(w, w->rv * 5 + x->kind, 0, 4))
+		bookmark(w, x);
 }
 
 void daemon_news(struct world *w, enum slu_kkind kind)
@@ -199,6 +317,7 @@ void daemon_relist(struct world *w, int n, enum slu_kkind kind)
 
 	if (!d || !d->watch[kind].modelled || d->watch[kind].listing)
 		return;
+	d->watch[kind].broken = false;
 	slu_mirror_watch_end(d->watch[kind].mirror);
 	slu_mirror_expired(d->watch[kind].mirror);
 	d->watch[kind].listing = true;
@@ -335,7 +454,9 @@ void daemon_wake(struct daemon *d)
 static void begin_watch(struct daemon *d, enum slu_kkind kind)
 {
 	struct watch *x = &d->watch[kind];
-	struct slu_mirror_handler h = { .changed = changed, .synced = synced, .arg = x };
+	struct slu_mirror_handler h = {
+		.changed = changed, .synced = synced, .arg = x, .unreadable = unreadable
+	};
 	struct world *w = d->w;
 
 	x->d = d;
@@ -473,6 +594,8 @@ bool daemon_catch_up(struct world *w, int n)
 
 	do {
 		for (enum slu_kkind k = SLU_KIND_NODE; k < SLU_KIND_PARTIAL; k++) {
+			if (d->watch[k].broken)
+				return false;
 			if (d->watch[k].modelled)
 				deliver(w, (uint64_t)n | (uint64_t)k << 8, d->life);
 			if (d->watch[k].listing)
@@ -496,8 +619,11 @@ void daemon_kill(struct world *w, int n, const char *how)
 	w->daemon[n] = NULL;
 	slu_core_free(d->core);
 	slu_inbox_free(d->out);
-	for (int k = 0; k < SLU_KIND_COUNT; k++)
+	for (int k = 0; k < SLU_KIND_COUNT; k++) {
 		slu_mirror_free(d->watch[k].mirror);
+		drop_pages(&d->watch[k]);
+		slu_vec_done(&d->watch[k].seen);
+	}
 	slu_kcodec_free(d->codec);
 	slu_config_free(d->cfg);
 	slu_free(d);
@@ -529,6 +655,7 @@ void daemon_step_clock(struct world *w, int n, int64_t by_us)
 		return;
 	world_say(w, "the clock of sluiced %d steps by %.0f s", n, (double)by_us / 1e6);
 	w->daemon[n]->offset_us += by_us;
+	w->stepped_us = w->stepped_us ? w->stepped_us : w->now_us;
 	daemon_wake(w->daemon[n]);
 }
 

@@ -4,7 +4,14 @@
 #include "base/clock.h"
 #include "control/core/core.h"
 #include "kube/mirror.h"
-#include "world.h"
+#include "wire.h"
+
+/* What an object was when a list began. */
+struct listed {
+	struct obj *o;
+	uint64_t rv;
+	bool doomed, bound;
+};
 
 struct watch {
 	struct slu_mirror *mirror;
@@ -14,8 +21,13 @@ struct watch {
 	bool due;      /* a delivery is on its way */
 	bool listing;  /* a list is */
 	bool again;    /* hand over everything after the next list */
+	bool broken;   /* the stream is; it goes on where it was */
 	bool modelled; /* the server has this kind */
 	int64_t retry_us;
+	/* A list on its way: all pages are of the moment of the first. */
+	struct pages list;
+	SLU_VEC(struct listed) seen;
+	uint32_t pages_in, list_at; /* pages that came; the first line of the log behind the list */
 };
 
 struct daemon {

@@ -36,6 +36,67 @@ static void forgets(struct world *w, struct slu_rng *r)
 	world_say(w, "the store commits and does not answer");
 }
 
+/* ---- transactions that end in the middle ---- */
+
+static struct {
+	bool commit;    /* the next COMMIT becomes a ROLLBACK */
+	uint32_t steps; /* a statement is interrupted after so many; 0: none is */
+} tear;
+
+#define STEP 20 /* instructions of SQLite between two looks */
+
+static int at_commit(void *unused)
+{
+	return tear.commit;
+}
+
+static int at_step(void *unused)
+{
+	return tear.steps && !--tear.steps;
+}
+
+static int connected(sqlite3 *db, char **err, const struct sqlite3_api_routines *api)
+{
+	sqlite3_commit_hook(db, at_commit, NULL);
+	sqlite3_progress_handler(db, STEP, at_step, NULL);
+	return SQLITE_OK;
+}
+
+void disk_begin(void)
+{
+	sqlite3_auto_extension((void (*)(void))connected);
+}
+
+void disk_tear(struct world *w, bool on)
+{
+	tear.commit = on && w->fault.store_tears && !w->fault.tear_after;
+	tear.steps = on && w->fault.store_tears ? w->fault.tear_after : 0;
+	if (on && w->fault.store_tears)
+		w->fault.store_tears--;
+}
+
+static void tears(struct world *w, struct slu_rng *r)
+{
+	w->fault.store_tears += 1 + (int)slu_rng_below(r, 3);
+	w->fault.tear_after = (uint32_t)slu_rng_below(r, 12);
+	world_say(w, "the store interrupts transactions %s",
+		  w->fault.tear_after ? "in the middle" : "before they are committed");
+}
+
+void disk_die(struct world *w, int n)
+{
+	w->fault.die_at_commit = 0;
+	daemon_kill(w, n, "");
+	world_at(w, w->now_us + SECOND / 10, rise, 0, 0);
+}
+
+static void die(struct world *w, struct slu_rng *r)
+{
+	w->fault.die_at_commit = 1 + (int)slu_rng_below(r, 2);
+}
+
+/* ---- copies ---- */
+
 /* A copy is taken now and put back later, with everybody stopped. */
 static void put_back(struct world *w, uint64_t p, uint64_t unused)
 {
@@ -91,10 +152,8 @@ void disk_done(struct world *w)
 }
 
 const struct op disk_ops[] = {
-	{ "disk full", 2, full, NULL, 1 },
-	{ "store does not answer", 3, forgets, NULL, 1 },
-	{ "store put back", 2, restore, NULL, 1 },
-	{ "store of an older version", 2, older, NULL, 1 },
-	{ "clocks drift", 3, drift, NULL, 1 },
-	{ 0 },
+	{ "disk full", 2, full, 1 },          { "store does not answer", 3, forgets, 1 },
+	{ "transactions torn", 4, tears, 2 }, { "killed at a commit", 4, die, 2 },
+	{ "store put back", 2, restore, 1 },  { "store of an older version", 2, older, 1 },
+	{ "clocks drift", 3, drift, 1 },      { 0 },
 };

@@ -31,9 +31,15 @@ static void mark(struct world *w, struct obj *o)
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_JOB].n; i++)
 		if (o->kind == SLU_KIND_PARTIAL && w->obj[SLU_KIND_JOB].p[i]->owner == o->uid)
 			mark(w, w->obj[SLU_KIND_JOB].p[i]);
-	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n && o->kind == SLU_KIND_POD; i++)
-		if (rule_gang(w, w->obj[SLU_KIND_POD].p[i]) == rule_gang(w, o))
-			mark(w, w->obj[SLU_KIND_POD].p[i]);
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		struct obj *p = w->obj[SLU_KIND_POD].p[i];
+		const char *set = pairs_get(&p->label, "jobset.sigs.k8s.io/jobset-name");
+
+		if (o->kind == SLU_KIND_POD
+			    ? rule_gang(w, p) == rule_gang(w, o)
+			    : o->kind == SLU_KIND_PARTIAL && set && !strcmp(set, o->name))
+			mark(w, p);
+	}
 }
 
 static void remove_key(struct world *w, struct slu_rng *r)
@@ -152,12 +158,12 @@ static void relabel_node(struct world *w, struct slu_rng *r)
 }
 
 const struct op edit_ops[] = {
-	{ "an annotation is removed", 3, remove_key, NULL, 1 },
-	{ "an annotation is forged", 5, forge_key, NULL, 1 },
-	{ "a group's size is changed", 2, change_group, NULL, 1 },
-	{ "a gate is removed", 3, remove_gate, NULL, 1 },
-	{ "an owner is swapped", 2, swap_owner, NULL, 1 },
-	{ "a pod is resized in place", 3, resize_pod, NULL, 1 },
-	{ "a node is relabelled", 2, relabel_node, NULL, 1 },
+	{ "an annotation is removed", 3, remove_key, 1 },
+	{ "an annotation is forged", 5, forge_key, 1 },
+	{ "a group's size is changed", 2, change_group, 1 },
+	{ "a gate is removed", 3, remove_gate, 1 },
+	{ "an owner is swapped", 2, swap_owner, 1 },
+	{ "a pod is resized in place", 3, resize_pod, 1 },
+	{ "a node is relabelled", 2, relabel_node, 1 },
 	{ 0 },
 };

@@ -40,9 +40,19 @@ static void clock_back(struct world *w, struct slu_rng *r)
 	daemon_step_clock(w, 0, -7200 * SECOND);
 }
 
+static void clock_back_little(struct world *w, struct slu_rng *r)
+{
+	daemon_step_clock(w, 0, -600 * SECOND);
+}
+
 static void clock_ahead(struct world *w, struct slu_rng *r)
 {
 	daemon_step_clock(w, 0, 86400 * SECOND);
+}
+
+static void clock_ahead_little(struct world *w, struct slu_rng *r)
+{
+	daemon_step_clock(w, 0, (int64_t)(60 + slu_rng_below(r, 3600)) * SECOND);
 }
 
 /* ---- settings, between two lives ---- */
@@ -166,6 +176,28 @@ static void gap_in_watch(struct world *w, struct slu_rng *r)
 
 	world_say(w, "the watch of %ss loses an event", slu_kkind_info(k)->kind);
 	w->fault.skip[k]++;
+}
+
+static void break_watch(struct world *w, struct slu_rng *r)
+{
+	enum slu_kkind k = some_kind(r);
+
+	daemon_break(w, 0, k, slu_rng_below(r, 2) ? SECOND / 20 : seconds(r, 8));
+}
+
+static void expire_watch(struct world *w, struct slu_rng *r)
+{
+	enum slu_kkind k = some_kind(r);
+
+	world_say(w, "the watch of %ss ends with 410", slu_kkind_info(k)->kind);
+	daemon_expire(w, 0, k);
+}
+
+/* The list that follows loses pages on its way. */
+static void expire_pages(struct world *w, struct slu_rng *r)
+{
+	w->fault.pages_gone += few(r);
+	daemon_relist(w, 0, some_kind(r));
 }
 
 /* ---- the store ---- */
@@ -338,34 +370,39 @@ static void remake_node(struct world *w, struct slu_rng *r)
 }
 
 const struct op fault_ops[] = {
-	{ "kill the daemon", 12, kill_daemon, NULL },
-	{ "another life is compared", 40, lives_compare, NULL },
-	{ "pause the daemon", 3, pause_daemon, NULL },
-	{ "clock back two hours", 2, clock_back, NULL },
-	{ "clock a day ahead", 1, clock_ahead, NULL },
-	{ "queue renamed", 3, rename_queue, NULL },
-	{ "queue policy changed", 2, change_policy, NULL },
-	{ "second daemon on the store", 2, second_daemon, NULL },
-	{ "writes lost before", 4, lose_before, NULL },
-	{ "writes lost after", 4, lose_after, NULL },
-	{ "writes answered 409", 3, conflict, NULL },
-	{ "writes answered 429", 3, strained, NULL },
-	{ "writes fail", 2, fail, NULL },
-	{ "writes late", 3, late, NULL },
-	{ "writes twice", 3, twice, NULL },
-	{ "slow watch", 6, slow_watch, NULL },
-	{ "watch cut", 4, cut_watch, NULL },
-	{ "gap in a watch", 2, gap_in_watch, NULL },
-	{ "store away", 3, store_away, NULL },
-	{ "store slow", 3, store_slow, NULL },
-	{ "webhook calls lost", 3, miss_admission, NULL },
-	{ "controller stalls", 4, stall, NULL },
-	{ "node not ready", 3, lose_node, NULL },
-	{ "node cordoned", 3, cordon_node, NULL },
-	{ "node tainted", 2, taint_node, NULL },
-	{ "node shrinks", 2, shrink_node, NULL },
-	{ "node grows", 2, grow_node, NULL },
-	{ "node deleted", 3, delete_node, NULL },
-	{ "node remade at once", 3, remake_node, NULL },
+	{ "kill the daemon", 12, kill_daemon },
+	{ "another life is compared", 40, lives_compare },
+	{ "pause the daemon", 3, pause_daemon },
+	{ "clock back two hours", 2, clock_back },
+	{ "clock back ten minutes", 3, clock_back_little, 2 },
+	{ "clock a day ahead", 1, clock_ahead },
+	{ "clock up to an hour ahead", 4, clock_ahead_little, 2 },
+	{ "queue renamed", 3, rename_queue },
+	{ "queue policy changed", 2, change_policy },
+	{ "second daemon on the store", 2, second_daemon },
+	{ "writes lost before", 4, lose_before },
+	{ "writes lost after", 4, lose_after },
+	{ "writes answered 409", 3, conflict },
+	{ "writes answered 429", 3, strained },
+	{ "writes fail", 2, fail },
+	{ "writes late", 3, late },
+	{ "writes twice", 3, twice },
+	{ "slow watch", 6, slow_watch },
+	{ "watch cut", 4, cut_watch },
+	{ "gap in a watch", 2, gap_in_watch },
+	{ "watch breaks", 5, break_watch, 2 },
+	{ "watch ends with 410", 3, expire_watch, 2 },
+	{ "pages of a list expire", 3, expire_pages, 2 },
+	{ "store away", 3, store_away },
+	{ "store slow", 3, store_slow },
+	{ "webhook calls lost", 3, miss_admission },
+	{ "controller stalls", 4, stall },
+	{ "node not ready", 3, lose_node },
+	{ "node cordoned", 3, cordon_node },
+	{ "node tainted", 2, taint_node },
+	{ "node shrinks", 2, shrink_node },
+	{ "node grows", 2, grow_node },
+	{ "node deleted", 3, delete_node },
+	{ "node remade at once", 3, remake_node },
 	{ 0 },
 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "kube/client.h"
-#include "world.h"
+#include "wire.h"
 
 static void say(const char *what, const char *seen)
 {
@@ -169,6 +169,234 @@ static void sets(struct world *w)
 	count("pods left", pods_of(w, "da-", false));
 }
 
+/* ---- watches ---- */
+
+/* The events of one pod from a version on, as one word each. */
+static void events(struct world *w, const char *what, const char *name, uint64_t rv)
+{
+	static const char *const word[] = { "ADDED", "MODIFIED", "DELETED" };
+	const struct wlog *l = &w->log[SLU_KIND_POD];
+	char text[200] = "";
+	uint32_t at;
+
+	if (!kube_since(w, SLU_KIND_POD, rv, &at)) {
+		say(what, "410");
+		return;
+	}
+	for (; at < l->line.n; at++)
+		if (!strcmp(l->line.p[at].o->name, name))
+			snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s",
+				 *text ? " " : "", word[l->line.p[at].what]);
+	say(what, text);
+}
+
+static void watches(struct world *w)
+{
+	uint64_t before = w->rv, second;
+	struct obj *o = new_pod(w, "wa", 0, true);
+
+	kube_create(w, o);
+	answer("patch a pod",
+	       requests_patch(w, o, "{\"metadata\":{\"annotations\":{\"x\":\"1\"}}}"));
+	second = o->rv;
+	kube_delete(w, o, BACKGROUND);
+	kube_unfinalize(w, o, FIN_USER);
+	events(w, "a watch sees", "wa", before);
+	events(w, "from a later version", "wa", second);
+	events(w, "from the last version", "wa", w->rv);
+	for (int i = 0; i < 450; i++) { /* more than the log keeps */
+		o = new_pod(w, "wb", 0, false);
+		kube_create(w, o);
+		kube_delete(w, o, BACKGROUND);
+	}
+	events(w, "from long ago", "wa", 1);
+	w->buf.n = 0;
+	wire_bookmark(w, SLU_KIND_POD, &w->buf);
+	say("a bookmark has a version and no name",
+	    strstr(slu_buf_str(&w->buf), "resourceVersion") && !strstr(slu_buf_str(&w->buf), "name")
+		    ? "yes"
+		    : "no");
+}
+
+/* ---- lists ---- */
+
+static uint32_t occurs(const struct pages *p, const char *name)
+{
+	char key[40];
+	uint32_t n = 0;
+
+	snprintf(key, sizeof key, "\"name\":\"%s", name);
+	for (uint32_t i = 0; i < p->page.n; i++)
+		for (const char *s = slu_buf_str(&p->page.p[i]); (s = strstr(s, key)); s++)
+			n++;
+	return n;
+}
+
+static void lists(struct world *w)
+{
+	struct pages p = { 0 };
+	struct obj *o[5];
+	char name[8];
+
+	while (w->obj[SLU_KIND_POD].n) {
+		w->obj[SLU_KIND_POD].p[0]->fin = 0;
+		kube_remove(w, w->obj[SLU_KIND_POD].p[0]);
+	}
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof name, "la%d", i);
+		o[i] = new_pod(w, name, 0, false);
+		kube_create(w, o[i]);
+	}
+	wire_list(w, SLU_KIND_POD, 2, &p); /* the second page is asked for after these changes */
+	kube_delete(w, o[4], BACKGROUND);
+	kube_create(w, new_pod(w, "lb0", 0, false));
+	count("pages of two", p.page.n);
+	count("pods in them", occurs(&p, "la"));
+	count("one that was deleted meanwhile", occurs(&p, "la4"));
+	count("one that was made meanwhile", occurs(&p, "lb"));
+	wire_pages_done(&p);
+}
+
+/* ---- patches ---- */
+
+static void patches(struct world *w)
+{
+	struct obj *p, *j, *k;
+	char text[200];
+	uint64_t old;
+
+	p = new_pod(w, "pa", GATE_OTHER, false);
+	kube_create(w, p);
+	old = p->rv;
+	snprintf(text, sizeof text,
+		 "{\"metadata\":{\"resourceVersion\":\"%" PRIu64
+		 "\",\"annotations\":{\"x\":\"1\"}}}",
+		 old);
+	answer("patch with its version", requests_patch(w, p, text));
+	answer("patch with an old version", requests_patch(w, p, text));
+	snprintf(text, sizeof text,
+		 "{\"metadata\":{\"uid\":\"u999999\",\"annotations\":{\"x\":\"2\"}}}");
+	answer("patch with another uid", requests_patch(w, p, text));
+	count("its generation after patches of metadata", (int64_t)p->generation);
+	j = new_job(w, "pj", 1, 600);
+	k = kube_new(w, SLU_KIND_JOB, "ns", "pk");
+	k->job = j->job;
+	k->job.suspend = true;
+	k->job.made = 0;
+	k->job.start_us = 0;
+	kube_create(w, k);
+	world_pass(w, 20);
+	answer("gate the template of a Job that runs",
+	       requests_patch(
+		       w, j,
+		       "{\"spec\":{\"template\":{\"spec\":{\"schedulingGates\":[{\"name\":\"fluxqueue\"}]}}}}"));
+	answer("gate the template of a suspended Job",
+	       requests_patch(
+		       w, k,
+		       "{\"spec\":{\"template\":{\"spec\":{\"schedulingGates\":[{\"name\":\"fluxqueue\"}]}}}}"));
+	answer("resume it", requests_patch(w, k, "{\"spec\":{\"suspend\":false}}"));
+	world_pass(w, 20);
+	count("its pods", pods_of(w, "pk-", true));
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++)
+		if (!strncmp(w->obj[SLU_KIND_POD].p[i]->name, "pk-", 3))
+			say("they are gated",
+			    w->obj[SLU_KIND_POD].p[i]->pod.t.gates & GATE_OURS ? "yes" : "no");
+}
+
+/* ---- admission ---- */
+
+/* The webhook fails open: an object that it was not asked about is made as it was written. */
+static void admission(struct world *w)
+{
+	struct obj *space = kube_new(w, SLU_KIND_NAMESPACE, "", "held"), *j;
+
+	space->space.held = true;
+	kube_create(w, space);
+	j = kube_new(w, SLU_KIND_JOB, "held", "ha");
+	j->job.parallelism = j->job.completions = 1;
+	snprintf(j->job.t.scheduler, sizeof j->job.t.scheduler, "default-scheduler");
+	say("a Job whose webhook does not answer", kube_create(w, j) ? "ok" : "refused");
+	say("it is suspended", j->job.suspend ? "yes" : "no");
+	w->hooked = true;
+	j = kube_new(w, SLU_KIND_JOB, "held", "hb");
+	j->job.parallelism = j->job.completions = 1;
+	snprintf(j->job.t.scheduler, sizeof j->job.t.scheduler, "default-scheduler");
+	say("a Job whose webhook answers", kube_create(w, j) ? "ok" : "refused");
+	say("this one is suspended", j->job.suspend ? "yes" : "no");
+	say("and its template gated", j->job.t.gates & GATE_OURS ? "yes" : "no");
+	world_pass(w, 20);
+	w->hooked = false;
+	count("its pods after a while", pods_of(w, "hb-", true));
+}
+
+/* ---- StatefulSets ---- */
+
+static struct obj *new_set(struct world *w, const char *name, bool parallel)
+{
+	struct obj *o = kube_new(w, SLU_KIND_STATEFULSET, "ns", name);
+
+	o->set.t = (struct tmpl){ .cpu_m = 500 };
+	snprintf(o->set.t.scheduler, sizeof o->set.t.scheduler, "default-scheduler");
+	o->set.replicas = 3;
+	o->set.parallel = parallel;
+	kube_create(w, o);
+	return o;
+}
+
+/* Whether each pod was made after the one before was bound, by the order of events. */
+static const char *one_by_one(struct world *w, const char *prefix)
+{
+	const struct wlog *l = &w->log[SLU_KIND_POD];
+	int made = 0, ready = 0;
+
+	for (uint32_t i = l->first; i < l->line.n; i++) {
+		const struct line *x = &l->line.p[i];
+
+		if (strncmp(x->o->name, prefix, strlen(prefix)) || x->what == LINE_DELETED)
+			continue;
+		if (x->what == LINE_ADDED && made++ > ready)
+			return "no";
+		ready += x->what == LINE_MODIFIED &&
+			 strstr(x->text, "\"Ready\",\"status\":\"True\"") && ready < made;
+	}
+	return "yes";
+}
+
+static void statefulsets(struct world *w)
+{
+	struct obj *a = new_set(w, "sa", false), *p;
+	const struct wlog *l = &w->log[SLU_KIND_POD];
+	char order[100] = "";
+	uint32_t at;
+	uint64_t uid, rv;
+
+	world_pass(w, 60);
+	count("a StatefulSet, pods", pods_of(w, "sa-", true));
+	say("each after the one before was ready", one_by_one(w, "sa-"));
+	p = kube_find(w, SLU_KIND_POD, "ns", "sa-0");
+	uid = p ? p->uid : 0;
+	kube_delete(w, p, BACKGROUND);
+	world_pass(w, 60);
+	p = kube_find(w, SLU_KIND_POD, "ns", "sa-0");
+	say("a pod of it that is deleted comes again", p && p->uid != uid ? "yes" : "no");
+	rv = w->rv;
+	a->set.replicas = 1;
+	kube_changed(w, a, true);
+	world_pass(w, 60);
+	kube_since(w, SLU_KIND_POD, rv, &at);
+	for (; at < l->line.n; at++)
+		if (l->line.p[at].what == LINE_DELETED && !strncmp(l->line.p[at].o->name, "sa-", 3))
+			snprintf(order + strlen(order), sizeof order - strlen(order), "%s%s",
+				 *order ? " " : "", l->line.p[at].o->name);
+	say("scaled down, they go", order);
+	new_set(w, "sb", true);
+	world_pass(w, 60);
+	count("a parallel one, pods", pods_of(w, "sb-", true));
+	kube_delete(w, a, BACKGROUND);
+	world_pass(w, 60);
+	count("pods left of a deleted one", pods_of(w, "sa-", false));
+}
+
 void honest_run(void)
 {
 	struct world w = { .seed = 1 };
@@ -183,5 +411,10 @@ void honest_run(void)
 	binding(&w);
 	jobs(&w);
 	sets(&w);
+	watches(&w);
+	lists(&w);
+	patches(&w);
+	admission(&w);
+	statefulsets(&w);
 	world_free(&w);
 }

@@ -10,18 +10,21 @@
 #include "store/store.h"
 
 #define GRACE   (3 * SECOND / 2)
+#define SOON    (SECOND / 2)  /* the same for what must stop at once: nobody waits for more news */
 #define KEPT_US (45 * SECOND) /* places of ended members are kept for a while: they count */
 #define PART_US (10 * SECOND) /* a gang may be in part that long, while it is placed or undone */
 #define DRIFT   20            /* a daemon's time follows a clock that was set by a twentieth */
 #define LENIENT (2 * SECOND)  /* limits count from about when the gang was bound */
 
 struct gang {
-	bool bound; /* a member has been */
-	bool sent;  /* a bind of a member has left the daemon */
-	bool whole; /* all it needs have been, at once */
+	bool bound;       /* a member has been */
+	bool sent;        /* a bind of a member has left the daemon */
+	int64_t first_us; /* ... at that time, or the first was bound */
+	bool whole;       /* all it needs have been, at once */
 	uint32_t min;
 	int64_t whole_us; /* since when */
 	int64_t bound_us; /* the latest of them */
+	int64_t ran_us;   /* since when as many as it needs ran at once; 0: they never did */
 };
 
 /* ---- gangs, as docs/groups.md defines them ---- */
@@ -93,6 +96,7 @@ static struct gang *gang_of(struct world *w, const struct obj *pod)
 static uint32_t needs(struct world *w, const struct obj *pod)
 {
 	const char *size = pairs_get(&pod->label, "sluice.sh/size");
+	const char *least = pairs_get(&pod->note, "sluice.sh/min-size");
 	const struct obj *o = maker(w, pod);
 	int32_t n = 1;
 
@@ -110,10 +114,14 @@ static uint32_t needs(struct world *w, const struct obj *pod)
 		n = o->job.parallelism;
 		if (o->job.completions >= 0)
 			n = SLU_MIN(n, o->job.completions);
+		if (least) /* elastic: at most what its Job makes */
+			n = SLU_MIN(n, atoi(least));
 	} else if (o && o->kind == SLU_KIND_STATEFULSET && !o->set.parallel) {
 		n = 1;
 	} else if (o) {
 		n = o->set.replicas;
+	} else if (least) {
+		n = atoi(least);
 	}
 	return (uint32_t)SLU_MAX(n, 0);
 }
@@ -137,6 +145,7 @@ static void check_deleted(struct world *w, int by, int64_t issued_us, const stru
 {
 	const struct obj *o = kube_get(w, pod->owner);
 
+	issued_us += GRACE - SOON;
 	if (pod->deleted_us && knew(pod->told_doomed[by], issued_us))
 		world_broken(w, "deleted", "pod %s is bound, and is being deleted", pod->name);
 	for (; o; o = kube_get(w, o->owner))
@@ -166,13 +175,13 @@ static bool counts_at(int by, int64_t issued_us, const struct obj *o, const stru
 static void check_room(struct world *w, int by, int64_t issued_us, const struct obj *pod,
 		       const struct obj *node)
 {
-	int64_t sum = pod->pod.t.cpu_m;
+	int64_t sum = cpu_of(pod);
 
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
 		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
 
 		if (o != pod && counts_at(by, issued_us, o, node))
-			sum += o->pod.t.cpu_m;
+			sum += cpu_of(o);
 	}
 	if (sum <= node->node.cpu_m)
 		return;
@@ -180,8 +189,8 @@ static void check_room(struct world *w, int by, int64_t issued_us, const struct 
 		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
 
 		if (o != pod && counts_at(by, issued_us, o, node))
-			world_say(w, "  there is pod %s: %d millicores, %s", o->name,
-				  o->pod.t.cpu_m, *o->pod.node ? "bound" : "let go");
+			world_say(w, "  there is pod %s: %d millicores, %s", o->name, cpu_of(o),
+				  *o->pod.node ? "bound" : "let go");
 	}
 	world_broken(w, "overbooked", "pod %s is bound to %s: %" PRId64 " of %d millicores",
 		     pod->name, node->name, sum, node->node.cpu_m);
@@ -189,11 +198,14 @@ static void check_room(struct world *w, int by, int64_t issued_us, const struct 
 
 static void check_node(struct world *w, const struct obj *pod, const struct obj *node)
 {
+	const char *volume = classes_node(w, pod->ns, &pod->pod.t);
 	const char *why = node->node.cordoned                         ? "is cordoned"
 			  : node->node.taint && !pod->pod.t.tolerates ? "is tainted"
 			  : *pod->pod.t.pool && strcmp(pod->pod.t.pool, node->node.pool)
 				  ? "is in another pool"
-				  : NULL;
+			  : !volume                               ? "lacks its volume yet"
+			  : *volume && strcmp(volume, node->name) ? "does not have its volume"
+								  : NULL;
 
 	if (why)
 		world_broken(w, "eligible", "pod %s is bound to %s, which %s", pod->name,
@@ -228,6 +240,8 @@ static void note_bound(struct world *w, const struct obj *pod, struct gang *g)
 
 	if (!g->bound)
 		g->min = needs(w, pod);
+	if (!g->first_us)
+		g->first_us = w->now_us;
 	g->bound = true;
 	g->bound_us = w->now_us;
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
@@ -290,6 +304,8 @@ void rule_sent(struct world *w, const struct obj *pod)
 	if (!is_live(pod))
 		return;
 	gang_of(w, pod)->sent = true;
+	if (!gang_of(w, pod)->first_us)
+		gang_of(w, pod)->first_us = w->now_us;
 	check_intent(w, pod);
 }
 
@@ -339,6 +355,82 @@ void rule_evict(struct world *w, int by, struct obj *pod)
 			     pod->name, (w->now_us - g->whole_us) / SECOND, limit);
 }
 
+/* ---- limits of gangs ---- */
+
+void rule_started(struct world *w, const struct obj *pod)
+{
+	struct gang *g = gang_of(w, pod);
+	uint64_t key = gang_key(w, pod);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		const struct obj *x = w->obj[SLU_KIND_POD].p[i];
+
+		n += (x->pod.phase == RUNNING || x->pod.phase == SUCCEEDED) &&
+		     gang_key(w, x) == key;
+	}
+	if (!g->ran_us && n >= needs(w, pod))
+		g->ran_us = w->now_us;
+}
+
+/* Seconds after which it may be ended; 0: it has no limit, or people changed it. */
+static int64_t limit_of(const struct world *w, const struct obj *pod)
+{
+	const char *limit = pairs_get(&pod->note, "sluice.sh/duration");
+
+	return limit && !w->limits_set ? atoll(limit) : 0;
+}
+
+/* The daemon counts from the time that kubelets report, unless that is before its own decision: if the
+ * clocks differ, it may be wrong by as much, and by no more than the pods took to start. */
+static int64_t skew_us(const struct world *w, const struct gang *g)
+{
+	return w->stepped_us ? SLU_MIN((w->now_us - w->stepped_us) / DRIFT, g->ran_us - g->first_us)
+			     : 0;
+}
+
+/* Members that came later count from the gang's start, or from their own. */
+void rule_overdue(struct world *w, const struct obj *pod)
+{
+	const struct gang *g = is_live(pod) ? gang_of(w, pod) : NULL;
+	int64_t limit = g ? limit_of(w, pod) : 0, from;
+
+	if (w->age < 2 || !limit || w->restarted || pod->orphan)
+		return;
+	from = g->ran_us;
+	if (!from && g->whole && pod->pod.bound_us > g->whole_us)
+		from = pod->pod.start_us;
+	if (!from)
+		world_broken(w, "limit of a gang",
+			     "pod %s is ended after %" PRId64 " s, and its gang never ran whole",
+			     pod->name, limit);
+	else if (w->now_us + LENIENT + limit * SECOND / DRIFT + skew_us(w, g) <
+		 from + limit * SECOND)
+		world_broken(w, "limit of a gang",
+			     "pod %s is ended %" PRId64
+			     " s after its gang ran whole, which has %" PRId64 " s",
+			     pod->name, (w->now_us - from) / SECOND, limit);
+}
+
+/* Where limits are enforced nothing runs for longer, for long. */
+static void check_overrun(struct world *w)
+{
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n && w->set.enforce; i++) {
+		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
+		int64_t limit = limit_of(w, o);
+		const struct gang *g = gang_of(w, o);
+
+		if (limit && o->owner_kind == SLU_KIND_JOB && o->pod.phase == RUNNING &&
+		    o->pod.by >= 0 && !o->deleted_us && !o->orphan && g->ran_us && g->whole &&
+		    o->pod.bound_us <= g->whole_us &&
+		    g->ran_us + limit * SECOND + limit * SECOND / DRIFT + 60 * SECOND < w->now_us)
+			world_broken(w, "overrun",
+				     "pod %s has run for %" PRId64 " s, and its limit is %" PRId64
+				     " s",
+				     o->name, (w->now_us - o->pod.start_us) / SECOND, limit);
+	}
+}
+
 /* ---- the plan ---- */
 
 /* A promise moves later for one of these causes, and for no other. */
@@ -363,14 +455,17 @@ void rule_decided(struct world *w, const struct slu_decision *d)
 
 /* ---- order and limits of queues ---- */
 
-static int64_t places(struct world *w, const struct tmpl *t)
+static int64_t places(struct world *w, const char *ns, const struct tmpl *t)
 {
-	int32_t cpu = t->cpu_m ? t->cpu_m : t->limit_m;
+	const char *volume = classes_node(w, ns, t);
+	int32_t cpu = SLU_MAX(classes_cpu(w, ns, t), 1);
 	int64_t n = 0;
 
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++) {
 		const struct node *x = &w->obj[SLU_KIND_NODE].p[i]->node;
 
+		if (!volume || (*volume && strcmp(volume, w->obj[SLU_KIND_NODE].p[i]->name)))
+			continue;
 		if ((!x->taint || t->tolerates) && (!*t->pool || !strcmp(t->pool, x->pool)))
 			n += x->cpu_m / cpu;
 	}
@@ -378,13 +473,13 @@ static int64_t places(struct world *w, const struct tmpl *t)
 }
 
 /* It would fit the machine if that were empty, as it is: all nodes well. */
-static int64_t places_now(struct world *w, const struct tmpl *t)
+static int64_t places_now(struct world *w, const char *ns, const struct tmpl *t)
 {
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++)
 		if (!w->obj[SLU_KIND_NODE].p[i]->node.ready ||
 		    w->obj[SLU_KIND_NODE].p[i]->node.cordoned)
 			return 0;
-	return places(w, t);
+	return places(w, ns, t);
 }
 
 static const char *queue_of(const struct obj *pod)
@@ -466,7 +561,7 @@ static void check_order(struct world *w, int by, int64_t issued_us, const struct
 		    x->created_us + 10 * SECOND > o->created_us ||
 		    x->changed_us + 10 * SECOND > o->created_us || x->job.complete ||
 		    x->job.failed_cond || !current(x, by, issued_us) || w->set.per_user ||
-		    places_now(w, &x->job.t) < want)
+		    places_now(w, x->ns, &x->job.t) < want)
 			continue;
 		for (uint32_t k = 0; k < w->obj[SLU_KIND_POD].n; k++) {
 			const struct obj *y = w->obj[SLU_KIND_POD].p[k];
@@ -650,6 +745,8 @@ void rule_quiet(struct world *w)
 		check_books(w, s);
 	check_known(w, s);
 	check_part(w);
+	if (w->age >= 2)
+		check_overrun(w);
 	for (uint32_t i = 0; i < s->n_jobs; i++) {
 		cover_hit("state", s->job[i].state);
 		if (*s->job[i].reason)
@@ -673,7 +770,8 @@ static bool job_pends(struct world *w, const struct obj *o)
 		return false;
 	if (o->owner) /* a JobSet: its Jobs are one gang */
 		n *= kube_get(w, o->owner)->jobset.jobs;
-	return !o->deleted_us && !j->complete && !j->failed_cond && n && places(w, &j->t) >= n;
+	return !o->deleted_us && !j->complete && !j->failed_cond && n &&
+	       places(w, o->ns, &j->t) >= n;
 }
 
 /* Whether the pod names a PodGroup that is gone: the group keeps the size that it was told, which
@@ -692,7 +790,7 @@ static bool pod_pends(struct world *w, const struct obj *o)
 	uint32_t n = 0;
 
 	if (!waits(o) || o->owner || o->asked || o->edited || lost_podgroup(w, o) ||
-	    places(w, &o->pod.t) < needs(w, o))
+	    places(w, o->ns, &o->pod.t) < needs(w, o))
 		return false;
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
 		const struct obj *x = w->obj[SLU_KIND_POD].p[i];

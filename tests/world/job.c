@@ -17,6 +17,7 @@ bool make_pod(struct world *w, struct obj *owner, const struct tmpl *t, const ch
 	p->pod.index = index;
 	if (!p->pod.t.cpu_m)
 		p->pod.t.cpu_m = t->limit_m; /* as the server fills it in */
+	p->edited = owner->edited;
 	p->owner = owner->uid;
 	p->owner_kind = owner->kind;
 	snprintf(p->owner_name, sizeof p->owner_name, "%s", owner->name);

@@ -87,8 +87,19 @@ static void commit(struct world *w, uint64_t n, uint64_t life)
 		rc = slu_fail(&err, -ENOSPC, "the disk is full");
 	if (!rc && !j->store)
 		rc = open_store(&j->setup, &j->store, &err);
-	if (!rc && j->line.n)
+	if (!rc && j->line.n && w->fault.die_at_commit == 1) {
+		disk_die(w, (int)n);
+		return;
+	}
+	if (!rc && j->line.n) {
+		disk_tear(w, true);
 		rc = slu_store_commit(j->store, j->setup.term, j->line.p, j->line.n, &err);
+		disk_tear(w, false);
+	}
+	if (!rc && j->line.n && w->fault.die_at_commit == 2) {
+		disk_die(w, (int)n);
+		return;
+	}
 	if (!rc && j->line.n && w->fault.store_forgets) { /* done, and nobody hears of it */
 		w->fault.store_forgets--;
 		rc = slu_fail(&err, -EAGAIN, "the store does not answer");

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kube/client.h"
-#include "world.h"
+#include "wire.h"
 
 #define LOG_KEEP 400u /* lines of a kind a watch may be behind; then 410 */
 
@@ -82,7 +82,6 @@ static void unlist(struct world *w, struct obj *o)
 
 static void publish(struct world *w, struct obj *o, int what)
 {
-	static const char *const word[] = { "ADDED", "MODIFIED", "DELETED" };
 	struct wlog *l = &w->log[o->kind];
 	struct line x = { .rv = ++w->rv, .at_us = w->now_us, .o = o, .what = what };
 
@@ -91,9 +90,7 @@ static void publish(struct world *w, struct obj *o, int what)
 	x.doomed = o->deleted_us || what == LINE_DELETED;
 	x.bound = o->kind == SLU_KIND_POD && *o->pod.node;
 	w->buf.n = 0;
-	slu_buf_printf(&w->buf, "{\"type\":\"%s\",\"object\":", word[what]);
-	kube_text(o, &w->buf);
-	slu_buf_puts(&w->buf, "}\n");
+	wire_event(w, o, what, &w->buf);
 	x.n = (uint32_t)w->buf.n;
 	x.text = slu_malloc(x.n + 1);
 	memcpy(x.text, slu_buf_str(&w->buf), x.n + 1);
@@ -105,6 +102,17 @@ static void publish(struct world *w, struct obj *o, int what)
 		l->line.p[l->first++].text = NULL;
 	}
 	daemon_news(w, o->kind);
+}
+
+bool kube_since(struct world *w, enum slu_kkind kind, uint64_t rv, uint32_t *at)
+{
+	const struct wlog *l = &w->log[kind];
+
+	if (l->first && l->line.p[l->first - 1].rv > rv)
+		return false;
+	for (*at = l->line.n; *at > l->first && l->line.p[*at - 1].rv > rv;)
+		--*at;
+	return true;
 }
 
 /* ---- who looks at a change ---- */
@@ -189,6 +197,8 @@ bool kube_create(struct world *w, struct obj *o)
 		if (is_live(x) && !strcmp(x->name, o->name) && !strcmp(x->ns, o->ns))
 			old = x;
 	}
+	if (o->kind == SLU_KIND_POD && w->age >= 2)
+		classes_admit(w, o);
 	if (old || is_over_quota(w, o) || !admit(w, o)) {
 		o->gone_us = w->now_us;
 		unlist(w, o);
@@ -281,7 +291,7 @@ int64_t kube_used(struct world *w, const char *node)
 		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
 
 		if (is_live(o) && !is_over(o) && !strcmp(o->pod.node, node))
-			sum += o->pod.t.cpu_m;
+			sum += cpu_of(o);
 	}
 	return sum;
 }

@@ -106,6 +106,15 @@ static void put_spec(struct slu_buf *b, const struct tmpl *t)
 	if (t->tolerates)
 		slu_buf_puts(b,
 			     ",\"tolerations\":[{\"key\":\"dedicated\",\"operator\":\"Exists\"}]");
+	if (*t->priority)
+		slu_buf_printf(b, ",\"priorityClassName\":\"%s\"", t->priority);
+	if (*t->runtime)
+		slu_buf_printf(b, ",\"runtimeClassName\":\"%s\"", t->runtime);
+	if (*t->claim)
+		slu_buf_printf(
+			b,
+			",\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"%s\"}}]",
+			t->claim);
 	if (*t->native)
 		slu_buf_printf(b, ",\"schedulingGroup\":{\"podGroupName\":\"%s\"}", t->native);
 	if (t->gates)
@@ -132,6 +141,10 @@ static void put_pod(struct slu_buf *b, const struct obj *o)
 
 	slu_buf_puts(b, ",\"spec\":{");
 	put_spec(b, &p->t);
+	if (p->t.overhead_m)
+		slu_buf_printf(b, ",\"overhead\":{\"cpu\":\"%dm\"}", p->t.overhead_m);
+	if (*p->t.priority)
+		slu_buf_printf(b, ",\"priority\":%d", p->priority);
 	if (*p->pin)
 		slu_buf_printf(
 			b,
@@ -240,6 +253,8 @@ void kube_text(const struct obj *o, struct slu_buf *b)
 	default:
 		if (is_custom(o->kind))
 			custom_text(o, b);
+		else if (is_plain(o->kind))
+			slu_buf_puts(b, o->custom.spec);
 		break;
 	}
 	slu_buf_puts(b, "}");

@@ -196,16 +196,16 @@ static void job_policies(struct world *w, struct slu_rng *r)
 }
 
 const struct op machine_ops[] = {
-	{ "autoscaler adds a node", 3, add_node, NULL, 1 },
-	{ "autoscaler removes a node", 4, remove_node, NULL, 1 },
-	{ "kubectl drain", 2, kubectl_drain, NULL, 1 },
-	{ "a pod is evicted", 3, evict_pod, NULL, 1 },
-	{ "disruption budget", 3, budget, NULL, 1 },
-	{ "quota of pods", 2, quota, NULL, 1 },
-	{ "pods start slowly", 3, slow_starts, NULL, 1 },
-	{ "kubelet refuses pods", 2, refuse, NULL, 1 },
-	{ "pod out of memory", 3, out_of_memory, NULL, 1 },
-	{ "kubelet begins again", 2, kubelet_restarts, NULL, 1 },
-	{ "submit a Job with policies", 6, job_policies, NULL, 1 },
+	{ "autoscaler adds a node", 3, add_node, 1 },
+	{ "autoscaler removes a node", 4, remove_node, 1 },
+	{ "kubectl drain", 2, kubectl_drain, 1 },
+	{ "a pod is evicted", 3, evict_pod, 1 },
+	{ "disruption budget", 3, budget, 1 },
+	{ "quota of pods", 2, quota, 1 },
+	{ "pods start slowly", 3, slow_starts, 1 },
+	{ "kubelet refuses pods", 2, refuse, 1 },
+	{ "pod out of memory", 3, out_of_memory, 1 },
+	{ "kubelet begins again", 2, kubelet_restarts, 1 },
+	{ "submit a Job with policies", 6, job_policies, 1 },
 	{ 0 },
 };

@@ -1,15 +1,18 @@
 /* world — runs worlds until the time is over or a rule is broken.
  *
- *	world [--seconds N | --worlds N] the fixed seeds, then fresh ones
+ *	world [--seconds N | --worlds N] the fixed seeds, then fresh ones, for so long (of the processor)
  *	world --seed N [--worlds N]      this seed, and the ones behind it
  *	world --lives N [--seed N]       so many histories, in which another life is compared (lives.c)
  *	      --postgres URL  the other lives have their store there, each in a database of its own
  *	      --story   tell everything that happens     --log    with the daemon's own log
  *	      --only "submit a Job,node tainted"         no other actions
- *	      --all     also what shows known bugs       --brief  do not shrink, go on
+ *	      --brief   do not shrink, go on             --whole  do not shrink, stop
  *	      --coverage  what was reached, in all
+ *	      --reach FILE  first the seeds of that file, which together reach whatever can be reached; else it
+ *	                  says what they do not, and what the file wrongly calls unreachable
+ *	      --choose N  of so many fresh seeds, those that reach something new, as such a file
  *	      --honest  what a client of the model sees, for test_honest.py
- *	      --age N   also actions and rules that came later, up to that age (README); 0 without it
+ *	      --age N   no actions and rules that came after that age (README)
  *
  * Fresh seeds follow from $WORLD_COMMIT, so that a commit meets the same worlds whenever it is
  * tested; without it they follow from the time of day.
@@ -30,8 +33,9 @@ struct plan {
 	uint64_t seed, worlds;
 	uint64_t *compared, *handed_over;
 	double seconds;
-	const char *only, *postgres;
-	bool story, all, brief, lives, cover;
+	const char *only, *reach, *postgres;
+	uint64_t choose;
+	bool story, brief, whole, lives, cover;
 	unsigned age;
 };
 
@@ -85,6 +89,10 @@ static const struct {
 	{ 7800129, NULL,
 	  "a pod that was resized in place counts whole on its node when the node is made again",
 	  1 },
+	{ 118,
+	  "submit a Job that takes longer,writes lost before,writes lost after,disruption budget,"
+	  "writes fail",
+	  "an eviction at a limit that is lost or refused is asked for again", 2 },
 };
 
 static double seconds_now(clockid_t clock)
@@ -110,7 +118,6 @@ static void run(struct world *w, uint64_t seed, const struct plan *p, const bool
 		uint32_t n_off, bool story)
 {
 	*w = (struct world){ .seed = seed,
-			     .all = p->all,
 			     .age = p->age,
 			     .lives = p->lives,
 			     .postgres = p->postgres,
@@ -160,7 +167,7 @@ static void report(const struct world *w, const struct plan *p, uint64_t events)
 	printf("# seed %" PRIu64 ", event %" PRIu64 " (%" PRIu64 " in all): %s: %s\n", w->seed,
 	       w->events, events, w->rule, w->what);
 	fflush(stdout);
-	if (p->brief)
+	if (p->brief || p->whole)
 		return;
 	left = shrink(w->seed, p, rule, off, n);
 	printf("# the shortest story found, %u of %u actions:\n", left, n);
@@ -189,23 +196,63 @@ static bool try(uint64_t seed, const struct plan *p, uint64_t *events, uint64_t 
 	return good;
 }
 
+/* ---- seeds that reach everything ---- */
+
+static void choose(const struct plan *p)
+{
+	uint64_t events = 0;
+
+	for (uint64_t i = 0; i < p->choose; i++) {
+		(void)try(p->seed + i, p, &events, NULL);
+		if (cover_fresh())
+			printf("%" PRIu64 "\n", p->seed + i);
+		fflush(stdout);
+	}
+	cover_unreached(stdout);
+}
+
+/* Lines: a seed; "- " and what is never reached, " | " and why; "#" and anything. */
+static bool reach(const struct plan *p, uint64_t *events, uint64_t *n)
+{
+	FILE *f = fopen(p->reach, "r");
+	char line[400];
+	bool good = f;
+
+	while (f && fgets(line, sizeof line, f)) {
+		char *why = strstr(line, " | ");
+
+		if (why)
+			*why = 0;
+		if (!strncmp(line, "- ", 2)) {
+			cover_excuse(line + 2);
+		} else if (*line >= '0' && *line <= '9') {
+			good &= try(strtoull(line, NULL, 10), p, events, NULL);
+			++*n;
+		}
+	}
+	if (f)
+		fclose(f);
+	return good;
+}
+
 int main(int argc, char **argv)
 {
-	static const struct option opts[] = { { "seconds", 1, 0, 's' },  { "seed", 1, 0, 'n' },
-					      { "worlds", 1, 0, 'w' },   { "story", 0, 0, 't' },
-					      { "all", 0, 0, 'a' },      { "log", 0, 0, 'l' },
-					      { "brief", 0, 0, 'b' },    { "only", 1, 0, 'o' },
-					      { "lives", 1, 0, 'i' },    { "age", 1, 0, 'g' },
-					      { "coverage", 0, 0, 'c' }, { "postgres", 1, 0, 'p' },
-					      { "honest", 0, 0, 'h' },   { 0 } };
+	static const struct option opts[] = {
+		{ "seconds", 1, 0, 's' }, { "seed", 1, 0, 'n' },     { "worlds", 1, 0, 'w' },
+		{ "story", 0, 0, 't' },   { "whole", 0, 0, 'a' },    { "log", 0, 0, 'l' },
+		{ "brief", 0, 0, 'b' },   { "only", 1, 0, 'o' },     { "lives", 1, 0, 'i' },
+		{ "age", 1, 0, 'g' },     { "coverage", 0, 0, 'c' }, { "reach", 1, 0, 'r' },
+		{ "choose", 1, 0, 'x' },  { "honest", 0, 0, 'h' },   { 0 }
+	};
 	uint64_t compared = 0, handed_over = 0;
 	struct plan p = { .worlds = UINT64_MAX,
 			  .compared = &compared,
-			  .handed_over = &handed_over };
+			  .handed_over = &handed_over,
+			  .age = AGE_NOW };
 	uint64_t events = 0, worlds = 0, a = 0, b = 0;
 	enum slu_log_level level = SLU_ERROR + 1;
-	double began = seconds_now(CLOCK_MONOTONIC);
-	bool good = true, given = false;
+	double began = seconds_now(CLOCK_PROCESS_CPUTIME_ID);
+	bool good = true, given = false, aged = false;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", opts, NULL)) != -1)
@@ -224,7 +271,7 @@ int main(int argc, char **argv)
 			p.story = true;
 			break;
 		case 'a':
-			p.all = true;
+			p.whole = true;
 			break;
 		case 'o':
 			p.only = optarg;
@@ -247,8 +294,16 @@ int main(int argc, char **argv)
 		case 'p':
 			p.postgres = optarg;
 			break;
+		case 'r':
+			p.reach = optarg;
+			break;
+		case 'x':
+			p.choose = strtoull(optarg, NULL, 10);
+			p.brief = true;
+			break;
 		case 'g':
 			p.age = (unsigned)strtoul(optarg, NULL, 10);
+			aged = true;
 			break;
 		case 'l':
 			level = SLU_DEBUG;
@@ -256,17 +311,31 @@ int main(int argc, char **argv)
 		default:
 			return 2;
 		}
+	if (p.lives && !aged)
+		p.age = 0;
 	mallopt(M_TRIM_THRESHOLD, 1 << 30); /* each world takes what the last one gave back */
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	slu_log_setup(level, SLU_LOG_TEXT, 2);
 	cover_begin();
+	disk_begin();
 	sqlite3_vfs_register(sqlite3_vfs_find("memdb"), 1);
-	if (p.worlds == UINT64_MAX && given)
+	if (p.worlds == UINT64_MAX && given && !p.seconds)
 		p.worlds = 1;
 	else if (p.worlds == UINT64_MAX && !p.seconds)
 		p.seconds = 10;
 	if (!given)
 		p.seed = fresh_seed();
+	if (p.choose) {
+		choose(&p);
+		return 0;
+	}
+	if (p.reach) {
+		uint64_t n = 0;
+
+		good = reach(&p, &events, &n);
+		ok(good, "%" PRIu64 " worlds that reach everything", n);
+		ok(!cover_unreached(stdout), "what they reach is what %s says", p.reach);
+	}
 	if (!given && !p.lives) {
 		for (size_t i = 0; i < SLU_LEN(fixed); i++) {
 			struct plan f = { .only = fixed[i].only, .age = fixed[i].age };
@@ -274,11 +343,11 @@ int main(int argc, char **argv)
 			ok(try(fixed[i].seed, &f, &events, NULL), "seed %" PRIu64 ": %s",
 			   fixed[i].seed, fixed[i].what);
 		}
-		good = try(fixed[0].seed, &p, &events, &a) && try(fixed[0].seed, &p, &events, &b);
+		good &= try(fixed[0].seed, &p, &events, &a) && try(fixed[0].seed, &p, &events, &b);
 		ok(good && a == b, "a seed runs twice in the same way");
 	}
 	for (; (good || p.brief) && worlds < p.worlds &&
-	       (!p.seconds || seconds_now(CLOCK_MONOTONIC) - began < p.seconds);
+	       (!p.seconds || seconds_now(CLOCK_PROCESS_CPUTIME_ID) - began < p.seconds);
 	     worlds++)
 		good &= try(p.seed + worlds, &p, &events, NULL);
 	ok(good, "%" PRIu64 " worlds from seed %" PRIu64, worlds, p.seed);

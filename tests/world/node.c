@@ -46,7 +46,7 @@ static int64_t admitted(struct world *w, const char *node)
 		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
 
 		if (!is_over(o) && o->pod.start_us && !strcmp(o->pod.node, node))
-			sum += o->pod.t.cpu_m;
+			sum += cpu_of(o);
 	}
 	return sum;
 }
@@ -75,6 +75,7 @@ static void start_pod(struct world *w, uint64_t uid, uint64_t unused)
 		world_say(w, "pod %s is refused by its kubelet", p->name);
 	} else {
 		p->pod.phase = RUNNING;
+		rule_started(w, p);
 		if (p->pod.t.run_s)
 			world_at(w, w->now_us + p->pod.t.run_s * SECOND, end_pod, uid, 0);
 	}
@@ -101,7 +102,7 @@ static bool suits(struct world *w, const struct obj *p, const struct obj *n)
 	       (!n->node.taint || p->pod.t.tolerates) &&
 	       (!*p->pod.t.pool || !strcmp(p->pod.t.pool, n->node.pool)) &&
 	       (!*p->pod.pin || !strcmp(p->pod.pin, n->name)) &&
-	       kube_used(w, n->name) + p->pod.t.cpu_m <= n->node.cpu_m;
+	       kube_used(w, n->name) + cpu_of(p) <= n->node.cpu_m;
 }
 
 static void try_again(struct world *w, uint64_t uid, uint64_t unused)

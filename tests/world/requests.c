@@ -66,7 +66,7 @@ static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct 
 	const struct slu_rec_write *x = q->x;
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	const struct slu_json *root, *meta, *spec;
-	const char *uid;
+	const char *uid, *rv;
 
 	if (slu_json_parse(x->text, strlen(x->text), NULL, &doc, NULL) < 0)
 		return SLU_KUBE_INVALID;
@@ -84,7 +84,10 @@ static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct 
 	meta = slu_json_get(root, "metadata");
 	spec = x->verb == SLU_WRITE_SPEC ? root : slu_json_get(root, "spec");
 	uid = slu_json_str(slu_json_get(meta, "uid"));
+	rv = slu_json_str(slu_json_get(meta, "resourceVersion"));
 	if (uid && uid_of(uid) != o->uid)
+		return SLU_KUBE_INVALID;
+	if (rv && strtoull(rv, NULL, 10) != o->rv)
 		return SLU_KUBE_CONFLICT;
 	/* A Job's template changes only before it has had pods. */
 	if (o->kind == SLU_KIND_JOB && slu_json_get(spec, "template") &&
@@ -113,6 +116,13 @@ static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct 
 		  x->text);
 	kube_changed(w, o, spec != NULL);
 	return SLU_KUBE_OK;
+}
+
+int requests_patch(struct world *w, struct obj *o, const char *text)
+{
+	struct slu_rec_write x = { .verb = SLU_WRITE_PATCH, .kind = o->kind, .text = text };
+
+	return (int)patch(w, o, &(struct request){ .x = &x });
 }
 
 static enum slu_kube_outcome apply(struct world *w, const struct request *q)
@@ -246,6 +256,8 @@ void requests_send(struct daemon *d, struct slu_rec_write *x)
 	d->w->writes++;
 	if (x->verb == SLU_WRITE_BIND)
 		rule_sent(d->w, kube_get(d->w, uid_of(x->uid)));
+	if (x->verb == SLU_WRITE_EVENT && !strcmp(x->reason, "DeadlineExceeded"))
+		rule_overdue(d->w, kube_get(d->w, uid_of(x->uid)));
 	*q = (struct request){ .x = x, .daemon = d->n, .life = d->life, .issued_us = d->w->now_us };
 	world_at(d->w, d->w->now_us + world_span(d->w, x->serial * 13 + d->w->rv, 300, 6000),
 		 arrive, (uint64_t)(uintptr_t)q, 0);

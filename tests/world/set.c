@@ -40,6 +40,7 @@ static bool is_ready(const struct obj *p)
 static void statefulset(struct world *w, struct obj *o)
 {
 	struct obj *last = NULL;
+	int32_t highest = -1;
 	char name[64];
 
 	for (int32_t i = 0; i < o->set.replicas; i++) {
@@ -60,10 +61,11 @@ static void statefulset(struct world *w, struct obj *o)
 		struct obj *p = w->obj[SLU_KIND_POD].p[i];
 		int32_t ordinal = 0;
 
-		if (p->owner == o->uid && !p->deleted_us &&
-		    sscanf(strrchr(p->name, '-'), "-%d", &ordinal) == 1 &&
-		    ordinal >= o->set.replicas)
+		if (p->owner == o->uid && sscanf(strrchr(p->name, '-'), "-%d", &ordinal) == 1 &&
+		    ordinal >= SLU_MAX(o->set.replicas, highest)) {
 			last = p;
+			highest = ordinal;
+		}
 	}
 	if (last)
 		kube_delete(w, last, BACKGROUND);

@@ -180,6 +180,7 @@ static void set_priority(struct world *w, struct slu_rng *r)
 static void set_limit(struct world *w, struct slu_rng *r)
 {
 	w->mixed = true;
+	w->limits_set = true;
 	w->restarted = true; /* a limit below what runs ends it: nobody says when it is too soon */
 	change_job(w, r, SLU_ASK_LIMIT, 130 + (int64_t)slu_rng_below(r, 600));
 }
@@ -199,15 +200,15 @@ static void resize(struct world *w, struct slu_rng *r)
 }
 
 const struct op setting_ops[] = {
-	{ "reload: policy", 3, other_policy, NULL, 1 },
-	{ "reload: limits", 4, other_limits, NULL, 1 },
-	{ "reload: queue renamed", 2, other_name, NULL, 1 },
-	{ "reload: queue removed", 2, no_queue, NULL, 1 },
-	{ "reload: jobs", 2, other_jobs, NULL, 1 },
-	{ "topology changed", 2, other_racks, NULL, 1 },
-	{ "drain a node", 4, drain, NULL, 1 },
-	{ "set a priority", 4, set_priority, NULL, 1 },
-	{ "set a limit", 3, set_limit, NULL, 1 },
-	{ "resize a Job", 3, resize, NULL, 1 },
+	{ "reload: policy", 3, other_policy, 1 },
+	{ "reload: limits", 4, other_limits, 1 },
+	{ "reload: queue renamed", 2, other_name, 1 },
+	{ "reload: queue removed", 2, no_queue, 1 },
+	{ "reload: jobs", 2, other_jobs, 1 },
+	{ "topology changed", 2, other_racks, 1 },
+	{ "drain a node", 4, drain, 1 },
+	{ "set a priority", 4, set_priority, 1 },
+	{ "set a limit", 3, set_limit, 1 },
+	{ "resize a Job", 3, resize, 1 },
 	{ 0 },
 };

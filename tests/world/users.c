@@ -124,6 +124,7 @@ static void make_again(struct world *w, uint64_t uid, uint64_t unused)
 	o = kube_new(w, SLU_KIND_JOB, old->ns, old->name);
 	o->asked = old->asked;
 	o->edited = old->edited;
+	o->ends_never = old->ends_never;
 	o->job = old->job;
 	o->job.t.gates = 0;
 	o->job.active = o->job.succeeded = o->job.failed = 0;
@@ -180,6 +181,39 @@ static void suspend_job(struct world *w, struct slu_rng *r)
 	world_say(w, "Job %s is suspended", o->name);
 	kube_changed(w, o, true);
 	world_at(w, w->now_us + world_span(w, o->uid, SECOND, 20 * SECOND), resume_job, o->uid, 0);
+}
+
+/* Starts with less than it asks for, and grows. */
+static void submit_elastic(struct world *w, struct slu_rng *r)
+{
+	struct obj *o;
+	char name[24], text[16];
+
+	snprintf(name, sizeof name, "e%" PRIu64, ++w->next_name);
+	o = new_job(w, r, name);
+	o->job.parallelism = o->job.completions = 2 + (int32_t)slu_rng_below(r, 10);
+	snprintf(text, sizeof text, "%d", 1 + (int)slu_rng_below(r, (uint64_t)o->job.parallelism));
+	pairs_set(&o->job.t.note, "sluice.sh/min-size", text);
+	world_say(w, "elastic Job %s: %s to %d pods of %d millicores for %d s", name, text,
+		  o->job.parallelism, o->job.t.cpu_m, o->job.t.run_s);
+	kube_create(w, o);
+}
+
+/* Says that it takes less time than it does. */
+static void submit_overlong(struct world *w, struct slu_rng *r)
+{
+	struct obj *o;
+	char name[24], text[16];
+
+	snprintf(name, sizeof name, "l%" PRIu64, ++w->next_name);
+	o = new_job(w, r, name);
+	o->job.t.run_s = 600;
+	snprintf(text, sizeof text, "%d", 3 + (int)slu_rng_below(r, 20));
+	pairs_set(&o->job.t.note, "sluice.sh/duration", text);
+	o->ends_never = true; /* where limits are enforced its pods are ended and made again */
+	world_say(w, "Job %s: %d pods of %d millicores for %d s, and says %s s", name,
+		  o->job.parallelism, o->job.t.cpu_m, o->job.t.run_s, text);
+	kube_create(w, o);
 }
 
 /* ---- pods ---- */
@@ -375,6 +409,9 @@ void users_leave(struct world *w)
 	static const enum slu_kkind serve[] = { SLU_KIND_DEPLOYMENT, SLU_KIND_STATEFULSET,
 						SLU_KIND_REPLICASET };
 
+	for (uint32_t i = w->obj[SLU_KIND_JOB].n; i-- > 0;)
+		if (w->obj[SLU_KIND_JOB].p[i]->ends_never)
+			kube_delete(w, w->obj[SLU_KIND_JOB].p[i], BACKGROUND);
 	for (size_t k = 0; k < SLU_LEN(serve); k++)
 		for (uint32_t i = w->obj[serve[k]].n; i-- > 0;)
 			if (!w->obj[serve[k]].p[i]->owner)
@@ -387,22 +424,24 @@ void users_leave(struct world *w)
 }
 
 const struct op user_ops[] = {
-	{ "submit a Job", 30, submit_job, NULL },
-	{ "submit a held Job", 15, submit_held_job, NULL },
-	{ "delete a Job", 8, delete_job, NULL },
-	{ "make a Job again", 4, remake_job, NULL },
-	{ "scale a Job", 4, scale_job, NULL },
-	{ "suspend a Job", 3, suspend_job, NULL },
-	{ "delete a pod", 5, delete_pod, NULL },
-	{ "somebody else's pod", 8, foreign_pod, NULL },
-	{ "a group of pods", 8, bare_gang, NULL },
-	{ "submit a Deployment", 4, submit_deployment, NULL },
-	{ "submit a StatefulSet", 4, submit_statefulset, NULL },
-	{ "scale a set", 3, scale_set, NULL },
-	{ "delete a set", 3, delete_set, NULL },
-	{ "hold a Job", 3, hold_job, NULL },
-	{ "cancel a Job", 2, cancel_job, NULL },
-	{ "forge a released pod", 2, forge_node, NULL },
-	{ "a pod that cannot be decoded", 1, bad_pod, NULL },
+	{ "submit a Job", 30, submit_job },
+	{ "submit a held Job", 15, submit_held_job },
+	{ "submit an elastic Job", 8, submit_elastic, 2 },
+	{ "submit a Job that takes longer", 6, submit_overlong, 2 },
+	{ "delete a Job", 8, delete_job },
+	{ "make a Job again", 4, remake_job },
+	{ "scale a Job", 4, scale_job },
+	{ "suspend a Job", 3, suspend_job },
+	{ "delete a pod", 5, delete_pod },
+	{ "somebody else's pod", 8, foreign_pod },
+	{ "a group of pods", 8, bare_gang },
+	{ "submit a Deployment", 4, submit_deployment },
+	{ "submit a StatefulSet", 4, submit_statefulset },
+	{ "scale a set", 3, scale_set },
+	{ "delete a set", 3, delete_set },
+	{ "hold a Job", 3, hold_job },
+	{ "cancel a Job", 2, cancel_job },
+	{ "forge a released pod", 2, forge_node },
+	{ "a pod that cannot be decoded", 1, bad_pod },
 	{ 0 },
 };

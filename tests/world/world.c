@@ -85,8 +85,8 @@ void world_broken(struct world *w, const char *rule, const char *fmt, ...)
 
 /* ---- the script ---- */
 
-static const struct op *const tables[] = { user_ops,    fault_ops, custom_ops, edit_ops,
-					   setting_ops, disk_ops,  machine_ops };
+static const struct op *const tables[] = { user_ops,    fault_ops, custom_ops,  edit_ops,
+					   setting_ops, disk_ops,  machine_ops, class_ops };
 
 const struct op *world_op(uint32_t i)
 {
@@ -128,8 +128,7 @@ static bool is_wanted(const struct world *w, const struct op *o)
 {
 	size_t n = strlen(o->name);
 
-	if ((o->finding && is_known(w, o->finding)) || !lives_wants(w, o) || o->since > w->age ||
-	    (w->lives && o->since))
+	if (!lives_wants(w, o) || o->since > w->age || (w->lives && o->since))
 		return false;
 	if (!w->only)
 		return true;
@@ -211,6 +210,13 @@ static void choose_settings(struct world *w)
 	w->customs = world_span(w, 1000033, 0, 2);
 	w->set.running = (uint32_t)SLU_MAX(world_span(w, 1000037, -4, 4), 0);
 	w->set.per_user = (uint32_t)SLU_MAX(world_span(w, 1000039, -6, 6), 0);
+	w->first_set = w->set;
+	if (w->age < 2)
+		return;
+	w->protobuf = world_span(w, 1000081, 0, 2);
+	w->bookmarks = world_span(w, 1000099, 0, 2);
+	w->page = world_span(w, 1000117, 0, 2) ? (uint32_t)world_span(w, 1000121, 1, 30) : 0;
+	w->set.enforce = world_span(w, 1000133, 0, 2);
 	w->first_set = w->set;
 }
 

@@ -56,6 +56,9 @@ struct tmpl {
 	bool tolerates;  /* the taint that nodes may carry */
 	char native[16]; /* schedulingGroup; "": none */
 	char pool[8];    /* node selector; "": any */
+	/* classes.c: names of classes and of a claim; what the runtime takes beside */
+	char priority[8], runtime[8], claim[16];
+	int32_t overhead_m;
 	struct pairs label, note;
 };
 
@@ -65,6 +68,7 @@ struct pod {
 	enum phase phase;
 	char reason[32];
 	int32_t index; /* of an indexed Job; -1 */
+	int32_t priority;
 	int64_t start_us, end_us;
 	bool unschedulable; /* condition PodScheduled=False */
 	bool counted;       /* by its Job */
@@ -110,8 +114,8 @@ struct space {
 /* Kinds whose spec and status are carried as they were written (custom.c). */
 struct custom {
 	char *spec, *status; /* JSON */
-	int32_t min;         /* PodGroups: members that start together */
-	bool own;            /* FluxJobs: somebody's own, not one of held work */
+	int32_t min;         /* PodGroups: members that start together; classes: their number */
+	bool own; /* FluxJobs: somebody's own, not one of held work; claims: they are bound */
 };
 
 /* A JobSet as its controller sees it (jobset.c); the daemon knows no such kind. */
@@ -126,11 +130,12 @@ struct obj {
 	uint64_t uid, rv, generation;
 	int64_t created_us, deleted_us, gone_us; /* 0: not */
 	uint8_t fin;
-	bool due;    /* its controller has been told to look */
-	bool orphan; /* its owner was deleted without it, or the owner's */
-	bool parted; /* a pod that had a node then */
-	bool missed; /* the webhook was not asked about it */
-	bool asked;  /* somebody asked the daemon to hold or cancel it */
+	bool due;        /* its controller has been told to look */
+	bool orphan;     /* its owner was deleted without it, or the owner's */
+	bool parted;     /* a pod that had a node then */
+	bool missed;     /* the webhook was not asked about it */
+	bool asked;      /* somebody asked the daemon to hold or cancel it */
+	bool ends_never; /* it serves, or is ended and begins again: it is deleted in the end */
 	bool edited; /* somebody changed what it says: it is no longer said what should become of it */
 	int64_t changed_us;
 	struct pairs label, note;
@@ -184,18 +189,9 @@ struct op {
 	const char *name;
 	unsigned weight;
 	void (*fn)(struct world *w, struct slu_rng *r);
-	const char *finding; /* NULL, or the known bug it shows: left out unless asked for */
 	unsigned since; /* the age of worlds it belongs to: older stories are told without it */
 };
-/* known.c: bugs that are known and not mended yet.  Whatever shows one is left out unless asked
- * for. */
-struct known {
-	const char *name, *what;
-	uint64_t seed;    /* shows it, with --all; 0: only seen with a script of before */
-	const char *only; /* ... and these actions; NULL: all */
-};
-extern const struct known known_bugs[];
-bool is_known(const struct world *w, const char *name);
+#define AGE_NOW 2u /* of worlds with everything */
 
 struct entry {
 	int64_t at_us;
@@ -204,15 +200,19 @@ struct entry {
 };
 /* One table per file, terminated by a row without a name; world.c lists them. */
 extern const struct op user_ops[], fault_ops[], custom_ops[], edit_ops[], setting_ops[], disk_ops[],
-	machine_ops[];
+	machine_ops[], class_ops[];
 
 /* After the script: what was held is released for good; services go. */
 void users_release(struct world *w);
 void users_leave(struct world *w);
 /* settings.c: everything as it was. */
 void settings_calm(struct world *w);
-/* disk.c: forget copies. */
+/* disk.c: once for the process; forget copies; a transaction begins (or is over), with whatever is to
+ * happen to it; the daemon dies here. */
+void disk_begin(void);
 void disk_done(struct world *w);
+void disk_tear(struct world *w, bool on);
+void disk_die(struct world *w, int n);
 
 /* What is wrong with the network, the servers and the clocks just now (faults.c). */
 struct faults {
@@ -230,6 +230,10 @@ struct faults {
 	int refuse;                  /* next so many pods that a kubelet does not take */
 	int store_forgets;           /* next so many commits are done, and nobody hears of it */
 	int64_t store_full_until_us;
+	int pages_gone; /* next so many pages of a list that are too old when they are asked for */
+	int store_tears; /* next so many transactions that are interrupted, after so many steps each */
+	uint32_t tear_after;
+	int die_at_commit; /* 1: the daemon dies before its next commit; 2: right after it */
 };
 
 struct world {
@@ -243,12 +247,15 @@ struct world {
 	const bool *off; /* entries to leave out; NULL: none */
 	uint32_t n_off;
 	const char *only;     /* names of actions, with commas between; NULL: all */
-	bool all;             /* also what is known to fail */
 	unsigned age;         /* actions and rules that came later are left out */
+	bool protobuf;        /* the server's encoding; else JSON */
+	bool bookmarks;       /* watches have them */
+	uint32_t page;        /* items of a list that come at once; 0: all */
 	bool customs;         /* the server knows PodGroups, FluxJobs and Reservations */
 	bool lives;           /* compare lives; see lives.c */
 	const char *postgres; /* URL of a server for the stores of other lives; NULL: in memory */
 	uint64_t compared, handed_over;
+	bool hooked; /* somebody answers the webhook's calls though no daemon lives */
 	bool calm;
 	bool restart; /* jobs.onMemberFailure */
 	bool leased;  /* a store that is shared, and a Lease with terms; else a file with a lock */
@@ -277,6 +284,8 @@ struct world {
 	} set, first_set;          /* now; as the world began */
 	int64_t set_us;            /* changed at that time */
 	bool restarted;            /* w->restart has been true */
+	int64_t stepped_us;        /* a daemon's clock was set for the first time; 0: never */
+	bool limits_set;           /* somebody asked for another limit of a job */
 	bool mixed;                /* queues or policies were changed */
 	uint64_t writes;           /* by daemons */
 
@@ -335,9 +344,15 @@ const char *pairs_get(const struct pairs *p, const char *key);
 /* Bind a pod: the outcome as an API server answers it (enum slu_kube_outcome). */
 int kube_bind(struct world *w, struct obj *pod, const char *node, int by);
 int kube_evict(struct world *w, struct obj *pod);
+/* The first line of the kind's log behind that version; false: 410, lines behind it are gone. */
+bool kube_since(struct world *w, enum slu_kkind kind, uint64_t rv, uint32_t *at);
 /* A controller shall look at the object. */
 void kube_look(struct world *w, struct obj *o);
 int64_t kube_used(struct world *w, const char *node); /* millicores */
+static inline int32_t cpu_of(const struct obj *pod)
+{
+	return pod->pod.t.cpu_m + pod->pod.t.overhead_m;
+}
 
 /* admission.c: ask the webhook about a new object; false: it refuses. */
 bool admit(struct world *w, struct obj *o);
@@ -361,6 +376,14 @@ void custom_merge(struct obj *o, bool status, const struct slu_json *patch);
 int custom_create(struct world *w, enum slu_kkind kind, const char *text);
 /* A FluxJob of somebody's own holds nodes, as its status says. */
 bool custom_holds(const struct world *w);
+/* classes.c: kinds whose fields are text beside the metadata (custom.spec). */
+bool is_plain(enum slu_kkind k);
+/* Millicores a pod of the template asks for, all told. */
+int32_t classes_cpu(struct world *w, const char *ns, const struct tmpl *t);
+/* The server's own admission of a new pod. */
+void classes_admit(struct world *w, struct obj *pod);
+/* The one node where its volume is; "": it has none; NULL: its claim is not bound yet. */
+const char *classes_node(struct world *w, const char *ns, const struct tmpl *t);
 void kubelet_look(struct world *w, struct obj *pod);
 void scheduler_look(struct world *w, struct obj *pod);
 void gc_owner_gone(struct world *w, struct obj *owner);
@@ -376,6 +399,9 @@ void daemon_kill(struct world *w, int n, const char *how);
 bool daemon_alive(const struct world *w, int n);
 /* Its view was cut off: list again. */
 void daemon_relist(struct world *w, int n, enum slu_kkind kind);
+/* Its watch of the kind breaks, in the middle of an event if one is on its way, and goes on later. */
+void daemon_break(struct world *w, int n, enum slu_kkind kind, int64_t for_us);
+void daemon_expire(struct world *w, int n, enum slu_kkind kind);
 void daemon_pause(struct world *w, int n, int64_t until_us);
 void daemon_step_clock(struct world *w, int n, int64_t by_us);
 void daemon_ask(struct world *w, int n, int what, const char *ns, const char *name);
@@ -391,8 +417,9 @@ struct slu_snapshot *daemon_picture(struct world *w, int n);
 /* Nothing it was told so lately counts against it. */
 int64_t daemon_excuse_us(const struct world *w, int n);
 
-/* requests.c: forget what is on its way. */
+/* requests.c: forget what is on its way; a patch (JSON) of somebody, an outcome as of kube_bind(). */
 void requests_drop(struct world *w);
+int requests_patch(struct world *w, struct obj *o, const char *text);
 
 /* ---- lives.c ---- */
 
@@ -412,6 +439,8 @@ void world_pass(struct world *w, int64_t seconds);
 void rule_bind(struct world *w, int by, int64_t issued_us, struct obj *pod, const char *node);
 void rule_evict(struct world *w, int by, struct obj *pod);
 void rule_sent(struct world *w, const struct obj *pod);     /* a bind has left the daemon */
+void rule_overdue(struct world *w, const struct obj *pod);  /* it is said to have run too long */
+void rule_started(struct world *w, const struct obj *pod);  /* its kubelet has started it */
 uint64_t rule_gang(struct world *w, const struct obj *pod); /* equal: they start together */
 void rule_quiet(struct world *w);
 /* Whether everything that can run has run. */
