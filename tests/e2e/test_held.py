@@ -21,7 +21,7 @@ from .conftest import EXAMPLES, crds, until, with_examples
 from .daemon import program
 from .drain import hooked
 
-CLUSTER = {"node_list": [{"name": "node", "count": 6, "cpu": 4}]}
+CLUSTER = {"node_list": [{"name": "node", "count": 6, "cpu": 4, "per": {"zone": 1}}]}
 GATE = "fluxqueue"
 _spaces = itertools.count(1)
 
@@ -639,13 +639,13 @@ def hard_spread(name, skew):
 
 @pytest.mark.parametrize("kind", ["Deployment", "Job"])
 def test_refused_pods_get_another_place(held, module_cluster, door, kind):
-    """Two pods that a hard spread keeps on different nodes, which Sluice does not know: the default scheduler refuses one."""
+    """Two pods that may not share a zone, which Sluice does not decide: the default scheduler refuses one."""
     space = door()
     if kind == "Job":
         obj = work.job("apart", pods=2, namespace=space, cpu="10m", run=60, labels={"app": "apart"}, backoff=6)
     else:
         obj = deployment("apart", space, 2, cpu="10m")
-    obj["spec"]["template"]["spec"]["topologySpreadConstraints"] = hard_spread("apart", 1)
+    obj["spec"]["template"]["spec"]["affinity"] = anti_affinity("apart")
     module_cluster.admin.create(obj)
     found = running(module_cluster, space, 2, timeout=40)
     assert len({check_released(p) for p in found}) == 2

@@ -536,22 +536,28 @@ static void test_zones_of_others(void)
 	close_world(&w);
 }
 
-/* Sizes that leave a gap in each zone: 6 + 6 free, and none for 8. */
+/* Pods of 5 in zones of 16: after two have gone each zone has 6 cpus left, and none has room for 8. */
 static void test_zones_with_gaps(void)
 {
-	struct fpod *x;
+	struct fpod *x[6];
 	struct world w;
 
 	open_world(&w, 1, 32, "");
 	zones(&w, "n0", 16, 16, "single-numa-node");
-	x = pinned(&w, "x", 9, "", "n0");
-	pinned(&w, "y", 5, "", "n0");
-	pinned(&w, "z", 9, "", "n0");
+	for (int i = 0; i < 6; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "x-%d", i);
+		x[i] = pinned(&w, name, 5, "", "n0");
+	}
+	turn(&w);
+	delete_pod(&w, x[0]);
+	delete_pod(&w, x[3]);
 	pinned(&w, "a", 8, MEMBER("a", "1", "a"), "");
 	turn(&w);
 	later(&w, 3);
 	ok(bound(&w, "a") == 0, "a pod is not started where no zone has room, though the node has");
-	delete_pod(&w, x);
+	delete_pod(&w, x[1]);
 	turn(&w);
 	later(&w, 40);
 	ok(bound(&w, "a") == 1, "and starts when one has");
