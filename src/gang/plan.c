@@ -158,6 +158,7 @@ static int set_apart(const struct slu_gang_req *q, struct plan *p, struct slu_er
 int slu_plan_make(struct slu_machine *m, const struct slu_gang_req *q, struct plan *p,
 		  struct slu_error *err)
 {
+	const uint32_t n_role = q->n_role;
 	int rc;
 
 	p->m = m;
@@ -165,9 +166,9 @@ int slu_plan_make(struct slu_machine *m, const struct slu_gang_req *q, struct pl
 	p->n_role = 0;
 	p->empty = p->close = false;
 	p->steps = SEARCH_STEPS;
-	if (!q->n_role || q->n_role > SLU_ROLES_MAX)
+	if (!n_role || n_role > SLU_ROLES_MAX)
 		return slu_fail(err, -EINVAL, "a gang has 1 to %u roles, not %u", SLU_ROLES_MAX,
-				q->n_role);
+				n_role);
 	if (q->level < -1 || q->level >= (int)m->level_name.n)
 		return slu_fail(err, -EINVAL, "there is no level %d", q->level);
 	if (q->level < 0 && q->flags & SLU_GANG_CLOSE_REQUIRED)
@@ -188,7 +189,7 @@ int slu_plan_make(struct slu_machine *m, const struct slu_gang_req *q, struct pl
 		return rc;
 	p->policy = q->policy;
 	p->duration = q->duration_s ? q->duration_s : SLU_FOREVER;
-	for (uint32_t i = 0; i < q->n_role; i++) {
+	for (uint32_t i = 0; i < n_role; i++) {
 		const struct slu_gang_role *r = &q->role[i];
 		struct plan_role *x = &p->role[i];
 
