@@ -168,12 +168,13 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 		return slu_fail(err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
 	was = g->cancelled;
 	was_held = g->on_hold;
-	/* A write that was lost: the next group of these objects would be on hold again. */
+	/* The write that took the note off the objects was lost: the next group of these objects
+	 * would be on hold again. */
 	if (a->what == SLU_ASK_RELEASE && !was && !was_held && is_noted(c, g))
 		core_ask_note(c, g);
 	if (g->run.n && !group_waits(g) &&
 	    !(a->what == SLU_ASK_RELEASE &&
-	      (was || was_held))) /* what is said must be so: nothing of it can be kept waiting */
+	      (was || was_held))) /* nothing of it can wait: "on hold" would be untrue */
 		return slu_fail(err, -EBUSY, "%s is running already; %s", a->name,
 				a->what == SLU_ASK_CANCEL ? "delete its object to end it"
 				: a->what == SLU_ASK_HOLD ? "only what waits can be held"

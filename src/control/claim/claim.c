@@ -16,7 +16,7 @@
 #define ROW_MAX    ((size_t)4 << 20)
 #define CLAIMS_MAX 100000u
 #define SWEEP_US   1000000
-#define LATER_US   10000 /* rows that nobody waits for go with others, or after this */
+#define LATER_US   10000 /* rows without an answer behind them go with others, or after this */
 #define SWEEP_MAX  1000u /* of those that run at once */
 
 /* ---- all of them ---- */
@@ -57,7 +57,7 @@ static void claim_free(struct claim *x)
 	slu_free(x);
 }
 
-/* A name as objects have them, with the number to make it its own. */
+/* A name that is legal for an object, made unique by the claim's number. */
 static char *name_of(const char *said, uint64_t number)
 {
 	char text[64], all[100];
@@ -241,7 +241,7 @@ static int add_share(struct slu_core *c, const struct run *r, slu_node node, uin
 	const struct slu_machine *m = slu_queue_machine(c->q);
 	struct share *s = NULL;
 
-	/* Slots of a node mostly come one after the other. */
+	/* Slots of one node mostly follow one another. */
 	for (uint32_t i = all->n; i-- > 0 && !s;)
 		if (all->p[i].node == node)
 			s = &all->p[i];
@@ -413,7 +413,7 @@ void core_claims_placed(struct slu_core *c)
 	}
 }
 
-/* Runs, and awaits its answer, or was not seen to run before. */
+/* The claim runs; it awaits its answer, or was not seen to run before. */
 static void started(struct slu_core *c, struct claim *x, const struct run *r)
 {
 	int rc = keep_places(c, x, r);
@@ -425,7 +425,7 @@ static void started(struct slu_core *c, struct claim *x, const struct run *r)
 		answer_match(c, x, r, true, rc == 0);
 }
 
-/* Was placed and taken back before it ran: a place went while the store took its time. */
+/* The claim was placed and taken back before it ran: its place was lost while the store was slow. */
 static void unplaced(struct slu_core *c, struct claim *x)
 {
 	slu_free(x->places);
@@ -435,11 +435,11 @@ static void unplaced(struct slu_core *c, struct claim *x)
 		store_claim(c, x);
 }
 
-/* Waits.  true: it is answered with "no room" and goes. */
+/* The claim waits.  true: it was answered with "no room" and goes. */
 static bool claim_waits(struct slu_core *c, struct claim *x, const struct run *r)
 {
 	if (core_awaits_ending(c))
-		return false; /* nothing was decided in this cycle; its end wakes us */
+		return false; /* no decisions while a gang ends; CORE_AT_ENDING wakes */
 	if (r->never || r->refused || !x->reserve) {
 		answer_client(x, -EBUSY, r->reason ? r->reason : "there is no room now");
 		return true;
@@ -471,7 +471,7 @@ static bool look_at_claim(struct slu_core *c, struct claim *x)
 			answer_client(x, -EBUSY, "it ended before it was answered");
 		return true;
 	}
-	if (x->ask && is_over(x->ask)) { /* a client that never hears of it would never cancel it */
+	if (x->ask && is_over(x->ask)) { /* its client, not told, would never cancel it */
 		answer_client(x, -ECANCELED, "the client no longer waits for the answer");
 		return true;
 	}
@@ -557,7 +557,7 @@ static void sweep(struct slu_core *c)
 	for (uint32_t n = SLU_MIN(all->all.n, SWEEP_MAX); n && all->all.n; n--) {
 		struct claim *x;
 
-		/* A gap is filled by the last, which was looked at already or will be. */
+		/* The last claim fills the gap; it was looked at already, or will be. */
 		if (all->swept == 0 || all->swept > all->all.n)
 			all->swept = all->all.n;
 		x = nth(c, --all->swept);

@@ -44,7 +44,8 @@ static void space_free(struct slu_core *c, struct space *s)
 	slu_free(s);
 }
 
-/* In the order of their names: the server looks at them in no order. */
+/* LimitRanges in the order of their names, so that the result is always the same: the server
+ * applies them in no fixed order. */
 static int insert(struct space *s, const struct slu_kobj *obj)
 {
 	uint32_t at = s->limit.n;

@@ -184,7 +184,7 @@ bool core_topology_changed(struct slu_core *c, const struct slu_kobj *obj, bool 
 	if (old)
 		slu_kobj_unref(&old->o);
 	if (same || !n->k)
-		return false; /* its agent counts what is free anew with every pod */
+		return false; /* only free amounts differ, written after every pod */
 	core_zones_changed(c, n);
 	if (n->handle != SLU_NODE_NONE) {
 		core_shapes_node(c, n);

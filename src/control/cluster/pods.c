@@ -70,7 +70,8 @@ struct pod *core_pod_new(struct slu_core *c, const struct slu_kpod *k)
 	p->k = slu_kpod(slu_kobj_ref(&k->o));
 	p->serial = ++c->serial;
 	p->binds = core_binds(c, k);
-	/* Later on we know of each pod before we release it; at start the store has to confirm it. */
+	/* While Sluice runs it knows of every pod before releasing it; after a start the store has
+	 * to confirm the release. */
 	p->vouched = !c->recovered;
 	p->managed = p->binds || slu_held_gated(&k->spec) || (p->vouched && slu_held_node(k));
 	p->e.key = k->o.meta.uid; /* pooled: the same text as long as a version of it is held */
@@ -87,7 +88,7 @@ struct pod *core_pod_new(struct slu_core *c, const struct slu_kpod *k)
 
 void core_pod_carries(struct slu_core *c, struct pod *p)
 {
-	/* What is not known here for want of memory is when the pod gets its shape. */
+	/* If memory is short, the terms are read again when the pod gets its shape. */
 	(void)core_repels_carried(c, &p->k->o, &p->carries);
 }
 

@@ -1,11 +1,12 @@
-/* Required anti-affinity: what pods that are there forbid others, and what those who come do not bear.
+/* Required anti-affinity: what pods on a node forbid to others, and which pods a newcomer refuses
+ * to share a node with.
  *
  * Equal terms are one `repel`, with the domains (values of its topology label) where a pod carries
- * it.  The pods it selects may not go to nodes of those domains; which terms select a pod is part of the
- * signature of its eligible nodes (shapes.c).  Terms by host count the other way round, too: a pod
- * that carries one may not go to a node with a pod that the term selects.  Terms of pods that
- * wait are known from the moment the pod is seen, so that pods of one gang that may not meet are roles
- * of their own, kept apart by the plan (core_shapes_apart()). */
+ * it.  The pods it selects may not go to nodes of those domains; which terms select a pod is part
+ * of the signature of its eligible nodes (shapes.c).  Terms by host count the other way round, too:
+ * a pod that carries one may not go to a node with a pod that the term selects.  Terms of pods that
+ * wait are known from the moment the pod is seen, so that pods of one gang that may not meet are
+ * roles of their own, kept apart by the plan (core_shapes_apart()). */
 #include "control/cluster/cluster.h"
 
 #define TERMS_MAX 65536u /* different ones; pods with further ones are not placed */
@@ -103,7 +104,7 @@ bool core_repel_forbids(const struct repel *r, const struct slu_knode *k)
 
 bool core_repel_meets(struct slu_core *c, const struct repel *r, const struct node *n)
 {
-	/* As the default scheduler: a node without the label is in no domain. */
+	/* Like the default scheduler: a node without the label is in no domain. */
 	if (!n->k || !slu_kmeta_label(&n->k->o.meta, r->term->topology))
 		return false;
 	for (uint32_t i = 0; i < n->pod.n; i++)
@@ -282,7 +283,7 @@ static struct repel *get(struct slu_core *c, const struct slu_kobj *pod, const s
 		r = NULL;
 		goto out;
 	}
-	/* Pods it selects have a shape of their own from now on. */
+	/* From now on the pods that the term selects have a shape of their own. */
 	if (add_repel(&c->cluster->new_repels, r) < 0)
 		slu_log(SLU_WARN, "anti-affinity not looked at for want of memory",
 			SLU_STR("pod", pod->meta.name), SLU_STR("ns", pod->meta.ns));

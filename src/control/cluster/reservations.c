@@ -321,7 +321,8 @@ static void unbook(struct slu_core *c, struct reservation *r)
 {
 	struct slu_span s = { .kind = SLU_SPAN_RESERVATION, .name = r->key };
 
-	/* Also of one that is over: this comes before the look at the plan that would drop it. */
+	/* This also covers a reservation that is over: the queue is told before the pass that would
+	 * drop it from the plan. */
 	if (r->booked)
 		core_apply(c, &(struct slu_event){ .kind = SLU_EV_SPAN_REMOVE, .span = &s });
 	r->booked = false;
@@ -366,7 +367,7 @@ static int book_reservation(struct slu_core *c, struct reservation *r, int64_t f
 	return 0;
 }
 
-/* Every node it holds is still the one that was booked. */
+/* Whether every node that the reservation holds is still the one that was booked. */
 static bool stands(struct slu_core *c, const struct reservation *r)
 {
 	for (uint32_t i = 0; i < r->node.n; i++) {
@@ -457,7 +458,8 @@ static void write_status(struct slu_core *c, struct reservation *r, const char *
 	snprintf(r->message, sizeof r->message, "%s", message);
 	if (same_status(r, r->k))
 		return;
-	/* What was sent is not in the object yet.  If it does not get there, it is sent again. */
+	/* The object does not show the status that was sent.  If the status never arrives, it is
+	 * sent again. */
 	core_due_by(c, CORE_AT_RESERVATION, c->now_us + AGAIN_US);
 	sum = status_sum(r);
 	if (sum == r->sent && c->now_us - r->sent_us < AGAIN_US)
@@ -488,7 +490,7 @@ static void write_status(struct slu_core *c, struct reservation *r, const char *
 
 /* ---- looking ---- */
 
-/* Not planned: no room is booked, and the object says why. */
+/* The reservation is not planned: no room is booked, and the object's status says why. */
 static void refuse_reservation(struct slu_core *c, struct reservation *r, const char *phase,
 			       const char *why)
 {
@@ -515,7 +517,8 @@ static void look_at_reservation(struct slu_core *c, struct reservation *r)
 	bool stays = r->booked && !r->changed && stands(c, r);
 
 	if (!stays || moved) {
-		/* The next one has its place already, unless all of them passed meanwhile. */
+		/* The next occurrence is in the plan already, unless all of those have passed
+		 * meanwhile. */
 		bool on = stays && every_s && from_s <= r->last_s;
 
 		if (!on)

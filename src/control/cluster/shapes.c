@@ -29,7 +29,7 @@ static bool volumes_reach(struct slu_core *c, const struct slu_kpod *p, const st
 	return true;
 }
 
-/* Without memory a node stays out; it is looked at again when it changes. */
+/* If memory is short the node is left out; the set is computed again when the node changes. */
 static void set_to(struct slu_core *c, struct slu_nodeset *set, uint32_t at, bool in)
 {
 	if (in == slu_nodeset_has(set, at))
@@ -116,8 +116,8 @@ static bool passes(enum slu_no no)
 	       no == SLU_NO_CLAIM || no == SLU_NO_ATTACH;
 }
 
-/* Counted once for all that ask for the same, until a node changes.  While some nodes are eligible, only
- * what keeps the others away for a time is worth a word. */
+/* The reasons are counted once for all pods of the same wishes, until a node changes.  While some
+ * nodes are eligible, only what keeps the others away for a time is worth a word. */
 static const char *nowhere(struct slu_core *c, struct where *w)
 {
 	uint32_t count[SLU_NO_COUNT] = { 0 };
@@ -190,7 +190,7 @@ void core_shapes_rebuild(struct slu_core *c)
 	}
 }
 
-/* Pods may use more nodes than before, and no node has changed that would tell those who wait. */
+/* Pods may use more nodes than before, and no node has changed that would wake the jobs that wait. */
 static void look_if_wider(struct slu_core *c)
 {
 	struct slu_event ev = { .kind = SLU_EV_LOOK };
@@ -239,7 +239,7 @@ static void where_free(struct slu_core *c, struct where *w)
 	slu_free(w);
 }
 
-/* What anti-affinity adds to a signature; the terms themselves into the lists. */
+/* Add to the signature what anti-affinity says, and the terms themselves to the lists. */
 static int put_repels(struct slu_core *c, const struct slu_kpod *k, struct repels *repel,
 		      struct repels *carries, struct slu_buf *b)
 {

@@ -61,7 +61,7 @@ static bool volume_of(struct slu_core *c, const char *ns, const char *name, stru
 	return true;
 }
 
-/* Without memory a volume is not counted; it is again when the node is counted next. */
+/* If memory is short the volume is not counted until the node is counted again. */
 static void add_volume(struct volumes *v, const struct volume *x)
 {
 	for (uint32_t i = 0; i < v->n; i++)

@@ -96,7 +96,8 @@ static bool is_zoned(const struct node *n, const char *name)
 	return false;
 }
 
-/* By labels alone a node is thought to be divided evenly, processors whole. */
+/* Where only labels describe a node, its zones are taken to be equal parts of it with whole
+ * processors. */
 static int64_t amount_in(const struct node *n, uint32_t zones, uint32_t z, const char *name)
 {
 	const struct slu_kzone *zone = n->topology ? zone_at(n->topology, z) : NULL;
@@ -115,7 +116,7 @@ static bool pins(const struct slu_kpodspec *s)
 
 /* ---- one node now ---- */
 
-/* Whether zone z has room for the pod beside the pods noted there; `empty`: as if it had none. */
+/* Whether zone z has room for the pod beside the pods noted there; `empty`: as if none were. */
 static bool fits_in(const struct node *n, uint32_t zones, uint32_t z, const struct slu_kpodspec *s,
 		    const struct pod *self, bool empty)
 {
@@ -139,7 +140,7 @@ static bool fits_in(const struct node *n, uint32_t zones, uint32_t z, const stru
 	return true;
 }
 
-/* The lowest zone that takes it, plus one; 0: none. */
+/* The lowest zone that has room for the pod, plus one; 0: none has. */
 static uint8_t zone_for(const struct node *n, const struct slu_kpodspec *s, const struct pod *self,
 			bool empty)
 {

@@ -1,4 +1,4 @@
-/* The file of settings into struct slu_config, with line numbers for what is wrong. */
+/* Read the file of settings into struct slu_config; an error names the line. */
 #include "control/config/rows.h"
 
 #include <stdatomic.h>
@@ -339,7 +339,7 @@ static int read_rows(struct reader *r, const struct row *rows, const struct slu_
 			row++;
 		if (!row->key)
 			return unknown_key(r, rows, it.keyval, it.key);
-		/* The file does not tell which of two values was meant. */
+		/* A key that is given twice: which of the two values was meant is unknown. */
 		if (slu_json_get(v, row->key) != it.val)
 			return wrong(r, slu_json_get(v, row->key), -EINVAL, "\"%s\" is set twice",
 				     row->key);
@@ -429,7 +429,8 @@ static int check_names(struct reader *r)
 	return 0;
 }
 
-/* The file of a scheduler, read as if it were ours; lines of it are not known any more. */
+/* A KubeSchedulerConfiguration is read as if it were Sluice's own file; its line numbers are lost
+ * in the translation. */
 static int read_foreign(struct reader *r, const struct slu_json *root)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;

@@ -47,7 +47,8 @@ static void put_section(struct slu_jsonw *w, const char *ours, const char *their
 	slu_jsonw_end_obj(w);
 }
 
-/* Whose pods it places; what its plugins do is the plan's business here. */
+/* The profile says whose pods the scheduler places.  Its plugins do not matter here: the plan does
+ * their work. */
 static void put_profiles(struct slu_jsonw *w, const struct slu_json *v, struct slu_buf *ignored)
 {
 	bool begun = false;

@@ -1,9 +1,9 @@
-/* Memory ran out for a moment.
+/* Recover after memory ran out for a moment.
  *
- * Whatever could not be done then was left undone: a group was not settled, the queue was not told, an
- * intent was not recorded, an object was not taken in.  Each of those places gives up where it stands;
- * that it is made good is the business of this file alone.  A second later everything is looked at
- * again, and again until a whole look went well. */
+ * Work that failed for lack of memory was left undone: a group was not settled, the queue was not
+ * told, an intent was not recorded, an object was not taken in.  Each of those places simply gives
+ * up; making good what it left is the business of this file alone.  A second later the core looks
+ * at everything again, and repeats that until a whole look succeeds. */
 #include "control/core/again.h"
 
 #include "base/mem.h"

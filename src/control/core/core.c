@@ -118,8 +118,8 @@ void slu_core_free(struct slu_core *c)
 {
 	if (!c)
 		return;
-	/* What was decided stays decided: the next one reads it, so nothing that ends with us is
-	 * settled, nor written to a door that is closed. */
+	/* A decision outlives the process: the next leader reads it from the store.  So runs
+	 * end here without settling their intents, and groups end after the store is closed. */
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
 	     e = slu_table_next(&c->groups->table, e))
 		while (group_of(e)->run.n)
@@ -201,7 +201,8 @@ static bool other_labels(const struct slu_config *a, const struct slu_config *b)
 	return false;
 }
 
-/* What needs a restart is read once, at start (slu_config_keep()); the rest counts from now on. */
+/* Settings that need a restart are read once, at start (slu_config_keep()); the others apply from
+ * now on. */
 static void new_config(struct slu_core *c, const struct slu_config *cfg)
 {
 	const struct slu_config *old = c->cfg;
@@ -228,8 +229,8 @@ static void mirror_complete(struct slu_core *c)
 		SLU_I64("pods", c->cluster->pods.n), SLU_I64("lists_ms", c->count.lists_us / 1000));
 }
 
-/* What a person asks about a gang is asked about the gang that the store remembers: the first cycle
- * comes before it, and waits for no pods then. */
+/* A request is about a gang as the store remembers it, so the first cycle runs before the request
+ * is carried out, and then waits for no pods. */
 static void recover_first(struct slu_core *c, int64_t now_us)
 {
 	struct slu_error err = { 0 };

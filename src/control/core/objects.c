@@ -70,7 +70,7 @@ static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
 		}
 		return;
 	}
-	if (s) { /* bound elsewhere behind our back: what is so counts */
+	if (s) { /* bound elsewhere by another program: the cluster is right */
 		struct run *r = p->run;
 
 		core_slot_vacate(c, r, p, false);

@@ -17,7 +17,7 @@
 
 #define PASS_US  250000
 #define LOOK_US  100       /* for each of them, until one that runs is looked at again */
-#define AWAY_US  300000000 /* so long a node may be away: as pods tolerate it */
+#define AWAY_US  300000000 /* a node may be away for this long, as pods tolerate it */
 #define AGAIN_US 30000000  /* until one that could not be made is tried again */
 
 static struct fluxjob *fluxjob_of(struct slu_entry *e)
@@ -107,7 +107,7 @@ static void set_text(char **at, const char *text)
 
 /* ---- held work ---- */
 
-/* Make it, or tell it the size its object has now. */
+/* Create the FluxJob, or update its size to that of its object. */
 static void write_it(struct slu_core *c, struct fluxjob *f, const struct slu_held_view *v)
 {
 	const struct group *g = core_group_find(c, v->obj->meta.ns, v->group);
@@ -340,15 +340,15 @@ static void own_waits(struct slu_core *c, struct fluxjob *f, const struct group 
 	if (r && slu_queue_job(c->q, r->id, &v) == 0) {
 		f->position = v.position;
 		v.planned_s = core_estimate(c, v.planned_s);
-		/* Without a promise, what the forecast said when it was last told. */
+		/* Without a promise: the forecast that the group was last told. */
 		f->planned_s = v.planned_s != SLU_TIME_NONE       ? v.planned_s
 			       : g->told_start_s != SLU_TIME_NONE ? g->told_start_s
 								  : 0;
 	}
 }
 
-/* A node of it that is gone, or has been away for so long that Kubernetes gives up its pods too;
- * NULL: none. */
+/* A node of the FluxJob that is gone, or has been away for so long that Kubernetes gives up the
+ * node's pods too; NULL: none. */
 static const char *lost_node(struct slu_core *c, const struct fluxjob *f)
 {
 	for (uint32_t i = 0; i < f->ask.max; i++) {

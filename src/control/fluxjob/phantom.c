@@ -17,7 +17,8 @@
 
 #define MARK SLU_PHANTOM_MARK
 
-/* First the slots that must be, by role, then those that may be. */
+/* The role of slot i: first come the slots that must start together, role by role, then the
+ * optional ones. */
 static const struct slu_fluxjob_role *role_of(const struct slu_fluxjob_ask *a, uint32_t i)
 {
 	for (int pass = 0; pass < 2; pass++)
@@ -70,8 +71,8 @@ static void annotations(const struct fluxjob *f, const struct slu_kfluxjob *k, s
 		if (v && !(*a->queue && !strcmp(kept[i], "sluice.sh/queue")))
 			slu_jsonw_kstr(w, kept[i], v);
 	}
-	/* Its labels, for those who start after it (run/after.c); as labels they would meet the
-	 * anti-affinity of pods. */
+	/* The labels of the FluxJob, for groups that start after it (run/after.c).  They are copied
+	 * as annotations, because labels would be selected by the anti-affinity of pods. */
 	for (uint16_t i = 0; i < k->o.meta.nlabels; i++)
 		if (!slu_key_find(k->o.meta.labels[i].key) &&
 		    !slu_kmeta_annotation(&k->o.meta, k->o.meta.labels[i].key))
@@ -155,7 +156,7 @@ static void spec(const struct slu_core *c, const struct slu_fluxjob_role *role, 
 	slu_jsonw_end_obj(w);
 }
 
-/* The first one of a role, by way of the text that the API server would send. */
+/* The first phantom of a role is decoded from the text that the API server would send. */
 static int first_like(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
 		      const struct slu_fluxjob_role *role)
 {
@@ -304,7 +305,7 @@ int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 	uint32_t before = c->fluxjobs->shown.n;
 	int rc = 0;
 
-	/* It ran before we did: on the nodes it was told. */
+	/* The FluxJob started under an earlier process: it stays on the nodes in its status. */
 	if (was && (slu_hostlist_parse(&at, f->k->places) < 0 || at.h.n < f->ask.min))
 		was = false;
 	f->start_s = was ? f->k->start_us / 1000000 : 0;

@@ -1,12 +1,13 @@
 /* The status of FluxJobs: what it says, and when it is worth a write.
  *
- * Work that starts at once passes four states in a second: they are written as one.  A change of state
- * waits for a second after the last write, a passing state for three, an end not at all.  A new position
- * or estimate waits for status.interval; for a job that is not among the next in line each further one
- * waits twice as long as the one before.
+ * Work that starts at once passes four states in a second: they are written as one.  A change of
+ * state waits for a second after the last write, a passing state for three, an end not at all.  A
+ * new position or estimate waits for status.interval; for a job that is not among the next in line
+ * each further one waits twice as long as the one before.
  *
- * Where thousands wait to be told, the server has little time for each of their Jobs, which are on
- * their way for many seconds: the more there are, the longer a state must last to be told. */
+ * Where thousands of FluxJobs have a status to be written, the server is slow to answer for each,
+ * and their Jobs take many seconds to start: the more FluxJobs there are, the longer a state must
+ * last to be written. */
 #include "control/fluxjob/fluxjob.h"
 
 #include <stdio.h>
@@ -57,7 +58,7 @@ uint64_t core_fluxjob_digest(const struct fluxjob *f)
 
 	h = slu_hash_u64(h ^ f->job);
 	h = slu_hash_u64(h ^ f->position);
-	/* An estimate that moved by seconds is the same one. */
+	/* An estimate that moved by seconds counts as unchanged. */
 	h = slu_hash_u64(h ^ (uint64_t)(f->planned_s / 10));
 	h = slu_hash_u64(h ^ (uint64_t)f->start_s);
 	return mix(mix(mix(h, f->nodes), f->places), f->message);

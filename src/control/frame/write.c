@@ -29,8 +29,8 @@ static int hand_over(struct slu_core *c, const struct slu_rec_write *like)
 	return -ENOMEM;
 }
 
-/* A phantom exists in the core alone: its events are about its FluxJob, its binding and eviction are shown
- * to the mirror, the rest says nothing. */
+/* A phantom exists in the core alone: its events are written on its FluxJob, its binding and
+ * eviction are shown to the mirror, all other writes about it are dropped. */
 static int write_here(struct slu_core *c, const struct slu_rec_write *w)
 {
 	struct core_here p = { 0 };
@@ -49,7 +49,8 @@ static int write_here(struct slu_core *c, const struct slu_rec_write *w)
 	}
 	if (w->verb != SLU_WRITE_BIND && w->verb != SLU_WRITE_EVICT)
 		return 0;
-	/* The caller is in the middle of an operation: the mirror is shown the change a moment later. */
+	/* The caller is in the middle of an operation, so the mirror is shown the change only after
+	 * it. */
 	p.uid = slu_strdup(w->uid);
 	p.node = slu_strdup(w->verb == SLU_WRITE_BIND ? w->node : "");
 	if (!p.uid || !p.node || slu_vec_push(&c->here, p) < 0) {

@@ -73,7 +73,7 @@ static bool is_held(struct slu_core *c, const struct group *g, const char *uid)
 		slu_held_waits(slu_kjob(h->obj)));
 }
 
-/* Into the scratch list; true: memory was enough. */
+/* Fill the scratch list with the makers of the group; false: no memory. */
 static bool list_makers(struct slu_core *c, const struct group *g)
 {
 	struct groups *s = c->groups;
@@ -165,8 +165,8 @@ bool core_life_look(struct slu_core *c, struct group *g)
 		bool beyond = p->maker_at == SLU_LIFE_ALONE && g->maker.n >= MAKERS_MAX;
 		uint32_t at = uid && !beyond ? find_maker(g, uid, p->maker_at) : SLU_LIFE_ALONE;
 
-		/* Its ReplicaSet went with its Deployment: the pod names one the mirror lacks, and is
-		 * no pod that stands alone for that. */
+		/* When a Deployment is deleted its ReplicaSet goes too: the pod names a ReplicaSet
+		 * that the mirror lacks, and still does not count as a pod without a maker. */
 		if (uid && !beyond && at == SLU_LIFE_ALONE && core_maker_join(c, g, p) == 0)
 			at = find_maker(g, uid, g->maker.n - 1);
 		p->maker_at = at;

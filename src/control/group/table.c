@@ -6,7 +6,7 @@
 #include "control/cluster/cluster.h"
 
 #define NOTED_BEFORE_US 30000000  /* the webhook notes what is made right after */
-#define MADE_AFTER_US   120000000 /* a pod made later was not what arrived with the note */
+#define MADE_AFTER_US   120000000 /* a pod made later was not submitted with the note */
 
 struct group *core_group_find(struct slu_core *c, const char *ns, const char *key)
 {
@@ -76,8 +76,8 @@ static struct group *group_new(struct slu_core *c, struct pod *p,
 	g->first_seen_us = first_seen(c, src);
 	g->cancelled = noted(src, SLU_CANCELLED);
 	g->on_hold = noted(src, SLU_ON_HOLD);
-	/* Anybody may write these two on the own objects.  The store knows what a person set; only
-	 * without one are the objects believed. */
+	/* Users may write these two keys on their own objects.  The store knows what was set by a
+	 * request; only without a store are the objects believed. */
 	if (c->door && !slu_intents_kept(c->door)) {
 		g->has_priority = slu_group_set(src, SLU_SET_PRIORITY, INT32_MIN, INT32_MAX,
 						&priority);

@@ -45,7 +45,8 @@ void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o)
 	touch_named(c, o->meta.ns, slu_key_place_meta(&o->meta));
 	if (t)
 		touch_named(c, o->meta.ns, slu_key_place_template(t));
-	/* It makes the leaders of several groups, and none of their keys is in its template. */
+	/* A LeaderWorkerSet makes the leaders of several groups, and its template has none of their
+	 * keys. */
 	if (t && slu_kpair_get(t->labels, t->nlabels, SLU_LED_SET))
 		touch_space(c, o->meta.ns);
 }

@@ -38,7 +38,7 @@ static bool claims_bound(struct slu_core *c, struct group *g, const struct pod *
 		const struct slu_kobj *o = core_lookup(c, SLU_KIND_PVC, g->ns,
 						       p->k->spec.claims[i]);
 
-		/* The scheduler that binds the pod chooses the volume too. */
+		/* The scheduler that binds the pod also chooses the volume. */
 		if (o && !p->binds && waits_for_consumer(c, slu_kpvc(o)))
 			continue;
 		if (!o || !*slu_kpvc(o)->volume) {
@@ -127,7 +127,7 @@ static bool shares_once(struct slu_core *c, struct group *g)
 	return true;
 }
 
-/* Once for each two sizes, however often the group is looked at. */
+/* Report each pair of sizes once, however often the group is looked at. */
 static void tell_sizes(struct slu_core *c, struct group *g, struct pod *odd, uint32_t said)
 {
 	uint32_t least = odd->said_size;
@@ -160,7 +160,8 @@ static uint32_t named_size(const struct slu_core *c, const struct group *g,
 	return g->wish.named_min;
 }
 
-/* The Reservation it names is there and not over; what has started does not need it any more. */
+/* Whether the Reservation that the group names exists and is not over; a gang that has started does
+ * not need it any more. */
 static bool reserved(struct slu_core *c, struct group *g)
 {
 	const struct reservation *r;
@@ -190,7 +191,8 @@ void core_wish_set(struct group *g)
 		g->wish.duration_s = g->limit_s;
 }
 
-/* Whole nodes are more than a quota of processors counts, so they are a right of the queue. */
+/* A queue must allow whole nodes: a gang that takes them uses more than a quota of processors
+ * counts. */
 static bool may_have_whole_nodes(const struct slu_core *c, const struct group *g)
 {
 	for (uint32_t i = 0; i < c->cfg->n_queues; i++)
@@ -232,7 +234,7 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 		core_group_wrong(c, g, "%s", err.text);
 		return false;
 	}
-	/* The server fills in the number; where it has not, the class tells it. */
+	/* The server fills in the priority of a pod; where it has not, the PriorityClass gives it. */
 	if (pg && *pg->priority_class && !pg->has_priority)
 		g->wish.priority = core_priority(c, pg->priority_class);
 	else if (!first->k->spec.has_priority && !(pg && pg->has_priority))
