@@ -1,13 +1,6 @@
 /* What ordinary users do to a waiting or running gang: it starts as a whole or not at all. */
 #include "held_kit.h"
 
-static void delete_softly(struct world *w, struct fpod *p)
-{
-	snprintf(p->meta + strlen(p->meta), sizeof p->meta - strlen(p->meta),
-		 "%s\"deletionTimestamp\":\"2026-01-01T00:01:00Z\"", *p->meta ? "," : "");
-	feed_pod(w, p, false);
-}
-
 static struct fpod *crowd(struct world *w, const char *prefix, int n, const char *cpu,
 			  const char *meta)
 {

@@ -966,6 +966,59 @@ static struct results result_of(const char *name)
 	return f;
 }
 
+/* How many jobs of that name people see, and how many of them have so many members. */
+static int jobs_seen(struct world *w, const char *name, uint32_t members, int *of_that_size)
+{
+	struct slu_snapshot *s;
+	int n = 0;
+
+	view(w, name);
+	s = slu_core_snapshot(w->core);
+	*of_that_size = 0;
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (!strcmp(s->job[i].name, name)) {
+			n++;
+			*of_that_size += s->job[i].n_pods == members;
+		}
+	slu_snapshot_unref(s);
+	return n;
+}
+
+/* A Job's pods were evicted, it made them again, and the new ones run while the old ones end. */
+static void test_earlier_life_leaves(void)
+{
+	static const char spec[] = "\"parallelism\":2,\"completions\":2";
+	struct results r;
+	struct world w;
+	int n, twos;
+
+	first_life(&w, 4, 2, "");
+	job(&w, "j1", "j", spec, "");
+	gang(&w, "a", 2, "2", OWNED("Job", "j1", "j"));
+	go_on(&w, NONE, NULL);
+	delete_softly(&w, pod(&w, "a-0"));
+	delete_softly(&w, pod(&w, "a-1"));
+	gang(&w, "b", 2, "2", OWNED("Job", "j1", "j"));
+	go_on(&w, NONE, NULL);
+	n = jobs_seen(&w, "j", 2, &twos);
+	ok(n == 2 && twos == 2 && bound(&w, "b") == 2,
+	   "a gang begins again while its earlier life ends: two jobs of two (%d, %d)", n, twos);
+	die(&w);
+	live(&w, 4, 2);
+	job(&w, "j1", "j", spec, "");
+	go_on(&w, NONE, NULL);
+	n = jobs_seen(&w, "j", 2, &twos);
+	ok(n == 2 && twos == 2, "after a restart they are two jobs of two still (%d, %d)", n, twos);
+	ok(result_of("j").n == 0, "neither of them is over");
+	delete_pod(&w, pod(&w, "a-0"));
+	delete_pod(&w, pod(&w, "a-1"));
+	go_on(&w, NONE, NULL);
+	r = result_of("j");
+	ok(r.n == 1 && jobs_seen(&w, "j", 2, &twos) == 1 && twos == 1,
+	   "when its members are gone, the earlier life has its result (%d)", r.n);
+	last_life_over(&w);
+}
+
 /* The kubelet's word: started and ended at these seconds of the first minutes of 2026. */
 static void ran(struct world *w, struct fpod *p, const char *phase, const char *from,
 		const char *to, bool seen_now)
@@ -1410,6 +1463,7 @@ int main(void)
 	test_forged_release();
 	test_release_of_those_ahead();
 	test_same_name_anew();
+	test_earlier_life_leaves();
 	check_use(false, false);
 	check_use(true, false);
 	check_use(true, true);

@@ -140,6 +140,9 @@ int64_t core_calm_wake_us(const struct slu_core *c);
 
 struct group *core_group_find(struct slu_core *c, const char *ns, const char *key);
 struct group *core_group_join(struct slu_core *c, struct pod *p);
+/* Let the pod join the earlier life of its group that has this key (with its namespace). */
+struct group *core_group_join_retired(struct slu_core *c, struct pod *p, const char *key);
+void core_group_retire(struct group *g); /* it is an earlier life: no PodGroup speaks of it */
 void core_group_dirty(struct slu_core *c, struct group *g);
 /* Whether another scheduler put all its members on nodes that Sluice does not use. */
 bool core_group_elsewhere(const struct group *g);

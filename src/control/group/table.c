@@ -7,14 +7,15 @@
 
 #define NOTED_BEFORE_US 30000000  /* the webhook notes what is made right after */
 #define MADE_AFTER_US   120000000 /* a pod made later was not submitted with the note */
+#define FULL_KEY        600       /* bytes of a namespace and a key */
 
 struct group *core_group_find(struct slu_core *c, const char *ns, const char *key)
 {
-	char full[600];
+	char full[FULL_KEY];
 	int n = snprintf(full, sizeof full, "%s/%s", ns, key);
 
-	return n > 0 && n < 600 ? group_of(slu_table_find(&c->groups->table, full, (size_t)n))
-				: NULL;
+	return n > 0 && n < FULL_KEY ? group_of(slu_table_find(&c->groups->table, full, (size_t)n))
+				     : NULL;
 }
 
 /* The arrival that the webhook noted; 0: there is none, or it cannot be true.  Any user who may make a pod
@@ -55,20 +56,20 @@ static bool noted(const struct slu_group_source *src, const char *key)
 	return v && !strcmp(v, "true");
 }
 
+/* `full` is the key with its namespace. */
 static struct group *group_new(struct slu_core *c, struct pod *p,
-			       const struct slu_group_source *src, const struct slu_group_id *id)
+			       const struct slu_group_source *src, const struct slu_group_id *id,
+			       const char *full)
 {
 	const char *user = c->cfg->webhook.enabled ? slu_group_note(src, SLU_IN_USER, NULL) : NULL;
 	const struct slu_kmeta *m = &p->k->o.meta;
-	struct slu_buf key = SLU_BUF_INIT(600);
 	struct group *g = slu_calloc(1, sizeof *g);
 	int64_t priority = 0;
 
 	if (!g)
 		return NULL;
-	slu_buf_printf(&key, "%s/%s", m->ns, id->key);
-	g->e.n = key.n;
-	g->key = slu_buf_take(&key);
+	g->key = slu_strdup(full);
+	g->e.n = strlen(full);
 	g->e.key = g->key;
 	g->ns = slu_strdup(m->ns);
 	g->scheduler = slu_strdup(p->k->spec.scheduler);
@@ -108,21 +109,29 @@ void core_group_dirty(struct slu_core *c, struct group *g)
 		g->dirty = true;
 }
 
-struct group *core_group_join(struct slu_core *c, struct pod *p)
+/* Let the pod join the group that its objects name or, with `retired`, the earlier life that has this
+ * key. */
+static struct group *join(struct slu_core *c, struct pod *p, const char *retired)
 {
 	struct slu_key_place place = slu_key_place_meta(&p->k->o.meta);
 	const char *size = slu_key_value(&place, SLU_KEY_SIZE, NULL);
 	struct slu_group_source src;
 	struct slu_group_id id;
 	struct slu_error err = { 0 };
+	char own[FULL_KEY];
+	const char *key = retired ? retired : own;
 	struct group *g;
 	int rc;
 
 	core_source(c, p->k, &src);
 	rc = slu_group_identify(&src, &id, &err);
-	g = core_group_find(c, p->k->o.meta.ns, id.key);
+	if (snprintf(own, sizeof own, "%s/%s", p->k->o.meta.ns, id.key) >= (int)sizeof own)
+		return NULL;
+	g = group_of(slu_table_finds(&c->groups->table, key));
 	if (!g)
-		g = group_new(c, p, &src, &id);
+		g = group_new(c, p, &src, &id, key);
+	if (g && retired)
+		core_group_retire(g);
 	if (!g || core_maker_join(c, g, p) < 0 || slu_vec_push(&g->pod, p) < 0)
 		return NULL;
 	p->member_at = g->pod.n - 1;
@@ -136,6 +145,22 @@ struct group *core_group_join(struct slu_core *c, struct pod *p)
 		core_tell(c, p, "BadGroup", true, "%s", err.text);
 	core_group_dirty(c, g);
 	return g;
+}
+
+struct group *core_group_join(struct slu_core *c, struct pod *p)
+{
+	return join(c, p, NULL);
+}
+
+struct group *core_group_join_retired(struct slu_core *c, struct pod *p, const char *key)
+{
+	return join(c, p, key);
+}
+
+void core_group_retire(struct group *g)
+{
+	g->retired = true;
+	g->id.podgroup = g->id.native = false;
 }
 
 bool core_group_elsewhere(const struct group *g)

@@ -257,10 +257,12 @@ static void recall_group(struct slu_core *c, struct group *g)
  * start. */
 void core_recover_plan(struct slu_core *c)
 {
-	uint32_t n = c->runs->known.n ? c->groups->dirty.n : 0, k;
-	slu_cleanup(slu_freep) struct core_memory **all = slu_reallocarray(NULL, n + 1u,
-									   sizeof *all);
+	slu_cleanup(slu_freep) struct core_memory **all = NULL;
+	uint32_t n, k;
 
+	core_lives_recall(c);
+	n = c->runs->known.n ? c->groups->dirty.n : 0;
+	all = slu_reallocarray(NULL, n + 1u, sizeof(struct core_memory *));
 	/* All objects are there: which of the groups does the store know, and which have only its
 	 * name? */
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
@@ -297,7 +299,7 @@ void core_recover_plan(struct slu_core *c)
 
 static bool is_awaited(struct slu_core *c, const struct core_memory *m)
 {
-	if (!m->ran || slu_table_finds(&c->groups->table, m->key))
+	if (!m->ran || m->retired || slu_table_finds(&c->groups->table, m->key))
 		return false;
 	for (uint32_t i = 0; i < m->maker.n; i++) {
 		const struct slu_kobj *o = core_owner(c, m->maker.p[i]);

@@ -30,9 +30,10 @@ static uint64_t name_hash(const char *ns, const char *name)
 
 void core_after_born(struct slu_core *c, struct group *g)
 {
-	/* Without memory it is found by its key only, as most are. */
-	(void)(slu_map_put(&c->runs->after.by_name, name_hash(g->ns, g->id.name), (uintptr_t)g) <
-	       0);
+	/* Without memory it is found by its key only, as most are.  The name is the next life's. */
+	if (!g->retired)
+		(void)(slu_map_put(&c->runs->after.by_name, name_hash(g->ns, g->id.name),
+				   (uintptr_t)g) < 0);
 	core_space_enter(c, g);
 	core_after_news(c, g->ns);
 }

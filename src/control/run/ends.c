@@ -184,9 +184,9 @@ void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *
 	put_later(g, w);
 }
 
-static int copy_name(const char *name, struct core_names *out)
+static int copy_name(const char *name, size_t n, struct core_names *out)
 {
-	char *s = slu_strdup(name);
+	char *s = slu_strndup(name, n);
 
 	if (!s || slu_vec_push(out, s) < 0) {
 		slu_free(s);
@@ -211,7 +211,8 @@ static int copy_later(const struct slu_json *obj, struct core_memory *m)
 static int copy_list(const struct slu_json *arr, struct core_names *out)
 {
 	slu_json_each (arr, it) {
-		if (slu_json_str(it.val) && copy_name(slu_json_str(it.val), out) < 0)
+		if (slu_json_str(it.val) &&
+		    copy_name(slu_json_str(it.val), strlen(slu_json_str(it.val)), out) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -230,6 +231,7 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 		return rc;
 	m->size = (uint32_t)j->size;
 	m->named = group && group[1] != 'u';
+	m->retired = strchr(j->key, CORE_RETIRED);
 	m->ran = m->begun || j->state == SLU_STORE_STARTING;
 	past = strstr(j->spec, "\"ok\"") || strstr(j->spec, "\"failed\"") ||
 	       strstr(j->spec, "\"used\"");
@@ -237,8 +239,10 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 		return 0; /* its key is all there is to know, and there may be very many */
 	if (!m->ran && !past && !strstr(j->spec, "\"makers\""))
 		return 0; /* the pods it waited with tell */
-	if (!m->named && group && copy_name(group + 3, &m->maker) < 0)
-		return -ENOMEM; /* "/u:UID": what makes it, or the pod itself */
+	/* "/u:UID": what makes it, or the pod itself */
+	if (!m->named && group &&
+	    copy_name(group + 3, strcspn(group + 3, (char[]){ CORE_RETIRED, 0 }), &m->maker) < 0)
+		return -ENOMEM;
 	m->name = slu_strdup(j->name);
 	m->user = slu_strdup(j->user);
 	m->queue = slu_strdup(j->queue);
@@ -262,7 +266,7 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 
 int core_memory_pod(struct core_memory *m, const char *uid)
 {
-	return m->ran || m->named ? copy_name(uid, &m->pod) : 0;
+	return m->ran || m->named ? copy_name(uid, strlen(uid), &m->pod) : 0;
 }
 
 static void names_free(struct core_names *l)

@@ -360,7 +360,7 @@ static void settle_group(struct slu_core *c, struct group *g)
 	core_vacant_fill(c, g);
 	if (core_vacant_trim(c, g)) /* a node may have room for a place that it had too many for */
 		core_vacant_fill(c, g);
-	if (g->cancelled)
+	if (g->cancelled || g->retired)
 		core_group_keep(c, g);
 	if (g->cancelled || g->retired || is_undoing(g))
 		return;

@@ -16,7 +16,8 @@ static int rename_group(struct slu_core *c, struct group *g)
 
 	/* A number that no other life of the daemon gives: the store may still have such a row of
 	 * the last one. */
-	slu_buf_printf(&key, "%s~%" PRIu64, g->key, g->job ? g->job : (uint64_t)c->now_us);
+	slu_buf_printf(&key, "%s%c%" PRIu64, g->key, CORE_RETIRED,
+		       g->job ? g->job : (uint64_t)c->now_us);
 	if (key.error) {
 		slu_buf_done(&key);
 		return -ENOMEM;
@@ -65,8 +66,11 @@ static void inherit(struct slu_core *c, const struct group *old, struct group *g
 	memcpy(g->avoid, old->avoid, sizeof g->avoid);
 }
 
-static void move(struct slu_core *c, struct group *g, struct pod *p)
+/* Into the group that its objects name or, with a key, into that earlier life of it. */
+static void move(struct slu_core *c, struct pod *p, const char *retired)
 {
+	struct group *g = p->group;
+
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		if (g->pod.p[i] == p) {
 			memmove(&g->pod.p[i], &g->pod.p[i + 1], (--g->pod.n - i) * sizeof p);
@@ -75,7 +79,7 @@ static void move(struct slu_core *c, struct group *g, struct pod *p)
 		}
 	core_pod_unkeep(c, p); /* it is a member of another row now */
 	p->group = NULL;
-	p->group = core_group_join(c, p);
+	p->group = retired ? core_group_join_retired(c, p, retired) : core_group_join(c, p);
 	core_groups_born(c);
 	core_held_link_pod(c, p);
 	if (!p->group)
@@ -93,10 +97,8 @@ void core_group_part(struct slu_core *c, struct group *g)
 	if (rename_group(c, g) < 0)
 		return; /* the next look */
 	slu_log(SLU_INFO, "group begins again", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns));
-	g->retired = true;
-	g->id.podgroup = g->id.native = false;
+	core_group_retire(g);
 	g->kept_sum = 0;
-	core_group_keep(c, g); /* under its new key: the old one is the next life's */
 	for (uint32_t i = 0; i < g->pod.n;) {
 		struct pod *p = g->pod.p[i];
 
@@ -104,11 +106,36 @@ void core_group_part(struct slu_core *c, struct group *g)
 			i++;
 			continue;
 		}
-		move(c, g, p);
+		move(c, p, NULL);
 		next = p->group ? p->group : next;
 	}
+	core_group_keep(c, g); /* under its new key: the old one is the next life's */
 	core_held_unlink(g);
 	if (next)
 		inherit(c, g, next);
 	core_group_dirty(c, g);
+}
+
+/* Whether the memory is an earlier life of that group. */
+static bool is_earlier(const struct core_memory *m, const struct group *g)
+{
+	return m->retired && !strncmp(m->key, g->key, g->e.n) && m->key[g->e.n] == CORE_RETIRED;
+}
+
+void core_lives_recall(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->runs->known, NULL); e;
+	     e = slu_table_next(&c->runs->known, e)) {
+		const struct core_memory *m = memory_of(e);
+
+		for (uint32_t i = 0; m->retired && i < m->pod.n; i++) {
+			struct pod *p = pod_of(slu_table_finds(&c->cluster->pods, m->pod.p[i]));
+			struct group *g = p ? p->group : NULL;
+
+			if (!g || !is_earlier(m, g))
+				continue;
+			move(c, p, m->key);
+			core_group_dirty(c, g);
+		}
+	}
 }

@@ -276,6 +276,11 @@ int core_run_role(struct run *r, struct shape *s); /* its number, new if need be
 /* Split the group in two: members that are leaving belong to an earlier life of its name, members that
  * wait to a new one. */
 void core_group_part(struct slu_core *c, struct group *g);
+/* In the key of an earlier life, before its number; no name of a Kubernetes object has it. */
+#define CORE_RETIRED '~'
+/* After a start, before groups are recalled: members of lives that had been split off belong to them
+ * again. */
+void core_lives_recall(struct slu_core *c);
 
 /* ---- after.c: groups that wait for others ---- */
 
@@ -364,6 +369,7 @@ struct core_memory {
 	struct slu_entry e; /* key: the group's */
 	char *key, *name, *user, *queue;
 	bool named;                   /* a user chose the name: it may come again */
+	bool retired;                 /* an earlier life of a name: its members only leave */
 	bool ran;                     /* it has begun: its outcome is recorded */
 	bool other;                   /* the cluster has another life of that name */
 	struct core_names maker, pod; /* uids; pods: those that were not seen to end */
