@@ -634,6 +634,39 @@ static void test_deadline(void)
 	close_world(&w);
 }
 
+/* A kubelet refuses a member before the gang runs whole: its successor goes to another node. */
+static void test_deadline_of_refused(void)
+{
+	const char *meta = OWNED("Job", "job-1",
+				 "mpi") ",\"annotations\":{\"sluice.sh/duration\":\"60\"}";
+	struct world w;
+
+	open_world(&w, 3, 1, "jobs: {enforceDeadlines: true}");
+	job(&w, "job-1", "mpi", "\"parallelism\":2,\"completions\":2", "");
+	w.slow_kubelets = true;
+	add_pod(&w, "m-a", "fluence", "1", meta);
+	add_pod(&w, "m-b", "fluence", "1", meta);
+	turn(&w);
+	end_pod(&w, &w.pod[0], "Running");
+	snprintf(w.pod[1].status, sizeof w.pod[1].status, ",\"reason\":\"OutOfcpu\"");
+	end_pod(&w, &w.pod[1], "Failed");
+	add_pod(&w, "m-c", "fluence", "1", meta);
+	turn(&w);
+	later(&w, 5);
+	ok(*w.pod[2].node && strcmp(w.pod[2].node, w.pod[1].node),
+	   "the successor of a member that a kubelet refused goes to another node (%s, %s)",
+	   w.pod[1].node, w.pod[2].node);
+	later(&w, 100);
+	ok(w.evictions == 0, "one member of two that runs does not use the gang's time");
+	end_pod(&w, &w.pod[2], "Running");
+	turn(&w);
+	later(&w, 50);
+	ok(w.evictions == 0, "within its limit the gang is left alone");
+	later(&w, 15);
+	ok(w.evictions == 2, "beyond it, both members are evicted (%d)", w.evictions);
+	close_world(&w);
+}
+
 static void reload(struct world *w, const char *yaml)
 {
 	struct slu_config *now = NULL;
@@ -988,6 +1021,7 @@ int main(void)
 	test_restart();
 	test_restart_policy();
 	test_deadline();
+	test_deadline_of_refused();
 	test_reload_queues();
 	test_reload_waits();
 	test_bad_objects();

@@ -339,7 +339,24 @@ static int64_t whole_at_us(const struct slu_core *c, const struct run *r, int64_
 	return SLU_MIN(SLU_MAX(said_us, r->start_s * 1000000), c->now_us);
 }
 
-/* The moment at which enough members ran. */
+/* How many members of the run are running; `last_us` becomes the latest start among them. */
+static uint32_t running(const struct slu_core *c, const struct run *r, int64_t *last_us)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->slot.n; i++) {
+		const struct pod *p = r->slot.p[i].pod;
+
+		if (!p || p->k->phase != SLU_PHASE_RUNNING)
+			continue;
+		n++;
+		*last_us = SLU_MAX(*last_us, p->k->start_us ? p->k->start_us : c->now_us);
+	}
+	return n;
+}
+
+/* The moment at which enough members ran.  A member that took the place of a lost one on another node is a
+ * follower: a gang is whole with its followers. */
 static void note_whole(struct slu_core *c, struct run *r)
 {
 	uint32_t n = 0;
@@ -347,14 +364,11 @@ static void note_whole(struct slu_core *c, struct run *r)
 
 	if (r->whole_s)
 		return;
-	for (uint32_t i = 0; i < r->slot.n; i++) {
-		const struct pod *p = r->slot.p[i].pod;
-
-		if (!p || p->k->phase != SLU_PHASE_RUNNING)
-			continue;
-		n++;
-		last_us = SLU_MAX(last_us, p->k->start_us ? p->k->start_us : c->now_us);
-	}
+	if (r->gang)
+		for (uint32_t i = 0; i < r->g->run.n; i++)
+			n += running(c, r->g->run.p[i], &last_us);
+	else
+		n = running(c, r, &last_us);
 	if (n >= whole_size(r))
 		r->whole_s = whole_at_us(c, r, last_us) / 1000000;
 }
