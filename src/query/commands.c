@@ -6,47 +6,47 @@
 #include "graph/read.h"
 #include "query/session_internal.h"
 
-const struct command slu_commands[] = {
-	{ "match", "m", slu_cmd_match,
+const struct command slu_query_commands[] = {
+	{ "match", "m", slu_query_match,
 	  "Find resources for a jobspec and book them: match OP FILE, where OP is allocate (now),\n"
 	  "allocate_orelse_reserve (now or as early as possible), allocate_with_satisfiability (now,\n"
 	  "and say whether it could ever run), satisfiability (only say that), without_allocating or\n"
 	  "without_allocating_future (show, book nothing): resource-query> match allocate job.yaml" },
-	{ "multi-match", "M", slu_cmd_multi_match,
+	{ "multi-match", "M", slu_query_multi_match,
 	  "The same for several jobspecs, up to the first that fails:\n"
 	  "resource-query> multi-match allocate a.yaml b.yaml" },
-	{ "update", "u", slu_cmd_update,
+	{ "update", "u", slu_query_update,
 	  "Register what runs already: update allocate|reserve jgf|jgf_shorthand|rv1exec FILE JOBID\n"
 	  "START DURATION: resource-query> update allocate rv1exec R.json 7 0 3600" },
-	{ "attach", "j", slu_cmd_attach,
+	{ "attach", "j", slu_query_attach,
 	  "Add the vertices of a JGF file to the graph: resource-query> attach new.json" },
-	{ "remove", "j", slu_cmd_remove,
+	{ "remove", "j", slu_query_remove,
 	  "Cut a part out of the graph, by path (true) or by ranks (false):\n"
 	  "resource-query> remove /cluster0/rack1 true" },
-	{ "find", "f", slu_cmd_find,
+	{ "find", "f", slu_query_find,
 	  "Show resources by criteria joined with and, or, ( ): status=up|down\n"
 	  "sched-now=allocated|free sched-future=reserved|free agfilter=true|false names=HOSTS\n"
 	  "property=NAME jobid-alloc=ID jobid-reserved=ID jobid-span=ID jobid-tag=ID:\n"
 	  "resource-query> find status=down and sched-now=allocated" },
-	{ "cancel", "c", slu_cmd_cancel,
+	{ "cancel", "c", slu_query_cancel,
 	  "Free what a job holds or has reserved: resource-query> cancel JOBID [stats]" },
-	{ "partial-cancel", "pc", slu_cmd_partial_cancel,
+	{ "partial-cancel", "pc", slu_query_partial_cancel,
 	  "Free a part of it: resource-query> partial-cancel JOBID jgf|rv1exec FILE [stats]" },
-	{ "set-property", "p", slu_cmd_set_property,
+	{ "set-property", "p", slu_query_set_property,
 	  "Give a vertex a property: resource-query> set-property PATH KEY=VALUE" },
-	{ "get-property", "g", slu_cmd_get_property,
+	{ "get-property", "g", slu_query_get_property,
 	  "Show a vertex's properties: resource-query> get-property PATH" },
-	{ "set-status", "t", slu_cmd_set_status,
+	{ "set-status", "t", slu_query_set_status,
 	  "Mark a vertex: resource-query> set-status PATH up|down" },
-	{ "get-status", "e", slu_cmd_get_status,
+	{ "get-status", "e", slu_query_get_status,
 	  "Show a vertex's status: resource-query> get-status PATH" },
-	{ "list", "l", slu_cmd_list, "List all jobs: resource-query> list" },
-	{ "info", "i", slu_cmd_info, "Show one job: resource-query> info JOBID" },
-	{ "stat", "s", slu_cmd_stat, "Show times: resource-query> stat" },
-	{ "cat", "a", slu_cmd_cat, "Show a file: resource-query> cat job.yaml" },
-	{ "help", "h", slu_cmd_help,
+	{ "list", "l", slu_query_list, "List all jobs: resource-query> list" },
+	{ "info", "i", slu_query_info, "Show one job: resource-query> info JOBID" },
+	{ "stat", "s", slu_query_stat, "Show times: resource-query> stat" },
+	{ "cat", "a", slu_query_cat, "Show a file: resource-query> cat job.yaml" },
+	{ "help", "h", slu_query_help,
 	  "Show this, or help on one command: resource-query> help match" },
-	{ "quit", "q", slu_cmd_quit, "Quit the session: resource-query> quit" },
+	{ "quit", "q", slu_query_quit, "Quit the session: resource-query> quit" },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -66,7 +66,7 @@ static int attach_text(struct slu_session *s, struct slu_buf *msg)
 	return primed < 0 ? primed : rc;
 }
 
-int slu_cmd_attach(struct slu_session *s, const struct words *a)
+int slu_query_attach(struct slu_session *s, const struct words *a)
 {
 	struct slu_buf msg = SLU_BUF_INIT((size_t)1 << 20);
 	int rc;
@@ -143,7 +143,7 @@ static int remove_ranks(struct slu_session *s, const char *text)
 	return 0;
 }
 
-int slu_cmd_remove(struct slu_session *s, const struct words *a)
+int slu_query_remove(struct slu_session *s, const struct words *a)
 {
 	if (a->n != 3)
 		return slu_session_malformed(s);
@@ -157,7 +157,7 @@ int slu_cmd_remove(struct slu_session *s, const struct words *a)
 
 /* --- jobs --- */
 
-int slu_cmd_cancel(struct slu_session *s, const struct words *a)
+int slu_query_cancel(struct slu_session *s, const struct words *a)
 {
 	struct slu_match_result r = { 0 };
 	struct job *j;
@@ -201,14 +201,14 @@ static void print_job(struct slu_session *s, const struct job *j)
 		state[j->state], j->at_s, j->file, j->overhead_s);
 }
 
-int slu_cmd_list(struct slu_session *s, const struct words *a)
+int slu_query_list(struct slu_session *s, const struct words *a)
 {
 	for (uint32_t i = 0; i < s->jobs.n; i++)
 		print_job(s, &s->jobs.p[i]);
 	return 0;
 }
 
-int slu_cmd_info(struct slu_session *s, const struct words *a)
+int slu_query_info(struct slu_session *s, const struct words *a)
 {
 	struct job *j;
 	int64_t id;
@@ -224,7 +224,7 @@ int slu_cmd_info(struct slu_session *s, const struct words *a)
 	return 0;
 }
 
-int slu_cmd_stat(struct slu_session *s, const struct words *a)
+int slu_query_stat(struct slu_session *s, const struct words *a)
 {
 	FILE *f = s->io.std;
 
@@ -239,7 +239,7 @@ int slu_cmd_stat(struct slu_session *s, const struct words *a)
 
 /* --- vertices --- */
 
-int slu_cmd_set_property(struct slu_session *s, const struct words *a)
+int slu_query_set_property(struct slu_session *s, const struct words *a)
 {
 	uint32_t cursor = 0, v;
 	bool found = false;
@@ -265,7 +265,7 @@ int slu_cmd_set_property(struct slu_session *s, const struct words *a)
 	return 0;
 }
 
-int slu_cmd_get_property(struct slu_session *s, const struct words *a)
+int slu_query_get_property(struct slu_session *s, const struct words *a)
 {
 	uint32_t cursor = 0, v;
 	bool found = false;
@@ -289,7 +289,7 @@ int slu_cmd_get_property(struct slu_session *s, const struct words *a)
 	return 0;
 }
 
-int slu_cmd_set_status(struct slu_session *s, const struct words *a)
+int slu_query_set_status(struct slu_session *s, const struct words *a)
 {
 	uint32_t cursor = 0, v;
 	bool up, first = true;
@@ -310,7 +310,7 @@ int slu_cmd_set_status(struct slu_session *s, const struct words *a)
 	return 0;
 }
 
-int slu_cmd_get_status(struct slu_session *s, const struct words *a)
+int slu_query_get_status(struct slu_session *s, const struct words *a)
 {
 	uint32_t cursor = 0, v;
 	bool found = false;
@@ -337,7 +337,7 @@ int slu_cmd_get_status(struct slu_session *s, const struct words *a)
 
 /* --- the rest --- */
 
-int slu_cmd_cat(struct slu_session *s, const struct words *a)
+int slu_query_cat(struct slu_session *s, const struct words *a)
 {
 	FILE *f = s->io.std;
 
@@ -368,12 +368,12 @@ static void print_help(FILE *f, const struct command *c)
 	fputc('\n', f);
 }
 
-int slu_cmd_help(struct slu_session *s, const struct words *a)
+int slu_query_help(struct slu_session *s, const struct words *a)
 {
 	const char *want = a->n == 2 ? a->w[1] : NULL;
 	bool found = false;
 
-	for (const struct command *c = slu_commands; c->name; c++) {
+	for (const struct command *c = slu_query_commands; c->name; c++) {
 		if (want && strcmp(want, c->name) != 0 && strcmp(want, c->abbr) != 0)
 			continue;
 		print_help(s->io.std, c);
@@ -384,7 +384,7 @@ int slu_cmd_help(struct slu_session *s, const struct words *a)
 	return 0;
 }
 
-int slu_cmd_quit(struct slu_session *s, const struct words *a)
+int slu_query_quit(struct slu_session *s, const struct words *a)
 {
 	return 1;
 }
@@ -410,7 +410,7 @@ static void split_words(char *line, struct words *a)
 
 static const struct command *find_command(const char *name)
 {
-	for (const struct command *c = slu_commands; c->name; c++)
+	for (const struct command *c = slu_query_commands; c->name; c++)
 		if (!strcmp(name, c->name) || !strcmp(name, c->abbr))
 			return c;
 	return NULL;
@@ -439,5 +439,5 @@ int slu_session_command(struct slu_session *s, const char *line)
 
 const char *slu_session_command_name(size_t i)
 {
-	return slu_commands[i].name;
+	return slu_query_commands[i].name;
 }

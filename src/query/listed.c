@@ -58,7 +58,7 @@ static int run_update(struct slu_session *s, const char *reader, const char *fil
 	return r.code ? 0 : slu_session_job_set(s, jobid, at_s, file, took_s);
 }
 
-int slu_cmd_update(struct slu_session *s, const struct words *a)
+int slu_query_update(struct slu_session *s, const struct words *a)
 {
 	static const char *const readers[] = { "jgf", "rv1exec", "jgf_shorthand", NULL };
 	int64_t jobid, at_s, duration_s;
@@ -120,7 +120,7 @@ static int partial_cancel(struct slu_session *s, struct job *j, const char *read
 	return 0;
 }
 
-int slu_cmd_partial_cancel(struct slu_session *s, const struct words *a)
+int slu_query_partial_cancel(struct slu_session *s, const struct words *a)
 {
 	static const char *const readers[] = { "jgf", "rv1exec", NULL };
 	struct job *j;

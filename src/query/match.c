@@ -162,7 +162,7 @@ static int run_match(struct slu_session *s, enum slu_match_op op, const char *fi
 	return code;
 }
 
-int slu_cmd_match(struct slu_session *s, const struct words *a)
+int slu_query_match(struct slu_session *s, const struct words *a)
 {
 	enum slu_match_op op;
 	int rc;
@@ -175,7 +175,7 @@ int slu_cmd_match(struct slu_session *s, const struct words *a)
 	return rc < 0 ? rc : 0;
 }
 
-int slu_cmd_multi_match(struct slu_session *s, const struct words *a)
+int slu_query_multi_match(struct slu_session *s, const struct words *a)
 {
 	enum slu_match_op op;
 
@@ -194,7 +194,7 @@ int slu_cmd_multi_match(struct slu_session *s, const struct words *a)
 
 /* --- find --- */
 
-int slu_cmd_find(struct slu_session *s, const struct words *a)
+int slu_query_find(struct slu_session *s, const struct words *a)
 {
 	struct slu_buf criteria = SLU_BUF_INIT((size_t)16 << 20);
 	struct slu_sink sink = slu_writer_sink(s->w);

@@ -42,10 +42,11 @@ struct words {
 
 typedef int command_fn(struct slu_session *s, const struct words *a);
 
-command_fn slu_cmd_match, slu_cmd_multi_match, slu_cmd_update, slu_cmd_attach, slu_cmd_remove,
-	slu_cmd_find, slu_cmd_cancel, slu_cmd_partial_cancel, slu_cmd_set_property,
-	slu_cmd_get_property, slu_cmd_set_status, slu_cmd_get_status, slu_cmd_list, slu_cmd_info,
-	slu_cmd_stat, slu_cmd_cat, slu_cmd_help, slu_cmd_quit;
+command_fn slu_query_match, slu_query_multi_match, slu_query_update, slu_query_attach,
+	slu_query_remove, slu_query_find, slu_query_cancel, slu_query_partial_cancel,
+	slu_query_set_property, slu_query_get_property, slu_query_set_status, slu_query_get_status,
+	slu_query_list, slu_query_info, slu_query_stat, slu_query_cat, slu_query_help,
+	slu_query_quit;
 
 struct command {
 	const char *name, *abbr;
@@ -53,7 +54,7 @@ struct command {
 	const char *text;
 };
 /* Ends with a NULL name. */
-extern const struct command slu_commands[];
+extern const struct command slu_query_commands[];
 
 /* Numbers of jobs are 64 bits without a sign to the user, and go on beyond 2^63. */
 static inline int64_t slu_session_next_id(int64_t id)
