@@ -703,7 +703,8 @@ static int read_options(int argc, char **argv, struct options *o)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "sluiced: \"%s\" is no option\n", argv[optind]);
+		fprintf(stderr, "sluiced: unexpected argument \"%s\"; --help lists the options\n",
+			argv[optind]);
 		return 2;
 	}
 	if (o->graph && !o->standalone) {

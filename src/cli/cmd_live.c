@@ -739,7 +739,7 @@ static int run_reserve(void *conf, int argc, char **argv, struct slu_error *err)
 	int rc;
 
 	if (!c->until)
-		return slu_fail(err, SLU_WRONG, "until when? Give --until");
+		return slu_fail(err, SLU_WRONG, "a reservation needs an end: give --until");
 	if (!c->nodes == !c->count)
 		return slu_fail(err, SLU_WRONG, "give one of --nodes and --count");
 	if (c->label && !c->count)

@@ -406,8 +406,7 @@ static int explain_job(const struct slu_queue *q, int64_t now_s, void *arg, stru
 	int rc = slu_queue_why(q, now_s, a->job + 1, &w, err);
 
 	if (rc == -ENOENT) {
-		printf("%s: job %" PRIu64 " at %" PRId64
-		       " is not there: not yet, or it has ended\n",
+		printf("%s: job %" PRIu64 " at %" PRId64 " was not submitted yet, or has ended\n",
 		       a->policy, a->t->job.p[a->job].id, now_s);
 		return 0;
 	}

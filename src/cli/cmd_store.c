@@ -74,7 +74,7 @@ static int migrate(struct work *w, struct slu_error *err)
 	if (found == now)
 		printf("%s: schema %d is the newest, nothing to do\n", w->shown, now);
 	else if (!found)
-		printf("%s: made, schema %d\n", w->shown, now);
+		printf("%s: created with schema %d\n", w->shown, now);
 	else
 		printf("%s: schema %d is now %d\n", w->shown, found, now);
 	return 0;
@@ -236,7 +236,7 @@ static int import(struct work *w, struct slu_error *err)
 	if (f != stdin)
 		fclose(f);
 	if (!rc && !w->conf->quiet)
-		printf("%s: %" PRIu64 " rows taken in\n", w->shown, rows);
+		printf("%s: %" PRIu64 " rows imported\n", w->shown, rows);
 	return rc;
 }
 

@@ -44,7 +44,7 @@ static void offer_options(const struct typed *t, const struct slu_command *c)
 		snprintf(word, sizeof word, "--%s", o->name);
 		offer_word(t, word, o->help);
 	}
-	offer_word(t, "--help", "tell about the command");
+	offer_word(t, "--help", "show help for the command");
 }
 
 /* "check|migrate [STORE]": the words of an argument that must be one of several. */
@@ -126,7 +126,7 @@ void slu_command_complete(const struct slu_command *const *table, int n, char **
 		offer_commands(&t, table);
 		if (asks)
 			return;
-		offer_word(&t, "help", "tell about a command");
+		offer_word(&t, "help", "show help for a command");
 		offer_word(&t, "version", "print the version");
 		return;
 	}

@@ -286,7 +286,7 @@ static int set_request(struct slu_queue *q, uint32_t j, const struct slu_gang_re
 		job->block = BLOCK_NONE;
 	rc = queue_job_settle(q, j, out);
 	if (rc == -EINVAL) {
-		rc = queue_decide_text(out, SLU_DEC_NEVER, job->id, "the request makes no sense");
+		rc = queue_decide_text(out, SLU_DEC_NEVER, job->id, "the request is invalid");
 		job->block = BLOCK_NEVER;
 		queue_job_set_state(q, j, SLU_JOB_NEVER);
 	}

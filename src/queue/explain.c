@@ -193,12 +193,13 @@ const char *slu_pass_rule_text(enum slu_pass_rule r)
 {
 	static const char *const text[] = {
 		[SLU_PASS_BESIDE] = "started beside its promise",
-		[SLU_PASS_GAP] = "fitted a gap that this one did not fit",
+		[SLU_PASS_GAP] = "fits a gap that is too small for this one",
 		[SLU_PASS_SHORTER] = "is shorter, and the shortest goes first",
-		[SLU_PASS_PACKED] = "goes first so that all that came together are done sooner",
-		[SLU_PASS_BALANCED] = "goes first so that the line is done sooner and waits less",
-		[SLU_PASS_MEMBER] = "belongs to a gang that ran already",
-		[SLU_PASS_QUEUE] = "is of another queue",
+		[SLU_PASS_PACKED] = "goes first so that the jobs submitted together end sooner",
+		[SLU_PASS_BALANCED] =
+			"goes first so that the whole queue ends sooner and waits less",
+		[SLU_PASS_MEMBER] = "belongs to a gang that was already running",
+		[SLU_PASS_QUEUE] = "is in another queue",
 	};
 
 	return (unsigned)r < SLU_LEN(text) ? text[r] : "?";
@@ -223,7 +224,7 @@ void slu_passer_text(const struct slu_passer *p, char *out, size_t size)
 	else
 		snprintf(who, sizeof who, "%" PRIu64, p->id);
 	if (p->harm_s == SLU_TIME_EVER)
-		snprintf(harm, sizeof harm, "there is no start for this one while it runs");
+		snprintf(harm, sizeof harm, "this one cannot start while that job runs");
 	else
 		snprintf(harm, sizeof harm, "harm %s%" PRId64 " s%s", p->at_most ? "at most " : "",
 			 p->harm_s, p->at_most ? ", it has ended" : "");

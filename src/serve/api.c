@@ -280,7 +280,7 @@ static void resize_gang(struct slu_api *a, struct slu_exchange *x, const char *n
 	unsigned long n = strtoul(size, &end, 10);
 
 	if (size[0] < '0' || size[0] > '9' || *end || n > INT32_MAX) {
-		slu_http_reply_text(x, 400, "%.20s is no number of members\n", size);
+		slu_http_reply_text(x, 400, "\"%.20s\" is not a number of members\n", size);
 		return;
 	}
 	send_ask(a, x, &(struct slu_rec_ask){ .what = SLU_ASK_RESIZE, .size = (uint32_t)n }, ns,
@@ -298,8 +298,9 @@ static void priority(struct slu_api *a, struct slu_exchange *x, const char *ns, 
 
 	if (!own && ((text[0] != '-' && (text[0] < '0' || text[0] > '9')) || *end ||
 		     n < INT32_MIN || n > INT32_MAX)) {
-		slu_http_reply_text(x, 400,
-				    "\"%.40s\" is no priority: a whole number, or " OWN "\n", text);
+		slu_http_reply_text(
+			x, 400, "\"%.40s\" is not a priority: give a whole number, or " OWN "\n",
+			text);
 		return;
 	}
 	send_ask(a, x,
@@ -314,7 +315,8 @@ static void limit(struct slu_api *a, struct slu_exchange *x, const char *ns, con
 	int64_t s = 0;
 
 	if (!own && (slu_config_seconds(text, &s) < 0 || s < 1)) {
-		slu_http_reply_text(x, 400, "\"%.40s\" is no limit: 90, 15m, 12h, 7d, or " OWN "\n",
+		slu_http_reply_text(x, 400,
+				    "\"%.40s\" is not a limit: give 90, 15m, 12h, 7d, or " OWN "\n",
 				    text);
 		return;
 	}
@@ -378,8 +380,8 @@ static int put_list(const char *query, const char *from, struct slu_jsonw *w, co
 		char *eq = pairs ? strchr(part, '=') : NULL;
 
 		if (!*part || (pairs && (!eq || eq == part || !eq[1]))) {
-			rc = slu_fail(err, -EINVAL, "%s: \"%.60s\" is no %s", from, part,
-				      pairs ? "amount (cpu=4)" : "name");
+			rc = slu_fail(err, -EINVAL, "%s: \"%.60s\" is not %s", from, part,
+				      pairs ? "an amount (cpu=4)" : "a name");
 			break;
 		}
 		if (eq)
@@ -415,7 +417,7 @@ static int put_moment(const char *query, const char *from, struct slu_jsonw *w, 
 	if (rc < 0)
 		return rc;
 	if (!s && !strcmp(from, "until"))
-		return slu_fail(err, -EINVAL, "until when? Give --until");
+		return slu_fail(err, -EINVAL, "a reservation needs an end: give --until");
 	t = s ? (time_t)s : time(NULL);
 	gmtime_r(&t, &tm);
 	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);

@@ -233,7 +233,7 @@ int slu_chart_page(const struct slu_trace *t, const struct slu_run *run, uint32_
 	slu_buf_puts(b, "<h2>Load over time</h2>\n");
 	rc = slu_chart_load(t, run, n, b);
 	for (uint32_t i = 0; i < n && !rc; i++) {
-		slu_buf_puts(b, "<h2>Who ran where: ");
+		slu_buf_puts(b, "<h2>Where each job ran: ");
 		slu_xml_text(b, run[i].policy);
 		slu_buf_puts(b, "</h2>\n");
 		rc = slu_chart_gantt(t, &run[i], b);

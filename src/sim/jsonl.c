@@ -563,7 +563,7 @@ static int settle_events(struct slu_jsonl *r, struct slu_error *err)
 		if (!slu_map_get(&r->node, t->span_node.p[i]))
 			return slu_fail(err, -ENOENT,
 					"a drain or reservation names node \"%s\", "
-					"which is not there",
+					"which does not exist",
 					slu_intern_str(&t->str, t->span_node.p[i]));
 	return 0;
 }

@@ -78,11 +78,11 @@ EXPORT = text(ROWS)
 
 # ---- there and back
 rc, out, err = run("import", "a.db", "all.jsonl")
-ok(rc == 0 and b"a.db: 15 rows taken in" in out and not err, "import into a new file", (rc, out, err))
+ok(rc == 0 and b"a.db: 15 rows imported" in out and not err, "import into a new file", (rc, out, err))
 rc, out, err = run("export", "a.db")
 ok(rc == 0 and out == EXPORT and not err, "SQLite gives back what it was given, byte for byte", out.decode())
 rc, out, err = run("import", PG, "-", stdin=out)
-ok(rc == 0 and b"15 rows taken in" in out, "into PostgreSQL, from standard input", (rc, out, err))
+ok(rc == 0 and b"15 rows imported" in out, "into PostgreSQL, from standard input", (rc, out, err))
 rc, out, err = run("export", PG, "pg.jsonl")
 ok(rc == 0 and b"15 rows in pg.jsonl" in out and (DIR / "pg.jsonl").read_bytes() == EXPORT, "PostgreSQL gives back the same", (rc, out, err))
 ok(not (DIR / "pg.jsonl.part").exists(), "nothing half-written stays")
@@ -124,7 +124,7 @@ for store in ("a.db", PG):
 
 # ---- migrate
 rc, out, err = run("migrate", "new.db")
-ok(rc == 0 and out == b"new.db: made, schema 3\n", "migrate makes a store", (rc, out, err))
+ok(rc == 0 and out == b"new.db: created with schema 3\n", "migrate makes a store", (rc, out, err))
 rc, out, err = run("usage", "new.db")
 ok(rc == 0 and b"no usage recorded yet" in out, "usage of nothing", (out, err))
 rc, out, err = run("migrate", "new.db")

@@ -94,9 +94,9 @@ def test_priority_and_limit(module_cluster, sluiced, sluice, gang, placed, space
     until(lambda: jobs().get("third", {}).get("position") == 3)
     assert "third has priority 50 now" in sluice("priority", "third", "50")
     until(lambda: jobs()["third"]["priority"] == 50 and jobs()["third"]["position"] < jobs()["second"]["position"])
-    assert "is no priority" in sluice("priority", "third", "high", code=1)
+    assert "is not a priority" in sluice("priority", "third", "high", code=1)
     assert "no job" in sluice("limit", "nobody", "1h", code=1)
-    assert "is no limit" in sluice("limit", "third", "soon", code=1)
+    assert "is not a limit" in sluice("limit", "third", "soon", code=1)
 
     assert "limit 600 s becomes 1200 s" in history(sluiced, jobs()["runs"]["id"])
     assert "priority 0 becomes 50" in history(sluiced, jobs()["third"]["id"])

@@ -58,7 +58,7 @@ int core_ask_reserve(struct slu_core *c, struct slu_rec_ask *a, struct slu_error
 				"there is a reservation \"%s\" in namespace %s already", a->name,
 				a->ns);
 	snprintf(text, sizeof text,
-		 "reservation %.160s is made; sluice reservations shows its nodes", a->name);
+		 "reservation %.160s was created; sluice reservations shows its nodes", a->name);
 	return send(c, a, &(struct slu_rec_write){ .verb = SLU_WRITE_CREATE, .text = a->text },
 		    text, err);
 }

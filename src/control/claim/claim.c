@@ -449,7 +449,7 @@ static bool claim_waits(struct slu_core *c, struct claim *x, const struct run *r
 		return false;
 	}
 	if (r->planned_s == SLU_TIME_NONE) {
-		answer_client(x, -EBUSY, "no time is found at which there is room");
+		answer_client(x, -EBUSY, "no time was found at which there is room");
 		return true;
 	}
 	x->start_s = r->planned_s;

@@ -285,7 +285,7 @@ static struct repel *get(struct slu_core *c, const struct slu_kobj *pod, const s
 	}
 	/* From now on the pods that the term selects have a shape of their own. */
 	if (add_repel(&c->cluster->new_repels, r) < 0)
-		slu_log(SLU_WARN, "anti-affinity not looked at for want of memory",
+		slu_log(SLU_WARN, "out of memory: anti-affinity not recorded",
 			SLU_STR("pod", pod->meta.name), SLU_STR("ns", pod->meta.ns));
 out:
 	slu_buf_done(&b);

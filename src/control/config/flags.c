@@ -135,8 +135,8 @@ static int apply(uint32_t i, const char *v, struct slu_config *c)
 int slu_flag_apply(uint32_t i, const char *value, struct slu_config *c, struct slu_error *err)
 {
 	if (apply(i, value, c) < 0)
-		return slu_fail(err, -EINVAL, "--%s: \"%.60s\" is no %s", slu_flags[i].name,
-				value ? value : "", slu_flags[i].word);
+		return slu_fail(err, -EINVAL, "--%s: \"%.60s\" is not a valid %s",
+				slu_flags[i].name, value ? value : "", slu_flags[i].word);
 	return 0;
 }
 

@@ -134,7 +134,7 @@ static void tell_sizes(struct slu_core *c, struct group *g, struct pod *odd, uin
 
 	if (least != said && (g->told_least != least || g->told_most != said))
 		core_tell(c, odd, "BadGroup", true,
-			  "members of group %s say different sizes, %u and %u; the larger counts",
+			  "members of group %s name different sizes, %u and %u; the larger counts",
 			  g->id.name, least, said);
 	g->told_least = least;
 	g->told_most = said;

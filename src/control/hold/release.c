@@ -192,7 +192,7 @@ static void stalled(struct slu_core *c, struct run *r)
 	g->again_s = c->now_s + (30 << g->stalled);
 	core_due_by(c, CORE_AT_UNDO, c->now_us + 1000000);
 	snprintf(text, sizeof text,
-		 "its Job made %u of %u pods and no more (its events say why; a quota?); "
+		 "its Job created only %u of %u pods (its events say why; a quota?); "
 		 "Sluice tries again soon",
 		 have, want);
 	slu_free(g->stall_text);

@@ -218,12 +218,13 @@ static int add_amounts(struct reading *r, const struct slu_request *q, uint32_t 
 		else if (q[i].type == MEMORY)
 			sum = &role->memory;
 		if (!sum)
-			return slu_fail(r->err, -EINVAL, "spec.jobspec: no %s inside a slot",
+			return slu_fail(r->err, -EINVAL, "spec.jobspec: a slot cannot contain %s",
 					type_name(r, &q[i]));
 		if (q[i].type == MEMORY)
 			unit = memory_unit(q[i].unit);
 		if (!unit)
-			return slu_fail(r->err, -EINVAL, "spec.jobspec: unit \"%.20s\" of memory",
+			return slu_fail(r->err, -EINVAL,
+					"spec.jobspec: unknown unit \"%.20s\" of memory",
 					q[i].unit);
 		rc = multiply(r, here, unit, &here);
 		if (rc < 0)

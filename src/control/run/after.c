@@ -352,7 +352,8 @@ static bool live_blocks(struct slu_core *c, struct group *g, uint32_t i, const c
 		if (live == g && a->whom == SLU_AFTER_LABELS)
 			continue;
 		if (live == g) {
-			say_after(g, "it shall start after itself (sluice.sh/after: %s)",
+			say_after(g,
+				  "it names itself as what it starts after (sluice.sh/after: %s)",
 				  g->wish.after_text + a->at);
 			return true;
 		}
