@@ -52,7 +52,8 @@ static void generate_defaults(void *p)
 	c->serial = 0.24;
 }
 
-/* The command that makes this trace again: what differs from the defaults, and the usual five. */
+/* The command that makes this trace again: the options that differ from their defaults, and five
+ * that are always shown. */
 static void put_note(const struct conf *c, struct slu_buf *b)
 {
 	struct conf d = { 0 };

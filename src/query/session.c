@@ -116,7 +116,7 @@ static int load_graph(struct slu_session *s, struct slu_buf *msg)
 				       s->o.load_file, strerror(-unread));
 		rc = -EINVAL;
 	}
-	/* The empty word is a type that the reference knows from the start and no vertex has. */
+	/* The empty string is a type that the reference knows from the start and no vertex has. */
 	if (!rc && slu_graph_type(s->g, "") == SLU_NONE)
 		rc = -ENOMEM;
 	slu_buf_done(&why);

@@ -15,7 +15,7 @@ static const struct {
 
 struct outcome {
 	int64_t end_s;
-	double late;   /* share times limit times wait: how late the work gets done */
+	double late;   /* sum of share * limit * wait: how late the work gets done */
 	double waited; /* by all jobs together */
 };
 
@@ -84,7 +84,7 @@ struct player {
 	uint32_t waiting;  /* of line[] */
 	int64_t now_s, free;
 	int64_t least; /* share of the narrowest: with less free no job can start */
-	bool hold;     /* whatever comes first and does not fit is reserved for */
+	bool hold;     /* the first job that does not fit gets the reservation */
 	struct outcome out;
 };
 
@@ -206,8 +206,8 @@ static struct outcome play_batch(struct batch *b, const uint8_t *order, uint32_t
 	}
 }
 
-/* A hold leaves nodes idle now for a gain that rests on limits and on nobody coming meanwhile.  So it
- * has to be better by this part of the cost. */
+/* A hold leaves nodes idle now for a gain that is certain only if the limits are exact and no job
+ * comes meanwhile.  So a hold must be better by this part of the cost. */
 #define HOLD_GAIN 0.02
 
 /* What BATCH_BALANCED minimises: the time until all is done and the mean wait, times the jobs. */
@@ -227,7 +227,7 @@ static bool is_better(const struct batch *b, const struct outcome *x, bool hold,
 	return cost_x != cost_best ? cost_x < cost_best : x->end_s < best->end_s;
 }
 
-/* Play one order; the answer if it is the best so far, or the first. */
+/* Play one order; store its answer if it is the best so far, or the first. */
 static void try_order(struct batch *b, const uint8_t *order, uint32_t n, bool hold,
 		      struct outcome *best)
 {
@@ -283,7 +283,7 @@ static void try_moves(struct batch *b, struct outcome *best)
 		uint32_t to = (uint32_t)(x >> 40) % b->n_order;
 		uint8_t moved = b->order[from];
 
-		/* Sorted by priority: where the ends are equal, so is all between. */
+		/* The jobs are sorted by priority: if the first and the last are equal, all are. */
 		if (from == to || b->item[moved].priority != b->item[b->order[to]].priority)
 			continue;
 		memcpy(order, b->order, b->n_order);

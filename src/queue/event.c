@@ -73,7 +73,8 @@ static int running_add(struct slu_queue *q, uint32_t j, const struct slu_event *
 
 	if (slu_add_i64(ev->start_s, job->limit_s, &end) < 0)
 		return slu_fail(err, -EINVAL, "job %" PRIu64 ": its end is out of range", job->id);
-	/* An end in the past is only a wrong estimate: where overruns would have moved it by now. */
+	/* An end in the past is only a wrong estimate: move it to where overruns would have moved
+	 * it by now. */
 	if (end < q->now_s)
 		end += (q->now_s - end + q->opts.overrun_s) / (q->opts.overrun_s + 1) *
 		       (q->opts.overrun_s + 1);
@@ -458,7 +459,7 @@ static int take_back(struct slu_queue *q, uint32_t j, const struct slu_event *ev
 				      ev->n_part);
 		if (shape < 0)
 			return (int)shape;
-		job->gen++; /* the timer of its limit speaks of a start that is no more */
+		job->gen++; /* the timer of its limit belongs to a start that was taken back */
 		rc = queue_timer_add(q, ev->until_s, j);
 		if (rc < 0) {
 			job->gen--;

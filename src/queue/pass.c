@@ -124,7 +124,7 @@ static void open_buckets(struct slu_queue *q, struct subqueue *sub)
 	for (uint32_t i = 0; i < sub->active.n; i++) {
 		struct bucket *b = &q->bucket.p[sub->active.p[i]];
 
-		/* A job that may not start does not stand in the way of others. */
+		/* A job that may not start does not block others. */
 		b->closed = !queue_plan_user_free(q, b->root);
 		b->after = SLU_NIL;
 		if (b->failed_at != q->freed) {
@@ -394,7 +394,8 @@ static int promise_first(struct slu_queue *q, struct subqueue *sub, const struct
 			return ans;
 		/* A promise counts for limits as a start does. */
 		*started += ans == SLU_GANG_NOW || (ans == SLU_GANG_LATER && limited);
-		/* No time found for it: the next one is the first then, but for FCFS. */
+		/* No time was found for the job: the next job counts as the first then, except
+		 * under FCFS. */
 		if (ans == SLU_GANG_BUSY) {
 			q->bucket.p[q->job.p[j].bucket].after = j;
 			stop = sub->conf.policy == SLU_POLICY_FCFS;
@@ -489,8 +490,7 @@ static int pass_one(struct slu_queue *q, struct subqueue *sub, uint32_t j,
 		return 0;
 	if (!queue_plan_user_free(q, j))
 		return 0;
-	/* The reservation in front may be better than it says: make it true before it is relied on.
-	 */
+	/* The first reservation may be out of date: plan again before relying on it. */
 	if (sub->stale) {
 		int room = room_now(q, j, err);
 

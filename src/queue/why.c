@@ -467,8 +467,9 @@ static int ask_matcher(struct slu_queue *q, int64_t now_s, uint32_t j, struct sl
 	return rc;
 }
 
-/* In order: all before it start one after the other, each within the longest limit.  Where the order of
- * jobs that came together is chosen, these count as before it.  Known as far as the shadow goes. */
+/* Under a policy that starts jobs in order, all jobs before this one start one after the other,
+ * each within the longest limit.  Where the order of jobs that came together is chosen, all of
+ * those count as before it.  Known as far as the shadow goes. */
 static void put_bound_in_order(const struct slu_queue *q, uint32_t j, uint32_t position,
 			       struct slu_buf *b)
 {

@@ -539,7 +539,7 @@ static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS
 	return false;
 }
 
-/* The fresh picture is there (or will not come): answer from what there is. */
+/* The fresh snapshot was published (or will not come): answer from the newest there is. */
 static void read_reply(struct question *q)
 {
 	const struct slu_http_request *req = slu_exchange_request(q->x);

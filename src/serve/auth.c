@@ -14,8 +14,9 @@
  * the bindings. */
 #define ASKED_MAX 32u
 
-/* That a token may ask a path by a method, until then.  The key is a digest for which a caller cannot find a
- * second token for: the answer given to one caller must not serve another. */
+/* A cached permission: the token may ask this path by this method, until then.  The key is a digest
+ * for which a caller cannot find a second token: the answer given to one caller must not serve
+ * another. */
 struct kept {
 	unsigned char key[KEY_LEN];
 	char user[USER_LEN];

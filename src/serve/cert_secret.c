@@ -20,7 +20,7 @@ struct slu_cert_secret {
 	struct slu_certs certs;
 	struct slu_timer again;
 	int64_t pause_ns; /* before the next try; doubles */
-	bool busy;        /* a request is under way: its answer will find us */
+	bool busy;        /* a request is under way: its answer uses this struct */
 	bool dead;        /* freed meanwhile: the answer frees the rest */
 };
 

@@ -346,7 +346,7 @@ static void ask_core(struct slu_grpc_live *l, struct slu_flux_ask *a)
 				 : "too many requests are in progress; try again");
 }
 
-/* What is free of the live cluster, whole cores and all. */
+/* The free amounts of the live cluster, in whole cores. */
 static int put_resources(const struct slu_snapshot *s, struct slu_buf *out)
 {
 	struct jgf g;
@@ -374,7 +374,7 @@ static int put_resources(const struct slu_snapshot *s, struct slu_buf *out)
 	return jgf_end(&g, out);
 }
 
-/* The text is made once for each picture of the cluster, however many ask for it. */
+/* The text is made once for each snapshot of the cluster, however many clients ask for it. */
 static int add_resources(struct slu_grpc_live *l, struct slu_snapshot *s, struct slu_buf *out)
 {
 	if (l->drawn != s || !l->graph.n) {
@@ -443,7 +443,7 @@ static void pass_on(void *arg, struct slu_flux_ask *a)
 		else
 			refuse_ask(a, SLU_FLUX_NOT_HERE, "the daemon stops");
 		break;
-	case SLU_FLUX_INIT: /* the cluster is there already, whatever graph the client has of it */
+	case SLU_FLUX_INIT: /* the cluster is the graph: the one the client sends is ignored */
 		a->outcome = SLU_FLUX_OK;
 		slu_flux_done(a);
 		break;

@@ -35,7 +35,7 @@ struct slu_webhook {
 	struct slu_buf client_ca;  /* PEM of webhook.clientCA; empty: callers are not asked */
 	char *ca;                  /* PEM of the authority in use; NULL: none yet */
 	struct slu_timer again;
-	bool busy; /* a request is under way: its answer will find us */
+	bool busy; /* a request is under way: its answer uses this struct */
 	bool dead; /* freed meanwhile: the answer frees the rest */
 };
 

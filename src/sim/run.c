@@ -344,7 +344,7 @@ static int trace_event(struct world *w, const struct slu_trace_event *e, struct 
 			slu_intern_str(&w->t->str, w->t->node.p[e->node].name));
 		return step_queue(w, &ev, err);
 	}
-	/* Requests about a job that is not there (any more) come too late, as in life. */
+	/* A request about a job that is not submitted yet or has ended comes too late, as in life. */
 	if (slu_queue_job(w->q, e->job, &v) < 0)
 		return 0;
 	if (e->kind == SLU_TRACE_CANCEL || (e->kind == SLU_TRACE_RESIZE && !e->value)) {
@@ -402,7 +402,8 @@ static int clock_run(struct world *w, struct slu_error *err)
 		int64_t at_wake = slu_queue_wake_s(w->q);
 		bool work = e || next < t->job.n || ev < t->event.n;
 
-		/* Without work only a timer can still start something. */
+		/* With no job running and nothing left in the trace, only a timer can still start
+		 * something. */
 		int64_t at = SLU_MIN(at_end, at_ev);
 
 		at = SLU_MIN(at, at_sub);
@@ -423,7 +424,7 @@ static int clock_run(struct world *w, struct slu_error *err)
 	return rc;
 }
 
-/* The time this thread worked: other work on the machine is not ours. */
+/* The CPU time of this thread: other work on the machine does not count. */
 static double seconds_now(void)
 {
 	struct timespec ts;

@@ -139,8 +139,8 @@ static bool has_pods(const struct held *h)
 	return false;
 }
 
-/* As many as the Job would make at once; the pods of one that went ahead take their places one by
- * one. */
+/* As many stand-ins as the Job would make pods at once; the pods of a Job that was resumed ahead
+ * take their places one by one. */
 static void stand_in(struct slu_core *c, struct held *h)
 {
 	const struct slu_kjob *j = slu_kjob(h->obj);
@@ -237,8 +237,8 @@ static void job_seen(struct slu_core *c, struct held *h)
 
 	if (h->early == (waits ? EARLY_COMING_BACK : EARLY_GOING))
 		core_held_early_to(c, h, EARLY_NONE);
-	/* A Job that had all its pods in its turn was not suspended: if it is now, a write that was
-	 * late, or of another, has suspended it since. */
+	/* A Job that had all its pods when its turn came was not suspended.  If it is suspended
+	 * now, a late write of ours or another program's write has done that since. */
 	if (waits ? h->turn != TURN_TAKEN_BACK && (!core_held_notes(h) || h->early == EARLY_GOING)
 		  : slu_held_ahead(j))
 		return;
@@ -423,8 +423,9 @@ static void hold_object(struct slu_core *c, struct held *h, struct begun *begun)
 		return;
 	if (h->asked_generation == o->meta.generation)
 		return;
-	/* A new template changes nothing about the pods of a ReplicaSet; all others would end what
-	 * runs.  A Job that we have suspended is past that: its last pods are on their way out. */
+	/* A new template leaves the pods of a ReplicaSet alone; for all other kinds it would
+	 * replace what runs.  A Job that Sluice has suspended has nothing to lose: its last pods
+	 * are on their way out. */
 	if (o->kind != SLU_KIND_REPLICASET && !slu_kmeta_annotation(&o->meta, SLU_HELD_MARK))
 		rc = has_begun(c, begun, o);
 	if (rc >= 0)

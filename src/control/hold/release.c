@@ -55,7 +55,7 @@ static void list_nodes(struct slu_core *c, const struct run *r, const struct hel
 	slu_map_done(&count);
 }
 
-/* Cut at a whole name when it is too long for an annotation. */
+/* A list that is too long for an annotation is cut behind a whole name. */
 static const char *nodes_of(struct slu_core *c, struct run *r)
 {
 	struct slu_buf b = SLU_BUF_INIT(64u << 20);
@@ -172,7 +172,8 @@ static int64_t stalls_us(const struct slu_core *c, const struct run *r)
 				   : c->cfg->held.appear_s * 1000000);
 }
 
-/* The Job is being suspended again.  One the mirror shows released has nothing on its way. */
+/* Note that the Job is being suspended again.  A Job that the mirror shows released has nothing on
+ * its way. */
 static void take_back_turn(struct slu_core *c, struct held *h)
 {
 	if (h->turn != TURN_NONE)
@@ -217,7 +218,7 @@ static void resume_jobs(struct slu_core *c, struct run *r)
 		if (r->slot.p[i].state == SLOT_CHOSEN && r->slot.p[i].pod &&
 		    r->slot.p[i].pod->stand)
 			resume(c, r, r->slot.p[i].pod->stand, false);
-	/* Its pods are all there, and carry what was decided. */
+	/* Jobs that were resumed ahead have all their pods: the places are only noted on them. */
 	for (uint32_t i = 0; i < r->g->owned.n; i++)
 		if (r->g->owned.p[i]->turn == TURN_NONE && core_ahead_is(r->g->owned.p[i]))
 			resume(c, r, r->g->owned.p[i], true);
@@ -356,8 +357,8 @@ static void job_written(struct slu_core *c, const struct slu_rec_written *w)
 
 	if (w->outcome == SLU_KUBE_OK || w->outcome == SLU_KUBE_NOT_FOUND) /* the watch says so */
 		return;
-	/* A conflict is another Job of that name, which the watch tells as well, or too many writers
-	 * at once: try again as long as the Job is there. */
+	/* A conflict means that another Job has the name, which the watch tells as well, or that
+	 * too many writers met: try again as long as the Job exists. */
 	h = find_serial(c, w->serial);
 	if (!h || core_ahead_written(c, h, w) || h->turn == TURN_NONE || h->turn == TURN_BEGUN ||
 	    h->turn == TURN_TAKEN_BACK)
@@ -432,7 +433,7 @@ void core_held_gone(struct slu_core *c, struct pod *p)
 	p->released_us = 0;
 }
 
-/* The Job the pod is of, if it can be suspended without ending anything that runs. */
+/* The Job that made the pod, if it can be suspended without ending anything that runs. */
 static struct held *idle_job(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
@@ -449,8 +450,9 @@ static struct held *idle_job(struct slu_core *c, const struct pod *p)
 	return h;
 }
 
-/* A Job counts a pod that is deleted as failed.  So one that does not run yet is suspended again
- * and planned as a whole; of one that runs, a member is given up only if that does not end it. */
+/* A Job counts a deleted pod as failed.  So a Job that does not run yet is suspended again and
+ * planned as a whole; of a Job that runs, a member is given up only if its failure does not end the
+ * Job. */
 static bool may_evict(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);

@@ -197,7 +197,7 @@ static void report_held(struct slu_core *c, struct held *h, const char *nodes, s
 		has_moved(c, m, h, v.position);
 }
 
-/* All objects that its members come from; or only one of them, whatever it was told before. */
+/* Report all objects that the members come from; or only one of them, whatever was reported before. */
 static void report_group(struct slu_core *c, struct group *g, struct held *only, struct moved *m)
 {
 	struct slu_buf nodes = SLU_BUF_INIT(1u << 20);

@@ -90,7 +90,7 @@ static void page_done(void *arg, const struct slu_kube_reply *r)
 		page(s);
 		return;
 	}
-	/* A list with a gap would say that something is gone which only cannot be read. */
+	/* A list with a gap would report an object as gone that only cannot be read. */
 	if (!s->unreadable && slu_inbox_put_answer(s->core, &s->list->base) == 0)
 		s->list = NULL;
 	if (++s->kind < SLU_LEN(counted))

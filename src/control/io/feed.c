@@ -49,7 +49,7 @@ static void put_record(struct slu_feed *f, struct slu_record *r)
 	int rc = r ? slu_inbox_put(f->core, r) : -ENOMEM;
 
 	if (rc == -EAGAIN) {
-		/* What was decoded already goes in; nothing further is read. */
+		/* Objects that are decoded already go in; nothing further is read. */
 		rc = slu_inbox_put_answer(f->core, r);
 		if (!f->paused) {
 			f->paused = true;
@@ -134,7 +134,7 @@ static void synced(void *arg, bool first)
 	put_record(s->feed, r);
 }
 
-/* A daemon that is newer than its rules: it works without the kind. */
+/* The daemon is newer than its RBAC rules: it works without the kind. */
 static void on_list_refused(void *arg, const char *sentence)
 {
 	struct source *s = arg;
@@ -165,14 +165,14 @@ static void trouble(void *arg, const char *sentence)
 	}
 }
 
-/* Whether a kind is looked at at all: an account without the right would be refused for ever. */
+/* Whether a kind is watched at all: a list without the right to it would be refused for ever. */
 static bool is_wanted(const struct slu_config *cfg, enum slu_kkind kind)
 {
 	return (!slu_kkind_is_native_group(kind) || cfg->kube.native_groups) &&
 	       (kind != SLU_KIND_FLUXJOB || cfg->held.enabled);
 }
 
-/* The core waits for every kind; one that is not looked at has nothing in it. */
+/* The core waits for every kind; a kind that is not watched counts as listed and empty. */
 static void leave_out(struct source *s)
 {
 	struct slu_record *r = slu_rec_synced_new(s->kind);

@@ -36,7 +36,7 @@ void slu_leftout_add(struct slu_leftout *l, enum slu_kkind kind, const struct sl
 
 void slu_leftout_drop(struct slu_leftout *l, enum slu_kkind kind, const char *ns, const char *name)
 {
-	/* Asked for every change there is; as a rule there is nothing to look through. */
+	/* This is called for every change; as a rule the list is empty. */
 	uint32_t i = l->n ? find_left_out(l, kind, ns, name) : 0;
 
 	if (i < l->n)
@@ -53,7 +53,7 @@ void slu_leftout_listed(struct slu_leftout *l, enum slu_kkind kind)
 	l->list[kind]++;
 }
 
-/* A cause may repeat what the object says: nothing in it begins a line of its own. */
+/* A cause may quote the object: no newline in it may begin a line of the report. */
 static void put_clean(struct slu_buf *b, const char *text)
 {
 	for (; *text; text++)

@@ -227,7 +227,7 @@ static void pause_over(void *arg)
 	struct slu_place *p = arg;
 	struct slu_rec_write *w;
 
-	/* The rest of its gang is bound: it does not wait behind all that was decided since. */
+	/* The rest of its gang is bound, so this binding does not wait behind later decisions. */
 	while ((w = line_take(&p->line[LINE_PAUSED])))
 		if (w->done_us)
 			line_put(&p->line[LINE_SCHEDULED], w);
@@ -276,10 +276,12 @@ static int send(struct slu_place *p, struct slu_kube_request *q, const char *gro
 		q->path = path.p;
 		q->body = body->p;
 		q->body_len = body->n;
-		/* The answer is not read: the small form will do, where there is one. */
+		/* The answer is not read, so the server is asked for the small form, where there is
+		 * one. */
 		if (!q->accept)
 			q->accept = SLU_KUBE_PROTOBUF;
-		/* So are its warnings, and looking for unknown fields costs the server time. */
+		/* Warnings are not read either, and looking for unknown fields costs the server
+		 * time. */
 		if (q->method == SLU_HTTP_PATCH)
 			q->query = "fieldValidation=Ignore";
 		q->guard = p->held; /* it may wait for its turn longer than we lead */
@@ -373,7 +375,8 @@ static void look_up_object(struct slu_place *p, struct slu_rec_write *w)
 	send_later(p, w);
 }
 
-/* Bound as wanted, elsewhere (the watch says where), not at all, or another pod by now. */
+/* The pod is bound as wanted, bound elsewhere (the watch says where), not bound, or replaced by
+ * another pod of its name. */
 static enum slu_kube_outcome fate_of_write(const struct slu_rec_write *w,
 					   const struct slu_kube_reply *r)
 {
@@ -419,7 +422,8 @@ static void fate_answered(void *arg, const struct slu_kube_reply *r)
 	landed(k, r);
 	if (o == SLU_KUBE_RETRYABLE && !p->closing &&
 	    (r->outcome != SLU_KUBE_OK || w->tries < SENT_AGAIN)) {
-		/* Not bound: once more.  No answer: once more, as long as there is none. */
+		/* The pod is not bound: send the binding again, a few times.  The read got no
+		 * answer: try again as long as there is none. */
 		w->tries += r->outcome == SLU_KUBE_OK;
 		k->w = NULL;
 		send_later(p, w);
@@ -430,16 +434,16 @@ static void fate_answered(void *arg, const struct slu_kube_reply *r)
 	finish_call(k, o, false, o == SLU_KUBE_OK ? "" : "the pod is not bound");
 }
 
-/* A server that has just started refuses everything for a moment, also what it carried out before
- * it was stopped. */
+/* A server that has just started refuses everything for a moment, even requests that it carried out
+ * before it was stopped. */
 static bool starting(const struct slu_kube_reply *r)
 {
 	return r->outcome == SLU_KUBE_REFUSED && (strstr(r->error, "cannot create resource") ||
 						  strstr(r->error, "cannot patch resource"));
 }
 
-/* Whether the binding was made cannot be told from the answer.  409 says that the pod has a node, that it
- * has changed too often in this moment, or whatever a webhook of somebody else means by it. */
+/* Whether the binding was made cannot be told from the answer.  409 may mean that the pod has a
+ * node, that the pod changed too often at this moment, or whatever another webhook means by 409. */
 static bool unknown_fate(const struct slu_kube_reply *r)
 {
 	return r->uncertain || (r->outcome == SLU_KUBE_RETRYABLE && !r->status) ||
@@ -475,7 +479,7 @@ static void done(void *arg, const struct slu_kube_reply *r)
 		pump(p);
 		return;
 	}
-	/* A release that was refused for so long has not happened. */
+	/* A release that was refused for so long was not carried out. */
 	finish_call(k,
 		    releases(k->w) && r->outcome == SLU_KUBE_CONFLICT ? SLU_KUBE_RETRYABLE
 								      : r->outcome,
@@ -544,7 +548,8 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 			rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "eviction", &b);
 			break;
 		case SLU_WRITE_PATCH:
-			/* Names the uid and the values as they shall be: twice is once. */
+			/* The patch names the uid and the final values, so sending it twice does no
+			 * harm. */
 			q.method = SLU_HTTP_PATCH;
 			q.content_type = SLU_KUBE_STRATEGIC_PATCH;
 			q.priority = PRIORITY_BIND;
@@ -588,8 +593,8 @@ static struct slu_rec_write *next_write(struct slu_place *p)
 	return NULL;
 }
 
-/* A gang of which something is on its way goes out to the end, also past the window: a server
- * that is slow would keep it in part for a round of answers more with each window full. */
+/* All writes of a gang that has begun go out, even past the window: with a slow server, each full
+ * window would otherwise keep the gang bound in part for another round of answers. */
 static struct slu_rec_write *next_of_gang(struct slu_place *p)
 {
 	const struct slu_rec_write *w = p->line[LINE_DECISIONS].first;

@@ -20,7 +20,7 @@ void slu_throttle_answered(struct slu_throttle *w, int64_t now_ns, int64_t sent_
 		w->halvings++;
 		return;
 	}
-	/* Only what was used to the full is known to be bearable. */
+	/* Only a window that was used to the full is known to be bearable. */
 	if (!full || w->limit >= w->max || ++w->answered < w->limit)
 		return;
 	w->answered = 0;

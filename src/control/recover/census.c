@@ -106,7 +106,7 @@ static int suspect(struct slu_core *c, int k, const struct slu_rec_census *r, st
 	return rc;
 }
 
-/* What we hold has caught up with in the meantime is no suspicion any more. */
+/* A difference that our mirror has caught up with in the meantime is no suspicion any more. */
 static void weed(struct slu_core *c, int k, struct slu_map *s)
 {
 	struct slu_map have = { 0 };
@@ -147,7 +147,8 @@ static uint32_t confirm(struct slu_core *c, int k, const struct slu_map *was,
 		const uint64_t *before = slu_map_get(was, is->e[i].key);
 		const char *name;
 
-		/* Not there in both, or newer than what we hold in both. */
+		/* The object is missing from both lists, or newer in both than what the mirror
+		 * holds. */
 		if (!before || !*before != !is->e[i].val || n++ >= LOGGED_MAX)
 			continue;
 		name = name_of(c, k, is->e[i].key);

@@ -13,7 +13,7 @@
 #define REST     20
 #define NEXT_US  1000 /* to the next slice: records come first */
 
-/* Of this thread: what others do on the machine does not count. */
+/* The CPU time of this thread, so that other work on the machine does not count. */
 static int64_t clock_ns(void)
 {
 	struct timespec t;
@@ -80,7 +80,7 @@ int64_t core_foretold(const struct slu_core *c, slu_job_id id)
 	const struct slu_forecast *f = c->reports->foretold.last;
 	int64_t at_s = f ? slu_forecast_start(f, id) : SLU_TIME_NONE;
 
-	/* What was said to have happened by now has not. */
+	/* A start that was forecast for a time before now has not happened. */
 	return at_s != SLU_TIME_NONE && at_s > c->now_s ? at_s : SLU_TIME_NONE;
 }
 

@@ -35,7 +35,7 @@ static struct verdict judge(const struct slu_core *c, const struct group *g)
 		return (struct verdict){ SLU_TRI_TRUE, "Scheduled", "" };
 	if (g->wrong)
 		return (struct verdict){ SLU_TRI_FALSE, "SchedulerError", g->wrong };
-	/* What waits only for its turn says so once people are told at all. */
+	/* A job that only waits for its turn gets this reason, once users are told anything at all. */
 	if (g->told_text && g->waiting_us)
 		return (struct verdict){ SLU_TRI_FALSE, "Unschedulable", g->told_text };
 	return (struct verdict){ SLU_TRI_ABSENT, NULL, NULL };
@@ -103,7 +103,7 @@ static void native_status(struct slu_core *c, struct group *g, const struct slu_
 		g->disrupted = false;
 	if (!news && target == g->disrupted)
 		return;
-	/* What was written last is still on its way back. */
+	/* The status written last has not come back through the watch yet. */
 	if (c->now_us - g->status_us < 1000000)
 		return;
 	g->status_us = c->now_us;

@@ -233,8 +233,8 @@ static int snap_line(const struct slu_job_view *v, void *arg)
 		return 0;
 	bool asked = is_asked(l->c, j);
 
-	/* A job that is not in line (before its begin time, for example) is explained until it was told.
-	 */
+	/* A job that is not in line (before its begin time, for example) is explained until its
+	 * status was written. */
 	if (asked ||
 	    (v->position ? v->position <= EXPLAINED : !*j->reason && l->news++ < EXPLAINED))
 		explain_job(l->c, l->s, j);

@@ -189,7 +189,7 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		struct pod *p = g->pod.p[i];
 
-		/* The server says of gated pods that they are; that stays true. */
+		/* The server marks gated pods as such, and that condition stays true. */
 		if (!core_pod_startable(p) || (p->told && !(grave && news)) ||
 		    slu_held_gated(&p->k->spec))
 			continue;
@@ -220,7 +220,7 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 #define BUSY       5
 #define TOLD_A_SEC 10
 
-/* Of this thread: what others do on the machine does not count. */
+/* The CPU time of this thread, so that other work on the machine does not count. */
 static int64_t clock_ns(void)
 {
 	struct timespec t;

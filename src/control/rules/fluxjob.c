@@ -150,7 +150,7 @@ int slu_fluxjob_wrap(const struct slu_held_view *v, int64_t duration_s, struct s
 
 /* ---- jobspecs of users ---- */
 
-/* The engine's reader wants the numbers of its own types first, in its order. */
+/* The engine's reader numbers its own resource types first; this list has the same order. */
 enum { CLUSTER, CORE, SOCKET, GPU, NODE, RACK, SLOT, MEMORY = 10 };
 static const char *const types[] = { "cluster", "core",         "socket", "gpu",
 				     "node",    "rack",         "slot",   "xor_slot",
@@ -248,7 +248,7 @@ static int add_role(struct reading *r, const struct slu_request *q, uint64_t tim
 				"spec.jobspec: %" PRIu64 " slots are outside 1..%u", lo + a->min,
 				SLU_MIN(SLU_FLUXJOB_SLOTS, r->cfg->jobs.max_size));
 	*role = (struct slu_fluxjob_role){ .min = (uint32_t)lo, .alone = alone };
-	/* "At least" without an end is no wish for every node there is. */
+	/* "At least N" without an upper bound does not ask for every node of the cluster. */
 	role->max = q->count.max == UINT32_MAX ? role->min
 					       : (uint32_t)SLU_MIN(hi, lo + SLU_FLUXJOB_SLOTS / 10);
 	a->min += role->min;
@@ -303,8 +303,9 @@ static int add_types(struct reading *r)
 	return 0;
 }
 
-/* Who asks for a reservation waits in a queue that gives some.  To whom and when is for the queue to
- * say: whoever could ask for his at once would pass those before him. */
+/* A FluxJob that asks for a reservation must wait in a queue that gives some.  Which jobs get one,
+ * and when, is for the queue to decide: a reservation on demand would let a job pass those before
+ * it. */
 static int find_promise(const struct reading *r, const struct slu_kfluxjob *f)
 {
 	const char *note = slu_kmeta_annotation(&f->o.meta, "sluice.sh/queue");

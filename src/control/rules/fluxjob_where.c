@@ -114,7 +114,7 @@ static int spread(const struct slu_constraint *c, bool no, struct any *out, stru
 	return rc;
 }
 
-/* "key" is a label that must be there, "key=value" one that says so. */
+/* "key": the label must exist; "key=value": it must have that value. */
 static void write_property(struct slu_jsonw *w, const char *word, bool no)
 {
 	const char *eq = strchr(word, '=');
@@ -157,7 +157,7 @@ static void write_named(struct slu_jsonw *w, const char *const *node, uint32_t n
 	slu_jsonw_end_obj(w);
 }
 
-/* The conditions of one kind, into a list that is open. */
+/* Write the conditions of one kind into a list that is open. */
 static void write_lits(struct slu_jsonw *w, const struct lit *lit, uint32_t n,
 		       enum slu_constraint_op op)
 {

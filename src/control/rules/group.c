@@ -218,7 +218,7 @@ const char *const slu_after_kinds[SLU_AFTER_WHOMS] = {
 	[SLU_AFTER_FLUXJOB] = "FluxJob",
 };
 
-/* What the words in front of an entry mean; the reader leaves the name behind them in *v and *n. */
+/* What the prefixes of an entry mean; the reader returns the name behind them in *v and *n. */
 struct after_one {
 	enum slu_after kind;
 	enum slu_after_whom whom;
@@ -251,8 +251,8 @@ static enum slu_after_whom kind_before(const char *v, size_t n)
 	return SLU_AFTER_WHOMS;
 }
 
-/* The first of a list: what it is, its name (*v, *n).  A colon in a name needs a word in
- * front of it, so that "okay:a" is not taken for the name of a group. */
+/* Read the first entry of a list: what it names, and the name (*v, *n).  A name that contains a
+ * colon needs a prefix, so that "okay:a" is not taken for the name of a group. */
 static int read_one_after(const char *key, const char **v, size_t *n, struct after_one *one,
 			  struct slu_error *err)
 {

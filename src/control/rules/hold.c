@@ -38,7 +38,8 @@ enum slu_held_mode slu_held_space(const struct slu_config *cfg, const struct slu
 
 	if (!cfg->held.enabled)
 		return SLU_HELD_OFF;
-	/* The system's and our own: holding those would stop what lets them go. */
+	/* Namespaces of the system and of Sluice: holding their work would stop the programs that
+	 * release work. */
 	if (is_among(&cfg->held.never, ns->name) || !strncmp(ns->name, "kube-", 5) ||
 	    !strcmp(ns->name, cfg->webhook.ns) || !strcmp(ns->name, cfg->leader.ns))
 		return SLU_HELD_OFF;

@@ -294,7 +294,7 @@ int slu_held_hold(const struct slu_kobj *o, enum slu_held_mode mode, struct slu_
 	uid(&w, &o->meta);
 	key_obj(&w, "annotations");
 	slu_jsonw_kstr(&w, SLU_HELD_MARK, "yes");
-	if (job) { /* the patch may be late, and meet a Job that was let go since: it waits again */
+	if (job) { /* a Job that was released before this late patch arrives waits again */
 		slu_jsonw_key(&w, SLU_HELD_AHEAD);
 		slu_jsonw_null(&w);
 	}

@@ -276,8 +276,8 @@ static void adopted(struct slu_core *c, struct run *r)
 			core_run_undo(c, r);
 			return;
 		}
-	/* As a whole or not at all, as before: what is bound already goes back if the rest cannot
-	 * be. */
+	/* A gang is carried out whole or not at all: if the rest cannot be bound, the bound pods
+	 * are evicted. */
 	if ((chosen || r->appears) && !r->g->begun && (m || !bound))
 		core_run_to(c, r, RUN_PLACING);
 	else
@@ -305,7 +305,7 @@ static void disown(struct slu_core *c, struct group *g, struct run *r)
 	core_run_over(c, r);
 }
 
-/* The first members have ended: the later ones are the gang now. */
+/* The first members have ended: the members that came later are the gang now. */
 static void only_later(struct slu_core *c, struct group *g, bool begun)
 {
 	g->begun = begun;

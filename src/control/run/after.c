@@ -46,7 +46,7 @@ void core_after_gone(struct slu_core *c, struct group *g)
 		slu_map_del(&c->runs->after.by_name, h);
 	if (c->runs->after.past.n >= PAST_MAX)
 		slu_map_clear(&c->runs->after.past);
-	/* Deleted before anything ended: it has not succeeded. */
+	/* The group was deleted before any member ended: it has not succeeded. */
 	if (slu_map_put(&c->runs->after.past, h,
 			g->ended_ok && !g->ended_bad ? FATE_OK : FATE_FAILED) < 0)
 		slu_log(SLU_WARN, "out of memory: end of a group not recorded",
@@ -191,8 +191,8 @@ struct seen {
 	bool begun; /* alive, and some of it runs */
 };
 
-/* What is alive counts before a failure, and a failure before a success; before that a success, if
- * failures are wanted. */
+/* A living group counts before a failure, and a failure before a success; where failures are
+ * wanted, a success counts first. */
 static void see_one(struct seen *s, enum fate f, enum fate wanted, const char *name)
 {
 	static const uint8_t rank[] = {

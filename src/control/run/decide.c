@@ -107,7 +107,8 @@ static bool clashes(struct slu_core *c, struct run *r)
 		if (!s->pod || (!other && !core_pod_clashes(c, n, s->pod)))
 			continue;
 		any = true;
-		/* Otherwise a pod of another gang has changed the eligible nodes, or the node, by now. */
+		/* Otherwise a pod of another gang has changed the node, or which nodes are
+		 * eligible, since the decision. */
 		if (core_ports_clash(c, n, s->pod) || core_zones_full(n, s->pod) ||
 		    (other && other->run == r))
 			core_slot_to(c, r, s, SLOT_FAILED); /* look elsewhere */
@@ -206,7 +207,7 @@ static const char *nowhere(struct slu_core *c, const struct run *r)
 	return text;
 }
 
-/* The queue's sentence in the words of a user, who has given roles no numbers. */
+/* Rewrite the queue's sentence for users, who gave their roles no numbers. */
 static void cannot_run(struct slu_core *c, struct run *r, const char *text)
 {
 	struct slu_buf b = SLU_BUF_INIT(4096);

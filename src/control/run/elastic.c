@@ -65,7 +65,7 @@ static void tell_member(struct slu_core *c, const struct group *g, struct pod *p
 	core_tell_unschedulable(c, p, text);
 }
 
-/* One more slot for this member; true if it got one. */
+/* Ask the queue for one more slot for this member; true if it got one. */
 static bool ask(struct slu_core *c, struct run *r, struct pod *p)
 {
 	struct slu_event ev = { .kind = SLU_EV_RESIZE, .job = r->id, .size = 1 };

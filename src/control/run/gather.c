@@ -334,7 +334,8 @@ static void settle_group(struct slu_core *c, struct group *g)
 		cancel_queued(c, g);
 		core_vacant_trim(c, g);
 	}
-	/* A follower whose pod went waits for nothing; a gang may have others in their place. */
+	/* A follower whose pod is gone waits for nothing; a gang whose pods are gone may get others
+	 * in their place. */
 	end_empty(c, g, !g->pod.n);
 	if (!g->pod.n) {
 		if (!g->run.n) {

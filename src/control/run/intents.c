@@ -41,7 +41,8 @@ int core_intend(struct slu_core *c, struct run *r, bool evict)
 void core_run_intend(struct slu_core *c, struct run *r)
 {
 	if (core_intend(c, r, false) < 0) {
-		/* Nothing of it may be written.  The next cycle tries again. */
+		/* Without the intent nothing of the run may be written.  The next cycle tries
+		 * again. */
 		slu_log(SLU_ERROR, "out of memory: intent not recorded",
 			SLU_STR("job", r->g->id.name));
 		core_group_dirty(c, r->g);

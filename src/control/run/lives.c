@@ -14,8 +14,8 @@ static int rename_group(struct slu_core *c, struct group *g)
 	struct slu_buf key = SLU_BUF_INIT(700);
 	char *old = g->key;
 
-	/* A number that no other life of the daemon gives: the store may still have such a row of
-	 * the last one. */
+	/* A number that no other process of the daemon gives out: the store may still hold such a
+	 * row of the last one. */
 	slu_buf_printf(&key, "%s%c%" PRIu64, g->key, CORE_RETIRED,
 		       g->job ? g->job : (uint64_t)c->now_us);
 	if (key.error) {

@@ -21,7 +21,7 @@ static const char *home_domain(struct slu_core *c, const struct group *g, int *l
 	return NULL;
 }
 
-/* Fill the set with the nodes of the follower's shape in the domain. */
+/* Fill the set with the nodes of the domain that the follower's shape may use. */
 static int fill_near(struct slu_core *c, struct run *r, const char *domain, uint32_t level)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);

@@ -275,7 +275,8 @@ int core_run_submit(struct slu_core *c, struct run *r)
 {
 	struct slu_event ev = { .kind = r->submitted ? SLU_EV_REQUEST : SLU_EV_SUBMIT,
 				.job = r->id };
-	/* A change of what it asks for voids its promise: it may stand all the same. */
+	/* A change of the request voids the promise; the queue is told its time, so that the
+	 * promise stands if it still can. */
 	int64_t promise_s = r->submitted && r->planned_s != SLU_TIME_NONE ? r->planned_s
 									  : c->runs->promise_s;
 	struct asked a;
@@ -515,7 +516,8 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 	start_s = r->start_s;
 	c->count.gangs_ended += ran && gang;
 	core_run_over(c, r);
-	/* Members that came later run on when their gang is taken back: it is the same job. */
+	/* Members that came later are part of the same job and run on when their gang is taken
+	 * back. */
 	if (gang && (ran || (back && core_started(g))))
 		g->started_s = start_s;
 	core_group_dirty(c, g);

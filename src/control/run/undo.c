@@ -72,7 +72,7 @@ void core_undo_answered(struct slu_core *c, struct run *r)
 		core_due_at(c, CORE_AT_UNDO, c->now_us);
 }
 
-/* Members that came later run on when their gang is taken back: it is the same job. */
+/* Members that came later are part of the same job and run on when their gang is taken back. */
 static bool others_run(const struct group *g, const struct run *r)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)
@@ -101,7 +101,7 @@ void core_run_undo(struct slu_core *c, struct run *r)
 	g->begun = keep || others_run(g, r);
 	if (keep)
 		return;
-	/* An intent like any other, because a gang half evicted is half a gang. */
+	/* Evictions need an intent, too, because a gang that is half evicted is half a gang. */
 	if (core_intend(c, r, true) < 0) {
 		slu_log(SLU_ERROR, "out of memory: gang not taken back",
 			SLU_STR("job", g->id.name));

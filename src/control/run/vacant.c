@@ -95,7 +95,7 @@ static bool differs(struct slu_core *c, const struct group *g, const struct run 
 	return false;
 }
 
-/* Members without a place, in order; those of one shape that stand together fare alike. */
+/* Members without a place, in order; consecutive members of one shape get the same answer. */
 struct alike {
 	uint32_t from, to;
 };
