@@ -18,8 +18,9 @@ struct held {
 };
 
 struct verify {
-	int64_t *used; /* [node][3] */
-	struct held *held;
+	int64_t *used;     /* [node][3] */
+	struct held *held; /* per job */
+	uint32_t jobs;
 	int64_t *told;          /* last told start, per job */
 	SLU_VEC(uint32_t) line; /* jobs in line, in order of submission (a heap by order) */
 	uint8_t *in_line;
@@ -35,6 +36,7 @@ int sim_verify_new(struct world *w, struct verify **out)
 
 	if (!v)
 		return -ENOMEM;
+	v->jobs = jobs;
 	v->used = slu_calloc((size_t)SLU_MAX(w->t->node.n, 1u) * 3, sizeof *v->used);
 	v->held = slu_calloc(jobs, sizeof *v->held);
 	v->told = slu_calloc(jobs, sizeof *v->told);
@@ -56,6 +58,8 @@ void sim_verify_free(struct verify *v)
 		return;
 	sim_bound_free(v->bound);
 	slu_free(v->used);
+	for (uint32_t j = 0; v->held && j < v->jobs; j++)
+		slu_vec_done(&v->held[j].part); /* what --until left running */
 	slu_free(v->held);
 	slu_free(v->told);
 	slu_free(v->in_line);
