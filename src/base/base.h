@@ -47,6 +47,23 @@
 		slu_c_ > slu_d_ ? slu_c_ : slu_d_; \
 	})
 
+/* v + each * count in books that are added to and taken from: defined for all values, exact whenever
+ * the true sum fits 64 bits, however large the sums on the way were. */
+static inline int64_t slu_plus_mod(int64_t v, int64_t each, int64_t count)
+{
+	return (int64_t)((uint64_t)v + (uint64_t)each * (uint64_t)count);
+}
+
+/* The same where the largest (or least) number will do for a sum that does not fit. */
+static inline int64_t slu_plus_sat(int64_t v, int64_t each, int64_t count)
+{
+	int64_t more;
+
+	if (__builtin_mul_overflow(each, count, &more))
+		return (each < 0) == (count < 0) ? INT64_MAX : INT64_MIN;
+	return __builtin_add_overflow(v, more, &v) ? (more < 0 ? INT64_MIN : INT64_MAX) : v;
+}
+
 /* Sums of amounts never wrap: -EOVERFLOW, *out untouched. */
 static inline int SLU_MUST_CHECK slu_add_i64(int64_t a, int64_t b, int64_t *out)
 {

@@ -90,13 +90,19 @@ static void future_less(struct slu_machine *m, uint32_t node)
 		bit_clear(m->future_bits, m->node[node].pos);
 }
 
+/* What a node adds to the machine's sum: never more than it has. */
+static int64_t usable(int64_t free, int64_t total)
+{
+	return SLU_MAX(SLU_MIN(free, total), (int64_t)0);
+}
+
 void slu_sum_out(struct slu_machine *m, uint32_t node)
 {
 	const int64_t *row = row_free(m, node), *total = m->total + (size_t)node * m->stride;
 
 	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->resource.n; k++) {
-		m->sum[k] -= SLU_MAX(row[k], (int64_t)0);
-		m->whole[k] -= total[k];
+		m->sum[k] = slu_plus_mod(m->sum[k], usable(row[k], total[k]), -1);
+		m->whole[k] = slu_plus_mod(m->whole[k], total[k], -1);
 	}
 }
 
@@ -105,8 +111,8 @@ void slu_sum_in(struct slu_machine *m, uint32_t node)
 	const int64_t *row = row_free(m, node), *total = m->total + (size_t)node * m->stride;
 
 	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->resource.n; k++) {
-		m->sum[k] += SLU_MAX(row[k], (int64_t)0);
-		m->whole[k] += total[k];
+		m->sum[k] = slu_plus_mod(m->sum[k], usable(row[k], total[k]), 1);
+		m->whole[k] = slu_plus_mod(m->whole[k], total[k], 1);
 	}
 }
 
@@ -114,6 +120,7 @@ void slu_sum_in(struct slu_machine *m, uint32_t node)
 static void row_add(struct slu_machine *m, uint32_t node, const struct need *n, int64_t slots)
 {
 	int64_t *row = row_free(m, node);
+	const int64_t *total = m->total + (size_t)node * m->stride;
 	bool up = node_up(&m->node[node]);
 
 	row[0] += n->per_part ? (slots < 0 ? -n->per_part : n->per_part) : n->per_slot * slots;
@@ -121,9 +128,10 @@ static void row_add(struct slu_machine *m, uint32_t node, const struct need *n, 
 		uint32_t k = n->a[i].resource;
 		int64_t old = row[k];
 
-		row[k] += n->a[i].n * slots;
+		row[k] = slu_plus_mod(row[k], n->a[i].n, slots);
 		if (up)
-			m->sum[k] += SLU_MAX(row[k], (int64_t)0) - SLU_MAX(old, (int64_t)0);
+			m->sum[k] = slu_plus_mod(
+				m->sum[k], usable(row[k], total[k]) - usable(old, total[k]), 1);
 	}
 }
 

@@ -240,8 +240,9 @@ void slu_machine_stats(const struct slu_machine *m, struct slu_machine_stats *ou
 			over |= f[k] < 0 && k > 0;
 			if (v->down || v->cordoned)
 				continue;
-			out->total[k] += total[k];
-			out->free[k] += SLU_MAX(f[k], (int64_t)0);
+			out->total[k] = slu_plus_sat(out->total[k], total[k], 1);
+			out->free[k] = slu_plus_sat(
+				out->free[k], SLU_MAX(SLU_MIN(f[k], total[k]), (int64_t)0), 1);
 		}
 		out->overbooked += over;
 		out->up += !v->down && !v->cordoned;

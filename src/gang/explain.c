@@ -146,7 +146,7 @@ static int64_t amount_of(const struct job *j, const struct part *q, uint32_t res
 		return q->slots;
 	for (uint32_t i = 0; i < n->n; i++) {
 		if (n->a[i].resource == resource)
-			return n->a[i].n * q->slots;
+			return slu_plus_sat(0, n->a[i].n, q->slots);
 	}
 	return n->per_part ? q->slots : 0;
 }

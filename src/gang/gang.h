@@ -169,7 +169,8 @@ struct slu_gang_booking {
 };
 
 /* Book work as it stands, whether it fits or not.  -EEXIST: the id is known; -ENOENT: a node is
- * not; -EINVAL; -ENOMEM. */
+ * not; -ERANGE: the booking takes more than 2^62 of a resource, or its node is overbooked by more
+ * than that already; -EINVAL; -ENOMEM. */
 int slu_gang_register(struct slu_machine *m, int64_t now_s, const struct slu_gang_booking *b,
 		      struct slu_error *err);
 
@@ -207,7 +208,7 @@ int64_t slu_gang_give_back(struct slu_machine *m, uint64_t job, uint32_t role, s
 			   uint32_t slots);
 /* Slots that a running job held on a node that was removed, and that are there now that the node is
  * back: book them as they stand, whether they fit or not.  -ENOENT (no such job or node), -EINVAL (it
- * does not run, no such role), -ENOMEM. */
+ * does not run, no such role), -ERANGE as above, -ENOMEM. */
 int slu_gang_regain(struct slu_machine *m, int64_t now_s, uint64_t job,
 		    const struct slu_gang_part *part, uint32_t n_part, struct slu_error *err);
 /* More slots for a running job, from now to its end: `req` counts the additional ones; its roles

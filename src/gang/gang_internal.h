@@ -262,7 +262,7 @@ static inline int32_t need_fits(const struct need *n, const int64_t *row, unsign
 
 		if (have < n->a[i].n)
 			return 0;
-		/* Both are below 2^51: the quotient of the doubles, cut, is exact. */
+		/* Both are below 2^51 (what is free may be far below 0, never above the total): the quotient of the doubles, cut, is exact. */
 		q = (int64_t)((double)have / (double)n->a[i].n);
 		if (q < cap)
 			cap = q;
@@ -282,13 +282,14 @@ static inline void need_take(const struct need *n, uint32_t slots, int64_t *row)
 {
 	row[0] -= need_whole(n, slots);
 	for (uint32_t i = 0; i < n->n; i++)
-		row[n->a[i].resource] -= n->a[i].n * slots;
+		row[n->a[i].resource] = slu_plus_mod(row[n->a[i].resource], n->a[i].n,
+						     -(int64_t)slots);
 }
 static inline void need_give(const struct need *n, uint32_t slots, int64_t *row)
 {
 	row[0] += need_whole(n, slots);
 	for (uint32_t i = 0; i < n->n; i++)
-		row[n->a[i].resource] += n->a[i].n * slots;
+		row[n->a[i].resource] = slu_plus_mod(row[n->a[i].resource], n->a[i].n, slots);
 }
 
 static inline void share_take(const struct slu_machine *m, const struct share *s, int64_t *row)

@@ -113,16 +113,6 @@ static void move_to(struct sweep *w, int64_t t)
 
 /* ---- the sum ---- */
 
-/* A hundred thousand pods of a petabyte each are more than a number holds: the largest one will do. */
-static int64_t add_slots(int64_t sum, int64_t each, uint32_t slots)
-{
-	int64_t more;
-
-	return __builtin_mul_overflow(each, slots, &more) || __builtin_add_overflow(sum, more, &sum)
-		       ? INT64_MAX
-		       : sum;
-}
-
 static void ahead_init(struct ahead *a, const struct plan *p)
 {
 	const struct slu_machine *m = p->m;
@@ -133,8 +123,8 @@ static void ahead_init(struct ahead *a, const struct plan *p)
 		const struct need *n = p->role[r].need;
 
 		for (uint32_t i = 0; i < n->n; i++)
-			want[n->a[i].resource] = add_slots(want[n->a[i].resource], n->a[i].n,
-							   p->role[r].min);
+			want[n->a[i].resource] = slu_plus_sat(want[n->a[i].resource], n->a[i].n,
+							      p->role[r].min);
 	}
 	for (uint32_t k = 1; k < m->resource.n; k++) {
 		if (!want[k])
@@ -161,7 +151,7 @@ static void ahead_add(struct ahead *a, const struct job *j, int sign)
 			while (k < a->n_resource && a->resource[k] < n->a[i].resource)
 				k++;
 			if (k < a->n_resource && a->resource[k] == n->a[i].resource)
-				a->have[k] += sign * slots * n->a[i].n;
+				a->have[k] = slu_plus_sat(a->have[k], n->a[i].n, sign * slots);
 		}
 	}
 }

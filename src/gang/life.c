@@ -52,6 +52,31 @@ static int booking_parts(struct slu_machine *m, const struct slu_gang_booking *b
 	return 0;
 }
 
+/* Work that exists is booked whether it fits or not.  No node is overbooked so far that what is free
+ * there is no number any more: half of the numbers below 0 for what is booked, half for one booking. */
+static int booking_counts(const struct slu_machine *m, struct need *const *need,
+			  const struct part *part, uint32_t n_part, struct slu_error *err)
+{
+	int64_t sum[SLU_RESOURCES_MAX] = { 0 };
+
+	for (uint32_t i = 0; i < n_part; i++) {
+		const struct need *n = need[part[i].role];
+		const int64_t *row = row_free(m, part[i].node);
+
+		for (uint32_t k = 0; k < n->n; k++) {
+			uint32_t resource = n->a[k].resource;
+
+			sum[resource] = slu_plus_sat(sum[resource], n->a[k].n, part[i].slots);
+			if (row[resource] < INT64_MIN / 2 || sum[resource] > INT64_MAX / 2)
+				return slu_fail(
+					err, -ERANGE,
+					"node \"%s\": more %s is booked than can be counted",
+					m->node[part[i].node].name, m->resource.p[resource]);
+		}
+	}
+	return 0;
+}
+
 int slu_gang_register(struct slu_machine *m, int64_t now_s, const struct slu_gang_booking *b,
 		      struct slu_error *err)
 {
@@ -71,8 +96,10 @@ int slu_gang_register(struct slu_machine *m, int64_t now_s, const struct slu_gan
 			   err);
 	if (!rc) {
 		slu_machine_advance(m, now_s);
-		rc = slu_job_make(m, b->job, b->n_role, need, NULL, 0, &j);
+		rc = booking_counts(m, need, part, b->n_part, err);
 	}
+	if (!rc)
+		rc = slu_job_make(m, b->job, b->n_role, need, NULL, 0, &j);
 	if (!rc)
 		rc = slu_job_book(
 			m, j, b->flags & SLU_BOOK_RESERVED ? SLU_GANG_RESERVED : SLU_GANG_RUNNING,
@@ -140,7 +167,9 @@ int slu_gang_regain(struct slu_machine *m, int64_t now_s, uint64_t job,
 	if (rc < 0)
 		return rc;
 	slu_machine_advance(m, now_s);
-	rc = slu_job_extend(m, j, own, n_part);
+	rc = booking_counts(m, j->need, own, n_part, err);
+	if (!rc)
+		rc = slu_job_extend(m, j, own, n_part);
 	if (rc < 0)
 		return rc;
 	m->odd = true; /* the caller did not ask whether it fits */

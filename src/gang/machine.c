@@ -412,10 +412,10 @@ int slu_machine_node_resize(struct slu_machine *m, slu_node node, const struct s
 	f = row_free(m, (uint32_t)i);
 	slu_sum_out(m, (uint32_t)i);
 	for (uint32_t k = 0; k < m->stride; k++)
-		used[k] = t[k] - f[k];
+		used[k] = slu_plus_mod(t[k], f[k], -1);
 	total_set(m, (uint32_t)i, total, n_total);
 	for (uint32_t k = 0; k < m->stride; k++)
-		f[k] = t[k] - used[k];
+		f[k] = slu_plus_mod(t[k], used[k], -1);
 	slu_sum_in(m, (uint32_t)i);
 	m->odd = true;
 	m->size_gen++;

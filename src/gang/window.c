@@ -67,7 +67,7 @@ static void at_with_blocks(const struct slu_machine *m, uint32_t node, int64_t t
 				need_take(g->need[q->role], q->slots, guest);
 		}
 		for (uint32_t k = 0; k < resources; k++)
-			out[k] += SLU_MIN(block[k], guest[k]);
+			out[k] = slu_plus_mod(out[k], SLU_MIN(block[k], guest[k]), 1);
 	}
 }
 

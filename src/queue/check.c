@@ -46,6 +46,7 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 {
 	uint32_t n = slu_machine_node_shares(q->m, node), index = slu_node_index(node);
 	int64_t changed_s = index < q->props.n ? q->props.p[index].changed_s : INT64_MIN;
+	bool checked_now = false; /* what began before is looked at once, however many there are */
 
 	for (uint32_t a = 0; a < n; a++) {
 		int64_t sum[SLU_RESOURCES_MAX] = { 0 };
@@ -55,6 +56,9 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 		if (at.job >= SLU_JOB_ID_MAX)
 			continue;
 		int64_t t = SLU_MAX(at.start_s, q->now_s);
+		if (t == q->now_s && checked_now)
+			continue;
+		checked_now |= t == q->now_s;
 		bool jobs_only = true, ours = false; /* something there begins now or later */
 
 		for (uint32_t b = 0; b < n; b++) {
@@ -78,7 +82,8 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 				&q->shape.p[q->job.p[j].shape].req.role[s.role];
 
 			for (uint32_t k = 0; k < r->n_need; k++)
-				sum[r->need[k].resource] += r->need[k].n * s.slots;
+				sum[r->need[k].resource] = slu_plus_sat(sum[r->need[k].resource],
+									r->need[k].n, s.slots);
 		}
 		/* What began before may need more than the node has: it was made smaller, or work
 		 * that another scheduler put there was added, perhaps in the very second of the start.

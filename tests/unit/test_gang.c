@@ -818,8 +818,51 @@ static void test_whole(void)
 	slu_machine_free(m);
 }
 
+/* Work that exists is booked whether it fits or not, up to what a number holds; never beyond. */
+static void test_overbooked(void)
+{
+	struct slu_machine *m = machine(2, 4, 100, 2);
+	slu_node v = slu_machine_node_at(m, 0);
+	struct slu_amount need = { CPU, SLU_AMOUNT_MAX };
+	struct slu_gang_role role = { .min = 1, .need = &need, .n_need = 1 };
+	struct slu_gang_part part = { v, 0, 1 };
+	struct slu_gang_booking b = {
+		.end_s = 50, .role = &role, .n_role = 1, .part = &part, .n_part = 1
+	};
+	struct slu_machine_stats s;
+	struct slu_gang_req q;
+	uint32_t booked = 0;
+	bool negative = true;
+	int rc = 0;
+
+	for (; booked < 10000 && !rc; booked += !rc) {
+		b.job = booked + 1;
+		rc = slu_gang_register(m, 0, &b, NULL);
+		negative &= rc || slu_machine_node_free(m, v, CPU) ==
+					  4 - (int64_t)(booked + 1) * SLU_AMOUNT_MAX;
+	}
+	ok(rc == -ERANGE && booked == 4097 && negative,
+	   "2^50 each: %u are booked and counted exactly, the next is refused", booked);
+	part.slots = SLU_SLOTS_MAX;
+	part.node = slu_machine_node_at(m, 1);
+	b.job = 20000;
+	ok(slu_gang_register(m, 0, &b, NULL) == -ERANGE, "2^20 slots of 2^50 are refused");
+	slu_machine_stats(m, &s);
+	ok(s.overbooked == 1 && s.free[CPU] == 4 && s.total[CPU] == 8,
+	   "the sum over the machine counts the other node");
+	q = gang(8, 1, 10);
+	ok(expect(m, SLU_GANG_TRY_LATER, 0, 0, &q, SLU_GANG_LATER, "@50 n0*4 n1*4"),
+	   "the node is free when all of that ends");
+	while (booked)
+		rc = slu_gang_cancel(m, booked--);
+	ok(!rc && slu_machine_node_free(m, v, CPU) == 4,
+	   "the node is free when all of it has gone");
+	slu_machine_free(m);
+}
+
 int main(void)
 {
+	test_overbooked();
 	test_whole();
 	test_time();
 	test_full_front();

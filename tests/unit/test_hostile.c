@@ -328,10 +328,51 @@ static void petabytes(void)
 	close_world(&w);
 }
 
+/* Pods of a petabyte that name their node themselves, as everybody's pods may. */
+static void petabytes_on_a_node(void)
+{
+	struct world w;
+	slu_node v;
+	int memory;
+	const struct slu_machine *m;
+	const int n = 10000;
+	int64_t from, took;
+
+	begin(&w, 3);
+	turn(&w);
+	for (int i = 0; i < n; i++)
+		hostile_pod(
+			&w, i, false, "",
+			",\"nodeName\":\"n0\",\"initContainers\":[{\"name\":\"i\",\"resources\":{"
+			"\"requests\":{\"memory\":\"1Pi\"}}}]");
+	turn(&w);
+	m = slu_queue_machine(w.core->q);
+	v = slu_machine_node_find(m, "n0");
+	memory = slu_machine_resource_find(m, "memory");
+	ok(memory >= 0 && slu_machine_node_free(m, v, (uint32_t)memory) ==
+				  (INT64_C(16) << 30) - n * CORE_AMOUNT_MAX,
+	   "10 000 pods of a petabyte on one node: its books are below nothing");
+	from = cpu_us();
+	ok(differences(&w) == 0, "and right");
+	took = cpu_us() - from;
+	ok(took < 1000000, "comparing them with the pods takes a moment (%d ms)",
+	   (int)(took / 1000));
+	gang_starts(&w, "10 000 pods of a petabyte on a node");
+	for (int i = 0; i < n; i++)
+		hostile_pod(&w, i, true, "", "");
+	turn(&w);
+	m = slu_queue_machine(w.core->q);
+	ok(slu_machine_node_free(m, v, (uint32_t)memory) == INT64_C(16) << 30 &&
+		   differences(&w) == 0,
+	   "they go, and the node is free");
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
 	petabytes();
+	petabytes_on_a_node();
 	many_jobs_of_one_group();
 	after_everything(after_pod, "3000 pods after labels that all have");
 	after_everything(unmet_pod, "3000 pods after what is not there");

@@ -256,11 +256,11 @@ static int add_share(struct slu_core *c, const struct run *r, slu_node node, uin
 		const char *resource = slu_machine_resource_name(m, need->resource);
 
 		if (!strcmp(resource, "cpu"))
-			s->cpu += need->n * slots;
+			s->cpu = slu_plus_sat(s->cpu, need->n, slots);
 		else if (!strcmp(resource, "memory"))
-			s->memory += need->n * slots;
+			s->memory = slu_plus_sat(s->memory, need->n, slots);
 		else if (!strcmp(resource, "nvidia.com/gpu"))
-			s->gpu += need->n * slots;
+			s->gpu = slu_plus_sat(s->gpu, need->n, slots);
 	}
 	return 0;
 }

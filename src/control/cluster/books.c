@@ -133,7 +133,7 @@ int core_amounts(struct slu_core *c, const struct slu_kpodspec *s, struct slu_am
 			continue;
 		}
 		a[k++] = (struct slu_amount){ (uint32_t)resource,
-					      SLU_MIN(s->requests[i].amount, SLU_AMOUNT_MAX) };
+					      SLU_MIN(s->requests[i].amount, CORE_AMOUNT_MAX) };
 	}
 	a[k++] = (struct slu_amount){ (uint32_t)c->cluster->resource_pods, 1 };
 	k += core_ports_amounts(c, s, a + k);
@@ -234,7 +234,7 @@ void core_node_describe(struct slu_core *c, struct node *n)
 		if (resource >= 0)
 			total[spec.n_total++] = (struct slu_amount){
 				(uint32_t)resource,
-				SLU_MIN(k->allocatable[i].amount, SLU_AMOUNT_MAX)
+				SLU_MIN(k->allocatable[i].amount, CORE_AMOUNT_MAX)
 			};
 	}
 	for (uint32_t i = 0; i < c->cluster->port.n && spec.n_total < AMOUNTS_MAX; i++)

@@ -15,6 +15,13 @@ struct group;
 struct held;
 struct run;
 
+/* The largest amount of one resource that a pod takes or a node has: 2^46 (64 TiB, in bytes).  Any
+ * user may create pods with a nodeName, and such pods are booked whether they fit or not: 65 536
+ * of the largest ones on one node are counted (more: slu_gang_register() refuses them, and nothing
+ * fits there anyway).  Quantities become amounts in books.c
+ * alone, so that pods of others, adopted pods and those Sluice places are all below it. */
+#define CORE_AMOUNT_MAX (INT64_C(1) << 46)
+
 struct node {
 	struct slu_entry e;        /* key: name */
 	char *name;                /* own copy: pods may name a node that is not in the mirror */

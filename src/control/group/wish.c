@@ -73,7 +73,7 @@ static bool sound(struct slu_core *c, struct group *g, struct pod *p)
 	}
 	if (!p->shape)
 		p->shape = core_shape_get(c, p);
-	if (slu_request_check(p->k, SLU_AMOUNT_MAX, &err) < 0)
+	if (slu_request_check(p->k, CORE_AMOUNT_MAX, &err) < 0)
 		core_group_wrong(c, g, "pod %s: %s", p->k->o.meta.name, err.text);
 	else if (foreign && p->binds)
 		core_group_wrong(

@@ -10,7 +10,7 @@ static void sum_amounts(int64_t sum[SLU_RESOURCES_MAX], const struct slu_amount 
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (a[i].resource < SLU_RESOURCES_MAX)
-			sum[a[i].resource] += a[i].n;
+			sum[a[i].resource] = slu_plus_mod(sum[a[i].resource], a[i].n, 1);
 }
 
 /* What jobs hold: the slots of their runs, vacant ones included. `sum` has a row per node index. */
@@ -63,8 +63,8 @@ static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_RESOU
 
 	add_foreign(c, n, sum);
 	for (uint32_t k = 0; k < slu_machine_resources(m); k++) {
-		int64_t used = slu_machine_node_total(m, n->handle, k) -
-			       slu_machine_node_free(m, n->handle, k);
+		int64_t used = slu_plus_mod(slu_machine_node_total(m, n->handle, k),
+					    slu_machine_node_free(m, n->handle, k), -1);
 
 		/* The machine's own kind, for whole nodes, is no resource of the cluster. */
 		if (used == sum[k] || !strcmp(slu_machine_resource_name(m, k), "node"))
