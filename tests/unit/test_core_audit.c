@@ -308,7 +308,7 @@ static void test_after(void)
 	ok(bound(&w, "ok") == 1, "ok: starts after a success");
 	ok(bound(&w, "bad") == 0 && strstr(reason_of(&w, "bad", why), "but it has succeeded"),
 	   "failed: never starts after a success: %s", why);
-	ok(bound(&w, "self") == 0 && strstr(reason_of(&w, "self", why), "after itself"),
+	ok(bound(&w, "self") == 0 && strstr(reason_of(&w, "self", why), "names itself"),
 	   "a group after itself never starts: %s", why);
 	ok(bound(&w, "both") == 0 && strstr(reason_of(&w, "both", why), "group b to succeed"),
 	   "a group after two others waits for the second: %s", why);
