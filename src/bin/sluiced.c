@@ -584,6 +584,8 @@ static int run_daemon(struct daemon *d)
 	int rc = set_log(d->cfg, &err);
 
 	d->first = d->cfg;
+	say_ignored(&d->o);
+	say_ignored_settings(d->cfg);
 	if (!rc)
 		rc = start_daemon(d, &err);
 	if (rc < 0) {
@@ -594,8 +596,6 @@ static int run_daemon(struct daemon *d)
 	slu_loop_signal(d->loop, SIGTERM, on_stop, d);
 	slu_loop_signal(d->loop, SIGINT, on_stop, d);
 	slu_loop_signal(d->loop, SIGHUP, on_hangup, d);
-	say_ignored(&d->o);
-	say_ignored_settings(d->cfg);
 	config_changed(d);
 	slu_timer_start(&d->reload, d->loop, RELOAD_NS, look_at_config, d);
 	slu_store_url_shown(d->cfg->store.url, url, sizeof url);
