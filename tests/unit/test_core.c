@@ -212,6 +212,35 @@ static void check_answer(struct world *w, enum slu_ask what, const char *name, i
 	ok(said.rc == rc && strstr(said.text, text), "%s: %s (%d)", name, said.text, said.rc);
 }
 
+/* Who asked for what, and what was answered, is in the log. */
+static void test_log_of_a_command(void)
+{
+	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
+	char text[8192] = "";
+	FILE *log = tmpfile();
+	struct world w;
+
+	open_world(&w, 1, 2, "");
+	slu_log_setup(SLU_INFO, SLU_LOG_TEXT, fileno(log));
+	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask_record };
+	a->what = SLU_ASK_CANCEL;
+	a->answer = keep_answer;
+	snprintf(a->ns, sizeof a->ns, "team-a");
+	snprintf(a->name, sizeof a->name, "nosuch");
+	snprintf(a->user, sizeof a->user, "alice@example.org");
+	slu_core_take(w.core, &a->base, w.now_us);
+	turn(&w);
+	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
+	rewind(log);
+	text[fread(text, 1, sizeof text - 1, log)] = 0;
+	fclose(log);
+	ok(said.rc == -ENOENT &&
+		   strstr(text, "asked what=cancel ns=team-a name=nosuch user=alice@example.org "
+				"answer="),
+	   "the log of a command names user, namespace and answer");
+	close_world(&w);
+}
+
 /* Nobody is told that something is done which is not. */
 static void test_answers_are_true(void)
 {
@@ -225,6 +254,9 @@ static void test_answers_are_true(void)
 	check_answer(&w, SLU_ASK_CANCEL, "a", -EBUSY, "is running already; delete its object");
 	check_answer(&w, SLU_ASK_RELEASE, "a", -EBUSY, "there is nothing to release");
 	check_answer(&w, SLU_ASK_HOLD, "nosuch", -ENOENT, "no job");
+	check_answer(&w, SLU_ASK_RELEASE, "nosuch", -ENOENT, "no job");
+	check_answer(&w, SLU_ASK_CANCEL, "nosuch", -ENOENT, "no job");
+	check_answer(&w, SLU_ASK_UNDRAIN, "nosuch", -ENOENT, "no node");
 	add_pod(&w, "b-0", "sluice", "3", GROUP("b", "1"));
 	later(&w, 1);
 	check_answer(&w, SLU_ASK_RELEASE, "b", 0, "is not held");
@@ -1009,6 +1041,7 @@ int main(void)
 	test_not_in_line();
 	test_cancel_and_release();
 	test_answers_are_true();
+	test_log_of_a_command();
 	test_store_away();
 	test_job_waves();
 	test_turned_away();
