@@ -495,6 +495,31 @@ static void test_restart(void)
 	unlink(store);
 }
 
+static void test_undrain_while_gone(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 2, "");
+	turn(&w);
+	drain(&w, "n0", true, 0, 0);
+	feed(&w, SLU_KIND_NODE, true,
+	     "{\"metadata\":{\"name\":\"n0\",\"uid\":\"node-n0\",\"resourceVersion\":\"%" PRIu64
+	     "\"},\"spec\":{},\"status\":{}}",
+	     ++w.rv);
+	turn(&w);
+	drain(&w, "n0", true, 0, 0);
+	ok(answered_rc == -ENOENT, "a node that is not there is not drained: %s", answered);
+	drain(&w, "n0", false, 0, 0);
+	ok(!answered_rc && strstr(answered, "when it is back"),
+	   "the drain of a node that was deleted can be ended: %s", answered);
+	feed_node(&w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", "True");
+	turn(&w);
+	ok(!strcmp(node_state(&w, "n0"), "up"), "a node that is made again after that is up");
+	drain(&w, "n9", false, 0, 0);
+	ok(answered_rc == -ENOENT, "a node that never was is not undrained: %s", answered);
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
@@ -506,6 +531,7 @@ int main(void)
 	test_deadline();
 	test_begin_and_queue();
 	test_drain_window();
+	test_undrain_while_gone();
 	test_cordoned_comes_up();
 	test_restart();
 	return tap_done();

@@ -78,7 +78,8 @@ int core_drain_ask(struct slu_core *c, const char *name, bool is, int64_t from_s
 {
 	struct node *n = node_of(slu_table_finds(&c->cluster->nodes, name));
 
-	if (!n || n->handle == SLU_NODE_NONE)
+	/* The drain of a node that was deleted waits for it to come back, unless somebody ends it. */
+	if (!n || (n->handle == SLU_NODE_NONE && (is || !n->drain_id)))
 		return slu_fail(err, -ENOENT, "no node \"%s\"", name);
 	if (!is && n->k && n->k->unschedulable && !n->drain_id)
 		return slu_fail(err, -EBUSY,
@@ -93,6 +94,8 @@ int core_drain_ask(struct slu_core *c, const char *name, bool is, int64_t from_s
 	if (is)
 		return drain_node(c, n, from_s, to_s, err);
 	end_drain(c, n);
+	if (n->handle == SLU_NODE_NONE)
+		return slu_fail(err, 0, "%s is not there; it takes work when it is back", name);
 	if (!n->drain_id && n->k && n->k->unschedulable)
 		return slu_fail(
 			err, 0,
