@@ -93,8 +93,16 @@ static void other_racks(struct world *w, struct slu_rng *r)
 	world_at(w, w->now_us + SECOND / 10, rise, 0, 0);
 }
 
-static void undrain_all(struct world *w, uint64_t unused, uint64_t unused2)
+static void unreserve_all(struct world *w)
 {
+	for (uint32_t i = w->obj[SLU_KIND_RESERVATION].n; i-- > 0;)
+		kube_delete(w, w->obj[SLU_KIND_RESERVATION].p[i], BACKGROUND);
+}
+
+/* Late writes of the daemon may have made Reservations since the end of the script. */
+static void take_back_all(struct world *w, uint64_t unused, uint64_t unused2)
+{
+	unreserve_all(w);
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++)
 		daemon_ask(w, 0, SLU_ASK_UNDRAIN, "", w->obj[SLU_KIND_NODE].p[i]->name);
 }
@@ -113,9 +121,8 @@ void settings_calm(struct world *w)
 	if (!racks && daemon_alive(w, 0))
 		daemon_kill(w, 0, "");
 	read_again(w, "as it was");
-	world_at(w, w->now_us + 20 * SECOND, undrain_all, 0, 0);
-	for (uint32_t i = w->obj[SLU_KIND_RESERVATION].n; i-- > 0;)
-		kube_delete(w, w->obj[SLU_KIND_RESERVATION].p[i], BACKGROUND);
+	world_at(w, w->now_us + 20 * SECOND, take_back_all, 0, 0);
+	unreserve_all(w);
 }
 
 /* ---- what operators ask for ---- */
