@@ -293,7 +293,7 @@ static void test_foreign(void)
 		c = NULL;
 		ok(slu_config_parse("f", bad[i].text, strlen(bad[i].text), &c, &err) < 0 &&
 			   strstr(err.text, bad[i].err) && !strchr(err.text, '\n'),
-		   "refused: %s", err.text);
+		   "a file with a mistake is refused in one line: %s", err.text);
 		slu_config_free(c);
 	}
 }

@@ -87,7 +87,7 @@ static void step_at(enum moment m, int64_t step, bool back_again)
 	 * goes by the wall clock ends it ten minutes late, or a day. */
 	for (int i = 0; i < 35; i++)
 		pass(&c, 100 * S, 0);
-	ok(!c.w.evictions, "nor before its hour is over (%d)", c.w.evictions);
+	ok(!c.w.evictions, "a pod is not evicted before its hour is over (%d)", c.w.evictions);
 	for (int i = 0; i < 3; i++)
 		pass(&c, 100 * S, 0);
 	ok(c.w.evictions, "set by %d s while a gang %s: it is ended after its hour",

@@ -408,7 +408,7 @@ static void test_one_pod_only(void)
 	   bound(&w, "e"));
 	end_all(&w, "d");
 	turn(&w);
-	ok(bound(&w, "e") == 1, "then the other");
+	ok(bound(&w, "e") == 1, "the other starts when the first has ended");
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }
@@ -433,7 +433,7 @@ static void test_volume_later(void)
 	     "\"},\"spec\":{\"claimRef\":{\"namespace\":\"ns\",\"name\":\"late\"}}}",
 	     ++w.rv);
 	turn(&w);
-	ok(bound(&w, "a") == 1, "and starts when its volume is seen");
+	ok(bound(&w, "a") == 1, "the pod starts when its volume is seen");
 	close_world(&w);
 }
 
@@ -527,8 +527,8 @@ static void test_zones_of_others(void)
 	ok(bound(&w, "a") == 1 && bound(&w, "b") == 0,
 	   "32 cpus in two zones have room for one of 10 beside another (%d, %d)", bound(&w, "a"),
 	   bound(&w, "b"));
-	ok(strstr(pictured(&w, "b").reason, "NUMA zones"), "and the reason names the zones (%s)",
-	   pictured(&w, "b").reason);
+	ok(strstr(pictured(&w, "b").reason, "NUMA zones"),
+	   "the reason of the one that waits names the zones (%s)", pictured(&w, "b").reason);
 	delete_pod(&w, x);
 	turn(&w);
 	ok(bound(&w, "b") == 1, "the zone is free: the next one starts");
@@ -560,7 +560,7 @@ static void test_zones_with_gaps(void)
 	delete_pod(&w, x[1]);
 	turn(&w);
 	later(&w, 40);
-	ok(bound(&w, "a") == 1, "and starts when one has");
+	ok(bound(&w, "a") == 1, "the pod starts when a zone has room");
 	close_world(&w);
 }
 

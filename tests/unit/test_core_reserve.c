@@ -180,7 +180,8 @@ static void test_several_occurrences(void)
 	add_pod(&w, "again", "sluice", "4",
 		NOTES("\"sluice.sh/duration\":\"500\",\"sluice.sh/reservation\":\"r\""));
 	later(&w, 1);
-	ok(!bound(&w, "long") && bound(&w, "again"), "what names it runs between, too");
+	ok(!bound(&w, "long") && bound(&w, "again"),
+	   "a job that names the reservation also runs between its occurrences");
 	ok(differences(&w) == 0, "books and cluster agree");
 	close_world(&w);
 }

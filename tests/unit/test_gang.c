@@ -598,7 +598,7 @@ static void test_bad_requests(void)
 		change;                                                                     \
 		ok(slu_gang_match(m, SLU_GANG_ALLOCATE, 0, 1, &q, NULL, &err) == -EINVAL && \
 			   strstr(err.text, what),                                          \
-		   "refused: %s", err.text);                                                \
+		   "a request that is wrong is refused: %s", err.text);                     \
 	} while (0)
 	REFUSED(q.n_role = 0, "1 to 64 roles");
 	REFUSED(role_buf.min = 0, "no slots");

@@ -260,7 +260,7 @@ static void after_everything(void (*make)(struct world *w, int i), const char *w
 	turn(&w);
 	ok(slu_core_wake_us(w.core) <= w.now_us, "its end is a reason to look at once");
 	turn(&w);
-	ok(bound(&w, "then") == 1, "and starts when that has ended");
+	ok(bound(&w, "then") == 1, "the group starts when the other has ended");
 	close_world(&w);
 }
 

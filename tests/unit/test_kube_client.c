@@ -1090,7 +1090,8 @@ static void test_renewed_certificate(void)
 	slu_loop_run_until(w.f.loop, &no, 1100 * SLU_NS_PER_MS);
 	slu_kube_client_cut(c, SLU_KUBE_LANE_READ);
 	g = ask(c, GET("/cn"));
-	ok(!strcmp(g.body, "new me"), "then as \"%s\" %s", g.body, g.error);
+	ok(!strcmp(g.body, "new me"), "a whole renewal makes the client \"%s\" %s", g.body,
+	   g.error);
 	slu_kube_client_free(c);
 	slu_kube_config_unref(cfg);
 	slu_tls_unref(t);

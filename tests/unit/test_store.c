@@ -452,7 +452,8 @@ static void test_dump(void)
 
 		t = must_open(fresh_sqlite(), SLU_STORE_MIGRATE);
 		rc = import(t, bad[i].text, &err);
-		ok(rc < 0 && strstr(err.text, bad[i].says), "refused: %s", err.text);
+		ok(rc < 0 && strstr(err.text, bad[i].says),
+		   "an export with a mistake is refused: %s", err.text);
 		ok(slu_store_check(t, &rows, &err) == 0 && rows == 0,
 		   "nothing of a refused batch stays");
 		slu_store_close(t);

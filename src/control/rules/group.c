@@ -628,9 +628,7 @@ int slu_group_wish(const struct slu_group_source *s, const struct slu_group_id *
 	if (s->n_owners && s->owner[0]->kind == SLU_KIND_STATEFULSET)
 		w.one_by_one = !slu_kstatefulset(s->owner[0])->parallel;
 	/* A service has no end unless a user names one. */
-	w.serves = s->n_owners && (s->owner[0]->kind == SLU_KIND_REPLICASET ||
-				   s->owner[0]->kind == SLU_KIND_STATEFULSET ||
-				   s->owner[0]->kind == SLU_KIND_DEPLOYMENT);
+	w.serves = s->n_owners && slu_kind_serves((enum slu_kkind)s->owner[0]->kind);
 	*out = w;
 	return 0;
 }

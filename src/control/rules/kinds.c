@@ -61,6 +61,13 @@ bool slu_kind_makes(enum slu_kkind k)
 	return row && row->size;
 }
 
+bool slu_kind_serves(enum slu_kkind k)
+{
+	const struct slu_kind *row = slu_kind(k);
+
+	return row && row->wants;
+}
+
 bool slu_kind_owns(const struct slu_kowner *o)
 {
 	const struct slu_kind *row = o ? slu_kind_named(o->kind) : NULL;

@@ -28,6 +28,8 @@ const struct slu_kind *slu_kind_named(const char *name);
 const struct slu_ktemplate *slu_kind_template(const struct slu_kobj *o);
 /* Objects of the kind make pods. */
 bool slu_kind_makes(enum slu_kkind k);
+/* Objects of the kind keep a number of pods alive without end: a Deployment, unlike a Job. */
+bool slu_kind_serves(enum slu_kkind k);
 /* Whether the owner is of a kind that makes pods and is watched; not of a foreign kind of the same name
  * (a Job of batch.volcano.sh).  NULL is none. */
 bool slu_kind_owns(const struct slu_kowner *o);
