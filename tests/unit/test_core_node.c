@@ -216,20 +216,31 @@ static void test_by_rack(void)
 
 #define CLAIM(name) \
 	"\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"" name "\"}}],"
-#define DRIVER "disk.example.com"
+#define DRIVER          "disk.example.com"
+#define LIMITED(driver) "{\"name\":\"" driver "\",\"nodeID\":\"x\",\"allocatable\":{\"count\":1}}"
 
-static void volume(struct world *w, const char *name, const char *handle, const char *mode)
+static void persistent(struct world *w, const char *name, const char *driver, const char *handle)
 {
 	feed(w, SLU_KIND_PV, false,
 	     "{\"metadata\":{\"name\":\"pv-%s\",\"uid\":\"pv-%s\",\"resourceVersion\":\"%" PRIu64
 	     "\"},\"spec\":{\"claimRef\":{\"namespace\":\"ns\",\"name\":\"%s\"},\"csi\":{\"driver\":"
-	     "\"" DRIVER "\",\"volumeHandle\":\"%s\"}},\"status\":{\"phase\":\"Bound\"}}",
-	     name, name, ++w->rv, name, handle);
+	     "\"%s\",\"volumeHandle\":\"%s\"}},\"status\":{\"phase\":\"Bound\"}}",
+	     name, name, ++w->rv, name, driver, handle);
+}
+
+static void claim(struct world *w, const char *name, const char *mode)
+{
 	feed(w, SLU_KIND_PVC, false,
 	     "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"pvc-%s\",\"resourceVersion\":"
 	     "\"%" PRIu64 "\"},\"spec\":{\"accessModes\":[\"%s\"],\"volumeName\":\"pv-%s\"},"
 	     "\"status\":{\"phase\":\"Bound\"}}",
 	     name, name, ++w->rv, mode, name);
+}
+
+static void volume(struct world *w, const char *name, const char *handle, const char *mode)
+{
+	persistent(w, name, DRIVER, handle);
+	claim(w, name, mode);
 }
 
 /* A negative limit: the driver names none. */
@@ -419,12 +430,7 @@ static void test_volume_later(void)
 	struct world w;
 
 	open_world(&w, 1, 8, "");
-	feed(&w, SLU_KIND_PVC, false,
-	     "{\"metadata\":{\"name\":\"late\",\"namespace\":\"ns\",\"uid\":\"pvc-late\",\"resourceVersion\":"
-	     "\"%" PRIu64
-	     "\"},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"volumeName\":\"pv-late\"},"
-	     "\"status\":{\"phase\":\"Bound\"}}",
-	     ++w.rv);
+	claim(&w, "late", "ReadWriteOnce");
 	pods(&w, "a", 1, MEMBER("a", "1", "a"), CLAIM("late"));
 	turn(&w);
 	ok(bound(&w, "a") == 0, "a pod whose volume is not known waits");
@@ -434,6 +440,145 @@ static void test_volume_later(void)
 	     ++w.rv);
 	turn(&w);
 	ok(bound(&w, "a") == 1, "the pod starts when its volume is seen");
+	close_world(&w);
+}
+
+/* A volume that is seen late, of a driver that others wait for: the pod asks for it then. */
+static void test_limited_volume_later(void)
+{
+	struct world w;
+
+	open_world(&w, 1, 8, "");
+	drivers(&w, "n0", 0);
+	pods_with_volumes(&w, "b", 1, MEMBER("b", "1", "b"));
+	claim(&w, "late", "ReadWriteOnce");
+	pods(&w, "a", 1, MEMBER("a", "1", "a"), CLAIM("late"));
+	turn(&w);
+	persistent(&w, "late", DRIVER, "l");
+	turn(&w);
+	ok(bound(&w, "a") == 0 && strstr(pictured(&w, "a").reason, "volumes of " DRIVER),
+	   "a pod whose volume turns out to be limited waits for that (%s)",
+	   pictured(&w, "a").reason);
+	close_world(&w);
+}
+
+/* A gang waits for cpus when its node says how many volumes it takes. */
+static void test_limit_while_waiting(void)
+{
+	struct slu_snap_job j;
+	struct world w;
+
+	open_world(&w, 1, 8, "");
+	pods(&w, "x", 7, MEMBER("x", "7", "x"), "");
+	turn(&w);
+	pods_with_volumes(&w, "a", 3, MEMBER("a", "3", "a"));
+	turn(&w);
+	ok(bound(&w, "x") == 7 && bound(&w, "a") == 0, "a gang with volumes waits for cpus");
+	drivers(&w, "n0", 2);
+	turn(&w);
+	j = pictured(&w, "a");
+	ok(!strcmp(j.state, "never"), "it is told of the limit that came (%s: %s)", j.state,
+	   j.reason);
+	end_all(&w, "x");
+	turn(&w);
+	ok(bound(&w, "a") == 0, "and does not start against it");
+	drivers(&w, "n0", 3);
+	turn(&w);
+	ok(bound(&w, "a") == 3, "a higher one lets it in");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* Volumes of pods that others placed, without VolumeAttachments. */
+static void test_pods_of_others(void)
+{
+	struct fpod *x;
+	struct world w;
+
+	open_world(&w, 1, 8, "");
+	drivers(&w, "n0", 1);
+	volume(&w, "other", "o", "ReadWriteOnce");
+	pods_with_volumes(&w, "a", 1, MEMBER("a", "1", "a"));
+	x = running(&w, "n0", "", CLAIM("other"));
+	turn(&w);
+	ok(bound(&w, "a") == 0, "the volume of a pod that came in between is attached");
+	delete_pod(&w, x);
+	turn(&w);
+	ok(bound(&w, "a") == 1, "that pod has gone: there is room");
+	pods_with_volumes(&w, "b", 1, MEMBER("b", "1", "b"));
+	turn(&w);
+	ok(bound(&w, "b") == 0, "one volume is as many as the node takes");
+	drivers(&w, "n0", 2);
+	attachment(&w, "n0", "other", false);
+	turn(&w);
+	ok(bound(&w, "b") == 0, "a volume that is attached takes the room that was added");
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* Four drivers are resources of the machine; further ones are looked at node by node. */
+static void test_many_drivers(void)
+{
+	struct fpod *x = NULL;
+	struct world w;
+
+	open_world(&w, 1, 32, "");
+	feed(&w, SLU_KIND_CSINODE, false,
+	     "{\"metadata\":{\"name\":\"n0\",\"uid\":\"csi-n0\",\"resourceVersion\":\"%" PRIu64
+	     "\"},\"spec\":{\"drivers\":[" LIMITED("d0") "," LIMITED("d1") "," LIMITED(
+		     "d2") "," LIMITED("d3") "," LIMITED("d4") "," LIMITED("d5") "]}}",
+	     ++w.rv);
+	for (int d = 0; d < 6; d++) {
+		char name[32], driver[16], more[200], meta[200];
+
+		snprintf(driver, sizeof driver, "d%d", d);
+		for (int i = 0; i < 2; i++) {
+			snprintf(name, sizeof name, "%s-%d", driver, i);
+			persistent(&w, name, driver, name);
+			claim(&w, name, "ReadWriteOnce");
+			snprintf(meta, sizeof meta,
+				 "\"labels\":{\"sluice.sh/group\":\"%s\",\"sluice.sh/size\":\"1\"}",
+				 name);
+			snprintf(more, sizeof more,
+				 "\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":"
+				 "{\"claimName\":\"%s\"}}],",
+				 name);
+			pod(&w, name, "sluice", meta, more);
+		}
+	}
+	turn(&w);
+	later(&w, 3);
+	for (int d = 0; d < 6; d++) {
+		char driver[16];
+
+		snprintf(driver, sizeof driver, "d%d", d);
+		ok(bound(&w, driver) == 1, "one volume of driver %s is attached (%d)", driver,
+		   bound(&w, driver));
+	}
+	for (int i = 0; i < w.n_pods; i++)
+		if (w.pod[i].there && *w.pod[i].node && !strncmp(w.pod[i].name, "d5", 2))
+			x = &w.pod[i];
+	if (x)
+		end_pod(&w, x, "Succeeded");
+	turn(&w);
+	later(&w, 40);
+	ok(x && bound(&w, "d5") == 1, "the pod ends: the next one of the last driver starts");
+	close_world(&w);
+}
+
+/* More members than the group needs: those that share a claim for one pod follow one by one. */
+static void test_one_pod_of_many(void)
+{
+	struct world w;
+
+	open_world(&w, 2, 8, "");
+	volume(&w, "once", "o", "ReadWriteOncePod");
+	pods(&w, "a", 3, MEMBER("a", "1", "a"), CLAIM("once"));
+	turn(&w);
+	later(&w, 3);
+	ok(bound(&w, "a") == 1, "one of three members that share a claim runs (%d)",
+	   bound(&w, "a"));
+	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }
 
@@ -564,6 +709,87 @@ static void test_zones_with_gaps(void)
 	close_world(&w);
 }
 
+/* The same, and another node has room in a zone: the pod goes there at once. */
+static void test_gaps_and_room_elsewhere(void)
+{
+	struct fpod *x[6];
+	struct world w;
+
+	open_world(&w, 2, 32, "");
+	zones(&w, "n0", 16, 16, "single-numa-node");
+	zones(&w, "n1", 16, 16, "single-numa-node");
+	for (int i = 0; i < 6; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "x-%d", i);
+		x[i] = pinned(&w, name, 5, "", "n0");
+	}
+	turn(&w);
+	delete_pod(&w, x[0]);
+	delete_pod(&w, x[3]);
+	pinned(&w, "a", 8, MEMBER("a", "1", "a"), "");
+	turn(&w);
+	later(&w, 3);
+	ok(!strcmp(node_of(&w, "a"), "n1"), "a pod goes where a zone has room (%s)",
+	   node_of(&w, "a"));
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* A zone of 3 cpus holds one pod of 2, one of 5 holds two. */
+static void test_unequal_zones(void)
+{
+	struct world w;
+
+	open_world(&w, 4, 8, "");
+	for (int i = 0; i < 4; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "n%d", i);
+		zones(&w, name, 3, 5, "single-numa-node");
+	}
+	for (int i = 0; i < 12; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "a-%d", i);
+		pinned(&w, name, 2, MEMBER("a", "12", "a"), "");
+	}
+	turn(&w);
+	ok(bound(&w, "a") == 12 && on_node(&w, "a", "n0") == 3 && on_node(&w, "a", "n3") == 3,
+	   "three pods on each of four nodes (%d): %s", bound(&w, "a"), pictured(&w, "a").reason);
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
+/* Zones are published while pods wait for cpus. */
+static void test_zones_while_waiting(void)
+{
+	struct slu_snap_job j;
+	struct fpod *x;
+	struct world w;
+
+	open_world(&w, 1, 32, "");
+	x = pinned(&w, "x", 30, "", "n0");
+	for (int i = 0; i < 3; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "a-%d", i);
+		pinned(&w, name, 10, MEMBER("a", "3", "a"), "");
+	}
+	turn(&w);
+	ok(bound(&w, "a") == 0, "a gang waits for cpus");
+	zones(&w, "n0", 16, 16, "single-numa-node");
+	turn(&w);
+	j = pictured(&w, "a");
+	ok(!strcmp(j.state, "never") && strstr(j.reason, "2 fit"),
+	   "it is told of the zones that came (%s: %s)", j.state, j.reason);
+	delete_pod(&w, x);
+	turn(&w);
+	ok(bound(&w, "a") == 0, "and does not start against them (%d)", bound(&w, "a"));
+	ok(differences(&w) == 0, "the books are right");
+	close_world(&w);
+}
+
 static void test_zone_policies(void)
 {
 	struct world w;
@@ -613,10 +839,18 @@ int main(void)
 	test_attached_by_others();
 	test_limit_later();
 	test_one_pod_only();
+	test_one_pod_of_many();
 	test_volume_later();
+	test_limited_volume_later();
+	test_limit_while_waiting();
+	test_pods_of_others();
+	test_many_drivers();
 	test_zones();
 	test_zones_of_others();
 	test_zones_with_gaps();
+	test_gaps_and_room_elsewhere();
+	test_unequal_zones();
+	test_zones_while_waiting();
 	test_zone_policies();
 	return tap_done();
 }

@@ -255,6 +255,8 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p); /* a reference;
 void core_shape_put(struct slu_core *c, struct shape *s);
 /* Whether a new anti-affinity term that the pod's shape does not know selects the pod. */
 bool core_shape_stale(struct slu_core *c, const struct pod *p);
+/* Whether the pod's shape was made from other volumes, drivers or zones than are known now. */
+bool core_shape_outdated(struct slu_core *c, const struct pod *p);
 /* Whether required anti-affinity keeps pods of the two shapes on different hosts; a and b may be one. */
 bool core_shapes_apart(const struct shape *a, const struct shape *b);
 void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */

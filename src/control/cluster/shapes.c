@@ -315,6 +315,12 @@ static void where_put(struct slu_core *c, struct where *w)
 	where_free(c, w);
 }
 
+static void count_drivers(struct slu_core *c, const struct slu_kpod *k)
+{
+	if (core_volumes_want(c, k))
+		core_nodes_describe(c);
+}
+
 struct shape *core_shape_get(struct slu_core *c, struct pod *p)
 {
 	struct slu_buf b = SLU_BUF_INIT(2 * SLU_REQUEST_MAX);
@@ -324,8 +330,7 @@ struct shape *core_shape_get(struct slu_core *c, struct pod *p)
 	struct slu_entry *e;
 	struct shape *s = NULL;
 
-	if (core_volumes_want(c, p->k))
-		core_nodes_describe(c);
+	count_drivers(c, p->k);
 	if (core_zones_want(c, &p->k->spec))
 		core_zones_introduce(c);
 	n_more = core_volumes_amounts(c, p->k, more);
@@ -380,6 +385,13 @@ void core_shape_put(struct slu_core *c, struct shape *s)
 	slu_free(s->need);
 	slu_free((void *)(uintptr_t)s->e.key);
 	slu_free(s);
+}
+
+bool core_shape_outdated(struct slu_core *c, const struct pod *p)
+{
+	if (p->k->spec.nclaims)
+		count_drivers(c, p->k); /* a limit may have come after the shape */
+	return (p->k->spec.nclaims && core_volumes_stale(c, p)) || core_zones_stale(c, p);
 }
 
 static bool is_among(const struct repels *list, const struct repel *r)

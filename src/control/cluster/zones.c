@@ -206,14 +206,14 @@ static const struct zoning *zoning_of(const struct slu_core *c, const struct nod
 	return NULL;
 }
 
-/* What a slot takes of the shares of nodes with these zones. */
+/* What a slot takes of the shares of nodes with these zones; rounded down, so that `fit` slots fit. */
 static int64_t shares(const struct zoning *z, const struct slu_kpodspec *s)
 {
 	int64_t cpu = slu_kamount_get(s->requests, s->nrequests, "cpu"), fit = 0;
 
 	for (uint32_t i = 0; cpu > 0 && i < z->n; i++)
 		fit += z->cpu[i] / cpu;
-	return fit ? (z->n * SHARE + fit - 1) / fit : z->n * SHARE;
+	return fit ? z->n * SHARE / fit : z->n * SHARE;
 }
 
 static bool name_zoning(struct slu_core *c, struct zoning *z)

@@ -66,8 +66,7 @@ static bool sound(struct slu_core *c, struct group *g, struct pod *p)
 	const char *foreign = slu_predicate_foreign(&p->k->spec);
 	struct slu_error err = { 0 };
 
-	if (p->shape &&
-	    ((p->k->spec.nclaims && core_volumes_stale(c, p)) || core_zones_stale(c, p))) {
+	if (p->shape && core_shape_outdated(c, p)) {
 		core_shape_put(c, p->shape);
 		p->shape = NULL;
 	}
