@@ -380,6 +380,27 @@ static void test_release(void)
 	slu_machine_free(m);
 }
 
+/* More slots keep the distance that the job asked for, also from those it has. */
+static void test_grow_apart(void)
+{
+	struct slu_machine *m = machine(3, 4, 100, 3);
+	struct slu_amount need = { CPU, 1 };
+	struct slu_gang_role role[2] = {
+		{ .min = 1, .need = &need, .n_need = 1, .flags = SLU_ROLE_APART, .apart = 3 },
+		{ .min = 2, .need = &need, .n_need = 1 },
+	};
+	struct slu_gang_req q = { .role = role, .n_role = 2, .level = -1, .duration_s = 10 };
+
+	ok(expect(m, SLU_GANG_ALLOCATE, 0, 1, &q, SLU_GANG_NOW, "@0 n0*1 +n1*2"),
+	   "two roles share no node");
+	role[1].min = role[1].max = 0;
+	ok(slu_gang_grow(m, 1, 1, &q, &place, NULL) == SLU_GANG_NOW &&
+		   !strcmp(shown(m, &place), "@1 n2*1"),
+	   "one more of the role that is alone has a node without either: %s", shown(m, &place));
+	ok(slu_gang_grow(m, 1, 1, &q, &place, NULL) == SLU_GANG_BUSY, "no further node is free");
+	slu_machine_free(m);
+}
+
 /* A node goes with what runs there, and comes back with it. */
 static void test_regain(void)
 {
@@ -873,6 +894,7 @@ int main(void)
 	test_mixed();
 	test_mixed_search();
 	test_release();
+	test_grow_apart();
 	test_regain();
 	test_blocks();
 	test_time_fit();

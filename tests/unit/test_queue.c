@@ -1,4 +1,5 @@
 /* The rules of the queue one by one, each worked out by hand. */
+#include "queue/codec.h"
 #include "queue_kit.h"
 
 /* Priority first, then first seen (microseconds), then name, then id. */
@@ -712,6 +713,63 @@ static void clone_and_replay(void)
 	kit_done(&b);
 }
 
+/* Three roles of one slot; the second is kept apart from the roles in `apart`, the first from all others. */
+static int submit_apart(struct kit *k, slu_job_id id, uint64_t apart, struct slu_buf *log)
+{
+	struct slu_amount need = { (uint32_t)k->cpu, 1 };
+	struct slu_gang_role role[3];
+	struct slu_gang_req req = { .role = role, .n_role = 3, .level = -1 };
+	struct slu_job_spec s = { .id = id,
+				  .first_seen_us = (int64_t)id,
+				  .limit_s = 10,
+				  .begin_s = SLU_TIME_NONE,
+				  .deadline_s = SLU_TIME_NONE,
+				  .req = &req };
+	struct slu_event ev = { .kind = SLU_EV_SUBMIT, .spec = &s };
+
+	for (int i = 0; i < 3; i++)
+		role[i] = (struct slu_gang_role){
+			.min = 1, .need = &need, .n_need = 1, .flags = SLU_ROLE_APART
+		};
+	role[0].apart = 6;
+	role[1].apart = apart;
+	if (log)
+		return slu_event_encode(k->now, &ev, NULL, log);
+	return kit_apply(k, &ev);
+}
+
+/* Roles that share no node: jobs that differ in that alone differ, and a log knows it. */
+static void roles_apart(void)
+{
+	struct slu_buf log = SLU_BUF_INIT(4096);
+	struct slu_event_box box = { 0 };
+	struct kit k;
+
+	kit_new(&k, 2, 8, SLU_POLICY_EASY);
+	is(submit_apart(&k, 1, 4, NULL), 0, "apart: three roles, no two on one node (%s)",
+	   k.err.text);
+	is(submit_apart(&k, 2, 0, NULL), 0, "apart: three roles, two of them may meet");
+	kit_at(&k, 0);
+	ok(k.never[1] && k.start[1] == SLU_TIME_NONE, "apart: two nodes are not enough for 1 (%s)",
+	   k.text[1]);
+	is(k.start[2], 0, "apart: they are enough for 2");
+	ok(k.nnode[2] == 3 && k.node[2][1] == k.node[2][2] && k.node[2][0] != k.node[2][1],
+	   "apart: two of its roles share a node");
+
+	is(submit_apart(&k, 3, 4, &log), 0, "apart: the same as bytes");
+	is(slu_event_decode(log.p, log.n, NULL, &box, &k.err), 0, "apart: and back (%s)",
+	   k.err.text);
+	is(kit_apply(&k, &box.ev), 0, "apart: submitted from there");
+	kit_at(&k, 0);
+	ok(k.never[3], "apart: two nodes are not enough for it either");
+	kit_node(&k, "n2", 8, NULL, NULL);
+	kit_at(&k, 0);
+	ok(k.start[1] == 0 && k.start[3] == 0, "apart: three are");
+	slu_event_box_done(&box);
+	slu_buf_done(&log);
+	kit_done(&k);
+}
+
 static int promise_again(struct kit *k, slu_job_id id, int64_t at)
 {
 	return kit_apply(k,
@@ -810,5 +868,6 @@ int main(void)
 	overfilled_by_others();
 	bad_records();
 	clone_and_replay();
+	roles_apart();
 	return tap_done();
 }
