@@ -19,21 +19,23 @@ with_examples = pytest.mark.skipif(
 )
 
 
+def established(crd):
+    return any(x["type"] == "Established" and x["status"] == "True" for x in crd.get("status", {}).get("conditions") or [])
+
+
+def serve_kinds(admin, crds):
+    """Install CustomResourceDefinitions and wait until they are served."""
+    for crd in crds:
+        admin.apply(crd)
+    for crd in crds:
+        admin.wait("customresourcedefinitions", crd["metadata"]["name"], established, namespace=None)
+    admin.resources = None
+
+
 def crds(cluster):
     """Install the CustomResourceDefinitions of deploy/crds and wait until they are served."""
-    kinds = []
-    for file in sorted((ROOT / "deploy" / "crds").glob("*.yaml")):
-        for crd in yaml.safe_load_all(file.read_text()):
-            cluster.admin.apply(crd)
-            kinds.append(crd["metadata"]["name"])
-    for name in kinds:
-        cluster.admin.wait(
-            "customresourcedefinitions", name,
-            lambda c: any(x["type"] == "Established" and x["status"] == "True" for x in c.get("status", {}).get("conditions", [])),
-            namespace=None,
-        )  # fmt: skip
-    if kinds:
-        cluster.admin.resources = None
+    files = sorted((ROOT / "deploy" / "crds").glob("*.yaml"))
+    serve_kinds(cluster.admin, [crd for f in files for crd in yaml.safe_load_all(f.read_text())])
 
 
 @pytest.fixture(scope="module")

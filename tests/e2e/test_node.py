@@ -9,7 +9,7 @@ import pytest
 
 from cluster import work
 
-from .conftest import until
+from .conftest import serve_kinds, until
 from .daemon import Sluiced
 
 CLUSTER = {"node_list": [{"name": "n", "count": 4, "cpu": 8, "memory": "32Gi"}]}
@@ -152,6 +152,76 @@ def test_read_write_once_pod(admin, sluiced, space):
     until(lambda: placed(admin, space, "second"))
     admin.create(work.pod("third", namespace=space, run=300, **once))
     until(lambda: "ReadWriteOncePod" in refused(admin, space, "third"))
+
+
+# ---- NUMA zones ----
+
+
+@pytest.fixture
+def zones(admin):
+    """zones(node, cpus): the node publishes a NUMA zone for each number of cpus.  The kind comes and goes with the test,
+    while the daemon runs."""
+    name = "noderesourcetopologies.topology.node.k8s.io"
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    serve_kinds(admin, [{
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": name, "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"}},
+        "spec": {"group": "topology.node.k8s.io", "scope": "Cluster",
+                 "names": {"kind": "NodeResourceTopology", "listKind": "NodeResourceTopologyList",
+                           "plural": "noderesourcetopologies", "singular": "noderesourcetopology"},
+                 "versions": [{"name": "v1alpha2", "served": True, "storage": True, "schema": {"openAPIV3Schema": free}}]},
+    }])  # fmt: skip
+
+    def run(node, cpus):
+        amounts = [{"name": "cpu", "capacity": str(n), "allocatable": str(n), "available": str(n)} for n in cpus]
+        admin.apply({
+            "apiVersion": "topology.node.k8s.io/v1alpha2", "kind": "NodeResourceTopology", "metadata": {"name": node},
+            "attributes": [{"name": "topologyManagerPolicy", "value": "single-numa-node"},
+                           {"name": "topologyManagerScope", "value": "pod"}],
+            "zones": [{"name": f"node-{i}", "type": "Node", "resources": [a]} for i, a in enumerate(amounts)],
+        })  # fmt: skip
+
+    yield run
+    admin.delete("customresourcedefinitions", name, None)
+    admin.resources = None
+
+
+def pinning(*pods):
+    """Pods with limits that equal their requests: the kubelet gives them cpus of their own."""
+    for p in pods:
+        for c in p["spec"]["containers"]:
+            c["resources"]["limits"] = dict(c["resources"]["requests"])
+    return list(pods)
+
+
+def test_numa_zones(admin, sluiced, space, zones):
+    """A node of 8 cpus in zones of 3 and 5 holds three pods of 2 that pin cpus, and none of 6."""
+    # A pod of 6 waits for cpus until the daemon has seen the kind, for which it looks every ten seconds.
+    for i in range(4):
+        admin.create(work.pod(f"fill-{i}", 3, namespace=space, run=300, node=f"n-00{i}"))
+    until(lambda: sluiced.nodes()["n-003"]["resources"]["cpu"]["free"] == 5000)
+    admin.create_many(pinning(work.pod("six", 6, namespace=space, scheduler="sluice", run=300)))
+    until(lambda: "cpu" in sluiced.jobs(space).get("six", {}).get("reason", ""))
+    for i in range(4):
+        zones(f"n-00{i}", (3, 5))
+    until(lambda: "NUMA zones too small on 4" in sluiced.jobs(space)["six"]["reason"], 60)
+    admin.delete_all("pods", space, grace=0)
+    until(lambda: not admin.list("pods", space))
+    gang = pinning(*work.gang("a", 12, cpu=2, namespace=space, scheduler="sluice", run=300))
+    admin.create_many(gang)
+    until(lambda: len(placed(admin, space, "a")) == 12)
+    nodes = sorted(placed(admin, space, "a").values())
+    assert nodes == sorted(f"n-00{i}" for i in range(4) for _ in range(3))
+    # Each node has 2 cpus left, one in each zone.
+    admin.create_many(pinning(work.pod("b", 2, namespace=space, scheduler="sluice", run=300)))
+    until(lambda: "NUMA zones" in sluiced.jobs(space).get("b", {}).get("reason", ""))
+    admin.create(work.pod("c", 2, namespace=space, scheduler="sluice", run=300))
+    until(lambda: placed(admin, space, "c"))
+    assert not placed(admin, space, "b")
+    # A node that no longer publishes zones binds nobody.
+    free = next(f"n-00{i}" for i in range(4) if f"n-00{i}" != placed(admin, space, "c")["c"])
+    admin.delete("noderesourcetopologies", free, None)
+    until(lambda: placed(admin, space, "b") == {"b": free})
 
 
 # ---- the pod as the API server makes it ----
