@@ -486,7 +486,8 @@ static void done(void *arg, const struct slu_kube_reply *r)
 		    r->uncertain, r->error);
 }
 
-static void carry_out(struct slu_place *p, struct slu_rec_write *w)
+/* Write the request of the record and send it; its answer comes to `k`.  0 or an error. */
+static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call *k)
 {
 	const struct slu_kkind_info *i = slu_kkind_info(w->kind);
 	struct slu_buf b = SLU_BUF_INIT(BODY_MAX);
@@ -494,80 +495,85 @@ static void carry_out(struct slu_place *p, struct slu_rec_write *w)
 	struct slu_kube_request q = { .method = SLU_HTTP_POST,
 				      .priority = PRIORITY_LOW,
 				      .done = done,
+				      .arg = k,
 				      .timeout_ns = w->limit_ns };
+	int rc = -EINVAL;
+
+	switch (w->verb) {
+	case SLU_WRITE_BIND:
+		/* Twice is harmless: the second finds it bound. */
+		q.priority = PRIORITY_BIND;
+		q.repeatable = true;
+		q.content_type = SLU_KUBE_PROTOBUF;
+		slu_kenc_binding(&b, w->ns, w->name, w->uid, w->node);
+		rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "binding", &b);
+		break;
+	case SLU_WRITE_EVENT:
+		q.priority = PRIORITY_EVENT;
+		q.content_type = SLU_KUBE_PROTOBUF;
+		event_body(p, w, w->reason, "Scheduling", w->text, wall_us(), &b);
+		rc = send(p, &q, "events.k8s.io", "v1", w->ns, "events", NULL, NULL, &b);
+		break;
+	case SLU_WRITE_CONDITION:
+		q.method = SLU_HTTP_PATCH;
+		q.content_type = SLU_KUBE_STRATEGIC_PATCH;
+		condition_body(w, &b);
+		rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "status", &b);
+		break;
+	case SLU_WRITE_ANNOTATE:
+	case SLU_WRITE_STATUS:
+	case SLU_WRITE_SPEC:
+		q.method = SLU_HTTP_PATCH;
+		/* Conditions of a built-in kind are merged by type; others have only one
+		 * writer. */
+		q.content_type = w->verb == SLU_WRITE_STATUS && slu_kkind_is_native_group(w->kind)
+					 ? SLU_KUBE_STRATEGIC_PATCH
+					 : SLU_KUBE_MERGE_PATCH;
+		part_body(w, &j);
+		q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
+		rc = send(p, &q, i->group, i->version, w->ns, i->resource, w->name,
+			  w->verb == SLU_WRITE_STATUS && w->kind != SLU_KIND_PODGROUP_SIGS
+				  ? "status"
+				  : NULL,
+			  &b);
+		break;
+	case SLU_WRITE_EVICT:
+		slu_kenc_eviction(&b, w->ns, w->name, w->uid);
+		rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "eviction", &b);
+		break;
+	case SLU_WRITE_PATCH:
+		/* The patch names the uid and the final values, so sending it twice does no
+		 * harm. */
+		q.method = SLU_HTTP_PATCH;
+		q.content_type = SLU_KUBE_STRATEGIC_PATCH;
+		q.priority = PRIORITY_BIND;
+		q.repeatable = true;
+		slu_buf_puts(&b, w->text);
+		rc = send(p, &q, i->group, i->version, w->ns, i->resource, w->name, NULL, &b);
+		break;
+	case SLU_WRITE_CREATE:
+		slu_buf_puts(&b, w->text);
+		q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
+		rc = send(p, &q, i->group, i->version, w->ns, i->resource, NULL, NULL, &b);
+		break;
+	case SLU_WRITE_COUNT:
+		break;
+	}
+	slu_buf_done(&b);
+	return rc;
+}
+
+static void carry_out(struct slu_place *p, struct slu_rec_write *w)
+{
 	struct call *k = call_new(p, w, line_of(w) == LINE_NEWS);
 	int rc = k ? 0 : -ENOMEM;
 
-	q.arg = k;
 	if (p->held && !p->held(p->held_arg))
 		rc = -EPERM;
 	else
 		p->stats.sent[w->verb]++;
-	if (!rc) {
-		switch (w->verb) {
-		case SLU_WRITE_BIND:
-			/* Twice is harmless: the second finds it bound. */
-			q.priority = PRIORITY_BIND;
-			q.repeatable = true;
-			q.content_type = SLU_KUBE_PROTOBUF;
-			slu_kenc_binding(&b, w->ns, w->name, w->uid, w->node);
-			rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "binding", &b);
-			break;
-		case SLU_WRITE_EVENT:
-			q.priority = PRIORITY_EVENT;
-			q.content_type = SLU_KUBE_PROTOBUF;
-			event_body(p, w, w->reason, "Scheduling", w->text, wall_us(), &b);
-			rc = send(p, &q, "events.k8s.io", "v1", w->ns, "events", NULL, NULL, &b);
-			break;
-		case SLU_WRITE_CONDITION:
-			q.method = SLU_HTTP_PATCH;
-			q.content_type = SLU_KUBE_STRATEGIC_PATCH;
-			condition_body(w, &b);
-			rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "status", &b);
-			break;
-		case SLU_WRITE_ANNOTATE:
-		case SLU_WRITE_STATUS:
-		case SLU_WRITE_SPEC:
-			q.method = SLU_HTTP_PATCH;
-			/* Conditions of a built-in kind are merged by type; others have only one
-			 * writer. */
-			q.content_type = w->verb == SLU_WRITE_STATUS &&
-							 slu_kkind_is_native_group(w->kind)
-						 ? SLU_KUBE_STRATEGIC_PATCH
-						 : SLU_KUBE_MERGE_PATCH;
-			part_body(w, &j);
-			q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
-			rc = send(p, &q, i->group, i->version, w->ns, i->resource, w->name,
-				  w->verb == SLU_WRITE_STATUS && w->kind != SLU_KIND_PODGROUP_SIGS
-					  ? "status"
-					  : NULL,
-				  &b);
-			break;
-		case SLU_WRITE_EVICT:
-			slu_kenc_eviction(&b, w->ns, w->name, w->uid);
-			rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "eviction", &b);
-			break;
-		case SLU_WRITE_PATCH:
-			/* The patch names the uid and the final values, so sending it twice does no
-			 * harm. */
-			q.method = SLU_HTTP_PATCH;
-			q.content_type = SLU_KUBE_STRATEGIC_PATCH;
-			q.priority = PRIORITY_BIND;
-			q.repeatable = true;
-			slu_buf_puts(&b, w->text);
-			rc = send(p, &q, i->group, i->version, w->ns, i->resource, w->name, NULL,
-				  &b);
-			break;
-		case SLU_WRITE_CREATE:
-			slu_buf_puts(&b, w->text);
-			q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
-			rc = send(p, &q, i->group, i->version, w->ns, i->resource, NULL, NULL, &b);
-			break;
-		case SLU_WRITE_COUNT:
-			rc = -EINVAL;
-		}
-	}
-	slu_buf_done(&b);
+	if (!rc)
+		rc = send_write(p, w, k);
 	if (rc == 0)
 		return;
 	report_written(p, w, SLU_KUBE_RETRYABLE, false,
