@@ -61,9 +61,59 @@ static int members(struct slu_machine *m, struct level *l, uint32_t number, cons
 	return 0;
 }
 
+/* The keys of all nodes, those of the old order in that order. */
+static int list_keys(const struct slu_machine *m, struct key *key)
+{
+	uint64_t *listed = slu_calloc(m->n_slot / 64 + 1, sizeof *listed);
+	uint32_t k = 0;
+
+	if (!listed)
+		return -ENOMEM;
+	for (uint32_t p = 0; m->order && p < m->n_pos; p++) {
+		uint32_t i = m->order[p];
+
+		if (i >= m->n_slot || !m->node[i].name)
+			continue;
+		bit_set(listed, i);
+		key[k++] = (struct key){ m->node[i].rank, m->node[i].name, i };
+	}
+	for (uint32_t i = 0; i < m->n_slot; i++)
+		if (m->node[i].name && !(listed[i / 64] >> i % 64 & 1))
+			key[k++] = (struct key){ m->node[i].rank, m->node[i].name, i };
+	slu_free(listed);
+	return 0;
+}
+
+/* Sort keys of which most are in order already: names are slow to compare, and one node that comes or
+ * goes should not have all of them compared many times.  What is out of order is sorted alone and merged. */
+static int sort_keys(struct key *key, uint32_t n)
+{
+	struct key *out = slu_malloc(SLU_MAX(n, 1u) * sizeof *out);
+	uint32_t in = 0, b = 0;
+
+	if (!out)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		if (in && cmp_key(&key[in - 1], &key[i]) > 0)
+			out[b++] = key[i];
+		else
+			key[in++] = key[i];
+	}
+	qsort(out, b, sizeof *out, cmp_key);
+	while (b) { /* from the back, where there is room */
+		bool first = in && cmp_key(&key[in - 1], &out[b - 1]) > 0;
+
+		key[in + b - 1] = first ? key[in - 1] : out[b - 1];
+		in -= first;
+		b -= !first;
+	}
+	slu_free(out);
+	return 0;
+}
+
 int slu_order_make(struct slu_machine *m)
 {
-	uint32_t n = m->n_node, k = 0;
+	uint32_t n = m->n_node;
 	struct key *key;
 	uint32_t *order;
 	uint64_t *bits;
@@ -74,15 +124,10 @@ int slu_order_make(struct slu_machine *m)
 	key = slu_malloc(SLU_MAX(n, 1u) * sizeof *key);
 	order = slu_malloc(SLU_MAX(n, 1u) * sizeof *order);
 	bits = slu_calloc(n / 64 + 1, sizeof *bits);
-	if (!key || !order || !bits) {
+	if (!key || !order || !bits || list_keys(m, key) < 0 || sort_keys(key, n) < 0) {
 		rc = -ENOMEM;
 		goto out;
 	}
-	for (uint32_t i = 0; i < m->n_slot; i++) {
-		if (m->node[i].name)
-			key[k++] = (struct key){ m->node[i].rank, m->node[i].name, i };
-	}
-	qsort(key, n, sizeof *key, cmp_key);
 	for (uint32_t p = 0; p < n; p++)
 		order[p] = key[p].index;
 	for (uint32_t l = 0; l < m->level_name.n && !rc; l++)
