@@ -430,7 +430,8 @@ const struct pod *core_repels_clash(struct slu_core *c, const struct node *n, co
 		if (other == p)
 			continue;
 		for (uint32_t k = 0; k < w->repel.n; k++)
-			if (carries(other, w->repel.p[k]))
+			if (slu_predicate_by_host(w->repel.p[k]->term) &&
+			    carries(other, w->repel.p[k]))
 				return other;
 		for (uint32_t k = 0; k < w->carries.n; k++)
 			if (core_repel_selects(c, w->carries.p[k], &other->k->o.meta))
