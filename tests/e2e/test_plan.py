@@ -178,7 +178,7 @@ def test_reservation(module_cluster, sluiced, sluice, gang, placed, space):
     mine = lambda: {r["name"]: r for r in sluiced.get("/v1/reservations")["reservations"] if r["namespace"] == space}  # noqa: E731
     begin = int(time.time()) + 900
     said = sluice("reserve", "class", "--count", "4", "--from", stamp(begin), "--until", stamp(begin + 600), "--every", "1d")
-    assert "reservation class is made" in said
+    assert "reservation class was created" in said
     until(lambda: mine().get("class", {}).get("phase") == "Planned" and len(mine()["class"]["nodes"]) == 4)
     status = until(lambda: admin.get("reservations", "class", space).get("status"))
     assert status["phase"] == "Planned" and status["from"] == stamp(begin) and len(status["nodes"]) == 4
