@@ -15,8 +15,8 @@ from cluster.audit import Audit
 from .conftest import until
 from .daemon import Sluiced
 
-CLUSTER = {
-    "node_list": [{"name": "node", "count": 10, "cpu": 8}],
+CLUSTER = {  # room for the gangs of both storms: those of the first still run in the second
+    "node_list": [{"name": "node", "count": 13, "cpu": 8}],
     "args": {"apiserver": ["--enable-priority-and-fairness=false", "--max-requests-inflight=40", "--max-mutating-requests-inflight=2"]},
 }
 GANGS, SIZE = 20, 4
