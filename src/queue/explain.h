@@ -25,14 +25,14 @@
 
 enum slu_pass_rule {
 	SLU_PASS_BESIDE,   /* beside the promise of this job */
-	SLU_PASS_GAP,      /* it fitted a gap that this one did not */
+	SLU_PASS_GAP,      /* it fits a gap that is too small for this one */
 	SLU_PASS_SHORTER,  /* the shortest goes first */
 	SLU_PASS_PACKED,   /* so that jobs that came together are done sooner */
-	SLU_PASS_BALANCED, /* so that the line is done sooner and waits less */
-	SLU_PASS_MEMBER,   /* of a gang that ran already */
+	SLU_PASS_BALANCED, /* so that the whole queue ends sooner and waits less */
+	SLU_PASS_MEMBER,   /* of a gang that was already running */
 	SLU_PASS_QUEUE,    /* of another queue */
 };
-/* A sentence without subject: "fitted a gap that this one did not fit". */
+/* A sentence without subject: "fits a gap that is too small for this one". */
 const char *slu_pass_rule_text(enum slu_pass_rule r);
 
 struct slu_passer {
