@@ -212,87 +212,138 @@ static uint32_t all_children(const struct slu_request *list, uint32_t n, struct 
 	return k;
 }
 
+/* One search for slots among the children of a vertex. */
+struct search {
+	struct mix x;
+	struct slu_request *kids; /* of all alternatives, one for each of the x.ntypes types */
+	/* By type: units at the start and now, scratch space, the next candidate to use. */
+	uint32_t *state, *rest, *spare;
+	struct cand **next;
+	uint32_t *want; /* by child of an alternative: units for one slot */
+};
+
+/* Memory for everything whose size follows from the request. */
+static bool search_init(struct search *s, const struct slu_request *list, uint32_t n)
+{
+	struct attempt *a = s->x.a;
+	struct slu_arena *tmp = &a->m->tmp;
+	uint32_t nkids = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		nkids += list[i].nwith;
+		if (match_is_slot(a, &list[i]))
+			s->x.nslots = a->info[list[i].index].emax;
+	}
+	s->kids = slu_arena_alloc(tmp, (nkids + 1) * sizeof *s->kids);
+	s->x.alt = slu_arena_zalloc(tmp, (n + 1) * sizeof *s->x.alt);
+	s->want = slu_arena_alloc(tmp, (nkids + 1) * sizeof *s->want);
+	if (!s->kids || !s->x.alt || !s->want)
+		return false;
+	s->x.ntypes = all_children(list, n, s->kids);
+	s->state = slu_arena_alloc(tmp, (s->x.ntypes + 1) * sizeof *s->state);
+	s->rest = slu_arena_alloc(tmp, (s->x.ntypes + 1) * sizeof *s->rest);
+	s->spare = slu_arena_alloc(tmp, (s->x.ntypes + 1) * sizeof *s->spare);
+	s->next = slu_arena_alloc(tmp, (s->x.ntypes + 1) * sizeof *s->next);
+	return s->state && s->rest && s->spare && s->next;
+}
+
+/* What there is of each type. */
+static void count_units(struct search *s, struct pool *own)
+{
+	struct attempt *a = s->x.a;
+
+	for (uint32_t t = 0; t < s->x.ntypes; t++) {
+		struct cands *k = match_pool_cands(a, own, s->kids[t].type, a->m->sub[0], false);
+
+		s->state[t] = k ? (uint32_t)SLU_MIN(k->qualified, (int64_t)UINT32_MAX) : 0;
+		s->next[t] = k ? k->head : NULL;
+	}
+	memcpy(s->rest, s->state, s->x.ntypes * sizeof *s->rest);
+}
+
+/* Siblings of the slots that are no slots themselves count as alternatives, too. */
+static bool list_alternatives(struct search *s, const struct slu_request *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct alt *alt = &s->x.alt[s->x.nalt++];
+
+		alt->slot = &list[i];
+		alt->type = slu_arena_alloc(&s->x.a->m->tmp,
+					    (list[i].nwith + 1) * sizeof *alt->type);
+		if (!alt->type)
+			return false;
+		for (uint32_t k = 0; k < list[i].nwith; k++)
+			for (uint32_t t = 0; t < s->x.ntypes; t++)
+				if (s->kids[t].type == list[i].with[k].type)
+					alt->type[k] = t;
+	}
+	return true;
+}
+
+/* The alternative for the next slot; NULL: no more can be made. */
+static const struct alt *next_alternative(struct search *s)
+{
+	uint32_t first;
+
+	if (s->x.nalt == 1)
+		return &s->x.alt[0];
+	return best_from(&s->x, s->rest, &first) && first < s->x.nalt ? &s->x.alt[first] : NULL;
+}
+
+/* As many slots as can be made, into `made`. */
+static void make_slots(struct search *s, struct cands *made)
+{
+	struct mix *x = &s->x;
+	struct attempt *a = x->a;
+	uint32_t first, left = x->nalt == 1 ? fits(x, &x->alt[0], s->state)
+					    : best_from(x, s->state, &first);
+
+	for (; left && !a->no_memory; left--) {
+		const struct alt *alt = next_alternative(s);
+
+		if (!alt)
+			return;
+		/* The number of shares is computed from all candidates, the path from those that
+		 * are left. */
+		for (uint32_t k = 0; k < alt->slot->nwith; k++)
+			s->want[k] = units_of(s->state[alt->type[k]], &alt->slot->with[k]);
+		if (!make_slot(a, alt, s->want, s->next, made)) {
+			if (!a->no_memory)
+				slu_buf_puts(&a->m->msg, "dom_slot: not enough slots.\n");
+			*made = (struct cands){ 0 };
+			return;
+		}
+		if (x->nalt == 1)
+			continue;
+		if (!take_alternative(alt, s->rest, s->spare, x->ntypes))
+			return;
+		memcpy(s->rest, s->spare, x->ntypes * sizeof *s->rest);
+	}
+}
+
 int match_flex_slots(struct attempt *a, uint32_t u, const struct slu_request *list, uint32_t n,
 		     struct pool *into)
 {
-	struct slu_arena *tmp = &a->m->tmp;
+	struct search s = { .x = { .a = a } };
 	struct pool own = { 0 };
-	struct mix x = { .a = a };
-	struct slu_request *kids;
-	uint32_t nkids = 0, *state, *want, *rest, *spare, left, first = 0;
 	struct cands made = { 0 }, *out;
-	struct cand **next;
 
-	/* Siblings of the slots that are no slots themselves count as alternatives, too. */
-	for (uint32_t i = 0; i < n; i++) {
-		x.nalt++;
-		nkids += list[i].nwith;
-		if (match_is_slot(a, &list[i]))
-			x.nslots = a->info[list[i].index].emax;
+	if (!search_init(&s, list, n)) {
+		a->no_memory = true;
+		return -ENOMEM;
 	}
-	kids = slu_arena_alloc(tmp, (nkids + 1) * sizeof *kids);
-	x.alt = slu_arena_zalloc(tmp, (x.nalt + 1) * sizeof *x.alt);
-	want = slu_arena_alloc(tmp, (nkids + 1) * sizeof *want);
-	if (!kids || !x.alt || !want)
-		goto fail;
-	x.ntypes = all_children(list, n, kids);
-	if (match_visit_parts(a, u, kids, x.ntypes, x.nslots, &own) < 0)
+	if (match_visit_parts(a, u, s.kids, s.x.ntypes, s.x.nslots, &own) < 0)
 		return -ENOMEM;
 	if (!own.n)
 		return 0;
 	match_choose_all(a, &own, true);
-	state = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *state);
-	rest = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *rest);
-	spare = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *spare);
-	next = slu_arena_alloc(tmp, (x.ntypes + 1) * sizeof *next);
-	if (!state || !rest || !spare || !next)
-		goto fail;
-	for (uint32_t t = 0; t < x.ntypes; t++) {
-		struct cands *k = match_pool_cands(a, &own, kids[t].type, a->m->sub[0], false);
-
-		state[t] = k ? (uint32_t)SLU_MIN(k->qualified, (int64_t)UINT32_MAX) : 0;
-		next[t] = k ? k->head : NULL;
+	count_units(&s, &own);
+	if (!list_alternatives(&s, list, n)) {
+		a->no_memory = true;
+		return -ENOMEM;
 	}
-	x.nalt = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		struct alt *alt = &x.alt[x.nalt];
-
-		alt->slot = &list[i];
-		alt->type = slu_arena_alloc(tmp, (list[i].nwith + 1) * sizeof *alt->type);
-		if (!alt->type)
-			goto fail;
-		for (uint32_t k = 0; k < list[i].nwith; k++)
-			for (uint32_t t = 0; t < x.ntypes; t++)
-				if (kids[t].type == list[i].with[k].type)
-					alt->type[k] = t;
-		x.nalt++;
-	}
-	left = x.nalt == 1 ? fits(&x, &x.alt[0], state) : best_from(&x, state, &first);
-	memcpy(rest, state, x.ntypes * sizeof *rest);
-	for (; left && !a->no_memory; left--) {
-		const struct alt *alt;
-
-		if (x.nalt > 1 && (!best_from(&x, rest, &first) || first >= x.nalt))
-			break;
-		alt = &x.alt[x.nalt > 1 ? first : 0];
-		/* The number of shares is computed from all candidates, the path from those that
-		 * are left. */
-		for (uint32_t k = 0; k < alt->slot->nwith; k++)
-			want[k] = units_of(state[alt->type[k]], &alt->slot->with[k]);
-		if (!make_slot(a, alt, want, next, &made)) {
-			if (a->no_memory)
-				break;
-			slu_buf_puts(&a->m->msg, "dom_slot: not enough slots.\n");
-			made = (struct cands){ 0 };
-			break;
-		}
-		if (x.nalt > 1) {
-			if (!take_alternative(alt, rest, spare, x.ntypes))
-				break;
-			memcpy(rest, spare, x.ntypes * sizeof *rest);
-		}
-	}
-	slu_map_done(&x.seen);
+	make_slots(&s, &made);
+	slu_map_done(&s.x.seen);
 	if (a->no_memory)
 		return -ENOMEM;
 	if (!made.n)
@@ -305,9 +356,6 @@ int match_flex_slots(struct attempt *a, uint32_t u, const struct slu_request *li
 		match_pool_add(out, c);
 	}
 	return 0;
-fail:
-	a->no_memory = true;
-	return -ENOMEM;
 }
 
 /* --- xor-slots --- */
@@ -338,89 +386,76 @@ static int push_variant(struct variants *v, struct slu_request *l, uint32_t n)
 	return v->list.n > VARIANTS_MAX ? -EOVERFLOW : 0;
 }
 
-/* Every list of `base` with each variant of `r` behind it. */
-static int append_each(struct attempt *a, struct variants *base, const struct slu_request *r,
-		       const struct variants *of)
+/* Replace `base` by its lists with one more request behind each: any of the `n` in `last`. */
+static int append_each(struct attempt *a, struct variants *base, const struct slu_request *last,
+		       uint32_t n)
 {
 	struct variants next = { 0 };
 	int rc = 0;
 
 	for (uint32_t i = 0; i < base->list.n && !rc; i++)
-		for (uint32_t k = 0; k < of->list.n && !rc; k++) {
-			uint32_t n = base->n.p[i];
-			struct slu_request *l = slu_arena_alloc(&a->m->req, (n + 1) * sizeof *l);
+		for (uint32_t k = 0; k < n && !rc; k++) {
+			uint32_t had = base->n.p[i];
+			struct slu_request *l = slu_arena_alloc(&a->m->req, (had + 1) * sizeof *l);
 
 			if (!l) {
 				rc = -ENOMEM;
 				break;
 			}
-			if (n)
-				memcpy(l, base->list.p[i], n * sizeof *l);
-			l[n] = *r;
-			l[n].with = of->list.p[k];
-			l[n].nwith = of->n.p[k];
-			rc = push_variant(&next, l, n + 1);
+			if (had)
+				memcpy(l, base->list.p[i], had * sizeof *l);
+			l[had] = last[k];
+			rc = push_variant(&next, l, had + 1);
 		}
 	variants_done(base);
 	*base = next;
 	return rc;
 }
 
-/* Every list of `base` with one of the choices behind it. */
-static int append_choice(struct attempt *a, struct variants *base, const struct slu_request *choice,
-			 uint32_t nchoice)
+struct requests {
+	SLU_VEC(struct slu_request) v;
+};
+
+/* Add `r` with each list of parts in `of`. */
+static int with_each(struct requests *to, struct slu_request r, const struct variants *of)
 {
-	struct variants next = { 0 };
-	int rc = 0;
-
-	for (uint32_t i = 0; i < base->list.n && !rc; i++)
-		for (uint32_t k = 0; k < nchoice && !rc; k++) {
-			uint32_t n = base->n.p[i];
-			struct slu_request *l = slu_arena_alloc(&a->m->req, (n + 1) * sizeof *l);
-
-			if (!l) {
-				rc = -ENOMEM;
-				break;
-			}
-			if (n)
-				memcpy(l, base->list.p[i], n * sizeof *l);
-			l[n] = choice[k];
-			rc = push_variant(&next, l, n + 1);
-		}
-	variants_done(base);
-	*base = next;
-	return rc;
+	for (uint32_t k = 0; k < of->list.n; k++) {
+		r.with = of->list.p[k];
+		r.nwith = of->n.p[k];
+		if (slu_vec_push(&to->v, r) < 0)
+			return -ENOMEM;
+		if (to->v.n > VARIANTS_MAX)
+			return -EOVERFLOW;
+	}
+	return 0;
 }
 
 /* Expand nested lists first.  All other siblings are needed together; of the xor-slots, one. */
 static int expand(struct attempt *a, const struct slu_request *list, uint32_t n,
 		  struct variants *out)
 {
-	SLU_VEC(struct slu_request) choice = { 0 };
+	struct requests choice = { 0 };
 	int rc = push_variant(out, NULL, 0);
 
 	for (uint32_t i = 0; i < n && !rc; i++) {
+		struct requests all = { 0 };
+		struct slu_request r = list[i];
 		struct variants of = { 0 };
+		bool xor = r.type == SLU_TYPE_XOR_SLOT;
 
-		rc = expand(a, list[i].with, list[i].nwith, &of);
-		if (!rc && list[i].type != SLU_TYPE_XOR_SLOT)
-			rc = append_each(a, out, &list[i], &of);
-		for (uint32_t k = 0; k < of.list.n && !rc && list[i].type == SLU_TYPE_XOR_SLOT;
-		     k++) {
-			struct slu_request c = list[i];
-
-			c.type = SLU_TYPE_SLOT;
-			c.with = of.list.p[k];
-			c.nwith = of.n.p[k];
-			rc = slu_vec_push(&choice, c);
-			if (!rc && choice.n > VARIANTS_MAX)
-				rc = -EOVERFLOW;
-		}
+		rc = expand(a, r.with, r.nwith, &of);
+		if (xor)
+			r.type = SLU_TYPE_SLOT;
+		if (!rc)
+			rc = with_each(xor? &choice : &all, r, &of);
+		if (!rc && !xor)
+			rc = append_each(a, out, all.v.p, all.v.n);
+		slu_vec_done(&all.v);
 		variants_done(&of);
 	}
-	if (!rc && choice.n)
-		rc = append_choice(a, out, choice.p, choice.n);
-	slu_vec_done(&choice);
+	if (!rc && choice.v.n)
+		rc = append_each(a, out, choice.v.p, choice.v.n);
+	slu_vec_done(&choice.v);
 	return rc;
 }
 

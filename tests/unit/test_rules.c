@@ -175,8 +175,8 @@ static void test_wishes(void)
 		{ "\"sluice.sh/after\":\"ok:a,okay:x,b\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
 		  "sluice.sh/after: \"okay:x\" begins with none of ok:, failed:, start:, end:" },
 		{ "\"sluice.sh/after\":\"ok:cronjob/x\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
-		  "sluice.sh/after: \"cronjob/x\" names none of pod/, job/, deployment/, statefulset/, "
-		  "replicaset/, podgroup/, fluxjob/" },
+		  "sluice.sh/after: \"cronjob/x\" names none of pod/, job/, replicaset/, statefulset/, "
+		  "deployment/, podgroup/, fluxjob/" },
 		{ "\"sluice.sh/after\":\"app!=x\"", "", NULL, NULL, -EINVAL, 0, 0, 0,
 		  "sluice.sh/after: \"app!=x\" is not a selector (a=b, a=b&c=d)" },
 		{ "\"fluence.group-size\":\"five\"", "", NULL, NULL, -EINVAL, 0, 0, 0,

@@ -1,7 +1,6 @@
 #include "control/rules/group.h"
 
 #include <stdio.h>
-#include <strings.h>
 #include <time.h>
 
 #include "base/map.h"
@@ -208,21 +207,24 @@ static const struct {
 		    { "start:", SLU_AFTER_START },
 		    { "end:", SLU_AFTER_END } };
 
-const char *const slu_after_kinds[SLU_AFTER_WHOMS] = {
-	[SLU_AFTER_POD] = "Pod",
-	[SLU_AFTER_JOB] = "Job",
-	[SLU_AFTER_DEPLOYMENT] = "Deployment",
-	[SLU_AFTER_STATEFULSET] = "StatefulSet",
-	[SLU_AFTER_REPLICASET] = "ReplicaSet",
-	[SLU_AFTER_PODGROUP] = "PodGroup",
-	[SLU_AFTER_FLUXJOB] = "FluxJob",
-};
-
 /* What the prefixes of an entry mean; the reader returns the name behind them in *v and *n. */
 struct after_one {
 	enum slu_after kind;
 	enum slu_after_whom whom;
+	enum slu_kkind object;
 };
+
+static int refuse_kind(const char *key, const char *v, size_t n, struct slu_error *err)
+{
+	struct slu_buf b = SLU_BUF_INIT(512);
+	int rc;
+
+	slu_kinds_awaited_text(&b);
+	rc = slu_fail(err, -EINVAL, "%s: \"%.*s\" names none of %s", key,
+		      (int)SLU_MIN(n, (size_t)60), v, slu_buf_str(&b));
+	slu_buf_done(&b);
+	return rc;
+}
 
 /* "a=b&c=d": every part has a key and a value that labels can have. */
 static bool is_selector(const char *v, size_t n)
@@ -241,16 +243,6 @@ static bool is_selector(const char *v, size_t n)
 	}
 }
 
-/* "job/a": whose name follows.  SLU_AFTER_WHOMS: no such kind. */
-static enum slu_after_whom kind_before(const char *v, size_t n)
-{
-	for (int i = 0; i < SLU_AFTER_WHOMS; i++)
-		if (slu_after_kinds[i] && strlen(slu_after_kinds[i]) == n &&
-		    !strncasecmp(slu_after_kinds[i], v, n))
-			return (enum slu_after_whom)i;
-	return SLU_AFTER_WHOMS;
-}
-
 /* Read the first entry of a list: what it names, and the name (*v, *n).  A name that contains a
  * colon needs a prefix, so that "okay:a" is not taken for the name of a group. */
 static int read_one_after(const char *key, const char **v, size_t *n, struct after_one *one,
@@ -259,7 +251,7 @@ static int read_one_after(const char *key, const char **v, size_t *n, struct aft
 	const char *slash;
 	bool said = false;
 
-	*one = (struct after_one){ SLU_AFTER_END, SLU_AFTER_GROUP };
+	*one = (struct after_one){ .kind = SLU_AFTER_END, .whom = SLU_AFTER_GROUP };
 	for (size_t i = 0; i < SLU_LEN(after_words) && !said; i++) {
 		size_t len = strlen(after_words[i].word);
 
@@ -283,12 +275,10 @@ static int read_one_after(const char *key, const char **v, size_t *n, struct aft
 	}
 	slash = memchr(*v, '/', *n);
 	if (slash) {
-		one->whom = kind_before(*v, (size_t)(slash - *v));
-		if (one->whom == SLU_AFTER_WHOMS)
-			return slu_fail(err, -EINVAL,
-					"%s: \"%.*s\" names none of pod/, job/, deployment/, "
-					"statefulset/, replicaset/, podgroup/, fluxjob/",
-					key, (int)SLU_MIN(*n, (size_t)60), *v);
+		one->whom = SLU_AFTER_OBJECT;
+		one->object = slu_kind_awaited(*v, (size_t)(slash - *v));
+		if (one->object == SLU_KIND_NONE)
+			return refuse_kind(key, *v, *n, err);
 		*n -= (size_t)(slash + 1 - *v);
 		*v = slash + 1;
 	}
@@ -316,7 +306,7 @@ static int read_afters(const char *key, const char *v, struct slu_group_wish *w,
 			return slu_fail(err, -EINVAL, "%s: more than %u characters", key,
 					SLU_GROUP_AFTER_TEXT);
 		if (w) {
-			w->after[count] = (struct slu_group_after){ one.kind, one.whom,
+			w->after[count] = (struct slu_group_after){ one.kind, one.whom, one.object,
 								    (uint16_t)used };
 			memcpy(w->after_text + used, v, n);
 			w->after_text[used + n] = 0;

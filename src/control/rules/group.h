@@ -43,17 +43,8 @@ enum slu_after { SLU_AFTER_END, SLU_AFTER_OK, SLU_AFTER_FAILED, SLU_AFTER_START 
 enum slu_after_whom {
 	SLU_AFTER_GROUP,
 	SLU_AFTER_LABELS,
-	SLU_AFTER_POD,
-	SLU_AFTER_JOB,
-	SLU_AFTER_DEPLOYMENT,
-	SLU_AFTER_STATEFULSET,
-	SLU_AFTER_REPLICASET,
-	SLU_AFTER_PODGROUP,
-	SLU_AFTER_FLUXJOB,
-	SLU_AFTER_WHOMS
+	SLU_AFTER_OBJECT,
 };
-/* "Job", ...: as the API spells it; NULL for a group and for labels. */
-extern const char *const slu_after_kinds[SLU_AFTER_WHOMS];
 
 struct slu_group_wish {
 	uint32_t min;         /* members that must start together, at least 1 */
@@ -77,7 +68,8 @@ struct slu_group_wish {
 	struct slu_group_after {
 		enum slu_after kind;
 		enum slu_after_whom whom;
-		uint16_t at; /* of the text: the name, or the selector */
+		enum slu_kkind object; /* of SLU_AFTER_OBJECT: its kind */
+		uint16_t at;           /* of the text: the name, or the selector */
 	} after[SLU_GROUP_AFTER_MAX];
 	char after_text[SLU_GROUP_AFTER_TEXT];
 };

@@ -8,6 +8,7 @@
 struct slu_kind {
 	enum slu_kkind kind;
 	bool optional; /* a server may not know it */
+	bool awaited;  /* sluice.sh/after may name it ("fluxjob/a"), as it may kinds with a word */
 	/* Of kinds that make pods, and of pods themselves: */
 	const char *word; /* "job", in messages and names; NULL: makes none */
 	const char *size; /* field of the specification that says how many; NULL */
@@ -24,6 +25,12 @@ extern const size_t slu_kinds_n;
 const struct slu_kind *slu_kind(enum slu_kkind k);
 /* The row of a kind of workload (or Pod) by the name it has in its API; NULL: there is none. */
 const struct slu_kind *slu_kind_named(const char *name);
+/* The kind that the first `n` characters of an entry of sluice.sh/after name, in any case of letters;
+ * SLU_KIND_NONE: no such kind, or a group cannot wait for it.  PodGroups of every API group have one
+ * row, SLU_KIND_PODGROUP_X. */
+enum slu_kkind slu_kind_awaited(const char *word, size_t n);
+/* Append what slu_kind_awaited() knows: "pod/, job/". */
+void slu_kinds_awaited_text(struct slu_buf *out);
 /* What the object makes pods from; NULL: it makes none. */
 const struct slu_ktemplate *slu_kind_template(const struct slu_kobj *o);
 /* Objects of the kind make pods. */

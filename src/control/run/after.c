@@ -101,13 +101,19 @@ static bool object_selected(const struct slu_kobj *o, const char *selector)
 	       (t && slu_group_selects(selector, t->labels, t->nlabels));
 }
 
+static bool is_object(const struct slu_group_after *a, enum slu_kkind kind)
+{
+	return a->whom == SLU_AFTER_OBJECT && a->object == kind;
+}
+
 /* Whether the group is that of the named object, or has the labels. */
-static bool is_meant(struct slu_core *c, const struct group *g, enum slu_after_whom whom,
+static bool is_meant(struct slu_core *c, const struct group *g, const struct slu_group_after *a,
 		     const char *name)
 {
+	const char *kind = a->whom == SLU_AFTER_OBJECT ? slu_kkind_info(a->object)->kind : NULL;
 	const struct slu_kowner *last = NULL;
 
-	if (whom == SLU_AFTER_PODGROUP)
+	if (is_object(a, SLU_KIND_PODGROUP_X))
 		return g->id.podgroup && !strcmp(g->id.name, name);
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		const struct slu_kpod *k = g->pod.p[i]->k;
@@ -117,12 +123,11 @@ static bool is_meant(struct slu_core *c, const struct group *g, enum slu_after_w
 		if (i && k == g->pod.p[i - 1]->k)
 			continue; /* stand-ins made from one template */
 		c->runs->after.steps++;
-		if (whom == SLU_AFTER_LABELS && pod_selected(&k->o.meta, name))
+		if (a->whom == SLU_AFTER_LABELS && pod_selected(&k->o.meta, name))
 			return true;
-		if (whom == SLU_AFTER_POD && !strcmp(k->o.meta.name, name))
+		if (is_object(a, SLU_KIND_POD) && !strcmp(k->o.meta.name, name))
 			return true;
-		if (whom > SLU_AFTER_POD && own && !strcmp(own->kind, slu_after_kinds[whom]) &&
-		    !strcmp(own->name, name))
+		if (kind && own && !strcmp(own->kind, kind) && !strcmp(own->name, name))
 			return true;
 		if (own && last && !strcmp(own->uid, last->uid))
 			continue; /* the same owners */
@@ -131,11 +136,10 @@ static bool is_meant(struct slu_core *c, const struct group *g, enum slu_after_w
 		for (uint32_t o = 0; o < src.n_owners; o++) {
 			const struct slu_kobj *obj = src.owner[o];
 
-			if (whom == SLU_AFTER_LABELS
+			if (a->whom == SLU_AFTER_LABELS
 				    ? object_selected(obj, name)
-				    : !strcmp(obj->meta.name, name) && slu_after_kinds[whom] &&
-					      !strcmp(slu_kkind_info(obj->kind)->kind,
-						      slu_after_kinds[whom]))
+				    : kind && !strcmp(obj->meta.name, name) &&
+					      !strcmp(slu_kkind_info(obj->kind)->kind, kind))
 				return true;
 		}
 	}
@@ -158,7 +162,7 @@ static struct group *next_meant(struct slu_core *c, const struct group *from, ui
 	s = last ? NULL : core_space(c, from->ns);
 	for (g = last ? last->space_next : s ? s->first : NULL; g; g = g->space_next) {
 		c->runs->after.steps++;
-		if (!g->retired && is_meant(c, g, a->whom, name))
+		if (!g->retired && is_meant(c, g, a, name))
 			return g;
 	}
 	return NULL;
@@ -258,10 +262,10 @@ static void see_pods(struct slu_core *c, const struct after_space *in, enum slu_
 			(void)(slu_group_identify(&src, &id, NULL) < 0);
 			if (strcmp(id.name, name) && strcmp(id.key + 2, name))
 				continue;
-		} else if (whom == SLU_AFTER_POD
+		} else if (whom == SLU_AFTER_OBJECT
 				   ? strcmp(m->name, name) != 0
 				   : slu_kmeta_controller(m) || !pod_selected(m, name)) {
-			continue; /* of those with a controller it is asked */
+			continue; /* a pod with a controller: the controller is asked instead */
 		}
 		see_one(s, k->phase == SLU_PHASE_FAILED ? FATE_FAILED : FATE_OK, wanted, m->name);
 	}
@@ -276,7 +280,7 @@ static struct seen fate_of_group(struct slu_core *c, const struct group *g,
 	const struct after_space *in = core_space(c, g->ns);
 	const uint64_t *past;
 
-	if (a->whom == SLU_AFTER_GROUP || a->whom == SLU_AFTER_LABELS || a->whom == SLU_AFTER_JOB)
+	if (a->whom == SLU_AFTER_GROUP || a->whom == SLU_AFTER_LABELS || is_object(a, SLU_KIND_JOB))
 		see_jobs(c, g, a->whom, in, name, wanted, &s);
 	if (a->whom == SLU_AFTER_LABELS)
 		see_pods(c, in, a->whom, name, wanted, &s);
@@ -285,7 +289,7 @@ static struct seen fate_of_group(struct slu_core *c, const struct group *g,
 	past = slu_map_get(&c->runs->after.past, name_hash(g->ns, name));
 	if (past)
 		s.fate = (enum fate) * past;
-	else if (a->whom == SLU_AFTER_GROUP || a->whom == SLU_AFTER_POD)
+	else if (a->whom == SLU_AFTER_GROUP || is_object(a, SLU_KIND_POD))
 		see_pods(c, in, a->whom, name, wanted, &s);
 	return s;
 }
@@ -337,7 +341,8 @@ static const char *whom_text(const struct group *g, const struct slu_group_after
 		snprintf(out, SLU_GROUP_AFTER_TEXT, "group %.63s (%.150s)", name, text);
 	else
 		snprintf(out, SLU_GROUP_AFTER_TEXT, "%s %.150s",
-			 a->whom ? slu_after_kinds[a->whom] : "group", text);
+			 a->whom == SLU_AFTER_OBJECT ? slu_kkind_info(a->object)->kind : "group",
+			 text);
 	return out;
 }
 
