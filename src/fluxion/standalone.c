@@ -195,7 +195,8 @@ static void do_match(struct slu_standalone *s, struct slu_flux_ask *a)
 		a->outcome = SLU_FLUX_NO_ROOM;
 	} else if (rc < 0) {
 		if (rc == -ENOENT) /* the matcher's word for it */
-			snprintf(err.text, sizeof err.text, "no time is found at which it fits");
+			snprintf(err.text, sizeof err.text,
+				 "no time was found at which the request fits");
 		answer_error(a, rc, &err);
 	} else {
 		rc = keep_match(s, a, &m);
@@ -348,7 +349,7 @@ static void queue_ask(void *arg, struct slu_flux_ask *a)
 
 	if (!s->runs) { /* the engine stops: a match without a client is freed with the graph */
 		a->outcome = SLU_FLUX_NOT_HERE;
-		slu_fail(&a->why, -ESHUTDOWN, "the server stops");
+		slu_fail(&a->why, -ESHUTDOWN, "the server is stopping");
 		slu_flux_done(a);
 		return;
 	}

@@ -22,7 +22,8 @@ void kube_call_start(struct slu_kube_call *q, struct kube_conn *k, const char *a
 	int rc;
 
 	if (q->guard && !q->guard(q->guard_arg)) {
-		kube_call_finish(q, SLU_KUBE_RETRYABLE, NULL, "not allowed to write any more", 0);
+		kube_call_finish(q, SLU_KUBE_RETRYABLE, NULL, "this replica may no longer write",
+				 0);
 		return;
 	}
 	kube_crash_point(q, "before");

@@ -566,7 +566,7 @@ static bool refuse_head(struct slu_grpc_call *c, const struct slu_http_request *
 	c->gzip = encoding && !strcmp(encoding, "gzip");
 	if (encoding && !c->gzip && strcmp(encoding, "identity") != 0) {
 		slu_grpc_fail(c, SLU_GRPC_UNIMPLEMENTED,
-			      "the encoding \"%.40s\" is not known; identity and gzip are",
+			      "the encoding \"%.40s\" is not supported; use identity or gzip",
 			      encoding);
 		return true;
 	}

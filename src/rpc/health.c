@@ -142,7 +142,8 @@ static void watch(void *arg, struct slu_grpc_call *c)
 		return;
 	w = h->n < MAX_WATCHERS ? slu_calloc(1, sizeof *w) : NULL;
 	if (!w) {
-		slu_grpc_fail(c, SLU_GRPC_RESOURCE_EXHAUSTED, "too many watch the health already");
+		slu_grpc_fail(c, SLU_GRPC_RESOURCE_EXHAUSTED,
+			      "too many clients watch the health already");
 		return;
 	}
 	*w = (struct watcher){ .h = h, .call = c, .known = is_known(h, name) };
@@ -187,7 +188,7 @@ void slu_health_free(struct slu_health *h)
 		struct slu_grpc_call *c = h->watchers->call;
 
 		drop_watcher(h->watchers);
-		slu_grpc_fail(c, SLU_GRPC_UNAVAILABLE, "the server stops");
+		slu_grpc_fail(c, SLU_GRPC_UNAVAILABLE, "the server is stopping");
 	}
 	slu_free(h);
 }

@@ -656,9 +656,10 @@ static int open_endpoint(struct slu_api *a, enum endpoint d, const char *where, 
 		char why[sizeof err->text];
 
 		snprintf(why, sizeof why, "%s", err->text);
-		slu_fail(err, rc,
-			 "%s; make its directory and let sluiced write there, or name another path",
-			 why);
+		slu_fail(
+			err, rc,
+			"%s; create its directory and make it writable for sluiced, or set another path",
+			why);
 	}
 	if (rc < 0)
 		return slu_fail_prefix(err, rc, "%s", setting[d]);

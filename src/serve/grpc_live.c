@@ -301,7 +301,7 @@ static void free_ask(struct slu_record *r)
 	struct slu_rec_ask *a = (struct slu_rec_ask *)r;
 
 	if (a->answer)
-		a->answer(a->arg, -EAGAIN, "the daemon stops");
+		a->answer(a->arg, -EAGAIN, "the daemon is stopping");
 	slu_free(a);
 }
 
@@ -441,7 +441,7 @@ static void pass_on(void *arg, struct slu_flux_ask *a)
 		if (l->core)
 			ask_core(l, a);
 		else
-			refuse_ask(a, SLU_FLUX_NOT_HERE, "the daemon stops");
+			refuse_ask(a, SLU_FLUX_NOT_HERE, "the daemon is stopping");
 		break;
 	case SLU_FLUX_INIT: /* the cluster is the graph: the one the client sends is ignored */
 		a->outcome = SLU_FLUX_OK;

@@ -179,8 +179,8 @@ static void from_io(const struct slu_metrics_from *f, struct slu_buf *b)
 		slu_buf_printf(b, "sluice_write_failures_total{verb=\"%s\"} %" PRIu64 "\n",
 			       slu_write_name((enum slu_write)i), p.failed[i]);
 	one(b, "sluice_writes_under_way", "gauge", "Writes not answered yet.", p.under_way);
-	one(b, "sluice_writes_waiting", "gauge", "Writes not sent yet, Scheduled events left out.",
-	    p.waiting);
+	one(b, "sluice_writes_waiting", "gauge",
+	    "Writes not sent yet, not counting Scheduled events.", p.waiting);
 	one(b, "sluice_writes_window", "gauge", "Writes that may be under way at once.", p.window);
 	one(b, "sluice_writes_window_halved_total", "counter",
 	    "Times that the window was halved to spare the API server.", (double)p.halvings);
@@ -198,7 +198,7 @@ static void from_io(const struct slu_metrics_from *f, struct slu_buf *b)
 	    "Objects left out because they cannot be read; /readyz names them.",
 	    (double)feed.unreadable);
 	one(b, "sluice_api_retries_total", "counter", "Requests sent again.", (double)k.retries);
-	one(b, "sluice_api_throttled_total", "counter", "Answers 429 from the API server.",
+	one(b, "sluice_api_throttled_total", "counter", "429 answers from the API server.",
 	    (double)k.throttled);
 	one(b, "sluice_io_idle_seconds_total", "counter", "Time the io thread waited for work.",
 	    (double)slu_loop_idle_ns(f->loop) / 1e9);

@@ -183,10 +183,10 @@ static void told(void *arg, const struct slu_kube_reply *r)
 	if (r->outcome == SLU_KUBE_OK) {
 		slu_log(SLU_INFO, "webhook ready", SLU_I64("port", slu_webhook_port(w)));
 	} else if (r->outcome == SLU_KUBE_NOT_FOUND) {
-		retry_setup(w, "telling the authority",
+		retry_setup(w, "writing the authority",
 			    "no such MutatingWebhookConfiguration; apply deploy/webhook.yaml");
 	} else {
-		retry_setup(w, "telling the authority", r->error);
+		retry_setup(w, "writing the authority", r->error);
 	}
 }
 
@@ -221,7 +221,7 @@ static void write_authority(struct slu_webhook *w, const struct slu_json *hooks)
 		rc = slu_kube_patch(w->client, &t, SLU_KPATCH_STRATEGIC, b.p, b.n,
 				    &(struct slu_kpatch_options){ 0 },
 				    (struct slu_kdone){ told, w });
-	sent(w, rc, "telling the authority");
+	sent(w, rc, "writing the authority");
 	slu_buf_done(&b);
 	slu_buf_done(&ca);
 }
@@ -237,7 +237,7 @@ static void found(void *arg, const struct slu_kube_reply *r)
 	else if (!webhook_is_alive(w))
 		return;
 	else if (slu_json_parse(r->body, r->body_len, NULL, &doc, &err) < 0)
-		retry_setup(w, "telling the authority", err.text);
+		retry_setup(w, "writing the authority", err.text);
 	else
 		write_authority(w, slu_json_get(slu_json_root(doc), "webhooks"));
 }

@@ -80,7 +80,7 @@ static int read_bytes(const struct slu_msg_field *f, const struct slu_pb_field *
 	case SLU_MSG_STRS:
 	case SLU_MSG_BLOBS:
 		if (texts->n == SLU_MSG_REPEAT)
-			return broken(at, err, "there are too many of it");
+			return broken(at, err, "the field is repeated too often");
 		one = push(a, (void **)&texts->p, &texts->n, sizeof *one);
 		if (!one)
 			return -ENOMEM;
@@ -88,7 +88,7 @@ static int read_bytes(const struct slu_msg_field *f, const struct slu_pb_field *
 		return 0;
 	case SLU_MSG_SUBS:
 		if (subs->n == SLU_MSG_REPEAT)
-			return broken(at, err, "there are too many of it");
+			return broken(at, err, "the field is repeated too often");
 		sub = push(a, &subs->p, &subs->n, f->sub->size);
 		return sub ? read_into(f->sub, slu_pb_sub(v), sub, a, at, err) : -ENOMEM;
 	default:
@@ -142,7 +142,7 @@ static int read_into(const struct slu_msg *m, struct slu_pb r, char *out, struct
 		if (rc < 0)
 			return rc;
 	}
-	return rc < 0 ? broken(at, err, "it is cut off or not protobuf") : 0;
+	return rc < 0 ? broken(at, err, "the message is cut off or is not protobuf") : 0;
 }
 
 int slu_msg_read(const struct slu_msg *m, const void *p, size_t n, void *out, struct slu_arena *a,

@@ -9,19 +9,11 @@ import tempfile
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tap import finish, ok  # noqa: E402
+
 SLUICE = str(Path(sys.argv[1]).resolve())
 DIR = Path(tempfile.mkdtemp(prefix="sluice-cli-"))
-count = failed = 0
-
-
-def ok(good, what, detail=""):
-    global count, failed
-    count += 1
-    if not good:
-        failed += 1
-    print(f"{'' if good else 'not '}ok {count} - {what}")
-    if not good:
-        print("\n".join("# " + line for line in str(detail).splitlines()[:20]))
 
 
 def run(*args, stdin=None):
@@ -172,5 +164,4 @@ def steady(text):
 
 rc, again, err = run("sim", "g.jsonl", "--policy", "fcfs,easy,hybrid:3,conservative,first-fit", "--verify", "--json")
 ok(rc == 0 and steady(again) == steady(out), "the same result again")
-print(f"1..{count}")
-sys.exit(1 if failed else 0)
+finish()

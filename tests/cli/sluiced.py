@@ -6,19 +6,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tap import finish, ok  # noqa: E402
+
 SLUICED = str(Path(sys.argv[1]).resolve())
 DIR = Path(tempfile.mkdtemp(prefix="sluiced-cli-"))
-count = failed = 0
-
-
-def ok(good, what, detail=""):
-    global count, failed
-    count += 1
-    if not good:
-        failed += 1
-    print(f"{'' if good else 'not '}ok {count} - {what}")
-    if not good:
-        print("\n".join("# " + line[:300] for line in str(detail).splitlines()[:20]))
 
 
 def run(*args):
@@ -88,5 +80,4 @@ for text, seconds in (("1h30m", 5400), ("1.5h", 5400), ("1w", 604800), ("01:30:0
     got = settings("--config", "duration.yaml").get("jobs", {}).get("defaultDuration")
     ok(got == seconds, f"{text} is {seconds} s", got)
 
-print(f"1..{count}")
-sys.exit(failed > 0)
+finish()

@@ -9,20 +9,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tap import finish, ok  # noqa: E402
+
 SLUICE = str(Path(sys.argv[1]).resolve())
 PG = os.environ.pop("DATABASE_URL")
 DIR = Path(tempfile.mkdtemp(prefix="sluice-store-"))
-count = failed = 0
-
-
-def ok(good, what, detail=""):
-    global count, failed
-    count += 1
-    if not good:
-        failed += 1
-    print(f"{'' if good else 'not '}ok {count} - {what}")
-    if not good:
-        print("\n".join("# " + line[:300] for line in str(detail).splitlines()[:20]))
 
 
 def run(*args, stdin=None, env=None):
@@ -188,5 +180,4 @@ fails(2, "only export and import take a file", "check", "a.db", "b.db")
 fails(2, "too few arguments")
 fails(2, "no such option", "check", "a.db", "--fast")
 
-print(f"1..{count}")
-sys.exit(1 if failed else 0)
+finish()

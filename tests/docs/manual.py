@@ -13,17 +13,10 @@ import tempfile
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tap import finish, ok  # noqa: E402
+
 SOURCE, BUILD = (Path(a).resolve() for a in sys.argv[1:3])
-count = failed = 0
-
-
-def ok(good, what, detail=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'' if good else 'not '}ok {count} - {what}")
-    if not good:
-        print("\n".join("# " + line for line in str(detail).splitlines()[:30]))
 
 
 def same(a, b, what):
@@ -286,5 +279,4 @@ def architecture():
 for check in (manual_sluice, manual_query, manual_sluiced, manual_old_options, manual_variables, manual_settings, readme, makefile, links,
               named_commands, named_things, architecture):  # fmt: skip
     check()
-print(f"1..{count}")
-sys.exit(1 if failed else 0)
+finish()

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tap import finish, ok  # noqa: E402
+
 SOURCE, BUILD = (Path(a).resolve() for a in sys.argv[1:3])
 ENV = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "TERM": "dumb", "HOME": "/nonexistent"}
 FILES = SOURCE / "packaging" / "completions"
-count = failed = 0
 
 #: line as typed, words that must be offered, words that must not
 LINES = [
@@ -26,15 +28,6 @@ LINES = [
     ("sluiced --print-", {"--print-config", "--print-schema", "--print-keys"}, {"--store"}),
     ("sluice-query --match-", {"--match-policy", "--match-format", "--match-subsystems"}, {"--help"}),
 ]
-
-
-def ok(good, what, detail=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'' if good else 'not '}ok {count} - {what}")
-    if not good:
-        print("\n".join("# " + line for line in str(detail).splitlines()[:20]))
 
 
 def run(*command, text=None):
@@ -93,5 +86,4 @@ text = run("sluice", "--complete", "sim", "--html", "")
 ok(text == "", "sluice --complete: nothing where a file is wanted", text)
 text = run("sluice", "--complete", "nothing", "")
 ok(text == "", "sluice --complete: nothing behind an unknown command", text)
-print(f"1..{count}")
-sys.exit(failed > 0)
+finish()

@@ -16,17 +16,10 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tap import finish, ok  # noqa: E402
+
 SOURCE, DIST = (Path(a).resolve() for a in sys.argv[1:3])
-count = failed = 0
-
-
-def ok(good, what, detail=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'' if good else 'not '}ok {count} - {what}", flush=True)
-    if not good:
-        print("\n".join("# " + line for line in str(detail).splitlines()[:20]))
 
 
 def blob(tar, descriptor):
@@ -151,5 +144,4 @@ with folder:
     ok(second is not None and second.read_text().strip() == digest, f"a second build has the same digest {digest[7:19]}", second.read_text() if second else done.stderr + done.stdout[-2000:])
     for suffix in (".oci.tar", ".spdx.json"):
         ok(second is not None and (second.with_suffix("").parent / Path(stem + suffix).name).read_bytes() == Path(stem + suffix).read_bytes(), f"and the same {suffix}")
-print(f"1..{count}")
-sys.exit(failed > 0)
+finish()

@@ -27,7 +27,7 @@ GRAPHS |= {f"{kind}-{file.stem}": (file.read_text(), kind)
            for kind, pattern in (("grug", "grugs/**/*.graphml"), ("jgf", "jgfs/**/*.json"), ("rv1exec", "rv1exec/**/*.json"))
            for file in sorted(CORPUS.glob(pattern)) if file.stem not in FRAGMENTS}
 JOBSPECS = [file.read_text() for file in sorted(CORPUS.glob("jobspecs/basics/*.yaml"))]
-MATCHER_ERROR = r"\[Fluxion\] Error in ReapiCliMatchAllocate: (.*must be a resource type known to fluxion|no time is found at which it fits)"
+MATCHER_ERROR = r"\[Fluxion\] Error in ReapiCliMatchAllocate: (.*must be a resource type known to fluxion|no time was found at which the request fits)"
 
 
 def jobs(rng):

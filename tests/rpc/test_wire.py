@@ -38,7 +38,7 @@ def test_gzip_in_and_out(alone):
 
 def test_another_encoding_is_refused_with_those_that_are_known(alone):
     got = code(Client(alone.channel(), "fluxion").Match, jobspec=jobspec(500), request="allocate", compression=grpc.Compression.Deflate)
-    assert got == (grpc.StatusCode.UNIMPLEMENTED, 'the encoding "deflate" is not known; identity and gzip are')
+    assert got == (grpc.StatusCode.UNIMPLEMENTED, 'the encoding "deflate" is not supported; use identity or gzip')
 
 
 def test_an_unknown_method(alone):
@@ -47,7 +47,7 @@ def test_an_unknown_method(alone):
 
 
 @pytest.mark.parametrize("message, place", [
-    (b"\x0a\x7f", "MatchRequest: it is cut off or not protobuf"),
+    (b"\x0a\x7f", "MatchRequest: the message is cut off or is not protobuf"),
     (b"\x12\x05abcd\xff", "MatchRequest.request: the string is not UTF-8"),
     (b"\x0a\x01a\x10\x07", "MatchRequest.request: the wire type is not that of the field"),
 ])

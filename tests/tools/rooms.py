@@ -6,17 +6,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tap import finish, ok  # noqa: E402
+
 ROOT = Path(sys.argv[1])
 CC = sys.argv[2]
 RUN_H = "#pragma once\nvoid slu_run(void);\n"
 RUN_C = '#include "control/run/run.h"\n\nvoid slu_run(void)\n{\n}\n'
-checks = 0
-
-
-def ok(good: bool, what: str) -> None:
-    global checks
-    checks += 1
-    print(f"{'ok' if good else 'not ok'} {checks} - {what}", flush=True)
 
 
 def tree(files: dict[str, str], where: str) -> Path:
@@ -86,4 +82,4 @@ rc, text = ask(ring, "calls", "| `queue`: a.c, b.c, c.c | they are one |\n| `que
 ok(rc == 1 and "names a cycle that is none: queue/a.c queue/d.c" in text, "calls: a row without its cycle is refused")
 rc, text = ask({"cli/a.c": "int slu_table;\n", "query/b.c": "void slu_table(void)\n{\n}\n"}, "calls")
 ok(rc == 1 and "slu_table is defined in cli/a.c and query/b.c" in text, "calls: a name that two libraries define is refused")
-print(f"1..{checks}")
+finish()

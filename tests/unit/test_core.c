@@ -250,7 +250,7 @@ static void test_answers_are_true(void)
 	add_pod(&w, "a-0", "sluice", "2", GROUP("a", "1"));
 	turn(&w);
 	check_answer(&w, SLU_ASK_HOLD, "a", -EBUSY,
-		     "is running already; only what waits can be held");
+		     "is running already; only a waiting job can be held");
 	check_answer(&w, SLU_ASK_CANCEL, "a", -EBUSY, "is running already; delete its object");
 	check_answer(&w, SLU_ASK_RELEASE, "a", -EBUSY, "there is nothing to release");
 	check_answer(&w, SLU_ASK_HOLD, "nosuch", -ENOENT, "no job");

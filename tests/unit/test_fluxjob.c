@@ -392,7 +392,7 @@ static void test_named_nodes(void)
 	turn(&w);
 	later(&w, 2);
 	ok(says(&w, "\"state\":\"Refused\"") &&
-		   says(&w, "spec.resources.nodes: item 1 is no node's name"),
+		   says(&w, "spec.resources.nodes: item 1 is not the name of a node"),
 	   "a name without a letter: %s", w.last_status);
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);

@@ -177,7 +177,7 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	      (was || was_held))) /* nothing of it can wait: "on hold" would be untrue */
 		return slu_fail(err, -EBUSY, "%s is running already; %s", a->name,
 				a->what == SLU_ASK_CANCEL ? "delete its object to end it"
-				: a->what == SLU_ASK_HOLD ? "only what waits can be held"
+				: a->what == SLU_ASK_HOLD ? "only a waiting job can be held"
 							  : "there is nothing to release");
 	if (a->what == SLU_ASK_RELEASE && !was && !was_held)
 		return slu_fail(err, 0, "%s is not held", a->name);
@@ -216,7 +216,7 @@ static int refuse_standby(struct slu_core *c, struct slu_error *err)
 {
 	if (c->store_waits)
 		return slu_fail(err, -EAGAIN,
-				"the store cannot be read: nothing is decided until it can");
+				"the store cannot be read; sluiced decides nothing until it can");
 	return slu_fail(err, -EAGAIN, "this replica is on standby; ask the leader%s%s",
 			*c->leader ? ": " : "", c->leader);
 }

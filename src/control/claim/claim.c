@@ -642,7 +642,7 @@ void core_claim_ask(struct slu_core *c, struct slu_rec_ask *a)
 
 		snprintf(text, sizeof text, "%s%s",
 			 c->store_waits
-				 ? "the store cannot be read: nothing is decided until it can"
+				 ? "the store cannot be read; sluiced decides nothing until it can"
 			 : !c->door ? "this replica is on standby; ask the leader: "
 				    : "the cluster has not been listed yet; try again",
 			 !c->door && !c->store_waits ? c->leader : "");
@@ -662,7 +662,7 @@ void core_claims_done(struct slu_core *c)
 {
 	for (uint32_t i = 0; i < c->claims->all.n; i++) {
 		if (nth(c, i)->ask)
-			refuse_ask(nth(c, i)->ask, -EAGAIN, "the daemon stops");
+			refuse_ask(nth(c, i)->ask, -EAGAIN, "the daemon is stopping");
 		claim_free(nth(c, i));
 	}
 	slu_map_done(&c->claims->all);

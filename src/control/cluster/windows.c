@@ -69,7 +69,7 @@ static int drain_node(struct slu_core *c, struct node *n, int64_t from_s, int64_
 		core_stamp(from, from_s);
 	if (to_s != SLU_TIME_EVER)
 		core_stamp(to, to_s);
-	return slu_fail(err, 0, "%s takes no new work%s%s%s%s; what runs there keeps running",
+	return slu_fail(err, 0, "%s takes no new work%s%s%s%s; pods that run there keep running",
 			n->name, *from ? " from " : "", from, *to ? " until " : "", to);
 }
 
@@ -95,7 +95,8 @@ int core_drain_ask(struct slu_core *c, const char *name, bool is, int64_t from_s
 		return drain_node(c, n, from_s, to_s, err);
 	end_drain(c, n);
 	if (n->handle == SLU_NODE_NONE)
-		return slu_fail(err, 0, "%s is not there; it takes work when it is back", name);
+		return slu_fail(err, 0,
+				"%s does not exist now; it takes work as soon as it is back", name);
 	if (!n->drain_id && n->k && n->k->unschedulable)
 		return slu_fail(
 			err, 0,

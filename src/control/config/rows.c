@@ -98,7 +98,7 @@ static const struct row jobs_rows[] = {
 	{ "defaultDuration", SECONDS, AT(jobs.default_duration_s), "1h", 0, INT32_MAX,
 	  .help = "duration planned for jobs that name none; 0: without end. Sluice ends no job because of it" },
 	{ "maxSize", U32, AT(jobs.max_size), "100000", 1, 1000000,
-	  .help = "largest gang that is not a mistake; Sluice refuses larger ones" },
+	  .help = "largest gang accepted; Sluice takes a larger size for a mistake and refuses it" },
 	{ "onMemberFailure", CHOICE, AT(jobs.on_member_failure), "replace",
 	  .choice = member_failure,
 	  .help = "what Sluice does when a member fails: replace it on a fitting node, or restart the whole gang" },

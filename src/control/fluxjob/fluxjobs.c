@@ -244,8 +244,8 @@ static void own_begin(struct slu_core *c, struct fluxjob *f, struct slu_error *e
 		core_fluxjob_to(c, f, FLUXJOB_CROWDED);
 		slu_fail(
 			err, 0,
-			"waits for room: the FluxJobs of namespace %s, or of all namespaces, have as many "
-			"slots as Sluice plans at once, or too many of the slots changed just now",
+			"waits: the FluxJobs of namespace %s, or of all namespaces, already have as many "
+			"slots as Sluice plans at once, or too many of the slots have just changed",
 			f->k->o.meta.ns);
 		core_fluxjob_due(c, f);
 	} else if (core_phantoms_make(c, f) < 0) {

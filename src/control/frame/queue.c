@@ -58,7 +58,7 @@ static int remove_queues(struct slu_core *c, struct slu_error *err)
 		if (k < c->cfg->n_queues || conf.removed)
 			continue;
 		conf.removed = true;
-		slu_log(SLU_WARN, "queue removed: what waits in it waits until it is back",
+		slu_log(SLU_WARN, "queue removed; its jobs wait until it is configured again",
 			SLU_STR("queue", conf.name), SLU_I64("waiting", v.waiting),
 			SLU_I64("running", v.running));
 		rc = slu_qlog_apply(c->log, c->q, c->now_s, &ev, &c->dec, err);

@@ -172,7 +172,7 @@ void core_store_watch(struct slu_core *c)
 	if (h->state == SLU_JOURNAL_OK && h->busy_ns > SLOW_NS) {
 		c->store = SLU_JOURNAL_AWAY;
 		snprintf(c->recovery->store_why, sizeof c->recovery->store_why,
-			 "a transaction takes %d s already", (int)(h->busy_ns / 1000000000));
+			 "a transaction has been running for %d s", (int)(h->busy_ns / 1000000000));
 	}
 	if (c->store != was)
 		say_outage(c, was > SLU_JOURNAL_OK);
@@ -194,7 +194,7 @@ void core_store_watch(struct slu_core *c)
 		c->recovery->log_given_up = true;
 		core_store_keep(c);
 		slu_log(SLU_WARN,
-			"event log interrupted until the next start: it fills store.keepMegabytes");
+			"event log interrupted until the next start: it has filled store.keepMegabytes");
 	}
 	if (c->store == SLU_JOURNAL_OK && slu_core_synced(c) && c->recovered &&
 	    (c->recovery->store_rewrite || h->lost || was == SLU_JOURNAL_BROKEN))

@@ -337,7 +337,8 @@ static int read_spec(struct reading *r, const struct slu_kfluxjob *f)
 	for (uint16_t i = 0; i < f->nnodes; i++)
 		if (!*f->nodes[i])
 			return slu_fail(r->err, -EINVAL,
-					"spec.resources.nodes: item %u is no node's name", i);
+					"spec.resources.nodes: item %u is not the name of a node",
+					i);
 	if (j->constraint || f->nnodes) {
 		rc = slu_fluxjob_where(j->constraint, f->nodes, f->nnodes, &r->ask->where, r->err);
 		if (rc < 0)
