@@ -84,8 +84,14 @@ static void bench_decode(const char *path, enum slu_kkind kind, int runs)
 		uint32_t count = 0;
 		double t = cpu_s(), used;
 
-		if (slu_kcodec_list(codec, kind, SLU_ENC_PROTOBUF, b, n, keep, NULL, &k, &l, NULL) <
-		    0)
+		struct slu_klist_in in = { .kind = kind,
+					   .enc = SLU_ENC_PROTOBUF,
+					   .bytes = b,
+					   .n = n,
+					   .item = keep,
+					   .arg = &k };
+
+		if (slu_kcodec_list(codec, &in, &l, NULL) < 0)
 			exit(1);
 		used = cpu_s() - t;
 		best_keep = used < best_keep ? used : best_keep;
@@ -93,8 +99,9 @@ static void bench_decode(const char *path, enum slu_kkind kind, int runs)
 			slu_kobj_unref(k.o[--k.n]);
 		slu_free(l.cont);
 		t = cpu_s();
-		if (slu_kcodec_list(codec, kind, SLU_ENC_PROTOBUF, b, n, drop, NULL, &count, &l,
-				    NULL) < 0)
+		in.item = drop;
+		in.arg = &count;
+		if (slu_kcodec_list(codec, &in, &l, NULL) < 0)
 			exit(1);
 		used = cpu_s() - t;
 		best_drop = used < best_drop ? used : best_drop;

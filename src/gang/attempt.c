@@ -10,28 +10,37 @@
 
 /* ---- several roles ---- */
 
+/* What is left of a node in this attempt; the first question reads its books.  There must be room for one
+ * more in `touched`. */
+static int64_t *left_of(struct plan *p, uint32_t pos)
+{
+	struct slu_machine *m = p->m;
+	int64_t *left = m->s.left + (size_t)pos * m->stride;
+	uint32_t node = m->order[pos];
+
+	if (m->s.mark[pos] == m->s.attempt)
+		return left;
+	m->s.mark[pos] = m->s.attempt;
+	m->s.here[pos] = 0;
+	m->s.touched.p[m->s.touched.n++] = pos;
+	if (p->empty)
+		memcpy(left, m->total + (size_t)node * m->stride, m->resource.n * sizeof *left);
+	else
+		slu_window(m, node, p->t, p->end, p->req->use, p->req->n_use, left);
+	return left;
+}
+
 /* Book the parts from `from` on in what is left of their nodes. */
 static int leave_less(struct plan *p, uint32_t from)
 {
-	struct slu_machine *m = p->m;
-	struct scratch *s = &m->s;
+	struct scratch *s = &p->m->s;
 
 	if (slu_vec_reserve(&s->touched, s->touched.n + s->out.n - from) < 0)
 		return -ENOMEM;
 	for (uint32_t i = from; i < s->out.n; i++) {
-		uint32_t pos = s->out.p[i].node, node = m->order[pos];
-		int64_t *left = s->left + (size_t)pos * m->stride;
+		uint32_t pos = s->out.p[i].node;
+		int64_t *left = left_of(p, pos);
 
-		if (s->mark[pos] != s->attempt) {
-			s->mark[pos] = s->attempt;
-			s->here[pos] = 0;
-			s->touched.p[s->touched.n++] = pos;
-			if (p->empty)
-				memcpy(left, m->total + (size_t)node * m->stride,
-				       m->resource.n * sizeof *left);
-			else
-				slu_window(m, node, p->t, p->end, p->req->use, p->req->n_use, left);
-		}
 		need_take(p->role[s->out.p[i].role].need, s->out.p[i].slots, left);
 		s->here[pos] |= UINT64_C(1) << s->out.p[i].role;
 	}
@@ -191,24 +200,6 @@ struct search {
 	const uint32_t *list; /* positions; NULL: all */
 	uint32_t n;
 };
-
-static int64_t *left_of(struct plan *p, uint32_t pos)
-{
-	struct slu_machine *m = p->m;
-	int64_t *left = m->s.left + (size_t)pos * m->stride;
-	uint32_t node = m->order[pos];
-
-	if (m->s.mark[pos] == m->s.attempt)
-		return left;
-	m->s.mark[pos] = m->s.attempt;
-	m->s.here[pos] = 0;
-	m->s.touched.p[m->s.touched.n++] = pos; /* room was made for all */
-	if (p->empty)
-		memcpy(left, m->total + (size_t)node * m->stride, m->resource.n * sizeof *left);
-	else
-		slu_window(m, node, p->t, p->end, p->req->use, p->req->n_use, left);
-	return left;
-}
 
 /* Place `todo` slots of role r on nodes from the i-th on, then the roles after it. */
 static bool search_nodes(struct search *x, uint32_t r, uint32_t i, uint32_t todo)

@@ -65,10 +65,19 @@ typedef int slu_kitem_fn(void *arg, const struct slu_kobj *o);
 /* Called for each item that is left out. */
 typedef void slu_kbad_fn(void *arg, const struct slu_kbad *bad);
 
+/* The bytes of a list, and who takes what is in it. */
+struct slu_klist_in {
+	enum slu_kkind kind;
+	enum slu_kencoding enc;
+	const void *bytes;
+	size_t n;
+	slu_kitem_fn *item;
+	slu_kbad_fn *bad; /* NULL: only counted */
+	void *arg;        /* of both */
+};
+
 /* Decode a list and hand over its items one by one in order, but for those that cannot be read. */
-int SLU_MUST_CHECK slu_kcodec_list(struct slu_kcodec *c, enum slu_kkind kind,
-				   enum slu_kencoding enc, const void *bytes, size_t n,
-				   slu_kitem_fn *item, slu_kbad_fn *bad, void *arg,
+int SLU_MUST_CHECK slu_kcodec_list(struct slu_kcodec *c, const struct slu_klist_in *in,
 				   struct slu_klist *out, struct slu_error *err);
 
 enum slu_kevent_type {

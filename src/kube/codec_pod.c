@@ -289,16 +289,19 @@ static int raise_to(struct slu_kcodec *c, struct amounts *s, const struct slu_ka
 
 /* In-place resize: what was asked for (unless it can never be met, `infeasible`), what the kubelet
  * has allocated and what it has actuated; the largest counts. */
-static int held(struct slu_kcodec *c, const struct slu_kamount *asked, uint16_t nasked,
-		const struct slu_kamount *allocated, uint16_t nallocated,
-		const struct slu_kamount *actual, uint16_t nactual, bool infeasible,
-		struct amounts *out)
+struct resize {
+	const struct slu_kamount *asked, *allocated, *actual;
+	uint16_t nasked, nallocated, nactual;
+	bool infeasible;
+};
+
+static int largest(struct slu_kcodec *c, const struct resize *z, struct amounts *out)
 {
-	int rc = infeasible ? 0 : raise_to(c, out, asked, nasked);
+	int rc = z->infeasible ? 0 : raise_to(c, out, z->asked, z->nasked);
 
 	if (!rc)
-		rc = raise_to(c, out, allocated, nallocated);
-	return rc ? rc : raise_to(c, out, actual, nactual);
+		rc = raise_to(c, out, z->allocated, z->nallocated);
+	return rc ? rc : raise_to(c, out, z->actual, z->nactual);
 }
 
 /* Condition PodResizePending with reason Infeasible. */
@@ -329,8 +332,15 @@ static int demand_of(struct slu_kcodec *c, const struct kraw_container *k,
 	out->requests = k->requests;
 	out->nrequests = k->nrequests;
 	if (st && st->bits & CS_RESOURCES) {
-		rc = held(c, k->requests, k->nrequests, st->allocated, st->nallocated, st->requests,
-			  st->nrequests, infeasible, &all);
+		struct resize z = { .asked = k->requests,
+				    .nasked = k->nrequests,
+				    .allocated = st->allocated,
+				    .nallocated = st->nallocated,
+				    .actual = st->requests,
+				    .nactual = st->nrequests,
+				    .infeasible = infeasible };
+
+		rc = largest(c, &z, &all);
 	} else if (k->nlimits) {
 		rc = raise_to(c, &all, k->requests, k->nrequests);
 		for (uint16_t i = 0; !rc && i < k->nlimits; i++)
@@ -444,9 +454,15 @@ static int sum_requests(struct slu_kcodec *c, struct kraw_podspec *raw, const st
 				   .noverhead = raw->noverhead };
 	if (rc == 0 && pod && pod->bits & POD_RESOURCES && raw->npod_requests) {
 		struct amounts level = { 0 };
+		struct resize z = { .asked = raw->pod_requests,
+				    .nasked = raw->npod_requests,
+				    .allocated = pod->allocated,
+				    .nallocated = pod->nallocated,
+				    .actual = pod->actual,
+				    .nactual = pod->nactual,
+				    .infeasible = infeasible };
 
-		rc = held(c, raw->pod_requests, raw->npod_requests, pod->allocated, pod->nallocated,
-			  pod->actual, pod->nactual, infeasible, &level);
+		rc = largest(c, &z, &level);
 		d->level = level.a;
 		d->nlevel = level.n;
 	}

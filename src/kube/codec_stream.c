@@ -134,26 +134,27 @@ static int list_json(struct slu_kcodec *c, enum slu_kkind kind, const struct slu
 	return 0;
 }
 
-int slu_kcodec_list(struct slu_kcodec *c, enum slu_kkind kind, enum slu_kencoding enc,
-		    const void *bytes, size_t n, slu_kitem_fn *item, slu_kbad_fn *bad, void *arg,
-		    struct slu_klist *out, struct slu_error *err)
+int slu_kcodec_list(struct slu_kcodec *c, const struct slu_klist_in *in, struct slu_klist *out,
+		    struct slu_error *err)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	struct kraw_listmeta meta = { .remain = SLU_KNONE };
 	struct slu_klist l = { 0 };
-	struct taker t = { item, bad, arg, &l };
+	struct taker t = { in->item, in->bad, in->arg, &l };
+	const void *bytes = in->bytes;
+	size_t n = in->n;
 	int rc;
 
 	c->err = err;
-	if (enc == SLU_ENC_PROTOBUF) {
+	if (in->enc == SLU_ENC_PROTOBUF) {
 		if (slu_kdec_envelope(&bytes, &n) < 0)
 			return slu_fail(err, -EPROTO, "list of %s: broken protobuf envelope",
-					slu_kkinds[kind].info.resource);
-		rc = list_pb(c, kind, bytes, n, &t, &meta);
+					slu_kkinds[in->kind].info.resource);
+		rc = list_pb(c, in->kind, bytes, n, &t, &meta);
 	} else {
 		rc = slu_kdec_text(c, "list", bytes, n, &doc);
 		if (rc == 0)
-			rc = list_json(c, kind, slu_json_root(doc), &t, &meta);
+			rc = list_json(c, in->kind, slu_json_root(doc), &t, &meta);
 	}
 	if (rc == 0)
 		rc = list_meta(&meta, &l);

@@ -289,7 +289,15 @@ int slu_mirror_page(struct slu_mirror *m, enum slu_kencoding enc, const void *p,
 		m->stats.lists++;
 		m->pass++;
 	}
-	rc = slu_kcodec_list(m->codec, m->kind, enc, p, n, list_item, unreadable, m, &l, err);
+	rc = slu_kcodec_list(m->codec,
+			     &(struct slu_klist_in){ .kind = m->kind,
+						     .enc = enc,
+						     .bytes = p,
+						     .n = n,
+						     .item = list_item,
+						     .bad = unreadable,
+						     .arg = m },
+			     &l, err);
 	if (rc == 0) {
 		errno = 0;
 		rv = strtoull(l.rv, &end, 10);

@@ -60,8 +60,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		slu_kobj_unref(o);
 		break;
 	case 1:
-		rc = slu_kcodec_list(codec, kind, enc, data + 1, size - 1, item, NULL, NULL, &list,
-				     &err);
+		rc = slu_kcodec_list(codec,
+				     &(struct slu_klist_in){ .kind = kind,
+							     .enc = enc,
+							     .bytes = data + 1,
+							     .n = size - 1,
+							     .item = item },
+				     &list, &err);
 		slu_free(list.cont);
 		break;
 	case 2:

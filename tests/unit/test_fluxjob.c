@@ -687,7 +687,7 @@ static void test_many_large(void)
 	   w.core->cluster->pods.n);
 	turn(&w);
 	later(&w, 2);
-	ok(says(&w, "waits for room"), "the others say so: %s", w.last_status);
+	ok(says(&w, "waits: the FluxJobs"), "the others say so: %s", w.last_status);
 	v[0] = add_pod(&w, "v-0", "sluice", "2", GROUP("v", "2"));
 	v[1] = add_pod(&w, "v-1", "sluice", "2", GROUP("v", "2"));
 	turn(&w);

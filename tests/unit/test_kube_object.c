@@ -492,8 +492,13 @@ static void check_lists(void)
 		struct slu_error err = { 0 };
 		size_t n;
 		char *b = load("podlist", ext[e], &n);
-		int rc = slu_kcodec_list(codec, SLU_KIND_POD, e ? SLU_ENC_PROTOBUF : SLU_ENC_JSON,
-					 b, n, collect, NULL, &c, &l, &err);
+		struct slu_klist_in in = { .kind = SLU_KIND_POD,
+					   .enc = e ? SLU_ENC_PROTOBUF : SLU_ENC_JSON,
+					   .bytes = b,
+					   .n = n,
+					   .item = collect,
+					   .arg = &c };
+		int rc = slu_kcodec_list(codec, &in, &l, &err);
 
 		ok(rc == 0 && c.n == 2 && l.items == 2 && strcmp(l.rv, "777") == 0 &&
 			   strcmp(l.cont, "tok+/=&x") == 0 && l.remain == 12 &&

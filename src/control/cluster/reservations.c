@@ -34,7 +34,7 @@ static void forget_nodes(struct reservation *r)
 	r->node.n = 0;
 }
 
-static struct reservation *get(struct slu_core *c, const char *ns, const char *name)
+static struct reservation *reservation_get(struct slu_core *c, const char *ns, const char *name)
 {
 	char key[400];
 	struct reservation *r;
@@ -120,7 +120,7 @@ static void store_reservation(struct slu_core *c, struct reservation *r)
 	slu_buf_done(&b);
 }
 
-static void unkeep(struct slu_core *c, struct reservation *r)
+static void unstore_reservation(struct slu_core *c, struct reservation *r)
 {
 	struct slu_batch *batch = c->door ? slu_intents_batch(c->door) : NULL;
 
@@ -160,7 +160,7 @@ int core_reservation_recall(struct slu_core *c, const struct slu_store_span *s)
 	if (strcmp(s->kind, "reservation") || !slash || (size_t)(slash - s->name) >= sizeof ns)
 		return 0;
 	snprintf(ns, sizeof ns, "%.*s", (int)(slash - s->name), s->name);
-	r = get(c, ns, slash + 1);
+	r = reservation_get(c, ns, slash + 1);
 	rc = slu_json_parse(s->spec, strlen(s->spec), NULL, &doc, NULL);
 	if (!r || rc == -ENOMEM)
 		return -ENOMEM;
@@ -495,7 +495,7 @@ static void refuse_reservation(struct slu_core *c, struct reservation *r, const 
 			       const char *why)
 {
 	unbook(c, r);
-	unkeep(c, r);
+	unstore_reservation(c, r);
 	forget_nodes(r);
 	r->from_s = r->to_s = 0;
 	write_status(c, r, phase, why);
@@ -560,7 +560,7 @@ void core_reservations(struct slu_core *c)
 			continue;
 		}
 		unbook(c, r);
-		unkeep(c, r);
+		unstore_reservation(c, r);
 		reservation_free(c, r);
 	}
 }
@@ -581,7 +581,7 @@ void core_reservations_again(struct slu_core *c)
 
 void core_reservation_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
-	struct reservation *r = get(c, obj->meta.ns, obj->meta.name);
+	struct reservation *r = reservation_get(c, obj->meta.ns, obj->meta.name);
 	const struct slu_kreservation *old;
 
 	if (!r)

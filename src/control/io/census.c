@@ -76,8 +76,14 @@ static void page_done(void *arg, const struct slu_kube_reply *r)
 			fail_census(s, r->error);
 		return;
 	}
-	rc = slu_kcodec_list(s->codec, s->list->kind, slu_kencoding_of(r->content_type), r->body,
-			     r->body_len, count_object, NULL, s, &l, &err);
+	rc = slu_kcodec_list(s->codec,
+			     &(struct slu_klist_in){ .kind = s->list->kind,
+						     .enc = slu_kencoding_of(r->content_type),
+						     .bytes = r->body,
+						     .n = r->body_len,
+						     .item = count_object,
+						     .arg = s },
+			     &l, &err);
 	slu_free(s->more);
 	s->more = l.cont;
 	if (rc < 0) {
