@@ -4,31 +4,6 @@
 
 #define SCRATCH_EVENTS_MIN 64
 
-static int cmp_when(const void *a, const void *b)
-{
-	const struct when *x = a, *y = b;
-
-	if (x->t != y->t)
-		return x->t < y->t ? -1 : 1;
-	return x->job < y->job ? -1 : x->job > y->job;
-}
-
-void slu_when_sort(struct when *w, uint32_t n)
-{
-	if (n > 24) {
-		qsort(w, n, sizeof *w, cmp_when);
-		return;
-	}
-	for (uint32_t i = 1; i < n; i++) {
-		struct when x = w[i];
-		uint32_t k = i;
-
-		for (; k && cmp_when(&w[k - 1], &x) > 0; k--)
-			w[k] = w[k - 1];
-		w[k] = x;
-	}
-}
-
 /* First place not before (t, job). */
 static uint32_t when_find(const struct when *w, uint32_t n, int64_t t, uint32_t job)
 {
@@ -38,7 +13,7 @@ static uint32_t when_find(const struct when *w, uint32_t n, int64_t t, uint32_t 
 	while (lo < n) {
 		uint32_t mid = lo + (n - lo) / 2;
 
-		if (cmp_when(&w[mid], &key) < 0)
+		if (when_cmp(&w[mid], &key) < 0)
 			lo = mid + 1;
 		else
 			n = mid;
@@ -90,32 +65,6 @@ static void future_less(struct slu_machine *m, uint32_t node)
 		bit_clear(m->future_bits, m->node[node].pos);
 }
 
-/* What a node adds to the machine's sum: never more than it has. */
-static int64_t usable(int64_t free, int64_t total)
-{
-	return SLU_MAX(SLU_MIN(free, total), (int64_t)0);
-}
-
-void slu_sum_out(struct slu_machine *m, uint32_t node)
-{
-	const int64_t *row = row_free(m, node), *total = m->total + (size_t)node * m->stride;
-
-	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->resource.n; k++) {
-		m->sum[k] = slu_plus_mod(m->sum[k], usable(row[k], total[k]), -1);
-		m->whole[k] = slu_plus_mod(m->whole[k], total[k], -1);
-	}
-}
-
-void slu_sum_in(struct slu_machine *m, uint32_t node)
-{
-	const int64_t *row = row_free(m, node), *total = m->total + (size_t)node * m->stride;
-
-	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->resource.n; k++) {
-		m->sum[k] = slu_plus_mod(m->sum[k], usable(row[k], total[k]), 1);
-		m->whole[k] = slu_plus_mod(m->whole[k], total[k], 1);
-	}
-}
-
 /* The row of a node without blocks changes by `slots` slots, negative ones taken. */
 static void row_add(struct slu_machine *m, uint32_t node, const struct need *n, int64_t slots)
 {
@@ -131,7 +80,8 @@ static void row_add(struct slu_machine *m, uint32_t node, const struct need *n, 
 		row[k] = slu_plus_mod(row[k], n->a[i].n, slots);
 		if (up)
 			m->sum[k] = slu_plus_mod(
-				m->sum[k], usable(row[k], total[k]) - usable(old, total[k]), 1);
+				m->sum[k], sum_usable(row[k], total[k]) - sum_usable(old, total[k]),
+				1);
 	}
 }
 

@@ -331,8 +331,30 @@ int32_t slu_window_fits(const struct slu_machine *m, uint32_t node, int64_t t, i
 /* The same for [now, for ever), kept. */
 const int64_t *slu_window_least(struct slu_machine *m, uint32_t node);
 
+/* Take a row out of m->sum and m->whole before changing it, put it in after. */
+void slu_sum_out(struct slu_machine *m, uint32_t node);
+void slu_sum_in(struct slu_machine *m, uint32_t node);
+/* Recompute what is free now from scratch (nodes with blocks). */
+void slu_node_recount(struct slu_machine *m, uint32_t node);
+void slu_when_sort(struct when *w, uint32_t n); /* by time, then number */
+
+/* The order of slu_when_sort(), as qsort() wants it. */
+static inline int when_cmp(const void *a, const void *b)
+{
+	const struct when *x = a, *y = b;
+
+	if (x->t != y->t)
+		return x->t < y->t ? -1 : 1;
+	return x->job < y->job ? -1 : x->job > y->job;
+}
+
+/* What a node adds to the machine's sum: never more than it has. */
+static inline int64_t sum_usable(int64_t free, int64_t total)
+{
+	return SLU_MAX(SLU_MIN(free, total), (int64_t)0);
+}
+
 /* book.c */
-void slu_when_sort(struct when *w, uint32_t n);       /* by time, then number */
 void slu_touch(struct slu_machine *m, uint32_t node); /* tell the journal */
 struct job *slu_job_find(const struct slu_machine *m, uint64_t id);
 /* A job without parts, its needs taken over (one reference each) only on success. */
@@ -347,12 +369,6 @@ void slu_job_drop(struct slu_machine *m, struct job *j);
 /* Take `slots` from the i-th part; an empty part is removed, and the job's last part moves to its
  * place. */
 void slu_job_reduce(struct slu_machine *m, struct job *j, uint32_t i, uint32_t slots);
-/* Recompute what is free now from scratch (nodes with blocks). */
-void slu_node_recount(struct slu_machine *m, uint32_t node);
-
-/* Take a row out of m->sum and m->whole before changing it, put it in after. */
-void slu_sum_out(struct slu_machine *m, uint32_t node);
-void slu_sum_in(struct slu_machine *m, uint32_t node);
 
 /* fitmap.c: the cached fitmap, up to date; NULL when memory runs out. */
 bool slu_fitmap_known(const struct slu_machine *m, const struct need *need, unsigned flags,

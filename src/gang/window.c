@@ -4,6 +4,42 @@
  * values at t and at every later start in between. */
 #include "gang/gang_internal.h"
 
+void slu_sum_out(struct slu_machine *m, uint32_t node)
+{
+	const int64_t *row = row_free(m, node), *total = m->total + (size_t)node * m->stride;
+
+	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->resource.n; k++) {
+		m->sum[k] = slu_plus_mod(m->sum[k], sum_usable(row[k], total[k]), -1);
+		m->whole[k] = slu_plus_mod(m->whole[k], total[k], -1);
+	}
+}
+
+void slu_sum_in(struct slu_machine *m, uint32_t node)
+{
+	const int64_t *row = row_free(m, node), *total = m->total + (size_t)node * m->stride;
+
+	for (uint32_t k = 1; node_up(&m->node[node]) && k < m->resource.n; k++) {
+		m->sum[k] = slu_plus_mod(m->sum[k], sum_usable(row[k], total[k]), 1);
+		m->whole[k] = slu_plus_mod(m->whole[k], total[k], 1);
+	}
+}
+
+void slu_when_sort(struct when *w, uint32_t n)
+{
+	if (n > 24) {
+		qsort(w, n, sizeof *w, when_cmp);
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++) {
+		struct when x = w[i];
+		uint32_t k = i;
+
+		for (; k && when_cmp(&w[k - 1], &x) > 0; k--)
+			w[k] = w[k - 1];
+		w[k] = x;
+	}
+}
+
 static bool is_among(uint64_t id, const uint64_t *use, uint32_t n_use)
 {
 	for (uint32_t i = 0; i < n_use; i++) {

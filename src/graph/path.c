@@ -308,7 +308,7 @@ int slu_graph_path_set(struct slu_graph *g, uint32_t v, uint8_t subsystem, const
 			if (g->path.p[p].subsystem == subsystem)
 				return add_path(g, v, subsystem, p, SLU_NONE, hash);
 	}
-	text = slu_graph_string_n(g, path, n);
+	text = slu_intern_n(&g->strings, path, n);
 	if (text == SLU_NONE)
 		return -ENOMEM;
 	return add_path(g, v, subsystem, SLU_NONE, text, hash);

@@ -222,36 +222,6 @@ static void shapes(struct pic *p)
 		slu_event_box_done(&box);
 	}
 }
-void queue_pic_unused(struct pic *p, uint32_t *list, uint32_t *n_list, uint32_t n,
-		      bool (*used)(const struct slu_queue *, uint32_t))
-{
-	uint32_t k = count(p, *n_list);
-
-	if (!must(p, k <= n))
-		return;
-	for (uint32_t i = 0; i < k && !p->in.rc; i++) {
-		U(list[i]);
-		must(p, list[i] < n && !used(p->q, list[i]));
-		*n_list = i + 1;
-	}
-	if (!reads(p) || p->in.rc)
-		return;
-	/* All of them, each once: as many as there are, and no two alike. */
-	uint32_t idle = 0;
-	slu_cleanup(slu_freep) bool *seen = slu_calloc((size_t)n + 1, sizeof *seen);
-
-	if (!seen) {
-		wrong(p, -ENOMEM);
-		return;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		idle += !used(p->q, i);
-	for (uint32_t i = 0; i < k; i++) {
-		must(p, !seen[list[i]]);
-		seen[list[i]] = true;
-	}
-	must(p, idle == k);
-}
 
 static void bucket(struct pic *p, struct bucket *b)
 {

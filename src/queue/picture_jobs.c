@@ -2,6 +2,37 @@
  * to look at them again. */
 #include "queue/picture_internal.h"
 
+void queue_pic_unused(struct pic *p, uint32_t *list, uint32_t *n_list, uint32_t n,
+		      bool (*used)(const struct slu_queue *, uint32_t))
+{
+	uint32_t k = count(p, *n_list);
+
+	if (!must(p, k <= n))
+		return;
+	for (uint32_t i = 0; i < k && !p->in.rc; i++) {
+		U(list[i]);
+		must(p, list[i] < n && !used(p->q, list[i]));
+		*n_list = i + 1;
+	}
+	if (!reads(p) || p->in.rc)
+		return;
+	/* All of them, each once: as many as there are, and no two alike. */
+	uint32_t idle = 0;
+	slu_cleanup(slu_freep) bool *seen = slu_calloc((size_t)n + 1, sizeof *seen);
+
+	if (!seen) {
+		wrong(p, -ENOMEM);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		idle += !used(p->q, i);
+	for (uint32_t i = 0; i < k; i++) {
+		must(p, !seen[list[i]]);
+		seen[list[i]] = true;
+	}
+	must(p, idle == k);
+}
+
 static bool job_used(const struct slu_queue *q, uint32_t i)
 {
 	return q->job.p[i].used;

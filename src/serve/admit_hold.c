@@ -126,6 +126,13 @@ static bool names_ours(const struct slu_admit_review *r, const struct slu_admit_
 
 /* ---- which objects ---- */
 
+const char *slu_admit_kind(const char *kind)
+{
+	const struct slu_kind *row = slu_kind_named(kind);
+
+	return row ? row->word : NULL;
+}
+
 static const struct slu_json *controller(const struct slu_admit_review *r)
 {
 	slu_json_each (slu_json_get(r->meta, "ownerReferences"), it)

@@ -17,9 +17,7 @@ struct slu_admit_review {
 	const char *uid, *kind, *space, *name;
 };
 
-/* "pod", "job", ...; NULL: a kind we know nothing about. */
-const char *slu_admit_kind(const char *kind);
-/* Set a string, at `path` (a ready JSON pointer) or at `key` below it. */
+/* admit_patch.c: set a string, at `path` (a ready JSON pointer) or at `key` below it. */
 void slu_admit_set(struct slu_admit_patch *p, const char *path, const char *key, const char *value);
 /* Pairs of a string map that may not be there yet. */
 void slu_admit_pairs(struct slu_admit_patch *p, const struct slu_json *map, const char *path,
@@ -28,7 +26,9 @@ void slu_admit_pairs(struct slu_admit_patch *p, const struct slu_json *map, cons
 void slu_admit_op(struct slu_admit_patch *p, const char *what, const char *path, const char *key);
 void slu_admit_op_end(struct slu_admit_patch *p);
 
-/* admit_hold.c: hold it, or hand it to the default scheduler, if the rules say so.  `noted`: the
+/* admit_hold.c: "pod", "job", ...; NULL: a kind we know nothing about. */
+const char *slu_admit_kind(const char *kind);
+/* Hold the object, or hand it to the default scheduler, if the rules say so.  `noted`: the
  * map of annotations has been made by an earlier operation. */
 void slu_admit_hold(const struct slu_admit_review *r, const struct slu_admit_rules *rules,
 		    struct slu_admit_patch *p, bool noted);

@@ -8,15 +8,7 @@
 
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
-#include "control/run/run.h"
 #include "wire/json.h"
-
-struct core_memory *core_remembered(struct slu_core *c, const struct group *g)
-{
-	struct core_memory *m = memory_of(slu_table_find(&c->runs->known, g->key, g->e.n));
-
-	return m && !m->other ? m : NULL;
-}
 
 /* An intent for a stand-in counts for the pod that took its place: the stand-ins of a Job that are left
  * have the lower numbers. */

@@ -408,7 +408,13 @@ static inline struct core_meant *meant_of(struct slu_entry *e)
 	return e ? slu_entry_of(e, struct core_meant, e) : NULL;
 }
 
-struct core_memory *core_remembered(struct slu_core *c, const struct group *g);
+static inline struct core_memory *core_remembered(const struct slu_core *c, const struct group *g)
+{
+	struct core_memory *m = memory_of(slu_table_find(&c->runs->known, g->key, g->e.n));
+
+	return m && !m->other ? m : NULL;
+}
+
 struct core_meant *core_meant_for(struct slu_core *c, const struct pod *p);
 void core_memory_free(struct core_memory *m);
 void core_meant_free(struct core_meant *m);
