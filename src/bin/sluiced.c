@@ -367,7 +367,7 @@ static void on_lost(void *arg)
 	struct daemon *d = arg;
 
 	if (d->stopping)
-		return; /* it is given up */
+		return; /* the lease is given up */
 	slu_log(SLU_ERROR, "lost leadership: the lease was not renewed");
 	d->status = 1;
 	slu_loop_stop(d->loop);

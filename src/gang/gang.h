@@ -236,15 +236,15 @@ int slu_gang_info(const struct slu_machine *m, uint64_t job, struct slu_gang_inf
 /* ---- why not now ---- */
 
 enum slu_gang_limit {
-	SLU_LIMIT_NONE,      /* it fits */
+	SLU_LIMIT_NONE,      /* the gang fits */
 	SLU_LIMIT_RESOURCE,  /* a role lacks room of one resource */
 	SLU_LIMIT_NODES,     /* a role has too few eligible nodes that are up */
 	SLU_LIMIT_ALONE,     /* enough room, but not on enough different nodes */
 	SLU_LIMIT_EXCLUSIVE, /* too few nodes are empty */
 	SLU_LIMIT_CLOSE,     /* enough room, but not within one domain */
 	SLU_LIMIT_TIME,  /* enough room now, but another booking needs it before this would end */
-	SLU_LIMIT_BEGIN, /* it may not begin yet */
-	SLU_LIMIT_DEADLINE, /* it cannot end in time */
+	SLU_LIMIT_BEGIN, /* the gang may not begin yet */
+	SLU_LIMIT_DEADLINE, /* the gang cannot end in time */
 	SLU_LIMIT_MIX,      /* each role fits, not all together */
 };
 

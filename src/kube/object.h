@@ -91,7 +91,8 @@ struct slu_kmeta {
 	int64_t generation;
 	int64_t created_us, deleted_us; /* deleted: being deleted, finalizers may hold it */
 	const struct slu_kpair *labels;
-	const struct slu_kpair *annotations; /* those the codec was told to keep (codec.h) */
+	const struct slu_kpair
+		*annotations; /* only the keys that the codec was told to keep (codec.h) */
 	const struct slu_kowner *owners;
 	const char *const *finalizers;
 	uint16_t nlabels, nannotations, nowners, nfinalizers;

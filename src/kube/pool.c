@@ -288,7 +288,7 @@ static struct kube_conn *best_conn(struct kube_lane *l, bool *connecting)
 		if (k->draining)
 			continue;
 		if (k->generation != kube_auth_generation(l->c->auth)) {
-			retire(k); /* it was opened with an older client certificate */
+			retire(k); /* the connection was opened with an older client certificate */
 			slu_link_drain(k->link);
 			continue;
 		}

@@ -33,7 +33,7 @@ static int translate(enum sluice_op op, enum slu_match_op *out)
 	return 0;
 }
 
-/* It matched: text, job, result; or everything taken back. */
+/* After a match: keep text, job and result, or take everything back. */
 static int keep_match(struct sluice_graph *g, enum sluice_op op, uint64_t id, int64_t now_s,
 		      const struct slu_match_result *r, struct sluice_match *out,
 		      struct sluice_error *err)
@@ -263,7 +263,7 @@ int sluice_graph_update(struct sluice_graph *g, uint64_t job, const char *r, siz
 	}
 	res.at_s = rt.start_s;
 	res.end_s = rt.start_s + rt.duration_s;
-	/* It runs, whenever it says it began. */
+	/* The job runs, whatever R says about its start. */
 	rc = keep_match(g, SLUICE_ALLOCATE, job, rt.start_s, &res, out, err);
 	return rc < 0 ? rc : 0;
 }

@@ -270,7 +270,7 @@ static void conn_closed(void *arg, int code, const struct slu_error *err)
 	struct slu_error why = { 0 };
 	char where[300];
 
-	k->conn = NULL; /* it frees itself */
+	k->conn = NULL; /* the connection frees itself */
 	slu_addr_text(&k->o.addr, where, sizeof where);
 	if (!code && !k->draining)
 		code = slu_fail(&why, -ECONNRESET, "%s closed the connection", where);

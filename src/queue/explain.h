@@ -25,7 +25,7 @@
 
 enum slu_pass_rule {
 	SLU_PASS_BESIDE,   /* beside the promise of this job */
-	SLU_PASS_GAP,      /* it fits a gap that is too small for this one */
+	SLU_PASS_GAP,      /* the passing job fits a gap that is too small for this one */
 	SLU_PASS_SHORTER,  /* the shortest goes first */
 	SLU_PASS_PACKED,   /* so that jobs that came together are done sooner */
 	SLU_PASS_BALANCED, /* so that the whole queue ends sooner and waits less */
@@ -38,8 +38,8 @@ const char *slu_pass_rule_text(enum slu_pass_rule r);
 struct slu_passer {
 	slu_job_id id;
 	char name[SLU_PASS_NAME]; /* cut, if need be */
-	int64_t at_s;             /* it started */
-	int64_t end_s;            /* it ended; SLU_TIME_NONE: it runs */
+	int64_t at_s;             /* start of the passing job */
+	int64_t end_s;            /* its end; SLU_TIME_NONE: it still runs */
 	uint32_t slots;
 	enum slu_pass_rule rule;
 	int64_t harm_s; /* SLU_TIME_EVER: this job has a start only without the passer */
@@ -52,7 +52,7 @@ struct slu_help {
 	enum slu_help_kind kind;
 	int64_t value;     /* slots in all, or the limit in seconds */
 	const char *queue; /* borrowed from the queue */
-	int64_t start_s;   /* it would start then */
+	int64_t start_s;   /* when the job would start then */
 };
 
 struct slu_explain {
@@ -61,7 +61,7 @@ struct slu_explain {
 	struct slu_passer passer[SLU_PASS_SHOWN];
 	int64_t start_s; /* promised, else forecast; SLU_TIME_NONE: not within `steps`, or never */
 	bool promised;
-	uint32_t n_help; /* those that start it earliest first */
+	uint32_t n_help; /* changes that would help, the earliest start first */
 	struct slu_help help[SLU_HELP_MAX];
 };
 

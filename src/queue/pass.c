@@ -444,7 +444,7 @@ int queue_pass_full(struct slu_queue *q, struct subqueue *sub, struct slu_decisi
 			if (rc < 0)
 				return rc;
 		}
-	} while (started && last); /* those behind it have moved up */
+	} while (started && last); /* the jobs behind the last one have moved up */
 	return 0;
 }
 

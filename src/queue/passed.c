@@ -79,7 +79,7 @@ static int harm_of(struct slu_queue *q, struct slu_machine *m, int64_t now_s, ui
 
 	if (!rc)
 		rc = slu_gang_cancel(m, p->id);
-	if (rc == -ENOENT || other == SLU_NIL) /* it holds nothing any more */
+	if (rc == -ENOENT || other == SLU_NIL) /* the other job holds nothing any more */
 		return 0;
 	if (!rc)
 		rc = earliest(q, m, now_s, j, &without_s);

@@ -155,7 +155,7 @@ int slu_queue_apply(struct slu_queue *q, int64_t now_s, const struct slu_event *
 	case SLU_EV_TICK:
 		break;
 	case SLU_EV_LOOK:
-		q->topology++; /* those that could never run, too: node sets may have grown */
+		q->topology++; /* jobs that could never run are looked at again, too: node sets may have grown */
 		queue_plan_look(q);
 		break;
 	default:

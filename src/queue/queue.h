@@ -136,10 +136,10 @@ int slu_queue_conf_params(struct slu_queue_conf *c, const char *params, struct s
 /* -------------------------------------------------------------------------------- jobs -- */
 
 enum slu_dep_kind {
-	SLU_DEP_AFTER,       /* it has ended, however */
-	SLU_DEP_AFTER_OK,    /* it has ended well */
-	SLU_DEP_AFTER_NOTOK, /* it has failed or was cancelled */
-	SLU_DEP_AFTER_START, /* it has started */
+	SLU_DEP_AFTER,       /* the other job has ended, with any result */
+	SLU_DEP_AFTER_OK,    /* the other job has succeeded */
+	SLU_DEP_AFTER_NOTOK, /* the other job has failed or was cancelled */
+	SLU_DEP_AFTER_START, /* the other job has started */
 };
 
 struct slu_dep {
@@ -294,7 +294,7 @@ enum slu_cause {
 	SLU_CAUSE_OVERRUN,   /* cause_job outlived its limit: later */
 	SLU_CAUSE_LATE,      /* schedule was called too late to keep the promised second */
 	SLU_CAUSE_OWN,       /* the job itself was changed (priority, limit, request, hold) */
-	SLU_CAUSE_STARTED,   /* it starts */
+	SLU_CAUSE_STARTED,   /* the job starts */
 	SLU_CAUSE_DROPPED,   /* no reservation any more (held, cancelled, policy changed) */
 };
 
@@ -398,7 +398,7 @@ struct slu_job_view {
 	int64_t planned_s;      /* reservation (a promise); SLU_TIME_NONE */
 	int64_t promised_s;     /* first promise made; SLU_TIME_NONE */
 	uint32_t position;      /* from 1 among the waiting of its queue; 0: not in line */
-	uint32_t slots;         /* it runs or is planned on; parts: slu_gang_info(machine, id) */
+	uint32_t slots; /* that the job runs or is planned on; parts: slu_gang_info(machine, id) */
 	const struct slu_gang_req *req;
 };
 

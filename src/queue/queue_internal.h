@@ -154,7 +154,7 @@ struct note {
 	int64_t priority, first_seen_us, limit_s;
 	uint32_t queue, slots;
 	bool member, played;
-	bool told; /* it ran when it was told: its start, not its number, says what it passed */
+	bool told; /* the job ran already when the queue was told of it: its start, not its number, says which jobs it passed */
 	char name[SLU_PASS_NAME];
 };
 

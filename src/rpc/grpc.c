@@ -388,7 +388,7 @@ static int unpack(struct slu_grpc_call *c)
 	}
 	slu_buf_done(&c->in.body);
 	c->in.body = plain;
-	c->in.want = plain.n; /* it is whole: what is short is often shorter unpacked */
+	c->in.want = plain.n; /* the message is whole; a short one is often shorter unpacked */
 	return account(c, 0);
 }
 

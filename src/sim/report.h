@@ -29,6 +29,6 @@ struct slu_report_row {
 };
 extern const struct slu_report_row slu_report_rows[];
 extern const uint32_t slu_report_nrow;
-uint32_t slu_report_row(const char *key); /* it exists */
+uint32_t slu_report_row(const char *key); /* `key` must exist */
 double slu_report_value(const struct slu_sim_metrics *m, uint32_t row);
 void slu_report_text(const struct slu_sim_metrics *m, uint32_t row, char out[48]);

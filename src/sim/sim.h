@@ -56,7 +56,7 @@ struct slu_sim_job {
 	int64_t start_s, end_s;
 	int64_t promised_s; /* first promise; SLU_TIME_NONE */
 	int64_t limit_s;
-	uint32_t slots; /* it ran with */
+	uint32_t slots; /* with which the job ran */
 	uint32_t restarts;
 	uint32_t part, n_part; /* range in slu_sim.part */
 	uint8_t how, fate;

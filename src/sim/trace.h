@@ -77,7 +77,7 @@ enum slu_trace_event_kind {
 	SLU_TRACE_PRIORITY,
 	SLU_TRACE_RESIZE,
 	SLU_TRACE_SPAN,   /* drain or reservation */
-	SLU_TRACE_UNSPAN, /* it is taken away */
+	SLU_TRACE_UNSPAN, /* the span is taken away */
 };
 
 struct slu_trace_event {

@@ -208,7 +208,7 @@ static int check_fcfs(struct verify *v, const struct world *w, uint32_t j, struc
 						w->now_s, j + 1, top + 1);
 			if (!before(w, top, j))
 				return 0;
-			/* It comes back when it is released; until then it is not compared. */
+			/* A held job is compared again once it is released. */
 		}
 		v->line.p[0] = v->line.p[--v->line.n];
 		line_down(v, w, 0);

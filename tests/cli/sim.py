@@ -163,5 +163,5 @@ def steady(text):
 
 
 rc, again, err = run("sim", "g.jsonl", "--policy", "fcfs,easy,hybrid:3,conservative,first-fit", "--verify", "--json")
-ok(rc == 0 and steady(again) == steady(out), "the same result again")
+ok(rc == 0 and steady(again) == steady(out), "a second run has the same result")
 finish()

@@ -120,7 +120,7 @@ ok(rc == 0 and out == b"new.db: created with schema 3\n", "migrate makes a store
 rc, out, err = run("usage", "new.db")
 ok(rc == 0 and b"no usage recorded yet" in out, "usage of nothing", (out, err))
 rc, out, err = run("migrate", "new.db")
-ok(rc == 0 and b"nothing to do" in out, "and does nothing the second time", (rc, out, err))
+ok(rc == 0 and b"nothing to do" in out, "migrate does nothing the second time", (rc, out, err))
 rc, out, err = run("import", "first.db", "-", stdin=text([{**ROWS[0], "schema": 1}, *ROWS[1:]]))
 with sqlite3.connect(DIR / "first.db") as db:  # as the first version made it
     db.execute("DROP INDEX events_begin")

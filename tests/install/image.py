@@ -130,7 +130,7 @@ with folder:
     here = {p.name for p in (root / "var/lib/dpkg/status.d").iterdir()}
     ok(bill["spdxVersion"] == "SPDX-2.3" and names == here | {"sluice.sh/sluice", "sluice", "yyjson"}, "the bill names what is in it", names ^ here)
     ok(all(p.get("checksums") for p in bill["packages"] if "deb-" in p["SPDXID"]), "with the hash of each package")
-    ok(all((root / "usr/share/doc" / name / "copyright").exists() for name in here), "and each licence is there")
+    ok(all((root / "usr/share/doc" / name / "copyright").exists() for name in here), "each licence that is named is there")
     ids = {p["SPDXID"] for p in bill["packages"]} | {"SPDXRef-DOCUMENT"}
     ok(all(r["spdxElementId"] in ids and r["relatedSpdxElement"] in ids for r in bill["relationships"]), "no relationship leads nowhere")
 
@@ -143,5 +143,5 @@ with folder:
     second = next((copy / "dist").glob("*.digest"), None) if done.returncode == 0 else None
     ok(second is not None and second.read_text().strip() == digest, f"a second build has the same digest {digest[7:19]}", second.read_text() if second else done.stderr + done.stdout[-2000:])
     for suffix in (".oci.tar", ".spdx.json"):
-        ok(second is not None and (second.with_suffix("").parent / Path(stem + suffix).name).read_bytes() == Path(stem + suffix).read_bytes(), f"and the same {suffix}")
+        ok(second is not None and (second.with_suffix("").parent / Path(stem + suffix).name).read_bytes() == Path(stem + suffix).read_bytes(), f"a second build has the same {suffix}")
 finish()

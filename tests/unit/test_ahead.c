@@ -226,7 +226,7 @@ static void test_user_suspends(void)
 	gated_pod(&w, "next-2", "next");
 	gated_pod(&w, "next-3", "next");
 	later(&w, 1);
-	ok(seen.pods == 2, "before its user does");
+	ok(seen.pods == 2, "a Job that its user resumes again starts");
 	close_well(&w);
 }
 
@@ -283,8 +283,8 @@ static void test_promise_stays(void)
 	gated_pod(&w, "next-1", "next");
 	later(&w, 1);
 	make_room(&w, p);
-	ok(seen.pods == 2, "who was promised the room gets it, not the more urgent one (%d)",
-	   seen.pods);
+	ok(seen.pods == 2,
+	   "the Job that was promised the room gets it, not the more urgent one (%d)", seen.pods);
 	close_world(&w);
 }
 

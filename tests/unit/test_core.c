@@ -651,11 +651,11 @@ static void test_deadline(void)
 	end_pod(&w, lasts, "Running");
 	turn(&w);
 	later(&w, 30);
-	ok(w.evictions == 0, "within its limit it is left alone");
+	ok(w.evictions == 0, "a pod within its limit is left alone");
 	later(&w, 40);
-	ok(w.evictions == 1, "beyond it, it is evicted once (%d)", w.evictions);
+	ok(w.evictions == 1, "a pod beyond its limit is evicted once (%d)", w.evictions);
 	later(&w, 5);
-	ok(w.evictions == 1, "it has time to go");
+	ok(w.evictions == 1, "an evicted pod has time to go before it is evicted again");
 	later(&w, 10);
 	ok(w.evictions == 2, "an eviction that is lost or refused is asked for again (%d)",
 	   w.evictions);
@@ -848,7 +848,7 @@ static void test_invented_resources(void)
 	ok(!w.binds, "no node has what the pods ask for");
 	add_pod(&w, "plain", "sluice", "1", "");
 	turn(&w);
-	ok(bound(&w, "plain") == 1, "who asks for nothing special is not hurt");
+	ok(bound(&w, "plain") == 1, "a gang that asks for nothing special is not hurt");
 	feed(&w, SLU_KIND_NODE, false,
 	     "{\"metadata\":{\"name\":\"g0\",\"uid\":\"g0\",\"resourceVersion\":\"%" PRIu64
 	     "\"},\"status\":{\"allocatable\":{\"cpu\":\"4\",\"memory\":\"16Gi\",\"pods\":\"110\","

@@ -217,7 +217,7 @@ static void test_node_remade(void)
 	end_pod(&w, &p[1], "Succeeded");
 	later(&w, 1);
 	ok(!*pictured(&w, "g").state && bound(&w, "h") && bound(&w, "i"),
-	   "its last member ends, and its room is used");
+	   "when the last member has ended, its room is used");
 	close_world(&w);
 }
 
@@ -239,7 +239,7 @@ static void test_limit_with_skewed_clocks(void)
 	   "says (%d)",
 	   w.evictions);
 	later(&w, 31);
-	ok(w.evictions > 0, "after 41 it has");
+	ok(w.evictions > 0, "a limit of 30 s has passed after 41: members are evicted");
 	close_world(&w);
 }
 
@@ -761,7 +761,8 @@ static void test_stuck(void)
 	}
 	later(&w, 60);
 	s = slu_core_snapshot(w.core);
-	ok(s->n_jobs == 1 && !*s->job[0].reason, "until it runs: %s", s->job[0].reason);
+	ok(s->n_jobs == 1 && !*s->job[0].reason, "a gang that runs has no reason to wait: %s",
+	   s->job[0].reason);
 	slu_snapshot_unref(s);
 	close_world(&w);
 }

@@ -315,7 +315,7 @@ static void test_churn(uint64_t seed, bool old)
 	ok(prove(&half) == 0 &&
 		   slu_replay_count(half.r)->middle == slu_replay_count(half.r)->begins - 2,
 	   "a replay from the first of them proves the rest of the log");
-	ok(half.starts > 10, "with %d starts", (int)half.starts);
+	ok(half.starts > 10, "the replay makes %d starts", (int)half.starts);
 	slu_replay_free(half.r);
 	slu_buf_done(&half.start);
 }
@@ -360,7 +360,7 @@ static void test_large(void)
 
 	ok(!rc && n->middle >= 2 && n->middle == n->begins && !n->skipped,
 	   "the part of the log that is left, %d beginnings, replays equally", (int)n->begins);
-	ok(p.starts >= 2, "with %d starts", (int)p.starts);
+	ok(p.starts >= 2, "the replay makes %d starts", (int)p.starts);
 	slu_replay_free(p.r);
 	slu_buf_done(&p.start);
 }

@@ -346,7 +346,7 @@ static void test_attached_by_others(void)
 	   bound(&w, "a"), bound(&w, "b"));
 	attachment(&w, "n0", "left", true);
 	turn(&w);
-	ok(bound(&w, "b") == 1, "it is detached: there is room");
+	ok(bound(&w, "b") == 1, "once the volume is detached there is room");
 	pods_with_volumes(&w, "c", 1, MEMBER("c", "1", "c"));
 	delete_pod(&w, x);
 	turn(&w);
@@ -412,7 +412,7 @@ static void test_one_pod_only(void)
 	pods(&w, "d", 1, MEMBER("d", "1", "d"), CLAIM("once"));
 	pods(&w, "e", 1, MEMBER("e", "1", "e"), CLAIM("once"));
 	turn(&w);
-	ok(bound(&w, "d") + bound(&w, "e") == 0, "both wait while it runs");
+	ok(bound(&w, "d") + bound(&w, "e") == 0, "both gangs wait while a pod uses the claim");
 	end_all(&w, "a");
 	turn(&w);
 	ok(bound(&w, "d") + bound(&w, "e") == 1, "one of the two starts (%d, %d)", bound(&w, "d"),
@@ -477,11 +477,11 @@ static void test_limit_while_waiting(void)
 	drivers(&w, "n0", 2);
 	turn(&w);
 	j = pictured(&w, "a");
-	ok(!strcmp(j.state, "never"), "it is told of the limit that came (%s: %s)", j.state,
-	   j.reason);
+	ok(!strcmp(j.state, "never"), "a waiting gang is told of a limit that came (%s: %s)",
+	   j.state, j.reason);
 	end_all(&w, "x");
 	turn(&w);
-	ok(bound(&w, "a") == 0, "and does not start against it");
+	ok(bound(&w, "a") == 0, "a gang does not start against a limit that came");
 	drivers(&w, "n0", 3);
 	turn(&w);
 	ok(bound(&w, "a") == 3, "a higher one lets it in");
@@ -504,7 +504,7 @@ static void test_pods_of_others(void)
 	ok(bound(&w, "a") == 0, "the volume of a pod that came in between is attached");
 	delete_pod(&w, x);
 	turn(&w);
-	ok(bound(&w, "a") == 1, "that pod has gone: there is room");
+	ok(bound(&w, "a") == 1, "once that pod has gone there is room");
 	pods_with_volumes(&w, "b", 1, MEMBER("b", "1", "b"));
 	turn(&w);
 	ok(bound(&w, "b") == 0, "one volume is as many as the node takes");
@@ -782,10 +782,11 @@ static void test_zones_while_waiting(void)
 	turn(&w);
 	j = pictured(&w, "a");
 	ok(!strcmp(j.state, "never") && strstr(j.reason, "2 fit"),
-	   "it is told of the zones that came (%s: %s)", j.state, j.reason);
+	   "a waiting gang is told of zones that came (%s: %s)", j.state, j.reason);
 	delete_pod(&w, x);
 	turn(&w);
-	ok(bound(&w, "a") == 0, "and does not start against them (%d)", bound(&w, "a"));
+	ok(bound(&w, "a") == 0, "a gang does not start against zones that came (%d)",
+	   bound(&w, "a"));
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }

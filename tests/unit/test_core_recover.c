@@ -387,7 +387,7 @@ static void test_user_said(void)
 	gang(&w, "h", 1, "2", GROUP("h", "1"));
 	go_on(&w, NONE, NULL);
 	user_asks(&w, SLU_ASK_CANCEL, "c");
-	ok(answers == 1 && !answered_early, "who cancels is answered when it is in the store");
+	ok(answers == 1 && !answered_early, "a cancel is answered once it is in the store");
 	user_asks(&w, SLU_ASK_HOLD, "h");
 	die(&w);
 	snprintf(pod(&w, "x-0")->phase, 16, "Succeeded");
@@ -789,7 +789,7 @@ static void test_release_lost(void)
 	go_on(&w, NONE, NULL);
 	ok(seen.jobs == 1 && strstr(seen.job, "\"sluice.sh/places\":\"n0*2\"") &&
 		   !*pod(&w, "a-0")->node,
-	   "its release did not come through: it is let go again, nobody has taken its place");
+	   "a Job whose release did not come through is released again, and its place is still free");
 	ok(look(0).intents == 1, "the intent of a release is open until the release is seen");
 	feed_job(&w, "j", 2, false, "released", ",\"sluice.sh/places\":\"n0*2\"");
 	gated_pod(&w, "j-0", "j");
@@ -829,7 +829,7 @@ static void test_release_lost_after_outage(void)
 	go_on(&w, NONE, NULL);
 	ok(seen.jobs == 1 && strstr(seen.job, "\"sluice.sh/places\":\"n0*2\"") &&
 		   !*pod(&w, "a-0")->node,
-	   "its release did not come through: it is let go again, nobody has taken its place");
+	   "a Job whose release did not come through is released again, and its place is still free");
 	last_life_over(&w);
 }
 
@@ -1066,7 +1066,7 @@ static void check_use(bool restart, bool away)
 	ok(r.end_s == 1767225600 + 100, "the gang ended with the last of its members");
 	add_pod(&w, "next", "sluice", "1", "\"annotations\":{\"sluice.sh/after\":\"ok:g\"}");
 	go_on(&w, NONE, NULL);
-	ok(bound(&w, "next") == 0, "who waits for its success does not start");
+	ok(bound(&w, "next") == 0, "a group that waits for its success does not start");
 	last_life_over(&w);
 }
 

@@ -94,7 +94,8 @@ static void test_keeps_others_out(void)
 	add_pod(&w, "mine", "sluice", "2",
 		NOTES("\"sluice.sh/duration\":\"500\",\"sluice.sh/reservation\":\"r\""));
 	turn(&w);
-	ok(bound(&w, "short") && bound(&w, "mine"), "who ends in time starts, and who names it");
+	ok(bound(&w, "short") && bound(&w, "mine"),
+	   "a gang that ends in time starts, and so does one that names the reservation");
 	end_pod(&w, &w.pod[1], "Succeeded");
 	later(&w, 310);
 	ok(!strcmp(held(&w, "r").phase, "Active") && strstr(status, "\"phase\":\"Active\""),

@@ -211,7 +211,7 @@ static void test_owner(void)
 	feed(&w, SLU_KIND_JOB, false, job_text, ++w.rv, "far");
 	p = add_pod(&w, "j-0", "sluice", "1", OWNED("Job", "u", "j"));
 	later(&w, 1);
-	ok(!*p->node, "its Job is in a queue without nodes");
+	ok(!*p->node, "a pod whose Job is in a queue without nodes waits");
 	feed(&w, SLU_KIND_JOB, false, job_text, ++w.rv, "default");
 	later(&w, 1);
 	ok(*p->node, "the Job is moved, and its pod starts");

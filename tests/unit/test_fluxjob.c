@@ -156,7 +156,7 @@ static void test_wrap(void)
 	ok(slu_fluxjob_read(slu_kfluxjob(back), w.cfg, &a, &err) == 0 && a.n_role == 1 &&
 		   a.min == 4 && a.role[0].cores == 2 && a.role[0].memory == INT64_C(3) << 30 &&
 		   a.role[0].gpus == 1 && a.duration_s == 1800,
-	   "its jobspec says the same to whoever reads it %s", err.text);
+	   "the jobspec of held work reads back as the same request %s", err.text);
 	slu_fluxjob_done(&a);
 	slu_kobj_unref(back);
 	slu_kobj_unref(o);
@@ -217,7 +217,8 @@ static void test_own(void)
 	   "a jobspec runs on nodes of its own: %s", w.last_status);
 	ok(says(&w, "\"type\":\"Scheduled\",\"status\":\"True\""),
 	   "a FluxJob that runs has conditions");
-	ok(w.binds == 0 && w.events == 0 && w.conditions == 0, "nothing else is written");
+	ok(w.binds == 0 && w.events == 0 && w.conditions == 0,
+	   "a FluxJob of a user's own has no bindings, events or pod conditions");
 	add_pod(&w, "p", "sluice", "2", "");
 	add_pod(&w, "q", "sluice", "2", "");
 	turn(&w);
@@ -413,13 +414,14 @@ static void test_reservation(void)
 	fluxjob_with(&w, "b", NODES("2", "60, queue: loose"), "\"reservation\":false");
 	turn(&w);
 	later(&w, 6);
-	ok(says(&w, "\"state\":\"Queued\""), "who does not insist waits: %s", w.last_status);
+	ok(says(&w, "\"state\":\"Queued\""),
+	   "a FluxJob that does not insist on a promise waits: %s", w.last_status);
 	fluxjob_with(&w, "b", NODES("2", "60, queue: loose"), "\"reservation\":true");
 	turn(&w);
 	later(&w, 2);
 	ok(says(&w, "\"state\":\"Refused\"") &&
 		   says(&w, "spec.reservation: queue \\\"loose\\\" promises no job a start"),
-	   "who insists is told: %s", w.last_status);
+	   "a FluxJob that insists on a promise is told: %s", w.last_status);
 	close_world(&w);
 }
 
@@ -612,7 +614,7 @@ static void test_wrapped_scaled_early(void)
 		later(&w, 6);
 	}
 	ok(w.creates == 1 && w.specs == 0 && strstr(w.last_create, "\"nodes\":2"),
-	   "its FluxJob is asked for with the first size: %s", w.last_create);
+	   "the FluxJob of a set is made with the first size: %s", w.last_create);
 	feed(&w, SLU_KIND_FLUXJOB, false,
 	     "{\"metadata\":{\"name\":\"r-replicaset\",\"namespace\":\"ns\",\"uid\":\"f1\",\"resourceVersion\":\"9\","
 	     "\"labels\":{\"app.kubernetes.io/managed-by\":\"sluice\"}},\"spec\":{\"nodes\":2}}");
@@ -620,7 +622,8 @@ static void test_wrapped_scaled_early(void)
 	later(&w, 6);
 	later(&w, 6);
 	ok(w.specs == 1 && strstr(w.last_spec, "\"nodes\":3"),
-	   "and told the size it has by now when it is there, once: %s", w.last_spec);
+	   "the FluxJob of a set that was scaled meanwhile gets the new size, once: %s",
+	   w.last_spec);
 	close_world(&w);
 }
 

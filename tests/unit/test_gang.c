@@ -247,7 +247,7 @@ static void test_constraints(void)
 	q.flags = SLU_GANG_CLOSE_REQUIRED;
 	slu_machine_node_set_down(m, slu_machine_node_find(m, "n1"), true);
 	ok(expect(m, SLU_GANG_TRY, 0, 0, &q, SLU_GANG_NOW, "@0 n3*4 n4*4 n5*1") && place.close,
-	   "all in one rack");
+	   "a gang that must be close gets all its slots in one rack");
 	slu_machine_node_set_cordoned(m, slu_machine_node_find(m, "n4"), true);
 	ok(expect(m, SLU_GANG_ALLOCATE_SAT, 0, 1, &q, SLU_GANG_BUSY, ""),
 	   "no rack has room while nodes are down");
@@ -420,15 +420,16 @@ static void test_regain(void)
 	slu_machine_node_add(m, &small, &n1, NULL);
 	part.node = n1;
 	part.role = 1;
-	ok(slu_gang_regain(m, 1, 1, &part, 1, NULL) == -EINVAL, "it has no such role");
+	ok(slu_gang_regain(m, 1, 1, &part, 1, NULL) == -EINVAL,
+	   "regain: a role that the job does not have is refused");
 	ok(slu_gang_regain(m, 1, 2, &part, 1, NULL) == -ENOENT, "there is no such job");
 	part.role = 0;
 	ok(slu_gang_regain(m, 1, 1, &part, 1, NULL) == 0 &&
 		   slu_gang_info(m, 1, &info, &place) == 0 && !strcmp(shown(m, &place), "@0 n1*4"),
-	   "it has its slots again: %s", shown(m, &place));
+	   "regain: the job has its slots again: %s", shown(m, &place));
 	ok(slu_machine_node_free(m, n1, CPU) == -1, "the node came back smaller, and is overfull");
 	ok(slu_gang_release(m, 1, 0, n1, 4) == 0 && slu_gang_info(m, 1, &info, NULL) == -ENOENT,
-	   "they end, and the job");
+	   "regain: the job ends with its last slots");
 	slu_machine_free(m);
 }
 

@@ -463,7 +463,7 @@ static void test_gzip(void)
 	put(&k, z.p, z.n, 1);
 	slu_h2_body_end(k.s, NULL);
 	ok(until(&c, k.over) && k.status == 0 && k.in.n > 5 && k.in.p[0] == 1,
-	   "who packs gets a packed answer, be it shorter unpacked: %s", k.why);
+	   "a client that packs gets a packed answer, even if it is shorter unpacked: %s", k.why);
 	ok(!slu_gunzip_feed(g, (const uint8_t *)k.in.p + 5, k.in.n - 5, keep, &plain) &&
 		   plain.n == 5 && !memcmp(plain.p, "small", 5),
 	   "... with the same message inside");

@@ -258,7 +258,7 @@ static void after_everything(void (*make)(struct world *w, int i), const char *w
 	ok(bound(&w, "first") == 1 && bound(&w, "then") == 0, "a group after another waits");
 	end_pod(&w, &w.pod[2], "Succeeded");
 	turn(&w);
-	ok(slu_core_wake_us(w.core) <= w.now_us, "its end is a reason to look at once");
+	ok(slu_core_wake_us(w.core) <= w.now_us, "the end of a group is a reason to look at once");
 	turn(&w);
 	ok(bound(&w, "then") == 1, "the group starts when the other has ended");
 	close_world(&w);
@@ -353,7 +353,7 @@ static void petabytes_on_a_node(void)
 				  (INT64_C(16) << 30) - n * CORE_AMOUNT_MAX,
 	   "10 000 pods of a petabyte on one node: its books are below nothing");
 	from = cpu_us();
-	ok(differences(&w) == 0, "and right");
+	ok(differences(&w) == 0, "the books of a node below nothing are right");
 	took = cpu_us() - from;
 	ok(took < 1000000, "comparing them with the pods takes a moment (%d ms)",
 	   (int)(took / 1000));
@@ -364,7 +364,7 @@ static void petabytes_on_a_node(void)
 	m = slu_queue_machine(w.core->q);
 	ok(slu_machine_node_free(m, v, (uint32_t)memory) == INT64_C(16) << 30 &&
 		   differences(&w) == 0,
-	   "they go, and the node is free");
+	   "when the hostile pods are gone the node is free");
 	close_world(&w);
 }
 

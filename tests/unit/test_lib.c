@@ -203,7 +203,7 @@ static void test_changes(void)
 		   sluice_graph_set_property(g, "/cluster0/node0", "", "x") == -EINVAL,
 	   "a property is set, read back, and needs a key");
 	ok(sluice_graph_find(g, "sched-now=allocated", NULL, 0, &text, &err) == 0 && !text,
-	   "nothing is allocated");
+	   "find: an empty graph has nothing allocated");
 	ok(sluice_graph_find(g, "colour=red", NULL, 0, &text, &err) == -EINVAL, "bad criteria: %s",
 	   err.text);
 	ok(sluice_graph_find(g, "status=up", "xml", 0, &text, &err) == -EINVAL,

@@ -12,7 +12,8 @@ static void test_small(void)
 	slu_planner_init(&p, 10);
 	ok(slu_planner_during(&p, 5, 10) == 10 && slu_planner_at(&p, 0) == 10,
 	   "a new planner has all units free");
-	ok(slu_planner_first(&p, 0, 5, 10) == 0, "now, as there is a point at 0");
+	ok(slu_planner_first(&p, 0, 5, 10) == 0,
+	   "the first time is 0, where the planner has a point");
 	ok(slu_planner_first(&p, 1, 5, 1) == -ENOENT, "without a later point there is no answer");
 	ok(slu_planner_first(&p, 0, 5, 11) == -ERANGE, "more than there is");
 	ok(slu_planner_add(&p, 10, 10, 6) == 0 && slu_planner_add(&p, 15, 10, 5) == -EINVAL,

@@ -793,7 +793,8 @@ static void promised_before(void)
 	is(promise_again(&k, 3, 20), 0, "before: 3 had been promised 20");
 	is(promise_again(&k, 4, 33), 0, "before: 4 had been promised 33");
 	is(promise_again(&k, 5, 12), 0, "before: 5 had been promised a time that is taken");
-	ok(k.planned[2] == 10 && k.planned[3] == 20 && k.planned[4] == 33, "before: they have it");
+	ok(k.planned[2] == 10 && k.planned[3] == 20 && k.planned[4] == 33,
+	   "before: jobs 2, 3 and 4 have the times they had been promised");
 	is(k.planned[5], 83, "before: the next time after it for the other");
 	is(k.start[5], SLU_TIME_NONE, "before: but nobody starts by that");
 	kit_at(&k, 2);
@@ -832,7 +833,7 @@ static void promised_there(void)
 					      .n_part = 1 }),
 	   0, "there: 1 had been promised 50 on b");
 	ok(k.planned[1] == 50 && k.nnode[1] == 1 && k.node[1][0] == slu_node_index(part[0].node),
-	   "there: it has that place again");
+	   "there: job 1 has that place again");
 	kit_node_do(&k, SLU_EV_NODE_REMOVE, "b");
 	is(kit_apply(&k, &(struct slu_event){ .kind = SLU_EV_PROMISE,
 					      .job = 2,
@@ -840,7 +841,7 @@ static void promised_there(void)
 					      .part = part,
 					      .n_part = 1 }),
 	   0, "there: 2 had been promised 60 on a node that is gone");
-	is(k.planned[2], 60, "there: it has the time, elsewhere");
+	is(k.planned[2], 60, "there: job 2 has its time, on another node");
 	kit_done(&k);
 }
 

@@ -229,7 +229,7 @@ static void test_large(void)
 		   "large %zu: %d, %u vertices %s", i, rc, g->live_v, slu_buf_str(&msg));
 		rc = slu_jgf_listing(&l, text.p, text.n, false, true);
 		ok(rc == 0 && l.broken == !good && (!good || (l.v.n == 2001 && l.e.n == 2000)),
-		   "its listing: %u vertices, %u edges %s", l.v.n, l.e.n, l.error);
+		   "large %zu as a listing: %u vertices, %u edges %s", i, l.v.n, l.e.n, l.error);
 		slu_listing_done(&l);
 		slu_graph_free(g);
 		slu_buf_done(&msg);

@@ -404,13 +404,14 @@ static void test_certs(void)
 	   "the certificates verify for both names");
 	ok(!verifies(&c, "elsewhere.svc", NOW), "the certificates verify for no other name");
 	ok(!verifies(&c, dns[0], NOW + 366 * day), "the certificates do not verify after a year");
-	ok(slu_certs_check(&c, dns, 2, NOW, &err) == SLU_CERTS_GOOD, "nothing to do today");
+	ok(slu_certs_check(&c, dns, 2, NOW, &err) == SLU_CERTS_GOOD,
+	   "certificates that were just made are good");
 	ok(slu_certs_check(&c, dns, 2, NOW + 276 * day, &err) == SLU_CERTS_LEAF_DUE,
 	   "90 days before the end: %s", err.text);
 	ok(slu_certs_check(&c, more, 2, NOW, &err) == SLU_CERTS_LEAF_DUE,
 	   "the certificate does not verify for another name: %s", err.text);
 	ok(slu_certs_check(&c, dns, 2, NOW + 3300 * day, &err) == SLU_CERTS_UNUSABLE,
-	   "after nine years: %s", err.text);
+	   "certificates whose authority ends within a year are unusable: %s", err.text);
 	ca = slu_strdup(c.ca_cert);
 	ok(slu_certs_renew(&c, more, 2, NOW + 276 * day, &err) == 0 && strcmp(ca, c.ca_cert) == 0,
 	   "renewed under the same CA");

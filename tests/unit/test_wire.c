@@ -142,7 +142,7 @@ static void test_limits(void)
 	   "a text that is too long is refused: %s", err.text);
 	ok(slu_yaml_parse(bomb, strlen(bomb), 0, &yl, &doc, &err) == -EMSGSIZE,
 	   "aliases that multiply are refused: %s", err.text);
-	ok(!doc, "nothing was handed out");
+	ok(!doc, "a refused text leaves no document");
 }
 
 /* Texts and the items of /a/b in each; NULL: refused, as the whole text is. */

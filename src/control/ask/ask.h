@@ -17,8 +17,8 @@ struct resize {
 };
 
 struct asks {
-	SLU_VEC(struct core_answer) answer; /* those that wait for the store */
-	SLU_VEC(struct resize) resize;      /* those that wait for the API server */
+	SLU_VEC(struct core_answer) answer; /* answers that wait for the store */
+	SLU_VEC(struct resize) resize;      /* requests that wait for the API server */
 };
 
 struct group *core_group_named(struct slu_core *c, const char *ns, const char *name);

@@ -22,9 +22,9 @@ struct claim {
 	char *places; /* node of each slot, as a FluxJob's status has it; NULL: it has none yet */
 	int64_t start_s; /* of the row: start, or promised start */
 	bool reserve, promised;
-	bool kept;                  /* it has a row in the store, or in the batch that goes next */
-	bool runs;                  /* it was seen to run at its places */
-	bool shown;                 /* its FluxJob is in the table */
+	bool kept;  /* the claim has a row in the store, or in the batch that goes next */
+	bool runs;  /* the claim was seen to run at its places */
+	bool shown; /* its FluxJob is in the table */
 	const struct slu_kobj *obj; /* that FluxJob */
 	struct slu_rec_ask *ask;    /* the request that waits for its answer; NULL: answered */
 };

@@ -71,7 +71,7 @@ struct reservation {
 	char *key;
 	const struct slu_kreservation *k; /* NULL: gone, or only the store knows it yet */
 	uint64_t id;                      /* of its row in the store; 0: none */
-	bool booked;                      /* it is in the plan */
+	bool booked;                      /* the reservation is in the plan */
 	bool changed;                     /* its spec differs from what was booked */
 	bool recalled;                    /* its nodes were read from the store */
 	int64_t from_s, to_s;             /* the first occurrence in the plan: present or next */
@@ -161,10 +161,10 @@ struct pod {
 	bool told;          /* PodScheduled=False was written */
 	bool kept;          /* has a row in the store */
 	int64_t met_us;     /* since when it waits for its controllers to be seen; 0: it does not */
-	bool leaving;       /* it or its maker is being deleted: never started (group/makers.c) */
-	bool stale;         /* of an older template than others of its group */
-	bool resized;       /* asks for other amounts than its shape, and that is not booked yet */
-	bool refused;       /* its scheduler refused it on the node it was released to */
+	bool leaving; /* the pod or its maker is being deleted: never started (group/makers.c) */
+	bool stale;   /* of an older template than others of its group */
+	bool resized; /* asks for other amounts than its shape, and that is not booked yet */
+	bool refused; /* its scheduler refused it on the node it was released to */
 	/* The node in the release we sent to the API server; by the time the server answers, the node
 	 * may be gone.  NULL: no release was sent. */
 	char *sent_to;
@@ -218,7 +218,7 @@ struct node *core_node(struct slu_core *c, const char *name); /* made if need be
 /* Forget nodes that are not in the mirror and that no pod names any more.  Any user may name a node
  * that does not exist, so they would pile up. */
 void core_nodes_forget(struct slu_core *c);
-void core_node_free(struct node *n);                         /* it is in no table any more */
+void core_node_free(struct node *n);                         /* the node is in no table any more */
 void core_node_describe(struct slu_core *c, struct node *n); /* (again) to the queue */
 void core_nodes_describe(struct slu_core *c);                /* all that it has */
 void core_foreign_add(struct slu_core *c, struct pod *p);
@@ -263,7 +263,7 @@ void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: 
 void core_shapes_volumes(struct slu_core *c);              /* a volume changed: look again */
 void core_shapes_rebuild(struct slu_core *c);              /* rebuild all: nodes have new indices */
 void core_shapes_claim(struct slu_core *c, const char *ns,
-		       const char *claim); /* it is in use or free */
+		       const char *claim); /* the claim came into use or became free */
 
 /* Why no node may take pods of the shape: ": node selector on 16, ...".  If some node may, what keeps
  * pods off others as long as certain pods run; "": nothing. */

@@ -109,7 +109,7 @@ static const struct slu_kpair *unknown_label(struct slu_core *c, const struct sl
 	return NULL;
 }
 
-/* It ends with pods that run now. */
+/* The obstacle goes away when pods that run now end. */
 static bool passes(enum slu_no no)
 {
 	return no == SLU_NO_PORT || no == SLU_NO_REPELLED || no == SLU_NO_REPELS ||

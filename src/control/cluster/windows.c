@@ -42,7 +42,7 @@ void core_drains(struct slu_core *c)
 		}
 		core_drain_timer(c, n);
 		if (core_drain_covers(c, n))
-			describe(c, n); /* it may have been down before */
+			describe(c, n); /* the node may have been down before */
 	}
 }
 
@@ -121,7 +121,7 @@ int core_drain_recall(struct slu_core *c, const struct slu_store_span *s)
 	n->drain_id = s->id;
 	n->drain_from_s = s->from_s;
 	n->drain_to_s = s->to_s;
-	core_due_begin(c, CORE_AT_DRAIN); /* it may be over since */
+	core_due_begin(c, CORE_AT_DRAIN); /* the drain may be over since */
 	if (n->handle != SLU_NODE_NONE)
 		core_drain_back(c, n);
 	return 0;

@@ -308,7 +308,7 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		break;
 	case SLU_KIND_POD:
 		pod_changed(c, obj, gone);
-		if (gone) /* it may have ended long ago, with a label */
+		if (gone) /* the object may have ended long ago, with a label */
 			core_after_news(c, obj->meta.ns);
 		break;
 	case SLU_KIND_FLUXJOB:

@@ -264,7 +264,7 @@ static void own_changed(struct slu_core *c, struct fluxjob *f)
 		follow_leader(c, f);
 	if (f->spec == spec || f->start_s) /* what runs, runs on */
 		return;
-	if (!f->spec && is_over(f->k)) { /* it was over before we came */
+	if (!f->spec && is_over(f->k)) { /* the FluxJob was over before this daemon started */
 		core_fluxjob_to(c, f, FLUXJOB_OVER);
 		f->spec = spec;
 		return;

@@ -15,7 +15,7 @@ static int hand_over(struct slu_core *c, const struct slu_rec_write *like)
 	struct slu_rec_write *w;
 
 	if (like->kind == SLU_KIND_FLUXJOB && !strcmp(like->ns, SLU_CLAIM_SPACE))
-		return 0; /* it is not in the cluster */
+		return 0; /* a claim is not in the cluster */
 	w = slu_rec_write_new(like);
 	if (w && slu_inbox_put_answer(c->out, &w->base) == 0) {
 		c->count.writes[like->verb]++;

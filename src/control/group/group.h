@@ -52,14 +52,14 @@ struct group {
 	int64_t ended_us;     /* when the last member ended; 0: none has */
 	int64_t started_s;    /* when its gang started; 0: it has not */
 	bool fills;           /* is on the list `fill` */
-	bool disrupted;       /* it starts again because a member was taken away */
+	bool disrupted;       /* the group starts again because a member was taken away */
 	char *wrong;          /* what is wrong with its objects; NULL: nothing */
 	slu_node avoid[8];    /* nodes that refused a member lately: run/undo.c */
 	uint32_t n_avoid, undone;
 	uint32_t stalled; /* times its Jobs did not make all their pods: hold/release.c */
 	char *stall_text; /* ... and what was missing; NULL */
 	int64_t avoid_until_s, again_s;
-	bool after_waits; /* it waits for other groups: run/after.c */
+	bool after_waits; /* the group waits for other groups: run/after.c */
 	/* run/spaces.c: its neighbours in its namespace, and its place among those that wait. */
 	bool in_space;
 	struct group *space_next, *space_prev;
@@ -142,7 +142,8 @@ struct group *core_group_find(struct slu_core *c, const char *ns, const char *ke
 struct group *core_group_join(struct slu_core *c, struct pod *p);
 /* Let the pod join the earlier life of its group that has this key (with its namespace). */
 struct group *core_group_join_retired(struct slu_core *c, struct pod *p, const char *key);
-void core_group_retire(struct group *g); /* it is an earlier life: no PodGroup speaks of it */
+void core_group_retire(
+	struct group *g); /* the group is an earlier life: no PodGroup speaks of it */
 void core_group_dirty(struct slu_core *c, struct group *g);
 /* Whether another scheduler put all its members on nodes that Sluice does not use. */
 bool core_group_elsewhere(const struct group *g);
@@ -156,7 +157,8 @@ void core_groups_done(struct slu_core *c);
 
 void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o);
 void core_groups_touch(struct slu_core *c, const struct slu_kobj *obj); /* PodGroup, claim */
-void core_groups_touch_wrong(struct slu_core *c); /* those refused may be acceptable now */
+void core_groups_touch_wrong(
+	struct slu_core *c); /* groups that were refused may be acceptable now */
 /* Groups whose pods have volume claims; false: whose pods zones may bind. */
 void core_groups_touch_bound(struct slu_core *c, bool claims);
 

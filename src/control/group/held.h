@@ -19,12 +19,12 @@
  * again.  Each returns to NONE once the mirror shows the Job released, or TAKEN_BACK and suspended.
  * core_held_turn_to() refuses every other change. */
 enum held_turn {
-	TURN_NONE,     /* it waits, or the mirror shows all that was decided */
+	TURN_NONE,     /* the Job waits, or the mirror shows all that was decided */
 	TURN_RESUMING, /* the patch that releases it is on its way */
 	TURN_RETRYING, /* ... and failed, or may have been overtaken: it is sent again at again_us */
-	TURN_NOTE_DUE, /* it was resumed before its turn: the patch only notes its places, at again_us */
+	TURN_NOTE_DUE, /* the Job was resumed before its turn: the patch only notes its places, at again_us */
 	TURN_NOTING, /* ... and is on its way */
-	TURN_BEGUN, /* it was resumed before its turn, and a pod of it has ended: nothing to write */
+	TURN_BEGUN, /* the Job was resumed before its turn, and a pod of it has ended: nothing to write */
 	TURN_TAKEN_BACK, /* the patch that suspends it again is on its way */
 };
 
@@ -43,7 +43,7 @@ struct held {
 	uint64_t serial;
 	struct group *group;         /* of its members; NULL */
 	SLU_VEC(struct pod *) stand; /* for the pods of a suspended Job */
-	bool crowded;                /* it has no stand-ins: there are too many already */
+	bool crowded;                /* the object has no stand-ins: there are too many already */
 	bool new_template;           /* its template may have changed: other stand-ins are needed */
 	bool listed;                 /* is on the list `look` */
 	enum held_turn turn;

@@ -109,7 +109,7 @@ static bool shares_once(struct slu_core *c, struct group *g)
 
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		if (core_pod_at(g->pod.p[i]))
-			return false; /* it has begun: the others follow one by one */
+			return false; /* the group has begun: the others follow one by one */
 		claims += g->pod.p[i]->k->spec.nclaims;
 	}
 	pod = claims ? slu_reallocarray(NULL, g->pod.n, sizeof *pod) : NULL;

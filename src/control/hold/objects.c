@@ -340,7 +340,7 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 	}
 	h = core_held_find(c, o->uid);
 	if (h && core_ahead_is(h))
-		core_held_again(c, h); /* it may need no stand-in (any more) */
+		core_held_again(c, h); /* the object may need no stand-ins, or none any more */
 	if (gone || !held || !p->group)
 		return;
 	core_source(c, p->k, &src);

@@ -239,7 +239,7 @@ static void release_pod(struct slu_core *c, struct run *r, struct slot *s)
 	};
 	struct slu_buf b = SLU_BUF_INIT(1u << 20);
 
-	if (!*at.node) { /* it went in the meantime */
+	if (!*at.node) { /* the node is gone in the meantime */
 		core_slot_to(c, r, s, SLOT_FAILED);
 		return;
 	}

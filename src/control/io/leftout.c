@@ -36,7 +36,7 @@ void slu_leftout_add(struct slu_leftout *l, enum slu_kkind kind, const struct sl
 
 void slu_leftout_drop(struct slu_leftout *l, enum slu_kkind kind, const char *ns, const char *name)
 {
-	/* This is called for every change; as a rule the list is empty. */
+	/* Every change of an object comes here, and as a rule the list is empty. */
 	uint32_t i = l->n ? find_left_out(l, kind, ns, name) : 0;
 
 	if (i < l->n)

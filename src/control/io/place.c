@@ -284,7 +284,8 @@ static int send(struct slu_place *p, struct slu_kube_request *q, const char *gro
 		 * time. */
 		if (q->method == SLU_HTTP_PATCH)
 			q->query = "fieldValidation=Ignore";
-		q->guard = p->held; /* it may wait for its turn longer than we lead */
+		q->guard =
+			p->held; /* a write may wait for its turn longer than this replica leads */
 		q->guard_arg = p->held_arg;
 		rc = slu_kube_send(p->client, q, NULL);
 	}

@@ -17,13 +17,13 @@ struct slu_life_maker {
 struct slu_life_member {
 	const struct slu_kpod *pod;
 	uint32_t maker; /* among the makers; SLU_LIFE_ALONE: it has no maker */
-	bool placed;    /* it has its node, or was released to one */
+	bool placed;    /* the pod has its node, or was released to one */
 };
 #define SLU_LIFE_ALONE UINT32_MAX
 
 /* What the store remembers of this life; zeros: nothing. */
 struct slu_life_row {
-	uint32_t size;     /* it waited for so many the last time its size could be told */
+	uint32_t size;     /* members the group waited for when its size was last known */
 	uint32_t finished; /* members of makers that were seen to succeed */
 	uint32_t alone;    /* of those without a maker: the same */
 };
@@ -36,7 +36,7 @@ struct slu_life_objects {
 	bool one_object;    /* the group is what one object makes; no user chose its name */
 	bool led;           /* a LeaderWorkerSet's, by its name: one set makes the leaders of all */
 	uint32_t led_index; /* ... and its groups have numbers */
-	bool lacks_podgroup; /* it names a PodGroup, and that is not there */
+	bool lacks_podgroup; /* the group names a PodGroup that does not exist */
 	struct slu_life_row row;
 };
 

@@ -312,7 +312,7 @@ void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s)
 				   .reporter = s->pod->k->spec.scheduler,
 				   .limit_ns = core_place_limit_ns(c, r->g) };
 
-	if (!*w.node) { /* it went in the meantime */
+	if (!*w.node) { /* the node is gone in the meantime */
 		core_slot_to(c, r, s, SLOT_FAILED);
 		return;
 	}

@@ -77,7 +77,7 @@ static void move(struct slu_core *c, struct pod *p, const char *retired)
 			g->stands -= p->stand != NULL;
 			break;
 		}
-	core_pod_unkeep(c, p); /* it is a member of another row now */
+	core_pod_unkeep(c, p); /* the pod is a member of another row now */
 	p->group = NULL;
 	p->group = retired ? core_group_join_retired(c, p, retired) : core_group_join(c, p);
 	core_groups_born(c);

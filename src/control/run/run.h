@@ -167,7 +167,8 @@ void core_run_hold(struct slu_core *c, struct run *r);
 int64_t core_run_limit(const struct slu_core *c, const struct run *r);
 /* The settings changed: submit refused runs again, and with `all` every waiting run. */
 void core_runs_again(struct slu_core *c, bool all);
-void core_run_register(struct slu_core *c, struct run *r, int64_t start_s); /* it runs already */
+void core_run_register(struct slu_core *c, struct run *r,
+		       int64_t start_s); /* the run runs already */
 void core_run_end(struct slu_core *c, struct run *r, enum slu_result how);
 /* After either of these the caller calls core_run_settled().  A run without slots is RUN_OVER. */
 void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep);
@@ -268,7 +269,7 @@ void core_groups_born(struct slu_core *c); /* what the store knows of groups tha
 void core_group_leave(struct slu_core *c, struct pod *p, bool ended);
 void core_groups_settle(struct slu_core *c);              /* look at every dirty group */
 void core_group_settle(struct slu_core *c, uint32_t i);   /* at the i-th of them */
-void core_group_end(struct slu_core *c, struct group *g); /* it has no members left */
+void core_group_end(struct slu_core *c, struct group *g); /* the group has no members left */
 int core_run_role(struct run *r, struct shape *s); /* its number, new if need be; -E2BIG, -ENOMEM */
 
 /* ---- lives.c ---- */
@@ -287,7 +288,7 @@ void core_lives_recall(struct slu_core *c);
 void core_after_born(struct slu_core *c, struct group *g);
 void core_after_recall(struct slu_core *c, const struct slu_store_result *r);
 void core_after_gone(struct slu_core *c, struct group *g);
-bool core_after_blocks(struct slu_core *c, struct group *g); /* it waits for another group */
+bool core_after_blocks(struct slu_core *c, struct group *g); /* the group waits for another group */
 void core_after_done(struct slu_core *c);
 
 /* ---- spaces.c: how much each namespace has after.c look at ---- */
@@ -323,7 +324,7 @@ uint64_t core_keep_sum(const struct slu_store_job *j); /* equal: the row need no
 int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
 void core_group_keep(struct slu_core *c, struct group *g);    /* what changed since the last time */
 int core_group_keep_all(struct slu_core *c, struct group *g); /* all of it, changed or not */
-void core_group_unkeep(struct slu_core *c, struct group *g);  /* it is gone */
+void core_group_unkeep(struct slu_core *c, struct group *g);  /* the group is gone */
 void core_pod_unkeep(struct slu_core *c, struct pod *p);
 
 bool core_started(const struct group *g); /* one of its runs has left the queue */
@@ -370,7 +371,7 @@ struct core_memory {
 	char *key, *name, *user, *queue;
 	bool named;                   /* a user chose the name: it may come again */
 	bool retired;                 /* an earlier life of a name: its members only leave */
-	bool ran;                     /* it has begun: its outcome is recorded */
+	bool ran;                     /* the group has begun: its outcome is recorded */
 	bool other;                   /* the cluster has another life of that name */
 	struct core_names maker, pod; /* uids; pods: those that were not seen to end */
 	struct core_names vacant;     /* nodes with places kept for members to come */
