@@ -510,7 +510,7 @@ static void test_undrain_while_gone(void)
 	drain(&w, "n0", true, 0, 0);
 	ok(answered_rc == -ENOENT, "a node that is not there is not drained: %s", answered);
 	drain(&w, "n0", false, 0, 0);
-	ok(!answered_rc && strstr(answered, "when it is back"),
+	ok(!answered_rc && strstr(answered, "as soon as it is back"),
 	   "the drain of a node that was deleted can be ended: %s", answered);
 	feed_node(&w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", "True");
 	turn(&w);
