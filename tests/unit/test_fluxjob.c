@@ -686,8 +686,9 @@ static void test_many_large(void)
 		snprintf(name, sizeof name, "m%d", i);
 		fluxjob(&w, name, SLOTS("10000"), "", false);
 	}
-	ok(w.core->cluster->pods.n == 20000, "%u slots of 10 000 000 are planned with",
-	   w.core->cluster->pods.n);
+	ok(w.core->fluxjobs->n_slots == 20000 && w.core->cluster->pods.n == 2,
+	   "%" PRIu64 " slots of 10 000 000 are planned with, in %u records",
+	   w.core->fluxjobs->n_slots, w.core->cluster->pods.n);
 	turn(&w);
 	later(&w, 2);
 	ok(says(&w, "waits: the FluxJobs"), "the others say so: %s", w.last_status);
@@ -701,12 +702,13 @@ static void test_many_large(void)
 			fluxjob(&w, name, SLOTS("10000"), "", true);
 	}
 	later(&w, 2);
-	ok(w.core->cluster->pods.n <= 10002, "two go, and no more than one comes at once (%u)",
-	   w.core->cluster->pods.n);
+	ok(w.core->fluxjobs->n_slots <= 10000,
+	   "two go, and no more than one comes at once (%" PRIu64 ")", w.core->fluxjobs->n_slots);
 	for (int i = 0; i < 20; i++)
 		later(&w, 1);
-	ok(w.core->cluster->pods.n == 20002,
-	   "the next large FluxJob gets its slots after a while (%u)", w.core->cluster->pods.n);
+	ok(w.core->fluxjobs->n_slots == 20000,
+	   "the next large FluxJob gets its slots after a while (%" PRIu64 ")",
+	   w.core->fluxjobs->n_slots);
 	close_world(&w);
 }
 

@@ -146,6 +146,8 @@ struct pod {
 	struct node *node;   /* the node on whose list the pod stands */
 	struct shape *shape; /* of managed pods only */
 	uint64_t serial;     /* unique for the life of the process; key of foreign work */
+	/* Members exactly like it that wait and have no record: the record is a lot (run/lots.c). */
+	uint32_t others;
 	struct held
 		*stand;  /* a stand-in for a pod that this held Job will make; not in the table */
 	char *stand_key; /* ... and its name in intents */
@@ -372,6 +374,8 @@ struct core_shared_claim {
 };
 /* Leave out pods of one namespace that share such a claim with one before them; returns how many are
  * left.  `shared` (may be NULL): an example. */
+/* The first of the pod's claims that is for one pod only; NULL: it has none. */
+const char *core_claim_alone(struct slu_core *c, const struct pod *p);
 uint32_t core_claims_once(struct slu_core *c, struct pod **pod, uint32_t n,
 			  struct core_shared_claim *shared);
 

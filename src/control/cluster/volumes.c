@@ -305,6 +305,16 @@ static const char *note_claims(struct slu_core *c, struct slu_map *seen, const s
 	return NULL;
 }
 
+const char *core_claim_alone(struct slu_core *c, const struct pod *p)
+{
+	const struct slu_kpodspec *s = &p->k->spec;
+
+	for (uint16_t i = 0; i < s->nclaims; i++)
+		if (core_claim_is_once(c, p->k->o.meta.ns, s->claims[i]))
+			return s->claims[i];
+	return NULL;
+}
+
 uint32_t core_claims_once(struct slu_core *c, struct pod **pod, uint32_t n,
 			  struct core_shared_claim *shared)
 {

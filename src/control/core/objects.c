@@ -242,7 +242,16 @@ void core_phantoms_taken(struct slu_core *c)
 	for (uint32_t i = 0; i < c->fluxjobs->shown.n; i++) {
 		struct core_shown s = c->fluxjobs->shown.p[i];
 
+		struct pod *p = pod_of(slu_table_finds(&c->cluster->pods, s.obj->meta.uid));
+
+		if (p)
+			core_lot_resize(c, p, s.others); /* each slot is shown by itself now */
 		pod_changed(c, s.obj, s.gone);
+		if (!p && s.others) {
+			p = pod_of(slu_table_finds(&c->cluster->pods, s.obj->meta.uid));
+			if (p)
+				core_lot_resize(c, p, s.others);
+		}
 		slu_kobj_unref(s.obj);
 	}
 	c->fluxjobs->shown.n = 0;

@@ -63,6 +63,7 @@ struct fluxjob {
 struct core_shown {
 	const struct slu_kobj *obj;
 	bool gone;
+	uint32_t others; /* slots exactly like it: run/lots.c */
 };
 
 /* The phantom that others of the same role and FluxJob are copies of, while a batch of them is made. */

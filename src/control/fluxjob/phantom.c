@@ -1,8 +1,8 @@
 /* Phantoms: pods that exist only here.
  *
  * A FluxJob that a user wrote has no pods: it takes its nodes for its duration, and the programs that
- * read its status use them.  For each of its slots there is a phantom, a pod object like those the API
- * server sends, under a uid that no server gives out.  So groups, the queue, intents, the audit and
+ * read its status use them.  For its slots there are phantoms, pod objects like those the API server
+ * sends, under uids that no server gives out; as long as they wait, one for all slots that are alike.  So groups, the queue, intents, the audit and
  * reports need no special case; only the writes that would go to the cluster about a phantom are carried
  * out here instead. */
 #include "control/fluxjob/fluxjob.h"
@@ -30,6 +30,20 @@ static const struct slu_fluxjob_role *role_of(const struct slu_fluxjob_ask *a, u
 			i -= n;
 		}
 	return &a->role[0];
+}
+
+/* How many slots from the i-th on are alike. */
+static uint32_t alike_from(const struct slu_fluxjob_ask *a, uint32_t i)
+{
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t r = 0; r < a->n_role; r++) {
+			uint32_t n = pass ? a->role[r].max - a->role[r].min : a->role[r].min;
+
+			if (i < n)
+				return n - i;
+			i -= n;
+		}
+	return 1;
 }
 
 static void stamp(struct slu_jsonw *w, const char *key, int64_t us)
@@ -206,9 +220,10 @@ void core_phantom_forget(struct slu_core *c)
 	c->fluxjobs->like = (struct phantom_like){ 0 };
 }
 
-static int push_shown(struct slu_core *c, const struct slu_kobj *o, bool gone)
+static int push_shown(struct slu_core *c, const struct slu_kobj *o, bool gone, uint32_t others)
 {
-	int rc = o ? slu_vec_push(&c->fluxjobs->shown, ((struct core_shown){ o, gone })) : -ENOMEM;
+	int rc = o ? slu_vec_push(&c->fluxjobs->shown, ((struct core_shown){ o, gone, others }))
+		   : -ENOMEM;
 
 	if (rc < 0)
 		slu_kobj_unref(o);
@@ -222,7 +237,7 @@ static void uid_of(const struct slu_kfluxjob *k, uint32_t i, char out[256])
 
 /* Show a phantom as it is now: the core takes it in as it does the objects of the API server. */
 static int show_phantom(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
-			uint32_t i, const char *node, enum slu_kphase phase)
+			uint32_t i, uint32_t others, const char *node, enum slu_kphase phase)
 {
 	const struct phantom_like *like = &c->fluxjobs->like;
 	const struct slu_fluxjob_role *role = role_of(&f->ask, i);
@@ -235,13 +250,13 @@ static int show_phantom(struct slu_core *c, struct fluxjob *f, const struct slu_
 	snprintf(name, sizeof name, "%.240s-%u", k->o.meta.name, i);
 	uid_of(k, i, uid);
 	return push_shown(c, slu_kpod_like(like->pod, name, uid, node, phase, start_s * 1000000),
-			  false);
+			  false, others);
 }
 
 /* ... for the last time. */
 static void show_gone(struct slu_core *c, const struct pod *p)
 {
-	push_shown(c, slu_kobj_ref(&p->k->o), true);
+	push_shown(c, slu_kobj_ref(&p->k->o), true, 0);
 }
 
 /* A FluxJob of one line may ask for 10 000 slots, and any user may make many.  So a namespace has at most
@@ -311,10 +326,11 @@ int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 	f->start_s = was ? f->k->start_us / 1000000 : 0;
 	if (!f->claim)
 		core_pace_pay(&c->fluxjobs->pace, k_ns(f), (int64_t)f->ask.max, EACH_US, c->now_us);
-	for (uint32_t i = 0; !rc && i < f->ask.max; i++) {
+	for (uint32_t i = 0, alike; !rc && i < f->ask.max; i += alike) {
 		const char *node = was && i < at.h.n && strcmp(at.h.p[i], "-") ? at.h.p[i] : "";
 
-		rc = show_phantom(c, f, f->k, i, node,
+		alike = was ? 1 : alike_from(&f->ask, i);
+		rc = show_phantom(c, f, f->k, i, alike - 1, node,
 				  *node ? SLU_PHASE_RUNNING : SLU_PHASE_PENDING);
 	}
 	slu_hostlist_done(&at);
@@ -339,7 +355,7 @@ void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_k
 		if (!e)
 			continue;
 		if (ok && *pod_of(e)->k->spec.node)
-			show_phantom(c, f, k, i, pod_of(e)->k->spec.node, SLU_PHASE_SUCCEEDED);
+			show_phantom(c, f, k, i, 0, pod_of(e)->k->spec.node, SLU_PHASE_SUCCEEDED);
 		show_gone(c, pod_of(e));
 	}
 	if (f->life == FLUXJOB_LIVES)
@@ -374,7 +390,7 @@ void core_phantoms_place(struct slu_core *c)
 			core_fluxjob_turn_by(c, f, c->now_us);
 		}
 		if (f && f->k && *at.node)
-			show_phantom(c, f, f->k, slot, at.node, SLU_PHASE_RUNNING);
+			show_phantom(c, f, f->k, slot, 0, at.node, SLU_PHASE_RUNNING);
 		else if (f && f->k)
 			show_gone(c, p);
 		slu_free(at.uid);

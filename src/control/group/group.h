@@ -21,8 +21,9 @@ struct group {
 	char *user; /* the submitter, if the webhook recorded one; else its namespace */
 	struct slu_group_id id;
 	struct slu_group_wish wish;
-	SLU_VEC(struct pod *) pod;
-	uint32_t stands; /* of them: stand-ins (hold/objects.c) */
+	SLU_VEC(struct pod *) pod; /* records of its members ... */
+	uint32_t others;           /* ... and members without one: run/lots.c */
+	uint32_t stands;           /* of the records: stand-ins (hold/objects.c) */
 	SLU_VEC(struct run *) run;
 	SLU_VEC(struct held *) owned; /* held objects its members come from */
 	uint64_t reported;            /* the pass in which those were last reported: hold/view.c */
@@ -97,6 +98,11 @@ struct groups {
 static inline struct group *group_of(struct slu_entry *e)
 {
 	return e ? slu_entry_of(e, struct group, e) : NULL;
+}
+
+static inline uint32_t core_members(const struct group *g)
+{
+	return g->pod.n + g->others;
 }
 
 /* Whether this is the first cycle after a start with a long queue: it only decides, and leaves

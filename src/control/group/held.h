@@ -42,7 +42,8 @@ struct held {
 	const struct slu_kobj *obj;
 	uint64_t serial;
 	struct group *group;         /* of its members; NULL */
-	SLU_VEC(struct pod *) stand; /* for the pods of a suspended Job */
+	SLU_VEC(struct pod *) stand; /* for the pods of a suspended Job; the last may be a lot */
+	uint32_t stands;             /* members that they are */
 	bool crowded;                /* the object has no stand-ins: there are too many already */
 	bool new_template;           /* its template may have changed: other stand-ins are needed */
 	bool listed;                 /* is on the list `look` */

@@ -170,9 +170,9 @@ bool core_life_look(struct slu_core *c, struct group *g)
 		if (uid && !beyond && at == SLU_LIFE_ALONE && core_maker_join(c, g, p) == 0)
 			at = find_maker(g, uid, g->maker.n - 1);
 		p->maker_at = at;
-		s->members.p[s->members.n++] = (struct slu_life_member){ .pod = p->k,
-									 .maker = at,
-									 .placed = core_pod_at(p) };
+		s->members.p[s->members.n++] = (struct slu_life_member){
+			.pod = p->k, .maker = at, .placed = core_pod_at(p), .others = p->others
+		};
 	}
 	if (!list_makers(c, g))
 		return false;
@@ -229,7 +229,7 @@ bool core_group_ordered(struct slu_core *c, const struct group *g)
 
 bool core_led_alone(struct slu_core *c, struct group *g)
 {
-	const struct slu_kpod *leader = g->pod.n == 1 ? g->pod.p[0]->k : NULL;
+	const struct slu_kpod *leader = core_members(g) == 1 ? g->pod.p[0]->k : NULL;
 	int64_t from_us = g->first_seen_us;
 
 	if (!leader || !slu_group_leads(&g->id, leader))

@@ -136,6 +136,7 @@ static struct group *join(struct slu_core *c, struct pod *p, const char *retired
 		return NULL;
 	p->member_at = g->pod.n - 1;
 	g->stands += p->stand != NULL;
+	g->others += p->others;
 	if (!p->shape)
 		p->shape = core_shape_get(c, p);
 	if (size)

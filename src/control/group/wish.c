@@ -105,7 +105,7 @@ static bool shares_once(struct slu_core *c, struct group *g)
 {
 	struct core_shared_claim shared = { 0 };
 	slu_cleanup(slu_freep) struct pod **pod = NULL;
-	uint32_t n = 0, claims = 0;
+	uint32_t n = 0, claims = 0, members = 0;
 
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		if (core_pod_at(g->pod.p[i]))
@@ -116,7 +116,15 @@ static bool shares_once(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; pod && i < g->pod.n; i++)
 		if (core_pod_startable(g->pod.p[i]))
 			pod[n++] = g->pod.p[i];
-	if (!pod || core_claims_once(c, pod, n, &shared) >= g->life.asks || !shared.claim)
+	n = pod ? core_claims_once(c, pod, n, &shared) : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const char *claim = pod[i]->others ? core_claim_alone(c, pod[i]) : NULL;
+
+		if (claim)
+			shared = (struct core_shared_claim){ claim, pod[i], pod[i] };
+		members += claim ? 1 : 1 + pod[i]->others;
+	}
+	if (members >= g->life.asks || !shared.claim)
 		return false;
 	core_group_wrong(
 		c, g,

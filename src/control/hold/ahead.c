@@ -91,8 +91,8 @@ static bool may_go(const struct slu_core *c, const struct held *h)
 	const struct slu_kjob *j = h->obj->kind == SLU_KIND_JOB ? slu_kjob(h->obj) : NULL;
 
 	return j && slu_held_waits(j) && h->early == EARLY_NONE && h->turn == TURN_NONE &&
-	       h->stand.n && h->stand.n <= c->cfg->held.ahead &&
-	       j->active_deadline_s == SLU_KNONE && c->now_us >= h->again_us;
+	       h->stands && h->stands <= c->cfg->held.ahead && j->active_deadline_s == SLU_KNONE &&
+	       c->now_us >= h->again_us;
 }
 
 static void go(struct slu_core *c, struct held *h)
@@ -136,8 +136,8 @@ static int visit(const struct slu_job_view *v, void *arg)
 	for (uint32_t i = 0; r && r->gang && i < r->g->owned.n; i++) {
 		struct held *h = r->g->owned.p[i];
 
-		if (may_go(w->c, h) && h->stand.n <= w->room) {
-			w->room -= h->stand.n;
+		if (may_go(w->c, h) && h->stands <= w->room) {
+			w->room -= h->stands;
 			go(w->c, h);
 		}
 	}
@@ -159,10 +159,10 @@ void core_ahead(struct slu_core *c)
 		struct held *h = slu_entry_of(e, struct held, e);
 		const struct group *g = h->group;
 
-		waits |= h->stand.n > 0;
+		waits |= h->stands > 0;
 		if (core_ahead_is(h) && h->turn == TURN_NONE) {
 			waits = true;
-			w.room -= SLU_MIN(w.room, h->stand.n + core_ahead_pods(h));
+			w.room -= SLU_MIN(w.room, h->stands + core_ahead_pods(h));
 			if (g && g->cancelled && !g->run.n && h->early == EARLY_NONE)
 				come_back(c, h);
 		}

@@ -44,15 +44,16 @@ static bool is_crowded(const struct slu_core *c, const struct held *h, int64_t m
 }
 
 /* 0 or -ENOMEM. */
-static int count_stand(struct slu_core *c, const struct held *h, int by)
+static int count_stands(struct slu_core *c, struct held *h, int64_t by)
 {
-	uint64_t key = (uintptr_t)h->obj->meta.ns, n = stands_of(c, h) + (uint64_t)(int64_t)by;
+	uint64_t key = (uintptr_t)h->obj->meta.ns, n = stands_of(c, h) + (uint64_t)by;
 
 	if (n && slu_map_put(&c->holds->stands, key, n) < 0)
 		return -ENOMEM;
 	if (!n)
 		slu_map_del(&c->holds->stands, key);
-	c->holds->n_stands += (uint64_t)(int64_t)by;
+	c->holds->n_stands += (uint64_t)by;
+	h->stands += (uint32_t)by;
 	return 0;
 }
 
@@ -84,7 +85,7 @@ static void stand_down(struct slu_core *c, struct pod *p, bool keep_slot)
 	if (g)
 		core_group_leave(c, p, false);
 	core_node_leave(c, p);
-	(void)count_stand(c, p->stand, -1); /* lowering a number takes no memory */
+	(void)count_stands(c, p->stand, -1 - (int64_t)p->others); /* lowering takes no memory */
 	stand_free(c, p);
 }
 
@@ -94,7 +95,9 @@ void core_held_leave(struct slu_core *c, struct held *h)
 		stand_down(c, h->stand.p[--h->stand.n], true);
 }
 
-static struct pod *stand_new(struct slu_core *c, struct held *h, const struct slu_kobj *k)
+/* One that stands for n pods. */
+static struct pod *stand_new(struct slu_core *c, struct held *h, const struct slu_kobj *k,
+			     uint32_t n)
 {
 	struct pod *p = slu_calloc(1, sizeof *p);
 	char key[CORE_STAND_KEY];
@@ -105,6 +108,7 @@ static struct pod *stand_new(struct slu_core *c, struct held *h, const struct sl
 	p->stand_key = slu_strdup(key);
 	p->k = slu_kpod(slu_kobj_ref(k));
 	p->stand = h;
+	p->others = n - 1;
 	p->managed = true;
 	p->binds = core_binds(c, p->k);
 	p->serial = ++c->serial;
@@ -112,10 +116,15 @@ static struct pod *stand_new(struct slu_core *c, struct held *h, const struct sl
 		stand_free(c, p);
 		return NULL;
 	}
-	p->group = count_stand(c, h, 1) == 0 ? core_group_join(c, p) : NULL;
+	if (count_stands(c, h, n) < 0) {
+		h->stand.n--;
+		stand_free(c, p);
+		return NULL;
+	}
+	p->group = core_group_join(c, p);
 	if (!p->group) {
 		h->stand.n--;
-		(void)count_stand(c, h, -1);
+		(void)count_stands(c, h, -(int64_t)n);
 		stand_free(c, p);
 		return NULL;
 	}
@@ -139,6 +148,42 @@ static bool has_pods(const struct held *h)
 	return false;
 }
 
+/* The lot at the end of the stand-ins, if there is one to add to: none of it has a place. */
+static struct pod *open_lot(const struct held *h)
+{
+	struct pod *p = h->stand.n ? h->stand.p[h->stand.n - 1] : NULL;
+
+	return p && (!p->run || p->run->state == RUN_QUEUED) ? p : NULL;
+}
+
+static void add_stands(struct slu_core *c, struct held *h, const struct slu_kobj *k, uint32_t n)
+{
+	struct pod *lot = open_lot(h);
+
+	if (!lot)
+		(void)stand_new(c, h, k, n); /* no memory: core/again.c looks at the Job again */
+	else if (count_stands(c, h, n) == 0)
+		core_lot_resize(c, lot, lot->others + n);
+}
+
+static void drop_stands(struct slu_core *c, struct held *h, uint32_t n, bool keep)
+{
+	while (n && h->stand.n) {
+		struct pod *p = h->stand.p[h->stand.n - 1];
+		uint32_t here = SLU_MIN(n, p->others);
+
+		if (here) {
+			(void)count_stands(c, h, -(int64_t)here);
+			core_lot_resize(c, p, p->others - here);
+			n -= here;
+			continue;
+		}
+		h->stand.n--;
+		stand_down(c, p, keep);
+		n--;
+	}
+}
+
 /* As many stand-ins as the Job would make pods at once; the pods of a Job that was resumed ahead
  * take their places one by one. */
 static void stand_in(struct slu_core *c, struct held *h)
@@ -154,22 +199,23 @@ static void stand_in(struct slu_core *c, struct held *h)
 		want = 1; /* its group is refused by its size, however many stand */
 	want -= SLU_MIN(want, ahead ? (int64_t)core_ahead_pods(h) : 0);
 	keep = wait ? ahead : !j->suspend;
-	while (h->stand.n && ((h->new_template && !ahead) || h->stand.n > want))
-		stand_down(c, h->stand.p[--h->stand.n], keep);
-	h->crowded = is_crowded(c, h, want - (int64_t)h->stand.n);
+	if (h->new_template && !ahead)
+		drop_stands(c, h, h->stands, keep);
+	else if (h->stands > want)
+		drop_stands(c, h, h->stands - (uint32_t)want, keep);
+	h->crowded = is_crowded(c, h, want - (int64_t)h->stands);
 	if (ahead ||
-	    (!h->crowded && h->stand.n < want)) /* one that is ahead may have to come back */
+	    (!h->crowded && h->stands < want)) /* one that is ahead may have to come back */
 		core_due_by(c, CORE_AT_AHEAD, c->now_us);
 	if (h->crowded)
 		core_due_by(c, CORE_AT_HELD, c->now_us + LATER_US);
-	if (h->crowded || h->stand.n >= want)
+	if (h->crowded || h->stands >= want)
 		return;
-	core_pace_pay(&c->holds->pace, h->obj->meta.ns, want - (int64_t)h->stand.n, EACH_US,
+	core_pace_pay(&c->holds->pace, h->obj->meta.ns, want - (int64_t)h->stands, EACH_US,
 		      c->now_us);
 	k = core_admitted(c, h->obj, &j->tmpl);
-	while (k && h->stand.n < want)
-		if (!stand_new(c, h, k))
-			return;
+	if (k)
+		add_stands(c, h, k, (uint32_t)want - h->stands);
 }
 
 /* ---- which objects ---- */

@@ -140,14 +140,14 @@ static void count_pods(const struct group *g, uint32_t *running, uint32_t *bound
 
 static const char *phase_of(const struct group *g, uint32_t running)
 {
-	if (g->pod.n + g->ended_ok + g->ended_bad < g->wish.min)
+	if (core_members(g) + g->ended_ok + g->ended_bad < g->wish.min)
 		return "Pending";
 	if (g->ended_ok >= g->wish.min)
 		return "Finished";
 	if (running + g->ended_ok >= g->wish.min)
 		return "Running";
 	/* Short of members, and no maker replaces them. */
-	return g->ended_bad && running == g->pod.n ? "Failed" : "Scheduling";
+	return g->ended_bad && running == core_members(g) ? "Failed" : "Scheduling";
 }
 
 void core_podgroup_status(struct slu_core *c, struct group *g)

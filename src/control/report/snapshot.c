@@ -70,7 +70,7 @@ static void snap_pods(struct slu_core *c, struct slu_snapshot *s, struct group *
 							  : "");
 		j->pod[i].state = p->k->phase <= SLU_PHASE_FAILED ? phase[p->k->phase] : "?";
 		j->n_pods++;
-		j->ready += core_pod_startable(p);
+		j->ready += core_pod_startable(p) ? 1 + p->others : 0;
 		j->bound += *p->k->spec.node != 0;
 	}
 }
@@ -180,7 +180,7 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 		.scheduler = text(s, g->scheduler),
 		.user = text(s, g->user),
 		.remedy = "",
-		.size = SLU_MAX(g->pod.n, g->wish.min),
+		.size = SLU_MAX(core_members(g), g->wish.min),
 		.min = g->wish.min,
 		.priority = g->wish.priority,
 		.first_seen_us = g->first_seen_us,

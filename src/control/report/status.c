@@ -89,8 +89,10 @@ static void sentence(struct slu_core *c, struct group *g, struct run *r, struct 
 		return;
 	}
 	for (uint32_t i = 0; i < g->pod.n; i++) {
-		have += core_pod_startable(g->pod.p[i]);
-		gated += !slu_held_free(&g->pod.p[i]->k->spec);
+		uint32_t n = 1 + g->pod.p[i]->others;
+
+		have += core_pod_startable(g->pod.p[i]) ? n : 0;
+		gated += slu_held_free(&g->pod.p[i]->k->spec) ? 0 : n;
 	}
 	slu_buf_printf(b, "group %s has %u of %u members", g->id.name, have, g->wish.min);
 	if (gated)

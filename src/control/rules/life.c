@@ -155,12 +155,12 @@ static void count_members(const struct slu_life_objects *o, struct slu_life *l)
 		const struct slu_life_member *m = &o->member[i];
 
 		if (slu_life_leaves(o, m)) {
-			l->leaving++;
+			l->leaving += 1 + m->others;
 			l->left += m->placed;
 		} else if (m->placed) {
 			l->placed++;
 		} else {
-			l->waiting++;
+			l->waiting += 1 + m->others;
 		}
 	}
 }

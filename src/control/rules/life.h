@@ -16,8 +16,9 @@ struct slu_life_maker {
 /* A pod of the group that has not ended (or what stands for one). */
 struct slu_life_member {
 	const struct slu_kpod *pod;
-	uint32_t maker; /* among the makers; SLU_LIFE_ALONE: it has no maker */
-	bool placed;    /* the pod has its node, or was released to one */
+	uint32_t maker;  /* among the makers; SLU_LIFE_ALONE: it has no maker */
+	bool placed;     /* the pod has its node, or was released to one */
+	uint32_t others; /* members exactly like it that are not listed */
 };
 #define SLU_LIFE_ALONE UINT32_MAX
 

@@ -261,7 +261,8 @@ static uint32_t decided_before(struct slu_core *c, const struct group *g)
 	if (!core_held_places(c, g))
 		return core_recall_open(c, g);
 	for (uint32_t i = 0; i < g->pod.n; i++)
-		n += core_pod_startable(g->pod.p[i]);
+		if (core_pod_startable(g->pod.p[i]))
+			n += 1 + g->pod.p[i]->others;
 	return n;
 }
 
@@ -391,6 +392,7 @@ void core_adopt(struct slu_core *c, struct group *g)
 
 	if (g->run.n)
 		return;
+	core_recall_lots(c, g);
 	adopt(c, g, &t);
 	taking_done(&t);
 }

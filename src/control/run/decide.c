@@ -116,6 +116,27 @@ static bool clashes(struct slu_core *c, struct run *r)
 	return any;
 }
 
+/* The members that got places need records of their own, in the order in which they were gathered.  0 or
+ * -ENOMEM. */
+static int divide_lots(struct slu_core *c, struct run *r, const struct slu_decision *d)
+{
+	uint32_t need[SLU_ROLES_MAX] = { 0 };
+	uint32_t n = r->want.n;
+
+	for (uint32_t i = 0; i < d->n_part; i++)
+		need[c->dec.part.p[d->part + i].role] += c->dec.part.p[d->part + i].slots;
+	for (uint32_t i = 0; i < n; i++) {
+		struct pod *p = r->want.p[i];
+		int k = p->others ? core_run_role(r, p->shape) : -1;
+
+		if (k >= 0 && core_lot_divide(c, p, need[k]) < 0)
+			return -ENOMEM;
+	}
+	if (r->want.n > n)
+		qsort(r->want.p, r->want.n, sizeof *r->want.p, core_by_age);
+	return 0;
+}
+
 static void start_run(struct slu_core *c, struct run *r, const struct slu_decision *d)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
@@ -124,7 +145,7 @@ static void start_run(struct slu_core *c, struct run *r, const struct slu_decisi
 
 	for (uint32_t i = 0; i < d->n_part; i++)
 		slots += c->dec.part.p[d->part + i].slots;
-	if (!from || slu_vec_reserve(&r->slot, slots) < 0) {
+	if (!from || slu_vec_reserve(&r->slot, slots) < 0 || divide_lots(c, r, d) < 0) {
 		struct slu_event ev = { .kind = SLU_EV_TAKE_BACK, .job = r->id };
 
 		core_apply(c, &ev); /* no memory: waits again at its old place */

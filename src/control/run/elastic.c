@@ -148,7 +148,8 @@ void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_deci
 			for (uint32_t j = first; j < g->pod.n && !s.pod; j++)
 				if (!g->pod.p[j]->run && core_pod_startable(g->pod.p[j]) &&
 				    role_of(r, g->pod.p[j]) == (int)part.role &&
-				    !core_pod_clashes(c, n, g->pod.p[j]))
+				    !core_pod_clashes(c, n, g->pod.p[j]) &&
+				    core_lot_divide(c, g->pod.p[j], 1) == 0)
 					s.pod = g->pod.p[j];
 			if (core_slot_add(r, s) < 0) {
 				struct slu_event ev = {

@@ -69,6 +69,7 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 	if (at < g->pod.n) {
 		memmove(&g->pod.p[at], &g->pod.p[at + 1], (--g->pod.n - at) * sizeof p);
 		g->stands -= p->stand != NULL;
+		g->others -= p->others;
 	}
 	if (ended && p->k->phase == SLU_PHASE_SUCCEEDED) {
 		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
@@ -104,21 +105,6 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 }
 
 /* ---- gathering ---- */
-
-static int by_age(const void *a, const void *b)
-{
-	const struct pod *p = *(struct pod *const *)a, *q = *(struct pod *const *)b;
-	const struct slu_kmeta *x = &p->k->o.meta, *y = &q->k->o.meta;
-
-	if (p->stale != q->stale) /* what a roll-out replaces comes last */
-		return p->stale ? 1 : -1;
-	if (x->created_us != y->created_us)
-		return x->created_us < y->created_us ? -1 : 1;
-	/* worker-2 before worker-10 */
-	if (strlen(x->name) != strlen(y->name))
-		return strlen(x->name) < strlen(y->name) ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
 
 static struct run *queued_gang(const struct group *g)
 {
@@ -162,10 +148,14 @@ static void clear_wants(struct slu_core *c, struct run *r)
 	r->role.n = 0;
 }
 
-/* Roles and members of a queued run, from the pods it shall take. */
-static int fill_run(struct run *r, struct pod **pod, uint32_t n, uint32_t min, uint32_t places)
+/* Roles and members of a queued run, from the pods it shall take: `most` of them, `min` at once. */
+static int fill_run(struct run *r, struct pod **pod, uint32_t n, uint32_t most, uint32_t min,
+		    uint32_t places)
 {
-	for (uint32_t i = 0; i < n; i++) {
+	uint32_t taken = 0;
+
+	for (uint32_t i = 0; i < n && taken < most; i++) {
+		uint32_t here = SLU_MIN(pod[i]->others, most - taken - 1) + 1;
 		int k = core_run_role(r, pod[i]->shape);
 
 		if (k < 0)
@@ -173,13 +163,13 @@ static int fill_run(struct run *r, struct pod **pod, uint32_t n, uint32_t min, u
 		if (slu_vec_push(&r->want, pod[i]) < 0)
 			return -ENOMEM;
 		pod[i]->run = r;
-		r->role.p[k].max++;
-		if (i < min)
-			r->role.p[k].min++;
+		r->role.p[k].max += here;
+		r->role.p[k].min += taken < min ? SLU_MIN(here, min - taken) : 0;
+		taken += here;
 	}
-	if (places > n) { /* members that are made one by one: hold their places too */
-		r->role.p[0].min += places - n;
-		r->role.p[0].max += places - n;
+	if (places > taken) { /* members that are made one by one: hold their places too */
+		r->role.p[0].min += places - taken;
+		r->role.p[0].max += places - taken;
 	}
 	return 0;
 }
@@ -200,7 +190,7 @@ static uint32_t needed(struct slu_core *c, const struct group *g)
 {
 	uint32_t asks = g->life.asks, others = 0;
 
-	if (g->owned.n && g->pod.n < asks)
+	if (g->owned.n && core_members(g) < asks)
 		others = core_held_strangers(c, g);
 	return asks - SLU_MIN(others, asks - 1);
 }
@@ -211,8 +201,23 @@ static bool few(struct slu_core *c, const struct group *g)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < g->pod.n; i++)
-		n += core_pod_startable(g->pod.p[i]);
+		if (core_pod_startable(g->pod.p[i]))
+			n += 1 + g->pod.p[i]->others;
 	return n < needed(c, g);
+}
+
+/* How many members the records are.  Of a lot that shares a claim for one pod only the first counts: it gets
+ * a record of its own. */
+static uint32_t count_members(struct slu_core *c, struct pod **pod, uint32_t n)
+{
+	uint32_t members = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (pod[i]->others && core_claim_alone(c, pod[i]))
+			(void)core_lot_divide(c, pod[i], 1); /* no memory: core/again.c */
+		members += 1 + pod[i]->others;
+	}
+	return members;
 }
 
 static void gather_group(struct slu_core *c, struct group *g)
@@ -220,7 +225,7 @@ static void gather_group(struct slu_core *c, struct group *g)
 	struct run *r = queued_gang(g);
 	slu_cleanup(slu_freep) struct pod **pod = slu_reallocarray(NULL, g->pod.n + 1u,
 								   sizeof *pod);
-	uint32_t n = 0, need = needed(c, g);
+	uint32_t n = 0, members = 0, need = needed(c, g), most;
 	uint64_t was = r ? fingerprint(r) : 0;
 	int rc;
 
@@ -230,9 +235,11 @@ static void gather_group(struct slu_core *c, struct group *g)
 		if (!g->run.p[i]->gang && g->run.p[i]->state == RUN_QUEUED)
 			core_run_end(c, g->run.p[i], SLU_RESULT_CANCELLED);
 	for (uint32_t i = 0; i < g->pod.n; i++)
-		if (core_pod_startable(g->pod.p[i]))
+		if (core_pod_startable(g->pod.p[i])) {
 			pod[n++] = g->pod.p[i];
-	if ((n < need && !(g->wish.one_by_one && n)) || core_after_blocks(c, g) ||
+			members += 1 + g->pod.p[i]->others;
+		}
+	if ((members < need && !(g->wish.one_by_one && n)) || core_after_blocks(c, g) ||
 	    c->now_s < g->again_s || core_calm_waits(c, g)) {
 		if (r)
 			core_run_end(c, r, SLU_RESULT_CANCELLED);
@@ -240,14 +247,15 @@ static void gather_group(struct slu_core *c, struct group *g)
 			core_group_keep(c, g);
 		return;
 	}
-	qsort(pod, n, sizeof *pod, by_age);
-	n = SLU_MIN(core_claims_once(c, pod, n, NULL), g->wish.max); /* the others follow */
+	qsort(pod, n, sizeof *pod, core_by_age);
+	n = core_claims_once(c, pod, n, NULL);
+	most = SLU_MIN(count_members(c, pod, n), g->wish.max); /* the others follow */
 	if (!r)
 		r = core_run_new(c, g, true);
 	if (!r)
 		return;
 	clear_wants(c, r);
-	rc = fill_run(r, pod, n, need, SLU_MAX(need, n));
+	rc = fill_run(r, pod, n, most, need, SLU_MAX(need, most));
 	if (rc == -E2BIG)
 		core_group_wrong(c, g, "members of more than %u different kinds", SLU_ROLES_MAX);
 	if (rc < 0) { /* without memory: not a part of it */
@@ -260,12 +268,18 @@ static void gather_group(struct slu_core *c, struct group *g)
 	}
 }
 
+/* Followers of one group that wait in the queue at the same time, if they come from a lot. */
+#define FOLLOWERS 64u
+
 static void follow(struct slu_core *c, struct group *g)
 {
-	uint32_t alive = 0;
+	uint32_t alive = 0, queued = 0;
 
 	for (uint32_t i = 0; i < g->pod.n; i++)
-		alive += g->pod.p[i]->run || core_pod_at(g->pod.p[i]);
+		if (g->pod.p[i]->run || core_pod_at(g->pod.p[i]))
+			alive += 1 + g->pod.p[i]->others;
+	for (uint32_t i = 0; i < g->run.n; i++)
+		queued += g->run.p[i]->state == RUN_QUEUED;
 	for (uint32_t i = 0; i < g->pod.n && alive < g->wish.max; i++) {
 		struct pod *p = g->pod.p[i];
 		struct run *r;
@@ -276,11 +290,15 @@ static void follow(struct slu_core *c, struct group *g)
 			core_elastic_wait(c, g);
 			continue;
 		}
+		/* The rest of the lot follows as these start. */
+		if (p->others && (queued >= FOLLOWERS || core_lot_divide(c, p, 1) < 0))
+			continue;
 		r = core_run_new(c, g, false);
 		if (!r)
 			return;
 		alive++;
-		if (fill_run(r, &p, 1, 1, 1) < 0 || core_run_submit(c, r) < 0)
+		queued++;
+		if (fill_run(r, &p, 1, 1, 1, 1) < 0 || core_run_submit(c, r) < 0)
 			core_run_over(c, r);
 	}
 }

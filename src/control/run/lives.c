@@ -75,6 +75,7 @@ static void move(struct slu_core *c, struct pod *p, const char *retired)
 		if (g->pod.p[i] == p) {
 			memmove(&g->pod.p[i], &g->pod.p[i + 1], (--g->pod.n - i) * sizeof p);
 			g->stands -= p->stand != NULL;
+			g->others -= p->others;
 			break;
 		}
 	core_pod_unkeep(c, p); /* the pod is a member of another row now */

@@ -19,7 +19,7 @@ static struct core_meant *stood_for(struct slu_core *c, const struct pod *p)
 	struct core_meant *m = NULL;
 	char key[CORE_STAND_KEY];
 
-	for (uint32_t i = e ? slu_entry_of(e, struct held, e)->stand.n : 0; e; i++) {
+	for (uint32_t i = e ? slu_entry_of(e, struct held, e)->stands : 0; e; i++) {
 		core_stand_key(key, sizeof key, o->uid, i);
 		m = meant_of(slu_table_finds(&c->runs->meant, key));
 		if (!m || !m->by || m->by == p)
@@ -41,16 +41,14 @@ struct core_meant *core_meant_for(struct slu_core *c, const struct pod *p)
 static const struct pod *pod_meant(struct slu_core *c, const struct core_meant *m)
 {
 	const char *number = strrchr(m->uid, '#');
-	struct slu_entry *e;
+	const struct held *h;
 	uint32_t i;
 
 	if (!number)
 		return pod_of(slu_table_finds(&c->cluster->pods, m->uid));
-	e = slu_table_find(&c->groups->held, m->uid, (size_t)(number - m->uid));
+	h = held_of(slu_table_find(&c->groups->held, m->uid, (size_t)(number - m->uid)));
 	i = (uint32_t)strtoul(number + 1, NULL, 10);
-	return e && i < slu_entry_of(e, struct held, e)->stand.n
-		       ? slu_entry_of(e, struct held, e)->stand.p[i]
-		       : m->by;
+	return h && i < h->stands ? h->stand.p[SLU_MIN(i, h->stand.n - 1)] : m->by;
 }
 
 void core_memory_free(struct core_memory *m)
@@ -115,6 +113,23 @@ int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t oth
 	bool ran = m && (m->state == SLU_STORE_STARTING || m->state == SLU_STORE_RUNNING);
 
 	return SLU_MIN(ran && m->start_s ? m->start_s : otherwise_s, c->now_s);
+}
+
+void core_recall_lots(struct slu_core *c, struct group *g)
+{
+	char uid[256];
+
+	for (uint32_t i = 0; c->runs->meant.n && g->others && i < g->pod.n; i++) {
+		struct pod *p = g->pod.p[i];
+		uint32_t n = 0;
+
+		for (; p->others && n <= p->others; n++) {
+			core_lot_uid(uid, sizeof uid, p, n);
+			if (!slu_table_finds(&c->runs->meant, uid))
+				break;
+		}
+		(void)core_lot_divide(c, p, n); /* no memory: they are planned again */
+	}
 }
 
 const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p)

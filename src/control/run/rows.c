@@ -138,7 +138,7 @@ static int put_row(struct slu_core *c, struct group *g, const struct run *r, uin
 				   .size = g->wish.min,
 				   .min_size = g->wish.min,
 				   .max_size = g->wish.max,
-				   .current_size = g->pod.n,
+				   .current_size = core_members(g),
 				   .limit_s = g->wish.duration_s,
 				   .begin_s = g->wish.begin_s,
 				   .deadline_s = g->wish.deadline_s };

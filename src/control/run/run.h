@@ -272,6 +272,17 @@ void core_group_settle(struct slu_core *c, uint32_t i);   /* at the i-th of them
 void core_group_end(struct slu_core *c, struct group *g); /* the group has no members left */
 int core_run_role(struct run *r, struct shape *s); /* its number, new if need be; -E2BIG, -ENOMEM */
 
+/* ---- lots.c: members that are alike, on one record (`others` in struct pod) ---- */
+
+/* Give the first n members of the lot records of their own, which queue with it; the rest of it goes with
+ * one more.  0 or -ENOMEM: only some of them got one. */
+int core_lot_divide(struct slu_core *c, struct pod *p, uint32_t n);
+void core_lot_resize(struct slu_core *c, struct pod *p, uint32_t others);
+/* For qsort() of pointers to members: the order in which they are gathered. */
+int core_by_age(const void *a, const void *b);
+/* The uid that the i-th member of the lot has, or will have. */
+void core_lot_uid(char *buf, size_t n, const struct pod *p, uint32_t i);
+
 /* ---- lives.c ---- */
 
 /* Split the group in two: members that are leaving belong to an earlier life of its name, members that
@@ -422,6 +433,8 @@ void core_meant_free(struct core_meant *m);
 void core_recall(struct slu_core *c, struct group *g); /* what the store knows of a new group */
 /* When the group started, by the store's row; `otherwise_s` if the store does not say. */
 int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s);
+/* Members of a lot that an open intent names get records of their own. */
+void core_recall_lots(struct slu_core *c, struct group *g);
 /* The node that an open intent of the store chose for the pod; NULL: none. */
 const char *core_recall_node(struct slu_core *c, const struct group *g, const struct pod *p);
 /* Whether some pods of the group's open intent have started, or even ended. */

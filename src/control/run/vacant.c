@@ -8,7 +8,7 @@
 bool core_vacant_trim(struct slu_core *c, struct group *g)
 {
 	bool any = false;
-	int64_t extra = (int64_t)g->pod.n + core_vacant(g) - core_group_wanted(c, g);
+	int64_t extra = (int64_t)core_members(g) + core_vacant(g) - core_group_wanted(c, g);
 	int64_t hold_us = c->cfg->jobs.hold_vacant_s * 1000000;
 	const struct slu_machine *m = slu_queue_machine(c->q);
 	bool ever = core_group_ordered(c, g);
@@ -74,7 +74,7 @@ bool core_vacant_kept(struct slu_core *c, const struct pod *p)
 		return false;
 	if (core_pod_turned_away(p))
 		return false;
-	return core_group_wanted(c, g) > (int64_t)g->pod.n + core_vacant(g);
+	return core_group_wanted(c, g) > (int64_t)core_members(g) + core_vacant(g);
 }
 
 /* A pod fits none of the places kept for it, since it differs from its template. */
@@ -112,9 +112,13 @@ static void takers_done(struct takers *t)
 }
 
 /* A member that cannot be listed because memory ran out takes a place another time. */
-static void takers_of(const struct group *g, struct takers *t)
+static void takers_of(struct slu_core *c, struct group *g, uint32_t places, struct takers *t)
 {
 	uint32_t n = 0;
+
+	for (uint32_t j = 0; g->others && j < g->pod.n; j++)
+		if (g->pod.p[j]->others && core_pod_startable(g->pod.p[j]))
+			(void)core_lot_divide(c, g->pod.p[j], places);
 
 	t->p = slu_reallocarray(NULL, g->pod.n + 1u, sizeof *t->p);
 	for (uint32_t j = 0; t->p && j < g->pod.n; j++) {
@@ -152,7 +156,7 @@ static bool fill_run(struct slu_core *c, struct group *g, struct run *r)
 
 	if (!r->n_slot[SLOT_VACANT] || r->state == RUN_UNDOING)
 		return false;
-	takers_of(g, &t);
+	takers_of(c, g, r->n_slot[SLOT_VACANT], &t);
 	for (uint32_t k = 0; t.alike.n && k < r->slot.n; k++)
 		if (r->slot.p[k].state == SLOT_VACANT)
 			filled |= take(c, r, k, &t);
