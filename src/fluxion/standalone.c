@@ -33,7 +33,8 @@ struct slu_standalone {
 	pthread_cond_t wake;
 	struct slu_flux_ask *first, **last;   /* to be worked on */
 	struct slu_flux_ask *done, **done_at; /* to be answered */
-	bool posted, stop;
+	struct slu_call back;                 /* to the loop: there are answers */
+	bool stop;
 };
 
 /* ---- groups ---- */
@@ -298,7 +299,6 @@ static void answer_all(void *arg)
 	a = s->done;
 	s->done = NULL;
 	s->done_at = &s->done;
-	s->posted = false;
 	pthread_mutex_unlock(&s->lock);
 	for (; a; a = next) {
 		next = a->next;
@@ -312,9 +312,8 @@ static void put_done(struct slu_standalone *s, struct slu_flux_ask *a)
 	a->next = NULL;
 	*s->done_at = a;
 	s->done_at = &a->next;
-	/* Without memory for the message the next answer tries again. */
-	if (!s->posted && !s->stop)
-		s->posted = slu_loop_post(s->loop, answer_all, s) == 0;
+	if (!s->stop)
+		slu_loop_call(s->loop, &s->back);
 }
 
 static void *thread_main(void *arg)
@@ -388,6 +387,7 @@ int slu_standalone_new(struct slu_loop *loop, const char *policy, struct slu_sta
 	s->loop = loop;
 	s->policy = policy && *policy ? policy : NULL;
 	s->last = &s->first;
+	s->back = (struct slu_call){ .fn = answer_all, .arg = s };
 	s->done_at = &s->done;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);
@@ -434,6 +434,7 @@ void slu_standalone_free(struct slu_standalone *s)
 		pthread_join(s->thread, NULL);
 		s->runs = false;
 	}
+	slu_loop_call_off(s->loop, &s->back);
 	answer_all(s);
 	for (a = s->first; a; a = next) {
 		next = a->next;

@@ -26,7 +26,8 @@ struct slu_loop {
 	struct slu_timer *timers; /* pairing heap, earliest first */
 	uint64_t seq;
 	struct slu_task *tasks, **tasks_end;
-	uv_mutex_t lock; /* guards posts */
+	uv_mutex_t lock; /* guards posts and calls */
+	struct slu_call *calls, **calls_end;
 	SLU_VEC(struct post) posts;
 	SLU_VEC(struct post)
 	running; /* swapped with posts, so that posting never waits for a call */
@@ -240,9 +241,21 @@ static void on_wake(uv_async_t *h)
 
 	for (;;) {
 		__typeof__(l->posts) t;
+		struct slu_call *call;
+		slu_call_fn *fn = NULL;
+		void *arg = NULL;
 
 		uv_mutex_lock(&l->lock);
-		if (!l->posts.n) {
+		call = l->calls;
+		if (call) {
+			fn = call->fn;
+			arg = call->arg;
+			call->waits = false;
+			l->calls = call->next;
+			if (!l->calls)
+				l->calls_end = &l->calls;
+		}
+		if (!l->posts.n && !call) {
 			uv_mutex_unlock(&l->lock);
 			return;
 		}
@@ -253,6 +266,8 @@ static void on_wake(uv_async_t *h)
 		slu_vec_each (&l->running, struct post, p)
 			p->fn(p->arg);
 		l->running.n = 0;
+		if (fn)
+			fn(arg);
 	}
 }
 
@@ -264,6 +279,33 @@ int slu_loop_post(struct slu_loop *l, slu_call_fn *fn, void *arg)
 	rc = slu_vec_push(&l->posts, (struct post){ fn, arg });
 	uv_mutex_unlock(&l->lock);
 	return rc < 0 ? rc : uv_async_send(&l->wake);
+}
+
+void slu_loop_call(struct slu_loop *l, struct slu_call *call)
+{
+	uv_mutex_lock(&l->lock);
+	if (!call->waits) {
+		call->waits = true;
+		call->next = NULL;
+		*l->calls_end = call;
+		l->calls_end = &call->next;
+	}
+	uv_mutex_unlock(&l->lock);
+	uv_async_send(&l->wake);
+}
+
+void slu_loop_call_off(struct slu_loop *l, struct slu_call *call)
+{
+	uv_mutex_lock(&l->lock);
+	for (struct slu_call **at = &l->calls; call->waits && *at; at = &(*at)->next)
+		if (*at == call) {
+			*at = call->next;
+			if (!*at)
+				l->calls_end = at;
+			call->waits = false;
+			break;
+		}
+	uv_mutex_unlock(&l->lock);
 }
 
 static void on_signal(uv_signal_t *h, int signo)
@@ -307,6 +349,7 @@ struct slu_loop *slu_loop_new(void)
 	signal(SIGPIPE, SIG_IGN);
 	uv_loop_configure(&l->uv, UV_METRICS_IDLE_TIME);
 	l->tasks_end = &l->tasks;
+	l->calls_end = &l->calls;
 	uv_mutex_init(&l->lock);
 	uv_timer_init(&l->uv, &l->tick);
 	uv_prepare_init(&l->uv, &l->prepare);

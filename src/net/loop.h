@@ -2,7 +2,7 @@
  *
  * A thin coat over libuv.  Timers live inside the structs that use them: starting one allocates
  * nothing and cannot fail, stopping one takes effect at once (no close callback to wait for).
- * Everything here belongs to the thread that runs the loop, except slu_loop_post(). */
+ * Everything here belongs to the thread that runs the loop, except slu_loop_post() and slu_loop_call(). */
 #pragma once
 #include "base/base.h"
 
@@ -33,6 +33,17 @@ int64_t slu_clock_ns(void);
 
 /* From any thread: run fn(arg) on the loop's thread, in order of posting.  0 or -ENOMEM. */
 int slu_loop_post(struct slu_loop *l, slu_call_fn *fn, void *arg);
+/* The same for a call that lives inside the struct it is about: it allocates nothing and cannot fail.  While
+ * it waits, to make it again changes nothing. */
+struct slu_call {
+	slu_call_fn *fn;
+	void *arg;
+	struct slu_call *next;
+	bool waits;
+};
+void slu_loop_call(struct slu_loop *l, struct slu_call *call);
+/* Take back a call that still waits; before what it is about is freed. */
+void slu_loop_call_off(struct slu_loop *l, struct slu_call *call);
 
 /* Call fn(arg) on each delivery of the signal.  0 or a negative errno. */
 int slu_loop_signal(struct slu_loop *l, int signo, slu_call_fn *fn, void *arg);

@@ -14,6 +14,8 @@
 #define CLOSE_NS    SLU_NS_PER_S
 #define REQUEST_MAX (64u << 10) /* no route reads a body */
 
+#define OUT_OF_MEMORY "out of memory; try again\n"
+
 enum endpoint { ENDPOINT_SOCKET, ENDPOINT_HTTPS, ENDPOINT_HEALTH, ENDPOINTS };
 
 /* Any client in the cluster may connect to HTTPS; the probes and the operator's socket keep their own
@@ -92,7 +94,9 @@ static void metrics(struct slu_api *a, struct slu_exchange *x)
 static void reply_json(struct slu_exchange *x, struct slu_buf *b)
 {
 	slu_buf_putc(b, '\n');
-	if (b->error)
+	if (b->error == -ENOMEM)
+		slu_http_reply_text(x, 503, OUT_OF_MEMORY);
+	else if (b->error)
 		slu_http_reply_text(x, 500, "the answer is too large\n");
 	else
 		slu_http_reply(x, 200, "application/json", b->p, b->n);
@@ -108,12 +112,14 @@ struct question {
 	struct question *next, *prev;
 	void (*then)(struct question *q); /* answers the exchange */
 	char *object;                     /* what the record's text points to; NULL */
+	struct slu_call back;             /* to the loop's thread */
 	int rc;
 	char text[SLU_ERROR_MAX];
 };
 
 static void question_free(struct question *q)
 {
+	slu_loop_call_off(q->a->s.loop, &q->back);
 	if (q->prev)
 		q->prev->next = q->next;
 	else
@@ -160,8 +166,8 @@ static void question_answer(void *arg, int rc, const char *text)
 
 	q->rc = rc;
 	snprintf(q->text, sizeof q->text, "%s", text);
-	if (slu_loop_post(q->a->s.loop, question_done, q) < 0)
-		slu_log(SLU_ERROR, "reply to a client lost: out of memory");
+	q->back = (struct slu_call){ .fn = question_done, .arg = q };
+	slu_loop_call(q->a->s.loop, &q->back);
 }
 
 static void ask_free(struct slu_record *r)
@@ -181,10 +187,13 @@ static void send_ask(struct slu_api *a, struct slu_exchange *x, const struct slu
 	struct question *q = slu_calloc(1, sizeof *q);
 
 	if (!r || !q || strlen(ns) >= sizeof r->ns || strlen(name) >= sizeof r->name) {
+		bool starved = !r || !q;
+
 		slu_free(r);
 		slu_free(q);
 		slu_free((char *)ask->text);
-		slu_http_reply_text(x, 400, "no such name\n");
+		slu_http_reply_text(x, starved ? 503 : 400,
+				    starved ? OUT_OF_MEMORY : "no such name\n");
 		return;
 	}
 	*q = (struct question){
@@ -214,7 +223,7 @@ static void ask_core(struct slu_api *a, struct slu_exchange *x, enum slu_ask wha
 
 #define PARTS 6
 
-/* "/v1/jobs/ns/name" into decoded parts; the number, or -1 when something is wrong with it. */
+/* "/v1/jobs/ns/name" into decoded parts; the number, -EINVAL when something is wrong with it, or -ENOMEM. */
 static int split_path(const char *path, char part[PARTS][256])
 {
 	int n = 0;
@@ -228,13 +237,13 @@ static int split_path(const char *path, char part[PARTS][256])
 			return n;
 		if (rc < 0 || n == PARTS) {
 			slu_buf_done(&b);
-			return -1;
+			return rc == -ENOMEM ? rc : -EINVAL;
 		}
 		snprintf(part[n++], 256, "%s", slu_buf_str(&b));
 		slu_buf_done(&b);
 		path += len;
 	}
-	return *path ? -1 : n;
+	return *path ? -EINVAL : n;
 }
 
 static bool read_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS][256], int n)
@@ -353,10 +362,13 @@ static void drain_node(struct slu_api *a, struct slu_exchange *x, const char *no
 	const char *query = slu_exchange_request(x)->query;
 	struct slu_rec_ask ask = { .what = SLU_ASK_DRAIN };
 	struct slu_error err = { 0 };
+	int rc = moment(query, "from", &ask.from_s, &err);
 
-	if (moment(query, "from", &ask.from_s, &err) < 0 ||
-	    moment(query, "until", &ask.until_s, &err) < 0) {
-		slu_http_reply_text(x, 400, "%s\n", err.text);
+	if (!rc)
+		rc = moment(query, "until", &ask.until_s, &err);
+	if (rc < 0) {
+		slu_http_reply_text(x, rc == -ENOMEM ? 503 : 400,
+				    rc == -ENOMEM ? OUT_OF_MEMORY : "%s\n", err.text);
 		return;
 	}
 	send_ask(a, x, &ask, "", node, question_reply);
@@ -484,6 +496,11 @@ static void reserve(struct slu_api *a, struct slu_exchange *x, const char *ns, c
 	struct slu_error err = { 0 };
 	int rc = put_reservation(slu_exchange_request(x)->query, ns, name, &b, &err);
 
+	if (rc == -ENOMEM) {
+		slu_http_reply_text(x, 503, OUT_OF_MEMORY);
+		slu_buf_done(&b);
+		return;
+	}
 	if (rc < 0) {
 		slu_http_reply_text(x, 400, "%s\n", *err.text ? err.text : "no such reservation");
 		slu_buf_done(&b);
@@ -546,7 +563,9 @@ static void read_reply(struct question *q)
 	char part[PARTS][256];
 	int n = split_path(req->path, part);
 
-	if (n < 2 || !read_route(q->a, q->x, part, n))
+	if (n == -ENOMEM)
+		slu_http_reply_text(q->x, 503, OUT_OF_MEMORY);
+	else if (n < 2 || !read_route(q->a, q->x, part, n))
 		slu_http_reply_text(q->x, 404, "nothing here: %s\n", req->path);
 }
 
@@ -556,6 +575,10 @@ static void route(struct slu_api *a, struct slu_exchange *x)
 	char part[PARTS][256];
 	int n = split_path(q->path, part);
 
+	if (n == -ENOMEM) {
+		slu_http_reply_text(x, 503, OUT_OF_MEMORY);
+		return;
+	}
 	if (n == 1 && !strcmp(part[0], "metrics") && q->method == SLU_HTTP_GET) {
 		metrics(a, x);
 		return;
@@ -668,7 +691,7 @@ static int open_endpoint(struct slu_api *a, enum endpoint d, const char *where, 
 	return 0;
 }
 
-int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct slu_error *err)
+static int api_new(const struct slu_api_setup *setup, struct slu_api **out, struct slu_error *err)
 {
 	slu_cleanup(slu_api_freep) struct slu_api *a = slu_calloc(1, sizeof *a);
 	slu_cleanup(slu_tls_unrefp) struct slu_tls *tls = NULL;
@@ -701,6 +724,14 @@ int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct 
 		return rc;
 	*out = slu_take(a);
 	return 0;
+}
+
+int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct slu_error *err)
+{
+	int rc = api_new(setup, out, err);
+
+	/* Some layer below may have had no memory even for its sentence. */
+	return rc == -ENOMEM && err && !*err->text ? slu_fail(err, rc, "out of memory") : rc;
 }
 
 static void now_closed(void *arg)

@@ -173,7 +173,7 @@ static int set_leaf(struct slu_certs *c, X509 *ca, EVP_PKEY *ca_key, const char 
 	if (!cert || !keytext) {
 		slu_free(cert);
 		wipe(&keytext);
-		return -ENOMEM;
+		return slu_fail(err, -ENOMEM, "certificate: out of memory");
 	}
 	slu_free(c->cert);
 	wipe(&c->key);
@@ -200,7 +200,8 @@ int slu_certs_make(struct slu_certs *out, const char *const *dns, uint32_t n, in
 		return fail_openssl(err, "making the CA");
 	c.ca_cert = pem_cert(ca);
 	c.ca_key = pem_key(key);
-	rc = c.ca_cert && c.ca_key ? set_leaf(&c, ca, key, dns, n, now_s, err) : -ENOMEM;
+	rc = c.ca_cert && c.ca_key ? set_leaf(&c, ca, key, dns, n, now_s, err)
+				   : slu_fail(err, -ENOMEM, "certificate: out of memory");
 	if (rc < 0) {
 		slu_certs_done(&c);
 		return rc;

@@ -16,8 +16,8 @@ struct slu_grpc_live {
 	struct slu_core *core;
 	pthread_mutex_t lock;
 	struct asked *done, **done_at; /* answered by the core, not yet by us */
-	bool posted;
-	struct slu_snapshot *drawn; /* what `graph` was made of */
+	struct slu_call back;          /* to the loop: there are answers */
+	struct slu_snapshot *drawn;    /* what `graph` was made of */
 	struct slu_buf graph;
 };
 
@@ -252,7 +252,6 @@ static void answer_all(void *arg)
 	q = l->done;
 	l->done = NULL;
 	l->done_at = &l->done;
-	l->posted = false;
 	pthread_mutex_unlock(&l->lock);
 	for (; q; q = next) {
 		next = q->next;
@@ -274,8 +273,7 @@ static void core_answered(void *arg, int rc, const char *text)
 	pthread_mutex_lock(&l->lock);
 	*l->done_at = q;
 	l->done_at = &q->next;
-	if (!l->posted)
-		l->posted = slu_loop_post(l->loop, answer_all, l) == 0;
+	slu_loop_call(l->loop, &l->back);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -467,6 +465,7 @@ int slu_grpc_live_new(struct slu_loop *loop, struct slu_core *core, struct slu_g
 		return -ENOMEM;
 	l->loop = loop;
 	l->core = core;
+	l->back = (struct slu_call){ .fn = answer_all, .arg = l };
 	l->done_at = &l->done;
 	pthread_mutex_init(&l->lock, NULL);
 	*out = l;
@@ -483,6 +482,7 @@ void slu_grpc_live_free(struct slu_grpc_live *l)
 	if (!l)
 		return;
 	l->core = NULL;
+	slu_loop_call_off(l->loop, &l->back);
 	answer_all(l);
 	slu_snapshot_unref(l->drawn);
 	slu_buf_done(&l->graph);

@@ -1,12 +1,15 @@
 /* Who may ask what: answers of a pretend API server, and what the caller at our door gets. */
 #include "kubefake.h"
 
+#include <arpa/inet.h>
+
 #include "serve/auth.h"
 #include "wire/json.h"
 
 struct world {
 	struct fake api, door; /* one loop, the api's */
 	struct slu_auth *auth;
+	struct slu_kube_client *client;
 	int tokens, accesses;          /* asked */
 	struct slu_exchange *slow[64]; /* questions about the token "slow" that wait */
 	int n_slow;
@@ -144,6 +147,81 @@ static void test_crowd(struct world *w)
 	call(w, "ada", SLU_HTTP_GET, "/v1/nodes", 403, "not allowed");
 }
 
+/* The status a bare caller gets while allocation k, and with `all` each one after it, fails; 0: the
+ * connection ended, -1: nothing came. */
+static int starved_call(struct world *w, const char *token, long k, bool all, bool *hit)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), status = -1;
+	char text[2000];
+	bool no = false;
+	int n = snprintf(text, sizeof text,
+			 "GET /v1/jobs HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\n"
+			 "Connection: close\r\n\r\n",
+			 token);
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	a.sin_port = htons((uint16_t)w->door.port);
+	if (connect(fd, (struct sockaddr *)&a, sizeof a) < 0 ||
+	    send(fd, text, (size_t)n, MSG_NOSIGNAL) != n) {
+		close(fd);
+		return -2;
+	}
+	if (all)
+		slu_fault_arm(k);
+	else
+		slu_fault_arm_once(k);
+	for (int i = 0; status < 0 && i < 3000; i++) {
+		ssize_t got;
+
+		slu_loop_run_until(w->api.loop, &no, i < 200 ? 50000 : SLU_NS_PER_MS);
+		if (i == 150)
+			*hit = slu_fault_disarm();
+		got = recv(fd, text, sizeof text - 1, MSG_DONTWAIT);
+		if (got > 0) {
+			text[got] = 0;
+			status = (int)strtol(text + strcspn(text, " "), NULL, 10);
+		} else if (!got || errno != EAGAIN) {
+			status = 0;
+		}
+	}
+	*hit |= slu_fault_disarm();
+	close(fd);
+	return status;
+}
+
+/* Each allocation between a caller and the answer fails, in the server, in the check and in the client that
+ * asks the API server (and in the pretend server, which runs on the same loop): whoever may not come in
+ * does not, and nobody is left waiting. */
+static void test_starved(struct world *w, const char *token, int status)
+{
+	int in = 0, silent = 0, wrong = 0, last = 0;
+	long k = 0;
+	bool hit;
+
+	for (int all = 0; all < 2; all++) {
+		k = 0;
+		do {
+			int got;
+
+			hit = false;
+			/* A permission that is kept needs no review. */
+			slu_auth_free(w->auth);
+			w->auth = slu_auth_new(w->client);
+			got = last = starved_call(w, token, k++, all, &hit);
+			in += got == 200;
+			silent += got == -1;
+			wrong += got != status && got != 0 && got < 500 && got != -1;
+		} while (hit && k < 5000);
+	}
+	ok(!silent && k > 20 && k < 5000 && last == status,
+	   "%s: %ld allocations may fail, nobody waits for ever (%d)", token, k, silent);
+	ok(!wrong && (status == 200 || !in), "%s: nobody is told anything that is not so (%d)",
+	   token, wrong);
+	call(w, "ada", SLU_HTTP_GET, "/v1/jobs", 200, "come in");
+	call(w, "bob", SLU_HTTP_GET, "/v1/jobs", 403, "not allowed");
+}
+
 int main(void)
 {
 	struct world w = { 0 };
@@ -157,6 +235,7 @@ int main(void)
 	fake_serve(&w.door, door, &w, NULL, 0);
 	cfg = fake_config(&w.api, "http", "", "    token: ours\n");
 	slu_kube_client_new(w.api.loop, cfg, &o, &c, NULL);
+	w.client = c;
 	w.auth = slu_auth_new(c);
 
 	call(&w, "", SLU_HTTP_GET, "/v1/jobs", 401, "token is needed");
@@ -179,6 +258,9 @@ int main(void)
 	call(&w, "ada", SLU_HTTP_GET, "/v1/unsure", 503, "whether this is allowed");
 
 	test_crowd(&w);
+	test_starved(&w, "ada", 200);
+	test_starved(&w, "bob", 403);
+	test_starved(&w, "eve", 401);
 
 	slu_auth_free(w.auth);
 	slu_kube_client_free(c);

@@ -435,6 +435,47 @@ static void test_certs(void)
 	slu_certs_done(&c);
 }
 
+/* Without memory a bundle is made whole or not at all, and one that is there stays as it was. */
+static void test_certs_starved(void)
+{
+	static const char *const dns[] = { "sluice.sluice-system.svc" };
+	struct slu_certs c = { 0 }, d = { 0 };
+	struct slu_error err = { 0 };
+	bool hit = true, good = true;
+	long k = 0;
+
+	for (; hit && k < 100; k++) {
+		int rc;
+
+		slu_fault_arm(k);
+		rc = slu_certs_make(&c, dns, 1, NOW, &err);
+		hit = slu_fault_disarm();
+		good &= rc < 0 ? hit && !c.ca_cert && !c.ca_key && !c.cert && !c.key && *err.text
+			       : slu_certs_check(&c, dns, 1, NOW, &err) == SLU_CERTS_GOOD;
+		slu_certs_done(&c);
+	}
+	ok(good && k > 3, "%ld allocations of a new bundle may fail: %s", k - 1, err.text);
+	slu_certs_make(&c, dns, 1, NOW, &err);
+	for (hit = true, k = 0; hit && k < 100; k++) {
+		int rc;
+
+		d = (struct slu_certs){ slu_strdup(c.ca_cert), slu_strdup(c.ca_key),
+					slu_strdup(c.cert), slu_strdup(c.key) };
+		slu_fault_arm(k);
+		rc = slu_certs_renew(&d, dns, 1, NOW + 86400, &err);
+		hit = slu_fault_disarm();
+		good &= slu_certs_check(&d, dns, 1, NOW, &err) == SLU_CERTS_GOOD &&
+			(rc == 0 || (!strcmp(d.cert, c.cert) && !strcmp(d.key, c.key)));
+		slu_fault_arm(k);
+		if (slu_certs_check(&d, dns, 1, NOW, &err) == SLU_CERTS_UNUSABLE)
+			good = false; /* a new authority would be made for want of memory */
+		slu_fault_disarm();
+		slu_certs_done(&d);
+	}
+	ok(good && k > 1, "%ld allocations of a renewal may fail, and the old leaf stays", k - 1);
+	slu_certs_done(&c);
+}
+
 /* ---- objects that cannot be read ---- */
 
 static struct slu_kbad bad_object(const char *ns, const char *name, const char *why)
@@ -513,6 +554,7 @@ int main(void)
 	test_admit();
 	test_forged_owner();
 	test_certs();
+	test_certs_starved();
 	test_leftout();
 	return tap_done();
 }

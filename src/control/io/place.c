@@ -31,6 +31,7 @@ struct slu_place {
 	struct slu_kube_client *client;
 	struct slu_loop *loop;
 	struct slu_inbox *in, *core;
+	struct slu_call woken; /* the inbox is not empty any more */
 	char instance[128];
 	uint64_t serial; /* makes event names unique, with the time of start */
 	uint64_t born_us;
@@ -668,8 +669,7 @@ static void wake(void *arg)
 {
 	struct slu_place *p = arg;
 
-	if (slu_loop_post(p->loop, send_waiting, p) < 0)
-		slu_log(SLU_ERROR, "cannot wake the io thread");
+	slu_loop_call(p->loop, &p->woken);
 }
 
 struct slu_place *slu_place_new(struct slu_kube_client *client, const char *instance,
@@ -683,6 +683,7 @@ struct slu_place *slu_place_new(struct slu_kube_client *client, const char *inst
 	p->window = slu_throttle(parallel);
 	p->client = client;
 	p->loop = slu_kube_client_loop(client);
+	p->woken = (struct slu_call){ .fn = send_waiting, .arg = p };
 	snprintf(p->instance, sizeof p->instance, "%s", instance);
 	p->in = slu_inbox_new(UINT32_MAX, wake, p);
 	if (!p->in) {
@@ -700,6 +701,7 @@ void slu_place_free(struct slu_place *p)
 		for (struct slu_rec_write *w; (w = line_take(&p->line[i]));)
 			w->base.free(&w->base);
 	slu_inbox_free(p->in);
+	slu_loop_call_off(p->loop, &p->woken);
 	slu_free(p);
 }
 

@@ -127,9 +127,11 @@ static int divide_lots(struct slu_core *c, struct run *r, const struct slu_decis
 		need[c->dec.part.p[d->part + i].role] += c->dec.part.p[d->part + i].slots;
 	for (uint32_t i = 0; i < n; i++) {
 		struct pod *p = r->want.p[i];
-		int k = p->others ? core_run_role(r, p->shape) : -1;
+		uint32_t k = 0;
 
-		if (k >= 0 && core_lot_divide(c, p, need[k]) < 0)
+		while (k < r->role.n && r->role.p[k].shape != p->shape)
+			k++;
+		if (k < r->role.n && core_lot_divide(c, p, need[k]) < 0)
 			return -ENOMEM;
 	}
 	if (r->want.n > n)
