@@ -98,7 +98,8 @@ static void put_spec(struct slu_buf *b, const struct slu_set_names *names,
 		put_u(b, s->dep[i].kind);
 		put_u(b, s->dep[i].job);
 	}
-	put_u(b, (s->held ? 1u : 0u) | (s->grow ? 2u : 0u) | (s->member ? 4u : 0u));
+	put_u(b, (s->held ? 1u : 0u) | (s->grow ? 2u : 0u) | (s->member ? 4u : 0u) |
+			 (s->stands ? 8u : 0u));
 	put_req(b, names, s->req);
 }
 
@@ -371,6 +372,7 @@ static const struct slu_job_spec *get_spec(struct in *r)
 	s->held = flags & 1;
 	s->grow = flags & 2;
 	s->member = flags & 4;
+	s->stands = flags & 8;
 	s->req = get_req(r);
 	return s;
 }

@@ -27,7 +27,7 @@ const char *slu_decision_name(enum slu_decision_kind k)
 		[SLU_DEC_STATE] = "state",     [SLU_DEC_NEVER] = "never",
 		[SLU_DEC_REFUSED] = "refused", [SLU_DEC_RESIZED] = "resized",
 		[SLU_DEC_LOST] = "lost",       [SLU_DEC_EXPIRED] = "expired",
-		[SLU_DEC_OVERRUN] = "overrun",
+		[SLU_DEC_OVERRUN] = "overrun", [SLU_DEC_MOVED] = "moved",
 	};
 
 	return (unsigned)k < SLU_LEN(name) ? name[k] : "?";

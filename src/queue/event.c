@@ -258,9 +258,26 @@ static int set_limit(struct slu_queue *q, uint32_t j, int64_t limit_s, struct sl
 	return rc < 0 ? rc : queue_job_settle(q, j, out);
 }
 
-static int set_request(struct slu_queue *q, uint32_t j, const struct slu_gang_req *req,
+static int set_stands(struct slu_queue *q, uint32_t j, bool stands, struct slu_error *err)
+{
+	struct job *job = &q->job.p[j];
+
+	if (job->state != SLU_JOB_RUNNING)
+		return slu_fail(err, -EINVAL, "job %" PRIu64 " does not run", job->id);
+	if (job->stands == stands)
+		return 0;
+	queue_tally(q, j, TALLY_RUNNING, -1);
+	job->stands = stands;
+	queue_tally(q, j, TALLY_RUNNING, 1);
+	if (!stands) /* somebody may start who was beyond the limit */
+		queue_plan_look(q);
+	return 0;
+}
+
+static int set_request(struct slu_queue *q, uint32_t j, const struct slu_job_spec *s,
 		       struct slu_decisions *out, struct slu_error *err)
 {
+	const struct slu_gang_req *req = s ? s->req : NULL;
 	struct job *job = &q->job.p[j];
 
 	if (job->state == SLU_JOB_RUNNING)
@@ -283,6 +300,7 @@ static int set_request(struct slu_queue *q, uint32_t j, const struct slu_gang_re
 	job->asked = SLU_NIL;
 	job->flags &= (uint8_t)~JOB_AVOIDS;
 	job->shape = (uint32_t)shape;
+	job->stands = s->stands;
 	if (job->block == BLOCK_NEVER)
 		job->block = BLOCK_NONE;
 	rc = queue_job_settle(q, j, out);
@@ -396,7 +414,9 @@ int queue_ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_
 	case SLU_EV_LIMIT:
 		return set_limit(q, j, ev->limit_s, out, err);
 	case SLU_EV_REQUEST:
-		return set_request(q, j, ev->spec ? ev->spec->req : NULL, out, err);
+		return set_request(q, j, ev->spec, out, err);
+	case SLU_EV_STANDS:
+		return set_stands(q, j, ev->size != 0, err);
 	case SLU_EV_PROMISE:
 		return promise(q, j, ev, out, err);
 	default:

@@ -52,6 +52,7 @@ static int ask_elsewhere(struct slu_queue *fork, const struct slu_queue *q, int6
 							   : slu_intern_str(&q->str, job->tag),
 		.grow = job->flags & JOB_GROW,
 		.member = job->flags & JOB_MEMBER,
+		.stands = job->stands,
 		.req = &q->shape.p[job->shape].req,
 	};
 	struct slu_event leave = { .kind = SLU_EV_CANCEL, .job = job->id };

@@ -39,7 +39,7 @@ void queue_tally(struct slu_queue *q, uint32_t j, enum tally what, int by)
 {
 	const struct job *job = &q->job.p[j];
 
-	if (job->flags & JOB_MEMBER)
+	if (what == TALLY_WAITING ? job->flags & JOB_MEMBER : job_is_free(job))
 		return;
 	tally_in(queue_usage_of(q, job->queue, job->user), what, by);
 	tally_in(&q->sub.p[job->queue].all, what, by);
@@ -735,6 +735,7 @@ int queue_job_make(struct slu_queue *q, const struct slu_job_spec *s, uint32_t q
 	job->deadline_s = s->deadline_s;
 	job->flags = (s->held ? JOB_HELD : 0) | (s->grow ? JOB_GROW : 0) |
 		     (s->member ? JOB_MEMBER : 0);
+	job->stands = s->stands;
 	q->sub.p[queue].n[job->state]++;
 	queue_tally(q, j, TALLY_WAITING, 1);
 	queue_job_list(q, j);

@@ -38,6 +38,8 @@ static bool job_used(const struct slu_queue *q, uint32_t i)
 	return q->job.p[i].used;
 }
 
+#define STANDS 256u /* among the flags of a job */
+
 static void job_fields(struct pic *p, struct job *j)
 {
 	U(j->id);
@@ -58,7 +60,11 @@ static void job_fields(struct pic *p, struct job *j)
 	T(j->promised_s);
 	U(j->gen);
 	U(j->block);
-	U(j->flags);
+	uint32_t flags = j->flags | (j->stands ? STANDS : 0);
+
+	U(flags);
+	j->flags = (uint8_t)flags;
+	j->stands = flags & STANDS;
 	U(j->how);
 	if (reads(p))
 		j->name = slu_bytes_get_s(&p->in);

@@ -64,7 +64,7 @@ bool queue_plan_user_free(struct slu_queue *q, uint32_t j)
 	const struct subqueue *sub = &q->sub.p[job->queue];
 	const struct slu_queue_limits *l = &sub->conf.limit;
 
-	if (job->flags & JOB_MEMBER)
+	if (job_is_free(job))
 		return true;
 	if (l->max_running && sub->all.running + sub->all.reserved >= l->max_running)
 		return false;
@@ -167,6 +167,18 @@ static int planned(struct slu_queue *q, uint32_t j, int64_t was_s, struct slu_de
 	if (job->promised_s == SLU_TIME_NONE)
 		job->promised_s = at;
 	return 0;
+}
+
+/* The job is booked on other nodes, for the same time. */
+static int moved_to(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
+{
+	struct slu_decision *d = queue_decide(out, SLU_DEC_MOVED, q->job.p[j].id);
+
+	if (d && queue_decide_parts(out, d, q->place.part, q->place.n) == 0)
+		return 0;
+	if (d)
+		out->v.n--;
+	return -ENOMEM;
 }
 
 static enum slu_how how_now(const struct subqueue *sub)
@@ -281,8 +293,10 @@ int queue_replan(struct slu_queue *q, uint32_t j, bool *moved, struct slu_decisi
 
 	*moved = rc < 0 || ans < 0 || ans == SLU_GANG_BUSY || ans == SLU_GANG_NEVER ||
 		 !same_place(&q->due, &q->place);
-	if (ans == SLU_GANG_LATER)
-		return planned(q, j, was, out);
+	if (ans == SLU_GANG_LATER) {
+		rc = planned(q, j, was, out);
+		return rc < 0 || !*moved || job->planned_s != was ? rc : moved_to(q, j, out);
+	}
 	if (ans == SLU_GANG_BUSY && due) {
 		*moved = false;
 		return keep_due(q, j, err);

@@ -130,6 +130,7 @@ int slu_queue_apply(struct slu_queue *q, int64_t now_s, const struct slu_event *
 	case SLU_EV_LIMIT:
 	case SLU_EV_REQUEST:
 	case SLU_EV_PROMISE:
+	case SLU_EV_STANDS:
 		rc = queue_ev_change(q, ev, out, err);
 		break;
 	case SLU_EV_RESIZE:

@@ -161,9 +161,12 @@ struct slu_job_spec {
 	const struct slu_dep *dep;
 	uint32_t ndep;
 	bool held;
-	/* A later member or replacement of a gang that runs: it belongs to that gang, so it counts
-	 * against no limit of the queue, whether it waits or runs. */
+	/* A later member or replacement of a gang: it belongs to that gang, so it counts against no
+	 * limit of the queue, whether it waits or runs. */
 	bool member;
+	/* A member that stands for its gang, of which nothing else runs: it counts against the limits
+	 * of what runs, as the gang would. */
+	bool stands;
 	/* Elastic jobs (a role with max > min): starts with as many slots as fit at once, between
 	 * minimum and maximum; planned ahead by the minimum.  With grow set, a running job is
 	 * filled up to its maximum with room that no plan needs (SLU_DEC_RESIZED). */
@@ -188,8 +191,9 @@ enum slu_event_kind {
 	SLU_EV_RELEASE,  /* job */
 	SLU_EV_PRIORITY, /* job, priority */
 	SLU_EV_LIMIT,    /* job, limit_s: new time limit, waiting or running */
-	SLU_EV_REQUEST,  /* job, spec->req: what a waiting job asks for changed; keeps its place */
-	SLU_EV_END,      /* job, result: all of it is gone */
+	/* job, spec->req, spec->stands: what a waiting job asks for changed; keeps its place */
+	SLU_EV_REQUEST,
+	SLU_EV_END, /* job, result: all of it is gone */
 	/* job, part: these slots ended, the rest runs on.  size: how many are left of the job, those on
 	 * nodes that were removed counted in; 0: as many as are booked, and the job ends with the last */
 	SLU_EV_END_SLOTS,
@@ -220,6 +224,8 @@ enum slu_event_kind {
 	/* job, part: the running job had these slots on a node that was removed; the node is back, and
 	 * so are they */
 	SLU_EV_REGAIN,
+	/* job, size: the running member stands for its gang (1), or another one does (0) */
+	SLU_EV_STANDS,
 };
 
 enum slu_span_kind {
@@ -279,6 +285,7 @@ enum slu_decision_kind {
 	SLU_DEC_LOST,    /* the node under these parts of a running job went down or away */
 	SLU_DEC_EXPIRED, /* deadline cannot be met any more, or dependency cannot come true */
 	SLU_DEC_OVERRUN, /* running job outlived its limit; the plan no longer relies on its end */
+	SLU_DEC_MOVED,   /* planned for the same time on other nodes: parts */
 };
 
 enum slu_how { SLU_HOW_IMMEDIATE, SLU_HOW_BACKFILL, SLU_HOW_RESERVED };

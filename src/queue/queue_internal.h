@@ -37,7 +37,7 @@ enum {
 	JOB_OVERRUN = 16, /* outlived its limit */
 	JOB_AVOIDS = 32,  /* `asked` is its own request, `shape` leaves out nodes for a while */
 	JOB_PARTIAL = 64, /* some of its slots ended or were lost */
-	JOB_MEMBER = 128, /* of a gang that runs: limits do not count it */
+	JOB_MEMBER = 128, /* came later to its gang: limits count the gang; see `stands` */
 };
 
 struct job {
@@ -56,11 +56,18 @@ struct job {
 	uint32_t prev, next; /* list by state */
 	uint32_t gen;
 	uint8_t state, block, flags, how;
-	bool used; /* the table slot is taken */
+	bool used;   /* the table slot is taken */
+	bool stands; /* JOB_MEMBER: nothing else of its gang runs, so limits of what runs count it */
 	/* For explanations, numbers of starts: the first after the job entered the line, the first
 	 * after its promise was given, and its own. */
 	uint64_t line_from, told_from, note;
 };
+
+/* Limits of what runs count its gang, not the job. */
+static inline bool job_is_free(const struct job *j)
+{
+	return (j->flags & JOB_MEMBER) && !j->stands;
+}
 
 static inline const char *job_name(const struct job *j)
 {

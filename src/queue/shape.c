@@ -274,7 +274,7 @@ int64_t queue_bucket_get(struct slu_queue *q, uint32_t j)
 			    .shape = job->shape,
 			    .user = q->user_matters ? job->user : SLU_INTERN_NONE,
 			    .tag = job->tag,
-			    .member = job->flags & JOB_MEMBER,
+			    .member = job_is_free(job),
 			    .root = SLU_NIL,
 			    .generation = q->bucket_gen,
 			    .active = SLU_NIL,

@@ -22,7 +22,7 @@ static int stay_add(struct stays *t, const struct job *job, int64_t from_s, int6
 {
 	struct stay s = { from_s, to_s, job->user };
 
-	return job->flags & JOB_MEMBER ? 0 : slu_vec_push(&t->v, s);
+	return job_is_free(job) ? 0 : slu_vec_push(&t->v, s);
 }
 
 static int stays_of(const struct slu_queue *q, uint32_t sub, int64_t now_s, struct stays *t)
@@ -50,7 +50,7 @@ static int64_t allowed_from(const struct slu_queue *q, uint32_t j, const struct 
 	const struct job *job = &q->job.p[j];
 	const struct slu_queue_limits *l = &q->sub.p[job->queue].conf.limit;
 
-	for (bool again = !(job->flags & JOB_MEMBER); again;) {
+	for (bool again = !job_is_free(job); again;) {
 		uint32_t all = 0, mine = 0;
 		int64_t end_s = SLU_TIME_EVER, my_end_s = SLU_TIME_EVER;
 

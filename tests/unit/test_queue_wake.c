@@ -248,7 +248,50 @@ static void members(void)
 	   "members: one gang may run, and its later members with it");
 	kit_do(&k, SLU_EV_END, 1);
 	kit_at(&k, 2);
-	is(k.start[3], 2, "members: they do not keep the next gang from running");
+	is(k.start[3], 2,
+	   "members: they do not keep the next gang from running unless one stands for theirs");
+	kit_done(&k);
+}
+
+/* Of a gang whose first members have ended, later ones run or wait: limits count the gang. */
+static void members_left(void)
+{
+	struct kit k;
+	struct slu_queue_conf c = { .name = "batch",
+				    .policy = SLU_POLICY_EASY,
+				    .limit = { .max_running = 1 } };
+	struct slu_event end = { .kind = SLU_EV_END, .job = 1, .result = SLU_RESULT_OK };
+	struct slu_event stands = { .kind = SLU_EV_STANDS, .job = 2, .size = 1 };
+
+	kit_new(&k, 2, 4, SLU_POLICY_EASY);
+	kit_queue(&k, &c);
+	kit_job(&k, 1, 1, 100, NULL);
+	kit_job(&k, 2, 1, 100, KIT_SPEC(.member = true));
+	kit_job(&k, 3, 1, 100, NULL);
+	kit_at(&k, 0);
+	kit_apply(&k, &end);
+	is(kit_apply(&k, &stands), 0, "left: a member that runs stands for its gang");
+	is(kit_at(&k, 1), 0, "left: the books are right (%s)", k.err.text);
+	is(k.start[3], SLU_TIME_NONE, "left: it counts as the gang would");
+	kit_job(&k, 4, 1, 100, KIT_SPEC(.member = true, .stands = true));
+	kit_at(&k, 2);
+	is(k.start[4], SLU_TIME_NONE,
+	   "left: nor does a member of a gang start of which nothing runs");
+	end.job = 2;
+	kit_apply(&k, &end);
+	is(kit_at(&k, 3), 0, "left: the books are right again (%s)", k.err.text);
+	is(k.start[3], 3, "left: when the last of them has ended, the next gang runs");
+	stands.job = 4;
+	is(kit_apply(&k, &stands), -EINVAL, "left: only a job that runs is told to stand");
+	end.job = 3;
+	kit_apply(&k, &end);
+	kit_at(&k, 4);
+	is(k.start[4], 4, "left: the member starts when the limit allows its gang");
+	stands.size = 0;
+	is(kit_apply(&k, &stands), 0, "left: another one stands for it");
+	kit_job(&k, 5, 1, 100, NULL);
+	kit_at(&k, 5);
+	is(k.start[5], 5, "left: so it does not count any more");
 	kit_done(&k);
 }
 
@@ -276,6 +319,7 @@ int main(void)
 	limited_is_not_ahead();
 	limited_is_not_deep();
 	members();
+	members_left();
 	runs_in_no_queue();
 	first_leaves();
 	deadline_passes();

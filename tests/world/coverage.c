@@ -267,7 +267,7 @@ void cover_begin(void)
 {
 	char name[64];
 
-	for (int i = 0; i <= SLU_DEC_OVERRUN; i++) {
+	for (int i = 0; i <= SLU_DEC_MOVED; i++) {
 		snprintf(name, sizeof name, "decision: %s",
 			 slu_decision_name((enum slu_decision_kind)i));
 		cover_expect(name);

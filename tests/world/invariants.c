@@ -489,14 +489,13 @@ static const char *queue_of(const struct obj *pod)
 	return q ? q : "main";
 }
 
-/* A member that started with its gang, on a node that is still that node.  Members that came later
- * are not counted by the queue when the others have ended (README: known violations). */
+/* A member of a gang that was whole, on a node that is still that node. */
 static bool counts_as_running(struct world *w, const struct obj *o)
 {
 	const struct obj *n = kube_find(w, SLU_KIND_NODE, "", o->pod.node);
 	const struct gang *g = gang_of(w, o);
 
-	return n && n->created_us < o->pod.bound_us && g->whole && o->pod.bound_us <= g->whole_us;
+	return n && n->created_us < o->pod.bound_us && g->whole;
 }
 
 /* Gangs of the queue (and of the namespace) that hold nodes. */

@@ -51,6 +51,7 @@ void core_run_take_back(struct slu_core *c, struct run *r)
 	r->slot.n = 0;
 	memset(r->n_slot, 0, sizeof r->n_slot);
 	r->appears = false;
+	r->start_s = r->end_s = r->decided_us = r->expect_us = 0;
 	slu_free(r->nodes);
 	r->nodes = NULL;
 	core_run_to(c, r, RUN_QUEUED);
@@ -298,6 +299,9 @@ static void decided(struct slu_core *c, const struct slu_decision *d)
 		break;
 	case SLU_DEC_RESIZED:
 		core_elastic_grown(c, r, d);
+		break;
+	case SLU_DEC_MOVED: /* the store knows where it is promised */
+		core_group_keep(c, r->g);
 		break;
 	case SLU_DEC_LOST:
 		break; /* the cluster tells which pods are gone */

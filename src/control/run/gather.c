@@ -296,6 +296,7 @@ static void follow(struct slu_core *c, struct group *g)
 		r = core_run_new(c, g, false);
 		if (!r)
 			return;
+		r->stands = !core_started(g);
 		alive++;
 		queued++;
 		if (fill_run(r, &p, 1, 1, 1, 1) < 0 || core_run_submit(c, r) < 0)
@@ -371,6 +372,7 @@ static void settle_group(struct slu_core *c, struct group *g)
 	yield_to_bound(c, g);
 	sound = core_wish_read(c, g); /* also of what runs: how long, which queue */
 	core_adopt(c, g);
+	core_group_stands(c, g);
 	if (!sound) {
 		cancel_queued(c, g);
 		core_vacant_trim(c, g);

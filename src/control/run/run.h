@@ -70,6 +70,9 @@ struct run {
 	struct group *g;
 	enum run_state state;
 	bool gang; /* the group's own gang, not a follower */
+	/* A follower: nothing else of its group runs (but others that wait), so it counts as the gang
+	 * against the limits of its queue; core_group_stands(). */
+	bool stands;
 	bool submitted;
 	SLU_VEC(struct role) role;
 	SLU_VEC(struct pod *) want;   /* QUEUED: pods it will take, by role */
@@ -79,8 +82,10 @@ struct run {
 	SLU_VEC(struct core_intent) intent; /* not settled yet */
 	uint64_t ticket;                    /* of the newest; UINT64_MAX: its batch is still open */
 	bool waits;                         /* is on the list `open` */
-	bool appears;      /* Jobs resumed for this run have not made all their pods yet */
+	bool appears; /* pods of the run are still to come (of a resumed Job): none is bound before */
 	int64_t appear_us; /* ... since when, or since the last pod appeared */
+	/* Bindings that the last process may have sent: until then they may show; 0: there are none. */
+	int64_t expect_us;
 	int64_t decided_us, start_s, end_s;
 	struct {                                                /* what the queue was told last */
 		int64_t priority, limit_s, begin_s, deadline_s; /* limit 0: the queue's default */
@@ -339,6 +344,9 @@ void core_group_unkeep(struct slu_core *c, struct group *g);  /* the group is go
 void core_pod_unkeep(struct slu_core *c, struct pod *p);
 
 bool core_started(const struct group *g); /* one of its runs has left the queue */
+/* Of a gang whose first members have ended, one later member that runs counts against the limits of the
+ * queue; if none runs, each that waits does. */
+void core_group_stands(struct slu_core *c, struct group *g);
 
 /* ---- ends.c ---- */
 
@@ -442,6 +450,6 @@ bool core_recall_begun(struct slu_core *c, const struct group *g);
 /* Whether the pod was being evicted because its gang was taken back. */
 bool core_recall_evict(struct slu_core *c, const struct pod *p);
 /* Number of members of an open intent that still exist and wait; 0: no intent is open, or it cannot be
- * carried out as a whole any more. */
+ * carried out as a whole any more: a member is gone, and no place is kept for its successor. */
 uint32_t core_recall_open(struct slu_core *c, const struct group *g);
 void core_forget(struct slu_core *c);

@@ -234,6 +234,7 @@ static void ask(struct slu_core *c, struct run *r, struct asked *a)
 		.reservation = *w->reservation ? a->reservation : NULL,
 		.held = g->on_hold,
 		.member = !r->gang,
+		.stands = r->stands,
 		.req = &a->req,
 	};
 }
@@ -322,6 +323,42 @@ void core_run_hold(struct slu_core *c, struct run *r)
 		core_run_reason(r, NULL);
 	}
 	core_apply(c, &ev);
+}
+
+static struct run *stands_for(const struct group *g)
+{
+	struct run *best = NULL;
+
+	for (uint32_t i = 0; i < g->run.n; i++) {
+		struct run *r = g->run.p[i];
+
+		if (r->state == RUN_QUEUED)
+			continue;
+		if (r->gang)
+			return r;
+		if (!best || (r->stands && !best->stands))
+			best = r;
+	}
+	return best;
+}
+
+void core_group_stands(struct slu_core *c, struct group *g)
+{
+	const struct run *first = stands_for(g);
+
+	for (uint32_t i = 0; i < g->run.n; i++) {
+		struct run *r = g->run.p[i];
+		struct slu_event ev = { .kind = SLU_EV_STANDS, .job = r->id };
+
+		if (r->gang || r->stands == (!first || r == first))
+			continue;
+		r->stands = !r->stands;
+		ev.size = r->stands;
+		if (r->submitted && r->state == RUN_QUEUED)
+			(void)core_run_submit(c, r); /* logged */
+		else if (r->submitted)
+			(void)core_apply(c, &ev);
+	}
 }
 
 /* ---- wishes that change ---- */
