@@ -331,11 +331,11 @@ static sqlite3 *copy_store(struct world *w, const char *name)
 	return to;
 }
 
-static void compare(struct world *w, sqlite3 *copy)
+static void compare(struct world *w, sqlite3 *copy, uint64_t before)
 {
 	struct slu_snapshot *a = daemon_picture(w, 0), *b = daemon_picture(w, 1);
 
-	if (a && b && b->count.cycles) { /* else it waits for members that are just made */
+	if (a && b && b->count.cycles > before) { /* else it waits for members that are just made */
 		w->compared++;
 		same_jobs(w, a, b);
 		same_nodes(w, a, b);
@@ -375,9 +375,20 @@ static bool leaves_behind(struct world *w)
 	return false;
 }
 
+/* Cycles in which it decided, so far. */
+static uint64_t cycles_of(const struct daemon *d)
+{
+	struct slu_snapshot *s = slu_core_snapshot(d->core);
+	uint64_t n = s ? s->count.cycles : 0;
+
+	slu_snapshot_unref(s);
+	return n;
+}
+
 /* Another daemon has begun with the store `url` and with the cluster as it is: they say the same. */
 static void begin_another(struct world *w, const char *url, const char *rows)
 {
+	uint64_t before = w->daemon[1] ? cycles_of(w->daemon[1]) : 0;
 	sqlite3 *copy;
 
 	w->handed_over += w->daemon[1] != NULL;
@@ -387,7 +398,7 @@ static void begin_another(struct world *w, const char *url, const char *rows)
 		copy = open_memory(rows);
 		if (w->postgres)
 			postgres_carry(url, rows);
-		compare(w, copy);
+		compare(w, copy, before);
 		sqlite3_close(copy);
 	}
 	daemon_kill(w, 1, NULL);

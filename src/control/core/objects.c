@@ -260,22 +260,32 @@ void core_phantoms_taken(struct slu_core *c)
 
 /* ---- what is above them ---- */
 
-/* Pods that came long before their owner joined a group of the owner's name.  Now that the owner names its
- * own controller, the waiting pods join the controller's group. */
-static void regroup(struct slu_core *c, const struct slu_kobj *owner)
+/* The uid that names the group of the pods that the object makes: of its controller, or its own. */
+static const char *uid_above(const struct slu_kobj *o)
 {
-	const struct slu_kowner *above = slu_kmeta_controller(&owner->meta);
+	const struct slu_kowner *above = slu_kmeta_controller(&o->meta);
+
+	return above && slu_kind_owns(above) ? above->uid : o->meta.uid;
+}
+
+/* Pods joined the group that the uid names; now another object names it.  They came long before their
+ * owner, which tells its controller only now; or somebody deleted the controller without the owner.
+ * Those that wait join the other group. */
+static void regroup(struct slu_core *c, const struct slu_kobj *owner, const char *uid)
+{
 	char key[SLU_GROUP_NAME_MAX + 3];
 	struct group *g;
 
-	if (!above || !slu_kind_owns(above))
+	if (!strcmp(uid, uid_above(owner)))
 		return;
-	snprintf(key, sizeof key, "u:%.250s", owner->meta.uid);
+	snprintf(key, sizeof key, "u:%.250s", uid);
 	g = core_group_find(c, owner->meta.ns, key);
 	for (uint32_t i = g ? g->pod.n : 0; i-- > 0;) {
 		struct pod *p = g->pod.p[i];
+		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 
-		if (p->stand || core_pod_at(p) || core_slot_of(p))
+		if (p->stand || core_pod_at(p) || core_slot_of(p) || !o ||
+		    strcmp(o->uid, owner->meta.uid))
 			continue;
 		core_group_leave(c, p, false);
 		core_member_meet(c, p);
@@ -285,13 +295,17 @@ static void regroup(struct slu_core *c, const struct slu_kobj *owner)
 
 static void owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
-	bool met = core_owner(c, obj->meta.uid);
-	bool news = core_owner_changed(c, obj, gone);
+	const struct slu_kobj *old = core_owner(c, obj->meta.uid);
+	char uid[SLU_GROUP_NAME_MAX];
+	bool news;
+
+	snprintf(uid, sizeof uid, "%s", old ? uid_above(old) : obj->meta.uid);
+	news = core_owner_changed(c, obj, gone);
 
 	if (obj->kind == SLU_KIND_JOB)
 		core_after_news(c, obj->meta.ns);
-	if (!met && !gone)
-		regroup(c, obj);
+	if (!gone)
+		regroup(c, obj, uid);
 	if (news)
 		core_groups_touch_owner(c, obj);
 	core_held_owner(c, obj, gone);

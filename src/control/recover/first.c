@@ -310,12 +310,25 @@ static bool is_awaited(struct slu_core *c, const struct core_memory *m)
 	return false;
 }
 
+/* A standby has seen members of groups end.  What became of such a group, the store's row tells. */
+static void end_empty(struct slu_core *c)
+{
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL), *next; e; e = next) {
+		struct group *g = group_of(e);
+
+		next = slu_table_next(&c->groups->table, e);
+		if (!g->pod.n && !g->run.n)
+			core_group_end(c, g);
+	}
+}
+
 bool core_recovery_awaits(struct slu_core *c)
 {
 	struct recovery *v = c->recovery;
 
 	if (c->recovered)
 		return false;
+	end_empty(c);
 	if (!v->await_us)
 		v->await_us = c->now_us + AWAIT_US;
 	for (struct slu_entry *e = slu_table_next(&c->runs->known, NULL);

@@ -176,6 +176,46 @@ static void complete(struct slu_core *c, struct group *g, struct taking *t, stru
 		core_node_enter(c, n, p);
 }
 
+#define EXPECT_US \
+	10000000 /* a binding that a process sent before it ended shows within that time */
+
+static void expects(struct slu_core *c, struct run *r)
+{
+	r->expect_us = c->now_us + EXPECT_US;
+	core_due_by(c, CORE_AT_UNDO, r->expect_us);
+}
+
+/* A member of an intent that cannot be carried out again: its binding may be on its way all the same, so
+ * its place is kept for a while, whatever became of the node. */
+static void expect(struct slu_core *c, struct group *g, struct taking *t, struct pod *p)
+{
+	const char *name = p->run || p->stand || core_pod_at(p) ? NULL : core_recall_node(c, g, p);
+	struct node *n = name ? core_node(c, name) : NULL;
+
+	if (!n || !p->shape || slu_kpod_ended(p->k))
+		return;
+	if (!t->r)
+		t->r = core_run_new(c, g, true);
+	if (!t->r || add_slot(t, p, n, SLOT_BINDING) < 0)
+		return;
+	core_node_enter(c, n, p);
+	expects(c, t->r);
+}
+
+/* The intent cannot be carried out as a whole any more; nothing of it is written again. */
+static void expect_all(struct slu_core *c, struct group *g, struct taking *t)
+{
+	struct run *r = t->r;
+
+	for (uint32_t i = 0; r && i < r->slot.n; i++)
+		if (r->slot.p[i].state == SLOT_CHOSEN) {
+			core_slot_to(c, r, &r->slot.p[i], SLOT_BINDING);
+			expects(c, r);
+		}
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		expect(c, g, t, g->pod.p[i]);
+}
+
 /* A member that came after its gang is a run of its own, as before. */
 static bool adopt_later(struct slu_core *c, struct group *g, struct pod *p)
 {
@@ -183,19 +223,18 @@ static bool adopt_later(struct slu_core *c, struct group *g, struct pod *p)
 	const char *name = core_pod_at(p) ? NULL : core_recall_node(c, g, p);
 	struct node *n = core_pod_at(p) ? p->node : name ? core_node(c, name) : NULL;
 	struct taking t = { 0 };
-	bool bound = core_pod_at(p);
+	bool bound = core_pod_at(p), again;
 	struct run *r;
 
-	if (!start_s || !n || !p->shape ||
-	    (!bound && (n->handle == SLU_NODE_NONE || !core_pod_startable(p))))
+	if (!start_s || !n || !p->shape)
 		return false;
 	r = t.r = core_run_new(c, g, false);
 	if (!r)
 		return false;
 	if (bound)
 		core_foreign_remove(c, p);
-	if ((bound || (has_room(c, &t, n, p->shape) && !core_pod_clashes(c, n, p))) &&
-	    add_slot(&t, p, n, bound ? SLOT_BOUND : SLOT_CHOSEN) == 0)
+	again = core_pod_startable(p) && has_room(c, &t, n, p->shape) && !core_pod_clashes(c, n, p);
+	if (add_slot(&t, p, n, bound ? SLOT_BOUND : again ? SLOT_CHOSEN : SLOT_BINDING) == 0)
 		core_run_register(c, r, SLU_MIN(start_s, c->now_s));
 	taking_done(&t);
 	if (r->state != RUN_RUNNING) {
@@ -207,6 +246,8 @@ static bool adopt_later(struct slu_core *c, struct group *g, struct pod *p)
 	if (!bound) {
 		core_node_enter(c, n, p);
 		core_run_to(c, r, RUN_PLACING);
+		if (!again)
+			expects(c, r);
 		core_run_intend(c, r);
 	}
 	return true;
@@ -270,7 +311,8 @@ static uint32_t decided_before(struct slu_core *c, const struct group *g)
 static void adopted(struct slu_core *c, struct run *r)
 {
 	const struct core_memory *m = core_remembered(c, r->g);
-	bool chosen = r->n_slot[SLOT_CHOSEN], bound = r->n_slot[SLOT_BOUND];
+	bool chosen = r->n_slot[SLOT_CHOSEN] || r->n_slot[SLOT_BINDING];
+	bool bound = r->n_slot[SLOT_BOUND];
 
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		if (r->slot.p[i].pod && core_recall_evict(c, r->slot.p[i].pod)) {
@@ -279,7 +321,8 @@ static void adopted(struct slu_core *c, struct run *r)
 		}
 	/* A gang is carried out whole or not at all: if the rest cannot be bound, the bound pods
 	 * are evicted. */
-	if ((chosen || r->appears) && !r->g->begun && (m || !bound))
+	if ((chosen || r->appears) && (m || !bound) &&
+	    (!r->g->begun || (m && m->state == SLU_STORE_STARTING)))
 		core_run_to(c, r, RUN_PLACING);
 	else
 		r->g->begun |= bound;
@@ -360,7 +403,15 @@ static void adopt(struct slu_core *c, struct group *g, struct taking *t)
 	t->places = core_held_places(c, g);
 	for (uint32_t i = 0; r && i < g->pod.n; i++)
 		complete(c, g, t, g->pod.p[i]);
-	if (r && !bound && (!r->slot.n || (!begun && r->slot.n < decided_before(c, g)))) {
+	if (!g->owned.n && !c->recovered) {
+		if (!bound && !begun && (!r || r->slot.n < decided_before(c, g)))
+			expect_all(c, g, t);
+		for (uint32_t i = 0; bound && i < g->pod.n; i++)
+			expect(c, g, t, g->pod.p[i]);
+		r = t->r;
+	}
+	if (r && !bound &&
+	    (!r->slot.n || (!begun && !r->expect_us && r->slot.n < decided_before(c, g)))) {
 		g->begun = begun;
 		disown(c, g, r); /* no longer as a whole */
 		return;
@@ -373,6 +424,9 @@ static void adopt(struct slu_core *c, struct group *g, struct taking *t)
 	r->appears |= !bound && r->n_slot[SLOT_VACANT];
 	r->appear_us = c->now_us;
 	keep_vacant(c, g, t, later);
+	/* What may not have been written yet is not written before the successor of a deleted member
+	 * is there, too. */
+	r->appears |= !bound && !begun && !g->wish.one_by_one && r->n_slot[SLOT_VACANT];
 	if (!r->slot.n) { /* nor places */
 		disown(c, g, r);
 		only_later(c, g, begun);

@@ -19,14 +19,17 @@ int core_intend(struct slu_core *c, struct run *r, bool evict)
 	for (uint32_t i = 0; i < r->slot.n; i++) {
 		const struct slot *s = &r->slot.p[i];
 
-		if (evict ? s->pod != NULL : s->state == SLOT_CHOSEN)
+		if (evict ? s->pod != NULL
+			  : s->state == SLOT_CHOSEN || (s->state == SLOT_BINDING && r->expect_us))
 			ip[n++] = (struct slu_intent_pod){ core_pod_uid(s->pod), r->g->ns,
 							   s->pod->k->o.meta.name,
 							   core_node_name(c, s->node) };
 	}
 	if (!n)
 		return 0;
-	if ((!evict && r->gang && core_run_keep(c, r, SLU_STORE_STARTING) < 0) ||
+	if ((!evict && r->gang &&
+	     core_run_keep(c, r, r->state == RUN_RUNNING ? SLU_STORE_RUNNING : SLU_STORE_STARTING) <
+		     0) ||
 	    slu_intent_propose(c->door, id, r->id, c->now_us, verb, ip, n) < 0)
 		return -ENOMEM;
 	c->next_intent = id;

@@ -193,20 +193,23 @@ bool core_recall_begun(struct slu_core *c, const struct group *g)
 
 uint32_t core_recall_open(struct slu_core *c, const struct group *g)
 {
+	const struct core_memory *known = core_remembered(c, g);
 	uint64_t sound = 0;
-	uint32_t n = 0;
+	uint32_t n = 0, kept = known ? known->vacant.n : 0;
+	bool whole = true;
 
 	for (uint32_t i = 0; c->runs->meant.n && i < g->pod.n; i++) {
 		const struct core_meant *m = core_meant_for(c, g->pod.p[i]);
 
 		if (!m || !m->node || !core_pod_startable(g->pod.p[i]))
 			continue;
-		if (!g->pod.p[i]->stand && m->intent != sound && !still_whole(c, m->intent))
-			return 0;
+		if (!g->pod.p[i]->stand && m->intent != sound)
+			whole &= still_whole(c, m->intent);
 		sound = m->intent;
 		n++;
 	}
-	return n;
+	/* A member that was deleted left its place to a successor, who has it already or is to come. */
+	return whole || n + kept >= g->life.asks ? n : 0;
 }
 
 void core_forget(struct slu_core *c)

@@ -255,7 +255,8 @@ static int store_group(struct slu_core *c, struct group *g)
 		if (!any) {
 			if (g->begun) /* no member is left to follow those that started */
 				core_group_unkeep(c, g);
-			return g->kept ? put_row(c, g, NULL, g->kept, state) : 0;
+			rc = g->kept ? put_row(c, g, NULL, g->kept, state) : 0;
+			return rc || !g->kept ? rc : put_pods(c, g);
 		}
 		if (!g->reuse)
 			g->reuse = ++c->next_job; /* the gang will have it */

@@ -121,12 +121,49 @@ static void forgive(struct slu_core *c, struct group *g)
 				SLU_STR("job", g->id.name));
 }
 
+/* A binding of the last process did not show in time: it was never sent. */
+static void stop_expecting(struct slu_core *c, struct run *r)
+{
+	r->expect_us = 0;
+	if (r->state == RUN_PLACING && !r->n_slot[SLOT_BOUND]) {
+		core_run_take_back(c, r);
+		return;
+	}
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		if (r->slot.p[i].state == SLOT_BINDING)
+			core_slot_to(c, r, &r->slot.p[i], SLOT_FAILED);
+	core_run_settled(c, r);
+}
+
+static int64_t expect_again(struct slu_core *c)
+{
+	int64_t next = INT64_MAX;
+
+	for (struct slu_entry *e = slu_table_next(&c->runs->table, NULL), *after; e; e = after) {
+		struct run *r = run_of(e);
+
+		after = slu_table_next(&c->runs->table, e);
+		if (!r->expect_us)
+			continue;
+		if (r->n_slot[SLOT_BINDING] && r->expect_us <= c->now_us) {
+			stop_expecting(c, r);
+			after = slu_table_next(&c->runs->table, NULL); /* runs may be over */
+		} else if (!r->n_slot[SLOT_BINDING]) {
+			r->expect_us = 0;
+		} else {
+			next = SLU_MIN(next, r->expect_us);
+		}
+	}
+	return next;
+}
+
 void core_undo_again(struct slu_core *c)
 {
 	int64_t next = INT64_MAX;
 
 	if (!core_is_due(c, CORE_AT_UNDO))
 		return;
+	next = expect_again(c);
 	for (struct slu_entry *e = slu_table_next(&c->runs->table, NULL); e;
 	     e = slu_table_next(&c->runs->table, e)) {
 		struct run *r = run_of(e);

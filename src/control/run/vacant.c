@@ -5,6 +5,22 @@
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 
+/* After a start: a gang of which nothing is bound waits for the successor of a deleted member.  If none
+ * comes, it is planned again. */
+static void give_up_waiting(struct slu_core *c, struct group *g, int64_t hold_us)
+{
+	for (uint32_t i = g->run.n; i-- > 0 && !g->owned.n;) {
+		struct run *r = g->run.p[i];
+
+		if (r->state != RUN_PLACING || r->n_slot[SLOT_BOUND] || !core_run_short(r))
+			continue;
+		if (r->appear_us + hold_us <= c->now_us)
+			core_run_take_back(c, r);
+		else
+			core_due_by(c, CORE_AT_VACANCY, r->appear_us + hold_us);
+	}
+}
+
 bool core_vacant_trim(struct slu_core *c, struct group *g)
 {
 	bool any = false;
@@ -13,6 +29,7 @@ bool core_vacant_trim(struct slu_core *c, struct group *g)
 	const struct slu_machine *m = slu_queue_machine(c->q);
 	bool ever = core_group_ordered(c, g);
 
+	give_up_waiting(c, g, hold_us);
 	for (uint32_t i = g->run.n; i-- > 0;) {
 		struct run *r = g->run.p[i];
 		bool dropped = false;
