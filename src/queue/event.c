@@ -375,7 +375,9 @@ static int promise(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
 		return 0;
 	start_s = SLU_MAX(start_s, q->now_s + 1);
 	job->begin_s = SLU_MAX(begin_s, start_s);
-	rc = promise_there(q, j, start_s, ev, out, err);
+	rc = queue_try_parts(q, j, start_s, ev->part, ev->n_part, out, err);
+	if (rc == SLU_GANG_BUSY)
+		rc = promise_there(q, j, start_s, ev, out, err);
 	if (rc == SLU_GANG_BUSY)
 		rc = queue_try_job(q, j, true, out, err);
 	q->job.p[j].begin_s = begin_s;

@@ -196,6 +196,25 @@ static void set_noplan(struct slu_queue *q, uint32_t j, bool on)
 	q->sub.p[job->queue].n_noplan += on ? 1 : -1u;
 }
 
+/* The job is booked for later and in no tree.  SLU_GANG_LATER. */
+static int reserved(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
+{
+	struct job *job = &q->job.p[j];
+	struct subqueue *sub = &q->sub.p[job->queue];
+	int rc = planned(q, j, SLU_TIME_NONE, out);
+
+	if (rc < 0) {
+		slu_gang_cancel(q->m, job->id);
+		job->planned_s = SLU_TIME_NONE;
+		queue_bucket_enter(q, j);
+		return rc;
+	}
+	queue_order_insert(q->job.p, &sub->reserved, j);
+	sub->n_reserved++;
+	queue_tally(q, j, TALLY_RESERVED, 1);
+	return SLU_GANG_LATER;
+}
+
 /* An unreserved job in line: start it, or reserve for it if asked to.
  * SLU_GANG_NOW, _LATER (it has moved to the reserved tree) or _BUSY. */
 int queue_try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_decisions *out,
@@ -218,12 +237,7 @@ int queue_try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_deci
 		if (job->state == SLU_JOB_RUNNING)
 			queue_bucket_detach(q, j);
 	} else {
-		rc = planned(q, j, SLU_TIME_NONE, out);
-		if (!rc) {
-			queue_order_insert(q->job.p, &sub->reserved, j);
-			sub->n_reserved++;
-			queue_tally(q, j, TALLY_RESERVED, 1);
-		}
+		return reserved(q, j, out);
 	}
 	if (rc < 0 && job->state == SLU_JOB_WAITING) {
 		slu_gang_cancel(q->m, job->id);
@@ -231,6 +245,93 @@ int queue_try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_deci
 		queue_bucket_enter(q, j);
 	}
 	return rc < 0 ? rc : ans;
+}
+
+/* A role for each part, on the node of that part alone.  false: the job may not be there like that. */
+static bool part_roles(const struct slu_queue *q, const struct slu_gang_req *req,
+		       const struct slu_gang_part *part, uint32_t n, struct slu_gang_role *role)
+{
+	uint64_t slots[SLU_ROLES_MAX] = { 0 };
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = slu_node_index(part[i].node);
+		const struct slu_gang_role *of;
+		struct slu_nodeset *one;
+
+		if (part[i].role >= req->n_role || !slu_machine_node_is(q->m, part[i].node))
+			return false;
+		of = &req->role[part[i].role];
+		if ((of->flags & SLU_ROLE_APART) || (of->nodes && !slu_nodeset_has(of->nodes, at)))
+			return false;
+		one = slu_nodeset_new(slu_machine_node_slots(q->m));
+		role[i] = *of;
+		role[i].nodes = one;
+		role[i].min = role[i].max = part[i].slots;
+		if (!one || slu_nodeset_add(one, at) < 0)
+			return false;
+		slots[part[i].role] += part[i].slots;
+	}
+	for (uint32_t i = 0; i < req->n_role; i++)
+		if (slots[i] < req->role[i].min || slots[i] > req->role[i].max)
+			return false;
+	return true;
+}
+
+/* Book what the match has found for the parts, for the roles that the job has. */
+static int book_parts(struct slu_queue *q, uint32_t j, const struct slu_gang_part *part, uint32_t n,
+		      struct slu_error *err)
+{
+	const struct slu_gang_req *req = &q->shape.p[q->job.p[j].shape].req;
+	struct slu_gang_booking b = { .job = q->job.p[j].id,
+				      .start_s = q->place.start_s,
+				      .end_s = q->place.end_s,
+				      .role = req->role,
+				      .n_role = req->n_role,
+				      .part = part,
+				      .n_part = n,
+				      .flags = SLU_BOOK_RESERVED };
+	struct slu_gang_info info;
+	int rc = slu_gang_cancel(q->m, b.job);
+
+	if (!rc)
+		rc = slu_gang_register(q->m, q->now_s, &b, err);
+	return rc ? rc : slu_gang_info(q->m, b.job, &info, &q->place);
+}
+
+int queue_try_parts(struct slu_queue *q, uint32_t j, int64_t start_s,
+		    const struct slu_gang_part *part, uint32_t n, struct slu_decisions *out,
+		    struct slu_error *err)
+{
+	struct slu_gang_role role[SLU_ROLES_MAX] = { 0 };
+	struct slu_gang_req req = queue_job_req(q, j);
+	slu_job_id id = q->job.p[j].id;
+	int ans = SLU_GANG_BUSY, rc;
+
+	if (!n || n > SLU_ROLES_MAX)
+		return SLU_GANG_BUSY;
+	if (part_roles(q, &req, part, n, role)) {
+		req.role = role;
+		req.n_role = n;
+		req.level = -1; /* they are close enough: they were chosen so */
+		req.flags &= ~(unsigned)SLU_GANG_CLOSE_REQUIRED;
+		req.min = req.max = 0;
+		ans = slu_gang_match(q->m, SLU_GANG_ALLOCATE_OR_RESERVE, q->now_s, id, &req,
+				     &q->place, err);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		slu_nodeset_unref((struct slu_nodeset *)(uintptr_t)role[i].nodes);
+	if (ans < 0)
+		return ans;
+	if (ans != SLU_GANG_LATER || q->place.start_s != start_s) {
+		if (ans == SLU_GANG_LATER || ans == SLU_GANG_NOW)
+			slu_gang_cancel(q->m, id);
+		return SLU_GANG_BUSY;
+	}
+	rc = book_parts(q, j, part, n, err);
+	if (rc < 0)
+		return rc;
+	queue_bucket_leave(q, j);
+	return reserved(q, j, out);
 }
 
 /* Back from the reserved tree to the bucket; the booking is gone already. */

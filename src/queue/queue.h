@@ -216,8 +216,8 @@ enum slu_event_kind {
 	SLU_EV_QUEUE_SET,   /* conf: new queue, or new settings of one */
 	SLU_EV_TICK,        /* time passed, nothing else */
 	/* job, start_s, part (may be none): before a restart, the waiting job was promised this start
-	 * on the nodes of these parts.  The queue plans the job there, whatever its position; or else
-	 * anywhere at that time; or else at the next time after it.  The next pass looks for an
+	 * in these parts.  The queue plans the job there, whatever its position; or else somehow on
+	 * their nodes; or else anywhere at that time; or else at the next time after it.  The next pass looks for an
 	 * earlier one. */
 	SLU_EV_PROMISE,
 	SLU_EV_LOOK, /* the next pass looks at every job, as if room had appeared */

@@ -372,6 +372,11 @@ static inline bool queue_pass_plays(const struct subqueue *sub)
 /* plan.c */
 /* An unreserved job in line: start it, or reserve for it if asked to.
  * SLU_GANG_NOW, _LATER (it has moved to the reserved tree) or _BUSY. */
+/* Book the unreserved job in line for that moment, exactly there.  SLU_GANG_LATER or _BUSY: there is no
+ * room for it, or it may not be there. */
+int queue_try_parts(struct slu_queue *q, uint32_t j, int64_t start_s,
+		    const struct slu_gang_part *part, uint32_t n, struct slu_decisions *out,
+		    struct slu_error *err);
 int queue_try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_decisions *out,
 		  struct slu_error *err);
 /* Take a reserved job out of the plan and put it back at its earliest time.  *moved: room that it

@@ -78,3 +78,5 @@ void requests_send(struct daemon *d, struct slu_rec_write *x); /* takes it over 
 
 /* foretell.c: its next cycle makes a new forecast; the last one may be a second old. */
 void foretell_anew(struct slu_core *c);
+/* foretell.c: the next cycle looks at every job that waits. */
+void plan_anew(struct slu_core *c);

@@ -331,6 +331,16 @@ static sqlite3 *copy_store(struct world *w, const char *name)
 	return to;
 }
 
+/* The second of a promise has come, and what is to make room for it has not ended: for that second the
+ * room counts as taken by the promise.  A daemon that starts books promises from the next second on. */
+static bool is_due(const struct world *w, const struct slu_snapshot *a)
+{
+	for (uint32_t i = 0; i < a->n_jobs; i++)
+		if (a->job[i].promised && a->job[i].estimate_s <= w->now_us / SECOND)
+			return true;
+	return false;
+}
+
 static void compare(struct world *w, sqlite3 *copy, uint64_t before)
 {
 	struct slu_snapshot *a = daemon_picture(w, 0), *b = daemon_picture(w, 1);
@@ -338,7 +348,8 @@ static void compare(struct world *w, sqlite3 *copy, uint64_t before)
 	if (a && b && b->count.cycles > before) { /* else it waits for members that are just made */
 		w->compared++;
 		same_jobs(w, a, b);
-		same_nodes(w, a, b);
+		if (!is_due(w, a))
+			same_nodes(w, a, b);
 		for (uint32_t t = 0; t < SLU_LEN(tables); t++)
 			same_rows(w, w->disk, copy, t);
 		if (!w->failed)
@@ -404,13 +415,26 @@ static void begin_another(struct world *w, const char *url, const char *rows)
 	daemon_kill(w, 1, NULL);
 }
 
+/* A daemon looks at the whole plan again when room appears, and when it starts: then it may find a better
+ * one.  So the first one looks at everything too before it is compared. */
+static bool looks_again(struct world *w)
+{
+	bool done = daemon_catch_up(w, 0);
+
+	for (int i = 0; done && i < 3 && !w->failed; i++) {
+		plan_anew(w->daemon[0]->core);
+		done = daemon_catch_up(w, 0);
+	}
+	return done;
+}
+
 static void try(struct world *w, uint64_t tries, uint64_t unused)
 {
 	static uint64_t number;
 	char name[40], back[40], url[300];
 	sqlite3 *copy;
 
-	if (!w->lives || leaves_behind(w) || !w->daemon[0] || !daemon_catch_up(w, 0) ||
+	if (!w->lives || leaves_behind(w) || !w->daemon[0] || !looks_again(w) ||
 	    (w->daemon[1] && !daemon_catch_up(w, 1)) ||
 	    slu_core_wake_us(w->daemon[0]->core) < w->now_us + MOMENT_US) {
 		try_later(w, tries);

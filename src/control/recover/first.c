@@ -201,7 +201,23 @@ static int by_arrival(const void *a, const void *b)
 	return x->job < y->job ? -1 : x->job > y->job;
 }
 
-/* The nodes that were promised: all of them or, if one is gone, none. */
+/* One of the places that were promised; an older store has only the node. */
+static bool read_place(const struct slu_machine *m, const char *s, struct slu_gang_part *p)
+{
+	size_t n = strcspn(s, "*");
+	char name[256];
+
+	if (n >= sizeof name)
+		return false;
+	memcpy(name, s, n);
+	name[n] = 0;
+	p->node = slu_machine_node_find(m, name);
+	p->slots = s[n] ? (uint32_t)strtoul(s + n + 1, NULL, 10) : 1;
+	p->role = strchr(s, '/') ? (uint32_t)strtoul(strchr(s, '/') + 1, NULL, 10) : 0;
+	return p->node != SLU_NODE_NONE && p->slots;
+}
+
+/* The places that were promised: all of them or, if a node is gone, none. */
 static void promise_places(struct slu_core *c, const struct core_memory *m)
 {
 	const struct slu_machine *machine = slu_queue_machine(c->q);
@@ -211,12 +227,10 @@ static void promise_places(struct slu_core *c, const struct core_memory *m)
 
 	c->runs->promise.n = 0;
 	for (struct slu_json_it it = slu_json_first(list); it.val; slu_json_next(&it)) {
-		struct slu_gang_part p = { .slots = 1 };
+		struct slu_gang_part p = { 0 };
 
-		p.node = slu_json_is_str(it.val)
-				 ? slu_machine_node_find(machine, slu_json_str(it.val))
-				 : SLU_NODE_NONE;
-		if (p.node == SLU_NODE_NONE || slu_vec_push(&c->runs->promise, p) < 0) {
+		if (!slu_json_is_str(it.val) || !read_place(machine, slu_json_str(it.val), &p) ||
+		    slu_vec_push(&c->runs->promise, p) < 0) {
 			c->runs->promise.n = 0;
 			return;
 		}

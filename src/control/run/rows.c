@@ -2,6 +2,8 @@
  * it waits with; and what it has used when it is over. */
 #include "control/run/run.h"
 
+#include <stdio.h>
+
 #include "control/cluster/cluster.h"
 #include "control/rules/fluxjob.h"
 #include "wire/jsonw.h"
@@ -31,7 +33,7 @@ static const struct run *planned(const struct group *g)
 	return first;
 }
 
-/* Write the nodes of a promise, so that after a restart the promise stays on them. */
+/* Write the places of a promise ("NODE*SLOTS", or "NODE*SLOTS/ROLE" of other roles than the first), so that after a restart the promise stays on them. */
 static void put_places(struct slu_core *c, const struct run *r, struct slu_jsonw *w)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
@@ -41,8 +43,14 @@ static void put_places(struct slu_core *c, const struct run *r, struct slu_jsonw
 	if (slu_gang_info(m, r->id, &info, &place) == 0 && info.state == SLU_GANG_RESERVED) {
 		slu_jsonw_key(w, CORE_SPEC_PLACES);
 		slu_jsonw_arr(w);
-		for (uint32_t i = 0; i < place.n; i++)
-			slu_jsonw_str(w, slu_machine_node_name(m, place.part[i].node));
+		for (uint32_t i = 0; i < place.n; i++) {
+			const struct slu_gang_part *p = &place.part[i];
+			char text[300];
+
+			snprintf(text, sizeof text, p->role ? "%s*%u/%u" : "%s*%u",
+				 slu_machine_node_name(m, p->node), p->slots, p->role);
+			slu_jsonw_str(w, text);
+		}
 		slu_jsonw_end_arr(w);
 	}
 	slu_gang_place_done(&place);
