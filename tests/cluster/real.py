@@ -69,6 +69,8 @@ evictionHard: {{memory.available: 100Mi, nodefs.available: 1%, nodefs.inodesFree
 nodeStatusUpdateFrequency: 4s
 nodeLeaseDurationSeconds: 12
 syncFrequency: 10s
+shutdownGracePeriod: 20s
+shutdownGracePeriodCriticalPods: 5s
 resolvConf: /etc/resolv.conf
 """
 
@@ -136,7 +138,7 @@ class RealNode:
 
     def up(self):
         """Boot (again): what the node had on its disk is there."""
-        for f in ("mounted", "wired", "kubelet.pid"):
+        for f in ("mounted", "wired", "kubelet.pid", "shutdown"):
             (self.folder / f).unlink(missing_ok=True)
         self._write_files()
         cgroups = self._cgroups()
@@ -163,10 +165,24 @@ class RealNode:
         end = time.monotonic() + timeout
         while not there():
             if not self.pid:
-                raise RuntimeError(f"node {self.name} ended before {what}:\n{(self.folder / 'log' / 'node.log').read_text()[-2000:]}")
+                raise RuntimeError(f"node {self.name} ended before {what}: {self._told()}")
             if time.monotonic() > end:
-                raise TimeoutError(f"node {self.name}: no sign of {what}")
+                raise TimeoutError(f"node {self.name}: no sign of {what}: {self._told()}")
             time.sleep(0.02)
+
+    def _told(self):
+        """How the first process ended, what it and its programs wrote last, and whom the kernel killed for want of memory."""
+        status = self._child.poll() if getattr(self, "_child", None) else None
+        how = "its first process runs" if status is None else f"its first process was killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        text = how
+        for name, lines in (("node", 40), ("images", 5), ("containerd", 15), ("kubelet", 15)):
+            try:
+                last = (self.folder / "log" / f"{name}.log").read_text(errors="replace").splitlines()[-lines:]
+            except OSError:
+                last = ["(no such log)"]
+            text += "".join(f"\n{name}.log: {line[:400]}" for line in last or ["(empty)"])
+        killed = [line for line in run("dmesg", check=False).splitlines() if "Killed process" in line or "out of memory" in line.lower()]
+        return text + "".join(f"\nkernel: {line}" for line in killed[-5:])
 
     @property
     def pid(self):
@@ -220,6 +236,16 @@ class RealNode:
                 time.sleep(0.02)
         self.cluster.inside("ip", "link", "del", self.link, check=False)
 
+    def shut_down(self):
+        """As an administrator does it: the kubelet is told beforehand and ends its pods with their grace; then the node is off."""
+        (self.folder / "shutdown").touch()
+        end = time.monotonic() + PATIENCE_S
+        while self.pid:
+            if time.monotonic() > end:
+                raise TimeoutError(f"node {self.name} does not shut down: {self._told()}")
+            time.sleep(0.02)
+        self.power_off()
+
     def kill_kubelet(self):
         os.kill(self._kubelet_pid(), signal.SIGKILL)
 
@@ -268,6 +294,7 @@ class RealCluster(Cluster):
         self.more_images = list(images)
         super().__init__(name, root, node_list=list(node_list) if isinstance(node_list, tuple) else node_list, args=args, **options)
         self.namespace_name = f"sluice-{name}"[:32]
+        self.within = ["nsenter", f"--net=/run/netns/{self.namespace_name}"]
         self.forward = Process("forward", self.folder)
         self.nodes = []
 
@@ -293,7 +320,7 @@ class RealCluster(Cluster):
             # Real nodes send heartbeats, so a lost one may be seen; simulated ones send none.
             if not self.node_list:
                 more = ["--node-monitor-grace-period=20s", "--node-startup-grace-period=60s"]
-        return ["nsenter", f"--net=/run/netns/{self.namespace_name}", *super()._command(component), *more]
+        return [*self.within, *super()._command(component), *more]
 
     def start(self, component, wait=True):
         if component in ("kube-apiserver", "apiserver") and not self.forward.pid:
