@@ -77,6 +77,9 @@ class Cluster(nodes.NodeActions):
     fairness       the API server's priority and fairness (off: more speed, as tests want it)
     """
 
+    #: In front of the command of a program that the API server shall reach on 127.0.0.1.
+    within = ()
+
     def __init__(self, name="dev", root=None, node_list=None, gang=False, feature_gates=None, runtime_config=(),
                  args=None, without=(), fairness=False):
         self.name = name

@@ -32,6 +32,7 @@ class Operators:
         self.names = names
         self.home = programs()
         self.processes = []
+        self.hooks = []
 
     def __enter__(self):
         try:
@@ -51,6 +52,8 @@ class Operators:
         return self
 
     def __exit__(self, *_):
+        for kind, name in self.hooks:  # nobody answers them from now on
+            self.cluster.admin.delete(kind, name, None, missing_ok=True)
         for p in self.processes:
             p.kill()
 
@@ -63,7 +66,7 @@ class Operators:
     def _start(self, name, *args):
         p = Process(name, self.cluster.folder)
         self.processes.append(p)
-        p.start([self.home / name, *args], {**os.environ, "KUBECONFIG": str(self.cluster.kubeconfig), "HOME": str(self.cluster.folder)})
+        p.start([*self.cluster.within, self.home / name, *args], {**os.environ, "KUBECONFIG": str(self.cluster.kubeconfig), "HOME": str(self.cluster.folder)})
         return p
 
     def _with_webhooks(self, name, version):
@@ -99,3 +102,4 @@ class Operators:
                 if any("pods" in r["resources"] for r in w["rules"]):
                     w["objectSelector"] = {"matchExpressions": [{"key": OWN_PODS[name], "operator": "Exists"}]}
             self.cluster.admin.create(obj)
+            self.hooks.append((f"{obj['kind'].lower()}s", obj["metadata"]["name"]))

@@ -65,12 +65,13 @@ def parse(text):
 
 
 def test_the_second_gang_waits_for_the_whole_machine(real, sluiced, space):
-    submit(real, space, job("first", 3, "sleep 6"))
+    submit(real, space, job("first", 3, "sleep 600"))
     until(lambda: phases(real, space, "first") == ["Running"] * 3)
     submit(real, space, job("second", 2, "true"))
     until(lambda: len(pods(real, space, "second")) == 2)
     time.sleep(1)
     assert not any(p["spec"].get("nodeName") for p in pods(real, space, "second")), "one node is free, two are asked for"
+    real.admin.delete("jobs", "first", space, propagation="Background")
     until(lambda: condition(real, space, "second", "Complete"))
 
 
@@ -88,16 +89,15 @@ def test_exit_codes_and_out_of_memory(real, sluiced, space):
 
 
 def test_an_image_that_cannot_be_pulled_is_told(real, sluiced, space):
-    """Such a gang has its nodes and never runs; it is told so, ends at its own limit, and its room comes back."""
-    obj = job("nosuch", 4, "true", image="localhost/nosuch:1")
-    obj["spec"]["activeDeadlineSeconds"] = 40
-    submit(real, space, obj)
+    """Such a gang has its nodes and never runs; it is told so, ends when its Job is given a limit, and its room comes back."""
+    submit(real, space, job("nosuch", 4, "true", image="localhost/nosuch:1"))
     until(lambda: all(
         p["status"].get("containerStatuses", [{}])[0].get("state", {}).get("waiting", {}).get("reason", "") in ("ErrImagePull", "ImagePullBackOff")
         for p in pods(real, space, "nosuch")) and len(pods(real, space, "nosuch")) == 4)
     until(lambda: "does not start" in sluiced.jobs().get("nosuch", {}).get("reason", ""))
     until(lambda: any(e.get("reason") == "NotStarting" and "group nosuch has its nodes" in e.get("note", e.get("message", ""))
                       for e in real.admin.list("events", space)))
+    real.kubectl("patch", "job", "nosuch", "-n", space, "-p", '{"spec": {"activeDeadlineSeconds": 1}}')
     until(lambda: condition(real, space, "nosuch", "Failed"))
     submit(real, space, job("next", 4, "true"))
     until(lambda: condition(real, space, "next", "Complete"))
@@ -105,7 +105,7 @@ def test_an_image_that_cannot_be_pulled_is_told(real, sluiced, space):
 
 def test_out_of_cpu_by_the_kubelet(real, sluiced, space):
     """A pod bound behind the scheduler's back to a full node: the kubelet refuses it, and nobody else suffers."""
-    submit(real, space, job("full", 4, "sleep 8"))
+    submit(real, space, job("full", 4, "sleep 600"))
     until(lambda: phases(real, space, "full") == ["Running"] * 4)
     real.admin.create({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pushy", "namespace": space},
@@ -113,7 +113,8 @@ def test_out_of_cpu_by_the_kubelet(real, sluiced, space):
             {"name": "c", "image": IMAGE, "command": ["true"], "resources": {"requests": {"cpu": "1"}}}]},
     })  # fmt: skip
     until(lambda: real.admin.get("pods", "pushy", space)["status"].get("reason") == "OutOfcpu")
-    until(lambda: condition(real, space, "full", "Complete"))
+    assert phases(real, space, "full") == ["Running"] * 4
+    real.admin.delete("jobs", "full", space, propagation="Background")
     submit(real, space, job("after", 4, "true"))
     until(lambda: condition(real, space, "after", "Complete"))
 
@@ -153,7 +154,7 @@ def test_statefulsets_and_deployments(real, sluiced, space):
 
 def test_a_node_that_loses_power(real, sluiced, space):
     """The pods of the lost node fail with it; the Job makes new ones, and the gang is whole again elsewhere."""
-    submit(real, space, job("survivor", 2, "sleep 45", backoff=6, tolerations=[
+    submit(real, space, job("survivor", 2, "sleep 600", backoff=6, tolerations=[
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
         for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")]))
     until(lambda: phases(real, space, "survivor") == ["Running"] * 2)
@@ -165,4 +166,7 @@ def test_a_node_that_loses_power(real, sluiced, space):
                           and p["spec"]["nodeName"] != lost.name for p in pods(real, space, "survivor")) == 2)
     finally:
         lost.up()
-    until(lambda: condition(real, space, "survivor", "Complete"))
+    real.admin.delete("jobs", "survivor", space, propagation="Background")
+    submit(real, space, job("after", 4, "true"))
+    until(lambda: condition(real, space, "after", "Complete"), message="the node takes part again")
+    assert lost.name in {p["spec"]["nodeName"] for p in pods(real, space, "after")}

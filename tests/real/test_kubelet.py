@@ -32,7 +32,7 @@ def test_slow_start_and_probes(real, sluiced, space):
     probes = {"startupProbe": {"exec": {"command": ["test", "-e", "/tmp/up"]}, "periodSeconds": 1, "failureThreshold": 120},
               "readinessProbe": {"exec": {"command": ["test", "-e", "/tmp/ready"]}, "periodSeconds": 1}}
     first = [{"name": "first", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sleep", "3"]}]
-    submit(real, space, job("slow", 4, "sleep 2; touch /tmp/up; sleep 2; touch /tmp/ready; sleep 8", container=probes, initContainers=first))
+    submit(real, space, job("slow", 4, "sleep 2; touch /tmp/up; sleep 2; touch /tmp/ready; sleep 15", container=probes, initContainers=first))
     until(lambda: len([p for p in pods(real, space, "slow") if p["spec"].get("nodeName")]) == 4)
     submit(real, space, job("next", 4, "true"))
 

@@ -1,4 +1,4 @@
-"""LAMMPS over MPI, as a Job, as an MPIJob with its published operator, and as two runs at once through the default scheduler and through Sluice."""
+"""LAMMPS over MPI, as a Job, as an MPIJob and a JobSet with their published controllers, and as two runs at once through the default scheduler and through Sluice."""
 
 import time
 
@@ -48,6 +48,37 @@ def test_lammps_as_an_mpijob(real, sluiced, space):
         assert how == {"Succeeded"}, log[-2000:]
         assert "on 3 procs for 100 steps with 4000 atoms" in log
         real.admin.delete("mpijobs", "melt", space, propagation="Background")
+        until(lambda: not real.admin.list("pods", space), message="the pods go with it")
+
+
+def test_lammps_as_a_jobset(real, sluiced, space):
+    """Two Jobs of one JobSet, a launcher and its workers, are one gang."""
+    def part(name, size, rank):
+        template = job(name, size, f"RANK={rank}{mpi.RANK}", image=mpi.IMAGE)["spec"]["template"]
+        return {"name": name, "replicas": 1, "template": {"spec": {"parallelism": size, "completions": size, "backoffLimit": 0, "template": template}}}
+
+    with Operators(real, ["jobset"]):
+        real.admin.create({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "melt", "namespace": space},
+                           "spec": {"replicatedJobs": [part("launcher", 1, 0), part("workers", 3, 1)]}})  # fmt: skip
+
+        def running():
+            there = real.admin.list("pods", space)
+            return there if [p["status"].get("phase") for p in there] == ["Running"] * 4 else None
+
+        there = sorted(until(running, message="launcher and three workers run"), key=lambda p: p["metadata"]["name"])  # melt-launcher-... is the first
+        assert any(j["namespace"] == space and j["size"] == 4 for j in sluiced.jobs().values()), sluiced.jobs()
+        assert len({p["spec"]["nodeName"] for p in there}) == 4
+        mpi.begin(real, space, there)
+
+        def ended():
+            conditions = real.admin.get("jobsets", "melt", space).get("status", {}).get("conditions", [])
+            return {c["type"] for c in conditions if c["status"] == "True"} & {"Completed", "Failed"}
+
+        how = until(ended, 600, message="the JobSet ends")
+        log = real.kubectl("logs", "-n", space, there[0]["metadata"]["name"])
+        assert how == {"Completed"}, log[-2000:]
+        assert "on 4 procs for 100 steps with 4000 atoms" in log
+        real.admin.delete("jobsets", "melt", space, propagation="Background")
         until(lambda: not real.admin.list("pods", space), message="the pods go with it")
 
 
