@@ -70,7 +70,7 @@ class Tour:
         self.wire.refuse()
         self.wire.cut()
         self.wire.unmute()
-        until(lambda: "looking the pod up" in self.d.log.read_text(errors="replace"), message="the daemon does not know what became of a binding")
+        until(lambda: self.d.metrics()["sluice_bindings_looked_up_total"] > 0, message="the daemon looks up what became of a binding")
         self.wire.accept()
         self.runs("lost")
         self.api.delete_all("pods", "default", grace=0)
