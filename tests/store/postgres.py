@@ -22,6 +22,8 @@ def binaries():
 class Postgres:
     """with Postgres() as pg: pg.url, pg.rows("SELECT ..."), pg.kill(), pg.start()"""
 
+    listen = "127.0.0.1"
+
     def __init__(self):
         self.bin = binaries()
         self.dir = Path(tempfile.mkdtemp(prefix="sluice-pg."))
@@ -52,7 +54,7 @@ class Postgres:
     def start(self, timeout=120):
         command = [
             *self.user, self.bin / "postgres", "-D", self.data, "-p", self.port, "-k", self.dir,
-            "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=30",
+            "-c", f"listen_addresses={self.listen}", "-c", "max_connections=30",
         ]  # fmt: skip
         end = time.monotonic() + timeout
         with open(self.dir / "server.log", "ab") as log:
