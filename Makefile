@@ -27,6 +27,8 @@
 #   make deb       packages of Debian, looked over by lintian, into dist/
 #   make deb-test  installs, upgrades, removes and purges them in a Debian of their own (needs root)
 #   make chart-test  the chart: installed, upgraded, rolled back, uninstalled; its roles against what the daemon asks
+#   make install-test  docs/install.md as typed: the chart on real nodes, the packages on a Debian with systemd, the sources (root)
+#   make heavy     all suites of these: image-, deb-, chart- and install-test, operators, real, rpc-go, versions (MINUTES=30: as many as fit)
 #   make format    clang-format over everything; format-check only looks
 #   make lint      layers, clang-tidy
 #   make clean     remove the build directories
@@ -40,7 +42,7 @@ MESON_FLAGS ?=
 # The world meets other seeds with every commit, and the same ones whenever a commit is tested again.
 export WORLD_COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
 
-.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture real operators versions world world-honest crash demo-sim bench wheel rpc-go fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test
+.PHONY: all setup check asan test cluster cluster-down cluster-test demo soak churn torture real operators versions world world-honest crash demo-sim bench wheel rpc-go fuzz install format format-check lint clean help release image rootfs image-test deb deb-test chart-test install-test heavy
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -91,6 +93,16 @@ chart-test: all
 	@hack/cluster/build >/dev/null
 	@hack/helm/build >/dev/null
 	@hack/cluster/python -m pytest -q -s tests/chart
+
+install-test: release
+	@hack/cluster/build >/dev/null
+	@hack/nodes/build >/dev/null
+	@hack/helm/build >/dev/null
+	@hack/cluster/python -m pytest -q -s tests/install
+
+# What .ci/run runs behind `make test`.
+heavy:
+	@tools/heavy $(if $(MINUTES),--minutes $(MINUTES))
 
 soak: all
 	@hack/cluster/build >/dev/null

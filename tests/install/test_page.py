@@ -185,6 +185,7 @@ def test_plain_manifests(cluster, type_):
     until(lambda: everything(cluster) <= cluster.before, message="nothing is left")
 
 
+@pytest.mark.timeout(1800)  # it may have to compile the packages
 def test_beside_the_cluster(cluster, type_, sources):
     here, there = blocks("Beside the cluster: Debian")
     with Debian(cluster) as machine:
@@ -207,6 +208,7 @@ def test_beside_the_cluster(cluster, type_, sources):
     cluster.admin.delete("jobs", "hello", propagation="Background")
 
 
+@pytest.mark.timeout(1800)
 def test_from_source(sources):
     (block,) = blocks("From source")
     typed.append(block)

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""tools/heavy with a make that only writes down what it is asked for: what it runs, what it leaves out, and what it says."""
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(sys.argv[1])
+MAKE = """#!/bin/sh
+echo "$@" >>"$ASKED"
+case "$*" in *"$BROKEN"*) exit 1 ;; esac
+"""
+checks = failed = 0
+
+
+def ok(good, what, detail=""):
+    global checks, failed
+    checks += 1
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {checks} - {what}", flush=True)
+    if not good:
+        print("".join(f"# {line}\n" for line in str(detail).splitlines()), flush=True)
+
+
+def heavy(*args, broken="nothing", by=()):
+    """(status, what it said, the goals that make was asked for)"""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        make, asked = Path(folder) / "make", Path(folder) / "asked"
+        make.write_text(MAKE)
+        make.chmod(0o755)
+        env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "ASKED": str(asked), "BROKEN": broken, "SLUICE_CACHE": str(CACHE)}
+        done = subprocess.run([*by, ROOT / "tools/heavy", *args], env=env, capture_output=True, text=True)
+        goals = [line.removeprefix("--no-print-directory ") for line in asked.read_text().splitlines()] if asked.exists() else []
+        return done.returncode, done.stdout + done.stderr, goals
+
+
+with tempfile.TemporaryDirectory() as CACHE:
+    os.chmod(CACHE, 0o755)
+    status, said, goals = heavy("rpc-go", "operators", "versions")
+    ok(status == 0 and goals == ["rpc-go", "operators"], "what is named is run, in the order of the list", said)
+    ok("versions: left out: no Kubernetes is in the cache" in said and "K8S=1.37.0" in said, "no Kubernetes is compiled, and that is said", said)
+
+    env = {**os.environ, "SLUICE_CACHE": CACHE, "SLUICE_K8S": "1.35.0"}
+    there = Path(subprocess.run([ROOT / "hack/cluster/build", "--where"], env=env, capture_output=True, text=True, check=True).stdout.strip())
+    there.mkdir(parents=True)
+    (there / "kube-apiserver").touch()
+    status, said, goals = heavy("versions")
+    ok(status == 0 and goals == ["versions K8S=1.35.0"], "versions: those in the cache", said)
+
+    status, said, goals = heavy("rpc-go", "operators", "chart-test", broken="operators")
+    ok(status == 1 and goals == ["rpc-go", "operators"] and "operators: FAILED" in said, "a suite that fails is the end", said)
+
+    status, said, goals = heavy("--minutes", "0")
+    lines = [line for line in said.splitlines() if ": left out: " in line]
+    ok(status == 0 and not goals and len(lines) == len(said.splitlines()[-1].partition("left out: ")[2].split(",")), "without time nothing is run, one line each", said)
+    status, said, goals = heavy("--minutes", "5", "rpc-go", "chart-test")
+    ok(status == 0 and goals == ["rpc-go"] and "chart-test: left out: it takes" in said, "one that does not fit is left out, one that does is run", said)
+    for made in ("tests/rpc/tools", "hack/helm/build"):
+        at = Path(subprocess.run([ROOT / made, "--where"], env=env, capture_output=True, text=True, check=True).stdout.strip())
+        at.mkdir()
+        (at / {"tests/rpc/tools": "h2spec", "hack/helm/build": "helm"}[made]).touch()
+    status, said, goals = heavy("--minutes", "2", "rpc-go")
+    ok(status == 0 and goals == ["rpc-go"], "what is compiled already takes less", said)
+
+    if os.geteuid() == 0:
+        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        status, said, goals = heavy("deb-test", "real", by=nobody)
+        ok(status == 0 and not goals and said.count("root") >= 2, "what needs root is left out without it", said)
+    status, said, goals = heavy("no-such")
+    ok(status == 2 and "image-test" in said, "an unknown name is an error", said)
+print(f"1..{checks}")
+sys.exit(1 if failed else 0)
