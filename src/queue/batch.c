@@ -68,12 +68,18 @@ static uint32_t sort_by(const struct batch *b, enum rule rule, uint8_t *order)
 	uint32_t n = 0;
 
 	for (uint32_t i = b->promised; i < b->n; i++) {
-		uint32_t k = n;
+		uint32_t k = 0, high = n;
 
-		for (; k && goes_before(&b->item[i], &b->item[order[k - 1]], rule); k--)
-			order[k] = order[k - 1];
+		while (k < high) {
+			uint32_t mid = (k + high) / 2;
+
+			if (goes_before(&b->item[i], &b->item[order[mid]], rule))
+				high = mid;
+			else
+				k = mid + 1;
+		}
+		memmove(order + k + 1, order + k, n++ - k);
 		order[k] = (uint8_t)i;
-		n++;
 	}
 	return n;
 }
@@ -83,8 +89,10 @@ struct player {
 	uint32_t first, n; /* of play[]: what runs, by end */
 	uint32_t waiting;  /* of line[] */
 	int64_t now_s, free;
-	int64_t least; /* share of the narrowest: with less free no job can start */
-	bool hold;     /* the first job that does not fit gets the reservation */
+	int64_t least;  /* share of the narrowest: with less free no job can start */
+	int64_t narrow; /* ... of those in line, or less */
+	int64_t due_s;  /* the earliest at which a job gets a reservation */
+	bool hold;      /* the first job that does not fit gets the reservation */
 	struct outcome out;
 };
 
@@ -139,58 +147,76 @@ static uint32_t start_some(struct player *p, uint32_t head)
 {
 	const struct batch_item *it = p->b->item;
 	uint8_t *line = p->b->line;
-	int64_t beside = 0, at = INT64_MAX;
-	uint32_t kept = 0;
+	int64_t beside = 0, at = INT64_MAX, narrow = INT64_MAX;
+	uint32_t kept = 0, i;
+	/* Whether no job of the line can get a reservation now. */
+	bool settled = head != BATCH_MAX || p->now_s < p->due_s;
 
-	if (p->free < p->least)
+	if (p->free < p->least ||
+	    (p->free < p->narrow && settled && (head == BATCH_MAX || it[head].share > p->free)))
 		return head;
 	if (head != BATCH_MAX && it[head].share <= p->free) {
 		begin_role(p, head);
 		head = BATCH_MAX;
+		settled = p->now_s < p->due_s;
 	} else if (head != BATCH_MAX) {
 		at = room_at(p, it[head].share, &beside);
 	}
-	for (uint32_t i = 0; i < p->waiting; i++) {
+	for (i = 0; i < p->waiting && (p->free >= p->narrow || !settled); i++) {
 		uint32_t x = line[i];
 		bool room = it[x].share <= p->free;
 
-		if (head == BATCH_MAX && room) {
-			begin_role(p, x);
-			continue;
-		}
-		if (head == BATCH_MAX && is_next(p, x)) {
+		if (!room && !settled && is_next(p, x)) {
 			head = x; /* out of the line */
+			settled = true;
 			at = room_at(p, it[head].share, &beside);
-			continue;
-		}
-		if (room && (head == BATCH_MAX || p->now_s + it[x].limit_s <= at ||
-			     it[x].share <= beside)) {
-			beside -= p->now_s + it[x].limit_s > at ? it[x].share : 0;
+		} else if (room && (head == BATCH_MAX || p->now_s + it[x].limit_s <= at ||
+				    it[x].share <= beside)) {
+			if (head != BATCH_MAX && p->now_s + it[x].limit_s > at)
+				beside -= it[x].share;
 			begin_role(p, x);
-			continue;
+		} else {
+			line[kept++] = (uint8_t)x;
+			narrow = SLU_MIN(narrow, it[x].share);
 		}
-		line[kept++] = (uint8_t)x;
 	}
-	p->waiting = kept;
+	if (i < p->waiting) { /* no other job can start */
+		memmove(line + kept, line + i, p->waiting - i);
+		narrow = SLU_MIN(narrow, p->narrow);
+	}
+	p->waiting = kept + p->waiting - i;
+	p->narrow = narrow;
 	return head;
 }
 
-static struct outcome play_batch(struct batch *b, const uint8_t *order, uint32_t n, bool hold)
+static struct player player_of(struct batch *b, const uint8_t *order, uint32_t n, bool hold)
 {
-	struct player p = {
-		.b = b, .n = b->n_busy, .now_s = b->now_s, .least = INT64_MAX, .hold = hold
-	};
-	uint32_t head = BATCH_MAX;
+	struct player p = { .b = b,
+			    .n = b->n_busy,
+			    .now_s = b->now_s,
+			    .free = b->free,
+			    .least = INT64_MAX,
+			    .due_s = hold || b->promised ? INT64_MIN : INT64_MAX,
+			    .hold = hold };
 
-	for (uint32_t i = 0; i < b->n; i++)
+	for (uint32_t i = 0; i < b->n; i++) {
 		p.least = SLU_MIN(p.least, b->item[i].share);
-
-	p.free = b->free;
+		p.due_s = SLU_MIN(p.due_s, b->item[i].due_s);
+	}
+	p.narrow = p.least;
 	memcpy(b->play, b->busy, b->n_busy * sizeof *b->busy);
 	for (uint32_t i = 0; i < b->promised; i++)
 		b->line[p.waiting++] = (uint8_t)i;
 	memcpy(b->line + p.waiting, order, n);
 	p.waiting += n;
+	return p;
+}
+
+static struct outcome play_batch(struct batch *b, const uint8_t *order, uint32_t n, bool hold)
+{
+	struct player p = player_of(b, order, n, hold);
+	uint32_t head = BATCH_MAX;
+
 	for (;;) {
 		head = start_some(&p, head);
 		if (head == BATCH_MAX && !p.waiting)
