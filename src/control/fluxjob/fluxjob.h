@@ -87,6 +87,7 @@ struct fluxjobs {
 	bool freed;                       /* some slots went since the last pass */
 	int64_t try_us;                   /* when those refused by `pace` try again; 0: none was */
 	struct core_pace pace;            /* how fast they are made */
+	int64_t words_us;                 /* until when states that pass are paid for */
 };
 
 /* ---- fluxjobs.c ---- */
@@ -115,6 +116,8 @@ struct fluxjob *core_fluxjob_turn(struct slu_core *c);
 
 /* The status in the cluster is out of date: decide when to write it. */
 void core_fluxjob_due(struct slu_core *c, struct fluxjob *f);
+/* Pay for the write of the status.  0: it may be written; otherwise the time to try again. */
+int64_t core_fluxjob_pace(struct slu_core *c, const struct fluxjob *f);
 void core_fluxjob_tell(struct slu_core *c, struct fluxjob *f);
 uint64_t core_fluxjob_digest(const struct fluxjob *f);
 bool core_fluxjob_over(const struct fluxjob *f); /* its state is the last one */

@@ -451,14 +451,18 @@ static void own_turn(struct slu_core *c, struct fluxjob *f)
 
 static void turn(struct slu_core *c, struct fluxjob *f)
 {
+	int64_t again_us = 0;
+
 	if (f->own && f->life == FLUXJOB_LIVES)
 		own_turn(c, f);
 	if (!f->due_us || !f->k)
 		return;
 	if (f->due_us <= c->now_us)
+		again_us = core_fluxjob_pace(c, f);
+	if (f->due_us <= c->now_us && !again_us)
 		core_fluxjob_tell(c, f);
 	else
-		core_fluxjob_turn_by(c, f, f->due_us);
+		core_fluxjob_turn_by(c, f, SLU_MAX(f->due_us, again_us));
 }
 
 /* Some slots went: FluxJobs that wait for room try again. */

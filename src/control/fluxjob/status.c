@@ -7,7 +7,9 @@
  *
  * Where thousands of FluxJobs have a status to be written, the server is slow to answer for each,
  * and their Jobs take many seconds to start: the more FluxJobs there are, the longer a state must
- * last to be written. */
+ * last to be written.  And of held work in all, so many passing states are written in a second, whatever
+ * happens; a write has the state of its moment, so what was to be said before is said with it.  The first
+ * state and the last are always written, and all states of users' own FluxJobs. */
 #include "control/fluxjob/fluxjob.h"
 
 #include <stdio.h>
@@ -20,6 +22,8 @@
 #define STARTS_US 3000000 /* states that pass within this are not worth telling */
 #define EACH_US   10000   /* for each FluxJob that is not over, up to MOST_US */
 #define MOST_US   30000000
+#define WORD_US   500000 /* for each state between the first and the last */
+#define WORDS     20     /* that may be written at once */
 
 static const char *state_name(const struct fluxjob *f)
 {
@@ -92,6 +96,19 @@ void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
 		f->due_us = at;
 	f->due_state = f->state;
 	core_fluxjob_turn_by(c, f, f->due_us);
+}
+
+int64_t core_fluxjob_pace(struct slu_core *c, const struct fluxjob *f)
+{
+	int64_t *spent = &c->fluxjobs->words_us;
+
+	if (f->own || core_fluxjob_over(f) || !f->told_us)
+		return 0;
+	*spent = SLU_MIN(*spent, c->now_us + WORDS * WORD_US); /* the clock may be set back */
+	if (*spent > c->now_us + (WORDS - 1) * WORD_US)
+		return *spent - (WORDS - 1) * WORD_US;
+	*spent = SLU_MAX(*spent, c->now_us) + WORD_US;
+	return 0;
 }
 
 /* ---- the body ---- */
