@@ -418,16 +418,65 @@ static void test_cordoned_comes_up(void)
 
 /* ---- over a restart ---- */
 
-static void again(struct world *w, const char *store)
+static void again_as(struct world *w, const char *store, const char *ready)
 {
 	next_life(w, store);
-	feed_node(w, "n0", 2, "", "", "True");
+	feed_node(w, "n0", 2, "", "", ready);
 	for (int i = 0; i < w->n_pods; i++)
 		if (w->pod[i].there)
 			feed_pod(w, &w->pod[i], false);
 	for (int k = 0; k < SLU_KIND_COUNT; k++)
 		slu_core_take(w->core, slu_rec_synced_new((enum slu_kkind)k), w->now_us);
 	turn(w);
+}
+
+static void again(struct world *w, const char *store)
+{
+	again_as(w, store, "True");
+}
+
+/* A turn, and time for the store to write. */
+static void turn_kept(struct world *w)
+{
+	for (int i = 0; i < 20; i++) {
+		turn(w);
+		usleep(2000);
+	}
+}
+
+static void test_away_restart(void)
+{
+	struct world w;
+	int64_t promise_s;
+	char store[64];
+
+	snprintf(store, sizeof store, "/tmp/sluice-away-%d.db", (int)getpid());
+	unlink(store);
+	open_world_at(&w, store, 1, 2, FIRST_PROMISED "\nnodes: {expectBack: 10m}");
+	add_pod(&w, "runs", "sluice", "2", NOTES("\"sluice.sh/duration\":\"900\""));
+	turn_kept(&w);
+	add_pod(&w, "next", "sluice", "2", NOTES("\"sluice.sh/duration\":\"100\""));
+	turn_kept(&w);
+	promise_s = pictured(&w, "next").estimate_s;
+	feed_node(&w, "n0", 2, "", "", "False");
+	turn_kept(&w);
+	w.now_us += 60000000;
+	again_as(&w, store, "False");
+	turn_kept(&w);
+	ok(pictured(&w, "next").promised && pictured(&w, "next").estimate_s == promise_s,
+	   "the next life counts on the node, too: %s", pictured(&w, "next").reason);
+	later(&w, 545);
+	ok(!pictured(&w, "next").promised, "no longer than the first did: %s",
+	   pictured(&w, "next").reason);
+	feed_node(&w, "n0", 2, "", "", "True");
+	later(&w, 1);
+	feed_node(&w, "n0", 2, "", "", "False");
+	turn_kept(&w);
+	again_as(&w, store, "True");
+	later(&w, 1);
+	ok(!strcmp(node_state(&w, "n0"), "up"), "a node that came back between two lives is up");
+	close_world(&w);
+	unlink(store);
 }
 
 struct seen {
@@ -495,6 +544,66 @@ static void test_restart(void)
 	unlink(store);
 }
 
+static void feed_ready(struct world *w, const char *ready)
+{
+	feed_node(w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", ready);
+}
+
+/* One gang runs on the node for 900 s, the next is promised the node after it. */
+static void open_busy(struct world *w, const char *conf, int64_t *promise_s)
+{
+	open_world(w, 1, 2, conf);
+	add_pod(w, "runs", "sluice", "2", NOTES("\"sluice.sh/duration\":\"900\""));
+	turn(w);
+	add_pod(w, "next", "sluice", "2", NOTES("\"sluice.sh/duration\":\"100\""));
+	later(w, 1);
+	*promise_s = pictured(w, "next").estimate_s;
+	ok(pictured(w, "next").promised && *promise_s > w->now_us / 1000000 + 800,
+	   "the next gang is promised the node");
+}
+
+static void test_expected_back(void)
+{
+	struct world w;
+	int64_t promise_s;
+
+	open_busy(&w, FIRST_PROMISED, &promise_s);
+	feed_ready(&w, "False");
+	later(&w, 1);
+	ok(!pictured(&w, "next").promised,
+	   "a node that is not ready takes its promises with it: %s", pictured(&w, "next").reason);
+	close_world(&w);
+
+	open_busy(&w, FIRST_PROMISED "\nnodes: {expectBack: 10m}", &promise_s);
+	feed_ready(&w, "False");
+	later(&w, 30);
+	ok(pictured(&w, "next").promised && pictured(&w, "next").estimate_s == promise_s,
+	   "a promise on a node that is expected back stands: %s", pictured(&w, "next").reason);
+	ok(!strcmp(node_state(&w, "n0"), "down"), "the node is shown as down meanwhile");
+	end_pod(&w, &w.pod[0], "Succeeded");
+	later(&w, 1);
+	ok(!bound(&w, "next") && pictured(&w, "next").promised,
+	   "no gang starts on it while it is away: %s", pictured(&w, "next").reason);
+	feed_ready(&w, "True");
+	later(&w, 1);
+	ok(bound(&w, "next") && !strcmp(node_state(&w, "n0"), "up"),
+	   "the promised gang starts as soon as the node is back");
+	ok(differences(&w) == 0, "books and cluster agree");
+
+	feed_ready(&w, "False");
+	add_pod(&w, "last", "sluice", "2", NOTES("\"sluice.sh/duration\":\"100\""));
+	later(&w, 590);
+	ok(pictured(&w, "last").promised, "the plan counts on the node for ten minutes: %s",
+	   pictured(&w, "last").reason);
+	later(&w, 20);
+	ok(!pictured(&w, "last").promised, "and no longer: %s", pictured(&w, "last").reason);
+	feed_ready(&w, "True");
+	end_pod(&w, &w.pod[1], "Succeeded");
+	later(&w, 1);
+	ok(bound(&w, "last"), "a node that comes back later is used again");
+	close_world(&w);
+}
+
 static void test_undrain_while_gone(void)
 {
 	struct world w;
@@ -531,8 +640,10 @@ int main(void)
 	test_deadline();
 	test_begin_and_queue();
 	test_drain_window();
+	test_expected_back();
 	test_undrain_while_gone();
 	test_cordoned_comes_up();
+	test_away_restart();
 	test_restart();
 	return tap_done();
 }

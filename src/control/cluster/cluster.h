@@ -32,7 +32,8 @@ struct node {
 	/* Row of its drain in the store, which stays while the node is away; 0: none. */
 	uint64_t drain_id;
 	int64_t drain_from_s, drain_to_s; /* its window; to: SLU_TIME_EVER */
-	const struct slu_kcsinode *csi;   /* limits of attached volumes; NULL: none are known */
+	bool away; /* nobody drained it: it stopped being ready and is expected back by the window's end */
+	const struct slu_kcsinode *csi; /* limits of attached volumes; NULL: none are known */
 	SLU_VEC(const struct slu_kobj *) attached; /* its VolumeAttachments */
 	bool recount;                              /* on the list cluster.recount */
 	const struct slu_ktopology *topology;      /* its NUMA zones; NULL: none are published */
@@ -423,7 +424,8 @@ void core_admission_done(struct slu_core *c);
 
 /* ---- drains.c ---- */
 
-#define CORE_DRAIN_PREFIX "drain:" /* spans of drains are called this and the node */
+#define CORE_DRAIN_PREFIX "drain:"          /* spans of drains are called this and the node */
+#define CORE_DRAIN_AWAY   "{\"away\":true}" /* ... of a node that is expected back, in the store */
 int core_node_drain(struct slu_core *c, struct node *n, bool drain); /* tell the queue */
 /* Whether the node is in a drain window that ends: the plan counts on its return although the node may
  * be down or cordoned. */
@@ -439,6 +441,8 @@ void core_drain_back(struct slu_core *c, struct node *n); /* the node is (again)
 /* Drain the node in that window (to_s 0: for ever), or let it take work again. */
 int core_drain_ask(struct slu_core *c, const char *name, bool drain, int64_t from_s, int64_t to_s,
 		   struct slu_error *err);
+/* The node is, or is no longer, ready: expect it back for nodes.expectBack, or use it again. */
+void core_drain_away(struct slu_core *c, struct node *n, const struct slu_knode *was);
 void core_drains(struct slu_core *c); /* windows that begin or end now */
 int core_drain_recall(struct slu_core *c, const struct slu_store_span *s); /* from the store */
 

@@ -3,7 +3,10 @@
  * A drain may have a window: from a moment on, until another.  Before it, only what ends in time is
  * planned on the node.  A drain with an end is a promise that the node comes back: while it lasts the
  * node may be cordoned, reboot and be down, and the plan counts on it from the end on.  If it is not
- * back by then, it is down like any other. */
+ * back by then, it is down like any other.
+ *
+ * A node that stops being ready without a drain may be expected back, too (nodes.expectBack): it is drained
+ * from that moment on, until it is ready or that time has passed. */
 #include "control/cluster/cluster.h"
 
 #include <stdio.h>
@@ -59,7 +62,7 @@ void core_drain_put(struct slu_core *c, struct node *n, bool drain)
 				    .name = name,
 				    .from_s = n->drain_from_s,
 				    .to_s = n->drain_to_s,
-				    .spec = "{}" };
+				    .spec = n->away ? CORE_DRAIN_AWAY : "{}" };
 	struct slu_batch *b = c->door ? slu_intents_batch(c->door) : NULL;
 
 	snprintf(name, sizeof name, CORE_DRAIN_PREFIX "%s", n->name);

@@ -109,6 +109,7 @@ enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj 
 	}
 	if (now)
 		core_zones_changed(c, n);
+	core_drain_away(c, n, old);
 	if (!now || !is_used(c, now)) {
 		remove_from_machine(c, n);
 		core_shapes_node(c, n);

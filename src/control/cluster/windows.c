@@ -20,8 +20,31 @@ static void end_drain(struct slu_core *c, struct node *n)
 	core_drain_put(c, n, false);
 	n->drained = false;
 	n->drain_id = 0;
+	n->away = false;
 	n->drain_from_s = n->drain_to_s = 0;
 	describe(c, n); /* if it is not back, that counts from now on */
+}
+
+static bool is_back(const struct node *n)
+{
+	return n->away && n->k && n->k->ready == SLU_TRI_TRUE;
+}
+
+void core_drain_away(struct slu_core *c, struct node *n, const struct slu_knode *was)
+{
+	bool left = was && was->ready == SLU_TRI_TRUE && n->k && n->k->ready != SLU_TRI_TRUE;
+
+	if (is_back(n))
+		core_due_by(c, CORE_AT_DRAIN, c->now_us);
+	if (!left || n->drain_id || !c->cfg->nodes.back_s || !c->door || n->handle == SLU_NODE_NONE)
+		return;
+	n->away = true;
+	n->drain_id = ++c->next_job;
+	n->drain_from_s = c->now_s;
+	n->drain_to_s = c->now_s + c->cfg->nodes.back_s;
+	core_drain_put(c, n, true);
+	slu_log(SLU_INFO, "node is not ready; it is expected back", SLU_STR("node", n->name),
+		SLU_I64("within_s", c->cfg->nodes.back_s));
 }
 
 void core_drains(struct slu_core *c)
@@ -35,8 +58,12 @@ void core_drains(struct slu_core *c)
 
 		if (!n->drain_id)
 			continue;
-		if (core_drain_over(c, n)) {
-			slu_log(SLU_INFO, "drain is over", SLU_STR("node", n->name));
+		if (core_drain_over(c, n) || is_back(n)) {
+			slu_log(SLU_INFO,
+				is_back(n) ? "node is back"
+				: !n->away ? "drain is over"
+					   : "node is not expected back any more",
+				SLU_STR("node", n->name));
 			end_drain(c, n);
 			continue;
 		}
@@ -55,7 +82,7 @@ static int drain_node(struct slu_core *c, struct node *n, int64_t from_s, int64_
 		return slu_fail(err, -EINVAL, "the drain would be over before it begins");
 	if (n->drained && core_node_drain(c, n, false) < 0) /* another window */
 		return slu_fail(err, -EIO, "the queue refused");
-	n->drained = false;
+	n->drained = n->away = false;
 	n->drain_from_s = SLU_MAX(from_s, c->now_s);
 	n->drain_to_s = to_s;
 	if (!n->drain_id)
@@ -119,6 +146,7 @@ int core_drain_recall(struct slu_core *c, const struct slu_store_span *s)
 	if (!n)
 		return -ENOMEM;
 	n->drain_id = s->id;
+	n->away = s->spec && !strcmp(s->spec, CORE_DRAIN_AWAY);
 	n->drain_from_s = s->from_s;
 	n->drain_to_s = s->to_s;
 	core_due_begin(c, CORE_AT_DRAIN); /* the drain may be over since */

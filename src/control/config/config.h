@@ -58,6 +58,7 @@ struct slu_config {
 	struct {
 		bool control_plane;
 		const char *include_label, *exclude_label;
+		int64_t back_s;
 		struct slu_config_level *level;
 		uint32_t n_levels;
 	} nodes;

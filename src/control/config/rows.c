@@ -39,6 +39,8 @@ static const struct row nodes_rows[] = {
 	  .help = "use only nodes with this label (key, or key=value)" },
 	{ "excludeLabel", STR, AT(nodes.exclude_label), "", .restart = true,
 	  .help = "leave out nodes with this label (key, or key=value)" },
+	{ "expectBack", SECONDS, AT(nodes.back_s), "0s", 0, 86400,
+	  .help = "how long the plan counts on the return of a node that stopped being ready: promises on it that begin later stay; 0: not at all" },
 	{ "topology", LIST, AT(nodes.level),
 	  "[{name: zone, label: topology.kubernetes.io/zone}, {name: block, label: topology.sluice.sh/block}, "
 	  "{name: rack, label: topology.sluice.sh/rack}]",

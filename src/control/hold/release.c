@@ -280,7 +280,7 @@ static bool place_is_lost(struct slu_core *c, const struct run *r, const struct 
 	const struct node *n = node_of(
 		slu_table_finds(&c->cluster->nodes, core_node_name(c, s->node)));
 
-	if (!n || !n->k || slu_machine_node_is_down(m, s->node) ||
+	if (!n || !n->k || n->away || slu_machine_node_is_down(m, s->node) ||
 	    slu_machine_node_is_cordoned(m, s->node))
 		return true;
 	if (s->pod &&

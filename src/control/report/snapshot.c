@@ -287,7 +287,8 @@ static void snap_node(struct slu_core *c, struct slu_snapshot *s, struct node *n
 	*out = (struct slu_snap_node){ .name = text(s, n->name),
 				       .drain_from_s = n->drain_id ? n->drain_from_s : 0,
 				       .drain_to_s = n->drain_id ? n->drain_to_s : 0,
-				       .state = n->drained && n->drain_from_s <= c->now_s
+				       .state = n->away ? "down"
+						: n->drained && n->drain_from_s <= c->now_s
 							? "drained"
 						: n->k->unschedulable         ? "cordoned"
 						: n->k->ready != SLU_TRI_TRUE ? "down"
