@@ -101,8 +101,8 @@ static void test_many(void)
 	pass(&w, 20);
 	for (int i = 0; i < MANY; i++)
 		all += told.n[i];
-	ok(all > 20 && all <= 2 * 21,
-	   "of the gangs that moved two a second get a status write: %d", all);
+	ok(all > 20 && all <= 2 * 21, "of the gangs that moved two a second get a status write: %d",
+	   all);
 	ok(told.n[3], "the next in line among them");
 	close_world(&w);
 }
