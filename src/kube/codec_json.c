@@ -79,8 +79,8 @@ static int amounts(struct slu_kcodec *c, const struct kmsg *m, const struct kfie
 	return 0;
 }
 
-static int array(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f, char *base,
-		 const struct slu_json *v)
+static int decode_array(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f,
+			char *base, const struct slu_json *v)
 {
 	size_t size = f->type == KF_STRS ? sizeof(char *) : f->sub->size;
 
@@ -138,8 +138,8 @@ static int integer(struct slu_kcodec *c, const struct kmsg *m, const struct kfie
 	return 0;
 }
 
-static int value(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f, char *base,
-		 const struct slu_json *v)
+static int decode_value(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f,
+			char *base, const struct slu_json *v)
 {
 	void *at = base + f->off;
 	const char *s = slu_json_str(v);
@@ -186,7 +186,7 @@ static int value(struct slu_kcodec *c, const struct kmsg *m, const struct kfield
 	case KF_MSGS:
 		*(void **)at = NULL; /* of equal keys the last wins */
 		*(uint16_t *)(base + f->noff) = 0;
-		return array(c, m, f, base, v);
+		return decode_array(c, m, f, base, v);
 	case KF_MSG:
 		return slu_kdec_json(c, f->sub, at, v);
 	default:
@@ -225,7 +225,7 @@ int slu_kdec_json(struct slu_kcodec *c, const struct kmsg *m, void *base, const 
 
 		if (!f || slu_json_is_null(it.val))
 			continue;
-		rc = value(c, m, f, base, it.val);
+		rc = decode_value(c, m, f, base, it.val);
 		if (rc < 0)
 			return rc;
 		if (f->bit && !(slu_json_is_arr(it.val) && !slu_json_count(it.val)))

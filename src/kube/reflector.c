@@ -35,11 +35,11 @@ struct slu_reflector {
 	char sentence[SLU_ERROR_MAX];
 };
 
-static void next(struct slu_reflector *r);
+static void next_request(struct slu_reflector *r);
 
 static void next_timer(void *arg)
 {
-	next(arg);
+	next_request(arg);
 }
 
 static void well(struct slu_reflector *r)
@@ -274,7 +274,7 @@ static int ask_next(struct slu_reflector *r)
 	return slu_kube_send(r->client, &q, &r->call);
 }
 
-static void next(struct slu_reflector *r)
+static void next_request(struct slu_reflector *r)
 {
 	int rc;
 

@@ -67,8 +67,9 @@ static int keep_match(struct sluice_graph *g, enum sluice_op op, uint64_t id, in
 	return op != SLUICE_SATISFIABLE && r->at_s > now_s ? SLUICE_LATER : SLUICE_NOW;
 }
 
-static int match(struct sluice_graph *g, enum sluice_op op, int64_t now_s, uint64_t id,
-		 const char *jobspec, size_t n, struct sluice_match *out, struct sluice_error *err)
+static int match_jobspec(struct sluice_graph *g, enum sluice_op op, int64_t now_s, uint64_t id,
+			 const char *jobspec, size_t n, struct sluice_match *out,
+			 struct sluice_error *err)
 {
 	slu_cleanup(slu_jobspec_freep) struct slu_jobspec *spec = NULL;
 	struct slu_sink sink = slu_writer_sink(g->w);
@@ -116,7 +117,7 @@ int sluice_graph_match(struct sluice_graph *g, enum sluice_op op, int64_t now_s,
 	/* Numbers the caller gave away himself are passed over. */
 	while (books(op) && slu_match_has_job(g->m, (int64_t)g->next))
 		g->next++;
-	rc = match(g, op, now_s, g->next, jobspec, n, out, err);
+	rc = match_jobspec(g, op, now_s, g->next, jobspec, n, out, err);
 	if (rc >= 0 && books(op))
 		g->next++;
 	return rc;
@@ -130,7 +131,7 @@ int sluice_graph_match_as(struct sluice_graph *g, enum sluice_op op, int64_t now
 		return lib_fail(g, err, -EINVAL, "match", "job %" PRIu64 " is above 2^63", job);
 	if (books(op) && slu_match_has_job(g->m, (int64_t)job))
 		return lib_fail(g, err, -EEXIST, "match", "job %" PRIu64 " is known", job);
-	return match(g, op, now_s, job, jobspec, n, out, err);
+	return match_jobspec(g, op, now_s, job, jobspec, n, out, err);
 }
 
 int sluice_graph_allocate(struct sluice_graph *g, bool reserve, int64_t now_s, const char *jobspec,

@@ -393,7 +393,8 @@ static int grow_multi(struct slu_match *m)
 	return match_led_grow(&m->led, nv);
 }
 
-int match_filter_reshape(struct slu_match *m)
+/* The graph has changed: forget what was derived from it, then derive its shape again. */
+static int shape_again(struct slu_match *m)
 {
 	int rc;
 
@@ -401,8 +402,13 @@ int match_filter_reshape(struct slu_match *m)
 	rc = match_family_drop(m);
 	if (!rc)
 		rc = grow_multi(m);
-	if (!rc)
-		rc = make_shape(m);
+	return rc ? rc : make_shape(m);
+}
+
+int match_filter_reshape(struct slu_match *m)
+{
+	int rc = shape_again(m);
+
 	if (!rc)
 		rc = type_room(m);
 	if (!rc)
@@ -417,14 +423,8 @@ int match_filter_reshape(struct slu_match *m)
 int match_filter_prime(struct slu_match *m)
 {
 	struct prime p = { .m = m, .width = m->g->types.n };
-	int rc;
+	int rc = shape_again(m);
 
-	match_fast_drop(m);
-	rc = match_family_drop(m);
-	if (!rc)
-		rc = grow_multi(m);
-	if (!rc)
-		rc = make_shape(m);
 	if (!rc)
 		rc = match_alike_begin(m);
 	if (rc < 0)

@@ -23,8 +23,8 @@ struct question {
 	uint32_t depth;  /* below the root */
 };
 
-static int visit(struct attempt *a, uint32_t u, const struct question *q, struct pool *up,
-		 struct answer *out);
+static int visit_vertex(struct attempt *a, uint32_t u, const struct question *q, struct pool *up,
+			struct answer *out);
 
 /* --- the policy's hooks --- */
 
@@ -92,7 +92,7 @@ static int visit_edge(struct attempt *a, uint32_t e, const struct question *q, s
 	front = a->skip && q->pristine;
 	if (front && match_fast_fails(a, v))
 		return match_refuse(a, EBUSY);
-	if (visit(a, v, q, into, &got) < 0 || a->no_memory) {
+	if (visit_vertex(a, v, q, into, &got) < 0 || a->no_memory) {
 		if (front && !a->no_memory)
 			match_fast_failed(a, v);
 		return -EBUSY;
@@ -347,8 +347,8 @@ static int put_label(struct attempt *a, uint32_t u, const struct slu_request *li
 	return 0;
 }
 
-static int visit(struct attempt *a, uint32_t u, const struct question *q, struct pool *up,
-		 struct answer *out)
+static int visit_vertex(struct attempt *a, uint32_t u, const struct question *q, struct pool *up,
+			struct answer *out)
 {
 	const struct slu_request *list = q->list;
 	uint32_t n = q->n, depth = q->depth;
@@ -439,7 +439,7 @@ bool match_walk_visit(struct attempt *a, uint32_t v, int64_t centre, int64_t *co
 	struct answer got;
 
 	a->centre = centre;
-	if (visit(a, v, &q, up ? up : &none, &got) < 0)
+	if (visit_vertex(a, v, &q, up ? up : &none, &got) < 0)
 		return false;
 	*count = got.count;
 	return true;
@@ -460,7 +460,7 @@ int match_walk_root(struct attempt *a)
 	for (uint32_t i = 0; i < a->nlist; i++)
 		q.excl |= a->list[i].type == m->g->v.p[root].type &&
 			  a->list[i].excl == SLU_EXCL_TRUE;
-	rc = visit(a, root, &q, &own, &got);
+	rc = visit_vertex(a, root, &q, &own, &got);
 	if (a->no_memory)
 		return -ENOMEM;
 	m->centre = rc < 0 ? a->centre : 0;

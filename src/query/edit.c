@@ -178,7 +178,7 @@ static int edit_loop(struct slu_session *s, const char *prompt)
 #define LINE_MAX_LEN ((size_t)16 << 20)
 
 /* One line without its newline; false at the end of input. */
-static bool next(FILE *in, struct slu_buf *b)
+static bool read_byte(FILE *in, struct slu_buf *b)
 {
 	int c;
 
@@ -198,7 +198,7 @@ static int plain_loop(struct slu_session *s, FILE *in, const char *prompt)
 			fputs(prompt, stdout);
 			fflush(stdout);
 		}
-		if (!next(in, &b))
+		if (!read_byte(in, &b))
 			break;
 		if (b.error == -EMSGSIZE)
 			slu_session_err(s, "ERROR: the line is too long\n");

@@ -75,7 +75,7 @@ bool queue_plan_user_free(struct slu_queue *q, uint32_t j)
 	return u->running + u->reserved < l->max_running_user;
 }
 
-static int match(struct slu_queue *q, uint32_t j, bool reserve, struct slu_error *err)
+static int match_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_error *err)
 {
 	struct slu_gang_req req = queue_job_req(q, j);
 	slu_job_id id = q->job.p[j].id;
@@ -222,7 +222,7 @@ int queue_try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_deci
 {
 	struct job *job = &q->job.p[j];
 	struct subqueue *sub = &q->sub.p[job->queue];
-	int ans = match(q, j, reserve, err), rc = 0;
+	int ans = match_job(q, j, reserve, err), rc = 0;
 
 	if (ans < 0 || ans == SLU_GANG_BUSY || ans == SLU_GANG_NEVER) {
 		if (ans >= 0 && reserve)
@@ -390,7 +390,7 @@ int queue_replan(struct slu_queue *q, uint32_t j, bool *moved, struct slu_decisi
 	if (rc < 0 && rc != -ENOENT) /* gone with its node: fine */
 		return rc;
 	due &= !rc;
-	int ans = match(q, j, !due, err);
+	int ans = match_job(q, j, !due, err);
 
 	*moved = rc < 0 || ans < 0 || ans == SLU_GANG_BUSY || ans == SLU_GANG_NEVER ||
 		 !same_place(&q->due, &q->place);

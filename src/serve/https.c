@@ -114,7 +114,7 @@ static int from_bundle(const struct slu_certs *c, const char *client_ca, struct 
 	return with_clients(&o, client_ca, out, err);
 }
 
-static void have(void *arg, const struct slu_certs *c)
+static void use_certificate(void *arg, const struct slu_certs *c)
 {
 	struct slu_https *h = arg;
 	slu_cleanup(slu_tls_unrefp) struct slu_tls *tls = NULL;
@@ -177,7 +177,7 @@ int slu_https_new(struct slu_loop *loop, struct slu_kube_client *client, struct 
 							 .dns = config->serve.names.p,
 							 .n_dns = config->serve.names.n,
 							 .what = "serve.https",
-							 .have = have,
+							 .have = use_certificate,
 							 .arg = h },
 			&h->cert, err);
 	}

@@ -174,7 +174,7 @@ static void answer_review(struct slu_exchange *x, void *arg)
 
 /* ---- telling the API server which authority to trust ---- */
 
-static void told(void *arg, const struct slu_kube_reply *r)
+static void authority_written(void *arg, const struct slu_kube_reply *r)
 {
 	struct slu_webhook *w = arg;
 
@@ -220,7 +220,7 @@ static void write_authority(struct slu_webhook *w, const struct slu_json *hooks)
 	if (!rc)
 		rc = slu_kube_patch(w->client, &t, SLU_KPATCH_STRATEGIC, b.p, b.n,
 				    &(struct slu_kpatch_options){ 0 },
-				    (struct slu_kdone){ told, w });
+				    (struct slu_kdone){ authority_written, w });
 	sent(w, rc, "writing the authority");
 	slu_buf_done(&b);
 	slu_buf_done(&ca);
@@ -233,7 +233,7 @@ static void found(void *arg, const struct slu_kube_reply *r)
 	struct slu_error err = { 0 };
 
 	if (r->outcome != SLU_KUBE_OK)
-		told(arg, r);
+		authority_written(arg, r);
 	else if (!webhook_is_alive(w))
 		return;
 	else if (slu_json_parse(r->body, r->body_len, NULL, &doc, &err) < 0)
@@ -283,7 +283,7 @@ static int open_port(struct slu_webhook *w, const struct slu_certs *c, struct sl
 	return 0;
 }
 
-static void have(void *arg, const struct slu_certs *c)
+static void use_certificate(void *arg, const struct slu_certs *c)
 {
 	struct slu_webhook *w = arg;
 	struct slu_error err = { 0 };
@@ -347,7 +347,7 @@ int slu_webhook_new(struct slu_loop *loop, struct slu_kube_client *client,
 							 .dns = config->webhook.names.p,
 							 .n_dns = config->webhook.names.n,
 							 .what = "webhook",
-							 .have = have,
+							 .have = use_certificate,
 							 .arg = w },
 			&w->cert, err);
 	if (rc < 0) {

@@ -2,7 +2,7 @@
 
 #include "wire/jsonw.h"
 
-static int done(FILE *f, struct slu_error *err)
+static int written_whole(FILE *f, struct slu_error *err)
 {
 	if (fflush(f) || ferror(f))
 		return slu_fail(err, -EIO, "cannot write: %s", strerror(errno));
@@ -40,7 +40,7 @@ int slu_trace_write_swf(const struct slu_trace *t, const char *note, FILE *f, st
 			b->id, b->submit_s, b->run_s, n, n, b->limit_s, b->fails ? 0 : 1,
 			user[0] == 'u' && user[1] ? user + 1 : "-1");
 	}
-	return done(f, err);
+	return written_whole(f, err);
 }
 
 static void put_cores(struct slu_jsonw *w, int64_t millicores)
@@ -279,5 +279,5 @@ int slu_trace_write_jsonl(const struct slu_trace *t, const char *note, FILE *f,
 	int rc = b.error;
 
 	slu_buf_done(&b);
-	return rc ? slu_fail(err, rc, "cannot write: out of memory") : done(f, err);
+	return rc ? slu_fail(err, rc, "cannot write: out of memory") : written_whole(f, err);
 }

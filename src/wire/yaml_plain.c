@@ -287,7 +287,7 @@ static bool at_dash(const struct quick *q)
 }
 
 /* The value after "key:" or "-" of a collection at column `col`. */
-static bool value(struct quick *q, int col, uint32_t depth, bool in_map)
+static bool read_value(struct quick *q, int col, uint32_t depth, bool in_map)
 {
 	const char *after = q->p;
 	uint32_t lineno = q->lineno;
@@ -351,7 +351,7 @@ static bool block_seq(struct quick *q, uint32_t depth)
 	v->tag = TAG_ARR;
 	while (q->indent == col && at_dash(q)) {
 		q->p++;
-		if (!value(q, col, depth + 1, false))
+		if (!read_value(q, col, depth + 1, false))
 			return false;
 		n++;
 	}
@@ -374,7 +374,7 @@ static bool block_map(struct quick *q, uint32_t depth)
 		    *q->p != ':' || !is_gap(q->p[1]))
 			return false;
 		q->p++;
-		if (!value(q, col, depth + 1, true))
+		if (!read_value(q, col, depth + 1, true))
 			return false;
 		n++;
 	}

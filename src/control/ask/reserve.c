@@ -8,8 +8,8 @@
 
 #define NO_RUN UINT64_MAX /* no run: the answer is for a person */
 
-static int send(struct slu_core *c, struct slu_rec_ask *a, const struct slu_rec_write *like,
-		const char *text, struct slu_error *err)
+static int write_for(struct slu_core *c, struct slu_rec_ask *a, const struct slu_rec_write *like,
+		     const char *text, struct slu_error *err)
 {
 	struct resize r = { .serial = ++c->serial, .ask = a };
 	struct slu_rec_write w = *like;
@@ -41,10 +41,10 @@ static int end(struct slu_core *c, struct slu_rec_ask *a, struct slu_error *err)
 	core_stamp(to, c->now_s);
 	snprintf(spec, sizeof spec, "{\"start\":\"%s\",\"end\":\"%s\",\"every\":null}", from, to);
 	snprintf(text, sizeof text, "reservation %.200s is over", a->name);
-	return send(c, a,
-		    &(struct slu_rec_write){
-			    .verb = SLU_WRITE_SPEC, .uid = r->k->o.meta.uid, .text = spec },
-		    text, err);
+	return write_for(c, a,
+			 &(struct slu_rec_write){
+				 .verb = SLU_WRITE_SPEC, .uid = r->k->o.meta.uid, .text = spec },
+			 text, err);
 }
 
 int core_ask_reserve(struct slu_core *c, struct slu_rec_ask *a, struct slu_error *err)
@@ -59,6 +59,6 @@ int core_ask_reserve(struct slu_core *c, struct slu_rec_ask *a, struct slu_error
 				a->ns);
 	snprintf(text, sizeof text,
 		 "reservation %.160s was created; sluice reservations shows its nodes", a->name);
-	return send(c, a, &(struct slu_rec_write){ .verb = SLU_WRITE_CREATE, .text = a->text },
-		    text, err);
+	return write_for(c, a, &(struct slu_rec_write){ .verb = SLU_WRITE_CREATE, .text = a->text },
+			 text, err);
 }

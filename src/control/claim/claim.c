@@ -33,7 +33,7 @@ static struct claim *claim_of(const struct slu_core *c, uint64_t number)
 	return at ? (struct claim *)(uintptr_t)*at : NULL;
 }
 
-static int add(struct slu_core *c, struct claim *x)
+static int claim_add(struct slu_core *c, struct claim *x)
 {
 	struct claims *all = c->claims;
 
@@ -202,7 +202,7 @@ int core_claim_recall(struct slu_core *c, const struct slu_store_span *s)
 	x->name = slu_strdup(s->name);
 	x->jobspec = slu_strdup(jobspec);
 	x->places = places ? slu_strdup(places) : NULL;
-	if (!x->name || !x->jobspec || (places && !x->places) || add(c, x) < 0) {
+	if (!x->name || !x->jobspec || (places && !x->places) || claim_add(c, x) < 0) {
 		claim_free(x);
 		return -ENOMEM;
 	}
@@ -599,7 +599,7 @@ static void ask_match(struct slu_core *c, struct slu_rec_ask *a)
 
 	if (x)
 		x->number = ++c->next_job;
-	if (!x || add(c, x) < 0) {
+	if (!x || claim_add(c, x) < 0) {
 		slu_free(x);
 		refuse_ask(a, -ENOMEM, "out of memory");
 		return;

@@ -256,7 +256,8 @@ void core_repel_unref(struct slu_core *c, struct repel *r)
 	slu_free(r);
 }
 
-static struct repel *get(struct slu_core *c, const struct slu_kobj *pod, const struct slu_kanti *t)
+static struct repel *repel_get(struct slu_core *c, const struct slu_kobj *pod,
+			       const struct slu_kanti *t)
 {
 	struct slu_buf b = SLU_BUF_INIT(SLU_REQUEST_MAX);
 	struct repel *r = NULL;
@@ -348,7 +349,7 @@ void core_repel_enter(struct slu_core *c, struct node *n, struct pod *p)
 
 	for (uint16_t i = 0; i < s->nanti && n->k; i++) {
 		const char *v = slu_kmeta_label(&n->k->o.meta, s->anti[i].topology);
-		struct repel *r = v ? get(c, &p->k->o, &s->anti[i]) : NULL;
+		struct repel *r = v ? repel_get(c, &p->k->o, &s->anti[i]) : NULL;
 		struct domain *d = r ? domain_get(r, v) : NULL;
 
 		if (!d || slu_vec_push(&p->repels, ((struct repelled){ r, d })) < 0)
@@ -391,8 +392,9 @@ int core_repels_carried(struct slu_core *c, const struct slu_kobj *pod, struct r
 	const struct slu_kpodspec *s = &slu_kpod(pod)->spec;
 
 	for (uint16_t i = 0; i < s->nanti; i++) {
-		struct repel *r = slu_predicate_by_host(&s->anti[i]) ? get(c, pod, &s->anti[i])
-								     : NULL;
+		struct repel *r = slu_predicate_by_host(&s->anti[i])
+					  ? repel_get(c, pod, &s->anti[i])
+					  : NULL;
 
 		if (!r && slu_predicate_by_host(&s->anti[i]))
 			return c->cluster->repels.n >= TERMS_MAX ? -ENOSPC : -ENOMEM;

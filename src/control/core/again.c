@@ -68,7 +68,7 @@ static void end_lost(struct slu_core *c)
 	slu_vec_done(&l.job);
 }
 
-static void look(struct slu_core *c)
+static void look_again(struct slu_core *c)
 {
 	slu_log(SLU_WARN, "memory ran out; checking all objects and groups again");
 	c->count.memory_failures++;
@@ -92,7 +92,7 @@ void core_look_again(struct slu_core *c)
 {
 	if (core_is_due(c, CORE_AT_MEMORY)) {
 		core_due_at(c, CORE_AT_MEMORY, CORE_NEVER);
-		look(c);
+		look_again(c);
 	}
 }
 

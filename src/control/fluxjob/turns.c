@@ -7,7 +7,7 @@ static bool is_before(const struct fluxjob *a, const struct fluxjob *b)
 	return a->turn_us < b->turn_us;
 }
 
-static void put(struct fluxjobs *all, uint32_t i, struct fluxjob *f)
+static void put_at(struct fluxjobs *all, uint32_t i, struct fluxjob *f)
 {
 	all->turns.p[i] = f;
 	f->turn_at = i + 1;
@@ -18,8 +18,8 @@ static void rise(struct fluxjobs *all, uint32_t i)
 	struct fluxjob *f = all->turns.p[i];
 
 	for (; i && is_before(f, all->turns.p[(i - 1) / 2]); i = (i - 1) / 2)
-		put(all, i, all->turns.p[(i - 1) / 2]);
-	put(all, i, f);
+		put_at(all, i, all->turns.p[(i - 1) / 2]);
+	put_at(all, i, f);
 }
 
 static void sink(struct fluxjobs *all, uint32_t i)
@@ -31,9 +31,9 @@ static void sink(struct fluxjobs *all, uint32_t i)
 			k++;
 		if (!is_before(all->turns.p[k], f))
 			break;
-		put(all, i, all->turns.p[k]);
+		put_at(all, i, all->turns.p[k]);
 	}
-	put(all, i, f);
+	put_at(all, i, f);
 }
 
 int core_fluxjob_turn_room(struct slu_core *c)
@@ -50,7 +50,7 @@ void core_fluxjob_turn_by(struct slu_core *c, struct fluxjob *f, int64_t us)
 	f->turn_us = us;
 	if (!f->turn_at) {
 		all->turns.n++; /* the room is there since its birth */
-		put(all, all->turns.n - 1, f);
+		put_at(all, all->turns.n - 1, f);
 	}
 	rise(all, f->turn_at - 1);
 	core_due_by(c, CORE_AT_FLUXJOBS, us);
@@ -68,7 +68,7 @@ void core_fluxjob_turn_none(struct slu_core *c, struct fluxjob *f)
 	last = all->turns.p[--all->turns.n];
 	if (last == f)
 		return;
-	put(all, i - 1, last);
+	put_at(all, i - 1, last);
 	rise(all, i - 1);
 	sink(all, last->turn_at - 1);
 }

@@ -95,7 +95,7 @@ static bool may_go(const struct slu_core *c, const struct held *h)
 	       c->now_us >= h->again_us;
 }
 
-static void go(struct slu_core *c, struct held *h)
+static void go_ahead(struct slu_core *c, struct held *h)
 {
 	struct slu_buf b = SLU_BUF_INIT(4096);
 
@@ -123,7 +123,7 @@ struct walk {
 };
 
 /* In the order of the queue. */
-static int visit(const struct slu_job_view *v, void *arg)
+static int visit_waiting(const struct slu_job_view *v, void *arg)
 {
 	struct walk *w = arg;
 	struct run *r;
@@ -138,7 +138,7 @@ static int visit(const struct slu_job_view *v, void *arg)
 
 		if (may_go(w->c, h) && h->stands <= w->room) {
 			w->room -= h->stands;
-			go(w->c, h);
+			go_ahead(w->c, h);
 		}
 	}
 	for (uint32_t i = 0; v->req && i < v->req->n_role; i++)
@@ -172,7 +172,7 @@ void core_ahead(struct slu_core *c)
 	/* Putting a long queue in order costs more than it is worth. */
 	core_due_at(c, CORE_AT_AHEAD, c->now_us + PASS_US + (int64_t)c->groups->waiting * 20);
 	if (w.window && w.room)
-		(void)(slu_queue_each(c->q, visit, &w) < 0); /* no memory: the next time */
+		(void)(slu_queue_each(c->q, visit_waiting, &w) < 0); /* no memory: the next time */
 }
 
 /* If a release is on its way as well, it does what the early resume should have done. */

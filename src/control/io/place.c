@@ -264,9 +264,9 @@ static void report_written(struct slu_place *p, const struct slu_rec_write *w,
 		r->free(r);
 }
 
-static int send(struct slu_place *p, struct slu_kube_request *q, const char *group,
-		const char *version, const char *ns, const char *plural, const char *name,
-		const char *sub, struct slu_buf *body)
+static int send_request(struct slu_place *p, struct slu_kube_request *q, const char *group,
+			const char *version, const char *ns, const char *plural, const char *name,
+			const char *sub, struct slu_buf *body)
 {
 	struct slu_buf path = SLU_BUF_INIT(2048);
 	int rc = slu_kube_path(&path, group, version, ns, plural, name, sub);
@@ -333,7 +333,7 @@ static void scheduled_event(struct slu_place *p, struct slu_rec_write *w)
 	snprintf(note, sizeof note, "Successfully assigned %s/%s to %s", w->ns, w->name, w->node);
 	event_body(p, w, "Scheduled", "Binding", note, w->done_us, &b);
 	p->stats.scheduled_events++;
-	if (send(p, &q, "events.k8s.io", "v1", w->ns, "events", NULL, NULL, &b) < 0) {
+	if (send_request(p, &q, "events.k8s.io", "v1", w->ns, "events", NULL, NULL, &b) < 0) {
 		p->stats.events_lost++;
 		landed(k, NULL);
 		call_free(k);
@@ -368,7 +368,7 @@ static void look_up_object(struct slu_place *p, struct slu_rec_write *w)
 	p->stats.lookups++;
 	if (k) {
 		q.arg = k;
-		if (send(p, &q, "", "v1", w->ns, "pods", w->name, NULL, &none) == 0)
+		if (send_request(p, &q, "", "v1", w->ns, "pods", w->name, NULL, &none) == 0)
 			return;
 		landed(k, NULL);
 		k->w = NULL;
@@ -458,7 +458,7 @@ static bool releases(const struct slu_rec_write *w)
 	return w->verb == SLU_WRITE_PATCH && w->kind == SLU_KIND_POD && w->run;
 }
 
-static void done(void *arg, const struct slu_kube_reply *r)
+static void write_answered(void *arg, const struct slu_kube_reply *r)
 {
 	struct call *k = arg;
 	struct slu_place *p = k->p;
@@ -496,7 +496,7 @@ static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call 
 	struct slu_jsonw j = slu_jsonw(&b, SLU_JSONW_COMPACT);
 	struct slu_kube_request q = { .method = SLU_HTTP_POST,
 				      .priority = PRIORITY_LOW,
-				      .done = done,
+				      .done = write_answered,
 				      .arg = k,
 				      .timeout_ns = w->limit_ns };
 	int rc = -EINVAL;
@@ -508,19 +508,19 @@ static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call 
 		q.repeatable = true;
 		q.content_type = SLU_KUBE_PROTOBUF;
 		slu_kenc_binding(&b, w->ns, w->name, w->uid, w->node);
-		rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "binding", &b);
+		rc = send_request(p, &q, "", "v1", w->ns, "pods", w->name, "binding", &b);
 		break;
 	case SLU_WRITE_EVENT:
 		q.priority = PRIORITY_EVENT;
 		q.content_type = SLU_KUBE_PROTOBUF;
 		event_body(p, w, w->reason, "Scheduling", w->text, wall_us(), &b);
-		rc = send(p, &q, "events.k8s.io", "v1", w->ns, "events", NULL, NULL, &b);
+		rc = send_request(p, &q, "events.k8s.io", "v1", w->ns, "events", NULL, NULL, &b);
 		break;
 	case SLU_WRITE_CONDITION:
 		q.method = SLU_HTTP_PATCH;
 		q.content_type = SLU_KUBE_STRATEGIC_PATCH;
 		condition_body(w, &b);
-		rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "status", &b);
+		rc = send_request(p, &q, "", "v1", w->ns, "pods", w->name, "status", &b);
 		break;
 	case SLU_WRITE_ANNOTATE:
 	case SLU_WRITE_STATUS:
@@ -533,15 +533,15 @@ static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call 
 					 : SLU_KUBE_MERGE_PATCH;
 		part_body(w, &j);
 		q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
-		rc = send(p, &q, i->group, i->version, w->ns, i->resource, w->name,
-			  w->verb == SLU_WRITE_STATUS && w->kind != SLU_KIND_PODGROUP_SIGS
-				  ? "status"
-				  : NULL,
-			  &b);
+		rc = send_request(p, &q, i->group, i->version, w->ns, i->resource, w->name,
+				  w->verb == SLU_WRITE_STATUS && w->kind != SLU_KIND_PODGROUP_SIGS
+					  ? "status"
+					  : NULL,
+				  &b);
 		break;
 	case SLU_WRITE_EVICT:
 		slu_kenc_eviction(&b, w->ns, w->name, w->uid);
-		rc = send(p, &q, "", "v1", w->ns, "pods", w->name, "eviction", &b);
+		rc = send_request(p, &q, "", "v1", w->ns, "pods", w->name, "eviction", &b);
 		break;
 	case SLU_WRITE_PATCH:
 		/* The patch names the uid and the final values, so sending it twice does no
@@ -551,12 +551,13 @@ static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call 
 		q.priority = PRIORITY_BIND;
 		q.repeatable = true;
 		slu_buf_puts(&b, w->text);
-		rc = send(p, &q, i->group, i->version, w->ns, i->resource, w->name, NULL, &b);
+		rc = send_request(p, &q, i->group, i->version, w->ns, i->resource, w->name, NULL,
+				  &b);
 		break;
 	case SLU_WRITE_CREATE:
 		slu_buf_puts(&b, w->text);
 		q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
-		rc = send(p, &q, i->group, i->version, w->ns, i->resource, NULL, NULL, &b);
+		rc = send_request(p, &q, i->group, i->version, w->ns, i->resource, NULL, NULL, &b);
 		break;
 	case SLU_WRITE_COUNT:
 		break;

@@ -23,7 +23,7 @@ void slu_snapshot_unref(struct slu_snapshot *s)
 }
 
 /* Text in the arena; "" when memory runs out, which a picture survives. */
-static const char *text(struct slu_snapshot *s, const char *t)
+static const char *keep_text(struct slu_snapshot *s, const char *t)
 {
 	const char *k = t && *t ? slu_arena_strndup(&s->arena, t, strlen(t)) : "";
 
@@ -64,10 +64,10 @@ static void snap_pods(struct slu_core *c, struct slu_snapshot *s, struct group *
 		struct pod *p = g->pod.p[i];
 		struct slot *sl = core_slot_of(p);
 
-		j->pod[i].name = text(s, p->k->o.meta.name);
-		j->pod[i].node = text(s, *p->k->spec.node ? p->k->spec.node
-					 : sl             ? core_node_name(c, sl->node)
-							  : "");
+		j->pod[i].name = keep_text(s, p->k->o.meta.name);
+		j->pod[i].node = keep_text(s, *p->k->spec.node ? p->k->spec.node
+					      : sl             ? core_node_name(c, sl->node)
+							       : "");
 		j->pod[i].state = p->k->phase <= SLU_PHASE_FAILED ? phase[p->k->phase] : "?";
 		j->n_pods++;
 		j->ready += core_pod_startable(p) ? 1 + p->others : 0;
@@ -99,9 +99,9 @@ static void explain_job(struct slu_core *c, struct slu_snapshot *s, struct slu_s
 	if (r)
 		core_deadline_text(c, r->g, r, &why, &b);
 	if (b.n && !b.error)
-		j->reason = text(s, slu_buf_str(&b));
+		j->reason = keep_text(s, slu_buf_str(&b));
 	slu_buf_done(&b);
-	j->remedy = text(s, why.remedy);
+	j->remedy = keep_text(s, why.remedy);
 	why.planned_s = core_estimate(c, why.planned_s);
 	j->promised = why.promised && why.planned_s != SLU_TIME_NONE;
 	j->estimate_s = why.planned_s != SLU_TIME_NONE ? why.planned_s : 0;
@@ -136,12 +136,12 @@ static void explain_more(struct slu_core *c, struct slu_snapshot *s, struct slu_
 	j->passed = slu_arena_zalloc(&s->arena, x.n_passer * sizeof *j->passed + 1);
 	for (uint32_t i = 0; i < x.n_passer && j->passed; i++) {
 		slu_passer_text(&x.passer[i], line, sizeof line);
-		j->passed[j->n_passed++] = text(s, line);
+		j->passed[j->n_passed++] = keep_text(s, line);
 	}
 	j->help = slu_arena_zalloc(&s->arena, x.n_help * sizeof *j->help + 1);
 	for (uint32_t i = 0; i < x.n_help && j->help; i++) {
 		slu_help_text(&x.help[i], c->now_s, line, sizeof line);
-		j->help[j->n_help++] = text(s, line);
+		j->help[j->n_help++] = keep_text(s, line);
 	}
 	if (j->n_help)
 		j->remedy = j->help[0];
@@ -160,7 +160,7 @@ static const char *stuck(struct slu_snapshot *s, const struct group *g)
 			continue;
 		slu_buf_printf(&b, "a container of pod %s does not start on %s: %s",
 			       p->k->o.meta.name, p->k->spec.node, p->k->waits);
-		say = text(s, slu_buf_str(&b));
+		say = keep_text(s, slu_buf_str(&b));
 	}
 	slu_buf_done(&b);
 	return say;
@@ -173,12 +173,12 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 
 	*j = (struct slu_snap_job){
 		.id = r ? r->id : g->job,
-		.ns = text(s, g->ns),
-		.name = text(s, g->id.name),
-		.queue = text(s, *g->wish.queue ? g->wish.queue : c->cfg->queue[0].name),
+		.ns = keep_text(s, g->ns),
+		.name = keep_text(s, g->id.name),
+		.queue = keep_text(s, *g->wish.queue ? g->wish.queue : c->cfg->queue[0].name),
 		.state = run_state(g, r),
-		.scheduler = text(s, g->scheduler),
-		.user = text(s, g->user),
+		.scheduler = keep_text(s, g->scheduler),
+		.user = keep_text(s, g->user),
 		.remedy = "",
 		.size = SLU_MAX(core_members(g), g->wish.min),
 		.min = g->wish.min,
@@ -189,11 +189,11 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 		.limit_s = g->wish.duration_s,
 	};
 	snap_pods(c, s, g, j);
-	j->reason = text(s, g->wrong              ? g->wrong
-			    : r && r->reason      ? r->reason
-			    : !r && g->cancelled  ? CORE_CANCELLED
-			    : !r && g->after_text ? g->after_text
-						  : g->told_text);
+	j->reason = keep_text(s, g->wrong              ? g->wrong
+				 : r && r->reason      ? r->reason
+				 : !r && g->cancelled  ? CORE_CANCELLED
+				 : !r && g->after_text ? g->after_text
+						       : g->told_text);
 	if (r && r->state != RUN_QUEUED) {
 		/* Of its gang, although only members that came later may be left of it. */
 		j->start_s = !r->gang && g->started_s ? g->started_s : r->start_s;
@@ -284,7 +284,7 @@ static void snap_node(struct slu_core *c, struct slu_snapshot *s, struct node *n
 	const struct slu_machine *m = slu_queue_machine(c->q);
 	uint32_t resources = slu_machine_resources(m);
 
-	*out = (struct slu_snap_node){ .name = text(s, n->name),
+	*out = (struct slu_snap_node){ .name = keep_text(s, n->name),
 				       .drain_from_s = n->drain_id ? n->drain_from_s : 0,
 				       .drain_to_s = n->drain_id ? n->drain_to_s : 0,
 				       .state = n->away ? "down"
@@ -300,8 +300,8 @@ static void snap_node(struct slu_core *c, struct slu_snapshot *s, struct node *n
 		if (!total || !strcmp(slu_machine_resource_name(m, i), "node"))
 			continue; /* the machine's own resource, for whole nodes */
 		out->amount[out->n_amounts++] =
-			(struct slu_snap_amount){ text(s, slu_machine_resource_name(m, i)), total,
-						  slu_machine_node_free(m, n->handle, i) };
+			(struct slu_snap_amount){ keep_text(s, slu_machine_resource_name(m, i)),
+						  total, slu_machine_node_free(m, n->handle, i) };
 	}
 	for (uint32_t i = 0; i < n->pod.n; i++) {
 		out->jobs += n->pod.p[i]->run != NULL;
@@ -334,11 +334,11 @@ static void snap_foreign(struct slu_core *c, struct slu_snapshot *s)
 		slu_request_text(&p->k->spec, &b);
 		s->foreign[s->n_foreign++] = (struct slu_snap_foreign){
 			.id = p->serial,
-			.ns = text(s, p->k->o.meta.ns),
-			.name = text(s, p->k->o.meta.name),
-			.node = text(s, p->node ? p->node->name : ""),
-			.scheduler = text(s, p->k->spec.scheduler),
-			.needs = text(s, slu_buf_str(&b)),
+			.ns = keep_text(s, p->k->o.meta.ns),
+			.name = keep_text(s, p->k->o.meta.name),
+			.node = keep_text(s, p->node ? p->node->name : ""),
+			.scheduler = keep_text(s, p->k->spec.scheduler),
+			.needs = keep_text(s, slu_buf_str(&b)),
 			.background = o && !strcmp(o->kind, "DaemonSet"),
 		};
 		slu_buf_done(&b);
@@ -356,19 +356,19 @@ static int by_place(const void *a, const void *b)
 static void snap_reservation(struct slu_snapshot *s, const struct reservation *r,
 			     struct slu_snap_reservation *out)
 {
-	*out = (struct slu_snap_reservation){ .ns = text(s, r->k->o.meta.ns),
-					      .name = text(s, r->k->o.meta.name),
+	*out = (struct slu_snap_reservation){ .ns = keep_text(s, r->k->o.meta.ns),
+					      .name = keep_text(s, r->k->o.meta.name),
 					      .phase = r->phase,
-					      .message = text(s, r->message),
-					      .every = text(s, r->k->every),
+					      .message = keep_text(s, r->message),
+					      .every = keep_text(s, r->k->every),
 					      .from_s = r->from_s,
 					      .until_s = r->to_s };
 	out->node = slu_arena_alloc(&s->arena, (r->node.n + 1u) * sizeof *out->node);
 	out->user = slu_arena_alloc(&s->arena, (r->k->nusers + 1u) * sizeof *out->user);
 	for (uint32_t i = 0; out->node && i < r->node.n; i++)
-		out->node[out->n_nodes++] = text(s, r->node.p[i].name);
+		out->node[out->n_nodes++] = keep_text(s, r->node.p[i].name);
 	for (uint32_t i = 0; out->user && i < r->k->nusers; i++)
-		out->user[out->n_users++] = text(s, r->k->users[i]);
+		out->user[out->n_users++] = keep_text(s, r->k->users[i]);
 }
 
 static void snap_reservations(struct slu_core *c, struct slu_snapshot *s)
@@ -394,7 +394,7 @@ static void fill_snapshot(struct slu_core *c, struct slu_snapshot *s)
 	s->at_us = c->now_us;
 	s->synced = slu_core_synced(c);
 	s->leader = c->door;
-	s->store = text(s, core_store_text(c, why, sizeof why));
+	s->store = keep_text(s, core_store_text(c, why, sizeof why));
 	s->store_ok = c->door ? c->store == SLU_JOURNAL_OK
 			      : !c->store_waits && !*c->recovery->store_why;
 	s->store_waiting = c->recovery->store_health.waiting;
@@ -421,17 +421,17 @@ static void fill_snapshot(struct slu_core *c, struct slu_snapshot *s)
 
 		if (slu_queue_view(c->q, i, &v) < 0)
 			continue;
-		s->queue[s->n_queues++] = (struct slu_snap_queue){ .name = text(s, v.conf->name),
-								   .policy = slu_policy_name(
-									   v.conf->policy),
-								   .waiting = v.waiting,
-								   .held = v.held,
-								   .blocked = v.blocked,
-								   .never = v.never,
-								   .running = v.running,
-								   .started = v.started,
-								   .ended = v.ended,
-								   .backfilled = v.backfilled };
+		s->queue[s->n_queues++] =
+			(struct slu_snap_queue){ .name = keep_text(s, v.conf->name),
+						 .policy = slu_policy_name(v.conf->policy),
+						 .waiting = v.waiting,
+						 .held = v.held,
+						 .blocked = v.blocked,
+						 .never = v.never,
+						 .running = v.running,
+						 .started = v.started,
+						 .ended = v.ended,
+						 .backfilled = v.backfilled };
 	}
 }
 

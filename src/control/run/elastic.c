@@ -66,7 +66,7 @@ static void tell_member(struct slu_core *c, const struct group *g, struct pod *p
 }
 
 /* Ask the queue for one more slot for this member; true if it got one. */
-static bool ask(struct slu_core *c, struct run *r, struct pod *p)
+static bool ask_to_grow(struct slu_core *c, struct run *r, struct pod *p)
 {
 	struct slu_event ev = { .kind = SLU_EV_RESIZE, .job = r->id, .size = 1 };
 	int role = role_of(r, p);
@@ -98,7 +98,8 @@ static bool fill_group(struct slu_core *c, struct group *g)
 
 		if (p->run || !core_pod_startable(p) || !core_elastic_takes(g, p))
 			continue;
-		if (room && alive < g->wish.max && r->state == RUN_RUNNING && ask(c, r, p)) {
+		if (room && alive < g->wish.max && r->state == RUN_RUNNING &&
+		    ask_to_grow(c, r, p)) {
 			alive++;
 			continue;
 		}

@@ -181,7 +181,7 @@ static int64_t wish_limit(const struct slu_group_wish *w)
 	return w->duration_s ? w->duration_s : w->serves ? SLU_LIMIT_MAX : 0;
 }
 
-static void ask(struct slu_core *c, struct run *r, struct asked *a)
+static void request_of(struct slu_core *c, struct run *r, struct asked *a)
 {
 	struct group *g = r->g;
 	const struct slu_group_wish *w = &g->wish;
@@ -289,7 +289,7 @@ int core_run_submit(struct slu_core *c, struct run *r)
 		r->never = false;
 		core_run_reason(r, NULL);
 	}
-	ask(c, r, &a);
+	request_of(c, r, &a);
 	ev.spec = &a.spec;
 	rc = core_apply(c, &ev);
 	asked_done(&a);
@@ -522,7 +522,7 @@ void core_run_register(struct slu_core *c, struct run *r, int64_t start_s)
 		if (slu_machine_node_is(slu_queue_machine(c->q), r->slot.p[i].node))
 			part[ev.n_part++] = (struct slu_gang_part){ r->slot.p[i].node,
 								    r->slot.p[i].role, 1 };
-	ask(c, r, &a);
+	request_of(c, r, &a);
 	ev.spec = &a.spec;
 	ev.part = part;
 	rc = core_apply(c, &ev);

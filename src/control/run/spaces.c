@@ -32,7 +32,7 @@ struct after_space *core_space(struct slu_core *c, const char *ns)
 	return space_of(slu_table_finds(&c->runs->after.spaces, ns));
 }
 
-static struct after_space *get(struct slu_core *c, const char *ns)
+static struct after_space *space_get(struct slu_core *c, const char *ns)
 {
 	struct after_space *s = core_space(c, ns);
 
@@ -83,7 +83,7 @@ static void make_busy(struct slu_core *c, struct after_space *s)
 
 void core_space_enter(struct slu_core *c, struct group *g)
 {
-	struct after_space *s = g->in_space ? NULL : get(c, g->ns);
+	struct after_space *s = g->in_space ? NULL : space_get(c, g->ns);
 
 	if (!s)
 		return; /* without memory: core/again.c comes back to it */

@@ -153,7 +153,7 @@ static void takers_of(struct slu_core *c, struct group *g, uint32_t places, stru
 
 /* Only one member of each lot is tried: thousands of places times thousands of members would cost too
  * much. */
-static bool take(struct slu_core *c, struct run *r, uint32_t k, struct takers *t)
+static bool take_place(struct slu_core *c, struct run *r, uint32_t k, struct takers *t)
 {
 	for (uint32_t i = 0; i < t->alike.n; i++) {
 		struct alike *a = &t->alike.p[i];
@@ -176,7 +176,7 @@ static bool fill_run(struct slu_core *c, struct group *g, struct run *r)
 	takers_of(c, g, r->n_slot[SLOT_VACANT], &t);
 	for (uint32_t k = 0; t.alike.n && k < r->slot.n; k++)
 		if (r->slot.p[k].state == SLOT_VACANT)
-			filled |= take(c, r, k, &t);
+			filled |= take_place(c, r, k, &t);
 	takers_done(&t);
 	return filled;
 }
