@@ -21,11 +21,17 @@ struct asks {
 	SLU_VEC(struct resize) resize;      /* requests that wait for the API server */
 };
 
+/* ---- note.c ---- */
+
+/* The group that users call so; NULL: there is none. */
 struct group *core_group_named(struct slu_core *c, const char *ns, const char *name);
-int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err);
+/* Record on the objects that make its members what people decided about the group. */
+void core_ask_note(struct slu_core *c, const struct group *g);
 
 /* ---- ask.c ---- */
 
+/* Cancel, hold or release a group.  0 with the reply in err, or negative: refused. */
+int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err);
 /* Answer once the change is in the store; true: the record is kept until then. */
 bool core_answer_later(struct slu_core *c, struct slu_rec_ask *a, const char *text);
 void core_answers_sent(struct slu_core *c, uint64_t ticket);
@@ -33,9 +39,6 @@ void core_answers(struct slu_core *c);
 void core_answers_done(struct slu_core *c);
 /* Carry out what the record asks and answer; true: the record is kept for the answer. */
 bool core_asked(struct slu_core *c, struct slu_rec_ask *a);
-
-/* Record on the objects that make its members what people decided about the group. */
-void core_ask_note(struct slu_core *c, const struct group *g);
 
 /* ---- reserve.c ---- */
 
