@@ -1,6 +1,6 @@
 #include "graph/graph.h"
 
-#include "graph/path.h"
+#include "graph/path_internal.h"
 
 #define MANY_IN_EDGES 16
 

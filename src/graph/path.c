@@ -1,5 +1,5 @@
 /* path.c — names and paths of vertices: their texts, and the index by text. */
-#include "graph/path.h"
+#include "graph/path_internal.h"
 
 /* The number of decimal digits that the id adds to a name; 0 if it adds none. */
 static size_t id_digits(int64_t id, char out[24])

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "kube/config_read.h"
+#include "kube/config_read_internal.h"
 
 #define IN_CLUSTER "/var/run/secrets/kubernetes.io/serviceaccount"
 

@@ -1,5 +1,5 @@
 /* config_read.c — the files of a kubeconfig and the fields in them. */
-#include "kube/config_read.h"
+#include "kube/config_read_internal.h"
 #include "base/base64.h"
 #include "base/file.h"
 #include "wire/yaml.h"

@@ -1,5 +1,5 @@
 /* graph.c — graphs as libsluice shows them: load, copy, look around, change. */
-#include "lib/graph.h"
+#include "lib/graph_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

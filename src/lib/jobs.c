@@ -1,6 +1,6 @@
 /* jobs.c — jobs on graphs: match, register, give back. */
 #include "graph/read.h"
-#include "lib/graph.h"
+#include "lib/graph_internal.h"
 #include "jobspec/jobspec.h"
 #include "wire/json.h"
 #include "wire/jsonw.h"

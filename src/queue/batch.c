@@ -1,4 +1,4 @@
-#include "queue/batch.h"
+#include "queue/batch_internal.h"
 
 enum rule { AS_SUBMITTED, MOST_WORK, WIDEST, LONGEST, LEAST_WORK, SHORTEST, NARROWEST };
 

@@ -13,7 +13,7 @@
 #pragma once
 #include "base/intern.h"
 #include "base/map.h"
-#include "queue/batch.h"
+#include "queue/batch_internal.h"
 #include "queue/explain.h"
 #include "queue/order.h"
 #include "queue/queue.h"

@@ -1,5 +1,5 @@
 /* From the records of a trace to what the queue understands. */
-#include "sim/world.h"
+#include "sim/world_internal.h"
 
 static const char *str(const struct slu_trace *t, uint32_t id)
 {

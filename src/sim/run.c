@@ -1,5 +1,5 @@
 /* The virtual clock. */
-#include "sim/world.h"
+#include "sim/world_internal.h"
 
 #include "base/rng.h"
 

@@ -9,7 +9,7 @@
  *     theirs would be a broken promise.
  *   - the bound on the wait (verify_bound.c)
  * Every now and then, and at the end, the queue's own books are proven as a whole. */
-#include "sim/world.h"
+#include "sim/world_internal.h"
 
 #define CHECK_EVERY 1000
 

@@ -14,7 +14,7 @@
  *     for by then all that ran has ended, and nothing that came later may delay a promise.
  * Traces with failures, holds, priorities or queues of their own have other reasons to wait and are
  * not looked at. */
-#include "sim/world.h"
+#include "sim/world_internal.h"
 
 struct due {
 	int64_t at_s;

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <yyjson.h>
 
-#include "wire/doc.h"
+#include "wire/doc_internal.h"
 
 static_assert(sizeof(struct slu_json) == sizeof(yyjson_val) &&
 		      offsetof(struct slu_json, u) == offsetof(yyjson_val, uni),

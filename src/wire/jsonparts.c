@@ -1,6 +1,6 @@
 #include "wire/jsonparts.h"
 
-#include "wire/doc.h"
+#include "wire/doc_internal.h"
 
 #define LIST_AT 2u /* containers around a list */
 

@@ -3,7 +3,7 @@
 #include <yaml.h>
 
 #include "base/vec.h"
-#include "wire/doc.h"
+#include "wire/doc_internal.h"
 
 #define MAX_BYTES  ((size_t)16 << 20)
 #define MAX_DEPTH  128u

@@ -5,7 +5,7 @@
  * scalars over several lines, tabs, directives, several documents, anything malformed) makes it
  * return 0, and libyaml reads the text from the beginning.  What it does accept must give the very
  * tree libyaml gives; tests/fuzz/fuzz_yaml.c compares the two. */
-#include "wire/doc.h"
+#include "wire/doc_internal.h"
 #include "wire/yaml.h"
 
 struct quick {

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/f64.h"
-#include "wire/doc.h"
+#include "wire/doc_internal.h"
 
 static bool in_set(const char *s, const char *const *set)
 {

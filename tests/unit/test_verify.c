@@ -1,7 +1,7 @@
 /* What `--verify` promises can fail: each rule is broken once, and obeyed once. */
 #include "tap.h"
 
-#include "sim/world.h"
+#include "sim/world_internal.h"
 
 #define JOBS 12
 

@@ -1,5 +1,5 @@
 /* Read the file of settings into struct slu_config; an error names the line. */
-#include "control/config/rows.h"
+#include "control/config/rows_internal.h"
 
 #include <stdatomic.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Every setting: its name, type, place, default, limits, and what it is for. */
-#include "control/config/rows.h"
+#include "control/config/rows_internal.h"
 #include "gang/gang.h"
 #include "queue/queue.h"
 #include "store/store.h"

@@ -1,5 +1,5 @@
 /* Settings as JSON, their schema, and what a change of them asks for. */
-#include "control/config/rows.h"
+#include "control/config/rows_internal.h"
 
 static void write_rows(const struct row *rows, const void *from, struct slu_jsonw *w);
 

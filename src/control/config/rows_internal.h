@@ -1,4 +1,4 @@
-/* rows.h — the table of settings; for the files of this room only.
+/* rows_internal.h — the table of settings; for the files of this room only.
  *
  * Reading, printing, the schema and "what needs a restart" all walk the same rows. */
 #pragma once

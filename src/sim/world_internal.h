@@ -1,4 +1,4 @@
-/* world.h — the simulated world of one run: machine, clock and jobs; only the files of sim/ include it. */
+/* world_internal.h — the simulated world of one run: machine, clock and jobs; only the files of sim/ include it. */
 #pragma once
 #include "sim/sim.h"
 

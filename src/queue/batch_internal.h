@@ -1,4 +1,4 @@
-/* batch.h — the order in which to try jobs of equal standing; for src/queue only.
+/* batch_internal.h — the order in which to try jobs of equal standing; for src/queue only.
  *
  * Which order is best depends on the set, and no simple rule wins always.  So each of a few rules is
  * played to the end against the limits of the jobs, and the order with the best outcome is taken.

@@ -1,4 +1,4 @@
-/* path.h — what the graph's own code needs of names and paths; the rest is in graph.h. */
+/* path_internal.h — what the graph's own code needs of names and paths; the rest is in graph.h. */
 #pragma once
 #include "graph/graph.h"
 

@@ -1,4 +1,4 @@
-/* doc.h — what a parsed document is made of; for the readers in wire/ only. */
+/* doc_internal.h — what a parsed document is made of; for the readers in wire/ only. */
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* graph.h — the inside of a sluice_graph, for the files of this directory. */
+/* graph_internal.h — the inside of a sluice_graph, for the files of this directory. */
 #pragma once
 #include "base/map.h"
 #include "base/vec.h"

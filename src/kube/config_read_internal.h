@@ -1,4 +1,4 @@
-/* config_read.h — reading kubeconfigs: the files that are named, an entry of their lists by name,
+/* config_read_internal.h — reading kubeconfigs: the files that are named, an entry of their lists by name,
  * its fields.  For config.c only; what is kept lives in the memory of the configuration.  Functions
  * return 0, -ENOMEM, or -EINVAL with a sentence that names file, place and line. */
 #pragma once
