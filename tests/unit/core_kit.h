@@ -42,6 +42,8 @@ struct world {
 		last_create[4000];
 	int creates, patches, specs;
 	bool slow_kubelets; /* what is bound does not run yet */
+	int answer_rc;      /* of the last question(); 1 until the answer comes */
+	char answer[SLU_ERROR_MAX];
 };
 
 static inline void feed(struct world *w, enum slu_kkind kind, bool gone, const char *fmt, ...)
@@ -261,6 +263,31 @@ static inline void take_ask(struct world *w, enum slu_ask what, const char *name
 	snprintf(a->ns, sizeof a->ns, "ns");
 	snprintf(a->name, sizeof a->name, "%s", name);
 	slu_core_take(w->core, &a->base, w->now_us);
+}
+
+static inline void note_answer(void *arg, int rc, const char *text)
+{
+	struct world *w = arg;
+
+	w->answer_rc = rc;
+	snprintf(w->answer, sizeof w->answer, "%s", text);
+}
+
+/* Ask what `like` asks, about `name` in namespace ns.  The answer comes to w->answer_rc and w->answer. */
+static inline void question(struct world *w, const char *name, const struct slu_rec_ask *like)
+{
+	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
+
+	*a = *like;
+	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask_record };
+	a->answer = note_answer;
+	a->arg = w;
+	snprintf(a->ns, sizeof a->ns, "ns");
+	snprintf(a->name, sizeof a->name, "%s", name);
+	w->answer_rc = 1;
+	*w->answer = 0;
+	slu_core_take(w->core, &a->base, w->now_us);
+	turn(w);
 }
 
 static inline void ignore_answer(void *arg, int rc, const char *text)

@@ -3,30 +3,10 @@
 
 #include "store/store.h"
 
-static char answered[SLU_ERROR_MAX];
-static int answered_rc;
-
-static void note_answer(void *arg, int rc, const char *text)
-{
-	(void)arg;
-	answered_rc = rc;
-	snprintf(answered, sizeof answered, "%s", text);
-}
-
 static void change(struct world *w, enum slu_ask what, const char *name, int64_t value)
 {
-	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
-
-	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask_record };
-	a->what = what;
-	a->value = value;
-	a->answer = note_answer;
-	snprintf(a->ns, sizeof a->ns, "ns");
-	snprintf(a->name, sizeof a->name, "%s", name);
-	answered_rc = 1;
-	*answered = 0;
-	slu_core_take(w->core, &a->base, w->now_us);
-	for (int i = 0; i < 500 && answered_rc == 1; i++) { /* it answers once the store has it */
+	question(w, name, &(struct slu_rec_ask){ .what = what, .value = value });
+	for (int i = 0; i < 500 && w->answer_rc == 1; i++) { /* the answer waits for the store */
 		turn(w);
 		usleep(1000);
 	}
@@ -70,7 +50,7 @@ static void test_why(void)
 	ok(!j.promised && j.estimate_s == pictured(&w, "a").end_s,
 	   "foretold: w follows a (%" PRId64 ")", j.estimate_s);
 	ok(!j.passed && !j.n_help, "no explanation is made unless a user asks for it");
-	take_ask(&w, SLU_ASK_SNAPSHOT, "w", note_answer);
+	take_ask(&w, SLU_ASK_SNAPSHOT, "w", ignore_answer);
 	turn(&w);
 	struct slu_snapshot *s = slu_core_snapshot(w.core);
 
@@ -92,8 +72,8 @@ static void test_priority(void)
 
 	open_line(&w, ONE_AFTER_ANOTHER);
 	change(&w, SLU_ASK_PRIORITY, "c", 7);
-	ok(!answered_rc && strstr(answered, "c has priority 7 now"),
-	   "the answer names the new priority: %s", answered);
+	ok(!w.answer_rc && strstr(w.answer, "c has priority 7 now"),
+	   "the answer names the new priority: %s", w.answer);
 	ok(strstr(w.last_annotation, "\"sluice.sh/set-priority\":\"7\""),
 	   "the new priority is noted on the object: %s", w.last_annotation);
 	ok(pictured(&w, "c").priority == 7 && pictured(&w, "c").position == 1,
@@ -109,10 +89,10 @@ static void test_priority(void)
 		   strstr(w.last_annotation, "\"sluice.sh/set-priority\":null"),
 	   "own: what its objects say, and the note is gone: %s", w.last_annotation);
 	change(&w, SLU_ASK_PRIORITY, "c", 1);
-	ok(strstr(answered, "running pods are not affected"),
-	   "the answer says that running pods are not affected: %s", answered);
+	ok(strstr(w.answer, "running pods are not affected"),
+	   "the answer says that running pods are not affected: %s", w.answer);
 	change(&w, SLU_ASK_PRIORITY, "nobody", 1);
-	ok(answered_rc == -ENOENT, "the priority of an unknown job is refused: %s", answered);
+	ok(w.answer_rc == -ENOENT, "the priority of an unknown job is refused: %s", w.answer);
 	ok(differences(&w) == 0, "books and cluster agree");
 	close_world(&w);
 }
@@ -127,8 +107,8 @@ static void test_limit(void)
 	ok(pictured(&w, "b").estimate_s == start + 600 && pictured(&w, "b").promised,
 	   "the estimate of b is the end of a");
 	change(&w, SLU_ASK_LIMIT, "a", 100);
-	ok(!answered_rc && strstr(answered, "a has a limit of 100 s now"),
-	   "the answer names the new limit: %s", answered);
+	ok(!w.answer_rc && strstr(w.answer, "a has a limit of 100 s now"),
+	   "the answer names the new limit: %s", w.answer);
 	ok(pictured(&w, "a").end_s == start + 100 && pictured(&w, "b").estimate_s == start + 100,
 	   "a shorter limit of a running gang moves the plan up");
 	change(&w, SLU_ASK_LIMIT, "a", 1000);
@@ -137,10 +117,10 @@ static void test_limit(void)
 	ok(pictured(&w, "b").limit_s == 50, "a waiting job gets a new limit, too");
 	change(&w, SLU_ASK_LIMIT, "b", SLU_ASK_OWN);
 	ok(pictured(&w, "b").limit_s == 600, "\"own\" brings back the limit the job wished for: %s",
-	   answered);
+	   w.answer);
 	change(&w, SLU_ASK_LIMIT, "b", INT64_C(100) * 366 * 86400);
-	ok(answered_rc == -EINVAL && strstr(answered, "at most"),
-	   "a limit above the largest is refused: %s", answered);
+	ok(w.answer_rc == -EINVAL && strstr(w.answer, "at most"),
+	   "a limit above the largest is refused: %s", w.answer);
 	/* The user changes the wish itself. */
 	snprintf(w.pod[1].meta, sizeof w.pod[1].meta, NOTES("\"sluice.sh/duration\":\"120\""));
 	feed_pod(&w, &w.pod[1], false);
@@ -156,10 +136,10 @@ static void test_limit_of_queue(void)
 
 	open_line(&w, "queues: [{name: default, maxDuration: 10m, defaultDuration: 10m}]");
 	change(&w, SLU_ASK_LIMIT, "b", 601);
-	ok(answered_rc == -EINVAL && strstr(answered, "allows 600 s"),
-	   "a waiting job gets no limit above its queue's: %s", answered);
+	ok(w.answer_rc == -EINVAL && strstr(w.answer, "allows 600 s"),
+	   "a waiting job gets no limit above its queue's: %s", w.answer);
 	change(&w, SLU_ASK_LIMIT, "a", 601);
-	ok(!answered_rc, "an operator may let a running one go on: %s", answered);
+	ok(!w.answer_rc, "an operator may let a running one go on: %s", w.answer);
 	snprintf(w.pod[1].meta, sizeof w.pod[1].meta, NOTES("\"sluice.sh/duration\":\"900\""));
 	feed_pod(&w, &w.pod[1], false);
 	turn(&w);
@@ -192,8 +172,8 @@ static void test_limit_of_job(void)
 	add_pod(&w, "j-0", "sluice", "2", OWNED("Job", "ju", "j"));
 	turn(&w);
 	change(&w, SLU_ASK_LIMIT, "j", 900);
-	ok(!answered_rc && strstr(answered, "activeDeadlineSeconds 300 becomes 900"),
-	   "the answer names the old and the new deadline: %s", answered);
+	ok(!w.answer_rc && strstr(w.answer, "activeDeadlineSeconds 300 becomes 900"),
+	   "the answer names the old and the new deadline: %s", w.answer);
 	ok(!strcmp(w.last_spec, "j {\"activeDeadlineSeconds\":900}"), "the Job is patched: %s",
 	   w.last_spec);
 	timed_job(&w, 2, 900, NOTES(""));
@@ -203,8 +183,8 @@ static void test_limit_of_job(void)
 	   "the plan follows what the patched Job says");
 	w.bind_outcome = SLU_KUBE_FAILED;
 	change(&w, SLU_ASK_LIMIT, "j", 100);
-	ok(answered_rc == -EIO && strstr(answered, "the API server refused"),
-	   "a refusal of the API server is told: %s", answered);
+	ok(w.answer_rc == -EIO && strstr(w.answer, "the API server refused"),
+	   "a refusal of the API server is told: %s", w.answer);
 	timed_job(&w, 3, 0, NOTES("\"sluice.sh/duration\":\"1h\""));
 	turn(&w);
 	ok(pictured(&w, "j").limit_s == 3600, "a note on the Job");
@@ -297,17 +277,10 @@ static void test_begin_and_queue(void)
 
 static void drain(struct world *w, const char *node, bool is, int64_t from_s, int64_t until_s)
 {
-	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
-
-	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask_record };
-	a->what = is ? SLU_ASK_DRAIN : SLU_ASK_UNDRAIN;
-	a->from_s = from_s;
-	a->until_s = until_s;
-	a->answer = note_answer;
-	snprintf(a->name, sizeof a->name, "%s", node);
-	*answered = 0;
-	slu_core_take(w->core, &a->base, w->now_us);
-	turn(w);
+	question(w, node,
+		 &(struct slu_rec_ask){ .what = is ? SLU_ASK_DRAIN : SLU_ASK_UNDRAIN,
+					.from_s = from_s,
+					.until_s = until_s });
 }
 
 /* As the server writes it. */
@@ -320,7 +293,7 @@ static const char *node_state(struct world *w, const char *name)
 	static char state[32];
 	struct slu_snapshot *s;
 
-	take_ask(w, SLU_ASK_SNAPSHOT, "", note_answer);
+	take_ask(w, SLU_ASK_SNAPSHOT, "", ignore_answer);
 	turn(w);
 	s = slu_core_snapshot(w->core);
 	*state = 0;
@@ -340,8 +313,8 @@ static void test_drain_window(void)
 	turn(&w);
 	now = w.now_us / 1000000;
 	drain(&w, "n0", true, now + 300, now + 900);
-	ok(!answered_rc && strstr(answered, "from 2026-01-01T00:05:10Z until 2026-01-01T00:15:10Z"),
-	   "the answer names the window of the drain: %s", answered);
+	ok(!w.answer_rc && strstr(w.answer, "from 2026-01-01T00:05:10Z until 2026-01-01T00:15:10Z"),
+	   "the answer names the window of the drain: %s", w.answer);
 	ok(!strcmp(node_state(&w, "n0"), "up"), "before its window it is up");
 	add_pod(&w, "long", "sluice", "2", NOTES("\"sluice.sh/duration\":\"600\""));
 	turn(&w);
@@ -383,18 +356,18 @@ static void test_drain_window(void)
 	later(&w, 1);
 	ok(bound(&w, "next"), "a gang starts once the node is back");
 	drain(&w, "n0", true, now + 500, now + 400);
-	ok(answered_rc == -EINVAL && strstr(answered, "over before it begins"),
-	   "a window that ends before it begins is refused: %s", answered);
+	ok(w.answer_rc == -EINVAL && strstr(w.answer, "over before it begins"),
+	   "a window that ends before it begins is refused: %s", w.answer);
 	drain(&w, "n0", true, 0, 0);
 	ok(!strcmp(node_state(&w, "n0"), "drained"), "a drain without a window lasts for ever: %s",
-	   answered);
+	   w.answer);
 	drain(&w, "n0", true, 0, 0);
-	ok(strstr(answered, "already"), "a second drain is told that there is one already: %s",
-	   answered);
+	ok(strstr(w.answer, "already"), "a second drain is told that there is one already: %s",
+	   w.answer);
 	drain(&w, "n0", true, 0, now + 5000);
-	ok(strstr(answered, "until"), "a drain may get another window: %s", answered);
+	ok(strstr(w.answer, "until"), "a drain may get another window: %s", w.answer);
 	drain(&w, "n0", false, 0, 0);
-	ok(!strcmp(node_state(&w, "n0"), "up"), "a node that is undrained is up: %s", answered);
+	ok(!strcmp(node_state(&w, "n0"), "up"), "a node that is undrained is up: %s", w.answer);
 	close_world(&w);
 }
 
@@ -617,15 +590,15 @@ static void test_undrain_while_gone(void)
 	     ++w.rv);
 	turn(&w);
 	drain(&w, "n0", true, 0, 0);
-	ok(answered_rc == -ENOENT, "a node that is not there is not drained: %s", answered);
+	ok(w.answer_rc == -ENOENT, "a node that is not there is not drained: %s", w.answer);
 	drain(&w, "n0", false, 0, 0);
-	ok(!answered_rc && strstr(answered, "as soon as it is back"),
-	   "the drain of a node that was deleted can be ended: %s", answered);
+	ok(!w.answer_rc && strstr(w.answer, "as soon as it is back"),
+	   "the drain of a node that was deleted can be ended: %s", w.answer);
 	feed_node(&w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", "True");
 	turn(&w);
 	ok(!strcmp(node_state(&w, "n0"), "up"), "a node that is made again after that is up");
 	drain(&w, "n9", false, 0, 0);
-	ok(answered_rc == -ENOENT, "a node that never was is not undrained: %s", answered);
+	ok(w.answer_rc == -ENOENT, "a node that never was is not undrained: %s", w.answer);
 	close_world(&w);
 }
 

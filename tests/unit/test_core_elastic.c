@@ -5,33 +5,9 @@
 #define ELASTIC(lo, hi) \
 	"\"labels\":{\"sluice.sh/min-size\":\"" lo "\",\"sluice.sh/max-size\":\"" hi "\"}"
 
-static int answered;
-static char answer_text[300];
-
-static void take_answer(void *arg, int rc, const char *text)
-{
-	answered = rc;
-	snprintf(answer_text, sizeof answer_text, "%s", text);
-}
-
-static void ask_free(struct slu_record *r)
-{
-	slu_free(r);
-}
-
 static void resize(struct world *w, const char *name, uint32_t size)
 {
-	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
-
-	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = ask_free };
-	a->what = SLU_ASK_RESIZE;
-	a->size = size;
-	snprintf(a->ns, sizeof a->ns, "ns");
-	snprintf(a->name, sizeof a->name, "%s", name);
-	a->answer = take_answer;
-	answered = 1;
-	slu_core_take(w->core, &a->base, w->now_us);
-	turn(w);
+	question(w, name, &(struct slu_rec_ask){ .what = SLU_ASK_RESIZE, .size = size });
 }
 
 static struct fpod *members(struct world *w, const char *prefix, int from, int to, const char *meta)
@@ -162,24 +138,24 @@ static void test_resize_owner(void)
 	members(&w, "e", 0, 4, ELASTIC("2", "6") "," OWNED("Job", "j1", "e"));
 	turn(&w);
 	resize(&w, "e", 6);
-	ok(answered == 0 && !strcmp(w.last_spec, "e {\"parallelism\":6}"), "grow: %s: %s",
-	   w.last_spec, answer_text);
+	ok(w.answer_rc == 0 && !strcmp(w.last_spec, "e {\"parallelism\":6}"), "grow: %s: %s",
+	   w.last_spec, w.answer);
 	resize(&w, "e", 7);
-	ok(answered == -EINVAL, "a resize above the maximum is refused: %s", answer_text);
+	ok(w.answer_rc == -EINVAL, "a resize above the maximum is refused: %s", w.answer);
 	resize(&w, "e", 1);
-	ok(answered == -EINVAL, "a resize below the minimum is refused: %s", answer_text);
+	ok(w.answer_rc == -EINVAL, "a resize below the minimum is refused: %s", w.answer);
 	resize(&w, "e", 4);
-	ok(answered == 0 && strstr(answer_text, "already"),
-	   "a resize to the present size changes nothing: %s", answer_text);
+	ok(w.answer_rc == 0 && strstr(w.answer, "already"),
+	   "a resize to the present size changes nothing: %s", w.answer);
 	resize(&w, "e", 0);
-	ok(answered == 0 && !strcmp(w.last_spec, "e {\"parallelism\":0}"),
-	   "a resize of a running gang to 0 sets its owner to 0: %s", answer_text);
+	ok(w.answer_rc == 0 && !strcmp(w.last_spec, "e {\"parallelism\":0}"),
+	   "a resize of a running gang to 0 sets its owner to 0: %s", w.answer);
 	w.bind_outcome = SLU_KUBE_FAILED;
 	resize(&w, "e", 2);
-	ok(answered == -EIO && strstr(answer_text, "so it is"), "the server's no is told: %s",
-	   answer_text);
+	ok(w.answer_rc == -EIO && strstr(w.answer, "so it is"), "the server's no is told: %s",
+	   w.answer);
 	resize(&w, "nobody", 2);
-	ok(answered == -ENOENT, "the resize of an unknown group is refused: %s", answer_text);
+	ok(w.answer_rc == -ENOENT, "the resize of an unknown group is refused: %s", w.answer);
 	close_world(&w);
 	open_world(&w, 8, 1, "");
 	job(&w, "j2", "i", "\"parallelism\":4,\"completions\":4,\"completionMode\":\"Indexed\"",
@@ -192,8 +168,8 @@ static void test_resize_owner(void)
 	ok(!strcmp(w.last_spec, "i {\"parallelism\":2,\"completions\":2}"),
 	   "an indexed Job keeps completions equal: %s", w.last_spec);
 	resize(&w, "c", 5);
-	ok(answered == -EINVAL && strstr(answer_text, "completes after 3 pods"),
-	   "a resize that Kubernetes would not do is refused: %s", answer_text);
+	ok(w.answer_rc == -EINVAL && strstr(w.answer, "completes after 3 pods"),
+	   "a resize that Kubernetes would not do is refused: %s", w.answer);
 	close_world(&w);
 }
 
@@ -205,15 +181,15 @@ static void test_resize_bare(void)
 	members(&w, "a", 0, 5, GROUP("a", "2"));
 	turn(&w);
 	resize(&w, "a", 4);
-	ok(answered == 0 && w.evictions == 1, "bare pods: one is evicted: %s", answer_text);
+	ok(w.answer_rc == 0 && w.evictions == 1, "bare pods: one is evicted: %s", w.answer);
 	resize(&w, "a", 6);
-	ok(answered == -EINVAL, "a group without a maker cannot grow: %s", answer_text);
+	ok(w.answer_rc == -EINVAL, "a group without a maker cannot grow: %s", w.answer);
 	members(&w, "b", 0, 4, GROUP("b", "4"));
 	turn(&w);
 	w.evictions = 0;
 	resize(&w, "b", 0);
-	ok(answered == 0 && w.evictions == 0 && strstr(answer_text, "out of the queue"),
-	   "a resize of a waiting gang to 0 cancels it: %s", answer_text);
+	ok(w.answer_rc == 0 && w.evictions == 0 && strstr(w.answer, "out of the queue"),
+	   "a resize of a waiting gang to 0 cancels it: %s", w.answer);
 	close_world(&w);
 }
 

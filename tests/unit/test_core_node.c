@@ -681,7 +681,20 @@ static void test_zones_of_others(void)
 	close_world(&w);
 }
 
-/* Pods of 5 in zones of 16: after two have gone each zone has 6 cpus left, and none has room for 8. */
+/* Pods of 5 in two zones of 16: after two have gone each zone has 6 cpus left, and none has room for 8. */
+static void leave_gaps(struct world *w, struct fpod *x[6])
+{
+	for (int i = 0; i < 6; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "x-%d", i);
+		x[i] = pinned(w, name, 5, "", "n0");
+	}
+	turn(w);
+	delete_pod(w, x[0]);
+	delete_pod(w, x[3]);
+}
+
 static void test_zones_with_gaps(void)
 {
 	struct fpod *x[6];
@@ -689,15 +702,7 @@ static void test_zones_with_gaps(void)
 
 	open_world(&w, 1, 32, "");
 	zones(&w, "n0", 16, 16, "single-numa-node");
-	for (int i = 0; i < 6; i++) {
-		char name[8];
-
-		snprintf(name, sizeof name, "x-%d", i);
-		x[i] = pinned(&w, name, 5, "", "n0");
-	}
-	turn(&w);
-	delete_pod(&w, x[0]);
-	delete_pod(&w, x[3]);
+	leave_gaps(&w, x);
 	pinned(&w, "a", 8, MEMBER("a", "1", "a"), "");
 	turn(&w);
 	later(&w, 3);
@@ -718,15 +723,7 @@ static void test_gaps_and_room_elsewhere(void)
 	open_world(&w, 2, 32, "");
 	zones(&w, "n0", 16, 16, "single-numa-node");
 	zones(&w, "n1", 16, 16, "single-numa-node");
-	for (int i = 0; i < 6; i++) {
-		char name[8];
-
-		snprintf(name, sizeof name, "x-%d", i);
-		x[i] = pinned(&w, name, 5, "", "n0");
-	}
-	turn(&w);
-	delete_pod(&w, x[0]);
-	delete_pod(&w, x[3]);
+	leave_gaps(&w, x);
 	pinned(&w, "a", 8, MEMBER("a", "1", "a"), "");
 	turn(&w);
 	later(&w, 3);

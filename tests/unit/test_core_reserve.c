@@ -3,16 +3,6 @@
 
 #include "core_kit.h"
 
-static char answered[SLU_ERROR_MAX];
-static int answered_rc;
-
-static void note_answer(void *arg, int rc, const char *text)
-{
-	(void)arg;
-	answered_rc = rc;
-	snprintf(answered, sizeof answered, "%s", text);
-}
-
 static char status[1500], created[4000];
 
 static void read_status(struct world *w, struct slu_rec_write *x)
@@ -246,17 +236,7 @@ static void test_node_goes(void)
 
 static void ask_text(struct world *w, enum slu_ask what, const char *name, const char *text)
 {
-	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
-
-	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask_record };
-	a->what = what;
-	a->answer = note_answer;
-	a->text = text;
-	snprintf(a->ns, sizeof a->ns, "ns");
-	snprintf(a->name, sizeof a->name, "%s", name);
-	*answered = 0;
-	slu_core_take(w->core, &a->base, w->now_us);
-	turn(w);
+	question(w, name, &(struct slu_rec_ask){ .what = what, .text = text });
 }
 
 static void test_asked(void)
@@ -271,13 +251,13 @@ static void test_asked(void)
 	   "the Reservation is created as asked for: %s", created);
 	reserve(&w, "r", 1, -10, 600, "\"count\":1");
 	ask_text(&w, SLU_ASK_RESERVE, "r", "{the object}");
-	ok(answered_rc == -EINVAL && strstr(answered, "already"),
-	   "a name that is taken is refused: %s", answered);
+	ok(w.answer_rc == -EINVAL && strstr(w.answer, "already"),
+	   "a name that is taken is refused: %s", w.answer);
 	ask_text(&w, SLU_ASK_UNRESERVE, "r", NULL);
-	ok(!answered_rc && strstr(answered, "is over") && strstr(w.last_spec, "\"every\":null"),
-	   "a Reservation is ended: %s: %s", answered, w.last_spec);
+	ok(!w.answer_rc && strstr(w.answer, "is over") && strstr(w.last_spec, "\"every\":null"),
+	   "a Reservation is ended: %s: %s", w.answer, w.last_spec);
 	ask_text(&w, SLU_ASK_UNRESERVE, "nobody", NULL);
-	ok(answered_rc == -ENOENT, "the end of an unknown Reservation is refused: %s", answered);
+	ok(w.answer_rc == -ENOENT, "the end of an unknown Reservation is refused: %s", w.answer);
 	close_world(&w);
 }
 
