@@ -1,6 +1,6 @@
 /* listing.h — the vertices and edges that a file names, before they are looked up in a graph: the input
- * of `update` and `partial-cancel`.  Readers of JGF and R fill it
- * (slu_jgf_listing, slu_rv1_listing in read_jgf.h, read_rv1.h); strings live in its arena. */
+ * of `update` and `partial-cancel`.  Readers of JGF and R fill it (slu_jgf_listing(), slu_rv1_listing() in
+ * read.h); strings live in its arena. */
 #pragma once
 #include "base/arena.h"
 #include "base/idset.h"

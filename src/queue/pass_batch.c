@@ -1,4 +1,4 @@
-/* The order of jobs that came together: from the line to the model of batch.h and back. */
+/* The order of jobs that came together: from the line to the model of batch_internal.h and back. */
 #include "queue/queue_internal.h"
 
 /* Share of the machine, in 1024th of a node of average size.  A slot that leaves no room for a

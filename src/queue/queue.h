@@ -73,11 +73,11 @@ enum slu_backfill {
 	SLU_BACKFILL_SUBMISSION, /* in queue order */
 	SLU_BACKFILL_SHORTEST,   /* shortest limit first, then queue order */
 	/* EASY only: jobs of one batch, which came within SLU_BATCH_S after the oldest that waits,
-	 * go in the order that gets all of them done first (batch.h), the others behind them in
+	 * go in the order that gets all of them done first (batch.c), the others behind them in
 	 * queue order.  No job is overtaken by one that came later than that. */
 	SLU_BACKFILL_PACKED,
 	/* SELECTIVE only: the order that weighs equally how soon the whole line is done and how short
-	 * jobs wait (batch.h); shortest first when the line is too long to simulate. */
+	 * jobs wait (batch.c); shortest first when the line is too long to simulate. */
 	SLU_BACKFILL_BALANCED,
 };
 

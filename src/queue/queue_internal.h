@@ -357,7 +357,7 @@ uint32_t queue_pass_first(const struct slu_queue *q, const struct subqueue *sub)
 int queue_pass_by_plan(const void *a, const void *b, void *jobs);
 int queue_pass_fits(struct slu_queue *q, struct bucket *b, struct slu_error *err);
 
-/* queue_pass_batch.c */
+/* pass_batch.c */
 /* Try a batch in the order that serves it best.  *packed tells whether there was one. */
 int queue_pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job *last,
 		     uint32_t *started, bool *packed, struct slu_decisions *out,
