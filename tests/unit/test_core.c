@@ -356,6 +356,44 @@ static void test_job_waves(void)
 	close_world(&w);
 }
 
+/* Limits count gangs: also one of which only later members are left. */
+static void test_limit_of_the_rest(void)
+{
+	struct world w;
+	const char *meta = OWNED("Job", "job-1", "pi");
+
+	open_world(&w, 2, 4, "queues: [{name: default, maxRunning: 1}]\njobs: {holdVacant: 0s}");
+	job(&w, "job-1", "pi", "\"parallelism\":2,\"completions\":5", "");
+	add_pod(&w, "pi-a", "sluice", "1", meta);
+	add_pod(&w, "pi-b", "sluice", "1", meta);
+	turn(&w);
+	end_pod(&w, &w.pod[0], "Succeeded");
+	later(&w, 1);
+	add_pod(&w, "pi-c", "sluice", "1", meta); /* its gang runs */
+	add_pod(&w, "x", "sluice", "1", "");
+	turn(&w);
+	ok(*w.pod[2].node && !*w.pod[3].node,
+	   "limits: a later member starts, the next gang does not");
+	job(&w, "job-1", "pi", "\"parallelism\":2,\"completions\":5", "\"succeeded\":1");
+	end_pod(&w, &w.pod[1], "Succeeded");
+	later(&w, 1);
+	ok(!*w.pod[3].node, "limits: a gang counts when only a later member runs");
+	end_pod(&w, &w.pod[2], "Succeeded");
+	later(&w, 1);
+	ok(*w.pod[3].node, "limits: the next gang starts when nothing of it runs");
+	add_pod(&w, "pi-d", "sluice", "1", meta);
+	later(&w, 1);
+	ok(!*w.pod[4].node, "limits: then no later member starts beyond the limit");
+	end_pod(&w, &w.pod[3], "Succeeded");
+	later(&w, 1);
+	ok(*w.pod[4].node, "limits: it starts when its gang may run");
+	add_pod(&w, "pi-e", "sluice", "1", meta);
+	later(&w, 1);
+	ok(*w.pod[5].node, "limits: and others with it");
+	ok(differences(&w) == 0, "limits: the books agree with the pods");
+	close_world(&w);
+}
+
 /* A kubelet that refuses a member gets no other one of its group for a while. */
 static void test_turned_away(void)
 {
@@ -741,6 +779,56 @@ static void test_reload_queues(void)
 	close_world(&w);
 }
 
+#define GANG_OF(n) "\"labels\":{\"sluice.sh/group\":\"" n "\",\"sluice.sh/size\":\"2\"}"
+
+/* The other rows of the table in sluiced.yaml(5): limits for those that wait and that come, whole nodes, policies. */
+static void test_reload_limits(void)
+{
+	struct fpod *run, *wait, *more, *two, *whole;
+	struct world w;
+
+	open_world(&w, 1, 4, "queues: [{name: default, exclusive: true}]");
+	run = add_pod(&w, "run", "sluice", "4", "");
+	wait = add_pod(&w, "wait", "sluice", "1", "");
+	turn(&w);
+	reload(&w, "queues: [{name: default, exclusive: true, maxWaiting: 1}]");
+	more = add_pod(&w, "more", "sluice", "1", "");
+	turn(&w);
+	ok(!strcmp(pictured(&w, "wait").state, "waiting") &&
+		   !strcmp(pictured(&w, "more").state, "refused"),
+	   "reload: maxWaiting lowered: who waits stays, nobody more enters (%s)",
+	   pictured(&w, "more").state);
+	reload(&w, "queues: [{name: default, exclusive: true, maxSize: 1, policy: fcfs}]");
+	ok(!strcmp(pictured(&w, "more").state, "waiting"),
+	   "reload: without it, who was refused waits (%s)", pictured(&w, "more").state);
+	two = add_pod(&w, "two-0", "sluice", "1", GANG_OF("two"));
+	add_pod(&w, "two-1", "sluice", "1", GANG_OF("two"));
+	whole = add_pod(&w, "whole", "sluice", "1",
+			"\"annotations\":{\"sluice.sh/exclusive\":\"true\"}");
+	turn(&w);
+	ok(!strcmp(pictured(&w, "two").state, "refused"),
+	   "reload: maxSize lowered counts for new jobs (%s)", pictured(&w, "two").state);
+	ok(!strcmp(pictured(&w, "whole").state, "waiting"), "reload: whole nodes are allowed (%s)",
+	   pictured(&w, "whole").state);
+	reload(&w, "queues: [{name: default, policy: conservative}]");
+	ok(!strcmp(pictured(&w, "two").state, "waiting"),
+	   "reload: maxSize raised: who was refused is tried again (%s)",
+	   pictured(&w, "two").state);
+	ok(strcmp(pictured(&w, "whole").state, "waiting"),
+	   "reload: exclusive switched off refuses who waits for whole nodes (%s)",
+	   pictured(&w, "whole").state);
+	ok(pictured(&w, "two").promised, "reload: the new policy promises at once");
+	reload(&w, "queues: [{name: default, exclusive: true, policy: first-fit}]");
+	ok(!pictured(&w, "two").promised, "reload: promises that the new policy does not give end");
+	ok(!strcmp(pictured(&w, "whole").state, "waiting"),
+	   "reload: exclusive switched on takes that back (%s)", pictured(&w, "whole").state);
+	end_pod(&w, run, "Succeeded");
+	later(&w, 1);
+	ok(*wait->node && *more->node && *two->node && !*whole->node,
+	   "reload: all that fits starts when there is room");
+	close_world(&w);
+}
+
 /* What is read at start stays as it was. */
 static void test_reload_waits(void)
 {
@@ -1044,6 +1132,7 @@ int main(void)
 	test_log_of_a_command();
 	test_store_away();
 	test_job_waves();
+	test_limit_of_the_rest();
 	test_turned_away();
 	test_size_below_pods();
 	test_statefulset();
@@ -1056,6 +1145,7 @@ int main(void)
 	test_deadline();
 	test_deadline_of_refused();
 	test_reload_queues();
+	test_reload_limits();
 	test_reload_waits();
 	test_bad_objects();
 	test_elsewhere();

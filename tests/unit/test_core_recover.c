@@ -245,9 +245,18 @@ static void test_not_in_part(void)
 	live(&w, 4, 2);
 	go_on(&w, NONE, NULL);
 	ok(w.binds == 0, "two of three are no gang: nothing is bound");
+	add_pod(&w, "a", "sluice", "2", ""); /* would like those nodes, too */
+	add_pod(&w, "b", "sluice", "2", "");
 	add_pod(&w, "g-1", "sluice", "2", GROUP("g", "3"));
 	go_on(&w, NONE, NULL);
-	ok(bound(&w, "g-") == 3, "when the missing member is made again all three start");
+	ok(w.binds == 2 && *pod(&w, "a")->node && *pod(&w, "b")->node,
+	   "bindings that may have been sent are expected where they were meant to go");
+	w.now_us += 11000000;
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "g-") == 0, "the gang does not start in part when none shows");
+	feed_pod(&w, pod(&w, "a"), true);
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "g-") == 3, "when there is room for all three, they start");
 	last_life_over(&w);
 }
 

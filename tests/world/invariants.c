@@ -285,7 +285,7 @@ static void check_intent(struct world *w, const struct obj *pod)
 	char uid[24];
 	bool there = false;
 
-	if (!w->age || w->lives || w->fault.store_forgets)
+	if (!w->age || w->fault.store_forgets)
 		return;
 	snprintf(uid, sizeof uid, "u%" PRIu64, pod->uid);
 	if (sqlite3_prepare_v2(w->disk, "SELECT 1 FROM intent_pods WHERE uid = ?", -1, &st, NULL) ==

@@ -18,11 +18,15 @@
 
 /* What leaves the first daemon with less knowledge than a list has, or with another clock: then the
  * second one knows better, which is no fault of either. */
-static const char *const unfair[] = { "gap in a watch",     "clock back two hours",
-				      "clock a day ahead",  "second daemon on the store",
-				      "store away",         "a pod that cannot be decoded",
-				      "pause the daemon",   "writes fail",
-				      "writes answered 429" };
+static const char *const unfair[] = { "gap in a watch", "clock back two hours", "clock a day ahead",
+				      "second daemon on the store", "store away",
+				      "a pod that cannot be decoded", "pause the daemon",
+				      "writes fail", "writes answered 429",
+				      /* age 1 and 2 */
+				      "clock back ten minutes", "clock up to an hour ahead",
+				      "clocks drift", "disk full", "store does not answer",
+				      "transactions torn", "store put back",
+				      "store of an older version", "kubelet refuses pods" };
 
 bool lives_wants(const struct world *w, const struct op *o)
 {

@@ -111,7 +111,7 @@ void settings_calm(struct world *w)
 {
 	bool racks = w->set.racks;
 
-	if (!w->age || w->lives)
+	if (!w->age)
 		return;
 	w->set.removed = false;
 	w->set.racks = true;

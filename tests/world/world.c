@@ -128,7 +128,7 @@ static bool is_wanted(const struct world *w, const struct op *o)
 {
 	size_t n = strlen(o->name);
 
-	if (!lives_wants(w, o) || o->since > w->age || (w->lives && o->since))
+	if (!lives_wants(w, o) || o->since > w->age)
 		return false;
 	if (!w->only)
 		return true;
@@ -205,7 +205,7 @@ static void choose_settings(struct world *w)
 	w->restarted = w->restart;
 	w->set.racks = true;
 	w->set.vacant_s = 30;
-	if (!w->age || w->lives)
+	if (!w->age)
 		return;
 	w->customs = world_span(w, 1000033, 0, 2);
 	w->set.running = (uint32_t)SLU_MAX(world_span(w, 1000037, -4, 4), 0);

@@ -320,6 +320,15 @@ static bool is_undoing(const struct group *g)
 	return false;
 }
 
+/* Nor while bindings that the last process may have sent are expected, which may be none. */
+static bool is_expecting(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->gang && g->run.p[i]->expect_us && !g->run.p[i]->n_slot[SLOT_BOUND])
+			return true;
+	return false;
+}
+
 static bool has_bound(const struct run *r)
 {
 	for (uint32_t i = 0; i < r->want.n; i++)
@@ -383,7 +392,7 @@ static void settle_group(struct slu_core *c, struct group *g)
 		core_vacant_fill(c, g);
 	if (g->cancelled || g->retired)
 		core_group_keep(c, g);
-	if (g->cancelled || g->retired || is_undoing(g))
+	if (g->cancelled || g->retired || is_undoing(g) || is_expecting(g))
 		return;
 	if (c->runs->adopting) { /* waiting groups are settled later, in order */
 		core_group_dirty(c, g);
