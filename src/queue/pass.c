@@ -38,7 +38,7 @@ static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decision
 		bool moved = true;
 		int rc;
 
-		if (sub->conf.stopped) {
+		if (sub->conf.stopped || !queue_plan_depth(&sub->conf)) {
 			uint32_t j = q->todo.p[i];
 			int64_t was = q->job.p[j].planned_s;
 
