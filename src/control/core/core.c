@@ -218,6 +218,10 @@ static void new_config(struct slu_core *c, const struct slu_config *cfg)
 			SLU_STR("err", err.text));
 	core_runs_again(c, policy);
 	core_groups_touch_wrong(c);
+	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
+	     e = slu_table_next(&c->groups->table, e))
+		if (group_of(e)->wish.exclusive) /* its queue may not give whole nodes any more */
+			core_group_dirty(c, group_of(e));
 	core_store_keep(c);
 	core_held_space(c, NULL); /* other namespaces may be held now */
 }
