@@ -156,6 +156,107 @@ def test_a_thousand_large_objects(daemon, module_cluster, mallory, space):
     assert min(under) < 1 + calm
 
 
+def odd_pods(space):
+    """Pods that the API server takes and nobody means well with."""
+    notes = [
+        *({"sluice.sh/begin": t} for t in ("1969-12-31T23:59:59Z", "2038-01-19T03:14:08Z", "9999-12-31T23:59:59Z", "0000-00-00T00:00:00Z", "-1", "99999999999999999999")),
+        *({"sluice.sh/duration": t} for t in ("9223372036854775807", "9223372036854775807d", "-1", "0", "1e308", "nan")),
+        *({"sluice.sh/deadline": t} for t in ("1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z")),
+        *({"sluice.sh/group": "odd", "sluice.sh/size": t} for t in ("4294967296", "-3", "0", "0x10", "\u0663", "1" * 1000)),
+        *({"sluice.sh/" + key: "\u202e" + "\U0001f4a3" * 60000} for key in ("group", "queue", "after", "topology", "reservation", "user")),
+        {"sluice.sh/after": ",".join(f"l{i}=x" for i in range(20000))},
+        {f"sluice.sh/k{i}": "x" for i in range(10000)},
+        {"sluice.sh/places": "node-0*4294967296,node-1*-1,*,,"},
+        {"sluice.sh/set-priority": "2147483647", "sluice.sh/set-limit": "-1"},
+    ]  # fmt: skip
+    amounts = [{"cpu": "9223372036854775807"}, {"memory": "9223372036854775807"}, {"cpu": "9E"}, {"memory": "0.000000001"}, {"cpu": "1n"}]
+    owners = [
+        [{"apiVersion": "batch/v1", "kind": "Job", "name": "nobody", "uid": "u#0", "controller": True}],
+        [{"apiVersion": "batch/v1", "kind": "Job", "name": "x" * 253, "uid": "\u202e" * 3000, "controller": True}],
+        [{"apiVersion": "jobs.converged-computing.org/v1alpha1", "kind": "FluxJob", "name": "f", "uid": "f", "controller": True}],
+        [{"apiVersion": "v1", "kind": "Pod", "name": f"p{i}", "uid": str(i)} for i in range(2000)],
+    ]
+    for i, change in enumerate([*({"annotations": n} for n in notes), *({"requests": r} for r in amounts), *({"ownerReferences": o} for o in owners)]):
+        p = work.gang(f"odd{i}", 1, cpu=1, namespace=space, run=60, scheduler="sluice")[0]
+        p["metadata"]["annotations"] = change.get("annotations", {})
+        if "ownerReferences" in change:
+            p["metadata"]["ownerReferences"] = change["ownerReferences"]
+        if "requests" in change:
+            p["spec"]["containers"][0]["resources"] = {"requests": change["requests"]}
+        p["metadata"]["name"] = f"odd{i}-" + "x" * (243 if i % 2 else 1)
+        p["metadata"].pop("labels", None)
+        p["metadata"]["labels"] = {"sluice.sh/group": f"g{i}-" + "y" * 55, "sluice.sh/size": "2"} if i % 3 == 0 else {}
+        yield p
+
+
+def odd_fluxjobs(space):
+    head, tail = "version: 1\nresources: [{type: slot, count: ", ", label: s, with: [{type: core, count: 1}]}]\ntasks: [{command: [x], slot: s, count: {per_slot: 1}}]\n"
+    texts = [
+        *(head + n + tail for n in ("18446744073709551616", "-1", "0", "1e308", ".nan", "{min: 1, max: 4000000000, operator: '*', operand: 2}", "10000")),
+        head + "1" + tail + "attributes: {system: {duration: 1.0e+308}}\n",
+        "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"{c}: &{c} [*{p},*{p},*{p},*{p},*{p},*{p},*{p},*{p},*{p}]\n" for p, c in zip("abcdefgh", "bcdefghi")),
+        "[" * 100000,
+        "\U0001f4a3" * 100000,
+        head + "1" + tail + "#" + "x" * 900000,
+    ]  # fmt: skip
+    for i, text in enumerate(texts):
+        yield {"apiVersion": "jobs.converged-computing.org/v1alpha1", "kind": "FluxJob",
+               "metadata": {"name": f"odd{i}", "namespace": space, "labels": {"z": "y" * 63}}, "spec": {"jobspec": text}}  # fmt: skip
+
+
+def odd_reservations(space):
+    for i, (start, end, more) in enumerate([
+        ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", {"count": 1}), ("1969-12-31T23:59:59Z", "1970-01-01T00:00:01Z", {"count": 1}),
+        ("2038-01-19T03:14:07Z", "2038-01-19T03:14:09Z", {"count": 2147483647}), ("2999-01-01T00:00:00Z", "2998-01-01T00:00:00Z", {"count": 1}),
+        ("2999-01-01T00:00:00Z", "2999-01-01T00:00:01Z", {"nodes": [f"n{k}" for k in range(10000)]}),
+        ("2999-01-01T00:00:00Z", "2999-01-01T01:00:00Z", {"count": 1, "every": "1s"}),
+        ("2999-01-01T00:00:00Z", "2999-01-01T01:00:00Z", {"amounts": {"cpu": "9223372036854775807", "": "-1"}}),
+    ]):  # fmt: skip
+        yield {"apiVersion": "sluice.sh/v1alpha1", "kind": "Reservation", "metadata": {"name": f"odd{i}", "namespace": space},
+               "spec": {"start": start, "end": end, **more}}  # fmt: skip
+
+
+def test_odd_objects(daemon, module_cluster, mallory, space):
+    """Everything a user can write and nobody means well with, changed fast and at the limits: the daemon lives, says
+    that it is ready, and starts somebody's gang; it does so after a restart, which meets all of it at once."""
+    admin = module_cluster.admin
+    may_edit_fluxjobs(admin)
+    admin.patch("namespaces", space, {"metadata": {"labels": {"sluice.sh/hold": "true"}}})
+    until(lambda: refusal(mallory.create, next(odd_fluxjobs(space))) is None)
+    refused = [bool(refusal(mallory.create, o)) for o in [*odd_pods(space), *list(odd_fluxjobs(space))[1:], *odd_reservations(space)]]
+
+    def job(name, **spec):
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": space}, "spec": {
+            "suspend": True, "template": {"spec": {"schedulerName": "sluice", "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}, **spec}}  # fmt: skip
+
+    made = [mallory.create(job(f"ring{i}", parallelism=2147483647)) for i in range(2)]
+    for i in range(2):  # each owns the other, and itself
+        owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": o["metadata"]["name"], "uid": o["metadata"]["uid"], "controller": o is made[1 - i]} for o in made]
+        mallory.patch("jobs", f"ring{i}", {"metadata": {"ownerReferences": owners, "finalizers": ["example.com/never"]}}, namespace=space)
+    mallory.delete("jobs", "ring0", space)
+
+    def starts(name):
+        pods = work.gang(name, 2, cpu=1, namespace="default", run=0, scheduler="sluice")
+        began = time.monotonic()
+        admin.create_many(pods)
+        until(lambda: all(admin.get("pods", p["metadata"]["name"], "default")["spec"].get("nodeName") for p in pods), interval=0.02)
+        return time.monotonic() - began
+
+    for i in range(200):
+        mallory.patch("jobs", "ring1", {"spec": {"parallelism": (2147483647, 1, 99999)[i % 3], "suspend": True}}, namespace=space)
+    took = min(starts(f"v{i}") for i in range(3))
+    assert daemon.process.poll() is None
+    status, body = daemon.request("GET", "/readyz")
+    assert status == 200, body
+    daemon.kill()
+    daemon.start()
+    again = min(starts(f"w{i}") for i in range(3))
+    print(f"{len(refused)} odd objects, {sum(refused)} refused by the API server; a gang of 2 starts in {took:.2f} s, after a restart in {again:.2f} s")
+    status, body = daemon.request("GET", "/readyz")
+    assert status == 200, body
+    assert daemon.process.poll() is None and took < 2 and again < 2
+
+
 def test_silent_connections_leave_health_alone(daemon, module_cluster):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

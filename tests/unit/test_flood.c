@@ -34,13 +34,15 @@ static void turn(struct site *s, int ms)
 	slu_loop_run_until(s->loop, &no, ms * SLU_NS_PER_MS);
 }
 
+static void counting_handler(struct slu_exchange *x, void *arg);
+
 /* Two listeners, 127.0.0.1; the first is the one that is attacked. */
 static void serve(struct site *s, struct slu_tls *tls, const struct slu_server_options *extra)
 {
 	struct slu_server_options o = extra ? *extra : (struct slu_server_options){ 0 };
 	struct slu_addr a;
 
-	o.handler = handler;
+	o.handler = counting_handler;
 	s->loop = slu_loop_new();
 	s->server = slu_server_new(s->loop, &o);
 	slu_addr_parse("127.0.0.1:0", &a, NULL);
@@ -330,6 +332,117 @@ static void test_headers(void)
 	unserve(&s);
 }
 
+/* ---- frames ---- */
+
+static int handled;
+
+static void counting_handler(struct slu_exchange *x, void *arg)
+{
+	handled++;
+	handler(x, arg);
+}
+
+static void put_frame(struct slu_buf *b, unsigned type, unsigned flags, uint32_t stream,
+		      const void *p, size_t n)
+{
+	const uint8_t head[9] = {
+		(uint8_t)(n >> 16),      (uint8_t)(n >> 8),      (uint8_t)n,
+		(uint8_t)type,           (uint8_t)flags,         (uint8_t)(stream >> 24),
+		(uint8_t)(stream >> 16), (uint8_t)(stream >> 8), (uint8_t)stream
+	};
+
+	slu_buf_add(b, (const char *)head, sizeof head);
+	slu_buf_add(b, p, n);
+}
+
+enum { HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, PING = 6, WINDOW_UPDATE = 8, CONTINUATION = 9 };
+
+/* What one connection sends of `n` frames (or pairs of them) of a kind, and never reads an answer.  Whether
+ * the server hung up before the end. */
+static bool frames(struct site *s, unsigned type, int n, size_t *most)
+{
+	static const char get[] = "\x82\x84\x86"; /* GET / by the static table */
+	static char filler[16384];
+	struct slu_buf b = SLU_BUF_INIT(64 << 20);
+	int fd = knock(s, 0, 2);
+	bool alive = true;
+
+	slu_buf_puts(&b, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+	put_frame(&b, SETTINGS, 0, 0, "", 0);
+	if (type == CONTINUATION) /* headers that never end; each part repeats one indexed field */
+		put_frame(&b, HEADERS, 1, 1, get, 3);
+	memset(filler, 0x84, sizeof filler);
+	for (int i = 0; alive && i < n; i++) {
+		uint32_t stream = (uint32_t)i * 2 + 1;
+
+		if (type == RST_STREAM) {
+			put_frame(&b, HEADERS, 5, stream, get, 3);
+			put_frame(&b, RST_STREAM, 0, stream, "\0\0\0\10", 4);
+		} else if (type == CONTINUATION) {
+			put_frame(&b, CONTINUATION, 0, 1, filler, 1024);
+		} else if (type == SETTINGS) {
+			put_frame(&b, SETTINGS, 0, 0, "\0\4\0\0\377\377", 6);
+		} else if (type == PING) {
+			put_frame(&b, PING, 0, 0, "12345678", 8);
+		} else {
+			put_frame(&b, WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
+		}
+		if (b.n < (32 << 10) && i + 1 < n)
+			continue;
+		alive = push(s, fd, slu_buf_str(&b), b.n);
+		slu_buf_reset(&b);
+		*most = SLU_MAX(*most, stats(s).held);
+	}
+	for (int i = 0; alive && i < 20; i++) {
+		char c[4096];
+
+		turn(s, 2);
+		while (recv(fd, c, sizeof c, 0) > 0)
+			;
+		alive = !closed(fd);
+	}
+	slu_buf_done(&b);
+	close(fd);
+	return !alive;
+}
+
+/* CVE-2023-44487 and its kin: cheap frames that make a server work. */
+static void test_frames(void)
+{
+	static const struct {
+		unsigned type;
+		int n;
+		bool hangs_up;
+		const char *what;
+	} row[] = {
+		{ RST_STREAM, 100, false, "a hundred requests that are taken back" },
+		{ CONTINUATION, 5, false, "headers in five parts" },
+		{ PING, 100, false, "a hundred pings" },
+		{ RST_STREAM, 20000, true, "requests that are taken back at once" },
+		{ CONTINUATION, 20000, true, "headers that never end" },
+		{ SETTINGS, 20000, true, "settings without end" },
+		{ PING, 20000, true, "pings whose answers nobody reads" },
+		{ WINDOW_UPDATE, 20000, false, "windows that grow by a byte" },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(row); i++) {
+		struct slu_server_options o = { 0 };
+		struct site s;
+		size_t most = 0;
+		bool hung;
+
+		serve(&s, NULL, &o);
+		handled = 0;
+		hung = frames(&s, row[i].type, row[i].n, &most);
+		ok(hung == row[i].hangs_up, "%s: the server %s", row[i].what,
+		   hung ? "hangs up" : "bears them");
+		ok(most < (4 << 20) && handled < 2000, "%s: %zu bytes held, %d requests handled",
+		   row[i].what, most, handled);
+		ok(answers(&s, 0, 1) && answers(&s, 1, 1), "%s: others are answered", row[i].what);
+		unserve(&s);
+	}
+}
+
 static void test_no_body(void)
 {
 	static const char *const with_body[] = {
@@ -413,6 +526,7 @@ int main(void)
 	test_handshake();
 	test_half_bodies();
 	test_headers();
+	test_frames();
 	test_no_body();
 	test_memory();
 	return tap_done();
