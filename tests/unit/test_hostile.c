@@ -312,6 +312,36 @@ static void many_jobs_of_one_group(void)
 	close_world(&w);
 }
 
+/* They fit: all of them are let go at once, and none asks about the members of the others. */
+static void many_jobs_that_fit(void)
+{
+	struct world w;
+	char name[16], more[100];
+	int64_t from, took;
+
+	memset(&seen, 0, sizeof seen);
+	seen.outcome = SLU_KUBE_OK;
+	open_world(&w, 500, 250, "");
+	w.patched = server;
+	turn(&w);
+	for (int i = 0; i < OBJECTS; i++) {
+		snprintf(name, sizeof name, "j%d", i);
+		snprintf(more, sizeof more,
+			 ",\"sluice.sh/group\":\"one\",\"sluice.sh/size\":\"%d\"", OBJECTS * 40);
+		feed_job(&w, name, 40, true, "yes", more);
+	}
+	from = cpu_us();
+	turn(&w);
+	later(&w, 2);
+	later(&w, 2);
+	took = cpu_us() - from;
+	ok(seen.jobs == OBJECTS && took < MOMENT_US * 3 / 4,
+	   "1000 Jobs of one group of 40 000 pods are let go (%d, %d ms)", seen.jobs,
+	   (int)(took / 1000));
+	gang_starts(&w, "1000 Jobs of one group that run");
+	close_world(&w);
+}
+
 /* A hundred thousand pods of a petabyte. */
 static void petabytes(void)
 {
@@ -374,6 +404,7 @@ int main(void)
 	petabytes();
 	petabytes_on_a_node();
 	many_jobs_of_one_group();
+	many_jobs_that_fit();
 	after_everything(after_pod, "3000 pods after labels that all have");
 	after_everything(unmet_pod, "3000 pods after what is not there");
 	flood(2, 0, false, "no objects");

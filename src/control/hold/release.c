@@ -23,24 +23,31 @@ static bool is_of(const struct pod *p, const struct held *h)
 	return p->stand ? p->stand == h : o && !strcmp(o->uid, h->obj->meta.uid);
 }
 
-/* Distinct names in the order of the slots; of `h` alone with counts, if given. */
-static void list_nodes(struct slu_core *c, const struct run *r, const struct held *h,
+/* Distinct names in the order of the slots, from slot number `from` on; of `h` alone with counts, if
+ * given.  The stand-ins of a Job lie together, and a run may have as many Jobs as members: so nothing behind
+ * the last of them is looked at, unless the Job has pods already (hold/ahead.c). */
+static void list_nodes(struct slu_core *c, const struct run *r, const struct held *h, uint32_t from,
 		       struct slu_buf *b)
 {
 	struct slu_map count = { 0 };
+	bool stands = h && h->stand.n && !core_ahead_is(h);
+	uint32_t left = stands ? h->stand.n : UINT32_MAX, end;
 
-	for (uint32_t i = 0; i < r->slot.n; i++) {
-		const struct slot *s = &r->slot.p[i];
-		uint64_t *n = slu_map_get(&count, s->node);
+	from = h && !stands ? 0 : from;
+	for (end = from; end < r->slot.n && left; end++) {
+		const struct slot *s = &r->slot.p[end];
+		uint64_t *n;
 
 		if (h && (!s->pod || !is_of(s->pod, h)))
 			continue;
+		left--;
+		n = slu_map_get(&count, s->node);
 		if (n)
 			++*n;
 		else if (slu_map_put(&count, s->node, 1) < 0)
 			break;
 	}
-	for (uint32_t i = 0; i < r->slot.n; i++) {
+	for (uint32_t i = from; i < end; i++) {
 		uint64_t *n = slu_map_get(&count, r->slot.p[i].node);
 
 		if (!n || !*n)
@@ -62,7 +69,7 @@ static const char *nodes_of(struct slu_core *c, struct run *r)
 
 	if (r->nodes)
 		return r->nodes;
-	list_nodes(c, r, NULL, &b);
+	list_nodes(c, r, NULL, 0, &b);
 	if (b.n > LIST_MAX) {
 		while (b.n && (b.n > LIST_MAX || b.p[b.n] != ','))
 			b.n--;
@@ -99,12 +106,12 @@ static void resume_later(struct slu_core *c, struct held *h, int64_t us)
 
 /* Remember the nodes of the Job's stand-ins before these are removed: an open intent may have to be
  * written once more. */
-static void note_places(const struct run *r, struct held *h)
+static void note_places(const struct run *r, struct held *h, uint32_t from)
 {
 	if (!h->stand.n || slu_vec_reserve(&h->place, h->stand.n) < 0)
 		return;
 	h->place.n = 0;
-	for (uint32_t i = 0; i < r->slot.n && h->place.n < h->stand.n; i++)
+	for (uint32_t i = from; i < r->slot.n && h->place.n < h->stand.n; i++)
 		if (r->slot.p[i].pod && r->slot.p[i].pod->stand == h)
 			h->place.p[h->place.n++] = r->slot.p[i].node;
 }
@@ -132,14 +139,15 @@ static void begin_turn(struct slu_core *c, const struct run *r, struct held *h, 
 		resume_later(c, h, RETRY_US);
 }
 
-static void resume(struct slu_core *c, struct run *r, struct held *h, bool there)
+/* `from`: the first of its slots. */
+static void resume(struct slu_core *c, struct run *r, struct held *h, uint32_t from, bool there)
 {
 	struct slu_buf places = SLU_BUF_INIT(LIST_MAX), b = SLU_BUF_INIT(1u << 20);
 	struct slu_held_place at = { .job = r->g->job, .nodes = nodes_of(c, r) };
 	int rc;
 
 	there &= h->early != EARLY_COMING_BACK;
-	list_nodes(c, r, h, &places);
+	list_nodes(c, r, h, from, &places);
 	at.places = places.error ? "" : slu_buf_str(&places);
 	if (h->turn == TURN_NONE) {
 		rc = there ? slu_held_note_job(slu_kjob(h->obj), &at, &b)
@@ -150,7 +158,7 @@ static void resume(struct slu_core *c, struct run *r, struct held *h, bool there
 	slu_buf_done(&places);
 	slu_buf_done(&b);
 	if (h->turn != TURN_NONE) {
-		note_places(r, h);
+		note_places(r, h, from);
 		if (h->stand.n && r->state == RUN_PLACING) {
 			r->appears = true;
 			r->appear_us = c->now_us;
@@ -217,11 +225,11 @@ static void resume_jobs(struct slu_core *c, struct run *r)
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		if (r->slot.p[i].state == SLOT_CHOSEN && r->slot.p[i].pod &&
 		    r->slot.p[i].pod->stand)
-			resume(c, r, r->slot.p[i].pod->stand, false);
+			resume(c, r, r->slot.p[i].pod->stand, i, false);
 	/* Jobs that were resumed ahead have all their pods: the places are only noted on them. */
 	for (uint32_t i = 0; i < r->g->owned.n; i++)
 		if (r->g->owned.p[i]->turn == TURN_NONE && core_ahead_is(r->g->owned.p[i]))
-			resume(c, r, r->g->owned.p[i], true);
+			resume(c, r, r->g->owned.p[i], 0, true);
 }
 
 /* ---- pods ---- */

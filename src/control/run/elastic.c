@@ -65,20 +65,21 @@ static void tell_member(struct slu_core *c, const struct group *g, struct pod *p
 	core_tell_unschedulable(c, p, text);
 }
 
-/* Ask the queue for one more slot for this member; true if it got one. */
-static bool ask_to_grow(struct slu_core *c, struct run *r, struct pod *p)
+/* Ask the queue for one more slot for this member; true if it got one.  `have`: the slots of each role. */
+static bool ask_to_grow(struct slu_core *c, struct run *r, struct pod *p,
+			uint32_t have[SLU_ROLES_MAX])
 {
-	struct slu_event ev = { .kind = SLU_EV_RESIZE, .job = r->id, .size = 1 };
+	struct slu_event ev = { .kind = SLU_EV_RESIZE, .job = r->id };
 	int role = role_of(r, p);
 
 	if (role < 0)
 		return false;
 	ev.role = (uint32_t)role;
-	for (uint32_t i = 0; i < r->slot.n; i++)
-		ev.size += r->slot.p[i].role == ev.role;
+	ev.size = have[role] + 1;
 	if (core_apply(c, &ev) < 0)
 		return false;
 	core_decisions(c); /* gives the slot to the first member in line */
+	have[role] += p->run != NULL;
 	return p->run;
 }
 
@@ -86,11 +87,13 @@ static bool ask_to_grow(struct slu_core *c, struct run *r, struct pod *p)
 static bool fill_group(struct slu_core *c, struct group *g)
 {
 	struct run *r = running(g);
-	uint32_t alive = 0;
+	uint32_t alive = 0, have[SLU_ROLES_MAX] = { 0 };
 	bool room = true, missing = false;
 
 	if (!r || g->cancelled || !g->wish.elastic)
 		return false;
+	for (uint32_t i = 0; i < r->slot.n; i++)
+		have[r->slot.p[i].role]++;
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		alive += g->pod.p[i]->run || core_pod_at(g->pod.p[i]);
 	for (uint32_t i = 0; i < g->pod.n; i++) {
@@ -99,7 +102,7 @@ static bool fill_group(struct slu_core *c, struct group *g)
 		if (p->run || !core_pod_startable(p) || !core_elastic_takes(g, p))
 			continue;
 		if (room && alive < g->wish.max && r->state == RUN_RUNNING &&
-		    ask_to_grow(c, r, p)) {
+		    ask_to_grow(c, r, p, have)) {
 			alive++;
 			continue;
 		}
