@@ -152,8 +152,9 @@ def test_a_thousand_large_objects(daemon, module_cluster, mallory, space):
     mallory.create_many(hostile)
     # Of five the best: the machine that runs the test may be busy, a core that is stalled delays all.
     under = [start(f"under{i}") for i in range(5)]
-    print(f"a gang of 2 starts in {calm:.2f} s, among 1000 hostile objects in {min(under):.2f} s (of {[round(t, 2) for t in under]})")
-    assert min(under) < 1 + calm
+    longest = daemon.metrics()["sluice_cycle_seconds_max"]
+    print(f"a gang of 2 starts in {calm:.2f} s, among 1000 hostile objects in {min(under):.2f} s (of {[round(t, 2) for t in under]}); longest cycle {longest:.3f} s")
+    assert min(under) < 1 + calm and longest < 1
 
 
 def odd_pods(space):
