@@ -26,6 +26,7 @@ struct kept {
 struct slu_auth {
 	struct slu_kube_client *client;
 	uint32_t asked;             /* callers whose answer is not there yet */
+	bool closed;                /* slu_auth_free() was called; the last answer frees it */
 	struct kept kept[KEPT_MAX]; /* by the first bytes of the key; the newer one stays */
 };
 
@@ -49,7 +50,10 @@ struct slu_auth *slu_auth_new(struct slu_kube_client *client)
 
 void slu_auth_free(struct slu_auth *a)
 {
-	slu_free(a);
+	if (a && a->asked)
+		a->closed = true;
+	else
+		slu_free(a);
 }
 
 /* The digest of the method, the token and the path, each with its end. */
@@ -74,16 +78,23 @@ static struct kept *place_of(struct slu_auth *a, const unsigned char key[KEY_LEN
 
 static void finish_check(struct check *c, int status, const char *why)
 {
-	c->a->asked--;
+	struct slu_auth *a = c->a;
+
+	a->asked--;
 	if (status == 200) {
-		struct kept *k = place_of(c->a, c->key);
+		struct kept *k = place_of(a, c->key);
 
 		memcpy(k->key, c->key, KEY_LEN);
 		memcpy(k->user, c->user, USER_LEN);
 		k->until_ns = slu_clock_ns() + KEEP_NS;
 	}
-	c->fn(c->arg, c->x, status, why);
+	if (a->closed) /* whoever asked may be gone as well */
+		slu_http_reply_text(c->x, 503, "the daemon is stopping\n");
+	else
+		c->fn(c->arg, c->x, status, why);
 	slu_free(c);
+	if (a->closed && !a->asked)
+		slu_free(a);
 }
 
 static const char *verb_of(const struct slu_http_request *q)
@@ -127,6 +138,8 @@ static void token_done(void *arg, int known, const struct slu_kuser *user, const
 		finish_check(c, 503, "the API server does not say whose token this is");
 	else if (!known)
 		finish_check(c, 401, "the token is not valid in this cluster");
+	else if (c->a->closed)
+		finish_check(c, 503, "");
 	else if (slu_kube_access_review(c->a->client, user, &what, access_done, c) < 0)
 		finish_check(c, 503, "cannot ask the API server");
 }

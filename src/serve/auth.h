@@ -12,5 +12,7 @@ struct slu_auth;
 typedef void slu_auth_fn(void *arg, struct slu_exchange *x, int status, const char *why);
 
 struct slu_auth *slu_auth_new(struct slu_kube_client *client);
+/* A caller whose answer is not there yet gets 503 when the client's request ends, without a call of its
+ * function. */
 void slu_auth_free(struct slu_auth *a);
 void slu_auth_check(struct slu_auth *a, struct slu_exchange *x, slu_auth_fn *fn, void *arg);

@@ -123,6 +123,9 @@ static void end(struct world *w)
 	slu_intents_free(w->door, 1000);
 	slu_config_free(w->cfg);
 	slu_strpool_free(w->pool);
+	for (uint32_t i = 0; i < w->n_watches; i++)
+		slu_http_reply_text(w->watch[i], 500,
+				    "the test ends"); /* gives the exchange back */
 	fake_end(&w->f);
 }
 
