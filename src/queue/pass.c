@@ -23,32 +23,58 @@ int queue_pass_by_plan(const void *a, const void *b, void *arg)
 	return x == y ? 0 : queue_order_before(x, y) ? -1 : 1;
 }
 
+/* The job may start no more, and its user is told that the promise ends. */
+static int take_promise(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
+{
+	int64_t was = q->job.p[j].planned_s;
+
+	slu_gang_cancel(q->m, q->job.p[j].id);
+	queue_unreserve(q, j);
+	queue_bucket_enter(q, j);
+	return queue_plan_told(q, j, was, SLU_CAUSE_DROPPED, out);
+}
+
+/* A promise counts for limits as a start does: where a limit was lowered, those at the end of the line
+ * lose theirs.  Their room is for others. */
+static int keep_limits(struct slu_queue *q, struct slu_decisions *out)
+{
+	int rc = 0;
+
+	for (uint32_t i = q->todo.n; !rc && i-- > 0;)
+		if (queue_plan_user_beyond(q, q->todo.p[i])) {
+			rc = take_promise(q, q->todo.p[i], out);
+			memmove(&q->todo.p[i], &q->todo.p[i + 1],
+				(--q->todo.n - i) * sizeof q->todo.p[0]);
+			q->seen_freed += q->seen_freed == q->freed;
+			queue_plan_look(q);
+			q->moved = true;
+		}
+	return rc;
+}
+
 static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decisions *out,
 		  struct slu_error *err)
 {
+	int kept;
+
 	q->todo.n = 0;
 	if (slu_vec_reserve(&q->todo, sub->n_reserved) < 0)
 		return -ENOMEM;
 	for (uint32_t j = queue_order_first(q->job.p, sub->reserved); j != SLU_NIL;
 	     j = queue_order_next(q->job.p, sub->reserved, &q->job.p[j]))
 		q->todo.p[q->todo.n++] = j;
+	kept = sub->conf.stopped ? 0 : keep_limits(q, out);
+	if (kept < 0)
+		return kept;
 	if (q->todo.n > 1)
 		qsort_r(q->todo.p, q->todo.n, sizeof *q->todo.p, queue_pass_by_plan, q->job.p);
 	for (uint32_t i = 0; i < q->todo.n; i++) {
 		bool moved = true;
 		int rc;
 
-		if (sub->conf.stopped || !queue_plan_depth(&sub->conf)) {
-			uint32_t j = q->todo.p[i];
-			int64_t was = q->job.p[j].planned_s;
-
-			slu_gang_cancel(q->m, q->job.p[j].id);
-			queue_unreserve(q, j);
-			queue_bucket_enter(q, j);
-			rc = queue_plan_told(q, j, was, SLU_CAUSE_DROPPED, out);
-		} else {
-			rc = queue_replan(q, q->todo.p[i], &moved, out, err);
-		}
+		rc = sub->conf.stopped || !queue_plan_depth(&sub->conf)
+			     ? take_promise(q, q->todo.p[i], out)
+			     : queue_replan(q, q->todo.p[i], &moved, out, err);
 		if (rc < 0)
 			return rc;
 		if (!moved)

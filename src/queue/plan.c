@@ -75,6 +75,23 @@ bool queue_plan_user_free(struct slu_queue *q, uint32_t j)
 	return u->running + u->reserved < l->max_running_user;
 }
 
+bool queue_plan_user_beyond(struct slu_queue *q, uint32_t j)
+{
+	const struct job *job = &q->job.p[j];
+	const struct subqueue *sub = &q->sub.p[job->queue];
+	const struct slu_queue_limits *l = &sub->conf.limit;
+
+	if (job_is_free(job))
+		return false;
+	if (l->max_running && sub->all.running + sub->all.reserved > l->max_running)
+		return true;
+	if (!l->max_running_user)
+		return false;
+	const struct usage *u = queue_usage_of(q, job->queue, job->user);
+
+	return u->running + u->reserved > l->max_running_user;
+}
+
 static int match_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_error *err)
 {
 	struct slu_gang_req req = queue_job_req(q, j);

@@ -397,6 +397,8 @@ void queue_plan_look(struct slu_queue *q); /* the next pass looks at every job *
  * kept the pass from looking at them. */
 void queue_plan_moved_up(struct slu_queue *q, uint32_t j);
 bool queue_plan_user_free(struct slu_queue *q, uint32_t j); /* running limits leave it a place */
-uint32_t queue_plan_depth(const struct slu_queue_conf *c);  /* reservations of the policy */
+bool queue_plan_user_beyond(struct slu_queue *q,
+			    uint32_t j);                   /* it, being promised, is beyond them */
+uint32_t queue_plan_depth(const struct slu_queue_conf *c); /* reservations of the policy */
 /* When a job of this queue is due for a promise; SLU_TIME_NONE: not by the clock. */
 int64_t queue_plan_due(const struct slu_queue_conf *c, const struct job *j);

@@ -146,13 +146,6 @@ int slu_batch_del_job(struct slu_batch *b, uint64_t id)
 	return rc;
 }
 
-int slu_batch_claim_key(struct slu_batch *b, const char *key, uint64_t id)
-{
-	const struct slu_sql_val v[] = { T(key), I(id) };
-
-	return queue_statement(b, ST_CLAIM_KEY, v, 2, false);
-}
-
 int slu_batch_del_pods(struct slu_batch *b, uint64_t job)
 {
 	const struct slu_sql_val v = I(job);

@@ -243,6 +243,15 @@ int slu_store_term(struct slu_store *s, int64_t *term, struct slu_error *err)
 
 #define I(x) slu_sql_int((int64_t)(x))
 
+/* Keys are unique: the row takes its key away from any other row that has it.  Without that, batches that were
+ * committed unheard and come again would meet the row of a later number of the same key. */
+static int claim_key(struct slu_sql *q, const struct op *put, struct slu_error *err)
+{
+	const struct slu_sql_val v[] = { put->v[1], put->v[0] };
+
+	return q->ops->run(q, ST_CLAIM_KEY, v, SLU_LEN(v), false, err);
+}
+
 static int commit_ops(struct slu_sql *q, int64_t term, struct slu_batch *const *b, uint32_t n,
 		      struct slu_error *err)
 {
@@ -258,7 +267,10 @@ static int commit_ops(struct slu_sql *q, int64_t term, struct slu_batch *const *
 			const struct op *op = &b[i]->ops.p[k];
 
 			slu_crash_point("store write");
-			rc = q->ops->run(q, op->stmt, op->v, op->n, false, err);
+			if (op->stmt == ST_PUT_JOB)
+				rc = claim_key(q, op, err);
+			if (!rc)
+				rc = q->ops->run(q, op->stmt, op->v, op->n, false, err);
 		}
 	if (rc < 0)
 		return rc;

@@ -155,7 +155,8 @@ SLU_DEFINE_CLEANUP(struct slu_batch, slu_batch_free)
 uint32_t slu_batch_size(const struct slu_batch *b);
 
 /* Each copies what it is given; -ENOMEM leaves the batch as it was.  A put writes the whole row,
- * new or not, so that a batch may be applied twice with the same outcome. */
+ * new or not, so that a batch may be applied twice with the same outcome.  Of two rows of jobs with the same
+ * key the one that was put last stays. */
 int slu_batch_put_job(struct slu_batch *b, const struct slu_store_job *j);
 int slu_batch_put_pod(struct slu_batch *b, const struct slu_store_pod *p);
 int slu_batch_put_plan(struct slu_batch *b, const struct slu_store_plan *p);
@@ -168,10 +169,6 @@ int slu_batch_del_pod(struct slu_batch *b, uint64_t job, const char *uid);
 int slu_batch_del_span(struct slu_batch *b, uint64_t id);
 /* The job with its pods and plans; intents and results stay as history. */
 int slu_batch_del_job(struct slu_batch *b, uint64_t id);
-
-/* Before the first row of a job, take its key away from any other row that has it.  Keys are
- * unique, so a batch that meets another row with the same key could never be committed. */
-int slu_batch_claim_key(struct slu_batch *b, const char *key, uint64_t id);
 int slu_batch_del_pods(struct slu_batch *b, uint64_t job);
 /* Delete everything that a restart needs: jobs, pods, plans, spans, open intents.  History stays. */
 int slu_batch_clear(struct slu_batch *b);

@@ -229,6 +229,38 @@ static void limited_is_not_deep(void)
 	kit_done(&k);
 }
 
+/* A limit that is lowered holds for jobs that were promised a start before. */
+static void lowered_ends_promises(void)
+{
+	struct slu_queue_conf c = { .name = "batch", .policy = SLU_POLICY_CONSERVATIVE };
+	struct kit k;
+
+	kit_new(&k, 4, 1, SLU_POLICY_CONSERVATIVE);
+	kit_job(&k, 1, 2, 100, KIT_SPEC(.user = "ann"));
+	kit_job(&k, 2, 2, 1000, KIT_SPEC(.user = "ann"));
+	kit_at(&k, 0);
+	kit_job(&k, 3, 2, 100, KIT_SPEC(.user = "ann"));
+	kit_job(&k, 4, 2, 100, KIT_SPEC(.user = "bob"));
+	kit_at(&k, 1);
+	ok(k.planned[3] == 100 && k.planned[4] == 200, "lowered: both are promised a start");
+	c.limit.max_running_user = 1;
+	k.now = 2;
+	kit_queue(&k, &c);
+	kit_at(&k, 2);
+	ok(k.planned[3] == SLU_TIME_NONE && k.planned[4] == 100,
+	   "lowered: ann's promise ends, and bob has its place");
+	k.now = 100;
+	kit_do(&k, SLU_EV_END, 1);
+	kit_at(&k, 100);
+	ok(k.start[3] == SLU_TIME_NONE && k.start[4] == 100,
+	   "lowered: no job of ann starts while one runs");
+	k.now = 150;
+	kit_do(&k, SLU_EV_END, 2);
+	kit_at(&k, 150);
+	is(k.start[3], 150, "lowered: and one starts when none does");
+	kit_done(&k);
+}
+
 /* Members of a running gang belong to it, for every limit. */
 static void members(void)
 {
@@ -318,6 +350,7 @@ int main(void)
 	full_by_user();
 	limited_is_not_ahead();
 	limited_is_not_deep();
+	lowered_ends_promises();
 	members();
 	members_left();
 	runs_in_no_queue();

@@ -383,28 +383,47 @@ static int64_t limit_of(const struct world *w, const struct obj *pod)
 
 /* The daemon counts from the time that kubelets report, unless that is before its own decision: if the
  * clocks differ, it may be wrong by as much, and by no more than the pods took to start. */
-static int64_t skew_us(const struct world *w, const struct gang *g)
+static int64_t skew_us(const struct world *w, const struct gang *g, int64_t from_us)
 {
-	return w->stepped_us ? SLU_MIN((w->now_us - w->stepped_us) / DRIFT, g->ran_us - g->first_us)
+	return w->stepped_us ? SLU_MIN((w->now_us - w->stepped_us) / DRIFT, from_us - g->first_us)
 			     : 0;
+}
+
+/* A gang that needs less than it did may be whole since its last member started; 0: it is not. */
+static int64_t whole_with_less_us(struct world *w, const struct obj *pod)
+{
+	uint64_t key = gang_key(w, pod);
+	int64_t last_us = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		const struct obj *x = w->obj[SLU_KIND_POD].p[i];
+
+		if (x->pod.phase != RUNNING || gang_key(w, x) != key)
+			continue;
+		n++;
+		last_us = SLU_MAX(last_us, x->pod.start_us);
+	}
+	return n >= needs(w, pod) ? last_us : 0;
 }
 
 /* Members that came later count from the gang's start, or from their own. */
 void rule_overdue(struct world *w, const struct obj *pod)
 {
 	const struct gang *g = is_live(pod) ? gang_of(w, pod) : NULL;
+	const struct obj *o = g ? maker(w, pod) : NULL;
 	int64_t limit = g ? limit_of(w, pod) : 0, from;
 
-	if (w->age < 2 || !limit || w->restarted || pod->orphan)
-		return;
-	from = g->ran_us;
-	if (!from && g->whole && pod->pod.bound_us > g->whole_us)
-		from = pod->pod.start_us;
+	if (w->age < 2 || !limit || w->restarted || pod->orphan || (o && o->deleted_us))
+		return; /* what is being deleted need not be whole */
+	from = g->ran_us ? g->ran_us : whole_with_less_us(w, pod);
+	if (g->whole && pod->pod.bound_us > g->whole_us && pod->pod.start_us)
+		from = from ? SLU_MIN(from, pod->pod.start_us) : pod->pod.start_us;
 	if (!from)
 		world_broken(w, "limit of a gang",
 			     "pod %s is ended after %" PRId64 " s, and its gang never ran whole",
 			     pod->name, limit);
-	else if (w->now_us + LENIENT + limit * SECOND / DRIFT + skew_us(w, g) <
+	else if (w->now_us + LENIENT + limit * SECOND / DRIFT + skew_us(w, g, from) <
 		 from + limit * SECOND)
 		world_broken(w, "limit of a gang",
 			     "pod %s is ended %" PRId64

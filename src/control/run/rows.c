@@ -167,9 +167,7 @@ static int put_row(struct slu_core *c, struct group *g, const struct run *r, uin
 	sum = core_keep_sum(&j);
 	if (g->kept && g->kept != id)
 		core_group_unkeep(c, g); /* its gang has another number now */
-	if (g->kept != id)
-		rc = slu_batch_claim_key(slu_intents_batch(c->door), g->key, id);
-	if (!rc && (g->kept != id || g->kept_sum != sum))
+	if (g->kept != id || g->kept_sum != sum)
 		rc = slu_batch_put_job(slu_intents_batch(c->door), &j);
 	if (!rc) {
 		g->kept = id;
