@@ -530,6 +530,7 @@ static struct daemon *start(struct world *w, int n, const char *store, bool mute
 		world_broken(w, "config", "%s", err.text);
 	cs.config = d->cfg;
 	cs.out = d->out;
+	cs.pool = w->age >= 3 ? w->pool : NULL;
 	w->daemon[n] = d;
 	if (w->failed || slu_core_new(&cs, &d->core, &err) < 0 ||
 	    (store && lead(d, store, &err) < 0)) {
@@ -690,6 +691,18 @@ void daemon_reload(struct world *w, int n)
 		daemon_reload(w, 1);
 }
 
+/* A client of the Fluxion services hears the number of what it matched. */
+static void matched(void *arg, int rc, const char *text)
+{
+	static const char key[] = "{\"job\":";
+	struct world *w = arg;
+
+	cover_hit("match", rc ? "refused" : strstr(text, "true") ? "promised" : "given");
+	if (!rc && !strncmp(text, key, strlen(key)) &&
+	    slu_vec_push(&w->match, strtoull(text + strlen(key), NULL, 10)) < 0)
+		abort();
+}
+
 void daemon_ask_for(struct world *w, int n, const struct slu_rec_ask *like)
 {
 	size_t text = like->text ? strlen(like->text) + 1 : 0;
@@ -700,7 +713,8 @@ void daemon_ask_for(struct world *w, int n, const struct slu_rec_ask *like)
 	a = slu_calloc(1, sizeof *a + text);
 	*a = *like;
 	a->base = (struct slu_record){ .kind = SLU_REC_ASK, .free = free_ask };
-	a->answer = heard;
+	a->answer = like->what == SLU_ASK_MATCH ? matched : heard;
+	a->arg = w;
 	if (text)
 		a->text = memcpy(a + 1, like->text, text);
 	put(w->daemon[n], &a->base);

@@ -157,6 +157,38 @@ static void relabel_node(struct world *w, struct slu_rng *r)
 	kube_changed(w, o, false);
 }
 
+/* As large as a server stores them, in bytes; kubectl apply leaves such annotations. */
+static void enormous(struct world *w, struct slu_rng *r)
+{
+	static const enum slu_kkind kind[] = { SLU_KIND_POD, SLU_KIND_JOB, SLU_KIND_NODE };
+	struct obj *o = any(w, kind[slu_rng_below(r, SLU_LEN(kind))], r);
+
+	if (!o || o->deleted_us)
+		return;
+	o->big = 256u << slu_rng_below(r, 11);
+	world_say(w, "%s %s becomes %u bytes larger", slu_kkind_info(o->kind)->kind, o->name,
+		  o->big);
+	kube_changed(w, o, false);
+}
+
+static void let_go(struct world *w, uint64_t uid, uint64_t unused)
+{
+	kube_unfinalize(w, kube_get(w, uid), FIN_USER);
+}
+
+/* Deleted, and kept by a finalizer of somebody who takes a while. */
+static void half_delete(struct world *w, struct slu_rng *r)
+{
+	struct obj *o = any(w, SLU_KIND_POD, r);
+
+	if (!o || o->deleted_us)
+		return;
+	world_say(w, "pod %s is deleted, and stays for a while", o->name);
+	o->fin |= FIN_USER;
+	kube_delete(w, o, BACKGROUND);
+	world_at(w, w->now_us + (int64_t)(1 + slu_rng_below(r, 40)) * SECOND, let_go, o->uid, 0);
+}
+
 const struct op edit_ops[] = {
 	{ "an annotation is removed", 3, remove_key, 1 },
 	{ "an annotation is forged", 5, forge_key, 1 },
@@ -165,5 +197,7 @@ const struct op edit_ops[] = {
 	{ "an owner is swapped", 2, swap_owner, 1 },
 	{ "a pod is resized in place", 3, resize_pod, 1 },
 	{ "a node is relabelled", 2, relabel_node, 1 },
+	{ "an object becomes enormous", 1, enormous, 3 },
+	{ "a pod is half deleted", 4, half_delete, 3 },
 	{ 0 },
 };

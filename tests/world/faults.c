@@ -141,6 +141,11 @@ static void twice(struct world *w, struct slu_rng *r)
 	w->fault.twice += few(r);
 }
 
+static void answer_late(struct world *w, struct slu_rng *r)
+{
+	w->fault.answer_late += few(r);
+}
+
 /* ---- watches ---- */
 
 static const enum slu_kkind watched[] = { SLU_KIND_POD,        SLU_KIND_POD,
@@ -387,6 +392,7 @@ const struct op fault_ops[] = {
 	{ "writes fail", 2, fail },
 	{ "writes late", 3, late },
 	{ "writes twice", 3, twice },
+	{ "writes answered late", 3, answer_late, 3 },
 	{ "slow watch", 6, slow_watch },
 	{ "watch cut", 4, cut_watch },
 	{ "gap in a watch", 2, gap_in_watch },

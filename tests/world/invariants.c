@@ -9,12 +9,13 @@
 #include "queue/log.h"
 #include "store/store.h"
 
-#define GRACE   (3 * SECOND / 2)
-#define SOON    (SECOND / 2)  /* the same for what must stop at once: nobody waits for more news */
-#define KEPT_US (45 * SECOND) /* places of ended members are kept for a while: they count */
-#define PART_US (10 * SECOND) /* a gang may be in part that long, while it is placed or undone */
-#define DRIFT   20            /* a daemon's time follows a clock that was set by a twentieth */
-#define LENIENT (2 * SECOND)  /* limits count from about when the gang was bound */
+#define GRACE        (3 * SECOND / 2)
+#define SOON         (SECOND / 2) /* the same for what must stop at once: nobody waits for more news */
+#define KEPT_US      (45 * SECOND) /* places of ended members are kept for a while: they count */
+#define PART_US      (10 * SECOND) /* a gang may be in part that long, while it is placed or undone */
+#define DRIFT        20            /* a daemon's time follows a clock that was set by a twentieth */
+#define MOST_AT_REST 40            /* writes of a daemon that has nothing to do, in ten minutes */
+#define LENIENT      (2 * SECOND) /* limits count from about when the gang was bound */
 
 struct gang {
 	bool bound;       /* a member has been */
@@ -299,10 +300,47 @@ static void check_intent(struct world *w, const struct obj *pod)
 			     pod->name);
 }
 
-void rule_sent(struct world *w, const struct obj *pod)
+/* A pod that is on its way to a node is not sent to another, unless the server said no. */
+static void check_twice(struct world *w, uint64_t life, struct obj *pod, const char *node)
+{
+	if (w->age >= 3 && *pod->pod.sent && pod->pod.sent_by == life &&
+	    strcmp(pod->pod.sent, node))
+		world_broken(w, "twice", "pod %s is bound to %s, and a bind to %s is not refused",
+			     pod->name, node, pod->pod.sent);
+	snprintf(pod->pod.sent, sizeof pod->pod.sent, "%s", node);
+	pod->pod.sent_by = life;
+}
+
+/* Who names another scheduler is not ours to place; the daemon reads its names when it starts. */
+static void check_named(struct world *w, const struct obj *pod)
+{
+	bool ours = !strcmp(pod->pod.t.scheduler, w->set.other_name ? "another" : "sluice");
+
+	if (w->age >= 3 && !ours)
+		world_broken(w, "scheduler", "pod %s is bound, and names scheduler \"%s\"",
+			     pod->name, pod->pod.t.scheduler);
+}
+
+void rule_said(struct world *w, int by, const struct obj *o, const char *reason)
+{
+	static const char *const waits[] = { "FailedScheduling", "NotStarting", "Unschedulable" };
+
+	if (w->age < 3 || !is_live(o) || o->kind != SLU_KIND_POD ||
+	    w->now_us < daemon_excuse_us(w, by) + GRACE)
+		return;
+	for (size_t i = 0; i < SLU_LEN(waits); i++)
+		if (!strcmp(reason, waits[i]) && *o->pod.node && knew(o->told_bound[by], w->now_us))
+			world_broken(w, "said", "%s is said of pod %s, which is bound to %s",
+				     reason, o->name, o->pod.node);
+}
+
+void rule_sent(struct world *w, int by, uint64_t life, struct obj *pod, const char *node)
 {
 	if (!is_live(pod))
 		return;
+	check_twice(w, life, pod, node);
+	if (w->now_us > daemon_excuse_us(w, by) + GRACE)
+		check_named(w, pod);
 	gang_of(w, pod)->sent = true;
 	if (!gang_of(w, pod)->first_us)
 		gang_of(w, pod)->first_us = w->now_us;
@@ -597,11 +635,28 @@ static void check_order(struct world *w, int by, int64_t issued_us, const struct
 
 /* ---- when all is quiet ---- */
 
-static void check_books(struct world *w, const struct slu_snapshot *s)
+/* A pod came to the node, changed there or went lately: its place may be kept, or news is on its way. */
+static bool is_settled(struct world *w, const struct obj *node)
+{
+	for (uint32_t i = 0; i < w->by_uid.n; i++) {
+		const struct obj *o = (struct obj *)(uintptr_t)w->by_uid.e[i].val;
+
+		if (o->kind == SLU_KIND_POD && o->changed_us + KEPT_US > w->now_us &&
+		    (!strcmp(o->pod.node, node->name) || !strcmp(o->pod.pin, node->name)))
+			return false;
+	}
+	return node->changed_us + KEPT_US < w->now_us;
+}
+
+/* `all`: no pod has changed for long; otherwise only nodes where none has are compared. */
+static void check_books(struct world *w, const struct slu_snapshot *s, bool all)
 {
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++) {
 		const struct obj *o = w->obj[SLU_KIND_NODE].p[i];
 		int64_t free = -1, truth = o->node.cpu_m - kube_used(w, o->name);
+
+		if (!all && !is_settled(w, o))
+			continue;
 
 		for (uint32_t k = 0; k < s->n_nodes; k++)
 			for (uint32_t a = 0;
@@ -739,6 +794,13 @@ static void check_store(struct world *w, const struct slu_snapshot *s)
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_JOB].n; i++) /* stand-ins of those to come */
 		if (w->obj[SLU_KIND_JOB].p[i]->job.suspend)
 			pods += (uint32_t)SLU_MAX(w->obj[SLU_KIND_JOB].p[i]->job.parallelism, 0);
+	for (uint32_t i = 0; i < w->by_uid.n; i++) { /* and those whose end is on its way */
+		const struct obj *o = (struct obj *)(uintptr_t)w->by_uid.e[i].val;
+
+		pods += o->kind == SLU_KIND_POD && o->gone_us && o->gone_us + GRACE > w->now_us;
+	}
+	pods += w->matches * 8;
+	ours += w->matches * 8;
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_FLUXJOB].n; i++)
 		pods += w->obj[SLU_KIND_FLUXJOB].p[i]->custom.own ? 8 : 0;
 	if (s->pods > pods)
@@ -750,6 +812,87 @@ static void check_store(struct world *w, const struct slu_snapshot *s)
 		world_broken(w, "store", "there are more open intents than pods");
 }
 
+/* Whoever waits is told why, or when. */
+static void check_reasons(struct world *w, const struct slu_snapshot *s)
+{
+	static const char *const ends[] = { "running", "placing", "over", "starting" };
+
+	for (uint32_t i = 0; i < s->n_jobs; i++) {
+		const struct slu_snap_job *j = &s->job[i];
+		bool told = *j->reason || j->estimate_s || j->start_s;
+
+		for (size_t k = 0; k < SLU_LEN(ends); k++)
+			told |= !strcmp(j->state, ends[k]);
+		if (!told && j->first_seen_us + 60 * SECOND < w->now_us)
+			world_broken(w, "reason", "%s is %s, and nobody is told why", j->name,
+				     j->state);
+	}
+}
+
+static int64_t status_number(const struct obj *o, const char *key)
+{
+	char name[32];
+	const char *at;
+
+	snprintf(name, sizeof name, "\"%s\":", key);
+	at = o->custom.status ? strstr(o->custom.status, name) : NULL;
+	return at ? atoll(at + strlen(name)) : 0;
+}
+
+/* What the statuses of PodGroups say is so; and of held work that is over the FluxJob says that. */
+static void check_statuses(struct world *w)
+{
+	static const enum slu_kkind kind[] = { SLU_KIND_PODGROUP_X, SLU_KIND_PODGROUP_SIGS };
+
+	for (size_t k = 0; k < SLU_LEN(kind); k++)
+		for (uint32_t i = 0; i < w->obj[kind[k]].n; i++) {
+			const struct obj *o = w->obj[kind[k]].p[i];
+			int64_t run = 0;
+			bool known = true;
+
+			for (uint32_t p = 0; p < w->obj[SLU_KIND_POD].n; p++) {
+				const struct obj *x = w->obj[SLU_KIND_POD].p[p];
+
+				if (podgroup(w, x) != o)
+					continue;
+				run += x->pod.phase == RUNNING;
+				known &= !x->edited && x->changed_us + 30 * SECOND < w->now_us &&
+					 x->told_rv[0] == x->rv;
+			}
+			if (known && o->changed_us + 30 * SECOND < w->now_us && !o->deleted_us &&
+			    o->custom.status && status_number(o, "running") != run)
+				world_broken(w, "status",
+					     "PodGroup %s says that %" PRId64 " run, and %" PRId64
+					     " do",
+					     o->name, status_number(o, "running"), run);
+		}
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_FLUXJOB].n; i++) {
+		const struct obj *o = w->obj[SLU_KIND_FLUXJOB].p[i];
+		const struct obj *j = kube_get(w, o->owner);
+
+		if (is_live(j) && j->kind == SLU_KIND_JOB && !j->edited && !j->deleted_us &&
+		    !o->deleted_us && (j->job.complete || j->job.failed_cond) &&
+		    j->changed_us + 60 * SECOND < w->now_us && o->custom.status &&
+		    strstr(o->custom.status, "\"state\":\"Running\""))
+			world_broken(w, "status", "FluxJob %s says Running, and Job %s is over",
+				     o->name, j->name);
+	}
+}
+
+void rule_writes(struct world *w, uint64_t since)
+{
+	uint64_t lines = 0, n = w->writes - since;
+
+	for (int k = 0; k < SLU_KIND_COUNT; k++)
+		lines += w->log[k].line.n;
+	if (!w->failed && n > MOST_AT_REST + w->obj[SLU_KIND_POD].n)
+		world_broken(w, "writes", "%" PRIu64 " writes while nothing happened", n);
+	if (!w->failed && w->writes > 1000 + 4 * lines)
+		world_broken(w, "writes", "%" PRIu64 " writes, and %" PRIu64 " changes of objects",
+			     w->writes, lines);
+	cover_hit("writes at rest", n ? "some" : "none");
+}
+
 void rule_quiet(struct world *w)
 {
 	struct slu_snapshot *s = daemon_picture(w, 0);
@@ -759,9 +902,13 @@ void rule_quiet(struct world *w)
 	if (!s->synced || !s->leader || !s->store_ok)
 		world_broken(w, "ready", "the daemon is not ready: %s%s",
 			     s->synced ? "" : "not synced, ", s->store);
-	if (!moved_since(w, KEPT_US) && !custom_holds(w))
-		check_books(w, s);
+	if ((w->age >= 3 || !moved_since(w, KEPT_US)) && !custom_holds(w) && !clients_hold(w))
+		check_books(w, s, !moved_since(w, KEPT_US));
 	check_known(w, s);
+	if (w->age >= 3) {
+		check_reasons(w, s);
+		check_statuses(w);
+	}
 	check_part(w);
 	if (w->age >= 2)
 		check_overrun(w);

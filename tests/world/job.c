@@ -41,7 +41,9 @@ static void count_ends(struct world *w, struct obj *o)
 				if (p->pod.index >= 0)
 					o->job.done |= UINT64_C(1) << p->pod.index;
 			} else if (!p->deleted_us) {
-				o->job.failed += o->job.failure_ends ? o->job.backoff + 1 : 1;
+				o->job.failed += o->job.failure_ends      ? o->job.backoff + 1
+						 : o->job.failure_ignored ? 0
+									  : 1;
 				o->job.quiet_us = w->now_us + BACKOFF_US;
 			}
 		}

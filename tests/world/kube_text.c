@@ -39,6 +39,23 @@ static void put_pairs(struct slu_buf *b, const char *key, const struct pairs *p)
 	slu_buf_puts(b, "}");
 }
 
+static void put_notes(struct slu_buf *b, const struct obj *o)
+{
+	if (!o->big) {
+		put_pairs(b, "annotations", &o->note);
+		return;
+	}
+	slu_buf_puts(b, ",\"annotations\":{\"example.com/big\":\"");
+	for (uint32_t i = 0; i < o->big; i += 16)
+		slu_buf_puts(b, "0123456789abcdef");
+	slu_buf_puts(b, "\"");
+	for (uint32_t i = 0; i < o->note.n; i++) {
+		slu_buf_printf(b, ",\"%s\":", o->note.p[i].key);
+		put_str(b, o->note.p[i].value);
+	}
+	slu_buf_puts(b, "}");
+}
+
 static void put_meta(struct slu_buf *b, const struct obj *o)
 {
 	static const struct {
@@ -60,7 +77,7 @@ static void put_meta(struct slu_buf *b, const struct obj *o)
 	if (o->deleted_us)
 		put_time(b, "deletionTimestamp", o->deleted_us);
 	put_pairs(b, "labels", &o->label);
-	put_pairs(b, "annotations", &o->note);
+	put_notes(b, o);
 	if (o->owner)
 		slu_buf_printf(
 			b,

@@ -195,6 +195,27 @@ static void job_policies(struct world *w, struct slu_rng *r)
 	kube_create(w, o);
 }
 
+/* Failures do not count, however many there are: half of the runs fail. */
+static void ignores_failures(struct world *w, struct slu_rng *r)
+{
+	struct obj *o;
+	char name[24];
+
+	snprintf(name, sizeof name, "i%" PRIu64, ++w->next_name);
+	o = kube_new(w, SLU_KIND_JOB, "ns", name);
+	o->job.t = (struct tmpl){ .cpu_m = 500 << slu_rng_below(r, 2),
+				  .run_s = 1 + (int32_t)slu_rng_below(r, 10),
+				  .fail = 500,
+				  .tolerates = true };
+	snprintf(o->job.t.scheduler, sizeof o->job.t.scheduler, "sluice");
+	o->job.parallelism = o->job.completions = 1 + (int32_t)slu_rng_below(r, 4);
+	o->job.indexed = slu_rng_below(r, 2);
+	o->job.failure_ignored = true;
+	world_say(w, "Job %s: %d pods of %d millicores for %d s, failures are ignored", name,
+		  o->job.parallelism, o->job.t.cpu_m, o->job.t.run_s);
+	kube_create(w, o);
+}
+
 const struct op machine_ops[] = {
 	{ "autoscaler adds a node", 3, add_node, 1 },
 	{ "autoscaler removes a node", 4, remove_node, 1 },
@@ -207,5 +228,6 @@ const struct op machine_ops[] = {
 	{ "pod out of memory", 3, out_of_memory, 1 },
 	{ "kubelet begins again", 2, kubelet_restarts, 1 },
 	{ "submit a Job with policies", 6, job_policies, 1 },
+	{ "submit a Job that ignores failures", 4, ignores_failures, 3 },
 	{ 0 },
 };

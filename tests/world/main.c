@@ -93,6 +93,12 @@ static const struct {
 	  "submit a Job that takes longer,writes lost before,writes lost after,disruption budget,"
 	  "writes fail",
 	  "an eviction at a limit that is lost or refused is asked for again", 2 },
+	{ 2079, NULL,
+	  "a promise that was given before a limit was lowered does not start beyond it", 2 },
+	{ 5094, NULL, "a member that came later has the limit from its own start on", 2 },
+	{ 710121, NULL, "a commit that was not heard of can be done again though a key moved on",
+	  2 },
+	{ 710128, NULL, "pods that were let go after the copy of a store was made", 2 },
 };
 
 static double seconds_now(clockid_t clock)

@@ -44,12 +44,14 @@ static void release_pod(struct obj *o, const struct slu_json *spec)
 						 ""));
 }
 
-static void patch_owner(struct obj *o, const struct slu_json *spec)
+static void patch_owner(struct world *w, struct obj *o, const struct slu_json *spec)
 {
 	struct tmpl *t = o->kind == SLU_KIND_JOB ? &o->job.t : &o->set.t;
 
 	if (slu_json_get(spec, "suspend"))
 		o->job.suspend = slu_json_bool_or(slu_json_get(spec, "suspend"), false);
+	if (o->kind == SLU_KIND_JOB && o->job.by_user && !o->job.suspend && w->age >= 3)
+		world_broken(w, "resumed", "Job %s is resumed, and its user suspended it", o->name);
 	if (slu_json_get(spec, "parallelism"))
 		o->job.parallelism = (int32_t)slu_json_i64_or(slu_json_get(spec, "parallelism"), 1);
 	if (slu_json_get(spec, "completions"))
@@ -110,7 +112,7 @@ static enum slu_kube_outcome patch(struct world *w, struct obj *o, const struct 
 		if (*o->pod.pin) /* else the daemon binds it */
 			rule_bind(w, q->daemon, q->issued_us, o, o->pod.pin);
 	} else if (spec) {
-		patch_owner(o, spec);
+		patch_owner(w, o, spec);
 	}
 	world_say(w, "%s %s is patched by sluiced: %.100s", slu_kkind_info(o->kind)->kind, o->name,
 		  x->text);
@@ -175,11 +177,14 @@ static void answered(struct world *w, uint64_t p, uint64_t unused)
 {
 	struct request *q = (struct request *)(uintptr_t)p;
 	struct daemon *d = w->daemon[q->daemon];
+	struct obj *pod = kube_get(w, uid_of(q->x->uid));
 	char what[64];
 
 	snprintf(what, sizeof what, "%s answered %s", slu_write_name(q->x->verb),
 		 slu_kube_outcome_name(q->outcome));
 	cover_hit("write", what);
+	if (q->x->verb == SLU_WRITE_BIND && q->outcome != SLU_KUBE_OK && pod)
+		*pod->pod.sent = 0;
 	if (d && d->life == q->life && q->x->run) {
 		struct slu_record *r = slu_rec_written_new(q->x, q->outcome, false, "");
 
@@ -246,7 +251,10 @@ static void arrive(struct world *w, uint64_t p, uint64_t unused)
 	}
 	if (lost)
 		q->outcome = SLU_KUBE_RETRYABLE;
-	world_at(w, w->now_us + world_span(w, q->x->serial + w->rv, 300, 6000), answered, p, 0);
+	world_at(w,
+		 w->now_us + world_span(w, q->x->serial + w->rv, 300, 6000) +
+			 (use(&f->answer_late) ? 5 * SECOND : 0),
+		 answered, p, 0);
 }
 
 void requests_send(struct daemon *d, struct slu_rec_write *x)
@@ -254,8 +262,14 @@ void requests_send(struct daemon *d, struct slu_rec_write *x)
 	struct request *q = slu_calloc(1, sizeof *q);
 
 	d->w->writes++;
+	d->w->wrote[x->verb]++;
+	if (d->w->resting)
+		world_say(d->w, "sluiced writes: %s of %s: %.200s", slu_write_name(x->verb),
+			  x->name, x->text);
 	if (x->verb == SLU_WRITE_BIND)
-		rule_sent(d->w, kube_get(d->w, uid_of(x->uid)));
+		rule_sent(d->w, d->n, d->life, kube_get(d->w, uid_of(x->uid)), x->node);
+	if (x->verb == SLU_WRITE_EVENT || x->verb == SLU_WRITE_CONDITION)
+		rule_said(d->w, d->n, kube_get(d->w, uid_of(x->uid)), x->reason);
 	if (x->verb == SLU_WRITE_EVENT && !strcmp(x->reason, "DeadlineExceeded"))
 		rule_overdue(d->w, kube_get(d->w, uid_of(x->uid)));
 	*q = (struct request){ .x = x, .daemon = d->n, .life = d->life, .issued_us = d->w->now_us };

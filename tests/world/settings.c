@@ -23,6 +23,8 @@ void world_config(const struct world *w, char *text, size_t size)
 		text + n, size - n,
 		"jobs: {onMemberFailure: %s, enforceDeadlines: %s, holdVacant: %ds}\n",
 		w->restart ? "restart" : "replace", s->enforce ? "true" : "false", s->vacant_s);
+	if (s->other_name)
+		n += (size_t)snprintf(text + n, size - n, "schedulerNames: [another]\n");
 	if (!s->racks)
 		snprintf(text + n, size - n,
 			 "nodes: {topology: [{name: rack, label: example.com/no-such-label}]}\n");
@@ -89,6 +91,17 @@ static void other_racks(struct world *w, struct slu_rng *r)
 	w->set.racks = !w->set.racks;
 	world_say(w, "sluiced is restarted: racks have %s",
 		  w->set.racks ? "their label" : "no label");
+	daemon_kill(w, 0, "");
+	world_at(w, w->now_us + SECOND / 10, rise, 0, 0);
+}
+
+/* Who names the old name waits until it is back. */
+static void other_scheduler(struct world *w, struct slu_rng *r)
+{
+	w->mixed = w->restarted = true; /* what runs is somebody else's meanwhile */
+	w->set.other_name = !w->set.other_name;
+	world_say(w, "sluiced is restarted: its scheduler is called %s",
+		  w->set.other_name ? "another" : "sluice");
 	daemon_kill(w, 0, "");
 	world_at(w, w->now_us + SECOND / 10, rise, 0, 0);
 }
@@ -213,6 +226,7 @@ const struct op setting_ops[] = {
 	{ "reload: queue removed", 2, no_queue, 1 },
 	{ "reload: jobs", 2, other_jobs, 1 },
 	{ "topology changed", 2, other_racks, 1 },
+	{ "schedulers renamed", 2, other_scheduler, 3 },
 	{ "drain a node", 4, drain, 1 },
 	{ "set a priority", 4, set_priority, 1 },
 	{ "set a limit", 3, set_limit, 1 },

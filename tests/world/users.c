@@ -86,6 +86,35 @@ static void submit_held_job(struct world *w, struct slu_rng *r)
 	kube_create(w, o);
 }
 
+static void resume_own(struct world *w, uint64_t uid, uint64_t unused)
+{
+	struct obj *o = kube_get(w, uid);
+
+	if (!is_live(o))
+		return;
+	o->job.by_user = o->job.suspend = false;
+	world_say(w, "Job %s is resumed by its user", o->name);
+	kube_changed(w, o, true);
+}
+
+/* Suspended by its user when it is made: only the user resumes it. */
+static void submit_suspended(struct world *w, struct slu_rng *r)
+{
+	struct obj *o;
+	char name[24];
+
+	snprintf(name, sizeof name, "u%" PRIu64, ++w->next_name);
+	o = new_job(w, r, name);
+	snprintf(o->ns, sizeof o->ns, "%s", slu_rng_below(r, 3) ? "held" : "ns");
+	o->job.suspend = o->job.by_user = true;
+	o->edited = true; /* what becomes of it afterwards is not said here */
+	world_say(w, "Job %s, suspended by its user: %d pods of %d millicores for %d s", name,
+		  o->job.parallelism, o->job.t.cpu_m, o->job.t.run_s);
+	if (kube_create(w, o))
+		world_at(w, w->now_us + (int64_t)(2 + slu_rng_below(r, 60)) * SECOND, resume_own,
+			 o->uid, 0);
+}
+
 static void unhold(struct world *w, uint64_t uid, uint64_t unused)
 {
 	kube_unfinalize(w, kube_get(w, uid), FIN_USER);
@@ -426,6 +455,7 @@ void users_leave(struct world *w)
 const struct op user_ops[] = {
 	{ "submit a Job", 30, submit_job },
 	{ "submit a held Job", 15, submit_held_job },
+	{ "submit a Job that its user suspended", 5, submit_suspended, 3 },
 	{ "submit an elastic Job", 8, submit_elastic, 2 },
 	{ "submit a Job that takes longer", 6, submit_overlong, 2 },
 	{ "delete a Job", 8, delete_job },

@@ -8,6 +8,7 @@
 #include "kube/strpool.h"
 
 #define QUIET_US (90 * SECOND)  /* after the script, before the books are compared */
+#define REST_US  (600 * SECOND) /* at the very end, with nothing to do */
 #define WEIGHTS  200            /* about the sum of those of all actions */
 #define DRAIN_US (900 * SECOND) /* and beyond the work that is left, until all must be over */
 
@@ -85,8 +86,9 @@ void world_broken(struct world *w, const char *rule, const char *fmt, ...)
 
 /* ---- the script ---- */
 
-static const struct op *const tables[] = { user_ops,    fault_ops, custom_ops,  edit_ops,
-					   setting_ops, disk_ops,  machine_ops, class_ops };
+static const struct op *const tables[] = { user_ops,    fault_ops,   custom_ops,
+					   edit_ops,    setting_ops, disk_ops,
+					   machine_ops, class_ops,   client_ops };
 
 const struct op *world_op(uint32_t i)
 {
@@ -145,6 +147,8 @@ static void write_script(struct world *w)
 	uint32_t n = 10 + (uint32_t)slu_rng_below(&w->rng, 120);
 	int64_t span = (20 + (int64_t)slu_rng_below(&w->rng, 400)) * SECOND;
 
+	if (w->slow)
+		span *= 20;
 	for (uint32_t i = 0; i < world_ops(); i++) {
 		const struct op *o = world_op(i);
 		struct slu_rng r = { w->seed ^ slu_hash_bytes(o->name, strlen(o->name)) };
@@ -218,6 +222,7 @@ static void choose_settings(struct world *w)
 	w->page = world_span(w, 1000117, 0, 2) ? (uint32_t)world_span(w, 1000121, 1, 30) : 0;
 	w->set.enforce = world_span(w, 1000133, 0, 2);
 	w->first_set = w->set;
+	w->slow = w->age >= 3 && !world_span(w, 1000151, 0, 16);
 }
 
 void world_bare(struct world *w)
@@ -258,6 +263,7 @@ void world_free(struct world *w)
 	requests_drop(w);
 	slu_vec_done(&w->heap);
 	slu_vec_done(&w->script);
+	slu_vec_done(&w->match);
 	for (int k = 0; k < SLU_KIND_COUNT; k++) {
 		for (uint32_t i = 0; i < w->log[k].line.n; i++)
 			slu_free(w->log[k].line.p[i].text);
@@ -282,15 +288,16 @@ static void calm_down(struct world *w)
 	w->fault = (struct faults){ 0 };
 	w->calm = true;
 	world_say(w, "from here on nothing happens that somebody did not ask for before");
-	if (daemon_alive(w, 1) || w->set.renamed) {
+	if (daemon_alive(w, 1) || w->set.renamed || w->set.other_name) {
 		daemon_kill(w, 1, "");
 		daemon_kill(w, 0, "");
 	}
-	w->set.renamed = false;
+	w->set.renamed = w->set.other_name = false;
 	settings_calm(w);
 	if (!daemon_alive(w, 0))
 		daemon_start(w, 0);
 	users_release(w);
+	clients_leave(w);
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++) {
 		struct obj *o = w->obj[SLU_KIND_NODE].p[i];
 
@@ -325,6 +332,8 @@ void world_pass(struct world *w, int64_t seconds)
 
 void world_run(struct world *w)
 {
+	uint32_t looks = 0;
+
 	cover_world(w);
 	begin(w);
 	run_until(w, w->end_us);
@@ -343,8 +352,18 @@ void world_run(struct world *w)
 			return;
 		}
 		run_until(w, w->now_us + 10 * SECOND);
+		if (w->age >= 3 && ++looks % 6 == 0 && !w->failed)
+			rule_quiet(w);
 	}
 	run_until(w, w->now_us + QUIET_US);
-	if (!w->failed)
-		rule_quiet(w);
+	if (w->failed)
+		return;
+	rule_quiet(w);
+	if (w->age >= 3 && !w->failed) {
+		uint64_t writes = w->writes;
+
+		w->resting = true;
+		run_until(w, w->now_us + REST_US);
+		rule_writes(w, writes);
+	}
 }

@@ -74,9 +74,11 @@ struct pod {
 	bool counted;       /* by its Job */
 	int by;             /* who bound it: a daemon, or -1 for somebody else */
 	int64_t bound_us;
-	bool late;   /* bound or let go by a daemon that was dead by then */
-	bool bad;    /* its text cannot be decoded */
-	bool trying; /* the default scheduler will look again */
+	bool late;        /* bound or let go by a daemon that was dead by then */
+	char sent[24];    /* the node that a bind on its way, or done, names ... */
+	uint64_t sent_by; /* ... of that life */
+	bool bad;         /* its text cannot be decoded */
+	bool trying;      /* the default scheduler will look again */
 };
 
 struct node {
@@ -98,6 +100,8 @@ struct job {
 	int64_t quiet_us;                      /* backoff after a failure */
 	bool first_ends;                       /* successPolicy: index 0 decides */
 	bool failure_ends;                     /* podFailurePolicy: one failure fails the Job */
+	bool by_user;                          /* its user suspended it when it was made */
+	bool failure_ignored;                  /* ... or none counts */
 };
 
 struct set { /* ReplicaSet, Deployment, StatefulSet */
@@ -136,6 +140,7 @@ struct obj {
 	bool missed;     /* the webhook was not asked about it */
 	bool asked;      /* somebody asked the daemon to hold or cancel it */
 	bool ends_never; /* it serves, or is ended and begins again: it is deleted in the end */
+	uint32_t big;    /* bytes of an annotation that means nothing to anybody */
 	bool edited; /* somebody changed what it says: it is no longer said what should become of it */
 	int64_t changed_us;
 	struct pairs label, note;
@@ -191,7 +196,7 @@ struct op {
 	void (*fn)(struct world *w, struct slu_rng *r);
 	unsigned since; /* the age of worlds it belongs to: older stories are told without it */
 };
-#define AGE_NOW 2u /* of worlds with everything */
+#define AGE_NOW 2u /* of worlds without --age; actions and rules of age 3 are asked for by name */
 
 struct entry {
 	int64_t at_us;
@@ -200,11 +205,14 @@ struct entry {
 };
 /* One table per file, terminated by a row without a name; world.c lists them. */
 extern const struct op user_ops[], fault_ops[], custom_ops[], edit_ops[], setting_ops[], disk_ops[],
-	machine_ops[], class_ops[];
+	machine_ops[], class_ops[], client_ops[];
 
 /* After the script: what was held is released for good; services go. */
 void users_release(struct world *w);
 void users_leave(struct world *w);
+/* clients.c: they give back what they matched; whether they may hold room that no pod shows. */
+void clients_leave(struct world *w);
+bool clients_hold(const struct world *w);
 /* settings.c: everything as it was. */
 void settings_calm(struct world *w);
 /* disk.c: once for the process; forget copies; a transaction begins (or is over), with whatever is to
@@ -216,8 +224,8 @@ void disk_die(struct world *w, int n);
 
 /* What is wrong with the network, the servers and the clocks just now (faults.c). */
 struct faults {
-	int lose_before, lose_after, conflict, strained, fail, late,
-		twice; /* next so many writes */
+	int lose_before, lose_after, conflict, strained, fail, late, twice,
+		answer_late; /* next so many writes */
 	int64_t watch_delay_us[SLU_KIND_COUNT], watch_until_us[SLU_KIND_COUNT];
 	int skip[SLU_KIND_COUNT];               /* watch events that vanish */
 	int64_t stall_until_us[SLU_KIND_COUNT]; /* controllers by kind of what they look at */
@@ -272,22 +280,27 @@ struct world {
 	void *disk; /* keeps the store's file in memory alive */
 	char store[40];
 	struct settings {
-		uint8_t policy[2]; /* of the queues */
-		bool renamed;      /* the second queue has another name */
-		bool enforce;      /* jobs.enforceDeadlines */
-		bool removed;      /* the second queue is not there */
-		bool racks;        /* false: no level of topology has their label */
-		uint32_t running;  /* maxRunning of the second queue */
-		uint32_t per_user; /* maxRunningPerUser of the first */
-		uint32_t max_size; /* of the second */
-		int vacant_s;      /* jobs.holdVacant */
-	} set, first_set;          /* now; as the world began */
-	int64_t set_us;            /* changed at that time */
-	bool restarted;            /* w->restart has been true */
-	int64_t stepped_us;        /* a daemon's clock was set for the first time; 0: never */
-	bool limits_set;           /* somebody asked for another limit of a job */
-	bool mixed;                /* queues or policies were changed */
-	uint64_t writes;           /* by daemons */
+		uint8_t policy[2];  /* of the queues */
+		bool renamed;       /* the second queue has another name */
+		bool enforce;       /* jobs.enforceDeadlines */
+		bool removed;       /* the second queue is not there */
+		bool racks;         /* false: no level of topology has their label */
+		uint32_t running;   /* maxRunning of the second queue */
+		uint32_t per_user;  /* maxRunningPerUser of the first */
+		uint32_t max_size;  /* of the second */
+		int vacant_s;       /* jobs.holdVacant */
+		bool other_name;    /* schedulerNames has another name than that of all pods */
+	} set, first_set;           /* now; as the world began */
+	int64_t set_us;             /* changed at that time */
+	bool restarted;             /* w->restart has been true */
+	int64_t stepped_us;         /* a daemon's clock was set for the first time; 0: never */
+	bool limits_set;            /* somebody asked for another limit of a job */
+	bool mixed;                 /* queues or policies were changed */
+	uint64_t writes, wrote[12]; /* by daemons; by verb */
+	bool resting;               /* nothing happens any more */
+	bool slow;                  /* hours pass, with no more actions than else in minutes */
+	uint32_t matches;           /* that clients of the Fluxion services asked for, ... */
+	SLU_VEC(uint64_t) match;    /* ... and the numbers of those they were given */
 
 	struct slu_strpool *pool;
 	struct slu_map gangs;
@@ -438,7 +451,10 @@ void world_pass(struct world *w, int64_t seconds);
 
 void rule_bind(struct world *w, int by, int64_t issued_us, struct obj *pod, const char *node);
 void rule_evict(struct world *w, int by, struct obj *pod);
-void rule_sent(struct world *w, const struct obj *pod);     /* a bind has left the daemon */
+/* A bind has left the daemon; or it says something about an object. */
+void rule_sent(struct world *w, int by, uint64_t life, struct obj *pod, const char *node);
+void rule_said(struct world *w, int by, const struct obj *o, const char *reason);
+void rule_writes(struct world *w, uint64_t since); /* it wrote so many in a long while of rest */
 void rule_overdue(struct world *w, const struct obj *pod);  /* it is said to have run too long */
 void rule_started(struct world *w, const struct obj *pod);  /* its kubelet has started it */
 uint64_t rule_gang(struct world *w, const struct obj *pod); /* equal: they start together */

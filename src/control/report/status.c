@@ -165,6 +165,15 @@ static void foretell(struct slu_core *c, const struct run *r, struct slu_why *wh
 		why->planned_s = SLU_TIME_NONE;
 }
 
+/* The member that is told in the name of those that wait: others may run already. */
+static struct pod *who_waits(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (core_pod_startable(g->pod.p[i]) && !core_pod_at(g->pod.p[i]))
+			return g->pod.p[i];
+	return g->pod.p[0];
+}
+
 static void tell_waiting(struct slu_core *c, struct group *g)
 {
 	struct run *r = waiting_run(g);
@@ -180,7 +189,9 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	if (!b.n)
 		slu_buf_puts(&b, "waits for its turn");
 	news = !g->told_text || strcmp(g->told_text, slu_buf_str(&b));
-	if (why.planned_s != SLU_TIME_NONE && g->told_start_s != SLU_TIME_NONE)
+	if (why.planned_s == g->told_start_s) /* also: there is none, as before */
+		slack = 0;
+	else if (why.planned_s != SLU_TIME_NONE && g->told_start_s != SLU_TIME_NONE)
 		slack = llabs(why.planned_s - g->told_start_s);
 	if (news || slack >= 10 || why.position != g->told_position) {
 		if (c->cfg->status.annotate && !fluxjob)
@@ -199,7 +210,7 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	}
 	if (g->pod.n && !g->wrong &&
 	    (grave ? news : !fluxjob && cause(slu_buf_str(&b)) != g->told_cause)) {
-		core_tell_maker(c, g->pod.p[0], "FailedScheduling", slu_buf_str(&b));
+		core_tell_maker(c, who_waits(g), "FailedScheduling", slu_buf_str(&b));
 		g->told_cause = cause(slu_buf_str(&b));
 	}
 	if (news) {
