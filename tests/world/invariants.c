@@ -783,6 +783,15 @@ static int64_t ask_store(struct world *w, const char *sql)
 	return n;
 }
 
+void rule_commit(struct world *w, int by, int64_t term)
+{
+	int64_t now = ask_store(w, "SELECT term FROM meta WHERE one = 1");
+
+	if (now > term)
+		world_broken(w, "fence", "sluiced %d of term %" PRId64 " writes in term %" PRId64,
+			     by, term, now);
+}
+
 /* Rows are what the daemon says, and it says what is there. */
 static void check_store(struct world *w, const struct slu_snapshot *s)
 {

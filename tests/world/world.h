@@ -454,6 +454,7 @@ void rule_evict(struct world *w, int by, struct obj *pod);
 /* A bind has left the daemon; or it says something about an object. */
 void rule_sent(struct world *w, int by, uint64_t life, struct obj *pod, const char *node);
 void rule_said(struct world *w, int by, const struct obj *o, const char *reason);
+void rule_commit(struct world *w, int by, int64_t term); /* something is in the store */
 void rule_writes(struct world *w, uint64_t since); /* it wrote so many in a long while of rest */
 void rule_overdue(struct world *w, const struct obj *pod);  /* it is said to have run too long */
 void rule_started(struct world *w, const struct obj *pod);  /* its kubelet has started it */
