@@ -37,24 +37,20 @@ static int parse_free_ranks(const struct slu_json *v, struct slu_idset *out, str
 	return rc < 0 ? bad_jgf(msg, "fetch_jgf: failed to decode ranks.\n", NULL) : 0;
 }
 
-int slu_jgf_open(struct slu_jgf *j, const char *text, size_t n, struct slu_buf *msg)
+int slu_jgf_not_json(const struct slu_json_place *place, struct slu_buf *msg)
 {
-	const struct slu_json *root, *graph, *free_ranks;
-	struct slu_json_place place;
+	slu_buf_printf(msg,
+		       "fetch_jgf: json_loads returned an error: %s: <string>@%" PRIu32 ":%" PRIu32
+		       ".\n",
+		       place->what, place->line, place->col);
+	return -EINVAL;
+}
+
+int slu_jgf_outline(struct slu_jgf *j, const struct slu_json *root, struct slu_buf *msg)
+{
+	const struct slu_json *graph, *free_ranks;
 	int rc;
 
-	*j = (struct slu_jgf){ 0 };
-	rc = slu_json_parts_open(&j->parts, text, n, SLU_JSON_PART, &place);
-	if (rc == -ENOMEM)
-		return rc;
-	if (rc < 0) {
-		slu_buf_printf(msg,
-			       "fetch_jgf: json_loads returned an error: %s: <string>@%" PRIu32
-			       ":%" PRIu32 ".\n",
-			       place.what, place.line, place.col);
-		return -EINVAL;
-	}
-	root = slu_json_root(j->parts.outline);
 	if (!slu_json_is_obj(root) && !slu_json_is_arr(root)) {
 		slu_buf_puts(msg, "fetch_jgf: json_loads returned an error: "
 				  "'[' or '{' expected: <string>@1:1.\n");
@@ -77,6 +73,19 @@ int slu_jgf_open(struct slu_jgf *j, const char *text, size_t n, struct slu_buf *
 		return bad_jgf(msg, "fetch_jgf: JGF does not contain a required key (edges).\n",
 			       NULL);
 	return 0;
+}
+
+int slu_jgf_open(struct slu_jgf *j, const char *text, size_t n, struct slu_buf *msg)
+{
+	struct slu_json_place place;
+	int rc;
+
+	*j = (struct slu_jgf){ 0 };
+	rc = slu_json_parts_open(&j->parts, text, n, SLU_JSON_PART, &place);
+	if (rc == -ENOMEM)
+		return rc;
+	return rc < 0 ? slu_jgf_not_json(&place, msg)
+		      : slu_jgf_outline(j, slu_json_root(j->parts.outline), msg);
 }
 
 void slu_jgf_close(struct slu_jgf *j)

@@ -31,6 +31,10 @@ struct slu_jgf_edge {
 /* Each: 0, -EINVAL with the message appended, -ENOMEM.  The text must stay until closing. */
 int slu_jgf_open(struct slu_jgf *j, const char *text, size_t n, struct slu_buf *msg);
 void slu_jgf_close(struct slu_jgf *j);
+/* The two halves of opening: say why the text is no JSON; find the lists in the root of the text, or
+ * in that of its outline. */
+int slu_jgf_not_json(const struct slu_json_place *place, struct slu_buf *msg);
+int slu_jgf_outline(struct slu_jgf *j, const struct slu_json *root, struct slu_buf *msg);
 int slu_jgf_node(const struct slu_json *el, struct slu_jgf_node *out, struct slu_buf *msg);
 /* Source and target only; the subsystem comes after the ends were found. */
 int slu_jgf_edge(const struct slu_json *el, struct slu_jgf_edge *out, struct slu_buf *msg);

@@ -20,6 +20,17 @@ int slu_read_grug_max(struct slu_graph *g, const char *text, size_t n, uint32_t 
  * everything up to the second of them is in the graph, as the reference leaves it, and the caller
  * keeps that or rolls back. */
 int slu_read_jgf(struct slu_graph *g, const char *text, size_t n, struct slu_buf *msg);
+/* JGF for a new graph, read while it arrives in pieces of any size: the text is not kept, vertices are
+ * made as they come, and edges wait as numbers until all vertices are known.  It is taken or refused
+ * as slu_read() would, at the end. */
+struct slu_jgf_loader;
+struct slu_jgf_loader *slu_jgf_loader_new(void);
+/* 0 or -ENOMEM, and then again at the end. */
+int slu_jgf_loader_feed(struct slu_jgf_loader *l, const char *p, size_t n);
+/* After the last piece, once. */
+int slu_jgf_loader_end(struct slu_jgf_loader *l, struct slu_graph **out, struct slu_buf *msg);
+void slu_jgf_loader_free(struct slu_jgf_loader *l);
+SLU_DEFINE_CLEANUP(struct slu_jgf_loader, slu_jgf_loader_free)
 /* R version 1. */
 int slu_read_rv1(struct slu_graph *g, const char *text, size_t n, struct slu_buf *msg);
 /* hwloc's XML.  `allow`: comma separated kinds to keep; NULL or "" keeps all. */

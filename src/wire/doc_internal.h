@@ -30,11 +30,19 @@ struct slu_json_doc {
 	struct slu_arena text; /* YAML: the strings */
 };
 
-/* Read the value at the beginning of the text; *used is its length, and anything may follow.  The
- * reader overwrites the text, and the document is valid as long as the text is. 0, -EINVAL,
- * -EMSGSIZE, -ENOMEM. */
-int slu_json_parse_first(struct slu_buf *text, uint32_t max_depth, struct slu_json_doc **out,
-			 size_t *used);
+/* What is wrong with a JSON text, and at which byte. */
+struct slu_json_wrong {
+	size_t pos;
+	const char *what; /* constant text */
+};
+
+#define SLU_JSON_TOO_DEEP "nested too deeply"
+#define SLU_JSON_HAS_NUL  "a NUL character in a string"
+
+/* Read one document.  0; -EINVAL: not JSON; -EMSGSIZE: SLU_JSON_TOO_DEEP; -EILSEQ:
+ * SLU_JSON_HAS_NUL, at the first escape of one; -ENOMEM. */
+int slu_json_parse_at(const char *text, size_t n, uint32_t max_depth, struct slu_json_doc **out,
+		      struct slu_json_wrong *wrong);
 
 /* A plain scalar by the rules of YAML 1.1; false: it is a string, *v is undefined. */
 bool slu_yaml_resolve(const char *s, struct slu_json *v);

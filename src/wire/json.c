@@ -82,33 +82,32 @@ static const char *nul_escape(const char *text, size_t n)
 	return first ? memmem(first, n - (size_t)(first - text), "\\u0000", 6) : NULL;
 }
 
-static int parse(const char *text, size_t n, yyjson_read_flag flags, uint32_t max_depth,
-		 struct slu_json_doc **out, struct slu_json_place *place)
+int slu_json_parse_at(const char *text, size_t n, uint32_t max_depth, struct slu_json_doc **out,
+		      struct slu_json_wrong *wrong)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = slu_calloc(1, sizeof *doc);
-	const char *nul = nul_escape(text, n); /* reading in place changes the text */
 	yyjson_read_err e = { 0 };
+	const char *nul;
 
 	if (!doc)
 		return -ENOMEM;
-	doc->yy = yyjson_read_opts((char *)(uintptr_t)text, n, flags, &alloc, &e);
+	doc->yy = yyjson_read_opts((char *)(uintptr_t)text, n, YYJSON_READ_NOFLAG, &alloc, &e);
 	if (!doc->yy) {
 		if (e.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
 			return -ENOMEM;
-		locate(text, n, e.pos, place);
-		place->what = e.msg;
+		*wrong = (struct slu_json_wrong){ e.pos, e.msg };
 		return -EINVAL;
 	}
 	doc->val = (struct slu_json *)yyjson_doc_get_root(doc->yy);
 	doc->n = (uint32_t)SLU_MIN(yyjson_doc_get_val_count(doc->yy), (size_t)UINT32_MAX);
 	if (too_deep(doc->val, doc->n, max_depth)) {
-		place->what = "nested too deeply";
+		*wrong = (struct slu_json_wrong){ 0, SLU_JSON_TOO_DEEP };
 		return -EMSGSIZE;
 	}
+	nul = nul_escape(text, n);
 	if (nul && has_nul(doc->val, doc->n)) {
-		locate(text, n, (size_t)(nul - text), place);
-		place->what = "a NUL character in a string";
-		return -EINVAL;
+		*wrong = (struct slu_json_wrong){ (size_t)(nul - text), SLU_JSON_HAS_NUL };
+		return -EILSEQ;
 	}
 	*out = slu_take(doc);
 	return 0;
@@ -119,6 +118,8 @@ int slu_json_parse_place(const char *text, size_t n, const struct slu_json_limit
 {
 	size_t max_bytes = lim && lim->max_bytes ? lim->max_bytes : SLU_JSON_BYTES;
 	uint32_t max_depth = lim && lim->max_depth ? lim->max_depth : SLU_JSON_DEPTH;
+	struct slu_json_wrong wrong;
+	int rc;
 
 	*place = (struct slu_json_place){ 1, 1, "the text is too large" };
 	if (n > max_bytes)
@@ -126,22 +127,12 @@ int slu_json_parse_place(const char *text, size_t n, const struct slu_json_limit
 	place->what = "empty text";
 	if (!n)
 		return -EINVAL;
-	return parse(text, n, YYJSON_READ_NOFLAG, max_depth, out, place);
-}
-
-int slu_json_parse_first(struct slu_buf *text, uint32_t max_depth, struct slu_json_doc **out,
-			 size_t *used)
-{
-	static const char zeros[YYJSON_PADDING_SIZE];
-	yyjson_read_flag flags = YYJSON_READ_INSITU | YYJSON_READ_STOP_WHEN_DONE;
-	struct slu_json_place place;
-	int rc = slu_buf_add(text, zeros, sizeof zeros);
-
-	if (!rc)
-		rc = parse(text->p, text->n - sizeof zeros, flags, max_depth, out, &place);
-	if (!rc)
-		*used = yyjson_doc_get_read_size((*out)->yy);
-	return rc;
+	rc = slu_json_parse_at(text, n, max_depth, out, &wrong);
+	if (rc < 0 && rc != -ENOMEM) {
+		locate(text, n, wrong.pos, place);
+		place->what = wrong.what;
+	}
+	return rc == -EILSEQ ? -EINVAL : rc;
 }
 
 int slu_json_parse(const char *text, size_t n, const struct slu_json_limits *lim,

@@ -1,5 +1,5 @@
 /* jsonparts.h — a large JSON text of the shape {"…": {"…": [items], …}, …} read without holding the
- * document of all of it.
+ * document of all of it; jsonstream.h is for a text that is not there yet.
  *
  * The lists two objects deep are cut into parts of a bounded size; what remains of the text is the
  * outline, an ordinary document in which such a list is to be walked with slu_json_parts_each()
@@ -7,9 +7,7 @@
  * as slu_json_parse_place() would, whatever its shape. */
 #pragma once
 #include "base/vec.h"
-#include "wire/json.h"
-
-#define SLU_JSON_PART ((size_t)64 << 10)
+#include "wire/jsonstream.h"
 
 /* Items between two commas of one list. */
 struct slu_json_part {

@@ -153,6 +153,120 @@ int slu_msg_read(const struct slu_msg *m, const void *p, size_t n, void *out, st
 	return read_into(m, slu_pb(p, n), out, a, &at, err);
 }
 
+/* ---- in pieces ---- */
+
+enum {
+	TO_HEAD, /* between fields, or in the head of one */
+	TO_REST,
+	TO_TEXT,
+	TO_NOBODY, /* no field of the message */
+	TO_END,    /* not protobuf: all that follows is kept for slu_msg_read() to say so */
+};
+
+/* One more byte of a head.  1: it is complete, 0: it is not, -EPROTO. */
+static int take_head(struct slu_msg_stream *s, uint8_t byte, uint64_t *tag, uint64_t *value)
+{
+	struct slu_pb r;
+	int part = 0; /* 0: the tag, 1: what follows it */
+
+	s->head[s->n_head++] = byte;
+	r = slu_pb(s->head, s->n_head);
+	if (slu_pb_varint(&r, tag) == 0) {
+		if (*tag >> 3 == 0 || *tag >> 32)
+			return -EPROTO;
+		if ((*tag & 7) == SLU_PB_FIXED32 || (*tag & 7) == SLU_PB_FIXED64)
+			return 1;
+		if ((*tag & 7) != SLU_PB_VARINT && (*tag & 7) != SLU_PB_BYTES)
+			return -EPROTO;
+		if (r.p == r.end)
+			return 0;
+		if (slu_pb_varint(&r, value) == 0)
+			return 1;
+		part = 1;
+	}
+	/* A varint that ended and is none, or that has more bytes than one can have. */
+	if (byte < 0x80)
+		return -EPROTO;
+	return s->n_head < (part ? sizeof s->head : sizeof s->head / 2) ? 0 : -EPROTO;
+}
+
+static int keep_head(struct slu_msg_stream *s)
+{
+	int rc = slu_buf_add(&s->rest, s->head, s->n_head);
+
+	s->n_head = 0;
+	return rc;
+}
+
+static int begin_field(struct slu_msg_stream *s, uint64_t tag, uint64_t value)
+{
+	uint32_t num = (uint32_t)(tag >> 3), wire = tag & 7;
+
+	s->left = wire == SLU_PB_BYTES     ? value
+		  : wire == SLU_PB_FIXED64 ? 8
+		  : wire == SLU_PB_FIXED32 ? 4
+					   : 0;
+	if (num == s->num && wire == SLU_PB_BYTES) {
+		s->to = TO_TEXT; /* the head is forgotten once all of the text was there */
+		return s->begin(s->arg);
+	}
+	s->to = field_of(s->m, num) ? TO_REST : TO_NOBODY;
+	return s->to == TO_REST ? keep_head(s) : 0;
+}
+
+static void end_field(struct slu_msg_stream *s)
+{
+	s->to = TO_HEAD;
+	s->n_head = 0;
+}
+
+int slu_msg_stream_feed(struct slu_msg_stream *s, const void *bytes, size_t n)
+{
+	const uint8_t *p = bytes, *end = p + n;
+	uint64_t tag, value = 0;
+	int rc = 0;
+
+	while (p < end && !rc) {
+		size_t k = s->to == TO_END ? (size_t)(end - p)
+					   : (size_t)SLU_MIN((uint64_t)(end - p), s->left);
+
+		switch (s->to) {
+		case TO_HEAD:
+			rc = take_head(s, *p++, &tag, &value);
+			if (rc == -EPROTO) {
+				s->to = TO_END;
+				rc = keep_head(s);
+			} else if (rc > 0) {
+				rc = begin_field(s, tag, value);
+				if (!rc && !s->left)
+					end_field(s);
+			}
+			continue;
+		case TO_TEXT:
+			rc = s->text(s->arg, (const char *)p, k);
+			break;
+		case TO_REST:
+		case TO_END:
+			rc = slu_buf_add(&s->rest, p, k);
+			break;
+		default:
+			break;
+		}
+		p += k;
+		if (s->to != TO_END && !(s->left -= k))
+			end_field(s);
+	}
+	return rc;
+}
+
+int slu_msg_stream_end(struct slu_msg_stream *s, void *out, struct slu_arena *a,
+		       struct slu_error *err)
+{
+	int rc = keep_head(s); /* of a field that is cut off, and so is what was kept of it */
+
+	return rc < 0 ? rc : slu_msg_read(s->m, s->rest.p, s->rest.n, out, a, err);
+}
+
 /* ---- writing ---- */
 
 static void write_text(struct slu_buf *out, uint32_t num, const struct slu_text *t)

@@ -99,6 +99,32 @@ int slu_msg_read(const struct slu_msg *m, const void *p, size_t n, void *out, st
 /* Append the struct; errors stick to the buffer. */
 void slu_msg_write(const struct slu_msg *m, const void *in, struct slu_buf *out);
 
+/* ---- a message that arrives in pieces ---- */
+
+/* One string of the message, too large to be kept, is handed on as it comes.  The rest is kept and
+ * read at the end; so what is wrong is told as slu_msg_read() tells it. */
+struct slu_msg_stream {
+	const struct slu_msg *m;
+	uint32_t num; /* of the string, a SLU_MSG_RAW */
+	/* Its text begins; one that came before does not count.  Then bytes of it.  0, or a negative
+	 * value, which slu_msg_stream_feed() returns. */
+	int (*begin)(void *arg);
+	int (*text)(void *arg, const char *p, size_t n);
+	void *arg;
+	/* private: zero-initialise, and set rest.max */
+	struct slu_buf rest;
+	uint8_t head[20]; /* tag and length, or value, of the field under way */
+	uint8_t n_head;
+	uint8_t to; /* where its bytes go */
+	uint64_t left;
+};
+
+/* Pieces of any size.  0, -ENOMEM, -EMSGSIZE, or what a callback returned. */
+int slu_msg_stream_feed(struct slu_msg_stream *s, const void *p, size_t n);
+/* After the last piece, as slu_msg_read(); strings lie in s->rest. */
+int slu_msg_stream_end(struct slu_msg_stream *s, void *out, struct slu_arena *a,
+		       struct slu_error *err);
+
 /* ---- describing ---- */
 
 struct slu_msg_method {

@@ -1,5 +1,7 @@
-/* JGF as a graph, read twice (the second time everything is there already), and as a listing. */
+/* JGF as a graph, read twice (the second time everything is there already), in pieces, and as a
+ * listing. */
 #include "graph_check.h"
+#include "jgf_pieces.h"
 
 static void check_listing(const char *text, size_t size)
 {
@@ -38,6 +40,8 @@ static int read_twice(struct slu_graph *g, const char *text, size_t size, struct
 		must(again < 0 ? g->live_v == n && g->live_e == e : g->live_v >= n);
 	}
 	check_listing(text, size);
+	must(!pieces_differ(text, size, 1, 1));
+	must(!pieces_differ(text, size, size ? 1 + (uint8_t)text[size / 2] % size : 1, 40));
 	return rc;
 }
 

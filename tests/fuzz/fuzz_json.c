@@ -1,5 +1,5 @@
 /* Whatever parses is written and parsed again to the same text; a text in parts is the same as in
- * one piece. */
+ * one piece, and so is one that arrives in pieces. */
 #include "fuzz.h"
 #include "wire/jsonparts.h"
 #include "wire/jsonw.h"
@@ -67,6 +67,46 @@ static void check_parts(const char *text, size_t n, size_t part)
 	slu_json_free(doc);
 }
 
+/* All items of all lists, in order. */
+static int put_part(void *arg, const struct slu_json *items, size_t at, size_t n)
+{
+	(void)at, (void)n;
+	slu_json_each (items, it)
+		put_item(arg, it.val);
+	return 0;
+}
+
+/* A text that arrives in pieces, the first of them `cut` bytes long and the rest `piece`, is taken or
+ * refused as the whole is. */
+static void check_pieces(const char *text, size_t n, size_t part, size_t cut, size_t piece)
+{
+	static const struct slu_json_stream_ops ops = { .part = put_part };
+	struct slu_json_doc *doc = NULL, *outline = NULL;
+	struct slu_json_place a = { 0 }, b = { 0 };
+	struct slu_buf items = SLU_BUF_INIT((size_t)1 << 26), want = SLU_BUF_INIT((size_t)1 << 26);
+	struct slu_json_stream *s = slu_json_stream_new(part, &ops, &items);
+	int rc = slu_json_parse_place(text, n, NULL, &doc, &a);
+
+	must(s != NULL);
+	for (size_t i = 0, k = cut; i < n; i += k, k = piece) {
+		k = SLU_MIN(k, n - i);
+		must(slu_json_stream_feed(s, text + i, k) == 0);
+	}
+	must(slu_json_stream_end(s, &outline, &b) == rc);
+	if (rc < 0)
+		must(a.line == b.line && a.col == b.col && !strcmp(a.what, b.what));
+	slu_json_each (slu_json_root(doc), it)
+		slu_json_each (it.val, list)
+			if (it.obj && list.obj && slu_json_is_arr(list.val))
+				put_part(&want, list.val, 0, 0);
+	must(rc < 0 || (items.n == want.n && !strcmp(slu_buf_str(&items), slu_buf_str(&want))));
+	slu_json_stream_free(s);
+	slu_json_free(doc);
+	slu_json_free(outline);
+	slu_buf_done(&items);
+	slu_buf_done(&want);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct slu_json_doc *doc = NULL, *again = NULL;
@@ -89,6 +129,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_parts((const char *)data, size, 0);
 	check_parts((const char *)data, size, 40);
+	check_pieces((const char *)data, size, 0, 1, 1);
+	check_pieces((const char *)data, size, 0, size ? 1 + data[0] % 61 : 1, 17);
+	check_pieces((const char *)data, size, 40, 5, 64 << 10);
 	slu_json_free(doc);
 	slu_buf_done(&a);
 	slu_buf_done(&b);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/read.h"
+#include "jgf_pieces.h"
 #include "tap.h"
 #include "wire/jsonparts.h"
 
@@ -131,6 +132,59 @@ static void test_rows(void)
 	}
 }
 
+#define NODE1          N("1", "\"type\": \"node\", " P("/c/n"))
+#define EDGE(from, to) "{\"source\": \"" from "\", \"target\": \"" to "\"}"
+
+/* What a reader that forgets the text as it goes could get wrong: order, keys that stand twice, and
+ * which of two wrong things is told. */
+static const char *const odd[] = {
+	"",
+	" ",
+	"{\"graph\": {\"edges\": [" EDGE("0", "1") "], \"nodes\": [" ROOT "," NODE1 "]}}",
+	"{\"graph\": {\"edges\": [" EDGE("0", "2") "], \"nodes\": [" ROOT "," NODE1 "]}}",
+	/* the last of two lists counts, and something else in its place has no items */
+	"{\"graph\": {\"nodes\": [" NODE1 "," NODE1 "], \"edges\": [{}, {}], \"nodes\": [" ROOT
+	"], \"edges\": []}}",
+	"{\"graph\": {\"nodes\": [" ROOT "], \"nodes\": 5, \"edges\": []}}",
+	"{\"graph\": {\"nodes\": [" ROOT "], \"edges\": [{}], \"edges\": {}}}",
+	"{\"graph\": {\"nodes\": [" ROOT "], \"edges\": []}, \"graph\": {\"nodes\": [" NODE1
+	"], \"edges\": []}}",
+	"{\"graph\": {\"nodes\": [" ROOT "], \"edges\": []}, \"graph\": {\"nodes\": []}}",
+	"{\"graph\": {\"nodes\": [" ROOT "], \"edges\": []}, \"graph\": 7}",
+	"{\"graph\": {\"nodes\": [" ROOT "," NODE1
+	"], \"edges\": [" EDGE("0", "1") "], \"nodes\": [" ROOT "]}}",
+	"{\"gr\\u0061ph\": {\"nodes\": [" ROOT "], \"\\u0065dges\": []}}",
+	"{\"more\": {\"nodes\": [" ROOT "], \"edges\": []}}",
+	"{\"more\": {\"nodes\": [1], \"edges\": [2]}, \"graph\": {\"nodes\": [" ROOT
+	"], \"labels\": [3], \"edges\": []}, \"graph2\": {\"nodes\": [4]}}",
+	/* the text is wrong behind an item that is, too; an end that is missing before a name is */
+	"{\"graph\": {\"nodes\": [" ROOT "," ROOT "], \"edges\": []}",
+	"{\"graph\": {\"nodes\": [" ROOT "," ROOT "], \"edges\": [{}]}, \"free_ranks\": \"x\"}",
+	JGF(ROOT, EDGE("0", "9") ", {}"),
+	JGF(ROOT, "{\"source\": \"0\", \"target\": \"9\", \"metadata\": 5}"),
+	JGF(ROOT "," NODE1, EDGE("0", "1") "," EDGE("0", "1")),
+	JGF(ROOT "," NODE1,
+	    EDGE("0", "1") ", {\"source\": \"0\", \"target\": \"0\", \"metadata\": 5}, {}"),
+	JGF(ROOT "," NODE1 "," N("2", "\"type\": \"node\", " P("/c/n")) ", 5", EDGE("0", "1")),
+	JGF(ROOT "," NODE1 "," N("2", "\"type\": \"node\", " P("/c/n")) ", 5", EDGE("0", "7")),
+};
+
+static void test_pieces(void)
+{
+	static const size_t piece[] = { 1, 2, 7, 64, 1 << 20 };
+
+	for (size_t i = 0; i < SLU_LEN(odd) + SLU_LEN(row); i++) {
+		const char *text = i < SLU_LEN(odd) ? odd[i] : row[i - SLU_LEN(odd)].text;
+		const char *what = NULL;
+
+		for (size_t k = 0; k < SLU_LEN(piece) && !what; k++)
+			what = pieces_differ(text, strlen(text), piece[k], piece[k]);
+		for (size_t cut = 1; cut < strlen(text) && !what; cut++)
+			what = pieces_differ(text, strlen(text), cut, strlen(text));
+		ok(!what, "in pieces %zu: %s", i, what ? what : "the same");
+	}
+}
+
 static const char recipe[] =
 	"<graphml>"
 	"<key id='root' for='node' attr.name='root' attr.type='int'><default>0</default></key>"
@@ -227,6 +281,9 @@ static void test_large(void)
 			   !strcmp(slu_buf_str(&msg), c[i].msg) && g->live_v == good * 2001 &&
 			   g->live_e == good * 2000,
 		   "large %zu: %d, %u vertices %s", i, rc, g->live_v, slu_buf_str(&msg));
+		ok(!pieces_differ(text.p, text.n, 100, 4096) &&
+			   !pieces_differ(text.p, text.n, SLU_JSON_PART, 60 << 10),
+		   "large %zu: the same in pieces", i);
 		rc = slu_jgf_listing(&l, text.p, text.n, false, true);
 		ok(rc == 0 && l.broken == !good && (!good || (l.v.n == 2001 && l.e.n == 2000)),
 		   "large %zu as a listing: %u vertices, %u edges %s", i, l.v.n, l.e.n, l.error);
@@ -278,6 +335,28 @@ static void test_memory(void)
 			slu_graph_free(g);
 		}
 	}
+	for (long k = 0;; k++) {
+		struct slu_buf msg = SLU_BUF_INIT(4096);
+		struct slu_graph *g = NULL;
+		struct slu_jgf_loader *l;
+		int rc = -ENOMEM;
+
+		slu_fault_arm(k);
+		l = slu_jgf_loader_new();
+		for (size_t i = 0; l && i < large.n; i += 5000)
+			slu_jgf_loader_feed(l, large.p + i, SLU_MIN(large.n - i, (size_t)5000));
+		if (l)
+			rc = slu_jgf_loader_end(l, &g, &msg);
+		slu_jgf_loader_free(l);
+		slu_graph_free(g);
+		slu_buf_done(&msg);
+		if (!slu_fault_disarm()) {
+			ok(rc == 0 && k > 5, "in pieces: clean after %ld faults", k);
+			break;
+		}
+		if (rc != -ENOMEM || g)
+			ok(false, "in pieces: allocation %ld: %d", k, rc);
+	}
 	slu_buf_done(&grug);
 	slu_buf_done(&large);
 }
@@ -313,6 +392,7 @@ static void test_hostname(void)
 int main(void)
 {
 	test_rows();
+	test_pieces();
 	test_recipe();
 	test_large();
 	test_memory();

@@ -171,6 +171,19 @@ static const struct {
 	{ "{\"a\": {[1, 2]: 3}}", NULL },
 	{ "{\"a\": {\"b\": [\"\\u0000\", 1]}}", NULL },
 	{ "{\"a\": {\"b\": [\"\xff\", 1]}}", NULL },
+	{ "{\"a\": {\"b\": [1],\n\"b\": {}, \"c\": 1}}", "" },
+	{ "{\"a\":\n{\"b\": [\"\\\\u0000\",\n\"\\u0000\", 1]}}", NULL },
+	{ "{\"a\": {\"b\": [1, \"\\u0000\"], \"c\": 1 2}}", NULL },
+	/* What follows the error is longer than the bytes that could still change it. */
+	{ "{\"a\": {\"b\": [{},\n{}}, {\"x\": \"0123456789012345678901234567890123456789\"}]}}",
+	  NULL },
+	{ "{\"a\": {\"b\": [{},\n{\"x\" 1}, {\"x\": \"012345678901234567890123456789\"}], \"",
+	  NULL },
+	{ "{\"a\" {\"b\": [1, 2,\n{\"x\" 1}, {\"x\": \"012345678901234567890123456789\"}]", NULL },
+	{ "{\"a\": {\"b\": [1e999, {]\"x\": \"012345678901234567890123456789\"}]}}", NULL },
+	{ "{\"a\": {\"b\": [1, }1e99999999999999999999999999999999999999999999999999 ]}}", NULL },
+	{ "}{\"a\": {\"b\": [1, 2, \"01234567890123456789012345678901234567890123456789\"]}}",
+	  NULL },
 };
 
 static int put_item(void *arg, const struct slu_json *item)
@@ -199,6 +212,66 @@ static int items_of(const char *text, size_t n, size_t part, struct slu_buf *b, 
 		slu_buf_printf(b, "%u:%u: %s", place.line, place.col, place.what);
 	}
 	slu_json_parts_close(&p);
+	return rc;
+}
+
+/* What the list under "a" and "b" that began last has, told as it arrives. */
+struct streamed {
+	struct slu_buf *b;
+	uint32_t number;
+	bool mine;
+};
+
+static int stream_list(void *arg, uint32_t number, const char *outer, const char *inner)
+{
+	struct streamed *x = arg;
+
+	x->mine = !strcmp(outer, "a") && !strcmp(inner, "b");
+	if (x->mine) {
+		x->number = number;
+		slu_buf_reset(x->b);
+	}
+	return 0;
+}
+
+static int stream_part(void *arg, const struct slu_json *items, size_t at, size_t n)
+{
+	struct streamed *x = arg;
+
+	(void)at, (void)n;
+	slu_json_each (items, it)
+		if (x->mine && put_item(x->b, it.val) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+static int items_in_pieces(const char *text, size_t n, size_t part, size_t piece, struct slu_buf *b)
+{
+	static const struct slu_json_stream_ops ops = { stream_list, stream_part };
+	struct streamed x = { .b = b };
+	struct slu_json_stream *s = slu_json_stream_new(part, &ops, &x);
+	struct slu_json_doc *outline = NULL;
+	struct slu_json_place place = { 0 };
+	int rc = s ? 0 : -ENOMEM;
+
+	slu_buf_reset(b);
+	for (size_t i = 0; i < n && !rc; i += piece)
+		rc = slu_json_stream_feed(s, text + i, SLU_MIN(piece, n - i));
+	if (!rc)
+		rc = slu_json_stream_end(s, &outline, &place);
+	if (!rc) {
+		const struct slu_json *list = slu_json_dig(slu_json_root(outline), "a", "b", NULL);
+
+		if (!slu_json_is_arr(list))
+			slu_buf_reset(b);
+		else if (slu_json_i64_or(slu_json_item(list, 0), -1) != x.number)
+			slu_buf_puts(b, "another list");
+	} else if (rc != -ENOMEM) {
+		slu_buf_reset(b);
+		slu_buf_printf(b, "%u:%u: %s", place.line, place.col, place.what);
+	}
+	slu_json_free(outline);
+	slu_json_stream_free(s);
 	return rc;
 }
 
@@ -236,6 +309,10 @@ static void test_parts(void)
 			for (n = 0; !rc && n < b.n; n++)
 				count -= b.p[n] == ';';
 			good = rc == whole && !strcmp(slu_buf_str(&b), want) && (rc || !count);
+			for (size_t piece = 1; piece <= strlen(text) && good; piece++)
+				good = items_in_pieces(text, strlen(text), part, piece, &b) ==
+					       whole &&
+				       !strcmp(slu_buf_str(&b), want);
 		}
 		ok(good, "in parts %zu: %s", i, slu_buf_str(&b));
 	}
