@@ -80,6 +80,18 @@ struct sluice_graph;
 int sluice_graph_new(const char *text, size_t n, const char *options, struct sluice_graph **out,
 		     struct sluice_error *err);
 void sluice_graph_free(struct sluice_graph *g);
+
+/* The same for a JGF that arrives in pieces of any size: it is read as it comes, and its text, which
+ * may be larger than the graph, is never held whole.  The graph is taken or refused, in the same
+ * words, as sluice_graph_new() would; without memory all of these return -ENOMEM. */
+struct sluice_loader;
+int sluice_loader_new(struct sluice_loader **out);
+int sluice_loader_feed(struct sluice_loader *l, const char *text, size_t n);
+/* After the last piece, once; options as above, load_format "jgf" only. */
+int sluice_loader_graph(struct sluice_loader *l, const char *options, struct sluice_graph **out,
+			struct sluice_error *err);
+void sluice_loader_free(struct sluice_loader *l);
+
 /* A deep copy with all bookings and jobs.  NULL: out of memory. */
 struct sluice_graph *sluice_graph_clone(const struct sluice_graph *g);
 

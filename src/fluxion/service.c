@@ -12,6 +12,8 @@
 struct slu_flux_rpc {
 	const char *path; /* of dialect F where two share it */
 	size_t max;
+	uint32_t
+		graph; /* number of the field with a graph that is read while it arrives; 0: none */
 	const struct slu_msg *in, *out;
 	enum slu_flux_op op;
 	/* Fill the question from the message; -EINVAL with the reason. */
@@ -31,7 +33,7 @@ struct slu_flux {
 	const char *name[4]; /* NULL-ended, as are the files */
 	const struct slu_msg_file *file[5];
 	struct slu_grpc_method method[16];
-	struct {
+	struct bound {
 		struct slu_flux *f;
 		const struct slu_flux_rpc *rpc;
 	} bound[16];
@@ -42,7 +44,9 @@ struct slu_flux {
 static void ask_free(struct slu_flux_ask *a)
 {
 	slu_buf_done(&a->out);
-	slu_buf_done(&a->jobspec);
+	slu_buf_done(&a->own);
+	if (a->graph)
+		a->service->engine.graphs->drop(a->graph);
 	slu_arena_done(&a->arena);
 	slu_free(a);
 }
@@ -106,9 +110,9 @@ void slu_flux_done(struct slu_flux_ask *a)
 static int ask_pods(struct slu_flux_ask *a, const struct slu_flux_podspec *ps, int32_t count,
 		    struct slu_error *err)
 {
-	int rc = slu_flux_jobspec(ps, count, &a->jobspec, err);
+	int rc = slu_flux_jobspec(ps, count, &a->own, err);
 
-	a->text = (struct slu_text){ a->jobspec.p, a->jobspec.n };
+	a->text = (struct slu_text){ a->own.p, a->own.n };
 	a->want_nodes = true;
 	a->cpu = ps->cpu;
 	a->count = count;
@@ -254,7 +258,6 @@ static int ask_init(struct slu_flux_ask *a, void *in, struct slu_error *err)
 
 	(void)err;
 	a->policy = q->policy;
-	a->text = q->jgf;
 	return 0;
 }
 
@@ -353,6 +356,7 @@ static const struct slu_flux_rpc rpcs[] = {
 	  .failed = "issue resource api client cancel -1" },
 	{ .path = "/fluxion.FluxionService/Init",
 	  .max = GRAPH_BYTES,
+	  .graph = 2,
 	  .in = &slu_f_init,
 	  .out = &slu_f_initialized,
 	  .op = SLU_FLUX_INIT,
@@ -434,16 +438,42 @@ union any_request {
 	struct slu_f_shrink shrink;
 };
 
+static void begin_ask(struct slu_flux_ask *a, struct slu_flux *f, const struct slu_flux_rpc *rpc,
+		      struct slu_grpc_call *c)
+{
+	a->call = c;
+	a->service = f;
+	a->rpc = rpc;
+	a->op = rpc->op;
+	a->out = SLU_BUF_INIT(ANSWER_BYTES);
+	a->own = SLU_BUF_INIT(64 << 10);
+}
+
+/* The message was read, or not: ask the engine, or refuse the call. */
+static void put_ask(struct slu_flux_ask *a, int rc, union any_request *in, struct slu_error *err)
+{
+	if (!rc)
+		rc = a->rpc->ask(a, in, err);
+	if (rc < 0) {
+		slu_grpc_fail(a->call,
+			      rc == -ENOMEM ? SLU_GRPC_RESOURCE_EXHAUSTED
+					    : SLU_GRPC_INVALID_ARGUMENT,
+			      "%s", rc == -ENOMEM ? "out of memory" : err->text);
+		ask_free(a);
+		return;
+	}
+	a->service->engine.ask(a->service->engine.arg, a);
+}
+
 static void on_call(void *arg, struct slu_grpc_call *c)
 {
-	const __typeof__(((struct slu_flux *)0)->bound[0]) *b = arg;
+	const struct bound *b = arg;
 	const struct slu_flux_rpc *rpc = b->rpc;
 	struct slu_flux_ask *a = slu_calloc(1, sizeof *a);
 	union any_request in;
 	struct slu_error err = { 0 };
 	size_t n;
 	const void *p = slu_grpc_message(c, &n);
-	int rc;
 
 	if (!a) {
 		slu_grpc_fail(c, SLU_GRPC_RESOURCE_EXHAUSTED, "out of memory");
@@ -452,23 +482,105 @@ static void on_call(void *arg, struct slu_grpc_call *c)
 	if (rpc->dialect && rpc->dialect(p, n) == SLU_DIALECT_N)
 		rpc = rpc->other;
 	memset(&in, 0, sizeof in);
-	a->call = c;
-	a->service = b->f;
-	a->rpc = rpc;
-	a->op = rpc->op;
-	a->out = SLU_BUF_INIT(ANSWER_BYTES);
-	a->jobspec = SLU_BUF_INIT(64 << 10);
-	rc = slu_msg_read(rpc->in, p, n, &in, &a->arena, &err);
-	if (!rc)
-		rc = rpc->ask(a, &in, &err);
-	if (rc < 0) {
-		slu_grpc_fail(
-			c, rc == -ENOMEM ? SLU_GRPC_RESOURCE_EXHAUSTED : SLU_GRPC_INVALID_ARGUMENT,
-			"%s", rc == -ENOMEM ? "out of memory" : err.text);
-		ask_free(a);
+	begin_ask(a, b->f, rpc, c);
+	put_ask(a, slu_msg_read(rpc->in, p, n, &in, &a->arena, &err), &in, &err);
+}
+
+/* ---- a call with a graph arrives ---- */
+
+/* A message under way. */
+struct incoming {
+	struct slu_flux *f;
+	struct slu_msg_stream in;
+	void *graph;
+};
+
+/* The text of the graph begins, perhaps once more. */
+static int begin_graph(void *arg)
+{
+	struct incoming *x = arg;
+	const struct slu_flux_graphs *g = x->f->engine.graphs;
+
+	if (!g)
+		return 0;
+	if (x->graph)
+		g->drop(x->graph);
+	x->graph = g->begin(x->f->engine.arg);
+	return x->graph ? 0 : -ENOMEM;
+}
+
+static int add_to_graph(void *arg, const char *p, size_t n)
+{
+	struct incoming *x = arg;
+
+	if (x->graph)
+		x->f->engine.graphs->text(x->graph, p, n);
+	return 0;
+}
+
+static void drop_incoming(void *taken)
+{
+	struct incoming *x = taken;
+
+	if (x->graph)
+		x->f->engine.graphs->drop(x->graph);
+	slu_buf_done(&x->in.rest);
+	slu_free(x);
+}
+
+static void *begin_incoming(void *arg)
+{
+	const struct bound *b = arg;
+	struct incoming *x = slu_calloc(1, sizeof *x);
+
+	if (!x)
+		return NULL;
+	x->f = b->f;
+	x->in = (struct slu_msg_stream){ .m = b->rpc->in,
+					 .num = b->rpc->graph,
+					 .begin = begin_graph,
+					 .text = add_to_graph,
+					 .arg = x,
+					 .rest = SLU_BUF_INIT(b->rpc->max) };
+	if (begin_graph(x) < 0) { /* a message without a graph has an empty one */
+		drop_incoming(x);
+		return NULL;
+	}
+	return x;
+}
+
+static int take_incoming(void *taken, const void *p, size_t n)
+{
+	struct incoming *x = taken;
+
+	return slu_msg_stream_feed(&x->in, p, n);
+}
+
+static const struct slu_grpc_taker incoming_taker = { begin_incoming, take_incoming,
+						      drop_incoming };
+
+static void on_taken(void *arg, struct slu_grpc_call *c)
+{
+	const struct bound *b = arg;
+	struct slu_flux_ask *a = slu_calloc(1, sizeof *a);
+	struct incoming *x = slu_grpc_taken(c);
+	struct slu_error err = { 0 };
+	union any_request in;
+	int rc;
+
+	if (!a) {
+		slu_grpc_fail(c, SLU_GRPC_RESOURCE_EXHAUSTED, "out of memory");
+		drop_incoming(x);
 		return;
 	}
-	b->f->engine.ask(b->f->engine.arg, a);
+	memset(&in, 0, sizeof in);
+	begin_ask(a, b->f, b->rpc, c);
+	rc = slu_msg_stream_end(&x->in, &in, &a->arena, &err);
+	a->own = x->in.rest; /* the strings of the message lie in it */
+	a->graph = slu_take(x->graph);
+	x->in.rest = (struct slu_buf){ 0 };
+	drop_incoming(x);
+	put_ask(a, rc, &in, &err);
 }
 
 /* ---- life ---- */
@@ -502,10 +614,12 @@ static uint32_t bind(struct slu_flux *f, uint32_t at, const struct slu_flux_rpc 
 	for (uint32_t i = 0; i < n; i++, at++) {
 		f->bound[at].f = f;
 		f->bound[at].rpc = &rpc[i];
-		f->method[at] = (struct slu_grpc_method){ .path = rpc[i].path,
-							  .max_message = rpc[i].max,
-							  .message = on_call,
-							  .arg = &f->bound[at] };
+		f->method[at] =
+			(struct slu_grpc_method){ .path = rpc[i].path,
+						  .max_message = rpc[i].max,
+						  .message = rpc[i].graph ? on_taken : on_call,
+						  .taker = rpc[i].graph ? &incoming_taker : NULL,
+						  .arg = &f->bound[at] };
 	}
 	return at;
 }

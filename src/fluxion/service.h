@@ -31,7 +31,8 @@ enum slu_flux_outcome {
 struct slu_flux_ask {
 	/* the question; texts stay valid until the answer */
 	enum slu_flux_op op;
-	struct slu_text text;   /* jobspec, graph, or the name of a group */
+	struct slu_text text; /* jobspec, graph of GROW, or the name of a group */
+	void *graph; /* INIT: what the engine made of the text; it takes it, or leaves it */
 	struct slu_text policy; /* INIT; empty: the engine's */
 	struct slu_text name;   /* MATCH: what the job is called; may be empty */
 	struct slu_texts paths; /* SHRINK */
@@ -54,7 +55,7 @@ struct slu_flux_ask {
 
 	/* the service's own */
 	struct slu_arena arena;
-	struct slu_buf jobspec;
+	struct slu_buf own; /* a text that was made of the message, or kept of it */
 	struct slu_grpc_call *call;
 	struct slu_flux *service;
 	const struct slu_flux_rpc *rpc;
@@ -62,9 +63,19 @@ struct slu_flux_ask {
 	bool undo;                 /* the client is gone, and its match is freed */
 };
 
+/* The graph of an INIT is read on the loop's thread while it arrives, beside the one in use; `ask` gets
+ * it with the rest of the question.  An engine without these takes no graph: the text is thrown away
+ * as it comes. */
+struct slu_flux_graphs {
+	void *(*begin)(void *arg); /* NULL: no memory */
+	void (*text)(void *graph, const char *p, size_t n);
+	void (*drop)(void *graph);
+};
+
 struct slu_flux_engine {
 	void (*ask)(void *arg, struct slu_flux_ask *a);
 	void *arg;
+	const struct slu_flux_graphs *graphs; /* NULL: none */
 };
 
 struct slu_flux;

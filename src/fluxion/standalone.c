@@ -130,8 +130,10 @@ static const char *format_of(const char *text, size_t n)
 	return memmem(text, head, "\"R_lite\"", 8) ? "rv1exec" : "jgf";
 }
 
-static int replace(struct slu_standalone *s, struct slu_text text, struct slu_text policy,
-		   const char *format, struct sluice_error *err)
+/* A graph from a text in some format, or from a loader that has read one, takes the place of the one
+ * there was. */
+static int replace(struct slu_standalone *s, struct slu_text text, struct sluice_loader *loaded,
+		   struct slu_text policy, const char *format, struct sluice_error *err)
 {
 	struct slu_buf options = SLU_BUF_INIT(4096);
 	struct slu_jsonw w = slu_jsonw(&options, SLU_JSONW_COMPACT);
@@ -148,7 +150,9 @@ static int replace(struct slu_standalone *s, struct slu_text text, struct slu_te
 	}
 	slu_jsonw_end_obj(&w);
 	rc = options.error;
-	if (!rc)
+	if (!rc && loaded)
+		rc = sluice_loader_graph(loaded, slu_buf_str(&options), &g, err);
+	else if (!rc)
 		rc = sluice_graph_new(text.p ? text.p : "", text.n, slu_buf_str(&options), &g, err);
 	slu_buf_done(&options);
 	if (rc < 0)
@@ -159,11 +163,35 @@ static int replace(struct slu_standalone *s, struct slu_text text, struct slu_te
 	return 0;
 }
 
+/* ---- the graph of an Init, on the loop's thread ---- */
+
+static void *begin_graph(void *arg)
+{
+	struct sluice_loader *l = NULL;
+
+	(void)arg;
+	return sluice_loader_new(&l) < 0 ? NULL : l;
+}
+
+static void add_to_graph(void *graph, const char *p, size_t n)
+{
+	sluice_loader_feed(graph, p, n); /* an error is told with the graph */
+}
+
+static void drop_graph(void *graph)
+{
+	sluice_loader_free(graph);
+}
+
+static const struct slu_flux_graphs graphs = { begin_graph, add_to_graph, drop_graph };
+
 static void do_init(struct slu_standalone *s, struct slu_flux_ask *a)
 {
 	struct sluice_error err = { 0 };
-	int rc = replace(s, a->text, a->policy, "jgf", &err);
+	struct sluice_loader *loaded = slu_take(a->graph);
+	int rc = replace(s, (struct slu_text){ 0 }, loaded, a->policy, "jgf", &err);
 
+	sluice_loader_free(loaded);
 	if (rc < 0)
 		answer_error(a, rc, &err);
 }
@@ -369,7 +397,7 @@ static int try_policy(struct slu_standalone *s, struct slu_error *err)
 		"\"exclusive\":false,\"unit\":\"\",\"size\":1,\"paths\":{\"containment\":"
 		"\"/cluster0\"}}}],\"edges\":[]}}";
 	struct sluice_error e = { 0 };
-	int rc = replace(s, slu_text(one), (struct slu_text){ 0 }, "jgf", &e);
+	int rc = replace(s, slu_text(one), NULL, (struct slu_text){ 0 }, "jgf", &e);
 
 	sluice_graph_free(s->g);
 	s->g = NULL;
@@ -409,7 +437,7 @@ int slu_standalone_new(struct slu_loop *loop, const char *policy, struct slu_sta
 int slu_standalone_load(struct slu_standalone *s, const char *text, size_t n, struct slu_error *err)
 {
 	struct sluice_error e = { 0 };
-	int rc = replace(s, (struct slu_text){ text, n }, (struct slu_text){ 0 },
+	int rc = replace(s, (struct slu_text){ text, n }, NULL, (struct slu_text){ 0 },
 			 format_of(text, n), &e);
 
 	return rc < 0 ? slu_fail(err, rc, "%s", rc == -ENOMEM ? "out of memory" : e.text) : 0;
@@ -417,7 +445,7 @@ int slu_standalone_load(struct slu_standalone *s, const char *text, size_t n, st
 
 struct slu_flux_engine slu_standalone_engine(struct slu_standalone *s)
 {
-	return (struct slu_flux_engine){ queue_ask, s };
+	return (struct slu_flux_engine){ queue_ask, s, &graphs };
 }
 
 void slu_standalone_free(struct slu_standalone *s)

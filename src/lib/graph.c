@@ -180,16 +180,35 @@ static int read_options(const struct slu_json *o, struct options *out, struct sl
 	return 0;
 }
 
-static int load_graph(struct sluice_graph *g, const char *text, size_t n, const struct options *o,
+struct sluice_loader {
+	struct slu_jgf_loader *jgf;
+};
+
+/* Where the text of a graph comes from: it is here, or it was loaded. */
+struct source {
+	const char *text;
+	size_t n;
+	struct sluice_loader *loader; /* NULL: the text is here */
+};
+
+static int read_source(struct sluice_graph *g, const struct source *from, const struct options *o,
+		       struct slu_buf *msg)
+{
+	if (from->loader)
+		return slu_jgf_loader_end(from->loader->jgf, &g->g, msg);
+	g->g = slu_graph_new();
+	if (!g->g || (o->reserve && slu_graph_reserve(g->g, (uint32_t)o->reserve) == -ENOMEM))
+		return -ENOMEM;
+	return slu_read(g->g, o->load_format, from->text, from->n, o->allow, msg);
+}
+
+static int load_graph(struct sluice_graph *g, const struct source *from, const struct options *o,
 		      struct sluice_error *err)
 {
 	struct slu_buf msg = SLU_BUF_INIT(MESSAGES_MAX);
 	struct slu_error e = { 0 };
-	int rc;
+	int rc = read_source(g, from, o, &msg);
 
-	if (o->reserve && slu_graph_reserve(g->g, (uint32_t)o->reserve) == -ENOMEM)
-		return -ENOMEM;
-	rc = slu_read(g->g, o->load_format, text, n, o->allow, &msg);
 	if (rc < 0 && rc != -ENOMEM)
 		lib_fail(NULL, err, rc, "", "%s",
 			 msg.n ? slu_buf_str(&msg) : "the graph cannot be read");
@@ -202,8 +221,8 @@ static int load_graph(struct sluice_graph *g, const char *text, size_t n, const 
 	return rc;
 }
 
-int sluice_graph_new(const char *text, size_t n, const char *options, struct sluice_graph **out,
-		     struct sluice_error *err)
+static int make_graph(const struct source *from, const char *options, struct sluice_graph **out,
+		      struct sluice_error *err)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	struct options o = { .load_format = "jgf", .match_format = "jgf" };
@@ -223,6 +242,9 @@ int sluice_graph_new(const char *text, size_t n, const char *options, struct slu
 	if (!slu_read_knows(o.load_format))
 		return lib_fail(NULL, err, -EINVAL, "", "there is no load format \"%s\"",
 				o.load_format);
+	if (from->loader && strcmp(o.load_format, "jgf") != 0)
+		return lib_fail(NULL, err, -EINVAL, "", "a loader reads \"jgf\", not \"%s\"",
+				o.load_format);
 	if (o.match.policy && !slu_match_policy_valid(o.match.policy))
 		return lib_fail(NULL, err, -EINVAL, "", "there is no policy \"%s\"",
 				o.match.policy);
@@ -236,9 +258,8 @@ int sluice_graph_new(const char *text, size_t n, const char *options, struct slu
 		rc = lib_fail(NULL, err, -EINVAL, "", "there is no match format \"%s\"",
 			      o.match_format);
 	} else {
-		g->g = slu_graph_new();
 		g->w = slu_writer_new(g->format);
-		rc = g->g && g->w ? load_graph(g, text, n, &o, err) : -ENOMEM;
+		rc = g->w ? load_graph(g, from, &o, err) : -ENOMEM;
 	}
 	if (rc < 0) {
 		sluice_graph_free(g);
@@ -246,6 +267,46 @@ int sluice_graph_new(const char *text, size_t n, const char *options, struct slu
 	}
 	*out = g;
 	return 0;
+}
+
+int sluice_graph_new(const char *text, size_t n, const char *options, struct sluice_graph **out,
+		     struct sluice_error *err)
+{
+	return make_graph(&(struct source){ .text = text, .n = n }, options, out, err);
+}
+
+int sluice_loader_new(struct sluice_loader **out)
+{
+	struct sluice_loader *l = slu_calloc(1, sizeof *l);
+
+	if (!l)
+		return -ENOMEM;
+	l->jgf = slu_jgf_loader_new();
+	if (!l->jgf) {
+		slu_free(l);
+		return -ENOMEM;
+	}
+	*out = l;
+	return 0;
+}
+
+int sluice_loader_feed(struct sluice_loader *l, const char *text, size_t n)
+{
+	return slu_jgf_loader_feed(l->jgf, text, n);
+}
+
+int sluice_loader_graph(struct sluice_loader *l, const char *options, struct sluice_graph **out,
+			struct sluice_error *err)
+{
+	return make_graph(&(struct source){ .loader = l }, options, out, err);
+}
+
+void sluice_loader_free(struct sluice_loader *l)
+{
+	if (!l)
+		return;
+	slu_jgf_loader_free(l->jgf);
+	slu_free(l);
 }
 
 void sluice_graph_free(struct sluice_graph *g)

@@ -70,13 +70,14 @@ int slu_grpc_frames_feed(struct slu_grpc_frames *f, const uint8_t *p, size_t n, 
 		if (f->n_head == sizeof f->head && (rc = begin_frame(f)) < 0)
 			return rc;
 	}
-	k = SLU_MIN(n - at, f->want - f->body.n);
+	k = SLU_MIN(n - at, f->want - f->got);
 	f->body.max = f->max;
-	rc = k ? slu_buf_add(&f->body, p + at, k) : 0;
+	rc = !k ? 0 : f->take ? f->take(f->arg, p + at, k) : slu_buf_add(&f->body, p + at, k);
 	if (rc < 0)
 		return rc;
 	at += k;
-	if (f->body.n == f->want) {
+	f->got += k;
+	if (f->got == f->want) {
 		*used = at;
 		return 1;
 	}
@@ -88,13 +89,13 @@ more:
 void slu_grpc_frames_next(struct slu_grpc_frames *f)
 {
 	f->n_head = 0;
-	f->want = 0;
+	f->want = f->got = 0;
 	slu_buf_reset(&f->body);
 }
 
 bool slu_grpc_frames_cut(const struct slu_grpc_frames *f)
 {
-	return f->n_head && (f->n_head < sizeof f->head || f->body.n < f->want);
+	return f->n_head && (f->n_head < sizeof f->head || f->got < f->want);
 }
 
 void slu_grpc_frames_done(struct slu_grpc_frames *f)

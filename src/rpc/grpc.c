@@ -33,8 +33,11 @@ struct slu_grpc_call {
 	const struct slu_grpc_method *m;
 	struct slu_grpc_frames in;
 	struct slu_buf before; /* bytes that came before the permission */
-	size_t held;           /* bytes in the server's account: message and answer */
-	size_t progress;       /* bytes since the receive timer was started */
+	void *taken;           /* the message, if the method has a taker */
+	size_t n_taken;        /* bytes of it, unpacked */
+	struct slu_gunzip *unzip;
+	size_t held;     /* bytes in the server's account: message and answer */
+	size_t progress; /* bytes since the receive timer was started */
 	uint32_t messages;
 	struct slu_timer deadline, receive;
 	struct slu_buf out; /* frames not yet written, from out_at on */
@@ -75,6 +78,9 @@ static void settle_call(struct slu_grpc_call *c)
 		return;
 	slu_timer_stop(&c->deadline);
 	slu_timer_stop(&c->receive);
+	if (c->taken)
+		c->m->taker->drop(c->taken);
+	slu_gunzip_free(c->unzip);
 	slu_grpc_frames_done(&c->in);
 	slu_buf_done(&c->before);
 	slu_buf_done(&c->out);
@@ -134,11 +140,12 @@ static void give_up(struct slu_grpc_call *c)
 	now_over(c);
 }
 
-/* Counts what is held for a call now, and `more` to come; -ENOBUFS above what the server may hold. */
+/* Counts what is held for a call now, and `more` to come; -ENOBUFS above what the server may hold.  What
+ * a taker makes of a message counts with the length of the message. */
 static int account(struct slu_grpc_call *c, size_t more)
 {
 	struct slu_grpc *g = c->g;
-	size_t now = c->in.body.n + c->out.n + more;
+	size_t now = c->in.body.n + c->n_taken + c->out.n + more;
 
 	if (now > c->held && g->bytes + (now - c->held) > g->o.max_bytes)
 		return -ENOBUFS;
@@ -388,8 +395,53 @@ static int unpack(struct slu_grpc_call *c)
 	}
 	slu_buf_done(&c->in.body);
 	c->in.body = plain;
-	c->in.want = plain.n; /* the message is whole; a short one is often shorter unpacked */
 	return account(c, 0);
+}
+
+static int take_plain(void *arg, const void *p, size_t n)
+{
+	struct slu_grpc_call *c = arg;
+
+	c->n_taken += n;
+	if (c->n_taken > c->in.max)
+		return -EMSGSIZE;
+	if (account(c, 0) < 0)
+		return -ENOBUFS;
+	return c->m->taker->bytes(c->taken, p, n);
+}
+
+static int take_some(void *arg, const uint8_t *p, size_t n)
+{
+	struct slu_grpc_call *c = arg;
+
+	if (!c->in.packed)
+		return take_plain(c, p, n);
+	if (!c->gzip)
+		return -EPROTO;
+	if (!c->unzip)
+		c->unzip = slu_gunzip_new();
+	return c->unzip ? slu_gunzip_feed(c->unzip, p, n, take_plain, c) : -ENOMEM;
+}
+
+/* The taker makes room for the first message with its first byte. */
+static int begin_taking(struct slu_grpc_call *c)
+{
+	if (!c->m->taker || c->taken)
+		return 0;
+	c->in.take = take_some;
+	c->in.arg = c;
+	c->taken = c->m->taker->begin(c->m->arg);
+	return c->taken ? 0 : -ENOMEM;
+}
+
+/* A whole message is there, as it was packed. */
+static int unpack_whole(struct slu_grpc_call *c)
+{
+	if (!c->in.packed)
+		return 0;
+	if (c->in.take)
+		return c->unzip && slu_gunzip_complete(c->unzip) ? 0 : -EPROTO;
+	return unpack(c);
 }
 
 /* Gives the message to the method.  A stream is ready for the next one after; returns 0, or -1 when
@@ -429,13 +481,15 @@ static int take_bytes(struct slu_grpc_call *c, const uint8_t *p, size_t n)
 				      c->m->path);
 			return -1;
 		}
-		rc = slu_grpc_frames_feed(&c->in, p, n, &used);
+		rc = begin_taking(c);
+		if (!rc)
+			rc = slu_grpc_frames_feed(&c->in, p, n, &used);
 		p += used;
 		n -= used;
 		if (rc >= 0 && account(c, 0) < 0)
 			rc = -ENOBUFS;
-		if (rc > 0 && c->in.packed) {
-			int bad = unpack(c);
+		if (rc > 0) {
+			int bad = unpack_whole(c);
 
 			rc = bad ? bad : rc;
 		}
@@ -637,6 +691,11 @@ const void *slu_grpc_message(const struct slu_grpc_call *c, size_t *n)
 {
 	*n = c->in.body.n;
 	return slu_buf_str(&c->in.body);
+}
+
+void *slu_grpc_taken(struct slu_grpc_call *c)
+{
+	return slu_take(c->taken);
 }
 
 bool slu_grpc_over(const struct slu_grpc_call *c)

@@ -31,12 +31,24 @@ enum slu_grpc_code {
 struct slu_grpc;
 struct slu_grpc_call;
 
+/* Takes messages that are too large to be kept.  Its bytes come in pieces as they arrive, unpacked;
+ * `message` is called behind the last one and gets what `begin` made by slu_grpc_taken(). */
+struct slu_grpc_taker {
+	void *(*begin)(void *arg); /* NULL: no memory */
+	/* 0, or negative: the call is refused for want of room. */
+	int (*bytes)(void *taken, const void *p, size_t n);
+	/* The call is over before `message`. */
+	void (*drop)(void *taken);
+};
+
 struct slu_grpc_method {
 	const char *path;   /* "/package.Service/Method" */
 	size_t max_message; /* bytes, unpacked too; 0: 4 MiB */
 	bool streams;       /* takes any number of messages; `end` follows the last */
 	bool open;          /* needs no permission (health) */
 	void (*message)(void *arg, struct slu_grpc_call *c);
+	/* Unary methods only: the message is not kept but taken as it arrives. */
+	const struct slu_grpc_taker *taker;
 	/* Streams only: the client has sent its last message; the call has to be ended. */
 	void (*end)(void *arg, struct slu_grpc_call *c);
 	void *arg;
@@ -69,6 +81,8 @@ void slu_grpc_free(struct slu_grpc *g);
 
 /* The message, borrowed until the call is answered or (streams) the next one arrives. */
 const void *slu_grpc_message(const struct slu_grpc_call *c, size_t *n);
+/* What the method's taker made of the message; the method frees it. */
+void *slu_grpc_taken(struct slu_grpc_call *c);
 /* The answer is no longer awaited: the client left, or its deadline has passed.  From any
  * thread; work that has not begun is better not begun. */
 bool slu_grpc_over(const struct slu_grpc_call *c);
@@ -102,12 +116,16 @@ struct slu_grpc_frames {
 	size_t max; /* of one message */
 	uint8_t head[5];
 	uint8_t n_head;
-	size_t want; /* of the message under way */
+	size_t want, got; /* of the message under way */
 	struct slu_buf body;
 	bool packed; /* the message is compressed */
+	/* Set: gets the bytes of messages instead of `body`, and its negative return value is that of
+	 * slu_grpc_frames_feed(). */
+	int (*take)(void *arg, const uint8_t *p, size_t n);
+	void *arg;
 };
 
-/* Take bytes: 1 a message is complete in `body` (*used says how many bytes were taken; feed the
+/* Take bytes: 1 a message is complete (in `body`) (*used says how many bytes were taken; feed the
  * rest after slu_grpc_frames_next()), 0 more is needed, -EMSGSIZE above the ceiling, -EPROTO for a
  * flag that does not exist, -ENOMEM. */
 int slu_grpc_frames_feed(struct slu_grpc_frames *f, const uint8_t *p, size_t n, size_t *used);

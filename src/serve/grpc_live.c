@@ -474,7 +474,7 @@ int slu_grpc_live_new(struct slu_loop *loop, struct slu_core *core, struct slu_g
 
 struct slu_flux_engine slu_grpc_live_engine(struct slu_grpc_live *l)
 {
-	return (struct slu_flux_engine){ pass_on, l };
+	return (struct slu_flux_engine){ pass_on, l, NULL };
 }
 
 void slu_grpc_live_free(struct slu_grpc_live *l)

@@ -5,10 +5,19 @@
 
 #define MAX 4096
 
-/* Feeds everything in pieces; the number of messages, or what went wrong.  `sum` mixes their bytes. */
-static long feed(const uint8_t *p, size_t n, size_t piece, uint64_t *sum)
+static int take(void *arg, const uint8_t *p, size_t n)
 {
-	struct slu_grpc_frames f = { .max = MAX };
+	must(n > 0);
+	return slu_buf_add(arg, p, n);
+}
+
+/* Feeds everything in pieces, kept or taken; the number of messages, or what went wrong.  `sum` mixes
+ * their bytes. */
+static long feed(const uint8_t *p, size_t n, size_t piece, bool takes, uint64_t *sum)
+{
+	struct slu_buf taken = SLU_BUF_INIT(MAX);
+	struct slu_grpc_frames f = { .max = MAX, .take = takes ? take : NULL, .arg = &taken };
+	struct slu_buf *body = takes ? &taken : &f.body;
 	long messages = 0;
 	int rc = 0;
 
@@ -20,19 +29,21 @@ static long feed(const uint8_t *p, size_t n, size_t piece, uint64_t *sum)
 		if (rc < 0)
 			break;
 		must(used <= k && (rc == 1 || used == k));
-		must(f.body.n <= MAX && f.body.n <= f.want);
+		must(body->n <= MAX && body->n <= f.want);
 		p += used;
 		n -= used;
 		if (rc == 1) {
-			must(f.body.n == f.want && !slu_grpc_frames_cut(&f));
-			for (size_t i = 0; i < f.body.n; i++)
-				*sum = *sum * 31 + (uint8_t)f.body.p[i];
+			must(body->n == f.want && !slu_grpc_frames_cut(&f));
+			for (size_t i = 0; i < body->n; i++)
+				*sum = *sum * 31 + (uint8_t)body->p[i];
 			*sum = *sum * 31 + f.packed;
 			messages++;
 			slu_grpc_frames_next(&f);
+			slu_buf_reset(&taken);
 		}
 	}
 	slu_grpc_frames_done(&f);
+	slu_buf_done(&taken);
 	return rc < 0 ? rc : messages;
 }
 
@@ -46,9 +57,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	must(feed(data + 1, size - 1, size, &whole) ==
-	     feed(data + 1, size - 1, 1 + data[0] % 7, &pieces));
-	must(whole == pieces);
+	for (int takes = 0; takes < 2; takes++) {
+		must(feed(data + 1, size - 1, size, false, &whole) ==
+		     feed(data + 1, size - 1, 1 + data[0] % 7, takes, &pieces));
+		must(whole == pieces);
+	}
 	n = size - 1 < sizeof text - 1 ? size - 1 : sizeof text - 1;
 	memcpy(text, data + 1, n);
 	text[n] = '\0';

@@ -86,10 +86,15 @@ def test_a_new_connection_per_call(alone):
 
 
 def test_work_past_its_deadline_leaves_nothing_behind():
-    """While the thread of the graph is busy with a large Init, matches come that cannot wait."""
+    """While the thread of the graph is busy with a large Grow, and then an Init, matches come that cannot wait."""
     with Alone(graph=jgf(nodes=1, cores=1)) as d:
         f, big = Client(d.channel(), "fluxion"), jgf(nodes=1500, cores=32)
-        init = threading.Thread(target=lambda: f.Init(policy="lonode", jgf=big, timeout=60))
+
+        def change():
+            f.Grow(jgf=jgf(nodes=1499, cores=32, first=1), timeout=60)
+            f.Init(policy="lonode", jgf=big, timeout=60)
+
+        init = threading.Thread(target=change)
         init.start()
         late, known = 0, []
         while init.is_alive():
@@ -103,12 +108,62 @@ def test_work_past_its_deadline_leaves_nothing_behind():
         assert f.Match(jobspec=jobspec(1500 * 32), request="allocate", timeout=60).jobid > 0
 
 
+def memory(d, what):
+    return next(int(line.split()[1]) * 1024 for line in open(f"/proc/{d.process.pid}/status") if line.startswith(what))
+
+
+@pytest.mark.parametrize("message, place", [
+    (b"\x12\x7f{}", "InitRequest: the message is cut off or is not protobuf"),
+    (b"\x12\x02{}\x10\x07", "InitRequest.jgf: the wire type is not that of the field"),
+    (b"\x12\x02{}\x0a\x01\xff", "InitRequest.policy: the string is not UTF-8"),
+    (b"\x12\x02{}\x03", "InitRequest: the message is cut off or is not protobuf"),
+])
+def test_a_broken_message_around_a_graph_names_the_place(alone, message, place):
+    assert code(raw(alone, "/fluxion.FluxionService/Init"), message, timeout=5) == (grpc.StatusCode.INVALID_ARGUMENT, place)
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda t: t[:-1], "fetch_jgf: json_loads returned an error: unexpected end of data: <string>@1:{n}."),
+    (lambda t: t.replace('"edges": [', '"edges": [,'), "fetch_jgf: json_loads returned an error: unexpected character, expected a valid JSON value: <string>@1:{edges}."),
+    (lambda t: t.replace('"source"', '"from"'), "unpack_edge: encountered a malformed edge."),
+    (lambda t: t.replace('"target": "9"', '"target": "none"'), "unpack_edge: source and/or target vertex not found8 -> none."),
+    (lambda t: t.replace('"id": "9"', '"id": "8"'), "add_vtx: found duplicate JGF node id for 8."),
+    (lambda t: "", "fetch_jgf: json_loads returned an error: empty text: <string>@1:1."),
+])
+def test_a_graph_is_refused_in_the_same_words_however_it_comes(change, words):
+    """At once on the command line, where it is read whole, and by Init, where it is read as it arrives."""
+    good = jgf(nodes=600, cores=6)
+    text = change(good)
+    assert len(good) > 2 << 19 and text != good
+    words = words.format(n=len(text) + 1, edges=good.find('"edges": [') + 11)
+    with Alone(graph=jgf()) as d:
+        got = code(Client(d.channel(), "fluxion").Init, jgf=text)
+        assert got == (grpc.StatusCode.UNKNOWN, "issue initializing resource api client -1: " + words)
+    whole = Alone(graph=text)
+    assert whole.start(wait=False).process.wait(60) != 0
+    assert words in whole.log.read_text().replace('\\"', '"')
+
+
+def test_matches_are_answered_while_a_graph_arrives(alone):
+    s = dial(alone)
+    s.sendall(frame(1, 4, 1, head(b"/fluxion.FluxionService/Init")) + frame(0, 0, 1, b"\x00" + struct.pack(">I", 300 << 20) + b"\x12"))
+    f = Client(alone.channel(), "fluxion")
+    job = f.Match(jobspec=jobspec(1), request="allocate", timeout=5).jobid
+    f.Cancel(jobID=job)
+    s.close()
+
+
 def test_a_graph_of_fifty_megabytes():
     with Alone() as d:
         big = jgf(nodes=4000, cores=32)
         assert len(big) > 30e6
         f = Client(d.channel(), "fluxion")
+        before = memory(d, "VmHWM")
         assert f.Init(policy="lonode", jgf=big, timeout=120).status == 0
+        assert f.Match(jobspec=jobspec(4, 8), request="allocate", timeout=1).jobid == 1
+        # a text that is held is one time its length, and the graph comes on top
+        assert memory(d, "VmHWM") - before < len(big)
+        assert f.Init(policy="lonode", jgf=big, timeout=120, compression=grpc.Compression.Gzip).status == 0
         assert f.Match(jobspec=jobspec(4, 8), request="allocate", timeout=1).jobid == 1
 
 
@@ -183,6 +238,41 @@ def test_a_message_cut_off(alone):
 
 def test_a_timeout_that_is_no_time(alone):
     assert once(alone, frame(1, 4, 1, head(b"/fluxion.FluxionService/Match", (b"grpc-timeout", b"soon")))) == (3, 'grpc-timeout "soon" is not a time')
+
+
+def goaway(s):
+    """The error code with which the server ends the connection."""
+    got = b""
+    while True:
+        part = s.recv(65536)
+        assert part, "closed without a word"
+        got += part
+        while len(got) >= 9 and len(got) >= 9 + int.from_bytes(got[:3], "big"):
+            n, kind = int.from_bytes(got[:3], "big"), got[3]
+            if kind == 7:
+                return int.from_bytes(got[13:17], "big")
+            got = got[9 + n:]
+
+
+EMPTY = b"\x00\x00\x00\x00\x00"
+
+
+@pytest.mark.parametrize("frames, error", [
+    ((frame(1, 4, 5, head()), frame(1, 4, 3, head())), 1),  # smaller than the one before it
+    ((frame(1, 4, 1, head()), frame(1, 4, 9, head()), frame(1, 4, 13, head()), frame(1, 5, 7, head())), 1),
+    ((frame(1, 4, 1, head()), frame(3, 0, 1, b"\0\0\0\x08"), frame(0, 1, 1, EMPTY)), 5),  # reset, then DATA or HEADERS
+    ((frame(1, 4, 1, head()), frame(3, 0, 1, b"\0\0\0\x08"), frame(1, 5, 1, head())), 5),
+    ((frame(1, 4, 1, head()), frame(0, 1, 1, EMPTY), frame(0, 1, 1, EMPTY)), 5),  # ended, then DATA or HEADERS
+    ((frame(1, 4, 1, head()), frame(0, 1, 1, EMPTY), frame(1, 5, 1, head())), 5),
+])
+@pytest.mark.parametrize("pieces", [1 << 20, 7])
+def test_streams_that_were_passed_over_or_ended(alone, frames, error, pieces):
+    everything = b"".join(frames)
+    with dial(alone) as s:
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for i in range(0, len(everything), pieces):
+            s.sendall(everything[i:i + pieces])
+        assert goaway(s) == error
 
 
 def test_http_1_is_told_what_this_port_speaks(alone):

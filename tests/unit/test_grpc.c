@@ -21,7 +21,7 @@ static struct {
 	struct slu_grpc *grpc;
 	int port;
 	struct slu_grpc_call *held[4]; /* "/t.S/Later": the test answers them */
-	uint32_t n_held, n_over, n_messages, n_ends;
+	uint32_t n_held, n_over, n_messages, n_ends, n_taken, n_pieces;
 	struct slu_grpc_call *asking; /* permission is asked for this one */
 } site;
 
@@ -89,7 +89,48 @@ static void stream_end(void *arg, struct slu_grpc_call *c)
 	slu_grpc_end(c);
 }
 
+/* A message that is taken in pieces; site.n_taken counts those under way. */
+static void *begin_taking(void *arg)
+{
+	struct slu_buf *b = slu_calloc(1, sizeof *b);
+
+	(void)arg;
+	*b = SLU_BUF_INIT(64u << 20);
+	site.n_taken++;
+	return b;
+}
+
+static int take(void *taken, const void *p, size_t n)
+{
+	site.n_pieces++;
+	return slu_buf_add(taken, p, n);
+}
+
+static void drop(void *taken)
+{
+	slu_buf_done(taken);
+	slu_free(taken);
+	site.n_taken--;
+}
+
+static const struct slu_grpc_taker taker = { begin_taking, take, drop };
+
+static void echo_taken(void *arg, struct slu_grpc_call *c)
+{
+	struct slu_buf *b = slu_grpc_taken(c), out = *b;
+	size_t n;
+
+	(void)arg;
+	slu_grpc_message(c, &n);
+	ok(n == 0 && !slu_grpc_taken(c), "a message that was taken is not kept");
+	site.n_messages++;
+	*b = (struct slu_buf){ 0 };
+	drop(b);
+	slu_grpc_reply(c, &out);
+}
+
 static const struct slu_grpc_method methods[] = {
+	{ .path = "/t.S/Taken", .message = echo_taken, .taker = &taker, .max_message = 2000 },
 	{ .path = "/t.S/Echo", .message = echo },
 	{ .path = "/t.S/Small", .message = echo, .max_message = 10 },
 	{ .path = "/t.S/Later", .message = later },
@@ -501,6 +542,101 @@ static void test_gzip(void)
 	unserve();
 }
 
+static void test_taker(void)
+{
+	static const struct head plain = { "/t.S/Taken", NULL, NULL },
+				 packed = { "/t.S/Taken", NULL, "gzip" };
+	struct slu_buf z = SLU_BUF_INIT(1 << 20), b;
+	char bomb[4096] = { 0 };
+	struct client c;
+	struct call k;
+
+	serve(&(struct slu_grpc_options){ .max_bytes = 1500 });
+	dial(&c, 0);
+	begin(&c, &k, &plain);
+	b = framed("in pieces", 9, 0);
+	for (size_t i = 0; i < b.n; i++) {
+		slu_h2_body(k.s, b.p + i, 1);
+		turn(&c);
+	}
+	ok(until(&c, site.n_pieces == 9) && !site.n_messages,
+	   "a message is taken while the client sends it");
+	slu_h2_body_end(k.s, NULL);
+	ok(until(&c, k.over) && says(&k, "in pieces"), "... and answered once it is whole: %s",
+	   k.why);
+	forget(&k);
+	ask(&c, &k, &plain, "");
+	ok(until(&c, k.over) && says(&k, ""), "... of no bytes, too: %s", k.why);
+	forget(&k);
+	slu_gzip(bomb, 1000, &z);
+	begin(&c, &k, &packed);
+	slu_buf_done(&b);
+	b = framed(z.p, z.n, 1);
+	for (size_t i = 0; i < b.n; i++) {
+		slu_h2_body(k.s, b.p + i, 1);
+		turn(&c);
+	}
+	slu_h2_body_end(k.s, NULL);
+	ok(until(&c, k.over) && k.status == 0 && site.n_messages == 3, "... packed, too: %s",
+	   k.why);
+	forget(&k);
+	slu_buf_done(&b);
+	begin(&c, &k, &packed);
+	put(&k, z.p, z.n / 2, 1);
+	slu_h2_body_end(k.s, NULL);
+	ok(until(&c, k.over) && k.status == SLU_GRPC_INVALID_ARGUMENT, "half of it: %s", k.why);
+	forget(&k);
+	begin(&c, &k, &packed);
+	put(&k, "", 0, 1);
+	slu_h2_body_end(k.s, NULL);
+	ok(until(&c, k.over) && k.status == SLU_GRPC_INVALID_ARGUMENT, "nothing of it: %s", k.why);
+	forget(&k);
+	begin(&c, &k, &plain);
+	put(&k, z.p, z.n, 1);
+	slu_h2_body_end(k.s, NULL);
+	ok(until(&c, k.over) && k.status == SLU_GRPC_INVALID_ARGUMENT,
+	   "packed without a word about it: %s", k.why);
+	forget(&k);
+	slu_buf_done(&z);
+	z = SLU_BUF_INIT(1 << 20);
+	slu_gzip(bomb, 2001, &z);
+	begin(&c, &k, &packed);
+	put(&k, z.p, z.n, 1);
+	ok(until(&c, k.status >= 0) && k.status == SLU_GRPC_RESOURCE_EXHAUSTED &&
+		   strstr(k.why, "2000"),
+	   "one that unfolds above the ceiling: %s", k.why);
+	until(&c, k.over);
+	forget(&k);
+	begin(&c, &k, &plain);
+	put(&k, bomb, 1600, 0);
+	ok(until(&c, k.status >= 0) && k.status == SLU_GRPC_RESOURCE_EXHAUSTED,
+	   "what was taken counts as held: %s", k.why);
+	until(&c, k.over);
+	forget(&k);
+	begin(&c, &k, &plain);
+	put(&k, "a", 1, 0);
+	put(&k, "b", 1, 0);
+	slu_h2_body_end(k.s, NULL);
+	ok(until(&c, k.over) && k.status == SLU_GRPC_INVALID_ARGUMENT, "two messages: %s", k.why);
+	forget(&k);
+	begin(&c, &k, &(struct head){ "/t.S/Taken", "200m", NULL });
+	put(&k, "late", 4, 0);
+	ok(until(&c, k.status >= 0) && k.status == SLU_GRPC_DEADLINE_EXCEEDED,
+	   "a deadline in the middle: %s", k.why);
+	until(&c, k.over);
+	forget(&k);
+	begin(&c, &k, &plain);
+	put(&k, "gone", 4, 0);
+	until(&c, site.n_taken == 1);
+	slu_h2_reset(k.s, SLU_H2_CANCEL);
+	ok(until(&c, k.over && !site.n_taken), "a client that leaves in the middle");
+	forget(&k);
+	ok(site.n_messages == 3 && !site.n_taken, "none of these is left or handed over");
+	slu_buf_done(&z);
+	hang_up(&c);
+	unserve();
+}
+
 static void test_refusals(void)
 {
 	static const struct {
@@ -791,6 +927,7 @@ int main(void)
 	test_texts();
 	test_messages();
 	test_gzip();
+	test_taker();
 	test_refusals();
 	test_deadline();
 	test_cancel();

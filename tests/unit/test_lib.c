@@ -344,6 +344,43 @@ static void test_gangs(void)
 	sluice_machine_free(m);
 }
 
+/* A graph that arrives in pieces is the one that is there at once. */
+static void test_loader(void)
+{
+	static const char text[] =
+		"{\"graph\": {\"edges\": [{\"source\": \"0\", \"target\": \"1\"}], \"nodes\": ["
+		"{\"id\": \"0\", \"metadata\": {\"type\": \"cluster\", \"paths\": {\"containment\": \"/c\"}}}, "
+		"{\"id\": \"1\", \"metadata\": {\"type\": \"node\", \"paths\": {\"containment\": \"/c/n\"}}}]}}";
+	struct sluice_graph_stats stats = { 0 };
+	struct sluice_error whole = { 0 }, err = { 0 };
+	struct sluice_graph *g = NULL;
+	struct sluice_loader *l = NULL;
+	int rc = sluice_loader_new(&l);
+
+	for (size_t i = 0; i < sizeof text - 1 && !rc; i++)
+		rc = sluice_loader_feed(l, text + i, 1);
+	if (!rc)
+		rc = sluice_loader_graph(l, "{\"matcher_policy\": \"low\"}", &g, &err);
+	if (!rc)
+		sluice_graph_stats(g, &stats);
+	ok(rc == 0 && stats.vertices == 2 && stats.edges == 1, "a graph in pieces: %s", err.text);
+	sluice_loader_free(l);
+	sluice_graph_free(g);
+	g = NULL;
+	sluice_loader_new(&l);
+	sluice_loader_feed(l, text, 100);
+	rc = sluice_loader_graph(l, NULL, &g, &err);
+	ok(rc == sluice_graph_new(text, 100, NULL, &g, &whole) && rc == -EINVAL && !g &&
+		   !strcmp(err.text, whole.text),
+	   "... is refused in the same words: %s", err.text);
+	sluice_loader_free(l);
+	sluice_loader_new(&l);
+	ok(sluice_loader_graph(l, "{\"load_format\": \"grug\"}", &g, &err) == -EINVAL,
+	   "... and only JGF: %s", err.text);
+	sluice_loader_free(l);
+	sluice_loader_free(NULL);
+}
+
 int main(void)
 {
 	char version[32];
@@ -356,5 +393,6 @@ int main(void)
 	test_changes();
 	test_bad_options();
 	test_gangs();
+	test_loader();
 	return tap_done();
 }
