@@ -4,6 +4,8 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "net/h2_heads_internal.h"
+
 struct slu_h2_stream {
 	struct slu_h2 *h2;
 	int32_t id;
@@ -26,6 +28,7 @@ struct slu_h2 {
 	uint32_t max_header_bytes;
 	struct slu_h2_stream *streams;
 	uint32_t n_streams;
+	struct net_h2_heads heads; /* server */
 };
 
 #define BODY_MAX (16u << 20) /* unsent bytes of one stream */
@@ -331,6 +334,7 @@ struct slu_h2 *slu_h2_new(const struct slu_h2_options *o, const struct slu_h2_op
 	h->ops = ops;
 	h->arg = arg;
 	h->server = o->server;
+	h->heads.skip = NGHTTP2_CLIENT_MAGIC_LEN;
 	h->max_header_bytes = o->max_header_bytes ? o->max_header_bytes : 64 << 10;
 	if (!stream_window)
 		stream_window = o->server ? 256 << 10 : 4 << 20;
@@ -386,12 +390,19 @@ static int explain_nghttp2(int rc, struct slu_error *err)
 
 int slu_h2_recv(struct slu_h2 *h, const uint8_t *p, size_t n, struct slu_error *err)
 {
-	ssize_t r = nghttp2_session_mem_recv(h->ng, p, n);
+	uint32_t code = SLU_H2_NO_ERROR;
+	size_t good = h->server ? net_h2_heads_look(&h->heads, p, n, &code) : n;
+	ssize_t r = nghttp2_session_mem_recv(h->ng, p, good);
 
 	if (r < 0)
 		return explain_nghttp2((int)r, err);
-	if ((size_t)r != n)
+	if ((size_t)r != good)
 		return slu_fail(err, -EPROTO, "HTTP/2: bytes after the end of the session");
+	if (code) {
+		nghttp2_session_terminate_session(h->ng, code);
+		return slu_fail(err, -EPROTO, "HTTP/2: a frame for a stream that was %s",
+				code == SLU_H2_STREAM_CLOSED ? "ended" : "passed over");
+	}
 	return 0;
 }
 

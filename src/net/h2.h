@@ -95,6 +95,7 @@ const char *slu_h2_code_name(uint32_t code);
 #define SLU_H2_NO_ERROR       0x0u
 #define SLU_H2_PROTOCOL_ERROR 0x1u
 #define SLU_H2_INTERNAL_ERROR 0x2u
+#define SLU_H2_STREAM_CLOSED  0x5u
 #define SLU_H2_REFUSED_STREAM 0x7u
 #define SLU_H2_CANCEL         0x8u
 #define SLU_H2_LOST           UINT32_MAX /* not on the wire: the connection went away */

@@ -101,13 +101,6 @@ def test_grpcurl_as_the_page_has_it():
 #: What h2spec would have otherwise, and why it is so.
 KNOWN = {
     "2: Sends invalid connection preface",  # it may be HTTP/1.1: it gets an answer in that, and the connection is closed
-    # What comes for a closed stream is ignored, as RFC 9113, 5.1 allows: to tell it from what must not come, nghttp2 would have to remember a hundred
-    # closed streams of each of ten thousand connections.
-    "8: closed: Sends a DATA frame after sending RST_STREAM frame",
-    "9: closed: Sends a HEADERS frame after sending RST_STREAM frame",
-    "11: closed: Sends a DATA frame",
-    "12: closed: Sends a HEADERS frame",
-    "2: Sends stream identifier that is numerically smaller than previous",
 }
 
 
