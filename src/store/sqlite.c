@@ -5,6 +5,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "store/checkpoint_internal.h"
+
 #define BUSY_MS   5000
 #define NFS_MAGIC 0x6969
 
@@ -12,6 +14,7 @@ struct sqlite {
 	struct slu_sql q;
 	sqlite3 *db;
 	sqlite3_stmt **stmt;
+	struct slu_checkpoint *checkpoint; /* NULL: read-only, or left to SQLite */
 	bool readonly;
 };
 
@@ -70,6 +73,7 @@ static void close_db(struct slu_sql *q)
 	for (uint32_t i = 0; s->stmt && i < s->q.n_stmts; i++)
 		sqlite3_finalize(s->stmt[i]);
 	slu_free(s->stmt);
+	slu_checkpoint_free(s->checkpoint);
 	sqlite3_close(s->db);
 	slu_free(s);
 }
@@ -315,6 +319,8 @@ int slu_sqlite_open(const char *path, bool readonly, const struct slu_sql_stmt *
 			    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
 			    "PRAGMA secure_delete = OFF; PRAGMA foreign_keys = OFF",
 			    err);
+	if (!rc && !readonly)
+		s->checkpoint = slu_checkpoint_new(s->db);
 	/* Notice a cut-off or overwritten file before any of its rows is used. */
 	if (!rc)
 		rc = adhoc(s, "PRAGMA quick_check(1)", want_ok, NULL, err);

@@ -966,6 +966,70 @@ static void test_beside(const char *url)
 	slu_buf_done(&got);
 }
 
+/* Bytes that this thread, or all threads of the process, have written. */
+static int64_t written(const char *of)
+{
+	char path[64], line[64];
+	int64_t n = -1;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%s/io", of);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "wchar: %" SCNd64, &n) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static int64_t length(const char *path, const char *end)
+{
+	struct stat st;
+	char name[160];
+
+	snprintf(name, sizeof name, "%s%s", path, end);
+	return stat(name, &st) < 0 ? 0 : st.st_size;
+}
+
+/* 8 MB of rows: much more than the log is to hold before its pages are moved. */
+static void test_checkpoint(void)
+{
+	struct slu_error err = { 0 };
+	char path[128], spec[4000];
+	struct slu_store *s;
+	struct slu_store_job j = job(1, 0, 1, "large");
+	int64_t all = written("self"), mine = written("thread-self"), rows;
+	int rc = 0;
+
+	snprintf(path, sizeof path, "%s", fresh_sqlite());
+	s = must_open(path, SLU_STORE_MIGRATE);
+	memset(spec, 'x', sizeof spec - 1);
+	spec[sizeof spec - 1] = '\0';
+	j.spec = spec;
+	for (uint64_t i = 1; i <= 2000 && !rc; i++) {
+		struct slu_batch *b = slu_batch_new();
+
+		j = job(i, 0, 1, "large");
+		j.spec = spec;
+		slu_batch_put_job(b, &j);
+		rc = commit1(s, 0, b, &err);
+	}
+	rows = length(path, "");
+	all = written("self") - all;
+	mine = written("thread-self") - mine;
+	ok(rc == 0 && rows > 4 << 20,
+	   "pages go from the log to the file while it is open: %" PRId64, rows);
+	ok(length(path, "-wal") < 24 << 20, "the log does not grow for ever: %" PRId64,
+	   length(path, "-wal"));
+	ok(all - mine > rows / 2,
+	   "who commits does not move them: %" PRId64 " of %" PRId64
+	   " bytes were written by another thread",
+	   all - mine, all);
+	slu_store_close(s);
+	ok(length(path, "-wal") == 0, "nothing is left of the log in the end");
+}
+
 int main(void)
 {
 	test_claim();
@@ -995,6 +1059,7 @@ int main(void)
 		test_pending(copy, "sqlite");
 		test_journal_outage();
 		test_dump();
+		test_checkpoint();
 		test_damage();
 		test_open_errors();
 		test_faults();
