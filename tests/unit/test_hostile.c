@@ -342,6 +342,31 @@ static void many_jobs_that_fit(void)
 	close_world(&w);
 }
 
+/* A change of a claim concerns all groups of its namespace: many changes at once do not go over them again
+ * and again. */
+static void many_claims(void)
+{
+	struct world w;
+	int64_t from, took;
+
+	begin(&w, 3);
+	for (int i = 0; i < 10000; i++)
+		hostile_pod(&w, i, false, "", ",\"nodeSelector\":{\"no\":\"such\"}");
+	turn(&w);
+	from = cpu_us();
+	for (int i = 0; i < 2000; i++)
+		feed(&w, SLU_KIND_PVC, false,
+		     "{\"metadata\":{\"name\":\"c%d\",\"namespace\":\"mal\",\"uid\":\"c-%d\","
+		     "\"resourceVersion\":\"%" PRIu64 "\"},\"spec\":{\"accessModes\":[]}}",
+		     i, i, ++w.rv);
+	turn(&w);
+	took = cpu_us() - from;
+	ok(took < MOMENT_US / 2, "2000 claims beside 10 000 groups are taken in (%d ms)",
+	   (int)(took / 1000));
+	gang_starts(&w, "2000 claims beside 10 000 groups");
+	close_world(&w);
+}
+
 /* A hundred thousand pods of a petabyte. */
 static void petabytes(void)
 {
@@ -405,6 +430,7 @@ int main(void)
 	petabytes_on_a_node();
 	many_jobs_of_one_group();
 	many_jobs_that_fit();
+	many_claims();
 	after_everything(after_pod, "3000 pods after labels that all have");
 	after_everything(unmet_pod, "3000 pods after what is not there");
 	flood(2, 0, false, "no objects");

@@ -215,6 +215,7 @@ void core_groups_done(struct slu_core *c)
 	core_groups_reap(c);
 	slu_table_done(&c->groups->table);
 	slu_vec_done(&c->groups->dirty);
+	slu_map_done(&c->groups->touched);
 	slu_vec_done(&c->groups->unowned);
 	slu_vec_done(&c->groups->joined);
 	slu_vec_done(&c->groups->born);

@@ -24,9 +24,15 @@ static void touch_named(struct slu_core *c, const char *ns, struct slu_key_place
 		touch(c, ns, 'g', name);
 }
 
-/* All groups of a namespace: for what changes rarely. */
+/* All groups of a namespace: for what changes rarely.  Users can change a claim as often as they like; until
+ * the groups are settled the second change finds them dirty. */
 static void touch_space(struct slu_core *c, const char *ns)
 {
+	uint64_t key = slu_hash_keyed(ns, strlen(ns));
+
+	if (slu_map_get(&c->groups->touched, key))
+		return;
+	(void)slu_map_put(&c->groups->touched, key, 1); /* no memory: they are gone over again */
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
 	     e = slu_table_next(&c->groups->table, e))
 		if (!strcmp(group_of(e)->ns, ns))

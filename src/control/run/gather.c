@@ -417,6 +417,8 @@ void core_group_settle(struct slu_core *c, uint32_t i)
 		return;
 	g->dirty = false;
 	c->groups->dirty.p[i] = NULL;
+	if (c->groups->touched.n) /* from here on not all groups of a namespace are dirty */
+		slu_map_clear(&c->groups->touched);
 	settle_group(c, g);
 }
 
