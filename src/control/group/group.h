@@ -83,7 +83,8 @@ struct groups {
 	struct slu_table held;       /* held objects by uid: held.h */
 	SLU_VEC(struct held *) look; /* ... that changed and may have to be held */
 	SLU_VEC(struct group *) dirty;
-	struct slu_map touched; /* namespaces (their hashes) all of whose groups are dirty: touch.c */
+	struct slu_map
+		touched; /* namespaces (their hashes) all of whose groups are dirty: touch.c */
 	SLU_VEC(struct pod *) unowned; /* pods whose controllers are not seen yet: members.c */
 	/* News for the rooms above, which the core hands on at once: pods that joined, groups that
 	 * came with them; and groups that are over, until the end of the cycle. */
