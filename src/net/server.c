@@ -174,7 +174,7 @@ static void h2_on_head(void *arg, struct slu_h2_stream *s)
 		return;
 	}
 	slu_h2_set_user(s, x);
-	if (p->s->o.early) {
+	if (p->s->o.early && p->s->o.early(&x->q)) {
 		arm_timer(p);
 		net_server_exchange_hand_over(x);
 		return;

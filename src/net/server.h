@@ -20,6 +20,7 @@
 
 struct slu_server;
 struct slu_exchange;
+struct slu_http_request;
 
 typedef void slu_http_handler(struct slu_exchange *x, void *arg);
 
@@ -33,9 +34,10 @@ struct slu_server_options {
 	int64_t handshake_ns;      /* a first request must begin within; 0: 10 s */
 	int64_t request_ns;        /* head and body must arrive within; 0: 30 s */
 	int64_t idle_ns;           /* silent connections close after; 0: 120 s */
-	/* HTTP/2: call the handler with the head alone; the body follows by slu_exchange_on_body(),
-	 * and the time of a request is the handler's to watch. */
-	bool early;
+	/* HTTP/2: whether the handler takes this request with its head alone.  Its body then follows
+	 * by slu_exchange_on_body(), and the time of the request is the handler's to watch.
+	 * NULL: every request comes with its body. */
+	bool (*early)(const struct slu_http_request *q);
 };
 
 /* A server without listeners.  NULL: no memory. */
@@ -47,11 +49,11 @@ struct slu_server *slu_server_new(struct slu_loop *l, const struct slu_server_op
 int slu_server_listen(struct slu_server *s, const struct slu_addr *a, struct slu_tls *tls,
 		      unsigned mode, struct slu_error *err);
 
-/* What the connections of one listener may take.  Each listener has a pool of its own, so that a
- * flood of one leaves the others as they were.
+/* Ceilings for the connections of one listener.  Each listener has a pool of its own, so that a flood
+ * on one does not affect the others.
  *
  * A pool that is full makes room for a newcomer by closing a connection of the address that has
- * the most: one that never asked anything, else the oldest idle one, never one that waits for an
+ * the most: one that never sent a request, else the oldest idle one, never one that waits for an
  * answer.  The bytes are those of requests (head and body, half of them or whole) and of answers
  * not sent yet; above the ceiling the heaviest connection of the heaviest address is closed. */
 struct slu_pool_options {

@@ -640,16 +640,22 @@ static bool refuse_head(struct slu_grpc_call *c, const struct slu_http_request *
 	return false;
 }
 
+static bool is_grpc(const struct slu_http_request *q)
+{
+	const char *type = slu_headers_get(q->headers, "content-type");
+
+	return q->version == 2 && q->method == SLU_HTTP_POST && type &&
+	       !strncmp(type, "application/grpc", 16);
+}
+
 static void on_request(struct slu_exchange *x, void *arg)
 {
 	const struct slu_http_request *q = slu_exchange_request(x);
-	const char *type = slu_headers_get(q->headers, "content-type");
 	struct slu_grpc *g = arg;
 	struct slu_grpc_call *c;
 	struct slu_exchange_sink sink = { .data = on_data, .end = on_end };
 
-	if (q->version != 2 || q->method != SLU_HTTP_POST || !type ||
-	    strncmp(type, "application/grpc", 16) != 0) {
+	if (!is_grpc(q)) {
 		slu_http_reply_text(x, 415,
 				    "this port speaks gRPC: POST over HTTP/2 with "
 				    "content-type application/grpc");
@@ -716,8 +722,8 @@ struct slu_grpc *slu_grpc_new(struct slu_loop *l, const struct slu_grpc_options 
 	struct slu_grpc *g = slu_calloc(1, sizeof *g);
 	struct slu_server_options so = { .handler = on_request,
 					 .arg = g,
-					 .early = true,
-					 .max_body = 64 << 10, /* of HTTP/1.1, refused anyway */
+					 .early = is_grpc,
+					 .max_body = 64 << 10, /* of the others, refused anyway */
 					 .max_connections = o->max_connections,
 					 .idle_ns = o->idle_ns ? o->idle_ns : IDLE_NS };
 

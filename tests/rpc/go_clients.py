@@ -116,8 +116,7 @@ def h2spec():
 
 
 def test_h2spec():
-    """Its requests are no gRPC and answered by their heads at once; whether its next frame comes before that answer is a race, so a case
-    has to fail every time."""
+    """Whether its next frame comes before the answer to its last is a race in some of its cases, so a case has to fail every time."""
     wrong = h2spec()
     for _ in range(3):
         wrong = wrong and wrong & h2spec()
