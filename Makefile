@@ -113,7 +113,7 @@ torture: crash
 	@hack/cluster/python -m torture --points $(or $(POINTS),1000)
 
 world: all
-	@$(BUILD)/tests/world/world $(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600)) $(if $(AGE),--age $(AGE))
+	@$(BUILD)/tests/world/world $(if $(SEED),--seed $(SEED),--reach tests/world/reach.txt --seconds $(or $(SECONDS),600)) $(if $(AGE),--age $(AGE))
 
 # The same scripts against the model and a real API server.
 world-honest: all

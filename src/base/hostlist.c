@@ -17,9 +17,10 @@ static bool is_sep(char c)
 
 static int add_n(struct slu_hostlist *l, const char *s, size_t n)
 {
+	size_t max = l->max ? l->max : SLU_HOSTLIST_BYTES;
 	char *p;
 
-	if (l->h.n >= SLU_HOSTLIST_MAX || l->bytes + n + 1 > SLU_HOSTLIST_BYTES)
+	if (l->h.n >= SLU_HOSTLIST_MAX || l->bytes + n + 1 > max)
 		return -EOVERFLOW;
 	if (slu_vec_reserve(&l->h, l->h.n + 1) < 0)
 		return -ENOMEM;

@@ -13,6 +13,7 @@ struct slu_hostlist {
 	struct slu_arena text;
 	SLU_VEC(const char *) h;
 	size_t bytes;
+	size_t max; /* ceiling of `bytes`; 0: SLU_HOSTLIST_BYTES */
 };
 
 /* Append the names of a text: words separated by commas or blanks, "foo[1-3,07],bar".

@@ -33,7 +33,8 @@ void slu_near_try(struct slu_near *n, const char *candidate)
 {
 	unsigned d = distance(n->word, candidate);
 
-	if (d < n->letters) {
+	/* A short word is not near to every other short word: at least half of it must stay. */
+	if (d < n->letters && 2 * d <= strlen(candidate)) {
 		n->letters = d;
 		n->best = candidate;
 	}

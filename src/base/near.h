@@ -8,7 +8,7 @@
 
 struct slu_near {
 	const char *word, *best;
-	unsigned letters; /* letters to change to get `best`; a word with more than 3 is not near */
+	unsigned letters; /* letters to change to get `best`: at most 3, and at most half of them */
 };
 
 struct slu_near slu_near(const char *word);

@@ -183,3 +183,20 @@ size_t slu_qty_format(int64_t v, enum slu_qty_scale scale, enum slu_qty_format f
 	}
 	return (size_t)snprintf(text, SLU_QTY_TEXT, "%" PRId64 "%s", unit, suffix);
 }
+
+const char *slu_duration_text(int64_t s, char text[SLU_QTY_TEXT])
+{
+	static const struct {
+		int64_t s;
+		char name;
+	} unit[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' } };
+	int n = 0;
+
+	for (uint32_t i = 0; i < SLU_LEN(unit); i++) {
+		if (s >= unit[i].s || (!n && i == SLU_LEN(unit) - 1))
+			n += snprintf(text + n, SLU_QTY_TEXT - (size_t)n, "%" PRId64 "%c",
+				      s / unit[i].s, unit[i].name);
+		s %= unit[i].s;
+	}
+	return text;
+}

@@ -1,4 +1,5 @@
-/* qty.h — Kubernetes quantities ("1500m", "3Gi", "1e3", "0.5") as exact 64-bit integers.
+/* qty.h — Kubernetes quantities ("1500m", "3Gi", "1e3", "0.5") as exact 64-bit integers, and
+ * durations as people write them.
  *
  * A quantity is  [+-] digits [. digits] suffix  with at least one digit and one of the suffixes
  *	n u m (none) k M G T P E	powers of ten, -9 .. 18
@@ -6,9 +7,9 @@
  *	e<exp> E<exp>			an explicit, signed power of ten ("12e6", "1E-3")
  * "E" followed by a sign or a digit is an exponent, alone it is exa, "Ei" is exbi.
  *
- * The text is read without floating point, so what fits is exact.  What lies between two integers
- * of the chosen scale is rounded away from zero, as Kubernetes does when it needs an integer
- * ("0.1m" in millis is 1, "-0.1m" is -1): an amount asked for is never understated. */
+ * The reader uses no floating point, so values that fit are exact.  A value between two integers of the
+ * chosen scale is rounded away from zero, as Kubernetes does when it needs an integer ("0.1m" in millis
+ * is 1, "-0.1m" is -1), so a request is never understated. */
 #pragma once
 #include "base/base.h"
 
@@ -41,3 +42,7 @@ enum slu_qty_format {
  * fraction.  Returns its length. */
 size_t slu_qty_format(int64_t v, enum slu_qty_scale scale, enum slu_qty_format form,
 		      char text[SLU_QTY_TEXT]);
+
+/* Write a duration of `s` seconds, 0 or more, exactly: "0s", "90m" is "1h30m", a day is "1d".
+ * sluiced.yaml(5) and the keys of pods accept the same text.  Returns `text`. */
+const char *slu_duration_text(int64_t s, char text[SLU_QTY_TEXT]);

@@ -523,7 +523,7 @@ static void give_up_lease(struct daemon *d)
 			break;
 		slu_loop_run_until(d->loop, &never, 5 * SLU_NS_PER_MS);
 	}
-	if (st.under_way) /* what is on the wire may still be done: the lease has to run out */
+	if (st.under_way) /* the server may still carry these writes out: let the lease expire */
 		return;
 	slu_lease_release(d->lease, on_released, d);
 	slu_loop_run_until(d->loop, &d->released, GIVE_UP_NS);

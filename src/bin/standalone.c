@@ -58,7 +58,7 @@ static void stop_loop(void *arg)
 	slu_loop_stop(arg);
 }
 
-/* What is under way is answered first. */
+/* Answer the calls that are under way first. */
 static void on_stop(void *arg)
 {
 	struct alone *s = arg;

@@ -159,7 +159,7 @@ static int run_reserve(void *conf, int argc, char **argv, struct slu_error *err)
 	if (!c->until)
 		return slu_fail(err, SLU_WRONG, "a reservation needs an end: give --until");
 	if (!c->nodes == !c->count)
-		return slu_fail(err, SLU_WRONG, "give one of --nodes and --count");
+		return slu_fail(err, SLU_WRONG, "give either --nodes or --count");
 	if (c->label && !c->count)
 		return slu_fail(err, SLU_WRONG, "--label goes with --count");
 	reservation_path(c, argv[0], &path);

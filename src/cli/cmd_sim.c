@@ -163,7 +163,7 @@ static int parse_estimates(const char *s, struct slu_sim_opts *o, struct slu_err
 					"--estimates: the factor must be 1 to 1000");
 	} else {
 		return slu_fail(err, SLU_WRONG,
-				"--estimates: \"%s\"; there are user, perfect, factor:F", s);
+				"--estimates: \"%s\" is not one of user, perfect, factor:F", s);
 	}
 	return 0;
 }

@@ -47,11 +47,11 @@ struct slu_command {
 	int (*run)(void *conf, int argc, char **argv, struct slu_error *err);
 };
 
-/* What run() returns when it was asked wrongly: values the tables cannot check, options that do not
- * go together. */
+/* run() returns this if the command line is wrong in a way that the tables cannot check: a bad value, or
+ * options that do not go together. */
 #define SLU_WRONG (-EBADR)
 
-/* Exit codes: 0 well, 1 it failed, 2 it was asked wrongly. */
+/* Exit codes: 0 success, 1 the command failed, 2 the command line was wrong. */
 int slu_command_main(const struct slu_command *const *table, int argc, char **argv);
 
 /* Parse options and arguments of one command into conf; *argn counts what is left in argv.
@@ -59,7 +59,7 @@ int slu_command_main(const struct slu_command *const *table, int argc, char **ar
 int slu_command_parse(const struct slu_command *c, void *conf, int argc, char **argv, int *argn,
 		      struct slu_error *err);
 
-/* What may stand in the place of the last of n words (those after the program's name; none counts as
- * one empty word): a candidate a line, a tab, what it is.  Nothing where the user has to know, such
- * as the name of a file or of a gang; shells then offer files. */
+/* Print the candidates for the last of n words (those after the program's name; no words count as one
+ * empty word), one per line: the word, a tab, a description.  Prints nothing where only the user can
+ * know the word, such as the name of a file or of a gang; shells then offer files. */
 void slu_command_complete(const struct slu_command *const *table, int n, char **word, FILE *out);

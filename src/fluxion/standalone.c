@@ -175,7 +175,7 @@ static void *begin_graph(void *arg)
 
 static void add_to_graph(void *graph, const char *p, size_t n)
 {
-	sluice_loader_feed(graph, p, n); /* an error is told with the graph */
+	sluice_loader_feed(graph, p, n); /* the graph carries the error */
 }
 
 static void drop_graph(void *graph)

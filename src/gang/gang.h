@@ -228,6 +228,7 @@ struct slu_gang_info {
 	enum slu_gang_state state;
 	int64_t start_s, end_s;
 	uint32_t slots;
+	bool counted; /* takes its room now: it runs, or its start has come */
 };
 /* -ENOENT.  `place` may be NULL. */
 int slu_gang_info(const struct slu_machine *m, uint64_t job, struct slu_gang_info *info,

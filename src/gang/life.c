@@ -286,6 +286,7 @@ int slu_gang_info(const struct slu_machine *m, uint64_t job, struct slu_gang_inf
 					.state = j->state,
 					.start_s = j->start,
 					.end_s = j->end,
-					.slots = j->slots };
+					.slots = j->slots,
+					.counted = j->counted };
 	return 0;
 }

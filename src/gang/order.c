@@ -85,7 +85,7 @@ static int list_keys(const struct slu_machine *m, struct key *key)
 }
 
 /* Sort keys of which most are in order already: names are slow to compare, and one node that comes or
- * goes should not have all of them compared many times.  What is out of order is sorted alone and merged. */
+ * goes should not have all of them compared many times.  Keys out of order are sorted separately and merged. */
 static int sort_keys(struct key *key, uint32_t n)
 {
 	struct key *out = slu_malloc(SLU_MAX(n, 1u) * sizeof *out);

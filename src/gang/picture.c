@@ -1,8 +1,8 @@
 /* picture.c — a machine as bytes and back, so that a log can begin in the middle.
  *
- * Written is what was told and what was booked, with the numbers everything has; what can be had
- * from that (free amounts, orders, times) is not, and caches are not.  Read is by the calls that
- * would book the same, so that nothing a file says is taken on trust. */
+ * The picture has the nodes and the bookings with their numbers.  It has neither caches nor what follows
+ * from the bookings (free amounts, orders, times).  The reader makes the same calls that booked them
+ * first, so nothing in a file is taken on trust. */
 #include "gang/gang_internal.h"
 
 #include "base/bytes.h"

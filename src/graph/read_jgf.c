@@ -395,7 +395,7 @@ static int load_edge(struct slu_jgf_loader *l, const struct slu_json *el)
 	e.dst = slu_intern(&l->r.ids, x.dst);
 	if (e.src == SLU_INTERN_NONE || e.dst == SLU_INTERN_NONE)
 		return -ENOMEM;
-	/* What is wrong with the subsystem is said only if both ends are there. */
+	/* Report a wrong subsystem only if both ends exist. */
 	rc = slu_jgf_edge_subsystem(el, &name, &l->edges.msg);
 	if (!rc) {
 		e.subsystem = slu_intern(&l->subsystems, name);
@@ -517,7 +517,7 @@ int slu_jgf_loader_end(struct slu_jgf_loader *l, struct slu_graph **out, struct 
 
 	if (!rc)
 		*out = slu_take(l->r.g);
-	forget_tables(l); /* whoever works with the graph now may need the room */
+	forget_tables(l); /* the user of the finished graph may need the memory */
 	return rc;
 }
 

@@ -87,6 +87,9 @@ static int parse_hostlist(const struct slu_json *v, struct slu_constraint_mem *m
 		rc = slu_hostlist_parse(l, s);
 		if (rc == -ENOMEM)
 			no_memory(err);
+		else if (rc == -EOVERFLOW && l->max)
+			rc = slu_fail(err, -EINVAL, "Invalid hostlist: more than %zu KiB of names",
+				      l->max >> 10);
 		else if (rc == -EOVERFLOW)
 			rc = slu_fail(err, -EINVAL,
 				      "Invalid hostlist: more than %u names or %zu MiB",

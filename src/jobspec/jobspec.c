@@ -438,6 +438,12 @@ static int parse_top(struct reader *r, const struct slu_json *top)
 int slu_jobspec_parse(const char *text, size_t n, const struct slu_intern *types,
 		      struct slu_jobspec **out, struct slu_error *err)
 {
+	return slu_jobspec_parse_within(text, n, types, SLU_HOSTLIST_BYTES, out, err);
+}
+
+int slu_jobspec_parse_within(const char *text, size_t n, const struct slu_intern *types,
+			     size_t hosts, struct slu_jobspec **out, struct slu_error *err)
+{
 	static const struct slu_yaml_limits limits = { .max_bytes = MAX_BYTES,
 						       .max_values = 1u << 20 };
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
@@ -456,6 +462,7 @@ int slu_jobspec_parse(const char *text, size_t n, const struct slu_intern *types
 	r.doc = doc;
 	r.spec = spec;
 	r.where.arena = &spec->mem;
+	r.where.hosts.max = hosts < SLU_HOSTLIST_BYTES ? hosts : 0;
 	rc = parse_top(&r, slu_json_root(doc));
 	slu_hostlist_done(&r.where.hosts);
 	if (rc < 0)

@@ -45,6 +45,9 @@ struct slu_jobspec {
  * 0; -EINVAL with the reference's text in err ("Key \"type\" missing from resource"); -ENOMEM. */
 int slu_jobspec_parse(const char *text, size_t n, const struct slu_intern *types,
 		      struct slu_jobspec **out, struct slu_error *err);
+/* The same, with at most `hosts` bytes of names in all its host lists. */
+int slu_jobspec_parse_within(const char *text, size_t n, const struct slu_intern *types,
+			     size_t hosts, struct slu_jobspec **out, struct slu_error *err);
 void slu_jobspec_free(struct slu_jobspec *j);
 SLU_DEFINE_CLEANUP(struct slu_jobspec, slu_jobspec_free)
 

@@ -291,7 +291,7 @@ static int finish_topology(struct slu_kcodec *c, void *raw)
 
 			if (!x->name || slu_qty_parse(x->allocatable.p, x->allocatable.n,
 						      slu_qty_scale_of(x->name), &v, NULL) < 0)
-				continue; /* what cannot be read is not there */
+				continue; /* an amount that cannot be read counts as missing */
 			for (; at && strcmp(a[at - 1].name, x->name) > 0; at--)
 				a[at] = a[at - 1];
 			a[at] = (struct slu_kamount){ x->name, v };

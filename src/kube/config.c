@@ -241,9 +241,10 @@ static int pick(struct kcfg *l, const struct slu_kube_config_options *o)
 	if (ctx) {
 		rc = kube_config_find(l, "contexts", "context", ctx, &e);
 		if (rc == -ENOENT)
-			return slu_fail(
-				l->err, -EINVAL, "%s: %s names context \"%s\", which is not there",
-				c->source, o->context ? "--context" : "current-context", ctx);
+			return slu_fail(l->err, -EINVAL,
+					"%s: %s names context \"%s\", which does not exist",
+					c->source, o->context ? "--context" : "current-context",
+					ctx);
 		if (rc < 0)
 			return rc;
 		c->source = kube_config_keep(l, e.file->path);
@@ -301,7 +302,7 @@ static int in_cluster(struct kcfg *l, const struct slu_kube_config_options *o)
 	if (!host || !*host || !port || !*port)
 		return slu_fail(
 			l->err, -ENOENT,
-			"no kubeconfig: --kubeconfig and KUBECONFIG are not set, ~/.kube/config is not there, and this is not a pod");
+			"no kubeconfig: --kubeconfig and KUBECONFIG are not set, ~/.kube/config does not exist, and this is not a pod");
 	c->source = "in-cluster";
 	c->context = "in-cluster";
 	c->cluster = "in-cluster";

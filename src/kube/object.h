@@ -655,9 +655,9 @@ static inline bool slu_kstr_is(const char *s, const char *literal)
 struct slu_kadmission {
 	int32_t priority;                   /* of its class, where the template has no number */
 	const struct slu_kruntimeclass *rc; /* the template's; NULL: none, or it is not there */
-	/* LimitRanges of the namespace.  Of two that name the same resource the first counts. */
-	const struct slu_klimitrange *const *limits;
-	uint32_t nlimits;
+	/* Requests that the LimitRanges of the namespace give to a container without them. */
+	const struct slu_kamount *missing;
+	uint16_t nmissing;
 };
 
 /* A pod as `from` would make it from its template and the server would admit it: named and

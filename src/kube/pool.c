@@ -412,7 +412,7 @@ void slu_kube_client_cut(struct slu_kube_client *c, enum slu_kube_lane lane)
 		count_bytes(k);
 		slu_link_close(k->link);
 		while (l->inflight
-			       .first) { /* each call is told by itself, as after a broken connection */
+			       .first) { /* each call gets its own failure, as after a broken connection */
 			struct slu_kube_call *q = l->inflight.first;
 
 			for (; q && q->conn != k; q = q->next)

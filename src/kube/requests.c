@@ -140,21 +140,10 @@ uint16_t slu_krequests(const struct slu_kdemand *d, const struct slu_kamount *mi
 /* ---- a pod as it will be ---- */
 
 struct admitted {
-	struct slu_kamount requests[SLU_KREQUESTS_MAX], missing[SLU_KREQUESTS_MAX];
+	struct slu_kamount requests[SLU_KREQUESTS_MAX];
 	struct slu_kpair *selector;
 	struct slu_ktoleration *tolerations;
 };
-
-static uint16_t missing_of(const struct slu_kadmission *a, struct slu_kamount *out)
-{
-	uint16_t n = 0;
-
-	for (uint32_t i = 0; i < a->nlimits; i++)
-		for (uint16_t k = 0; k < a->limits[i]->nrequests && n < SLU_KREQUESTS_MAX; k++)
-			if (!amount_named(out, n, a->limits[i]->requests[k].name))
-				out[n++] = a->limits[i]->requests[k];
-	return n;
-}
 
 /* The class's node selector is merged, its tolerations are appended; labels stay sorted. */
 static int take_class(const struct slu_kruntimeclass *rc, struct slu_kpodspec *s,
@@ -229,9 +218,9 @@ const struct slu_kobj *slu_kpod_stand_in(const struct slu_kobj *from, const stru
 	}
 	if (a->rc && take_class(a->rc, &raw.spec, room) < 0)
 		goto out;
-	if (a->nlimits || a->rc) {
-		raw.spec.nrequests = slu_krequests(
-			&demand, room->missing, missing_of(a, room->missing), room->requests, &bad);
+	if (a->nmissing || a->rc) {
+		raw.spec.nrequests = slu_krequests(&demand, a->missing, a->nmissing, room->requests,
+						   &bad);
 		raw.spec.requests = room->requests;
 	}
 	if (bad)

@@ -387,7 +387,7 @@ int sluice_graph_find(struct sluice_graph *g, const char *criteria, const char *
 		return lib_fail(g, err, -r.code, "find", "%s",
 				r.messages && *r.messages ? r.messages : strerror(r.code));
 	rc = lib_text(own, text);
-	if (rc == -EINVAL && f == SLU_FORMAT_RLITE) { /* that is how it says "nothing" */
+	if (rc == -EINVAL && f == SLU_FORMAT_RLITE) { /* an empty result of that writer */
 		*text = NULL;
 		return 0;
 	}
@@ -537,7 +537,7 @@ int sluice_graph_set_rank_status(struct sluice_graph *g, const char *ranks, enum
 		if (rc < 0)
 			return rc == -ENOMEM ? rc : -EINVAL;
 	}
-	/* Those that exist, so that "0-16777215" costs no more than they do. */
+	/* Only the ranks that exist, so that "0-16777215" costs no more than they do. */
 	rc = slu_graph_rank_counts(g->g, note_rank, &all);
 	rc = rc ? rc : all.rc;
 	for (uint32_t i = 0; i < all.r.n && !rc; i++) {

@@ -1,7 +1,7 @@
-/* leaf.c — leaves of the graph against a leaf of the request: most of all visits.
+/* leaf.c — match leaves of the graph with a leaf of the request; most visits are of this kind.
  *
- * What visit() would do, with everything asked once that is the same for all children of a vertex,
- * and without a look at the books where a glance shows that nothing is there. */
+ * Does what visit() would do, but asks only once whatever is the same for all children of a vertex, and
+ * does not open the books where a glance shows that they are empty. */
 #include "match/walk_internal.h"
 
 #define CHUNK      16          /* candidates made at a time */

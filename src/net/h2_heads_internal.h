@@ -1,9 +1,9 @@
-/* h2_heads_internal.h — the heads of the frames that an HTTP/2 client sends, looked at before nghttp2 gets
- * them.  nghttp2 ignores what comes for a stream it has forgotten; a client that opens a stream it
- * skipped, or goes on with one it ended, breaks the protocol, and is told so (RFC 9113, 5.1).
+/* h2_heads_internal.h — check the frame heads of an HTTP/2 client before nghttp2 gets them.  nghttp2
+ * ignores frames for a stream that it has forgotten.  But a client that opens a stream it skipped, or
+ * continues a stream it ended, breaks the protocol and must get an error (RFC 9113, 5.1).
  *
- * It remembers the streams that were skipped and ended last, not all of them: the older ones are
- * ignored as before. */
+ * Only the streams that were skipped or ended last are remembered; nghttp2 still ignores frames for
+ * older ones. */
 #pragma once
 #include "base/base.h"
 
@@ -23,6 +23,6 @@ struct net_h2_heads {
 	} gap[NET_H2_GAPS];
 };
 
-/* How many of the bytes are in order; fewer than `n` if a frame that must not come begins behind
- * them or ends its head with the last of them; then *code says which error of the connection it is. */
+/* Returns how many of the bytes are valid.  Fewer than `n`: the next bytes are a forbidden frame, or the
+ * last valid byte completes its head; *code is then the connection error to send. */
 size_t net_h2_heads_look(struct net_h2_heads *w, const uint8_t *p, size_t n, uint32_t *code);

@@ -13,7 +13,7 @@ struct slu_session_io {
 	FILE *out; /* results */
 	FILE *std; /* list, info, stat, cat, help, times */
 	FILE *err;
-	bool person; /* types the commands: told of unknown ones, which a script may contain */
+	bool person; /* a person types the commands and is told of unknown ones, which scripts may contain */
 	/* Append the text of a file; 0 or a negative errno.  NULL: slu_file_read. */
 	int (*read)(void *arg, const char *path, struct slu_buf *out);
 	void *arg;
@@ -35,7 +35,7 @@ bool slu_session_written(struct slu_session *s);
 /* Carry out one line.  1: the session ends ("quit"); 0: go on; -ENOMEM. */
 int slu_session_command(struct slu_session *s, const char *line);
 
-/* What -e prints after loading. */
+/* Print what -e prints after loading. */
 void slu_session_print_load(struct slu_session *s);
 
 /* Names of the commands, in the order of `help`; NULL after the last. */

@@ -46,7 +46,7 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 {
 	uint32_t n = slu_machine_node_shares(q->m, node), index = slu_node_index(node);
 	int64_t changed_s = index < q->props.n ? q->props.p[index].changed_s : INT64_MIN;
-	bool checked_now = false; /* what began before is looked at once, however many there are */
+	bool checked_now = false; /* jobs that began before are checked only once */
 
 	for (uint32_t a = 0; a < n; a++) {
 		int64_t sum[SLU_RESOURCES_MAX] = { 0 };
@@ -74,7 +74,7 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 						"node %s is held by job %" PRIu64
 						", which does not exist",
 						slu_machine_node_name(q->m, node), s.job);
-			/* What runs beyond its end is about to say so. */
+			/* A job beyond its end is about to be reported. */
 			if (s.start_s > t || s.end_s <= t)
 				continue;
 			ours |= s.start_s >= q->now_s && s.start_s > changed_s;
@@ -85,9 +85,8 @@ static int check_node(const struct slu_queue *q, slu_node node, struct slu_error
 				sum[r->need[k].resource] = slu_plus_sat(sum[r->need[k].resource],
 									r->need[k].n, s.slots);
 		}
-		/* What began before may need more than the node has: it was made smaller, or work
-		 * that another scheduler put there was added, perhaps in the very second of the start.
-		 */
+		/* Jobs that began before may need more than the node has: the node was made smaller, or
+		 * another scheduler placed work there, perhaps in the very second of the start. */
 		for (uint32_t k = 0; jobs_only && ours && k < slu_machine_resources(q->m); k++)
 			if (sum[k] > slu_machine_node_total(q->m, node, k))
 				return slu_fail(err, -EUCLEAN,

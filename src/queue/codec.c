@@ -99,7 +99,7 @@ static void put_spec(struct slu_buf *b, const struct slu_set_names *names,
 		put_u(b, s->dep[i].job);
 	}
 	put_u(b, (s->held ? 1u : 0u) | (s->grow ? 2u : 0u) | (s->member ? 4u : 0u) |
-			 (s->stands ? 8u : 0u));
+			 (s->stands ? 8u : 0u) | (s->known ? 16u : 0u));
 	put_req(b, names, s->req);
 }
 
@@ -373,6 +373,7 @@ static const struct slu_job_spec *get_spec(struct in *r)
 	s->grow = flags & 2;
 	s->member = flags & 4;
 	s->stands = flags & 8;
+	s->known = flags & 16;
 	s->req = get_req(r);
 	return s;
 }

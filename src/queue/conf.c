@@ -21,7 +21,7 @@ static int unknown(struct slu_error *err, const char *what, const char *s, const
 
 	for (uint32_t i = 0; names[i]; i++)
 		slu_buf_printf(&b, "%s%s", i ? ", " : "", names[i]);
-	slu_fail(err, -EINVAL, "unknown %s \"%s\"; there are %s", what, s, slu_buf_str(&b));
+	slu_fail(err, -EINVAL, "unknown %s \"%s\"; choose one of %s", what, s, slu_buf_str(&b));
 	slu_buf_done(&b);
 	return -EINVAL;
 }
@@ -83,10 +83,11 @@ int slu_backfill_parse(const char *s, enum slu_backfill *out, struct slu_error *
 			*out = (enum slu_backfill)i;
 			return 0;
 		}
-	return slu_fail(err, -EINVAL,
-			"unknown backfill order \"%s\"; there are submission, shortest, packed, "
-			"balanced",
-			s);
+	return slu_fail(
+		err, -EINVAL,
+		"unknown backfill order \"%s\"; choose one of submission, shortest, packed, "
+		"balanced",
+		s);
 }
 
 const char *slu_backfill_name(enum slu_backfill b)
@@ -129,7 +130,7 @@ int slu_queue_conf_params(struct slu_queue_conf *c, const char *params, struct s
 			k++;
 		if (k == 4 || p[eq] != '=')
 			return slu_fail(err, -EINVAL,
-					"unknown parameter \"%.*s\"; there are queue-depth, "
+					"unknown parameter \"%.*s\"; choose one of queue-depth, "
 					"reservation-depth, max-queue-depth, max-reservation-depth",
 					(int)SLU_MIN(n, (size_t)64), p);
 		int rc = depth(key[k], p + eq + 1, n - eq - 1, &val[k], err);

@@ -1,4 +1,5 @@
 /* Events about jobs. */
+#include "base/qty.h"
 #include "queue/queue_internal.h"
 
 static int find_job(struct slu_queue *q, slu_job_id id, uint32_t *j, struct slu_error *err)
@@ -19,7 +20,7 @@ static int admit(struct slu_queue *q, const struct slu_job_spec *s, bool running
 			i++;
 	if (i >= q->sub.n && running && q->sub.n)
 		i = 0; /* its queue was renamed or removed: it runs all the same */
-	if (i >= q->sub.n || (q->sub.p[i].conf.removed && !running)) {
+	if (i >= q->sub.n || (q->sub.p[i].conf.removed && !running && !s->member && !s->known)) {
 		int rc = queue_decide_text(out, SLU_DEC_REFUSED, s->id, "queue (%s) doesn't exist",
 					   s->queue ? s->queue : "default");
 
@@ -27,7 +28,8 @@ static int admit(struct slu_queue *q, const struct slu_job_spec *s, bool running
 	}
 	const struct slu_queue_conf *c = &q->sub.p[i].conf;
 	const struct slu_queue_limits *l = &c->limit;
-	bool counts = !running && !s->member;
+	bool counts = !running && !s->member && !s->known;
+	char asked[SLU_QTY_TEXT], most[SLU_QTY_TEXT];
 	int64_t slots = 0;
 
 	*limit_s = s->limit_s ? s->limit_s : c->default_duration;
@@ -35,13 +37,14 @@ static int admit(struct slu_queue *q, const struct slu_job_spec *s, bool running
 		slots += s->req->role[r].min;
 	slots = SLU_MAX(slots, (int64_t)s->req->min);
 	if (counts && l->max_slots && slots > l->max_slots)
-		slu_fail(&why, -1, "asks for %" PRId64 " slots; queue \"%s\" allows %" PRId64,
-			 slots, c->name, l->max_slots);
+		slu_fail(&why, -1,
+			 "asks for %" PRId64 " slots; queue \"%s\" allows at most %" PRId64, slots,
+			 c->name, l->max_slots);
 	else if (counts && l->max_duration && *limit_s > l->max_duration)
 		slu_fail(&why, -1,
-			 "asks for %" PRId64 " s; queue \"%s\" allows %" PRId64
-			 " s; give a shorter limit",
-			 *limit_s, c->name, l->max_duration);
+			 "asks for %s; queue \"%s\" allows at most %s; give a shorter limit",
+			 slu_duration_text(*limit_s, asked), c->name,
+			 slu_duration_text(l->max_duration, most));
 	else if (queue_dep_check(q, s, &why) == 0) {
 		*queue = i;
 		return 0;

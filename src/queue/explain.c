@@ -1,13 +1,15 @@
-/* What would help a waiting job, tried on forks; and all of it in words. */
+/* Find out what would help a waiting job, by trying it on forks of the queue; and put it into words. */
 #include "queue/explain.h"
 
 #include <stdio.h>
 #include <time.h>
 
+#include "base/qty.h"
 #include "queue/forecast.h"
 #include "queue/passed_internal.h"
 
 #define OTHER_QUEUES 4u
+#define LESS_TRIES   3u         /* a half, a quarter, an eighth */
 #define VIRTUAL_S    1000000000 /* clocks of the world are past it since 2001 */
 
 /* ---- what if ---- */
@@ -87,7 +89,7 @@ static int what_if(const struct slu_queue *q, int64_t now_s, uint32_t j, const s
 	slu_decisions_done(&dec);
 	if (rc < 0 || *start_s != SLU_TIME_NONE) {
 		slu_queue_free(fork);
-		return rc == -ENOMEM ? rc : 0; /* what is refused does not help */
+		return rc == -ENOMEM ? rc : 0; /* a change that the queue refuses does not help */
 	}
 	rc = slu_forecast_of(fork, now_s, &f, NULL);
 	if (!rc)
@@ -124,6 +126,21 @@ static int try_help(const struct slu_queue *q, int64_t now_s, uint32_t j, struct
 	return rc;
 }
 
+/* The value of the proposal, else half of it, and so on: the first that helps.  The gap before a
+ * reservation, or before another job's promise, may be much shorter than the limit. */
+static int try_less(const struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_help h,
+		    uint32_t steps, struct slu_explain *out)
+{
+	uint32_t had = out->n_help;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < LESS_TRIES && h.value > 0 && !rc && out->n_help == had; i++) {
+		rc = try_help(q, now_s, j, h, steps, out);
+		h.value /= 2;
+	}
+	return rc;
+}
+
 static int find_help(struct slu_queue *q, int64_t now_s, uint32_t j, uint32_t steps,
 		     struct slu_explain *out)
 {
@@ -134,19 +151,19 @@ static int find_help(struct slu_queue *q, int64_t now_s, uint32_t j, uint32_t st
 	uint32_t others = 0;
 	int rc = w ? slu_gang_explain(q->m, now_s, &req, w, NULL) : -ENOMEM;
 
-	/* What would fit now, else half of it. */
+	/* What would fit now, else half of it, or a smaller part. */
 	fewer = rc < 0 || !w->fewer_slots ? slots / 2 : w->fewer_slots;
 	shorter = rc < 0 || !w->shorter_s ? job->limit_s / 2 : w->shorter_s;
 	slu_free(w);
 	if (rc == -ENOMEM)
 		return rc;
 	rc = 0;
-	if (fewer > 0 && fewer < slots)
-		rc = try_help(q, now_s, j,
+	if (fewer < slots)
+		rc = try_less(q, now_s, j,
 			      (struct slu_help){ .kind = SLU_HELP_SLOTS, .value = fewer }, steps,
 			      out);
-	if (!rc && shorter > 0 && shorter < job->limit_s)
-		rc = try_help(q, now_s, j,
+	if (!rc && shorter < job->limit_s)
+		rc = try_less(q, now_s, j,
 			      (struct slu_help){ .kind = SLU_HELP_LIMIT, .value = shorter }, steps,
 			      out);
 	for (uint32_t i = 0; i < q->sub.n && !rc && others < OTHER_QUEUES; i++) {
@@ -194,7 +211,7 @@ const char *slu_pass_rule_text(enum slu_pass_rule r)
 {
 	static const char *const text[] = {
 		[SLU_PASS_BESIDE] = "started beside its promise",
-		[SLU_PASS_GAP] = "fits a gap that is too small for this one",
+		[SLU_PASS_GAP] = "fits a gap that is too small for this job",
 		[SLU_PASS_SHORTER] = "is shorter, and the shortest goes first",
 		[SLU_PASS_PACKED] = "goes first so that the jobs submitted together end sooner",
 		[SLU_PASS_BALANCED] =
@@ -217,7 +234,7 @@ static void moment(int64_t s, char out[32])
 
 void slu_passer_text(const struct slu_passer *p, char *out, size_t size)
 {
-	char at[32], who[SLU_PASS_NAME], harm[64];
+	char at[32], who[SLU_PASS_NAME], harm[64], delay[SLU_QTY_TEXT];
 
 	moment(p->at_s, at);
 	if (*p->name)
@@ -225,25 +242,27 @@ void slu_passer_text(const struct slu_passer *p, char *out, size_t size)
 	else
 		snprintf(who, sizeof who, "%" PRIu64, p->id);
 	if (p->harm_s == SLU_TIME_EVER)
-		snprintf(harm, sizeof harm, "this one cannot start while that job runs");
+		snprintf(harm, sizeof harm, "this job cannot start while that one runs");
 	else
-		snprintf(harm, sizeof harm, "harm %s%" PRId64 " s%s", p->at_most ? "at most " : "",
-			 p->harm_s, p->at_most ? ", it has ended" : "");
-	snprintf(out, size, "job %s (%u slots) at %s: %s; %s", who, p->slots, at,
-		 slu_pass_rule_text(p->rule), harm);
+		snprintf(harm, sizeof harm, "delay %s%s%s", p->at_most ? "at most " : "",
+			 slu_duration_text(p->harm_s, delay),
+			 p->at_most ? "; that job has ended" : "");
+	snprintf(out, size, "job %s (%u slot%s) at %s: %s; %s", who, p->slots,
+		 p->slots == 1 ? "" : "s", at, slu_pass_rule_text(p->rule), harm);
 }
 
 void slu_help_text(const struct slu_help *h, int64_t now_s, char *out, size_t size)
 {
-	char at[32], what[300], when[48] = "now";
+	char at[32], what[300], when[48] = "now", limit[SLU_QTY_TEXT];
 
 	moment(h->start_s, at);
 	if (h->start_s > now_s)
 		snprintf(when, sizeof when, "at %s", at);
 	if (h->kind == SLU_HELP_SLOTS)
-		snprintf(what, sizeof what, "%" PRId64 " slots", h->value);
+		snprintf(what, sizeof what, "%" PRId64 " slot%s", h->value,
+			 h->value == 1 ? "" : "s");
 	else if (h->kind == SLU_HELP_LIMIT)
-		snprintf(what, sizeof what, "a limit of %" PRId64 " s", h->value);
+		snprintf(what, sizeof what, "a limit of %s", slu_duration_text(h->value, limit));
 	else
 		snprintf(what, sizeof what, "queue \"%s\"", h->queue);
 	snprintf(out, size, "%s %s: it would start %s", h->kind == SLU_HELP_QUEUE ? "in" : "with",

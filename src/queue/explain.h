@@ -32,7 +32,7 @@ enum slu_pass_rule {
 	SLU_PASS_MEMBER,   /* of a gang that was already running */
 	SLU_PASS_QUEUE,    /* of another queue */
 };
-/* A sentence without subject: "fits a gap that is too small for this one". */
+/* A sentence without subject: "fits a gap that is too small for this job". */
 const char *slu_pass_rule_text(enum slu_pass_rule r);
 
 struct slu_passer {
@@ -68,7 +68,7 @@ struct slu_explain {
 /* Of a waiting job; of any other the answer is empty.  -ENOENT, -ENOMEM. */
 int slu_queue_explain(const struct slu_queue *q, int64_t now_s, slu_job_id id, uint32_t steps,
 		      struct slu_explain *out, struct slu_error *err);
-/* Each as one line without line end: "job b (2 slots) at 10: ...; harm 0 s".  Times of a clock that
+/* Each as one line without line end: "job b (2 slots) at 10: ...; delay 0s".  Times of a clock that
  * began at 0 as seconds, others as dates. */
 void slu_passer_text(const struct slu_passer *p, char *out, size_t size);
 void slu_help_text(const struct slu_help *h, int64_t now_s, char *out, size_t size);

@@ -55,7 +55,7 @@ const struct slu_buf *slu_qlog_bytes(const struct slu_qlog *l);
 /* How many decisions are in it, and whether it begins a log. */
 uint32_t slu_qlog_decisions(const struct slu_qlog *l);
 bool slu_qlog_begins(const struct slu_qlog *l);
-/* What was noted has been taken.  While a picture is under way, the next row is there at once. */
+/* Drop the row that the caller has taken.  While a picture is being written, the next row is ready at once. */
 void slu_qlog_clear(struct slu_qlog *l);
 
 /* ---- reading ---- */

@@ -23,7 +23,7 @@ int queue_pass_by_plan(const void *a, const void *b, void *arg)
 	return x == y ? 0 : queue_order_before(x, y) ? -1 : 1;
 }
 
-/* The job may start no more, and its user is told that the promise ends. */
+/* The job may no longer start; a decision says that its promise ends. */
 static int take_promise(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 {
 	int64_t was = q->job.p[j].planned_s;
@@ -79,8 +79,8 @@ static int repair(struct slu_queue *q, struct subqueue *sub, struct slu_decision
 			return rc;
 		if (!moved)
 			continue;
-		/* What failed before may fit now.  Those before it, here and in queues before this
-		 * one, did not see that room. */
+		/* A job that failed before may fit now.  The jobs before it, here and in queues before
+		 * this one, did not see that room. */
 		q->seen_freed += q->seen_freed == q->freed;
 		queue_plan_look(q);
 		q->moved |= i || sub != &q->sub.p[q->sub_order.p[0]];

@@ -1,9 +1,9 @@
 /* The order of jobs that came together: from the line to the model of batch_internal.h and back. */
 #include "queue/queue_internal.h"
 
-/* Share of the machine, in 1024th of a node of average size.  A slot that leaves no room for a
- * second one takes the whole node. */
-static int64_t share_of(const struct slu_machine *m, const struct shape *s)
+/* Share of the machine, in 1024th of a node of average size, of so many slots of each role (NULL: as many
+ * as it takes to start).  A slot that leaves no room for a second one takes the whole node. */
+static int64_t share_of(const struct slu_machine *m, const struct shape *s, const uint32_t *slots)
 {
 	int64_t up = slu_machine_up(m);
 	int64_t share = 0;
@@ -19,9 +19,28 @@ static int64_t share_of(const struct slu_machine *m, const struct shape *s)
 							   up / role->need[i].n);
 		if (role->flags & (SLU_ROLE_ALONE | SLU_ROLE_EXCLUSIVE) || per_node < 1)
 			per_node = 1;
-		share += ((int64_t)role->min * 1024 + per_node - 1) / per_node;
+		share += ((int64_t)(slots ? slots[r] : role->min) * 1024 + per_node - 1) / per_node;
 	}
 	return SLU_MAX(share, 1);
+}
+
+/* What a running job holds now: members may have ended, or joined it since it started. */
+static int64_t share_held(const struct slu_queue *q, const struct job *job)
+{
+	const struct shape *s = &q->shape.p[job->shape];
+	uint32_t slots[SLU_ROLES_MAX] = { 0 };
+	struct slu_gang_place place = { 0 };
+	struct slu_gang_info info = { 0 };
+	int64_t share;
+
+	if (slu_gang_info(q->m, job->id, &info, s->req.n_role > 1 ? &place : NULL) < 0)
+		return share_of(q->m, s, NULL);
+	slots[0] = s->req.n_role > 1 ? 0 : info.slots;
+	for (uint32_t i = 0; i < place.n; i++)
+		slots[place.part[i].role] += place.part[i].slots;
+	share = share_of(q->m, s, slots);
+	slu_gang_place_done(&place);
+	return share;
 }
 
 /* Add the jobs with a promise, by planned start. */
@@ -122,15 +141,14 @@ static bool describe(struct slu_queue *q, struct batch *b)
 
 		if (b->n_busy == BATCH_BUSY)
 			return false;
-		b->busy[b->n_busy] = (struct batch_busy){ job->end_s,
-							  share_of(q->m, &q->shape.p[job->shape]) };
+		b->busy[b->n_busy] = (struct batch_busy){ job->end_s, share_held(q, job) };
 		b->free -= b->busy[b->n_busy++].share;
 	}
 	b->free = SLU_MAX(b->free, 0);
 	for (uint32_t i = 0; i < b->n; i++) {
 		const struct job *job = &q->job.p[b->item[i].job];
 
-		b->item[i].share = share_of(q->m, &q->shape.p[job->shape]);
+		b->item[i].share = share_of(q->m, &q->shape.p[job->shape], NULL);
 		b->item[i].limit_s = job->limit_s;
 		b->item[i].priority = job->priority;
 		b->item[i].due_s = job->due_s;

@@ -1,4 +1,4 @@
-/* Which jobs passed a waiting one, by which rule and with what harm. */
+/* Which jobs passed a waiting one, by which rule, and how much later it starts because of them. */
 #include "queue/passed_internal.h"
 
 #include <stdio.h>
@@ -21,8 +21,8 @@ static bool behind(const struct slu_queue *q, const struct job *job, const struc
 	return c ? c > 0 : n->id > job->id;
 }
 
-/* Whether it started while this one was in line.  After a restart the order in which jobs are told says
- * nothing, but a start after this one was first seen does. */
+/* Whether the noted job started while this one was in line.  After a restart the queue learns of jobs in
+ * any order, so only a start after this job was first seen counts. */
 static bool started_since(const struct job *job, const struct note *n)
 {
 	return n->told ? n->at_s * 1000000 >= job->first_seen_us : n->seq >= job->line_from;
@@ -104,7 +104,7 @@ static int more_harm(const void *a, const void *b)
 {
 	const struct slu_passer *x = a, *y = b;
 
-	if (x->at_most != y->at_most) /* what is known comes first */
+	if (x->at_most != y->at_most) /* jobs whose delay is known come first */
 		return x->at_most - y->at_most;
 	if (x->harm_s != y->harm_s)
 		return x->harm_s > y->harm_s ? -1 : 1;

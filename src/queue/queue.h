@@ -167,6 +167,9 @@ struct slu_job_spec {
 	/* A member that stands for its gang, of which nothing else runs: it counts against the limits
 	 * of what runs, as the gang would. */
 	bool stands;
+	/* The job was in the queue before the daemon was started again: limits on new jobs do not
+	 * concern it, and if the queue was removed, it waits there. */
+	bool known;
 	/* Elastic jobs (a role with max > min): starts with as many slots as fit at once, between
 	 * minimum and maximum; planned ahead by the minimum.  With grow set, a running job is
 	 * filled up to its maximum with room that no plan needs (SLU_DEC_RESIZED). */
@@ -206,7 +209,7 @@ enum slu_event_kind {
 	SLU_EV_NODE_ADD, /* node_spec, property: new, or new description of a node of that name */
 	SLU_EV_NODE_REMOVE, /* node */
 	SLU_EV_NODE_UP,     /* node */
-	SLU_EV_NODE_DOWN, /* node: nothing new is placed there; what runs is told by SLU_DEC_LOST */
+	SLU_EV_NODE_DOWN, /* node: nothing new is placed there; SLU_DEC_LOST names the jobs that run there */
 	SLU_EV_FOREIGN_ADD,    /* foreign, node, amount, until_s: used by others */
 	SLU_EV_FOREIGN_REMOVE, /* foreign */
 	/* span: advance reservation or drain.  Reservations that do not overlap may share a name, as
@@ -353,7 +356,7 @@ const struct slu_queue_opts *slu_queue_opts(const struct slu_queue *q); /* as th
 void slu_queue_free(struct slu_queue *q);
 SLU_DEFINE_CLEANUP(struct slu_queue, slu_queue_free)
 
-int64_t slu_queue_now_s(const struct slu_queue *q); /* the newest time it was told */
+int64_t slu_queue_now_s(const struct slu_queue *q); /* the latest time that a caller has passed */
 
 /* A deep, independent copy ("what if").  NULL when memory runs out.  (codec.h writes a copy as bytes,
  * for a log.) */

@@ -238,7 +238,7 @@ void queue_shadow_drop(struct slu_queue *q);
 
 /* note.c */
 int queue_notes_new(struct slu_queue *q);
-/* The job has begun, at its start_s; told: before this queue knew it. */
+/* The job has begun, at its start_s; told: it began before the queue learned of it. */
 void queue_note_start(struct slu_queue *q, uint32_t j, uint32_t slots, bool told);
 void queue_note_end(struct slu_queue *q, uint32_t j);  /* a running job is gone */
 void queue_note_undo(struct slu_queue *q, uint32_t j); /* its start came to nothing */

@@ -1,4 +1,4 @@
-/* Why a job does not run, told from the plan itself. */
+/* Explain why a job does not run, from the plan itself. */
 #include "base/buf.h"
 #include "base/qty.h"
 #include "queue/queue_internal.h"
@@ -394,7 +394,7 @@ static void put_lack(const struct slu_queue *q, const struct slu_gang_req *req,
 		break;
 	case SLU_LIMIT_TIME:
 		slu_buf_puts(b, "there is room now, but it is promised to others before this "
-				"would end");
+				"job would end");
 		break;
 	case SLU_LIMIT_MIX:
 		slu_buf_puts(b, "each role fits now, but not all of them together");
@@ -423,16 +423,18 @@ static void put_lack(const struct slu_queue *q, const struct slu_gang_req *req,
 	}
 }
 
-static void put_remedy(const struct slu_gang_why *w, struct slu_buf *b)
+static void put_remedy(const struct slu_queue *q, const struct slu_gang_role *r,
+		       const struct slu_gang_why *w, struct slu_buf *b)
 {
 	const char *sep = "would start now with ";
+	char limit[SLU_QTY_TEXT];
 
 	if (w->fewer_slots) {
-		slu_buf_printf(b, "%s%u slots", sep, w->fewer_slots);
+		slu_buf_printf(b, "%s%u %s", sep, w->fewer_slots, slots_name(q, r, w->fewer_slots));
 		sep = ", or with ";
 	}
 	if (w->shorter_s) {
-		slu_buf_printf(b, "%sa limit of %" PRId64 " s", sep, w->shorter_s);
+		slu_buf_printf(b, "%sa limit of %s", sep, slu_duration_text(w->shorter_s, limit));
 		sep = ", or with ";
 	}
 	if (w->without_close)
@@ -461,7 +463,7 @@ static int ask_matcher(struct slu_queue *q, int64_t now_s, uint32_t j, struct sl
 		slu_buf_puts(reason, "it fits now");
 	} else if (!rc) {
 		put_lack(q, &req, w, reason);
-		put_remedy(w, remedy);
+		put_remedy(q, &req.role[w->role < req.n_role ? w->role : 0], w, remedy);
 	}
 	slu_free(w);
 	return rc;
@@ -581,6 +583,7 @@ static void why_dep(const struct slu_queue *q, uint32_t j, struct slu_buf *b)
 static int why_aside(struct slu_queue *q, uint32_t j, struct slu_buf *b)
 {
 	const struct job *job = &q->job.p[j];
+	char limit[SLU_QTY_TEXT];
 
 	switch (job->block) {
 	case BLOCK_BEGIN:
@@ -591,7 +594,8 @@ static int why_aside(struct slu_queue *q, uint32_t j, struct slu_buf *b)
 		why_dep(q, j, b);
 		break;
 	case BLOCK_DEADLINE:
-		slu_buf_printf(b, "needs %" PRId64 " s and must have ended by ", job->limit_s);
+		slu_buf_printf(b, "needs %s and must have ended by ",
+			       slu_duration_text(job->limit_s, limit));
 		put_time(job->deadline_s, b);
 		slu_buf_puts(b, ": too late to start");
 		break;
@@ -604,7 +608,9 @@ static int why_aside(struct slu_queue *q, uint32_t j, struct slu_buf *b)
 			       slu_intern_str(&q->str, job->user));
 		break;
 	case BLOCK_DEP_DEAD:
-		slu_buf_puts(b, "waits for something that can no longer happen");
+		slu_buf_puts(
+			b,
+			"waits for a job that can no longer end or start as its dependency requires");
 		break;
 	case BLOCK_NEVER: {
 		struct slu_gang_req r = queue_job_req(q, j);

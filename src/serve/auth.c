@@ -88,7 +88,7 @@ static void finish_check(struct check *c, int status, const char *why)
 		memcpy(k->user, c->user, USER_LEN);
 		k->until_ns = slu_clock_ns() + KEEP_NS;
 	}
-	if (a->closed) /* whoever asked may be gone as well */
+	if (a->closed) /* the caller may be gone as well */
 		slu_http_reply_text(c->x, 503, "the daemon is stopping\n");
 	else
 		c->fn(c->arg, c->x, status, why);

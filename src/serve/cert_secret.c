@@ -223,7 +223,7 @@ int slu_cert_secret_new(const struct slu_cert_secret_setup *setup, struct slu_ce
 		return slu_fail(err, -ENOMEM, "out of memory");
 	k->s = *setup;
 	k->pause_ns = RETRY_NS;
-	/* Names that no certificate can carry are told at start, not in the log later. */
+	/* Refuse names that no certificate can carry at start, rather than in the log later. */
 	rc = slu_certs_make(&probe, setup->dns, setup->n_dns, time(NULL), err);
 	slu_certs_done(&probe);
 	if (rc < 0) {

@@ -248,7 +248,7 @@ enum slu_certs_state slu_certs_check(const struct slu_certs *c, const char *cons
 		return SLU_CERTS_UNUSABLE;
 	}
 	if (ends_within(ca, now_s, SLU_CERTS_LEAF_DAYS)) {
-		slu_fail(err, 0, "the CA ends within a year");
+		slu_fail(err, 0, "the CA expires within a year");
 		return SLU_CERTS_UNUSABLE;
 	}
 	if (!leaf || !key || X509_check_private_key(leaf, key) != 1 ||
@@ -259,7 +259,7 @@ enum slu_certs_state slu_certs_check(const struct slu_certs *c, const char *cons
 		return SLU_CERTS_LEAF_DUE;
 	}
 	if (ends_within(leaf, now_s, SLU_CERTS_RENEW_DAYS)) {
-		slu_fail(err, 0, "the leaf ends within %d days", SLU_CERTS_RENEW_DAYS);
+		slu_fail(err, 0, "the leaf expires within %d days", SLU_CERTS_RENEW_DAYS);
 		return SLU_CERTS_LEAF_DUE;
 	}
 	for (uint32_t i = 0; i < n; i++)

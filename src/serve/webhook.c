@@ -134,7 +134,7 @@ static void review(struct slu_webhook *w, struct slu_exchange *x)
 	struct slu_error err = { 0 };
 	int rc;
 
-	/* What cannot be read is answered by slu_admit(). */
+	/* slu_admit() answers reviews that cannot be read. */
 	(void)(slu_admit_namespace(q->body, q->body_len, space, sizeof space, &err) < 0);
 	mode = mode_of(w, space, strcmp(q->path, HOLD_PATH) == 0);
 	rules.hold = mode != SLU_HELD_OFF;

@@ -37,7 +37,7 @@ struct slu_sim_opts {
 	 * i + 1 there. */
 	int (*look)(const struct slu_queue *q, int64_t now_s, void *arg, struct slu_error *err);
 	void *look_arg;
-	/* Told every few thousand jobs; may be NULL. */
+	/* Called every few thousand jobs; may be NULL. */
 	void (*progress)(uint64_t ended, uint64_t total, void *arg);
 	void *progress_arg;
 };

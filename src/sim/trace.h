@@ -42,7 +42,7 @@ struct slu_trace_dep {
 	uint64_t job;
 };
 
-/* What few jobs have. */
+/* Fields that few jobs use. */
 struct slu_trace_extra {
 	int64_t begin_s, deadline_s; /* INT64_MIN: none */
 	uint32_t reservation;        /* interned */

@@ -21,7 +21,7 @@ struct verify {
 	int64_t *used;     /* [node][3] */
 	struct held *held; /* per job */
 	uint32_t jobs;
-	int64_t *told;          /* last told start, per job */
+	int64_t *told;          /* last reported start, per job */
 	SLU_VEC(uint32_t) line; /* jobs in line, in order of submission (a heap by order) */
 	uint8_t *in_line;
 	uint64_t *entered, *promised; /* step at which a job came in line, was promised a start */

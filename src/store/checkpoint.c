@@ -1,10 +1,15 @@
 #include "store/checkpoint_internal.h"
 
+#include <limits.h>
 #include <pthread.h>
 
 #include "base/base.h"
 
-#define LONG_PAGES 1000 /* SQLite's own measure */
+/* Four times SQLite's own measure: restarting the log costs three syncs within a commit, and at a
+ * thousand pages one answer in fifty waited for them. */
+#define LONG_PAGES 4096
+#define FEW_PAGES  64 /* so little may be left to a commit */
+#define MAX_PASSES 4  /* of the thread: a flood may bring as much as one pass moves */
 
 struct slu_checkpoint {
 	char *path;
@@ -19,10 +24,27 @@ struct slu_checkpoint {
 	} work;
 };
 
-/* Without waiting for anybody: what cannot be moved now is moved next time. */
-static void move_pages(sqlite3 *db)
+/* Without waiting for anybody: what cannot be moved now is moved next time.  Returns how many pages
+ * are left; 0 after a failure, too. */
+static int move_pages(sqlite3 *db)
 {
-	sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	int all = 0, moved = 0;
+
+	if (sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, &all, &moved) !=
+	    SQLITE_OK)
+		return 0;
+	return all - moved;
+}
+
+/* SQLite syncs the file only when nothing is left to be moved, which is never on this thread while others
+ * commit; the commit that moves the last few pages would then wait until the disk has all of them. */
+static void sync_file(sqlite3 *db)
+{
+	sqlite3_file *f = NULL;
+
+	if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &f) == SQLITE_OK && f &&
+	    f->pMethods)
+		f->pMethods->xSync(f, SQLITE_SYNC_NORMAL);
 }
 
 static sqlite3 *open_own(const char *path)
@@ -53,8 +75,10 @@ static void *thread_main(void *arg)
 		pthread_mutex_unlock(&c->lock);
 		if (!db)
 			db = open_own(c->path);
-		if (db)
-			move_pages(db);
+		for (int i = 0, left = INT_MAX; db && left > FEW_PAGES && i < MAX_PASSES; i++) {
+			left = move_pages(db);
+			sync_file(db);
+		}
 		pthread_mutex_lock(&c->lock);
 		c->work = MOVED;
 	}
@@ -63,8 +87,8 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* SQLite calls this behind each commit.  It begins the log anew only once nothing of it is left to be
- * moved; so the little that came while the thread worked is moved here. */
+/* SQLite calls this after each commit.  SQLite restarts its log only once every page of the log has been
+ * moved, so this function moves the few pages that were added while the thread worked. */
 static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
 {
 	struct slu_checkpoint *c = arg;

@@ -6,8 +6,8 @@
 
 struct slu_checkpoint;
 
-/* From now on, for a database of this process in WAL mode.  NULL: no memory; SQLite does it then.  The
- * thread begins with the first work for it. */
+/* From now on, for a database of this process in WAL mode.  Its log grows to 16 MB, and by what comes while
+ * it is moved.  NULL: no memory; SQLite does it then.  The thread begins with the first work for it. */
 struct slu_checkpoint *slu_checkpoint_new(sqlite3 *db);
 /* Before the database is closed.  NULL is fine. */
 void slu_checkpoint_free(struct slu_checkpoint *c);

@@ -145,7 +145,7 @@ static int read_head(struct slu_import *im, const struct slu_json *o, struct slu
 
 	if (!what || strcmp(what, "export") != 0 || !cluster)
 		return slu_fail(err, -EINVAL,
-				"not an export of a sluice store (the first line says so)");
+				"not an export of a sluice store: the first line is wrong");
 	if (schema < 1 || schema > slu_store_schema_version())
 		return slu_fail(err, -EPROTO,
 				"the export has schema version %" PRId64 ", this program knows %d",

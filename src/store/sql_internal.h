@@ -50,7 +50,7 @@ struct slu_sql_ops {
 	int (*check)(struct slu_sql *q, struct slu_error *err);
 };
 
-/* What both drivers begin with. */
+/* The first members of both drivers' structs. */
 struct slu_sql {
 	const struct slu_sql_ops *ops;
 	const struct slu_sql_stmt *stmts;

@@ -49,7 +49,7 @@ static int fail_sqlite(struct sqlite *s, const char *doing, struct slu_error *er
 	if (code == -EBADMSG)
 		return slu_fail(
 			err, code,
-			"%s: the file is damaged (%s); move it away and restart: sluiced rebuilds its state from the cluster",
+			"%s: the file is damaged (%s); move it away, and sluiced rebuilds its state from the cluster",
 			doing, sqlite3_errmsg(s->db));
 	if ((rc & 0xff) == SQLITE_CANTOPEN && sqlite3_system_errno(s->db))
 		return slu_fail(err, code, "%s: %s: %s", doing, sqlite3_errmsg(s->db),
@@ -242,7 +242,7 @@ static int want_ok(void *arg, const struct slu_sql_val *v, uint32_t n, struct sl
 		return 0;
 	return slu_fail(
 		err, -EBADMSG,
-		"the file is damaged (%s); move it away and restart: sluiced rebuilds its state from the cluster",
+		"the file is damaged (%s); move it away, and sluiced rebuilds its state from the cluster",
 		v[0].type == SLU_SQL_TEXT ? (const char *)v[0].p : "?");
 }
 

@@ -308,7 +308,7 @@ static int proven(const char *table, const struct slu_sql_val *v, uint32_t n, st
 		return slu_fail(
 			err, -EBADMSG,
 			"table %s: row %" PRId64
-			" is damaged (check sum); move the store away and restart: sluiced rebuilds its state from the cluster",
+			" is damaged (check sum); move the store away, and sluiced rebuilds its state from the cluster",
 			table, v[0].i);
 	return 0;
 }

@@ -90,7 +90,7 @@ static struct position position_of(const struct slu_json_stream *s, size_t pos)
 	return x;
 }
 
-/* What follows in the outline stands here in the text. */
+/* The position in the text of what follows in the outline. */
 static int begin_run(struct slu_json_stream *s, const struct position *x)
 {
 	return slu_vec_push(&s->run, (struct run){ s->outline.n, *x });

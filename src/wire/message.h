@@ -101,8 +101,8 @@ void slu_msg_write(const struct slu_msg *m, const void *in, struct slu_buf *out)
 
 /* ---- a message that arrives in pieces ---- */
 
-/* One string of the message, too large to be kept, is handed on as it comes.  The rest is kept and
- * read at the end; so what is wrong is told as slu_msg_read() tells it. */
+/* Passes one string of the message, which is too large to be kept, on as it arrives.  Keeps the other
+ * fields and reads them at the end, so errors are those of slu_msg_read(). */
 struct slu_msg_stream {
 	const struct slu_msg *m;
 	uint32_t num; /* of the string, a SLU_MSG_RAW */

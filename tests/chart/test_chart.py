@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import yaml
@@ -37,7 +38,7 @@ FLUXNETES = {"scheduler": {"name": "fluxnetes"}, "sidecar": {"policy": "first", 
              "controller": {"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "launcher", "operator": "Exists"}]}}
 FLUXQUEUE = {"fullnameOverride": "fluxqueue", "postgres": {"image": "x"}, "controllerManager": {
     "replicas": 2, "manager": {"args": ["--metrics-bind-address=:8443", "--leader-elect", "--health-probe-bind-address=:8081", "--policy=lonode"],
-                               "env": {"databaseUrl": "postgres://postgres:postgres@postgres:5432/postgres"},
+                               "env": {"databaseUrl": "postgres://postgres:postgres@postgres:5432/postgres", "pgport": "5432"},
                                "resources": {"limits": {"memory": "128Mi"}}}, "serviceAccount": {"annotations": {"a": "b"}}}}
 EVERYTHING = {"replicas": 2, "store.kind": "postgres", "serviceMonitor.create": True, "dashboard.create": True, "grpc.enabled": True, "crds.keep": False,
               "config": {"match": {"policy": "pack"}, "queues": [{"name": "default"}, {"name": "long", "maxDuration": "7d"}]}}
@@ -164,6 +165,9 @@ def test_notes_name_what_has_no_meaning(cluster):
     done = helm("install", "sluice", CHART, "--dry-run=client", *values(**FLUENCE), cluster=cluster)
     for word in ("plugins:", "enableCertManager:", "scheduler.sidecarimage:", "controller.image:", "webhookService:"):
         assert word in done, word
+    done = helm("install", "sluice", CHART, "--dry-run=client", *values(**FLUXQUEUE), cluster=cluster)
+    for word in ("postgres:", "controllerManager.manager.env.pgport:"):
+        assert word in done, word
     assert "no meaning" not in helm("install", "sluice", CHART, "--dry-run=client", cluster=cluster)
 
 
@@ -229,6 +233,41 @@ def test_install_run_upgrade_roll_back_uninstall(cluster, install, tmp_path):
     install(crds__keep=False, store__kind="memory")
     helm("uninstall", "sluice", "--namespace", NAMESPACE, "--wait", cluster=cluster)
     until(lambda: not leftovers(cluster), message="nothing stays")
+
+
+def test_no_pod_waits_for_a_daemon_that_is_gone(cluster, install, tmp_path):
+    """A Deployment that was held has the gate in its template.  After an uninstall as on the page, a pod that it makes has none."""
+    api = cluster.admin
+    page = (ROOT / "docs/install.md").read_text()
+    gates = re.search(r"^```sh\n(kubectl get deployments,.*?)^```", page, re.S | re.M)[1]
+
+    def pods():
+        return [p for p in api.list("pods", "lab") if not p["metadata"].get("deletionTimestamp")]
+
+    def runs():
+        return len(pods()) == 1 and pods()[0]["status"].get("phase") == "Running"
+
+    install(store__kind="memory")
+    cluster.namespace("lab", labels={"sluice.sh/hold": "true"})
+    with chart.ChartDaemon(cluster, hooked=True):
+        template = {"metadata": {"labels": {"a": "web"}}, "spec": work.pod("web", cpu=1, restart="Always")["spec"]}
+        file = tmp_path / "web.json"
+        file.write_text(json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "lab"},
+                                    "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "web"}}, "template": template}}))  # fmt: skip
+        create = ("create", "-o", "json", "-f", file)
+        until(lambda: "fluxqueue" in cluster.kubectl(*create, "--dry-run=server"), message="the API server asks the webhook")
+        assert "fluxqueue" in cluster.kubectl(*create), "the webhook held it"
+        until(runs, message="the Deployment runs")
+        cluster.kubectl("label", "namespace", "--all", "sluice.sh/hold-")
+    helm("uninstall", "sluice", "--namespace", NAMESPACE, "--wait", cluster=cluster)
+    assert runs(), "what runs runs on"
+    env = cluster.env()
+    env["PATH"] = f"{Path(kubectl()).parent}:{env['PATH']}"
+    done = subprocess.run(["sh", "-ec", gates], env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and "patched" in done.stdout, done.stdout + done.stderr
+    api.delete_all("pods", "lab", grace=0)
+    until(runs, message="a pod that is made afterwards runs")
+    api.delete("namespaces", "lab", None)
 
 
 def test_upgrade_from_an_older_version(cluster, install, tmp_path):

@@ -7,6 +7,7 @@ import subprocess
 
 from cluster import work
 from cluster.patience import until
+from e2e.conftest import ZONES, serve_kinds
 from e2e.daemon import program
 
 from . import chart
@@ -38,6 +39,7 @@ class Tour:
 
     def go(self):
         until(lambda: self.d.metrics()["sluice_leader"] == 1, message="the daemon leads")
+        self.zones()
         self.reservations()
         self.lost_answers()
         self.groups()
@@ -46,6 +48,12 @@ class Tour:
         self.callers()
         self.lost_lease()
         self.certificates()
+
+    def zones(self):
+        """A kind that comes while the daemon runs; it looks for it every ten seconds."""
+        serve_kinds(self.api, [ZONES])
+        watch = ("topology.node.k8s.io", "noderesourcetopologies", "watch")
+        until(lambda: any(r[:3] == watch for r in chart.asked(self.cluster)), message="the daemon watches the zones of nodes", interval=1)
 
     def reservations(self):
         self.sluice("reserve", "class", "--count", "1", "--from", "+1h", "--until", "+2h")
@@ -165,6 +173,8 @@ class Tour:
                                   ("replicasets", "bare-set", "default"), ("statefulsets", "db", "default")):  # fmt: skip
             self.api.delete(kind, name, space, propagation="Background", missing_ok=True)
         self.api.delete_all("pods", "default", grace=0)
+        self.api.delete("customresourcedefinitions", ZONES["metadata"]["name"], None, missing_ok=True)
+        self.api.resources = None
 
 
 def unused(cluster, since):

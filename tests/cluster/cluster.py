@@ -358,7 +358,7 @@ class Cluster(nodes.NodeActions):
                 return
             except (OSError, ApiError) as e:
                 if time.monotonic() > end:
-                    raise TimeoutError(f"the API server is not ready after {timeout} s: {e}") from e
+                    raise TimeoutError(f"the API server is not ready after {timeout} s: {e}\n{self.processes['kube-apiserver'].tail()}") from e
             time.sleep(0.05)
 
     def _wait_settled(self):
@@ -384,7 +384,19 @@ class Cluster(nodes.NodeActions):
             env["DISABLE_HTTP2"] = "true"
         self.processes[component].start(self._command(component), env)
         if wait and component in ("etcd", "kube-apiserver"):
-            self.wait_ready()
+            self._wait_served(env)
+
+    def _wait_served(self, env, lives=3):
+        """An API server that comes up on a busy machine may end by itself, because a step of its start took too long, or
+        never become ready, because such a step is not tried again: whoever runs a cluster starts it anew."""
+        for life in range(lives):
+            try:
+                return self.wait_ready()
+            except (RuntimeError, TimeoutError):
+                if life == lives - 1 or not self.processes["etcd"].pid:
+                    raise
+            self.processes["kube-apiserver"].kill()
+            self.processes["kube-apiserver"].start(self._command("kube-apiserver"), env)
 
     def stop(self, component):
         """End one component in good order."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -133,6 +134,15 @@ def test_taken_port_is_survived(tmp_path, monkeypatch):
     with taken, Cluster("busy", root=tmp_path, node_list=[], without=COMPONENTS[2:]) as c:
         assert len(calls) == 2
         assert c.admin.list("namespaces")
+
+
+def test_a_server_that_ends_while_it_starts_is_started_again(tmp_path):
+    with Cluster("again", root=tmp_path, node_list=[], without=COMPONENTS[2:]) as c:
+        server = c.processes["kube-apiserver"]
+        c.kill("apiserver")
+        Timer(0.3, server.signal, [signal.SIGKILL]).start()
+        c.start("apiserver")
+        assert c.admin.list("namespaces") and server.pid
 
 
 def test_audit_counts_bindings(cluster, namespace, audit):

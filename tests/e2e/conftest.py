@@ -23,6 +23,18 @@ def established(crd):
     return any(x["type"] == "Established" and x["status"] == "True" for x in crd.get("status", {}).get("conditions") or [])
 
 
+#: The kind in which agents publish the NUMA zones of nodes.
+ZONES = {
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "noderesourcetopologies.topology.node.k8s.io", "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"}},
+    "spec": {"group": "topology.node.k8s.io", "scope": "Cluster",
+             "names": {"kind": "NodeResourceTopology", "listKind": "NodeResourceTopologyList",
+                       "plural": "noderesourcetopologies", "singular": "noderesourcetopology"},
+             "versions": [{"name": "v1alpha2", "served": True, "storage": True,
+                           "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]},
+}  # fmt: skip
+
+
 def serve_kinds(admin, crds):
     """Install CustomResourceDefinitions and wait until they are served."""
     for crd in crds:
@@ -53,6 +65,8 @@ def space(module_cluster):
     name = f"t{next(_number)}-{os.getpid()}"
     module_cluster.namespace(name)
     yield name
+    if recorder := getattr(module_cluster, "recorder", None):
+        recorder.mark()
     for kind in ("jobs", "deployments", "replicasets", "statefulsets"):
         for obj in module_cluster.admin.list(kind, name):
             module_cluster.admin.delete(kind, obj["metadata"]["name"], name, propagation="Background", missing_ok=True)

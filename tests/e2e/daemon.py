@@ -14,6 +14,8 @@ import yaml
 
 from cluster.patience import PATIENCE_S, patient
 
+from .record import Recorder
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -52,6 +54,7 @@ class Sluiced:
         self.args = ["--verify"] * verify + list(args)
         self.process = None
         self.env = None  # of the process; None: ours
+        self.recorder = None  # SLUICE_RECORD: the first sluiced of a cluster is recorded, see record.py
         settings = {
             "serve": {"socket": self.socket, "https": "127.0.0.1:0", "health": "127.0.0.1:0"},
             "status": {"interval": "1s"},
@@ -65,6 +68,9 @@ class Sluiced:
         self.config.write_text(yaml.safe_dump(settings))
 
     def start(self, timeout=0):
+        path = os.environ.get("SLUICE_RECORD")
+        if path and not getattr(self.cluster, "recorder", None):
+            self.recorder = self.cluster.recorder = Recorder(self.cluster, path).begin()
         kubeconfig = self.kubeconfig
         if kubeconfig is None:
             kubeconfig = self.cluster.sluice_kubeconfig if self.user == "sluice" else self.cluster.kubeconfig
@@ -98,6 +104,9 @@ class Sluiced:
 
     def __exit__(self, *_):
         try:
+            if self.recorder:
+                self.cluster.recorder = None
+                self.recorder.end()
             self.stop()
         finally:
             if self.process and self.process.poll() is None:

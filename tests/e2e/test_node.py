@@ -9,7 +9,7 @@ import pytest
 
 from cluster import work
 
-from .conftest import serve_kinds, until
+from .conftest import ZONES, serve_kinds, until
 from .daemon import Sluiced
 
 CLUSTER = {"node_list": [{"name": "n", "count": 4, "cpu": 8, "memory": "32Gi"}]}
@@ -161,16 +161,7 @@ def test_read_write_once_pod(admin, sluiced, space):
 def zones(admin):
     """zones(node, cpus): the node publishes a NUMA zone for each number of cpus.  The kind comes and goes with the test,
     while the daemon runs."""
-    name = "noderesourcetopologies.topology.node.k8s.io"
-    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    serve_kinds(admin, [{
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": name, "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"}},
-        "spec": {"group": "topology.node.k8s.io", "scope": "Cluster",
-                 "names": {"kind": "NodeResourceTopology", "listKind": "NodeResourceTopologyList",
-                           "plural": "noderesourcetopologies", "singular": "noderesourcetopology"},
-                 "versions": [{"name": "v1alpha2", "served": True, "storage": True, "schema": {"openAPIV3Schema": free}}]},
-    }])  # fmt: skip
+    serve_kinds(admin, [ZONES])
 
     def run(node, cpus):
         amounts = [{"name": "cpu", "capacity": str(n), "allocatable": str(n), "available": str(n)} for n in cpus]
@@ -182,7 +173,7 @@ def zones(admin):
         })  # fmt: skip
 
     yield run
-    admin.delete("customresourcedefinitions", name, None)
+    admin.delete("customresourcedefinitions", ZONES["metadata"]["name"], None)
     admin.resources = None
 
 

@@ -85,7 +85,7 @@ def test_priority_and_limit(module_cluster, sluiced, sluice, gang, placed, space
     until(lambda: jobs().get("first", {}).get("promised"))
     # A longer limit of what runs moves the promise of who waits for it, and the history says why.
     before = seconds(jobs()["first"]["estimate"])
-    assert "runs has a limit of 1200 s now" in sluice("limit", "runs", "20m")
+    assert "runs has a limit of 20m now" in sluice("limit", "runs", "20m")
     until(lambda: abs(seconds(jobs()["first"]["estimate"]) - before - 600) <= 1)
     assert seconds(jobs()["runs"]["end"]) - seconds(jobs()["runs"]["start"]) == 1200
     assert "overrun" in history(sluiced, jobs()["first"]["id"])
@@ -198,7 +198,7 @@ def test_reservation(module_cluster, sluiced, sluice, gang, placed, space):
     until(lambda: 'no Reservation "nothing"' in jobs().get("nobody", {}).get("reason", ""))
     assert "RESERVATION" in sluice("reservations") and "Planned" in sluice("reservations")
     assert "already" in sluice("reserve", "class", "--count", "1", "--until", "+1h", code=1)
-    assert "give one of" in sluice("reserve", "x", "--until", "+1h", code=2)
+    assert "give either --nodes or --count" in sluice("reserve", "x", "--until", "+1h", code=2)
     assert "the API server refused" in sluice("reserve", "Not_A_Name", "--count", "1", "--until", "+1h", code=1)
 
     assert "is over" in sluice("unreserve", "class")

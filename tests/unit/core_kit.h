@@ -16,6 +16,7 @@
 struct fpod {
 	char name[64], uid[80], node[32], phase[16], spec[1000], meta[1000];
 	char status[200]; /* more of it: ",\"key\":value" */
+	char created[24]; /* "": when the year began */
 	bool there;
 	uint64_t rv;
 };
@@ -82,12 +83,11 @@ static inline void pod_text(const struct fpod *p, char out[4096])
 {
 	snprintf(out, 4096,
 		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"%s\","
-		 "\"resourceVersion\":\"%" PRIu64
-		 "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"%s%s},"
+		 "\"resourceVersion\":\"%" PRIu64 "\",\"creationTimestamp\":\"%s\"%s%s},"
 		 "\"spec\":{%s%s%s%s},\"status\":{\"phase\":\"%s\"%s}}",
-		 p->name, p->uid, p->rv, *p->meta ? "," : "", p->meta, p->spec,
-		 *p->node ? ",\"nodeName\":\"" : "", p->node, *p->node ? "\"" : "", p->phase,
-		 p->status);
+		 p->name, p->uid, p->rv, *p->created ? p->created : "2026-01-01T00:00:00Z",
+		 *p->meta ? "," : "", p->meta, p->spec, *p->node ? ",\"nodeName\":\"" : "", p->node,
+		 *p->node ? "\"" : "", p->phase, p->status);
 }
 
 static inline void feed_pod(struct world *w, struct fpod *p, bool gone)

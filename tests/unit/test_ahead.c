@@ -96,11 +96,16 @@ static void test_note(void)
 		const char *what;
 		const char *mark, *status;
 		bool suspend, noted;
+		const char *phase; /* of its pods in the end */
 	} row[] = {
-		{ "runs for long", "yes", "", false, true },
+		{ "runs for long", "yes", "", false, true, NULL },
 		{ "is over", "yes", "\"conditions\":[{\"type\":\"Complete\",\"status\":\"True\"}]",
-		  false, false },
-		{ "was suspended by its user", "yes", "", true, false },
+		  false, false, NULL },
+		{ "was suspended by its user", "yes", "", true, false, NULL },
+		{ "has ended, as its controller will say later", "yes", "", false, false,
+		  "Succeeded" },
+		{ "has failed pods and will make others", "yes", "\"failed\":2", false, true,
+		  "Failed" },
 	};
 
 	for (size_t i = 0; i < SLU_LEN(row); i++) {
@@ -117,6 +122,8 @@ static void test_note(void)
 		later(&w, 1);
 		feed_job_as(&w, "next", 2, row[i].suspend, row[i].mark, AHEAD, "", "",
 			    row[i].status);
+		for (int k = 0; k < 2 && row[i].phase; k++)
+			end_pod(&w, q[k], row[i].phase);
 		for (int s = 0; s < 35; s++)
 			later(&w, 1);
 		ok(seen.pods == 2 && seen.jobs == 1 + row[i].noted, "a Job that %s: %d notes",

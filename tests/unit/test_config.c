@@ -74,6 +74,7 @@ static void test_messages(void)
 		  "f.yaml:1: jobs.defaultDuration: expected a duration such as 90s, 15m, 1h30m, 7d, 01:30:00" },
 		{ "place:\n  paralel: 3\n", -EINVAL,
 		  "f.yaml:2: place: no setting \"paralel\"; did you mean \"parallel\"?" },
+		{ "a: 1\n", -EINVAL, "f.yaml:1: no setting \"a\"" },
 		{ "place:\n  parallel: 0\n", -ERANGE,
 		  "f.yaml:2: place.parallel: 0 is outside 1..1000" },
 		{ "queues:\n- name: a\n- name: b\n  policy: best\n", -EINVAL,

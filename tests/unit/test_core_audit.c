@@ -82,6 +82,36 @@ static void test_equal(void)
 	close_world(&w);
 }
 
+/* While members of a gang end, nothing is started for a moment.  A promise that is due in that moment takes
+ * its room in the plan, and no run has it yet. */
+static void test_promise_due(void)
+{
+	struct world w;
+	struct fpod *g[30];
+	int64_t cpu;
+
+	open_world(&w, 2, 4,
+		   "status: {audit: 1s}\nqueues: [{name: default, policy: conservative}]\n");
+	for (int i = 0; i < 30; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "g-%d", i);
+		g[i] = add_pod(&w, name, "sluice", "100m", GROUP("g", "30"));
+	}
+	turn(&w);
+	add_pod(&w, "a", "sluice", "4", "\"annotations\":{\"sluice.sh/duration\":\"20s\"}");
+	turn(&w);
+	add_pod(&w, "b", "sluice", "4", "\"annotations\":{\"sluice.sh/duration\":\"20s\"}");
+	turn(&w);
+	for (int i = 0; i < 28; i++) {
+		w.now_us += 1000000;
+		end_pod(&w, g[i], "Succeeded");
+		turn(&w);
+	}
+	ok(found(&w, &cpu) == 0, "a promise that is due and has not started is no difference");
+	close_world(&w);
+}
+
 /* A change that is on its way is no difference. */
 static void test_late(void)
 {
@@ -667,6 +697,7 @@ int main(void)
 	test_node_made_again();
 	slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
 	test_equal();
+	test_promise_due();
 	test_late();
 	test_lost();
 	test_node_lost();

@@ -57,7 +57,7 @@ static void test_why(void)
 	for (uint32_t i = 0; i < s->n_jobs; i++)
 		if (!strcmp(s->job[i].name, "w"))
 			j = s->job[i];
-	ok(j.passers == 1 && j.n_passed == 1 && strstr(j.passed[0], "harm 0 s") &&
+	ok(j.passers == 1 && j.n_passed == 1 && strstr(j.passed[0], "delay 0s") &&
 		   strstr(j.passed[0], "the shortest goes first"),
 	   "passed by %s", j.n_passed ? j.passed[0] : "nobody");
 	ok(j.n_help == 0 || !strstr(j.help[0], "slots"), "one pod cannot be fewer: %s",
@@ -107,7 +107,7 @@ static void test_limit(void)
 	ok(pictured(&w, "b").estimate_s == start + 600 && pictured(&w, "b").promised,
 	   "the estimate of b is the end of a");
 	change(&w, SLU_ASK_LIMIT, "a", 100);
-	ok(!w.answer_rc && strstr(w.answer, "a has a limit of 100 s now"),
+	ok(!w.answer_rc && strstr(w.answer, "a has a limit of 1m40s now"),
 	   "the answer names the new limit: %s", w.answer);
 	ok(pictured(&w, "a").end_s == start + 100 && pictured(&w, "b").estimate_s == start + 100,
 	   "a shorter limit of a running gang moves the plan up");
@@ -136,7 +136,7 @@ static void test_limit_of_queue(void)
 
 	open_line(&w, "queues: [{name: default, maxDuration: 10m, defaultDuration: 10m}]");
 	change(&w, SLU_ASK_LIMIT, "b", 601);
-	ok(w.answer_rc == -EINVAL && strstr(w.answer, "allows 600 s"),
+	ok(w.answer_rc == -EINVAL && strstr(w.answer, "allows at most 10m"),
 	   "a waiting job gets no limit above its queue's: %s", w.answer);
 	change(&w, SLU_ASK_LIMIT, "a", 601);
 	ok(!w.answer_rc, "an operator may let a running one go on: %s", w.answer);
@@ -144,7 +144,7 @@ static void test_limit_of_queue(void)
 	feed_pod(&w, &w.pod[1], false);
 	turn(&w);
 	ok(!strcmp(pictured(&w, "b").state, "refused") &&
-		   strstr(pictured(&w, "b").reason, "allows 600 s"),
+		   strstr(pictured(&w, "b").reason, "allows at most 10m"),
 	   "a wish beyond it is refused: %s", pictured(&w, "b").reason);
 	snprintf(w.pod[1].meta, sizeof w.pod[1].meta, NOTES("\"sluice.sh/duration\":\"60\""));
 	feed_pod(&w, &w.pod[1], false);

@@ -428,6 +428,35 @@ static void test_podgroup_deleted(void)
 	close_world(&w);
 }
 
+/* A watch loses one of the five pods of a gang of four; it comes to light when the others have ended.
+ * A pod that is made after that begins a new life of the group, and waits for three more. */
+static void test_overlooked(void)
+{
+	static const char meta[] = "\"labels\":{\"scheduling.x-k8s.io/pod-group\":\"pg\"}";
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 4, 2, "");
+	podgroup(&w, false);
+	p = crowd(&w, "m", 4, "2", meta);
+	turn(&w);
+	ok(bound(&w, "m") == 4, "the four that are known start");
+	for (int i = 0; i < 4; i++)
+		end_pod(&w, &p[i], "Succeeded");
+	later(&w, 5);
+	add_pod(&w, "o-0", "sluice", "2", meta);
+	later(&w, 5);
+	ok(bound(&w, "o") == 1, "the fifth belongs to them, and starts");
+	end_pod(&w, &w.pod[w.n_pods - 1], "Succeeded");
+	later(&w, 5);
+	p = make_pod(&w, "n-0", "sluice", "2", meta);
+	snprintf(p->created, sizeof p->created, "2026-01-01T00:01:00Z");
+	feed_pod(&w, p, false);
+	later(&w, 5);
+	ok(bound(&w, "n") == 0, "one of the next four does not start alone");
+	close_world(&w);
+}
+
 #define REPLICAS(n, rev, uid)                                                                \
 	"\"name\":\"" uid "\",\"uid\":\"" uid                                                \
 	"\",\"annotations\":{\"deployment.kubernetes.io/revision\":\"" rev "\"},"            \
@@ -785,6 +814,7 @@ int main(void)
 	test_name_used_again();
 	test_all_replaced();
 	test_podgroup_deleted();
+	test_overlooked();
 	test_deployment_edited();
 	test_hold_stays();
 	test_quota();

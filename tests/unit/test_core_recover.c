@@ -22,8 +22,8 @@ static void die(struct world *w)
 	w->core = NULL;
 }
 
-/* The next life: lists the nodes and the pods that are there. */
-static void live(struct world *w, int nodes, int cpu)
+/* The next life begins, and knows what the store has. */
+static void begin_life(struct world *w)
 {
 	struct slu_core_setup cs = { .config = w->cfg,
 				     .verify = true,
@@ -36,6 +36,12 @@ static void live(struct world *w, int nodes, int cpu)
 	cs.out = w->out;
 	if (slu_core_new(&cs, &w->core, &err) < 0 || slu_core_lead(w->core, &setup, &err) < 0)
 		ok(false, "start: %s", err.text);
+}
+
+/* The next life: lists the nodes and the pods that are there. */
+static void live(struct world *w, int nodes, int cpu)
+{
+	begin_life(w);
 	for (int i = 0; i < nodes; i++) {
 		char name[16], labels[64];
 
@@ -409,6 +415,28 @@ static void test_user_said(void)
 	last_life_over(&w);
 }
 
+/* Somebody asks for a job before the lists of a new process are complete: that it is not known yet does not
+ * mean that there is no such job. */
+static int put_off;
+
+static void was_put_off(void *arg, int rc, const char *text)
+{
+	put_off = rc;
+}
+
+static void test_asked_too_early(void)
+{
+	struct world w;
+
+	first_life(&w, 1, 4, "");
+	die(&w);
+	begin_life(&w);
+	take_ask(&w, SLU_ASK_RELEASE, "a", was_put_off);
+	ok(put_off == -EAGAIN, "who asks before the lists are there is asked to wait (%d)",
+	   put_off);
+	last_life_over(&w);
+}
+
 static void three_of_a_job(struct world *w)
 {
 	for (int i = 0; i < 3; i++) {
@@ -693,7 +721,12 @@ static void test_last_of_a_gang(void)
 	}
 	feed_node(&w, m[0].node, 2, "", "\"unschedulable\":true", "True");
 	go_on(&w, NONE, NULL);
-	ok(bound(&w, "g-") == 1, "the last one starts on another node (%d)", bound(&w, "g-"));
+	ok(bound(&w, "g-") == 0, "a binding to the closed node may be on its way (%d)",
+	   bound(&w, "g-"));
+	w.now_us += 11000000;
+	go_on(&w, NONE, NULL);
+	ok(bound(&w, "g-") == 1, "none shows: the last one starts on another node (%d)",
+	   bound(&w, "g-"));
 	last_life_over(&w);
 }
 
@@ -881,6 +914,37 @@ static void test_forged_release(void)
 	ok(*pod(&w, "a-0")->node && !seen.pods,
 	   "forged places and a forged release get nothing; who waited before starts (%d)",
 	   seen.pods);
+	last_life_over(&w);
+}
+
+/* Pods that were let go and not bound yet lose their Job (kubectl delete --cascade=orphan): by their
+ * objects each is a group of its own, of which the store knows nothing. */
+static void test_release_orphaned(void)
+{
+	struct world w;
+
+	held_and_killed(&w);
+	seen.outcome = SLU_KUBE_OK;
+	feed_job(&w, "j", 2, false, "released", ",\"sluice.sh/places\":\"n0*2\"");
+	gated_pod(&w, "j-0", "j");
+	gated_pod(&w, "j-1", "j");
+	go_on(&w, NONE, NULL);
+	ok(seen.pods == 2 && strstr(pod(&w, "j-0")->spec, "hostname"), "the pods are let go (%d)",
+	   seen.pods);
+	die(&w);
+	for (int i = 0; i < 2; i++) {
+		struct fpod *p = pod(&w, i ? "j-1" : "j-0");
+
+		snprintf(p->meta, sizeof p->meta, "\"annotations\":{\"sluice.sh/node\":\"n0\"}");
+	}
+	for (int i = 0; i < 2; i++) { /* the second life is told by the rows of the first */
+		live(&w, 1, 4);
+		w.patched = server;
+		go_on(&w, NONE, NULL);
+		ok(!*pod(&w, "a-0")->node, "pods that were let go count without their Job, too");
+		if (!i)
+			die(&w);
+	}
 	last_life_over(&w);
 }
 
@@ -1455,6 +1519,7 @@ int main(void)
 	test_full_queue();
 	test_queue_renamed();
 	test_user_said();
+	test_asked_too_early();
 	test_half_evicted();
 	test_bare_pods_stay();
 	test_after_those_of_the_past();
@@ -1470,6 +1535,7 @@ int main(void)
 	test_release_lost_after_outage();
 	test_release_done();
 	test_forged_release();
+	test_release_orphaned();
 	test_release_of_those_ahead();
 	test_same_name_anew();
 	test_earlier_life_leaves();

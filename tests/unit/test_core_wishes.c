@@ -259,10 +259,27 @@ static void test_running(void)
 	close_world(&w);
 }
 
+/* Somebody writes nonsense on a pod that runs. */
+static void test_nonsense_while_running(void)
+{
+	struct world w;
+	struct fpod *p;
+
+	open_world(&w, 1, 4, "");
+	p = add_pod(&w, "p", "sluice", "1", "");
+	turn(&w);
+	ok(*p->node, "a pod runs");
+	edit(&w, p, NOTES(KEY("exclusive", "nonsense")));
+	ok(w.events == 0, "of a pod that runs it is not said that it fails to be placed: %s",
+	   w.last_event);
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR, SLU_LOG_TEXT, 2);
 	test_misspelt();
+	test_nonsense_while_running();
 	test_serving();
 	test_queue_and_begin();
 	test_limits();

@@ -48,7 +48,7 @@ static const struct {
 	{ "just text", "is not a kubeconfig" },
 	{ HEAD, "current-context is not set" },
 	{ HEAD "current-context: other\n" CLU USR,
-	  "current-context names context \"other\", which is not there" },
+	  "current-context names context \"other\", which does not exist" },
 	{ HEAD CTX USR, "contexts[\"x\"].context.cluster names \"c\", which is not in clusters" },
 	{ HEAD CTX CLU, "contexts[\"x\"].context.user names \"u\", which is not in users" },
 	{ HEAD CTX "clusters: {}\n" USR, "clusters is not a list" },

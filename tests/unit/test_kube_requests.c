@@ -50,16 +50,14 @@ static void check(const char *spec, const char *limits, const char *class, int64
 {
 	const struct slu_kobj *j = job_of(spec), *l = NULL, *rc = NULL, *p;
 	struct slu_kadmission a = { .priority = 7 };
-	const struct slu_klimitrange *all[1];
 
 	if (limits) {
 		l = made(SLU_KIND_LIMITRANGE,
 			 "{\"metadata\":{\"name\":\"l\",\"namespace\":\"ns\"},"
 			 "\"spec\":{\"limits\":[%s]}}",
 			 limits);
-		all[0] = slu_klimitrange(l);
-		a.limits = all;
-		a.nlimits = 1;
+		a.missing = slu_klimitrange(l)->requests;
+		a.nmissing = slu_klimitrange(l)->nrequests;
 	}
 	if (class) {
 		rc = made(SLU_KIND_RUNTIMECLASS, "{\"metadata\":{\"name\":\"kata\"},%s}", class);

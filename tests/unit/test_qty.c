@@ -211,6 +211,29 @@ static void check_random(void)
 	ok(!bad, "20000 random values print and parse back to themselves");
 }
 
+static void check_durations(void)
+{
+	static const struct {
+		int64_t s;
+		const char *text;
+	} span[] = {
+		{ 0, "0s" },
+		{ 59, "59s" },
+		{ 60, "1m" },
+		{ 5400, "1h30m" },
+		{ 14400, "4h" },
+		{ 86400 + 1, "1d1s" },
+		{ INT64_MAX, "106751991167300d15h30m7s" },
+	};
+
+	for (size_t i = 0; i < SLU_LEN(span); i++) {
+		char out[SLU_QTY_TEXT];
+
+		ok(!strcmp(slu_duration_text(span[i].s, out), span[i].text),
+		   "%" PRId64 " s are written as %s: %s", span[i].s, span[i].text, out);
+	}
+}
+
 int main(void)
 {
 	char longest[SLU_QTY_MAX + 2];
@@ -218,6 +241,7 @@ int main(void)
 
 	check_tables();
 	check_random();
+	check_durations();
 	memset(longest, '0', sizeof longest);
 	ok(slu_qty_parse(longest, SLU_QTY_MAX, SLU_QTY_UNIT, &v, NULL) == 0 && v == 0,
 	   "%d zeros are zero", SLU_QTY_MAX);

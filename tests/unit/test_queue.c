@@ -249,7 +249,8 @@ static void limits(void)
 	kit_new(&k, 8, 1, SLU_POLICY_EASY);
 	kit_queue(&k, &c);
 	kit_job(&k, 1, 4, 10, NULL);
-	ok(k.refused[1] == 1 && strstr(k.text[1], "allows 3"), "limit: size (%s)", k.text[1]);
+	ok(k.refused[1] == 1 && strstr(k.text[1], "allows at most 3"), "limit: size (%s)",
+	   k.text[1]);
 	kit_job(&k, 1, 3, 101, NULL);
 	is(k.refused[1], 2, "limit: a job above maxDuration is refused");
 	kit_job(&k, 1, 1, 10, KIT_SPEC(.queue = "nosuch"));

@@ -110,7 +110,7 @@ static void beside_a_promise(void)
 	ok(x.promised && x.start_s == 100 && x.n_passed == 1, "beside: promised 100, passed once");
 	ok(passed_by(&x, "c", SLU_PASS_BESIDE, 0, false), "beside: by c, harm 0 s");
 	slu_passer_text(&x.passer[0], text, sizeof text);
-	ok(!strcmp(text, "job c (2 slots) at 0: started beside its promise; harm 0 s"), "%s (%s)",
+	ok(!strcmp(text, "job c (2 slots) at 0: started beside its promise; delay 0s"), "%s (%s)",
 	   "beside: the passer is described in words", text);
 	is(slu_queue_explain(k.q, 0, 9, 100, &x, NULL), -ENOENT,
 	   "beside: an unknown job has no explanation");
@@ -192,7 +192,7 @@ static void harm(void)
 		       x.help[0].start_s == 3,
 	       "harm: fewer slots would help"))
 		slu_help_text(&x.help[0], 3, text, sizeof text);
-	ok(!strcmp(text, "with 1 slots: it would start now"), "%s (%s)",
+	ok(!strcmp(text, "with 1 slot: it would start now"), "%s (%s)",
 	   "harm: the help is described in words", text);
 	ok(!slu_queue_check(k.q, 3, &k.err), "harm: the queue is as it was (%s)", k.err.text);
 	is(k.start[2], SLU_TIME_NONE, "harm: nothing was started");
@@ -265,6 +265,37 @@ static void shorter(void)
 	kit_done(&k);
 }
 
+/* A job of 800 s on both nodes waits for the end of a reservation, at 1000.  From 100 to 400 the nodes
+ * are free: half the limit does not fit there, a quarter does. */
+static void much_shorter(void)
+{
+	const char *ann = "ann";
+	struct slu_span res = { .kind = SLU_SPAN_RESERVATION,
+				.name = "class",
+				.from_s = 400,
+				.to_s = 1000,
+				.count = 2,
+				.user = &ann,
+				.nuser = 1 };
+	struct slu_event add = { .kind = SLU_EV_SPAN_ADD, .span = &res };
+	struct slu_explain x;
+	bool found = false;
+	struct kit k;
+
+	kit_new(&k, 2, 1, SLU_POLICY_EASY);
+	is(kit_apply(&k, &add), 0, "much shorter: a reservation is accepted");
+	kit_job(&k, 1, 2, 100, NULL);
+	kit_job(&k, 2, 2, 800, NULL);
+	kit_at(&k, 0);
+	slu_queue_explain(k.q, 0, 2, 100, &x, NULL);
+	is(x.start_s, 1000, "much shorter: as it is, after the reservation");
+	for (uint32_t i = 0; i < x.n_help; i++)
+		found |= x.help[i].kind == SLU_HELP_LIMIT && x.help[i].value == 200 &&
+			 x.help[i].start_s == 100;
+	ok(found, "much shorter: with a quarter of the limit, before it");
+	kit_done(&k);
+}
+
 /* Every allocation fails once; the queue goes on as if nobody had asked. */
 static void faults(void)
 {
@@ -314,6 +345,7 @@ int main(void)
 	harm();
 	elsewhere();
 	shorter();
+	much_shorter();
 	faults();
 	return tap_done();
 }

@@ -30,7 +30,7 @@ static void waiting(void)
 	why_is(&k, 1, "running since 0", NULL);
 	why_is(&k, 2, "needs 4 slots of 1m cpu at once; only 2 fit now", "with 2 slots");
 	why_is(&k, 2, "job alpha until 100", NULL);
-	why_is(&k, 3, "promised to others", "a limit of 100 s");
+	why_is(&k, 3, "promised to others", "a limit of 1m40s");
 	ok(!slu_queue_why(k.q, 0, 2, &w, NULL) && w.promised && w.planned_s == 100 &&
 		   w.position == 1 && w.place.slots == 4,
 	   "why: 2 is first, promised 100 on four slots");

@@ -411,7 +411,7 @@ static void test_certs(void)
 	ok(slu_certs_check(&c, more, 2, NOW, &err) == SLU_CERTS_LEAF_DUE,
 	   "the certificate does not verify for another name: %s", err.text);
 	ok(slu_certs_check(&c, dns, 2, NOW + 3300 * day, &err) == SLU_CERTS_UNUSABLE,
-	   "certificates whose authority ends within a year are unusable: %s", err.text);
+	   "certificates whose authority expires within a year are unusable: %s", err.text);
 	ca = slu_strdup(c.ca_cert);
 	ok(slu_certs_renew(&c, more, 2, NOW + 276 * day, &err) == 0 && strcmp(ca, c.ca_cert) == 0,
 	   "renewed under the same CA");

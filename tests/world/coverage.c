@@ -24,20 +24,23 @@ struct mark {
 static struct {
 	SLU_VEC(struct mark) mark;
 	struct slu_map by_name;
-	uint64_t number, fresh;
+	uint64_t number;
 	struct world *w;
 } cover;
 
 void cover_world(struct world *w)
 {
 	cover.number++;
-	cover.fresh = 0;
 	cover.w = w;
 }
 
-uint64_t cover_fresh(void)
+uint32_t cover_seen(bool *hit, uint32_t max)
 {
-	return cover.fresh;
+	uint32_t n = SLU_MIN(cover.mark.n, max);
+
+	for (uint32_t i = 0; i < n; i++)
+		hit[i] = cover.mark.p[i].times && cover.mark.p[i].last == cover.number;
+	return n;
 }
 
 static struct mark *mark_of(const char *name)
@@ -86,10 +89,8 @@ void cover_hit(const char *kind, const char *what)
 
 	snprintf(name, sizeof name, "%s: %s", kind, what);
 	m = mark_of(name);
-	if (!m->times++) {
-		cover.fresh++;
+	if (!m->times++)
 		m->seed = cover.w ? cover.w->seed : 0;
-	}
 	m->worlds += m->last != cover.number;
 	m->last = cover.number;
 }
@@ -225,8 +226,25 @@ void __wrap_slu_log_fields(enum slu_log_level level, const char *msg, const stru
 {
 	if (level >= SLU_WARN)
 		cover_hit("log", msg);
+	if (level >= SLU_WARN && cover.w)
+		rule_logged(cover.w, msg);
 	if (__real_slu_log_enabled(level))
 		__real_slu_log_fields(level, msg, f, n);
+}
+
+/* Room that appeared in front of the next pass of that queue. */
+static struct {
+	const struct slu_queue *q;
+	const char *what;
+} room;
+
+static void note_room(const struct slu_queue *q, const struct slu_event *ev)
+{
+	room.what = ev->kind == SLU_EV_NODE_ADD || ev->kind == SLU_EV_NODE_UP ? "a node was changed"
+		    : ev->kind == SLU_EV_FOREIGN_REMOVE                       ? "other work ended"
+		    : room.q == q && ev->kind != SLU_EV_QUEUE_SET             ? room.what
+									      : NULL;
+	room.q = q;
 }
 
 static void decided(const struct slu_decisions *d, uint32_t from)
@@ -250,6 +268,8 @@ int __wrap_slu_qlog_apply(struct slu_qlog *l, struct slu_queue *q, int64_t now_s
 	int rc = __real_slu_qlog_apply(l, q, now_s, ev, out, err);
 
 	decided(out, SLU_MIN(n, out->v.n));
+	if (!rc)
+		note_room(q, ev);
 	return rc;
 }
 
@@ -260,10 +280,13 @@ int __wrap_slu_qlog_schedule(struct slu_qlog *l, struct slu_queue *q, int64_t no
 	int rc = __real_slu_qlog_schedule(l, q, now_s, out, err);
 
 	decided(out, SLU_MIN(n, out->v.n));
+	for (uint32_t i = SLU_MIN(n, out->v.n); cover.w && room.q == q && i < out->v.n; i++)
+		rule_earlier(cover.w, &out->v.p[i], room.what);
+	room.what = NULL;
 	return rc;
 }
 
-void cover_begin(void)
+void cover_begin(unsigned age)
 {
 	char name[64];
 
@@ -273,10 +296,14 @@ void cover_begin(void)
 		cover_expect(name);
 	}
 	for (int i = SLU_CAUSE_NEW; i <= SLU_CAUSE_DROPPED; i++) {
+		if (i == SLU_CAUSE_STARTED) /* of a start, which is no plan */
+			continue;
 		snprintf(name, sizeof name, "cause: %s", slu_cause_name((enum slu_cause)i));
 		cover_expect(name);
 	}
 	for (uint32_t i = 0; i < world_ops(); i++) {
+		if (world_op(i)->since > age || world_op(i)->fn == lives_compare)
+			continue;
 		snprintf(name, sizeof name, "action: %s", world_op(i)->name);
 		cover_expect(name);
 	}

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "control/frame/frame.h"
 #include "coverage.h"
 #include "kube/codec.h"
 
@@ -10,6 +11,8 @@
 /* Of the other kinds there is nothing to list. */
 static bool is_modelled(const struct world *w, enum slu_kkind k)
 {
+	if (w->recorded)
+		return w->recorded >> k & 1;
 	return (w->customs && is_custom(k)) || (w->age >= 2 && is_plain(k)) || k == SLU_KIND_NODE ||
 	       k == SLU_KIND_POD || k == SLU_KIND_NAMESPACE || k == SLU_KIND_JOB ||
 	       k == SLU_KIND_REPLICASET || k == SLU_KIND_STATEFULSET || k == SLU_KIND_DEPLOYMENT;
@@ -466,8 +469,9 @@ static void begin_watch(struct daemon *d, enum slu_kkind kind)
 		if (slu_mirror_new(kind, d->codec, &h, &x->mirror) < 0)
 			abort();
 		x->listing = true;
-		world_at(w, w->now_us + world_span(w, d->life + kind, 2000, SECOND / 4), list,
-			 (uint64_t)d->n | (uint64_t)kind << 8, d->life);
+		if (!w->recorded)
+			world_at(w, w->now_us + world_span(w, d->life + kind, 2000, SECOND / 4),
+				 list, (uint64_t)d->n | (uint64_t)kind << 8, d->life);
 	} else {
 		struct slu_record *r = slu_rec_synced_new(kind);
 
@@ -544,8 +548,9 @@ static struct daemon *start(struct world *w, int n, const char *store, bool mute
 		  d->setup.term);
 	for (enum slu_kkind k = SLU_KIND_NODE; k < SLU_KIND_PARTIAL; k++)
 		begin_watch(d, k);
-	world_at(w, w->now_us + d->cfg->status.audit_s * SECOND, census_period, (uint64_t)n,
-		 d->life);
+	if (!w->recorded) /* which has no lists for the audit */
+		world_at(w, w->now_us + d->cfg->status.audit_s * SECOND, census_period, (uint64_t)n,
+			 d->life);
 	return d;
 }
 
@@ -639,6 +644,30 @@ void daemon_kill(struct world *w, int n, const char *how)
 bool daemon_alive(const struct world *w, int n)
 {
 	return w->daemon[n];
+}
+
+bool daemon_promised(const struct world *w, int n, const char *node)
+{
+	const struct slu_machine *m = slu_queue_machine(w->daemon[n]->core->q);
+	slu_node at = slu_machine_node_find(m, node);
+	bool due = false;
+
+	for (uint32_t i = 0; at != SLU_NODE_NONE && i < slu_machine_node_shares(m, at); i++) {
+		struct slu_node_share share;
+		struct slu_gang_info info;
+
+		slu_machine_node_share(m, at, i, &share);
+		due |= slu_gang_info(m, share.job, &info, NULL) == 0 &&
+		       info.state == SLU_GANG_RESERVED && info.counted;
+	}
+	return due;
+}
+
+bool daemon_answers(const struct world *w, int n)
+{
+	const struct daemon *d = w->daemon[n];
+
+	return d && d->journal && slu_core_synced(d->core);
 }
 
 void daemon_pause(struct world *w, int n, int64_t until_us)

@@ -80,3 +80,6 @@ void requests_send(struct daemon *d, struct slu_rec_write *x); /* takes it over 
 void foretell_anew(struct slu_core *c);
 /* foretell.c: the next cycle looks at every job that waits. */
 void plan_anew(struct slu_core *c);
+/* The second of a promise has come, and what is to make room for it has not ended: for that second the
+ * room counts as taken by the promise.  A daemon that starts books promises from the next second on. */
+bool plan_is_due(struct slu_core *c);

@@ -30,6 +30,19 @@ static void kill_daemon(struct world *w, struct slu_rng *r)
 	world_at(w, w->now_us + (slu_rng_below(r, 2) ? SECOND / 100 : seconds(r, 20)), rise, 0, 0);
 }
 
+/* What it bound then is seen by the next life, or not yet, while the store is slow. */
+static void die_at_bind(struct world *w, struct slu_rng *r)
+{
+	w->fault.die_at_bind += 1 + (int)slu_rng_below(r, 3);
+}
+
+void faults_at_bind(struct world *w)
+{
+	daemon_kill(w, 0, "");
+	w->fault.store_slow_until_us = w->now_us + 8 * SECOND;
+	world_at(w, w->now_us + 2 * SECOND, rise, 0, 0);
+}
+
 static void pause_daemon(struct world *w, struct slu_rng *r)
 {
 	daemon_pause(w, 0, w->now_us + seconds(r, 30));
@@ -377,6 +390,7 @@ static void remake_node(struct world *w, struct slu_rng *r)
 const struct op fault_ops[] = {
 	{ "kill the daemon", 12, kill_daemon },
 	{ "another life is compared", 40, lives_compare },
+	{ "killed as it binds", 4, die_at_bind, 4 },
 	{ "pause the daemon", 3, pause_daemon },
 	{ "clock back two hours", 2, clock_back },
 	{ "clock back ten minutes", 3, clock_back_little, 2 },

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "control/report/snapshot.h"
+#include "control/rules/group.h"
 #include "coverage.h"
 #include "daemon.h"
 #include "queue/log.h"
@@ -109,6 +110,8 @@ static uint32_t needs(struct world *w, const struct obj *pod)
 		return (uint32_t)atoi(size);
 	if (g)
 		return (uint32_t)g->custom.min;
+	if (least && !o)
+		return (uint32_t)SLU_MAX(atoi(least), 0);
 	if (group_name(pod))
 		return 0; /* a JobSet whose Jobs come one by one, or a PodGroup that is not there */
 	if (o && o->kind == SLU_KIND_JOB) {
@@ -140,6 +143,12 @@ static bool current(const struct obj *o, int by, int64_t issued_us)
 	return o->told_rv[by] >= o->rv && knew(o->told_change[by], issued_us);
 }
 
+/* Whether the pod names our scheduler; the daemon reads its names when it starts. */
+static bool is_ours(const struct world *w, const struct obj *pod)
+{
+	return !strcmp(pod->pod.t.scheduler, w->set.other_name ? "another" : "sluice");
+}
+
 /* ---- binding ---- */
 
 static void check_deleted(struct world *w, int by, int64_t issued_us, const struct obj *pod)
@@ -156,10 +165,18 @@ static void check_deleted(struct world *w, int by, int64_t issued_us, const stru
 				     is_live(o) ? "being deleted" : "deleted");
 }
 
+/* Whether a pod that was let go goes where it is pinned: the default scheduler sees to that.  One that
+ * names our scheduler goes nowhere without a bind of ours, and one that names a scheduler that nobody runs
+ * (ours had another name when it let the pod go) goes nowhere at all. */
+static bool goes(const struct obj *pod)
+{
+	return !pod->pod.t.gates && !strcmp(pod->pod.t.scheduler, "default-scheduler");
+}
+
 /* Bound there, or let go to there. */
 static bool is_at(const struct obj *pod, const char *node)
 {
-	const char *at = *pod->pod.node ? pod->pod.node : pod->pod.t.gates ? "" : pod->pod.pin;
+	const char *at = *pod->pod.node ? pod->pod.node : goes(pod) ? pod->pod.pin : "";
 
 	return !strcmp(at, node);
 }
@@ -211,6 +228,19 @@ static void check_node(struct world *w, const struct obj *pod, const struct obj 
 	if (why)
 		world_broken(w, "eligible", "pod %s is bound to %s, which %s", pod->name,
 			     node->name, why);
+}
+
+static void check_port(struct world *w, int by, int64_t issued_us, const struct obj *pod,
+		       const struct obj *node)
+{
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n && pod->pod.t.port; i++) {
+		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
+
+		if (o != pod && o->pod.t.port == pod->pod.t.port &&
+		    counts_at(by, issued_us, o, node))
+			world_broken(w, "port", "pod %s is bound to %s, where %s has its port",
+				     pod->name, node->name, o->name);
+	}
 }
 
 /* The first of a gang: the others must be there. */
@@ -279,6 +309,42 @@ static void check_after(struct world *w, int by, int64_t issued_us, const struct
 	}
 }
 
+/* At most as many members of an elastic gang at once as it says. */
+static void check_most(struct world *w, const struct obj *pod)
+{
+	const char *most = pairs_get(&pod->note, "sluice.sh/max-size");
+	const struct obj *o = maker(w, pod);
+	uint64_t key = gang_key(w, pod);
+	int n = 1;
+
+	if (!most || pod->edited || pod->orphan || (o && o->edited))
+		return;
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		const struct obj *x = w->obj[SLU_KIND_POD].p[i];
+
+		n += x != pod && *x->pod.node && !is_over(x) && !x->deleted_us && !x->pod.late &&
+		     gang_key(w, x) == key;
+	}
+	if (n > atoi(most))
+		world_broken(w, "most", "pod %s is bound as one of %d, and its gang has at most %s",
+			     pod->name, n, most);
+}
+
+/* Whoever cannot be over by then does not start; the daemon's clock may be another one. */
+static void check_deadline(struct world *w, const struct obj *pod)
+{
+	const char *text = pairs_get(&pod->note, "sluice.sh/deadline");
+	const char *limit = pairs_get(&pod->note, "sluice.sh/duration");
+	int64_t at_s = 0;
+
+	if (!text || !limit || w->limits_set || w->stepped_us ||
+	    slu_group_parse_time(text, &at_s) < 0)
+		return;
+	if (w->now_us / SECOND + atoi(limit) > at_s + LENIENT / SECOND)
+		world_broken(w, "deadline", "pod %s starts for %s s, and is to be over by %s",
+			     pod->name, limit, text);
+}
+
 /* Nothing is started that the store does not know of: another life must be able to tell. */
 static void check_intent(struct world *w, const struct obj *pod)
 {
@@ -311,12 +377,10 @@ static void check_twice(struct world *w, uint64_t life, struct obj *pod, const c
 	pod->pod.sent_by = life;
 }
 
-/* Who names another scheduler is not ours to place; the daemon reads its names when it starts. */
+/* Who names another scheduler is not ours to place. */
 static void check_named(struct world *w, const struct obj *pod)
 {
-	bool ours = !strcmp(pod->pod.t.scheduler, w->set.other_name ? "another" : "sluice");
-
-	if (w->age >= 3 && !ours)
+	if (w->age >= 3 && !is_ours(w, pod))
 		world_broken(w, "scheduler", "pod %s is bound, and names scheduler \"%s\"",
 			     pod->name, pod->pod.t.scheduler);
 }
@@ -360,33 +424,51 @@ void rule_bind(struct world *w, int by, int64_t issued_us, struct obj *pod, cons
 	if (!*node)
 		world_broken(w, "nowhere", "pod %s is bound to no node", pod->name);
 	if (issued_us > daemon_excuse_us(w, by) + GRACE) {
+		check_most(w, pod);
 		check_deleted(w, by, issued_us, pod);
 		if (n && current(n, by, issued_us)) {
 			check_room(w, by, issued_us, pod, n);
 			check_node(w, pod, n);
+			check_port(w, by, issued_us, pod, n);
 		}
 		if (!g->bound) {
 			check_whole(w, by, issued_us, pod);
 			check_limits(w, pod);
 			check_after(w, by, issued_us, pod);
+			check_deadline(w, pod);
 			check_order(w, by, issued_us, pod);
 		}
 	}
 	note_bound(w, pod, g);
 }
 
-void rule_evict(struct world *w, int by, struct obj *pod)
+/* A daemon's clock that was set follows slowly.  So long it differs from that of the kubelets, who say when
+ * members started: a limit may count from that much earlier, but from no time before the decision. */
+static int64_t clocks_differ(const struct world *w, const struct gang *g)
+{
+	return w->stepped_us
+		       ? SLU_MIN((w->now_us - w->stepped_us) / DRIFT, g->whole_us - g->first_us)
+		       : 0;
+}
+
+void rule_evict(struct world *w, int by, struct obj *pod, uint64_t meant, bool other)
 {
 	const char *limit = pairs_get(&pod->note, "sluice.sh/duration");
 	const struct gang *g = gang_of(w, pod);
 
 	if (pod->deleted_us)
 		return; /* it is going already: a late eviction by a daemon that was replaced */
+	if ((pod->uid == meant) == other)
+		world_broken(w, "evicted", "%s is to be evicted, and the request names %s",
+			     pod->name, other ? "another pod" : "one of its name that came later");
+	if (other)
+		return;
 	if (*pod->pod.node && pod->pod.by < 0 && !*pod->pod.pin)
 		world_broken(w, "evicted", "pod %s is evicted, and somebody else placed it",
 			     pod->name);
 	if (!w->restarted && g->whole && limit && pod->pod.phase == RUNNING &&
-	    w->now_us + LENIENT + atoi(limit) * SECOND / DRIFT < g->whole_us + atoi(limit) * SECOND)
+	    w->now_us + LENIENT + atoi(limit) * SECOND / DRIFT + clocks_differ(w, g) <
+		    g->whole_us + atoi(limit) * SECOND)
 		world_broken(w, "evicted",
 			     "pod %s is evicted %" PRId64
 			     " s after its gang was whole, which has %s s",
@@ -510,6 +592,28 @@ void rule_decided(struct world *w, const struct slu_decision *d)
 			     d->job, d->was_s, d->start_s - d->was_s, slu_cause_name(d->cause));
 }
 
+/* Whoever starts earlier is told why.  In front of this pass something happened that makes room; a pass that names
+ * no cause of its own (replan, of no job) has not been told. */
+void rule_earlier(struct world *w, const struct slu_decision *d, const char *happened)
+{
+	if (happened && d->kind == SLU_DEC_PLAN && d->was_s != SLU_TIME_NONE &&
+	    d->start_s < d->was_s && d->cause == SLU_CAUSE_REPLAN && !d->cause_job)
+		world_broken(w, "cause",
+			     "job %" PRIu64 " starts %" PRId64
+			     " s earlier than promised, %s, and no cause is told",
+			     d->job, d->was_s - d->start_s, happened);
+}
+
+/* What the daemon finds wrong with itself. */
+void rule_logged(struct world *w, const char *msg)
+{
+	static const char *const bug[] = { "plan and cluster disagree on a node", "a bug: " };
+
+	for (size_t i = 0; i < SLU_LEN(bug); i++)
+		if (!strncmp(msg, bug[i], strlen(bug[i])))
+			world_broken(w, "audit", "the daemon says: %s", msg);
+}
+
 /* ---- order and limits of queues ---- */
 
 static int64_t places(struct world *w, const char *ns, const struct tmpl *t)
@@ -524,7 +628,7 @@ static int64_t places(struct world *w, const char *ns, const struct tmpl *t)
 		if (!volume || (*volume && strcmp(volume, w->obj[SLU_KIND_NODE].p[i]->name)))
 			continue;
 		if ((!x->taint || t->tolerates) && (!*t->pool || !strcmp(t->pool, x->pool)))
-			n += x->cpu_m / cpu;
+			n += t->port ? x->cpu_m >= cpu : x->cpu_m / cpu;
 	}
 	return n;
 }
@@ -648,6 +752,22 @@ static bool is_settled(struct world *w, const struct obj *node)
 	return node->changed_us + KEPT_US < w->now_us;
 }
 
+/* Of pods that were let go to the node, and that their scheduler has not bound: the daemon keeps their
+ * room, if it was the daemon that let them go. */
+static int64_t let_go(struct world *w, const char *node)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
+
+		if (is_live(o) && !is_over(o) && !*o->pod.node && !o->pod.t.gates &&
+		    !strcmp(o->pod.pin, node))
+			sum += cpu_of(o);
+	}
+	return sum;
+}
+
 /* `all`: no pod has changed for long; otherwise only nodes where none has are compared. */
 static void check_books(struct world *w, const struct slu_snapshot *s, bool all)
 {
@@ -655,7 +775,7 @@ static void check_books(struct world *w, const struct slu_snapshot *s, bool all)
 		const struct obj *o = w->obj[SLU_KIND_NODE].p[i];
 		int64_t free = -1, truth = o->node.cpu_m - kube_used(w, o->name);
 
-		if (!all && !is_settled(w, o))
+		if ((!all && !is_settled(w, o)) || daemon_promised(w, 0, o->name))
 			continue;
 
 		for (uint32_t k = 0; k < s->n_nodes; k++)
@@ -663,7 +783,7 @@ static void check_books(struct world *w, const struct slu_snapshot *s, bool all)
 			     !strcmp(s->node[k].name, o->name) && a < s->node[k].n_amounts; a++)
 				if (!strcmp(s->node[k].amount[a].name, "cpu"))
 					free = s->node[k].amount[a].free;
-		if (free != truth)
+		if (free > truth || free < truth - let_go(w, o->name))
 			world_broken(w, "books",
 				     "node %s has %" PRId64
 				     " millicores free, the daemon says %" PRId64,
@@ -838,6 +958,26 @@ static void check_reasons(struct world *w, const struct slu_snapshot *s)
 	}
 }
 
+/* A user who has promises has no more of them, with what runs, than may run. */
+static void check_promised(struct world *w, const struct slu_snapshot *s)
+{
+	uint32_t run = 0, wait = 0;
+
+	if (!w->set.per_user || w->mixed || w->set.removed || w->set_us + 60 * SECOND > w->now_us)
+		return;
+	for (uint32_t i = 0; i < s->n_jobs; i++) {
+		const struct slu_snap_job *j = &s->job[i];
+
+		if (strcmp(j->queue, "main") != 0 || strcmp(j->ns, "ns") != 0)
+			continue;
+		wait += !strcmp(j->state, "waiting") && j->promised;
+		run += !strcmp(j->state, "running") || !strcmp(j->state, "placing");
+	}
+	if (wait && run + wait > w->set.per_user)
+		world_broken(w, "limit", "%u gangs of a user run and %u are promised, of %u", run,
+			     wait, w->set.per_user);
+}
+
 static int64_t status_number(const struct obj *o, const char *key)
 {
 	char name[32];
@@ -917,6 +1057,7 @@ void rule_quiet(struct world *w)
 	if (w->age >= 3) {
 		check_reasons(w, s);
 		check_statuses(w);
+		check_promised(w, s);
 	}
 	check_part(w);
 	if (w->age >= 2)
@@ -935,17 +1076,31 @@ void rule_quiet(struct world *w)
 
 /* ---- everything that can run does ---- */
 
+/* A daemon that had another name let pods of the Job go; now they are ours to bind, and the node they are
+ * pinned to may not suit them any more.  What a pod requires can never be loosened. */
+static bool has_pinned(struct world *w, const struct obj *job)
+{
+	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
+		const struct obj *o = w->obj[SLU_KIND_POD].p[i];
+
+		if (o->owner == job->uid && waits(o) && *o->pod.pin && is_ours(w, o))
+			return true;
+	}
+	return false;
+}
+
 static bool job_pends(struct world *w, const struct obj *o)
 {
 	const struct job *j = &o->job;
 	int32_t n = SLU_MIN(j->parallelism, j->completions < 0 ? INT32_MAX : j->completions);
 
-	if (o->edited)
+	/* A Job of a JobSet that somebody made again is none of the JobSet's, and still of its gang. */
+	if (o->edited || (!o->owner && pairs_get(&j->t.label, "jobset.sigs.k8s.io/jobset-name")))
 		return false;
 	if (o->owner) /* a JobSet: its Jobs are one gang */
 		n *= kube_get(w, o->owner)->jobset.jobs;
 	return !o->deleted_us && !j->complete && !j->failed_cond && n &&
-	       places(w, o->ns, &j->t) >= n;
+	       places(w, o->ns, &j->t) >= n && !has_pinned(w, o);
 }
 
 /* Whether the pod names a PodGroup that is gone: the group keeps the size that it was told, which

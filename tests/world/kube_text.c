@@ -117,7 +117,11 @@ static void put_spec(struct slu_buf *b, const struct tmpl *t)
 	if (t->cpu_m && t->limit_m)
 		slu_buf_puts(b, ",");
 	put_amount(b, "limits", t->limit_m);
-	slu_buf_puts(b, "}}]");
+	slu_buf_puts(b, "}");
+	if (t->port)
+		slu_buf_printf(b, ",\"ports\":[{\"containerPort\":%d,\"hostPort\":%d}]", t->port,
+			       t->port);
+	slu_buf_puts(b, "}]");
 	if (*t->pool)
 		slu_buf_printf(b, ",\"nodeSelector\":{\"pool\":\"%s\"}", t->pool);
 	if (t->tolerates)

@@ -335,16 +335,6 @@ static sqlite3 *copy_store(struct world *w, const char *name)
 	return to;
 }
 
-/* The second of a promise has come, and what is to make room for it has not ended: for that second the
- * room counts as taken by the promise.  A daemon that starts books promises from the next second on. */
-static bool is_due(const struct world *w, const struct slu_snapshot *a)
-{
-	for (uint32_t i = 0; i < a->n_jobs; i++)
-		if (a->job[i].promised && a->job[i].estimate_s <= w->now_us / SECOND)
-			return true;
-	return false;
-}
-
 static void compare(struct world *w, sqlite3 *copy, uint64_t before)
 {
 	struct slu_snapshot *a = daemon_picture(w, 0), *b = daemon_picture(w, 1);
@@ -352,8 +342,7 @@ static void compare(struct world *w, sqlite3 *copy, uint64_t before)
 	if (a && b && b->count.cycles > before) { /* else it waits for members that are just made */
 		w->compared++;
 		same_jobs(w, a, b);
-		if (!is_due(w, a))
-			same_nodes(w, a, b);
+		same_nodes(w, a, b);
 		for (uint32_t t = 0; t < SLU_LEN(tables); t++)
 			same_rows(w, w->disk, copy, t);
 		if (!w->failed)
@@ -382,10 +371,13 @@ static void try_later(struct world *w, uint64_t tries)
 static bool leaves_behind(struct world *w)
 {
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_POD].n; i++) {
-		const struct obj *p = w->obj[SLU_KIND_POD].p[i], *o = kube_get(w, p->owner);
+		const struct obj *p = w->obj[SLU_KIND_POD].p[i];
 
-		if ((o && !is_live(o)) || p->parted)
+		if (p->parted)
 			return true;
+		for (const struct obj *o = kube_get(w, p->owner); o; o = kube_get(w, o->owner))
+			if (!is_live(o))
+				return true;
 	}
 	return false;
 }
@@ -440,7 +432,8 @@ static void try(struct world *w, uint64_t tries, uint64_t unused)
 
 	if (!w->lives || leaves_behind(w) || !w->daemon[0] || !looks_again(w) ||
 	    (w->daemon[1] && !daemon_catch_up(w, 1)) ||
-	    slu_core_wake_us(w->daemon[0]->core) < w->now_us + MOMENT_US) {
+	    slu_core_wake_us(w->daemon[0]->core) < w->now_us + MOMENT_US ||
+	    plan_is_due(w->daemon[0]->core)) {
 		try_later(w, tries);
 		return;
 	}

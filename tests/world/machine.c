@@ -107,6 +107,25 @@ static void kubectl_drain(struct world *w, struct slu_rng *r)
 	world_at(w, w->now_us + seconds(r, 40), uncordon, o->uid, 0);
 }
 
+/* A taint that pods which do not tolerate it must leave at once; it stays. */
+static void taint_evicts(struct world *w, struct slu_rng *r)
+{
+	struct obj *n = any(w, SLU_KIND_NODE, r);
+
+	if (!n || n->node.taint)
+		return;
+	n->node.taint = true;
+	world_say(w, "node %s is tainted, and its pods go", n->name);
+	kube_changed(w, n, true);
+	for (uint32_t i = w->obj[SLU_KIND_POD].n; i-- > 0;) {
+		struct obj *p = w->obj[SLU_KIND_POD].p[i];
+
+		if (!strcmp(p->pod.node, n->name) && !is_over(p) && !p->pod.t.tolerates)
+			kube_delete(w, p, BACKGROUND);
+		i = SLU_MIN(i, w->obj[SLU_KIND_POD].n);
+	}
+}
+
 static void evict_pod(struct world *w, struct slu_rng *r)
 {
 	struct obj *o = any(w, SLU_KIND_POD, r);
@@ -221,6 +240,7 @@ const struct op machine_ops[] = {
 	{ "autoscaler removes a node", 4, remove_node, 1 },
 	{ "kubectl drain", 2, kubectl_drain, 1 },
 	{ "a pod is evicted", 3, evict_pod, 1 },
+	{ "a taint that evicts", 3, taint_evicts, 4 },
 	{ "disruption budget", 3, budget, 1 },
 	{ "quota of pods", 2, quota, 1 },
 	{ "pods start slowly", 3, slow_starts, 1 },

@@ -3,6 +3,7 @@
  *	world [--seconds N | --worlds N] the fixed seeds, then fresh ones, for so long (of the processor)
  *	world --seed N [--worlds N]      this seed, and the ones behind it
  *	world --lives N [--seed N]       so many histories, in which another life is compared (lives.c)
+ *	      --differed  first the histories that once differed
  *	      --postgres URL  the other lives have their store there, each in a database of its own
  *	      --story   tell everything that happens     --log    with the daemon's own log
  *	      --only "submit a Job,node tainted"         no other actions
@@ -12,6 +13,7 @@
  *	                  says what they do not, and what the file wrongly calls unreachable
  *	      --choose N  of so many fresh seeds, those that reach something new, as such a file
  *	      --honest  what a client of the model sees, for test_honest.py
+ *	world [--story] --recorded FILE...  recordings of real traffic (recorded.c)
  *	      --age N   no actions and rules that came after that age (README)
  *
  * Fresh seeds follow from $WORLD_COMMIT, so that a commit meets the same worlds whenever it is
@@ -35,7 +37,7 @@ struct plan {
 	double seconds;
 	const char *only, *reach, *postgres;
 	uint64_t choose;
-	bool story, brief, whole, lives, cover;
+	bool story, brief, whole, lives, differed, cover;
 	unsigned age;
 };
 
@@ -99,6 +101,36 @@ static const struct {
 	{ 710121, NULL, "a commit that was not heard of can be done again though a key moved on",
 	  2 },
 	{ 710128, NULL, "pods that were let go after the copy of a store was made", 2 },
+	{ 1794989441952186, NULL,
+	  "a pod that was let go counts after a restart though its Job was deleted without it", 1 },
+	{ 1794983419934179, "gap in a watch,a PodGroup",
+	  "a member that is found when the others have ended starts", 1 },
+	{ 3200000089, NULL, "a promise that is due while members end is no difference of the books",
+	  2 },
+	{ 3200000062, NULL, "a release that comes before the daemon knows its jobs is asked again",
+	  2 },
+	{ 3000000125, NULL, "a drain that could not be taken back at first is taken back", 2 },
+	{ 900029, NULL, "pods that were let go under another name are bound where there is room",
+	  3 },
+};
+
+/* Histories in which a daemon once differed from another one (--lives). */
+static const struct {
+	uint64_t seed;
+	const char *what;
+	unsigned age;
+} differed[] = {
+	{ 300488, "a Job whose resume is on its way keeps its start when a node is closed" },
+	{ 300200,
+	  "a binding of a gang of which only later members run; what runs counts in the plan "
+	  "with the members it has left" },
+	{ 300217, "members that follow a gang that is over" },
+	{ 300268, "promises of the second in which another one is due" },
+	{ 100625, "nodes that refused a member are avoided as long as before" },
+	{ 300078, "nodes that refused a member and are gone" },
+	{ 400011, "jobs of a queue that a reload renamed", 1 },
+	{ 400100, "a job that a reload would have refused had it come later", 1 },
+	{ 400116, "a pod that was resized in place is no work of others", 1 },
 };
 
 static double seconds_now(clockid_t clock)
@@ -204,23 +236,47 @@ static bool try(uint64_t seed, const struct plan *p, uint64_t *events, uint64_t 
 
 /* ---- seeds that reach everything ---- */
 
+#define MARKS 1024u
+
+/* Few seeds that together reach whatever all of them do: each time the one that adds most, the first of equals.
+ * Worlds that break a rule are left out. */
 static void choose(const struct plan *p)
 {
-	uint64_t events = 0;
+	bool(*hit)[MARKS] = slu_calloc(p->choose, sizeof *hit), done[MARKS] = { false };
+	uint64_t events = 0, best, adds;
 
-	for (uint64_t i = 0; i < p->choose; i++) {
-		(void)try(p->seed + i, p, &events, NULL);
-		if (cover_fresh())
-			printf("%" PRIu64 "\n", p->seed + i);
-		fflush(stdout);
-	}
+	for (uint64_t i = 0; i < p->choose; i++)
+		if (try(p->seed + i, p, &events, NULL))
+			cover_seen(hit[i], MARKS);
+	printf("# made by world --age %u --seed %" PRIu64 " --choose %" PRIu64 "\nage %u\n", p->age,
+	       p->seed, p->choose, p->age);
+	do {
+		best = adds = 0;
+		for (uint64_t i = 0; i < p->choose; i++) {
+			uint64_t n = 0;
+
+			for (uint32_t k = 0; k < MARKS; k++)
+				n += hit[i][k] && !done[k];
+			if (n > adds) {
+				adds = n;
+				best = i;
+			}
+		}
+		for (uint32_t k = 0; k < MARKS; k++)
+			done[k] |= hit[best][k];
+		if (adds)
+			printf("%" PRIu64 "\n", p->seed + best);
+	} while (adds);
 	cover_unreached(stdout);
+	slu_free(hit);
 }
 
-/* Lines: a seed; "- " and what is never reached, " | " and why; "#" and anything. */
+/* Lines: a seed; "- " and what is never reached, " | " and why; "age" and the age of the worlds; "#" and
+ * anything. */
 static bool reach(const struct plan *p, uint64_t *events, uint64_t *n)
 {
 	FILE *f = fopen(p->reach, "r");
+	struct plan with = *p;
 	char line[400];
 	bool good = f;
 
@@ -231,8 +287,10 @@ static bool reach(const struct plan *p, uint64_t *events, uint64_t *n)
 			*why = 0;
 		if (!strncmp(line, "- ", 2)) {
 			cover_excuse(line + 2);
+		} else if (sscanf(line, "age %u", &with.age) == 1) {
+			cover_begin(with.age);
 		} else if (*line >= '0' && *line <= '9') {
-			good &= try(strtoull(line, NULL, 10), p, events, NULL);
+			good &= try(strtoull(line, NULL, 10), &with, events, NULL);
 			++*n;
 		}
 	}
@@ -243,14 +301,14 @@ static bool reach(const struct plan *p, uint64_t *events, uint64_t *n)
 
 int main(int argc, char **argv)
 {
-	static const struct option opts[] = { { "seconds", 1, 0, 's' },  { "seed", 1, 0, 'n' },
-					      { "worlds", 1, 0, 'w' },   { "story", 0, 0, 't' },
-					      { "whole", 0, 0, 'a' },    { "log", 0, 0, 'l' },
-					      { "brief", 0, 0, 'b' },    { "only", 1, 0, 'o' },
-					      { "lives", 1, 0, 'i' },    { "age", 1, 0, 'g' },
-					      { "coverage", 0, 0, 'c' }, { "reach", 1, 0, 'r' },
-					      { "choose", 1, 0, 'x' },   { "honest", 0, 0, 'h' },
-					      { "postgres", 1, 0, 'p' }, { 0 } };
+	static const struct option opts[] = {
+		{ "seconds", 1, 0, 's' },  { "seed", 1, 0, 'n' },     { "worlds", 1, 0, 'w' },
+		{ "story", 0, 0, 't' },    { "whole", 0, 0, 'a' },    { "log", 0, 0, 'l' },
+		{ "brief", 0, 0, 'b' },    { "only", 1, 0, 'o' },     { "lives", 1, 0, 'i' },
+		{ "age", 1, 0, 'g' },      { "coverage", 0, 0, 'c' }, { "reach", 1, 0, 'r' },
+		{ "choose", 1, 0, 'x' },   { "honest", 0, 0, 'h' },   { "postgres", 1, 0, 'p' },
+		{ "differed", 0, 0, 'd' }, { "recorded", 0, 0, 'e' }, { 0 }
+	};
 	uint64_t compared = 0, handed_over = 0;
 	struct plan p = { .worlds = UINT64_MAX,
 			  .compared = &compared,
@@ -259,7 +317,7 @@ int main(int argc, char **argv)
 	uint64_t events = 0, worlds = 0, a = 0, b = 0;
 	enum slu_log_level level = SLU_ERROR + 1;
 	double began = seconds_now(CLOCK_PROCESS_CPUTIME_ID);
-	bool good = true, given = false, aged = false;
+	bool good = true, given = false, aged = false, recorded = false;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", opts, NULL)) != -1)
@@ -298,6 +356,9 @@ int main(int argc, char **argv)
 		case 'c':
 			p.cover = true;
 			break;
+		case 'd':
+			p.differed = true;
+			break;
 		case 'p':
 			p.postgres = optarg;
 			break;
@@ -307,6 +368,9 @@ int main(int argc, char **argv)
 		case 'x':
 			p.choose = strtoull(optarg, NULL, 10);
 			p.brief = true;
+			break;
+		case 'e':
+			recorded = true;
 			break;
 		case 'g':
 			p.age = (unsigned)strtoul(optarg, NULL, 10);
@@ -323,7 +387,8 @@ int main(int argc, char **argv)
 	mallopt(M_TRIM_THRESHOLD, 1 << 30); /* each world takes what the last one gave back */
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	slu_log_setup(level, SLU_LOG_TEXT, 2);
-	cover_begin();
+	if (!p.reach)
+		cover_begin(p.age);
 	disk_begin();
 	sqlite3_vfs_register(sqlite3_vfs_find("memdb"), 1);
 	if (p.worlds == UINT64_MAX && given && !p.seconds)
@@ -332,6 +397,16 @@ int main(int argc, char **argv)
 		p.seconds = 10;
 	if (!given)
 		p.seed = fresh_seed();
+	if (recorded) {
+		for (int i = optind; i < argc; i++) {
+			char text[800];
+
+			good = recorded_run(argv[i], p.story, text, sizeof text);
+			ok(good, "%s: %s", argv[i], text);
+		}
+		cover_done();
+		return tap_done();
+	}
 	if (p.choose) {
 		choose(&p);
 		return 0;
@@ -352,6 +427,13 @@ int main(int argc, char **argv)
 		}
 		good &= try(fixed[0].seed, &p, &events, &a) && try(fixed[0].seed, &p, &events, &b);
 		ok(good && a == b, "a seed runs twice in the same way");
+	}
+	for (size_t i = 0; p.lives && p.differed && i < SLU_LEN(differed); i++) {
+		struct plan f = p;
+
+		f.age = differed[i].age;
+		ok(try(differed[i].seed, &f, &events, NULL), "seed %" PRIu64 ": %s",
+		   differed[i].seed, differed[i].what);
 	}
 	for (; (good || p.brief) && worlds < p.worlds &&
 	       (!p.seconds || seconds_now(CLOCK_PROCESS_CPUTIME_ID) - began < p.seconds);

@@ -2,6 +2,7 @@
  * lost without an answer is looked up and sent again, answers go back to the core. */
 #include <stdio.h>
 
+#include "control/io/place.h"
 #include "coverage.h"
 #include "daemon.h"
 #include "wire/json.h"
@@ -127,6 +128,29 @@ int requests_patch(struct world *w, struct obj *o, const char *text)
 	return (int)patch(w, o, &(struct request){ .x = &x });
 }
 
+/* The server reads which pod is meant from what the daemon's own encoder wrote. */
+static enum slu_kube_outcome evict(struct world *w, const struct request *q)
+{
+	struct slu_buf b = SLU_BUF_INIT(1u << 20);
+	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
+	struct obj *o = kube_find(w, SLU_KIND_POD, q->x->ns, q->x->name);
+	const char *uid = NULL;
+	bool other;
+
+	slu_place_body(q->x, &b);
+	if (slu_json_parse(slu_buf_str(&b), b.n, NULL, &doc, NULL) == 0)
+		uid = slu_json_str(slu_json_dig(slu_json_root(doc), "deleteOptions",
+						"preconditions", "uid", NULL));
+	other = o && uid && uid_of(uid) != o->uid;
+	slu_buf_done(&b);
+	if (!o)
+		return SLU_KUBE_NOT_FOUND;
+	rule_evict(w, q->daemon, o, uid_of(q->x->uid), other);
+	if (other)
+		return SLU_KUBE_CONFLICT;
+	return (enum slu_kube_outcome)kube_evict(w, o);
+}
+
 static enum slu_kube_outcome apply(struct world *w, const struct request *q)
 {
 	const struct slu_rec_write *x = q->x;
@@ -139,6 +163,8 @@ static enum slu_kube_outcome apply(struct world *w, const struct request *q)
 	}
 	if (x->verb == SLU_WRITE_CREATE)
 		return (enum slu_kube_outcome)custom_create(w, x->kind, x->text);
+	if (x->verb == SLU_WRITE_EVICT)
+		return evict(w, q);
 	if (!is_live(o))
 		return SLU_KUBE_NOT_FOUND;
 	switch (x->verb) {
@@ -153,9 +179,6 @@ static enum slu_kube_outcome apply(struct world *w, const struct request *q)
 			       ? SLU_KUBE_OK
 			       : (enum slu_kube_outcome)kube_bind(w, o, x->node, q->daemon);
 	}
-	case SLU_WRITE_EVICT:
-		rule_evict(w, q->daemon, o);
-		return (enum slu_kube_outcome)kube_evict(w, o);
 	case SLU_WRITE_CONDITION:
 		if (!o->pod.unschedulable && !*o->pod.node) {
 			o->pod.unschedulable = true;
@@ -216,6 +239,12 @@ static void arrive(struct world *w, uint64_t p, uint64_t unused)
 	bool lost = false;
 
 	w->events++;
+	if (q->x->verb == SLU_WRITE_BIND && daemon_leads(w, 0, q->life) && use(&f->die_at_bind)) {
+		world_say(w, "a bind of %s takes its time, and sluiced dies", q->x->name);
+		world_at(w, w->now_us + 4 * SECOND, arrive, p, 0);
+		faults_at_bind(w);
+		return;
+	}
 	if (use(&f->late)) {
 		world_say(w, "a %s takes its time", slu_write_name(q->x->verb));
 		world_at(w, w->now_us + 4 * SECOND, arrive, p, 0);

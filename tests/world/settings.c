@@ -25,6 +25,8 @@ void world_config(const struct world *w, char *text, size_t size)
 		w->restart ? "restart" : "replace", s->enforce ? "true" : "false", s->vacant_s);
 	if (s->other_name)
 		n += (size_t)snprintf(text + n, size - n, "schedulerNames: [another]\n");
+	if (w->age >= 4) /* Jobs of which no pod comes are taken back within a world's time */
+		n += (size_t)snprintf(text + n, size - n, "held: {placeTimeout: 5s}\n");
 	if (!s->racks)
 		snprintf(text + n, size - n,
 			 "nodes: {topology: [{name: rack, label: example.com/no-such-label}]}\n");
@@ -116,6 +118,10 @@ static void unreserve_all(struct world *w)
 static void take_back_all(struct world *w, uint64_t unused, uint64_t unused2)
 {
 	unreserve_all(w);
+	if (!daemon_answers(w, 0)) { /* asked again until somebody does */
+		world_at(w, w->now_us + SECOND, take_back_all, 0, 0);
+		return;
+	}
 	for (uint32_t i = 0; i < w->obj[SLU_KIND_NODE].n; i++)
 		daemon_ask(w, 0, SLU_ASK_UNDRAIN, "", w->obj[SLU_KIND_NODE].p[i]->name);
 }

@@ -1,5 +1,6 @@
 /* What people do: submit, change, delete, ask; and what hostile people do.  In one table. */
 #include <stdio.h>
+#include <time.h>
 
 #include "control/post/record.h"
 #include "world.h"
@@ -228,6 +229,61 @@ static void submit_elastic(struct world *w, struct slu_rng *r)
 	kube_create(w, o);
 }
 
+/* Makes more pods than it wants to run at once. */
+static void submit_most(struct world *w, struct slu_rng *r)
+{
+	struct obj *o;
+	char name[24], least[16], most[16];
+	int32_t n = 1 + (int32_t)slu_rng_below(r, 4);
+
+	snprintf(name, sizeof name, "m%" PRIu64, ++w->next_name);
+	o = new_job(w, r, name);
+	o->job.parallelism = o->job.completions = n + 1 + (int32_t)slu_rng_below(r, 4);
+	snprintf(least, sizeof least, "%d", 1 + (int)slu_rng_below(r, (uint64_t)n));
+	snprintf(most, sizeof most, "%d", n);
+	pairs_set(&o->job.t.note, "sluice.sh/min-size", least);
+	pairs_set(&o->job.t.note, "sluice.sh/max-size", most);
+	world_say(w, "elastic Job %s: %s to %s of %d pods of %d millicores for %d s", name, least,
+		  most, o->job.parallelism, o->job.t.cpu_m, o->job.t.run_s);
+	kube_create(w, o);
+}
+
+/* Each of its pods has a port of its node to itself. */
+static void submit_port(struct world *w, struct slu_rng *r)
+{
+	struct obj *o;
+	char name[24];
+
+	snprintf(name, sizeof name, "o%" PRIu64, ++w->next_name);
+	o = new_job(w, r, name);
+	o->job.parallelism = o->job.completions = 1 + (int32_t)slu_rng_below(r, 2);
+	o->job.t.cpu_m = 250;
+	o->job.t.port = 8080;
+	world_say(w, "Job %s: %d pods of %d millicores with a host port for %d s", name,
+		  o->job.parallelism, o->job.t.cpu_m, o->job.t.run_s);
+	kube_create(w, o);
+}
+
+/* Must be over at a certain time; if that cannot be, it does not start. */
+static void submit_deadline(struct world *w, struct slu_rng *r)
+{
+	time_t at = (time_t)(w->now_us / SECOND) + 20 + (time_t)slu_rng_below(r, 200);
+	struct tm tm;
+	struct obj *o;
+	char name[24], text[32];
+
+	snprintf(name, sizeof name, "t%" PRIu64, ++w->next_name);
+	o = new_job(w, r, name);
+	snprintf(text, sizeof text, "%d", o->job.t.run_s + 2);
+	pairs_set(&o->job.t.note, "sluice.sh/duration", text);
+	strftime(text, sizeof text, "%FT%TZ", gmtime_r(&at, &tm));
+	pairs_set(&o->job.t.note, "sluice.sh/deadline", text);
+	o->edited = o->ends_never = true; /* it may never run */
+	world_say(w, "Job %s: %d pods of %d millicores for %d s, over by %s", name,
+		  o->job.parallelism, o->job.t.cpu_m, o->job.t.run_s, text);
+	kube_create(w, o);
+}
+
 /* Says that it takes less time than it does. */
 static void submit_overlong(struct world *w, struct slu_rng *r)
 {
@@ -273,7 +329,19 @@ static void foreign_pod(struct world *w, struct slu_rng *r)
 	kube_create(w, o);
 }
 
-/* Pods that nobody controls, tied by a group name. */
+/* A pod that nobody controls. */
+static struct obj *bare_pod(struct world *w, const struct tmpl *t, const char *name)
+{
+	struct obj *o = kube_new(w, SLU_KIND_POD, "ns", name);
+
+	o->pod.t = *t;
+	o->pod.by = o->pod.index = -1;
+	o->label = t->label;
+	o->note = t->note;
+	return o;
+}
+
+/* Some of them, tied by a group name. */
 static void bare_gang(struct world *w, struct slu_rng *r)
 {
 	struct tmpl t = work(r);
@@ -287,15 +355,54 @@ static void bare_gang(struct world *w, struct slu_rng *r)
 	t.fail = 0;
 	world_say(w, "group %s: %d pods of %d millicores for %d s", group, n, t.cpu_m, t.run_s);
 	for (int32_t i = 0; i < n; i++) {
+		snprintf(name, sizeof name, "%s-%d", group, i);
+		kube_create(w, bare_pod(w, &t, name));
+	}
+}
+
+/* Two of the other kind; whether they ever start depends on who is left by then. */
+static void other_kind(struct world *w, uint64_t uid, uint64_t n)
+{
+	const struct obj *first = kube_get(w, uid);
+	struct tmpl t = first->pod.t;
+	char name[64];
+
+	t.cpu_m = 250;
+	for (int i = 0; i < 2; i++) {
+		struct obj *o;
+
+		snprintf(name, sizeof name, "%.24s-%d", pairs_get(&t.label, "sluice.sh/group"),
+			 (int)n + i);
+		o = bare_pod(w, &t, name);
+		o->asked = true;
+		kube_create(w, o);
+	}
+}
+
+/* As many as may run at once, and later two of another kind. */
+static void bare_kinds(struct world *w, struct slu_rng *r)
+{
+	struct tmpl t = work(r);
+	int32_t n = 1 + (int32_t)slu_rng_below(r, 3);
+	char group[24], text[16], name[48];
+
+	snprintf(group, sizeof group, "g%" PRIu64, ++w->next_name);
+	snprintf(text, sizeof text, "%d", n);
+	pairs_set(&t.label, "sluice.sh/group", group);
+	pairs_set(&t.note, "sluice.sh/min-size", text);
+	pairs_set(&t.note, "sluice.sh/max-size", text);
+	t.fail = 0;
+	t.run_s += 10;
+	world_say(w, "group %s: at most %d pods of %d millicores, and of 250, for %d s", group, n,
+		  t.cpu_m, t.run_s);
+	for (int32_t i = 0; i < n; i++) {
 		struct obj *o;
 
 		snprintf(name, sizeof name, "%s-%d", group, i);
-		o = kube_new(w, SLU_KIND_POD, "ns", name);
-		o->pod.t = t;
-		o->pod.by = o->pod.index = -1;
-		o->label = t.label;
-		o->note = t.note;
-		kube_create(w, o);
+		o = bare_pod(w, &t, name);
+		if (kube_create(w, o) && !i)
+			world_at(w, w->now_us + (int64_t)(2 + slu_rng_below(r, 8)) * SECOND,
+				 other_kind, o->uid, (uint64_t)n);
 	}
 }
 
@@ -354,7 +461,7 @@ static void release(struct world *w, uint64_t uid, uint64_t unused)
 
 	if (!kube_find(w, SLU_KIND_JOB, o->ns, o->name)) /* it, or one made again */
 		return;
-	if (!daemon_alive(w, 0)) { /* tried again until somebody answers */
+	if (!daemon_answers(w, 0)) { /* tried again until somebody does */
 		world_at(w, w->now_us + SECOND, release, uid, 0);
 		return;
 	}
@@ -458,6 +565,9 @@ const struct op user_ops[] = {
 	{ "submit a Job that its user suspended", 5, submit_suspended, 3 },
 	{ "submit an elastic Job", 8, submit_elastic, 2 },
 	{ "submit a Job that takes longer", 6, submit_overlong, 2 },
+	{ "submit a Job with a largest size", 6, submit_most, 4 },
+	{ "submit a Job with a deadline", 4, submit_deadline, 4 },
+	{ "submit a Job with a host port", 8, submit_port, 4 },
 	{ "delete a Job", 8, delete_job },
 	{ "make a Job again", 4, remake_job },
 	{ "scale a Job", 4, scale_job },
@@ -465,6 +575,7 @@ const struct op user_ops[] = {
 	{ "delete a pod", 5, delete_pod },
 	{ "somebody else's pod", 8, foreign_pod },
 	{ "a group of pods", 8, bare_gang },
+	{ "a group of pods of two kinds", 6, bare_kinds, 4 },
 	{ "submit a Deployment", 4, submit_deployment },
 	{ "submit a StatefulSet", 4, submit_statefulset },
 	{ "scale a set", 3, scale_set },

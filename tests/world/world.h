@@ -53,6 +53,7 @@ struct tmpl {
 	int32_t run_s;          /* how long its work takes; 0: it serves until it is deleted */
 	int32_t fail;           /* of a thousand runs so many fail */
 	uint8_t gates;
+	int32_t port;    /* of its node, which it needs for itself; 0: none */
 	bool tolerates;  /* the taint that nodes may carry */
 	char native[16]; /* schedulingGroup; "": none */
 	char pool[8];    /* node selector; "": any */
@@ -241,8 +242,12 @@ struct faults {
 	int pages_gone; /* next so many pages of a list that are too old when they are asked for */
 	int store_tears; /* next so many transactions that are interrupted, after so many steps each */
 	uint32_t tear_after;
+	int die_at_bind; /* next so many binds that take their time, and the daemon dies meanwhile */
 	int die_at_commit; /* 1: the daemon dies before its next commit; 2: right after it */
 };
+
+/* A bind takes its time, and the daemon that sent it dies. */
+void faults_at_bind(struct world *w);
 
 struct world {
 	uint64_t seed;
@@ -261,6 +266,7 @@ struct world {
 	uint32_t page;        /* items of a list that come at once; 0: all */
 	bool customs;         /* the server knows PodGroups, FluxJobs and Reservations */
 	bool lives;           /* compare lives; see lives.c */
+	uint64_t recorded;    /* kinds whose lists and watches are a recording; see recorded.c */
 	const char *postgres; /* URL of a server for the stores of other lives; NULL: in memory */
 	uint64_t compared, handed_over;
 	bool hooked; /* somebody answers the webhook's calls though no daemon lives */
@@ -410,6 +416,10 @@ bool make_pod(struct world *w, struct obj *owner, const struct tmpl *t, const ch
 struct daemon *daemon_start(struct world *w, int n);
 void daemon_kill(struct world *w, int n, const char *how);
 bool daemon_alive(const struct world *w, int n);
+/* A promise on the node is due in this second: the plan counts its room already. */
+bool daemon_promised(const struct world *w, int n, const char *node);
+/* It leads, and has read the store and the cluster: whoever asks it something is not put off. */
+bool daemon_answers(const struct world *w, int n);
 /* Its view was cut off: list again. */
 void daemon_relist(struct world *w, int n, enum slu_kkind kind);
 /* Its watch of the kind breaks, in the middle of an event if one is on its way, and goes on later. */
@@ -440,6 +450,11 @@ int requests_patch(struct world *w, struct obj *o, const char *text);
 void lives_compare(struct world *w, struct slu_rng *r);
 bool lives_wants(const struct world *w, const struct op *o);
 
+/* ---- recorded.c ---- */
+
+/* Whether all was as the recording says; the text tells how much was compared, or what differs. */
+bool recorded_run(const char *file, bool story, char *text, size_t size);
+
 /* ---- honest.c ---- */
 
 void honest_run(void);
@@ -450,7 +465,8 @@ void world_pass(struct world *w, int64_t seconds);
 /* ---- invariants.c ---- */
 
 void rule_bind(struct world *w, int by, int64_t issued_us, struct obj *pod, const char *node);
-void rule_evict(struct world *w, int by, struct obj *pod);
+/* `meant`: the uid of the pod that the daemon decided to evict; `other`: the request names another. */
+void rule_evict(struct world *w, int by, struct obj *pod, uint64_t meant, bool other);
 /* A bind has left the daemon; or it says something about an object. */
 void rule_sent(struct world *w, int by, uint64_t life, struct obj *pod, const char *node);
 void rule_said(struct world *w, int by, const struct obj *o, const char *reason);

@@ -1,5 +1,7 @@
-/* What people ask for: cancel, hold, release, drain.  A request is answered when its change is in the
- * store: what was answered survives a crash in the next moment. */
+/* Requests of people: cancel, hold, release, drain.
+ *
+ * A request is answered when its change is in the store, so an answered change survives a crash in the next
+ * moment. */
 #include "control/ask/ask.h"
 
 #include "control/cluster/cluster.h"
@@ -163,6 +165,9 @@ bool core_asked(struct slu_core *c, struct slu_rec_ask *a)
 	struct slu_error err = { 0 };
 	int rc = a->what == SLU_ASK_SNAPSHOT ? -ENOMEM
 		 : !c->door                  ? refuse_standby(c, &err)
+		 : !slu_core_synced(c)       ? slu_fail(&err, -EAGAIN,
+							"sluiced has just started and does not know the "
+							      "cluster yet; ask again in a moment")
 		 : a->what == SLU_ASK_DRAIN || a->what == SLU_ASK_UNDRAIN
 			 ? core_drain_ask(c, a->name, a->what == SLU_ASK_DRAIN, a->from_s,
 					  a->until_s, &err)

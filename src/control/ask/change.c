@@ -1,13 +1,15 @@
-/* sluice priority, sluice limit: another place in line, another time limit.
+/* sluice priority, sluice limit: give a group another priority or another time limit.
  *
- * Both stand above what the objects wish, until they are set to "own".  They are noted on what makes
- * the members, as a hold is, and kept in the store; the queue is told when the group is settled, so
- * the history has them with what was before.  Where a Job carries activeDeadlineSeconds, Kubernetes
- * ends it by that: then that field is set, and the plan follows as after any change of it. */
+ * Both override what the objects say, until they are set to "own".  The core notes them on the objects
+ * that make the members, as it notes a hold, and keeps them in the store.  The queue learns of the change
+ * when the group is settled, so the history has the new value and the old one.  If a Job has
+ * activeDeadlineSeconds, Kubernetes ends the Job by that field; then the core sets the field, and the
+ * plan follows as after any other change of it. */
 #include "control/ask/ask.h"
 
 #include <stdio.h>
 
+#include "base/qty.h"
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 
@@ -37,10 +39,12 @@ static int check_limit(struct slu_core *c, const struct group *g, int64_t limit_
 		       struct slu_error *err)
 {
 	const char *queue = *g->wish.queue ? g->wish.queue : c->cfg->queue[0].name;
+	char most[SLU_QTY_TEXT];
 	struct slu_queue_view v;
 
 	if (limit_s > SLU_LIMIT_MAX)
-		return slu_fail(err, -EINVAL, "a limit is at most %" PRId64 " s", SLU_LIMIT_MAX);
+		return slu_fail(err, -EINVAL, "a limit is at most %s",
+				slu_duration_text(SLU_LIMIT_MAX, most));
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		int64_t pod_s = g->pod.p[i]->k->spec.active_deadline_s;
 
@@ -54,8 +58,8 @@ static int check_limit(struct slu_core *c, const struct group *g, int64_t limit_
 		if (!strcmp(v.conf->name, queue) && v.conf->limit.max_duration &&
 		    limit_s > v.conf->limit.max_duration)
 			return slu_fail(err, -EINVAL,
-					"queue \"%s\" allows %" PRId64 " s; give a shorter limit",
-					queue, v.conf->limit.max_duration);
+					"queue \"%s\" allows at most %s; give a shorter limit",
+					queue, slu_duration_text(v.conf->limit.max_duration, most));
 	return 0;
 }
 
@@ -88,17 +92,19 @@ static int set_limit(struct slu_core *c, struct slu_rec_ask *a, struct group *g,
 {
 	const struct slu_kobj *job = timed_job(c, g);
 	int rc = a->value == SLU_ASK_OWN ? 0 : check_limit(c, g, a->value, err);
+	char text[SLU_QTY_TEXT];
 
 	if (rc < 0)
 		return rc;
 	if (a->value == SLU_ASK_OWN) {
 		g->limit_s = 0;
-		return slu_fail(err, 0, "%s has the limit its objects name", a->name);
+		return slu_fail(err, 0, "%s has the limit that its objects name now", a->name);
 	}
 	if (job)
 		return set_deadline(c, a, job, err);
 	g->limit_s = a->value;
-	return slu_fail(err, 0, "%s has a limit of %" PRId64 " s now", a->name, a->value);
+	return slu_fail(err, 0, "%s has a limit of %s now", a->name,
+			slu_duration_text(a->value, text));
 }
 
 static int set_priority(struct slu_rec_ask *a, struct group *g, struct slu_error *err)
@@ -106,7 +112,7 @@ static int set_priority(struct slu_rec_ask *a, struct group *g, struct slu_error
 	g->has_priority = a->value != SLU_ASK_OWN;
 	g->priority = g->has_priority ? (int32_t)a->value : 0;
 	if (!g->has_priority)
-		return slu_fail(err, 0, "%s has the priority of its objects", a->name);
+		return slu_fail(err, 0, "%s has the priority of its objects now", a->name);
 	return slu_fail(err, 0, "%s has priority %d now%s", a->name, g->priority,
 			group_waits(g) ? "" : "; running pods are not affected");
 }

@@ -1,7 +1,7 @@
-/* The group that a user means, and the note of what was decided about it.
+/* Find the group that a user names, and note on its objects what the user decided about it.
  *
- * What a person took out of the queue stays out: the core notes it on the object that makes the members,
- * where a restart, another replica and a reader of the manifest find it. */
+ * A group that a person took out of the queue stays out: the core writes a note on the object that makes
+ * the members, where the core after a restart, another replica and people can read it. */
 #include "control/ask/ask.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* sluice resize: another size for a group.
+/* sluice resize: give a group another size.
  *
- * Where one object makes the members and we know how to say a size to it (a Job's parallelism, the
- * replicas of a Deployment, ReplicaSet or StatefulSet), that is patched: its controller ends the
- * members that are too many or makes new ones, and the plan follows as after any change of it.  The
- * size is then in the cluster and outlives us.  Members without a maker can only be ended. */
+ * If one object makes the members and has a field for their number (the parallelism of a Job, the replicas
+ * of a Deployment, ReplicaSet or StatefulSet), the core patches that field.  The controller of the object
+ * then ends or makes members, and the plan follows as after any other change of the object.  So the size
+ * is in the cluster and survives the daemon.  Members without a maker can only be ended. */
 #include "control/ask/ask.h"
 
 #include <stdio.h>

@@ -471,7 +471,7 @@ static bool look_at_claim(struct slu_core *c, struct claim *x)
 			answer_client(x, -EBUSY, "it ended before it was answered");
 		return true;
 	}
-	if (x->ask && is_over(x->ask)) { /* its client, not told, would never cancel it */
+	if (x->ask && is_over(x->ask)) { /* without an answer the client would never cancel */
 		answer_client(x, -ECANCELED, "the client no longer waits for the answer");
 		return true;
 	}

@@ -2,15 +2,14 @@
  *
  * A claim is a FluxJob that exists only here: it has a jobspec, slots for pods (phantoms), a place
  * in the queue and a duration, and it is not written to the cluster.  So the machine of the queue is
- * the only account of what is free: room that a client matched is not given to pods of gangs, nor
- * theirs to clients.  A reservation is a promise like any other, and users see claims among the jobs.
+ * the only account of free room: gangs of pods and clients never get the same room.  A reservation is a promise like any other, and users see claims among the jobs.
  *
  *	asked ──► queued ──► started ─────► answered; its duration, Cancel or a lost node end it
  *	             │ └──► promised ──────► answered; starts then
  *	             └────► no room ───────► answered; gone
  *
- * An answer waits until its row is in the store (a span of kind "match"), so what a client was told
- * survives a restart.  The row of a claim that is placed goes there with the intent of its gang: one
+ * An answer waits until its row is in the store (a span of kind "match"), so the answer
+ * survives a restart.  The row of a placed claim is written together with the intent of its gang: one
  * commit makes both durable. */
 #pragma once
 #include "control/fluxjob/fluxjob.h"

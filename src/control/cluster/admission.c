@@ -2,11 +2,18 @@
  * gives, what a RuntimeClass costs and where it runs, the priority of its class. */
 #include "control/cluster/cluster.h"
 
+/* Resources for which the LimitRanges of a namespace give requests: each is compared with those of every
+ * container of every held object.  Further ones do not count until the pods are there. */
+#define GIVEN_MAX 32u
+
 /* The LimitRanges of one namespace. */
 struct space {
 	struct slu_entry e; /* key: namespace */
 	char *name;
 	SLU_VEC(const struct slu_kobj *) limit;
+	/* What they give together; of two that name the same resource the first counts. */
+	struct slu_kamount given[GIVEN_MAX];
+	uint16_t n_given;
 };
 
 static struct space *space_of(struct slu_entry *e)
@@ -59,6 +66,25 @@ static int insert(struct space *s, const struct slu_kobj *obj)
 	return 0;
 }
 
+static void add_given(struct space *s, const struct slu_kamount *a)
+{
+	for (uint16_t i = 0; i < s->n_given; i++)
+		if (!strcmp(s->given[i].name, a->name))
+			return;
+	s->given[s->n_given++] = *a;
+}
+
+static void collect(struct space *s)
+{
+	s->n_given = 0;
+	for (uint32_t i = 0; i < s->limit.n; i++) {
+		const struct slu_klimitrange *l = slu_klimitrange(s->limit.p[i]);
+
+		for (uint16_t k = 0; k < l->nrequests && s->n_given < GIVEN_MAX; k++)
+			add_given(s, &l->requests[k]);
+	}
+}
+
 void core_limits_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
 	struct space *s = space_of(slu_table_finds(&c->cluster->spaces, obj->meta.ns));
@@ -77,6 +103,8 @@ void core_limits_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 			SLU_STR("ns", obj->meta.ns));
 	if (s && !s->limit.n)
 		space_free(c, s);
+	else if (s)
+		collect(s);
 }
 
 const struct slu_kobj *core_admitted(struct slu_core *c, const struct slu_kobj *from,
@@ -89,10 +117,9 @@ const struct slu_kobj *core_admitted(struct slu_core *c, const struct slu_kobj *
 	struct slu_kadmission a = { .priority = core_priority(c, t->spec.priority_class),
 				    .rc = rc ? slu_kruntimeclass(rc) : NULL };
 
-	/* Objects begin with their head: a list of heads is a list of objects. */
 	if (s) {
-		a.limits = (const struct slu_klimitrange *const *)s->limit.p;
-		a.nlimits = s->limit.n;
+		a.missing = s->given;
+		a.nmissing = s->n_given;
 	}
 	return slu_kpod_stand_in(from, t, &a);
 }

@@ -1,5 +1,5 @@
-/* What the queue is told of the machine: its nodes, what each of them has, and what pods that the
- * queue did not place use there. */
+/* Report the machine to the queue: its nodes, their amounts, and what the pods that the queue did not
+ * place use there. */
 #include "control/cluster/cluster.h"
 
 #define AMOUNTS_MAX 32u
@@ -36,7 +36,7 @@ void core_nodes_forget(struct slu_core *c)
 
 		next = slu_table_next(&c->cluster->nodes, e);
 		if (n->k || n->pod.n || n->drain_id || n->handle != SLU_NODE_NONE || n->csi ||
-		    n->topology || n->attached.n || n->recount)
+		    n->topology || n->attached.n || n->recount || n->look)
 			continue;
 		slu_table_del(&c->cluster->nodes, e);
 		core_node_free(n);
@@ -55,6 +55,7 @@ void core_node_free(struct node *n)
 		slu_kobj_unref(n->attached.p[--n->attached.n]);
 	slu_vec_done(&n->attached);
 	slu_vec_done(&n->pod);
+	slu_map_done(&n->ports);
 	slu_free(n->name);
 	slu_free(n);
 }

@@ -5,6 +5,7 @@
  * Invariant (books): every pod that occupies a node of the machine is counted there exactly once,
  * either by the slot of its run or as foreign work under its own key. */
 #pragma once
+#include "base/map.h"
 #include "control/rules/group.h"
 #include "control/rules/hold.h"
 #include "control/rules/predicate.h"
@@ -28,15 +29,18 @@ struct node {
 	const struct slu_knode *k; /* NULL: not (or no longer) in the mirror */
 	slu_node handle;           /* SLU_NODE_NONE: not in the machine */
 	SLU_VEC(struct pod *) pod; /* bound here, or about to be */
-	bool drained;              /* the queue was told to start nothing on this node */
+	bool drained;              /* the core told the queue to start nothing on this node */
 	/* Row of its drain in the store, which stays while the node is away; 0: none. */
 	uint64_t drain_id;
 	int64_t drain_from_s, drain_to_s; /* its window; to: SLU_TIME_EVER */
-	bool away; /* nobody drained it: it stopped being ready and is expected back by the window's end */
+	bool away; /* not a drain: the node stopped being ready and is expected back by the window's end */
 	const struct slu_kcsinode *csi; /* limits of attached volumes; NULL: none are known */
 	SLU_VEC(const struct slu_kobj *) attached; /* its VolumeAttachments */
 	bool recount;                              /* on the list cluster.recount */
-	const struct slu_ktopology *topology;      /* its NUMA zones; NULL: none are published */
+	bool look;                                 /* on the list cluster.look */
+	bool roomier;         /* ... and what left it may be news for pods that wait */
+	struct slu_map ports; /* host ports of its pods (ports.c): how many pods have each */
+	const struct slu_ktopology *topology; /* its NUMA zones; NULL: none are published */
 };
 
 enum zone_policy {
@@ -59,7 +63,7 @@ struct driver {
 	char *name;
 	int resource; /* its number in the machine; -1: not counted */
 };
-#define CORE_DRIVERS_MAX 4u /* that are counted: the machine has few resources */
+#define CORE_DRIVERS_MAX 4u /* drivers that are planned with: the machine has few resources */
 
 struct reserved_node {
 	char *name;
@@ -175,6 +179,12 @@ struct pod {
 	int64_t released_us; /* released, but its scheduler has not bound it yet; 0: not so */
 };
 
+/* Whether the pod is work of others as a whole. */
+static inline bool core_pod_is_foreign(const struct pod *p)
+{
+	return p->foreign && !p->more;
+}
+
 /* Objects that are only looked up: owners by uid, the others by kind and name. */
 struct lookup {
 	struct slu_entry e;
@@ -186,7 +196,9 @@ struct cluster {
 	struct slu_table nodes, pods, owners, lookups, wheres, shapes, reservations;
 	struct slu_table repels, chosen;
 	struct repels new_repels; /* pods that wait may be selected by them */
-	struct slu_table spaces;  /* namespaces with LimitRanges: admission.c */
+	struct slu_map
+		space_terms;     /* namespace (the address of its pooled name): how many repels */
+	struct slu_table spaces; /* namespaces with LimitRanges: admission.c */
 	int32_t default_priority;
 	int resource_pods;
 	uint64_t resources_asked; /* bits: resources that pods named and no node has had */
@@ -197,6 +209,7 @@ struct cluster {
 	SLU_VEC(struct zoning) zoning;
 	bool zones_changed;             /* nodes with other zones may have come */
 	SLU_VEC(struct node *) recount; /* volumes were attached or detached there */
+	SLU_VEC(struct node *) look;    /* pods came or went that others may not meet there */
 	struct slu_table claims_used;
 };
 
@@ -213,7 +226,7 @@ static inline struct where *where_of(struct slu_entry *e)
 	return e ? slu_entry_of(e, struct where, e) : NULL;
 }
 
-/* ---- books.c: what the queue is told of the machine ---- */
+/* ---- books.c: reports nodes, amounts and foreign pods to the queue ---- */
 
 /* Whether the node has the label `want`: "key" or "key=value". */
 bool core_node_labelled(const struct slu_knode *k, const char *want);
@@ -250,6 +263,9 @@ enum core_node_news {
 enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 void core_node_enter(struct slu_core *c, struct node *n, struct pod *p);
 void core_node_leave(struct slu_core *c, struct pod *p);
+/* Before anything runs: number the nodes by their names.  The number decides which of several equal nodes is
+ * taken, and it shall not depend on how this process came to know them. */
+void core_nodes_number(struct slu_core *c);
 void core_nodes_done(struct slu_core *c);
 
 /* ---- shapes.c ---- */
@@ -263,8 +279,14 @@ bool core_shape_outdated(struct slu_core *c, const struct pod *p);
 /* Whether required anti-affinity keeps pods of the two shapes on different hosts; a and b may be one. */
 bool core_shapes_apart(const struct shape *a, const struct shape *b);
 void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */
-void core_shapes_volumes(struct slu_core *c);              /* a volume changed: look again */
-void core_shapes_rebuild(struct slu_core *c);              /* rebuild all: nodes have new indices */
+/* A pod came to the node or left it (`room`) that others may not meet: look again before the next decision,
+ * once for all such pods. */
+void core_shapes_node_later(struct slu_core *c, struct node *n, bool room);
+void core_shapes_look(struct slu_core *c); /* look at those nodes now */
+/* Whether pods of the shape may use the node, with all pods that are there now. */
+bool core_shape_allows(struct slu_core *c, const struct shape *s, const struct node *n);
+void core_shapes_volumes(struct slu_core *c); /* a volume changed: look again */
+void core_shapes_rebuild(struct slu_core *c); /* rebuild all: nodes have new indices */
 void core_shapes_claim(struct slu_core *c, const char *ns,
 		       const char *claim); /* the claim came into use or became free */
 
@@ -287,7 +309,7 @@ int core_repels_of(struct slu_core *c, const struct slu_kmeta *m, struct repels 
 int core_repels_carried(struct slu_core *c, const struct slu_kobj *pod, struct repels *out);
 void core_repels_put(struct slu_core *c, struct repels *r); /* the references */
 /* The spec has terms by host, and no more different ones can be followed. */
-bool core_repels_full(const struct slu_core *c, const struct slu_kpodspec *s);
+bool core_repels_full(const struct slu_core *c, const struct slu_kpod *k);
 /* A pod on the node that required anti-affinity by host does not let share it with this one; NULL: none. */
 const struct pod *core_repels_clash(struct slu_core *c, const struct node *n, const struct pod *p);
 void core_repel_unref(struct slu_core *c, struct repel *r);
@@ -298,8 +320,13 @@ int core_port_resource(const struct slu_core *c, const struct slu_khostport *p);
 /* Count the host ports of the spec from now on; true: some are new, and core_ports_introduce() is due. */
 bool core_ports_want(struct slu_core *c, const struct slu_kpodspec *s);
 bool core_ports_counted(const struct slu_core *c, const struct slu_kpodspec *s); /* all of them */
+/* Note the ports of a pod that comes to the node; -ENOMEM leaves the node as it was. */
+int core_ports_enter(struct node *n, const struct slu_kpodspec *s);
+void core_ports_leave(struct node *n, const struct slu_kpodspec *s);
+/* A pod on the node has one of the ports. */
+bool core_ports_taken(const struct node *n, const struct slu_kpodspec *s);
 /* Whether another pod on the node uses an uncounted host port of the pod. */
-bool core_ports_clash(const struct slu_core *c, const struct node *n, const struct pod *p);
+bool core_ports_clash(const struct slu_core *c, struct node *n, const struct pod *p);
 /* At most nhost_ports amounts. */
 uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec *s,
 			    struct slu_amount *out);
@@ -345,7 +372,7 @@ uint32_t core_volumes_amounts(struct slu_core *c, const struct slu_kpod *k,
 			      struct slu_amount out[CORE_DRIVERS_MAX]);
 /* Whether the pod's shape was made from other volumes or drivers than are known now. */
 bool core_volumes_stale(struct slu_core *c, const struct pod *p);
-/* How many volumes of the driver the queue is told that the node has. */
+/* How many volumes of the driver the node has, as the core reports it to the queue. */
 int64_t core_volumes_total(struct slu_core *c, const struct node *n, const struct driver *d);
 /* Whether the node has no room for the volumes of the pod now; `counted`: look at the drivers that are
  * resources of the machine, too. */
@@ -401,7 +428,7 @@ void core_pod_free(struct slu_core *c, struct pod *p);
 void core_pod_carries(struct slu_core *c, struct pod *p);
 /* Whether the pod may not be on the node with those there: host ports that are not counted, required
  * anti-affinity by host, claims for one pod only, volumes beyond a limit, zones. */
-bool core_pod_clashes(struct slu_core *c, const struct node *n, const struct pod *p);
+bool core_pod_clashes(struct slu_core *c, struct node *n, const struct pod *p);
 bool core_pod_startable(const struct pod *p);
 bool core_pod_stuck(const struct pod *p); /* bound, and a container cannot start */
 /* The pod's node, or the one it was released to; NULL: undecided. */

@@ -1,12 +1,12 @@
 /* Drained nodes: a span in the plan, kept in the store, also while the node itself is away.
  *
- * A drain may have a window: from a moment on, until another.  Before it, only what ends in time is
- * planned on the node.  A drain with an end is a promise that the node comes back: while it lasts the
- * node may be cordoned, reboot and be down, and the plan counts on it from the end on.  If it is not
- * back by then, it is down like any other.
+ * A drain may have a window with a start and an end.  Before the start, only jobs that end in time are
+ * planned on the node.  A drain with an end is a promise that the node comes back: during the window the
+ * node may be cordoned, reboot and be down, and the plan uses the node after the end.  A node that is not
+ * back by then counts as down, like any other.
  *
- * A node that stops being ready without a drain may be expected back, too (nodes.expectBack): it is drained
- * from that moment on, until it is ready or that time has passed. */
+ * A node that stops being ready without a drain may be expected back, too (nodes.expectBack): the core
+ * drains it from that moment on, until the node is ready or the time has passed. */
 #include "control/cluster/cluster.h"
 
 #include <stdio.h>

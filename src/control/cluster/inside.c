@@ -4,7 +4,7 @@
 
 /* ---- volumes ---- */
 
-/* Whether the queue was told other totals. */
+/* Whether the queue has other totals. */
 static bool differs(struct slu_core *c, const struct node *n)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
@@ -150,6 +150,7 @@ void core_volumes_done(struct slu_core *c)
 		slu_free(c->cluster->driver.p[i].name);
 	slu_vec_done(&c->cluster->driver);
 	slu_vec_done(&c->cluster->recount);
+	slu_vec_done(&c->cluster->look);
 }
 
 /* ---- zones ---- */

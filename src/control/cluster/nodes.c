@@ -19,14 +19,15 @@ void core_node_enter(struct slu_core *c, struct node *n, struct pod *p)
 	if (p->node == n)
 		return;
 	core_node_leave(c, p);
-	if (slu_vec_push(&n->pod, p) < 0)
+	if (slu_vec_reserve(&n->pod, n->pod.n + 1) < 0 || core_ports_enter(n, &p->k->spec) < 0)
 		return;
+	n->pod.p[n->pod.n++] = p;
 	p->node = n;
 	core_repel_enter(c, n, p);
 	core_volumes_enter(c, n, p);
 	core_zones_enter(n, p);
 	if (!core_ports_counted(c, &p->k->spec))
-		core_shapes_node(c, n);
+		core_shapes_node_later(c, n, false);
 }
 
 void core_node_leave(struct slu_core *c, struct pod *p)
@@ -43,13 +44,12 @@ void core_node_leave(struct slu_core *c, struct pod *p)
 			break;
 		}
 	p->node = NULL;
+	core_ports_leave(n, &p->k->spec);
 	core_repel_leave(c, n, p);
 	core_volumes_leave(c, n, p);
 	p->zone = 0;
-	if (!core_ports_counted(c, &p->k->spec) && n->handle != SLU_NODE_NONE) {
-		core_shapes_node(c, n);
-		core_node_describe(c, n); /* a freed port is news for pods that wait for it */
-	}
+	if (!core_ports_counted(c, &p->k->spec))
+		core_shapes_node_later(c, n, true);
 }
 
 static void remove_from_machine(struct slu_core *c, struct node *n)
@@ -60,7 +60,7 @@ static void remove_from_machine(struct slu_core *c, struct node *n)
 		return;
 	for (uint32_t i = 0; i < n->pod.n; i++) {
 		core_foreign_remove(c, n->pod.p[i]);
-		n->pod.p[i]->more = NULL; /* what its slot had booked goes with the node */
+		n->pod.p[i]->more = NULL; /* the booking of its slot goes with the node */
 	}
 	if (n->drained)
 		core_node_drain(c, n, false);
@@ -70,7 +70,7 @@ static void remove_from_machine(struct slu_core *c, struct node *n)
 	n->handle = SLU_NODE_NONE;
 }
 
-/* What placement looks at is the same in both. */
+/* Whether the two are equal in every field that placement reads. */
 static bool same_for_us(const struct slu_knode *a, const struct slu_knode *b)
 {
 	if (a->ready != b->ready || a->unschedulable != b->unschedulable ||
@@ -125,6 +125,54 @@ enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj 
 	if (old)
 		slu_kobj_unref(&old->o);
 	return news;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(struct node *const *)a)->name, (*(struct node *const *)b)->name);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = slu_node_index((*(struct node *const *)a)->handle),
+		 y = slu_node_index((*(struct node *const *)b)->handle);
+
+	return x < y ? -1 : x > y;
+}
+
+static void number_again(struct slu_core *c, struct node *n)
+{
+	core_node_describe(c, n);
+	core_shapes_node(c, n);
+	for (uint32_t i = 0; i < n->pod.n; i++)
+		core_foreign_add(c, n->pod.p[i]);
+}
+
+void core_nodes_number(struct slu_core *c)
+{
+	slu_cleanup(slu_freep) struct node **all = slu_reallocarray(NULL, c->cluster->nodes.n + 1u,
+								    sizeof(struct node *));
+	bool sorted = true;
+	uint32_t n = 0;
+
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); all && e;
+	     e = slu_table_next(&c->cluster->nodes, e))
+		if (node_of(e)->handle != SLU_NODE_NONE)
+			all[n++] = node_of(e);
+	if (n < 2) /* or no memory: any order will do */
+		return;
+	qsort(all, n, sizeof(struct node *), by_name);
+	for (uint32_t i = 1; i < n; i++)
+		sorted &= slu_node_index(all[i - 1]->handle) < slu_node_index(all[i]->handle);
+	if (sorted)
+		return;
+	qsort(all, n, sizeof(struct node *), by_number);
+	for (uint32_t i = n; i-- > 0;) /* the number that is given back last is used first */
+		remove_from_machine(c, all[i]);
+	qsort(all, n, sizeof(struct node *), by_name);
+	for (uint32_t i = 0; i < n; i++)
+		number_again(c, all[i]);
+	core_reservations_look(c);
 }
 
 void core_nodes_done(struct slu_core *c)

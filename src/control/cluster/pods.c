@@ -92,7 +92,7 @@ void core_pod_carries(struct slu_core *c, struct pod *p)
 	(void)core_repels_carried(c, &p->k->o, &p->carries);
 }
 
-bool core_pod_clashes(struct slu_core *c, const struct node *n, const struct pod *p)
+bool core_pod_clashes(struct slu_core *c, struct node *n, const struct pod *p)
 {
 	return core_ports_clash(c, n, p) || core_repels_clash(c, n, p) ||
 	       core_claims_taken(c, p->k, p->node) || core_volumes_full(c, n, p->k, true) ||

@@ -1,11 +1,10 @@
-/* Host ports as resources: one unit of each on every node, so that a busy port is
- * something that becomes free at a time, like a processor, and not a node that can never be used.
+/* Host ports as resources: every node has one unit of each port.  So a busy port becomes free at some
+ * time, like a processor, and does not rule its node out for ever.
  *
- * Only ports that a pod of ours asks for are counted.  The machine has few resources; when so many
- * ports are counted the next ones fall back to the node set (cluster/shapes.c): no two on a node, and
- * nodes where the port is taken are left out until it is free; of two that the queue starts there
- * at once the second is taken back (run/decide.c).  A port asked for on one address
- * only counts as the whole port. */
+ * Only ports that a pod of ours asks for are counted, and only as many as the machine has resources to
+ * spare.  For further ports the node set decides (cluster/shapes.c): it leaves out nodes where the port
+ * is in use, and if the queue starts two such pods on one node at once, the second is taken back
+ * (run/decide.c).  A port that is asked for on one address counts as the whole port. */
 #include "control/cluster/cluster.h"
 
 #include <stdio.h>
@@ -23,6 +22,14 @@ int core_port_resource(const struct slu_core *c, const struct slu_khostport *p)
 		if (c->cluster->port.p[i].key == key_of(p))
 			return (int)c->cluster->port.p[i].resource;
 	return -ENOENT;
+}
+
+static void drop(struct node *n, const struct slu_khostport *p)
+{
+	uint64_t *pods = slu_map_get(&n->ports, key_of(p));
+
+	if (pods && !--*pods)
+		slu_map_del(&n->ports, key_of(p));
 }
 
 bool core_ports_counted(const struct slu_core *c, const struct slu_kpodspec *s)
@@ -59,15 +66,49 @@ bool core_ports_want(struct slu_core *c, const struct slu_kpodspec *s)
 	return news;
 }
 
-bool core_ports_clash(const struct slu_core *c, const struct node *n, const struct pod *p)
+int core_ports_enter(struct node *n, const struct slu_kpodspec *s)
 {
-	if (core_ports_counted(c, &p->k->spec))
-		return false;
-	for (uint32_t i = 0; i < n->pod.n; i++)
-		if (n->pod.p[i] != p &&
-		    slu_predicate_ports_collide(&p->k->spec, &n->pod.p[i]->k->spec))
+	for (uint16_t i = 0; i < s->nhost_ports; i++) {
+		uint64_t *pods = slu_map_get(&n->ports, key_of(&s->host_ports[i]));
+
+		if (pods) {
+			++*pods;
+		} else if (slu_map_put(&n->ports, key_of(&s->host_ports[i]), 1) < 0) {
+			while (i)
+				drop(n, &s->host_ports[--i]);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+void core_ports_leave(struct node *n, const struct slu_kpodspec *s)
+{
+	for (uint16_t i = 0; i < s->nhost_ports; i++)
+		drop(n, &s->host_ports[i]);
+}
+
+bool core_ports_taken(const struct node *n, const struct slu_kpodspec *s)
+{
+	for (uint16_t i = 0; i < s->nhost_ports; i++)
+		if (slu_map_get(&n->ports, key_of(&s->host_ports[i])))
 			return true;
 	return false;
+}
+
+bool core_ports_clash(const struct slu_core *c, struct node *n, const struct pod *p)
+{
+	const struct slu_kpodspec *s = &p->k->spec;
+	bool taken;
+
+	if (core_ports_counted(c, s))
+		return false;
+	if (p->node == n)
+		core_ports_leave(n, s);
+	taken = core_ports_taken(n, s);
+	if (p->node == n)
+		(void)core_ports_enter(n, s); /* the map has kept its room */
+	return taken;
 }
 
 uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec *s,

@@ -9,7 +9,10 @@
  * roles of their own, kept apart by the plan (core_shapes_apart()). */
 #include "control/cluster/cluster.h"
 
-#define TERMS_MAX 65536u /* different ones; pods with further ones are not placed */
+/* Different terms of the pods of one namespace, and of all; pods with further ones are not placed.  Each term is
+ * compared with many pods, and no namespace takes those of the others. */
+#define SPACE_TERMS_MAX 1024u
+#define TERMS_MAX       65536u
 
 /* Terms that ask for the same label: only pods that have it are compared with them. */
 struct chosen {
@@ -239,11 +242,42 @@ void core_repels_put(struct slu_core *c, struct repels *r)
 	slu_vec_done(r);
 }
 
+static uint64_t *terms_in(const struct slu_core *c, const char *ns)
+{
+	return slu_map_get(&c->cluster->space_terms, (uintptr_t)ns);
+}
+
+static bool is_full(const struct slu_core *c, const char *ns)
+{
+	const uint64_t *n = terms_in(c, ns);
+
+	return c->cluster->repels.n >= TERMS_MAX || (n && *n >= SPACE_TERMS_MAX);
+}
+
+static int count_term(struct slu_core *c, const char *ns)
+{
+	uint64_t *n = terms_in(c, ns);
+
+	if (!n)
+		return slu_map_put(&c->cluster->space_terms, (uintptr_t)ns, 1);
+	++*n;
+	return 0;
+}
+
+static void uncount_term(struct slu_core *c, const char *ns)
+{
+	uint64_t *n = terms_in(c, ns);
+
+	if (n && !--*n)
+		slu_map_del(&c->cluster->space_terms, (uintptr_t)ns);
+}
+
 void core_repel_unref(struct slu_core *c, struct repel *r)
 {
 	if (--r->refs)
 		return;
 	slu_table_del(&c->cluster->repels, &r->e);
+	uncount_term(c, r->pod->meta.ns);
 	unlist_term(c, r);
 	for (struct slu_entry *e = slu_table_next(&r->domains, NULL), *next; e; e = next) {
 		next = slu_table_next(&r->domains, e);
@@ -261,12 +295,13 @@ static struct repel *repel_get(struct slu_core *c, const struct slu_kobj *pod,
 {
 	struct slu_buf b = SLU_BUF_INIT(SLU_REQUEST_MAX);
 	struct repel *r = NULL;
+	bool counted;
 
 	put_term(&b, pod->meta.ns, t);
 	if (b.error)
 		goto out;
 	r = repel_of(slu_table_find(&c->cluster->repels, b.p, b.n));
-	if (r || c->cluster->repels.n >= TERMS_MAX)
+	if (r || is_full(c, pod->meta.ns))
 		goto out;
 	r = slu_calloc(1, sizeof *r);
 	if (!r)
@@ -276,7 +311,11 @@ static struct repel *repel_get(struct slu_core *c, const struct slu_kobj *pod,
 	r->serial = ++c->serial;
 	r->e.n = b.n;
 	r->e.key = slu_buf_take(&b);
-	if (!r->e.key || list_term(c, r) < 0 || slu_table_add(&c->cluster->repels, &r->e) < 0) {
+	counted = count_term(c, pod->meta.ns) == 0;
+	if (!counted || !r->e.key || list_term(c, r) < 0 ||
+	    slu_table_add(&c->cluster->repels, &r->e) < 0) {
+		if (counted)
+			uncount_term(c, pod->meta.ns);
 		unlist_term(c, r);
 		slu_kobj_unref(r->pod);
 		slu_free((void *)(uintptr_t)r->e.key);
@@ -314,10 +353,11 @@ static struct domain *domain_get(struct repel *r, const char *v)
 	return NULL;
 }
 
-static void look_at_domain(struct slu_core *c, struct node *n, const char *topology, const char *v)
+static void look_at_domain(struct slu_core *c, struct node *n, const char *topology, const char *v,
+			   bool room)
 {
 	if (!strcmp(topology, "kubernetes.io/hostname")) {
-		core_shapes_node(c, n);
+		core_shapes_node_later(c, n, room);
 		return;
 	}
 	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
@@ -326,7 +366,7 @@ static void look_at_domain(struct slu_core *c, struct node *n, const char *topol
 		const char *has = k ? slu_kmeta_label(&k->o.meta, topology) : NULL;
 
 		if (has && !strcmp(has, v))
-			core_shapes_node(c, node_of(e));
+			core_shapes_node_later(c, node_of(e), room);
 	}
 }
 
@@ -356,12 +396,12 @@ void core_repel_enter(struct slu_core *c, struct node *n, struct pod *p)
 			continue;
 		r->refs++;
 		if (!d->pods++) {
-			look_at_domain(c, n, r->term->topology, d->value);
+			look_at_domain(c, n, r->term->topology, d->value, false);
 			minded = false; /* its own node was among them */
 		}
 	}
 	if (minded)
-		core_shapes_node(c, n);
+		core_shapes_node_later(c, n, false);
 }
 
 void core_repel_leave(struct slu_core *c, struct node *n, struct pod *p)
@@ -373,16 +413,14 @@ void core_repel_leave(struct slu_core *c, struct node *n, struct pod *p)
 		struct domain *d = x.domain;
 
 		if (!--d->pods) {
-			look_at_domain(c, n, x.repel->term->topology, d->value);
-			core_node_describe(c, n); /* room is news for pods that wait for it */
+			look_at_domain(c, n, x.repel->term->topology, d->value, false);
+			core_shapes_node_later(c, n, true);
 		}
 		core_repel_unref(c, x.repel);
 	}
 	slu_vec_done(&p->repels);
-	if (minded && n->handle != SLU_NODE_NONE) {
-		core_shapes_node(c, n);
-		core_node_describe(c, n);
-	}
+	if (minded)
+		core_shapes_node_later(c, n, true);
 }
 
 /* ---- what a pod carries ---- */
@@ -397,7 +435,7 @@ int core_repels_carried(struct slu_core *c, const struct slu_kobj *pod, struct r
 					  : NULL;
 
 		if (!r && slu_predicate_by_host(&s->anti[i]))
-			return c->cluster->repels.n >= TERMS_MAX ? -ENOSPC : -ENOMEM;
+			return is_full(c, pod->meta.ns) ? -ENOSPC : -ENOMEM;
 		if (r && add_repel(out, r) < 0) {
 			r->refs++; /* a new one has no other user: let it go */
 			core_repel_unref(c, r);
@@ -407,9 +445,9 @@ int core_repels_carried(struct slu_core *c, const struct slu_kobj *pod, struct r
 	return 0;
 }
 
-bool core_repels_full(const struct slu_core *c, const struct slu_kpodspec *s)
+bool core_repels_full(const struct slu_core *c, const struct slu_kpod *k)
 {
-	return s->nanti && c->cluster->repels.n >= TERMS_MAX;
+	return k->spec.nanti && is_full(c, k->o.meta.ns);
 }
 
 static bool carries(const struct pod *p, const struct repel *r)

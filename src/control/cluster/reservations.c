@@ -1,12 +1,11 @@
-/* Reservations: objects that set nodes, or so much of each, aside for some users and for gangs that
- * name them, for some time, once or again and again.
+/* Reservations: objects that set nodes, or a part of each node, aside for some time, once or repeatedly,
+ * for some users and for gangs that name them.
  *
  *	object ──► occurrence (from, until) ──► nodes ──► a span in the plan, a row in the store ──► status
  *
- * The object in the cluster is the truth about what is wanted; which nodes were chosen is in the
- * store, so that another life keeps them.  The present or next occurrence and those after it, AHEAD in
- * all, are in the plan, on the same nodes: when one is over, another is added at the far end.  What runs on
- * the nodes already runs on. */
+ * The object in the cluster says what is wanted; the store has the chosen nodes, so that they stay the same
+ * after a restart.  The plan has AHEAD occurrences, the present or next one first, all on the same nodes:
+ * when one is over, another is added at the far end.  Work that already runs on the nodes keeps running. */
 #include "control/cluster/cluster.h"
 
 #include <stdio.h>

@@ -1,15 +1,6 @@
 /* What pods ask for, shared: amounts and eligible nodes. */
 #include "control/cluster/cluster.h"
 
-/* Of the ports that are not counted (cluster/ports.c). */
-static bool ports_taken(const struct node *n, const struct slu_kpodspec *s)
-{
-	for (uint32_t i = 0; i < n->pod.n; i++)
-		if (slu_predicate_ports_collide(s, &n->pod.p[i]->k->spec))
-			return true;
-	return false;
-}
-
 static bool volumes_reach(struct slu_core *c, const struct slu_kpod *p, const struct slu_knode *k)
 {
 	for (uint16_t i = 0; i < p->spec.nclaims; i++) {
@@ -58,7 +49,7 @@ static enum slu_no against(struct slu_core *c, const struct where *w, const stru
 		no = SLU_NO_ATTACH;
 	if (no == SLU_NO_NOT && !core_zones_allow(n, &p->spec))
 		no = SLU_NO_ZONE;
-	if (no == SLU_NO_NOT && w->ports && ports_taken(n, &p->spec))
+	if (no == SLU_NO_NOT && w->ports && core_ports_taken(n, &p->spec))
 		no = SLU_NO_PORT;
 	for (uint32_t i = 0; no == SLU_NO_NOT && i < w->repel.n; i++)
 		if (core_repel_forbids(w->repel.p[i], n->k))
@@ -163,6 +154,39 @@ void core_shapes_node(struct slu_core *c, struct node *n)
 	for (struct slu_entry *e = slu_table_next(&c->cluster->wheres, NULL); e;
 	     e = slu_table_next(&c->cluster->wheres, e))
 		look_at_node(c, where_of(e), n);
+}
+
+void core_shapes_node_later(struct slu_core *c, struct node *n, bool room)
+{
+	if (!n->look && slu_vec_push(&c->cluster->look, n) < 0) {
+		core_shapes_node(c, n);
+		if (room && n->handle != SLU_NODE_NONE)
+			core_node_describe(c, n);
+		return;
+	}
+	n->look = true;
+	n->roomier |= room;
+}
+
+void core_shapes_look(struct slu_core *c)
+{
+	for (uint32_t i = 0; i < c->cluster->look.n; i++) {
+		struct node *n = c->cluster->look.p[i];
+		bool room = n->roomier;
+
+		n->look = n->roomier = false;
+		core_shapes_node(c, n);
+		if (room && n->handle != SLU_NODE_NONE)
+			core_node_describe(c, n); /* news for pods that wait */
+	}
+	c->cluster->look.n = 0;
+}
+
+bool core_shape_allows(struct slu_core *c, const struct shape *s, const struct node *n)
+{
+	if (n->look)
+		return n->k && against(c, s->where, n) == SLU_NO_NOT;
+	return slu_nodeset_has(s->where->set, slu_node_index(n->handle));
 }
 
 static void look_everywhere(struct slu_core *c, struct where *w)

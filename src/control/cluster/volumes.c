@@ -5,13 +5,13 @@
  * (its plugin NodeVolumeLimits).  In the books a driver is a resource: a slot takes as many as
  * its pod has volumes of the driver, and a node has
  *
- *	limit - volumes attached + what the slots of pods that are there have taken
+ *	limit - volumes attached + what the slots of the pods on the node have taken
  *
- * so that the limit less the volumes attached is free, whoever attached them and however many pods
- * share one.  Only drivers that some CSINode limits and that a pod of ours asks for are counted.
+ * so that the limit less the volumes attached is free, whichever scheduler placed the pods and however
+ * many pods share a volume.  Only drivers that some CSINode limits and that a pod of ours asks for are counted.
  *
- * ReadWriteOncePod.  A claim with that mode is out of reach on every node while a pod that has a node
- * uses it. */
+ * ReadWriteOncePod.  While a pod on a node uses a claim with that mode, no other pod may use it on any
+ * node. */
 #include "control/cluster/cluster.h"
 
 #include <stdio.h>

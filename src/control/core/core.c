@@ -134,6 +134,7 @@ void slu_core_free(struct slu_core *c)
 	core_runs_reap(c);
 	core_groups_done(c);
 	core_after_done(c);
+	slu_map_done(&c->runs->lived);
 	core_forget(c);
 	core_pods_done(c);
 	core_repels_put(c, &c->cluster->new_repels);
@@ -147,6 +148,7 @@ void slu_core_free(struct slu_core *c)
 	slu_table_done(&c->cluster->wheres);
 	slu_table_done(&c->cluster->shapes);
 	slu_table_done(&c->cluster->repels);
+	slu_map_done(&c->cluster->space_terms);
 	slu_table_done(&c->cluster->chosen);
 	slu_vec_done(&c->runs->open);
 	slu_vec_done(&c->runs->promise);

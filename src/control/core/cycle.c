@@ -5,6 +5,7 @@
 
 #include "control/ask/ask.h"
 #include "control/claim/claim.h"
+#include "control/cluster/cluster.h"
 #include "control/core/again.h"
 #include "control/core/objects.h"
 #include "control/fluxjob/fluxjob.h"
@@ -14,7 +15,8 @@
 #include "control/report/report.h"
 #include "control/run/run.h"
 
-/* What the first cycle left for later; its intents are durable sooner and come first. */
+/* How long the work that the first cycle postpones waits, so that the intents of that cycle become durable
+ * first. */
 #define LATER_US 200000
 #define SLOW_NS  1000000000u /* a step that takes longer is named in the log */
 
@@ -39,6 +41,12 @@ static void look_at_held(struct slu_core *c)
 	core_look_for_selected(c);
 }
 
+static void number_nodes(struct slu_core *c)
+{
+	if (!c->recovered)
+		core_nodes_number(c);
+}
+
 static void begin_again(struct slu_core *c)
 {
 	c->hurry = !c->recovered;
@@ -55,9 +63,10 @@ static void end_recovery(struct slu_core *c)
 
 static int schedule(struct slu_core *c, struct slu_error *err)
 {
-	int rc = core_awaits_ending(c) ? 0
-				       : slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
+	int rc;
 
+	core_shapes_look(c);
+	rc = core_awaits_ending(c) ? 0 : slu_qlog_schedule(c->log, c->q, c->now_s, &c->dec, err);
 	core_decisions(c);
 	return rc;
 }
@@ -180,6 +189,7 @@ static const struct step cycle[] = {
 	  .run = core_store_watch, .flags = ALWAYS },
 	{ "show claims", "the slots of stored claims must exist before members are joined",
 	  .run = show_claims },
+	{ "number nodes", "in the first cycle, before anything is booked on them", .run = number_nodes },
 	{ "begin and end drains", "before planning: drains change which nodes the plan may use",
 	  .run = core_drains },
 	{ "plan reservations", "before planning: reserved room is not free for other gangs",
@@ -199,6 +209,8 @@ static const struct step cycle[] = {
 	  .run = begin_again, .wake_us = core_recovery_wake_us },
 	{ "look again", "before settling: groups left undone when memory ran out are due again",
 	  .run = core_look_again },
+	{ "look at nodes", "before settling: where pods may go depends on the pods that came and went",
+	  .run = core_shapes_look },
 	{ "settle groups", "all changes are in: tell the queue what each group asks for now",
 	  .run = core_groups_settle },
 	{ "count volumes", "before scheduling: attached volumes follow the pods that came and went",
@@ -235,6 +247,8 @@ static const struct step cycle[] = {
 	{ "tend FluxJobs", "after the views, which decide what FluxJobs show", .run = tend_fluxjobs },
 	{ "tend claims", "after placing: answer claims that were placed, end those without room",
 	  .run = tend_claims, .wake_us = core_claims_wake_us },
+	{ "look at nodes again", "all decisions are made: people are told, and books compared, with what they changed",
+	  .run = core_shapes_look },
 	{ "say how groups ended", "before reaping frees these groups", .run = core_podgroups_over },
 	{ "tell people", "after placing: status writes must not delay bindings", .run = tell_people,
 	  .wake_us = hurry_wake_us },

@@ -1,4 +1,4 @@
-/* What a changed object means to the rooms, from the mirror up. */
+/* Pass a changed object on to each room that it concerns, from the mirror up. */
 #include "control/core/objects.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void node_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 
 /* ---- pods ---- */
 
-/* The pod holds nothing any more: it ended, or is gone. */
+/* The pod no longer uses anything: it ended, or is gone. */
 static void release(struct slu_core *c, struct pod *p, bool ended)
 {
 	struct group *g = p->group;
@@ -85,7 +85,7 @@ static void seen_on_node(struct slu_core *c, struct pod *p, const char *at)
 		core_group_dirty(c, p->group);
 }
 
-/* The pod's gate is gone and it names a node: whether Sluice released it, or a user only wrote that. */
+/* The pod has no gate and names a node: whether Sluice released it, or a user only wrote that it did. */
 static bool released_by_us(struct slu_core *c, const struct pod *p)
 {
 	const char *node = slu_held_node(p->k);
@@ -268,9 +268,9 @@ static const char *uid_above(const struct slu_kobj *o)
 	return above && slu_kind_owns(above) ? above->uid : o->meta.uid;
 }
 
-/* Pods joined the group that the uid names; now another object names it.  They came long before their
- * owner, which tells its controller only now; or somebody deleted the controller without the owner.
- * Those that wait join the other group. */
+/* Pods joined the group that the uid names; now another object names it.  Either
+ * the pods came long before their owner, and only the owner names its controller, or somebody deleted
+ * the controller without the owner.  Waiting pods join the other group. */
 static void regroup(struct slu_core *c, const struct slu_kobj *owner, const char *uid)
 {
 	char key[SLU_GROUP_NAME_MAX + 3];
@@ -367,8 +367,6 @@ void core_object_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		else
 			lookup_changed(c, obj, gone);
 	}
-	if (slu_core_synced(c))
-		core_look_for_selected(c);
 }
 
 void core_kind_resent(struct slu_core *c, const struct slu_rec_resent *r)

@@ -9,12 +9,14 @@
  *	       ┌───────────────────────► REFUSED
  *	       │ no room for its slots
  *	UNREAD ├───────────────────────► CROWDED ──┐ room came
- *	   ▲   │ its phantoms are made             ▼
- *	   │   └───────────────────────────────► LIVES ────► OVER
- *	   └── a new jobspec, before it runs ──────┘
+ *	 ▲ │   │ its phantoms are made             ▼
+ *	 │ │   └───────────────────────────────► LIVES
+ *	 │ │ it has ended                          │
+ *	 │ └───────────────────────────► OVER      │
+ *	 └── a new jobspec, or its phantoms end ───┘
  *
- * A new jobspec makes a FluxJob UNREAD in each of these states; one that had ended when Sluice first
- * saw it is OVER at once.
+ * A new jobspec makes a FluxJob UNREAD in each of these states.  One that ends loses its phantoms first, and
+ * one that had ended when Sluice first saw it is OVER at once.
  * core_fluxjob_to() refuses every other change. */
 enum fluxjob_life {
 	FLUXJOB_UNREAD,

@@ -86,8 +86,7 @@ void core_fluxjob_to(struct slu_core *c, struct fluxjob *f, enum fluxjob_life to
 		[FLUXJOB_REFUSED] = CORE_BIT(FLUXJOB_UNREAD),
 		[FLUXJOB_CROWDED] = CORE_BIT(FLUXJOB_UNREAD) | CORE_BIT(FLUXJOB_CROWDED) |
 				    CORE_BIT(FLUXJOB_LIVES),
-		[FLUXJOB_LIVES] = CORE_BIT(FLUXJOB_UNREAD) | CORE_BIT(FLUXJOB_LIVES) |
-				  CORE_BIT(FLUXJOB_REFUSED) | CORE_BIT(FLUXJOB_OVER),
+		[FLUXJOB_LIVES] = CORE_BIT(FLUXJOB_UNREAD) | CORE_BIT(FLUXJOB_LIVES),
 		[FLUXJOB_OVER] = CORE_BIT(FLUXJOB_UNREAD),
 	};
 
@@ -262,7 +261,7 @@ static void own_changed(struct slu_core *c, struct fluxjob *f)
 
 	if (!c->door && f->life == FLUXJOB_LIVES && f->spec == spec)
 		follow_leader(c, f);
-	if (f->spec == spec || f->start_s) /* what runs, runs on */
+	if (f->spec == spec || f->start_s) /* running work keeps running */
 		return;
 	if (!f->spec && is_over(f->k)) { /* the FluxJob was over before this daemon started */
 		core_fluxjob_to(c, f, FLUXJOB_OVER);
@@ -340,7 +339,7 @@ static void own_waits(struct slu_core *c, struct fluxjob *f, const struct group 
 	if (r && slu_queue_job(c->q, r->id, &v) == 0) {
 		f->position = v.position;
 		v.planned_s = core_estimate(c, v.planned_s);
-		/* Without a promise: the forecast that the group was last told. */
+		/* Without a promise: the forecast that was last written for the group. */
 		f->planned_s = v.planned_s != SLU_TIME_NONE       ? v.planned_s
 			       : g->told_start_s != SLU_TIME_NONE ? g->told_start_s
 								  : 0;
@@ -419,7 +418,7 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 		f->position = 0;
 		f->planned_s = 0;
 		set_text(&f->message, NULL);
-		if (!f->claim) /* the client of a claim was told */
+		if (!f->claim) /* the client of the claim has its answer */
 			own_places(c, f);
 	} else if (g && !was) {
 		own_waits(c, f, g, r);
@@ -495,7 +494,7 @@ void core_fluxjob_synced(struct slu_core *c, bool absent, bool refused)
 	c->fluxjobs->absent = absent;
 	c->holds->sink = (struct slu_held_sink){ held_seen, held_gone, c };
 	core_due_begin(c, CORE_AT_HELD);
-	if (!absent || refused || c->fluxjobs->said) /* of a refusal the feed has told */
+	if (!absent || refused || c->fluxjobs->said) /* the feed has reported a refusal already */
 		return;
 	c->fluxjobs->said = true;
 	slu_log(SLU_INFO, "no FluxJobs: the server does not know the kind",

@@ -235,22 +235,32 @@ static void uid_of(const struct slu_kfluxjob *k, uint32_t i, char out[256])
 	snprintf(out, 256, "%.200s%c%u", k->o.meta.uid, MARK, i);
 }
 
-/* Show a phantom as it is now: the core takes it in as it does the objects of the API server. */
-static int show_phantom(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
-			uint32_t i, uint32_t others, const char *node, enum slu_kphase phase)
+/* Show the phantom of slot `i` as it is now, in all else like `pod`: the core takes it in as it does the objects of
+ * the API server. */
+static int show_like(struct slu_core *c, const struct fluxjob *f, const struct slu_kfluxjob *k,
+		     const struct slu_kpod *pod, uint32_t i, uint32_t others, const char *node,
+		     enum slu_kphase phase)
+{
+	int64_t start_s = !*node ? 0 : f->start_s ? f->start_s : c->now_s;
+	char name[300], uid[256];
+
+	snprintf(name, sizeof name, "%.240s-%u", k->o.meta.name, i);
+	uid_of(k, i, uid);
+	return push_shown(c, slu_kpod_like(pod, name, uid, node, phase, start_s * 1000000), false,
+			  others);
+}
+
+/* ... for the first time since its FluxJob is what it is. */
+static int show_phantom(struct slu_core *c, struct fluxjob *f, uint32_t i, uint32_t others,
+			const char *node)
 {
 	const struct phantom_like *like = &c->fluxjobs->like;
 	const struct slu_fluxjob_role *role = role_of(&f->ask, i);
-	int64_t start_s = !*node ? 0 : f->start_s ? f->start_s : c->now_s;
-	char name[300], uid[256];
-	int rc = like->f == f && like->role == role ? 0 : first_like(c, f, k, role);
+	int rc = like->f == f && like->role == role ? 0 : first_like(c, f, f->k, role);
 
-	if (rc < 0)
-		return rc;
-	snprintf(name, sizeof name, "%.240s-%u", k->o.meta.name, i);
-	uid_of(k, i, uid);
-	return push_shown(c, slu_kpod_like(like->pod, name, uid, node, phase, start_s * 1000000),
-			  false, others);
+	return rc < 0 ? rc
+		      : show_like(c, f, f->k, like->pod, i, others, node,
+				  *node ? SLU_PHASE_RUNNING : SLU_PHASE_PENDING);
 }
 
 /* ... for the last time. */
@@ -262,15 +272,22 @@ static void show_gone(struct slu_core *c, const struct pod *p)
 /* A FluxJob of one line may ask for 10 000 slots, and any user may make many.  So a namespace has at most
  * SPACE_MAX slots and all namespaces together ALL_MAX; but each namespace gets its first SPACE_FREE
  * whatever others do, and one that has none yet gets one FluxJob of any legal size. */
-#define SPACE_FREE 1000u
-#define SPACE_MAX  20000u
-#define ALL_MAX    200000u
-#define EACH_US    800     /* what one costs its namespace (frame/pace.h) */
-#define LATER_US   1000000 /* after which a FluxJob that was too fast is looked at again */
+#define SPACE_FREE  1000u
+#define SPACE_MAX   20000u
+#define ALL_MAX     200000u
+#define WHERE_BYTES 64u     /* of what it says about its nodes are as much as a slot */
+#define EACH_US     800     /* what one costs its namespace (frame/pace.h) */
+#define LATER_US    1000000 /* after which a FluxJob that was too fast is looked at again */
 
 static const char *k_ns(const struct fluxjob *f)
 {
 	return f->k->o.meta.ns;
+}
+
+/* What the FluxJob costs, in slots: the nodes it names count, too, as they take room and time like slots. */
+static uint32_t weight(const struct fluxjob *f)
+{
+	return f->ask.max + (f->ask.where ? (uint32_t)strlen(f->ask.where) / WHERE_BYTES : 0);
 }
 
 static bool runs(const struct fluxjob *f)
@@ -299,7 +316,7 @@ static int count_slots(struct slu_core *c, const char *ns, int64_t by)
 
 bool core_phantoms_crowded(struct slu_core *c, const struct fluxjob *f)
 {
-	uint64_t here = slots_in(c, k_ns(f)), n = f->ask.max;
+	uint64_t here = slots_in(c, k_ns(f)), n = weight(f);
 
 	if (runs(f)) /* its nodes are taken, whichever object came first after a restart */
 		return false;
@@ -325,19 +342,18 @@ int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 		was = false;
 	f->start_s = was ? f->k->start_us / 1000000 : 0;
 	if (!f->claim)
-		core_pace_pay(&c->fluxjobs->pace, k_ns(f), (int64_t)f->ask.max, EACH_US, c->now_us);
+		core_pace_pay(&c->fluxjobs->pace, k_ns(f), (int64_t)weight(f), EACH_US, c->now_us);
 	for (uint32_t i = 0, alike; !rc && i < f->ask.max; i += alike) {
 		const char *node = was && i < at.h.n && strcmp(at.h.p[i], "-") ? at.h.p[i] : "";
 
 		alike = was ? 1 : alike_from(&f->ask, i);
-		rc = show_phantom(c, f, f->k, i, alike - 1, node,
-				  *node ? SLU_PHASE_RUNNING : SLU_PHASE_PENDING);
+		rc = show_phantom(c, f, i, alike - 1, node);
 	}
 	slu_hostlist_done(&at);
 	while (rc && c->fluxjobs->shown.n > before) /* all of them or none */
 		slu_kobj_unref(c->fluxjobs->shown.p[--c->fluxjobs->shown.n].obj);
-	if (f->life != FLUXJOB_LIVES && count_slots(c, k_ns(f), (int64_t)f->ask.max) == 0)
-		f->counted = f->ask.max;
+	if (f->life != FLUXJOB_LIVES && count_slots(c, k_ns(f), (int64_t)weight(f)) == 0)
+		f->counted = weight(f);
 	core_fluxjob_to(c, f, FLUXJOB_LIVES);
 	core_fluxjob_turn_by(c, f, c->now_us);
 	return rc;
@@ -355,7 +371,8 @@ void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_k
 		if (!e)
 			continue;
 		if (ok && *pod_of(e)->k->spec.node)
-			show_phantom(c, f, k, i, 0, pod_of(e)->k->spec.node, SLU_PHASE_SUCCEEDED);
+			show_like(c, f, k, pod_of(e)->k, i, 0, pod_of(e)->k->spec.node,
+				  SLU_PHASE_SUCCEEDED);
 		show_gone(c, pod_of(e));
 	}
 	if (f->life == FLUXJOB_LIVES)
@@ -390,7 +407,7 @@ void core_phantoms_place(struct slu_core *c)
 			core_fluxjob_turn_by(c, f, c->now_us);
 		}
 		if (f && f->k && *at.node)
-			show_phantom(c, f, f->k, slot, 0, at.node, SLU_PHASE_RUNNING);
+			show_like(c, f, f->k, p->k, slot, 0, at.node, SLU_PHASE_RUNNING);
 		else if (f && f->k)
 			show_gone(c, p);
 		slu_free(at.uid);

@@ -1,15 +1,15 @@
-/* The status of FluxJobs: what it says, and when it is worth a write.
+/* The status of FluxJobs: its contents, and when it is worth a write.
  *
- * Work that starts at once passes four states in a second: they are written as one.  A change of
- * state waits for a second after the last write, a passing state for three, an end not at all.  A
- * new position or estimate waits for status.interval; for a job that is not among the next in line
- * each further one waits twice as long as the one before.
+ * Work that starts at once passes four states in a second; they become one write.  A change of state waits
+ * for a second after the last write, a passing state for three, an end not at all.  A new position or
+ * estimate waits for status.interval; for a job that is not among the next in line, each further one waits
+ * twice as long as the one before.
  *
- * Where thousands of FluxJobs have a status to be written, the server is slow to answer for each,
- * and their Jobs take many seconds to start: the more FluxJobs there are, the longer a state must
- * last to be written.  And of held work in all, so many passing states are written in a second, whatever
- * happens; a write has the state of its moment, so what was to be said before is said with it.  The first
- * state and the last are always written, and all states of users' own FluxJobs. */
+ * If thousands of statuses were due at once, the server would answer slowly, and the Jobs would take many
+ * seconds to start.  So the more FluxJobs there are, the longer a state must last to be written.  In
+ * addition, the passing states of all held work are limited to so many writes per second.  A delayed write
+ * has the state of the moment at which it is sent, so it includes what an earlier write would have said.
+ * The first and the last state are always written, and so are all states of users' own FluxJobs. */
 #include "control/fluxjob/fluxjob.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@
 #define EACH_US   10000   /* for each FluxJob that is not over, up to MOST_US */
 #define MOST_US   30000000
 #define WORD_US   500000 /* for each state between the first and the last */
-#define WORDS     20     /* that may be written at once */
+#define WORDS     20     /* statuses that may be written at once */
 
 static const char *state_name(const struct fluxjob *f)
 {
@@ -58,7 +58,7 @@ static uint64_t mix(uint64_t h, const char *s)
 
 uint64_t core_fluxjob_digest(const struct fluxjob *f)
 {
-	uint64_t h = slu_hash_u64(((uint64_t)f->state + 1) << 1 | f->ok); /* 0: never told */
+	uint64_t h = slu_hash_u64(((uint64_t)f->state + 1) << 1 | f->ok); /* 0: never written */
 
 	h = slu_hash_u64(h ^ f->job);
 	h = slu_hash_u64(h ^ f->position);
@@ -91,7 +91,7 @@ void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
 		at = SLU_MAX(at, lasts + STARTS_US); /* on its way to another */
 	else
 		at = SLU_MAX(at, lasts);
-	/* What it was about to say is said with this. */
+	/* This write includes what the delayed write would have said. */
 	if (!f->due_us || f->state != f->due_state || at < f->due_us)
 		f->due_us = at;
 	f->due_state = f->state;

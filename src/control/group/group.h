@@ -49,6 +49,7 @@ struct group {
 	bool begun; /* its gang has started, at least in part: later members need not wait for all */
 	uint32_t ended_ok, ended_bad;
 	uint32_t ended_alone; /* of ended_ok: those without a maker */
+	int64_t newest_us;    /* when the last of ended_ok was created */
 	int64_t used;         /* millicore seconds of members that have gone */
 	int64_t ended_us;     /* when the last member ended; 0: none has */
 	int64_t started_s;    /* when its gang started; 0: it has not */
@@ -69,7 +70,7 @@ struct group {
 	char *scheduler;
 	/* status last written */
 	int64_t told_us, told_start_s, waiting_us, status_us;
-	int64_t stuck_us; /* when it was last told that a member does not start; 0: never */
+	int64_t stuck_us; /* when an event last said that a member does not start; 0: never */
 	uint32_t told_position, told_times;
 	uint32_t told_least, told_most; /* sizes its members say */
 	bool keys_read;                 /* its misspelt keys were reported */

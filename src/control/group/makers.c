@@ -8,7 +8,7 @@
 #define CALM_LEAVE_US 2000000 /* after one left: the others may follow it */
 #define CALM_AGE_US   1500000 /* objects made together with an older one have appeared by now */
 #define CALM_LED_US   2000000 /* a leader's workers are made at once, or only when it runs */
-#define MAKERS_MAX    1024u   /* beyond, objects are not told apart and count as one */
+#define MAKERS_MAX    1024u   /* beyond this number, all further objects count as one */
 
 /* The uid of the object that makes the pod, NULL: no object does; *obj: as the mirror has it. */
 static const char *maker_of(struct slu_core *c, const struct pod *p, const struct slu_kobj **obj)

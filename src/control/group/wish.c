@@ -21,8 +21,12 @@ void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...)
 	c->count.refused_objects++;
 	slu_log(SLU_WARN, "group refused", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns),
 		SLU_STR("err", g->wrong));
-	if (g->pod.n)
-		core_tell_maker(c, g->pod.p[0], "FailedScheduling", e.text);
+	/* Of a gang that runs as a whole nobody fails to be placed. */
+	for (uint32_t i = 0; i < g->pod.n; i++)
+		if (!core_pod_at(g->pod.p[i])) {
+			core_tell_maker(c, g->pod.p[i], "FailedScheduling", e.text);
+			return;
+		}
 }
 
 static bool waits_for_consumer(struct slu_core *c, const struct slu_kpvc *claim)
@@ -80,10 +84,10 @@ static bool sound(struct slu_core *c, struct group *g, struct pod *p)
 			"pod %s asks for %s, which only the default scheduler decides; give it "
 			"schedulerName default-scheduler and hold it with the gate instead",
 			p->k->o.meta.name, foreign);
-	else if (!p->shape && core_repels_full(c, &p->k->spec))
+	else if (!p->shape && core_repels_full(c, p->k))
 		core_group_wrong(c, g,
-				 "pod %s: there are more different terms of required pod "
-				 "anti-affinity than Sluice can follow",
+				 "pod %s: its namespace, or all together, have more different "
+				 "terms of required pod anti-affinity than Sluice can follow",
 				 p->k->o.meta.name);
 	else if (!p->shape && long_wishes(p->k))
 		core_group_wrong(
@@ -205,7 +209,7 @@ static bool may_have_whole_nodes(const struct slu_core *c, const struct group *g
 	for (uint32_t i = 0; i < c->cfg->n_queues; i++)
 		if (*g->wish.queue ? !strcmp(c->cfg->queue[i].name, g->wish.queue) : i == 0)
 			return c->cfg->queue[i].exclusive;
-	return true; /* there is no such queue: told elsewhere */
+	return true; /* there is no such queue: the queue reports that itself */
 }
 
 /* A misspelt key has no effect, so an event tells the user so, once. */

@@ -1,11 +1,11 @@
 /* Jobs that are resumed before their turn.
  *
- * The pods of a suspended Job are made only after it is resumed, and that takes its controller a
- * moment for which its nodes would stand idle.  So the Jobs at the head of the queue are resumed
- * ahead: their pods wait at our gate, no scheduler can start them, and each takes the place of a stand-in
- * in its group, so that for gathering and queue nothing changes.  How many go ahead is bounded
- * (held.ahead).  A Job that is cancelled meanwhile is suspended again; one that its user suspends
- * stays so, as after its release. */
+ * The controller of a suspended Job makes its pods only after the Job is resumed; the nodes would be idle in
+ * the meantime.  So the core resumes the Jobs at the head of the queue ahead of their turn: their pods wait
+ * at our gate, no scheduler can start them, and each pod takes the place of a stand-in in its group, so that
+ * nothing changes for gathering and queue.  held.ahead limits the number of such pods.  A Job that is
+ * cancelled in the meantime is suspended again; a Job that its user suspends stays suspended, as after its
+ * release. */
 #include "control/hold/hold.h"
 
 #include "control/cluster/cluster.h"

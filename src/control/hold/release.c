@@ -11,7 +11,7 @@
 #define LIST_MAX    (200u << 10) /* an object may carry 256 kB of annotations */
 #define RETRY_US    5000000
 #define LOOK_US     5000000  /* at Jobs whose pods are still to come */
-#define NOTE_US     30000000 /* Jobs that are over by then are not told their places */
+#define NOTE_US     30000000 /* a Job that ends sooner never gets its places written */
 #define AVOID_TIMES 10       /* a node is avoided for so many times held.refusedFor */
 
 /* ---- lists of nodes ---- */
@@ -526,6 +526,14 @@ static void watch_appearing(struct slu_core *c, const struct group *g)
 	}
 }
 
+/* All pods of the Job have ended well and its controller, which has much to do, has not said so yet: what
+ * the places were is of no use to anybody. */
+static bool note_is_idle(struct slu_core *c, const struct held *h)
+{
+	return h->turn == TURN_NOTE_DUE && !slu_kjob(h->obj)->failed &&
+	       !slu_table_find(&c->runs->table, &h->run, sizeof h->run);
+}
+
 void core_held_watch(struct slu_core *c)
 {
 	int64_t limit_us = c->cfg->held.refused_s * 1000000;
@@ -541,7 +549,7 @@ void core_held_watch(struct slu_core *c)
 			    !strcmp(p->k->sched_reason, "Unschedulable"))
 				pod_refused(c, p);
 			p->released_us =
-				c->now_us; /* told, or its scheduler has not tried it yet */
+				c->now_us; /* reported already, or its scheduler has not tried it yet */
 		}
 		if (!p->refused)
 			core_due_by(c, CORE_AT_RELEASED, p->released_us + limit_us);
@@ -554,7 +562,9 @@ void core_held_watch(struct slu_core *c)
 			watch_appearing(c, h->group);
 		if (h->turn != TURN_RETRYING && h->turn != TURN_NOTE_DUE)
 			continue;
-		if (h->again_us <= c->now_us && h->resume)
+		if (h->again_us <= c->now_us && note_is_idle(c, h))
+			resume_later(c, h, NOTE_US);
+		else if (h->again_us <= c->now_us && h->resume)
 			send_resume(c, h);
 		else
 			core_due_by(c, CORE_AT_RELEASED, h->again_us);

@@ -6,7 +6,7 @@
 #include "control/run/run.h"
 
 #define PASS_US  250000
-#define MOVED_US 1000000 /* so often two that only moved in the queue are told */
+#define MOVED_US 1000000 /* so often two objects that only moved in the queue are reported */
 
 static struct run *gang_of(const struct group *g)
 {

@@ -18,8 +18,8 @@
 
 enum { PRIORITY_LOW, PRIORITY_EVENT, PRIORITY_SCHEDULED, PRIORITY_BIND = 6 }; /* the lease: 7 */
 
-/* What waits to be sent.  Decisions go first; of the rest at least one is always on its way, so
- * that a flood of bindings silences no other writer. */
+/* Writes that wait to be sent.  Decisions go first; of the other lines at least one write is always on
+ * its way, so that a flood of bindings cannot stop them. */
 enum { LINE_DECISIONS, LINE_NEWS, LINE_SCHEDULED, LINE_PAUSED, LINES };
 
 struct line {
@@ -488,12 +488,40 @@ static void write_answered(void *arg, const struct slu_kube_reply *r)
 		    r->uncertain, r->error);
 }
 
+void slu_place_body(const struct slu_rec_write *w, struct slu_buf *b)
+{
+	struct slu_jsonw j = slu_jsonw(b, SLU_JSONW_COMPACT);
+
+	switch (w->verb) {
+	case SLU_WRITE_BIND:
+		slu_kenc_binding(b, w->ns, w->name, w->uid, w->node);
+		break;
+	case SLU_WRITE_CONDITION:
+		condition_body(w, b);
+		break;
+	case SLU_WRITE_ANNOTATE:
+	case SLU_WRITE_STATUS:
+	case SLU_WRITE_SPEC:
+		part_body(w, &j);
+		break;
+	case SLU_WRITE_EVICT:
+		slu_kenc_eviction(b, w->ns, w->name, w->uid);
+		break;
+	case SLU_WRITE_PATCH:
+	case SLU_WRITE_CREATE:
+		slu_buf_puts(b, w->text);
+		break;
+	case SLU_WRITE_EVENT:
+	case SLU_WRITE_COUNT:
+		break;
+	}
+}
+
 /* Write the request of the record and send it; its answer comes to `k`.  0 or an error. */
 static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call *k)
 {
 	const struct slu_kkind_info *i = slu_kkind_info(w->kind);
 	struct slu_buf b = SLU_BUF_INIT(BODY_MAX);
-	struct slu_jsonw j = slu_jsonw(&b, SLU_JSONW_COMPACT);
 	struct slu_kube_request q = { .method = SLU_HTTP_POST,
 				      .priority = PRIORITY_LOW,
 				      .done = write_answered,
@@ -501,13 +529,13 @@ static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call 
 				      .timeout_ns = w->limit_ns };
 	int rc = -EINVAL;
 
+	slu_place_body(w, &b);
 	switch (w->verb) {
 	case SLU_WRITE_BIND:
 		/* Twice is harmless: the second finds it bound. */
 		q.priority = PRIORITY_BIND;
 		q.repeatable = true;
 		q.content_type = SLU_KUBE_PROTOBUF;
-		slu_kenc_binding(&b, w->ns, w->name, w->uid, w->node);
 		rc = send_request(p, &q, "", "v1", w->ns, "pods", w->name, "binding", &b);
 		break;
 	case SLU_WRITE_EVENT:
@@ -519,7 +547,6 @@ static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call 
 	case SLU_WRITE_CONDITION:
 		q.method = SLU_HTTP_PATCH;
 		q.content_type = SLU_KUBE_STRATEGIC_PATCH;
-		condition_body(w, &b);
 		rc = send_request(p, &q, "", "v1", w->ns, "pods", w->name, "status", &b);
 		break;
 	case SLU_WRITE_ANNOTATE:
@@ -531,7 +558,6 @@ static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call 
 		q.content_type = w->verb == SLU_WRITE_STATUS && slu_kkind_is_native_group(w->kind)
 					 ? SLU_KUBE_STRATEGIC_PATCH
 					 : SLU_KUBE_MERGE_PATCH;
-		part_body(w, &j);
 		q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
 		rc = send_request(p, &q, i->group, i->version, w->ns, i->resource, w->name,
 				  w->verb == SLU_WRITE_STATUS && w->kind != SLU_KIND_PODGROUP_SIGS
@@ -540,7 +566,6 @@ static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call 
 				  &b);
 		break;
 	case SLU_WRITE_EVICT:
-		slu_kenc_eviction(&b, w->ns, w->name, w->uid);
 		rc = send_request(p, &q, "", "v1", w->ns, "pods", w->name, "eviction", &b);
 		break;
 	case SLU_WRITE_PATCH:
@@ -550,12 +575,10 @@ static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call 
 		q.content_type = SLU_KUBE_STRATEGIC_PATCH;
 		q.priority = PRIORITY_BIND;
 		q.repeatable = true;
-		slu_buf_puts(&b, w->text);
 		rc = send_request(p, &q, i->group, i->version, w->ns, i->resource, w->name, NULL,
 				  &b);
 		break;
 	case SLU_WRITE_CREATE:
-		slu_buf_puts(&b, w->text);
 		q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
 		rc = send_request(p, &q, i->group, i->version, w->ns, i->resource, NULL, NULL, &b);
 		break;

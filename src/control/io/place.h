@@ -39,4 +39,7 @@ void slu_place_fence(struct slu_place *p, bool (*held)(void *arg), void *arg);
 /* Set the function that lists again when the core sends SLU_REC_LOOK; called on the io thread. */
 void slu_place_look(struct slu_place *p, void (*fn)(void *arg, enum slu_kkind kind, bool again),
 		    void *arg);
+/* What the write says to the server, in the encoding in which it is sent; nothing for events, whose body
+ * also names the replica. */
+void slu_place_body(const struct slu_rec_write *w, struct slu_buf *b);
 void slu_place_stats(const struct slu_place *p, struct slu_place_stats *out);

@@ -11,7 +11,7 @@
 struct slu_record {
 	uint32_t kind;
 	uint64_t key; /* 0: never merged */
-	bool barrier; /* what comes later is not merged into what waits before it */
+	bool barrier; /* later records are not merged into records before this one */
 	void (*free)(struct slu_record *r);
 };
 

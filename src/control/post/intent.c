@@ -42,8 +42,8 @@ void slu_intents_free(struct slu_intents *d, int wait_ms)
 	if (!d)
 		return;
 	if (d->journal) {
-		/* A batch that cannot be sent any more is lost with the process; the cluster tells.
-		 */
+		/* A batch that cannot be sent is lost with the process; the next one reads the
+		 * cluster. */
 		(void)(slu_intents_send(d, &ticket) < 0);
 		slu_journal_free(d->journal, wait_ms);
 	}

@@ -13,6 +13,26 @@ static void sum_amounts(int64_t sum[SLU_RESOURCES_MAX], const struct slu_amount 
 			sum[a[i].resource] = slu_plus_mod(sum[a[i].resource], a[i].n, 1);
 }
 
+/* A promise that is due and has not started, because another gang runs beyond its limit: the plan counts its
+ * room from that second on. */
+static void add_promise(struct slu_core *c, const struct run *r, int64_t (*sum)[SLU_RESOURCES_MAX])
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+	struct slu_gang_place place = { 0 };
+	struct slu_gang_info info;
+
+	if (slu_gang_info(m, r->id, &info, &place) == 0 && info.state == SLU_GANG_RESERVED &&
+	    info.counted)
+		for (uint32_t i = 0; i < place.n; i++) {
+			const struct slu_gang_part *p = &place.part[i];
+			const struct shape *s = r->role.p[p->role].shape;
+
+			for (uint32_t k = 0; k < p->slots; k++)
+				sum_amounts(sum[slu_node_index(p->node)], s->need, s->n_need);
+		}
+	slu_gang_place_done(&place);
+}
+
 /* What jobs hold: the slots of their runs, vacant ones included. `sum` has a row per node index. */
 static void add_runs(struct slu_core *c, int64_t (*sum)[SLU_RESOURCES_MAX])
 {
@@ -22,6 +42,8 @@ static void add_runs(struct slu_core *c, int64_t (*sum)[SLU_RESOURCES_MAX])
 	     e = slu_table_next(&c->runs->table, e)) {
 		const struct run *r = run_of(e);
 
+		if (r->state == RUN_QUEUED && r->planned_s != SLU_TIME_NONE)
+			add_promise(c, r, sum);
 		for (uint32_t i = 0; i < r->slot.n; i++) {
 			const struct shape *s = r->role.p[r->slot.p[i].role].shape;
 

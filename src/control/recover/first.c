@@ -23,6 +23,25 @@ static const char *cause_named(const char *name)
 	return NULL;
 }
 
+/* Note the queue of a job if it is not configured any more.  0 or -ENOMEM. */
+static int read_queue(struct slu_core *c, const char *name)
+{
+	char *copy;
+
+	for (uint32_t i = 0; i < c->cfg->n_queues; i++)
+		if (!*name || !strcmp(c->cfg->queue[i].name, name))
+			return 0;
+	for (uint32_t i = 0; i < c->runs->queues.n; i++)
+		if (!strcmp(c->runs->queues.p[i], name))
+			return 0;
+	copy = slu_strdup(name);
+	if (!copy || slu_vec_push(&c->runs->queues, copy) < 0) {
+		slu_free(copy);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
 static int read_job(void *arg, const struct slu_store_job *j)
 {
 	struct loading *l = arg;
@@ -52,8 +71,9 @@ static int read_job(void *arg, const struct slu_store_job *j)
 	m->start_s = j->start_s;
 	m->state = j->state;
 	m->cancelled = !strcmp(j->cause, CORE_CAUSE_CANCELLED);
+	m->refused = j->state == SLU_STORE_NEVER && strstr(j->spec, "\"" CORE_SPEC_REFUSED "\"");
 	m->begun = j->state == SLU_STORE_RUNNING || !strcmp(j->cause, CORE_CAUSE_BEGUN);
-	if (core_memory_read(m, j) < 0 ||
+	if (core_memory_read(m, j) < 0 || (!m->refused && read_queue(l->c, j->queue) < 0) ||
 	    ((m->ran || m->named) && slu_map_put(&l->jobs, j->id, (uintptr_t)m) < 0)) {
 		core_memory_free(m);
 		return -ENOMEM;
@@ -70,9 +90,13 @@ static int read_job(void *arg, const struct slu_store_job *j)
 static int read_member(void *arg, const struct slu_store_pod *p)
 {
 	const struct loading *l = arg;
-	const uint64_t *m = slu_map_get(&l->jobs, p->job);
+	const uint64_t *at = slu_map_get(&l->jobs, p->job);
+	struct core_memory *m = at ? (struct core_memory *)(uintptr_t)*at : NULL;
 
-	return m ? core_memory_pod((struct core_memory *)(uintptr_t)*m, p->uid) : 0;
+	if (m && m->ran &&
+	    slu_map_put(&l->c->runs->placed, slu_hash_bytes(p->uid, strlen(p->uid)), 1) < 0)
+		return -ENOMEM;
+	return m ? core_memory_pod(m, p->uid) : 0;
 }
 
 static int read_intent(void *arg, const struct slu_store_intent *i)
@@ -142,6 +166,16 @@ static int read_last_event(void *arg, uint64_t seq)
 	return 0;
 }
 
+/* Half a memory is none. */
+static void forget_half(struct slu_core *c)
+{
+	core_forget(c);
+	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
+	     e = slu_table_next(&c->cluster->nodes, e))
+		if (!node_of(e)->drained)
+			node_of(e)->drain_id = 0;
+}
+
 int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu_error *err)
 {
 	struct loading l = { .c = c };
@@ -160,7 +194,7 @@ int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu
 	if (!rc)
 		slu_log(SLU_INFO, "store read", SLU_I64("jobs", c->runs->known.n));
 	else
-		core_forget(c); /* half a memory is none */
+		forget_half(c);
 	return rc;
 }
 
@@ -266,6 +300,18 @@ static void recall_group(struct slu_core *c, struct group *g)
 		core_ask_note(c, g);
 }
 
+/* Jobs of queues that were removed while they waited go on waiting there, as after a reload. */
+static void removed_queues(struct slu_core *c)
+{
+	for (uint32_t i = 0; i < c->runs->queues.n; i++) {
+		struct slu_queue_conf conf = { .name = c->runs->queues.p[i],
+					       .default_duration = c->cfg->jobs.default_duration_s,
+					       .removed = true };
+
+		core_apply(c, &(struct slu_event){ .kind = SLU_EV_QUEUE_SET, .conf = &conf });
+	}
+}
+
 /* First all groups that have started take their places; then each promise takes its own in the plan (also
  * promises to later members of running gangs); then the others enter in order; only then may a job
  * start. */
@@ -274,6 +320,7 @@ void core_recover_plan(struct slu_core *c)
 	slu_cleanup(slu_freep) struct core_memory **all = NULL;
 	uint32_t n, k;
 
+	removed_queues(c);
 	core_lives_recall(c);
 	n = c->runs->known.n ? c->groups->dirty.n : 0;
 	all = slu_reallocarray(NULL, n + 1u, sizeof(struct core_memory *));

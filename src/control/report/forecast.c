@@ -1,6 +1,6 @@
-/* When each job in line will start: a forecast of the queue (queue/forecast.h), made in the
- * background.  A slice of it in each cycle, after what is decided has been sent; a new one when the
- * queue has changed enough, and not before it has rested REST times as long as the last one took. */
+/* Forecast the start of each job in line (queue/forecast.h), in the background: a slice in each cycle, after
+ * the decisions of the cycle have been sent.  A new forecast begins when the queue has changed enough, but
+ * not before a pause of REST times the length of the last one. */
 #include "control/report/report.h"
 
 #include <time.h>

@@ -35,7 +35,7 @@ static struct verdict judge(const struct slu_core *c, const struct group *g)
 		return (struct verdict){ SLU_TRI_TRUE, "Scheduled", "" };
 	if (g->wrong)
 		return (struct verdict){ SLU_TRI_FALSE, "SchedulerError", g->wrong };
-	/* A job that only waits for its turn gets this reason, once users are told anything at all. */
+	/* A job that only waits for its turn gets this reason, once a reason is due at all. */
 	if (g->told_text && g->waiting_us)
 		return (struct verdict){ SLU_TRI_FALSE, "Unschedulable", g->told_text };
 	return (struct verdict){ SLU_TRI_ABSENT, NULL, NULL };

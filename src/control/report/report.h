@@ -32,7 +32,7 @@ void core_foretold_done(struct slu_core *c);
 
 /* ---- status.c ---- */
 
-void core_status(struct slu_core *c); /* write what waiting work is told */
+void core_status(struct slu_core *c); /* write reasons and estimates of waiting work */
 
 /* ---- podgroup.c ---- */
 

@@ -22,7 +22,7 @@ void slu_snapshot_unref(struct slu_snapshot *s)
 	slu_free(s);
 }
 
-/* Text in the arena; "" when memory runs out, which a picture survives. */
+/* Text in the arena; "" when memory runs out; the snapshot is usable without it. */
 static const char *keep_text(struct slu_snapshot *s, const char *t)
 {
 	const char *k = t && *t ? slu_arena_strndup(&s->arena, t, strlen(t)) : "";
@@ -83,7 +83,7 @@ static struct run *first_run(const struct group *g)
 	return g->run.n ? g->run.p[0] : NULL;
 }
 
-/* The front of the queue is explained from the plan as it is; the rest as it was last told. */
+/* The first jobs of the queue get their reason from the plan as it is, the rest the reason written last. */
 #define EXPLAINED 50
 
 static void explain_job(struct slu_core *c, struct slu_snapshot *s, struct slu_snap_job *j)
@@ -121,7 +121,7 @@ static bool is_asked(const struct slu_core *c, const struct slu_snap_job *j)
 /* Steps of each fork of the queue that is tried: the core waits for it. */
 #define WHY_STEPS 100u
 
-/* Tell which jobs passed this one and what would help, tried on forks of the queue. */
+/* Add which jobs passed this one, and what would help, as forks of the queue show. */
 static void explain_more(struct slu_core *c, struct slu_snapshot *s, struct slu_snap_job *j)
 {
 	struct slu_explain x;
@@ -147,7 +147,7 @@ static void explain_more(struct slu_core *c, struct slu_snapshot *s, struct slu_
 		j->remedy = j->help[0];
 }
 
-/* What keeps a gang from running that has its nodes; "" for most. */
+/* Why a gang that has its nodes does not run; "" for most. */
 static const char *stuck(struct slu_snapshot *s, const struct group *g)
 {
 	struct slu_buf b = SLU_BUF_INIT(1024);
@@ -208,8 +208,8 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 	}
 }
 
-/* What the queue knows of those that wait.  All positions come from one walk over its lines: asked
- * for one by one, each is a search in every tree. */
+/* Collects what the queue knows of waiting jobs.  All positions come from one walk over the queue: a
+ * question for each job would search every tree. */
 struct lines {
 	struct slu_core *c;
 	struct slu_snapshot *s;
@@ -243,7 +243,7 @@ static int snap_line(const struct slu_job_view *v, void *arg)
 	if (at_s != SLU_TIME_NONE)
 		j->estimate_s = at_s;
 	else if (v->state == SLU_JOB_NEVER)
-		j->estimate_s = 0; /* whatever it was told when it could run */
+		j->estimate_s = 0; /* whatever reason it had when it could run */
 	if (asked)
 		explain_more(l->c, l->s, j);
 	return 0;
@@ -305,7 +305,7 @@ static void snap_node(struct slu_core *c, struct slu_snapshot *s, struct node *n
 	}
 	for (uint32_t i = 0; i < n->pod.n; i++) {
 		out->jobs += n->pod.p[i]->run != NULL;
-		out->foreign += n->pod.p[i]->foreign;
+		out->foreign += core_pod_is_foreign(n->pod.p[i]);
 	}
 }
 
@@ -329,7 +329,7 @@ static void snap_foreign(struct slu_core *c, struct slu_snapshot *s)
 		const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 		struct slu_buf b = SLU_BUF_INIT(4096);
 
-		if (!p->foreign || s->n_foreign == s->pods_foreign)
+		if (!core_pod_is_foreign(p) || s->n_foreign == s->pods_foreign)
 			continue;
 		slu_request_text(&p->k->spec, &b);
 		s->foreign[s->n_foreign++] = (struct slu_snap_foreign){

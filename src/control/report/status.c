@@ -1,9 +1,9 @@
-/* What people are told: events, the PodScheduled condition, start estimates, PodGroup status.
+/* Information for people: events, the PodScheduled condition, start estimates, PodGroup status.
  *
- * Words cost writes, and writes compete with bindings.  So what starts soon is told nothing but its
- * Scheduled event; a gang that has waited for status.interval gets its estimate and reason on its
- * PodGroup (or its first pod), its members get the condition once per kind of reason, and nothing
- * is repeated before it changed and the interval has passed, which grows with each time. */
+ * Every piece of it is a write, and writes compete with bindings.  So a gang that starts soon gets only
+ * its Scheduled event.  A gang that has waited for status.interval gets its estimate and reason on its
+ * PodGroup (or its first pod), and its members get the condition once per kind of reason.  The core
+ * writes again only after a change and after the interval, which grows with each write. */
 #include "control/report/report.h"
 
 #include <stdarg.h>
@@ -152,7 +152,7 @@ static uint64_t cause(const char *text)
 	return h;
 }
 
-/* Without a promise the forecast gives the start; deep in line only a user who asks is told. */
+/* Without a promise the forecast gives the start; deep in the queue, only the answer to `sluice why` has one. */
 #define FORETOLD_PLACES 500
 
 static void foretell(struct slu_core *c, const struct run *r, struct slu_why *why)
@@ -165,7 +165,7 @@ static void foretell(struct slu_core *c, const struct run *r, struct slu_why *wh
 		why->planned_s = SLU_TIME_NONE;
 }
 
-/* The member that is told in the name of those that wait: others may run already. */
+/* The member that gets the event for all waiting members; other members may run already. */
 static struct pod *who_waits(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->pod.n; i++)

@@ -10,6 +10,11 @@
 #include "queue/queue.h"
 #include "wire/jsonw.h"
 
+/* Names of nodes in a jobspec, in bytes: a few thousand.  A line of text may name a million, and every one
+ * would be kept for each such FluxJob. */
+#define HOSTS_MAX   ((size_t)64 << 10)
+#define JOBSPEC_MAX ((size_t)256 << 10) /* its text: all of it is read by the thread that decides */
+
 /* ---- held work as a FluxJob ---- */
 
 /* Pods and what makes them, by rules/kinds.h. */
@@ -330,7 +335,13 @@ static int read_spec(struct reading *r, const struct slu_kfluxjob *f)
 {
 	slu_cleanup(slu_jobspec_freep) struct slu_jobspec *j = NULL;
 	struct slu_error why = { 0 };
-	int rc = slu_jobspec_parse(f->jobspec, strlen(f->jobspec), &r->type, &j, &why);
+	size_t n = strlen(f->jobspec);
+	int rc;
+
+	if (n > JOBSPEC_MAX)
+		return slu_fail(r->err, -EINVAL, "spec.jobspec: more than %zu KiB of text",
+				JOBSPEC_MAX >> 10);
+	rc = slu_jobspec_parse_within(f->jobspec, n, &r->type, HOSTS_MAX, &j, &why);
 
 	if (rc < 0)
 		return slu_fail(r->err, rc, "spec.jobspec: %s", why.text);

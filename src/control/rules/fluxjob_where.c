@@ -1,5 +1,5 @@
 /* Constraints of a jobspec (RFC 31) as a required node affinity: alternatives of conditions that
- * hold together, which is all that nodes are asked in Kubernetes. */
+ * all hold, the only form in which Kubernetes can select nodes. */
 #include "control/rules/fluxjob_where.h"
 
 #include "wire/jsonw.h"

@@ -43,7 +43,7 @@
 #define SLU_HELD_PLACES    "sluice.sh/places"
 #define SLU_HELD_SCHEDULER "FluxionScheduler"
 
-/* ---- what others are told ---- */
+/* ---- views: what the FluxJob writer sees of a held object ---- */
 
 enum slu_held_state {
 	SLU_HELD_HELD,     /* not in the queue: not whole yet, suspended by its user, other gates */

@@ -136,8 +136,8 @@ static struct sizes sizes_of(const struct slu_life_objects *o)
 			s.bounded += slu_kjob(k->obj)->completions;
 	}
 	s.fewer = SLU_MAX(s.makes - s.wants, (int64_t)0);
-	/* What was seen to succeed counts before its Job says so.  (Not for the size: it may have
-	 * been a member of an object that is gone.) */
+	/* A member that succeeded counts before its Job reports it.  (Not for the size: the member
+	 * may have belonged to an object that is gone.) */
 	if (s.any && s.bounded < INT64_MAX)
 		s.wants = SLU_MIN(s.wants, s.bounded - (int64_t)o->row.finished);
 	s.wants = SLU_MAX(s.wants, (int64_t)0);

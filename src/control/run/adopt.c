@@ -69,16 +69,22 @@ static int add_slot(struct taking *t, struct pod *p, const struct node *n, enum 
 	return 0;
 }
 
+/* The node takes such pods now, whatever was decided. */
+static bool may_use(struct slu_core *c, const struct node *n, const struct shape *s)
+{
+	const struct slu_machine *m = slu_queue_machine(c->q);
+
+	return n && n->handle != SLU_NODE_NONE && s && !slu_machine_node_is_down(m, n->handle) &&
+	       !slu_machine_node_is_cordoned(m, n->handle) && core_shape_allows(c, s, n);
+}
+
 static bool has_room(struct slu_core *c, const struct taking *t, const struct node *n,
 		     const struct shape *s)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
 
-	if (!n || n->handle == SLU_NODE_NONE || !s || slu_machine_node_is_down(m, n->handle) ||
-	    slu_machine_node_is_cordoned(m, n->handle))
+	if (!n || n->handle == SLU_NODE_NONE || !s)
 		return false;
-	if (!slu_nodeset_has(s->where->set, slu_node_index(n->handle)))
-		return false; /* the pod may not use the node, whatever was decided */
 	for (uint32_t i = 0; i < s->n_need; i++) {
 		uint32_t kind = s->need[i].resource;
 
@@ -87,6 +93,15 @@ static bool has_room(struct slu_core *c, const struct taking *t, const struct no
 			return false;
 	}
 	return true;
+}
+
+/* The store knows the pod as a member of a gang that had started.  It may be in another group now: its
+ * owner was deleted without it while we were away. */
+static bool was_placed(struct slu_core *c, const struct pod *p)
+{
+	const char *uid = core_pod_uid(p);
+
+	return slu_map_get(&c->runs->placed, slu_hash_bytes(uid, strlen(uid)));
 }
 
 /* Whether the store confirms that members of the group were placed; without a store the objects alone
@@ -105,7 +120,7 @@ static bool confirmed(struct slu_core *c, const struct group *g)
 static bool is_forged(struct slu_core *c, const struct group *g, struct pod *p)
 {
 	if (c->recovered || *p->k->spec.node || !core_pod_at(p) || confirmed(c, g) ||
-	    core_meant_for(c, p))
+	    was_placed(c, p) || core_meant_for(c, p))
 		return false;
 	core_foreign_remove(c, p);
 	core_node_leave(c, p);
@@ -171,8 +186,10 @@ static void complete(struct slu_core *c, struct group *g, struct taking *t, stru
 	n = name ? core_node(c, name) : NULL;
 	if (!name && slu_held_gated(&p->k->spec) && !p->stand)
 		n = next_place(c, t);
-	if (has_room(c, t, n, p->shape) && !core_pod_clashes(c, n, p) &&
-	    add_slot(t, p, n, SLOT_CHOSEN) == 0)
+	/* The patch that resumes a Job may be on its way, so its decision stands although a node is closed now:
+	 * when the pods are there, they are planned again as they were before the restart. */
+	if ((p->stand || may_use(c, n, p->shape)) && has_room(c, t, n, p->shape) &&
+	    !core_pod_clashes(c, n, p) && add_slot(t, p, n, SLOT_CHOSEN) == 0)
 		core_node_enter(c, n, p);
 }
 
@@ -233,7 +250,8 @@ static bool adopt_later(struct slu_core *c, struct group *g, struct pod *p)
 		return false;
 	if (bound)
 		core_foreign_remove(c, p);
-	again = core_pod_startable(p) && has_room(c, &t, n, p->shape) && !core_pod_clashes(c, n, p);
+	again = core_pod_startable(p) && may_use(c, n, p->shape) && has_room(c, &t, n, p->shape) &&
+		!core_pod_clashes(c, n, p);
 	if (add_slot(&t, p, n, bound ? SLOT_BOUND : again ? SLOT_CHOSEN : SLOT_BINDING) == 0)
 		core_run_register(c, r, SLU_MIN(start_s, c->now_s));
 	taking_done(&t);
@@ -263,7 +281,8 @@ static void complete_vacant(struct slu_core *c, struct group *g, struct taking *
 	while (r->slot.n && (int64_t)r->slot.n < wanted && (n = next_place(c, t))) {
 		uint32_t role = r->slot.p[0].role;
 
-		if (!has_room(c, t, n, r->role.p[role].shape) ||
+		if (!may_use(c, n, r->role.p[role].shape) ||
+		    !has_room(c, t, n, r->role.p[role].shape) ||
 		    add_place(t, n, (struct slot){ .node = n->handle, .role = role }) < 0)
 			return;
 	}
@@ -394,7 +413,7 @@ static void adopt(struct slu_core *c, struct group *g, struct taking *t)
 	if (later && !r && core_recall_vacant(c, g, 0)) { /* of those there are only places left */
 		r = t->r = core_run_new(c, g, true);
 		bound = r && core_run_role(r, shape) >= 0;
-	} else if (later && !r) {
+	} else if (later && !r && !decided_before(c, g)) {
 		only_later(c, g, begun);
 		return;
 	}
@@ -406,7 +425,7 @@ static void adopt(struct slu_core *c, struct group *g, struct taking *t)
 	if (!g->owned.n && !c->recovered) {
 		if (!bound && !begun && (!r || r->slot.n < decided_before(c, g)))
 			expect_all(c, g, t);
-		for (uint32_t i = 0; bound && i < g->pod.n; i++)
+		for (uint32_t i = 0; (bound || begun) && i < g->pod.n; i++)
 			expect(c, g, t, g->pod.p[i]);
 		r = t->r;
 	}
@@ -414,6 +433,8 @@ static void adopt(struct slu_core *c, struct group *g, struct taking *t)
 	    (!r->slot.n || (!begun && !r->expect_us && r->slot.n < decided_before(c, g)))) {
 		g->begun = begun;
 		disown(c, g, r); /* no longer as a whole */
+		if (later)
+			only_later(c, g, begun);
 		return;
 	}
 	if (!r) {

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/qty.h"
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 
@@ -55,6 +56,7 @@ void core_run_take_back(struct slu_core *c, struct run *r)
 	slu_free(r->nodes);
 	r->nodes = NULL;
 	core_run_to(c, r, RUN_QUEUED);
+	core_group_stops(g, r);
 	core_intents_settle(c, r, SLU_INTENT_UNDONE);
 	core_apply(c, &ev);
 	slu_free(part);
@@ -185,6 +187,7 @@ static void start_run(struct slu_core *c, struct run *r, const struct slu_decisi
 	r->start_s = d->start_s;
 	r->end_s = d->end_s;
 	r->decided_us = c->now_us;
+	core_group_starts(c, r->g, r);
 	core_run_reason(r, NULL);
 	core_after_news(c, r->g->ns);
 	if (r->gang)
@@ -411,11 +414,12 @@ static bool placed_by_us(const struct slu_core *c, const struct run *r, const st
 	return named;
 }
 
-/* A disruption budget may refuse an eviction, and a request may be lost: the members that are still there
- * are evicted again and told nothing more. */
+/* Evict the members of a run that has reached its limit.  A disruption budget may refuse an eviction, and a
+ * request may be lost: later calls evict again the members that are still there, without another event. */
 static void evict_overdue(struct slu_core *c, struct run *r, int64_t limit)
 {
 	bool first = !r->evict_us;
+	char text[SLU_QTY_TEXT];
 
 	if (!first && c->now_us < r->evict_us) {
 		core_due_by(c, CORE_AT_LIMIT, r->evict_us);
@@ -432,8 +436,10 @@ static void evict_overdue(struct slu_core *c, struct run *r, int64_t limit)
 		if (!p || p->k->o.meta.deleted_us || !placed_by_us(c, r, p))
 			continue;
 		if (first)
-			core_tell(c, p, "DeadlineExceeded", true,
-				  "runs longer than its %" PRId64 " s", limit);
+			core_tell(
+				c, p, "DeadlineExceeded", true,
+				"ran for its limit of %s; Sluice evicts it (jobs.enforceDeadlines)",
+				slu_duration_text(limit, text));
 		core_evict(c, p);
 	}
 }

@@ -12,8 +12,10 @@
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
-#define SET          "set" /* in a row: what a person set */
-#define LIST_MAX_ROW 1000u /* places and makers in a row of the store */
+#define SET          "set"   /* in a row: what a person set */
+#define AVOID        "avoid" /* ... nodes that refused a member lately */
+#define AGAIN        "again" /* ... not planned before then */
+#define LIST_MAX_ROW 1000u   /* places and makers in a row of the store */
 
 static int64_t used_by(int64_t millicores, int64_t start_us, int64_t end_us)
 {
@@ -130,23 +132,75 @@ static void put_set(const struct group *g, struct slu_jsonw *w)
 	slu_jsonw_end_obj(w);
 }
 
-static int read_set(struct core_memory *m, const char *text)
+static int copy_name(const char *name, size_t n, struct core_names *out)
+{
+	char *s = slu_strndup(name, n);
+
+	if (!s || slu_vec_push(out, s) < 0) {
+		slu_free(s);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int copy_list(const struct slu_json *arr, struct core_names *out)
+{
+	slu_json_each (arr, it) {
+		if (slu_json_str(it.val) &&
+		    copy_name(slu_json_str(it.val), strlen(slu_json_str(it.val)), out) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Where the gang is not tried again for a while, and when it is tried again at all. */
+static void put_refused(struct slu_core *c, const struct group *g, struct slu_jsonw *w)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < SLU_MIN(g->n_avoid, SLU_LEN(g->avoid)); i++) {
+		const char *name = core_node_name(c, g->avoid[i]);
+
+		if (!*name) /* the node is gone */
+			continue;
+		if (!n++) {
+			slu_jsonw_ki64(w, "until", g->avoid_until_s);
+			slu_jsonw_key(w, AVOID);
+			slu_jsonw_arr(w);
+		}
+		slu_jsonw_str(w, name);
+	}
+	if (n)
+		slu_jsonw_end_arr(w);
+	if (g->again_s)
+		slu_jsonw_ki64(w, AGAIN, g->again_s);
+	if (n || g->again_s)
+		put_count(w, "undone", g->undone);
+}
+
+/* There may be very many rows, and few of them have any of this. */
+static int read_rare(struct core_memory *m, const char *text)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
-	const struct slu_json *set, *priority;
+	const struct slu_json *root, *set, *priority;
 	int rc;
 
-	if (!strstr(text, "\"" SET "\"")) /* there may be very many, and this is rare */
+	if (!strstr(text, "\"" SET "\"") && !strstr(text, "\"" AVOID "\"") &&
+	    !strstr(text, "\"" AGAIN "\""))
 		return 0;
 	rc = slu_json_parse(text, strlen(text), NULL, &doc, NULL);
 	if (rc < 0)
 		return rc == -ENOMEM ? rc : 0;
-	set = slu_json_get(slu_json_root(doc), SET);
+	root = slu_json_root(doc);
+	set = slu_json_get(root, SET);
 	priority = slu_json_get(set, "priority");
 	m->has_priority = priority != NULL;
 	m->priority = (int32_t)slu_json_i64_or(priority, 0);
 	m->limit_s = slu_json_i64_or(slu_json_get(set, "limit"), 0);
-	return 0;
+	m->avoid_until_s = slu_json_i64_or(slu_json_get(root, "until"), 0);
+	m->again_s = slu_json_i64_or(slu_json_get(root, AGAIN), 0);
+	m->undone = (uint32_t)slu_json_i64_or(slu_json_get(root, "undone"), 0);
+	return copy_list(slu_json_get(root, AVOID), &m->avoid);
 }
 
 /* Members that came later, with their own start: they end later, too. */
@@ -180,19 +234,9 @@ void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *
 	put_count(w, "used", g->used);
 	put_count(w, "ended_us", g->ended_us);
 	put_set(g, w);
+	put_refused(c, g, w);
 	put_vacant(c, g, w);
 	put_later(g, w);
-}
-
-static int copy_name(const char *name, size_t n, struct core_names *out)
-{
-	char *s = slu_strndup(name, n);
-
-	if (!s || slu_vec_push(out, s) < 0) {
-		slu_free(s);
-		return -ENOMEM;
-	}
-	return 0;
 }
 
 static int copy_later(const struct slu_json *obj, struct core_memory *m)
@@ -208,16 +252,6 @@ static int copy_later(const struct slu_json *obj, struct core_memory *m)
 	return 0;
 }
 
-static int copy_list(const struct slu_json *arr, struct core_names *out)
-{
-	slu_json_each (arr, it) {
-		if (slu_json_str(it.val) &&
-		    copy_name(slu_json_str(it.val), strlen(slu_json_str(it.val)), out) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
@@ -226,7 +260,7 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 	bool past; /* members of it have ended, or ran before it was taken back */
 	int rc;
 
-	rc = read_set(m, j->spec);
+	rc = read_rare(m, j->spec);
 	if (rc < 0)
 		return rc;
 	m->size = (uint32_t)j->size;
@@ -281,6 +315,7 @@ void core_memory_done(struct core_memory *m)
 	names_free(&m->maker);
 	names_free(&m->pod);
 	names_free(&m->vacant);
+	names_free(&m->avoid);
 	while (m->later.n)
 		slu_free(m->later.p[--m->later.n].uid);
 	slu_vec_done(&m->later);

@@ -16,8 +16,10 @@
 
 void core_groups_born(struct slu_core *c)
 {
-	for (uint32_t i = 0; i < c->groups->born.n; i++)
+	for (uint32_t i = 0; i < c->groups->born.n; i++) {
 		core_after_born(c, c->groups->born.p[i]);
+		core_life_begun(c, c->groups->born.p[i]);
+	}
 	if (c->groups->born.n)
 		core_due_begin(c, CORE_AT_STATUS);
 	c->groups->born.n = 0;
@@ -29,6 +31,7 @@ void core_group_end(struct slu_core *c, struct group *g)
 		core_run_over(c, g->run.p[0]);
 	core_elastic_forget(c, g);
 	core_after_gone(c, g);
+	core_life_over(c, g);
 	core_held_unlink(g);
 	core_group_over(c, g);
 }
@@ -76,6 +79,7 @@ void core_group_leave(struct slu_core *c, struct pod *p, bool ended)
 
 		g->ended_ok++;
 		g->ended_alone += !o || !slu_kind_owns(o);
+		g->newest_us = SLU_MAX(g->newest_us, p->k->o.meta.created_us);
 	} else if (ended)
 		g->ended_bad++;
 	if (ended && p->node && p->node->handle != SLU_NODE_NONE && core_pod_turned_away(p))

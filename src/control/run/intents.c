@@ -1,5 +1,5 @@
-/* The intents of a run: what was decided is written to the store before anything of it is written to
- * the cluster, and settled when it was carried out, or will not be. */
+/* The intents of a run: a decision is written to the store before any part of it is written to the cluster,
+ * and settled when it has been carried out or given up. */
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"

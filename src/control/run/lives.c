@@ -117,6 +117,43 @@ void core_group_part(struct slu_core *c, struct group *g)
 	core_group_dirty(c, g);
 }
 
+/* ---- a member that was overlooked ---- */
+
+#define GANGS_MAX 65536u /* that are remembered */
+#define ALONE_MAX 0xffffffu
+
+static uint64_t key_hash(const struct group *g)
+{
+	return slu_hash_keyed(g->key, g->e.n);
+}
+
+void core_life_over(struct slu_core *c, const struct group *g)
+{
+	struct slu_map *m = &c->runs->lived;
+
+	if (g->retired || !g->ended_alone)
+		return;
+	if (m->n >= GANGS_MAX)
+		slu_map_clear(m);
+	/* Without memory a member that was overlooked waits for others, as if it began a new life. */
+	(void)(slu_map_put(m, key_hash(g),
+			   (uint64_t)(g->newest_us / 1000000) << 24 |
+				   SLU_MIN(g->ended_alone, ALONE_MAX)) < 0);
+}
+
+void core_life_begun(struct slu_core *c, struct group *g)
+{
+	const uint64_t *was = g->retired ? NULL : slu_map_get(&c->runs->lived, key_hash(g));
+
+	for (uint32_t i = 0; was && i < g->pod.n; i++)
+		if (g->pod.p[i]->k->o.meta.created_us / 1000000 > (int64_t)(*was >> 24))
+			return;
+	if (was)
+		g->ended_alone = g->ended_ok = (uint32_t)(*was & ALONE_MAX);
+}
+
+/* ---- after a start ---- */
+
 /* Whether the memory is an earlier life of that group. */
 static bool is_earlier(const struct core_memory *m, const struct group *g)
 {

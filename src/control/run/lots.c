@@ -1,9 +1,9 @@
-/* Lots: members that are exactly alike and wait, on one record.
+/* Lots: one record for members that are exactly alike and wait.
  *
- * One line of a Job or a FluxJob asks for a hundred thousand members.  As long as they wait, nothing
- * tells them apart, so one record counts for all of them, and what is done for a waiting group costs
- * as much as its records, not as its members.  Only members that get a place need records of their
- * own, and a place costs whoever asks for it room on a node. */
+ * One line in a Job or a FluxJob can ask for a hundred thousand members.  As long as they wait, they do not
+ * differ, so one record counts for all of them, and work on a waiting group costs as much as it has records,
+ * not members.  Only members that get a place need records of their own, and the nodes limit the number of
+ * places. */
 #include "control/run/run.h"
 
 #include <stdio.h>

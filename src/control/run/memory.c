@@ -66,6 +66,21 @@ void core_meant_free(struct core_meant *m)
 	slu_free(m);
 }
 
+/* The nodes that refused a member are avoided for as long as before. */
+static void recall_refused(struct slu_core *c, struct group *g, const struct core_memory *m)
+{
+	for (uint32_t i = 0; i < m->avoid.n && m->avoid_until_s > c->now_s; i++) {
+		const struct node *n = core_node(c, m->avoid.p[i]);
+
+		if (n && n->handle != SLU_NODE_NONE)
+			core_avoid(c, g, n->handle, m->avoid_until_s - c->now_s);
+	}
+	g->again_s = m->again_s > c->now_s ? m->again_s : 0;
+	g->undone = m->undone;
+	if (g->again_s)
+		core_due_by(c, CORE_AT_UNDO, c->now_us + 1000000);
+}
+
 void core_recall(struct slu_core *c, struct group *g)
 {
 	struct core_memory *m = core_remembered(c, g);
@@ -101,6 +116,7 @@ void core_recall(struct slu_core *c, struct group *g)
 	g->priority = m->priority;
 	g->limit_s = m->limit_s;
 	g->begun = m->begun;
+	recall_refused(c, g, m);
 	/* Members may have gone meanwhile; those that are there and wait are noted again. */
 	if (c->door && m->state <= SLU_STORE_NEVER &&
 	    slu_batch_del_pods(slu_intents_batch(c->door), m->job) < 0)
@@ -224,9 +240,9 @@ void core_forget(struct slu_core *c)
 		core_meant_free(meant_of(e));
 	}
 	slu_table_done(&c->runs->meant);
+	slu_map_done(&c->runs->placed);
 	slu_vec_done(&c->runs->left);
-	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
-	     e = slu_table_next(&c->cluster->nodes, e))
-		if (!node_of(e)->drained)
-			node_of(e)->drain_id = 0;
+	while (c->runs->queues.n)
+		slu_free(c->runs->queues.p[--c->runs->queues.n]);
+	slu_vec_done(&c->runs->queues);
 }

@@ -1,6 +1,5 @@
-/* Which nodes a run is asked about: members that come later stay where their gang is, when the gang
- * was required to be in one rack, block or zone; and no member goes to a node that has just refused a
- * member of the group. */
+/* Which nodes a run may use.  If the gang had to be in one rack, block or zone, its later members stay there;
+ * and no member goes to a node that has just refused a member of the group. */
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"
@@ -27,6 +26,7 @@ static int fill_near(struct slu_core *c, struct run *r, const char *domain, uint
 	const struct slu_machine *m = slu_queue_machine(c->q);
 	const struct slu_nodeset *may = r->role.p[0].shape->where->set;
 
+	core_shapes_look(c);
 	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
 	     e = slu_table_next(&c->cluster->nodes, e)) {
 		struct node *n = node_of(e);

@@ -88,6 +88,10 @@ static void put_spec(struct slu_core *c, const struct group *g, const struct run
 		slu_jsonw_key(&w, "exclusive");
 		slu_jsonw_bool(&w, true);
 	}
+	if (r && r->refused) {
+		slu_jsonw_key(&w, CORE_SPEC_REFUSED);
+		slu_jsonw_bool(&w, true);
+	}
 	core_life_put(c, g, &w);
 	if (planned(g))
 		put_places(c, planned(g), &w);
@@ -229,6 +233,23 @@ bool core_started(const struct group *g)
 	return false;
 }
 
+void core_group_starts(struct slu_core *c, struct group *g, const struct run *r)
+{
+	if (gang_of(g) || g->started_s)
+		return;
+	g->started_s = r->start_s;
+	g->job = g->reuse ? g->reuse : ++c->next_job;
+	g->reuse = 0;
+}
+
+void core_group_stops(struct group *g, const struct run *r)
+{
+	if (r->gang || gang_of(g) || core_started(g))
+		return;
+	g->started_s = 0;
+	g->reuse = g->job;
+}
+
 /* A member that may start one day.  Its Job may be suspended and resumed before the Job's controller
  * deletes its pods. */
 static bool stays(struct slu_core *c, const struct pod *p)
@@ -246,9 +267,9 @@ static int store_group(struct slu_core *c, struct group *g)
 	enum slu_store_job_state state = state_of(g, r);
 	int rc;
 
-	if (c->door && !r && g->kept && g->started_s && core_started(g)) {
+	if (c->door && !r && g->started_s && core_started(g)) {
 		/* Members that came later run on: their gang is over when they are. */
-		rc = put_row(c, g, NULL, g->kept, SLU_STORE_RUNNING);
+		rc = put_row(c, g, NULL, g->kept ? g->kept : g->job, SLU_STORE_RUNNING);
 		return rc ? rc : put_pods(c, g);
 	}
 	if (!c->door || (!r && ((g->run.n && !g->begun) || !g->pod.n || core_started(g))))

@@ -10,6 +10,8 @@
 #define CORE_CAUSE_BEGUN     "begun" /* members have started: the rest belongs to them */
 /* ... and in `spec`: the nodes it was promised. */
 #define CORE_SPEC_PLACES "places"
+/* ... and that its queue did not take it. */
+#define CORE_SPEC_REFUSED "refused"
 
 /* An intent that is not settled yet. */
 struct core_intent {
@@ -124,10 +126,15 @@ struct runs {
 	const char *promise_cause;
 	SLU_VEC(struct slu_gang_part) promise; /* ... on these nodes, as far as they are there */
 	/* What the store remembers, until the first cycle is over: groups, pods of open intents,
-	 * those intents. */
+	 * those intents; of the members of gangs that had started, the hashes of their uids. */
 	struct slu_table known, meant;
+	struct slu_map placed;
+	/* Gangs that are over, by their keys: members without a controller that succeeded, and when
+	 * the last of them was created (lives.c). */
+	struct slu_map lived;
 	SLU_VEC(struct core_intent) left;
-	struct {                              /* after.c, spaces.c */
+	SLU_VEC(char *) queues; /* of those groups, as far as they are not configured any more */
+	struct {                /* after.c, spaces.c */
 		struct slu_map by_name, past; /* names to live groups; to how the others ended */
 		uint64_t steps;               /* of the look under way */
 		struct slu_table spaces;
@@ -298,6 +305,10 @@ void core_group_part(struct slu_core *c, struct group *g);
 /* After a start, before groups are recalled: members of lives that had been split off belong to them
  * again. */
 void core_lives_recall(struct slu_core *c);
+/* The group is over.  A watch may have lost a member of it: when a pod of its name comes to light that is
+ * no younger than those that succeeded, it is no new life, and waits only for as many as are lacking. */
+void core_life_over(struct slu_core *c, const struct group *g);
+void core_life_begun(struct slu_core *c, struct group *g);
 
 /* ---- after.c: groups that wait for others ---- */
 
@@ -344,6 +355,10 @@ void core_group_unkeep(struct slu_core *c, struct group *g);  /* the group is go
 void core_pod_unkeep(struct slu_core *c, struct pod *p);
 
 bool core_started(const struct group *g); /* one of its runs has left the queue */
+/* A later member starts, or is taken back.  If the gang it follows is over, the members that come after it
+ * are one more entry in the history, from the start of the first to the end of the last. */
+void core_group_starts(struct slu_core *c, struct group *g, const struct run *r);
+void core_group_stops(struct group *g, const struct run *r);
 /* Of a gang whose first members have ended, one later member that runs counts against the limits of the
  * queue; if none runs, each that waits does. */
 void core_group_stands(struct slu_core *c, struct group *g);
@@ -394,6 +409,9 @@ struct core_memory {
 	bool other;                   /* the cluster has another life of that name */
 	struct core_names maker, pod; /* uids; pods: those that were not seen to end */
 	struct core_names vacant;     /* nodes with places kept for members to come */
+	struct core_names avoid;      /* nodes that refused a member lately */
+	int64_t avoid_until_s, again_s;
+	uint32_t undone;
 	SLU_VEC(struct core_later) later;
 	uint32_t size, ok, bad, alone; /* as in struct group */
 	int64_t cpu, used, ended_us;
@@ -402,6 +420,7 @@ struct core_memory {
 	const char *cause; /* of its planned start; NULL: unknown */
 	uint64_t sum;
 	bool cancelled, begun;
+	bool refused;      /* by its queue, in which it was not */
 	bool has_priority; /* as in struct group */
 	int32_t priority;
 	int64_t limit_s;

@@ -181,6 +181,14 @@ static int64_t wish_limit(const struct slu_group_wish *w)
 	return w->duration_s ? w->duration_s : w->serves ? SLU_LIMIT_MAX : 0;
 }
 
+/* The group was in its queue before the restart. */
+static bool is_known(const struct slu_core *c, const struct group *g)
+{
+	const struct core_memory *m = c->recovered ? NULL : core_remembered(c, g);
+
+	return m && m->met && !m->refused && m->state != SLU_STORE_GATHERING;
+}
+
 static void request_of(struct slu_core *c, struct run *r, struct asked *a)
 {
 	struct group *g = r->g;
@@ -235,6 +243,7 @@ static void request_of(struct slu_core *c, struct run *r, struct asked *a)
 		.held = g->on_hold,
 		.member = !r->gang,
 		.stands = r->stands,
+		.known = is_known(c, g),
 		.req = &a->req,
 	};
 }
@@ -451,8 +460,8 @@ bool core_run_wishes(struct slu_core *c, struct run *r)
 	const struct slu_group_wish *w = &r->g->wish;
 	const char *queue = *w->queue ? w->queue : c->cfg->queue[0].name;
 	int64_t was = r->told.limit_s ? r->told.limit_s : default_limit(c, r->told.queue);
-	int64_t is = wish_limit(w) ? wish_limit(w) : default_limit(c, queue);
 	bool queued = r->state == RUN_QUEUED;
+	int64_t is = wish_limit(w) ? wish_limit(w) : default_limit(c, queue);
 	struct slu_job_view v;
 
 	if (!r->submitted)
@@ -559,7 +568,7 @@ void core_run_end(struct slu_core *c, struct run *r, enum slu_result how)
 		g->started_s = start_s;
 	core_group_dirty(c, g);
 	/* Members that came later belong to their gang: it is over when they are. */
-	if (ran && g->started_s && !core_started(g)) {
+	if ((ran || (back && !gang)) && g->started_s && !core_started(g)) {
 		core_result_keep(c, g, g->job, g->started_s, how);
 		core_group_unkeep(c, g);
 		g->used = g->ended_us = g->started_s = 0;
@@ -733,9 +742,10 @@ void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool kee
 /* Equal amounts, and the node is one the pod may use now: it may have been tainted since the place was
  * taken.  A pod differs from the stand-in that was planned for it by what admission adds (tolerations).
  */
-static bool fits_slot(const struct shape *have, const struct shape *want, slu_node node)
+static bool fits_slot(struct slu_core *c, const struct shape *have, const struct shape *want,
+		      const struct node *n)
 {
-	if (!want || !slu_nodeset_has(want->where->set, slu_node_index(node)))
+	if (!want || !core_shape_allows(c, want, n))
 		return false;
 	if (have == want)
 		return true;
@@ -766,11 +776,9 @@ static bool fill_slot(struct slu_core *c, struct run *r, uint32_t i, struct pod 
 	if (s->state != SLOT_VACANT || !slu_machine_node_is(m, s->node) ||
 	    slu_machine_node_is_down(m, s->node) || slu_machine_node_is_cordoned(m, s->node))
 		return false;
-	if (!fits_slot(r->role.p[s->role].shape, p->shape, s->node) ||
-	    is_overbooked(m, s->node, p->shape))
-		return false;
 	n = (struct node *)(uintptr_t)slu_machine_node_tag(m, s->node);
-	if (core_pod_clashes(c, n, p))
+	if (!fits_slot(c, r->role.p[s->role].shape, p->shape, n) ||
+	    is_overbooked(m, s->node, p->shape) || core_pod_clashes(c, n, p))
 		return false;
 	s->pod = p;
 	core_slot_to(c, r, s, SLOT_CHOSEN);

@@ -1,11 +1,11 @@
-/* Namespaces as sluice.sh/after sees them: the groups of each, which of them wait for others, and how
- * much looking each namespace has had.
+/* Namespaces as sluice.sh/after sees them: the groups of each namespace, which of them wait for others, and
+ * how much time the namespace has spent on looking.
  *
- * What a group waits for may be anything in its namespace, so each look walks over groups, Jobs and pods,
- * and each group that comes, starts or ends is a reason to look at all that wait.  A user who may make
- * pods can make thousands that wait, for labels that everything has.  So a look stays inside its
- * namespace, and each namespace pays for its looks with time: when one is too far ahead, its groups wait
- * with the answer they have, and are looked at in turn later.  Others do not notice. */
+ * A group may wait for anything in its namespace, so each look walks over groups, Jobs and pods, and every
+ * group that comes, starts or ends is a reason to look at all waiting groups.  A user who may make pods can
+ * make thousands that wait for labels that everything has.  So a look stays inside its namespace, and each
+ * namespace pays for its looks with time: the groups of a namespace that is too far ahead keep their last
+ * answer and are looked at in turn later.  Other namespaces do not notice. */
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"

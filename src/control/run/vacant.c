@@ -1,5 +1,5 @@
-/* Places that members left and that later members will take: a Job's next wave, a StatefulSet's pods one
- * by one, the replacement of a member that failed. */
+/* Places that members left and that later members will take: the next wave of a Job, the pods of a
+ * StatefulSet one by one, the replacement of a member that failed. */
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"

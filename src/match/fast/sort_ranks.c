@@ -1,16 +1,16 @@
 /* sort_ranks.c — the start of the sort of sort.c, for a sequence in blocks that is never written down.
  *
  * A partition of a sequence S around a pivot exchanges the k-th from the left that is not better
- * than the pivot with the k-th from the right that is not worse, until the two meet; then its left
- * part is sorted on.  So what stands at place q of the left part is what stands there in S, if that
- * is better than the pivot; else it is the k-th from the right, where k is how many before q are
- * not better.  With counts of S both can be found, and counts of the left part follow from counts
- * of S at the two places.  Hence a place in the sequence after t partitions is a tree of 2^t places
+ * than the pivot with the k-th from the right that is not worse, until the two meet; then the sort
+ * continues with the left part.  So place q of the left part holds the item at place q of S, if that
+ * item is better than the pivot; otherwise it holds the k-th from the right, where k is the number of
+ * items before q that are not better.  Counts of S give both, and counts of the left part follow from
+ * counts of S at the two places.  Hence a place in the sequence after t partitions is a tree of 2^t places
  * in the first one, and a few such trees tell the pivots and where the fingers meet.
  *
- * To find a place by a count, the count is interpolated and the rest is walked.  The last few, or
- * those that are all equal, are left to the usual ways.  A sequence whose counts are too uneven, or
- * pivots too bad, end in -EAGAIN: the caller sorts. */
+ * A place is found from a count by interpolation and a short walk.  Short sequences, and sequences of
+ * equal items, are sorted as usual.  If the counts are too uneven or the pivots too bad, the result is
+ * -EAGAIN, and the caller sorts everything. */
 #include "match/fast/fast_internal.h"
 
 #define PARTITIONS_MAX 9
