@@ -9,6 +9,7 @@
 #include "queue/passed_internal.h"
 
 #define OTHER_QUEUES 4u
+#define SPANS_TRIED  4u
 #define LESS_TRIES   3u         /* a half, a quarter, an eighth */
 #define VIRTUAL_S    1000000000 /* clocks of the world are past it since 2001 */
 
@@ -64,6 +65,29 @@ static int ask_elsewhere(struct slu_queue *fork, const struct slu_queue *q, int6
 	return rc < 0 ? rc : slu_queue_apply(fork, now_s, &enter, dec, NULL);
 }
 
+static int change(struct slu_queue *fork, const struct slu_queue *q, int64_t now_s, uint32_t j,
+		  const struct slu_help *h, struct slu_decisions *dec)
+{
+	struct slu_event limit = { .kind = SLU_EV_LIMIT,
+				   .job = q->job.p[j].id,
+				   .limit_s = h->value };
+	struct slu_span span = { .name = h->name };
+	struct slu_event without = { .kind = SLU_EV_SPAN_REMOVE, .span = &span };
+
+	switch (h->kind) {
+	case SLU_HELP_SLOTS:
+		return ask_fewer(fork, q, now_s, j, h->value, dec);
+	case SLU_HELP_LIMIT:
+		return slu_queue_apply(fork, now_s, &limit, dec, NULL);
+	case SLU_HELP_QUEUE:
+		return ask_elsewhere(fork, q, now_s, j, h->name, dec);
+	case SLU_HELP_RESERVATION:
+	case SLU_HELP_DRAIN:
+		return slu_queue_apply(fork, now_s, &without, dec, NULL);
+	}
+	return 0;
+}
+
 /* When the job would start with this change; SLU_TIME_NONE: not within `steps`, or never.  `h` NULL: as
  * it is. */
 static int what_if(const struct slu_queue *q, int64_t now_s, uint32_t j, const struct slu_help *h,
@@ -73,14 +97,11 @@ static int what_if(const struct slu_queue *q, int64_t now_s, uint32_t j, const s
 	struct slu_queue *fork = slu_queue_clone(q);
 	struct slu_decisions dec = { 0 };
 	slu_job_id id = q->job.p[j].id;
-	struct slu_event limit = { .kind = SLU_EV_LIMIT, .job = id, .limit_s = h ? h->value : 0 };
 	int rc = fork ? 0 : -ENOMEM;
 
 	*start_s = SLU_TIME_NONE;
 	if (!rc && h)
-		rc = h->kind == SLU_HELP_SLOTS   ? ask_fewer(fork, q, now_s, j, h->value, &dec)
-		     : h->kind == SLU_HELP_LIMIT ? slu_queue_apply(fork, now_s, &limit, &dec, NULL)
-						 : ask_elsewhere(fork, q, now_s, j, h->queue, &dec);
+		rc = change(fork, q, now_s, j, h, &dec);
 	if (!rc)
 		rc = slu_queue_schedule(fork, now_s, &dec, NULL);
 	for (uint32_t i = 0; i < dec.v.n && !rc; i++)
@@ -141,6 +162,43 @@ static int try_less(const struct slu_queue *q, int64_t now_s, uint32_t j, struct
 	return rc;
 }
 
+/* Could the job start earlier without this span?  Only one that begins before the job would end matters,
+ * and not the occurrence of a reservation that was tried already. */
+static bool may_delay(const struct slu_queue *q, uint32_t i, uint32_t j, int64_t now_s,
+		      int64_t start_s)
+{
+	const struct span *s = &q->span.p[i];
+
+	if (s->to_s <= now_s ||
+	    (start_s != SLU_TIME_NONE && s->from_s >= start_s + q->job.p[j].limit_s))
+		return false;
+	for (uint32_t k = 0; k < i; k++)
+		if (q->span.p[k].name == s->name && q->span.p[k].to_s > now_s)
+			return false;
+	return true;
+}
+
+static int find_spans(const struct slu_queue *q, int64_t now_s, uint32_t j, uint32_t steps,
+		      struct slu_explain *out)
+{
+	uint32_t tried = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < q->span.n && !rc && tried < SPANS_TRIED; i++) {
+		const struct span *s = &q->span.p[i];
+		struct slu_help h = {
+			.kind = s->kind == SLU_SPAN_DRAIN ? SLU_HELP_DRAIN : SLU_HELP_RESERVATION,
+			.name = slu_intern_str(&q->str, s->name),
+		};
+
+		if (!may_delay(q, i, j, now_s, out->start_s))
+			continue;
+		tried++;
+		rc = try_help(q, now_s, j, h, steps, out);
+	}
+	return rc;
+}
+
 static int find_help(struct slu_queue *q, int64_t now_s, uint32_t j, uint32_t steps,
 		     struct slu_explain *out)
 {
@@ -173,9 +231,11 @@ static int find_help(struct slu_queue *q, int64_t now_s, uint32_t j, uint32_t st
 			continue;
 		others++;
 		rc = try_help(q, now_s, j,
-			      (struct slu_help){ .kind = SLU_HELP_QUEUE, .queue = c->name }, steps,
+			      (struct slu_help){ .kind = SLU_HELP_QUEUE, .name = c->name }, steps,
 			      out);
 	}
+	if (!rc)
+		rc = find_spans(q, now_s, j, steps, out);
 	if (out->n_help)
 		qsort(out->help, out->n_help, sizeof *out->help, sooner);
 	return rc;
@@ -253,6 +313,10 @@ void slu_passer_text(const struct slu_passer *p, char *out, size_t size)
 
 void slu_help_text(const struct slu_help *h, int64_t now_s, char *out, size_t size)
 {
+	static const char *const preposition[] = { "with", "with", "in", "without", "without" };
+	static const char *const named[] = { [SLU_HELP_QUEUE] = "queue",
+					     [SLU_HELP_RESERVATION] = "reservation",
+					     [SLU_HELP_DRAIN] = "drain" };
 	char at[32], what[300], when[48] = "now", limit[SLU_QTY_TEXT];
 
 	moment(h->start_s, at);
@@ -264,7 +328,6 @@ void slu_help_text(const struct slu_help *h, int64_t now_s, char *out, size_t si
 	else if (h->kind == SLU_HELP_LIMIT)
 		snprintf(what, sizeof what, "a limit of %s", slu_duration_text(h->value, limit));
 	else
-		snprintf(what, sizeof what, "queue \"%s\"", h->queue);
-	snprintf(out, size, "%s %s: it would start %s", h->kind == SLU_HELP_QUEUE ? "in" : "with",
-		 what, when);
+		snprintf(what, sizeof what, "%s \"%s\"", named[h->kind], h->name);
+	snprintf(out, size, "%s %s: it would start %s", preposition[h->kind], what, when);
 }

@@ -20,7 +20,7 @@
 
 #define SLU_PASS_KEPT  512u
 #define SLU_PASS_SHOWN 8u
-#define SLU_HELP_MAX   6u
+#define SLU_HELP_MAX   10u
 #define SLU_PASS_NAME  64u
 
 enum slu_pass_rule {
@@ -46,13 +46,19 @@ struct slu_passer {
 	bool at_most;   /* harm_s is a bound */
 };
 
-enum slu_help_kind { SLU_HELP_SLOTS, SLU_HELP_LIMIT, SLU_HELP_QUEUE };
+enum slu_help_kind {
+	SLU_HELP_SLOTS,
+	SLU_HELP_LIMIT,
+	SLU_HELP_QUEUE,
+	SLU_HELP_RESERVATION, /* without it: the user learns what the job waits for */
+	SLU_HELP_DRAIN,       /* likewise */
+};
 
 struct slu_help {
 	enum slu_help_kind kind;
-	int64_t value;     /* slots in all, or the limit in seconds */
-	const char *queue; /* borrowed from the queue */
-	int64_t start_s;   /* when the job would start then */
+	int64_t value;    /* slots in all, or the limit in seconds */
+	const char *name; /* of the queue, reservation or drain; borrowed from the queue */
+	int64_t start_s;  /* when the job would start then */
 };
 
 struct slu_explain {

@@ -231,7 +231,7 @@ static void elsewhere(void)
 	   "elsewhere: the waiting job is explained");
 	for (uint32_t i = 0; i < x.n_help; i++) {
 		if (x.help[i].kind == SLU_HELP_QUEUE) {
-			ok(!strcmp(x.help[i].queue, "fast") && x.help[i].start_s == 0,
+			ok(!strcmp(x.help[i].name, "fast") && x.help[i].start_s == 0,
 			   "elsewhere: in the other queue, now");
 			slu_help_text(&x.help[i], 0, text, sizeof text);
 			ok(!strcmp(text, "in queue \"fast\": it would start now"), "%s (%s)",
@@ -296,6 +296,48 @@ static void much_shorter(void)
 	kit_done(&k);
 }
 
+/* A job waits for the end of a drain, another span lies too far ahead to matter: the first is named, the
+ * second is not; a job that both leave alone names neither. */
+static void spans_named(void)
+{
+	const char *ann = "ann";
+	struct slu_span drain = {
+		.kind = SLU_SPAN_DRAIN, .name = "repair", .from_s = 0, .to_s = 600, .count = 2
+	};
+	struct slu_span res = { .kind = SLU_SPAN_RESERVATION,
+				.name = "class",
+				.from_s = 5000,
+				.to_s = 6000,
+				.count = 2,
+				.user = &ann,
+				.nuser = 1 };
+	struct slu_event add[] = { { .kind = SLU_EV_SPAN_ADD, .span = &drain },
+				   { .kind = SLU_EV_SPAN_ADD, .span = &res } };
+	uint32_t drains = 0, reservations = 0;
+	struct slu_explain x;
+	char text[300] = "";
+	struct kit k;
+
+	kit_new(&k, 2, 1, SLU_POLICY_EASY);
+	for (size_t i = 0; i < SLU_LEN(add); i++)
+		is(kit_apply(&k, &add[i]), 0, "spans: span %zu is accepted", i);
+	kit_job(&k, 1, 2, 100, NULL);
+	kit_at(&k, 0);
+	slu_queue_explain(k.q, 0, 1, 100, &x, NULL);
+	is(x.start_s, 600, "spans: as it is, the job starts when the drain ends");
+	for (uint32_t i = 0; i < x.n_help; i++) {
+		if (x.help[i].kind == SLU_HELP_DRAIN)
+			slu_help_text(&x.help[i], 0, text, sizeof text);
+		drains += x.help[i].kind == SLU_HELP_DRAIN && x.help[i].start_s == 0;
+		reservations += x.help[i].kind == SLU_HELP_RESERVATION;
+	}
+	is(drains, 1, "spans: without the drain it would start now");
+	ok(!strcmp(text, "without drain \"repair\": it would start now"), "spans: in words: %s",
+	   text);
+	is(reservations, 0, "spans: a reservation after its end is not named");
+	kit_done(&k);
+}
+
 /* Every allocation fails once; the queue goes on as if nobody had asked. */
 static void faults(void)
 {
@@ -346,6 +388,7 @@ int main(void)
 	elsewhere();
 	shorter();
 	much_shorter();
+	spans_named();
 	faults();
 	return tap_done();
 }
