@@ -1,4 +1,4 @@
-"""Puts what the package needs beside it: the services' descriptors from proto/, and libsluice's header."""
+"""Add the files the package needs: the descriptors of the services, compiled from proto/, and libsluice's header."""
 
 import shutil
 from pathlib import Path

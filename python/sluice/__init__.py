@@ -1,7 +1,7 @@
 """Match jobs against resources.
 
-Two faces: clients of the Fluxion services (`FluxionClient`, `FluenceClient`, `FluxnetesClient`) that speak gRPC to a
-sluiced, and `Graph`, the same matcher in this process through libsluice.
+The package has clients of the Fluxion services (`FluxionClient`, `FluenceClient`, `FluxnetesClient`, `ExternalClient`),
+which call a sluiced over gRPC, and `Graph`, the same matcher in this process through libsluice.
 """
 
 from .client import ExternalClient, FluenceClient, FluxionClient, FluxnetesClient

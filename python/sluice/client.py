@@ -1,6 +1,6 @@
-"""The Fluxion services over gRPC, with the method names of the originals' clients.
+"""Clients of the Fluxion services over gRPC, with the method names of the original clients.
 
-Where a text is wanted (a jobspec, a graph), the name of a file with it will do.
+Wherever a method takes a text (a jobspec, a graph), it also takes the name of a file with that text.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import Message
 
-#: A text, the path of a file with it, or (jobspecs, graphs) the object it is the JSON of.
+#: A text, the path of a file with that text, or (jobspecs, graphs) a mapping that is sent as JSON.
 Text = str | Path | Mapping[str, Any]
 
 
 def read_text(given: Text) -> str:
-    """The text itself, or what is in the file of that name."""
+    """Return the text: as given, from the file, or the mapping as JSON."""
     if isinstance(given, Mapping):
         return json.dumps(given)
     if isinstance(given, Path):
@@ -78,7 +78,7 @@ class FluxionClient(_Service):
         return self._call("Init", jgf=read_text(cluster_nodes), policy=policy)
 
     def match(self, jobspec: Text, request: str = "allocate", reservation: bool = False) -> Any:
-        """allocation (JGF), jobid, reserved, at, overhead.  grpc.RpcError "Allocation was not possible" when there is no room."""
+        """Return allocation (JGF), jobid, reserved, at, overhead.  Raises grpc.RpcError "Allocation was not possible" if the job does not fit."""
         return self._call("Match", jobspec=read_text(jobspec), request=request, reservation=reservation)
 
     def cancel(self, jobid: int) -> Any:
@@ -101,7 +101,7 @@ class FluenceClient(_Service):
     _file = "fluxcli"
 
     def match(self, id: str, count: int, cpu: int = 1, memory: int = 0, gpu: int = 0, labels: Iterable[str] = ()) -> Any:
-        """`count` pods of so many cores, bytes and GPUs: podID, nodelist, jobID."""
+        """Allocate `count` pods of `cpu` cores, `memory` bytes and `gpu` GPUs each.  Returns podID, nodelist, jobID."""
         return self._call("Match", ps=_pod(id, cpu, memory, gpu, labels), request="allocate", count=count)
 
     def cancel(self, jobid: int) -> Any:
@@ -109,12 +109,12 @@ class FluenceClient(_Service):
 
 
 class FluxnetesClient(_Service):
-    """fluxion.FluxionService as Fluxnetes' sidecar has it."""
+    """fluxion.FluxionService in the dialect of Fluxnetes' sidecar."""
 
     _file = "fluxnetes"
 
     def match(self, job_name: str, count: int, cpu: int = 1, memory: int = 0, gpu: int = 0, labels: Iterable[str] = (), reserve: bool = False) -> Any:
-        """fluxID, nodelist, allocated, reserved, reserved_at; neither allocated nor reserved: no room."""
+        """Return fluxID, nodelist, allocated, reserved, reserved_at.  If the job does not fit, it is neither allocated nor reserved."""
         return self._call("Match", podspec=_pod(job_name, cpu, memory, gpu, labels), count=count, reserve=reserve, jobName=job_name)
 
     def cancel(self, flux_id: int, no_exist_ok: bool = False) -> Any:
@@ -135,6 +135,6 @@ class ExternalClient(_Service):
         return [name for name in self._call("ListGroups").name.split("\n") if name]
 
     def get_group(self, group: str) -> int:
-        """Its size."""
+        """The number of members of the group."""
         size: int = self._call("GetGroup", group=group).size
         return size

@@ -1,4 +1,4 @@
-"""The matcher in this process: libsluice through cffi, by its own header."""
+"""The matcher in this process: libsluice through cffi, declared by its own header."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .client import Text, read_text
 
 
 class SluiceError(Exception):
-    """What libsluice could not do, in its words; `errno` is its code."""
+    """An error of libsluice: its message, and its code as `errno`."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text or os.strerror(-code))
@@ -31,7 +31,7 @@ class Answer(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Job:
-    """What came of a match.  `allocation` is a text in the graph's match format; None when there is no room."""
+    """The result of a match.  `allocation` is a text in the graph's match format; None if the job does not fit."""
 
     answer: Answer
     id: int | None
@@ -65,7 +65,7 @@ def _sluice() -> tuple[Any, Any]:
 
 
 class Graph:
-    """A graph of resources with jobs on it.
+    """A graph of resources, and the jobs that are allocated on it.
 
     >>> g = Graph("cluster.json", policy="lonode")
     >>> job = g.match(open("job.yaml").read())
@@ -73,7 +73,7 @@ class Graph:
     """
 
     def __init__(self, graph: Text, policy: str = "first", load_format: str = "jgf", match_format: str = "jgf") -> None:
-        """`graph`: text or file in `load_format` (jgf, grug, rv1exec, hwloc)."""
+        """Load `graph`, a text or a file in `load_format` (jgf, grug, rv1exec, hwloc)."""
         self._ffi, self._lib = _sluice()
         text = read_text(graph).encode()
         options = json.dumps({"matcher_policy": policy, "load_format": load_format, "match_format": match_format}).encode()
@@ -87,7 +87,7 @@ class Graph:
         return code
 
     def match(self, jobspec: Text, reserve: bool = False, now: int = 0) -> Job:
-        """Allocate now, or (`reserve`) as early as possible."""
+        """Allocate the job now or, with `reserve`, at the earliest time at which it fits."""
         text = read_text(jobspec).encode()
         m, err = self._ffi.new("struct sluice_match *"), self._ffi.new("struct sluice_error *")
         try:
@@ -99,7 +99,7 @@ class Graph:
             self._lib.sluice_match_done(m)
 
     def satisfiable(self, jobspec: Text) -> bool:
-        """Could it ever run?"""
+        """Whether the job could run on the empty graph."""
         text, err = read_text(jobspec).encode(), self._ffi.new("struct sluice_error *")
         return bool(self._check(self._lib.sluice_graph_satisfiable(self._g, text, len(text), err), err))
 
@@ -115,7 +115,7 @@ class Graph:
         self._check(self._lib.sluice_graph_remove_subgraph(self._g, path.encode(), err), err)
 
     def find(self, criteria: str, now: int = 0) -> str | None:
-        """The resources that meet the criteria ("status=up and sched-now=free"); None: there are none."""
+        """Return the resources that meet the criteria ("status=up and sched-now=free"), or None if there are none."""
         out, err = self._ffi.new("char **"), self._ffi.new("struct sluice_error *")
         self._check(self._lib.sluice_graph_find(self._g, criteria.encode(), self._ffi.NULL, now, out, err), err)
         if not out[0]:
@@ -127,7 +127,7 @@ class Graph:
             self._lib.sluice_free(out[0])
 
     def clone(self) -> Graph:
-        """A copy with all bookings, to try things on."""
+        """Return a copy with all jobs, which can be changed independently."""
         copy = object.__new__(Graph)
         copy._ffi, copy._lib = self._ffi, self._lib
         g = self._lib.sluice_graph_clone(self._g)

@@ -164,8 +164,8 @@ STATUS(slu_f_shrunk, "ShrinkResponse", shrink_result);
 
 /* ---- which dialect ---- */
 
-/* Whether the bytes are nothing but fields of a PodSpec with their wire types.  No jobspec is: its
- * first letters, read as tags, are fields a PodSpec does not have. */
+/* Whether the bytes are fields of a PodSpec with the right wire types, and nothing else.  A jobspec never is:
+ * its first letters, read as tags, are fields that a PodSpec does not have. */
 static bool is_podspec(const struct slu_pb_field *f)
 {
 	static const uint8_t wires[] = { SLU_PB_BYTES,  SLU_PB_BYTES,  SLU_PB_VARINT, SLU_PB_VARINT,

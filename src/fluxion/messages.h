@@ -1,5 +1,5 @@
-/* messages.h — what goes over the wire in the services of Fluence, Fluxnetes and Fluxion: a struct
- * and a table per message, by the published field numbers.
+/* messages.h — the messages of the services of Fluence, Fluxnetes and Fluxion: a struct and a table for each,
+ * with the published field numbers.
  *
  * fluxion.FluxionService exists in two dialects with the same paths: N (Fluxnetes' sidecar) and F
  * (Fluxion's own service, which Fluxqueue uses).  slu_flux_match_dialect() and
@@ -124,11 +124,11 @@ extern const struct slu_msg slu_f_init, slu_f_initialized, slu_f_match, slu_f_ma
 
 enum slu_flux_dialect { SLU_DIALECT_F, SLU_DIALECT_N };
 
-/* By the bytes of a MatchRequest: field 2 means F, 4 or 5 means N; with neither, what field 1 is
- * decides: a text that parses as a PodSpec is one.  Broken bytes are F. */
+/* The dialect of a MatchRequest: field 2 means F, field 4 or 5 means N.  Without any of these field 1 decides: a text
+ * that parses as a PodSpec means N.  Broken bytes are F. */
 enum slu_flux_dialect slu_flux_match_dialect(const void *p, size_t n);
-/* By the bytes of a CancelRequest: only N has field 1. */
+/* The dialect of a CancelRequest: only N has field 1. */
 enum slu_flux_dialect slu_flux_cancel_dialect(const void *p, size_t n);
 
-/* The .proto files, for reflection; that of fluxion is dialect F. */
+/* The .proto files, for reflection; fluxion.proto is described in dialect F. */
 extern const struct slu_msg_file slu_flux_cli_file, slu_flux_ext_file, slu_flux_f_file;

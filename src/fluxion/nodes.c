@@ -1,11 +1,11 @@
-/* nodes.c — the nodes of an allocation.  The writer puts a node right behind its cores, so one walk
+/* nodes.c — the nodes of an allocation.  The JGF writer puts each node right behind its cores, so one pass
  * over the vertices is enough. */
 #include "fluxion/service.h"
 #include "wire/json.h"
 
 #include "base/vec.h"
 
-/* The Kubernetes name is the basename; where that only says "node", the last step of the path. */
+/* The Kubernetes name of a node: the basename, or the last part of the path if the basename is just "node". */
 static const char *name_of(const struct slu_json *meta)
 {
 	const char *base = slu_json_str(slu_json_get(meta, "basename"));

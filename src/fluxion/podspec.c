@@ -1,4 +1,4 @@
-/* podspec.c — a pod and a number as the jobspec that Fluence and Fluxnetes make of them. */
+/* podspec.c — make the jobspec that Fluence and Fluxnetes make from a pod and a number of pods. */
 #include "fluxion/service.h"
 #include "wire/jsonw.h"
 
@@ -32,7 +32,7 @@ static void put_slot(struct slu_jsonw *w, const struct slu_flux_podspec *ps, int
 	slu_jsonw_end_obj(w);
 }
 
-/* Opens a level around what follows. */
+/* Open a level of the jobspec around the resources that follow. */
 static void put_level(struct slu_jsonw *w, const char *type)
 {
 	put_count(w, type, 1);

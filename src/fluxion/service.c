@@ -10,17 +10,16 @@
 
 /* One method of one service in one dialect. */
 struct slu_flux_rpc {
-	const char *path; /* of dialect F where two share it */
+	const char *path; /* of dialect F if both dialects have it */
 	size_t max;
-	uint32_t
-		graph; /* number of the field with a graph that is read while it arrives; 0: none */
+	uint32_t graph; /* the field with a graph that is read while it arrives; 0: none */
 	const struct slu_msg *in, *out;
 	enum slu_flux_op op;
-	/* Fill the question from the message; -EINVAL with the reason. */
+	/* Fill the question from the message; 0, or -EINVAL with the reason. */
 	int (*ask)(struct slu_flux_ask *a, void *in, struct slu_error *err);
-	/* Write the answer, or end the call some other way. */
+	/* Write the answer, or fail the call. */
 	void (*answer)(struct slu_flux_ask *a);
-	const char *failed;               /* the original's words, with its code */
+	const char *failed;               /* the message of the original program */
 	const struct slu_flux_rpc *other; /* dialect N */
 	enum slu_flux_dialect (*dialect)(const void *p, size_t n);
 };
@@ -65,14 +64,14 @@ static void end_with_status(struct slu_flux_ask *a, enum slu_grpc_code code, con
 	slu_grpc_fail(a->call, code, "%s", text);
 }
 
-/* Put the words of the original program first and ours behind them. */
+/* Fail the call with the message of the original program, followed by the engine's reason. */
 static void fail_as_original(struct slu_flux_ask *a)
 {
 	slu_grpc_fail(a->call, SLU_GRPC_UNKNOWN, "%s%s%s", a->rpc->failed,
 		      a->why.text[0] ? ": " : "", a->why.text);
 }
 
-/* Answer refusals that are the same for all services; true: the call is answered. */
+/* Fail the call if the outcome has the same status in all services.  Returns true if the call is answered. */
 static bool refused_everywhere(struct slu_flux_ask *a)
 {
 	if (a->outcome == SLU_FLUX_REFUSED)
@@ -164,8 +163,8 @@ static void answer_n_match(struct slu_flux_ask *a)
 		fail_as_original(a);
 }
 
-/* The old client sends count=1 in field 3, which reads as a wish for a reservation: harmless, since
- * what fits now is allocated now. */
+/* The old client sends count=1 in field 3, which this dialect reads as a request for a reservation.  That is harmless:
+ * a job that fits now is allocated now. */
 static int ask_f_match(struct slu_flux_ask *a, void *in, struct slu_error *err)
 {
 	const struct slu_f_match *q = in;
@@ -449,7 +448,7 @@ static void begin_ask(struct slu_flux_ask *a, struct slu_flux *f, const struct s
 	a->own = SLU_BUF_INIT(64 << 10);
 }
 
-/* The message was read, or not: ask the engine, or refuse the call. */
+/* After the message was read (`rc`): pass the question to the engine, or refuse the call. */
 static void put_ask(struct slu_flux_ask *a, int rc, union any_request *in, struct slu_error *err)
 {
 	if (!rc)
@@ -488,14 +487,14 @@ static void on_call(void *arg, struct slu_grpc_call *c)
 
 /* ---- a call with a graph arrives ---- */
 
-/* A message under way. */
+/* A message that is still arriving. */
 struct incoming {
 	struct slu_flux *f;
 	struct slu_msg_stream in;
 	void *graph;
 };
 
-/* The text of the graph begins, perhaps once more. */
+/* The text of the graph begins.  A field that occurs twice begins it a second time. */
 static int begin_graph(void *arg)
 {
 	struct incoming *x = arg;
@@ -542,7 +541,7 @@ static void *begin_incoming(void *arg)
 					 .text = add_to_graph,
 					 .arg = x,
 					 .rest = SLU_BUF_INIT(b->rpc->max) };
-	if (begin_graph(x) < 0) { /* a message without a graph has an empty one */
+	if (begin_graph(x) < 0) { /* a message without a graph counts as one with an empty graph */
 		drop_incoming(x);
 		return NULL;
 	}

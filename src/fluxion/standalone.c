@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "wire/jsonw.h"
 
-/* What GetGroup and ListGroups know of a job. */
+/* A job as GetGroup and ListGroups report it. */
 struct group {
 	uint64_t job;
 	char *name;
@@ -23,17 +23,17 @@ struct slu_standalone {
 	pthread_t thread;
 	bool runs;
 
-	/* the thread's own */
+	/* owned by the thread */
 	struct sluice_graph *g;
 	SLU_VEC(struct group) group;
 	struct slu_map by_job; /* job -> place in `group` */
 
-	/* between the threads */
+	/* shared by both threads, under the lock */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct slu_flux_ask *first, **last;   /* to be worked on */
-	struct slu_flux_ask *done, **done_at; /* to be answered */
-	struct slu_call back;                 /* to the loop: there are answers */
+	struct slu_flux_ask *first, **last;   /* questions for the thread */
+	struct slu_flux_ask *done, **done_at; /* answers for the loop */
+	struct slu_call back;                 /* tells the loop that answers wait */
 	bool stop;
 };
 
@@ -118,7 +118,7 @@ static int answer_error(struct slu_flux_ask *a, int rc, const struct sluice_erro
 	return rc;
 }
 
-/* Which of the formats a text is in. */
+/* The format of the text of a graph. */
 static const char *format_of(const char *text, size_t n)
 {
 	size_t i = 0, head = SLU_MIN(n, (size_t)4096);
@@ -130,8 +130,7 @@ static const char *format_of(const char *text, size_t n)
 	return memmem(text, head, "\"R_lite\"", 8) ? "rv1exec" : "jgf";
 }
 
-/* A graph from a text in some format, or from a loader that has read one, takes the place of the one
- * there was. */
+/* Replace the graph by one from a text in any format, or by one that a loader has read. */
 static int replace(struct slu_standalone *s, struct slu_text text, struct sluice_loader *loaded,
 		   struct slu_text policy, const char *format, struct sluice_error *err)
 {
@@ -175,7 +174,7 @@ static void *begin_graph(void *arg)
 
 static void add_to_graph(void *graph, const char *p, size_t n)
 {
-	sluice_loader_feed(graph, p, n); /* the graph carries the error */
+	sluice_loader_feed(graph, p, n); /* the loader keeps the error until the graph is made */
 }
 
 static void drop_graph(void *graph)
@@ -223,7 +222,7 @@ static void do_match(struct slu_standalone *s, struct slu_flux_ask *a)
 	if (rc == SLUICE_BUSY || rc == SLUICE_NEVER) {
 		a->outcome = SLU_FLUX_NO_ROOM;
 	} else if (rc < 0) {
-		if (rc == -ENOENT) /* the matcher's word for it */
+		if (rc == -ENOENT) /* the matcher's code for a search that ended without a time */
 			snprintf(err.text, sizeof err.text,
 				 "no time was found at which the request fits");
 		answer_error(a, rc, &err);
@@ -305,7 +304,7 @@ static void work(struct slu_standalone *s, struct slu_flux_ask *a)
 
 	a->outcome = SLU_FLUX_OK;
 	if (slu_grpc_over(a->call) && !a->undo) {
-		a->outcome = SLU_FLUX_NOT_HERE; /* the client is gone: not begun */
+		a->outcome = SLU_FLUX_NOT_HERE; /* the client has left: do not begin */
 	} else if (!s->g && a->op != SLU_FLUX_INIT) {
 		a->outcome = SLU_FLUX_REFUSED;
 		slu_fail(&a->why, -ENOENT,
@@ -334,7 +333,7 @@ static void answer_all(void *arg)
 	}
 }
 
-/* Hand an answer to the loop; the caller holds the lock. */
+/* Pass an answer to the loop; the caller holds the lock. */
 static void put_done(struct slu_standalone *s, struct slu_flux_ask *a)
 {
 	a->next = NULL;
@@ -374,7 +373,7 @@ static void queue_ask(void *arg, struct slu_flux_ask *a)
 {
 	struct slu_standalone *s = arg;
 
-	if (!s->runs) { /* the engine stops: a match without a client is freed with the graph */
+	if (!s->runs) { /* the engine stops: the match ends with the graph */
 		a->outcome = SLU_FLUX_NOT_HERE;
 		slu_fail(&a->why, -ESHUTDOWN, "the server is stopping");
 		slu_flux_done(a);
@@ -388,7 +387,7 @@ static void queue_ask(void *arg, struct slu_flux_ask *a)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* A graph of one vertex is enough to try the policy before the first real one comes. */
+/* Try the policy on a graph of one vertex, so that a wrong name is reported before the first real graph arrives. */
 static int try_policy(struct slu_standalone *s, struct slu_error *err)
 {
 	static const char one[] =

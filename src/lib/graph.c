@@ -1,4 +1,4 @@
-/* graph.c — graphs as libsluice shows them: load, copy, look around, change. */
+/* graph.c — the functions of sluice.h on graphs: load, copy, inspect, change. */
 #include "lib/graph_internal.h"
 
 #include <stdarg.h>
@@ -61,7 +61,7 @@ int lib_job_room(struct sluice_graph *g, uint64_t id)
 		return 0;
 	if (slu_vec_reserve(&g->job, n + 1) < 0 || slu_map_put(&g->by_id, id, n) < 0)
 		return -ENOMEM;
-	/* The map has room now; the entry itself comes with the job. */
+	/* The map has room now; lib_job_put() adds the entry. */
 	slu_map_del(&g->by_id, id);
 	return 0;
 }
@@ -103,7 +103,7 @@ int sluice_graph_forget(struct sluice_graph *g, uint64_t job)
 		return -ENOENT;
 	last = --g->job.n;
 	slu_map_del(&g->by_id, job);
-	if (i < last) { /* the last one fills the gap; its entry is there, so this cannot fail */
+	if (i < last) { /* the last job fills the gap; its map entry exists, so this cannot fail */
 		g->job.p[i] = g->job.p[last];
 		*slu_map_get(&g->by_id, g->job.p[i].id) = i;
 	}
@@ -184,11 +184,11 @@ struct sluice_loader {
 	struct slu_jgf_loader *jgf;
 };
 
-/* Where the text of a graph comes from: it is here, or it was loaded. */
+/* Where a graph comes from: a text, or a loader that has read one. */
 struct source {
 	const char *text;
 	size_t n;
-	struct sluice_loader *loader; /* NULL: the text is here */
+	struct sluice_loader *loader; /* NULL: from the text */
 };
 
 static int read_source(struct sluice_graph *g, const struct source *from, const struct options *o,
@@ -350,7 +350,7 @@ nomem:
 	return NULL;
 }
 
-/* ---- looking ---- */
+/* ---- inspecting ---- */
 
 int sluice_graph_info(const struct sluice_graph *g, uint64_t job, struct sluice_job *out)
 {
@@ -387,7 +387,7 @@ int sluice_graph_find(struct sluice_graph *g, const char *criteria, const char *
 		return lib_fail(g, err, -r.code, "find", "%s",
 				r.messages && *r.messages ? r.messages : strerror(r.code));
 	rc = lib_text(own, text);
-	if (rc == -EINVAL && f == SLU_FORMAT_RLITE) { /* an empty result of that writer */
+	if (rc == -EINVAL && f == SLU_FORMAT_RLITE) { /* this writer has nothing to write */
 		*text = NULL;
 		return 0;
 	}
@@ -473,7 +473,7 @@ int sluice_graph_status(const struct sluice_graph *g, const char *path, enum slu
 	return 0;
 }
 
-/* Steps from the root along the containment path. */
+/* Count the steps from the root to a vertex along its containment path. */
 static int depth(const struct sluice_graph *g, uint32_t v, uint32_t *out)
 {
 	struct slu_buf b = SLU_BUF_INIT(MESSAGES_MAX);
@@ -537,7 +537,7 @@ int sluice_graph_set_rank_status(struct sluice_graph *g, const char *ranks, enum
 		if (rc < 0)
 			return rc == -ENOMEM ? rc : -EINVAL;
 	}
-	/* Only the ranks that exist, so that "0-16777215" costs no more than they do. */
+	/* Visit only the ranks that exist, so that "0-16777215" costs no more than the graph is large. */
 	rc = slu_graph_rank_counts(g->g, note_rank, &all);
 	rc = rc ? rc : all.rc;
 	for (uint32_t i = 0; i < all.r.n && !rc; i++) {
@@ -556,7 +556,7 @@ int sluice_graph_rank_status(struct sluice_graph *g, uint32_t rank, enum sluice_
 	const uint32_t *v;
 	uint32_t n;
 	int rc = slu_graph_rank_counts(g->g, note_rank,
-				       &all); /* makes the index, or says why not */
+				       &all); /* makes the index, or returns why it cannot */
 
 	slu_vec_done(&all.r);
 	if (rc < 0 || all.rc < 0)

@@ -1,4 +1,4 @@
-/* graph_internal.h — the inside of a sluice_graph, for the files of this directory. */
+/* graph_internal.h — struct sluice_graph and its jobs, for the files of this directory. */
 #pragma once
 #include "base/map.h"
 #include "base/vec.h"
@@ -20,7 +20,7 @@ struct sluice_graph {
 	char load_format[16];
 	uint64_t next; /* number of the next job */
 	struct slu_map by_id;
-	SLU_VEC(struct lib_job) job; /* cancelled ones too, until forgotten */
+	SLU_VEC(struct lib_job) job; /* also cancelled ones, until the caller forgets them */
 	uint64_t allocated, reserved;
 	struct slu_buf messages;
 };
@@ -33,16 +33,16 @@ static inline struct slu_error *lib_err(struct sluice_error *e)
 	return (struct slu_error *)e;
 }
 
-/* Add to the messages, and say it in err; returns `code`. */
+/* Put the message into `err` and add it to the graph's messages; returns `code`. */
 int lib_fail(struct sluice_graph *g, struct sluice_error *err, int code, const char *what,
 	     const char *fmt, ...) SLU_PRINTF(5, 6);
-/* NULL if unknown. */
+/* The job with this number; NULL if there is none. */
 struct lib_job *lib_job_find(const struct sluice_graph *g, uint64_t id);
-/* Room for one more, so that lib_job_put() cannot fail. */
+/* Make room for one more job, so that lib_job_put() cannot fail. */
 int lib_job_room(struct sluice_graph *g, uint64_t id);
 void lib_job_put(struct sluice_graph *g, uint64_t id, enum sluice_job_state state, int64_t start_s,
 		 int64_t end_s);
-/* The job holds nothing any more. */
+/* Mark a job as cancelled: it no longer has an allocation. */
 void lib_job_end(struct sluice_graph *g, struct lib_job *j);
-/* What the writer collected, without the last newline; *text NULL if nothing. */
+/* Take the text that the writer collected, without the last newline; *text is NULL if there is none. */
 int lib_text(struct slu_writer *w, char **text);

@@ -1,4 +1,4 @@
-/* jobs.c — jobs on graphs: match, register, give back. */
+/* jobs.c — the functions of sluice.h on jobs of a graph: match, register, cancel. */
 #include "graph/read.h"
 #include "lib/graph_internal.h"
 #include "jobspec/jobspec.h"
@@ -33,7 +33,7 @@ static int translate(enum sluice_op op, enum slu_match_op *out)
 	return 0;
 }
 
-/* After a match: keep text, job and result, or take everything back. */
+/* After a match: keep the text, the job and the result; if memory runs out, cancel the match. */
 static int keep_match(struct sluice_graph *g, enum sluice_op op, uint64_t id, int64_t now_s,
 		      const struct slu_match_result *r, struct sluice_match *out,
 		      struct sluice_error *err)
@@ -114,7 +114,7 @@ int sluice_graph_match(struct sluice_graph *g, enum sluice_op op, int64_t now_s,
 {
 	int rc;
 
-	/* Numbers the caller gave away himself are passed over. */
+	/* Skip the numbers that the caller chose for jobs of its own. */
 	while (books(op) && slu_match_has_job(g->m, (int64_t)g->next))
 		g->next++;
 	rc = match_jobspec(g, op, now_s, g->next, jobspec, n, out, err);
@@ -151,7 +151,7 @@ int sluice_graph_satisfiable(struct sluice_graph *g, const char *jobspec, size_t
 
 /* ---- R ---- */
 
-/* What an R says: a listing, and when. */
+/* The contents of an R: resources, and a time. */
 struct r_text {
 	struct slu_listing l;
 	int64_t start_s, duration_s;
@@ -168,7 +168,7 @@ static int list_as(struct r_text *r, const char *format, const char *text, size_
 	return -ENOTSUP;
 }
 
-/* Which reader understands the scheduling section; NULL: none. */
+/* The reader for the scheduling section that `writer` wrote; NULL if there is none. */
 static const char *reader_of(const char *writer)
 {
 	if (!writer || !strcmp(writer, "fluxion") || !strcmp(writer, "fluxion:jgf"))
@@ -264,7 +264,7 @@ int sluice_graph_update(struct sluice_graph *g, uint64_t job, const char *r, siz
 	}
 	res.at_s = rt.start_s;
 	res.end_s = rt.start_s + rt.duration_s;
-	/* The job runs, whatever R says about its start. */
+	/* The job runs already, whatever start the R has. */
 	rc = keep_match(g, SLUICE_ALLOCATE, job, rt.start_s, &res, out, err);
 	return rc < 0 ? rc : 0;
 }

@@ -1,6 +1,6 @@
-/* machine.c — machines and gangs under their public names.  The public structs that come in arrays
- * or hold the caller's memory have the layout of the inner ones, which is proven here; the others
- * are copied field by field. */
+/* machine.c — the functions of sluice.h on machines and gangs.  Public structs that come in arrays or hold the
+ * caller's memory have the layout of the internal ones; static assertions check that.  The others are copied
+ * field by field. */
 #include "gang/gang.h"
 #include "sluice/sluice.h"
 

@@ -1,4 +1,4 @@
-/* frames.c — gRPC's pieces as bytes: frames, timeouts, escaped sentences. */
+/* frames.c — the encodings of gRPC, without sockets: frames, timeouts, escaped messages. */
 #include "rpc/grpc.h"
 
 int slu_grpc_timeout(const char *s, int64_t *out)

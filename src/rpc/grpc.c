@@ -13,7 +13,7 @@
 #define IDLE_NS         (300 * SLU_NS_PER_S)
 #define RECEIVE_NS      (30 * SLU_NS_PER_S)
 #define RECEIVE_STEP    ((size_t)64 << 10) /* this many bytes earn a sender another RECEIVE_NS */
-#define BEFORE_PERMIT   ((size_t)1 << 20)  /* kept while the permission is asked for */
+#define BEFORE_PERMIT   ((size_t)1 << 20)  /* bytes kept while the permission is pending */
 #define WRITE_STEP      ((size_t)1 << 20)
 #define ANSWER_MAX      ((size_t)1 << 30)
 
@@ -22,19 +22,19 @@ struct slu_grpc {
 	struct slu_server *server;
 	struct slu_grpc_options o;
 	SLU_VEC(const struct slu_grpc_method *) method;
-	uint32_t under_way; /* calls */
-	size_t bytes;       /* of messages held now */
-	uint32_t refs;      /* the owner, and one per call */
+	uint32_t under_way; /* calls that have begun and not ended */
+	size_t bytes;       /* of messages and answers in memory */
+	uint32_t refs;      /* one of the owner, and one of each call */
 };
 
 struct slu_grpc_call {
 	struct slu_grpc *g;
-	struct slu_exchange *x; /* NULL: answered or gone */
+	struct slu_exchange *x; /* NULL: the call is answered, or its client has left */
 	const struct slu_grpc_method *m;
 	struct slu_grpc_frames in;
-	struct slu_buf before; /* bytes that came before the permission */
+	struct slu_buf before; /* bytes that arrived before the permission */
 	void *taken;           /* the message, if the method has a taker */
-	size_t n_taken;        /* bytes of it, unpacked */
+	size_t n_taken;        /* its length so far, unpacked */
 	struct slu_gunzip *unzip;
 	size_t held;     /* bytes in the server's account: message and answer */
 	size_t progress; /* bytes since the receive timer was started */
@@ -46,15 +46,15 @@ struct slu_grpc_call {
 	void *over_arg;
 	atomic_bool over;
 	bool gzip;    /* grpc-encoding: gzip; answers are packed too */
-	bool asking;  /* the permission is being asked for, and that code uses the exchange */
-	bool allowed; /* the permission was given */
+	bool asking;  /* the permission is pending, and options.permit uses the exchange */
+	bool allowed; /* options.permit has allowed the call */
 	bool late;    /* the deadline passed */
 	bool input_ended;
-	bool handed;   /* a method has it */
-	bool begun;    /* the head of the answer is out */
+	bool handed;   /* a method has the call */
+	bool begun;    /* the head of the answer is written */
 	bool ending;   /* the trailers follow the last byte of `out` */
 	bool detached; /* the method has answered */
-	int depth;     /* inside a callback that still uses the call */
+	int depth;     /* number of callbacks that still use the call */
 	enum slu_grpc_code code;
 	char why[1024];
 };
@@ -115,7 +115,7 @@ static void put_status(struct slu_grpc_call *c,
 	slu_buf_done(&b);
 }
 
-/* Everything is written: the status ends the exchange. */
+/* After the last byte of the answer: write the status, which ends the exchange. */
 static void write_status(struct slu_grpc_call *c)
 {
 	struct slu_exchange *x = c->x;
@@ -140,8 +140,8 @@ static void give_up(struct slu_grpc_call *c)
 	now_over(c);
 }
 
-/* Counts what is held for a call now, and `more` to come; -ENOBUFS above what the server may hold.  What
- * a taker makes of a message counts with the length of the message. */
+/* Bring the account up to date with the bytes of the call, and `more` that are about to come; -ENOBUFS if the
+ * server would then exceed max_bytes.  A message that a taker reads counts with its length. */
 static int account(struct slu_grpc_call *c, size_t more)
 {
 	struct slu_grpc *g = c->g;
@@ -161,7 +161,7 @@ static void pump(struct slu_grpc_call *c)
 		int rc = slu_http_reply_write(c->x, c->out.p + c->out_at, n);
 
 		if (rc == -EMSGSIZE)
-			return; /* the peer is slow: continue when it has taken what was written */
+			return; /* the client is slow to read: on_drained() continues */
 		if (rc < 0) {
 			give_up(c);
 			return;
@@ -204,7 +204,7 @@ static int begin_call(struct slu_grpc_call *c)
 	return rc;
 }
 
-/* Packs the message if the client packs. */
+/* Compress the message if the client compresses its own. */
 static int pack(struct slu_grpc_call *c, struct slu_buf *b)
 {
 	struct slu_buf packed = SLU_BUF_INIT(ANSWER_MAX);
@@ -218,8 +218,8 @@ static int pack(struct slu_grpc_call *c, struct slu_buf *b)
 	return rc;
 }
 
-/* Puts the frame's head in front of the message.  A large answer is moved, not copied: nothing is in
- * front of it when a call has only one. */
+/* Append the message with the head of its frame to `out`.  If `out` is empty, as for the only message of a call, the
+ * message is moved rather than copied, because it may be large. */
 static int frame(struct slu_grpc_call *c, struct slu_buf *b)
 {
 	uint8_t head[5] = { c->gzip };
@@ -423,7 +423,7 @@ static int take_some(void *arg, const uint8_t *p, size_t n)
 	return c->unzip ? slu_gunzip_feed(c->unzip, p, n, take_plain, c) : -ENOMEM;
 }
 
-/* The taker makes room for the first message with its first byte. */
+/* Call the taker's begin() when the first byte of the message arrives. */
 static int begin_taking(struct slu_grpc_call *c)
 {
 	if (!c->m->taker || c->taken)
@@ -434,7 +434,7 @@ static int begin_taking(struct slu_grpc_call *c)
 	return c->taken ? 0 : -ENOMEM;
 }
 
-/* A whole message is there, as it was packed. */
+/* Decompress a message that has arrived whole. */
 static int unpack_whole(struct slu_grpc_call *c)
 {
 	if (!c->in.packed)
@@ -444,8 +444,7 @@ static int unpack_whole(struct slu_grpc_call *c)
 	return unpack(c);
 }
 
-/* Gives the message to the method.  A stream is ready for the next one after; returns 0, or -1 when
- * the call is over. */
+/* Give the message to the method; a stream then expects the next one.  Returns 0, or -1 when the call is over. */
 static int hand_over(struct slu_grpc_call *c)
 {
 	c->handed = true;
@@ -469,7 +468,7 @@ static void refuse_bytes(struct slu_grpc_call *c, int rc)
 			      "too many bytes of messages are held already; try again");
 }
 
-/* Takes bytes the caller may send; 0, or -1 when the call is over. */
+/* Read bytes of a call that is allowed.  Returns 0, or -1 when the call is over. */
 static int take_bytes(struct slu_grpc_call *c, const uint8_t *p, size_t n)
 {
 	while (n) {
@@ -501,7 +500,7 @@ static int take_bytes(struct slu_grpc_call *c, const uint8_t *p, size_t n)
 			continue;
 		c->messages++;
 		if (!c->m->streams)
-			continue; /* the method gets it when the client has ended */
+			continue; /* the method gets the message once the client has ended its side */
 		if (hand_over(c) < 0)
 			return -1;
 		slu_grpc_frames_next(&c->in);
@@ -542,7 +541,7 @@ static void on_data(void *arg, const uint8_t *p, size_t n)
 	if (c->allowed) {
 		take_bytes(c, p, n);
 	} else {
-		slu_buf_add(&c->before, p, n); /* an error counts once the call is allowed */
+		slu_buf_add(&c->before, p, n); /* an error is reported once the call is allowed */
 	}
 	c->depth--;
 	settle_call(c);
@@ -567,7 +566,7 @@ void slu_grpc_allow(struct slu_grpc_call *c, enum slu_grpc_code code, const char
 	struct slu_buf before = c->before;
 
 	c->asking = false;
-	if (atomic_load(&c->over)) { /* the client left, or its deadline passed, in the meantime */
+	if (atomic_load(&c->over)) { /* the client has left, or its deadline has passed */
 		c->depth++;
 		if (c->late && !slu_exchange_gone(c->x))
 			end_late(c);
@@ -587,7 +586,7 @@ void slu_grpc_allow(struct slu_grpc_call *c, enum slu_grpc_code code, const char
 	slu_exchange_hold(c->x, false);
 	c->depth++;
 	if (!c->input_ended)
-		watch_progress(c, 0); /* the time to send it in may have passed while asking */
+		watch_progress(c, 0); /* the receive timer may have expired in the meantime */
 	if (before.error)
 		slu_grpc_fail(c, SLU_GRPC_RESOURCE_EXHAUSTED, "out of memory");
 	else if (take_bytes(c, (const uint8_t *)slu_buf_str(&before), before.n) == 0 &&
@@ -606,7 +605,8 @@ static const struct slu_grpc_method *find_method(const struct slu_grpc *g, const
 	return NULL;
 }
 
-/* Refuse a head that asks for what the server does not offer; true: the call is answered. */
+/* Refuse a head that asks for a method or an encoding the server does not have.  Returns true if the call is
+ * answered. */
 static bool refuse_head(struct slu_grpc_call *c, const struct slu_http_request *q)
 {
 	const char *encoding = slu_headers_get(q->headers, "grpc-encoding");
@@ -683,7 +683,7 @@ static void on_request(struct slu_exchange *x, void *arg)
 		c->allowed = !g->o.permit || c->m->open;
 		if (!c->allowed) {
 			slu_exchange_hold(x, true);
-			c->handed = c->asking = true; /* by the code that gives permission */
+			c->handed = c->asking = true; /* until options.permit answers */
 			g->o.permit(g->o.arg, c, x);
 		}
 	}
@@ -691,7 +691,7 @@ static void on_request(struct slu_exchange *x, void *arg)
 	settle_call(c);
 }
 
-/* ---- what methods see ---- */
+/* ---- functions for methods ---- */
 
 const void *slu_grpc_message(const struct slu_grpc_call *c, size_t *n)
 {
@@ -723,7 +723,7 @@ struct slu_grpc *slu_grpc_new(struct slu_loop *l, const struct slu_grpc_options 
 	struct slu_server_options so = { .handler = on_request,
 					 .arg = g,
 					 .early = is_grpc,
-					 .max_body = 64 << 10, /* of the others, refused anyway */
+					 .max_body = 64 << 10, /* of requests without gRPC */
 					 .max_connections = o->max_connections,
 					 .idle_ns = o->idle_ns ? o->idle_ns : IDLE_NS };
 

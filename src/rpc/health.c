@@ -80,7 +80,7 @@ static int send_status(const struct slu_health *h, struct slu_grpc_call *c, bool
 	return slu_grpc_send(c, &b);
 }
 
-/* The service asked for; false: the call is answered. */
+/* Read the name of the service that the client asks about.  Returns false if the call is answered with an error. */
 static bool read_request(struct slu_health *h, struct slu_grpc_call *c, struct slu_text *name)
 {
 	struct request q = { 0 };

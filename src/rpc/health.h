@@ -5,8 +5,8 @@
 
 struct slu_health;
 
-/* Not serving until told.  `services`: full names that may be asked for besides "", NULL-ended,
- * borrowed.  NULL: no memory. */
+/* New health service; it says NOT_SERVING until slu_health_set().  `services`: the full names that clients may ask
+ * about besides "", NULL-ended, borrowed.  Returns NULL if memory runs out. */
 struct slu_health *slu_health_new(const char *const *services);
 /* Set the status and tell every client that watches. */
 void slu_health_set(struct slu_health *h, bool serving);

@@ -5,7 +5,8 @@
 
 struct slu_reflect;
 
-/* `files`: what the server offers, NULL-ended, borrowed.  NULL: no memory. */
+/* New reflection service.  `files` describes the services of the server, NULL-ended, borrowed.  Returns NULL if
+ * memory runs out. */
 struct slu_reflect *slu_reflect_new(const struct slu_msg_file *const *files);
 /* Put the methods onto a server.  0 or -ENOMEM. */
 int slu_reflect_serve(struct slu_reflect *r, struct slu_grpc *g);

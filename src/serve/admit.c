@@ -5,7 +5,7 @@
 
 #define REVIEW_MAX (16u << 20)
 
-/* ---- what came in ---- */
+/* ---- reading the review ---- */
 
 static int read_review(const char *text, size_t n, struct slu_json_doc **doc,
 		       struct slu_admit_review *r, struct slu_error *err)
@@ -123,7 +123,7 @@ static int check_pairs(const struct slu_json *meta, const struct slu_admit_rules
 	return 0;
 }
 
-/* ---- what goes out ---- */
+/* ---- writing the answer ---- */
 
 static void note_submission(const struct slu_admit_review *r, struct slu_admit_patch *p,
 			    int64_t now_us)
@@ -140,9 +140,10 @@ static void note_submission(const struct slu_admit_review *r, struct slu_admit_p
 			(const char *const(*)[2])pair, 2);
 }
 
-/* No object was given another priority or limit before it was created.  And what a controller makes carries
- * its template, which says what its author likes: the name of another user, an arrival of years ago.
- * Those two notes count where the webhook wrote them, on what people submit (`noted`). */
+/* Remove annotations that only Sluice may write.  An object that is just being created cannot have been
+ * given another priority or limit yet, so both are forged.  An object that a controller makes copies the
+ * annotations of its template, where the author may have written any user and any time of arrival; these two notes
+ * count only on objects that people submit, where the webhook has just written them (`noted`). */
 static void remove_notes(const struct slu_admit_review *r, struct slu_admit_patch *p, bool noted)
 {
 	static const char *const note[] = { SLU_SET_PRIORITY, SLU_SET_LIMIT, SLU_ADMIT_USER,

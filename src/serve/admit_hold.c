@@ -1,5 +1,5 @@
-/* Holding on admission: the gate into pods and templates, Jobs suspended; and what only the default
- * scheduler can decide handed to it, gated so that Sluice still says when and where. */
+/* Hold work at admission: add the gate to pods and templates, suspend Jobs, and give work that depends on decisions
+ * of the default scheduler to that scheduler, gated so that Sluice still decides when and where. */
 #include "control/rules/kinds.h"
 #include "serve/admit_internal.h"
 
@@ -21,7 +21,7 @@ static bool has_gate(const struct slu_json *spec)
 	return false;
 }
 
-/* Add the gate to a pod spec found at `path`, unless it is there; other gates stay. */
+/* Add the gate to the pod spec at `path`, unless it has the gate; other gates stay. */
 static void set_gate(struct slu_admit_patch *p, const struct slu_json *spec, const char *path)
 {
 	bool list = slu_json_is_arr(slu_json_get(spec, "schedulingGates"));
@@ -43,7 +43,7 @@ static void set_gate(struct slu_admit_patch *p, const struct slu_json *spec, con
 	slu_buf_done(&at);
 }
 
-/* ---- what Sluice does not decide ---- */
+/* ---- requests that Sluice does not decide ---- */
 
 static bool has_terms(const struct slu_json *spec, const char *which)
 {
@@ -52,7 +52,7 @@ static bool has_terms(const struct slu_json *spec, const char *which)
 					   NULL)) > 0;
 }
 
-/* Anti-affinity by host is Sluice's to decide. */
+/* Whether the pod has anti-affinity by another topology than the host; Sluice decides that by host itself. */
 static bool repels_widely(const struct slu_json *spec)
 {
 	slu_json_each (slu_json_dig(spec, "affinity", "podAntiAffinity",
@@ -77,7 +77,7 @@ static bool spreads_hard(const struct slu_json *spec)
 	return false;
 }
 
-/* Disks that only some nodes reach, or claims that are not bound yet. */
+/* Whether the pod uses disks that only some nodes reach, or claims that are not bound yet. */
 static bool needs_volumes(const struct slu_admit_review *r, const struct slu_admit_rules *rules)
 {
 	static const char *const disk[] = { "ephemeral",
@@ -141,7 +141,7 @@ static const struct slu_json *controller(const struct slu_admit_review *r)
 	return NULL;
 }
 
-/* Pods that must run where they are made for. */
+/* Whether the pod is made for one node, as those of a DaemonSet and static pods are. */
 static bool is_bound(const struct slu_admit_review *r)
 {
 	const char *kind = slu_json_str(slu_json_get(controller(r), "kind"));
@@ -157,8 +157,8 @@ static bool suspends(const struct slu_admit_review *r)
 	return row && row->suspends;
 }
 
-/* Whether the template may be changed: where a person wrote it, and in every Job.  A controller that finds
- * its own object changed may make it again and again; the pods of such objects are held one by one. */
+/* Whether the template may be changed: in every object that a person wrote, and in every Job.  A controller that
+ * finds its own object changed may make it again and again; the webhook holds the pods of such objects instead. */
 static bool may_change(const struct slu_admit_review *r)
 {
 	if (!r->template)
@@ -168,7 +168,7 @@ static bool may_change(const struct slu_admit_review *r)
 
 /* ---- holding ---- */
 
-/* "<kind>-<name>-<namespace>", if that can be a label's value. */
+/* Write "<kind>-<name>-<namespace>" to `out`; false if that cannot be the value of a label. */
 static bool selector(const struct slu_admit_review *r, char out[static LABEL_MAX + 1])
 {
 	struct slu_buf b = SLU_BUF_INIT(LABEL_MAX);
@@ -207,7 +207,7 @@ static void mark(const struct slu_admit_review *r, struct slu_admit_patch *p, co
 {
 	const char *held[1][2] = { { SLU_ADMIT_HELD, value } };
 
-	/* note_submission() has made the map of annotations if it was missing. */
+	/* note_submission() has added the map of annotations if the object had none. */
 	if (noted)
 		slu_admit_set(p, "/metadata/annotations", held[0][0], held[0][1]);
 	else
@@ -241,8 +241,8 @@ static void hold_at_admission(const struct slu_admit_review *r, const char *sche
 				(const char *const(*)[2])seen, 1);
 }
 
-/* Held already: by an earlier pass, or because its template was.  A Job counts only when suspended
- * too. */
+/* Whether the object is held already, by an earlier call of the webhook or through its template.  A Job must be
+ * suspended, too. */
 static bool is_held(const struct slu_admit_review *r)
 {
 	if (suspends(r) && !slu_json_bool_or(slu_json_get(r->spec, "suspend"), false))

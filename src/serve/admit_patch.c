@@ -1,7 +1,7 @@
-/* The JSON patch of an admission, operation by operation. */
+/* Write the operations of an admission's JSON patch. */
 #include "serve/admit_internal.h"
 
-/* `path` holds ready pointers; `key`, if given, is escaped behind it. */
+/* `path` is an escaped JSON pointer; `key`, if given, is escaped and appended. */
 void slu_admit_op(struct slu_admit_patch *p, const char *what, const char *path, const char *key)
 {
 	struct slu_buf full = SLU_BUF_INIT(4096);
@@ -38,7 +38,6 @@ void slu_admit_set(struct slu_admit_patch *p, const char *path, const char *key,
 	slu_admit_op_end(p);
 }
 
-/* Pairs of a string map that may not be there yet. */
 void slu_admit_pairs(struct slu_admit_patch *p, const struct slu_json *map, const char *path,
 		     const char *const (*pair)[2], uint32_t n)
 {

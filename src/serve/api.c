@@ -18,8 +18,8 @@
 
 enum endpoint { ENDPOINT_SOCKET, ENDPOINT_HTTPS, ENDPOINT_HEALTH, ENDPOINTS };
 
-/* Any client in the cluster may connect to HTTPS; the probes and the operator's socket keep their own
- * room. */
+/* Any client in the cluster may connect to HTTPS, so the probes and the operator's socket have connections of
+ * their own. */
 static const struct slu_pool_options door_pool[ENDPOINTS] = {
 	[ENDPOINT_SOCKET] = { .max_connections = 128, .one_source = true },
 	[ENDPOINT_HTTPS] = { .max_connections = 512 },
@@ -33,7 +33,7 @@ struct slu_api {
 	struct slu_api_setup s;
 	struct slu_server *server;
 	struct slu_auth *auth;
-	const char *asker;       /* of the request that is being served; NULL: not known */
+	const char *asker;       /* who made the present request; NULL: not known */
 	struct slu_https *https; /* NULL: that endpoint is closed */
 	struct question *open;   /* the core has not answered yet */
 	bool closed;
@@ -66,8 +66,8 @@ static void health(struct slu_api *a, struct slu_exchange *x, bool ready)
 		       s && s->synced ? "complete" : "filling", s ? s->store : "starting",
 		       *f.trouble ? f.trouble : "ok");
 	slu_leftout_write(slu_feed_leftout(a->s.feed), &b);
-	/* A store that is away is no reason to take the webhook out of service or to restart, nor is
-	 * an object that cannot be read. */
+	/* Without its store, or with an object that it cannot read, the daemon can still serve the webhook, and a
+	 * restart would not help: it stays ready. */
 	slu_http_reply(x, good ? 200 : 503, "text/plain; charset=utf-8", slu_buf_str(&b), b.n);
 	slu_buf_done(&b);
 	slu_snapshot_unref(s);
@@ -103,15 +103,16 @@ static void reply_json(struct slu_exchange *x, struct slu_buf *b)
 	slu_buf_done(b);
 }
 
-/* ---- asking ---- */
+/* ---- questions to the core ---- */
 
-/* Owned by the API until it is freed.  While the core has it, rc and text are the core's. */
+/* A request that the core answers.  The API owns the question; while the core has it, only the core touches rc and
+ * text. */
 struct question {
 	struct slu_api *a;
-	struct slu_exchange *x; /* NULL: answered when the doors were shut */
+	struct slu_exchange *x; /* NULL: answered by slu_api_close() */
 	struct question *next, *prev;
 	void (*then)(struct question *q); /* answers the exchange */
-	char *object;                     /* what the record's text points to; NULL */
+	char *object;                     /* the memory of the record's text, or NULL */
 	struct slu_call back;             /* to the loop's thread */
 	int rc;
 	char text[SLU_ERROR_MAX];
@@ -179,7 +180,8 @@ static void ask_free(struct slu_record *r)
 	slu_free(r);
 }
 
-/* What is asked beside the name; the rest of the record is filled in.  Its text is taken over. */
+/* Send a question to the core.  `ask` has what the request asks for; send_ask() adds the name and the caller, and
+ * takes over the text. */
 static void send_ask(struct slu_api *a, struct slu_exchange *x, const struct slu_rec_ask *ask,
 		     const char *ns, const char *name, void (*then)(struct question *q))
 {
@@ -223,7 +225,7 @@ static void ask_core(struct slu_api *a, struct slu_exchange *x, enum slu_ask wha
 
 #define PARTS 6
 
-/* "/v1/jobs/ns/name" into decoded parts; the number, -EINVAL when something is wrong with it, or -ENOMEM. */
+/* Split "/v1/jobs/ns/name" into decoded parts.  Returns their number, -EINVAL for a malformed path, or -ENOMEM. */
 static int split_path(const char *path, char part[PARTS][256])
 {
 	int n = 0;
@@ -334,7 +336,8 @@ static void limit(struct slu_api *a, struct slu_exchange *x, const char *ns, con
 		 name, question_reply);
 }
 
-/* A moment in the query: a date, seconds since the epoch, or "+15m" from now on.  0: none. */
+/* Read a time from the query: a date, seconds since the epoch, or "+15m" from now on.  `*out` is 0 if there is
+ * none. */
 static int moment(const char *query, const char *name, int64_t *out, struct slu_error *err)
 {
 	struct slu_buf b = SLU_BUF_INIT(100);
@@ -376,7 +379,7 @@ static void drain_node(struct slu_api *a, struct slu_exchange *x, const char *no
 
 /* ---- reservations ---- */
 
-/* A list of the query, with commas; `pairs`: "cpu=4,memory=8Gi" as an object. */
+/* Write a list of the query, with commas, as JSON; `pairs`: "cpu=4,memory=8Gi" as an object. */
 static int put_list(const char *query, const char *from, struct slu_jsonw *w, const char *key,
 		    bool pairs, struct slu_error *err)
 {
@@ -452,7 +455,7 @@ static int put_count(const char *query, struct slu_jsonw *w, struct slu_error *e
 	return rc < 0 ? rc : 0;
 }
 
-/* The object, from the words of the query. */
+/* Write the Reservation object that the parameters of the query describe. */
 static int put_reservation(const char *query, const char *ns, const char *name, struct slu_buf *b,
 			   struct slu_error *err)
 {
@@ -556,7 +559,7 @@ static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS
 	return false;
 }
 
-/* The fresh snapshot was published (or will not come): answer from the newest there is. */
+/* The core has published a fresh snapshot, or could not: answer from the newest one. */
 static void read_reply(struct question *q)
 {
 	const struct slu_http_request *req = slu_exchange_request(q->x);
@@ -730,7 +733,7 @@ int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct 
 {
 	int rc = api_new(setup, out, err);
 
-	/* Some layer below may have had no memory even for its sentence. */
+	/* A lower layer may have had no memory even for its message. */
 	return rc == -ENOMEM && err && !*err->text ? slu_fail(err, rc, "out of memory") : rc;
 }
 

@@ -9,9 +9,9 @@
  *	POST /v1/jobs/NS/NAME/(resize|priority|limit)/VALUE
  *	GET  /v1/reservations   POST /v1/reservations/NS/NAME?from=...   /v1/reservations/NS/NAME/end
  *
- * Three entrances: the unix socket (file permissions decide), HTTPS (a Kubernetes bearer token, checked
- * by TokenReview and, for each request, SubjectAccessReview), and the plain health port, which
- * answers health and metrics only.  All on the io loop's thread; nothing here decides. */
+ * There are three endpoints: the unix socket (file permissions decide who may ask), HTTPS (a Kubernetes bearer token,
+ * checked by TokenReview and, for each request, SubjectAccessReview), and the plain health port, which
+ * answers health and metrics only.  All code runs on the io loop's thread and decides nothing. */
 #pragma once
 #include "control/core/core.h"
 #include "control/io/feed.h"
@@ -29,7 +29,7 @@ struct slu_api_setup {
 	const struct slu_config *config;
 };
 
-/* Listens where the configuration says.  An endpoint that cannot be opened is an error. */
+/* Listen on the endpoints of the configuration.  Fails if one of them cannot be opened. */
 int slu_api_new(const struct slu_api_setup *setup, struct slu_api **out, struct slu_error *err);
 /* Stop accepting: answer open requests with 503 and run the loop for up to a second until the answers
  * have been sent.  Call this before freeing anything that an answer may read (core, feed). */
@@ -37,8 +37,8 @@ void slu_api_close(struct slu_api *a);
 /* Free the API after the core, which answers its open requests when it is freed. */
 void slu_api_free(struct slu_api *a);
 SLU_DEFINE_CLEANUP(struct slu_api, slu_api_free)
-/* A reloaded configuration is shown from now on. */
+/* Show a reloaded configuration from now on. */
 void slu_api_config(struct slu_api *a, const struct slu_config *config);
-/* Ports that were taken (0 in the configuration means any); 0: not open. */
+/* The ports in use (0 in the configuration means any port); 0: not open. */
 uint16_t slu_api_health_port(const struct slu_api *a);
 uint16_t slu_api_https_port(const struct slu_api *a);

@@ -14,9 +14,8 @@
  * the bindings. */
 #define ASKED_MAX 32u
 
-/* A cached permission: the token may ask this path by this method, until then.  The key is a digest
- * for which a caller cannot find a second token: the answer given to one caller must not serve
- * another. */
+/* A cached permission: the token may use this method on this path until `until_ns`.  The key is a cryptographic
+ * digest, so that no caller can find another token with the same key and use the permission. */
 struct kept {
 	unsigned char key[KEY_LEN];
 	char user[USER_LEN];
@@ -25,9 +24,9 @@ struct kept {
 
 struct slu_auth {
 	struct slu_kube_client *client;
-	uint32_t asked;             /* callers whose answer is not there yet */
-	bool closed;                /* slu_auth_free() was called; the last answer frees it */
-	struct kept kept[KEPT_MAX]; /* by the first bytes of the key; the newer one stays */
+	uint32_t asked; /* callers that wait for an answer */
+	bool closed;    /* slu_auth_free() was called; the last answer frees the memory */
+	struct kept kept[KEPT_MAX]; /* indexed by the key's first bytes; the newer entry stays */
 };
 
 struct check {
@@ -36,7 +35,7 @@ struct check {
 	slu_auth_fn *fn;
 	void *arg;
 	unsigned char key[KEY_LEN];
-	char user[USER_LEN]; /* once it is known; cut off if it is long */
+	char user[USER_LEN]; /* the name of the user, once known; a long name is cut */
 };
 
 struct slu_auth *slu_auth_new(struct slu_kube_client *client)
@@ -56,7 +55,7 @@ void slu_auth_free(struct slu_auth *a)
 		slu_free(a);
 }
 
-/* The digest of the method, the token and the path, each with its end. */
+/* Digest the method, the token and the path, each with its terminating zero. */
 static int key_of(const struct slu_http_request *q, const char *token, unsigned char key[KEY_LEN])
 {
 	EVP_MD_CTX *md = EVP_MD_CTX_new();
@@ -88,7 +87,7 @@ static void finish_check(struct check *c, int status, const char *why)
 		memcpy(k->user, c->user, USER_LEN);
 		k->until_ns = slu_clock_ns() + KEEP_NS;
 	}
-	if (a->closed) /* the caller may be gone as well */
+	if (a->closed) /* the caller may be freed, too */
 		slu_http_reply_text(c->x, 503, "the daemon is stopping\n");
 	else
 		c->fn(c->arg, c->x, status, why);

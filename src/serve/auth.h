@@ -1,7 +1,7 @@
 /* auth.h — decide whether a caller may make a request.  TokenReview checks the bearer token; a
  * SubjectAccessReview for each request, as a non-resource URL with the verb of the request, tells
- * whether its owner may.  Answers are kept for a short while, so that a scrape does not cost two
- * requests. */
+ * whether the owner of the token may make it.  Answers are cached for a short while, so that not every scrape costs
+ * two requests to the API server. */
 #pragma once
 #include "kube/client.h"
 #include "net/server.h"
@@ -12,7 +12,7 @@ struct slu_auth;
 typedef void slu_auth_fn(void *arg, struct slu_exchange *x, int status, const char *why);
 
 struct slu_auth *slu_auth_new(struct slu_kube_client *client);
-/* A caller whose answer is not there yet gets 503 when the client's request ends, without a call of its
- * function. */
+/* Free it.  A caller that still waits for an answer gets 503 when the request to the API server ends; its function
+ * is not called. */
 void slu_auth_free(struct slu_auth *a);
 void slu_auth_check(struct slu_auth *a, struct slu_exchange *x, slu_auth_fn *fn, void *arg);

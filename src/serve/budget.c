@@ -2,13 +2,13 @@
 
 #include <stdio.h>
 
-/* More addresses than that share the purse of the one that was heard of least recently. */
+/* Beyond this number, a new address takes over the purse of the address that called least recently. */
 #define PURSES 256
 
 struct purse {
 	char address[48]; /* "": free */
 	int64_t left_ns;  /* negative: a debt */
-	int64_t at_ns;    /* as of then */
+	int64_t at_ns;    /* when left_ns was computed */
 };
 
 struct slu_budget {

@@ -2,11 +2,11 @@
  *
  * Each address has a purse of time that refills slowly, and so have all addresses together.  Work
  * is paid for after it is done, so one request may overdraw a purse; the next is refused until the
- * debt is paid.  One flooding address never uses up what another may take.  Owned by one thread. */
+ * debt is paid.  One flooding address never uses up the share of another.  One thread owns the budget. */
 #pragma once
 #include "base/base.h"
 
-/* Share of the thread one address and all addresses may take over time, and what each may take at
+/* The share of the thread's time that one address and all addresses together may take, and the time each may take at
  * once. */
 #define SLU_BUDGET_SHARE_PERCENT     20
 #define SLU_BUDGET_BURST_NS          INT64_C(1000000000)
@@ -15,7 +15,7 @@
 
 struct slu_budget;
 
-/* NULL: no memory. */
+/* New budget with full purses.  Returns NULL if memory runs out. */
 struct slu_budget *slu_budget_new(void);
 void slu_budget_free(struct slu_budget *b);
 

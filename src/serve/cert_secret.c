@@ -19,9 +19,9 @@ struct slu_cert_secret {
 	struct slu_cert_secret_setup s;
 	struct slu_certs certs;
 	struct slu_timer again;
-	int64_t pause_ns; /* before the next try; doubles */
+	int64_t pause_ns; /* before the next attempt; doubles each time */
 	bool busy;        /* a request is under way: its answer uses this struct */
-	bool dead;        /* freed meanwhile: the answer frees the rest */
+	bool dead;        /* the owner has freed it: the answer frees the memory */
 };
 
 static void look_at_secret(void *arg);
@@ -41,7 +41,7 @@ static void retry_secret(struct slu_cert_secret *k, const char *doing, const cha
 	k->pause_ns = SLU_MIN(k->pause_ns * 2, RETRY_MAX_NS);
 }
 
-/* Every answer begins here. */
+/* Every callback of a request begins with this: false if the keeper was freed in the meantime. */
 static bool keeper_is_alive(struct slu_cert_secret *k)
 {
 	bool dead = k->dead;
@@ -52,7 +52,7 @@ static bool keeper_is_alive(struct slu_cert_secret *k)
 	return !dead;
 }
 
-/* Every request ends here: rc as the sending returned it. */
+/* Called after every request was sent, with the result of sending. */
 static void sent(struct slu_cert_secret *k, int rc, const char *doing)
 {
 	if (!rc)
@@ -82,7 +82,7 @@ static void kept(void *arg, const struct slu_kube_reply *r)
 		retry_secret(k, "writing", r->error);
 }
 
-/* A new Secret, or (with the version it was read in) in place of the old one. */
+/* Create the Secret or, given the version in which it was read, replace it. */
 static void write_secret(struct slu_cert_secret *k, const char *version)
 {
 	const char *const pem[] = { k->certs.ca_cert, k->certs.ca_key, k->certs.cert,
@@ -146,7 +146,7 @@ static int read_secret(const struct slu_json *secret, struct slu_certs *out)
 	return 0;
 }
 
-/* Bring the bundle into order; version NULL: there is no Secret. */
+/* Check the bundle and, if necessary, renew it; version NULL: there is no Secret. */
 static void settle_bundle(struct slu_cert_secret *k, const char *version)
 {
 	struct slu_error err = { 0 };

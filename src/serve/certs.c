@@ -92,7 +92,7 @@ static bool extend(X509 *x, X509 *issuer, int nid, const char *value)
 	return good;
 }
 
-/* Serial number, life time and subject: what CA and leaf have in common. */
+/* New certificate with serial number, lifetime and subject, which CA and leaf have in common. */
 static X509 *blank(EVP_PKEY *key, const char *name, int64_t now_s, int days)
 {
 	slu_cleanup(X509_freep) X509 *x = X509_new();
@@ -224,7 +224,7 @@ int slu_certs_renew(struct slu_certs *c, const char *const *dns, uint32_t n, int
 	return set_leaf(c, ca, key, dns, n, now_s, err);
 }
 
-/* ---- looking ---- */
+/* ---- checking ---- */
 
 static bool ends_within(X509 *x, int64_t now_s, int days)
 {

@@ -15,13 +15,13 @@ struct slu_grpc_live {
 	struct slu_loop *loop;
 	struct slu_core *core;
 	pthread_mutex_t lock;
-	struct asked *done, **done_at; /* answered by the core, not yet by us */
-	struct slu_call back;          /* to the loop: there are answers */
-	struct slu_snapshot *drawn;    /* what `graph` was made of */
+	struct asked *done, **done_at; /* the core has answered these, the loop has not */
+	struct slu_call back;          /* tells the loop that answers wait */
+	struct slu_snapshot *drawn;    /* the snapshot from which `graph` was made */
 	struct slu_buf graph;
 };
 
-/* A question under way in the core. */
+/* A question that the core has yet to answer. */
 struct asked {
 	struct slu_grpc_live *l;
 	struct slu_flux_ask *a;
@@ -123,13 +123,13 @@ static int jgf_end(struct jgf *g, struct slu_buf *out)
 	return rc;
 }
 
-/* What there is, or was taken, of one node. */
+/* The free amounts of a node, or the amounts that a match has taken on it. */
 struct part {
 	const char *name;
 	int64_t cores, memory_mb, gpus;
 };
 
-/* Children first, the node behind them: clients count cores up to each node. */
+/* Write the children first and then the node: clients count the cores that come before a node. */
 static void jgf_node(struct jgf *g, const struct part *p, int64_t id, bool taken, int64_t root)
 {
 	int64_t first = g->next, node;
@@ -190,7 +190,7 @@ static int fill_graph(struct slu_flux_ask *a, const struct slu_json *list)
 {
 	struct jgf g;
 	int64_t id = 0,
-		root = INT32_MAX; /* the root comes last, under a number no other vertex has */
+		root = INT32_MAX; /* the root comes last, with an id that no other vertex has */
 
 	jgf_begin(&g, false);
 	slu_json_each (list, it) {
@@ -279,7 +279,7 @@ static void core_answered(void *arg, int rc, const char *text)
 
 /* ---- questions ---- */
 
-/* On the core's thread: work past its deadline is not begun. */
+/* On the core's thread: whether the client has left, so that the core need not begin. */
 static bool is_over(void *arg)
 {
 	const struct asked *q = arg;
@@ -327,7 +327,7 @@ static void ask_core(struct slu_grpc_live *l, struct slu_flux_ask *a)
 		} else {
 			snprintf(r->name, sizeof r->name, "%" PRIu64, a->job);
 		}
-		/* A match its client never heard of is given back even if the inbox is full. */
+		/* Cancel a match whose client has left even if the inbox is full. */
 		if (a->undo)
 			rc = slu_inbox_put_answer(slu_core_inbox(l->core), &r->base);
 		else if (a->op != SLU_FLUX_MATCH || q->jobspec)
@@ -344,7 +344,7 @@ static void ask_core(struct slu_grpc_live *l, struct slu_flux_ask *a)
 				 : "too many requests are in progress; try again");
 }
 
-/* The free amounts of the live cluster, in whole cores. */
+/* Write the free amounts of the live cluster, in whole cores. */
 static int put_resources(const struct slu_snapshot *s, struct slu_buf *out)
 {
 	struct jgf g;
@@ -441,7 +441,7 @@ static void pass_on(void *arg, struct slu_flux_ask *a)
 		else
 			refuse_ask(a, SLU_FLUX_NOT_HERE, "the daemon is stopping");
 		break;
-	case SLU_FLUX_INIT: /* the cluster is the graph: the one the client sends is ignored */
+	case SLU_FLUX_INIT: /* the cluster is the graph: the client's is ignored */
 		a->outcome = SLU_FLUX_OK;
 		slu_flux_done(a);
 		break;

@@ -1,8 +1,8 @@
-/* grpc_live.h — the engine behind the Fluxion services in a cluster: the graph is the live one.
+/* grpc_live.h — the engine behind the Fluxion services in a cluster: the graph is the live cluster.
  *
- * A match is a claim (control/claim/claim.h) that the core's queue plans like any gang; answers come
- * when they are durable.  Time is the cluster's: `at` is a second since the epoch, and a duration
- * ends an allocation.  Nodes come and go with the cluster, so Init succeeds and changes nothing,
+ * A match is a claim (control/claim/claim.h) that the core's queue plans like any gang; the client gets its answer
+ * when the claim is durable.  Times are real: `at` is a second since the epoch, and an allocation ends
+ * with its duration.  The cluster adds and removes nodes, so Init succeeds and changes nothing,
  * and Grow and Shrink are refused.  A match never uses room that pods of gangs or of other schedulers
  * take. */
 #pragma once
@@ -11,9 +11,9 @@
 
 struct slu_grpc_live;
 
-/* 0 or -ENOMEM. */
+/* New engine on the core.  0 or -ENOMEM. */
 int slu_grpc_live_new(struct slu_loop *loop, struct slu_core *core, struct slu_grpc_live **out);
 struct slu_flux_engine slu_grpc_live_engine(struct slu_grpc_live *l);
-/* On the loop's thread, after the core was freed (so that everything is answered) and before the
- * port.  NULL is fine. */
+/* Call this on the loop's thread, after the core was freed (which answers every question) and before the port is
+ * freed.  NULL is fine. */
 void slu_grpc_live_free(struct slu_grpc_live *l);

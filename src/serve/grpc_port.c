@@ -11,8 +11,8 @@
 struct slu_grpc_port {
 	struct slu_grpc *grpc;
 	struct slu_flux *flux;
-	struct slu_auth *auth;   /* NULL: no cluster to ask */
-	struct slu_https *https; /* NULL: in the clear, or no Secret to keep */
+	struct slu_auth *auth;   /* NULL: no cluster that could check tokens */
+	struct slu_https *https; /* NULL: no TLS, or no Secret for its certificate */
 	int listener;
 };
 

@@ -8,8 +8,8 @@
 
 struct slu_grpc_thread {
 	struct slu_loop *loop;
-	struct slu_kube_client *client; /* asks who the callers are */
-	struct slu_grpc_live *live;     /* behind the port */
+	struct slu_kube_client *client; /* checks the tokens of callers */
+	struct slu_grpc_live *live;     /* the engine of the port */
 	struct slu_grpc_port *port;
 	uint16_t number;
 	pthread_t thread;
@@ -89,12 +89,12 @@ void slu_grpc_thread_stop(struct slu_grpc_thread *t)
 	if (!t)
 		return;
 	if (t->running) {
-		while (slu_loop_post(t->loop, stop_loop, t->loop) < 0) /* no memory just now */
+		while (slu_loop_post(t->loop, stop_loop, t->loop) < 0) /* out of memory */
 			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		pthread_join(t->thread, NULL);
 		t->running = false;
 	}
-	slu_kube_client_free(t->client); /* ends what was asked about callers */
+	slu_kube_client_free(t->client); /* ends the checks of tokens */
 	t->client = NULL;
 }
 

@@ -11,14 +11,14 @@
 
 struct slu_grpc_thread;
 
-/* Open the port of the configuration and serve it.  Configuration and core must outlive it.
- * 0 or as slu_kube_config_load(), slu_grpc_port_new() and pthread_create(). */
+/* Open the port of the configuration and start the thread that serves it.  Configuration and core must outlive the
+ * thread.  0, or an error of slu_kube_config_load(), slu_grpc_port_new() or pthread_create(). */
 int slu_grpc_thread_new(const struct slu_kube_config_options *kube, const struct slu_config *config,
 			struct slu_core *core, struct slu_grpc_thread **out, struct slu_error *err);
 uint16_t slu_grpc_thread_port(const struct slu_grpc_thread *t);
-/* End the thread: no call is served any more.  The core must still answer its open requests.  NULL is
+/* End the thread, which serves no further calls.  The core must still answer the open questions.  NULL is
  * fine. */
 void slu_grpc_thread_stop(struct slu_grpc_thread *t);
-/* After slu_grpc_thread_stop(), and after the core was freed (so that everything is answered).  NULL
+/* Call this after slu_grpc_thread_stop(), and after the core was freed (which answers every question).  NULL
  * is fine. */
 void slu_grpc_thread_free(struct slu_grpc_thread *t);

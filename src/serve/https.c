@@ -30,7 +30,7 @@ static int read_file(const char *path, struct slu_buf *b, struct slu_error *err)
 	return rc < 0 ? slu_fail(err, rc, "%s: %s", path, strerror(-rc)) : 0;
 }
 
-/* Adds the authorities of client certificates and makes the identity. */
+/* Add the authorities of client certificates and make the identity. */
 static int with_clients(struct slu_tls_server_options *o, const char *client_ca,
 			struct slu_tls **out, struct slu_error *err)
 {
@@ -90,8 +90,8 @@ static void look_at_files(void *arg)
 	slu_timer_start(&h->look, h->loop, LOOK_NS, look_at_files, h);
 	if (!files_changed(h))
 		return;
-	if (from_files(h->config, h->client_ca, &tls, &err) <
-	    0) { /* one of the two may be on its way */
+	/* Perhaps only one of the two files is new yet: look again. */
+	if (from_files(h->config, h->client_ca, &tls, &err) < 0) {
 		slu_log(SLU_WARN, "serve.https: new certificate rejected; the old one stays in use",
 			SLU_STR("err", err.text));
 		h->cert_time = (struct timespec){ 0 };
@@ -101,7 +101,7 @@ static void look_at_files(void *arg)
 	slu_log(SLU_INFO, "serve.https: certificate reloaded");
 }
 
-/* ---- our own ---- */
+/* ---- a certificate of our own ---- */
 
 static int from_bundle(const struct slu_certs *c, const char *client_ca, struct slu_tls **out,
 		       struct slu_error *err)

@@ -12,15 +12,15 @@
 
 struct slu_https;
 
-/* The identity to open the port with.  -EINVAL with the place named when a file is unusable.
+/* Make the identity with which the port opens.  -EINVAL, with the setting named, if a file is unusable.
  * `client_ca`: file with the authorities whose client certificates are accepted; "": none are. */
 int slu_https_first(const struct slu_config *config, const char *client_ca, struct slu_tls **out,
 		    struct slu_error *err);
 
-/* Keep the identity of a listener current.  The configuration must outlive it. */
+/* Keep the identity of a listener current.  The configuration must outlive the returned object. */
 int slu_https_new(struct slu_loop *loop, struct slu_kube_client *client, struct slu_server *server,
 		  int listener, const struct slu_config *config, const char *client_ca,
 		  struct slu_https **out, struct slu_error *err);
-/* Before server and client are freed.  NULL is fine. */
+/* Call this before server and client are freed.  NULL is fine. */
 void slu_https_free(struct slu_https *h);
 SLU_DEFINE_CLEANUP(struct slu_https, slu_https_free)

@@ -5,7 +5,7 @@
 #include "control/report/snapshot.h"
 
 struct slu_metrics_from {
-	const struct slu_snapshot *snap; /* may be NULL before the first cycle */
+	const struct slu_snapshot *snap; /* NULL before the first cycle */
 	const struct slu_feed *feed;
 	const struct slu_place *place;
 	struct slu_kube_client *client;

@@ -1,11 +1,11 @@
-/* view.h — the snapshot as JSON, the form the command, the page and scripts read. */
+/* view.h — write the snapshot as JSON, for the command and for scripts. */
 #pragma once
 #include "control/report/snapshot.h"
 #include "wire/jsonw.h"
 
-/* {"at": ..., "jobs": [...]}; without the members' list. */
+/* Write {"at": ..., "jobs": [...]}, without the members of each job. */
 void slu_view_jobs(const struct slu_snapshot *s, struct slu_jsonw *w);
-/* One job with its members.  -ENOENT. */
+/* Write one job with its members.  0, or -ENOENT if there is no such job. */
 int slu_view_job(const struct slu_snapshot *s, const char *ns, const char *name,
 		 struct slu_jsonw *w);
 void slu_view_nodes(const struct slu_snapshot *s, struct slu_jsonw *w);

@@ -17,7 +17,7 @@
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
-#define HOLD_PATH "/hold-v1-sluice" /* asked only about namespaces that are held */
+#define HOLD_PATH "/hold-v1-sluice" /* called only for namespaces that are held */
 #define BODY_MAX  (8u << 20)
 #define PEM_MAX   (1u << 20)
 #define RETRY_NS  (10 * SLU_NS_PER_S)
@@ -31,12 +31,12 @@ struct slu_webhook {
 	struct slu_addr addr;
 	int listener; /* -1: not open yet */
 	struct slu_cert_secret *cert;
-	struct slu_budget *budget; /* of callers without a certificate */
-	struct slu_buf client_ca;  /* PEM of webhook.clientCA; empty: callers are not asked */
+	struct slu_budget *budget; /* time for callers without a certificate */
+	struct slu_buf client_ca;  /* PEM of webhook.clientCA; empty: callers need no certificate */
 	char *ca;                  /* PEM of the authority in use; NULL: none yet */
 	struct slu_timer again;
 	bool busy; /* a request is under way: its answer uses this struct */
-	bool dead; /* freed meanwhile: the answer frees the rest */
+	bool dead; /* the owner has freed it: the answer frees the memory */
 };
 
 static void find_hooks(void *arg);
@@ -63,7 +63,7 @@ static void retry_setup(struct slu_webhook *w, const char *doing, const char *wh
 	slu_timer_start(&w->again, w->loop, RETRY_NS, find_hooks, w);
 }
 
-/* Every answer begins here. */
+/* Every callback of a request begins with this: false if the webhook was freed in the meantime. */
 static bool webhook_is_alive(struct slu_webhook *w)
 {
 	bool dead = w->dead;
@@ -74,7 +74,7 @@ static bool webhook_is_alive(struct slu_webhook *w)
 	return !dead;
 }
 
-/* Every request ends here: rc as the sending returned it. */
+/* Called after every request was sent, with the result of sending. */
 static void sent(struct slu_webhook *w, int rc, const char *doing)
 {
 	if (!rc)
@@ -93,8 +93,8 @@ static bool claim_bound(void *arg, const char *ns, const char *claim)
 	return o && *slu_kpvc(o)->volume;
 }
 
-/* How work of the namespace is treated.  The API server asks at the held path only about namespaces
- * it knows to be held, perhaps before our mirror does. */
+/* How work of the namespace is held.  The API server calls HOLD_PATH only for namespaces that it knows to be held,
+ * perhaps before our watch has reported their label. */
 static enum slu_held_mode mode_of(const struct slu_webhook *w, const char *space, bool asked)
 {
 	const struct slu_kobj *o = slu_feed_find(w->feed, SLU_KIND_NAMESPACE, "", space);
@@ -107,8 +107,8 @@ static enum slu_held_mode mode_of(const struct slu_webhook *w, const char *space
 	return m;
 }
 
-/* Whether a certificate vouches for the caller: one of webhook.clientCA (the handshake has checked
- * that) with the name of the permitted caller. */
+/* Whether the caller has shown a certificate of webhook.clientCA (the handshake has checked that) with the name of the
+ * permitted caller. */
 static bool vouched_for(const struct slu_webhook *w, const struct slu_http_request *q)
 {
 	const char *name = w->config->webhook.client_name;
@@ -134,7 +134,7 @@ static void review(struct slu_webhook *w, struct slu_exchange *x)
 	struct slu_error err = { 0 };
 	int rc;
 
-	/* slu_admit() answers reviews that cannot be read. */
+	/* If the review cannot be read, slu_admit() will say so. */
 	(void)(slu_admit_namespace(q->body, q->body_len, space, sizeof space, &err) < 0);
 	mode = mode_of(w, space, strcmp(q->path, HOLD_PATH) == 0);
 	rules.hold = mode != SLU_HELD_OFF;
@@ -166,7 +166,7 @@ static void answer_review(struct slu_exchange *x, void *arg)
 		slu_http_reply_text(x, 429, "too many reviews from this address\n");
 	} else {
 		snprintf(peer, sizeof peer, "%s", q->peer);
-		review(w, x); /* the exchange is gone after it */
+		review(w, x); /* answers, and so ends the exchange */
 		if (!known)
 			slu_budget_spend(w->budget, peer, slu_clock_ns() - from, from);
 	}
@@ -190,7 +190,7 @@ static void authority_written(void *arg, const struct slu_kube_reply *r)
 	}
 }
 
-/* The authority goes into every webhook of the configuration that was read. */
+/* Write the authority into every webhook of the MutatingWebhookConfiguration that was read. */
 static void write_authority(struct slu_webhook *w, const struct slu_json *hooks)
 {
 	const struct slu_ktarget t = { .group = "admissionregistration.k8s.io",
@@ -300,7 +300,7 @@ static void use_certificate(void *arg, const struct slu_certs *c)
 	find_hooks(w);
 }
 
-/* ---- the whole ---- */
+/* ---- starting and stopping ---- */
 
 int slu_webhook_new(struct slu_loop *loop, struct slu_kube_client *client,
 		    const struct slu_config *config, const struct slu_feed *feed,

@@ -13,8 +13,8 @@ static void sum_amounts(int64_t sum[SLU_RESOURCES_MAX], const struct slu_amount 
 			sum[a[i].resource] = slu_plus_mod(sum[a[i].resource], a[i].n, 1);
 }
 
-/* A promise that is due and has not started, because another gang runs beyond its limit: the plan counts its
- * room from that second on. */
+/* Add the places of a promise that is due while another gang still runs there beyond its limit: the plan counts
+ * them as used from the promised second on. */
 static void add_promise(struct slu_core *c, const struct run *r, int64_t (*sum)[SLU_RESOURCES_MAX])
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
@@ -33,7 +33,7 @@ static void add_promise(struct slu_core *c, const struct run *r, int64_t (*sum)[
 	slu_gang_place_done(&place);
 }
 
-/* What jobs hold: the slots of their runs, vacant ones included. `sum` has a row per node index. */
+/* Add the slots of all runs, vacant ones included.  `sum` has a row per node index. */
 static void add_runs(struct slu_core *c, int64_t (*sum)[SLU_RESOURCES_MAX])
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
@@ -88,7 +88,7 @@ static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_RESOU
 		int64_t used = slu_plus_mod(slu_machine_node_total(m, n->handle, k),
 					    slu_machine_node_free(m, n->handle, k), -1);
 
-		/* The machine's own kind, for whole nodes, is no resource of the cluster. */
+		/* The machine's own resource "node", for whole nodes, is no resource of the cluster. */
 		if (used == sum[k] || !strcmp(slu_machine_resource_name(m, k), "node"))
 			continue;
 		c->count.audit_differences++;
@@ -100,7 +100,8 @@ static bool audit_node(struct slu_core *c, struct node *n, int64_t sum[SLU_RESOU
 	return true;
 }
 
-/* Look for a job that could start and that no event would wake: that is a bug of Sluice, too. */
+/* Look for a job that could start now although no event would make the queue look at it: that is a bug of
+ * Sluice, too. */
 static void audit_waits(struct slu_core *c)
 {
 	struct slu_error err = { 0 };
@@ -114,7 +115,7 @@ static void audit_waits(struct slu_core *c)
 		"a bug: a job fits and is allowed to start, but no event would make the queue look at it",
 		SLU_STR("job", slu_queue_job(c->q, job, &v) == 0 ? v.name : ""));
 	core_apply(c, &(struct slu_event){ .kind = SLU_EV_LOOK });
-	core_due_at(c, CORE_AT_AUDIT, c->now_us + 1000000); /* and a cycle then, at the latest */
+	core_due_at(c, CORE_AT_AUDIT, c->now_us + 1000000); /* the core wakes then at the latest */
 }
 
 void core_audit(struct slu_core *c)
@@ -135,7 +136,7 @@ void core_audit(struct slu_core *c)
 	     e = slu_table_next(&c->cluster->nodes, e)) {
 		struct node *n = node_of(e);
 
-		/* A drain holds the rest of the node: nothing to compare with. */
+		/* The span of a drain books the rest of the node, so the sums cannot agree. */
 		if (n->handle != SLU_NODE_NONE && !n->drained &&
 		    !audit_node(c, n, sum[slu_node_index(n->handle)]))
 			book_again(c, n);

@@ -1,15 +1,15 @@
-/* What we hold against what a fresh list of the cluster holds.
+/* Compare the mirror with a fresh list of the cluster.
  *
- * Both move on while they are compared, so a difference is first a suspicion: an object that the
- * list has in a newer version, or that only one side has.  What is still so after a moment is
- * looked up in a second list; what that one confirms is a difference: it is counted, logged, and
- * the kind is listed and handed over again, which repairs any difference. */
+ * Mirror and cluster both change during the comparison, so a difference is only a suspicion at first:
+ * the list has a newer version of an object, or one side lacks the object.  A suspicion that
+ * lasts for a moment is checked against a second list.  If the second list confirms it, the core counts and
+ * logs a difference, and has the io thread list all objects of the kind again, which repairs the mirror. */
 #include "control/recover/recover.h"
 
 #include "control/cluster/cluster.h"
 
-#define SETTLE_US  3000000  /* for changes on their way */
-#define PATIENT_US 60000000 /* until a request that came to nothing is repeated */
+#define SETTLE_US  3000000  /* time for watch events that are on their way */
+#define PATIENT_US 60000000 /* after this time a request without an answer is repeated */
 #define LOGGED_MAX 10u
 
 static int which(enum slu_kkind kind)
@@ -22,7 +22,7 @@ static uint64_t hash_of(const struct slu_kobj *o)
 	return slu_hash_bytes(o->meta.uid, strlen(o->meta.uid));
 }
 
-/* ---- everything we hold of a kind ---- */
+/* ---- all objects of a kind in the mirror ---- */
 
 static const struct slu_kobj *object_of(struct slu_entry *e, int k)
 {
@@ -79,7 +79,8 @@ void core_census_again(struct slu_core *c)
 
 /* ---- suspicion ---- */
 
-/* The version in which the list has it; 0: it is not there. */
+/* Put the hash of every suspicious object into `out`, with the version the list has; 0: the list lacks the
+ * object. */
 static int suspect(struct slu_core *c, int k, const struct slu_rec_census *r, struct slu_map *out)
 {
 	struct slu_map list = { 0 };
@@ -106,7 +107,7 @@ static int suspect(struct slu_core *c, int k, const struct slu_rec_census *r, st
 	return rc;
 }
 
-/* A difference that our mirror has caught up with in the meantime is no suspicion any more. */
+/* Remove the suspicions that the mirror has caught up with in the meantime. */
 static void weed(struct slu_core *c, int k, struct slu_map *s)
 {
 	struct slu_map have = { 0 };
@@ -147,8 +148,7 @@ static uint32_t confirm(struct slu_core *c, int k, const struct slu_map *was,
 		const uint64_t *before = slu_map_get(was, is->e[i].key);
 		const char *name;
 
-		/* The object is missing from both lists, or newer in both than what the mirror
-		 * holds. */
+		/* Both lists lack the object, or both have a newer version than the mirror. */
 		if (!before || !*before != !is->e[i].val || n++ >= LOGGED_MAX)
 			continue;
 		name = name_of(c, k, is->e[i].key);

@@ -1,4 +1,4 @@
-/* The store is read, and the first cycle plans in the order that was promised. */
+/* Read the store, and plan the first cycle in the order that was promised. */
 #include "control/recover/recover.h"
 
 #include "control/ask/ask.h"
@@ -10,11 +10,11 @@
 
 struct loading {
 	struct slu_core *c;
-	struct slu_map evicts; /* intents that take back */
-	struct slu_map jobs;   /* numbers to memories */
+	struct slu_map evicts; /* the ids of intents that evict pods */
+	struct slu_map jobs;   /* id of a job -> struct core_memory */
 };
 
-/* The cause of that name; NULL: there is none. */
+/* The static text of the cause with this name; NULL if no cause has it. */
 static const char *cause_named(const char *name)
 {
 	for (int i = SLU_CAUSE_NEW; i <= SLU_CAUSE_DROPPED; i++)
@@ -23,7 +23,7 @@ static const char *cause_named(const char *name)
 	return NULL;
 }
 
-/* Note the queue of a job if it is not configured any more.  0 or -ENOMEM. */
+/* Note the queue of a job if the settings no longer have that queue.  0 or -ENOMEM. */
 static int read_queue(struct slu_core *c, const char *name)
 {
 	char *copy;
@@ -113,7 +113,7 @@ static int read_intent(void *arg, const struct slu_store_intent *i)
 	return slu_vec_push(&l->c->runs->left, k);
 }
 
-/* Of several intents about one pod the newest counts; they come in order. */
+/* Of several intents about one pod the newest counts; the reader delivers them in order. */
 static int read_pod(void *arg, const struct slu_store_intent_pod *p)
 {
 	struct loading *l = arg;
@@ -166,7 +166,7 @@ static int read_last_event(void *arg, uint64_t seq)
 	return 0;
 }
 
-/* Half a memory is none. */
+/* A store that was read in part counts as not read: forget everything read so far. */
 static void forget_half(struct slu_core *c)
 {
 	core_forget(c);
@@ -200,7 +200,7 @@ int core_recover(struct slu_core *c, struct slu_journal_setup *setup, struct slu
 
 /* ---- the first cycle ---- */
 
-/* Whether the group has its places already, or they are chosen. */
+/* Whether the group has its places already, or an intent has chosen them. */
 static bool was_started(struct slu_core *c, const struct group *g)
 {
 	bool is = core_held_places(c, g);
@@ -221,7 +221,7 @@ static int by_promise(const void *a, const void *b)
 }
 
 /* Groups that waited inside their queue come before groups that had to stay outside, each in order of
- * arrival: so a full queue takes in the same groups again. */
+ * arrival, so that a full queue takes in the same groups again. */
 static int by_arrival(const void *a, const void *b)
 {
 	const struct core_memory *x = *(struct core_memory *const *)a,
@@ -235,7 +235,7 @@ static int by_arrival(const void *a, const void *b)
 	return x->job < y->job ? -1 : x->job > y->job;
 }
 
-/* One of the places that were promised; an older store has only the node. */
+/* Read one promised place, "node*slots/role"; a store of an older version has only the node. */
 static bool read_place(const struct slu_machine *m, const char *s, struct slu_gang_part *p)
 {
 	size_t n = strcspn(s, "*");
@@ -251,7 +251,7 @@ static bool read_place(const struct slu_machine *m, const char *s, struct slu_ga
 	return p->node != SLU_NODE_NONE && p->slots;
 }
 
-/* The places that were promised: all of them or, if a node is gone, none. */
+/* Read the promised places of a job into `runs->promise`: all of them or, if a node is gone, none. */
 static void promise_places(struct slu_core *c, const struct core_memory *m)
 {
 	const struct slu_machine *machine = slu_queue_machine(c->q);
@@ -271,7 +271,7 @@ static void promise_places(struct slu_core *c, const struct core_memory *m)
 	}
 }
 
-/* Of the groups that are to be settled, those the store remembers: all, or those with a promise. */
+/* Collect the dirty groups that the store remembers: all of them, or those with a promise. */
 static uint32_t remembered_dirty(struct slu_core *c, struct core_memory **all, uint32_t max,
 				 bool promised)
 {
@@ -290,7 +290,8 @@ static uint32_t remembered_dirty(struct slu_core *c, struct core_memory **all, u
 	return n;
 }
 
-/* The former process may have stopped before it wrote on the objects what the store knows. */
+/* Take over the state of a group from its row.  The former process may have stopped before it wrote that state
+ * on the objects; then write it now. */
 static void recall_group(struct slu_core *c, struct group *g)
 {
 	bool on_hold = g->on_hold, cancelled = g->cancelled;
@@ -324,8 +325,8 @@ void core_recover_plan(struct slu_core *c)
 	core_lives_recall(c);
 	n = c->runs->known.n ? c->groups->dirty.n : 0;
 	all = slu_reallocarray(NULL, n + 1u, sizeof(struct core_memory *));
-	/* All objects are there: which of the groups does the store know, and which have only its
-	 * name? */
+	/* The mirror is complete, so each row can be told apart: it belongs to a group, or to an earlier
+	 * life with the same name. */
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
 	     e = slu_table_next(&c->groups->table, e)) {
 		recall_group(c, group_of(e));
@@ -371,7 +372,8 @@ static bool is_awaited(struct slu_core *c, const struct core_memory *m)
 	return false;
 }
 
-/* A standby has seen members of groups end.  What became of such a group, the store's row tells. */
+/* End the groups whose members all ended while this process was a standby: the store's row tells what became of
+ * such a group. */
 static void end_empty(struct slu_core *c)
 {
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL), *next; e; e = next) {
@@ -403,7 +405,8 @@ int64_t core_recovery_wake_us(const struct slu_core *c)
 	return c->recovery->awaits ? c->recovery->await_us : CORE_NEVER;
 }
 
-/* The first cycle has met everything the cluster has: settle the rest. */
+/* The first cycle has met every object of the cluster: undo the intents that are left, and remove the rows of jobs
+ * that no longer exist. */
 void core_recovered(struct slu_core *c)
 {
 	uint32_t gone = 0;

@@ -1,11 +1,11 @@
-/* The event log: every event the queue is told and every decision it makes, kept in the store in
+/* The event log: every event of the queue and every decision it makes, kept in the store in
  * the batches that carry jobs and intents, so that any past decision can be replayed.
  *
- * A log begins with an empty queue.  So a leader begins with one too: whatever a standby has built
- * up is told again to a new queue, and from there on the log stands for itself.
+ * A log begins with an empty queue.  So a new leader begins with an empty queue, too: it replays into that
+ * queue the state it has built up as a standby, and the log records this from its first row.
  *
- * A leader may live for long.  So when a log has become large or old, or was interrupted, the next
- * one begins in the middle, with a picture of the queue, and the one before can go. */
+ * A leader may run for months.  When its log has become large or old, or was interrupted, the leader begins
+ * another one with a picture of the queue, and the store may delete the old log. */
 #include "control/recover/recover.h"
 
 #include <time.h>
@@ -13,10 +13,10 @@
 #include "control/cluster/cluster.h"
 
 #define IDLE_BYTES  (64u << 10)
-#define IDLE_US     5000000      /* what leads to no decision may wait so long */
-#define BACKLOG_MAX (64ll << 20) /* noted but not durable; beyond it the store is left behind */
+#define IDLE_US     5000000      /* events that lead to no decision may wait so long */
+#define BACKLOG_MAX (64ll << 20) /* bytes that are not durable yet; beyond this the log stops */
 
-/* When the store has been away for long, the core gives up the log rather than fill the memory. */
+/* When the store has been away for long, stop the log rather than fill the memory. */
 static void watch_backlog(struct slu_core *c)
 {
 	if (slu_intents_durable(c->door, c->recovery->log_mark)) {
@@ -44,10 +44,10 @@ void core_log_flush(struct slu_core *c, bool all)
 		c->rows.bytes += core_log_row(c);
 }
 
-/* ---- in the middle ---- */
+/* ---- a new log of a running leader ---- */
 
-/* A quarter of what may be kept, so that the oldest can go by quarters; and never so soon that most
- * of it would be pictures. */
+/* A log may grow to a quarter of the space or time that the store keeps, so that the store can delete its
+ * history by quarters; but no log ends before it is twice as large as its picture. */
 static bool log_is_due(const struct slu_core *c)
 {
 	int64_t most = ((int64_t)c->cfg->store.keep_mb << 20) / 4;
@@ -66,7 +66,7 @@ static void begun(struct slu_core *c, int64_t picture)
 	c->recovery->log_begun_us = c->now_us;
 }
 
-/* What is too old can go as soon as the new beginning is there for good. */
+/* Once the beginning of the new log is durable, have the store delete the old ones. */
 static void watch_new(struct slu_core *c)
 {
 	if (c->recovery->log_renewal == CORE_RENEWAL_SENT &&
@@ -86,7 +86,7 @@ bool core_log_renew(struct slu_core *c)
 	int64_t n = 0;
 
 	watch_new(c);
-	if (!c->recovery->log_begun_us) /* the time was not known yet */
+	if (!c->recovery->log_begun_us) /* the log began before the core had a clock */
 		c->recovery->log_begun_us = c->now_us;
 	if (!log_is_due(c) || !c->cfg->store.log || !slu_intents_kept(c->door) ||
 	    c->recovery->log_renewal != CORE_RENEWAL_NO || c->store != SLU_JOURNAL_OK ||
@@ -96,7 +96,7 @@ bool core_log_renew(struct slu_core *c)
 	clock_gettime(CLOCK_MONOTONIC, &t0);
 	c->rows.bytes += core_log_row(c);
 	if (!slu_qlog_on(c->log))
-		c->rows.seq++; /* what happened since is in no row: a reader must stop here */
+		c->rows.seq++; /* no row has the events since then: the gap makes a reader stop here */
 	if (slu_qlog_renew(c->log, c->q) < 0) {
 		slu_log(SLU_WARN, "event log interrupted: out of memory");
 		return false;
@@ -114,7 +114,7 @@ bool core_log_renew(struct slu_core *c)
 
 /* ---- beginning ---- */
 
-/* A new queue that gives kinds and levels the numbers they had. */
+/* Make the new queue give resources and levels the numbers they have in the old one. */
 static int same_names(const struct slu_queue *old, struct slu_queue *q)
 {
 	const struct slu_machine *m = slu_queue_machine(old);
@@ -128,7 +128,7 @@ static int same_names(const struct slu_queue *old, struct slu_queue *q)
 	return 0;
 }
 
-/* Tell the new queue what the mirror holds. */
+/* Tell the new queue the nodes, reservations, shapes and foreign pods of the mirror. */
 static void tell_again(struct slu_core *c)
 {
 	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;

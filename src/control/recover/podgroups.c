@@ -1,8 +1,8 @@
-/* PodGroups whose group is over, or whose members ended before we were there.
+/* Status of PodGroups whose group is over, or whose members ended while the daemon was down.
  *
- * While a group lives its status is kept by report/status.c.  What it ended with may have been lost
- * (the daemon was not there, the write failed), so each audit also looks at the PodGroups and the
- * ended pods that are still shown, and writes what is not so. */
+ * While a group lives, report/status.c keeps the status of its PodGroup.  The last status may be missing
+ * (the daemon was down, or the write failed), so each audit compares the PodGroups with the
+ * ended pods that still exist, and corrects the status. */
 #include "control/recover/recover.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static uint64_t key_of(const char *ns, const char *name)
 	return slu_hash_u64(slu_hash_keyed(ns, strlen(ns))) ^ slu_hash_keyed(name, strlen(name));
 }
 
-/* Ended pods by the group they name. */
+/* Count the ended pods of each group that pods name, as (failed << 32 | succeeded). */
 static int tally_pods(struct slu_core *c, struct slu_map *out)
 {
 	for (struct slu_entry *e = slu_table_next(&c->cluster->pods, NULL); e;
@@ -72,8 +72,8 @@ static void write_status(struct slu_core *c, const struct slu_kpodgroup *pg, str
 	slu_buf_done(&b);
 }
 
-/* Whether the status of the PodGroup is that of a group which has begun and is not over: only then its
- * members have to be counted. */
+/* Whether the status says that the group has begun and is not over: only then do its members have to be
+ * counted. */
 static bool is_open(const struct slu_kpodgroup *pg)
 {
 	return !strcmp(pg->phase, "Running") || !strcmp(pg->phase, "Scheduling");
@@ -104,7 +104,7 @@ void core_podgroups_audit(struct slu_core *c)
 		t = (struct tally){ at ? (uint32_t)*at : 0, at ? (uint32_t)(*at >> 32) : 0 };
 		if (!g) {
 			write_status(c, slu_kpodgroup(o), t);
-		} else if (g->run.n) { /* ended before we were there: they count, too */
+		} else if (g->run.n) { /* members that ended while the daemon was down count, too */
 			g->ended_ok = SLU_MAX(g->ended_ok, t.ok);
 			g->ended_bad = SLU_MAX(g->ended_bad, t.bad);
 		}

@@ -1,5 +1,5 @@
-/* The store as the core sees it: when to begin to lead, what an outage means, and writing again what
- * an outage has lost.
+/* The store as the core sees it: when the core begins to lead, what an outage means, and the repair of a store
+ * that lost rows in an outage.
  *
  *	            store read                      commit fails
  *	lead ──────────────────► leading ─────────────────────────► away ──┐
@@ -17,15 +17,15 @@
 #include "control/group/group.h"
 #include "control/run/run.h"
 
-#define KEEP_US 60000000            /* between two looks for old rows */
-#define SLOW_NS INT64_C(5000000000) /* a transaction that takes longer: the store is away */
+#define KEEP_US 60000000            /* between two searches for rows that are too old */
+#define SLOW_NS INT64_C(5000000000) /* if a transaction takes longer, the store counts as away */
 
 static bool outage_holds(const struct slu_core *c)
 {
 	return !strcmp(c->cfg->store.outage, "hold");
 }
 
-/* Whether the error is an operator's mistake, which waiting does not mend; all others are outages. */
+/* Whether waiting cannot cure the error (an operator's mistake, or no memory); all others are outages. */
 static bool is_refusal(int rc)
 {
 	return rc == -EXDEV || rc == -EPROTO || rc == -ESTALE || rc == -EINVAL || rc == -ENOMEM;
@@ -90,7 +90,7 @@ int core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct 
 	}
 	if (read < 0) {
 		c->recovery->store_rewrite = true;
-		c->rows.seq = SLU_MAX(c->rows.seq, c->next_job); /* above what is in it */
+		c->rows.seq = SLU_MAX(c->rows.seq, c->next_job); /* above the rows of the store */
 		slu_log(SLU_ERROR,
 			"the store cannot be read: continuing with the cluster as the only memory",
 			SLU_STR("setting", "store.url (--store)"), SLU_STR("err", err->text));
@@ -98,13 +98,13 @@ int core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct 
 	return begin_leading(c, err);
 }
 
-/* The journal has reached the store that could not be read before. */
+/* The journal has reached the store, which could not be read at the start: read it now and begin to lead. */
 static void read_at_last(struct slu_core *c)
 {
 	struct slu_error err = { 0 };
 	int rc;
 
-	c->recovery->lead.term = c->recovery->store_health.term; /* the journal has taken it */
+	c->recovery->lead.term = c->recovery->store_health.term; /* as the journal took it */
 	c->recovery->lead.held = NULL;
 	rc = core_recover(c, &c->recovery->lead, &err);
 	if (!rc) {
@@ -120,7 +120,6 @@ static void read_at_last(struct slu_core *c)
 	}
 }
 
-/* How much history stays. */
 void core_store_keep(struct slu_core *c)
 {
 	core_due_at(c, CORE_AT_KEEP, c->now_us + KEEP_US);
@@ -145,7 +144,7 @@ static void say_outage(struct slu_core *c, bool was_bad)
 			SLU_STR("err", c->recovery->store_why));
 }
 
-/* The journal retries by itself; the log says once that it does, and once that it succeeded. */
+/* The journal retries by itself.  The log has one line when an outage begins and one when it ends. */
 void core_store_watch(struct slu_core *c)
 {
 	struct slu_intents *door = c->door ? c->door : c->recovery->own_door;
@@ -178,8 +177,7 @@ void core_store_watch(struct slu_core *c)
 		say_outage(c, was > SLU_JOURNAL_OK);
 	if (h->lost && slu_qlog_on(c->log)) {
 		slu_qlog_stop(c->log);
-		slu_qlog_clear(
-			c->log); /* rows before it are missing: a reader would have to stop */
+		slu_qlog_clear(c->log); /* rows before these are lost: no reader could use them */
 		slu_log(SLU_WARN, "event log interrupted until the store has been rewritten");
 	}
 	if (core_is_due(c, CORE_AT_KEEP))
@@ -187,7 +185,7 @@ void core_store_watch(struct slu_core *c)
 	if (h->log_too_large && slu_qlog_on(c->log) &&
 	    c->recovery->log_renewal == CORE_RENEWAL_NO &&
 	    c->rows.size > 4 * c->recovery->log_picture) {
-		c->recovery->log_due = true; /* most of it can go */
+		c->recovery->log_due = true; /* a new log is much smaller than this one */
 	} else if (h->log_too_large && slu_qlog_on(c->log) &&
 		   c->recovery->log_renewal == CORE_RENEWAL_NO) {
 		slu_qlog_stop(c->log);
@@ -218,9 +216,9 @@ const char *core_store_text(const struct slu_core *c, char *buf, size_t n)
 
 /* ---- writing everything again ---- */
 
-/* Add Jobs that were released and that the mirror does not show released yet: their stand-ins are gone, but
- * what was decided for them is not.  Returns how many `p` has then; if `p` is too small, how many it would
- * have. */
+/* Add to the `n` entries of `p` the places of Jobs that the core has resumed while the mirror does not show it yet:
+ * their stand-ins are gone, but the decision still stands.  Returns the number of entries.  If `p` is NULL, only
+ * counts them. */
 static uint32_t let_go(struct slu_core *c, const struct run *r, struct slu_intent_pod *p,
 		       char (*key)[CORE_STAND_KEY], uint32_t n)
 {
@@ -238,7 +236,7 @@ static uint32_t let_go(struct slu_core *c, const struct run *r, struct slu_inten
 	return n;
 }
 
-/* The newest intent of a run stands for all that is under way. */
+/* Propose the newest intent of a run again; it covers every write that is under way. */
 static int propose_again(struct slu_core *c, struct run *r)
 {
 	uint32_t most = let_go(c, r, NULL, NULL, r->slot.n), n = 0;
@@ -289,7 +287,7 @@ void core_store_rewrite(struct slu_core *c)
 		return;
 	}
 	for (uint32_t i = 0; i < c->runs->open.n; i++)
-		c->runs->open.p[i]->ticket = UINT64_MAX; /* of the batch that goes now */
+		c->runs->open.p[i]->ticket = UINT64_MAX; /* the ticket of the present batch */
 	c->recovery->store_rewrite = false;
 	slu_intents_lost(c->door, false);
 	slu_log(SLU_INFO, "store rewritten from memory", SLU_I64("jobs", c->groups->table.n));
