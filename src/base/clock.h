@@ -1,4 +1,4 @@
-/* clock.h — the time of a daemon: what the wall clock says, at the pace of the monotonic clock.
+/* clock.h — the time of a daemon: the time of the wall clock, at the pace of the boot clock.
  *
  * Plans, limits and timers must neither stop when the wall clock is set back nor jump when it is set
  * ahead for a moment.  So the time follows the boot clock (suspend counts) and drifts towards the wall

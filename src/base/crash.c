@@ -18,7 +18,7 @@ static struct {
 	bool ready;
 	char name[NAME_MAX_LEN]; /* "": any */
 	long at, last;           /* 0: the process does not die */
-	long points, passed;     /* all of them; those that are `name` */
+	long points, passed;     /* points passed in all, and points passed with this `name` */
 	int log;
 } crash = { .lock = PTHREAD_MUTEX_INITIALIZER, .log = -1 };
 

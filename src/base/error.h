@@ -14,6 +14,6 @@ struct slu_error {
 int slu_fail(struct slu_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Put "prefix: " in front of what is there already; returns `code`. */
+/* Put "prefix: " in front of the present text; returns `code`. */
 int slu_fail_prefix(struct slu_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

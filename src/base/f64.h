@@ -1,5 +1,5 @@
-/* f64.h — floating-point numbers as text, always with a decimal point, whatever the locale of the
- * program: libsluice is linked into programs of others. */
+/* f64.h — floating-point numbers as text, always with a decimal point, in any locale: the program that links
+ * libsluice chooses its locale. */
 #pragma once
 #include "base/base.h"
 

@@ -14,7 +14,7 @@ struct slu_idset {
 	SLU_VEC(struct slu_id_range) r;
 };
 
-/* Replace the set by what the text says: "0-3,7" or "[0-3,7]"; ascending, no overlap, no leading
+/* Replace the set by the ids of the text: "0-3,7" or "[0-3,7]"; ascending, no overlap, no leading
  * zeros, no blanks, low < high; empty items are skipped.  0, -EINVAL, -EOVERFLOW (an id or the
  * number of ids too large), -ENOMEM; the set is unchanged on failure. */
 int slu_idset_parse(struct slu_idset *s, const char *text);

@@ -1,4 +1,4 @@
-/* utf8.h — text that others can read: what leaves the program is UTF-8, whatever came in. */
+/* utf8.h — make valid UTF-8 of any input, so that other programs can read every output. */
 #pragma once
 
 #include <stdbool.h>

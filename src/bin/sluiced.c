@@ -41,7 +41,7 @@ struct options {
 
 struct daemon {
 	struct options o;
-	/* first: what is read at start only stands in it for ever */
+	/* `first` is the configuration of the start, for settings that are read only then */
 	struct slu_config *cfg, *first;
 	int claim; /* descriptor + 1 that keeps other daemons from our store; 0: none */
 	struct slu_loop *loop;
@@ -549,8 +549,8 @@ static void stop_daemon(struct daemon *d)
 		give_up_lease(d);
 	slu_lease_free(d->lease);
 	slu_grpc_thread_stop(d->grpc);
-	slu_kube_client_free(d->client); /* ends what the API has asked about its callers */
-	slu_core_free(d->core);          /* ends what the API has asked the core */
+	slu_kube_client_free(d->client); /* ends the API's requests about its callers */
+	slu_core_free(d->core);          /* answers the API's questions to the core */
 	slu_api_free(d->api);
 	slu_grpc_thread_free(d->grpc);
 	slu_place_free(d->place);
@@ -610,7 +610,7 @@ static int run_daemon(struct daemon *d)
 	return d->status;
 }
 
-/* Our own options, then those of the programs it replaces. */
+/* Put the options of sluiced first, then those of the programs it replaces. */
 static void all_options(struct option out[64])
 {
 	uint32_t n = SLU_LEN(long_options) - 1;
@@ -639,7 +639,7 @@ static bool old_option(struct options *o, int c)
 	return true;
 }
 
-/* -1: go on; else it is done, and this is the exit code. */
+/* Read the options.  Returns -1 to continue, or the exit code of the program. */
 static int read_options(int argc, char **argv, struct options *o)
 {
 	struct option all[64];
@@ -715,7 +715,7 @@ static int read_options(int argc, char **argv, struct options *o)
 	return -1;
 }
 
-/* Users choose the names of their objects, and must not choose where they go in our tables. */
+/* Users choose the names of their objects; a secret key keeps them from choosing names that collide in our tables. */
 static void hide_hashes(void)
 {
 	uint64_t key[2];

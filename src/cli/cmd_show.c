@@ -1,5 +1,4 @@
-/* The commands that show what a running sluiced knows: jobs, job, why, nodes, queues, reservations,
- * config. */
+/* The commands that show the state of a running sluiced: jobs, job, why, nodes, queues, reservations, config. */
 #include "cli/live_internal.h"
 
 #include <stdio.h>
@@ -213,7 +212,7 @@ static bool shown(const struct live *c, const struct slu_json *o)
 	return !c->ns || !strcmp(cli_live_field(o, "namespace"), c->ns);
 }
 
-/* The answer as it came, but for what lies in other namespaces. */
+/* Print the answer as received, without the objects of other namespaces. */
 static void print_json(const struct live *c, const struct slu_json *answer)
 {
 	struct slu_buf b = SLU_BUF_INIT(LIVE_ANSWER_MAX);

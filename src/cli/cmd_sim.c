@@ -418,7 +418,7 @@ static int explain_job(const struct slu_queue *q, int64_t now_s, void *arg, stru
 	return rc;
 }
 
-/* The place in the trace of the job asked about. */
+/* Find the position in the trace of the job that --why names. */
 static int find_asked(const struct conf *c, const struct slu_trace *t, struct asked *a,
 		      struct slu_error *err)
 {

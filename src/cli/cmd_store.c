@@ -15,7 +15,7 @@ struct conf {
 	bool quiet;
 };
 
-/* One call of the command: what it works on. */
+/* The state of one run of the command. */
 struct work {
 	const struct conf *conf;
 	const char *url, *file; /* file: NULL is standard input or output */
@@ -105,7 +105,7 @@ static bool in_place(const char *name)
 	return !stat(name, &st) && !S_ISREG(st.st_mode);
 }
 
-/* On disk under its name, or not there at all. */
+/* Sync the file and give it its name; after an error no file is left. */
 static int finish_file(FILE *f, const char *tmp, const char *name, int rc, struct slu_error *err)
 {
 	bool whole = strcmp(tmp, name);
@@ -159,7 +159,7 @@ static int export(struct work *w, struct slu_error *err)
 
 /* ---- import ---- */
 
-/* Hand on every whole line of what was read; the rest stays in `b`. */
+/* Import every whole line in `b`; the beginning of the next line stays there. */
 static int import_lines(struct slu_import *im, struct slu_buf *b, bool end, struct slu_error *err)
 {
 	size_t at = 0;

@@ -1,10 +1,10 @@
-/* Words for the shells: what may stand where the cursor is, from the same tables as help and
+/* Completion for shells: the words that may stand at the cursor, from the same tables as help and
  * parsing. */
 #include "cli/command.h"
 
 #include <stdio.h>
 
-/* What is typed so far, and where the candidates go. */
+/* The words typed so far, and the file to which the candidates are printed. */
 struct typed {
 	const char *prefix; /* candidates begin with it */
 	const char *before; /* printed in front of each: "--output=" of --output=js */
@@ -62,7 +62,7 @@ static void offer_words(const struct typed *t, const char *args)
 	}
 }
 
-/* The option a word names, and in *value what follows "=" or the letter, NULL: nothing. */
+/* Find the option that a word names.  *value is the text behind "=" or behind the letter, or NULL. */
 static const struct slu_option *option_named(const struct slu_command *c, const char *word,
 					     const char **value)
 {

@@ -1,5 +1,5 @@
-/* live_internal.h — what the commands that talk to a running sluiced share: where it listens, options,
- * one question and its answer.  cmd_show.c has the commands that show something, cmd_change.c those that
+/* live_internal.h — shared by the commands that talk to a running sluiced: its address, options, and one request
+ * with its answer.  cmd_show.c has the commands that show something, cmd_change.c those that
  * change something. */
 #pragma once
 #include "cli/client.h"
@@ -60,7 +60,7 @@ extern const char *const cli_live_forms[];
 						  .max_args = most,                 \
 						  .run = run_##id }
 
-/* --namespace: whose is said by `text`. */
+/* The option --namespace; `text` is its line in the help. */
 #define LIVE_NAMESPACE(text) \
 	{ "namespace", 'n', SLU_OPT_STRING, "NS", text, offsetof(struct live, ns) }
 

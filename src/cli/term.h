@@ -1,4 +1,4 @@
-/* term.h — what a terminal needs: colours when they are wanted, a progress bar, numbers for people.
+/* term.h — output to terminals: colours if the user wants them, a progress bar, numbers for people.
  */
 #pragma once
 #include "base/base.h"
@@ -15,12 +15,12 @@ struct slu_progress {
 	bool on;
 };
 void slu_progress_start(struct slu_progress *p, const char *label, bool wanted);
-/* At most ten times a second something is drawn: bar, share, rate, time left; with total 0, what is
- * done and how long it took. */
+/* Draw the bar, the share, the rate and the time left, at most ten times a second; with total 0, the amount done and
+ * the time taken. */
 void slu_progress_show(struct slu_progress *p, uint64_t done, uint64_t total, const char *unit);
 void slu_progress_end(struct slu_progress *p);
 
-/* Takes out, in place, what a terminal would obey instead of show: control characters, and those
+/* Remove, in place, the characters that a terminal would obey instead of show: control characters, and those
  * that turn the direction of writing.  Names and annotations come from strangers.  Returns its
  * argument.
  */

@@ -1,4 +1,4 @@
-/* read_listing.c — JGF and R as listings: what `update` and `partial-cancel` work from. */
+/* read_listing.c — read JGF and R into listings, the input of `update` and `partial-cancel`. */
 #include "graph/jgf.h"
 #include "graph/read.h"
 #include "graph/rv1.h"
@@ -131,7 +131,7 @@ static int list_edge(void *arg, const struct slu_json *el)
 	dst = slu_intern_find(&r->ids, x.dst);
 	if (src == SLU_INTERN_NONE || dst == SLU_INTERN_NONE) {
 		if (r->l->has_free)
-			return 0; /* edges of vertices that are not there */
+			return 0; /* an edge of a vertex that is not listed */
 		slu_buf_puts(&r->msg, "unpack_edge: source and/or target vertex not found");
 		slu_buf_puts(&r->msg, x.src);
 		slu_buf_puts(&r->msg, " -> ");

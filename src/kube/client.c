@@ -212,7 +212,7 @@ static void try_again(void *arg)
 	kube_lane_wake(q->lane);
 }
 
-/* Forget what the last try received. */
+/* Forget the bytes that the last try received. */
 static void clear_try(struct slu_kube_call *q)
 {
 	detach(q);
@@ -275,7 +275,7 @@ void kube_call_idle(void *arg)
 	kube_call_finish(q, SLU_KUBE_RETRYABLE, NULL, "the stream fell silent", 0);
 }
 
-/* ---- what users call ---- */
+/* ---- public functions ---- */
 
 static enum slu_kube_lane lane_of(const struct slu_kube_request *r)
 {

@@ -66,7 +66,7 @@ struct slu_kube_reply {
 	const struct slu_headers *headers; /* NULL without an answer */
 	const char *reason;                /* Status.reason, e.g. "AlreadyExists"; "" */
 	const char *error;      /* a sentence with verb, resource and cause; "" when OK */
-	int64_t retry_after_ns; /* what the server asked for; 0 */
+	int64_t retry_after_ns; /* the server's Retry-After, or 0 */
 	/* A write that the server may have carried out: it was sent, and no answer came, or an
 	 * answer like 504 that leaves its fate open. */
 	bool uncertain;

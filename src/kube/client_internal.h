@@ -130,7 +130,7 @@ int kube_call_deliver(struct slu_kube_call *q, const uint8_t *p, size_t n);
 /* ---- pool.c ---- */
 
 void kube_lane_init(struct slu_kube_client *c, enum slu_kube_lane id, uint32_t max_conns);
-/* Send what can be sent, at the end of this round. */
+/* At the end of this round of the loop, send all requests that can be sent. */
 void kube_lane_wake(struct kube_lane *l);
 void kube_lane_close(struct kube_lane *l);
 
@@ -152,5 +152,5 @@ void kube_describe(enum slu_http_method m, const char *path, char *out, size_t s
 /* Message and reason of a Status in JSON or protobuf; "" where it has none. */
 void kube_status_read(const char *content_type, const char *body, size_t n, char *message,
 		      size_t message_size, char *reason, size_t reason_size);
-/* What an HTTP status means. */
+/* The outcome that an HTTP status means. */
 enum slu_kube_outcome kube_outcome_of(int status, const char *reason);

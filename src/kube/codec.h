@@ -29,7 +29,7 @@ enum slu_kencoding {
 	SLU_ENC_PROTOBUF,
 };
 
-/* What a Content-Type says; JSON for anything unknown. */
+/* The encoding that a Content-Type names; JSON if it is unknown. */
 enum slu_kencoding slu_kencoding_of(const char *content_type);
 
 /* Ceiling of one watch frame (etcd's own limit is far below): beyond it -EMSGSIZE.  Arrays inside
@@ -65,7 +65,7 @@ typedef int slu_kitem_fn(void *arg, const struct slu_kobj *o);
 /* Called for each item that is left out. */
 typedef void slu_kbad_fn(void *arg, const struct slu_kbad *bad);
 
-/* The bytes of a list, and who takes what is in it. */
+/* The bytes of a list, and the functions that get its items. */
 struct slu_klist_in {
 	enum slu_kkind kind;
 	enum slu_kencoding enc;

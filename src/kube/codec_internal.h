@@ -1,4 +1,4 @@
-/* codec_internal.h — how the tables of fields look and what decoding carries along.  Private to kube/.
+/* codec_internal.h — the tables of fields and the state of the decoder.  Private to kube/.
  *
  * A message is an array of fields indexed by protobuf number, so looking one up is one load and the
  * numbers stand beside the names as in the published .proto files.  Custom resources have no
@@ -153,7 +153,7 @@ extern const struct kraw_pod slu_kraw_pod_defaults;
 	}
 
 int slu_kdec_finish_pod(struct slu_kcodec *c, void *raw);
-/* Fill what is kept of a template from what was decoded. */
+/* Make a template, as it is kept, from its decoded form. */
 int slu_kdec_finish_template(struct slu_kcodec *c, struct kraw_template *raw,
 			     struct slu_ktemplate *out);
 

@@ -1,5 +1,5 @@
-/* codec_parts.c — the tables of what several kinds have in common: metadata, the metadata of lists,
- * selectors of nodes, statuses and words.  codec_tables.c and codec_pod.c stand on them. */
+/* codec_parts.c — tables that several kinds share: metadata, the metadata of lists,
+ * selectors of nodes, statuses and words.  codec_tables.c and codec_pod.c use them. */
 #include "kube/codec_internal.h"
 
 const struct kword slu_ktri_words[] = {

@@ -1,4 +1,4 @@
-/* Pods and templates of pods: what is decoded is longer than what is kept.
+/* Pods and templates of pods: the decoded form is larger than the object that is kept.
  *
  * Field numbers: k8s.io/api core/v1 generated.proto, v0.36. */
 #include "base/qty.h"
@@ -287,8 +287,8 @@ static int raise_to(struct slu_kcodec *c, struct amounts *s, const struct slu_ka
 	return 0;
 }
 
-/* In-place resize: what was asked for (unless it can never be met, `infeasible`), what the kubelet
- * has allocated and what it has actuated; the largest counts. */
+/* In-place resize: the amounts requested (unless `infeasible`: they can never be met), those that the kubelet
+ * has allocated and those in force; the largest counts. */
 struct resize {
 	const struct slu_kamount *asked, *allocated, *actual;
 	uint16_t nasked, nallocated, nactual;
@@ -322,7 +322,7 @@ static bool has_amount(const struct slu_kamount *a, uint16_t n, const char *name
 	return false;
 }
 
-/* What a container asks for, or holds: in a template limits count where no request is given. */
+/* The amounts that a container requests or holds; in a template, a limit counts where no request is given. */
 static int demand_of(struct slu_kcodec *c, const struct kraw_container *k,
 		     const struct kraw_cstatus *st, bool infeasible, struct slu_kcontainer *out)
 {

@@ -1,4 +1,4 @@
-/* codec_stream.c — what the server sends around objects: lists, events of a watch, statuses. */
+/* codec_stream.c — the messages that contain objects: lists, events of a watch, statuses. */
 #include "kube/codec_internal.h"
 #include "wire/json.h"
 #include "wire/pb.h"
@@ -45,7 +45,7 @@ static int one_of_many(struct slu_kcodec *c, enum slu_kkind kind, const void *p,
 
 /* ---- lists ---- */
 
-/* What the items of a list are handed to. */
+/* Receives the items of a list. */
 struct taker {
 	slu_kitem_fn *item;
 	slu_kbad_fn *bad;
@@ -223,7 +223,7 @@ static int bookmark(struct slu_kcodec *c, const void *p, size_t n, const struct 
 	return rc;
 }
 
-/* The object of an event, in whichever encoding, by the type of the event. */
+/* Decode the object of an event, in either encoding, by the type of the event. */
 static int event_object(struct slu_kcodec *c, enum slu_kkind kind, const void *p, size_t n,
 			const struct slu_json *v, struct slu_kevent *out)
 {

@@ -18,7 +18,7 @@ struct slu_kenc_condition {
 };
 int slu_kenc_pod_condition(struct slu_buf *b, const char *uid, const struct slu_kenc_condition *c);
 
-/* What an event is about. */
+/* The object that an event is about. */
 struct slu_kregarding {
 	const char *api_version, *kind, *ns, *name, *uid;
 };

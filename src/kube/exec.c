@@ -234,7 +234,7 @@ static void too_late(void *arg)
 		uv_process_kill(&r->proc, SIGKILL);
 }
 
-/* KUBERNETES_EXEC_INFO: what the plug-in may know about the cluster. */
+/* The value of KUBERNETES_EXEC_INFO, which describes the cluster to the plug-in. */
 static char *exec_info(const struct slu_kube_config *c, bool interactive)
 {
 	struct slu_buf b = SLU_BUF_INIT(8u << 20), ca = SLU_BUF_INIT(6u << 20);
@@ -277,7 +277,7 @@ static char *exec_info(const struct slu_kube_config *c, bool interactive)
 	return out;
 }
 
-/* Our environment, the plug-in's own variables, the cluster's description. */
+/* The environment of the plug-in: its own variables, the description of the cluster, and our environment. */
 static char **make_env(const struct slu_kube_config *c, bool interactive, struct slu_arena *mem)
 {
 	slu_cleanup(slu_freep) char *info = exec_info(c, interactive);
@@ -289,7 +289,7 @@ static char **make_env(const struct slu_kube_config *c, bool interactive, struct
 	env = slu_arena_zalloc(mem, (n + c->exec.n_env + 2) * sizeof *env);
 	if (!env || !info)
 		return NULL;
-	/* Put our variables first: of equal names most C libraries use the first. */
+	/* These variables come first, because most C libraries use the first of equal names. */
 	for (uint32_t i = 0; i < c->exec.n_env; i++) {
 		char t[4096];
 

@@ -50,7 +50,7 @@ int slu_mirror_new(enum slu_kkind kind, struct slu_kcodec *codec,
 void slu_mirror_free(struct slu_mirror *m);
 SLU_DEFINE_CLEANUP(struct slu_mirror, slu_mirror_free)
 
-/* What to ask the server for next. */
+/* The next request to the server. */
 enum slu_mirror_want {
 	SLU_MIRROR_LIST,  /* the page after slu_mirror_token(), without resourceVersion */
 	SLU_MIRROR_WATCH, /* a watch with bookmarks from slu_mirror_resume() */

@@ -239,7 +239,7 @@ enum slu_krestart {
 	SLU_RESTART_NEVER,
 };
 
-/* What a pod, or a template of pods, asks for. */
+/* The requests of a pod, or of a template of pods. */
 struct slu_kpodspec {
 	const char *scheduler; /* schedulerName; "default-scheduler" is filled in by the server */
 	const char *node;      /* nodeName; "" while unbound */
@@ -461,7 +461,7 @@ struct slu_kdriver {
 	int32_t count; /* how many volumes may be attached there; SLU_KNONE: no limit is known */
 };
 
-/* What the drivers of volumes say about the node of the same name. */
+/* Limits of the volume drivers on the node of the same name. */
 struct slu_kcsinode {
 	struct slu_kobj o;
 	const struct slu_kdriver *drivers;
@@ -641,7 +641,7 @@ int64_t slu_kamount_get(const struct slu_kamount *a, uint16_t n, const char *nam
 const struct slu_kowner *slu_kmeta_controller(const struct slu_kmeta *m);
 /* The condition of that type, or NULL. */
 const struct slu_kcond *slu_kcond_get(const struct slu_kcond *c, uint16_t n, const char *type);
-/* Whether the pod has ended and holds nothing any more. */
+/* Whether the pod has ended and no longer uses any resource. */
 static inline bool slu_kpod_ended(const struct slu_kpod *p)
 {
 	return p->phase == SLU_PHASE_SUCCEEDED || p->phase == SLU_PHASE_FAILED;
@@ -651,7 +651,7 @@ static inline bool slu_kstr_is(const char *s, const char *literal)
 	return strcmp(s, literal) == 0;
 }
 
-/* What admission adds to a pod when it is made. */
+/* The objects from which admission adds to a pod when it is created. */
 struct slu_kadmission {
 	int32_t priority;                   /* of its class, where the template has no number */
 	const struct slu_kruntimeclass *rc; /* the template's; NULL: none, or it is not there */

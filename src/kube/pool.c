@@ -57,7 +57,7 @@ static void retire(struct kube_conn *k)
 	k->lane->n_conns--;
 }
 
-/* ---- what the link tells us ---- */
+/* ---- callbacks of the link ---- */
 
 static void on_room(void *arg)
 {

@@ -1,4 +1,4 @@
-/* http.h — what client and server have in common: methods, header lists, addresses, escaping. */
+/* http.h — shared by client and server: methods, header lists, addresses, escaping. */
 #pragma once
 #include "base/buf.h"
 #include "base/vec.h"
@@ -53,7 +53,7 @@ void slu_headers_done(struct slu_headers *h);
 
 enum slu_addr_kind { SLU_ADDR_TCP, SLU_ADDR_UNIX };
 
-/* Where to connect or listen. */
+/* An address to connect to or to listen on. */
 struct slu_addr {
 	enum slu_addr_kind kind;
 	bool tls;       /* from the scheme; false for a bare address */

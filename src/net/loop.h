@@ -42,7 +42,7 @@ struct slu_call {
 	bool waits;
 };
 void slu_loop_call(struct slu_loop *l, struct slu_call *call);
-/* Take back a call that still waits; before what it is about is freed. */
+/* Take back a call that still waits, before the object of the call is freed. */
 void slu_loop_call_off(struct slu_loop *l, struct slu_call *call);
 
 /* Call fn(arg) on each delivery of the signal.  0 or a negative errno. */

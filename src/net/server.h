@@ -1,10 +1,10 @@
 /* server.h — HTTP/1.1 and HTTP/2 server on the loop, with and without TLS, on TCP and unix sockets.
  *
- * A handler is called once a request is complete (head and whole body).  From then on the exchange
- * is the handler's: it answers at once or later, but exactly once, by slu_http_reply() or by
- * begin ... end; after that the pointer is dead.  If the peer leaves in between, the exchange stays
- * valid and the answer goes nowhere.  All calls on the loop's thread; another thread hands its
- * answer over with slu_loop_post().
+ * The server calls a handler once a request is complete (head and whole body).  From then on the handler owns
+ * the exchange.  It answers at once or later, but exactly once, with slu_http_reply() or with
+ * begin ... end; after that the pointer is invalid.  If the peer leaves in between, the exchange stays
+ * valid and the answer is thrown away.  Call every function on the loop's thread; another thread passes
+ * its answer to the loop with slu_loop_post().
  *
  *	static void hello(struct slu_exchange *x, void *arg)
  *	{
@@ -71,8 +71,8 @@ void slu_server_pool(struct slu_server *s, int listener, const struct slu_pool_o
 uint16_t slu_server_port(const struct slu_server *s, int listener);
 /* New connections of a listener use this certificate from now on. */
 void slu_server_tls(struct slu_server *s, int listener, struct slu_tls *tls);
-/* Stop accepting, answer what is under way, close idle connections (GOAWAY), then call fn once
- * nothing is left or `grace_ns` passed. */
+/* Accept no further connections, answer the requests under way, close idle connections (GOAWAY), and call `fn` once
+ * no connection is left or `grace_ns` have passed. */
 void slu_server_drain(struct slu_server *s, int64_t grace_ns, slu_call_fn *fn, void *arg);
 /* Close all connections now.  Open exchanges remain valid until answered.  NULL is fine. */
 void slu_server_free(struct slu_server *s);

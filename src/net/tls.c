@@ -161,7 +161,7 @@ static struct slu_tls *tls_new(bool server)
 	return t;
 }
 
-/* What messages call a certificate if the caller did not say where it comes from. */
+/* The name of a certificate in messages if the caller has given no source. */
 static const char *or_(const char *from, const char *otherwise)
 {
 	return from ? from : otherwise;

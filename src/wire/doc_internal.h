@@ -1,4 +1,4 @@
-/* doc_internal.h — what a parsed document is made of; for the readers in wire/ only. */
+/* doc_internal.h — the memory layout of a parsed document; for the readers in wire/ only. */
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -30,7 +30,7 @@ struct slu_json_doc {
 	struct slu_arena text; /* YAML: the strings */
 };
 
-/* What is wrong with a JSON text, and at which byte. */
+/* The error in a JSON text, and the byte at which it is. */
 struct slu_json_wrong {
 	size_t pos;
 	const char *what; /* constant text */

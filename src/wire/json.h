@@ -47,7 +47,7 @@ struct slu_json_limits {
 	uint32_t max_depth; /* default SLU_JSON_DEPTH */
 };
 
-/* Where and what, for callers that word the error themselves. */
+/* The place and the kind of an error, for callers that write the message themselves. */
 struct slu_json_place {
 	uint32_t line, col; /* from 1 */
 	const char *what;   /* constant text */

@@ -13,7 +13,7 @@ static void line(struct slu_jsonw *w)
 		slu_buf_add(w->b, "  ", 2);
 }
 
-/* What stands before a key or an array's item. */
+/* Write the comma and the white space that precede a key or an item of an array. */
 static void before(struct slu_jsonw *w)
 {
 	if (w->value) {

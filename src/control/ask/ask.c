@@ -65,7 +65,7 @@ void core_answers_done(struct slu_core *c)
 	slu_vec_done(&c->asks->answer);
 }
 
-/* ---- what people ask ---- */
+/* ---- requests of people ---- */
 
 /* Whether a run of the group is in the queue. */
 static bool group_waits(const struct group *g)

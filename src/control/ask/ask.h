@@ -1,4 +1,4 @@
-/* ask.h — what people ask for: cancel, hold, release, drain, resize, priority, limit. */
+/* ask.h — requests of people: cancel, hold, release, drain, resize, priority, limit. */
 #pragma once
 #include "control/run/run.h"
 
@@ -25,7 +25,7 @@ struct asks {
 
 /* The group that users call so; NULL: there is none. */
 struct group *core_group_named(struct slu_core *c, const char *ns, const char *name);
-/* Record on the objects that make its members what people decided about the group. */
+/* Record decisions of people about the group on the objects that make its members. */
 void core_ask_note(struct slu_core *c, const struct group *g);
 
 /* ---- ask.c ---- */
@@ -37,7 +37,7 @@ bool core_answer_later(struct slu_core *c, struct slu_rec_ask *a, const char *te
 void core_answers_sent(struct slu_core *c, uint64_t ticket);
 void core_answers(struct slu_core *c);
 void core_answers_done(struct slu_core *c);
-/* Carry out what the record asks and answer; true: the record is kept for the answer. */
+/* Carry out a request and answer it.  Returns true if the record is kept until the answer is durable. */
 bool core_asked(struct slu_core *c, struct slu_rec_ask *a);
 
 /* ---- reserve.c ---- */

@@ -15,7 +15,7 @@
 
 #define NO_RUN UINT64_MAX /* no run: the answer is for a person */
 
-/* The one Job that makes its members and has a deadline of its own; NULL. */
+/* The one Job that makes the members and has a deadline of its own, or NULL. */
 static const struct slu_kobj *timed_job(struct slu_core *c, const struct group *g)
 {
 	for (uint32_t i = 0; i < g->maker.n; i++) {

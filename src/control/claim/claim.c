@@ -186,7 +186,7 @@ int core_claim_recall(struct slu_core *c, const struct slu_store_span *s)
 		return 0;
 	c->next_job = SLU_MAX(c->next_job, s->id);
 	if (slu_json_parse(s->spec, strlen(s->spec), NULL, &doc, NULL) < 0)
-		return 0; /* not one of ours, whatever its kind says */
+		return 0; /* not a claim, although its kind says so */
 	root = slu_json_root(doc);
 	jobspec = slu_json_str(slu_json_get(root, "jobspec"));
 	places = slu_json_str(slu_json_get(root, "places"));
@@ -198,7 +198,7 @@ int core_claim_recall(struct slu_core *c, const struct slu_store_span *s)
 	x->number = s->id;
 	x->start_s = s->from_s;
 	x->kept = true;
-	x->reserve = x->promised = true; /* whatever it waits for was promised */
+	x->reserve = x->promised = true; /* a claim that waits has a promise */
 	x->name = slu_strdup(s->name);
 	x->jobspec = slu_strdup(jobspec);
 	x->places = places ? slu_strdup(places) : NULL;
@@ -226,7 +226,7 @@ static void answer_client(struct claim *x, int rc, const char *text)
 	a->base.free(&a->base);
 }
 
-/* What a client gets of one node. */
+/* The part of one node that a client gets. */
 struct share {
 	slu_node node;
 	uint32_t slots;
@@ -581,7 +581,7 @@ bool core_claims(struct slu_core *c)
 	return all->waiting;
 }
 
-/* ---- what clients ask ---- */
+/* ---- requests of clients ---- */
 
 static void refuse_ask(struct slu_rec_ask *a, int rc, const char *text)
 {

@@ -1,7 +1,7 @@
 /* flags.h — options of the programs Sluice replaces (Fluence's and Fluxnetes' sidecar, Fluence's
- * controller, Fluxqueue's manager), so that their command lines and charts go on working.
+ * controller, Fluxqueue's manager), so that their command lines and charts keep working.
  *
- * One table: each option sets something of ours, or is named as one that has no meaning here. */
+ * One table has all of them: each option changes a setting of Sluice, or is listed as one without effect. */
 #pragma once
 #include "control/config/config.h"
 

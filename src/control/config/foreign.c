@@ -3,7 +3,7 @@
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
-/* A setting of theirs, and ours. */
+/* A setting of another program, and the setting of Sluice with the same meaning. */
 struct word {
 	const char *theirs, *ours;
 };

@@ -1,4 +1,4 @@
-/* foreign.h — translate what the programs that Sluice replaces were given: the configuration file of
+/* foreign.h — translate the input of the programs that Sluice replaces: the configuration file of
  * their scheduler, and their names of match policies. */
 #pragma once
 #include "base/buf.h"
@@ -11,6 +11,6 @@ bool slu_foreign_scheduler(const struct slu_json *root);
  * no effect here.  0 or -ENOMEM. */
 int slu_foreign_settings(const struct slu_json *root, struct slu_buf *out, struct slu_buf *ignored);
 
-/* Our name of a match policy: "hi" is high.  "variation" is NULL: it goes by a property of nodes
- * (perf_class) that nodes of a cluster do not have.  Any other is handed back. */
+/* Translate the name of a match policy: "hi" becomes "high".  Returns NULL for "variation", which needs a property of
+ * nodes (perf_class) that nodes of a cluster do not have, and any other name unchanged. */
 const char *slu_foreign_policy(const char *name);

@@ -1,4 +1,4 @@
-/* Every setting: its name, type, place, default, limits, and what it is for. */
+/* Every setting: its name, type, place, default, limits and purpose. */
 #include "control/config/rows_internal.h"
 #include "gang/gang.h"
 #include "queue/queue.h"

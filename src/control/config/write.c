@@ -1,4 +1,4 @@
-/* Settings as JSON, their schema, and what a change of them asks for. */
+/* Write settings as JSON, write their schema, and tell which changes need a restart. */
 #include "control/config/rows_internal.h"
 
 static void write_rows(const struct row *rows, const void *from, struct slu_jsonw *w);

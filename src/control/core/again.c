@@ -1,9 +1,9 @@
 /* Recover after memory ran out for a moment.
  *
  * Work that failed for lack of memory was left undone: a group was not settled, the queue was not
- * told, an intent was not recorded, an object was not taken in.  Each of those places simply gives
- * up; making good what it left is the business of this file alone.  A second later the core looks
- * at everything again, and repeats that until a whole look succeeds. */
+ * told, an intent was not recorded, an object did not get into the mirror.  Each of those places simply gives
+ * up; only this file makes up for it.  A second later the core checks everything again, and repeats that until
+ * a complete check succeeds. */
 #include "control/core/again.h"
 
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* again.h — after memory ran out, do later what was left undone. */
+/* again.h — complete the work that was left undone when memory ran out. */
 #pragma once
 #include "control/frame/frame.h"
 

@@ -82,7 +82,7 @@ int slu_core_new(const struct slu_core_setup *setup, struct slu_core **out, stru
 	c->claims->next_us = CORE_NEVER;
 	for (int k = 0; k < CORE_TIMERS; k++)
 		core_due_at(c, (enum core_timer)k, CORE_NEVER);
-	core_due_at(c, CORE_AT_RELEASED, 0); /* held work is looked at in the first cycle */
+	core_due_at(c, CORE_AT_RELEASED, 0); /* the first cycle looks at held work */
 	core_due_at(c, CORE_AT_AUDIT, 0);
 	core_due_at(c, CORE_AT_KEEP, 0);
 	c->next_job = setup->first_id;
@@ -222,7 +222,7 @@ static void new_config(struct slu_core *c, const struct slu_config *cfg)
 	core_groups_touch_wrong(c);
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
 	     e = slu_table_next(&c->groups->table, e))
-		if (group_of(e)->wish.exclusive) /* its queue may not give whole nodes any more */
+		if (group_of(e)->wish.exclusive) /* its queue may now forbid whole nodes */
 			core_group_dirty(c, group_of(e));
 	core_store_keep(c);
 	core_held_space(c, NULL); /* other namespaces may be held now */

@@ -31,9 +31,9 @@ void slu_core_free(struct slu_core *c);
 SLU_DEFINE_CLEANUP(struct slu_core, slu_core_free)
 
 /* Read the store and decide from now on: order and open intents count where the cluster shows the
- * same groups.  For a core without a door; before its thread starts, or by record.  A store that is
- * away (-EAGAIN) is no failure: the cluster is enough to go on.  -EBADMSG, -EPROTO, -EXDEV, -ESTALE
- * as slu_journal_recover(). */
+ * same groups.  Call this on a core without a door, before its thread starts, or through a record.  A store that
+ * is away (-EAGAIN) is no failure: the cluster is enough to continue.  -EBADMSG, -EPROTO, -EXDEV and -ESTALE
+ * are those of slu_journal_recover(). */
 int slu_core_lead(struct slu_core *c, const struct slu_journal_setup *setup, struct slu_error *err);
 
 /* The inbox of the core, into which any thread may put records. */
@@ -51,7 +51,7 @@ int64_t slu_core_wake_us(const struct slu_core *c);
 /* ---- as a thread ---- */
 
 int slu_core_start(struct slu_core *c, struct slu_error *err);
-/* Finish the cycle under way and join; the store gets what is on its way. */
+/* Finish the present cycle and join the thread; rows on their way still reach the store. */
 void slu_core_stop(struct slu_core *c);
 
 /* The newest published snapshot, from any thread; NULL before the first cycle.  Give it back with

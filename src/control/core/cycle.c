@@ -150,7 +150,7 @@ static void publish(struct slu_core *c)
 		core_snapshot_publish(c);
 }
 
-/* ---- when the plan itself wants to be looked at ---- */
+/* ---- when the plan needs a cycle although no record arrived ---- */
 
 static int64_t plan_wake_us(const struct slu_core *c)
 {
@@ -177,8 +177,8 @@ struct step {
 	const char *name, *why; /* why the step stands at this place */
 	void (*run)(struct slu_core *c);
 	int (*try)(struct slu_core *c, struct slu_error *err); /* instead, if it may fail */
-	/* When it has something to do although no record came; NULL: its timer (frame/timer.h)
-	 * tells, or it only follows from others. */
+	/* When the step has something to do although no record arrived.  NULL: the step has a timer
+	 * (frame/timer.h), or only follows other steps. */
 	int64_t (*wake_us)(const struct slu_core *c);
 	unsigned flags;
 };

@@ -105,7 +105,7 @@ static bool is_resized(const struct slu_kpodspec *a, const struct slu_kpodspec *
 	return false;
 }
 
-/* A pod that has no place yet is planned with what it asks for now. */
+/* Plan a pod that has no place yet with its new request. */
 static void plan_resized(struct slu_core *c, struct pod *p)
 {
 	core_shape_put(c, p->shape);
@@ -258,7 +258,7 @@ void core_phantoms_taken(struct slu_core *c)
 	core_phantom_forget(c);
 }
 
-/* ---- what is above them ---- */
+/* ---- owners ---- */
 
 /* The uid that names the group of the pods that the object makes: of its controller, or its own. */
 static const char *uid_above(const struct slu_kobj *o)

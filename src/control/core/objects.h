@@ -1,4 +1,4 @@
-/* objects.h — what each kind of object that changed means to the rooms. */
+/* objects.h — tell the rooms that an object changed, kind by kind. */
 #pragma once
 #include "control/frame/frame.h"
 
@@ -10,7 +10,7 @@ void core_kind_resent(struct slu_core *c, const struct slu_rec_resent *r);
 void core_phantoms_taken(struct slu_core *c);
 /* Anti-affinity that is new: pods that wait and that it selects are planned again. */
 void core_look_for_selected(struct slu_core *c);
-/* Memory had run out: look at all pods of the mirror as if they were just shown. */
+/* After memory ran out: handle all pods of the mirror as if they had just been seen. */
 void core_mirror_again(struct slu_core *c);
 /* Tell the rooms above about pods that joined a group, and groups that were born with them. */
 void core_joined(struct slu_core *c);

@@ -1,4 +1,4 @@
-/* fluxjob.h — FluxJob objects: ours for held work, users' own with phantoms for pods. */
+/* fluxjob.h — FluxJob objects: those that Sluice makes for held work, and those of users, with phantoms as pods. */
 #pragma once
 #include "control/rules/fluxjob.h"
 #include "control/hold/hold.h"
@@ -36,17 +36,17 @@ struct fluxjob {
 	bool own;                     /* a user's own */
 	bool claim; /* made for a client of the gRPC services; not in the cluster */
 	enum fluxjob_life life;
-	bool open;        /* counted among those that are not over */
+	bool open;        /* counted among the FluxJobs that are not over */
 	int64_t turn_us;  /* when core_fluxjobs() looks at it next */
 	uint32_t turn_at; /* its place in the heap + 1; 0: not in it */
 	int64_t look_us;  /* of a user's own that runs: no check before this time */
-	int64_t asked_us; /* its creation; 0: not asked for */
+	int64_t asked_us; /* when its creation was requested; 0: it was not */
 	uint32_t pods;    /* its spec was last written for so many */
 	uint32_t wanted;  /* as many as the held object has now */
 	struct slu_fluxjob_ask ask;
-	uint64_t spec;    /* hash of what `ask` was read from */
+	uint64_t spec;    /* hash of the text from which `ask` was read */
 	uint32_t counted; /* its slots among those counted for its namespace */
-	/* The status as it should be, and when what differs must be written. */
+	/* The status as it should be, and when the difference to the object must be written. */
 	enum slu_held_state state;
 	bool ok;
 	uint64_t job;
@@ -98,7 +98,7 @@ void core_fluxjob_synced(struct slu_core *c, bool absent, bool refused);
 void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 struct fluxjob *core_fluxjob_of(struct slu_core *c, const char *ns, const char *name);
 void core_fluxjob_to(struct slu_core *c, struct fluxjob *f, enum fluxjob_life to);
-void core_fluxjobs(struct slu_core *c); /* write what changed, end what is over */
+void core_fluxjobs(struct slu_core *c); /* write changes, end the FluxJobs that are over */
 void core_fluxjobs_done(struct slu_core *c);
 
 /* The number of a claim, behind the last dash of its name. */
@@ -133,5 +133,5 @@ bool core_phantoms_crowded(struct slu_core *c, const struct fluxjob *f);
 void core_phantoms_end(struct slu_core *c, struct fluxjob *f, const struct slu_kfluxjob *k,
 		       bool ok);
 void core_phantoms_place(struct slu_core *c);
-/* Drop the phantom that is copied: what phantoms are made from may have changed. */
+/* Drop the phantom that serves as the pattern: its jobspec or the settings may have changed. */
 void core_phantom_forget(struct slu_core *c);

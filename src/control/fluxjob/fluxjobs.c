@@ -1,8 +1,8 @@
-/* FluxJobs: one for each piece of held work, made and kept current by us; and those of users, with
- * a jobspec of their own, which are queued as they stand (fluxjob/phantom.c).
+/* FluxJobs: Sluice makes one for each piece of held work and keeps it current; FluxJobs of users have
+ * a jobspec of their own and are queued as they are (fluxjob/phantom.c).
  *
- * Deleting one is a cancel.  A cluster that does not know the kind has none of this; everything
- * else goes on. */
+ * Deleting a FluxJob cancels its work.  In a cluster that does not have the kind, everything else works without
+ * FluxJobs. */
 #include "control/fluxjob/fluxjob.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "kube/codec.h"
 
 #define PASS_US  250000
-#define LOOK_US  100       /* for each of them, until one that runs is looked at again */
+#define LOOK_US  100       /* a running FluxJob is checked again after this time for each one */
 #define AWAY_US  300000000 /* a node may be away for this long, as pods tolerate it */
 #define AGAIN_US 30000000  /* until one that could not be made is tried again */
 
@@ -434,8 +434,8 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 	core_fluxjob_due(c, f);
 }
 
-/* A FluxJob that runs on as before is not looked at in every turn; one that waits may have got another
- * place in line. */
+/* A FluxJob whose work keeps running is not checked in every turn; one that waits may have another position in the
+ * queue. */
 static void own_turn(struct slu_core *c, struct fluxjob *f)
 {
 	if (f->look_us <= c->now_us || own_end_us(f) <= c->now_us)
@@ -487,7 +487,7 @@ static void try_crowded(struct slu_core *c)
 
 void core_fluxjob_synced(struct slu_core *c, bool absent, bool refused)
 {
-	/* The kind was installed meanwhile: what is held already gets its FluxJobs, too. */
+	/* The kind was installed later: make the FluxJobs of work that is held already. */
 	for (struct slu_entry *e = slu_table_next(&c->groups->held, NULL);
 	     e && c->fluxjobs->absent && !absent; e = slu_table_next(&c->groups->held, e))
 		slu_entry_of(e, struct held, e)->told_state = -1;
@@ -501,8 +501,8 @@ void core_fluxjob_synced(struct slu_core *c, bool absent, bool refused)
 		SLU_STR("see", "deploy/crds/fluxjobs.jobs.converged-computing.org.yaml"));
 }
 
-/* The held object was scaled after its FluxJob was asked for and before it was there: the size in the
- * FluxJob is an old one, and only another report of the object tells the new one. */
+/* The held object was scaled after the creation of its FluxJob was requested and before the FluxJob appeared.  The
+ * FluxJob has the old size; reporting the object again corrects it. */
 static void catch_up(struct slu_core *c, const struct fluxjob *f)
 {
 	struct held *h = f->obj && f->wanted != f->pods ? core_held_find(c, f->obj->meta.uid)

@@ -250,7 +250,7 @@ static int show_like(struct slu_core *c, const struct fluxjob *f, const struct s
 			  others);
 }
 
-/* ... for the first time since its FluxJob is what it is. */
+/* Show a phantom to the rooms for the first time with the present contents of its FluxJob. */
 static int show_phantom(struct slu_core *c, struct fluxjob *f, uint32_t i, uint32_t others,
 			const char *node)
 {
@@ -275,16 +275,16 @@ static void show_gone(struct slu_core *c, const struct pod *p)
 #define SPACE_FREE  1000u
 #define SPACE_MAX   20000u
 #define ALL_MAX     200000u
-#define WHERE_BYTES 64u     /* of what it says about its nodes are as much as a slot */
-#define EACH_US     800     /* what one costs its namespace (frame/pace.h) */
-#define LATER_US    1000000 /* after which a FluxJob that was too fast is looked at again */
+#define WHERE_BYTES 64u     /* this much text about nodes counts as one slot */
+#define EACH_US     800     /* time that one slot costs its namespace (frame/pace.h) */
+#define LATER_US    1000000 /* when a FluxJob that came too fast is tried again */
 
 static const char *k_ns(const struct fluxjob *f)
 {
 	return f->k->o.meta.ns;
 }
 
-/* What the FluxJob costs, in slots: the nodes it names count, too, as they take room and time like slots. */
+/* The cost of a FluxJob, in slots.  The nodes it names count, too: they take memory and time like slots. */
 static uint32_t weight(const struct fluxjob *f)
 {
 	return f->ask.max + (f->ask.where ? (uint32_t)strlen(f->ask.where) / WHERE_BYTES : 0);

@@ -193,7 +193,7 @@ static void short_list(const char *nodes, struct slu_buf *b)
 	slu_hostlist_done(&l);
 }
 
-/* After a start: what it says already. */
+/* After a start: whether the status in the cluster is right already. */
 static bool says_so(const struct fluxjob *f, const char *nodes)
 {
 	const struct slu_kfluxjob *k = f->k;

@@ -1,5 +1,4 @@
-/* FluxJobs in a heap by the time of their turn, so that a pass looks only at those that have something
- * to do. */
+/* A heap of FluxJobs by the time of their turn, so that a pass visits only those with something to do. */
 #include "control/fluxjob/fluxjob.h"
 
 static bool is_before(const struct fluxjob *a, const struct fluxjob *b)
@@ -49,7 +48,7 @@ void core_fluxjob_turn_by(struct slu_core *c, struct fluxjob *f, int64_t us)
 		return;
 	f->turn_us = us;
 	if (!f->turn_at) {
-		all->turns.n++; /* the room is there since its birth */
+		all->turns.n++; /* core_fluxjob_turn_room() has reserved it */
 		put_at(all, all->turns.n - 1, f);
 	}
 	rise(all, f->turn_at - 1);

@@ -1,4 +1,4 @@
-/* count.h — what the core counts since the start of the process; published with each snapshot. */
+/* count.h — counters of the core since the start of the process; published with each snapshot. */
 #pragma once
 #include "base/base.h"
 
@@ -10,5 +10,5 @@ struct slu_counters {
 	int64_t lists_us;       /* from the first object to the last list, at start */
 	int64_t first_cycle_us; /* and from there to the first decisions */
 	uint64_t audits, audit_lists, audit_differences, overlooked, refused_objects;
-	uint64_t memory_failures; /* cycles after which everything was looked at again */
+	uint64_t memory_failures; /* cycles after which the core checked everything again */
 };

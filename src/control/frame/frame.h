@@ -1,5 +1,5 @@
-/* frame.h — what every room of the core stands on: the settings, the clock, the queue with its log,
- * the ways out (writes to the cluster, intents to the store), and the counters.
+/* frame.h — what all rooms of the core share: the settings, the clock, the queue with its log,
+ * the channels to the other threads (writes to the cluster, intents to the store), and the counters.
  *
  * Each room keeps its own state behind one pointer here.  A room sees the state of those below it,
  * whose headers it includes, and not of those above (tools/layers).  The core thread owns all of
@@ -21,7 +21,7 @@ struct core_here {
 	char *uid, *node;
 };
 
-/* Where FluxJobs of claims are (claim/claim.h): no namespace of a cluster has a dot. */
+/* The namespace of the FluxJobs of claims (claim/claim.h): no namespace of a cluster has a dot in its name. */
 #define SLU_CLAIM_SPACE "fluxion.grpc"
 
 struct slu_core {
@@ -39,7 +39,7 @@ struct slu_core {
 	uint32_t synced; /* bit per kind that has been listed */
 	bool verify;
 	uint64_t mem_failures;        /* of this thread, as of the last cycle */
-	bool recovered;               /* the first cycle has applied what the store remembers */
+	bool recovered;               /* the first cycle has applied the rows of the store */
 	bool hurry;                   /* the cycle under way is the first */
 	enum slu_journal_state store; /* as last logged */
 	bool store_waits; /* the store could not be read, and nothing is decided before it is */
@@ -118,10 +118,9 @@ static inline struct slu_queue_opts core_queue_opts(const struct slu_core *c)
 	return (struct slu_queue_opts){ .verify = c->verify, .keep_results = 1 };
 }
 int core_set_queues(struct slu_core *c, struct slu_error *err);
-/* Apply one event to the queue and note it; a failure is logged (it means a mistake of ours or no
- * memory). */
+/* Apply one event to the queue and note it for the log.  A failure, which means a bug or no memory, is logged. */
 int core_apply(struct slu_core *c, struct slu_event *ev);
-/* Put what was noted into this cycle's batch; how many bytes. */
+/* Put the noted events into this cycle's batch; returns the number of bytes. */
 int64_t core_log_row(struct slu_core *c);
 
 /* The uid of a phantom contains a character that no API server uses in a uid. */
@@ -130,7 +129,7 @@ bool core_phantom_is(const char *uid);
 /* Hand a write to the io thread.  0, or -ENOMEM: no answer to it will come. */
 int core_write(struct slu_core *c, const struct slu_rec_write *w);
 
-/* A start behind work without end is no estimate: SLU_TIME_NONE. */
+/* The estimate to show for a planned start: SLU_TIME_NONE if the start is behind work without an end. */
 static inline int64_t core_estimate(const struct slu_core *c, int64_t start_s)
 {
 	return start_s != SLU_TIME_NONE && start_s - c->now_s > SLU_LIMIT_MAX / 2 ? SLU_TIME_NONE

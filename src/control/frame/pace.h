@@ -1,4 +1,4 @@
-/* pace.h — how fast one namespace may have pods made up for it.
+/* pace.h — limit how fast one namespace may have stand-ins and phantoms made.
  *
  * The pods of a suspended Job and the slots of a FluxJob exist only here, and a user can change or
  * replace such an object as often as the server allows, with one short line.  So each namespace pays

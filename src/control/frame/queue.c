@@ -3,7 +3,6 @@
 
 #define ROW_BYTES (1u << 20) /* a cycle that notes more than this is kept in several rows */
 
-/* Put what was noted into this cycle's batch; how many bytes. */
 int64_t core_log_row(struct slu_core *c)
 {
 	const struct slu_buf *b = slu_qlog_bytes(c->log);

@@ -1,4 +1,4 @@
-/* group.h — pods that belong together, and what they wish for.
+/* group.h — pods that belong together, and what their group asks for.
  *
  *	group ──► pods (members in the mirror)
  *	  └─────► runs (jobs of the queue), held objects its members come from
@@ -30,7 +30,7 @@ struct group {
 	int64_t first_seen_us;
 	uint64_t job;            /* id of the gang's run, also when it is over */
 	uint64_t reuse;          /* id a store remembers for the gang; 0: take a new one */
-	uint64_t kept, kept_sum; /* id of its row in the store (0: none), and what is in it */
+	uint64_t kept, kept_sum; /* id of its row in the store (0: none), and a hash of the row */
 	int64_t promised_s;      /* from the store: the first promise to its gang; 0: none */
 	const char *plan_cause;  /* from the store: why its gang is planned as it is; NULL: none */
 	SLU_VEC(char *) maker;   /* uids of the objects that make its members: makers.c */
@@ -42,7 +42,7 @@ struct group {
 	bool retired;            /* an earlier life of a name: its members only leave */
 	bool dirty;
 	bool on_hold, cancelled; /* a person said so: sluice hold, sluice cancel */
-	/* What a person set: stands above what the objects wish. */
+	/* Set by a person: overrides the values of the objects. */
 	bool has_priority;
 	int32_t priority;
 	int64_t limit_s; /* 0: none was set */
@@ -55,7 +55,7 @@ struct group {
 	int64_t started_s;    /* when its gang started; 0: it has not */
 	bool fills;           /* is on the list `fill` */
 	bool disrupted;       /* the group starts again because a member was taken away */
-	char *wrong;          /* what is wrong with its objects; NULL: nothing */
+	char *wrong;          /* the mistake in its objects; NULL: there is none */
 	slu_node avoid[8];    /* nodes that refused a member lately: run/undo.c */
 	uint32_t n_avoid, undone;
 	uint32_t stalled; /* times its Jobs did not make all their pods: hold/release.c */
@@ -159,7 +159,7 @@ bool core_group_elsewhere(const struct group *g);
 /* The group is over: no lookup finds it any more.  Its memory stays until the end of the cycle, so that
  * the room report can still say how it ended. */
 void core_group_over(struct slu_core *c, struct group *g);
-void core_groups_reap(struct slu_core *c); /* free those that are over */
+void core_groups_reap(struct slu_core *c); /* free the groups that are over */
 void core_groups_done(struct slu_core *c);
 
 /* ---- touch.c: which groups may look different now ---- */
@@ -175,15 +175,15 @@ void core_groups_touch_bound(struct slu_core *c, bool claims);
 
 /* Read what the group asks for into g->wish; false: the wish is wrong, or cannot be told yet. */
 bool core_wish_read(struct slu_core *c, struct group *g);
-void core_wish_set(struct group *g); /* let what a person set override the wish */
-/* Report once, in an event, what is wrong with the group; it is not planned until that is mended. */
+void core_wish_set(struct group *g); /* apply the values that a person set to the wish */
+/* Report a mistake in the group's objects once, in an event; the group is not planned until the user corrects it. */
 void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...) SLU_PRINTF(3, 4);
 
 /* ---- native.c ---- */
 
 const struct slu_kpodgroup *core_podgroup(struct slu_core *c, const struct group *g); /* or NULL */
-bool core_native_lacks(struct slu_core *c, const struct group *g); /* its PodGroup is not there */
-/* What its PodGroup asks for beyond slu_group_wish(); pg may be NULL or of another kind. */
+bool core_native_lacks(struct slu_core *c, const struct group *g); /* its PodGroup does not exist */
+/* Read the wishes of its PodGroup beyond slu_group_wish(); pg may be NULL or of another kind. */
 int core_native_wish(struct slu_core *c, const struct slu_kpodgroup *pg, struct slu_group_wish *w,
 		     struct slu_error *err);
 /* Whether the member was disrupted and its group can only be disrupted as a whole. */

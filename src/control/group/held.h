@@ -4,7 +4,7 @@
 #pragma once
 #include "control/group/group.h"
 
-/* The turn of a held Job: what was decided for it, until the mirror shows that in the Job.
+/* The turn of a held Job: the decision for it, until the mirror shows the effect in the Job.
  *
  *	         resume sent              refused
  *	     ┌─────────────────► RESUMING ◄──────► RETRYING
@@ -28,7 +28,7 @@ enum held_turn {
 	TURN_TAKEN_BACK, /* the patch that suspends it again is on its way */
 };
 
-/* What is on its way about a resume before the turn of a Job (hold/ahead.c).
+/* The patch on its way for a Job that is resumed before its turn (hold/ahead.c).
  *
  *	     resume sent                 suspension sent
  *	NONE ───────────► GOING     NONE ───────────────► COMING_BACK
@@ -56,7 +56,7 @@ struct held {
 	int64_t asked_generation; /* the generation that a patch was sent to hold; -1: none was */
 	uint32_t running;         /* members that come from it and run, as of the last report */
 	bool marked;              /* carries the label fluxqueue/unschedulable */
-	/* as last told to the sink */
+	/* as last reported to the sink */
 	int64_t told_us;
 	uint64_t told;
 	int told_state;

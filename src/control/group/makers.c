@@ -52,7 +52,7 @@ int core_maker_join(struct slu_core *c, struct group *g, const struct pod *p)
 
 	if (!uid || g->maker.n >= MAKERS_MAX ||
 	    find_maker(g, uid, g->maker.n - 1) !=
-		    SLU_LIFE_ALONE) /* many come one after the other */
+		    SLU_LIFE_ALONE) /* many such objects may come one after the other */
 		return 0;
 	own = slu_strdup(uid);
 	if (!own || slu_vec_push(&g->maker, own) < 0) {

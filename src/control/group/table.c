@@ -1,11 +1,11 @@
-/* The table of groups: which exist, which pods join them, which must be looked at again. */
+/* The table of groups: which exist, which pods join them, which are dirty. */
 #include "control/group/group.h"
 
 #include <stdio.h>
 
 #include "control/cluster/cluster.h"
 
-#define NOTED_BEFORE_US 30000000  /* the webhook notes what is made right after */
+#define NOTED_BEFORE_US 30000000  /* the webhook writes its note just before the object exists */
 #define MADE_AFTER_US   120000000 /* a pod made later was not submitted with the note */
 #define FULL_KEY        600       /* bytes of a namespace and a key */
 
@@ -77,8 +77,8 @@ static struct group *group_new(struct slu_core *c, struct pod *p,
 	g->first_seen_us = first_seen(c, src);
 	g->cancelled = noted(src, SLU_CANCELLED);
 	g->on_hold = noted(src, SLU_ON_HOLD);
-	/* Users may write these two keys on their own objects.  The store knows what was set by a
-	 * request; only without a store are the objects believed. */
+	/* Users may write these two keys on their own objects.  The store has the values that
+	 * were set by a request, so the objects count only without a store. */
 	if (c->door && !slu_intents_kept(c->door)) {
 		g->has_priority = slu_group_set(src, SLU_SET_PRIORITY, INT32_MIN, INT32_MAX,
 						&priority);

@@ -24,8 +24,8 @@ static void touch_named(struct slu_core *c, const char *ns, struct slu_key_place
 		touch(c, ns, 'g', name);
 }
 
-/* All groups of a namespace: for what changes rarely.  Users can change a claim as often as they like; until
- * the groups are settled the second change finds them dirty. */
+/* Make all groups of a namespace dirty, for objects that rarely change.  A user may change a claim often, but until
+ * the groups are settled further changes find them dirty already. */
 static void touch_space(struct slu_core *c, const char *ns)
 {
 	uint64_t key = slu_hash_keyed(ns, strlen(ns));

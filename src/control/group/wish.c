@@ -1,4 +1,4 @@
-/* What a group asks for, from its members, owners and PodGroup, and what is wrong with that. */
+/* Read what a group asks for from its members, owners and PodGroup, and report mistakes in it. */
 #include "control/group/group.h"
 
 #include <stdarg.h>
@@ -21,7 +21,7 @@ void core_group_wrong(struct slu_core *c, struct group *g, const char *fmt, ...)
 	c->count.refused_objects++;
 	slu_log(SLU_WARN, "group refused", SLU_STR("job", g->id.name), SLU_STR("ns", g->ns),
 		SLU_STR("err", g->wrong));
-	/* Of a gang that runs as a whole nobody fails to be placed. */
+	/* In a gang that runs as a whole every member has a place. */
 	for (uint32_t i = 0; i < g->pod.n; i++)
 		if (!core_pod_at(g->pod.p[i])) {
 			core_tell_maker(c, g->pod.p[i], "FailedScheduling", e.text);
@@ -138,7 +138,7 @@ static bool shares_once(struct slu_core *c, struct group *g)
 	return true;
 }
 
-/* Report each pair of sizes once, however often the group is looked at. */
+/* Report each pair of sizes once, however often the group is settled. */
 static void tell_sizes(struct slu_core *c, struct group *g, struct pod *odd, uint32_t said)
 {
 	uint32_t least = odd->said_size;
@@ -171,8 +171,8 @@ static uint32_t named_size(const struct slu_core *c, const struct group *g,
 	return g->wish.named_min;
 }
 
-/* Whether the Reservation that the group names exists and is not over; a gang that has started does
- * not need it any more. */
+/* Whether the Reservation that the group names exists and is not over; a gang that has started no longer needs
+ * it. */
 static bool reserved(struct slu_core *c, struct group *g)
 {
 	const struct reservation *r;
@@ -212,7 +212,7 @@ static bool may_have_whole_nodes(const struct slu_core *c, const struct group *g
 	return true; /* there is no such queue: the queue reports that itself */
 }
 
-/* A misspelt key has no effect, so an event tells the user so, once. */
+/* A misspelt key has no effect: tell the user so in one event. */
 static void tell_stranger(struct slu_core *c, struct group *g, const struct slu_group_source *src)
 {
 	struct slu_error err = { 0 };

@@ -175,7 +175,7 @@ void core_ahead(struct slu_core *c)
 		(void)(slu_queue_each(c->q, visit_waiting, &w) < 0); /* no memory: the next time */
 }
 
-/* If a release is on its way as well, it does what the early resume should have done. */
+/* If a release is on its way, too, it also resumes the Job. */
 bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec_written *w)
 {
 	if (h->turn != TURN_NONE || h->early == EARLY_NONE)

@@ -28,7 +28,7 @@ void core_held_space(struct slu_core *c, const struct slu_kobj *ns);
 /* Admission adds something else to pods of the namespace (NULL: of all) than before. */
 void core_held_templates(struct slu_core *c, const char *ns);
 void core_held_pod(struct slu_core *c, struct pod *p, bool gone);
-void core_held_look(struct slu_core *c); /* hold what the webhook did not see */
+void core_held_look(struct slu_core *c); /* hold objects that the webhook missed */
 void core_held_done(struct slu_core *c);
 void core_held_leave(struct slu_core *c, struct held *h); /* let go of its stand-ins */
 
@@ -44,10 +44,12 @@ bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec
 
 /* ---- release.c ---- */
 
-void core_place_durable(struct slu_core *c); /* carry out what is durable: bind, resume, release */
+/* Carry out decisions that are durable: bind, resume, release. */
+void core_place_durable(struct slu_core *c);
 void core_held_written(struct slu_core *c, const struct slu_rec_written *w);
 void core_held_watch(struct slu_core *c); /* released pods that are refused, resumes that failed */
-void core_held_released(struct slu_core *c, struct pod *p); /* (or not any more) */
+/* A watch shows the pod: note whether it is released and not bound yet. */
+void core_held_released(struct slu_core *c, struct pod *p);
 void core_held_gone(struct slu_core *c, struct pod *p);
 
 /* ---- view.c ---- */

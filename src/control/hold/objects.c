@@ -1,9 +1,8 @@
-/* Held objects: which there are, the stand-ins of suspended Jobs, and holding what the webhook did
- * not see.
+/* The table of held objects, the stand-ins of suspended Jobs, and holding objects that the webhook missed.
  *
- * A suspended Job has no pods to plan with.  So it is represented in its group by stand-ins, pods
- * as its template would make them: gathering, shapes and queue need not know the difference.  Once
- * they have places the Job is resumed, the stand-ins go, and their slots wait for the real pods,
+ * A suspended Job has no pods to plan with.  So its group gets stand-ins, pods as the template of the Job
+ * would make them: gathering, shapes and queue need not know the difference.  Once the stand-ins have places,
+ * the core resumes the Job and removes them, and their slots wait for the real pods,
  * which appear with our gate and can start nowhere else. */
 #include "control/hold/hold.h"
 
@@ -22,8 +21,8 @@
 #define SPACE_FREE 1000u
 #define SPACE_MAX  50000u
 #define ALL_MAX    400000u
-#define EACH_US    200     /* what one costs its namespace (frame/pace.h) */
-#define LATER_US   1000000 /* after which a Job that was too fast is looked at again */
+#define EACH_US    200     /* time that one stand-in costs its namespace (frame/pace.h) */
+#define LATER_US   1000000 /* when a Job that came too fast is tried again */
 
 static uint64_t stands_of(const struct slu_core *c, const struct held *h)
 {
@@ -95,7 +94,7 @@ void core_held_leave(struct slu_core *c, struct held *h)
 		stand_down(c, h->stand.p[--h->stand.n], true);
 }
 
-/* One that stands for n pods. */
+/* New stand-in for n pods. */
 static struct pod *stand_new(struct slu_core *c, struct held *h, const struct slu_kobj *k,
 			     uint32_t n)
 {
@@ -274,7 +273,7 @@ static void renew(struct held *h, const struct slu_kobj *obj)
 	h->e.key = obj->meta.uid; /* pooled: equal, but held by the new version */
 }
 
-/* The mirror has caught up with what was written about the Job. */
+/* The mirror shows the last write to the Job. */
 static void job_seen(struct slu_core *c, struct held *h)
 {
 	const struct slu_kjob *j = slu_kjob(h->obj);
@@ -386,7 +385,7 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 	}
 	h = core_held_find(c, o->uid);
 	if (h && core_ahead_is(h))
-		core_held_again(c, h); /* the object may need no stand-ins, or none any more */
+		core_held_again(c, h); /* the object may need no stand-ins, or no longer any */
 	if (gone || !held || !p->group)
 		return;
 	core_source(c, p->k, &src);
@@ -399,10 +398,10 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 	}
 }
 
-/* ---- holding what the webhook did not see ---- */
+/* ---- holding objects that the webhook missed ---- */
 
-/* The objects of a namespace of which a pod has a node already, found once for all that are looked at
- * in a cycle. */
+/* The objects of a namespace that have a pod with a node, found once for all objects that are checked in a
+ * cycle. */
 struct begun {
 	const char *ns;     /* NULL: none yet */
 	struct slu_map uid; /* keyed hashes of them */

@@ -1,4 +1,4 @@
-/* Release held work: resume Jobs, pin pods and remove their gate; and follow what becomes of them. */
+/* Release held work: resume Jobs, pin pods and remove their gate; then follow whether the pods start. */
 #include "control/hold/hold.h"
 
 #include <stdio.h>
@@ -412,7 +412,7 @@ void core_held_written(struct slu_core *c, const struct slu_rec_written *w)
 	core_run_settled(c, r);
 }
 
-/* ---- what the named scheduler makes of it ---- */
+/* ---- the answer of the named scheduler ---- */
 
 void core_held_released(struct slu_core *c, struct pod *p)
 {
@@ -473,8 +473,8 @@ static bool may_evict(struct slu_core *c, const struct pod *p)
 	return slu_kjob(owner)->failed < slu_kjob(owner)->backoff_limit;
 }
 
-/* The pod's scheduler refuses its node.  The pin cannot be taken off again, so another pod must take its
- * place; where that is impossible, an event tells so. */
+/* The pod's scheduler refuses its node.  A pin cannot be removed, so another pod must take its place; if that is
+ * impossible, an event says so. */
 static void pod_refused(struct slu_core *c, struct pod *p)
 {
 	const struct slu_kmeta *m = &p->k->o.meta;
@@ -526,8 +526,8 @@ static void watch_appearing(struct slu_core *c, const struct group *g)
 	}
 }
 
-/* All pods of the Job have ended well and its controller, which has much to do, has not said so yet: what
- * the places were is of no use to anybody. */
+/* Whether all pods of the Job have succeeded while its controller, which may be busy, has not recorded that yet: then
+ * no program needs the note of its places. */
 static bool note_is_idle(struct slu_core *c, const struct held *h)
 {
 	return h->turn == TURN_NOTE_DUE && !slu_kjob(h->obj)->failed &&

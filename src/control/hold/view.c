@@ -135,7 +135,7 @@ static uint64_t digest(const struct slu_held_view *v)
 	return slu_hash_u64(h ^ v->job ^ (uint64_t)v->ok << 63);
 }
 
-/* Fluxqueue's users look for a label on what can never be placed. */
+/* Fluxqueue's users look for a label on work that can never be placed. */
 static void mark_never(struct slu_core *c, struct held *h, const struct slu_held_view *v)
 {
 	const struct slu_kmeta *m = &h->obj->meta;
@@ -197,7 +197,7 @@ static void report_held(struct slu_core *c, struct held *h, const char *nodes, s
 		has_moved(c, m, h, v.position);
 }
 
-/* Report all objects that the members come from; or only one of them, whatever was reported before. */
+/* Report all objects that make the members; or only one of them, even if nothing changed since its last report. */
 static void report_group(struct slu_core *c, struct group *g, struct held *only, struct moved *m)
 {
 	struct slu_buf nodes = SLU_BUF_INIT(1u << 20);

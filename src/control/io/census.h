@@ -1,8 +1,8 @@
-/* census.h — the io side of the audit: a fresh list of what is in the cluster, every so often.
+/* census.h — the io side of the audit: a fresh list of the cluster's objects from time to time.
  *
- * The mirror is kept by watches, and a watch that loses an event says nothing.  A census lists pods
+ * The mirror depends on watches, and a watch that loses an event gives no sign of it.  A census lists pods
  * and nodes page by page, keeps of each object only a hash of its uid and its version (16 bytes), and
- * hands that to the core, which compares (recover/census.c). */
+ * passes them to the core, which compares them with the mirror (recover/census.c). */
 #pragma once
 #include "control/post/record.h"
 #include "kube/codec.h"

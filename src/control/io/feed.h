@@ -1,7 +1,7 @@
 /* feed.h — the io side of the mirror: reflectors in, records out to the core's inbox.
  *
- * When the inbox is full the watches are paused (the API server is slowed down by flow control) and
- * go on once half of it is free.  All calls on the loop's thread. */
+ * While the inbox is full, the feed does not read from the watches (flow control slows the API server down); it
+ * continues once half of the inbox is free.  Call every function on the loop's thread. */
 #pragma once
 #include "control/config/config.h"
 #include "control/io/leftout.h"
@@ -26,9 +26,9 @@ void slu_feed_free(struct slu_feed *f);
 SLU_DEFINE_CLEANUP(struct slu_feed, slu_feed_free)
 /* List the kind again and hand over all of it. */
 void slu_feed_again(struct slu_feed *f, enum slu_kkind kind);
-/* The newest version of a watched object; borrowed until the loop goes on.  NULL: there is none. */
+/* The newest version of a watched object, borrowed until the caller returns to the loop.  NULL: there is none. */
 const struct slu_kobj *slu_feed_find(const struct slu_feed *f, enum slu_kkind kind, const char *ns,
 				     const char *name);
-/* Borrowed until the loop goes on. */
+/* The objects left out, borrowed until the caller returns to the loop. */
 const struct slu_leftout *slu_feed_leftout(const struct slu_feed *f);
 void slu_feed_stats(const struct slu_feed *f, struct slu_feed_stats *out);

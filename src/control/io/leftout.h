@@ -1,5 +1,5 @@
-/* leftout.h — the names of objects that cannot be read and are left out, to tell users why Sluice does not
- * see one.  Bounded; of objects beyond the bound only the kind is known. */
+/* leftout.h — the names of objects that cannot be read and are left out, so that users learn why Sluice ignores
+ * one.  The number of names is bounded; of further objects only the kind is known. */
 #pragma once
 #include "base/buf.h"
 #include "kube/codec.h"

@@ -31,7 +31,7 @@ struct slu_place {
 	struct slu_kube_client *client;
 	struct slu_loop *loop;
 	struct slu_inbox *in, *core;
-	struct slu_call woken; /* the inbox is not empty any more */
+	struct slu_call woken; /* the inbox has become non-empty */
 	char instance[128];
 	uint64_t serial; /* makes event names unique, with the time of start */
 	uint64_t born_us;
@@ -128,7 +128,7 @@ static void part_body(const struct slu_rec_write *w, struct slu_jsonw *j)
 	slu_jsonw_end_obj(j);
 }
 
-/* ---- what waits ---- */
+/* ---- writes that wait ---- */
 
 static void line_put(struct line *l, struct slu_rec_write *w)
 {
@@ -444,8 +444,8 @@ static bool starting(const struct slu_kube_reply *r)
 						  strstr(r->error, "cannot patch resource"));
 }
 
-/* Whether the binding was made cannot be told from the answer.  409 may mean that the pod has a
- * node, that the pod changed too often at this moment, or whatever another webhook means by 409. */
+/* Whether the answer leaves open if the binding was made.  409 may mean that the pod has a node, that the pod changed
+ * too often at this moment, or anything that another webhook means by it. */
 static bool unknown_fate(const struct slu_kube_reply *r)
 {
 	return r->uncertain || (r->outcome == SLU_KUBE_RETRYABLE && !r->status) ||
@@ -517,7 +517,7 @@ void slu_place_body(const struct slu_rec_write *w, struct slu_buf *b)
 	}
 }
 
-/* Write the request of the record and send it; its answer comes to `k`.  0 or an error. */
+/* Send the request of the record; `k` gets the answer.  0 or an error. */
 static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call *k)
 {
 	const struct slu_kkind_info *i = slu_kkind_info(w->kind);

@@ -24,22 +24,22 @@ struct slu_place_stats {
  */
 struct slu_place *slu_place_new(struct slu_kube_client *client, const char *instance,
 				uint32_t parallel);
-/* Begin to stop: no events follow any more.  Then free the client, which ends what is under way,
- * then this. */
+/* Begin to stop: send no further events.  Then free the client, which ends the requests under way, and call
+ * slu_place_free() last. */
 void slu_place_close(struct slu_place *p);
 void slu_place_free(struct slu_place *p);
 SLU_DEFINE_CLEANUP(struct slu_place, slu_place_free)
 
 /* The inbox the core writes into (owned here). */
 struct slu_inbox *slu_place_inbox(struct slu_place *p);
-/* Where answers go; before the first write. */
+/* Set the inbox for answers; call this before the first write. */
 void slu_place_answers(struct slu_place *p, struct slu_inbox *core);
 /* Ask before each write whether we still may; a deposed leader must not write. */
 void slu_place_fence(struct slu_place *p, bool (*held)(void *arg), void *arg);
 /* Set the function that lists again when the core sends SLU_REC_LOOK; called on the io thread. */
 void slu_place_look(struct slu_place *p, void (*fn)(void *arg, enum slu_kkind kind, bool again),
 		    void *arg);
-/* What the write says to the server, in the encoding in which it is sent; nothing for events, whose body
- * also names the replica. */
+/* Write the body of the request, in the encoding in which it is sent; nothing for events, whose body also names the
+ * replica. */
 void slu_place_body(const struct slu_rec_write *w, struct slu_buf *b);
 void slu_place_stats(const struct slu_place *p, struct slu_place_stats *out);

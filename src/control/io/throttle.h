@@ -32,7 +32,7 @@ static inline bool slu_throttle_room(const struct slu_throttle *w)
 {
 	return w->flying < w->limit;
 }
-/* Room for what must not wait: up to the ceiling, whatever the server showed. */
+/* Whether a write that must not wait may be sent: up to the ceiling, even if the server is overloaded. */
 static inline bool slu_throttle_excess(const struct slu_throttle *w)
 {
 	return w->flying < w->max;
@@ -41,5 +41,5 @@ static inline void slu_throttle_sent(struct slu_throttle *w)
 {
 	w->flying++;
 }
-/* `strained`: the server said or showed that it has too much to do. */
+/* Count an answer.  `strained`: the server said or showed that it is overloaded. */
 void slu_throttle_answered(struct slu_throttle *w, int64_t now_ns, int64_t sent_ns, bool strained);

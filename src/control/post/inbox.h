@@ -26,8 +26,8 @@ SLU_DEFINE_CLEANUP(struct slu_inbox, slu_inbox_free)
 
 /* 0: moved in.  -EAGAIN (full), -ENOMEM, -ESHUTDOWN (after close): the caller keeps the record. */
 int SLU_MUST_CHECK slu_inbox_put(struct slu_inbox *q, struct slu_record *r);
-/* As put, for what must not be lost (answers to our own requests): may exceed the bound, since
- * their number is bounded by the requests in flight.  0 or -ENOMEM, -ESHUTDOWN. */
+/* As slu_inbox_put(), for records that must not be lost (answers to our own requests).  They may exceed the bound,
+ * since the requests in flight bound their number.  0, -ENOMEM or -ESHUTDOWN. */
 int SLU_MUST_CHECK slu_inbox_put_answer(struct slu_inbox *q, struct slu_record *r);
 /* Move out up to `max` records in order of arrival; the number. */
 uint32_t slu_inbox_take(struct slu_inbox *q, struct slu_record **out, uint32_t max);
@@ -37,5 +37,5 @@ uint32_t slu_inbox_wait(struct slu_inbox *q, int64_t timeout_ns);
 /* How many wait, and how many slots are left before put refuses. */
 uint32_t slu_inbox_waiting(struct slu_inbox *q);
 uint32_t slu_inbox_room(struct slu_inbox *q);
-/* Refuse further records, wake the taker.  What waits can still be taken. */
+/* Refuse further records and wake the taker, which can still take those that wait. */
 void slu_inbox_close(struct slu_inbox *q);

@@ -115,7 +115,7 @@ int slu_intents_send(struct slu_intents *d, uint64_t *ticket)
 		*ticket = ++d->last;
 		return 0;
 	}
-	/* The journal frees what it refuses: look for room first. */
+	/* The journal frees a batch that it refuses, so look for room first. */
 	struct slu_journal_health h;
 	slu_journal_health(d->journal, &h);
 	if (h.state == SLU_JOURNAL_FENCED || h.state == SLU_JOURNAL_BROKEN || h.waiting >= 4000) {

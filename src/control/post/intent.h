@@ -2,9 +2,9 @@
  *
  * The core decides a whole gang; before anything of it is written to the cluster the decision is an
  * intent in the store.  The changes of one cycle are gathered in one batch (slu_intents_batch(),
- * slu_intent_propose(), slu_intent_settle()), handed over (slu_intents_send()), and the core goes
- * on; the journal's thread commits, and once slu_intents_durable() says so for the batch's ticket
- * the gang is placed:
+ * slu_intent_propose(), slu_intent_settle()) and sent (slu_intents_send()), and the core continues.
+ * The journal's thread commits the batch.  Once slu_intents_durable() is true for the batch's ticket,
+ * the core places the gang:
  *
  *	core                     journal                      core, later
  *	propose(job 7) ──┐
@@ -22,10 +22,10 @@ struct slu_intents;
 /* url NULL or "memory:" in the setup: no journal. */
 int slu_intents_new(const struct slu_journal_setup *setup, struct slu_intents **out,
 		    struct slu_error *err);
-/* Send what is gathered, wait up to `wait_ms` for it, stop.  NULL is fine. */
+/* Send the open batch, wait up to `wait_ms` until it is durable, and stop.  NULL is fine. */
 void slu_intents_free(struct slu_intents *d, int wait_ms);
 
-/* There is a store behind it. */
+/* Whether there is a store; false for "memory:". */
 bool slu_intents_kept(const struct slu_intents *d);
 
 /* The batch of this cycle, for jobs, pods, plans, results; owned by the door. */
@@ -45,9 +45,9 @@ int SLU_MUST_CHECK slu_intent_settle(struct slu_intents *d, uint64_t intent, uin
 				     int64_t made_us, const char *verb,
 				     enum slu_store_intent_state how);
 
-/* Hand the batch over.  *ticket: what to ask durable() for; an empty batch has the ticket of the
- * one before.  0; -EAGAIN: the line is full, the batch stays open and goes with the next send;
- * -ESTALE: fenced; -EIO: the store needs a person; -ENOMEM. */
+/* Send the batch.  *ticket is for slu_intents_durable(); an empty batch has the ticket of the one before.  0;
+ * -EAGAIN if the journal's queue is full: the batch stays open and goes with the next send; -ESTALE if
+ * another leader has taken over; -EIO if the store needs a person; -ENOMEM. */
 int SLU_MUST_CHECK slu_intents_send(struct slu_intents *d, uint64_t *ticket);
 /* Batches were dropped because the store was away for too long: note it, or forget it once
  * everything has been written again. */

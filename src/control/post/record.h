@@ -13,7 +13,7 @@ enum slu_record_kind {
 	SLU_REC_ASK,        /* a person asks for something: cancel, drain, hold */
 	SLU_REC_CONFIG,     /* a new configuration */
 	SLU_REC_LEADER,     /* leadership was won */
-	SLU_REC_CENSUS,     /* what a fresh list holds */
+	SLU_REC_CENSUS,     /* the contents of a fresh list */
 	SLU_REC_RESENT,     /* everything the mirror holds of a kind */
 	/* journal -> core */
 	SLU_REC_WAKE, /* something became durable, or a snapshot is wanted: run a cycle */
@@ -138,12 +138,12 @@ enum slu_ask {
 	SLU_ASK_DRAIN,
 	SLU_ASK_UNDRAIN,
 	SLU_ASK_RESIZE,    /* of a job: to `size` members */
-	SLU_ASK_PRIORITY,  /* of a job: `value`; SLU_ASK_OWN: what its objects wish */
+	SLU_ASK_PRIORITY,  /* of a job: `value`; SLU_ASK_OWN: as its objects say */
 	SLU_ASK_LIMIT,     /* of a job: `value` seconds; SLU_ASK_OWN */
 	SLU_ASK_RESERVE,   /* a Reservation: `text` is the object */
 	SLU_ASK_UNRESERVE, /* ... ends now */
-	/* Nothing but a fresh snapshot, answered once it is published; with the foreign pods if the
-	 * name is SLU_ASK_ALL; with all that can be said of one job if it has a namespace, too. */
+	/* Make a fresh snapshot, and answer once it is published.  The snapshot has the foreign pods if the
+	 * name is SLU_ASK_ALL, and the full explanation of one job if the record has a namespace, too. */
 	SLU_ASK_SNAPSHOT,
 	SLU_ASK_MATCH,   /* room for `text`, a jobspec; size: later rather than not at all */
 	SLU_ASK_UNMATCH, /* of the match with this number in `name` */

@@ -49,7 +49,7 @@ static bool differs(const struct slu_kpodgroup *pg, const struct slu_kcond *now,
 	if (!now)
 		return true;
 	if (now->status == SLU_TRI_TRUE)
-		return false; /* for good */
+		return false; /* the condition stays True */
 	return now->status != v->status || strcmp(now->reason, v->reason) ||
 	       strcmp(now->message, v->text) || now->observed != pg->o.meta.generation;
 }

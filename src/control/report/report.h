@@ -10,7 +10,7 @@
 struct foretold {
 	struct slu_forecast *last, *next; /* complete; being made */
 	int64_t again_us;                 /* no new one before */
-	int64_t spent_ns;                 /* on the one being made */
+	int64_t spent_ns;                 /* on the snapshot being made */
 };
 
 struct reports {
@@ -43,7 +43,8 @@ void core_podgroups_over(struct slu_core *c); /* how the groups ended that are o
 
 /* Publish a snapshot if a request waits for it or the last one is old. */
 void core_snapshot_publish(struct slu_core *c);
-/* The newest one, from any thread; NULL before the first cycle.  To be given back. */
+/* The newest snapshot, for any thread; NULL before the first cycle.  The caller releases it with
+ * slu_snapshot_unref(). */
 struct slu_snapshot *core_snapshot(struct slu_core *c);
 /* Append to a reason that the group cannot end by its deadline as things are planned now. */
 void core_deadline_text(struct slu_core *c, const struct group *g, const struct run *r,

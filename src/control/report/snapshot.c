@@ -121,7 +121,8 @@ static bool is_asked(const struct slu_core *c, const struct slu_snap_job *j)
 /* Steps of each fork of the queue that is tried: the core waits for it. */
 #define WHY_STEPS 100u
 
-/* Add which jobs passed this one, and what would help, as forks of the queue show. */
+/* Add the jobs that passed this one, and the changes that would help it, found by trying them on forks of the
+ * queue. */
 static void explain_more(struct slu_core *c, struct slu_snapshot *s, struct slu_snap_job *j)
 {
 	struct slu_explain x;
@@ -208,8 +209,8 @@ static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group 
 	}
 }
 
-/* Collects what the queue knows of waiting jobs.  All positions come from one walk over the queue: a
- * question for each job would search every tree. */
+/* Collects the positions of waiting jobs in one walk over the queue: asking for each job would search every
+ * tree. */
 struct lines {
 	struct slu_core *c;
 	struct slu_snapshot *s;
@@ -243,7 +244,7 @@ static int snap_line(const struct slu_job_view *v, void *arg)
 	if (at_s != SLU_TIME_NONE)
 		j->estimate_s = at_s;
 	else if (v->state == SLU_JOB_NEVER)
-		j->estimate_s = 0; /* whatever reason it had when it could run */
+		j->estimate_s = 0; /* its reason may be from the time when it could run */
 	if (asked)
 		explain_more(l->c, l->s, j);
 	return 0;

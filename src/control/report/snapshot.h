@@ -22,8 +22,8 @@ struct slu_snap_job {
 	int64_t limit_s, begin_s, deadline_s; /* 0: none */
 	struct slu_snap_pod *pod;
 	uint32_t n_pods;
-	/* Only of the one that was asked for by name: who passed it, a line each, the most harmful
-	 * first (of `passers` in all), and what would help. */
+	/* Only for the job that the request names: the jobs that passed it, a line each, the most harmful first
+	 * (of `passers` in all), and the changes that would help. */
 	const char **passed, **help;
 	uint32_t passers, n_passed, n_help;
 };
@@ -67,13 +67,13 @@ struct slu_snapshot {
 	int64_t at_us;
 	bool synced;
 	bool leader;            /* decides; otherwise it stands by */
-	const char *store;      /* "ok" or what is wrong */
+	const char *store;      /* "ok", or the problem in words */
 	bool store_ok;          /* also while it stands by: it needs none */
 	uint32_t store_waiting; /* batches not yet durable */
 	uint64_t store_commits, store_failures;
 	struct slu_snap_job *job;
 	uint32_t n_jobs;
-	struct slu_snap_foreign *foreign; /* only when it was asked for; else NULL */
+	struct slu_snap_foreign *foreign; /* only if the request asked for them; else NULL */
 	uint32_t n_foreign;
 	struct slu_snap_node *node;
 	uint32_t n_nodes;

@@ -180,7 +180,7 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 	struct slu_why why = { .planned_s = SLU_TIME_NONE };
 	struct slu_buf b = SLU_BUF_INIT(1000);
 	bool grave = g->wrong || (r && (r->never || r->refused)), news;
-	bool fluxjob = g->owned.n && c->holds->sink.seen && !c->fluxjobs->absent; /* tells it all */
+	bool fluxjob = g->owned.n && c->holds->sink.seen && !c->fluxjobs->absent; /* reports it */
 	int64_t slack = 10;
 
 	sentence(c, g, r, &why, &b);
