@@ -347,7 +347,7 @@ static void test_refused(void)
 	seen.outcome = SLU_KUBE_FAILED;
 	feed_job(&w, "next", 2, true, "yes", "");
 	later(&w, 1);
-	ok(seen.jobs == 1, "a resume that fails");
+	ok(seen.jobs == 1, "a Job is resumed ahead, and the patch fails");
 	later(&w, 6);
 	ok(seen.jobs == 2, "is tried again after a while");
 	seen.outcome = SLU_KUBE_OK;

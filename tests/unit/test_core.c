@@ -343,7 +343,8 @@ static void test_job_waves(void)
 	ok(!*w.pod[2].node, "the place of an ended member is kept for its successor");
 	add_pod(&w, "pi-c", "fluence", "1", meta);
 	turn(&w);
-	ok(*w.pod[3].node && !*w.pod[2].node, "the next wave takes it");
+	ok(*w.pod[3].node && !*w.pod[2].node,
+	   "the successor of an ended member takes the place that was kept");
 	job(&w, "job-1", "pi", "\"parallelism\":2,\"completions\":4", "\"succeeded\":1");
 	end_pod(&w, &w.pod[1], "Succeeded");
 	add_pod(&w, "pi-d", "fluence", "1", meta);

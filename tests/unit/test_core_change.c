@@ -43,7 +43,8 @@ static void test_why(void)
 	turn(&w);
 	add_pod(&w, "x", "sluice", "1", NOTES("\"sluice.sh/duration\":\"60\""));
 	turn(&w);
-	ok(bound(&w, "a") == 1 && bound(&w, "x") == 1 && bound(&w, "w") == 0, "x has passed w");
+	ok(bound(&w, "a") == 1 && bound(&w, "x") == 1 && bound(&w, "w") == 0,
+	   "a short job passes the one that waits");
 	later(&w, 3);
 	turn(&w);
 	j = pictured(&w, "w");
@@ -187,7 +188,7 @@ static void test_limit_of_job(void)
 	   "a refusal of the API server is told: %s", w.answer);
 	timed_job(&w, 3, 0, NOTES("\"sluice.sh/duration\":\"1h\""));
 	turn(&w);
-	ok(pictured(&w, "j").limit_s == 3600, "a note on the Job");
+	ok(pictured(&w, "j").limit_s == 3600, "the duration noted on the Job becomes its limit");
 	timed_job(&w, 3, 0, NOTES("\"sluice.sh/duration\":\"2h\""));
 	turn(&w);
 	ok(pictured(&w, "j").limit_s == 7200, "another value of the same note");
@@ -347,7 +348,7 @@ static void test_drain_window(void)
 	add_pod(&w, "next", "sluice", "2", "");
 	turn(&w);
 	ok(!bound(&w, "next") && pictured(&w, "next").estimate_s == now + 60,
-	   "from now on, until then");
+	   "a job behind a drain with an end is planned for the end of the drain");
 	feed_node(&w, "n0", 2, "\"kubernetes.io/hostname\":\"n0\"", "", "False");
 	later(&w, 70);
 	ok(!bound(&w, "next") && !strcmp(node_state(&w, "n0"), "down"),

@@ -361,15 +361,15 @@ static void test_left(void)
 	begin(&w);
 	jobspec_of(true, NODES, text);
 	ask(&w, SLU_ASK_MATCH, "", text, is_left);
-	ok(got.rc == -ECANCELED, "a match that nobody waits for is not begun: %s", got.text);
+	ok(got.rc == -ECANCELED, "a match whose client has left is not begun: %s", got.text);
 	ask(&w, SLU_ASK_MATCH, "", text, NULL);
-	ok(got.rc == 0 && got.cores == NODES * CORES, "... and takes nothing");
+	ok(got.rc == 0 && got.cores == NODES * CORES, "a match that was not begun takes no room");
 	job = got.job;
 	cancel(&w, job + 1);
-	ok(got.rc == -ENOENT, "a number that nobody has: %s", got.text);
+	ok(got.rc == -ENOENT, "a cancel with an unknown number finds no job: %s", got.text);
 	cancel(&w, job);
 	cancel(&w, job);
-	ok(got.rc == -ENOENT, "cancelled once is enough");
+	ok(got.rc == -ENOENT, "a second cancel of a match finds no job");
 	end(&w);
 }
 

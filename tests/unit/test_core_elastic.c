@@ -56,7 +56,8 @@ static void test_fill_up(void)
 	end_pod(&w, &a[1], "Succeeded");
 	turn(&w);
 	wait_a_bit(&w);
-	ok(bound(&w, "b-") == 2 && bound(&w, "e-") == 2, "b starts in it");
+	ok(bound(&w, "b-") == 2 && bound(&w, "e-") == 2,
+	   "a waiting gang gets its promised room, not the elastic gang that could grow");
 	feed_node(&w, "n8", 1, "", "", "True");
 	turn(&w);
 	wait_a_bit(&w);
@@ -114,7 +115,7 @@ static void test_restart(void)
 		"\"labels\":{\"sluice.sh/group\":\"e\",\"sluice.sh/min-size\":\"2\"}");
 	turn(&w);
 	wait_a_bit(&w);
-	ok(bound(&w, "e-") == 3, "three of five run");
+	ok(bound(&w, "e-") == 3, "an elastic gang starts with the three of five members that fit");
 	open_world(&v, 4, 1, "");
 	memcpy(v.pod, w.pod, sizeof v.pod);
 	v.n_pods = w.n_pods;

@@ -373,7 +373,7 @@ static void test_name_used_again(void)
 	ok(bound(&w, "new") == 0, "three nodes are free: it waits");
 	delete_pod(&w, &w.pod[0]);
 	turn(&w);
-	ok(bound(&w, "new") == 4, "four are: it starts");
+	ok(bound(&w, "new") == 4, "a gang of four starts when the fourth node is free");
 	ok(differences(&w) == 0, "the books agree with the pods");
 	close_world(&w);
 }
@@ -487,7 +487,7 @@ static void test_deployment_edited(void)
 	turn(&w);
 	ok(bound(&w, "a") + bound(&w, "b") == 4,
 	   "four pods of the edited Deployment start together");
-	ok(bound(&w, "b") == 2, "the new ones among them");
+	ok(bound(&w, "b") == 2, "two of the four started pods have the new template");
 	close_world(&w);
 }
 
@@ -515,7 +515,8 @@ static void test_hold_stays(void)
 	take_ask(&w, SLU_ASK_RELEASE, "j", NULL);
 	turn(&w);
 	ok(bound(&w, "b") == 1, "a held group whose pods were replaced starts when it is released");
-	ok(strstr(w.last_annotation, "\"sluice.sh/on-hold\":null"), "the note is taken off");
+	ok(strstr(w.last_annotation, "\"sluice.sh/on-hold\":null"),
+	   "the note of the hold is removed from the Job");
 	close_world(&w);
 }
 

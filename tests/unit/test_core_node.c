@@ -310,7 +310,7 @@ static void test_attach_limit(void)
 	j = pictured(&w, "b");
 	ok(bound(&w, "b") == 0 && strstr(j.reason, "volumes of " DRIVER),
 	   "one more volume waits, and says for what (%s)", j.reason);
-	ok(bound(&w, "c") == 2, "pods without volumes do not");
+	ok(bound(&w, "c") == 2, "pods without volumes start beside a node that is full of volumes");
 	end_pod(&w, &w.pod[0], "Succeeded");
 	turn(&w);
 	later(&w, 5);

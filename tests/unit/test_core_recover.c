@@ -1082,7 +1082,7 @@ static void test_earlier_life_leaves(void)
 	go_on(&w, NONE, NULL);
 	n = jobs_seen(&w, "j", 2, &twos);
 	ok(n == 2 && twos == 2, "after a restart they are two jobs of two still (%d, %d)", n, twos);
-	ok(result_of("j").n == 0, "neither of them is over");
+	ok(result_of("j").n == 0, "after a restart neither of two jobs with one name is over");
 	delete_pod(&w, pod(&w, "a-0"));
 	delete_pod(&w, pod(&w, "a-1"));
 	go_on(&w, NONE, NULL);
@@ -1432,10 +1432,11 @@ static void test_between_two_waves(void)
 	live(&w, 1, 2);
 	job(&w, "job-1", "m", spec, "\"succeeded\":1");
 	go_on(&w, NONE, NULL);
-	ok(bound(&w, "x-") == 0, "nobody gets it in the moment in which the Job has no pod");
+	ok(bound(&w, "x-") == 0, "no other gang gets the place while the Job has no pod");
 	add_pod(&w, "m-1", "sluice", "2", OWNED("Job", "job-1", "m"));
 	go_on(&w, NONE, NULL);
-	ok(bound(&w, "m-1") == 1 && bound(&w, "x-") == 0, "the next wave has it");
+	ok(bound(&w, "m-1") == 1 && bound(&w, "x-") == 0,
+	   "the next wave of a Job gets the place that was kept");
 	end_pod(&w, pod(&w, "m-1"), "Succeeded");
 	job(&w, "job-1", "m", spec, "\"succeeded\":2");
 	go_on(&w, NONE, NULL);

@@ -166,7 +166,7 @@ static void test_several_occurrences(void)
 	later(&w, 600);
 	ok(bound(&w, "fits") && !bound(&w, "long"), "a shorter one runs until the second");
 	ok(!strcmp(held(&w, "r").phase, "Planned") && held(&w, "r").from_s == now + 3660,
-	   "the second is the next");
+	   "after the first occurrence the second one is planned");
 	end_pod(&w, &w.pod[1], "Succeeded");
 	add_pod(&w, "again", "sluice", "4",
 		NOTES("\"sluice.sh/duration\":\"500\",\"sluice.sh/reservation\":\"r\""));
@@ -190,7 +190,7 @@ static void test_wrong(void)
 	   "an unknown node: %s", status);
 	feed_node(&w, "nowhere", 2, "", "", "True");
 	turn(&w);
-	ok(!strcmp(held(&w, "a").phase, "Active"), "planned once it is there");
+	ok(!strcmp(held(&w, "a").phase, "Active"), "a reservation is planned once its node exists");
 	reserve(&w, "b", 1, 0, 600, "\"count\":9");
 	ok(strstr(status, "needs 9 nodes; only 3 are available"),
 	   "more nodes than there are cannot be reserved: %s", status);
@@ -209,7 +209,7 @@ static void test_wrong(void)
 	   "a gang that names none: %s", pictured(&w, "p").reason);
 	reserve(&w, "later", 1, 0, 600, "\"nodes\":[\"n1\"]");
 	later(&w, 1);
-	ok(bound(&w, "p"), "starts once it is made");
+	ok(bound(&w, "p"), "a gang starts once the reservation that it names exists");
 	close_world(&w);
 }
 
@@ -278,7 +278,7 @@ static void test_restart(void)
 	turn(&w);
 	reserve(&w, "r", 1, 300, 900, "\"count\":1");
 	ok(held(&w, "r").n_nodes == 1 && !strcmp(held(&w, "r").node[0], "n1"),
-	   "the one that is free");
+	   "a reservation by count gets the node without a job");
 	next_life(&w, store);
 	feed_node(&w, "n0", 2, "", "", "True");
 	feed_node(&w, "n1", 2, "", "", "True");

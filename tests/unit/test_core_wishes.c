@@ -130,7 +130,7 @@ static void test_limits(void)
 	job(&w, "u-j", "j", "\"parallelism\":2", "");
 	delete_pod(&w, j[2]);
 	later(&w, 3);
-	ok(*a->node, "short again, it does");
+	ok(*a->node, "a gang whose duration fits its queue again starts");
 	ok(*j[0]->node && *j[1]->node, "a gang that is small again starts");
 	close_world(&w);
 }
@@ -172,7 +172,7 @@ static void test_close_and_alone(void)
 	   "a pod that wants a whole node waits while none is empty");
 	edit(&w, a, "");
 	later(&w, 1);
-	ok(*a->node, "half a processor is there");
+	ok(*a->node, "a pod that no longer wants a whole node starts on half a one");
 	close_world(&w);
 }
 

@@ -105,7 +105,7 @@ static void test_time(void)
 	   "behind endless work there is no time, but it could run");
 	q = gang(17, 1, 5);
 	ok(expect(m, SLU_GANG_ALLOCATE_SAT, 100, 5, &q, SLU_GANG_NEVER, ""), "17 of 16 never fit");
-	ok(slu_gang_start(m, 104, 2) == 0, "started early by decree");
+	ok(slu_gang_start(m, 104, 2) == 0, "slu_gang_start() starts a reserved gang early");
 	ok(slu_gang_info(m, 2, &info, NULL) == 0 && info.state == SLU_GANG_RUNNING &&
 		   info.start_s == 104 && info.end_s == 114,
 	   "a gang that is started early keeps its length");
@@ -354,8 +354,9 @@ static void test_release(void)
 
 	ok(expect(m, SLU_GANG_ALLOCATE, 0, 1, &q, SLU_GANG_NOW, "@0 n0*4 n1*4 n2*2"),
 	   "a role asks for ten slots");
-	ok(slu_gang_release(m, 1, 0, n0, 3) == 7, "three of them end");
-	ok(slu_gang_release(m, 1, 0, n0, 2) == -EINVAL, "two more are not there");
+	ok(slu_gang_release(m, 1, 0, n0, 3) == 7, "three slots of a gang end");
+	ok(slu_gang_release(m, 1, 0, n0, 2) == -EINVAL,
+	   "a node with one slot left cannot release two");
 	ok(slu_gang_release(m, 1, 0, n0, 1) == 6 && slu_gang_release(m, 1, 0, n0, 1) == -ENOENT,
 	   "a second release of the last slot on a node is refused");
 	ok(slu_machine_node_free(m, n0, CPU) == 4, "the share of released slots is free");
@@ -364,9 +365,11 @@ static void test_release(void)
 		   !strcmp(shown(m, &place), "@2 n0*3") && place.end_s == 10,
 	   "three more until its end: %s", shown(m, &place));
 	q = gang(4, 1, 99);
-	ok(slu_gang_grow(m, 2, 1, &q, &place, NULL) == SLU_GANG_BUSY, "four more are not there");
+	ok(slu_gang_grow(m, 2, 1, &q, &place, NULL) == SLU_GANG_BUSY,
+	   "a gang cannot grow by more slots than fit");
 	q = gang(1, 2, 99);
-	ok(slu_gang_grow(m, 2, 1, &q, &place, NULL) == -EINVAL, "others than it has");
+	ok(slu_gang_grow(m, 2, 1, &q, &place, NULL) == -EINVAL,
+	   "a gang cannot grow by slots of another request");
 	ok(slu_gang_shrink(m, 1, 0, 4, &place) == 0 && !strcmp(shown(m, &place), "@0 n0*3 n2*1"),
 	   "four fewer, last placed first: %s", shown(m, &place));
 	ok(slu_gang_info(m, 1, &info, &place) == 0 && info.slots == 5 &&
@@ -376,7 +379,7 @@ static void test_release(void)
 		   slu_gang_info(m, 1, &info, NULL) == 0 && info.slots == 4,
 	   "a node goes, and its share");
 	ok(slu_gang_shrink(m, 1, 0, 4, NULL) == 0 && slu_gang_info(m, 1, &info, NULL) == -ENOENT,
-	   "shrunk to nothing is gone");
+	   "a gang without slots is gone");
 	slu_machine_free(m);
 }
 
@@ -412,7 +415,8 @@ static void test_regain(void)
 	struct slu_gang_part part = { .slots = 4 };
 	struct slu_gang_info info;
 
-	ok(expect(m, SLU_GANG_ALLOCATE, 0, 1, &q, SLU_GANG_NOW, "@0 n0*4 n1*4"), "two nodes full");
+	ok(expect(m, SLU_GANG_ALLOCATE, 0, 1, &q, SLU_GANG_NOW, "@0 n0*4 n1*4"),
+	   "a gang fills two nodes");
 	slu_machine_node_remove(m, n1);
 	ok(slu_gang_give_back(m, 1, 0, n0, 4) == 0 && slu_gang_info(m, 1, &info, NULL) == 0 &&
 		   info.slots == 0,
@@ -694,7 +698,7 @@ static void test_churn_of_nodes(void)
 	total.n = 2;
 	ok(slu_machine_node_resize(m, node, &total, 1, NULL) == 0 &&
 		   slu_machine_node_free(m, node, CPU) == -6,
-	   "shrunk under its jobs");
+	   "a node that shrinks below its jobs has negative room");
 	ok(slu_machine_node_find(m, "n1") == SLU_NODE_NONE &&
 		   slu_machine_node_find(m, "n7") == node,
 	   "names follow their nodes");

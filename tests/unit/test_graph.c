@@ -58,7 +58,8 @@ static void test_build(void)
 	ok(slu_graph_type(g, "cluster") == SLU_TYPE_CLUSTER &&
 		   slu_graph_type(g, "storage_node") == SLU_TYPE_STORAGE_NODE,
 	   "the first types have their numbers");
-	ok(slu_graph_type(g, "memory") == SLU_TYPE_STORAGE_NODE + 1, "the other vertices follow");
+	ok(slu_graph_type(g, "memory") == SLU_TYPE_STORAGE_NODE + 1,
+	   "further types are numbered after the first ones");
 	slu_graph_path_under(g, root, 0, SLU_NONE);
 	slu_graph_root_set(g, 0, root);
 	for (int i = 0; i < 100; i++) {
@@ -156,7 +157,8 @@ static void test_many_in(void)
 		g->v.p[v].rank = i % 7;
 		slu_graph_link(g, v, hub, 0);
 	}
-	ok(slu_graph_edge(g, 300, hub) == 299 && slu_graph_edge(g, 5, hub) == 4, "edges of a hub");
+	ok(slu_graph_edge(g, 300, hub) == 299 && slu_graph_edge(g, 5, hub) == 4,
+	   "edges of a vertex with many neighbours are found");
 	slu_graph_link(g, 200, hub, 0);
 	ok(g->e.n == 300, "a freed number is re-used");
 	r = slu_graph_by_rank(g, 3, &n);
@@ -167,7 +169,7 @@ static void test_many_in(void)
 	r = slu_graph_by_rank(g, 3, &n);
 	ok(n == 42 && r[0] == 11, "a removed vertex is not found by its rank");
 	r = slu_graph_by_rank(c, 3, &n);
-	ok(n == 43 && slu_graph_edge(c, 4, hub) == 3, "a clone keeps its own");
+	ok(n == 43 && slu_graph_edge(c, 4, hub) == 3, "a clone keeps its vertices and edges");
 }
 
 static int fault_scenario(void)

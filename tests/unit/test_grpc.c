@@ -455,10 +455,10 @@ static void test_messages(void)
 	serve(&(struct slu_grpc_options){ 0 });
 	dial(&c, 0);
 	ask(&c, &k, &to_echo, "hello");
-	ok(until(&c, k.over) && says(&k, "hello"), "a message and its answer");
+	ok(until(&c, k.over) && says(&k, "hello"), "a unary call gets its answer");
 	forget(&k);
 	ask(&c, &k, &to_echo, "");
-	ok(until(&c, k.over) && says(&k, ""), "... of no bytes");
+	ok(until(&c, k.over) && says(&k, ""), "an empty message gets an empty answer");
 	forget(&k);
 	begin(&c, &k, &to_echo);
 	b = framed("in pieces", 9, 0);
@@ -694,7 +694,8 @@ static void test_deadline(void)
 	serve(&(struct slu_grpc_options){ 0 });
 	dial(&c, 0);
 	ask(&c, &k, &(struct head){ "/t.S/Later", "2S", NULL }, "x");
-	ok(until(&c, site.n_held == 1) && !slu_grpc_over(site.held[0]), "the method has it");
+	ok(until(&c, site.n_held == 1) && !slu_grpc_over(site.held[0]),
+	   "the method gets a call with a deadline");
 	ok(until(&c, k.over) && k.status == SLU_GRPC_DEADLINE_EXCEEDED, "... past its deadline: %s",
 	   k.why);
 	ok(site.n_over == 1 && slu_grpc_over(site.held[0]), "the method is told once");
@@ -726,14 +727,16 @@ static void test_cancel(void)
 	ask(&c, &k, &(struct head){ "/t.S/Later", NULL, NULL }, "x");
 	until(&c, site.n_held == 1);
 	slu_h2_reset(k.s, SLU_H2_CANCEL);
-	ok(until(&c, site.n_over == 1) && slu_grpc_over(site.held[0]), "a client that cancels");
+	ok(until(&c, site.n_over == 1) && slu_grpc_over(site.held[0]),
+	   "the method is told that the client has cancelled");
 	ask(&c, &second, &(struct head){ "/t.S/Echo", NULL, NULL }, "x");
 	ok(until(&c, second.over) && second.status == SLU_GRPC_RESOURCE_EXHAUSTED,
 	   "a call is under way until its method ends it: %s", second.why);
 	forget(&second);
 	slu_grpc_reply(site.held[0], &b);
 	ask(&c, &second, &(struct head){ "/t.S/Echo", NULL, NULL }, "x");
-	ok(until(&c, second.over) && says(&second, "x"), "... and not after");
+	ok(until(&c, second.over) && says(&second, "x"),
+	   "a call after a cancelled one is answered");
 	forget(&second);
 	forget(&k);
 	/* The whole connection goes. */
@@ -745,10 +748,11 @@ static void test_cancel(void)
 		struct client other;
 
 		dial(&other, 0);
-		ok(until(&other, site.n_over == 2), "a client whose connection breaks");
+		ok(until(&other, site.n_over == 2), "the method is told that the connection broke");
 		slu_grpc_fail(site.held[1], SLU_GRPC_UNKNOWN, "nobody reads this");
 		ask(&other, &second, &(struct head){ "/t.S/Echo", NULL, NULL }, "y");
-		ok(until(&other, second.over) && says(&second, "y"), "other calls go on");
+		ok(until(&other, second.over) && says(&second, "y"),
+		   "calls on another connection are answered");
 		forget(&second);
 		hang_up(&other);
 	}
@@ -770,7 +774,8 @@ static void test_permission(void)
 	serve(&(struct slu_grpc_options){ .permit = permit });
 	dial(&c, 0);
 	ask(&c, &k, &(struct head){ "/t.S/Open", NULL, NULL }, "health");
-	ok(until(&c, k.over) && says(&k, "health") && !site.asking, "an open method needs none");
+	ok(until(&c, k.over) && says(&k, "health") && !site.asking,
+	   "an open method needs no permission");
 	forget(&k);
 
 	ask(&c, &k, &h, "who");
@@ -798,10 +803,11 @@ static void test_permission(void)
 	for (int i = 0; i < 50; i++)
 		turn(&c);
 	slu_server_stats(slu_grpc_server(site.grpc), &stats);
-	ok(stats.bytes_in < 500000, "who is not known yet sends no more than its window: %" PRIu64,
-	   stats.bytes_in);
+	ok(stats.bytes_in < 500000,
+	   "a caller without permission sends no more than its window: %" PRIu64, stats.bytes_in);
 	slu_grpc_allow(slu_take(site.asking), SLU_GRPC_OK, "");
-	ok(until(&c, k.over) && k.status == 0 && k.in.n == 600005, "... and the rest after");
+	ok(until(&c, k.over) && k.status == 0 && k.in.n == 600005,
+	   "the rest of a message is read after the permission");
 	forget(&k);
 
 	ask(&c, &k, &(struct head){ "/t.S/Echo", "100m", NULL }, "who");
@@ -883,7 +889,7 @@ static void test_connections(void)
 		turn(&c);
 	ok(!c.went_away && !c.closed, "a connection with a call is not idle");
 	slu_grpc_reply(site.held[0], &b);
-	ok(until(&c, k.over) && says(&k, "done"), "... and gets its answer");
+	ok(until(&c, k.over) && says(&k, "done"), "a call on an old connection gets its answer");
 	ok(until(&c, c.closed) && c.went_away, "an idle connection gets GOAWAY and closes");
 	forget(&k);
 	hang_up(&c);
@@ -895,8 +901,8 @@ static void test_connections(void)
 	ok(until(&c, c.went_away) && !gone && !k.over, "a server that stops says GOAWAY and waits");
 	b = text("last", 4);
 	slu_grpc_reply(site.held[1], &b);
-	ok(until(&c, k.over) && says(&k, "last"), "... for what is under way");
-	ok(until(&c, gone), "... and is done then");
+	ok(until(&c, k.over) && says(&k, "last"), "a drain waits for calls under way");
+	ok(until(&c, gone), "a drain ends with the last call");
 	forget(&k);
 	hang_up(&c);
 	unserve();

@@ -286,10 +286,10 @@ static void test_core_job_gone(void)
 	begin(&w, 1);
 	feed_job(&w, "big", 3, true, "yes", "");
 	turn(&w);
-	ok(seen.jobs == 0, "three do not fit");
+	ok(seen.jobs == 0, "a held Job of three pods does not fit two places");
 	feed_job(&w, "big", 2, true, "yes", "");
 	turn(&w);
-	ok(seen.jobs == 1, "two do, after parallelism changed");
+	ok(seen.jobs == 1, "a held Job that was scaled to two pods starts");
 	feed(&w, SLU_KIND_JOB, true,
 	     "{\"metadata\":{\"name\":\"big\",\"namespace\":\"ns\",\"uid\":\"job-big\",\"resourceVersion\":\"%" PRIu64
 	     "\"},\"spec\":{}}",
@@ -332,7 +332,7 @@ static void test_core_failures(void)
 	seen.outcome = SLU_KUBE_FAILED;
 	feed_job(&w, "j", 1, true, "yes", "");
 	turn(&w);
-	ok(seen.jobs == 1, "a resume that fails");
+	ok(seen.jobs == 1, "a held Job is resumed, and the patch fails");
 	later(&w, 6);
 	ok(seen.jobs == 2, "a resume that failed is tried again");
 	seen.outcome = SLU_KUBE_OK;
@@ -466,7 +466,7 @@ static void test_core_refused_beside_running(int backoff)
 		ok(w.evictions == 0 && strstr(w.last_event, "make it again"),
 		   "with backoffLimit 0, where an eviction would end the Job, the pod gets an event: %s",
 		   w.last_event);
-	ok(bound(&w, "j-0") == 1 && differences(&w) == 0, "the other runs on");
+	ok(bound(&w, "j-0") == 1 && differences(&w) == 0, "the other pod of the Job keeps running");
 	close_world(&w);
 }
 

@@ -107,7 +107,7 @@ static void flood_that_fits(void)
 	took = cpu_us() - from;
 	ok(core_fluxjob_of(w.core, "ns", "f1")->life == FLUXJOB_OVER && took < 5000000,
 	   "the FluxJobs end (%d ms)", (int)(took / 1000));
-	gang_starts(&w, "a cluster full of them");
+	gang_starts(&w, "a cluster full of FluxJobs");
 	from = cpu_us();
 	close_world(&w);
 	took = cpu_us() - from;

@@ -549,7 +549,8 @@ static void test_timeouts(void)
 	   "a write without an answer is uncertain: %s", g.error);
 	q.method = SLU_HTTP_GET;
 	g = ask(c, q);
-	ok(g.outcome == SLU_KUBE_RETRYABLE && !g.uncertain, "a read is not");
+	ok(g.outcome == SLU_KUBE_RETRYABLE && !g.uncertain,
+	   "a read without an answer is not uncertain");
 	slu_kube_client_stats(c, &st);
 	ok(st.timeouts == 2 && st.inflight == 0, "time-outs are counted");
 	end(&w, c);

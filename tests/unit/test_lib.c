@@ -113,7 +113,7 @@ static void test_life(void)
 	   "the machine is full");
 	ok(sluice_graph_match(g, SLUICE_MATCH_LATER, 0, s, strlen(s), &r, &err) == SLUICE_LATER &&
 		   r.job == SLUICE_NO_JOB && r.start_s == 100,
-	   "asked about later, nothing booked");
+	   "a match without allocating tells a later start and books nothing");
 	ok(sluice_graph_allocate(g, true, 0, s, strlen(s), &r, &err) == SLUICE_LATER &&
 		   r.start_s == 100 && r.job == 3,
 	   "reserved; the busy one used up a number");
@@ -151,7 +151,8 @@ static void test_life(void)
 	   "a cancelled job is forgotten, no other");
 	sluice_graph_free(copy);
 	s = spec(3, 1, 10);
-	ok(sluice_graph_satisfiable(g, s, strlen(s), &err) == 0, "three nodes of two: never");
+	ok(sluice_graph_satisfiable(g, s, strlen(s), &err) == 0,
+	   "a request for three nodes of a graph with two can never run");
 	s = spec(2, 1, 10);
 	ok(sluice_graph_satisfiable(g, s, strlen(s), &err) == 1, "two nodes fit at some time");
 	ok(sluice_graph_match(g, SLUICE_ALLOCATE, 0, "resources: [", 12, &r, &err) == -EINVAL &&
@@ -189,7 +190,7 @@ static void test_changes(void)
 	   "busy here, not in the copy");
 	ok(sluice_graph_set_rank_status(g, "0-9", SLUICE_UP) == 0 &&
 		   sluice_graph_status(g, "/cluster0/node1", &st) == 0 && st == SLUICE_UP,
-	   "up again, by ranks");
+	   "ranks are set up again");
 	ok(sluice_graph_set_rank_status(g, "all", SLUICE_DOWN) == 0 &&
 		   sluice_graph_rank_status(g, 0, &st) == 0 && st == SLUICE_DOWN,
 	   "\"all\" sets every rank down");
@@ -215,7 +216,8 @@ static void test_changes(void)
 	   "jobs of a copy come and go");
 	more = jgf(3, 2, &n);
 	s = spec(3, 2, 10);
-	ok(sluice_graph_satisfiable(g, s, strlen(s), &err) == 0, "three nodes are not there");
+	ok(sluice_graph_satisfiable(g, s, strlen(s), &err) == 0,
+	   "three nodes of two cores do not fit the graph yet");
 	ok(sluice_graph_add_subgraph(g, more, n, &err) == 0 &&
 		   sluice_graph_satisfiable(g, s, strlen(s), &err) == 1,
 	   "a third node is attached");

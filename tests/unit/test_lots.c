@@ -89,7 +89,7 @@ static struct cost cost_of(bool job, int pods)
 	c.goes = allocated();
 	ok(w.core->groups->table.n == 1 && !w.core->holds->n_stands && !w.core->fluxjobs->n_slots &&
 		   w.core->cluster->pods.n == 1,
-	   "nothing is left of it");
+	   "a lot that is deleted leaves no group, stand-in, slot or pod");
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 	return c;
@@ -127,7 +127,7 @@ static void test_part_of_a_lot(void)
 	ok(g && g->run.n == 1 && g->run.p[0]->slot.n == 4 && !g->others && !g->pod.n,
 	   "its other stand-ins go with the first ones (%u, %u)", g ? g->pod.n : 0,
 	   g ? g->others : 0);
-	ok(!w.core->holds->n_stands, "none is counted any more");
+	ok(!w.core->holds->n_stands, "no stand-in is counted after the Job was resumed");
 	close_world(&w);
 
 	begin(&w, 2);
@@ -147,7 +147,8 @@ static void test_part_of_a_lot(void)
 	ok(differences(&w) == 0, "the books are right");
 	flux(&w, "f", "{min: 2, max: 900, operator: '+', operand: 1}", true);
 	turn(&w);
-	ok(!w.core->groups->table.n && !w.core->cluster->pods.n, "all of it goes");
+	ok(!w.core->groups->table.n && !w.core->cluster->pods.n,
+	   "a deleted FluxJob takes all its slots with it");
 	close_world(&w);
 }
 
@@ -198,7 +199,7 @@ static void test_followers(void)
 	   queued);
 	gone_job(&w, "late");
 	turn(&w);
-	ok(core_members(g) == 1 && g->pod.n == 1, "they go with their Job");
+	ok(core_members(g) == 1 && g->pod.n == 1, "the members of a deleted Job leave the group");
 	close_world(&w);
 }
 

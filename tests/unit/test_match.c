@@ -178,7 +178,8 @@ static void test_time(void)
 	ok(w.res.code == 0 && w.res.at_s == 10 && w.res.end_s == 20 && w.res.reserved,
 	   "all nodes: reserved for the time they end");
 	run(&w, SLU_MATCH_WITHOUT_ALLOCATING_FUTURE, core, 6);
-	ok(w.res.code == 0 && w.res.at_s == 20, "a core after that");
+	ok(w.res.code == 0 && w.res.at_s == 20,
+	   "a core is planned behind the reservation of all nodes");
 	run(&w, SLU_MATCH_ALLOCATE_SATISFIABILITY, five, 6);
 	ok(w.res.code == ENODEV, "a request for five of four nodes never fits");
 	run(&w, SLU_MATCH_SATISFIABILITY, four, 0);
@@ -209,7 +210,7 @@ static void test_shrink(void)
 	run(&w, SLU_MATCH_ALLOCATE, four, 1);
 	slu_vec_push(&part.ranks, 2);
 	ok(slu_match_partial_cancel(w.m, 1, &part, &full, &res) == 0 && !res.code && !full,
-	   "give rank 2 back");
+	   "a partial cancel frees rank 2");
 	g = slu_graph_clone(w.g);
 	copy = slu_match_clone(w.m, g);
 	run(&w, SLU_MATCH_ALLOCATE, whole, 2);
@@ -221,7 +222,7 @@ static void test_shrink(void)
 	slu_match_cancel(w.m, 1, &res);
 	run(&w, SLU_MATCH_ALLOCATE, whole, 3);
 	ok(got(&w, 0, 0, "core0[1:x] core1[1:x] node0[1:s] rack0[1:s] cluster0[1:s] "),
-	   "the rest goes on");
+	   "what is left of the graph is allocated after a removal");
 	{
 		struct world c = { g, copy, SLU_BUF_INIT(1 << 16), { 0 } };
 

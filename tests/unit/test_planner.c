@@ -15,7 +15,7 @@ static void test_small(void)
 	ok(slu_planner_first(&p, 0, 5, 10) == 0,
 	   "the first time is 0, where the planner has a point");
 	ok(slu_planner_first(&p, 1, 5, 1) == -ENOENT, "without a later point there is no answer");
-	ok(slu_planner_first(&p, 0, 5, 11) == -ERANGE, "more than there is");
+	ok(slu_planner_first(&p, 0, 5, 11) == -ERANGE, "a request above the total is out of range");
 	ok(slu_planner_add(&p, 10, 10, 6) == 0 && slu_planner_add(&p, 15, 10, 5) == -EINVAL,
 	   "a span is booked, a second one finds no room");
 	ok(slu_planner_add(&p, 15, 10, 4) == 0 && slu_planner_during(&p, 0, 16) == 0,

@@ -75,7 +75,7 @@ static void line(void)
 			KIT_SPEC(.first_seen_us = 100 + i * 37 % 23, .priority = i % 3));
 	kit_at(&k, 0);
 	is(slu_queue_each(k.q, step, &w), 0, "line: every job is visited");
-	is(w.last, 58u, "line: all of them");
+	is(w.last, 58u, "line: the walk over the queue visits all jobs");
 	is(w.wrong, 0u, "line: in the order they are told one by one");
 	kit_done(&k);
 }
@@ -105,10 +105,10 @@ static void hold_release_cancel(void)
 	kit_at(&k, 4);
 	is(k.start[3], 4, "cancel: a running job's room is free at once");
 	is(kit_do(&k, SLU_EV_CANCEL, 1), -ENOENT, "cancel: twice is an error");
-	is(kit_do(&k, SLU_EV_CANCEL, 2), 0, "cancel: a held job");
+	is(kit_do(&k, SLU_EV_CANCEL, 2), 0, "cancel: a held job is cancelled");
 	kit_do(&k, SLU_EV_END, 3);
 	kit_at(&k, 5);
-	is(slu_queue_each(k.q, NULL, NULL), 0, "cancel: nothing is left");
+	is(slu_queue_each(k.q, NULL, NULL), 0, "cancel: the queue is empty afterwards");
 	kit_done(&k);
 }
 
@@ -122,7 +122,8 @@ static void promise(void)
 	kit_job(&k, 2, 4, 10, NULL);
 	kit_at(&k, 0);
 	is(k.planned[2], 10, "promise: 2 at 10");
-	ok(k.cause[2] == SLU_CAUSE_NEW && k.was[2] == SLU_TIME_NONE, "promise: it is new");
+	ok(k.cause[2] == SLU_CAUSE_NEW && k.was[2] == SLU_TIME_NONE,
+	   "promise: the cause of a first promise is \"new\"");
 	k.now = 1;
 	kit_job(&k, 3, 4, 100, KIT_SPEC(.priority = 99));
 	kit_at(&k, 1);
@@ -132,7 +133,7 @@ static void promise(void)
 	kit_do(&k, SLU_EV_END, 1);
 	kit_at(&k, 1);
 	is(k.start[2], 1, "promise: 2 starts as soon as it can");
-	ok(k.how[2] == SLU_HOW_RESERVED, "promise: from its reservation");
+	ok(k.how[2] == SLU_HOW_RESERVED, "promise: the job starts from its reservation");
 	ok(k.planned[3] == 11 && k.was[3] == 20 && k.cause[3] == SLU_CAUSE_EARLY_END,
 	   "promise: 3 moves from 20 to 11 because of an early end");
 	/* A node goes down: the machine shrank, and 3 cannot run at all until it is back. */
@@ -259,7 +260,7 @@ static void limits(void)
 	kit_job(&k, 1, 1, 0, KIT_SPEC(.user = "ann"));
 	kit_at(&k, 0);
 	slu_queue_job(k.q, 1, &v);
-	is(v.limit_s, 7, "limit: the default duration");
+	is(v.limit_s, 7, "limit: a job without a limit gets the default duration");
 	kit_job(&k, 2, 1, 10, KIT_SPEC(.user = "ann"));
 	kit_job(&k, 3, 1, 10, KIT_SPEC(.user = "ann"));
 	kit_job(&k, 4, 1, 10, KIT_SPEC(.user = "ann"));
@@ -276,7 +277,8 @@ static void limits(void)
 	is(k.start[6], 3, "limit: cat's turn when bob has gone");
 	kit_do(&k, SLU_EV_END, 1);
 	kit_at(&k, 4);
-	ok(k.start[2] == 4 && k.start[3] == SLU_TIME_NONE, "limit: then ann's next");
+	ok(k.start[2] == 4 && k.start[3] == SLU_TIME_NONE,
+	   "limit: when one of ann's jobs ends, her next one starts");
 	kit_done(&k);
 }
 
@@ -309,7 +311,7 @@ static void queues(void)
 		kit_job(&k, j, 1, 15, KIT_SPEC(.queue = "batch"));
 		kit_at(&k, k.now);
 	}
-	is(k.planned[4], 20, "queues: and keeps it");
+	is(k.planned[4], 20, "queues: the job keeps its reservation");
 	/* By 5 none could start that would not end before 20. */
 	ok(k.start[10] == 0 && k.start[12] == 2 && k.start[16] == SLU_TIME_NONE,
 	   "queues: batch fills the gap in front of it and no more");
@@ -370,7 +372,7 @@ static void spans(void)
 	k.now = 35;
 	kit_do(&k, SLU_EV_END, 5);
 	kit_at(&k, 35);
-	is(k.start[4], 35, "spans: then bob may");
+	is(k.start[4], 35, "spans: a job of bob starts after the span");
 	kit_done(&k);
 }
 
@@ -568,23 +570,23 @@ static void node_back_with_work(void)
 	part.node = kit_find(&k, "n0");
 	ev.kind = SLU_EV_END_SLOTS;
 	ev.size = 4;
-	is(kit_apply(&k, &ev), 0, "back: the others end");
+	is(kit_apply(&k, &ev), 0, "back: the slots on other nodes end");
 	ok(slu_queue_job(k.q, 1, &v) == 0 && v.state == SLU_JOB_RUNNING,
-	   "back: it runs where no node is");
+	   "back: the job runs although its node is gone");
 	kit_node(&k, "n1", 4, NULL, NULL);
 	ev.kind = SLU_EV_REGAIN;
 	part.node = kit_find(&k, "n1");
 	is(kit_apply(&k, &ev), 0, "back: the node comes back with its slots");
 	kit_job(&k, 2, 5, 10, NULL);
 	is(kit_at(&k, 1), 0, "back: the books are right (%s)", k.err.text);
-	is(k.planned[2], 100, "back: they count until its end");
+	is(k.planned[2], 100, "back: the regained slots count until the job's limit");
 	ev.job = 2;
 	is(kit_apply(&k, &ev), -EINVAL, "back: a waiting job has no slots to regain");
 	ev = (struct slu_event){ .kind = SLU_EV_END_SLOTS, .job = 1, .part = &part, .n_part = 1 };
-	is(kit_apply(&k, &ev), 0, "back: they end");
-	is(slu_queue_job(k.q, 1, &v), -ENOENT, "back: and with them the job");
+	is(kit_apply(&k, &ev), 0, "back: the regained slots end");
+	is(slu_queue_job(k.q, 1, &v), -ENOENT, "back: the job ends with its last slots");
 	kit_at(&k, 2);
-	is(k.start[2], 2, "back: whoever waits for their room starts");
+	is(k.start[2], 2, "back: the job that waits for their room starts");
 	kit_done(&k);
 }
 
@@ -639,15 +641,16 @@ static void overfilled_by_others(void)
 	kit_job(&k, 1, 4, 20, NULL);
 	kit_at(&k, 5);
 	is(k.start[1], 5, "overfull: the node is full");
-	is(kit_runs(&k, 2, 2, 30), 0, "overfull: and takes what runs there");
-	ok(!slu_queue_check(k.q, k.now, &k.err), "overfull: nobody's mistake (%s)", k.err.text);
-	is(kit_at(&k, 5), 0, "overfull: nor after a pass (%s)", k.err.text);
+	is(kit_runs(&k, 2, 2, 30), 0, "overfull: a full node takes a running job");
+	ok(!slu_queue_check(k.q, k.now, &k.err),
+	   "overfull: an overfull node breaks no invariant (%s)", k.err.text);
+	is(kit_at(&k, 5), 0, "overfull: no invariant is broken after a pass (%s)", k.err.text);
 	kit_job(&k, 3, 3, 10, NULL);
-	is(kit_at(&k, 6), 0, "overfull: nor later (%s)", k.err.text);
-	is(k.planned[3], 35, "overfull: nothing is put on top");
+	is(kit_at(&k, 6), 0, "overfull: no invariant is broken a second later (%s)", k.err.text);
+	is(k.planned[3], 35, "overfull: no job is planned on the node before both have ended");
 	is(kit_runs(&k, 4, 4, 40), 0, "overfull: a full node takes running work once more");
-	is(kit_at(&k, 6), 0, "overfull: what was planned there moves (%s)", k.err.text);
-	is(k.planned[3], 46, "overfull: behind all of it");
+	is(kit_at(&k, 6), 0, "overfull: the job planned there moves (%s)", k.err.text);
+	is(k.planned[3], 46, "overfull: the job is planned behind all running work");
 	kit_done(&k);
 }
 
@@ -658,17 +661,17 @@ static void bad_records(void)
 	kit_new(&k, 1, 1, SLU_POLICY_EASY);
 	is(kit_job(&k, 0, 1, 10, NULL), -EINVAL, "bad: a job with id 0 is refused");
 	is(kit_job(&k, 1, 1, -1, NULL), -EINVAL, "bad: a negative limit is refused");
-	is(kit_job(&k, 1, 1, 10, NULL), 0, "bad: a good one");
-	is(kit_job(&k, 1, 1, 10, NULL), -EEXIST, "bad: the same again");
-	is(kit_do(&k, SLU_EV_END, 5), -ENOENT, "bad: end of nobody");
-	is(kit_do(&k, SLU_EV_END_SLOTS, 1), -EINVAL, "bad: slots of a waiting job");
-	is(kit_do(&k, SLU_EV_TAKE_BACK, 1), -EINVAL, "bad: take back what was not given");
+	is(kit_job(&k, 1, 1, 10, NULL), 0, "bad: a valid job is accepted");
+	is(kit_job(&k, 1, 1, 10, NULL), -EEXIST, "bad: a second job with the same id is refused");
+	is(kit_do(&k, SLU_EV_END, 5), -ENOENT, "bad: the end of an unknown job is refused");
+	is(kit_do(&k, SLU_EV_END_SLOTS, 1), -EINVAL, "bad: slots of a waiting job cannot end");
+	is(kit_do(&k, SLU_EV_TAKE_BACK, 1), -EINVAL, "bad: a waiting job cannot be taken back");
 	struct slu_event node = { .kind = SLU_EV_NODE_DOWN, .node = 12345 };
 
-	is(kit_apply(&k, &node), -ENOENT, "bad: no such node");
+	is(kit_apply(&k, &node), -ENOENT, "bad: an unknown node is refused");
 	kit_at(&k, 10);
 	k.now = 9;
-	is(kit_do(&k, SLU_EV_TICK, 0), -EINVAL, "bad: time runs backwards");
+	is(kit_do(&k, SLU_EV_TICK, 0), -EINVAL, "bad: a time before the last one is refused");
 	kit_done(&k);
 }
 
@@ -757,15 +760,15 @@ static void roles_apart(void)
 	ok(k.nnode[2] == 3 && k.node[2][1] == k.node[2][2] && k.node[2][0] != k.node[2][1],
 	   "apart: two of its roles share a node");
 
-	is(submit_apart(&k, 3, 4, &log), 0, "apart: the same as bytes");
-	is(slu_event_decode(log.p, log.n, NULL, &box, &k.err), 0, "apart: and back (%s)",
-	   k.err.text);
-	is(kit_apply(&k, &box.ev), 0, "apart: submitted from there");
+	is(submit_apart(&k, 3, 4, &log), 0, "apart: the event is encoded");
+	is(slu_event_decode(log.p, log.n, NULL, &box, &k.err), 0,
+	   "apart: the event is decoded (%s)", k.err.text);
+	is(kit_apply(&k, &box.ev), 0, "apart: the decoded event is applied");
 	kit_at(&k, 0);
 	ok(k.never[3], "apart: two nodes are not enough for it either");
 	kit_node(&k, "n2", 8, NULL, NULL);
 	kit_at(&k, 0);
-	ok(k.start[1] == 0 && k.start[3] == 0, "apart: three are");
+	ok(k.start[1] == 0 && k.start[3] == 0, "apart: three nodes are enough for 1 and 3");
 	slu_event_box_done(&box);
 	slu_buf_done(&log);
 	kit_done(&k);
@@ -796,18 +799,19 @@ static void promised_before(void)
 	is(promise_again(&k, 5, 12), 0, "before: 5 had been promised a time that is taken");
 	ok(k.planned[2] == 10 && k.planned[3] == 20 && k.planned[4] == 33,
 	   "before: jobs 2, 3 and 4 have the times they had been promised");
-	is(k.planned[5], 83, "before: the next time after it for the other");
-	is(k.start[5], SLU_TIME_NONE, "before: but nobody starts by that");
+	is(k.planned[5], 83, "before: 5 gets the next free time");
+	is(k.start[5], SLU_TIME_NONE, "before: a restored promise starts no job");
 	kit_at(&k, 2);
 	ok(k.planned[2] == 10 && k.planned[3] == 20, "before: the urgent one does not take it");
 	is(k.planned[4], 30, "before: an earlier time is found");
-	is(k.start[5], 2, "before: who can start without harm does");
+	is(k.start[5], 2, "before: a job that delays no promise starts");
 	is(promise_again(&k, 5, 40), 0, "before: an old promise means nothing to a running job");
 	is(promise_again(&k, 2, 40), 0,
 	   "before: an old promise means nothing to a job that has one");
 	is(k.planned[2], 10, "before: a promise that exists stands");
-	is(promise_again(&k, 9, 40), -ENOENT, "before: nobody is unknown");
-	is(promise_again(&k, 2, SLU_TIME_NONE), -EINVAL, "before: never is no time");
+	is(promise_again(&k, 9, 40), -ENOENT, "before: a promise for an unknown job is refused");
+	is(promise_again(&k, 2, SLU_TIME_NONE), -EINVAL,
+	   "before: a promise without a time is refused");
 	kit_done(&k);
 }
 

@@ -72,9 +72,11 @@ static void beyond(void)
 	kit_at(&k, 0);
 	slu_forecast_new(k.q, 0, &f, NULL);
 	is(slu_forecast_run(f, UINT32_MAX, NULL), 1, "beyond: the forecast is complete");
-	is(slu_forecast_steps(f), SLU_FORECAST_STEPS, "beyond: at a bounded price");
-	is(slu_forecast_start(f, 1000), 9990, "beyond: a near one");
-	ok(!slu_forecast_rough(f, 1000) && slu_forecast_rough(f, n), "beyond: who is rough");
+	is(slu_forecast_steps(f), SLU_FORECAST_STEPS,
+	   "beyond: the forecast takes a bounded number of steps");
+	is(slu_forecast_start(f, 1000), 9990, "beyond: the start of a job near the head is exact");
+	ok(!slu_forecast_rough(f, 1000) && slu_forecast_rough(f, n),
+	   "beyond: only jobs far behind have a rough start");
 	last = slu_forecast_start(f, n);
 	ok(llabs(last - (int64_t)(n - 1) * 10) <= 20, "beyond: the last at %" PRId64, last);
 	slu_forecast_free(f);
@@ -108,14 +110,15 @@ static void beside_a_promise(void)
 	is(k.start[3], 0, "beside: c has passed b");
 	is(slu_queue_explain(k.q, 0, 2, 100, &x, NULL), 0, "beside: the waiting job is explained");
 	ok(x.promised && x.start_s == 100 && x.n_passed == 1, "beside: promised 100, passed once");
-	ok(passed_by(&x, "c", SLU_PASS_BESIDE, 0, false), "beside: by c, harm 0 s");
+	ok(passed_by(&x, "c", SLU_PASS_BESIDE, 0, false), "beside: passed by c, which costs 0 s");
 	slu_passer_text(&x.passer[0], text, sizeof text);
 	ok(!strcmp(text, "job c (2 slots) at 0: started beside its promise; delay 0s"), "%s (%s)",
 	   "beside: the passer is described in words", text);
 	is(slu_queue_explain(k.q, 0, 9, 100, &x, NULL), -ENOENT,
 	   "beside: an unknown job has no explanation");
-	is(slu_queue_explain(k.q, 0, 1, 100, &x, NULL), 0, "beside: one that runs");
-	ok(!x.n_passed && !x.n_help, "beside: has nothing to explain");
+	is(slu_queue_explain(k.q, 0, 1, 100, &x, NULL), 0,
+	   "beside: a running job can be asked about");
+	ok(!x.n_passed && !x.n_help, "beside: a running job has nothing to explain");
 	kit_done(&k);
 }
 
@@ -131,7 +134,7 @@ static void runs_since(struct kit *k, slu_job_id id, int64_t limit, int64_t star
 		.kind = SLU_EV_RUNNING, .part = &at, .n_part = 1, .start_s = start_s
 	};
 
-	is(kit_job_as(k, id, 1, limit, more, &ev), 0, "restart: it runs");
+	is(kit_job_as(k, id, 1, limit, more, &ev), 0, "restart: a job runs");
 }
 
 static void after_restart(bool running_first)
@@ -153,7 +156,8 @@ static void after_restart(bool running_first)
 	if (running_first)
 		kit_job(&k, 2, 4, 200, wide);
 	kit_at(&k, 30);
-	is(slu_queue_explain(k.q, 30, 2, 100, &x, NULL), 0, "restart: explained");
+	is(slu_queue_explain(k.q, 30, 2, 100, &x, NULL), 0,
+	   "restart: the waiting job is explained");
 	is(x.n_passed, 1, "restart: passed by one, the other ran before it came");
 	ok(passed_by(&x, "thin", SLU_PASS_SHORTER, 65, false),
 	   "restart: by thin, which ends at 120; the other ends at 55");
@@ -183,11 +187,11 @@ static void harm(void)
 	kit_do(&k, SLU_EV_END, 4);
 	kit_at(&k, 3);
 	is(slu_queue_explain(k.q, 3, 2, 100, &x, NULL), 0, "harm: the waiting job is explained");
-	is(x.n_passed, 2, "harm: passed by two");
+	is(x.n_passed, 2, "harm: two jobs have passed the waiting one");
 	ok(passed_by(&x, "thin", SLU_PASS_SHORTER, 90, false), "harm: thin costs 90 s");
 	ok(passed_by(&x, "brief", SLU_PASS_SHORTER, 3, true), "harm: brief at most 3 s");
 	is(x.start_s, 100, "harm: starts when thin is over");
-	ok(!x.promised, "harm: which is no promise");
+	ok(!x.promised, "harm: its start is no promise");
 	if (ok(x.n_help > 0 && x.help[0].kind == SLU_HELP_SLOTS && x.help[0].value == 1 &&
 		       x.help[0].start_s == 3,
 	       "harm: fewer slots would help"))
@@ -195,11 +199,11 @@ static void harm(void)
 	ok(!strcmp(text, "with 1 slot: it would start now"), "%s (%s)",
 	   "harm: the help is described in words", text);
 	ok(!slu_queue_check(k.q, 3, &k.err), "harm: the queue is as it was (%s)", k.err.text);
-	is(k.start[2], SLU_TIME_NONE, "harm: nothing was started");
+	is(k.start[2], SLU_TIME_NONE, "harm: explaining starts no job");
 	/* A start that was taken back passed nobody. */
 	kit_do(&k, SLU_EV_TAKE_BACK, 3);
 	slu_queue_explain(k.q, 3, 2, 100, &x, NULL);
-	is(x.n_passed, 1, "harm: what was taken back does not count");
+	is(x.n_passed, 1, "harm: a start that was taken back does not count");
 	kit_done(&k);
 }
 

@@ -104,7 +104,7 @@ static void looks_on_demand(void)
 	is(k.start[2], SLU_TIME_NONE, "look: who may not start does not");
 	slu_job_id job;
 
-	is(slu_queue_overlooked(k.q, &job, NULL), 0, "look: nobody is overlooked");
+	is(slu_queue_overlooked(k.q, &job, NULL), 0, "look: no job is overlooked");
 	kit_done(&k);
 }
 
@@ -125,31 +125,33 @@ static void full(void)
 		kit_job(&k, j, 1, 10, KIT_SPEC(.priority = j == 6));
 	ok(!k.refused[3] && k.refused[4] == 1 && k.refused[5] == 1 && k.refused[6] == 1,
 	   "full: two wait, three are told (%s)", k.text[4]);
-	is(slu_queue_why(k.q, 0, 4, &w, NULL), 0, "full: it is asked why");
+	is(slu_queue_why(k.q, 0, 4, &w, NULL), 0,
+	   "full: the queue explains the job that stays outside");
 	ok(w.state == SLU_JOB_BLOCKED && strstr(w.reason, "enters when"),
 	   "full: the reason says when the job enters (%s)", w.reason);
 	slu_why_done(&w);
-	is(kit_job(&k, 7, 1, 10, KIT_SPEC(.member = true)), 0, "full: a member of a running gang");
-	is(k.refused[7], 0, "full: belongs to those inside");
+	is(kit_job(&k, 7, 1, 10, KIT_SPEC(.member = true)), 0,
+	   "full: a member of a running gang is submitted");
+	is(k.refused[7], 0, "full: a member of a running gang is always let in");
 	k.now = 1;
 	kit_do(&k, SLU_EV_CANCEL, 2);
 	kit_at(&k, 1);
 	struct slu_job_view v;
 
 	ok(!slu_queue_job(k.q, 6, &v) && v.state == SLU_JOB_WAITING,
-	   "full: the urgent one is let in");
+	   "full: the urgent job is let in");
 	ok(!slu_queue_job(k.q, 4, &v) && v.state == SLU_JOB_BLOCKED,
-	   "full: the next stays outside");
+	   "full: the next job stays outside");
 	kit_do(&k, SLU_EV_CANCEL, 5);
 	kit_do(&k, SLU_EV_END, 1);
 	kit_at(&k, 2);
 	ok(!slu_queue_job(k.q, 4, &v) && v.state == SLU_JOB_WAITING,
-	   "full: somebody started, and it is let in in the same pass");
+	   "full: when a job starts, the next is let in in the same pass");
 	c.limit.max_waiting = 1;
 	kit_queue(&k, &c);
 	kit_at(&k, 3);
 	ok(!slu_queue_job(k.q, 4, &v) && v.state == SLU_JOB_WAITING,
-	   "full: a lower limit sends nobody out");
+	   "full: a lower limit sends no job out");
 	kit_done(&k);
 }
 

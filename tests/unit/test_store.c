@@ -741,7 +741,8 @@ static void test_journal_outage(void)
 	   h.why);
 	for (uint64_t i = 0; i < 3; i++)
 		slu_journal_submit(j, one_job(i + 1), &ticket);
-	ok(slu_journal_submit(j, one_job(9), &ticket) == -EAGAIN, "the line is bounded");
+	ok(slu_journal_submit(j, one_job(9), &ticket) == -EAGAIN,
+	   "a journal with a full queue refuses the next batch");
 	ok(slu_journal_durable(j) == 0, "nothing is called durable meanwhile");
 	mkdir(sub, 0700);
 	ok(await(&w, j, SLU_JOURNAL_OK, 3), "when it comes, the journal catches up");
