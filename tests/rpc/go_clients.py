@@ -116,8 +116,7 @@ def h2spec():
 
 
 def test_h2spec():
-    """Whether its next frame comes before the answer to its last is a race in some of its cases, so a case has to fail every time."""
-    wrong = h2spec()
-    for _ in range(3):
-        wrong = wrong and wrong & h2spec()
-    assert not wrong
+    """Some of its cases send a frame while the answer to the one before is under way: whichever comes first, nothing may fail, so it runs
+    several times and each run counts."""
+    for _ in range(4):
+        assert not h2spec()
