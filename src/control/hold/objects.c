@@ -386,7 +386,8 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 	h = core_held_find(c, o->uid);
 	if (h && core_ahead_is(h))
 		core_held_again(c, h); /* the object may need no stand-ins, or no longer any */
-	if (gone || !held || !p->group)
+	/* Of a Job that was resumed ahead also a pod that has started: it needs no stand-in. */
+	if (gone || !p->group || !(held || (h && core_ahead_is(h))))
 		return;
 	core_source(c, p->k, &src);
 	for (uint32_t i = src.n_owners; i-- > 0;) {

@@ -390,7 +390,8 @@ void core_held_written(struct slu_core *c, const struct slu_rec_written *w)
 	if (!s || s->state != SLOT_BINDING)
 		return;
 	if (w->outcome == SLU_KUBE_OK && s->pod->binds) {
-		if (place_is_lost(c, r, s)) /* while the answer was on its way */
+		/* While the answer was on its way the place was lost, or the Job was deleted. */
+		if (place_is_lost(c, r, s) || s->pod->leaving || s->pod->k->o.meta.deleted_us)
 			core_slot_to(c, r, s, SLOT_FAILED);
 		else
 			core_slot_bind(c, r, s);

@@ -373,6 +373,10 @@ static void settle_group(struct slu_core *c, struct group *g)
 		if (!g->run.n) {
 			core_group_unkeep(c, g);
 			core_group_end(c, g);
+		} else if (core_life_look(c,
+					  g)) { /* its object may make more or fewer than before */
+			core_life_size(c, g, g->named);
+			core_group_keep(c, g);
 		}
 		return;
 	}

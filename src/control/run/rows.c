@@ -130,6 +130,12 @@ uint64_t core_keep_sum(const struct slu_store_job *j)
 	return slu_hash_u64(h ^ slu_hash_bytes(j->cause, strlen(j->cause)));
 }
 
+/* Pods of a resumed Job that have not been seen yet. */
+static uint32_t to_come(const struct run *r)
+{
+	return r && r->appears ? r->n_slot[SLOT_VACANT] : 0;
+}
+
 /* Write the row if it differs from the one that is there. */
 static int put_row(struct slu_core *c, struct group *g, const struct run *r, uint64_t id,
 		   enum slu_store_job_state state)
@@ -150,7 +156,7 @@ static int put_row(struct slu_core *c, struct group *g, const struct run *r, uin
 				   .size = g->wish.min,
 				   .min_size = g->wish.min,
 				   .max_size = g->wish.max,
-				   .current_size = core_members(g),
+				   .current_size = core_members(g) + to_come(r),
 				   .limit_s = g->wish.duration_s,
 				   .begin_s = g->wish.begin_s,
 				   .deadline_s = g->wish.deadline_s };
