@@ -1,12 +1,13 @@
 /* What changes about a gang while it waits or runs: priority, limit, deadline, begin, queue. */
 #include "core_kit.h"
 
+#include "control/frame/frame.h"
 #include "store/store.h"
 
 static void change(struct world *w, enum slu_ask what, const char *name, int64_t value)
 {
 	question(w, name, &(struct slu_rec_ask){ .what = what, .value = value });
-	for (int i = 0; i < 500 && w->answer_rc == 1; i++) { /* the answer waits for the store */
+	for (int i = 0; i < 10000 && w->answer_rc == 1; i++) { /* the answer waits for the store */
 		turn(w);
 		usleep(1000);
 	}
@@ -409,12 +410,19 @@ static void again(struct world *w, const char *store)
 	again_as(w, store, "True");
 }
 
-/* A turn, and time for the store to write. */
+/* Turns, each of which waits until the store has written everything; ten seconds are enough on any
+ * machine. */
 static void turn_kept(struct world *w)
 {
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0, naps = 0; i < 20; i++) {
+		struct slu_journal_health h;
+
 		turn(w);
-		usleep(2000);
+		slu_intents_health(w->core->door, &h);
+		for (; h.waiting && naps < 10000; naps++) {
+			usleep(1000);
+			slu_intents_health(w->core->door, &h);
+		}
 	}
 }
 
@@ -486,7 +494,7 @@ static void test_restart(void)
 		usleep(2000);
 		turn(&w);
 	}
-	for (int i = 0; i < 500 && !bound(&w, "a"); i++) {
+	for (int i = 0; i < 5000 && !bound(&w, "a"); i++) {
 		usleep(2000);
 		turn(&w);
 	}
