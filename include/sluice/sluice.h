@@ -269,9 +269,9 @@ struct sluice_machine_stats {
 void sluice_machine_stats(const struct sluice_machine *m, struct sluice_machine_stats *out);
 
 /* Sets of nodes: which a role may use.  Counted: _unref() ends one ownership, NULL is fine.  A
- * machine may keep a set beyond the call; one that changes between two calls is noticed.  Threads
- * may share a set that nobody changes any more.  It knows nodes by their index, which a new node
- * may have from one that was removed: make sets anew when nodes come and go. */
+ * machine may keep a set beyond the call, and notices if the set changes between two calls.  Threads
+ * may share a set that no thread changes.  A set knows nodes by their index, and a new node may get
+ * the index of one that was removed: make new sets when nodes come and go. */
 struct sluice_nodeset;
 struct sluice_nodeset *sluice_nodeset_new(void);
 struct sluice_nodeset *sluice_nodeset_ref(struct sluice_nodeset *s);

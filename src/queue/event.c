@@ -272,7 +272,7 @@ static int set_stands(struct slu_queue *q, uint32_t j, bool stands, struct slu_e
 	queue_tally(q, j, TALLY_RUNNING, -1);
 	job->stands = stands;
 	queue_tally(q, j, TALLY_RUNNING, 1);
-	if (!stands) /* somebody may start who was beyond the limit */
+	if (!stands) /* a job that was beyond the limit may start */
 		queue_plan_look(q);
 	return 0;
 }

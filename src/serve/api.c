@@ -20,7 +20,7 @@ enum endpoint { ENDPOINT_SOCKET, ENDPOINT_HTTPS, ENDPOINT_HEALTH, ENDPOINTS };
 
 /* Any client in the cluster may connect to HTTPS, so the probes and the operator's socket have connections of
  * their own. */
-static const struct slu_pool_options door_pool[ENDPOINTS] = {
+static const struct slu_pool_options endpoint_pool[ENDPOINTS] = {
 	[ENDPOINT_SOCKET] = { .max_connections = 128, .one_source = true },
 	[ENDPOINT_HTTPS] = { .max_connections = 512 },
 	[ENDPOINT_HEALTH] = { .max_connections = 128,
@@ -689,7 +689,7 @@ static int open_endpoint(struct slu_api *a, enum endpoint d, const char *where, 
 	}
 	if (rc < 0)
 		return slu_fail_prefix(err, rc, "%s", setting[d]);
-	slu_server_pool(a->server, rc, &door_pool[d]);
+	slu_server_pool(a->server, rc, &endpoint_pool[d]);
 	a->listener[d] = rc;
 	return 0;
 }
