@@ -129,7 +129,7 @@ static const struct {
 	{ 100625, "nodes that refused a member are avoided as long as before" },
 	{ 300078, "nodes that refused a member and are gone" },
 	{ 310182, "a held Job that is scaled while its resume is on its way" },
-	{ 310255, "a Job that was resumed ahead and whose pods run makes no other pods" },
+	{ 310255, "a Job that was resumed ahead and whose pods run gets no other places" },
 	{ 700594, "a pod whose Job was deleted while it was let go is not bound" },
 	{ 400011, "jobs of a queue that a reload renamed", 1 },
 	{ 400100, "a job that a reload would have refused had it come later", 1 },
