@@ -2,8 +2,12 @@
 
 #include "kube/layout_internal.h"
 
-struct sum {
-	struct slu_kamount a[SLU_KREQUESTS_MAX];
+/* Every resource has a number, so that a thousand init containers are added up without comparing names
+ * again and again. */
+struct sums {
+	const char *name[SLU_KREQUESTS_MAX];
+	int64_t all[SLU_KREQUESTS_MAX], init[SLU_KREQUESTS_MAX], side[SLU_KREQUESTS_MAX],
+		one[SLU_KREQUESTS_MAX];
 	uint16_t n;
 	bool bad;
 };
@@ -23,48 +27,58 @@ static const struct slu_kamount *amount_named(const struct slu_kamount *a, uint1
 	return NULL;
 }
 
-static struct slu_kamount *slot(struct sum *s, const char *name)
+/* The number of the resource; -1: there are too many. */
+static int number_of(struct sums *s, const char *name)
 {
 	for (uint16_t i = 0; i < s->n; i++)
-		if (is_same(s->a[i].name, name))
-			return &s->a[i];
+		if (is_same(s->name[i], name))
+			return i;
 	if (s->n == SLU_KREQUESTS_MAX) {
 		s->bad = true;
-		return NULL;
+		return -1;
 	}
-	s->a[s->n] = (struct slu_kamount){ .name = name };
-	return &s->a[s->n++];
+	s->name[s->n] = name;
+	s->all[s->n] = s->init[s->n] = s->side[s->n] = s->one[s->n] = 0;
+	return s->n++;
 }
 
-static void sum_amounts(struct sum *s, const struct slu_kamount *a, uint16_t n)
+static void add_to(struct sums *s, int64_t *to, int64_t amount)
+{
+	if (slu_add_i64(*to, amount, to) == 0)
+		return;
+	*to = INT64_MAX;
+	s->bad = true;
+}
+
+static void sum_amounts(struct sums *s, int64_t *to, const struct slu_kamount *a, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++) {
-		struct slu_kamount *t = slot(s, a[i].name);
+		int at = number_of(s, a[i].name);
 
-		if (t && slu_add_i64(t->amount, a[i].amount, &t->amount) < 0) {
-			t->amount = INT64_MAX;
-			s->bad = true;
-		}
+		if (at >= 0)
+			add_to(s, &to[at], a[i].amount);
 	}
 }
 
-static void raise_to(struct sum *s, const struct slu_kamount *a, uint16_t n)
-{
-	for (uint16_t i = 0; i < n; i++) {
-		struct slu_kamount *t = slot(s, a[i].name);
-
-		if (t)
-			t->amount = SLU_MAX(t->amount, a[i].amount);
-	}
-}
-
-static void add_container(struct sum *s, const struct slu_kcontainer *k,
+static void add_container(struct sums *s, int64_t *to, const struct slu_kcontainer *k,
 			  const struct slu_kamount *missing, uint16_t nmissing)
 {
-	sum_amounts(s, k->requests, k->nrequests);
+	sum_amounts(s, to, k->requests, k->nrequests);
 	for (uint16_t i = 0; i < nmissing; i++)
 		if (!amount_named(k->requests, k->nrequests, missing[i].name))
-			sum_amounts(s, &missing[i], 1);
+			sum_amounts(s, to, &missing[i], 1);
+}
+
+/* An init container runs beside the sidecars in front of it. */
+static void add_init(struct sums *s, const struct slu_kcontainer *k,
+		     const struct slu_kamount *missing, uint16_t nmissing)
+{
+	memset(s->one, 0, s->n * sizeof *s->one);
+	add_container(s, s->one, k, missing, nmissing);
+	for (uint16_t i = 0; i < s->n; i++) {
+		add_to(s, &s->one[i], s->side[i]);
+		s->init[i] = SLU_MAX(s->init[i], s->one[i]);
+	}
 }
 
 static bool is_pod_level(const char *name)
@@ -74,64 +88,59 @@ static bool is_pod_level(const char *name)
 
 /* A limit without a request counts as the request for a resource that no container requests
  * (huge pages: always). */
-static void replace_by_level(struct sum *all, const struct slu_kdemand *d)
+static void replace_by_level(struct sums *s, const struct slu_kdemand *d)
 {
 	for (uint16_t i = 0; i < d->nlevel; i++) {
-		struct slu_kamount *t = is_pod_level(d->level[i].name) ? slot(all, d->level[i].name)
-								       : NULL;
+		int at = is_pod_level(d->level[i].name) ? number_of(s, d->level[i].name) : -1;
 
-		if (t)
-			t->amount = d->level[i].amount;
+		if (at >= 0)
+			s->all[at] = d->level[i].amount;
 	}
 	for (uint16_t i = 0; i < d->nlevel_limits; i++) {
 		const struct slu_kamount *a = &d->level_limits[i];
-		struct slu_kamount *t;
+		uint16_t known = s->n;
+		int at = is_pod_level(a->name) && !amount_named(d->level, d->nlevel, a->name)
+				 ? number_of(s, a->name)
+				 : -1;
 
-		if (!is_pod_level(a->name) || amount_named(d->level, d->nlevel, a->name) ||
-		    (amount_named(all->a, all->n, a->name) && a->name[0] != 'h'))
-			continue;
-		t = slot(all, a->name);
-		if (t)
-			t->amount = a->amount;
+		if (at >= known || (at >= 0 && a->name[0] == 'h'))
+			s->all[at] = a->amount;
 	}
 }
 
 uint16_t slu_krequests(const struct slu_kdemand *d, const struct slu_kamount *missing,
 		       uint16_t nmissing, struct slu_kamount out[SLU_KREQUESTS_MAX], bool *bad)
 {
-	struct sum all, init, side, one;
+	struct sums s;
 	uint16_t n = 0;
 
-	all.n = init.n = side.n = 0;
-	all.bad = init.bad = side.bad = one.bad = false;
+	s.n = 0;
+	s.bad = false;
 	for (uint16_t i = 0; i < d->ncontainers; i++) {
 		const struct slu_kcontainer *k = &d->containers[i];
 
-		if (k->role == SLU_CONTAINER_APP) {
-			add_container(&all, k, missing, nmissing);
-		} else if (k->role == SLU_CONTAINER_SIDECAR) {
-			add_container(&all, k, missing, nmissing);
-			add_container(&side, k, missing, nmissing);
-			raise_to(&init, side.a, side.n);
-		} else {
-			one.n = 0;
-			add_container(&one, k, missing, nmissing);
-			sum_amounts(&one, side.a, side.n);
-			raise_to(&init, one.a, one.n);
+		if (k->role == SLU_CONTAINER_INIT) {
+			add_init(&s, k, missing, nmissing);
+			continue;
 		}
+		add_container(&s, s.all, k, missing, nmissing);
+		if (k->role == SLU_CONTAINER_SIDECAR)
+			add_container(&s, s.side, k, missing, nmissing);
 	}
-	raise_to(&all, init.a, init.n);
-	replace_by_level(&all, d);
-	sum_amounts(&all, d->overhead, d->noverhead);
-	*bad = all.bad || init.bad || side.bad || one.bad;
-	for (uint16_t i = 0; i < all.n; i++) {
+	/* Sidecars alone ask for no more than all containers together. */
+	for (uint16_t i = 0; i < s.n; i++)
+		s.all[i] = SLU_MAX(s.all[i], s.init[i]);
+	replace_by_level(&s, d);
+	sum_amounts(&s, s.all, d->overhead, d->noverhead);
+	*bad = s.bad;
+	for (uint16_t i = 0; i < s.n; i++) {
 		uint16_t k = n;
 
-		if (!all.a[i].amount)
+		if (!s.all[i])
 			continue;
-		for (; k && strcmp(out[k - 1].name, all.a[i].name) > 0; k--)
+		for (; k && strcmp(out[k - 1].name, s.name[i]) > 0; k--)
 			out[k] = out[k - 1];
-		out[k] = all.a[i];
+		out[k] = (struct slu_kamount){ .name = s.name[i], .amount = s.all[i] };
 		n++;
 	}
 	return n;
