@@ -71,6 +71,19 @@ void slu_nodeset_del(struct slu_nodeset *s, uint32_t index)
 	s->version++;
 }
 
+void slu_nodeset_swap(struct slu_nodeset *a, struct slu_nodeset *b)
+{
+	uint64_t *word = a->word;
+	uint32_t n = a->n_word;
+
+	a->word = b->word;
+	a->n_word = b->n_word;
+	b->word = word;
+	b->n_word = n;
+	a->version++;
+	b->version++;
+}
+
 uint32_t slu_nodeset_count(const struct slu_nodeset *s)
 {
 	uint32_t n = 0;

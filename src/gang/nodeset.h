@@ -28,6 +28,7 @@ SLU_DEFINE_CLEANUP(struct slu_nodeset, slu_nodeset_unref)
 /* 0 or -ENOMEM with the set unchanged. */
 int slu_nodeset_add(struct slu_nodeset *s, uint32_t index);
 void slu_nodeset_del(struct slu_nodeset *s, uint32_t index);
+void slu_nodeset_swap(struct slu_nodeset *a, struct slu_nodeset *b); /* the nodes, not the owners */
 uint32_t slu_nodeset_count(const struct slu_nodeset *s);
 
 static inline bool slu_nodeset_has(const struct slu_nodeset *s, uint32_t index)

@@ -44,61 +44,83 @@ static void meta(struct world *w, struct slu_buf *b, const char *name, int i, co
 	w->rv++;
 }
 
-static void pod(struct world *w, int i, const char *more, const char *spec)
+/* An object of that kind, `fmt` behind its metadata. */
+SLU_PRINTF(6, 7)
+static void thing(struct world *w, enum slu_kkind kind, const char *name, int i, const char *more,
+		  const char *fmt, ...)
 {
-	struct slu_buf b;
+	struct slu_buf b = SLU_BUF_INIT(4 << 20);
+	char *text = NULL;
+	va_list ap;
 
-	b = SLU_BUF_INIT(1 << 20);
-	meta(w, &b, "m", i, more);
-	slu_buf_printf(
-		&b,
-		",\"spec\":{\"schedulerName\":\"sluice\"%s,\"containers\":[{\"name\":\"c\"}]},"
-		"\"status\":{\"phase\":\"Pending\"}}",
-		spec);
-	feed_long(w, SLU_KIND_POD, &b);
+	meta(w, &b, name, i, more);
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) > 0)
+		slu_buf_puts(&b, text);
+	va_end(ap);
+	free(text);
+	feed_long(w, kind, &b);
 	slu_buf_done(&b);
 }
+
+static void pod(struct world *w, int i, const char *more, const char *spec)
+{
+	thing(w, SLU_KIND_POD, "m", i, more,
+	      ",\"spec\":{\"schedulerName\":\"sluice\"%s,\"containers\":[{\"name\":\"c\"}]},"
+	      "\"status\":{\"phase\":\"Pending\"}}",
+	      spec);
+}
+
+/* A pod whose spec has a list of `n` parts; each part says itself. */
+static void long_pod(struct world *w, int i, const char *head, int n,
+		     void (*part)(struct slu_buf *b, int i, int k), const char *tail)
+{
+	struct slu_buf b = SLU_BUF_INIT(1 << 21);
+
+	slu_buf_puts(&b, head);
+	for (int k = 0; k < n; k++) {
+		slu_buf_puts(&b, k ? "," : "");
+		part(&b, i, k);
+	}
+	slu_buf_puts(&b, tail);
+	pod(w, i, "", slu_buf_str(&b));
+	slu_buf_done(&b);
+}
+
+#define REQUIRED "\"requiredDuringSchedulingIgnoredDuringExecution\":"
+#define ANTI     ",\"affinity\":{\"podAntiAffinity\":{" REQUIRED "["
+#define AFFINITY ",\"affinity\":{\"nodeAffinity\":{" REQUIRED "{\"nodeSelectorTerms\":["
 
 /* ---- what is made: number `i` of it; made again it has changed ---- */
 
 /* Forty required anti-affinity terms, by hostile labels of nodes, none of which asks for a certain label of pods. */
+static void repels_part(struct slu_buf *b, int i, int k)
+{
+	slu_buf_printf(b,
+		       "{\"topologyKey\":\"%s%d\",\"namespaceSelector\":{},\"labelSelector\":{"
+		       "\"matchExpressions\":[{\"key\":\"k%d-%d\",\"operator\":\"%s\"}]}}",
+		       k % 2 ? "kubernetes.io/hostname-" : "t", k, i, k,
+		       k % 3 ? "Exists" : "DoesNotExist");
+}
+
 static void repels(struct world *w, int i)
 {
-	struct slu_buf b;
-
-	b = SLU_BUF_INIT(1 << 20);
-	slu_buf_puts(
-		&b,
-		",\"affinity\":{\"podAntiAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[");
-	for (int k = 0; k < 40; k++)
-		slu_buf_printf(
-			&b,
-			"%s{\"topologyKey\":\"%s%d\",\"namespaceSelector\":{},\"labelSelector\":{"
-			"\"matchExpressions\":[{\"key\":\"k%d-%d\",\"operator\":\"%s\"}]}}",
-			k ? "," : "", k % 2 ? "kubernetes.io/hostname-" : "t", k, i, k,
-			k % 3 ? "Exists" : "DoesNotExist");
-	slu_buf_puts(&b, "]}}");
-	pod(w, i, "", slu_buf_str(&b));
-	slu_buf_done(&b);
+	long_pod(w, i, ANTI, 40, repels_part, "]}}");
 }
 
 /* The same by host, while they wait. */
+static void by_host_part(struct slu_buf *b, int i, int k)
+{
+	slu_buf_printf(
+		b,
+		"{\"topologyKey\":\"kubernetes.io/hostname\",\"namespaceSelector\":{},"
+		"\"labelSelector\":{\"matchExpressions\":[{\"key\":\"k%d-%d\",\"operator\":\"Exists\"}]}}",
+		i, k);
+}
+
 static void repels_by_host(struct world *w, int i)
 {
-	struct slu_buf b = SLU_BUF_INIT(1 << 20);
-
-	slu_buf_puts(&b, ",\"nodeSelector\":{\"no\":\"such\"},\"affinity\":{\"podAntiAffinity\":{"
-			 "\"requiredDuringSchedulingIgnoredDuringExecution\":[");
-	for (int k = 0; k < 40; k++)
-		slu_buf_printf(
-			&b,
-			"%s{\"topologyKey\":\"kubernetes.io/hostname\",\"namespaceSelector\":{},"
-			"\"labelSelector\":{\"matchExpressions\":[{\"key\":\"k%d-%d\","
-			"\"operator\":\"Exists\"}]}}",
-			k ? "," : "", i, k);
-	slu_buf_puts(&b, "]}}");
-	pod(w, i, "", slu_buf_str(&b));
-	slu_buf_done(&b);
+	long_pod(w, i, ",\"nodeSelector\":{\"no\":\"such\"}" ANTI, 40, by_host_part, "]}}");
 }
 
 /* As above by host, on a node that the pod names itself. */
@@ -117,29 +139,138 @@ static void repels_there(struct world *w, int i)
 }
 
 /* A node affinity that no other pod has, of ten terms with ten conditions each. */
+static void picky_part(struct slu_buf *b, int i, int k)
+{
+	slu_buf_puts(b, "{\"matchExpressions\":[");
+	for (int x = 0; x < 10; x++)
+		slu_buf_printf(b, "{\"key\":\"l%d\",\"operator\":\"NotIn\",\"values\":[\"v%d\"]},",
+			       x, i);
+	slu_buf_printf(
+		b,
+		"{\"key\":\"kubernetes.io/hostname\",\"operator\":\"In\",\"values\":[\"no-%d\"]}]}",
+		i);
+}
+
 static void picky(struct world *w, int i)
 {
-	struct slu_buf b;
+	long_pod(w, i, AFFINITY, 10, picky_part, "]}}}");
+}
 
-	b = SLU_BUF_INIT(1 << 20);
-	slu_buf_puts(
-		&b,
-		",\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{"
-		"\"nodeSelectorTerms\":[");
-	for (int k = 0; k < 10; k++) {
-		slu_buf_printf(&b, "%s{\"matchExpressions\":[", k ? "," : "");
-		for (int x = 0; x < 10; x++)
-			slu_buf_printf(
-				&b,
-				"%s{\"key\":\"l%d\",\"operator\":\"NotIn\",\"values\":[\"v%d\"]}",
-				x ? "," : "", x, i);
-		slu_buf_printf(
-			&b,
-			",{\"key\":\"kubernetes.io/hostname\",\"operator\":\"In\",\"values\":[\"no-%d\"]}]}",
-			i);
-	}
-	slu_buf_puts(&b, "]}}}");
-	pod(w, i, "", slu_buf_str(&b));
+/* The same, and every node but one may be used: none is large enough. */
+static void choosy_part(struct slu_buf *b, int i, int k)
+{
+	slu_buf_printf(
+		b,
+		"{\"matchExpressions\":[{\"key\":\"kubernetes.io/hostname\",\"operator\":\"NotIn\","
+		"\"values\":[\"n%d\",\"%d\"]},{\"key\":\"topology.sluice.sh/rack\",\"operator\":\"Exists\"},"
+		"{\"key\":\"topology.sluice.sh/rack\",\"operator\":\"%s\",\"values\":[\"%d\"]}]}",
+		i, k, k == 9 ? "NotIn" : "Gt", k);
+}
+
+static void choosy(struct world *w, int i)
+{
+	long_pod(w, i, ",\"overhead\":{\"cpu\":\"5\"}" AFFINITY, 10, choosy_part, "]}}}");
+}
+
+/* A name of a node, as DaemonSets have it, and many that do not exist. */
+static void named_part(struct slu_buf *b, int i, int k)
+{
+	slu_buf_printf(
+		b,
+		"{\"matchFields\":[{\"key\":\"metadata.name\",\"operator\":\"In\",\"values\":[\"x%d-%d\"]}]}",
+		i, k);
+}
+
+static void named(struct world *w, int i)
+{
+	long_pod(w, i, AFFINITY, 200, named_part, "]}}}");
+}
+
+/* A thousand tolerations of its own; the nodes have taints. */
+static void tolerant_part(struct slu_buf *b, int i, int k)
+{
+	slu_buf_printf(
+		b,
+		"{\"key\":\"gpu\",\"operator\":\"Equal\",\"value\":\"%d-%d\",\"effect\":\"NoSchedule\"}",
+		i, k);
+}
+
+static void tolerant(struct world *w, int i)
+{
+	long_pod(w, i, ",\"tolerations\":[", 1000, tolerant_part, "]");
+}
+
+/* A hundred wishes for certain nodes. */
+static void wishful_part(struct slu_buf *b, int i, int k)
+{
+	slu_buf_printf(
+		b,
+		"{\"weight\":%d,\"preference\":{\"matchExpressions\":[{\"key\":\"topology.sluice.sh/rack\","
+		"\"operator\":\"NotIn\",\"values\":[\"r%d\"]}]}}",
+		1 + k, i);
+}
+
+static void wishful(struct world *w, int i)
+{
+	long_pod(w, i,
+		 ",\"overhead\":{\"cpu\":\"5\"},\"affinity\":{\"nodeAffinity\":{"
+		 "\"preferredDuringSchedulingIgnoredDuringExecution\":[",
+		 100, wishful_part, "]}}");
+}
+
+/* Five hundred claims, none of which exists. */
+static void claims_part(struct slu_buf *b, int i, int k)
+{
+	slu_buf_printf(b, "{\"name\":\"v%d\",\"persistentVolumeClaim\":{\"claimName\":\"c%d-%d\"}}",
+		       k, i, k);
+}
+
+static void claims(struct world *w, int i)
+{
+	long_pod(w, i, ",\"volumes\":[", 500, claims_part, "]");
+}
+
+/* Three hundred init containers, each with a resource of its own. */
+static void init_part(struct slu_buf *b, int i, int k)
+{
+	slu_buf_printf(
+		b,
+		"{\"name\":\"i%d\",\"restartPolicy\":\"Always\",\"resources\":{\"requests\":{\"cpu\":\"1m\","
+		"\"example.com/i%d-%d\":\"1\"}}}",
+		k, i, k);
+}
+
+static void inits(struct world *w, int i)
+{
+	long_pod(w, i, ",\"initContainers\":[", 300, init_part, "]");
+}
+
+/* Gangs that wait for each other, in a circle and in one long chain. */
+static void afters(struct world *w, int i)
+{
+	char more[400];
+
+	snprintf(
+		more, sizeof more,
+		",\"labels\":{\"sluice.sh/group\":\"a%d\",\"sluice.sh/size\":\"1\"},\"annotations\":{"
+		"\"sluice.sh/after\":\"ok:a%d,any:a%d,ok:none%d\"}",
+		i, i + 1, i % 7, i);
+	pod(w, i, more, "");
+}
+
+/* Annotations of 200 kB, in one of our own keys and in another's. */
+static void annotated(struct world *w, int i)
+{
+	struct slu_buf b = SLU_BUF_INIT(1 << 20);
+
+	slu_buf_puts(&b, ",\"annotations\":{\"sluice.sh/after\":\"");
+	for (int k = 0; k < 10000; k++)
+		slu_buf_printf(&b, "%sok:g%d", k ? "," : "", k);
+	slu_buf_puts(&b, "\",\"x\":\"");
+	for (int k = 0; k < 10000; k++)
+		slu_buf_puts(&b, "0123456789");
+	slu_buf_puts(&b, "\"}");
+	pod(w, i, slu_buf_str(&b), ",\"nodeSelector\":{\"no\":\"such\"}");
 	slu_buf_done(&b);
 }
 
@@ -159,21 +290,17 @@ static void odd_amounts(struct world *w, int i)
 }
 
 /* Two hundred host ports, on addresses of its own. */
+static void ports_part(struct slu_buf *b, int i, int k)
+{
+	slu_buf_printf(b, "{\"containerPort\":1,\"hostPort\":%d,\"hostIP\":\"127.%d.%d.%d\"}",
+		       1 + (i * 200 + k) % 65535, i % 200, k % 200, i / 200);
+}
+
 static void ports(struct world *w, int i)
 {
-	struct slu_buf b;
-
-	b = SLU_BUF_INIT(1 << 20);
-	slu_buf_puts(
-		&b,
-		",\"initContainers\":[{\"name\":\"i\",\"restartPolicy\":\"Always\",\"ports\":[");
-	for (int k = 0; k < 200; k++)
-		slu_buf_printf(
-			&b, "%s{\"containerPort\":1,\"hostPort\":%d,\"hostIP\":\"127.%d.%d.%d\"}",
-			k ? "," : "", 1 + (i * 200 + k) % 65535, i % 200, k % 200, i / 200);
-	slu_buf_puts(&b, "]}]");
-	pod(w, i, "", slu_buf_str(&b));
-	slu_buf_done(&b);
+	long_pod(w, i,
+		 ",\"initContainers\":[{\"name\":\"i\",\"restartPolicy\":\"Always\",\"ports\":[",
+		 200, ports_part, "]}]");
 }
 
 /* Every wish there is, each wrong or out of all proportion. */
@@ -198,17 +325,11 @@ static void wishes(struct world *w, int i)
 /* A PodGroup of the largest size, and a pod that names it. */
 static void podgroup(struct world *w, int i)
 {
-	struct slu_buf b;
 	char more[100];
 
-	b = SLU_BUF_INIT(1 << 16);
-	meta(w, &b, "pg", i, "");
-	slu_buf_printf(
-		&b,
-		",\"spec\":{\"minMember\":%u,\"scheduleTimeoutSeconds\":1,\"minResources\":{\"cpu\":\"9E\"}}}",
-		i % 2 ? 2147483647u : 1u);
-	feed_long(w, SLU_KIND_PODGROUP_X, &b);
-	slu_buf_done(&b);
+	thing(w, SLU_KIND_PODGROUP_X, "pg", i, "",
+	      ",\"spec\":{\"minMember\":%u,\"scheduleTimeoutSeconds\":1,\"minResources\":{\"cpu\":\"9E\"}}}",
+	      i % 2 ? 2147483647u : 1u);
 	snprintf(more, sizeof more, ",\"labels\":{\"scheduling.x-k8s.io/pod-group\":\"pg%d\"}", i);
 	pod(w, i, more, ",\"nodeSelector\":{\"no\":\"such\"}");
 }
@@ -216,63 +337,39 @@ static void podgroup(struct world *w, int i)
 /* A LimitRange, and a held Job that it concerns. */
 static void limit(struct world *w, int i)
 {
-	struct slu_buf b;
-
-	b = SLU_BUF_INIT(1 << 16);
-	meta(w, &b, "l", i, "");
-	slu_buf_printf(
-		&b,
-		",\"spec\":{\"limits\":[{\"type\":\"Container\",\"defaultRequest\":{\"cpu\":\"%dm\","
-		"\"example.com/l%d\":\"1\"}}]}}",
-		i + (int)(w->rv % 100), i);
-	feed_long(w, SLU_KIND_LIMITRANGE, &b);
-	slu_buf_reset(&b);
-	meta(w, &b, "j", i, ",\"annotations\":{\"sluice.sh/held\":\"yes\"}");
-	slu_buf_printf(
-		&b,
-		",\"spec\":{\"parallelism\":60,\"completions\":60,\"suspend\":true,\"template\":{\"spec\":{%s"
-		"\"nodeSelector\":{\"no\":\"such\"},\"containers\":[{\"name\":\"c\"}]}}}}",
-		held_gate);
-	feed_long(w, SLU_KIND_JOB, &b);
-	slu_buf_done(&b);
+	thing(w, SLU_KIND_LIMITRANGE, "l", i, "",
+	      ",\"spec\":{\"limits\":[{\"type\":\"Container\",\"defaultRequest\":{\"cpu\":\"%dm\","
+	      "\"example.com/l%d\":\"1\"}}]}}",
+	      i + (int)(w->rv % 100), i);
+	thing(w, SLU_KIND_JOB, "j", i, ",\"annotations\":{\"sluice.sh/held\":\"yes\"}",
+	      ",\"spec\":{\"parallelism\":60,\"completions\":60,\"suspend\":true,\"template\":{\"spec\":{%s"
+	      "\"nodeSelector\":{\"no\":\"such\"},\"containers\":[{\"name\":\"c\"}]}}}}",
+	      held_gate);
 }
 
 /* Jobs that own each other in one long chain, each with a pod. */
 static void chain(struct world *w, int i)
 {
-	struct slu_buf b;
 	char more[300];
 
-	b = SLU_BUF_INIT(1 << 16);
 	snprintf(
 		more, sizeof more,
 		",\"ownerReferences\":[{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"name\":\"j%d\",\"uid\":\"j-%d\","
 		"\"controller\":true}]",
 		i + 1, i + 1);
-	meta(w, &b, "j", i, more);
-	slu_buf_printf(
-		&b,
-		",\"spec\":{\"parallelism\":2,\"template\":{\"spec\":{\"schedulerName\":\"sluice\","
-		"\"containers\":[{\"name\":\"c\"}]}}}}");
-	feed_long(w, SLU_KIND_JOB, &b);
-	slu_buf_done(&b);
+	thing(w, SLU_KIND_JOB, "j", i, more,
+	      ",\"spec\":{\"parallelism\":2,\"template\":{\"spec\":{\"schedulerName\":\"sluice\","
+	      "\"containers\":[{\"name\":\"c\"}]}}}}");
 	pod(w, i, more, ",\"nodeSelector\":{\"no\":\"such\"}");
 }
 
 /* A FluxJob that names a million nodes in a few bytes. */
 static void hosts(struct world *w, int i)
 {
-	struct slu_buf b;
-
-	b = SLU_BUF_INIT(1 << 16);
-	meta(w, &b, "f", i, "");
-	slu_buf_printf(
-		&b,
-		",\"spec\":{\"jobspec\":\"version: 1\\nresources: [{type: slot, count: 1, label: s, with: [{type: core, "
-		"count: 1}]}]\\ntasks: [{command: [x], slot: s, count: {per_slot: 1}}]\\nattributes: {system: "
-		"{duration: 60, constraints: {hostlist: ['no[0-999999]']}}}\\n\"}}");
-	feed_long(w, SLU_KIND_FLUXJOB, &b);
-	slu_buf_done(&b);
+	thing(w, SLU_KIND_FLUXJOB, "f", i, "", "%s",
+	      ",\"spec\":{\"jobspec\":\"version: 1\\nresources: [{type: slot, count: 1, label: s, with: [{type: core, "
+	      "count: 1}]}]\\ntasks: [{command: [x], slot: s, count: {per_slot: 1}}]\\nattributes: {system: "
+	      "{duration: 60, constraints: {hostlist: ['no[0-999999]']}}}\\n\"}}");
 }
 
 /* A FluxJob whose text is as long as the API server takes it. */
@@ -299,6 +396,7 @@ static const struct attack {
 	void (*make)(struct world *w, int i);
 	int n;
 	int take_ms; /* to take all of them in */
+	int nodes;   /* 0: twenty */
 } attacks[] = {
 	{ "pods with forty anti-affinity terms", repels, 1000, 1000 },
 	{ "pods with forty terms by host", repels_by_host, 2000, 1000 },
@@ -312,7 +410,32 @@ static const struct attack {
 	{ "Jobs in one chain of owners", chain, 2000, 1000 },
 	{ "FluxJobs of a million hosts", hosts, 100, 1000 },
 	{ "FluxJobs of a megabyte", long_text, 50, 1000 },
+	{ "pods with a node affinity of their own on 2000 nodes", picky, 1000, 1000, 2000 },
+	{ "pods that may use almost every node", choosy, 1000, 1000, 2000 },
+	{ "pods that name nodes", named, 1000, 1000, 2000 },
+	{ "pods with a thousand tolerations", tolerant, 250, 1000, 2000 },
+	{ "pods with a hundred preferences", wishful, 1000, 1000, 2000 },
+	{ "pods with five hundred claims", claims, 500, 1000, 2000 },
+	{ "pods with two hundred host ports on 2000 nodes", ports, 500, 1000, 2000 },
+	{ "pods with forty terms by host on 2000 nodes", repels_by_host, 500, 1000, 2000 },
+	{ "pods with three hundred init containers", inits, 300, 1000 },
+	{ "gangs that wait for each other", afters, 3000, 1000 },
+	{ "pods with huge annotations", annotated, 100, 1000 },
 };
+
+static void taint(struct world *w, int i)
+{
+	char name[20], labels[100], spec[200];
+
+	snprintf(name, sizeof name, "n%d", i);
+	snprintf(labels, sizeof labels,
+		 "\"topology.sluice.sh/rack\":\"r%d\",\"kubernetes.io/hostname\":\"%s\"", i / 2,
+		 name);
+	snprintf(spec, sizeof spec,
+		 "\"taints\":[{\"key\":\"gpu\",\"value\":\"yes\",\"effect\":\"%s\"}]",
+		 i == 20 ? "PreferNoSchedule" : "NoSchedule");
+	feed_node(w, name, 4, labels, spec, "True");
+}
 
 static void attack(const struct attack *a)
 {
@@ -320,7 +443,10 @@ static void attack(const struct attack *a)
 	int64_t from, took, worst = 0;
 	struct fpod *v[2];
 
-	begin(&w, 20);
+	begin(&w, a->nodes ? a->nodes : 20);
+	/* Some are for others, and one says "rather not". */
+	for (int i = 20; i < a->nodes / 2; i++)
+		taint(&w, i);
 	turn(&w);
 	from = cpu_us();
 	for (int i = 0; i < a->n; i++)

@@ -10,6 +10,7 @@
 #include "control/rules/hold.h"
 #include "control/rules/predicate.h"
 #include "control/rules/request.h"
+#include "control/cluster/nodeindex.h"
 #include "control/frame/frame.h"
 
 struct group;
@@ -38,6 +39,7 @@ struct node {
 	SLU_VEC(const struct slu_kobj *) attached; /* its VolumeAttachments */
 	bool recount;                              /* on the list cluster.recount */
 	bool look;                                 /* on the list cluster.look */
+	bool indexed;                              /* in cluster.index, under its present handle */
 	bool roomier;         /* ... and what left it may be news for pods that wait */
 	struct slu_map ports; /* host ports of its pods (ports.c): how many pods have each */
 	const struct slu_ktopology *topology; /* its NUMA zones; NULL: none are published */
@@ -117,6 +119,9 @@ struct where {
 	bool ports, volumes;
 	uint32_t refs;
 	char *nowhere; /* why the set is empty; made at the first question */
+	/* How many nodes are left out for which reason, since all nodes were looked at together. */
+	uint32_t count[SLU_NO_COUNT];
+	bool counted; /* ... and no node has changed since */
 };
 
 /* A host port that is counted: see cluster/ports.c. */
@@ -211,6 +216,8 @@ struct cluster {
 	SLU_VEC(struct node *) recount; /* volumes were attached or detached there */
 	SLU_VEC(struct node *) look;    /* pods came or went that others may not meet there */
 	struct slu_table claims_used;
+	struct nodeindex index;
+	bool index_broken; /* memory was short: made again before it is asked */
 };
 
 static inline struct pod *pod_of(struct slu_entry *e)
@@ -294,6 +301,23 @@ void core_shapes_claim(struct slu_core *c, const char *ns,
  * pods off others as long as certain pods run; "": nothing. */
 const char *core_nowhere(struct slu_core *c, const struct shape *s);
 
+/* ---- eligible.c ---- */
+
+/* The first reason why pods of such wishes may not use the node. */
+enum slu_no core_against(struct slu_core *c, const struct where *w, const struct node *n);
+/* All nodes that they may use, and how many may not be used for which reason; NULL: no memory. */
+struct slu_nodeset *core_eligible(struct slu_core *c, const struct where *w,
+				  uint32_t count[SLU_NO_COUNT]);
+/* Those of them that they would rather use; w->prefer tells whether that is asked, and nodes that say "rather
+ * not" may be the first reason to ask.  0, or -ENOMEM; *out NULL: no preference. */
+int core_preferred(struct slu_core *c, const struct where *w, const struct slu_nodeset *good,
+		   struct slu_nodeset **out);
+/* The node is in the machine, or its labels and taints are others: find it by them. */
+void core_index_node(struct slu_core *c, struct node *n);
+/* It is about to leave the machine, or to change; `k`: as it was. */
+void core_unindex_node(struct slu_core *c, struct node *n, const struct slu_knode *k);
+void core_reindex(struct slu_core *c); /* nodes have new numbers */
+
 /* ---- repel.c ---- */
 
 void core_repel_enter(struct slu_core *c, struct node *n, struct pod *p);
@@ -301,6 +325,8 @@ void core_repel_leave(struct slu_core *c, struct node *n, struct pod *p);
 /* The term selects pods with that metadata / keeps them away from the node. */
 bool core_repel_selects(struct slu_core *c, const struct repel *r, const struct slu_kmeta *m);
 bool core_repel_forbids(const struct repel *r, const struct slu_knode *k);
+/* Leaves out the nodes that the term keeps pods away from. */
+void core_repel_without(const struct repel *r, const struct nodeindex *x, struct slu_nodeset *set);
 /* A pod that the term selects is on the node already. */
 bool core_repel_meets(struct slu_core *c, const struct repel *r, const struct node *n);
 /* The terms that select a pod with that metadata, a reference each; 0 or -ENOMEM. */
@@ -323,8 +349,10 @@ bool core_ports_counted(const struct slu_core *c, const struct slu_kpodspec *s);
 /* Note the ports of a pod that comes to the node; -ENOMEM leaves the node as it was. */
 int core_ports_enter(struct node *n, const struct slu_kpodspec *s);
 void core_ports_leave(struct node *n, const struct slu_kpodspec *s);
-/* A pod on the node has one of the ports. */
-bool core_ports_taken(const struct node *n, const struct slu_kpodspec *s);
+/* A pod on the node has one of the ports; `own` (may be NULL): the same ports from core_ports_map(). */
+bool core_ports_taken(const struct node *n, const struct slu_kpodspec *s,
+		      const struct slu_map *own);
+int core_ports_map(const struct slu_kpodspec *s, struct slu_map *out);
 /* Whether another pod on the node uses an uncounted host port of the pod. */
 bool core_ports_clash(const struct slu_core *c, struct node *n, const struct pod *p);
 /* At most nhost_ports amounts. */
@@ -378,6 +406,8 @@ int64_t core_volumes_total(struct slu_core *c, const struct node *n, const struc
  * resources of the machine, too. */
 bool core_volumes_full(struct slu_core *c, const struct node *n, const struct slu_kpod *k,
 		       bool counted);
+/* Whether core_volumes_full() has a driver to look at that is no resource of the machine. */
+bool core_volumes_beyond(const struct slu_core *c);
 void core_volumes_recount(struct slu_core *c, struct node *n); /* before the next decision */
 /* Note that a CSINode limits the driver; true: none did before. */
 bool core_driver_remember(struct slu_core *c, const char *name);

@@ -66,6 +66,7 @@ static void remove_from_machine(struct slu_core *c, struct node *n)
 		core_node_drain(c, n, false);
 	n->drained = false;
 	core_reservations_leave(c, n);
+	core_unindex_node(c, n, n->k);
 	core_apply(c, &ev);
 	n->handle = SLU_NODE_NONE;
 }
@@ -107,6 +108,7 @@ enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj 
 		slu_kobj_unref(&old->o);
 		return CORE_NODE_SAME; /* a heartbeat */
 	}
+	core_unindex_node(c, n, old);
 	if (now)
 		core_zones_changed(c, n);
 	core_drain_away(c, n, old);
@@ -184,4 +186,5 @@ void core_nodes_done(struct slu_core *c)
 		core_node_free(n);
 	}
 	slu_table_done(&c->cluster->nodes);
+	core_index_clear(&c->cluster->index);
 }

@@ -88,8 +88,23 @@ void core_ports_leave(struct node *n, const struct slu_kpodspec *s)
 		drop(n, &s->host_ports[i]);
 }
 
-bool core_ports_taken(const struct node *n, const struct slu_kpodspec *s)
+int core_ports_map(const struct slu_kpodspec *s, struct slu_map *out)
 {
+	for (uint16_t i = 0; i < s->nhost_ports; i++)
+		if (slu_map_put(out, key_of(&s->host_ports[i]), 1) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+bool core_ports_taken(const struct node *n, const struct slu_kpodspec *s, const struct slu_map *own)
+{
+	/* Most nodes have few ports in use, and a user may ask for thousands. */
+	if (own && n->ports.n < own->n) {
+		for (uint32_t i = 0; i < n->ports.n; i++)
+			if (slu_map_get(own, n->ports.e[i].key))
+				return true;
+		return false;
+	}
 	for (uint16_t i = 0; i < s->nhost_ports; i++)
 		if (slu_map_get(&n->ports, key_of(&s->host_ports[i])))
 			return true;
@@ -105,7 +120,7 @@ bool core_ports_clash(const struct slu_core *c, struct node *n, const struct pod
 		return false;
 	if (p->node == n)
 		core_ports_leave(n, s);
-	taken = core_ports_taken(n, s);
+	taken = core_ports_taken(n, s, NULL);
 	if (p->node == n)
 		(void)core_ports_enter(n, s); /* the map has kept its room */
 	return taken;

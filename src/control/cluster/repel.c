@@ -105,6 +105,14 @@ bool core_repel_forbids(const struct repel *r, const struct slu_knode *k)
 	return d && d->pods;
 }
 
+void core_repel_without(const struct repel *r, const struct nodeindex *x, struct slu_nodeset *set)
+{
+	for (struct slu_entry *e = slu_table_next(&r->domains, NULL); e;
+	     e = slu_table_next(&r->domains, e))
+		if (domain_of(e)->pods)
+			core_index_without(x, r->term->topology, domain_of(e)->value, set);
+}
+
 bool core_repel_meets(struct slu_core *c, const struct repel *r, const struct node *n)
 {
 	/* Like the default scheduler: a node without the label is in no domain. */

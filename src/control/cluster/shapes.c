@@ -1,25 +1,6 @@
 /* What pods ask for, shared: amounts and eligible nodes. */
 #include "control/cluster/cluster.h"
 
-static bool volumes_reach(struct slu_core *c, const struct slu_kpod *p, const struct slu_knode *k)
-{
-	for (uint16_t i = 0; i < p->spec.nclaims; i++) {
-		const struct slu_kobj *o = core_lookup(c, SLU_KIND_PVC, p->o.meta.ns,
-						       p->spec.claims[i]);
-		const struct slu_kpvc *claim = o ? slu_kpvc(o) : NULL;
-
-		if (claim && !*claim->volume)
-			continue; /* a group with one that must be bound first is not planned */
-		o = claim && *claim->volume ? core_lookup(c, SLU_KIND_PV, "", claim->volume) : NULL;
-		if (!o)
-			return false;
-		if (slu_kpv(o)->nrequired &&
-		    !slu_predicate_terms(slu_kpv(o)->required, slu_kpv(o)->nrequired, k))
-			return false;
-	}
-	return true;
-}
-
 /* If memory is short the node is left out; the set is computed again when the node changes. */
 static void set_to(struct slu_core *c, struct slu_nodeset *set, uint32_t at, bool in)
 {
@@ -35,68 +16,31 @@ static void set_to(struct slu_core *c, struct slu_nodeset *set, uint32_t at, boo
 
 static void look_everywhere(struct slu_core *c, struct where *w);
 
-/* The first reason why the pod may not use the node. */
-static enum slu_no against(struct slu_core *c, const struct where *w, const struct node *n)
-{
-	const struct slu_kpod *p = slu_kpod(w->pod);
-	enum slu_no no = slu_predicate_node(&p->spec, n->k, core_drain_covers(c, n));
-
-	if (no == SLU_NO_NOT && w->volumes && !volumes_reach(c, p, n->k))
-		no = SLU_NO_VOLUME;
-	if (no == SLU_NO_NOT && w->volumes && core_claims_taken(c, p, false))
-		no = SLU_NO_CLAIM;
-	if (no == SLU_NO_NOT && w->volumes && core_volumes_full(c, n, p, false))
-		no = SLU_NO_ATTACH;
-	if (no == SLU_NO_NOT && !core_zones_allow(n, &p->spec))
-		no = SLU_NO_ZONE;
-	if (no == SLU_NO_NOT && w->ports && core_ports_taken(n, &p->spec))
-		no = SLU_NO_PORT;
-	for (uint32_t i = 0; no == SLU_NO_NOT && i < w->repel.n; i++)
-		if (core_repel_forbids(w->repel.p[i], n->k))
-			no = SLU_NO_REPELLED;
-	for (uint32_t i = 0; no == SLU_NO_NOT && i < w->carries.n; i++)
-		if (core_repel_meets(c, w->carries.p[i], n))
-			no = SLU_NO_REPELS;
-	return no;
-}
-
 static void look_at_node(struct slu_core *c, struct where *w, const struct node *n)
 {
 	const struct slu_kpod *p = slu_kpod(w->pod);
 	int32_t score = n->k ? slu_predicate_score(&p->spec, n->k) : 0;
 	uint32_t at = slu_node_index(n->handle);
-	bool good = n->k && against(c, w, n) == SLU_NO_NOT;
+	bool good = n->k && core_against(c, w, n) == SLU_NO_NOT;
 
 	slu_free(w->nowhere);
 	w->nowhere = NULL;
+	w->counted = false;
 	set_to(c, w->set, at, good);
 	/* The first taint that says "rather not": from now on the others are preferred. */
-	if (!w->prefer && good && score < 0) {
-		w->prefer = slu_nodeset_new(c->cluster->nodes.n);
-		if (w->prefer)
-			look_everywhere(c, w);
-	}
+	if (!w->prefer && good && score < 0)
+		look_everywhere(c, w);
 	if (w->prefer)
 		set_to(c, w->prefer, at, good && (p->spec.npreferred ? score > 0 : score >= 0));
 }
 
 /* The first label of the selector that no node carries, if there is one. */
-static const struct slu_kpair *unknown_label(struct slu_core *c, const struct slu_kpodspec *s)
+static const struct slu_kpair *unknown_label(const struct slu_core *c, const struct slu_kpodspec *s)
 {
-	for (uint16_t i = 0; i < s->nnode_selector; i++) {
-		bool known = false;
-
-		for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e && !known;
-		     e = slu_table_next(&c->cluster->nodes, e)) {
-			const struct slu_knode *k = node_of(e)->k;
-			const char *v = k ? slu_kmeta_label(&k->o.meta, s->node_selector[i].key)
-					  : NULL;
-
-			known = v && !strcmp(v, s->node_selector[i].value);
-		}
-		if (!known)
+	for (uint16_t i = 0; i < s->nnode_selector && !c->cluster->index_broken; i++)
+		if (!core_index_has(&c->cluster->index, s->node_selector[i].key,
+				    s->node_selector[i].value))
 			return &s->node_selector[i];
-	}
 	return NULL;
 }
 
@@ -111,28 +55,29 @@ static bool passes(enum slu_no no)
  * nodes are eligible, only what keeps the others away for a time is worth a word. */
 static const char *nowhere(struct slu_core *c, struct where *w)
 {
-	uint32_t count[SLU_NO_COUNT] = { 0 };
 	bool some = slu_nodeset_count(w->set);
 	struct slu_buf b = SLU_BUF_INIT(1024);
 	const char *comma = ": ";
 
 	if (w->nowhere)
 		return w->nowhere;
-	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
-	     e = slu_table_next(&c->cluster->nodes, e))
-		if (node_of(e)->handle != SLU_NODE_NONE && node_of(e)->k)
-			count[against(c, w, node_of(e))]++;
+	if (!w->counted) {
+		struct slu_nodeset *good = core_eligible(c, w, w->count);
+
+		w->counted = good;
+		slu_nodeset_unref(good);
+	}
 	for (enum slu_no no = SLU_NO_NOT + 1; no < SLU_NO_COUNT; no++) {
 		const struct slu_kpair *l = NULL;
 
-		if (!count[no] || (some && !passes(no)))
+		if (!w->counted || !w->count[no] || (some && !passes(no)))
 			continue;
 		if (no == SLU_NO_SELECTOR)
 			l = unknown_label(c, &slu_kpod(w->pod)->spec);
 		slu_buf_printf(&b, "%s%s", comma, slu_no_text(no));
 		if (l)
 			slu_buf_printf(&b, " (no node has %s=%s)", l->key, l->value);
-		slu_buf_printf(&b, " on %u", count[no]);
+		slu_buf_printf(&b, " on %u", w->count[no]);
 		comma = ", ";
 	}
 	w->nowhere = slu_buf_take(&b);
@@ -151,6 +96,7 @@ void core_shapes_node(struct slu_core *c, struct node *n)
 {
 	if (n->handle == SLU_NODE_NONE)
 		return;
+	core_index_node(c, n);
 	for (struct slu_entry *e = slu_table_next(&c->cluster->wheres, NULL); e;
 	     e = slu_table_next(&c->cluster->wheres, e))
 		look_at_node(c, where_of(e), n);
@@ -185,16 +131,50 @@ void core_shapes_look(struct slu_core *c)
 bool core_shape_allows(struct slu_core *c, const struct shape *s, const struct node *n)
 {
 	if (n->look)
-		return n->k && against(c, s->where, n) == SLU_NO_NOT;
+		return n->k && core_against(c, s->where, n) == SLU_NO_NOT;
 	return slu_nodeset_has(s->where->set, slu_node_index(n->handle));
+}
+
+/* The set becomes equal to `now`, which is freed. */
+static void become(struct slu_core *c, struct slu_nodeset *set, struct slu_nodeset *now)
+{
+	uint32_t n = SLU_MAX(set->n_word, now->n_word);
+
+	if (set->refs == 1) { /* nobody has seen it, the log neither */
+		c->cluster->wider |= slu_nodeset_count(now) > 0;
+		slu_nodeset_swap(set, now);
+		n = 0;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t was = i < set->n_word ? set->word[i] : 0,
+			 is = i < now->n_word ? now->word[i] : 0;
+
+		for (uint64_t x = was ^ is; x; x &= x - 1) {
+			uint32_t bit = (uint32_t)__builtin_ctzll(x);
+
+			set_to(c, set, i * 64 + bit, is >> bit & 1);
+		}
+	}
+	slu_nodeset_unref(now);
 }
 
 static void look_everywhere(struct slu_core *c, struct where *w)
 {
-	for (struct slu_entry *e = slu_table_next(&c->cluster->nodes, NULL); e;
-	     e = slu_table_next(&c->cluster->nodes, e))
-		if (node_of(e)->handle != SLU_NODE_NONE)
-			look_at_node(c, w, node_of(e));
+	struct slu_nodeset *good, *prefer = NULL;
+
+	slu_free(w->nowhere);
+	w->nowhere = NULL;
+	good = core_eligible(c, w, w->count);
+	w->counted = good;
+	if (!good)
+		return;
+	if (core_preferred(c, w, good, &prefer) == 0 && prefer) {
+		if (w->prefer)
+			become(c, w->prefer, prefer);
+		else
+			w->prefer = prefer;
+	}
+	become(c, w->set, good);
 }
 
 static void empty(struct slu_nodeset *s)
@@ -206,6 +186,7 @@ static void empty(struct slu_nodeset *s)
 
 void core_shapes_rebuild(struct slu_core *c)
 {
+	core_reindex(c);
 	for (struct slu_entry *e = slu_table_next(&c->cluster->wheres, NULL); e;
 	     e = slu_table_next(&c->cluster->wheres, e)) {
 		empty(where_of(e)->set);

@@ -236,6 +236,14 @@ bool core_volumes_full(struct slu_core *c, const struct node *n, const struct sl
 	return full;
 }
 
+bool core_volumes_beyond(const struct slu_core *c)
+{
+	for (uint32_t i = 0; i < c->cluster->driver.n; i++)
+		if (c->cluster->driver.p[i].resource < 0)
+			return true;
+	return false;
+}
+
 void core_volumes_recount(struct slu_core *c, struct node *n)
 {
 	if (n->recount || !c->cluster->driver.n)

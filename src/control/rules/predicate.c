@@ -21,7 +21,7 @@ const char *slu_no_text(enum slu_no n)
 	return n < SLU_NO_COUNT ? text[n] : "?";
 }
 
-static bool is_integer(const char *s, int64_t *out)
+bool slu_predicate_integer(const char *s, int64_t *out)
 {
 	char *end;
 
@@ -56,8 +56,8 @@ static bool expr_holds(const struct slu_kexpr *e, const char *v)
 		return !v;
 	case SLU_SEL_GT:
 	case SLU_SEL_LT:
-		if (!v || e->nvalues != 1 || !is_integer(v, &have) ||
-		    !is_integer(e->values[0], &want))
+		if (!v || e->nvalues != 1 || !slu_predicate_integer(v, &have) ||
+		    !slu_predicate_integer(e->values[0], &want))
 			return false;
 		return e->op == SLU_SEL_GT ? have > want : have < want;
 	default:
@@ -121,7 +121,8 @@ static bool tolerates(const struct slu_ktoleration *t, const struct slu_ktaint *
 		return *t->key && !strcmp(t->value, taint->value);
 	case SLU_TOL_LT:
 	case SLU_TOL_GT:
-		if (!is_integer(taint->value, &have) || !is_integer(t->value, &want))
+		if (!slu_predicate_integer(taint->value, &have) ||
+		    !slu_predicate_integer(t->value, &want))
 			return false;
 		return t->op == SLU_TOL_LT ? have < want : have > want;
 	default:
@@ -140,6 +141,20 @@ bool slu_predicate_tolerates(const struct slu_ktoleration *t, uint16_t n,
 	return false;
 }
 
+bool slu_predicate_is_state(const struct slu_ktaint *taint)
+{
+	return !strncmp(taint->key, STATE, strlen(STATE));
+}
+
+bool slu_predicate_minds(const struct slu_kpodspec *spec, const struct slu_ktaint *taint)
+{
+	bool ok = taint->effect != SLU_EFFECT_PREFER_NO_SCHEDULE;
+
+	for (uint16_t j = 0; !ok && j < spec->ntolerations; j++)
+		ok = tolerates(&spec->tolerations[j], taint);
+	return !ok;
+}
+
 enum slu_no slu_predicate_node(const struct slu_kpodspec *spec, const struct slu_knode *node,
 			       bool comes_back)
 {
@@ -154,7 +169,7 @@ enum slu_no slu_predicate_node(const struct slu_kpodspec *spec, const struct slu
 	    !slu_predicate_terms(spec->required, spec->nrequired, node))
 		return SLU_NO_AFFINITY;
 	for (uint16_t i = 0; i < node->ntaints; i++)
-		if (!(comes_back && !strncmp(node->taints[i].key, STATE, strlen(STATE))) &&
+		if (!(comes_back && slu_predicate_is_state(&node->taints[i])) &&
 		    !slu_predicate_tolerates(spec->tolerations, spec->ntolerations,
 					     &node->taints[i]))
 			return SLU_NO_TAINT;
@@ -168,13 +183,8 @@ int32_t slu_predicate_score(const struct slu_kpodspec *spec, const struct slu_kn
 	for (uint16_t i = 0; i < spec->npreferred; i++)
 		if (term_holds(&spec->preferred[i].term, node))
 			score += spec->preferred[i].weight;
-	for (uint16_t i = 0; i < node->ntaints; i++) {
-		bool ok = node->taints[i].effect != SLU_EFFECT_PREFER_NO_SCHEDULE;
-
-		for (uint16_t j = 0; !ok && j < spec->ntolerations; j++)
-			ok = tolerates(&spec->tolerations[j], &node->taints[i]);
-		score -= !ok;
-	}
+	for (uint16_t i = 0; i < node->ntaints; i++)
+		score -= slu_predicate_minds(spec, &node->taints[i]);
 	return score;
 }
 

@@ -32,6 +32,12 @@ bool slu_predicate_terms(const struct slu_kterm *t, uint16_t n, const struct slu
 /* The node's taint is tolerated (PreferNoSchedule always is). */
 bool slu_predicate_tolerates(const struct slu_ktoleration *t, uint16_t n,
 			     const struct slu_ktaint *taint);
+/* The taint only tells the present state of the node. */
+bool slu_predicate_is_state(const struct slu_ktaint *taint);
+/* The taint says PreferNoSchedule and the pod does not tolerate it. */
+bool slu_predicate_minds(const struct slu_kpodspec *spec, const struct slu_ktaint *taint);
+/* The text is a number that Gt and Lt compare. */
+bool slu_predicate_integer(const char *s, int64_t *out);
 /* Sum of the weights of preferred terms that match, minus one for each untolerated
  * PreferNoSchedule taint: a tie-breaker among fitting nodes. */
 int32_t slu_predicate_score(const struct slu_kpodspec *spec, const struct slu_knode *node);
