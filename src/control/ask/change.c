@@ -39,8 +39,8 @@ static int check_limit(struct slu_core *c, const struct group *g, int64_t limit_
 		       struct slu_error *err)
 {
 	const char *queue = *g->wish.queue ? g->wish.queue : c->cfg->queue[0].name;
+	const struct slu_queue_conf *conf;
 	char most[SLU_QTY_TEXT];
-	struct slu_queue_view v;
 
 	if (limit_s > SLU_LIMIT_MAX)
 		return slu_fail(err, -EINVAL, "a limit is at most %s",
@@ -54,12 +54,11 @@ static int check_limit(struct slu_core *c, const struct group *g, int64_t limit_
 					", which Kubernetes does not allow to grow",
 					g->id.name, pod_s);
 	}
-	for (uint32_t i = 0; group_waits(g) && slu_queue_view(c->q, i, &v) == 0; i++)
-		if (!strcmp(v.conf->name, queue) && v.conf->limit.max_duration &&
-		    limit_s > v.conf->limit.max_duration)
-			return slu_fail(err, -EINVAL,
-					"queue \"%s\" allows at most %s; give a shorter limit",
-					queue, slu_duration_text(v.conf->limit.max_duration, most));
+	conf = group_waits(g) ? core_queue_conf(c, queue) : NULL;
+	if (conf && conf->limit.max_duration && limit_s > conf->limit.max_duration)
+		return slu_fail(err, -EINVAL,
+				"queue \"%s\" allows at most %s; give a shorter limit", queue,
+				slu_duration_text(conf->limit.max_duration, most));
 	return 0;
 }
 

@@ -118,6 +118,8 @@ static inline struct slu_queue_opts core_queue_opts(const struct slu_core *c)
 	return (struct slu_queue_opts){ .verify = c->verify, .keep_results = 1 };
 }
 int core_set_queues(struct slu_core *c, struct slu_error *err);
+/* The settings of the queue of that name; NULL: there is none. */
+const struct slu_queue_conf *core_queue_conf(const struct slu_core *c, const char *name);
 /* Apply one event to the queue and note it for the log.  A failure, which means a bug or no memory, is logged. */
 int core_apply(struct slu_core *c, struct slu_event *ev);
 /* Put the noted events into this cycle's batch; returns the number of bytes. */

@@ -41,6 +41,16 @@ int core_apply(struct slu_core *c, struct slu_event *ev)
 	return rc;
 }
 
+const struct slu_queue_conf *core_queue_conf(const struct slu_core *c, const char *name)
+{
+	struct slu_queue_view v;
+
+	for (uint32_t i = 0; slu_queue_view(c->q, i, &v) == 0; i++)
+		if (!strcmp(v.conf->name, name))
+			return v.conf;
+	return NULL;
+}
+
 /* Queues that the settings name no longer. */
 static int remove_queues(struct slu_core *c, struct slu_error *err)
 {

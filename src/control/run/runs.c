@@ -382,22 +382,16 @@ int64_t core_run_limit(const struct slu_core *c, const struct run *r)
 /* What the queue takes for a limit that is not named. */
 static int64_t default_limit(const struct slu_core *c, const char *queue)
 {
-	struct slu_queue_view v;
+	const struct slu_queue_conf *conf = core_queue_conf(c, queue);
 
-	for (uint32_t i = 0; slu_queue_view(c->q, i, &v) == 0; i++)
-		if (!strcmp(v.conf->name, queue))
-			return v.conf->default_duration;
-	return SLU_LIMIT_MAX;
+	return conf ? conf->default_duration : SLU_LIMIT_MAX;
 }
 
 static int64_t longest(const struct slu_core *c, const char *queue)
 {
-	struct slu_queue_view v;
+	const struct slu_queue_conf *conf = core_queue_conf(c, queue);
 
-	for (uint32_t i = 0; slu_queue_view(c->q, i, &v) == 0; i++)
-		if (!strcmp(v.conf->name, queue) && v.conf->limit.max_duration)
-			return v.conf->limit.max_duration;
-	return SLU_LIMIT_MAX;
+	return conf && conf->limit.max_duration ? conf->limit.max_duration : SLU_LIMIT_MAX;
 }
 
 /* The history says why a plan changed, and when. */
@@ -444,15 +438,12 @@ static bool reshaped(const struct run *r)
 /* Whether the run is in the queue and within the queue's size limit, which only new jobs are checked for. */
 static bool admits(const struct slu_core *c, const struct run *r, const char *queue)
 {
-	struct slu_queue_view v;
+	const struct slu_queue_conf *conf = core_queue_conf(c, queue);
 	struct slu_job_view j;
 
 	if (slu_queue_job(c->q, r->id, &j) < 0)
 		return false;
-	for (uint32_t i = 0; slu_queue_view(c->q, i, &v) == 0; i++)
-		if (!strcmp(v.conf->name, queue) && v.conf->limit.max_slots)
-			return slots_of(r) <= (uint64_t)v.conf->limit.max_slots;
-	return true;
+	return !conf || !conf->limit.max_slots || slots_of(r) <= (uint64_t)conf->limit.max_slots;
 }
 
 bool core_run_wishes(struct slu_core *c, struct run *r)
