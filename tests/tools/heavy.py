@@ -9,9 +9,11 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(sys.argv[1])
-MAKE = """#!/bin/sh
+#: Stands in for make, and for the shell that builds a piece.
+STUB = """#!/bin/sh
+[ "$1" != -ec ] || exec /bin/sh "$@" # it tries what the machine can do
 echo "$@" >>"$ASKED"
-case "$*" in *"$BROKEN"*) exit 1 ;; esac
+case "$*" in *"$BROKEN"*) exit 1 ;; *"$SLOW"*) exec sleep 60 ;; esac
 """
 checks = failed = 0
 
@@ -25,14 +27,15 @@ def ok(good, what, detail=""):
         print("".join(f"# {line}\n" for line in str(detail).splitlines()), flush=True)
 
 
-def heavy(*args, broken="nothing", by=(), tree=ROOT):
-    """(status, what it said, the goals that make was asked for)"""
+def heavy(*args, broken="nothing", slow="nothing", by=(), tree=ROOT):
+    """(status, what it said, the goals that make was asked for and the pieces that were built)"""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
-        make, asked = Path(folder) / "make", Path(folder) / "asked"
-        make.write_text(MAKE)
-        make.chmod(0o755)
-        env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "ASKED": str(asked), "BROKEN": broken, "SLUICE_CACHE": str(CACHE)}
+        asked = Path(folder) / "asked"
+        for name in ("make", "sh"):
+            (Path(folder) / name).write_text(STUB)
+            (Path(folder) / name).chmod(0o755)
+        env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "ASKED": str(asked), "BROKEN": broken, "SLOW": slow, "SLUICE_CACHE": str(CACHE)}
         done = subprocess.run([*by, tree / "tools/heavy", *args], env=env, capture_output=True, text=True)
         goals = [line.removeprefix("--no-print-directory ") for line in asked.read_text().splitlines()] if asked.exists() else []
         return done.returncode, done.stdout + done.stderr, goals
@@ -58,7 +61,20 @@ with tempfile.TemporaryDirectory() as CACHE:
     lines = [line for line in said.splitlines() if ": left out: " in line]
     ok(status == 0 and not goals and len(lines) == len(said.splitlines()[-1].partition("left out: ")[2].split(",")), "without time nothing is run, one line each", said)
     status, said, goals = heavy("--minutes", "5", "rpc-go", "chart-test")
-    ok(status == 0 and goals == ["rpc-go"] and re.search("chart-test: left out: .* with cluster, helm, older to be built first", said), "one that does not fit is left out, one that does is run", said)
+    ok(status == 0 and goals == ["-c tests/rpc/tools >/dev/null", "rpc-go"] and re.search("chart-test: left out: .* with cluster, helm, older to be built first", said), "one that does not fit is left out, one that does is run, after its programs are compiled", said)
+    status, said, goals = heavy("--minutes", "4.1", "rpc-go", broken="rpc/tools")
+    ok(status == 1 and len(goals) == 1 and "rpc-go: FAILED: rpc does not build" in said, "a program that does not compile is a failure", said)
+    with tempfile.TemporaryDirectory() as quick:  # the same with minutes that are short
+        (Path(quick) / "tools").mkdir()
+        text = (ROOT / "tools/heavy").read_text().replace("LATE = 25", "LATE = -1.94").replace('("rpc-go", 1,', '("rpc-go", 1.99,')
+        (Path(quick) / "tools/heavy").write_text(re.sub(r'("rpc": \(.*), 3, ', r"\1, 0.001, ", text))
+        (Path(quick) / "tools/heavy").chmod(0o755)
+        (Path(quick) / "tests/rpc").mkdir(parents=True)
+        shutil.copy(ROOT / "tests/rpc/tools", Path(quick) / "tests/rpc/tools")
+        status, said, goals = heavy("--minutes", "2", "rpc-go", tree=Path(quick), slow="rpc/tools")
+        ok(status == 0 and len(goals) == 1 and "rpc-go: left out: rpc was not built in time" in said, "one that does not compile in time is left out", said)
+        status, said, goals = heavy("--minutes", "2", "rpc-go", tree=Path(quick), slow="rpc-go")
+        ok(status == 1 and "rpc-go: FAILED: stopped" in said, "a suite that does not end is stopped, and has failed", said)
     for made in ("tests/rpc/tools", "hack/helm/build"):
         at = Path(subprocess.run([ROOT / made, "--where"], env=env, capture_output=True, text=True, check=True).stdout.strip())
         at.mkdir()
