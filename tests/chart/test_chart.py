@@ -29,17 +29,29 @@ from e2e.daemon import ROOT
 
 CLUSTER = {"gang": True, "node_list": [{"name": "node", "count": 6, "cpu": 8}]}
 
-#: What users of the three charts set.
-FLUENCE = {"scheduler": {"name": "my-fluence", "policy": "hinode", "replicaCount": 1, "leaderElect": False, "loggingLevel": "9", "port": 4242,
-                         "enableExternalService": True, "image": "fluence:latest", "sidecarimage": "fluence-sidecar:latest", "pullPolicy": "Always"},
-           "controller": {"name": "scheduler-plugins-controller", "image": "fluence-controller:latest"}, "plugins": {"enabled": ["Fluence"]},
-           "pluginConfig": [{"name": "Coscheduling"}], "enableCertManager": True, "webhookService": {"type": "ClusterIP"}}
-FLUXNETES = {"scheduler": {"name": "fluxnetes"}, "sidecar": {"policy": "first", "loggingLevel": "2", "image": "x"}, "database": {"image": "x"},
-             "controller": {"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "launcher", "operator": "Exists"}]}}
-FLUXQUEUE = {"fullnameOverride": "fluxqueue", "postgres": {"image": "x"}, "controllerManager": {
-    "replicas": 2, "manager": {"args": ["--metrics-bind-address=:8443", "--leader-elect", "--health-probe-bind-address=:8081", "--policy=lonode"],
-                               "env": {"databaseUrl": "postgres://postgres:postgres@postgres:5432/postgres", "pgport": "5432"},
-                               "resources": {"limits": {"memory": "128Mi"}}}, "serviceAccount": {"annotations": {"a": "b"}}}}
+#: The three charts' own values, every one of them, with what users change.
+IMAGE = {"image": "example/x:latest"}
+PULLED = {**IMAGE, "pullPolicy": "Always"}
+PLUGINS = {"enabled": ["Fluence"], "disabled": ["CapacityScheduling", "Coscheduling"], "disabledAll": ["NodePorts", "VolumeZone"]}
+COMMON = {"enableCertManager": True, "kubernetesClusterDomain": "cluster.local",
+          "webhookService": {"type": "ClusterIP", "ports": [{"port": 9443, "protocol": "TCP", "targetPort": 9443}]}}
+FLUENCE = {"scheduler": {**PULLED, "name": "my-fluence", "policy": "hinode", "replicaCount": 1, "leaderElect": True, "loggingLevel": "9", "port": 4242,
+                         "enableExternalService": True, "sidecarimage": "fluence-sidecar:latest", "sidecarPullPolicy": "Always"},
+           "controller": {**PULLED, "name": "scheduler-plugins-controller", "replicaCount": 1}, "plugins": PLUGINS,
+           "pluginConfig": [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": 10}}], **COMMON}
+FLUXNETES = {"scheduler": {**PULLED, "name": "fluxnetes", "replicaCount": 1, "leaderElect": False}, "database": PULLED, "postgres": PULLED,
+             "sidecar": {**PULLED, "policy": "first", "loggingLevel": "2", "enableExternalService": False, "port": 4242}, "plugins": PLUGINS, **COMMON,
+             "controller": {**IMAGE, "name": "x", "replicaCount": 1, "affinity": {}, "nodeSelector": {"disk": "ssd"},
+                            "tolerations": [{"key": "launcher", "operator": "Exists"}]}}
+FLUXQUEUE = {"fullnameOverride": "fluxqueue", "scheduler": {**PULLED, "name": "fluxqueue-scheduler", "replicaCount": 1, "leaderElect": False}, "postgres": PULLED,
+             "controllerManager": {
+                 "fluxion": {"image": {"repository": "x", "tag": "latest"}, "imagePullPolicy": "IfNotPresent"}, "podSecurityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+                 "replicas": 1, "serviceAccount": {"annotations": {"a": "b"}}, "manager": {
+                     "args": ["--metrics-bind-address=:8443", "--leader-elect", "--health-probe-bind-address=:9081", "--policy=lonode"],
+                     "containerSecurityContext": {"allowPrivilegeEscalation": False}, "image": {"repository": "x", "tag": "latest"}, "imagePullPolicy": "Never",
+                     "env": {"databaseUrl": "postgres://postgres:postgres@postgres:5432/postgres", "pgdatabase": "p", "pghost": "p", "pgpassword": "p", "pgport": "5432"},
+                     "resources": {"limits": {"cpu": "500m", "memory": "128Mi"}, "requests": {"cpu": "10m", "memory": "64Mi"}}}},
+             "metricsService": {"type": "ClusterIP", "ports": [{"name": "https", "port": 8443}]}, **COMMON}
 EVERYTHING = {"replicas": 2, "store.kind": "postgres", "serviceMonitor.create": True, "dashboard.create": True, "grpc.enabled": True, "crds.keep": False,
               "config": {"match": {"policy": "pack"}, "queues": [{"name": "default"}, {"name": "long", "maxDuration": "7d"}]}}
 NOTHING = {"parts": {"held": False, "nativeGroups": False, "resize": False, "webhook": False, "policy": False}, "store.kind": "memory", "crds.install": False,
@@ -115,8 +127,17 @@ def test_values_of_the_old_charts_mean_what_they_did():
     objects = rendered(*values(**FLUXQUEUE))
     deployment = next(o for o in objects if o["kind"] == "Deployment")
     container = deployment["spec"]["template"]["spec"]["containers"][0]
-    assert deployment["metadata"]["name"] == "fluxqueue" and deployment["spec"]["replicas"] == 2 and "--leader-elect" in container["args"]
-    assert container["env"][0]["valueFrom"]["secretKeyRef"]["name"] == "fluxqueue-database" and settings_of(objects)["leader"]["elect"]
+    assert deployment["metadata"]["name"] == "fluxqueue" and deployment["spec"]["replicas"] == 1
+    assert container["env"][0]["valueFrom"]["secretKeyRef"]["name"] == "fluxqueue-database"
+    # the chart has a say in election and ports: a Lease with its rules, and probes that meet the daemon
+    assert container["args"] == ["--config=/etc/sluice/sluiced.yaml", "--policy=lonode"]
+    assert settings_of(objects)["leader"]["elect"] and settings_of(objects)["serve"]["health"] == ":8081"
+    assert any(o["kind"] == "Lease" for o in objects)
+    assert any("leases" in rule["resources"] for o in objects if o["kind"] == "Role" for rule in o["rules"])
+    two = rendered(*values(**FLUXQUEUE), *values(controllerManager__replicas=2))
+    assert next(o for o in two if o["kind"] == "Deployment")["spec"]["replicas"] == 2
+    # one replica with a SQLite file has nobody to elect
+    assert not settings_of(rendered(*values(**FLUENCE)))["leader"]["elect"]
     # what the daemon is told is what it understands
     for values_ in (FLUENCE, FLUXNETES, FLUXQUEUE, EVERYTHING, NOTHING, {}):
         text = yaml.safe_dump(settings_of(rendered(*values(**values_))))
@@ -162,12 +183,22 @@ def test_what_comes_with_it():
 
 
 def test_notes_name_what_has_no_meaning(cluster):
-    done = helm("install", "sluice", CHART, "--dry-run=client", *values(**FLUENCE), cluster=cluster)
-    for word in ("plugins:", "enableCertManager:", "scheduler.sidecarimage:", "controller.image:", "webhookService:"):
-        assert word in done, word
-    done = helm("install", "sluice", CHART, "--dry-run=client", *values(**FLUXQUEUE), cluster=cluster)
-    for word in ("postgres:", "controllerManager.manager.env.pgport:"):
-        assert word in done, word
+    def ignored(settings):
+        told = helm("install", "sluice", CHART, "--dry-run=client", *values(**settings), cluster=cluster).partition("no meaning here")[2]
+        return {line.strip().partition(": ")[0] for line in told.splitlines()[1:] if line.strip()}
+
+    assert ignored(FLUENCE) == {
+        "plugins", "pluginConfig", "enableCertManager", "webhookService", "scheduler.image", "scheduler.sidecarimage", "scheduler.sidecarPullPolicy",
+        "controller.name", "controller.image", "controller.pullPolicy", "controller.replicaCount", "leader election"}  # fmt: skip
+    assert ignored(FLUXNETES) == {
+        "plugins", "database", "postgres", "enableCertManager", "webhookService", "scheduler.image", "sidecar.image", "sidecar.pullPolicy",
+        "controller.name", "controller.image", "controller.replicaCount"}  # fmt: skip
+    manager = "controllerManager.manager"
+    assert ignored(FLUXQUEUE) == {
+        "postgres", "enableCertManager", "webhookService", "metricsService", "scheduler.image", "controllerManager.fluxion", "controllerManager.podSecurityContext",
+        f"{manager}.containerSecurityContext", f"{manager}.image", f"{manager}.imagePullPolicy", f"{manager}.env.pgdatabase", f"{manager}.env.pghost",
+        f"{manager}.env.pgpassword", f"{manager}.env.pgport", f"{manager}.args, --metrics-bind-address", f"{manager}.args, --health-probe-bind-address"}  # fmt: skip
+    assert ignored({"kubernetesClusterDomain": "my.domain", "scheduler": {"polcy": "x"}}) == {"kubernetesClusterDomain", "scheduler.polcy"}
     assert "no meaning" not in helm("install", "sluice", CHART, "--dry-run=client", cluster=cluster)
 
 

@@ -35,7 +35,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "sluice.old" -}}
 {{- $manager := .Values.controllerManager.manager | default dict }}
 {{- $level := .Values.scheduler.loggingLevel | default .Values.sidecar.loggingLevel | toString }}
-replicas: {{ .Values.scheduler.replicaCount | default .Values.controllerManager.replicas | default 0 }}
+replicas: {{ max (.Values.scheduler.replicaCount | default 0 | int) (.Values.controllerManager.replicas | default 0 | int) }}
 policy: {{ .Values.scheduler.policy | default .Values.sidecar.policy | default "" | quote }}
 name: {{ .Values.scheduler.name | default "" | quote }}
 debug: {{ and (regexMatch "^[0-9]+$" $level) (ge (atoi $level) 4) }}
@@ -43,7 +43,16 @@ pullPolicy: {{ .Values.scheduler.pullPolicy | default "" | quote }}
 port: {{ .Values.scheduler.port | default .Values.sidecar.port | default 0 }}
 external: {{ or .Values.scheduler.enableExternalService .Values.sidecar.enableExternalService | default false }}
 databaseUrl: {{ dig "env" "databaseUrl" "" $manager | quote }}
-args: {{ $manager.args | default list | toJson }}
+{{- /* The chart decides about ports and election: their options would contradict its probes, its Service and its roles. */}}
+{{- $args := list }}
+{{- $elect := .Values.scheduler.leaderElect | default false }}
+{{- range $manager.args }}
+{{- if regexMatch "^--(leader-elect|enableLeaderElection)(=|$)" . }}{{ $elect = not (regexMatch "=(false|0)$" .) }}
+{{- else if not (regexMatch "^--(health-probe-bind-address|probeAddr|metrics-bind-address)=" .) }}{{ $args = append $args . }}
+{{- end }}
+{{- end }}
+elect: {{ $elect }}
+args: {{ $args | toJson }}
 resources: {{ $manager.resources | default dict | toJson }}
 annotations: {{ dig "serviceAccount" "annotations" dict .Values.controllerManager | toJson }}
 nodeSelector: {{ .Values.controller.nodeSelector | default dict | toJson }}
@@ -56,8 +65,15 @@ tolerations: {{ .Values.controller.tolerations | default list | toJson }}
 {{- $old.replicas | default .Values.replicas | int }}
 {{- end }}
 
+{{- /* A single replica with a SQLite file has nobody to elect, whatever the values of the other charts say. */ -}}
 {{- define "sluice.elects" -}}
-{{- if or (gt (include "sluice.replicas" . | int) 1) .Values.scheduler.leaderElect (dig "leader" "elect" false .Values.config) }}true{{ end }}
+{{- $old := include "sluice.old" . | fromYaml }}
+{{- $asked := or (dig "leader" "elect" false .Values.config) (and $old.elect (not (include "sluice.sqlite" .))) }}
+{{- if or (gt (include "sluice.replicas" . | int) 1) $asked }}true{{ end }}
+{{- end }}
+
+{{- define "sluice.sqlite" -}}
+{{- if and (eq .Values.store.kind "sqlite") (not (include "sluice.postgres" .)) }}true{{ end }}
 {{- end }}
 
 {{- define "sluice.postgres" -}}
@@ -103,7 +119,7 @@ tolerations: {{ .Values.controller.tolerations | default list | toJson }}
 
 {{- /* Mistakes that a schema cannot express. */ -}}
 {{- define "sluice.check" -}}
-{{- if and (eq (include "sluice.elects" .) "true") (not (include "sluice.postgres" .)) (eq .Values.store.kind "sqlite") }}
+{{- if and (include "sluice.elects" .) (include "sluice.sqlite" .) }}
 {{- fail "several replicas need a shared store: set store.kind=postgres and put its address into a Secret (store.postgres)" }}
 {{- end }}
 {{- end }}
