@@ -72,7 +72,7 @@ with tempfile.TemporaryDirectory() as CACHE:
         (Path(quick) / "tests/rpc").mkdir(parents=True)
         shutil.copy(ROOT / "tests/rpc/tools", Path(quick) / "tests/rpc/tools")
         status, said, goals = heavy("--minutes", "2", "rpc-go", tree=Path(quick), slow="rpc/tools")
-        ok(status == 0 and len(goals) == 1 and "rpc-go: left out: rpc was not built in time" in said, "one that does not compile in time is left out", said)
+        ok(status == 0 and "rpc-go" not in goals and "rpc-go: left out: rpc was not built in time" in said, "one that does not compile in time is left out", said)
         status, said, goals = heavy("--minutes", "2", "rpc-go", tree=Path(quick), slow="rpc-go")
         ok(status == 1 and "rpc-go: FAILED: stopped" in said, "a suite that does not end is stopped, and has failed", said)
     for made in ("tests/rpc/tools", "hack/helm/build"):
