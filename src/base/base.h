@@ -17,8 +17,9 @@
 #define SLU_MUST_CHECK   __attribute__((warn_unused_result))
 
 /* Scoped ownership: the local is freed when it leaves its block unless slu_take() moved it out.
- *	slu_cleanup(slu_gang_freep) struct slu_gang *g = slu_gang_new(4);
- *	*out = slu_take(g);
+ *	slu_cleanup(slu_core_freep) struct slu_core *c = NULL;
+ *	...
+ *	*out = slu_take(c);
  */
 #define slu_cleanup(fn) __attribute__((cleanup(fn)))
 #define slu_take(p)                             \

@@ -1,6 +1,5 @@
 /* buf.h — a growable byte buffer born with a ceiling.  After a failed append the buffer is
- * "broken": further appends do nothing, and slu_buf_error() says why; so writers check once at the
- * end. */
+ * "broken": further appends do nothing, and `error` says why; so writers check once at the end. */
 #pragma once
 #include "base/base.h"
 

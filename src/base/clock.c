@@ -7,12 +7,27 @@
 #define STEP_US 1000000
 #define DRIFT   20
 
-static int64_t read_us(clockid_t id)
+static int64_t read_ns(clockid_t id)
 {
 	struct timespec t;
 
 	clock_gettime(id, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t slu_clock_ns(void)
+{
+	return read_ns(CLOCK_MONOTONIC);
+}
+
+int64_t slu_clock_wall_us(void)
+{
+	return read_ns(CLOCK_REALTIME) / 1000;
+}
+
+int64_t slu_clock_cpu_ns(void)
+{
+	return read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 int64_t slu_clock_at(struct slu_clock *k, int64_t wall_us, int64_t boot_us, int64_t *step_us)
@@ -36,5 +51,5 @@ int64_t slu_clock_at(struct slu_clock *k, int64_t wall_us, int64_t boot_us, int6
 
 int64_t slu_clock_now(struct slu_clock *k, int64_t *step_us)
 {
-	return slu_clock_at(k, read_us(CLOCK_REALTIME), read_us(CLOCK_BOOTTIME), step_us);
+	return slu_clock_at(k, slu_clock_wall_us(), read_ns(CLOCK_BOOTTIME) / 1000, step_us);
 }

@@ -16,3 +16,9 @@ struct slu_clock {
 int64_t slu_clock_now(struct slu_clock *k, int64_t *step_us);
 /* The same with both clocks given. */
 int64_t slu_clock_at(struct slu_clock *k, int64_t wall_us, int64_t boot_us, int64_t *step_us);
+
+/* The system's clocks as they are: the monotonic clock, the wall clock (since the epoch), and the
+ * CPU time of the calling thread, in which other work on the machine does not count. */
+int64_t slu_clock_ns(void);
+int64_t slu_clock_wall_us(void);
+int64_t slu_clock_cpu_ns(void);

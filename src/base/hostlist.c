@@ -95,8 +95,8 @@ static int next_number(char *d, int w, size_t n)
 }
 
 /* "pre[1-3,07]suf": p stands after the bracket, end after the word. */
-static int expand(struct slu_hostlist *l, const char *pre, size_t npre, const char *p,
-		  const char *end)
+static int expand_bracket(struct slu_hostlist *l, const char *pre, size_t npre, const char *p,
+			  const char *end)
 {
 	const char *close = memchr(p, ']', (size_t)(end - p));
 	size_t nsuf = close ? (size_t)(end - close - 1) : 0;
@@ -144,7 +144,7 @@ int slu_hostlist_parse(struct slu_hostlist *l, const char *text)
 		if (!open && (memchr(text, ']', (size_t)(end - text)) ||
 			      end - text > (ptrdiff_t)NAME_MAX_LEN))
 			return -EINVAL;
-		rc = open ? expand(l, text, (size_t)(open - text), open + 1, end)
+		rc = open ? expand_bracket(l, text, (size_t)(open - text), open + 1, end)
 			  : add_n(l, text, (size_t)(end - text));
 		if (rc < 0)
 			return rc;

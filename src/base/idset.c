@@ -19,7 +19,7 @@ static int parse_number(const char **s, uint32_t *out)
 }
 
 /* Append at the end, joining a range that touches. */
-static int append(struct slu_idset *s, uint32_t lo, uint32_t hi)
+static int append_range(struct slu_idset *s, uint32_t lo, uint32_t hi)
 {
 	if (s->r.n && s->r.p[s->r.n - 1].hi + 1 == lo) {
 		s->r.p[s->r.n - 1].hi = hi;
@@ -49,7 +49,7 @@ static int parse_item(struct slu_idset *s, const char **p, uint64_t *count)
 	*count += (uint64_t)hi - lo + 1;
 	if (*count > SLU_IDSET_MAX)
 		return -EOVERFLOW;
-	return append(s, lo, hi);
+	return append_range(s, lo, hi);
 }
 
 int slu_idset_parse(struct slu_idset *s, const char *text)
@@ -104,7 +104,7 @@ int slu_idset_add(struct slu_idset *s, uint32_t id)
 	if (id > INT32_MAX)
 		return -EOVERFLOW;
 	if (!s->r.n || id > s->r.p[s->r.n - 1].hi)
-		return append(s, id, id);
+		return append_range(s, id, id);
 	lo = find_range(s, id);
 	if (s->r.p[lo].lo <= id)
 		return 0;

@@ -38,7 +38,7 @@ int slu_log_level_parse(const char *s, enum slu_log_level *out)
 	return -EINVAL;
 }
 
-static void quoted(struct slu_buf *b, const char *s)
+static void put_quoted(struct slu_buf *b, const char *s)
 {
 	slu_buf_putc(b, '"');
 	for (; *s; s++) {
@@ -128,21 +128,21 @@ void slu_log_fields(enum slu_log_level level, const char *msg, const struct slu_
 	if (json) {
 		slu_buf_printf(&b, "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", when,
 			       level_name[level]);
-		quoted(&b, msg);
+		put_quoted(&b, msg);
 	} else {
 		slu_buf_printf(&b, "%s %-5s %s", when, level_name[level], msg);
 	}
 	for (size_t i = 0; i < n; i++) {
 		slu_buf_puts(&b, json ? "," : " ");
 		if (json)
-			quoted(&b, f[i].key);
+			put_quoted(&b, f[i].key);
 		else
 			slu_buf_puts(&b, f[i].key);
 		slu_buf_putc(&b, json ? ':' : '=');
 		if (!f[i].str)
 			slu_buf_i64(&b, f[i].num);
 		else if (json || !is_plain(f[i].str))
-			quoted(&b, f[i].str);
+			put_quoted(&b, f[i].str);
 		else
 			slu_buf_puts(&b, f[i].str);
 	}

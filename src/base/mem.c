@@ -21,7 +21,7 @@ static bool fault(void)
 	return true;
 }
 
-static void *seen(void *p)
+static void *note_failure(void *p)
 {
 	failures += !p;
 	return p;
@@ -29,17 +29,17 @@ static void *seen(void *p)
 
 void *slu_malloc(size_t n)
 {
-	return seen(fault() ? NULL : malloc(n ? n : 1));
+	return note_failure(fault() ? NULL : malloc(n ? n : 1));
 }
 
 void *slu_calloc(size_t n, size_t size)
 {
-	return seen(fault() ? NULL : calloc(n ? n : 1, size ? size : 1));
+	return note_failure(fault() ? NULL : calloc(n ? n : 1, size ? size : 1));
 }
 
 void *slu_realloc(void *p, size_t n)
 {
-	return seen(fault() ? NULL : realloc(p, n ? n : 1));
+	return note_failure(fault() ? NULL : realloc(p, n ? n : 1));
 }
 
 void *slu_reallocarray(void *p, size_t n, size_t size)
@@ -47,7 +47,7 @@ void *slu_reallocarray(void *p, size_t n, size_t size)
 	size_t bytes;
 
 	if (__builtin_mul_overflow(n, size, &bytes))
-		return seen(NULL);
+		return note_failure(NULL);
 	return slu_realloc(p, bytes);
 }
 

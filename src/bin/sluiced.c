@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "bin/standalone.h"
@@ -131,7 +132,7 @@ static const struct option long_options[] = {
 	{ 0 },
 };
 
-/* The exit code after something was printed. */
+/* The exit code of a program that only printed something. */
 static int flushed(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -195,13 +196,16 @@ static int read_config(const struct options *o, struct slu_config **out, struct 
 		c->serve.socket = o->socket;
 	policy = o->policy && !o->standalone ? slu_foreign_policy(o->policy) : o->policy;
 	if (policy && !o->standalone && slu_gang_policy_find(policy) < 0)
-		return slu_fail(err, -EINVAL, "--policy: no match policy \"%s\"", policy);
+		return slu_fail(err, -EINVAL, "--policy: unknown match policy \"%s\"", policy);
 	if (policy)
 		c->match.policy = policy;
 	if (o->label)
 		c->nodes.exclude_label = o->label;
 	if (o->level && slu_log_level_parse(o->level, &level) < 0)
-		return slu_fail(err, -EINVAL, "--log-level: no log level \"%s\"", o->level);
+		return slu_fail(
+			err, -EINVAL,
+			"--log-level: unknown level \"%s\"; choose one of debug, info, warn, error",
+			o->level);
 	if (o->level)
 		c->log.level = o->level;
 	return 0;
@@ -212,7 +216,10 @@ static int set_log(const struct slu_config *c, struct slu_error *err)
 	enum slu_log_level level;
 
 	if (slu_log_level_parse(c->log.level, &level) < 0)
-		return slu_fail(err, -EINVAL, "no log level \"%s\"", c->log.level);
+		return slu_fail(
+			err, -EINVAL,
+			"log.level: unknown level \"%s\"; choose one of debug, info, warn, error",
+			c->log.level);
 	slu_log_setup(level, !strcmp(c->log.format, "json") ? SLU_LOG_JSON : SLU_LOG_TEXT, 2);
 	return 0;
 }
@@ -334,7 +341,7 @@ static void look_again(void *arg, enum slu_kkind kind, bool again)
 		slu_census_now(d->census);
 }
 
-/* ---- one of several ---- */
+/* ---- several replicas ---- */
 
 static void tell_leader(struct daemon *d, const struct slu_journal_setup *setup, const char *other)
 {
@@ -429,17 +436,15 @@ static int start_daemon(struct daemon *d, struct slu_error *err)
 	struct slu_kube_client_options co = { .qps = d->cfg->kube.qps,
 					      .burst = d->cfg->kube.burst,
 					      .max_inflight = (d->cfg->place.parallel + 1) / 2 };
-	/* Milliseconds: unique over restarts as long as fewer than 1000 jobs a second arrive. */
-	struct timespec now;
 	struct slu_core_setup cs = { .config = d->cfg, .verify = d->o.verify };
 	struct slu_api_setup as;
 	char host[100] = "sluiced";
 	int rc;
 
 	raise_descriptors();
-	clock_gettime(CLOCK_REALTIME, &now);
+	/* Milliseconds: unique over restarts as long as fewer than 1000 jobs a second arrive. */
 	if (strcmp(d->cfg->store.url, "memory:"))
-		cs.first_id = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+		cs.first_id = (uint64_t)slu_clock_wall_us() / 1000;
 	gethostname(host, sizeof host - 1);
 	snprintf(d->host, sizeof d->host, "%s", host);
 	d->journal = (struct slu_journal_setup){ .url = d->cfg->store.url,
@@ -449,7 +454,7 @@ static int start_daemon(struct daemon *d, struct slu_error *err)
 						 .arg = d };
 	d->loop = slu_loop_new();
 	if (!d->loop)
-		return slu_fail(err, -ENOMEM, "cannot make an event loop");
+		return slu_fail(err, -ENOMEM, "cannot create an event loop");
 	rc = slu_kube_config_load(&ko, &d->kube, err);
 	if (!rc)
 		rc = slu_kube_client_new(d->loop, d->kube, &co, &d->client, err);
@@ -466,7 +471,7 @@ static int start_daemon(struct daemon *d, struct slu_error *err)
 	rc = slu_core_new(&cs, &d->core, err);
 	if (rc < 0)
 		return rc;
-	if (!d->cfg->leader.elect) { /* no Lease keeps a second one away */
+	if (!d->cfg->leader.elect) { /* no Lease keeps a second daemon away */
 		rc = slu_store_claim(d->cfg->store.url, err);
 		d->claim = rc >= 0 ? rc + 1 : 0;
 		rc = rc == -ENOTSUP ? 0 : SLU_MIN(rc, 0);
@@ -510,7 +515,8 @@ static void on_released(void *arg)
 	d->released = true;
 }
 
-/* Everything decided is noted and every write has been answered: the next one may begin at once. */
+/* Every decision is in the store and every write has been answered: give up the lease, so that the next
+ * leader begins at once. */
 static void give_up_lease(struct daemon *d)
 {
 	int64_t end = slu_clock_ns() + GIVE_UP_NS;
@@ -618,13 +624,13 @@ static void all_options(struct option out[64])
 	memcpy(out, long_options, n * sizeof *out);
 	for (uint32_t i = 0; i < slu_n_flags; i++)
 		out[n++] = (struct option){ slu_flags[i].name,
-					    slu_flags[i].may ? optional_argument
-							     : required_argument,
+					    slu_flags[i].optional ? optional_argument
+								  : required_argument,
 					    NULL, OPT_OLD + (int)i };
 	out[n] = (struct option){ 0 };
 }
 
-/* Takes an option of the programs it replaces, -v included. */
+/* Handle an option of the programs that sluiced replaces, including -v. */
 static bool old_option(struct options *o, int c)
 {
 	uint32_t i = 0;

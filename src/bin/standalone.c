@@ -38,7 +38,7 @@ static int start_standalone(struct alone *s, struct slu_config *c, const char *g
 
 	s->loop = slu_loop_new();
 	if (!s->loop)
-		return slu_fail(err, -ENOMEM, "cannot make an event loop");
+		return slu_fail(err, -ENOMEM, "cannot create an event loop");
 	if (!c->grpc.port)
 		c->grpc.port = FLUX_PORT;
 	rc = slu_standalone_new(s->loop, policy, &s->engine, err);
@@ -68,7 +68,7 @@ static void on_stop(void *arg)
 	slu_grpc_port_drain(s->port, GRACE_NS, stop_loop, s->loop);
 }
 
-static void end(struct alone *s)
+static void end_service(struct alone *s)
 {
 	slu_standalone_free(s->engine);
 	slu_grpc_port_free(s->port);
@@ -82,7 +82,7 @@ int run_standalone(struct slu_config *config, const char *graph, const char *pol
 
 	if (start_standalone(&s, config, graph, policy, &err) < 0) {
 		slu_log(SLU_ERROR, "cannot start", SLU_STR("err", err.text));
-		end(&s);
+		end_service(&s);
 		return 1;
 	}
 	slu_loop_signal(s.loop, SIGTERM, on_stop, &s);
@@ -91,7 +91,7 @@ int run_standalone(struct slu_config *config, const char *graph, const char *pol
 		SLU_STR("graph", graph ? graph : "none yet"),
 		SLU_I64("grpc_port", slu_grpc_port_number(s.port)));
 	slu_loop_run(s.loop);
-	end(&s);
+	end_service(&s);
 	slu_log(SLU_INFO, "stopped");
 	return 0;
 }

@@ -44,7 +44,7 @@ static const struct slu_option reserve_option[] = {
 	{ 0 },
 };
 
-static int post(void *conf, const char *path, struct slu_error *err)
+static int post_path(void *conf, const char *path, struct slu_error *err)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	int rc = cli_live_ask(conf, SLU_HTTP_POST, path, &doc, err);
@@ -60,7 +60,7 @@ static int post_job(void *conf, const char *name, const char *verb, struct slu_e
 	int rc = cli_live_job_path(conf, name, verb, &path);
 
 	if (!rc)
-		rc = post(conf, path.p, err);
+		rc = post_path(conf, path.p, err);
 	slu_buf_done(&path);
 	return rc;
 }
@@ -81,7 +81,7 @@ static int post_node(void *conf, const char *name, const char *verb, struct slu_
 	if (query.n)
 		slu_buf_printf(&path, "?%s", query.p);
 	slu_buf_done(&query);
-	rc = path.error ? path.error : post(conf, path.p, err);
+	rc = path.error ? path.error : post_path(conf, path.p, err);
 	slu_buf_done(&path);
 	return rc;
 }
@@ -173,7 +173,7 @@ static int run_reserve(void *conf, int argc, char **argv, struct slu_error *err)
 		slu_http_query_add(&query, "count", n);
 	}
 	slu_buf_printf(&path, "?%s", slu_buf_str(&query));
-	rc = path.error ? path.error : query.error ? query.error : post(conf, path.p, err);
+	rc = path.error ? path.error : query.error ? query.error : post_path(conf, path.p, err);
 	slu_buf_done(&path);
 	slu_buf_done(&query);
 	return rc;
@@ -186,7 +186,7 @@ static int run_unreserve(void *conf, int argc, char **argv, struct slu_error *er
 
 	reservation_path(conf, argv[0], &path);
 	slu_buf_puts(&path, "/end");
-	rc = path.error ? path.error : post(conf, path.p, err);
+	rc = path.error ? path.error : post_path(conf, path.p, err);
 	slu_buf_done(&path);
 	return rc;
 }

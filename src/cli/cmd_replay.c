@@ -63,7 +63,7 @@ static int parse_time(const char *name, const char *s, int64_t *us, struct slu_e
 	return 0;
 }
 
-static bool wanted(const struct run *x, const struct slu_queue *q, const struct slu_decision *d)
+static bool is_wanted(const struct run *x, const struct slu_queue *q, const struct slu_decision *d)
 {
 	struct slu_job_view v;
 
@@ -101,7 +101,7 @@ static int decision(void *arg, int64_t at_us, const struct slu_queue *q,
 	if (at_us < r->from_us)
 		return 0;
 	r->decisions++;
-	if (!wanted(r, q, x))
+	if (!is_wanted(r, q, x))
 		return 0;
 	r->shown++;
 	slu_decision_describe(q, d, x, &b);

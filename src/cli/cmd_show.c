@@ -66,7 +66,7 @@ static int bytes_of(const char *s, int columns)
 }
 
 /* The last column is cut at the edge of a terminal; everywhere else, names can be copied. */
-static void print(struct table *t)
+static void print_table(struct table *t)
 {
 	int width[COLUMNS_MAX] = { 0 }, room = isatty(1) ? slu_term_width() : 0;
 
@@ -92,7 +92,7 @@ static void print(struct table *t)
 }
 
 /* "in 4m", "2h ago" style from the stamp of the daemon. */
-static const char *when(const char *stamp, char out[32])
+static const char *relative_time(const char *stamp, char out[32])
 {
 	struct tm tm = { 0 };
 	char span[32];
@@ -162,12 +162,12 @@ static void start_cell(struct table *t, const struct slu_json *j, const char *ke
 	char at[32] = "", about[34];
 
 	if (*start) {
-		cell(t, when(start, at));
+		cell(t, relative_time(start, at));
 		return;
 	}
 	snprintf(about, sizeof about, "%s%s",
 		 slu_json_bool_or(slu_json_get(j, "promised"), false) ? "" : "~",
-		 when(cli_live_field(j, "estimate"), at));
+		 relative_time(cli_live_field(j, "estimate"), at));
 	cell(t, *at ? about : "");
 }
 
@@ -205,9 +205,9 @@ static const struct column {
 	{ "QUEUE", text_cell, "queue" },
 	{ "WHY", text_cell, "reason", use_cell, "needs" },
 };
-static_assert(SLU_LEN(job_column) <= COLUMNS_MAX, "print() has room for the columns");
+static_assert(SLU_LEN(job_column) <= COLUMNS_MAX, "print_table() has room for the columns");
 
-static bool shown(const struct live *c, const struct slu_json *o)
+static bool is_shown(const struct live *c, const struct slu_json *o)
 {
 	return !c->ns || !strcmp(cli_live_field(o, "namespace"), c->ns);
 }
@@ -227,7 +227,7 @@ static void print_json(const struct live *c, const struct slu_json *answer)
 		}
 		slu_jsonw_arr(&w);
 		slu_json_each (part.val, it)
-			if (shown(c, it.val))
+			if (is_shown(c, it.val))
 				slu_jsonw_value(&w, it.val);
 		slu_jsonw_end_arr(&w);
 	}
@@ -253,19 +253,19 @@ static int run_jobs(void *conf, int argc, char **argv, struct slu_error *err)
 	for (size_t i = 0; i < SLU_LEN(job_column); i++)
 		cell(&t, job_column[i].head);
 	slu_json_each (slu_json_get(slu_json_root(doc), "jobs"), it)
-		for (size_t i = 0; i < SLU_LEN(job_column) && shown(c, it.val); i++)
+		for (size_t i = 0; i < SLU_LEN(job_column) && is_shown(c, it.val); i++)
 			job_column[i].job(&t, it.val, job_column[i].key);
 	slu_json_each (slu_json_get(slu_json_root(doc), "foreign"), it)
-		for (size_t i = 0; i < SLU_LEN(job_column) && shown(c, it.val); i++)
+		for (size_t i = 0; i < SLU_LEN(job_column) && is_shown(c, it.val); i++)
 			if (job_column[i].foreign)
 				job_column[i].foreign(&t, it.val, job_column[i].foreign_key);
 			else
 				cell(&t, "");
-	print(&t);
+	print_table(&t);
 	return 0;
 }
 
-static void line(const char *name, const char *value)
+static void print_line(const char *name, const char *value)
 {
 	char *text = value && *value ? slu_strdup(value) : NULL;
 
@@ -281,7 +281,7 @@ static void number_line(const char *name, const struct slu_json *o, const char *
 
 	snprintf(text, sizeof text, "%" PRId64 "%s", slu_json_i64_or(slu_json_get(o, key), 0),
 		 unit);
-	line(name, text);
+	print_line(name, text);
 }
 
 static int run_job(void *conf, int argc, char **argv, struct slu_error *err)
@@ -299,23 +299,23 @@ static int run_job(void *conf, int argc, char **argv, struct slu_error *err)
 		 slu_json_i64_or(slu_json_get(j, "size"), 0),
 		 slu_json_i64_or(slu_json_get(j, "minSize"), 0),
 		 slu_json_i64_or(slu_json_get(j, "bound"), 0));
-	line("Job", cli_live_field(j, "name"));
-	line("Namespace", cli_live_field(j, "namespace"));
-	line("State", cli_live_field(j, "state"));
-	line("Queue", cli_live_field(j, "queue"));
-	line("Scheduler", cli_live_field(j, "scheduler"));
-	line("User", cli_live_field(j, "user"));
-	line("Size", text);
+	print_line("Job", cli_live_field(j, "name"));
+	print_line("Namespace", cli_live_field(j, "namespace"));
+	print_line("State", cli_live_field(j, "state"));
+	print_line("Queue", cli_live_field(j, "queue"));
+	print_line("Scheduler", cli_live_field(j, "scheduler"));
+	print_line("User", cli_live_field(j, "user"));
+	print_line("Size", text);
 	number_line("Priority", j, "priority", "");
 	if (slu_json_i64_or(slu_json_get(j, "limitSeconds"), 0))
 		number_line("Limit", j, "limitSeconds", " s");
-	line("Not before", cli_live_field(j, "begin"));
-	line("Deadline", cli_live_field(j, "deadline"));
-	line("First seen", when(cli_live_field(j, "firstSeen"), at));
-	line("Started", when(cli_live_field(j, "start"), at));
-	line("Estimate", when(cli_live_field(j, "estimate"), at));
-	line("Reason", cli_live_field(j, "reason"));
-	line("Remedy", cli_live_field(j, "remedy"));
+	print_line("Not before", cli_live_field(j, "begin"));
+	print_line("Deadline", cli_live_field(j, "deadline"));
+	print_line("First seen", relative_time(cli_live_field(j, "firstSeen"), at));
+	print_line("Started", relative_time(cli_live_field(j, "start"), at));
+	print_line("Estimate", relative_time(cli_live_field(j, "estimate"), at));
+	print_line("Reason", cli_live_field(j, "reason"));
+	print_line("Remedy", cli_live_field(j, "remedy"));
 	cell(&t, "POD");
 	cell(&t, "STATE");
 	cell(&t, "NODE");
@@ -325,7 +325,7 @@ static int run_job(void *conf, int argc, char **argv, struct slu_error *err)
 		cell(&t, cli_live_field(it.val, "node"));
 	}
 	printf("\n");
-	print(&t);
+	print_table(&t);
 	return 0;
 }
 
@@ -343,13 +343,13 @@ static int run_why(void *conf, int argc, char **argv, struct slu_error *err)
 	j = slu_json_root(doc);
 	state = cli_live_field(j, "state");
 	reason = cli_live_field(j, "reason");
-	start = when(cli_live_field(j, "estimate"), at);
+	start = relative_time(cli_live_field(j, "estimate"), at);
 	place = slu_json_i64_or(slu_json_get(j, "position"), 0);
 	if (!strcmp(state, "running") || !strcmp(state, "placing")) {
 		printf("%s is %s", argv[0], state);
 		printf(*cli_live_field(j, "start") ? ", since %s\n" : "\n",
-		       when(cli_live_field(j, "start"), at));
-		line("but", reason);
+		       relative_time(cli_live_field(j, "start"), at));
+		print_line("but", reason);
 		return 0;
 	}
 	if (!strcmp(state, "never"))
@@ -364,20 +364,20 @@ static int run_why(void *conf, int argc, char **argv, struct slu_error *err)
 									    : "should start",
 		       start);
 	printf("\n");
-	line("because", *reason ? reason : "it waits for its turn");
+	print_line("because", *reason ? reason : "it waits for its turn");
 	passed = slu_json_i64_or(slu_json_get(j, "passers"), 0);
 	slu_json_each (slu_json_get(j, "passedBy"), it) {
-		line("passed by", slu_json_str_or(it.val, ""));
+		print_line("passed by", slu_json_str_or(it.val, ""));
 		passed--;
 	}
 	if (passed > 0) {
 		snprintf(more, sizeof more, "%" PRId64 " others", passed);
-		line("passed by", more);
+		print_line("passed by", more);
 	}
 	slu_json_each (slu_json_get(j, "wouldHelp"), it)
-		line("would help", slu_json_str_or(it.val, ""));
+		print_line("would help", slu_json_str_or(it.val, ""));
 	if (!slu_json_get(j, "wouldHelp"))
-		line("would help", cli_live_field(j, "remedy"));
+		print_line("would help", cli_live_field(j, "remedy"));
 	return 0;
 }
 
@@ -418,7 +418,7 @@ static int run_nodes(void *conf, int argc, char **argv, struct slu_error *err)
 		number_cell(&t, it.val, "gangPods");
 		number_cell(&t, it.val, "foreignPods");
 	}
-	print(&t);
+	print_table(&t);
 	return 0;
 }
 
@@ -442,7 +442,7 @@ static int run_queues(void *conf, int argc, char **argv, struct slu_error *err)
 		for (size_t i = 0; i < SLU_LEN(key); i++)
 			number_cell(&t, it.val, key[i]);
 	}
-	print(&t);
+	print_table(&t);
 	return 0;
 }
 
@@ -463,7 +463,7 @@ static int run_reservations(void *conf, int argc, char **argv, struct slu_error 
 	slu_json_each (slu_json_get(slu_json_root(doc), "reservations"), it) {
 		static const char *const list[] = { "users", "nodes" };
 
-		if (!shown(conf, it.val))
+		if (!is_shown(conf, it.val))
 			continue;
 		cell(&t, cli_live_field(it.val, "namespace"));
 		cell(&t, cli_live_field(it.val, "name"));
@@ -483,7 +483,7 @@ static int run_reservations(void *conf, int argc, char **argv, struct slu_error 
 			slu_buf_done(&b);
 		}
 	}
-	print(&t);
+	print_table(&t);
 	return 0;
 }
 
@@ -527,7 +527,7 @@ static int run_config(void *conf, int argc, char **argv, struct slu_error *err)
 	cell(&t, "SETTING");
 	cell(&t, "VALUE");
 	settings(&t, "", slu_json_root(doc));
-	print(&t);
+	print_table(&t);
 	return 0;
 }
 

@@ -198,7 +198,7 @@ static int parse_policies(const struct conf *c, struct plan *plan, uint32_t *n,
 	}
 }
 
-static void note(const char *text, void *arg)
+static void show_progress(const char *text, void *arg)
 {
 	if (!((const struct conf *)arg)->quiet)
 		fprintf(stderr, "sluice sim: %s\n", text);
@@ -223,7 +223,7 @@ static int load_trace(struct conf *c, const char *path, struct slu_trace *t, str
 	bool given = t->node.n;
 
 	if (!rc)
-		rc = slu_load_trace(path, &o, t, note, c, err);
+		rc = slu_load_trace(path, &o, t, show_progress, c, err);
 	if (rc < 0)
 		return rc;
 	if (t->malformed && !c->quiet)
@@ -326,8 +326,8 @@ static int write_svg(const char *prefix, const struct slu_trace *t, const struct
 	return 0;
 }
 
-static int report(const struct conf *c, const char *path, const struct slu_trace *t,
-		  const struct slu_run *run, uint32_t n, struct slu_error *err)
+static int write_reports(const struct conf *c, const char *path, const struct slu_trace *t,
+			 const struct slu_run *run, uint32_t n, struct slu_error *err)
 {
 	struct slu_buf b = SLU_BUF_INIT(256 << 20);
 	int rc = 0;
@@ -466,7 +466,7 @@ static int run_simulation(void *conf, int argc, char **argv, struct slu_error *e
 			slu_fail_prefix(err, rc, "%s", plan[done].name);
 	}
 	if (!rc)
-		rc = report(c, argv[0], &t, res, n, err);
+		rc = write_reports(c, argv[0], &t, res, n, err);
 	for (uint32_t i = 0; i < done; i++)
 		slu_sim_done(&res[i].sim);
 	slu_trace_done(&t);

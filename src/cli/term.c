@@ -2,8 +2,9 @@
 
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 bool slu_term_live(void)
 {
@@ -30,10 +31,7 @@ int slu_term_width(void)
 
 double slu_now_s(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+	return (double)slu_clock_ns() * 1e-9;
 }
 
 char *slu_term_time(int64_t s, char buf[32])

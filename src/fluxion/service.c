@@ -608,7 +608,8 @@ struct slu_flux *slu_flux_new(const struct slu_flux_engine *engine, bool externa
 	return f;
 }
 
-static uint32_t bind(struct slu_flux *f, uint32_t at, const struct slu_flux_rpc *rpc, uint32_t n)
+static uint32_t bind_methods(struct slu_flux *f, uint32_t at, const struct slu_flux_rpc *rpc,
+			     uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++, at++) {
 		f->bound[at].f = f;
@@ -625,11 +626,11 @@ static uint32_t bind(struct slu_flux *f, uint32_t at, const struct slu_flux_rpc 
 
 int slu_flux_serve(struct slu_flux *f, struct slu_grpc *g)
 {
-	uint32_t n = bind(f, 0, rpcs, SLU_LEN(rpcs));
+	uint32_t n = bind_methods(f, 0, rpcs, SLU_LEN(rpcs));
 	int rc;
 
 	if (f->external)
-		n = bind(f, n, external_rpcs, SLU_LEN(external_rpcs));
+		n = bind_methods(f, n, external_rpcs, SLU_LEN(external_rpcs));
 	rc = slu_grpc_serve(g, f->method, n);
 	if (!rc)
 		rc = slu_health_serve(f->health, g);

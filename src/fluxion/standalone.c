@@ -293,7 +293,7 @@ static void do_resources(struct slu_standalone *s, struct slu_flux_ask *a)
 		answer_error(a, rc, &err);
 }
 
-static void work(struct slu_standalone *s, struct slu_flux_ask *a)
+static void handle_ask(struct slu_standalone *s, struct slu_flux_ask *a)
 {
 	static void (*const todo[])(struct slu_standalone *s, struct slu_flux_ask *a) = {
 		[SLU_FLUX_INIT] = do_init,     [SLU_FLUX_MATCH] = do_match,
@@ -361,7 +361,7 @@ static void *thread_main(void *arg)
 		if (!s->first)
 			s->last = &s->first;
 		pthread_mutex_unlock(&s->lock);
-		work(s, a);
+		handle_ask(s, a);
 		pthread_mutex_lock(&s->lock);
 		put_done(s, a);
 	}

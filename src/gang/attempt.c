@@ -107,7 +107,7 @@ static void restore_caps(struct plan *p)
 }
 
 /* How much of a typical node one slot is, in millionths; whole nodes are most. */
-static int64_t weight(const struct plan *p, uint32_t r)
+static int64_t slot_weight(const struct plan *p, uint32_t r)
 {
 	const struct need *n = p->role[r].need;
 	int64_t w = n->per_part ? 1000000 : 0;
@@ -142,7 +142,7 @@ static uint32_t pick_role(struct plan *p, uint32_t r, uint32_t want, const uint3
 }
 
 /* Parts by role, one per node and role. */
-static int tidy(struct plan *p)
+static int tidy_parts(struct plan *p)
 {
 	struct slu_machine *m = p->m;
 	struct scratch *s = &m->s;
@@ -290,12 +290,12 @@ static int place_mixed(struct plan *p, const uint32_t *order, const uint32_t *li
 	restore_caps(p);
 	if (rc > 0 && total < p->min)
 		rc = 0;
-	if (rc > 0 && tidy(p) < 0)
+	if (rc > 0 && tidy_parts(p) < 0)
 		rc = -ENOMEM;
 	return rc;
 }
 
-static int place(struct plan *p, const uint32_t *list, uint32_t n_list)
+static int place_roles(struct plan *p, const uint32_t *list, uint32_t n_list)
 {
 	uint32_t order[SLU_ROLES_MAX];
 	int64_t w[SLU_ROLES_MAX];
@@ -316,7 +316,7 @@ static int place(struct plan *p, const uint32_t *list, uint32_t n_list)
 	for (uint32_t r = 0; r < p->n_role; r++) {
 		uint32_t k = r;
 
-		w[r] = weight(p, r);
+		w[r] = slot_weight(p, r);
 		for (; k && w[order[k - 1]] < w[r]; k--)
 			order[k] = order[k - 1];
 		order[k] = r;
@@ -362,7 +362,7 @@ static int place_close(struct plan *p)
 
 			if (domain_room(p, l, d) < p->min)
 				continue;
-			rc = place(p, l->list + l->first[d], l->first[d + 1] - l->first[d]);
+			rc = place_roles(p, l->list + l->first[d], l->first[d + 1] - l->first[d]);
 			if (rc)
 				return rc;
 		}
@@ -390,8 +390,8 @@ static int place_close(struct plan *p)
 		}
 		if (best < 0)
 			return 0;
-		rc = place(p, l->list + l->first[l->by_pos[best_at]],
-			   l->first[l->by_pos[best_at] + 1] - l->first[l->by_pos[best_at]]);
+		rc = place_roles(p, l->list + l->first[l->by_pos[best_at]],
+				 l->first[l->by_pos[best_at] + 1] - l->first[l->by_pos[best_at]]);
 		if (rc)
 			return rc;
 		bound = best;
@@ -414,5 +414,5 @@ int slu_attempt(struct plan *p)
 		if (rc || p->req->flags & SLU_GANG_CLOSE_REQUIRED)
 			return rc;
 	}
-	return place(p, NULL, 0);
+	return place_roles(p, NULL, 0);
 }

@@ -28,7 +28,7 @@ static bool eligible(const struct fitmap *s, uint32_t node)
 	       (!s->part || slu_nodeset_has(s->part, node));
 }
 
-static void refresh(struct slu_machine *m, struct fitmap *s, uint32_t node)
+static void refresh_node(struct slu_machine *m, struct fitmap *s, uint32_t node)
 {
 	const struct node *v = &m->node[node];
 	uint32_t p = v->pos;
@@ -143,7 +143,7 @@ static int catch_up(struct slu_machine *m, struct fitmap *s)
 
 		/* Only the newest entry of a node counts. */
 		if (m->node[node].changed == c)
-			refresh(m, s, node);
+			refresh_node(m, s, node);
 	}
 	s->seen = m->changes;
 	return 0;

@@ -27,7 +27,7 @@ struct sweep {
 };
 
 /* Nodes on which nothing begins later and no block lies: what is free there only grows. */
-static bool simple(const struct node *v)
+static bool only_grows(const struct node *v)
 {
 	return !v->future && !v->blocks;
 }
@@ -51,7 +51,7 @@ static void give_back(struct sweep *w, const struct job *j)
 		const struct part *q = &j->part[i];
 		const struct node *v = &m->node[q->node];
 
-		if (simple(v)) {
+		if (only_grows(v)) {
 			int64_t *row = s->row + (size_t)v->pos * m->stride;
 
 			if (s->stamp[v->pos] != s->epoch) {
@@ -99,7 +99,7 @@ static void move_to(struct sweep *w, int64_t t)
 		for (uint32_t r = 0; r < p->n_role; r++) {
 			int32_t cap;
 
-			if (!simple(v))
+			if (!only_grows(v))
 				cap = slu_caps_at(p, r, pos);
 			else if (bit(p->role[r].fitmap->elig, pos))
 				cap = need_fits(p->role[r].need, s->row + (size_t)pos * m->stride,

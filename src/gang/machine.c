@@ -211,7 +211,7 @@ int slu_node_slot(const struct slu_machine *m, slu_node node)
 	return (int)i;
 }
 
-static slu_node handle(const struct slu_machine *m, uint32_t i)
+static slu_node handle_of(const struct slu_machine *m, uint32_t i)
 {
 	return (slu_node)m->node[i].gen << 32 | i;
 }
@@ -222,7 +222,7 @@ slu_node slu_machine_node_find(const struct slu_machine *m, const char *name)
 
 	for (uint32_t i = at ? (uint32_t)*at : NONE; i != NONE; i = m->node[i].same_hash) {
 		if (!strcmp(m->node[i].name, name))
-			return handle(m, i);
+			return handle_of(m, i);
 	}
 	return SLU_NODE_NONE;
 }
@@ -352,7 +352,7 @@ int slu_machine_node_add(struct slu_machine *m, const struct slu_node_spec *spec
 	m->size_gen++;
 	m->version++;
 	if (out)
-		*out = handle(m, i);
+		*out = handle_of(m, i);
 	return 0;
 }
 
@@ -504,7 +504,7 @@ uint32_t slu_machine_node_slots(const struct slu_machine *m)
 
 slu_node slu_machine_node_at(const struct slu_machine *m, uint32_t index)
 {
-	return index < m->n_slot && m->node[index].name ? handle(m, index) : SLU_NODE_NONE;
+	return index < m->n_slot && m->node[index].name ? handle_of(m, index) : SLU_NODE_NONE;
 }
 
 bool slu_machine_node_is(const struct slu_machine *m, slu_node node)

@@ -278,7 +278,7 @@ static uint32_t pack_many(struct slu_machine *m, const struct pick *p)
 	return got;
 }
 
-static uint32_t pack(struct slu_machine *m, const struct pick *p)
+static uint32_t pack_slots(struct slu_machine *m, const struct pick *p)
 {
 	uint32_t n, got = 0;
 
@@ -339,7 +339,7 @@ static uint32_t spread_many(struct slu_machine *m, const struct pick *p)
 	return got;
 }
 
-static uint32_t spread(struct slu_machine *m, const struct pick *p)
+static uint32_t spread_slots(struct slu_machine *m, const struct pick *p)
 {
 	/* If there are enough nodes, no node gets two slots. */
 	if (p->want > FEW || best_few(m, p, true) < p->want)
@@ -392,11 +392,11 @@ static uint32_t by_policy(struct slu_machine *m, const struct pick *p)
 	if (p->policy == SLU_GANG_LOCALITY)
 		return stretch(m, p);
 	if (p->policy == SLU_GANG_SPREAD)
-		return spread(m, p);
+		return spread_slots(m, p);
 	if (p->spec->prefer || p->spec->score)
 		return in_order(m, p);
 	if (p->policy == SLU_GANG_PACK)
-		return pack(m, p);
+		return pack_slots(m, p);
 	return first_fit(m, p);
 }
 

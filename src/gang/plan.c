@@ -33,7 +33,7 @@ void slu_gang_place_done(struct slu_gang_place *p)
 	*p = (struct slu_gang_place){ 0 };
 }
 
-static const char *label(const struct slu_gang_role *r, uint32_t i, char buf[32])
+static const char *role_label(const struct slu_gang_role *r, uint32_t i, char buf[32])
 {
 	if (r->name)
 		return r->name;
@@ -52,15 +52,16 @@ static int check_needs(const struct slu_machine *m, const struct slu_gang_role *
 
 		if (!a->resource || a->resource >= m->resource.n)
 			return slu_fail(err, -EINVAL, "role %s: there is no resource %u",
-					label(r, i, buf), a->resource);
+					role_label(r, i, buf), a->resource);
 		if (seen >> a->resource & 1)
 			return slu_fail(err, -EINVAL, "role %s: %s is given twice",
-					label(r, i, buf), m->resource.p[a->resource]);
+					role_label(r, i, buf), m->resource.p[a->resource]);
 		seen |= 1u << a->resource;
 		if (a->n < 0 || a->n > SLU_AMOUNT_MAX)
-			return slu_fail(
-				err, -EINVAL, "role %s: %s %" PRId64 " is outside 0..%" PRId64,
-				label(r, i, buf), m->resource.p[a->resource], a->n, SLU_AMOUNT_MAX);
+			return slu_fail(err, -EINVAL,
+					"role %s: %s %" PRId64 " is outside 0..%" PRId64,
+					role_label(r, i, buf), m->resource.p[a->resource], a->n,
+					SLU_AMOUNT_MAX);
 	}
 	return 0;
 }
@@ -71,7 +72,7 @@ int slu_role_check(const struct slu_machine *m, const struct slu_gang_role *r, u
 	char buf[32];
 
 	if (r->flags & ~(unsigned)(SLU_ROLE_ALONE | SLU_ROLE_EXCLUSIVE | SLU_ROLE_APART))
-		return slu_fail(err, -EINVAL, "role %s: unknown flags", label(r, i, buf));
+		return slu_fail(err, -EINVAL, "role %s: unknown flags", role_label(r, i, buf));
 	return check_needs(m, r, i, err);
 }
 
@@ -89,7 +90,7 @@ static int check_sizes(const struct slu_gang_req *q, struct plan *p, struct slu_
 		x->max = r->max ? r->max : r->min;
 		if (x->max < x->min)
 			return slu_fail(err, -EINVAL, "role %s: at least %u but at most %u slots",
-					label(r, i, buf), x->min, x->max);
+					role_label(r, i, buf), x->min, x->max);
 		min += x->min;
 		max += x->max;
 	}
@@ -144,7 +145,7 @@ static int set_apart(const struct slu_gang_req *q, struct plan *p, struct slu_er
 		if (q->n_role < SLU_ROLES_MAX && r->apart >> q->n_role)
 			return slu_fail(err, -EINVAL,
 					"role %s is kept apart from a role that is not there",
-					label(r, i, buf));
+					role_label(r, i, buf));
 		for (uint64_t b = r->apart; b; b &= b - 1) {
 			uint32_t other = (uint32_t)__builtin_ctzll(b);
 

@@ -107,7 +107,7 @@ static void at_with_blocks(const struct slu_machine *m, uint32_t node, int64_t t
 	}
 }
 
-static void at(const struct slu_machine *m, uint32_t node, int64_t t, int64_t *out)
+static void free_at(const struct slu_machine *m, uint32_t node, int64_t t, int64_t *out)
 {
 	const struct node *v = &m->node[node];
 
@@ -139,7 +139,7 @@ static void walk_events(const struct slu_machine *m, uint32_t node, int64_t t, i
 	int64_t row[SLU_RESOURCES_MAX];
 	uint32_t n = 0;
 
-	at(m, node, t, row);
+	free_at(m, node, t, row);
 	memcpy(out, row, m->resource.n * sizeof *out);
 	for (uint32_t i = 0; i < v->share.n; i++) {
 		const struct share *x = &v->share.p[i];
@@ -179,7 +179,7 @@ void slu_window(const struct slu_machine *m, uint32_t node, int64_t t, int64_t e
 	else if (v->future > 3)
 		walk_events(m, node, t, end, out);
 	else
-		at(m, node, t, out);
+		free_at(m, node, t, out);
 	if (!v->future || (!v->blocks && v->future > 3))
 		return;
 	for (uint32_t i = 0; i < v->share.n; i++) {
@@ -190,7 +190,7 @@ void slu_window(const struct slu_machine *m, uint32_t node, int64_t t, int64_t e
 		if (v->blocks)
 			at_with_blocks(m, node, start, use, n_use, row);
 		else
-			at(m, node, start, row);
+			free_at(m, node, start, row);
 		least_of(out, row, m->resource.n);
 	}
 }
@@ -207,7 +207,7 @@ int32_t slu_window_fits(const struct slu_machine *m, uint32_t node, int64_t t, i
 	int32_t cap, c;
 	uint32_t seen = 0;
 
-	at(m, node, t, row);
+	free_at(m, node, t, row);
 	cap = need_fits(need, row, flags);
 	/* Most often the first test says no. */
 	for (uint32_t i = 0; cap && i < v->share.n; i++) {
@@ -219,7 +219,7 @@ int32_t slu_window_fits(const struct slu_machine *m, uint32_t node, int64_t t, i
 			walk_events(m, node, t, end, row);
 			return need_fits(need, row, flags);
 		}
-		at(m, node, s->start, row);
+		free_at(m, node, s->start, row);
 		c = need_fits(need, row, flags);
 		cap = SLU_MIN(cap, c);
 	}

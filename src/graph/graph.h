@@ -37,7 +37,7 @@ enum {
 	SLU_TYPE_STORAGE_NODE,
 };
 
-enum slu_status { SLU_UP, SLU_DOWN, SLU_UNKNOWN }; /* only up is of use */
+enum slu_status { SLU_UP, SLU_DOWN, SLU_UNKNOWN }; /* only SLU_UP can be used */
 
 struct slu_vertex {
 	int64_t id;      /* logical id, -1 = none */

@@ -82,7 +82,7 @@ static bool set_kind(struct slu_hwloc_obj *o, const char *type, const XML_Char *
 	return true;
 }
 
-static void append(struct slu_hwloc *h, uint32_t *first, uint32_t *last, uint32_t i)
+static void append_child(struct slu_hwloc *h, uint32_t *first, uint32_t *last, uint32_t i)
 {
 	h->o.p[i].next = SLU_NONE;
 	if (*first == SLU_NONE)
@@ -122,14 +122,14 @@ static void attach(struct slu_hwloc *h, uint32_t parent, uint32_t i)
 
 	switch (h->o.p[i].kind) {
 	case SLU_HWLOC_NUMANODE:
-		append(h, &p->mem_first, &p->mem_last, i);
+		append_child(h, &p->mem_first, &p->mem_last, i);
 		break;
 	case SLU_HWLOC_OSDEV:
 	case SLU_HWLOC_OTHER_IO:
-		append(h, &p->io_first, &p->io_last, i);
+		append_child(h, &p->io_first, &p->io_last, i);
 		break;
 	default:
-		append(h, &p->first, &p->last, i);
+		append_child(h, &p->first, &p->last, i);
 	}
 }
 

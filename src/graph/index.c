@@ -50,7 +50,7 @@ static int make_by_rank(struct slu_graph *g)
 }
 
 /* The first position whose rank is at least `rank`. */
-static uint32_t lower(const struct slu_graph *g, int64_t rank)
+static uint32_t first_of_rank(const struct slu_graph *g, int64_t rank)
 {
 	uint32_t lo = 0, hi = g->by_rank_n;
 
@@ -72,8 +72,8 @@ const uint32_t *slu_graph_by_rank(struct slu_graph *g, int64_t rank, uint32_t *n
 	*n = 0;
 	if (rank < INT32_MIN || rank >= INT32_MAX || make_by_rank(g) < 0)
 		return NULL;
-	lo = lower(g, rank);
-	hi = lower(g, rank + 1);
+	lo = first_of_rank(g, rank);
+	hi = first_of_rank(g, rank + 1);
 	*n = hi - lo;
 	return hi > lo ? g->by_rank + lo : NULL;
 }

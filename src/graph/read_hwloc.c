@@ -14,7 +14,7 @@ struct reader {
 };
 
 /* Is the word in the comma separated list? */
-static bool allowed(const struct reader *r, const char *word)
+static bool is_listed(const struct reader *r, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -39,11 +39,11 @@ struct vertex {
 	const char *device;
 };
 
-static bool simple(struct reader *r, struct vertex *v, const char *type)
+static bool name_simply(struct reader *r, struct vertex *v, const char *type)
 {
 	v->type = v->basename = type;
 	v->nbasename = strlen(type);
-	return allowed(r, type);
+	return is_listed(r, type);
 }
 
 static bool cache(struct reader *r, struct vertex *v, const struct slu_hwloc_obj *o,
@@ -53,7 +53,7 @@ static bool cache(struct reader *r, struct vertex *v, const struct slu_hwloc_obj
 	v->basename = name;
 	v->nbasename = strlen(name);
 	v->size = (uint32_t)(o->cache_size / 1024);
-	return allowed(r, name);
+	return is_listed(r, name);
 }
 
 static void complain(struct reader *r, const char *what)
@@ -62,9 +62,9 @@ static void complain(struct reader *r, const char *what)
 	r->failed = true;
 }
 
-static bool machine(struct reader *r, struct vertex *v, const struct slu_hwloc_obj *o)
+static bool describe_machine(struct reader *r, struct vertex *v, const struct slu_hwloc_obj *o)
 {
-	if (!o->host || !allowed(r, "node"))
+	if (!o->host || !is_listed(r, "node"))
 		return false;
 	v->type = "node";
 	v->basename = v->name = o->host;
@@ -85,14 +85,14 @@ static bool gpu(struct reader *r, struct vertex *v, const struct slu_hwloc_obj *
 		v->id = atoi(o->name + 4);
 	else if (!strncmp(o->name, "opencl", 6) && (d = strchr(o->name + 6, 'd')))
 		v->id = atoi(d + 1);
-	return simple(r, v, "gpu");
+	return name_simply(r, v, "gpu");
 }
 
 static bool storage(struct reader *r, struct vertex *v, const struct slu_hwloc_obj *o)
 {
 	long size;
 
-	if (!simple(r, v, "storage"))
+	if (!name_simply(r, v, "storage"))
 		return false;
 	if (!o->size) {
 		complain(r, "Error getting the size of block storage device; ");
@@ -110,18 +110,18 @@ static bool storage(struct reader *r, struct vertex *v, const struct slu_hwloc_o
 
 /* Describe the vertex that the object becomes; false if it becomes none and its children move
  * up. */
-static bool describe(struct reader *r, const struct slu_hwloc_obj *o, struct vertex *v)
+static bool describe_vertex(struct reader *r, const struct slu_hwloc_obj *o, struct vertex *v)
 {
 	*v = (struct vertex){ .id = o->logical, .size = 1 };
 	switch (o->kind) {
 	case SLU_HWLOC_MACHINE:
-		return machine(r, v, o);
+		return describe_machine(r, v, o);
 	case SLU_HWLOC_GROUP:
-		return simple(r, v, "group");
+		return name_simply(r, v, "group");
 	case SLU_HWLOC_NUMANODE:
-		return simple(r, v, "numanode");
+		return name_simply(r, v, "numanode");
 	case SLU_HWLOC_PACKAGE:
-		return simple(r, v, "socket");
+		return name_simply(r, v, "socket");
 	case SLU_HWLOC_L1:
 		return cache(r, v, o, "L1cache");
 	case SLU_HWLOC_L2:
@@ -129,9 +129,9 @@ static bool describe(struct reader *r, const struct slu_hwloc_obj *o, struct ver
 	case SLU_HWLOC_L3:
 		return cache(r, v, o, "L3cache");
 	case SLU_HWLOC_CORE:
-		return simple(r, v, "core");
+		return name_simply(r, v, "core");
 	case SLU_HWLOC_PU:
-		return simple(r, v, "pu");
+		return name_simply(r, v, "pu");
 	case SLU_HWLOC_OSDEV:
 		if (o->osdev == SLU_OSDEV_COPROC ||
 		    (o->osdev == SLU_OSDEV_GPU && !strncmp(o->name, "rsmi", 4)))
@@ -182,7 +182,7 @@ static int walk_objects(struct reader *r, uint32_t i, uint32_t parent)
 	struct vertex v;
 	int rc = 0;
 
-	if (describe(r, o, &v))
+	if (describe_vertex(r, o, &v))
 		rc = add_vertex(r, &v, parent, &parent);
 	for (size_t k = 0; k < SLU_LEN(list); k++)
 		for (uint32_t c = list[k]; !rc && c != SLU_NONE; c = r->h->o.p[c].next)

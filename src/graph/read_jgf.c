@@ -183,7 +183,7 @@ static uint64_t out_key(const struct reader *r, uint32_t src, uint32_t dst)
 }
 
 /* Note the edges that a vertex had before this file. */
-static int prime(struct reader *r, uint32_t src)
+static int note_old_edges(struct reader *r, uint32_t src)
 {
 	if (slu_map_get(&r->primed, src))
 		return 0;
@@ -199,7 +199,7 @@ static int check_parallel(struct reader *r, uint32_t src, uint32_t dst, bool old
 	uint64_t key = out_key(r, src, dst);
 	struct slu_buf b = SLU_BUF_INIT(1 << 20);
 
-	if (old && prime(r, src) < 0)
+	if (old && note_old_edges(r, src) < 0)
 		return -ENOMEM;
 	old |= r->repeats;
 	if (slu_graph_edge(r->g, src, dst) == SLU_NONE && !(old && slu_map_get(&r->out, key)))
@@ -226,7 +226,7 @@ static int no_vertex(struct reader *r, const char *src, const char *dst)
 }
 
 /* The edge between two ids of the file. */
-static int join(struct reader *r, uint32_t src, uint32_t dst, const char *subsystem)
+static int join_vertices(struct reader *r, uint32_t src, uint32_t dst, const char *subsystem)
 {
 	uint32_t from = r->vertex.p[src], to = r->vertex.p[dst], sub;
 	int rc;
@@ -260,7 +260,7 @@ static int read_edge(void *arg, const struct slu_json *el)
 	if (!has_vertex(r, src) || !has_vertex(r, dst))
 		return no_vertex(r, x.src, x.dst);
 	rc = slu_jgf_edge_subsystem(el, &name, r->msg);
-	return rc < 0 ? rc : join(r, src, dst, name);
+	return rc < 0 ? rc : join_vertices(r, src, dst, name);
 }
 
 /* In the reference a vertex that cannot be read only ends the list of vertices once one was found
@@ -431,7 +431,7 @@ static int join_pending(struct slu_jgf_loader *l)
 					 slu_intern_str(&r->ids, e->dst));
 		if (e->subsystem == MALFORMED)
 			break;
-		rc = join(r, e->src, e->dst, slu_intern_str(&l->subsystems, e->subsystem));
+		rc = join_vertices(r, e->src, e->dst, slu_intern_str(&l->subsystems, e->subsystem));
 		if (rc < 0)
 			return rc;
 	}

@@ -12,7 +12,7 @@ static const char *keep_text(struct slu_listing *l, const char *s)
 }
 
 /* End the listing here with the messages so far. */
-static int broken(struct slu_listing *l, int rc, struct slu_buf *msg)
+static int end_listing(struct slu_listing *l, int rc, struct slu_buf *msg)
 {
 	if (rc == -ENOMEM || msg->error) {
 		slu_buf_done(msg);
@@ -164,7 +164,7 @@ int slu_jgf_listing(struct slu_listing *l, const char *text, size_t n, bool shor
 	slu_jgf_close(&j);
 	slu_vec_done(&r.vertex);
 	slu_intern_done(&r.ids);
-	return broken(l, rc, &r.msg);
+	return end_listing(l, rc, &r.msg);
 }
 
 /* --- R --- */
@@ -252,7 +252,7 @@ int slu_rv1_listing(struct slu_listing *l, const char *text, size_t n)
 	if (!rc)
 		rc = slu_rv1_walk(text, n, &v, &msg);
 	slu_buf_done(&r.path);
-	return broken(l, rc, &msg);
+	return end_listing(l, rc, &msg);
 }
 
 int slu_rv1_rank_listing(struct slu_listing *l, const char *text, size_t n)
@@ -265,5 +265,5 @@ int slu_rv1_rank_listing(struct slu_listing *l, const char *text, size_t n)
 	slu_idset_each (&s, id)
 		rc = rc ? rc : slu_vec_push(&l->ranks, (int64_t)id);
 	slu_idset_done(&s);
-	return broken(l, rc, &msg);
+	return end_listing(l, rc, &msg);
 }

@@ -125,7 +125,7 @@ static enum slu_gen_method method(const char *s)
 }
 
 /* Types and subsystems must be words. */
-static const char *word(struct reader *x, const char *s)
+static const char *check_word(struct reader *x, const char *s)
 {
 	return strpbrk(s, " \t\n\r") ? NULL : keep_text(x, s, strlen(s));
 }
@@ -138,7 +138,7 @@ static bool set_vertex(struct reader *x, struct slu_recipe_vertex *v, enum attr 
 		v->root = num != 0;
 		return true;
 	case A_TYPE:
-		return (v->type = word(x, s));
+		return (v->type = check_word(x, s));
 	case A_BASENAME:
 		return (v->basename = keep_text(x, s, strlen(s)));
 	case A_SIZE:
@@ -147,7 +147,7 @@ static bool set_vertex(struct reader *x, struct slu_recipe_vertex *v, enum attr 
 	case A_UNIT:
 		return (v->unit = keep_text(x, s, strlen(s)));
 	case A_SUBSYSTEM:
-		return (v->subsystem = word(x, s));
+		return (v->subsystem = check_word(x, s));
 	default:
 		return false;
 	}
@@ -158,7 +158,7 @@ static bool set_edge(struct reader *x, struct slu_recipe_edge *e, enum attr a, c
 {
 	switch (a) {
 	case A_E_SUBSYSTEM:
-		return (e->subsystem = word(x, s));
+		return (e->subsystem = check_word(x, s));
 	case A_RELATION:
 	case A_RRELATION:
 		return true;
@@ -178,7 +178,7 @@ static bool set_edge(struct reader *x, struct slu_recipe_edge *e, enum attr a, c
 		e->scale = (int32_t)num;
 		return true;
 	case A_AS_TGT_SUBSYSTEM:
-		return (e->tgt_subsystem = word(x, s));
+		return (e->tgt_subsystem = check_word(x, s));
 	case A_AS_TGT_UPLVL:
 		e->tgt_uplevel = (int32_t)num;
 		return true;

@@ -72,7 +72,7 @@ struct kube_auth *kube_auth_new(struct slu_loop *l, struct slu_kube_config *cfg,
 }
 
 /* Overwrite a credential before it is freed. */
-static void wipe(char *s)
+static void wipe_text(char *s)
 {
 	if (s)
 		explicit_bzero(s, strlen(s));
@@ -85,7 +85,7 @@ void kube_auth_free(struct kube_auth *a)
 		return;
 	kube_exec_cancel(a->run);
 	kube_exec_result_done(&a->plugin);
-	wipe(a->authorization);
+	wipe_text(a->authorization);
 	slu_tls_unref(a->tls);
 	slu_kube_config_unref(a->cfg);
 	slu_free(a);
@@ -100,7 +100,7 @@ static int set_authorization(struct kube_auth *a, const char *kind, const char *
 	sprintf(t, "%s ", kind);
 	memcpy(t + strlen(kind) + 1, s, n);
 	t[strlen(kind) + 1 + n] = '\0';
-	wipe(a->authorization);
+	wipe_text(a->authorization);
 	a->authorization = t;
 	return 0;
 }

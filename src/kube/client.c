@@ -121,7 +121,7 @@ static void call_free(struct slu_kube_call *q)
 }
 
 /* Detach the call from its stream; a running stream is reset. */
-static void detach(struct slu_kube_call *q)
+static void detach_stream(struct slu_kube_call *q)
 {
 	if (!q->stream)
 		return;
@@ -180,7 +180,7 @@ void kube_call_finish(struct slu_kube_call *q, enum slu_kube_outcome o, const ch
 	slu_timer_stop(&q->pause);
 	slu_timer_stop(&q->idle);
 	kube_call_move(q, CALL_DONE);
-	detach(q); /* before the callback, which may close connections */
+	detach_stream(q); /* before the callback, which may close connections */
 	kube_crash_point(q, "answered");
 	q->done(q->arg, &r);
 	kube_crash_point(q, "told");
@@ -215,7 +215,7 @@ static void try_again(void *arg)
 /* Forget the bytes that the last try received. */
 static void clear_try(struct slu_kube_call *q)
 {
-	detach(q);
+	detach_stream(q);
 	q->conn = NULL;
 	slu_gunzip_free(q->gz);
 	q->gz = NULL;

@@ -6,8 +6,8 @@
 
 /* Leave out a field of the wrong type and note it on the object (slu_kobj.problem): one bad
  * custom resource must not hide all others. */
-static int wrong(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f,
-		 const char *what)
+static int refuse_field(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f,
+			const char *what)
 {
 	slu_kdec_problem(c, "%s.%s is not %s", m->name, f->json, what);
 	return 0;
@@ -22,7 +22,7 @@ static int pairs(struct slu_kcodec *c, const struct kmsg *m, const struct kfield
 		 const struct slu_json *v)
 {
 	if (!slu_json_is_obj(v))
-		return wrong(c, m, f, "an object");
+		return refuse_field(c, m, f, "an object");
 	slu_json_each (v, it) {
 		struct slu_kpair *e;
 		bool full = false;
@@ -31,7 +31,7 @@ static int pairs(struct slu_kcodec *c, const struct kmsg *m, const struct kfield
 		    !slu_kdec_keeps(c, it.key, slu_json_count(it.keyval)))
 			continue;
 		if (!slu_json_is_str(it.val) && !slu_json_is_null(it.val)) {
-			wrong(c, m, f, "a map of strings");
+			refuse_field(c, m, f, "a map of strings");
 			continue;
 		}
 		e = slu_kdec_push(c, base + f->off, (uint16_t *)(base + f->noff), sizeof *e, &full);
@@ -45,11 +45,11 @@ static int pairs(struct slu_kcodec *c, const struct kmsg *m, const struct kfield
 	return 0;
 }
 
-static int amounts(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f, char *base,
-		   const struct slu_json *v)
+static int read_amounts(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f,
+			char *base, const struct slu_json *v)
 {
 	if (!slu_json_is_obj(v))
-		return wrong(c, m, f, "an object");
+		return refuse_field(c, m, f, "an object");
 	slu_json_each (v, it) {
 		slu_cleanup(slu_buf_done) struct slu_buf num = SLU_BUF_INIT(64);
 		const char *text = slu_json_str(it.val);
@@ -61,7 +61,7 @@ static int amounts(struct slu_kcodec *c, const struct kmsg *m, const struct kfie
 
 			if (slu_json_kind(it.val) != SLU_JSON_INT &&
 			    slu_json_kind(it.val) != SLU_JSON_REAL) {
-				wrong(c, m, f, "a map of quantities");
+				refuse_field(c, m, f, "a map of quantities");
 				continue;
 			}
 			slu_jsonw_value(&w, it.val);
@@ -85,14 +85,14 @@ static int decode_array(struct slu_kcodec *c, const struct kmsg *m, const struct
 	size_t size = f->type == KF_STRS ? sizeof(char *) : f->sub->size;
 
 	if (!slu_json_is_arr(v))
-		return wrong(c, m, f, "an array");
+		return refuse_field(c, m, f, "an array");
 	slu_json_each (v, it) {
 		bool full = false;
 		void *e;
 		int rc;
 
 		if (f->type == KF_STRS && !slu_json_is_str(it.val)) {
-			wrong(c, m, f, "an array of strings");
+			refuse_field(c, m, f, "an array of strings");
 			continue;
 		}
 		e = slu_kdec_push(c, base + f->off, (uint16_t *)(base + f->noff), size, &full);
@@ -125,7 +125,7 @@ static int integer(struct slu_kcodec *c, const struct kmsg *m, const struct kfie
 	if (slu_json_i64(v, &i) < 0) {
 		/* Go accepts 3.0 nowhere, but YAML tools write 1e3 into custom resources. */
 		if (slu_json_f64(v, &d) < 0 || !(d > -9e15 && d < 9e15) || (double)(int64_t)d != d)
-			return wrong(c, m, f, "an integer");
+			return refuse_field(c, m, f, "an integer");
 		i = (int64_t)d;
 	}
 	if (f->type == KF_I64) {
@@ -133,7 +133,7 @@ static int integer(struct slu_kcodec *c, const struct kmsg *m, const struct kfie
 		return 0;
 	}
 	if (i < INT32_MIN || i > INT32_MAX)
-		return wrong(c, m, f, "a 32-bit integer");
+		return refuse_field(c, m, f, "a 32-bit integer");
 	*(int32_t *)at = (int32_t)i;
 	return 0;
 }
@@ -152,7 +152,7 @@ static int decode_value(struct slu_kcodec *c, const struct kmsg *m, const struct
 	case KF_WORD:
 	case KF_TIME:
 		if (!s)
-			return wrong(c, m, f, "a string");
+			return refuse_field(c, m, f, "a string");
 		break;
 	default:
 		break;
@@ -171,9 +171,9 @@ static int decode_value(struct slu_kcodec *c, const struct kmsg *m, const struct
 		*(uint8_t *)at = slu_kdec_word(f->words, s, n);
 		return 0;
 	case KF_TIME:
-		return slu_ktime_parse(s, n, at) < 0 ? wrong(c, m, f, "a time") : 0;
+		return slu_ktime_parse(s, n, at) < 0 ? refuse_field(c, m, f, "a time") : 0;
 	case KF_BOOL:
-		return slu_json_bool(v, at) < 0 ? wrong(c, m, f, "a boolean") : 0;
+		return slu_json_bool(v, at) < 0 ? refuse_field(c, m, f, "a boolean") : 0;
 	case KF_I32:
 	case KF_I64:
 		return integer(c, m, f, at, v);
@@ -181,7 +181,7 @@ static int decode_value(struct slu_kcodec *c, const struct kmsg *m, const struct
 	case KF_ANNOTATIONS:
 		return pairs(c, m, f, base, v);
 	case KF_AMOUNTS:
-		return amounts(c, m, f, base, v);
+		return read_amounts(c, m, f, base, v);
 	case KF_STRS:
 	case KF_MSGS:
 		*(void **)at = NULL; /* of equal keys the last wins */

@@ -2,7 +2,7 @@
 #include "kube/codec_internal.h"
 #include "wire/pb.h"
 
-static int broken(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f)
+static int broken_field(struct slu_kcodec *c, const struct kmsg *m, const struct kfield *f)
 {
 	return slu_fail(c->err, -EPROTO, "%s: broken protobuf in %s%s%s", c->kind, m->name,
 			f ? "." : "", f ? f->json : "");
@@ -203,14 +203,14 @@ int slu_kdec_pb(struct slu_kcodec *c, const struct kmsg *m, void *base, const vo
 		else
 			rc = -EPROTO;
 		if (rc == -EPROTO && (!c->err || !c->err->text[0]))
-			return broken(c, m, fd);
+			return broken_field(c, m, fd);
 		if (rc < 0)
 			return rc;
 		if (fd->bit)
 			*(uint32_t *)((char *)base + fd->noff) |= fd->bit;
 	}
 	if (rc < 0)
-		return broken(c, m, NULL);
+		return broken_field(c, m, NULL);
 	return m->maps ? slu_kdec_sort_maps(c, m, base) : 0;
 }
 

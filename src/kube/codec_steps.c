@@ -102,8 +102,8 @@ struct keyed {
 static_assert(sizeof(struct keyed) == sizeof(struct slu_kpair), "pairs are keyed");
 static_assert(sizeof(struct keyed) == sizeof(struct slu_kamount), "amounts are keyed");
 
-static void merge(const struct keyed *a, uint32_t na, const struct keyed *b, uint32_t nb,
-		  struct keyed *out)
+static void merge_keyed(const struct keyed *a, uint32_t na, const struct keyed *b, uint32_t nb,
+			struct keyed *out)
 {
 	while (na && nb) {
 		if (strcmp(a->key, b->key) <= 0) {
@@ -140,7 +140,7 @@ static int sort_keyed(struct slu_kcodec *c, struct keyed **arr, uint16_t *n)
 			uint32_t na = SLU_MIN(run, count - i);
 			uint32_t nb = SLU_MIN(run, count - i - na);
 
-			merge(a + i, na, a + i + na, nb, b + i);
+			merge_keyed(a + i, na, a + i + na, nb, b + i);
 		}
 		a = b;
 		b = t;

@@ -220,7 +220,7 @@ static int read_user(struct kcfg *l, const struct kcfg_entry *e)
 	return 0;
 }
 
-static int pick(struct kcfg *l, const struct slu_kube_config_options *o)
+static int pick_context(struct kcfg *l, const struct slu_kube_config_options *o)
 {
 	struct slu_kube_config *c = l->c;
 	const char *cluster = o->cluster, *user = o->user, *ns = o->namespace_, *ctx = o->context;
@@ -343,17 +343,17 @@ static int load_config(struct kcfg *l, const struct slu_kube_config_options *o)
 
 	if (o->path) {
 		rc = kube_config_load(l, o->path, true);
-		return rc < 0 ? rc : pick(l, o);
+		return rc < 0 ? rc : pick_context(l, o);
 	}
 	if (list && *list) {
 		rc = kube_config_load_list(l, list);
-		return rc < 0 ? rc : pick(l, o);
+		return rc < 0 ? rc : pick_context(l, o);
 	}
 	if (home && *home &&
 	    (size_t)snprintf(path, sizeof path, "%s/.kube/config", home) < sizeof path) {
 		rc = kube_config_load(l, path, false);
 		if (rc < 0 || l->n)
-			return rc < 0 ? rc : pick(l, o);
+			return rc < 0 ? rc : pick_context(l, o);
 	}
 	return in_cluster(l, o);
 }

@@ -83,7 +83,7 @@ void slu_elector_free(struct slu_elector *e)
 	slu_free(e);
 }
 
-static bool mine(const struct slu_elector *e)
+static bool is_holder(const struct slu_elector *e)
 {
 	return e->known && strcmp(e->holder, e->id) == 0;
 }
@@ -114,20 +114,20 @@ static void lose(struct slu_elector *e)
  * lease to end reads it often: a renewal seen late delays the takeover. */
 static void rest_elector(struct slu_elector *e, int64_t now_ns)
 {
-	bool watches = others(e, now_ns) || (e->known && !mine(e) && e->holder[0]);
+	bool watches = others(e, now_ns) || (e->known && !is_holder(e) && e->holder[0]);
 	int64_t ns = watches ? SLU_MIN(e->retry_ns, LOOK_NS) : e->retry_ns;
 
 	e->wake_ns = now_ns + ns + (int64_t)slu_rng_below(&e->rng, (uint64_t)ns / 5 + 1);
 }
 
-static struct slu_kenc_lease record(const struct slu_elector *e, int64_t now_us)
+static struct slu_kenc_lease lease_record(const struct slu_elector *e, int64_t now_us)
 {
 	bool first = e->absent && !e->holder[0] && !e->transitions;
 
 	return (struct slu_kenc_lease){
 		.holder = e->id,
 		.duration_s = e->duration_s,
-		.acquire_us = mine(e) ? e->acquire_us : now_us,
+		.acquire_us = is_holder(e) ? e->acquire_us : now_us,
 		.renew_us = now_us,
 		.transitions = first || strcmp(e->holder, e->id) == 0 ? e->transitions
 								      : e->transitions + 1,
@@ -151,11 +151,11 @@ enum slu_elector_ask slu_elector_step(struct slu_elector *e, int64_t now_ns, int
 	if (!e->look && others(e, now_ns))
 		e->wake_ns = SLU_MIN(e->wake_ns, expires);
 	if (e->under_way == SLU_ELECTOR_WAIT && now_ns >= e->wake_ns) {
-		r = record(e, now_us);
+		r = lease_record(e, now_us);
 		if (!e->known) {
 			ask = e->absent && !others(e, now_ns) ? SLU_ELECTOR_CREATE
 							      : SLU_ELECTOR_GET;
-		} else if (!e->look && (mine(e) || !e->holder[0] || now_ns >= expires)) {
+		} else if (!e->look && (is_holder(e) || !e->holder[0] || now_ns >= expires)) {
 			ask = SLU_ELECTOR_PATCH;
 		} else {
 			ask = SLU_ELECTOR_GET;
@@ -224,7 +224,7 @@ void slu_elector_answer(struct slu_elector *e, int64_t now_ns, enum slu_kube_out
 		return;
 	rest_elector(e, now_ns);
 	if (outcome == SLU_KUBE_OK && l && take_in(e, now_ns, l) == 0) {
-		if (!mine(e)) {
+		if (!is_holder(e)) {
 			lose(e);
 			/* free or expired: take it in the same round */
 			if (!wrote && (!e->holder[0] ||
@@ -262,8 +262,8 @@ void slu_elector_answer(struct slu_elector *e, int64_t now_ns, enum slu_kube_out
 
 bool slu_elector_release(struct slu_elector *e, int64_t now_us, struct slu_buf *body)
 {
-	struct slu_kenc_lease r = record(e, now_us);
-	bool was = e->leading && mine(e);
+	struct slu_kenc_lease r = lease_record(e, now_us);
+	bool was = e->leading && is_holder(e);
 
 	e->over = true;
 	lose(e);

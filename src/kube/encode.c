@@ -39,7 +39,7 @@ int slu_kenc_binding(struct slu_buf *b, const char *ns, const char *pod, const c
 	return b->error;
 }
 
-static void head(struct slu_jsonw *w, const char *api, const char *kind)
+static void put_type(struct slu_jsonw *w, const char *api, const char *kind)
 {
 	slu_jsonw_obj(w);
 	slu_jsonw_kstr(w, "apiVersion", api);
@@ -66,7 +66,7 @@ int slu_kenc_eviction(struct slu_buf *b, const char *ns, const char *pod, const 
 {
 	struct slu_jsonw w = slu_jsonw(b, SLU_JSONW_COMPACT);
 
-	head(&w, "policy/v1", "Eviction");
+	put_type(&w, "policy/v1", "Eviction");
 	slu_jsonw_key(&w, "metadata");
 	slu_jsonw_obj(&w);
 	slu_jsonw_kstr(&w, "name", pod);
@@ -157,7 +157,7 @@ int slu_kenc_lease(struct slu_buf *b, const char *ns, const char *name,
 {
 	struct slu_jsonw w = slu_jsonw(b, SLU_JSONW_COMPACT);
 
-	head(&w, "coordination.k8s.io/v1", "Lease");
+	put_type(&w, "coordination.k8s.io/v1", "Lease");
 	slu_jsonw_key(&w, "metadata");
 	slu_jsonw_obj(&w);
 	slu_jsonw_kstr(&w, "name", name);

@@ -188,7 +188,7 @@ static void part_done(struct kube_exec_run *r)
 		finished(r);
 }
 
-static void on_exit_(uv_process_t *p, int64_t status, int sig)
+static void on_exited(uv_process_t *p, int64_t status, int sig)
 {
 	struct kube_exec_run *r = p->data;
 
@@ -329,7 +329,7 @@ static int spawn(struct kube_exec_run *r, struct slu_error *err)
 		  .data.stream = (uv_stream_t *)&r->err },
 	};
 	uv_process_options_t o = {
-		.exit_cb = on_exit_, .file = x->command, .stdio = io, .stdio_count = 3
+		.exit_cb = on_exited, .file = x->command, .stdio = io, .stdio_count = 3
 	};
 	uint32_t n = 0;
 	int rc;

@@ -3,8 +3,8 @@
 
 /* Bytes of the first frame with its head, 0 if not complete; *skip leads to the payload, *len is
  * its length.  -EMSGSIZE. */
-static int64_t whole(const struct slu_kframes *f, const char *p, size_t n, size_t *skip,
-		     size_t *len)
+static int64_t whole_frame(const struct slu_kframes *f, const char *p, size_t n, size_t *skip,
+			   size_t *len)
 {
 	const unsigned char *u = (const unsigned char *)p;
 	const char *nl;
@@ -33,7 +33,7 @@ static int cut_frame(const struct slu_kframes *f, const char *p, size_t n, size_
 	*used = 0;
 	while (*used < n) {
 		size_t skip, len;
-		int64_t all = whole(f, p + *used, n - *used, &skip, &len);
+		int64_t all = whole_frame(f, p + *used, n - *used, &skip, &len);
 		const char *payload = p + *used + skip;
 		int rc;
 

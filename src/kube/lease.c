@@ -1,8 +1,8 @@
 #include "kube/lease.h"
 
 #include <stdatomic.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "kube/write.h"
 
 #define TIMEOUT_NS (5 * SLU_NS_PER_S)
@@ -21,18 +21,10 @@ struct slu_lease {
 	void *released_arg;
 };
 
-static int64_t wall_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 static void step_lease(void *arg);
-static void release(struct slu_lease *l);
+static void release_lease(struct slu_lease *l);
 
-static void leading(void *arg, int32_t term)
+static void on_lease_won(void *arg, int32_t term)
 {
 	struct slu_lease *l = arg;
 
@@ -41,7 +33,7 @@ static void leading(void *arg, int32_t term)
 		l->h.leading(l->h.arg, term);
 }
 
-static void lost(void *arg)
+static void on_lease_lost(void *arg)
 {
 	struct slu_lease *l = arg;
 
@@ -50,7 +42,7 @@ static void lost(void *arg)
 		l->h.lost(l->h.arg);
 }
 
-static void observed(void *arg, const char *holder)
+static void on_lease_seen(void *arg, const char *holder)
 {
 	struct slu_lease *l = arg;
 
@@ -81,7 +73,7 @@ static void lease_answered(void *arg, const struct slu_kube_reply *r)
 	atomic_store(&l->until_ns, slu_elector_until(l->elector));
 	slu_kobj_unref(o);
 	if (l->giving_up)
-		release(l);
+		release_lease(l);
 	else
 		step_lease(l);
 }
@@ -120,7 +112,8 @@ static void step_lease(void *arg)
 	struct slu_lease *l = arg;
 	slu_cleanup(slu_buf_done) struct slu_buf body = SLU_BUF_INIT(4096);
 	int64_t now = slu_clock_ns(), wake;
-	enum slu_elector_ask what = slu_elector_step(l->elector, now, wall_us(), &body, &wake);
+	enum slu_elector_ask what = slu_elector_step(l->elector, now, slu_clock_wall_us(), &body,
+						     &wake);
 
 	if (what != SLU_ELECTOR_WAIT && ask_lease(l, what, &body) < 0) {
 		l->call = NULL;
@@ -139,7 +132,7 @@ int slu_lease_new(struct slu_kube_client *c, struct slu_kcodec *codec,
 		  struct slu_lease **out, struct slu_error *err)
 {
 	slu_cleanup(slu_lease_freep) struct slu_lease *l = slu_calloc(1, sizeof *l);
-	struct slu_lease_handler own = { leading, lost, observed, l };
+	struct slu_lease_handler own = { on_lease_won, on_lease_lost, on_lease_seen, l };
 	int rc;
 
 	if (!l)
@@ -174,10 +167,10 @@ void slu_lease_free(struct slu_lease *l)
 	slu_free(l);
 }
 
-static void release(struct slu_lease *l)
+static void release_lease(struct slu_lease *l)
 {
 	slu_cleanup(slu_buf_done) struct slu_buf body = SLU_BUF_INIT(4096);
-	bool send = slu_elector_release(l->elector, wall_us(), &body);
+	bool send = slu_elector_release(l->elector, slu_clock_wall_us(), &body);
 
 	l->releasing = true;
 	if (send && ask_lease(l, SLU_ELECTOR_PATCH, &body) == 0)
@@ -193,7 +186,7 @@ void slu_lease_release(struct slu_lease *l, slu_call_fn *done, void *arg)
 	l->released = done;
 	l->released_arg = arg;
 	if (!l->call) /* otherwise wait for the answer, which brings the version to write to */
-		release(l);
+		release_lease(l);
 }
 
 bool slu_lease_held(const struct slu_lease *l)

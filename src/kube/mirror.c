@@ -148,7 +148,7 @@ static void hand_over(struct slu_mirror *m, const struct slu_kobj *old, const st
 }
 
 /* Store a newer state and hand it over; the function owns the reference even if it fails. */
-static int store(struct slu_mirror *m, const struct slu_kobj *o)
+static int store_object(struct slu_mirror *m, const struct slu_kobj *o)
 {
 	uint32_t i = find_object(m, o->meta.ns, o->meta.name);
 	const struct slu_kobj *old = m->slot[i];
@@ -243,7 +243,7 @@ static int list_item(void *arg, const struct slu_kobj *o)
 		slu_kobj_unref(o);
 		return 0;
 	}
-	return store(m, o);
+	return store_object(m, o);
 }
 
 /* The slot of an object known by its text alone; NULL: it is not held. */
@@ -261,7 +261,7 @@ static const uint32_t *slot_of(const struct slu_mirror *m, const struct slu_kbad
 
 /* The new state of the object is unknown, but the object exists.  Keep the state held before, so
  * that a pod that runs still counts. */
-static void unreadable(void *arg, const struct slu_kbad *bad)
+static void keep_unreadable(void *arg, const struct slu_kbad *bad)
 {
 	struct slu_mirror *m = arg;
 	uint32_t i;
@@ -295,7 +295,7 @@ int slu_mirror_page(struct slu_mirror *m, enum slu_kencoding enc, const void *p,
 						     .bytes = p,
 						     .n = n,
 						     .item = list_item,
-						     .bad = unreadable,
+						     .bad = keep_unreadable,
 						     .arg = m },
 			     &l, err);
 	if (rc == 0) {
@@ -358,7 +358,7 @@ void slu_mirror_watch_end(struct slu_mirror *m)
 }
 
 /* The version only moves on once the change is handed over. */
-static int apply(struct slu_mirror *m, struct slu_kevent *ev)
+static int apply_event(struct slu_mirror *m, struct slu_kevent *ev)
 {
 	const struct slu_kobj *o = ev->obj;
 	uint32_t i = find_object(m, o->meta.ns, o->meta.name);
@@ -379,7 +379,7 @@ static int apply(struct slu_mirror *m, struct slu_kevent *ev)
 		m->stats.repeated++;
 		slu_kobj_unref(o);
 	} else {
-		rc = store(m, o);
+		rc = store_object(m, o);
 	}
 	if (rc == 0 && ev->rv > m->rv)
 		set_rv(m, ev->rv, m->rv);
@@ -400,12 +400,12 @@ static int one_frame(void *arg, const void *p, size_t n)
 	case SLU_KEVENT_MODIFIED:
 	case SLU_KEVENT_DELETED:
 		m->stats.events++;
-		rc = apply(m, &ev);
+		rc = apply_event(m, &ev);
 		break;
 	case SLU_KEVENT_UNREADABLE:
 		m->stats.events++;
 		ev.bad.gone = ev.gone;
-		unreadable(m, &ev.bad);
+		keep_unreadable(m, &ev.bad);
 		if (ev.gone && ev.rv >= m->rv && slot_of(m, &ev.bad, &i))
 			remove_at(m, i, NULL);
 		if (ev.rv > m->rv)

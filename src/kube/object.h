@@ -91,8 +91,8 @@ struct slu_kmeta {
 	int64_t generation;
 	int64_t created_us, deleted_us; /* deleted: being deleted, finalizers may hold it */
 	const struct slu_kpair *labels;
-	const struct slu_kpair
-		*annotations; /* only the keys that the codec was told to keep (codec.h) */
+	/* Only the keys that the codec was told to keep (codec.h). */
+	const struct slu_kpair *annotations;
 	const struct slu_kowner *owners;
 	const char *const *finalizers;
 	uint16_t nlabels, nannotations, nowners, nfinalizers;
@@ -388,8 +388,8 @@ struct slu_kpv {
 	const char *storage_class;
 	const char *claim_ns, *claim_name, *claim_uid; /* spec.claimRef */
 	const char *driver, *handle;                   /* spec.csi; "": another kind of volume */
-	const struct slu_kterm
-		*required; /* nodeAffinity.required: one must match; none: any node */
+	/* nodeAffinity.required: one term must match; none: any node. */
+	const struct slu_kterm *required;
 	const char *const *access_modes;
 	uint16_t nrequired, naccess_modes;
 	uint8_t phase; /* enum slu_kbinding */

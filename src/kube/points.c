@@ -51,7 +51,7 @@ void kube_crash_point(const struct slu_kube_call *q, const char *when)
 	slu_crash_point(name);
 }
 
-static void sent(void *arg)
+static void on_sent(void *arg)
 {
 	kube_crash_point(arg, "sent");
 }
@@ -59,6 +59,6 @@ static void sent(void *arg)
 void kube_crash_sent(struct slu_kube_call *q)
 {
 	/* The bytes are sent at the end of this round. */
-	slu_timer_start(&q->crash, q->lane->c->loop, 0, sent, q);
+	slu_timer_start(&q->crash, q->lane->c->loop, 0, on_sent, q);
 }
 #endif

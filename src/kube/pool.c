@@ -95,7 +95,7 @@ static void add_place(const struct slu_kube_config *c, int code, struct slu_erro
 		snprintf(err->text + n, sizeof err->text - n, " [%s: %s]", what, from);
 }
 
-static void again(void *arg)
+static void dial_again(void *arg)
 {
 	kube_lane_wake(arg);
 }
@@ -143,7 +143,8 @@ static void on_goaway(void *arg, uint32_t code, const char *text)
 		/* Pause, so as not to flood a server that refuses all connections. */
 		slu_fail(&err, 0, "the server closed the connection at once: %s%s%s",
 			 slu_h2_code_name(code), *text ? ": " : "", text);
-		slu_timer_start(&l->again, l->c->loop, kube_backoff(l->c, ++l->fails), again, l);
+		slu_timer_start(&l->again, l->c->loop, kube_backoff(l->c, ++l->fails), dial_again,
+				l);
 		lane_unreached(l, -ECONNREFUSED, &err);
 	}
 	kube_lane_wake(l); /* open a new connection now; old answers may still come over this one */
@@ -171,7 +172,8 @@ static void on_down(void *arg, int code, const struct slu_error *err)
 		l->fails = 0;
 	} else {
 		l->rotate++;
-		slu_timer_start(&l->again, l->c->loop, kube_backoff(l->c, ++l->fails), again, l);
+		slu_timer_start(&l->again, l->c->loop, kube_backoff(l->c, ++l->fails), dial_again,
+				l);
 		lane_unreached(l, code, err);
 	}
 	kube_lane_wake(l);

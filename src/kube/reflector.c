@@ -52,7 +52,7 @@ static void well(struct slu_reflector *r)
 }
 
 /* Report trouble from the second failure in a row on; a single failure is normal. */
-static void trouble(struct slu_reflector *r, const char *sentence)
+static void report_trouble(struct slu_reflector *r, const char *sentence)
 {
 	r->failures++;
 	if (r->failures < 2 || !r->o.trouble)
@@ -78,7 +78,7 @@ static void retry_list(struct slu_reflector *r, int64_t at_least_ns)
 
 /* ---- answers ---- */
 
-static void absent(struct slu_reflector *r)
+static void note_kind_absent(struct slu_reflector *r)
 {
 	slu_mirror_absent(r->mirror);
 	well(r);
@@ -95,10 +95,10 @@ static void list_refused(struct slu_reflector *r, const struct slu_kube_reply *p
 	if (!r->refused && r->o.refused)
 		r->o.refused(r->arg, p->error);
 	r->refused = true;
-	absent(r);
+	note_kind_absent(r);
 }
 
-static void allowed(struct slu_reflector *r)
+static void watch_is_allowed(struct slu_reflector *r)
 {
 	r->refusals = 0;
 	if (r->refused && r->o.refused)
@@ -110,8 +110,8 @@ static void failed(struct slu_reflector *r, const struct slu_kube_reply *p)
 {
 	if (p->outcome == SLU_KUBE_NOT_FOUND && r->o.optional) {
 		r->listed = false;
-		allowed(r);
-		absent(r);
+		watch_is_allowed(r);
+		note_kind_absent(r);
 		return;
 	}
 	if (p->status == 403 && r->o.optional && !r->listed) {
@@ -134,7 +134,7 @@ static void failed(struct slu_reflector *r, const struct slu_kube_reply *p)
 		r->o.page /= 2;
 		slu_mirror_expired(r->mirror);
 	}
-	trouble(r, p->error);
+	report_trouble(r, p->error);
 	retry_list(r, p->retry_after_ns);
 }
 
@@ -150,10 +150,10 @@ static void page_done(void *arg, const struct slu_kube_reply *p)
 		failed(r, p);
 		return;
 	}
-	allowed(r);
+	watch_is_allowed(r);
 	if (slu_mirror_page(r->mirror, slu_kencoding_of(p->content_type), p->body, p->body_len,
 			    &err) < 0) {
-		trouble(r, err.text[0] ? err.text : "no memory for a list");
+		report_trouble(r, err.text[0] ? err.text : "no memory for a list");
 		retry_list(r, 0);
 		return;
 	}
@@ -197,13 +197,13 @@ static void watch_done(void *arg, const struct slu_kube_reply *p)
 			wait_ns(r, 0); /* 410 inside the stream: list at once */
 			return;
 		}
-		trouble(r, r->sentence);
+		report_trouble(r, r->sentence);
 		retry_list(r, 0);
 	} else if (r->heard || (p->outcome == SLU_KUBE_OK && lasted > SHORT_NS)) {
 		/* The watch worked until now: continue at once from where it ended. */
 		wait_ns(r, 0);
 	} else if (p->outcome == SLU_KUBE_OK) {
-		trouble(r, "a watch ended before it began");
+		report_trouble(r, "a watch ended before it began");
 		retry_list(r, 0);
 	} else {
 		failed(r, p);
@@ -283,7 +283,8 @@ static void next_request(struct slu_reflector *r)
 	rc = ask_next(r);
 	if (rc < 0) {
 		r->call = NULL;
-		trouble(r, rc == -ENOMEM ? "no memory for a request" : "requests cannot be queued");
+		report_trouble(r, rc == -ENOMEM ? "no memory for a request"
+						: "requests cannot be queued");
 		retry_list(r, 0);
 	}
 }

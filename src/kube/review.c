@@ -132,7 +132,7 @@ static void access_done(void *arg, const struct slu_kube_reply *r)
 	a->fn(a->arg, slu_json_bool_or(slu_json_get(status, "allowed"), false), reason);
 }
 
-static void opt(struct slu_jsonw *w, const char *key, const char *value)
+static void put_optional(struct slu_jsonw *w, const char *key, const char *value)
 {
 	if (value && value[0])
 		slu_jsonw_kstr(w, key, value);
@@ -154,8 +154,8 @@ int slu_kube_access_review(struct slu_kube_client *c, const struct slu_kuser *us
 	slu_jsonw_kstr(&w, "kind", "SubjectAccessReview");
 	slu_jsonw_key(&w, "spec");
 	slu_jsonw_obj(&w);
-	opt(&w, "user", user->name);
-	opt(&w, "uid", user->uid);
+	put_optional(&w, "user", user->name);
+	put_optional(&w, "uid", user->uid);
 	slu_jsonw_key(&w, "groups");
 	slu_jsonw_arr(&w);
 	for (uint32_t i = 0; i < user->ngroups; i++)
@@ -163,15 +163,15 @@ int slu_kube_access_review(struct slu_kube_client *c, const struct slu_kuser *us
 	slu_jsonw_end_arr(&w);
 	slu_jsonw_key(&w, what->path ? "nonResourceAttributes" : "resourceAttributes");
 	slu_jsonw_obj(&w);
-	opt(&w, "verb", what->verb);
+	put_optional(&w, "verb", what->verb);
 	if (what->path) {
-		opt(&w, "path", what->path);
+		put_optional(&w, "path", what->path);
 	} else {
-		opt(&w, "group", what->group);
-		opt(&w, "resource", what->resource);
-		opt(&w, "subresource", what->sub);
-		opt(&w, "namespace", what->ns);
-		opt(&w, "name", what->name);
+		put_optional(&w, "group", what->group);
+		put_optional(&w, "resource", what->resource);
+		put_optional(&w, "subresource", what->sub);
+		put_optional(&w, "namespace", what->ns);
+		put_optional(&w, "name", what->name);
 	}
 	slu_jsonw_end_obj(&w);
 	slu_jsonw_end_obj(&w);

@@ -54,7 +54,7 @@ enum slu_kube_outcome kube_outcome_of(int status, const char *reason)
 }
 
 /* The next part of a path, unescaped for people; false at the end. */
-static bool part(const char **s, char *out, size_t size)
+static bool next_part(const char **s, char *out, size_t size)
 {
 	size_t n = strcspn(*s, "/?");
 	struct slu_buf b = SLU_BUF_INIT(4096);
@@ -87,22 +87,23 @@ void kube_describe(enum slu_http_method m, const char *path, char *out, size_t s
 	if (core || named) {
 		s += core ? 5 : 6;
 		if (named)
-			part(&s, group, sizeof group);
-		part(&s, skip, sizeof skip); /* version */
-		if (part(&s, plural, sizeof plural) && !strcmp(plural, "namespaces")) {
+			next_part(&s, group, sizeof group);
+		next_part(&s, skip, sizeof skip); /* version */
+		if (next_part(&s, plural, sizeof plural) && !strcmp(plural, "namespaces")) {
 			const char *ahead = s;
 
 			/* ".../namespaces/NS/pods" is about pods, ".../namespaces/NS" about NS. */
-			if (part(&ahead, ns, sizeof ns) && part(&ahead, plural, sizeof plural) &&
-			    strcmp(plural, "status") && strcmp(plural, "finalize")) {
+			if (next_part(&ahead, ns, sizeof ns) &&
+			    next_part(&ahead, plural, sizeof plural) && strcmp(plural, "status") &&
+			    strcmp(plural, "finalize")) {
 				s = ahead;
 			} else {
 				snprintf(plural, sizeof plural, "namespaces");
 				ns[0] = '\0';
 			}
 		}
-		if (part(&s, name, sizeof name))
-			part(&s, sub, sizeof sub);
+		if (next_part(&s, name, sizeof name))
+			next_part(&s, sub, sizeof sub);
 	}
 	if (!*plural) {
 		snprintf(out, size, "%s %.*s", verb, (int)strcspn(path, "?"), path);
@@ -139,7 +140,7 @@ static void json_status(const char *body, size_t n, char *message, size_t messag
 }
 
 /* The last field `want` of a message; false if absent or broken. */
-static bool field(const uint8_t *p, size_t n, uint32_t want, struct slu_pb_field *out)
+static bool last_field(const uint8_t *p, size_t n, uint32_t want, struct slu_pb_field *out)
 {
 	struct slu_pb r = slu_pb(p, n);
 	struct slu_pb_field f;
@@ -168,11 +169,11 @@ static void pb_status(const uint8_t *p, size_t n, char *message, size_t message_
 {
 	struct slu_pb_field raw, f;
 
-	if (n < 4 || memcmp(p, "k8s\0", 4) || !field(p + 4, n - 4, 2, &raw))
+	if (n < 4 || memcmp(p, "k8s\0", 4) || !last_field(p + 4, n - 4, 2, &raw))
 		return;
-	if (field(raw.p, raw.n, 3, &f))
+	if (last_field(raw.p, raw.n, 3, &f))
 		copy_text(message, message_size, f.p, f.n);
-	if (field(raw.p, raw.n, 4, &f))
+	if (last_field(raw.p, raw.n, 4, &f))
 		copy_text(reason, reason_size, f.p, f.n);
 }
 

@@ -8,7 +8,7 @@ struct wait {
 	struct slu_error *err;
 };
 
-static void got(void *arg, const struct slu_kube_reply *r)
+static void on_reply(void *arg, const struct slu_kube_reply *r)
 {
 	static const int code[] = {
 		[SLU_KUBE_OK] = 0,
@@ -53,7 +53,7 @@ int slu_kube_do(struct slu_kube_client *c, const struct slu_kube_request *q,
 	if (out)
 		memset(out, 0, sizeof *out);
 	r.data = NULL;
-	r.done = got;
+	r.done = on_reply;
 	r.arg = &w;
 	rc = slu_kube_send(c, &r, NULL);
 	if (rc < 0)

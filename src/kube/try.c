@@ -6,7 +6,7 @@
 #define HELD_MAX          ((size_t)16 << 20)
 #define RETRY_AFTER_MAX_S 300
 
-static struct slu_h2_header hdr(const char *name, const char *value)
+static struct slu_h2_header header_of(const char *name, const char *value)
 {
 	return (struct slu_h2_header){ .name = name, .value = value, .value_len = strlen(value) };
 }
@@ -27,29 +27,29 @@ void kube_call_start(struct slu_kube_call *q, struct kube_conn *k, const char *a
 		return;
 	}
 	kube_crash_point(q, "before");
-	h[n++] = hdr(":method", slu_http_method_name(q->method));
-	h[n++] = hdr(":scheme", cfg->addr.tls ? "https" : "http");
-	h[n++] = hdr(":authority", c->authority);
-	h[n++] = hdr(":path", q->path);
+	h[n++] = header_of(":method", slu_http_method_name(q->method));
+	h[n++] = header_of(":scheme", cfg->addr.tls ? "https" : "http");
+	h[n++] = header_of(":authority", c->authority);
+	h[n++] = header_of(":path", q->path);
 	if (authorization)
-		h[n++] = hdr("authorization", authorization);
-	h[n++] = hdr("accept", q->accept);
-	h[n++] = hdr("user-agent", c->user_agent);
+		h[n++] = header_of("authorization", authorization);
+	h[n++] = header_of("accept", q->accept);
+	h[n++] = header_of("user-agent", c->user_agent);
 	if (!c->o.no_gzip && !q->stream_wanted)
-		h[n++] = hdr("accept-encoding", "gzip");
+		h[n++] = header_of("accept-encoding", "gzip");
 	if (q->body_len) {
-		h[n++] = hdr("content-type", q->content_type);
+		h[n++] = header_of("content-type", q->content_type);
 		snprintf(length, sizeof length, "%zu", q->body_len);
-		h[n++] = hdr("content-length", length);
+		h[n++] = header_of("content-length", length);
 	}
 	if (cfg->as_user)
-		h[n++] = hdr("impersonate-user", cfg->as_user);
+		h[n++] = header_of("impersonate-user", cfg->as_user);
 	if (cfg->as_uid)
-		h[n++] = hdr("impersonate-uid", cfg->as_uid);
+		h[n++] = header_of("impersonate-uid", cfg->as_uid);
 	for (const char **g = cfg->as_groups; g && *g && n < 30; g++)
-		h[n++] = hdr("impersonate-group", *g);
+		h[n++] = header_of("impersonate-group", *g);
 	for (uint32_t i = 0; i < cfg->n_as_extra && n < SLU_LEN(h); i++)
-		h[n++] = hdr(cfg->as_extra[i].name, cfg->as_extra[i].value);
+		h[n++] = header_of(cfg->as_extra[i].name, cfg->as_extra[i].value);
 	q->tries++;
 	rc = slu_link_request(k->link, h, n, q->body, q->body_len, q, &q->stream);
 	if (rc < 0) {

@@ -474,7 +474,7 @@ int sluice_graph_status(const struct sluice_graph *g, const char *path, enum slu
 }
 
 /* Count the steps from the root to a vertex along its containment path. */
-static int depth(const struct sluice_graph *g, uint32_t v, uint32_t *out)
+static int depth_of(const struct sluice_graph *g, uint32_t v, uint32_t *out)
 {
 	struct slu_buf b = SLU_BUF_INIT(MESSAGES_MAX);
 	int rc;
@@ -498,7 +498,7 @@ static int set_rank(struct sluice_graph *g, int64_t rank, enum slu_status status
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t d;
 
-		if (depth(g, v[i], &d) < 0)
+		if (depth_of(g, v[i], &d) < 0)
 			return -ENOMEM;
 		if (best == SLU_NONE || d < least) {
 			best = v[i];

@@ -11,7 +11,7 @@ void sluice_match_done(struct sluice_match *r)
 	*r = (struct sluice_match){ 0 };
 }
 
-static bool books(enum sluice_op op)
+static bool op_books(enum sluice_op op)
 {
 	return op <= SLUICE_ALLOCATE_OR_RESERVE;
 }
@@ -45,19 +45,19 @@ static int keep_match(struct sluice_graph *g, enum sluice_op op, uint64_t id, in
 	if (op != SLUICE_SATISFIABLE)
 		rc = lib_text(g->w, &text);
 	if (rc < 0) {
-		if (books(op))
+		if (op_books(op))
 			slu_match_cancel(g->m, (int64_t)id, &undo);
 		if (rc != -ENOMEM)
 			lib_fail(g, err, rc, "match", "the result cannot be written: %s",
 				 strerror(-rc));
 		return rc;
 	}
-	if (books(op))
+	if (op_books(op))
 		lib_job_put(g, id, r->at_s > now_s ? SLUICE_RESERVED : SLUICE_ALLOCATED, r->at_s,
 			    r->end_s);
 	if (out) {
 		slu_free(out->text);
-		*out = (struct sluice_match){ .job = books(op) ? id : SLUICE_NO_JOB,
+		*out = (struct sluice_match){ .job = op_books(op) ? id : SLUICE_NO_JOB,
 					      .start_s = r->at_s,
 					      .end_s = r->end_s,
 					      .text = text };
@@ -86,7 +86,7 @@ static int match_jobspec(struct sluice_graph *g, enum sluice_op op, int64_t now_
 	if (rc < 0)
 		return lib_fail(g, err, -EINVAL, "match", "jobspec of job %" PRIu64 ": %s", id,
 				e.text);
-	if (books(op) && lib_job_room(g, id) < 0)
+	if (op_books(op) && lib_job_room(g, id) < 0)
 		return -ENOMEM;
 	rc = slu_match_run(g->m, mop, spec, (int64_t)id, now_s,
 			   op == SLUICE_SATISFIABLE ? NULL : &sink, &r);
@@ -115,10 +115,10 @@ int sluice_graph_match(struct sluice_graph *g, enum sluice_op op, int64_t now_s,
 	int rc;
 
 	/* Skip the numbers that the caller chose for jobs of its own. */
-	while (books(op) && slu_match_has_job(g->m, (int64_t)g->next))
+	while (op_books(op) && slu_match_has_job(g->m, (int64_t)g->next))
 		g->next++;
 	rc = match_jobspec(g, op, now_s, g->next, jobspec, n, out, err);
-	if (rc >= 0 && books(op))
+	if (rc >= 0 && op_books(op))
 		g->next++;
 	return rc;
 }
@@ -129,7 +129,7 @@ int sluice_graph_match_as(struct sluice_graph *g, enum sluice_op op, int64_t now
 {
 	if (job > INT64_MAX)
 		return lib_fail(g, err, -EINVAL, "match", "job %" PRIu64 " is above 2^63", job);
-	if (books(op) && slu_match_has_job(g->m, (int64_t)job))
+	if (op_books(op) && slu_match_has_job(g->m, (int64_t)job))
 		return lib_fail(g, err, -EEXIST, "match", "job %" PRIu64 " is known", job);
 	return match_jobspec(g, op, now_s, job, jobspec, n, out, err);
 }

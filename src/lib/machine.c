@@ -34,7 +34,7 @@ _Static_assert(SLUICE_ROLE_ALONE == (int)SLU_ROLE_ALONE &&
 		       SLUICE_GANG_TIME_FIT == (int)SLU_GANG_TIME_FIT,
 	       "flags");
 
-static struct slu_machine *in(const struct sluice_machine *m)
+static struct slu_machine *engine_of(const struct sluice_machine *m)
 {
 	return (struct slu_machine *)(uintptr_t)m;
 }
@@ -44,7 +44,7 @@ static struct slu_error *err_in(struct sluice_error *e)
 	return (struct slu_error *)e;
 }
 
-static const struct slu_amount *amounts(const struct sluice_amount *a)
+static const struct slu_amount *as_amounts(const struct sluice_amount *a)
 {
 	return (const struct slu_amount *)a;
 }
@@ -63,22 +63,22 @@ struct sluice_machine *sluice_machine_new(void)
 
 void sluice_machine_free(struct sluice_machine *m)
 {
-	slu_machine_free(in(m));
+	slu_machine_free(engine_of(m));
 }
 
 struct sluice_machine *sluice_machine_clone(const struct sluice_machine *m)
 {
-	return (struct sluice_machine *)slu_machine_clone(in(m));
+	return (struct sluice_machine *)slu_machine_clone(engine_of(m));
 }
 
 int sluice_machine_resource(struct sluice_machine *m, const char *name)
 {
-	return slu_machine_resource(in(m), name);
+	return slu_machine_resource(engine_of(m), name);
 }
 
 int sluice_machine_level(struct sluice_machine *m, const char *name)
 {
-	return slu_machine_level(in(m), name);
+	return slu_machine_level(engine_of(m), name);
 }
 
 int sluice_machine_add(struct sluice_machine *m, const struct sluice_node_spec *spec,
@@ -86,80 +86,83 @@ int sluice_machine_add(struct sluice_machine *m, const struct sluice_node_spec *
 {
 	struct slu_node_spec s = { .name = spec->name,
 				   .rank = spec->rank,
-				   .total = amounts(spec->total),
+				   .total = as_amounts(spec->total),
 				   .n_total = spec->n_total,
 				   .domain = spec->domain,
 				   .n_domain = spec->n_domain };
 
-	return slu_machine_node_add(in(m), &s, out, err_in(err));
+	return slu_machine_node_add(engine_of(m), &s, out, err_in(err));
 }
 
 int sluice_machine_remove(struct sluice_machine *m, sluice_node node)
 {
-	return slu_machine_node_remove(in(m), node);
+	return slu_machine_node_remove(engine_of(m), node);
 }
 
 int sluice_machine_resize(struct sluice_machine *m, sluice_node node,
 			  const struct sluice_amount *total, uint32_t n_total,
 			  struct sluice_error *err)
 {
-	return slu_machine_node_resize(in(m), node, amounts(total), n_total, err_in(err));
+	return slu_machine_node_resize(engine_of(m), node, as_amounts(total), n_total, err_in(err));
 }
 
 int sluice_machine_set_down(struct sluice_machine *m, sluice_node node, bool down)
 {
-	return slu_machine_node_set_down(in(m), node, down);
+	return slu_machine_node_set_down(engine_of(m), node, down);
 }
 
 int sluice_machine_set_domain(struct sluice_machine *m, sluice_node node, uint32_t level,
 			      const char *domain)
 {
-	return slu_machine_node_set_domain(in(m), node, level, domain);
+	return slu_machine_node_set_domain(engine_of(m), node, level, domain);
 }
 
 sluice_node sluice_machine_find(const struct sluice_machine *m, const char *name)
 {
-	return slu_machine_node_find(in(m), name);
+	return slu_machine_node_find(engine_of(m), name);
 }
 
 uint32_t sluice_machine_slots(const struct sluice_machine *m)
 {
-	return slu_machine_node_slots(in(m));
+	return slu_machine_node_slots(engine_of(m));
 }
 
 sluice_node sluice_machine_at(const struct sluice_machine *m, uint32_t i)
 {
-	return slu_machine_node_at(in(m), i);
+	return slu_machine_node_at(engine_of(m), i);
 }
 
 const char *sluice_machine_name(const struct sluice_machine *m, sluice_node node)
 {
-	return slu_machine_node_is(in(m), node) ? slu_machine_node_name(in(m), node) : NULL;
+	return slu_machine_node_is(engine_of(m), node) ? slu_machine_node_name(engine_of(m), node)
+						       : NULL;
 }
 
-static bool known(const struct sluice_machine *m, sluice_node node, uint32_t resource)
+static bool is_known(const struct sluice_machine *m, sluice_node node, uint32_t resource)
 {
-	return slu_machine_node_is(in(m), node) && resource < slu_machine_resources(in(m));
+	return slu_machine_node_is(engine_of(m), node) &&
+	       resource < slu_machine_resources(engine_of(m));
 }
 
 int64_t sluice_machine_total(const struct sluice_machine *m, sluice_node node, uint32_t resource)
 {
-	return known(m, node, resource) ? slu_machine_node_total(in(m), node, resource) : 0;
+	return is_known(m, node, resource) ? slu_machine_node_total(engine_of(m), node, resource)
+					   : 0;
 }
 
 int64_t sluice_machine_free_amount(const struct sluice_machine *m, sluice_node node,
 				   uint32_t resource, int64_t from_s, int64_t to_s)
 {
-	if (!known(m, node, resource))
+	if (!is_known(m, node, resource))
 		return 0;
-	return slu_machine_node_free_during(in(m), node, resource, from_s, to_s);
+	return slu_machine_node_free_during(engine_of(m), node, resource, from_s, to_s);
 }
 
 void sluice_machine_stats(const struct sluice_machine *m, struct sluice_machine_stats *out)
 {
 	struct slu_machine_stats s;
 
-	slu_machine_stats(in(m), &s);
+	slu_machine_stats(engine_of(m), &s);
 	*out = (struct sluice_machine_stats){ .nodes = s.nodes,
 					      .up = s.up,
 					      .overbooked = s.overbooked,
@@ -205,7 +208,7 @@ struct request {
 	struct slu_gang_req req;
 };
 
-static int request(struct request *r, const struct sluice_gang *g, struct sluice_error *err)
+static int read_request(struct request *r, const struct sluice_gang *g, struct sluice_error *err)
 {
 	int policy = g->policy ? slu_gang_policy_find(g->policy) : SLU_GANG_FIRST;
 
@@ -220,7 +223,7 @@ static int request(struct request *r, const struct sluice_gang *g, struct sluice
 		r->role[i] = (struct slu_gang_role){ .name = x->name,
 						     .min = x->min,
 						     .max = x->max,
-						     .need = amounts(x->need),
+						     .need = as_amounts(x->need),
 						     .n_need = x->n_need,
 						     .nodes = set_of(x->nodes),
 						     .prefer = set_of(x->prefer),
@@ -259,14 +262,14 @@ int sluice_gang_match(struct sluice_machine *m, enum sluice_op op, int64_t now_s
 		[SLUICE_MATCH_LATER] = SLU_GANG_TRY_LATER,
 	};
 	struct request r;
-	int rc = request(&r, gang, err);
+	int rc = read_request(&r, gang, err);
 
 	if (rc < 0)
 		return rc;
 	if (op < SLUICE_ALLOCATE || op > SLUICE_MATCH_LATER || op == SLUICE_SATISFIABLE)
 		return slu_fail(err_in(err), -EINVAL, "no gang is matched by operation %d",
 				(int)op);
-	return slu_gang_match(in(m), (enum slu_gang_op)to[op], now_s, job, &r.req,
+	return slu_gang_match(engine_of(m), (enum slu_gang_op)to[op], now_s, job, &r.req,
 			      (struct slu_gang_place *)place, err_in(err));
 }
 
@@ -274,10 +277,10 @@ int sluice_gang_satisfiable(struct sluice_machine *m, const struct sluice_gang *
 			    struct sluice_error *err)
 {
 	struct request r;
-	int rc = request(&r, gang, err);
+	int rc = read_request(&r, gang, err);
 
 	if (!rc)
-		rc = slu_gang_satisfiable(in(m), &r.req, err_in(err));
+		rc = slu_gang_satisfiable(engine_of(m), &r.req, err_in(err));
 	return rc < 0 ? rc : rc == SLU_GANG_NOW;
 }
 
@@ -286,10 +289,10 @@ int sluice_gang_explain(struct sluice_machine *m, int64_t now_s, const struct sl
 {
 	struct slu_gang_why w;
 	struct request r;
-	int rc = request(&r, gang, err);
+	int rc = read_request(&r, gang, err);
 
 	if (!rc)
-		rc = slu_gang_explain(in(m), now_s, &r.req, &w, err_in(err));
+		rc = slu_gang_explain(engine_of(m), now_s, &r.req, &w, err_in(err));
 	if (rc < 0)
 		return rc;
 	if (why)
@@ -308,12 +311,12 @@ int sluice_gang_register(struct sluice_machine *m, int64_t now_s, uint64_t job,
 				      .part = (const struct slu_gang_part *)part,
 				      .n_part = n_part };
 	struct request r;
-	int rc = request(&r, gang, err);
+	int rc = read_request(&r, gang, err);
 
 	if (rc < 0)
 		return rc;
 	b.role = r.role;
-	return slu_gang_register(in(m), now_s, &b, err_in(err));
+	return slu_gang_register(engine_of(m), now_s, &b, err_in(err));
 }
 
 int sluice_gang_block(struct sluice_machine *m, int64_t now_s, uint64_t id, int64_t from_s,
@@ -325,31 +328,31 @@ int sluice_gang_block(struct sluice_machine *m, int64_t now_s, uint64_t id, int6
 				    .from_s = from_s,
 				    .to_s = to_s,
 				    .nodes = set_of(nodes),
-				    .amount = amounts(amount),
+				    .amount = as_amounts(amount),
 				    .n_amount = n_amount };
 
-	return slu_gang_block_add(in(m), now_s, &b, err_in(err));
+	return slu_gang_block_add(engine_of(m), now_s, &b, err_in(err));
 }
 
 int sluice_gang_cancel(struct sluice_machine *m, uint64_t job)
 {
-	return slu_gang_cancel(in(m), job);
+	return slu_gang_cancel(engine_of(m), job);
 }
 
 int sluice_gang_start(struct sluice_machine *m, int64_t now_s, uint64_t job)
 {
-	return slu_gang_start(in(m), now_s, job);
+	return slu_gang_start(engine_of(m), now_s, job);
 }
 
 int sluice_gang_set_end(struct sluice_machine *m, uint64_t job, int64_t end_s)
 {
-	return slu_gang_set_end(in(m), job, end_s);
+	return slu_gang_set_end(engine_of(m), job, end_s);
 }
 
 int64_t sluice_gang_release(struct sluice_machine *m, uint64_t job, uint32_t role, sluice_node node,
 			    uint32_t slots)
 {
-	return slu_gang_release(in(m), job, role, node, slots);
+	return slu_gang_release(engine_of(m), job, role, node, slots);
 }
 
 int sluice_gang_grow(struct sluice_machine *m, int64_t now_s, uint64_t job,
@@ -357,25 +360,25 @@ int sluice_gang_grow(struct sluice_machine *m, int64_t now_s, uint64_t job,
 		     struct sluice_error *err)
 {
 	struct request r;
-	int rc = request(&r, gang, err);
+	int rc = read_request(&r, gang, err);
 
 	if (rc < 0)
 		return rc;
-	return slu_gang_grow(in(m), now_s, job, &r.req, (struct slu_gang_place *)place,
+	return slu_gang_grow(engine_of(m), now_s, job, &r.req, (struct slu_gang_place *)place,
 			     err_in(err));
 }
 
 int sluice_gang_shrink(struct sluice_machine *m, uint64_t job, uint32_t role, uint32_t slots,
 		       struct sluice_place *place)
 {
-	return slu_gang_shrink(in(m), job, role, slots, (struct slu_gang_place *)place);
+	return slu_gang_shrink(engine_of(m), job, role, slots, (struct slu_gang_place *)place);
 }
 
 int sluice_gang_info(const struct sluice_machine *m, uint64_t job, enum sluice_job_state *state,
 		     struct sluice_place *place)
 {
 	struct slu_gang_info i;
-	int rc = slu_gang_info(in(m), job, &i, (struct slu_gang_place *)place);
+	int rc = slu_gang_info(engine_of(m), job, &i, (struct slu_gang_place *)place);
 
 	if (rc < 0)
 		return rc;

@@ -111,7 +111,7 @@ static void hand_up(const struct slu_match *m, uint16_t type, int64_t units, str
 
 /* A writer that cannot express a vertex (a core without a number) leaves the vertex out; the job
  * is booked all the same, as in the reference. */
-static int report(struct booking *b, int rc)
+static int report_booking(struct booking *b, int rc)
 {
 	b->error = rc == -EINVAL ? 0 : rc;
 	return b->error;
@@ -162,14 +162,14 @@ static int tell_all(struct booking *b, uint32_t u, bool x, uint32_t first, const
 	if (ops->leaves && !m->labels.n) {
 		struct slu_emit_leaves all = { first, f->n, f->rising };
 
-		return report(b, ops->leaves(b->sink->w, m->g, &all));
+		return report_booking(b, ops->leaves(b->sink->w, m->g, &all));
 	}
 	for (out.v = first; out.v < first + f->n; out.v++) {
 		struct slu_emit_edge e = { u, out.v, m->sub[0], x, f->size, true };
 
 		out.label = m->labels.n ? match_label_of(m, out.v) : NULL;
-		if ((ops->vertex && report(b, ops->vertex(b->sink->w, m->g, &out)) < 0) ||
-		    (ops->edge && report(b, ops->edge(b->sink->w, m->g, &e)) < 0))
+		if ((ops->vertex && report_booking(b, ops->vertex(b->sink->w, m->g, &out)) < 0) ||
+		    (ops->edge && report_booking(b, ops->edge(b->sink->w, m->g, &e)) < 0))
 			return b->error;
 	}
 	return 0;
@@ -258,7 +258,7 @@ static int book_and_tell(struct booking *b, const struct step *at, bool x, const
 			.label = m->labels.n ? match_label_of(m, at->u) : NULL,
 		};
 
-		if (report(b, ops->vertex(b->sink->w, m->g, &out)) < 0)
+		if (report_booking(b, ops->vertex(b->sink->w, m->g, &out)) < 0)
 			return -1;
 	}
 	m->level--;
@@ -329,7 +329,7 @@ static int64_t book_vertex(struct booking *b, struct rows *rows, const struct st
 		if (ops && ops->edge) {
 			struct slu_emit_edge out = { u, c, m->sub[0], x, want, cx };
 
-			if (report(b, ops->edge(b->sink->w, g, &out)) < 0)
+			if (report_booking(b, ops->edge(b->sink->w, g, &out)) < 0)
 				return -1;
 		}
 		n += sub;

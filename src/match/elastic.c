@@ -11,8 +11,8 @@ int slu_match_attached_part(struct slu_match *m)
 	return match_filter_reshape(m);
 }
 
-static int collect(struct slu_match *m, uint32_t u, uint8_t *seen, uint32_t depth, uint32_t *list,
-		   uint32_t *n)
+static int collect_subtree(struct slu_match *m, uint32_t u, uint8_t *seen, uint32_t depth,
+			   uint32_t *list, uint32_t *n)
 {
 	if (seen[u])
 		return 0;
@@ -20,7 +20,7 @@ static int collect(struct slu_match *m, uint32_t u, uint8_t *seen, uint32_t dept
 		return -ELOOP;
 	seen[u] = 1;
 	for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1]; k++) {
-		int rc = collect(m, m->g->e.p[m->kid[k]].dst, seen, depth + 1, list, n);
+		int rc = collect_subtree(m, m->g->e.p[m->kid[k]].dst, seen, depth + 1, list, n);
 
 		if (rc < 0)
 			return rc;
@@ -76,7 +76,7 @@ int slu_match_remove_path(struct slu_match *m, const char *path, struct slu_matc
 	}
 	seen = slu_calloc(m->nv + 1, 1);
 	list = slu_reallocarray(NULL, m->nv + 1, sizeof *list);
-	rc = seen && list ? collect(m, target, seen, 0, list, &n) : -ENOMEM;
+	rc = seen && list ? collect_subtree(m, target, seen, 0, list, &n) : -ENOMEM;
 	if (!rc)
 		rc = cut_all(m, list, n);
 	slu_free(seen);

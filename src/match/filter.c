@@ -32,7 +32,7 @@ static int add_prune(struct slu_match *m, uint16_t type)
 	return 0;
 }
 
-static bool has(const struct slu_match *m, uint32_t high, uint16_t low)
+static bool has_pair(const struct slu_match *m, uint32_t high, uint16_t low)
 {
 	for (uint32_t i = 0; i < m->filters.n; i++)
 		if (m->filters.p[i].high == high && m->filters.p[i].low == low)
@@ -46,7 +46,7 @@ static int add_filter(struct slu_match *m, uint32_t high, uint16_t low)
 
 	if (add_prune(m, low) < 0)
 		return -ENOMEM;
-	if (has(m, high, low) || (high != SLU_NONE && has(m, SLU_NONE, low)))
+	if (has_pair(m, high, low) || (high != SLU_NONE && has_pair(m, SLU_NONE, low)))
 		return 0;
 	if (high == SLU_NONE) {
 		for (uint32_t i = 0; i < m->filters.n; i++)
@@ -327,7 +327,7 @@ out:
 	return rc;
 }
 
-static int prime(struct prime *p, uint32_t u, uint32_t depth, int64_t *parent)
+static int prime_subtree(struct prime *p, uint32_t u, uint32_t depth, int64_t *parent)
 {
 	struct slu_match *m = p->m;
 	const struct slu_graph *g = m->g;
@@ -361,7 +361,7 @@ static int prime(struct prime *p, uint32_t u, uint32_t depth, int64_t *parent)
 
 		if (g->e.p[e].subsystem != m->sub[p->s] || p->seen[v])
 			continue;
-		rc = prime(p, v, depth + 1, sum);
+		rc = prime_subtree(p, v, depth + 1, sum);
 		if (rc < 0)
 			return rc;
 	}
@@ -435,7 +435,7 @@ int match_filter_prime(struct slu_match *m)
 	rc = type_room(m);
 	for (p.s = 0; p.s < m->nsub && !rc; p.s++) {
 		memset(p.seen, 0, m->nv);
-		rc = prime(&p, m->g->root[m->sub[p.s]], 0, NULL);
+		rc = prime_subtree(&p, m->g->root[m->sub[p.s]], 0, NULL);
 	}
 	if (!m->tree)
 		m->depth = DEPTH_MAX;

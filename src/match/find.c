@@ -128,7 +128,7 @@ static const struct {
 	{ "agfilter", KEY_AGFILTER, NULL, NULL },
 };
 
-static void lower(char *s)
+static void lower_case(char *s)
 {
 	for (; *s; s++)
 		*s = (char)tolower((unsigned char)*s);
@@ -159,21 +159,21 @@ static int parse_value(struct find *f, struct term *t, char *val)
 		t->job = match_led_job_find(&f->m->led, (int64_t)id);
 		/* For agfilter the reference reads the last value again, in lower case; 0 means
 		 * that there is none. */
-		lower(val);
+		lower_case(val);
 		if (parse_jobid(val, &id) == 0) {
 			f->has_job = id != 0;
 			f->job = match_led_job_find(&f->m->led, (int64_t)id);
 		}
 		return 0;
 	case KEY_NAMES:
-		lower(val);
+		lower_case(val);
 		return parse_names(&f->names, val, &t->names);
 	case KEY_PROPERTY:
-		lower(val);
+		lower_case(val);
 		t->word = val;
 		return *val ? 0 : -EINVAL;
 	case KEY_AGFILTER:
-		lower(val);
+		lower_case(val);
 		t->yes = strcmp(val, "true") == 0 || strcmp(val, "t") == 0;
 		if (!t->yes && strcmp(val, "false") != 0 && strcmp(val, "f") != 0)
 			return -EINVAL;
@@ -182,7 +182,7 @@ static int parse_value(struct find *f, struct term *t, char *val)
 	default:
 		break;
 	}
-	lower(val);
+	lower_case(val);
 	for (size_t i = 0; i < SLU_LEN(keys); i++)
 		if (keys[i].kind == t->key) {
 			t->yes = strcmp(val, keys[i].yes) == 0;
@@ -191,7 +191,7 @@ static int parse_value(struct find *f, struct term *t, char *val)
 	return -EINVAL;
 }
 
-static bool blank(char c)
+static bool is_blank_char(char c)
 {
 	return c == ' ' || c == '\t';
 }
@@ -226,11 +226,11 @@ static int parse_terms(struct find *f, char *s, char *end, uint32_t depth, struc
 		char *e, *eq;
 		int rc;
 
-		while (s < end && blank(*s))
+		while (s < end && is_blank_char(*s))
 			s++;
 		if (s >= end)
 			break;
-		for (e = s; e < end && !blank(*e); e++)
+		for (e = s; e < end && !is_blank_char(*e); e++)
 			;
 		if (any && !want &&
 		    (e - s == 3 ? memcmp(s, "and", 3) == 0
@@ -254,7 +254,7 @@ static int parse_terms(struct find *f, char *s, char *end, uint32_t depth, struc
 			rc = parse_group(f, s, end, depth, t, &s);
 			if (rc < 0)
 				return rc;
-			if (s < end && !blank(*s))
+			if (s < end && !is_blank_char(*s))
 				return -EINVAL;
 		} else {
 			size_t i;

@@ -10,14 +10,14 @@ bool match_is_slot(const struct attempt *a, const struct slu_request *r)
 }
 
 /* Sums of needs stop at the largest number, which no vertex has. */
-static int64_t plus(int64_t a, int64_t b)
+static int64_t sum_capped(int64_t a, int64_t b)
 {
 	int64_t r;
 
 	return __builtin_add_overflow(a, b, &r) ? INT64_MAX : r;
 }
 
-static int64_t times(uint32_t n, int64_t x)
+static int64_t product_capped(uint32_t n, int64_t x)
 {
 	int64_t r;
 
@@ -26,7 +26,7 @@ static int64_t times(uint32_t n, int64_t x)
 
 static void add_need(struct reqinfo *to, uint32_t type, int64_t n)
 {
-	to->needs[type] = plus(to->needs[type], n);
+	to->needs[type] = sum_capped(to->needs[type], n);
 	to->has[type] = to->any = true;
 }
 
@@ -36,7 +36,7 @@ static void least_needs(const struct slu_match *m, struct reqinfo *to, const str
 			uint32_t count)
 {
 	for (uint32_t t = 0; t < m->prune.n; t++) {
-		int64_t n = from->has[t] ? times(count, from->needs[t]) : 0;
+		int64_t n = from->has[t] ? product_capped(count, from->needs[t]) : 0;
 
 		if (!from->has[t] && !to->has[t])
 			continue;
@@ -62,7 +62,7 @@ static void add_needs(struct attempt *a, const struct slu_request *list, uint32_
 		}
 		for (uint32_t t = 0; t < m->prune.n; t++)
 			if (from->has[t])
-				add_need(to, t, times(c->count.min, from->needs[t]));
+				add_need(to, t, product_capped(c->count.min, from->needs[t]));
 	}
 }
 

@@ -431,8 +431,8 @@ static int with_each(struct requests *to, struct slu_request r, const struct var
 }
 
 /* Expand nested lists first.  All other siblings are needed together; of the xor-slots, one. */
-static int expand(struct attempt *a, const struct slu_request *list, uint32_t n,
-		  struct variants *out)
+static int expand_alternatives(struct attempt *a, const struct slu_request *list, uint32_t n,
+			       struct variants *out)
 {
 	struct requests choice = { 0 };
 	int rc = push_variant(out, NULL, 0);
@@ -443,7 +443,7 @@ static int expand(struct attempt *a, const struct slu_request *list, uint32_t n,
 		struct variants of = { 0 };
 		bool xor = r.type == SLU_TYPE_XOR_SLOT;
 
-		rc = expand(a, r.with, r.nwith, &of);
+		rc = expand_alternatives(a, r.with, r.nwith, &of);
 		if (xor)
 			r.type = SLU_TYPE_SLOT;
 		if (!rc)
@@ -476,7 +476,7 @@ int match_flex_variants(struct attempt *a)
 		a->variants = 1;
 		return 0;
 	}
-	rc = expand(a, a->spec->resources, a->spec->nresources, &v);
+	rc = expand_alternatives(a, a->spec->resources, a->spec->nresources, &v);
 	if (!rc) {
 		a->variant = slu_arena_alloc(&a->m->req, v.list.n * sizeof *a->variant);
 		a->variant_n = slu_arena_alloc(&a->m->req, v.list.n * sizeof *a->variant_n);

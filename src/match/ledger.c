@@ -168,7 +168,7 @@ const struct led_rec *match_led_records(const struct ledger *l, uint32_t v, uint
 }
 
 /* The stand-in's records, NULL if there are none from `at` on. */
-static const struct led_vertex *beside(const struct ledger *l, uint32_t v, int64_t at)
+static const struct led_vertex *stand_in_of(const struct ledger *l, uint32_t v, int64_t at)
 {
 	uint32_t s = led_all(l, v);
 
@@ -177,7 +177,7 @@ static const struct led_vertex *beside(const struct ledger *l, uint32_t v, int64
 
 int64_t match_led_avail(const struct ledger *l, uint32_t v, uint32_t size, int64_t at, int64_t end)
 {
-	const struct led_vertex *s = beside(l, v, at);
+	const struct led_vertex *s = stand_in_of(l, v, at);
 	int64_t n = match_rec_avail(l->job.p, &l->v[v], size, at, end);
 
 	/* At any moment the units are taken either by a record of v or by one of its family,
@@ -187,7 +187,7 @@ int64_t match_led_avail(const struct ledger *l, uint32_t v, uint32_t size, int64
 
 bool match_led_untouched(const struct ledger *l, uint32_t v, int64_t at, int64_t end)
 {
-	const struct led_vertex *s = beside(l, v, at);
+	const struct led_vertex *s = stand_in_of(l, v, at);
 
 	return match_rec_untouched(l->job.p, &l->v[v], at, end) &&
 	       (!s || match_rec_untouched(l->job.p, s, at, end));
@@ -195,7 +195,7 @@ bool match_led_untouched(const struct ledger *l, uint32_t v, int64_t at, int64_t
 
 bool match_led_starts_after(const struct ledger *l, uint32_t v, int64_t at)
 {
-	const struct led_vertex *s = beside(l, v, at);
+	const struct led_vertex *s = stand_in_of(l, v, at);
 
 	return match_rec_starts_after(l->job.p, &l->v[v], at) ||
 	       (s && match_rec_starts_after(l->job.p, s, at));
@@ -203,14 +203,14 @@ bool match_led_starts_after(const struct ledger *l, uint32_t v, int64_t at)
 
 bool match_led_any(const struct ledger *l, uint32_t v, uint32_t flag)
 {
-	const struct led_vertex *s = beside(l, v, INT64_MIN);
+	const struct led_vertex *s = stand_in_of(l, v, INT64_MIN);
 
 	return match_rec_any(&l->v[v], flag) || (s && match_rec_any(s, flag));
 }
 
 struct led_rec match_led_get(const struct ledger *l, uint32_t v, uint32_t job)
 {
-	const struct led_vertex *s = beside(l, v, l->job.p[job].start);
+	const struct led_vertex *s = stand_in_of(l, v, l->job.p[job].start);
 	struct led_rec r = match_rec_get(l->job.p, &l->v[v], job);
 
 	return r.job || !s ? r : match_rec_get(l->job.p, s, job);
@@ -234,7 +234,7 @@ int match_led_put(struct ledger *l, uint32_t v, uint32_t size, uint32_t job, uin
 		  uint32_t units)
 {
 	const struct led_job *j = &l->job.p[job];
-	const struct led_vertex *s = beside(l, v, j->start);
+	const struct led_vertex *s = stand_in_of(l, v, j->start);
 	int rc = 0;
 
 	if (s && flags & LED_UNITS && match_rec_avail(l->job.p, s, size, j->start, j->end) < units)

@@ -11,7 +11,8 @@ uint32_t match_listed_at(const struct slu_match *m, const char *path, int64_t ra
 	return SLU_NONE;
 }
 
-static void differ(struct slu_match *m, const char *key, const char *graph, const char *file)
+static void report_difference(struct slu_match *m, const char *key, const char *graph,
+			      const char *file)
 {
 	slu_buf_printf(&m->msg, "%s=(%s, %s)", key, graph, file);
 }
@@ -116,15 +117,15 @@ static bool agrees(struct slu_match *m, const struct slu_listing *l,
 	slu_buf_printf(&m->msg, "find_vtx: inconsistent input vertex for %s.\n",
 		       x->ref ? x->ref : "");
 	if (strcmp(type, x->type) != 0)
-		differ(m, "type", type, x->type);
+		report_difference(m, "type", type, x->type);
 	if (strcmp(base, x->basename) != 0)
-		differ(m, " basename", base, x->basename);
+		report_difference(m, " basename", base, x->basename);
 	if (y->size != x->size)
 		differ_num(m, " size", y->size, x->size);
 	if (y->id != x->id)
 		differ_num(m, " id", y->id, x->id);
 	if (!named)
-		differ(m, " name", slu_graph_name(g, v, &name), x->name);
+		report_difference(m, " name", slu_graph_name(g, v, &name), x->name);
 	if (!same_properties(g, y, l, x))
 		differ_properties(m, y, l, x);
 	if (!paths)

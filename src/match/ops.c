@@ -243,7 +243,7 @@ static int satisfiable(struct attempt *a)
 }
 
 /* What a failing attempt in the far future means. */
-static int never(const struct attempt *a)
+static int never_fits(const struct attempt *a)
 {
 	return a->error == EBUSY || a->error == ERANGE ? ENODEV : a->error;
 }
@@ -301,7 +301,7 @@ static int search_time(struct attempt *a, enum slu_match_op op, bool dry)
 		m->pre += a->pre;
 		m->post += a->post;
 	}
-	return rc < 0 ? never(a) : EBUSY;
+	return rc < 0 ? never_fits(a) : EBUSY;
 }
 
 /* A walk that succeeded and books nothing reports the error of the last vertex it refused on the
@@ -390,7 +390,7 @@ int slu_match_run(struct slu_match *m, enum slu_match_op op, const struct slu_jo
 		rc = satisfiable(&a);
 		m->pre = a.pre;
 		m->post = a.post;
-		out->code = !rc ? 0 : never(&a);
+		out->code = !rc ? 0 : never_fits(&a);
 		rc = rc == -ENOMEM ? rc : 0;
 	} else {
 		out->code = search_time(&a, op, dry);

@@ -98,7 +98,7 @@ const struct led_rec *match_rec_list(const struct led_vertex *x, uint32_t *n)
 }
 
 /* First record of a sorted array that does not start before `at`. */
-static uint32_t lower(const struct led_job *t, const struct led_rec *r, uint32_t n, int64_t at)
+static uint32_t first_from(const struct led_job *t, const struct led_rec *r, uint32_t n, int64_t at)
 {
 	uint32_t lo = 0, hi = n;
 
@@ -124,7 +124,7 @@ static void window(const struct led_job *t, const struct led_vertex *x, const st
 	if (x->overlap)
 		return;
 	if (n > FEW) {
-		*a = lower(t, r, n, at);
+		*a = first_from(t, r, n, at);
 		if (*a && t[led_job(r[*a - 1])].end > at)
 			--*a;
 	}
@@ -229,7 +229,7 @@ static uint32_t find_record(const struct led_job *t, const struct led_vertex *x,
 	if (x->last_end <= t[job].start)
 		return x->n;
 	if (x->n > FEW && !x->overlap) {
-		uint32_t i = lower(t, r, x->n, t[job].start);
+		uint32_t i = first_from(t, r, x->n, t[job].start);
 
 		return i < x->n && led_job(r[i]) == job ? i : x->n;
 	}

@@ -5,7 +5,7 @@
 
 #define RUN 16
 
-static inline bool before(const struct key *a, const struct key *b, bool greater)
+static inline bool key_before(const struct key *a, const struct key *b, bool greater)
 {
 	return greater ? a->key > b->key : a->key < b->key;
 }
@@ -19,13 +19,13 @@ static inline void swap(struct key *a, struct key *b)
 }
 
 /* Sink `v` from hole h in a heap of m. */
-static void sift(struct key *k, ptrdiff_t h, ptrdiff_t m, struct key v, bool greater)
+static void sift_down(struct key *k, ptrdiff_t h, ptrdiff_t m, struct key v, bool greater)
 {
 	ptrdiff_t top = h, child = h;
 
 	while (child < (m - 1) / 2) {
 		child = 2 * (child + 1);
-		if (before(&k[child], &k[child - 1], greater))
+		if (key_before(&k[child], &k[child - 1], greater))
 			child--;
 		k[h] = k[child];
 		h = child;
@@ -35,7 +35,7 @@ static void sift(struct key *k, ptrdiff_t h, ptrdiff_t m, struct key v, bool gre
 		k[h] = k[child];
 		h = child;
 	}
-	while (h > top && before(&k[(h - 1) / 2], &v, greater)) {
+	while (h > top && key_before(&k[(h - 1) / 2], &v, greater)) {
 		k[h] = k[(h - 1) / 2];
 		h = (h - 1) / 2;
 	}
@@ -45,28 +45,28 @@ static void sift(struct key *k, ptrdiff_t h, ptrdiff_t m, struct key v, bool gre
 static void heap_sort(struct key *k, ptrdiff_t m, bool greater)
 {
 	for (ptrdiff_t h = (m - 2) / 2; h >= 0; h--)
-		sift(k, h, m, k[h], greater);
+		sift_down(k, h, m, k[h], greater);
 	while (m > 1) {
 		struct key v = k[--m];
 
 		k[m] = k[0];
-		sift(k, 0, m, v, greater);
+		sift_down(k, 0, m, v, greater);
 	}
 }
 
-static struct key *partition(struct key *first, struct key *last, bool greater)
+static struct key *partition_keys(struct key *first, struct key *last, bool greater)
 {
 	struct key *a = first + 1, *b = first + (last - first) / 2, *c = last - 1, *i, *j;
 
-	if (before(a, b, greater))
-		swap(first, before(b, c, greater) ? b : before(a, c, greater) ? c : a);
+	if (key_before(a, b, greater))
+		swap(first, key_before(b, c, greater) ? b : key_before(a, c, greater) ? c : a);
 	else
-		swap(first, before(a, c, greater) ? a : before(b, c, greater) ? c : b);
+		swap(first, key_before(a, c, greater) ? a : key_before(b, c, greater) ? c : b);
 	for (i = first + 1, j = last;; i++) {
-		while (before(i, first, greater))
+		while (key_before(i, first, greater))
 			i++;
 		j--;
-		while (before(first, j, greater))
+		while (key_before(first, j, greater))
 			j--;
 		if (i >= j)
 			return i;
@@ -83,7 +83,7 @@ static void loop(struct key *first, struct key *last, int depth, bool greater)
 			heap_sort(first, last - first, greater);
 			return;
 		}
-		cut = partition(first, last, greater);
+		cut = partition_keys(first, last, greater);
 		loop(cut, last, depth, greater);
 		last = cut;
 	}
@@ -102,7 +102,7 @@ static struct key *loop_first(struct key *first, struct key *last, const struct 
 			heap_sort(first, last - first, greater);
 			return end;
 		}
-		cut = partition(first, last, greater);
+		cut = partition_keys(first, last, greater);
 		if (cut >= need) {
 			end = cut;
 		} else {
@@ -122,7 +122,7 @@ static void move_left(struct key *k, bool greater)
 {
 	struct key v = *k;
 
-	for (; before(&v, k - 1, greater); k--)
+	for (; key_before(&v, k - 1, greater); k--)
 		*k = k[-1];
 	*k = v;
 }
@@ -130,7 +130,7 @@ static void move_left(struct key *k, bool greater)
 static void insertion(struct key *k, uint32_t n, bool greater)
 {
 	for (uint32_t i = 1; i < n; i++) {
-		if (before(&k[i], &k[0], greater)) {
+		if (key_before(&k[i], &k[0], greater)) {
 			struct key v = k[i];
 
 			memmove(k + 1, k, i * sizeof *k);

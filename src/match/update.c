@@ -45,7 +45,7 @@ static bool is_free(const struct update *u, uint32_t v)
 	       u->m->g->v.p[v].size;
 }
 
-static void mark(struct update *u, uint32_t e, int64_t needs, bool excl)
+static void mark_edge(struct update *u, uint32_t e, int64_t needs, bool excl)
 {
 	match_mark_put(u->m, e, (uint32_t)needs, excl);
 }
@@ -79,7 +79,7 @@ static int hold_below(struct update *u, uint32_t v, uint32_t depth, struct slu_i
 		rc = claim(u, seen, ref);
 		if (rc < 0)
 			return rc;
-		mark(u, e, m->g->v.p[c].size, true);
+		mark_edge(u, e, m->g->v.p[c].size, true);
 		rc = hold_vertex(u, c);
 		if (rc == -EINVAL)
 			fail_at_vertex(m, "update_vtx_plan: can't add span into ", c, ".\n");
@@ -154,7 +154,7 @@ static int jgf_edges(struct update *u)
 				src->ref, dst->ref);
 			return -EINVAL;
 		}
-		mark(u, e, dst->size, dst->exclusive);
+		mark_edge(u, e, dst->size, dst->exclusive);
 		if (s == root) {
 			u->root = true;
 			u->root_needs = src->size;
@@ -273,7 +273,7 @@ static int rv1_edges(struct update *u)
 				     "update_edges: rv1exec edge not found in resource graph.\n");
 			return -EINVAL;
 		}
-		mark(u, e, m->g->v.p[t].size, true);
+		mark_edge(u, e, m->g->v.p[t].size, true);
 	}
 	u->root = true;
 	u->root_needs = 1;

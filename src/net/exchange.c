@@ -86,7 +86,7 @@ int net_server_exchange_prepare(struct slu_exchange *x, const char *method, cons
 	struct server_peer *p = x->peer;
 	char *query;
 
-	/* "http://host/path" is allowed in HTTP/1.1; only the path is of interest. */
+	/* "http://host/path" is allowed in HTTP/1.1; only the path matters. */
 	if (!strncmp(target, "http://", 7) || !strncmp(target, "https://", 8)) {
 		target = strchr(strstr(target, "://") + 3, '/');
 		if (!target)
@@ -243,7 +243,7 @@ static int head_of(struct slu_exchange *x, int status, const char *content_type)
 }
 
 /* End the exchange: the whole answer is written, or writing it failed. */
-static void over(struct slu_exchange *x, int rc)
+static void end_exchange(struct slu_exchange *x, int rc)
 {
 	struct server_peer *p = x->peer;
 
@@ -284,7 +284,7 @@ void slu_http_reply(struct slu_exchange *x, int status, const char *content_type
 		if (!rc)
 			rc = slu_h1_end(p->h1, NULL);
 	}
-	over(x, rc);
+	end_exchange(x, rc);
 }
 
 void slu_http_reply_text(struct slu_exchange *x, int status, const char *fmt, ...)
@@ -367,7 +367,7 @@ void slu_http_reply_end(struct slu_exchange *x)
 		return;
 	}
 	rc = x->stream ? slu_h2_body_end(x->stream, &x->trailers) : slu_h1_end(p->h1, &x->trailers);
-	over(x, rc);
+	end_exchange(x, rc);
 }
 
 void slu_http_reply_abort(struct slu_exchange *x)

@@ -33,7 +33,7 @@ static void note_end(struct net_h2_heads *w, uint32_t id)
 	w->next_ended = (uint8_t)((w->next_ended + 1) % NET_H2_ENDED);
 }
 
-static uint32_t judge(struct net_h2_heads *w)
+static uint32_t judge_head(struct net_h2_heads *w)
 {
 	const uint8_t *h = w->head;
 	uint32_t id = (uint32_t)(h[5] & 0x7f) << 24 | (uint32_t)h[6] << 16 | (uint32_t)h[7] << 8 |
@@ -68,7 +68,7 @@ size_t net_h2_heads_look(struct net_h2_heads *w, const uint8_t *p, size_t n, uin
 		k = SLU_MIN(n - i, sizeof w->head - w->n_head);
 		memcpy(w->head + w->n_head, p + i, k);
 		w->n_head += (uint8_t)k;
-		if (w->n_head == sizeof w->head && (*code = judge(w)))
+		if (w->n_head == sizeof w->head && (*code = judge_head(w)))
 			return i;
 		i += k;
 	}

@@ -73,7 +73,7 @@ const char *slu_http_status_text(int status)
 
 /* ---- header lists ---- */
 
-static bool clean(const char *s, size_t n)
+static bool is_clean(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (s[i] == '\0' || s[i] == '\r' || s[i] == '\n')
@@ -88,7 +88,7 @@ int slu_headers_add(struct slu_headers *h, const char *name, size_t nn, const ch
 	size_t start = h->text.n;
 	int rc;
 
-	if (!nn || !clean(name, nn) || !clean(value, vn))
+	if (!nn || !is_clean(name, nn) || !is_clean(value, vn))
 		return -EINVAL;
 	if (h->at.n >= (h->max_count ? h->max_count : 128))
 		return -EMSGSIZE;
@@ -300,7 +300,7 @@ void slu_addr_text(const struct slu_addr *a, char *out, size_t size)
 
 /* ---- paths and queries ---- */
 
-static bool plain(unsigned char c)
+static bool is_plain(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       c == '-' || c == '.' || c == '_' || c == '~';
@@ -314,7 +314,7 @@ int slu_http_escape(struct slu_buf *b, const char *s, size_t n)
 	for (size_t i = 0; i < n && !rc; i++) {
 		unsigned char c = (unsigned char)s[i];
 
-		if (plain(c)) {
+		if (is_plain(c)) {
 			rc = slu_buf_putc(b, (char)c);
 		} else {
 			char t[3] = { '%', hex[c >> 4], hex[c & 15] };
@@ -325,7 +325,7 @@ int slu_http_escape(struct slu_buf *b, const char *s, size_t n)
 	return rc;
 }
 
-static int nibble(char c)
+static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -343,8 +343,8 @@ int slu_http_unescape(struct slu_buf *b, const char *s, size_t n)
 
 			if (n - i < 3)
 				return -EINVAL;
-			hi = nibble(s[i + 1]);
-			lo = nibble(s[i + 2]);
+			hi = hex_digit(s[i + 1]);
+			lo = hex_digit(s[i + 2]);
 			if (hi < 0 || lo < 0 || !(hi | lo))
 				return -EINVAL;
 			rc = slu_buf_putc(b, (char)(hi << 4 | lo));

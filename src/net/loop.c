@@ -2,7 +2,6 @@
 #include "base/vec.h"
 
 #include <signal.h>
-#include <time.h>
 #include <uv.h>
 
 struct post {
@@ -36,14 +35,6 @@ struct slu_loop {
 	bool late;
 	bool stop;
 };
-
-int64_t slu_clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * SLU_NS_PER_S + ts.tv_nsec;
-}
 
 /* ---- timers ---- */
 
@@ -136,7 +127,7 @@ static void on_tick(uv_timer_t *h)
 {
 	struct slu_loop *l = h->data;
 	int64_t now = (int64_t)uv_now(&l->uv) * SLU_NS_PER_MS;
-	uint64_t limit = l->seq; /* timers started meanwhile wait for the next round */
+	uint64_t limit = l->seq; /* timers started by callbacks wait for the next round */
 
 	while (l->timers && l->timers->due_ns <= now && l->timers->seq <= limit) {
 		struct slu_timer *t = l->timers;

@@ -5,6 +5,7 @@
  * Everything here belongs to the thread that runs the loop, except slu_loop_post() and slu_loop_call(). */
 #pragma once
 #include "base/base.h"
+#include "base/clock.h"
 
 #define SLU_NS_PER_MS INT64_C(1000000)
 #define SLU_NS_PER_S  INT64_C(1000000000)
@@ -27,9 +28,8 @@ void slu_loop_run(struct slu_loop *l);
 bool slu_loop_run_until(struct slu_loop *l, const bool *done, int64_t timeout_ns);
 void slu_loop_stop(struct slu_loop *l);
 
-/* The monotonic clock: as read at the start of this round, and as of now. */
+/* The monotonic clock as read at the start of this round; slu_clock_ns() reads it afresh. */
 int64_t slu_loop_now_ns(const struct slu_loop *l);
-int64_t slu_clock_ns(void);
 
 /* From any thread: run fn(arg) on the loop's thread, in order of posting.  0 or -ENOMEM. */
 int slu_loop_post(struct slu_loop *l, slu_call_fn *fn, void *arg);

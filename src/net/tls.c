@@ -162,7 +162,7 @@ static struct slu_tls *tls_new(bool server)
 }
 
 /* The name of a certificate in messages if the caller has given no source. */
-static const char *or_(const char *from, const char *otherwise)
+static const char *source_or(const char *from, const char *otherwise)
 {
 	return from ? from : otherwise;
 }
@@ -204,7 +204,7 @@ static int client_fill(struct slu_tls *t, const struct slu_tls_client_options *o
 	SSL_CTX_set_verify(t->ctx, o->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,
 			   o->insecure ? NULL : on_verify);
 	if (o->ca.n) {
-		rc = load_roots(t->ctx, o->ca, or_(o->ca_from, "the CA bundle"), err);
+		rc = load_roots(t->ctx, o->ca, source_or(o->ca_from, "the CA bundle"), err);
 		if (rc < 0)
 			return rc;
 	} else if (!o->insecure && SSL_CTX_set_default_verify_paths(t->ctx) != 1) {
@@ -212,11 +212,12 @@ static int client_fill(struct slu_tls *t, const struct slu_tls_client_options *o
 		return slu_fail(err, -ENOENT, "the system's root certificates cannot be read");
 	}
 	if (o->cert.n) {
-		const char *from = or_(o->cert_from, "the client certificate");
+		const char *from = source_or(o->cert_from, "the client certificate");
 
 		rc = load_chain(t, o->cert, from, err);
 		if (!rc)
-			rc = load_key(t, o->key, or_(o->key_from, "the client key"), from, err);
+			rc = load_key(t, o->key, source_or(o->key_from, "the client key"), from,
+				      err);
 		if (rc < 0)
 			return rc;
 	}
@@ -262,16 +263,16 @@ int slu_tls_server_new(const struct slu_tls_server_options *o, struct slu_tls **
 		       struct slu_error *err)
 {
 	slu_cleanup(slu_tls_unrefp) struct slu_tls *t = tls_new(true);
-	const char *cert_from = or_(o->cert_from, "the server certificate");
+	const char *cert_from = source_or(o->cert_from, "the server certificate");
 	int rc;
 
 	if (!t)
 		return -ENOMEM;
 	rc = load_chain(t, o->cert, cert_from, err);
 	if (!rc)
-		rc = load_key(t, o->key, or_(o->key_from, "the server key"), cert_from, err);
+		rc = load_key(t, o->key, source_or(o->key_from, "the server key"), cert_from, err);
 	if (!rc && o->client_ca.n) {
-		rc = load_roots(t->ctx, o->client_ca, or_(o->ca_from, "the client CA"), err);
+		rc = load_roots(t->ctx, o->client_ca, source_or(o->ca_from, "the client CA"), err);
 		SSL_CTX_set_verify(
 			t->ctx,
 			SSL_VERIFY_PEER | (o->require_client ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),

@@ -151,7 +151,7 @@ int slu_planner_fits(const struct slu_planner *p, int64_t at, int64_t duration, 
 
 /* Let the search for a time see the present numbers of the points that the last search passed
  * over. */
-static void refresh(struct slu_planner *p)
+static void refresh_totals(struct slu_planner *p)
 {
 	bool same = true;
 
@@ -218,7 +218,7 @@ int slu_planner_add(struct slu_planner *p, int64_t at, int64_t duration, int64_t
 		return -EINVAL;
 	if (p->n + 2 > p->cap && grow_points(p, SLU_MAX(p->cap * 2, 4u)) < 0)
 		return -ENOMEM;
-	refresh(p);
+	refresh_totals(p);
 	a = make_point(p, at);
 	b = make_point(p, at + duration);
 	p->ref[a]++;
@@ -234,7 +234,7 @@ void slu_planner_reduce(struct slu_planner *p, int64_t at, int64_t duration, int
 {
 	uint32_t a = point_at(p, at), b = point_at(p, at + duration);
 
-	refresh(p);
+	refresh_totals(p);
 	for (uint32_t i = a; i < b; i++)
 		p->left[i] += n;
 	if (p->seen)
@@ -318,7 +318,7 @@ int64_t slu_planner_first(struct slu_planner *p, int64_t from, int64_t duration,
 {
 	uint32_t i;
 
-	refresh(p);
+	refresh_totals(p);
 	p->want = n;
 	p->duration = duration;
 	if (n > p->total || duration < 1)

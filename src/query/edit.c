@@ -120,7 +120,7 @@ static int word_number(const char *line, int at, char *name, size_t max)
 	return n;
 }
 
-static char **complete(const char *text, int start, int end)
+static char **complete_word(const char *text, int start, int end)
 {
 	char name[32];
 	int n = word_number(rl_line_buffer, start, name, sizeof name);
@@ -159,7 +159,7 @@ static int edit_loop(struct slu_session *s, const char *prompt)
 
 	completing = s;
 	rl_readline_name = (char *)(uintptr_t)"sluice-query";
-	rl_attempted_completion_function = complete;
+	rl_attempted_completion_function = complete_word;
 	rl_completer_word_break_characters = (char *)(uintptr_t)" \t\n";
 	using_history();
 	stifle_history(HISTORY_LINES);

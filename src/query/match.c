@@ -30,7 +30,7 @@ static bool find_op(struct slu_session *s, const char *name, enum slu_match_op *
 	return false;
 }
 
-static bool books(enum slu_match_op op)
+static bool match_books(enum slu_match_op op)
 {
 	return op <= SLU_MATCH_ALLOCATE_ORELSE_RESERVE;
 }
@@ -129,7 +129,7 @@ static int match_text(struct slu_session *s, enum slu_match_op op, int64_t *at_s
 		slu_session_err(s, "match_allocate: ERROR: match writer emit: %s\n", strerror(-rc));
 		return -rc;
 	}
-	if (books(op))
+	if (match_books(op))
 		s->counter = slu_session_next_id(s->counter);
 	return r.code;
 }
@@ -155,8 +155,8 @@ static int run_match(struct slu_session *s, enum slu_match_op op, const char *fi
 	} else if (code) {
 		slu_session_print_no_match(s, jobid, code != ENODEV && code != ENOENT, took_s);
 	} else {
-		slu_session_print_match(s, jobid, books(op), at_s, took_s);
-		if (books(op) && slu_session_job_set(s, jobid, at_s, file, took_s) < 0)
+		slu_session_print_match(s, jobid, match_books(op), at_s, took_s);
+		if (match_books(op) && slu_session_job_set(s, jobid, at_s, file, took_s) < 0)
 			return -ENOMEM;
 	}
 	return code;

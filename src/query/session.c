@@ -1,10 +1,10 @@
 #include "query/session.h"
 
-#include <unistd.h>
 #include <float.h>
 #include <stdarg.h>
-#include <time.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "graph/read.h"
 #include "query/session_internal.h"
@@ -12,17 +12,9 @@
 #define FILE_MAX   ((size_t)1 << 30)
 #define RESULT_MAX ((size_t)1 << 31)
 
-static int64_t system_clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 int64_t slu_session_clock(const struct slu_session *s)
 {
-	return s->io.clock_ns ? s->io.clock_ns() : system_clock_ns();
+	return s->io.clock_ns ? s->io.clock_ns() : slu_clock_ns();
 }
 
 int slu_session_read_quiet(struct slu_session *s, const char *path)

@@ -96,7 +96,8 @@ const char *slu_backfill_name(enum slu_backfill b)
 }
 
 /* Decimal >= 1, no sign, no blanks. */
-static int depth(const char *key, const char *s, size_t n, uint32_t *out, struct slu_error *err)
+static int parse_depth(const char *key, const char *s, size_t n, uint32_t *out,
+		       struct slu_error *err)
 {
 	uint64_t v = 0;
 
@@ -133,7 +134,7 @@ int slu_queue_conf_params(struct slu_queue_conf *c, const char *params, struct s
 					"unknown parameter \"%.*s\"; choose one of queue-depth, "
 					"reservation-depth, max-queue-depth, max-reservation-depth",
 					(int)SLU_MIN(n, (size_t)64), p);
-		int rc = depth(key[k], p + eq + 1, n - eq - 1, &val[k], err);
+		int rc = parse_depth(key[k], p + eq + 1, n - eq - 1, &val[k], err);
 
 		if (rc < 0)
 			return rc;

@@ -363,8 +363,8 @@ static int promise_there(struct slu_queue *q, uint32_t j, int64_t start_s,
 
 /* The job does not start now: before all promises are back the queue cannot know which of them its start
  * would delay. */
-static int promise(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
-		   struct slu_decisions *out, struct slu_error *err)
+static int promise_start(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
+			 struct slu_decisions *out, struct slu_error *err)
 {
 	struct job *job = &q->job.p[j];
 	int64_t begin_s = job->begin_s, start_s = ev->start_s;
@@ -423,7 +423,7 @@ int queue_ev_change(struct slu_queue *q, const struct slu_event *ev, struct slu_
 	case SLU_EV_STANDS:
 		return set_stands(q, j, ev->size != 0, err);
 	case SLU_EV_PROMISE:
-		return promise(q, j, ev, out, err);
+		return promise_start(q, j, ev, out, err);
 	default:
 		return slu_fail(err, -EINVAL, "event %d is not one of a job", (int)ev->kind);
 	}
@@ -537,8 +537,8 @@ static int end_slots(struct slu_queue *q, uint32_t j, const struct slu_event *ev
 	return 0;
 }
 
-static int regain(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
-		  struct slu_error *err)
+static int regain_part(struct slu_queue *q, uint32_t j, const struct slu_event *ev,
+		       struct slu_error *err)
 {
 	const struct job *job = &q->job.p[j];
 	int rc;
@@ -567,7 +567,7 @@ int queue_ev_end(struct slu_queue *q, const struct slu_event *ev, struct slu_dec
 	case SLU_EV_END_SLOTS:
 		return end_slots(q, j, ev, out, err);
 	case SLU_EV_REGAIN:
-		return regain(q, j, ev, err);
+		return regain_part(q, j, ev, err);
 	case SLU_EV_TAKE_BACK:
 		return take_back(q, j, ev, out, err);
 	default:

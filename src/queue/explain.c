@@ -65,8 +65,8 @@ static int ask_elsewhere(struct slu_queue *fork, const struct slu_queue *q, int6
 	return rc < 0 ? rc : slu_queue_apply(fork, now_s, &enter, dec, NULL);
 }
 
-static int change(struct slu_queue *fork, const struct slu_queue *q, int64_t now_s, uint32_t j,
-		  const struct slu_help *h, struct slu_decisions *dec)
+static int try_change(struct slu_queue *fork, const struct slu_queue *q, int64_t now_s, uint32_t j,
+		      const struct slu_help *h, struct slu_decisions *dec)
 {
 	struct slu_event limit = { .kind = SLU_EV_LIMIT,
 				   .job = q->job.p[j].id,
@@ -101,7 +101,7 @@ static int what_if(const struct slu_queue *q, int64_t now_s, uint32_t j, const s
 
 	*start_s = SLU_TIME_NONE;
 	if (!rc && h)
-		rc = change(fork, q, now_s, j, h, &dec);
+		rc = try_change(fork, q, now_s, j, h, &dec);
 	if (!rc)
 		rc = slu_queue_schedule(fork, now_s, &dec, NULL);
 	for (uint32_t i = 0; i < dec.v.n && !rc; i++)
@@ -128,7 +128,7 @@ static bool helps(int64_t now_s, int64_t is_s, int64_t would_s)
 	return is_s == SLU_TIME_NONE || would_s <= is_s - SLU_MAX((is_s - now_s) / 10, INT64_C(1));
 }
 
-static int sooner(const void *a, const void *b)
+static int by_start(const void *a, const void *b)
 {
 	const struct slu_help *x = a, *y = b;
 
@@ -237,7 +237,7 @@ static int find_help(struct slu_queue *q, int64_t now_s, uint32_t j, uint32_t st
 	if (!rc)
 		rc = find_spans(q, now_s, j, steps, out);
 	if (out->n_help)
-		qsort(out->help, out->n_help, sizeof *out->help, sooner);
+		qsort(out->help, out->n_help, sizeof *out->help, by_start);
 	return rc;
 }
 
@@ -283,7 +283,7 @@ const char *slu_pass_rule_text(enum slu_pass_rule r)
 	return (unsigned)r < SLU_LEN(text) ? text[r] : "?";
 }
 
-static void moment(int64_t s, char out[32])
+static void put_moment(int64_t s, char out[32])
 {
 	time_t t = (time_t)s;
 	struct tm tm;
@@ -296,7 +296,7 @@ void slu_passer_text(const struct slu_passer *p, char *out, size_t size)
 {
 	char at[32], who[SLU_PASS_NAME], harm[64], delay[SLU_QTY_TEXT];
 
-	moment(p->at_s, at);
+	put_moment(p->at_s, at);
 	if (*p->name)
 		snprintf(who, sizeof who, "%s", p->name);
 	else
@@ -319,7 +319,7 @@ void slu_help_text(const struct slu_help *h, int64_t now_s, char *out, size_t si
 					     [SLU_HELP_DRAIN] = "drain" };
 	char at[32], what[300], when[48] = "now", limit[SLU_QTY_TEXT];
 
-	moment(h->start_s, at);
+	put_moment(h->start_s, at);
 	if (h->start_s > now_s)
 		snprintf(when, sizeof when, "at %s", at);
 	if (h->kind == SLU_HELP_SLOTS)

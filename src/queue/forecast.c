@@ -9,7 +9,7 @@ struct end {
 
 struct slu_forecast {
 	struct slu_queue *q;     /* the fork; NULL once it is complete */
-	SLU_VEC(struct end) end; /* a heap: when what runs there ends */
+	SLU_VEC(struct end) end; /* a heap: ends of the jobs that run in the fork */
 	struct slu_decisions out;
 	struct slu_map start; /* id -> start */
 	struct slu_map rough; /* id -> 1 */
@@ -131,8 +131,8 @@ static int note_starts(struct slu_forecast *f)
 	return rc;
 }
 
-/* To the next moment at which something ends or is due, and what the queue makes of it.  1: there is
- * none. */
+/* Move the fork to the next moment at which a job ends or is due, and let its queue decide.  Returns 1
+ * if there is no such moment. */
 static int forecast_pass(struct slu_forecast *f, struct slu_error *err)
 {
 	int64_t wake_s = slu_queue_wake_s(f->q), at_s = f->end.n ? f->end.p[0].at_s : SLU_TIME_EVER;
@@ -152,7 +152,7 @@ static int forecast_pass(struct slu_forecast *f, struct slu_error *err)
 	return rc < 0 ? rc : note_starts(f);
 }
 
-/* ---- beyond what is played ---- */
+/* ---- beyond the steps of the fork ---- */
 
 /* Seconds of the whole machine that a job needs, by what it needs most of. */
 static double machine_seconds(const struct slu_queue *q, const struct slu_machine_stats *m,
@@ -175,7 +175,7 @@ static double machine_seconds(const struct slu_queue *q, const struct slu_machin
 	return SLU_MIN(most, 1.0) * (double)q->job.p[j].limit_s;
 }
 
-/* The lines that are left, one job behind the other on a machine of one piece. */
+/* Lay the remaining jobs of each queue end to end, on a machine without node boundaries. */
 static int lay_rest(struct slu_forecast *f)
 {
 	struct slu_queue *q = f->q;

@@ -364,7 +364,7 @@ int queue_job_never(struct slu_queue *q, uint32_t j, struct slu_error *why)
 	return rc < 0 ? rc : 1;
 }
 
-static int settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
+static int settle_job(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 {
 	struct job *job = &q->job.p[j];
 	struct slu_error why = { 0 };
@@ -440,7 +440,7 @@ static int settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 
 int queue_job_settle(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 {
-	int rc = settle(q, j, out);
+	int rc = settle_job(q, j, out);
 
 	q->unsettled |= rc < 0;
 	return rc;
@@ -454,7 +454,7 @@ int queue_jobs_settle(struct slu_queue *q, struct slu_decisions *out)
 
 		if (job->used && job->bucket == SLU_NIL && job->block == BLOCK_NONE &&
 		    (job->state == SLU_JOB_WAITING || job->state == SLU_JOB_BLOCKED))
-			rc = settle(q, j, out);
+			rc = settle_job(q, j, out);
 		if (rc < 0)
 			return rc;
 	}
@@ -483,7 +483,7 @@ static uint32_t dep_new(struct slu_queue *q)
 	return slu_vec_push(&q->dep, fresh) < 0 ? SLU_NIL : q->dep.n - 1;
 }
 
-/* Would waiting for `on` wait for `self` in the end? */
+/* Whether a job that waits for `on` would wait for `self`, directly or through others. */
 static bool reaches(struct slu_queue *q, slu_job_id on, slu_job_id self, uint32_t *budget)
 {
 	if (on == self)

@@ -357,7 +357,7 @@ void queue_span_drop(struct slu_queue *q, uint32_t i)
 }
 
 /* Whether a span of this name stands in the way of `s`.  Occurrences of one reservation share its name. */
-static bool clashes(const struct slu_queue *q, const struct slu_span *s)
+static bool span_clashes(const struct slu_queue *q, const struct slu_span *s)
 {
 	for (uint32_t i = 0; i < q->span.n; i++) {
 		const struct span *x = &q->span.p[i];
@@ -392,7 +392,7 @@ int queue_ev_span(struct slu_queue *q, const struct slu_event *ev, struct slu_er
 		return slu_fail(err, -EINVAL, "a span needs a name");
 	if (ev->kind == SLU_EV_SPAN_REMOVE)
 		return span_remove(q, s->name, err);
-	if (clashes(q, s))
+	if (span_clashes(q, s))
 		return slu_fail(err, -EEXIST, "span \"%s\" exists", s->name);
 	if (s->to_s <= s->from_s || s->to_s <= q->now_s)
 		return slu_fail(err, -EINVAL, "span \"%s\" ends before it begins, or is over",

@@ -23,7 +23,7 @@ bool queue_order_sooner(const struct job *a, const struct job *b)
 	return a->due_s != b->due_s ? a->due_s < b->due_s : queue_order_before(a, b);
 }
 
-static void pull(struct job *t, uint32_t i)
+static void pull_up(struct job *t, uint32_t i)
 {
 	struct order_node *n = &t[i].ord;
 
@@ -51,43 +51,43 @@ static void split_tree(struct job *t, uint32_t root, const struct job *j, uint32
 	} else if (queue_order_before(&t[root], j)) {
 		*left = root;
 		split_tree(t, t[root].ord.right, j, &t[root].ord.right, right);
-		pull(t, root);
+		pull_up(t, root);
 	} else {
 		*right = root;
 		split_tree(t, t[root].ord.left, j, left, &t[root].ord.left);
-		pull(t, root);
+		pull_up(t, root);
 	}
 }
 
-static uint32_t merge(struct job *t, uint32_t a, uint32_t b)
+static uint32_t merge_trees(struct job *t, uint32_t a, uint32_t b)
 {
 	if (a == SLU_NIL)
 		return b;
 	if (b == SLU_NIL)
 		return a;
 	if (t[a].ord.heap > t[b].ord.heap) {
-		t[a].ord.right = merge(t, t[a].ord.right, b);
-		pull(t, a);
+		t[a].ord.right = merge_trees(t, t[a].ord.right, b);
+		pull_up(t, a);
 		return a;
 	}
-	t[b].ord.left = merge(t, a, t[b].ord.left);
-	pull(t, b);
+	t[b].ord.left = merge_trees(t, a, t[b].ord.left);
+	pull_up(t, b);
 	return b;
 }
 
-static void insert(struct job *t, uint32_t *root, uint32_t j)
+static void insert_job(struct job *t, uint32_t *root, uint32_t j)
 {
 	if (*root != SLU_NIL && t[*root].ord.heap >= t[j].ord.heap) {
-		insert(t,
-		       queue_order_before(&t[j], &t[*root]) ? &t[*root].ord.left
-							    : &t[*root].ord.right,
-		       j);
-		pull(t, *root);
+		insert_job(t,
+			   queue_order_before(&t[j], &t[*root]) ? &t[*root].ord.left
+								: &t[*root].ord.right,
+			   j);
+		pull_up(t, *root);
 		return;
 	}
 	split_tree(t, *root, &t[j], &t[j].ord.left, &t[j].ord.right);
 	*root = j;
-	pull(t, j);
+	pull_up(t, j);
 }
 
 void queue_order_insert(struct job *t, uint32_t *root, uint32_t j)
@@ -95,20 +95,20 @@ void queue_order_insert(struct job *t, uint32_t *root, uint32_t j)
 	t[j].ord = (struct order_node){ .left = SLU_NIL,
 					.right = SLU_NIL,
 					.heap = (uint32_t)slu_hash_u64(t[j].id) };
-	insert(t, root, j);
+	insert_job(t, root, j);
 }
 
 void queue_order_remove(struct job *t, uint32_t *root, uint32_t j)
 {
 	if (*root == j) {
-		*root = merge(t, t[j].ord.left, t[j].ord.right);
+		*root = merge_trees(t, t[j].ord.left, t[j].ord.right);
 		return;
 	}
 	assert(*root != SLU_NIL);
 	queue_order_remove(
 		t, queue_order_before(&t[j], &t[*root]) ? &t[*root].ord.left : &t[*root].ord.right,
 		j);
-	pull(t, *root);
+	pull_up(t, *root);
 }
 
 uint32_t queue_order_first(const struct job *t, uint32_t root)

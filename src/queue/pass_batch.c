@@ -129,7 +129,7 @@ static bool gather_batch(struct slu_queue *q, struct subqueue *sub, const struct
 }
 
 /* What the model needs to know; false if it cannot say anything. */
-static bool describe(struct slu_queue *q, struct batch *b)
+static bool describe_batch(struct slu_queue *q, struct batch *b)
 {
 	if (!slu_machine_up(q->m))
 		return false;
@@ -197,7 +197,7 @@ int queue_pass_batch(struct slu_queue *q, struct subqueue *sub, const struct job
 	if (!b || slu_vec_reserve(&q->heap, sub->active.n) < 0)
 		return -ENOMEM;
 	b->goal = promises ? BATCH_DONE : BATCH_BALANCED;
-	if (!gather_batch(q, sub, last, b) || !describe(q, b))
+	if (!gather_batch(q, sub, last, b) || !describe_batch(q, b))
 		return 0;
 	*packed = true;
 	queue_batch_choose(b);

@@ -6,7 +6,7 @@
 #define TRIED 32u /* passers whose harm is measured: the latest ones */
 
 /* Whether the job that started stood behind this one. */
-static bool behind(const struct slu_queue *q, const struct job *job, const struct note *n)
+static bool stood_behind(const struct slu_queue *q, const struct job *job, const struct note *n)
 {
 	int32_t mine = q->sub.p[job->queue].conf.priority, its = q->sub.p[n->queue].conf.priority;
 
@@ -127,7 +127,8 @@ int queue_passers(struct slu_queue *q, int64_t now_s, uint32_t j, struct slu_exp
 	for (uint64_t i = 0; i < kept && !rc; i++) { /* the latest first */
 		const struct note *x = &q->note[(q->notes - 1 - i) % SLU_PASS_KEPT];
 
-		if (!x->id || x->id == job->id || !started_since(job, x) || !behind(q, job, x))
+		if (!x->id || x->id == job->id || !started_since(job, x) ||
+		    !stood_behind(q, job, x))
 			continue;
 		out->n_passed++;
 		if (n == TRIED)

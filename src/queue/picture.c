@@ -6,18 +6,18 @@
 
 static void put_nodeset(struct pic *p, struct slu_nodeset **s)
 {
-	uint64_t id = number(p, reads(p) ? 0 : p->names->id(p->names->arg, *s));
+	uint64_t id = pic_number(p, pic_reads(p) ? 0 : p->names->id(p->names->arg, *s));
 
-	if (reads(p) && must(p, true)) {
+	if (pic_reads(p) && pic_must(p, true)) {
 		*s = slu_nodeset_ref(p->names->find(p->names->arg, id));
-		must(p, *s != NULL);
+		pic_must(p, *s != NULL);
 	}
 }
 
 /* Write or read, in the form of an event, what an event can express. */
-static void event(struct pic *p, const struct slu_event *ev, struct slu_event_box *box)
+static void put_event(struct pic *p, const struct slu_event *ev, struct slu_event_box *box)
 {
-	if (reads(p)) {
+	if (pic_reads(p)) {
 		size_t n;
 		const uint8_t *at = slu_bytes_get_run(&p->in, &n);
 		int rc = at ? slu_event_decode(at, n, p->names, box, NULL) : -EINVAL;
@@ -36,12 +36,12 @@ static void event(struct pic *p, const struct slu_event *ev, struct slu_event_bo
 	slu_buf_done(&b);
 }
 
-static void cause(struct pic *p, struct cause *c)
+static void put_cause(struct pic *p, struct cause *c)
 {
 	U(c->cause);
 	U(c->job);
 	U(c->node);
-	must(p, c->cause <= SLU_CAUSE_DROPPED);
+	pic_must(p, c->cause <= SLU_CAUSE_DROPPED);
 }
 
 static void scalars(struct pic *p)
@@ -58,9 +58,9 @@ static void scalars(struct pic *p)
 	U(q->rebuild);
 	U(q->user_matters);
 	U(q->grow_any);
-	cause(p, &q->later);
-	cause(p, &q->earlier);
-	must(p, time_sane(q->now_s));
+	put_cause(p, &q->later);
+	put_cause(p, &q->earlier);
+	pic_must(p, time_sane(q->now_s));
 }
 
 static void strings(struct pic *p)
@@ -69,13 +69,13 @@ static void strings(struct pic *p)
 	uint32_t n = count(p, t->n);
 
 	for (uint32_t i = 0; i < n && !p->in.rc; i++) {
-		if (!reads(p)) {
+		if (!pic_reads(p)) {
 			slu_bytes_put_s(p->out, slu_intern_str(t, i));
 			continue;
 		}
 		slu_cleanup(slu_freep) char *s = slu_bytes_get_s(&p->in);
 
-		if (must(p, s != NULL)) {
+		if (pic_must(p, s != NULL)) {
 			uint32_t at = slu_intern(t, s);
 
 			if (at != i)
@@ -84,13 +84,13 @@ static void strings(struct pic *p)
 	}
 }
 
-static void machine(struct pic *p)
+static void put_machine(struct pic *p)
 {
 	struct slu_buf b = SLU_BUF_INIT(UINT32_MAX);
 	struct slu_machine *m;
 	size_t n;
 
-	if (reads(p)) {
+	if (pic_reads(p)) {
 		const uint8_t *at = slu_bytes_get_run(&p->in, &n);
 		int rc = at ? slu_machine_restore(at, n, &m) : -EINVAL;
 
@@ -117,7 +117,7 @@ static void props(struct pic *p)
 
 	ROOM(&q->props, n);
 	for (uint32_t i = 0; i < n && !p->in.rc; i++) {
-		if (reads(p))
+		if (pic_reads(p))
 			q->props.p[q->props.n++] = (struct node_props){ 0 };
 		struct node_props *x = &q->props.p[i];
 
@@ -127,7 +127,7 @@ static void props(struct pic *p)
 		ROOM(&x->p, k);
 		for (uint32_t a = 0; a < k && !p->in.rc; a++) {
 			U(x->p.p[a]);
-			must(p, x->p.p[a] < q->str.n);
+			pic_must(p, x->p.p[a] < q->str.n);
 			x->p.n = a + 1;
 		}
 	}
@@ -142,18 +142,18 @@ static void subs(struct pic *p)
 		struct slu_event ev = { .kind = SLU_EV_QUEUE_SET };
 		struct slu_event_box box = { 0 };
 
-		if (!reads(p))
+		if (!pic_reads(p))
 			ev.conf = &q->sub.p[i].conf;
-		event(p, &ev, &box);
+		put_event(p, &ev, &box);
 		if (p->in.rc)
 			return;
-		if (reads(p)) {
+		if (pic_reads(p)) {
 			int rc = queue_ev_conf(q, &box.ev, NULL);
 
 			slu_event_box_done(&box);
 			if (rc < 0)
 				wrong(p, rc);
-			if (!must(p, q->sub.n == i + 1))
+			if (!pic_must(p, q->sub.n == i + 1))
 				return;
 		}
 		U(q->sub.p[i].n_noplan);
@@ -171,7 +171,7 @@ static void spans(struct pic *p)
 
 	ROOM(&q->span, n);
 	for (uint32_t i = 0; i < n && !p->in.rc; i++) {
-		if (reads(p))
+		if (pic_reads(p))
 			q->span.p[q->span.n++] = (struct span){ 0 };
 		struct span *s = &q->span.p[i];
 
@@ -181,13 +181,13 @@ static void spans(struct pic *p)
 		I(s->from_s);
 		I(s->to_s);
 		put_nodeset(p, &s->nodes);
-		must(p, s->kind <= SLU_SPAN_DRAIN && s->name < q->str.n);
+		pic_must(p, s->kind <= SLU_SPAN_DRAIN && s->name < q->str.n);
 		uint32_t k = count(p, s->user.n);
 
 		ROOM(&s->user, k);
 		for (uint32_t a = 0; a < k && !p->in.rc; a++) {
 			U(s->user.p[a]);
-			must(p, s->user.p[a] < q->str.n);
+			pic_must(p, s->user.p[a] < q->str.n);
 			s->user.n = a + 1;
 		}
 	}
@@ -201,22 +201,22 @@ static void shapes(struct pic *p)
 	ROOM(&q->shape, n);
 	ROOM(&q->shape_free, n + 1);
 	for (uint32_t i = 0; i < n && !p->in.rc; i++) {
-		struct slu_job_spec spec = { .req = reads(p) ? NULL : &q->shape.p[i].req };
+		struct slu_job_spec spec = { .req = pic_reads(p) ? NULL : &q->shape.p[i].req };
 		struct slu_event ev = { .kind = SLU_EV_REQUEST, .spec = &spec };
 		struct slu_event_box box = { 0 };
-		bool used = !reads(p) && q->shape.p[i].used;
+		bool used = !pic_reads(p) && q->shape.p[i].used;
 
 		U(used);
-		if (reads(p) && !p->in.rc)
+		if (pic_reads(p) && !p->in.rc)
 			q->shape.p[q->shape.n++] = (struct shape){ 0 };
 		if (!used || p->in.rc)
 			continue;
-		event(p, &ev, &box);
-		if (!reads(p) || p->in.rc)
+		put_event(p, &ev, &box);
+		if (!pic_reads(p) || p->in.rc)
 			continue;
 		const struct slu_gang_req *req = box.ev.spec ? box.ev.spec->req : NULL;
 
-		if (must(p, req && req->n_role && req->n_role <= SLU_ROLES_MAX) &&
+		if (pic_must(p, req && req->n_role && req->n_role <= SLU_ROLES_MAX) &&
 		    queue_shape_put_at(q, i, req) < 0)
 			wrong(p, -ENOMEM);
 		slu_event_box_done(&box);
@@ -234,12 +234,12 @@ static void bucket(struct pic *p, struct bucket *b)
 	I(b->failed_limit);
 	U(b->failed_at);
 	U(b->generation);
-	if (!must(p, b->queue < q->sub.n && b->shape < q->shape.n && shape_used(q, b->shape)))
+	if (!pic_must(p, b->queue < q->sub.n && b->shape < q->shape.n && shape_used(q, b->shape)))
 		return;
 	uint32_t k = count(p, b->n_use);
 
-	if (reads(p) && k) {
-		if (!must(p, k <= SLU_BLOCKS_USED_MAX))
+	if (pic_reads(p) && k) {
+		if (!pic_must(p, k <= SLU_BLOCKS_USED_MAX))
 			return;
 		b->use = slu_calloc(k, sizeof *b->use);
 		if (!b->use) {
@@ -262,18 +262,18 @@ static void buckets(struct pic *p)
 	for (uint32_t i = 0; i < q->sub.n; i++)
 		ROOM(&q->sub.p[i].active, n + 1);
 	for (uint32_t i = 0; i < n && !p->in.rc; i++) {
-		if (reads(p))
+		if (pic_reads(p))
 			q->bucket.p[q->bucket.n++] = (struct bucket){ 0 };
 		struct bucket *b = &q->bucket.p[i];
 		unsigned kind = (b->used ? 1u : 0u) | (b->member ? 2u : 0u);
 
 		U(kind);
-		must(p, kind < 4 && kind != 2);
+		pic_must(p, kind < 4 && kind != 2);
 		b->used = kind & 1;
 		b->member = kind & 2;
 		if (b->used && !p->in.rc)
 			bucket(p, b);
-		if (!reads(p) || !b->used || p->in.rc)
+		if (!pic_reads(p) || !b->used || p->in.rc)
 			continue;
 		b->root = b->active = b->after = SLU_NIL;
 		/* Check that the requests of jobs in line are valid for the matcher. */
@@ -286,9 +286,9 @@ static void buckets(struct pic *p)
 	}
 }
 
-static void all(struct pic *p)
+static void put_whole_queue(struct pic *p)
 {
-	static void (*const part[])(struct pic *) = { strings, machine, props, subs, spans };
+	static void (*const part[])(struct pic *) = { strings, put_machine, props, subs, spans };
 	struct slu_queue *q = p->q;
 
 	for (size_t i = 0; i < SLU_LEN(part) && !p->in.rc; i++)
@@ -315,7 +315,7 @@ void slu_queue_picture(const struct slu_queue *q, const struct slu_set_names *na
 			 .names = names,
 			 .q = (struct slu_queue *)(uintptr_t)q }; /* only read */
 
-	all(&p);
+	put_whole_queue(&p);
 }
 
 int slu_queue_restore(const struct slu_queue_opts *opts, const void *at, size_t n,
@@ -329,8 +329,8 @@ int slu_queue_restore(const struct slu_queue_opts *opts, const void *at, size_t 
 	if (rc < 0)
 		return rc;
 	p.q = q;
-	all(&p);
-	must(&p, p.in.p == p.in.end);
+	put_whole_queue(&p);
+	pic_must(&p, p.in.p == p.in.end);
 	if (p.in.rc < 0)
 		return slu_fail(err, p.in.rc,
 				p.in.rc == -ENOMEM ? "out of memory" : "not a picture of a queue");

@@ -15,7 +15,7 @@ struct pic {
 	struct slu_queue *q;
 };
 
-static inline bool reads(const struct pic *p)
+static inline bool pic_reads(const struct pic *p)
 {
 	return !p->out;
 }
@@ -26,16 +26,16 @@ static inline void wrong(struct pic *p, int rc)
 		p->in.rc = rc;
 }
 
-static inline bool must(struct pic *p, bool so)
+static inline bool pic_must(struct pic *p, bool so)
 {
-	if (reads(p) && !so)
+	if (pic_reads(p) && !so)
 		wrong(p, -EINVAL);
 	return !p->in.rc;
 }
 
-static inline uint64_t number(struct pic *p, uint64_t v)
+static inline uint64_t pic_number(struct pic *p, uint64_t v)
 {
-	if (reads(p))
+	if (pic_reads(p))
 		return slu_bytes_get_u(&p->in);
 	slu_bytes_put_u(p->out, v);
 	return v;
@@ -52,48 +52,48 @@ static inline int64_t zagzig(uint64_t v)
 }
 
 /* U: as it is.  N: an index or none.  I: signed.  T: a time or none. */
-#define U(x)                                            \
+#define U(x)                                                \
+	do {                                                \
+		uint64_t v_ = pic_number(p, (uint64_t)(x)); \
+		if (pic_reads(p)) {                         \
+			(x) = (__typeof__(x))v_;            \
+			pic_must(p, (uint64_t)(x) == v_);   \
+		}                                           \
+	} while (0)
+#define N(x)                                                      \
+	do {                                                      \
+		uint64_t v_ = pic_number(p, (uint32_t)((x) + 1)); \
+		if (pic_reads(p)) {                               \
+			(x) = (uint32_t)v_ - 1;                   \
+			pic_must(p, v_ <= UINT32_MAX);            \
+		}                                                 \
+	} while (0)
+#define I(x)                                            \
 	do {                                            \
-		uint64_t v_ = number(p, (uint64_t)(x)); \
-		if (reads(p)) {                         \
-			(x) = (__typeof__(x))v_;        \
-			must(p, (uint64_t)(x) == v_);   \
-		}                                       \
+		uint64_t v_ = pic_number(p, zigzag(x)); \
+		if (pic_reads(p))                       \
+			(x) = zagzig(v_);               \
 	} while (0)
-#define N(x)                                                  \
-	do {                                                  \
-		uint64_t v_ = number(p, (uint32_t)((x) + 1)); \
-		if (reads(p)) {                               \
-			(x) = (uint32_t)v_ - 1;               \
-			must(p, v_ <= UINT32_MAX);            \
-		}                                             \
-	} while (0)
-#define I(x)                                        \
-	do {                                        \
-		uint64_t v_ = number(p, zigzag(x)); \
-		if (reads(p))                       \
-			(x) = zagzig(v_);           \
-	} while (0)
-#define T(x)                                            \
-	do {                                            \
-		uint64_t v_ = number(p, zigzag(x) + 1); \
-		if (reads(p))                           \
-			(x) = zagzig(v_ - 1);           \
+#define T(x)                                                \
+	do {                                                \
+		uint64_t v_ = pic_number(p, zigzag(x) + 1); \
+		if (pic_reads(p))                           \
+			(x) = zagzig(v_ - 1);               \
 	} while (0)
 
 /* How many follow; each takes a byte at least. */
 static inline uint32_t count(struct pic *p, uint32_t n)
 {
-	if (reads(p))
+	if (pic_reads(p))
 		return slu_bytes_get_n(&p->in);
 	slu_bytes_put_u(p->out, n);
 	return n;
 }
 
-#define ROOM(v, want)                                         \
-	do {                                                  \
-		if (reads(p) && slu_vec_reserve(v, want) < 0) \
-			wrong(p, -ENOMEM);                    \
+#define ROOM(v, want)                                             \
+	do {                                                      \
+		if (pic_reads(p) && slu_vec_reserve(v, want) < 0) \
+			wrong(p, -ENOMEM);                        \
 	} while (0)
 
 static inline bool time_sane(int64_t t)

@@ -7,14 +7,14 @@ void queue_pic_unused(struct pic *p, uint32_t *list, uint32_t *n_list, uint32_t 
 {
 	uint32_t k = count(p, *n_list);
 
-	if (!must(p, k <= n))
+	if (!pic_must(p, k <= n))
 		return;
 	for (uint32_t i = 0; i < k && !p->in.rc; i++) {
 		U(list[i]);
-		must(p, list[i] < n && !used(p->q, list[i]));
+		pic_must(p, list[i] < n && !used(p->q, list[i]));
 		*n_list = i + 1;
 	}
-	if (!reads(p) || p->in.rc)
+	if (!pic_reads(p) || p->in.rc)
 		return;
 	/* All of them, each once: as many as there are, and no two alike. */
 	uint32_t idle = 0;
@@ -27,10 +27,10 @@ void queue_pic_unused(struct pic *p, uint32_t *list, uint32_t *n_list, uint32_t 
 	for (uint32_t i = 0; i < n; i++)
 		idle += !used(p->q, i);
 	for (uint32_t i = 0; i < k; i++) {
-		must(p, !seen[list[i]]);
+		pic_must(p, !seen[list[i]]);
 		seen[list[i]] = true;
 	}
-	must(p, idle == k);
+	pic_must(p, idle == k);
 }
 
 static bool job_used(const struct slu_queue *q, uint32_t i)
@@ -66,7 +66,7 @@ static void job_fields(struct pic *p, struct job *j)
 	j->flags = (uint8_t)flags;
 	j->stands = flags & STANDS;
 	U(j->how);
-	if (reads(p))
+	if (pic_reads(p))
 		j->name = slu_bytes_get_s(&p->in);
 	else
 		slu_bytes_put_s(p->out, j->name);
@@ -151,17 +151,17 @@ static void job_in_list(struct pic *p, uint32_t state, uint32_t i)
 	struct slu_queue *q = p->q;
 
 	U(i);
-	if (!must(p, i < q->job.n && (!reads(p) || !q->job.p[i].used)))
+	if (!pic_must(p, i < q->job.n && (!pic_reads(p) || !q->job.p[i].used)))
 		return;
 	struct job *j = &q->job.p[i];
 
 	job_fields(p, j);
-	if (!reads(p) || p->in.rc)
+	if (!pic_reads(p) || p->in.rc)
 		return;
 	j->state = (uint8_t)state;
 	j->dep = SLU_NIL;
 	j->flags &= (uint8_t)~JOB_FRESH; /* see put_lines() */
-	if (!must(p, job_sane(q, j) && booking_sane(q, j)))
+	if (!pic_must(p, job_sane(q, j) && booking_sane(q, j)))
 		return;
 	j->used = true;
 	queue_job_list(q, i);
@@ -179,19 +179,19 @@ static void jobs(struct pic *p)
 	ROOM(&q->fresh, n + 1);
 	if (p->in.rc)
 		return;
-	if (reads(p) && n)
+	if (pic_reads(p) && n)
 		memset(q->job.p, 0, n * sizeof *q->job.p);
-	if (reads(p))
+	if (pic_reads(p))
 		q->job.n = n;
 	for (uint32_t s = 0; s < SLU_LEN(q->list); s++) {
 		uint32_t k = 0, at = q->list[s];
 
-		for (uint32_t i = at; !reads(p) && i != SLU_NIL; i = q->job.p[i].next)
+		for (uint32_t i = at; !pic_reads(p) && i != SLU_NIL; i = q->job.p[i].next)
 			k++;
 		k = count(p, k);
 		for (; k && !p->in.rc; k--) {
 			job_in_list(p, s, at);
-			at = reads(p) ? SLU_NIL : q->job.p[at].next;
+			at = pic_reads(p) ? SLU_NIL : q->job.p[at].next;
 		}
 	}
 	queue_pic_unused(p, q->job_free.p, &q->job_free.n, n, job_used);
@@ -209,18 +209,18 @@ static void put_lines(struct pic *p)
 		struct subqueue *s = &q->sub.p[i];
 		uint32_t k = count(p, s->active.n);
 
-		if (!must(p, k <= q->bucket.n))
+		if (!pic_must(p, k <= q->bucket.n))
 			return;
 		for (uint32_t a = 0; a < k; a++) {
 			U(s->active.p[a]);
-			if (!must(p, s->active.p[a] < q->bucket.n))
+			if (!pic_must(p, s->active.p[a] < q->bucket.n))
 				return;
 			struct bucket *b = &q->bucket.p[s->active.p[a]];
 
-			if (!reads(p))
+			if (!pic_reads(p))
 				continue;
-			if (!must(p, b->used && b->root != SLU_NIL && b->active == SLU_NIL &&
-					     b->queue == i))
+			if (!pic_must(p, b->used && b->root != SLU_NIL && b->active == SLU_NIL &&
+						 b->queue == i))
 				return;
 			b->active = a;
 			s->active.n = a + 1;
@@ -229,20 +229,20 @@ static void put_lines(struct pic *p)
 	}
 	for (uint32_t i = 0; i < q->bucket.n; i++) {
 		full += q->bucket.p[i].used && q->bucket.p[i].root != SLU_NIL;
-		must(p, !q->bucket.p[i].used || q->bucket.p[i].refs);
+		pic_must(p, !q->bucket.p[i].used || q->bucket.p[i].refs);
 	}
 	for (uint32_t i = 0; i < q->shape.n; i++)
-		must(p, !q->shape.p[i].used || q->shape.p[i].refs);
-	must(p, full == listed);
+		pic_must(p, !q->shape.p[i].used || q->shape.p[i].refs);
+	pic_must(p, full == listed);
 	uint32_t k = count(p, q->fresh.n);
 
 	for (uint32_t i = 0; i < k && !p->in.rc; i++) {
 		U(q->fresh.p[i]);
-		if (!reads(p) || !must(p, q->fresh.p[i] < q->job.n))
+		if (!pic_reads(p) || !pic_must(p, q->fresh.p[i] < q->job.n))
 			continue;
 		struct job *j = &q->job.p[q->fresh.p[i]];
 
-		must(p, j->used && !(j->flags & JOB_FRESH));
+		pic_must(p, j->used && !(j->flags & JOB_FRESH));
 		j->flags |= JOB_FRESH;
 		q->fresh.n = i + 1;
 	}
@@ -255,27 +255,28 @@ static void deps(struct pic *p)
 	uint32_t n = count(p, q->dep_on.n);
 
 	for (uint32_t i = 0; i < n && !p->in.rc; i++) {
-		slu_job_id on = reads(p) ? 0 : q->dep_on.e[i].key;
-		uint32_t at = reads(p) ? 0 : (uint32_t)q->dep_on.e[i].val, k = 0, last = SLU_NIL;
+		slu_job_id on = pic_reads(p) ? 0 : q->dep_on.e[i].key;
+		uint32_t at = pic_reads(p) ? 0 : (uint32_t)q->dep_on.e[i].val, k = 0,
+			 last = SLU_NIL;
 
 		for (uint32_t d = at; d; d = q->dep.p[d - 1].next_for)
 			k++;
 		U(on);
 		k = count(p, k);
-		must(p, on && k && !slu_map_get(&q->dep_on, on));
+		pic_must(p, on && k && !slu_map_get(&q->dep_on, on));
 		for (; k && !p->in.rc; k--) {
 			struct dep x = { .on = on, .open = true };
 
-			if (!reads(p))
+			if (!pic_reads(p))
 				x = q->dep.p[at - 1];
 			U(x.job);
 			U(x.kind);
 			at = x.next_for;
-			if (!reads(p) ||
-			    !must(p, x.job < q->job.n && q->job.p[x.job].used &&
-					     q->job.p[x.job].state != SLU_JOB_WAITING &&
-					     q->job.p[x.job].state != SLU_JOB_RUNNING &&
-					     x.kind <= SLU_DEP_AFTER_START))
+			if (!pic_reads(p) ||
+			    !pic_must(p, x.job < q->job.n && q->job.p[x.job].used &&
+						 q->job.p[x.job].state != SLU_JOB_WAITING &&
+						 q->job.p[x.job].state != SLU_JOB_RUNNING &&
+						 x.kind <= SLU_DEP_AFTER_START))
 				continue;
 			x.next = q->job.p[x.job].dep;
 			if (slu_vec_push(&q->dep, x) < 0 ||
@@ -298,25 +299,25 @@ static void results(struct pic *p)
 	struct slu_queue *q = p->q;
 	uint32_t n = count(p, q->result_ring.n);
 
-	if (!must(p, n <= q->opts.keep_results))
+	if (!pic_must(p, n <= q->opts.keep_results))
 		return;
 	ROOM(&q->result_ring, n);
 	for (uint32_t i = 0; i < n && !p->in.rc; i++) {
-		uint64_t *r = reads(p) ? NULL : slu_map_get(&q->result, q->result_ring.p[i]);
+		uint64_t *r = pic_reads(p) ? NULL : slu_map_get(&q->result, q->result_ring.p[i]);
 		uint64_t how = r ? *r + 1 : 0;
 
 		U(q->result_ring.p[i]);
 		U(how);
-		must(p, how <= SLU_RESULT_CANCELLED + 1);
-		if (!reads(p) || p->in.rc)
+		pic_must(p, how <= SLU_RESULT_CANCELLED + 1);
+		if (!pic_reads(p) || p->in.rc)
 			continue;
 		if (how && slu_map_put(&q->result, q->result_ring.p[i], how - 1) < 0)
 			wrong(p, -ENOMEM);
 		q->result_ring.n = i + 1;
 	}
 	U(q->result_next);
-	must(p, q->result_next < q->opts.keep_results &&
-			(!q->result_next || n == q->opts.keep_results));
+	pic_must(p, q->result_next < q->opts.keep_results &&
+			    (!q->result_next || n == q->opts.keep_results));
 }
 
 static int by_time(const void *a, const void *b)
@@ -335,7 +336,7 @@ static void timers(struct pic *p)
 	SLU_VEC(struct timer) t = { 0 };
 	uint32_t n = 0;
 
-	if (!reads(p)) {
+	if (!pic_reads(p)) {
 		if (slu_vec_reserve(&t, q->timer.n) < 0) {
 			p->out->error = -ENOMEM;
 			return;
@@ -349,15 +350,15 @@ static void timers(struct pic *p)
 	n = count(p, t.n);
 	ROOM(&q->timer, n);
 	for (uint32_t i = 0; i < n && !p->in.rc; i++) {
-		struct timer x = reads(p) ? (struct timer){ 0 } : t.p[i];
+		struct timer x = pic_reads(p) ? (struct timer){ 0 } : t.p[i];
 
 		I(x.at_s);
 		N(x.job);
-		if (!reads(p) ||
-		    !must(p, x.job == SLU_NIL || (x.job < q->job.n && q->job.p[x.job].used)))
+		if (!pic_reads(p) ||
+		    !pic_must(p, x.job == SLU_NIL || (x.job < q->job.n && q->job.p[x.job].used)))
 			continue;
 		x.gen = x.job == SLU_NIL ? 0 : q->job.p[x.job].gen;
-		must(p, !i || by_time(&q->timer.p[i - 1], &x) <= 0);
+		pic_must(p, !i || by_time(&q->timer.p[i - 1], &x) <= 0);
 		q->timer.p[q->timer.n++] = x;
 	}
 	slu_vec_done(&t);

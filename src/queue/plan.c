@@ -147,7 +147,7 @@ static int start_job(struct slu_queue *q, uint32_t j, enum slu_how how, int64_t 
 }
 
 /* The job is booked for later: report the start if it differs from `job->planned_s`, reported before. */
-static int planned(struct slu_queue *q, uint32_t j, int64_t was_s, struct slu_decisions *out)
+static int report_planned(struct slu_queue *q, uint32_t j, int64_t was_s, struct slu_decisions *out)
 {
 	struct job *job = &q->job.p[j];
 	int64_t at = q->place.start_s;
@@ -214,11 +214,11 @@ static void set_noplan(struct slu_queue *q, uint32_t j, bool on)
 }
 
 /* The job is booked for later and in no tree.  SLU_GANG_LATER. */
-static int reserved(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
+static int report_reserved(struct slu_queue *q, uint32_t j, struct slu_decisions *out)
 {
 	struct job *job = &q->job.p[j];
 	struct subqueue *sub = &q->sub.p[job->queue];
-	int rc = planned(q, j, SLU_TIME_NONE, out);
+	int rc = report_planned(q, j, SLU_TIME_NONE, out);
 
 	if (rc < 0) {
 		slu_gang_cancel(q->m, job->id);
@@ -254,7 +254,7 @@ int queue_try_job(struct slu_queue *q, uint32_t j, bool reserve, struct slu_deci
 		if (job->state == SLU_JOB_RUNNING)
 			queue_bucket_detach(q, j);
 	} else {
-		return reserved(q, j, out);
+		return report_reserved(q, j, out);
 	}
 	if (rc < 0 && job->state == SLU_JOB_WAITING) {
 		slu_gang_cancel(q->m, job->id);
@@ -348,7 +348,7 @@ int queue_try_parts(struct slu_queue *q, uint32_t j, int64_t start_s,
 	if (rc < 0)
 		return rc;
 	queue_bucket_leave(q, j);
-	return reserved(q, j, out);
+	return report_reserved(q, j, out);
 }
 
 /* Back from the reserved tree to the bucket; the booking is gone already. */
@@ -412,7 +412,7 @@ int queue_replan(struct slu_queue *q, uint32_t j, bool *moved, struct slu_decisi
 	*moved = rc < 0 || ans < 0 || ans == SLU_GANG_BUSY || ans == SLU_GANG_NEVER ||
 		 !same_place(&q->due, &q->place);
 	if (ans == SLU_GANG_LATER) {
-		rc = planned(q, j, was, out);
+		rc = report_planned(q, j, was, out);
 		return rc < 0 || !*moved || job->planned_s != was ? rc : moved_to(q, j, out);
 	}
 	if (ans == SLU_GANG_BUSY && due) {

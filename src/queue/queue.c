@@ -92,7 +92,7 @@ void slu_queue_free(struct slu_queue *q)
 }
 
 /* Time first: every event happens at a moment. */
-static int advance(struct slu_queue *q, int64_t now_s, struct slu_error *err)
+static int advance_clock(struct slu_queue *q, int64_t now_s, struct slu_error *err)
 {
 	if (now_s < q->now_s)
 		return slu_fail(err, -EINVAL, "time runs backwards: %" PRId64 " after %" PRId64,
@@ -107,7 +107,7 @@ static int advance(struct slu_queue *q, int64_t now_s, struct slu_error *err)
 int slu_queue_apply(struct slu_queue *q, int64_t now_s, const struct slu_event *ev,
 		    struct slu_decisions *out, struct slu_error *err)
 {
-	int rc = advance(q, now_s, err);
+	int rc = advance_clock(q, now_s, err);
 
 	if (rc < 0)
 		return rc;
@@ -169,7 +169,7 @@ int slu_queue_apply(struct slu_queue *q, int64_t now_s, const struct slu_event *
 	return rc;
 }
 
-static int verify(const struct slu_queue *q, int64_t now_s, struct slu_error *err)
+static int verify_queue(const struct slu_queue *q, int64_t now_s, struct slu_error *err)
 {
 	slu_job_id job;
 	int rc = slu_queue_check(q, now_s, err);
@@ -185,7 +185,7 @@ static int verify(const struct slu_queue *q, int64_t now_s, struct slu_error *er
 int slu_queue_schedule(struct slu_queue *q, int64_t now_s, struct slu_decisions *out,
 		       struct slu_error *err)
 {
-	int rc = advance(q, now_s, err);
+	int rc = advance_clock(q, now_s, err);
 
 	if (rc < 0)
 		return rc;
@@ -194,7 +194,7 @@ int slu_queue_schedule(struct slu_queue *q, int64_t now_s, struct slu_decisions 
 		rc = queue_plan_step(q, out, err);
 	if (rc < 0)
 		return rc == -ENOMEM ? slu_fail(err, rc, "out of memory") : rc;
-	return q->opts.verify ? verify(q, now_s, err) : 0;
+	return q->opts.verify ? verify_queue(q, now_s, err) : 0;
 }
 
 int64_t slu_queue_wake_s(const struct slu_queue *q)

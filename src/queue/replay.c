@@ -175,8 +175,8 @@ static int get_decisions(const uint8_t *p, size_t n, struct slu_decisions *d)
 }
 
 /* The bytes differ: name the first decision that does. */
-static int differ(struct slu_replay *r, int64_t at_us, const uint8_t *p, size_t n,
-		  struct slu_error *err)
+static int name_difference(struct slu_replay *r, int64_t at_us, const uint8_t *p, size_t n,
+			   struct slu_error *err)
 {
 	struct slu_buf a = SLU_BUF_INIT(1 << 20), b = SLU_BUF_INIT(1 << 20);
 	struct slu_decisions was = { 0 };
@@ -216,15 +216,15 @@ static int differ(struct slu_replay *r, int64_t at_us, const uint8_t *p, size_t 
 	return -EUCLEAN;
 }
 
-static int compare(struct slu_replay *r, int64_t at_us, const uint8_t *p, size_t n,
-		   struct slu_error *err)
+static int compare_decisions(struct slu_replay *r, int64_t at_us, const uint8_t *p, size_t n,
+			     struct slu_error *err)
 {
 	slu_buf_reset(&r->got);
 	queue_log_put_decisions(&r->got, &r->out, 0);
 	if (r->got.error)
 		return slu_fail(err, r->got.error, "too many decisions");
 	if (r->got.n != n || memcmp(r->got.p, p, n))
-		return differ(r, at_us, p, n, err);
+		return name_difference(r, at_us, p, n, err);
 	r->count.decisions += r->out.v.n;
 	for (uint32_t i = 0; r->opts.decision && i < r->out.v.n; i++) {
 		int rc = r->opts.decision(r->opts.arg, at_us, r->q, &r->out, &r->out.v.p[i]);
@@ -287,7 +287,7 @@ static int picture(struct slu_replay *r, struct slu_bytes_in *in, struct slu_err
 	return rc;
 }
 
-static int name(struct slu_replay *r, struct slu_bytes_in *in, enum log_frame what)
+static int replay_name(struct slu_replay *r, struct slu_bytes_in *in, enum log_frame what)
 {
 	uint64_t n = slu_bytes_get_u(in);
 	char text[320];
@@ -341,7 +341,7 @@ static int read_nodeset(struct slu_replay *r, struct slu_bytes_in *in)
 	return rc;
 }
 
-static int change(struct slu_replay *r, struct slu_bytes_in *in)
+static int replay_change(struct slu_replay *r, struct slu_bytes_in *in)
 {
 	uint64_t id = slu_bytes_get_u(in);
 	uint32_t index = slu_bytes_get_u32(in);
@@ -368,8 +368,8 @@ static int drop_set(struct slu_replay *r, struct slu_bytes_in *in)
 	return 0;
 }
 
-static int event(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
-		 struct slu_error *err)
+static int replay_event(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
+			struct slu_error *err)
 {
 	const struct slu_set_names names = { .find = set_find, .arg = r };
 	struct slu_event_box box = { 0 };
@@ -390,10 +390,11 @@ static int event(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
 				       ".%06d an event that was accepted is now refused",
 				       at_us / 1000000, (int)(at_us % 1000000));
 	r->count.events++;
-	return compare(r, at_us, dec, n_dec, err);
+	return compare_decisions(r, at_us, dec, n_dec, err);
 }
 
-static int pass(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us, struct slu_error *err)
+static int replay_pass(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
+		       struct slu_error *err)
 {
 	int64_t now_s = slu_bytes_get_i(in);
 	size_t n;
@@ -409,11 +410,11 @@ static int pass(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us, st
 				       "at %" PRId64 ".%06d a pass that succeeded now fails",
 				       at_us / 1000000, (int)(at_us % 1000000));
 	r->count.passes++;
-	return compare(r, at_us, dec, n, err);
+	return compare_decisions(r, at_us, dec, n, err);
 }
 
-static int frame(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
-		 struct slu_error *err)
+static int replay_frame(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
+			struct slu_error *err)
 {
 	uint32_t what = slu_bytes_get_u32(in);
 
@@ -435,17 +436,17 @@ static int frame(struct slu_replay *r, struct slu_bytes_in *in, int64_t at_us,
 	switch (what) {
 	case LOG_RESOURCE:
 	case LOG_LEVEL:
-		return name(r, in, (enum log_frame)what);
+		return replay_name(r, in, (enum log_frame)what);
 	case LOG_SET:
 		return read_nodeset(r, in);
 	case LOG_CHANGE:
-		return change(r, in);
+		return replay_change(r, in);
 	case LOG_DROP:
 		return drop_set(r, in);
 	case LOG_EVENT:
-		return event(r, in, at_us, err);
+		return replay_event(r, in, at_us, err);
 	case LOG_PASS:
-		return pass(r, in, at_us, err);
+		return replay_pass(r, in, at_us, err);
 	default:
 		return -EINVAL;
 	}
@@ -506,7 +507,7 @@ int slu_replay_row(struct slu_replay *r, uint64_t seq, int64_t at_us, const void
 	while (!rc && in.p < in.end) {
 		struct slu_error why = { 0 };
 
-		rc = frame(r, &in, at_us, &why);
+		rc = replay_frame(r, &in, at_us, &why);
 		if (rc < 0 && *why.text)
 			slu_fail(err, rc, "%s", why.text);
 		else if (rc < 0)

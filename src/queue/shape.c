@@ -1,30 +1,30 @@
 /* Requests shared by equal jobs, and the buckets of waiting jobs that ask for the same. */
 #include "queue/queue_internal.h"
 
-static uint64_t mix(uint64_t h, uint64_t v)
+static uint64_t mix_hash(uint64_t h, uint64_t v)
 {
 	return slu_hash_u64(h ^ (v + 0x9e3779b97f4a7c15ull));
 }
 
 static uint64_t req_hash(const struct slu_gang_req *r)
 {
-	uint64_t h = mix(((uint64_t)r->min << 32) | r->max, r->n_role);
+	uint64_t h = mix_hash(((uint64_t)r->min << 32) | r->max, r->n_role);
 
-	h = mix(h, ((uint64_t)(uint32_t)r->level << 32) | r->flags);
-	h = mix(h, r->policy);
+	h = mix_hash(h, ((uint64_t)(uint32_t)r->level << 32) | r->flags);
+	h = mix_hash(h, r->policy);
 	for (uint32_t i = 0; i < r->n_role; i++) {
 		const struct slu_gang_role *a = &r->role[i];
 
-		h = mix(h, ((uint64_t)a->min << 32) | a->max);
-		h = mix(h, ((uint64_t)a->flags << 32) | a->n_need);
+		h = mix_hash(h, ((uint64_t)a->min << 32) | a->max);
+		h = mix_hash(h, ((uint64_t)a->flags << 32) | a->n_need);
 		for (uint32_t k = 0; k < a->n_need; k++)
-			h = mix(h ^ a->need[k].resource, (uint64_t)a->need[k].n);
+			h = mix_hash(h ^ a->need[k].resource, (uint64_t)a->need[k].n);
 		if (a->flags & SLU_ROLE_APART)
-			h = mix(h, a->apart);
-		h = mix(h, (uint64_t)(uintptr_t)a->nodes);
-		h = mix(h, (uint64_t)(uintptr_t)a->prefer);
+			h = mix_hash(h, a->apart);
+		h = mix_hash(h, (uint64_t)(uintptr_t)a->nodes);
+		h = mix_hash(h, (uint64_t)(uintptr_t)a->prefer);
 		if (a->n_score)
-			h = mix(h, slu_hash_bytes(a->score, a->n_score * sizeof *a->score));
+			h = mix_hash(h, slu_hash_bytes(a->score, a->n_score * sizeof *a->score));
 	}
 	return h;
 }
@@ -230,8 +230,8 @@ void queue_req_minimum(struct slu_gang_req *req, struct slu_gang_role role[SLU_R
 
 static uint64_t bucket_hash(const struct bucket *b)
 {
-	return mix(mix(((uint64_t)b->queue << 32) | b->shape, b->user),
-		   ((uint64_t)b->tag << 1) | b->member);
+	return mix_hash(mix_hash(((uint64_t)b->queue << 32) | b->shape, b->user),
+			((uint64_t)b->tag << 1) | b->member);
 }
 
 static bool span_allows(const struct span *s, const struct job *j)

@@ -1,7 +1,8 @@
 /* Reading: jobs, queues, lists. */
 #include "queue/queue_internal.h"
 
-static void view(const struct slu_queue *q, uint32_t j, uint32_t position, struct slu_job_view *out)
+static void fill_view(const struct slu_queue *q, uint32_t j, uint32_t position,
+		      struct slu_job_view *out)
 {
 	const struct job *job = &q->job.p[j];
 	struct slu_gang_info info = { 0 };
@@ -49,7 +50,7 @@ int slu_queue_job(const struct slu_queue *q, slu_job_id id, struct slu_job_view 
 
 	if (j == SLU_NIL)
 		return -ENOENT;
-	view(q, j, queue_job_position(q, j), out);
+	fill_view(q, j, queue_job_position(q, j), out);
 	return 0;
 }
 
@@ -107,7 +108,7 @@ int slu_queue_each(const struct slu_queue *q, int (*fn)(const struct slu_job_vie
 	int rc = 0;
 
 	for (uint32_t j = q->list[SLU_JOB_RUNNING]; j != SLU_NIL && !rc; j = q->job.p[j].next) {
-		view(q, j, 0, &v);
+		fill_view(q, j, 0, &v);
 		rc = fn(&v, arg);
 	}
 	for (uint32_t o = 0; o < q->sub_order.n && !rc; o++) {
@@ -117,14 +118,14 @@ int slu_queue_each(const struct slu_queue *q, int (*fn)(const struct slu_job_vie
 		if (rc < 0)
 			return rc;
 		for (uint32_t i = 0; i < n && !rc; i++) {
-			view(q, line[i], i + 1, &v);
+			fill_view(q, line[i], i + 1, &v);
 			rc = fn(&v, arg);
 		}
 		slu_free(line);
 	}
 	for (size_t s = 0; s < SLU_LEN(aside); s++)
 		for (uint32_t j = q->list[aside[s]]; j != SLU_NIL && !rc; j = q->job.p[j].next) {
-			view(q, j, 0, &v);
+			fill_view(q, j, 0, &v);
 			rc = fn(&v, arg);
 		}
 	return rc;

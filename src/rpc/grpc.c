@@ -154,7 +154,7 @@ static int account(struct slu_grpc_call *c, size_t more)
 	return 0;
 }
 
-static void pump(struct slu_grpc_call *c)
+static void send_more(struct slu_grpc_call *c)
 {
 	while (c->x && c->out_at < c->out.n) {
 		size_t n = SLU_MIN(c->out.n - c->out_at, WRITE_STEP);
@@ -181,7 +181,7 @@ static void on_drained(void *arg)
 	struct slu_grpc_call *c = arg;
 
 	c->depth++;
-	pump(c);
+	send_more(c);
 	c->depth--;
 	settle_call(c);
 }
@@ -205,7 +205,7 @@ static int begin_call(struct slu_grpc_call *c)
 }
 
 /* Compress the message if the client compresses its own. */
-static int pack(struct slu_grpc_call *c, struct slu_buf *b)
+static int compress_message(struct slu_grpc_call *c, struct slu_buf *b)
 {
 	struct slu_buf packed = SLU_BUF_INIT(ANSWER_MAX);
 	int rc;
@@ -220,13 +220,13 @@ static int pack(struct slu_grpc_call *c, struct slu_buf *b)
 
 /* Append the message with the head of its frame to `out`.  If `out` is empty, as for the only message of a call, the
  * message is moved rather than copied, because it may be large. */
-static int frame(struct slu_grpc_call *c, struct slu_buf *b)
+static int put_frame(struct slu_grpc_call *c, struct slu_buf *b)
 {
 	uint8_t head[5] = { c->gzip };
 	int rc = b->error;
 
 	if (!rc)
-		rc = pack(c, b);
+		rc = compress_message(c, b);
 	for (int i = 0; i < 4; i++)
 		head[1 + i] = (uint8_t)(b->n >> (24 - 8 * i));
 	if (!rc && b->n > ANSWER_MAX)
@@ -256,14 +256,14 @@ int slu_grpc_send(struct slu_grpc_call *c, struct slu_buf *b)
 	if (c->x)
 		rc = begin_call(c);
 	if (!rc)
-		rc = frame(c, b);
+		rc = put_frame(c, b);
 	slu_buf_done(b);
 	if (!rc)
-		pump(c);
+		send_more(c);
 	return rc;
 }
 
-static void detach(struct slu_grpc_call *c)
+static void detach_call(struct slu_grpc_call *c)
 {
 	c->detached = true;
 	c->over_fn = NULL;
@@ -276,12 +276,12 @@ void slu_grpc_end(struct slu_grpc_call *c)
 		c->depth++;
 		c->ending = true;
 		if (!begin_call(c))
-			pump(c);
+			send_more(c);
 		else
 			give_up(c);
 		c->depth--;
 	}
-	detach(c);
+	detach_call(c);
 }
 
 void slu_grpc_reply(struct slu_grpc_call *c, struct slu_buf *b)
@@ -313,12 +313,12 @@ void slu_grpc_fail(struct slu_grpc_call *c, enum slu_grpc_code code, const char 
 		c->depth++;
 		c->ending = true;
 		if (c->begun)
-			pump(c);
+			send_more(c);
 		else
 			write_status(c);
 		c->depth--;
 	}
-	detach(c);
+	detach_call(c);
 }
 
 /* ---- bytes in ---- */
@@ -573,7 +573,7 @@ void slu_grpc_allow(struct slu_grpc_call *c, enum slu_grpc_code code, const char
 		else
 			slu_http_reply_abort(slu_take(c->x));
 		c->depth--;
-		detach(c);
+		detach_call(c);
 		return;
 	}
 	if (code != SLU_GRPC_OK) {

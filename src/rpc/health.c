@@ -123,7 +123,7 @@ static void drop_watcher(struct watcher *w)
 	slu_free(w);
 }
 
-static void left(void *arg)
+static void on_watcher_left(void *arg)
 {
 	struct watcher *w = arg;
 	struct slu_grpc_call *c = w->call;
@@ -153,7 +153,7 @@ static void watch(void *arg, struct slu_grpc_call *c)
 		w->next->link = &w->next;
 	h->watchers = w;
 	h->n++;
-	slu_grpc_on_over(c, left, w);
+	slu_grpc_on_over(c, on_watcher_left, w);
 	send_status(h, c, w->known);
 }
 

@@ -300,8 +300,8 @@ static void resize_gang(struct slu_api *a, struct slu_exchange *x, const char *n
 
 #define OWN "own" /* what the objects themselves say */
 
-static void priority(struct slu_api *a, struct slu_exchange *x, const char *ns, const char *name,
-		     const char *text)
+static void change_priority(struct slu_api *a, struct slu_exchange *x, const char *ns,
+			    const char *name, const char *text)
 {
 	char *end = NULL;
 	long long n = strtoll(text, &end, 10);
@@ -319,8 +319,8 @@ static void priority(struct slu_api *a, struct slu_exchange *x, const char *ns, 
 		 ns, name, question_reply);
 }
 
-static void limit(struct slu_api *a, struct slu_exchange *x, const char *ns, const char *name,
-		  const char *text)
+static void change_limit(struct slu_api *a, struct slu_exchange *x, const char *ns,
+			 const char *name, const char *text)
 {
 	bool own = !strcmp(text, OWN);
 	int64_t s = 0;
@@ -338,7 +338,7 @@ static void limit(struct slu_api *a, struct slu_exchange *x, const char *ns, con
 
 /* Read a time from the query: a date, seconds since the epoch, or "+15m" from now on.  `*out` is 0 if there is
  * none. */
-static int moment(const char *query, const char *name, int64_t *out, struct slu_error *err)
+static int read_moment(const char *query, const char *name, int64_t *out, struct slu_error *err)
 {
 	struct slu_buf b = SLU_BUF_INIT(100);
 	int rc = slu_http_query_get(query, name, &b);
@@ -365,10 +365,10 @@ static void drain_node(struct slu_api *a, struct slu_exchange *x, const char *no
 	const char *query = slu_exchange_request(x)->query;
 	struct slu_rec_ask ask = { .what = SLU_ASK_DRAIN };
 	struct slu_error err = { 0 };
-	int rc = moment(query, "from", &ask.from_s, &err);
+	int rc = read_moment(query, "from", &ask.from_s, &err);
 
 	if (!rc)
-		rc = moment(query, "until", &ask.until_s, &err);
+		rc = read_moment(query, "until", &ask.until_s, &err);
 	if (rc < 0) {
 		slu_http_reply_text(x, rc == -ENOMEM ? 503 : 400,
 				    rc == -ENOMEM ? OUT_OF_MEMORY : "%s\n", err.text);
@@ -427,7 +427,7 @@ static int put_moment(const char *query, const char *from, struct slu_jsonw *w, 
 	int64_t s = 0;
 	time_t t;
 	struct tm tm;
-	int rc = moment(query, from, &s, err);
+	int rc = read_moment(query, from, &s, err);
 
 	if (rc < 0)
 		return rc;
@@ -526,7 +526,9 @@ static bool ask_route(struct slu_api *a, struct slu_exchange *x, char part[PARTS
 		const char *verb;
 		void (*run)(struct slu_api *a, struct slu_exchange *x, const char *ns,
 			    const char *name, const char *value);
-	} change[] = { { "resize", resize_gang }, { "priority", priority }, { "limit", limit } };
+	} change[] = { { "resize", resize_gang },
+		       { "priority", change_priority },
+		       { "limit", change_limit } };
 
 	if (n == 6 && !strcmp(part[1], "jobs"))
 		for (size_t i = 0; i < SLU_LEN(change); i++)
@@ -602,26 +604,26 @@ static void route(struct slu_api *a, struct slu_exchange *x)
 	slu_http_reply_text(x, 404, "nothing here: %s\n", q->path);
 }
 
-static void serve(struct slu_api *a, struct slu_exchange *x, const char *asker)
+static void serve_request(struct slu_api *a, struct slu_exchange *x, const char *asker)
 {
 	a->asker = asker;
 	route(a, x);
 	a->asker = NULL;
 }
 
-static void allowed(void *arg, struct slu_exchange *x, int status, const char *why)
+static void on_authorized(void *arg, struct slu_exchange *x, int status, const char *why)
 {
 	const struct slu_api *a = arg;
 
 	if (a->closed)
 		slu_http_reply_text(x, 503, "the daemon is stopping\n");
 	else if (status == 200)
-		serve(arg, x, why);
+		serve_request(arg, x, why);
 	else
 		slu_http_reply_text(x, status, "%s\n", why);
 }
 
-static void handle(struct slu_exchange *x, void *arg)
+static void on_request(struct slu_exchange *x, void *arg)
 {
 	struct slu_api *a = arg;
 	const struct slu_http_request *q = slu_exchange_request(x);
@@ -650,9 +652,9 @@ static void handle(struct slu_exchange *x, void *arg)
 		char uid[32];
 
 		snprintf(uid, sizeof uid, "uid:%lld", (long long)q->uid);
-		serve(a, x, uid);
+		serve_request(a, x, uid);
 	} else if (endpoint == ENDPOINT_HTTPS)
-		slu_auth_check(a->auth, x, allowed, a);
+		slu_auth_check(a->auth, x, on_authorized, a);
 	else
 		slu_http_reply_text(x, 404, "nothing here: %s\n", q->path);
 }
@@ -704,9 +706,9 @@ static int api_new(const struct slu_api_setup *setup, struct slu_api **out, stru
 	if (!a)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	a->s = *setup;
-	a->server = slu_server_new(setup->loop,
-				   &(struct slu_server_options){
-					   .handler = handle, .arg = a, .max_body = REQUEST_MAX });
+	a->server = slu_server_new(
+		setup->loop, &(struct slu_server_options){
+				     .handler = on_request, .arg = a, .max_body = REQUEST_MAX });
 	a->auth = slu_auth_new(setup->client);
 	if (!a->server || !a->auth)
 		return slu_fail(err, -ENOMEM, "out of memory");

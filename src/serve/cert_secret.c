@@ -26,7 +26,7 @@ struct slu_cert_secret {
 
 static void look_at_secret(void *arg);
 
-static void destroy(struct slu_cert_secret *k)
+static void free_secret(struct slu_cert_secret *k)
 {
 	slu_certs_done(&k->certs);
 	slu_free(k);
@@ -48,12 +48,12 @@ static bool keeper_is_alive(struct slu_cert_secret *k)
 
 	k->busy = false;
 	if (dead)
-		destroy(k);
+		free_secret(k);
 	return !dead;
 }
 
 /* Called after every request was sent, with the result of sending. */
-static void sent(struct slu_cert_secret *k, int rc, const char *doing)
+static void request_sent(struct slu_cert_secret *k, int rc, const char *doing)
 {
 	if (!rc)
 		k->busy = true;
@@ -61,21 +61,21 @@ static void sent(struct slu_cert_secret *k, int rc, const char *doing)
 		retry_secret(k, doing, strerror(-rc));
 }
 
-static void use(struct slu_cert_secret *k)
+static void use_certs(struct slu_cert_secret *k)
 {
 	k->pause_ns = RETRY_NS;
 	slu_timer_start(&k->again, k->s.loop, LOOK_NS, look_at_secret, k);
 	k->s.have(k->s.arg, &k->certs);
 }
 
-static void kept(void *arg, const struct slu_kube_reply *r)
+static void on_written(void *arg, const struct slu_kube_reply *r)
 {
 	struct slu_cert_secret *k = arg;
 
 	if (!keeper_is_alive(k))
 		return;
 	if (r->outcome == SLU_KUBE_OK)
-		use(k);
+		use_certs(k);
 	else if (r->outcome == SLU_KUBE_EXISTS || r->outcome == SLU_KUBE_CONFLICT)
 		look_at_secret(k); /* another replica was faster: take its bundle */
 	else
@@ -90,7 +90,7 @@ static void write_secret(struct slu_cert_secret *k, const char *version)
 	struct slu_ktarget t = { .version = "v1", .resource = "secrets", .ns = k->s.ns };
 	struct slu_buf b = SLU_BUF_INIT(1 << 20), v = SLU_BUF_INIT(1 << 18);
 	struct slu_jsonw j = slu_jsonw(&b, SLU_JSONW_COMPACT);
-	struct slu_kdone done = { kept, k };
+	struct slu_kdone done = { on_written, k };
 	int rc = 0;
 
 	slu_jsonw_obj(&j);
@@ -120,7 +120,7 @@ static void write_secret(struct slu_cert_secret *k, const char *version)
 	t.name = k->s.secret;
 	if (!rc && version)
 		rc = slu_kube_replace(k->s.client, &t, b.p, b.n, done);
-	sent(k, rc, "writing");
+	request_sent(k, rc, "writing");
 	slu_buf_done(&b);
 	slu_buf_done(&v);
 }
@@ -155,7 +155,7 @@ static void settle_bundle(struct slu_cert_secret *k, const char *version)
 
 	switch (slu_certs_check(&k->certs, k->s.dns, k->s.n_dns, now_s, &err)) {
 	case SLU_CERTS_GOOD:
-		use(k);
+		use_certs(k);
 		return;
 	case SLU_CERTS_LEAF_DUE:
 		rc = slu_certs_renew(&k->certs, k->s.dns, k->s.n_dns, now_s, &err);
@@ -209,7 +209,8 @@ static void look_at_secret(void *arg)
 		.version = "v1", .resource = "secrets", .ns = k->s.ns, .name = k->s.secret
 	};
 
-	sent(k, slu_kube_get(k->s.client, &t, NULL, (struct slu_kdone){ read_back, k }), "reading");
+	request_sent(k, slu_kube_get(k->s.client, &t, NULL, (struct slu_kdone){ read_back, k }),
+		     "reading");
 }
 
 int slu_cert_secret_new(const struct slu_cert_secret_setup *setup, struct slu_cert_secret **out,
@@ -227,7 +228,7 @@ int slu_cert_secret_new(const struct slu_cert_secret_setup *setup, struct slu_ce
 	rc = slu_certs_make(&probe, setup->dns, setup->n_dns, time(NULL), err);
 	slu_certs_done(&probe);
 	if (rc < 0) {
-		destroy(k);
+		free_secret(k);
 		return rc;
 	}
 	look_at_secret(k);
@@ -242,5 +243,5 @@ void slu_cert_secret_free(struct slu_cert_secret *k)
 	slu_timer_stop(&k->again);
 	k->dead = true;
 	if (!k->busy)
-		destroy(k);
+		free_secret(k);
 }

@@ -93,7 +93,7 @@ static bool extend(X509 *x, X509 *issuer, int nid, const char *value)
 }
 
 /* New certificate with serial number, lifetime and subject, which CA and leaf have in common. */
-static X509 *blank(EVP_PKEY *key, const char *name, int64_t now_s, int days)
+static X509 *new_certificate(EVP_PKEY *key, const char *name, int64_t now_s, int days)
 {
 	slu_cleanup(X509_freep) X509 *x = X509_new();
 	unsigned char serial[8];
@@ -118,7 +118,8 @@ static X509 *blank(EVP_PKEY *key, const char *name, int64_t now_s, int days)
 
 static X509 *make_ca(EVP_PKEY *key, int64_t now_s)
 {
-	slu_cleanup(X509_freep) X509 *x = blank(key, "sluice CA", now_s, SLU_CERTS_CA_DAYS);
+	slu_cleanup(X509_freep)
+		X509 *x = new_certificate(key, "sluice CA", now_s, SLU_CERTS_CA_DAYS);
 
 	if (!x || !X509_set_issuer_name(x, X509_get_subject_name(x)) ||
 	    !extend(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
@@ -131,7 +132,8 @@ static X509 *make_ca(EVP_PKEY *key, int64_t now_s)
 static X509 *make_leaf(EVP_PKEY *key, X509 *ca, EVP_PKEY *ca_key, const char *const *dns,
 		       uint32_t n, int64_t now_s)
 {
-	slu_cleanup(X509_freep) X509 *x = blank(key, "sluice", now_s, SLU_CERTS_LEAF_DAYS);
+	slu_cleanup(X509_freep)
+		X509 *x = new_certificate(key, "sluice", now_s, SLU_CERTS_LEAF_DAYS);
 	char names[DNS_MAX * (NAME_MAX_BYTES + 5) + 1] = "";
 
 	for (uint32_t i = 0; i < n; i++)
@@ -148,7 +150,7 @@ static X509 *make_leaf(EVP_PKEY *key, X509 *ca, EVP_PKEY *ca_key, const char *co
 	return slu_take(x);
 }
 
-static void wipe(char **s)
+static void wipe_secret(char **s)
 {
 	if (*s)
 		OPENSSL_cleanse(*s, strlen(*s));
@@ -172,11 +174,11 @@ static int set_leaf(struct slu_certs *c, X509 *ca, EVP_PKEY *ca_key, const char 
 	keytext = pem_key(key);
 	if (!cert || !keytext) {
 		slu_free(cert);
-		wipe(&keytext);
+		wipe_secret(&keytext);
 		return slu_fail(err, -ENOMEM, "certificate: out of memory");
 	}
 	slu_free(c->cert);
-	wipe(&c->key);
+	wipe_secret(&c->key);
 	c->cert = cert;
 	c->key = keytext;
 	return 0;
@@ -274,7 +276,7 @@ void slu_certs_done(struct slu_certs *c)
 {
 	slu_free(c->ca_cert);
 	slu_free(c->cert);
-	wipe(&c->ca_key);
-	wipe(&c->key);
+	wipe_secret(&c->ca_key);
+	wipe_secret(&c->key);
 	*c = (struct slu_certs){ 0 };
 }

@@ -16,7 +16,7 @@ struct slu_grpc_thread {
 	bool running;
 };
 
-static void *serve(void *arg)
+static void *serve_thread(void *arg)
 {
 	struct slu_grpc_thread *t = arg;
 
@@ -34,7 +34,7 @@ static int open_port(struct slu_grpc_thread *t, const struct slu_kube_config_opt
 
 	t->loop = slu_loop_new();
 	if (!t->loop)
-		return slu_fail(err, -ENOMEM, "cannot make an event loop");
+		return slu_fail(err, -ENOMEM, "cannot create an event loop");
 	rc = slu_kube_config_load(kube, &where, err);
 	if (!rc)
 		rc = slu_kube_client_new(t->loop, where, &o, &t->client, err);
@@ -60,7 +60,7 @@ int slu_grpc_thread_new(const struct slu_kube_config_options *kube, const struct
 		   : slu_fail(err, -ENOMEM, "out of memory");
 
 	if (!rc) {
-		rc = -pthread_create(&t->thread, NULL, serve, t);
+		rc = -pthread_create(&t->thread, NULL, serve_thread, t);
 		if (rc < 0)
 			slu_fail(err, rc, "cannot start the thread of the gRPC services");
 	}

@@ -3,19 +3,19 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static void head(struct slu_buf *b, const char *name, const char *type, const char *help)
+static void put_metric_head(struct slu_buf *b, const char *name, const char *type, const char *help)
 {
 	slu_buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 static void one(struct slu_buf *b, const char *name, const char *type, const char *help, double v)
 {
-	head(b, name, type, help);
+	put_metric_head(b, name, type, help);
 	slu_buf_printf(b, "%s %.17g\n", name, v);
 }
 
 /* Label values come from the cluster: escape them. */
-static void label(struct slu_buf *b, const char *v)
+static void put_label(struct slu_buf *b, const char *v)
 {
 	for (; *v; v++) {
 		if (*v == '\\' || *v == '"')
@@ -31,28 +31,29 @@ static void from_queues(const struct slu_snapshot *s, struct slu_buf *b)
 {
 	static const char *const state[] = { "waiting", "held", "blocked", "never", "running" };
 
-	head(b, "sluice_queue_jobs", "gauge", "Jobs in each queue by state.");
+	put_metric_head(b, "sluice_queue_jobs", "gauge", "Jobs in each queue by state.");
 	for (uint32_t i = 0; i < s->n_queues; i++) {
 		const struct slu_snap_queue *q = &s->queue[i];
 		uint32_t n[] = { q->waiting, q->held, q->blocked, q->never, q->running };
 
 		for (size_t k = 0; k < SLU_LEN(state); k++) {
 			slu_buf_puts(b, "sluice_queue_jobs{queue=\"");
-			label(b, q->name);
+			put_label(b, q->name);
 			slu_buf_printf(b, "\",state=\"%s\"} %u\n", state[k], n[k]);
 		}
 	}
-	head(b, "sluice_queue_started_total", "counter", "Jobs started from each queue.");
+	put_metric_head(b, "sluice_queue_started_total", "counter",
+			"Jobs started from each queue.");
 	for (uint32_t i = 0; i < s->n_queues; i++) {
 		slu_buf_puts(b, "sluice_queue_started_total{queue=\"");
-		label(b, s->queue[i].name);
+		put_label(b, s->queue[i].name);
 		slu_buf_printf(b, "\"} %" PRIu64 "\n", s->queue[i].started);
 	}
-	head(b, "sluice_queue_backfilled_total", "counter",
-	     "Jobs that started in front of a reservation.");
+	put_metric_head(b, "sluice_queue_backfilled_total", "counter",
+			"Jobs that started in front of a reservation.");
 	for (uint32_t i = 0; i < s->n_queues; i++) {
 		slu_buf_puts(b, "sluice_queue_backfilled_total{queue=\"");
-		label(b, s->queue[i].name);
+		put_label(b, s->queue[i].name);
 		slu_buf_printf(b, "\"} %" PRIu64 "\n", s->queue[i].backfilled);
 	}
 }
@@ -84,21 +85,22 @@ static void from_nodes(const struct slu_snapshot *s, struct slu_buf *b)
 			sum[k].free += (double)x->free;
 		}
 	}
-	head(b, "sluice_nodes", "gauge", "Nodes that Sluice plans with, by state.");
+	put_metric_head(b, "sluice_nodes", "gauge", "Nodes that Sluice plans with, by state.");
 	for (size_t k = 0; k < SLU_LEN(state); k++)
 		slu_buf_printf(b, "sluice_nodes{state=\"%s\"} %u\n", state[k], n[k]);
-	head(b, "sluice_capacity", "gauge",
-	     "Sum over nodes of each resource (cpu in millicores, the rest in units).");
+	put_metric_head(b, "sluice_capacity", "gauge",
+			"Sum over nodes of each resource (cpu in millicores, the rest in units).");
 	for (uint32_t k = 0; k < kinds; k++) {
 		slu_buf_puts(b, "sluice_capacity{resource=\"");
-		label(b, sum[k].name);
+		put_label(b, sum[k].name);
 		slu_buf_printf(b, "\"} %.17g\n", sum[k].total);
 	}
-	head(b, "sluice_free", "gauge",
-	     "Amount of each resource that is free now (cpu in millicores, the rest in units).");
+	put_metric_head(
+		b, "sluice_free", "gauge",
+		"Amount of each resource that is free now (cpu in millicores, the rest in units).");
 	for (uint32_t k = 0; k < kinds; k++) {
 		slu_buf_puts(b, "sluice_free{resource=\"");
-		label(b, sum[k].name);
+		put_label(b, sum[k].name);
 		slu_buf_printf(b, "\"} %.17g\n", sum[k].free);
 	}
 }
@@ -168,13 +170,14 @@ static void from_io(const struct slu_metrics_from *f, struct slu_buf *b)
 	slu_place_stats(f->place, &p);
 	slu_kube_client_stats(f->client, &k);
 	slu_feed_stats(f->feed, &feed);
-	head(b, "sluice_writes_total", "counter", "Writes to the cluster by kind.");
+	put_metric_head(b, "sluice_writes_total", "counter", "Writes to the cluster by kind.");
 	for (int i = 0; i < SLU_WRITE_COUNT; i++)
 		slu_buf_printf(b, "sluice_writes_total{verb=\"%s\"} %" PRIu64 "\n",
 			       slu_write_name((enum slu_write)i), p.sent[i]);
 	slu_buf_printf(b, "sluice_writes_total{verb=\"scheduled-event\"} %" PRIu64 "\n",
 		       p.scheduled_events);
-	head(b, "sluice_write_failures_total", "counter", "Writes that failed, by kind.");
+	put_metric_head(b, "sluice_write_failures_total", "counter",
+			"Writes that failed, by kind.");
 	for (int i = 0; i < SLU_WRITE_COUNT; i++)
 		slu_buf_printf(b, "sluice_write_failures_total{verb=\"%s\"} %" PRIu64 "\n",
 			       slu_write_name((enum slu_write)i), p.failed[i]);
@@ -220,7 +223,7 @@ static void from_process(struct slu_buf *b)
 
 void slu_metrics_write(const struct slu_metrics_from *from, struct slu_buf *out)
 {
-	head(out, "sluice_build_info", "gauge", "Version of the program.");
+	put_metric_head(out, "sluice_build_info", "gauge", "Version of the program.");
 	slu_buf_printf(out, "sluice_build_info{version=\"%s\"} 1\n", SLU_VERSION);
 	if (from->snap) {
 		from_queues(from->snap, out);

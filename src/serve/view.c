@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-static void when(struct slu_jsonw *w, const char *key, int64_t us)
+static void put_time(struct slu_jsonw *w, const char *key, int64_t us)
 {
 	char text[40];
 	time_t s = (time_t)(us / 1000000);
@@ -30,7 +30,7 @@ static void put_strings(struct slu_jsonw *w, const char *key, const char **text,
 	slu_jsonw_end_arr(w);
 }
 
-static void job(const struct slu_snap_job *j, bool members, struct slu_jsonw *w)
+static void put_job(const struct slu_snap_job *j, bool members, struct slu_jsonw *w)
 {
 	slu_jsonw_obj(w);
 	slu_jsonw_ki64(w, "id", (int64_t)j->id);
@@ -46,14 +46,14 @@ static void job(const struct slu_snap_job *j, bool members, struct slu_jsonw *w)
 	slu_jsonw_ki64(w, "ready", j->ready);
 	slu_jsonw_ki64(w, "bound", j->bound);
 	slu_jsonw_ki64(w, "position", j->position);
-	when(w, "firstSeen", j->first_seen_us);
-	when(w, "start", j->start_s * 1000000);
-	when(w, "end", j->end_s == INT64_MAX ? 0 : j->end_s * 1000000);
-	when(w, "estimate", j->estimate_s * 1000000);
+	put_time(w, "firstSeen", j->first_seen_us);
+	put_time(w, "start", j->start_s * 1000000);
+	put_time(w, "end", j->end_s == INT64_MAX ? 0 : j->end_s * 1000000);
+	put_time(w, "estimate", j->estimate_s * 1000000);
 	slu_jsonw_kbool(w, "promised", j->promised);
 	slu_jsonw_ki64(w, "limitSeconds", j->limit_s);
-	when(w, "begin", j->begin_s * 1000000);
-	when(w, "deadline", j->deadline_s * 1000000);
+	put_time(w, "begin", j->begin_s * 1000000);
+	put_time(w, "deadline", j->deadline_s * 1000000);
 	slu_jsonw_kstr(w, "reason", j->reason);
 	slu_jsonw_kstr(w, "remedy", j->remedy);
 	if (members && j->passed) {
@@ -92,11 +92,11 @@ static void foreign(const struct slu_snap_foreign *f, struct slu_jsonw *w)
 void slu_view_jobs(const struct slu_snapshot *s, struct slu_jsonw *w)
 {
 	slu_jsonw_obj(w);
-	when(w, "at", s->at_us);
+	put_time(w, "at", s->at_us);
 	slu_jsonw_key(w, "jobs");
 	slu_jsonw_arr(w);
 	for (uint32_t i = 0; i < s->n_jobs; i++)
-		job(&s->job[i], false, w);
+		put_job(&s->job[i], false, w);
 	slu_jsonw_end_arr(w);
 	if (s->foreign) {
 		slu_jsonw_key(w, "foreign");
@@ -113,7 +113,7 @@ int slu_view_job(const struct slu_snapshot *s, const char *ns, const char *name,
 {
 	for (uint32_t i = 0; i < s->n_jobs; i++)
 		if (!strcmp(s->job[i].ns, ns) && !strcmp(s->job[i].name, name)) {
-			job(&s->job[i], true, w);
+			put_job(&s->job[i], true, w);
 			return 0;
 		}
 	return -ENOENT;
@@ -122,7 +122,7 @@ int slu_view_job(const struct slu_snapshot *s, const char *ns, const char *name,
 void slu_view_nodes(const struct slu_snapshot *s, struct slu_jsonw *w)
 {
 	slu_jsonw_obj(w);
-	when(w, "at", s->at_us);
+	put_time(w, "at", s->at_us);
 	slu_jsonw_key(w, "nodes");
 	slu_jsonw_arr(w);
 	for (uint32_t i = 0; i < s->n_nodes; i++) {
@@ -131,8 +131,8 @@ void slu_view_nodes(const struct slu_snapshot *s, struct slu_jsonw *w)
 		slu_jsonw_obj(w);
 		slu_jsonw_kstr(w, "name", n->name);
 		slu_jsonw_kstr(w, "state", n->state);
-		when(w, "drainFrom", n->drain_from_s * 1000000);
-		when(w, "drainUntil", n->drain_to_s == INT64_MAX ? 0 : n->drain_to_s * 1000000);
+		put_time(w, "drainFrom", n->drain_from_s * 1000000);
+		put_time(w, "drainUntil", n->drain_to_s == INT64_MAX ? 0 : n->drain_to_s * 1000000);
 		slu_jsonw_ki64(w, "gangPods", n->jobs);
 		slu_jsonw_ki64(w, "foreignPods", n->foreign);
 		slu_jsonw_key(w, "resources");
@@ -151,7 +151,7 @@ void slu_view_nodes(const struct slu_snapshot *s, struct slu_jsonw *w)
 	slu_jsonw_end_obj(w);
 }
 
-static void names(struct slu_jsonw *w, const char *key, const char *const *name, uint32_t n)
+static void put_names(struct slu_jsonw *w, const char *key, const char *const *name, uint32_t n)
 {
 	slu_jsonw_key(w, key);
 	slu_jsonw_arr(w);
@@ -163,7 +163,7 @@ static void names(struct slu_jsonw *w, const char *key, const char *const *name,
 void slu_view_reservations(const struct slu_snapshot *s, struct slu_jsonw *w)
 {
 	slu_jsonw_obj(w);
-	when(w, "at", s->at_us);
+	put_time(w, "at", s->at_us);
 	slu_jsonw_key(w, "reservations");
 	slu_jsonw_arr(w);
 	for (uint32_t i = 0; i < s->n_reservations; i++) {
@@ -173,11 +173,11 @@ void slu_view_reservations(const struct slu_snapshot *s, struct slu_jsonw *w)
 		slu_jsonw_kstr(w, "namespace", r->ns);
 		slu_jsonw_kstr(w, "name", r->name);
 		slu_jsonw_kstr(w, "phase", r->phase);
-		when(w, "from", r->from_s * 1000000);
-		when(w, "until", r->until_s * 1000000);
+		put_time(w, "from", r->from_s * 1000000);
+		put_time(w, "until", r->until_s * 1000000);
 		slu_jsonw_kstr(w, "every", r->every);
-		names(w, "nodes", r->node, r->n_nodes);
-		names(w, "users", r->user, r->n_users);
+		put_names(w, "nodes", r->node, r->n_nodes);
+		put_names(w, "users", r->user, r->n_users);
 		slu_jsonw_kstr(w, "message", r->message);
 		slu_jsonw_end_obj(w);
 	}
@@ -188,7 +188,7 @@ void slu_view_reservations(const struct slu_snapshot *s, struct slu_jsonw *w)
 void slu_view_queues(const struct slu_snapshot *s, struct slu_jsonw *w)
 {
 	slu_jsonw_obj(w);
-	when(w, "at", s->at_us);
+	put_time(w, "at", s->at_us);
 	slu_jsonw_key(w, "queues");
 	slu_jsonw_arr(w);
 	for (uint32_t i = 0; i < s->n_queues; i++) {

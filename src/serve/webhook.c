@@ -1,9 +1,9 @@
 #include "serve/webhook.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "base/base64.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "control/io/feed.h"
@@ -41,15 +41,7 @@ struct slu_webhook {
 
 static void find_hooks(void *arg);
 
-static int64_t now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
-static void destroy(struct slu_webhook *w)
+static void free_webhook(struct slu_webhook *w)
 {
 	slu_budget_free(w->budget);
 	slu_buf_done(&w->client_ca);
@@ -70,12 +62,12 @@ static bool webhook_is_alive(struct slu_webhook *w)
 
 	w->busy = false;
 	if (dead)
-		destroy(w);
+		free_webhook(w);
 	return !dead;
 }
 
 /* Called after every request was sent, with the result of sending. */
-static void sent(struct slu_webhook *w, int rc, const char *doing)
+static void request_sent(struct slu_webhook *w, int rc, const char *doing)
 {
 	if (!rc)
 		w->busy = true;
@@ -139,7 +131,7 @@ static void review(struct slu_webhook *w, struct slu_exchange *x)
 	mode = mode_of(w, space, strcmp(q->path, HOLD_PATH) == 0);
 	rules.hold = mode != SLU_HELD_OFF;
 	rules.held_scheduler = mode == SLU_HELD_COMPATIBLE ? SLU_HELD_SCHEDULER : NULL;
-	rc = slu_admit(q->body, q->body_len, &rules, now_us(), &b, &err);
+	rc = slu_admit(q->body, q->body_len, &rules, slu_clock_wall_us(), &b, &err);
 	if (!rc)
 		slu_http_reply(x, 200, "application/json", b.p, b.n);
 	else
@@ -221,12 +213,12 @@ static void write_authority(struct slu_webhook *w, const struct slu_json *hooks)
 		rc = slu_kube_patch(w->client, &t, SLU_KPATCH_STRATEGIC, b.p, b.n,
 				    &(struct slu_kpatch_options){ 0 },
 				    (struct slu_kdone){ authority_written, w });
-	sent(w, rc, "writing the authority");
+	request_sent(w, rc, "writing the authority");
 	slu_buf_done(&b);
 	slu_buf_done(&ca);
 }
 
-static void found(void *arg, const struct slu_kube_reply *r)
+static void on_hooks_found(void *arg, const struct slu_kube_reply *r)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 	struct slu_webhook *w = arg;
@@ -251,8 +243,10 @@ static void find_hooks(void *arg)
 				       .name = w->config->webhook.configuration };
 
 	if (!w->busy)
-		sent(w, slu_kube_get(w->client, &t, NULL, (struct slu_kdone){ found, w }),
-		     "reading the configuration");
+		request_sent(
+			w,
+			slu_kube_get(w->client, &t, NULL, (struct slu_kdone){ on_hooks_found, w }),
+			"reading the configuration");
 }
 
 /* ---- the port ---- */
@@ -352,7 +346,7 @@ int slu_webhook_new(struct slu_loop *loop, struct slu_kube_client *client,
 			&w->cert, err);
 	if (rc < 0) {
 		slu_server_free(w->server);
-		destroy(w);
+		free_webhook(w);
 		return rc;
 	}
 	*out = w;
@@ -369,7 +363,7 @@ void slu_webhook_free(struct slu_webhook *w)
 	w->server = NULL;
 	w->dead = true;
 	if (!w->busy)
-		destroy(w);
+		free_webhook(w);
 }
 
 uint16_t slu_webhook_port(const struct slu_webhook *w)

@@ -86,7 +86,7 @@ static void time_axis(struct slu_buf *b, int64_t from, int64_t to, int64_t zero,
 }
 
 /* Add v over [a, b) to the bins that cover [from, to). */
-static void spread(double *bin, int64_t from, int64_t to, int64_t a, int64_t b, double v)
+static void spread_over_bins(double *bin, int64_t from, int64_t to, int64_t a, int64_t b, double v)
 {
 	double width = (double)(to - from) / BINS;
 	double x = SLU_MAX((double)(a - from) / width, 0.0);
@@ -117,9 +117,9 @@ static void fill_bins(const struct slu_trace *t, const struct slu_sim *s, int64_
 		double cores = (double)slu_trace_millicores(t, t->job.p[j].req) / 1000 *
 			       (double)(r->slots ? r->slots : slots) / (double)slots;
 
-		spread(waiting, from, to, r->submit_s, started, 1);
+		spread_over_bins(waiting, from, to, r->submit_s, started, 1);
 		if (r->start_s != SLU_TIME_NONE)
-			spread(busy, from, to, started, ended, cores);
+			spread_over_bins(busy, from, to, started, ended, cores);
 	}
 }
 

@@ -24,7 +24,7 @@ static int by_start(const void *x, const void *y, void *arg)
 }
 
 /* All of the run if that is few boxes; else the stretch of starts around the longest wait. */
-static int choose(const struct slu_sim *s, struct window *w)
+static int choose_window(const struct slu_sim *s, struct window *w)
 {
 	slu_cleanup(slu_freep)
 		uint32_t *job = slu_reallocarray(NULL, SLU_MAX(s->job.n, 1u), sizeof *job);
@@ -126,7 +126,7 @@ int slu_chart_gantt(const struct slu_trace *t, const struct slu_run *run, struct
 {
 	const struct slu_sim *s = &run->sim;
 	struct window w;
-	int rc = choose(s, &w);
+	int rc = choose_window(s, &w);
 
 	if (rc < 0)
 		return rc;

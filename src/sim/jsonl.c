@@ -23,8 +23,8 @@ static int bad_line(struct rd *d, int rc, const char *key, const char *what)
 }
 
 /* Whole number in [lo, hi], or `otherwise` when the key is absent. */
-static int64_t num(struct rd *d, const struct slu_json *o, const char *key, int64_t lo, int64_t hi,
-		   int64_t otherwise)
+static int64_t read_number(struct rd *d, const struct slu_json *o, const char *key, int64_t lo,
+			   int64_t hi, int64_t otherwise)
 {
 	const struct slu_json *v = slu_json_get(o, key);
 	int64_t x;
@@ -90,7 +90,7 @@ static int64_t amount(struct rd *d, const struct slu_json *o, const char *key,
 }
 
 /* Only these keys; the list is one string, each key between blanks. */
-static void only(struct rd *d, const struct slu_json *o, const char *keys)
+static void only_keys(struct rd *d, const struct slu_json *o, const char *keys)
 {
 	slu_json_each (o, it) {
 		const char *p = keys + 1; /* a blank before and after each key */
@@ -131,17 +131,18 @@ static void read_node(struct rd *d)
 {
 	struct slu_trace *t = d->r->trace;
 
-	only(d, d->o, " kind name count cores memory gpus rack block zone per_rack properties ");
+	only_keys(d, d->o,
+		  " kind name count cores memory gpus rack block zone per_rack properties ");
 	uint32_t base = text(d, d->o, "name");
-	int64_t count = num(d, d->o, "count", 1, SLU_TRACE_MAX_NODES, 1);
-	int64_t per_rack = num(d, d->o, "per_rack", 1, SLU_TRACE_MAX_NODES, 0);
+	int64_t count = read_number(d, d->o, "count", 1, SLU_TRACE_MAX_NODES, 1);
+	int64_t per_rack = read_number(d, d->o, "per_rack", 1, SLU_TRACE_MAX_NODES, 0);
 	struct slu_trace_node n = {
 		.zone = text(d, d->o, "zone"),
 		.block = text(d, d->o, "block"),
 		.rack = text(d, d->o, "rack"),
 		.millicores = amount(d, d->o, "cores", SLU_QTY_MILLI, 1000),
 		.memory = amount(d, d->o, "memory", SLU_QTY_UNIT, 0),
-		.gpus = (uint32_t)num(d, d->o, "gpus", 0, 1000000, 0),
+		.gpus = (uint32_t)read_number(d, d->o, "gpus", 0, 1000000, 0),
 		.prop = t->prop.n,
 	};
 
@@ -173,25 +174,28 @@ static void read_node(struct rd *d)
 
 static void read_queue(struct rd *d)
 {
-	only(d, d->o,
-	     " kind name policy backfill property queue_depth reservation_depth priority "
-	     "default_duration max_duration max_slots max_running max_waiting "
-	     "max_running_user max_waiting_user ");
+	only_keys(d, d->o,
+		  " kind name policy backfill property queue_depth reservation_depth priority "
+		  "default_duration max_duration max_slots max_running max_waiting "
+		  "max_running_user max_waiting_user ");
 	struct slu_trace_queue q = {
 		.name = text(d, d->o, "name"),
 		.policy = text(d, d->o, "policy"),
 		.backfill = text(d, d->o, "backfill"),
 		.property = text(d, d->o, "property"),
-		.queue_depth = (uint32_t)num(d, d->o, "queue_depth", 1, 100000000, 0),
-		.reservation_depth = (uint32_t)num(d, d->o, "reservation_depth", 1, 100000000, 0),
-		.priority = (int32_t)num(d, d->o, "priority", -1000000000, 1000000000, 0),
-		.default_s = num(d, d->o, "default_duration", 0, 100000000, 0),
-		.max_s = num(d, d->o, "max_duration", 0, SLU_TRACE_MAX_TIME, 0),
-		.max_slots = num(d, d->o, "max_slots", 0, SLU_TRACE_MAX_SLOTS, 0),
-		.max_running = (uint32_t)num(d, d->o, "max_running", 0, UINT32_MAX, 0),
-		.max_waiting = (uint32_t)num(d, d->o, "max_waiting", 0, UINT32_MAX, 0),
-		.max_running_user = (uint32_t)num(d, d->o, "max_running_user", 0, UINT32_MAX, 0),
-		.max_waiting_user = (uint32_t)num(d, d->o, "max_waiting_user", 0, UINT32_MAX, 0),
+		.queue_depth = (uint32_t)read_number(d, d->o, "queue_depth", 1, 100000000, 0),
+		.reservation_depth = (uint32_t)read_number(d, d->o, "reservation_depth", 1,
+							   100000000, 0),
+		.priority = (int32_t)read_number(d, d->o, "priority", -1000000000, 1000000000, 0),
+		.default_s = read_number(d, d->o, "default_duration", 0, 100000000, 0),
+		.max_s = read_number(d, d->o, "max_duration", 0, SLU_TRACE_MAX_TIME, 0),
+		.max_slots = read_number(d, d->o, "max_slots", 0, SLU_TRACE_MAX_SLOTS, 0),
+		.max_running = (uint32_t)read_number(d, d->o, "max_running", 0, UINT32_MAX, 0),
+		.max_waiting = (uint32_t)read_number(d, d->o, "max_waiting", 0, UINT32_MAX, 0),
+		.max_running_user = (uint32_t)read_number(d, d->o, "max_running_user", 0,
+							  UINT32_MAX, 0),
+		.max_waiting_user = (uint32_t)read_number(d, d->o, "max_waiting_user", 0,
+							  UINT32_MAX, 0),
 	};
 
 	if (q.name == SLU_INTERN_NONE)
@@ -205,16 +209,16 @@ static void read_queue(struct rd *d)
 static struct slu_trace_role read_role(struct rd *d, const struct slu_json *o)
 {
 	struct slu_trace_role role = {
-		.slots = (uint32_t)num(d, o, "slots", 1, SLU_TRACE_MAX_SLOTS, 1),
+		.slots = (uint32_t)read_number(d, o, "slots", 1, SLU_TRACE_MAX_SLOTS, 1),
 		.millicores = amount(d, o, "cores", SLU_QTY_MILLI, 1000),
 		.memory = amount(d, o, "memory", SLU_QTY_UNIT, 0),
-		.gpus = (uint32_t)num(d, o, "gpus", 0, 1000000, 0),
+		.gpus = (uint32_t)read_number(d, o, "gpus", 0, 1000000, 0),
 		.property = text(d, o, "property"),
 		.spread = flag(d, o, "spread"),
 	};
 
-	role.max_slots = (uint32_t)num(d, o, "max_slots", role.slots, SLU_TRACE_MAX_SLOTS,
-				       role.slots);
+	role.max_slots = (uint32_t)read_number(d, o, "max_slots", role.slots, SLU_TRACE_MAX_SLOTS,
+					       role.slots);
 	return role;
 }
 
@@ -244,8 +248,8 @@ static void read_extra(struct rd *d, struct slu_trace_job *j)
 {
 	struct slu_trace *t = d->r->trace;
 	struct slu_trace_extra x = {
-		.begin_s = num(d, d->o, "begin", 0, SLU_TRACE_MAX_TIME, NO_TIME),
-		.deadline_s = num(d, d->o, "deadline", 0, SLU_TRACE_MAX_TIME, NO_TIME),
+		.begin_s = read_number(d, d->o, "begin", 0, SLU_TRACE_MAX_TIME, NO_TIME),
+		.deadline_s = read_number(d, d->o, "deadline", 0, SLU_TRACE_MAX_TIME, NO_TIME),
 		.reservation = text(d, d->o, "reservation"),
 		.held = flag(d, d->o, "held"),
 		.grow = flag(d, d->o, "grow"),
@@ -270,20 +274,20 @@ static void read_job(struct rd *d)
 	struct slu_trace_role role[SLU_TRACE_MAX_ROLES];
 	const struct slu_json *roles = slu_json_get(d->o, "roles");
 
-	only(d, d->o,
-	     " kind id name user queue submit run limit priority slots max_slots cores memory "
-	     "gpus property spread exclusive within prefer begin deadline after after_ok "
-	     "after_notok after_start reservation held grow fails roles ");
+	only_keys(d, d->o,
+		  " kind id name user queue submit run limit priority slots max_slots cores memory "
+		  "gpus property spread exclusive within prefer begin deadline after after_ok "
+		  "after_notok after_start reservation held grow fails roles ");
 	struct slu_trace_req req = { .nrole = 1,
 				     .within = text(d, d->o, "within"),
 				     .prefer = flag(d, d->o, "prefer"),
 				     .exclusive = flag(d, d->o, "exclusive") };
 	struct slu_trace_job j = {
-		.id = (uint64_t)num(d, d->o, "id", 1, SLU_TRACE_MAX_JOBS, t->job.n + 1),
-		.submit_s = num(d, d->o, "submit", 0, SLU_TRACE_MAX_TIME, 0),
-		.run_s = num(d, d->o, "run", 1, 300000000, 0),
-		.limit_s = num(d, d->o, "limit", 1, 300000000, 0),
-		.priority = (int32_t)num(d, d->o, "priority", -1000000000, 1000000000, 0),
+		.id = (uint64_t)read_number(d, d->o, "id", 1, SLU_TRACE_MAX_JOBS, t->job.n + 1),
+		.submit_s = read_number(d, d->o, "submit", 0, SLU_TRACE_MAX_TIME, 0),
+		.run_s = read_number(d, d->o, "run", 1, 300000000, 0),
+		.limit_s = read_number(d, d->o, "limit", 1, 300000000, 0),
+		.priority = (int32_t)read_number(d, d->o, "priority", -1000000000, 1000000000, 0),
 		.name = text(d, d->o, "name"),
 		.user = text(d, d->o, "user"),
 		.queue = text(d, d->o, "queue"),
@@ -303,7 +307,7 @@ static void read_job(struct rd *d)
 	} else if (!d->rc) {
 		req.nrole = 0;
 		slu_json_each (roles, it) {
-			only(d, it.val, " slots max_slots cores memory gpus property spread ");
+			only_keys(d, it.val, " slots max_slots cores memory gpus property spread ");
 			role[req.nrole++] = read_role(d, it.val);
 		}
 	}
@@ -330,20 +334,20 @@ static void read_event(struct rd *d, enum slu_trace_event_kind kind)
 	struct slu_trace_event e = { .kind = kind, .seq = t->event.n };
 
 	if (kind == SLU_TRACE_DOWN || kind == SLU_TRACE_UP) {
-		only(d, d->o, " kind at node ");
+		only_keys(d, d->o, " kind at node ");
 		e.job = text(d, d->o, "node"); /* by name until all nodes are known */
 		if (e.job == SLU_INTERN_NONE)
 			bad_line(d, -EINVAL, "node", "is missing");
 	} else {
-		only(d, d->o, value ? " kind at job value " : " kind at job ");
-		e.job = (uint64_t)num(d, d->o, "job", 1, SLU_TRACE_MAX_JOBS, 0);
-		e.value = num(d, d->o, "value", -1000000000, 1000000000, 0);
+		only_keys(d, d->o, value ? " kind at job value " : " kind at job ");
+		e.job = (uint64_t)read_number(d, d->o, "job", 1, SLU_TRACE_MAX_JOBS, 0);
+		e.value = read_number(d, d->o, "value", -1000000000, 1000000000, 0);
 		if (!e.job)
 			bad_line(d, -EINVAL, "job", "is missing");
 		if (kind == SLU_TRACE_RESIZE && e.value < 0)
 			bad_line(d, -EINVAL, "value", "a job cannot have fewer than 0 slots");
 	}
-	e.at_s = num(d, d->o, "at", 0, SLU_TRACE_MAX_TIME, 0);
+	e.at_s = read_number(d, d->o, "at", 0, SLU_TRACE_MAX_TIME, 0);
 	e.span = (uint32_t)SLU_MIN(d->r->line, (uint64_t)UINT32_MAX); /* for messages */
 	if (!d->rc && slu_vec_push(&t->event, e) < 0)
 		bad_line(d, -ENOMEM, "at", "out of memory");
@@ -353,23 +357,23 @@ static void read_span(struct rd *d, bool drain)
 {
 	struct slu_trace *t = d->r->trace;
 
-	only(d, d->o,
-	     drain ? " kind at name from to nodes count cores memory gpus "
-		   : " kind at name from to nodes count users cores memory gpus ");
+	only_keys(d, d->o,
+		  drain ? " kind at name from to nodes count cores memory gpus "
+			: " kind at name from to nodes count users cores memory gpus ");
 	struct slu_trace_span s = {
 		.drain = drain,
 		.name = text(d, d->o, "name"),
-		.from_s = num(d, d->o, "from", 0, SLU_TRACE_MAX_TIME, 0),
-		.to_s = num(d, d->o, "to", 1, SLU_TRACE_MAX_TIME, INT64_MAX),
-		.count = (uint32_t)num(d, d->o, "count", 1, SLU_TRACE_MAX_NODES, 0),
+		.from_s = read_number(d, d->o, "from", 0, SLU_TRACE_MAX_TIME, 0),
+		.to_s = read_number(d, d->o, "to", 1, SLU_TRACE_MAX_TIME, INT64_MAX),
+		.count = (uint32_t)read_number(d, d->o, "count", 1, SLU_TRACE_MAX_NODES, 0),
 		.node = t->span_node.n,
 		.user = t->span_user.n,
 		.millicores = amount(d, d->o, "cores", SLU_QTY_MILLI, 0),
 		.memory = amount(d, d->o, "memory", SLU_QTY_UNIT, 0),
-		.gpus = (uint32_t)num(d, d->o, "gpus", 0, 1000000, 0),
+		.gpus = (uint32_t)read_number(d, d->o, "gpus", 0, 1000000, 0),
 	};
 	struct slu_trace_event e = { .kind = SLU_TRACE_SPAN,
-				     .at_s = num(d, d->o, "at", 0, SLU_TRACE_MAX_TIME, 0),
+				     .at_s = read_number(d, d->o, "at", 0, SLU_TRACE_MAX_TIME, 0),
 				     .span = t->span.n,
 				     .seq = t->event.n };
 
@@ -393,11 +397,11 @@ static void read_span(struct rd *d, bool drain)
 
 static void read_lift(struct rd *d)
 {
-	only(d, d->o, " kind at name ");
+	only_keys(d, d->o, " kind at name ");
 	uint32_t name = text(d, d->o, "name");
 	uint64_t *at = name == SLU_INTERN_NONE ? NULL : slu_map_get(&d->r->span, name);
 	struct slu_trace_event e = { .kind = SLU_TRACE_UNSPAN,
-				     .at_s = num(d, d->o, "at", 0, SLU_TRACE_MAX_TIME, 0),
+				     .at_s = read_number(d, d->o, "at", 0, SLU_TRACE_MAX_TIME, 0),
 				     .seq = d->r->trace->event.n };
 
 	if (!at) {

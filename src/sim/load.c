@@ -90,8 +90,8 @@ static void sum_below(const struct slu_graph *g, uint32_t v, int depth, struct b
 }
 
 /* Path of the nearest vertex of a type above, interned. */
-static uint32_t above(const struct slu_graph *g, uint32_t v, const char *type, struct slu_trace *t,
-		      struct slu_buf *b)
+static uint32_t path_above(const struct slu_graph *g, uint32_t v, const char *type,
+			   struct slu_trace *t, struct slu_buf *b)
 {
 	for (int depth = 0; depth < 64 && v != SLU_NONE; depth++) {
 		uint32_t up = SLU_NONE;
@@ -114,9 +114,9 @@ static uint32_t above(const struct slu_graph *g, uint32_t v, const char *type, s
 
 static int node_of(const struct slu_graph *g, uint32_t v, struct slu_trace *t, struct slu_buf *b)
 {
-	struct slu_trace_node n = { .zone = above(g, v, "zone", t, b),
-				    .block = above(g, v, "block", t, b),
-				    .rack = above(g, v, "rack", t, b),
+	struct slu_trace_node n = { .zone = path_above(g, v, "zone", t, b),
+				    .block = path_above(g, v, "block", t, b),
+				    .rack = path_above(g, v, "rack", t, b),
 				    .prop = t->prop.n };
 	struct below sum = { 0 };
 

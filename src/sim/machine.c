@@ -1,7 +1,7 @@
 /* From the records of a trace to what the queue understands. */
 #include "sim/world_internal.h"
 
-static const char *str(const struct slu_trace *t, uint32_t id)
+static const char *text_of(const struct slu_trace *t, uint32_t id)
 {
 	return id == SLU_INTERN_NONE ? NULL : slu_intern_str(&t->str, id);
 }
@@ -12,7 +12,8 @@ static int add_node(struct world *w, uint32_t i, struct slu_error *err)
 	struct slu_amount total[3] = { { (uint32_t)w->resource_cpu, n->millicores },
 				       { (uint32_t)w->resource_mem, n->memory },
 				       { (uint32_t)w->resource_gpu, n->gpus } };
-	const char *domain[3] = { str(w->t, n->zone), str(w->t, n->block), str(w->t, n->rack) };
+	const char *domain[3] = { text_of(w->t, n->zone), text_of(w->t, n->block),
+				  text_of(w->t, n->rack) };
 	const char *by_level[3];
 	const char *prop[64];
 	uint32_t nprop = SLU_MIN(n->nprop, (uint32_t)SLU_LEN(prop));
@@ -20,8 +21,8 @@ static int add_node(struct world *w, uint32_t i, struct slu_error *err)
 	for (int l = 0; l < 3; l++)
 		by_level[w->level[l]] = domain[l];
 	for (uint32_t p = 0; p < nprop; p++)
-		prop[p] = str(w->t, w->t->prop.p[n->prop + p]);
-	struct slu_node_spec spec = { .name = str(w->t, n->name),
+		prop[p] = text_of(w->t, w->t->prop.p[n->prop + p]);
+	struct slu_node_spec spec = { .name = text_of(w->t, n->name),
 				      .rank = i,
 				      .total = total,
 				      .n_total = 3,
@@ -38,7 +39,7 @@ static int add_node(struct world *w, uint32_t i, struct slu_error *err)
 
 static int add_queue(struct world *w, const struct slu_trace_queue *tq, struct slu_error *err)
 {
-	struct slu_queue_conf c = { .name = tq ? str(w->t, tq->name) : "default",
+	struct slu_queue_conf c = { .name = tq ? text_of(w->t, tq->name) : "default",
 				    .policy = w->o->policy,
 				    .backfill = w->o->backfill,
 				    .queue_depth = w->o->queue_depth,
@@ -50,16 +51,16 @@ static int add_queue(struct world *w, const struct slu_trace_queue *tq, struct s
 
 	if (tq) {
 		if (tq->policy != SLU_INTERN_NONE)
-			rc = slu_policy_parse(str(w->t, tq->policy), &c.policy, err);
+			rc = slu_policy_parse(text_of(w->t, tq->policy), &c.policy, err);
 		if (!rc && tq->backfill != SLU_INTERN_NONE)
-			rc = slu_backfill_parse(str(w->t, tq->backfill), &c.backfill, err);
+			rc = slu_backfill_parse(text_of(w->t, tq->backfill), &c.backfill, err);
 		if (tq->queue_depth)
 			c.queue_depth = tq->queue_depth;
 		if (tq->reservation_depth)
 			c.reservation_depth = tq->reservation_depth;
 		c.priority = tq->priority;
 		c.default_duration = tq->default_s;
-		c.property = str(w->t, tq->property);
+		c.property = text_of(w->t, tq->property);
 		c.limit = (struct slu_queue_limits){ .max_slots = tq->max_slots,
 						     .max_duration = tq->max_s,
 						     .max_running = tq->max_running,
@@ -93,7 +94,7 @@ static int property_set(struct world *w, uint32_t prop, const struct slu_nodeset
 			for (uint32_t p = 0; p < n->nprop; p++)
 				if (w->t->prop.p[n->prop + p] == prop &&
 				    slu_nodeset_add(set, slu_node_index(slu_machine_node_find(
-								 m, str(w->t, n->name)))) < 0)
+								 m, text_of(w->t, n->name)))) < 0)
 					return -ENOMEM;
 		}
 	}
@@ -136,7 +137,7 @@ static int build_requests(struct world *w)
 					    .level = -1 };
 
 		if (r->within != SLU_INTERN_NONE) {
-			req.level = slu_queue_level(w->q, str(t, r->within));
+			req.level = slu_queue_level(w->q, text_of(t, r->within));
 			if (req.level < 0)
 				return req.level;
 			req.flags |= r->prefer ? 0 : SLU_GANG_CLOSE_REQUIRED;

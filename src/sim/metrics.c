@@ -20,7 +20,7 @@ static struct slu_sim_user *user_of(struct slu_sim *s, struct slu_map *at, uint3
 	return &s->user.p[s->user.n - 1];
 }
 
-static void promise(struct slu_sim_metrics *m, const struct slu_sim_job *r, double *sum)
+static void measure_promise(struct slu_sim_metrics *m, const struct slu_sim_job *r, double *sum)
 {
 	if (r->promised_s == SLU_TIME_NONE)
 		return;
@@ -119,7 +119,7 @@ int slu_sim_measure(const struct slu_trace *t, struct slu_sim *s)
 		m->max_flow = SLU_MAX(m->max_flow, w + run);
 		m->max_wait = SLU_MAX(m->max_wait, w);
 		last = SLU_MAX(last, r->end_s);
-		promise(m, r, &error);
+		measure_promise(m, r, &error);
 		u->jobs++;
 		u->wait += (double)w;
 		u->bsld += b;

@@ -1,10 +1,10 @@
 /* The virtual clock. */
 #include "sim/world_internal.h"
 
+#include "base/clock.h"
 #include "base/rng.h"
 
 #include <math.h>
-#include <time.h>
 
 void slu_sim_done(struct slu_sim *s)
 {
@@ -72,7 +72,7 @@ static const struct end *end_next(struct world *w)
 	return w->end.n ? &w->end.p[0] : NULL;
 }
 
-/* ---- what was decided, played ---- */
+/* ---- carrying out decisions ---- */
 
 static int64_t work_end(const struct world *w, uint32_t j)
 {
@@ -361,7 +361,7 @@ static int trace_event(struct world *w, const struct slu_trace_event *e, struct 
 
 /* ---- the run ---- */
 
-static int prepare(struct world *w)
+static int prepare_world(struct world *w)
 {
 	uint32_t n = w->t->job.n;
 	double scale = w->o->scale > 0 ? w->o->scale : 1;
@@ -427,10 +427,7 @@ static int clock_run(struct world *w, struct slu_error *err)
 /* The CPU time of this thread: other work on the machine does not count. */
 static double seconds_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+	return (double)slu_clock_cpu_ns() * 1e-9;
 }
 
 int slu_sim_run(const struct slu_trace *t, const struct slu_sim_opts *o, struct slu_sim *out,
@@ -446,7 +443,7 @@ int slu_sim_run(const struct slu_trace *t, const struct slu_sim_opts *o, struct 
 	int rc = sim_world_build(&w, err);
 
 	if (!rc)
-		rc = prepare(&w);
+		rc = prepare_world(&w);
 	if (!rc && o->verify)
 		rc = sim_verify_new(&w, &w.verify);
 	if (!rc)

@@ -22,22 +22,22 @@ void slu_trace_done(struct slu_trace *t)
 	memset(t, 0, sizeof *t);
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
+static uint64_t mix_number(uint64_t h, uint64_t v)
 {
 	return slu_hash_u64(h ^ (v + 0x9e3779b97f4a7c15ull));
 }
 
 static uint64_t req_hash(const struct slu_trace_req *q, const struct slu_trace_role *r)
 {
-	uint64_t h = mix(q->nrole, q->within);
+	uint64_t h = mix_number(q->nrole, q->within);
 
-	h = mix(h, (uint64_t)q->prefer * 2 + q->exclusive);
+	h = mix_number(h, (uint64_t)q->prefer * 2 + q->exclusive);
 	for (uint32_t i = 0; i < q->nrole; i++) {
-		h = mix(h, ((uint64_t)r[i].slots << 32) | r[i].max_slots);
-		h = mix(h, (uint64_t)r[i].millicores);
-		h = mix(h, (uint64_t)r[i].memory);
-		h = mix(h, ((uint64_t)r[i].gpus << 32) | r[i].property);
-		h = mix(h, r[i].spread);
+		h = mix_number(h, ((uint64_t)r[i].slots << 32) | r[i].max_slots);
+		h = mix_number(h, (uint64_t)r[i].millicores);
+		h = mix_number(h, (uint64_t)r[i].memory);
+		h = mix_number(h, ((uint64_t)r[i].gpus << 32) | r[i].property);
+		h = mix_number(h, r[i].spread);
 	}
 	return h;
 }

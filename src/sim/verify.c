@@ -81,8 +81,8 @@ static void book_part(struct verify *v, const struct world *w, uint32_t j,
 	u[2] += sign * (int64_t)r->gpus * p->slots;
 }
 
-static int over(const struct verify *v, const struct world *w, const struct slu_gang_part *p,
-		slu_job_id job, struct slu_error *err)
+static int check_capacity(const struct verify *v, const struct world *w,
+			  const struct slu_gang_part *p, slu_job_id job, struct slu_error *err)
 {
 	uint32_t i = slu_node_index(p->node);
 	const struct slu_trace_node *n = &w->t->node.p[i];
@@ -120,7 +120,7 @@ static int take_decision(struct verify *v, const struct world *w, const struct s
 		if (slu_vec_push(&v->held[j].part, *p) < 0)
 			return -ENOMEM;
 		book_part(v, w, j, p, 1);
-		int rc = over(v, w, p, d->job, err);
+		int rc = check_capacity(v, w, p, d->job, err);
 
 		if (rc < 0)
 			return rc;
@@ -130,7 +130,7 @@ static int take_decision(struct verify *v, const struct world *w, const struct s
 
 /* ---- the line of FCFS: a heap in queue order ---- */
 
-static bool before(const struct world *w, uint32_t a, uint32_t b)
+static bool submitted_before(const struct world *w, uint32_t a, uint32_t b)
 {
 	const struct slu_trace_job *x = &w->t->job.p[a], *y = &w->t->job.p[b];
 
@@ -149,9 +149,9 @@ static void line_down(struct verify *v, const struct world *w, uint32_t i)
 	uint32_t *h = v->line.p, n = v->line.n;
 
 	for (uint32_t c = 2 * i + 1; c < n; i = c, c = 2 * i + 1) {
-		if (c + 1 < n && before(w, h[c + 1], h[c]))
+		if (c + 1 < n && submitted_before(w, h[c + 1], h[c]))
 			c++;
-		if (!before(w, h[c], h[i]))
+		if (!submitted_before(w, h[c], h[i]))
 			return;
 		uint32_t tmp = h[i];
 
@@ -180,7 +180,7 @@ int sim_verify_submit(struct verify *v, const struct world *w, uint32_t j)
 	for (uint32_t i = v->line.n - 1; i > 0;) {
 		uint32_t up = (i - 1) / 2;
 
-		if (!before(w, v->line.p[i], v->line.p[up]))
+		if (!submitted_before(w, v->line.p[i], v->line.p[up]))
 			break;
 		uint32_t tmp = v->line.p[i];
 
@@ -200,13 +200,13 @@ static int check_fcfs(struct verify *v, const struct world *w, uint32_t j, struc
 		if (v->in_line[top]) {
 			/* Held, blocked or impossible jobs are not in line. */
 			if (slu_queue_job(w->q, top + 1, &view) == 0 &&
-			    view.state == SLU_JOB_WAITING && before(w, top, j) &&
+			    view.state == SLU_JOB_WAITING && submitted_before(w, top, j) &&
 			    v->promised[j] >= v->entered[top])
 				return slu_fail(err, -EUCLEAN,
 						"verify: at %" PRId64
 						" job %u overtakes job %u under fcfs",
 						w->now_s, j + 1, top + 1);
-			if (!before(w, top, j))
+			if (!submitted_before(w, top, j))
 				return 0;
 			/* A held job is compared again once it is released. */
 		}
@@ -280,7 +280,7 @@ static int on_plan(struct verify *v, const struct world *w, const struct slu_dec
 }
 
 /* A job shrinks: the ledger gives back what the decision names. */
-static void give(struct verify *v, const struct world *w, const struct slu_decision *d)
+static void give_back(struct verify *v, const struct world *w, const struct slu_decision *d)
 {
 	uint32_t j = (uint32_t)d->job - 1;
 
@@ -313,7 +313,7 @@ int sim_verify_step(struct verify *v, const struct world *w, struct slu_error *e
 		else if (d->kind == SLU_DEC_RESIZED && d->size > 0)
 			rc = take_decision(v, w, d, err);
 		else if (d->kind == SLU_DEC_RESIZED)
-			give(v, w, d);
+			give_back(v, w, d);
 	}
 	if (!rc)
 		rc = sim_bound_step(v->bound, w, err);

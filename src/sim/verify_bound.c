@@ -83,7 +83,7 @@ void sim_bound_free(struct bound *b)
 	slu_free(b);
 }
 
-static bool sooner(const struct due *a, const struct due *b)
+static bool due_sooner(const struct due *a, const struct due *b)
 {
 	return a->at_s != b->at_s ? a->at_s < b->at_s : a->job < b->job;
 }
@@ -114,7 +114,7 @@ int sim_bound_submit(struct bound *b, const struct world *w, uint32_t j)
 	if (slu_vec_push(&b->later, d) < 0)
 		return -ENOMEM;
 	b->waits[j] = true;
-	for (uint32_t i = b->later.n - 1; i && sooner(&b->later.p[i], &b->later.p[(i - 1) / 2]);
+	for (uint32_t i = b->later.n - 1; i && due_sooner(&b->later.p[i], &b->later.p[(i - 1) / 2]);
 	     i = (i - 1) / 2)
 		swap(&b->later.p[i], &b->later.p[(i - 1) / 2]);
 	return 0;
@@ -127,9 +127,9 @@ static struct due pop(struct bound *b)
 
 	h[0] = h[n];
 	for (uint32_t i = 0, c; (c = 2 * i + 1) < n; i = c) {
-		if (c + 1 < n && sooner(&h[c + 1], &h[c]))
+		if (c + 1 < n && due_sooner(&h[c + 1], &h[c]))
 			c++;
-		if (!sooner(&h[c], &h[i]))
+		if (!due_sooner(&h[c], &h[i]))
 			break;
 		swap(&h[c], &h[i]);
 	}

@@ -20,7 +20,7 @@ uint32_t slu_batch_size(const struct slu_batch *b)
 	return b->ops.n;
 }
 
-/* Copy the values (and their check sum behind them) and queue the statement. */
+/* Copy the values (and their checksum behind them) and queue the statement. */
 static int queue_statement(struct slu_batch *b, enum slu_store_stmt stmt,
 			   const struct slu_sql_val *v, uint32_t n, bool sum)
 {

@@ -45,7 +45,7 @@ static int export_row(void *arg, const struct slu_sql_val *v, uint32_t n, struct
 	uint32_t columns = (uint32_t)strlen(t->types);
 
 	if (t->sum && slu_store_sum(v, columns) != v[columns].i)
-		return slu_fail(err, -EBADMSG, "table %s: row %" PRId64 " is damaged (check sum)",
+		return slu_fail(err, -EBADMSG, "table %s: row %" PRId64 " is damaged (checksum)",
 				t->name, v[0].i);
 	slu_buf_reset(&x->line);
 	slu_jsonw_obj(&w);

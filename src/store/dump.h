@@ -11,7 +11,7 @@
 /* One line with its newline; a negative return stops the export and is handed back. */
 typedef int slu_dump_line_fn(void *arg, const char *line, size_t n);
 
-/* All rows of one moment, check sums verified; *rows counts them. */
+/* All rows of one moment, checksums verified; *rows counts them. */
 int slu_dump_export(struct slu_store *s, slu_dump_line_fn *fn, void *arg, uint64_t *rows,
 		    struct slu_error *err);
 

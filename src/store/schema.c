@@ -5,7 +5,7 @@ struct step {
 	const char *sqlite, *pg;
 };
 
-/* Rows carry a check sum over their columns (store.c computes and verifies it): SQLite has none of
+/* Rows carry a checksum over their columns (store.c computes and verifies it): SQLite has none of
  * its own, and a flipped bit must never become a wrong plan.
  *
  * The four views at the end have the names and columns that users of Fluxnetes and Fluxqueue query.

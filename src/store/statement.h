@@ -70,8 +70,8 @@ extern const struct slu_sql_stmt slu_store_stmts[ST_COUNT];
 struct slu_store_table {
 	const char *name;
 	enum slu_store_stmt put, all;
-	const char *types; /* a letter a column, without the check sum: integer, text, bytes */
-	bool sum;          /* has a check sum as its last column */
+	const char *types; /* a letter a column, without the checksum: integer, text, bytes */
+	bool sum;          /* has a checksum as its last column */
 	const char *column[SLU_SQL_MAX_COLUMNS];
 };
 

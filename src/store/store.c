@@ -297,7 +297,7 @@ int slu_store_commit(struct slu_store *s, int64_t term, struct slu_batch *const 
 
 /* ---- reading ---- */
 
-/* The check sum of a row, its columns and then the sum itself. */
+/* The checksum of a row, its columns and then the sum itself. */
 static int proven(const char *table, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -308,7 +308,7 @@ static int proven(const char *table, const struct slu_sql_val *v, uint32_t n, st
 		return slu_fail(
 			err, -EBADMSG,
 			"table %s: row %" PRId64
-			" is damaged (check sum); move the store away, and sluiced rebuilds its state from the cluster",
+			" is damaged (checksum); move the store away, and sluiced rebuilds its state from the cluster",
 			table, v[0].i);
 	return 0;
 }

@@ -11,7 +11,7 @@
  * Failures keep their kind:
  *	-EAGAIN   the database cannot be reached or is busy: try again later
  *	-ENOSPC   no room left        -EROFS   read-only
- *	-EBADMSG  damaged: a file that is no database, a row whose check sum is wrong
+ *	-EBADMSG  damaged: a file that is no database, a row whose checksum is wrong
  *	-EPROTO   the schema is newer than this program
  *	-EXDEV    the store belongs to another cluster
  *	-ESTALE   fenced: a newer leader has taken the store
@@ -193,7 +193,7 @@ struct slu_store_reader {
 };
 
 /* Everything needed to go on: jobs in order (priority, first seen, name), then pods, spans, open
- * intents with their pods, the end of the event log, recent results.  Every row's check sum is
+ * intents with their pods, the end of the event log, recent results.  Every row's checksum is
  * verified; -EBADMSG names the first bad row. */
 int slu_store_load(struct slu_store *s, const struct slu_store_reader *r, struct slu_error *err);
 
@@ -221,7 +221,7 @@ int slu_store_last_event(struct slu_store *s, uint64_t *seq, struct slu_error *e
 
 /* ---- keeping house ---- */
 
-/* Structure of the file, check sums of all rows, references; -EBADMSG with the first fault. */
+/* Structure of the file, checksums of all rows, references; -EBADMSG with the first fault. */
 int slu_store_check(struct slu_store *s, uint64_t *rows, struct slu_error *err);
 
 /* Remove at most `step` events and as many results, plans and settled intents older than

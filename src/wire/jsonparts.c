@@ -69,8 +69,8 @@ size_t slu_json_parts_count(const struct slu_json_parts *p, const struct slu_jso
 	return n;
 }
 
-static int each(const struct slu_json *list, int (*fn)(void *arg, const struct slu_json *item),
-		void *arg)
+static int each_item(const struct slu_json *list, int (*fn)(void *arg, const struct slu_json *item),
+		     void *arg)
 {
 	int rc = 0;
 
@@ -89,7 +89,7 @@ int slu_json_parts_each(const struct slu_json_parts *p, const struct slu_json *l
 	if (!slu_json_is_arr(list))
 		return 0;
 	if (!p->cut)
-		return each(list, fn, arg);
+		return each_item(list, fn, arg);
 	for (end = parts_of(p, list, &i); i < end && !rc; i++) {
 		slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
 
@@ -100,7 +100,7 @@ int slu_json_parts_each(const struct slu_json_parts *p, const struct slu_json *l
 		if (!rc)
 			rc = slu_json_parse(b.p, b.n, NULL, &doc, NULL);
 		if (!rc)
-			rc = each(slu_json_root(doc), fn, arg);
+			rc = each_item(slu_json_root(doc), fn, arg);
 	}
 	slu_buf_done(&b);
 	return rc;

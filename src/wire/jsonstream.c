@@ -4,7 +4,7 @@
 #include "wire/doc_internal.h"
 
 #define LIST_AT   2u /* containers around a list */
-#define LOOKAHEAD 16 /* the reader judges a byte by no more of those behind it, numbers aside */
+#define LOOKAHEAD 16 /* bytes behind a byte that the reader may need to judge it; numbers aside */
 
 enum state {
 	OUTSIDE, /* of the lists: what comes belongs to the outline */
@@ -60,7 +60,7 @@ struct slu_json_stream {
 
 /* ---- places ---- */
 
-static void advance(struct position *x, const char *p, size_t n)
+static void advance_position(struct position *x, const char *p, size_t n)
 {
 	const char *end = p + n;
 
@@ -86,7 +86,7 @@ static struct position position_of(const struct slu_json_stream *s, size_t pos)
 		r--;
 	while (r > s->run.p && r->outline > pos);
 	x = r->text;
-	advance(&x, s->outline.p + r->outline, pos - r->outline);
+	advance_position(&x, s->outline.p + r->outline, pos - r->outline);
 	return x;
 }
 
@@ -119,7 +119,7 @@ static void look_for_nul(struct slu_json_stream *s, const char *p, size_t n)
 	if (at) {
 		s->nul_seen = true;
 		s->nul_at = s->here;
-		advance(&s->nul_at, p, (size_t)(at - p));
+		advance_position(&s->nul_at, p, (size_t)(at - p));
 		return;
 	}
 	if (n < sizeof s->tail) {
@@ -168,7 +168,7 @@ static int try_refuse(struct slu_json_stream *s)
 }
 
 /* Move the items under way to the outline, behind what stands for those before them. */
-static int fold(struct slu_json_stream *s)
+static int fold_items(struct slu_json_stream *s)
 {
 	struct position x = s->part_begin;
 	int rc;
@@ -190,7 +190,7 @@ static int fold(struct slu_json_stream *s)
 
 static int break_off(struct slu_json_stream *s)
 {
-	int rc = s->state == INSIDE ? fold(s) : 0;
+	int rc = s->state == INSIDE ? fold_items(s) : 0;
 
 	s->state = BROKEN;
 	s->try_at = s->outline.n + 4 * LOOKAHEAD;
@@ -339,7 +339,7 @@ static size_t take_outside(struct slu_json_stream *s, const char *p, size_t n)
 		i++;
 	}
 	s->rc = slu_buf_add(&s->outline, p, i);
-	advance(&s->here, p, i);
+	advance_position(&s->here, p, i);
 	if (!s->rc && list)
 		s->rc = begin_list(s);
 	if (!s->rc && closed)
@@ -381,13 +381,13 @@ static size_t take_inside(struct slu_json_stream *s, const char *p, size_t n)
 		i++;
 	}
 	s->rc = slu_buf_add(&s->items, p, i);
-	advance(&s->here, p, i);
+	advance_position(&s->here, p, i);
 	if (s->rc || !ends)
 		return i;
 	s->rc = end_part(s, p[i]);
 	if (s->rc || s->state == BROKEN)
 		return i;
-	advance(&s->here, p + i, 1);
+	advance_position(&s->here, p + i, 1);
 	if (s->state == INSIDE)
 		s->rc = begin_part(s, false);
 	return i + 1;
@@ -396,7 +396,7 @@ static size_t take_inside(struct slu_json_stream *s, const char *p, size_t n)
 static size_t take_broken(struct slu_json_stream *s, const char *p, size_t n)
 {
 	s->rc = slu_buf_add(&s->outline, p, n);
-	advance(&s->here, p, n);
+	advance_position(&s->here, p, n);
 	if (!s->rc && s->outline.n >= s->try_at)
 		s->rc = try_refuse(s);
 	return n;
@@ -440,7 +440,7 @@ int slu_json_stream_end(struct slu_json_stream *s, struct slu_json_doc **outline
 	int rc = s->rc;
 
 	if (!rc && s->state == INSIDE)
-		rc = fold(s);
+		rc = fold_items(s);
 	if (rc < 0)
 		return rc;
 	*place = (struct slu_json_place){ 1, 1, "the text is too large" };

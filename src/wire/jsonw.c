@@ -6,7 +6,7 @@
 #include "base/f64.h"
 #include "wire/json.h"
 
-static void line(struct slu_jsonw *w)
+static void write_line_break(struct slu_jsonw *w)
 {
 	slu_buf_putc(w->b, '\n');
 	for (uint32_t i = 0; i < w->level; i++)
@@ -14,7 +14,7 @@ static void line(struct slu_jsonw *w)
 }
 
 /* Write the comma and the white space that precede a key or an item of an array. */
-static void before(struct slu_jsonw *w)
+static void write_separator(struct slu_jsonw *w)
 {
 	if (w->value) {
 		w->value = false;
@@ -23,22 +23,22 @@ static void before(struct slu_jsonw *w)
 	if (w->more)
 		slu_buf_add(w->b, ", ", w->style == SLU_JSONW_SPACED ? 2 : 1);
 	if (w->style == SLU_JSONW_INDENT && w->level)
-		line(w);
+		write_line_break(w);
 }
 
 static void open(struct slu_jsonw *w, char c)
 {
-	before(w);
+	write_separator(w);
 	slu_buf_putc(w->b, c);
 	w->more = false;
 	w->level++;
 }
 
-static void close(struct slu_jsonw *w, char c)
+static void close_bracket(struct slu_jsonw *w, char c)
 {
 	w->level--;
 	if (w->style == SLU_JSONW_INDENT && w->more)
-		line(w);
+		write_line_break(w);
 	slu_buf_putc(w->b, c);
 	w->more = true;
 	w->value = false;
@@ -51,7 +51,7 @@ void slu_jsonw_obj(struct slu_jsonw *w)
 
 void slu_jsonw_end_obj(struct slu_jsonw *w)
 {
-	close(w, '}');
+	close_bracket(w, '}');
 }
 
 void slu_jsonw_arr(struct slu_jsonw *w)
@@ -61,7 +61,7 @@ void slu_jsonw_arr(struct slu_jsonw *w)
 
 void slu_jsonw_end_arr(struct slu_jsonw *w)
 {
-	close(w, ']');
+	close_bracket(w, ']');
 }
 
 int slu_json_quote(struct slu_buf *b, const char *s, size_t n)
@@ -115,7 +115,7 @@ int slu_json_quote(struct slu_buf *b, const char *s, size_t n)
 
 void slu_jsonw_keyn(struct slu_jsonw *w, const char *key, size_t n)
 {
-	before(w);
+	write_separator(w);
 	slu_json_quote(w->b, key, n);
 	slu_buf_add(w->b, ": ", w->style == SLU_JSONW_COMPACT ? 1 : 2);
 	w->value = true;
@@ -128,14 +128,14 @@ void slu_jsonw_key(struct slu_jsonw *w, const char *key)
 
 void slu_jsonw_raw(struct slu_jsonw *w, const char *text, size_t n)
 {
-	before(w);
+	write_separator(w);
 	slu_buf_add(w->b, text, n);
 	w->more = true;
 }
 
 void slu_jsonw_strn(struct slu_jsonw *w, const char *s, size_t n)
 {
-	before(w);
+	write_separator(w);
 	slu_json_quote(w->b, s, n);
 	w->more = true;
 }
@@ -155,14 +155,14 @@ void slu_jsonw_str(struct slu_jsonw *w, const char *s)
 
 void slu_jsonw_i64(struct slu_jsonw *w, int64_t v)
 {
-	before(w);
+	write_separator(w);
 	slu_buf_i64(w->b, v);
 	w->more = true;
 }
 
 void slu_jsonw_u64(struct slu_jsonw *w, uint64_t v)
 {
-	before(w);
+	write_separator(w);
 	slu_buf_printf(w->b, "%" PRIu64, v);
 	w->more = true;
 }

@@ -20,7 +20,7 @@ static void say_place(const struct place *at, struct slu_buf *b)
 	slu_buf_puts(b, at->name);
 }
 
-static int broken(const struct place *at, struct slu_error *err, const char *what)
+static int broken_message(const struct place *at, struct slu_error *err, const char *what)
 {
 	struct slu_buf b = SLU_BUF_INIT(256);
 
@@ -46,7 +46,7 @@ static enum slu_pb_wire wire_of(const struct slu_msg_field *f)
 }
 
 /* Arrays grow by doubling at the powers of two; what they leave behind goes with the arena. */
-static void *push(struct slu_arena *a, void **p, uint32_t *n, size_t size)
+static void *push_item(struct slu_arena *a, void **p, uint32_t *n, size_t size)
 {
 	if (!(*n & (*n - 1))) {
 		void *more = slu_arena_zalloc(a, (*n ? 2 * (size_t)*n : 1) * size);
@@ -73,23 +73,23 @@ static int read_bytes(const struct slu_msg_field *f, const struct slu_pb_field *
 	void *sub;
 
 	if ((f->type == SLU_MSG_STR || f->type == SLU_MSG_STRS) && !slu_utf8_valid(text.p, text.n))
-		return broken(at, err, "the string is not UTF-8");
+		return broken_message(at, err, "the string is not UTF-8");
 	switch (f->type) {
 	case SLU_MSG_SUB:
 		return read_into(f->sub, slu_pb_sub(v), to, a, at, err);
 	case SLU_MSG_STRS:
 	case SLU_MSG_BLOBS:
 		if (texts->n == SLU_MSG_REPEAT)
-			return broken(at, err, "the field is repeated too often");
-		one = push(a, (void **)&texts->p, &texts->n, sizeof *one);
+			return broken_message(at, err, "the field is repeated too often");
+		one = push_item(a, (void **)&texts->p, &texts->n, sizeof *one);
 		if (!one)
 			return -ENOMEM;
 		*one = text;
 		return 0;
 	case SLU_MSG_SUBS:
 		if (subs->n == SLU_MSG_REPEAT)
-			return broken(at, err, "the field is repeated too often");
-		sub = push(a, &subs->p, &subs->n, f->sub->size);
+			return broken_message(at, err, "the field is repeated too often");
+		sub = push_item(a, &subs->p, &subs->n, f->sub->size);
 		return sub ? read_into(f->sub, slu_pb_sub(v), sub, a, at, err) : -ENOMEM;
 	default:
 		*(struct slu_text *)to = text;
@@ -103,7 +103,7 @@ static int read_field(const struct slu_msg_field *f, const struct slu_pb_field *
 	void *to = out + f->off;
 
 	if (v->wire != wire_of(f))
-		return broken(at, err, "the wire type is not that of the field");
+		return broken_message(at, err, "the wire type is not that of the field");
 	if (f->has)
 		*(bool *)(out + f->has - 1) = true;
 	switch (f->type) {
@@ -142,7 +142,7 @@ static int read_into(const struct slu_msg *m, struct slu_pb r, char *out, struct
 		if (rc < 0)
 			return rc;
 	}
-	return rc < 0 ? broken(at, err, "the message is cut off or is not protobuf") : 0;
+	return rc < 0 ? broken_message(at, err, "the message is cut off or is not protobuf") : 0;
 }
 
 int slu_msg_read(const struct slu_msg *m, const void *p, size_t n, void *out, struct slu_arena *a,

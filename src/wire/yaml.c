@@ -56,7 +56,7 @@ static int reserve(struct reader *r, uint32_t more, yaml_mark_t at)
 }
 
 /* Called before a value is added at the current place. */
-static int place(struct reader *r, bool scalar, yaml_mark_t at)
+static int check_place(struct reader *r, bool scalar, yaml_mark_t at)
 {
 	if (!r->depth)
 		return 0;
@@ -73,7 +73,7 @@ static bool is_key(const struct reader *r)
 	       r->items[r->depth - 1] % 2 == 1;
 }
 
-static struct slu_json *push(struct reader *r, yaml_mark_t at)
+static struct slu_json *push_value(struct reader *r, yaml_mark_t at)
 {
 	struct slu_json_doc *d = r->doc;
 
@@ -105,7 +105,8 @@ static int on_scalar(struct reader *r, const yaml_event_t *e)
 
 	if (memchr(s, '\0', n))
 		return fail_at(r, -EINVAL, e->start_mark, "a NUL character in a string");
-	if ((rc = place(r, true, e->start_mark)) < 0 || (rc = reserve(r, 1, e->start_mark)) < 0 ||
+	if ((rc = check_place(r, true, e->start_mark)) < 0 ||
+	    (rc = reserve(r, 1, e->start_mark)) < 0 ||
 	    (rc = add_anchor(r, e->data.scalar.anchor, false)) < 0)
 		return rc;
 	if (!plain || is_key(r) || (r->flags & SLU_YAML_TEXT) ||
@@ -115,7 +116,7 @@ static int on_scalar(struct reader *r, const yaml_event_t *e)
 		if (!v.u.str)
 			return slu_fail(r->err, -ENOMEM, "out of memory");
 	}
-	p = push(r, e->start_mark);
+	p = push_value(r, e->start_mark);
 	*p = v;
 	if (plain)
 		p->tag |= TAG_PLAIN;
@@ -128,13 +129,13 @@ static int on_open(struct reader *r, const yaml_event_t *e, uint64_t tag, const 
 
 	if (r->depth >= r->max_depth)
 		return fail_at(r, -EMSGSIZE, e->start_mark, "nested too deeply");
-	if ((rc = place(r, false, e->start_mark)) < 0 || (rc = reserve(r, 1, e->start_mark)) < 0 ||
-	    (rc = add_anchor(r, anchor, true)) < 0)
+	if ((rc = check_place(r, false, e->start_mark)) < 0 ||
+	    (rc = reserve(r, 1, e->start_mark)) < 0 || (rc = add_anchor(r, anchor, true)) < 0)
 		return rc;
 	r->open[r->depth] = r->doc->n;
 	r->items[r->depth] = 0;
 	r->depth++;
-	push(r, e->start_mark)->tag = tag;
+	push_value(r, e->start_mark)->tag = tag;
 	return 0;
 }
 
@@ -189,7 +190,8 @@ static int on_alias(struct reader *r, const yaml_event_t *e)
 	scalar = (d->val[a->first].tag & 7) < TAG_ARR;
 	if (r->depth + depth_of(d->val + a->first, d->val + a->end) > r->max_depth)
 		return fail_at(r, -EMSGSIZE, e->start_mark, "nested too deeply");
-	if ((rc = place(r, scalar, e->start_mark)) < 0 || (rc = reserve(r, len, e->start_mark)) < 0)
+	if ((rc = check_place(r, scalar, e->start_mark)) < 0 ||
+	    (rc = reserve(r, len, e->start_mark)) < 0)
 		return rc;
 	if (is_key(r) && (d->val[a->first].tag & 7) != TAG_STR)
 		return fail_at(r, -EINVAL, e->start_mark, "a mapping key must be a string");
@@ -262,7 +264,7 @@ static int read_events(struct reader *r, const char *text, size_t n)
 		rc = reserve(r, 1, start);
 		if (rc < 0)
 			return rc;
-		*push(r, start) = (struct slu_json){ .tag = TAG_NULL };
+		*push_value(r, start) = (struct slu_json){ .tag = TAG_NULL };
 	}
 	return 0;
 }

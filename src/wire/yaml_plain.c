@@ -45,7 +45,7 @@ static const uint8_t cls[256] = {
 	['~'] = C_PRINT | C_FLOW | C_FIRST,
 };
 
-static bool is(char c, unsigned what)
+static bool is_class(char c, unsigned what)
 {
 	return cls[(unsigned char)c] & what;
 }
@@ -115,7 +115,7 @@ static bool next_line(struct quick *q)
 		while (*p == ' ')
 			p++;
 		if (*p == '#' && (p == q->line || p[-1] == ' '))
-			while (is(*p, C_PRINT))
+			while (is_class(*p, C_PRINT))
 				p++;
 		if (*p == '\n') {
 			q->p = q->line = p + 1;
@@ -127,7 +127,7 @@ static bool next_line(struct quick *q)
 			q->indent = -1;
 			return true;
 		}
-		if (!is(*p, C_PRINT))
+		if (!is_class(*p, C_PRINT))
 			return false;
 		q->indent = (int)(p - q->line);
 		return q->indent ||
@@ -145,7 +145,7 @@ static bool finish_line(struct quick *q)
 	return (*q->p == '#' || is_end(*q->p)) && next_line(q);
 }
 
-static bool quoted(struct quick *q, bool key)
+static bool read_quoted(struct quick *q, bool key)
 {
 	const char *from = q->p, *p = from + 1;
 	char quote = *from, *t = q->t + (p - q->s), *w = t;
@@ -153,7 +153,7 @@ static bool quoted(struct quick *q, bool key)
 	for (;; p++) {
 		char c = *p;
 
-		if (!is(c, C_PRINT) || w - t > MAX_STRING)
+		if (!is_class(c, C_PRINT) || w - t > MAX_STRING)
 			return false;
 		if (c == quote) {
 			if (quote == '"' || p[1] != '\'')
@@ -179,10 +179,10 @@ static bool plain_block(struct quick *q, bool key)
 {
 	const char *from = q->p, *p = from, *end;
 
-	if (!is(*p, C_FIRST) &&
-	    !((*p == '-' || *p == '.' || *p == '/' || *p == '+') && is(p[1], C_FIRST)))
+	if (!is_class(*p, C_FIRST) &&
+	    !((*p == '-' || *p == '.' || *p == '/' || *p == '+') && is_class(p[1], C_FIRST)))
 		return false;
-	for (; is(*p, C_PRINT); p++) {
+	for (; is_class(*p, C_PRINT); p++) {
 		if (*p == ':' && is_gap(p[1]))
 			break;
 		if (*p == '#' && p[-1] == ' ')
@@ -202,10 +202,10 @@ static bool plain_flow(struct quick *q, bool key)
 {
 	const char *from = q->p, *p = from;
 
-	if (!is(*p, C_FIRST) &&
-	    !((*p == '-' || *p == '.' || *p == '/' || *p == '+') && is(p[1], C_FIRST)))
+	if (!is_class(*p, C_FIRST) &&
+	    !((*p == '-' || *p == '.' || *p == '/' || *p == '+') && is_class(p[1], C_FIRST)))
 		return false;
-	while (is(*p, C_FLOW))
+	while (is_class(*p, C_FLOW))
 		p++;
 	if (p - from > MAX_STRING || !(is_gap(*p) || strchr(",:]}", *p)))
 		return false;
@@ -222,7 +222,7 @@ static bool flow_space(struct quick *q)
 			if (!strncmp(q->line, "---", 3) || !strncmp(q->line, "...", 3))
 				return false;
 		} else if (*q->p != ' ') {
-			return *q->p != '#' && is(*q->p, C_PRINT);
+			return *q->p != '#' && is_class(*q->p, C_PRINT);
 		}
 	}
 }
@@ -235,7 +235,7 @@ static void close_at(struct quick *q, uint32_t at, uint64_t n)
 
 static bool flow_scalar(struct quick *q, bool key)
 {
-	return *q->p == '"' || *q->p == '\'' ? quoted(q, key) : plain_flow(q, key);
+	return *q->p == '"' || *q->p == '\'' ? read_quoted(q, key) : plain_flow(q, key);
 }
 
 static bool flow(struct quick *q, uint32_t depth)
@@ -320,7 +320,8 @@ static bool read_value(struct quick *q, int col, uint32_t depth, bool in_map)
 		uint32_t n = q->doc->n;
 
 		if (!at_dash(q)) {
-			if (!(*p == '"' || *p == '\'' ? quoted(q, false) : plain_block(q, false)))
+			if (!(*p == '"' || *p == '\'' ? read_quoted(q, false)
+						      : plain_block(q, false)))
 				return false;
 			if (*q->p != ':')
 				goto scalar;
@@ -330,7 +331,8 @@ static bool read_value(struct quick *q, int col, uint32_t depth, bool in_map)
 		q->indent = (int)(p - q->line);
 		return block(q, depth);
 	} else {
-		if (!(*q->p == '"' || *q->p == '\'' ? quoted(q, false) : plain_block(q, false)))
+		if (!(*q->p == '"' || *q->p == '\'' ? read_quoted(q, false)
+						    : plain_block(q, false)))
 			return false;
 	scalar:
 		if (!finish_line(q))
@@ -370,7 +372,8 @@ static bool block_map(struct quick *q, uint32_t depth)
 		return false;
 	v->tag = TAG_OBJ;
 	while (q->indent == col) {
-		if (!(*q->p == '"' || *q->p == '\'' ? quoted(q, true) : plain_block(q, true)) ||
+		if (!(*q->p == '"' || *q->p == '\'' ? read_quoted(q, true)
+						    : plain_block(q, true)) ||
 		    *q->p != ':' || !is_gap(q->p[1]))
 			return false;
 		q->p++;

@@ -20,7 +20,7 @@ def run(*args):
 
 def settings(*args):
     rc, out, err = run(*args, "--print-config")
-    ok(rc == 0 and not err, f"{' '.join(args)}: read", (rc, err))
+    ok(rc == 0 and not err, f"{' '.join(args)}: the settings are read", (rc, err))
     return json.loads(out) if rc == 0 else {}
 
 
@@ -47,15 +47,15 @@ ok(got.get("schedulerNames") == ["fluxqueue"], "the scheduler's name is that of 
 ok(got.get("leader", {}).get("elect") is False, "leader election is that of the file", got.get("leader"))
 
 DEFAULT = settings().get("match", {}).get("policy")
-ok(settings("--policy", "hi")["match"]["policy"] == "high", "hi is high")
-ok(settings("--policy", "high")["match"]["policy"] == "high", "high is high")
-ok(settings("--policy", "variation")["match"]["policy"] == DEFAULT, "variation has no meaning on a cluster")
+ok(settings("--policy", "hi")["match"]["policy"] == "high", "--policy hi means high")
+ok(settings("--policy", "high")["match"]["policy"] == "high", "--policy high means high")
+ok(settings("--policy", "variation")["match"]["policy"] == DEFAULT, "--policy variation has no effect on a cluster")
 (DIR / "hi.yaml").write_text("match: {policy: hi}\n")
-ok(settings("--config", "hi.yaml")["match"]["policy"] == "high", "hi is high in a file, too")
+ok(settings("--config", "hi.yaml")["match"]["policy"] == "high", "match.policy hi in a file means high")
 
 fails(2, "unrecognized option '--nosuch'", "--nosuch")
 fails(2, 'unexpected argument "extra"', "extra")
-fails(2, 'no match policy "highest"', "--policy", "highest", "--print-config")
+fails(2, 'unknown match policy "highest"', "--policy", "highest", "--print-config")
 fails(2, "nosuch.yaml: No such file", "--config", "nosuch.yaml")
 fails(2, "--graph goes with --standalone", "--graph", "x.json")
 for name, text, says in (

@@ -70,14 +70,14 @@ EXPORT = text(ROWS)
 
 # ---- there and back
 rc, out, err = run("import", "a.db", "all.jsonl")
-ok(rc == 0 and b"a.db: 15 rows imported" in out and not err, "import into a new file", (rc, out, err))
+ok(rc == 0 and b"a.db: 15 rows imported" in out and not err, "import fills a new file", (rc, out, err))
 rc, out, err = run("export", "a.db")
 ok(rc == 0 and out == EXPORT and not err, "SQLite gives back what it was given, byte for byte", out.decode())
 rc, out, err = run("import", PG, "-", stdin=out)
-ok(rc == 0 and b"15 rows imported" in out, "into PostgreSQL, from standard input", (rc, out, err))
+ok(rc == 0 and b"15 rows imported" in out, "import fills PostgreSQL from standard input", (rc, out, err))
 rc, out, err = run("export", PG, "pg.jsonl")
 ok(rc == 0 and b"15 rows in pg.jsonl" in out and (DIR / "pg.jsonl").read_bytes() == EXPORT, "PostgreSQL gives back the same", (rc, out, err))
-ok(not (DIR / "pg.jsonl.part").exists(), "nothing half-written stays")
+ok(not (DIR / "pg.jsonl.part").exists(), "export leaves no partly written file")
 rc, out, err = run("import", "sqlite:b.db", "pg.jsonl", "--quiet")
 rc2, out2, err2 = run("export", "b.db", "-")
 ok(rc == rc2 == 0 and not out and out2 == EXPORT, "SQLite, PostgreSQL, SQLite: byte for byte the same", (err, err2))
@@ -85,17 +85,17 @@ ok(rc == rc2 == 0 and not out and out2 == EXPORT, "SQLite, PostgreSQL, SQLite: b
 # ---- check
 for store, backend in (("a.db", b"sqlite"), (PG, b"postgresql")):
     rc, out, err = run("check", store)
-    ok(rc == 0 and backend in out and b", 15 rows, " in out and b"nothing wrong" in out, f"check: {backend.decode()}", (rc, out, err))
+    ok(rc == 0 and backend in out and b", 15 rows, " in out and b"nothing wrong" in out, f"check finds nothing wrong with {backend.decode()}", (rc, out, err))
 rc, out, err = run("check", env={"DATABASE_URL": PG})
-ok(rc == 0 and b"postgresql" in out, "the store of DATABASE_URL", (rc, out, err))
+ok(rc == 0 and b"postgresql" in out, "check uses the store of DATABASE_URL", (rc, out, err))
 rc, out, err = run("check", "a.db", "-q")
-ok(rc == 0 and not out and not err, "check --quiet", (out, err))
+ok(rc == 0 and not out and not err, "check --quiet prints nothing", (out, err))
 
 with sqlite3.connect(DIR / "b.db") as db:
     db.execute("UPDATE jobs SET priority = 1 WHERE id = 1")
 db.close()
-fails(1, "b.db: table jobs: row 1 is damaged (check sum)", "check", "b.db")
-fails(1, "b.db: table jobs: row 1 is damaged (check sum)", "export", "b.db", "bad.jsonl")
+fails(1, "b.db: table jobs: row 1 is damaged (checksum)", "check", "b.db")
+fails(1, "b.db: table jobs: row 1 is damaged (checksum)", "export", "b.db", "bad.jsonl")
 ok(not (DIR / "bad.jsonl").exists() and not (DIR / "bad.jsonl.part").exists(), "no export of a damaged store is left behind")
 with sqlite3.connect(DIR / "orphan.db") as db:
     sqlite3.connect(DIR / "a.db").backup(db)
@@ -112,13 +112,13 @@ fails(1, "move it away", "check", "noise.db")
 for store in ("a.db", PG):
     rc, out, err = run("usage", store)
     shown = [line.split() for line in out.decode().splitlines()]
-    ok(shown[1:] == [["Ada", "batch", "3", "0.012"], ["Zoë", "(first)", "1", "0.005"], ["ada", "Batch", "1", "0.002"], ["ada", "batch", "1", "0.002"]], "usage per user and queue", (out, err))
+    ok(shown[1:] == [["Ada", "batch", "3", "0.012"], ["Zoë", "(first)", "1", "0.005"], ["ada", "Batch", "1", "0.002"], ["ada", "batch", "1", "0.002"]], "usage shows sums per user and queue", (out, err))
 
 # ---- migrate
 rc, out, err = run("migrate", "new.db")
-ok(rc == 0 and out == b"new.db: created with schema 3\n", "migrate makes a store", (rc, out, err))
+ok(rc == 0 and out == b"new.db: created with schema 3\n", "migrate creates a store", (rc, out, err))
 rc, out, err = run("usage", "new.db")
-ok(rc == 0 and b"no usage recorded yet" in out, "usage of nothing", (out, err))
+ok(rc == 0 and b"no usage recorded yet" in out, "usage says that nothing is recorded yet", (out, err))
 rc, out, err = run("migrate", "new.db")
 ok(rc == 0 and b"nothing to do" in out, "migrate does nothing the second time", (rc, out, err))
 rc, out, err = run("import", "first.db", "-", stdin=text([{**ROWS[0], "schema": 1}, *ROWS[1:]]))
@@ -130,7 +130,7 @@ fails(1, 'schema version 1, this program wants 3: run "sluice store migrate"', "
 rc, out, err = run("migrate", "first.db")
 ok(rc == 0 and out == b"first.db: schema 1 is now 3\n", "an older schema is brought up to date", (rc, out, err))
 rc, out, err = run("export", "first.db")
-ok(rc == 0 and out == EXPORT, "with everything in it", err)
+ok(rc == 0 and out == EXPORT, "a migrated store has all its rows", err)
 with sqlite3.connect(DIR / "newer.db") as db:
     sqlite3.connect(DIR / "new.db").backup(db)
     db.execute("PRAGMA user_version = 99")
@@ -146,17 +146,17 @@ fails(1, 'run "sluice store migrate"', "check", "older.db")
 fails(1, "the store is not empty (table jobs)", "import", "a.db", "all.jsonl")
 fails(1, "the store is not empty (table jobs)", "import", PG, "all.jsonl")
 fails(1, "nosuch.db: unable to open", "check", "nosuch.db")
-ok(not (DIR / "nosuch.db").exists(), "check makes nothing")
+ok(not (DIR / "nosuch.db").exists(), "check creates no file")
 fails(1, "nosuch.db: unable to open", "export", "nosuch.db")
 fails(1, '"mysql://h/d" is neither a file (SQLite) nor postgres://', "check", "mysql://h/d")
 fails(1, "nosuch.jsonl: No such file", "import", "c.db", "nosuch.jsonl")
-ok(not (DIR / "c.db").exists(), "an import of nothing makes nothing")
+ok(not (DIR / "c.db").exists(), "an import without input creates no file")
 fails(1, "nodir/x.jsonl: No such file", "export", "a.db", "nodir/x.jsonl")
 fails(1, "connection", "check", "postgres://ada:secret@127.0.0.1:1/none")
 ok("secret" not in run("check", "postgres://ada:secret@127.0.0.1:1/none")[2], "passwords are not shown")
 if stat.S_ISCHR(os.stat("/dev/full").st_mode):
     fails(1, "/dev/full: No space left", "export", "a.db", "/dev/full")
-    ok(stat.S_ISCHR(os.stat("/dev/full").st_mode), "a device stays one")
+    ok(stat.S_ISCHR(os.stat("/dev/full").st_mode), "export does not replace a device")
 
 for what, says, data in (
     ("nothing", "standard input: the export is empty", b""),
@@ -172,7 +172,7 @@ for what, says, data in (
     rc, out, err = run("import", "half.db", "-", stdin=data)
     ok(rc == 1 and says in err and err.count("\n") == 1 and not out, f"import refuses {what}", (rc, out, err))
 rc, out, err = run("export", "half.db")
-ok(rc == 0 and out == text([{**ROWS[0], "cluster": ""}]), "and nothing of them stays", out)
+ok(rc == 0 and out == text([{**ROWS[0], "cluster": ""}]), "a refused import leaves no rows", out)
 
 fails(2, "check, migrate, export, import or usage", "repair", "a.db")
 fails(2, "which store?", "check")

@@ -68,7 +68,7 @@ void core_answers_done(struct slu_core *c)
 /* ---- requests of people ---- */
 
 /* Whether a run of the group is in the queue. */
-static bool group_waits(const struct group *g)
+static bool any_run_waits(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)
 		if (g->run.p[i]->state == RUN_QUEUED)
@@ -103,7 +103,7 @@ int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_e
 	 * would be on hold again. */
 	if (a->what == SLU_ASK_RELEASE && !was && !was_held && is_noted(c, g))
 		core_ask_note(c, g);
-	if (g->run.n && !group_waits(g) &&
+	if (g->run.n && !any_run_waits(g) &&
 	    !(a->what == SLU_ASK_RELEASE &&
 	      (was || was_held))) /* nothing of it can wait: "on hold" would be untrue */
 		return slu_fail(err, -EBUSY, "%s is running already; %s", a->name,
@@ -181,8 +181,8 @@ bool core_asked(struct slu_core *c, struct slu_rec_ask *a)
 		return true;
 
 	if (a->what != SLU_ASK_SNAPSHOT)
-		slu_log(SLU_INFO, "asked", SLU_STR("what", what[a->what]), SLU_STR("ns", a->ns),
-			SLU_STR("name", a->name), SLU_STR("user", a->user),
+		slu_log(SLU_INFO, "request answered", SLU_STR("what", what[a->what]),
+			SLU_STR("ns", a->ns), SLU_STR("name", a->name), SLU_STR("user", a->user),
 			SLU_STR("answer", err.text));
 	if (!rc && core_answer_later(c, a, err.text))
 		return true;

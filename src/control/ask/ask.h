@@ -23,7 +23,7 @@ struct asks {
 
 /* ---- note.c ---- */
 
-/* The group that users call so; NULL: there is none. */
+/* The group that users know by this name; NULL: there is none. */
 struct group *core_group_named(struct slu_core *c, const char *ns, const char *name);
 /* Record decisions of people about the group on the objects that make its members. */
 void core_ask_note(struct slu_core *c, const struct group *g);
@@ -34,7 +34,9 @@ void core_ask_note(struct slu_core *c, const struct group *g);
 int core_ask_group(struct slu_core *c, const struct slu_rec_ask *a, struct slu_error *err);
 /* Answer once the change is in the store; true: the record is kept until then. */
 bool core_answer_later(struct slu_core *c, struct slu_rec_ask *a, const char *text);
+/* The batch of this cycle was sent with this ticket: replies to its changes wait for it. */
 void core_answers_sent(struct slu_core *c, uint64_t ticket);
+/* Send the replies whose changes are durable. */
 void core_answers(struct slu_core *c);
 void core_answers_done(struct slu_core *c);
 /* Carry out a request and answer it.  Returns true if the record is kept until the answer is durable. */
@@ -53,6 +55,7 @@ int core_ask_change(struct slu_core *c, struct slu_rec_ask *a, struct slu_error 
 
 /* ---- resize.c ---- */
 
-void core_resize(struct slu_core *c, struct slu_rec_ask *a); /* takes it over */
+/* Carry out SLU_ASK_RESIZE; takes the record over. */
+void core_resize(struct slu_core *c, struct slu_rec_ask *a);
 void core_resize_written(struct slu_core *c, const struct slu_rec_written *w);
 void core_resize_done(struct slu_core *c);

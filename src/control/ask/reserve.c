@@ -27,7 +27,7 @@ static int write_for(struct slu_core *c, struct slu_rec_ask *a, const struct slu
 }
 
 /* End the Reservation now; one that has not begun is moved into the past. */
-static int end(struct slu_core *c, struct slu_rec_ask *a, struct slu_error *err)
+static int end_reservation(struct slu_core *c, struct slu_rec_ask *a, struct slu_error *err)
 {
 	const struct reservation *r = core_reservation(c, a->ns, a->name);
 	char from[32], to[32], spec[160], text[240];
@@ -52,7 +52,7 @@ int core_ask_reserve(struct slu_core *c, struct slu_rec_ask *a, struct slu_error
 	char text[240];
 
 	if (a->what == SLU_ASK_UNRESERVE)
-		return end(c, a, err);
+		return end_reservation(c, a, err);
 	if (core_reservation(c, a->ns, a->name))
 		return slu_fail(err, -EINVAL,
 				"there is a reservation \"%s\" in namespace %s already", a->name,

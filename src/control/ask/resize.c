@@ -84,8 +84,8 @@ static int check_size(struct slu_core *c, const struct group *g, uint32_t size,
 
 /* ---- with an owner ---- */
 
-static void patch(struct slu_core *c, struct slu_rec_ask *a, const struct group *g,
-		  const struct target *t)
+static void patch_size(struct slu_core *c, struct slu_rec_ask *a, const struct group *g,
+		       const struct target *t)
 {
 	const struct slu_kjob *j = t->obj->kind == SLU_KIND_JOB ? slu_kjob(t->obj) : NULL;
 	bool both = j && a->size && j->indexed && j->completions == j->parallelism;
@@ -116,7 +116,8 @@ static void patch(struct slu_core *c, struct slu_rec_ask *a, const struct group 
 
 static void answer_resize(struct slu_rec_ask *a, int rc, const char *text)
 {
-	slu_log(SLU_INFO, "asked", SLU_STR("what", a->what == SLU_ASK_RESIZE ? "resize" : "change"),
+	slu_log(SLU_INFO, "request answered",
+		SLU_STR("what", a->what == SLU_ASK_RESIZE ? "resize" : "change"),
 		SLU_STR("name", a->name), SLU_STR("answer", text));
 	if (a->answer)
 		a->answer(a->arg, rc, text);
@@ -190,14 +191,6 @@ static int end_members(struct slu_core *c, struct group *g, uint32_t size, struc
 	return 0;
 }
 
-static bool group_waits(const struct group *g)
-{
-	for (uint32_t i = 0; i < g->run.n; i++)
-		if (g->run.p[i]->state != RUN_QUEUED)
-			return false;
-	return true;
-}
-
 void core_resize(struct slu_core *c, struct slu_rec_ask *a)
 {
 	struct group *g = core_group_named(c, a->ns, a->name);
@@ -209,7 +202,8 @@ void core_resize(struct slu_core *c, struct slu_rec_ask *a)
 		rc = slu_fail(&err, -ENOENT, "no job \"%s\" in namespace %s", a->name, a->ns);
 	else
 		rc = common_target(c, g, &t, &err);
-	if (rc >= 0 && !a->size && group_waits(g)) { /* to nothing, and nothing runs: a cancel */
+	if (rc >= 0 && !a->size &&
+	    core_group_waits(g)) { /* to nothing, and nothing runs: a cancel */
 		a->what = SLU_ASK_CANCEL;
 		rc = core_ask_group(c, a, &err);
 		answer_resize(a, rc, err.text);
@@ -218,7 +212,7 @@ void core_resize(struct slu_core *c, struct slu_rec_ask *a)
 	if (rc >= 0 && check_size(c, g, a->size, &t, &err) < 0)
 		rc = -EINVAL;
 	if (rc > 0 && t.now != a->size) {
-		patch(c, a, g, &t);
+		patch_size(c, a, g, &t);
 		return;
 	}
 	if (rc > 0)

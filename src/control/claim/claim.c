@@ -342,14 +342,6 @@ static void drop_claim(struct slu_core *c, struct claim *x)
 
 /* ---- its life ---- */
 
-static const struct run *gang_of(const struct group *g)
-{
-	for (uint32_t i = 0; g && i < g->run.n; i++)
-		if (g->run.p[i]->gang)
-			return g->run.p[i];
-	return NULL;
-}
-
 /* Give a claim that may wait a promise at once, wherever it is in line. */
 static void promise_claim(struct slu_core *c, struct claim *x, const struct run *r)
 {
@@ -414,7 +406,7 @@ void core_claims_placed(struct slu_core *c)
 }
 
 /* The claim runs; it awaits its answer, or was not seen to run before. */
-static void started(struct slu_core *c, struct claim *x, const struct run *r)
+static void claim_started(struct slu_core *c, struct claim *x, const struct run *r)
 {
 	int rc = keep_places(c, x, r);
 
@@ -477,7 +469,7 @@ static bool look_at_claim(struct slu_core *c, struct claim *x)
 	}
 	snprintf(key, sizeof key, "u:match-%" PRIu64, x->number);
 	g = core_group_find(c, SLU_CLAIM_SPACE, key);
-	r = gang_of(g);
+	r = g ? core_gang_of(g) : NULL;
 	if (g && (g->wrong || g->cancelled)) {
 		if (x->ask)
 			answer_client(x, g->wrong ? -EINVAL : -EBUSY,
@@ -489,7 +481,7 @@ static bool look_at_claim(struct slu_core *c, struct claim *x)
 	if (r->state == RUN_QUEUED && x->places)
 		unplaced(c, x);
 	if (r->state == RUN_RUNNING && (!x->runs || x->ask))
-		started(c, x, r);
+		claim_started(c, x, r);
 	else if (r->state == RUN_QUEUED && x->ask)
 		return claim_waits(c, x, r);
 	return false;

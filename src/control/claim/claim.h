@@ -2,7 +2,8 @@
  *
  * A claim is a FluxJob that exists only here: it has a jobspec, slots for pods (phantoms), a place
  * in the queue and a duration, and it is not written to the cluster.  So the machine of the queue is
- * the only account of free room: gangs of pods and clients never get the same room.  A reservation is a promise like any other, and users see claims among the jobs.
+ * the only account of free room: gangs of pods and clients never get the same room.  A reservation is
+ * a promise like any other, and users see claims among the jobs.
  *
  *	asked ──► queued ──► started ─────► answered; its duration, Cancel or a lost node end it
  *	             │ └──► promised ──────► answered; starts then
@@ -35,8 +36,8 @@ struct claims {
 	struct slu_kcodec *codec;
 	struct slu_strpool *pool; /* borrowed; NULL: no claims are taken */
 	int64_t next_us;          /* when to look again although nothing has happened */
-	bool changed;             /* rows were written in this look, of claims or of their jobs */
-	bool waiting;             /* ... and an answer waits for them */
+	bool changed;             /* this pass wrote rows, of claims or of their jobs */
+	bool waiting;             /* an answer waits for those rows */
 	int64_t sweep_us;         /* when some of the running claims were last checked */
 	uint32_t swept;           /* the running claim to check next */
 };

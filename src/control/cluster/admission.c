@@ -53,7 +53,7 @@ static void space_free(struct slu_core *c, struct space *s)
 
 /* LimitRanges in the order of their names, so that the result is always the same: the server
  * applies them in no fixed order. */
-static int insert(struct space *s, const struct slu_kobj *obj)
+static int insert_object(struct space *s, const struct slu_kobj *obj)
 {
 	uint32_t at = s->limit.n;
 
@@ -74,7 +74,7 @@ static void add_given(struct space *s, const struct slu_kamount *a)
 	s->given[s->n_given++] = *a;
 }
 
-static void collect(struct space *s)
+static void collect_effects(struct space *s)
 {
 	s->n_given = 0;
 	for (uint32_t i = 0; i < s->limit.n; i++) {
@@ -98,13 +98,13 @@ void core_limits_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 		}
 	if (!gone && !s)
 		s = space_new(c, obj->meta.ns);
-	if (!gone && (!s || insert(s, obj) < 0))
+	if (!gone && (!s || insert_object(s, obj) < 0))
 		slu_log(SLU_ERROR, "out of memory: LimitRange not recorded",
 			SLU_STR("ns", obj->meta.ns));
 	if (s && !s->limit.n)
 		space_free(c, s);
 	else if (s)
-		collect(s);
+		collect_effects(s);
 }
 
 const struct slu_kobj *core_admitted(struct slu_core *c, const struct slu_kobj *from,

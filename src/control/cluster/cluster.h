@@ -139,7 +139,7 @@ struct shape {
 	uint32_t refs;
 };
 
-/* A pod forbids something in a domain. */
+/* A term that a pod carries, and the domain in which it holds. */
 struct repelled {
 	struct repel *repel;
 	struct domain *domain;
@@ -158,9 +158,9 @@ struct pod {
 	uint64_t serial;     /* unique for the life of the process; key of foreign work */
 	/* Members exactly like it that wait and have no record: the record is a lot (run/lots.c). */
 	uint32_t others;
-	struct held
-		*stand;  /* a stand-in for a pod that this held Job will make; not in the table */
-	char *stand_key; /* ... and its name in intents */
+	/* The record is a stand-in for a pod that this held Job will make, and not in the table. */
+	struct held *stand;
+	char *stand_key; /* name of the stand-in in intents */
 	bool managed;    /* ours to place: by its schedulerName, or held */
 	bool binds;      /* its schedulerName is one of ours: we bind it */
 	bool foreign;    /* booked as foreign work, as a whole or what `more` says */
@@ -201,8 +201,8 @@ struct cluster {
 	struct slu_table nodes, pods, owners, lookups, wheres, shapes, reservations;
 	struct slu_table repels, chosen;
 	struct repels new_repels; /* pods that wait may be selected by them */
-	struct slu_map
-		space_terms;     /* namespace (the address of its pooled name): how many repels */
+	/* Namespace (the address of its pooled name): number of its repels. */
+	struct slu_map space_terms;
 	struct slu_table spaces; /* namespaces with LimitRanges: admission.c */
 	int32_t default_priority;
 	int resource_pods;
@@ -217,7 +217,7 @@ struct cluster {
 	SLU_VEC(struct node *) look;    /* pods came or went that others may not meet there */
 	struct slu_table claims_used;
 	struct nodeindex index;
-	bool index_broken; /* memory was short: made again before it is asked */
+	bool index_broken; /* memory ran out: the index is rebuilt before it is used */
 };
 
 static inline struct pod *pod_of(struct slu_entry *e)
@@ -241,9 +241,11 @@ struct node *core_node(struct slu_core *c, const char *name); /* made if need be
 /* Forget nodes that are not in the mirror and that no pod names any more.  Any user may name a node
  * that does not exist, so they would pile up. */
 void core_nodes_forget(struct slu_core *c);
-void core_node_free(struct node *n);                         /* the node is in no table any more */
-void core_node_describe(struct slu_core *c, struct node *n); /* (again) to the queue */
-void core_nodes_describe(struct slu_core *c);                /* all that it has */
+/* Free a node that is in no table any more. */
+void core_node_free(struct node *n);
+/* Describe the node to the queue, for the first time or again; all nodes that the queue has. */
+void core_node_describe(struct slu_core *c, struct node *n);
+void core_nodes_describe(struct slu_core *c);
 void core_foreign_add(struct slu_core *c, struct pod *p);
 void core_foreign_remove(struct slu_core *c, struct pod *p);
 /* The pod was resized in place: book as foreign work what it holds beyond `booked`. */
@@ -271,7 +273,7 @@ enum core_node_news core_node_changed(struct slu_core *c, const struct slu_kobj 
 void core_node_enter(struct slu_core *c, struct node *n, struct pod *p);
 void core_node_leave(struct slu_core *c, struct pod *p);
 /* Before anything runs: number the nodes by their names.  The number decides which of several equal nodes is
- * taken, and it shall not depend on how this process came to know them. */
+ * taken, and must not depend on the order in which this process came to know them. */
 void core_nodes_number(struct slu_core *c);
 void core_nodes_done(struct slu_core *c);
 
@@ -285,20 +287,24 @@ bool core_shape_stale(struct slu_core *c, const struct pod *p);
 bool core_shape_outdated(struct slu_core *c, const struct pod *p);
 /* Whether required anti-affinity keeps pods of the two shapes on different hosts; a and b may be one. */
 bool core_shapes_apart(const struct shape *a, const struct shape *b);
-void core_shapes_node(struct slu_core *c, struct node *n); /* the node changed: look again */
-/* A pod came to the node or left it (`room`) that others may not meet: look again before the next decision,
- * once for all such pods. */
+/* The node changed: compute again which shapes may use it. */
+void core_shapes_node(struct slu_core *c, struct node *n);
+/* A pod that others may not share a node with came to the node, or left it (`room`): do the same before the
+ * next decision, once for all such pods. */
 void core_shapes_node_later(struct slu_core *c, struct node *n, bool room);
-void core_shapes_look(struct slu_core *c); /* look at those nodes now */
+/* Do so now. */
+void core_shapes_look(struct slu_core *c);
 /* Whether pods of the shape may use the node, with all pods that are there now. */
 bool core_shape_allows(struct slu_core *c, const struct shape *s, const struct node *n);
-void core_shapes_volumes(struct slu_core *c); /* a volume changed: look again */
-void core_shapes_rebuild(struct slu_core *c); /* rebuild all: nodes have new indices */
-void core_shapes_claim(struct slu_core *c, const char *ns,
-		       const char *claim); /* the claim came into use or became free */
+/* A volume changed: compute again which nodes shapes with volumes may use. */
+void core_shapes_volumes(struct slu_core *c);
+/* Rebuild the sets of all shapes: nodes have new indices. */
+void core_shapes_rebuild(struct slu_core *c);
+/* The claim came into use or became free. */
+void core_shapes_claim(struct slu_core *c, const char *ns, const char *claim);
 
-/* Why no node may take pods of the shape: ": node selector on 16, ...".  If some node may, what keeps
- * pods off others as long as certain pods run; "": nothing. */
+/* Why no node may take pods of the shape: ": node selector on 16, ...".  If some node may, the reasons
+ * that keep such pods off other nodes only as long as certain pods run; "": none. */
 const char *core_nowhere(struct slu_core *c, const struct shape *s);
 
 /* ---- eligible.c ---- */
@@ -308,35 +314,36 @@ enum slu_no core_against(struct slu_core *c, const struct where *w, const struct
 /* All nodes that they may use, and how many may not be used for which reason; NULL: no memory. */
 struct slu_nodeset *core_eligible(struct slu_core *c, const struct where *w,
 				  uint32_t count[SLU_NO_COUNT]);
-/* Those of them that they would rather use; w->prefer tells whether that is asked, and nodes that say "rather
- * not" may be the first reason to ask.  0, or -ENOMEM; *out NULL: no preference. */
+/* Those of the nodes in `good` that such pods prefer: by their own preferences, and by taints of nodes that
+ * say PreferNoSchedule.  0, or -ENOMEM; *out NULL: no preference. */
 int core_preferred(struct slu_core *c, const struct where *w, const struct slu_nodeset *good,
 		   struct slu_nodeset **out);
-/* The node is in the machine, or its labels and taints are others: find it by them. */
+/* Put the node into the index: it is in the machine, or its labels or taints changed. */
 void core_index_node(struct slu_core *c, struct node *n);
-/* It is about to leave the machine, or to change; `k`: as it was. */
+/* Take the node out of the index: it is about to leave the machine, or to change; `k`: as it was. */
 void core_unindex_node(struct slu_core *c, struct node *n, const struct slu_knode *k);
-void core_reindex(struct slu_core *c); /* nodes have new numbers */
+/* Rebuild the index: nodes have new numbers. */
+void core_reindex(struct slu_core *c);
 
 /* ---- repel.c ---- */
 
 void core_repel_enter(struct slu_core *c, struct node *n, struct pod *p);
 void core_repel_leave(struct slu_core *c, struct node *n, struct pod *p);
-/* The term selects pods with that metadata / keeps them away from the node. */
+/* Whether the term selects pods with that metadata; whether it keeps such pods away from the node. */
 bool core_repel_selects(struct slu_core *c, const struct repel *r, const struct slu_kmeta *m);
 bool core_repel_forbids(const struct repel *r, const struct slu_knode *k);
-/* Leaves out the nodes that the term keeps pods away from. */
+/* Remove from the set the nodes that the term keeps pods away from. */
 void core_repel_without(const struct repel *r, const struct nodeindex *x, struct slu_nodeset *set);
-/* A pod that the term selects is on the node already. */
+/* Whether a pod that the term selects is on the node already. */
 bool core_repel_meets(struct slu_core *c, const struct repel *r, const struct node *n);
 /* The terms that select a pod with that metadata, a reference each; 0 or -ENOMEM. */
 int core_repels_of(struct slu_core *c, const struct slu_kmeta *m, struct repels *out);
 /* The terms by host that the pod carries, a reference each; -ENOSPC: too many different ones. */
 int core_repels_carried(struct slu_core *c, const struct slu_kobj *pod, struct repels *out);
 void core_repels_put(struct slu_core *c, struct repels *r); /* the references */
-/* The spec has terms by host, and no more different ones can be followed. */
+/* Whether the spec has terms by host, and Sluice cannot follow further different ones. */
 bool core_repels_full(const struct slu_core *c, const struct slu_kpod *k);
-/* A pod on the node that required anti-affinity by host does not let share it with this one; NULL: none. */
+/* A pod on the node that may not share it with this pod, by required anti-affinity; NULL: none. */
 const struct pod *core_repels_clash(struct slu_core *c, const struct node *n, const struct pod *p);
 void core_repel_unref(struct slu_core *c, struct repel *r);
 
@@ -365,7 +372,8 @@ uint32_t core_ports_amounts(const struct slu_core *c, const struct slu_kpodspec 
 bool core_zones_allow(const struct node *n, const struct slu_kpodspec *s);
 /* Whether no zone of the node has room for the pod now. */
 bool core_zones_full(const struct node *n, const struct pod *p);
-void core_zones_enter(const struct node *n, struct pod *p); /* note it in a zone */
+/* Assign the pod to a zone of the node. */
+void core_zones_enter(const struct node *n, struct pod *p);
 /* Count the zones of all kinds of nodes from now on, if the pod is bound by zones; true: some are new,
  * and core_zones_introduce() is due. */
 bool core_zones_want(struct slu_core *c, const struct slu_kpodspec *s);
@@ -382,13 +390,14 @@ bool core_zones_same(const struct slu_ktopology *a, const struct slu_ktopology *
 
 void core_volumes_enter(struct slu_core *c, struct node *n, const struct pod *p);
 void core_volumes_leave(struct slu_core *c, struct node *n, const struct pod *p);
-void core_volumes_count(struct slu_core *c); /* tell the queue of nodes to be counted again */
-/* True: a driver that had no limit anywhere has one. */
+/* Report the volumes of the nodes on the list `recount` to the queue. */
+void core_volumes_count(struct slu_core *c);
+/* Returns true if a driver that had no limit on any node has one now. */
 bool core_csinode_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 void core_attachment_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 void core_volumes_done(struct slu_core *c);
 void core_zones_changed(struct slu_core *c, struct node *n); /* labels, allocatable */
-/* True: the zones of a node have changed for pods that wait. */
+/* Returns true if the zones of a node have changed for pods that wait. */
 bool core_topology_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 
 /* ---- volumes.c ---- */

@@ -55,7 +55,7 @@ struct sieve {
 };
 
 /* Those that are no longer in the set are out for that reason. */
-static void note(struct sieve *v, enum slu_no no)
+static void note_reason(struct sieve *v, enum slu_no no)
 {
 	uint32_t n = slu_nodeset_count(v->set);
 
@@ -93,10 +93,10 @@ static int sift_volumes(struct sieve *v)
 					  slu_kpv(o)->nrequired, v->set) < 0)
 			return -ENOTSUP;
 	}
-	note(v, SLU_NO_VOLUME);
+	note_reason(v, SLU_NO_VOLUME);
 	if (core_claims_taken(v->c, p, false))
 		leave_none(v->set);
-	note(v, SLU_NO_CLAIM);
+	note_reason(v, SLU_NO_CLAIM);
 	return 0;
 }
 
@@ -156,24 +156,24 @@ static void sift_nodes(struct sieve *v)
 	slu_map_done(&ports);
 	for (uint32_t i = 0; i < v->w->repel.n; i++)
 		core_repel_without(v->w->repel.p[i], x, v->set);
-	note(v, SLU_NO_REPELLED);
+	note_reason(v, SLU_NO_REPELLED);
 	for (uint32_t at = 0; v->w->carries.n && (at = left_from(v->set, at)) != UINT32_MAX; at++)
 		leave_out(v, at, sift_meeting(v, x->tag.p[at]));
 }
 
-static int sift(struct sieve *v)
+static int sift_all(struct sieve *v)
 {
 	const struct nodeindex *x = &v->c->cluster->index;
 	const struct slu_kpodspec *s = &v->p->spec;
 
 	core_index_selector(x, s, v->set);
-	note(v, SLU_NO_SELECTOR);
+	note_reason(v, SLU_NO_SELECTOR);
 	if (s->flags & SLU_POD_NODE_AFFINITY &&
 	    core_index_terms(x, s->required, s->nrequired, v->set) < 0)
 		return -ENOTSUP;
-	note(v, SLU_NO_AFFINITY);
+	note_reason(v, SLU_NO_AFFINITY);
 	core_index_taints(x, s, comes_back, v->c, v->set);
-	note(v, SLU_NO_TAINT);
+	note_reason(v, SLU_NO_TAINT);
 	if (v->w->volumes && sift_volumes(v) < 0)
 		return -ENOTSUP;
 	sift_nodes(v);
@@ -220,7 +220,7 @@ struct slu_nodeset *core_eligible(struct slu_core *c, const struct where *w,
 		return NULL;
 	memset(count, 0, SLU_NO_COUNT * sizeof *count);
 	v.left = slu_nodeset_count(v.set);
-	rc = sift(&v);
+	rc = sift_all(&v);
 	if (!rc)
 		return v.set;
 	slu_nodeset_unref(v.set);

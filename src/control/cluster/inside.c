@@ -5,7 +5,7 @@
 /* ---- volumes ---- */
 
 /* Whether the queue has other totals. */
-static bool differs(struct slu_core *c, const struct node *n)
+static bool totals_differ(struct slu_core *c, const struct node *n)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
 
@@ -29,7 +29,7 @@ void core_volumes_count(struct slu_core *c)
 		if (n->handle == SLU_NODE_NONE || !n->k)
 			continue;
 		core_shapes_node(c, n); /* drivers that have no resource */
-		if (differs(c, n))
+		if (totals_differ(c, n))
 			core_node_describe(c, n);
 	}
 	c->cluster->recount.n = 0;
@@ -52,7 +52,7 @@ bool core_csinode_changed(struct slu_core *c, const struct slu_kobj *obj, bool g
 	return news;
 }
 
-static void detach(struct slu_core *c, struct node *n, const char *uid)
+static void detach_volume(struct slu_core *c, struct node *n, const char *uid)
 {
 	for (uint32_t i = 0; i < n->attached.n; i++)
 		if (!strcmp(n->attached.p[i]->meta.uid, uid)) {
@@ -69,7 +69,7 @@ void core_attachment_changed(struct slu_core *c, const struct slu_kobj *obj, boo
 
 	if (!n)
 		return;
-	detach(c, n, obj->meta.uid);
+	detach_volume(c, n, obj->meta.uid);
 	if (!gone && slu_vec_push(&n->attached, obj) == 0)
 		slu_kobj_ref(obj);
 	core_volumes_recount(c, n);

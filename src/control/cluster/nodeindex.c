@@ -371,7 +371,7 @@ static bool is_none(const uint64_t *w, uint32_t n)
 	return !any;
 }
 
-static void keep(uint64_t *w, const uint64_t *of, uint32_t n)
+static void keep_common(uint64_t *w, const uint64_t *of, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		w[i] &= of[i];
@@ -387,7 +387,7 @@ static void keep_in(const struct nodeindex *x, const struct key *k, const struct
 		if (v)
 			or_places(x->scratch, n, &v->at);
 	}
-	keep(w, x->scratch, n);
+	keep_common(w, x->scratch, n);
 }
 
 static void keep_not_in(const struct key *k, const struct slu_kexpr *e, uint64_t *w, uint32_t n)
@@ -413,7 +413,7 @@ static void keep_beyond(const struct nodeindex *x, const struct key *k, const st
 			if (e->op == SLU_SEL_GT ? v->number > want : v->number < want)
 				or_places(x->scratch, n, &v->at);
 		}
-	keep(w, x->scratch, n);
+	keep_common(w, x->scratch, n);
 }
 
 static void keep_expr(const struct nodeindex *x, const struct slu_kexpr *e, uint64_t *w, uint32_t n)
@@ -611,7 +611,7 @@ int core_index_scores(const struct nodeindex *x, const struct slu_kpodspec *s,
 			continue;
 		none(one, n);
 		or_places(one, n, &taint_of(e)->at);
-		keep(one, set->word, n);
+		keep_common(one, set->word, n);
 		add_score(one, n, -1, score);
 	}
 	return rc;

@@ -24,7 +24,7 @@ int core_port_resource(const struct slu_core *c, const struct slu_khostport *p)
 	return -ENOENT;
 }
 
-static void drop(struct node *n, const struct slu_khostport *p)
+static void drop_port(struct node *n, const struct slu_khostport *p)
 {
 	uint64_t *pods = slu_map_get(&n->ports, key_of(p));
 
@@ -75,7 +75,7 @@ int core_ports_enter(struct node *n, const struct slu_kpodspec *s)
 			++*pods;
 		} else if (slu_map_put(&n->ports, key_of(&s->host_ports[i]), 1) < 0) {
 			while (i)
-				drop(n, &s->host_ports[--i]);
+				drop_port(n, &s->host_ports[--i]);
 			return -ENOMEM;
 		}
 	}
@@ -85,7 +85,7 @@ int core_ports_enter(struct node *n, const struct slu_kpodspec *s)
 void core_ports_leave(struct node *n, const struct slu_kpodspec *s)
 {
 	for (uint16_t i = 0; i < s->nhost_ports; i++)
-		drop(n, &s->host_ports[i]);
+		drop_port(n, &s->host_ports[i]);
 }
 
 int core_ports_map(const struct slu_kpodspec *s, struct slu_map *out)

@@ -224,7 +224,7 @@ static bool fits(struct slu_core *c, const struct node *n, const struct slu_kres
 }
 
 /* How much the node is wanted by others in that time: nothing, a plan, or work that runs. */
-static int busy(struct slu_core *c, const struct node *n, int64_t from_s, int64_t to_s)
+static int node_demand(struct slu_core *c, const struct node *n, int64_t from_s, int64_t to_s)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
 	int worst = 0;
@@ -242,7 +242,7 @@ static int busy(struct slu_core *c, const struct node *n, int64_t from_s, int64_
 }
 
 /* Nodes it had come first, then those that no plan uses at that time, each in the order of their names. */
-static int choose(struct slu_core *c, struct reservation *r, struct slu_error *err)
+static int choose_nodes(struct slu_core *c, struct reservation *r, struct slu_error *err)
 {
 	const struct slu_kreservation *k = r->k;
 	slu_cleanup(slu_freep) struct node **all = slu_reallocarray(NULL, c->cluster->nodes.n + 1u,
@@ -269,7 +269,7 @@ static int choose(struct slu_core *c, struct reservation *r, struct slu_error *e
 				continue;
 			for (uint32_t h = 0; h < had; h++)
 				before |= !strcmp(r->node.p[h].name, all[i]->name);
-			if (pass < 0 ? !before : busy(c, all[i], r->from_s, r->to_s) != pass)
+			if (pass < 0 ? !before : node_demand(c, all[i], r->from_s, r->to_s) != pass)
 				continue;
 			if (add_node(r, all[i]->name, all[i]->handle) < 0)
 				return -ENOMEM;
@@ -516,8 +516,8 @@ static void look_at_reservation(struct slu_core *c, struct reservation *r)
 	bool stays = r->booked && !r->changed && stands(c, r);
 
 	if (!stays || moved) {
-		/* The next occurrence is in the plan already, unless all of those have passed
-		 * meanwhile. */
+		/* The next occurrence is in the plan already, unless all planned ones have
+		 * passed. */
 		bool on = stays && every_s && from_s <= r->last_s;
 
 		if (!on)
@@ -527,7 +527,9 @@ static void look_at_reservation(struct slu_core *c, struct reservation *r)
 		r->from_s = from_s;
 		r->to_s = to_s;
 		r->every_s = every_s;
-		rc = on ? 0 : r->k->nnodes ? find_named_nodes(c, r, &err) : choose(c, r, &err);
+		rc = on             ? 0
+		     : r->k->nnodes ? find_named_nodes(c, r, &err)
+				    : choose_nodes(c, r, &err);
 		if (!rc)
 			rc = book_reservation(c, r, on ? r->last_s + every_s : from_s, &err);
 		if (rc < 0) {

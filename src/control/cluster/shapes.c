@@ -53,7 +53,7 @@ static bool passes(enum slu_no no)
 
 /* The reasons are counted once for all pods of the same wishes, until a node changes.  While some
  * nodes are eligible, only what keeps the others away for a time is worth a word. */
-static const char *nowhere(struct slu_core *c, struct where *w)
+static const char *why_nowhere(struct slu_core *c, struct where *w)
 {
 	bool some = slu_nodeset_count(w->set);
 	struct slu_buf b = SLU_BUF_INIT(1024);
@@ -87,7 +87,7 @@ static const char *nowhere(struct slu_core *c, struct where *w)
 
 const char *core_nowhere(struct slu_core *c, const struct shape *s)
 {
-	const char *text = nowhere(c, s->where);
+	const char *text = why_nowhere(c, s->where);
 
 	return text ? text : "";
 }
@@ -140,7 +140,7 @@ static void become(struct slu_core *c, struct slu_nodeset *set, struct slu_nodes
 {
 	uint32_t n = SLU_MAX(set->n_word, now->n_word);
 
-	if (set->refs == 1) { /* nobody has seen it, the log neither */
+	if (set->refs == 1) { /* neither the queue nor the log has seen it */
 		c->cluster->wider |= slu_nodeset_count(now) > 0;
 		slu_nodeset_swap(set, now);
 		n = 0;

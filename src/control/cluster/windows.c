@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static void describe(struct slu_core *c, struct node *n)
+static void describe_node(struct slu_core *c, struct node *n)
 {
 	if (n->handle == SLU_NODE_NONE || !n->k)
 		return;
@@ -22,7 +22,7 @@ static void end_drain(struct slu_core *c, struct node *n)
 	n->drain_id = 0;
 	n->away = false;
 	n->drain_from_s = n->drain_to_s = 0;
-	describe(c, n); /* if it is not back, that counts from now on */
+	describe_node(c, n); /* if it is not back, that counts from now on */
 }
 
 static bool is_back(const struct node *n)
@@ -69,7 +69,7 @@ void core_drains(struct slu_core *c)
 		}
 		core_drain_timer(c, n);
 		if (core_drain_covers(c, n))
-			describe(c, n); /* the node may have been down before */
+			describe_node(c, n); /* the node may have been down before */
 	}
 }
 
@@ -91,7 +91,7 @@ static int drain_node(struct slu_core *c, struct node *n, int64_t from_s, int64_
 	if (!n->drained)
 		return slu_fail(err, -EIO, "the queue refused");
 	core_drain_put(c, n, true);
-	describe(c, n);
+	describe_node(c, n);
 	if (from_s > c->now_s)
 		core_stamp(from, from_s);
 	if (to_s != SLU_TIME_EVER)
@@ -105,7 +105,7 @@ int core_drain_ask(struct slu_core *c, const char *name, bool is, int64_t from_s
 {
 	struct node *n = node_of(slu_table_finds(&c->cluster->nodes, name));
 
-	/* The drain of a node that was deleted waits for it to come back, unless somebody ends it. */
+	/* The drain of a node that was deleted waits for it to come back, unless a person ends it. */
 	if (!n || (n->handle == SLU_NODE_NONE && (is || !n->drain_id)))
 		return slu_fail(err, -ENOENT, "no node \"%s\"", name);
 	if (!is && n->k && n->k->unschedulable && !n->drain_id)

@@ -23,10 +23,10 @@ struct reader {
 	struct slu_buf ignored;
 };
 
-static int wrong(struct reader *r, const struct slu_json *v, int code, const char *fmt, ...)
+static int refuse_value(struct reader *r, const struct slu_json *v, int code, const char *fmt, ...)
 	SLU_PRINTF(4, 5);
 
-static int wrong(struct reader *r, const struct slu_json *v, int code, const char *fmt, ...)
+static int refuse_value(struct reader *r, const struct slu_json *v, int code, const char *fmt, ...)
 {
 	uint32_t line = r->doc && v ? slu_json_line(r->doc, v) : 0;
 	char what[300];
@@ -131,7 +131,7 @@ static int read_str(struct reader *r, const struct slu_json *v, const char **out
 	const char *s = slu_json_str(v);
 
 	if (!s)
-		return wrong(r, v, -EINVAL, "expected a string");
+		return refuse_value(r, v, -EINVAL, "expected a string");
 	*out = slu_arena_strndup(&r->c->arena, s, slu_json_count(v));
 	return *out ? 0 : slu_fail(r->err, -ENOMEM, "out of memory");
 }
@@ -158,7 +158,7 @@ static int read_choice(struct reader *r, const struct row *row, const struct slu
 			strncat(list, ", ", sizeof list - strlen(list) - 1);
 		strncat(list, *c, sizeof list - strlen(list) - 1);
 	}
-	return wrong(r, v, -EINVAL, "expected one of %s", list);
+	return refuse_value(r, v, -EINVAL, "expected one of %s", list);
 }
 
 static int read_i64(struct reader *r, const struct row *row, const struct slu_json *v, int64_t *out)
@@ -166,10 +166,10 @@ static int read_i64(struct reader *r, const struct row *row, const struct slu_js
 	int64_t n;
 
 	if (slu_json_i64(v, &n) < 0)
-		return wrong(r, v, -EINVAL, "expected a whole number");
+		return refuse_value(r, v, -EINVAL, "expected a whole number");
 	if (n < row->min || n > row->max)
-		return wrong(r, v, -ERANGE, "%" PRId64 " is outside %" PRId64 "..%" PRId64, n,
-			     row->min, row->max);
+		return refuse_value(r, v, -ERANGE, "%" PRId64 " is outside %" PRId64 "..%" PRId64,
+				    n, row->min, row->max);
 	*out = n;
 	return 0;
 }
@@ -184,14 +184,15 @@ static int read_seconds(struct reader *r, const struct row *row, const struct sl
 		int rc = s ? slu_config_seconds(s, &n) : -EINVAL;
 
 		if (rc == -ERANGE)
-			return wrong(r, v, rc, "too long");
+			return refuse_value(r, v, rc, "too long");
 		if (rc < 0)
-			return wrong(r, v, rc,
-				     "expected a duration such as 90s, 15m, 1h30m, 7d, 01:30:00");
+			return refuse_value(
+				r, v, rc,
+				"expected a duration such as 90s, 15m, 1h30m, 7d, 01:30:00");
 	}
 	if (n < row->min || n > row->max)
-		return wrong(r, v, -ERANGE, "%" PRId64 " s is outside %" PRId64 "..%" PRId64, n,
-			     row->min, row->max);
+		return refuse_value(r, v, -ERANGE, "%" PRId64 " s is outside %" PRId64 "..%" PRId64,
+				    n, row->min, row->max);
 	*out = n;
 	return 0;
 }
@@ -202,7 +203,7 @@ static int read_strs(struct reader *r, const struct slu_json *v, struct slu_conf
 	struct slu_config_strs s = { 0 };
 
 	if (!slu_json_is_arr(v) || !n || n > LIST_MAX)
-		return wrong(r, v, -EINVAL, "expected a list of 1 to %d strings", LIST_MAX);
+		return refuse_value(r, v, -EINVAL, "expected a list of 1 to %d strings", LIST_MAX);
 	s.p = slu_arena_zalloc(&r->c->arena, n * sizeof *s.p);
 	if (!s.p)
 		return slu_fail(r->err, -ENOMEM, "out of memory");
@@ -225,7 +226,7 @@ static int read_list(struct reader *r, const struct row *row, const struct slu_j
 	char *p;
 
 	if (!slu_json_is_arr(v) || n > LIST_MAX)
-		return wrong(r, v, -EINVAL, "expected a list of at most %d", LIST_MAX);
+		return refuse_value(r, v, -EINVAL, "expected a list of at most %d", LIST_MAX);
 	p = slu_arena_zalloc(&r->c->arena, n * row->size + 1);
 	if (!p)
 		return slu_fail(r->err, -ENOMEM, "out of memory");
@@ -255,7 +256,7 @@ static int read_value(struct reader *r, const struct row *row, const struct slu_
 		return read_str(r, v, at);
 	case BOOL:
 		if (slu_json_bool(v, at) < 0)
-			return wrong(r, v, -EINVAL, "expected true or false");
+			return refuse_value(r, v, -EINVAL, "expected true or false");
 		return 0;
 	case U32:
 		rc = read_i64(r, row, v, &n);
@@ -271,8 +272,9 @@ static int read_value(struct reader *r, const struct row *row, const struct slu_
 		double d;
 
 		if (slu_json_f64(v, &d) < 0 || !(d >= (double)row->min && d <= (double)row->max))
-			return wrong(r, v, -ERANGE, "expected a number in %" PRId64 "..%" PRId64,
-				     row->min, row->max);
+			return refuse_value(r, v, -ERANGE,
+					    "expected a number in %" PRId64 "..%" PRId64, row->min,
+					    row->max);
 		*(double *)at = d;
 		return 0;
 	}
@@ -298,7 +300,7 @@ static int read_default(struct reader *r, const struct row *row, void *to)
 
 	if (!row->def)
 		return row->type == SECTION ? read_rows(r, row->sub, NULL, to)
-					    : wrong(r, NULL, -EINVAL, "is missing");
+					    : refuse_value(r, NULL, -EINVAL, "is missing");
 	if (row->type == STR) {
 		memcpy((char *)to + row->off, &row->def, sizeof row->def);
 		return 0;
@@ -320,9 +322,9 @@ static int unknown_key(struct reader *r, const struct row *rows, const struct sl
 	for (const struct row *row = rows; row->key; row++)
 		slu_near_try(&near, row->key);
 	if (near.best)
-		return wrong(r, keyval, -EINVAL, "no setting \"%.60s\"; did you mean \"%s\"?", key,
-			     near.best);
-	return wrong(r, keyval, -EINVAL, "no setting \"%.60s\"", key);
+		return refuse_value(r, keyval, -EINVAL,
+				    "no setting \"%.60s\"; did you mean \"%s\"?", key, near.best);
+	return refuse_value(r, keyval, -EINVAL, "no setting \"%.60s\"", key);
 }
 
 /* v NULL or null: everything at its default. */
@@ -331,7 +333,7 @@ static int read_rows(struct reader *r, const struct row *rows, const struct slu_
 	size_t len = strlen(r->path);
 
 	if (v && !slu_json_is_null(v) && !slu_json_is_obj(v))
-		return wrong(r, v, -EINVAL, "expected settings, \"name: value\"");
+		return refuse_value(r, v, -EINVAL, "expected settings, \"name: value\"");
 	slu_json_each (v, it) {
 		const struct row *row = rows;
 
@@ -341,8 +343,8 @@ static int read_rows(struct reader *r, const struct row *rows, const struct slu_
 			return unknown_key(r, rows, it.keyval, it.key);
 		/* A key that is given twice: which of the two values was meant is unknown. */
 		if (slu_json_get(v, row->key) != it.val)
-			return wrong(r, slu_json_get(v, row->key), -EINVAL, "\"%s\" is set twice",
-				     row->key);
+			return refuse_value(r, slu_json_get(v, row->key), -EINVAL,
+					    "\"%s\" is set twice", row->key);
 	}
 	for (const struct row *row = rows; row->key; row++) {
 		const struct slu_json *val = slu_json_get(v, row->key);
@@ -395,15 +397,15 @@ static int check_queues(struct reader *r)
 
 		snprintf(r->path, sizeof r->path, "queues[%u]", i);
 		if (q->max_duration_s && (given > q->max_duration_s || !given))
-			return wrong(r, NULL, -EINVAL,
-				     "maxDuration %" PRId64 " s is below %s %" PRId64
-				     "%s: every job without a duration would be refused",
-				     q->max_duration_s,
-				     q->default_duration_s ? "defaultDuration"
-							   : "jobs.defaultDuration",
-				     given, given ? " s" : " (without end)");
+			return refuse_value(r, NULL, -EINVAL,
+					    "maxDuration %" PRId64 " s is below %s %" PRId64
+					    "%s: every job without a duration would be refused",
+					    q->max_duration_s,
+					    q->default_duration_s ? "defaultDuration"
+								  : "jobs.defaultDuration",
+					    given, given ? " s" : " (without end)");
 		if (slu_config_policy(&r->c->queue[i], &conf, &why) < 0)
-			return wrong(r, NULL, -EINVAL, "%s", why.text);
+			return refuse_value(r, NULL, -EINVAL, "%s", why.text);
 	}
 	return 0;
 }
@@ -414,18 +416,20 @@ static int check_names(struct reader *r)
 
 	snprintf(r->path, sizeof r->path, "queues");
 	if (!c->n_queues)
-		return wrong(r, NULL, -EINVAL, "at least one queue is needed");
+		return refuse_value(r, NULL, -EINVAL, "at least one queue is needed");
 	for (uint32_t i = 0; i < c->n_queues; i++)
 		for (uint32_t j = 0; j < i; j++)
 			if (!strcmp(c->queue[i].name, c->queue[j].name))
-				return wrong(r, NULL, -EINVAL, "two queues are called \"%s\"",
-					     c->queue[i].name);
+				return refuse_value(r, NULL, -EINVAL,
+						    "two queues are called \"%s\"",
+						    c->queue[i].name);
 	snprintf(r->path, sizeof r->path, "nodes.topology");
 	for (uint32_t i = 0; i < c->nodes.n_levels; i++)
 		for (uint32_t j = 0; j < i; j++)
 			if (!strcmp(c->nodes.level[i].name, c->nodes.level[j].name))
-				return wrong(r, NULL, -EINVAL, "two levels are called \"%s\"",
-					     c->nodes.level[i].name);
+				return refuse_value(r, NULL, -EINVAL,
+						    "two levels are called \"%s\"",
+						    c->nodes.level[i].name);
 	return 0;
 }
 

@@ -72,7 +72,8 @@ static int level_of(const char *v, const char **out)
 	return 0;
 }
 
-static int word(const char *v, const char *const from[], const char *const to[], const char **out)
+static int translate_word(const char *v, const char *const from[], const char *const to[],
+			  const char **out)
 {
 	for (size_t i = 0; from[i]; i++)
 		if (!strcmp(v, from[i])) {
@@ -82,7 +83,7 @@ static int word(const char *v, const char *const from[], const char *const to[],
 	return -EINVAL;
 }
 
-static int apply(uint32_t i, const char *v, struct slu_config *c)
+static int apply_flag(uint32_t i, const char *v, struct slu_config *c)
 {
 	static const char *const levels[] = { "debug", "info", "error", "panic", NULL };
 	static const char *const our_levels[] = { "debug", "info", "error", "error" };
@@ -115,9 +116,9 @@ static int apply(uint32_t i, const char *v, struct slu_config *c)
 	case VERBOSE:
 		return level_of(v, &c->log.level);
 	case ZAP_LEVEL:
-		return word(v, levels, our_levels, &c->log.level);
+		return translate_word(v, levels, our_levels, &c->log.level);
 	case ZAP_ENCODER:
-		return word(v, encoders, formats, &c->log.format);
+		return translate_word(v, encoders, formats, &c->log.format);
 	case PORT: /* ":4242" is their own way of saying it */
 		rc = is_number(v + (*v == ':'), 1, 65535, &n);
 		c->grpc.port = rc ? c->grpc.port : (uint32_t)n;
@@ -134,7 +135,7 @@ static int apply(uint32_t i, const char *v, struct slu_config *c)
 
 int slu_flag_apply(uint32_t i, const char *value, struct slu_config *c, struct slu_error *err)
 {
-	if (apply(i, value, c) < 0)
+	if (apply_flag(i, value, c) < 0)
 		return slu_fail(err, -EINVAL, "--%s: \"%.60s\" is not a valid %s",
 				slu_flags[i].name, value ? value : "", slu_flags[i].word);
 	return 0;

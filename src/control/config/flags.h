@@ -8,7 +8,7 @@
 struct slu_flag {
 	const char *name; /* without dashes */
 	const char *word; /* of its value, for the help; NULL: it needs none */
-	bool may;         /* the value may be left out */
+	bool optional;    /* the value may be left out */
 	const char *sets; /* setting of sluiced.yaml; NULL: ignored */
 	const char *help; /* why it is ignored, or a remark; "" */
 };

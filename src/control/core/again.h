@@ -2,5 +2,7 @@
 #pragma once
 #include "control/frame/frame.h"
 
-void core_look_again(struct slu_core *c);   /* at everything, when it is time */
-void core_memory_watch(struct slu_core *c); /* at the end of a cycle: whether memory ran out */
+/* Check everything again, once CORE_AT_MEMORY is due. */
+void core_look_again(struct slu_core *c);
+/* At the end of a cycle: if memory ran out in it, set CORE_AT_MEMORY. */
+void core_memory_watch(struct slu_core *c);

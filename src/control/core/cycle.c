@@ -1,8 +1,7 @@
 /* The cycle: everything the core does after it has taken the records that came, in this order. */
 #include "control/core/core.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "control/ask/ask.h"
 #include "control/claim/claim.h"
 #include "control/cluster/cluster.h"
@@ -120,7 +119,7 @@ static int renew_log(struct slu_core *c, struct slu_error *err)
 	return 0;
 }
 
-static int verify(struct slu_core *c, struct slu_error *err)
+static int verify_books(struct slu_core *c, struct slu_error *err)
 {
 	return c->verify && !c->runs->n_ending ? slu_queue_check(c->q, c->now_s, err) : 0;
 }
@@ -144,7 +143,7 @@ static void count_cycle(struct slu_core *c)
 		SLU_I64("took_ms", c->count.first_cycle_us / 1000));
 }
 
-static void publish(struct slu_core *c)
+static void publish_snapshot(struct slu_core *c)
 {
 	if (!core_hurries(c))
 		core_snapshot_publish(c);
@@ -261,22 +260,14 @@ static const struct step cycle[] = {
 	{ "renew the log", "a new log begins between the decisions of two cycles",
 	  .try = renew_log, .flags = SOUND },
 	{ "verify", "with --verify: the queue's invariants hold after all changes",
-	  .try = verify, .flags = SOUND },
+	  .try = verify_books, .flags = SOUND },
 	{ "watch memory", "after all work: an allocation that failed above left something undone",
 	  .run = core_memory_watch,
 	  .flags = ALWAYS },
 	{ "count", "before the snapshot, which shows this cycle, too", .run = count_cycle },
-	{ "publish", "last: readers see the cycle as a whole", .run = publish, .flags = ALWAYS },
+	{ "publish", "last: readers see the cycle as a whole", .run = publish_snapshot, .flags = ALWAYS },
 };
 /* clang-format on */
-
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static bool leads(const struct slu_core *c)
 {
@@ -292,7 +283,7 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 	c->recovery->awaits = false; /* "recall" looks again */
 	for (size_t i = 0; i < SLU_LEN(cycle); i++) {
 		const struct step *s = &cycle[i];
-		uint64_t begin = clock_ns(), took;
+		int64_t begin = slu_clock_ns(), took;
 
 		if ((rc < 0 && (s->flags & SOUND)) ||
 		    ((!leads(c) || c->recovery->awaits) && !(s->flags & ALWAYS)))
@@ -301,12 +292,11 @@ int slu_core_cycle(struct slu_core *c, int64_t now_us, struct slu_error *err)
 			s->run(c);
 		else
 			rc = s->try(c, err);
-		took = clock_ns() - begin;
-		c->spent_ns += s->flags & ALWAYS ? 0 : took;
+		took = slu_clock_ns() - begin;
+		c->spent_ns += s->flags & ALWAYS ? 0 : (uint64_t)took;
 		if (took >= SLOW_NS)
-			slu_log(SLU_WARN, "a step of the cycle takes long",
-				SLU_STR("step", s->name), SLU_STR("why", s->why),
-				SLU_I64("took_ms", took / 1000000));
+			slu_log(SLU_WARN, "a step of the cycle took long", SLU_STR("step", s->name),
+				SLU_STR("why", s->why), SLU_I64("took_ms", took / 1000000));
 	}
 	return rc;
 }

@@ -39,7 +39,7 @@ static void node_changed(struct slu_core *c, const struct slu_kobj *obj, bool go
 /* ---- pods ---- */
 
 /* The pod no longer uses anything: it ended, or is gone. */
-static void release(struct slu_core *c, struct pod *p, bool ended)
+static void release_pod(struct slu_core *c, struct pod *p, bool ended)
 {
 	struct group *g = p->group;
 
@@ -174,7 +174,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 		if (!p)
 			return;
 		core_held_pod(c, p, true);
-		release(c, p, slu_kpod_ended(p->k));
+		release_pod(c, p, slu_kpod_ended(p->k));
 		core_member_forget(c, p);
 		core_held_gone(c, p);
 		core_pod_free(c, p);
@@ -202,7 +202,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 	}
 	if (slu_kpod_ended(k)) {
 		if (!was_ended)
-			release(c, p, true);
+			release_pod(c, p, true);
 		core_held_released(c, p);
 		core_held_pod(c, p, false);
 		return;
@@ -269,7 +269,7 @@ static const char *uid_above(const struct slu_kobj *o)
 }
 
 /* Pods joined the group that the uid names; now another object names it.  Either
- * the pods came long before their owner, and only the owner names its controller, or somebody deleted
+ * the pods came long before their owner, and only the owner names its controller, or a user deleted
  * the controller without the owner.  Waiting pods join the other group. */
 static void regroup(struct slu_core *c, const struct slu_kobj *owner, const char *uid)
 {

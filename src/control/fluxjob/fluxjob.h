@@ -41,8 +41,8 @@ struct fluxjob {
 	uint32_t turn_at; /* its place in the heap + 1; 0: not in it */
 	int64_t look_us;  /* of a user's own that runs: no check before this time */
 	int64_t asked_us; /* when its creation was requested; 0: it was not */
-	uint32_t pods;    /* its spec was last written for so many */
-	uint32_t wanted;  /* as many as the held object has now */
+	uint32_t pods;    /* number of pods for which its spec was last written */
+	uint32_t wanted;  /* number of pods that the held object wants now */
 	struct slu_fluxjob_ask ask;
 	uint64_t spec;    /* hash of the text from which `ask` was read */
 	uint32_t counted; /* its slots among those counted for its namespace */
@@ -79,17 +79,17 @@ struct fluxjobs {
 	struct slu_table table;
 	bool absent, said;
 	SLU_VEC(struct fluxjob *) turns; /* a heap by turn_us */
-	uint32_t open, crowded;          /* not over; wait for room for their slots */
+	uint32_t open, crowded;          /* FluxJobs not over; those that wait for room for slots */
 	SLU_VEC(uint64_t) claims_over;   /* numbers of claims that ended, for core_claims() */
 	struct slu_kcodec *codec;        /* makes phantoms */
 	struct phantom_like like;
 	SLU_VEC(struct core_shown) shown; /* phantoms that changed, for the mirror */
-	struct slu_map slots;             /* phantoms of each namespace */
-	uint64_t n_slots;                 /* of all */
-	bool freed;                       /* some slots went since the last pass */
-	int64_t try_us;                   /* when those refused by `pace` try again; 0: none was */
-	struct core_pace pace;            /* how fast they are made */
-	int64_t words_us;                 /* until when states that pass are paid for */
+	struct slu_map slots;             /* number of phantoms of each namespace */
+	uint64_t n_slots;                 /* number of all phantoms */
+	bool freed;                       /* phantoms were removed since the last pass */
+	int64_t try_us;        /* when FluxJobs refused by `pace` try again; 0: none was refused */
+	struct core_pace pace; /* how fast phantoms are made */
+	int64_t words_us;      /* until when writes of passing states are paid for */
 };
 
 /* ---- fluxjobs.c ---- */
@@ -98,7 +98,8 @@ void core_fluxjob_synced(struct slu_core *c, bool absent, bool refused);
 void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone);
 struct fluxjob *core_fluxjob_of(struct slu_core *c, const char *ns, const char *name);
 void core_fluxjob_to(struct slu_core *c, struct fluxjob *f, enum fluxjob_life to);
-void core_fluxjobs(struct slu_core *c); /* write changes, end the FluxJobs that are over */
+/* Write changed statuses, and end the FluxJobs that are over. */
+void core_fluxjobs(struct slu_core *c);
 void core_fluxjobs_done(struct slu_core *c);
 
 /* The number of a claim, behind the last dash of its name. */
@@ -111,7 +112,7 @@ int core_fluxjob_turn_room(struct slu_core *c);
 /* Set the turn of the FluxJob to `us` unless it comes earlier. */
 void core_fluxjob_turn_by(struct slu_core *c, struct fluxjob *f, int64_t us);
 void core_fluxjob_turn_none(struct slu_core *c, struct fluxjob *f);
-/* The next FluxJob whose turn has come; NULL: none's has, and the timer is set for the first. */
+/* The next FluxJob whose turn has come; NULL: there is none, and the timer is set for the first. */
 struct fluxjob *core_fluxjob_turn(struct slu_core *c);
 
 /* ---- status.c ---- */
@@ -120,6 +121,7 @@ struct fluxjob *core_fluxjob_turn(struct slu_core *c);
 void core_fluxjob_due(struct slu_core *c, struct fluxjob *f);
 /* Pay for the write of the status.  0: it may be written; otherwise the time to try again. */
 int64_t core_fluxjob_pace(struct slu_core *c, const struct fluxjob *f);
+/* Write the status of the FluxJob to the cluster. */
 void core_fluxjob_tell(struct slu_core *c, struct fluxjob *f);
 uint64_t core_fluxjob_digest(const struct fluxjob *f);
 bool core_fluxjob_over(const struct fluxjob *f); /* its state is the last one */

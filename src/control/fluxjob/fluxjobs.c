@@ -313,14 +313,6 @@ static void own_places(struct slu_core *c, struct fluxjob *f)
 	slu_buf_done(&all);
 }
 
-static struct run *gang_of(const struct group *g)
-{
-	for (uint32_t i = 0; g && i < g->run.n; i++)
-		if (g->run.p[i]->gang)
-			return g->run.p[i];
-	return NULL;
-}
-
 static void own_waits(struct slu_core *c, struct fluxjob *f, const struct group *g,
 		      const struct run *r)
 {
@@ -409,7 +401,7 @@ static void own_look(struct slu_core *c, struct fluxjob *f)
 
 	snprintf(key, sizeof key, "u:%.250s", f->k->o.meta.uid);
 	g = core_group_find(c, f->k->o.meta.ns, key);
-	r = gang_of(g);
+	r = g ? core_gang_of(g) : NULL;
 	if (g && g->job)
 		f->job = g->job;
 	if (r && r->state == RUN_RUNNING) {
@@ -448,7 +440,7 @@ static void own_turn(struct slu_core *c, struct fluxjob *f)
 		core_fluxjob_turn_by(c, f, c->now_us + PASS_US);
 }
 
-static void turn(struct slu_core *c, struct fluxjob *f)
+static void run_turn(struct slu_core *c, struct fluxjob *f)
 {
 	int64_t again_us = 0;
 
@@ -521,7 +513,7 @@ static bool is_anothers(const struct slu_kfluxjob *k, const struct slu_kobj *o)
 	return k->o.meta.nowners > 0;
 }
 
-static void gone(struct slu_core *c, struct fluxjob *f)
+static void fluxjob_gone(struct slu_core *c, struct fluxjob *f)
 {
 	const struct slu_kfluxjob *k = f->k;
 	bool other = f->obj && is_anothers(k, f->obj);
@@ -547,7 +539,7 @@ void core_fluxjob_changed(struct slu_core *c, const struct slu_kobj *obj, bool i
 	if (!f)
 		return;
 	if (f->k && (is_gone || strcmp(f->k->o.meta.uid, obj->meta.uid))) {
-		gone(c, f);
+		fluxjob_gone(c, f);
 		f = is_gone ? NULL : fluxjob_get(c, obj->meta.ns, obj->meta.name);
 	}
 	if (!f || is_gone)
@@ -574,7 +566,7 @@ void core_fluxjobs(struct slu_core *c)
 	if (c->fluxjobs->freed || (c->fluxjobs->try_us && c->fluxjobs->try_us <= c->now_us))
 		try_crowded(c);
 	while ((f = core_fluxjob_turn(c)))
-		turn(c, f);
+		run_turn(c, f);
 	if (c->fluxjobs->freed)
 		core_due_by(c, CORE_AT_FLUXJOBS, c->now_us);
 	if (c->fluxjobs->try_us)

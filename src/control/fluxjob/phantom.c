@@ -46,7 +46,7 @@ static uint32_t alike_from(const struct slu_fluxjob_ask *a, uint32_t i)
 	return 1;
 }
 
-static void stamp(struct slu_jsonw *w, const char *key, int64_t us)
+static void put_stamp(struct slu_jsonw *w, const char *key, int64_t us)
 {
 	time_t t = (time_t)(us / 1000000);
 	struct tm tm;
@@ -112,7 +112,7 @@ static void metadata(const struct fluxjob *f, const struct slu_kfluxjob *k, stru
 	slu_jsonw_key(w, "metadata");
 	slu_jsonw_obj(w);
 	slu_jsonw_kstr(w, "namespace", k->o.meta.ns);
-	stamp(w, "creationTimestamp", k->o.meta.created_us);
+	put_stamp(w, "creationTimestamp", k->o.meta.created_us);
 	annotations(f, k, w);
 	slu_jsonw_key(w, "ownerReferences");
 	slu_jsonw_arr(w);
@@ -128,7 +128,7 @@ static void metadata(const struct fluxjob *f, const struct slu_kfluxjob *k, stru
 	slu_jsonw_end_obj(w);
 }
 
-static void affinity(const char *where, struct slu_jsonw *w)
+static void put_affinity(const char *where, struct slu_jsonw *w)
 {
 	slu_jsonw_key(w, "affinity");
 	slu_jsonw_obj(w);
@@ -151,7 +151,7 @@ static void spec(const struct slu_core *c, const struct slu_fluxjob_role *role, 
 	slu_jsonw_kstr(w, "schedulerName",
 		       c->cfg->scheduler_names.n ? c->cfg->scheduler_names.p[0] : "sluice");
 	if (where)
-		affinity(where, w);
+		put_affinity(where, w);
 	slu_jsonw_key(w, "containers");
 	slu_jsonw_arr(w);
 	slu_jsonw_obj(w);
@@ -285,7 +285,7 @@ static const char *k_ns(const struct fluxjob *f)
 }
 
 /* The cost of a FluxJob, in slots.  The nodes it names count, too: they take memory and time like slots. */
-static uint32_t weight(const struct fluxjob *f)
+static uint32_t weight_in_slots(const struct fluxjob *f)
 {
 	return f->ask.max + (f->ask.where ? (uint32_t)strlen(f->ask.where) / WHERE_BYTES : 0);
 }
@@ -316,7 +316,7 @@ static int count_slots(struct slu_core *c, const char *ns, int64_t by)
 
 bool core_phantoms_crowded(struct slu_core *c, const struct fluxjob *f)
 {
-	uint64_t here = slots_in(c, k_ns(f)), n = weight(f);
+	uint64_t here = slots_in(c, k_ns(f)), n = weight_in_slots(f);
 
 	if (runs(f)) /* its nodes are taken, whichever object came first after a restart */
 		return false;
@@ -342,7 +342,8 @@ int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 		was = false;
 	f->start_s = was ? f->k->start_us / 1000000 : 0;
 	if (!f->claim)
-		core_pace_pay(&c->fluxjobs->pace, k_ns(f), (int64_t)weight(f), EACH_US, c->now_us);
+		core_pace_pay(&c->fluxjobs->pace, k_ns(f), (int64_t)weight_in_slots(f), EACH_US,
+			      c->now_us);
 	for (uint32_t i = 0, alike; !rc && i < f->ask.max; i += alike) {
 		const char *node = was && i < at.h.n && strcmp(at.h.p[i], "-") ? at.h.p[i] : "";
 
@@ -352,8 +353,8 @@ int core_phantoms_make(struct slu_core *c, struct fluxjob *f)
 	slu_hostlist_done(&at);
 	while (rc && c->fluxjobs->shown.n > before) /* all of them or none */
 		slu_kobj_unref(c->fluxjobs->shown.p[--c->fluxjobs->shown.n].obj);
-	if (f->life != FLUXJOB_LIVES && count_slots(c, k_ns(f), (int64_t)weight(f)) == 0)
-		f->counted = weight(f);
+	if (f->life != FLUXJOB_LIVES && count_slots(c, k_ns(f), (int64_t)weight_in_slots(f)) == 0)
+		f->counted = weight_in_slots(f);
 	core_fluxjob_to(c, f, FLUXJOB_LIVES);
 	core_fluxjob_turn_by(c, f, c->now_us);
 	return rc;

@@ -51,7 +51,7 @@ bool core_fluxjob_over(const struct fluxjob *f)
 	       f->state == SLU_HELD_CANCELLED;
 }
 
-static uint64_t mix(uint64_t h, const char *s)
+static uint64_t mix_text(uint64_t h, const char *s)
 {
 	return slu_hash_u64(h ^ (s && *s ? slu_hash_bytes(s, strlen(s)) : 0));
 }
@@ -65,7 +65,7 @@ uint64_t core_fluxjob_digest(const struct fluxjob *f)
 	/* An estimate that moved by seconds counts as unchanged. */
 	h = slu_hash_u64(h ^ (uint64_t)(f->planned_s / 10));
 	h = slu_hash_u64(h ^ (uint64_t)f->start_s);
-	return mix(mix(mix(h, f->nodes), f->places), f->message);
+	return mix_text(mix_text(mix_text(h, f->nodes), f->places), f->message);
 }
 
 void core_fluxjob_due(struct slu_core *c, struct fluxjob *f)
@@ -113,7 +113,7 @@ int64_t core_fluxjob_pace(struct slu_core *c, const struct fluxjob *f)
 
 /* ---- the body ---- */
 
-static void stamp(char out[32], int64_t s)
+static void format_stamp(char out[32], int64_t s)
 {
 	time_t t = (time_t)s;
 	struct tm tm;
@@ -126,7 +126,7 @@ static void time_or_null(struct slu_jsonw *w, const char *key, int64_t s)
 {
 	char at[32];
 
-	stamp(at, s);
+	format_stamp(at, s);
 	slu_jsonw_key(w, key);
 	slu_jsonw_str(w, s ? at : NULL);
 }
@@ -144,7 +144,7 @@ static void condition(struct slu_core *c, const struct fluxjob *f, struct slu_js
 	bool same = was && was->status == (is ? SLU_TRI_TRUE : SLU_TRI_FALSE) && was->since_us;
 	char at[32];
 
-	stamp(at, same ? was->since_us / 1000000 : c->now_s);
+	format_stamp(at, same ? was->since_us / 1000000 : c->now_s);
 	slu_jsonw_obj(w);
 	slu_jsonw_kstr(w, "type", type);
 	slu_jsonw_kstr(w, "status", is ? "True" : "False");

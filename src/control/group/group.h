@@ -38,7 +38,7 @@ struct group {
 	uint32_t named;          /* the size that a user wrote down; 0: none */
 	uint32_t staying;        /* makers that are not being deleted, as of the last look */
 	int64_t calm_us;         /* a group without a named size does not start before: makers.c */
-	bool calms;              /* is on the list `calm` */
+	bool calms;              /* the group is on the list `calm` */
 	bool retired;            /* an earlier life of a name: its members only leave */
 	bool dirty;
 	bool on_hold, cancelled; /* a person said so: sluice hold, sluice cancel */
@@ -53,7 +53,7 @@ struct group {
 	int64_t used;         /* millicore seconds of members that have gone */
 	int64_t ended_us;     /* when the last member ended; 0: none has */
 	int64_t started_s;    /* when its gang started; 0: it has not */
-	bool fills;           /* is on the list `fill` */
+	bool fills;           /* the group is on the list `fill` */
 	bool disrupted;       /* the group starts again because a member was taken away */
 	char *wrong;          /* the mistake in its objects; NULL: there is none */
 	slu_node avoid[8];    /* nodes that refused a member lately: run/undo.c */
@@ -84,8 +84,8 @@ struct groups {
 	struct slu_table held;       /* held objects by uid: held.h */
 	SLU_VEC(struct held *) look; /* ... that changed and may have to be held */
 	SLU_VEC(struct group *) dirty;
-	struct slu_map
-		touched; /* namespaces (their hashes) all of whose groups are dirty: touch.c */
+	/* Hashes of the namespaces all of whose groups are dirty: touch.c. */
+	struct slu_map touched;
 	SLU_VEC(struct pod *) unowned; /* pods whose controllers are not seen yet: members.c */
 	/* News for the rooms above, which the core hands on at once: pods that joined, groups that
 	 * came with them; and groups that are over, until the end of the cycle. */
@@ -127,8 +127,9 @@ int64_t core_members_wake_us(const struct slu_core *c);
 
 /* Note the object that makes the pod.  0 or -ENOMEM. */
 int core_maker_join(struct slu_core *c, struct group *g, const struct pod *p);
-/* Read from the objects behind the group g->life, and which of its members are leaving. */
-bool core_life_look(struct slu_core *c, struct group *g); /* false: no memory to know by */
+/* Read g->life, and which of its members are leaving, from the objects behind the group.  False: memory
+ * ran out. */
+bool core_life_look(struct slu_core *c, struct group *g);
 /* Compute g->life again with the size that was named, right after core_life_look(). */
 void core_life_size(struct slu_core *c, struct group *g, uint32_t named);
 /* Members the makers still want alive; pods that were seen to end are subtracted before the makers'
@@ -151,8 +152,8 @@ struct group *core_group_find(struct slu_core *c, const char *ns, const char *ke
 struct group *core_group_join(struct slu_core *c, struct pod *p);
 /* Let the pod join the earlier life of its group that has this key (with its namespace). */
 struct group *core_group_join_retired(struct slu_core *c, struct pod *p, const char *key);
-void core_group_retire(
-	struct group *g); /* the group is an earlier life: no PodGroup speaks of it */
+/* Mark the group as an earlier life: no PodGroup speaks of it. */
+void core_group_retire(struct group *g);
 void core_group_dirty(struct slu_core *c, struct group *g);
 /* Whether another scheduler put all its members on nodes that Sluice does not use. */
 bool core_group_elsewhere(const struct group *g);
@@ -166,9 +167,10 @@ void core_groups_done(struct slu_core *c);
 
 void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o);
 void core_groups_touch(struct slu_core *c, const struct slu_kobj *obj); /* PodGroup, claim */
-void core_groups_touch_wrong(
-	struct slu_core *c); /* groups that were refused may be acceptable now */
-/* Groups whose pods have volume claims; false: whose pods zones may bind. */
+/* Make the refused groups dirty: they may be acceptable now. */
+void core_groups_touch_wrong(struct slu_core *c);
+/* Make groups dirty: with `claims` those whose pods have volume claims, else those whose pods NUMA
+ * zones may restrict. */
 void core_groups_touch_bound(struct slu_core *c, bool claims);
 
 /* ---- wish.c ---- */

@@ -21,7 +21,7 @@ static bool owners_known(struct slu_core *c, const struct pod *p)
 	return true;
 }
 
-static void join(struct slu_core *c, struct pod *p)
+static void join_group(struct slu_core *c, struct pod *p)
 {
 	if (slu_vec_reserve(&c->groups->joined, c->groups->joined.n + 1) == 0)
 		p->group = core_group_join(c, p);
@@ -44,11 +44,11 @@ void core_member_meet(struct slu_core *c, struct pod *p)
 	if (p->met_us)
 		return; /* waits already */
 	if (slu_core_synced(c) && owners_known(c, p)) {
-		join(c, p);
+		join_group(c, p);
 		return;
 	}
 	if (slu_vec_push(&c->groups->unowned, p) < 0)
-		join(c, p);
+		join_group(c, p);
 	else
 		p->met_us = c->now_us;
 }
@@ -77,7 +77,7 @@ void core_members_join(struct slu_core *c)
 		}
 		p->met_us = 0;
 		if (!slu_kpod_ended(p->k))
-			join(c, p);
+			join_group(c, p);
 	}
 	c->groups->unowned.n = kept;
 }

@@ -49,7 +49,7 @@ static int64_t first_seen(struct slu_core *c, const struct slu_group_source *src
 	return c->groups->last_seen_us;
 }
 
-static bool noted(const struct slu_group_source *src, const char *key)
+static bool is_noted(const struct slu_group_source *src, const char *key)
 {
 	const char *v = slu_group_note(src, key, NULL);
 
@@ -75,8 +75,8 @@ static struct group *group_new(struct slu_core *c, struct pod *p,
 	g->scheduler = slu_strdup(p->k->spec.scheduler);
 	g->id = *id;
 	g->first_seen_us = first_seen(c, src);
-	g->cancelled = noted(src, SLU_CANCELLED);
-	g->on_hold = noted(src, SLU_ON_HOLD);
+	g->cancelled = is_noted(src, SLU_CANCELLED);
+	g->on_hold = is_noted(src, SLU_ON_HOLD);
 	/* Users may write these two keys on their own objects.  The store has the values that
 	 * were set by a request, so the objects count only without a store. */
 	if (c->door && !slu_intents_kept(c->door)) {
@@ -111,7 +111,7 @@ void core_group_dirty(struct slu_core *c, struct group *g)
 
 /* Let the pod join the group that its objects name or, with `retired`, the earlier life that has this
  * key. */
-static struct group *join(struct slu_core *c, struct pod *p, const char *retired)
+static struct group *join_pod(struct slu_core *c, struct pod *p, const char *retired)
 {
 	struct slu_key_place place = slu_key_place_meta(&p->k->o.meta);
 	const char *size = slu_key_value(&place, SLU_KEY_SIZE, NULL);
@@ -150,12 +150,12 @@ static struct group *join(struct slu_core *c, struct pod *p, const char *retired
 
 struct group *core_group_join(struct slu_core *c, struct pod *p)
 {
-	return join(c, p, NULL);
+	return join_pod(c, p, NULL);
 }
 
 struct group *core_group_join_retired(struct slu_core *c, struct pod *p, const char *key)
 {
-	return join(c, p, key);
+	return join_pod(c, p, key);
 }
 
 void core_group_retire(struct group *g)

@@ -5,7 +5,7 @@
 
 #include "control/rules/kinds.h"
 
-static void touch(struct slu_core *c, const char *ns, char sort, const char *name)
+static void touch_groups(struct slu_core *c, const char *ns, char sort, const char *name)
 {
 	char key[SLU_GROUP_NAME_MAX + 3];
 	struct group *g;
@@ -21,7 +21,7 @@ static void touch_named(struct slu_core *c, const char *ns, struct slu_key_place
 	const char *name = slu_key_value(&p, SLU_KEY_GROUP, NULL);
 
 	if (name)
-		touch(c, ns, 'g', name);
+		touch_groups(c, ns, 'g', name);
 }
 
 /* Make all groups of a namespace dirty, for objects that rarely change.  A user may change a claim often, but until
@@ -32,7 +32,8 @@ static void touch_space(struct slu_core *c, const char *ns)
 
 	if (slu_map_get(&c->groups->touched, key))
 		return;
-	(void)slu_map_put(&c->groups->touched, key, 1); /* no memory: they are gone over again */
+	(void)slu_map_put(&c->groups->touched, key,
+			  1); /* no memory: the next change touches them again */
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e;
 	     e = slu_table_next(&c->groups->table, e))
 		if (!strcmp(group_of(e)->ns, ns))
@@ -45,9 +46,9 @@ void core_groups_touch_owner(struct slu_core *c, const struct slu_kobj *o)
 	const struct slu_kowner *above = slu_kmeta_controller(&o->meta);
 	const struct slu_ktemplate *t = slu_kind_template(o);
 
-	touch(c, o->meta.ns, 'u', o->meta.uid);
+	touch_groups(c, o->meta.ns, 'u', o->meta.uid);
 	if (above)
-		touch(c, o->meta.ns, 'u', above->uid);
+		touch_groups(c, o->meta.ns, 'u', above->uid);
 	touch_named(c, o->meta.ns, slu_key_place_meta(&o->meta));
 	if (t)
 		touch_named(c, o->meta.ns, slu_key_place_template(t));
@@ -64,9 +65,9 @@ void core_groups_touch(struct slu_core *c, const struct slu_kobj *obj)
 	else if (obj->kind == SLU_KIND_PV && *slu_kpv(obj)->claim_ns)
 		touch_space(c, slu_kpv(obj)->claim_ns);
 	else if (slu_kkind_is_native_group(obj->kind))
-		touch(c, obj->meta.ns, 'n', obj->meta.name);
+		touch_groups(c, obj->meta.ns, 'n', obj->meta.name);
 	else if (obj->kind == SLU_KIND_PODGROUP_X || obj->kind == SLU_KIND_PODGROUP_SIGS)
-		touch(c, obj->meta.ns, 'g', obj->meta.name);
+		touch_groups(c, obj->meta.ns, 'g', obj->meta.name);
 }
 
 void core_groups_touch_wrong(struct slu_core *c)

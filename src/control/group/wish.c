@@ -65,7 +65,7 @@ static bool long_wishes(const struct slu_kpod *k)
 	return yes;
 }
 
-static bool sound(struct slu_core *c, struct group *g, struct pod *p)
+static bool wish_is_sound(struct slu_core *c, struct group *g, struct pod *p)
 {
 	const char *foreign = slu_predicate_foreign(&p->k->spec);
 	struct slu_error err = { 0 };
@@ -173,7 +173,7 @@ static uint32_t named_size(const struct slu_core *c, const struct group *g,
 
 /* Whether the Reservation that the group names exists and is not over; a gang that has started no longer needs
  * it. */
-static bool reserved(struct slu_core *c, struct group *g)
+static bool uses_reservation(struct slu_core *c, struct group *g)
 {
 	const struct reservation *r;
 
@@ -261,12 +261,12 @@ bool core_wish_read(struct slu_core *c, struct group *g)
 				 *g->wish.queue ? g->wish.queue : c->cfg->queue[0].name);
 		return false;
 	}
-	if (!reserved(c, g))
+	if (!uses_reservation(c, g))
 		return false;
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		struct pod *p = g->pod.p[i];
 
-		if (core_pod_startable(p) && !sound(c, g, p))
+		if (core_pod_startable(p) && !wish_is_sound(c, g, p))
 			return false;
 		if (p->said_size && (!odd || p->said_size < odd->said_size))
 			odd = p;

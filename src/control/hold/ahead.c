@@ -14,7 +14,7 @@
 
 #define PASS_US  200000
 #define RETRY_US 5000000
-#define MOST     4 /* times held.ahead pods may wait so when the order changes again and again */
+#define MOST     4 /* how many times held.ahead pods may wait if the order keeps changing */
 
 bool core_ahead_is(const struct held *h)
 {
@@ -69,7 +69,7 @@ bool core_ahead_begun(struct slu_core *c, const struct held *h)
 	return false;
 }
 
-static void patch(struct slu_core *c, const struct held *h, const char *text)
+static void patch_held(struct slu_core *c, const struct held *h, const char *text)
 {
 	const struct slu_kmeta *m = &h->obj->meta;
 
@@ -101,7 +101,7 @@ static void go_ahead(struct slu_core *c, struct held *h)
 
 	if (slu_held_go_ahead(slu_kjob(h->obj), &b) == 0) {
 		core_held_early_to(c, h, EARLY_GOING);
-		patch(c, h, b.p);
+		patch_held(c, h, b.p);
 	}
 	slu_buf_done(&b);
 }
@@ -112,7 +112,7 @@ static void come_back(struct slu_core *c, struct held *h)
 
 	if (slu_held_again(slu_kjob(h->obj), &b) == 0) {
 		core_held_early_to(c, h, EARLY_COMING_BACK);
-		patch(c, h, b.p);
+		patch_held(c, h, b.p);
 	}
 	slu_buf_done(&b);
 }
@@ -122,7 +122,7 @@ struct walk {
 	uint32_t window, room; /* pods at the head of the queue; pods that may still go */
 };
 
-/* In the order of the queue. */
+/* Called for each waiting job, in the order of the queue. */
 static int visit_waiting(const struct slu_job_view *v, void *arg)
 {
 	struct walk *w = arg;
@@ -180,7 +180,7 @@ bool core_ahead_written(struct slu_core *c, struct held *h, const struct slu_rec
 {
 	if (h->turn != TURN_NONE || h->early == EARLY_NONE)
 		return false;
-	slu_log(SLU_WARN, "early resume of a job, or its suspension, failed",
+	slu_log(SLU_WARN, "Job could not be resumed early, or suspended again",
 		SLU_STR("job", h->obj->meta.name), SLU_STR("ns", h->obj->meta.ns),
 		SLU_STR("err", w->text));
 	core_held_early_to(c, h, EARLY_NONE);

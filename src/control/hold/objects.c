@@ -479,7 +479,7 @@ static void hold_object(struct slu_core *c, struct held *h, struct begun *begun)
 	if (rc)
 		return;
 	if (slu_held_hold(o, mode, &b) == 0) {
-		slu_log(SLU_INFO, "held by the controller",
+		slu_log(SLU_INFO, "object held: the webhook had not held it",
 			SLU_STR("kind", slu_kkind_info(o->kind)->kind), SLU_STR("ns", o->meta.ns),
 			SLU_STR("name", o->meta.name));
 		core_held_patch(c, h, b.p);

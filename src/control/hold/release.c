@@ -10,9 +10,9 @@
 #define HOSTNAME    "kubernetes.io/hostname"
 #define LIST_MAX    (200u << 10) /* an object may carry 256 kB of annotations */
 #define RETRY_US    5000000
-#define LOOK_US     5000000  /* at Jobs whose pods are still to come */
+#define LOOK_US     5000000  /* between two checks of Jobs whose pods do not exist yet */
 #define NOTE_US     30000000 /* a Job that ends sooner never gets its places written */
-#define AVOID_TIMES 10       /* a node is avoided for so many times held.refusedFor */
+#define AVOID_TIMES 10       /* how many times held.refusedFor a node is avoided */
 
 /* ---- lists of nodes ---- */
 

@@ -6,15 +6,7 @@
 #include "control/run/run.h"
 
 #define PASS_US  250000
-#define MOVED_US 1000000 /* so often two objects that only moved in the queue are reported */
-
-static struct run *gang_of(const struct group *g)
-{
-	for (uint32_t i = 0; i < g->run.n; i++)
-		if (g->run.p[i]->gang)
-			return g->run.p[i];
-	return g->run.n ? g->run.p[0] : NULL;
-}
+#define MOVED_US 1000000 /* in this time, two objects that only moved in the queue are reported */
 
 static void count_one(struct slu_core *c, const struct group *g, const char *uid)
 {
@@ -42,7 +34,7 @@ static void count_running(struct slu_core *c, const struct group *g)
 	}
 }
 
-/* Whether it is over, and how. */
+/* Whether the work of the object is over; *ok: whether it succeeded. */
 static bool is_over(const struct slu_kobj *o, bool *ok)
 {
 	if (o->kind == SLU_KIND_JOB) {
@@ -56,7 +48,7 @@ static bool is_over(const struct slu_kobj *o, bool *ok)
 	return false;
 }
 
-static void names(struct slu_core *c, const struct group *g, struct slu_buf *b)
+static void put_node_names(struct slu_core *c, const struct group *g, struct slu_buf *b)
 {
 	struct slu_map seen = { 0 };
 
@@ -74,11 +66,11 @@ static void names(struct slu_core *c, const struct group *g, struct slu_buf *b)
 }
 
 /* `nodes`: those of its group, in words. */
-static void view(struct slu_core *c, const struct held *h, const char *nodes,
-		 struct slu_held_view *v)
+static void fill_view(struct slu_core *c, const struct held *h, const char *nodes,
+		      struct slu_held_view *v)
 {
 	const struct group *g = h->group;
-	const struct run *r = g ? gang_of(g) : NULL;
+	const struct run *r = g ? core_first_run(g) : NULL;
 	int64_t size = slu_life_makes(h->obj);
 	struct slu_job_view q;
 
@@ -189,7 +181,7 @@ static void report_held(struct slu_core *c, struct held *h, const char *nodes, s
 {
 	struct slu_held_view v;
 
-	view(c, h, nodes, &v);
+	fill_view(c, h, nodes, &v);
 	mark_never(c, h, &v);
 	if (!m || (int)v.state != h->told_state)
 		tell_sink(c, h, &v);
@@ -202,7 +194,7 @@ static void report_group(struct slu_core *c, struct group *g, struct held *only,
 {
 	struct slu_buf nodes = SLU_BUF_INIT(1u << 20);
 
-	names(c, g, &nodes);
+	put_node_names(c, g, &nodes);
 	count_running(c, g);
 	for (uint32_t i = 0; i < g->owned.n; i++)
 		if (!only || g->owned.p[i] == only)

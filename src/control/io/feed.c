@@ -66,7 +66,7 @@ static void put_record(struct slu_feed *f, struct slu_record *r)
 		f->lost++;
 }
 
-static void changed(void *arg, const struct slu_kobj *old, const struct slu_kobj *now)
+static void on_changed(void *arg, const struct slu_kobj *old, const struct slu_kobj *now)
 {
 	struct source *s = arg;
 
@@ -77,7 +77,7 @@ static void changed(void *arg, const struct slu_kobj *old, const struct slu_kobj
 }
 
 /* Log one line for a flood of unreadable objects; all of them are counted. */
-static void unreadable(void *arg, const struct slu_kbad *bad)
+static void on_unreadable(void *arg, const struct slu_kbad *bad)
 {
 	struct source *s = arg;
 	struct slu_feed *f = s->feed;
@@ -113,7 +113,7 @@ static void send_all(struct source *s)
 		r->base.free(&r->base); /* no memory: the next census finds it again */
 }
 
-static void synced(void *arg, bool first)
+static void on_synced(void *arg, bool first)
 {
 	struct source *s = arg;
 
@@ -147,11 +147,11 @@ static void on_list_refused(void *arg, const char *sentence)
 			SLU_STR("kind", k->kind), SLU_STR("group", k->group),
 			SLU_STR("err", sentence));
 	else
-		slu_log(SLU_INFO, "kind no longer refused", SLU_STR("kind", k->kind),
-			SLU_STR("group", k->group));
+		slu_log(SLU_INFO, "kind watched: this account may list it now",
+			SLU_STR("kind", k->kind), SLU_STR("group", k->group));
 }
 
-static void trouble(void *arg, const char *sentence)
+static void on_trouble(void *arg, const char *sentence)
 {
 	struct source *s = arg;
 
@@ -198,11 +198,12 @@ int slu_feed_new(struct slu_kube_client *client, const struct slu_config *cfg,
 		return slu_fail(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < slu_kinds_n; i++) {
 		struct source *s = &f->source[i];
-		struct slu_mirror_handler h = {
-			.changed = changed, .synced = synced, .arg = s, .unreadable = unreadable
-		};
+		struct slu_mirror_handler h = { .changed = on_changed,
+						.synced = on_synced,
+						.arg = s,
+						.unreadable = on_unreadable };
 		struct slu_reflector_options o = { .optional = slu_kinds[i].optional,
-						   .trouble = trouble,
+						   .trouble = on_trouble,
 						   .refused = on_list_refused };
 		int rc;
 

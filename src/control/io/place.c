@@ -1,19 +1,20 @@
 #include "control/io/place.h"
 
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "control/io/throttle.h"
 #include "kube/encode.h"
+#include "kube/write.h"
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
 #define BODY_MAX   (1u << 20)
 #define EVENTS_MAX 100000u /* Scheduled events that wait to be written, and other words */
 #define SENT_AGAIN 3u      /* times an event or a binding of unknown fate is sent again */
-#define REFUSED_S  15u     /* a server that has just started may refuse for so long */
+#define REFUSED_S  15u     /* for how long a server that has just started may refuse */
 #define PAUSE_NS   SLU_NS_PER_S
 
 enum { PRIORITY_LOW, PRIORITY_EVENT, PRIORITY_SCHEDULED, PRIORITY_BIND = 6 }; /* the lease: 7 */
@@ -57,14 +58,6 @@ struct call {
 	bool news;
 };
 
-static int64_t wall_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 /* ---- bodies ---- */
 
 static int event_body(struct slu_place *p, const struct slu_rec_write *w, const char *reason,
@@ -96,12 +89,13 @@ static int event_body(struct slu_place *p, const struct slu_rec_write *w, const 
 
 static int condition_body(const struct slu_rec_write *w, struct slu_buf *b)
 {
-	return slu_kenc_pod_condition(b, w->uid,
-				      &(struct slu_kenc_condition){ .type = "PodScheduled",
-								    .status = "False",
-								    .reason = w->reason,
-								    .message = w->text,
-								    .since_us = wall_us() });
+	return slu_kenc_pod_condition(
+		b, w->uid,
+		&(struct slu_kenc_condition){ .type = "PodScheduled",
+					      .status = "False",
+					      .reason = w->reason,
+					      .message = w->text,
+					      .since_us = slu_clock_wall_us() });
 }
 
 static void part_body(const struct slu_rec_write *w, struct slu_jsonw *j)
@@ -179,7 +173,7 @@ static uint32_t line_of(const struct slu_rec_write *w)
 
 /* ---- sending ---- */
 
-static void pump(struct slu_place *p);
+static void pump_writes(struct slu_place *p);
 
 static void call_free(struct call *k)
 {
@@ -234,7 +228,7 @@ static void pause_over(void *arg)
 			line_put(&p->line[LINE_SCHEDULED], w);
 		else
 			line_put_first(&p->line[LINE_DECISIONS], w);
-	pump(p);
+	pump_writes(p);
 }
 
 /* Send the write again after a pause for the server. */
@@ -264,12 +258,23 @@ static void report_written(struct slu_place *p, const struct slu_rec_write *w,
 		r->free(r);
 }
 
-static int send_request(struct slu_place *p, struct slu_kube_request *q, const char *group,
-			const char *version, const char *ns, const char *plural, const char *name,
-			const char *sub, struct slu_buf *body)
+static struct slu_ktarget events_of(const char *ns)
+{
+	return (struct slu_ktarget){
+		.group = "events.k8s.io", .version = "v1", .resource = "events", .ns = ns
+	};
+}
+
+static struct slu_ktarget pod_target(const struct slu_rec_write *w, const char *sub)
+{
+	return slu_ktarget(SLU_KIND_POD, w->ns, w->name, sub);
+}
+
+static int send_request(struct slu_place *p, struct slu_kube_request *q, struct slu_ktarget t,
+			struct slu_buf *body)
 {
 	struct slu_buf path = SLU_BUF_INIT(2048);
-	int rc = slu_kube_path(&path, group, version, ns, plural, name, sub);
+	int rc = slu_kube_path(&path, t.group, t.version, t.ns, t.resource, t.name, t.sub);
 
 	if (!rc)
 		rc = path.error ? path.error : body->error;
@@ -285,8 +290,8 @@ static int send_request(struct slu_place *p, struct slu_kube_request *q, const c
 		 * time. */
 		if (q->method == SLU_HTTP_PATCH)
 			q->query = "fieldValidation=Ignore";
-		q->guard =
-			p->held; /* a write may wait for its turn longer than this replica leads */
+		/* A write may wait for its turn longer than this replica leads. */
+		q->guard = p->held;
 		q->guard_arg = p->held_arg;
 		rc = slu_kube_send(p->client, q, NULL);
 	}
@@ -311,7 +316,7 @@ static void event_done(void *arg, const struct slu_kube_reply *r)
 		slu_log(SLU_DEBUG, "event not written", SLU_STR("err", r->error));
 	}
 	call_free(k);
-	pump(p);
+	pump_writes(p);
 }
 
 static void scheduled_event(struct slu_place *p, struct slu_rec_write *w)
@@ -333,7 +338,7 @@ static void scheduled_event(struct slu_place *p, struct slu_rec_write *w)
 	snprintf(note, sizeof note, "Successfully assigned %s/%s to %s", w->ns, w->name, w->node);
 	event_body(p, w, "Scheduled", "Binding", note, w->done_us, &b);
 	p->stats.scheduled_events++;
-	if (send_request(p, &q, "events.k8s.io", "v1", w->ns, "events", NULL, NULL, &b) < 0) {
+	if (send_request(p, &q, events_of(w->ns), &b) < 0) {
 		p->stats.events_lost++;
 		landed(k, NULL);
 		call_free(k);
@@ -342,9 +347,9 @@ static void scheduled_event(struct slu_place *p, struct slu_rec_write *w)
 }
 
 /* The pod is bound: write its Scheduled event when nothing more important waits. */
-static void bound(struct slu_place *p, struct slu_rec_write *w)
+static void note_bound(struct slu_place *p, struct slu_rec_write *w)
 {
-	w->done_us = wall_us();
+	w->done_us = slu_clock_wall_us();
 	w->tries = 0;
 	if (p->line[LINE_SCHEDULED].n < EVENTS_MAX && !p->closing) {
 		line_put(&p->line[LINE_SCHEDULED], w);
@@ -368,7 +373,7 @@ static void look_up_object(struct slu_place *p, struct slu_rec_write *w)
 	p->stats.lookups++;
 	if (k) {
 		q.arg = k;
-		if (send_request(p, &q, "", "v1", w->ns, "pods", w->name, NULL, &none) == 0)
+		if (send_request(p, &q, pod_target(w, NULL), &none) == 0)
 			return;
 		landed(k, NULL);
 		k->w = NULL;
@@ -405,11 +410,11 @@ static void finish_call(struct call *k, enum slu_kube_outcome o, bool uncertain,
 
 	report_written(p, k->w, o, uncertain, text);
 	if (k->w->verb == SLU_WRITE_BIND && o == SLU_KUBE_OK) {
-		bound(p, k->w);
+		note_bound(p, k->w);
 		k->w = NULL;
 	}
 	call_free(k);
-	pump(p);
+	pump_writes(p);
 }
 
 static void fate_answered(void *arg, const struct slu_kube_reply *r)
@@ -430,7 +435,7 @@ static void fate_answered(void *arg, const struct slu_kube_reply *r)
 		k->w = NULL;
 		send_later(p, w);
 		call_free(k);
-		pump(p);
+		pump_writes(p);
 		return;
 	}
 	finish_call(k, o, false, o == SLU_KUBE_OK ? "" : "the pod is not bound");
@@ -478,10 +483,10 @@ static void write_answered(void *arg, const struct slu_kube_reply *r)
 			send_later(p, w); /* in a second; twice is once: no need to look */
 		else
 			look_up_object(p, w);
-		pump(p);
+		pump_writes(p);
 		return;
 	}
-	/* A release that was refused for so long was not carried out. */
+	/* A release that was refused for that long was not carried out. */
 	finish_call(k,
 		    releases(k->w) && r->outcome == SLU_KUBE_CONFLICT ? SLU_KUBE_RETRYABLE
 								      : r->outcome,
@@ -536,18 +541,18 @@ static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call 
 		q.priority = PRIORITY_BIND;
 		q.repeatable = true;
 		q.content_type = SLU_KUBE_PROTOBUF;
-		rc = send_request(p, &q, "", "v1", w->ns, "pods", w->name, "binding", &b);
+		rc = send_request(p, &q, pod_target(w, "binding"), &b);
 		break;
 	case SLU_WRITE_EVENT:
 		q.priority = PRIORITY_EVENT;
 		q.content_type = SLU_KUBE_PROTOBUF;
-		event_body(p, w, w->reason, "Scheduling", w->text, wall_us(), &b);
-		rc = send_request(p, &q, "events.k8s.io", "v1", w->ns, "events", NULL, NULL, &b);
+		event_body(p, w, w->reason, "Scheduling", w->text, slu_clock_wall_us(), &b);
+		rc = send_request(p, &q, events_of(w->ns), &b);
 		break;
 	case SLU_WRITE_CONDITION:
 		q.method = SLU_HTTP_PATCH;
 		q.content_type = SLU_KUBE_STRATEGIC_PATCH;
-		rc = send_request(p, &q, "", "v1", w->ns, "pods", w->name, "status", &b);
+		rc = send_request(p, &q, pod_target(w, "status"), &b);
 		break;
 	case SLU_WRITE_ANNOTATE:
 	case SLU_WRITE_STATUS:
@@ -559,14 +564,16 @@ static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call 
 					 ? SLU_KUBE_STRATEGIC_PATCH
 					 : SLU_KUBE_MERGE_PATCH;
 		q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
-		rc = send_request(p, &q, i->group, i->version, w->ns, i->resource, w->name,
-				  w->verb == SLU_WRITE_STATUS && w->kind != SLU_KIND_PODGROUP_SIGS
-					  ? "status"
-					  : NULL,
-				  &b);
+		rc = send_request(
+			p, &q,
+			slu_ktarget(w->kind, w->ns, w->name,
+				    w->verb == SLU_WRITE_STATUS && w->kind != SLU_KIND_PODGROUP_SIGS
+					    ? "status"
+					    : NULL),
+			&b);
 		break;
 	case SLU_WRITE_EVICT:
-		rc = send_request(p, &q, "", "v1", w->ns, "pods", w->name, "eviction", &b);
+		rc = send_request(p, &q, pod_target(w, "eviction"), &b);
 		break;
 	case SLU_WRITE_PATCH:
 		/* The patch names the uid and the final values, so sending it twice does no
@@ -575,12 +582,11 @@ static int send_write(struct slu_place *p, struct slu_rec_write *w, struct call 
 		q.content_type = SLU_KUBE_STRATEGIC_PATCH;
 		q.priority = PRIORITY_BIND;
 		q.repeatable = true;
-		rc = send_request(p, &q, i->group, i->version, w->ns, i->resource, w->name, NULL,
-				  &b);
+		rc = send_request(p, &q, slu_ktarget(w->kind, w->ns, w->name, NULL), &b);
 		break;
 	case SLU_WRITE_CREATE:
 		q.accept = i->json_only ? SLU_KUBE_JSON : NULL;
-		rc = send_request(p, &q, i->group, i->version, w->ns, i->resource, NULL, NULL, &b);
+		rc = send_request(p, &q, slu_ktarget(w->kind, w->ns, NULL, NULL), &b);
 		break;
 	case SLU_WRITE_COUNT:
 		break;
@@ -636,7 +642,7 @@ static struct slu_rec_write *next_of_gang(struct slu_place *p)
 	return line_take(&p->line[LINE_DECISIONS]);
 }
 
-static void pump(struct slu_place *p)
+static void pump_writes(struct slu_place *p)
 {
 	struct slu_rec_write *w;
 
@@ -685,7 +691,7 @@ static void send_waiting(void *arg)
 				look_for(p, r[i]);
 			else
 				take_in(p, (struct slu_rec_write *)r[i]);
-	pump(p);
+	pump_writes(p);
 }
 
 /* On the core thread. */
@@ -703,7 +709,7 @@ struct slu_place *slu_place_new(struct slu_kube_client *client, const char *inst
 
 	if (!p)
 		return NULL;
-	p->born_us = (uint64_t)wall_us();
+	p->born_us = (uint64_t)slu_clock_wall_us();
 	p->window = slu_throttle(parallel);
 	p->client = client;
 	p->loop = slu_kube_client_loop(client);

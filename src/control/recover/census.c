@@ -12,7 +12,7 @@
 #define PATIENT_US 60000000 /* after this time a request without an answer is repeated */
 #define LOGGED_MAX 10u
 
-static int which(enum slu_kkind kind)
+static int index_of_kind(enum slu_kkind kind)
 {
 	return kind == SLU_KIND_NODE ? 0 : kind == SLU_KIND_POD ? 1 : -1;
 }
@@ -48,7 +48,7 @@ static struct slu_entry *next_object(struct slu_core *c, int k, struct slu_entry
 
 void core_census_gone(struct slu_core *c, const struct slu_kobj *o)
 {
-	if (which(o->kind) >= 0)
+	if (index_of_kind(o->kind) >= 0)
 		c->recovery->audit.lately[c->recovery->audit.n_lately++ %
 					  SLU_LEN(c->recovery->audit.lately)] = hash_of(o);
 }
@@ -163,7 +163,7 @@ static uint32_t confirm(struct slu_core *c, int k, const struct slu_map *was,
 
 void core_census(struct slu_core *c, const struct slu_rec_census *r)
 {
-	int k = which(r->kind);
+	int k = index_of_kind(r->kind);
 	struct slu_map is = { 0 };
 	uint32_t n = 0;
 
@@ -221,7 +221,7 @@ int64_t core_census_wake_us(const struct slu_core *c)
 
 int core_resent(struct slu_core *c, const struct slu_rec_resent *r, struct core_changes *out)
 {
-	int k = which(r->kind);
+	int k = index_of_kind(r->kind);
 	struct slu_map there = { 0 }, have = { 0 };
 	const struct slu_kobj *o = NULL;
 	int rc = k < 0 ? -EINVAL : 0;

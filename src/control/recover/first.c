@@ -425,10 +425,12 @@ void core_recovered(struct slu_core *c)
 		gone++;
 		core_memory_over(c, memory_of(e));
 		if (slu_batch_del_job(slu_intents_batch(c->door), memory_of(e)->job) < 0)
-			slu_log(SLU_WARN, "job not removed", SLU_STR("job", memory_of(e)->key));
+			slu_log(SLU_WARN, "job not removed from the store",
+				SLU_STR("job", memory_of(e)->key));
 	}
 	core_forget(c);
 	if (gone)
-		slu_log(SLU_INFO, "jobs of the store no longer exist in the cluster",
+		slu_log(SLU_INFO,
+			"jobs removed from the store: they no longer exist in the cluster",
 			SLU_I64("jobs", gone));
 }

@@ -8,12 +8,11 @@
  * another one with a picture of the queue, and the store may delete the old log. */
 #include "control/recover/recover.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "control/cluster/cluster.h"
 
 #define IDLE_BYTES  (64u << 10)
-#define IDLE_US     5000000      /* events that lead to no decision may wait so long */
+#define IDLE_US     5000000      /* how long events that lead to no decision may wait */
 #define BACKLOG_MAX (64ll << 20) /* bytes that are not durable yet; beyond this the log stops */
 
 /* When the store has been away for long, stop the log rather than fill the memory. */
@@ -82,7 +81,7 @@ static void watch_new(struct slu_core *c)
 
 bool core_log_renew(struct slu_core *c)
 {
-	struct timespec t0, t1;
+	int64_t begin_ns;
 	int64_t n = 0;
 
 	watch_new(c);
@@ -93,7 +92,7 @@ bool core_log_renew(struct slu_core *c)
 	    c->recovery->store_health.lost || c->recovery->store_rewrite || !c->recovered ||
 	    c->rows.bytes - c->recovery->log_durable >= BACKLOG_MAX / 2)
 		return false;
-	clock_gettime(CLOCK_MONOTONIC, &t0);
+	begin_ns = slu_clock_ns();
 	c->rows.bytes += core_log_row(c);
 	if (!slu_qlog_on(c->log))
 		c->rows.seq++; /* no row has the events since then: the gap makes a reader stop here */
@@ -105,10 +104,8 @@ bool core_log_renew(struct slu_core *c)
 		n += core_log_row(c);
 	begun(c, n);
 	c->recovery->log_renewal = CORE_RENEWAL_MADE;
-	clock_gettime(CLOCK_MONOTONIC, &t1);
 	slu_log(SLU_INFO, "new event log started", SLU_I64("bytes", n),
-		SLU_I64("took_us",
-			(t1.tv_sec - t0.tv_sec) * 1000000 + (t1.tv_nsec - t0.tv_nsec) / 1000));
+		SLU_I64("took_us", (slu_clock_ns() - begin_ns) / 1000));
 	return true;
 }
 

@@ -3,8 +3,7 @@
  * not before a pause of REST times the length of the last one. */
 #include "control/report/report.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "control/group/group.h"
 
 #define SLICE_NS 2000000
@@ -13,16 +12,7 @@
 #define REST     20
 #define NEXT_US  1000 /* to the next slice: records come first */
 
-/* The CPU time of this thread, so that other work on the machine does not count. */
-static int64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static bool any_job_waits(const struct slu_core *c)
+static bool any_start_to_forecast(const struct slu_core *c)
 {
 	struct slu_queue_view v;
 
@@ -32,28 +22,28 @@ static bool any_job_waits(const struct slu_core *c)
 	return false;
 }
 
-static bool wanted(const struct slu_core *c)
+static bool forecast_wanted(const struct slu_core *c)
 {
 	const struct foretold *f = &c->reports->foretold;
 
-	return any_job_waits(c) && (!f->last || slu_forecast_stale(f->last, c->q));
+	return any_start_to_forecast(c) && (!f->last || slu_forecast_stale(f->last, c->q));
 }
 
 void core_forecast(struct slu_core *c)
 {
 	struct foretold *f = &c->reports->foretold;
-	int64_t begin = clock_ns();
+	int64_t begin = slu_clock_cpu_ns();
 	int rc = 0;
 
-	if (core_hurries(c) || (!f->next && (c->now_us < f->again_us || !wanted(c))))
+	if (core_hurries(c) || (!f->next && (c->now_us < f->again_us || !forecast_wanted(c))))
 		return;
 	if (!f->next) {
 		f->spent_ns = 0;
 		rc = slu_forecast_new(c->q, c->now_s, &f->next, NULL);
 	}
-	while (!rc && clock_ns() - begin < SLICE_NS)
+	while (!rc && slu_clock_cpu_ns() - begin < SLICE_NS)
 		rc = slu_forecast_run(f->next, SLICE, NULL);
-	f->spent_ns += clock_ns() - begin;
+	f->spent_ns += slu_clock_cpu_ns() - begin;
 	if (!rc)
 		return;
 	if (rc > 0) {
@@ -70,7 +60,7 @@ int64_t core_forecast_wake_us(const struct slu_core *c)
 {
 	const struct foretold *f = &c->reports->foretold;
 
-	if (core_hurries(c) || (!f->next && !wanted(c)))
+	if (core_hurries(c) || (!f->next && !forecast_wanted(c)))
 		return CORE_NEVER;
 	return SLU_MAX(c->now_us + NEXT_US, f->next ? 0 : f->again_us);
 }

@@ -21,7 +21,7 @@ struct verdict {
 	const char *reason, *text;
 };
 
-static bool runs(const struct group *g)
+static bool any_run_runs(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)
 		if (g->run.p[i]->gang && g->run.p[i]->state == RUN_RUNNING)
@@ -29,9 +29,9 @@ static bool runs(const struct group *g)
 	return false;
 }
 
-static struct verdict judge(const struct slu_core *c, const struct group *g)
+static struct verdict judge_group(const struct slu_core *c, const struct group *g)
 {
-	if (runs(g))
+	if (any_run_runs(g))
 		return (struct verdict){ SLU_TRI_TRUE, "Scheduled", "" };
 	if (g->wrong)
 		return (struct verdict){ SLU_TRI_FALSE, "SchedulerError", g->wrong };
@@ -41,8 +41,8 @@ static struct verdict judge(const struct slu_core *c, const struct group *g)
 	return (struct verdict){ SLU_TRI_ABSENT, NULL, NULL };
 }
 
-static bool differs(const struct slu_kpodgroup *pg, const struct slu_kcond *now,
-		    const struct verdict *v)
+static bool status_differs(const struct slu_kpodgroup *pg, const struct slu_kcond *now,
+			   const struct verdict *v)
 {
 	if (v->status == SLU_TRI_ABSENT)
 		return false;
@@ -94,10 +94,10 @@ static void native_status(struct slu_core *c, struct group *g, const struct slu_
 	const char *type = pg->o.kind == SLU_KIND_PODGROUP ? SCHEDULED : INITIALLY;
 	const struct slu_kcond *now = slu_kcond_get(pg->conds, pg->nconds, type);
 	bool target = slu_kcond_get(pg->conds, pg->nconds, DISRUPTED);
-	struct verdict v = judge(c, g);
+	struct verdict v = judge_group(c, g);
 	struct slu_buf b = SLU_BUF_INIT(8192);
 	struct slu_jsonw w = slu_jsonw(&b, SLU_JSONW_COMPACT);
-	bool news = differs(pg, now, &v);
+	bool news = status_differs(pg, now, &v);
 
 	if (v.status == SLU_TRI_TRUE)
 		g->disrupted = false;
@@ -127,7 +127,7 @@ static void native_status(struct slu_core *c, struct group *g, const struct slu_
 	send_status(c, pg, &b);
 }
 
-/* ---- the others ---- */
+/* ---- PodGroups of other API groups ---- */
 
 static void count_pods(const struct group *g, uint32_t *running, uint32_t *bound)
 {

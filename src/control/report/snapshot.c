@@ -75,14 +75,6 @@ static void snap_pods(struct slu_core *c, struct slu_snapshot *s, struct group *
 	}
 }
 
-static struct run *first_run(const struct group *g)
-{
-	for (uint32_t i = 0; i < g->run.n; i++)
-		if (g->run.p[i]->gang)
-			return g->run.p[i];
-	return g->run.n ? g->run.p[0] : NULL;
-}
-
 /* The first jobs of the queue get their reason from the plan as it is, the rest the reason written last. */
 #define EXPLAINED 50
 
@@ -170,7 +162,7 @@ static const char *stuck(struct slu_snapshot *s, const struct group *g)
 static void snap_group(struct slu_core *c, struct slu_snapshot *s, struct group *g,
 		       struct slu_snap_job *j)
 {
-	struct run *r = first_run(g);
+	struct run *r = core_first_run(g);
 
 	*j = (struct slu_snap_job){
 		.id = r ? r->id : g->job,
@@ -250,7 +242,7 @@ static int snap_line(const struct slu_job_view *v, void *arg)
 	return 0;
 }
 
-static int older(const void *a, const void *b)
+static int by_age(const void *a, const void *b)
 {
 	const struct slu_snap_job *x = a, *y = b;
 
@@ -266,7 +258,7 @@ static void snap_groups(struct slu_core *c, struct slu_snapshot *s)
 	s->job = slu_arena_alloc(&s->arena, c->groups->table.n * sizeof *s->job + 1);
 	for (struct slu_entry *e = slu_table_next(&c->groups->table, NULL); e && s->job;
 	     e = slu_table_next(&c->groups->table, e)) {
-		const struct run *r = first_run(group_of(e));
+		const struct run *r = core_first_run(group_of(e));
 
 		if (r && r->state == RUN_QUEUED)
 			slu_map_put(&l.of, r->id, s->n_jobs);
@@ -276,7 +268,7 @@ static void snap_groups(struct slu_core *c, struct slu_snapshot *s)
 		return;
 	slu_queue_each(c->q, snap_line, &l);
 	slu_map_done(&l.of);
-	qsort(s->job, s->n_jobs, sizeof *s->job, older);
+	qsort(s->job, s->n_jobs, sizeof *s->job, by_age);
 }
 
 static void snap_node(struct slu_core *c, struct slu_snapshot *s, struct node *n,

@@ -8,8 +8,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "control/cluster/cluster.h"
 #include "control/fluxjob/fluxjob.h"
 #include "control/group/group.h"
@@ -138,7 +138,7 @@ static void annotate(struct slu_core *c, struct group *g, const struct slu_why *
 
 /* The sentence without its names and numbers: "waits for 3 cpu" is no news after "waits for 4 cpu".
  */
-static uint64_t cause(const char *text)
+static uint64_t hash_cause(const char *text)
 {
 	uint64_t h = 1;
 
@@ -209,9 +209,9 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 		core_tell_unschedulable(c, p, slu_buf_str(&b));
 	}
 	if (g->pod.n && !g->wrong &&
-	    (grave ? news : !fluxjob && cause(slu_buf_str(&b)) != g->told_cause)) {
+	    (grave ? news : !fluxjob && hash_cause(slu_buf_str(&b)) != g->told_cause)) {
 		core_tell_maker(c, who_waits(g), "FailedScheduling", slu_buf_str(&b));
-		g->told_cause = cause(slu_buf_str(&b));
+		g->told_cause = hash_cause(slu_buf_str(&b));
 	}
 	if (news) {
 		slu_free(g->told_text);
@@ -233,20 +233,11 @@ static void tell_waiting(struct slu_core *c, struct group *g)
 #define BUSY       5
 #define TOLD_A_SEC 10
 
-/* The CPU time of this thread, so that other work on the machine does not count. */
-static int64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 void core_status(struct slu_core *c)
 {
 	int64_t interval = c->cfg->status.interval_s * 1000000, again;
 	uint64_t limit = c->count.writes_all + (c->binding ? BUSY : BUDGET);
-	int64_t begin = clock_ns(), took = 0;
+	int64_t begin = slu_clock_cpu_ns(), took = 0;
 	uint32_t waiting = 0;
 
 	if (!core_is_due(c, CORE_AT_STATUS))
@@ -276,7 +267,7 @@ void core_status(struct slu_core *c)
 			       : grave || c->now_us - g->waiting_us >= interval ||
 					 (r && g->wish.deadline_s))
 			tell_waiting(c, g);
-		took = clock_ns() - begin;
+		took = slu_clock_cpu_ns() - begin;
 	}
 	c->groups->waiting = waiting;
 	core_due_at(c, CORE_AT_STATUS,

@@ -81,7 +81,8 @@ static int properties(const struct slu_constraint *c, bool no, struct any *out,
 	return no || rc ? rc : add_term(out, all, n, err);
 }
 
-static int spread(const struct slu_constraint *c, bool no, struct any *out, struct slu_error *err)
+static int spread_constraint(const struct slu_constraint *c, bool no, struct any *out,
+			     struct slu_error *err)
 {
 	enum slu_constraint_op op = c ? slu_constraint_op(c) : SLU_CONSTRAINT_AND;
 	bool all;
@@ -105,7 +106,7 @@ static int spread(const struct slu_constraint *c, bool no, struct any *out, stru
 
 		if (!part)
 			return slu_fail(err, -ENOMEM, "out of memory");
-		rc = spread(slu_constraint_sub(c, i), no, part, err);
+		rc = spread_constraint(slu_constraint_sub(c, i), no, part, err);
 		if (!rc && all)
 			rc = cross(out, part, err);
 		for (uint32_t k = 0; !rc && !all && k < part->n; k++)
@@ -189,7 +190,7 @@ int slu_fluxjob_where(const struct slu_constraint *c, const char *const *node, u
 	*out = NULL;
 	if (!a)
 		return slu_fail(err, -ENOMEM, "out of memory");
-	rc = spread(c, false, a, err);
+	rc = spread_constraint(c, false, a, err);
 	if (rc < 0)
 		return rc;
 	if (!a->n)

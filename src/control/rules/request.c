@@ -1,6 +1,6 @@
 #include "control/rules/request.h"
 
-static void str(struct slu_buf *b, const char *s)
+static void put_str(struct slu_buf *b, const char *s)
 {
 	slu_buf_add(b, s, strlen(s) + 1);
 }
@@ -15,13 +15,13 @@ int slu_request_need(const struct slu_kpodspec *s, struct slu_buf *b)
 	num(b, s->nrequests | (s->flags & SLU_POD_ALONE ? 1 << 20 : 0) |
 		       (s->flags & SLU_POD_PINS_CPUS ? 1 << 21 : 0));
 	for (uint16_t i = 0; i < s->nrequests; i++) {
-		str(b, s->requests[i].name);
+		put_str(b, s->requests[i].name);
 		num(b, s->requests[i].amount);
 	}
 	return b->error;
 }
 
-static void term(struct slu_buf *b, const struct slu_kterm *t)
+static void put_term(struct slu_buf *b, const struct slu_kterm *t)
 {
 	const struct slu_kexpr *list[] = { t->exprs, t->fields };
 	uint16_t n[] = { t->nexprs, t->nfields };
@@ -31,11 +31,11 @@ static void term(struct slu_buf *b, const struct slu_kterm *t)
 		for (uint16_t i = 0; i < n[k]; i++) {
 			const struct slu_kexpr *e = &list[k][i];
 
-			str(b, e->key);
+			put_str(b, e->key);
 			num(b, e->op);
 			num(b, e->nvalues);
 			for (uint16_t j = 0; j < e->nvalues; j++)
-				str(b, e->values[j]);
+				put_str(b, e->values[j]);
 		}
 	}
 }
@@ -44,35 +44,35 @@ int slu_request_where(const char *ns, const struct slu_kpodspec *s, struct slu_b
 {
 	num(b, s->nnode_selector);
 	for (uint16_t i = 0; i < s->nnode_selector; i++) {
-		str(b, s->node_selector[i].key);
-		str(b, s->node_selector[i].value);
+		put_str(b, s->node_selector[i].key);
+		put_str(b, s->node_selector[i].value);
 	}
 	num(b, (s->flags & SLU_POD_NODE_AFFINITY) ? s->nrequired : -1);
 	for (uint16_t i = 0; i < s->nrequired; i++)
-		term(b, &s->required[i]);
+		put_term(b, &s->required[i]);
 	num(b, s->npreferred);
 	for (uint16_t i = 0; i < s->npreferred; i++) {
 		num(b, s->preferred[i].weight);
-		term(b, &s->preferred[i].term);
+		put_term(b, &s->preferred[i].term);
 	}
 	num(b, s->ntolerations);
 	for (uint16_t i = 0; i < s->ntolerations; i++) {
 		const struct slu_ktoleration *t = &s->tolerations[i];
 
-		str(b, t->key);
-		str(b, t->value);
+		put_str(b, t->key);
+		put_str(b, t->value);
 		num(b, t->op << 8 | t->effect);
 	}
 	num(b, s->nhost_ports);
 	for (uint16_t i = 0; i < s->nhost_ports; i++) {
-		str(b, s->host_ports[i].ip);
+		put_str(b, s->host_ports[i].ip);
 		num(b, (int64_t)s->host_ports[i].port << 8 | s->host_ports[i].proto);
 	}
 	num(b, s->nclaims);
 	if (s->nclaims)
-		str(b, ns);
+		put_str(b, ns);
 	for (uint16_t i = 0; i < s->nclaims; i++)
-		str(b, s->claims[i]);
+		put_str(b, s->claims[i]);
 	return b->error;
 }
 

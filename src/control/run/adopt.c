@@ -175,7 +175,7 @@ static struct node *next_place(struct slu_core *c, struct taking *t)
 
 /* A member of a gang that was being placed when we stopped: to the node it was meant for, if there
  * still is room. */
-static void complete(struct slu_core *c, struct group *g, struct taking *t, struct pod *p)
+static void complete_run(struct slu_core *c, struct group *g, struct taking *t, struct pod *p)
 {
 	const char *name;
 	struct node *n;
@@ -377,7 +377,7 @@ static void only_later(struct slu_core *c, struct group *g, bool begun)
 	g->reuse = 0;
 }
 
-static void adopt(struct slu_core *c, struct group *g, struct taking *t)
+static void adopt_run(struct slu_core *c, struct group *g, struct taking *t)
 {
 	struct run *r = NULL;
 	int64_t start_us = c->now_us;
@@ -421,7 +421,7 @@ static void adopt(struct slu_core *c, struct group *g, struct taking *t)
 		r = t->r = core_run_new(c, g, true);
 	t->places = core_held_places(c, g);
 	for (uint32_t i = 0; r && i < g->pod.n; i++)
-		complete(c, g, t, g->pod.p[i]);
+		complete_run(c, g, t, g->pod.p[i]);
 	if (!g->owned.n && !c->recovered) {
 		if (!bound && !begun && (!r || r->slot.n < decided_before(c, g)))
 			expect_all(c, g, t);
@@ -468,6 +468,6 @@ void core_adopt(struct slu_core *c, struct group *g)
 	if (g->run.n)
 		return;
 	core_recall_lots(c, g);
-	adopt(c, g, &t);
+	adopt_run(c, g, &t);
 	taking_done(&t);
 }

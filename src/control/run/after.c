@@ -1,9 +1,9 @@
 /* sluice.sh/after: a group that starts when others have ended, succeeded, failed or started.
  *
- * Decided from what the cluster shows, so that it holds over restarts: a group is over when none of
- * its members is left alive; how it ended is what its Job says, else what became of its pods.  Of
- * objects that are deleted the store still knows how they ended.  A group that was never seen is
- * waited for.
+ * The core decides this from what the cluster shows, so that the answer is the same after a restart: a
+ * group is over when none of its members is left alive; its Job says how it ended, or, without a Job, the
+ * outcome of its pods does.  For deleted objects the store remembers the outcome.  A group that does not
+ * exist yet is waited for.
  *
  * "job/a" means the group of that object.  "app=a" means every group with the label on its pods or on the
  * objects that make them, as they are now: deleted objects do not count, and if no group has the label
@@ -188,7 +188,7 @@ static bool makes(const struct slu_kobj *job, const char *name)
 		strstr(name, "-group-"));
 }
 
-/* What became of all of them together, and the name of the one that says so. */
+/* The outcome of all groups that are meant, and the name of the group that decided it. */
 struct seen {
 	enum fate fate;
 	const char *name;
@@ -423,7 +423,7 @@ static bool blocks(struct slu_core *c, struct group *g, uint32_t i)
 	return false;
 }
 
-/* The last answer, for a group whose namespace has had its share of looks. */
+/* Repeat the last answer, for a group whose namespace has used its share of checks. */
 static bool waited(struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)

@@ -96,7 +96,7 @@ bool core_run_short(const struct run *r)
 }
 
 /* Whether two pods that the queue started at once may not share a node: it looked at each alone. */
-static bool clashes(struct slu_core *c, struct run *r)
+static bool start_clashes(struct slu_core *c, struct run *r)
 {
 	const struct slu_machine *m = slu_queue_machine(c->q);
 	bool any = false;
@@ -179,7 +179,7 @@ static void start_run(struct slu_core *c, struct run *r, const struct slu_decisi
 		if (r->want.p[i])
 			r->want.p[i]->run = NULL; /* more than fitted: they follow */
 	r->want.n = 0;
-	if (clashes(c, r)) {
+	if (start_clashes(c, r)) {
 		core_run_take_back(c, r);
 		return;
 	}
@@ -223,8 +223,8 @@ static void plan_changed(struct slu_core *c, struct run *r, const struct slu_dec
 		slu_log(SLU_WARN, "plan not saved in the store", SLU_STR("job", r->g->id.name));
 }
 
-/* Of the first role that no node may take. */
-static const char *nowhere(struct slu_core *c, const struct run *r)
+/* Why no node may take the first role that none may take. */
+static const char *why_no_node(struct slu_core *c, const struct run *r)
 {
 	const char *text = "";
 
@@ -243,7 +243,7 @@ static void cannot_run(struct slu_core *c, struct run *r, const char *text)
 		text += 8;
 	slu_buf_puts(&b, text);
 	if (r->never)
-		slu_buf_puts(&b, nowhere(c, r));
+		slu_buf_puts(&b, why_no_node(c, r));
 	core_run_reason(r, b.p ? b.p : text);
 	slu_log(SLU_INFO, "gang cannot run", SLU_STR("job", r->g->id.name), SLU_STR("ns", r->g->ns),
 		SLU_STR("why", b.p ? b.p : text));
@@ -371,7 +371,7 @@ static int64_t whole_at_us(const struct slu_core *c, const struct run *r, int64_
 }
 
 /* How many members of the run are running; `last_us` becomes the latest start among them. */
-static uint32_t running(const struct slu_core *c, const struct run *r, int64_t *last_us)
+static uint32_t count_running(const struct slu_core *c, const struct run *r, int64_t *last_us)
 {
 	uint32_t n = 0;
 
@@ -397,9 +397,9 @@ static void note_whole(struct slu_core *c, struct run *r)
 		return;
 	if (r->gang)
 		for (uint32_t i = 0; i < r->g->run.n; i++)
-			n += running(c, r->g->run.p[i], &last_us);
+			n += count_running(c, r->g->run.p[i], &last_us);
 	else
-		n = running(c, r, &last_us);
+		n = count_running(c, r, &last_us);
 	if (n >= whole_size(r))
 		r->whole_s = whole_at_us(c, r, last_us) / 1000000;
 }

@@ -9,10 +9,10 @@
 
 #include "control/cluster/cluster.h"
 
-#define AGAIN_US INT64_C(50000) /* between two rounds ... */
-#define EACH_US  1000           /* ... and longer the more groups ask */
+#define AGAIN_US INT64_C(50000) /* between two rounds */
+#define EACH_US  1000           /* added for each group that asks */
 
-static struct run *running(const struct group *g)
+static struct run *running_gang(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)
 		if (g->run.p[i]->gang && g->run.p[i]->state != RUN_QUEUED)
@@ -30,7 +30,7 @@ static int role_of(const struct run *r, const struct pod *p)
 
 bool core_elastic_takes(const struct group *g, const struct pod *p)
 {
-	const struct run *r = g->wish.elastic ? running(g) : NULL;
+	const struct run *r = g->wish.elastic ? running_gang(g) : NULL;
 
 	return r && role_of(r, p) >= 0;
 }
@@ -86,7 +86,7 @@ static bool ask_to_grow(struct slu_core *c, struct run *r, struct pod *p,
 /* True while some member still has no place. */
 static bool fill_group(struct slu_core *c, struct group *g)
 {
-	struct run *r = running(g);
+	struct run *r = running_gang(g);
 	uint32_t alive = 0, have[SLU_ROLES_MAX] = { 0 };
 	bool room = true, missing = false;
 

@@ -12,9 +12,9 @@
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
-#define SET          "set"   /* in a row: what a person set */
-#define AVOID        "avoid" /* ... nodes that refused a member lately */
-#define AGAIN        "again" /* ... not planned before then */
+#define SET          "set"   /* key in a row: values that a person set */
+#define AVOID        "avoid" /* key: nodes that refused a member lately */
+#define AGAIN        "again" /* key: earliest time to plan the group again */
 #define LIST_MAX_ROW 1000u   /* places and makers in a row of the store */
 
 static int64_t used_by(int64_t millicores, int64_t start_us, int64_t end_us)

@@ -118,7 +118,7 @@ static struct run *queued_gang(const struct group *g)
 	return NULL;
 }
 
-static bool started(const struct group *g)
+static bool gang_started(const struct group *g)
 {
 	for (uint32_t i = 0; i < g->run.n; i++)
 		if (g->run.p[i]->state != RUN_QUEUED)
@@ -152,7 +152,7 @@ static void clear_wants(struct slu_core *c, struct run *r)
 	r->role.n = 0;
 }
 
-/* Roles and members of a queued run, from the pods it shall take: `most` of them, `min` at once. */
+/* Roles and members of a queued run, from the pods it is to take: `most` of them, `min` at once. */
 static int fill_run(struct run *r, struct pod **pod, uint32_t n, uint32_t most, uint32_t min,
 		    uint32_t places)
 {
@@ -200,7 +200,7 @@ static uint32_t needed(struct slu_core *c, const struct group *g)
 }
 
 /* Whether fewer members are left than a gang needs because the others have started and ended. */
-static bool few(struct slu_core *c, const struct group *g)
+static bool too_few_left(struct slu_core *c, const struct group *g)
 {
 	uint32_t n = 0;
 
@@ -275,7 +275,7 @@ static void gather_group(struct slu_core *c, struct group *g)
 /* Followers of one group that wait in the queue at the same time, if they come from a lot. */
 #define FOLLOWERS 64u
 
-static void follow(struct slu_core *c, struct group *g)
+static void gather_followers(struct slu_core *c, struct group *g)
 {
 	uint32_t alive = 0, queued = 0;
 
@@ -406,11 +406,11 @@ static void settle_group(struct slu_core *c, struct group *g)
 		core_group_dirty(c, g);
 		return;
 	}
-	if (started(g) || (g->begun && few(c, g))) {
+	if (gang_started(g) || (g->begun && too_few_left(c, g))) {
 		end_empty(c, g, true);
 		for (uint32_t i = 0; i < g->run.n; i++)
 			core_run_wishes(c, g->run.p[i]);
-		follow(c, g);
+		gather_followers(c, g);
 	} else {
 		gather_group(c, g);
 	}

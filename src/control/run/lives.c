@@ -67,7 +67,7 @@ static void inherit(struct slu_core *c, const struct group *old, struct group *g
 }
 
 /* Into the group that its objects name or, with a key, into that earlier life of it. */
-static void move(struct slu_core *c, struct pod *p, const char *retired)
+static void move_pod(struct slu_core *c, struct pod *p, const char *retired)
 {
 	struct group *g = p->group;
 
@@ -107,7 +107,7 @@ void core_group_part(struct slu_core *c, struct group *g)
 			i++;
 			continue;
 		}
-		move(c, p, NULL);
+		move_pod(c, p, NULL);
 		next = p->group ? p->group : next;
 	}
 	core_group_keep(c, g); /* under its new key: the old one is the next life's */
@@ -172,7 +172,7 @@ void core_lives_recall(struct slu_core *c)
 
 			if (!g || !is_earlier(m, g))
 				continue;
-			move(c, p, m->key);
+			move_pod(c, p, m->key);
 			core_group_dirty(c, g);
 		}
 	}

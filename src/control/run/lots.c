@@ -74,7 +74,7 @@ static struct pod *next_phantom(struct slu_core *c, const struct pod *p)
 
 /* The member after the first of the lot gets a record, which takes the rest of the lot with it; NULL: no
  * memory. */
-static struct pod *cut(struct slu_core *c, struct pod *p)
+static struct pod *cut_one(struct slu_core *c, struct pod *p)
 {
 	struct group *g = p->group;
 	struct pod *q;
@@ -109,7 +109,7 @@ static struct pod *cut(struct slu_core *c, struct pod *p)
 int core_lot_divide(struct slu_core *c, struct pod *p, uint32_t n)
 {
 	for (; n && p->others; n--) {
-		p = cut(c, p);
+		p = cut_one(c, p);
 		if (!p)
 			return -ENOMEM;
 	}

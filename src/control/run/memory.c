@@ -117,7 +117,7 @@ void core_recall(struct slu_core *c, struct group *g)
 	g->limit_s = m->limit_s;
 	g->begun = m->begun;
 	recall_refused(c, g, m);
-	/* Members may have gone meanwhile; those that are there and wait are noted again. */
+	/* Members may have gone since; those that exist and wait are noted again. */
 	if (c->door && m->state <= SLU_STORE_NEVER &&
 	    slu_batch_del_pods(slu_intents_batch(c->door), m->job) < 0)
 		slu_log(SLU_WARN, "members not removed from the store", SLU_STR("job", g->id.name));

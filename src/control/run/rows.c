@@ -10,16 +10,8 @@
 
 #define SPEC_MAX (1u << 20)
 
-static struct run *gang_of(const struct group *g)
-{
-	for (uint32_t i = 0; i < g->run.n; i++)
-		if (g->run.p[i]->gang)
-			return g->run.p[i];
-	return NULL;
-}
-
 /* The run that is promised the next start, of members that came later, too; NULL: none. */
-static const struct run *planned(const struct group *g)
+static const struct run *planned_run(const struct group *g)
 {
 	const struct run *first = NULL;
 
@@ -93,8 +85,8 @@ static void put_spec(struct slu_core *c, const struct group *g, const struct run
 		slu_jsonw_bool(&w, true);
 	}
 	core_life_put(c, g, &w);
-	if (planned(g))
-		put_places(c, planned(g), &w);
+	if (planned_run(g))
+		put_places(c, planned_run(g), &w);
 	slu_jsonw_end_obj(&w);
 }
 
@@ -167,7 +159,7 @@ static int put_row(struct slu_core *c, struct group *g, const struct run *r, uin
 		slu_fluxjob_name(held_object(g), object);
 	put_spec(c, g, r, &spec);
 	j.spec = spec.error ? "{}" : slu_buf_str(&spec);
-	j.planned_s = planned(g) ? planned(g)->planned_s : 0;
+	j.planned_s = planned_run(g) ? planned_run(g)->planned_s : 0;
 	j.promised_s = r ? r->promised_s : 0;
 	j.start_s = r ? r->start_s : g->started_s;
 	j.cause = !r && g->cancelled                       ? CORE_CAUSE_CANCELLED
@@ -241,7 +233,7 @@ bool core_started(const struct group *g)
 
 void core_group_starts(struct slu_core *c, struct group *g, const struct run *r)
 {
-	if (gang_of(g) || g->started_s)
+	if (core_gang_of(g) || g->started_s)
 		return;
 	g->started_s = r->start_s;
 	g->job = g->reuse ? g->reuse : ++c->next_job;
@@ -250,7 +242,7 @@ void core_group_starts(struct slu_core *c, struct group *g, const struct run *r)
 
 void core_group_stops(struct group *g, const struct run *r)
 {
-	if (r->gang || gang_of(g) || core_started(g))
+	if (r->gang || core_gang_of(g) || core_started(g))
 		return;
 	g->started_s = 0;
 	g->reuse = g->job;
@@ -258,7 +250,7 @@ void core_group_stops(struct group *g, const struct run *r)
 
 /* A member that may start one day.  Its Job may be suspended and resumed before the Job's controller
  * deletes its pods. */
-static bool stays(struct slu_core *c, const struct pod *p)
+static bool pod_stays(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *k = slu_kmeta_controller(&p->k->o.meta);
 	const struct slu_kobj *o = p->leaving && k ? core_owner(c, k->uid) : NULL;
@@ -269,7 +261,7 @@ static bool stays(struct slu_core *c, const struct pod *p)
 
 static int store_group(struct slu_core *c, struct group *g)
 {
-	const struct run *r = gang_of(g);
+	const struct run *r = core_gang_of(g);
 	enum slu_store_job_state state = state_of(g, r);
 	int rc;
 
@@ -284,7 +276,7 @@ static int store_group(struct slu_core *c, struct group *g)
 		bool any = g->cancelled;
 
 		for (uint32_t i = 0; i < g->pod.n; i++)
-			any |= stays(c, g->pod.p[i]);
+			any |= pod_stays(c, g->pod.p[i]);
 		if (!any) {
 			if (g->begun) /* no member is left to follow those that started */
 				core_group_unkeep(c, g);

@@ -5,12 +5,11 @@
 #pragma once
 #include "control/group/held.h"
 
-/* What the store says of a group in `cause`. */
+/* Values of the column `cause` of a group's row in the store. */
 #define CORE_CAUSE_CANCELLED "cancelled"
 #define CORE_CAUSE_BEGUN     "begun" /* members have started: the rest belongs to them */
-/* ... and in `spec`: the nodes it was promised. */
-#define CORE_SPEC_PLACES "places"
-/* ... and that its queue did not take it. */
+/* Keys of the column `spec`: the nodes the group was promised; that its queue refused it. */
+#define CORE_SPEC_PLACES  "places"
 #define CORE_SPEC_REFUSED "refused"
 
 /* An intent that is not settled yet. */
@@ -83,13 +82,14 @@ struct run {
 	uint32_t answered;            /* the slot whose answer came last: the next one is near */
 	SLU_VEC(struct core_intent) intent; /* not settled yet */
 	uint64_t ticket;                    /* of the newest; UINT64_MAX: its batch is still open */
-	bool waits;                         /* is on the list `open` */
-	bool appears; /* pods of the run are still to come (of a resumed Job): none is bound before */
-	int64_t appear_us; /* ... since when, or since the last pod appeared */
-	/* Bindings that the last process may have sent: until then they may show; 0: there are none. */
+	bool waits;                         /* the run is on the list `open` */
+	/* Pods of the run (of a resumed Job) do not exist yet: none is bound before all of them do. */
+	bool appears;
+	int64_t appear_us; /* since when pods are missing, or when the last one appeared */
+	/* Until when bindings that the last process may have sent can still show; 0: there are none. */
 	int64_t expect_us;
 	int64_t decided_us, start_s, end_s;
-	struct {                                                /* what the queue was told last */
+	struct {                                                /* as last reported to the queue */
 		int64_t priority, limit_s, begin_s, deadline_s; /* limit 0: the queue's default */
 		char queue[64], level[32], reservation[64];
 		bool required, exclusive;
@@ -100,12 +100,12 @@ struct run {
 	int64_t evict_us; /* when members beyond its limit are evicted again; 0: it is within */
 	uint32_t ending;  /* a member has ended: `ending_round` at that time; 0: none has */
 	struct slu_nodeset *near; /* a follower that must be close to its gang; NULL */
-	/* what people are told */
-	int64_t planned_s;     /* SLU_TIME_NONE */
+	/* For people: */
+	int64_t planned_s;     /* SLU_TIME_NONE: no start is planned */
 	int64_t promised_s;    /* the first promise; 0: none */
-	const char *cause;     /* of the present plan; "" */
-	int64_t was_s;         /* planned start before the restart ... */
-	const char *was_cause; /* ... and its cause; NULL: there was none */
+	const char *cause;     /* of the present plan; "": none */
+	int64_t was_s;         /* planned start before the restart */
+	const char *was_cause; /* cause of that start; NULL: there was none */
 	bool never, refused;
 	char *reason;
 	struct run *next_over; /* RUN_OVER: of those that are freed at the end of the cycle */
@@ -124,22 +124,23 @@ struct runs {
 	bool adopting;     /* only groups that have started are settled */
 	int64_t promise_s; /* the start promised to the run submitted next; 0: none */
 	const char *promise_cause;
-	SLU_VEC(struct slu_gang_part) promise; /* ... on these nodes, as far as they are there */
+	SLU_VEC(struct slu_gang_part) promise; /* the nodes of that promise that still exist */
 	/* What the store remembers, until the first cycle is over: groups, pods of open intents,
-	 * those intents; of the members of gangs that had started, the hashes of their uids. */
+	 * those intents, and hashes of the uids of members whose gangs had started. */
 	struct slu_table known, meant;
 	struct slu_map placed;
 	/* Gangs that are over, by their keys: members without a controller that succeeded, and when
 	 * the last of them was created (lives.c). */
 	struct slu_map lived;
 	SLU_VEC(struct core_intent) left;
-	SLU_VEC(char *) queues; /* of those groups, as far as they are not configured any more */
+	SLU_VEC(char *) queues; /* of those groups: the ones that are no longer configured */
 	struct {                /* after.c, spaces.c */
-		struct slu_map by_name, past; /* names to live groups; to how the others ended */
-		uint64_t steps;               /* of the look under way */
+		struct slu_map by_name; /* names to live groups */
+		struct slu_map past;    /* names to the outcome of groups that are over */
+		uint64_t steps;         /* of the check under way */
 		struct slu_table spaces;
-		SLU_VEC(struct after_space *) busy;   /* have groups to look at, or owe */
-		SLU_VEC(struct after_space *) viewed; /* have a view of this cycle */
+		SLU_VEC(struct after_space *) busy;   /* spaces with groups to check, or in debt */
+		SLU_VEC(struct after_space *) viewed; /* spaces with a view of this cycle */
 	} after;
 };
 
@@ -158,6 +159,32 @@ static inline uint32_t core_vacant(const struct group *g)
 	return n;
 }
 
+/* The run of the group's gang; NULL: the queue has none. */
+static inline struct run *core_gang_of(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->gang)
+			return g->run.p[i];
+	return NULL;
+}
+
+/* The run that stands for the group: its gang, else its first follower; NULL: it has no run. */
+static inline struct run *core_first_run(const struct group *g)
+{
+	struct run *gang = core_gang_of(g);
+
+	return gang || !g->run.n ? gang : g->run.p[0];
+}
+
+/* Whether every run of the group is still in the queue: nothing of the group has places. */
+static inline bool core_group_waits(const struct group *g)
+{
+	for (uint32_t i = 0; i < g->run.n; i++)
+		if (g->run.p[i]->state != RUN_QUEUED)
+			return false;
+	return true;
+}
+
 /* ---- runs.c ---- */
 
 struct run *core_run_new(struct slu_core *c, struct group *g, bool gang);
@@ -168,25 +195,27 @@ int core_slot_add(struct run *r, struct slot s); /* behind the others; 0 or -ENO
 /* Take the run out of everything: it is RUN_OVER and holds no slots.  Nothing is freed before
  * core_runs_reap(), so callers may go on reading the run. */
 void core_run_over(struct slu_core *c, struct run *r);
-void core_runs_reap(struct slu_core *c);                /* at the end of the cycle */
-int core_run_submit(struct slu_core *c, struct run *r); /* or tell the queue what changed */
+/* Free the runs that are over; called at the end of the cycle. */
+void core_runs_reap(struct slu_core *c);
+/* Submit the run to the queue, or report what changed if it was submitted before. */
+int core_run_submit(struct slu_core *c, struct run *r);
 /* Tell the queue which of the group's wishes changed, other than members and shapes: priority, limit
  * (also while it runs), queue, begin, deadline.  True: the run was submitted again with all of them. */
 bool core_run_wishes(struct slu_core *c, struct run *r);
-/* Tell the queue that the waiting run is on hold, or not any more: as its group says. */
+/* Report to the queue whether the waiting run is on hold, as its group is. */
 void core_run_hold(struct slu_core *c, struct run *r);
 /* The limit in force: the group's, else that of its queue.  Seconds. */
 int64_t core_run_limit(const struct slu_core *c, const struct run *r);
 /* The settings changed: submit refused runs again, and with `all` every waiting run. */
 void core_runs_again(struct slu_core *c, bool all);
-void core_run_register(struct slu_core *c, struct run *r,
-		       int64_t start_s); /* the run runs already */
+/* Report to the queue a run that runs already, since start_s. */
+void core_run_register(struct slu_core *c, struct run *r, int64_t start_s);
 void core_run_end(struct slu_core *c, struct run *r, enum slu_result how);
 /* After either of these the caller calls core_run_settled().  A run without slots is RUN_OVER. */
 void core_slot_vacate(struct slu_core *c, struct run *r, struct pod *p, bool keep);
 void core_slot_drop(struct slu_core *c, struct run *r, uint32_t i);
-/* Whether decisions wait because a gang is just ending: until all of it has ended, or a moment has
- * passed. */
+/* Whether the core decides nothing for a moment because a gang is ending: until all its members have
+ * ended, or the moment has passed. */
 bool core_awaits_ending(struct slu_core *c);
 /* Give a vacant place to a member, which may leave its own queued run for it. */
 bool core_slot_take(struct slu_core *c, struct run *r, uint32_t i, struct pod *p);
@@ -194,7 +223,7 @@ struct slot *core_slot_of(struct pod *p);
 /* Whether the pod has a slot that the queue's books count.  A slot on a node that was removed does not
  * count until core_slots_back(). */
 bool core_slot_counts(const struct slu_core *c, struct pod *p);
-/* Whether the slot is on the node, which may have been removed from the machine meanwhile. */
+/* Whether the slot is on the node, which may have been removed from the machine since. */
 bool core_slot_on(const struct slu_core *c, const struct slot *s, const struct node *n);
 /* The node is in the machine (again): book the pods that are there, in their slots or as foreign work. */
 void core_slots_back(struct slu_core *c, struct node *n);
@@ -204,7 +233,8 @@ struct slot *core_slot_written(struct run *r, const struct slu_rec_written *w);
 
 /* ---- intents.c ---- */
 
-void core_run_intend(struct slu_core *c, struct run *r); /* make an intent of the chosen slots */
+/* Make an intent of the chosen slots. */
+void core_run_intend(struct slu_core *c, struct run *r);
 /* Make an intent to bind the run or, with `evict`, to evict it; -ENOMEM: nothing may be written. */
 int core_intend(struct slu_core *c, struct run *r, bool evict);
 void core_intents_settle(struct slu_core *c, struct run *r, enum slu_store_intent_state how);
@@ -213,38 +243,45 @@ void core_run_close(struct slu_core *c, struct run *r);
 
 /* ---- decide.c ---- */
 
-void core_decisions(struct slu_core *c); /* carry out what the queue decided */
+/* Carry out the decisions of the queue. */
+void core_decisions(struct slu_core *c);
 void core_slot_bind(struct slu_core *c, struct run *r, struct slot *s);
-void core_slot_answered(struct slu_core *c, const struct slu_rec_written *w); /* its binding */
+/* The API server answered the binding of a slot. */
+void core_slot_answered(struct slu_core *c, const struct slu_rec_written *w);
 /* A slot of the run changed: if all of them are settled, take the step that follows. */
 void core_run_settled(struct slu_core *c, struct run *r);
 /* Take back decisions that are not written yet, for members that are leaving now. */
 void core_runs_recall(struct slu_core *c, struct group *g);
-/* Whether some pods of the run are still missing: then none of them is released. */
+/* Whether some pods of the run do not exist yet: then none of them is released. */
 bool core_run_short(const struct run *r);
 /* Put the run, of which nothing is bound, back into the queue at its old position. */
 void core_run_take_back(struct slu_core *c, struct run *r);
 /* How long a chosen place may fail before the gang is taken back. */
 int64_t core_place_limit_ns(const struct slu_core *c, const struct group *g);
-void core_deadlines(struct slu_core *c); /* end what runs too long, where told to */
+/* Evict members that run beyond their limit, where jobs.enforceDeadlines is set. */
+void core_deadlines(struct slu_core *c);
 
 /* ---- vacant.c ---- */
 
-/* Whether the kubelet refused the pod or threw it out: a replacement would fare no better on that node
- * for a while. */
+/* Whether the kubelet refused or evicted the pod: a replacement on that node would fail, too, for a
+ * while. */
 bool core_pod_turned_away(const struct pod *p);
-bool core_vacant_kept(struct slu_core *c, const struct pod *p); /* its slot outlives it, vacant */
+/* Whether the slot of the pod stays, vacant, when the pod is gone. */
+bool core_vacant_kept(struct slu_core *c, const struct pod *p);
+/* Give vacant slots of the group to members without a place. */
 void core_vacant_fill(struct slu_core *c, struct group *g);
-/* Give back vacant slots that exceed the members still to come, or whose time or node is gone; whether
- * there were any. */
+/* Give back vacant slots that exceed the members still to come, or whose time or node is gone.  Returns
+ * whether there were any. */
 bool core_vacant_trim(struct slu_core *c, struct group *g);
-void core_vacant_node_gone(struct slu_core *c); /* there may be vacant slots on it */
-void core_vacancies(struct slu_core *c);        /* look for vacant slots to give back */
+/* A node is gone, which may have had vacant slots. */
+void core_vacant_node_gone(struct slu_core *c);
+/* Look for vacant slots to give back. */
+void core_vacancies(struct slu_core *c);
 
 /* ---- adopt.c ---- */
 
-void core_adopt(struct slu_core *c,
-		struct group *g); /* make runs of the members that run already */
+/* Make runs of the members that run already. */
+void core_adopt(struct slu_core *c, struct group *g);
 /* After a start: drop from the group pods that claim to be released if the store does not confirm it. */
 void core_forged_leave(struct slu_core *c, struct group *g);
 /* After a start: the places in the annotation of a released Job of the group; NULL: none. */
@@ -252,37 +289,49 @@ const char *core_held_places(struct slu_core *c, const struct group *g);
 
 /* ---- undo.c ---- */
 
-void core_run_undo(struct slu_core *c, struct run *r); /* evict what is bound, then gather again */
-void core_undo_evict(struct slu_core *c, struct run *r); /* its intent is durable */
+/* Take the run back: evict its bound pods, then gather its group again. */
+void core_run_undo(struct slu_core *c, struct run *r);
+/* The intent to evict is durable: send the evictions. */
+void core_undo_evict(struct slu_core *c, struct run *r);
 void core_undo_answered(struct slu_core *c, struct run *r);
+/* Send evictions again that had no effect, and let groups use nodes again that they avoided. */
 void core_undo_again(struct slu_core *c);
 
 /* ---- elastic.c ---- */
 
-bool core_elastic_takes(const struct group *g, const struct pod *p); /* only by growing the gang */
-void core_elastic_wait(struct slu_core *c, struct group *g);         /* some member has no place */
+/* Whether the pod can get a place only by growing the group's gang. */
+bool core_elastic_takes(const struct group *g, const struct pod *p);
+/* A member of the group has no place: try to grow its gang. */
+void core_elastic_wait(struct slu_core *c, struct group *g);
 void core_elastic_forget(struct slu_core *c, struct group *g);
-void core_elastic(struct slu_core *c); /* after the queue had its turn */
+/* Grow elastic gangs into room that is left after the queue has decided. */
+void core_elastic(struct slu_core *c);
 void core_elastic_grown(struct slu_core *c, struct run *r, const struct slu_decision *d);
 
 /* ---- near.c ---- */
 
-int core_near_set(struct slu_core *c, struct run *r); /* before it is submitted */
+/* Compute the set `near` of the run, before the run is submitted. */
+int core_near_set(struct slu_core *c, struct run *r);
 void core_near_free(struct slu_core *c, struct run *r);
-void core_near_node(struct slu_core *c); /* some node changed: look again */
-/* Keep members of the group off the node for so many seconds. */
+/* A node changed: compute the sets again. */
+void core_near_node(struct slu_core *c);
+/* Keep members of the group off the node for this many seconds. */
 void core_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds);
 /* A new set: `all` without the nodes that the group avoids; NULL: it avoids none, or no memory. */
 struct slu_nodeset *core_avoid_nodes(const struct group *g, const struct slu_nodeset *all);
 
 /* ---- gather.c: when a gang is whole, which pods follow it ---- */
 
-void core_groups_born(struct slu_core *c); /* what the store knows of groups that are new */
+/* Recall what the store knows of the new groups. */
+void core_groups_born(struct slu_core *c);
 void core_group_leave(struct slu_core *c, struct pod *p, bool ended);
-void core_groups_settle(struct slu_core *c);              /* look at every dirty group */
-void core_group_settle(struct slu_core *c, uint32_t i);   /* at the i-th of them */
-void core_group_end(struct slu_core *c, struct group *g); /* the group has no members left */
-int core_run_role(struct run *r, struct shape *s); /* its number, new if need be; -E2BIG, -ENOMEM */
+/* Settle every dirty group; the i-th of them. */
+void core_groups_settle(struct slu_core *c);
+void core_group_settle(struct slu_core *c, uint32_t i);
+/* The group has no members left. */
+void core_group_end(struct slu_core *c, struct group *g);
+/* The number of the run's role with this shape, which is added if need be; -E2BIG, -ENOMEM. */
+int core_run_role(struct run *r, struct shape *s);
 
 /* ---- lots.c: members that are alike, on one record (`others` in struct pod) ---- */
 
@@ -305,8 +354,8 @@ void core_group_part(struct slu_core *c, struct group *g);
 /* After a start, before groups are recalled: members of lives that had been split off belong to them
  * again. */
 void core_lives_recall(struct slu_core *c);
-/* The group is over.  A watch may have lost a member of it: when a pod of its name comes to light that is
- * no younger than those that succeeded, it is no new life, and waits only for as many as are lacking. */
+/* The group is over.  A watch may have lost one of its members: if a pod of its name appears that is no
+ * younger than those that succeeded, that pod begins no new life, and waits only for the missing ones. */
 void core_life_over(struct slu_core *c, const struct group *g);
 void core_life_begun(struct slu_core *c, struct group *g);
 
@@ -315,17 +364,18 @@ void core_life_begun(struct slu_core *c, struct group *g);
 void core_after_born(struct slu_core *c, struct group *g);
 void core_after_recall(struct slu_core *c, const struct slu_store_result *r);
 void core_after_gone(struct slu_core *c, struct group *g);
-bool core_after_blocks(struct slu_core *c, struct group *g); /* the group waits for another group */
+/* Whether the group waits for another group. */
+bool core_after_blocks(struct slu_core *c, struct group *g);
 void core_after_done(struct slu_core *c);
 
-/* ---- spaces.c: how much each namespace has after.c look at ---- */
+/* ---- spaces.c: the share of time in which after.c checks the groups of a namespace ---- */
 
 struct after_space {
 	struct slu_entry e;            /* key: the namespace */
-	struct group *first, *last;    /* its groups, by age; through space_next */
-	SLU_VEC(struct group *) waits; /* ... that wait for others */
-	uint32_t next, left;           /* whose turn it is; how many are to be looked at */
-	int64_t paid_us;               /* until then its looks are paid for */
+	struct group *first, *last;    /* its groups, by age; linked by space_next */
+	SLU_VEC(struct group *) waits; /* those that wait for others */
+	uint32_t next, left;           /* index of the next to check; how many are to be checked */
+	int64_t paid_us;               /* until when its checks are paid for */
 	bool busy, viewed;
 	/* What core_space_view() found: its Jobs; its pods that have ended. */
 	SLU_VEC(const struct slu_kobj *) job, ended;
@@ -334,11 +384,13 @@ struct after_space {
 struct after_space *core_space(struct slu_core *c, const char *ns); /* NULL: no group is in it */
 void core_space_enter(struct slu_core *c, struct group *g);
 void core_space_leave(struct slu_core *c, struct group *g);
-void core_space_waits(struct slu_core *c, struct group *g, bool waits); /* for others, or not */
-/* A group of the namespace came, started or ended, or a Job changed: those that wait are looked at. */
+/* Note whether the group waits for others. */
+void core_space_waits(struct slu_core *c, struct group *g, bool waits);
+/* A group of the namespace came, started or ended, or a Job changed: check the groups that wait. */
 void core_after_news(struct slu_core *c, const char *ns);
-void core_after_wake(struct slu_core *c); /* look again which may start */
-/* Whether another look is paid for; if not, what waits is looked at later. */
+/* Check which of the waiting groups may start. */
+void core_after_wake(struct slu_core *c);
+/* Whether another check is paid for; if not, the waiting groups are checked later. */
 bool core_space_may_look(struct slu_core *c, struct after_space *s);
 void core_space_pay(struct slu_core *c, struct after_space *s, uint64_t steps);
 /* Find s->job and s->ended, which are good until the end of the cycle.  0 or -ENOMEM. */
@@ -347,14 +399,18 @@ void core_spaces_done(struct slu_core *c);
 
 /* ---- rows.c: rows of the store ---- */
 
-uint64_t core_keep_sum(const struct slu_store_job *j); /* equal: the row need not be written */
+/* A hash of the row; if it equals that of the last one, the row need not be written. */
+uint64_t core_keep_sum(const struct slu_store_job *j);
 int core_run_keep(struct slu_core *c, const struct run *r, enum slu_store_job_state state);
-void core_group_keep(struct slu_core *c, struct group *g);    /* what changed since the last time */
-int core_group_keep_all(struct slu_core *c, struct group *g); /* all of it, changed or not */
-void core_group_unkeep(struct slu_core *c, struct group *g);  /* the group is gone */
+/* Write the rows of the group that changed since the last time; all its rows. */
+void core_group_keep(struct slu_core *c, struct group *g);
+int core_group_keep_all(struct slu_core *c, struct group *g);
+/* Remove the rows of a group that is gone, of a pod that is gone. */
+void core_group_unkeep(struct slu_core *c, struct group *g);
 void core_pod_unkeep(struct slu_core *c, struct pod *p);
 
-bool core_started(const struct group *g); /* one of its runs has left the queue */
+/* Whether a run of the group has left the queue. */
+bool core_started(const struct group *g);
 /* A later member starts, or is taken back.  If the gang it follows is over, the members that come after it
  * are one more entry in the history, from the start of the first to the end of the last. */
 void core_group_starts(struct slu_core *c, struct group *g, const struct run *r);
@@ -365,12 +421,13 @@ void core_group_stands(struct slu_core *c, struct group *g);
 
 /* ---- ends.c ---- */
 
-void core_used(struct slu_core *c, struct run *r, const struct slot *s); /* its member goes */
+/* The member of the slot leaves: add its usage to its group. */
+void core_used(struct slu_core *c, struct run *r, const struct slot *s);
 enum slu_result core_outcome(struct slu_core *c, const struct group *g);
 /* The group is over: store how it ended and what it has used. */
 void core_result_keep(struct slu_core *c, const struct group *g, uint64_t job, int64_t start_s,
 		      enum slu_result how);
-/* Makers, ends and places kept, into and out of the row of a group. */
+/* Write makers, ended members and kept places into the row of a group; read them from it. */
 struct slu_jsonw;
 struct core_memory; /* below */
 void core_life_put(struct slu_core *c, const struct group *g, struct slu_jsonw *w);
@@ -379,9 +436,9 @@ int core_memory_pod(struct core_memory *m, const char *uid);
 void core_memory_done(struct core_memory *m);
 /* Whether the group in the cluster is the one the store remembers, not another of its name. */
 bool core_memory_is(const struct core_memory *m, const struct group *g);
-/* Count members that ended while no daemon watched. */
+/* Count members that ended while no daemon watched; the whole group ended so. */
 void core_memory_account(struct slu_core *c, struct core_memory *m);
-void core_memory_over(struct slu_core *c, struct core_memory *m); /* so did the group */
+void core_memory_over(struct slu_core *c, struct core_memory *m);
 /* The i-th node where a place was kept; NULL: there are fewer. */
 const char *core_recall_vacant(struct slu_core *c, const struct group *g, uint32_t i);
 /* When the pod started, if it joined after its gang had started; 0: it did not. */
@@ -425,8 +482,8 @@ struct core_memory {
 	int32_t priority;
 	int64_t limit_s;
 	struct slu_json_doc *spec; /* of a group with a promise: its nodes; NULL: none */
-	bool met;                  /* the cluster has it too */
-	uint32_t at;               /* its group waits there to be settled */
+	bool met;                  /* the cluster has the group, too */
+	uint32_t at;               /* index of its group on the list of groups to settle */
 };
 
 /* A pod of an open intent.  One that was going to be evicted has no node. */
@@ -457,7 +514,8 @@ static inline struct core_memory *core_remembered(const struct slu_core *c, cons
 struct core_meant *core_meant_for(struct slu_core *c, const struct pod *p);
 void core_memory_free(struct core_memory *m);
 void core_meant_free(struct core_meant *m);
-void core_recall(struct slu_core *c, struct group *g); /* what the store knows of a new group */
+/* Apply what the store knows of a new group. */
+void core_recall(struct slu_core *c, struct group *g);
 /* When the group started, by the store's row; `otherwise_s` if the store does not say. */
 int64_t core_recall_start(struct slu_core *c, const struct group *g, int64_t otherwise_s);
 /* Members of a lot that an open intent names get records of their own. */
@@ -471,4 +529,5 @@ bool core_recall_evict(struct slu_core *c, const struct pod *p);
 /* Number of members of an open intent that still exist and wait; 0: no intent is open, or it cannot be
  * carried out as a whole any more: a member is gone, and no place is kept for its successor. */
 uint32_t core_recall_open(struct slu_core *c, const struct group *g);
+/* Free all that the store remembered: the first cycle is over. */
 void core_forget(struct slu_core *c);

@@ -6,7 +6,7 @@
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 
-#define GATHER_US 200000 /* members of a gang that end together end so close together */
+#define GATHER_US 200000 /* longest time between the ends of members that end together */
 
 struct run *core_run_new(struct slu_core *c, struct group *g, bool gang)
 {
@@ -607,7 +607,7 @@ bool core_slot_on(const struct slu_core *c, const struct slot *s, const struct n
 }
 
 /* A slot of the node that was removed and is back.  The pod may have been resized since it got its place. */
-static bool regain(struct slu_core *c, struct node *n, struct slot *s)
+static bool regain_slot(struct slu_core *c, struct node *n, struct slot *s)
 {
 	struct pod *p = s->pod;
 	struct slu_gang_part part = { n->handle, s->role, 1 };
@@ -630,7 +630,7 @@ void core_slots_back(struct slu_core *c, struct node *n)
 		struct pod *p = n->pod.p[i];
 		struct slot *s = core_slot_of(p);
 
-		if (s ? !core_slot_counts(c, p) && !regain(c, n, s) : true)
+		if (s ? !core_slot_counts(c, p) && !regain_slot(c, n, s) : true)
 			core_foreign_add(c, p);
 	}
 }

@@ -1,21 +1,21 @@
 /* Namespaces as sluice.sh/after sees them: the groups of each namespace, which of them wait for others, and
- * how much time the namespace has spent on looking.
+ * how much time the namespace has spent on checks.
  *
- * A group may wait for anything in its namespace, so each look walks over groups, Jobs and pods, and every
- * group that comes, starts or ends is a reason to look at all waiting groups.  A user who may make pods can
- * make thousands that wait for labels that everything has.  So a look stays inside its namespace, and each
- * namespace pays for its looks with time: the groups of a namespace that is too far ahead keep their last
- * answer and are looked at in turn later.  Other namespaces do not notice. */
+ * A group may wait for anything in its namespace, so each check walks over groups, Jobs and pods, and every
+ * group that comes, starts or ends is a reason to check all waiting groups.  A user who may create pods can
+ * create thousands that wait for labels which all of them have.  So a check stays inside its namespace, and
+ * each namespace pays for its checks with time: the groups of a namespace that is too far ahead keep their
+ * last answer and are checked in turn later.  Other namespaces do not notice. */
 #include "control/run/run.h"
 
 #include "control/cluster/cluster.h"
 #include "control/group/group.h"
 
-#define STEP_US   3u     /* what one step costs; a step takes less than a tenth of that */
-#define STRANGERS 16u    /* so many objects of other namespaces are one step */
-#define AHEAD_US  200000 /* how far ahead a namespace may be when it asks for another look */
-#define FIRST     20     /* ... and so many times that in the first cycle: promises wait for it */
-#define AT_ONCE   256u   /* groups that are looked at in one cycle, for one namespace */
+#define STEP_US   3u     /* price of one step; a step takes less than a tenth of that */
+#define STRANGERS 16u    /* objects of other namespaces that count as one step */
+#define AHEAD_US  200000 /* how far ahead a namespace may be when it asks for another check */
+#define FIRST     20     /* how many times that in the first cycle, for which promises wait */
+#define AT_ONCE   256u   /* groups of one namespace that are checked in one cycle */
 
 static int64_t ahead_us(const struct slu_core *c)
 {
@@ -72,7 +72,8 @@ static void space_free(struct slu_core *c, struct after_space *s)
 	slu_free(s);
 }
 
-/* Have core_spaces_wake() look at the namespace.  Without memory the next news does that. */
+/* Put the namespace on the list of those whose waiting groups are checked.  If memory runs out, the next
+ * change in the namespace does that. */
 static void make_busy(struct slu_core *c, struct after_space *s)
 {
 	if (!s->busy && slu_vec_push(&c->runs->after.busy, s) == 0)
@@ -107,7 +108,7 @@ void core_space_leave(struct slu_core *c, struct group *g)
 	if (s->first || s->busy)
 		return;
 	if (s->viewed || s->paid_us > c->now_us)
-		make_busy(c, s); /* what it owes is not forgotten with its last group */
+		make_busy(c, s); /* the namespace stays in debt after its last group is gone */
 	else
 		space_free(c, s);
 }
@@ -158,7 +159,7 @@ static int keep_object(const struct slu_kobj *o, int rc)
 	return rc;
 }
 
-/* The Jobs of the namespace and its pods that have ended, once for all looks of a cycle. */
+/* Find the Jobs of the namespace and its pods that have ended, once for all checks of a cycle. */
 int core_space_view(struct slu_core *c, struct after_space *s)
 {
 	if (s->viewed)
@@ -190,7 +191,7 @@ fail:
 	return -ENOMEM;
 }
 
-/* The next ones that wait are looked at, in turn. */
+/* Check the next waiting groups, in turn. */
 static void wake_some(struct slu_core *c, struct after_space *s)
 {
 	uint32_t left = SLU_MIN(s->left, s->waits.n), n = SLU_MIN(left, AT_ONCE);

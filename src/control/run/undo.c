@@ -117,7 +117,7 @@ static void forgive(struct slu_core *c, struct group *g)
 	for (uint32_t i = 0; i < g->run.n; i++)
 		if (g->run.p[i]->state == RUN_QUEUED && g->run.p[i]->submitted &&
 		    core_run_submit(c, g->run.p[i]) < 0)
-			slu_log(SLU_WARN, "avoided nodes of a job not offered again",
+			slu_log(SLU_WARN, "job not submitted again with the nodes that it avoided",
 				SLU_STR("job", g->id.name));
 }
 

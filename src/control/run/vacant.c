@@ -95,7 +95,7 @@ bool core_vacant_kept(struct slu_core *c, const struct pod *p)
 }
 
 /* A pod fits none of the places kept for it, since it differs from its template. */
-static bool differs(struct slu_core *c, const struct group *g, const struct run *r)
+static bool template_differs(struct slu_core *c, const struct group *g, const struct run *r)
 {
 	for (uint32_t i = 0; i < g->pod.n; i++) {
 		const struct pod *p = g->pod.p[i];
@@ -190,7 +190,7 @@ void core_vacant_fill(struct slu_core *c, struct group *g)
 		if (filled)
 			r->appear_us = c->now_us;
 		if (r->appears && r->state == RUN_PLACING && core_run_short(r) &&
-		    differs(c, g, r)) {
+		    template_differs(c, g, r)) {
 			core_run_take_back(c, r); /* planned again with the pods as they are */
 			return;
 		}

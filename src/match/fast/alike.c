@@ -32,7 +32,7 @@ static bool same_multi(const struct slu_multi *a, const struct slu_multi *b)
 	return true;
 }
 
-static bool same(const struct slu_match *m, uint32_t u, uint32_t t)
+static bool same_records(const struct slu_match *m, uint32_t u, uint32_t t)
 {
 	const uint32_t *a = m->kid + m->kid_off[u], *b = m->kid + m->kid_off[t];
 	uint32_t n = m->kid_off[u + 1] - m->kid_off[u];
@@ -91,10 +91,10 @@ void match_alike_put(struct slu_match *m, uint32_t u)
 
 	if (!m->like)
 		return;
-	while (i < LIKE_MAX - 1 && seen[i] != SLU_NONE && !same(m, u, seen[i]))
+	while (i < LIKE_MAX - 1 && seen[i] != SLU_NONE && !same_records(m, u, seen[i]))
 		i++;
 	t = seen[i];
-	if (t == SLU_NONE || (i == LIKE_MAX - 1 && !same(m, u, t))) {
+	if (t == SLU_NONE || (i == LIKE_MAX - 1 && !same_records(m, u, t))) {
 		if (!usual(m, u))
 			return;
 		t = u;

@@ -8,7 +8,7 @@ void match_levels_done(struct levels *l)
 }
 
 /* Make room for this score, or note that there is no room.  True if entries have moved. */
-static bool reach(struct levels *l, int64_t score)
+static bool reach_score(struct levels *l, int64_t score)
 {
 	int64_t low = l->n ? SLU_MIN(l->base, score) : score;
 	int64_t high = l->n ? SLU_MAX(l->base + l->n - 1, score) : score;
@@ -39,7 +39,7 @@ bool match_levels_count(struct levels *l, const struct block *b, int by)
 		uint32_t *n;
 
 		if (by > 0)
-			moved |= reach(l, block_score(b, i));
+			moved |= reach_score(l, block_score(b, i));
 		if (l->spread)
 			break;
 		n = &l->of[block_score(b, i) - l->base];

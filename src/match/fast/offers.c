@@ -46,7 +46,7 @@ static int64_t next_score(const struct offers *o, uint32_t p)
 }
 
 /* The better of two vertices, the first of equals. */
-static uint32_t better(const struct offers *o, uint32_t a, uint32_t b)
+static uint32_t better_vertex(const struct offers *o, uint32_t a, uint32_t b)
 {
 	int64_t s, t;
 
@@ -59,7 +59,7 @@ static uint32_t better(const struct offers *o, uint32_t a, uint32_t b)
 
 static void play_tree(const struct offers *o, uint32_t *tree, uint32_t i)
 {
-	tree[i] = better(o, tree[2 * i], tree[2 * i + 1]);
+	tree[i] = better_vertex(o, tree[2 * i], tree[2 * i + 1]);
 }
 
 void match_offers_replay(struct offers *o, uint32_t p)

@@ -255,7 +255,8 @@ static bool can_shift(const struct pattern *t, int64_t centre)
 }
 
 /* Let p offer what the pattern says. -EAGAIN: the pattern does not fit p, which must be asked. */
-static int adopt(struct attempt *a, struct front *f, struct memo *x, uint32_t p, uint32_t pattern)
+static int adopt_pattern(struct attempt *a, struct front *f, struct memo *x, uint32_t p,
+			 uint32_t pattern)
 {
 	const struct pattern *t = &x->offers.pattern[pattern];
 	struct offer *o = offer_of(x, p);
@@ -287,14 +288,16 @@ static int adopt(struct attempt *a, struct front *f, struct memo *x, uint32_t p,
 }
 
 /* Ask vertex p, or one like it. */
-static int learn(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
+static int learn_offer(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
 	uint32_t like = match_kind_of(a, f, p);
 	int rc = -EAGAIN, i;
 
 	if (like != SLU_NONE && match_passes(a, x, f->v[p])) {
 		i = pattern_for(a, f, x, p, like);
-		rc = i < 0 ? i : i < PATTERNS_MAX ? adopt(a, f, x, p, (uint32_t)i) : -EAGAIN;
+		rc = i < 0              ? i
+		     : i < PATTERNS_MAX ? adopt_pattern(a, f, x, p, (uint32_t)i)
+					: -EAGAIN;
 	}
 	return rc == -EAGAIN && !f->bad ? ask_offer(a, f, x, p) : rc;
 }
@@ -319,7 +322,7 @@ static bool counts_together(struct memo *x, const struct pattern *t, uint32_t c)
 }
 
 /* Let all vertices of a chunk without bookings follow one pattern. 0 even if they cannot. */
-static int follow(struct attempt *a, struct front *f, struct memo *x, uint32_t c)
+static int follow_pattern(struct attempt *a, struct front *f, struct memo *x, uint32_t c)
 {
 	struct offers *o = &x->offers;
 	uint64_t pure;
@@ -352,7 +355,7 @@ static int ask_unknown(struct attempt *a, struct front *f, struct memo *x)
 	for (uint32_t c = 0; c < o->nchunk && !rc; c++) {
 		if (x->known[c] == chunk_bits(o, c))
 			continue;
-		rc = follow(a, f, x, c);
+		rc = follow_pattern(a, f, x, c);
 		if (x->known[c] != chunk_bits(o, c))
 			left += (uint32_t)__builtin_popcountll(chunk_bits(o, c) & ~x->known[c]);
 	}
@@ -371,7 +374,7 @@ static int ask_unknown(struct attempt *a, struct front *f, struct memo *x)
 		uint64_t bits = chunk_bits(o, c) & ~x->known[c];
 
 		for (; bits && !rc; bits &= bits - 1)
-			rc = learn(a, f, x, c * CHUNK_N + (uint32_t)__builtin_ctzll(bits));
+			rc = learn_offer(a, f, x, c * CHUNK_N + (uint32_t)__builtin_ctzll(bits));
 	}
 	if (o->bulk)
 		match_offers_tally(o);

@@ -84,14 +84,14 @@ static struct item exchanged(const struct lazy *z, uint32_t t, uint32_t q, struc
 }
 
 /* The same walks in sequence t - 1 with the pivot of partition t in front. */
-static struct item next_(struct lazy *z, uint32_t t, struct cursor *c)
+static struct item walk_pivoted(struct lazy *z, uint32_t t, struct cursor *c)
 {
 	uint32_t q = c->q;
 
 	return exchanged(z, t, q, walk_next(z, t - 1, c));
 }
 
-static struct item back_(struct lazy *z, uint32_t t, struct cursor *c)
+static struct item walk_back_pivoted(struct lazy *z, uint32_t t, struct cursor *c)
 {
 	struct item x = walk_back(z, t - 1, c);
 
@@ -99,14 +99,14 @@ static struct item back_(struct lazy *z, uint32_t t, struct cursor *c)
 }
 
 /* The next item, in either direction, that is not worse than the pivot. */
-static struct item fine_(struct lazy *z, uint32_t t, struct cursor *c, bool back)
+static struct item next_fine(struct lazy *z, uint32_t t, struct cursor *c, bool back)
 {
 	uint32_t to = z->bound[t].to;
 	struct item x;
 
 	do {
 		if (t > 1) {
-			x = back ? back_(z, t, c) : next_(z, t, c);
+			x = back ? walk_back_pivoted(z, t, c) : walk_pivoted(z, t, c);
 			continue;
 		}
 		/* The pivot itself is fine, so the place it left is not passed over. */
@@ -135,10 +135,10 @@ static struct item walk_next(struct lazy *z, uint32_t t, struct cursor *c)
 		x.value = match_ranks_next(z->r, &c->at);
 		return item_of(z, x.value, c->q - 1);
 	}
-	x = next_(z, t, c->left);
+	x = walk_pivoted(z, t, c->left);
 	if (c->q == 1 || x.value < z->bound[t].from)
 		return x;
-	return fine_(z, t, c->right, true);
+	return next_fine(z, t, c->right, true);
 }
 
 static struct item walk_back(struct lazy *z, uint32_t t, struct cursor *c)
@@ -151,10 +151,10 @@ static struct item walk_back(struct lazy *z, uint32_t t, struct cursor *c)
 		x.value = match_ranks_back(z->r, &c->at);
 		return item_of(z, x.value, c->q);
 	}
-	x = back_(z, t, c->left);
+	x = walk_back_pivoted(z, t, c->left);
 	if (!c->q || x.value < z->bound[t].from)
 		return x;
-	return fine_(z, t, c->right, false);
+	return next_fine(z, t, c->right, false);
 }
 
 /* --- finding --- */
@@ -260,15 +260,15 @@ static bool find_rank(struct lazy *z, uint32_t t, struct cursor *c, enum goal go
 			break;
 	}
 	while (f > want && z->budget > 0) {
-		count_rank(z, k, t, back_(z, t, c), UINT32_MAX);
+		count_rank(z, k, t, walk_back_pivoted(z, t, c), UINT32_MAX);
 		f = reached(goal, c->q, &k->of[t]);
 	}
 	while (f < want && c->q < s->n && z->budget > 0) {
-		count_rank(z, k, t, next_(z, t, c), 1);
+		count_rank(z, k, t, walk_pivoted(z, t, c), 1);
 		f = reached(goal, c->q, &k->of[t]);
 	}
 	if (f > want)
-		count_rank(z, k, t, back_(z, t, c), UINT32_MAX);
+		count_rank(z, k, t, walk_back_pivoted(z, t, c), UINT32_MAX);
 	return z->budget > 0;
 }
 
@@ -286,7 +286,7 @@ static bool item_at(struct lazy *z, uint32_t q, struct item *x)
 }
 
 /* One more partition of the `n` items there are; its left part is *cut long. */
-static bool partition(struct lazy *z, uint32_t n, uint32_t *cut)
+static bool partition_lazily(struct lazy *z, uint32_t n, uint32_t *cut)
 {
 	uint32_t t = z->steps + 1, mid;
 	struct step *s = &z->step[t];
@@ -382,7 +382,8 @@ int match_sort_ranks(struct slu_arena *mem, const struct ranks *r, uint32_t need
 
 		if (z->steps && !z->all[z->steps].better)
 			return all_equal(z, n, need, out);
-		if (z->steps == PARTITIONS_MAX || !depth || !partition(z, n, &cut) || cut < need)
+		if (z->steps == PARTITIONS_MAX || !depth || !partition_lazily(z, n, &cut) ||
+		    cut < need)
 			return -EAGAIN;
 		depth--;
 		n = cut;

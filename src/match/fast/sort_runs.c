@@ -47,7 +47,7 @@ static bool put_piece(struct pieces *t, struct piece p)
 }
 
 /* Numbers from..from + n - 1 of a piece, counted as it is read. */
-static struct piece part(const struct piece *p, uint32_t from, uint32_t n)
+static struct piece part_of_piece(const struct piece *p, uint32_t from, uint32_t n)
 {
 	return (struct piece){ p->rev ? p->lo + p->n - from - n : p->lo + from, n, p->rev, p->cmp };
 }
@@ -58,7 +58,7 @@ static uint32_t at(const struct pieces *t, uint32_t pos)
 
 	for (; pos >= t->p[k].n; k++)
 		pos -= t->p[k].n;
-	return part(&t->p[k], pos, 1).lo;
+	return part_of_piece(&t->p[k], pos, 1).lo;
 }
 
 /* A piece in stretches that compare alike to the pivot. */
@@ -99,12 +99,12 @@ static bool rest_pieces(const struct sequence *s, const struct pieces *t, uint32
 		struct piece a, b, c = { 0 };
 
 		if (pos < from || here >= p->n) {
-			a = part(p, skip, p->n - skip);
+			a = part_of_piece(p, skip, p->n - skip);
 			b.n = 0;
 		} else {
-			a = part(p, skip, here - skip);
+			a = part_of_piece(p, skip, here - skip);
 			b = (struct piece){ with, 1, false, 0 };
-			c = part(p, here + 1, p->n - here - 1);
+			c = part_of_piece(p, here + 1, p->n - here - 1);
 		}
 		if ((a.n && !put_cut(s, key, &a, out)) || (b.n && !put_cut(s, key, &b, out)) ||
 		    (c.n && !put_cut(s, key, &c, out)))
@@ -115,8 +115,8 @@ static bool rest_pieces(const struct sequence *s, const struct pieces *t, uint32
 
 /* One partition of `size` numbers in t: their left part in `out`, its length returned; 0 if there
  * are too many pieces. */
-static uint32_t partition(const struct sequence *s, const struct pieces *t, uint32_t size,
-			  struct pieces *mid, struct pieces *out)
+static uint32_t partition_runs(const struct sequence *s, const struct pieces *t, uint32_t size,
+			       struct pieces *mid, struct pieces *out)
 {
 	uint32_t pa = 1, pb = size / 2, pc = size - 1, m, left = 1;
 	uint32_t na = at(t, pa), nb = at(t, pb), nc = at(t, pc), pivot;
@@ -155,12 +155,13 @@ static uint32_t partition(const struct sequence *s, const struct pieces *t, uint
 		n = SLU_MIN(i->n, j[-1].n);
 		n = SLU_MIN(n, size / 2);
 		j--;
-		if (!put_piece(out, (struct piece){ part(j, j->n - n, n).lo, n, !j->rev, 0 }))
+		if (!put_piece(out,
+			       (struct piece){ part_of_piece(j, j->n - n, n).lo, n, !j->rev, 0 }))
 			return 0;
 		left += n;
 		size -= 2 * n;
-		*i = part(i, n, i->n - n);
-		*j = part(j, 0, j->n - n);
+		*i = part_of_piece(i, n, i->n - n);
+		*j = part_of_piece(j, 0, j->n - n);
 		if (!i->n)
 			i++;
 		if (j->n)
@@ -180,7 +181,7 @@ static int sort_pieces(const struct sequence *s, struct slu_arena *mem, const st
 		return -ENOMEM;
 	for (uint32_t p = 0; p < t->n; p++)
 		for (uint32_t i = 0; i < t->p[p].n; i++, n++) {
-			uint32_t v = part(&t->p[p], i, 1).lo;
+			uint32_t v = part_of_piece(&t->p[p], i, 1).lo;
 
 			k[n] = (struct key){ s->key(s->arg, v), (void *)(uintptr_t)v };
 		}
@@ -202,7 +203,7 @@ int match_sort_sequence(struct slu_arena *mem, const struct sequence *s, uint32_
 	t->n = 0;
 	put_piece(t, (struct piece){ 0, s->n, s->reversed, 0 });
 	while (size > 64 && size / 4 > need && depth) {
-		uint32_t cut = partition(s, t, size, of + 2, next);
+		uint32_t cut = partition_runs(s, t, size, of + 2, next);
 		struct pieces *last = t;
 
 		/* If the pivot is so bad that the right part is needed too, leave the rest to

@@ -14,7 +14,7 @@ static uint32_t count_of(const struct memo *x, uint32_t p)
 }
 
 /* Note that the vertices of these bits of a chunk serve, or do not. */
-static void note(struct memo *x, uint32_t c, uint64_t bits, bool good)
+static void note_chunk(struct memo *x, uint32_t c, uint64_t bits, bool good)
 {
 	if (good)
 		x->maybe[c] |= bits;
@@ -36,7 +36,7 @@ static bool ask_vertex(struct attempt *a, const struct front *f, struct memo *x,
 	if (a->no_memory)
 		return false;
 	match_memo_know(m, f, x, p);
-	note(x, p / CHUNK_N, 1ull << p % CHUNK_N, good);
+	note_chunk(x, p / CHUNK_N, 1ull << p % CHUNK_N, good);
 	if (good) {
 		k->count[p % CHUNK_N] = (uint32_t)count;
 		k->marked[p % CHUNK_N] = m->gen;
@@ -56,7 +56,7 @@ static bool learn_chunk(struct attempt *a, struct front *f, struct memo *x, uint
 	x->plain[c] = (uint8_t)(model + 1);
 	x->known[c] |= pure;
 	x->later[c] &= ~pure;
-	note(x, c, pure, o->serves);
+	note_chunk(x, c, pure, o->serves);
 	for (uint64_t bits = x->asked[c] ? pure : 0; bits; bits &= bits - 1)
 		x->asked[c]->count[__builtin_ctzll(bits)] = o->count;
 	a->m->fast->last[x->front] = SLU_NONE;
@@ -64,7 +64,7 @@ static bool learn_chunk(struct attempt *a, struct front *f, struct memo *x, uint
 }
 
 /* Ask the vertex at position p, or one like it. */
-static bool learn(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
+static bool learn_fit(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
 	uint32_t like = match_kind_of(a, f, p), i = match_model_of(x, like);
 	struct asked *k;
@@ -84,14 +84,14 @@ static bool learn(struct attempt *a, struct front *f, struct memo *x, uint32_t p
 			return ask_vertex(a, f, x, p);
 		match_memo_know(a->m, f, x, p);
 		k->count[p % CHUNK_N] = x->model[i].count;
-		note(x, p / CHUNK_N, 1ull << p % CHUNK_N, x->model[i].serves);
+		note_chunk(x, p / CHUNK_N, 1ull << p % CHUNK_N, x->model[i].serves);
 	}
 	return x->model[i].serves;
 }
 
 static bool serves(struct attempt *a, struct front *f, struct memo *x, uint32_t p)
 {
-	return x->known[p / 64] >> p % 64 & 1 ? true : learn(a, f, x, p);
+	return x->known[p / 64] >> p % 64 & 1 ? true : learn_fit(a, f, x, p);
 }
 
 /* First position from p on that may serve; n at the end. */
@@ -220,7 +220,7 @@ static uint32_t position_of(const struct numbered *s, uint32_t i)
 	return lo * 64 + (uint32_t)__builtin_ctzll(bits);
 }
 
-/* Positions from w * 64 on that do not go on to the next. */
+/* As bits: the positions of word w behind which a run of neighbours ends. */
 static uint64_t breaks_in(const struct numbered *s, uint32_t w)
 {
 	return s->f->gap[w] | ~s->bits[w];
@@ -262,8 +262,8 @@ static int by_runs(struct attempt *a, struct front *f, struct memo *x, uint32_t 
 		return -ENOMEM;
 	for (uint32_t w = 0; w < s.words; w++) {
 		while (x->maybe[w] & ~x->known[w] && !a->no_memory)
-			learn(a, f, x,
-			      w * 64 + (uint32_t)__builtin_ctzll(x->maybe[w] & ~x->known[w]));
+			learn_fit(a, f, x,
+				  w * 64 + (uint32_t)__builtin_ctzll(x->maybe[w] & ~x->known[w]));
 		s.upto[w] = n;
 		n += (uint32_t)__builtin_popcountll(x->maybe[w]);
 	}
@@ -351,7 +351,7 @@ int match_fast_attempt(struct attempt *a)
 	    a->nlist != 1 || !match_request_sign(r, 1, sig, &nsig))
 		return -EAGAIN;
 	if (r->type == SLU_TYPE_SLOT && m->inexact)
-		return -EAGAIN; /* above a slot the sums are asked */
+		return -EAGAIN; /* the walk above a slot relies on the sums */
 	f = match_front_for(m, r);
 	if (!f || f->bad)
 		return -EAGAIN;

@@ -99,7 +99,7 @@ static int64_t key_of(const struct offers *o, int64_t score)
 
 static const struct range nothing = { INT64_MAX, INT64_MIN };
 
-static struct range join(const struct range *a)
+static struct range join_ranges(const struct range *a)
 {
 	return (struct range){ SLU_MIN(a[0].low, a[1].low), SLU_MAX(a[0].high, a[1].high) };
 }
@@ -174,7 +174,7 @@ void match_extent_write(struct memo *x, uint32_t c)
 		r[CHUNK_N + j] = keys_of(o, &b);
 	}
 	for (uint32_t i = CHUNK_N; --i;)
-		r[i] = join(r + (size_t)2 * i);
+		r[i] = join_ranges(r + (size_t)2 * i);
 }
 
 void match_extent_change(struct memo *x, uint32_t p)
@@ -186,11 +186,11 @@ void match_extent_change(struct memo *x, uint32_t p)
 		return;
 	x->part[c][i] = keys_of(&x->offers, &b);
 	for (i /= 2; i; i /= 2)
-		x->part[c][i] = join(x->part[c] + (size_t)2 * i);
+		x->part[c][i] = join_ranges(x->part[c] + (size_t)2 * i);
 	i = x->offers.top + c;
 	x->extent[i] = x->part[c][1];
 	for (i /= 2; i; i /= 2)
-		x->extent[i] = join(x->extent + (size_t)2 * i);
+		x->extent[i] = join_ranges(x->extent + (size_t)2 * i);
 }
 
 static bool in_stretches(const struct slu_match *m, const struct memo *x)
@@ -217,7 +217,7 @@ int match_extent_make(const struct slu_match *m, struct memo *x)
 		return -ENOMEM;
 	}
 	for (uint32_t i = o->top; --i;)
-		x->extent[i] = join(x->extent + (size_t)2 * i);
+		x->extent[i] = join_ranges(x->extent + (size_t)2 * i);
 	return 0;
 }
 
@@ -250,7 +250,7 @@ static struct chosen find_slot(struct slots *s, uint32_t i)
 	return (struct chosen){ s->near[0].p, i - s->near[0].start };
 }
 
-static int compare(int64_t a, int64_t b)
+static int compare_keys(int64_t a, int64_t b)
 {
 	return a < b ? -1 : a > b;
 }
@@ -264,11 +264,11 @@ static int64_t slot_key(void *arg, uint32_t i)
 	return key_of(&s->x->offers, block_score(&b, c.i));
 }
 
-static bool whole(struct range e, int64_t key, int cmp)
+static bool whole_range(struct range e, int64_t key, int cmp)
 {
 	if (e.low > e.high)
 		return true;
-	return compare(e.low, key) == cmp && compare(e.high, key) == cmp;
+	return compare_keys(e.low, key) == cmp && compare_keys(e.high, key) == cmp;
 }
 
 /* The first vertex below number i of a chunk's tree with a slot that compares otherwise. */
@@ -276,7 +276,7 @@ static uint32_t other_below(const struct memo *x, uint32_t c, uint32_t i, int64_
 {
 	while (i < CHUNK_N) {
 		i *= 2;
-		i += whole(keys_at(x, c, i), key, cmp);
+		i += whole_range(keys_at(x, c, i), key, cmp);
 	}
 	return c * CHUNK_N + i - CHUNK_N;
 }
@@ -291,7 +291,7 @@ static uint32_t other_from(const struct memo *x, uint32_t p, int64_t key, int cm
 	do {
 		while (i % 2 == 0)
 			i /= 2;
-		if (!whole(keys_at(x, c, i), key, cmp))
+		if (!whole_range(keys_at(x, c, i), key, cmp))
 			return other_below(x, c, i, key, cmp);
 		i++;
 	} while (i & (i - 1));
@@ -301,10 +301,10 @@ static uint32_t other_from(const struct memo *x, uint32_t p, int64_t key, int cm
 	do {
 		while (i % 2 == 0)
 			i /= 2;
-		if (!whole(x->extent[i], key, cmp)) {
+		if (!whole_range(x->extent[i], key, cmp)) {
 			while (i < top) {
 				i *= 2;
-				i += whole(x->extent[i], key, cmp);
+				i += whole_range(x->extent[i], key, cmp);
 			}
 			return other_below(x, i - top, 1, key, cmp);
 		}
@@ -319,14 +319,14 @@ static uint32_t alike(const struct offers *o, const struct block *b, uint32_t j,
 {
 	uint32_t lo = j, hi = b->n;
 
-	if (compare(key_of(o, block_score(b, j)), key) != cmp)
+	if (compare_keys(key_of(o, block_score(b, j)), key) != cmp)
 		return 0;
-	if (compare(key_of(o, block_score(b, hi - 1)), key) == cmp)
+	if (compare_keys(key_of(o, block_score(b, hi - 1)), key) == cmp)
 		return hi - j;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (compare(key_of(o, block_score(b, mid)), key) == cmp)
+		if (compare_keys(key_of(o, block_score(b, mid)), key) == cmp)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -342,7 +342,7 @@ static uint32_t slot_stretch(void *arg, uint32_t i, uint32_t end, int64_t key, i
 	struct block b = offers_at(o, c.p);
 	uint32_t n, p;
 
-	*cmp = compare(key_of(o, block_score(&b, c.i)), key);
+	*cmp = compare_keys(key_of(o, block_score(&b, c.i)), key);
 	if (i + 1 == end)
 		return end;
 	n = alike(o, &b, c.i, key, *cmp);
