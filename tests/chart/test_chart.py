@@ -146,7 +146,8 @@ def test_values_of_the_old_charts_mean_what_they_did():
 
 
 def test_what_comes_with_it():
-    """Two replicas with everything: what protects the pods, what finds them, and that names and labels meet."""
+    """Two replicas with every part on: the objects that protect the pods, the objects that find them, and that names
+    and labels agree."""
     objects = {}
     for o in rendered(*values(**EVERYTHING)):
         objects.setdefault(o["kind"], []).append(o)

@@ -93,7 +93,7 @@ class Tour:
             self.api.create_many([work.pod(f"{name}-{i}", cpu=8, run=6000, scheduler="sluice", labels={LABEL[version]: name}) for i in range(size)])
 
     def groups(self):
-        """PodGroups of three kinds: some run, the others wait and are told why."""
+        """PodGroups of three kinds: some run, the others wait, and their statuses say why."""
         self.group(OLD, "g", 2, minMember=2)
         self.group(NATIVE, "n", 2, schedulingPolicy={"gang": {"minCount": 2}})
         self.runs("g")
@@ -117,7 +117,7 @@ class Tour:
         until(lambda: len(self.placed(name, namespace)) == 1, message=f"{kind} {name} runs")
 
     def held_work(self):
-        """A Job that is let go; a Deployment whose FluxJob follows its size."""
+        """A held Job is released; the FluxJob of a Deployment follows its size."""
         self.cluster.namespace(HELD, labels={"sluice.sh/hold": "true"})
         self.api.create(work.job("kept", pods=1, cpu=1, run=6000, namespace=HELD))
         self.runs("kept", namespace=HELD)
@@ -140,7 +140,7 @@ class Tour:
         until(lambda: len(self.placed("pod-")) == 1, message="one of them is evicted")
 
     def callers(self):
-        """Somebody without a right at the HTTPS port."""
+        """A caller without a right at the HTTPS port."""
         port = self.d.port("https")
         (self.d.folder / "user").write_text(self.cluster.kubectl("create", "token", "sluice", "-n", NAMESPACE).strip())
         done = subprocess.run([program("sluice"), "jobs", "--server", f"https://127.0.0.1:{port}", "--token", self.d.folder / "user", "--insecure"],
@@ -152,7 +152,7 @@ class Tour:
         until(lambda: self.api.get("leases", "sluice", NAMESPACE)["spec"]["holderIdentity"], message="the lease is made anew")
 
     def certificates(self):
-        """They are damaged, then deleted, while the daemon is away."""
+        """The Secrets are damaged, then deleted, while the daemon is away."""
         secrets = ("sluice-https", "sluice-webhook")
         junk = "bm90IGEgY2VydGlmaWNhdGU="
         good = lambda s: self.api.get("secrets", s, NAMESPACE)["data"]["tls.crt"] not in ("", junk)  # noqa: E731

@@ -77,7 +77,7 @@ class Cluster(nodes.NodeActions):
     fairness       the API server's priority and fairness (off: more speed, as tests want it)
     """
 
-    #: In front of the command of a program that the API server shall reach on 127.0.0.1.
+    #: Put in front of the command of a program that the API server has to reach on 127.0.0.1.
     within = ()
 
     def __init__(self, name="dev", root=None, node_list=None, gang=False, feature_gates=None, runtime_config=(),
@@ -257,7 +257,7 @@ class Cluster(nodes.NodeActions):
                 f"--service-account-key-file={p}/serviceaccount.pub",
                 f"--service-account-signing-key-file={p}/serviceaccount.key",
                 "--authorization-mode=RBAC",
-                # A new node is ready when it is made; nobody has to take a taint off first.
+                # A new node is ready when it is made; no controller has to remove a taint first.
                 "--disable-admission-plugins=TaintNodesByCondition",
                 f"--audit-policy-file={HACK}/audit-policy.yaml", f"--audit-log-path={self.audit_log}",
                 "--audit-log-maxsize=4000", "--profiling=false",
@@ -321,8 +321,8 @@ class Cluster(nodes.NodeActions):
         return self
 
     def _start_server(self, timeout, node_objects, last):
-        """etcd and API server on fresh ports; False when somebody else took one of them meanwhile.  Many nodes are
-        written in between: whoever asks for them gets all."""
+        """Start etcd and the API server on fresh ports; False when another program took one of the ports in the
+        meantime. Many nodes are written between the two starts, so that every client gets all of them."""
         ports = free_ports(3)
         self.ports = dict(zip(("etcd", "etcd-peer", "apiserver"), ports, strict=True))
         self._write_files()
@@ -387,8 +387,9 @@ class Cluster(nodes.NodeActions):
             self._wait_served(env)
 
     def _wait_served(self, env, lives=3):
-        """An API server that comes up on a busy machine may end by itself, because a step of its start took too long, or
-        never become ready, because such a step is not tried again: whoever runs a cluster starts it anew."""
+        """An API server that comes up on a busy machine may end by itself, because a step of its start took too
+        long, or never become ready, because such a step is not tried again. The test then starts the server
+        again."""
         for life in range(lives):
             try:
                 return self.wait_ready()

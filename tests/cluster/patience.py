@@ -1,7 +1,7 @@
-"""Waiting for something to happen, however slow the machine is.
+"""Wait for something to happen, however slow the machine is.
 
-A limit here is no promise about speed (those are measured, docs/measured.md): it is the time after which
-somebody may say that it will never happen.
+A limit here is no promise about speed (docs/measured.md has those): it is the time after which a test
+may say that the event will never happen.
 """
 
 import time

@@ -1,8 +1,8 @@
 """Ports for the servers of tests.
 
-A port is chosen here and bound later, by a program that this process starts, maybe more than once.  In between it must
-go to nobody else, so every process of the suite locks one byte of a common file per port and keeps the lock until it
-ends.  The kernel hands none of these ports to outgoing connections: they lie below its range.
+A port is chosen here and bound later, by a program that this process starts, maybe more than once.  In between no
+other process may get the port, so every process of the suite locks one byte of a common file per port and keeps the
+lock until it ends.  The kernel gives none of these ports to outgoing connections: they lie below its range.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ def _locks():
 
 
 def _lock(port):
-    """Whether nobody has it; then it is ours until this process ends."""
+    """Lock the port until this process ends; False if another process has it."""
     global _file
     if port in _taken:
         return False
@@ -47,7 +47,7 @@ def _lock(port):
 
 
 def _unused(port):
-    """Whether nobody listens on any address of the machine, or did a moment ago."""
+    """Whether no program listens on the port, at any address of the machine, or did a moment ago."""
     with socket.socket() as s:
         try:
             s.bind(("", port))
@@ -57,7 +57,7 @@ def _unused(port):
 
 
 def free_ports(count):
-    """Ports that nobody listens on and no other test is given while this process lives."""
+    """Ports on which no program listens and that no other test gets while this process lives."""
     ports = []
     with _guard:
         for port in random.sample(range(FIRST, LAST + 1), LAST + 1 - FIRST):

@@ -27,8 +27,8 @@ def _fields(path):
 
 
 class Process:
-    """One program of a cluster.  The pid file holds pid and start time, so that a number that the
-    system gave to somebody else is never taken for ours."""
+    """One program of a cluster. The pid file holds pid and start time, so that a process that got the same number
+    later is never taken for ours."""
 
     def __init__(self, name, folder):
         self.name = name

@@ -312,7 +312,7 @@ class RealCluster(Cluster):
             more = [
                 "--bind-address=0.0.0.0", "--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction",
                 "--kubelet-preferred-address-types=InternalIP",
-                # Nobody routes Services here: the server asks webhooks at the addresses of their pods.
+                # This cluster does not route Services: the server calls webhooks at the addresses of their pods.
                 "--enable-aggregator-routing=true",
                 f"--kubelet-client-certificate={p}/admin.crt", f"--kubelet-client-key={p}/admin.key",
             ]

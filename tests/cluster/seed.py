@@ -60,7 +60,7 @@ def _wait_ready(cluster, client, timeout):
 
 
 def _wait_taken(api, obj, timeout):
-    """Until the API server's cache has the object; it may be started anew meanwhile."""
+    """Wait until the API server's cache has the object; the server may be restarted in the meantime."""
     meta, end = obj["metadata"], time.monotonic() + timeout
     path = api.path(obj["kind"], meta["name"], meta.get("namespace", "default"), api_version=obj["apiVersion"])
     while True:

@@ -118,7 +118,7 @@ def test_another_processes_number_is_not_ours(tmp_path):
 
 
 def test_taken_port_is_survived(tmp_path, monkeypatch):
-    """Somebody listens on a chosen port before the server does: it starts on others."""
+    """Another program listens on a chosen port before the server does: the cluster starts on other ports."""
     from . import cluster as module
 
     taken = socket.socket()

@@ -15,7 +15,7 @@ def test_pod_runs_as_long_as_it_says(cluster, namespace):
     p = cluster.admin.wait("pods", "timed", lambda p: p["status"].get("phase") in ("Running", "Succeeded"), namespace)
     began = int(p["status"]["containerStatuses"][0]["containerID"].removeprefix("sim://")) / 1000
 
-    # Changes in between must not start the time anew: then it would never end.
+    # Changes in between must not restart the run time, or the pod would never end.
     def ended():
         p = cluster.admin.patch("pods", "timed", {"metadata": {"labels": {"x": str(time.monotonic_ns())}}}, namespace)
         return p["status"]["phase"] == "Succeeded" and p

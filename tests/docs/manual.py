@@ -64,31 +64,31 @@ def manual_sluice():
     some = {t: set(t.removeprefix("Options of ").split(", ")) for t in parts if t != "Options of all these commands"}
     named = commands(live.partition("## ")[0])
     listed = set(re.findall(r"^  ([a-z-]+) ", say("sluice", "--help"), re.M))
-    same(named | {"sim", "generate", "store", "replay"}, listed, "sluice(1): the commands")
+    same(named | {"sim", "generate", "store", "replay"}, listed, "sluice(1) lists the commands of the program")
     for c in sorted(listed):
         page_options = written(chapters[c.upper()]) if c.upper() in chapters else every.union(*(written(parts[t]) for t in some if c in some[t]))
-        same(page_options, offered(say("sluice", c, "--help")), f"sluice(1): the options of {c}")
+        same(page_options, offered(say("sluice", c, "--help")), f"sluice(1) lists the options of {c}")
     used = set(re.findall(r"getenv\(\"(SLUICE_\w+)\"\)", "".join(f.read_text() for f in (SOURCE / "src/cli").glob("*.c"))))
-    same(set(re.findall(r"^\*(SLUICE_\w+)\*", chapters["ENVIRONMENT"], re.M)), used, "sluice(1): the variables")
+    same(set(re.findall(r"^\*(SLUICE_\w+)\*", chapters["ENVIRONMENT"], re.M)), used, "sluice(1) lists the variables that the program reads")
 
 
 def manual_query():
     chapters = sections(page("sluice-query.1"), 1)
     p = subprocess.run([BUILD / "sluice-query", "--help"], capture_output=True, text=True, timeout=60)  # to stderr, as the original
-    same(written(chapters["OPTIONS"], "-[A-Za-z-]"), offered(p.stdout + p.stderr), "sluice-query(1): the options")
+    same(written(chapters["OPTIONS"], "-[A-Za-z-]"), offered(p.stdout + p.stderr), "sluice-query(1) lists the options of the program")
     graph = SOURCE / "examples/cluster.graphml"
     p = subprocess.run([BUILD / "sluice-query", "-d", "-L", graph], input="help\nquit\n", capture_output=True, text=True, timeout=60)
-    same(commands(chapters["COMMANDS"]), set(re.findall(r"INFO: ([a-z-]+) \(", p.stdout + p.stderr)), "sluice-query(1): the commands")
+    same(commands(chapters["COMMANDS"]), set(re.findall(r"INFO: ([a-z-]+) \(", p.stdout + p.stderr)), "sluice-query(1) lists the commands of the program")
 
 
 def manual_sluiced():
     chapters = sections(page("sluiced.8"), 1)
-    same(written(chapters["OPTIONS"]), offered(say("sluiced", "--help")), "sluiced(8): the options")
+    same(written(chapters["OPTIONS"]), offered(say("sluiced", "--help")), "sluiced(8) lists the options of the program")
     levels = re.search(r"--log-level.*\n\t(.*?)\. Default", chapters["OPTIONS"])[1]
     for level in re.findall(r"\*(\w+)\*", levels):
-        ok(json.loads(say("sluiced", "--log-level", level, "--print-config"))["log"]["level"] == level, f"sluiced(8): {level}")
+        ok(json.loads(say("sluiced", "--log-level", level, "--print-config"))["log"]["level"] == level, f"sluiced(8): --log-level {level} sets the level")
     p = subprocess.run([BUILD / "sluiced", "--log-level", "loud", "--print-config"], capture_output=True, text=True, timeout=60)
-    ok(p.returncode == 2 and not p.stdout and '"loud"' in p.stderr, "sluiced(8): no other level", p)
+    ok(p.returncode == 2 and not p.stdout and '"loud"' in p.stderr, "sluiced(8): another log level is refused", p)
 
 
 def manual_old_options():
@@ -96,14 +96,14 @@ def manual_old_options():
     values = {"BOOL": "true", "ADDR": "127.0.0.1:1", "SECONDS": "77", "N": "77", "LEVEL": "error", "NAME": "json", "PORT": "4242"}
     plain = dict(flat(json.loads(say("sluiced", "--print-config"))))
     rows = re.findall(r"^\*--([\w-]+)\*(?:\[=| )_(\w+)_\]?\n\t(?:Sets \*([\w.]+)\*|Ignored: \w)", sections(page("sluiced.8"), 1)["OLD OPTIONS"], re.M)
-    ok(len(rows) == 18, "sluiced(8): the old options", len(rows))
+    ok(len(rows) == 18, "sluiced(8) lists 18 old options", len(rows))
     for name, word, sets in rows:
         now = dict(flat(json.loads(say("sluiced", f"--{name}={values[word]}", "--print-config"))))
-        same({sets} - {""}, {k for k in now if now[k] != plain[k]}, f"sluiced(8): --{name}")
-    same({"log.level"}, {k for k, v in flat(json.loads(say("sluiced", "-v=9", "--print-config"))) if v != plain[k]}, "sluiced(8): -v=9")
+        same({sets} - {""}, {k for k in now if now[k] != plain[k]}, f"sluiced(8): --{name} changes the setting that the page names")
+    same({"log.level"}, {k for k, v in flat(json.loads(say("sluiced", "-v=9", "--print-config"))) if v != plain[k]}, "sluiced(8): -v=9 changes log.level alone")
     for wrong in ("--leader-elect=perhaps", "--qps=0", "--burst=many", "--duration=long", "--zap-encoder=xml"):
         p = subprocess.run([BUILD / "sluiced", wrong, "--print-config"], capture_output=True, text=True, timeout=60)
-        ok(p.returncode == 2 and wrong.partition("=")[0] in p.stderr, f"sluiced(8): {wrong}", p)
+        ok(p.returncode == 2 and wrong.partition("=")[0] in p.stderr, f"sluiced(8): {wrong} is refused", p)
 
 
 def manual_variables():
@@ -114,13 +114,13 @@ def manual_variables():
         p = subprocess.run(args, env={**os.environ, **variables}, capture_output=True, text=True, timeout=60)
         return {k: v for k, v in flat(json.loads(p.stdout)) if v != plain[k]}
 
-    same({("store.url", "postgres://h/d")}, set(changes(DATABASE_URL="postgres://h/d", PGHOST="x").items()), "sluiced(8): DATABASE_URL")
-    same({("store.url", "postgres://")}, set(changes(PGHOST="x").items()), "sluiced(8): PGHOST")
+    same({("store.url", "postgres://h/d")}, set(changes(DATABASE_URL="postgres://h/d", PGHOST="x").items()), "sluiced(8): DATABASE_URL sets store.url")
+    same({("store.url", "postgres://")}, set(changes(PGHOST="x").items()), "sluiced(8): PGHOST sets store.url")
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
         f.write("webhook: {enabled: true}\n")
         f.flush()
-        same({("webhook.enabled", True)}, set(changes(f.name, ENABLE_WEBHOOKS="true").items()), "sluiced(8): ENABLE_WEBHOOKS")
-        same(set(), set(changes(f.name, ENABLE_WEBHOOKS="false").items()), "sluiced(8): ENABLE_WEBHOOKS=false")
+        same({("webhook.enabled", True)}, set(changes(f.name, ENABLE_WEBHOOKS="true").items()), "sluiced(8): ENABLE_WEBHOOKS=true leaves the webhook on")
+        same(set(), set(changes(f.name, ENABLE_WEBHOOKS="false").items()), "sluiced(8): ENABLE_WEBHOOKS=false switches the webhook off")
 
 
 def flat(v, above=""):
@@ -160,9 +160,9 @@ def manual_settings():
     text = page("sluiced.yaml.5")
     entries = dict(re.findall(r"^\*([A-Za-z.\[\]]+)\*\n\t(.*)\+\+\n", text, re.M))
     known = dict(settings(json.loads(say("sluiced", "--print-schema"))))
-    same(set(entries), set(known), "sluiced.yaml(5): the settings")
+    same(set(entries), set(known), "sluiced.yaml(5) lists the settings of the program")
     wrong = [f"{k}: written: {entries[k]}\n   program: {about(v)}" for k, v in known.items() if k in entries and entries[k] != about(v)]
-    ok(not wrong, "sluiced.yaml(5): types, ranges, defaults", "\n".join(wrong))
+    ok(not wrong, "sluiced.yaml(5) gives the types, ranges and defaults of the program", "\n".join(wrong))
     example = re.search(r"^# EXAMPLE\n+```\n(.*?)^```", text, re.M | re.S)[1]
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
         f.write(example)
@@ -195,13 +195,13 @@ def makefile():
     text = (SOURCE / "Makefile").read_text()
     told = set(re.findall(r"^#   make ?([\w-]*)", text, re.M)) - {""}
     goals = set(re.search(r"^\.PHONY: (.*)$", text, re.M)[1].split())
-    ok(told <= goals, "Makefile: what help tells is there", told - goals)
+    ok(told <= goals, "Makefile: every goal in the help exists", told - goals)
     # all is make alone; the others are told beside their neighbours or called by them
     untold = goals - told - {"all", "help", "setup", "cluster-down", "cluster-test", "format-check"}
-    ok(not untold, "Makefile: help tells every goal", untold)
+    ok(not untold, "Makefile: the help lists every goal", untold)
     for name, text in pages().items():
         named = set(re.findall(r"(?:`|^|    )make ([a-z][\w-]*)", text, re.M))
-        ok(named <= goals, f"{name}: every goal named is there", named - goals)
+        ok(named <= goals, f"{name}: every goal of make that it names exists", named - goals)
 
 
 def pages():
@@ -244,7 +244,7 @@ def named_commands():
                 wrong.append(place)
             elif options - set().union(*known.values()) - {"--version"}:
                 wrong.append(place)
-        ok(not wrong, f"{name}: {seen} commands with options they have", "\n".join(wrong))
+        ok(not wrong, f"{name}: {seen} commands have only options that exist", "\n".join(wrong))
 
 
 def named_things():
@@ -257,15 +257,15 @@ def named_things():
     for name, text in pages().items():
         words = {w.replace("[]", "") for w in re.findall(r"`([a-z]+(?:\[\])?\.[a-zA-Z.]+)(?::[^`]*)?`", text)}
         lost = {w for w in words if w.split(".")[0] in groups and not w.endswith((".yaml", ".c", ".h", ".md", ".py", ".sh", ".svg"))} - known - values
-        ok(not lost, f"{name}: its settings are there", lost)
+        ok(not lost, f"{name}: every setting that it names exists", lost)
         lost = {w for w in re.findall(r"`(sluice_[a-z_]+)`", text) if f'"{w}"' not in source and w not in source}
-        ok(not lost, f"{name}: its metrics are there", lost)
+        ok(not lost, f"{name}: every metric that it names exists", lost)
         files = set(re.findall(r"`((?:src|tests|deploy|hack|tools|examples|bench|docs|base|control|kube|serve|queue)/[\w./-]*\.[a-z]+)", text))
         lost = {f for f in files if not (SOURCE / f).exists() and not (SOURCE / "src" / f).exists() and not (SOURCE / "docs" / f).exists()}
-        ok(not lost, f"{name}: its files are there", lost)
+        ok(not lost, f"{name}: every file that it names exists", lost)
     keys = {line.split()[0] for line in say("sluiced", "--print-keys").splitlines()}
     told = set(re.findall(r"`((?:[a-z0-9.-]+/|fluence\.|fluxnetes\.|fluxqueue\.|pod-group\.)[a-z0-9.-]+)`", pages()["docs/groups.md"].partition("## Elastic")[0]))
-    same(told, keys, "docs/groups.md: the keys")
+    same(told, keys, "docs/groups.md lists the keys of the program")
 
 
 def architecture():

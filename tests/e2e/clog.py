@@ -79,8 +79,8 @@ class NodeWatch(GangWatch):
             s[3] = time.time()
 
     def idle(self, begun, ended):
-        """Node-seconds nobody had: until a node's first pod, from one to the next within half a second,
-        from one to the next after longer, after the last."""
+        """Idle node-seconds: until a node's first pod, between two pods less than half a second apart, between two
+        pods further apart, and after the last pod."""
         first = quick = hole = last = 0.0
         nodes = {}
         for s in self.stay.values():

@@ -2,12 +2,13 @@
 
     hack/cluster/python tests/e2e/drain.py [--jobs 2000] [--size 4] [--nodes 100] [--run 1] [--rounds 1] [--json FILE]
 
-Both get the same Jobs on the same API server in the same run, in turn.  Held: the Jobs are made in a held
+Both schedulers get the same Jobs on the same API server in the same run, in turn.  Held: the Jobs are made in a held
 namespace with sluice.sh/begin at one moment in the future, and time runs from that moment to the last Job's
 completion.  Default: the Jobs are made suspended in a free namespace, and time runs from the first request that
-resumes one (16 at a time) to the last completion.  What has run stays until the end: neither waits for the other's
-removal.  Writes are counted in the API server's audit log.  "cpu" is what all programs of the cluster and the daemon
-used meanwhile, in seconds: on a machine that does other things too it tells more than the time.
+resumes one (16 at a time) to the last completion.  Ended Jobs stay until the end, so that neither run waits for the
+removal of the other's objects.  Writes are counted in the API server's audit log.  "cpu" is what all programs of the
+cluster and the daemon used in that time, in seconds; on a machine that does other work, too, it says more than the
+time.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""A large cluster: from start to the first decision, and memory, at rest and while placing.
+"""A large cluster: the time from the start to the first decision, and memory, at rest and while placing.
 
     hack/cluster/python tests/e2e/large.py [--nodes 5000] [--pods 50000] [--place 2000] [--json FILE]
 
-The nodes and the running pods of others are there before sluiced is started; so are the pods it shall place (half
-of them in gangs of 20).  A bare client reads the same lists first: that is the API server's share of the start.
+The nodes, the running pods of other schedulers and the pods to place (half of them in gangs of 20) exist before
+sluiced starts.  A bare client reads the same lists first: that is the API server's share of the start.
 """
 
 import argparse

@@ -3,12 +3,12 @@
     hack/cluster/python tests/e2e/scale.py [--nodes 1000] [--gangs 500] [--size 20] [--pods 10000] [--rounds 2]
                                            [--who bare,default,sluice] [--json FILE]
 
-All three get the same pods on the same API server in the same run, in turn; the order turns round from round to
-round, so that neither a growing database nor other work on the machine favours anybody.  The pods are there
-before the contender is started.  The simulated kubelets stand still meanwhile (--kubelets lets them run): how soon they
-report a started pod depends on chance, and each report costs the server as much as a binding.  The rate is counted from the first to the last binding in the audit log.  A
-watch looks at the gangs from outside meanwhile.  The bare client is bench/bind.c: it knows the nodes
-beforehand, keeps 64 bindings in flight and does nothing else.
+All three get the same pods on the same API server in the same run, in turn; the order rotates from round to round, so
+that neither a growing database nor other work on the machine favours one of them.  The pods exist before the contender
+starts.  The simulated kubelets stand still during a round (--kubelets lets them run): how soon they report a started
+pod depends on chance, and each report costs the server as much as a binding.  The rate is counted from the first to the
+last binding in the audit log, while a watch observes the gangs from outside.  The bare client is bench/bind.c: it is
+given the node of each pod, keeps 64 bindings in flight and does nothing else.
 """
 
 import argparse

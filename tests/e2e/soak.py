@@ -26,8 +26,8 @@ from .daemon import Sluiced, program
 
 NODES = [{"name": "node", "count": 10, "cpu": 4, "memory": "32Gi", "per": {"rack": 5}}]
 GROUP = "scheduling.x-k8s.io/pod-group"
-#: A gang may hold some of its nodes and not all while its members are bound; no longer than this, counted
-#: anew from each return of a daemon that was killed and of the API server.
+#: While its members are bound, a gang may hold some of its nodes and not all, but no longer than this. The time starts
+#: again whenever a killed daemon or the API server returns.
 PARTIAL_S = 20
 #: After so long a process has seen everything once.
 WARM_S = 8
@@ -306,7 +306,8 @@ class Soak:
         self.away.append((gone, time.time()))
 
     def watched(self):
-        """A server that calls itself ready may refuse watches while it reads its store: nobody sees a thing until then."""
+        """A server that calls itself ready may refuse watches while it reads its store; until then no client sees a
+        change."""
         try:
             next(self.cluster.admin.watch("pods", timeout=5), None)
         except (ApiError, OSError):
@@ -350,7 +351,8 @@ class Soak:
         return max(longest, end - at)
 
     def partials(self, watch, longer=PARTIAL_S):
-        """Gangs that stood in part for too long before they were whole, and that nobody else took apart."""
+        """Gangs that were partly bound for too long before they were whole, unless something else than Sluice took
+        them apart."""
         found = {}
         for name, gang in watch.snapshot().items():
             if name[1] in self.excused or self.gangs.get(name[1]) == "refused":

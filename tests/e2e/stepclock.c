@@ -1,7 +1,8 @@
-/* Loaded into a daemon in front of the C library: the wall clock is off by what a file says.
+/* Preloaded into a daemon: shifts the wall clock by the offset that a file holds.
  *
- * SLUICE_STEP_CLOCK names a file of one int64_t, microseconds; who writes there sets the clock of the
- * daemon and of nobody else.  The monotonic clocks are left alone, as a step leaves them. */
+ * SLUICE_STEP_CLOCK names a file of one int64_t, in microseconds.  A test that writes to the file sets
+ * the clock of this daemon and of no other program.  The monotonic clocks stay as they are, as they do
+ * when a real clock is set. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-"""The HTTPS port, as the command uses it: who may do what, whom to trust, and what the others are told."""
+"""The HTTPS port, as the command uses it: which caller may do what, which certificates are trusted, and the answers
+to callers without the right."""
 
 import base64
 import re
@@ -57,7 +58,8 @@ def test_roles(ask):
 
 
 def test_a_role_that_only_reads(ask, module_cluster):
-    """A ServiceAccount with a ClusterRole for reading may read, and nothing else; taken away, it may not."""
+    """A ServiceAccount with a ClusterRole for reading may read and do nothing else; when the role is taken away, it
+    may not read either."""
     admin = module_cluster.admin
     module_cluster.namespace("readers")
     admin.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader", "namespace": "readers"}})
@@ -115,7 +117,7 @@ def test_trust_outlives_the_daemon(module_cluster, tmp_path):
 
 
 def test_certificate_from_files(module_cluster, tmp_path):
-    """A certificate somebody else made, replaced while the daemon runs; files that cannot be used are named."""
+    """The operator's own certificate is replaced while the daemon runs; messages name files that cannot be used."""
     token = module_cluster.folder / "pki" / "admin.token"
 
     def make(name):

@@ -52,7 +52,7 @@ def test_starts_small_and_is_filled_up(sluiced, module_cluster, space, placed):
     waiting = [p for p in api.list("pods", space) if not p["spec"].get("nodeName")]
     name = waiting[0]["metadata"]["name"]
     until(lambda: "joins when there is room" in work.condition(api.get("pods", name, space), "PodScheduled")["message"])
-    # A daemon that starts anew goes on where the old one was.
+    # A restarted daemon continues where the old one was.
     sluiced.kill()
     name = sorted(placed("e-"))[0]
     api.delete("pods", name, space, grace=0)

@@ -214,7 +214,7 @@ def test_a_reservation_where_none_is_given(sluiced, module_cluster, space, fluxj
 
 
 def test_estimate_without_a_promise(sluiced, module_cluster, space, fluxjobs):
-    """A user's FluxJob that nobody promised a start is told what the forecast says."""
+    """The status of a user's FluxJob without a promised start shows the start that the forecast gives."""
     nodes = len(module_cluster.admin.list("nodes"))
     write(module_cluster, space, "fills", nodes=nodes, cores=3, duration=600)
     until(lambda: state(fluxjobs().get("fills")) == "Running")

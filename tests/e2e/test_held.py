@@ -1,5 +1,5 @@
-"""Work held at the door, on a real API server with the default scheduler: gates, suspended Jobs, release
-to planned nodes, every kind of owner, and a webhook that misbehaves."""
+"""Work held on admission, on a real API server with the default scheduler: gates, suspended Jobs, release to planned
+nodes, every kind of owner, and a webhook that misbehaves."""
 
 import base64
 import copy
@@ -28,7 +28,7 @@ _spaces = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def held(module_cluster):
-    """A daemon with its webhook in force."""
+    """A daemon whose webhook the API server calls."""
     crds(module_cluster)
     with hooked(module_cluster, held={"refusedFor": "3s"}) as d:
         yield d
@@ -64,7 +64,7 @@ def pods(cluster, space, **labels):
 
 
 def check_released(p, scheduler="default-scheduler"):
-    """A pod that was let go the right way: pinned, labelled, free of our gate, on its node and no other."""
+    """Check that a pod was released correctly: pinned, labelled, without our gate, on its node and no other."""
     meta, spec = p["metadata"], p["spec"]
     node = meta["labels"]["sluice.sh/node"]
     assert GATE not in [g["name"] for g in spec.get("schedulingGates", [])]
@@ -83,7 +83,7 @@ def check_released(p, scheduler="default-scheduler"):
 
 
 def running(cluster, space, count, timeout=20, **labels):
-    """Until so many pods run; each must have been released."""
+    """Wait until this many pods run; each must have been released."""
 
     def look():
         found = [p for p in pods(cluster, space, **labels) if p["status"].get("phase") == "Running"]
@@ -145,7 +145,7 @@ def scale(cluster, kind, name, space, replicas):
 
 
 def clean(held, cluster, space):
-    """Everything of the namespace goes, and with it every share."""
+    """Delete everything in the namespace; the daemon must then forget its jobs."""
     for kind in ("cronjobs", "jobs", "deployments", "replicasets", "statefulsets"):
         for obj in cluster.admin.list(kind, space):
             cluster.admin.delete(kind, obj["metadata"]["name"], space, propagation="Background", missing_ok=True)
@@ -158,7 +158,7 @@ def clean(held, cluster, space):
 
 @pytest.mark.parametrize("kind", ["deployments", "replicasets", "statefulsets"])
 def test_scale(held, module_cluster, door, kind):
-    """Up, down, to zero and back: new pods are held and get their own places."""
+    """A Deployment is scaled up, down, to zero and back: new pods are held and get their own places."""
     space = door()
     name = {"deployments": "Deployment", "replicasets": "ReplicaSet", "statefulsets": "StatefulSet"}[kind]
     made = module_cluster.admin.create(deployment("web", space, 2, kind=name))
@@ -192,7 +192,7 @@ def test_rolling_update(held, module_cluster, door):
 
 
 def test_job_in_waves(held, module_cluster, door):
-    """completions > parallelism: a pod that replaces a finished one takes its place."""
+    """A Job with more completions than parallelism: a pod that replaces a finished one takes its place."""
     space = door()
     module_cluster.admin.create(work.job("waves", pods=2, completions=6, namespace=space, cpu=1, run=1))
     job = until(
@@ -207,7 +207,7 @@ def test_job_in_waves(held, module_cluster, door):
 
 @pytest.fixture
 def full(held, module_cluster, door):
-    """The whole cluster in use; call it to make room."""
+    """Fills the whole cluster; call the result to make room."""
     space = door(None)
     names = [f"block-{i}" for i in range(6)]
     for name in names:
@@ -248,7 +248,8 @@ def test_parallelism_changes_while_held(held, module_cluster, door, full):
 
 
 def test_job_its_user_suspended(held, module_cluster, door):
-    """Not ours to resume; once its user does, its pods are held and placed."""
+    """Sluice does not resume a Job that its user created suspended; once the user resumes it, its pods are held and
+    placed."""
     space = door()
     admin = module_cluster.admin
     job = work.job("mine", pods=2, namespace=space, cpu=1, run=60)
@@ -288,7 +289,8 @@ def reference(owner):
 
 
 def simulated(cluster, space, name):
-    """An object that stands for a controller's (JobSet, MPIJob, ...): what it would make names it as owner."""
+    """Make an object in place of a controller's (JobSet, MPIJob, ...); the objects that the controller would make
+    name it as owner."""
     return reference(cluster.admin.create(
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": space}}))  # fmt: skip
 
@@ -383,7 +385,8 @@ def test_other_gates_and_terms_are_kept(held, module_cluster, door):
 
 
 def test_job_with_another_gate(held, module_cluster, door):
-    """Resumed at once, so that whoever owns the other gate sees the pods; placed when that is gone."""
+    """The Job is resumed at once, so that the owner of the other gate sees the pods; they are placed when that gate
+    is gone."""
     space = door()
     admin = module_cluster.admin
     admin.create(work.job("two", pods=2, namespace=space, cpu=1, run=60, schedulingGates=[{"name": "example.com/other"}]))
@@ -439,7 +442,8 @@ def test_examples_are_there():
 @with_examples
 @pytest.mark.parametrize("file", list(example_files()))
 def test_fluxqueue_example(held, module_cluster, door, file):
-    """As Fluxqueue's users expect: running in seconds under FluxionScheduler, gone after delete."""
+    """The example runs within seconds under FluxionScheduler, as Fluxqueue's users expect, and is gone after its
+    deletion."""
     space = door("compatible")
     (obj,) = [o for o in yaml.safe_load_all(file.read_text()) if o]
     obj["metadata"]["namespace"] = space
@@ -457,7 +461,7 @@ def test_fluxqueue_example(held, module_cluster, door, file):
 
 
 def test_unsatisfiable_in_compatible_mode(held, module_cluster, door):
-    """Kept, labelled as Fluxqueue's plugin knew it, and told why."""
+    """A Job that can never run stays held, with the label that Fluxqueue's plugin set, and its FluxJob says why."""
     space = door("compatible")
     admin = module_cluster.admin
     admin.create(work.job("vast", pods=2, namespace=space, cpu=64, run=60))
@@ -476,7 +480,7 @@ def hold_space(cluster, space, mode="true"):
 
 
 def test_objects_that_exist_already(held, module_cluster, door, full):
-    """The namespace is switched later: what waits is taken, what runs is left and counted."""
+    """The namespace is labelled later: Sluice holds work that waits, and leaves running work alone but counts it."""
     space = door(None)
     admin = module_cluster.admin
     full(1)
@@ -514,14 +518,15 @@ def test_objects_that_exist_already(held, module_cluster, door, full):
 
 
 def test_made_while_the_webhook_was_down(held, module_cluster, door, full):
-    """Nothing is stopped while it is away; what was made meanwhile and waits is held when it is back."""
+    """While the daemon is away no work is stopped; when it is back, it holds what was created in the meantime and
+    still waits."""
     space = door()
     admin = module_cluster.admin
     time.sleep(0.5)
     held.stop()
     try:
         begin = time.monotonic()
-        # The naked pod may take the room one of them was to have; then that one is planned anew.
+        # The naked pod may take the room that one of the others was to get; that one is then planned again.
         job = admin.create(work.job("alone", pods=2, namespace=space, cpu=2, run=60, backoff=6))
         admin.create(work.pod("naked", cpu=1, namespace=space, run=600))
         free = door(None)
@@ -541,7 +546,7 @@ def test_made_while_the_webhook_was_down(held, module_cluster, door, full):
 
 
 class BadHook:
-    """Something else on the webhook's port: slow, or talking nonsense."""
+    """Another program on the webhook's port: slow, or answering nonsense."""
 
     def __init__(self, port, folder, answer, delay=0.0):
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -576,8 +581,8 @@ class BadHook:
 
 @pytest.mark.parametrize("trouble", ["slow", "garbage"])
 def test_webhook_in_trouble(held, module_cluster, door, tmp_path, trouble):
-    """A webhook that sleeps 10 s or answers nonsense under the right certificate: the cluster goes on, nothing
-    that is not ours is stopped, and what was made meanwhile is taken when the daemon is back."""
+    """A webhook that sleeps 10 s or answers nonsense under the right certificate: the cluster goes on, no object of
+    others is stopped, and when the daemon is back it holds what was created in the meantime."""
     space, free = door(), door(None)
     admin = module_cluster.admin
     secret = admin.get("secrets", "sluice-webhook", "sluice-system")["data"]
@@ -604,7 +609,7 @@ def test_webhook_in_trouble(held, module_cluster, door, tmp_path, trouble):
 
 
 def test_restart_in_the_middle(held, module_cluster, door, full):
-    """Held, released and running work is known again from the objects alone."""
+    """After a restart the daemon knows held, released and running work from the objects alone."""
     space = door()
     admin = module_cluster.admin
     full(2)
@@ -654,7 +659,8 @@ def test_refused_pods_get_another_place(held, module_cluster, door, kind):
 
 
 def test_handed_over(held, module_cluster, door):
-    """Pods that name Sluice but need what only the default scheduler decides: gated, pinned, bound by that one."""
+    """Pods that name Sluice but need what only the default scheduler decides: Sluice gates and pins them, the
+    default scheduler binds them."""
     space = door(None)
     p = work.pod("affine", cpu=1, namespace=space, run=60, scheduler="sluice", labels={"app": "affine"})
     p["spec"]["affinity"] = anti_affinity("affine")

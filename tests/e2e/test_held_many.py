@@ -115,7 +115,7 @@ class Churn:
                 raise
 
     def elsewhere(self):
-        """Pods that run where they were not released to."""
+        """Pods that run on another node than the one they were released to."""
         return [
             p["metadata"]["name"] for p in self.admin.list("pods", self.space)
             if p["spec"].get("nodeName") and p["metadata"].get("annotations", {}).get("sluice.sh/node") != p["spec"]["nodeName"]
@@ -127,8 +127,8 @@ SECONDS = int(os.environ.get("SLUICE_CHURN", "20"))
 
 @pytest.mark.timeout(SECONDS + 900)
 def test_churn(held, module_cluster, door):  # noqa: F811
-    """SLUICE_CHURN seconds of it (make churn: ten minutes).  At the end nothing is held that should not be, and
-    no share is leaked."""
+    """Churn for SLUICE_CHURN seconds (make churn: ten minutes). At the end no object is held that should not be, and
+    the books hold no room for work that is gone."""
     seconds, seed = SECONDS, int(os.environ.get("SLUICE_SEED", time.time()))
     print(f"seed {seed}")
     space = door()

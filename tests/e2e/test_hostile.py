@@ -1,5 +1,5 @@
-"""What a user who holds nothing but the edit role in one namespace may not be able to do, and what the
-network may not: attacks on a real API server."""
+"""Attacks on a real API server, by a user with nothing but the edit role in one namespace and by the network: none
+may succeed."""
 
 import copy
 import http.client
@@ -87,7 +87,7 @@ def test_the_policy_keeps_what_is_ours(policy, daemon, module_cluster, mallory, 
 
 
 def test_templates_carry_nothing_of_ours(policy, daemon, module_cluster, mallory, space):
-    """What a controller makes from a template is written by an account that the policy lets through."""
+    """Objects that a controller makes from a template are written by an account that the policy lets through."""
 
     def job(name, **notes):
         return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": space},
@@ -114,11 +114,11 @@ def may_edit_fluxjobs(admin):
 
 
 def test_a_thousand_large_objects(daemon, module_cluster, mallory, space):
-    """Of the largest legal size, by one user; somebody's gang of two starts within a second all the same."""
+    """One user creates objects of the largest legal size; another user's gang of two still starts within a second."""
     admin = module_cluster.admin
 
     def start(name):
-        """How long a gang of two takes; it leaves its nodes to the next."""
+        """Seconds until a gang of two is bound; the gang then leaves its nodes to the next."""
         pods = work.gang(name, 2, cpu=1, namespace="default", run=0, scheduler="sluice")
         names = [p["metadata"]["name"] for p in pods]
         began = time.monotonic()
@@ -158,7 +158,7 @@ def test_a_thousand_large_objects(daemon, module_cluster, mallory, space):
 
 
 def odd_pods(space):
-    """Pods that the API server takes and nobody means well with."""
+    """Hostile pods that the API server accepts."""
     notes = [
         *({"sluice.sh/begin": t} for t in ("1969-12-31T23:59:59Z", "2038-01-19T03:14:08Z", "9999-12-31T23:59:59Z", "0000-00-00T00:00:00Z", "-1", "99999999999999999999")),
         *({"sluice.sh/duration": t} for t in ("9223372036854775807", "9223372036854775807d", "-1", "0", "1e308", "nan")),
@@ -218,8 +218,8 @@ def odd_reservations(space):
 
 
 def test_odd_objects(daemon, module_cluster, mallory, space):
-    """Everything a user can write and nobody means well with, changed fast and at the limits: the daemon lives, says
-    that it is ready, and starts somebody's gang; it does so after a restart, which meets all of it at once."""
+    """Every hostile object that a user can write, changed fast and at the limits: the daemon lives, says that it is
+    ready, and starts another user's gang; it does so after a restart, too, which meets all of it at once."""
     admin = module_cluster.admin
     may_edit_fluxjobs(admin)
     admin.patch("namespaces", space, {"metadata": {"labels": {"sluice.sh/hold": "true"}}})

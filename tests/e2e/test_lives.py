@@ -1,4 +1,4 @@
-"""What ordinary users do to gangs, on a real API server: each starts as a whole or not at all."""
+"""Ordinary changes that users make to gangs, on a real API server: each gang starts as a whole or not at all."""
 
 import time
 

@@ -152,7 +152,7 @@ def test_disruption_takes_the_whole_group(sluiced, module_cluster, group, space,
 
 
 def test_deletion(sluiced, module_cluster, group, members, placed, space):
-    """Pods that went leave the queue; a PodGroup that went stops the rest."""
+    """A gang whose pods are deleted leaves the queue; without its PodGroup a new member does not start."""
     group("gone", 7)
     members("gone", range(7))
     until(lambda: "sluice.sh/reason" in group.get("gone")["metadata"].get("annotations", {}))

@@ -42,7 +42,7 @@ def placed(admin, space, prefix=""):
 
 
 def refused(admin, space, name):
-    """The default scheduler's words about a pod it cannot place; "" until it has looked."""
+    """The default scheduler's reason for not placing a pod; "" until it has tried."""
     for c in admin.get("pods", name, space).get("status", {}).get("conditions", []):
         if c["type"] == "PodScheduled" and c["status"] == "False":
             return c.get("message", "")
@@ -209,7 +209,7 @@ def test_numa_zones(admin, sluiced, space, zones):
     admin.create(work.pod("c", 2, namespace=space, scheduler="sluice", run=300))
     until(lambda: placed(admin, space, "c"))
     assert not placed(admin, space, "b")
-    # A node that no longer publishes zones binds nobody.
+    # A node that no longer publishes zones restricts no pod.
     free = next(f"n-00{i}" for i in range(4) if f"n-00{i}" != placed(admin, space, "c")["c"])
     admin.delete("noderesourcetopologies", free, None)
     until(lambda: placed(admin, space, "b") == {"b": free})

@@ -42,7 +42,7 @@ def test_burst(sluiced, module_cluster, space):
 
 
 def test_together(sluiced, module_cluster, space):
-    """Gangs that came together: the long one, submitted last, is not left to the end beside an idle machine."""
+    """Gangs that came together: the long one, submitted last, does not run alone at the end beside an idle machine."""
     admin = module_cluster.admin
     limit = {"scheduler": "sluice", "namespace": space, "cpu": 100}
     with GangWatch(admin, space) as watch:

@@ -1,4 +1,5 @@
-"""What people and objects say about time: priorities, limits, deadlines, drains and reservations, on a real server, over a restart, replayed."""
+"""Priorities, limits, deadlines, drains and reservations, set by people and by objects: on a real server, across a
+restart, replayed."""
 
 import json
 import sqlite3
@@ -123,7 +124,7 @@ def test_priority_and_limit(module_cluster, sluiced, sluice, gang, placed, space
 
 
 def test_limit_of_a_job(module_cluster, sluiced, sluice, placed, space):
-    """Kubernetes ends a Job by its activeDeadlineSeconds: that is what is set."""
+    """Kubernetes ends a Job by its activeDeadlineSeconds, so `sluice limit` sets that field."""
     body = work.job("timed", 2, namespace=space, cpu=4, run=600, scheduler="sluice")
     body["spec"]["activeDeadlineSeconds"] = 300
     module_cluster.admin.create(body)
@@ -136,7 +137,7 @@ def test_limit_of_a_job(module_cluster, sluiced, sluice, placed, space):
 
 
 def test_drain_window(module_cluster, sluiced, sluice, gang, placed, space):
-    """The plan counts on a node that was said to come back, also while it is down, and over a restart."""
+    """The plan counts on a node that is drained with an end, also while the node is down, and across a restart."""
     jobs = lambda: sluiced.jobs(space)  # noqa: E731
     node = "node-0" if "node-0" in sluiced.nodes() else sorted(sluiced.nodes())[0]
     drain = lambda *args, **more: sluice("drain", *args, spaced=False, **more)  # noqa: E731
@@ -216,7 +217,8 @@ def test_reservation(module_cluster, sluiced, sluice, gang, placed, space):
 
 
 def test_rules_older_than_the_daemon(module_cluster, sluiced, gang, placed, space):
-    """Rules that do not name reservations: the daemon is ready and works, says so once, and has them when the rules are applied."""
+    """Rules that do not name reservations: the daemon is ready and works, says so once, and uses reservations when
+    the rules are applied."""
     admin, sluice = module_cluster.admin, Api.from_kubeconfig(module_cluster.sluice_kubeconfig)
     role = admin.get("clusterroles", "sluice", None)
 

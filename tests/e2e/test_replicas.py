@@ -31,7 +31,7 @@ def postgres():
 
 @pytest.fixture
 def team(module_cluster, postgres, tmp_path):
-    """team(3): so many replicas on one store; those that are dead at the end are not missed."""
+    """team(3): that many replicas on one store; replicas that are dead at the end of the test are not stopped."""
     replicas = []
 
     def start(count, config=None, **more):
@@ -51,7 +51,7 @@ def team(module_cluster, postgres, tmp_path):
 
 
 def leader(replicas, timeout=20):
-    """The one that leads, once exactly one says so."""
+    """The replica that leads, once exactly one says that it does."""
 
     def find():
         found = []
@@ -90,7 +90,8 @@ def test_leaders_killed(module_cluster, space, team):
 
 
 def test_frozen_leader_writes_nothing_more(module_cluster, space, team):
-    """Stopped in the middle of placing, for longer than its lease; when it wakes up others have done its work."""
+    """The leader is stopped (SIGSTOP) in the middle of placing, for longer than its lease; when it continues,
+    another replica has done its work."""
     # Few requests a second: most of its bindings are still waiting with it when it is stopped.
     replicas = team(2, {"kube": {"qps": 4, "burst": 8}})
     first = leader(replicas)
@@ -112,7 +113,7 @@ def test_frozen_leader_writes_nothing_more(module_cluster, space, team):
 
 
 def test_cut_off_leader(module_cluster, space, team):
-    """The leader's wire to the API server is dead: it stops by itself before the next one begins."""
+    """The leader loses its connection to the API server: it stops by itself before the next leader begins."""
     with Proxy(module_cluster) as wire:
         (far,) = team(1, kubeconfig=wire.kubeconfig("sluice"))
         assert leader([far]) is far
@@ -152,8 +153,8 @@ def test_order_and_promises_cross_over(module_cluster, space, team):
 
 
 def test_leader_that_stops_hands_over(module_cluster, space, team, postgres):
-    """In good order: the lease is given up, nobody waits for its end.  Then the Lease is deleted while nobody
-    lives, and counts its transitions from zero again; the store does not."""
+    """A leader that is stopped gives up the lease, so no replica waits for its end. Then the Lease is deleted while
+    no replica runs, and counts its transitions from zero again; the store does not."""
     patient = {"leader": {"elect": True, "lease": "60s"}}
     replicas = team(2, patient)
     first = leader(replicas)
@@ -179,7 +180,7 @@ def test_leader_that_stops_hands_over(module_cluster, space, team, postgres):
 
 
 def test_webhook_of_every_replica(module_cluster, space, team):
-    """Leading or not, each answers with a certificate of the same authority."""
+    """Every replica, leading or not, answers with a certificate of the same authority."""
     ports = free_ports(2)
     for port in ports:
         replicas = team(1, {"webhook": {"enabled": True, "listen": f"127.0.0.1:{port}", "names": ["localhost"]}})

@@ -1,4 +1,4 @@
-"""The daemon killed at any moment: no gang in part for long, no place lost, nothing bound twice."""
+"""The daemon is killed at any moment: no gang stays in part for long, no place is lost, no pod is bound twice."""
 
 import random
 import time

@@ -113,7 +113,7 @@ def test_m4_size_below_the_number_of_pods(sluiced, apply, placed, space, filled)
     job(apply, "ten", pods=10, cpu="3", labels='fluence.pod-group: crew, fluence.group-size: "5"', run=3)
     until(lambda: sluiced.jobs(space).get("crew", {}).get("minSize") == 5)
     stays(lambda: not placed("ten"))
-    # With a fifth node five start, and nobody waits for the other five.
+    # With a fifth node five start, and no pod waits for the other five.
     filled.free("node-000")
     until(lambda: len(placed("ten")) >= 5, message="five of ten")
     until(lambda: len(placed("ten")) == 10, message="the rest follows")

@@ -1,4 +1,4 @@
-"""What is kept, what becomes of an outage, and the proof of the past: a real daemon on a real store."""
+"""The rows of the store, outages, and the replay of the past: a real daemon on a real store."""
 
 import itertools
 import json
@@ -46,7 +46,7 @@ def metric(d, name):
 
 
 def degraded(d, *words):
-    """Ready all the same, and it says what is wrong."""
+    """Whether the daemon is ready although its store is broken, and says what is wrong."""
     status, body = d.request("GET", "/readyz")
     return status == 200 and body.startswith("degraded\n") and all(w in body for w in words)
 
@@ -75,7 +75,7 @@ def postgres():
 
 
 def alter(lines):
-    """The export with one slot more in the last part of a start; the job whose it is."""
+    """The export with one more slot in the last part of a start, and the job that starts there."""
     for n, line in enumerate(lines):
         row = json.loads(line)
         if row.get("table") != "events":
@@ -252,7 +252,8 @@ def test_read_only(module_cluster, space, tmp_path):
 
 @pytest.mark.parametrize("how", ["cut", "flipped", "noise"])
 def test_damaged(module_cluster, space, tmp_path, how):
-    """No wrong state is loaded, the message says what to do, and the cluster is enough to go on."""
+    """A damaged store: no wrong state is loaded, the message says what to do, and the daemon continues from the
+    cluster."""
     admin = module_cluster.admin
     store = tmp_path / "sluice.db"
     with Sluiced(module_cluster, store=str(store), folder=tmp_path) as d:
@@ -346,7 +347,7 @@ def test_views(module_cluster, space, tmp_path, kept):
         spec = json.loads(query("SELECT podspec FROM pods_provisional ORDER BY name")[0][0])
         assert spec["metadata"]["name"] == "half-0"
         until(lambda: query("SELECT name FROM reservations"))
-        jobspec = "jobspec LIKE 'version: %count: 3%{type: core, count: 4}%system: {duration: 60}%'"  # on one line, whoever prints it
+        jobspec = "jobspec LIKE 'version: %count: 3%{type: core, count: 4}%system: {duration: 60}%'"  # on one line, whichever program prints it
         (row,) = query(f"SELECT group_name, namespace, group_size, flux_id, name, type, reservation, duration, size, {jobspec}, flux_job_name FROM pending_queue")
         assert row[:3] == ["waits", space, "3"] and row[4:9] == ["waits", "0", "1", "60", "3"] and row[10] == ""
         assert row[9] in ("1", "t")
@@ -368,7 +369,7 @@ def test_views(module_cluster, space, tmp_path, kept):
 
 
 def test_retention(module_cluster, tmp_path):
-    """What is older than store.keepFor goes; its sums and what is needed to go on stay."""
+    """Rows older than store.keepFor are removed; their sums, and the rows that a restart needs, stay."""
     old = int(time.time()) - 7200
     cluster = module_cluster.admin.get("namespaces", "kube-system", None)["metadata"]["uid"]
     rows = [{"sluice": "export", "schema": 1, "cluster": cluster}]
@@ -410,7 +411,7 @@ def test_drain_stands(module_cluster, space, tmp_path):
 
 
 def test_store_of_yesterday(module_cluster, space, tmp_path):
-    """Jobs that came and went since the copy was made: the cluster decides what is there."""
+    """An old copy of the store is put back: jobs have come and gone since, and the cluster decides which exist."""
     admin = module_cluster.admin
     store = tmp_path / "sluice.db"
     with Sluiced(module_cluster, store=str(store), folder=tmp_path) as d:

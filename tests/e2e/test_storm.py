@@ -1,4 +1,4 @@
-"""An API server that answers 429 or 409 to most of what it is asked, for as long as the work lasts."""
+"""An API server that answers 429 or 409 to most requests for as long as the work lasts."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ def test_a_storm_of_429(module_cluster):
     admin, over = module_cluster.admin, threading.Event()
 
     def noise():
-        """Writes of somebody else, who has the server's places whenever one is free."""
+        """Writes of another client, which uses every request that the server has free."""
         while not over.is_set():
             try:
                 admin.patch("namespaces", "default", {"metadata": {"annotations": {"noise": "x" * 1000}}}, None)
@@ -57,7 +57,8 @@ def test_a_storm_of_429(module_cluster):
 
 @contextmanager
 def conflicts(cluster, share, seconds):
-    """Somebody's webhook, for so long, that answers 409 to a share of all bindings; yields how many it has."""
+    """For some time a webhook of another user answers 409 to a share of all bindings; yields how many it has
+    refused."""
     until_s, count, chance = time.monotonic() + seconds, {"409": 0, "asked": 0}, random.Random(20)
 
     class Answer(BaseHTTPRequestHandler):
@@ -104,7 +105,7 @@ def conflicts(cluster, share, seconds):
 
 
 def test_a_storm_of_409(module_cluster):
-    """A binding that 409 answers is not taken for made: every gang starts whole once the storm is over."""
+    """A binding that was answered with 409 does not count as made: every gang starts whole once the storm is over."""
     admin = module_cluster.admin
     space = "conflicts"
     admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})

@@ -26,7 +26,7 @@ def sluiced(module_cluster, tmp_path_factory):
 
 
 def all_free(sluiced):
-    """Nothing is held of any node, as far as the plan knows."""
+    """Check that the plan holds no room on any node."""
     return all(r["free"] == r["total"] for n in sluiced.nodes().values() for r in n["resources"].values())
 
 

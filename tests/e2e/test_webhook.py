@@ -21,14 +21,16 @@ SECRET = ("secrets", "sluice-webhook", "sluice-system")
 
 
 def documented(first, port):
-    """The line of docs/held.md that begins so, with this machine's name and port: a daemon outside the cluster."""
+    """The line of docs/held.md that begins with this text, with this machine's name and port: a daemon outside the
+    cluster."""
     [line] = [x for x in (ROOT / "docs" / "held.md").read_text().splitlines() if x.startswith(first)]
     return line.replace("sluice.example.org", "localhost").replace(":9443", f":{port}")
 
 
 @pytest.fixture(scope="module")
 def webhook(module_cluster):
-    """The shipped configuration for a daemon outside the cluster, as the manual has it typed; and the daemon."""
+    """The shipped configuration for a daemon outside the cluster, made with the command of docs/held.md; and the
+    daemon."""
     crds(module_cluster)
     (port,) = free_ports(1)
     env = module_cluster.env("admin")

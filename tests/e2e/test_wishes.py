@@ -1,4 +1,4 @@
-"""Every key of sluice.sh/, what is preferred, what is told while waiting, settings at run time: with real objects."""
+"""Every key of sluice.sh/, preferences, statuses of waiting work, settings changed at run time: with real objects."""
 
 import json
 import subprocess
@@ -136,7 +136,7 @@ def test_after(sluiced, module_cluster, pod, gang, placed, space):
 
 
 def test_after_kinds_and_labels(sluiced, module_cluster, pod, placed, events, space):
-    """Objects of a kind, and everybody with a label, whatever makes their pods."""
+    """A group waits for objects of a kind, and for all groups with a label, whatever makes their pods."""
     admin = module_cluster.admin
 
     def finished(name):
@@ -340,7 +340,7 @@ BAD = {
 
 
 def test_bad_objects(sluiced, pod, placed, events):
-    """Each is named in an event of its own; none of them keeps a good one from starting."""
+    """Each wrong key is named in an event of its own; none of them keeps a correct group from starting."""
     for name, (spec, _) in BAD.items():
         pod(name, **spec)
     pod("good", cpu=1)
@@ -411,7 +411,7 @@ def copies(name, space, **more):
 
 
 def test_half_bound_gang_is_taken_back(sluiced, module_cluster, refuse, placed, pods, events, space):
-    """One of three nodes refuses: what was bound is evicted, the whole gang starts elsewhere."""
+    """One of three nodes refuses: Sluice evicts the bound pods, and the whole gang starts elsewhere."""
     bad = sorted(n for n in sluiced.nodes() if n.startswith("node"))[1]
     module_cluster.refused_node = bad
     refuse(space, f"object.target.name != '{bad}'")
@@ -429,7 +429,7 @@ def test_half_bound_gang_is_taken_back(sluiced, module_cluster, refuse, placed, 
 
 
 def test_half_bound_pods_without_controller(sluiced, module_cluster, refuse, gang, placed, space):
-    """Nobody would make these pods again: none is evicted, the rest goes to a node that takes it."""
+    """No controller would make these pods again: none is evicted, and the rest goes to a node that takes it."""
     bad = sorted(n for n in sluiced.nodes() if n.startswith("node"))[1]
     module_cluster.refused_node = bad
     refuse(space, f"object.target.name != '{bad}'")
@@ -452,7 +452,7 @@ def in_force(sluiced):
 
 
 def change(sluiced, section, **values):
-    """Write the settings anew; returns when the daemon has read them."""
+    """Rewrite the settings; returns when the daemon has read them."""
     settings = yaml.safe_load(sluiced.config.read_text())
     settings.setdefault(section, {}).update(values)
     sluiced.config.write_text(yaml.safe_dump(settings))

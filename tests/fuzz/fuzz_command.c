@@ -1,6 +1,7 @@
-/* The command language: the first bytes pick policy, format and traverser, every line is a command.
- * Walking as the reference does, vertex by vertex, prints the same as the short ways.  When all
- * jobs are cancelled, nothing is held; and if nobody changed the machine, all of it is there. */
+/* The command language: the first bytes pick policy, format and traverser, every line is a
+ * command.  Walking as the reference does, vertex by vertex, prints the same as the short ways.
+ * When all jobs are cancelled, no vertex has bookings; and if no command changed the machine,
+ * all of it is free. */
 #include "session.h"
 
 #include "jobspec/jobspec.h"
@@ -24,9 +25,9 @@ static uint32_t found(struct slu_session *s, const char *criteria)
 	return n;
 }
 
-/* `same`: nobody removed a vertex or freed a part (what was below it keeps its bookings, as in the
- * reference).  Whether nothing is left: a job that an update registered below the root alone keeps
- * its tags, as there. */
+/* `same`: no command removed a vertex or freed a part of a job (vertices below keep their
+ * bookings then, as in the reference).  Returns whether no booking is left.  A job that an
+ * update registered below the root alone keeps its tags, as in the reference. */
 static bool cancel_all(struct slu_session *s, bool same)
 {
 	bool clean = same;

@@ -36,7 +36,8 @@ def inside(root, *command, by=()):
                           capture_output=True, text=True, timeout=60)
 
 
-# Asks grpc.health.v1.Health with plain frames of HTTP/2 until somebody answers, ends the server, and prints what it said.
+# Asks grpc.health.v1.Health with plain frames of HTTP/2 until the server answers, ends the server, and prints the
+# answer.
 CALL = """
 import signal, socket, subprocess, sys, time
 def frame(kind, flags, stream, body=b""):
@@ -66,7 +67,7 @@ def commit():
     return subprocess.run(["git", "-C", SOURCE, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
 
 
-# The second build is of the sources as they are now: who edits them meanwhile does not fail the test.
+# The second build uses the sources as they are now, so that editing them during the test does not fail it.
 folder = tempfile.TemporaryDirectory()
 copy = Path(folder.name) / "somewhere" / "else"
 copy.mkdir(parents=True)
@@ -80,7 +81,7 @@ archive = next(DIST.glob("*.oci.tar"))
 stem = str(archive).removesuffix(".oci.tar")
 with tarfile.open(archive) as tar:
     index = json.loads(tar.extractfile("index.json").read())
-    ok(json.loads(tar.extractfile("oci-layout").read()) == {"imageLayoutVersion": "1.0.0"}, "an OCI image layout")
+    ok(json.loads(tar.extractfile("oci-layout").read()) == {"imageLayoutVersion": "1.0.0"}, "the archive is an OCI image layout")
     manifest = json.loads(blob(tar, index["manifests"][0]))
     config = json.loads(blob(tar, manifest["config"]))
     layers = [blob(tar, layer) for layer in manifest["layers"]]
@@ -94,9 +95,9 @@ ok(["sha256:" + hashlib.sha256(gzip.decompress(layer)).hexdigest() for layer in 
 
 version = re.search(r"version: '([^']+)'", (SOURCE / "meson.build").read_text())[1]
 run = config["config"]
-ok(run["User"] == "65532:65532" and run["Entrypoint"] == ["/usr/bin/sluiced"], "not root; starts sluiced")
+ok(run["User"] == "65532:65532" and run["Entrypoint"] == ["/usr/bin/sluiced"], "the image starts sluiced, and not as root")
 wanted = {f"org.opencontainers.image.{k}" for k in ("title", "description", "version", "created", "revision", "licenses", "url", "vendor")}
-ok(wanted <= run["Labels"].keys() and run["Labels"]["org.opencontainers.image.version"] == version, "labels of the OCI conventions", run["Labels"])
+ok(wanted <= run["Labels"].keys() and run["Labels"]["org.opencontainers.image.version"] == version, "the image has the labels of the OCI conventions", run["Labels"])
 
 docker = (SOURCE / "packaging/image/Dockerfile").read_text()
 told = dict(re.findall(r'(org\.opencontainers[\w.]+)="([^"]*)"', docker))
@@ -112,14 +113,14 @@ with folder:
     root.chmod(0o755)
     Path(folder.name).chmod(0o755)
     programs = sorted(str(p.relative_to(root)) for p in root.rglob("*") if p.is_file() and not p.is_symlink() and os.access(p, os.X_OK) and ".so" not in p.name)
-    ok(programs == ["usr/bin/sluice", "usr/bin/sluiced"], "two programs, no shell", programs)
+    ok(programs == ["usr/bin/sluice", "usr/bin/sluiced"], "the image has two programs and no shell", programs)
     for at in ("usr/bin/sluiced", "usr/bin/sluice"):
         done = inside(root, "/" + at, "--version")
         ok(done.returncode == 0 and done.stdout == f"{Path(at).name} {version}\n", f"{at} runs there", done)
     done = inside(root, "/usr/bin/sluiced", "--kubeconfig", "/none", "--store", "memory:")
     ok(done.returncode == 1 and "/none" in done.stderr, "sluiced says what it lacks", done)
     done = inside(root, "/usr/bin/sluice", "store", "check", "postgres://127.0.0.1:1/x")
-    ok(done.returncode == 1 and "127.0.0.1" in done.stderr, "libpq is there and works", done)
+    ok(done.returncode == 1 and "127.0.0.1" in done.stderr, "libpq works in the image", done)
     done = inside(root, "/usr/bin/sluiced", "--standalone", by=(sys.executable, "-c", CALL))
     ok(done.returncode == 0 and done.stdout == "serving\n" and "started without a cluster" in done.stderr, "sluiced --standalone serves and stops there", done)
     certificates = (root / "etc/ssl/certs/ca-certificates.crt").read_text().count("BEGIN CERTIFICATE")
@@ -128,8 +129,8 @@ with folder:
     bill = json.loads(Path(stem + ".spdx.json").read_text())
     names = {p["name"] for p in bill["packages"]}
     here = {p.name for p in (root / "var/lib/dpkg/status.d").iterdir()}
-    ok(bill["spdxVersion"] == "SPDX-2.3" and names == here | {"sluice.sh/sluice", "sluice", "yyjson"}, "the bill names what is in it", names ^ here)
-    ok(all(p.get("checksums") for p in bill["packages"] if "deb-" in p["SPDXID"]), "with the hash of each package")
+    ok(bill["spdxVersion"] == "SPDX-2.3" and names == here | {"sluice.sh/sluice", "sluice", "yyjson"}, "the bill of materials names the packages of the image", names ^ here)
+    ok(all(p.get("checksums") for p in bill["packages"] if "deb-" in p["SPDXID"]), "the bill of materials has the hash of each package")
     ok(all((root / "usr/share/doc" / name / "copyright").exists() for name in here), "each licence that is named is there")
     ids = {p["SPDXID"] for p in bill["packages"]} | {"SPDXRef-DOCUMENT"}
     ok(all(r["spdxElementId"] in ids and r["relatedSpdxElement"] in ids for r in bill["relationships"]), "no relationship leads nowhere")
@@ -139,7 +140,7 @@ with folder:
     shutil.copy(SOURCE / ".git", copy / ".git") if (SOURCE / ".git").is_file() else os.symlink(SOURCE / ".git", copy / ".git")
     env = {**os.environ, "CCACHE_DISABLE": "1"}
     done = subprocess.run(["make", "-C", copy, "image"], env=env, capture_output=True, text=True)
-    ok(commit() == head, "no commit was made meanwhile", f"{head} became {commit()}: the image names its commit, so the two builds differ")
+    ok(commit() == head, "no commit was made during the test", f"{head} became {commit()}: the image names its commit, so the two builds differ")
     second = next((copy / "dist").glob("*.digest"), None) if done.returncode == 0 else None
     ok(second is not None and second.read_text().strip() == digest, f"a second build has the same digest {digest[7:19]}", second.read_text() if second else done.stderr + done.stdout[-2000:])
     for suffix in (".oci.tar", ".spdx.json"):

@@ -27,7 +27,7 @@ def pod(name, namespace, **labels):
 
 
 def stubborn(call, *args, fine=(404, 409), **kw):
-    """Again and again while the server is away; `fine` outcomes mean that an earlier try got through."""
+    """Repeat the request while the server is away; `fine` outcomes mean that an earlier try got through."""
     end = time.monotonic() + 180
     while True:
         try:
@@ -144,7 +144,7 @@ def test_ten_thousand_pods(module_cluster, tmp_path):
             with every(0.02, lambda: pause.is_set() or proxy.cut()):
                 delete_thousand(0)
                 api.map(lambda i: stubborn(api.create, pod(f"late-{i}", ns)), range(500))
-                # gone and made anew under the old name
+                # gone and created again under the old name
                 api.map(lambda n: (stubborn(api.delete, "pods", n, ns, grace=0), stubborn(api.create, pod(n, ns))),
                         names[9800:])
                 compact(c)

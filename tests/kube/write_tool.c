@@ -1,7 +1,7 @@
 /* write_tool — every kind of write against a live API server, checked by its answers.  TAP.
  *
  *	write_tool KUBECONFIG NAMESPACE NODE TOKENFILE
- * The namespace is empty and takes pods; nobody schedules "sluice-test" pods but us. */
+ * The namespace is empty and takes pods; no scheduler but this program places "sluice-test" pods. */
 #include <stdio.h>
 
 #include "../tap.h"

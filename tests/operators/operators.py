@@ -52,7 +52,7 @@ class Operators:
         return self
 
     def __exit__(self, *_):
-        for kind, name in self.hooks:  # nobody answers them from now on
+        for kind, name in self.hooks:  # no program answers them from now on
             self.cluster.admin.delete(kind, name, None, missing_ok=True)
         for p in self.processes:
             p.kill()

@@ -112,7 +112,7 @@ def test_leader_worker_set(sluiced, module_cluster, space, wall):
     module_cluster.kubectl("scale", "-n", space, "leaderworkerset/serve", "--replicas=2")
     until(lambda: len(running(module_cluster, space)) == 6, message="the second group runs")
     assert set(sluiced.jobs(space)) == {"serve-0", "serve-1"}
-    # A member fails, its controller makes the whole group anew, and that starts as a gang again.
+    # A member fails, its controller makes the whole group again, and the new group starts as a gang.
     before = {p["metadata"]["uid"] for p in pods(module_cluster, space).values()}
     module_cluster.admin.delete("pods", "serve-1-1", space)
 

@@ -18,7 +18,7 @@ struct maker {
 	bool there, deleting, suspended, complete, failed;
 };
 struct member {
-	int maker; /* 0, 1; -1: nobody makes it */
+	int maker; /* index of the maker: 0 or 1; -1: the pod has no maker */
 	bool there, placed, deleting;
 };
 struct plain {

@@ -1,11 +1,11 @@
 /* The queue against a dull planner that counts.
  *
  * On nodes of one core, jobs of one-core slots are mere counts: a reservation keeps so many cores,
- * whichever.  The dull one recomputes everything at every event by looking at every second; the
- * queue must start each job at the same second.  Then all policies with everything that can
- * happen (cancels, holds, priorities, failures, resizes, spans, foreign work): no answer to compare
- * with, but every invariant after every step; and a twin that is fed the same events from their
- * encoded form decides the same, to the last node, also when it is made anew from a picture.
+ * whichever they are.  The dull planner recomputes everything at every event by looking at every
+ * second; the queue must start each job at the same second.  Then all policies run with everything that
+ * can happen (cancels, holds, priorities, failures, resizes, spans, foreign work).  There is no answer to
+ * compare with, but every invariant is checked after every step; and a twin that receives the same events
+ * in their encoded form decides the same, to the last node, even after it was rebuilt from a picture.
  *
  *	prop-queue [rounds [seed]] */
 #include "tap.h"
@@ -278,7 +278,7 @@ static void damaged(const struct slu_queue_opts *opts, const struct slu_set_name
 	slu_queue_free(q);
 }
 
-/* The twin is made anew from a picture of the other, and looks the same. */
+/* The twin is rebuilt from a picture of the other queue, and looks the same. */
 static int twin_from_picture(struct rig *r, struct slu_rng *g)
 {
 	struct slu_buf a = SLU_BUF_INIT(1 << 24), b = SLU_BUF_INIT(1 << 24);
@@ -459,8 +459,8 @@ static void draw(struct inst *in, struct slu_rng *g)
 		in->run[j] = 1 + (int64_t)slu_rng_below(g, 15);
 		in->limit[j] = in->run[j] +
 			       (slu_rng_below(g, 2) ? (int64_t)slu_rng_below(g, 10) : 0);
-		/* Two seconds at least: in the very second in which somebody should have ended and
-		 * has not said so, the queue plans for the next one, the dull one for this. */
+		/* Two seconds at least: in the very second in which a job should have ended and
+		 * has not, the queue plans for the next second, the dull planner for this one. */
 		in->limit[j] = SLU_MAX(in->limit[j], (int64_t)2);
 		in->priority[j] = 0;
 	}
@@ -476,7 +476,7 @@ static void against_dull(uint64_t seed, int round)
 		    { SLU_POLICY_EASY, SLU_BACKFILL_SHORTEST },
 		    { SLU_POLICY_FIRST_FIT, SLU_BACKFILL_SUBMISSION },
 		    { SLU_POLICY_FIRST_FIT, SLU_BACKFILL_SHORTEST },
-		    /* Nobody becomes due within the horizon: no promises. */
+		    /* No job becomes due within the horizon: no promises. */
 		    { SLU_POLICY_SELECTIVE, SLU_BACKFILL_SHORTEST } };
 	struct slu_rng g = { slu_hash_u64(seed + (uint64_t)round) };
 	struct inst in;

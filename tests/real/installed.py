@@ -86,7 +86,7 @@ class Installed:
         until(lambda: (self.pod() or {}).get("metadata", {}).get("uid") not in (None, old["uid"]) and self.is_ready())
 
     def check(self):
-        """It did not end by itself, and asked for nothing that the roles do not grant."""
+        """Check that the daemon did not end by itself, and asked for nothing that the roles do not grant."""
         from chart.chart import asked, granted
 
         states = self.pod()["status"]["containerStatuses"]

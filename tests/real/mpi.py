@@ -5,7 +5,7 @@ from pathlib import Path
 IMAGE = "localhost/mpi:1"
 MELT = Path(__file__).with_name("melt.in")
 
-#: What each pod runs.  The first one waits for the list of hosts, which somebody gives it once all of them run.
+#: What each pod runs. The first pod waits for the list of hosts, which the test gives it once all of them run.
 RANK = """
 /usr/sbin/sshd -D -e &
 if [ "$RANK" != 0 ]; then
@@ -74,7 +74,7 @@ def phases(cluster, namespace, name):
 
 
 def begin(cluster, namespace, ranks):
-    """All pods run: tell the first one where the others are."""
+    """All pods run: give the first one the list of the others."""
     hosts = "".join(f"{p['status']['podIP']} slots=1\n" for p in ranks)
     cluster.kubectl("exec", "-n", namespace, ranks[0]["metadata"]["name"], "--", "sh", "-c",
                     f"printf '{MELT.read_text()}' >/tmp/melt.in && printf '{hosts}' >/tmp/h && mv /tmp/h /tmp/hosts")

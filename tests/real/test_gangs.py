@@ -89,7 +89,8 @@ def test_exit_codes_and_out_of_memory(real, sluiced, space):
 
 
 def test_an_image_that_cannot_be_pulled_is_told(real, sluiced, space):
-    """Such a gang has its nodes and never runs; it is told so, ends when its Job is given a limit, and its room comes back."""
+    """Such a gang has its nodes and never runs; its status says so. It ends when its Job gets a limit, and its room
+    is free again."""
     submit(real, space, job("nosuch", 4, "true", image="localhost/nosuch:1"))
     until(lambda: all(
         p["status"].get("containerStatuses", [{}])[0].get("state", {}).get("waiting", {}).get("reason", "") in ("ErrImagePull", "ImagePullBackOff")
@@ -104,7 +105,7 @@ def test_an_image_that_cannot_be_pulled_is_told(real, sluiced, space):
 
 
 def test_out_of_cpu_by_the_kubelet(real, sluiced, space):
-    """A pod bound behind the scheduler's back to a full node: the kubelet refuses it, and nobody else suffers."""
+    """A pod bound behind the scheduler's back to a full node: the kubelet refuses it, and no other pod suffers."""
     submit(real, space, job("full", 4, "sleep 600"))
     until(lambda: phases(real, space, "full") == ["Running"] * 4)
     real.admin.create({

@@ -28,7 +28,7 @@ def test_the_daemon_is_a_pod(real, sluiced):
 
 
 def test_slow_start_and_probes(real, sluiced, space):
-    """Containers that are long in starting hold their places; nobody is put beside them."""
+    """Containers that take long to start hold their places; no pod is placed beside them."""
     probes = {"startupProbe": {"exec": {"command": ["test", "-e", "/tmp/up"]}, "periodSeconds": 1, "failureThreshold": 120},
               "readinessProbe": {"exec": {"command": ["test", "-e", "/tmp/ready"]}, "periodSeconds": 1}}
     first = [{"name": "first", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sleep", "3"]}]
@@ -68,7 +68,7 @@ def test_grace_periods_are_waited_for(real, sluiced, space):
 
 
 def set_status(real, node, **amounts):
-    """What a device's driver would report."""
+    """Report a device in the status of the node, as its driver would."""
     parts = [{"op": "add", "path": f"/status/{where}/{k.replace('/', '~1')}", "value": v}
              for where in ("capacity", "allocatable") for k, v in amounts.items()]  # fmt: skip
     real.kubectl("patch", "node", node.name, "--subresource=status", "--type=json", "-p", json.dumps(parts))
@@ -113,7 +113,7 @@ def held_space(real, space):
 
 
 def test_held_work(real, sluiced, held_space):
-    """Jobs and sets for the default scheduler, held at the door and let go to their nodes as a whole."""
+    """Jobs and sets for the default scheduler are held on admission and released to their nodes as a whole."""
     obj = job("held", 4, "sleep 2")
     del obj["spec"]["template"]["spec"]["schedulerName"]
     assert submit(real, held_space, obj)["spec"]["suspend"] is True
@@ -134,7 +134,8 @@ def test_held_work(real, sluiced, held_space):
 
 
 def test_the_daemon_is_replaced_while_gangs_run_and_wait(real, sluiced, space):
-    """Another pod, the same SQLite file on its volume: what runs runs on, what waits keeps its turn."""
+    """The daemon runs in another pod with the same SQLite file: running work keeps running, waiting work keeps its
+    turn."""
     submit(real, space, job("runs", 3, "sleep 20"))
     until(lambda: phases(real, space, "runs") == ["Running"] * 3)
     submit(real, space, job("waits", 4, "true"))

@@ -29,8 +29,8 @@ def on(found, node):
 
 
 def test_a_node_that_is_shut_down(real, sluiced, space):
-    """Its pods end with their grace.  The gang that may not be mended ends, and its room is used; the gang whose Job makes another pod
-    goes on elsewhere; nobody is put on the node until it is up again."""
+    """The pods of the node end with their grace period. The gang that may not be mended ends, and its room is used;
+    the gang whose Job makes another pod continues elsewhere; no pod is placed on the node until it is up again."""
     for name, cpu, backoff in (("ends", "1100m", 0), ("goes-on", "700m", 6)):
         submit(real, space, slow_job(name, cpu, backoff))
         until(lambda name=name: phases(real, space, name) == ["Running"] * 3)
@@ -66,7 +66,7 @@ def test_a_node_that_is_shut_down(real, sluiced, space):
 
 
 def test_a_node_that_does_not_come_up_says_why(tmp_path):
-    """What its first process did last is in the error."""
+    """The error names what the first process of the node did last."""
     missing = tmp_path / "nosuch.tar"
     with pytest.raises(RuntimeError, match=r"(?s)node real1 ended before its kubelet: exit status 1\n.*imports .*nosuch\.tar.*containerd\.log: "):
         RealCluster(f"broken-{os.getpid()}", real=1, images=[missing]).up()

@@ -1,6 +1,6 @@
-"""Five kinds of clients that mean no good, all at once, in a process of their own: python -m rpc.attack PORT CONNECTIONS
+"""Five kinds of hostile clients, all at once, in a process of their own: python -m rpc.attack PORT CONNECTIONS
 
-They go on until CONNECTIONS were opened; then how often each struck is printed as JSON.
+They go on until CONNECTIONS were opened; then the program prints as JSON how often each of them struck.
 """
 
 import json
@@ -15,7 +15,7 @@ from rpc.test_wire import dial, frame, head
 
 
 def half_open(d, held):
-    """Heads without bodies, as many as a connection takes."""
+    """Send heads without bodies, as many as a connection takes."""
     s = dial(d)
     held.append(s)
     s.sendall(b"".join(frame(1, 4, 2 * i + 1, head()) for i in range(100)))
@@ -24,7 +24,7 @@ def half_open(d, held):
 
 
 def crowd(d, held):
-    """Connections that say nothing."""
+    """Open connections and send nothing."""
     held.append(socket.create_connection(("127.0.0.1", d.port), timeout=10))
     if len(held) > 900:
         held.pop(0).close()
@@ -38,7 +38,7 @@ def endless_headers(d, held):
 
 
 def gigabytes(d, held):
-    """Messages that say they will be a gigabyte each."""
+    """Announce messages of a gigabyte each."""
     with dial(d) as s:
         for i in range(50):
             s.sendall(frame(1, 4, 2 * i + 1, head(b"/fluxion.FluxionService/Init")) +
@@ -47,7 +47,7 @@ def gigabytes(d, held):
 
 
 def never_read(d, held):
-    """Answers and trailers that stay where they are."""
+    """Never read answers and trailers."""
     s = dial(d)
     held.append(s)
     for i in range(20):

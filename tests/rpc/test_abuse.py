@@ -1,4 +1,4 @@
-"""Clients that mean no good: nothing crashes, memory stays bounded, others are served."""
+"""Hostile clients: nothing crashes, memory stays bounded, other clients are served."""
 
 import socket
 import struct
@@ -28,7 +28,7 @@ def served(d, timeout=10):
 
 
 def test_ten_thousand_connections(alone):
-    """More than are taken: the idle make room for the next, and a real client gets in."""
+    """More connections than the server takes: idle ones make room for new ones, and a real client gets in."""
     before, held = rss_mb(alone), []
     for i in range(10000):
         try:
@@ -68,7 +68,7 @@ def test_endless_headers(alone):
 
 
 def test_messages_of_nothing(alone):
-    """Reflection takes any number of messages: a hundred thousand empty ones, and not one answer read."""
+    """A hundred thousand empty messages of reflection, and not one answer read."""
     before = rss_mb(alone)
     s = dial(alone)
     s.settimeout(5)
@@ -98,7 +98,7 @@ def test_large_answers_that_nobody_reads(alone):
 
 
 def test_a_graph_announced_and_never_sent(alone):
-    """Three hundred megabytes said, a few bytes sent, on many streams: what is held is what came."""
+    """Many streams announce three hundred megabytes and send a few bytes: the server holds only what has arrived."""
     before, s = rss_mb(alone), dial(alone)
     for i in range(100):
         s.sendall(frame(1, 4, 2 * i + 1, head(b"/fluxion.FluxionService/Init")) + frame(0, 0, 2 * i + 1, b"\x00" + struct.pack(">I", 300 << 20) + b"x" * 100))
@@ -108,7 +108,7 @@ def test_a_graph_announced_and_never_sent(alone):
 
 
 def test_callers_that_leave_give_back_what_they_matched(alone):
-    """Cancelled in the middle of a match, many times: the whole machine is free at the end."""
+    """A client cancels in the middle of a match, many times: the whole machine is free at the end."""
     f = Client(alone.channel(), "fluxion")
 
     def leave():

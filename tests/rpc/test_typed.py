@@ -1,4 +1,4 @@
-"""The types that the Python package announces hold."""
+"""The Python package has the types that it declares."""
 
 import subprocess
 import sys

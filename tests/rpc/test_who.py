@@ -1,4 +1,4 @@
-"""Who may call: everybody on the machine's own address, client certificates elsewhere."""
+"""Which callers may call: all on the machine's own address, and those with a client certificate elsewhere."""
 
 import subprocess
 
@@ -10,7 +10,8 @@ from rpc.alone import Alone, Client, jgf, jobspec, program
 
 @pytest.fixture(scope="module")
 def pki(tmp_path_factory):
-    """An authority, a server named localhost, a client; and an authority nobody trusts, with its client."""
+    """An authority, a server named localhost, a client; and an authority that the server does not trust, with its
+    client."""
     folder = tmp_path_factory.mktemp("pki")
 
     def run(*args):

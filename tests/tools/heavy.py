@@ -44,22 +44,22 @@ def heavy(*args, broken="nothing", slow="nothing", by=(), tree=ROOT):
 with tempfile.TemporaryDirectory() as CACHE:
     os.chmod(CACHE, 0o755)
     status, said, goals = heavy("rpc-go", "operators", "versions")
-    ok(status == 0 and goals == ["rpc-go", "operators"], "what is named is run, in the order of the list", said)
-    ok("versions: left out: no Kubernetes is in the cache" in said and "K8S=1.37.0" in said, "no Kubernetes is compiled, and that is said", said)
+    ok(status == 0 and goals == ["rpc-go", "operators"], "the named suites run, in the order of the list", said)
+    ok("versions: left out: no Kubernetes is in the cache" in said and "K8S=1.37.0" in said, "heavy compiles no Kubernetes, and says so", said)
 
     env = {**os.environ, "SLUICE_CACHE": CACHE, "SLUICE_K8S": "1.35.0"}
     there = Path(subprocess.run([ROOT / "hack/cluster/build", "--where"], env=env, capture_output=True, text=True, check=True).stdout.strip())
     there.mkdir(parents=True)
     (there / "kube-apiserver").touch()
     status, said, goals = heavy("versions")
-    ok(status == 0 and goals == ["versions K8S=1.35.0"], "versions: those in the cache", said)
+    ok(status == 0 and goals == ["versions K8S=1.35.0"], "versions runs on the Kubernetes versions in the cache", said)
 
     status, said, goals = heavy("rpc-go", "operators", "chart-test", broken="operators")
-    ok(status == 1 and goals == ["rpc-go", "operators"] and "operators: FAILED" in said, "a suite that fails is the end", said)
+    ok(status == 1 and goals == ["rpc-go", "operators"] and "operators: FAILED" in said, "heavy stops after a suite that fails", said)
 
     status, said, goals = heavy("--minutes", "0")
     lines = [line for line in said.splitlines() if ": left out: " in line]
-    ok(status == 0 and not goals and len(lines) == len(said.splitlines()[-1].partition("left out: ")[2].split(",")), "without time nothing is run, one line each", said)
+    ok(status == 0 and not goals and len(lines) == len(said.splitlines()[-1].partition("left out: ")[2].split(",")), "without time no suite runs, and each has a line", said)
     status, said, goals = heavy("--minutes", "5", "rpc-go", "chart-test")
     ok(status == 0 and goals == ["-c tests/rpc/tools >/dev/null", "rpc-go"] and re.search("chart-test: left out: .* with cluster, helm, older to be built first", said), "one that does not fit is left out, one that does is run, after its programs are compiled", said)
     status, said, goals = heavy("--minutes", "4.1", "rpc-go", broken="rpc/tools")
@@ -80,7 +80,7 @@ with tempfile.TemporaryDirectory() as CACHE:
         at.mkdir()
         (at / {"tests/rpc/tools": "h2spec", "hack/helm/build": "helm"}[made]).touch()
     status, said, goals = heavy("--minutes", "2", "rpc-go")
-    ok(status == 0 and goals == ["rpc-go"], "what is compiled already takes less", said)
+    ok(status == 0 and goals == ["rpc-go"], "a suite whose programs are compiled already needs less time", said)
 
     with tempfile.TemporaryDirectory() as cut:  # a clone without its history
         for name in ("tools/heavy", "tests/chart/older.py", "Makefile"):
@@ -88,12 +88,12 @@ with tempfile.TemporaryDirectory() as CACHE:
             shutil.copy(ROOT / name, Path(cut) / name)
         subprocess.run(["git", "init", "-q", cut], check=True)
         status, said, goals = heavy("chart-test", tree=Path(cut))
-        ok(status == 0 and not goals and "chart-test: left out: the history of this clone lacks" in said, "no upgrade without an older version", said)
+        ok(status == 0 and not goals and "chart-test: left out: the history of this clone lacks" in said, "chart-test is left out without an older version to upgrade from", said)
 
     if os.geteuid() == 0:
         nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
         status, said, goals = heavy("deb-test", "real", by=nobody)
-        ok(status == 0 and not goals and said.count("root") >= 2, "what needs root is left out without it", said)
+        ok(status == 0 and not goals and said.count("root") >= 2, "suites that need root are left out without it", said)
     status, said, goals = heavy("no-such")
     ok(status == 2 and "image-test" in said, "an unknown name is an error", said)
 print(f"1..{checks}")

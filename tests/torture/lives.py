@@ -104,7 +104,7 @@ class Report:
 
 
 class Chooser:
-    """Where the next life shall die: the place with the fewest kills, or simply the n-th point."""
+    """Where the next life is to die: the place with the fewest kills, or simply the n-th point."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -142,12 +142,12 @@ class Torture:
         self.seen = {}  # key -> first seen
         self.promises = {}  # key -> (planned start, written at)
         self.missing = {}  # groups the store has no more, and since when
-        self.outage = 0.0  # until when somebody else is away
+        self.outage = 0.0  # until when another server is away
         common = {
             "jobs": {"onMemberFailure": "restart" if kind == "sqlite" else "replace", "enforceDeadlines": True},
             "place": {"retryFor": "1s"},
             "status": {"interval": "1s"},
-            "store": {"keepMegabytes": 1},  # kills meet the event log when it begins anew
+            "store": {"keepMegabytes": 1},  # kills happen while the event log begins again
         }
         (self.hook,) = free_ports(1)
         webhook = {"webhook": {"enabled": True, "listen": f"127.0.0.1:{self.hook}", "names": ["localhost"]}}
@@ -205,7 +205,7 @@ class Torture:
 
     def life(self, n=0):
         at, last, limit = self.chooser.next(), int(2 ** self.rng.uniform(5.5, 8.5)), LIFE_S
-        if n % 14 == 5:  # the webhook makes its certificates anew
+        if n % 14 == 5:  # the webhook makes its certificates again
             self.daemon = self.daemons["webhook"]
             self._try(lambda: self.cluster.admin.delete("secrets", "sluice-webhook", "sluice-system", missing_ok=True))
             at = self.chooser.next("secrets", "webhook")
@@ -304,9 +304,9 @@ class Torture:
         self.last = dict(jobs)
 
     def promised(self, key, planned, at, causes):
-        """A promise stands until it is made anew, and is made later only for a reason."""
+        """A promise stands until Sluice replaces it, and moves later only for a reason."""
         was, was_at = self.promises.get(key, (0, 0))
-        late = was * 1000000 <= at  # its second came while nobody lived
+        late = was * 1000000 <= at  # its second came while no daemon ran
         if not planned or (was < planned <= was + 1 and not late):
             return  # a second is rounding, but only one
         self.promises[key] = planned, at
@@ -341,7 +341,7 @@ class Torture:
         process.kill()
         process.wait()
         self.report.passed.update(self.points()[1])
-        self.witness.shrink()  # what could not be bound meanwhile looks for other nodes
+        self.witness.shrink()  # a gang that could not be bound in the meantime looks for other nodes
         self.outage = time.time() + 3
 
     def alive(self):

@@ -28,7 +28,7 @@ class Script:
         self.rng = random.Random(seed)
         self.pace = pace
         self.ask = ask  # (method, path): the read API of whichever daemon lives
-        self.refused = None  # the node to which nobody can be bound
+        self.refused = None  # the node to which no pod can be bound
         self.number = 0
         self.steps = {}
         self.cordoned = []
@@ -99,7 +99,7 @@ class Script:
                 looked = time.monotonic()
 
     def _try(self, step):
-        """Whether it was done.  While the API server restarts nobody can do anything."""
+        """Returns whether the request was carried out. While the API server restarts, no request is."""
         for _ in range(100):
             try:
                 step()
@@ -255,7 +255,8 @@ class Script:
         self._delete(gang)
 
     def cancel(self):
-        """Somebody takes a gang out of the queue: whatever was answered stands, and its objects are untouched."""
+        """A person takes a gang out of the queue: whatever the daemon answered stands, and the objects are
+        untouched."""
         gangs = [g for g in self.witness.open() if g.asked and g.whole is None and not g.bound]
         if not gangs or not self.ask:
             return
@@ -263,7 +264,7 @@ class Script:
         try:
             answer = self.ask("POST", f"/v1/jobs/{self.space}/{gang.name}/cancel")[1]
         except (ConnectionRefusedError, FileNotFoundError):
-            return  # nobody lives
+            return  # no daemon runs
         except (OSError, http.client.HTTPException):  # it died over it: either way is right
             self._withdraw(gang)
             return
@@ -271,7 +272,7 @@ class Script:
             gang.cancelled = time.time()
 
     def refuse(self):
-        """Nobody can be bound to a node, for a while: gangs are bound in part and taken back."""
+        """For a while no pod can be bound to a node: gangs are bound in part and taken back."""
         rule = "torture-refuses"
         if self.refused:
             self.admin.delete("validatingadmissionpolicybindings", rule, None, missing_ok=True)
@@ -311,7 +312,7 @@ class Script:
         self.witness.shrink()
 
     def grow(self):
-        """A node more, or one of those less: cordoned first, removed when nobody is there any more."""
+        """Add a node, or remove one of those: it is cordoned first, and removed when no pod is left on it."""
         if self.extra and (len(self.extra) > 1 or self.rng.random() < 0.5):
             node = self.extra[0]
             self.witness.shrink()

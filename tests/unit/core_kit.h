@@ -99,13 +99,13 @@ static inline void feed_pod(struct world *w, struct fpod *p, bool gone)
 	feed(w, SLU_KIND_POD, gone, "%s", text);
 }
 
-/* A pod nobody has seen yet; feed_pod() shows it. */
+/* A pod that the core has not seen yet; feed_pod() shows it. */
 static inline struct fpod *make_pod(struct world *w, const char *name, const char *scheduler,
 				    const char *cpu, const char *meta)
 {
 	struct fpod *p = &w->pod[w->n_pods++];
 
-	*p = (struct fpod){ 0 }; /* the place may have been somebody's before a restart */
+	*p = (struct fpod){ 0 }; /* another pod may have had the place before a restart */
 	snprintf(p->name, sizeof p->name, "%s", name);
 	snprintf(p->uid, sizeof p->uid, "uid-%s-%d", name, w->n_pods);
 	snprintf(p->phase, sizeof p->phase, "Pending");
@@ -251,7 +251,7 @@ static inline void free_ask_record(struct slu_record *r)
 	slu_free(r);
 }
 
-/* What a user asks about a gang, as the socket would hand it over; `answer` may be NULL. */
+/* Send a user's request about a gang, as the socket does; `answer` may be NULL. */
 static inline void take_ask(struct world *w, enum slu_ask what, const char *name,
 			    void (*answer)(void *arg, int rc, const char *text))
 {
@@ -398,7 +398,7 @@ static inline void close_world(struct world *w)
 	slu_strpool_free(w->pool);
 }
 
-/* It is being deleted, and still there. */
+/* Mark the object as being deleted; it still exists. */
 static inline void delete_softly(struct world *w, struct fpod *p)
 {
 	snprintf(p->meta + strlen(p->meta), sizeof p->meta - strlen(p->meta),

@@ -56,7 +56,7 @@ static inline struct fpod *gated_pod(struct world *w, const char *name, const ch
 	return p;
 }
 
-/* What a release makes of it. */
+/* Apply a release to the pod, as the API server does. */
 static inline void pin_pod(struct world *w, struct fpod *p, const char *node)
 {
 	size_t n = strlen(p->meta);

@@ -82,7 +82,7 @@ __attribute__((unused)) static int kit_apply(struct kit *k, const struct slu_eve
 	return rc;
 }
 
-/* One pass at time t; timers in between are kept. */
+/* Run one pass at time t; timers that are due before it fire, too. */
 __attribute__((unused)) static int kit_at(struct kit *k, int64_t t)
 {
 	int rc = 0;
@@ -187,7 +187,7 @@ __attribute__((unused)) static int kit_job(struct kit *k, slu_job_id id, uint32_
 	return kit_job_as(k, id, slots, limit, more, &ev);
 }
 
-/* It runs on the first node since now. */
+/* The job runs on the first node since now. */
 __attribute__((unused)) static int kit_runs(struct kit *k, slu_job_id id, uint32_t slots,
 					    int64_t limit)
 {
@@ -216,7 +216,7 @@ __attribute__((unused)) static int kit_node_do(struct kit *k, enum slu_event_kin
 	return kit_apply(k, &ev);
 }
 
-/* What a job has besides size and limit; begin and deadline 0 are none. */
+/* A job with more than a size and a limit; begin and deadline 0: none. */
 #define KIT_SPEC(...) (&(struct slu_job_spec){ __VA_ARGS__ })
 
 #define is(got, want, ...)                                                                      \

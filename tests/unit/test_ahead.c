@@ -9,7 +9,7 @@ static void user_asks(struct world *w, enum slu_ask what, const char *name)
 	turn(w);
 }
 
-/* One node for two pods: the Job runs there, and whatever comes next waits. */
+/* One node for two pods: a Job runs there, and the next one waits. */
 static void occupy(struct world *w, const char *yaml, struct fpod *p[2])
 {
 	begin_as(w, 1, yaml);
@@ -74,7 +74,7 @@ static void test_pods_come_early(int early)
 		   "the places of a Job's other pods are noted on it: %s", seen.job);
 	else
 		ok(seen.jobs == 1, "a Job whose pods all came early needs no further note");
-	/* An older state of the Job is told meanwhile. */
+	/* In the meantime the watch shows an older state of the Job. */
 	feed_job(&w, "next", 2, false, "yes", AHEAD);
 	turn(&w);
 	gated_pod(&w, "other", NULL);
@@ -82,7 +82,7 @@ static void test_pods_come_early(int early)
 		gated_pod(&w, i ? "next-1" : "next-0", "next");
 	later(&w, 1);
 	ok(seen.pods == 2 && seen.jobs == (early < 2 ? 2 : 1),
-	   "the others when they appear, nobody else");
+	   "the other pods are released when they appear, and no other pod is");
 	feed_job(&w, "next", 2, false, "released", AHEAD ",\"sluice.sh/places\":\"n0*2\"");
 	later(&w, 1);
 	close_well(&w);
@@ -185,7 +185,7 @@ static void test_bounds(void)
 	occupy(&w, "", p);
 	feed_job_as(&w, "d", 2, true, "yes", "", "\"activeDeadlineSeconds\":5,", "", "");
 	later(&w, 1);
-	ok(seen.jobs == 0, "a Job whose deadline would run meanwhile waits for its turn");
+	ok(seen.jobs == 0, "a Job whose deadline would already run waits for its turn");
 	make_room(&w, p);
 	ok(seen.jobs == 1 && strstr(seen.job, "released"), "a Job with a deadline gets its turn");
 	close_world(&w);
@@ -228,7 +228,7 @@ static void test_user_suspends(void)
 	delete_pod(&w, q);
 	make_room(&w, p);
 	ok(seen.jobs == 1 && seen.pods == 0,
-	   "a Job that its user suspends meanwhile is not resumed");
+	   "a Job that its user suspends before its turn is not resumed");
 	feed_job(&w, "next", 2, false, "yes", AHEAD);
 	gated_pod(&w, "next-2", "next");
 	gated_pod(&w, "next-3", "next");
@@ -274,7 +274,7 @@ static void test_order_changes(void)
 	close_world(&w);
 }
 
-/* Its pods are not quite what stood for them: that is no reason to lose a promise. */
+/* The pods of a Job differ slightly from their stand-ins: the Job keeps its promise. */
 static void test_promise_stays(void)
 {
 	struct world w;
@@ -333,7 +333,7 @@ static void test_restart_later(void)
 		gated_pod(&w, "x", NULL);
 		turn(&w);
 		later(&w, 1);
-		ok(seen.pods == 1 && seen.jobs == 0, "nobody stands for a pod that has ended");
+		ok(seen.pods == 1 && seen.jobs == 0, "a pod that has ended has no stand-in");
 		close_well(&w);
 	}
 }

@@ -1,6 +1,6 @@
-/* The daemon's own HTTP without memory: each allocation of a request fails in turn, in the server, the
- * routes, the core that is asked, the way back.  Each caller is answered or hung up on, never left waiting;
- * the next caller is served as ever. */
+/* The daemon's own HTTP without memory: each allocation of a request fails in turn, in the
+ * server, the routes, the core that is asked, the way back.  Each caller gets an answer or loses
+ * its connection, and never waits for ever; the next caller is served as usual. */
 #include "kubefake.h"
 
 #include <fcntl.h>
@@ -212,7 +212,7 @@ static void starve(struct world *w, const char *request, bool once)
 	ok(k > 5 && k < 4000 && !silent,
 	   "%s: %ld allocations may fail%s, and no caller is left waiting (%d)", what, k,
 	   once ? "" : " with all that follow", silent);
-	ok(!odd, "%s: no caller is told that the fault is theirs (%d)", what, odd);
+	ok(!odd, "%s: no caller gets a 4xx status (%d)", what, odd);
 	w->now_us += 2000000; /* the core looks at everything again a second later */
 	for (int i = 0; i < 10; i++)
 		turn(w);

@@ -1,4 +1,5 @@
-/* Who may ask what: answers of a pretend API server, and what the caller at our door gets. */
+/* Which caller may ask what: a pretend API server answers the checks, and the tests compare what
+ * callers of the HTTPS port get. */
 #include "kubefake.h"
 
 #include <arpa/inet.h>
@@ -22,7 +23,8 @@ static void reply(struct slu_exchange *x, const char *json)
 	slu_http_reply(x, 201, "application/json", json, strlen(json));
 }
 
-/* "ada" may get /v1/jobs, "bob" nothing, the others are nobody; "broken" is no answer at all. */
+/* "ada" may get /v1/jobs, "bob" may get nothing, other tokens belong to no user; "broken" gets
+ * no answer at all. */
 static void api(struct slu_exchange *x, void *arg)
 {
 	struct world *w = arg;
@@ -89,7 +91,7 @@ static void door(struct slu_exchange *x, void *arg)
 	slu_auth_check(w->auth, x, answered, NULL);
 }
 
-/* What a caller with this token gets. */
+/* The answer that a caller with this token gets. */
 static void call(struct world *w, const char *token, enum slu_http_method m, const char *path,
 		 int status, const char *text)
 {
@@ -190,9 +192,9 @@ static int starved_call(struct world *w, const char *token, long k, bool all, bo
 	return status;
 }
 
-/* Each allocation between a caller and the answer fails, in the server, in the check and in the client that
- * asks the API server (and in the pretend server, which runs on the same loop): whoever may not come in
- * does not, and nobody is left waiting. */
+/* Each allocation between a caller and the answer fails, in the server, in the check and in the
+ * client that asks the API server (and in the pretend server, which runs on the same loop): no
+ * caller without the right gets in, and every caller gets an answer or loses its connection. */
 static void test_starved(struct world *w, const char *token, int status)
 {
 	int in = 0, silent = 0, wrong = 0, last = 0;
@@ -215,9 +217,8 @@ static void test_starved(struct world *w, const char *token, int status)
 		} while (hit && k < 5000);
 	}
 	ok(!silent && k > 20 && k < 5000 && last == status,
-	   "%s: %ld allocations may fail, nobody waits for ever (%d)", token, k, silent);
-	ok(!wrong && (status == 200 || !in), "%s: nobody is told anything that is not so (%d)",
-	   token, wrong);
+	   "%s: %ld allocations may fail, and no caller waits for ever (%d)", token, k, silent);
+	ok(!wrong && (status == 200 || !in), "%s: no answer is wrong (%d)", token, wrong);
 	call(w, "ada", SLU_HTTP_GET, "/v1/jobs", 200, "come in");
 	call(w, "bob", SLU_HTTP_GET, "/v1/jobs", 403, "not allowed");
 }
@@ -246,7 +247,7 @@ int main(void)
 	ok(!strcmp(w.user, "ada") && !strcmp(w.groups, "g1 g2 ") && !strcmp(w.verb, "get"),
 	   "asked for %s in %swith the verb %s", w.user, w.groups, w.verb);
 	call(&w, "ada", SLU_HTTP_GET, "/v1/jobs", 200, "come in");
-	ok(w.tokens == 2 && w.accesses == 1, "the second time nobody is asked");
+	ok(w.tokens == 2 && w.accesses == 1, "the second time the API server is not asked");
 	call(&w, "ada", SLU_HTTP_POST, "/v1/jobs", 403, "and verb \"post\" is needed");
 	call(&w, "ada", SLU_HTTP_GET, "/v1/nodes", 403, "\"/v1/nodes\"");
 	call(&w, "bob", SLU_HTTP_GET, "/v1/jobs", 403, "not allowed");

@@ -163,7 +163,8 @@ static void test_numbers(void)
 	ok(strlen(e.text) == sizeof e.text - 3, "half a character at the end is cut off");
 }
 
-/* Whoever reads the log has stopped: nobody waits for that, and what is missing is told. */
+/* The reader of the log has stopped reading: the daemon does not wait for it, and later reports
+ * how many lines are missing. */
 static void test_log_stalls(void)
 {
 	char text[4096], last[300];
@@ -190,7 +191,7 @@ static void test_log_stalls(void)
 	alarm(0);
 	ok(all > 0 && strstr(last, "log lines lost lines=10") &&
 		   strstr(last, "somebody reads this"),
-	   "a log that nobody reads stops nobody: %s", last);
+	   "a log that is not read does not stop the daemon: %s", last);
 	slu_log_setup(SLU_INFO, SLU_LOG_TEXT, 2);
 	close(p[0]);
 	close(p[1]);

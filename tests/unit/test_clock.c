@@ -1,4 +1,4 @@
-/* The daemon's time when somebody sets the wall clock. */
+/* The daemon's time when the wall clock is set. */
 #include "base/clock.h"
 #include "tap.h"
 
@@ -14,7 +14,8 @@ int main(void)
 	ok(slu_clock_at(&k, wall + 10 * S, boot + 10 * S, &step) == wall + 10 * S && !step,
 	   "the clock follows the wall clock");
 	t = slu_clock_at(&k, wall - 589 * S, boot + 11 * S, &step);
-	ok(step == -600 * S, "ten minutes back are told (%lld s)", (long long)(step / S));
+	ok(step == -600 * S, "a clock set back by ten minutes is logged (%lld s)",
+	   (long long)(step / S));
 	ok(t > wall + 10 * S && t <= wall + 11 * S,
 	   "time goes on although the wall clock was set back");
 	was = t;

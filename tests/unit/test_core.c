@@ -107,12 +107,12 @@ static void test_members_end_together(void)
 
 	open_ending(&w);
 	ok(bound(&w, "small") == 0 && slu_core_wake_us(w.core) <= w.now_us + 200000,
-	   "one of two members ended: for a moment its node goes to nobody");
+	   "one of two members ended: for a moment its node goes to no other job");
 	w.now_us += 40000;
 	end_pod(&w, &w.pod[1], "Succeeded");
 	turn(&w);
 	ok(bound(&w, "wide") == 2 && bound(&w, "small") == 0,
-	   "the other one follows: who waits for both gets both");
+	   "the other member ends: the job that waits for both nodes gets both");
 	close_world(&w);
 	open_ending(&w);
 	w.now_us += 200000;
@@ -212,7 +212,7 @@ static void check_answer(struct world *w, enum slu_ask what, const char *name, i
 	ok(said.rc == rc && strstr(said.text, text), "%s: %s (%d)", name, said.text, said.rc);
 }
 
-/* Who asked for what, and what was answered, is in the log. */
+/* The log has each request with its user and the answer. */
 static void test_log_of_a_command(void)
 {
 	struct slu_rec_ask *a = slu_calloc(1, sizeof *a);
@@ -241,7 +241,7 @@ static void test_log_of_a_command(void)
 	close_world(&w);
 }
 
-/* Nobody is told that something is done which is not. */
+/* No person is told that a change is done before it is. */
 static void test_answers_are_true(void)
 {
 	struct world w;
@@ -300,12 +300,12 @@ static void test_store_away(void)
 	snprintf(file, sizeof file, "%s/x.db", sub);
 	open_world_at(&w, file, 1, 2, "");
 	ok(store_becomes(&w, "cannot be written, no gang starts until it can", false),
-	   "a store without a directory is told");
+	   "a store without a directory is reported");
 	add_pod(&w, "a-0", "sluice", "2", GROUP("a", "1"));
 	turn(&w);
 	ok(w.binds == 0, "without a store that can be written no pod is bound");
 	mkdir(sub, 0700);
-	ok(store_becomes(&w, "ok", true), "the directory is made: it is well");
+	ok(store_becomes(&w, "ok", true), "when the directory exists, the store recovers");
 	for (int i = 0; i < 6000 && !w.binds; i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 		turn(&w);
@@ -335,7 +335,7 @@ static void test_job_waves(void)
 	add_pod(&w, "pi-b", "fluence", "1", meta);
 	turn(&w);
 	ok(bound(&w, "pi-") == 2, "both gangs start at once");
-	/* Somebody else would take the room the moment it is free. */
+	/* Another scheduler would take the room the moment it is free. */
 	add_pod(&w, "x", "sluice", "1", "");
 	turn(&w);
 	end_pod(&w, &w.pod[0], "Succeeded");
@@ -352,7 +352,7 @@ static void test_job_waves(void)
 	ok(*w.pod[4].node, "the wave after the next takes the place, too");
 	end_pod(&w, &w.pod[3], "Succeeded");
 	later(&w, 1);
-	ok(*w.pod[2].node, "nothing is left to come: the place goes to who waits");
+	ok(*w.pod[2].node, "no member is to come: the place goes to a waiting gang");
 	ok(differences(&w) == 0, "the books agree with the pods");
 	close_world(&w);
 }
@@ -385,7 +385,7 @@ static void test_limit_of_the_rest(void)
 	job(&w, "job-1", "pi", "\"parallelism\":2,\"completions\":4", "\"succeeded\":3");
 	add_pod(&w, "pi-d", "sluice", "1", meta);
 	later(&w, 1);
-	ok(!*w.pod[4].node, "limits: then no later member starts beyond the limit");
+	ok(!*w.pod[4].node, "limits: no later member starts beyond the limit");
 	end_pod(&w, &w.pod[3], "Succeeded");
 	later(&w, 1);
 	ok(*w.pod[4].node, "limits: it starts when its gang may run");
@@ -764,17 +764,17 @@ static void test_reload_queues(void)
 	turn(&w);
 	ok(*a->node && !*b->node, "reload: one runs, the other names a queue that is not there");
 	reload(&w, "queues: [{name: default}, {name: new}]");
-	ok(*b->node, "reload: a queue is added, and who named it starts");
+	ok(*b->node, "reload: a queue is added, and the job that named it starts");
 	c = add_pod(&w, "c", "sluice", "1", IN_QUEUE("old"));
 	turn(&w);
 	ok(!*c->node && differences(&w) == 0,
-	   "reload: a queue that was removed starts nobody, and what runs in it counts");
+	   "reload: a removed queue starts no job, and its running jobs count");
 	reload(&w, "queues: [{name: default}, {name: new}, {name: old, nodeLabel: pool=x}]");
-	ok(!*c->node, "reload: it is back, with nodes that are not there");
+	ok(!*c->node, "reload: a queue that is back without nodes starts no job");
 	reload(&w, "queues: [{name: default}, {name: new}, {name: old, maxRunning: 1}]");
-	ok(!*c->node, "reload: with a limit below what runs nobody more starts");
+	ok(!*c->node, "reload: with a limit below the running jobs, no further job starts");
 	reload(&w, "queues: [{name: default}, {name: new}, {name: old}]");
-	ok(*c->node, "reload: without one, it does");
+	ok(*c->node, "reload: without a limit the job starts");
 	close_world(&w);
 }
 
@@ -796,11 +796,11 @@ static void test_reload_limits(void)
 	turn(&w);
 	ok(!strcmp(pictured(&w, "wait").state, "waiting") &&
 		   !strcmp(pictured(&w, "more").state, "refused"),
-	   "reload: maxWaiting lowered: who waits stays, nobody more enters (%s)",
+	   "reload: maxWaiting lowered: waiting jobs stay, and no further job enters (%s)",
 	   pictured(&w, "more").state);
 	reload(&w, "queues: [{name: default, exclusive: true, maxSize: 1, policy: fcfs}]");
 	ok(!strcmp(pictured(&w, "more").state, "waiting"),
-	   "reload: without it, who was refused waits (%s)", pictured(&w, "more").state);
+	   "reload: without it, a refused job waits (%s)", pictured(&w, "more").state);
 	two = add_pod(&w, "two-0", "sluice", "1", GANG_OF("two"));
 	add_pod(&w, "two-1", "sluice", "1", GANG_OF("two"));
 	whole = add_pod(&w, "whole", "sluice", "1",
@@ -812,10 +812,9 @@ static void test_reload_limits(void)
 	   pictured(&w, "whole").state);
 	reload(&w, "queues: [{name: default, exclusive: false, policy: conservative}]");
 	ok(!strcmp(pictured(&w, "two").state, "waiting"),
-	   "reload: maxSize raised: who was refused is tried again (%s)",
-	   pictured(&w, "two").state);
+	   "reload: maxSize raised: a refused job is tried again (%s)", pictured(&w, "two").state);
 	ok(strcmp(pictured(&w, "whole").state, "waiting"),
-	   "reload: exclusive switched off refuses who waits for whole nodes (%s: %s)",
+	   "reload: exclusive switched off refuses jobs that wait for whole nodes (%s: %s)",
 	   pictured(&w, "whole").state, pictured(&w, "whole").reason);
 	ok(pictured(&w, "two").promised, "reload: the new policy promises at once");
 	reload(&w, "queues: [{name: default, exclusive: true, policy: first-fit}]");
@@ -829,7 +828,7 @@ static void test_reload_limits(void)
 	close_world(&w);
 }
 
-/* What is read at start stays as it was. */
+/* A setting that is read at start stays as it was after a reload. */
 static void test_reload_waits(void)
 {
 	struct world w;
@@ -862,7 +861,8 @@ static void test_bad_objects(void)
 	close_world(&w);
 }
 
-/* Put on a node that is not ours by somebody else: it is none of our business, and no failure. */
+/* Another scheduler put the pod on a node that is not ours: Sluice leaves the pod alone and
+ * reports no failure. */
 static void test_elsewhere(void)
 {
 	struct world w;
@@ -874,7 +874,8 @@ static void test_elsewhere(void)
 	feed_pod(&w, p, false);
 	later(&w, 10);
 	later(&w, 10);
-	ok(!w.events && !w.binds && !w.conditions, "nothing is said about it (%s)", w.last_event);
+	ok(!w.events && !w.binds && !w.conditions, "no event is written about the pod (%s)",
+	   w.last_event);
 	job_is(&w, "x", "running", "");
 	close_world(&w);
 }
@@ -911,7 +912,8 @@ static void test_sizes_differ(void)
 	close_world(&w);
 }
 
-/* Whoever may make a pod may invent resources; they take no place from those of nodes. */
+/* A user who may create a pod may invent resources; invented resources take no place from those
+ * that nodes have. */
 static void test_invented_resources(void)
 {
 	struct world w;
@@ -949,7 +951,7 @@ static void test_invented_resources(void)
 	close_world(&w);
 }
 
-/* When somebody came is noted by the webhook; a note that only claims to be is worth nothing. */
+/* The webhook notes when an object was created; a note that another program wrote is ignored. */
 static void test_forged_notes(void)
 {
 	static const struct {

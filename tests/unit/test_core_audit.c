@@ -2,7 +2,7 @@
 #include "base/map.h"
 #include "core_kit.h"
 
-/* What a list of the world's pods holds. */
+/* The rows of a fresh list of the pods. */
 static struct slu_rec_census *census(const struct world *w)
 {
 	struct slu_rec_census *r = slu_rec_census_new(SLU_KIND_POD);
@@ -25,7 +25,7 @@ static void count(struct world *w)
 	turn(w);
 }
 
-/* What the mirror sends when it is told to send everything. */
+/* The objects that the mirror sends when the core asks for all of them. */
 static void resend(struct world *w)
 {
 	struct slu_rec_resent *r = slu_rec_resent_new(SLU_KIND_POD);
@@ -197,7 +197,7 @@ static void test_node_lost(void)
 	for (int i = 0; i < 2; i++) {
 		r = slu_rec_census_new(SLU_KIND_NODE);
 		r->rv = w.rv;
-		for (uint64_t k = 0; k < 2; k++) { /* n2 is gone and nobody said so */
+		for (uint64_t k = 0; k < 2; k++) { /* n2 is gone, and no watch event said so */
 			char uid[20];
 
 			snprintf(uid, sizeof uid, "node-n%d", (int)k);
@@ -263,7 +263,7 @@ static void test_pods_before_their_job(void)
 	close_world(&w);
 }
 
-/* Four of six have ended well, two were taken away, and nobody remembers the gang. */
+/* Four of six members have ended well, two were taken away, and no record of the gang is left. */
 static void test_rest_of_a_job(void)
 {
 	struct world w;
@@ -470,7 +470,8 @@ static void test_after_kinds(void)
 	close_world(&w);
 }
 
-/* What ended before we were there is known by its Job or by its pods. */
+/* Members that ended before this process started are known from their Job or from the pods that
+ * are left. */
 static void test_after_a_restart(void)
 {
 	struct world w;
@@ -596,7 +597,7 @@ static void podgroup(struct world *w, const char *status)
 	     ++w->rv, status);
 }
 
-/* Its members ended while nobody looked. */
+/* Its members ended while no watch was open. */
 static void test_podgroup_ended_before(void)
 {
 	struct world w;

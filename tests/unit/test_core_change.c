@@ -1,4 +1,4 @@
-/* What changes about a gang while it waits or runs: priority, limit, deadline, begin, queue. */
+/* Changes to a gang while it waits or runs: priority, limit, deadline, begin, queue. */
 #include "core_kit.h"
 
 #include "control/frame/frame.h"
@@ -285,7 +285,7 @@ static void drain(struct world *w, const char *node, bool is, int64_t from_s, in
 					.until_s = until_s });
 }
 
-/* As the server writes it. */
+/* The Job with the changed field, as the API server writes it. */
 #define CORDONED                                                                            \
 	"\"unschedulable\":true,\"taints\":[{\"key\":\"node.kubernetes.io/unschedulable\"," \
 	"\"effect\":\"NoSchedule\"}]"
@@ -561,11 +561,11 @@ static void test_expected_back(void)
 	later(&w, 30);
 	ok(pictured(&w, "next").promised && pictured(&w, "next").estimate_s == promise_s,
 	   "a promise on a node that is expected back stands: %s", pictured(&w, "next").reason);
-	ok(!strcmp(node_state(&w, "n0"), "down"), "the node is shown as down meanwhile");
+	ok(!strcmp(node_state(&w, "n0"), "down"), "the node is shown as down while it is away");
 	end_pod(&w, &w.pod[0], "Succeeded");
 	later(&w, 1);
 	ok(!bound(&w, "next") && pictured(&w, "next").promised,
-	   "no gang starts on it while it is away: %s", pictured(&w, "next").reason);
+	   "no gang starts on a node that is away: %s", pictured(&w, "next").reason);
 	feed_ready(&w, "True");
 	later(&w, 1);
 	ok(bound(&w, "next") && !strcmp(node_state(&w, "n0"), "up"),
@@ -578,7 +578,9 @@ static void test_expected_back(void)
 	ok(pictured(&w, "last").promised, "the plan counts on the node for ten minutes: %s",
 	   pictured(&w, "last").reason);
 	later(&w, 20);
-	ok(!pictured(&w, "last").promised, "and no longer: %s", pictured(&w, "last").reason);
+	ok(!pictured(&w, "last").promised,
+	   "after ten minutes the plan no longer counts on the node: %s",
+	   pictured(&w, "last").reason);
 	feed_ready(&w, "True");
 	end_pod(&w, &w.pod[1], "Succeeded");
 	later(&w, 1);

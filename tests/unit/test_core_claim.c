@@ -1,5 +1,5 @@
-/* What clients of the Fluxion services match in the cluster: matches, cancels and restarts in any
- * order give the answers of the graph matcher on the same nodes.  test-core_claim [SEED] */
+/* Matches of clients of the Fluxion services in the cluster: matches, cancels and restarts in
+ * any order give the answers of the graph matcher on the same nodes.  test-core_claim [SEED] */
 #include "core_kit.h"
 #include "control/frame/frame.h"
 
@@ -347,7 +347,7 @@ static void in_any_order(bool whole)
 		jobspec_of(true, NODES, text);
 		ask(&w, SLU_ASK_MATCH, "", text, NULL);
 	}
-	ok(wrong == 0 && got.rc == 0, "... and everything is free at the end: %s", got.text);
+	ok(wrong == 0 && got.rc == 0, "all matched room is free at the end: %s", got.text);
 	end(&w);
 	sluice_graph_free(g);
 }
@@ -373,7 +373,7 @@ static void test_left(void)
 	end(&w);
 }
 
-/* Each ends with its duration, and nobody else does. */
+/* Each claim ends with its own duration, and no other job does. */
 static void test_duration(void)
 {
 	struct world w;
@@ -394,19 +394,19 @@ static void test_duration(void)
 	for (int i = 0; i < 3; i++)
 		go_on(&w);
 	cancel(&w, first);
-	ok(got.rc == -ENOENT, "the first is over: %s", got.text);
+	ok(got.rc == -ENOENT, "the first match is over: %s", got.text);
 	die(&w);
 	live(&w);
 	cancel(&w, first);
-	ok(got.rc == -ENOENT, "... and in the next life, too");
+	ok(got.rc == -ENOENT, "the first match is over in the next life, too");
 	jobspec_of(true, NODES - 1, text);
 	ask(&w, SLU_ASK_MATCH, "", text, NULL);
-	ok(got.rc == -EBUSY, "the second has its nodes still: %s", got.text);
+	ok(got.rc == -EBUSY, "the second match still has its nodes: %s", got.text);
 	jobspec_of(true, NODES - 2, text);
 	ask(&w, SLU_ASK_MATCH, "", text, NULL);
-	ok(got.rc == 0, "... and those of the first are free");
+	ok(got.rc == 0, "the nodes of the first match are free");
 	cancel(&w, second);
-	ok(got.rc == 0, "the second is cancelled: %s", got.text);
+	ok(got.rc == 0, "the second match is cancelled: %s", got.text);
 	end(&w);
 }
 
@@ -448,7 +448,7 @@ static void test_one_commit(void)
 	die(&w);
 	live(&w);
 	cancel(&w, got.job);
-	ok(!got.rc, "... and the next life knows the match: %s", got.text);
+	ok(!got.rc, "the next life knows the match: %s", got.text);
 	end(&w);
 }
 
@@ -468,7 +468,7 @@ static void test_killed_before_answer(void)
 	for (int i = 0; i < 3; i++)
 		go_on(&w);
 	ask(&w, SLU_ASK_MATCH, "", text, NULL);
-	ok(!got.rc, "... until its duration is over: %s", got.text);
+	ok(!got.rc, "such a match has its nodes until its duration is over: %s", got.text);
 	end(&w);
 }
 
@@ -487,7 +487,7 @@ static void test_taken_back(void)
 	live(&w);
 	jobspec_of(true, NODES, text);
 	ask(&w, SLU_ASK_MATCH, "", text, NULL);
-	ok(!got.rc, "... and the next life does not know the match: %s", got.text);
+	ok(!got.rc, "the next life does not know a match that was taken back: %s", got.text);
 	end(&w);
 }
 

@@ -1,6 +1,7 @@
-/* The wall clock is set while a gang is in each of its states: ten minutes back, and a day ahead for
- * three seconds.  The clock of the daemon is base/clock.h, as in its core thread; nobody is evicted
- * because of it, whoever waits starts without waiting for the clock, and a limit is as long as it was. */
+/* The wall clock is set while a gang is in each of its states: ten minutes back, and a day ahead
+ * for three seconds.  The clock of the daemon is base/clock.h, as in its core thread.  Because
+ * of it, no pod is evicted, waiting gangs start without waiting for the clock, and a limit lasts
+ * as long as it did. */
 #include "base/clock.h"
 #include "core_kit.h"
 
@@ -22,7 +23,7 @@ struct clocked {
 	int64_t wall, boot;
 };
 
-/* So much time passes, and the wall clock is set by `step` besides. */
+/* Let time pass, and set the wall clock by `step` at the end of it. */
 static void pass(struct clocked *c, int64_t us, int64_t step)
 {
 	int64_t seen;
@@ -81,7 +82,7 @@ static void step_at(enum moment m, int64_t step, bool back_again)
 	for (int i = 0; i < 3; i++)
 		pass(&c, S, 0);
 	ok(*g[0]->node && g[1] && *g[1]->node && !c.w.evictions,
-	   "set by %d s while a gang %s: it is on its nodes seconds later, nobody is evicted (%d)",
+	   "set by %d s while a gang %s: it is on its nodes seconds later, and no pod is evicted (%d)",
 	   (int)(step / S), called[m], c.w.evictions);
 	/* Its hour is an hour that passed, whatever the wall clock said when it began: a core that
 	 * goes by the wall clock ends it ten minutes late, or a day. */

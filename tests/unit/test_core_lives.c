@@ -1,4 +1,5 @@
-/* What ordinary users do to a waiting or running gang: it starts as a whole or not at all. */
+/* Ordinary changes that users make to a waiting or running gang: it starts as a whole or not at
+ * all. */
 #include "held_kit.h"
 
 static struct fpod *crowd(struct world *w, const char *prefix, int n, const char *cpu,
@@ -186,7 +187,8 @@ static uint32_t foreign_on(struct world *w, const char *node)
 	return UINT32_MAX;
 }
 
-/* The Node object is deleted and made again (a kubelet that registers anew); the containers run on. */
+/* The Node object is deleted and created again (a kubelet that registers again); the containers
+ * keep running. */
 static void test_node_remade(void)
 {
 	struct world w;
@@ -290,7 +292,7 @@ static void test_two_jobs(void)
 	close_world(&w);
 }
 
-/* They are made one after the other, and the second is seen 100 ms later. */
+/* Two Jobs are made one after the other, and the watch shows the second 100 ms later. */
 static void test_second_job_late(void)
 {
 	struct world w;
@@ -572,7 +574,7 @@ static void test_quota_lifted(void)
 		gated_pod(&w, name, "j");
 		later(&w, 10);
 	}
-	ok(seen.pods == 4, "all of them are: all are let go");
+	ok(seen.pods == 4, "all members exist: all are released");
 	ok(differences(&w) == 0, "the books are right");
 	close_world(&w);
 }

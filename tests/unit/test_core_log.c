@@ -118,7 +118,7 @@ static void churn(struct world *w, struct slu_rng *rng, int step)
 			 "\"topology.sluice.sh/rack\":\"r%u\",\"pool\":\"%s\"", n / 2,
 			 slu_rng_below(rng, 2) ? "a" : "b");
 		feed_node(w, name, 4, labels, "", slu_rng_below(rng, 4) ? "True" : "False");
-	} else if (what == 8) { /* somebody else's work */
+	} else if (what == 8) { /* a pod that another scheduler placed */
 		struct fpod *p;
 
 		if (w->n_pods >= MAX_PODS - 8)
@@ -320,7 +320,7 @@ static void test_churn(uint64_t seed, bool old)
 	slu_buf_done(&half.start);
 }
 
-/* One life that notes several times what may be kept. */
+/* One life that logs several times as much as the store may keep. */
 static void test_large(void)
 {
 	struct world *w = new_world("large", "store: { keepMegabytes: 1 }\n");

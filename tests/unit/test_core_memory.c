@@ -16,7 +16,8 @@ static int faulty_cycle(struct slu_core *c, int64_t now_us, struct slu_error *er
 
 #define NODES 3
 
-/* How many allocations go well; then one fails, or with `all` those of the rest of the call too. */
+/* The number of allocations that succeed; then one fails, or with `all` every further one of the
+ * call. */
 static struct {
 	long left;
 	bool all, armed, hit;
@@ -99,8 +100,8 @@ static void feed_nodes(struct world *w)
 	}
 }
 
-/* The cluster, listed anew, as the core has asked for it (SLU_REC_LOOK): what it lacks or has in an older
- * version is handed over. */
+/* A fresh list of the cluster, which the core asked for (SLU_REC_LOOK): the core gets every
+ * object that it lacks or has in an older version. */
 static void list_again(struct world *w)
 {
 	feed_nodes(w);
@@ -115,7 +116,7 @@ static void list_again(struct world *w)
 	}
 }
 
-/* Whoever made it makes another in its place. */
+/* The maker of the pod makes another in its place. */
 static void replace(struct world *w, const char *uid)
 {
 	for (int i = 0; i < w->n_pods; i++)

@@ -36,7 +36,7 @@ static void test_gang(const char *type)
 	turn(&w);
 	later(&w, 6);
 	ok(w.binds == 0 && strstr(w.last_annotation, "PodGroup pg does not exist"),
-	   "without its PodGroup nobody starts, and says so: %s", w.last_annotation);
+	   "without its PodGroup no member starts, and the reason says so: %s", w.last_annotation);
 	podgroup(&w, "\"schedulingPolicy\":{\"gang\":{\"minCount\":3}}", "");
 	turn(&w);
 	later(&w, 6);

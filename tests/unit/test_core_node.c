@@ -1,4 +1,4 @@
-/* What pods can say about the inside of a node and who may share it: required anti-affinity by host,
+/* What pods say about the inside of a node and about sharing it: required anti-affinity by host,
  * volumes, NUMA zones. */
 #include "core_kit.h"
 
@@ -324,7 +324,8 @@ static void test_attach_limit(void)
 	close_world(&w);
 }
 
-/* What the default scheduler counts: each volume once, whoever uses it; and what is still attached. */
+/* The default scheduler counts each volume once, however many pods use it, and those that are
+ * still attached. */
 static void test_attached_by_others(void)
 {
 	struct fpod *x, *y;
@@ -584,7 +585,7 @@ static void test_one_pod_of_many(void)
 
 /* ---- NUMA zones ---- */
 
-/* Two zones with so many cpus each. */
+/* Two zones with this many cpus each. */
 static void zones(struct world *w, const char *node, int a, int b, const char *policy)
 {
 	feed(w, SLU_KIND_TOPOLOGY, false,
@@ -657,7 +658,7 @@ static void test_zones(void)
 	close_world(&w);
 }
 
-/* What others run in a zone counts; when it ends, the plan knows. */
+/* Pods of other schedulers in a zone count; when one ends, the plan counts its room again. */
 static void test_zones_of_others(void)
 {
 	struct fpod *x;
@@ -796,7 +797,7 @@ static void test_zone_policies(void)
 	zones(&w, "n0", 16, 16, "best-effort");
 	pinned(&w, "a", 20, MEMBER("a", "1", "a"), "");
 	turn(&w);
-	ok(bound(&w, "a") == 1, "where zones bind nobody, a pod may have several");
+	ok(bound(&w, "a") == 1, "where zones restrict no pod, a pod may have several");
 	end_all(&w, "a");
 	later(&w, 3);
 	zones(&w, "n0", 16, 16, "restricted");

@@ -1,5 +1,5 @@
-/* One life of the core after the other on the same store: what was decided is completed or undone,
- * nobody loses a place, promises stand. */
+/* One life of the core after the other on the same store: every decision is completed or undone,
+ * no gang loses its place, promises stand. */
 #include "held_kit.h"
 
 #include <sqlite3.h>
@@ -247,7 +247,7 @@ static void test_not_in_part(void)
 	gang(&w, "g", 3, "2", GROUP("g", "3"));
 	ok(go_on(&w, 0, NULL) == 3, "killed when the intent was durable, before any binding");
 	die(&w);
-	pod(&w, "g-1")->there = false; /* deleted while nobody looked */
+	pod(&w, "g-1")->there = false; /* deleted while no daemon ran */
 	live(&w, 4, 2);
 	go_on(&w, NONE, NULL);
 	ok(w.binds == 0, "two of three are no gang: nothing is bound");
@@ -349,8 +349,8 @@ static void test_promise_stands(void)
 	slu_snapshot_unref(s);
 	plans = look(job).plans;
 	die(&w);
-	/* The kubelet says a later start than the one that was planned with, and somebody more
-	 * urgent comes while nobody looks. */
+	/* The kubelet reports a later start than the one that was planned with, and a more
+	 * urgent gang comes while no daemon runs. */
 	for (int i = 0; i < 2; i++)
 		snprintf(w.pod[i].status, sizeof w.pod[i].status,
 			 ",\"startTime\":\"2026-01-01T00:00:19Z\"");
@@ -415,8 +415,8 @@ static void test_user_said(void)
 	last_life_over(&w);
 }
 
-/* Somebody asks for a job before the lists of a new process are complete: that it is not known yet does not
- * mean that there is no such job. */
+/* A person asks for a job before the lists of a new process are complete: that the core does not
+ * know the job yet does not mean that there is no such job. */
 static int put_off;
 
 static void was_put_off(void *arg, int rc, const char *text)
@@ -432,8 +432,8 @@ static void test_asked_too_early(void)
 	die(&w);
 	begin_life(&w);
 	take_ask(&w, SLU_ASK_RELEASE, "a", was_put_off);
-	ok(put_off == -EAGAIN, "who asks before the lists are there is asked to wait (%d)",
-	   put_off);
+	ok(put_off == -EAGAIN,
+	   "a person who asks before the lists are complete is asked to wait (%d)", put_off);
 	last_life_over(&w);
 }
 
@@ -566,7 +566,7 @@ static void test_rest_of_what_is_over(void)
 
 #define AFTER(what) "\"annotations\":{\"sluice.sh/after\":\"" what "\"}"
 
-/* What the cluster has forgotten the store still knows. */
+/* The store remembers the results of groups that the cluster no longer has. */
 static void test_after_those_of_the_past(void)
 {
 	struct world w;
@@ -695,12 +695,13 @@ static void test_binding_on_its_way(void)
 			       ? pod(&w, "m-0")
 			       : pod(&w, "m-1"));
 	go_on(&w, NONE, NULL);
-	ok(bound(&w, "x-") == 2, "when it is gone the next gang starts");
+	ok(bound(&w, "x-") == 2, "when the gang is gone, the next one starts");
 	ok(look(0).intents == 0, "no intent is left open");
 	last_life_over(&w);
 }
 
-/* Two of three have started and ended; the third one's node is gone when its turn comes. */
+/* Two of three members have started and ended; the node of the third is gone when its turn
+ * comes. */
 static void test_last_of_a_gang(void)
 {
 	struct world w;
@@ -755,7 +756,7 @@ static void test_promise_and_later_member(void)
 	last_life_over(&w);
 }
 
-/* Two have a promise, the more urgent one came second and starts first. */
+/* Two gangs have a promise; the more urgent one came second and starts first. */
 static void test_promises_to_both(void)
 {
 	struct world w;
@@ -845,7 +846,7 @@ static void test_release_lost(void)
 	last_life_over(&w);
 }
 
-/* The same, but the store lost changes in between and was written anew. */
+/* The same, but the store lost changes in between and was rewritten. */
 static void test_release_lost_after_outage(void)
 {
 	struct world w;
@@ -855,7 +856,7 @@ static void test_release_lost_after_outage(void)
 	feed_job(&w, "j", 2, true, "yes", "");
 	go_on(&w, NONE, NULL);
 	ok(w.patches == 1 && look(0).intents == 1, "a held Job is let go");
-	/* More urgent, and so in front of it if nobody knows that it was decided. */
+	/* More urgent: would go first if the new life did not know of the decision. */
 	gang(&w, "a", 1, "4",
 	     "\"labels\":{\"fluence.pod-group\":\"a\",\"fluence.group-size\":\"1\"},"
 	     "\"annotations\":{\"sluice.sh/duration\":\"100s\",\"sluice.sh/priority\":\"9\"}");
@@ -889,7 +890,8 @@ static void test_release_done(void)
 	last_life_over(&w);
 }
 
-/* While we were away somebody wrote what only we write; the store knows nothing of it. */
+/* While the daemon was away, a user wrote annotations that only Sluice writes; the store has no
+ * record of them. */
 static void test_forged_release(void)
 {
 	struct world w;
@@ -1039,7 +1041,7 @@ static struct results result_of(const char *name)
 	return f;
 }
 
-/* How many jobs of that name people see, and how many of them have so many members. */
+/* The number of jobs of that name in the snapshot, and how many of them have that many members. */
 static int jobs_seen(struct world *w, const char *name, uint32_t members, int *of_that_size)
 {
 	struct slu_snapshot *s;
@@ -1240,7 +1242,8 @@ static void test_promise_keeps_its_place(void)
 	last_life_over(&w);
 }
 
-/* Who was inside a full queue is inside after a restart, whatever order the pods are listed in. */
+/* A gang that was inside a full queue is inside after a restart, in whatever order the pods are
+ * listed. */
 static void test_full_queue(void)
 {
 	struct world w;
@@ -1275,7 +1278,7 @@ static void test_full_queue(void)
 	last_life_over(&w);
 }
 
-/* What runs counts, whatever became of its queue. */
+/* A running gang counts, even if its queue was removed. */
 static void test_queue_renamed(void)
 {
 	struct slu_error err = { 0 };
@@ -1299,7 +1302,7 @@ static void test_queue_renamed(void)
 	last_life_over(&w);
 }
 
-/* It was resumed ahead, all its pods are there, and then its user cancelled it. */
+/* A Job was resumed ahead, all its pods exist, and then its user cancelled it. */
 static void test_cancelled_ahead(void)
 {
 	static const char more[] = ",\"sluice.sh/ahead\":\"yes\",\"sluice.sh/cancelled\":\"true\"";
@@ -1347,7 +1350,8 @@ static void test_forged_priority(void)
 	last_life_over(&w);
 }
 
-/* One of two members is bound when we stop, and the other cannot be: nobody stays. */
+/* One of two members is bound when the daemon stops, and the other cannot be bound: neither
+ * stays. */
 static void test_rest_cannot_be_bound(void)
 {
 	struct world w;
@@ -1367,7 +1371,7 @@ static void test_rest_cannot_be_bound(void)
 	last_life_over(&w);
 }
 
-/* Its planned end is told in every life. */
+/* The planned end of a gang is the same in every life. */
 static void test_end_is_told(void)
 {
 	struct world w;
@@ -1444,8 +1448,8 @@ static void test_between_two_waves(void)
 	last_life_over(&w);
 }
 
-/* The first cycle may wait for the pods of a Job that had some.  A person asks about another group
- * meanwhile: that is the group the store remembers. */
+/* The first cycle may wait for the pods of a Job that had some.  In the meantime a person asks
+ * about another group: the answer is about the group that the store remembers. */
 static void test_asked_before_the_first_cycle(void)
 {
 	static const char spec[] = "\"parallelism\":1,\"completions\":2";

@@ -93,7 +93,8 @@ static void test_keeps_others_out(void)
 	add_pod(&w, "more", "sluice", "2",
 		NOTES("\"sluice.sh/duration\":\"100\",\"sluice.sh/reservation\":\"r\""));
 	turn(&w);
-	ok(bound(&w, "more") && !bound(&w, "long"), "only its own start in it");
+	ok(bound(&w, "more") && !bound(&w, "long"),
+	   "only gangs that may use the reservation start in it");
 	later(&w, 600);
 	ok(!strcmp(held(&w, "r").phase, "Ended") && strstr(status, "\"status\":\"False\""),
 	   "the reservation ends");
@@ -261,7 +262,8 @@ static void test_asked(void)
 	close_world(&w);
 }
 
-/* Which nodes were chosen is in the store: another life keeps them, though others are as good now. */
+/* The store has the nodes that were chosen for a Reservation: another life keeps them, although
+ * others are as good now. */
 static void test_restart(void)
 {
 	struct fpod *p;

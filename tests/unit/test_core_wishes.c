@@ -1,5 +1,5 @@
-/* What groups wish for: keys that mean nothing are told, what serves has no end, and the plan
- * follows what changes while a group waits or runs. */
+/* The wishes of groups: Sluice reports keys that mean nothing, sets that serve have no end, and
+ * the plan follows changes while a group waits or runs. */
 #include "control/report/snapshot.h"
 #include "core_kit.h"
 
@@ -13,7 +13,7 @@ static void edit(struct world *w, struct fpod *p, const char *meta)
 	turn(w);
 }
 
-/* When the job is planned to start, in seconds from now; -1: not at all. */
+/* The planned start of the job, in seconds from now; -1: it has none. */
 static int64_t planned_in(struct world *w, const char *name)
 {
 	struct slu_snapshot *s;
@@ -103,7 +103,7 @@ static void test_queue_and_begin(void)
 	close_world(&w);
 }
 
-/* Whoever was let in with a minute does not become a week, nor two pods a hundred. */
+/* A gang that was let in with a minute cannot grow to a week, nor one of two pods to a hundred. */
 static void test_limits(void)
 {
 	struct fpod *full, *a, *j[3];
@@ -255,11 +255,12 @@ static void test_running(void)
 	   (long long)before, (long long)after);
 	edit(&w, full, "");
 	after = planned_in(&w, "a");
-	ok(after > 3000, "without a word it is the default (%lld s)", (long long)after);
+	ok(after > 3000, "a group that names no duration has the default (%lld s)",
+	   (long long)after);
 	close_world(&w);
 }
 
-/* Somebody writes nonsense on a pod that runs. */
+/* A user writes nonsense on a pod that runs. */
 static void test_nonsense_while_running(void)
 {
 	struct world w;
@@ -270,8 +271,7 @@ static void test_nonsense_while_running(void)
 	turn(&w);
 	ok(*p->node, "a pod runs");
 	edit(&w, p, NOTES(KEY("exclusive", "nonsense")));
-	ok(w.events == 0, "of a pod that runs it is not said that it fails to be placed: %s",
-	   w.last_event);
+	ok(w.events == 0, "no event is written about a pod that runs: %s", w.last_event);
 	close_world(&w);
 }
 

@@ -132,8 +132,9 @@ static void run(struct world *w, const char *refused, const char *missing, uint3
 	slu_strpool_free(pool);
 }
 
-/* What nodes are inside, which no release before could read: a daemon that is newer than its rules, or
- * on a server without the kinds, goes on.  Of what is refused each is told once, though asked for again. */
+/* Kinds that describe nodes inside, which earlier releases could not read: a daemon that is
+ * newer than its rules, or on a server without the kinds, works without them.  It reports each
+ * refused kind once, although it asks again. */
 static void test_inside_of_nodes(void)
 {
 	static const enum slu_kkind inside[] = { SLU_KIND_CSINODE, SLU_KIND_ATTACHMENT,

@@ -1,6 +1,6 @@
-/* A server under attack: silent connections, half requests, compressed headers that unfold, bodies
- * where none belong.  Whoever floods one listener must not shut another, and not itself out of an
- * address that is shared; the bytes held stay below the ceiling. */
+/* A server under attack: silent connections, half requests, compressed headers that unfold,
+ * bodies where none belong.  A flood on one listener must not close another listener, and must
+ * not lock the other clients of a shared address out; the bytes held stay below the ceiling. */
 #include "tap.h"
 #include "pki.h"
 
@@ -104,7 +104,7 @@ static bool push(struct site *s, int fd, const void *bytes, size_t n)
 	return !n;
 }
 
-/* What comes back within two seconds; "" if nothing, or the end of the connection. */
+/* The bytes that arrive within two seconds; "" if none do, or the connection ends. */
 static const char *hear(struct site *s, int fd)
 {
 	static char text[2000];
@@ -180,7 +180,7 @@ static void test_silent(void)
 	ok(stats(&s).connections == 1024, "twenty addresses fill the pool (%u)",
 	   stats(&s).connections);
 	ok(answers(&s, 1, 1), "the other listener still answers");
-	ok(answers(&s, 0, 1), "a newcomer takes the place of one who never asked");
+	ok(answers(&s, 0, 1), "a new connection takes the place of one that never sent a request");
 	shut(silent, SILENT);
 	unserve(&s);
 }
@@ -255,7 +255,7 @@ static void test_half_bodies(void)
 	ok(most > (8 << 20) && most <= (17 << 20),
 	   "sixty half bodies of HTTP/1.1 hold at most the ceiling of 16 MiB (%zu)", most);
 	ok(stats(&s).shed > 0, "because the heaviest were closed (%" PRIu64 ")", stats(&s).shed);
-	ok(answers(&s, 0, 1), "a small request of another address is answered meanwhile");
+	ok(answers(&s, 0, 1), "a small request of another address is answered during the attack");
 	shut(fd, 60);
 	turn(&s, 50);
 	ok(!stats(&s).held, "no bytes are counted once the connections are gone (%zu)",
@@ -279,8 +279,8 @@ static const struct slu_h2_ops quiet = {
 	.head = no_stream, .data = no_data, .end = no_stream, .closed = no_closed
 };
 
-/* One HTTP/2 connection whose 100 requests each carry the same 20 headers of 2 900 bytes, sent
- * once and then pointed at, and never end. */
+/* One HTTP/2 connection with 100 requests that never end.  Each carries the same 20 headers of 2
+ * 900 bytes, which are sent once and then referred to. */
 static size_t bomb(struct site *s, int fd)
 {
 	static char value[2900];
@@ -324,7 +324,7 @@ static void test_headers(void)
 	   "%zu bytes of compressed headers unfold to at most the ceiling and one connection "
 	   "(%zu)",
 	   sent, most);
-	ok(answers(&s, 0, 1), "a small request of another address is answered meanwhile");
+	ok(answers(&s, 0, 1), "a small request of another address is answered during the attack");
 	shut(fd, 30);
 	turn(&s, 50);
 	ok(!stats(&s).held, "no bytes are counted once the connections are gone (%zu)",
@@ -357,8 +357,8 @@ static void put_frame(struct slu_buf *b, unsigned type, unsigned flags, uint32_t
 
 enum { HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, PING = 6, WINDOW_UPDATE = 8, CONTINUATION = 9 };
 
-/* What one connection sends of `n` frames (or pairs of them) of a kind, and never reads an answer.  Whether
- * the server hung up before the end. */
+/* Send `n` frames of a kind (or pairs of frames) over one connection, and never read an answer.
+ * Returns whether the server closed the connection before the end. */
 static bool frames(struct site *s, unsigned type, int n, size_t *most)
 {
 	static const char get[] = "\x82\x84\x86"; /* GET / by the static table */
@@ -421,7 +421,7 @@ static void test_frames(void)
 		{ RST_STREAM, 20000, true, "requests that are taken back at once" },
 		{ CONTINUATION, 20000, true, "headers that never end" },
 		{ SETTINGS, 20000, true, "settings without end" },
-		{ PING, 20000, true, "pings whose answers nobody reads" },
+		{ PING, 20000, true, "pings whose answers are never read" },
 		{ WINDOW_UPDATE, 20000, false, "windows that grow by a byte" },
 	};
 
@@ -465,8 +465,8 @@ static void test_no_body(void)
 	unserve(&s);
 }
 
-/* Each allocation that a request takes fails, alone or with all that follow: that caller may be turned
- * away, but the next one is answered, and nothing stays counted. */
+/* Each allocation of a request fails, alone or with all that follow: that caller may be turned
+ * away, but the next one is answered, and no bytes stay counted. */
 static void starve(const char *what, const char *request, size_t n)
 {
 	struct site s;

@@ -190,7 +190,7 @@ static void fluxjob(struct world *w, const char *name, const char *jobspec, cons
 	     name, name, ++w->rv, jobspec, status);
 }
 
-/* With more in its spec than the jobspec. */
+/* A FluxJob whose spec has more than the jobspec. */
 static void fluxjob_with(struct world *w, const char *name, const char *jobspec, const char *more)
 {
 	feed(w, SLU_KIND_FLUXJOB, false,
@@ -367,7 +367,8 @@ static void test_constraints(void)
 	}
 }
 
-/* Nobody evicts what exists only here: a node that is lost ends it. */
+/* A phantom exists only in the core, so it cannot be evicted: a node that is lost ends its
+ * FluxJob. */
 static void test_named_nodes(void)
 {
 	struct world w;
@@ -388,7 +389,7 @@ static void test_named_nodes(void)
 	turn(&w);
 	later(&w, 6);
 	ok(says(&w, "\"state\":\"Running\"") && says(&w, "\"places\":\"n0,n3\""),
-	   "named anew, it starts: %s", w.last_status);
+	   "with other nodes named, the FluxJob starts: %s", w.last_status);
 	fluxjob_with(&w, "none", NODES("1", "60"), "\"resources\":{\"nodes\":[\"n0\",\"\"]}");
 	turn(&w);
 	later(&w, 2);
@@ -399,7 +400,7 @@ static void test_named_nodes(void)
 	close_world(&w);
 }
 
-/* Who insists on a promise is not left waiting where none is ever made. */
+/* A FluxJob that insists on a promise does not wait in a queue that never gives one. */
 static void test_reservation(void)
 {
 	static const char both[] = "queues:\n- {name: firm, objective: order}\n"
@@ -622,8 +623,7 @@ static void test_wrapped_scaled_early(void)
 	later(&w, 6);
 	later(&w, 6);
 	ok(w.specs == 1 && strstr(w.last_spec, "\"nodes\":3"),
-	   "the FluxJob of a set that was scaled meanwhile gets the new size, once: %s",
-	   w.last_spec);
+	   "the FluxJob of a set that was scaled gets the new size, once: %s", w.last_spec);
 	close_world(&w);
 }
 
@@ -673,7 +673,7 @@ static void test_standby(void)
 	", label: s, with: [{type: core, count: 1}]}]\\ntasks: [{command: [x], slot: s, count: " \
 	"{per_slot: 1}}]\\nattributes: {system: {duration: 60}}\\n"
 
-/* A thousand FluxJobs of the largest legal size: a few of them are planned with, and nobody else
+/* A thousand FluxJobs of the largest legal size: Sluice plans a few of them, and no other job
  * waits for them. */
 static void test_many_large(void)
 {
@@ -712,7 +712,7 @@ static void test_many_large(void)
 	close_world(&w);
 }
 
-/* After a restart one that runs comes behind those that wait: its nodes are taken all the same. */
+/* After a restart a running FluxJob is listed after those that wait: its nodes are still taken. */
 static void test_runs_in_a_crowd(void)
 {
 	struct world w;

@@ -426,7 +426,8 @@ static void test_regain(void)
 	part.role = 1;
 	ok(slu_gang_regain(m, 1, 1, &part, 1, NULL) == -EINVAL,
 	   "regain: a role that the job does not have is refused");
-	ok(slu_gang_regain(m, 1, 2, &part, 1, NULL) == -ENOENT, "there is no such job");
+	ok(slu_gang_regain(m, 1, 2, &part, 1, NULL) == -ENOENT,
+	   "cancelling an unknown job is refused");
 	part.role = 0;
 	ok(slu_gang_regain(m, 1, 1, &part, 1, NULL) == 0 &&
 		   slu_gang_info(m, 1, &info, &place) == 0 && !strcmp(shown(m, &place), "@0 n1*4"),
@@ -502,7 +503,7 @@ static void test_time_fit(void)
 	q = gang(3, 1, 10);
 	q.flags = SLU_GANG_TIME_FIT;
 	ok(expect(m, SLU_GANG_ALLOCATE, 0, 3, &q, SLU_GANG_NOW, "@0 n2*1 n3*1 n4*1"),
-	   "short work goes where somebody comes later");
+	   "short work takes nodes that a later job will use");
 	q = gang(1, 1, 99);
 	q.flags = SLU_GANG_TIME_FIT;
 	ok(expect(m, SLU_GANG_ALLOCATE, 0, 4, &q, SLU_GANG_NOW, "@0 n5*1"),
@@ -821,7 +822,7 @@ static bool whole_is_right(const struct slu_machine *m)
 	return slu_machine_up(m) == s.up && slu_machine_whole(m, CPU) == s.total[CPU];
 }
 
-/* What all nodes that are up have is kept while nodes come, go and change. */
+/* The sum over all nodes that are up stays right while nodes come, go and change. */
 static void test_whole(void)
 {
 	struct slu_machine *m = machine(12, 4, 8, 4), *c;

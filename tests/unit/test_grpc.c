@@ -178,7 +178,7 @@ struct client {
 	bool went_away, ponged, closed;
 };
 
-/* One call, as far as it has come. */
+/* One call and the bytes that have arrived for it. */
 struct call {
 	struct client *c;
 	struct slu_h2_stream *s;
@@ -261,7 +261,7 @@ static void hang_up(struct client *c)
 	slu_h2_free(c->h2);
 }
 
-/* Both sides do what they can do. */
+/* Let client and server run until neither has anything to do. */
 static void turn(struct client *c)
 {
 	struct slu_buf out = SLU_BUF_INIT(64u << 20);
@@ -477,7 +477,8 @@ static void test_messages(void)
 	ok(until(&c, k.in.n == 16) && !k.over && site.n_ends == 0,
 	   "a stream is answered message by message");
 	slu_h2_body_end(k.s, NULL);
-	ok(until(&c, k.over) && k.status == 0 && site.n_ends == 1, "... and ends after its client");
+	ok(until(&c, k.over) && k.status == 0 && site.n_ends == 1,
+	   "a stream ends after its client has ended it");
 	forget(&k);
 	hang_up(&c);
 	unserve();
@@ -507,14 +508,15 @@ static void test_gzip(void)
 	   "a client that packs gets a packed answer, even if it is shorter unpacked: %s", k.why);
 	ok(!slu_gunzip_feed(g, (const uint8_t *)k.in.p + 5, k.in.n - 5, keep, &plain) &&
 		   plain.n == 5 && !memcmp(plain.p, "small", 5),
-	   "... with the same message inside");
+	   "the packed answer has the same message inside");
 	forget(&k);
 	slu_buf_done(&z);
 	z = SLU_BUF_INIT(1 << 20);
 	begin(&c, &k, &packed);
 	put(&k, "tiny", 4, 0);
 	slu_h2_body_end(k.s, NULL);
-	ok(until(&c, k.over) && k.status == 0, "... although this message was not packed");
+	ok(until(&c, k.over) && k.status == 0,
+	   "a client that packs may send a message that is not packed");
 	forget(&k);
 	slu_gzip(bomb, sizeof bomb, &z);
 	begin(&c, &k, &(struct head){ "/t.S/Small", NULL, "gzip" });
@@ -562,11 +564,11 @@ static void test_taker(void)
 	ok(until(&c, site.n_pieces == 9) && !site.n_messages,
 	   "a message is taken while the client sends it");
 	slu_h2_body_end(k.s, NULL);
-	ok(until(&c, k.over) && says(&k, "in pieces"), "... and answered once it is whole: %s",
-	   k.why);
+	ok(until(&c, k.over) && says(&k, "in pieces"),
+	   "a message in pieces is answered once it is whole: %s", k.why);
 	forget(&k);
 	ask(&c, &k, &plain, "");
-	ok(until(&c, k.over) && says(&k, ""), "... of no bytes, too: %s", k.why);
+	ok(until(&c, k.over) && says(&k, ""), "a message of no bytes is answered, too: %s", k.why);
 	forget(&k);
 	slu_gzip(bomb, 1000, &z);
 	begin(&c, &k, &packed);
@@ -577,19 +579,21 @@ static void test_taker(void)
 		turn(&c);
 	}
 	slu_h2_body_end(k.s, NULL);
-	ok(until(&c, k.over) && k.status == 0 && site.n_messages == 3, "... packed, too: %s",
-	   k.why);
+	ok(until(&c, k.over) && k.status == 0 && site.n_messages == 3,
+	   "a packed message is taken while the client sends it, too: %s", k.why);
 	forget(&k);
 	slu_buf_done(&b);
 	begin(&c, &k, &packed);
 	put(&k, z.p, z.n / 2, 1);
 	slu_h2_body_end(k.s, NULL);
-	ok(until(&c, k.over) && k.status == SLU_GRPC_INVALID_ARGUMENT, "half of it: %s", k.why);
+	ok(until(&c, k.over) && k.status == SLU_GRPC_INVALID_ARGUMENT,
+	   "half of a compressed message is refused: %s", k.why);
 	forget(&k);
 	begin(&c, &k, &packed);
 	put(&k, "", 0, 1);
 	slu_h2_body_end(k.s, NULL);
-	ok(until(&c, k.over) && k.status == SLU_GRPC_INVALID_ARGUMENT, "nothing of it: %s", k.why);
+	ok(until(&c, k.over) && k.status == SLU_GRPC_INVALID_ARGUMENT,
+	   "a compressed message without bytes is refused: %s", k.why);
 	forget(&k);
 	begin(&c, &k, &plain);
 	put(&k, z.p, z.n, 1);
@@ -696,8 +700,8 @@ static void test_deadline(void)
 	ask(&c, &k, &(struct head){ "/t.S/Later", "2S", NULL }, "x");
 	ok(until(&c, site.n_held == 1) && !slu_grpc_over(site.held[0]),
 	   "the method gets a call with a deadline");
-	ok(until(&c, k.over) && k.status == SLU_GRPC_DEADLINE_EXCEEDED, "... past its deadline: %s",
-	   k.why);
+	ok(until(&c, k.over) && k.status == SLU_GRPC_DEADLINE_EXCEEDED,
+	   "a call past its deadline is answered: %s", k.why);
 	ok(site.n_over == 1 && slu_grpc_over(site.held[0]), "the method is told once");
 	slu_grpc_reply(site.held[0], &b);
 	turn(&c);
@@ -813,26 +817,27 @@ static void test_permission(void)
 	ask(&c, &k, &(struct head){ "/t.S/Echo", "100m", NULL }, "who");
 	until(&c, site.asking);
 	until(&c, slu_grpc_over(site.asking));
-	ok(!k.over, "a deadline that passes while it is asked for");
+	ok(!k.over,
+	   "a call whose deadline passes during the check of its caller waits for the check");
 	slu_grpc_allow(slu_take(site.asking), SLU_GRPC_OK, "");
 	ok(until(&c, k.over) && k.status == SLU_GRPC_DEADLINE_EXCEEDED && site.n_messages == 3,
-	   "... is told then, and the method is not called: %s", k.why);
+	   "after the check such a call is answered, and its method is not called: %s", k.why);
 	forget(&k);
 
 	ask(&c, &k, &h, "who");
 	until(&c, site.asking);
 	slu_h2_reset(k.s, SLU_H2_CANCEL);
-	ok(until(&c, slu_grpc_over(site.asking)), "a client that leaves while it is asked for");
+	ok(until(&c, slu_grpc_over(site.asking)), "a client may leave during the check");
 	slu_grpc_allow(slu_take(site.asking), SLU_GRPC_OK, "");
 	turn(&c);
-	ok(site.n_messages == 3, "... and the method is not called");
+	ok(site.n_messages == 3, "the method of a client that left is not called");
 	forget(&k);
 	free(large);
 	hang_up(&c);
 	unserve();
 }
 
-/* ---- answers nobody reads ---- */
+/* ---- answers that no client reads ---- */
 
 static void test_unread(void)
 {
@@ -847,7 +852,7 @@ static void test_unread(void)
 	ok(until(&c, first.in.n >= 60000) && !first.over, "the first answer stops at the window");
 	ask(&c, &second, &h, "");
 	ok(until(&c, second.over) && second.status == SLU_GRPC_RESOURCE_EXHAUSTED,
-	   "a second one is above what the server holds: %s", second.why);
+	   "a second answer is above what the server may hold: %s", second.why);
 	ask(&c, &third, &(struct head){ "/t.S/Echo", NULL, NULL }, "small");
 	ok(until(&c, third.over) && says(&third, "small"), "small answers fit");
 	forget(&second);
@@ -855,9 +860,10 @@ static void test_unread(void)
 	c.lazy = false;
 	slu_h2_consume(first.s, first.unread);
 	ok(until(&c, first.over) && first.status == 0 && first.in.n == BIG + 5,
-	   "the first is read to its end");
+	   "the first answer is read to its end");
 	ask(&c, &second, &h, "");
-	ok(until(&c, second.over) && second.in.n == BIG + 5, "... then there is room again");
+	ok(until(&c, second.over) && second.in.n == BIG + 5,
+	   "once the first answer is read, there is room again");
 	forget(&first);
 	forget(&second);
 	hang_up(&c);

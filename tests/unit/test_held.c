@@ -153,7 +153,7 @@ static void test_pod_labels(struct slu_kcodec *codec)
 	slu_kobj_unref(o);
 }
 
-/* What no node can satisfy must not be mended by the pin. */
+/* A pod that no node can satisfy must not become satisfiable by the pin. */
 static void test_never_looser(struct slu_kcodec *codec)
 {
 	static const char *const affinity[] = {
@@ -271,7 +271,7 @@ static void test_core_job(void)
 	for (int i = 0; i < 4; i++)
 		run_pod(&w, p[i]);
 	turn(&w);
-	ok(bound(&w, "j-") == 4 && differences(&w) == 0, "all run, the books are right");
+	ok(bound(&w, "j-") == 4 && differences(&w) == 0, "all pods run, and the books are right");
 	for (int i = 0; i < 4; i++)
 		end_pod(&w, p[i], "Succeeded");
 	turn(&w);
@@ -415,7 +415,7 @@ static void test_core_selector(void)
 	feed(&w, SLU_KIND_JOB, false, FREE_JOB, "early", "early", w.rv);
 	turn(&w);
 	later(&w, 2);
-	ok(seen.jobs == 0, "a namespace nobody chose");
+	ok(seen.jobs == 0, "a namespace that no label or setting chooses");
 	ok(slu_config_parse("test", with, strlen(with), &cfg[0], &err) == 0 &&
 		   slu_config_parse("test", "", 0, &cfg[1], &err) == 0,
 	   "configurations: %s", err.text);
@@ -502,7 +502,8 @@ static void test_core_restart(void)
 	close_world(&w);
 }
 
-/* A pod that nobody released says it was, on a node it can never get; or its user opens the gate. */
+/* A pod that Sluice did not release says that it was released, to a node it can never get; or
+ * its user removes the gate. */
 static void test_core_forged(void)
 {
 	struct world w;

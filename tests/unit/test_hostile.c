@@ -1,6 +1,6 @@
-/* A user with nothing but `edit` in one namespace, and a thousand objects each of the largest kinds
- * there are: somebody's gang of two starts all the same, and the daemon stops at once.  Time is that
- * of the processor: the machine that runs the test may be busy. */
+/* A user with nothing but `edit` in one namespace creates a thousand objects each of the largest
+ * legal kinds: another user's gang of two still starts, and the daemon stops at once.  The test
+ * measures CPU time, because the machine that runs it may be busy. */
 #include <malloc.h>
 #include <time.h>
 
@@ -44,7 +44,7 @@ static void gang_starts(struct world *w, const char *what)
 	turn(w);
 	took = cpu_us() - from;
 	ok(*v[0]->node && *v[1]->node && took < 1000000,
-	   "%s: somebody's gang of two starts (%d ms)", what, (int)(took / 1000));
+	   "%s: another user's gang of two starts (%d ms)", what, (int)(took / 1000));
 }
 
 /* `jobs`: pods of each Job, 0: none. */
@@ -78,7 +78,8 @@ static void flood(int nodes, int jobs, bool fluxjobs, const char *what)
 	ok(took < 1000000, "%s: stopping takes a moment (%d ms)", what, (int)(took / 1000));
 }
 
-/* They fit, so they start, run and end: nothing is asked of each member about all the others. */
+/* The gangs fit, so they start, run and end: handling one member takes no look at all the
+ * others. */
 static void flood_that_fits(void)
 {
 	struct world w;
@@ -312,7 +313,8 @@ static void many_jobs_of_one_group(void)
 	close_world(&w);
 }
 
-/* They fit: all of them are let go at once, and none asks about the members of the others. */
+/* The Jobs fit: all are released at once, and none of them causes a look at the members of the
+ * others. */
 static void many_jobs_that_fit(void)
 {
 	struct world w;

@@ -1,6 +1,7 @@
-/* A user with nothing but `edit` in one namespace, and thousands of objects of every kind that is watched,
- * each as awkward as the API server lets it be: they are taken in, nobody else notices, and somebody's
- * gang of two starts.  Time is that of the processor: the machine that runs the test may be busy. */
+/* A user with nothing but `edit` in one namespace creates thousands of objects of every watched
+ * kind, each as awkward as the API server allows: the daemon takes them in, other users notice
+ * nothing, and another user's gang of two starts.  The test measures CPU time, because the
+ * machine that runs it may be busy. */
 #include <time.h>
 
 #include "held_kit.h"
@@ -470,7 +471,7 @@ static void attack(const struct attack *a)
 	turn(&w);
 	took = (cpu_us() - from) / 1000;
 	ok(*v[0]->node && *v[1]->node && took < 200 * SLOWER,
-	   "%s: somebody's gang of two starts (%d ms)", a->what, (int)took);
+	   "%s: another user's gang of two starts (%d ms)", a->what, (int)took);
 	ok(differences(&w) == 0, "%s: the books are right", a->what);
 	from = cpu_us();
 	close_world(&w);

@@ -1270,7 +1270,7 @@ static void test_goaway(void)
 	for (int i = 0; i < 40; i++)
 		good += g[i].n == 1 && g[i].outcome == SLU_KUBE_OK;
 	slu_kube_client_stats(c, &st);
-	ok(good == 40 && st.goaways == 2, "all are answered, none twice (%d)", good);
+	ok(good == 40 && st.goaways == 2, "all requests are answered, none twice (%d)", good);
 	slu_server_free(old);
 	end(&w, c);
 }

@@ -76,7 +76,7 @@ static int64_t spec_int(const struct slu_json *spec, const char *key)
 	return slu_json_i64_or(slu_json_get(spec, key), 0);
 }
 
-/* What the API server does with it. */
+/* What the API server does with a write of the Lease. */
 static enum slu_kube_outcome carry_out(enum slu_elector_ask ask, const struct slu_buf *body)
 {
 	slu_cleanup(slu_json_freep) struct slu_json_doc *doc = NULL;
@@ -176,7 +176,7 @@ static void run(uint64_t seed, uint32_t trouble)
 		uint32_t held = 0;
 
 		for (int i = 0; i < 3; i++) {
-			/* now and then one stops for up to half a minute, or begins anew */
+			/* now and then a replica stops for up to half a minute, or starts again */
 			if (slu_rng_below(&rng, 6000) == 0)
 				c[i].stuck_ns = t + (int64_t)slu_rng_below(&rng, 30) * S;
 			if (slu_rng_below(&rng, 20000) == 0) {
@@ -250,7 +250,7 @@ static void check_takeover(void)
 	slu_buf_done(&body);
 }
 
-/* Somebody deletes the Lease. */
+/* A user deletes the Lease. */
 static void check_deleted(void)
 {
 	struct candidate a = { 0 }, b = { 0 };

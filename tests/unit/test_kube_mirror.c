@@ -29,7 +29,7 @@ struct server {
 	struct state now[NAMES];
 	SLU_VEC(struct change) log;
 	uint64_t rv, compacted;
-	uint64_t seen; /* by somebody: that version is closed */
+	uint64_t seen; /* the newest version that a client has seen: changes get a higher one */
 	uint32_t uids;
 };
 
@@ -61,7 +61,7 @@ static void server_step(struct server *s, struct slu_rng *rng)
 		abort();
 }
 
-/* What was there at a version. */
+/* The objects that existed at a version. */
 static void server_at(const struct server *s, uint64_t rv, struct state out[NAMES])
 {
 	memset(out, 0, NAMES * sizeof *out);
@@ -482,7 +482,7 @@ static void check_odd(struct slu_kcodec *codec)
 	slu_mirror_watch_begin(m, SLU_ENC_JSON);
 	ok(slu_mirror_watch_data(m, b.p, b.n, NULL) == 0 && slu_mirror_count(m) == 1,
 	   "one object arrived by the watch");
-	/* deleted and made anew behind our back */
+	/* deleted and created again between two lists */
 	c.uid = 2;
 	c.rv = 61;
 	c.type = SLU_KEVENT_MODIFIED;
@@ -578,7 +578,7 @@ static bool holds(const struct slu_mirror *m, const char *name, uint64_t rv)
 	return rv ? o && o->meta.rv == rv : !o;
 }
 
-/* One object that cannot be read must not blind us for the others. */
+/* One object that cannot be decoded must not hide the others. */
 static void check_unreadable(struct slu_kcodec *codec)
 {
 	struct listener l = { 0 };

@@ -763,7 +763,7 @@ static void check_threads(void)
 	free(bytes_pod);
 }
 
-/* What tells how many volumes and how large a pod a node takes. */
+/* The kinds that say how many volumes a node takes, and how large a pod. */
 static void test_inside_nodes(void)
 {
 	struct slu_error err = { 0 };
@@ -821,7 +821,7 @@ static void test_inside_nodes(void)
 	slu_kobj_unref(o);
 }
 
-/* Which pods a kubelet gives processors of their own. */
+/* Which pods get processors of their own from a kubelet. */
 static void test_pins_cpus(void)
 {
 	static const struct {

@@ -153,7 +153,7 @@ static bool nibble(struct books *b, uint32_t k, uint32_t v, uint32_t flags, stru
 	return true;
 }
 
-/* One job is to be found from one leaf, whatever it has there. */
+/* A job can be found from any of its leaves, whatever it has booked there. */
 static bool tag(struct books *b, uint32_t k, uint32_t v)
 {
 	uint32_t x = (uint32_t)match_led_job_find(&b->grouped, b->id[k]);

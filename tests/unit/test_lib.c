@@ -365,7 +365,8 @@ static void test_loader(void)
 		rc = sluice_loader_graph(l, "{\"matcher_policy\": \"low\"}", &g, &err);
 	if (!rc)
 		sluice_graph_stats(g, &stats);
-	ok(rc == 0 && stats.vertices == 2 && stats.edges == 1, "a graph in pieces: %s", err.text);
+	ok(rc == 0 && stats.vertices == 2 && stats.edges == 1, "a graph is read in pieces: %s",
+	   err.text);
 	sluice_loader_free(l);
 	sluice_graph_free(g);
 	g = NULL;
@@ -374,11 +375,11 @@ static void test_loader(void)
 	rc = sluice_loader_graph(l, NULL, &g, &err);
 	ok(rc == sluice_graph_new(text, 100, NULL, &g, &whole) && rc == -EINVAL && !g &&
 		   !strcmp(err.text, whole.text),
-	   "... is refused in the same words: %s", err.text);
+	   "a broken graph in pieces is refused in the same words: %s", err.text);
 	sluice_loader_free(l);
 	sluice_loader_new(&l);
 	ok(sluice_loader_graph(l, "{\"load_format\": \"grug\"}", &g, &err) == -EINVAL,
-	   "... and only JGF: %s", err.text);
+	   "a loader takes no format but JGF: %s", err.text);
 	sluice_loader_free(l);
 	sluice_loader_free(NULL);
 }

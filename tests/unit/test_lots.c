@@ -152,8 +152,8 @@ static void test_part_of_a_lot(void)
 	close_world(&w);
 }
 
-/* All of a lot gets places: each member has its own record then, and they come back into the queue one by
- * one if their node goes. */
+/* All members of a lot get places: each then has a record of its own, and they return to the
+ * queue one by one if their node goes. */
 static void test_whole_lot(void)
 {
 	struct world w;
@@ -203,7 +203,7 @@ static void test_followers(void)
 	close_world(&w);
 }
 
-/* Pods that share a claim for one pod only: nobody waits for the rest of the lot. */
+/* Pods that share a claim for one pod only: no member waits for the rest of the lot. */
 static void test_claim(void)
 {
 	struct world w;

@@ -229,7 +229,8 @@ int main(void)
 	ok(!wrong, "the index answers as the predicates do (%u of %u differ)", wrong, asked);
 	ok(yes > 10 * asked && yes < asked * NODES / 2,
 	   "some nodes may be used, some not (%u of %u)", yes, asked * NODES);
-	ok(cannot && cannot < asked / 10, "it says what it cannot answer (%u)", cannot);
+	ok(cannot && cannot < asked / 10, "the index reports conditions that it cannot answer (%u)",
+	   cannot);
 	for (uint32_t at = 0; at < NODES; at++)
 		if (t.node[at]) {
 			if (core_index_del(&t.x, at, slu_knode(t.node[at])) < 0)

@@ -1,4 +1,4 @@
-/* What place does with answers a real server gives only on a bad day. */
+/* How `place` handles answers that a real server rarely gives. */
 #include "kubefake.h"
 
 #include "base/log.h"
@@ -66,7 +66,7 @@ static void take_binding(struct world *w, struct pod *p, struct slu_exchange *x)
 		reply(x, 504, "{\"kind\":\"Status\",\"reason\":\"Timeout\"}");
 }
 
-/* Without an answer at first; then the server was started anew and knows nobody's rights. */
+/* No answer at first; then the API server was restarted and does not know any user's rights yet. */
 static void release(struct pod *p, struct slu_exchange *x)
 {
 	if (++p->binds == 2)
@@ -183,7 +183,8 @@ static void check(struct world *w, const char *name, enum slu_kube_outcome want,
 	   p->binds, p->looks);
 }
 
-/* So many of that name, each a job of its own if `run` is 0; until `come` of them lie there. */
+/* Send n writes with that name, each a job of its own if `run` is 0, and wait until `come` of
+ * them have reached the server. */
 static void hold(struct world *w, const char *name, uint32_t n, uint64_t run, uint32_t come)
 {
 	char each[32];

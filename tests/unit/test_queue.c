@@ -127,8 +127,8 @@ static void promise(void)
 	k.now = 1;
 	kit_job(&k, 3, 4, 100, KIT_SPEC(.priority = 99));
 	kit_at(&k, 1);
-	is(k.nplan[2], 1, "promise: not touched by a more urgent job");
-	is(k.planned[3], 20, "promise: who is planned behind it");
+	is(k.nplan[2], 1, "promise: a more urgent job does not move it");
+	is(k.planned[3], 20, "promise: the more urgent job is planned behind it");
 	/* 2 ends early: 3 moves forward, and says why. */
 	kit_do(&k, SLU_EV_END, 1);
 	kit_at(&k, 1);
@@ -364,7 +364,8 @@ static void spans(void)
 	kit_job(&k, 5, 1, 5, KIT_SPEC(.user = "ann"));
 	kit_job(&k, 6, 1, 5, KIT_SPEC(.user = "bob", .reservation = "class"));
 	kit_at(&k, 30);
-	ok(k.start[5] == 30 && k.start[6] == 30, "spans: ann, and who names the reservation, may");
+	ok(k.start[5] == 30 && k.start[6] == 30,
+	   "spans: ann, and jobs that name the reservation, may use it");
 	is(k.planned[4], 40, "spans: bob waits until it is over");
 	is(kit_apply(&k, &add), -EEXIST, "spans: a name is taken once");
 	add.kind = SLU_EV_SPAN_REMOVE;
@@ -399,8 +400,8 @@ static void span_amounts(void)
 	kit_job(&k, 3, 2, 7, KIT_SPEC(.reservation = "class"));
 	kit_at(&k, 5);
 	is(k.start[1], 5, "amounts: the other half is free for all");
-	is(k.planned[2], 20, "amounts: what is kept is kept");
-	is(k.start[3], 5, "amounts: and used by those it is for");
+	is(k.planned[2], 20, "amounts: the reserved half is not given to others");
+	is(k.start[3], 5, "amounts: jobs of the reservation use the reserved half");
 	kit_done(&k);
 }
 
@@ -427,7 +428,7 @@ static void foreign_and_take_back(void)
 	uint32_t other = 1 - k.node[1][0];
 
 	pod.node = slu_machine_node_at(slu_queue_machine(k.q), other);
-	is(kit_apply(&k, &pod), 0, "foreign: somebody's pod on the other node");
+	is(kit_apply(&k, &pod), 0, "foreign: a pod of another scheduler on the other node");
 	kit_at(&k, 1);
 	ok(k.planned[2] == SLU_TIME_NONE && k.cause[2] == SLU_CAUSE_FOREIGN,
 	   "foreign: no time for 2 while it is there");
@@ -476,11 +477,11 @@ static void node_forbidden(void)
 	snprintf(name, sizeof name, "n%u", gone);
 	slu_nodeset_del(may, gone);
 	k.now = 1;
-	is(kit_node(&k, name, 1, NULL, NULL), 0, "forbidden: a node is described anew");
+	is(kit_node(&k, name, 1, NULL, NULL), 0, "forbidden: a node is described again");
 	kit_at(&k, 1);
 	ok(k.never[2] && k.planned[2] == SLU_TIME_NONE,
-	   "forbidden: who was promised a start is told that it never will");
-	ok(k.start[3] == 1 && k.node[3][0] == left, "forbidden: and stands in nobody's way");
+	   "forbidden: a job with a promised start is reported as one that can never run");
+	ok(k.start[3] == 1 && k.node[3][0] == left, "forbidden: the job delays no other");
 
 	/* Refused by the node it has, it avoids it; the one it could use instead is forbidden since,
 	 * and it is told to wait, not that it never will run. */
@@ -500,7 +501,8 @@ static void node_forbidden(void)
 	ok(k.start[3] == SLU_TIME_NONE && !k.never[3],
 	   "forbidden: a copy of the nodes it may use does not outlive the original");
 	kit_at(&k, 30);
-	ok(k.start[3] == 30 && k.node[3][0] == left, "forbidden: until it may use the first again");
+	ok(k.start[3] == 30 && k.node[3][0] == left,
+	   "forbidden: the job starts when it may use the first node again");
 	kit_done(&k);
 	slu_nodeset_unref(may);
 }
@@ -601,7 +603,7 @@ static void never_until_grown(void)
 	ok(k.never[1] == 1 && k.text[1][0], "never: nine slots on eight cores (%s)", k.text[1]);
 	kit_job(&k, 2, 8, 10, NULL);
 	kit_at(&k, 0);
-	is(k.start[2], 0, "never: who can, does not wait for who cannot");
+	is(k.start[2], 0, "never: a job that can run does not wait for one that cannot");
 	kit_node(&k, "extra", 4, NULL, NULL);
 	kit_at(&k, 1);
 	is(k.planned[1], 10, "never: looked at again when the machine grows");
@@ -609,7 +611,7 @@ static void never_until_grown(void)
 	kit_at(&k, 2);
 	slu_queue_job(k.q, 1, &v);
 	ok(v.state == SLU_JOB_NEVER || v.planned_s == SLU_TIME_NONE,
-	   "never: and again when it shrinks");
+	   "never: the job can never run again when the machine shrinks");
 	kit_done(&k);
 }
 
@@ -624,7 +626,8 @@ static void smaller_under_work(void)
 	kit_at(&k, 5);
 	is(k.start[1], 5, "smaller: both nodes are full");
 	kit_node(&k, "small", 4, NULL, NULL); /* in the second of the start */
-	ok(!slu_queue_check(k.q, k.now, &k.err), "smaller: nobody's mistake (%s)", k.err.text);
+	ok(!slu_queue_check(k.q, k.now, &k.err),
+	   "smaller: a node that shrinks below its work breaks no invariant (%s)", k.err.text);
 	kit_job(&k, 2, 4, 10, NULL);
 	kit_at(&k, 6);
 	ok(!slu_queue_check(k.q, k.now, &k.err), "smaller: nor later (%s)", k.err.text);
@@ -632,7 +635,7 @@ static void smaller_under_work(void)
 	kit_done(&k);
 }
 
-/* Somebody put work of ours on a node without asking, full or not. */
+/* Another program put a job of ours on a node without asking, full or not. */
 static void overfilled_by_others(void)
 {
 	struct kit k;
@@ -699,18 +702,20 @@ static void clone_and_replay(void)
 	struct slu_decisions out = { 0 };
 	struct slu_event end = { .kind = SLU_EV_CANCEL, .job = 1 };
 
-	ok(c && !slu_queue_check(c, a.now, &a.err), "clone: whole (%s)", a.err.text);
+	ok(c && !slu_queue_check(c, a.now, &a.err), "clone: the copy breaks no invariant (%s)",
+	   a.err.text);
 	while (end.job < 30) {
 		slu_queue_apply(c, 40, &end, &out, NULL);
-		is(slu_queue_schedule(c, 40, &out, &a.err), 0, "clone: without job %d (%s)",
-		   (int)end.job, a.err.text);
+		is(slu_queue_schedule(c, 40, &out, &a.err), 0,
+		   "clone: the copy plans on without job %d (%s)", (int)end.job, a.err.text);
 		end.job++;
 	}
 	struct slu_job_view v;
 
 	ok(slu_queue_job(c, 7, &v) == -ENOENT && slu_queue_job(a.q, 7, &v) == 0,
 	   "clone: empty, the original is untouched");
-	ok(!slu_queue_check(a.q, a.now, &a.err), "clone: and whole (%s)", a.err.text);
+	ok(!slu_queue_check(a.q, a.now, &a.err), "clone: the original breaks no invariant (%s)",
+	   a.err.text);
 	slu_queue_free(c);
 	slu_decisions_done(&out);
 	kit_done(&a);
@@ -780,7 +785,8 @@ static int promise_again(struct kit *k, slu_job_id id, int64_t at)
 			 &(struct slu_event){ .kind = SLU_EV_PROMISE, .job = id, .start_s = at });
 }
 
-/* A new queue is told what was promised before: all of it stands, whoever is first in line now. */
+/* A new queue learns what was promised before: all promises stand, whichever job is first in
+ * line now. */
 static void promised_before(void)
 {
 	struct kit k;
@@ -815,8 +821,8 @@ static void promised_before(void)
 	kit_done(&k);
 }
 
-/* Two that were promised what both could use: by planned start alone the first would take the
- * place of the second, which needs it. */
+/* Two jobs were promised places that both could use: by planned start alone, the first would
+ * take the place of the second, which has no other. */
 static void promised_there(void)
 {
 	struct slu_gang_part part[2] = { 0 };

@@ -3,8 +3,8 @@
 #include "queue/forecast.h"
 #include "queue_kit.h"
 
-/* A forecast is what happens if everything runs to its limit and nobody else comes: play the queue
- * itself and compare, for every policy. */
+/* A forecast is what happens if every job runs to its limit and no other job comes: play the
+ * queue itself and compare, for every policy. */
 static void comes_true(enum slu_policy policy, enum slu_backfill backfill)
 {
 	struct slu_queue_conf c = { .name = "batch", .policy = policy, .backfill = backfill };
@@ -122,8 +122,9 @@ static void beside_a_promise(void)
 	kit_done(&k);
 }
 
-/* After a restart: what ran is told as running, what waited as submitted, in any order.  Four nodes; old
- * ran before wide came, thin (one node from 20 to 120) came after it and passed it. */
+/* After a restart, running jobs are registered as running and waiting jobs are submitted, in any
+ * order.  Four nodes; `old` ran before `wide` came, `thin` (one node from 20 to 120) came after
+ * `wide` and passed it. */
 static void runs_since(struct kit *k, slu_job_id id, int64_t limit, int64_t start_s,
 		       const struct slu_job_spec *more)
 {
@@ -164,8 +165,8 @@ static void after_restart(bool running_first)
 	kit_done(&k);
 }
 
-/* Nobody is promised anything at first: two of four nodes are busy until 10, wide needs all.  thin
- * starts beside, for 100 s, and keeps it waiting from 10 to 100. */
+/* No job has a promise at first: two of four nodes are busy until 10, and `wide` needs all four.
+ * `thin` starts on the free ones, for 100 s, and keeps `wide` waiting from 10 to 100. */
 static void harm(void)
 {
 	struct slu_queue_conf c = { .name = "batch",
@@ -200,7 +201,7 @@ static void harm(void)
 	   "harm: the help is described in words", text);
 	ok(!slu_queue_check(k.q, 3, &k.err), "harm: the queue is as it was (%s)", k.err.text);
 	is(k.start[2], SLU_TIME_NONE, "harm: explaining starts no job");
-	/* A start that was taken back passed nobody. */
+	/* A start that was taken back passed no job. */
 	kit_do(&k, SLU_EV_TAKE_BACK, 3);
 	slu_queue_explain(k.q, 3, 2, 100, &x, NULL);
 	is(x.n_passed, 1, "harm: a start that was taken back does not count");
@@ -342,7 +343,7 @@ static void spans_named(void)
 	kit_done(&k);
 }
 
-/* Every allocation fails once; the queue goes on as if nobody had asked. */
+/* Every allocation fails once; the queue then behaves as if the question had not been asked. */
 static void faults(void)
 {
 	struct kit k;

@@ -32,8 +32,8 @@ struct tcase {
 	{ { 0, 2, 10, 10 }, { 0, 1, 3, 3 }, { 1, 3, 10, 10 }, { 1, 1, 7, 7 }, { 2, 1, 4, 4 } }
 
 static const struct tcase cases[] = {
-	/* FCFS: nobody overtakes: b at 10, then c and d together when b ends. */
-	{ "fcfs: nobody overtakes", 4, { .policy = SLU_POLICY_FCFS }, GAP, { 0, 10, 20, 20 } },
+	/* FCFS, no job overtakes: b at 10, then c and d together when b ends. */
+	{ "fcfs: no job overtakes", 4, { .policy = SLU_POLICY_FCFS }, GAP, { 0, 10, 20, 20 } },
 	/* EASY: c ends at 10, the second b starts: allowed.  d would hold a node of b: not. */
 	{ "easy: the gap is filled, the head is not delayed",
 	  4,
@@ -99,8 +99,8 @@ static const struct tcase cases[] = {
 	    { 1, 1, 5, 5 },
 	    { 2, 1, 20, 20 } },
 	  { 0, 10, 15, 20, 25, 10 } },
-	/* The same a minute after the oldest that waits, and a second later than that: then it is
-	 * no more of the batch and overtakes nobody. */
+	/* The same with a job that comes a minute after the oldest waiting job, and a second
+	 * later than that: the job is then outside the batch and overtakes no other. */
 	{ "packed: a minute is one batch",
 	  2,
 	  { .policy = SLU_POLICY_EASY, .backfill = SLU_BACKFILL_PACKED },
@@ -111,7 +111,7 @@ static const struct tcase cases[] = {
 	    { 1, 1, 5, 5 },
 	    { 61, 1, 20, 20 } },
 	  { 0, 100, 105, 110, 115, 100 } },
-	{ "packed: who came later overtakes nobody",
+	{ "packed: a job that came later overtakes no other",
 	  2,
 	  { .policy = SLU_POLICY_EASY, .backfill = SLU_BACKFILL_PACKED },
 	  { { 0, 2, 100, 100 },
@@ -127,17 +127,17 @@ static const struct tcase cases[] = {
 	  { .policy = SLU_POLICY_EASY, .backfill = SLU_BACKFILL_PACKED },
 	  GAP,
 	  { 0, 10, 2, 20 } },
-	/* Both orders end at 40; with the wide one first the idle node is the last, where whoever
-	 * comes by then can still have it. */
+	/* Both orders end at 40; with the wide job first, the idle node is idle at the end, when
+	 * a job that has come by then can still use it. */
 	{ "packed: of equal ends the one with the work done earlier",
 	  2,
 	  { .policy = SLU_POLICY_EASY, .backfill = SLU_BACKFILL_PACKED },
 	  { { 0, 2, 10, 10 }, { 1, 2, 10, 10 }, { 2, 1, 10, 10 }, { 3, 2, 10, 10 } },
 	  { 0, 10, 30, 20 } },
-	/* Two nodes.  b (both, limit 10) came at 1 and is due at 11; until then it holds nobody up:
-	 * c and d take what is free.  At 11 it is promised 32, when c has ended.  f (8 s) fits before
-	 * that at 22, e (20 s) does not. */
-	{ "selective: who has waited long is not passed any more",
+	/* Two nodes.  b (both, limit 10) came at 1 and is due at 11; until then it delays no
+	 * other job: c and d take what is free.  At 11 it is promised 32, when c has ended.  f
+	 * (8 s) fits before that at 22, e (20 s) does not. */
+	{ "selective: a job that has waited long is no longer passed",
 	  2,
 	  { .policy = SLU_POLICY_SELECTIVE, .backfill = SLU_BACKFILL_SHORTEST, .max_stretch = 1 },
 	  { { 0, 1, 10, 10 },

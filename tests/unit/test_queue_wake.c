@@ -1,4 +1,5 @@
-/* Every wait has a wake: whoever fits and is allowed is looked at, whatever let him in. */
+/* Every wait has a wake: the queue looks at every job that fits and is allowed to start,
+ * whatever event made that so. */
 #include "queue_kit.h"
 
 /* Two nodes of four, one of them down: job 1 needs both and has no planned start; job 2 fits. */
@@ -65,7 +66,8 @@ static void deadline_passes(void)
 	kit_at(&k, 5);
 	is(k.start[2], SLU_TIME_NONE, "deadline: the second waits behind the first");
 	kit_at(&k, 11);
-	ok(k.expired[1] == 1 && k.start[2] == 11, "deadline: and starts when that one gives up");
+	ok(k.expired[1] == 1 && k.start[2] == 11,
+	   "deadline: the second starts when the first has expired");
 	kit_done(&k);
 }
 
@@ -101,14 +103,14 @@ static void looks_on_demand(void)
 	behind(&k, SLU_POLICY_FCFS, 0);
 	is(kit_do(&k, SLU_EV_LOOK, 0), 0, "look: an event of its own");
 	kit_at(&k, 1);
-	is(k.start[2], SLU_TIME_NONE, "look: who may not start does not");
+	is(k.start[2], SLU_TIME_NONE, "look: a job that may not start does not");
 	slu_job_id job;
 
 	is(slu_queue_overlooked(k.q, &job, NULL), 0, "look: no job is overlooked");
 	kit_done(&k);
 }
 
-/* Who waits outside a full queue comes in when there is a place, in order. */
+/* A job that waits outside a full queue enters when there is a place, in order. */
 static void full(void)
 {
 	struct slu_queue_conf c = { .name = "batch",
@@ -210,7 +212,7 @@ static void limited_is_not_ahead(void)
 	kit_done(&k);
 }
 
-/* With depth, those who may not start do not fill the window. */
+/* With a depth, jobs that may not start do not count towards it. */
 static void limited_is_not_deep(void)
 {
 	struct slu_queue_conf c = { .name = "batch",
@@ -259,7 +261,7 @@ static void lowered_ends_promises(void)
 	k.now = 150;
 	kit_do(&k, SLU_EV_END, 2);
 	kit_at(&k, 150);
-	is(k.start[3], 150, "lowered: and one starts when none does");
+	is(k.start[3], 150, "lowered: a job of ann starts when none of hers runs");
 	kit_done(&k);
 }
 
@@ -287,7 +289,7 @@ static void members(void)
 	kit_done(&k);
 }
 
-/* Of a gang whose first members have ended, later ones run or wait: limits count the gang. */
+/* The first members of a gang have ended, later ones run or wait: limits count the gang. */
 static void members_left(void)
 {
 	struct kit k;
@@ -306,7 +308,7 @@ static void members_left(void)
 	kit_apply(&k, &end);
 	is(kit_apply(&k, &stands), 0, "left: a member that runs stands for its gang");
 	is(kit_at(&k, 1), 0, "left: the books are right (%s)", k.err.text);
-	is(k.start[3], SLU_TIME_NONE, "left: it counts as the gang would");
+	is(k.start[3], SLU_TIME_NONE, "left: a later member that runs counts as its gang would");
 	kit_job(&k, 4, 1, 100, KIT_SPEC(.member = true, .stands = true));
 	kit_at(&k, 2);
 	is(k.start[4], SLU_TIME_NONE,
@@ -316,7 +318,7 @@ static void members_left(void)
 	is(kit_at(&k, 3), 0, "left: the books are right again (%s)", k.err.text);
 	is(k.start[3], 3, "left: when the last of them has ended, the next gang runs");
 	stands.job = 4;
-	is(kit_apply(&k, &stands), -EINVAL, "left: only a job that runs is told to stand");
+	is(kit_apply(&k, &stands), -EINVAL, "left: only a running job can stand for its gang");
 	end.job = 3;
 	kit_apply(&k, &end);
 	kit_at(&k, 4);
@@ -325,11 +327,11 @@ static void members_left(void)
 	is(kit_apply(&k, &stands), 0, "left: another one stands for it");
 	kit_job(&k, 5, 1, 100, NULL);
 	kit_at(&k, 5);
-	is(k.start[5], 5, "left: so it does not count any more");
+	is(k.start[5], 5, "left: a member for which another one stands does not count");
 	kit_done(&k);
 }
 
-/* What runs in a queue that was renamed still takes its nodes. */
+/* A job that runs in a queue that was renamed still takes its nodes. */
 static void runs_in_no_queue(void)
 {
 	struct slu_gang_part part = { .slots = 1 };

@@ -159,7 +159,7 @@ static void dates(void)
 	kit_done(&k);
 }
 
-/* The answer does not depend on who was asked for before: a clone has been asked for nobody. */
+/* The answer does not depend on earlier questions: a clone has never been asked. */
 static bool same_as_fresh(struct kit *k, slu_job_id id)
 {
 	slu_cleanup(slu_queue_freep) struct slu_queue *fresh = slu_queue_clone(k->q);
@@ -188,15 +188,17 @@ static void asked_for_many(void)
 	kit_at(&k, 0);
 	for (uint32_t i = 0; i < 40; i++)
 		same &= same_as_fresh(&k, 1 + (i * 17 + 39) % 40);
-	ok(same, "why: the same for each of forty, in whatever order they are asked for");
+	ok(same,
+	   "why: the answer for each of forty jobs does not depend on the order of the questions");
 	kit_do(&k, SLU_EV_CANCEL, 20);
 	for (slu_job_id id = 1; id <= 40; id++)
 		same &= id == 20 || same_as_fresh(&k, id);
-	ok(same, "why: and after a change");
+	ok(same, "why: nor does it after a change");
 	kit_job(&k, 41, 8, 10, NULL);
 	same = same_as_fresh(&k, 41);
 	kit_at(&k, 5);
-	ok(same && same_as_fresh(&k, 41) && same_as_fresh(&k, 40), "why: and for a new one");
+	ok(same && same_as_fresh(&k, 41) && same_as_fresh(&k, 40),
+	   "why: nor does it for a new job");
 	ok(slu_queue_why(k.q, 5, 41, &w, NULL) == 0 && w.planned_s > 5 && w.place.slots == 8,
 	   "why: with the nodes it is estimated for");
 	slu_why_done(&w);

@@ -67,7 +67,7 @@ static void done(struct ranks *t)
 	match_offers_done(&offers);
 }
 
-/* What a sequence in chunks says of itself, against a look at every block. */
+/* The summary that a sequence keeps by chunks, against a look at every block. */
 static bool sound(void)
 {
 	uint32_t best = SLU_NONE, before = 0, n = ground.n;

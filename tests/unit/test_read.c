@@ -135,8 +135,8 @@ static void test_rows(void)
 #define NODE1          N("1", "\"type\": \"node\", " P("/c/n"))
 #define EDGE(from, to) "{\"source\": \"" from "\", \"target\": \"" to "\"}"
 
-/* What a reader that forgets the text as it goes could get wrong: order, keys that stand twice, and
- * which of two wrong things is told. */
+/* Mistakes that a reader could make which forgets the text as it goes: order, keys that occur
+ * twice, and which of two errors it reports. */
 static const char *const odd[] = {
 	"",
 	" ",

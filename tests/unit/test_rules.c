@@ -34,7 +34,7 @@ static void test_identity(void)
 		int rc;
 		bool podgroup;
 	} row[] = {
-		/* nobody names it */
+		/* no key names a group */
 		{ "fluence", "", NULL, "u:u-pod", "fluence-group-pod", 0, false },
 		{ "fluxnetes", "", NULL, "u:u-pod", "fluxnetes-group-ns-pod", 0, false },
 		{ "sluice", "", NULL, "u:u-pod", "pod", 0, false },
@@ -224,7 +224,7 @@ static void test_wishes(void)
 	}
 }
 
-/* What the webhook refuses early is what is refused later. */
+/* The webhook refuses early exactly what the daemon refuses later. */
 static void test_pairs(void)
 {
 	static const struct {

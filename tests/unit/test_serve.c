@@ -112,8 +112,8 @@ static const char *admit(const char *kind, const char *operation, const char *ob
 			kind, operation, object, hold, held_scheduler);
 }
 
-/* Without memory a review is answered with an error (the server then goes on without us) or as with
- * memory: never with half a patch. */
+/* When memory runs out, a review is answered with an error (the API server then continues
+ * without Sluice) or as usual: never with half a patch. */
 static void test_starved(void)
 {
 	static const char job[] =
@@ -192,7 +192,7 @@ static void test_admit(void)
 		  "{\"metadata\":{\"annotations\":{\"sluice.sh/user\":\"root\"}},"
 		  "\"spec\":{\"schedulerName\":\"sluice\"}}",
 		  "[" NOTE "]", false, NULL },
-		{ "a priority and a limit that nobody gave are removed", "Job", "CREATE",
+		{ "a priority and a limit that no operator set are removed", "Job", "CREATE",
 		  "{\"metadata\":{\"annotations\":{\"sluice.sh/set-priority\":\"1000\","
 		  "\"sluice.sh/set-limit\":\"60\"}},\"spec\":{\"template\":{\"spec\":{"
 		  "\"schedulerName\":\"sluice\"}}}}",
@@ -231,7 +231,7 @@ static void test_admit(void)
 		  "{\"metadata\":{},\"spec\":{\"template\":{\"metadata\":{\"annotations\":{\"sluice.sh/size\":"
 		  "\"-\"}},\"spec\":{\"schedulerName\":\"sluice\"}}}}",
 		  "no: sluice.sh/size: \"-\" is not a number", false, NULL },
-		{ "a wrong size of somebody else's pod", "Pod", "CREATE",
+		{ "a wrong size of another user's pod", "Pod", "CREATE",
 		  "{\"metadata\":{\"labels\":{\"sluice.sh/size\":\"many\"}},\"spec\":{}}",
 		  "as it is", false, NULL },
 		{ "a kind we do not know", "ConfigMap", "CREATE", "{\"metadata\":{},\"spec\":{}}",
@@ -435,7 +435,8 @@ static void test_certs(void)
 	slu_certs_done(&c);
 }
 
-/* Without memory a bundle is made whole or not at all, and one that is there stays as it was. */
+/* When memory runs out, a bundle is made whole or not at all, and an existing one stays as it
+ * was. */
 static void test_certs_starved(void)
 {
 	static const char *const dns[] = { "sluice.sluice-system.svc" };
@@ -531,7 +532,7 @@ static void test_leftout(void)
 	ok(strstr(left_out(&l), "Pod ?"), "the list it was met in leaves it");
 	slu_leftout_listed(&l, SLU_KIND_POD);
 	ok(!strcmp(left_out(&l), "left out: Node a: status: two?lines\n"),
-	   "the next list had it no more");
+	   "an object that the next list lacks is dropped");
 	for (int i = 0; i < 100; i++) {
 		snprintf(name, sizeof name, "p%d", i);
 		leave_out(&l, SLU_KIND_POD, "lab", name, "why");

@@ -209,7 +209,7 @@ static int reread(const char *text, bool json, struct slu_trace *t)
 	return rc;
 }
 
-/* What is written reads back as the same text. */
+/* A written trace reads back as the same text. */
 static void round_trip(void)
 {
 	struct slu_trace a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };

@@ -1,7 +1,7 @@
 /* sluiced itself, stopped and reloaded under load, against a pretend API server: with questions
- * nobody has answered yet, with requests under way that are never answered, with one reload after
- * the other during a long cycle.  It must end by itself with 0 every time; the build with sanitizers
- * (make asan) looks at every pointer on the way. */
+ * that it has not answered yet, with requests under way that are never answered, with one reload
+ * after the other during a long cycle.  It must end by itself with 0 every time; the build with
+ * sanitizers (make asan) checks every pointer on the way. */
 #include "kubefake.h"
 
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static void make_pods(struct slu_buf *b)
 			"\"resources\":{\"requests\":{\"cpu\":\"4\"}}}]},"
 			"\"status\":{\"phase\":\"Pending\"}}",
 			i ? "," : "", i, i, i / 4);
-	slu_buf_puts(b, ",7"); /* one that nobody can read */
+	slu_buf_puts(b, ",7"); /* an object that cannot be decoded */
 	slu_buf_puts(b, "]}");
 }
 
@@ -164,7 +164,7 @@ static bool ready(struct world *w)
 	return false;
 }
 
-/* An object that cannot be read is told, and keeps nobody from being ready. */
+/* An object that cannot be decoded is reported, and does not keep the daemon from being ready. */
 static bool tells_odd_one(struct world *w)
 {
 	int fd = caller(w, READY);
@@ -182,7 +182,7 @@ static bool tells_odd_one(struct world *w)
 	return told;
 }
 
-/* Its exit code, or 1000 and more: a signal, or it hangs. */
+/* The exit code of the daemon; 1000 and more: a signal ended it, or it hangs. */
 static int ended(struct world *w)
 {
 	int st = 0;

@@ -265,7 +265,7 @@ static void test_life(const char *url, const char *backend)
 	   "%s: a step prunes one of each", backend);
 	ok(slu_store_prune(s, INT64_C(1000000000), 100, true, &err) == 1 &&
 		   slu_store_prune(s, INT64_C(1000000000), 100, true, &err) == 0,
-	   "%s: then the rest, then nothing", backend);
+	   "%s: the next step prunes the rest, and a further one nothing", backend);
 	ok(slu_store_bytes(s, &bytes, &err) == 0 && bytes > 4096, "%s: occupies %" PRId64 " bytes",
 	   backend, bytes);
 	slu_store_close(s);
@@ -308,7 +308,7 @@ static void test_retention(const char *url, const char *backend)
 	ok(commit1(s, 0, b, &err) == 0, "%s: four logs (%s)", backend, err.text);
 	ok(slu_store_prune(s, INT64_MAX, 100, false, &err) == 3 &&
 		   events_are(s, "14 15 16 17 18 19 20 21 22 "),
-	   "%s: one goes at a time, there may be room for the others", backend);
+	   "%s: one log is removed at a time, because there may be room for the others", backend);
 	ok(slu_store_log_begin(s, 350, &begin, &err) == 0 && begin == 17,
 	   "%s: the second of the rest is under way at 350", backend);
 	ok(slu_store_prune(s, 300, 100, false, &err) == 0, "%s: the first reaches beyond 300",
@@ -317,7 +317,7 @@ static void test_retention(const char *url, const char *backend)
 	   "%s: at 350 it is over: two rows go", backend);
 	ok(slu_store_prune(s, 350, 2, false, &err) == 1 &&
 		   slu_store_prune(s, 350, 2, false, &err) == 0,
-	   "%s: then the third, then none", backend);
+	   "%s: the next step removes the third row, and a further one none", backend);
 	ok(slu_store_used(s, &used, &err) == 0 && used > 0, "%s: rows need %" PRId64 " bytes",
 	   backend, used);
 
@@ -329,19 +329,20 @@ static void test_retention(const char *url, const char *backend)
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 		slu_journal_health(j, &h); /* counted after the rows are gone */
 	}
-	ok(events_are(s, "20 21 22 ") && h.pruned == 3, "%s: what is old goes by itself", backend);
+	ok(events_are(s, "20 21 22 ") && h.pruned == 3,
+	   "%s: the journal removes old rows by itself", backend);
 	/* By size: one byte is too small for anything.  The log cannot go, and that is told. */
 	slu_journal_keep(j, 0, 1, false);
 	for (int i = 0; i < 6000 && !h.log_too_large; i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 		slu_journal_health(j, &h);
 	}
-	ok(h.log_too_large && events_are(s, "20 21 22 "), "%s: a log that is too large is told",
+	ok(h.log_too_large && events_are(s, "20 21 22 "), "%s: a log that is too large is reported",
 	   backend);
 	slu_journal_keep(j, 0, 1, true);
 	for (int i = 0; i < 6000 && !events_are(s, ""); i++)
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
-	ok(events_are(s, ""), "%s: and goes when it is worth nothing", backend);
+	ok(events_are(s, ""), "%s: a log that may be removed is removed", backend);
 	slu_journal_free(j, 100);
 	slu_store_close(s);
 }
@@ -356,9 +357,10 @@ static void test_fence(const char *url, const char *backend)
 	int64_t term = 0;
 
 	ok(slu_store_take_term(s, 5, "one", &err) == 0, "%s: term 5 is taken", backend);
-	ok(slu_store_take_term(s, 5, "one", &err) == 0, "%s: and again by the same holder",
-	   backend);
-	ok(slu_store_take_term(s, 5, "two", &err) == -ESTALE, "%s: not by another", backend);
+	ok(slu_store_take_term(s, 5, "one", &err) == 0,
+	   "%s: the same holder may take its term again", backend);
+	ok(slu_store_take_term(s, 5, "two", &err) == -ESTALE,
+	   "%s: another holder may not take that term", backend);
 	t = must_open(url, 0);
 	ok(slu_store_take_term(t, 6, "two", &err) == 0 && slu_store_term(s, &term, &err) == 0 &&
 		   term == 6,
@@ -367,16 +369,17 @@ static void test_fence(const char *url, const char *backend)
 	ok(commit1(s, 5, b, &err) == -ESTALE, "%s: the deposed leader cannot write (%s)", backend,
 	   err.text);
 	load(t, &seen, &err);
-	ok(strstr(seen.order, "fenced") == NULL, "%s: and nothing of it is there", backend);
+	ok(strstr(seen.order, "fenced") == NULL, "%s: nothing of the refused write is there",
+	   backend);
 	b = slu_batch_new();
 	slu_batch_put_job(b, &j);
 	slu_batch_del_job(b, 50);
-	ok(commit1(t, 6, b, &err) == 0, "%s: the new one can", backend);
+	ok(commit1(t, 6, b, &err) == 0, "%s: the new leader can write", backend);
 	ok(slu_store_raise_term(t, 5, "three", &err) == -ESTALE,
-	   "%s: nobody goes above a term that is not the newest", backend);
+	   "%s: no leader goes above a term that is not the newest", backend);
 	ok(slu_store_raise_term(t, 6, "three", &err) == 0 && slu_store_term(s, &term, &err) == 0 &&
 		   term == 7,
-	   "%s: but above the newest", backend);
+	   "%s: a leader may go above the newest term", backend);
 	slu_store_close(t);
 
 	ok(slu_store_bind_cluster(s, "cluster-a", &err) == 0, "%s: bound to a cluster", backend);
@@ -656,10 +659,11 @@ static void test_journal(const char *url, const char *backend)
 	   backend);
 	slu_store_close(other);
 	slu_journal_submit(j, one_job(5000), &ticket);
-	ok(await(&w, j, SLU_JOURNAL_FENCED, 0), "%s: the old one finds itself fenced", backend);
-	ok(slu_journal_submit(j, one_job(5001), &ticket) == -ESTALE, "%s: and takes nothing more",
+	ok(await(&w, j, SLU_JOURNAL_FENCED, 0), "%s: the journal of the old leader is fenced",
 	   backend);
-	ok(slu_journal_free(j, 10) == 1, "%s: one batch given up", backend);
+	ok(slu_journal_submit(j, one_job(5001), &ticket) == -ESTALE,
+	   "%s: a fenced journal takes no batch", backend);
+	ok(slu_journal_free(j, 10) == 1, "%s: one batch is given up", backend);
 	setup.term = 102;
 	ok(slu_journal_recover(&setup, &r, &err) == 0 && seen.jobs >= 500,
 	   "%s: recovery reads them back (%s)", backend, err.text);
@@ -693,13 +697,14 @@ static void test_terms_anew(const char *url, const char *backend)
 	uint64_t ticket = 0;
 
 	ok(slu_journal_recover(&setup, &r, &err) == -ESTALE && setup.term == 1,
-	   "%s: a low term of one that does not lead any more is refused", backend);
+	   "%s: a low term of a replica that no longer leads is refused", backend);
 	setup.held = leads;
 	ok(slu_journal_recover(&setup, &r, &err) == 0 && setup.term == 103,
-	   "%s: the leader's goes on above the store's (%" PRId64 ")", backend, setup.term);
+	   "%s: the leader goes on with a term above the store's (%" PRId64 ")", backend,
+	   setup.term);
 	ok(slu_journal_new(&setup, &j) == 0 && slu_journal_submit(j, one_job(7000), &ticket) == 0 &&
 		   await(&w, j, SLU_JOURNAL_OK, 1),
-	   "%s: and it can write", backend);
+	   "%s: a leader with such a term can write", backend);
 	/* the store was away when the next one began: its journal finds out by itself */
 	setup.term = 2;
 	setup.holder = "newer";
@@ -709,7 +714,7 @@ static void test_terms_anew(const char *url, const char *backend)
 	slu_journal_health(k, &h);
 	ok(h.term == 104, "%s: with term %" PRId64, backend, h.term);
 	slu_journal_submit(j, one_job(7002), &ticket);
-	ok(await(&w, j, SLU_JOURNAL_FENCED, 0), "%s: whoever was before it is fenced", backend);
+	ok(await(&w, j, SLU_JOURNAL_FENCED, 0), "%s: the leader before it is fenced", backend);
 	ok(slu_journal_submit(k, one_job(7003), &ticket) == 0 && await(&w, k, SLU_JOURNAL_OK, 2),
 	   "%s: the new one writes on", backend);
 	slu_journal_free(j, 0);
@@ -743,7 +748,7 @@ static void test_journal_outage(void)
 		slu_journal_submit(j, one_job(i + 1), &ticket);
 	ok(slu_journal_submit(j, one_job(9), &ticket) == -EAGAIN,
 	   "a journal with a full queue refuses the next batch");
-	ok(slu_journal_durable(j) == 0, "nothing is called durable meanwhile");
+	ok(slu_journal_durable(j) == 0, "during the outage no batch is called durable");
 	mkdir(sub, 0700);
 	ok(await(&w, j, SLU_JOURNAL_OK, 3), "when it comes, the journal catches up");
 	ok(slu_journal_free(j, 1000) == 0, "no batch is given up");
@@ -941,7 +946,8 @@ static void test_beside(const char *url)
 				  &err) == 0,
 	   "the originals' tables are there (%s)", err.text);
 	q->ops->close(q);
-	ok(slu_store_open(there, 0, &s, &err) == -EPROTO, "nothing is made unasked (%s)", err.text);
+	ok(slu_store_open(there, 0, &s, &err) == -EPROTO,
+	   "a database without tables of Sluice is refused and stays as it is (%s)", err.text);
 	s = must_open(there, SLU_STORE_MIGRATE);
 	slu_batch_put_job(b, &j);
 	ok(s && commit1(s, 0, b, &err) == 0, "we live beside them (%s)", err.text);
@@ -1051,7 +1057,7 @@ static void test_checkpoint(void)
 	ok(length(path, "-wal") < 40 << 20, "the log does not grow for ever: %" PRId64,
 	   length(path, "-wal"));
 	ok(all - mine > rows / 2,
-	   "who commits does not move them: %" PRId64 " of %" PRId64
+	   "the committing thread does not move them: %" PRId64 " of %" PRId64
 	   " bytes were written by another thread",
 	   all - mine, all);
 	ok(syncs.by_others >= syncs.by_committer && syncs.by_committer <= all / (16 << 20),

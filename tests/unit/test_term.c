@@ -1,4 +1,5 @@
-/* What reaches a terminal: names of strangers show, and are not obeyed. */
+/* Names that other users chose are shown on a terminal, and control sequences in them have no
+ * effect. */
 #include "tap.h"
 
 #include "cli/term.h"

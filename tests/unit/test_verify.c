@@ -1,4 +1,4 @@
-/* What `--verify` promises can fail: each rule is broken once, and obeyed once. */
+/* The checks of `--verify` can fail: each rule is broken once, and obeyed once. */
 #include "tap.h"
 
 #include "sim/world_internal.h"

@@ -1,5 +1,6 @@
-/* What the daemon shows, without memory: each allocation of each view fails in turn, alone or with all
- * after it.  A view is then whole, or it says that it is not; never short without a word. */
+/* The views of the daemon when memory runs out: each allocation of each view fails in turn,
+ * alone or with all after it.  A view is then complete, or says that it is not; it is never
+ * short without a word. */
 #include "core_kit.h"
 
 #include "serve/view.h"

@@ -215,7 +215,7 @@ static int items_of(const char *text, size_t n, size_t part, struct slu_buf *b, 
 	return rc;
 }
 
-/* What the list under "a" and "b" that began last has, told as it arrives. */
+/* The items of the list under "a" or "b" that began last, noted as they arrive. */
 struct streamed {
 	struct slu_buf *b;
 	uint32_t number;

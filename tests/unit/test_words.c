@@ -1,4 +1,4 @@
-/* How often people are told about work that waits: few words, and first those who are next. */
+/* How often Sluice writes about waiting work: rarely, and first about the jobs that are next. */
 #include "held_kit.h"
 
 #define MANY 600
@@ -35,7 +35,7 @@ static void feed_fluxjob(struct world *w, int i)
 	     i, i, ++w->rv);
 }
 
-/* In steps as small as the daemon's own. */
+/* Let time pass in steps as small as the daemon's own. */
 static void pass(struct world *w, int seconds)
 {
 	for (int i = 0; i < seconds * 4; i++) {
@@ -87,7 +87,7 @@ static void test_many(void)
 	pass(&w, 6);
 	for (int i = 1; i < MANY; i++)
 		first += told.n[i] >= 1;
-	ok(first == MANY - 1, "all that wait are told so: %d", first);
+	ok(first == MANY - 1, "each waiting gang gets its status: %d", first);
 	pass(&w, 60);
 
 	for (int i = 0; i < 2; i++) {
@@ -138,7 +138,7 @@ static void test_fluxjob_tells(bool absent)
 	close_world(&w);
 }
 
-/* The same reason with another number is no second event. */
+/* The same reason with another number causes no second event. */
 static void test_one_event_a_cause(void)
 {
 	struct world w;
