@@ -799,6 +799,41 @@ static void test_stuck(void)
 	close_world(&w);
 }
 
+/* The successor of a member that is being deleted waits to follow its gang.  When the member has ended, the gang
+ * is taken back: the room that this frees is not for the successor alone. */
+static void test_no_follower_of_undone(void)
+{
+	struct world w;
+	struct fpod *p, *late;
+
+	open_world(&w, 3, 2, "jobs: {onMemberFailure: restart}\n");
+	owner(&w, SLU_KIND_JOB, false, META("j", "j1"), "\"parallelism\":3,\"completions\":3" TMPL);
+	p = crowd(&w, "g", 3, "2", OWNED("Job", "j1", "j"));
+	turn(&w);
+	ok(bound(&w, "g") == 3, "a gang of three runs");
+	delete_softly(&w, p);
+	late = add_pod(&w, "g-3", "sluice", "2", OWNED("Job", "j1", "j"));
+	turn(&w);
+	ok(!*late->node, "the successor of a member that is being deleted waits for its room");
+	end_pod(&w, p, "Failed");
+	turn(&w);
+	later(&w, 1);
+	ok(w.evictions == 2 && !*late->node,
+	   "the gang is taken back, and the successor does not start alone (%d, %s)", w.evictions,
+	   late->node);
+	delete_pod(&w, p);
+	delete_pod(&w, p + 1);
+	delete_pod(&w, p + 2);
+	add_pod(&w, "g-4", "sluice", "2", OWNED("Job", "j1", "j"));
+	turn(&w);
+	ok(!*late->node, "two of three do not start");
+	add_pod(&w, "g-5", "sluice", "2", OWNED("Job", "j1", "j"));
+	turn(&w);
+	later(&w, 11);
+	ok(bound(&w, "g") == 3, "three do (%d)", bound(&w, "g"));
+	close_world(&w);
+}
+
 int main(void)
 {
 	slu_log_setup(SLU_ERROR + 1, SLU_LOG_TEXT, 2);
@@ -828,5 +863,6 @@ int main(void)
 	test_repelled();
 	test_repelled_later();
 	test_stuck();
+	test_no_follower_of_undone();
 	return tap_done();
 }

@@ -415,6 +415,30 @@ static void test_user_said(void)
 	last_life_over(&w);
 }
 
+/* A gang that runs may be cancelled or on hold, too, with members that wait. */
+static void check_said_of_what_runs(enum slu_ask what, const char *said)
+{
+	struct world w;
+
+	first_life(&w, 1, 4, "");
+	add_pod(&w, "c-0", "sluice", "2", TIMED("c", "1", "1000s"));
+	add_pod(&w, "x-0", "sluice", "2", TIMED("x", "1", "1000s"));
+	go_on(&w, NONE, NULL);
+	add_pod(&w, "c-1", "sluice", "2", TIMED("c", "1", "1000s"));
+	go_on(&w, NONE, NULL);
+	user_asks(&w, what, "c");
+	die(&w);
+	snprintf(pod(&w, "x-0")->phase, 16, "Succeeded");
+	live(&w, 1, 4);
+	go_on(&w, NONE, NULL);
+	ok(*pod(&w, "c-0")->node && !*pod(&w, "c-1")->node,
+	   "a member that waits does not start after a restart if its gang was %s while it ran",
+	   said);
+	user_asks(&w, SLU_ASK_RELEASE, "c");
+	ok(*pod(&w, "c-1")->node, "it starts once its gang is released");
+	last_life_over(&w);
+}
+
 /* A person asks for a job before the lists of a new process are complete: that the core does not
  * know the job yet does not mean that there is no such job. */
 static int put_off;
@@ -1524,6 +1548,8 @@ int main(void)
 	test_full_queue();
 	test_queue_renamed();
 	test_user_said();
+	check_said_of_what_runs(SLU_ASK_CANCEL, "cancelled");
+	check_said_of_what_runs(SLU_ASK_HOLD, "held");
 	test_asked_too_early();
 	test_half_evicted();
 	test_bare_pods_stay();

@@ -235,8 +235,9 @@ static const struct {
 	  "SELECT id, key, space, name, kind, usr, queue, priority, first_seen_us, state, size,"
 	  " max_size, current_size, limit_s, begin_s, start_s, cause IN ('begun', 'cancelled'),"
 	  " (SELECT group_concat(value) FROM (SELECT value FROM json_each(spec, '$.vacant')"
-	  " ORDER BY 1)), (SELECT group_concat(v) FROM (SELECT key || ' ' || value AS v FROM"
-	  " json_each(spec, '$.later') ORDER BY 1)), json_remove(spec, '$.places', '$.vacant',"
+	  " ORDER BY 1)), (SELECT group_concat(value) FROM (SELECT value FROM json_each(spec,"
+	  " '$.vacantLater') ORDER BY 1)), (SELECT group_concat(v) FROM (SELECT key || ' ' || value AS v FROM"
+	  " json_each(spec, '$.later') ORDER BY 1)), json_remove(spec, '$.places', '$.vacant', '$.vacantLater',"
 	  " '$.later', CASE WHEN state > 3 THEN '$.roles' ELSE '$.later' END)"
 	  " FROM jobs WHERE key NOT IN (%s) ORDER BY key" },
 	{ "row of a member", "SELECT j.key, p.uid, p.name FROM pods p JOIN jobs j ON j.id = p.job"
@@ -399,8 +400,9 @@ static void begin_another(struct world *w, const char *url, const char *rows)
 	sqlite3 *copy;
 
 	w->handed_over += w->daemon[1] != NULL;
+	/* Its second cycle writes down what its first one carried out. */
 	if ((w->daemon[1] ? daemon_take_over(w, url) : daemon_twin(w, url) != NULL) &&
-	    daemon_catch_up(w, 1)) {
+	    daemon_catch_up(w, 1) && daemon_catch_up(w, 1)) {
 		daemon_catch_up(w, 0);
 		copy = open_memory(rows);
 		if (w->postgres)

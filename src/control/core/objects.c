@@ -168,7 +168,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 {
 	const struct slu_kpod *k = slu_kpod(obj);
 	struct pod *p = pod_of(slu_table_finds(&c->cluster->pods, obj->meta.uid));
-	bool was_ended, was_startable, was_gated, wishes = false, new_owner = false;
+	bool was_ended, was_startable, was_gated, wishes = false, new_owner = false, goes = false;
 
 	if (gone) {
 		if (!p)
@@ -192,6 +192,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 		p->resized |= is_resized(&p->k->spec, &k->spec);
 		wishes = p->k->spec.priority != k->spec.priority ||
 			 slu_key_wishes_changed(&p->k->o.meta, &k->o.meta);
+		goes = !p->k->o.meta.deleted_us && k->o.meta.deleted_us;
 		new_owner = !is_same_owner(&p->k->o.meta, &k->o.meta);
 		slu_kobj_ref(obj);
 		slu_kobj_unref(&p->k->o);
@@ -212,7 +213,7 @@ static void pod_changed(struct slu_core *c, const struct slu_kobj *obj, bool gon
 	if (p->managed && !p->group) {
 		core_member_meet(c, p);
 		core_joined(c);
-	} else if (p->group && (wishes || was_startable != core_pod_startable(p))) {
+	} else if (p->group && (wishes || goes || was_startable != core_pod_startable(p))) {
 		core_group_dirty(c, p->group);
 	}
 	if (core_pod_at(p)) {

@@ -71,7 +71,7 @@ static int read_job(void *arg, const struct slu_store_job *j)
 	m->start_s = j->start_s;
 	m->state = j->state;
 	m->cancelled = !strcmp(j->cause, CORE_CAUSE_CANCELLED);
-	m->refused = j->state == SLU_STORE_NEVER && strstr(j->spec, "\"" CORE_SPEC_REFUSED "\"");
+	m->refused = strstr(j->spec, "\"" CORE_SPEC_REFUSED "\"");
 	m->begun = j->state == SLU_STORE_RUNNING || !strcmp(j->cause, CORE_CAUSE_BEGUN);
 	if (core_memory_read(m, j) < 0 || (!m->refused && read_queue(l->c, j->queue) < 0) ||
 	    ((m->ran || m->named) && slu_map_put(&l->jobs, j->id, (uintptr_t)m) < 0)) {
@@ -118,9 +118,9 @@ static int read_pod(void *arg, const struct slu_store_intent_pod *p)
 {
 	struct loading *l = arg;
 	struct core_meant *m = meant_of(slu_table_finds(&l->c->runs->meant, p->uid));
-	char *node = slu_map_get(&l->evicts, p->intent) ? NULL : slu_strdup(p->node);
+	char *node = slu_strdup(p->node);
 
-	if (!node && !slu_map_get(&l->evicts, p->intent))
+	if (!node)
 		return -ENOMEM;
 	if (!m) {
 		m = slu_calloc(1, sizeof *m);
@@ -141,6 +141,7 @@ static int read_pod(void *arg, const struct slu_store_intent_pod *p)
 	}
 	slu_free(m->node);
 	m->node = node;
+	m->evicted = slu_map_get(&l->evicts, p->intent);
 	m->intent = p->intent;
 	return 0;
 }

@@ -202,12 +202,14 @@ static void expects(struct slu_core *c, struct run *r)
 	core_due_by(c, CORE_AT_UNDO, r->expect_us);
 }
 
-/* A member of an intent that cannot be carried out again: its binding may be on its way all the same, so
- * its place is kept for a while, whatever became of the node. */
-static void expect(struct slu_core *c, struct group *g, struct taking *t, struct pod *p)
+/* A member of an intent that cannot be carried out again, or of a gang that is being taken back: its binding
+ * may be on its way all the same, so its place is kept for a while, whatever became of the node. */
+static void expect(struct slu_core *c, struct group *g, struct taking *t, struct pod *p,
+		   bool evicted)
 {
-	const char *name = p->run || p->stand || core_pod_at(p) ? NULL : core_recall_node(c, g, p);
-	struct node *n = name ? core_node(c, name) : NULL;
+	const struct core_meant *m = p->run || p->stand || core_pod_at(p) ? NULL
+									  : core_meant_for(c, p);
+	struct node *n = m && m->evicted == evicted ? core_node(c, m->node) : NULL;
 
 	if (!n || !p->shape || slu_kpod_ended(p->k))
 		return;
@@ -230,7 +232,7 @@ static void expect_all(struct slu_core *c, struct group *g, struct taking *t)
 			expects(c, r);
 		}
 	for (uint32_t i = 0; i < g->pod.n; i++)
-		expect(c, g, t, g->pod.p[i]);
+		expect(c, g, t, g->pod.p[i], false);
 }
 
 /* A member that came after its gang is a run of its own, as before. */
@@ -269,6 +271,40 @@ static bool adopt_later(struct slu_core *c, struct group *g, struct pod *p)
 		core_run_intend(c, r);
 	}
 	return true;
+}
+
+/* The places that members left which came after their gang, each a run of its own, as before.  Returns how
+ * many there are. */
+static uint32_t keep_vacant_later(struct slu_core *c, struct group *g, struct shape *shape)
+{
+	const struct core_later *l;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; shape && (l = core_recall_vacant_later(c, g, i)); i++) {
+		const struct node *n = core_node(c, l->name);
+		struct taking t = { 0 };
+		int role;
+
+		if (!n || n->handle == SLU_NODE_NONE)
+			continue;
+		t.r = core_run_new(c, g, false);
+		if (!t.r)
+			break;
+		role = core_run_role(t.r, shape);
+		if (role >= 0 && add_place(&t, n,
+					   (struct slot){ .node = n->handle,
+							  .role = (uint32_t)role,
+							  .vacant_us = c->now_us }) == 0)
+			core_run_register(c, t.r, SLU_MIN(l->start_s, c->now_s));
+		taking_done(&t);
+		if (t.r->state != RUN_RUNNING) {
+			core_run_over(c, t.r);
+			continue;
+		}
+		core_due_by(c, CORE_AT_VACANCY, c->now_us);
+		kept++;
+	}
+	return kept;
 }
 
 /* The places of a resumed Job whose pods have not been seen yet. */
@@ -335,7 +371,7 @@ static void adopted(struct slu_core *c, struct run *r)
 
 	for (uint32_t i = 0; i < r->slot.n; i++)
 		if (r->slot.p[i].pod && core_recall_evict(c, r->slot.p[i].pod)) {
-			core_run_undo(c, r);
+			core_run_undo_on(c, r);
 			return;
 		}
 	/* A gang is carried out whole or not at all: if the rest cannot be bound, the bound pods
@@ -406,6 +442,12 @@ static void adopt_run(struct slu_core *c, struct group *g, struct taking *t)
 		if (p->k->start_us)
 			start_us = SLU_MIN(start_us, p->k->start_us);
 	}
+	for (uint32_t i = 0; !c->recovered && i < g->pod.n; i++) {
+		expect(c, g, t, g->pod.p[i], true);
+		shape = shape ? shape : g->pod.p[i]->shape;
+	}
+	later += keep_vacant_later(c, g, shape);
+	r = t->r;
 	/* A binding we sent before we stopped may still arrive: an open intent is carried out again
 	 * rather than planned again, so that it can only go where it was meant to. */
 	bound = r;
@@ -426,7 +468,7 @@ static void adopt_run(struct slu_core *c, struct group *g, struct taking *t)
 		if (!bound && !begun && (!r || r->slot.n < decided_before(c, g)))
 			expect_all(c, g, t);
 		for (uint32_t i = 0; (bound || begun) && i < g->pod.n; i++)
-			expect(c, g, t, g->pod.p[i]);
+			expect(c, g, t, g->pod.p[i], false);
 		r = t->r;
 	}
 	if (r && !bound &&

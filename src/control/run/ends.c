@@ -12,10 +12,14 @@
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
-#define SET          "set"   /* key in a row: values that a person set */
-#define AVOID        "avoid" /* key: nodes that refused a member lately */
-#define AGAIN        "again" /* key: earliest time to plan the group again */
-#define LIST_MAX_ROW 1000u   /* places and makers in a row of the store */
+#define SET          "set"         /* key in a row: values that a person set */
+#define AVOID        "avoid"       /* key: nodes that refused a member lately */
+#define AGAIN        "again"       /* key: earliest time to plan the group again */
+#define ON_HOLD      "held"        /* key: a person holds its later members */
+#define CANCELLED    "cancelled"   /* key: a person cancelled its later members */
+#define VACANT       "vacant"      /* key: nodes with places kept for members to come */
+#define VACANT_LATER "vacantLater" /* key: such nodes of followers, each with the start of its run */
+#define LIST_MAX_ROW 1000u         /* places and makers in a row of the store */
 
 static int64_t used_by(int64_t millicores, int64_t start_us, int64_t end_us)
 {
@@ -101,26 +105,58 @@ static void put_makers(const struct group *g, struct slu_jsonw *w)
 	slu_jsonw_end_arr(w);
 }
 
-static void put_vacant(struct slu_core *c, const struct group *g, struct slu_jsonw *w)
+static void put_vacant_of(struct slu_core *c, const struct run *r, struct slu_jsonw *w, uint32_t *n)
 {
-	uint32_t n = 0;
+	for (uint32_t k = 0; k < r->slot.n && *n < LIST_MAX_ROW; k++) {
+		const char *node = core_node_name(c, r->slot.p[k].node);
 
-	if (!core_vacant(g))
-		return;
-	slu_jsonw_key(w, "vacant");
-	slu_jsonw_arr(w);
-	for (uint32_t i = 0; i < g->run.n; i++)
-		for (uint32_t k = 0; k < g->run.p[i]->slot.n && n < LIST_MAX_ROW; k++)
-			if (g->run.p[i]->slot.p[k].state == SLOT_VACANT) {
-				slu_jsonw_str(w, core_node_name(c, g->run.p[i]->slot.p[k].node));
-				n++;
-			}
-	slu_jsonw_end_arr(w);
+		if (r->slot.p[k].state != SLOT_VACANT)
+			continue;
+		if (!(*n)++) {
+			slu_jsonw_key(w, r->gang ? VACANT : VACANT_LATER);
+			slu_jsonw_arr(w);
+		}
+		if (r->gang) {
+			slu_jsonw_str(w, node);
+			continue;
+		}
+		slu_jsonw_obj(w);
+		slu_jsonw_kstr(w, "node", node);
+		slu_jsonw_ki64(w, "start", r->start_s);
+		slu_jsonw_end_obj(w);
+	}
 }
 
-/* What a person set. */
+/* The places of members that came later, each with the start of its run: it ends later, too. */
+static void put_vacant(struct slu_core *c, const struct group *g, struct slu_jsonw *w)
+{
+	for (int gang = 1; gang >= 0; gang--) {
+		uint32_t n = 0;
+
+		for (uint32_t i = 0; i < g->run.n; i++)
+			if (g->run.p[i]->gang == gang && g->run.p[i]->n_slot[SLOT_VACANT])
+				put_vacant_of(c, g->run.p[i], w, &n);
+		if (n)
+			slu_jsonw_end_arr(w);
+	}
+}
+
+static void put_flag(struct slu_jsonw *w, const char *key, bool set)
+{
+	if (!set)
+		return;
+	slu_jsonw_key(w, key);
+	slu_jsonw_bool(w, true);
+}
+
+/* What a person set.  The state of the row says that a group waits on hold; one that runs may be on hold or
+ * cancelled, too, with members that wait. */
 static void put_set(const struct group *g, struct slu_jsonw *w)
 {
+	if (core_started(g)) {
+		put_flag(w, ON_HOLD, g->on_hold);
+		put_flag(w, CANCELLED, g->cancelled);
+	}
 	if (!g->has_priority && !g->limit_s)
 		return;
 	slu_jsonw_key(w, SET);
@@ -186,12 +222,15 @@ static int read_rare(struct core_memory *m, const char *text)
 	int rc;
 
 	if (!strstr(text, "\"" SET "\"") && !strstr(text, "\"" AVOID "\"") &&
-	    !strstr(text, "\"" AGAIN "\""))
+	    !strstr(text, "\"" AGAIN "\"") && !strstr(text, "\"" ON_HOLD "\"") &&
+	    !strstr(text, "\"" CANCELLED "\""))
 		return 0;
 	rc = slu_json_parse(text, strlen(text), NULL, &doc, NULL);
 	if (rc < 0)
 		return rc == -ENOMEM ? rc : 0;
 	root = slu_json_root(doc);
+	m->on_hold = slu_json_get(root, ON_HOLD) != NULL;
+	m->cancelled |= slu_json_get(root, CANCELLED) != NULL;
 	set = slu_json_get(root, SET);
 	priority = slu_json_get(set, "priority");
 	m->has_priority = priority != NULL;
@@ -244,8 +283,26 @@ static int copy_later(const struct slu_json *obj, struct core_memory *m)
 	slu_json_each (obj, it) {
 		struct core_later l = { slu_strdup(it.key), slu_json_i64_or(it.val, 0) };
 
-		if (!l.uid || slu_vec_push(&m->later, l) < 0) {
-			slu_free(l.uid);
+		if (!l.name || slu_vec_push(&m->later, l) < 0) {
+			slu_free(l.name);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int copy_vacant_later(const struct slu_json *arr, struct core_memory *m)
+{
+	slu_json_each (arr, it) {
+		const char *node = slu_json_str(slu_json_get(it.val, "node"));
+		struct core_later l = { .start_s = slu_json_i64_or(slu_json_get(it.val, "start"),
+								   0) };
+
+		if (!node)
+			continue;
+		l.name = slu_strdup(node);
+		if (!l.name || slu_vec_push(&m->vacant_later, l) < 0) {
+			slu_free(l.name);
 			return -ENOMEM;
 		}
 	}
@@ -294,8 +351,9 @@ int core_memory_read(struct core_memory *m, const struct slu_store_job *j)
 	role = slu_json_item(slu_json_get(spec, "roles"), 0);
 	m->cpu = slu_json_i64_or(slu_json_get(slu_json_get(role, "need"), "cpu"), 0);
 	rc = copy_later(slu_json_get(spec, "later"), m);
+	rc = rc ? rc : copy_vacant_later(slu_json_get(spec, VACANT_LATER), m);
 	rc = rc ? rc : copy_list(slu_json_get(spec, "makers"), &m->maker);
-	return rc ? rc : copy_list(slu_json_get(spec, "vacant"), &m->vacant);
+	return rc ? rc : copy_list(slu_json_get(spec, VACANT), &m->vacant);
 }
 
 int core_memory_pod(struct core_memory *m, const char *uid)
@@ -317,8 +375,11 @@ void core_memory_done(struct core_memory *m)
 	names_free(&m->vacant);
 	names_free(&m->avoid);
 	while (m->later.n)
-		slu_free(m->later.p[--m->later.n].uid);
+		slu_free(m->later.p[--m->later.n].name);
 	slu_vec_done(&m->later);
+	while (m->vacant_later.n)
+		slu_free(m->vacant_later.p[--m->vacant_later.n].name);
+	slu_vec_done(&m->vacant_later);
 	slu_free(m->name);
 	slu_free(m->user);
 	slu_free(m->queue);
@@ -427,9 +488,17 @@ int64_t core_recall_later(struct slu_core *c, const struct group *g, const struc
 	const struct core_memory *m = core_remembered(c, g);
 
 	for (uint32_t i = 0; m && i < m->later.n; i++)
-		if (!strcmp(m->later.p[i].uid, core_pod_uid(p)))
+		if (!strcmp(m->later.p[i].name, core_pod_uid(p)))
 			return m->later.p[i].start_s;
 	return 0;
+}
+
+const struct core_later *core_recall_vacant_later(struct slu_core *c, const struct group *g,
+						  uint32_t i)
+{
+	const struct core_memory *m = core_remembered(c, g);
+
+	return m && i < m->vacant_later.n ? &m->vacant_later.p[i] : NULL;
 }
 
 const char *core_recall_vacant(struct slu_core *c, const struct group *g, uint32_t i)

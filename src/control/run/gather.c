@@ -400,6 +400,8 @@ static void settle_group(struct slu_core *c, struct group *g)
 		core_vacant_fill(c, g);
 	if (g->cancelled || g->retired)
 		core_group_keep(c, g);
+	if (is_undoing(g))
+		cancel_queued(c, g); /* no member follows a gang that is taken back */
 	if (g->cancelled || g->retired || is_undoing(g) || is_expecting(g))
 		return;
 	if (c->runs->adopting) { /* waiting groups are settled later, in order */

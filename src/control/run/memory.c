@@ -108,9 +108,7 @@ void core_recall(struct slu_core *c, struct group *g)
 	g->kept_sum = m->sum; /* what has not changed is not written again */
 	g->promised_s = m->promised_s;
 	g->plan_cause = m->cause;
-	/* What runs may be on hold, too, with later members that wait: its objects say so. */
-	g->on_hold = !m->cancelled &&
-		     (m->state == SLU_STORE_HELD || (m->state > SLU_STORE_NEVER && g->on_hold));
+	g->on_hold = !m->cancelled && (m->state == SLU_STORE_HELD || m->on_hold);
 	g->cancelled = m->cancelled;
 	g->has_priority = m->has_priority;
 	g->priority = m->priority;
@@ -153,14 +151,14 @@ const char *core_recall_node(struct slu_core *c, const struct group *g, const st
 	const struct core_meant *m = core_meant_for(c, p);
 
 	(void)g;
-	return m ? m->node : NULL;
+	return m && !m->evicted ? m->node : NULL;
 }
 
 bool core_recall_evict(struct slu_core *c, const struct pod *p)
 {
 	const struct core_meant *m = core_meant_for(c, p);
 
-	return m && !m->node;
+	return m && m->evicted;
 }
 
 /* What became of the pods that an intent names. */
@@ -198,7 +196,7 @@ bool core_recall_begun(struct slu_core *c, const struct group *g)
 		const struct core_meant *m = core_meant_for(c, g->pod.p[i]);
 		uint32_t gone, started = 0;
 
-		if (m && m->node && m->intent != seen && !g->pod.p[i]->stand)
+		if (m && !m->evicted && m->intent != seen && !g->pod.p[i]->stand)
 			fate_of_memory(c, m->intent, &gone, &started);
 		if (started)
 			return true;
@@ -217,7 +215,7 @@ uint32_t core_recall_open(struct slu_core *c, const struct group *g)
 	for (uint32_t i = 0; c->runs->meant.n && i < g->pod.n; i++) {
 		const struct core_meant *m = core_meant_for(c, g->pod.p[i]);
 
-		if (!m || !m->node || !core_pod_startable(g->pod.p[i]))
+		if (!m || m->evicted || !core_pod_startable(g->pod.p[i]))
 			continue;
 		if (!g->pod.p[i]->stand && m->intent != sound)
 			whole &= still_whole(c, m->intent);

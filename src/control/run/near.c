@@ -93,10 +93,18 @@ void core_near_node(struct slu_core *c)
 	}
 }
 
+static bool is_avoided(const struct group *g, slu_node n)
+{
+	for (uint32_t i = 0; i < SLU_MIN(g->n_avoid, SLU_LEN(g->avoid)); i++)
+		if (g->avoid[i] == n)
+			return true;
+	return false;
+}
+
 void core_avoid(struct slu_core *c, struct group *g, slu_node n, int64_t seconds)
 {
-	g->avoid[g->n_avoid % SLU_LEN(g->avoid)] = n;
-	g->n_avoid++;
+	if (!is_avoided(g, n))
+		g->avoid[g->n_avoid++ % SLU_LEN(g->avoid)] = n;
 	g->avoid_until_s = SLU_MAX(g->avoid_until_s, c->now_s + seconds);
 	core_due_by(c, CORE_AT_UNDO, c->now_us + 1000000);
 }

@@ -185,6 +185,12 @@ static inline bool core_group_waits(const struct group *g)
 	return true;
 }
 
+/* A member that came later, or the node of a place that such a member left, and when its run started. */
+struct core_later {
+	char *name;
+	int64_t start_s;
+};
+
 /* ---- runs.c ---- */
 
 struct run *core_run_new(struct slu_core *c, struct group *g, bool gang);
@@ -293,6 +299,10 @@ const char *core_held_places(struct slu_core *c, const struct group *g);
 void core_run_undo(struct slu_core *c, struct run *r);
 /* The intent to evict is durable: send the evictions. */
 void core_undo_evict(struct slu_core *c, struct run *r);
+
+void core_run_undo(struct slu_core *c, struct run *r); /* evict what is bound, then gather again */
+void core_run_undo_on(struct slu_core *c, struct run *r); /* ... as the last process began to */
+void core_undo_evict(struct slu_core *c, struct run *r);  /* its intent is durable */
 void core_undo_answered(struct slu_core *c, struct run *r);
 /* Send evictions again that had no effect, and let groups use nodes again that they avoided. */
 void core_undo_again(struct slu_core *c);
@@ -441,6 +451,9 @@ void core_memory_account(struct slu_core *c, struct core_memory *m);
 void core_memory_over(struct slu_core *c, struct core_memory *m);
 /* The i-th node where a place was kept; NULL: there are fewer. */
 const char *core_recall_vacant(struct slu_core *c, const struct group *g, uint32_t i);
+/* ... that a member left which came later. */
+const struct core_later *core_recall_vacant_later(struct slu_core *c, const struct group *g,
+						  uint32_t i);
 /* When the pod started, if it joined after its gang had started; 0: it did not. */
 int64_t core_recall_later(struct slu_core *c, const struct group *g, const struct pod *p);
 
@@ -449,12 +462,6 @@ int64_t core_recall_later(struct slu_core *c, const struct group *g, const struc
 struct core_names {
 	char **p;
 	uint32_t n, cap;
-};
-
-/* A member that came later, and when it started. */
-struct core_later {
-	char *uid;
-	int64_t start_s;
 };
 
 struct core_memory {
@@ -469,14 +476,14 @@ struct core_memory {
 	struct core_names avoid;      /* nodes that refused a member lately */
 	int64_t avoid_until_s, again_s;
 	uint32_t undone;
-	SLU_VEC(struct core_later) later;
+	SLU_VEC(struct core_later) later, vacant_later;
 	uint32_t size, ok, bad, alone; /* as in struct group */
 	int64_t cpu, used, ended_us;
 	uint64_t job;
 	int64_t first_seen_us, planned_s, promised_s, start_s, state;
 	const char *cause; /* of its planned start; NULL: unknown */
 	uint64_t sum;
-	bool cancelled, begun;
+	bool cancelled, on_hold, begun;
 	bool refused;      /* by its queue, in which it was not */
 	bool has_priority; /* as in struct group */
 	int32_t priority;
@@ -486,10 +493,11 @@ struct core_memory {
 	uint32_t at;               /* index of its group on the list of groups to settle */
 };
 
-/* A pod of an open intent.  One that was going to be evicted has no node. */
+/* A pod of an open intent: it goes to the node, or is evicted from there. */
 struct core_meant {
 	struct slu_entry e; /* key: uid */
 	char *uid, *node;
+	bool evicted;
 	uint64_t intent;
 	const struct pod *by; /* the pod that took the place meant for its stand-in */
 };

@@ -83,11 +83,16 @@ static bool others_run(const struct group *g, const struct run *r)
 
 void core_run_undo(struct slu_core *c, struct run *r)
 {
+	c->count.taken_back += !lost_if_evicted(r);
+	avoid(c, r);
+	core_run_undo_on(c, r);
+}
+
+void core_run_undo_on(struct slu_core *c, struct run *r)
+{
 	struct group *g = r->g;
 	bool keep = lost_if_evicted(r);
 
-	c->count.taken_back += !keep;
-	avoid(c, r);
 	core_intents_settle(c, r, SLU_INTENT_UNDONE);
 	slu_log(SLU_WARN,
 		keep ? "gang is bound in part; the rest follows when it can be bound"
