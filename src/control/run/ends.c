@@ -12,14 +12,15 @@
 #include "wire/json.h"
 #include "wire/jsonw.h"
 
-#define SET          "set"         /* key in a row: values that a person set */
-#define AVOID        "avoid"       /* key: nodes that refused a member lately */
-#define AGAIN        "again"       /* key: earliest time to plan the group again */
-#define ON_HOLD      "held"        /* key: a person holds its later members */
-#define CANCELLED    "cancelled"   /* key: a person cancelled its later members */
-#define VACANT       "vacant"      /* key: nodes with places kept for members to come */
-#define VACANT_LATER "vacantLater" /* key: such nodes of followers, each with the start of its run */
-#define LIST_MAX_ROW 1000u         /* places and makers in a row of the store */
+#define SET       "set"       /* key in a row: values that a person set */
+#define AVOID     "avoid"     /* key: nodes that refused a member lately */
+#define AGAIN     "again"     /* key: earliest time to plan the group again */
+#define ON_HOLD   "held"      /* key: a person holds its later members */
+#define CANCELLED "cancelled" /* key: a person cancelled its later members */
+#define VACANT    "vacant"    /* key: nodes with places kept for members to come */
+#define VACANT_LATER \
+	"vacantLater"      /* key: such nodes of followers, each with the start of its run */
+#define LIST_MAX_ROW 1000u /* places and makers in a row of the store */
 
 static int64_t used_by(int64_t millicores, int64_t start_us, int64_t end_us)
 {
