@@ -235,8 +235,9 @@ static void test_log_of_a_command(void)
 	text[fread(text, 1, sizeof text - 1, log)] = 0;
 	fclose(log);
 	ok(said.rc == -ENOENT &&
-		   strstr(text, "asked what=cancel ns=team-a name=nosuch user=alice@example.org "
-				"answer="),
+		   strstr(text,
+			  "request answered what=cancel ns=team-a name=nosuch user=alice@example.org "
+			  "answer="),
 	   "the log of a command names user, namespace and answer");
 	close_world(&w);
 }
