@@ -19,7 +19,7 @@
 static const struct slu_kobj *timed_job(struct slu_core *c, const struct group *g)
 {
 	for (uint32_t i = 0; i < g->maker.n; i++) {
-		const struct slu_kobj *o = core_owner(c, g->maker.p[i]);
+		const struct slu_kobj *o = core_owner(c, g->ns, g->maker.p[i]);
 
 		if (o && o->kind == SLU_KIND_JOB && slu_kjob(o)->active_deadline_s > 0)
 			return o;

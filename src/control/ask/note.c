@@ -65,7 +65,7 @@ void core_ask_note(struct slu_core *c, const struct group *g)
 	bool any = false;
 
 	for (uint32_t i = 0; i < g->maker.n; i++) {
-		const struct slu_kobj *o = core_owner(c, g->maker.p[i]);
+		const struct slu_kobj *o = core_owner(c, g->ns, g->maker.p[i]);
 
 		if (o)
 			note_on(c, g, (enum slu_kkind)o->kind, &o->meta);

@@ -456,7 +456,10 @@ const struct slu_kobj *core_lookup(struct slu_core *c, enum slu_kkind kind, cons
 				   const char *name);
 /* The value of a PriorityClass; the default for "" or for a class that does not exist. */
 int32_t core_priority(struct slu_core *c, const char *class);
-const struct slu_kobj *core_owner(struct slu_core *c, const char *uid); /* NULL: not seen */
+/* The object with that uid in the namespace, which may stand in front of a slash, as in the key of a group;
+ * NULL: not seen.  An owner is in the namespace of what it owns: a reference to any other object is
+ * somebody's invention. */
+const struct slu_kobj *core_owner(struct slu_core *c, const char *ns, const char *uid);
 void core_lookups_done(struct slu_core *c);
 
 /* ---- pods.c ---- */

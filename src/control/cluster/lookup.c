@@ -102,9 +102,12 @@ int32_t core_priority(struct slu_core *c, const char *class)
 	return o ? slu_kpriorityclass(o)->value : c->cluster->default_priority;
 }
 
-const struct slu_kobj *core_owner(struct slu_core *c, const char *uid)
+const struct slu_kobj *core_owner(struct slu_core *c, const char *ns, const char *uid)
 {
-	return object_under(&c->cluster->owners, uid);
+	const struct slu_kobj *o = object_under(&c->cluster->owners, uid);
+	size_t n = o ? strlen(o->meta.ns) : 0;
+
+	return o && !strncmp(o->meta.ns, ns, n) && (!ns[n] || ns[n] == '/') ? o : NULL;
 }
 
 void core_lookups_done(struct slu_core *c)

@@ -14,7 +14,7 @@ void core_source(struct slu_core *c, const struct slu_kpod *k, struct slu_group_
 	*out = (struct slu_group_source){ .pod = k };
 	while (out->n_owners < SLU_GROUP_OWNERS) {
 		const struct slu_kowner *o = slu_kmeta_controller(m);
-		const struct slu_kobj *obj = o ? core_owner(c, o->uid) : NULL;
+		const struct slu_kobj *obj = o ? core_owner(c, m->ns, o->uid) : NULL;
 
 		if (!obj)
 			return;

@@ -296,7 +296,7 @@ static void regroup(struct slu_core *c, const struct slu_kobj *owner, const char
 
 static void owner_changed(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
-	const struct slu_kobj *old = core_owner(c, obj->meta.uid);
+	const struct slu_kobj *old = core_owner(c, obj->meta.ns, obj->meta.uid);
 	char uid[SLU_GROUP_NAME_MAX];
 	bool news;
 

@@ -497,8 +497,9 @@ void core_fluxjob_synced(struct slu_core *c, bool absent, bool refused)
  * FluxJob has the old size; reporting the object again corrects it. */
 static void catch_up(struct slu_core *c, const struct fluxjob *f)
 {
-	struct held *h = f->obj && f->wanted != f->pods ? core_held_find(c, f->obj->meta.uid)
-							: NULL;
+	struct held *h = f->obj && f->wanted != f->pods
+				 ? core_held_find(c, f->obj->meta.ns, f->obj->meta.uid)
+				 : NULL;
 
 	if (h)
 		h->told = 0;

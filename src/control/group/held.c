@@ -3,9 +3,11 @@
 
 #include "control/cluster/cluster.h"
 
-struct held *core_held_find(const struct slu_core *c, const char *uid)
+struct held *core_held_find(const struct slu_core *c, const char *ns, const char *uid)
 {
-	return held_of(slu_table_finds(&c->groups->held, uid));
+	struct held *h = held_of(slu_table_finds(&c->groups->held, uid));
+
+	return h && !strcmp(h->obj->meta.ns, ns) ? h : NULL;
 }
 
 void core_held_part(struct held *h)
@@ -37,12 +39,12 @@ void core_held_unlink(struct group *g)
 
 void core_held_link_pod(struct slu_core *c, struct pod *p)
 {
-	struct held *h = p->stand ? p->stand : core_held_find(c, p->k->o.meta.uid);
+	struct held *h = p->stand ? p->stand : core_held_find(c, p->k->o.meta.ns, p->k->o.meta.uid);
 	struct slu_group_source src;
 
 	core_source(c, p->k, &src);
 	for (uint32_t i = src.n_owners; i-- > 0 && !h;)
-		h = core_held_find(c, src.owner[i]->meta.uid);
+		h = core_held_find(c, p->k->o.meta.ns, src.owner[i]->meta.uid);
 	if (h && p->group)
 		core_held_link(h, p->group);
 }

@@ -67,10 +67,11 @@ static inline struct held *held_of(struct slu_entry *e)
 	return e ? slu_entry_of(e, struct held, e) : NULL;
 }
 
-struct held *core_held_find(const struct slu_core *c, const char *uid); /* NULL: not held */
-void core_held_link(struct held *h, struct group *g);                   /* NULL: to none */
-void core_held_part(struct held *h);                                    /* from its group */
-void core_held_unlink(struct group *g);                                 /* all of its own */
+/* The held object with that uid in the namespace, NULL: there is none. */
+struct held *core_held_find(const struct slu_core *c, const char *ns, const char *uid);
+void core_held_link(struct held *h, struct group *g); /* NULL: to none */
+void core_held_part(struct held *h);                  /* from its group */
+void core_held_unlink(struct group *g);               /* all of its own */
 /* Link the held object that the pod comes from, if there is one, to the pod's group. */
 void core_held_link_pod(struct slu_core *c, struct pod *p);
 /* Number of living pods of the group's owners that another scheduler placed. */

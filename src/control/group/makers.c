@@ -18,12 +18,12 @@ static const char *maker_of(struct slu_core *c, const struct pod *p, const struc
 	*obj = NULL;
 	if (!o || !(p->stand || slu_kind_owns(o)))
 		return NULL;
-	*obj = core_owner(c, o->uid);
+	*obj = core_owner(c, p->k->o.meta.ns, o->uid);
 	above = *obj && (*obj)->kind == SLU_KIND_REPLICASET ? slu_kmeta_controller(&(*obj)->meta)
 							    : NULL;
 	if (!above || !slu_kind_owns(above))
 		return o->uid;
-	*obj = core_owner(c, above->uid);
+	*obj = core_owner(c, p->k->o.meta.ns, above->uid);
 	return above->uid;
 }
 
@@ -66,7 +66,7 @@ int core_maker_join(struct slu_core *c, struct group *g, const struct pod *p)
 
 static bool is_held(struct slu_core *c, const struct group *g, const char *uid)
 {
-	const struct held *h = core_held_find(c, uid);
+	const struct held *h = core_held_find(c, g->ns, uid);
 
 	return h && h->group == g && h->obj->kind == SLU_KIND_JOB &&
 	       (h->turn != TURN_NONE || h->early == EARLY_GOING ||
@@ -82,9 +82,9 @@ static bool list_makers(struct slu_core *c, const struct group *g)
 	if (slu_vec_reserve(&s->makers, g->maker.n) < 0)
 		return false;
 	for (uint32_t i = 0; i < g->maker.n; i++)
-		s->makers.p[s->makers.n++] = (struct slu_life_maker){
-			.obj = core_owner(c, g->maker.p[i]), .held = is_held(c, g, g->maker.p[i])
-		};
+		s->makers.p[s->makers.n++] =
+			(struct slu_life_maker){ .obj = core_owner(c, g->ns, g->maker.p[i]),
+						 .held = is_held(c, g, g->maker.p[i]) };
 	return true;
 }
 
@@ -134,7 +134,7 @@ static void mark_stale(struct slu_core *c, struct group *g)
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32_t i = 0; i < g->pod.n; i++) {
 			const struct slu_kowner *o = slu_kmeta_controller(&g->pod.p[i]->k->o.meta);
-			const struct slu_kobj *rs = o ? core_owner(c, o->uid) : NULL;
+			const struct slu_kobj *rs = o ? core_owner(c, g->ns, o->uid) : NULL;
 			const char *text = NULL;
 			int64_t revision;
 
@@ -219,7 +219,7 @@ int64_t core_group_wanted(struct slu_core *c, const struct group *g)
 bool core_group_ordered(struct slu_core *c, const struct group *g)
 {
 	for (uint32_t i = 0; i < g->maker.n; i++) {
-		const struct slu_kobj *o = core_owner(c, g->maker.p[i]);
+		const struct slu_kobj *o = core_owner(c, g->ns, g->maker.p[i]);
 
 		if (o && o->kind == SLU_KIND_STATEFULSET)
 			return true;

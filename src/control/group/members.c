@@ -12,7 +12,7 @@ static bool owners_known(struct slu_core *c, const struct pod *p)
 	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
 
 	for (uint32_t up = 0; o && up < SLU_GROUP_OWNERS && slu_kind_owns(o); up++) {
-		const struct slu_kobj *obj = core_owner(c, o->uid);
+		const struct slu_kobj *obj = core_owner(c, p->k->o.meta.ns, o->uid);
 
 		if (!obj)
 			return false;

@@ -63,7 +63,8 @@ bool core_ahead_begun(struct slu_core *c, const struct held *h)
 		const struct slu_kpod *p = pod_of(e)->k;
 		const struct slu_kowner *o = slu_kmeta_controller(&p->o.meta);
 
-		if (slu_kpod_ended(p) && o && !strcmp(o->uid, h->obj->meta.uid))
+		if (slu_kpod_ended(p) && o && !strcmp(o->uid, h->obj->meta.uid) &&
+		    !strcmp(p->o.meta.ns, h->obj->meta.ns))
 			return true;
 	}
 	return false;

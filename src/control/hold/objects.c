@@ -299,7 +299,7 @@ static void job_seen(struct slu_core *c, struct held *h)
 
 void core_held_owner(struct slu_core *c, const struct slu_kobj *obj, bool gone)
 {
-	struct held *h = core_held_find(c, obj->meta.uid);
+	struct held *h = core_held_find(c, obj->meta.ns, obj->meta.uid);
 	const struct slu_ktemplate *t = slu_held_template(obj);
 	bool ours = !gone && !slu_kind_owns(slu_kmeta_controller(&obj->meta)) &&
 		    (slu_held_gated(&t->spec) || space_mode(c, obj->meta.ns) != SLU_HELD_OFF);
@@ -369,7 +369,7 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 	struct held *h;
 
 	if (!slu_kind_owns(o)) {
-		h = core_held_find(c, m->uid);
+		h = core_held_find(c, m->ns, m->uid);
 		if (gone || (!h && !held)) {
 			if (h)
 				held_free(c, h, true);
@@ -383,7 +383,7 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 			core_held_link(h, p->group);
 		return;
 	}
-	h = core_held_find(c, o->uid);
+	h = core_held_find(c, m->ns, o->uid);
 	if (h && core_ahead_is(h))
 		core_held_again(c, h); /* the object may need no stand-ins, or no longer any */
 	/* Of a Job that was resumed ahead also a pod that has started: it needs no stand-in. */
@@ -391,7 +391,7 @@ void core_held_pod(struct slu_core *c, struct pod *p, bool gone)
 		return;
 	core_source(c, p->k, &src);
 	for (uint32_t i = src.n_owners; i-- > 0;) {
-		h = core_held_find(c, src.owner[i]->meta.uid);
+		h = core_held_find(c, m->ns, src.owner[i]->meta.uid);
 		if (h) {
 			core_held_link(h, p->group);
 			return;

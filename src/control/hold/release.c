@@ -446,8 +446,7 @@ void core_held_gone(struct slu_core *c, struct pod *p)
 static struct held *idle_job(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
-	struct slu_entry *e = o ? slu_table_finds(&c->groups->held, o->uid) : NULL;
-	struct held *h = e ? slu_entry_of(e, struct held, e) : NULL;
+	struct held *h = o ? core_held_find(c, p->k->o.meta.ns, o->uid) : NULL;
 	const struct group *g = p->group;
 
 	if (!h || h->obj->kind != SLU_KIND_JOB || slu_kjob(h->obj)->suspend || !g ||
@@ -465,7 +464,7 @@ static struct held *idle_job(struct slu_core *c, const struct pod *p)
 static bool may_evict(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *o = slu_kmeta_controller(&p->k->o.meta);
-	const struct slu_kobj *owner = o ? core_owner(c, o->uid) : NULL;
+	const struct slu_kobj *owner = o ? core_owner(c, p->k->o.meta.ns, o->uid) : NULL;
 
 	if (!o)
 		return false;

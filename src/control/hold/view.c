@@ -10,7 +10,7 @@
 
 static void count_one(struct slu_core *c, const struct group *g, const char *uid)
 {
-	struct held *h = core_held_find(c, uid);
+	struct held *h = core_held_find(c, g->ns, uid);
 
 	if (h && h->group == g)
 		h->running++;

@@ -365,7 +365,7 @@ static bool is_awaited(struct slu_core *c, const struct core_memory *m)
 	if (!m->ran || m->retired || slu_table_finds(&c->groups->table, m->key))
 		return false;
 	for (uint32_t i = 0; i < m->maker.n; i++) {
-		const struct slu_kobj *o = core_owner(c, m->maker.p[i]);
+		const struct slu_kobj *o = core_owner(c, m->key, m->maker.p[i]);
 
 		if (o && slu_life_wants(o) > 0)
 			return true;

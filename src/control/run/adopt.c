@@ -119,7 +119,7 @@ static bool confirmed(struct slu_core *c, const struct group *g)
 /* An unbound pod that claims to be released takes room on a node only if Sluice released it. */
 static bool is_forged(struct slu_core *c, const struct group *g, struct pod *p)
 {
-	if (c->recovered || *p->k->spec.node || !core_pod_at(p) || confirmed(c, g) ||
+	if (c->recovered || *p->k->spec.node || !core_pod_at(p) || !slu_intents_kept(c->door) ||
 	    was_placed(c, p) || core_meant_for(c, p))
 		return false;
 	core_foreign_remove(c, p);

@@ -53,7 +53,7 @@ enum slu_result core_outcome(struct slu_core *c, const struct group *g)
 	bool complete = false;
 
 	for (uint32_t i = 0; i < g->maker.n; i++) {
-		const struct slu_kobj *o = core_owner(c, g->maker.p[i]);
+		const struct slu_kobj *o = core_owner(c, g->ns, g->maker.p[i]);
 
 		if (!o || o->kind != SLU_KIND_JOB)
 			continue;
@@ -415,7 +415,7 @@ static int64_t gone_us(struct slu_core *c, const struct core_memory *m)
 	int64_t at = 0;
 
 	for (uint32_t i = 0; i < m->maker.n; i++) {
-		const struct slu_kobj *o = core_owner(c, m->maker.p[i]);
+		const struct slu_kobj *o = core_owner(c, m->key, m->maker.p[i]);
 
 		if (o && o->kind == SLU_KIND_JOB)
 			at = SLU_MAX(at, slu_kjob(o)->completion_us);

@@ -51,7 +51,7 @@ static void inherit(struct slu_core *c, const struct group *old, struct group *g
 	bool same = false;
 
 	for (uint32_t i = 0; i < g->maker.n; i++)
-		same |= has_maker(old, g->maker.p[i]) && core_owner(c, g->maker.p[i]);
+		same |= has_maker(old, g->maker.p[i]) && core_owner(c, g->ns, g->maker.p[i]);
 	if (!same)
 		return;
 	g->first_seen_us = old->first_seen_us;

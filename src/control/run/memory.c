@@ -15,11 +15,11 @@
 static struct core_meant *stood_for(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *o = p->stand ? NULL : slu_kmeta_controller(&p->k->o.meta);
-	struct slu_entry *e = o ? slu_table_finds(&c->groups->held, o->uid) : NULL;
+	const struct held *h = o ? core_held_find(c, p->k->o.meta.ns, o->uid) : NULL;
 	struct core_meant *m = NULL;
 	char key[CORE_STAND_KEY];
 
-	for (uint32_t i = e ? slu_entry_of(e, struct held, e)->stands : 0; e; i++) {
+	for (uint32_t i = h ? h->stands : 0; h; i++) {
 		core_stand_key(key, sizeof key, o->uid, i);
 		m = meant_of(slu_table_finds(&c->runs->meant, key));
 		if (!m || !m->by || m->by == p)

@@ -253,7 +253,7 @@ void core_group_stops(struct group *g, const struct run *r)
 static bool pod_stays(struct slu_core *c, const struct pod *p)
 {
 	const struct slu_kowner *k = slu_kmeta_controller(&p->k->o.meta);
-	const struct slu_kobj *o = p->leaving && k ? core_owner(c, k->uid) : NULL;
+	const struct slu_kobj *o = p->leaving && k ? core_owner(c, p->k->o.meta.ns, k->uid) : NULL;
 
 	return core_pod_startable(p) || (o && !o->meta.deleted_us && !p->k->o.meta.deleted_us &&
 					 !core_pod_at(p) && !slu_kpod_ended(p->k));
