@@ -1,7 +1,10 @@
 #include "store/sql_internal.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sqlite3.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -16,6 +19,8 @@ struct sqlite {
 	sqlite3_stmt **stmt;
 	struct slu_checkpoint *checkpoint; /* NULL: read-only, or left to SQLite */
 	bool readonly;
+	char *path;
+	struct stat at[2]; /* the file and its log, as they were opened */
 };
 
 /* SQLite's result as one of ours, with its own words. */
@@ -75,6 +80,7 @@ static void close_db(struct slu_sql *q)
 	slu_free(s->stmt);
 	slu_checkpoint_free(s->checkpoint);
 	sqlite3_close(s->db);
+	slu_free(s->path);
 	slu_free(s);
 }
 
@@ -85,9 +91,38 @@ static int begin_transaction(struct slu_sql *q, struct slu_error *err)
 	return script(q, s->readonly ? "BEGIN" : "BEGIN IMMEDIATE", err);
 }
 
+/* Which files the names of the store and of its log mean now; false: one of them means none. */
+static bool find_files(const struct sqlite *s, struct stat at[2])
+{
+	char log[PATH_MAX];
+
+	return snprintf(log, sizeof log, "%s-wal", s->path) < (int)sizeof log &&
+	       !stat(s->path, &at[0]) && !stat(log, &at[1]);
+}
+
+/* A file that was removed or replaced takes writes as before, and the next process finds nothing of them. */
+static int check_files(const struct sqlite *s, struct slu_error *err)
+{
+	struct stat now[2];
+	bool same = find_files(s, now);
+
+	for (int i = 0; same && i < 2; i++)
+		same = now[i].st_dev == s->at[i].st_dev && now[i].st_ino == s->at[i].st_ino;
+	same = same && now[0].st_size >= s->at[0].st_size; /* SQLite never makes it smaller */
+	return same ? 0
+		    : slu_fail(
+			      err, -EBADMSG,
+			      "%s or its -wal file was removed, replaced or cut while sluiced used it; "
+			      "sluiced writes its state to the file that is there now",
+			      s->path);
+}
+
 static int commit_transaction(struct slu_sql *q, struct slu_error *err)
 {
-	return script(q, "COMMIT", err);
+	const struct sqlite *s = (const struct sqlite *)q;
+	int rc = script(q, "COMMIT", err);
+
+	return rc < 0 || !s->at[0].st_ino ? rc : check_files(s, err);
 }
 
 static void rollback(struct slu_sql *q)
@@ -300,7 +335,10 @@ int slu_sqlite_open(const char *path, bool readonly, const struct slu_sql_stmt *
 	s->q = (struct slu_sql){ &sqlite_ops, stmts, n };
 	s->readonly = readonly;
 	s->stmt = slu_calloc(n, sizeof(sqlite3_stmt *));
-	if (!s->stmt) {
+	s->path = slu_strdup(path);
+	if (!s->stmt || !s->path) {
+		slu_free(s->stmt);
+		slu_free(s->path);
 		slu_free(s);
 		return -ENOMEM;
 	}
@@ -328,6 +366,8 @@ int slu_sqlite_open(const char *path, bool readonly, const struct slu_sql_stmt *
 		close_db(&s->q);
 		return slu_fail_prefix(err, rc, "%s", path);
 	}
+	if (readonly || !find_files(s, s->at))
+		s->at[0].st_ino = 0; /* nothing to compare with */
 	*out = &s->q;
 	return 0;
 }

@@ -823,6 +823,39 @@ static void test_claim(void)
 	unlink(lock);
 }
 
+/* Somebody removes the file, or puts another in its place, while a process writes to it: writes succeed as
+ * before, and no other process would ever see them. */
+static void test_pulled_away(void)
+{
+	static const char *const ends[] = { "", "-wal" };
+
+	for (size_t i = 0; i < SLU_LEN(ends); i++) {
+		const char *path = fresh_sqlite();
+		struct slu_store_job j = job(1, 0, 1, "one");
+		struct slu_error err = { 0 };
+		struct slu_store *s = must_open(path, SLU_STORE_MIGRATE);
+		struct slu_batch *b = slu_batch_new();
+		char name[160];
+
+		slu_batch_put_job(b, &j);
+		ok(s && commit1(s, 0, b, &err) == 0, "a store takes a batch (%s)", err.text);
+		snprintf(name, sizeof name, "%s%s", path, ends[i]);
+		unlink(name);
+		b = slu_batch_new();
+		slu_batch_put_job(b, &j);
+		ok(commit1(s, 0, b, &err) == -EBADMSG &&
+			   strstr(err.text, "was removed, replaced or cut"),
+		   "a write to a removed \"%s\" is not called durable (%s)", ends[i], err.text);
+		slu_store_close(s);
+		s = must_open(path, SLU_STORE_MIGRATE);
+		b = slu_batch_new();
+		slu_batch_put_job(b, &j);
+		ok(s && commit1(s, 0, b, &err) == 0, "the file that is there then is used (%s)",
+		   err.text);
+		slu_store_close(s);
+	}
+}
+
 /* ---- the view that users of the originals query ---- */
 
 static int see_pending(void *arg, const struct slu_sql_val *v, uint32_t n, struct slu_error *err)
@@ -1094,6 +1127,7 @@ int main(void)
 		test_fence(copy, "sqlite");
 		test_journal(copy, "sqlite");
 		test_terms_anew(copy, "sqlite");
+		test_pulled_away();
 		test_pending(copy, "sqlite");
 		test_journal_outage();
 		test_dump();
