@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "bin/standalone.h"
@@ -231,6 +232,17 @@ static void say_ignored_settings(const struct slu_config *c)
 			SLU_STR("settings", c->ignored));
 }
 
+/* Read the settings of a running daemon.  To open a pipe is to wait for its writer, and the loop cannot wait. */
+static int read_config_again(const struct options *o, struct slu_config **out,
+			     struct slu_error *err)
+{
+	struct stat st;
+
+	if (o->config && !stat(o->config, &st) && !S_ISREG(st.st_mode))
+		return slu_fail(err, -EINVAL, "%s is not a regular file", o->config);
+	return read_config(o, out, err);
+}
+
 static void reload(struct daemon *d)
 {
 	struct slu_buf late = SLU_BUF_INIT(4096);
@@ -238,7 +250,7 @@ static void reload(struct daemon *d)
 	struct slu_config *c = NULL;
 	struct slu_record *r;
 
-	if (read_config(&d->o, &c, &err) < 0 || set_log(c, &err) < 0) {
+	if (read_config_again(&d->o, &c, &err) < 0 || set_log(c, &err) < 0) {
 		slu_log(SLU_ERROR, "configuration rejected; the old one stays in force",
 			SLU_STR("err", err.text));
 		slu_config_free(c);
@@ -734,8 +746,10 @@ int main(int argc, char **argv)
 {
 	struct daemon d = { 0 };
 	struct slu_error err = { 0 };
-	int rc = read_options(argc, argv, &d.o);
+	int rc;
 
+	slu_file_standard();
+	rc = read_options(argc, argv, &d.o);
 	if (rc >= 0)
 		return rc;
 	if (read_config(&d.o, &d.cfg, &err) < 0) {
