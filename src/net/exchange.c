@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/utf8.h"
+
 struct slu_exchange *net_server_exchange_new(struct server_peer *p)
 {
 	struct slu_exchange *x = slu_calloc(1, sizeof *x);
@@ -306,6 +308,9 @@ void slu_http_reply_text(struct slu_exchange *x, int status, const char *fmt, ..
 	if (!text) /* without memory, as much of the answer as there is room for */
 		text = brief;
 	n = SLU_MAX(SLU_MIN(n, (int)room - 2), 0);
+	text[n] = '\0';
+	slu_utf8_cut(text, room, text); /* a path of the caller may hold any byte */
+	n = (int)strlen(text);
 	text[n++] = '\n';
 	slu_http_reply(x, status, "text/plain; charset=utf-8", text, (size_t)n);
 	if (text != brief)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "base/utf8.h"
+
 static const char *const methods[] = {
 	[SLU_HTTP_GET] = "GET",         [SLU_HTTP_HEAD] = "HEAD",     [SLU_HTTP_POST] = "POST",
 	[SLU_HTTP_PUT] = "PUT",         [SLU_HTTP_PATCH] = "PATCH",   [SLU_HTTP_DELETE] = "DELETE",
@@ -335,6 +337,8 @@ static int hex_digit(char c)
 
 int slu_http_unescape(struct slu_buf *b, const char *s, size_t n)
 {
+	size_t from = b->n;
+
 	for (size_t i = 0; i < n; i++) {
 		int rc;
 
@@ -355,7 +359,7 @@ int slu_http_unescape(struct slu_buf *b, const char *s, size_t n)
 		if (rc < 0)
 			return rc;
 	}
-	return 0;
+	return slu_utf8_valid(b->p + from, b->n - from) ? 0 : -EINVAL;
 }
 
 int slu_http_query_add(struct slu_buf *b, const char *name, const char *value)

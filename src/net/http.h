@@ -73,7 +73,7 @@ void slu_addr_text(const struct slu_addr *a, char *out, size_t size);
 
 /* Append percent-encoded: everything outside A-Z a-z 0-9 - . _ ~ */
 int slu_http_escape(struct slu_buf *b, const char *s, size_t n);
-/* Append decoded.  -EINVAL for a broken escape or an encoded NUL. */
+/* Append decoded.  -EINVAL for a broken escape, an encoded NUL, or bytes that are not UTF-8. */
 int slu_http_unescape(struct slu_buf *b, const char *s, size_t n);
 /* Append "name=value" escaped, with '?' never and '&' where the buffer already holds a pair. */
 int slu_http_query_add(struct slu_buf *b, const char *name, const char *value);
