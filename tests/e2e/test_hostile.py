@@ -101,6 +101,10 @@ def test_templates_carry_nothing_of_ours(policy, daemon, module_cluster, mallory
             "spec": {"schedule": "* * * * *", "suspend": True, "jobTemplate": {
                 "metadata": {"annotations": {"sluice.sh/user": "grace"}}, "spec": job("j")["spec"]}}}  # fmt: skip
     assert "templates may not carry" in refusal(mallory.create, cron)
+    template = {"metadata": {"labels": {"a": "b"}, "annotations": {"sluice.sh/node": "node-0"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    for api, kind, selector in (("v1", "ReplicationController", {"a": "b"}), ("apps/v1", "DaemonSet", {"matchLabels": {"a": "b"}})):
+        made = {"apiVersion": api, "kind": kind, "metadata": {"name": "x", "namespace": space}, "spec": {"selector": selector, "template": template}}
+        assert "templates may not carry" in (refusal(mallory.create, made) or "it was made"), kind
     del cron["spec"]["jobTemplate"]["metadata"]
     assert refusal(mallory.create, cron) is None
     assert refusal(mallory.create, job("fine", **{"example.com/x": "y"})) is None
