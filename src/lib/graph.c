@@ -445,7 +445,9 @@ int sluice_graph_remove_subgraph(struct sluice_graph *g, const char *path, struc
 		return rc;
 	if (r.code)
 		return lib_fail(g, err, -r.code, "remove_subgraph", "%s",
-				r.messages && *r.messages ? r.messages : strerror(r.code));
+				r.messages && *r.messages
+					? r.messages
+					: "there is no vertex with this path, or it is the root");
 	return 0;
 }
 

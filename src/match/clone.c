@@ -77,6 +77,7 @@ struct slu_match *slu_match_clone(const struct slu_match *m, struct slu_graph *g
 	c->nv = m->nv;
 	c->ne = m->ne;
 	c->tree = m->tree;
+	c->no_parents = m->no_parents;
 	c->depth = m->depth;
 	c->nodes_up = m->nodes_up;
 	c->centre = m->centre;

@@ -60,6 +60,25 @@ static int cut_all(struct slu_match *m, const uint32_t *list, uint32_t n)
 	return match_filter_prime(m);
 }
 
+/* Mark the vertices above this path as seen.  Graphs of Fluence and Fluxqueue have an edge from each vertex to
+ * its parent, too, by which the way down from a vertex would reach the root. */
+static int mark_above(const struct slu_match *m, const char *path, uint8_t *seen)
+{
+	slu_cleanup(slu_freep) char *above = slu_strdup(path);
+	char *slash;
+
+	if (!above)
+		return -ENOMEM;
+	while ((slash = strrchr(above, '/')) && slash != above) {
+		uint32_t cursor = 0, v;
+
+		*slash = '\0';
+		while ((v = slu_graph_by_path(m->g, above, &cursor)) != SLU_NONE)
+			seen[v] = 1;
+	}
+	return 0;
+}
+
 int slu_match_remove_path(struct slu_match *m, const char *path, struct slu_match_result *out)
 {
 	uint32_t cursor = 0, v, target = SLU_NONE, *list, n = 0;
@@ -70,13 +89,15 @@ int slu_match_remove_path(struct slu_match *m, const char *path, struct slu_matc
 	slu_buf_reset(&m->msg);
 	while ((v = slu_graph_by_path(m->g, path, &cursor)) != SLU_NONE)
 		target = v;
-	if (target == SLU_NONE || m->up[target] == SLU_NONE) {
+	if (target == SLU_NONE || m->up[target] == SLU_NONE || target == m->g->root[m->sub[0]]) {
 		out->code = EINVAL;
 		return 0;
 	}
 	seen = slu_calloc(m->nv + 1, 1);
 	list = slu_reallocarray(NULL, m->nv + 1, sizeof *list);
-	rc = seen && list ? collect_subtree(m, target, seen, 0, list, &n) : -ENOMEM;
+	rc = seen && list ? mark_above(m, path, seen) : -ENOMEM;
+	if (!rc)
+		rc = collect_subtree(m, target, seen, 0, list, &n);
 	if (!rc)
 		rc = cut_all(m, list, n);
 	slu_free(seen);

@@ -179,33 +179,23 @@ static bool nodes_nest(const struct slu_match *m)
 	return false;
 }
 
-static int make_shape(struct slu_match *m)
+/* List the edges of the dominant subsystem by their source, but for those that lead back: `via` has the vertex
+ * by which each vertex is reached from the root, NULL: list all.  Returns how many are listed. */
+static uint32_t list_edges(struct slu_match *m, const uint32_t *via)
 {
 	const struct slu_graph *g = m->g;
-	uint32_t nv = g->v.n, ne = g->e.n, n = 0, old = m->ne;
 	uint8_t dom = m->sub[0];
+	uint32_t n = 0;
 
-	if (!fresh(m->kid_off, nv) || !fresh(m->kid, ne) || !fresh(m->up, nv) ||
-	    !fresh(m->kidtypes, nv) || !fresh(m->mark, ne))
-		return -ENOMEM;
-	memset(m->mark, 0, ne * sizeof *m->mark);
 	m->tree = true;
-	m->depth = 0;
-	for (uint32_t v = 0; v < nv; v++) {
+	for (uint32_t v = 0; v < g->v.n; v++) {
 		m->kid_off[v] = n;
-		m->kidtypes[v] = 0;
-		slu_graph_each_out(g, v, e)
-		{
-			uint16_t t = g->v.p[g->e.p[e].dst].type;
-
-			m->kidtypes[v] |= 1ull << (t < 63 ? t : 63);
-			if (g->e.p[e].subsystem == dom)
-				m->kid[n++] = e;
-		}
+		slu_graph_each_out(g, v, e) if (g->e.p[e].subsystem == dom &&
+						!(via && via[v] == g->e.p[e].dst)) m->kid[n++] = e;
 		m->up[v] = SLU_NONE;
 		slu_graph_each_in(g, v, e)
 		{
-			if (g->e.p[e].subsystem != dom)
+			if (g->e.p[e].subsystem != dom || (via && via[g->e.p[e].src] == v))
 				continue;
 			if (m->up[v] == SLU_NONE)
 				m->up[v] = e;
@@ -213,11 +203,85 @@ static int make_shape(struct slu_match *m)
 				m->tree = false;
 		}
 	}
-	m->kid_off[nv] = n;
-	if (m->up[g->root[dom]] != SLU_NONE)
+	m->kid_off[g->v.n] = n;
+	if (g->root[dom] == SLU_NONE || m->up[g->root[dom]] != SLU_NONE)
 		m->tree = false;
+	return n;
+}
+
+/* Fluence, Fluxnetes and Fluxqueue write an edge from each vertex to its parent, too.  A walk from the root never
+ * takes such an edge, since it comes from the parent.  If the graph is a tree without these edges, leave them out;
+ * otherwise keep all.  Changes the number of edges listed; 0 or -ENOMEM. */
+static int leave_out_parents(struct slu_match *m, uint32_t *n)
+{
+	const struct slu_graph *g = m->g;
+	uint32_t nv = g->v.n, root = g->root[m->sub[0]], at = 0, end = 0;
+	slu_cleanup(slu_freep) uint32_t *via = slu_reallocarray(NULL, nv + 1, sizeof *via);
+	slu_cleanup(slu_freep) uint32_t *line = slu_reallocarray(NULL, nv + 1, sizeof *line);
+
+	if (!via || !line)
+		return -ENOMEM;
+	memset(via, 0xff, nv * sizeof *via); /* SLU_NONE */
+	if (root != SLU_NONE)
+		line[end++] = root;
+	for (; at < end; at++) {
+		uint32_t u = line[at];
+
+		for (uint32_t k = m->kid_off[u]; k < m->kid_off[u + 1]; k++) {
+			uint32_t v = g->e.p[m->kid[k]].dst;
+
+			if (v == root || via[v] != SLU_NONE)
+				continue;
+			via[v] = u;
+			line[end++] = v;
+		}
+	}
+	*n = list_edges(m, via);
+	m->no_parents = m->tree;
+	if (!m->tree)
+		*n = list_edges(m, NULL);
+	return 0;
+}
+
+/* Whether the vertex has no edge but one to its parent that is left out. */
+static bool has_no_edges(const struct slu_match *m, uint32_t u)
+{
+	const struct slu_graph *g = m->g;
+	uint32_t parent = m->no_parents && m->up[u] != SLU_NONE ? g->e.p[m->up[u]].src : SLU_NONE;
+
+	slu_graph_each_out(g, u, e) if (g->e.p[e].subsystem != m->sub[0] ||
+					g->e.p[e].dst != parent) return false;
+	return true;
+}
+
+static int make_shape(struct slu_match *m)
+{
+	const struct slu_graph *g = m->g;
+	uint32_t nv = g->v.n, ne = g->e.n, n, old = m->ne;
+
+	if (!fresh(m->kid_off, nv) || !fresh(m->kid, ne) || !fresh(m->up, nv) ||
+	    !fresh(m->kidtypes, nv) || !fresh(m->mark, ne))
+		return -ENOMEM;
+	memset(m->mark, 0, ne * sizeof *m->mark);
+	m->depth = 0;
+	for (uint32_t v = 0; v < nv; v++) {
+		m->kidtypes[v] = 0;
+		slu_graph_each_out(g, v, e)
+		{
+			uint16_t t = g->v.p[g->e.p[e].dst].type;
+
+			m->kidtypes[v] |= 1ull << (t < 63 ? t : 63);
+		}
+	}
+	m->no_parents = false;
+	n = list_edges(m, NULL);
+	if (!m->tree && leave_out_parents(m, &n) < 0)
+		return -ENOMEM;
 	m->nested = m->tree && m->policy.node_centric && nodes_nest(m);
-	if (!m->tree) {
+	if (m->tree) {
+		slu_free(m->colour);
+		m->colour = NULL;
+	} else {
 		if (!fresh(m->colour, nv))
 			return -ENOMEM;
 		memset(m->colour, 0, nv * sizeof *m->colour);
@@ -333,6 +397,7 @@ static int prime_subtree(struct prime *p, uint32_t u, uint32_t depth, int64_t *p
 	const struct slu_graph *g = m->g;
 	const struct slu_vertex *x = &g->v.p[u];
 	uint16_t t = x->type;
+	bool leaf = has_no_edges(m, u);
 	int64_t *sum;
 	int rc;
 
@@ -344,13 +409,13 @@ static int prime_subtree(struct prime *p, uint32_t u, uint32_t depth, int64_t *p
 	if (t < m->ntypes && m->prune_at[t] != NO_PRUNE) {
 		if (parent)
 			parent[t] += x->size;
-	} else if (x->out_first == SLU_NONE) {
+	} else if (leaf) {
 		if (add_filter(m, SLU_TYPE_CLUSTER, t) < 0)
 			return -ENOMEM;
 		if (parent)
 			parent[t] += x->size;
 	}
-	if (x->out_first == SLU_NONE)
+	if (leaf)
 		return 0;
 	if (row_at(p, depth) < 0)
 		return -ENOMEM;

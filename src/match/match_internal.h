@@ -80,6 +80,7 @@ struct slu_match {
 
 	/* Shape of the dominant subsystem. */
 	bool tree;         /* no vertex has two parents in it */
+	bool no_parents;   /* edges to parents are left out below: without them it is a tree */
 	uint32_t depth;    /* levels below the root */
 	uint32_t *kid_off; /* nv + 1 */
 	uint32_t *kid;     /* edges, in order of insertion */

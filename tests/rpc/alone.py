@@ -21,8 +21,9 @@ def program(name="sluiced"):
     return Path(os.environ.get("SLUICE_BUILD", ROOT / "build")) / name
 
 
-def jgf(nodes=4, cores=4, first=0, gpus=0, memory=0):
-    """A cluster as Fluence writes it (compare docs/compat): nodes node0, node1, ... below one root."""
+def jgf(nodes=4, cores=4, first=0, gpus=0, memory=0, both=False):
+    """A cluster as Fluence writes it: nodes node0, node1, ... below one root; `both`: with an edge from each child to its parent, as Fluence and
+    Fluxqueue have them."""
     vertices, edges = [], []
 
     def vertex(kind, base, ident, path, size=1):
@@ -32,7 +33,8 @@ def jgf(nodes=4, cores=4, first=0, gpus=0, memory=0):
         return n
 
     def edge(a, b):
-        edges.append({"source": a, "target": b, "metadata": {"subsystem": "containment"}})
+        for source, target in ((a, b), (b, a))[: 1 + both]:
+            edges.append({"source": source, "target": target, "metadata": {"subsystem": "containment"}})
 
     root = vertex("cluster", "k8scluster", 0, "/k8scluster0")
     for i in range(first, first + nodes):

@@ -111,6 +111,22 @@ def test_grow_and_shrink(alone):
     assert e.value.details().startswith("issue resource api client shrink -1: ")
 
 
+def test_shrink_of_a_graph_with_edges_in_both_directions():
+    """A node is removed with what is below it; the edge to its parent does not lead to the rest of the graph."""
+    with Alone("--policy", "lonode", graph=jgf(both=True)) as d:
+        f = Client(d.channel(), "fluxion")
+        job = f.Match(jobspec=jobspec(5), request="allocate").jobid
+        assert f.Shrink(nodepaths=["/k8scluster0/worker-3x3"]).status == 0
+        fails(grpc.StatusCode.UNKNOWN, "Allocation was not possible", f.Match, jobspec=jobspec(8), request="allocate")
+        assert len(cores_of(f.Match(jobspec=jobspec(7), request="allocate").allocation)) == 7
+        with pytest.raises(grpc.RpcError) as e:
+            f.Shrink(nodepaths=["/k8scluster0"])
+        assert e.value.details().startswith("issue resource api client shrink -1: ")
+        f.Cancel(jobID=job)
+        assert f.Grow(jgf=jgf(both=True)).status == 0  # the node comes back
+        assert len(cores_of(f.Match(jobspec=jobspec(9), request="allocate").allocation)) == 9
+
+
 # ---- fluxion.FluxionService, dialect N ----
 
 

@@ -9,7 +9,8 @@
 #include "tap.h"
 
 /* Cluster, `nodes` nodes, `cores` cores each, as JGF. */
-static char *jgf(int nodes, int cores, size_t *n)
+/* `both`: each vertex has an edge to its parent, too. */
+static char *jgf_edges(int nodes, int cores, bool both, size_t *n)
 {
 	static const char vertex[] =
 		"%s{\"id\":\"%d\",\"metadata\":{\"type\":\"%s\",\"basename\":\"%s\",\"name\":\"%s%d\","
@@ -41,12 +42,22 @@ static char *jgf(int nodes, int cores, size_t *n)
 		int v = 1 + i * (cores + 1);
 
 		at += snprintf(s + at, room - at, edge, i ? "," : "", 0, v);
-		for (int c = 0; c < cores; c++)
+		if (both)
+			at += snprintf(s + at, room - at, edge, ",", v, 0);
+		for (int c = 0; c < cores; c++) {
 			at += snprintf(s + at, room - at, edge, ",", v, v + 1 + c);
+			if (both)
+				at += snprintf(s + at, room - at, edge, ",", v + 1 + c, v);
+		}
 	}
 	at += snprintf(s + at, room - at, "]}}");
 	*n = (size_t)at;
 	return s;
+}
+
+static char *jgf(int nodes, int cores, size_t *n)
+{
+	return jgf_edges(nodes, cores, false, n);
 }
 
 static const char *spec(int nodes, int cores, int duration)
@@ -233,6 +244,43 @@ static void test_changes(void)
 	sluice_graph_free(c);
 }
 
+/* Fluence, Fluxnetes and Fluxqueue write graphs with edges in both directions. */
+static void test_edges_to_parents(void)
+{
+	static const char options[] =
+		"{\"match_format\":\"rv1_nosched\",\"matcher_policy\":\"lonode\"}";
+	struct sluice_graph *g = NULL;
+	struct sluice_match r = { 0 };
+	struct sluice_error err = { 0 };
+	struct sluice_graph_stats st;
+	size_t n;
+	char *text = jgf_edges(3, 2, true, &n);
+	const char *s = spec(1, 2, 100);
+
+	ok(sluice_graph_new(text, n, options, &g, &err) == 0, "the graph is read (%s)", err.text);
+	ok(sluice_graph_match(g, SLUICE_ALLOCATE, 0, s, strlen(s), &r, &err) == SLUICE_NOW &&
+		   !strcmp(r.text, R_OF("0", "0-1")),
+	   "a job gets the first node");
+	ok(sluice_graph_set_status(g, "/cluster0/node1", SLUICE_DOWN) == 0 &&
+		   sluice_graph_match(g, SLUICE_ALLOCATE, 0, s, strlen(s), &r, &err) ==
+			   SLUICE_NOW &&
+		   !strcmp(r.text, R_OF("2", "0-1")),
+	   "while one node is down, the next job gets another");
+	ok(sluice_graph_remove_subgraph(g, "/cluster0", &err) < 0, "the root cannot be removed: %s",
+	   err.text);
+	ok(sluice_graph_remove_subgraph(g, "/cluster0/node1", &err) == 0 &&
+		   (sluice_graph_stats(g, &st), st.vertices == 1 + 2 * 3),
+	   "a node is removed with its cores, and nothing else");
+	ok(sluice_graph_cancel(g, 1) == 0 &&
+		   sluice_graph_match(g, SLUICE_ALLOCATE, 0, s, strlen(s), &r, &err) ==
+			   SLUICE_NOW &&
+		   !strcmp(r.text, R_OF("0", "0-1")),
+	   "the other nodes take jobs as before");
+	sluice_match_done(&r);
+	sluice_graph_free(g);
+	free(text);
+}
+
 static void test_bad_options(void)
 {
 	static const char *const row[] = {
@@ -394,6 +442,7 @@ int main(void)
 	ok(!strcmp(version, sluice_version()), "header and library agree on %s", version);
 	test_life();
 	test_changes();
+	test_edges_to_parents();
 	test_bad_options();
 	test_gangs();
 	test_loader();
