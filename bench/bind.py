@@ -46,7 +46,7 @@ def main():
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 250
     reference = client_go()
     results = {"sluice": [], "client-go": []}
-    # Nothing else works on the pods meanwhile: no scheduler, no simulated kubelet.
+    # Nothing else works on the pods during the run: no scheduler, no simulated kubelet.
     with Cluster(f"bench-{os.getpid()}", node_list=[{"name": "node", "count": 1, "cpu": 64}],
                  without=("scheduler", "kwok", "controller-manager")) as c:
         c.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bench"}})
@@ -54,7 +54,7 @@ def main():
                         "metadata": {"name": "default", "namespace": "bench"}})
         c.admin.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bench-node"}})
         for r in range(rounds):
-            # The order changes from round to round, so that a growing database favours nobody.
+            # The order changes from round to round, so that a growing database favours no contender.
             for who in sorted(results, reverse=r % 2 == 1):
                 prefix = f"{who[0]}{r}-"
                 c.admin.create_many([pod(f"{prefix}{i}") for i in range(count)])

@@ -281,7 +281,7 @@ int main(int argc, char **argv)
 		slu_link_open(l.loop, &o, &ops, &l.peer[i], &l.peer[i].link);
 	}
 	if (!slu_loop_run_until(l.loop, &l.up, 10 * SLU_NS_PER_S)) {
-		fprintf(stderr, "bench-grpc: nobody answers on port %u\n", o.addr.port);
+		fprintf(stderr, "bench-grpc: no server answers on port %u\n", o.addr.port);
 		return 1;
 	}
 	began = l.due_ns = slu_clock_ns();

@@ -4,8 +4,8 @@
  *	bench-queue [--json] [OBJECTIVE]
  *
  * A full machine of nodes with 32 cores, jobs of 64 sizes and many limits.  Then cycles: one
- * job ends, one is submitted, one pass after each; whoever fits starts.  CPU time of this thread.
- * With `balanced` and `response` everybody in line is due for a promise from the hundredth cycle on, so that most decisions are
+ * job ends, one is submitted, one pass after each; every job that fits starts.  CPU time of this thread.
+ * With `balanced` and `response` every job in line is due for a promise from the hundredth cycle on, so that most decisions are
  * made with a full set of promises; 120 jobs are a line that `balanced` plays to the end.
  */
 #include "base/rng.h"

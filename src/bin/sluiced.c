@@ -397,7 +397,7 @@ static bool may_write(void *arg)
 	return slu_lease_held(((struct daemon *)arg)->lease);
 }
 
-static int stand_for_election(struct daemon *d, const char *host, struct slu_error *err)
+static int stand_for_election(struct daemon *d, struct slu_error *err)
 {
 	struct slu_lease_options o = { .ns = d->cfg->leader.ns,
 				       .name = d->cfg->leader.name,
@@ -414,7 +414,7 @@ static int stand_for_election(struct daemon *d, const char *host, struct slu_err
 		return slu_fail(err, -EINVAL,
 				"leader.elect needs a store all replicas share: give store.url a "
 				"postgres:// URL (a SQLite file serves one replica)");
-	snprintf(d->id, sizeof d->id, "%s_%d_%" PRId64, host, (int)getpid(), slu_clock_ns());
+	snprintf(d->id, sizeof d->id, "%s_%d_%" PRId64, d->host, (int)getpid(), slu_clock_ns());
 	d->journal.holder = d->id;
 	d->journal.held = may_write;
 	d->codec = slu_kcodec_new(d->pool);
@@ -442,60 +442,59 @@ static void raise_descriptors(void)
 			SLU_I64("limit", (int64_t)lim.rlim_cur), SLU_I64("needed", DESCRIPTORS));
 }
 
-static int start_daemon(struct daemon *d, struct slu_error *err)
+/* The client of the API server, and the cluster it belongs to. */
+static int start_client(struct daemon *d, const struct slu_kube_config_options *ko,
+			struct slu_error *err)
 {
-	struct slu_kube_config_options ko = { .path = d->o.kubeconfig, .context = d->o.context };
 	struct slu_kube_client_options co = { .qps = d->cfg->kube.qps,
 					      .burst = d->cfg->kube.burst,
 					      .max_inflight = (d->cfg->place.parallel + 1) / 2 };
-	struct slu_core_setup cs = { .config = d->cfg, .verify = d->o.verify };
-	struct slu_api_setup as;
-	char host[100] = "sluiced";
-	int rc;
+	int rc = slu_kube_config_load(ko, &d->kube, err);
 
-	raise_descriptors();
-	/* Milliseconds: unique over restarts as long as fewer than 1000 jobs a second arrive. */
-	if (strcmp(d->cfg->store.url, "memory:"))
-		cs.first_id = (uint64_t)slu_clock_wall_us() / 1000;
-	gethostname(host, sizeof host - 1);
-	snprintf(d->host, sizeof d->host, "%s", host);
-	d->journal = (struct slu_journal_setup){ .url = d->cfg->store.url,
-						 .cluster = d->cluster,
-						 .holder = d->host,
-						 .wake = journal_wake,
-						 .arg = d };
-	d->loop = slu_loop_new();
-	if (!d->loop)
-		return slu_fail(err, -ENOMEM, "cannot create an event loop");
-	rc = slu_kube_config_load(&ko, &d->kube, err);
 	if (!rc)
 		rc = slu_kube_client_new(d->loop, d->kube, &co, &d->client, err);
 	if (!rc)
 		rc = find_cluster(d, err);
-	if (rc < 0)
-		return rc;
-	d->place = slu_place_new(d->client, host, d->cfg->place.parallel);
+	return rc;
+}
+
+/* The core without its thread, and the writer of its decisions. */
+static int start_core(struct daemon *d, struct slu_error *err)
+{
+	struct slu_core_setup cs = { .config = d->cfg, .verify = d->o.verify };
+
+	/* Milliseconds: unique over restarts as long as fewer than 1000 jobs a second arrive. */
+	if (strcmp(d->cfg->store.url, "memory:"))
+		cs.first_id = (uint64_t)slu_clock_wall_us() / 1000;
+	d->place = slu_place_new(d->client, d->host, d->cfg->place.parallel);
 	d->pool = slu_strpool_new();
 	if (!d->place || !d->pool)
 		return slu_fail(err, -ENOMEM, "out of memory");
 	cs.out = slu_place_inbox(d->place);
 	cs.pool = d->pool;
-	rc = slu_core_new(&cs, &d->core, err);
-	if (rc < 0)
-		return rc;
-	if (!d->cfg->leader.elect) { /* no Lease keeps a second daemon away */
-		rc = slu_store_claim(d->cfg->store.url, err);
-		d->claim = rc >= 0 ? rc + 1 : 0;
-		rc = rc == -ENOTSUP ? 0 : SLU_MIN(rc, 0);
-	}
-	if (!rc && !d->cfg->leader.elect)
-		rc = slu_core_lead(d->core, &d->journal, err);
-	else if (rc < 0)
-		return rc;
-	else
-		rc = stand_for_election(d, host, err);
-	if (rc < 0)
-		return rc;
+	return slu_core_new(&cs, &d->core, err);
+}
+
+/* Lead at once with a store of our own, or stand for election. */
+static int start_leading(struct daemon *d, struct slu_error *err)
+{
+	int rc;
+
+	if (d->cfg->leader.elect)
+		return stand_for_election(d, err);
+	rc = slu_store_claim(d->cfg->store.url, err); /* no Lease keeps a second daemon away */
+	d->claim = rc >= 0 ? rc + 1 : 0;
+	rc = rc == -ENOTSUP ? 0 : SLU_MIN(rc, 0);
+	return rc ? rc : SLU_MIN(slu_core_lead(d->core, &d->journal, err), 0);
+}
+
+/* The watches, which bring objects to the core, and the ports. */
+static int start_serving(struct daemon *d, const struct slu_kube_config_options *ko,
+			 struct slu_error *err)
+{
+	struct slu_api_setup as;
+	int rc;
+
 	slu_place_answers(d->place, slu_core_inbox(d->core));
 	rc = slu_feed_new(d->client, d->cfg, slu_core_inbox(d->core), d->pool, &d->feed, err);
 	if (!rc)
@@ -514,7 +513,33 @@ static int start_daemon(struct daemon *d, struct slu_error *err)
 	if (!rc && d->cfg->webhook.enabled)
 		rc = slu_webhook_new(d->loop, d->client, d->cfg, d->feed, &d->webhook, err);
 	if (!rc && d->cfg->grpc.port)
-		rc = slu_grpc_thread_new(&ko, d->cfg, d->core, &d->grpc, err);
+		rc = slu_grpc_thread_new(ko, d->cfg, d->core, &d->grpc, err);
+	return rc;
+}
+
+static int start_daemon(struct daemon *d, struct slu_error *err)
+{
+	struct slu_kube_config_options ko = { .path = d->o.kubeconfig, .context = d->o.context };
+	int rc;
+
+	raise_descriptors();
+	if (gethostname(d->host, sizeof d->host - 1) < 0)
+		snprintf(d->host, sizeof d->host, "sluiced");
+	d->journal = (struct slu_journal_setup){ .url = d->cfg->store.url,
+						 .cluster = d->cluster,
+						 .holder = d->host,
+						 .wake = journal_wake,
+						 .arg = d };
+	d->loop = slu_loop_new();
+	if (!d->loop)
+		return slu_fail(err, -ENOMEM, "cannot create an event loop");
+	rc = start_client(d, &ko, err);
+	if (!rc)
+		rc = start_core(d, err);
+	if (!rc)
+		rc = start_leading(d, err);
+	if (!rc)
+		rc = start_serving(d, &ko, err);
 	if (!rc)
 		rc = slu_core_start(d->core, err);
 	return rc;
